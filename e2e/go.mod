@@ -8,7 +8,7 @@ require (
 	github.com/yardmaster-io/yardmaster/services/frontend v0.0.0
 	github.com/yardmaster-io/yardmaster/services/matching v0.0.0
 	github.com/yardmaster-io/yardmaster/services/history v0.0.0
-	infra/yard
+	github.com/yardmaster-io/yardmaster/services/timer v0.0.0
 	github.com/yardmaster-io/yardmaster/infra/yard v0.0.0
 	github.com/nats-io/nats.go v1.55.0
 	github.com/nats-io/nats-server/v2 v2.15.2
@@ -21,4 +21,5 @@ replace github.com/yardmaster-io/yardmaster/shared => ../shared
 replace github.com/yardmaster-io/yardmaster/services/frontend => ../services/frontend
 replace github.com/yardmaster-io/yardmaster/services/matching => ../services/matching
 replace github.com/yardmaster-io/yardmaster/services/history => ../services/history
+replace github.com/yardmaster-io/yardmaster/services/timer => ../services/timer
 replace github.com/yardmaster-io/yardmaster/infra/yard => ../infra/yard
