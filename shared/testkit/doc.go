@@ -1,0 +1,18 @@
+// Package testkit starts what a test needs and stops it when the test ends: a
+// real NATS server with JetStream, a real Redis, a sink for traces. It also has
+// the three small things every test wants: a seed that is printed, a wait for a
+// condition, and golden files.
+//
+// Owns: the servers it starts, each on a free loopback port with its data in the
+// test's own temporary folder, so tests may run in parallel and leave nothing.
+//
+// Never does: fake a server, sleep on hope, or skip a test silently. It is
+// imported by tests only; production code that imports it is an error.
+//
+// On failure: a server that does not come up fails the test at once with what
+// the server said.
+//
+// The package keeps two values per process, both because the testing package is
+// itself per process: the -update flag, and whether the absence of a Redis binary
+// was announced.
+package testkit

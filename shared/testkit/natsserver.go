@@ -1,0 +1,106 @@
+package testkit
+
+import (
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+)
+
+// serverReadyWithin is how long a server may take to accept connections. It is
+// generous because CI machines are shared; a healthy one needs milliseconds.
+const serverReadyWithin = 20 * time.Second
+
+// NATS is one real nats-server with JetStream, inside the test process. Its data
+// lives in the test's temporary folder and every write is synced, as in production.
+type NATS struct {
+	// URL is where clients connect. It stays the same across Stop and Restart.
+	URL string
+	// Server is the running server, for tests that look inside it. Restart
+	// replaces it.
+	Server *server.Server
+
+	opts server.Options
+}
+
+// NATSOption changes the server's options before it starts.
+type NATSOption func(*server.Options)
+
+// WithServerOptions lets a test change any option of the server, for example
+// MaxPayload. The port, the folder and JetStream are set before it is called.
+func WithServerOptions(change func(*server.Options)) NATSOption {
+	return change
+}
+
+// RunNATS starts a server on a free loopback port and stops it when the test
+// ends. It fails the test if the server does not come up.
+func RunNATS(tb testing.TB, opts ...NATSOption) *NATS {
+	tb.Helper()
+	n := &NATS{opts: server.Options{
+		ServerName: "testkit",
+		Host:       "127.0.0.1",
+		Port:       server.RANDOM_PORT,
+		NoLog:      true,
+		NoSigs:     true,
+		JetStream:  true,
+		// The folder is made before the cleanup below is registered, so it is
+		// removed after the server has stopped writing to it.
+		StoreDir:   tb.TempDir(),
+		SyncAlways: true,
+	}}
+	for _, opt := range opts {
+		opt(&n.opts)
+	}
+	n.start(tb)
+	tb.Cleanup(n.Stop)
+	return n
+}
+
+// Connect returns a connection that reconnects for ever and quickly, so a test
+// may take the server away and give it back. It is closed when tb ends.
+func (n *NATS) Connect(tb testing.TB) *nats.Conn {
+	tb.Helper()
+	nc, err := nats.Connect(n.URL,
+		nats.Name(tb.Name()),
+		nats.MaxReconnects(-1),
+		nats.ReconnectWait(20*time.Millisecond),
+		nats.ReconnectJitter(time.Millisecond, time.Millisecond),
+	)
+	if err != nil {
+		tb.Fatalf("connect to the test's NATS: %v", err)
+	}
+	tb.Cleanup(nc.Close)
+	return nc
+}
+
+// Stop takes the server away and waits until it is gone; its data stays. It may
+// be called when the server is stopped already.
+func (n *NATS) Stop() {
+	n.Server.Shutdown()
+	n.Server.WaitForShutdown()
+}
+
+// Restart stops the server if it runs and starts it on the same port and data.
+func (n *NATS) Restart(tb testing.TB) {
+	tb.Helper()
+	n.Stop()
+	n.start(tb)
+}
+
+func (n *NATS) start(tb testing.TB) {
+	tb.Helper()
+	opts := n.opts // the server keeps and changes what it is given
+	srv, err := server.NewServer(&opts)
+	if err != nil {
+		tb.Fatalf("make a NATS server: %v", err)
+	}
+	srv.Start()
+	if !srv.ReadyForConnections(serverReadyWithin) {
+		srv.Shutdown()
+		tb.Fatalf("the NATS server was not ready after %v", serverReadyWithin)
+	}
+	n.Server = srv
+	n.URL = srv.ClientURL()
+	n.opts.Port = opts.Port // now the port that was really taken
+}

@@ -1,0 +1,196 @@
+package testkit
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"runtime"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+)
+
+// RequireRedisEnv set to 1 turns an absent redis-server binary into a failure.
+// CI sets it.
+const RequireRedisEnv = "YARD_REQUIRE_REDIS"
+
+const redisAbsent = "redis-server not found: tests on real Redis are left out (set " + RequireRedisEnv + "=1 to make this a failure)"
+
+// redisStartTries is how often RunRedis looks for a free port: between finding
+// one and Redis taking it, another process may have it.
+const redisStartTries = 5
+
+// announceRedisAbsent prints once per process, so that a run which leaves tests
+// out always says so, and says it once.
+var announceRedisAbsent = sync.OnceFunc(func() { fmt.Fprintln(os.Stderr, redisAbsent) })
+
+// Redis is one real redis-server, a child of the test process that dies with it.
+// It persists nothing: Restart gives an empty one, which is what the system must
+// be able to live through.
+type Redis struct {
+	// Addr is host:port. It stays the same across Stop and Restart.
+	Addr string
+
+	binary string
+	dir    string
+	child  *child
+}
+
+// RunRedis starts a redis-server found in PATH on a free loopback port and kills
+// it when the test ends. Without a binary it returns (nil, false) after saying so
+// once per process, or fails the test if YARD_REQUIRE_REDIS is 1.
+func RunRedis(tb testing.TB) (*Redis, bool) {
+	tb.Helper()
+	binary, err := exec.LookPath("redis-server")
+	if err != nil {
+		if os.Getenv(RequireRedisEnv) == "1" {
+			tb.Fatalf("%s=1, but: %v", RequireRedisEnv, err)
+		}
+		announceRedisAbsent()
+		return nil, false
+	}
+	r := &Redis{binary: binary, dir: tb.TempDir()}
+	tb.Cleanup(r.Stop)
+	for range redisStartTries {
+		if r.Addr, err = freeAddr(); err != nil {
+			break
+		}
+		if err = r.start(); err == nil {
+			return r, true
+		}
+	}
+	tb.Fatalf("start redis-server: %v", err)
+	return nil, false
+}
+
+// Stop kills the server and waits until it is gone. Everything in it is lost. It
+// may be called when the server is stopped already.
+func (r *Redis) Stop() {
+	if r.child != nil {
+		r.child.kill()
+	}
+	r.child = nil
+}
+
+// Restart stops the server if it runs and starts an empty one on the same port.
+func (r *Redis) Restart(tb testing.TB) {
+	tb.Helper()
+	r.Stop()
+	if err := r.start(); err != nil {
+		tb.Fatalf("restart redis-server: %v", err)
+	}
+}
+
+func (r *Redis) start() error {
+	_, port, err := net.SplitHostPort(r.Addr)
+	if err != nil {
+		return err
+	}
+	c, err := startChild(r.binary,
+		"--bind", "127.0.0.1", "--port", port,
+		"--save", "", "--appendonly", "no",
+		"--dir", r.dir, "--daemonize", "no")
+	if err != nil {
+		return err
+	}
+	if err := c.awaitPong(r.Addr); err != nil {
+		c.kill()
+		return err
+	}
+	r.child = c
+	return nil
+}
+
+// child is a process bound to this one.
+type child struct {
+	cmd    *exec.Cmd
+	output bytes.Buffer  // read only after gone is closed
+	gone   chan struct{} // closed when the process has ended
+}
+
+// startChild starts a process that the kernel kills if this process dies (where
+// the system can do that). The kernel watches the starting thread, not the
+// process, so one thread is kept for as long as the child lives.
+func startChild(binary string, args ...string) (*child, error) {
+	c := &child{cmd: exec.Command(binary, args...), gone: make(chan struct{})}
+	c.cmd.Stdout, c.cmd.Stderr = &c.output, &c.output
+	c.cmd.SysProcAttr = dieWithParent()
+	started := make(chan error, 1)
+	go func() {
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		err := c.cmd.Start()
+		started <- err
+		if err == nil {
+			_ = c.cmd.Wait() // killed on purpose: its exit status says nothing
+		}
+		close(c.gone)
+	}()
+	if err := <-started; err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+func (c *child) kill() {
+	_ = c.cmd.Process.Kill() // an error means it has ended already
+	<-c.gone
+}
+
+// awaitPong waits until the child answers PING, has ended, or is too slow. It
+// asks the server for the process id too: a port taken by another Redis in the
+// meantime must not pass for ours.
+func (c *child) awaitPong(addr string) error {
+	deadline := time.NewTimer(serverReadyWithin)
+	defer deadline.Stop()
+	poll := time.NewTicker(5 * time.Millisecond)
+	defer poll.Stop()
+	for {
+		err := c.ping(addr)
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-c.gone:
+			return fmt.Errorf("redis-server ended at once: %s", c.output.String())
+		case <-deadline.C:
+			return fmt.Errorf("redis-server did not answer within %v: %w", serverReadyWithin, err)
+		case <-poll.C:
+		}
+	}
+}
+
+func (c *child) ping(addr string) error {
+	conn, err := net.DialTimeout("tcp", addr, time.Second)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	if err := conn.SetDeadline(time.Now().Add(time.Second)); err != nil {
+		return err
+	}
+	if _, err := fmt.Fprint(conn, "INFO server\r\nQUIT\r\n"); err != nil {
+		return err
+	}
+	want := "process_id:" + strconv.Itoa(c.cmd.Process.Pid)
+	for lines := bufio.NewScanner(conn); lines.Scan(); {
+		if lines.Text() == want {
+			return nil
+		}
+	}
+	return errors.New("another process answers on the port, or it is still loading")
+}
+
+func freeAddr() (string, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	defer l.Close()
+	return l.Addr().String(), nil
+}

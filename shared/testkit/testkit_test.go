@@ -1,0 +1,201 @@
+package testkit_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+	collector "go.opentelemetry.io/proto/otlp/collector/trace/v1"
+	commonpb "go.opentelemetry.io/proto/otlp/common/v1"
+	resourcepb "go.opentelemetry.io/proto/otlp/resource/v1"
+	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
+	"go.uber.org/goleak"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
+)
+
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m)
+}
+
+func TestNATSKeepsDataAndPortAcrossRestart(t *testing.T) {
+	t.Parallel()
+	n := testkit.RunNATS(t)
+	url := n.URL
+	nc := n.Connect(t)
+	js, err := jetstream.New(nc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx := t.Context()
+	stream, err := js.CreateStream(ctx, jetstream.StreamConfig{Name: "S", Subjects: []string{"s"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := js.Publish(ctx, "s", []byte("kept")); err != nil {
+		t.Fatal(err)
+	}
+
+	n.Stop()
+	testkit.Eventually(t, 10*time.Second, func() error {
+		if nc.IsConnected() {
+			return errors.New("the connection has not noticed that the server is gone")
+		}
+		return nil
+	})
+	n.Restart(t)
+
+	if n.URL != url {
+		t.Fatalf("the server moved from %s to %s", url, n.URL)
+	}
+	testkit.Eventually(t, 10*time.Second, func() error {
+		ctx, cancel := context.WithTimeout(ctx, time.Second)
+		defer cancel()
+		msg, err := stream.GetMsg(ctx, 1)
+		if err != nil {
+			return err
+		}
+		if string(msg.Data) != "kept" {
+			return errors.New("wrong data")
+		}
+		return nil
+	})
+}
+
+func TestRedisRestartsEmptyOnTheSamePort(t *testing.T) {
+	t.Parallel()
+	r, ok := testkit.RunRedis(t)
+	if !ok {
+		return // announced by RunRedis
+	}
+	addr := r.Addr
+	if got := redisDo(t, addr, "SET k v"); got != "+OK" {
+		t.Fatalf("SET answered %q", got)
+	}
+	if got := redisDo(t, addr, "GET k"); got != "$1" {
+		t.Fatalf("GET answered %q", got)
+	}
+	r.Restart(t)
+	if r.Addr != addr {
+		t.Fatalf("the server moved from %s to %s", addr, r.Addr)
+	}
+	if got := redisDo(t, addr, "GET k"); got != "$-1" {
+		t.Fatalf("GET on the restarted server answered %q, want nothing", got)
+	}
+	r.Stop()
+	r.Stop() // stopping twice is allowed
+}
+
+func TestRedisAbsent(t *testing.T) {
+	t.Setenv("PATH", t.TempDir())
+	t.Setenv(testkit.RequireRedisEnv, "")
+	if _, ok := testkit.RunRedis(t); ok {
+		t.Fatal("found a redis-server in an empty folder")
+	}
+	t.Setenv(testkit.RequireRedisEnv, "1")
+	said := expectFatal(t, func(tb testing.TB) { testkit.RunRedis(tb) })
+	if !strings.Contains(said, testkit.RequireRedisEnv) {
+		t.Fatalf("failed with %q, which does not name %s", said, testkit.RequireRedisEnv)
+	}
+}
+
+func TestSeedReplays(t *testing.T) {
+	t.Setenv(testkit.SeedEnv, "42")
+	a, b := testkit.Seed(t), testkit.Seed(t)
+	for range 10 {
+		if x, y := a.Uint64(), b.Uint64(); x != y {
+			t.Fatalf("the same seed gave %d and %d", x, y)
+		}
+	}
+	t.Setenv(testkit.SeedEnv, "many")
+	expectFatal(t, func(tb testing.TB) { testkit.Seed(tb) })
+}
+
+func TestEventually(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		calls := 0
+		testkit.Eventually(t, time.Minute, func() error {
+			if calls++; calls < 10 {
+				return errors.New("not yet")
+			}
+			return nil
+		})
+		if calls != 10 {
+			t.Fatalf("called %d times, want 10", calls)
+		}
+		said := expectFatal(t, func(tb testing.TB) {
+			testkit.Eventually(tb, time.Second, func() error { return errors.New("never true") })
+		})
+		if !strings.Contains(said, "never true") {
+			t.Fatalf("failed with %q, which is not the condition's error", said)
+		}
+	})
+}
+
+func TestGolden(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "x.txt")
+	expectFatal(t, func(tb testing.TB) { testkit.Golden(tb, path, nil) })
+	if err := os.WriteFile(path, []byte("one\ntwo\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	testkit.Golden(t, path, []byte("one\ntwo\n"))
+	for got, where := range map[string]string{
+		"one\n2\n":         "line 2",
+		"one\ntwo":         "line 3",
+		"one\ntwo\n\nfour": "line 4",
+	} {
+		if said := expectFatal(t, func(tb testing.TB) { testkit.Golden(tb, path, []byte(got)) }); !strings.Contains(said, where) {
+			t.Errorf("%q: said %q, want %q in it", got, said, where)
+		}
+	}
+}
+
+func TestTraceSink(t *testing.T) {
+	t.Parallel()
+	sink := testkit.RunTraceSink(t)
+	conn, err := grpc.NewClient(strings.TrimPrefix(sink.Endpoint, "http://"),
+		grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	text := func(k, v string) *commonpb.KeyValue {
+		return &commonpb.KeyValue{Key: k, Value: &commonpb.AnyValue{Value: &commonpb.AnyValue_StringValue{StringValue: v}}}
+	}
+	_, err = collector.NewTraceServiceClient(conn).Export(t.Context(), &collector.ExportTraceServiceRequest{
+		ResourceSpans: []*tracepb.ResourceSpans{{
+			Resource: &resourcepb.Resource{Attributes: []*commonpb.KeyValue{text("service.name", "history")}},
+			ScopeSpans: []*tracepb.ScopeSpans{{Spans: []*tracepb.Span{{
+				Name: "commit", TraceId: make([]byte, 16), SpanId: make([]byte, 8), StartTimeUnixNano: 7,
+				Attributes: []*commonpb.KeyValue{
+					text("yard.domain", "d"),
+					{Key: "yard.batch.size", Value: &commonpb.AnyValue{Value: &commonpb.AnyValue_IntValue{IntValue: 3}}},
+				},
+			}}}},
+		}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	spans := sink.Spans()
+	if len(spans) != 1 {
+		t.Fatalf("got %d spans, want 1", len(spans))
+	}
+	s := spans[0]
+	if s.Service != "history" || s.Name != "commit" || s.ParentID != "" || s.Start != time.Unix(0, 7) ||
+		s.Attrs["yard.domain"] != "d" || s.Attrs["yard.batch.size"] != "3" {
+		t.Fatalf("got %+v", s)
+	}
+	sink.Reset()
+	if n := len(sink.Spans()); n != 0 {
+		t.Fatalf("%d spans after a reset", n)
+	}
+}
