@@ -12,3 +12,8 @@ require (
 	pgregory.net/rapid v1.3.0
 )
 
+
+tool (
+	github.com/planetscale/vtprotobuf/cmd/protoc-gen-go-vtproto
+	google.golang.org/protobuf/cmd/protoc-gen-go
+)

@@ -1,0 +1,144 @@
+// Package codec turns request and response bodies into the messages of the
+// public API and back, as JSON or protobuf by content type.
+//
+// Owns: what a content type means, and strictness: unknown fields are refused
+// in both forms. Never does: judge values; that is the frontend's validation.
+// On failure: a *fault.Error with INVALID_ARGUMENT and the path of the field.
+package codec
+
+import (
+	"errors"
+	"mime"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	jsonv1 "github.com/go-json-experiment/json/v1"
+
+	"github.com/yardmaster-io/yardmaster/contracts/fault"
+)
+
+// ContentType is how a body is written.
+type ContentType string
+
+// The content types.
+const (
+	JSON     ContentType = "application/json"
+	Protobuf ContentType = "application/protobuf"
+)
+
+// HeaderContentType is the header that names it.
+const HeaderContentType = "Content-Type"
+
+// ParseContentType reads the header's value; empty means JSON. Parameters such
+// as a charset are ignored. Anything else is INVALID_ARGUMENT.
+func ParseContentType(s string) (ContentType, error) {
+	switch s {
+	case "", string(JSON):
+		return JSON, nil
+	case string(Protobuf):
+		return Protobuf, nil
+	}
+	media, _, err := mime.ParseMediaType(s)
+	if err == nil {
+		switch media {
+		case string(JSON):
+			return JSON, nil
+		case string(Protobuf), "application/x-protobuf":
+			return Protobuf, nil
+		}
+	}
+	return "", fault.At(fault.InvalidArgument, "", "unknown content type %q: want %s or %s", s, JSON, Protobuf)
+}
+
+// Message is a generated message of the public API.
+type Message interface {
+	MarshalVT() ([]byte, error)
+	UnmarshalVT(data []byte) error
+}
+
+// request is a message that can tell of fields it does not know.
+type request interface {
+	UnknownField() (path string, found bool)
+}
+
+var (
+	jsonIn  = json.JoinOptions(json.RejectUnknownMembers(true))
+	jsonOut = json.JoinOptions(jsonv1.OmitEmptyWithLegacySemantics(true), jsontext.AllowInvalidUTF8(true))
+)
+
+// Marshal writes m. It cannot fail on a message of ours; an error is INTERNAL.
+func Marshal(ct ContentType, m Message) ([]byte, error) {
+	var b []byte
+	var err error
+	if ct == Protobuf {
+		b, err = m.MarshalVT()
+	} else {
+		b, err = json.Marshal(m, jsonOut)
+	}
+	if err != nil {
+		return nil, fault.New(fault.Internal, "encode %T: %v", m, err)
+	}
+	return b, nil
+}
+
+// Unmarshal reads a response leniently: a client must bear a newer server's fields.
+func Unmarshal(ct ContentType, data []byte, m Message) error {
+	var err error
+	if ct == Protobuf {
+		err = m.UnmarshalVT(data)
+	} else {
+		err = json.Unmarshal(data, m)
+	}
+	if err != nil {
+		return fault.New(fault.Internal, "decode %T: %v", m, err)
+	}
+	return nil
+}
+
+// UnmarshalRequest reads a request strictly. An empty JSON body is an empty request.
+func UnmarshalRequest(ct ContentType, data []byte, m Message) error {
+	if ct == Protobuf {
+		if err := m.UnmarshalVT(data); err != nil {
+			return fault.At(fault.InvalidArgument, "", "bad protobuf: %v", err)
+		}
+		if r, ok := m.(request); ok {
+			if path, found := r.UnknownField(); found {
+				return fault.At(fault.InvalidArgument, path, "unknown field")
+			}
+		}
+		return nil
+	}
+	if len(data) == 0 {
+		return nil
+	}
+	if err := json.Unmarshal(data, m, jsonIn); err != nil {
+		return jsonFault(err)
+	}
+	return nil
+}
+
+// jsonFault says what is wrong and where, without the Go types of the decoder's text.
+func jsonFault(err error) error {
+	var semantic *json.SemanticError
+	if errors.As(err, &semantic) {
+		path := string(semantic.JSONPointer)
+		switch {
+		case errors.Is(err, json.ErrUnknownName):
+			return fault.At(fault.InvalidArgument, path, "unknown field")
+		case semantic.Err != nil && semantic.GoType != nil && strings.Contains(semantic.Err.Error(), "cannot"):
+			return fault.At(fault.InvalidArgument, path, "wrong type: a JSON %s does not fit here", semantic.JSONKind)
+		case semantic.Err != nil:
+			return fault.At(fault.InvalidArgument, path, "%v", semantic.Err)
+		}
+		return fault.At(fault.InvalidArgument, path, "wrong type: a JSON %s does not fit here", semantic.JSONKind)
+	}
+	var syntactic *jsontext.SyntacticError
+	if errors.As(err, &syntactic) {
+		return fault.At(fault.InvalidArgument, string(syntactic.JSONPointer), "bad JSON at byte %d: %v", syntactic.ByteOffset, syntactic.Err)
+	}
+	return fault.At(fault.InvalidArgument, "", "bad JSON: %v", err)
+}
+
+// ValidJSON tells whether b is one JSON value, as a JSON payload must be.
+func ValidJSON(b []byte) bool { return jsontext.Value(b).IsValid() }

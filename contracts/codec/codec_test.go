@@ -1,0 +1,99 @@
+package codec
+
+import (
+	"strings"
+	"testing"
+
+	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/yardmaster-io/yardmaster/contracts/fault"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+)
+
+func TestJSONFormOfASubmit(t *testing.T) {
+	body := `{"tasklist":"mail","tasks":[{"type":"email.send","payload":{"to":"a@b.c","n":[1,2]},"priority":1,"delay_ms":1500},
+	{"type":"thumb","payload":{"$binary":"AAEC"}},{"type":"x","payload":"text"},{"type":"x","payload":{"$binary":"AAEC","more":1}}]}`
+	var r yardv1.SubmitRequest
+	if err := UnmarshalRequest(JSON, []byte(body), &r); err != nil {
+		t.Fatal(err)
+	}
+	if got := string(r.Tasks[0].Payload.Data); got != `{"to":"a@b.c","n":[1,2]}` {
+		t.Errorf("payload %s", got)
+	}
+	if p := r.Tasks[1].Payload; p.Encoding != yardv1.Encoding_ENCODING_BINARY || string(p.Data) != "\x00\x01\x02" {
+		t.Errorf("binary payload %v", p)
+	}
+	if p := r.Tasks[3].Payload; p.Encoding != yardv1.Encoding_ENCODING_JSON {
+		t.Errorf("an object with other members is plain JSON: %v", p)
+	}
+	if r.Tasks[0].Priority != 1 || r.Tasks[0].DelayMs != 1500 {
+		t.Errorf("task %v", r.Tasks[0])
+	}
+}
+
+func TestJSONFormOfAnswers(t *testing.T) {
+	for _, c := range []struct {
+		m    Message
+		want string
+	}{
+		{&yardv1.PollResponse{}, `{"tasks":[]}`},
+		{
+			&yardv1.GetResponse{Task: &yardv1.Task{
+				TaskId: "x", State: yardv1.TaskState_TASK_STATE_RUNNING, Payload: &yardv1.Payload{Data: []byte(`{"a": 1}`)},
+				Events: []*yardv1.TaskEvent{{Kind: yardv1.TaskEventKind_TASK_EVENT_KIND_HANDED_BACK, AtMs: 5}},
+			}},
+			`{"task":{"task_id":"x","state":"running","payload":{"a":1},"events":[{"kind":"handed_back","at_ms":5}]}}`,
+		},
+	} {
+		b, err := Marshal(JSON, c.m)
+		if err != nil || string(b) != c.want {
+			t.Errorf("got  %s %v\nwant %s", b, err, c.want)
+		}
+		back := c.m
+		if err := Unmarshal(JSON, b, back); err != nil {
+			t.Errorf("read back %s: %v", b, err)
+		}
+	}
+}
+
+func TestBadRequestsNameTheField(t *testing.T) {
+	unknown := protowire.AppendTag(nil, 99, protowire.VarintType)
+	unknown = protowire.AppendVarint(unknown, 1)
+	nested, err := (&yardv1.SubmitRequest{Tasks: []*yardv1.NewTask{{}}}).MarshalVT()
+	if err != nil {
+		t.Fatal(err)
+	}
+	nested = append(nested[:1], append([]byte{byte(len(unknown))}, unknown...)...)
+	for name, c := range map[string]struct {
+		ct         ContentType
+		body, path string
+	}{
+		"unknown field":          {JSON, `{"tasks":[{"type":"a","dealy_ms":5}]}`, "/tasks/0/dealy_ms"},
+		"wrong type":             {JSON, `{"tasks":[{"type":"a","delay_ms":"5"}]}`, "/tasks/0/delay_ms"},
+		"bad JSON":               {JSON, `{"tasks":[`, "/tasks"},
+		"case matters":           {JSON, `{"Tasks":[]}`, "/Tasks"},
+		"bad base64":             {JSON, `{"tasks":[{"payload":{"$binary":"?"}}]}`, "/tasks/0/payload"},
+		"protobuf unknown":       {Protobuf, string(unknown), "/#99"},
+		"protobuf unknown below": {Protobuf, string(nested), "/tasks/0/#99"},
+		"bad protobuf":           {Protobuf, "\x0a\xff", ""},
+	} {
+		err := fault.From(UnmarshalRequest(c.ct, []byte(c.body), &yardv1.SubmitRequest{}))
+		if err == nil || err.Code != fault.InvalidArgument || !strings.HasPrefix(err.Path, c.path) || err.Message == "" {
+			t.Errorf("%s: %+v", name, err)
+		}
+	}
+}
+
+func TestContentTypes(t *testing.T) {
+	for s, want := range map[string]ContentType{
+		"": JSON, "application/json": JSON, "application/json; charset=utf-8": JSON,
+		"application/protobuf": Protobuf, "application/x-protobuf": Protobuf,
+	} {
+		if got, err := ParseContentType(s); err != nil || got != want {
+			t.Errorf("%q: %q %v", s, got, err)
+		}
+	}
+	if _, err := ParseContentType("text/xml"); fault.CodeOf(err) != fault.InvalidArgument {
+		t.Errorf("text/xml: %v", err)
+	}
+}

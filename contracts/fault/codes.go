@@ -1,0 +1,52 @@
+// Package fault is the only error that crosses a process boundary.
+//
+// Owns: the closed list of codes, the Error type, and how an Error is written
+// into a NATS message: the code and its text travel in micro's error headers,
+// the structured detail in the body. Never does: decide policy; a code says
+// what happened, the caller decides whether to retry (see Code.Retryable).
+// On failure: an unknown code read from the wire becomes Internal and keeps
+// the original code in its message, so that an old client survives a new server.
+package fault
+
+// Code names what went wrong. The list is closed and its values are never
+// reused: clients of other languages match on the text.
+type Code string
+
+// The codes.
+const (
+	// InvalidArgument: the request is malformed; nothing was stored. Do not retry.
+	InvalidArgument Code = "INVALID_ARGUMENT"
+	// InvalidTime: a due time further in the past than the grace, or too far ahead.
+	InvalidTime Code = "INVALID_TIME"
+	// NotFound: no such domain, type or task.
+	NotFound Code = "NOT_FOUND"
+	// AlreadyExists: a live task has this key.
+	AlreadyExists Code = "ALREADY_EXISTS"
+	// Stale: the caller no longer holds the current attempt, or acts on an old version.
+	Stale Code = "STALE"
+	// FailedPrecondition: the thing exists, but not in a state that allows this.
+	FailedPrecondition Code = "FAILED_PRECONDITION"
+	// ResourceExhausted: a limit is full; retry after RetryAfter.
+	ResourceExhausted Code = "RESOURCE_EXHAUSTED"
+	// Unavailable: known not to have happened; safe to retry.
+	Unavailable Code = "UNAVAILABLE"
+	// Unknown: may or may not have happened; repeat with the token in Detail.
+	Unknown Code = "UNKNOWN"
+	// PermissionDenied: the caller may not do this.
+	PermissionDenied Code = "PERMISSION_DENIED"
+	// Internal: a defect of ours.
+	Internal Code = "INTERNAL"
+)
+
+var codes = map[Code]bool{
+	InvalidArgument: true, InvalidTime: true, NotFound: true, AlreadyExists: true, Stale: true,
+	FailedPrecondition: true, ResourceExhausted: true, Unavailable: true, Unknown: true,
+	PermissionDenied: true, Internal: true,
+}
+
+// Known tells whether c is in the closed list.
+func (c Code) Known() bool { return codes[c] }
+
+// Retryable tells whether the same request may succeed later and is safe to
+// repeat as it is. Unknown is not: it must be repeated with its token.
+func (c Code) Retryable() bool { return c == Unavailable || c == ResourceExhausted }

@@ -1,0 +1,115 @@
+package fault
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Micro's error headers, as every NATS micro client reads them.
+const (
+	HeaderCode        = "Nats-Service-Error-Code"
+	HeaderDescription = "Nats-Service-Error"
+)
+
+// Error is a refusal or failure as a client sees it.
+type Error struct {
+	// Code is one of the closed list.
+	Code Code `json:"code"`
+	// Message says in one sentence what is wrong; it is for people.
+	Message string `json:"message"`
+	// Path is the field at fault as a JSON pointer (`/tasks/3/delay_ms`); empty where no field is.
+	Path string `json:"path,omitempty"`
+	// Detail carries what a program may need, such as the retry token of Unknown.
+	Detail map[string]string `json:"detail,omitempty"`
+	// RetryAfter is how long to wait before a retry; zero says nothing about it.
+	RetryAfter time.Duration `json:"-"`
+}
+
+// Error implements error.
+func (e *Error) Error() string {
+	if e.Path != "" {
+		return fmt.Sprintf("%s: %s: %s", e.Code, e.Path, e.Message)
+	}
+	return fmt.Sprintf("%s: %s", e.Code, e.Message)
+}
+
+// Is matches on the code, so that errors.Is(err, &fault.Error{Code: fault.Stale}) works.
+func (e *Error) Is(target error) bool {
+	t, ok := target.(*Error)
+	return ok && t.Code == e.Code
+}
+
+// New makes an Error with a formatted message.
+func New(code Code, format string, args ...any) *Error {
+	return &Error{Code: code, Message: fmt.Sprintf(format, args...)}
+}
+
+// At makes an Error that names the field at fault.
+func At(code Code, path, format string, args ...any) *Error {
+	return &Error{Code: code, Path: path, Message: fmt.Sprintf(format, args...)}
+}
+
+// After returns a copy of e that asks for a retry after d.
+func (e *Error) After(d time.Duration) *Error {
+	c := *e
+	c.RetryAfter = d
+	return &c
+}
+
+// From returns err as an *Error: itself where it is or wraps one, else Internal.
+func From(err error) *Error {
+	if err == nil {
+		return nil
+	}
+	var e *Error
+	if errors.As(err, &e) {
+		return e
+	}
+	return New(Internal, "%v", err)
+}
+
+// CodeOf returns the code of err: Internal where err is not an *Error, "" for nil.
+func CodeOf(err error) Code {
+	if err == nil {
+		return ""
+	}
+	return From(err).Code
+}
+
+// wire is the body of an error answer.
+type wire struct {
+	Error
+	RetryAfterMS int64 `json:"retry_after_ms,omitempty"`
+}
+
+// Encode returns the two header values and the JSON body of e. The body is
+// JSON whatever the content type of the request was, so that an error is
+// readable in every client.
+func Encode(e *Error) (code, description string, body []byte) {
+	body, err := json.Marshal(wire{Error: *e, RetryAfterMS: e.RetryAfter.Milliseconds()})
+	if err != nil {
+		body = nil // only strings and numbers inside: cannot happen
+	}
+	return string(e.Code), e.Message, body
+}
+
+// Decode is the inverse of Encode. It returns nil where code is empty, that
+// is, where the answer is not an error.
+func Decode(code, description string, body []byte) *Error {
+	if code == "" {
+		return nil
+	}
+	var w wire
+	if json.Unmarshal(body, &w) != nil || string(w.Code) != code {
+		w = wire{Error: Error{Code: Code(code), Message: description}}
+	}
+	e := w.Error
+	e.RetryAfter = time.Duration(w.RetryAfterMS) * time.Millisecond
+	if !e.Code.Known() {
+		e.Message = fmt.Sprintf("%s: %s", e.Code, e.Message)
+		e.Code = Internal
+	}
+	return &e
+}

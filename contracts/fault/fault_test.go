@@ -1,0 +1,52 @@
+package fault
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"testing"
+	"time"
+)
+
+func TestEveryCodeSurvivesTheWire(t *testing.T) {
+	for code := range codes {
+		want := &Error{
+			Code: code, Message: "what happened", Path: "/tasks/3/type",
+			Detail: map[string]string{"token": "abc"}, RetryAfter: 1500 * time.Millisecond,
+		}
+		got := Decode(Encode(want))
+		if !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: got %+v, want %+v", code, got, want)
+		}
+	}
+}
+
+func TestDecodeWithoutBodyKeepsCodeAndText(t *testing.T) {
+	got := Decode("STALE", "attempt 2 is current", nil)
+	if got.Code != Stale || got.Message != "attempt 2 is current" {
+		t.Errorf("got %+v", got)
+	}
+	if Decode("", "", []byte(`{}`)) != nil {
+		t.Error("an answer without a code is not an error")
+	}
+}
+
+func TestUnknownCodeOfANewerServerBecomesInternal(t *testing.T) {
+	got := Decode("FROM_THE_FUTURE", "x", nil)
+	if got.Code != Internal || got.Message != "FROM_THE_FUTURE: x" {
+		t.Errorf("got %+v", got)
+	}
+}
+
+func TestFromUnwraps(t *testing.T) {
+	e := At(NotFound, "/domain", "no domain %q", "shop")
+	if got := From(fmt.Errorf("submit: %w", e)); got != e {
+		t.Errorf("got %v", got)
+	}
+	if !errors.Is(fmt.Errorf("x: %w", e), &Error{Code: NotFound}) {
+		t.Error("errors.Is does not match by code")
+	}
+	if got := CodeOf(errors.New("disk")); got != Internal {
+		t.Errorf("got %s", got)
+	}
+}

@@ -1,0 +1,56 @@
+// Package ids holds the typed identifiers of the system: names chosen by
+// users, the task id, the attempt token and the trigger.
+//
+// Owns: how each is parsed, printed, packed and hashed. Never does: I/O, or
+// reading a clock or a random source; both come in as values.
+// On failure: parsing returns an error that says what was expected.
+package ids
+
+import (
+	"fmt"
+	"hash/fnv"
+)
+
+// NameBytesMax bounds domain, tasklist and type names, in bytes.
+const NameBytesMax = 64
+
+// CheckName says why s cannot be a domain or tasklist name, or nil.
+// Names are [A-Za-z0-9_-]{1,64}: they are subject tokens.
+func CheckName(s string) error { return check(s, false) }
+
+// CheckTypeName is CheckName for task types, which may also hold '.'; a type is
+// never a subject token.
+func CheckTypeName(s string) error { return check(s, true) }
+
+func check(s string, dots bool) error {
+	if s == "" {
+		return fmt.Errorf("is missing")
+	}
+	if len(s) > NameBytesMax {
+		return fmt.Errorf("is %d bytes long, at most %d are allowed", len(s), NameBytesMax)
+	}
+	for i := 0; i < len(s); i++ {
+		c := s[i]
+		ok := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_' || c == '-' || dots && c == '.'
+		if !ok {
+			allowed := "A-Z a-z 0-9 _ -"
+			if dots {
+				allowed += " ."
+			}
+			return fmt.Errorf("has %q at byte %d, only %s are allowed", c, i, allowed)
+		}
+	}
+	return nil
+}
+
+// MatchingShard tells which of the m matching shards serves a tasklist
+// partition: FNV-1a over domain, tasklist and partition. It must be the same
+// in every process and for ever, since Redis keys and stream subjects follow it.
+func MatchingShard(domain, tasklist string, tasklistPartition, m int) int {
+	h := fnv.New64a()
+	h.Write([]byte(domain))
+	h.Write([]byte{0})
+	h.Write([]byte(tasklist))
+	h.Write([]byte{0, byte(tasklistPartition >> 8), byte(tasklistPartition)})
+	return int(h.Sum64() % uint64(m))
+}

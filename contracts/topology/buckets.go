@@ -1,0 +1,64 @@
+package topology
+
+// KV buckets.
+const (
+	// ConfigBucket holds domains, types and cluster constants, as JSON.
+	ConfigBucket = "YARD_CONFIG"
+	// MembersBucket holds a heartbeat per live node.
+	MembersBucket = "YARD_MEMBERS"
+	// CheckpointsBucket holds a checkpoint per partition, written by compare-and-set.
+	CheckpointsBucket = "YARD_CHECKPOINTS"
+)
+
+// Buckets lists every KV bucket of a cluster.
+func Buckets() []string { return []string{ConfigBucket, MembersBucket, CheckpointsBucket} }
+
+// Keys of the config bucket.
+
+// ClusterKey holds the Partitioning.
+const ClusterKey = "cluster"
+
+// DomainKeys and TypeKeys filter all domains and all types.
+const (
+	DomainKeys = "domain.*"
+	TypeKeys   = "type.>"
+)
+
+// DomainKey holds a domain's settings (yardv1.Domain).
+func DomainKey(domain string) string { return "domain." + domain }
+
+// TypeKey holds a task type's settings (yardv1.TaskType). A type may hold dots.
+func TypeKey(domain, taskType string) string { return "type." + domain + "." + taskType }
+
+// DomainOfKey and TypeOfKey read the names back; ok is false for other keys.
+func DomainOfKey(key string) (domain string, ok bool) {
+	const prefix = "domain."
+	if len(key) <= len(prefix) || key[:len(prefix)] != prefix {
+		return "", false
+	}
+	return key[len(prefix):], true
+}
+
+// TypeOfKey is the inverse of TypeKey.
+func TypeOfKey(key string) (domain, taskType string, ok bool) {
+	const prefix = "type."
+	if len(key) <= len(prefix) || key[:len(prefix)] != prefix {
+		return "", "", false
+	}
+	rest := key[len(prefix):]
+	for i := range rest {
+		if rest[i] == '.' {
+			return rest[:i], rest[i+1:], i > 0 && i+1 < len(rest)
+		}
+	}
+	return "", "", false
+}
+
+// MemberKey is a node's heartbeat in the members bucket.
+func MemberKey(service, node string) string { return service + "." + node }
+
+// MemberKeys filters the heartbeats of one service.
+func MemberKeys(service string) string { return service + ".*" }
+
+// HistoryCheckpoint is the key of a history partition's checkpoint.
+func HistoryCheckpoint(p int) string { return "history." + num(p) }

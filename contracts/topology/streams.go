@@ -1,0 +1,77 @@
+package topology
+
+import "time"
+
+// Stream says what a JetStream stream is configured like; package provision
+// creates it or refuses to start where the server's differs.
+type Stream struct {
+	Name     string
+	Subjects []string
+	// Memory streams hold hints only; the others are files.
+	Memory bool
+	// WorkQueue streams forget a message when it is acknowledged.
+	WorkQueue bool
+	// DiscardOld drops the oldest message when full; otherwise a full stream
+	// refuses new ones, which a submitter hears as "known to have failed".
+	DiscardOld bool
+	// BytesMax bounds the stream; 0 = by disk only.
+	BytesMax int64
+	// AgeMax bounds how long messages stay; 0 = for ever.
+	AgeMax time.Duration
+	// AtomicBatch allows several messages to be stored all or none.
+	AtomicBatch bool
+	// MessageTTL allows messages that expire on their own.
+	MessageTTL bool
+	// DedupeWindow is for how long a repeated Nats-Msg-Id is recognised.
+	DedupeWindow time.Duration
+}
+
+// DedupeWindow of the history log bounds how long an append of unknown outcome
+// may be repeated with the same Nats-Msg-Id.
+const DedupeWindow = 2 * time.Minute
+
+// HistoryStream is the name of the log of partition p.
+func HistoryStream(p int) string { return "YARD_HISTORY_" + num(p) }
+
+// TimerStream is the name of the waiting tasks' store of partition p.
+func TimerStream(p int) string { return "YARD_TIMER_" + num(p) }
+
+// MatchingStream is the name of the hint stream of shard m.
+func MatchingStream(m int) string { return "YARD_MATCHING_" + num(m) }
+
+// ArchiveStream is the name of the finished tasks' store of partition p.
+func ArchiveStream(p int) string { return "YARD_ARCHIVE_" + num(p) }
+
+// DeadLetterStream holds exhausted tasks of all domains.
+const DeadLetterStream = "YARD_DEADLETTER"
+
+// Streams lists every stream of a cluster.
+func Streams(n Partitioning) []Stream {
+	var all []Stream
+	for p := range n.History {
+		all = append(
+			all,
+			Stream{
+				Name: HistoryStream(p), Subjects: []string{"yard.history." + num(p) + ".>"},
+				AtomicBatch: true, MessageTTL: true, DedupeWindow: DedupeWindow,
+			},
+			Stream{
+				Name: TimerStream(p), Subjects: []string{"yard.timer." + num(p) + ".*"},
+				DedupeWindow: DedupeWindow,
+			},
+			Stream{
+				Name: ArchiveStream(p), Subjects: []string{"yard.archive." + num(p) + ".>"},
+				MessageTTL: true, DedupeWindow: DedupeWindow,
+			},
+		)
+	}
+	for m := range n.Matching {
+		all = append(all, Stream{
+			Name: MatchingStream(m), Subjects: []string{Matching(m)}, Memory: true, WorkQueue: true,
+			DiscardOld: true, BytesMax: 256 << 20, DedupeWindow: time.Second,
+		})
+	}
+	return append(all, Stream{
+		Name: DeadLetterStream, Subjects: []string{"yard.dead.>"}, DedupeWindow: DedupeWindow,
+	})
+}

@@ -1,0 +1,118 @@
+package topology
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+)
+
+// Public subjects: `yard.v1.<domain>.<noun>.<verb>`. The domain is a subject
+// token of its own, so NATS permissions fence tenants.
+const apiPrefix = "yard.v1."
+
+// API is the subject of a domain's endpoint, such as API("shop", "tasks.submit").
+func API(domain, endpoint string) string { return apiPrefix + domain + "." + endpoint }
+
+// APIAny is what a frontend subscribes to: the endpoint of every domain.
+func APIAny(endpoint string) string { return apiPrefix + "*." + endpoint }
+
+// Admin is the subject of an administrative endpoint, such as
+// Admin("domains.put"). `admin` is therefore no domain's name.
+func Admin(endpoint string) string { return apiPrefix + ReservedDomain + "." + endpoint }
+
+// ReservedDomain cannot be a domain's name: its subjects are administrative.
+const ReservedDomain = "admin"
+
+// DomainOf returns the domain token of a public subject, or "".
+func DomainOf(subject string) string {
+	if len(subject) <= len(apiPrefix) || subject[:len(apiPrefix)] != apiPrefix {
+		return ""
+	}
+	rest := subject[len(apiPrefix):]
+	for i := range rest {
+		if rest[i] == '.' {
+			return rest[:i]
+		}
+	}
+	return ""
+}
+
+func num(n int) string { return strconv.Itoa(n) }
+
+// History log of partition p.
+
+// Submit is where a batch of tasks of one tasklist is appended.
+func Submit(p int, lane ids.Lane, domain, tasklist string) string {
+	return "yard.history." + num(p) + ".submit." + lane.String() + "." + domain + "." + tasklist
+}
+
+// SubmitLane filters all submits of one lane.
+func SubmitLane(p int, lane ids.Lane) string {
+	return "yard.history." + num(p) + ".submit." + lane.String() + ".>"
+}
+
+// Event is where batches of task events are appended.
+func Event(p int) string { return "yard.history." + num(p) + ".event" }
+
+// Fired holds the timer's firing cursor: only its last message counts.
+func Fired(p int) string { return "yard.history." + num(p) + ".fired" }
+
+// Timer store.
+
+// TimerBucketWidth is the span of due times that share a timer subject.
+const TimerBucketWidth = time.Minute
+
+// TimerBucket is the bucket of a due time, in buckets since the Unix epoch.
+func TimerBucket(dueMS int64) int64 { return dueMS / TimerBucketWidth.Milliseconds() }
+
+// Timer is the subject of one bucket of waiting tasks.
+func Timer(p int, bucket int64) string {
+	return "yard.timer." + num(p) + "." + strconv.FormatInt(bucket, 10)
+}
+
+// Matching hints.
+
+// Matching is where triggers and slot releases for shard m are published.
+func Matching(m int) string { return "yard.matching." + num(m) }
+
+// Archive.
+
+// ArchiveMinute is the archive bucket of a task created at createdMS. A task is
+// filed by its creation, which its id tells, so that it is found without an index.
+func ArchiveMinute(createdMS int64) int64 { return createdMS / time.Minute.Milliseconds() }
+
+// Archive is where finished tasks of a domain are filed.
+func Archive(p int, domain string, minute int64) string {
+	return "yard.archive." + num(p) + "." + domain + "." + strconv.FormatInt(minute, 10)
+}
+
+// Dead is where an exhausted task is kept whole.
+func Dead(domain, tasklist string, id ids.TaskID) string {
+	return "yard.dead." + domain + "." + tasklist + "." + id.String()
+}
+
+// DeadFilter filters the dead letters of a domain.
+func DeadFilter(domain string) string { return "yard.dead." + domain + ".>" }
+
+// Calls between services: core NATS request/reply, answered by the owner of
+// the partition or shard; nobody subscribed means nobody owns it right now.
+
+// HistoryCall is a call to the owner of history partition p, such as "get".
+func HistoryCall(p int, verb string) string { return "yard.rpc.history." + num(p) + "." + verb }
+
+// MatchingCall is a call to the owner of matching shard m, such as "poll".
+func MatchingCall(m int, verb string) string { return "yard.rpc.matching." + num(m) + "." + verb }
+
+// TimerCall is a call to the owner of timer partition p, such as "cancel".
+func TimerCall(p int, verb string) string { return "yard.rpc.timer." + num(p) + "." + verb }
+
+// Broadcast hints: core NATS, to whoever listens, lost without harm.
+const (
+	// HintLoad carries rpcv1.HistoryLoad: how much is queued in a history partition.
+	HintLoad = "yard.hint.load"
+	// HintHungry carries rpcv1.Hungry: a tasklist has idle pollers and an empty table.
+	HintHungry = "yard.hint.hungry"
+	// HintFreed carries rpcv1.Freed: slots of these limits were freed.
+	HintFreed = "yard.hint.freed"
+)
