@@ -700,7 +700,9 @@ type Event struct {
 	NonRetryable bool   `protobuf:"varint,12,opt,name=non_retryable,json=nonRetryable,proto3" json:"non_retryable,omitempty"`
 	DelayMs      int64  `protobuf:"varint,13,opt,name=delay_ms,json=delayMs,proto3" json:"delay_ms,omitempty"`
 	// Carried.
-	Carried       *Record `protobuf:"bytes,14,opt,name=carried,proto3" json:"carried,omitempty"`
+	Carried *Record `protobuf:"bytes,14,opt,name=carried,proto3" json:"carried,omitempty"`
+	// Complete, fail, heartbeat, cancel: the caller's domain, which must be the task's.
+	Domain        string `protobuf:"bytes,15,opt,name=domain,proto3" json:"domain,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -831,6 +833,13 @@ func (x *Event) GetCarried() *Record {
 		return x.Carried
 	}
 	return nil
+}
+
+func (x *Event) GetDomain() string {
+	if x != nil {
+		return x.Domain
+	}
+	return ""
 }
 
 // EventBatch is one message on a partition's event subject.
@@ -1570,7 +1579,7 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"\x05tasks\x18\x01 \x03(\v2\x13.yard.log.v1.RecordR\x05tasks\x12\x1e\n" +
 	"\n" +
 	"tombstones\x18\x02 \x03(\fR\n" +
-	"tombstones\"\xa9\x03\n" +
+	"tombstones\"\xc1\x03\n" +
 	"\x05Event\x12*\n" +
 	"\x04kind\x18\x01 \x01(\x0e2\x16.yard.log.v1.EventKindR\x04kind\x12\x17\n" +
 	"\atask_id\x18\x02 \x01(\fR\x06taskId\x12\x1a\n" +
@@ -1587,7 +1596,8 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"error_type\x18\v \x01(\tR\terrorType\x12#\n" +
 	"\rnon_retryable\x18\f \x01(\bR\fnonRetryable\x12\x19\n" +
 	"\bdelay_ms\x18\r \x01(\x03R\adelayMs\x12-\n" +
-	"\acarried\x18\x0e \x01(\v2\x13.yard.log.v1.RecordR\acarried\"r\n" +
+	"\acarried\x18\x0e \x01(\v2\x13.yard.log.v1.RecordR\acarried\x12\x16\n" +
+	"\x06domain\x18\x0f \x01(\tR\x06domain\"r\n" +
 	"\n" +
 	"EventBatch\x12*\n" +
 	"\x06events\x18\x01 \x03(\v2\x12.yard.log.v1.EventR\x06events\x12\x19\n" +
