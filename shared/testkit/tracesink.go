@@ -3,8 +3,11 @@ package testkit
 import (
 	"context"
 	"encoding/hex"
+	"errors"
 	"fmt"
+	"io"
 	"net"
+	"net/http"
 	"sync"
 	"testing"
 	"time"
@@ -13,12 +16,13 @@ import (
 	commonpb "go.opentelemetry.io/proto/otlp/common/v1"
 	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
 	"google.golang.org/grpc"
+	"google.golang.org/protobuf/proto"
 )
 
-// TraceSink is an OTLP collector over gRPC inside the test process: it keeps every
-// span it is sent.
+// TraceSink is an OTLP collector inside the test process: it keeps every span it
+// is sent, over gRPC or HTTP, both on one port.
 type TraceSink struct {
-	// Endpoint is a value for OTEL_EXPORTER_OTLP_ENDPOINT, with the protocol grpc.
+	// Endpoint is a value for OTEL_EXPORTER_OTLP_ENDPOINT, with either protocol.
 	Endpoint string
 
 	mu    sync.Mutex
@@ -52,17 +56,62 @@ func RunTraceSink(tb testing.TB) *TraceSink {
 		tb.Fatalf("listen for traces: %v", err)
 	}
 	sink := &TraceSink{Endpoint: "http://" + l.Addr().String()}
-	srv := grpc.NewServer()
-	collector.RegisterTraceServiceServer(srv, traceService{sink: sink})
+	rpc := grpc.NewServer()
+	collector.RegisterTraceServiceServer(rpc, traceService{sink: sink})
+	srv := &http.Server{Handler: sink.handler(rpc), Protocols: new(http.Protocols)}
+	srv.Protocols.SetHTTP1(true)
+	srv.Protocols.SetUnencryptedHTTP2(true)
 	served := make(chan error, 1)
 	go func() { served <- srv.Serve(l) }()
 	tb.Cleanup(func() {
-		srv.Stop()
-		if err := <-served; err != nil {
+		rpc.Stop()
+		_ = srv.Close() // what it could say is said by Serve below
+		if err := <-served; !errors.Is(err, http.ErrServerClosed) {
 			tb.Errorf("trace sink: %v", err)
 		}
 	})
 	return sink
+}
+
+// Env returns the environment variables, as NAME=value, that make a process send
+// its spans here.
+func (s *TraceSink) Env() []string {
+	return []string{
+		"OTEL_EXPORTER_OTLP_ENDPOINT=" + s.Endpoint,
+		"OTEL_EXPORTER_OTLP_PROTOCOL=grpc",
+	}
+}
+
+// handler takes gRPC calls, which are HTTP/2, and plain posts of OTLP over HTTP.
+func (s *TraceSink) handler(rpc http.Handler) http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /v1/traces", func(w http.ResponseWriter, r *http.Request) {
+		if err := s.takePost(r.Body); err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
+		}
+		w.Header().Set("Content-Type", "application/x-protobuf") // an empty answer is a whole one
+	})
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Content-Type") == "application/grpc" {
+			rpc.ServeHTTP(w, r)
+			return
+		}
+		mux.ServeHTTP(w, r)
+	})
+}
+
+func (s *TraceSink) takePost(body io.Reader) error {
+	b, err := io.ReadAll(body)
+	if err != nil {
+		return err
+	}
+	var req collector.ExportTraceServiceRequest
+	if err := proto.Unmarshal(b, &req); err != nil {
+		return err
+	}
+	s.keep(&req)
+	return nil
 }
 
 // Spans returns the spans received until now, in order of arrival.
@@ -86,17 +135,21 @@ type traceService struct {
 
 // Export keeps the spans of one request.
 func (t traceService) Export(_ context.Context, req *collector.ExportTraceServiceRequest) (*collector.ExportTraceServiceResponse, error) {
-	t.sink.mu.Lock()
-	defer t.sink.mu.Unlock()
+	t.sink.keep(req)
+	return &collector.ExportTraceServiceResponse{}, nil
+}
+
+func (s *TraceSink) keep(req *collector.ExportTraceServiceRequest) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	for _, resource := range req.GetResourceSpans() {
 		of := textAttrs(resource.GetResource().GetAttributes())
 		for _, scope := range resource.GetScopeSpans() {
 			for _, raw := range scope.GetSpans() {
-				t.sink.spans = append(t.sink.spans, readSpan(of, raw))
+				s.spans = append(s.spans, readSpan(of, raw))
 			}
 		}
 	}
-	return &collector.ExportTraceServiceResponse{}, nil
 }
 
 func readSpan(resource map[string]string, raw *tracepb.Span) Span {

@@ -1,0 +1,115 @@
+package telemetry_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"sync/atomic"
+	"testing"
+
+	"github.com/yardmaster-io/yardmaster/shared/telemetry"
+)
+
+func TestHealth(t *testing.T) {
+	var m telemetry.Metrics
+	m.Counter("yard_x_total", "X.").Add(1)
+	h := telemetry.NewHealth("127.0.0.1:0", &m)
+	var up atomic.Bool
+	h.AddCheck("config", func() error { return nil })
+	h.AddCheck("nats", func() error {
+		if !up.Load() {
+			return errors.New("not connected")
+		}
+		return nil
+	})
+	stop := run(t, h)
+
+	expectAnswer(t, h, "/livez", http.StatusOK, "ok\n")
+	expectAnswer(t, h, "/metrics", http.StatusOK, "# HELP yard_x_total X.\n# TYPE yard_x_total counter\nyard_x_total 1\n")
+	expectAnswer(t, h, "/readyz", http.StatusServiceUnavailable, `{
+  "ready": false,
+  "checks": [
+    {
+      "name": "config",
+      "ok": true
+    },
+    {
+      "name": "nats",
+      "ok": false,
+      "error": "not connected"
+    }
+  ]
+}
+`)
+	up.Store(true)
+	expectAnswer(t, h, "/readyz", http.StatusOK, `{
+  "ready": true,
+  "checks": [
+    {
+      "name": "config",
+      "ok": true
+    },
+    {
+      "name": "nats",
+      "ok": true
+    }
+  ]
+}
+`)
+	if err := stop(); err != nil {
+		t.Fatalf("a clean stop gave %v", err)
+	}
+}
+
+func TestHealthWithoutAddress(t *testing.T) {
+	h := telemetry.NewHealth("", nil)
+	stop := run(t, h)
+	if got := h.Addr(); got != "" {
+		t.Fatalf("listens on %s", got)
+	}
+	if err := stop(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestHealthRefusesABadAddress(t *testing.T) {
+	if err := telemetry.NewHealth("nowhere", nil).Run(t.Context()); err == nil {
+		t.Fatal("no error")
+	}
+}
+
+// run runs h until the returned function is called, which gives its error.
+func run(t *testing.T, h *telemetry.Health) (stop func() error) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- h.Run(ctx) }()
+	select {
+	case <-h.Ready():
+	case err := <-done:
+		cancel()
+		t.Fatalf("ended before it was ready: %v", err)
+	}
+	return func() error {
+		cancel()
+		return <-done
+	}
+}
+
+func expectAnswer(t *testing.T, h *telemetry.Health, path string, status int, body string) {
+	t.Helper()
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	resp, err := client.Get("http://" + h.Addr() + path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	got, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if resp.StatusCode != status || string(got) != body {
+		t.Fatalf("%s: %d\n%s\nwant %d\n%s", path, resp.StatusCode, got, status, body)
+	}
+}

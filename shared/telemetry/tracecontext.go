@@ -1,0 +1,109 @@
+package telemetry
+
+import (
+	"encoding/hex"
+
+	"go.opentelemetry.io/otel/trace"
+)
+
+// A trace context travels as 25 bytes: trace id (16), span id (8), flags (1).
+// That is W3C traceparent without its text, 30 bytes shorter in each record of a
+// batch. No bytes mean no context. Tracestate is not carried.
+const (
+	traceIDLen      = 16
+	spanIDLen       = 8
+	contextLen      = traceIDLen + spanIDLen + 1
+	traceparentLen  = 55 // version 00: "00-" 32 "-" 16 "-" 2
+	flagSampledMask = 0x01
+)
+
+// ParseTraceparent returns the compact form of a W3C traceparent header, or nil
+// if it is not a valid one. Versions after 00 are read by their first four fields,
+// as the standard asks.
+func ParseTraceparent(s string) []byte {
+	if len(s) < traceparentLen || s[2] != '-' || s[35] != '-' || s[52] != '-' || hasUpper(s[:traceparentLen]) {
+		return nil
+	}
+	var version [1]byte
+	if _, err := hex.Decode(version[:], []byte(s[:2])); err != nil || version[0] == 0xff {
+		return nil
+	}
+	if len(s) > traceparentLen && (version[0] == 0 || s[traceparentLen] != '-') {
+		return nil
+	}
+	b := make([]byte, contextLen)
+	for _, field := range []struct {
+		into []byte
+		text string
+	}{
+		{b[:traceIDLen], s[3:35]},
+		{b[traceIDLen : traceIDLen+spanIDLen], s[36:52]},
+		{b[contextLen-1:], s[53:55]},
+	} {
+		if _, err := hex.Decode(field.into, []byte(field.text)); err != nil {
+			return nil
+		}
+	}
+	if !ToSpanContext(b).IsValid() {
+		return nil
+	}
+	return b
+}
+
+func hasUpper(s string) bool {
+	for i := range len(s) {
+		if 'A' <= s[i] && s[i] <= 'F' {
+			return true
+		}
+	}
+	return false
+}
+
+// FormatTraceparent returns the W3C header of a compact context, or "" if b is
+// none.
+func FormatTraceparent(b []byte) string {
+	if len(b) != contextLen {
+		return ""
+	}
+	text := make([]byte, 0, traceparentLen)
+	text = append(text, "00-"...)
+	text = hex.AppendEncode(text, b[:traceIDLen])
+	text = append(text, '-')
+	text = hex.AppendEncode(text, b[traceIDLen:traceIDLen+spanIDLen])
+	text = append(text, '-')
+	text = hex.AppendEncode(text, b[contextLen-1:])
+	return string(text)
+}
+
+// Sampled tells whether b is a context whose trace is being recorded. It costs
+// nothing and is meant to be asked per record.
+func Sampled(b []byte) bool {
+	return len(b) == contextLen && b[contextLen-1]&flagSampledMask != 0
+}
+
+// FromSpan returns the compact form of a span's context, or nil if it is not
+// valid.
+func FromSpan(sc trace.SpanContext) []byte {
+	if !sc.IsValid() {
+		return nil
+	}
+	traceID, spanID := sc.TraceID(), sc.SpanID()
+	b := make([]byte, 0, contextLen)
+	b = append(b, traceID[:]...)
+	b = append(b, spanID[:]...)
+	return append(b, byte(sc.TraceFlags()))
+}
+
+// ToSpanContext returns b as the context of a span elsewhere; it is not valid if
+// b is none.
+func ToSpanContext(b []byte) trace.SpanContext {
+	if len(b) != contextLen {
+		return trace.SpanContext{}
+	}
+	return trace.NewSpanContext(trace.SpanContextConfig{
+		TraceID:    trace.TraceID(b[:traceIDLen]),
+		SpanID:     trace.SpanID(b[traceIDLen : traceIDLen+spanIDLen]),
+		TraceFlags: trace.TraceFlags(b[contextLen-1]),
+		Remote:     true,
+	})
+}

@@ -1,0 +1,196 @@
+package telemetry_test
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
+
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/yardmaster-io/yardmaster/shared/telemetry"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
+)
+
+// setEnv gives the test exactly these OTEL_* variables.
+func setEnv(t *testing.T, vars ...string) {
+	t.Helper()
+	for _, kv := range os.Environ() {
+		if name, _, _ := strings.Cut(kv, "="); strings.HasPrefix(name, "OTEL_") {
+			t.Setenv(name, "") // empty counts as unset
+		}
+	}
+	for _, kv := range vars {
+		name, value, _ := strings.Cut(kv, "=")
+		t.Setenv(name, value)
+	}
+}
+
+func TestSpansReachTheCollector(t *testing.T) {
+	for _, protocol := range []string{"grpc", "http/protobuf"} {
+		t.Run(protocol, func(t *testing.T) {
+			sink := testkit.RunTraceSink(t)
+			setEnv(t, "OTEL_EXPORTER_OTLP_ENDPOINT="+sink.Endpoint, "OTEL_EXPORTER_OTLP_PROTOCOL="+protocol)
+			tracing, err := telemetry.NewTracing(t.Context(), "yard-history", "history-1")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !tracing.On() {
+				t.Fatal("off")
+			}
+			parent := telemetry.ParseTraceparent(sampledParent)
+			start := time.Unix(100, 5).UTC()
+			span, inner := tracing.Start(parent, "commit", trace.SpanKindProducer, start)
+			tracing.Span(inner, "append", trace.SpanKindClient, start.Add(time.Second), start.Add(3*time.Second),
+				attribute.Int("yard.batch", 3))
+			span.End(trace.WithTimestamp(start.Add(4 * time.Second)))
+			if err := tracing.Shutdown(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+
+			spans := sink.Spans()
+			if len(spans) != 2 {
+				t.Fatalf("got %d spans, want 2", len(spans))
+			}
+			child, outer := spans[0], spans[1]
+			if outer.Service != "yard-history" || outer.Instance != "history-1" {
+				t.Errorf("from %q, %q", outer.Service, outer.Instance)
+			}
+			got := fmt.Sprintln(outer.Name, outer.Kind, outer.TraceID, outer.ParentID, outer.Start.UTC(), outer.End.Sub(outer.Start))
+			want := fmt.Sprintln("commit", tracepb.Span_SPAN_KIND_PRODUCER, sampledParent[3:35], sampledParent[36:52], start, 4*time.Second)
+			if got != want {
+				t.Errorf("got  %swant %s", got, want)
+			}
+			got = fmt.Sprintln(child.Name, child.Kind, child.TraceID, child.ParentID, child.End.Sub(child.Start), child.Attrs["yard.batch"])
+			want = fmt.Sprintln("append", tracepb.Span_SPAN_KIND_CLIENT, outer.TraceID, outer.SpanID, 2*time.Second, "3")
+			if got != want {
+				t.Errorf("got  %swant %s", got, want)
+			}
+		})
+	}
+}
+
+func TestSampling(t *testing.T) {
+	sink := testkit.RunTraceSink(t)
+	for _, c := range []struct {
+		name    string
+		sampler string
+		parent  string
+		spans   int
+		sampled bool
+	}{
+		{"a new trace", "", "", 2, true},
+		{"a new trace that the sampler refuses", "parentbased_always_off", "", 0, false},
+		{"a sampled parent", "parentbased_always_off", sampledParent, 2, true},
+		{"a parent that is not sampled", "", unsampledParent, 0, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			sink.Reset()
+			setEnv(t, append(sink.Env(), "OTEL_TRACES_SAMPLER="+c.sampler)...)
+			tracing, err := telemetry.NewTracing(t.Context(), "s", "i")
+			if err != nil {
+				t.Fatal(err)
+			}
+			span, inner := tracing.Start(telemetry.ParseTraceparent(c.parent), "outer", trace.SpanKindServer, time.Now())
+			if inner == nil {
+				t.Error("the decision not to sample is lost: no context to pass on")
+			}
+			if got := telemetry.Sampled(inner); got != c.sampled {
+				t.Errorf("sampled %v, want %v", got, c.sampled)
+			}
+			tracing.Span(inner, "inner", trace.SpanKindInternal, time.Now(), time.Now())
+			span.End()
+			if err := tracing.Shutdown(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if got := len(sink.Spans()); got != c.spans {
+				t.Errorf("%d spans, want %d", got, c.spans)
+			}
+		})
+	}
+}
+
+func TestSpanWithoutParentIsNone(t *testing.T) {
+	sink := testkit.RunTraceSink(t)
+	setEnv(t, sink.Env()...)
+	tracing, err := telemetry.NewTracing(t.Context(), "s", "i")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tracing.Span(nil, "orphan", trace.SpanKindInternal, time.Now(), time.Now())
+	if err := tracing.Shutdown(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := len(sink.Spans()); got != 0 {
+		t.Fatalf("%d spans, want none", got)
+	}
+}
+
+func TestTracingEnvironment(t *testing.T) {
+	const endpoint = "OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:4317"
+	for _, c := range []struct {
+		env  []string
+		on   bool
+		fail string
+	}{
+		{nil, false, ""},
+		{[]string{endpoint}, true, ""},
+		{[]string{"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT=http://127.0.0.1:4318/v1/traces"}, true, ""},
+		{[]string{endpoint, "OTEL_SDK_DISABLED=true"}, false, ""},
+		{[]string{endpoint, "OTEL_TRACES_EXPORTER=none"}, false, ""},
+		{[]string{endpoint, "OTEL_TRACES_EXPORTER=zipkin"}, false, "OTEL_TRACES_EXPORTER"},
+		{[]string{endpoint, "OTEL_EXPORTER_OTLP_PROTOCOL=http/json"}, false, "http/json"},
+		{[]string{"OTEL_EXPORTER_OTLP_ENDPOINT=nowhere"}, false, "nowhere"},
+	} {
+		t.Run(strings.Join(c.env, " "), func(t *testing.T) {
+			setEnv(t, c.env...)
+			tracing, err := telemetry.NewTracing(t.Context(), "s", "i")
+			if c.fail != "" {
+				if err == nil || !strings.Contains(err.Error(), c.fail) {
+					t.Fatalf("got %v, want an error that names %s", err, c.fail)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if tracing.On() != c.on {
+				t.Errorf("on %v, want %v", tracing.On(), c.on)
+			}
+			if err := tracing.Shutdown(t.Context()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+func TestTracingOffCostsNothing(t *testing.T) {
+	parent := telemetry.ParseTraceparent(sampledParent)
+	now := time.Now()
+	domain := strings.Repeat("d", 3)
+	for name, tracing := range map[string]*telemetry.Tracing{"nil": nil, "zero": {}} {
+		if tracing.On() {
+			t.Errorf("%s: on", name)
+		}
+		allocs := testing.AllocsPerRun(100, func() {
+			span, inner := tracing.Start(parent, "outer", trace.SpanKindServer, now, attribute.String("domain", domain))
+			tracing.Span(inner, "inner", trace.SpanKindInternal, now, now, attribute.Int("n", len(domain)))
+			tracing.Tracer()
+			span.End()
+		})
+		if allocs != 0 {
+			t.Errorf("%s: %v allocations", name, allocs)
+		}
+		if _, inner := tracing.Start(parent, "", trace.SpanKindServer, now); !bytes.Equal(inner, parent) {
+			t.Errorf("%s: the caller's context does not pass through", name)
+		}
+		if err := tracing.Shutdown(t.Context()); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
