@@ -218,8 +218,10 @@ type Record struct {
 	Attempt         *Attempt `protobuf:"bytes,22,opt,name=attempt,proto3" json:"attempt,omitempty"`
 	CancelRequested bool     `protobuf:"varint,23,opt,name=cancel_requested,json=cancelRequested,proto3" json:"cancel_requested,omitempty"`
 	CancelReason    string   `protobuf:"bytes,24,opt,name=cancel_reason,json=cancelReason,proto3" json:"cancel_reason,omitempty"`
-	// Position of the submit that is carried on (see Event.carried).
+	// Of a carried task: the position of its submit, and the last event that this
+	// state has seen; later ones are applied on top.
 	Position      uint64 `protobuf:"varint,25,opt,name=position,proto3" json:"position,omitempty"`
+	AsOf          uint64 `protobuf:"varint,26,opt,name=as_of,json=asOf,proto3" json:"as_of,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -425,6 +427,13 @@ func (x *Record) GetCancelReason() string {
 func (x *Record) GetPosition() uint64 {
 	if x != nil {
 		return x.Position
+	}
+	return 0
+}
+
+func (x *Record) GetAsOf() uint64 {
+	if x != nil {
+		return x.AsOf
 	}
 	return 0
 }
@@ -907,9 +916,12 @@ func (x *EventBatch) GetRequestId() uint64 {
 
 // VerdictBatch answers one EventBatch, entry by entry. It is not stored.
 type VerdictBatch struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	RequestId     uint64                 `protobuf:"varint,1,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
-	Verdicts      []*EventVerdict        `protobuf:"bytes,2,rep,name=verdicts,proto3" json:"verdicts,omitempty"`
+	state     protoimpl.MessageState `protogen:"open.v1"`
+	RequestId uint64                 `protobuf:"varint,1,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
+	Verdicts  []*EventVerdict        `protobuf:"bytes,2,rep,name=verdicts,proto3" json:"verdicts,omitempty"`
+	// Index of the first verdict among the batch's events: the verdicts of one
+	// batch come in several messages where their payloads do not fit into one.
+	First         uint32 `protobuf:"varint,3,opt,name=first,proto3" json:"first,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -956,6 +968,13 @@ func (x *VerdictBatch) GetVerdicts() []*EventVerdict {
 		return x.Verdicts
 	}
 	return nil
+}
+
+func (x *VerdictBatch) GetFirst() uint32 {
+	if x != nil {
+		return x.First
+	}
+	return 0
 }
 
 // EventVerdict is what the log decided about one event.
@@ -1377,10 +1396,12 @@ type Checkpoint struct {
 	// Events up to here concern no active task.
 	EventFloor uint64 `protobuf:"varint,4,opt,name=event_floor,json=eventFloor,proto3" json:"event_floor,omitempty"`
 	// Everything parked before this checkpoint is in the timer store up to here.
-	TimerSeq      uint64 `protobuf:"varint,5,opt,name=timer_seq,json=timerSeq,proto3" json:"timer_seq,omitempty"`
-	AtMs          int64  `protobuf:"varint,6,opt,name=at_ms,json=atMs,proto3" json:"at_ms,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	TimerSeq uint64 `protobuf:"varint,5,opt,name=timer_seq,json=timerSeq,proto3" json:"timer_seq,omitempty"`
+	AtMs     int64  `protobuf:"varint,6,opt,name=at_ms,json=atMs,proto3" json:"at_ms,omitempty"`
+	// What events up to here parked is in the timer store up to timer_seq.
+	ParkedEventSeq uint64 `protobuf:"varint,7,opt,name=parked_event_seq,json=parkedEventSeq,proto3" json:"parked_event_seq,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *Checkpoint) Reset() {
@@ -1455,12 +1476,21 @@ func (x *Checkpoint) GetAtMs() int64 {
 	return 0
 }
 
+func (x *Checkpoint) GetParkedEventSeq() uint64 {
+	if x != nil {
+		return x.ParkedEventSeq
+	}
+	return 0
+}
+
 // LaneCursor is how far one submit lane is read and finished.
 type LaneCursor struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Lane          uint32                 `protobuf:"varint,1,opt,name=lane,proto3" json:"lane,omitempty"`
-	AckSeq        uint64                 `protobuf:"varint,2,opt,name=ack_seq,json=ackSeq,proto3" json:"ack_seq,omitempty"`
-	ReadSeq       uint64                 `protobuf:"varint,3,opt,name=read_seq,json=readSeq,proto3" json:"read_seq,omitempty"`
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Lane    uint32                 `protobuf:"varint,1,opt,name=lane,proto3" json:"lane,omitempty"`
+	AckSeq  uint64                 `protobuf:"varint,2,opt,name=ack_seq,json=ackSeq,proto3" json:"ack_seq,omitempty"`
+	ReadSeq uint64                 `protobuf:"varint,3,opt,name=read_seq,json=readSeq,proto3" json:"read_seq,omitempty"`
+	// What submits of this lane up to here parked is in the timer store up to timer_seq.
+	ParkedSeq     uint64 `protobuf:"varint,4,opt,name=parked_seq,json=parkedSeq,proto3" json:"parked_seq,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1516,6 +1546,13 @@ func (x *LaneCursor) GetReadSeq() uint64 {
 	return 0
 }
 
+func (x *LaneCursor) GetParkedSeq() uint64 {
+	if x != nil {
+		return x.ParkedSeq
+	}
+	return 0
+}
+
 var File_yard_log_v1_log_proto protoreflect.FileDescriptor
 
 const file_yard_log_v1_log_proto_rawDesc = "" +
@@ -1527,7 +1564,7 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"\abackoff\x18\x03 \x01(\x01R\abackoff\x12&\n" +
 	"\x0fmax_interval_ms\x18\x04 \x01(\x03R\rmaxIntervalMs\x12)\n" +
 	"\x11start_to_close_ms\x18\x05 \x01(\x03R\x0estartToCloseMs\x120\n" +
-	"\x14heartbeat_timeout_ms\x18\x06 \x01(\x03R\x12heartbeatTimeoutMs\"\x8c\x06\n" +
+	"\x14heartbeat_timeout_ms\x18\x06 \x01(\x03R\x12heartbeatTimeoutMs\"\xa1\x06\n" +
 	"\x06Record\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\fR\x02id\x12\x16\n" +
 	"\x06domain\x18\x02 \x01(\tR\x06domain\x12\x1a\n" +
@@ -1555,7 +1592,8 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"\aattempt\x18\x16 \x01(\v2\x14.yard.log.v1.AttemptR\aattempt\x12)\n" +
 	"\x10cancel_requested\x18\x17 \x01(\bR\x0fcancelRequested\x12#\n" +
 	"\rcancel_reason\x18\x18 \x01(\tR\fcancelReason\x12\x1a\n" +
-	"\bposition\x18\x19 \x01(\x04R\bposition\"\x87\x02\n" +
+	"\bposition\x18\x19 \x01(\x04R\bposition\x12\x13\n" +
+	"\x05as_of\x18\x1a \x01(\x04R\x04asOf\"\x87\x02\n" +
 	"\aAttempt\x12\x14\n" +
 	"\x05nonce\x18\x01 \x01(\x04R\x05nonce\x12\x16\n" +
 	"\x06worker\x18\x02 \x01(\tR\x06worker\x12\"\n" +
@@ -1603,11 +1641,12 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"\x06events\x18\x01 \x03(\v2\x12.yard.log.v1.EventR\x06events\x12\x19\n" +
 	"\breply_to\x18\x02 \x01(\tR\areplyTo\x12\x1d\n" +
 	"\n" +
-	"request_id\x18\x03 \x01(\x04R\trequestId\"d\n" +
+	"request_id\x18\x03 \x01(\x04R\trequestId\"z\n" +
 	"\fVerdictBatch\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x01 \x01(\x04R\trequestId\x125\n" +
-	"\bverdicts\x18\x02 \x03(\v2\x19.yard.log.v1.EventVerdictR\bverdicts\"\xd8\x01\n" +
+	"\bverdicts\x18\x02 \x03(\v2\x19.yard.log.v1.EventVerdictR\bverdicts\x12\x14\n" +
+	"\x05first\x18\x03 \x01(\rR\x05first\"\xd8\x01\n" +
 	"\fEventVerdict\x12\x12\n" +
 	"\x04code\x18\x01 \x01(\tR\x04code\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\tR\amessage\x12\x12\n" +
@@ -1642,7 +1681,7 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"\vlast_due_ms\x18\x06 \x01(\x03R\tlastDueMs\x12\x19\n" +
 	"\blast_seq\x18\a \x01(\x04R\alastSeq\x12\x1d\n" +
 	"\n" +
-	"last_index\x18\b \x01(\rR\tlastIndex\"\xba\x01\n" +
+	"last_index\x18\b \x01(\rR\tlastIndex\"\xe4\x01\n" +
 	"\n" +
 	"Checkpoint\x12\x14\n" +
 	"\x05epoch\x18\x01 \x01(\x04R\x05epoch\x12\x14\n" +
@@ -1651,12 +1690,15 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"\vevent_floor\x18\x04 \x01(\x04R\n" +
 	"eventFloor\x12\x1b\n" +
 	"\ttimer_seq\x18\x05 \x01(\x04R\btimerSeq\x12\x13\n" +
-	"\x05at_ms\x18\x06 \x01(\x03R\x04atMs\"T\n" +
+	"\x05at_ms\x18\x06 \x01(\x03R\x04atMs\x12(\n" +
+	"\x10parked_event_seq\x18\a \x01(\x04R\x0eparkedEventSeq\"s\n" +
 	"\n" +
 	"LaneCursor\x12\x12\n" +
 	"\x04lane\x18\x01 \x01(\rR\x04lane\x12\x17\n" +
 	"\aack_seq\x18\x02 \x01(\x04R\x06ackSeq\x12\x19\n" +
-	"\bread_seq\x18\x03 \x01(\x04R\areadSeq*\xea\x01\n" +
+	"\bread_seq\x18\x03 \x01(\x04R\areadSeq\x12\x1d\n" +
+	"\n" +
+	"parked_seq\x18\x04 \x01(\x04R\tparkedSeq*\xea\x01\n" +
 	"\tEventKind\x12\x1a\n" +
 	"\x16EVENT_KIND_UNSPECIFIED\x10\x00\x12\x16\n" +
 	"\x12EVENT_KIND_STARTED\x10\x01\x12\x18\n" +

@@ -115,6 +115,13 @@ func (m *Record) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
 	}
+	if m.AsOf != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.AsOf))
+		i--
+		dAtA[i] = 0x1
+		i--
+		dAtA[i] = 0xd0
+	}
 	if m.Position != 0 {
 		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.Position))
 		i--
@@ -737,6 +744,11 @@ func (m *VerdictBatch) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
 	}
+	if m.First != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.First))
+		i--
+		dAtA[i] = 0x18
+	}
 	if len(m.Verdicts) > 0 {
 		for iNdEx := len(m.Verdicts) - 1; iNdEx >= 0; iNdEx-- {
 			size, err := m.Verdicts[iNdEx].MarshalToSizedBufferVT(dAtA[:i])
@@ -1128,6 +1140,11 @@ func (m *Checkpoint) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
 	}
+	if m.ParkedEventSeq != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.ParkedEventSeq))
+		i--
+		dAtA[i] = 0x38
+	}
 	if m.AtMs != 0 {
 		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.AtMs))
 		i--
@@ -1199,6 +1216,11 @@ func (m *LaneCursor) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 	if m.unknownFields != nil {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
+	}
+	if m.ParkedSeq != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.ParkedSeq))
+		i--
+		dAtA[i] = 0x20
 	}
 	if m.ReadSeq != 0 {
 		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.ReadSeq))
@@ -1341,6 +1363,9 @@ func (m *Record) SizeVT() (n int) {
 	}
 	if m.Position != 0 {
 		n += 2 + protohelpers.SizeOfVarint(uint64(m.Position))
+	}
+	if m.AsOf != 0 {
+		n += 2 + protohelpers.SizeOfVarint(uint64(m.AsOf))
 	}
 	n += len(m.unknownFields)
 	return n
@@ -1538,6 +1563,9 @@ func (m *VerdictBatch) SizeVT() (n int) {
 			n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 		}
 	}
+	if m.First != 0 {
+		n += 1 + protohelpers.SizeOfVarint(uint64(m.First))
+	}
 	n += len(m.unknownFields)
 	return n
 }
@@ -1718,6 +1746,9 @@ func (m *Checkpoint) SizeVT() (n int) {
 	if m.AtMs != 0 {
 		n += 1 + protohelpers.SizeOfVarint(uint64(m.AtMs))
 	}
+	if m.ParkedEventSeq != 0 {
+		n += 1 + protohelpers.SizeOfVarint(uint64(m.ParkedEventSeq))
+	}
 	n += len(m.unknownFields)
 	return n
 }
@@ -1736,6 +1767,9 @@ func (m *LaneCursor) SizeVT() (n int) {
 	}
 	if m.ReadSeq != 0 {
 		n += 1 + protohelpers.SizeOfVarint(uint64(m.ReadSeq))
+	}
+	if m.ParkedSeq != 0 {
+		n += 1 + protohelpers.SizeOfVarint(uint64(m.ParkedSeq))
 	}
 	n += len(m.unknownFields)
 	return n
@@ -2586,6 +2620,25 @@ func (m *Record) UnmarshalVT(dAtA []byte) error {
 				b := dAtA[iNdEx]
 				iNdEx++
 				m.Position |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 26:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field AsOf", wireType)
+			}
+			m.AsOf = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.AsOf |= uint64(b&0x7F) << shift
 				if b < 0x80 {
 					break
 				}
@@ -3839,6 +3892,25 @@ func (m *VerdictBatch) UnmarshalVT(dAtA []byte) error {
 				return err
 			}
 			iNdEx = postIndex
+		case 3:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field First", wireType)
+			}
+			m.First = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.First |= uint32(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])
@@ -4982,6 +5054,25 @@ func (m *Checkpoint) UnmarshalVT(dAtA []byte) error {
 					break
 				}
 			}
+		case 7:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field ParkedEventSeq", wireType)
+			}
+			m.ParkedEventSeq = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.ParkedEventSeq |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])
@@ -5086,6 +5177,25 @@ func (m *LaneCursor) UnmarshalVT(dAtA []byte) error {
 				b := dAtA[iNdEx]
 				iNdEx++
 				m.ReadSeq |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 4:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field ParkedSeq", wireType)
+			}
+			m.ParkedSeq = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.ParkedSeq |= uint64(b&0x7F) << shift
 				if b < 0x80 {
 					break
 				}
@@ -5969,6 +6079,25 @@ func (m *Record) UnmarshalVTUnsafe(dAtA []byte) error {
 				b := dAtA[iNdEx]
 				iNdEx++
 				m.Position |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 26:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field AsOf", wireType)
+			}
+			m.AsOf = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.AsOf |= uint64(b&0x7F) << shift
 				if b < 0x80 {
 					break
 				}
@@ -7248,6 +7377,25 @@ func (m *VerdictBatch) UnmarshalVTUnsafe(dAtA []byte) error {
 				return err
 			}
 			iNdEx = postIndex
+		case 3:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field First", wireType)
+			}
+			m.First = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.First |= uint32(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])
@@ -8411,6 +8559,25 @@ func (m *Checkpoint) UnmarshalVTUnsafe(dAtA []byte) error {
 					break
 				}
 			}
+		case 7:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field ParkedEventSeq", wireType)
+			}
+			m.ParkedEventSeq = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.ParkedEventSeq |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])
@@ -8515,6 +8682,25 @@ func (m *LaneCursor) UnmarshalVTUnsafe(dAtA []byte) error {
 				b := dAtA[iNdEx]
 				iNdEx++
 				m.ReadSeq |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 4:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field ParkedSeq", wireType)
+			}
+			m.ParkedSeq = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.ParkedSeq |= uint64(b&0x7F) << shift
 				if b < 0x80 {
 					break
 				}
