@@ -1,0 +1,157 @@
+package natsrpc
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/nats-io/nats.go"
+)
+
+// How a connection behaves. A broken one must be noticed within seconds, since
+// callers wait meanwhile, and is tried again for ever.
+const (
+	dialTimeout      = 2 * time.Second
+	dialRetryEvery   = 500 * time.Millisecond
+	dialNoticeEvery  = 10 * time.Second
+	reconnectWait    = 100 * time.Millisecond
+	reconnectJitter  = 200 * time.Millisecond
+	pingInterval     = 5 * time.Second
+	pingsOutstanding = 2
+)
+
+// ConnConfig says how to reach NATS.
+type ConnConfig struct {
+	// URL is one server or several, separated by commas. Default
+	// nats://127.0.0.1:4222. A wrong one keeps the service waiting at its start.
+	URL string `koanf:"url"`
+	// Credentials is the path of a .creds file (JWT and key). Default none.
+	Credentials string `koanf:"credentials"`
+	// NKeySeed is the path of a file with an nkey seed. Default none.
+	NKeySeed string `koanf:"nkey_seed"`
+	// TLS is used where any of its files is named, or where the URL says tls://.
+	TLS TLSConfig `koanf:"tls"`
+}
+
+// TLSConfig names PEM files.
+type TLSConfig struct {
+	// CA holds the authorities that sign the servers' certificates. Default: the system's.
+	CA string `koanf:"ca"`
+	// Cert and Key are this client's; both or neither.
+	Cert string `koanf:"cert"`
+	Key  string `koanf:"key"`
+}
+
+// DefaultConnConfig is a server on this machine without authentication.
+func DefaultConnConfig() ConnConfig { return ConnConfig{URL: nats.DefaultURL} }
+
+// Connect connects under the given name, which operators see in the server's
+// monitoring. It waits for a server until ctx ends, saying so in the log, and
+// fails at once only where the configuration itself is wrong. The caller closes
+// the connection.
+func Connect(ctx context.Context, cfg ConnConfig, name string, log *slog.Logger) (*nats.Conn, error) {
+	if cfg.URL == "" {
+		cfg.URL = nats.DefaultURL
+	}
+	opts := options(name, log)
+	auth, err := cfg.auth()
+	if err != nil {
+		return nil, err
+	}
+	opts = append(opts, auth...)
+	began := time.Now()
+	noticed := time.Time{}
+	for {
+		nc, err := nats.Connect(cfg.URL, opts...)
+		if err == nil {
+			log.Info("connected to NATS", "server", nc.ConnectedUrlRedacted(), "after", time.Since(began).Round(time.Millisecond))
+			return nc, nil
+		}
+		if ctx.Err() != nil {
+			return nil, fmt.Errorf("connect to NATS at %s: %w", redact(cfg.URL), errors.Join(ctx.Err(), err))
+		}
+		if now := time.Now(); now.Sub(noticed) >= dialNoticeEvery {
+			noticed = now
+			log.Warn("waiting for NATS", "url", redact(cfg.URL), "for", now.Sub(began).Round(time.Second), "error", err)
+		}
+		select {
+		case <-ctx.Done():
+			return nil, fmt.Errorf("connect to NATS at %s: %w", redact(cfg.URL), errors.Join(ctx.Err(), err))
+		case <-time.After(dialRetryEvery):
+		}
+	}
+}
+
+// ConnectInProcess connects to a server in the same process, without a socket.
+func ConnectInProcess(srv nats.InProcessConnProvider, name string, log *slog.Logger) (*nats.Conn, error) {
+	nc, err := nats.Connect("", append(options(name, log), nats.InProcessServer(srv))...)
+	if err != nil {
+		return nil, fmt.Errorf("connect to the NATS server in this process: %w", err)
+	}
+	return nc, nil
+}
+
+func (c ConnConfig) auth() ([]nats.Option, error) {
+	var opts []nats.Option
+	if c.Credentials != "" {
+		opts = append(opts, nats.UserCredentials(c.Credentials))
+	}
+	if c.NKeySeed != "" {
+		opt, err := nats.NkeyOptionFromSeed(c.NKeySeed)
+		if err != nil {
+			return nil, fmt.Errorf("nkey_seed: %w", err)
+		}
+		opts = append(opts, opt)
+	}
+	if (c.TLS.Cert == "") != (c.TLS.Key == "") {
+		return nil, errors.New("tls: cert and key must both be given, or neither")
+	}
+	if c.TLS.Cert != "" {
+		if _, err := tls.LoadX509KeyPair(c.TLS.Cert, c.TLS.Key); err != nil {
+			return nil, fmt.Errorf("tls: %w", err)
+		}
+		opts = append(opts, nats.ClientCert(c.TLS.Cert, c.TLS.Key))
+	}
+	if c.TLS.CA != "" {
+		opts = append(opts, nats.RootCAs(c.TLS.CA))
+	}
+	return opts, nil
+}
+
+// options are those of every connection. There is no reconnect buffer: it would
+// send, much later, what its caller was told had failed.
+func options(name string, log *slog.Logger) []nats.Option {
+	return []nats.Option{
+		nats.Name(name),
+		nats.Timeout(dialTimeout),
+		nats.MaxReconnects(-1),
+		nats.ReconnectWait(reconnectWait),
+		nats.ReconnectJitter(reconnectJitter, reconnectJitter),
+		nats.ReconnectBufSize(-1),
+		nats.IgnoreAuthErrorAbort(),
+		nats.PingInterval(pingInterval),
+		nats.MaxPingsOutstanding(pingsOutstanding),
+		nats.DisconnectErrHandler(func(nc *nats.Conn, err error) {
+			if !nc.IsClosed() {
+				log.Warn("disconnected from NATS, reconnecting", "error", err)
+			}
+		}),
+		nats.ReconnectHandler(func(nc *nats.Conn) {
+			log.Info("reconnected to NATS", "server", nc.ConnectedUrlRedacted())
+		}),
+		nats.ErrorHandler(func(_ *nats.Conn, sub *nats.Subscription, err error) {
+			subject := ""
+			if sub != nil {
+				subject = sub.Subject
+			}
+			if errors.Is(err, nats.ErrSlowConsumer) {
+				log.Warn("slow consumer: NATS messages were dropped", "subject", subject)
+				return
+			}
+			log.Warn("NATS reported an error", "subject", subject, "error", err)
+		}),
+	}
+}

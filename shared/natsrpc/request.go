@@ -1,0 +1,64 @@
+package natsrpc
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/nats-io/nats.go"
+)
+
+// Errors of Request, apart from those of nats.go (ErrNoResponders foremost).
+var (
+	// ErrNotSent: there was no connection, so nothing was sent.
+	ErrNotSent = errors.New("not connected to NATS")
+	// ErrAnswerLost: the connection broke while waiting. The request may or may
+	// not have been carried out, and its answer will not come.
+	ErrAnswerLost = errors.New("the connection to NATS broke while waiting for the answer")
+)
+
+// How soon a waiting request learns that its connection broke; it asks more
+// seldom as it waits longer. nats.go itself would let it wait until its deadline.
+const (
+	brokenCheckFirst = 100 * time.Millisecond
+	brokenCheckLast  = time.Second
+)
+
+// Request sends msg and waits for one answer until ctx ends, or until the
+// connection breaks.
+func Request(ctx context.Context, nc *nats.Conn, msg *nats.Msg) (*nats.Msg, error) {
+	if !nc.IsConnected() {
+		return nil, ErrNotSent
+	}
+	reconnects := nc.Stats().Reconnects
+	waiting, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	// A timer and not a status listener: most requests are answered before it fires.
+	timer := time.AfterFunc(brokenCheckFirst, func() { watch(waiting, nc, reconnects, cancel) })
+	defer timer.Stop()
+	answer, err := nc.RequestMsgWithContext(waiting, msg)
+	switch {
+	case err == nil:
+		return answer, nil
+	case errors.Is(err, nats.ErrReconnectBufExceeded), errors.Is(err, nats.ErrConnectionDraining):
+		return nil, ErrNotSent
+	case errors.Is(context.Cause(waiting), ErrAnswerLost), errors.Is(err, nats.ErrConnectionClosed), errors.Is(err, nats.ErrDisconnected):
+		return nil, ErrAnswerLost
+	}
+	return nil, err
+}
+
+// watch ends a request whose connection broke.
+func watch(waiting context.Context, nc *nats.Conn, reconnects uint64, cancel context.CancelCauseFunc) {
+	for wait := brokenCheckFirst; ; wait = min(2*wait, brokenCheckLast) {
+		if !nc.IsConnected() || nc.Stats().Reconnects != reconnects {
+			cancel(ErrAnswerLost)
+			return
+		}
+		select {
+		case <-waiting.Done():
+			return
+		case <-time.After(wait):
+		}
+	}
+}

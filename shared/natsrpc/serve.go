@@ -1,0 +1,160 @@
+package natsrpc
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"strconv"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/yardmaster-io/yardmaster/contracts/codec"
+	"github.com/yardmaster-io/yardmaster/contracts/fault"
+)
+
+// ServeInFlightMax is how many calls of one subscription are handled at once.
+// Further ones are answered ResourceExhausted.
+const ServeInFlightMax = 256
+
+// serveFullRetryAfter is what a caller refused by ServeInFlightMax is told to wait.
+const serveFullRetryAfter = 50 * time.Millisecond
+
+// Serve answers calls to subject with handle, each in a goroutine of its own,
+// until the subscription is drained or unsubscribed. The context of handle ends
+// when its caller stops waiting, and not when the subscription ends: calls
+// already begun are finished.
+//
+// An error of handle goes to the caller as fault.From makes it, and is not
+// logged; a panic, and an answer too large for the server, are logged and are
+// Internal to the caller.
+func Serve[Req any, PReq interface {
+	*Req
+	Message
+}](nc *nats.Conn, subject string, log *slog.Logger, handle func(ctx context.Context, req PReq) (Message, error)) (*nats.Subscription, error) {
+	s := &server{nc: nc, log: log, slots: make(chan struct{}, ServeInFlightMax)}
+	sub, err := nc.Subscribe(subject, func(msg *nats.Msg) {
+		select {
+		case s.slots <- struct{}{}:
+		default:
+			s.refuse(msg, fault.New(fault.ResourceExhausted, "%s: too many calls at once", subject).After(serveFullRetryAfter))
+			return
+		}
+		go func() {
+			defer func() { <-s.slots }()
+			s.answer(msg, func(ctx context.Context) (Message, error) {
+				req := PReq(new(Req))
+				// Leniently: the caller may be newer and know more fields.
+				if err := req.UnmarshalVT(msg.Data); err != nil {
+					return nil, fault.New(fault.InvalidArgument, "%s: bad protobuf: %v", subject, err)
+				}
+				return handle(ctx, req)
+			})
+		}()
+	})
+	if err != nil {
+		return nil, fmt.Errorf("serve %s: %w", subject, err)
+	}
+	return sub, nil
+}
+
+// server is the part of Serve that knows no types.
+type server struct {
+	nc    *nats.Conn
+	log   *slog.Logger
+	slots chan struct{}
+}
+
+func (s *server) answer(msg *nats.Msg, handle func(context.Context) (Message, error)) {
+	deadline, ok := deadlineOf(msg)
+	if !ok {
+		deadline = time.Now().Add(CallTimeoutDefault)
+	}
+	ctx, cancel := context.WithDeadline(context.Background(), deadline)
+	defer cancel()
+	if ctx.Err() != nil {
+		return // nobody waits for it any more
+	}
+	resp, err := s.guarded(ctx, msg.Subject, handle)
+	if err != nil {
+		s.refuse(msg, fault.From(err))
+		return
+	}
+	data, err := codec.Marshal(codec.Protobuf, resp)
+	if err == nil && int64(len(data)) > s.nc.MaxPayload() {
+		err = fault.New(fault.Internal, "the answer has %d bytes, more than the server takes", len(data))
+	}
+	if err != nil {
+		s.log.Error("a call could not be answered", "subject", msg.Subject, "error", err)
+		s.refuse(msg, fault.From(err))
+		return
+	}
+	if msg.Reply == "" {
+		return
+	}
+	if err := s.nc.Publish(msg.Reply, data); err != nil {
+		s.log.Debug("an answer was not sent", "subject", msg.Subject, "error", err)
+	}
+}
+
+// guarded calls handle and turns a panic or a missing answer into Internal.
+func (s *server) guarded(ctx context.Context, subject string, handle func(context.Context) (Message, error)) (resp Message, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			s.log.Error("a handler panicked", "subject", subject, "panic", p, "stack", string(debug.Stack()))
+			resp, err = nil, fault.New(fault.Internal, "%s: the handler panicked", subject)
+		}
+	}()
+	resp, err = handle(ctx)
+	if err == nil && resp == nil {
+		err = fault.New(fault.Internal, "%s: the handler gave no answer", subject)
+	}
+	return resp, err
+}
+
+func (s *server) refuse(msg *nats.Msg, e *fault.Error) {
+	if err := RespondError(s.nc, msg.Reply, e); err != nil {
+		s.log.Debug("a refusal was not sent", "subject", msg.Subject, "error", err)
+	}
+}
+
+// RespondError sends e to reply as micro's error headers and a JSON body. An
+// empty reply is nobody and no error.
+func RespondError(nc *nats.Conn, reply string, e *fault.Error) error {
+	if reply == "" {
+		return nil
+	}
+	msg := ErrorMsg(e)
+	msg.Subject = reply
+	return nc.PublishMsg(msg)
+}
+
+// ErrorMsg is the message of an error answer; its subject is still to be set.
+func ErrorMsg(e *fault.Error) *nats.Msg {
+	code, description, body := fault.Encode(e)
+	return &nats.Msg{Data: body, Header: nats.Header{
+		fault.HeaderCode:        {code},
+		fault.HeaderDescription: {headerText(description)},
+		codec.HeaderContentType: {string(codec.JSON)},
+	}}
+}
+
+// headerText makes s fit one header line.
+func headerText(s string) string {
+	b := []byte(s)
+	for i, c := range b {
+		if c == '\r' || c == '\n' {
+			b[i] = ' '
+		}
+	}
+	return string(b)
+}
+
+func deadlineOf(msg *nats.Msg) (time.Time, bool) {
+	ms, err := strconv.ParseInt(msg.Header.Get(HeaderDeadline), 10, 64)
+	if err != nil {
+		return time.Time{}, false
+	}
+	return time.UnixMilli(ms), true
+}
