@@ -438,7 +438,7 @@ func (x *Record) GetAsOf() uint64 {
 	return 0
 }
 
-// Attempt is the running attempt of a carried task.
+// Attempt is the running attempt of a task, or its last one.
 type Attempt struct {
 	state            protoimpl.MessageState `protogen:"open.v1"`
 	Nonce            uint64                 `protobuf:"varint,1,opt,name=nonce,proto3" json:"nonce,omitempty"`
@@ -449,8 +449,10 @@ type Attempt struct {
 	Booked           bool                   `protobuf:"varint,6,opt,name=booked,proto3" json:"booked,omitempty"`
 	Progress         []byte                 `protobuf:"bytes,7,opt,name=progress,proto3" json:"progress,omitempty"`
 	ProgressEncoding int32                  `protobuf:"varint,8,opt,name=progress_encoding,json=progressEncoding,proto3" json:"progress_encoding,omitempty"`
-	unknownFields    protoimpl.UnknownFields
-	sizeCache        protoimpl.SizeCache
+	// Of an attempt that is over: the EventKind that ended it.
+	Ended         int32 `protobuf:"varint,9,opt,name=ended,proto3" json:"ended,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Attempt) Reset() {
@@ -535,6 +537,13 @@ func (x *Attempt) GetProgress() []byte {
 func (x *Attempt) GetProgressEncoding() int32 {
 	if x != nil {
 		return x.ProgressEncoding
+	}
+	return 0
+}
+
+func (x *Attempt) GetEnded() int32 {
+	if x != nil {
+		return x.Ended
 	}
 	return 0
 }
@@ -1593,7 +1602,7 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"\x10cancel_requested\x18\x17 \x01(\bR\x0fcancelRequested\x12#\n" +
 	"\rcancel_reason\x18\x18 \x01(\tR\fcancelReason\x12\x1a\n" +
 	"\bposition\x18\x19 \x01(\x04R\bposition\x12\x13\n" +
-	"\x05as_of\x18\x1a \x01(\x04R\x04asOf\"\x87\x02\n" +
+	"\x05as_of\x18\x1a \x01(\x04R\x04asOf\"\x9d\x02\n" +
 	"\aAttempt\x12\x14\n" +
 	"\x05nonce\x18\x01 \x01(\x04R\x05nonce\x12\x16\n" +
 	"\x06worker\x18\x02 \x01(\tR\x06worker\x12\"\n" +
@@ -1603,7 +1612,8 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"\x10beat_deadline_ms\x18\x05 \x01(\x03R\x0ebeatDeadlineMs\x12\x16\n" +
 	"\x06booked\x18\x06 \x01(\bR\x06booked\x12\x1a\n" +
 	"\bprogress\x18\a \x01(\fR\bprogress\x12+\n" +
-	"\x11progress_encoding\x18\b \x01(\x05R\x10progressEncoding\"\xb2\x01\n" +
+	"\x11progress_encoding\x18\b \x01(\x05R\x10progressEncoding\x12\x14\n" +
+	"\x05ended\x18\t \x01(\x05R\x05ended\"\xb2\x01\n" +
 	"\x04Step\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\x05R\x04kind\x12\x13\n" +
 	"\x05at_ms\x18\x02 \x01(\x03R\x04atMs\x12\x14\n" +

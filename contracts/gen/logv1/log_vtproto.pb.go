@@ -342,6 +342,11 @@ func (m *Attempt) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
 	}
+	if m.Ended != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.Ended))
+		i--
+		dAtA[i] = 0x48
+	}
 	if m.ProgressEncoding != 0 {
 		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.ProgressEncoding))
 		i--
@@ -1402,6 +1407,9 @@ func (m *Attempt) SizeVT() (n int) {
 	}
 	if m.ProgressEncoding != 0 {
 		n += 1 + protohelpers.SizeOfVarint(uint64(m.ProgressEncoding))
+	}
+	if m.Ended != 0 {
+		n += 1 + protohelpers.SizeOfVarint(uint64(m.Ended))
 	}
 	n += len(m.unknownFields)
 	return n
@@ -2871,6 +2879,25 @@ func (m *Attempt) UnmarshalVT(dAtA []byte) error {
 				b := dAtA[iNdEx]
 				iNdEx++
 				m.ProgressEncoding |= int32(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 9:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Ended", wireType)
+			}
+			m.Ended = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.Ended |= int32(b&0x7F) << shift
 				if b < 0x80 {
 					break
 				}
@@ -6331,6 +6358,25 @@ func (m *Attempt) UnmarshalVTUnsafe(dAtA []byte) error {
 				b := dAtA[iNdEx]
 				iNdEx++
 				m.ProgressEncoding |= int32(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 9:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Ended", wireType)
+			}
+			m.Ended = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.Ended |= int32(b&0x7F) << shift
 				if b < 0x80 {
 					break
 				}

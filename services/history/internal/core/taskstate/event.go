@@ -1,0 +1,77 @@
+package taskstate
+
+import (
+	"github.com/yardmaster-io/yardmaster/contracts/fault"
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+)
+
+// Kind is what an event wishes (yard.log.v1.EventKind).
+type Kind uint8
+
+// The kinds of events.
+const (
+	Started   Kind = 1
+	Succeeded Kind = 2
+	Failed    Kind = 3
+	Heartbeat Kind = 4
+	Released  Kind = 5
+	Cancel    Kind = 6
+	Expired   Kind = 7
+	Carried   Kind = 8
+)
+
+// String names the kind.
+func (k Kind) String() string {
+	names := [...]string{"none", "started", "succeeded", "failed", "heartbeat", "released", "cancel", "expired", "carried"}
+	if int(k) < len(names) {
+		return names[k]
+	}
+	return "unknown"
+}
+
+// Event is one wish to change a task.
+type Event struct {
+	Kind  Kind
+	ID    ids.TaskID
+	Fence ids.Token
+	// Domain of the caller; "" = a service of ours.
+	Domain       string
+	Worker       string
+	Booked       bool
+	Data         Blob
+	Message      string
+	ErrType      string
+	NonRetryable bool
+	DelayMS      int64
+}
+
+// Effects of a record, for the shell to carry out in this order: persist
+// (Park, Finish), then publish (Trigger, Release), then answer.
+type Effects struct {
+	// Trigger: the task became ready; tell matching.
+	Trigger bool
+	// Park: it must wait longer than history keeps it; move it to the timer store.
+	Park bool
+	// Finish: it ended; archive it. If it is Dead, keep it as a dead letter too.
+	Finish bool
+	// Release: the attempt that ended, ReleaseVersion, held a slot.
+	Release        bool
+	ReleaseVersion uint32
+}
+
+// Verdict tells the asker what became of the event.
+type Verdict struct {
+	// Code is empty where the event came true.
+	Code    fault.Code
+	Message string
+	// Granted: the asker of a grab holds the attempt.
+	Granted bool
+	// CancelRequested: the worker shall stop, or has been asked to.
+	CancelRequested bool
+	// LeaseUntil is until when silence is fine; 0 = no lease.
+	LeaseUntil int64
+}
+
+func refuse(code fault.Code, message string) (Verdict, Effects) {
+	return Verdict{Code: code, Message: message}, Effects{}
+}

@@ -1,0 +1,208 @@
+// Package taskstate is the life of one task: a pure function from a state and
+// a record of the log to a verdict, a new state and the effects to carry out.
+//
+// Owns: what may follow what (the table in transitions.go), the fence of
+// attempts, when a lease is over, how long to wait between attempts.
+// Never does: I/O, reading a clock, random numbers. Time is the log's own
+// timestamp, jitter is a hash of the task id, so that every owner of a
+// partition reaches the same decisions (I3).
+// On failure: a record that does not fit the state changes nothing and gets a
+// verdict that says why.
+package taskstate
+
+import (
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+)
+
+// State of a task. The values are those of yard.v1.TaskState.
+type State uint8
+
+// The states.
+const (
+	// None: nothing known yet.
+	None State = 0
+	// Waiting: due in the future; leaves history for the timer store.
+	Waiting State = 1
+	// Ready: may run now.
+	Ready State = 3
+	// Running: granted to a worker.
+	Running State = 4
+	// Backoff: failed, the next attempt is due soon enough to wait here.
+	Backoff State = 5
+	// Completed, Dead and Cancelled are the ends.
+	Completed State = 6
+	Dead      State = 7
+	Cancelled State = 8
+)
+
+// Finished tells whether s is an end.
+func (s State) Finished() bool { return s >= Completed }
+
+// String names the state as the API does.
+func (s State) String() string {
+	switch s {
+	case Waiting:
+		return "waiting"
+	case Ready:
+		return "ready"
+	case Running:
+		return "running"
+	case Backoff:
+		return "backoff"
+	case Completed:
+		return "completed"
+	case Dead:
+		return "dead"
+	case Cancelled:
+		return "cancelled"
+	}
+	return "none"
+}
+
+// Policy is the effective policy of a task, resolved at acceptance and
+// read-only: tasks share it.
+type Policy struct {
+	// MaxAttempts is how many failures end the task, at least 1.
+	MaxAttempts int32
+	// InitialIntervalMS, Backoff and MaxIntervalMS shape the wait between attempts.
+	InitialIntervalMS int64
+	Backoff           float64
+	MaxIntervalMS     int64
+	// StartToCloseMS bounds an attempt.
+	StartToCloseMS int64
+	// HeartbeatTimeoutMS bounds its silence; 0 = no heartbeats needed.
+	HeartbeatTimeoutMS int64
+}
+
+// Blob is bytes with the encoding their owner gave them (yard.v1.Encoding).
+type Blob struct {
+	Data     []byte
+	Encoding int32
+}
+
+// Attempt is the current grant of a running task, or the last one of any other.
+type Attempt struct {
+	Nonce      uint64
+	Worker     string
+	StartedAt  int64
+	DeadlineAt int64
+	// BeatBy is when the worker counts as silent; 0 = never.
+	BeatBy int64
+	// Booked: a slot of the type's limit is held.
+	Booked   bool
+	Progress Blob
+	// Ended is how the attempt ended, so that a repeated outcome gets the same verdict.
+	Ended Kind
+}
+
+// Task is one task in memory. Times are Unix milliseconds.
+type Task struct {
+	ID       ids.TaskID
+	Domain   string
+	Tasklist string
+	Type     string
+	Priority int32
+	Payload  Blob
+	Policy   *Policy
+	Trace    []byte
+
+	State State
+	// Position is the submit record of this stay in history.
+	Position ids.Position
+	// Version counts grants: the fence. The next grant has Version+1.
+	Version uint32
+	// Failures counts attempts that failed; Lost counts grants lost to silent
+	// workers since the last failure.
+	Failures int32
+	Lost     int32
+	// Parkings counts stays in the timer store.
+	Parkings uint32
+	// DueAt is when the task is or was due to become ready; 0 = at acceptance.
+	DueAt int64
+	// ReadyAt is when it last became ready: its place in line.
+	ReadyAt    int64
+	FinishedAt int64
+	Attempt    Attempt
+	Result     Blob
+	ErrMessage string
+	ErrType    string
+
+	CancelRequested bool
+	CancelReason    string
+	Steps           []Step
+}
+
+// CreatedAt is when the task was accepted.
+func (t *Task) CreatedAt() int64 { return t.ID.Time().UnixMilli() }
+
+// Trigger is the hint that t is ready for its next grant.
+func (t *Task) Trigger() ids.Trigger {
+	return ids.Trigger{ID: t.ID, Version: t.Version + 1, Position: t.Position}
+}
+
+// Token is the fence of the current attempt.
+func (t *Task) Token() ids.Token {
+	return ids.Token{Position: t.Position, Version: t.Version, Nonce: t.Attempt.Nonce}
+}
+
+// WakeAt is when the owner must look at t again: a lease that runs out or a
+// wait that ends; 0 = never.
+func (t *Task) WakeAt() int64 {
+	switch t.State {
+	case Running:
+		if b := t.Attempt.BeatBy; b > 0 && b < t.Attempt.DeadlineAt {
+			return b
+		}
+		return t.Attempt.DeadlineAt
+	case Backoff:
+		return t.DueAt
+	}
+	return 0
+}
+
+// StepKind names an entry of a task's history (yard.v1.TaskEventKind).
+type StepKind uint8
+
+// The kinds of steps.
+const (
+	StepSubmitted       StepKind = 1
+	StepParked          StepKind = 2
+	StepFired           StepKind = 3
+	StepStarted         StepKind = 4
+	StepCompleted       StepKind = 5
+	StepFailed          StepKind = 6
+	StepTimedOut        StepKind = 7
+	StepLost            StepKind = 8
+	StepHandedBack      StepKind = 9
+	StepCancelRequested StepKind = 10
+	StepCancelled       StepKind = 11
+	StepDead            StepKind = 12
+)
+
+// Step is one entry of a task's history.
+type Step struct {
+	Kind    StepKind
+	At      int64
+	Grant   uint32
+	Worker  string
+	Message string
+	ErrType string
+	DueAt   int64
+}
+
+const (
+	// stepsMax bounds a task's history; past it the oldest step after the
+	// first stepsKept is forgotten for each new one.
+	stepsMax  = 500
+	stepsKept = 10
+)
+
+func (t *Task) step(s Step) {
+	if t.Steps == nil {
+		t.Steps = make([]Step, 0, 4)
+	}
+	if len(t.Steps) >= stepsMax {
+		t.Steps = append(t.Steps[:stepsKept], t.Steps[stepsKept+1:]...)
+	}
+	t.Steps = append(t.Steps, s)
+}

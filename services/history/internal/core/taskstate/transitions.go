@@ -1,0 +1,197 @@
+package taskstate
+
+import (
+	"github.com/yardmaster-io/yardmaster/contracts/fault"
+)
+
+// transition is one row of the table: in state From, an event On leads to one
+// of To.
+type transition struct {
+	From State
+	On   Kind
+	To   []State
+	// Fenced: only the holder of the current attempt may.
+	Fenced bool
+	do     func(t *Task, e *Event, now int64) (Verdict, Effects)
+}
+
+// transitions is the whole life of a task in history. What is not in the table
+// is refused and changes nothing.
+var transitions = []transition{
+	{From: Ready, On: Started, To: []State{Running}, do: start},
+	{From: Backoff, On: Started, To: []State{Running}, do: startDue},
+	{From: Ready, On: Cancel, To: []State{Cancelled}, do: cancelIdle},
+	{From: Backoff, On: Cancel, To: []State{Cancelled}, do: cancelIdle},
+	{From: Running, On: Succeeded, To: []State{Completed}, Fenced: true, do: succeed},
+	{From: Running, On: Failed, To: []State{Backoff, Waiting, Dead, Cancelled}, Fenced: true, do: fail},
+	{From: Running, On: Heartbeat, To: []State{Running}, Fenced: true, do: beat},
+	{From: Running, On: Released, To: []State{Ready, Cancelled}, Fenced: true, do: release},
+	{From: Running, On: Expired, To: []State{Running, Ready, Backoff, Waiting, Dead, Cancelled}, Fenced: true, do: expire},
+	{From: Running, On: Cancel, To: []State{Running}, do: cancelRunning},
+}
+
+// table is transitions by state and kind; absent pairs have a nil do.
+var table = func() (byPair [Cancelled + 1][Carried + 1]transition) {
+	for _, row := range transitions {
+		byPair[row.From][row.On] = row
+	}
+	return byPair
+}()
+
+// Apply applies one event of the log, stored at now (Unix ms), to t.
+func Apply(t *Task, e *Event, now int64) (Verdict, Effects) {
+	if e.Domain != "" && e.Domain != t.Domain {
+		return refuse(fault.NotFound, "no such task in this domain")
+	}
+	if v, repeated := t.repeated(e); repeated {
+		return v, Effects{}
+	}
+	if int(e.Kind) >= len(table[0]) {
+		return refuse(fault.Internal, "unknown kind of event")
+	}
+	row := &table[t.State][e.Kind]
+	if row.do == nil {
+		return t.misfit(e)
+	}
+	if row.Fenced && e.Fence != t.Token() {
+		return refuse(fault.Stale, "another attempt is current")
+	}
+	return row.do(t, e, now)
+}
+
+// repeated recognises an event that came true before: the same asker repeats
+// it since the answer was lost, and gets the same verdict (I4).
+func (t *Task) repeated(e *Event) (Verdict, bool) {
+	switch e.Kind {
+	case Started:
+		if t.State == Running && e.Fence == t.Token() {
+			return Verdict{Granted: true, LeaseUntil: t.WakeAt()}, true
+		}
+	case Succeeded, Failed, Released:
+		if t.State != Running && t.Version > 0 && t.Attempt.Ended == e.Kind && e.Fence == t.Token() {
+			return Verdict{}, true
+		}
+	case Cancel:
+		if t.State == Cancelled {
+			return Verdict{}, true
+		}
+	}
+	return Verdict{}, false
+}
+
+// misfit says why an event without a row in the table is refused.
+func (t *Task) misfit(e *Event) (Verdict, Effects) {
+	switch {
+	case e.Kind == Cancel:
+		return refuse(fault.FailedPrecondition, "the task is "+t.State.String())
+	case e.Kind == Started && t.State == Running:
+		return refuse(fault.Stale, "granted to another poll")
+	case e.Kind == Started:
+		return refuse(fault.FailedPrecondition, "the task is "+t.State.String())
+	}
+	return refuse(fault.Stale, "the attempt is over: the task is "+t.State.String())
+}
+
+// RefuseEnded is the verdict on an event for a task that has ended and been
+// forgotten but for the fence of its last attempt.
+func RefuseEnded(state State, last Kind, same bool, e *Event) Verdict {
+	if same && last == e.Kind || e.Kind == Cancel && state == Cancelled {
+		return Verdict{}
+	}
+	t := Task{State: state}
+	v, _ := t.misfit(e)
+	return v
+}
+
+func start(t *Task, e *Event, now int64) (Verdict, Effects) {
+	if e.Fence.Version != t.Version+1 || e.Fence.Position != t.Position {
+		return refuse(fault.Stale, "the trigger is out of date")
+	}
+	t.State = Running
+	t.Version++
+	t.Attempt = Attempt{
+		Nonce: e.Fence.Nonce, Worker: e.Worker, StartedAt: now,
+		DeadlineAt: now + t.Policy.StartToCloseMS, Booked: e.Booked,
+	}
+	if t.Policy.HeartbeatTimeoutMS > 0 {
+		t.Attempt.BeatBy = now + t.Policy.HeartbeatTimeoutMS
+	}
+	t.step(Step{Kind: StepStarted, At: now, Grant: t.Version, Worker: e.Worker})
+	return Verdict{Granted: true, LeaseUntil: t.WakeAt()}, Effects{}
+}
+
+func startDue(t *Task, e *Event, now int64) (Verdict, Effects) {
+	if now < t.DueAt {
+		return refuse(fault.FailedPrecondition, "the next attempt is not due yet")
+	}
+	return start(t, e, now)
+}
+
+func succeed(t *Task, e *Event, now int64) (Verdict, Effects) {
+	fx := t.endAttempt(Succeeded)
+	t.Result = e.Data
+	t.ErrMessage, t.ErrType = "", ""
+	t.step(Step{Kind: StepCompleted, At: now, Grant: t.Version, Worker: t.Attempt.Worker})
+	t.finish(Completed, now, &fx)
+	return Verdict{}, fx
+}
+
+func fail(t *Task, e *Event, now int64) (Verdict, Effects) {
+	fx := t.endAttempt(Failed)
+	t.failed(StepFailed, e.Message, e.ErrType, e.NonRetryable, e.DelayMS, now, &fx)
+	return Verdict{CancelRequested: t.CancelRequested}, fx
+}
+
+func beat(t *Task, e *Event, now int64) (Verdict, Effects) {
+	if t.Policy.HeartbeatTimeoutMS > 0 {
+		t.Attempt.BeatBy = now + t.Policy.HeartbeatTimeoutMS
+	}
+	if len(e.Data.Data) > 0 {
+		t.Attempt.Progress = e.Data
+	}
+	return Verdict{CancelRequested: t.CancelRequested, LeaseUntil: t.WakeAt()}, Effects{}
+}
+
+func release(t *Task, e *Event, now int64) (Verdict, Effects) {
+	fx := t.endAttempt(Released)
+	t.step(Step{Kind: StepHandedBack, At: now, Grant: t.Version, Worker: t.Attempt.Worker, Message: e.Message})
+	t.again(now, &fx)
+	return Verdict{}, fx
+}
+
+func expire(t *Task, _ *Event, now int64) (Verdict, Effects) {
+	if now < t.WakeAt() {
+		// A heartbeat came between: the lease goes on.
+		return Verdict{Code: fault.FailedPrecondition, Message: "the lease was extended"}, Effects{}
+	}
+	fx := t.endAttempt(Expired)
+	if now >= t.Attempt.DeadlineAt {
+		t.failed(StepTimedOut, "the attempt exceeded start_to_close", "timeout", false, 0, now, &fx)
+		return Verdict{}, fx
+	}
+	t.Lost++
+	t.step(Step{Kind: StepLost, At: now, Grant: t.Version, Worker: t.Attempt.Worker})
+	if t.Lost >= LostMax {
+		t.ErrMessage, t.ErrType = "its workers fell silent too often", "lost"
+		t.step(Step{Kind: StepDead, At: now, Message: t.ErrMessage, ErrType: t.ErrType})
+		t.finish(Dead, now, &fx)
+		return Verdict{}, fx
+	}
+	t.again(now, &fx)
+	return Verdict{}, fx
+}
+
+func cancelIdle(t *Task, e *Event, now int64) (Verdict, Effects) {
+	var fx Effects
+	t.CancelRequested, t.CancelReason = true, e.Message
+	t.cancelled(now, &fx)
+	return Verdict{CancelRequested: true}, fx
+}
+
+func cancelRunning(t *Task, e *Event, now int64) (Verdict, Effects) {
+	if !t.CancelRequested {
+		t.CancelRequested, t.CancelReason = true, e.Message
+		t.step(Step{Kind: StepCancelRequested, At: now, Grant: t.Version, Message: e.Message})
+	}
+	return Verdict{CancelRequested: true}, Effects{}
+}

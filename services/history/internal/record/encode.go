@@ -1,0 +1,100 @@
+package record
+
+import (
+	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
+)
+
+// Encoder writes tasks in their stored form, reusing its messages: a finished
+// task costs no allocation but the bytes it becomes. One encoder belongs to one goroutine.
+type Encoder struct {
+	record  logv1.Record
+	policy  logv1.Policy
+	attempt logv1.Attempt
+	steps   []logv1.Step
+	polled  yardv1.PolledTask
+	payload yardv1.Payload
+}
+
+// AppendTask appends t behind a batch under construction: since protobuf
+// lists are concatenated, a batch can grow task by task.
+func (e *Encoder) AppendTask(batch []byte, t *taskstate.Task) []byte {
+	r := e.Record(t)
+	size := r.SizeVT()
+	batch = protowire.AppendTag(batch, 1, protowire.BytesType) // Batch.tasks
+	batch = protowire.AppendVarint(batch, uint64(size))
+	at := len(batch)
+	batch = append(batch, make([]byte, size)...)
+	if _, err := r.MarshalToSizedBufferVT(batch[at:]); err != nil {
+		panic("record: " + err.Error()) // only a wrong size could be the cause
+	}
+	return batch
+}
+
+// Record converts t; the result is good until the next call.
+func (e *Encoder) Record(t *taskstate.Task) *logv1.Record {
+	r := &e.record
+	r.Reset()
+	r.Id = t.ID[:]
+	r.Domain, r.Tasklist, r.Type, r.Priority = t.Domain, t.Tasklist, t.Type, t.Priority
+	r.Payload, r.PayloadEncoding = t.Payload.Data, t.Payload.Encoding
+	e.policy = logv1.Policy{}
+	p := &e.policy
+	p.MaxAttempts, p.InitialIntervalMs, p.Backoff = t.Policy.MaxAttempts, t.Policy.InitialIntervalMS, t.Policy.Backoff
+	p.MaxIntervalMs, p.StartToCloseMs, p.HeartbeatTimeoutMs = t.Policy.MaxIntervalMS, t.Policy.StartToCloseMS, t.Policy.HeartbeatTimeoutMS
+	r.Policy = p
+	r.DueAtMs, r.Trace = t.DueAt, t.Trace
+	r.State, r.Version, r.Failures, r.Lost = int32(t.State), t.Version, t.Failures, t.Lost
+	r.Result, r.ResultEncoding = t.Result.Data, t.Result.Encoding
+	r.ErrorMessage, r.ErrorType, r.FinishedAtMs = t.ErrMessage, t.ErrType, t.FinishedAt
+	r.Parkings, r.CancelRequested, r.CancelReason = t.Parkings, t.CancelRequested, t.CancelReason
+	r.Position = uint64(t.Position)
+	if t.Version > 0 {
+		a := &e.attempt
+		a.Reset()
+		a.Nonce, a.Worker, a.StartedAtMs, a.DeadlineMs = t.Attempt.Nonce, t.Attempt.Worker, t.Attempt.StartedAt, t.Attempt.DeadlineAt
+		a.BeatDeadlineMs, a.Booked, a.Ended = t.Attempt.BeatBy, t.Attempt.Booked, int32(t.Attempt.Ended)
+		a.Progress, a.ProgressEncoding = t.Attempt.Progress.Data, t.Attempt.Progress.Encoding
+		r.Attempt = a
+	}
+	e.fillSteps(r, t.Steps)
+	return r
+}
+
+func (e *Encoder) fillSteps(r *logv1.Record, steps []taskstate.Step) {
+	if cap(e.steps) < len(steps) {
+		e.steps = make([]logv1.Step, 2*len(steps))
+	}
+	all := e.steps[:len(steps)]
+	r.Steps = r.Steps[:0]
+	for i, s := range steps {
+		m := &all[i]
+		m.Kind, m.AtMs, m.Grant, m.Worker = int32(s.Kind), s.At, s.Grant, s.Worker
+		m.Message, m.ErrorType, m.DueAtMs = s.Message, s.ErrType, s.DueAt
+		r.Steps = append(r.Steps, m)
+	}
+}
+
+// Polled encodes the granted task as the worker sees it.
+func (e *Encoder) Polled(t *taskstate.Task, traceparent string) []byte {
+	m := &e.polled
+	m.Reset()
+	m.TaskId, m.Token = t.ID.String(), t.Token().String()
+	m.Type, m.Tasklist, m.Priority = t.Type, t.Tasklist, t.Priority
+	if len(t.Payload.Data) > 0 {
+		e.payload.Reset()
+		e.payload.Data, e.payload.Encoding = t.Payload.Data, yardv1.Encoding(t.Payload.Encoding)
+		m.Payload = &e.payload
+	}
+	m.Attempt, m.MaxAttempts = t.Failures+1, t.Policy.MaxAttempts
+	m.CreatedAtMs, m.DeadlineMs, m.HeartbeatTimeoutMs = t.CreatedAt(), t.Attempt.DeadlineAt, t.Policy.HeartbeatTimeoutMS
+	m.Traceparent = traceparent
+	b, err := m.MarshalVT()
+	if err != nil {
+		panic("record: " + err.Error()) // every field is of our making
+	}
+	return b
+}

@@ -1,0 +1,43 @@
+package record
+
+import (
+	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
+)
+
+// Public is the task as `get` shows it; brief leaves out payloads and events.
+func Public(t *taskstate.Task, brief bool) *yardv1.Task {
+	out := &yardv1.Task{
+		TaskId: t.ID.String(), Domain: t.Domain, Tasklist: t.Tasklist, Type: t.Type, Priority: t.Priority,
+		State: yardv1.TaskState(t.State), Failures: t.Failures, Grants: int32(t.Version),
+		CreatedAtMs: t.CreatedAt(), DueAtMs: t.DueAt, FinishedAtMs: t.FinishedAt,
+		ErrorMessage: t.ErrMessage, ErrorType: t.ErrType, CancelRequested: t.CancelRequested,
+	}
+	if t.State == taskstate.None {
+		out.State = yardv1.TaskState_TASK_STATE_QUEUED
+	}
+	if t.State == taskstate.Running {
+		out.Worker = t.Attempt.Worker
+	}
+	if brief {
+		return out
+	}
+	out.Payload, out.Result = publicBlob(t.Payload), publicBlob(t.Result)
+	if t.State == taskstate.Running {
+		out.Progress = publicBlob(t.Attempt.Progress)
+	}
+	for _, s := range t.Steps {
+		out.Events = append(out.Events, &yardv1.TaskEvent{
+			Kind: yardv1.TaskEventKind(s.Kind), AtMs: s.At, Grant: int32(s.Grant), Worker: s.Worker,
+			Message: s.Message, ErrorType: s.ErrType, DueAtMs: s.DueAt,
+		})
+	}
+	return out
+}
+
+func publicBlob(b taskstate.Blob) *yardv1.Payload {
+	if len(b.Data) == 0 {
+		return nil
+	}
+	return &yardv1.Payload{Data: b.Data, Encoding: yardv1.Encoding(b.Encoding)}
+}
