@@ -1,0 +1,253 @@
+package natslog
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strconv"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/yardmaster-io/yardmaster/shared/natsrpc"
+)
+
+// A cursor reads with a pull consumer that the server keeps in memory and that
+// needs no acknowledgements. It is written against the protocol because the
+// readers of nats.go either re-create their consumer on each fetch or prefetch by
+// count or bytes in a way that cannot be left alone for minutes; here exactly one
+// request is open at a time, and what it allows is all that can be under way.
+//
+// It holds a position, not a consumer: whatever looks odd (a gap in the consumer's
+// numbers, silence, a reconnect) is answered by a new consumer behind the last
+// record handed out.
+const (
+	// pullMsgs is how many messages one request allows, at most.
+	pullMsgs = 4096
+	// pullExpiry ends a request that finds nothing to do; heartbeats tell meanwhile
+	// that the server still knows of it.
+	pullExpiry    = 30 * time.Second
+	pullHeartbeat = 5 * time.Second
+	// silenceMax is how long nothing may come before the consumer is given up.
+	silenceMax = 12 * time.Second
+	// idleConsumerKept is how long the server keeps the consumer of a paused
+	// reader. When it comes back later, it makes a new one.
+	idleConsumerKept = 2 * time.Minute
+	// createTimeout and deleteTimeout bound single calls of the JetStream API.
+	createTimeout = 5 * time.Second
+	deleteTimeout = time.Second
+	// overheadBytes covers what the server counts beside a message's payload:
+	// its subject and the acknowledgement subject.
+	overheadBytes = 4 << 10
+)
+
+// errEnd is what a one-shot cursor finds when its server has no more messages.
+var errEnd = errors.New("end of the stream")
+
+// errBroken says why the consumer must be made anew.
+var errBroken = errors.New("the consumer broke")
+
+// cursor is not safe for concurrent use.
+type cursor struct {
+	js     jetstream.JetStream
+	nc     *nats.Conn
+	cfg    ReadConfig
+	log    *slog.Logger
+	toEnd  bool // stop with errEnd instead of waiting for more
+	status chan nats.Status
+
+	want uint64 // the first sequence still wanted
+
+	// Of the current consumer; sub is nil while there is none.
+	name      string
+	sub       *nats.Subscription
+	in        chan *nats.Msg
+	inbox     string
+	delivered uint64 // the consumer's number of its last message
+	silence   *time.Timer
+
+	// Of the open request.
+	pull      int // its number, 0 = none was sent yet
+	open      bool
+	msgsLeft  int
+	bytesLeft int
+	bytesMax  int
+	progress  bool // it has delivered something
+}
+
+func newCursor(js jetstream.JetStream, cfg ReadConfig, toEnd bool) *cursor {
+	c := &cursor{
+		js: js, nc: js.Conn(), cfg: cfg, log: cfg.Log, toEnd: toEnd,
+		status:  js.Conn().StatusChanged(nats.CONNECTED, nats.CLOSED),
+		want:    max(cfg.StartSeq, 1),
+		silence: time.NewTimer(silenceMax),
+	}
+	if c.log == nil {
+		c.log = slog.New(slog.DiscardHandler)
+	}
+	if cfg.PrefetchBytes <= 0 {
+		c.bytesMax = PrefetchBytesDefault
+	} else {
+		c.bytesMax = cfg.PrefetchBytes
+	}
+	return c
+}
+
+func (c *cursor) stop() {
+	c.close()
+	c.silence.Stop()
+	c.nc.RemoveStatusListener(c.status)
+}
+
+// next waits for the next record. It repairs the consumer as often as it takes;
+// an error is ctx's, errEnd, or final.
+func (c *cursor) next(ctx context.Context) (Record, error) {
+	wait := reopenWaitFirst
+	for {
+		if err := c.ensure(ctx); err != nil {
+			switch {
+			case ctx.Err() != nil:
+				return Record{}, ctx.Err()
+			case c.nc.IsClosed():
+				return Record{}, nats.ErrConnectionClosed
+			case errors.Is(err, jetstream.ErrStreamNotFound):
+				return Record{}, err
+			}
+			if !errors.Is(err, natsrpc.ErrNotSent) { // who made the connection logs its loss
+				c.log.Warn("cannot read the stream, trying again", "stream", c.cfg.Stream, "sequence", c.want, "error", err)
+			}
+			if err := c.rest(ctx, wait); err != nil {
+				return Record{}, err
+			}
+			wait = min(2*wait, reopenWaitLast)
+			continue
+		}
+		r, err := c.receive(ctx)
+		if !errors.Is(err, errBroken) {
+			return r, err
+		}
+		c.log.Info("reading the stream anew", "stream", c.cfg.Stream, "sequence", c.want, "reason", err)
+		c.close()
+	}
+}
+
+// ensure makes a consumer at the wanted sequence if there is none, and opens a
+// request if none is open.
+func (c *cursor) ensure(ctx context.Context) error {
+	if c.sub == nil {
+		if !c.nc.IsConnected() {
+			return natsrpc.ErrNotSent
+		}
+		if err := c.create(ctx); err != nil {
+			c.close()
+			return err
+		}
+	}
+	if c.open {
+		return nil
+	}
+	if err := c.request(); err != nil {
+		c.close()
+		return err
+	}
+	return nil
+}
+
+// rest waits before the next try; a connection that comes back ends it.
+func (c *cursor) rest(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-c.status:
+	case <-time.After(d):
+	}
+	return nil
+}
+
+func (c *cursor) create(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, createTimeout)
+	defer cancel()
+	cfg := jetstream.ConsumerConfig{
+		Name:              "read_" + rand.Text(),
+		DeliverPolicy:     jetstream.DeliverByStartSequencePolicy,
+		OptStartSeq:       c.want,
+		AckPolicy:         jetstream.AckNonePolicy,
+		InactiveThreshold: idleConsumerKept,
+		MemoryStorage:     true,
+		Replicas:          1,
+	}
+	if len(c.cfg.Filters) == 1 {
+		cfg.FilterSubject = c.cfg.Filters[0]
+	} else {
+		cfg.FilterSubjects = c.cfg.Filters
+	}
+	c.forgetStatus() // what happened before this consumer does not concern it
+	c.name, c.inbox = cfg.Name, c.nc.NewInbox()
+	// Room for all that one request can bring, so that nats.go never drops: its
+	// messages, its heartbeats, its last status, and a late one of the request before.
+	c.in = make(chan *nats.Msg, pullMsgs+int(pullExpiry/pullHeartbeat)+8)
+	sub, err := c.nc.ChanSubscribe(c.inbox+".*", c.in)
+	if err != nil {
+		return err
+	}
+	c.sub, c.delivered, c.pull, c.open = sub, 0, 0, false
+	if _, err := c.js.CreateConsumer(ctx, c.cfg.Stream, cfg); err != nil {
+		return err
+	}
+	c.bytesMax = max(c.bytesMax, int(c.nc.MaxPayload())+overheadBytes)
+	return nil
+}
+
+// close forgets the consumer; the server is told, and finds out by itself if it
+// cannot be told.
+func (c *cursor) close() {
+	if c.sub == nil {
+		return
+	}
+	_ = c.sub.Unsubscribe() // fails only where the connection is closed
+	c.sub, c.in, c.open = nil, nil, false
+	if !c.nc.IsConnected() {
+		return
+	}
+	// Not the reader's context: it has often ended by now.
+	ctx, cancel := context.WithTimeout(context.Background(), deleteTimeout)
+	defer cancel()
+	if err := c.js.DeleteConsumer(ctx, c.cfg.Stream, c.name); err != nil {
+		c.log.Debug("a consumer was left for the server to remove", "stream", c.cfg.Stream, "consumer", c.name, "error", err)
+	}
+}
+
+// request asks for the next messages.
+func (c *cursor) request() error {
+	b := make([]byte, 0, 128)
+	b = strconv.AppendInt(append(b, `{"batch":`...), pullMsgs, 10)
+	b = strconv.AppendInt(append(b, `,"max_bytes":`...), int64(c.bytesMax), 10)
+	if c.toEnd {
+		b = append(b, `,"no_wait":true`...)
+	} else {
+		b = strconv.AppendInt(append(b, `,"expires":`...), int64(pullExpiry), 10)
+		b = strconv.AppendInt(append(b, `,"idle_heartbeat":`...), int64(pullHeartbeat), 10)
+	}
+	b = append(b, '}')
+	c.pull++
+	subject := apiSubject(c.js, "CONSUMER.MSG.NEXT."+c.cfg.Stream+"."+c.name)
+	if err := c.nc.PublishRequest(subject, c.inbox+"."+strconv.Itoa(c.pull), b); err != nil {
+		return fmt.Errorf("ask for messages: %w", err)
+	}
+	c.open, c.progress = true, false
+	c.msgsLeft, c.bytesLeft = pullMsgs, c.bytesMax
+	return nil
+}
+
+func (c *cursor) forgetStatus() {
+	for {
+		select {
+		case <-c.status:
+		default:
+			return
+		}
+	}
+}

@@ -1,0 +1,114 @@
+package natslog
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/yardmaster-io/yardmaster/shared/natsrpc"
+)
+
+// LastSeq is the sequence of the last message ever stored in the stream, as its
+// leader says; 0 where there was none.
+func LastSeq(ctx context.Context, js jetstream.JetStream, stream string) (uint64, error) {
+	s, err := js.Stream(ctx, stream)
+	if err != nil {
+		return 0, fmt.Errorf("last sequence of %s: %w", stream, err)
+	}
+	return s.CachedInfo().State.LastSeq, nil
+}
+
+// LastForSubject is the last message of a subject (wildcards allowed), as the
+// stream's leader says; nil where there is none.
+func LastForSubject(ctx context.Context, js jetstream.JetStream, stream, subject string) (*Record, error) {
+	return get(ctx, js, stream, getRequest{LastFor: subject})
+}
+
+// nextMatch is the first sequence from seq on whose subject matches one of the
+// filters, as the stream's leader says; 0 where there is none.
+func nextMatch(ctx context.Context, js jetstream.JetStream, stream string, filters []string, seq uint64) (uint64, error) {
+	if len(filters) == 0 {
+		filters = []string{">"}
+	}
+	first := uint64(0)
+	for _, f := range filters {
+		r, err := get(ctx, js, stream, getRequest{Seq: seq, NextFor: f})
+		if err != nil {
+			return 0, err
+		}
+		if r != nil && (first == 0 || r.Seq < first) {
+			first = r.Seq
+		}
+	}
+	return first, nil
+}
+
+// getRequest and getAnswer are STREAM.MSG.GET of the JetStream API. It is spelled
+// out here because nats.go asks any replica as soon as a stream allows that.
+type getRequest struct {
+	Seq     uint64 `json:"seq,omitempty"`
+	LastFor string `json:"last_by_subj,omitempty"`
+	NextFor string `json:"next_by_subj,omitempty"`
+}
+
+type getAnswer struct {
+	Message *struct {
+		Subject string    `json:"subject"`
+		Seq     uint64    `json:"seq"`
+		Header  []byte    `json:"hdrs"`
+		Data    []byte    `json:"data"`
+		Time    time.Time `json:"time"`
+	} `json:"message"`
+	Error *apiError `json:"error"`
+}
+
+func get(ctx context.Context, js jetstream.JetStream, stream string, req getRequest) (*Record, error) {
+	body, err := json.Marshal(req)
+	if err != nil {
+		return nil, fmt.Errorf("read a message of %s: %w", stream, err)
+	}
+	msg, err := natsrpc.Request(ctx, js.Conn(), &nats.Msg{Subject: apiSubject(js, "STREAM.MSG.GET."+stream), Data: body})
+	if err != nil {
+		return nil, fmt.Errorf("read a message of %s: %w", stream, err)
+	}
+	var a getAnswer
+	if err := json.Unmarshal(msg.Data, &a); err != nil {
+		return nil, fmt.Errorf("read a message of %s: %w", stream, err)
+	}
+	if a.Error != nil && a.Error.ErrCode == codeMsgNotFound {
+		return nil, nil
+	}
+	if a.Error != nil && a.Error.ErrCode == codeStreamNotFound {
+		return nil, fmt.Errorf("read a message of %s: %w", stream, jetstream.ErrStreamNotFound)
+	}
+	if a.Error != nil {
+		return nil, fmt.Errorf("read a message of %s: %w", stream, a.Error)
+	}
+	if a.Message == nil {
+		return nil, fmt.Errorf("read a message of %s: an empty answer", stream)
+	}
+	r := &Record{Seq: a.Message.Seq, Time: a.Message.Time, Subject: a.Message.Subject, Data: a.Message.Data}
+	if len(a.Message.Header) > 0 {
+		if r.Header, err = nats.DecodeHeadersMsg(a.Message.Header); err != nil {
+			return nil, fmt.Errorf("read message %d of %s: %w", r.Seq, stream, err)
+		}
+	}
+	return r, nil
+}
+
+// apiSubject is a subject of the JetStream API of the account or domain js is for.
+func apiSubject(js jetstream.JetStream, endpoint string) string {
+	opts := js.Options()
+	switch {
+	case opts.Domain != "":
+		return "$JS." + opts.Domain + ".API." + endpoint
+	case opts.APIPrefix != "":
+		return strings.TrimSuffix(opts.APIPrefix, ".") + "." + endpoint
+	}
+	return jetstream.DefaultAPIPrefix + endpoint
+}
