@@ -1,6 +1,7 @@
 package telemetry
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -20,17 +21,28 @@ type LogConfig struct {
 // format.
 func NewLogger(cfg LogConfig, w io.Writer) (*slog.Logger, error) {
 	level, err := cfg.level()
-	if err != nil {
+	if err := errors.Join(err, cfg.format()); err != nil {
 		return nil, err
 	}
 	opts := &slog.HandlerOptions{Level: level}
-	switch cfg.Format {
-	case "", "text":
-		return slog.New(slog.NewTextHandler(w, opts)), nil
-	case "json":
+	if cfg.Format == "json" {
 		return slog.New(slog.NewJSONHandler(w, opts)), nil
+	}
+	return slog.New(slog.NewTextHandler(w, opts)), nil
+}
+
+// Validate refuses an unknown level or format; shared/settings calls it.
+func (c LogConfig) Validate() error {
+	_, err := c.level()
+	return errors.Join(err, c.format())
+}
+
+func (c LogConfig) format() error {
+	switch c.Format {
+	case "", "text", "json":
+		return nil
 	default:
-		return nil, errFormat(cfg.Format)
+		return fmt.Errorf("log format %q: want text or json", c.Format)
 	}
 }
 
@@ -43,8 +55,4 @@ func (c LogConfig) level() (slog.Level, error) {
 		return 0, fmt.Errorf("log level %q: want debug, info, warn or error", c.Level)
 	}
 	return level, nil
-}
-
-func errFormat(format string) error {
-	return fmt.Errorf("log format %q: want text or json", format)
 }

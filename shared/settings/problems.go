@@ -1,0 +1,45 @@
+package settings
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Problem is one thing wrong with the settings.
+type Problem struct {
+	// Source tells where the person has to look: a file's name, a variable, a flag,
+	// or "default" for a value nobody set. It may be empty.
+	Source string
+	// Path is the setting, as in the file: "window.tasks_max". It may be empty.
+	Path string
+	// What is wrong, and what would be right.
+	What string
+}
+
+// String gives the problem as one line.
+func (p Problem) String() string {
+	parts := make([]string, 0, 3)
+	for _, part := range []string{p.Source, p.Path, p.What} {
+		if part != "" {
+			parts = append(parts, part)
+		}
+	}
+	return strings.Join(parts, ": ")
+}
+
+// Problems is the error of Load: everything that is wrong, in the order file,
+// environment, flags, validation.
+type Problems []Problem
+
+// Error lists the problems, one a line.
+func (ps Problems) Error() string {
+	var text strings.Builder
+	if len(ps) == 1 {
+		return "settings: " + ps[0].String()
+	}
+	fmt.Fprintf(&text, "settings: %d problems", len(ps))
+	for _, p := range ps {
+		fmt.Fprintf(&text, "\n  %s", p)
+	}
+	return text.String()
+}

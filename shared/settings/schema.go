@@ -1,0 +1,139 @@
+package settings
+
+import (
+	"encoding"
+	"fmt"
+	"reflect"
+	"regexp"
+	"strings"
+	"time"
+)
+
+// field is one leaf of a config struct under its three names.
+type field struct {
+	path   string // in the file: window.tasks_max
+	env    string // YARD_HISTORY_WINDOW__TASKS_MAX
+	flag   string // window.tasks-max
+	usage  string
+	secret bool
+	bytes  bool // a size: may be written with a unit
+	typ    reflect.Type
+	index  []int // for reflect.Value.FieldByIndex
+}
+
+// section is one struct inside the config, the config itself included.
+type section struct {
+	path  string // empty for the config itself
+	index []int
+}
+
+// schema is the shape of a config struct.
+type schema struct {
+	prefix   string // of the environment variables: YARD_HISTORY_
+	fields   []field
+	sections []section
+}
+
+var (
+	tagForm     = regexp.MustCompile(`^[a-z][a-z0-9]*(_[a-z0-9]+)*$`)
+	durationTyp = reflect.TypeFor[time.Duration]()
+	textTyp     = reflect.TypeFor[encoding.TextUnmarshaler]()
+)
+
+// newSchema reads the tags of a struct type. A mistake in them is a mistake in the
+// program, so it panics.
+func newSchema(name string, t reflect.Type) *schema {
+	s := &schema{prefix: "YARD_" + strings.ToUpper(strings.ReplaceAll(name, "-", "_")) + "_"}
+	s.addStruct(t, nil, nil)
+	taken := map[string]bool{flagConfig: true, flagHelp: true, flagPrint: true}
+	for _, f := range s.fields {
+		if taken[f.flag] {
+			panic(fmt.Sprintf("settings: %v: the name %s is taken", t, f.path))
+		}
+		taken[f.flag] = true
+	}
+	return s
+}
+
+func (s *schema) addStruct(t reflect.Type, words []string, index []int) {
+	if t.Kind() != reflect.Struct {
+		panic(fmt.Sprintf("settings: %v is not a struct", t))
+	}
+	s.sections = append(s.sections, section{strings.Join(words, "."), index})
+	for i := range t.NumField() {
+		sf := t.Field(i)
+		at := append(index[:len(index):len(index)], i)
+		tag, tagged := sf.Tag.Lookup("koanf")
+		switch {
+		case tag == "-" || !sf.IsExported():
+		case !tagged && sf.Anonymous && sf.Type.Kind() == reflect.Struct:
+			s.addStruct(sf.Type, words, at)
+		case !tagForm.MatchString(tag):
+			panic(fmt.Sprintf("settings: %v.%s: the koanf tag %q is not words joined by underscores", t, sf.Name, tag))
+		default:
+			s.addField(t, sf, append(words[:len(words):len(words)], tag), at)
+		}
+	}
+}
+
+func (s *schema) addField(owner reflect.Type, sf reflect.StructField, words []string, index []int) {
+	if sf.Type.Kind() == reflect.Struct && !reflect.PointerTo(sf.Type).Implements(textTyp) {
+		s.addStruct(sf.Type, words, index)
+		return
+	}
+	f := field{
+		path:   strings.Join(words, "."),
+		env:    s.prefix + strings.ToUpper(strings.Join(words, "__")),
+		flag:   strings.ReplaceAll(strings.Join(words, "."), "_", "-"),
+		usage:  sf.Tag.Get("usage"),
+		secret: sf.Tag.Get("secret") == "true",
+		bytes:  sf.Tag.Get("unit") == "bytes",
+		typ:    sf.Type,
+		index:  index,
+	}
+	elem := f.typ
+	if elem.Kind() == reflect.Slice && !isText(elem) {
+		elem = elem.Elem()
+	}
+	if !isScalar(elem) {
+		panic(fmt.Sprintf("settings: %v.%s: a %v cannot be set", owner, sf.Name, f.typ))
+	}
+	if zero := reflect.Zero(f.typ); f.bytes && !zero.CanInt() && !zero.CanUint() {
+		panic(fmt.Sprintf("settings: %v.%s: a size in bytes is a whole number", owner, sf.Name))
+	}
+	s.fields = append(s.fields, f)
+}
+
+// isText tells whether values of the type read themselves from text.
+func isText(t reflect.Type) bool { return reflect.PointerTo(t).Implements(textTyp) }
+
+func isScalar(t reflect.Type) bool {
+	switch t.Kind() {
+	case reflect.Bool, reflect.String, reflect.Float32, reflect.Float64,
+		reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64,
+		reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		return true
+	default:
+		return isText(t)
+	}
+}
+
+// isSection tells whether a path names a struct of the config.
+func (s *schema) isSection(path string) bool {
+	for _, sec := range s.sections {
+		if sec.path == path {
+			return true
+		}
+	}
+	return false
+}
+
+// find returns the first field that fits, or nil.
+func (s *schema) find(fits func(*field) bool) *field {
+	for i := range s.fields {
+		if fits(&s.fields[i]) {
+			return &s.fields[i]
+		}
+	}
+	return nil
+}
