@@ -1,0 +1,83 @@
+package batcher
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Defaults of Config.
+const (
+	InFlightDefault       = 2
+	MaxItemsDefault       = 1000
+	MaxBytesDefault       = 400 << 10
+	MaxQueuedItemsDefault = 100_000
+	MaxQueuedBytesDefault = 64 << 20
+)
+
+// Config is the limits of a batcher. A zero field means its default.
+type Config struct {
+	// InFlight is how many flushes run at once, default 2: one is on its way while
+	// the other is being built. More make batches smaller; 1 keeps the order of
+	// batches.
+	InFlight int `koanf:"in_flight" usage:"flushes that run at once"`
+	// MaxItems is how many items a batch holds at most, default 1000. A batch is
+	// lost, repeated and applied as one, so larger ones cost latency.
+	MaxItems int `koanf:"max_items" usage:"items in a batch at most"`
+	// MaxBytes is the weight of a batch at most, default 400 KiB; an item that
+	// weighs more goes alone. It has to stay below the message limit of NATS (1 MiB
+	// by default), headers included.
+	MaxBytes int `koanf:"max_bytes" unit:"bytes" usage:"size of a batch at most"`
+	// MaxQueuedItems is how many items may wait, default 100000. Beyond it Add
+	// refuses. It bounds how stale a queued item can get: about MaxQueuedItems
+	// divided by the throughput.
+	MaxQueuedItems int `koanf:"max_queued_items" usage:"items that may wait for a flush"`
+	// MaxQueuedBytes is the weight that may wait, default 64 MiB: the memory an
+	// overload can take, besides InFlight batches.
+	MaxQueuedBytes int `koanf:"max_queued_bytes" unit:"bytes" usage:"size of what may wait for a flush"`
+}
+
+func (c Config) withDefaults() Config {
+	for _, f := range []struct {
+		value    *int
+		fallback int
+	}{
+		{&c.InFlight, InFlightDefault},
+		{&c.MaxItems, MaxItemsDefault},
+		{&c.MaxBytes, MaxBytesDefault},
+		{&c.MaxQueuedItems, MaxQueuedItemsDefault},
+		{&c.MaxQueuedBytes, MaxQueuedBytesDefault},
+	} {
+		if *f.value == 0 {
+			*f.value = f.fallback
+		}
+	}
+	return c
+}
+
+// Validate refuses negative limits, and a queue that could not hold one full
+// batch.
+func (c Config) Validate() error {
+	var problems []error
+	for _, f := range []struct {
+		name  string
+		value int
+	}{
+		{"in_flight", c.InFlight},
+		{"max_items", c.MaxItems},
+		{"max_bytes", c.MaxBytes},
+		{"max_queued_items", c.MaxQueuedItems},
+		{"max_queued_bytes", c.MaxQueuedBytes},
+	} {
+		if f.value < 0 {
+			problems = append(problems, fmt.Errorf("%s must not be negative", f.name))
+		}
+	}
+	c = c.withDefaults()
+	if c.MaxQueuedItems < c.MaxItems {
+		problems = append(problems, errors.New("max_queued_items must be at least max_items"))
+	}
+	if c.MaxQueuedBytes < c.MaxBytes {
+		problems = append(problems, errors.New("max_queued_bytes must be at least max_bytes"))
+	}
+	return errors.Join(problems...)
+}
