@@ -71,8 +71,8 @@ func New[T any](cfg Config, flush func(ctx context.Context, batch []T)) *Batcher
 	return b
 }
 
-// Add queues an item, whose weight is its size in bytes on the wire, and returns
-// at once. An error means that the item was not taken and flush will never see
+// Add queues an item, whose weight is its size in bytes on the wire (not
+// negative), and returns at once. An error means that the item was not taken and flush will never see
 // it; otherwise it is in exactly one batch.
 func (b *Batcher[T]) Add(item T, weight int) error {
 	b.mu.Lock()
@@ -118,6 +118,11 @@ func (b *Batcher[T]) Close(ctx context.Context) error {
 	case <-b.drained:
 		return nil
 	case <-ctx.Done():
+		select {
+		case <-b.drained: // both at once
+			return nil
+		default:
+		}
 		return fmt.Errorf("batcher: closed before everything was flushed: %w", ctx.Err())
 	}
 }
