@@ -1,0 +1,166 @@
+// Package distribution chooses the history partition of a submit.
+//
+// Owns: what this frontend believes of each partition: how much is queued
+// there, and whether appends have failed there lately. The choice is
+// opportunistic: a whole request goes to the healthy partition with the fewest
+// queued tasks, so that it touches one log, and a slow or full partition gets
+// less by itself.
+//
+// Never does: I/O, or reading a clock or a random source; both come in as values.
+//
+// On failure: a partition where an append failed is set aside, for longer each
+// time, and then probed by one request. Where all are set aside, Pick says so,
+// and Next says when to ask again. What the Balancer believes may be wrong
+// without harm: any partition is a correct choice for any request.
+package distribution
+
+import (
+	"fmt"
+	"time"
+)
+
+const (
+	// SetAsideMin is for how long a partition is left alone after its first
+	// failure in a row; it doubles with each failed probe up to SetAsideMax.
+	SetAsideMin = time.Second
+	SetAsideMax = 30 * time.Second
+
+	// TasksPerBatchGuess is how many tasks a message is taken for that the owner
+	// has not read yet. Its report counts messages; opening them would cost it.
+	TasksPerBatchGuess = 100
+)
+
+// Balancer knows all partitions. It is not safe for concurrent use.
+type Balancer struct {
+	partitions []partition
+}
+
+type partition struct {
+	reported int64
+	sent     int64 // tasks sent there by this frontend since the report
+
+	// While setAside is above zero the partition is out of the choice, but for
+	// one probe at a time from failedAt+setAside on.
+	setAside time.Duration
+	failedAt time.Time
+	probing  bool
+}
+
+func (p *partition) queued() int64 { return p.reported + p.sent }
+
+// New makes a balancer of n partitions, 0..n-1, all healthy and empty.
+func New(n int) *Balancer {
+	if n < 1 {
+		panic(fmt.Sprintf("distribution: %d partitions", n))
+	}
+	return &Balancer{partitions: make([]partition, n)}
+}
+
+// Pick chooses the partition of a request of so many tasks and counts them as
+// queued there. ok is false where every partition is set aside. Among equals,
+// tie decides; it should be random, so that several frontends do not agree.
+//
+// A partition that is due for a probe comes first, and once: without traffic
+// nobody would learn that it is well again. Whoever got a partition must tell
+// Stored or Failed in the end.
+func (b *Balancer) Pick(now time.Time, tasks int, tie uint64) (chosen int, ok bool) {
+	chosen = -1
+	n := len(b.partitions)
+	alone := b.aloneFor()
+	for i := range n {
+		at := (i + int(tie%uint64(n))) % n
+		p := &b.partitions[at]
+		if p.setAside > 0 {
+			if p.probing || now.Before(p.probeAt(alone)) {
+				continue
+			}
+			p.probing = true
+			chosen = at
+			break
+		}
+		if chosen < 0 || p.queued() < b.partitions[chosen].queued() {
+			chosen = at
+		}
+	}
+	if chosen < 0 {
+		return 0, false
+	}
+	b.partitions[chosen].sent += int64(tasks)
+	return chosen, true
+}
+
+// Next is when Pick may have an answer again: the earliest probe of a partition
+// that nobody is probing. ok is false where that depends on a probe under way.
+func (b *Balancer) Next() (at time.Time, ok bool) {
+	alone := b.aloneFor()
+	for i := range b.partitions {
+		p := &b.partitions[i]
+		if p.setAside == 0 {
+			return time.Time{}, true
+		}
+		if !p.probing && (!ok || p.probeAt(alone).Before(at)) {
+			at, ok = p.probeAt(alone), true
+		}
+	}
+	return at, ok
+}
+
+// aloneFor is the longest that a partition is left alone. Where all are set
+// aside, what failed is the way there, and patience with one gains nothing.
+func (b *Balancer) aloneFor() time.Duration {
+	for i := range b.partitions {
+		if b.partitions[i].setAside == 0 {
+			return SetAsideMax
+		}
+	}
+	return SetAsideMin
+}
+
+func (p *partition) probeAt(alone time.Duration) time.Time {
+	return p.failedAt.Add(min(p.setAside, alone))
+}
+
+// Healthy tells whether a request that already has partition p may still be
+// sent there: p is not set aside, or is being probed.
+func (b *Balancer) Healthy(p int) bool {
+	at := &b.partitions[p]
+	return at.setAside == 0 || at.probing
+}
+
+// Report takes in what the owner of p says is queued: tasks in its window and
+// log messages it has not read. What was sent before counts as contained in it.
+func (b *Balancer) Report(p int, active, unreadBatches int64) {
+	if p < 0 || p >= len(b.partitions) || active < 0 || unreadBatches < 0 {
+		return // a hint from a stranger
+	}
+	b.partitions[p].reported = active + unreadBatches*TasksPerBatchGuess
+	b.partitions[p].sent = 0
+}
+
+// Stored tells that an append to p went well: it is healthy.
+func (b *Balancer) Stored(p int) {
+	b.partitions[p].setAside, b.partitions[p].probing = 0, false
+}
+
+// Failed tells that an append of so many tasks to p failed, or that nobody
+// knows how it ended. Several failures of one outage count once: only a failed
+// probe doubles the time.
+func (b *Balancer) Failed(p, tasks int, now time.Time) {
+	at := &b.partitions[p]
+	at.sent = max(0, at.sent-int64(tasks))
+	switch {
+	case at.setAside == 0:
+		at.setAside = SetAsideMin
+	case at.probing:
+		at.setAside = min(2*at.setAside, SetAsideMax)
+	default:
+		return // sent before it was set aside
+	}
+	at.probing = false
+	at.failedAt = now
+}
+
+// Returned tells that tasks chosen for p were not sent there after all.
+func (b *Balancer) Returned(p, tasks int) {
+	b.partitions[p].sent = max(0, b.partitions[p].sent-int64(tasks))
+}

@@ -1,0 +1,184 @@
+package distribution
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+var t0 = time.UnixMilli(1_000_000)
+
+func pick(t *testing.T, b *Balancer, now time.Time, tasks int, tie uint64) int {
+	t.Helper()
+	p, ok := b.Pick(now, tasks, tie)
+	if !ok {
+		t.Fatal("no partition")
+	}
+	return p
+}
+
+// Seed 003: five produces of 10 over two partitions end up 30 and 20.
+func TestWholeRequestsGoWhereTheFewestAreQueued(t *testing.T) {
+	b := New(2)
+	var got [2]int
+	for range 5 {
+		got[pick(t, b, t0, 10, 0)] += 10
+	}
+	if got != [2]int{30, 20} {
+		t.Errorf("dealt %v, want [30 20]", got)
+	}
+}
+
+func TestReportsReplaceWhatWasSentSince(t *testing.T) {
+	b := New(2)
+	b.Report(0, 5, 0)
+	b.Report(1, 0, 1)
+	if p := pick(t, b, t0, 50, 0); p != 0 {
+		t.Fatalf("one unread batch counts as less than 5 tasks: got %d", p)
+	}
+	if p := pick(t, b, t0, 50, 0); p != 0 {
+		t.Fatalf("55 queued against 100: got %d", p)
+	}
+	if p := pick(t, b, t0, 1, 0); p != 1 {
+		t.Fatalf("105 queued against 100: got %d", p)
+	}
+	b.Report(0, 0, 0) // read and finished meanwhile
+	if p := pick(t, b, t0, 1, 0); p != 0 {
+		t.Fatalf("nothing queued at 0: got %d", p)
+	}
+}
+
+func TestTieSpreads(t *testing.T) {
+	seen := map[int]bool{}
+	for tie := range uint64(4) {
+		seen[pick(t, New(4), t0, 1, tie)] = true
+	}
+	if len(seen) != 4 {
+		t.Errorf("only %v were chosen", seen)
+	}
+}
+
+func TestFailedPartitionIsLeftAloneThenProbedByOneRequest(t *testing.T) {
+	b := New(2)
+	b.Report(1, 1000, 0)
+	b.Failed(0, 1, t0)
+	b.Failed(0, 1, t0) // of the same outage: counts once
+	if b.Healthy(0) || !b.Healthy(1) {
+		t.Fatal("health is wrong")
+	}
+	if p := pick(t, b, t0.Add(SetAsideMin-1), 1, 0); p != 1 {
+		t.Fatal("a partition was not left alone")
+	}
+	now := t0.Add(SetAsideMin)
+	if p := pick(t, b, now, 1, 1); p != 0 {
+		t.Fatal("no probe")
+	}
+	if p := pick(t, b, now, 1, 0); p != 1 {
+		t.Fatal("a second probe at the same time")
+	}
+	b.Failed(0, 1, now)
+	if p := pick(t, b, now.Add(2*SetAsideMin-1), 1, 0); p != 1 {
+		t.Fatal("the time did not double")
+	}
+	now = now.Add(2 * SetAsideMin)
+	if p := pick(t, b, now, 1, 0); p != 0 {
+		t.Fatal("no second probe")
+	}
+	b.Stored(0)
+	if p := pick(t, b, now, 1, 0); p != 0 || !b.Healthy(0) {
+		t.Fatal("a partition that is well again was not chosen")
+	}
+}
+
+func TestAllSetAside(t *testing.T) {
+	b := New(2)
+	b.Failed(0, 0, t0)
+	b.Failed(1, 0, t0.Add(time.Second/2))
+	if _, ok := b.Pick(t0.Add(time.Second/2), 1, 0); ok {
+		t.Fatal("a partition was chosen")
+	}
+	if at, ok := b.Next(); !ok || !at.Equal(t0.Add(time.Second)) {
+		t.Fatalf("next at %v %v", at, ok)
+	}
+}
+
+// The model: any sequence of calls keeps the promises of the package comment.
+func TestBalancerPromises(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.IntRange(1, 5).Draw(t, "partitions")
+		b, now := New(n), t0
+		queued := make([]int64, n)
+		failed := make([]time.Time, n) // zero = healthy
+		wait := make([]time.Duration, n)
+		probing := make([]bool, n)
+		mayProbe := func(p int) bool {
+			alone := wait[p]
+			if !slices.ContainsFunc(failed, time.Time.IsZero) {
+				alone = SetAsideMin
+			}
+			return !probing[p] && !now.Before(failed[p].Add(alone))
+		}
+		t.Repeat(map[string]func(*rapid.T){
+			"time passes": func(t *rapid.T) {
+				now = now.Add(time.Duration(rapid.Int64Range(0, int64(SetAsideMax)).Draw(t, "by")))
+			},
+			"pick": func(t *rapid.T) {
+				tasks := rapid.IntRange(1, 1000).Draw(t, "tasks")
+				p, ok := b.Pick(now, tasks, rapid.Uint64().Draw(t, "tie"))
+				if !ok {
+					for i := range n {
+						if failed[i].IsZero() || mayProbe(i) {
+							t.Fatalf("partition %d was free to choose", i)
+						}
+					}
+					return
+				}
+				if !failed[p].IsZero() {
+					if !mayProbe(p) {
+						t.Fatalf("partition %d is set aside", p)
+					}
+					probing[p] = true
+				} else {
+					for i := range n {
+						if failed[i].IsZero() && queued[i] < queued[p] {
+							t.Fatalf("%d has %d queued, %d has %d", i, queued[i], p, queued[p])
+						}
+					}
+				}
+				queued[p] += int64(tasks)
+			},
+			"report": func(t *rapid.T) {
+				p := rapid.IntRange(0, n-1).Draw(t, "p")
+				active := rapid.Int64Range(0, 10_000).Draw(t, "active")
+				b.Report(p, active, 0)
+				queued[p] = active
+			},
+			"stored": func(t *rapid.T) {
+				p := rapid.IntRange(0, n-1).Draw(t, "p")
+				b.Stored(p)
+				failed[p], probing[p], wait[p] = time.Time{}, false, 0
+			},
+			"failed": func(t *rapid.T) {
+				p := rapid.IntRange(0, n-1).Draw(t, "p")
+				b.Failed(p, 0, now)
+				if failed[p].IsZero() || probing[p] {
+					failed[p] = now
+					wait[p] = min(max(SetAsideMin, 2*wait[p]), SetAsideMax)
+				}
+				probing[p] = false
+			},
+			"": func(t *rapid.T) {
+				for i := range n {
+					if b.Healthy(i) != (failed[i].IsZero() || probing[i]) {
+						t.Fatalf("health of %d", i)
+					}
+					if b.partitions[i].queued() != queued[i] {
+						t.Fatalf("%d counts %d, the model %d", i, b.partitions[i].queued(), queued[i])
+					}
+				}
+			},
+		})
+	})
+}

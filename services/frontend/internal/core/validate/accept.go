@@ -1,0 +1,186 @@
+package validate
+
+import (
+	"time"
+
+	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+)
+
+// Terms are what a submit is accepted under.
+type Terms struct {
+	// Domain has been judged and exists.
+	Domain string
+	// Now is when the tasks count as created.
+	Now time.Time
+	// Type returns the settings of a task type, or nil where it has none.
+	Type func(name string) *yardv1.TaskType
+	// Trace reads a W3C trace context, and returns nil for one that is malformed:
+	// the standard wants it ignored, not refused.
+	Trace func(traceparent string) []byte
+	// RequestTrace is what a task without a context of its own gets; nil = none.
+	RequestTrace []byte
+}
+
+// Accepted is a submit as it goes into the log, but for the ids: they tell the
+// partition, and that is chosen later.
+type Accepted struct {
+	// Records are the tasks in the order of the request, without ids.
+	Records []*logv1.Record
+	// Shares are the messages the request becomes: one per tasklist, in the order
+	// in which the tasklists first come up.
+	Shares []Share
+}
+
+// Share is the tasks of a request that go to one tasklist.
+type Share struct {
+	Tasklist string
+	// Lane is the highest priority among the tasks that are due, or Later.
+	Lane ids.Lane
+	// Records are some of Accepted.Records, in their order.
+	Records []*logv1.Record
+}
+
+// Accept turns a request that Submit found good into records. It cannot fail.
+func Accept(req *yardv1.SubmitRequest, terms Terms) Accepted {
+	slab := make([]logv1.Record, len(req.Tasks)) // one allocation for all
+	records := make([]*logv1.Record, len(req.Tasks))
+	policies := policies{terms: terms}
+	for i, t := range req.Tasks {
+		r := &slab[i]
+		r.Domain, r.Type, r.Tasklist = terms.Domain, t.Type, t.Tasklist
+		if r.Tasklist == "" {
+			r.Tasklist = req.Tasklist
+		}
+		r.Priority = t.Priority
+		if r.Priority == 0 {
+			r.Priority = PriorityDefault
+		}
+		if t.Payload != nil {
+			r.Payload, r.PayloadEncoding = t.Payload.Data, int32(t.Payload.Encoding)
+		}
+		r.Policy = policies.of(t)
+		r.DueAtMs = dueAt(t, terms.Now)
+		r.Trace = traceOf(t, terms)
+		records[i] = r
+	}
+	return Accepted{Records: records, Shares: split(records)}
+}
+
+// dueAt is when t shall run: 0 where that is now or has been.
+func dueAt(t *yardv1.NewTask, now time.Time) int64 {
+	at := t.RunAtMs
+	if t.DelayMs > 0 {
+		at = now.UnixMilli() + t.DelayMs
+	}
+	if at <= now.UnixMilli()+1 {
+		return 0
+	}
+	return at
+}
+
+func traceOf(t *yardv1.NewTask, terms Terms) []byte {
+	if t.Traceparent != "" {
+		if own := terms.Trace(t.Traceparent); own != nil {
+			return own
+		}
+	}
+	return terms.RequestTrace
+}
+
+// split files records by tasklist. Nearly every request has one.
+func split(records []*logv1.Record) []Share {
+	same := true
+	for _, r := range records[1:] {
+		if r.Tasklist != records[0].Tasklist {
+			same = false
+			break
+		}
+	}
+	if same {
+		return []Share{{Tasklist: records[0].Tasklist, Lane: lane(records), Records: records}}
+	}
+	var shares []Share
+	index := map[string]int{}
+	for _, r := range records {
+		i, ok := index[r.Tasklist]
+		if !ok {
+			i = len(shares)
+			index[r.Tasklist] = i
+			shares = append(shares, Share{Tasklist: r.Tasklist})
+		}
+		shares[i].Records = append(shares[i].Records, r)
+	}
+	for i := range shares {
+		shares[i].Lane = lane(shares[i].Records)
+	}
+	return shares
+}
+
+func lane(records []*logv1.Record) ids.Lane {
+	best := ids.LaneLater
+	for _, r := range records {
+		if r.DueAtMs == 0 && (best == ids.LaneLater || ids.Lane(r.Priority) < best) {
+			best = ids.Lane(r.Priority)
+		}
+	}
+	return best
+}
+
+// policies resolves what applies to each task of one request. Equal ones are
+// one value, since a request of a thousand tasks mostly has one type.
+type policies struct {
+	terms Terms
+	types []typePolicy
+}
+
+type typePolicy struct {
+	name   string
+	policy *logv1.Policy
+}
+
+// typesKept bounds how many types of one request share their policies: beyond
+// it, looking one up costs more than making one.
+const typesKept = 16
+
+func (p *policies) of(t *yardv1.NewTask) *logv1.Policy {
+	own := t.Retry != nil || t.StartToCloseMs != 0 || t.HeartbeatTimeoutMs != 0
+	if !own {
+		for _, known := range p.types {
+			if known.name == t.Type {
+				return known.policy
+			}
+		}
+	}
+	policy := Policy(t, p.terms.Type(t.Type))
+	if !own && len(p.types) < typesKept {
+		p.types = append(p.types, typePolicy{t.Type, policy})
+	}
+	return policy
+}
+
+// Policy is the effective policy of a task: its own word, else that of its
+// type, which may be nil, else the default. Each field is resolved by itself.
+func Policy(t *yardv1.NewTask, of *yardv1.TaskType) *logv1.Policy {
+	own, typed := t.GetRetry(), of.GetRetry()
+	return &logv1.Policy{
+		MaxAttempts:        pick(own.GetMaxAttempts(), typed.GetMaxAttempts(), AttemptsDefault),
+		InitialIntervalMs:  pick(own.GetInitialIntervalMs(), typed.GetInitialIntervalMs(), ms(IntervalDefault)),
+		Backoff:            pick(own.GetBackoff(), typed.GetBackoff(), BackoffDefault),
+		MaxIntervalMs:      pick(own.GetMaxIntervalMs(), typed.GetMaxIntervalMs(), ms(IntervalCapDefault)),
+		StartToCloseMs:     pick(t.StartToCloseMs, of.GetStartToCloseMs(), ms(StartToCloseDefault)),
+		HeartbeatTimeoutMs: pick(t.HeartbeatTimeoutMs, of.GetHeartbeatTimeoutMs(), 0),
+	}
+}
+
+// pick returns the first number that says something.
+func pick[N int32 | int64 | float64](own, typed, otherwise N) N {
+	if own != 0 {
+		return own
+	}
+	if typed != 0 {
+		return typed
+	}
+	return otherwise
+}

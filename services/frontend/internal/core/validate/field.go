@@ -1,0 +1,125 @@
+package validate
+
+import (
+	"strconv"
+	"time"
+	"unicode/utf8"
+
+	"github.com/yardmaster-io/yardmaster/contracts/codec"
+	"github.com/yardmaster-io/yardmaster/contracts/fault"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/contracts/topology"
+)
+
+// Form says how a request was written, because it decides what the decoder has
+// already seen to.
+type Form struct {
+	// JSON requests hold valid JSON payloads and valid UTF-8 by construction.
+	JSON bool
+}
+
+// at is the path of a field of entry i of a list.
+func at(list string, i int, field string) string {
+	path := "/" + list + "/" + strconv.Itoa(i)
+	if field != "" {
+		path += "/" + field
+	}
+	return path
+}
+
+func invalid(path, format string, args ...any) error {
+	return fault.At(fault.InvalidArgument, path, format, args...)
+}
+
+// Domain judges the domain token of a subject.
+func Domain(domain string) error {
+	if err := ids.CheckName(domain); err != nil {
+		return invalid("", "the domain in the subject %v", err)
+	}
+	if domain == topology.ReservedDomain {
+		return invalid("", "%q is reserved and no domain", domain)
+	}
+	return nil
+}
+
+func name(path, s string) error {
+	if err := ids.CheckName(s); err != nil {
+		return invalid(path, "%v", err)
+	}
+	return nil
+}
+
+func typeName(path, s string) error {
+	if err := ids.CheckTypeName(s); err != nil {
+		return invalid(path, "%v", err)
+	}
+	return nil
+}
+
+// text judges a text for people.
+func text(path, s string, bytesMax int) error {
+	if len(s) > bytesMax {
+		return invalid(path, "is %d bytes long, at most %d are allowed", len(s), bytesMax)
+	}
+	if !utf8.ValidString(s) {
+		return invalid(path, "is not valid UTF-8")
+	}
+	return nil
+}
+
+// count judges the length of a list that must hold something.
+func count(path string, n int) error {
+	if n < 1 || n > BatchMax {
+		return invalid(path, "holds %d entries, 1 to %d are allowed", n, BatchMax)
+	}
+	return nil
+}
+
+// between judges a number.
+func between[N int32 | int64 | float64](path string, n, from, to N) error {
+	if !(n >= from && n <= to) { // written so that NaN fails
+		return invalid(path, "is %v, %v to %v is allowed", n, from, to)
+	}
+	return nil
+}
+
+// optional judges a number whose zero means a default.
+func optional[N int32 | int64 | float64](path string, n, from, to N) error {
+	if n == 0 {
+		return nil
+	}
+	return between(path, n, from, to)
+}
+
+func ms(d time.Duration) int64 { return d.Milliseconds() }
+
+// payload judges a payload; nil is none.
+func payload(path string, p *yardv1.Payload, bytesMax int, form Form) error {
+	if p == nil {
+		return nil
+	}
+	if len(p.Data) > bytesMax {
+		return invalid(path, "is %d bytes long, at most %d are allowed", len(p.Data), bytesMax)
+	}
+	switch p.Encoding {
+	case yardv1.Encoding_ENCODING_BINARY:
+		return nil
+	case yardv1.Encoding_ENCODING_JSON:
+		if len(p.Data) > 0 && !form.JSON && !codec.ValidJSON(p.Data) {
+			return invalid(path, "its encoding says JSON, but its data is not one JSON value")
+		}
+		return nil
+	}
+	return invalid(path, "has the unknown encoding %d", p.Encoding)
+}
+
+// firstError returns the first of errs, which must be cheap to work out all.
+func firstError(errs ...error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

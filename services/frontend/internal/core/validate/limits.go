@@ -1,0 +1,70 @@
+package validate
+
+import "time"
+
+// Limits of the public API. Each stands in the comment of its field in the
+// .proto files too, since that is what clients read.
+const (
+	// BatchMax bounds the entries of one request, and of one message of the log.
+	BatchMax = 1000
+	// PayloadBytesMax bounds a payload and a result.
+	PayloadBytesMax = 256 << 10
+	// ProgressBytesMax bounds what a heartbeat may carry.
+	ProgressBytesMax = 4096
+
+	// PriorityFirst is the most urgent priority, PriorityLast the least.
+	PriorityFirst, PriorityLast, PriorityDefault = 1, 5, 3
+
+	// AheadMax is how far in the future a task may be due.
+	AheadMax = 366 * 24 * time.Hour
+	// PastGrace is how far in the past run_at may lie: the client's clock and
+	// the way to us cost time. A due time inside it means at once.
+	PastGrace = 10 * time.Second
+
+	// TimeoutMin and TimeoutMax bound start_to_close and heartbeat timeouts.
+	TimeoutMin, TimeoutMax = 100 * time.Millisecond, 7 * 24 * time.Hour
+
+	// AttemptsMax bounds the failures a task may have.
+	AttemptsMax = 10_000
+	// IntervalMax bounds the first wait between two attempts.
+	IntervalMax = 24 * time.Hour
+	// BackoffMax bounds the growth of that wait.
+	BackoffMax = 100
+	// IntervalCapMax bounds the longest wait between two attempts, and the
+	// delay that a failure may ask for.
+	IntervalCapMax = 30 * 24 * time.Hour
+
+	// WaitMax bounds every wait of a request: poll, get and submit.
+	WaitMax = time.Minute
+	// SubmitWaitDefault is how long a submit with wait waits where it says nothing.
+	SubmitWaitDefault = 30 * time.Second
+
+	// PollTypesMax bounds the types that a poll may name.
+	PollTypesMax = 100
+	// ListMax and ListDefault bound the tasks of one list answer.
+	ListMax, ListDefault = 1000, 100
+
+	// WorkerBytesMax, ErrorTypeBytesMax, ErrorMessageBytesMax, ReasonBytesMax
+	// and DescriptionBytesMax bound texts for people.
+	WorkerBytesMax       = 128
+	ErrorTypeBytesMax    = 128
+	ErrorMessageBytesMax = 4096
+	ReasonBytesMax       = 1024
+	DescriptionBytesMax  = 1024
+
+	// RetentionMin, RetentionMax and RetentionDefault bound how long a domain
+	// keeps finished tasks.
+	RetentionMin, RetentionMax, RetentionDefault = time.Minute, AheadMax, 7 * 24 * time.Hour
+
+	// ConcurrencyMax bounds the limit of a type.
+	ConcurrencyMax = 1_000_000
+)
+
+// What a task gets where neither it nor its type says anything.
+const (
+	AttemptsDefault     = 5
+	IntervalDefault     = time.Second
+	BackoffDefault      = 2.0
+	IntervalCapDefault  = 10 * time.Minute
+	StartToCloseDefault = 5 * time.Minute
+)

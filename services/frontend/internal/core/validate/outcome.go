@@ -1,0 +1,149 @@
+package validate
+
+import (
+	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+)
+
+// Outcome is one entry of complete, fail, heartbeat or cancel, ready for the log.
+type Outcome struct {
+	ID    ids.TaskID
+	Event *logv1.Event
+}
+
+// Complete judges a complete and returns its events, one per entry in order.
+func Complete(req *yardv1.CompleteRequest, domain string, form Form) ([]Outcome, error) {
+	out, err := outcomes(len(req.Tasks), domain, logv1.EventKind_EVENT_KIND_COMPLETED)
+	if err != nil {
+		return nil, err
+	}
+	for i, t := range req.Tasks {
+		if err := fence(i, &out[i], t != nil, t.GetTaskId(), t.GetToken()); err != nil {
+			return nil, err
+		}
+		if payload("", t.Result, PayloadBytesMax, form) != nil {
+			return nil, payload(at("tasks", i, "result"), t.Result, PayloadBytesMax, form)
+		}
+		if t.Result != nil {
+			out[i].Event.Data, out[i].Event.DataEncoding = t.Result.Data, int32(t.Result.Encoding)
+		}
+	}
+	return out, nil
+}
+
+// Fail judges a fail and returns its events, one per entry in order. An attempt
+// that never began is not a failure but a release.
+func Fail(req *yardv1.FailRequest, domain string) ([]Outcome, error) {
+	out, err := outcomes(len(req.Tasks), domain, logv1.EventKind_EVENT_KIND_FAILED)
+	if err != nil {
+		return nil, err
+	}
+	for i, t := range req.Tasks {
+		e := out[i].Event
+		if err := fence(i, &out[i], t != nil, t.GetTaskId(), t.GetToken()); err != nil {
+			return nil, err
+		}
+		if err := failure(i, t); err != nil {
+			return nil, err
+		}
+		e.Message, e.ErrorType, e.NonRetryable, e.DelayMs = t.Message, t.ErrorType, t.NonRetryable, t.DelayMs
+		if t.NotStarted {
+			e.Kind = logv1.EventKind_EVENT_KIND_RELEASED
+		}
+	}
+	return out, nil
+}
+
+func failure(i int, t *yardv1.Failure) error {
+	if err := text("", t.Message, ErrorMessageBytesMax); err != nil {
+		return text(at("tasks", i, "message"), t.Message, ErrorMessageBytesMax)
+	}
+	if err := text("", t.ErrorType, ErrorTypeBytesMax); err != nil {
+		return text(at("tasks", i, "error_type"), t.ErrorType, ErrorTypeBytesMax)
+	}
+	if t.DelayMs != 0 {
+		if err := between(at("tasks", i, "delay_ms"), t.DelayMs, 0, ms(IntervalCapMax)); err != nil {
+			return err
+		}
+	}
+	if t.NotStarted && (t.NonRetryable || t.DelayMs != 0) {
+		return invalid(at("tasks", i, "not_started"), "excludes non_retryable and delay_ms: the task is ready again at once")
+	}
+	return nil
+}
+
+// Heartbeat judges a heartbeat and returns its events, one per entry in order.
+func Heartbeat(req *yardv1.HeartbeatRequest, domain string, form Form) ([]Outcome, error) {
+	out, err := outcomes(len(req.Tasks), domain, logv1.EventKind_EVENT_KIND_HEARTBEAT)
+	if err != nil {
+		return nil, err
+	}
+	for i, t := range req.Tasks {
+		if err := fence(i, &out[i], t != nil, t.GetTaskId(), t.GetToken()); err != nil {
+			return nil, err
+		}
+		if payload("", t.Progress, ProgressBytesMax, form) != nil {
+			return nil, payload(at("tasks", i, "progress"), t.Progress, ProgressBytesMax, form)
+		}
+		if t.Progress != nil {
+			out[i].Event.Data, out[i].Event.DataEncoding = t.Progress.Data, int32(t.Progress.Encoding)
+		}
+	}
+	return out, nil
+}
+
+// Cancel judges a cancel and returns its events, one per id in order.
+func Cancel(req *yardv1.CancelRequest, domain string) ([]Outcome, error) {
+	if err := count("/task_ids", len(req.TaskIds)); err != nil {
+		return nil, err
+	}
+	if err := text("/reason", req.Reason, ReasonBytesMax); err != nil {
+		return nil, err
+	}
+	out, err := outcomes(len(req.TaskIds), domain, logv1.EventKind_EVENT_KIND_CANCEL)
+	if err != nil {
+		return nil, err
+	}
+	for i, s := range req.TaskIds {
+		if out[i].ID, err = ids.ParseTaskID(s); err != nil {
+			return nil, invalid(at("task_ids", i, ""), "%v", err)
+		}
+		out[i].Event.TaskId = out[i].ID[:]
+		out[i].Event.Message = req.Reason
+	}
+	return out, nil
+}
+
+// outcomes makes n entries that share two allocations.
+func outcomes(n int, domain string, kind logv1.EventKind) ([]Outcome, error) {
+	if err := count("/tasks", n); err != nil {
+		return nil, err
+	}
+	events := make([]logv1.Event, n)
+	out := make([]Outcome, n)
+	for i := range out {
+		events[i].Kind, events[i].Domain = kind, domain
+		out[i].Event = &events[i]
+	}
+	return out, nil
+}
+
+// fence fills in which attempt of which task is meant. A token that is well
+// formed but of an earlier attempt is history's to judge.
+func fence(i int, o *Outcome, present bool, id, token string) error {
+	if !present {
+		return invalid(at("tasks", i, ""), "is missing")
+	}
+	var err error
+	if o.ID, err = ids.ParseTaskID(id); err != nil {
+		return invalid(at("tasks", i, "task_id"), "%v", err)
+	}
+	t, err := ids.ParseToken(token)
+	if err != nil {
+		return invalid(at("tasks", i, "token"), "%v", err)
+	}
+	o.Event.TaskId = o.ID[:]
+	o.Event.Position, o.Event.Version, o.Event.Nonce = uint64(t.Position), t.Version, t.Nonce
+	return nil
+}

@@ -1,0 +1,26 @@
+package validate
+
+import (
+	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+)
+
+// Poll judges a poll.
+func Poll(req *yardv1.PollRequest) error {
+	if err := firstError(
+		name("/tasklist", req.Tasklist),
+		between("/max_tasks", req.MaxTasks, 1, BatchMax),
+		between("/wait_ms", req.WaitMs, 0, ms(WaitMax)),
+		text("/worker", req.Worker, WorkerBytesMax),
+	); err != nil {
+		return err
+	}
+	if len(req.Types) > PollTypesMax {
+		return invalid("/types", "holds %d entries, at most %d are allowed", len(req.Types), PollTypesMax)
+	}
+	for i, t := range req.Types {
+		if err := typeName(at("types", i, ""), t); err != nil {
+			return err
+		}
+	}
+	return nil
+}

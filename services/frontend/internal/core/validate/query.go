@@ -1,0 +1,44 @@
+package validate
+
+import (
+	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+)
+
+// Get judges a get and returns the id it asks for.
+func Get(req *yardv1.GetRequest) (ids.TaskID, error) {
+	id, err := ids.ParseTaskID(req.TaskId)
+	if err != nil {
+		return id, invalid("/task_id", "%v", err)
+	}
+	return id, between("/wait_ms", req.WaitMs, 0, ms(WaitMax))
+}
+
+// List judges a list and fills in its default limit.
+func List(req *yardv1.ListRequest) error {
+	if req.Tasklist != "" {
+		if err := name("/tasklist", req.Tasklist); err != nil {
+			return err
+		}
+	}
+	if req.Type != "" {
+		if err := typeName("/type", req.Type); err != nil {
+			return err
+		}
+	}
+	if len(req.States) > len(yardv1.TaskState_name) {
+		return invalid("/states", "holds %d entries, there are not so many states", len(req.States))
+	}
+	for i, s := range req.States {
+		if _, known := yardv1.TaskState_name[int32(s)]; !known || s == yardv1.TaskState_TASK_STATE_UNSPECIFIED {
+			return invalid(at("states", i, ""), "%d is no task state", s)
+		}
+	}
+	if req.Limit == 0 {
+		req.Limit = ListDefault
+	}
+	return between("/limit", req.Limit, 1, ListMax)
+}
+
+// Describe judges a tasklists.describe.
+func Describe(req *yardv1.DescribeTasklistRequest) error { return name("/tasklist", req.Tasklist) }

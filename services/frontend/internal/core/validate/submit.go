@@ -1,0 +1,109 @@
+package validate
+
+import (
+	"time"
+
+	"github.com/yardmaster-io/yardmaster/contracts/fault"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+)
+
+// Submit judges a submit. Times are judged against now: when the request came,
+// or, for a repeat by token, when it came first.
+func Submit(req *yardv1.SubmitRequest, now time.Time, form Form) error {
+	if err := count("/tasks", len(req.Tasks)); err != nil {
+		return err
+	}
+	if req.Tasklist != "" {
+		if err := name("/tasklist", req.Tasklist); err != nil {
+			return err
+		}
+	}
+	if req.Wait && len(req.Tasks) != 1 {
+		return invalid("/wait", "one can wait for exactly one task, not %d", len(req.Tasks))
+	}
+	if err := between("/wait_ms", req.WaitMs, 0, ms(WaitMax)); err != nil {
+		return err
+	}
+	for i, t := range req.Tasks {
+		if err := newTask(i, t, req.Tasklist, now, form); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// newTask builds a path only where something is wrong: this runs for every task.
+func newTask(i int, t *yardv1.NewTask, tasklist string, now time.Time, form Form) error {
+	if t == nil {
+		return invalid(at("tasks", i, ""), "is missing")
+	}
+	if err := typeName("", t.Type); err != nil {
+		return typeName(at("tasks", i, "type"), t.Type)
+	}
+	if t.Tasklist != "" {
+		if name("", t.Tasklist) != nil {
+			return name(at("tasks", i, "tasklist"), t.Tasklist)
+		}
+	} else if tasklist == "" {
+		return invalid(at("tasks", i, "tasklist"), "is missing, and the request names no tasklist either")
+	}
+	if payload("", t.Payload, PayloadBytesMax, form) != nil {
+		return payload(at("tasks", i, "payload"), t.Payload, PayloadBytesMax, form)
+	}
+	if t.Priority < 0 || t.Priority > PriorityLast {
+		return optional(at("tasks", i, "priority"), t.Priority, PriorityFirst, PriorityLast)
+	}
+	if t.DelayMs != 0 || t.RunAtMs != 0 {
+		if err := dueTime(i, t, now); err != nil {
+			return err
+		}
+	}
+	if t.Retry != nil {
+		if err := retry(at("tasks", i, "retry"), t.Retry); err != nil {
+			return err
+		}
+	}
+	if t.StartToCloseMs != 0 || t.HeartbeatTimeoutMs != 0 {
+		return timeouts(at("tasks", i, ""), t.StartToCloseMs, t.HeartbeatTimeoutMs)
+	}
+	return nil
+}
+
+func dueTime(i int, t *yardv1.NewTask, now time.Time) error {
+	switch {
+	case t.DelayMs != 0 && t.RunAtMs != 0:
+		return invalid(at("tasks", i, "delay_ms"), "delay_ms and run_at_ms exclude each other")
+	case t.DelayMs < 0:
+		return invalid(at("tasks", i, "delay_ms"), "is negative")
+	case t.RunAtMs < 0:
+		return fault.At(fault.InvalidTime, at("tasks", i, "run_at_ms"), "is negative")
+	case t.DelayMs > ms(AheadMax):
+		return fault.At(fault.InvalidTime, at("tasks", i, "delay_ms"), "is %d, at most %d (366 days) is allowed", t.DelayMs, ms(AheadMax))
+	case t.RunAtMs == 0:
+		return nil
+	}
+	ahead := t.RunAtMs - now.UnixMilli() // neither is negative: cannot overflow
+	if ahead < -ms(PastGrace) {
+		return fault.At(fault.InvalidTime, at("tasks", i, "run_at_ms"), "is %d ms in the past, at most %d are allowed", -ahead, ms(PastGrace))
+	}
+	if ahead > ms(AheadMax) {
+		return fault.At(fault.InvalidTime, at("tasks", i, "run_at_ms"), "is %d ms ahead, at most %d (366 days) are allowed", ahead, ms(AheadMax))
+	}
+	return nil
+}
+
+func retry(path string, r *yardv1.RetryPolicy) error {
+	return firstError(
+		optional(path+"/max_attempts", r.MaxAttempts, 1, AttemptsMax),
+		optional(path+"/initial_interval_ms", r.InitialIntervalMs, 1, ms(IntervalMax)),
+		optional(path+"/backoff", r.Backoff, 1, BackoffMax),
+		optional(path+"/max_interval_ms", r.MaxIntervalMs, 1, ms(IntervalCapMax)),
+	)
+}
+
+func timeouts(path string, startToClose, heartbeat int64) error {
+	return firstError(
+		optional(path+"/start_to_close_ms", startToClose, ms(TimeoutMin), ms(TimeoutMax)),
+		optional(path+"/heartbeat_timeout_ms", heartbeat, ms(TimeoutMin), ms(TimeoutMax)),
+	)
+}
