@@ -1,0 +1,80 @@
+package due
+
+// bucket counts what the messages of one bucket of the store still hold.
+type bucket struct {
+	// live tasks are still to be fired.
+	live int
+	// lastSeq is its last message.
+	lastSeq uint64
+	// void are its cancelled entries. A slot here may have been freed since.
+	void []handle
+	// voidMS is when the last of them was cancelled.
+	voidMS int64
+}
+
+func (t *Table) bucket(number int32) *bucket {
+	b := t.buckets[number]
+	if b == nil {
+		b = &bucket{}
+		t.buckets[number] = b
+	}
+	return b
+}
+
+// Purge names messages that nobody needs: those of a bucket up to a sequence.
+type Purge struct {
+	Bucket int64
+	UpTo   uint64
+}
+
+// Purgeable returns the buckets of which everything was fired or is void and
+// whose last message is not above parked, which is how far history is known to
+// remember what it parked. End is the store's last sequence, asked for after
+// parked: nothing is purgeable until that has been loaded.
+//
+// A second copy of a record is written only by who cannot know of the first,
+// that is, while the first is above parked; so all copies are loaded by then. A
+// bucket goes as a whole: a tombstone must not go before the records it voids, nor a
+// fired record before its copy.
+//
+// A bucket with a task that was cancelled lately waits, see Config.VoidKeepMS.
+//
+// The newest message of the store always stays, so that the store remembers how
+// far its sequences have come; a cursor would otherwise cover tasks yet to be written.
+func (t *Table) Purgeable(parked, end uint64, nowMS int64) []Purge {
+	if t.lastSeq < end {
+		return nil
+	}
+	var all []Purge
+	for number, b := range t.buckets {
+		fresh := len(b.void) > 0 && nowMS < b.voidMS+t.cfg.VoidKeepMS
+		if b.live == 0 && b.lastSeq <= parked && b.lastSeq < t.lastSeq && !fresh {
+			all = append(all, Purge{Bucket: int64(number), UpTo: b.lastSeq})
+		}
+	}
+	return all
+}
+
+// Purged forgets the cancelled tasks of messages that are gone.
+func (t *Table) Purged(p Purge) {
+	b, ok := t.buckets[int32(p.Bucket)]
+	if !ok {
+		return
+	}
+	kept := b.void[:0]
+	for _, h := range b.void {
+		e := t.entries.at(h)
+		if e.place != placeVoid || e.bucket != int32(p.Bucket) {
+			continue
+		}
+		if e.seq > p.UpTo {
+			kept = append(kept, h)
+			continue
+		}
+		t.remove(h)
+	}
+	b.void = kept
+	if b.live == 0 && b.lastSeq <= p.UpTo {
+		delete(t.buckets, int32(p.Bucket))
+	}
+}

@@ -1,0 +1,71 @@
+package due
+
+// fataler is the part of testing.TB that rapid.T has too.
+type fataler interface {
+	Helper()
+	Fatalf(format string, args ...any)
+}
+
+// check fails the test where the table contradicts itself.
+func (t *Table) check(tb fataler) {
+	live, waiting, refs := map[int32]int{}, map[*queue]int{}, map[groupHandle]int{}
+	used := 0
+	for h := handle(0); uint32(h) < t.entries.size; h++ {
+		e := t.entries.at(h)
+		if e.place == placeFree {
+			continue
+		}
+		used++
+		refs[e.group]++
+		if t.byID[e.id] != h {
+			t.fatal(tb, "entry %d is not the one of its id", h)
+		}
+		if e.place >= 0 && (int(e.place) >= t.heap.len() || t.heap.order[e.place] != h) {
+			t.fatal(tb, "entry %d is not at its place in the heap", h)
+		}
+		if e.place == placeLate && !t.cursor.inRound() {
+			t.fatal(tb, "entry %d waits for the end of no round", h)
+		}
+		if e.live() {
+			live[e.bucket]++
+			waiting[t.groups.at(e.group).queue]++
+			if t.cursor.Fired(e.key()) && !t.heap.loose {
+				t.fatal(tb, "entry %d waits and was fired", h)
+			}
+		}
+	}
+	if used != len(t.byID) {
+		t.fatal(tb, "%d entries, %d ids", used, len(t.byID))
+	}
+	for h, n := range refs {
+		if t.groups.at(h).refs != n {
+			t.fatal(tb, "group %d counts %d of %d entries", h, t.groups.at(h).refs, n)
+		}
+	}
+	if len(refs) != len(t.groups.handles) {
+		t.fatal(tb, "%d groups in use, %d kept", len(refs), len(t.groups.handles))
+	}
+	for number, b := range t.buckets {
+		if b.live != live[number] {
+			t.fatal(tb, "bucket %d counts %d of %d", number, b.live, live[number])
+		}
+	}
+	for _, q := range t.groups.queues {
+		if q.waiting != waiting[q] {
+			t.fatal(tb, "queue %v counts %d of %d", q.key, q.waiting, waiting[q])
+		}
+	}
+	if t.heap.loose {
+		return
+	}
+	for i := 1; i < t.heap.len(); i++ {
+		if t.entries.at(t.heap.order[i]).key().Compare(t.entries.at(t.heap.order[(i-1)/arity]).key()) < 0 {
+			t.fatal(tb, "the heap is out of order at %d", i)
+		}
+	}
+}
+
+func (t *Table) fatal(tb fataler, format string, args ...any) {
+	tb.Helper()
+	tb.Fatalf("due table: "+format, args...)
+}

@@ -1,0 +1,154 @@
+package due
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+)
+
+// Limits bound one chunk. A single task larger than a byte limit still goes, alone.
+type Limits struct {
+	// Tasks and Bytes of the whole chunk.
+	Tasks, Bytes int
+	// Messages of the chunk, the cursor's not among them.
+	Messages int
+	// MessageTasks and MessageBytes of one message.
+	MessageTasks, MessageBytes int
+}
+
+// recordOverhead is what a record costs in a message besides its own bytes.
+const recordOverhead = 5
+
+// Chunk is what is to be stored in one atomic batch: the messages in order, and
+// the cursor behind them.
+type Chunk struct {
+	Messages []Outgoing
+	Cursor   Cursor
+	// Tasks is how many there are in all messages.
+	Tasks int
+	// OldestDueMS is the earliest due time among them.
+	OldestDueMS int64
+}
+
+// Outgoing is one message of fired tasks: all of one tasklist and priority.
+type Outgoing struct {
+	Domain, Tasklist string
+	Priority         uint8
+	Records          []Ref
+	bytes            int
+	turn             int
+}
+
+// Ref says where a record is stored.
+type Ref struct {
+	Seq   uint64
+	Index uint32
+	ID    ids.TaskID
+}
+
+// NextChunk takes the next tasks to fire. It returns false where none is due.
+// The tasks are chosen from here on: they count as fired for everyone who
+// asks, and the table stands still until Commit or Abort.
+//
+// A clock that is behind the last owner's fires nothing until it has caught up:
+// the cursor covers a span of due times, and cannot cover less than it did.
+func (t *Table) NextChunk(nowMS int64, limits Limits) (Chunk, bool) {
+	t.mustNotBeFiring()
+	dueMS, ok := t.Next()
+	if !ok || dueMS > nowMS {
+		return Chunk{}, false
+	}
+	next := t.cursor
+	if !next.inRound() {
+		next.Round = Mark{DueMS: nowMS, Seq: t.lastSeq}
+	}
+	t.plan.begin(limits)
+	chunk := Chunk{OldestDueMS: t.heap.head().dueMS}
+	for t.heap.len() > 0 {
+		e := t.heap.head()
+		if e.dueMS > next.Round.DueMS || !t.plan.add(e, t.groups.at(e.group)) {
+			break
+		}
+		h := t.heap.pop()
+		e.place = placeChosen
+		t.chosen = append(t.chosen, h)
+		next.Last = e.key()
+	}
+	t.next = next
+	chunk.Messages, chunk.Cursor, chunk.Tasks = t.plan.messages(), next, len(t.chosen)
+	return chunk, true
+}
+
+// Commit ends a chunk that was stored.
+func (t *Table) Commit(nowMS int64) {
+	for _, h := range t.chosen {
+		t.fired(h, nowMS)
+	}
+	t.cursor, t.next, t.chosen = t.next, Cursor{}, t.chosen[:0]
+	t.settle()
+}
+
+// Abort ends a chunk that is known not to have been stored: its tasks wait again.
+func (t *Table) Abort() {
+	for _, h := range t.chosen {
+		t.heap.push(h)
+	}
+	t.next, t.chosen = Cursor{}, t.chosen[:0]
+}
+
+// planner files the tasks of a chunk into messages.
+type planner struct {
+	limits Limits
+	tasks  int
+	bytes  int
+	all    []Outgoing
+	// open is the message that takes the next task of a tasklist and priority.
+	open map[lane]int
+	// turns counts the messages of each domain.
+	turns map[string]int
+}
+
+type lane struct {
+	queue    *queue
+	priority uint8
+}
+
+func (p *planner) begin(limits Limits) {
+	*p = planner{limits: limits, open: map[lane]int{}, turns: map[string]int{}}
+}
+
+// add files e, or returns false where it does not fit any more. Whoever comes
+// after it must not be filed either: a chunk is a run of keys without gaps.
+func (p *planner) add(e *entry, g *group) bool {
+	size := int(e.bytes) + recordOverhead
+	if p.tasks > 0 && (p.tasks >= p.limits.Tasks || p.bytes+size > p.limits.Bytes) {
+		return false
+	}
+	key := lane{g.queue, g.Priority}
+	i, ok := p.open[key]
+	if !ok || len(p.all[i].Records) >= p.limits.MessageTasks || p.all[i].bytes+size > p.limits.MessageBytes {
+		if len(p.all) >= p.limits.Messages {
+			return false
+		}
+		i = len(p.all)
+		p.open[key] = i
+		p.all = append(p.all, Outgoing{
+			Domain: g.Domain, Tasklist: g.Tasklist, Priority: g.Priority, turn: p.turns[g.Domain],
+		})
+		p.turns[g.Domain]++
+	}
+	m := &p.all[i]
+	m.Records = append(m.Records, Ref{Seq: e.seq, Index: e.index, ID: e.id})
+	m.bytes += size
+	p.tasks++
+	p.bytes += size
+	return true
+}
+
+// messages returns them with the domains taking turns, so that none waits
+// behind all that another has in this chunk.
+func (p *planner) messages() []Outgoing {
+	slices.SortStableFunc(p.all, func(a, b Outgoing) int { return cmp.Compare(a.turn, b.turn) })
+	return p.all
+}

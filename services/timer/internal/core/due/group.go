@@ -1,0 +1,90 @@
+package due
+
+import "strings"
+
+// Group is what many waiting tasks have in common.
+type Group struct {
+	Domain, Tasklist, Type string
+	// Priority is 1 (most urgent) to 5.
+	Priority uint8
+	// Retry tells that the task has failed before: it waits for its next attempt.
+	Retry bool
+}
+
+type queueKey struct{ domain, tasklist string }
+
+// queue counts the waiting tasks of one tasklist.
+type queue struct {
+	key     queueKey
+	waiting int
+	refs    int
+}
+
+type groupHandle uint32
+
+type group struct {
+	Group
+	queue *queue
+	refs  int
+}
+
+// groups interns Groups, so that an entry holds four bytes of them. A group is
+// forgotten with its last entry, so tenants cannot make it grow by inventing names.
+type groups struct {
+	all     []group
+	free    []groupHandle
+	handles map[Group]groupHandle
+	queues  map[queueKey]*queue
+}
+
+func newGroups() groups {
+	return groups{handles: map[Group]groupHandle{}, queues: map[queueKey]*queue{}}
+}
+
+func (g *groups) at(h groupHandle) *group { return &g.all[h] }
+
+// take returns the handle of want and counts one entry more. The strings of want
+// may belong to a buffer of the caller: they are copied where they are kept.
+func (g *groups) take(want Group) groupHandle {
+	h, ok := g.handles[want]
+	if !ok {
+		h = g.add(want)
+	}
+	g.all[h].refs++
+	return h
+}
+
+func (g *groups) add(want Group) groupHandle {
+	want.Domain, want.Tasklist, want.Type = strings.Clone(want.Domain), strings.Clone(want.Tasklist), strings.Clone(want.Type)
+	key := queueKey{want.Domain, want.Tasklist}
+	q := g.queues[key]
+	if q == nil {
+		q = &queue{key: key}
+		g.queues[key] = q
+	}
+	q.refs++
+	var h groupHandle
+	if n := len(g.free); n > 0 {
+		h, g.free = g.free[n-1], g.free[:n-1]
+		g.all[h] = group{Group: want, queue: q}
+	} else {
+		h = groupHandle(len(g.all))
+		g.all = append(g.all, group{Group: want, queue: q})
+	}
+	g.handles[want] = h
+	return h
+}
+
+// drop counts one entry less.
+func (g *groups) drop(h groupHandle) {
+	x := &g.all[h]
+	if x.refs--; x.refs > 0 {
+		return
+	}
+	delete(g.handles, x.Group)
+	if x.queue.refs--; x.queue.refs == 0 {
+		delete(g.queues, x.queue.key)
+	}
+	*x = group{}
+	g.free = append(g.free, h)
+}

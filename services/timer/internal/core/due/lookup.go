@@ -1,0 +1,100 @@
+package due
+
+import "github.com/yardmaster-io/yardmaster/contracts/ids"
+
+// Status is what the table knows of a task.
+type Status uint8
+
+const (
+	// Unknown: it is not here, or was purged.
+	Unknown Status = iota
+	// Waiting: it will fire when due.
+	Waiting
+	// Cancelled: it is void, and its record not purged yet.
+	Cancelled
+	// Fired: it was fired lately, or is about to be and cannot be stopped.
+	Fired
+)
+
+// Stay is one task in the store.
+type Stay struct {
+	Ref
+	DueMS  int64
+	Bucket int64
+	Group  Group
+}
+
+// Find tells about a task. The Stay is empty where the status is Unknown or Fired.
+func (t *Table) Find(id ids.TaskID) (Stay, Status) {
+	h, ok := t.byID[id]
+	if !ok {
+		if _, fired := t.recent.stays[id]; fired {
+			return Stay{}, Fired
+		}
+		return Stay{}, Unknown
+	}
+	e := t.entries.at(h)
+	switch e.place {
+	case placeChosen:
+		return Stay{}, Fired
+	case placeVoid:
+		return t.stay(e), Cancelled
+	}
+	return t.stay(e), Waiting
+}
+
+func (t *Table) stay(e *entry) Stay {
+	return Stay{
+		Ref: Ref{Seq: e.seq, Index: e.index, ID: e.id}, DueMS: e.dueMS, Bucket: int64(e.bucket),
+		Group: t.groups.at(e.group).Group,
+	}
+}
+
+// Cancel makes a waiting task void; its tombstone has been stored. Of any
+// other task it does nothing.
+func (t *Table) Cancel(id ids.TaskID, nowMS int64) {
+	t.mustNotBeFiring()
+	if h, ok := t.byID[id]; ok {
+		t.void(h, nowMS)
+	}
+}
+
+// Lose forgets a waiting task whose record is no longer in the store.
+func (t *Table) Lose(id ids.TaskID) {
+	t.mustNotBeFiring()
+	if h, ok := t.byID[id]; ok && t.entries.at(h).live() {
+		t.remove(h)
+		t.settle()
+	}
+}
+
+// Waiting counts the waiting tasks of a tasklist, or of all tasklists of the
+// domain where tasklist is empty.
+func (t *Table) Waiting(domain, tasklist string) int {
+	if tasklist != "" {
+		if q := t.groups.queues[queueKey{domain, tasklist}]; q != nil {
+			return q.waiting
+		}
+		return 0
+	}
+	n := 0
+	for key, q := range t.groups.queues {
+		if key.domain == domain {
+			n += q.waiting
+		}
+	}
+	return n
+}
+
+// Scan visits the waiting tasks in up to n slots from position from, in no
+// order, and returns where to go on; more is false at the end. Between two
+// calls tasks may come and go: each that waits all the while is visited once.
+func (t *Table) Scan(from uint32, n int, visit func(Stay)) (next uint32, more bool) {
+	end := min(uint64(t.entries.size), uint64(from)+uint64(n))
+	for h := handle(from); uint64(h) < end; h++ {
+		if e := t.entries.at(h); e.live() {
+			visit(t.stay(e))
+		}
+	}
+	return uint32(end), end < uint64(t.entries.size)
+}

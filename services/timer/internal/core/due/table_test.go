@@ -1,0 +1,248 @@
+package due
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+)
+
+var testTime = time.UnixMilli(1)
+
+var wide = Limits{Tasks: 1000, Bytes: 1 << 20, Messages: 999, MessageTasks: 1000, MessageBytes: 1 << 20}
+
+func testID(n int) ids.TaskID { return ids.NewTaskID(testTime, 0, uint64(n)) }
+
+func newTable(tb testing.TB, messages ...Message) *Table {
+	tb.Helper()
+	table := New(Config{FiredKeepMS: 600_000, FiredMost: 1000, VoidKeepMS: 50})
+	for _, m := range messages {
+		table.Load(m)
+	}
+	table.Resume(Cursor{}, 1, 0)
+	table.check(tb)
+	return table
+}
+
+func message(seq uint64, dueMS int64, n ...int) Message {
+	m := Message{Seq: seq, Bucket: dueMS / testMinute}
+	for _, n := range n {
+		m.Tasks = append(m.Tasks, Task{ID: testID(n), DueMS: dueMS, Parkings: 1, Bytes: 10, Group: Group{Domain: "a", Tasklist: "x", Priority: 3}})
+	}
+	return m
+}
+
+func fire(t *Table, nowMS int64) (all []ids.TaskID) {
+	for {
+		chunk, ok := t.NextChunk(nowMS, wide)
+		if !ok {
+			return all
+		}
+		for _, m := range chunk.Messages {
+			for _, r := range m.Records {
+				all = append(all, r.ID)
+			}
+		}
+		t.Commit(nowMS)
+	}
+}
+
+func TestFiresInOrderOfDueTimeWhateverTheOrderOfWriting(t *testing.T) {
+	table := newTable(t, message(1, 3000, 1), message(2, 1000, 2, 3), message(3, 2000, 4))
+	if got := fire(table, 999); got != nil {
+		t.Fatalf("fired %v early", got)
+	}
+	if at, ok := table.Next(); !ok || at != 1000 {
+		t.Fatalf("next at %d, %v", at, ok)
+	}
+	want := []ids.TaskID{testID(2), testID(3), testID(4), testID(1)}
+	if got := fire(table, 3000); !slices.Equal(got, want) {
+		t.Fatalf("fired %v, want %v", got, want)
+	}
+	table.check(t)
+}
+
+func TestI10_ATaskWrittenDuringARoundFiresAfterIt(t *testing.T) {
+	table := newTable(t, message(1, 1000, 1, 2))
+	one := wide
+	one.Tasks = 1
+	if _, ok := table.NextChunk(5000, one); !ok {
+		t.Fatal("nothing due")
+	}
+	table.Commit(5000)
+	table.Load(message(2, 500, 3)) // earlier than all the rest
+	if got, want := fire(table, 5000), []ids.TaskID{testID(2), testID(3)}; !slices.Equal(got, want) {
+		t.Fatalf("fired %v, want %v", got, want)
+	}
+	table.check(t)
+}
+
+func TestI10_ACopyOfAFiredStayIsVoid(t *testing.T) {
+	table := newTable(t, message(1, 1000, 1))
+	fire(table, 1000)
+	table.Load(message(2, 1000, 1))
+	if got := fire(table, 2000); got != nil {
+		t.Fatalf("fired %v again", got)
+	}
+	again := message(3, 1500, 1)
+	again.Tasks[0].Parkings = 2
+	table.Load(again)
+	if got := fire(table, 2000); len(got) != 1 {
+		t.Fatalf("the next stay fired %d times", len(got))
+	}
+}
+
+func TestAClockBehindTheLastOwnersWaits(t *testing.T) {
+	table := New(Config{})
+	table.Load(message(1, 1000, 1))
+	table.Load(message(2, 1000, 2))
+	table.Resume(Cursor{Base: Mark{DueMS: 5000, Seq: 1}}, 7, 2000)
+	if at, _ := table.Next(); at != 5000 {
+		t.Fatalf("next at %d", at)
+	}
+	if got := fire(table, 4999); got != nil {
+		t.Fatalf("fired %v", got)
+	}
+	if got := fire(table, 5000); !slices.Equal(got, []ids.TaskID{testID(2)}) {
+		t.Fatalf("fired %v", got)
+	}
+}
+
+func TestACancelledTaskIsKnownUntilItsBucketIsPurged(t *testing.T) {
+	table := newTable(t, message(1, 1000, 1), message(2, 1000, 2))
+	table.Cancel(testID(1), 0)
+	table.Load(Message{Seq: 3, Tombstones: []ids.TaskID{testID(1)}})
+	if _, status := table.Find(testID(1)); status != Cancelled {
+		t.Fatalf("status %d", status)
+	}
+	if n := table.Waiting("a", "x"); n != 1 {
+		t.Fatalf("%d wait", n)
+	}
+	if got := fire(table, 1000); !slices.Equal(got, []ids.TaskID{testID(2)}) {
+		t.Fatalf("fired %v", got)
+	}
+	table.Load(message(4, 2*testMinute, 5)) // the newest message always stays
+	if got := table.Purgeable(2, 4, 50); got != nil {
+		t.Fatalf("purgeable above the checkpoint: %v", got)
+	}
+	if got := table.Purgeable(3, 4, 49); got != nil {
+		t.Fatalf("purgeable while the canceller may ask again: %v", got)
+	}
+	got := table.Purgeable(3, 4, 50)
+	if !slices.Equal(got, []Purge{{Bucket: 0, UpTo: 3}}) {
+		t.Fatalf("purgeable: %v", got)
+	}
+	table.Purged(got[0])
+	if _, status := table.Find(testID(1)); status != Unknown {
+		t.Fatalf("status %d", status)
+	}
+	if _, status := table.Find(testID(2)); status != Fired {
+		t.Fatalf("status %d", status)
+	}
+	table.check(t)
+}
+
+func TestTheNewestMessageIsNeverPurgeable(t *testing.T) {
+	table := newTable(t, message(1, 1000, 1))
+	fire(table, 1000)
+	if got := table.Purgeable(1, 1, 0); got != nil {
+		t.Fatalf("purgeable: %v", got)
+	}
+}
+
+func TestAChunkKeepsItsLimitsAndLetsDomainsTakeTurns(t *testing.T) {
+	m := Message{Seq: 1}
+	for i := range 9 {
+		domain := "flood"
+		if i == 8 {
+			domain = "quiet"
+		}
+		m.Tasks = append(m.Tasks, Task{ID: testID(i), DueMS: 1, Bytes: 10, Group: Group{Domain: domain, Tasklist: "x", Priority: 1}})
+	}
+	table := newTable(t, m)
+	limits := Limits{Tasks: 100, Bytes: 1000, Messages: 5, MessageTasks: 2, MessageBytes: 1000}
+	chunk, _ := table.NextChunk(1, limits)
+	var domains []string
+	for _, m := range chunk.Messages {
+		domains = append(domains, fmt.Sprintf("%s %d", m.Domain, len(m.Records)))
+	}
+	if want := []string{"flood 2", "quiet 1", "flood 2", "flood 2", "flood 2"}; !slices.Equal(domains, want) {
+		t.Fatalf("%v, want %v", domains, want)
+	}
+	table.Abort()
+	for _, limit := range []struct {
+		name   string
+		limits Limits
+		tasks  int
+	}{
+		{"tasks", Limits{Tasks: 3, Bytes: 1000, Messages: 9, MessageTasks: 9, MessageBytes: 1000}, 3},
+		{"bytes", Limits{Tasks: 9, Bytes: 45, Messages: 9, MessageTasks: 9, MessageBytes: 1000}, 3},
+		{"messages", Limits{Tasks: 9, Bytes: 1000, Messages: 2, MessageTasks: 3, MessageBytes: 1000}, 6},
+		{"message bytes", Limits{Tasks: 9, Bytes: 1000, Messages: 2, MessageTasks: 9, MessageBytes: 30}, 4},
+		{"one too large", Limits{Tasks: 9, Bytes: 5, Messages: 2, MessageTasks: 9, MessageBytes: 5}, 1},
+	} {
+		chunk, ok := table.NextChunk(1, limit.limits)
+		if !ok || chunk.Tasks != limit.tasks {
+			t.Errorf("limit of %s: %d tasks, want %d", limit.name, chunk.Tasks, limit.tasks)
+		}
+		table.Abort()
+		table.check(t)
+	}
+}
+
+func TestScanVisitsEveryWaitingTaskOnce(t *testing.T) {
+	var numbers []int
+	for i := range 10_000 {
+		numbers = append(numbers, i)
+	}
+	table := newTable(t, message(1, 1000, numbers...))
+	table.Cancel(testID(5), 0)
+	seen := map[ids.TaskID]int{}
+	for from, more := uint32(0), true; more; {
+		from, more = table.Scan(from, 999, func(s Stay) { seen[s.ID]++ })
+	}
+	if len(seen) != 9_999 || seen[testID(5)] != 0 {
+		t.Fatalf("saw %d", len(seen))
+	}
+}
+
+func TestRecentForgetsByAgeAndByNumber(t *testing.T) {
+	r := recent{keepMS: 100, most: 3, stays: map[ids.TaskID]uint32{}}
+	for i := range 5 {
+		r.add(testID(i), 1, int64(i))
+	}
+	if r.has(testID(1), 1) || !r.has(testID(2), 1) || r.has(testID(2), 2) {
+		t.Fatal("kept the wrong ones")
+	}
+	r.add(testID(9), 1, 104)
+	if r.has(testID(3), 1) || !r.has(testID(4), 1) || len(r.stays) != 2 {
+		t.Fatal("kept too long")
+	}
+}
+
+func BenchmarkLoadResumeFire(b *testing.B) {
+	const n = 1_000_000
+	random := rand.New(rand.NewPCG(1, 2))
+	messages := make([]Message, n/1000)
+	for i := range messages {
+		m := Message{Seq: uint64(i + 1), Bucket: int64(i % 10)}
+		for j := range 1000 {
+			m.Tasks = append(m.Tasks, Task{ID: testID(i*1000 + j), DueMS: int64(i%10)*testMinute + random.Int64N(testMinute), Bytes: 300, Group: Group{Domain: "a", Tasklist: "x", Priority: 3}})
+		}
+		messages[i] = m
+	}
+	for b.Loop() {
+		table := New(Config{FiredKeepMS: 1, FiredMost: 1000})
+		for _, m := range messages {
+			table.Load(m)
+		}
+		table.Resume(Cursor{}, 1, 0)
+		if got := len(fire(table, 10*testMinute)); got != n {
+			b.Fatal(got)
+		}
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*n), "ns/task")
+}
