@@ -11,5 +11,5 @@ mod=github.com/yardmaster-io/yardmaster/contracts
 find gen -name '*.pb.go' -delete
 PATH="$bin:$PATH" protoc -I proto \
   --go_out=. --go_opt=module=$mod \
-  --go-vtproto_out=. --go-vtproto_opt=module=$mod,features=marshal+unmarshal+unmarshal_unsafe+size \
+  --go-vtproto_out=. --go-vtproto_opt=module=$mod,features=marshal+unmarshal+unmarshal_unsafe+size+clone \
   yard/v1/tasks.proto yard/v1/admin.proto yard/log/v1/log.proto yard/rpc/v1/rpc.proto

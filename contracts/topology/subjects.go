@@ -87,6 +87,11 @@ func Archive(p int, domain string, minute int64) string {
 	return "yard.archive." + num(p) + "." + domain + "." + strconv.FormatInt(minute, 10)
 }
 
+// ArchiveDomain filters the finished tasks of a domain.
+func ArchiveDomain(p int, domain string) string {
+	return "yard.archive." + num(p) + "." + domain + ".*"
+}
+
 // Dead is where an exhausted task is kept whole.
 func Dead(domain, tasklist string, id ids.TaskID) string {
 	return "yard.dead." + domain + "." + tasklist + "." + id.String()

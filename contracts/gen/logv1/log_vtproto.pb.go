@@ -8,6 +8,7 @@ import (
 	binary "encoding/binary"
 	fmt "fmt"
 	protohelpers "github.com/planetscale/vtprotobuf/protohelpers"
+	proto "google.golang.org/protobuf/proto"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	io "io"
 	math "math"
@@ -20,6 +21,449 @@ const (
 	// Verify that runtime/protoimpl is sufficiently up-to-date.
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
+
+func (m *Policy) CloneVT() *Policy {
+	if m == nil {
+		return (*Policy)(nil)
+	}
+	r := new(Policy)
+	r.MaxAttempts = m.MaxAttempts
+	r.InitialIntervalMs = m.InitialIntervalMs
+	r.Backoff = m.Backoff
+	r.MaxIntervalMs = m.MaxIntervalMs
+	r.StartToCloseMs = m.StartToCloseMs
+	r.HeartbeatTimeoutMs = m.HeartbeatTimeoutMs
+	if len(m.unknownFields) > 0 {
+		r.unknownFields = make([]byte, len(m.unknownFields))
+		copy(r.unknownFields, m.unknownFields)
+	}
+	return r
+}
+
+func (m *Policy) CloneMessageVT() proto.Message {
+	return m.CloneVT()
+}
+
+func (m *Record) CloneVT() *Record {
+	if m == nil {
+		return (*Record)(nil)
+	}
+	r := new(Record)
+	r.Domain = m.Domain
+	r.Tasklist = m.Tasklist
+	r.Type = m.Type
+	r.Priority = m.Priority
+	r.PayloadEncoding = m.PayloadEncoding
+	r.Policy = m.Policy.CloneVT()
+	r.DueAtMs = m.DueAtMs
+	r.State = m.State
+	r.Version = m.Version
+	r.Failures = m.Failures
+	r.Lost = m.Lost
+	r.ResultEncoding = m.ResultEncoding
+	r.ErrorMessage = m.ErrorMessage
+	r.ErrorType = m.ErrorType
+	r.FinishedAtMs = m.FinishedAtMs
+	r.Parkings = m.Parkings
+	r.Attempt = m.Attempt.CloneVT()
+	r.CancelRequested = m.CancelRequested
+	r.CancelReason = m.CancelReason
+	r.Position = m.Position
+	r.AsOf = m.AsOf
+	if rhs := m.Id; rhs != nil {
+		tmpBytes := make([]byte, len(rhs))
+		copy(tmpBytes, rhs)
+		r.Id = tmpBytes
+	}
+	if rhs := m.Payload; rhs != nil {
+		tmpBytes := make([]byte, len(rhs))
+		copy(tmpBytes, rhs)
+		r.Payload = tmpBytes
+	}
+	if rhs := m.Trace; rhs != nil {
+		tmpBytes := make([]byte, len(rhs))
+		copy(tmpBytes, rhs)
+		r.Trace = tmpBytes
+	}
+	if rhs := m.Steps; rhs != nil {
+		tmpContainer := make([]*Step, len(rhs))
+		for k, v := range rhs {
+			tmpContainer[k] = v.CloneVT()
+		}
+		r.Steps = tmpContainer
+	}
+	if rhs := m.Result; rhs != nil {
+		tmpBytes := make([]byte, len(rhs))
+		copy(tmpBytes, rhs)
+		r.Result = tmpBytes
+	}
+	if len(m.unknownFields) > 0 {
+		r.unknownFields = make([]byte, len(m.unknownFields))
+		copy(r.unknownFields, m.unknownFields)
+	}
+	return r
+}
+
+func (m *Record) CloneMessageVT() proto.Message {
+	return m.CloneVT()
+}
+
+func (m *Attempt) CloneVT() *Attempt {
+	if m == nil {
+		return (*Attempt)(nil)
+	}
+	r := new(Attempt)
+	r.Nonce = m.Nonce
+	r.Worker = m.Worker
+	r.StartedAtMs = m.StartedAtMs
+	r.DeadlineMs = m.DeadlineMs
+	r.BeatDeadlineMs = m.BeatDeadlineMs
+	r.Booked = m.Booked
+	r.ProgressEncoding = m.ProgressEncoding
+	r.Ended = m.Ended
+	if rhs := m.Progress; rhs != nil {
+		tmpBytes := make([]byte, len(rhs))
+		copy(tmpBytes, rhs)
+		r.Progress = tmpBytes
+	}
+	if len(m.unknownFields) > 0 {
+		r.unknownFields = make([]byte, len(m.unknownFields))
+		copy(r.unknownFields, m.unknownFields)
+	}
+	return r
+}
+
+func (m *Attempt) CloneMessageVT() proto.Message {
+	return m.CloneVT()
+}
+
+func (m *Step) CloneVT() *Step {
+	if m == nil {
+		return (*Step)(nil)
+	}
+	r := new(Step)
+	r.Kind = m.Kind
+	r.AtMs = m.AtMs
+	r.Grant = m.Grant
+	r.Worker = m.Worker
+	r.Message = m.Message
+	r.ErrorType = m.ErrorType
+	r.DueAtMs = m.DueAtMs
+	if len(m.unknownFields) > 0 {
+		r.unknownFields = make([]byte, len(m.unknownFields))
+		copy(r.unknownFields, m.unknownFields)
+	}
+	return r
+}
+
+func (m *Step) CloneMessageVT() proto.Message {
+	return m.CloneVT()
+}
+
+func (m *Batch) CloneVT() *Batch {
+	if m == nil {
+		return (*Batch)(nil)
+	}
+	r := new(Batch)
+	if rhs := m.Tasks; rhs != nil {
+		tmpContainer := make([]*Record, len(rhs))
+		for k, v := range rhs {
+			tmpContainer[k] = v.CloneVT()
+		}
+		r.Tasks = tmpContainer
+	}
+	if rhs := m.Tombstones; rhs != nil {
+		tmpContainer := make([][]byte, len(rhs))
+		for k, v := range rhs {
+			tmpBytes := make([]byte, len(v))
+			copy(tmpBytes, v)
+			tmpContainer[k] = tmpBytes
+		}
+		r.Tombstones = tmpContainer
+	}
+	if len(m.unknownFields) > 0 {
+		r.unknownFields = make([]byte, len(m.unknownFields))
+		copy(r.unknownFields, m.unknownFields)
+	}
+	return r
+}
+
+func (m *Batch) CloneMessageVT() proto.Message {
+	return m.CloneVT()
+}
+
+func (m *Event) CloneVT() *Event {
+	if m == nil {
+		return (*Event)(nil)
+	}
+	r := new(Event)
+	r.Kind = m.Kind
+	r.Position = m.Position
+	r.Version = m.Version
+	r.Nonce = m.Nonce
+	r.Worker = m.Worker
+	r.Booked = m.Booked
+	r.DataEncoding = m.DataEncoding
+	r.Message = m.Message
+	r.ErrorType = m.ErrorType
+	r.NonRetryable = m.NonRetryable
+	r.DelayMs = m.DelayMs
+	r.Carried = m.Carried.CloneVT()
+	r.Domain = m.Domain
+	if rhs := m.TaskId; rhs != nil {
+		tmpBytes := make([]byte, len(rhs))
+		copy(tmpBytes, rhs)
+		r.TaskId = tmpBytes
+	}
+	if rhs := m.Data; rhs != nil {
+		tmpBytes := make([]byte, len(rhs))
+		copy(tmpBytes, rhs)
+		r.Data = tmpBytes
+	}
+	if len(m.unknownFields) > 0 {
+		r.unknownFields = make([]byte, len(m.unknownFields))
+		copy(r.unknownFields, m.unknownFields)
+	}
+	return r
+}
+
+func (m *Event) CloneMessageVT() proto.Message {
+	return m.CloneVT()
+}
+
+func (m *EventBatch) CloneVT() *EventBatch {
+	if m == nil {
+		return (*EventBatch)(nil)
+	}
+	r := new(EventBatch)
+	r.ReplyTo = m.ReplyTo
+	r.RequestId = m.RequestId
+	if rhs := m.Events; rhs != nil {
+		tmpContainer := make([]*Event, len(rhs))
+		for k, v := range rhs {
+			tmpContainer[k] = v.CloneVT()
+		}
+		r.Events = tmpContainer
+	}
+	if len(m.unknownFields) > 0 {
+		r.unknownFields = make([]byte, len(m.unknownFields))
+		copy(r.unknownFields, m.unknownFields)
+	}
+	return r
+}
+
+func (m *EventBatch) CloneMessageVT() proto.Message {
+	return m.CloneVT()
+}
+
+func (m *VerdictBatch) CloneVT() *VerdictBatch {
+	if m == nil {
+		return (*VerdictBatch)(nil)
+	}
+	r := new(VerdictBatch)
+	r.RequestId = m.RequestId
+	r.First = m.First
+	if rhs := m.Verdicts; rhs != nil {
+		tmpContainer := make([]*EventVerdict, len(rhs))
+		for k, v := range rhs {
+			tmpContainer[k] = v.CloneVT()
+		}
+		r.Verdicts = tmpContainer
+	}
+	if len(m.unknownFields) > 0 {
+		r.unknownFields = make([]byte, len(m.unknownFields))
+		copy(r.unknownFields, m.unknownFields)
+	}
+	return r
+}
+
+func (m *VerdictBatch) CloneMessageVT() proto.Message {
+	return m.CloneVT()
+}
+
+func (m *EventVerdict) CloneVT() *EventVerdict {
+	if m == nil {
+		return (*EventVerdict)(nil)
+	}
+	r := new(EventVerdict)
+	r.Code = m.Code
+	r.Message = m.Message
+	r.CancelRequested = m.CancelRequested
+	r.LeaseUntilMs = m.LeaseUntilMs
+	r.DeadlineMs = m.DeadlineMs
+	if rhs := m.Task; rhs != nil {
+		tmpBytes := make([]byte, len(rhs))
+		copy(tmpBytes, rhs)
+		r.Task = tmpBytes
+	}
+	if rhs := m.Trace; rhs != nil {
+		tmpBytes := make([]byte, len(rhs))
+		copy(tmpBytes, rhs)
+		r.Trace = tmpBytes
+	}
+	if len(m.unknownFields) > 0 {
+		r.unknownFields = make([]byte, len(m.unknownFields))
+		copy(r.unknownFields, m.unknownFields)
+	}
+	return r
+}
+
+func (m *EventVerdict) CloneMessageVT() proto.Message {
+	return m.CloneVT()
+}
+
+func (m *Hints) CloneVT() *Hints {
+	if m == nil {
+		return (*Hints)(nil)
+	}
+	r := new(Hints)
+	if rhs := m.Triggers; rhs != nil {
+		tmpContainer := make([]*TriggerGroup, len(rhs))
+		for k, v := range rhs {
+			tmpContainer[k] = v.CloneVT()
+		}
+		r.Triggers = tmpContainer
+	}
+	if rhs := m.Releases; rhs != nil {
+		tmpContainer := make([]*SlotRelease, len(rhs))
+		for k, v := range rhs {
+			tmpContainer[k] = v.CloneVT()
+		}
+		r.Releases = tmpContainer
+	}
+	if len(m.unknownFields) > 0 {
+		r.unknownFields = make([]byte, len(m.unknownFields))
+		copy(r.unknownFields, m.unknownFields)
+	}
+	return r
+}
+
+func (m *Hints) CloneMessageVT() proto.Message {
+	return m.CloneVT()
+}
+
+func (m *TriggerGroup) CloneVT() *TriggerGroup {
+	if m == nil {
+		return (*TriggerGroup)(nil)
+	}
+	r := new(TriggerGroup)
+	r.Domain = m.Domain
+	r.Tasklist = m.Tasklist
+	r.TasklistPartition = m.TasklistPartition
+	r.Priority = m.Priority
+	r.Type = m.Type
+	r.ReadyAtUs = m.ReadyAtUs
+	if rhs := m.Triggers; rhs != nil {
+		tmpBytes := make([]byte, len(rhs))
+		copy(tmpBytes, rhs)
+		r.Triggers = tmpBytes
+	}
+	if len(m.unknownFields) > 0 {
+		r.unknownFields = make([]byte, len(m.unknownFields))
+		copy(r.unknownFields, m.unknownFields)
+	}
+	return r
+}
+
+func (m *TriggerGroup) CloneMessageVT() proto.Message {
+	return m.CloneVT()
+}
+
+func (m *SlotRelease) CloneVT() *SlotRelease {
+	if m == nil {
+		return (*SlotRelease)(nil)
+	}
+	r := new(SlotRelease)
+	r.Domain = m.Domain
+	r.Type = m.Type
+	if rhs := m.Bookings; rhs != nil {
+		tmpBytes := make([]byte, len(rhs))
+		copy(tmpBytes, rhs)
+		r.Bookings = tmpBytes
+	}
+	if len(m.unknownFields) > 0 {
+		r.unknownFields = make([]byte, len(m.unknownFields))
+		copy(r.unknownFields, m.unknownFields)
+	}
+	return r
+}
+
+func (m *SlotRelease) CloneMessageVT() proto.Message {
+	return m.CloneVT()
+}
+
+func (m *Cursor) CloneVT() *Cursor {
+	if m == nil {
+		return (*Cursor)(nil)
+	}
+	r := new(Cursor)
+	r.Epoch = m.Epoch
+	r.BaseDueMs = m.BaseDueMs
+	r.BaseSeq = m.BaseSeq
+	r.RoundDueMs = m.RoundDueMs
+	r.RoundSeq = m.RoundSeq
+	r.LastDueMs = m.LastDueMs
+	r.LastSeq = m.LastSeq
+	r.LastIndex = m.LastIndex
+	if len(m.unknownFields) > 0 {
+		r.unknownFields = make([]byte, len(m.unknownFields))
+		copy(r.unknownFields, m.unknownFields)
+	}
+	return r
+}
+
+func (m *Cursor) CloneMessageVT() proto.Message {
+	return m.CloneVT()
+}
+
+func (m *Checkpoint) CloneVT() *Checkpoint {
+	if m == nil {
+		return (*Checkpoint)(nil)
+	}
+	r := new(Checkpoint)
+	r.Epoch = m.Epoch
+	r.Owner = m.Owner
+	r.EventFloor = m.EventFloor
+	r.TimerSeq = m.TimerSeq
+	r.AtMs = m.AtMs
+	r.ParkedEventSeq = m.ParkedEventSeq
+	if rhs := m.Lanes; rhs != nil {
+		tmpContainer := make([]*LaneCursor, len(rhs))
+		for k, v := range rhs {
+			tmpContainer[k] = v.CloneVT()
+		}
+		r.Lanes = tmpContainer
+	}
+	if len(m.unknownFields) > 0 {
+		r.unknownFields = make([]byte, len(m.unknownFields))
+		copy(r.unknownFields, m.unknownFields)
+	}
+	return r
+}
+
+func (m *Checkpoint) CloneMessageVT() proto.Message {
+	return m.CloneVT()
+}
+
+func (m *LaneCursor) CloneVT() *LaneCursor {
+	if m == nil {
+		return (*LaneCursor)(nil)
+	}
+	r := new(LaneCursor)
+	r.Lane = m.Lane
+	r.AckSeq = m.AckSeq
+	r.ReadSeq = m.ReadSeq
+	r.ParkedSeq = m.ParkedSeq
+	if len(m.unknownFields) > 0 {
+		r.unknownFields = make([]byte, len(m.unknownFields))
+		copy(r.unknownFields, m.unknownFields)
+	}
+	return r
+}
+
+func (m *LaneCursor) CloneMessageVT() proto.Message {
+	return m.CloneVT()
+}
 
 func (m *Policy) MarshalVT() (dAtA []byte, err error) {
 	if m == nil {

@@ -9,6 +9,7 @@ import (
 	protohelpers "github.com/planetscale/vtprotobuf/protohelpers"
 	logv1 "github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	yardv1 "github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	proto "google.golang.org/protobuf/proto"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	io "io"
 	unsafe "unsafe"
@@ -20,6 +21,453 @@ const (
 	// Verify that runtime/protoimpl is sufficiently up-to-date.
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
+
+func (m *Poll) CloneVT() *Poll {
+	if m == nil {
+		return (*Poll)(nil)
+	}
+	r := new(Poll)
+	r.Domain = m.Domain
+	r.Tasklist = m.Tasklist
+	r.MaxTasks = m.MaxTasks
+	r.Worker = m.Worker
+	r.ReplyTo = m.ReplyTo
+	r.Json = m.Json
+	r.UntilMs = m.UntilMs
+	if rhs := m.Types; rhs != nil {
+		tmpContainer := make([]string, len(rhs))
+		copy(tmpContainer, rhs)
+		r.Types = tmpContainer
+	}
+	if len(m.unknownFields) > 0 {
+		r.unknownFields = make([]byte, len(m.unknownFields))
+		copy(r.unknownFields, m.unknownFields)
+	}
+	return r
+}
+
+func (m *Poll) CloneMessageVT() proto.Message {
+	return m.CloneVT()
+}
+
+func (m *DescribeShardRequest) CloneVT() *DescribeShardRequest {
+	if m == nil {
+		return (*DescribeShardRequest)(nil)
+	}
+	r := new(DescribeShardRequest)
+	r.Domain = m.Domain
+	r.Tasklist = m.Tasklist
+	if len(m.unknownFields) > 0 {
+		r.unknownFields = make([]byte, len(m.unknownFields))
+		copy(r.unknownFields, m.unknownFields)
+	}
+	return r
+}
+
+func (m *DescribeShardRequest) CloneMessageVT() proto.Message {
+	return m.CloneVT()
+}
+
+func (m *DescribeShardResponse) CloneVT() *DescribeShardResponse {
+	if m == nil {
+		return (*DescribeShardResponse)(nil)
+	}
+	r := new(DescribeShardResponse)
+	r.Ready = m.Ready
+	r.WaitingPolls = m.WaitingPolls
+	if rhs := m.Slots; rhs != nil {
+		tmpContainer := make(map[string]int32, len(rhs))
+		for k, v := range rhs {
+			tmpContainer[k] = v
+		}
+		r.Slots = tmpContainer
+	}
+	if len(m.unknownFields) > 0 {
+		r.unknownFields = make([]byte, len(m.unknownFields))
+		copy(r.unknownFields, m.unknownFields)
+	}
+	return r
+}
+
+func (m *DescribeShardResponse) CloneMessageVT() proto.Message {
+	return m.CloneVT()
+}
+
+func (m *GetTaskRequest) CloneVT() *GetTaskRequest {
+	if m == nil {
+		return (*GetTaskRequest)(nil)
+	}
+	r := new(GetTaskRequest)
+	r.WaitUntilMs = m.WaitUntilMs
+	r.Domain = m.Domain
+	if rhs := m.TaskId; rhs != nil {
+		tmpBytes := make([]byte, len(rhs))
+		copy(tmpBytes, rhs)
+		r.TaskId = tmpBytes
+	}
+	if len(m.unknownFields) > 0 {
+		r.unknownFields = make([]byte, len(m.unknownFields))
+		copy(r.unknownFields, m.unknownFields)
+	}
+	return r
+}
+
+func (m *GetTaskRequest) CloneMessageVT() proto.Message {
+	return m.CloneVT()
+}
+
+func (m *GetTaskResponse) CloneVT() *GetTaskResponse {
+	if m == nil {
+		return (*GetTaskResponse)(nil)
+	}
+	r := new(GetTaskResponse)
+	r.Task = m.Task.CloneVT()
+	if len(m.unknownFields) > 0 {
+		r.unknownFields = make([]byte, len(m.unknownFields))
+		copy(r.unknownFields, m.unknownFields)
+	}
+	return r
+}
+
+func (m *GetTaskResponse) CloneMessageVT() proto.Message {
+	return m.CloneVT()
+}
+
+func (m *ListTasksRequest) CloneVT() *ListTasksRequest {
+	if m == nil {
+		return (*ListTasksRequest)(nil)
+	}
+	r := new(ListTasksRequest)
+	r.Domain = m.Domain
+	r.Filter = m.Filter.CloneVT()
+	if len(m.unknownFields) > 0 {
+		r.unknownFields = make([]byte, len(m.unknownFields))
+		copy(r.unknownFields, m.unknownFields)
+	}
+	return r
+}
+
+func (m *ListTasksRequest) CloneMessageVT() proto.Message {
+	return m.CloneVT()
+}
+
+func (m *ListTasksResponse) CloneVT() *ListTasksResponse {
+	if m == nil {
+		return (*ListTasksResponse)(nil)
+	}
+	r := new(ListTasksResponse)
+	if rhs := m.Tasks; rhs != nil {
+		tmpContainer := make([]*yardv1.Task, len(rhs))
+		for k, v := range rhs {
+			tmpContainer[k] = v.CloneVT()
+		}
+		r.Tasks = tmpContainer
+	}
+	if len(m.unknownFields) > 0 {
+		r.unknownFields = make([]byte, len(m.unknownFields))
+		copy(r.unknownFields, m.unknownFields)
+	}
+	return r
+}
+
+func (m *ListTasksResponse) CloneMessageVT() proto.Message {
+	return m.CloneVT()
+}
+
+func (m *DescribePartitionRequest) CloneVT() *DescribePartitionRequest {
+	if m == nil {
+		return (*DescribePartitionRequest)(nil)
+	}
+	r := new(DescribePartitionRequest)
+	r.Domain = m.Domain
+	r.Tasklist = m.Tasklist
+	if len(m.unknownFields) > 0 {
+		r.unknownFields = make([]byte, len(m.unknownFields))
+		copy(r.unknownFields, m.unknownFields)
+	}
+	return r
+}
+
+func (m *DescribePartitionRequest) CloneMessageVT() proto.Message {
+	return m.CloneVT()
+}
+
+func (m *DescribePartitionResponse) CloneVT() *DescribePartitionResponse {
+	if m == nil {
+		return (*DescribePartitionResponse)(nil)
+	}
+	r := new(DescribePartitionResponse)
+	r.Ready = m.Ready
+	r.Running = m.Running
+	r.Backoff = m.Backoff
+	r.UnreadBatches = m.UnreadBatches
+	r.OldestReadyMs = m.OldestReadyMs
+	r.Completed = m.Completed
+	r.Failed = m.Failed
+	r.Dead = m.Dead
+	if len(m.unknownFields) > 0 {
+		r.unknownFields = make([]byte, len(m.unknownFields))
+		copy(r.unknownFields, m.unknownFields)
+	}
+	return r
+}
+
+func (m *DescribePartitionResponse) CloneMessageVT() proto.Message {
+	return m.CloneVT()
+}
+
+func (m *DescribeWaitingRequest) CloneVT() *DescribeWaitingRequest {
+	if m == nil {
+		return (*DescribeWaitingRequest)(nil)
+	}
+	r := new(DescribeWaitingRequest)
+	r.Domain = m.Domain
+	r.Tasklist = m.Tasklist
+	if len(m.unknownFields) > 0 {
+		r.unknownFields = make([]byte, len(m.unknownFields))
+		copy(r.unknownFields, m.unknownFields)
+	}
+	return r
+}
+
+func (m *DescribeWaitingRequest) CloneMessageVT() proto.Message {
+	return m.CloneVT()
+}
+
+func (m *DescribeWaitingResponse) CloneVT() *DescribeWaitingResponse {
+	if m == nil {
+		return (*DescribeWaitingResponse)(nil)
+	}
+	r := new(DescribeWaitingResponse)
+	r.Waiting = m.Waiting
+	if len(m.unknownFields) > 0 {
+		r.unknownFields = make([]byte, len(m.unknownFields))
+		copy(r.unknownFields, m.unknownFields)
+	}
+	return r
+}
+
+func (m *DescribeWaitingResponse) CloneMessageVT() proto.Message {
+	return m.CloneVT()
+}
+
+func (m *BookingsRequest) CloneVT() *BookingsRequest {
+	if m == nil {
+		return (*BookingsRequest)(nil)
+	}
+	r := new(BookingsRequest)
+	r.Domain = m.Domain
+	if len(m.unknownFields) > 0 {
+		r.unknownFields = make([]byte, len(m.unknownFields))
+		copy(r.unknownFields, m.unknownFields)
+	}
+	return r
+}
+
+func (m *BookingsRequest) CloneMessageVT() proto.Message {
+	return m.CloneVT()
+}
+
+func (m *BookingsResponse) CloneVT() *BookingsResponse {
+	if m == nil {
+		return (*BookingsResponse)(nil)
+	}
+	r := new(BookingsResponse)
+	if rhs := m.Types; rhs != nil {
+		tmpContainer := make([]*Bookings, len(rhs))
+		for k, v := range rhs {
+			tmpContainer[k] = v.CloneVT()
+		}
+		r.Types = tmpContainer
+	}
+	if len(m.unknownFields) > 0 {
+		r.unknownFields = make([]byte, len(m.unknownFields))
+		copy(r.unknownFields, m.unknownFields)
+	}
+	return r
+}
+
+func (m *BookingsResponse) CloneMessageVT() proto.Message {
+	return m.CloneVT()
+}
+
+func (m *Bookings) CloneVT() *Bookings {
+	if m == nil {
+		return (*Bookings)(nil)
+	}
+	r := new(Bookings)
+	r.Type = m.Type
+	if rhs := m.Bookings; rhs != nil {
+		tmpBytes := make([]byte, len(rhs))
+		copy(tmpBytes, rhs)
+		r.Bookings = tmpBytes
+	}
+	if rhs := m.ExpiresMs; rhs != nil {
+		tmpContainer := make([]int64, len(rhs))
+		copy(tmpContainer, rhs)
+		r.ExpiresMs = tmpContainer
+	}
+	if len(m.unknownFields) > 0 {
+		r.unknownFields = make([]byte, len(m.unknownFields))
+		copy(r.unknownFields, m.unknownFields)
+	}
+	return r
+}
+
+func (m *Bookings) CloneMessageVT() proto.Message {
+	return m.CloneVT()
+}
+
+func (m *RetriggerRequest) CloneVT() *RetriggerRequest {
+	if m == nil {
+		return (*RetriggerRequest)(nil)
+	}
+	r := new(RetriggerRequest)
+	r.Domain = m.Domain
+	r.Shard = m.Shard
+	if len(m.unknownFields) > 0 {
+		r.unknownFields = make([]byte, len(m.unknownFields))
+		copy(r.unknownFields, m.unknownFields)
+	}
+	return r
+}
+
+func (m *RetriggerRequest) CloneMessageVT() proto.Message {
+	return m.CloneVT()
+}
+
+func (m *RetriggerResponse) CloneVT() *RetriggerResponse {
+	if m == nil {
+		return (*RetriggerResponse)(nil)
+	}
+	r := new(RetriggerResponse)
+	r.Triggers = m.Triggers
+	if len(m.unknownFields) > 0 {
+		r.unknownFields = make([]byte, len(m.unknownFields))
+		copy(r.unknownFields, m.unknownFields)
+	}
+	return r
+}
+
+func (m *RetriggerResponse) CloneMessageVT() proto.Message {
+	return m.CloneVT()
+}
+
+func (m *CancelWaitingRequest) CloneVT() *CancelWaitingRequest {
+	if m == nil {
+		return (*CancelWaitingRequest)(nil)
+	}
+	r := new(CancelWaitingRequest)
+	if rhs := m.TaskIds; rhs != nil {
+		tmpContainer := make([][]byte, len(rhs))
+		for k, v := range rhs {
+			tmpBytes := make([]byte, len(v))
+			copy(tmpBytes, v)
+			tmpContainer[k] = tmpBytes
+		}
+		r.TaskIds = tmpContainer
+	}
+	if len(m.unknownFields) > 0 {
+		r.unknownFields = make([]byte, len(m.unknownFields))
+		copy(r.unknownFields, m.unknownFields)
+	}
+	return r
+}
+
+func (m *CancelWaitingRequest) CloneMessageVT() proto.Message {
+	return m.CloneVT()
+}
+
+func (m *CancelWaitingResponse) CloneVT() *CancelWaitingResponse {
+	if m == nil {
+		return (*CancelWaitingResponse)(nil)
+	}
+	r := new(CancelWaitingResponse)
+	if rhs := m.Tasks; rhs != nil {
+		tmpContainer := make([]*logv1.Record, len(rhs))
+		for k, v := range rhs {
+			tmpContainer[k] = v.CloneVT()
+		}
+		r.Tasks = tmpContainer
+	}
+	if rhs := m.Fired; rhs != nil {
+		tmpContainer := make([][]byte, len(rhs))
+		for k, v := range rhs {
+			tmpBytes := make([]byte, len(v))
+			copy(tmpBytes, v)
+			tmpContainer[k] = tmpBytes
+		}
+		r.Fired = tmpContainer
+	}
+	if len(m.unknownFields) > 0 {
+		r.unknownFields = make([]byte, len(m.unknownFields))
+		copy(r.unknownFields, m.unknownFields)
+	}
+	return r
+}
+
+func (m *CancelWaitingResponse) CloneMessageVT() proto.Message {
+	return m.CloneVT()
+}
+
+func (m *HistoryLoad) CloneVT() *HistoryLoad {
+	if m == nil {
+		return (*HistoryLoad)(nil)
+	}
+	r := new(HistoryLoad)
+	r.Partition = m.Partition
+	r.Active = m.Active
+	r.UnreadBatches = m.UnreadBatches
+	if len(m.unknownFields) > 0 {
+		r.unknownFields = make([]byte, len(m.unknownFields))
+		copy(r.unknownFields, m.unknownFields)
+	}
+	return r
+}
+
+func (m *HistoryLoad) CloneMessageVT() proto.Message {
+	return m.CloneVT()
+}
+
+func (m *Hungry) CloneVT() *Hungry {
+	if m == nil {
+		return (*Hungry)(nil)
+	}
+	r := new(Hungry)
+	r.Domain = m.Domain
+	r.Tasklist = m.Tasklist
+	if len(m.unknownFields) > 0 {
+		r.unknownFields = make([]byte, len(m.unknownFields))
+		copy(r.unknownFields, m.unknownFields)
+	}
+	return r
+}
+
+func (m *Hungry) CloneMessageVT() proto.Message {
+	return m.CloneVT()
+}
+
+func (m *Freed) CloneVT() *Freed {
+	if m == nil {
+		return (*Freed)(nil)
+	}
+	r := new(Freed)
+	r.Domain = m.Domain
+	if rhs := m.Types; rhs != nil {
+		tmpContainer := make([]string, len(rhs))
+		copy(tmpContainer, rhs)
+		r.Types = tmpContainer
+	}
+	if len(m.unknownFields) > 0 {
+		r.unknownFields = make([]byte, len(m.unknownFields))
+		copy(r.unknownFields, m.unknownFields)
+	}
+	return r
+}
+
+func (m *Freed) CloneMessageVT() proto.Message {
+	return m.CloneVT()
+}
 
 func (m *Poll) MarshalVT() (dAtA []byte, err error) {
 	if m == nil {

@@ -7,6 +7,7 @@ package yardv1
 import (
 	fmt "fmt"
 	protohelpers "github.com/planetscale/vtprotobuf/protohelpers"
+	proto "google.golang.org/protobuf/proto"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	io "io"
 	unsafe "unsafe"
@@ -18,6 +19,292 @@ const (
 	// Verify that runtime/protoimpl is sufficiently up-to-date.
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
+
+func (m *Domain) CloneVT() *Domain {
+	if m == nil {
+		return (*Domain)(nil)
+	}
+	r := new(Domain)
+	r.Name = m.Name
+	r.Description = m.Description
+	r.RetentionMs = m.RetentionMs
+	if len(m.unknownFields) > 0 {
+		r.unknownFields = make([]byte, len(m.unknownFields))
+		copy(r.unknownFields, m.unknownFields)
+	}
+	return r
+}
+
+func (m *Domain) CloneMessageVT() proto.Message {
+	return m.CloneVT()
+}
+
+func (m *PutDomainRequest) CloneVT() *PutDomainRequest {
+	if m == nil {
+		return (*PutDomainRequest)(nil)
+	}
+	r := new(PutDomainRequest)
+	r.Domain = m.Domain.CloneVT()
+	if len(m.unknownFields) > 0 {
+		r.unknownFields = make([]byte, len(m.unknownFields))
+		copy(r.unknownFields, m.unknownFields)
+	}
+	return r
+}
+
+func (m *PutDomainRequest) CloneMessageVT() proto.Message {
+	return m.CloneVT()
+}
+
+func (m *PutDomainResponse) CloneVT() *PutDomainResponse {
+	if m == nil {
+		return (*PutDomainResponse)(nil)
+	}
+	r := new(PutDomainResponse)
+	r.Domain = m.Domain.CloneVT()
+	if len(m.unknownFields) > 0 {
+		r.unknownFields = make([]byte, len(m.unknownFields))
+		copy(r.unknownFields, m.unknownFields)
+	}
+	return r
+}
+
+func (m *PutDomainResponse) CloneMessageVT() proto.Message {
+	return m.CloneVT()
+}
+
+func (m *GetDomainRequest) CloneVT() *GetDomainRequest {
+	if m == nil {
+		return (*GetDomainRequest)(nil)
+	}
+	r := new(GetDomainRequest)
+	r.Name = m.Name
+	if len(m.unknownFields) > 0 {
+		r.unknownFields = make([]byte, len(m.unknownFields))
+		copy(r.unknownFields, m.unknownFields)
+	}
+	return r
+}
+
+func (m *GetDomainRequest) CloneMessageVT() proto.Message {
+	return m.CloneVT()
+}
+
+func (m *GetDomainResponse) CloneVT() *GetDomainResponse {
+	if m == nil {
+		return (*GetDomainResponse)(nil)
+	}
+	r := new(GetDomainResponse)
+	r.Domain = m.Domain.CloneVT()
+	if len(m.unknownFields) > 0 {
+		r.unknownFields = make([]byte, len(m.unknownFields))
+		copy(r.unknownFields, m.unknownFields)
+	}
+	return r
+}
+
+func (m *GetDomainResponse) CloneMessageVT() proto.Message {
+	return m.CloneVT()
+}
+
+func (m *ListDomainsRequest) CloneVT() *ListDomainsRequest {
+	if m == nil {
+		return (*ListDomainsRequest)(nil)
+	}
+	r := new(ListDomainsRequest)
+	if len(m.unknownFields) > 0 {
+		r.unknownFields = make([]byte, len(m.unknownFields))
+		copy(r.unknownFields, m.unknownFields)
+	}
+	return r
+}
+
+func (m *ListDomainsRequest) CloneMessageVT() proto.Message {
+	return m.CloneVT()
+}
+
+func (m *ListDomainsResponse) CloneVT() *ListDomainsResponse {
+	if m == nil {
+		return (*ListDomainsResponse)(nil)
+	}
+	r := new(ListDomainsResponse)
+	if rhs := m.Domains; rhs != nil {
+		tmpContainer := make([]*Domain, len(rhs))
+		for k, v := range rhs {
+			tmpContainer[k] = v.CloneVT()
+		}
+		r.Domains = tmpContainer
+	}
+	if len(m.unknownFields) > 0 {
+		r.unknownFields = make([]byte, len(m.unknownFields))
+		copy(r.unknownFields, m.unknownFields)
+	}
+	return r
+}
+
+func (m *ListDomainsResponse) CloneMessageVT() proto.Message {
+	return m.CloneVT()
+}
+
+func (m *TaskType) CloneVT() *TaskType {
+	if m == nil {
+		return (*TaskType)(nil)
+	}
+	r := new(TaskType)
+	r.Name = m.Name
+	r.Retry = m.Retry.CloneVT()
+	r.StartToCloseMs = m.StartToCloseMs
+	r.HeartbeatTimeoutMs = m.HeartbeatTimeoutMs
+	r.MaxConcurrency = m.MaxConcurrency
+	if len(m.unknownFields) > 0 {
+		r.unknownFields = make([]byte, len(m.unknownFields))
+		copy(r.unknownFields, m.unknownFields)
+	}
+	return r
+}
+
+func (m *TaskType) CloneMessageVT() proto.Message {
+	return m.CloneVT()
+}
+
+func (m *SetTypeRequest) CloneVT() *SetTypeRequest {
+	if m == nil {
+		return (*SetTypeRequest)(nil)
+	}
+	r := new(SetTypeRequest)
+	r.Type = m.Type.CloneVT()
+	if len(m.unknownFields) > 0 {
+		r.unknownFields = make([]byte, len(m.unknownFields))
+		copy(r.unknownFields, m.unknownFields)
+	}
+	return r
+}
+
+func (m *SetTypeRequest) CloneMessageVT() proto.Message {
+	return m.CloneVT()
+}
+
+func (m *SetTypeResponse) CloneVT() *SetTypeResponse {
+	if m == nil {
+		return (*SetTypeResponse)(nil)
+	}
+	r := new(SetTypeResponse)
+	r.Type = m.Type.CloneVT()
+	if len(m.unknownFields) > 0 {
+		r.unknownFields = make([]byte, len(m.unknownFields))
+		copy(r.unknownFields, m.unknownFields)
+	}
+	return r
+}
+
+func (m *SetTypeResponse) CloneMessageVT() proto.Message {
+	return m.CloneVT()
+}
+
+func (m *GetTypeRequest) CloneVT() *GetTypeRequest {
+	if m == nil {
+		return (*GetTypeRequest)(nil)
+	}
+	r := new(GetTypeRequest)
+	r.Name = m.Name
+	if len(m.unknownFields) > 0 {
+		r.unknownFields = make([]byte, len(m.unknownFields))
+		copy(r.unknownFields, m.unknownFields)
+	}
+	return r
+}
+
+func (m *GetTypeRequest) CloneMessageVT() proto.Message {
+	return m.CloneVT()
+}
+
+func (m *GetTypeResponse) CloneVT() *GetTypeResponse {
+	if m == nil {
+		return (*GetTypeResponse)(nil)
+	}
+	r := new(GetTypeResponse)
+	r.Type = m.Type.CloneVT()
+	r.SlotsInUse = m.SlotsInUse
+	if len(m.unknownFields) > 0 {
+		r.unknownFields = make([]byte, len(m.unknownFields))
+		copy(r.unknownFields, m.unknownFields)
+	}
+	return r
+}
+
+func (m *GetTypeResponse) CloneMessageVT() proto.Message {
+	return m.CloneVT()
+}
+
+func (m *DescribeTasklistRequest) CloneVT() *DescribeTasklistRequest {
+	if m == nil {
+		return (*DescribeTasklistRequest)(nil)
+	}
+	r := new(DescribeTasklistRequest)
+	r.Tasklist = m.Tasklist
+	if len(m.unknownFields) > 0 {
+		r.unknownFields = make([]byte, len(m.unknownFields))
+		copy(r.unknownFields, m.unknownFields)
+	}
+	return r
+}
+
+func (m *DescribeTasklistRequest) CloneMessageVT() proto.Message {
+	return m.CloneVT()
+}
+
+func (m *DescribeTasklistResponse) CloneVT() *DescribeTasklistResponse {
+	if m == nil {
+		return (*DescribeTasklistResponse)(nil)
+	}
+	r := new(DescribeTasklistResponse)
+	r.Tasklist = m.Tasklist
+	r.Ready = m.Ready
+	r.Running = m.Running
+	r.Backoff = m.Backoff
+	r.Waiting = m.Waiting
+	r.UnreadBatches = m.UnreadBatches
+	r.OldestReadyMs = m.OldestReadyMs
+	r.WaitingPolls = m.WaitingPolls
+	r.Completed = m.Completed
+	r.Failed = m.Failed
+	r.Dead = m.Dead
+	if rhs := m.Slots; rhs != nil {
+		tmpContainer := make([]*SlotUse, len(rhs))
+		for k, v := range rhs {
+			tmpContainer[k] = v.CloneVT()
+		}
+		r.Slots = tmpContainer
+	}
+	if len(m.unknownFields) > 0 {
+		r.unknownFields = make([]byte, len(m.unknownFields))
+		copy(r.unknownFields, m.unknownFields)
+	}
+	return r
+}
+
+func (m *DescribeTasklistResponse) CloneMessageVT() proto.Message {
+	return m.CloneVT()
+}
+
+func (m *SlotUse) CloneVT() *SlotUse {
+	if m == nil {
+		return (*SlotUse)(nil)
+	}
+	r := new(SlotUse)
+	r.Type = m.Type
+	r.InUse = m.InUse
+	r.Limit = m.Limit
+	if len(m.unknownFields) > 0 {
+		r.unknownFields = make([]byte, len(m.unknownFields))
+		copy(r.unknownFields, m.unknownFields)
+	}
+	return r
+}
+
+func (m *SlotUse) CloneMessageVT() proto.Message {
+	return m.CloneVT()
+}
 
 func (m *Domain) MarshalVT() (dAtA []byte, err error) {
 	if m == nil {

@@ -8,6 +8,7 @@ import (
 	binary "encoding/binary"
 	fmt "fmt"
 	protohelpers "github.com/planetscale/vtprotobuf/protohelpers"
+	proto "google.golang.org/protobuf/proto"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	io "io"
 	math "math"
@@ -20,6 +21,542 @@ const (
 	// Verify that runtime/protoimpl is sufficiently up-to-date.
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
+
+func (m *Payload) CloneVT() *Payload {
+	if m == nil {
+		return (*Payload)(nil)
+	}
+	r := new(Payload)
+	r.Encoding = m.Encoding
+	if rhs := m.Data; rhs != nil {
+		tmpBytes := make([]byte, len(rhs))
+		copy(tmpBytes, rhs)
+		r.Data = tmpBytes
+	}
+	if len(m.unknownFields) > 0 {
+		r.unknownFields = make([]byte, len(m.unknownFields))
+		copy(r.unknownFields, m.unknownFields)
+	}
+	return r
+}
+
+func (m *Payload) CloneMessageVT() proto.Message {
+	return m.CloneVT()
+}
+
+func (m *RetryPolicy) CloneVT() *RetryPolicy {
+	if m == nil {
+		return (*RetryPolicy)(nil)
+	}
+	r := new(RetryPolicy)
+	r.MaxAttempts = m.MaxAttempts
+	r.InitialIntervalMs = m.InitialIntervalMs
+	r.Backoff = m.Backoff
+	r.MaxIntervalMs = m.MaxIntervalMs
+	if len(m.unknownFields) > 0 {
+		r.unknownFields = make([]byte, len(m.unknownFields))
+		copy(r.unknownFields, m.unknownFields)
+	}
+	return r
+}
+
+func (m *RetryPolicy) CloneMessageVT() proto.Message {
+	return m.CloneVT()
+}
+
+func (m *NewTask) CloneVT() *NewTask {
+	if m == nil {
+		return (*NewTask)(nil)
+	}
+	r := new(NewTask)
+	r.Type = m.Type
+	r.Tasklist = m.Tasklist
+	r.Payload = m.Payload.CloneVT()
+	r.Priority = m.Priority
+	r.DelayMs = m.DelayMs
+	r.RunAtMs = m.RunAtMs
+	r.Retry = m.Retry.CloneVT()
+	r.StartToCloseMs = m.StartToCloseMs
+	r.HeartbeatTimeoutMs = m.HeartbeatTimeoutMs
+	r.Traceparent = m.Traceparent
+	if len(m.unknownFields) > 0 {
+		r.unknownFields = make([]byte, len(m.unknownFields))
+		copy(r.unknownFields, m.unknownFields)
+	}
+	return r
+}
+
+func (m *NewTask) CloneMessageVT() proto.Message {
+	return m.CloneVT()
+}
+
+func (m *SubmitRequest) CloneVT() *SubmitRequest {
+	if m == nil {
+		return (*SubmitRequest)(nil)
+	}
+	r := new(SubmitRequest)
+	r.Tasklist = m.Tasklist
+	r.Wait = m.Wait
+	r.WaitMs = m.WaitMs
+	r.RetryToken = m.RetryToken
+	if rhs := m.Tasks; rhs != nil {
+		tmpContainer := make([]*NewTask, len(rhs))
+		for k, v := range rhs {
+			tmpContainer[k] = v.CloneVT()
+		}
+		r.Tasks = tmpContainer
+	}
+	if len(m.unknownFields) > 0 {
+		r.unknownFields = make([]byte, len(m.unknownFields))
+		copy(r.unknownFields, m.unknownFields)
+	}
+	return r
+}
+
+func (m *SubmitRequest) CloneMessageVT() proto.Message {
+	return m.CloneVT()
+}
+
+func (m *SubmitResponse) CloneVT() *SubmitResponse {
+	if m == nil {
+		return (*SubmitResponse)(nil)
+	}
+	r := new(SubmitResponse)
+	r.Task = m.Task.CloneVT()
+	if rhs := m.TaskIds; rhs != nil {
+		tmpContainer := make([]string, len(rhs))
+		copy(tmpContainer, rhs)
+		r.TaskIds = tmpContainer
+	}
+	if len(m.unknownFields) > 0 {
+		r.unknownFields = make([]byte, len(m.unknownFields))
+		copy(r.unknownFields, m.unknownFields)
+	}
+	return r
+}
+
+func (m *SubmitResponse) CloneMessageVT() proto.Message {
+	return m.CloneVT()
+}
+
+func (m *PollRequest) CloneVT() *PollRequest {
+	if m == nil {
+		return (*PollRequest)(nil)
+	}
+	r := new(PollRequest)
+	r.Tasklist = m.Tasklist
+	r.MaxTasks = m.MaxTasks
+	r.WaitMs = m.WaitMs
+	r.Worker = m.Worker
+	if rhs := m.Types; rhs != nil {
+		tmpContainer := make([]string, len(rhs))
+		copy(tmpContainer, rhs)
+		r.Types = tmpContainer
+	}
+	if len(m.unknownFields) > 0 {
+		r.unknownFields = make([]byte, len(m.unknownFields))
+		copy(r.unknownFields, m.unknownFields)
+	}
+	return r
+}
+
+func (m *PollRequest) CloneMessageVT() proto.Message {
+	return m.CloneVT()
+}
+
+func (m *PollResponse) CloneVT() *PollResponse {
+	if m == nil {
+		return (*PollResponse)(nil)
+	}
+	r := new(PollResponse)
+	if rhs := m.Tasks; rhs != nil {
+		tmpContainer := make([]*PolledTask, len(rhs))
+		for k, v := range rhs {
+			tmpContainer[k] = v.CloneVT()
+		}
+		r.Tasks = tmpContainer
+	}
+	if len(m.unknownFields) > 0 {
+		r.unknownFields = make([]byte, len(m.unknownFields))
+		copy(r.unknownFields, m.unknownFields)
+	}
+	return r
+}
+
+func (m *PollResponse) CloneMessageVT() proto.Message {
+	return m.CloneVT()
+}
+
+func (m *PolledTask) CloneVT() *PolledTask {
+	if m == nil {
+		return (*PolledTask)(nil)
+	}
+	r := new(PolledTask)
+	r.TaskId = m.TaskId
+	r.Token = m.Token
+	r.Type = m.Type
+	r.Tasklist = m.Tasklist
+	r.Payload = m.Payload.CloneVT()
+	r.Priority = m.Priority
+	r.Attempt = m.Attempt
+	r.MaxAttempts = m.MaxAttempts
+	r.CreatedAtMs = m.CreatedAtMs
+	r.DeadlineMs = m.DeadlineMs
+	r.HeartbeatTimeoutMs = m.HeartbeatTimeoutMs
+	r.Traceparent = m.Traceparent
+	if len(m.unknownFields) > 0 {
+		r.unknownFields = make([]byte, len(m.unknownFields))
+		copy(r.unknownFields, m.unknownFields)
+	}
+	return r
+}
+
+func (m *PolledTask) CloneMessageVT() proto.Message {
+	return m.CloneVT()
+}
+
+func (m *Completion) CloneVT() *Completion {
+	if m == nil {
+		return (*Completion)(nil)
+	}
+	r := new(Completion)
+	r.TaskId = m.TaskId
+	r.Token = m.Token
+	r.Result = m.Result.CloneVT()
+	if len(m.unknownFields) > 0 {
+		r.unknownFields = make([]byte, len(m.unknownFields))
+		copy(r.unknownFields, m.unknownFields)
+	}
+	return r
+}
+
+func (m *Completion) CloneMessageVT() proto.Message {
+	return m.CloneVT()
+}
+
+func (m *CompleteRequest) CloneVT() *CompleteRequest {
+	if m == nil {
+		return (*CompleteRequest)(nil)
+	}
+	r := new(CompleteRequest)
+	if rhs := m.Tasks; rhs != nil {
+		tmpContainer := make([]*Completion, len(rhs))
+		for k, v := range rhs {
+			tmpContainer[k] = v.CloneVT()
+		}
+		r.Tasks = tmpContainer
+	}
+	if len(m.unknownFields) > 0 {
+		r.unknownFields = make([]byte, len(m.unknownFields))
+		copy(r.unknownFields, m.unknownFields)
+	}
+	return r
+}
+
+func (m *CompleteRequest) CloneMessageVT() proto.Message {
+	return m.CloneVT()
+}
+
+func (m *Failure) CloneVT() *Failure {
+	if m == nil {
+		return (*Failure)(nil)
+	}
+	r := new(Failure)
+	r.TaskId = m.TaskId
+	r.Token = m.Token
+	r.Message = m.Message
+	r.ErrorType = m.ErrorType
+	r.NonRetryable = m.NonRetryable
+	r.DelayMs = m.DelayMs
+	r.NotStarted = m.NotStarted
+	if len(m.unknownFields) > 0 {
+		r.unknownFields = make([]byte, len(m.unknownFields))
+		copy(r.unknownFields, m.unknownFields)
+	}
+	return r
+}
+
+func (m *Failure) CloneMessageVT() proto.Message {
+	return m.CloneVT()
+}
+
+func (m *FailRequest) CloneVT() *FailRequest {
+	if m == nil {
+		return (*FailRequest)(nil)
+	}
+	r := new(FailRequest)
+	if rhs := m.Tasks; rhs != nil {
+		tmpContainer := make([]*Failure, len(rhs))
+		for k, v := range rhs {
+			tmpContainer[k] = v.CloneVT()
+		}
+		r.Tasks = tmpContainer
+	}
+	if len(m.unknownFields) > 0 {
+		r.unknownFields = make([]byte, len(m.unknownFields))
+		copy(r.unknownFields, m.unknownFields)
+	}
+	return r
+}
+
+func (m *FailRequest) CloneMessageVT() proto.Message {
+	return m.CloneVT()
+}
+
+func (m *Beat) CloneVT() *Beat {
+	if m == nil {
+		return (*Beat)(nil)
+	}
+	r := new(Beat)
+	r.TaskId = m.TaskId
+	r.Token = m.Token
+	r.Progress = m.Progress.CloneVT()
+	if len(m.unknownFields) > 0 {
+		r.unknownFields = make([]byte, len(m.unknownFields))
+		copy(r.unknownFields, m.unknownFields)
+	}
+	return r
+}
+
+func (m *Beat) CloneMessageVT() proto.Message {
+	return m.CloneVT()
+}
+
+func (m *HeartbeatRequest) CloneVT() *HeartbeatRequest {
+	if m == nil {
+		return (*HeartbeatRequest)(nil)
+	}
+	r := new(HeartbeatRequest)
+	if rhs := m.Tasks; rhs != nil {
+		tmpContainer := make([]*Beat, len(rhs))
+		for k, v := range rhs {
+			tmpContainer[k] = v.CloneVT()
+		}
+		r.Tasks = tmpContainer
+	}
+	if len(m.unknownFields) > 0 {
+		r.unknownFields = make([]byte, len(m.unknownFields))
+		copy(r.unknownFields, m.unknownFields)
+	}
+	return r
+}
+
+func (m *HeartbeatRequest) CloneMessageVT() proto.Message {
+	return m.CloneVT()
+}
+
+func (m *OutcomeResponse) CloneVT() *OutcomeResponse {
+	if m == nil {
+		return (*OutcomeResponse)(nil)
+	}
+	r := new(OutcomeResponse)
+	if rhs := m.Verdicts; rhs != nil {
+		tmpContainer := make([]*Verdict, len(rhs))
+		for k, v := range rhs {
+			tmpContainer[k] = v.CloneVT()
+		}
+		r.Verdicts = tmpContainer
+	}
+	if len(m.unknownFields) > 0 {
+		r.unknownFields = make([]byte, len(m.unknownFields))
+		copy(r.unknownFields, m.unknownFields)
+	}
+	return r
+}
+
+func (m *OutcomeResponse) CloneMessageVT() proto.Message {
+	return m.CloneVT()
+}
+
+func (m *Verdict) CloneVT() *Verdict {
+	if m == nil {
+		return (*Verdict)(nil)
+	}
+	r := new(Verdict)
+	r.TaskId = m.TaskId
+	r.Code = m.Code
+	r.Message = m.Message
+	r.CancelRequested = m.CancelRequested
+	r.LeaseUntilMs = m.LeaseUntilMs
+	if len(m.unknownFields) > 0 {
+		r.unknownFields = make([]byte, len(m.unknownFields))
+		copy(r.unknownFields, m.unknownFields)
+	}
+	return r
+}
+
+func (m *Verdict) CloneMessageVT() proto.Message {
+	return m.CloneVT()
+}
+
+func (m *GetRequest) CloneVT() *GetRequest {
+	if m == nil {
+		return (*GetRequest)(nil)
+	}
+	r := new(GetRequest)
+	r.TaskId = m.TaskId
+	r.WaitMs = m.WaitMs
+	if len(m.unknownFields) > 0 {
+		r.unknownFields = make([]byte, len(m.unknownFields))
+		copy(r.unknownFields, m.unknownFields)
+	}
+	return r
+}
+
+func (m *GetRequest) CloneMessageVT() proto.Message {
+	return m.CloneVT()
+}
+
+func (m *GetResponse) CloneVT() *GetResponse {
+	if m == nil {
+		return (*GetResponse)(nil)
+	}
+	r := new(GetResponse)
+	r.Task = m.Task.CloneVT()
+	if len(m.unknownFields) > 0 {
+		r.unknownFields = make([]byte, len(m.unknownFields))
+		copy(r.unknownFields, m.unknownFields)
+	}
+	return r
+}
+
+func (m *GetResponse) CloneMessageVT() proto.Message {
+	return m.CloneVT()
+}
+
+func (m *ListRequest) CloneVT() *ListRequest {
+	if m == nil {
+		return (*ListRequest)(nil)
+	}
+	r := new(ListRequest)
+	r.Tasklist = m.Tasklist
+	r.Type = m.Type
+	r.Limit = m.Limit
+	if rhs := m.States; rhs != nil {
+		tmpContainer := make([]TaskState, len(rhs))
+		copy(tmpContainer, rhs)
+		r.States = tmpContainer
+	}
+	if len(m.unknownFields) > 0 {
+		r.unknownFields = make([]byte, len(m.unknownFields))
+		copy(r.unknownFields, m.unknownFields)
+	}
+	return r
+}
+
+func (m *ListRequest) CloneMessageVT() proto.Message {
+	return m.CloneVT()
+}
+
+func (m *ListResponse) CloneVT() *ListResponse {
+	if m == nil {
+		return (*ListResponse)(nil)
+	}
+	r := new(ListResponse)
+	if rhs := m.Tasks; rhs != nil {
+		tmpContainer := make([]*Task, len(rhs))
+		for k, v := range rhs {
+			tmpContainer[k] = v.CloneVT()
+		}
+		r.Tasks = tmpContainer
+	}
+	if len(m.unknownFields) > 0 {
+		r.unknownFields = make([]byte, len(m.unknownFields))
+		copy(r.unknownFields, m.unknownFields)
+	}
+	return r
+}
+
+func (m *ListResponse) CloneMessageVT() proto.Message {
+	return m.CloneVT()
+}
+
+func (m *CancelRequest) CloneVT() *CancelRequest {
+	if m == nil {
+		return (*CancelRequest)(nil)
+	}
+	r := new(CancelRequest)
+	r.Reason = m.Reason
+	if rhs := m.TaskIds; rhs != nil {
+		tmpContainer := make([]string, len(rhs))
+		copy(tmpContainer, rhs)
+		r.TaskIds = tmpContainer
+	}
+	if len(m.unknownFields) > 0 {
+		r.unknownFields = make([]byte, len(m.unknownFields))
+		copy(r.unknownFields, m.unknownFields)
+	}
+	return r
+}
+
+func (m *CancelRequest) CloneMessageVT() proto.Message {
+	return m.CloneVT()
+}
+
+func (m *Task) CloneVT() *Task {
+	if m == nil {
+		return (*Task)(nil)
+	}
+	r := new(Task)
+	r.TaskId = m.TaskId
+	r.Domain = m.Domain
+	r.Tasklist = m.Tasklist
+	r.Type = m.Type
+	r.Priority = m.Priority
+	r.State = m.State
+	r.Payload = m.Payload.CloneVT()
+	r.Result = m.Result.CloneVT()
+	r.Progress = m.Progress.CloneVT()
+	r.Failures = m.Failures
+	r.Grants = m.Grants
+	r.CreatedAtMs = m.CreatedAtMs
+	r.DueAtMs = m.DueAtMs
+	r.FinishedAtMs = m.FinishedAtMs
+	r.ErrorMessage = m.ErrorMessage
+	r.ErrorType = m.ErrorType
+	r.Worker = m.Worker
+	r.CancelRequested = m.CancelRequested
+	r.Traceparent = m.Traceparent
+	if rhs := m.Events; rhs != nil {
+		tmpContainer := make([]*TaskEvent, len(rhs))
+		for k, v := range rhs {
+			tmpContainer[k] = v.CloneVT()
+		}
+		r.Events = tmpContainer
+	}
+	if len(m.unknownFields) > 0 {
+		r.unknownFields = make([]byte, len(m.unknownFields))
+		copy(r.unknownFields, m.unknownFields)
+	}
+	return r
+}
+
+func (m *Task) CloneMessageVT() proto.Message {
+	return m.CloneVT()
+}
+
+func (m *TaskEvent) CloneVT() *TaskEvent {
+	if m == nil {
+		return (*TaskEvent)(nil)
+	}
+	r := new(TaskEvent)
+	r.Kind = m.Kind
+	r.AtMs = m.AtMs
+	r.Grant = m.Grant
+	r.Worker = m.Worker
+	r.Message = m.Message
+	r.ErrorType = m.ErrorType
+	r.DueAtMs = m.DueAtMs
+	if len(m.unknownFields) > 0 {
+		r.unknownFields = make([]byte, len(m.unknownFields))
+		copy(r.unknownFields, m.unknownFields)
+	}
+	return r
+}
+
+func (m *TaskEvent) CloneMessageVT() proto.Message {
+	return m.CloneVT()
+}
 
 func (m *Payload) MarshalVT() (dAtA []byte, err error) {
 	if m == nil {

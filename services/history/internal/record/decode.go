@@ -67,25 +67,24 @@ func (d *Decoder) policy(p *logv1.Policy) *taskstate.Policy {
 	return &key
 }
 
-// Tasks decodes one submit message at pos. The tasks own their bytes.
-func (d *Decoder) Tasks(data []byte, pos ids.Position) ([]*taskstate.Task, error) {
+// Tasks decodes one submit message at pos into tasks that next hands out one by
+// one: in a common block, one long-running task would keep the memory of a
+// thousand finished ones. The tasks own their bytes.
+func (d *Decoder) Tasks(data []byte, pos ids.Position, next func() *taskstate.Task) error {
 	d.batch.Reset()
 	if err := d.batch.UnmarshalVTUnsafe(data); err != nil {
-		return nil, fmt.Errorf("submit batch: %w", err)
+		return fmt.Errorf("submit batch: %w", err)
 	}
-	block := make([]taskstate.Task, len(d.batch.Tasks))
-	tasks := make([]*taskstate.Task, 0, len(d.batch.Tasks))
-	for i, r := range d.batch.Tasks {
-		t := &block[i]
+	for _, r := range d.batch.Tasks {
+		t := next()
 		if err := d.task(t, r); err != nil {
-			return nil, err
+			return err
 		}
 		t.Position = pos
 		t.State = taskstate.None
-		tasks = append(tasks, t)
 	}
 	d.batch.Reset()
-	return tasks, nil
+	return nil
 }
 
 // Task converts one record, keeping its state.

@@ -15,6 +15,7 @@ type Encoder struct {
 	policy  logv1.Policy
 	attempt logv1.Attempt
 	steps   []logv1.Step
+	stepRef []*logv1.Step
 	polled  yardv1.PolledTask
 	payload yardv1.Payload
 }
@@ -65,16 +66,18 @@ func (e *Encoder) Record(t *taskstate.Task) *logv1.Record {
 }
 
 func (e *Encoder) fillSteps(r *logv1.Record, steps []taskstate.Step) {
-	if cap(e.steps) < len(steps) {
+	if len(e.steps) < len(steps) {
 		e.steps = make([]logv1.Step, 2*len(steps))
+		e.stepRef = make([]*logv1.Step, len(e.steps))
+		for i := range e.steps {
+			e.stepRef[i] = &e.steps[i]
+		}
 	}
-	all := e.steps[:len(steps)]
-	r.Steps = r.Steps[:0]
+	r.Steps = e.stepRef[:len(steps)]
 	for i, s := range steps {
-		m := &all[i]
+		m := r.Steps[i]
 		m.Kind, m.AtMs, m.Grant, m.Worker = int32(s.Kind), s.At, s.Grant, s.Worker
 		m.Message, m.ErrorType, m.DueAtMs = s.Message, s.ErrType, s.DueAt
-		r.Steps = append(r.Steps, m)
 	}
 }
 

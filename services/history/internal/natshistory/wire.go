@@ -1,0 +1,77 @@
+package natshistory
+
+import (
+	"log/slog"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+)
+
+// Wire sends hints and answers by core NATS.
+type Wire struct {
+	nc    *nats.Conn
+	log   *slog.Logger
+	inbox string
+
+	mu sync.Mutex
+	n  uint64
+	// young and old are the answers of the last seconds, by number; an answer that
+	// bounces does so within milliseconds.
+	young, old map[string]func()
+	turned     time.Time
+}
+
+// bounceWindow is for how long, at least, a bounced answer is recognised.
+const bounceWindow = 5 * time.Second
+
+// NewWire makes a wire; close ends it.
+func NewWire(nc *nats.Conn, log *slog.Logger) (w *Wire, closeWire func(), err error) {
+	w = &Wire{nc: nc, log: log, inbox: nats.NewInbox(), young: map[string]func(){}, old: map[string]func(){}, turned: time.Now()}
+	sub, err := nc.Subscribe(w.inbox+".*", w.bounced)
+	if err != nil {
+		return nil, nil, err
+	}
+	return w, func() { _ = sub.Unsubscribe() }, nil //nolint:errcheck // the connection is closing with it
+}
+
+// Publish implements partition.Wire.
+func (w *Wire) Publish(subject string, data []byte) {
+	if err := w.nc.Publish(subject, data); err != nil {
+		w.log.Debug("hint or answer not sent", "subject", subject, "error", err)
+	}
+}
+
+// Answer implements partition.Wire. A message with a reply subject that reaches
+// nobody makes the server send a "no responders" status there.
+func (w *Wire) Answer(subject string, data []byte, bounced func()) {
+	w.mu.Lock()
+	w.n++
+	reply := w.inbox + "." + strconv.FormatUint(w.n, 36)
+	if now := time.Now(); now.Sub(w.turned) > bounceWindow {
+		w.old, w.young, w.turned = w.young, map[string]func(){}, now
+	}
+	w.young[reply] = bounced
+	w.mu.Unlock()
+	if err := w.nc.PublishRequest(subject, reply, data); err != nil {
+		w.log.Debug("answer not sent", "subject", subject, "error", err)
+	}
+}
+
+func (w *Wire) bounced(m *nats.Msg) {
+	if len(m.Data) > 0 || m.Header.Get("Status") != "503" {
+		return
+	}
+	w.mu.Lock()
+	fn, ok := w.young[m.Subject]
+	if !ok {
+		fn = w.old[m.Subject]
+	}
+	delete(w.young, m.Subject)
+	delete(w.old, m.Subject)
+	w.mu.Unlock()
+	if fn != nil {
+		fn()
+	}
+}

@@ -1,0 +1,56 @@
+package partition
+
+import (
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
+)
+
+// recentMax is how many finished tasks an owner remembers the end of, so that a
+// repeated outcome gets the same verdict after the task has left memory.
+const recentMax = 32768
+
+// ending is what is remembered of a finished task.
+type ending struct {
+	fence    ids.Token
+	last     taskstate.Kind
+	state    taskstate.State
+	parkings uint32
+	domain   string
+}
+
+// recent is the ends of the latest finished tasks, a ring.
+type recent struct {
+	byID map[ids.TaskID]ending
+	ring []ids.TaskID
+	next int
+}
+
+func newRecent() *recent { return &recent{byID: make(map[ids.TaskID]ending)} }
+
+func (r *recent) add(t *taskstate.Task) {
+	if _, known := r.byID[t.ID]; !known {
+		if len(r.ring) < recentMax {
+			r.ring = append(r.ring, t.ID)
+		} else {
+			delete(r.byID, r.ring[r.next])
+			r.ring[r.next] = t.ID
+			r.next = (r.next + 1) % recentMax
+		}
+	}
+	r.byID[t.ID] = ending{
+		fence: t.Token(), last: t.Attempt.Ended, state: t.State, parkings: t.Parkings, domain: t.Domain,
+	}
+}
+
+func (r *recent) get(id ids.TaskID) (ending, bool) {
+	e, ok := r.byID[id]
+	return e, ok
+}
+
+// verdict on an event for a task that ended so.
+func (e ending) verdict(ev *taskstate.Event) taskstate.Verdict {
+	if ev.Domain != "" && ev.Domain != e.domain {
+		return notFound()
+	}
+	return taskstate.RefuseEnded(e.state, e.last, e.fence == ev.Fence, ev)
+}
