@@ -170,6 +170,8 @@ func (c *cursor) rest(ctx context.Context, d time.Duration) error {
 func (c *cursor) create(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, createTimeout)
 	defer cancel()
+	ctx, end := natsrpc.WhileConnected(ctx, c.nc)
+	defer end()
 	cfg := jetstream.ConsumerConfig{
 		Name:              "read_" + rand.Text(),
 		DeliverPolicy:     jetstream.DeliverByStartSequencePolicy,
@@ -215,6 +217,8 @@ func (c *cursor) close() {
 	// Not the reader's context: it has often ended by now.
 	ctx, cancel := context.WithTimeout(context.Background(), deleteTimeout)
 	defer cancel()
+	ctx, end := natsrpc.WhileConnected(ctx, c.nc)
+	defer end()
 	if err := c.js.DeleteConsumer(ctx, c.cfg.Stream, c.name); err != nil {
 		c.log.Debug("a consumer was left for the server to remove", "stream", c.cfg.Stream, "consumer", c.name, "error", err)
 	}

@@ -30,12 +30,8 @@ func Request(ctx context.Context, nc *nats.Conn, msg *nats.Msg) (*nats.Msg, erro
 	if !nc.IsConnected() {
 		return nil, ErrNotSent
 	}
-	reconnects := nc.Stats().Reconnects
-	waiting, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	// A timer and not a status listener: most requests are answered before it fires.
-	timer := time.AfterFunc(brokenCheckFirst, func() { watch(waiting, nc, reconnects, cancel) })
-	defer timer.Stop()
+	waiting, cancel := WhileConnected(ctx, nc)
+	defer cancel()
 	answer, err := nc.RequestMsgWithContext(waiting, msg)
 	switch {
 	case err == nil:
@@ -48,7 +44,21 @@ func Request(ctx context.Context, nc *nats.Conn, msg *nats.Msg) (*nats.Msg, erro
 	return nil, err
 }
 
-// watch ends a request whose connection broke.
+// WhileConnected returns a context that ends with the cause ErrAnswerLost soon
+// after the connection breaks, for calls of nats.go that would wait on until their
+// deadline. Cancel must be called.
+func WhileConnected(ctx context.Context, nc *nats.Conn) (waiting context.Context, cancel func()) {
+	reconnects := nc.Stats().Reconnects
+	waiting, end := context.WithCancelCause(ctx)
+	// A timer and not a status listener: most calls are over before it fires.
+	timer := time.AfterFunc(brokenCheckFirst, func() { watch(waiting, nc, reconnects, end) })
+	return waiting, func() {
+		timer.Stop()
+		end(nil)
+	}
+}
+
+// watch ends waiting once its connection broke.
 func watch(waiting context.Context, nc *nats.Conn, reconnects uint64, cancel context.CancelCauseFunc) {
 	for wait := brokenCheckFirst; ; wait = min(2*wait, brokenCheckLast) {
 		if !nc.IsConnected() || nc.Stats().Reconnects != reconnects {
