@@ -13,6 +13,10 @@ const (
 	HeaderDescription = "Nats-Service-Error"
 )
 
+// DetailRetryToken is the key in Detail under which UNKNOWN carries what the
+// caller puts into retry_token to repeat a submit without doubling its tasks.
+const DetailRetryToken = "retry_token"
+
 // Error is a refusal or failure as a client sees it.
 type Error struct {
 	// Code is one of the closed list.

@@ -1,0 +1,173 @@
+package yard
+
+import (
+	"context"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/yardmaster-io/yardmaster/contracts/codec"
+	"github.com/yardmaster-io/yardmaster/contracts/fault"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+)
+
+// The low-level API, for those who write their own loop in place of a Worker.
+// Its messages are those of the wire, and nothing is done per task.
+
+const (
+	// codeOK is the code of a good verdict.
+	codeOK = "OK"
+	// statusNoResponders is the status header of a request that nobody received.
+	statusNoResponders = "503"
+	headerStatus       = "Status"
+	// pollGrace is how long after its wait a poll's answer may come.
+	pollGrace = 5 * time.Second
+	// pollBrokenCheck is how often a waiting poll looks whether the connection broke.
+	pollBrokenCheck = 500 * time.Millisecond
+	// lateAnswerWait bounds the round trip that ends a poll early.
+	lateAnswerWait = 2 * time.Second
+)
+
+// Poll asks for tasks once and returns them, none where the wait ended without
+// work. It does not retry.
+//
+// Where ctx ends first, the poll takes back its interest in the answer, and
+// returns the tasks, without an error, if they had come by then: the caller must
+// run them or hand them back (Fail with not_started). An answer after that finds
+// nobody, and the engine hands its tasks to others by itself.
+func (c *Client) Poll(ctx context.Context, req *yardv1.PollRequest) ([]*yardv1.PolledTask, error) {
+	data, err := req.MarshalVT()
+	if err != nil {
+		return nil, fault.New(fault.Internal, "encode a poll: %v", err)
+	}
+	if !c.nc.IsConnected() {
+		return nil, notSent(ctx, c.nc)
+	}
+	reconnects := c.nc.Stats().Reconnects
+	// A subscription of its own, since only one that goes away tells the engine
+	// that nobody waits any more; the connection's shared inbox never does.
+	answers := make(chan *nats.Msg, 4)
+	inbox := c.nc.NewInbox()
+	sub, err := c.nc.ChanSubscribe(inbox, answers)
+	if err != nil {
+		return nil, fault.New(fault.Unavailable, "subscribe for a poll: %v", err)
+	}
+	msg := &nats.Msg{Subject: c.subject("tasks.poll"), Reply: inbox, Data: data, Header: nats.Header{codec.HeaderContentType: {string(codec.Protobuf)}}}
+	if err := c.nc.PublishMsg(msg); err != nil {
+		return c.withdraw(sub, answers, fault.New(fault.Unavailable, "send a poll: %v", err))
+	}
+	limit := time.NewTimer(time.Duration(req.WaitMs)*time.Millisecond + pollGrace)
+	defer limit.Stop()
+	check := time.NewTicker(pollBrokenCheck)
+	defer check.Stop()
+	for {
+		select {
+		case answer := <-answers:
+			if err := sub.Unsubscribe(); err != nil && c.nc.IsClosed() {
+				return nil, notSent(ctx, c.nc)
+			}
+			return polled(answer)
+		case <-ctx.Done():
+			return c.withdraw(sub, answers, ended(ctx, fault.New(fault.Unavailable, "the poll was given up")))
+		case <-limit.C:
+			return c.withdraw(sub, answers, fault.New(fault.Unavailable, "the poll was not answered"))
+		case <-check.C:
+			if connBroke(c.nc, reconnects) {
+				return c.withdraw(sub, answers, fault.New(fault.Unavailable, "%v", errConnectionBroke))
+			}
+		}
+	}
+}
+
+// withdraw ends a poll that was not answered yet. The server is done with the
+// subscription when it answers the flush, so an answer is either here by then or
+// will find no responders. It returns why where there is none.
+func (c *Client) withdraw(sub *nats.Subscription, answers <-chan *nats.Msg, why error) ([]*yardv1.PolledTask, error) {
+	if err := sub.Drain(); err == nil && c.nc.IsConnected() {
+		// A fresh context: that of the caller may have ended, which is why we are here.
+		ctx, cancel := context.WithTimeout(context.Background(), lateAnswerWait)
+		defer cancel()
+		if err := c.nc.FlushWithContext(ctx); err != nil {
+			why = fault.New(fault.Unavailable, "%v; the poll was not withdrawn: %v", why, err)
+		}
+	}
+	select {
+	case answer := <-answers:
+		if tasks, err := polled(answer); err == nil && len(tasks) > 0 {
+			return tasks, nil
+		}
+	default:
+	}
+	return nil, why
+}
+
+// polled reads the answer of a poll.
+func polled(answer *nats.Msg) ([]*yardv1.PolledTask, error) {
+	if len(answer.Data) == 0 && answer.Header.Get(headerStatus) == statusNoResponders {
+		return nil, fault.New(fault.Unavailable, "nobody serves polls right now")
+	}
+	var resp yardv1.PollResponse
+	if err := decode(answer, &resp); err != nil {
+		return nil, err
+	}
+	return resp.Tasks, nil
+}
+
+// Complete reports up to 1000 attempts that succeeded and returns the verdict
+// of each, in order. One request, repeated while nobody takes it and until ctx
+// ends; verdicts with code UNKNOWN are the caller's to repeat. Keep a request
+// below the server's largest message (1 MiB by default).
+func (c *Client) Complete(ctx context.Context, tasks []*yardv1.Completion) ([]*yardv1.Verdict, error) {
+	return c.outcome(ctx, "tasks.complete", &yardv1.CompleteRequest{Tasks: tasks}, len(tasks))
+}
+
+// Fail reports up to 1000 attempts that failed, or hands them back with
+// not_started. Otherwise it is like Complete.
+func (c *Client) Fail(ctx context.Context, tasks []*yardv1.Failure) ([]*yardv1.Verdict, error) {
+	return c.outcome(ctx, "tasks.fail", &yardv1.FailRequest{Tasks: tasks}, len(tasks))
+}
+
+// Heartbeat is a sign of life of up to 1000 attempts. A verdict with
+// cancel_requested asks the worker to stop. Otherwise it is like Complete.
+func (c *Client) Heartbeat(ctx context.Context, tasks []*yardv1.Beat) ([]*yardv1.Verdict, error) {
+	return c.outcome(ctx, "tasks.heartbeat", &yardv1.HeartbeatRequest{Tasks: tasks}, len(tasks))
+}
+
+// outcome sends a request that is answered by n verdicts.
+func (c *Client) outcome(ctx context.Context, endpoint string, req codec.Message, n int) ([]*yardv1.Verdict, error) {
+	resp, err := call[yardv1.OutcomeResponse](ctx, &c.transport, c.subject(endpoint), req, repeatable)
+	return verdicts(resp, err, n)
+}
+
+// outcomeOnce is outcome without repeats.
+func (c *Client) outcomeOnce(ctx context.Context, endpoint string, req codec.Message, n int) ([]*yardv1.Verdict, error) {
+	resp, err := callOnce[yardv1.OutcomeResponse](ctx, &c.transport, c.subject(endpoint), req)
+	return verdicts(resp, err, n)
+}
+
+// The engine of a worker: single tries.
+
+func (c *Client) completeOnce(ctx context.Context, tasks []*yardv1.Completion) ([]*yardv1.Verdict, error) {
+	return c.outcomeOnce(ctx, "tasks.complete", &yardv1.CompleteRequest{Tasks: tasks}, len(tasks))
+}
+
+func (c *Client) failOnce(ctx context.Context, tasks []*yardv1.Failure) ([]*yardv1.Verdict, error) {
+	return c.outcomeOnce(ctx, "tasks.fail", &yardv1.FailRequest{Tasks: tasks}, len(tasks))
+}
+
+func (c *Client) heartbeatOnce(ctx context.Context, tasks []*yardv1.Beat) ([]*yardv1.Verdict, error) {
+	return c.outcomeOnce(ctx, "tasks.heartbeat", &yardv1.HeartbeatRequest{Tasks: tasks}, len(tasks))
+}
+
+func (c *Client) gone() bool { return c.nc.IsClosed() }
+
+// verdicts checks that there is one for each of n entries.
+func verdicts(resp *yardv1.OutcomeResponse, err error, n int) ([]*yardv1.Verdict, error) {
+	if err != nil {
+		return nil, err
+	}
+	if len(resp.Verdicts) != n {
+		return nil, fault.New(fault.Internal, "%d verdicts were answered for %d entries", len(resp.Verdicts), n)
+	}
+	return resp.Verdicts, nil
+}

@@ -1,0 +1,38 @@
+// Package yard is the Go SDK: it hands tasks to Yardmaster, waits for their
+// results, and runs workers.
+//
+// Owns: encoding of payloads, retries of calls that are safe to repeat, and the
+// whole life of a worker: polling, running, heartbeats, outcomes, drain. Never
+// does: decide about a task; the engine does, and its verdict is final. On
+// failure: every call returns a *fault.Error, matched by code:
+//
+//	if errors.Is(err, &fault.Error{Code: fault.NotFound}) { … }
+//
+// Where the caller's context ended, the error matches the context's error too.
+// The messages of reads and of the low-level calls are those of the wire
+// (package yardv1); the SDK does not repeat them.
+//
+// # The life of a worker
+//
+// A worker has a number of slots, see WithConcurrency. A poll reserves the free
+// slots and asks for no more tasks than that, so a granted task never waits in
+// a buffer while its time runs. Each task runs in a goroutine of its own with a
+// context that ends at the attempt's deadline, when the task is cancelled
+// (cause ErrCancelled), when the attempt was given to somebody else (cause
+// ErrLostAttempt), or when the worker has to stop (cause ErrStopping).
+//
+// While handlers run, the worker beats for all of them together, at a third of
+// their heartbeat timeout, or every 10 s where there is none: that is how it
+// learns of cancels. When a handler returns, its outcome joins the next request:
+// while one request is under way the next one gathers, so a busy worker sends
+// hundreds of outcomes at once and an idle one sends each at once. Outcomes
+// whose fate is unknown are repeated until the attempt's deadline; the engine
+// answers repeats alike.
+//
+// When the context of Run ends, the worker stops polling and takes back its
+// interest in answers that are still to come, so that the engine hands those
+// tasks to others at once. What had arrived but not begun is handed back, which
+// costs no attempt. Running handlers get WithDrainTimeout to finish; then their
+// contexts end, and those that return an error are handed back too. All outcomes
+// are sent before Run returns; what could not be settled is in its error.
+package yard

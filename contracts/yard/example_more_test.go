@@ -1,0 +1,76 @@
+package yard_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/yardmaster-io/yardmaster/contracts/fault"
+	"github.com/yardmaster-io/yardmaster/contracts/yard"
+)
+
+// Errors say what follows: a retry by the policy, a retry at a given time, or the dead letters.
+func ExampleRetryAfter() {
+	var w *yard.Worker // of NewWorker
+	yard.Handle(w, "invoice.fetch", func(ctx context.Context, url string) (yard.Payload, error) {
+		resp, err := http.Get(url)
+		if err != nil {
+			return yard.Payload{}, err // by the retry policy
+		}
+		defer resp.Body.Close()
+		switch resp.StatusCode {
+		case http.StatusTooManyRequests:
+			return yard.Payload{}, yard.RetryAfter(errors.New("too many requests"), time.Minute)
+		case http.StatusNotFound:
+			return yard.Payload{}, yard.NonRetryable(errors.New("no such invoice"))
+		}
+		return yard.NewPayload(resp.Header)
+	})
+}
+
+// A long handler watches its context and tells how far it is. The worker sends
+// the heartbeats.
+func ExampleProgress() {
+	var w *yard.Worker // of NewWorker
+	yard.Handle(w, "video.encode", func(ctx context.Context, frames int) (struct{}, error) {
+		for i := range frames {
+			if ctx.Err() != nil {
+				return struct{}{}, context.Cause(ctx) // cancelled, lost, stopping, or too late
+			}
+			if err := yard.Progress(ctx, map[string]int{"frame": i}); err != nil {
+				return struct{}{}, err
+			}
+		}
+		return struct{}{}, nil
+	})
+}
+
+// Middleware sees every attempt of a worker.
+func ExampleMiddleware() {
+	timed := func(next yard.HandlerFunc) yard.HandlerFunc {
+		return func(ctx context.Context, a *yard.Attempt) (yard.Payload, error) {
+			began := time.Now()
+			result, err := next(ctx, a)
+			slog.Info("ran", "type", a.Type, "attempt", a.Number, "took", time.Since(began), "error", err)
+			return result, err
+		}
+	}
+	var c *yard.Client // of NewClient or Connect
+	yard.NewWorker(c, "mail", yard.WithConcurrency(50), yard.WithMiddleware(timed))
+}
+
+// Any number of tasks: requests of up to 1000, each whole in itself.
+func ExampleClient_SubmitMany() {
+	var c *yard.Client // of NewClient or Connect
+	tasks := make([]yard.Task, 25_000)
+	for i := range tasks {
+		tasks[i] = yard.Task{Type: "email.send", Tasklist: "mail", Payload: Email{To: fmt.Sprint(i)}, Priority: 5}
+	}
+	ids, err := c.SubmitMany(context.Background(), tasks)
+	if errors.Is(err, &fault.Error{Code: fault.ResourceExhausted}) {
+		fmt.Println("left to submit:", len(tasks[len(ids):]))
+	}
+}

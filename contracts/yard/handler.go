@@ -1,0 +1,159 @@
+package yard
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/yardmaster-io/yardmaster/contracts/fault"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+)
+
+// Attempt is one grant of a task to this worker. It is not to be changed.
+type Attempt struct {
+	TaskID   string
+	Domain   string
+	Tasklist string
+	Type     string
+	// Payload is the task's input.
+	Payload Payload
+	// Priority is 1 (most urgent) to 5.
+	Priority int
+	// Number is 1 for the first try, then one more per failure.
+	Number int
+	// MaxAttempts is how many failures are allowed in all.
+	MaxAttempts int
+	// CreatedAt is when the task was accepted.
+	CreatedAt time.Time
+	// Deadline is when the attempt must be over; the handler's context ends then.
+	Deadline time.Time
+	// HeartbeatTimeout is how long the worker may be silent; 0 = for ever.
+	HeartbeatTimeout time.Duration
+
+	token string
+}
+
+func newAttempt(domain string, t *yardv1.PolledTask) Attempt {
+	a := Attempt{
+		TaskID: t.TaskId, Domain: domain, Tasklist: t.Tasklist, Type: t.Type,
+		Payload: payloadOf(t.Payload), Priority: int(t.Priority),
+		Number: int(t.Attempt), MaxAttempts: int(t.MaxAttempts),
+		CreatedAt:        time.UnixMilli(t.CreatedAtMs),
+		HeartbeatTimeout: time.Duration(t.HeartbeatTimeoutMs) * time.Millisecond,
+		token:            t.Token,
+	}
+	if t.DeadlineMs > 0 {
+		a.Deadline = time.UnixMilli(t.DeadlineMs)
+	}
+	return a
+}
+
+// HandlerFunc runs one attempt. Its error becomes a failure (see NonRetryable and
+// RetryAfter); a panic becomes a failure too. It must return soon after its
+// context ends.
+type HandlerFunc func(ctx context.Context, a *Attempt) (Payload, error)
+
+// Middleware wraps handlers, for what all of them share. The first one given is
+// the outermost.
+type Middleware func(next HandlerFunc) HandlerFunc
+
+type handlerConfig struct{ middleware []Middleware }
+
+// HandlerOption changes how one task type is handled.
+type HandlerOption func(*handlerConfig)
+
+// WithHandlerMiddleware wraps this handler only, inside the worker's own middleware.
+func WithHandlerMiddleware(m ...Middleware) HandlerOption {
+	return func(c *handlerConfig) { c.middleware = append(c.middleware, m...) }
+}
+
+// Handle registers a typed handler for a task type, to be called before Run. In
+// is decoded as Payload.Decode does, Out encoded as NewPayload does; an Out of
+// struct{} is no result. What is wrong with a registration is told by Run.
+func Handle[In, Out any](w *Worker, taskType string, handle func(context.Context, In) (Out, error), opts ...HandlerOption) {
+	if handle == nil {
+		w.HandleFunc(taskType, nil, opts...)
+		return
+	}
+	w.HandleFunc(taskType, func(ctx context.Context, a *Attempt) (Payload, error) {
+		var in In
+		if err := a.Payload.Decode(&in); err != nil {
+			return Payload{}, NonRetryable(typedError{err, TypeBadInput})
+		}
+		out, err := handle(ctx, in)
+		if err != nil {
+			return Payload{}, err
+		}
+		if _, none := any(out).(struct{}); none {
+			return Payload{}, nil
+		}
+		result, err := NewPayload(out)
+		if err != nil {
+			return Payload{}, badResult(err)
+		}
+		return result, nil
+	}, opts...)
+}
+
+// HandleFunc is Handle without types, for handlers that take the payload as it is.
+func (w *Worker) HandleFunc(taskType string, handle HandlerFunc, opts ...HandlerOption) {
+	if err := ids.CheckTypeName(taskType); err != nil {
+		w.problems = append(w.problems, fmt.Errorf("task type %q %w", taskType, err))
+		return
+	}
+	if handle == nil {
+		w.problems = append(w.problems, fmt.Errorf("task type %q has no handler function", taskType))
+		return
+	}
+	if _, twice := w.handlers[taskType]; twice {
+		w.problems = append(w.problems, fmt.Errorf("task type %q has two handlers", taskType))
+		return
+	}
+	var cfg handlerConfig
+	for _, opt := range opts {
+		opt(&cfg)
+	}
+	w.handlers[taskType] = wrap(handle, cfg.middleware)
+}
+
+func wrap(handle HandlerFunc, middleware []Middleware) HandlerFunc {
+	for i := len(middleware) - 1; i >= 0; i-- {
+		handle = middleware[i](handle)
+	}
+	return handle
+}
+
+func badResult(err error) error { return NonRetryable(typedError{err, TypeBadResult}) }
+
+// heldKey is the context key of the attempt that a handler runs.
+type heldKey struct{}
+
+// Info returns the attempt that ctx, or the context it was made from, belongs
+// to. Outside of a handler it returns a zero Attempt.
+func Info(ctx context.Context) Attempt {
+	if h, ok := ctx.Value(heldKey{}).(*held); ok {
+		return h.Attempt
+	}
+	return Attempt{}
+}
+
+// Progress tells how far the attempt is, for `get` to show while it runs. v is
+// encoded as NewPayload says, at most 4096 bytes. It travels with the next
+// heartbeat, about a second later at most; of several only the last is sent.
+// The error is INVALID_ARGUMENT, or FAILED_PRECONDITION outside of a handler.
+func Progress(ctx context.Context, v any) error {
+	h, ok := ctx.Value(heldKey{}).(*held)
+	if !ok {
+		return fault.New(fault.FailedPrecondition, "progress is told by a handler, with its own context")
+	}
+	p, err := NewPayload(v)
+	if err != nil {
+		return err
+	}
+	if err := p.check(progressBytesMax); err != nil {
+		return fault.New(fault.InvalidArgument, "progress: %s", fault.From(err).Message)
+	}
+	h.beats.progress(h, p.wire())
+	return nil
+}

@@ -1,0 +1,146 @@
+package yard
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/yardmaster-io/yardmaster/contracts/fault"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+)
+
+// detailTaskID is the key of a task id in the detail of an error.
+const detailTaskID = "task_id"
+
+// Get returns all that is known of a task, or NOT_FOUND.
+func (c *Client) Get(ctx context.Context, taskID string) (*yardv1.Task, error) {
+	resp, err := call[yardv1.GetResponse](ctx, &c.transport, c.subject("tasks.get"), &yardv1.GetRequest{TaskId: taskID}, repeatable)
+	if err != nil {
+		return nil, err
+	}
+	return resp.Task, nil
+}
+
+// List returns tasks of the domain that match the filter, newest first, without
+// payloads and events. A nil filter matches all; at most 100 come where it sets no limit.
+func (c *Client) List(ctx context.Context, filter *yardv1.ListRequest) ([]*yardv1.Task, error) {
+	if filter == nil {
+		filter = &yardv1.ListRequest{}
+	}
+	resp, err := call[yardv1.ListResponse](ctx, &c.transport, c.subject("tasks.list"), filter, repeatable)
+	if err != nil {
+		return nil, err
+	}
+	return resp.Tasks, nil
+}
+
+// Cancel cancels up to 1000 tasks. A waiting one is cancelled at once; the
+// worker of a running one is told by its next heartbeat. The error joins one
+// *fault.Error per task that was not cancelled, with its id in the detail under
+// "task_id"; NOT_FOUND and FAILED_PRECONDITION (finished already) are the usual ones.
+func (c *Client) Cancel(ctx context.Context, taskIDs ...string) error {
+	ctx, cancel := c.bounded(ctx)
+	defer cancel()
+	var refused []error
+	for try := 0; len(taskIDs) > 0; try++ {
+		verdicts, err := c.CancelMany(ctx, &yardv1.CancelRequest{TaskIds: taskIDs})
+		if err != nil {
+			return err
+		}
+		var again []string
+		var unsure []error
+		for _, v := range verdicts {
+			if v.Code == codeOK {
+				continue
+			}
+			if code := fault.Code(v.Code); code == fault.Unknown || code.Retryable() {
+				again, unsure = append(again, v.TaskId), append(unsure, verdictError(v))
+				continue
+			}
+			refused = append(refused, verdictError(v))
+		}
+		taskIDs = again
+		if len(again) > 0 && !pause(ctx, backoff(try, 0)) {
+			refused = append(refused, unsure...)
+			break
+		}
+	}
+	if len(refused) == 1 {
+		return refused[0]
+	}
+	return errors.Join(refused...)
+}
+
+// CancelMany is Cancel with a reason, one request, and the engine's verdict for
+// each task, in order.
+func (c *Client) CancelMany(ctx context.Context, req *yardv1.CancelRequest) ([]*yardv1.Verdict, error) {
+	return c.outcome(ctx, "tasks.cancel", req, len(req.TaskIds))
+}
+
+// verdictError is a refusing verdict as an error.
+func verdictError(v *yardv1.Verdict) error {
+	e := fault.New(fault.Code(v.Code), "%s", v.Message)
+	e.Detail = map[string]string{detailTaskID: v.TaskId}
+	return e
+}
+
+// DescribeTasklist tells how much is queued, running and finished in a tasklist.
+func (c *Client) DescribeTasklist(ctx context.Context, tasklist string) (*yardv1.DescribeTasklistResponse, error) {
+	req := &yardv1.DescribeTasklistRequest{Tasklist: tasklist}
+	return call[yardv1.DescribeTasklistResponse](ctx, &c.transport, c.subject("tasklists.describe"), req, repeatable)
+}
+
+// TaskType is what tasks of one type have in common. Zero fields take the
+// defaults given here.
+type TaskType struct {
+	// Name is the type's name; required. [A-Za-z0-9_.-]{1,64}.
+	Name string
+	// Retry is the policy of tasks that bring none.
+	Retry *RetryPolicy
+	// StartToClose bounds one attempt, 100 ms to 7 days. Default 5 min.
+	StartToClose time.Duration
+	// HeartbeatTimeout is as in Task. Default none.
+	HeartbeatTimeout time.Duration
+	// MaxConcurrency bounds the attempts of this type that run at once in the
+	// domain, on any number of nodes, 1..1000000. Default 0 = no limit.
+	MaxConcurrency int
+	// SlotsInUse is how many run now, where there is a limit. Only in the answer of GetType.
+	SlotsInUse int
+}
+
+// SetType creates or changes a task type and returns it as stored. A changed
+// limit is in force within a second; tasks accepted before keep their retry
+// policy and timeouts.
+func (c *Client) SetType(ctx context.Context, t TaskType) (TaskType, error) {
+	req := &yardv1.SetTypeRequest{Type: &yardv1.TaskType{
+		Name: t.Name, Retry: t.Retry.wire(),
+		StartToCloseMs:     milliseconds(t.StartToClose),
+		HeartbeatTimeoutMs: milliseconds(t.HeartbeatTimeout),
+		MaxConcurrency:     int32Of(t.MaxConcurrency),
+	}}
+	resp, err := call[yardv1.SetTypeResponse](ctx, &c.transport, c.subject("types.set"), req, repeatable)
+	if err != nil {
+		return TaskType{}, err
+	}
+	return taskTypeOf(resp.Type), nil
+}
+
+// GetType returns a task type, or NOT_FOUND.
+func (c *Client) GetType(ctx context.Context, name string) (TaskType, error) {
+	resp, err := call[yardv1.GetTypeResponse](ctx, &c.transport, c.subject("types.get"), &yardv1.GetTypeRequest{Name: name}, repeatable)
+	if err != nil {
+		return TaskType{}, err
+	}
+	t := taskTypeOf(resp.Type)
+	t.SlotsInUse = int(resp.SlotsInUse)
+	return t, nil
+}
+
+func taskTypeOf(w *yardv1.TaskType) TaskType {
+	return TaskType{
+		Name: w.GetName(), Retry: retryPolicyOf(w.GetRetry()),
+		StartToClose:     time.Duration(w.GetStartToCloseMs()) * time.Millisecond,
+		HeartbeatTimeout: time.Duration(w.GetHeartbeatTimeoutMs()) * time.Millisecond,
+		MaxConcurrency:   int(w.GetMaxConcurrency()),
+	}
+}

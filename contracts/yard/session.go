@@ -1,0 +1,257 @@
+package yard
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+)
+
+// engine is what a session needs of the engine; Client is the real one. Calls
+// are single tries: the session knows better when to repeat.
+type engine interface {
+	Poll(ctx context.Context, req *yardv1.PollRequest) ([]*yardv1.PolledTask, error)
+	completeOnce(ctx context.Context, tasks []*yardv1.Completion) ([]*yardv1.Verdict, error)
+	failOnce(ctx context.Context, tasks []*yardv1.Failure) ([]*yardv1.Verdict, error)
+	heartbeatOnce(ctx context.Context, tasks []*yardv1.Beat) ([]*yardv1.Verdict, error)
+	// gone tells that the connection is closed for good.
+	gone() bool
+}
+
+const (
+	// pollLoops is how many polls may be under way. The second one picks up slots
+	// that come free while the first waits with fewer.
+	pollLoops = 2
+	// stopGrace is how long handlers get to return once their contexts have ended.
+	stopGrace = 2 * time.Second
+	// flushTimeout bounds the sending of the last outcomes.
+	flushTimeout = 10 * time.Second
+	// outcomeLifetime bounds the repeats of an outcome of an attempt without deadline.
+	outcomeLifetime = 5 * time.Minute
+)
+
+// held is an attempt that this worker holds: granted, and not yet settled.
+type held struct {
+	Attempt
+	traceparent string
+	beats       *beater
+	// expires is when repeating its outcome becomes pointless.
+	expires time.Time
+	// cancel ends the handler's context. Set before the attempt is beaten for.
+	cancel context.CancelCauseFunc
+	// pulse is the attempt's part of the heartbeats, guarded by the beater.
+	pulse pulse
+}
+
+// session is one Run of a worker.
+type session struct {
+	worker   *Worker
+	engine   engine
+	log      *slog.Logger
+	tracer   trace.Tracer
+	types    []string
+	handlers map[string]HandlerFunc
+	slots    *slots
+	complete *reporter
+	fail     *reporter
+	beats    *beater
+	// handlerCtx is the parent of all handlers' contexts; stopHandlers ends it.
+	handlerCtx   context.Context
+	stopHandlers context.CancelCauseFunc
+}
+
+func newSession(w *Worker, e engine) *session {
+	s := &session{
+		worker: w, engine: e,
+		log:      w.cfg.log.With("tasklist", w.tasklist, "worker", w.cfg.identity),
+		tracer:   w.client.providers.Tracer(tracerName),
+		types:    slices.Sorted(maps.Keys(w.handlers)),
+		handlers: make(map[string]HandlerFunc, len(w.handlers)),
+		slots:    newSlots(w.cfg.concurrency),
+	}
+	for name, handle := range w.handlers {
+		s.handlers[name] = wrap(handle, w.cfg.middleware)
+	}
+	s.beats = newBeater(s.log, e.heartbeatOnce)
+	s.complete = newReporter(s.log, s.settled, func(ctx context.Context, batch []outcome) ([]*yardv1.Verdict, error) {
+		tasks := make([]*yardv1.Completion, len(batch))
+		for i := range batch {
+			tasks[i] = batch[i].completion
+		}
+		return e.completeOnce(ctx, tasks)
+	})
+	s.fail = newReporter(s.log, s.settled, func(ctx context.Context, batch []outcome) ([]*yardv1.Verdict, error) {
+		tasks := make([]*yardv1.Failure, len(batch))
+		for i := range batch {
+			tasks[i] = batch[i].failure
+		}
+		return e.failOnce(ctx, tasks)
+	})
+	return s
+}
+
+// run lists the parts: beats and outcomes outlive the polls and the handlers,
+// whose last words they carry.
+func (s *session) run(ctx context.Context) error {
+	lasting, end := context.WithCancel(context.WithoutCancel(ctx))
+	s.handlerCtx, s.stopHandlers = context.WithCancelCause(context.WithoutCancel(ctx))
+	defer s.stopHandlers(ErrStopping)
+
+	var carriers, pollers sync.WaitGroup
+	carriers.Go(func() { s.beats.run(lasting) })
+	carriers.Go(func() { s.complete.run(lasting) })
+	carriers.Go(func() { s.fail.run(lasting) })
+
+	polling, stopPolling := context.WithCancel(ctx)
+	defer stopPolling()
+	errs := make(chan error, pollLoops)
+	for range pollLoops {
+		pollers.Go(func() {
+			errs <- s.poll(polling)
+			stopPolling() // one loop ends for good only where all must
+		})
+	}
+	pollers.Wait()
+	var err error
+	for range pollLoops {
+		if e := <-errs; e != nil {
+			err = e
+		}
+	}
+	err = errors.Join(err, s.drain())
+	end()
+	carriers.Wait()
+	return err
+}
+
+// drain lets handlers finish, ends those that do not, and flushes the outcomes.
+// It returns what is left, or nil.
+func (s *session) drain() error {
+	background := context.Background()
+	finish, cancel := context.WithTimeout(background, s.worker.cfg.drainTimeout)
+	s.slots.idle(finish)
+	cancel()
+
+	s.stopHandlers(ErrStopping)
+	grace, cancel := context.WithTimeout(background, stopGrace)
+	s.slots.idle(grace)
+	cancel()
+
+	if !s.engine.gone() {
+		flush, cancel := context.WithTimeout(background, flushTimeout)
+		s.slots.settled(flush)
+		cancel()
+	}
+	if running, unreported := s.slots.left(); running+unreported > 0 {
+		return &DrainError{Running: running, Unreported: unreported}
+	}
+	return nil
+}
+
+// start runs a granted task; its slot is reserved.
+func (s *session) start(t *yardv1.PolledTask) {
+	h := s.hold(t)
+	handle, ok := s.handlers[h.Type]
+	if !ok {
+		s.log.Error("the engine sent a task of a type that was not asked for", "task", h.TaskID, "type", h.Type)
+		s.slots.cancel(1)
+		s.reportFailure(h, handBack(&h.Attempt, "no handler for this type"))
+		return
+	}
+	s.slots.start()
+	ctx, cancel := context.WithCancelCause(context.WithValue(s.handlerCtx, heldKey{}, h))
+	h.cancel = cancel
+	s.beats.add(h)
+	go s.execute(ctx, h, handle)
+}
+
+func (s *session) hold(t *yardv1.PolledTask) *held {
+	h := &held{Attempt: newAttempt(s.worker.client.domain, t), traceparent: t.Traceparent, beats: s.beats}
+	if h.expires = h.Deadline; h.expires.IsZero() {
+		h.expires = time.Now().Add(outcomeLifetime)
+	}
+	return h
+}
+
+// returnUnstarted hands tasks back that came when the worker was stopping, or
+// beyond what was asked for.
+func (s *session) returnUnstarted(tasks []*yardv1.PolledTask) {
+	for _, t := range tasks {
+		h := s.hold(t)
+		s.reportFailure(h, handBack(&h.Attempt, "the worker was stopping"))
+	}
+}
+
+// errExited is the outcome of a handler that called runtime.Goexit, as a test's
+// FailNow does.
+var errExited = typedError{errors.New("the handler ended its goroutine"), TypePanic}
+
+// execute runs the handler and reports what it returned.
+func (s *session) execute(ctx context.Context, h *held, handle HandlerFunc) {
+	stop := context.CancelFunc(func() {})
+	if !h.Deadline.IsZero() {
+		ctx, stop = context.WithDeadline(ctx, h.Deadline)
+	}
+	ctx, span := startRun(ctx, s.tracer, h.traceparent, &h.Attempt)
+	var result Payload
+	var err error = errExited // stands where the handler neither returns nor panics
+	defer func() {
+		if value := recover(); value != nil {
+			p := newHandlerPanic(value)
+			s.log.Error("a handler panicked", "task", h.TaskID, "type", h.Type, "panic", value, "stack", string(p.stack))
+			err = p
+		}
+		if err == nil {
+			if bad := result.check(payloadBytesMax); bad != nil {
+				err = badResult(bad)
+			}
+		}
+		endRun(span, err)
+		s.conclude(h, context.Cause(ctx), result, err)
+		stop()
+		h.cancel(nil)
+		s.slots.finish()
+	}()
+	result, err = handle(ctx, &h.Attempt)
+}
+
+// conclude turns what the handler returned into an outcome. cause is why its
+// context ended, nil where it had not.
+func (s *session) conclude(h *held, cause error, result Payload, err error) {
+	switch {
+	case cause == ErrLostAttempt:
+		s.beats.remove(h)
+		s.log.Debug("the outcome of a lost attempt is dropped", "task", h.TaskID, "error", err)
+	case err == nil:
+		s.slots.owe()
+		completion := &yardv1.Completion{TaskId: h.TaskID, Token: h.token, Result: result.wire()}
+		s.complete.add(outcome{held: h, completion: completion, size: completion.SizeVT()})
+	case cause == ErrStopping:
+		s.reportFailure(h, handBack(&h.Attempt, "the worker stopped before the handler was done"))
+	case cause == ErrCancelled:
+		s.reportFailure(h, failureOf(&h.Attempt, NonRetryable(typedError{err, TypeCancelled})))
+	default:
+		s.log.Debug("an attempt failed", "task", h.TaskID, "type", h.Type, "attempt", h.Number, "error", err)
+		s.reportFailure(h, failureOf(&h.Attempt, err))
+	}
+}
+
+func (s *session) reportFailure(h *held, f *yardv1.Failure) {
+	s.slots.owe()
+	s.fail.add(outcome{held: h, failure: f, size: f.SizeVT()})
+}
+
+// settled is called when outcomes need no more work.
+func (s *session) settled(batch []outcome) {
+	for i := range batch {
+		s.beats.remove(batch[i].held)
+	}
+	s.slots.settle(len(batch))
+}

@@ -1,0 +1,94 @@
+package yard
+
+import (
+	"context"
+	"sync"
+)
+
+// unreportedMax bounds the outcomes that wait for their verdicts, so that memory
+// is bounded while a part of the engine is away.
+const unreportedMax = 10_000
+
+// slots counts what a worker holds: slots reserved by polls, handlers that run,
+// outcomes not yet settled. The first two together never exceed the concurrency.
+type slots struct {
+	mu         sync.Mutex
+	free       int
+	running    int
+	unreported int
+	waiting    int
+	// changed is closed, and replaced, whenever something shrinks while somebody waits.
+	changed chan struct{}
+}
+
+func newSlots(n int) *slots { return &slots{free: n, changed: make(chan struct{})} }
+
+// reserve waits for free slots and takes up to n. It returns 0 when ctx has ended.
+func (s *slots) reserve(ctx context.Context, n int) int {
+	got := 0
+	s.await(ctx, func() bool {
+		if s.free == 0 || s.unreported >= unreportedMax {
+			return false
+		}
+		got = min(n, s.free)
+		s.free -= got
+		return true
+	})
+	return got
+}
+
+// cancel gives n reserved slots back.
+func (s *slots) cancel(n int) { s.change(func() { s.free += n }) }
+
+// start turns a reserved slot into a running handler.
+func (s *slots) start() { s.change(func() { s.running++ }) }
+
+// finish ends a running handler and frees its slot. Where it owes an outcome,
+// that was counted by owe before.
+func (s *slots) finish() { s.change(func() { s.running--; s.free++ }) }
+
+// owe counts one more outcome to be settled.
+func (s *slots) owe() { s.change(func() { s.unreported++ }) }
+
+// settle counts n outcomes as settled.
+func (s *slots) settle(n int) { s.change(func() { s.unreported -= n }) }
+
+// idle waits until no handler runs.
+func (s *slots) idle(ctx context.Context) { s.await(ctx, func() bool { return s.running == 0 }) }
+
+// settled waits until no outcome is owed.
+func (s *slots) settled(ctx context.Context) { s.await(ctx, func() bool { return s.unreported == 0 }) }
+
+// left tells how many handlers run and how many outcomes are owed.
+func (s *slots) left() (running, unreported int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.running, s.unreported
+}
+
+func (s *slots) change(f func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f()
+	if s.waiting > 0 {
+		close(s.changed)
+		s.changed = make(chan struct{})
+	}
+}
+
+// await calls done, under the lock, until it returns true or ctx ends.
+func (s *slots) await(ctx context.Context, done func() bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.waiting++
+	defer func() { s.waiting-- }()
+	for ctx.Err() == nil && !done() {
+		changed := s.changed
+		s.mu.Unlock()
+		select {
+		case <-changed:
+		case <-ctx.Done():
+		}
+		s.mu.Lock()
+	}
+}

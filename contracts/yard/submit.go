@@ -1,0 +1,125 @@
+package yard
+
+import (
+	"context"
+	"strconv"
+	"strings"
+
+	"github.com/yardmaster-io/yardmaster/contracts/fault"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+)
+
+// requestTasksMax is the engine's limit of tasks or outcomes in one request.
+const requestTasksMax = 1000
+
+// Submit hands in one task and returns its id once it is stored for good.
+//
+// It tries until ctx ends (10 s where ctx has no deadline): UNAVAILABLE and
+// RESOURCE_EXHAUSTED are repeated after a growing wait, UNKNOWN is repeated with
+// the engine's token, so that the task is not doubled. An error with code
+// UNKNOWN means that the task may or may not have been accepted; with any other
+// code it was not.
+func (c *Client) Submit(ctx context.Context, task Task) (string, error) {
+	ids, err := c.SubmitMany(ctx, []Task{task})
+	if err != nil {
+		return "", err
+	}
+	return ids[0], nil
+}
+
+// SubmitMany hands in any number of tasks and returns their ids, in order.
+//
+// Up to 1000 tasks with less than 900 KB of encoded data in all are one request:
+// all of them are accepted or none. More are sent as several such requests, one
+// after the other, each whole in itself but not together. On an error the ids
+// accepted so far are returned with it: they are those of the first tasks, so
+// tasks[len(ids):] are what is left, of which the first request's worth may have
+// been accepted too where the code is UNKNOWN. Retries are as for Submit.
+func (c *Client) SubmitMany(ctx context.Context, tasks []Task) ([]string, error) {
+	accepted := make([]string, 0, len(tasks))
+	for len(accepted) < len(tasks) {
+		offset := len(accepted)
+		req, err := gather(tasks[offset:], c.bytesMax())
+		if err != nil {
+			return accepted, offsetPath(err, offset)
+		}
+		resp, err := c.submit(ctx, req)
+		if err != nil {
+			return accepted, offsetPath(err, offset)
+		}
+		if len(resp.TaskIds) != len(req.Tasks) {
+			return accepted, fault.New(fault.Internal, "%d ids were answered for %d tasks", len(resp.TaskIds), len(req.Tasks))
+		}
+		accepted = append(accepted, resp.TaskIds...)
+	}
+	return accepted, nil
+}
+
+// gather makes one request of the first tasks, as many as fit.
+func gather(tasks []Task, bytesMax int) (*yardv1.SubmitRequest, error) {
+	tasks = tasks[:min(len(tasks), requestTasksMax)]
+	// One allocation for all the messages, one for the pointers.
+	slab := make([]yardv1.NewTask, len(tasks))
+	req := &yardv1.SubmitRequest{Tasks: make([]*yardv1.NewTask, 0, len(tasks))}
+	size := 0
+	for i := range tasks {
+		w := &slab[i]
+		if err := tasks[i].fill(w); err != nil {
+			e := fault.From(err)
+			return nil, fault.At(e.Code, taskPath(i)+"/payload", "%s", e.Message)
+		}
+		size += w.SizeVT() + 5 // field tag and length
+		if i > 0 && size > bytesMax {
+			break
+		}
+		req.Tasks = append(req.Tasks, w)
+	}
+	return req, nil
+}
+
+// submit sends one request until its fate is known.
+func (c *Client) submit(ctx context.Context, req *yardv1.SubmitRequest) (*yardv1.SubmitResponse, error) {
+	ctx, cancel := c.bounded(ctx)
+	defer cancel()
+	for try := 0; ; try++ {
+		resp, err := call[yardv1.SubmitResponse](ctx, &c.transport, c.subject("tasks.submit"), req, unrepeatable)
+		if err == nil {
+			return resp, nil
+		}
+		e := fault.From(err)
+		token := e.Detail[fault.DetailRetryToken]
+		if e.Code == fault.Unknown && token != "" {
+			req.RetryToken = token
+		}
+		// With a token the repeat is safe, also after a try whose answer was lost.
+		if e.Code != fault.Unknown || req.RetryToken == "" || !pause(ctx, backoff(try, e.RetryAfter)) {
+			return nil, err
+		}
+	}
+}
+
+func taskPath(i int) string { return "/tasks/" + strconv.Itoa(i) }
+
+// offsetPath makes the path of a refused task count from the caller's first
+// task rather than from the first of the request it was in.
+func offsetPath(err error, offset int) error {
+	e, ok := err.(*fault.Error)
+	if !ok || offset == 0 {
+		return err
+	}
+	rest, ok := strings.CutPrefix(e.Path, "/tasks/")
+	if !ok {
+		return err
+	}
+	number, tail, _ := strings.Cut(rest, "/")
+	i, convErr := strconv.Atoi(number)
+	if convErr != nil {
+		return err
+	}
+	moved := *e
+	moved.Path = taskPath(offset + i)
+	if tail != "" {
+		moved.Path += "/" + tail
+	}
+	return &moved
+}

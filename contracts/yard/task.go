@@ -1,0 +1,100 @@
+package yard
+
+import (
+	"math"
+	"time"
+
+	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+)
+
+// Task is one unit of work to hand in. Only Type and Tasklist are required.
+type Task struct {
+	// Type is what kind of work it is, such as "email.send". [A-Za-z0-9_.-]{1,64}.
+	Type string
+	// Tasklist is where it queues. [A-Za-z0-9_-]{1,64}.
+	Tasklist string
+	// Payload is the input, encoded as NewPayload says; at most 256 KiB.
+	Payload any
+	// Priority is 1 (most urgent) to 5. Default 3.
+	Priority int
+	// Delay runs the task that long after acceptance, up to 366 days. Excludes RunAt.
+	Delay time.Duration
+	// RunAt is the instant to run it at, to the millisecond; at most 10 s in the
+	// past, 366 days ahead. Excludes Delay.
+	RunAt time.Time
+	// Retry says what follows a failure. Default: the type's.
+	Retry *RetryPolicy
+	// StartToClose bounds one attempt, 100 ms to 7 days. Default: the type's, then 5 min.
+	StartToClose time.Duration
+	// HeartbeatTimeout takes an attempt from a worker that is silent for longer,
+	// 100 ms to 7 days. Default: the type's, then none. Workers beat by themselves.
+	HeartbeatTimeout time.Duration
+	// Traceparent is the W3C trace context the task continues. Default: the span
+	// in the context it is submitted with.
+	Traceparent string
+}
+
+// RetryPolicy says what follows a failed attempt. A zero field takes the task
+// type's value, then the default given here.
+type RetryPolicy struct {
+	// MaxAttempts is how many failures send the task to the dead letters, 1..10000.
+	// Default 5; 1 = no retry.
+	MaxAttempts int
+	// InitialInterval is the wait after the first failure, 1 ms to 1 day. Default 1 s.
+	InitialInterval time.Duration
+	// Backoff makes each further wait so many times longer, 1..100. Default 2.
+	Backoff float64
+	// MaxInterval is the longest wait, 1 ms to 30 days. Default 10 min.
+	MaxInterval time.Duration
+}
+
+// fill writes t into a wire message.
+func (t *Task) fill(w *yardv1.NewTask) error {
+	payload, err := NewPayload(t.Payload)
+	if err != nil {
+		return err
+	}
+	w.Type = t.Type
+	w.Tasklist = t.Tasklist
+	w.Payload = payload.wire()
+	w.Priority = int32Of(t.Priority)
+	w.DelayMs = milliseconds(t.Delay)
+	if !t.RunAt.IsZero() {
+		w.RunAtMs = t.RunAt.UnixMilli()
+	}
+	w.Retry = t.Retry.wire()
+	w.StartToCloseMs = milliseconds(t.StartToClose)
+	w.HeartbeatTimeoutMs = milliseconds(t.HeartbeatTimeout)
+	w.Traceparent = t.Traceparent
+	return nil
+}
+
+func (p *RetryPolicy) wire() *yardv1.RetryPolicy {
+	if p == nil {
+		return nil
+	}
+	return &yardv1.RetryPolicy{
+		MaxAttempts:       int32Of(p.MaxAttempts),
+		InitialIntervalMs: milliseconds(p.InitialInterval),
+		Backoff:           p.Backoff,
+		MaxIntervalMs:     milliseconds(p.MaxInterval),
+	}
+}
+
+func retryPolicyOf(w *yardv1.RetryPolicy) *RetryPolicy {
+	if w == nil {
+		return nil
+	}
+	return &RetryPolicy{
+		MaxAttempts:     int(w.MaxAttempts),
+		InitialInterval: time.Duration(w.InitialIntervalMs) * time.Millisecond,
+		Backoff:         w.Backoff,
+		MaxInterval:     time.Duration(w.MaxIntervalMs) * time.Millisecond,
+	}
+}
+
+// int32Of saturates, so that a value out of range is refused by the engine
+// rather than wrapped into a valid one.
+func int32Of(n int) int32 {
+	return int32(min(max(n, math.MinInt32), math.MaxInt32))
+}

@@ -1,0 +1,86 @@
+package yard
+
+import (
+	"context"
+
+	"github.com/nats-io/nats.go"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+)
+
+// headerTraceparent is lower case on purpose: Go's nats.Header and clients in
+// other languages are case-sensitive.
+const headerTraceparent = "traceparent"
+
+// tracerName is the instrumentation scope of the SDK's spans.
+const tracerName = "github.com/yardmaster-io/yardmaster/contracts/yard"
+
+// traceparent is a propagation carrier of the one header the engine knows.
+// Tracestate and baggage are not carried.
+type traceparent string
+
+// Get implements propagation.TextMapCarrier.
+func (t *traceparent) Get(key string) string {
+	if key == headerTraceparent {
+		return string(*t)
+	}
+	return ""
+}
+
+// Set implements propagation.TextMapCarrier.
+func (t *traceparent) Set(key, value string) {
+	if key == headerTraceparent {
+		*t = traceparent(value)
+	}
+}
+
+// Keys implements propagation.TextMapCarrier.
+func (t *traceparent) Keys() []string { return []string{headerTraceparent} }
+
+// injectTrace puts the context's span, if any, into a request's headers.
+func injectTrace(ctx context.Context, h nats.Header) {
+	if !trace.SpanContextFromContext(ctx).IsValid() {
+		return
+	}
+	var t traceparent
+	propagation.TraceContext{}.Inject(ctx, &t)
+	if t != "" {
+		h[headerTraceparent] = []string{string(t)}
+	}
+}
+
+// startRun continues the task's trace with a span `run`. Without a provider the
+// span records nothing, but tasks that the handler submits still join the trace.
+func startRun(ctx context.Context, tracer trace.Tracer, parent string, a *Attempt) (context.Context, trace.Span) {
+	if parent != "" {
+		t := traceparent(parent)
+		ctx = propagation.TraceContext{}.Extract(ctx, &t)
+	}
+	ctx, span := tracer.Start(ctx, "run", trace.WithSpanKind(trace.SpanKindConsumer))
+	if span.IsRecording() {
+		span.SetAttributes(
+			attribute.String("yard.domain", a.Domain),
+			attribute.String("yard.tasklist", a.Tasklist),
+			attribute.String("yard.type", a.Type),
+			attribute.String("yard.task_id", a.TaskID),
+			attribute.Int("yard.attempt", a.Number),
+		)
+		if id, err := ids.ParseTaskID(a.TaskID); err == nil {
+			span.SetAttributes(attribute.Int("yard.partition", id.Partition()))
+		}
+	}
+	return ctx, span
+}
+
+// endRun ends the span of an attempt; err is what the handler returned.
+func endRun(span trace.Span, err error) {
+	if err != nil && span.IsRecording() {
+		span.RecordError(err)
+		span.SetStatus(codes.Error, err.Error())
+	}
+	span.End()
+}

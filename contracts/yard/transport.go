@@ -1,0 +1,208 @@
+package yard
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/yardmaster-io/yardmaster/contracts/codec"
+	"github.com/yardmaster-io/yardmaster/contracts/fault"
+)
+
+// How soon a waiting request learns that its connection broke; it looks more
+// seldom as it waits longer. nats.go itself would let it wait until its deadline.
+const (
+	brokenCheckFirst = 100 * time.Millisecond
+	brokenCheckLast  = time.Second
+)
+
+// tryTimeout bounds one try of a call that may be repeated, so that the answer
+// of a process that died is not waited for until the end. It is longer than the
+// engine takes to find out that it does not know (10 s).
+const tryTimeout = 12 * time.Second
+
+// payloadRoom is left free in a NATS message for headers and framing, bytes.
+const payloadRoom = 64 << 10
+
+// requestBytesMax is the aimed size of a request, bytes; NATS takes 1 MiB by default.
+const requestBytesMax = 900 << 10
+
+var errConnectionBroke = errors.New("the connection to NATS broke before the answer came")
+
+// transport sends requests as protobuf and reads their answers.
+type transport struct {
+	nc      *nats.Conn
+	timeout time.Duration
+}
+
+// repeats says what may be done about a try that brought no answer.
+type repeats int
+
+const (
+	// repeatable: the same request has the same effect twice.
+	repeatable repeats = iota
+	// unrepeatable: only a try that certainly did nothing is repeated.
+	unrepeatable
+)
+
+// call sends req until it is answered with anything but a passing trouble, or
+// until ctx ends. Without a deadline ctx gets the client's timeout.
+func call[Resp any, P interface {
+	*Resp
+	codec.Message
+}](ctx context.Context, t *transport, subject string, req codec.Message, mode repeats) (P, error) {
+	ctx, cancel := t.bounded(ctx)
+	defer cancel()
+	for try := 0; ; try++ {
+		resp, err := callOnce[Resp, P](ctx, t, subject, req)
+		if err == nil {
+			return resp, nil
+		}
+		e := fault.From(err)
+		again := e.Code.Retryable() || mode == repeatable && e.Code == fault.Unknown
+		if !again || t.nc.IsClosed() || !pause(ctx, backoff(try, e.RetryAfter)) {
+			return nil, err
+		}
+	}
+}
+
+// callOnce is one try. A missing answer is UNKNOWN; what was certainly not sent
+// or not received is UNAVAILABLE.
+func callOnce[Resp any, P interface {
+	*Resp
+	codec.Message
+}](ctx context.Context, t *transport, subject string, req codec.Message) (P, error) {
+	data, err := codec.Marshal(codec.Protobuf, req)
+	if err != nil {
+		return nil, err
+	}
+	answer, err := t.exchange(ctx, &nats.Msg{Subject: subject, Data: data, Header: headers(ctx)})
+	if err != nil {
+		return nil, err
+	}
+	resp := P(new(Resp))
+	if err := decode(answer, resp); err != nil {
+		return nil, err
+	}
+	return resp, nil
+}
+
+// exchange sends msg and waits for one answer until ctx ends, the try has
+// lasted too long, or the connection breaks.
+func (t *transport) exchange(ctx context.Context, msg *nats.Msg) (*nats.Msg, error) {
+	if !t.nc.IsConnected() {
+		return nil, notSent(ctx, t.nc)
+	}
+	if len(msg.Data) > int(t.nc.MaxPayload()) {
+		return nil, tooLarge(len(msg.Data), t.nc)
+	}
+	reconnects := t.nc.Stats().Reconnects
+	waiting, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	// A timer and not a status listener: most requests are answered before it fires.
+	watch := time.AfterFunc(brokenCheckFirst, func() { watchConn(waiting, t.nc, reconnects, cancel) })
+	defer watch.Stop()
+	answer, err := t.nc.RequestMsgWithContext(waiting, msg)
+	switch {
+	case err == nil:
+		return answer, nil
+	case errors.Is(err, nats.ErrNoResponders):
+		return nil, nobodyServes(msg.Subject)
+	case errors.Is(err, nats.ErrReconnectBufExceeded), errors.Is(err, nats.ErrConnectionDraining):
+		return nil, notSent(ctx, t.nc)
+	case errors.Is(context.Cause(waiting), errConnectionBroke), errors.Is(err, nats.ErrConnectionClosed), errors.Is(err, nats.ErrDisconnected):
+		return nil, fault.New(fault.Unknown, "%v", errConnectionBroke)
+	case waiting.Err() != nil:
+		return nil, ended(ctx, fault.New(fault.Unknown, "%s: no answer in time", msg.Subject))
+	}
+	return nil, fault.New(fault.Internal, "%s: %v", msg.Subject, err)
+}
+
+// watchConn ends a request whose connection broke, since its answer is lost, and
+// one that has lasted too long.
+func watchConn(waiting context.Context, nc *nats.Conn, reconnects uint64, cancel context.CancelCauseFunc) {
+	giveUp := time.Now().Add(tryTimeout)
+	for wait := brokenCheckFirst; ; wait = min(2*wait, brokenCheckLast) {
+		if connBroke(nc, reconnects) {
+			cancel(errConnectionBroke)
+			return
+		}
+		if time.Now().After(giveUp) {
+			cancel(nil)
+			return
+		}
+		if !pause(waiting, wait) {
+			return
+		}
+	}
+}
+
+func connBroke(nc *nats.Conn, reconnects uint64) bool {
+	return !nc.IsConnected() || nc.Stats().Reconnects != reconnects
+}
+
+func (t *transport) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
+	if _, ok := ctx.Deadline(); ok {
+		return ctx, func() {}
+	}
+	return context.WithTimeout(ctx, t.timeout)
+}
+
+// bytesMax is how large a request may become.
+func (t *transport) bytesMax() int {
+	if limit := int(t.nc.MaxPayload()); limit > 0 {
+		return min(requestBytesMax, max(limit-payloadRoom, limit/2))
+	}
+	return requestBytesMax
+}
+
+func headers(ctx context.Context) nats.Header {
+	h := nats.Header{codec.HeaderContentType: {string(codec.Protobuf)}}
+	injectTrace(ctx, h)
+	return h
+}
+
+// decode reads an answer: a message, or the fault in its headers.
+func decode(answer *nats.Msg, into codec.Message) error {
+	if answer.Header != nil {
+		if e := fault.Decode(answer.Header.Get(fault.HeaderCode), answer.Header.Get(fault.HeaderDescription), answer.Data); e != nil {
+			return e
+		}
+	}
+	return codec.Unmarshal(codec.Protobuf, answer.Data, into)
+}
+
+// retryAfterOf is how long the engine asks to wait, 0 where it does not say.
+func retryAfterOf(err error) time.Duration {
+	if err == nil {
+		return 0
+	}
+	return fault.From(err).RetryAfter
+}
+
+func nobodyServes(subject string) error {
+	return fault.New(fault.Unavailable, "nobody serves %s right now", subject)
+}
+
+func notSent(ctx context.Context, nc *nats.Conn) error {
+	if nc.IsClosed() {
+		return fmt.Errorf("%w: %w", fault.New(fault.Unavailable, "the connection to NATS is closed"), nats.ErrConnectionClosed)
+	}
+	return ended(ctx, fault.New(fault.Unavailable, "not connected to NATS"))
+}
+
+func tooLarge(size int, nc *nats.Conn) error {
+	return fault.New(fault.InvalidArgument, "a request of %d bytes is more than the NATS server takes (%d)", size, nc.MaxPayload())
+}
+
+// ended adds the context's error where the context has ended, so that callers
+// find both the code and context.Canceled or context.DeadlineExceeded.
+func ended(ctx context.Context, e *fault.Error) error {
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("%w: %w", e, err)
+	}
+	return e
+}

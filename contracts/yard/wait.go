@@ -1,0 +1,149 @@
+package yard
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/yardmaster-io/yardmaster/contracts/fault"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+)
+
+const (
+	// getWait is how long one get of a waiting call stays open. It is less than
+	// tryTimeout, so that a dead process is noticed.
+	getWait = 10 * time.Second
+	// seenWithin bounds how long the engine may answer NOT_FOUND for a task it has
+	// just accepted. Accepted is durable, so this can only be its reader's lag.
+	seenWithin = time.Minute
+)
+
+// Result is a completed task.
+type Result struct {
+	// TaskID is the task's id.
+	TaskID string
+	// Payload is what the handler returned.
+	Payload Payload
+	// Task is all that is known of it, its whole history included.
+	Task *yardv1.Task
+}
+
+// Decode reads the result's payload into v, as Payload.Decode does.
+func (r *Result) Decode(v any) error { return r.Payload.Decode(v) }
+
+// TaskError tells that a task ended without a result. It matches ErrDead or
+// ErrCancelled.
+type TaskError struct {
+	TaskID string
+	// State is dead or cancelled.
+	State yardv1.TaskState
+	// Message and ErrorType are those of the last failure.
+	Message   string
+	ErrorType string
+	// Failures is how many attempts failed.
+	Failures int
+}
+
+// ErrDead matches the TaskError of a task that failed for good.
+var ErrDead = errors.New("the task is dead")
+
+// Error implements error.
+func (e *TaskError) Error() string {
+	s := fmt.Sprintf("task %s is %s", e.TaskID, e.State.Name())
+	if e.Message != "" {
+		s += ": " + e.Message
+	}
+	return s
+}
+
+// Is matches ErrDead and ErrCancelled by the state.
+func (e *TaskError) Is(target error) bool {
+	return target == ErrDead && e.State == yardv1.TaskState_TASK_STATE_DEAD ||
+		target == ErrCancelled && e.State == yardv1.TaskState_TASK_STATE_CANCELLED
+}
+
+// Run hands in a task and waits until it is finished or ctx ends, however long
+// that is. A task that ends dead or cancelled is a *TaskError. Where ctx ends
+// first, the task goes on; its id is in the error's detail under "task_id".
+func (c *Client) Run(ctx context.Context, task Task) (*Result, error) {
+	id, err := c.Submit(ctx, task)
+	if err != nil {
+		return nil, err
+	}
+	return c.wait(ctx, id, time.Now().Add(seenWithin))
+}
+
+// Run hands in a task, waits for it as Client.Run does, and decodes its result.
+func Run[Out any](ctx context.Context, c *Client, task Task) (Out, error) {
+	var out Out
+	result, err := c.Run(ctx, task)
+	if err != nil {
+		return out, err
+	}
+	return out, result.Decode(&out)
+}
+
+// Wait waits until a task is finished or ctx ends. Its errors are those of Run,
+// and NOT_FOUND.
+func (c *Client) Wait(ctx context.Context, taskID string) (*Result, error) {
+	return c.wait(ctx, taskID, time.Time{})
+}
+
+// wait asks again and again. Until unseenUntil, NOT_FOUND is not believed.
+func (c *Client) wait(ctx context.Context, taskID string, unseenUntil time.Time) (*Result, error) {
+	req := &yardv1.GetRequest{TaskId: taskID}
+	for try := 0; ; try++ {
+		req.WaitMs = waitMS(ctx)
+		asked := time.Now()
+		resp, err := callOnce[yardv1.GetResponse](ctx, &c.transport, c.subject("tasks.get"), req)
+		if err == nil && resp.Task.GetState().Finished() {
+			return resultOf(resp.Task)
+		}
+		var retryAfter time.Duration
+		if err == nil {
+			try = 0
+			if req.WaitMs > 0 && time.Since(asked).Milliseconds() >= req.WaitMs/2 {
+				continue // the engine waited; only an answer given too soon is followed by a pause
+			}
+		} else {
+			e := fault.From(err)
+			unseen := e.Code == fault.NotFound && time.Now().Before(unseenUntil)
+			if !e.Code.Retryable() && e.Code != fault.Unknown && !unseen || c.nc.IsClosed() {
+				return nil, err
+			}
+			retryAfter = e.RetryAfter
+		}
+		if !pause(ctx, backoff(try, retryAfter)) {
+			return nil, notFinished(ctx, taskID)
+		}
+	}
+}
+
+// waitMS is how long the next get may wait, so that its answer comes before ctx ends.
+func waitMS(ctx context.Context) int64 {
+	wait := getWait
+	if deadline, ok := ctx.Deadline(); ok {
+		wait = min(wait, time.Until(deadline)*9/10)
+	}
+	return max(wait.Milliseconds(), 0)
+}
+
+// notFinished is the error of a wait that ran out.
+func notFinished(ctx context.Context, taskID string) error {
+	e := fault.New(fault.Unavailable, "task %s was not finished in time", taskID)
+	e.Detail = map[string]string{detailTaskID: taskID}
+	if ctx.Err() == nil { // its deadline is nearer than the next try
+		return fmt.Errorf("%w: %w", e, context.DeadlineExceeded)
+	}
+	return ended(ctx, e)
+}
+
+func resultOf(t *yardv1.Task) (*Result, error) {
+	if t.State == yardv1.TaskState_TASK_STATE_COMPLETED {
+		return &Result{TaskID: t.TaskId, Payload: payloadOf(t.Result), Task: t}, nil
+	}
+	return nil, &TaskError{
+		TaskID: t.TaskId, State: t.State, Message: t.ErrorMessage, ErrorType: t.ErrorType, Failures: int(t.Failures),
+	}
+}

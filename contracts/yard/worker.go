@@ -1,0 +1,162 @@
+package yard
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"sync/atomic"
+	"time"
+
+	"github.com/yardmaster-io/yardmaster/contracts/fault"
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+)
+
+// Defaults and limits of a worker.
+const (
+	concurrencyDefault  = 10
+	concurrencyMax      = 100_000
+	pollWaitDefault     = 20 * time.Second
+	pollWaitMin         = 100 * time.Millisecond // below it an idle worker would be busy asking
+	pollWaitMax         = 60 * time.Second
+	drainTimeoutDefault = 30 * time.Second
+	typesMax            = 100
+)
+
+// Worker runs the tasks of one tasklist. See the package's documentation for
+// its life.
+type Worker struct {
+	client   *Client
+	tasklist string
+	cfg      workerConfig
+	handlers map[string]HandlerFunc
+	problems []error
+	started  atomic.Bool
+}
+
+type workerConfig struct {
+	concurrency  int
+	pollBatch    int
+	pollWait     time.Duration
+	drainTimeout time.Duration
+	identity     string
+	log          *slog.Logger
+	middleware   []Middleware
+}
+
+// WorkerOption changes a worker's defaults.
+type WorkerOption func(*workerConfig)
+
+// WithConcurrency sets how many handlers run at once, 1..100000. Default 10.
+func WithConcurrency(n int) WorkerOption { return func(c *workerConfig) { c.concurrency = n } }
+
+// WithPollBatch bounds the tasks of one poll, 1..1000, below the free slots.
+// Default 1000, that is, all free slots.
+func WithPollBatch(n int) WorkerOption { return func(c *workerConfig) { c.pollBatch = n } }
+
+// WithPollWait sets how long a poll stays open without work, 100 ms to 60 s. Default 20 s.
+func WithPollWait(d time.Duration) WorkerOption { return func(c *workerConfig) { c.pollWait = d } }
+
+// WithDrainTimeout sets how long running handlers may go on after Run's context has
+// ended, before their own contexts end. Default 30 s.
+func WithDrainTimeout(d time.Duration) WorkerOption { return func(c *workerConfig) { c.drainTimeout = d } }
+
+// WithIdentity names the worker for people, at most 128 bytes. Default: host name
+// and process id.
+func WithIdentity(name string) WorkerOption { return func(c *workerConfig) { c.identity = name } }
+
+// WithLogger sets where the worker tells of panics and of trouble with the engine.
+// Failures of handlers go to the engine, and are logged at debug level only.
+// Default: slog.Default().
+func WithLogger(log *slog.Logger) WorkerOption { return func(c *workerConfig) { c.log = log } }
+
+// WithMiddleware wraps every handler of the worker.
+func WithMiddleware(m ...Middleware) WorkerOption {
+	return func(c *workerConfig) { c.middleware = append(c.middleware, m...) }
+}
+
+// NewWorker makes a worker of a tasklist. Give it handlers, then Run it. What is
+// wrong with its options is told by Run.
+func NewWorker(c *Client, tasklist string, opts ...WorkerOption) *Worker {
+	cfg := workerConfig{
+		concurrency: concurrencyDefault, pollBatch: requestTasksMax, pollWait: pollWaitDefault,
+		drainTimeout: drainTimeoutDefault, identity: defaultIdentity(), log: slog.Default(),
+	}
+	for _, opt := range opts {
+		opt(&cfg)
+	}
+	w := &Worker{client: c, tasklist: tasklist, cfg: cfg, handlers: map[string]HandlerFunc{}}
+	if err := ids.CheckName(tasklist); err != nil {
+		w.problems = append(w.problems, fmt.Errorf("tasklist %q %w", tasklist, err))
+	}
+	w.problems = append(w.problems, cfg.check()...)
+	return w
+}
+
+func (c *workerConfig) check() []error {
+	var problems []error
+	bound := func(ok bool, format string, args ...any) {
+		if !ok {
+			problems = append(problems, fmt.Errorf(format, args...))
+		}
+	}
+	bound(c.concurrency >= 1 && c.concurrency <= concurrencyMax, "concurrency %d is not in 1..%d", c.concurrency, concurrencyMax)
+	bound(c.pollBatch >= 1 && c.pollBatch <= requestTasksMax, "poll batch %d is not in 1..%d", c.pollBatch, requestTasksMax)
+	bound(c.pollWait >= pollWaitMin && c.pollWait <= pollWaitMax, "poll wait %v is not in %v..%v", c.pollWait, pollWaitMin, pollWaitMax)
+	bound(c.drainTimeout >= 0, "drain timeout %v is negative", c.drainTimeout)
+	bound(len(c.identity) <= workerBytesMax, "identity has %d bytes, more than %d", len(c.identity), workerBytesMax)
+	bound(c.log != nil, "the logger is nil")
+	return problems
+}
+
+func defaultIdentity() string {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown-host"
+	}
+	return clip(fmt.Sprintf("%s-%d", host, os.Getpid()), workerBytesMax)
+}
+
+// Run polls and runs tasks until ctx ends, then drains and returns nil, or a
+// *DrainError where something was left. It returns INVALID_ARGUMENT at once
+// where the worker is set up wrongly, FAILED_PRECONDITION where it was run
+// before, and UNAVAILABLE when the connection is closed for good. Everything
+// else that goes wrong is tried again.
+func (w *Worker) Run(ctx context.Context) error {
+	if problems := w.check(); len(problems) > 0 {
+		return fault.New(fault.InvalidArgument, "worker of %s: %v", w.tasklist, errors.Join(problems...))
+	}
+	if w.started.Swap(true) {
+		return fault.New(fault.FailedPrecondition, "a worker runs only once")
+	}
+	return newSession(w, w.client).run(ctx)
+}
+
+func (w *Worker) check() []error {
+	problems := w.problems
+	if w.client == nil {
+		problems = append(problems, errors.New("it has no client"))
+	}
+	if len(w.handlers) == 0 {
+		problems = append(problems, errors.New("it has no handlers"))
+	}
+	if len(w.handlers) > typesMax {
+		problems = append(problems, fmt.Errorf("it has %d handlers, more than %d", len(w.handlers), typesMax))
+	}
+	return problems
+}
+
+// DrainError tells what a worker left behind when it stopped. The engine takes
+// it back when the attempts' heartbeats or deadlines run out.
+type DrainError struct {
+	// Running is how many handlers did not return after their contexts ended.
+	Running int
+	// Unreported is how many outcomes the engine did not confirm.
+	Unreported int
+}
+
+// Error implements error.
+func (e *DrainError) Error() string {
+	return fmt.Sprintf("the worker stopped with %d handlers still running and %d outcomes unconfirmed", e.Running, e.Unreported)
+}
