@@ -1,0 +1,33 @@
+package history
+
+import (
+	"time"
+
+	"github.com/yardmaster-io/yardmaster/services/history/internal/partition"
+	"github.com/yardmaster-io/yardmaster/shared/settings"
+)
+
+// Config of the history service.
+type Config struct {
+	Partition partition.Config `koanf:"partition"`
+}
+
+// DefaultConfig is the defaults given at the fields.
+func DefaultConfig() Config { return Config{Partition: partition.DefaultConfig()} }
+
+// Validate lists what is out of range.
+func (c Config) Validate() []settings.Problem {
+	var all []settings.Problem
+	check := func(ok bool, path, what string) {
+		if !ok {
+			all = append(all, settings.Problem{Path: "partition." + path, What: what})
+		}
+	}
+	p := c.Partition
+	check(p.WindowTasks >= 1 && p.WindowTasks <= 1_000_000, "window_tasks", "want 1 to 1000000")
+	check(p.CheckpointEvery >= 100*time.Millisecond && p.CheckpointEvery <= time.Minute, "checkpoint_every", "want 100ms to 1m")
+	check(p.PurgeEvery >= time.Second && p.PurgeEvery <= time.Hour, "purge_every", "want 1s to 1h")
+	check(p.CarryAfter >= 1000, "carry_after", "want at least 1000")
+	check(p.DrainTimeout >= 100*time.Millisecond && p.DrainTimeout <= time.Minute, "drain_timeout", "want 100ms to 1m")
+	return all
+}

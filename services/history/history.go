@@ -1,0 +1,129 @@
+// Package history owns the life of a task: it reads the log of its partitions in
+// order, applies it to a pure state machine and carries out what follows.
+//
+// Owns: the parts of the service and how they fit. Never does: import another
+// service; it knows their contracts. On failure: a partition whose owner fails
+// is taken over again, here or on another node; the log decides (I3).
+package history
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/yardmaster-io/yardmaster/contracts/catalog"
+	"github.com/yardmaster-io/yardmaster/contracts/topology"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/api"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/natshistory"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/partition"
+	"github.com/yardmaster-io/yardmaster/shared/lifecycle"
+	"github.com/yardmaster-io/yardmaster/shared/ownership"
+	"github.com/yardmaster-io/yardmaster/shared/telemetry"
+)
+
+// Deps is what the service works with. All fields but Tracing are required.
+type Deps struct {
+	NATS         *nats.Conn
+	Partitioning topology.Partitioning
+	// Node names this process among the members.
+	Node    string
+	Config  Config
+	Log     *slog.Logger
+	Tracing *telemetry.Tracing
+	Metrics *telemetry.Metrics
+}
+
+// Service is the history service of one process.
+type Service struct {
+	Deps
+	js      jetstream.JetStream
+	metrics *partition.Metrics
+	ready   chan struct{}
+}
+
+// New makes the service.
+func New(d Deps) (*Service, error) {
+	if d.NATS == nil || d.Log == nil || d.Node == "" || d.Partitioning.History < 1 || d.Partitioning.Matching < 1 {
+		return nil, errors.New("history: NATS, Log, Node and Partitioning are required")
+	}
+	js, err := jetstream.New(d.NATS)
+	if err != nil {
+		return nil, fmt.Errorf("history: %w", err)
+	}
+	return &Service{Deps: d, js: js, metrics: partition.NewMetrics(d.Metrics), ready: make(chan struct{})}, nil
+}
+
+// Ready is closed when the service serves its first share of the partitions.
+func (s *Service) Ready() <-chan struct{} { return s.ready }
+
+// Run serves the partitions that this node owns until ctx ends, then drains.
+func (s *Service) Run(ctx context.Context) error {
+	config, err := s.js.KeyValue(ctx, topology.ConfigBucket)
+	if err != nil {
+		return fmt.Errorf("open the config bucket: %w", err)
+	}
+	checkpoints, err := s.js.KeyValue(ctx, topology.CheckpointsBucket)
+	if err != nil {
+		return fmt.Errorf("open the checkpoints bucket: %w", err)
+	}
+	members, err := s.js.KeyValue(ctx, topology.MembersBucket)
+	if err != nil {
+		return fmt.Errorf("open the members bucket: %w", err)
+	}
+	watching, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	domains, err := catalog.Watch(watching, config, func(string) {})
+	if err != nil {
+		return fmt.Errorf("watch the domains: %w", err)
+	}
+	owner, err := ownership.New(ownership.Config{
+		Service: "history", Node: s.Node, Count: s.Partitioning.History, KV: members, Log: s.Log,
+		Serve: func(ctx context.Context, p int) error { return s.serve(ctx, p, domains, checkpoints) },
+	})
+	if err != nil {
+		return fmt.Errorf("join the members: %w", err)
+	}
+	go func() {
+		select {
+		case <-owner.Ready():
+			close(s.ready)
+		case <-watching.Done():
+		}
+	}()
+	return owner.Run(ctx)
+}
+
+// retentionDefault is how long finished tasks of a domain that says nothing are kept.
+const retentionDefault = 7 * 24 * time.Hour
+
+// serve owns one partition until ctx ends: first the wire, then the owner, then,
+// once it has taken over, its calls.
+func (s *Service) serve(ctx context.Context, p int, domains *catalog.Catalog, checkpoints jetstream.KeyValue) error {
+	wire, closeWire, err := natshistory.NewWire(s.NATS, s.Log)
+	if err != nil {
+		return fmt.Errorf("listen for bounced answers: %w", err)
+	}
+	defer closeWire()
+	nc := natshistory.Config{NATS: s.NATS, JetStream: s.js, Partition: p, Log: s.Log}
+	retention := func(domain string) time.Duration {
+		if d, ok := domains.Domain(domain); ok && d.RetentionMs > 0 {
+			return time.Duration(d.RetentionMs) * time.Millisecond
+		}
+		return retentionDefault
+	}
+	owner := partition.New(partition.Deps{
+		Partition: p, Shards: s.Partitioning.Matching, Node: s.Node, Config: s.Config.Partition,
+		Log: natshistory.Log{Config: nc}, Store: natshistory.NewStore(nc, retention), Timer: natshistory.Timer{Config: nc},
+		Finder: natshistory.Finder{Config: nc}, Checkpoints: natshistory.Checkpoints{Config: nc, KV: checkpoints}, Wire: wire,
+		Logger: s.Log, Tracing: s.Tracing, Metrics: s.metrics,
+	})
+	var parts lifecycle.Group
+	parts.Add("owner", owner)
+	parts.Add("calls", lifecycle.Func(func(ctx context.Context) error { return api.Serve(ctx, s.NATS, owner, s.Log) }))
+	return parts.Run(ctx)
+}

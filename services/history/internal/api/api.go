@@ -1,0 +1,96 @@
+// Package api serves the calls to the owner of a history partition, over core NATS.
+//
+// Owns: subjects and wire forms. Never does: answer for a partition that is not
+// owned; nobody subscribed is how a caller learns to try again.
+// On failure: errors travel as fault.Error.
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/yardmaster-io/yardmaster/contracts/fault"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
+	"github.com/yardmaster-io/yardmaster/contracts/topology"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/partition"
+	"github.com/yardmaster-io/yardmaster/shared/natsrpc"
+)
+
+// Serve subscribes to the calls of o's partition until ctx ends.
+func Serve(ctx context.Context, nc *nats.Conn, o *partition.Owner, log *slog.Logger) error {
+	var subs []*nats.Subscription
+	defer func() {
+		for _, s := range subs {
+			_ = s.Unsubscribe() //nolint:errcheck // a closed connection has unsubscribed it
+		}
+	}()
+	var failed error
+	add := func(s *nats.Subscription, err error) {
+		if err != nil {
+			failed = errors.Join(failed, err)
+			return
+		}
+		subs = append(subs, s)
+	}
+	call := func(verb string) string { return topology.HistoryCall(o.Partition, verb) }
+	add(nc.Subscribe(call("get"), func(m *nats.Msg) { get(ctx, nc, o, m, log) }))
+	add(natsrpc.Serve(nc, call("list"), log, func(ctx context.Context, r *rpcv1.ListTasksRequest) (natsrpc.Message, error) {
+		return reply(o.List(ctx, r))
+	}))
+	add(natsrpc.Serve(nc, call("describe"), log, func(ctx context.Context, r *rpcv1.DescribePartitionRequest) (natsrpc.Message, error) {
+		return reply(o.Describe(ctx, r))
+	}))
+	add(natsrpc.Serve(nc, call("bookings"), log, func(ctx context.Context, r *rpcv1.BookingsRequest) (natsrpc.Message, error) {
+		return reply(o.Bookings(ctx, r))
+	}))
+	add(natsrpc.Serve(nc, call("retrigger"), log, func(ctx context.Context, r *rpcv1.RetriggerRequest) (natsrpc.Message, error) {
+		return reply(o.Retrigger(ctx, r))
+	}))
+	add(nc.Subscribe(topology.HintHungry, func(m *nats.Msg) {
+		hint := &rpcv1.Hungry{}
+		if hint.UnmarshalVT(m.Data) == nil {
+			o.Hungry(ctx, hint)
+		}
+	}))
+	if failed != nil {
+		return fmt.Errorf("subscribe to the calls of history partition %d: %w", o.Partition, failed)
+	}
+	<-ctx.Done()
+	return nil
+}
+
+// reply keeps a nil pointer from becoming a non-nil Message.
+func reply[M natsrpc.Message](m M, err error) (natsrpc.Message, error) {
+	if err != nil {
+		return nil, err
+	}
+	return m, nil
+}
+
+// get answers later, without a goroutine that waits: thousands may wait for a result.
+func get(ctx context.Context, nc *nats.Conn, o *partition.Owner, m *nats.Msg, log *slog.Logger) {
+	answer := func(resp *rpcv1.GetTaskResponse, err error) {
+		var data []byte
+		if err == nil {
+			data, err = resp.MarshalVT()
+		}
+		if err != nil {
+			err = natsrpc.RespondError(nc, m.Reply, fault.From(err))
+		} else {
+			err = nc.Publish(m.Reply, data)
+		}
+		if err != nil {
+			log.Debug("answer to get not sent", "error", err)
+		}
+	}
+	req := &rpcv1.GetTaskRequest{}
+	if err := req.UnmarshalVT(m.Data); err != nil {
+		answer(nil, fault.New(fault.InvalidArgument, "bad request: %v", err))
+		return
+	}
+	o.Get(ctx, req, answer)
+}

@@ -1,0 +1,278 @@
+package taskstate
+
+import (
+	"fmt"
+	"os"
+	"reflect"
+	"slices"
+	"sort"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/yardmaster-io/yardmaster/contracts/fault"
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+)
+
+const t0 = int64(1_700_000_000_000)
+
+func policy() *Policy {
+	return &Policy{
+		MaxAttempts: 3, InitialIntervalMS: 1000, Backoff: 4, MaxIntervalMS: 60_000, StartToCloseMS: 10_000, HeartbeatTimeoutMS: 2_000,
+	}
+}
+
+func fresh() *Task {
+	t := &Task{
+		ID: ids.NewTaskID(time.UnixMilli(t0), 1, 42), Domain: "shop", Tasklist: "mail", Type: "send",
+		Priority: 3, Policy: policy(), Position: ids.NewPosition(7, 3),
+	}
+	Load(t, t0)
+	return t
+}
+
+// in returns a task brought into a state by its own events.
+func in(s State) *Task {
+	t := fresh()
+	t.Attempt.Booked = true
+	grab := Event{Kind: Started, ID: t.ID, Fence: ids.Token{Position: t.Position, Version: 1, Nonce: 9}, Worker: "w", Booked: true}
+	if s == Ready {
+		return t
+	}
+	if s == Cancelled {
+		Apply(t, &Event{Kind: Cancel, ID: t.ID}, t0)
+		return t
+	}
+	Apply(t, &grab, t0)
+	switch s {
+	case Completed:
+		Apply(t, &Event{Kind: Succeeded, ID: t.ID, Fence: t.Token()}, t0)
+	case Dead:
+		Apply(t, &Event{Kind: Failed, ID: t.ID, Fence: t.Token(), NonRetryable: true}, t0)
+	case Backoff:
+		Apply(t, &Event{Kind: Failed, ID: t.ID, Fence: t.Token()}, t0)
+	case Waiting:
+		Apply(t, &Event{Kind: Failed, ID: t.ID, Fence: t.Token(), DelayMS: 60_000}, t0)
+	}
+	return t
+}
+
+var (
+	allStates = []State{Waiting, Ready, Running, Backoff, Completed, Dead, Cancelled}
+	allKinds  = []Kind{Started, Succeeded, Failed, Heartbeat, Released, Cancel, Expired, Carried}
+)
+
+func TestEveryPairOfStateAndEvent(t *testing.T) {
+	for _, s := range allStates {
+		if got := in(s).State; got != s {
+			t.Fatalf("cannot bring a task into %s: it is %s", s, got)
+		}
+		for _, k := range allKinds {
+			for _, stale := range []bool{false, true} {
+				task := in(s)
+				before := *task
+				before.Steps = slices.Clone(task.Steps)
+				ev := Event{Kind: k, ID: task.ID, Fence: task.Token()}
+				if k == Started {
+					ev.Fence = ids.Token{Position: task.Position, Version: task.Version + 1, Nonce: 77}
+				}
+				if stale {
+					ev.Fence.Nonce++
+					ev.Fence.Version--
+				}
+				v, fx := Apply(task, &ev, t0+5_000)
+				row := table[s][k]
+				name := fmt.Sprintf("%s × %s (stale %v): %+v %+v", s, k, stale, v, fx)
+				if row.do == nil || stale && (row.Fenced || k == Started) {
+					if !reflect.DeepEqual(*task, before) || fx != (Effects{}) {
+						t.Errorf("%s: a refused event changed the task", name)
+					}
+					continue
+				}
+				if v.Code != "" {
+					t.Errorf("%s: refused", name)
+				}
+				if !slices.Contains(row.To, task.State) {
+					t.Errorf("%s: went to %s, the table says %v", name, task.State, row.To)
+				}
+				if task.State.Finished() != fx.Finish || (task.State == Waiting) != fx.Park {
+					t.Errorf("%s: effects do not fit the state %s", name, task.State)
+				}
+				ended := s == Running && task.State != Running
+				if ended != fx.Release || ended && fx.ReleaseVersion != 1 {
+					t.Errorf("%s: the slot of an ended attempt must be released, and only then", name)
+				}
+			}
+		}
+	}
+}
+
+// TestReadmeShowsTheTable draws the state diagram from the table and compares it with
+// the README's; run with YARD_UPDATE=1 to write it.
+func TestReadmeShowsTheTable(t *testing.T) {
+	const path, begin, end = "../../../README.md", "<!-- states -->\n", "<!-- /states -->"
+	var lines []string
+	for _, row := range transitions {
+		for _, to := range row.To {
+			lines = append(lines, fmt.Sprintf("    %s --> %s: %s\n", row.From, to, row.On))
+		}
+	}
+	sort.Strings(lines)
+	want := begin + "```mermaid\nstateDiagram-v2\n    [*] --> ready: submit, fired\n    [*] --> waiting: submit, due later\n" +
+		strings.Join(lines, "") + "    waiting --> [*]: to the timer store\n```\n" + end
+	readme, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	head, rest, ok := strings.Cut(string(readme), begin)
+	_, tail, ok2 := strings.Cut(rest, end)
+	if !ok || !ok2 {
+		t.Fatalf("%s has no %s…%s", path, begin, end)
+	}
+	updated := head + want + tail
+	if os.Getenv("YARD_UPDATE") != "" {
+		if err := os.WriteFile(path, []byte(updated), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if updated != string(readme) {
+		t.Errorf("the README's diagram is out of date: run with YARD_UPDATE=1")
+	}
+}
+
+func TestRetriesThenDead(t *testing.T) {
+	task := fresh()
+	now := t0
+	for attempt := int32(1); attempt <= 3; attempt++ {
+		v, _ := Apply(task, &Event{Kind: Started, ID: task.ID, Fence: ids.Token{Position: task.Position, Version: task.Version + 1, Nonce: 1}}, now)
+		if !v.Granted {
+			t.Fatalf("attempt %d not granted: %+v", attempt, v)
+		}
+		_, fx := Apply(task, &Event{Kind: Failed, ID: task.ID, Fence: task.Token(), Message: "boom", ErrType: "x"}, now+10)
+		if task.Failures != attempt {
+			t.Fatalf("%d failures after attempt %d", task.Failures, attempt)
+		}
+		wait := task.DueAt - (now + 10)
+		switch attempt {
+		case 1:
+			if task.State != Backoff || wait < 900 || wait > 1100 || fx.Trigger {
+				t.Fatalf("after the first failure: %s for %d ms, %+v", task.State, wait, fx)
+			}
+			if v, _ := Apply(task, &Event{Kind: Started, ID: task.ID, Fence: ids.Token{Position: task.Position, Version: 2, Nonce: 5}}, task.DueAt-1); v.Granted {
+				t.Fatal("granted before it was due")
+			}
+			if !Wake(task, task.DueAt).Trigger {
+				t.Fatal("no trigger when due")
+			}
+		case 2:
+			if task.State != Backoff || wait < 3600 || wait > 4400 {
+				t.Fatalf("after the second failure: %s for %d ms", task.State, wait)
+			}
+		case 3:
+			if task.State != Dead || !fx.Finish || task.ErrMessage != "boom" {
+				t.Fatalf("after the third failure: %s %+v", task.State, fx)
+			}
+		}
+		now = task.DueAt
+	}
+}
+
+func TestHeartbeatExtendsTheLeaseButNotTheDeadline(t *testing.T) {
+	task := in(Running)
+	if got := task.WakeAt(); got != t0+2000 {
+		t.Fatalf("lease until +%d", got-t0)
+	}
+	Apply(task, &Event{Kind: Heartbeat, ID: task.ID, Fence: task.Token(), Data: Blob{Data: []byte("50")}}, t0+1500)
+	if v, _ := Apply(task, &Event{Kind: Expired, ID: task.ID, Fence: task.Token()}, t0+2100); v.Code == "" || task.State != Running {
+		t.Fatal("an extended lease ran out")
+	}
+	if string(task.Attempt.Progress.Data) != "50" {
+		t.Error("progress lost")
+	}
+	_, fx := Apply(task, &Event{Kind: Expired, ID: task.ID, Fence: task.Token()}, t0+3600)
+	if task.State != Ready || task.Failures != 0 || task.Lost != 1 || !fx.Trigger {
+		t.Fatalf("a silent worker costs a delivery, not a failure: %s, %d failures", task.State, task.Failures)
+	}
+	if v, _ := Apply(task, &Event{Kind: Succeeded, ID: task.ID, Fence: ids.Token{Position: task.Position, Version: 1, Nonce: 9}}, t0+3700); v.Code != fault.Stale {
+		t.Fatalf("I4: the lost worker's outcome was taken: %+v", v)
+	}
+}
+
+func TestStartToCloseIsAFailure(t *testing.T) {
+	task := in(Running)
+	Apply(task, &Event{Kind: Heartbeat, ID: task.ID, Fence: task.Token()}, t0+9_500)
+	Apply(task, &Event{Kind: Expired, ID: task.ID, Fence: task.Token()}, t0+10_000)
+	if task.State != Backoff || task.Failures != 1 || task.ErrType != "timeout" {
+		t.Fatalf("%s, %d failures, %q", task.State, task.Failures, task.ErrType)
+	}
+}
+
+func TestCancelWhileRunning(t *testing.T) {
+	task := in(Running)
+	v, fx := Apply(task, &Event{Kind: Cancel, ID: task.ID, Domain: "shop", Message: "changed my mind"}, t0)
+	if v.Code != "" || !v.CancelRequested || fx.Finish {
+		t.Fatalf("%+v %+v", v, fx)
+	}
+	if v, _ := Apply(task, &Event{Kind: Heartbeat, ID: task.ID, Fence: task.Token()}, t0+1); !v.CancelRequested {
+		t.Fatal("the worker is not told")
+	}
+	if _, fx := Apply(task, &Event{Kind: Failed, ID: task.ID, Fence: task.Token()}, t0+2); task.State != Cancelled || !fx.Finish {
+		t.Fatalf("%s", task.State)
+	}
+}
+
+func TestAnotherDomainCannotTouchIt(t *testing.T) {
+	for _, k := range []Kind{Cancel, Succeeded, Failed, Heartbeat} {
+		task := in(Running)
+		if v, _ := Apply(task, &Event{Kind: k, ID: task.ID, Domain: "media", Fence: task.Token()}, t0); v.Code != fault.NotFound || task.State != Running {
+			t.Errorf("%s: %+v", k, v)
+		}
+	}
+}
+
+// TestI3_I4_AnyEventsGiveOneHolderAndOneHistory drives a task with random events and checks
+// that a second owner decides the same, that a repeated event gets the same verdict
+// and changes nothing, and that only the last granted fence is ever obeyed.
+func TestI3_I4_AnyEventsGiveOneHolderAndOneHistory(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		a, b := fresh(), fresh()
+		now := t0
+		var holder *ids.Token
+		for range rapid.IntRange(1, 40).Draw(t, "events") {
+			now += rapid.Int64Range(0, 4000).Draw(t, "later")
+			ev := Event{
+				Kind: rapid.SampledFrom(allKinds).Draw(t, "kind"), ID: a.ID,
+				Fence: ids.Token{
+					Position: a.Position, Version: rapid.Uint32Range(0, a.Version+1).Draw(t, "version"),
+					Nonce: rapid.Uint64Range(0, 2).Draw(t, "nonce"),
+				},
+				DelayMS: rapid.SampledFrom([]int64{0, 0, 5, 5000}).Draw(t, "delay"),
+			}
+			before := a.State
+			v, fx := Apply(a, &ev, now)
+			if v2, fx2 := Apply(b, &ev, now); v2 != v || fx2 != fx || !reflect.DeepEqual(a, b) {
+				t.Fatalf("two owners differ on %+v: %+v %+v, %+v %+v", ev, v, fx, v2, fx2)
+			}
+			if v.Granted && (before == Ready || before == Backoff) {
+				fence := ev.Fence
+				holder = &fence
+			}
+			outcome := ev.Kind == Succeeded || ev.Kind == Failed || ev.Kind == Released
+			if v.Code == "" && (outcome || ev.Kind == Heartbeat) && (holder == nil || ev.Fence != *holder) {
+				t.Fatalf("obeyed %+v, the holder is %+v", ev, holder)
+			}
+			if v.Code == "" && (outcome || ev.Kind == Started) && a.State != Backoff {
+				snapshot := *a
+				if again, fx := Apply(a, &ev, now); again.Code != "" || again.Granted != v.Granted || fx != (Effects{}) || !reflect.DeepEqual(*a, snapshot) {
+					t.Fatalf("repeated %+v: first %+v, then %+v %+v", ev, v, again, fx)
+				}
+			}
+			if a.State == Waiting {
+				return
+			}
+		}
+	})
+}
