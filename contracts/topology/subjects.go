@@ -112,6 +112,9 @@ func MatchingCall(m int, verb string) string { return "yard.rpc.matching." + num
 // TimerCall is a call to the owner of timer partition p, such as "cancel".
 func TimerCall(p int, verb string) string { return "yard.rpc.timer." + num(p) + "." + verb }
 
+// Health is where every process of a service answers how ready it is.
+func Health(service string) string { return "yard.health." + service }
+
 // Broadcast hints: core NATS, to whoever listens, lost without harm.
 const (
 	// HintLoad carries rpcv1.HistoryLoad: how much is queued in a history partition.

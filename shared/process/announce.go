@@ -1,0 +1,68 @@
+package process
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/micro"
+
+	"github.com/yardmaster-io/yardmaster/contracts/topology"
+	"github.com/yardmaster-io/yardmaster/shared/telemetry"
+)
+
+// Presence makes a service known to NATS: as the micro service yard-<name>, whose
+// PING tells that it lives and whose endpoint topology.Health(name) answers with
+// its readiness, as JSON, once per process. It is a part for lifecycle.Group.
+type Presence struct {
+	// Service is the service's name, such as "history".
+	Service string
+	// Node is the process's name among the members.
+	Node string
+	// NATS carries it.
+	NATS *nats.Conn
+	// Health is asked at each request.
+	Health *telemetry.Health
+	// Log hears of answers that could not be sent.
+	Log *slog.Logger
+}
+
+// presenceAnswer is the body of the health endpoint's answer.
+type presenceAnswer struct {
+	Service string `json:"service"`
+	Node    string `json:"node"`
+	telemetry.Readiness
+}
+
+// Run serves until ctx ends.
+func (p *Presence) Run(ctx context.Context) error {
+	service, err := micro.AddService(p.NATS, micro.Config{
+		Name: "yard-" + p.Service, Version: Version, Description: "Yardmaster " + p.Service,
+		Metadata: map[string]string{"node": p.Node, "revision": revision()},
+		// Every process answers, since each has its own health.
+		QueueGroupDisabled: true,
+	})
+	if err != nil {
+		return fmt.Errorf("announce on NATS: %w", err)
+	}
+	if err := service.AddEndpoint("health", micro.HandlerFunc(p.answer), micro.WithEndpointSubject(topology.Health(p.Service))); err != nil {
+		return fmt.Errorf("announce on NATS: %w", err)
+	}
+	<-ctx.Done()
+	if err := service.Stop(); err != nil && !p.NATS.IsClosed() {
+		p.Log.Warn("could not sign off from NATS", "error", err)
+	}
+	return nil
+}
+
+func (p *Presence) answer(req micro.Request) {
+	body, err := json.Marshal(presenceAnswer{p.Service, p.Node, p.Health.Readiness()})
+	if err == nil {
+		err = req.Respond(body)
+	}
+	if err != nil {
+		p.Log.Warn("could not answer a health request", "error", err)
+	}
+}

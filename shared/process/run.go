@@ -1,0 +1,166 @@
+package process
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/yardmaster-io/yardmaster/contracts/topology"
+	"github.com/yardmaster-io/yardmaster/shared/lifecycle"
+	"github.com/yardmaster-io/yardmaster/shared/natsrpc"
+	"github.com/yardmaster-io/yardmaster/shared/telemetry"
+)
+
+// How a process says goodbye: what it has published must leave, and the last spans
+// too, but neither may hold up the stop.
+const (
+	flushTimeout   = 2 * time.Second
+	tracingTimeout = 3 * time.Second
+)
+
+// Env is what a service is built from.
+type Env struct {
+	NATS         *nats.Conn
+	Partitioning topology.Partitioning
+	Node         string
+	Log          *slog.Logger
+	Tracing      *telemetry.Tracing
+	Metrics      *telemetry.Metrics
+}
+
+// Service is a service's root: it runs until its context ends, and then drains.
+type Service interface {
+	lifecycle.Runner
+	// Ready is closed when it serves.
+	Ready() <-chan struct{}
+}
+
+// Run runs the service called name until ctx ends or it fails. The health pages
+// answer first and last, so that a start that waits for NATS can be seen to live.
+func Run(ctx context.Context, name string, cfg Config, build func(Env) (Service, error), logs io.Writer) (err error) {
+	if cfg.Node == "" {
+		cfg.Node = NodeName()
+	}
+	base, err := telemetry.NewLogger(cfg.Log, logs)
+	if err != nil {
+		return err
+	}
+	log := base.With("service", name, "node", cfg.Node)
+	tracing, err := telemetry.NewTracing(ctx, "yard-"+name, cfg.Node)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), tracingTimeout)
+		defer cancel()
+		if failed := tracing.Shutdown(ctx); failed != nil {
+			log.Warn("the last spans were lost", "error", failed)
+		}
+	}()
+	metrics := new(telemetry.Metrics)
+	p := &body{
+		name: name, cfg: cfg, build: build, log: log, ready: make(chan struct{}),
+		env:    Env{Node: cfg.Node, Log: log, Tracing: tracing, Metrics: metrics},
+		health: telemetry.NewHealth(cfg.HTTP, metrics),
+	}
+	p.health.AddCheck("stopping", ctx.Err) // not ready from the signal on, while it drains
+	p.health.AddCheck("nats", p.connected)
+	p.health.AddCheck(name, p.serving)
+
+	log.Info("starting", "version", Version, "revision", revision())
+	group := lifecycle.Group{DrainTimeout: 2 * cfg.StopTimeout} // the body stops its own parts within theirs
+	group.Add("health", p.health)
+	group.Add(name, p)
+	err = group.Run(ctx)
+	log.Info("stopped", "clean", err == nil)
+	return err
+}
+
+// body is the part of a process that needs NATS.
+type body struct {
+	name   string
+	cfg    Config
+	build  func(Env) (Service, error)
+	env    Env
+	health *telemetry.Health
+	log    *slog.Logger
+	ready  chan struct{}
+	conn   atomic.Pointer[nats.Conn]
+}
+
+// Run connects, makes the cluster ready, and runs the service.
+func (p *body) Run(ctx context.Context) error {
+	if addr := p.health.Addr(); addr != "" {
+		p.log.Info("health pages", "address", addr)
+	}
+	nc, err := natsrpc.Connect(ctx, p.cfg.NATS, "yard-"+p.name+" "+p.cfg.Node, p.log)
+	if err != nil {
+		return stoppedOr(ctx, err)
+	}
+	p.conn.Store(nc)
+	defer p.disconnect(nc)
+
+	env := p.env
+	env.NATS = nc
+	want := topology.Partitioning{History: p.cfg.HistoryPartitions, Matching: p.cfg.MatchingShards}
+	if env.Partitioning, err = Cluster(ctx, nc, want, p.cfg.Provision, p.log); err != nil {
+		return stoppedOr(ctx, err)
+	}
+	service, err := p.build(env)
+	if err != nil {
+		return err
+	}
+	group := lifecycle.Group{DrainTimeout: p.cfg.StopTimeout}
+	group.Add("presence", &Presence{Service: p.name, Node: p.cfg.Node, NATS: nc, Health: p.health, Log: p.log})
+	group.Add(p.name, service)
+	group.Add("ready", lifecycle.Func(func(context.Context) error {
+		close(p.ready)
+		p.log.Info("ready", "history_partitions", env.Partitioning.History, "matching_shards", env.Partitioning.Matching)
+		return nil
+	}))
+	return group.Run(ctx)
+}
+
+// disconnect lets what was published leave before the connection goes.
+func (p *body) disconnect(nc *nats.Conn) {
+	if nc.IsConnected() {
+		if err := nc.FlushTimeout(flushTimeout); err != nil {
+			p.log.Warn("the last messages may not have left", "error", err)
+		}
+	}
+	nc.Close()
+}
+
+func (p *body) connected() error {
+	switch nc := p.conn.Load(); {
+	case nc == nil:
+		return errors.New("not connected yet")
+	case !nc.IsConnected():
+		return fmt.Errorf("connection is %v", nc.Status())
+	default:
+		return nil
+	}
+}
+
+func (p *body) serving() error {
+	select {
+	case <-p.ready:
+		return nil
+	default:
+		return errors.New("not ready yet")
+	}
+}
+
+// stoppedOr makes a clean stop of an error that came from being stopped.
+func stoppedOr(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
