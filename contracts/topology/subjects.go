@@ -2,6 +2,7 @@ package topology
 
 import (
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
@@ -69,6 +70,17 @@ func TimerBucket(dueMS int64) int64 { return dueMS / TimerBucketWidth.Millisecon
 // Timer is the subject of one bucket of waiting tasks.
 func Timer(p int, bucket int64) string {
 	return "yard.timer." + num(p) + "." + strconv.FormatInt(bucket, 10)
+}
+
+// TimerBucketOf is the inverse of Timer; ok is false for other subjects.
+func TimerBucketOf(subject string) (bucket int64, ok bool) {
+	const prefix = "yard.timer."
+	if !strings.HasPrefix(subject, prefix) {
+		return 0, false
+	}
+	_, token, _ := strings.Cut(subject[len(prefix):], ".")
+	bucket, err := strconv.ParseInt(token, 10, 64)
+	return bucket, err == nil
 }
 
 // Matching hints.

@@ -29,6 +29,11 @@ func LastForSubject(ctx context.Context, js jetstream.JetStream, stream, subject
 	return get(ctx, js, stream, getRequest{LastFor: subject})
 }
 
+// Get is the message at a sequence, as the stream's leader says; nil where it is gone.
+func Get(ctx context.Context, js jetstream.JetStream, stream string, seq uint64) (*Record, error) {
+	return get(ctx, js, stream, getRequest{Seq: seq})
+}
+
 // nextMatch is the first sequence from seq on whose subject matches one of the
 // filters, as the stream's leader says; 0 where there is none.
 func nextMatch(ctx context.Context, js jetstream.JetStream, stream string, filters []string, seq uint64) (uint64, error) {
