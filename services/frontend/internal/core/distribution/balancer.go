@@ -62,7 +62,7 @@ func New(n int) *Balancer {
 //
 // A partition that is due for a probe comes first, and once: without traffic
 // nobody would learn that it is well again. Whoever got a partition must tell
-// Stored or Failed in the end.
+// Stored, Failed or Returned in the end.
 func (b *Balancer) Pick(now time.Time, tasks int, tie uint64) (chosen int, ok bool) {
 	chosen = -1
 	n := len(b.partitions)
@@ -160,7 +160,10 @@ func (b *Balancer) Failed(p, tasks int, now time.Time) {
 	at.failedAt = now
 }
 
-// Returned tells that tasks chosen for p were not sent there after all.
+// Returned tells that tasks chosen for p were not sent there after all. Had they
+// been the probe, another request may be.
 func (b *Balancer) Returned(p, tasks int) {
-	b.partitions[p].sent = max(0, b.partitions[p].sent-int64(tasks))
+	at := &b.partitions[p]
+	at.sent = max(0, at.sent-int64(tasks))
+	at.probing = false
 }

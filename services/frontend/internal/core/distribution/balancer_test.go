@@ -169,6 +169,14 @@ func TestBalancerPromises(t *testing.T) {
 				}
 				probing[p] = false
 			},
+			"returned": func(t *rapid.T) {
+				p := rapid.IntRange(0, n-1).Draw(t, "p")
+				tasks := rapid.Int64Range(0, queued[p]).Draw(t, "tasks")
+				tasks = min(tasks, b.partitions[p].sent)
+				b.Returned(p, int(tasks))
+				queued[p] -= tasks
+				probing[p] = false
+			},
 			"": func(t *rapid.T) {
 				for i := range n {
 					if b.Healthy(i) != (failed[i].IsZero() || probing[i]) {

@@ -1,0 +1,99 @@
+package gateway
+
+import (
+	"time"
+
+	"github.com/yardmaster-io/yardmaster/contracts/topology"
+	"github.com/yardmaster-io/yardmaster/shared/settings"
+)
+
+// Config is what an operator may tune.
+type Config struct {
+	// RequestsMax is how many requests may be under way at once. Default 20000.
+	// Above it requests are refused with RESOURCE_EXHAUSTED; too low refuses load
+	// that could be carried.
+	RequestsMax int `koanf:"requests_max" usage:"requests under way at once"`
+	// RequestBytesMax is how many bytes of requests may be under way at once.
+	// Default 128 MiB. It bounds the memory an overload takes, about three times as much.
+	RequestBytesMax int `koanf:"request_bytes_max" unit:"bytes" usage:"bytes of requests under way at once"`
+	// QueriesMax is how many queries, administrative requests and waits for a
+	// result may be under way at once; each costs a goroutine. Default 1000.
+	QueriesMax int `koanf:"queries_max" usage:"queries and waits under way at once"`
+	// RequestTimeout is the deadline of a request that brings none. Default 10 s.
+	// Too short turns a takeover of a partition into errors.
+	RequestTimeout time.Duration `koanf:"request_timeout" usage:"deadline of a request that brings none"`
+	// AppendTimeout is how long one append to the log may take until its outcome
+	// counts as unknown and it is repeated. Default 2 s.
+	AppendTimeout time.Duration `koanf:"append_timeout" usage:"one append to the log may take"`
+	// VerdictTimeout is how long a verdict may take until the events are sent
+	// again. Default 2 s. Too short multiplies the log under load.
+	VerdictTimeout time.Duration `koanf:"verdict_timeout" usage:"events are sent again after"`
+	// DrainTimeout is how long a stop waits for requests under way. Default 10 s.
+	DrainTimeout time.Duration `koanf:"drain_timeout" usage:"a stop waits for requests under way"`
+}
+
+// DefaultConfig returns the defaults.
+func DefaultConfig() Config {
+	return Config{
+		RequestsMax:     20_000,
+		RequestBytesMax: 128 << 20,
+		QueriesMax:      1000,
+		RequestTimeout:  10 * time.Second,
+		AppendTimeout:   2 * time.Second,
+		VerdictTimeout:  2 * time.Second,
+		DrainTimeout:    10 * time.Second,
+	}
+}
+
+// DeadlineMax bounds the deadline that a request may bring. An append of unknown
+// outcome is repeated until then with the same id, which the log recognises for
+// topology.DedupeWindow only.
+const DeadlineMax = topology.DedupeWindow / 2
+
+const (
+	// repeatMax is how old a retry token may be: what it names was sent by
+	// DeadlineMax after it was made, and must still be recognised then.
+	repeatMax = topology.DedupeWindow - 20*time.Second
+
+	// messageBytesFloor is the least the log must take in one message: a full
+	// group commit.
+	messageBytesFloor = 512 << 10
+	// batchBytesMax bounds a group commit. A larger request goes alone.
+	batchBytesMax = 400 << 10
+
+	// fullRetryAfter and awayRetryAfter are what a refused client is told to wait.
+	fullRetryAfter = 100 * time.Millisecond
+	awayRetryAfter = 500 * time.Millisecond
+
+	// tickEvery is how often what is due by time is looked for.
+	tickEvery = 25 * time.Millisecond
+	// giveUpGrace is how long requests have to answer once told to give up.
+	giveUpGrace = 2 * time.Second
+)
+
+// Validate lists what is wrong with c.
+func (c Config) Validate() []settings.Problem {
+	var problems []settings.Problem
+	for _, n := range []struct {
+		path  string
+		value int
+	}{{"requests_max", c.RequestsMax}, {"request_bytes_max", c.RequestBytesMax}, {"queries_max", c.QueriesMax}} {
+		if n.value < 1 {
+			problems = append(problems, settings.Problem{Path: n.path, What: "must be at least 1"})
+		}
+	}
+	for _, d := range []struct {
+		path  string
+		value time.Duration
+	}{
+		{"request_timeout", c.RequestTimeout},
+		{"append_timeout", c.AppendTimeout},
+		{"verdict_timeout", c.VerdictTimeout},
+		{"drain_timeout", c.DrainTimeout},
+	} {
+		if d.value < time.Millisecond || d.value > DeadlineMax {
+			problems = append(problems, settings.Problem{Path: d.path, What: "must be between 1ms and " + DeadlineMax.String()})
+		}
+	}
+	return problems
+}

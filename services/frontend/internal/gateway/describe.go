@@ -1,0 +1,104 @@
+package gateway
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"github.com/yardmaster-io/yardmaster/contracts/codec"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/core/validate"
+)
+
+// DescribeTasklist tells how a tasklist is doing (tasklists.describe).
+func (g *Gateway) DescribeTasklist(c Call, req *yardv1.DescribeTasklistRequest, answer Answer) {
+	if err := g.domain(&c); err != nil {
+		answer(nil, err)
+		return
+	}
+	if err := validate.Describe(req); err != nil {
+		answer(nil, err)
+		return
+	}
+	g.query(c.Deadline, answer, func(ctx context.Context) (codec.Message, error) {
+		n, m := g.Partitioning.History, g.Partitioning.Matching
+		parts, err := everyone(ctx, 2*n+m, func(ctx context.Context, i int) (*yardv1.DescribeTasklistResponse, error) {
+			switch {
+			case i < n:
+				return g.describeHistory(ctx, i, c.Domain, req.Tasklist)
+			case i < 2*n:
+				return g.describeTimer(ctx, i-n, c.Domain, req.Tasklist)
+			}
+			return g.describeMatching(ctx, i-2*n, c.Domain, req.Tasklist)
+		})
+		if err != nil {
+			return nil, err
+		}
+		return sum(req.Tasklist, parts), nil
+	})
+}
+
+func (g *Gateway) describeHistory(ctx context.Context, p int, domain, tasklist string) (*yardv1.DescribeTasklistResponse, error) {
+	d, err := g.Owners.HistoryDescribe(ctx, p, &rpcv1.DescribePartitionRequest{Domain: domain, Tasklist: tasklist})
+	if err != nil {
+		return nil, err
+	}
+	return &yardv1.DescribeTasklistResponse{
+		Ready: d.Ready, Running: d.Running, Backoff: d.Backoff, UnreadBatches: d.UnreadBatches,
+		OldestReadyMs: d.OldestReadyMs, Completed: d.Completed, Failed: d.Failed, Dead: d.Dead,
+	}, nil
+}
+
+func (g *Gateway) describeTimer(ctx context.Context, p int, domain, tasklist string) (*yardv1.DescribeTasklistResponse, error) {
+	d, err := g.Owners.TimerDescribe(ctx, p, &rpcv1.DescribeWaitingRequest{Domain: domain, Tasklist: tasklist})
+	if err != nil {
+		return nil, err
+	}
+	return &yardv1.DescribeTasklistResponse{Waiting: d.Waiting}, nil
+}
+
+// describeMatching tells of polls and slots only: what is ready is counted by
+// history, which knows it whatever happened to the tables.
+func (g *Gateway) describeMatching(ctx context.Context, m int, domain, tasklist string) (*yardv1.DescribeTasklistResponse, error) {
+	d, err := g.Owners.MatchingDescribe(ctx, m, &rpcv1.DescribeShardRequest{Domain: domain, Tasklist: tasklist})
+	if err != nil {
+		return nil, err
+	}
+	out := &yardv1.DescribeTasklistResponse{WaitingPolls: d.WaitingPolls}
+	for name, inUse := range d.Slots {
+		limit := g.Catalog.Type(domain, name).GetMaxConcurrency()
+		out.Slots = append(out.Slots, &yardv1.SlotUse{Type: name, InUse: inUse, Limit: limit})
+	}
+	return out, nil
+}
+
+// sum adds up the parts. Slots are of the whole domain, whichever shard is
+// asked: the fullest report counts, since a shard may lag behind.
+func sum(tasklist string, parts []*yardv1.DescribeTasklistResponse) *yardv1.DescribeTasklistResponse {
+	out := &yardv1.DescribeTasklistResponse{Tasklist: tasklist}
+	slots := map[string]*yardv1.SlotUse{}
+	for _, p := range parts {
+		out.Ready += p.Ready
+		out.Running += p.Running
+		out.Backoff += p.Backoff
+		out.Waiting += p.Waiting
+		out.UnreadBatches += p.UnreadBatches
+		out.OldestReadyMs = max(out.OldestReadyMs, p.OldestReadyMs)
+		out.WaitingPolls += p.WaitingPolls
+		out.Completed += p.Completed
+		out.Failed += p.Failed
+		out.Dead += p.Dead
+		for _, s := range p.Slots {
+			if known := slots[s.Type]; known == nil {
+				slots[s.Type] = s
+				out.Slots = append(out.Slots, s)
+			} else {
+				known.InUse = max(known.InUse, s.InUse)
+			}
+		}
+	}
+	slices.SortFunc(out.Slots, func(a, b *yardv1.SlotUse) int { return cmp.Compare(a.Type, b.Type) })
+	return out
+}

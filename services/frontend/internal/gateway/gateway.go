@@ -1,0 +1,205 @@
+// Package gateway carries out the requests of the public API, one file per verb.
+//
+// Owns: what happens to a request between its decoding and its answer: group
+// commit of submits and outcomes, the choice of a partition and the next one
+// where an append failed, the repetition of what has an unknown outcome, the
+// forwarding of polls, and the questions to the owners of partitions.
+//
+// Never does: decode or encode a body, or talk to NATS itself (ports.go). It
+// holds no state of a task: a frontend may die at any time, and what it has
+// answered is in the log.
+//
+// On failure: each request is answered exactly once, by its deadline, with a
+// *fault.Error that says what is known: UNAVAILABLE where nothing was stored,
+// UNKNOWN with a token where that cannot be told.
+//
+// Nothing here blocks the caller: Submit, Poll, Complete, Fail, Heartbeat and
+// Cancel return as soon as the request is queued, without a goroutine of its
+// own. Queries and administration run in one goroutine each, bounded.
+package gateway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"sync/atomic"
+	"time"
+
+	"github.com/yardmaster-io/yardmaster/contracts/codec"
+	"github.com/yardmaster-io/yardmaster/contracts/fault"
+	"github.com/yardmaster-io/yardmaster/contracts/topology"
+	"github.com/yardmaster-io/yardmaster/shared/telemetry"
+
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/core/validate"
+)
+
+// Call is what is known of a request besides its body.
+type Call struct {
+	// Domain is the subject's, not judged yet; empty for administrative requests.
+	Domain string
+	// JSON tells how the request was written, and so how it is answered.
+	JSON bool
+	// Reply is the asker's inbox: a poll is answered there by matching itself.
+	Reply string
+	// Trace is the trace context of the request (telemetry.ParseTraceparent); nil = none.
+	Trace []byte
+	// Received is when the request came.
+	Received time.Time
+	// Deadline is when it must have been answered.
+	Deadline time.Time
+}
+
+func (c *Call) form() validate.Form { return validate.Form{JSON: c.JSON} }
+
+// Answer takes what a request is answered with: a response or an error. It is
+// called once. Only a poll differs: nil and nil say that matching answers it,
+// and an error may still follow where it turns out that nobody was there.
+type Answer func(resp codec.Message, err error)
+
+// Deps is what a gateway needs. Log, Tracing and Metrics may be nil.
+type Deps struct {
+	Config       Config
+	Partitioning topology.Partitioning
+	History      Log
+	Bus          Bus
+	Owners       Owners
+	Catalog      Catalog
+	Registry     Registry
+	Log          *slog.Logger
+	Tracing      *telemetry.Tracing
+	Metrics      *telemetry.Metrics
+}
+
+// Gateway carries out requests. It is safe for concurrent use.
+type Gateway struct {
+	Deps
+	metrics  metrics
+	appender *appender
+	outcomes *outcomes
+	polls    *polls
+
+	// base ends when draining took too long: what waits then gives up.
+	base   context.Context
+	giveUp context.CancelFunc
+
+	open      atomic.Int64 // requests admitted and not answered
+	openBytes atomic.Int64
+	queries   atomic.Int64
+}
+
+// New makes a gateway. Nothing happens before the first request; Run must run
+// while requests come in.
+func New(d Deps) (*Gateway, error) {
+	if d.History == nil || d.Bus == nil || d.Catalog == nil || d.Registry == nil || d.Owners.missing() {
+		return nil, errors.New("gateway: a port is missing")
+	}
+	if d.Partitioning.History < 1 || d.Partitioning.Matching < 1 {
+		return nil, fmt.Errorf("gateway: %+v is no partitioning", d.Partitioning)
+	}
+	if most := d.History.MessageBytesMax(); most < messageBytesFloor {
+		return nil, fmt.Errorf("gateway: the log takes messages of %d bytes, at least %d are needed: raise the server's max_payload", most, messageBytesFloor)
+	}
+	if d.Log == nil {
+		d.Log = slog.New(slog.DiscardHandler)
+	}
+	g := &Gateway{Deps: d, metrics: newMetrics(d.Metrics)}
+	g.base, g.giveUp = context.WithCancel(context.Background())
+	g.appender = newAppender(g)
+	g.outcomes = newOutcomes(g)
+	g.polls = newPolls(g)
+	return g, nil
+}
+
+// Run does what is due by time. When ctx ends it waits until every admitted
+// request is answered, at most for Config.DrainTimeout; the caller has stopped
+// requests from coming in before.
+func (g *Gateway) Run(ctx context.Context) error {
+	defer g.giveUp()
+	tick := time.NewTicker(tickEvery)
+	defer tick.Stop()
+	for draining := false; !draining; {
+		select {
+		case now := <-tick.C:
+			g.polls.tick(now)
+		case <-ctx.Done():
+			draining = true
+		}
+	}
+	g.polls.stop()
+	if g.awaitIdle(tick.C, g.Config.DrainTimeout) {
+		return nil
+	}
+	g.giveUp() // what is still open is answered at once with what is known
+	if g.awaitIdle(tick.C, giveUpGrace) {
+		return nil
+	}
+	return fmt.Errorf("gateway: %d requests were not answered", g.open.Load())
+}
+
+// awaitIdle waits until no request is open, and tells whether that came in time.
+func (g *Gateway) awaitIdle(tick <-chan time.Time, within time.Duration) bool {
+	deadline := time.Now().Add(within)
+	for g.open.Load() > 0 {
+		if now := <-tick; now.After(deadline) {
+			return false
+		}
+	}
+	return true
+}
+
+// Admit counts a request of so many bytes in, or refuses it. The caller calls
+// Release with the same number once it is answered.
+func (g *Gateway) Admit(bytes int) error {
+	requests, total := g.open.Add(1), g.openBytes.Add(int64(bytes))
+	if requests > int64(g.Config.RequestsMax) || total > int64(g.Config.RequestBytesMax) {
+		g.Release(bytes)
+		return fault.New(fault.ResourceExhausted, "too many requests are under way").After(fullRetryAfter)
+	}
+	return nil
+}
+
+// Release counts a request out.
+func (g *Gateway) Release(bytes int) {
+	g.openBytes.Add(-int64(bytes))
+	g.open.Add(-1)
+}
+
+// query runs f in a goroutine of its own and answers with what it returns.
+func (g *Gateway) query(deadline time.Time, answer Answer, f func(ctx context.Context) (codec.Message, error)) {
+	if g.queries.Add(1) > int64(g.Config.QueriesMax) {
+		g.queries.Add(-1)
+		answer(nil, fault.New(fault.ResourceExhausted, "too many queries are under way").After(fullRetryAfter))
+		return
+	}
+	go func() {
+		defer g.queries.Add(-1)
+		ctx, cancel := context.WithDeadline(g.base, deadline)
+		defer cancel()
+		answer(g.guarded(ctx, f))
+	}()
+}
+
+// guarded turns a panic into INTERNAL: a defect of one query must not end all
+// requests that are under way.
+func (g *Gateway) guarded(ctx context.Context, f func(ctx context.Context) (codec.Message, error)) (resp codec.Message, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			g.Log.Error("a query panicked", "panic", p, "stack", string(debug.Stack()))
+			resp, err = nil, fault.New(fault.Internal, "the query failed")
+		}
+	}()
+	return f(ctx)
+}
+
+// domain judges the domain of a call and whether it exists.
+func (g *Gateway) domain(c *Call) error {
+	if g.Catalog.HasDomain(c.Domain) { // what exists has been judged
+		return nil
+	}
+	if err := validate.Domain(c.Domain); err != nil {
+		return err
+	}
+	return fault.New(fault.NotFound, "there is no domain %q", c.Domain)
+}

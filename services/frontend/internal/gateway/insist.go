@@ -1,0 +1,64 @@
+package gateway
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/yardmaster-io/yardmaster/contracts/fault"
+)
+
+const (
+	// callTimeout bounds one question to an owner. An owner that died without a
+	// word answers nothing; its successor is there within seconds.
+	callTimeout = 2 * time.Second
+	// insistFirst and insistLast are how soon a question is asked again.
+	insistFirst, insistLast = 25 * time.Millisecond, 250 * time.Millisecond
+)
+
+// insist asks until there is an answer or ctx ends: an owner may be changing
+// right now. Where the owner is asked to wait, a question may take until then.
+// The error is the last one.
+func insist[T any](ctx context.Context, wait time.Time, ask func(context.Context) (T, error)) (T, error) {
+	for delay := insistFirst; ; delay = min(2*delay, insistLast) {
+		once, cancel := context.WithDeadline(ctx, later(time.Now().Add(callTimeout), wait.Add(callTimeout)))
+		resp, err := ask(once)
+		cancel()
+		if err == nil {
+			return resp, nil
+		}
+		if code := fault.CodeOf(err); code != fault.Unavailable && code != fault.ResourceExhausted {
+			return resp, err
+		}
+		pause(ctx, delay)
+		if ctx.Err() != nil {
+			return resp, fault.From(err).After(awayRetryAfter)
+		}
+	}
+}
+
+// everyone asks n owners at once and insists on all answers: an incomplete one
+// would look like the truth.
+func everyone[T any](ctx context.Context, n int, ask func(ctx context.Context, i int) (T, error)) ([]T, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	answers := make([]T, n)
+	var all sync.WaitGroup
+	var once sync.Once
+	var first error
+	for i := range n {
+		all.Go(func() {
+			resp, err := insist(ctx, time.Time{}, func(ctx context.Context) (T, error) { return ask(ctx, i) })
+			if err != nil {
+				once.Do(func() { first = err })
+				cancel() // the others' answers are of no use any more
+			}
+			answers[i] = resp
+		})
+	}
+	all.Wait()
+	if first != nil {
+		return nil, first
+	}
+	return answers, nil
+}

@@ -1,0 +1,163 @@
+package gateway
+
+import (
+	"sync"
+	"time"
+
+	"github.com/yardmaster-io/yardmaster/contracts/fault"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/core/validate"
+)
+
+// codeOK is the code of an entry that came true.
+const codeOK = "OK"
+
+// Complete tells of attempts that succeeded (tasks.complete).
+func (g *Gateway) Complete(c Call, req *yardv1.CompleteRequest, answer Answer) {
+	g.outcome(c, true, answer, func() ([]validate.Outcome, error) { return validate.Complete(req, c.Domain, c.form()) })
+}
+
+// Fail tells of attempts that did not (tasks.fail).
+func (g *Gateway) Fail(c Call, req *yardv1.FailRequest, answer Answer) {
+	g.outcome(c, true, answer, func() ([]validate.Outcome, error) { return validate.Fail(req, c.Domain) })
+}
+
+// Heartbeat keeps attempts alive (tasks.heartbeat).
+func (g *Gateway) Heartbeat(c Call, req *yardv1.HeartbeatRequest, answer Answer) {
+	g.outcome(c, false, answer, func() ([]validate.Outcome, error) { return validate.Heartbeat(req, c.Domain, c.form()) })
+}
+
+// Cancel asks for tasks to end (tasks.cancel).
+func (g *Gateway) Cancel(c Call, req *yardv1.CancelRequest, answer Answer) {
+	g.outcome(c, false, answer, func() ([]validate.Outcome, error) { return validate.Cancel(req, c.Domain) })
+}
+
+// outcome judges a request and sends each entry to the partition of its task.
+// Traced are those that end an attempt.
+func (g *Gateway) outcome(c Call, traced bool, answer Answer, judge func() ([]validate.Outcome, error)) {
+	if err := g.domain(&c); err != nil {
+		answer(nil, err)
+		return
+	}
+	entries, err := judge()
+	if err != nil {
+		answer(nil, err)
+		return
+	}
+	r := &outcomeRequest{g: g, call: c, answer: answer, traced: traced, verdicts: make([]*yardv1.Verdict, len(entries)), left: len(entries)}
+	slab := make([]yardv1.Verdict, len(entries))
+	for i := range entries {
+		slab[i].TaskId = entries[i].ID.String()
+		r.verdicts[i] = &slab[i]
+	}
+	r.left++ // our own hold: an answer must not leave before all are on their way
+	shares, strangers := r.split(entries)
+	for _, i := range strangers {
+		r.decide(i, &logv1.EventVerdict{Code: string(fault.NotFound), Message: "there is no such task"})
+	}
+	for _, s := range shares {
+		if g.outcomes.enqueue(s) != nil {
+			s.fail(fault.ResourceExhausted, "too many outcomes wait for the log")
+		}
+	}
+	r.settle(1)
+}
+
+// outcomeRequest gathers the verdicts of one request.
+type outcomeRequest struct {
+	g      *Gateway
+	call   Call
+	answer Answer
+	traced bool
+
+	mu       sync.Mutex
+	verdicts []*yardv1.Verdict // by entry
+	left     int               // entries without a verdict
+}
+
+// share is the entries of one request that go to one partition in one batch.
+type share struct {
+	request   *outcomeRequest
+	partition int
+	entries   []int // indexes into the request
+	events    []*logv1.Event
+	bytes     int
+	over      bool // answered already, because its time was over
+}
+
+// split groups entries by partition, in order, and cuts what is too large for
+// one message. Strangers are entries whose id names no partition of ours.
+func (r *outcomeRequest) split(entries []validate.Outcome) (shares []*share, strangers []int) {
+	open := map[int]*share{}
+	for i, e := range entries {
+		p := e.ID.Partition()
+		if p >= r.g.Partitioning.History {
+			strangers = append(strangers, i)
+			continue
+		}
+		size := e.Event.SizeVT() + eventOverhead
+		s := open[p]
+		if s == nil || s.bytes+size > batchBytesMax {
+			s = &share{request: r, partition: p}
+			open[p] = s
+			shares = append(shares, s)
+		}
+		s.entries = append(s.entries, i)
+		s.events = append(s.events, e.Event)
+		s.bytes += size
+	}
+	return shares, strangers
+}
+
+// eventOverhead is the most that an event takes in its batch besides itself.
+const eventOverhead = 5
+
+// decide writes down the verdict of entry i.
+func (r *outcomeRequest) decide(i int, v *logv1.EventVerdict) {
+	r.write(i, v)
+	r.settle(1)
+}
+
+func (r *outcomeRequest) write(i int, v *logv1.EventVerdict) {
+	out := r.verdicts[i]
+	out.Code, out.Message = v.Code, v.Message
+	if out.Code == "" {
+		out.Code = codeOK
+	}
+	out.CancelRequested, out.LeaseUntilMs = v.CancelRequested, v.LeaseUntilMs
+}
+
+// settle counts n verdicts in; the last one answers the request. The verdicts
+// themselves need no lock: each is written by the one who has its entry.
+func (r *outcomeRequest) settle(n int) {
+	r.mu.Lock()
+	r.left -= n
+	done := r.left == 0
+	r.mu.Unlock()
+	if !done {
+		return
+	}
+	r.g.metrics.outcomes.Add(int64(len(r.verdicts)))
+	r.answer(&yardv1.OutcomeResponse{Verdicts: r.verdicts}, nil)
+}
+
+// conclude hands the share its verdicts, in order.
+func (s *share) conclude(verdicts []*logv1.EventVerdict) {
+	for k, i := range s.entries {
+		s.request.write(i, verdicts[k])
+	}
+	s.request.g.traceOutcomes(s, verdicts)
+	s.request.settle(len(s.entries))
+}
+
+// fail gives all entries of the share the same code.
+func (s *share) fail(code fault.Code, why string) {
+	for _, i := range s.entries {
+		s.request.write(i, &logv1.EventVerdict{Code: string(code), Message: why})
+	}
+	s.request.settle(len(s.entries))
+}
+
+func (s *share) late(now time.Time) bool { return !now.Before(s.request.call.Deadline) }

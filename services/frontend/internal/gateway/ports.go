@@ -1,0 +1,73 @@
+package gateway
+
+import (
+	"context"
+
+	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/shared/natslog"
+)
+
+// Log is the history log of all partitions.
+type Log interface {
+	// Append stores one message; its errors wrap natslog.ErrNotStored or
+	// natslog.ErrOutcomeUnknown. Duplicate tells that a message with this id was
+	// stored before, at seq.
+	Append(ctx context.Context, m natslog.Msg) (seq uint64, duplicate bool, err error)
+	// AppendAtomic stores all messages or none. natslog.ErrDuplicate tells that
+	// they were stored before.
+	AppendAtomic(ctx context.Context, msgs []natslog.Msg) error
+	// Message returns the body of message seq of partition p; nil where the log
+	// has forgotten it.
+	Message(ctx context.Context, p int, seq uint64) ([]byte, error)
+	// MessageBytesMax is the longest body it takes.
+	MessageBytesMax() int
+}
+
+// Bus sends what is not waited for. What comes back arrives at the gateway's
+// EventsRefused, PollUnheard, TakeVerdicts and TakeLoad.
+type Bus interface {
+	// PublishEvents appends a batch of events to the log of partition p. A refusal
+	// is told to EventsRefused with this id.
+	PublishEvents(p int, id uint64, data []byte) error
+	// VerdictsTo is the subject where verdicts reach TakeVerdicts.
+	VerdictsTo() string
+	// PublishPoll sends a poll to a matching shard. If nobody is there, PollUnheard
+	// is told with this id.
+	PublishPoll(shard int, id uint64, data []byte) error
+}
+
+// Owners asks whoever serves a partition or a shard. Each func is one call, not
+// retried; its error is a *fault.Error, UNAVAILABLE where nobody serves it.
+type Owners struct {
+	HistoryGet       func(ctx context.Context, p int, req *rpcv1.GetTaskRequest) (*rpcv1.GetTaskResponse, error)
+	HistoryList      func(ctx context.Context, p int, req *rpcv1.ListTasksRequest) (*rpcv1.ListTasksResponse, error)
+	HistoryDescribe  func(ctx context.Context, p int, req *rpcv1.DescribePartitionRequest) (*rpcv1.DescribePartitionResponse, error)
+	TimerGet         func(ctx context.Context, p int, req *rpcv1.GetTaskRequest) (*rpcv1.GetTaskResponse, error)
+	TimerList        func(ctx context.Context, p int, req *rpcv1.ListTasksRequest) (*rpcv1.ListTasksResponse, error)
+	TimerDescribe    func(ctx context.Context, p int, req *rpcv1.DescribeWaitingRequest) (*rpcv1.DescribeWaitingResponse, error)
+	MatchingDescribe func(ctx context.Context, m int, req *rpcv1.DescribeShardRequest) (*rpcv1.DescribeShardResponse, error)
+}
+
+func (o Owners) missing() bool {
+	return o.HistoryGet == nil || o.HistoryList == nil || o.HistoryDescribe == nil ||
+		o.TimerGet == nil || o.TimerList == nil || o.TimerDescribe == nil || o.MatchingDescribe == nil
+}
+
+// Catalog is what this frontend knows of domains and types; it follows the
+// stored ones within moments. Returned messages are shared and not changed.
+type Catalog interface {
+	HasDomain(name string) bool
+	// Domain returns nil where there is none.
+	Domain(name string) *yardv1.Domain
+	// Domains are all of them, sorted by name.
+	Domains() []*yardv1.Domain
+	// Type returns nil where the type has no settings.
+	Type(domain, name string) *yardv1.TaskType
+}
+
+// Registry stores domains and types.
+type Registry interface {
+	PutDomain(ctx context.Context, d *yardv1.Domain) error
+	PutType(ctx context.Context, domain string, t *yardv1.TaskType) error
+}

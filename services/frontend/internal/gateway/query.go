@@ -1,0 +1,172 @@
+package gateway
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/yardmaster-io/yardmaster/contracts/codec"
+	"github.com/yardmaster-io/yardmaster/contracts/fault"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/core/validate"
+)
+
+// waitGrace is what a query with a wait gets beyond it to come back.
+const waitGrace = 2 * time.Second
+
+// How soon a task is looked for again that is waited for and is not where the
+// owner of its partition could wait with us: in the timer store, or unread.
+const lookFirst, lookLast = 2 * time.Millisecond, 500 * time.Millisecond
+
+// Get tells all of one task (tasks.get).
+func (g *Gateway) Get(c Call, req *yardv1.GetRequest, answer Answer) {
+	if err := g.domain(&c); err != nil {
+		answer(nil, err)
+		return
+	}
+	id, err := validate.Get(req)
+	if err != nil {
+		answer(nil, err)
+		return
+	}
+	if id.Partition() >= g.Partitioning.History {
+		answer(nil, noTask(id))
+		return
+	}
+	var until time.Time
+	deadline := c.Deadline
+	if req.WaitMs > 0 {
+		until = c.Received.Add(time.Duration(req.WaitMs) * time.Millisecond)
+		deadline = later(deadline, until.Add(waitGrace))
+	}
+	g.query(deadline, answer, func(ctx context.Context) (codec.Message, error) {
+		task, err := g.lookUp(ctx, c.Domain, id, time.Time{})
+		if err == nil && task != nil && !until.IsZero() {
+			task, err = g.finished(ctx, c.Domain, id, task, until)
+		}
+		if err != nil {
+			return nil, err
+		}
+		if task == nil {
+			return nil, noTask(id)
+		}
+		return &yardv1.GetResponse{Task: task}, nil
+	})
+}
+
+func noTask(id ids.TaskID) error { return fault.New(fault.NotFound, "there is no task %s", id) }
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// lookUp finds a task wherever it is, or returns nil. With until it lets history
+// wait for its end. History looks into the archive itself; it is asked twice,
+// since a task may have been fired from the timer store into history between the
+// two questions.
+func (g *Gateway) lookUp(ctx context.Context, domain string, id ids.TaskID, until time.Time) (*yardv1.Task, error) {
+	p, req := id.Partition(), &rpcv1.GetTaskRequest{TaskId: id[:], Domain: domain}
+	if !until.IsZero() {
+		req.WaitUntilMs = until.UnixMilli()
+	}
+	for _, ask := range []func(context.Context, int, *rpcv1.GetTaskRequest) (*rpcv1.GetTaskResponse, error){
+		g.Owners.HistoryGet, g.Owners.TimerGet, g.Owners.HistoryGet,
+	} {
+		resp, err := insist(ctx, until, func(ctx context.Context) (*rpcv1.GetTaskResponse, error) { return ask(ctx, p, req) })
+		if err != nil {
+			return nil, err
+		}
+		if resp.Task != nil {
+			return resp.Task, nil
+		}
+	}
+	return nil, nil
+}
+
+// finished waits until the task is finished, or until the wait ends; then it
+// returns the task as it was last seen.
+func (g *Gateway) finished(ctx context.Context, domain string, id ids.TaskID, seen *yardv1.Task, until time.Time) (*yardv1.Task, error) {
+	for delay := lookFirst; !seen.State.Finished() && time.Now().Before(until); delay = min(2*delay, lookLast) {
+		task, err := g.lookUp(ctx, domain, id, until)
+		switch {
+		case err != nil && time.Now().Before(until):
+			return nil, err
+		case err != nil:
+			return seen, nil
+		case task != nil:
+			seen = task
+		}
+		if !seen.State.Finished() { // not in history's hands yet, or on its way
+			pause(ctx, min(delay, time.Until(until)))
+		}
+	}
+	return seen, nil
+}
+
+// waitForResult answers an accepted submit of one task with its end.
+func (g *Gateway) waitForResult(s *submission) {
+	r := s.accepted.Records[0]
+	id := s.id(0)
+	until := s.call.Received.Add(s.wait)
+	resp := &yardv1.SubmitResponse{TaskIds: s.taskIDs()}
+	// What is known without asking: the log has it.
+	resp.Task = &yardv1.Task{
+		TaskId: resp.TaskIds[0], Domain: r.Domain, Tasklist: r.Tasklist, Type: r.Type, Priority: r.Priority,
+		State: yardv1.TaskState_TASK_STATE_QUEUED, CreatedAtMs: s.at.UnixMilli(), DueAtMs: r.DueAtMs,
+	}
+	g.query(until.Add(waitGrace), func(_ codec.Message, err error) {
+		// The tasks are accepted, so whatever became of the wait is no error.
+		s.answer(resp, nil)
+	}, func(ctx context.Context) (codec.Message, error) {
+		task, err := g.finished(ctx, s.call.Domain, id, resp.Task, until)
+		if err == nil {
+			resp.Task = task
+		}
+		return nil, err
+	})
+}
+
+// List finds tasks of a domain, newest first (tasks.list).
+func (g *Gateway) List(c Call, req *yardv1.ListRequest, answer Answer) {
+	if err := g.domain(&c); err != nil {
+		answer(nil, err)
+		return
+	}
+	if err := validate.List(req); err != nil {
+		answer(nil, err)
+		return
+	}
+	g.query(c.Deadline, answer, func(ctx context.Context) (codec.Message, error) {
+		ask := &rpcv1.ListTasksRequest{Domain: c.Domain, Filter: req}
+		n := g.Partitioning.History
+		found, err := everyone(ctx, 2*n, func(ctx context.Context, i int) (*rpcv1.ListTasksResponse, error) {
+			if i < n {
+				return g.Owners.HistoryList(ctx, i, ask)
+			}
+			return g.Owners.TimerList(ctx, i-n, ask)
+		})
+		if err != nil {
+			return nil, err
+		}
+		return &yardv1.ListResponse{Tasks: merge(found, int(req.Limit))}, nil
+	})
+}
+
+// merge sorts tasks newest first and keeps at most limit. A task on its way
+// between two stores may be in both answers; history's, which come first, count.
+func merge(found []*rpcv1.ListTasksResponse, limit int) []*yardv1.Task {
+	var all []*yardv1.Task
+	for _, f := range found {
+		all = append(all, f.Tasks...)
+	}
+	slices.SortStableFunc(all, func(a, b *yardv1.Task) int { return strings.Compare(b.TaskId, a.TaskId) })
+	all = slices.CompactFunc(all, func(a, b *yardv1.Task) bool { return a.TaskId == b.TaskId })
+	return all[:min(limit, len(all))]
+}

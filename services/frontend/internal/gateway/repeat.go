@@ -1,0 +1,113 @@
+package gateway
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"strconv"
+	"time"
+
+	"github.com/yardmaster-io/yardmaster/contracts/codec"
+	"github.com/yardmaster-io/yardmaster/contracts/fault"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/shared/natslog"
+)
+
+// A repeat by token must not double what its first try stored, and must store
+// what it did not. The first try was merged with others into one message, so the
+// repeat cannot send that one again. It does three things instead, each of which
+// closes what the one before leaves open (decision 0005):
+//
+//  1. ask the owners for its first task: known means stored, since a request is
+//     whole. This also covers tasks whose message the log has forgotten.
+//  2. append its own tasks under the id of the first try's message. Stored means
+//     that the first try was not, nor ever will be: the id is taken.
+//  3. refused as a repetition: look at the message that has the id. Its tasks
+//     are there, or it is another request's repeat. Then append under an id of
+//     its own, which its own repeats take too.
+
+// repeatOf returns what carries out the repeat of s. Its error refuses s; on
+// success s has been answered.
+func (s *submission) repeatOf(g *Gateway, t token) func(ctx context.Context) (codec.Message, error) {
+	return func(ctx context.Context) (codec.Message, error) {
+		s.place(t.partition)
+		began := time.Now()
+		for delay := settleFirst; ; delay = min(2*delay, settleLast) {
+			messages, err := g.repeat(ctx, s, t.message)
+			if err == nil {
+				g.storedAll([]*submission{s}, messages, began, time.Now())
+				return nil, nil
+			}
+			if fault.CodeOf(err) == fault.Internal && errors.As(err, new(*fault.Error)) {
+				return nil, err // a defect: asking again gains nothing
+			}
+			pause(ctx, delay)
+			if ctx.Err() != nil {
+				g.unknown(s, t.message)
+				return nil, nil
+			}
+		}
+	}
+}
+
+// repeat tries once. It returns how many messages it stored; an error leaves the
+// outcome as unknown as it was.
+func (g *Gateway) repeat(ctx context.Context, s *submission, first messageID) (messages int, err error) {
+	if known, err := g.knows(ctx, s); known || err != nil {
+		return 0, err
+	}
+	msgs, err := s.messages(first)
+	if err != nil {
+		return 0, err
+	}
+	if len(msgs) > 1 { // never merged: who has the id is this request
+		err := g.appender.appendAtomic(msgs)
+		if errors.Is(err, natslog.ErrDuplicate) {
+			return 0, nil
+		}
+		return len(msgs), err
+	}
+	seq, duplicate, err := g.appender.append(msgs[0])
+	if err != nil || !duplicate {
+		return 1, err
+	}
+	holder, err := g.History.Message(ctx, s.partition, seq)
+	if err != nil {
+		return 0, err
+	}
+	if holder == nil {
+		// Finished and forgotten since we asked: then the owners know by now.
+		if known, err := g.knows(ctx, s); known || err != nil {
+			return 0, err
+		}
+	} else if holds(holder, s.id(0)) {
+		return 0, nil
+	}
+	msgs[0].MsgID = first.String() + "." + strconv.FormatUint(s.seed, 16)
+	_, duplicate, err = g.appender.append(msgs[0])
+	if duplicate {
+		return 0, err
+	}
+	return 1, err
+}
+
+// knows asks the owners whether they know the first task of s.
+func (g *Gateway) knows(ctx context.Context, s *submission) (bool, error) {
+	task, err := g.lookUp(ctx, s.call.Domain, s.id(0), time.Time{})
+	return task != nil, err
+}
+
+// holds tells whether a message of the log has this task.
+func holds(data []byte, id ids.TaskID) bool {
+	var b logv1.Batch
+	if b.UnmarshalVT(data) != nil {
+		return false
+	}
+	for _, r := range b.Tasks {
+		if bytes.Equal(r.Id, id[:]) {
+			return true
+		}
+	}
+	return false
+}

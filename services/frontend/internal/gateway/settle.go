@@ -1,0 +1,150 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"time"
+
+	"github.com/yardmaster-io/yardmaster/contracts/fault"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
+	"github.com/yardmaster-io/yardmaster/contracts/topology"
+	"github.com/yardmaster-io/yardmaster/shared/natslog"
+)
+
+// How soon an append of unknown outcome is repeated; more seldom as it goes on.
+const settleFirst, settleLast = 100 * time.Millisecond, time.Second
+
+// settle repeats a message of unknown outcome, the very same one with the same
+// id, until the log tells. Only an acknowledgement settles it: a refusal of the
+// repeat says nothing about the first try. Each submission waits until its own
+// deadline and is then answered UNKNOWN.
+func (a *appender) settle(msg natslog.Msg, message messageID, batch []*submission, sent time.Time) {
+	for delay := settleFirst; ; delay = min(2*delay, settleLast) {
+		batch = a.untilDeadline(batch, message)
+		if len(batch) == 0 {
+			return
+		}
+		sleep(a.g.base, delay, batch)
+		if a.g.base.Err() != nil {
+			continue
+		}
+		if _, _, err := a.append(msg); err == nil {
+			a.learn(batch[0].partition, batch, nil)
+			a.g.storedAll(batch, 1, sent, time.Now())
+			return
+		}
+		a.g.metrics.appendsFailed.Add(1)
+	}
+}
+
+// untilDeadline answers UNKNOWN to those whose time is over.
+func (a *appender) untilDeadline(batch []*submission, message messageID) []*submission {
+	now := time.Now()
+	kept := batch[:0]
+	for _, s := range batch {
+		if a.g.base.Err() != nil || !now.Before(s.call.Deadline) {
+			a.g.unknown(s, message)
+			continue
+		}
+		kept = append(kept, s)
+	}
+	return kept
+}
+
+// sleep waits for d, for the first deadline of the batch, or for ctx.
+func sleep(ctx context.Context, d time.Duration, batch []*submission) {
+	for _, s := range batch {
+		d = min(d, time.Until(s.call.Deadline))
+	}
+	pause(ctx, d)
+}
+
+// pause waits for d or for ctx.
+func pause(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
+	}
+}
+
+// placeSpanning appends a request that spans tasklists as one atomic batch (I2),
+// alone. It answers s, whatever happens.
+func (a *appender) placeSpanning(s *submission) {
+	for {
+		now := time.Now()
+		if why := a.tooLate(s, now); why != "" {
+			s.unavailable(why)
+			return
+		}
+		a.mu.Lock()
+		p, ok := a.balancer.Pick(now, s.tasks(), rand.Uint64())
+		wait := a.patience(s, now)
+		a.mu.Unlock()
+		if !ok {
+			pause(a.g.base, wait)
+			continue
+		}
+		s.place(p)
+		message := newMessageID()
+		msgs, err := s.messages(message)
+		if err != nil {
+			a.returned(s)
+			s.refuse(err)
+			return
+		}
+		err = a.appendAtomic(msgs)
+		a.learn(p, []*submission{s}, err)
+		switch {
+		case err == nil:
+			a.g.storedAll([]*submission{s}, len(msgs), now, time.Now())
+			return
+		case !errors.Is(err, natslog.ErrNotStored):
+			a.settleSpanning(msgs, message, s, now)
+			return
+		}
+	}
+}
+
+// settleSpanning is settle for an atomic batch: that the log refuses it as a
+// repetition says that it has it.
+func (a *appender) settleSpanning(msgs []natslog.Msg, message messageID, s *submission, sent time.Time) {
+	for delay := settleFirst; ; delay = min(2*delay, settleLast) {
+		if len(a.untilDeadline([]*submission{s}, message)) == 0 {
+			return
+		}
+		sleep(a.g.base, delay, []*submission{s})
+		if a.g.base.Err() != nil {
+			continue
+		}
+		if err := a.appendAtomic(msgs); err == nil || errors.Is(err, natslog.ErrDuplicate) {
+			a.learn(s.partition, nil, nil)
+			a.g.storedAll([]*submission{s}, len(msgs), sent, time.Now())
+			return
+		}
+		a.g.metrics.appendsFailed.Add(1)
+	}
+}
+
+// messages are the shares of s as messages of its partition. The first carries
+// the id: the log refuses a batch whole for one message that it knows.
+func (s *submission) messages(message messageID) ([]natslog.Msg, error) {
+	msgs := make([]natslog.Msg, len(s.accepted.Shares))
+	for i, share := range s.accepted.Shares {
+		data, err := (&logv1.Batch{Tasks: share.Records}).MarshalVT()
+		if err != nil {
+			return nil, fault.New(fault.Internal, "encode a batch: %v", err)
+		}
+		msgs[i] = natslog.Msg{Subject: topology.Submit(s.partition, share.Lane, s.call.Domain, share.Tasklist), Data: data}
+	}
+	msgs[0].MsgID = message.String()
+	return msgs, nil
+}
+
+func (a *appender) appendAtomic(msgs []natslog.Msg) error {
+	ctx, cancel := context.WithTimeout(a.g.base, a.g.Config.AppendTimeout)
+	defer cancel()
+	return a.g.History.AppendAtomic(ctx, msgs)
+}

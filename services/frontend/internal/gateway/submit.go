@@ -1,0 +1,187 @@
+package gateway
+
+import (
+	"encoding/binary"
+	"math/rand/v2"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/yardmaster-io/yardmaster/contracts/codec"
+	"github.com/yardmaster-io/yardmaster/contracts/fault"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/shared/telemetry"
+
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/core/validate"
+)
+
+// submission is one submit on its way into the log.
+type submission struct {
+	call     Call
+	answer   Answer
+	accepted validate.Accepted
+	// at and seed make the ids: with the partition they give the same ids again.
+	at   time.Time
+	seed uint64
+	// partition is where it is now; ids tell it too.
+	partition int
+	// weight is what it takes up of a group commit, in bytes.
+	weight int
+	wait   time.Duration // for the result; negative = not asked for
+
+	span trace.Span // of the request; never nil
+}
+
+func (s *submission) tasks() int { return len(s.accepted.Records) }
+
+// Submit accepts tasks (tasks.submit).
+func (g *Gateway) Submit(c Call, req *yardv1.SubmitRequest, answer Answer) {
+	s, repeats, err := g.submission(c, req, answer)
+	switch {
+	case err != nil:
+		answer(nil, err)
+	case repeats != nil:
+		g.query(c.Deadline, func(resp codec.Message, err error) {
+			if err != nil {
+				s.refuse(err)
+			}
+		}, s.repeatOf(g, *repeats))
+	case len(s.accepted.Shares) > 1:
+		go g.appender.placeSpanning(s)
+	default:
+		g.appender.place(s)
+	}
+}
+
+// submission judges a request. repeats is its retry token, where it has one.
+func (g *Gateway) submission(c Call, req *yardv1.SubmitRequest, answer Answer) (*submission, *token, error) {
+	if err := g.domain(&c); err != nil {
+		return nil, nil, err
+	}
+	s := &submission{call: c, answer: answer, at: c.Received, seed: rand.Uint64(), wait: -1}
+	var repeats *token
+	if req.RetryToken != "" {
+		t, err := parseToken(req.RetryToken)
+		if err != nil {
+			return nil, nil, err
+		}
+		if err := t.check(g.Partitioning.History, len(req.Tasks), c.Received); err != nil {
+			return nil, nil, err
+		}
+		// Judged as of the first time, or a repeat could be refused for its age.
+		repeats, s.at, s.seed = t, t.at, t.seed
+	}
+	if err := validate.Submit(req, s.at, c.form()); err != nil {
+		return nil, nil, err
+	}
+	if req.Wait {
+		s.wait = validate.SubmitWaitDefault
+		if req.WaitMs > 0 {
+			s.wait = time.Duration(req.WaitMs) * time.Millisecond
+		}
+	}
+	var requestTrace []byte
+	s.span, requestTrace = g.startSubmit(c)
+	s.accepted = validate.Accept(req, validate.Terms{
+		Domain: c.Domain, Now: s.at, Trace: telemetry.ParseTraceparent, RequestTrace: requestTrace,
+		Type: func(name string) *yardv1.TaskType { return g.Catalog.Type(c.Domain, name) },
+	})
+	s.place(0) // so that sizes are right
+	if err := s.measure(g.History.MessageBytesMax()); err != nil {
+		s.span.End()
+		return nil, nil, err
+	}
+	return s, repeats, nil
+}
+
+// place gives every task its id in partition p.
+func (s *submission) place(p int) {
+	s.partition = p
+	slab := make([]byte, 0, len(ids.TaskID{})*s.tasks())
+	for i, r := range s.accepted.Records {
+		id := s.id(i)
+		slab = append(slab, id[:]...)
+		r.Id = slab[len(slab)-len(id):]
+	}
+}
+
+// id is that of task i.
+func (s *submission) id(i int) ids.TaskID {
+	return ids.NewTaskID(s.at, s.partition, mix(s.seed, i))
+}
+
+// mix is the i-th number of the SplitMix64 sequence that starts at seed: one
+// random number names all tasks of a request, so that a token can carry it.
+func mix(seed uint64, i int) uint64 {
+	z := seed + uint64(i)*0x9e3779b97f4a7c15
+	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
+	z = (z ^ z>>27) * 0x94d049bb133111eb
+	return z ^ z>>31
+}
+
+// measure works out the weight, and refuses what no log message can hold.
+func (s *submission) measure(messageBytesMax int) error {
+	for _, share := range s.accepted.Shares {
+		size := (&logv1.Batch{Tasks: share.Records}).SizeVT()
+		if size > messageBytesMax {
+			return fault.At(fault.InvalidArgument, "/tasks", "take %d bytes together, the log takes %d in one message: send fewer at once", size, messageBytesMax)
+		}
+		// A batch is bounded in bytes and in tasks; the heavier one counts.
+		s.weight += max(size, len(share.Records)*(batchBytesMax/validate.BatchMax))
+	}
+	return nil
+}
+
+// taskIDs are the printed ids.
+func (s *submission) taskIDs() []string {
+	out := make([]string, s.tasks())
+	for i := range out {
+		out[i] = s.id(i).String()
+	}
+	return out
+}
+
+// stored answers s: it is in the log. sent and acked are when it was appended.
+func (g *Gateway) stored(s *submission, sent, acked time.Time) {
+	g.metrics.tasksAccepted.Add(int64(s.tasks()))
+	g.traceStored(s, sent, acked)
+	if s.wait < 0 {
+		s.answer(&yardv1.SubmitResponse{TaskIds: s.taskIDs()}, nil)
+		return
+	}
+	g.waitForResult(s)
+}
+
+// refuse answers s: it was not stored, or nobody knows.
+func (s *submission) refuse(err error) {
+	s.span.SetAttributes(attribute.String(attrCode, string(fault.CodeOf(err))))
+	s.span.End()
+	s.answer(nil, err)
+}
+
+// unavailable answers s: it is certain that it was not stored.
+func (s *submission) unavailable(why string) {
+	s.refuse(fault.New(fault.Unavailable, "nothing was stored: %s", why).After(awayRetryAfter))
+}
+
+// unknown answers s: its outcome is not known, and the token pins a repeat.
+func (g *Gateway) unknown(s *submission, message messageID) {
+	g.metrics.unknown.Add(1)
+	t := token{partition: s.partition, at: s.at, seed: s.seed, tasks: s.tasks(), message: message}
+	e := fault.New(fault.Unknown, "the log did not say whether the tasks were stored: repeat the request with this token")
+	e.Detail = map[string]string{DetailRetryToken: t.String()}
+	s.refuse(e.After(awayRetryAfter))
+}
+
+// messageID is what the log recognises a repeated message by.
+type messageID [16]byte
+
+func newMessageID() messageID {
+	var id messageID
+	binary.BigEndian.PutUint64(id[:8], rand.Uint64())
+	binary.BigEndian.PutUint64(id[8:], rand.Uint64())
+	return id
+}

@@ -1,0 +1,195 @@
+package gateway
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/yardmaster-io/yardmaster/contracts/fault"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
+	"github.com/yardmaster-io/yardmaster/shared/batcher"
+
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/core/validate"
+)
+
+// outcomes brings events into the log and their verdicts back. Each partition
+// has a group commit of its own; what is in flight waits for its verdicts there,
+// so that batches grow when history is slow.
+type outcomes struct {
+	g          *Gateway
+	partitions []*batcher.Batcher[*share]
+
+	mu      sync.Mutex
+	last    uint64
+	flights map[uint64]*flight
+}
+
+// flight is one batch of events that was sent and has no verdicts yet.
+type flight struct {
+	verdicts []*logv1.EventVerdict // nil = missing
+	left     int
+	done     chan struct{} // closed when none is missing
+	refused  chan string   // room for one: why the log did not take it
+}
+
+// refusedPause is how soon events are sent again that the log refused.
+const refusedPause = 200 * time.Millisecond
+
+func newOutcomes(g *Gateway) *outcomes {
+	o := &outcomes{g: g, flights: map[uint64]*flight{}}
+	for p := range g.Partitioning.History {
+		o.partitions = append(o.partitions, batcher.New(batcher.Config{MaxBytes: batchBytesMax},
+			func(_ context.Context, batch []*share) { o.flush(p, batch) }))
+	}
+	return o
+}
+
+// enqueue hands a share to the group commit of its partition.
+func (o *outcomes) enqueue(s *share) error {
+	return o.partitions[s.partition].Add(s, max(s.bytes, len(s.events)*(batchBytesMax/validate.BatchMax)))
+}
+
+// flush sends one batch and waits for its verdicts. It sends the same events
+// again where they are missing: history gives a repeated event the verdict of
+// the first. Each share waits until its own deadline.
+func (o *outcomes) flush(p int, batch []*share) {
+	if o.expire(batch, "there was no room for it in the log") == 0 {
+		return
+	}
+	batch = slices.DeleteFunc(batch, func(s *share) bool { return s.over })
+	var events []*logv1.Event
+	for _, s := range batch {
+		events = append(events, s.events...)
+	}
+	id, f := o.open(len(events))
+	defer o.close(id)
+	data, err := (&logv1.EventBatch{Events: events, ReplyTo: o.g.Bus.VerdictsTo(), RequestId: id}).MarshalVT()
+	if err != nil {
+		for _, s := range batch {
+			s.fail(fault.Internal, err.Error())
+		}
+		return
+	}
+	why := "history gave no verdict in time"
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for sends := 0; ; {
+		select {
+		case <-f.done:
+			o.conclude(batch, f)
+			return
+		case why = <-f.refused:
+			timer.Reset(o.untilNext(batch, refusedPause))
+			continue
+		case <-o.g.base.Done():
+			why = "the frontend is stopping"
+		case <-timer.C:
+		}
+		if o.expire(batch, why) == 0 {
+			return
+		}
+		next := o.g.Config.VerdictTimeout
+		if o.g.Bus.PublishEvents(p, id, data) != nil {
+			next, why = refusedPause, "there is no connection to the log"
+		}
+		o.g.metrics.eventBatches.Add(1)
+		if sends++; sends > 1 {
+			o.g.metrics.resends.Add(1)
+		}
+		timer.Reset(o.untilNext(batch, next))
+	}
+}
+
+// untilNext is d, or less where a deadline comes before.
+func (o *outcomes) untilNext(batch []*share, d time.Duration) time.Duration {
+	for _, s := range batch {
+		if !s.over {
+			d = min(d, time.Until(s.request.call.Deadline))
+		}
+	}
+	return max(d, 0)
+}
+
+// expire answers UNKNOWN to the shares whose time is over, and returns how many
+// still wait.
+func (o *outcomes) expire(batch []*share, why string) (left int) {
+	now, stopping := time.Now(), o.g.base.Err() != nil
+	for _, s := range batch {
+		switch {
+		case s.over:
+		case stopping || s.late(now):
+			s.over = true
+			s.fail(fault.Unknown, why+": repeat the entry")
+		default:
+			left++
+		}
+	}
+	return left
+}
+
+// conclude hands out the verdicts, which are in the order of the shares' events.
+func (o *outcomes) conclude(batch []*share, f *flight) {
+	at := 0
+	for _, s := range batch {
+		if !s.over {
+			s.conclude(f.verdicts[at : at+len(s.events)])
+		}
+		at += len(s.events)
+	}
+}
+
+func (o *outcomes) open(n int) (uint64, *flight) {
+	f := &flight{verdicts: make([]*logv1.EventVerdict, n), left: n, done: make(chan struct{}), refused: make(chan string, 1)}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.last++
+	o.flights[o.last] = f
+	return o.last, f
+}
+
+func (o *outcomes) close(id uint64) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	delete(o.flights, id)
+}
+
+// TakeVerdicts takes in a VerdictBatch. The verdicts of one batch may come in
+// several messages, more than once, and late.
+func (g *Gateway) TakeVerdicts(data []byte) {
+	var b logv1.VerdictBatch
+	if err := b.UnmarshalVT(data); err != nil {
+		g.Log.Error("verdicts that cannot be read", "error", err)
+		return
+	}
+	o := g.outcomes
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	f := o.flights[b.RequestId]
+	if f == nil || uint64(b.First)+uint64(len(b.Verdicts)) > uint64(len(f.verdicts)) || f.left == 0 {
+		return
+	}
+	for i, v := range b.Verdicts {
+		if at := int(b.First) + i; f.verdicts[at] == nil {
+			f.verdicts[at] = v
+			f.left--
+		}
+	}
+	if f.left == 0 {
+		close(f.done)
+	}
+}
+
+// EventsRefused tells that the log did not take a batch of events.
+func (g *Gateway) EventsRefused(id uint64, why string) {
+	g.outcomes.mu.Lock()
+	f := g.outcomes.flights[id]
+	g.outcomes.mu.Unlock()
+	if f == nil {
+		return
+	}
+	select {
+	case f.refused <- why:
+	default: // one refusal is enough to send it again
+	}
+}
