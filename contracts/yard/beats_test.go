@@ -1,0 +1,171 @@
+package yard
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/yardmaster-io/yardmaster/contracts/fault"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+)
+
+// sleeping runs until its context ends, or an hour is over, and tells why.
+func sleeping(causes chan<- error) HandlerFunc {
+	return func(ctx context.Context, _ *Attempt) (Payload, error) {
+		select {
+		case <-ctx.Done():
+			causes <- context.Cause(ctx)
+			return Payload{}, ctx.Err()
+		case <-time.After(time.Hour):
+			return Payload{}, nil
+		}
+	}
+}
+
+func TestHeartbeatsKeepTheTimeoutAndShareRequests(t *testing.T) {
+	const tasks = 200
+	inBubble(t, func(t *testing.T) {
+		b := newBench(WithConcurrency(tasks))
+		last := map[string]time.Time{}
+		b.engine.script = func(verb string, _ int, ids []string) ([]*yardv1.Verdict, error) {
+			for _, id := range ids {
+				if silent := time.Since(last[id]); verb == "heartbeat" && !last[id].IsZero() && silent > 2*time.Second {
+					t.Errorf("%s was silent for %v", id, silent)
+				}
+				last[id] = time.Now()
+			}
+			return nil, nil
+		}
+		b.worker.HandleFunc("x", func(ctx context.Context, _ *Attempt) (Payload, error) {
+			time.Sleep(time.Minute)
+			return Payload{}, nil
+		})
+		b.start()
+		for _, task := range granted("x", tasks) {
+			task.HeartbeatTimeoutMs = 3000
+			b.engine.push(task)
+			time.Sleep(7 * time.Millisecond) // begun at different times
+		}
+		time.Sleep(59 * time.Second)
+		b.engine.locked(func() {
+			requests, beats := len(b.engine.requests["heartbeat"]), len(b.engine.beats)
+			if beats < tasks*55 || requests > beats/30 {
+				t.Errorf("%d beats in %d requests", beats, requests)
+			}
+		})
+		b.finish(t)
+	})
+}
+
+func TestCancelEndsTheHandlersContext(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		b := newBench()
+		causes := make(chan error, 1)
+		b.worker.HandleFunc("x", sleeping(causes))
+		b.engine.script = func(verb string, call int, ids []string) ([]*yardv1.Verdict, error) {
+			verdicts := verdictsOf(ids, codeOK)
+			if verb != "heartbeat" {
+				return nil, nil
+			}
+			verdicts[0].CancelRequested = call == 1
+			return verdicts, nil
+		}
+		b.start()
+		b.engine.push(granted("x", 1)...)
+		if cause := <-causes; cause != ErrCancelled {
+			t.Errorf("the context ended with %v", cause)
+		}
+		synctest.Wait()
+		b.finish(t)
+		if f := b.engine.failed[0]; f.ErrorType != TypeCancelled || !f.NonRetryable || f.NotStarted {
+			t.Errorf("got %v", f)
+		}
+	})
+}
+
+func TestLostAttemptEndsTheContextAndReportsNothing(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		b := newBench()
+		causes := make(chan error, 1)
+		b.worker.HandleFunc("x", sleeping(causes))
+		b.engine.script = func(verb string, _ int, ids []string) ([]*yardv1.Verdict, error) {
+			return verdictsOf(ids, string(fault.Stale)), nil
+		}
+		b.start()
+		b.engine.push(granted("x", 1)...)
+		if cause := <-causes; cause != ErrLostAttempt {
+			t.Errorf("the context ended with %v", cause)
+		}
+		b.finish(t)
+		if n := len(b.engine.requests["fail"]) + len(b.engine.requests["complete"]); n != 0 {
+			t.Errorf("%d outcomes of a lost attempt were sent", n)
+		}
+		if n := len(b.engine.requests["heartbeat"]); n != 1 {
+			t.Errorf("%d heartbeats of a lost attempt", n)
+		}
+	})
+}
+
+func TestFailedHeartbeatIsRepeatedSooner(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		b := newBench()
+		began := time.Now()
+		var at []time.Duration
+		b.engine.script = func(verb string, call int, ids []string) ([]*yardv1.Verdict, error) {
+			if verb != "heartbeat" {
+				return nil, nil
+			}
+			at = append(at, time.Since(began))
+			if call == 0 {
+				return nil, fault.New(fault.Unavailable, "nobody")
+			}
+			return nil, nil
+		}
+		b.worker.HandleFunc("x", func(context.Context, *Attempt) (Payload, error) {
+			time.Sleep(11 * time.Second)
+			return Payload{}, nil
+		})
+		b.start()
+		task := granted("x", 1)[0]
+		task.HeartbeatTimeoutMs = 24_000
+		b.engine.push(task)
+		time.Sleep(12 * time.Second)
+		b.finish(t)
+		if len(at) != 2 || at[1]-at[0] > 3*time.Second {
+			t.Errorf("beats at %v", at)
+		}
+	})
+}
+
+func TestProgressTravelsWithinASecondAndOnlyTheLast(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		b := newBench()
+		b.worker.HandleFunc("x", func(ctx context.Context, _ *Attempt) (Payload, error) {
+			for i := range 30 { // three seconds
+				if err := Progress(ctx, i); err != nil {
+					t.Error(err)
+				}
+				time.Sleep(100 * time.Millisecond)
+			}
+			time.Sleep(5 * time.Second)
+			return Payload{}, Progress(ctx, make([]int, 4096))
+		})
+		b.start()
+		b.engine.push(granted("x", 1)...)
+		time.Sleep(9 * time.Second)
+		b.finish(t)
+		if n := len(b.engine.beats); n < 3 || n > 4 {
+			t.Fatalf("%d beats for 30 reports in 3 s", n)
+		}
+		if last := b.engine.beats[len(b.engine.beats)-1]; string(last.Progress.GetData()) != "29" {
+			t.Errorf("the last progress is %v", last)
+		}
+		if len(b.engine.failed) != 1 { // by the last line of the handler: too large
+			t.Errorf("a progress of 8 KiB was taken")
+		}
+	})
+	if err := Progress(t.Context(), 1); fault.CodeOf(err) != fault.FailedPrecondition {
+		t.Errorf("outside of a handler: %v", err)
+	}
+}

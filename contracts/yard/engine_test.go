@@ -1,0 +1,183 @@
+package yard
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.opentelemetry.io/otel/trace/noop"
+
+	"github.com/yardmaster-io/yardmaster/contracts/fault"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+)
+
+// fakeEngine is an engine in memory, for tests in a synctest bubble. It hands
+// every task out once and remembers what it was told.
+type fakeEngine struct {
+	mu        sync.Mutex
+	tasks     []*yardv1.PolledTask
+	arrived   chan struct{} // closed and replaced when tasks come
+	polls     []int32       // max_tasks of each poll
+	completed []*yardv1.Completion
+	failed    []*yardv1.Failure
+	beats     []*yardv1.Beat
+	requests  map[string][]int // sizes of the requests by verb
+	// script may answer a request in the engine's place; nil verdicts = go on.
+	script func(verb string, call int, ids []string) ([]*yardv1.Verdict, error)
+	// latency of every answer but those of polls.
+	latency time.Duration
+	closed  bool
+}
+
+func newFakeEngine() *fakeEngine {
+	return &fakeEngine{arrived: make(chan struct{}), requests: map[string][]int{}}
+}
+
+func (e *fakeEngine) push(tasks ...*yardv1.PolledTask) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.tasks = append(e.tasks, tasks...)
+	close(e.arrived)
+	e.arrived = make(chan struct{})
+}
+
+func (e *fakeEngine) Poll(ctx context.Context, req *yardv1.PollRequest) ([]*yardv1.PolledTask, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.polls = append(e.polls, req.MaxTasks)
+	wait := time.After(time.Duration(req.WaitMs) * time.Millisecond)
+	for {
+		if e.closed {
+			return nil, fault.New(fault.Unavailable, "closed")
+		}
+		if n := min(len(e.tasks), int(req.MaxTasks)); n > 0 {
+			tasks := e.tasks[:n]
+			e.tasks = e.tasks[n:]
+			return tasks, nil
+		}
+		arrived := e.arrived
+		e.mu.Unlock()
+		var err error
+		over := false
+		select {
+		case <-arrived:
+		case <-wait:
+			over = true
+		case <-ctx.Done():
+			over, err = true, ctx.Err()
+		}
+		e.mu.Lock()
+		if over {
+			return nil, err
+		}
+	}
+}
+
+func (e *fakeEngine) answer(verb string, ids []string, apply func()) ([]*yardv1.Verdict, error) {
+	time.Sleep(e.latency)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	call := len(e.requests[verb])
+	e.requests[verb] = append(e.requests[verb], len(ids))
+	if e.script != nil {
+		if verdicts, err := e.script(verb, call, ids); verdicts != nil || err != nil {
+			return verdicts, err
+		}
+	}
+	apply()
+	return verdictsOf(ids, codeOK), nil
+}
+
+func verdictsOf(ids []string, code string) []*yardv1.Verdict {
+	verdicts := make([]*yardv1.Verdict, len(ids))
+	for i, id := range ids {
+		verdicts[i] = &yardv1.Verdict{TaskId: id, Code: code}
+	}
+	return verdicts
+}
+
+func (e *fakeEngine) completeOnce(_ context.Context, tasks []*yardv1.Completion) ([]*yardv1.Verdict, error) {
+	return e.answer("complete", idsOf(tasks), func() { e.completed = append(e.completed, tasks...) })
+}
+
+func (e *fakeEngine) failOnce(_ context.Context, tasks []*yardv1.Failure) ([]*yardv1.Verdict, error) {
+	return e.answer("fail", idsOf(tasks), func() { e.failed = append(e.failed, tasks...) })
+}
+
+func (e *fakeEngine) heartbeatOnce(_ context.Context, tasks []*yardv1.Beat) ([]*yardv1.Verdict, error) {
+	return e.answer("heartbeat", idsOf(tasks), func() { e.beats = append(e.beats, tasks...) })
+}
+
+func idsOf[E interface{ GetTaskId() string }](tasks []E) []string {
+	ids := make([]string, len(tasks))
+	for i, t := range tasks {
+		ids[i] = t.GetTaskId()
+	}
+	return ids
+}
+
+func (e *fakeEngine) gone() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.closed
+}
+
+// locked calls f while the engine does nothing.
+func (e *fakeEngine) locked(f func()) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	f()
+}
+
+// granted makes n granted tasks of a type, with an hour's deadline.
+func granted(taskType string, n int) []*yardv1.PolledTask {
+	tasks := make([]*yardv1.PolledTask, n)
+	for i := range tasks {
+		tasks[i] = &yardv1.PolledTask{
+			TaskId: fmt.Sprintf("%s-%d", taskType, i), Token: fmt.Sprintf("token-%d", i), Type: taskType, Tasklist: "list",
+			Attempt: 1, MaxAttempts: 5, DeadlineMs: time.Now().Add(time.Hour).UnixMilli(),
+			Payload: &yardv1.Payload{Data: fmt.Appendf(nil, "%d", i)},
+		}
+	}
+	return tasks
+}
+
+// bench is a worker on a fake engine inside a bubble.
+type bench struct {
+	engine *fakeEngine
+	worker *Worker
+	stop   context.CancelFunc
+	done   chan error
+}
+
+func newBench(opts ...WorkerOption) *bench {
+	client := &Client{domain: "shop", providers: noop.NewTracerProvider()}
+	opts = append([]WorkerOption{WithLogger(slog.New(slog.NewTextHandler(io.Discard, nil)))}, opts...)
+	return &bench{engine: newFakeEngine(), worker: NewWorker(client, "list", opts...), done: make(chan error, 1)}
+}
+
+func (b *bench) start() {
+	ctx, stop := context.WithCancel(context.Background())
+	b.stop = stop
+	go func() { b.done <- newSession(b.worker, b.engine).run(ctx) }()
+}
+
+// finish stops the worker and fails the test if it left anything behind.
+func (b *bench) finish(t *testing.T) {
+	t.Helper()
+	b.stop()
+	if err := <-b.done; err != nil {
+		t.Errorf("the worker ended with %v", err)
+	}
+}
+
+// inBubble runs a worker test with virtual time; leaving a goroutine behind fails it.
+func inBubble(t *testing.T, test func(t *testing.T)) {
+	t.Helper()
+	synctest.Test(t, test)
+}

@@ -1,0 +1,340 @@
+package yard
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/yardmaster-io/yardmaster/contracts/fault"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+)
+
+func TestTypedHandlerRoundTrip(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		b := newBench()
+		var seen Attempt
+		Handle(b.worker, "double", func(ctx context.Context, n int) (int, error) {
+			seen = Info(ctx)
+			return 2 * n, nil
+		})
+		b.start()
+		b.engine.push(granted("double", 3)[2])
+		synctest.Wait()
+		b.finish(t)
+		if len(b.engine.completed) != 1 {
+			t.Fatalf("completed %v, failed %v", b.engine.completed, b.engine.failed)
+		}
+		c := b.engine.completed[0]
+		if c.TaskId != "double-2" || c.Token != "token-2" || string(c.Result.Data) != "4" {
+			t.Errorf("got %v", c)
+		}
+		if seen.TaskID != "double-2" || seen.Domain != "shop" || seen.Number != 1 || seen.Deadline.IsZero() {
+			t.Errorf("Info told %+v", seen)
+		}
+	})
+}
+
+func TestHandlerFailures(t *testing.T) {
+	cases := map[string]struct {
+		handle    HandlerFunc
+		errorType string
+		message   string
+		final     bool
+		delayMS   int64
+	}{
+		"error":         {failing(errors.New("no route")), "error", "no route", false, 0},
+		"own type":      {failing(fault.New(fault.NotFound, "gone")), "fault.Error", "NOT_FOUND: gone", false, 0},
+		"non-retryable": {failing(NonRetryable(errors.New("bad address"))), "error", "bad address", true, 0},
+		"retry after":   {failing(RetryAfter(errors.New("busy"), 90*time.Second)), "error", "busy", false, 90_000},
+		"panic":         {func(context.Context, *Attempt) (Payload, error) { panic("out of cheese") }, "panic", "panic: out of cheese\n", false, 0},
+		"exit": {func(context.Context, *Attempt) (Payload, error) {
+			runtime.Goexit()
+			return Payload{}, nil
+		}, "panic", "ended its goroutine", false, 0},
+		"result not JSON": {func(context.Context, *Attempt) (Payload, error) {
+			return Payload{Data: []byte("{")}, nil
+		}, "bad_result", "valid JSON", true, 0},
+		"result too large": {func(context.Context, *Attempt) (Payload, error) {
+			return Payload{Data: make([]byte, payloadBytesMax+1), Binary: true}, nil
+		}, "bad_result", "more than", true, 0},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T) {
+				b := newBench()
+				b.worker.HandleFunc("x", c.handle)
+				b.start()
+				b.engine.push(granted("x", 1)...)
+				synctest.Wait()
+				b.finish(t)
+				if len(b.engine.failed) != 1 {
+					t.Fatalf("%d failures, %d completions", len(b.engine.failed), len(b.engine.completed))
+				}
+				f := b.engine.failed[0]
+				if f.ErrorType != c.errorType || !strings.Contains(f.Message, c.message) || f.NonRetryable != c.final || f.DelayMs != c.delayMS || f.NotStarted {
+					t.Errorf("got %v", f)
+				}
+			})
+		})
+	}
+}
+
+func failing(err error) HandlerFunc {
+	return func(context.Context, *Attempt) (Payload, error) { return Payload{}, err }
+}
+
+func TestBadInputIsNotRetried(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		b := newBench()
+		Handle(b.worker, "x", func(context.Context, []string) (struct{}, error) { return struct{}{}, nil })
+		b.start()
+		b.engine.push(granted("x", 1)...) // a number, where a list is wanted
+		synctest.Wait()
+		b.finish(t)
+		if f := b.engine.failed[0]; f.ErrorType != TypeBadInput || !f.NonRetryable {
+			t.Errorf("got %v", f)
+		}
+	})
+}
+
+func TestConcurrencyIsNeverExceeded(t *testing.T) {
+	const concurrency, tasks = 7, 500
+	inBubble(t, func(t *testing.T) {
+		b := newBench(WithConcurrency(concurrency))
+		b.engine.latency = time.Millisecond
+		var running, most atomic.Int32
+		Handle(b.worker, "x", func(ctx context.Context, n int) (struct{}, error) {
+			now := running.Add(1)
+			defer running.Add(-1)
+			for seen := most.Load(); now > seen && !most.CompareAndSwap(seen, now); seen = most.Load() {
+			}
+			time.Sleep(time.Duration(1+n%5) * time.Millisecond)
+			return struct{}{}, nil
+		})
+		b.engine.push(granted("x", tasks)...)
+		b.start()
+		time.Sleep(10 * time.Second)
+		b.finish(t)
+		if len(b.engine.completed) != tasks {
+			t.Errorf("%d of %d completed", len(b.engine.completed), tasks)
+		}
+		if most.Load() != concurrency {
+			t.Errorf("%d ran at once, want %d", most.Load(), concurrency)
+		}
+		if asked := slices.Max(b.engine.polls); asked > concurrency {
+			t.Errorf("a poll asked for %d tasks", asked)
+		}
+	})
+}
+
+func TestOutcomesShareRequests(t *testing.T) {
+	const tasks = 400
+	inBubble(t, func(t *testing.T) {
+		b := newBench(WithConcurrency(tasks))
+		b.engine.latency = 5 * time.Millisecond
+		Handle(b.worker, "x", func(context.Context, int) (struct{}, error) {
+			time.Sleep(time.Millisecond) // all together
+			return struct{}{}, nil
+		})
+		b.engine.push(granted("x", tasks)...)
+		b.start()
+		time.Sleep(time.Second)
+		b.finish(t)
+		if n := len(b.engine.requests["complete"]); len(b.engine.completed) != tasks || n > 2 {
+			t.Errorf("%d completions in %d requests: %v", len(b.engine.completed), n, b.engine.requests["complete"])
+		}
+	})
+}
+
+func TestOutcomesAreRepeated(t *testing.T) {
+	passing := map[string]func(ids []string) ([]*yardv1.Verdict, error){
+		"request unavailable": func([]string) ([]*yardv1.Verdict, error) { return nil, fault.New(fault.Unavailable, "nobody") },
+		"answer lost":         func([]string) ([]*yardv1.Verdict, error) { return nil, fault.New(fault.Unknown, "lost") },
+		"verdict unknown":     func(ids []string) ([]*yardv1.Verdict, error) { return verdictsOf(ids, "UNKNOWN"), nil },
+		"verdict unavailable": func(ids []string) ([]*yardv1.Verdict, error) { return verdictsOf(ids, "UNAVAILABLE"), nil },
+	}
+	for name, answer := range passing {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T) {
+				b := newBench()
+				b.engine.script = func(verb string, call int, ids []string) ([]*yardv1.Verdict, error) {
+					if verb == "complete" && call < 4 {
+						return answer(ids)
+					}
+					return nil, nil
+				}
+				b.worker.HandleFunc("x", func(context.Context, *Attempt) (Payload, error) { return Payload{}, nil })
+				b.start()
+				b.engine.push(granted("x", 2)...)
+				time.Sleep(10 * time.Second)
+				b.finish(t)
+				if len(b.engine.completed) != 2 {
+					t.Errorf("%d completed", len(b.engine.completed))
+				}
+			})
+		})
+	}
+}
+
+func TestOutcomeIsGivenUpAtTheDeadline(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		b := newBench()
+		b.engine.script = func(verb string, _ int, ids []string) ([]*yardv1.Verdict, error) {
+			if verb == "complete" {
+				return nil, fault.New(fault.Unavailable, "nobody")
+			}
+			return nil, nil
+		}
+		b.worker.HandleFunc("x", func(context.Context, *Attempt) (Payload, error) { return Payload{}, nil })
+		b.start()
+		b.engine.push(granted("x", 1)...)
+		time.Sleep(59 * time.Minute)
+		var before int
+		b.engine.locked(func() { before = len(b.engine.requests["complete"]) })
+		time.Sleep(2 * time.Minute)
+		var at, after int
+		b.engine.locked(func() { at = len(b.engine.requests["complete"]) })
+		time.Sleep(time.Hour)
+		b.engine.locked(func() { after = len(b.engine.requests["complete"]) })
+		if at <= before || after != at {
+			t.Errorf("%d tries before the deadline, %d at it, %d after", before, at, after)
+		}
+		if before > 59*60 {
+			t.Errorf("%d tries in 59 minutes: it does not back off", before)
+		}
+		b.finish(t)
+	})
+}
+
+func TestOneBadOutcomeDoesNotHoldUpTheOthers(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		b := newBench(WithConcurrency(20))
+		b.engine.latency = time.Millisecond
+		b.engine.script = func(verb string, _ int, ids []string) ([]*yardv1.Verdict, error) {
+			if verb == "complete" && slices.Contains(ids, "x-13") {
+				return nil, fault.New(fault.InvalidArgument, "bad entry")
+			}
+			return nil, nil
+		}
+		b.worker.HandleFunc("x", func(context.Context, *Attempt) (Payload, error) { return Payload{}, nil })
+		b.start()
+		b.engine.push(granted("x", 20)...)
+		time.Sleep(time.Second)
+		b.finish(t)
+		if len(b.engine.completed) != 19 {
+			t.Errorf("%d of 19 good ones completed", len(b.engine.completed))
+		}
+	})
+}
+
+func TestSlowRequestDoesNotHoldUpTheNext(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		b := newBench()
+		b.engine.script = func(verb string, _ int, ids []string) ([]*yardv1.Verdict, error) {
+			if verb == "complete" && slices.Contains(ids, "unwell-0") {
+				return verdictsOf(ids, "UNKNOWN"), nil
+			}
+			return nil, nil
+		}
+		for _, name := range []string{"unwell", "well"} {
+			b.worker.HandleFunc(name, func(context.Context, *Attempt) (Payload, error) { return Payload{}, nil })
+		}
+		b.start()
+		b.engine.push(granted("unwell", 1)...)
+		synctest.Wait()
+		b.engine.push(granted("well", 1)...)
+		time.Sleep(2 * slowFlight)
+		b.engine.locked(func() {
+			if len(b.engine.completed) != 1 || b.engine.completed[0].TaskId != "well-0" {
+				t.Errorf("completed %v", b.engine.completed)
+			}
+			b.engine.script = nil
+		})
+		time.Sleep(time.Minute)
+		b.finish(t)
+	})
+}
+
+func TestPollsBackOff(t *testing.T) {
+	for name, err := range map[string]error{"failing": fault.New(fault.Unavailable, "nobody"), "empty at once": nil} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T) {
+				b := newBench()
+				b.worker.HandleFunc("x", failing(nil))
+				polls := &barrenPolls{fakeEngine: b.engine, err: err}
+				ctx, stop := context.WithCancel(t.Context())
+				done := make(chan error, 1)
+				go func() { done <- newSession(b.worker, polls).run(ctx) }()
+				time.Sleep(time.Minute)
+				stop()
+				if err := <-done; err != nil {
+					t.Error(err)
+				}
+				if n := polls.count.Load(); n < 30 || n > 200 {
+					t.Errorf("%d polls in a minute", n)
+				}
+			})
+		})
+	}
+}
+
+// barrenPolls answers every poll at once with nothing.
+type barrenPolls struct {
+	*fakeEngine
+	err   error
+	count atomic.Int32
+}
+
+func (p *barrenPolls) Poll(context.Context, *yardv1.PollRequest) ([]*yardv1.PolledTask, error) {
+	p.count.Add(1)
+	return nil, p.err
+}
+
+func TestMiddlewareOrder(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		var order []string
+		mark := func(name string) Middleware {
+			return func(next HandlerFunc) HandlerFunc {
+				return func(ctx context.Context, a *Attempt) (Payload, error) {
+					order = append(order, name)
+					return next(ctx, a)
+				}
+			}
+		}
+		b := newBench(WithMiddleware(mark("outer"), mark("inner")))
+		b.worker.HandleFunc("x", failing(nil), WithHandlerMiddleware(mark("own")))
+		b.start()
+		b.engine.push(granted("x", 1)...)
+		synctest.Wait()
+		b.finish(t)
+		if !slices.Equal(order, []string{"outer", "inner", "own"}) {
+			t.Errorf("got %v", order)
+		}
+	})
+}
+
+func TestWorkerSetUpWronglyDoesNotRun(t *testing.T) {
+	client := &Client{domain: "shop"}
+	none := func(context.Context, *Attempt) (Payload, error) { return Payload{}, nil }
+	cases := map[string]func() *Worker{
+		"no handlers":   func() *Worker { return NewWorker(client, "list") },
+		"bad tasklist":  func() *Worker { w := NewWorker(client, "a b"); w.HandleFunc("x", none); return w },
+		"bad type":      func() *Worker { w := NewWorker(client, "list"); w.HandleFunc("", none); return w },
+		"twice":         func() *Worker { w := NewWorker(client, "list"); w.HandleFunc("x", none); w.HandleFunc("x", none); return w },
+		"nil handler":   func() *Worker { w := NewWorker(client, "list"); Handle[int, int](w, "x", nil); return w },
+		"no client":     func() *Worker { w := NewWorker(nil, "list"); w.HandleFunc("x", none); return w },
+		"concurrency 0": func() *Worker { w := NewWorker(client, "list", WithConcurrency(0)); w.HandleFunc("x", none); return w },
+		"long wait":     func() *Worker { w := NewWorker(client, "list", WithPollWait(time.Hour)); w.HandleFunc("x", none); return w },
+	}
+	for name, make := range cases {
+		if err := make().Run(t.Context()); fault.CodeOf(err) != fault.InvalidArgument {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+}
