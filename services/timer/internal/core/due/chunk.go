@@ -17,8 +17,8 @@ type Limits struct {
 	MessageTasks, MessageBytes int
 }
 
-// recordOverhead is what a record costs in a message besides its own bytes.
-const recordOverhead = 5
+// recordOverhead is what a record costs in a message at most, besides its own bytes.
+const recordOverhead = 6
 
 // Chunk is what is to be stored in one atomic batch: the messages in order, and
 // the cursor behind them.

@@ -44,7 +44,7 @@ type owner struct {
 	purge []Purge
 	// checkpoint and end of the store, as read by a purge that is under way
 	parked, end uint64
-	fence []stay // tombstones written, cursor not yet fenced
+	fence       []stay // tombstones written, cursor not yet fenced
 }
 
 const testMinute = 60_000

@@ -22,6 +22,8 @@ type Stay struct {
 	DueMS  int64
 	Bucket int64
 	Group  Group
+	// Bytes is the size of its record.
+	Bytes int
 }
 
 // Find tells about a task. The Stay is empty where the status is Unknown or Fired.
@@ -46,7 +48,7 @@ func (t *Table) Find(id ids.TaskID) (Stay, Status) {
 func (t *Table) stay(e *entry) Stay {
 	return Stay{
 		Ref: Ref{Seq: e.seq, Index: e.index, ID: e.id}, DueMS: e.dueMS, Bucket: int64(e.bucket),
-		Group: t.groups.at(e.group).Group,
+		Group: t.groups.at(e.group).Group, Bytes: int(e.bytes),
 	}
 }
 

@@ -179,9 +179,9 @@ func TestAChunkKeepsItsLimitsAndLetsDomainsTakeTurns(t *testing.T) {
 		tasks  int
 	}{
 		{"tasks", Limits{Tasks: 3, Bytes: 1000, Messages: 9, MessageTasks: 9, MessageBytes: 1000}, 3},
-		{"bytes", Limits{Tasks: 9, Bytes: 45, Messages: 9, MessageTasks: 9, MessageBytes: 1000}, 3},
+		{"bytes", Limits{Tasks: 9, Bytes: 48, Messages: 9, MessageTasks: 9, MessageBytes: 1000}, 3},
 		{"messages", Limits{Tasks: 9, Bytes: 1000, Messages: 2, MessageTasks: 3, MessageBytes: 1000}, 6},
-		{"message bytes", Limits{Tasks: 9, Bytes: 1000, Messages: 2, MessageTasks: 9, MessageBytes: 30}, 4},
+		{"message bytes", Limits{Tasks: 9, Bytes: 1000, Messages: 2, MessageTasks: 9, MessageBytes: 32}, 4},
 		{"one too large", Limits{Tasks: 9, Bytes: 5, Messages: 2, MessageTasks: 9, MessageBytes: 5}, 1},
 	} {
 		chunk, ok := table.NextChunk(1, limit.limits)

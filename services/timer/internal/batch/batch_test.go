@@ -1,0 +1,81 @@
+package batch
+
+import (
+	"bytes"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/timer/internal/core/due"
+)
+
+func drawRecord(t *rapid.T) *logv1.Record {
+	id := ids.NewTaskID(time.UnixMilli(1), 1, rapid.Uint64().Draw(t, "id"))
+	name := rapid.StringMatching(`[a-z]{0,8}`)
+	return &logv1.Record{
+		Id: id[:], Domain: name.Draw(t, "domain"), Tasklist: name.Draw(t, "tasklist"), Type: name.Draw(t, "type"),
+		Priority: rapid.Int32Range(-1, 7).Draw(t, "priority"), Payload: rapid.SliceOf(rapid.Byte()).Draw(t, "payload"),
+		Policy: &logv1.Policy{Backoff: 2.5, MaxAttempts: 3}, DueAtMs: rapid.Int64().Draw(t, "due"),
+		State: 3, Failures: rapid.Int32Range(0, 2).Draw(t, "failures"), Parkings: rapid.Uint32().Draw(t, "parkings"),
+		Steps: []*logv1.Step{{Kind: 1, AtMs: 2}},
+	}
+}
+
+func TestDecodeReadsWhatTheGeneratedCodeWrites(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		want := &logv1.Batch{Tombstones: [][]byte{make([]byte, 16)}}
+		for range rapid.IntRange(0, 4).Draw(t, "records") {
+			want.Tasks = append(want.Tasks, drawRecord(t))
+		}
+		data, err := want.MarshalVT()
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, tasks, tombstones, err := Decode(data)
+		if err != nil || len(tasks) != len(want.Tasks) || len(tombstones) != 1 || m.Records() != len(tasks) {
+			t.Fatalf("%d tasks, %d tombstones: %v", len(tasks), len(tombstones), err)
+		}
+		var joined []byte
+		for i, r := range want.Tasks {
+			priority := uint8(3)
+			if r.Priority >= 1 && r.Priority <= 5 {
+				priority = uint8(r.Priority)
+			}
+			record, err := r.MarshalVT()
+			if err != nil || !bytes.Equal(m.Record(uint32(i)), record) {
+				t.Fatalf("record %d was cut badly: %v", i, err)
+			}
+			if got, want := tasks[i], (due.Task{
+				ID: ids.TaskID(r.Id), DueMS: max(r.DueAtMs, 0), Parkings: r.Parkings, Bytes: uint32(len(record)),
+				Group: due.Group{Domain: r.Domain, Tasklist: r.Tasklist, Type: r.Type, Priority: priority, Retry: r.Failures > 0},
+			}); got != want {
+				t.Fatalf("%+v, want %+v", got, want)
+			}
+			joined = AppendRecord(joined, m.Record(uint32(i)))
+		}
+		if m.Record(uint32(len(tasks))) != nil {
+			t.Fatal("a record behind the last one")
+		}
+		joined = append(joined, Tombstones(tombstones)...)
+		if !bytes.Equal(joined, data) {
+			t.Fatal("cut and joined it is another batch")
+		}
+		split, err := Split(data)
+		if err != nil || split.Records() != m.Records() {
+			t.Fatalf("split: %v", err)
+		}
+	})
+}
+
+func TestDecodeRefusesWhatIsNoBatch(t *testing.T) {
+	noID, _ := (&logv1.Batch{Tasks: []*logv1.Record{{Domain: "a"}}}).MarshalVT()
+	shortID, _ := (&logv1.Batch{Tombstones: [][]byte{{1, 2}}}).MarshalVT()
+	for name, data := range map[string][]byte{"cut off": {0x0a, 9, 1}, "no tag": {0xff}, "no id": noID, "short id": shortID} {
+		if _, _, _, err := Decode(data); err == nil {
+			t.Errorf("%s: decoded", name)
+		}
+	}
+}

@@ -1,0 +1,169 @@
+package firing_test
+
+import (
+	"bytes"
+	"errors"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/timer/internal/firing"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
+)
+
+func idsOf(all []*logv1.Record) []ids.TaskID {
+	got := make([]ids.TaskID, len(all))
+	for i, r := range all {
+		got[i] = ids.TaskID(r.Id)
+	}
+	return got
+}
+
+// cancelled calls Cancel and returns the ids of the records it answered with.
+func cancelled(t *testing.T, r *running, all ...ids.TaskID) (got []ids.TaskID, fired []ids.TaskID) {
+	t.Helper()
+	answer, err := r.Cancel(t.Context(), all)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, data := range answer.Records {
+		var record logv1.Record
+		if err := record.UnmarshalVT(data); err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, ids.TaskID(record.Id))
+	}
+	return got, answer.Fired
+}
+
+func waits(t *testing.T, r *running, n int64) {
+	t.Helper()
+	testkit.Eventually(t, soon, func() error {
+		if r.waiting.Load() != n {
+			return errors.New("not read yet")
+		}
+		return nil
+	})
+}
+
+func TestACancelledTaskNeverFiresAndIsFoundAgain(t *testing.T) {
+	w := newWorld(t)
+	r := w.own()
+	past := w.park(1, time.Now())
+	w.eachOnce(past)
+	dueAt := time.Now().Add(time.Second)
+	all := idsOf(w.park(3, dueAt))
+	far := idsOf(w.park(2, dueAt.Add(time.Hour)))
+	waits(t, r, 5)
+	unknown := ids.NewTaskID(time.Now(), 0, 99)
+
+	ask := []ids.TaskID{all[0], far[1], unknown, idsOf(past)[0], all[0]}
+	want := []ids.TaskID{all[0], far[1]}
+	check := func(r *running) {
+		t.Helper()
+		got, fired := cancelled(t, r, ask...)
+		slices.SortFunc(got, func(a, b ids.TaskID) int { return bytes.Compare(a[:], b[:]) })
+		if !slices.Equal(got, want) {
+			t.Errorf("cancelled %v, want %v", got, want)
+		}
+		if !slices.Equal(fired, idsOf(past)) {
+			t.Errorf("fired %v", fired)
+		}
+	}
+	check(r)
+	check(r)
+	r.stop()
+	r = w.own()
+	check(r)
+	waits(t, r, 1) // one of all fires, two were three
+	got := w.fired()
+	for k, f := range got {
+		if id := ids.TaskID(f[0].record.Id); slices.Contains(want, id) {
+			t.Errorf("%s was cancelled and fired", k)
+		}
+	}
+	if len(got) != 3 {
+		t.Errorf("%d fired", len(got))
+	}
+}
+
+// Every task is cancelled while it becomes due: it is either answered as
+// cancelled and never fires, or as fired and fires once.
+func TestI10_CancelOrFireButNotBoth(t *testing.T) {
+	w := newWorld(t)
+	r := w.own(smallChunks)
+	var mu sync.Mutex
+	out := map[ids.TaskID]bool{}
+	var all []ids.TaskID
+	for range 10 {
+		all = append(all, idsOf(w.park(100, time.Now().Add(150*time.Millisecond)))...)
+	}
+	testkit.Eventually(t, soon, func() error {
+		if r.waiting.Load() == 0 {
+			return errors.New("not read yet")
+		}
+		return nil
+	})
+	var callers sync.WaitGroup
+	for i := range 4 {
+		callers.Go(func() {
+			for part := range slices.Chunk(all[i*len(all)/4:(i+1)*len(all)/4], 7) {
+				answer, err := r.Cancel(t.Context(), part)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				mu.Lock()
+				for _, data := range answer.Records {
+					var record logv1.Record
+					if err := record.UnmarshalVT(data); err != nil {
+						t.Error(err)
+					}
+					out[ids.TaskID(record.Id)] = true
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	callers.Wait()
+	waits(t, r, 0)
+	got := w.fired()
+	if len(got)+len(out) != len(all) {
+		t.Errorf("%d fired and %d cancelled of %d", len(got), len(out), len(all))
+	}
+	for k, f := range got {
+		if len(f) != 1 || out[ids.TaskID(f[0].record.Id)] {
+			t.Errorf("%s fired %d times, cancelled: %v", k, len(f), out[ids.TaskID(f[0].record.Id)])
+		}
+	}
+}
+
+// An owner that was overtaken must not fire what its rival has cancelled.
+func TestI10_ATombstoneOfAnotherOwnerHolds(t *testing.T) {
+	w := newWorld(t)
+	dueAt := time.Now().Add(500 * time.Millisecond)
+	all := idsOf(w.park(10, dueAt))
+	deaf := w.own(func(d *firing.Deps) { d.Store = deafStore{d.Store} })
+	r := w.own()
+	got, _ := cancelled(t, r, all[:5]...)
+	if len(got) != 5 {
+		t.Fatalf("%d cancelled", len(got))
+	}
+	if err := <-deaf.ended; !errors.Is(err, firing.ErrOvertaken) {
+		t.Errorf("the deaf owner ended with %v", err)
+	}
+	deaf.ended <- nil
+	waits(t, r, 0)
+	fired := w.fired()
+	if len(fired) != 5 {
+		t.Errorf("%d fired", len(fired))
+	}
+	for _, f := range fired {
+		if len(f) != 1 || slices.Contains(got, ids.TaskID(f[0].record.Id)) {
+			t.Error("a cancelled task fired, or one twice")
+		}
+	}
+}

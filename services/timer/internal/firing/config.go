@@ -1,0 +1,66 @@
+package firing
+
+import "time"
+
+// Config bounds the firing of one partition.
+type Config struct {
+	// ChunkTasksMax is how many tasks one atomic batch fires, 1..100000. Default
+	// 5000. More is a longer wait for a cancel that comes meanwhile.
+	ChunkTasksMax int `koanf:"chunk_tasks_max"`
+	// ChunkBytesMax is how many bytes one atomic batch holds. Default 700 KiB.
+	// The server keeps a batch in memory until it is whole.
+	ChunkBytesMax int `koanf:"chunk_bytes_max"`
+	// FetchParallel is how many stored messages are asked for at a time, 1..256. Default 16.
+	FetchParallel int `koanf:"fetch_parallel"`
+	// CacheBytes is how much of the store a partition keeps at hand, bytes.
+	// Default 32 MiB. Where it is less than what is due within a minute,
+	// messages are fetched again for each of their tasks.
+	CacheBytes int `koanf:"cache_bytes"`
+	// PurgeEvery is how often what was fired is removed from the store. Default
+	// 10 s. Seldom costs disk and a longer takeover.
+	PurgeEvery time.Duration `koanf:"purge_every"`
+	// FiredKeep is for how long a fired task is remembered, to recognise a
+	// second copy of it. Default 10 min.
+	FiredKeep time.Duration `koanf:"fired_keep"`
+	// FiredKeepMax is how many of them are remembered, about 60 bytes each. Default 250000.
+	FiredKeepMax int `koanf:"fired_keep_max"`
+	// CancelKeep is for how long a cancelled task's record stays for a canceller
+	// who lost the answer. Default 2 min.
+	CancelKeep time.Duration `koanf:"cancel_keep"`
+}
+
+// DefaultConfig returns the defaults.
+func DefaultConfig() Config {
+	return Config{
+		ChunkTasksMax: 5000, ChunkBytesMax: 700 << 10, FetchParallel: 16, CacheBytes: 32 << 20,
+		PurgeEvery: 10 * time.Second, FiredKeep: 10 * time.Minute, FiredKeepMax: 250_000,
+		CancelKeep: 2 * time.Minute,
+	}
+}
+
+const (
+	// messageTasksMax and messageBytesMax bound one message of the history log:
+	// what the log's readers are made for.
+	messageTasksMax = 1000
+	messageBytesMax = 400 << 10
+	// chunkMessagesMax leaves one message of an atomic batch of 1000 to the cursor.
+	chunkMessagesMax = 999
+
+	// appendTimeout bounds one append; after it the outcome is unknown.
+	appendTimeout = 10 * time.Second
+	// retryFirst and retryLast bound the pause before something is tried again.
+	retryFirst = 20 * time.Millisecond
+	retryLast  = 2 * time.Second
+	// cacheAhead: an arriving message with a task due this soon is kept at hand.
+	cacheAhead = time.Minute
+	// arrivalsMax is how many messages wait for the loop.
+	arrivalsMax = 64
+	// tombstonesParallel is how many buckets get tombstones at a time.
+	tombstonesParallel = 16
+	// cursorsKept is how many old cursors may pile up before they are removed.
+	cursorsKept = 1000
+	// scanSlots is how much of the table one turn of the loop visits for a list.
+	scanSlots = 50_000
+	// CancelBytesMax bounds the records that one cancel answers with.
+	CancelBytesMax = 700 << 10
+)

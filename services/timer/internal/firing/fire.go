@@ -1,0 +1,170 @@
+package firing
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/yardmaster-io/yardmaster/services/timer/internal/batch"
+	"github.com/yardmaster-io/yardmaster/services/timer/internal/core/due"
+)
+
+// fire stores the next chunk of due tasks, if there is one. It ends with an
+// error only where this owner must end.
+func (o *Owner) fire(ctx context.Context) (fired bool, err error) {
+	now := time.Now()
+	if now.Before(o.retryAt) {
+		return false, nil
+	}
+	chunk, ok := o.table.NextChunk(now.UnixMilli(), o.limits)
+	if !ok {
+		return false, nil
+	}
+	all, err := o.encode(ctx, chunk)
+	if err != nil {
+		o.table.Abort()
+		return false, o.recoverRecords(ctx, err)
+	}
+	err = o.append(ctx, all, chunk.Cursor)
+	switch {
+	case err == nil:
+	case errors.Is(err, ErrOvertaken), errors.Is(err, ErrOutcomeUnknown):
+		return false, err
+	default:
+		o.table.Abort()
+		o.backOff("due tasks could not be stored, trying again", err)
+		return false, nil
+	}
+	now = time.Now()
+	o.table.Commit(now.UnixMilli())
+	o.retry, o.retryAt = 0, time.Time{}
+	o.Gauges.Fired(chunk.Tasks, now.Sub(time.UnixMilli(chunk.OldestDueMS)))
+	return true, nil
+}
+
+// encode fetches the records of a chunk and makes its messages.
+func (o *Owner) encode(ctx context.Context, chunk due.Chunk) ([]Submit, error) {
+	refs := make([]*ref, 0, chunk.Tasks)
+	room := make([]ref, chunk.Tasks)
+	for _, m := range chunk.Messages {
+		for _, r := range m.Records {
+			room[len(refs)] = ref{seq: r.Seq, index: r.Index, id: r.ID}
+			refs = append(refs, &room[len(refs)])
+		}
+	}
+	if err := o.fetch(ctx, refs, o.cache); err != nil {
+		return nil, err
+	}
+	all := make([]Submit, len(chunk.Messages))
+	for i, m := range chunk.Messages {
+		size := 0
+		for _, r := range refs[:len(m.Records)] {
+			size += len(r.record) + batch.RecordOverhead
+		}
+		data := make([]byte, 0, size)
+		for _, r := range refs[:len(m.Records)] {
+			data = batch.AppendRecord(data, r.record)
+		}
+		refs = refs[len(m.Records):]
+		all[i] = Submit{Domain: m.Domain, Tasklist: m.Tasklist, Priority: m.Priority, Data: data}
+	}
+	return all, nil
+}
+
+// recoverRecords follows a failed fetch. Records that are gone have been fired by another
+// owner, or somebody emptied the store; in that case they are lost, and the others must
+// not wait for them.
+func (o *Owner) recoverRecords(ctx context.Context, err error) error {
+	var lost *lostError
+	if !errors.As(err, &lost) {
+		o.backOff("due tasks could not be fetched, trying again", err)
+		return nil
+	}
+	_, seq, err := o.readCursor(ctx)
+	if err != nil {
+		return err
+	}
+	if seq != o.cursorSeq {
+		return fmt.Errorf("the records of due tasks are gone: %w", ErrOvertaken)
+	}
+	for _, r := range lost.refs {
+		o.table.Lose(r.id)
+		o.Logger.Error("a waiting task is no longer in the timer store and is lost", "task_id", r.id.String(), "sequence", r.seq)
+	}
+	return nil
+}
+
+// append stores messages and cursor behind the last cursor, and finds out
+// whether they were stored. An error that is neither ErrOvertaken nor
+// ErrOutcomeUnknown says that they were not; ErrOutcomeUnknown comes only when
+// ctx has ended.
+func (o *Owner) append(ctx context.Context, all []Submit, c due.Cursor) error {
+	for wait := retryFirst; ; wait = min(2*wait, retryLast) {
+		// Not ctx: who leaves finishes what is under way.
+		storing, done := context.WithTimeout(context.WithoutCancel(ctx), appendTimeout)
+		seq, err := o.Log.Append(storing, all, c, o.cursorSeq)
+		done()
+		switch {
+		case err == nil:
+			o.committed(seq)
+			return nil
+		case !errors.Is(err, ErrOvertaken) && !errors.Is(err, ErrOutcomeUnknown):
+			return err
+		}
+		// A refusal too may be due to a first try of ours that was stored.
+		last, lastSeq, readErr := o.readCursor(ctx)
+		switch {
+		case readErr != nil:
+			return readErr
+		case lastSeq > o.cursorSeq && last == c:
+			o.committed(lastSeq)
+			return nil
+		case lastSeq != o.cursorSeq:
+			return fmt.Errorf("the cursor is at %d, not %d: %w", lastSeq, o.cursorSeq, ErrOvertaken)
+		}
+		o.Logger.Warn("the outcome of storing due tasks was unknown, storing them again", "error", err)
+		if !sleep(ctx, wait) {
+			return fmt.Errorf("ended meanwhile: %w", ErrOutcomeUnknown)
+		}
+	}
+}
+
+func (o *Owner) committed(seq uint64) {
+	o.cursorSeq = seq
+	o.cursors++
+	o.unfenced = false
+}
+
+// readCursor asks until it is told, or ctx ends.
+func (o *Owner) readCursor(ctx context.Context) (due.Cursor, uint64, error) {
+	for wait := retryFirst; ; wait = min(2*wait, retryLast) {
+		asking, done := context.WithTimeout(context.WithoutCancel(ctx), appendTimeout)
+		c, seq, err := o.Log.Cursor(asking)
+		done()
+		if err == nil {
+			return c, seq, nil
+		}
+		o.Logger.Warn("the firing cursor cannot be read, trying again", "error", err)
+		if !sleep(ctx, wait) {
+			return due.Cursor{}, 0, fmt.Errorf("read the firing cursor: %w: %w", ErrOutcomeUnknown, err)
+		}
+	}
+}
+
+// backOff puts off the next chunk.
+func (o *Owner) backOff(what string, err error) {
+	o.retry = min(max(2*o.retry, retryFirst), retryLast)
+	o.retryAt = time.Now().Add(o.retry)
+	o.Logger.Warn(what, "in", o.retry, "error", err)
+}
+
+// sleep is false where ctx ended first.
+func sleep(ctx context.Context, d time.Duration) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(d):
+		return true
+	}
+}

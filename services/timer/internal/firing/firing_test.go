@@ -1,0 +1,221 @@
+package firing_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/contracts/topology"
+	"github.com/yardmaster-io/yardmaster/services/timer/internal/firing"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
+)
+
+func smallChunks(d *firing.Deps) { d.Config.ChunkTasksMax = 100 }
+
+func TestFiresWholeOnTimeAndOnce(t *testing.T) {
+	w := newWorld(t)
+	loaded := w.park(3, time.Now().Add(300*time.Millisecond))
+	w.own()
+	later := w.park(3, time.Now().Add(600*time.Millisecond))
+	sooner := w.park(3, time.Now().Add(400*time.Millisecond), func(i int, r *logv1.Record) {
+		r.Priority = int32(i + 1)
+		r.Tasklist = fmt.Sprint("list", i)
+	})
+	want := append(append(loaded, later...), sooner...)
+	got := w.eachOnce(want)
+	for _, r := range want {
+		f := got[key(r)][0]
+		if !proto.Equal(f.record, r) {
+			t.Errorf("%s was changed: %v", key(r), f.record)
+		}
+		if subject := topology.Submit(0, ids.Lane(r.Priority), r.Domain, r.Tasklist); f.subject != subject {
+			t.Errorf("filed under %s, not %s", f.subject, subject)
+		}
+		if f.at.Before(time.UnixMilli(r.DueAtMs)) {
+			t.Errorf("%s fired %v early", key(r), time.UnixMilli(r.DueAtMs).Sub(f.at))
+		}
+	}
+}
+
+func TestI10_KilledInTheMiddleEachFiresOnce(t *testing.T) {
+	w := newWorld(t)
+	var want []*logv1.Record
+	dueAt := time.Now().Add(-time.Second)
+	for range 50 {
+		want = append(want, w.park(100, dueAt)...)
+	}
+	for range 8 {
+		r := w.own(smallChunks)
+		testkit.Eventually(t, soon, func() error {
+			if r.fired.Load() == 0 {
+				return errors.New("nothing fired yet")
+			}
+			return nil
+		})
+		r.stop()
+	}
+	w.own(smallChunks)
+	w.eachOnce(want)
+}
+
+func TestI10_TwoOwnersAtOnceEachFiresOnce(t *testing.T) {
+	w := newWorld(t)
+	ctx, stop := context.WithCancel(t.Context())
+	var owners sync.WaitGroup
+	for range 2 {
+		owners.Go(func() {
+			if err := w.serve(ctx, smallChunks); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	var want []*logv1.Record
+	for range 40 {
+		want = append(want, w.park(50, time.Now().Add(20*time.Millisecond))...)
+	}
+	w.eachOnce(want)
+	stop()
+	owners.Wait()
+	w.eachOnce(want)
+}
+
+func TestI10_WrittenLateFiresAtOnceAndOnceAcrossTakeover(t *testing.T) {
+	w := newWorld(t)
+	r := w.own()
+	want := w.park(10, time.Now().Add(-time.Second))
+	w.eachOnce(want)
+	want = append(want, w.park(10, time.Now().Add(-time.Hour))...) // before all that was fired
+	w.eachOnce(want)
+	r.stop()
+	want = append(want, w.park(10, time.Now().Add(-2*time.Hour))...)
+	w.own()
+	w.eachOnce(want)
+}
+
+func TestI10_ASecondCopyOfAStayIsVoid(t *testing.T) {
+	w := newWorld(t)
+	r := w.own()
+	want := w.park(1, time.Now().Add(-time.Second))
+	w.eachOnce(want)
+	w.write(want[0]) // a late copy
+	r.stop()
+	w.write(want[0]) // one that only the next owner sees
+	again := proto.Clone(want[0]).(*logv1.Record)
+	again.Parkings = 2
+	w.write(again)
+	w.own()
+	w.eachOnce([]*logv1.Record{want[0], again})
+}
+
+func TestPurgeStopsAtHistorysCheckpointAndAtTheNewestMessage(t *testing.T) {
+	w := newWorld(t)
+	w.own(func(d *firing.Deps) { d.Config.PurgeEvery = 10 * time.Millisecond })
+	start := time.Now().Add(-10 * time.Minute)
+	var want []*logv1.Record
+	for i := range 4 {
+		want = append(want, w.park(5, start.Add(time.Duration(i)*2*time.Minute))...)
+	}
+	w.eachOnce(want)
+	left := func(n uint64) {
+		t.Helper()
+		testkit.Eventually(t, soon, func() error {
+			if got := w.stored(); got != n {
+				return fmt.Errorf("%d messages left, want %d", got, n)
+			}
+			return nil
+		})
+	}
+	left(4)
+	w.checkpoint(2)
+	left(2)
+	w.checkpoint(4)
+	left(1)
+	want = append(want, w.park(1, start)...) // purged before, and used again
+	w.eachOnce(want)
+	w.own() // overtakes, and must not fire what is left again
+	want = append(want, w.park(1, time.Now())...)
+	w.eachOnce(want)
+}
+
+func TestABucketWithAWaitingTaskIsKept(t *testing.T) {
+	w := newWorld(t)
+	w.own(func(d *firing.Deps) { d.Config.PurgeEvery = 10 * time.Millisecond })
+	start := time.Now().Truncate(time.Minute).Add(time.Hour)
+	w.park(1, start)
+	done := w.park(1, time.Now().Add(-5*time.Minute))
+	w.park(1, start.Add(time.Second))
+	w.checkpoint(100)
+	w.eachOnce(done)
+	testkit.Eventually(t, soon, func() error {
+		if got := w.stored(); got != 2 {
+			return fmt.Errorf("%d messages left", got)
+		}
+		return nil
+	})
+}
+
+func TestNATSRestarts(t *testing.T) {
+	w := newWorld(t)
+	r := w.own(smallChunks)
+	far := w.park(3, time.Now().Add(time.Hour))
+	var want []*logv1.Record
+	for range 20 {
+		want = append(want, w.park(100, time.Now().Add(100*time.Millisecond))...)
+	}
+	for range 3 {
+		before := r.fired.Load()
+		testkit.Eventually(t, soon, func() error {
+			if r.fired.Load() == before && before < int64(len(want)) {
+				return errors.New("nothing fired yet")
+			}
+			return nil
+		})
+		w.server.Restart(t)
+	}
+	testkit.Eventually(t, soon, func() error {
+		if !w.nc.IsConnected() {
+			return errors.New("not connected")
+		}
+		return nil
+	})
+	want = append(want, w.park(10, time.Now())...)
+	w.eachOnce(want)
+	if got := r.waiting.Load(); got != int64(len(far)) {
+		t.Errorf("%d wait", got)
+	}
+	select {
+	case err := <-r.ended:
+		t.Errorf("the owner ended: %v", err)
+		r.ended <- err
+	default:
+	}
+}
+
+func TestAStoreMadeAnewIsRefused(t *testing.T) {
+	w := newWorld(t)
+	r := w.own()
+	w.eachOnce(append(w.park(1, time.Now()), w.park(1, time.Now())...))
+	r.stop()
+	stream, err := w.js.Stream(t.Context(), topology.TimerStream(0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg := stream.CachedInfo().Config
+	if err := w.js.DeleteStream(t.Context(), cfg.Name); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.js.CreateStream(t.Context(), cfg); err != nil {
+		t.Fatal(err)
+	}
+	o := firing.New(w.deps())
+	if err := o.Load(t.Context()); err == nil {
+		t.Error("loaded")
+	}
+}

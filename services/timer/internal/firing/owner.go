@@ -1,0 +1,268 @@
+package firing
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/yardmaster-io/yardmaster/services/timer/internal/batch"
+	"github.com/yardmaster-io/yardmaster/services/timer/internal/core/due"
+)
+
+// Deps is what an Owner needs. All fields are required.
+type Deps struct {
+	Store  Store
+	Pruner Pruner
+	Log    Log
+	Config Config
+	Gauges Gauges
+	Logger *slog.Logger
+}
+
+// Gauges are told how the partition stands; the funcs must be quick.
+type Gauges struct {
+	// Waiting is how many tasks wait.
+	Waiting func(n int)
+	// Fired counts fired tasks, and tells the lateness of the oldest of them.
+	Fired func(n int, late time.Duration)
+	// Cancelled counts tasks taken out.
+	Cancelled func(n int)
+}
+
+// Owner serves one partition, once: Load, then Run. A new ownership is a new Owner.
+type Owner struct {
+	Deps
+	limits   due.Limits
+	arrivals chan arrival
+	asks     chan func()
+	ended    chan struct{}
+
+	// Of the loop alone, and of Load before it.
+	table *due.Table
+	cache *cache
+	// cursorSeq is the sequence of the cursor that the next append builds upon.
+	cursorSeq uint64
+	// unfenced: there are tombstones that no cursor was written after. Another
+	// owner may not know of them until its next append is refused.
+	unfenced bool
+	cancels  []*cancelCall
+	retryAt  time.Time
+	retry    time.Duration
+	// cursors counts those written since the old ones were removed.
+	cursors int
+}
+
+// arrival is one message of the store, read and decoded.
+type arrival struct {
+	index due.Message
+	body  *batch.Message
+	// firstDueMS is the earliest due time in it.
+	firstDueMS int64
+}
+
+// New makes the owner of a partition.
+func New(d Deps) *Owner {
+	c := d.Config
+	return &Owner{
+		Deps: d,
+		limits: due.Limits{
+			Tasks: c.ChunkTasksMax, Bytes: c.ChunkBytesMax, Messages: chunkMessagesMax,
+			MessageTasks: messageTasksMax, MessageBytes: messageBytesMax,
+		},
+		arrivals: make(chan arrival, arrivalsMax),
+		asks:     make(chan func(), arrivalsMax),
+		ended:    make(chan struct{}),
+		table: due.New(due.Config{
+			FiredKeepMS: c.FiredKeep.Milliseconds(), FiredMost: c.FiredKeepMax, VoidKeepMS: c.CancelKeep.Milliseconds(),
+		}),
+		cache:    newCache(c.CacheBytes),
+		unfenced: true,
+		cursors:  cursorsKept,
+	}
+}
+
+// Load reads the whole store, and which of it was fired. The store is read to
+// its end again after the cursor was: what was cancelled before that cursor was
+// written is then known.
+func (o *Owner) Load(ctx context.Context) error {
+	began := time.Now()
+	read := uint64(0)
+	readOn := func() error {
+		last, err := o.Store.Last(ctx)
+		if err != nil {
+			return err
+		}
+		err = o.Store.ReadRange(ctx, read+1, last, func(m Stored) error {
+			o.table.Load(o.decode(m).index)
+			return nil
+		})
+		read = last
+		return err
+	}
+	if err := readOn(); err != nil {
+		return fmt.Errorf("load: %w", err)
+	}
+	cursor, seq, err := o.Log.Cursor(ctx)
+	if err != nil {
+		return fmt.Errorf("load: %w", err)
+	}
+	if err := readOn(); err != nil {
+		return fmt.Errorf("load: %w", err)
+	}
+	if covered := max(cursor.Base.Seq, cursor.Round.Seq); covered > read {
+		return fmt.Errorf("load: the firing cursor covers messages up to %d, but the timer store ends at %d: "+
+			"it was made anew, and its tasks would be taken for fired; remove the cursor", covered, read)
+	}
+	o.table.Resume(cursor, rand.Uint64(), time.Now().UnixMilli())
+	o.cursorSeq = seq
+	o.report()
+	o.Logger.Info("waiting tasks loaded", "tasks", o.table.Len(), "messages_up_to", read, "took", time.Since(began))
+	return nil
+}
+
+// decode never fails: a message that is no batch holds no task.
+func (o *Owner) decode(m Stored) arrival {
+	body, tasks, tombstones, err := batch.Decode(m.Data)
+	if err != nil {
+		o.Logger.Error("a message of the timer store is malformed and is passed over", "sequence", m.Seq, "error", err)
+		tasks, tombstones = nil, nil
+	}
+	a := arrival{body: body, index: due.Message{Seq: m.Seq, AtMS: m.AtMS, Bucket: m.Bucket, Tombstones: tombstones, Tasks: tasks}}
+	for i := range tasks {
+		if i == 0 || tasks[i].DueMS < a.firstDueMS {
+			a.firstDueMS = tasks[i].DueMS
+		}
+	}
+	return a
+}
+
+// Run fires what is due until ctx ends; a chunk being stored is finished first.
+// It must be called once, after Load. It returns nil when ctx has ended.
+func (o *Owner) Run(parent context.Context) error {
+	ctx, stop := context.WithCancelCause(parent)
+	defer stop(nil)
+	var parts sync.WaitGroup
+	from := o.table.LastSeq() + 1
+	parts.Go(func() {
+		if err := o.read(ctx, from); err != nil {
+			stop(err)
+		}
+	})
+	parts.Go(func() { o.purge(ctx) })
+	stop(o.loop(ctx)) // an earlier cause, such as the reader's, stays
+	close(o.ended)
+	parts.Wait()
+	if parent.Err() != nil {
+		return nil
+	}
+	return context.Cause(ctx)
+}
+
+// read hands the loop what is written from now on.
+func (o *Owner) read(ctx context.Context, from uint64) error {
+	return o.Store.Read(ctx, from, func(m Stored) error {
+		select {
+		case o.arrivals <- o.decode(m):
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	})
+}
+
+// loop is the only goroutine that touches the table.
+func (o *Owner) loop(ctx context.Context) error {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		o.drain()
+		if err := o.cancelAll(ctx); err != nil {
+			return err
+		}
+		fired, err := o.fire(ctx)
+		if err != nil {
+			return err
+		}
+		o.report()
+		if ctx.Err() != nil {
+			return nil
+		}
+		if fired {
+			continue
+		}
+		if at, ok := o.wakeAt(); ok {
+			timer.Reset(time.Until(at))
+		} else {
+			timer.Stop()
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case a := <-o.arrivals:
+			o.arrive(a)
+		case do := <-o.asks:
+			do()
+		case <-timer.C:
+		}
+	}
+}
+
+// drain handles what has come meanwhile, and not more: firing must go on.
+func (o *Owner) drain() {
+	for range arrivalsMax {
+		select {
+		case a := <-o.arrivals:
+			o.arrive(a)
+		case do := <-o.asks:
+			do()
+		default:
+			return
+		}
+	}
+}
+
+func (o *Owner) arrive(a arrival) {
+	o.table.Load(a.index)
+	if a.body.Records() > 0 && a.firstDueMS < time.Now().Add(cacheAhead).UnixMilli() {
+		o.cache.put(a.index.Seq, a.body)
+	}
+}
+
+// wakeAt is when something is to be done though nothing comes.
+func (o *Owner) wakeAt() (time.Time, bool) {
+	dueMS, ok := o.table.Next()
+	at := time.UnixMilli(dueMS)
+	if at.Before(o.retryAt) {
+		at = o.retryAt
+	}
+	return at, ok
+}
+
+func (o *Owner) report() { o.Gauges.Waiting(o.table.Len()) }
+
+// ErrNotServing: the owner has ended; another one will answer.
+var ErrNotServing = errors.New("the owner of the timer partition has ended")
+
+// ask has the loop call do, and waits for it.
+func (o *Owner) ask(ctx context.Context, do func()) error {
+	done := make(chan struct{})
+	select {
+	case o.asks <- func() { do(); close(done) }:
+	case <-o.ended:
+		return ErrNotServing
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	select {
+	case <-done:
+		return nil
+	case <-o.ended:
+		return ErrNotServing
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

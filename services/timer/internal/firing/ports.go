@@ -1,0 +1,69 @@
+package firing
+
+import (
+	"context"
+	"errors"
+
+	"github.com/yardmaster-io/yardmaster/services/timer/internal/core/due"
+)
+
+// What a port's error wraps.
+var (
+	// ErrOvertaken: another owner has written the cursor.
+	ErrOvertaken = errors.New("another owner fires this partition")
+	// ErrOutcomeUnknown: it may have been stored or not.
+	ErrOutcomeUnknown = errors.New("outcome unknown")
+	// ErrGone: the message is certainly no longer there.
+	ErrGone = errors.New("the message is gone")
+)
+
+// Stored is one message of the store.
+type Stored struct {
+	Seq    uint64
+	AtMS   int64
+	Bucket int64
+	Data   []byte
+}
+
+// Store reads the waiting tasks of a partition.
+type Store interface {
+	// Last is the sequence of the last message ever stored.
+	Last(ctx context.Context) (uint64, error)
+	// ReadRange hands out the messages from..upTo that are there, in order.
+	ReadRange(ctx context.Context, from, upTo uint64, handle func(Stored) error) error
+	// Read hands out all messages from a sequence on, in order, until ctx ends.
+	Read(ctx context.Context, from uint64, handle func(Stored) error) error
+	// Get is the data of one message, or ErrGone. It is called concurrently.
+	Get(ctx context.Context, seq uint64) ([]byte, error)
+}
+
+// Pruner changes the store.
+type Pruner interface {
+	// Tombstone appends to a bucket. Repeated with the same key it is stored
+	// once. An error that is not ErrOutcomeUnknown says that it was not stored.
+	Tombstone(ctx context.Context, bucket int64, key string, data []byte) error
+	// Purge removes the messages of a bucket up to a sequence, inclusive.
+	Purge(ctx context.Context, bucket int64, upTo uint64) error
+}
+
+// Submit is one message for the history log.
+type Submit struct {
+	Domain, Tasklist string
+	Priority         uint8
+	Data             []byte
+}
+
+// Log is the partition's history log, as far as firing goes.
+type Log interface {
+	// Cursor is the last cursor and its sequence; zeros where there is none.
+	Cursor(ctx context.Context) (due.Cursor, uint64, error)
+	// Append stores the messages and the cursor behind them, all or none, and
+	// only if the last cursor is the one at sequence expected. It returns the
+	// new cursor's sequence. An error that is neither ErrOvertaken nor
+	// ErrOutcomeUnknown says that nothing was stored.
+	Append(ctx context.Context, all []Submit, c due.Cursor, expected uint64) (uint64, error)
+	// Parked is how far in the store history is known to remember what it parked.
+	Parked(ctx context.Context) (uint64, error)
+	// DropCursors removes the cursors before the one at seq.
+	DropCursors(ctx context.Context, seq uint64) error
+}

@@ -1,0 +1,94 @@
+package firing
+
+import (
+	"context"
+	"time"
+
+	"github.com/yardmaster-io/yardmaster/services/timer/internal/core/due"
+)
+
+// How often, and how many times, a purge asks whether the loop has read what was
+// in the store when it began.
+const (
+	catchUpWait  = 50 * time.Millisecond
+	catchUpTries = 40
+)
+
+// purge removes what nobody needs, every now and then, beside the loop. What
+// fails is left for the next time.
+func (o *Owner) purge(ctx context.Context) {
+	tick := time.NewTicker(o.Config.PurgeEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		err := o.purgeStore(ctx)
+		if err == nil {
+			err = o.purgeCursors(ctx)
+		}
+		if err != nil && ctx.Err() == nil {
+			o.Logger.Warn("what was fired could not be removed, trying again later", "error", err)
+		}
+	}
+}
+
+func (o *Owner) purgeStore(ctx context.Context) error {
+	parked, err := o.Log.Parked(ctx)
+	if err != nil {
+		return err
+	}
+	end, err := o.Store.Last(ctx) // after Parked, see due.Table.Purgeable
+	if err != nil {
+		return err
+	}
+	for range catchUpTries {
+		var all []due.Purge
+		caughtUp := false
+		err := o.ask(ctx, func() {
+			caughtUp = o.table.LastSeq() >= end
+			all = o.table.Purgeable(parked, end, time.Now().UnixMilli())
+		})
+		if err != nil {
+			return err
+		}
+		if caughtUp {
+			return o.purgeBuckets(ctx, all)
+		}
+		if !sleep(ctx, catchUpWait) {
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+func (o *Owner) purgeBuckets(ctx context.Context, all []due.Purge) error {
+	for _, p := range all {
+		if err := o.Pruner.Purge(ctx, p.Bucket, p.UpTo); err != nil {
+			return err
+		}
+		if err := o.ask(ctx, func() { o.table.Purged(p) }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// purgeCursors removes the cursors before the last one, when there are many.
+func (o *Owner) purgeCursors(ctx context.Context) error {
+	var seq uint64
+	err := o.ask(ctx, func() {
+		if o.cursors >= cursorsKept {
+			seq = o.cursorSeq
+		}
+	})
+	if err != nil || seq == 0 {
+		return err
+	}
+	if err := o.Log.DropCursors(ctx, seq); err != nil {
+		return err
+	}
+	return o.ask(ctx, func() { o.cursors = 0 })
+}

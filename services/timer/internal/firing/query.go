@@ -1,0 +1,97 @@
+package firing
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/timer/internal/core/due"
+)
+
+// Filter chooses waiting tasks. Empty fields match all.
+type Filter struct {
+	Domain, Tasklist, Type string
+	// First and Retry choose tasks that wait for their first attempt, and for another one.
+	First, Retry bool
+	// Limit is how many are wanted.
+	Limit int
+}
+
+func (f Filter) matches(g due.Group) bool {
+	return g.Domain == f.Domain && (f.Tasklist == "" || g.Tasklist == f.Tasklist) &&
+		(f.Type == "" || g.Type == f.Type) && (g.Retry && f.Retry || !g.Retry && f.First)
+}
+
+// Get returns the encoded record of a waiting task, or nil.
+func (o *Owner) Get(ctx context.Context, id ids.TaskID) ([]byte, error) {
+	var want *ref
+	err := o.ask(ctx, func() {
+		if stay, status := o.table.Find(id); status == due.Waiting {
+			want = &ref{seq: stay.Seq, index: stay.Index, id: id}
+		}
+	})
+	if err != nil || want == nil {
+		return nil, err
+	}
+	err = o.fetchHere(ctx, []*ref{want})
+	return want.record, err
+}
+
+// fetchHere is fetch for readers: records that went away meanwhile are no failure.
+func (o *Owner) fetchHere(ctx context.Context, refs []*ref) error {
+	err := o.fetch(ctx, refs, nil)
+	if lost := (*lostError)(nil); errors.As(err, &lost) {
+		return nil
+	}
+	return err
+}
+
+// Waiting counts the waiting tasks of a tasklist, or of a domain.
+func (o *Owner) Waiting(ctx context.Context, domain, tasklist string) (n int, err error) {
+	err = o.ask(ctx, func() { n = o.table.Waiting(domain, tasklist) })
+	return n, err
+}
+
+// List returns the encoded records of waiting tasks, the newest first. The index
+// is visited in slices, so that firing goes on meanwhile.
+func (o *Owner) List(ctx context.Context, f Filter) ([][]byte, error) {
+	var found []due.Ref
+	newestFirst := func(a, b due.Ref) int { return bytes.Compare(b.ID[:], a.ID[:]) }
+	keep := func() {
+		slices.SortFunc(found, newestFirst)
+		found = slices.CompactFunc(found, func(a, b due.Ref) bool { return a.ID == b.ID })
+		found = found[:min(len(found), f.Limit)]
+	}
+	for from, more := uint32(0), true; more; {
+		err := o.ask(ctx, func() {
+			from, more = o.table.Scan(from, scanSlots, func(s due.Stay) {
+				if !f.matches(s.Group) {
+					return
+				}
+				if found = append(found, s.Ref); len(found) >= 2*f.Limit+1000 {
+					keep()
+				}
+			})
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	keep()
+	refs := make([]*ref, len(found))
+	for i, r := range found {
+		refs[i] = &ref{seq: r.Seq, index: r.Index, id: r.ID}
+	}
+	if err := o.fetchHere(ctx, refs); err != nil {
+		return nil, err
+	}
+	var records [][]byte
+	for _, r := range refs {
+		if r.record != nil {
+			records = append(records, r.record)
+		}
+	}
+	return records, nil
+}

@@ -1,0 +1,250 @@
+package firing_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strconv"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"go.uber.org/goleak"
+
+	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/contracts/topology"
+	"github.com/yardmaster-io/yardmaster/services/timer/internal/firing"
+	"github.com/yardmaster-io/yardmaster/services/timer/internal/natstimer"
+	"github.com/yardmaster-io/yardmaster/shared/natslog"
+	"github.com/yardmaster-io/yardmaster/shared/provision"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// soon bounds a broken run; nothing is expected to take this long.
+const soon = 60 * time.Second
+
+// world is a real server with one timer partition, and the hand of history:
+// it parks tasks and reads back what was fired.
+type world struct {
+	tb     testing.TB
+	server *testkit.NATS
+	nc     *nats.Conn
+	js     jetstream.JetStream
+	made   uint64
+}
+
+func newWorld(tb testing.TB) *world {
+	tb.Helper()
+	w := &world{tb: tb, server: testkit.RunNATS(tb)}
+	w.nc = w.server.Connect(tb)
+	var err error
+	if w.js, err = jetstream.New(w.nc); err != nil {
+		tb.Fatal(err)
+	}
+	if err := provision.Apply(tb.Context(), w.js, topology.Partitioning{History: 1, Matching: 1}, provision.Options{}); err != nil {
+		tb.Fatal(err)
+	}
+	return w
+}
+
+// park writes n tasks of one due time in one message, and returns them.
+func (w *world) park(n int, dueAt time.Time, change ...func(i int, r *logv1.Record)) []*logv1.Record {
+	w.tb.Helper()
+	all := make([]*logv1.Record, n)
+	for i := range all {
+		w.made++
+		id := ids.NewTaskID(time.UnixMilli(int64(w.made)), 0, w.made)
+		all[i] = &logv1.Record{
+			Id: id[:], Domain: "shop", Tasklist: "mail", Type: "email.send", Priority: 3, Payload: []byte(strconv.Itoa(i)),
+			DueAtMs: dueAt.UnixMilli(), Parkings: 1, Steps: []*logv1.Step{{Kind: 1, AtMs: 5}, {Kind: 2, AtMs: 6}},
+		}
+		for _, c := range change {
+			c(i, all[i])
+		}
+	}
+	w.write(all...)
+	return all
+}
+
+// write appends records of one bucket as they are.
+func (w *world) write(all ...*logv1.Record) {
+	w.tb.Helper()
+	data, err := (&logv1.Batch{Tasks: all}).MarshalVT()
+	if err != nil {
+		w.tb.Fatal(err)
+	}
+	subject := topology.Timer(0, topology.TimerBucket(all[0].DueAtMs))
+	if _, _, err := natslog.Append(w.tb.Context(), w.nc, natslog.Msg{Subject: subject, Data: data}); err != nil {
+		w.tb.Fatal(err)
+	}
+}
+
+// firing is one record on its way back, and where it was filed.
+type fired struct {
+	record  *logv1.Record
+	subject string
+	at      time.Time
+}
+
+// fired reads back all that was ever fired, by id and parkings.
+func (w *world) fired() map[string][]fired {
+	w.tb.Helper()
+	all := map[string][]fired{}
+	err := natslog.ReadAll(w.tb.Context(), w.js, natslog.ReadConfig{Stream: topology.HistoryStream(0)}, func(r natslog.Record) error {
+		if r.Subject == topology.Fired(0) {
+			return nil
+		}
+		var b logv1.Batch
+		if err := b.UnmarshalVT(r.Data); err != nil {
+			return err
+		}
+		for _, t := range b.Tasks {
+			all[key(t)] = append(all[key(t)], fired{t, r.Subject, r.Time})
+		}
+		return nil
+	})
+	if err != nil {
+		w.tb.Fatal(err)
+	}
+	return all
+}
+
+func key(r *logv1.Record) string {
+	return ids.TaskID(r.Id).String() + "/" + strconv.Itoa(int(r.Parkings))
+}
+
+// eachOnce waits until all of want was fired and checks that nothing was twice.
+func (w *world) eachOnce(want []*logv1.Record) map[string][]fired {
+	w.tb.Helper()
+	var got map[string][]fired
+	testkit.Eventually(w.tb, soon, func() error {
+		got = w.fired()
+		if len(got) < len(want) {
+			return fmt.Errorf("%d of %d fired", len(got), len(want))
+		}
+		return nil
+	})
+	for _, r := range want {
+		if n := len(got[key(r)]); n != 1 {
+			w.tb.Fatalf("%s fired %d times", key(r), n)
+		}
+	}
+	if len(got) != len(want) {
+		w.tb.Fatalf("%d tasks fired, %d wanted", len(got), len(want))
+	}
+	return got
+}
+
+// checkpoint says that history remembers what it parked up to seq.
+func (w *world) checkpoint(seq uint64) {
+	w.tb.Helper()
+	kv, err := w.js.KeyValue(w.tb.Context(), topology.CheckpointsBucket)
+	if err != nil {
+		w.tb.Fatal(err)
+	}
+	data, err := (&logv1.Checkpoint{TimerSeq: seq}).MarshalVT()
+	if err != nil {
+		w.tb.Fatal(err)
+	}
+	if _, err := kv.Put(w.tb.Context(), topology.HistoryCheckpoint(0), data); err != nil {
+		w.tb.Fatal(err)
+	}
+}
+
+// waiting counts the messages left in the timer store.
+func (w *world) stored() uint64 {
+	w.tb.Helper()
+	s, err := w.js.Stream(w.tb.Context(), topology.TimerStream(0))
+	if err != nil {
+		w.tb.Fatal(err)
+	}
+	return s.CachedInfo().State.Msgs
+}
+
+// running is one owner at work.
+type running struct {
+	*firing.Owner
+	tb      testing.TB
+	stop    func()
+	ended   chan error
+	fired   atomic.Int64
+	waiting atomic.Int64
+}
+
+// own starts an owner. It is stopped with the test, if not before.
+func (w *world) own(change ...func(*firing.Deps)) *running {
+	w.tb.Helper()
+	r := &running{tb: w.tb, ended: make(chan error, 1)}
+	d := w.deps()
+	d.Gauges.Waiting = func(n int) { r.waiting.Store(int64(n)) }
+	d.Gauges.Fired = func(n int, _ time.Duration) { r.fired.Add(int64(n)) }
+	for _, c := range change {
+		c(&d)
+	}
+	r.Owner = firing.New(d)
+	if err := r.Load(w.tb.Context()); err != nil {
+		w.tb.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.WithoutCancel(w.tb.Context()))
+	go func() { r.ended <- r.Run(ctx) }()
+	stopped := false
+	r.stop = func() {
+		cancel()
+		if stopped {
+			return
+		}
+		stopped = true
+		if err := <-r.ended; err != nil && !errors.Is(err, firing.ErrOvertaken) {
+			w.tb.Error(err)
+		}
+	}
+	w.tb.Cleanup(r.stop)
+	return r
+}
+
+// serve keeps an owner running as package ownership does: who ends is started anew.
+func (w *world) serve(ctx context.Context, change ...func(*firing.Deps)) error {
+	for ctx.Err() == nil {
+		r := w.own(change...)
+		select {
+		case <-ctx.Done():
+			r.stop()
+		case err := <-r.ended:
+			r.ended <- err
+			r.stop()
+		}
+	}
+	return nil
+}
+
+// deps of an owner that is not started.
+func (w *world) deps() firing.Deps {
+	w.tb.Helper()
+	log := slog.New(slog.DiscardHandler)
+	store, err := natstimer.OpenStore(w.tb.Context(), w.js, 0, log)
+	if err != nil {
+		w.tb.Fatal(err)
+	}
+	history, err := natstimer.OpenLog(w.tb.Context(), w.js, 0)
+	if err != nil {
+		w.tb.Fatal(err)
+	}
+	return firing.Deps{
+		Store: store, Pruner: store, Log: history, Config: firing.DefaultConfig(), Logger: log,
+		Gauges: firing.Gauges{Waiting: func(int) {}, Fired: func(int, time.Duration) {}, Cancelled: func(int) {}},
+	}
+}
+
+// deafStore hears of nothing that is written after the load.
+type deafStore struct{ firing.Store }
+
+func (deafStore) Read(ctx context.Context, _ uint64, _ func(firing.Stored) error) error {
+	<-ctx.Done()
+	return nil
+}

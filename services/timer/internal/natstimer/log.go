@@ -1,0 +1,105 @@
+package natstimer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/contracts/topology"
+	"github.com/yardmaster-io/yardmaster/services/timer/internal/core/due"
+	"github.com/yardmaster-io/yardmaster/services/timer/internal/firing"
+	"github.com/yardmaster-io/yardmaster/shared/natslog"
+)
+
+// Log is the history log of one partition, as far as firing goes. It implements
+// firing.Log.
+type Log struct {
+	js          jetstream.JetStream
+	stream      jetstream.Stream
+	checkpoints jetstream.KeyValue
+	p           int
+}
+
+// OpenLog finds the history stream of partition p and the checkpoints.
+func OpenLog(ctx context.Context, js jetstream.JetStream, p int) (*Log, error) {
+	stream, err := js.Stream(ctx, topology.HistoryStream(p))
+	if err != nil {
+		return nil, fmt.Errorf("open %s: %w", topology.HistoryStream(p), err)
+	}
+	checkpoints, err := js.KeyValue(ctx, topology.CheckpointsBucket)
+	if err != nil {
+		return nil, fmt.Errorf("open %s: %w", topology.CheckpointsBucket, err)
+	}
+	return &Log{js: js, stream: stream, checkpoints: checkpoints, p: p}, nil
+}
+
+// Cursor implements firing.Log.
+func (l *Log) Cursor(ctx context.Context) (due.Cursor, uint64, error) {
+	r, err := natslog.LastForSubject(ctx, l.js, topology.HistoryStream(l.p), topology.Fired(l.p))
+	if err != nil || r == nil {
+		return due.Cursor{}, 0, err
+	}
+	var c logv1.Cursor
+	if err := c.UnmarshalVT(r.Data); err != nil {
+		return due.Cursor{}, 0, fmt.Errorf("firing cursor at %d: %w", r.Seq, err)
+	}
+	return due.Cursor{
+		Epoch: c.Epoch,
+		Base:  due.Mark{DueMS: c.BaseDueMs, Seq: c.BaseSeq},
+		Round: due.Mark{DueMS: c.RoundDueMs, Seq: c.RoundSeq},
+		Last:  due.Key{DueMS: c.LastDueMs, Seq: c.LastSeq, Index: c.LastIndex},
+	}, r.Seq, nil
+}
+
+// Append implements firing.Log.
+func (l *Log) Append(ctx context.Context, all []firing.Submit, c due.Cursor, expected uint64) (uint64, error) {
+	cursor, err := (&logv1.Cursor{
+		Epoch: c.Epoch, BaseDueMs: c.Base.DueMS, BaseSeq: c.Base.Seq, RoundDueMs: c.Round.DueMS, RoundSeq: c.Round.Seq,
+		LastDueMs: c.Last.DueMS, LastSeq: c.Last.Seq, LastIndex: c.Last.Index,
+	}).MarshalVT()
+	if err != nil {
+		return 0, fmt.Errorf("encode the firing cursor: %w", err)
+	}
+	msgs := make([]natslog.Msg, 0, len(all)+1)
+	for _, s := range all {
+		msgs = append(msgs, natslog.Msg{Subject: topology.Submit(l.p, ids.Lane(s.Priority), s.Domain, s.Tasklist), Data: s.Data})
+	}
+	msgs = append(msgs, natslog.Msg{
+		Subject: topology.Fired(l.p), Data: cursor,
+		Header: nats.Header{jetstream.ExpectedLastSubjSeqHeader: {strconv.FormatUint(expected, 10)}},
+	})
+	seq, err := natslog.AppendAtomic(ctx, l.js.Conn(), msgs)
+	return seq, translate(err)
+}
+
+// Parked implements firing.Log.
+func (l *Log) Parked(ctx context.Context) (uint64, error) {
+	entry, err := l.checkpoints.Get(ctx, topology.HistoryCheckpoint(l.p))
+	if errors.Is(err, jetstream.ErrKeyNotFound) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, fmt.Errorf("history's checkpoint: %w", err)
+	}
+	var c logv1.Checkpoint
+	if err := c.UnmarshalVT(entry.Value()); err != nil {
+		return 0, fmt.Errorf("history's checkpoint: %w", err)
+	}
+	return c.TimerSeq, nil
+}
+
+// DropCursors implements firing.Log.
+func (l *Log) DropCursors(ctx context.Context, seq uint64) error {
+	// The server keeps the message at the sequence given.
+	err := l.stream.Purge(ctx, jetstream.WithPurgeSubject(topology.Fired(l.p)), jetstream.WithPurgeSequence(seq))
+	if err != nil {
+		return fmt.Errorf("purge old firing cursors: %w", err)
+	}
+	return nil
+}

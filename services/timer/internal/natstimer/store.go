@@ -1,0 +1,115 @@
+package natstimer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/yardmaster-io/yardmaster/contracts/topology"
+	"github.com/yardmaster-io/yardmaster/services/timer/internal/firing"
+	"github.com/yardmaster-io/yardmaster/shared/natslog"
+)
+
+// Store is the stream of waiting tasks of one partition. It implements
+// firing.Store and firing.Pruner.
+type Store struct {
+	js     jetstream.JetStream
+	stream jetstream.Stream
+	p      int
+	log    *slog.Logger
+}
+
+// OpenStore finds the stream of partition p.
+func OpenStore(ctx context.Context, js jetstream.JetStream, p int, log *slog.Logger) (*Store, error) {
+	stream, err := js.Stream(ctx, topology.TimerStream(p))
+	if err != nil {
+		return nil, fmt.Errorf("open %s: %w", topology.TimerStream(p), err)
+	}
+	return &Store{js: js, stream: stream, p: p, log: log}, nil
+}
+
+// Last implements firing.Store.
+func (s *Store) Last(ctx context.Context) (uint64, error) {
+	return natslog.LastSeq(ctx, s.js, topology.TimerStream(s.p))
+}
+
+// ReadRange implements firing.Store.
+func (s *Store) ReadRange(ctx context.Context, from, upTo uint64, handle func(firing.Stored) error) error {
+	if upTo < from { // and not "to the end", which 0 would mean
+		return nil
+	}
+	return natslog.ReadRange(ctx, s.js, s.readFrom(from), upTo, s.pass(handle))
+}
+
+// Read implements firing.Store.
+func (s *Store) Read(ctx context.Context, from uint64, handle func(firing.Stored) error) error {
+	return natslog.Read(ctx, s.js, s.readFrom(from), s.pass(handle))
+}
+
+func (s *Store) readFrom(seq uint64) natslog.ReadConfig {
+	return natslog.ReadConfig{Stream: topology.TimerStream(s.p), StartSeq: seq, Log: s.log}
+}
+
+// pass hands on what lies in a bucket; the stream has no other subjects.
+func (s *Store) pass(handle func(firing.Stored) error) func(natslog.Record) error {
+	return func(r natslog.Record) error {
+		bucket, ok := topology.TimerBucketOf(r.Subject)
+		if !ok {
+			s.log.Error("a message of the timer store lies in no bucket and is passed over", "sequence", r.Seq, "subject", r.Subject)
+			return nil
+		}
+		return handle(firing.Stored{Seq: r.Seq, AtMS: r.Time.UnixMilli(), Bucket: bucket, Data: r.Data})
+	}
+}
+
+// Get implements firing.Store. Any replica may answer; that a message is gone is
+// believed only to the leader, since a replica may lag.
+func (s *Store) Get(ctx context.Context, seq uint64) ([]byte, error) {
+	msg, err := s.stream.GetMsg(ctx, seq)
+	if err == nil {
+		return msg.Data, nil
+	}
+	if !errors.Is(err, jetstream.ErrMsgNotFound) {
+		return nil, fmt.Errorf("get message %d: %w", seq, err)
+	}
+	r, err := natslog.Get(ctx, s.js, topology.TimerStream(s.p), seq)
+	if err != nil {
+		return nil, err
+	}
+	if r == nil {
+		return nil, fmt.Errorf("get message %d: %w", seq, firing.ErrGone)
+	}
+	return r.Data, nil
+}
+
+// Tombstone implements firing.Pruner.
+func (s *Store) Tombstone(ctx context.Context, bucket int64, key string, data []byte) error {
+	_, _, err := natslog.Append(ctx, s.js.Conn(), natslog.Msg{Subject: topology.Timer(s.p, bucket), Data: data, MsgID: key})
+	return translate(err)
+}
+
+// Purge implements firing.Pruner.
+func (s *Store) Purge(ctx context.Context, bucket int64, upTo uint64) error {
+	// The server keeps the message at the sequence given.
+	err := s.stream.Purge(ctx, jetstream.WithPurgeSubject(topology.Timer(s.p, bucket)), jetstream.WithPurgeSequence(upTo+1))
+	if err != nil {
+		return fmt.Errorf("purge bucket %d: %w", bucket, err)
+	}
+	return nil
+}
+
+// translate puts natslog's sentinels into the words of the port.
+func translate(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, natslog.ErrWrongLast):
+		return fmt.Errorf("%w: %w", firing.ErrOvertaken, err)
+	case errors.Is(err, natslog.ErrNotStored):
+		return err
+	}
+	return fmt.Errorf("%w: %w", firing.ErrOutcomeUnknown, err)
+}
