@@ -240,20 +240,37 @@ func (t *Tables) Put(ctx context.Context, chunks []table.Chunk) error {
 func putCall(domain string, shard int, chunks []table.Chunk) call {
 	c := call{
 		keys: make([]string, 2, 2+2*len(chunks)),
-		args: make([]any, 1, 2+3*len(chunks)),
+		args: make([]any, 1, 4+5*len(chunks)),
 	}
 	c.keys[0], c.keys[1] = topology.EpochKey(domain, shard), topology.TasklistsKey(domain, shard)
+	type place struct {
+		list     table.Tasklist
+		priority int
+	}
 	var lists []table.Tasklist
+	var places []place
+	heads := map[place][]any{}
 	for _, chunk := range chunks {
 		if !slices.Contains(lists, chunk.Tasklist) {
 			lists = append(lists, chunk.Tasklist)
 			c.args = append(c.args, entry(chunk.Tasklist))
 		}
+		at := place{chunk.Tasklist, chunk.Priority}
+		if heads[at] == nil {
+			places = append(places, at)
+			c.keys = append(c.keys, headsKey(at.list, at.priority))
+		}
+		heads[at] = append(heads[at], chunk.ReadyAt, chunk.Type)
 	}
 	c.args[0] = len(lists)
+	c.args = append(c.args, len(places))
+	for _, at := range places {
+		c.args = append(c.args, len(heads[at])/2)
+		c.args = append(c.args, heads[at]...)
+	}
 	for _, chunk := range chunks {
-		c.keys = append(c.keys, columnKey(chunk.Tasklist, chunk.Column), headsKey(chunk.Tasklist, chunk.Priority))
-		c.args = append(c.args, chunk.ReadyAt, chunk.Type, chunk.Triggers)
+		c.keys = append(c.keys, columnKey(chunk.Tasklist, chunk.Column))
+		c.args = append(c.args, chunk.ReadyAt, chunk.Triggers)
 	}
 	return c
 }

@@ -32,10 +32,25 @@ local age = {}     -- by candidate: the score as a number
 local gone = {}    -- by candidate: triggers taken
 local taken, seen = {}, 0
 
+local ahead = {}   -- by candidate: its second chunk and that one's score; nothing = empty
+
+-- Each call out of a script costs microseconds, so two chunks are read at once.
 local function look(i)
-  local first = redis.call('ZRANGE', column(i), 0, 0, 'WITHSCORES')
-  head[i], score[i] = first[1] or false, first[2]
-  age[i] = first[2] and tonumber(first[2])
+  local two = redis.call('ZRANGE', column(i), 0, 1, 'WITHSCORES')
+  head[i], score[i], ahead[i] = two[1] or false, two[2], {two[3], two[4]}
+  age[i] = two[2] and tonumber(two[2])
+end
+
+-- Goes on to the second chunk when the first is taken.
+local function advance(i)
+  if not ahead[i][1] then
+    head[i] = false
+  elseif ahead[i].last then
+    look(i)
+  else
+    head[i], score[i], age[i] = ahead[i][1], ahead[i][2], tonumber(ahead[i][2])
+    ahead[i].last = true
+  end
 end
 
 local function room(t)
@@ -92,8 +107,10 @@ local function take(i)
   redis.call('ZREM', column(i), chunk)
   if n * TRIGGER < #chunk then
     redis.call('ZADD', column(i), score[i], string.sub(chunk, n * TRIGGER + 1))
+    look(i)
+  else
+    advance(i)
   end
-  look(i)
 end
 
 local function live(i)
@@ -128,18 +145,30 @@ while from <= candidates and left > 0 do
 end
 
 local heads, full = {}, {}
+local gained, lost = {}, {}    -- changes of a heads key
 for i = 1, seen do
   local name = ARGV[3 + 4 * i]
   if head[i] then
     heads[#heads + 1] = score[i]
     if age[i] ~= hint(i) then
-      redis.call('ZADD', KEYS[2 * i + 1], score[i], name)
+      gained[#gained + 1] = score[i]
+      gained[#gained + 1] = name
     end
   else
     heads[#heads + 1] = ''
-    redis.call('ZREM', KEYS[2 * i + 1], name)
+    lost[#lost + 1] = name
   end
   heads[#heads + 1] = gone[i]
+  if i == seen or priority(i + 1) ~= priority(i) then
+    local key = KEYS[2 * i + 1]
+    if #gained > 0 then
+      redis.call('ZADD', key, unpack(gained))
+    end
+    if #lost > 0 then
+      redis.call('ZREM', key, unpack(lost))
+    end
+    gained, lost = {}, {}
+  end
 end
 for t = 1, limited do
   if free[t] and free[t] <= 0 then

@@ -1,0 +1,222 @@
+package table
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+)
+
+// model is the rules in their dumbest form: one flat list of chunks, and one
+// trigger at a time.
+type model struct {
+	chunks   []Chunk
+	bookings map[string]map[string]int64
+}
+
+func (m *model) pop(w Want) (triggers [][]byte, full map[string]bool) {
+	full = map[string]bool{}
+	free := func(c Candidate) int {
+		for member, until := range m.bookings[c.Type] {
+			if until <= w.Now {
+				delete(m.bookings[c.Type], member)
+			}
+		}
+		return c.Limit - len(m.bookings[c.Type])
+	}
+	for len(triggers) < w.N {
+		best := -1
+		var which Candidate
+		for _, c := range w.Candidates {
+			if c.Limit > 0 && free(c) <= 0 {
+				continue
+			}
+			i := m.oldest(w.Tasklist, c.Column)
+			if i >= 0 && (best < 0 || c.Priority < which.Priority ||
+				c.Priority == which.Priority && m.chunks[i].ReadyAt < m.chunks[best].ReadyAt) {
+				best, which = i, c
+			}
+		}
+		if best < 0 {
+			break
+		}
+		c := &m.chunks[best]
+		trigger := bytes.Clone(c.Triggers[:ids.TriggerBytes])
+		if c.Triggers = c.Triggers[ids.TriggerBytes:]; len(c.Triggers) == 0 {
+			m.chunks = slices.Delete(m.chunks, best, best+1)
+		}
+		if which.Limit > 0 {
+			member := string(trigger[:ids.BookingBytes])
+			if _, booked := m.bookings[which.Type][member]; booked {
+				continue // a double
+			}
+			if m.bookings[which.Type] == nil {
+				m.bookings[which.Type] = map[string]int64{}
+			}
+			m.bookings[which.Type][member] = w.Until
+		}
+		triggers = append(triggers, trigger)
+	}
+	return triggers, full
+}
+
+func (m *model) oldest(list Tasklist, at Column) int {
+	best := -1
+	for i, c := range m.chunks {
+		if c.Tasklist == list && c.Column == at && (best < 0 || before(c, m.chunks[best])) {
+			best = i
+		}
+	}
+	return best
+}
+
+func (m *model) put(c Chunk) {
+	if !slices.ContainsFunc(m.chunks, func(o Chunk) bool {
+		return o.Tasklist == c.Tasklist && o.Column == c.Column && same(o, c)
+	}) {
+		c.Triggers = bytes.Clone(c.Triggers)
+		m.chunks = append(m.chunks, c)
+	}
+}
+
+var typeNames = []string{"a", "b", "c"}
+
+// TestI8_TableFollowsTheRules drives the table and the model with the same puts,
+// pops, releases and passing time, and counts bookings against the limits.
+func TestI8_TableFollowsTheRules(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		list := Tasklist{Domain: "d", Name: "l"}
+		tab, m := New(), &model{bookings: map[string]map[string]int64{}}
+		opened := tab.Open("d", 0, "e1")
+		if !tab.Restore("d", 0, opened.Epoch, nil, true) {
+			t.Fatal("not restored")
+		}
+		var index Index
+		limits := map[string]int{}
+		now, next := int64(1_000_000), uint64(0)
+		stored := 0
+		var out []string
+		for range rapid.IntRange(1, 60).Draw(t, "steps") {
+			now += int64(rapid.IntRange(0, 40).Draw(t, "ms"))
+			switch rapid.IntRange(0, 4).Draw(t, "what") {
+			case 0, 1:
+				c := Chunk{Tasklist: list, Column: Column{
+					Priority: rapid.IntRange(1, 3).Draw(t, "priority"), Type: rapid.SampledFrom(typeNames).Draw(t, "type"),
+				}, ReadyAt: int64(rapid.IntRange(1, 20).Draw(t, "ready"))}
+				n := rapid.IntRange(1, 6).Draw(t, "triggers")
+				for range n {
+					next++
+					c.Triggers = ids.AppendTrigger(c.Triggers, ids.Trigger{ID: ids.NewTaskID(time.UnixMilli(1), 0, next)})
+				}
+				tab.Put(0, []Chunk{c})
+				m.put(c)
+				index.Put(c.Column, c.ReadyAt, n)
+				stored += n
+			case 2, 3:
+				w := Want{Tasklist: list, N: rapid.IntRange(1, 12).Draw(t, "n"), Now: now, Until: now + 50}
+				w.Candidates = index.Candidates(nil, 100, func(string) bool { return false })
+				for i := range w.Candidates {
+					w.Candidates[i].Limit = limits[w.Candidates[i].Type]
+				}
+				want, _ := m.pop(w)
+				got, ok := tab.Pop(0, w)
+				if !ok {
+					t.Fatal("refused")
+				}
+				var flat [][]byte
+				for _, b := range got.Batches {
+					for tr := range slices.Chunk(b.Triggers, ids.TriggerBytes) {
+						flat = append(flat, tr)
+						if b.Booked {
+							out = append(out, b.Type+string(tr[:ids.BookingBytes]))
+						}
+					}
+				}
+				if !slices.EqualFunc(flat, want, bytes.Equal) {
+					t.Fatalf("popped\n%x, want\n%x", flat, want)
+				}
+				for _, h := range got.Heads {
+					index.Seen(h)
+					stored -= h.Gone
+				}
+				for typ, limit := range limits {
+					if n := tab.Slots("d", []string{typ}, now)[0]; len(flat) > 0 && limit > 0 && n > limit && n > len(m.bookings[typ]) {
+						t.Fatalf("%d bookings of %s, limit %d", n, typ, limit)
+					}
+				}
+			case 4:
+				if len(out) > 0 && rapid.Bool().Draw(t, "release") {
+					b := out[0]
+					out = out[1:]
+					tab.Settle(Settlement{Domain: "d", Type: b[:1], Release: []byte(b[1:])})
+					delete(m.bookings[b[:1]], b[1:])
+				} else {
+					limits[rapid.SampledFrom(typeNames).Draw(t, "limited")] = rapid.IntRange(0, 5).Draw(t, "limit")
+				}
+			}
+			if index.Triggers() != stored {
+				t.Fatalf("the index counts %d triggers, the table holds %d", index.Triggers(), stored)
+			}
+		}
+		left := 0
+		for _, k := range tab.Open("d", 0, "").Columns {
+			left += k.Triggers
+		}
+		if left != stored {
+			t.Fatalf("%d triggers left, want %d", left, stored)
+		}
+	})
+}
+
+func TestIndexOrdersByPriorityThenAge(t *testing.T) {
+	var x Index
+	x.Put(Column{3, "a"}, 1, 1)
+	x.Put(Column{1, "b"}, 9, 1)
+	x.Put(Column{1, "c"}, 5, 1)
+	x.Put(Column{1, "b"}, 4, 1) // an older chunk came late
+	got := fmt.Sprint(x.Candidates(nil, 2, func(string) bool { return false }))
+	if want := "[{{1 b} 4 0} {{1 c} 5 0}]"; got != want {
+		t.Fatalf("got %s, want %s", got, want)
+	}
+	if x.Any(func(typ string) bool { return true }) {
+		t.Fatal("skipped columns count")
+	}
+	for _, c := range []Column{{3, "a"}, {1, "b"}, {1, "c"}} {
+		x.Seen(Head{Column: c, Empty: true})
+	}
+	if !x.Empty() || x.Triggers() != 0 {
+		t.Fatalf("%d triggers are left", x.Triggers())
+	}
+}
+
+// BenchmarkPutPop is the core's share of a task: put in chunks of 10, popped by hundreds.
+func BenchmarkPutPop(b *testing.B) {
+	list := Tasklist{Domain: "d", Name: "l"}
+	tab := New()
+	tab.Open("d", 0, "e")
+	var index Index
+	var chunk []byte
+	for i := range 10 {
+		chunk = ids.AppendTrigger(chunk, ids.Trigger{ID: ids.NewTaskID(time.UnixMilli(1), 0, uint64(i))})
+	}
+	var at int64
+	for n := 0; n < b.N; n += 100 {
+		for range 10 {
+			at++
+			chunk[3] = byte(at) // another id
+			c := Chunk{Tasklist: list, Column: Column{Priority: 3, Type: typeNames[at%3]}, ReadyAt: at, Triggers: chunk}
+			tab.Put(0, []Chunk{c})
+			index.Put(c.Column, c.ReadyAt, 10)
+		}
+		w := Want{Tasklist: list, N: 100, Candidates: index.Candidates(nil, 32, func(string) bool { return false })}
+		got, _ := tab.Pop(0, w)
+		for _, h := range got.Heads {
+			index.Seen(h)
+		}
+	}
+}
