@@ -1,0 +1,141 @@
+package tidy
+
+import (
+	"fmt"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// linkTarget matches the target of a Markdown link.
+var linkTarget = regexp.MustCompile(`\]\(([^)\s]+)\)`)
+
+// links finds relative links of documents that lead nowhere.
+func links(t *tree) []string {
+	dirs := map[string]bool{".": true}
+	for _, p := range t.paths {
+		for dir := path.Dir(p); dir != "."; dir = path.Dir(dir) {
+			dirs[dir] = true
+		}
+	}
+	var findings []string
+	for _, p := range t.paths {
+		if path.Ext(p) != ".md" {
+			continue
+		}
+		for _, m := range linkTarget.FindAllStringSubmatch(t.text[p], -1) {
+			target, _, _ := strings.Cut(m[1], "#")
+			if target == "" || strings.Contains(target, ":") {
+				continue
+			}
+			target = path.Join(path.Dir(p), target)
+			// Files that are not text, and the licence, are not in the tree.
+			_, known := t.text[target]
+			if !known && !dirs[target] && isText(target) {
+				findings = append(findings, fmt.Sprintf("%s: %s does not exist", p, target))
+			}
+		}
+	}
+	return findings
+}
+
+// section returns the lines of a Markdown document below a heading, up to the
+// next one of the same depth.
+func section(text, heading string) (string, bool) {
+	_, rest, ok := strings.Cut("\n"+text, "\n"+heading+"\n")
+	if !ok {
+		return "", false
+	}
+	depth, _, _ := strings.Cut(heading, " ")
+	body, _, _ := strings.Cut(rest, "\n"+depth+" ")
+	return body, true
+}
+
+// featureIndex: each feature has a line in the README with the file that decides
+// about it and the test that shows it; package links checks that they exist.
+func featureIndex(t *tree) []string {
+	body, ok := section(t.text["README.md"], "## Feature index")
+	if !ok {
+		return []string{"README.md: there is no `## Feature index`"}
+	}
+	var findings []string
+	rows := 0
+	for line := range strings.Lines(body) {
+		if !strings.HasPrefix(line, "| ") || strings.HasPrefix(line, "| feature") {
+			continue
+		}
+		rows++
+		cells := strings.Split(strings.Trim(strings.TrimSpace(line), "|"), "|")
+		if len(cells) != 3 || !strings.Contains(cells[1], "](") || !strings.Contains(cells[2], "](") {
+			findings = append(findings, fmt.Sprintf("README.md: %q is not `| feature | [core file](…) | [test](…) |`", strings.TrimSpace(line)))
+		}
+		if len(cells) == 3 && !strings.Contains(cells[2], "_test.go") {
+			findings = append(findings, fmt.Sprintf("README.md: %q names no test", strings.TrimSpace(cells[0])))
+		}
+	}
+	if rows == 0 {
+		findings = append(findings, "README.md: the feature index is empty")
+	}
+	return findings
+}
+
+// decisionLinesMax keeps a decision readable in two minutes.
+const decisionLinesMax = 60
+
+// decisions: each has the four parts, and none is long.
+func decisions(t *tree) []string {
+	name := regexp.MustCompile(`^contracts/decisions/(\d{4})-[a-z0-9-]+\.md$`)
+	number := map[string]string{}
+	var findings []string
+	for _, p := range t.paths {
+		if path.Dir(p) != "contracts/decisions" {
+			continue
+		}
+		m := name.FindStringSubmatch(p)
+		if m == nil {
+			findings = append(findings, p+": a decision is called 0001-what-was-decided.md")
+			continue
+		}
+		if other := number[m[1]]; other != "" {
+			findings = append(findings, fmt.Sprintf("%s: the number is taken by %s", p, other))
+		}
+		number[m[1]] = p
+		if n := lines(t.text[p]); n > decisionLinesMax {
+			findings = append(findings, fmt.Sprintf("%s has %d lines, at most %d are allowed", p, n, decisionLinesMax))
+		}
+		findings = append(findings, missingHeadings(p, t.text[p], "Context", "Decision", "Rejected", "How we would know")...)
+	}
+	return findings
+}
+
+// serviceReadmes: whoever has read one knows where to look in the others.
+func serviceReadmes(t *tree) []string {
+	var findings []string
+	for _, m := range t.mods {
+		if !strings.HasPrefix(m.dir, "services/") {
+			continue
+		}
+		p := m.dir + "/README.md"
+		if text, ok := t.text[p]; ok {
+			findings = append(findings, missingHeadings(p, text, "What it owns", "Picture", "States", "On failure", "Read in this order")...)
+		} else {
+			findings = append(findings, p+" does not exist")
+		}
+	}
+	return findings
+}
+
+// missingHeadings are those of want that text lacks, or has in another order.
+func missingHeadings(p, text string, want ...string) []string {
+	var have []string
+	for line := range strings.Lines(text) {
+		if heading, ok := strings.CutPrefix(line, "## "); ok && slices.Contains(want, strings.TrimSpace(heading)) {
+			have = append(have, strings.TrimSpace(heading))
+		}
+	}
+	if !slices.Equal(have, want) {
+		return []string{fmt.Sprintf("%s: the headings are %q, want %q in this order", p, have, want)}
+	}
+	return nil
+}

@@ -1,0 +1,112 @@
+package tidy
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+// offence is a small tree that breaks a rule once, or does not.
+type offence struct {
+	name string
+	rule rule
+	src  source
+	want string // is in the only finding; empty = there is none
+}
+
+// TestRulesBite shows each rule an offence: a rule that finds nothing is
+// indistinguishable from a clean tree.
+func TestRulesBite(t *testing.T) {
+	for _, o := range slices.Concat(importOffences(), codeOffences(), documentOffences()) {
+		t.Run(o.name, func(t *testing.T) {
+			got := o.rule(parse(t, o.src))
+			if o.want == "" && len(got) == 0 || o.want != "" && len(got) == 1 && strings.Contains(got[0], o.want) {
+				return
+			}
+			t.Errorf("found %q, want %q", got, o.want)
+		})
+	}
+}
+
+// inCore is a file of a core.
+const inCore = "services/history/internal/core/window/w.go"
+
+// importOffences are against who may import whom, and in which version.
+func importOffences() []offence {
+	ids := repository + "contracts/ids"
+	return []offence{
+		{"back", moduleDirection, source{"contracts/a/a.go": importing(repository + "shared/batcher")}, "contracts may not import shared/batcher"},
+		{"sideways", moduleDirection, source{"services/timer/t_test.go": importing(repository + "services/history")}, "never back or sideways"},
+		{"down", moduleDirection, source{"services/timer/t.go": importing(repository+"shared/batcher", ids)}, ""},
+		{"core knows context", packageClasses, source{inCore: importing("context")}, "values in, values out"},
+		{"core knows a library", packageClasses, source{inCore: importing("github.com/redis/go-redis/v9")}, "standard library only"},
+		{"core knows a request", packageClasses, source{inCore: importing(repository + "contracts/gen/yardv1")}, "translated outside"},
+		{"core knows another core", packageClasses, source{inCore: importing(ids, repository+"services/history/internal/core/deadline")}, ""},
+		{"shell knows NATS", packageClasses, source{"services/timer/internal/firing/f.go": importing("github.com/nats-io/nats.go")}, "ports"},
+		{"shell knows its adapter", packageClasses, source{"services/matching/internal/shard/s.go": importing(repository + "services/matching/internal/redistable")}, "does not know its adapters"},
+		{"adapter knows another library", packageClasses, source{"services/matching/internal/redistable/r.go": importing("github.com/nats-io/nats.go")}, "the library in its name"},
+		{"memory knows a library", packageClasses, source{"services/matching/internal/memtable/m.go": importing("github.com/redis/go-redis/v9")}, "the library in its name"},
+		{"adapter knows its own", packageClasses, source{"services/matching/internal/redistable/r.go": importing("github.com/redis/go-redis/v9")}, ""},
+		{"leaf knows Redis", packageClasses, source{"shared/batcher/b.go": importing("github.com/redis/go-redis/v9")}, "wraps no client library"},
+		{"an exception", packageClasses, source{
+			inCore: importing("context"), "e2e/tidy/testdata/imports.txt": "services/history/internal/core/window→context 1 because\n",
+		}, ""},
+		{"an exception too many", packageClasses, source{"e2e/tidy/testdata/imports.txt": "a→b 1 because\n"}, "no longer needed"},
+		{"an exception without a reason", packageClasses, source{"e2e/tidy/testdata/imports.txt": "a→b 1\n"}, "is not `<key>"},
+		{"test package", testPackages, source{"infra/yard/y.go": importing(repository + "shared/testkit")}, "for tests only"},
+		{"two versions", versions, source{
+			"contracts/go.mod": "module " + repository + "contracts\ngo 1.26.0\nrequire a.b/c v1.0.0\n",
+			"shared/go.mod":    "module " + repository + "shared\ngo 1.26.0\nrequire (\n\ta.b/c v1.1.0\n\ta.b/d v1.0.0 // indirect\n)\n",
+		}, "contracts has v1.0.0"},
+		{"no replace", versions, source{"shared/go.mod": "module " + repository + "shared\nrequire " + repository + "contracts v0.0.0\n"}, "replace line"},
+	}
+}
+
+// codeOffences are inside of files.
+func codeOffences() []offence {
+	long := "package x\n\nfunc f() {\n" + strings.Repeat("\tg()\n", functionLinesMax) + "}\n"
+	return []offence{
+		{"clock", corePurity, source{inCore: "package x\nimport \"time\"\nvar t = time.Now()\n"}, "time.Now"},
+		{"clock by another name", corePurity, source{inCore: "package x\nimport clock \"time\"\nvar t = clock.Now\n"}, "time.Now"},
+		{"dice", corePurity, source{inCore: "package x\nimport \"math/rand/v2\"\nvar n = rand.IntN(6)\n"}, "rand.IntN"},
+		{"seeded dice", corePurity, source{inCore: "package x\nimport \"math/rand/v2\"\nfunc f(r *rand.Rand) int { return r.IntN(6) }\n"}, ""},
+		{"goroutine", corePurity, source{inCore: "package x\nfunc f() { go f() }\n"}, "no goroutine"},
+		{"long function", sizes, source{"shared/x/x.go": long}, "f has 72 lines"},
+		{"longer than granted", sizes, source{"shared/x/x.go": long, "e2e/tidy/testdata/sizes.txt": "shared/x/x.go:f 71 because\n"}, "f has 72 lines"},
+		{"as granted", sizes, source{"shared/x/x.go": long, "e2e/tidy/testdata/sizes.txt": "shared/x/x.go:f 72 because\n"}, ""},
+		{"shorter than granted", sizes, source{"shared/x/x.go": long, "e2e/tidy/testdata/sizes.txt": "shared/x/x.go:f 80 because\n"}, "lower the number"},
+		{"generated", sizes, source{"shared/x/x.go": "// Code generated by x. DO NOT EDIT.\n" + long}, ""},
+		{"long file", sizes, source{"shared/x/x.lua": strings.Repeat("return\n", fileLinesMax+1)}, "has 501 lines"},
+		{"long main", sizes, source{"services/timer/cmd/timer/main.go": "package main\n" + strings.Repeat("\n", mainLinesMax)}, "has 61 lines"},
+		{"subject", subjects, source{"services/timer/t.go": "package timer\nconst s = \"yard.timer.0.1\"\n"}, "contracts/topology"},
+		{"attribute", subjects, source{"services/timer/t.go": "package timer\nconst s = \"yard.tasklist\"\n"}, ""},
+		{"no comment", packageComments, source{"shared/x/x.go": "package x\n"}, "has no comment"},
+		{"empty name", packageNames, source{"shared/util/x.go": "package util\n"}, "says nothing"},
+		{"init", noInit, source{"shared/x/x.go": "package x\nfunc init() {}\n"}, "no init"},
+		{"sleep", sleeps, source{"shared/x/x_test.go": "package x\nimport \"time\"\nfunc f() { time.Sleep(1) }\n"}, "time.Sleep"},
+		{"sleep in a bubble", sleeps, source{
+			"shared/x/x_test.go": "package x\nimport (\n\"time\"\n\"testing/synctest\"\n)\nfunc f() { synctest.Test(nil, func() { time.Sleep(1) }) }\n",
+		}, ""},
+	}
+}
+
+// documentOffences are in what people read.
+func documentOffences() []offence {
+	return []offence{
+		{"promise", looseEnds, source{"shared/x.md": "TO" + "DO: more\n"}, "open an issue"},
+		{"dead link", links, source{"shared/README.md": "[x](gone/x.go)\n"}, "shared/gone/x.go does not exist"},
+		{"live link", links, source{"shared/README.md": "[x](x.go#L1) [y](https://y.md)\n", "shared/x.go": "package x\n"}, ""},
+		{"no index", featureIndex, source{}, "no `## Feature index`"},
+		{"no test in the index", featureIndex, source{"README.md": "## Feature index\n\n| feature | core | test |\n|---|---|---|\n| a | [b](b.go) | [c](c.go) |\n"}, "names no test"},
+		{"long decision", decisions, source{
+			"contracts/decisions/0001-x.md": "## Context\n## Decision\n## Rejected\n## How we would know\n" + strings.Repeat("\n", 60),
+		}, "has 64 lines"},
+		{"decision without reason", decisions, source{"contracts/decisions/0001-x.md": "## Decision\n"}, "the headings are"},
+		{"silent service", serviceReadmes, source{"services/x/go.mod": "module " + repository + "services/x\n"}, "README.md does not exist"},
+	}
+}
+
+// importing is a file that imports paths.
+func importing(paths ...string) string {
+	return "package x\n\nimport (\n\t_ \"" + strings.Join(paths, "\"\n\t_ \"") + "\"\n)\n"
+}

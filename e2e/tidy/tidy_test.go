@@ -1,0 +1,39 @@
+package tidy
+
+import "testing"
+
+// rule looks at the whole tree and returns its findings, one line each.
+type rule func(*tree) []string
+
+// rules are all of them, by the name of their subtest.
+func rules() map[string]rule {
+	return map[string]rule{
+		"modules depend downwards":      moduleDirection,
+		"classes of packages":           packageClasses,
+		"cores are pure":                corePurity,
+		"test packages stay in tests":   testPackages,
+		"size of files and functions":   sizes,
+		"subjects have one home":        subjects,
+		"packages say what they own":    packageComments,
+		"package names":                 packageNames,
+		"no init":                       noInit,
+		"no sleeping on hope":           sleeps,
+		"no loose ends":                 looseEnds,
+		"links lead somewhere":          links,
+		"feature index":                 featureIndex,
+		"decisions":                     decisions,
+		"services introduce themselves": serviceReadmes,
+		"versions agree":                versions,
+	}
+}
+
+func TestTidy(t *testing.T) {
+	tree := parse(t, readRepository(t))
+	for name, check := range rules() {
+		t.Run(name, func(t *testing.T) {
+			for _, finding := range check(tree) {
+				t.Error(finding)
+			}
+		})
+	}
+}
