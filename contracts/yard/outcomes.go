@@ -140,7 +140,7 @@ func (r *reporter) sift(batch []outcome, verdicts []*yardv1.Verdict, err error, 
 	var again []outcome
 	done := make([]outcome, 0, len(batch))
 	for i, o := range batch {
-		code, message := codeOK, ""
+		var code, message string
 		if err != nil {
 			e := fault.From(err)
 			code, message = string(e.Code), e.Message

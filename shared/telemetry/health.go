@@ -136,7 +136,7 @@ func (h *Health) Run(ctx context.Context) error {
 	if err := srv.Shutdown(drain); err != nil {
 		// A probe that still reads is cut off: nobody's work depends on it.
 		err = srv.Close()
-		<-served
+		_ = <-served // ErrServerClosed
 		return err
 	}
 	if err := <-served; !errors.Is(err, http.ErrServerClosed) {
