@@ -1,0 +1,217 @@
+package provision
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/yardmaster-io/yardmaster/contracts/topology"
+)
+
+// How Apply waits for a JetStream that is not ready.
+const (
+	callTimeout = 5 * time.Second
+	retryFirst  = 100 * time.Millisecond
+	retryLast   = 2 * time.Second
+	noticeEvery = 10 * time.Second
+)
+
+// What a server or cluster that is still starting answers.
+const (
+	statusUnavailable = 503
+	codeNoPeers       = 10005 // too few servers are up yet
+	codeNotLeader     = 10009
+	codeStreamOffline = 10118
+)
+
+// ErrNotProvisioned: the cluster has no partitioning yet.
+var ErrNotProvisioned = errors.New("the cluster was not created yet")
+
+// Options of Apply.
+type Options struct {
+	// Replicas of file streams and buckets, 1 or 3. Default 1. Streams that have
+	// more keep them.
+	Replicas int
+	// Log tells what was created and changed. Default: nothing does.
+	Log *slog.Logger
+}
+
+// Apply creates every stream and bucket of a cluster with this partitioning and
+// corrects those that differ. It waits for JetStream until ctx ends. It fails
+// where the cluster was created with another partitioning, before it changes
+// anything else, and where a stream differs in what cannot be changed.
+func Apply(ctx context.Context, js jetstream.JetStream, want topology.Partitioning, opts Options) error {
+	for name, n := range map[string]int{"history partitions": want.History, "matching shards": want.Matching} {
+		if n < 1 || n > topology.PartitionsMax {
+			return fmt.Errorf("provision: %d %s: must be 1..%d", n, name, topology.PartitionsMax)
+		}
+	}
+	switch opts.Replicas {
+	case 0:
+		opts.Replicas = 1
+	case 1, 3:
+	default:
+		return fmt.Errorf("provision: %d replicas: must be 1 or 3", opts.Replicas)
+	}
+	if opts.Log == nil {
+		opts.Log = slog.New(slog.DiscardHandler)
+	}
+	a := &applier{js: js, opts: opts}
+	if err := a.retry(ctx, "config bucket", func(ctx context.Context) error {
+		return a.stream(ctx, bucketConfig(topology.ConfigBucket, opts.Replicas))
+	}); err != nil {
+		return err
+	}
+	if err := a.retry(ctx, "partitioning", func(ctx context.Context) error { return a.partitioning(ctx, want) }); err != nil {
+		return err
+	}
+	for _, cfg := range configs(want, opts.Replicas) {
+		if err := a.retry(ctx, cfg.Name, func(ctx context.Context) error { return a.stream(ctx, cfg) }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Partitioning is what the cluster was created with, or ErrNotProvisioned.
+func Partitioning(ctx context.Context, js jetstream.JetStream) (topology.Partitioning, error) {
+	var p topology.Partitioning
+	kv, err := js.KeyValue(ctx, topology.ConfigBucket)
+	if errors.Is(err, jetstream.ErrBucketNotFound) {
+		return p, ErrNotProvisioned
+	}
+	if err != nil {
+		return p, fmt.Errorf("read the partitioning: %w", err)
+	}
+	entry, err := kv.Get(ctx, topology.ClusterKey)
+	if errors.Is(err, jetstream.ErrKeyNotFound) {
+		return p, ErrNotProvisioned
+	}
+	if err != nil {
+		return p, fmt.Errorf("read the partitioning: %w", err)
+	}
+	if err := json.Unmarshal(entry.Value(), &p); err != nil {
+		return p, fmt.Errorf("read the partitioning: %w", err)
+	}
+	return p, nil
+}
+
+type applier struct {
+	js   jetstream.JetStream
+	opts Options
+}
+
+// partitioning writes the partitioning where there is none, and compares it else.
+func (a *applier) partitioning(ctx context.Context, want topology.Partitioning) error {
+	kv, err := a.js.KeyValue(ctx, topology.ConfigBucket)
+	if err != nil {
+		return err
+	}
+	value, err := json.Marshal(want)
+	if err != nil {
+		return err
+	}
+	_, err = kv.Create(ctx, topology.ClusterKey, value)
+	if err == nil {
+		a.opts.Log.Info("cluster created", "history_partitions", want.History, "matching_shards", want.Matching)
+		return nil
+	}
+	if !errors.Is(err, jetstream.ErrKeyExists) {
+		return err
+	}
+	got, err := Partitioning(ctx, a.js)
+	if err != nil {
+		return err
+	}
+	if got.History != want.History {
+		return refusal{fmt.Errorf("the cluster was created with %d history partitions, this service is configured with %d", got.History, want.History)}
+	}
+	if got.Matching != want.Matching {
+		return refusal{fmt.Errorf("the cluster was created with %d matching shards, this service is configured with %d", got.Matching, want.Matching)}
+	}
+	return nil
+}
+
+// stream makes one stream match cfg.
+func (a *applier) stream(ctx context.Context, cfg jetstream.StreamConfig) error {
+	s, err := a.js.Stream(ctx, cfg.Name)
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		_, err = a.js.CreateStream(ctx, cfg)
+		if err == nil {
+			a.opts.Log.Info("stream created", "stream", cfg.Name)
+			return nil
+		}
+		if !errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
+			return err
+		}
+		// Another service was faster, perhaps one of another version.
+		s, err = a.js.Stream(ctx, cfg.Name)
+	}
+	if err != nil {
+		return err
+	}
+	got := s.CachedInfo().Config
+	update, changes, err := correct(got, cfg)
+	if err != nil {
+		return refusal{err}
+	}
+	if len(changes) == 0 {
+		return nil
+	}
+	if _, err := a.js.UpdateStream(ctx, update); err != nil {
+		return fmt.Errorf("change %v: %w", changes, err)
+	}
+	a.opts.Log.Info("stream changed", "stream", cfg.Name, "settings", changes)
+	return nil
+}
+
+// refusal marks an error that no retry mends.
+type refusal struct{ error }
+
+func (r refusal) Unwrap() error { return r.error }
+
+// retry calls do until it succeeds, refuses, or ctx ends.
+func (a *applier) retry(ctx context.Context, what string, do func(context.Context) error) error {
+	began, noticed := time.Now(), time.Time{}
+	for wait := retryFirst; ; wait = min(2*wait, retryLast) {
+		err := func() error {
+			ctx, cancel := context.WithTimeout(ctx, callTimeout)
+			defer cancel()
+			return do(ctx)
+		}()
+		if err == nil {
+			return nil
+		}
+		if final(err) || ctx.Err() != nil {
+			return fmt.Errorf("provision %s: %w", what, err)
+		}
+		if now := time.Now(); now.Sub(noticed) >= noticeEvery {
+			noticed = now
+			a.opts.Log.Warn("waiting for JetStream", "for", what, "since", now.Sub(began).Round(time.Second), "error", err)
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("provision %s: %w", what, errors.Join(ctx.Err(), err))
+		case <-time.After(wait):
+		}
+	}
+}
+
+// final tells errors that waiting does not mend from those of a server or cluster
+// that is still starting.
+func final(err error) bool {
+	var r refusal
+	if errors.As(err, &r) {
+		return true
+	}
+	var api *jetstream.APIError
+	if !errors.As(err, &api) {
+		return false
+	}
+	return api.Code != statusUnavailable && api.ErrorCode != codeNoPeers && api.ErrorCode != codeNotLeader && api.ErrorCode != codeStreamOffline
+}

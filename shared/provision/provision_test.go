@@ -1,0 +1,185 @@
+package provision_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/yardmaster-io/yardmaster/contracts/topology"
+	"github.com/yardmaster-io/yardmaster/shared/provision"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
+)
+
+var two = topology.Partitioning{History: 2, Matching: 1}
+
+func connect(t *testing.T, srv *testkit.NATS) jetstream.JetStream {
+	t.Helper()
+	js, err := jetstream.New(srv.Connect(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return js
+}
+
+func apply(t *testing.T, js jetstream.JetStream, p topology.Partitioning) error {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	return provision.Apply(ctx, js, p, provision.Options{})
+}
+
+func config(t *testing.T, js jetstream.JetStream, stream string) jetstream.StreamConfig {
+	t.Helper()
+	s, err := js.Stream(t.Context(), stream)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s.CachedInfo().Config
+}
+
+func TestSeveralServicesCreateTheClusterAtOnce(t *testing.T) {
+	srv := testkit.RunNATS(t)
+	js := connect(t, srv)
+	if _, err := provision.Partitioning(t.Context(), js); !errors.Is(err, provision.ErrNotProvisioned) {
+		t.Errorf("before: %v", err)
+	}
+	var services sync.WaitGroup
+	for range 4 {
+		mine := connect(t, srv)
+		services.Go(func() {
+			if err := apply(t, mine, two); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	services.Wait()
+	if p, err := provision.Partitioning(t.Context(), js); err != nil || p != two {
+		t.Errorf("%+v %v", p, err)
+	}
+	for _, s := range topology.Streams(two) {
+		cfg := config(t, js, s.Name)
+		if (cfg.Storage == jetstream.MemoryStorage) != s.Memory || cfg.AllowAtomicPublish != s.AtomicBatch ||
+			cfg.AllowMsgTTL != s.MessageTTL || cfg.Duplicates != s.DedupeWindow || !cfg.AllowDirect {
+			t.Errorf("%s: %+v", s.Name, cfg)
+		}
+	}
+	for _, b := range topology.Buckets() {
+		kv, err := js.KeyValue(t.Context(), b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := kv.Put(t.Context(), "a.b", []byte("1")); err != nil {
+			t.Error(err)
+		}
+		if e, err := kv.Get(t.Context(), "a.b"); err != nil || string(e.Value()) != "1" {
+			t.Errorf("%s: %v", b, err)
+		}
+	}
+	if storage := config(t, js, "KV_"+topology.MembersBucket).Storage; storage != jetstream.MemoryStorage {
+		t.Errorf("heartbeats are kept in %v storage", storage)
+	}
+}
+
+func TestAnotherPartitioningIsRefused(t *testing.T) {
+	js := connect(t, testkit.RunNATS(t))
+	if err := apply(t, js, two); err != nil {
+		t.Fatal(err)
+	}
+	err := apply(t, js, topology.Partitioning{History: 8, Matching: 1})
+	if err == nil || !strings.Contains(err.Error(), "the cluster was created with 2 history partitions, this service is configured with 8") {
+		t.Errorf("%v", err)
+	}
+	if _, err := js.Stream(t.Context(), topology.HistoryStream(7)); !errors.Is(err, jetstream.ErrStreamNotFound) {
+		t.Errorf("a refused service created a stream: %v", err)
+	}
+	err = apply(t, js, topology.Partitioning{History: 2, Matching: 3})
+	if err == nil || !strings.Contains(err.Error(), "matching shards") {
+		t.Errorf("%v", err)
+	}
+	for _, p := range []topology.Partitioning{{}, {History: 1, Matching: topology.PartitionsMax + 1}} {
+		if err := apply(t, js, p); err == nil {
+			t.Errorf("%+v was taken", p)
+		}
+	}
+}
+
+func TestDriftIsCorrectedOrNamed(t *testing.T) {
+	js := connect(t, testkit.RunNATS(t))
+	if err := apply(t, js, two); err != nil {
+		t.Fatal(err)
+	}
+	drifted := config(t, js, topology.HistoryStream(0))
+	want := drifted
+	drifted.Duplicates, drifted.AllowAtomicPublish, drifted.Discard = time.Second, false, jetstream.DiscardOld
+	drifted.MaxBytes, drifted.Metadata = 1<<30, map[string]string{"owner": "operator"}
+	if _, err := js.UpdateStream(t.Context(), drifted); err != nil {
+		t.Fatal(err)
+	}
+	if err := apply(t, js, two); err != nil {
+		t.Fatal(err)
+	}
+	got := config(t, js, topology.HistoryStream(0))
+	if got.Duplicates != want.Duplicates || !got.AllowAtomicPublish || got.Discard != want.Discard {
+		t.Errorf("not corrected: %+v", got)
+	}
+	if got.MaxBytes != 1<<30 || got.Metadata["owner"] != "operator" {
+		t.Errorf("the operator's settings were undone: %+v", got)
+	}
+
+	name := topology.TimerStream(1)
+	subjects := config(t, js, name).Subjects
+	if err := js.DeleteStream(t.Context(), name); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := js.CreateStream(t.Context(), jetstream.StreamConfig{Name: name, Subjects: subjects, Storage: jetstream.MemoryStorage}); err != nil {
+		t.Fatal(err)
+	}
+	err := apply(t, js, two)
+	if err == nil || !strings.Contains(err.Error(), name) || !strings.Contains(err.Error(), "storage") {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestApplyWaitsForTheServer(t *testing.T) {
+	srv := testkit.RunNATS(t)
+	srv.Stop()
+	nc, err := nats.Connect(srv.URL, nats.RetryOnFailedConnect(true), nats.MaxReconnects(-1), nats.ReconnectWait(10*time.Millisecond), nats.ReconnectBufSize(-1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
+	js, err := jetstream.New(nc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	short, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if err := provision.Apply(short, js, two, provision.Options{}); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("%v", err)
+	}
+	done := make(chan error)
+	go func() { done <- apply(t, js, two) }()
+	srv.Restart(t)
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}
+
+func TestReplicasNeedACluster(t *testing.T) {
+	js := connect(t, testkit.RunNATS(t))
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	err := provision.Apply(ctx, js, two, provision.Options{Replicas: 3})
+	if err == nil || errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "replicas") {
+		t.Errorf("%v", err)
+	}
+	if err := provision.Apply(t.Context(), js, two, provision.Options{Replicas: 2}); err == nil {
+		t.Error("two replicas were taken")
+	}
+}
