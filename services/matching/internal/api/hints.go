@@ -10,6 +10,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/shard"
+	"github.com/yardmaster-io/yardmaster/shared/provision"
 )
 
 const (
@@ -91,14 +92,23 @@ func (p *Port) consumeOnce(ctx context.Context, s *shard.Shard) error {
 func (p *Port) consumer(ctx context.Context) (jetstream.Consumer, error) {
 	ctx, cancel := context.WithTimeout(ctx, consumerTimeout)
 	defer cancel()
-	return p.js.CreateOrUpdateConsumer(ctx, topology.MatchingStream(p.shard), jetstream.ConsumerConfig{
+	want := jetstream.ConsumerConfig{
 		Durable:       hintConsumer,
 		AckPolicy:     jetstream.AckExplicitPolicy,
 		AckWait:       hintsAckWait,
 		MaxAckPending: hintsPending,
 		MaxDeliver:    -1,
 		MemoryStorage: true,
-	})
+	}
+	consumer, err := p.js.CreateOrUpdateConsumer(ctx, topology.MatchingStream(p.shard), want)
+	if !errors.Is(err, jetstream.ErrStreamNotFound) {
+		return consumer, err
+	}
+	// Its hints are lost with it, which costs latency only.
+	if err := provision.Apply(ctx, p.js, p.parts, provision.Options{Log: p.log}); err != nil {
+		return nil, err
+	}
+	return p.js.CreateOrUpdateConsumer(ctx, topology.MatchingStream(p.shard), want)
 }
 
 func (p *Port) hints(s *shard.Shard, m jetstream.Msg) {

@@ -30,6 +30,7 @@ type Port struct {
 	nc    *nats.Conn
 	js    jetstream.JetStream
 	shard int
+	parts topology.Partitioning
 	log   *slog.Logger
 	inbox string
 	// frame is reused by Answer, which only the shard's loop calls.
@@ -37,12 +38,12 @@ type Port struct {
 }
 
 // New returns the port of one shard.
-func New(nc *nats.Conn, shard int, log *slog.Logger) (*Port, error) {
+func New(nc *nats.Conn, shard int, parts topology.Partitioning, log *slog.Logger) (*Port, error) {
 	js, err := jetstream.New(nc)
 	if err != nil {
 		return nil, fmt.Errorf("matching: %w", err)
 	}
-	return &Port{nc: nc, js: js, shard: shard, log: log, inbox: nc.NewInbox()}, nil
+	return &Port{nc: nc, js: js, shard: shard, parts: parts, log: log, inbox: nc.NewInbox()}, nil
 }
 
 // VerdictsTo is where history answers this port's events.

@@ -298,7 +298,13 @@ func (s *Shard) opened(d *domain, opened table.Opened) {
 		l := s.list(k.Tasklist)
 		l.index.Put(k.Column, k.ReadyAt, k.Triggers)
 	}
-	s.arrivals = append(s.arrivals, d.held...)
+	if opened.Whole {
+		s.arrivals = append(s.arrivals, d.held...)
+	} else {
+		for _, a := range d.held { // history is being asked for all of them, and more
+			a.from.settle(true)
+		}
+	}
 	d.held = nil
 	s.markDomain(d)
 }
