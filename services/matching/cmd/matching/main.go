@@ -1,0 +1,31 @@
+// Command matching runs the matching service: it pairs ready tasks with waiting
+// workers. Its settings are told by --help.
+package main
+
+import (
+	"os"
+
+	"github.com/yardmaster-io/yardmaster/services/matching"
+	"github.com/yardmaster-io/yardmaster/shared/process"
+)
+
+// settings are the common ones and, beside them, the service's own.
+type settings struct {
+	process.Config
+	Own
+}
+
+// Own is embedded under a name of its own, since both are called Config.
+type Own = matching.Config
+
+func main() {
+	def := settings{process.DefaultConfig(":8083"), matching.DefaultConfig()}
+	os.Exit(process.Main("matching", def, build))
+}
+
+func build(e process.Env, s settings) (process.Service, error) {
+	return matching.New(matching.Deps{
+		NATS: e.NATS, Partitioning: e.Partitioning, Node: e.Node, Config: s.Own,
+		Log: e.Log, Tracing: e.Tracing, Metrics: e.Metrics,
+	})
+}
