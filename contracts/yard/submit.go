@@ -77,23 +77,30 @@ func gather(tasks []Task, bytesMax int) (*yardv1.SubmitRequest, error) {
 	return req, nil
 }
 
-// submit sends one request until its fate is known.
+// submit sends one request until its fate is known. Once a try has ended with
+// UNKNOWN, nothing but success tells what became of it: a later refusal is about
+// the repeat.
 func (c *Client) submit(ctx context.Context, req *yardv1.SubmitRequest) (*yardv1.SubmitResponse, error) {
 	ctx, cancel := c.bounded(ctx)
 	defer cancel()
+	var unsure error
 	for try := 0; ; try++ {
 		resp, err := call[yardv1.SubmitResponse](ctx, &c.transport, c.subject("tasks.submit"), req, unrepeatable)
 		if err == nil {
 			return resp, nil
 		}
 		e := fault.From(err)
-		token := e.Detail[fault.DetailRetryToken]
-		if e.Code == fault.Unknown && token != "" {
-			req.RetryToken = token
+		if e.Code == fault.Unknown {
+			unsure = err
+			if token := e.Detail[fault.DetailRetryToken]; token != "" {
+				req.RetryToken = token
+			}
 		}
-		// With a token the repeat is safe, also after a try whose answer was lost.
-		if e.Code != fault.Unknown || req.RetryToken == "" || !pause(ctx, backoff(try, e.RetryAfter)) {
+		switch {
+		case unsure == nil:
 			return nil, err
+		case e.Code != fault.Unknown, req.RetryToken == "", !pause(ctx, backoff(try, e.RetryAfter)):
+			return nil, unsure
 		}
 	}
 }

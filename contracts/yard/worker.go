@@ -60,7 +60,9 @@ func WithPollWait(d time.Duration) WorkerOption { return func(c *workerConfig) {
 
 // WithDrainTimeout sets how long running handlers may go on after Run's context has
 // ended, before their own contexts end. Default 30 s.
-func WithDrainTimeout(d time.Duration) WorkerOption { return func(c *workerConfig) { c.drainTimeout = d } }
+func WithDrainTimeout(d time.Duration) WorkerOption {
+	return func(c *workerConfig) { c.drainTimeout = d }
+}
 
 // WithIdentity names the worker for people, at most 128 bytes. Default: host name
 // and process id.

@@ -323,14 +323,23 @@ func TestWorkerSetUpWronglyDoesNotRun(t *testing.T) {
 	client := &Client{domain: "shop"}
 	none := func(context.Context, *Attempt) (Payload, error) { return Payload{}, nil }
 	cases := map[string]func() *Worker{
-		"no handlers":   func() *Worker { return NewWorker(client, "list") },
-		"bad tasklist":  func() *Worker { w := NewWorker(client, "a b"); w.HandleFunc("x", none); return w },
-		"bad type":      func() *Worker { w := NewWorker(client, "list"); w.HandleFunc("", none); return w },
-		"twice":         func() *Worker { w := NewWorker(client, "list"); w.HandleFunc("x", none); w.HandleFunc("x", none); return w },
+		"no handlers":  func() *Worker { return NewWorker(client, "list") },
+		"bad tasklist": func() *Worker { w := NewWorker(client, "a b"); w.HandleFunc("x", none); return w },
+		"bad type":     func() *Worker { w := NewWorker(client, "list"); w.HandleFunc("", none); return w },
+		"twice": func() *Worker {
+			w := NewWorker(client, "list")
+			w.HandleFunc("x", none)
+			w.HandleFunc("x", none)
+			return w
+		},
 		"nil handler":   func() *Worker { w := NewWorker(client, "list"); Handle[int, int](w, "x", nil); return w },
 		"no client":     func() *Worker { w := NewWorker(nil, "list"); w.HandleFunc("x", none); return w },
 		"concurrency 0": func() *Worker { w := NewWorker(client, "list", WithConcurrency(0)); w.HandleFunc("x", none); return w },
-		"long wait":     func() *Worker { w := NewWorker(client, "list", WithPollWait(time.Hour)); w.HandleFunc("x", none); return w },
+		"long wait": func() *Worker {
+			w := NewWorker(client, "list", WithPollWait(time.Hour))
+			w.HandleFunc("x", none)
+			return w
+		},
 	}
 	for name, make := range cases {
 		if err := make().Run(t.Context()); fault.CodeOf(err) != fault.InvalidArgument {

@@ -1,0 +1,268 @@
+package sdk_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+
+	"github.com/yardmaster-io/yardmaster/contracts/fault"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/contracts/yard"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
+)
+
+var one = yard.Task{Type: "x", Tasklist: "mail"}
+
+func TestSubmitRepeatsUnknownWithItsToken(t *testing.T) {
+	s := newStack(t)
+	s.engine.script = func(endpoint string, call int, msg *nats.Msg) bool {
+		if endpoint != "tasks.submit" || call == 2 {
+			return false
+		}
+		e := fault.New(fault.Unknown, "the log did not say")
+		e.Detail = map[string]string{fault.DetailRetryToken: "pinned"}
+		return s.engine.refuse(msg, e)
+	}
+	if _, err := s.client.Submit(soon(t), one); err != nil {
+		t.Fatal(err)
+	}
+	s.engine.locked(func() {
+		for i, want := range []string{"", "pinned", "pinned"} {
+			if req := read[yardv1.SubmitRequest](s.engine, s.engine.heard["tasks.submit"][i]); req.RetryToken != want {
+				t.Errorf("request %d has the token %q", i, req.RetryToken)
+			}
+		}
+	})
+}
+
+func TestSubmitWhoseFateIsUnknownIsNotRepeatedWithoutToken(t *testing.T) {
+	s := newStack(t)
+	s.engine.script = func(endpoint string, _ int, msg *nats.Msg) bool {
+		return endpoint == "tasks.submit" && s.engine.refuse(msg, fault.New(fault.Unknown, "who knows"))
+	}
+	if _, err := s.client.Submit(soon(t), one); fault.CodeOf(err) != fault.Unknown {
+		t.Errorf("got %v", err)
+	}
+	if n := s.engine.requests("tasks.submit"); n != 1 {
+		t.Errorf("%d requests", n)
+	}
+}
+
+func TestRefusedRepeatLeavesTheFateUnknown(t *testing.T) {
+	s := newStack(t)
+	s.engine.script = func(endpoint string, call int, msg *nats.Msg) bool {
+		if call > 0 {
+			return s.engine.refuse(msg, fault.New(fault.FailedPrecondition, "the token has expired"))
+		}
+		e := fault.New(fault.Unknown, "the log did not say")
+		e.Detail = map[string]string{fault.DetailRetryToken: "pinned"}
+		return s.engine.refuse(msg, e)
+	}
+	if _, err := s.client.Submit(soon(t), one); fault.CodeOf(err) != fault.Unknown {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestSubmitWaitsForAFrontend(t *testing.T) {
+	server := testkit.RunNATS(t)
+	client, err := yard.Connect(server.URL, "shop")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	short, cancel := context.WithTimeout(context.Background(), 200*time.Millisecond)
+	defer cancel()
+	if _, err := client.Submit(short, one); fault.CodeOf(err) != fault.Unavailable {
+		t.Errorf("without a frontend: %v", err)
+	}
+	engine := newFake(t, server.Connect(t))
+	engine.script = func(_ string, call int, msg *nats.Msg) bool {
+		return call < 2 && engine.refuse(msg, fault.New(fault.ResourceExhausted, "full").After(10*time.Millisecond))
+	}
+	submitted := make(chan error, 1)
+	ctx := soon(t)
+	go func() {
+		_, err := client.Submit(ctx, one)
+		submitted <- err
+	}()
+	engine.serve()
+	if err := <-submitted; err != nil {
+		t.Error(err)
+	}
+}
+
+func TestRefusalsAreNotRepeated(t *testing.T) {
+	s := newStack(t)
+	s.engine.script = func(_ string, _ int, msg *nats.Msg) bool {
+		return s.engine.refuse(msg, fault.At(fault.InvalidArgument, "/tasks/0/type", "is missing"))
+	}
+	_, err := s.client.Submit(soon(t), yard.Task{Tasklist: "mail"})
+	var e *fault.Error
+	if !errors.As(err, &e) || e.Code != fault.InvalidArgument || e.Path != "/tasks/0/type" {
+		t.Errorf("got %v", err)
+	}
+	if n := s.engine.requests("tasks.submit"); n != 1 {
+		t.Errorf("%d requests", n)
+	}
+}
+
+func TestSubmitManyReturnsWhatWasAccepted(t *testing.T) {
+	s := newStack(t)
+	s.engine.script = func(_ string, call int, msg *nats.Msg) bool {
+		return call == 2 && s.engine.refuse(msg, fault.At(fault.InvalidArgument, "/tasks/7/type", "is missing"))
+	}
+	ids, err := s.client.SubmitMany(soon(t), numbered("x", 3500))
+	if len(ids) != 2000 || fault.From(err).Path != "/tasks/2007/type" {
+		t.Errorf("%d ids, %v", len(ids), err)
+	}
+}
+
+func TestOversizeTaskIsRefusedByTheClient(t *testing.T) {
+	s := newStack(t)
+	_, err := s.client.Submit(soon(t), yard.Task{Type: "x", Tasklist: "mail", Payload: strings.Repeat("x", 2<<20)})
+	if fault.CodeOf(err) != fault.InvalidArgument {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestCallersContextEndsTheWait(t *testing.T) {
+	s := newStack(t)
+	ctx, cancel := context.WithCancel(context.Background())
+	s.engine.script = func(endpoint string, _ int, _ *nats.Msg) bool {
+		if endpoint == "tasks.get" {
+			cancel()
+			return true // never answered
+		}
+		return false
+	}
+	if _, err := s.client.Run(ctx, one); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestLostAnswerOfAReadIsAskedForAgain(t *testing.T) {
+	s := newStack(t)
+	id, err := s.client.Submit(soon(t), one)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lost := make(chan struct{})
+	s.engine.script = func(endpoint string, call int, _ *nats.Msg) bool {
+		if endpoint == "tasks.get" && call == 0 {
+			close(lost)
+			return true
+		}
+		return false
+	}
+	got := make(chan error, 1)
+	ctx := soon(t)
+	go func() {
+		_, err := s.client.Get(ctx, id)
+		got <- err
+	}()
+	<-lost
+	s.nats.Restart(t)
+	if err := <-got; err != nil {
+		t.Error(err)
+	}
+}
+
+func TestRunBelievesInItsOwnTask(t *testing.T) {
+	s := newStack(t)
+	s.engine.script = func(endpoint string, call int, msg *nats.Msg) bool {
+		return endpoint == "tasks.get" && call < 2 && s.engine.refuse(msg, fault.New(fault.NotFound, "not read yet"))
+	}
+	w := yard.NewWorker(s.client, "mail", quiet())
+	yard.Handle(w, "x", func(context.Context, yard.Payload) (string, error) { return "done", nil })
+	run(t, w)
+	if got, err := yard.Run[string](soon(t), s.client, one); err != nil || got != "done" {
+		t.Errorf("got %q, %v", got, err)
+	}
+	if _, err := s.client.Wait(soon(t), "nonsense"); fault.CodeOf(err) != fault.NotFound {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestLowLevelLoop(t *testing.T) {
+	s := newStack(t)
+	if _, err := s.client.SubmitMany(soon(t), numbered("x", 250)); err != nil {
+		t.Fatal(err)
+	}
+	done := 0
+	for done < 250 {
+		tasks, err := s.client.Poll(soon(t), &yardv1.PollRequest{Tasklist: "mail", MaxTasks: 100, WaitMs: 1000})
+		if err != nil {
+			t.Fatal(err)
+		}
+		completions := make([]*yardv1.Completion, len(tasks))
+		for i, task := range tasks {
+			completions[i] = &yardv1.Completion{TaskId: task.TaskId, Token: task.Token}
+		}
+		verdicts, err := s.client.Complete(soon(t), completions)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, v := range verdicts {
+			if v.Code == "OK" {
+				done++
+			}
+		}
+	}
+	if n := s.engine.requests("tasks.poll"); n != 3 {
+		t.Errorf("%d polls", n)
+	}
+	tasks, err := s.client.Poll(soon(t), &yardv1.PollRequest{Tasklist: "mail", MaxTasks: 1, WaitMs: 10})
+	if err != nil || len(tasks) != 0 {
+		t.Errorf("an empty poll: %v, %v", tasks, err)
+	}
+}
+
+func TestTraceGoesWithTheTask(t *testing.T) {
+	recorder := tracetest.NewSpanRecorder()
+	provider := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(recorder))
+	s := newStack(t, yard.WithTracerProvider(provider))
+	ctx, caller := provider.Tracer("test").Start(soon(t), "caller")
+	if _, err := s.client.Submit(ctx, one); err != nil {
+		t.Fatal(err)
+	}
+	var parent string
+	s.engine.locked(func() {
+		parent = s.engine.heard["tasks.submit"][0].Header.Get("traceparent")
+		for _, task := range s.engine.tasks {
+			task.task.Traceparent = parent // as the frontend does
+		}
+	})
+	if want := caller.SpanContext().TraceID().String(); !strings.Contains(parent, want) {
+		t.Fatalf("traceparent %q does not name %s", parent, want)
+	}
+	inside := make(chan string, 1)
+	w := yard.NewWorker(s.client, "mail", quiet())
+	yard.Handle(w, "x", func(ctx context.Context, _ yard.Payload) (struct{}, error) {
+		_, child := provider.Tracer("test").Start(ctx, "child")
+		defer child.End()
+		inside <- child.SpanContext().TraceID().String()
+		return struct{}{}, yard.NonRetryable(errors.New("no route"))
+	})
+	stop := run(t, w)
+	if got := <-inside; got != caller.SpanContext().TraceID().String() {
+		t.Errorf("the handler's spans are in trace %s", got)
+	}
+	if err := stop(); err != nil {
+		t.Fatal(err)
+	}
+	for _, span := range recorder.Ended() {
+		if span.Name() == "run" {
+			if span.Parent().SpanID() != caller.SpanContext().SpanID() || span.Status().Description != "no route" || len(span.Attributes()) != 6 {
+				t.Errorf("got the span %v of %v with %v", span.Status(), span.Parent().SpanID(), span.Attributes())
+			}
+			return
+		}
+	}
+	t.Error("there is no span of the run")
+}
