@@ -1,0 +1,81 @@
+package demo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/yardmaster-io/yardmaster/contracts/yard"
+)
+
+var errBusy = errors.New("busy")
+
+// attempt runs one attempt of a task as a worker does; a handler that panics is
+// recovered from outside of the middleware.
+func attempt(l *ledger, id string, number int, handle func() error) {
+	run := l.watch(func(context.Context, *yard.Attempt) (yard.Payload, error) { return yard.Payload{}, handle() })
+	defer func() { _ = recover() }()
+	_, _ = run(context.Background(), &yard.Attempt{TaskID: id, Number: number, MaxAttempts: 3, CreatedAt: time.Now()})
+}
+
+func fails(err error) func() error { return func() error { return err } }
+
+func TestLedgerCountsAttempts(t *testing.T) {
+	l := newLedger(time.Now())
+	l.accept(make([]yard.Task, 5), []string{"a", "b", "c", "d", "e"}, time.Now())
+	attempt(l, "a", 1, fails(errBusy))
+	attempt(l, "a", 2, fails(nil))
+	attempt(l, "b", 1, fails(yard.NonRetryable(fmt.Errorf("%w: closed", errForGood))))
+	attempt(l, "c", 3, fails(errBusy))
+	attempt(l, "d", 1, func() error { panic("bug") })
+	l.cancel(1)
+	want := counts{accepted: 5, most: 1, succeeded: 1, failed: 4, retried: 2, givenUp: 2, cancelled: 1}
+	if got := l.snapshot(); got != want {
+		t.Errorf("got  %+v\nwant %+v", got, want)
+	}
+	if l.snapshot().finished() != 4 {
+		t.Errorf("%d finished, want 4", l.snapshot().finished())
+	}
+}
+
+func TestLedgerSeesWhatMustNotHappen(t *testing.T) {
+	l := newLedger(time.Now())
+	l.accept(make([]yard.Task, 2), []string{"a", "a"}, time.Now())
+	attempt(l, "a", 1, func() error {
+		attempt(l, "a", 1, fails(nil)) // while the first still runs
+		return nil
+	})
+	attempt(l, "unknown", 1, fails(nil))
+	c := l.snapshot()
+	if c.twice != 1 || c.overlaps != 1 || c.most != 2 || l.successes("a") != 2 {
+		t.Errorf("%+v, %d successes", c, l.successes("a"))
+	}
+	if leftovers, unexplained := l.strangers(); leftovers != 0 || unexplained != 1 {
+		t.Errorf("%d leftovers and %d unexplained, want 0 and 1", leftovers, unexplained)
+	}
+}
+
+func TestLedgerKnowsLeftoversByTheirAge(t *testing.T) {
+	l := newLedger(time.Now().Add(time.Hour))
+	attempt(l, "old", 1, fails(nil))
+	if leftovers, unexplained := l.strangers(); leftovers != 1 || unexplained != 0 {
+		t.Errorf("%d leftovers and %d unexplained, want 1 and 0", leftovers, unexplained)
+	}
+}
+
+func TestLedgerMeasuresFromSubmitToStart(t *testing.T) {
+	l := newLedger(time.Now())
+	sentAt := time.Now().Add(-time.Second)
+	tasks := []yard.Task{{Type: "x"}, {Type: "x", Delay: time.Hour}, {Type: "x"}}
+	attempt(l, "a", 1, fails(nil)) // before the answer to the submit is there
+	l.accept(tasks, []string{"a", "b", "c"}, sentAt)
+	attempt(l, "b", 1, fails(nil))
+	attempt(l, "c", 1, fails(errBusy))
+	attempt(l, "c", 2, fails(nil))
+	h := l.wait("x")
+	if h.total != 2 || h.quantile(0) < 900*time.Millisecond {
+		t.Errorf("%d waits from %v on, want 2 of about a second", h.total, h.quantile(0))
+	}
+}

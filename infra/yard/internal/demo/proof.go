@@ -1,0 +1,277 @@
+package demo
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/yardmaster-io/yardmaster/contracts/fault"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+)
+
+const (
+	lookUpsAtOnce = 16
+	lookUpEvery   = 100 * time.Millisecond // of a task that has not finished
+)
+
+// ending is what the engine says of one accepted task at the end.
+type ending struct {
+	id string
+	// state is unspecified where the task was not found or nobody answered.
+	state yardv1.TaskState
+	// ends is how many final steps its history has.
+	ends int
+}
+
+// lookUp asks for every task, and again for those not finished, until ctx ends.
+func lookUp(ctx context.Context, ids []string, get func(context.Context, string) (*yardv1.Task, error)) []ending {
+	endings := make([]ending, len(ids))
+	var next atomic.Int64
+	var asking sync.WaitGroup
+	for range lookUpsAtOnce {
+		asking.Go(func() {
+			for i := next.Add(1) - 1; i < int64(len(ids)); i = next.Add(1) - 1 {
+				endings[i] = lookUpOne(ctx, ids[i], get)
+			}
+		})
+	}
+	asking.Wait()
+	return endings
+}
+
+func lookUpOne(ctx context.Context, id string, get func(context.Context, string) (*yardv1.Task, error)) ending {
+	e := ending{id: id}
+	for {
+		task, err := get(ctx, id)
+		switch {
+		case err == nil:
+			e.state, e.ends = task.State, finalSteps(task)
+		case fault.CodeOf(err) == fault.NotFound:
+			e.state = yardv1.TaskState_TASK_STATE_UNSPECIFIED
+		}
+		if e.state.Finished() || !pause(ctx, lookUpEvery) {
+			return e
+		}
+	}
+}
+
+func finalSteps(task *yardv1.Task) int {
+	n := 0
+	for _, e := range task.Events {
+		switch e.Kind {
+		case yardv1.TaskEventKind_TASK_EVENT_KIND_COMPLETED,
+			yardv1.TaskEventKind_TASK_EVENT_KIND_DEAD,
+			yardv1.TaskEventKind_TASK_EVENT_KIND_CANCELLED:
+			n++
+		}
+	}
+	return n
+}
+
+// report is the outcome of a demo; its JSON form is for programs.
+type report struct {
+	OK      bool           `json:"ok"`
+	Checks  []check        `json:"checks"`
+	Seed    uint64         `json:"seed"`
+	Seconds float64        `json:"seconds"`
+	Tenants []tenantReport `json:"tenants"`
+	Waits   []waitReport   `json:"waits"`
+	Limit   limitReport    `json:"limit"`
+	Bank    bankStats      `json:"bank"`
+}
+
+// check is one claim and whether it holds.
+type check struct {
+	Claim string `json:"claim"`
+	OK    bool   `json:"ok"`
+	// Detail is what was counted.
+	Detail string `json:"detail"`
+}
+
+// tenantReport counts tasks, but where it says otherwise.
+type tenantReport struct {
+	Name       string `json:"name"`
+	Accepted   int    `json:"accepted"`
+	Completed  int    `json:"completed"`
+	Dead       int    `json:"dead"`
+	Cancelled  int    `json:"cancelled"`
+	Unfinished int    `json:"unfinished"`
+	Lost       int    `json:"lost"`
+	// Twice finished more than once, ran in two places at once, or shares its id.
+	Twice int `json:"twice"`
+	// Disagreed are those whose end is not what their handlers saw.
+	Disagreed int `json:"disagreed"`
+	// Attempts that failed, and those after a failure.
+	Failed  int `json:"failed_attempts"`
+	Retried int `json:"retried_attempts"`
+	// Submits that were refused, and those whose fate is not known.
+	Refused int `json:"refused"`
+	Unsure  int `json:"unsure"`
+	// Leftovers are tasks of an earlier run on the same data that ran now.
+	Leftovers int `json:"leftovers"`
+	// Example is the id of a dead task, or else of a completed one.
+	Example string `json:"example,omitempty"`
+}
+
+func (t tenantReport) finished() int { return t.Completed + t.Dead + t.Cancelled }
+
+type waitReport struct {
+	Type  string  `json:"type"`
+	Tasks uint64  `json:"tasks"`
+	P50   float64 `json:"p50_ms"`
+	P95   float64 `json:"p95_ms"`
+	P99   float64 `json:"p99_ms"`
+	Max   float64 `json:"max_ms"`
+}
+
+type limitReport struct {
+	Type       string `json:"type"`
+	Limit      int    `json:"limit"`
+	AtOnceMax  int    `json:"handlers_at_once_max"`
+	InBankMax  int    `json:"bank_calls_at_once_max"`
+	UnpaidDone int    `json:"completed_but_unpaid"`
+}
+
+// settle compares what the engine says of a tenant's tasks with what the tenant
+// saw itself.
+func settle(name string, l *ledger, ends []ending) tenantReport {
+	c := l.snapshot()
+	r := tenantReport{
+		Name: name, Accepted: c.accepted, Failed: c.failed, Retried: c.retried,
+		Refused: c.refused, Unsure: c.unsure, Twice: c.overlaps + c.twice,
+	}
+	for _, e := range ends {
+		successes := l.successes(e.id)
+		if e.ends > 1 || successes > 1 {
+			r.Twice++
+		}
+		switch e.state {
+		case yardv1.TaskState_TASK_STATE_COMPLETED:
+			r.Completed++
+			if successes == 0 {
+				r.Disagreed++
+			}
+			if r.Example == "" {
+				r.Example = e.id
+			}
+		case yardv1.TaskState_TASK_STATE_DEAD:
+			if r.Dead++; r.Dead == 1 {
+				r.Example = e.id
+			}
+			if successes > 0 {
+				r.Disagreed++
+			}
+		case yardv1.TaskState_TASK_STATE_CANCELLED:
+			r.Cancelled++
+		case yardv1.TaskState_TASK_STATE_UNSPECIFIED:
+			r.Lost++
+		default:
+			r.Unfinished++
+		}
+	}
+	// A submit of unknown fate may have been accepted; nothing else may run.
+	leftovers, unexplained := l.strangers()
+	r.Leftovers = leftovers
+	r.Disagreed += max(unexplained-c.unsure, 0)
+	return r
+}
+
+// judge makes the report, after all programs have stopped.
+func (d *demo) judge() report {
+	r := report{
+		Seed: d.opts.Seed, Seconds: time.Since(d.began).Seconds(), Bank: d.bank.snapshot(),
+		Limit: limitReport{Type: typePayout, Limit: payoutsMax},
+	}
+	for _, t := range d.tenants {
+		ends := d.ends[t.domain]
+		r.Tenants = append(r.Tenants, settle(t.domain, t.ledger, ends))
+		for _, taskType := range t.types {
+			h := t.ledger.wait(taskType.Name)
+			if taskType.Name == typePayout {
+				r.Limit.AtOnceMax = t.ledger.snapshot().most
+				r.Limit.UnpaidDone = unpaid(ends, d.bank)
+			}
+			if h.total > 0 {
+				r.Waits = append(r.Waits, waitReport{
+					Type: taskType.Name, Tasks: h.total, P50: ms(h.quantile(0.5)),
+					P95: ms(h.quantile(0.95)), P99: ms(h.quantile(0.99)), Max: ms(h.max),
+				})
+			}
+		}
+	}
+	r.Limit.InBankMax = r.Bank.InFlightMax
+	r.check()
+	return r
+}
+
+// unpaid is how many completed payouts the bank knows nothing of.
+func unpaid(ends []ending, b *bank) int {
+	n := 0
+	for _, e := range ends {
+		if e.state == yardv1.TaskState_TASK_STATE_COMPLETED && !b.hasPaid(e.id) {
+			n++
+		}
+	}
+	return n
+}
+
+// total sums the tenants up.
+func (r *report) total() tenantReport {
+	sum := tenantReport{Name: "all"}
+	for _, t := range r.Tenants {
+		sum.Accepted += t.Accepted
+		sum.Completed += t.Completed
+		sum.Dead += t.Dead
+		sum.Cancelled += t.Cancelled
+		sum.Unfinished += t.Unfinished
+		sum.Lost += t.Lost
+		sum.Twice += t.Twice
+		sum.Disagreed += t.Disagreed
+		sum.Failed += t.Failed
+		sum.Retried += t.Retried
+		sum.Refused += t.Refused
+		sum.Unsure += t.Unsure
+		sum.Leftovers += t.Leftovers
+	}
+	return sum
+}
+
+// check judges the claims. A demo in which nothing happened proves nothing.
+func (r *report) check() {
+	all := r.total()
+	var idle []string
+	for _, t := range r.Tenants {
+		if t.Accepted == 0 {
+			idle = append(idle, t.Name)
+		}
+	}
+	claim := func(ok bool, what, format string, args ...any) {
+		r.Checks = append(r.Checks, check{Claim: what, OK: ok, Detail: fmt.Sprintf(format, args...)})
+	}
+	claim(len(idle) == 0, "every tenant had work", "%s tasks accepted%s", whole(all.Accepted), idleNote(idle))
+	claim(all.Accepted == all.finished(), "every accepted task was looked up, and has finished",
+		"%s accepted, %s finished", whole(all.Accepted), whole(all.finished()))
+	claim(all.Twice == 0, "none finished twice or ran in two places at once", "%d did", all.Twice)
+	claim(all.Disagreed == 0, "how it ended is what its handler saw", "%d differ", all.Disagreed)
+	claim(r.Limit.AtOnceMax <= r.Limit.Limit && r.Limit.InBankMax <= r.Limit.Limit,
+		fmt.Sprintf("%s never ran more than %d at once on all workers", r.Limit.Type, r.Limit.Limit),
+		"%d at most, %d as seen by the bank", r.Limit.AtOnceMax, r.Limit.InBankMax)
+	claim(r.Bank.PaidTwice == 0 && r.Bank.Overlaps == 0 && r.Limit.UnpaidDone == 0, "every completed payout was paid, and paid once",
+		"%s paid, %d twice, %d not; %s repeats recognised", whole(r.Bank.Paid), r.Bank.PaidTwice, r.Limit.UnpaidDone, whole(r.Bank.Repeats))
+	r.OK = true
+	for _, c := range r.Checks {
+		r.OK = r.OK && c.OK
+	}
+}
+
+func idleNote(idle []string) string {
+	if len(idle) == 0 {
+		return ""
+	}
+	return ", none from " + strings.Join(idle, ", ")
+}
+
+func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }

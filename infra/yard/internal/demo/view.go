@@ -1,0 +1,215 @@
+package demo
+
+import (
+	"fmt"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// model is one frame of the live view: plain values, so that a frame can be
+// tested.
+type model struct {
+	// phase is what goes on, such as "sending".
+	phase string
+	// elapsed and of tell how long the phase has lasted and may last.
+	elapsed, of time.Duration
+	submitted   throughput
+	finished    throughput
+	tenants     []tenantRow
+	waits       []waitRow
+	limit       limitRow
+	bank        bankStats
+}
+
+type throughput struct {
+	total     int
+	perSecond float64
+	history   []float64 // per second, oldest first
+}
+
+// tenantRow is one tenant: the first three numbers and the last three are what
+// the tenant itself counted, those between are the engine's.
+type tenantRow struct {
+	name      string
+	submitted int
+	done      int
+	failed    int // attempts
+	retried   int // attempts after a failure
+	cancelled int
+	dead      int
+
+	ready   int64
+	unread  int64 // batches on disk
+	running int64
+	waiting int64 // timers and back-offs
+	stale   bool  // the engine has not answered lately
+}
+
+// waitRow tells how long tasks of a type waited from submit to start.
+type waitRow struct {
+	label              string
+	count              uint64
+	p50, p95, p99, max time.Duration
+}
+
+type limitRow struct {
+	name         string
+	inUse, limit int
+	most         int // handlers at once, ever
+}
+
+// frame renders a model for a terminal: at most height lines of at most width
+// characters. What does not fit is cut off at the bottom and at the right.
+func frame(m model, width, height int) []viewLine {
+	var f frameWriter
+	f.heading("%s", header(m, width))
+	f.line("")
+	f.throughput("submitted", m.submitted, width)
+	f.throughput("finished", m.finished, width)
+	f.line("")
+	f.tenants(m.tenants)
+	f.line("")
+	f.waits(m.waits)
+	f.line("")
+	f.limit(m.limit)
+	f.bank(m.bank)
+	return f.fit(width, height)
+}
+
+// viewLine is one line of the view.
+type viewLine struct {
+	text    string
+	heading bool
+}
+
+type frameWriter struct{ lines []viewLine }
+
+func (f *frameWriter) line(format string, args ...any) {
+	f.lines = append(f.lines, viewLine{text: strings.TrimRight(fmt.Sprintf(format, args...), " ")})
+}
+
+func (f *frameWriter) heading(format string, args ...any) {
+	f.line(format, args...)
+	f.lines[len(f.lines)-1].heading = true
+}
+
+func (f *frameWriter) fit(width, height int) []viewLine {
+	lines := f.lines[:min(len(f.lines), max(height, 0))]
+	for i := range lines {
+		lines[i].text = clip(lines[i].text, width)
+	}
+	return lines
+}
+
+// header has the title on the left and the phase on the right.
+func header(m model, width int) string {
+	left := " Yardmaster demo: three tenants, one engine"
+	right := fmt.Sprintf("%s %s of %s ", m.phase, clock(m.elapsed), clock(m.of))
+	gap := width - utf8.RuneCountInString(left) - utf8.RuneCountInString(right)
+	return left + strings.Repeat(" ", max(gap, 2)) + right
+}
+
+func (f *frameWriter) throughput(label string, t throughput, width int) {
+	numbers := fmt.Sprintf(" %-10s %6s/s  %9s in all  ", label, whole(int(t.perSecond+0.5)), whole(t.total))
+	f.line("%s%s", numbers, sparkline(t.history, min(width-utf8.RuneCountInString(numbers)-1, meterHistory)))
+}
+
+func (f *frameWriter) tenants(rows []tenantRow) {
+	f.heading(" %-8s %9s %7s %7s %7s %8s %6s %7s %6s %5s", "tenant", "submitted",
+		"ready", "running", "waiting", "done", "failed", "retried", "cancel", "dead")
+	for _, r := range rows {
+		ready := whole(int(r.ready))
+		if r.unread > 0 {
+			ready += "+" // and more on disk
+		}
+		note := ""
+		if r.stale {
+			note = " ?"
+		}
+		f.line(" %-8s %9s %7s %7s %7s %8s %6s %7s %6s %5s%s", r.name, whole(r.submitted),
+			ready, whole(int(r.running)), whole(int(r.waiting)),
+			whole(r.done), whole(r.failed), whole(r.retried), whole(r.cancelled), whole(r.dead), note)
+	}
+}
+
+func (f *frameWriter) waits(rows []waitRow) {
+	f.heading(" %-29s %8s %9s %9s %9s %9s", "submit → start, if not delayed", "tasks", "p50", "p95", "p99", "max")
+	for _, r := range rows {
+		f.line(" %-29s %8s %9s %9s %9s %9s", r.label, whole(int(r.count)), short(r.p50), short(r.p95), short(r.p99), short(r.max))
+	}
+}
+
+func (f *frameWriter) limit(l limitRow) {
+	inUse := min(max(l.inUse, 0), l.limit)
+	bar := strings.Repeat("■", inUse) + strings.Repeat("□", l.limit-inUse)
+	f.line(" %-10s %s %s %d of %d slots in use, at most %d at once so far", "limit", l.name, bar, l.inUse, l.limit, l.most)
+}
+
+func (f *frameWriter) bank(b bankStats) {
+	f.line(" %-10s %s calls, %d in flight, most %d; %s busy, %s lost, %s closed accounts", "bank",
+		whole(b.Calls), b.InFlight, b.InFlightMax, whole(b.Busy), whole(b.Dropped), whole(b.Refused))
+	f.line(" %-10s %s transfers, %s repeats recognised, %d paid twice", "", whole(b.Paid), whole(b.Repeats), b.PaidTwice)
+}
+
+// sparkline draws the last values, one character each, against their maximum.
+func sparkline(values []float64, width int) string {
+	if width <= 0 {
+		return ""
+	}
+	values = values[max(len(values)-width, 0):]
+	top := 0.0
+	for _, v := range values {
+		top = max(top, v)
+	}
+	levels := []rune("▁▂▃▄▅▆▇█")
+	out := make([]rune, len(values))
+	for i, v := range values {
+		level := 0
+		if top > 0 {
+			level = int(max(v, 0) / top * float64(len(levels)-1))
+		}
+		out[i] = levels[level]
+	}
+	return string(out)
+}
+
+// whole writes a number with commas between thousands.
+func whole(n int) string {
+	if n < 0 {
+		return "-" + whole(-n)
+	}
+	s := fmt.Sprint(n)
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}
+
+// short writes a duration with three digits or so.
+func short(d time.Duration) string {
+	switch {
+	case d <= 0:
+		return "–"
+	case d < 10*time.Millisecond:
+		return fmt.Sprintf("%.2f ms", float64(d)/float64(time.Millisecond))
+	case d < time.Second:
+		return fmt.Sprintf("%d ms", d.Round(time.Millisecond).Milliseconds())
+	default:
+		return fmt.Sprintf("%.1f s", d.Seconds())
+	}
+}
+
+// clock writes a duration as minutes and seconds.
+func clock(d time.Duration) string {
+	seconds := int(d.Seconds())
+	return fmt.Sprintf("%d:%02d", seconds/60, seconds%60)
+}
+
+// clip cuts s to so many characters. All that the view writes is one column wide.
+func clip(s string, width int) string {
+	if utf8.RuneCountInString(s) <= width {
+		return s
+	}
+	return string([]rune(s)[:max(width, 0)])
+}

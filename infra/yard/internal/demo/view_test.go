@@ -1,0 +1,118 @@
+package demo
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"pgregory.net/rapid"
+
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
+)
+
+func busyModel() model {
+	history := make([]float64, 50)
+	for i := range history {
+		history[i] = float64(40 + (i*37)%90)
+	}
+	return model{
+		phase: "sending", elapsed: 23 * time.Second, of: time.Minute,
+		submitted: throughput{total: 2813, perSecond: 118.4, history: history},
+		finished:  throughput{total: 2790, perSecond: 120.2, history: history[5:]},
+		tenants: []tenantRow{
+			{name: "shop", submitted: 2012, done: 1950, cancelled: 9, ready: 12, running: 8, waiting: 44},
+			{name: "media", submitted: 411, done: 398, failed: 7, dead: 7, ready: 1234, unread: 3, running: 4},
+			{name: "payouts", submitted: 390, done: 340, failed: 81, retried: 74, dead: 6, ready: 31, running: 3, waiting: 10, stale: true},
+		},
+		waits: []waitRow{
+			{"email.reset (priority 1)", 57, 1240 * time.Microsecond, 3100 * time.Microsecond, 9870 * time.Microsecond, 11 * time.Millisecond},
+			{"email.receipt (priority 2)", 905, 2 * time.Millisecond, 48 * time.Millisecond, 71 * time.Millisecond, 90 * time.Millisecond},
+			{"email.newsletter (priority 5)", 800, 31 * time.Millisecond, 122 * time.Millisecond, 180 * time.Millisecond, 210 * time.Millisecond},
+			{"image.thumbnail", 411, 3 * time.Millisecond, 40 * time.Millisecond, 52 * time.Millisecond, 61 * time.Millisecond},
+			{"payout.send (3 at once)", 0, 0, 0, 0, 0},
+		},
+		limit: limitRow{name: typePayout, inUse: 2, limit: 3, most: 3},
+		bank:  bankStats{Calls: 427, InFlight: 2, InFlightMax: 3, Busy: 44, Dropped: 31, Refused: 6, Paid: 341, Repeats: 5},
+	}
+}
+
+func TestFrames(t *testing.T) {
+	for _, size := range [][2]int{{80, 24}, {140, 50}, {60, 12}} {
+		name := fmt.Sprintf("%dx%d", size[0], size[1])
+		t.Run(name, func(t *testing.T) {
+			var text bytes.Buffer
+			for _, l := range frame(busyModel(), size[0], size[1]) {
+				mark := ' '
+				if l.heading {
+					mark = '*'
+				}
+				fmt.Fprintf(&text, "%c|%s\n", mark, l.text)
+			}
+			testkit.Golden(t, "testdata/frame-"+name+".txt", text.Bytes())
+		})
+	}
+}
+
+func TestFullFrameFitsASmallTerminalWhole(t *testing.T) {
+	if whole, small := len(frame(busyModel(), 80, 1000)), len(frame(busyModel(), 80, 24)); whole != small {
+		t.Errorf("the view has %d lines, of which 24 rows show %d", whole, small)
+	}
+}
+
+func TestFrameFitsAnyTerminal(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		m := busyModel()
+		m.submitted.total = rapid.IntRange(0, 1<<40).Draw(t, "total")
+		m.limit.inUse = rapid.IntRange(-1, 10).Draw(t, "in use")
+		width, height := rapid.IntRange(0, 200).Draw(t, "width"), rapid.IntRange(0, 60).Draw(t, "height")
+		lines := frame(m, width, height)
+		if len(lines) > height {
+			t.Fatalf("%d lines on %d rows", len(lines), height)
+		}
+		for _, l := range lines {
+			if utf8.RuneCountInString(l.text) > width || strings.ContainsAny(l.text, "\n\x1b") {
+				t.Fatalf("%q does not fit %d columns", l.text, width)
+			}
+		}
+	})
+}
+
+func TestNumbersForPeople(t *testing.T) {
+	for want, got := range map[string]string{
+		"0": whole(0), "999": whole(999), "1,000": whole(1000), "-12,345,678": whole(-12345678),
+		"–": short(0), "0.25 ms": short(250 * time.Microsecond), "10 ms": short(10 * time.Millisecond),
+		"1.5 s": short(1500 * time.Millisecond), "2:05": clock(125 * time.Second),
+		"": sparkline(nil, 10), "▁▄█": sparkline([]float64{0, 1, 2}, 10), "▁▁": sparkline([]float64{9, 0, 0}, 2),
+	} {
+		if got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
+func TestScreenGivesTheTerminalBack(t *testing.T) {
+	var out bytes.Buffer
+	s := openScreen(&out)
+	if w, h := s.size(); w != widthDefault || h != heightDefault {
+		t.Errorf("what is no terminal has %d×%d", w, h)
+	}
+	s.draw([]viewLine{{text: "title", heading: true}, {text: "body"}})
+	s.close()
+	want := seqEnter + seqHome + seqBold + "title" + seqPlain + seqClearLine + "\r\n" + "body" + seqClearLine + seqClearDown + seqLeave
+	if out.String() != want {
+		t.Errorf("got  %q\nwant %q", out.String(), want)
+	}
+	if isTerminal(&out) {
+		t.Error("a buffer is no terminal")
+	}
+}
+
+func TestProgressLine(t *testing.T) {
+	want := "sending 0:23: 2,813 submitted (118/s), 2,790 finished (120/s); 1277 ready, 15 running, 54 waiting; 88 attempts failed, 13 tasks dead; slots 2/3\n"
+	if got := progress(busyModel()); got != want {
+		t.Errorf("got  %q\nwant %q", got, want)
+	}
+}
