@@ -81,13 +81,10 @@ func (s *Service) Run(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("watch the domains: %w", err)
 	}
-	owner, err := ownership.New(ownership.Config{
+	owner := ownership.New(ownership.Config{
 		Service: "history", Node: s.Node, Count: s.Partitioning.History, KV: members, Log: s.Log,
 		Serve: func(ctx context.Context, p int) error { return s.serve(ctx, p, domains, checkpoints) },
 	})
-	if err != nil {
-		return fmt.Errorf("join the members: %w", err)
-	}
 	go func() {
 		select {
 		case <-owner.Ready():

@@ -15,7 +15,7 @@ import (
 // submit applies one message of a lane.
 func (o *Owner) submit(pos ids.Position, at time.Time, entries []*entry) {
 	lane, now := pos.Lane(), at.UnixMilli()
-	o.lanes[lane].Read(pos.Seq(), len(entries), o.eventAt)
+	o.lanes[lane].Read(pos.Seq(), len(entries), o.floorOf(entries))
 	for _, e := range entries {
 		if o.duplicate(e) {
 			o.lanes[lane].Done(pos.Seq())
@@ -45,6 +45,24 @@ func (o *Owner) submit(pos ids.Position, at time.Time, entries []*entry) {
 	o.Metrics.Loaded.Add(int64(len(entries)))
 }
 
+// floorOf is the last event that concerns none of the tasks: all that has been applied,
+// but for the events that came before their task did.
+func (o *Owner) floorOf(entries []*entry) uint64 {
+	floor := o.eventAt
+	if len(o.marks)+len(o.unread) == 0 {
+		return floor
+	}
+	for _, e := range entries {
+		if m, ok := o.marks[e.ID]; ok {
+			floor = min(floor, m.seq-1)
+		}
+		if early, ok := o.unread[e.ID]; ok {
+			floor = min(floor, early[0].seq-1)
+		}
+	}
+	return floor
+}
+
 // duplicate tells whether e is a stay that is known already: a submit repeated by a
 // frontend, a task fired twice, the original of a carried task. A later stay of a
 // task that is on its way into the timer store takes the earlier one's place.
@@ -57,8 +75,11 @@ func (o *Owner) duplicate(e *entry) bool {
 		}
 		return true
 	}
-	end, ended := o.recent.get(e.ID)
-	return ended && end.parkings >= e.Parkings
+	end, known := o.recent.get(e.ID)
+	if known && end.state == taskstate.Waiting {
+		return e.Parkings < end.parkings // else it comes back from the timer store
+	}
+	return known && e.Parkings <= end.parkings
 }
 
 // events applies one event message and gathers its verdicts.
@@ -121,7 +142,8 @@ func (o *Owner) event(ev *taskstate.Event, seq uint64, now int64, a *answer, i i
 
 // eventOfAbsent decides about an event of a task that is not in memory.
 func (o *Owner) eventOfAbsent(w waitingVerdict) taskstate.Verdict {
-	if end, ok := o.recent.get(w.event.ID); ok {
+	end, left := o.recent.get(w.event.ID)
+	if left && (end.state.Finished() || w.event.Kind != taskstate.Cancel) {
 		return end.verdict(&w.event)
 	}
 	if w.event.Kind == taskstate.Cancel {

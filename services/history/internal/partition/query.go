@@ -83,7 +83,7 @@ func (o *Owner) getAbsent(ctx context.Context, id ids.TaskID, req *rpcv1.GetTask
 			reply(known, nil)
 			return
 		}
-		if _, ended := o.recent.get(id); ended {
+		if end, ok := o.recent.get(id); ok && end.state.Finished() {
 			go o.getAbsent(ctx, id, req, levels, false, reply)
 			return
 		}

@@ -5,11 +5,12 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
 )
 
-// recentMax is how many finished tasks an owner remembers the end of, so that a
-// repeated outcome gets the same verdict after the task has left memory.
+// recentMax is how many tasks that ended, or left for the timer store, an owner
+// remembers, so that a repeated outcome gets the same verdict and a repeated submit
+// is recognised after the task has left memory.
 const recentMax = 32768
 
-// ending is what is remembered of a finished task.
+// ending is what is remembered of a task that has left memory.
 type ending struct {
 	fence    ids.Token
 	last     taskstate.Kind
@@ -18,7 +19,7 @@ type ending struct {
 	domain   string
 }
 
-// recent is the ends of the latest finished tasks, a ring.
+// recent is how the latest tasks left, a ring.
 type recent struct {
 	byID map[ids.TaskID]ending
 	ring []ids.TaskID

@@ -25,7 +25,7 @@ type replay struct {
 	events  map[ids.TaskID][]seen
 	carried map[ids.TaskID]*record.CarriedTask
 	// last is the last event replayed; upTo is how far a previous owner had read each lane: its
-	// checkpoint says so, and the events of tasks that it loaded afterwards.
+	// checkpoint says so, and the events and parkings of tasks that it loaded afterwards.
 	last uint64
 	upTo [ids.Lanes]uint64
 	// parked are the stays (id, parkings) found in the timer store's tail.
@@ -35,6 +35,13 @@ type replay struct {
 type stay struct {
 	id       ids.TaskID
 	parkings uint32
+}
+
+// read notes that a previous owner had read the submit at pos.
+func (r *replay) read(pos ids.Position) {
+	if pos.Lane() < ids.Lanes {
+		r.upTo[pos.Lane()] = max(r.upTo[pos.Lane()], pos.Seq())
+	}
 }
 
 // takeOver makes this owner the current one and rebuilds the state from the
@@ -80,8 +87,8 @@ func (o *Owner) takeOver(ctx context.Context) (positions, error) {
 		from.lanes[lane] = max(o.lanes[lane].ReadLevel(), r.upTo[lane]) + 1
 	}
 	o.eventAt = r.last
-	o.replaying = false
 	o.resume(&r)
+	o.replaying = false
 	return from, nil
 }
 
@@ -120,12 +127,16 @@ func (o *Owner) gather(ctx context.Context, r *replay) error {
 		for i := range batch.Events {
 			ev := &batch.Events[i]
 			if c, ok := batch.Carried[i]; ok {
-				r.carried[ev.ID] = c
+				// One that has seen less than the floor pinned nothing any more when the
+				// checkpoint was made: its task had ended, or was carried again.
+				if c.AsOf >= o.checkpoint.EventFloor {
+					r.carried[ev.ID] = c
+				}
 				continue
 			}
 			r.events[ev.ID] = append(r.events[ev.ID], seen{rec.Seq, rec.Time.UnixMilli(), *ev})
-			if pos := ev.Fence.Position; pos.Lane() < ids.Lanes && pos.Seq() < rec.Seq {
-				r.upTo[pos.Lane()] = max(r.upTo[pos.Lane()], pos.Seq())
+			if pos := ev.Fence.Position; pos.Seq() < rec.Seq {
+				r.read(pos)
 			}
 		}
 		return nil
@@ -139,9 +150,12 @@ func (o *Owner) gather(ctx context.Context, r *replay) error {
 			return fmt.Errorf("timer store: %w", err)
 		}
 		for _, t := range batch.Tasks {
-			if id, err := ids.TaskIDFromBytes(t.Id); err == nil {
-				r.parked[stay{id, t.Parkings}] = true
+			id, err := ids.TaskIDFromBytes(t.Id)
+			if err != nil {
+				return fmt.Errorf("timer store: %w", err)
 			}
+			r.parked[stay{id, t.Parkings}] = true
+			r.read(ids.Position(t.Position))
 		}
 		return nil
 	})
@@ -183,7 +197,11 @@ func (o *Owner) replayEvents(e *entry, events []seen, after uint64) {
 			continue
 		}
 		if e.State == taskstate.Waiting {
-			continue // a cancel of a parked task is a mark: see resume
+			// It is on its way into the timer store, or there already.
+			if s.event.Kind == taskstate.Cancel {
+				e.cancels = append(e.cancels, waitingVerdict{event: s.event, seq: s.seq, at: s.at})
+			}
+			continue
 		}
 		if _, fx := taskstate.Apply(&e.Task, &s.event, s.at); fx != (taskstate.Effects{}) || e.counted != e.State {
 			o.carryOut(e, fx, source{event: true, seq: s.seq})
@@ -201,8 +219,7 @@ func (o *Owner) resume(r *replay) {
 			o.trigger(e)
 		case taskstate.Waiting:
 			if o.parkIsStored(e, r) {
-				o.leave(e)
-				e.gone = true
+				o.parkStored(e)
 			} else {
 				o.outbox.park(e)
 			}
@@ -232,7 +249,7 @@ func (o *Owner) remark(r *replay) {
 		if _, active := o.tasks[id]; active {
 			continue
 		}
-		if _, ended := o.recent.get(id); ended {
+		if end, known := o.recent.get(id); known && end.state.Finished() {
 			continue
 		}
 		for _, s := range events {
@@ -242,9 +259,7 @@ func (o *Owner) remark(r *replay) {
 		}
 	}
 	sort.Slice(cancels, func(i, j int) bool { return cancels[i].seq < cancels[j].seq })
-	o.replaying = true // gather the marks first, search once
 	for _, c := range cancels {
 		o.mark(c)
 	}
-	o.replaying = false
 }

@@ -165,7 +165,9 @@ func (o *Owner) parkStored(e *entry) {
 	if e.gone {
 		return
 	}
+	o.recent.add(&e.Task)
 	o.leave(e)
+	e.gone = true
 	for _, w := range e.cancels {
 		o.mark(w)
 	}

@@ -1,0 +1,31 @@
+// Command history runs the history service: it owns the life of tasks. Its
+// settings are told by --help.
+package main
+
+import (
+	"os"
+
+	"github.com/yardmaster-io/yardmaster/services/history"
+	"github.com/yardmaster-io/yardmaster/shared/process"
+)
+
+// settings are the common ones and, beside them, the service's own.
+type settings struct {
+	process.Config
+	Own
+}
+
+// Own is embedded under a name of its own, since both are called Config.
+type Own = history.Config
+
+func main() {
+	def := settings{process.DefaultConfig(":8081"), history.DefaultConfig()}
+	os.Exit(process.Main("history", def, build))
+}
+
+func build(e process.Env, s settings) (process.Service, error) {
+	return history.New(history.Deps{
+		NATS: e.NATS, Partitioning: e.Partitioning, Node: e.Node, Config: s.Own,
+		Log: e.Log, Tracing: e.Tracing, Metrics: e.Metrics,
+	})
+}

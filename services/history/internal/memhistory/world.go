@@ -1,0 +1,224 @@
+// Package memhistory is the partition's ports in memory: a log, a timer store,
+// an archive and a checkpoint that outlive any owner, for tests and simulation.
+//
+// Owns: the same contracts as package natshistory, without a server. Never
+// does: lose anything stored; a test cuts the wire instead.
+// On failure: FailWrites makes every write fail until it is reset.
+package memhistory
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/partition"
+)
+
+// message is one stored message; lane is laneEvent for events.
+type message struct {
+	lane ids.Lane
+	rec  partition.Record
+	gone bool
+}
+
+const laneEvent ids.Lane = 255
+
+// World is what survives an owner.
+type World struct {
+	mu         sync.Mutex
+	grown      chan struct{}
+	log        []message
+	timer      [][]byte
+	fired      map[stay]bool
+	void       map[stay]bool
+	archive    []*logv1.Record
+	dead       []*logv1.Record
+	checkpoint []byte
+	revision   uint64
+	failWrites bool
+	published  func(subject string, data []byte)
+	answered   func(subject string, data []byte) bool
+}
+
+// NewWorld makes an empty one. published gets hints and answers; answered gets the
+// answers that grant attempts and tells whether somebody listened.
+func NewWorld(published func(subject string, data []byte), answered func(subject string, data []byte) bool) *World {
+	return &World{
+		grown: make(chan struct{}), fired: map[stay]bool{}, void: map[stay]bool{},
+		published: published, answered: answered,
+	}
+}
+
+// ErrDown is what writes return while they are made to fail.
+var ErrDown = errors.New("the store is down")
+
+// FailWrites makes writes fail, or work again.
+func (w *World) FailWrites(fail bool) {
+	w.mu.Lock()
+	w.failWrites = fail
+	w.mu.Unlock()
+}
+
+// AppendSubmit appends a submit batch, as a frontend or the timer does.
+func (w *World) AppendSubmit(lane ids.Lane, batch []byte) uint64 { return w.append(lane, batch) }
+
+// AppendForeignEvents appends an event batch of another service.
+func (w *World) AppendForeignEvents(batch []byte) uint64 { return w.append(laneEvent, batch) }
+
+func (w *World) append(lane ids.Lane, data []byte) uint64 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	seq := uint64(len(w.log) + 1)
+	w.log = append(w.log, message{lane: lane, rec: partition.Record{Seq: seq, Time: time.Now(), Data: data}})
+	close(w.grown)
+	w.grown = make(chan struct{})
+	return seq
+}
+
+// ArchivedTasks returns every record ever archived.
+func (w *World) ArchivedTasks() []*logv1.Record {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return append([]*logv1.Record(nil), w.archive...)
+}
+
+// DeadTasks returns the dead letters.
+func (w *World) DeadTasks() []*logv1.Record {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return append([]*logv1.Record(nil), w.dead...)
+}
+
+// stay names one stay of a task in the timer store.
+type stay struct {
+	id       ids.TaskID
+	parkings uint32
+}
+
+// Fire returns the waiting tasks that are due at now (Unix ms), each stay once, as the
+// timer service would append them to the log.
+func (w *World) Fire(now int64) []*logv1.Record {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var due []*logv1.Record
+	for _, r := range w.waiting() {
+		key := stay{ids.TaskID(r.Id), r.Parkings}
+		if r.DueAtMs > now || w.fired[key] || w.void[key] {
+			continue
+		}
+		w.fired[key] = true
+		due = append(due, r)
+	}
+	return due
+}
+
+// waiting decodes the timer store.
+func (w *World) waiting() []*logv1.Record {
+	var all []*logv1.Record
+	for _, data := range w.timer {
+		var b logv1.Batch
+		if err := b.UnmarshalVT(data); err != nil {
+			panic(err) // an owner wrote it
+		}
+		all = append(all, b.Tasks...)
+	}
+	return all
+}
+
+// LogLength is how many messages of the log are not purged.
+func (w *World) LogLength() (n int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, m := range w.log {
+		if !m.gone {
+			n++
+		}
+	}
+	return n
+}
+
+// Checkpoint returns the saved checkpoint.
+func (w *World) Checkpoint() *logv1.Checkpoint {
+	cp, _, err := w.Load(context.Background())
+	if err != nil {
+		panic(err) // it was written by Save
+	}
+	return cp
+}
+
+func (w *World) write() error {
+	if w.failWrites {
+		return ErrDown
+	}
+	return nil
+}
+
+// read hands out messages of a lane from a sequence; upTo 0 = for ever.
+func (w *World) read(ctx context.Context, lane ids.Lane, from, upTo uint64, handle func(partition.Record) error) error {
+	for next := max(from, 1); ; {
+		w.mu.Lock()
+		var batch []partition.Record
+		for ; next <= uint64(len(w.log)) && (upTo == 0 || next <= upTo); next++ {
+			if m := w.log[next-1]; m.lane == lane && !m.gone {
+				batch = append(batch, m.rec)
+			}
+		}
+		grown := w.grown
+		w.mu.Unlock()
+		for _, r := range batch {
+			if ctx.Err() != nil {
+				return nil
+			}
+			if err := handle(r); err != nil {
+				return err
+			}
+		}
+		if upTo != 0 {
+			return nil
+		}
+		select {
+		case <-grown:
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// Dump tells all that concerns a task, for a test that fails.
+func (w *World) Dump(id ids.TaskID) (lines []string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, m := range w.log {
+		var events logv1.EventBatch
+		var batch logv1.Batch
+		if m.lane == laneEvent && events.UnmarshalVT(m.rec.Data) == nil {
+			for _, e := range events.Events {
+				if ids.TaskID(e.TaskId) == id {
+					lines = append(lines, fmt.Sprintf("event %d at %d: %v", m.rec.Seq, m.rec.Time.UnixMilli(), e))
+				}
+			}
+		}
+		if m.lane != laneEvent && batch.UnmarshalVT(m.rec.Data) == nil {
+			for _, t := range batch.Tasks {
+				if ids.TaskID(t.Id) == id {
+					lines = append(lines, fmt.Sprintf("submit %d lane %d at %d: %v", m.rec.Seq, m.lane, m.rec.Time.UnixMilli(), t))
+				}
+			}
+		}
+	}
+	for _, t := range w.waiting() {
+		if ids.TaskID(t.Id) == id {
+			lines = append(lines, fmt.Sprintf("parked: %v", t))
+		}
+	}
+	for _, t := range w.archive {
+		if ids.TaskID(t.Id) == id {
+			lines = append(lines, fmt.Sprintf("archived: %v", t))
+		}
+	}
+	return lines
+}
