@@ -11,6 +11,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
+	"github.com/yardmaster-io/yardmaster/shared/natsrpc"
 )
 
 // How Apply waits for a JetStream that is not ready.
@@ -182,6 +183,8 @@ func (a *applier) retry(ctx context.Context, what string, do func(context.Contex
 		err := func() error {
 			ctx, cancel := context.WithTimeout(ctx, callTimeout)
 			defer cancel()
+			ctx, end := natsrpc.WhileConnected(ctx, a.js.Conn())
+			defer end()
 			return do(ctx)
 		}()
 		if err == nil {

@@ -58,18 +58,17 @@ func streamConfig(s topology.Stream, replicas int) jetstream.StreamConfig {
 // bucketConfig is the stream behind a KV bucket, as nats.go makes it, but for one
 // thing: there are no direct gets. A follower may answer those, and who takes a
 // partition over must not read an old checkpoint.
+//
+// All buckets are files, the heartbeats' too: a single server forgets what is in
+// memory when it restarts, the bucket itself included.
 func bucketConfig(bucket string, replicas int) jetstream.StreamConfig {
-	cfg := jetstream.StreamConfig{
+	return jetstream.StreamConfig{
 		Name: "KV_" + bucket, Subjects: []string{"$KV." + bucket + ".>"},
 		MaxConsumers: unlimited, MaxMsgs: unlimited, MaxMsgSize: unlimited, MaxMsgsPerSubject: 1,
 		MaxBytes: unlimited, Storage: jetstream.FileStorage, Replicas: replicas,
 		Discard: jetstream.DiscardNew, Duplicates: bucketDuplicates,
 		AllowRollup: true, DenyDelete: true,
 	}
-	if bucket == topology.MembersBucket { // heartbeats: old ones are worth nothing
-		cfg.Storage = jetstream.MemoryStorage
-	}
-	return cfg
 }
 
 // correct compares the settings that are ours. It returns got with our settings

@@ -81,8 +81,33 @@ func TestSeveralServicesCreateTheClusterAtOnce(t *testing.T) {
 			t.Errorf("%s: %v", b, err)
 		}
 	}
-	if storage := config(t, js, "KV_"+topology.MembersBucket).Storage; storage != jetstream.MemoryStorage {
-		t.Errorf("heartbeats are kept in %v storage", storage)
+}
+
+// TestKeepMakesMemoryStreamsAgain restarts a single server, which forgets them.
+func TestKeepMakesMemoryStreamsAgain(t *testing.T) {
+	srv := testkit.RunNATS(t)
+	js := connect(t, srv)
+	if err := apply(t, js, two); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error)
+	go func() { done <- provision.Keep(ctx, js, two, provision.Options{}) }()
+	for range 2 {
+		srv.Restart(t)
+		testkit.Eventually(t, 30*time.Second, func() error {
+			_, err := js.Publish(t.Context(), topology.Matching(0), []byte("hint"))
+			return err
+		})
+	}
+	cancel()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	for _, b := range topology.Buckets() {
+		if _, err := js.KeyValue(t.Context(), b); err != nil {
+			t.Errorf("bucket %s did not survive a restart: %v", b, err)
+		}
 	}
 }
 

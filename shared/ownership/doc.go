@@ -1,0 +1,18 @@
+// Package ownership decides which node serves which partition, without nodes ever
+// talking to each other about it: each shows a heartbeat in the members bucket,
+// watches everybody's, and computes the same answer by rendezvous hashing.
+//
+// Owns: this node's heartbeat, its view of the others, and the goroutine of each
+// partition that is its own.
+//
+// Never does: elect, lock or fence. For moments two nodes may serve the same
+// partition, or nobody; what is served must bear that (in Yardmaster the log
+// decides, and this only says who does the work).
+//
+// On failure: a node not heard of for Expiry is gone, by this node's own clock; no
+// clock is compared with another's. A node that cannot reach NATS keeps its last
+// view rather than to think itself alone, and gives the others a new Expiry to show
+// themselves once it is back. It knows whether it hears the others by hearing
+// itself: its own heartbeat comes back by the same watch. A partition whose Serve
+// fails or panics is served again after a back-off, and the others do not notice.
+package ownership

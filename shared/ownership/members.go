@@ -1,0 +1,139 @@
+package ownership
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/yardmaster-io/yardmaster/contracts/topology"
+)
+
+const (
+	watchRetry   = 200 * time.Millisecond
+	leaveTimeout = time.Second
+)
+
+// signal is one thing that the watch of the members bucket told.
+type signal struct {
+	node   string
+	left   bool
+	loaded bool // all that was there at the beginning has been told
+}
+
+// members is this node's heartbeat and its ear.
+type members struct {
+	kv            jetstream.KeyValue
+	service, node string
+	beat          time.Duration
+	log           *slog.Logger
+	// shown counts heartbeats the server took.
+	shown atomic.Uint64
+	// deaf asks for a new watch.
+	deaf chan struct{}
+}
+
+// show writes the heartbeat until ctx ends.
+func (m *members) show(ctx context.Context) {
+	ticker := time.NewTicker(m.beat)
+	defer ticker.Stop()
+	failing := false
+	for {
+		err := m.put(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return
+		case err == nil:
+			m.shown.Add(1)
+			if failing {
+				m.log.Info("the heartbeat is shown again", "service", m.service)
+			}
+		case !failing:
+			m.log.Warn("the heartbeat cannot be shown; partitions stay as they are", "service", m.service, "error", err)
+		}
+		failing = err != nil
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+	}
+}
+
+func (m *members) put(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, max(m.beat, 500*time.Millisecond))
+	defer cancel()
+	_, err := m.kv.Put(ctx, topology.MemberKey(m.service, m.node), nil)
+	return err
+}
+
+// leave takes the heartbeat away, so that the others need not wait for its expiry.
+func (m *members) leave() {
+	ctx, cancel := context.WithTimeout(context.Background(), leaveTimeout)
+	defer cancel()
+	if err := m.kv.Delete(ctx, topology.MemberKey(m.service, m.node)); err != nil {
+		m.log.Debug("the heartbeat was left to expire", "service", m.service, "error", err)
+	}
+}
+
+// listen tells what happens in the members bucket until ctx ends. Where the watch
+// ends, or goes deaf, it begins again.
+func (m *members) listen(ctx context.Context, tell chan<- signal) {
+	for ctx.Err() == nil {
+		if err := m.watch(ctx, tell); err != nil && ctx.Err() == nil {
+			m.log.Debug("watching the members anew", "service", m.service, "reason", err)
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(watchRetry):
+		}
+	}
+}
+
+func (m *members) watch(ctx context.Context, tell chan<- signal) error {
+	w, err := m.kv.Watch(ctx, topology.MemberKeys(m.service))
+	if err != nil {
+		return err
+	}
+	defer stopWatch(w)
+	select {
+	case <-m.deaf: // it was said of the watch before
+	default:
+	}
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-m.deaf:
+			return errors.New("heartbeats are shown but not heard")
+		case e, ok := <-w.Updates():
+			if !ok {
+				return errors.New("the watch ended")
+			}
+			s := signal{loaded: e == nil}
+			if e != nil {
+				s.node = strings.TrimPrefix(e.Key(), m.service+".")
+				s.left = e.Operation() != jetstream.KeyValuePut
+			}
+			select {
+			case tell <- s:
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}
+	}
+}
+
+// stopWatch ends a watch whose updates nobody reads any more. They are drained,
+// because the watch cannot end while it waits to hand one over.
+func stopWatch(w jetstream.KeyWatcher) {
+	go func() {
+		for range w.Updates() { //nolint:revive // drained on purpose
+		}
+	}()
+	_ = w.Stop() // fails only where there is nothing left to stop
+}
