@@ -7,7 +7,7 @@ type Config struct {
 	// ChunkTasksMax is how many tasks one atomic batch fires, 1..100000. Default
 	// 5000. More is a longer wait for a cancel that comes meanwhile.
 	ChunkTasksMax int `koanf:"chunk_tasks_max"`
-	// ChunkBytesMax is how many bytes one atomic batch holds. Default 700 KiB.
+	// ChunkBytesMax is how many bytes one atomic batch holds. Default 2 MiB.
 	// The server keeps a batch in memory until it is whole.
 	ChunkBytesMax int `koanf:"chunk_bytes_max"`
 	// FetchParallel is how many stored messages are asked for at a time, 1..256. Default 16.
@@ -32,7 +32,7 @@ type Config struct {
 // DefaultConfig returns the defaults.
 func DefaultConfig() Config {
 	return Config{
-		ChunkTasksMax: 5000, ChunkBytesMax: 700 << 10, FetchParallel: 16, CacheBytes: 32 << 20,
+		ChunkTasksMax: 5000, ChunkBytesMax: 2 << 20, FetchParallel: 16, CacheBytes: 32 << 20,
 		PurgeEvery: 10 * time.Second, FiredKeep: 10 * time.Minute, FiredKeepMax: 250_000,
 		CancelKeep: 2 * time.Minute,
 	}

@@ -97,7 +97,7 @@ func (o *Owner) Load(ctx context.Context) error {
 			return err
 		}
 		err = o.Store.ReadRange(ctx, read+1, last, func(m Stored) error {
-			o.table.Load(o.decode(m).index)
+			o.arrive(o.decode(m))
 			return nil
 		})
 		read = last
@@ -225,6 +225,7 @@ func (o *Owner) drain() {
 	}
 }
 
+// arrive takes a message into the index, and keeps what is due soon at hand.
 func (o *Owner) arrive(a arrival) {
 	o.table.Load(a.index)
 	if a.body.Records() > 0 && a.firstDueMS < time.Now().Add(cacheAhead).UnixMilli() {

@@ -1,0 +1,31 @@
+// Command timer runs the timer service: it keeps the tasks that wait and fires them. Its
+// settings are told by --help.
+package main
+
+import (
+	"os"
+
+	"github.com/yardmaster-io/yardmaster/services/timer"
+	"github.com/yardmaster-io/yardmaster/shared/process"
+)
+
+// settings are the common ones and, beside them, the service's own.
+type settings struct {
+	process.Config
+	Own
+}
+
+// Own is embedded under a name of its own, since both are called Config.
+type Own = timer.Config
+
+func main() {
+	def := settings{process.DefaultConfig(":8082"), timer.DefaultConfig()}
+	os.Exit(process.Main("timer", def, build))
+}
+
+func build(e process.Env, s settings) (process.Service, error) {
+	return timer.New(timer.Deps{
+		NATS: e.NATS, Partitioning: e.Partitioning, Node: e.Node, Config: s.Own,
+		Log: e.Log, Tracing: e.Tracing, Metrics: e.Metrics,
+	})
+}

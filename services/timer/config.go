@@ -1,0 +1,36 @@
+package timer
+
+import (
+	"time"
+
+	"github.com/yardmaster-io/yardmaster/services/timer/internal/firing"
+	"github.com/yardmaster-io/yardmaster/shared/settings"
+)
+
+// Config of the timer service.
+type Config struct {
+	Firing firing.Config `koanf:"firing"`
+}
+
+// DefaultConfig is the defaults given at the fields.
+func DefaultConfig() Config { return Config{Firing: firing.DefaultConfig()} }
+
+// Validate lists what is out of range.
+func (c Config) Validate() []settings.Problem {
+	var all []settings.Problem
+	check := func(ok bool, path, what string) {
+		if !ok {
+			all = append(all, settings.Problem{Path: "firing." + path, What: what})
+		}
+	}
+	f := c.Firing
+	check(f.ChunkTasksMax >= 1 && f.ChunkTasksMax <= 100_000, "chunk_tasks_max", "want 1 to 100000")
+	check(f.ChunkBytesMax >= 1<<10 && f.ChunkBytesMax <= 16<<20, "chunk_bytes_max", "want 1 KiB to 16 MiB")
+	check(f.FetchParallel >= 1 && f.FetchParallel <= 256, "fetch_parallel", "want 1 to 256")
+	check(f.CacheBytes >= 0 && f.CacheBytes <= 4<<30, "cache_bytes", "want 0 to 4 GiB")
+	check(f.PurgeEvery >= 10*time.Millisecond && f.PurgeEvery <= time.Hour, "purge_every", "want 10ms to 1h")
+	check(f.FiredKeep >= 0 && f.FiredKeep <= 24*time.Hour, "fired_keep", "want 0 to 24h")
+	check(f.FiredKeepMax >= 0 && f.FiredKeepMax <= 10_000_000, "fired_keep_max", "want 0 to 10000000")
+	check(f.CancelKeep >= 0 && f.CancelKeep <= 24*time.Hour, "cancel_keep", "want 0 to 24h")
+	return all
+}

@@ -1,0 +1,165 @@
+// Package api serves the calls to the owner of a timer partition, over core NATS.
+//
+// Owns: subjects and wire forms. Never does: answer for a partition that is not
+// owned; nobody subscribed is how a caller learns to try again.
+// On failure: errors travel as fault.Error; Unavailable may be repeated as it is.
+package api
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/yardmaster-io/yardmaster/contracts/fault"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/contracts/topology"
+	"github.com/yardmaster-io/yardmaster/services/timer/internal/firing"
+	"github.com/yardmaster-io/yardmaster/shared/natsrpc"
+)
+
+// Limits of a list.
+const (
+	listLimitDefault = 100
+	listLimitMax     = 1000
+)
+
+// Serve subscribes to the calls of partition p until ctx ends.
+func Serve(ctx context.Context, nc *nats.Conn, p int, o *firing.Owner, log *slog.Logger) error {
+	var subs []*nats.Subscription
+	defer func() {
+		for _, s := range subs {
+			_ = s.Unsubscribe() //nolint:errcheck // a closed connection has unsubscribed it
+		}
+	}()
+	var failed error
+	add := func(s *nats.Subscription, err error) {
+		if err != nil {
+			failed = errors.Join(failed, err)
+			return
+		}
+		subs = append(subs, s)
+	}
+	c := calls{o}
+	add(natsrpc.Serve(nc, topology.TimerCall(p, "cancel"), log, c.cancel))
+	add(natsrpc.Serve(nc, topology.TimerCall(p, "get"), log, c.get))
+	add(natsrpc.Serve(nc, topology.TimerCall(p, "list"), log, c.list))
+	add(natsrpc.Serve(nc, topology.TimerCall(p, "describe"), log, c.describe))
+	if failed != nil {
+		return fmt.Errorf("subscribe to the calls of timer partition %d: %w", p, failed)
+	}
+	<-ctx.Done()
+	return nil
+}
+
+type calls struct{ owner *firing.Owner }
+
+func (c calls) cancel(ctx context.Context, req *rpcv1.CancelWaitingRequest) (natsrpc.Message, error) {
+	all := make([]ids.TaskID, len(req.TaskIds))
+	for i, b := range req.TaskIds {
+		id, err := ids.TaskIDFromBytes(b)
+		if err != nil {
+			return nil, fault.At(fault.InvalidArgument, fmt.Sprintf("/task_ids/%d", i), "%v", err)
+		}
+		all[i] = id
+	}
+	answer, err := c.owner.Cancel(ctx, all)
+	if err != nil {
+		return nil, refusal(err)
+	}
+	resp := &rpcv1.CancelWaitingResponse{}
+	for _, data := range answer.Records {
+		r, err := decode(data)
+		if err != nil {
+			return nil, err
+		}
+		resp.Tasks = append(resp.Tasks, r)
+	}
+	for _, id := range answer.Fired {
+		resp.Fired = append(resp.Fired, id[:])
+	}
+	return resp, nil
+}
+
+func (c calls) get(ctx context.Context, req *rpcv1.GetTaskRequest) (natsrpc.Message, error) {
+	id, err := ids.TaskIDFromBytes(req.TaskId)
+	if err != nil {
+		return nil, fault.At(fault.InvalidArgument, "/task_id", "%v", err)
+	}
+	data, err := c.owner.Get(ctx, id)
+	if err != nil {
+		return nil, refusal(err)
+	}
+	if data == nil {
+		return &rpcv1.GetTaskResponse{}, nil
+	}
+	r, err := decode(data)
+	if err != nil {
+		return nil, err
+	}
+	if req.Domain != "" && req.Domain != r.Domain {
+		return &rpcv1.GetTaskResponse{}, nil
+	}
+	return &rpcv1.GetTaskResponse{Task: public(r, false)}, nil
+}
+
+func (c calls) list(ctx context.Context, req *rpcv1.ListTasksRequest) (natsrpc.Message, error) {
+	want := req.Filter
+	if want == nil {
+		want = &yardv1.ListRequest{}
+	}
+	all := len(want.States) == 0
+	f := firing.Filter{
+		Domain: req.Domain, Tasklist: want.Tasklist, Type: want.Type,
+		First: all || slices.Contains(want.States, yardv1.TaskState_TASK_STATE_WAITING),
+		Retry: all || slices.Contains(want.States, yardv1.TaskState_TASK_STATE_BACKOFF),
+		Limit: min(cmp.Or(max(int(want.Limit), 0), listLimitDefault), listLimitMax),
+	}
+	resp := &rpcv1.ListTasksResponse{}
+	if !f.First && !f.Retry {
+		return resp, nil
+	}
+	records, err := c.owner.List(ctx, f)
+	if err != nil {
+		return nil, refusal(err)
+	}
+	for _, data := range records {
+		r, err := decode(data)
+		if err != nil {
+			return nil, err
+		}
+		resp.Tasks = append(resp.Tasks, public(r, true))
+	}
+	return resp, nil
+}
+
+func (c calls) describe(ctx context.Context, req *rpcv1.DescribeWaitingRequest) (natsrpc.Message, error) {
+	n, err := c.owner.Waiting(ctx, req.Domain, req.Tasklist)
+	if err != nil {
+		return nil, refusal(err)
+	}
+	return &rpcv1.DescribeWaitingResponse{Waiting: int64(n)}, nil
+}
+
+func decode(data []byte) (*logv1.Record, error) {
+	r := &logv1.Record{}
+	if err := r.UnmarshalVTUnsafe(data); err != nil {
+		return nil, fault.New(fault.Internal, "a waiting record is malformed: %v", err)
+	}
+	return r, nil
+}
+
+// refusal tells what a caller may do: whatever failed inside, repeating is safe.
+func refusal(err error) error {
+	if errors.Is(err, firing.ErrTooLarge) {
+		return fault.At(fault.InvalidArgument, "/task_ids", "%v", err)
+	}
+	return fault.New(fault.Unavailable, "%v", err)
+}

@@ -1,0 +1,35 @@
+package api
+
+import (
+	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/shared/telemetry"
+)
+
+// public is a waiting record as `get` shows it; brief leaves out payload and events.
+func public(r *logv1.Record, brief bool) *yardv1.Task {
+	id := ids.TaskID(r.Id) // of 16 bytes, or it would not be in the table
+	t := &yardv1.Task{
+		TaskId: id.String(), Domain: r.Domain, Tasklist: r.Tasklist, Type: r.Type, Priority: r.Priority,
+		State: yardv1.TaskState_TASK_STATE_WAITING, Failures: r.Failures, Grants: int32(r.Version),
+		CreatedAtMs: id.Time().UnixMilli(), DueAtMs: r.DueAtMs, ErrorMessage: r.ErrorMessage, ErrorType: r.ErrorType,
+		CancelRequested: r.CancelRequested, Traceparent: telemetry.FormatTraceparent(r.Trace),
+	}
+	if r.Failures > 0 {
+		t.State = yardv1.TaskState_TASK_STATE_BACKOFF
+	}
+	if brief {
+		return t
+	}
+	if len(r.Payload) > 0 {
+		t.Payload = &yardv1.Payload{Data: r.Payload, Encoding: yardv1.Encoding(r.PayloadEncoding)}
+	}
+	for _, s := range r.Steps {
+		t.Events = append(t.Events, &yardv1.TaskEvent{
+			Kind: yardv1.TaskEventKind(s.Kind), AtMs: s.AtMs, Grant: int32(s.Grant), Worker: s.Worker,
+			Message: s.Message, ErrorType: s.ErrorType, DueAtMs: s.DueAtMs,
+		})
+	}
+	return t
+}

@@ -1,0 +1,45 @@
+package firing_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
+	"github.com/yardmaster-io/yardmaster/services/timer/internal/firing"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
+)
+
+// BenchmarkFire measures a takeover with tasks of 256 bytes overdue: from an
+// empty index to the last atomic batch stored and synced. A thousand to a message
+// is what bulk submits lead to, one to a message the worst case; without a cache
+// each message is fetched again when its tasks are due.
+func BenchmarkFire(b *testing.B) {
+	for _, c := range []struct {
+		perMessage, total, cacheBytes int
+	}{{1000, 50_000, 0}, {1000, 50_000, 32 << 20}, {20, 50_000, 0}, {20, 50_000, 32 << 20}, {1, 5000, 0}, {1, 5000, 32 << 20}} {
+		b.Run(fmt.Sprintf("%d_to_a_message,cache=%dMiB", c.perMessage, c.cacheBytes>>20), func(b *testing.B) {
+			for b.Loop() {
+				b.StopTimer()
+				w := newWorld(b)
+				dueAt := time.Now().Add(-time.Second)
+				for range c.total / c.perMessage {
+					w.park(c.perMessage, dueAt, func(_ int, r *logv1.Record) { r.Payload = make([]byte, 256) })
+				}
+				b.StartTimer()
+				r := w.own(func(d *firing.Deps) { d.Config.CacheBytes = c.cacheBytes })
+				testkit.Eventually(b, soon, func() error {
+					if r.fired.Load() < int64(c.total) {
+						return errors.New("not yet")
+					}
+					return nil
+				})
+				b.StopTimer()
+				r.stop()
+				b.StartTimer()
+			}
+			b.ReportMetric(float64(c.total*b.N)/b.Elapsed().Seconds(), "tasks/s")
+		})
+	}
+}

@@ -1,0 +1,30 @@
+package timer
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/yardmaster-io/yardmaster/services/timer/internal/firing"
+	"github.com/yardmaster-io/yardmaster/shared/telemetry"
+)
+
+// gauges are a partition's numbers. Done clears those that tell a state, since
+// the partition is then another node's to tell of.
+func gauges(m *telemetry.Metrics, p int) (g firing.Gauges, done func()) {
+	name := func(what string) string { return fmt.Sprintf(`yard_timer_%s{partition="%d"}`, what, p) }
+	waiting := m.Gauge(name("waiting"), "Tasks that wait for their due time.")
+	fired := m.Counter(name("fired_total"), "Tasks fired.")
+	late := m.Gauge(name("late_milliseconds"), "How late the oldest task of the last firing was.")
+	cancelled := m.Counter(name("cancelled_total"), "Waiting tasks taken out by a cancel.")
+	return firing.Gauges{
+			Waiting: func(n int) { waiting.Set(int64(n)) },
+			Fired: func(n int, lateness time.Duration) {
+				fired.Add(int64(n))
+				late.Set(lateness.Milliseconds())
+			},
+			Cancelled: func(n int) { cancelled.Add(int64(n)) },
+		}, func() {
+			waiting.Set(0)
+			late.Set(0)
+		}
+}

@@ -1,0 +1,107 @@
+// Package timer keeps the tasks that wait and fires each when it is due.
+//
+// Owns: the parts of the service and how they fit. Never does: import another
+// service; it knows their contracts. On failure: a partition whose owner fails
+// is loaded again, here or on another node; the cursor in the log tells what was
+// fired (I10).
+package timer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/yardmaster-io/yardmaster/contracts/topology"
+	"github.com/yardmaster-io/yardmaster/services/timer/internal/api"
+	"github.com/yardmaster-io/yardmaster/services/timer/internal/firing"
+	"github.com/yardmaster-io/yardmaster/services/timer/internal/natstimer"
+	"github.com/yardmaster-io/yardmaster/shared/lifecycle"
+	"github.com/yardmaster-io/yardmaster/shared/ownership"
+	"github.com/yardmaster-io/yardmaster/shared/telemetry"
+)
+
+// Deps is what the service works with. Tracing and Metrics may be nil.
+type Deps struct {
+	NATS         *nats.Conn
+	Partitioning topology.Partitioning
+	// Node names this process among the members.
+	Node   string
+	Config Config
+	Log    *slog.Logger
+	// Tracing is not used: history makes the span of a wait, from the log's own times.
+	Tracing *telemetry.Tracing
+	Metrics *telemetry.Metrics
+}
+
+// Service is the timer service of one process.
+type Service struct {
+	Deps
+	js    jetstream.JetStream
+	ready chan struct{}
+}
+
+// New makes the service. The streams exist by the time it runs.
+func New(d Deps) (*Service, error) {
+	if d.NATS == nil || d.Log == nil || d.Node == "" || d.Partitioning.History < 1 {
+		return nil, errors.New("timer: NATS, Log, Node and Partitioning are required")
+	}
+	js, err := jetstream.New(d.NATS)
+	if err != nil {
+		return nil, fmt.Errorf("timer: %w", err)
+	}
+	return &Service{Deps: d, js: js, ready: make(chan struct{})}, nil
+}
+
+// Ready is closed when the service serves its first share of the partitions.
+func (s *Service) Ready() <-chan struct{} { return s.ready }
+
+// Run serves the partitions that this node owns until ctx ends, then drains.
+func (s *Service) Run(ctx context.Context) error {
+	members, err := s.js.KeyValue(ctx, topology.MembersBucket)
+	if err != nil {
+		return fmt.Errorf("open the members bucket: %w", err)
+	}
+	owner := ownership.New(ownership.Config{
+		Service: "timer", Node: s.Node, Count: s.Partitioning.History, KV: members, Log: s.Log, Serve: s.serve,
+	})
+	running, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	go func() {
+		select {
+		case <-owner.Ready():
+			close(s.ready)
+		case <-running.Done():
+		}
+	}()
+	return owner.Run(ctx)
+}
+
+// serve owns one partition until ctx ends: the store and the log are opened, what
+// waits is loaded, and then it fires and answers.
+func (s *Service) serve(ctx context.Context, p int) error {
+	log := s.Log.With("partition", p)
+	store, err := natstimer.OpenStore(ctx, s.js, p, log)
+	if err != nil {
+		return err
+	}
+	history, err := natstimer.OpenLog(ctx, s.js, p)
+	if err != nil {
+		return err
+	}
+	gauges, done := gauges(s.Metrics, p)
+	defer done()
+	owner := firing.New(firing.Deps{
+		Store: store, Pruner: store, Log: history, Config: s.Config.Firing, Gauges: gauges, Logger: log,
+	})
+	if err := owner.Load(ctx); err != nil {
+		return err
+	}
+	var parts lifecycle.Group
+	parts.Add("firing", owner)
+	parts.Add("calls", lifecycle.Func(func(ctx context.Context) error { return api.Serve(ctx, s.NATS, p, owner, log) }))
+	return parts.Run(ctx)
+}

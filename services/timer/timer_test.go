@@ -1,0 +1,196 @@
+package timer_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"go.uber.org/goleak"
+
+	"github.com/yardmaster-io/yardmaster/contracts/fault"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/contracts/topology"
+	"github.com/yardmaster-io/yardmaster/services/timer"
+	"github.com/yardmaster-io/yardmaster/shared/natslog"
+	"github.com/yardmaster-io/yardmaster/shared/natsrpc"
+	"github.com/yardmaster-io/yardmaster/shared/provision"
+	"github.com/yardmaster-io/yardmaster/shared/telemetry"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const soon = 60 * time.Second
+
+// start provisions a cluster of two partitions and runs the service on it.
+func start(t *testing.T) (*nats.Conn, *telemetry.Metrics) {
+	t.Helper()
+	nc := testkit.RunNATS(t).Connect(t)
+	js, err := jetstream.New(nc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := topology.Partitioning{History: 2, Matching: 1}
+	if err := provision.Apply(t.Context(), js, n, provision.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	metrics := &telemetry.Metrics{}
+	s, err := timer.New(timer.Deps{
+		NATS: nc, Partitioning: n, Node: "one", Config: timer.DefaultConfig(), Log: slog.New(slog.DiscardHandler), Metrics: metrics,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
+	ended := make(chan error, 1)
+	go func() { ended <- s.Run(ctx) }()
+	t.Cleanup(func() {
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+	select {
+	case <-s.Ready():
+	case <-time.After(soon):
+		t.Fatal("not ready")
+	}
+	return nc, metrics
+}
+
+func park(t *testing.T, nc *nats.Conn, p int, all ...*logv1.Record) {
+	t.Helper()
+	data, err := (&logv1.Batch{Tasks: all}).MarshalVT()
+	if err != nil {
+		t.Fatal(err)
+	}
+	subject := topology.Timer(p, topology.TimerBucket(all[0].DueAtMs))
+	if _, _, err := natslog.Append(t.Context(), nc, natslog.Msg{Subject: subject, Data: data}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func task(p, n int, tasklist string, failures int32) *logv1.Record {
+	id := ids.NewTaskID(time.UnixMilli(int64(n)), p, uint64(n))
+	return &logv1.Record{
+		Id: id[:], Domain: "shop", Tasklist: tasklist, Type: "t", Priority: 3, Payload: []byte("1"), Failures: failures,
+		Parkings: 1, DueAtMs: time.Now().Add(time.Hour).UnixMilli(), Steps: []*logv1.Step{{Kind: 1, AtMs: 1}},
+	}
+}
+
+// call calls until somebody serves the partition.
+func call[Resp any, P interface {
+	*Resp
+	natsrpc.Message
+}](t *testing.T, nc *nats.Conn, p int, verb string, req natsrpc.Message) P {
+	t.Helper()
+	var got P
+	testkit.Eventually(t, soon, func() error {
+		var err error
+		got, err = natsrpc.Call[Resp, P](t.Context(), nc, topology.TimerCall(p, verb), req)
+		if err != nil && fault.CodeOf(err) != fault.Unavailable {
+			t.Fatal(err)
+		}
+		return err
+	})
+	return got
+}
+
+func TestTheServiceAnswersItsCalls(t *testing.T) {
+	nc, metrics := start(t)
+	all := []*logv1.Record{task(1, 1, "mail", 0), task(1, 2, "mail", 2), task(1, 3, "sms", 0)}
+	park(t, nc, 1, all...)
+	describe := func(tasklist string) int64 {
+		return call[rpcv1.DescribeWaitingResponse](t, nc, 1, "describe", &rpcv1.DescribeWaitingRequest{Domain: "shop", Tasklist: tasklist}).Waiting
+	}
+	testkit.Eventually(t, soon, func() error {
+		if n := describe(""); n != 3 {
+			return fmt.Errorf("%d wait", n)
+		}
+		return nil
+	})
+	if n := describe("mail"); n != 2 {
+		t.Errorf("%d wait in mail", n)
+	}
+
+	list := func(f *yardv1.ListRequest) (numbers []int64) {
+		for _, task := range call[rpcv1.ListTasksResponse](t, nc, 1, "list", &rpcv1.ListTasksRequest{Domain: "shop", Filter: f}).Tasks {
+			numbers = append(numbers, task.CreatedAtMs)
+			if task.Payload != nil || task.Events != nil {
+				t.Error("a list with payloads or events")
+			}
+		}
+		return numbers
+	}
+	for _, c := range []struct {
+		filter *yardv1.ListRequest
+		want   []int64
+	}{
+		{nil, []int64{3, 2, 1}},
+		{&yardv1.ListRequest{Limit: 2}, []int64{3, 2}},
+		{&yardv1.ListRequest{Tasklist: "mail"}, []int64{2, 1}},
+		{&yardv1.ListRequest{Type: "other"}, nil},
+		{&yardv1.ListRequest{States: []yardv1.TaskState{yardv1.TaskState_TASK_STATE_BACKOFF}}, []int64{2}},
+		{&yardv1.ListRequest{States: []yardv1.TaskState{yardv1.TaskState_TASK_STATE_WAITING}}, []int64{3, 1}},
+		{&yardv1.ListRequest{States: []yardv1.TaskState{yardv1.TaskState_TASK_STATE_READY}}, nil},
+	} {
+		if got := list(c.filter); !slices.Equal(got, c.want) {
+			t.Errorf("list %v: %v, want %v", c.filter, got, c.want)
+		}
+	}
+
+	get := func(domain string) *yardv1.Task {
+		return call[rpcv1.GetTaskResponse](t, nc, 1, "get", &rpcv1.GetTaskRequest{TaskId: all[1].Id, Domain: domain}).Task
+	}
+	if got := get("shop"); got == nil || got.State != yardv1.TaskState_TASK_STATE_BACKOFF || len(got.Events) != 1 || string(got.Payload.Data) != "1" {
+		t.Errorf("get: %v", got)
+	}
+	if got := get("other"); got != nil {
+		t.Errorf("another domain's task: %v", got)
+	}
+	cancelled := call[rpcv1.CancelWaitingResponse](t, nc, 1, "cancel", &rpcv1.CancelWaitingRequest{TaskIds: [][]byte{all[1].Id}})
+	if len(cancelled.Tasks) != 1 || string(cancelled.Tasks[0].Id) != string(all[1].Id) {
+		t.Errorf("cancel: %v", cancelled)
+	}
+	if got := get("shop"); got != nil {
+		t.Errorf("a cancelled task: %v", got)
+	}
+	if n := describe("mail"); n != 1 {
+		t.Errorf("%d wait in mail", n)
+	}
+	_, err := natsrpc.Call[rpcv1.GetTaskResponse](t.Context(), nc, topology.TimerCall(1, "get"), &rpcv1.GetTaskRequest{TaskId: []byte("x")})
+	if fault.CodeOf(err) != fault.InvalidArgument {
+		t.Errorf("a bad id: %v", err)
+	}
+	testkit.Eventually(t, soon, func() error {
+		var page strings.Builder
+		if err := metrics.WritePrometheus(&page); err != nil {
+			return err
+		}
+		for _, line := range []string{`yard_timer_waiting{partition="1"} 2`, `yard_timer_cancelled_total{partition="1"} 1`} {
+			if !strings.Contains(page.String(), line) {
+				return errors.New(page.String())
+			}
+		}
+		return nil
+	})
+}
+
+func TestConfigDefaultsAreValidAndZeroIsNot(t *testing.T) {
+	if got := timer.DefaultConfig().Validate(); got != nil {
+		t.Errorf("defaults: %v", got)
+	}
+	if got := (timer.Config{}).Validate(); len(got) == 0 {
+		t.Error("an empty config is valid")
+	}
+}
