@@ -52,16 +52,18 @@ type held struct {
 
 // session is one Run of a worker.
 type session struct {
-	worker   *Worker
-	engine   engine
-	log      *slog.Logger
-	tracer   trace.Tracer
-	types    []string
-	handlers map[string]HandlerFunc
-	slots    *slots
-	complete *reporter
-	fail     *reporter
-	beats    *beater
+	worker *Worker
+	engine engine
+	log    *slog.Logger
+	tracer trace.Tracer
+	// spanOptions are those of every span; made once, since a no-op tracer shall cost nothing.
+	spanOptions []trace.SpanStartOption
+	types       []string
+	handlers    map[string]HandlerFunc
+	slots       *slots
+	complete    *reporter
+	fail        *reporter
+	beats       *beater
 	// handlerCtx is the parent of all handlers' contexts; stopHandlers ends it.
 	handlerCtx   context.Context
 	stopHandlers context.CancelCauseFunc
@@ -70,11 +72,12 @@ type session struct {
 func newSession(w *Worker, e engine) *session {
 	s := &session{
 		worker: w, engine: e,
-		log:      w.cfg.log.With("tasklist", w.tasklist, "worker", w.cfg.identity),
-		tracer:   w.client.providers.Tracer(tracerName),
-		types:    slices.Sorted(maps.Keys(w.handlers)),
-		handlers: make(map[string]HandlerFunc, len(w.handlers)),
-		slots:    newSlots(w.cfg.concurrency),
+		log:         w.cfg.log.With("tasklist", w.tasklist, "worker", w.cfg.identity),
+		tracer:      w.client.providers.Tracer(tracerName),
+		spanOptions: []trace.SpanStartOption{trace.WithSpanKind(trace.SpanKindConsumer)},
+		types:       slices.Sorted(maps.Keys(w.handlers)),
+		handlers:    make(map[string]HandlerFunc, len(w.handlers)),
+		slots:       newSlots(w.cfg.concurrency),
 	}
 	for name, handle := range w.handlers {
 		s.handlers[name] = wrap(handle, w.cfg.middleware)
@@ -199,7 +202,7 @@ func (s *session) execute(ctx context.Context, h *held, handle HandlerFunc) {
 	if !h.Deadline.IsZero() {
 		ctx, stop = context.WithDeadline(ctx, h.Deadline)
 	}
-	ctx, span := startRun(ctx, s.tracer, h.traceparent, &h.Attempt)
+	ctx, span := s.startRun(ctx, h.traceparent, &h.Attempt)
 	var result Payload
 	var err error = errExited // stands where the handler neither returns nor panics
 	defer func() {

@@ -100,7 +100,7 @@ func (c *Client) submit(ctx context.Context, req *yardv1.SubmitRequest) (*yardv1
 		case unsure == nil:
 			return nil, err
 		case e.Code != fault.Unknown, req.RetryToken == "", !pause(ctx, backoff(try, e.RetryAfter)):
-			return nil, unsure
+			return nil, ended(ctx, unsure)
 		}
 	}
 }

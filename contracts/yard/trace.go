@@ -55,12 +55,12 @@ func injectTrace(ctx context.Context, h nats.Header) {
 
 // startRun continues the task's trace with a span `run`. Without a provider the
 // span records nothing, but tasks that the handler submits still join the trace.
-func startRun(ctx context.Context, tracer trace.Tracer, parent string, a *Attempt) (context.Context, trace.Span) {
+func (s *session) startRun(ctx context.Context, parent string, a *Attempt) (context.Context, trace.Span) {
 	if parent != "" {
 		t := traceparent(parent)
 		ctx = propagation.TraceContext{}.Extract(ctx, &t)
 	}
-	ctx, span := tracer.Start(ctx, "run", trace.WithSpanKind(trace.SpanKindConsumer))
+	ctx, span := s.tracer.Start(ctx, "run", s.spanOptions...)
 	if span.IsRecording() {
 		span.SetAttributes(
 			attribute.String("yard.domain", a.Domain),

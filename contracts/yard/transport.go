@@ -64,7 +64,7 @@ func call[Resp any, P interface {
 		e := fault.From(err)
 		again := e.Code.Retryable() || mode == repeatable && e.Code == fault.Unknown
 		if !again || t.nc.IsClosed() || !pause(ctx, backoff(try, e.RetryAfter)) {
-			return nil, err
+			return nil, ended(ctx, err)
 		}
 	}
 }
@@ -200,9 +200,9 @@ func tooLarge(size int, nc *nats.Conn) error {
 
 // ended adds the context's error where the context has ended, so that callers
 // find both the code and context.Canceled or context.DeadlineExceeded.
-func ended(ctx context.Context, e *fault.Error) error {
-	if err := ctx.Err(); err != nil {
-		return fmt.Errorf("%w: %w", e, err)
+func ended(ctx context.Context, err error) error {
+	if end := ctx.Err(); end != nil && !errors.Is(err, end) {
+		return fmt.Errorf("%w: %w", err, end)
 	}
-	return e
+	return err
 }
