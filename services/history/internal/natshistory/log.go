@@ -120,9 +120,12 @@ func (s *Store) store(ctx context.Context, subject string, batch []byte, header 
 	return seq, err
 }
 
-// AppendEvents implements partition.Store.
+// AppendEvents implements partition.Store. Events have no identity: they bear
+// repetition, and the same wish a second later is a new one.
 func (s *Store) AppendEvents(ctx context.Context, batch []byte) error {
-	_, err := s.store(ctx, topology.Event(s.Partition), batch, nil)
+	ctx, cancel := context.WithTimeout(ctx, appendTimeout)
+	defer cancel()
+	_, _, err := natslog.Append(ctx, s.NATS, natslog.Msg{Subject: topology.Event(s.Partition), Data: batch})
 	return err
 }
 

@@ -1,0 +1,14 @@
+package memhistory
+
+import (
+	"testing"
+
+	"github.com/yardmaster-io/yardmaster/services/history/internal/porttest"
+)
+
+func TestPorts(t *testing.T) {
+	porttest.Exercise(t, func(*testing.T) porttest.Ports {
+		w := NewWorld(func(string, []byte) {}, func(string, []byte) bool { return true })
+		return porttest.Ports{Log: w, Store: w, Finder: w, Checkpoints: w, Tail: w.Tail, Submit: w.AppendSubmit}
+	})
+}

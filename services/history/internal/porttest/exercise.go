@@ -1,0 +1,210 @@
+// Package porttest is one suite for every implementation of the partition's
+// ports: what holds for the real server must hold for the memory, or the
+// simulation would prove nothing.
+package porttest
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/partition"
+)
+
+// Ports is one implementation, on an empty partition.
+type Ports struct {
+	Log         partition.Log
+	Store       partition.Store
+	Finder      partition.Finder
+	Checkpoints partition.Checkpoints
+	Tail        func(ctx context.Context, after uint64, handle func([]byte) error) error
+	// Submit appends a submit batch, as a frontend does.
+	Submit func(lane ids.Lane, batch []byte) uint64
+}
+
+func task(n uint64, at time.Time) *logv1.Record {
+	id := ids.NewTaskID(at, 0, n)
+	return &logv1.Record{Id: id[:], Domain: "shop", Tasklist: "mail", Type: "t", Policy: &logv1.Policy{MaxAttempts: 1}}
+}
+
+func batch(t *testing.T, tasks ...*logv1.Record) []byte {
+	t.Helper()
+	b, err := (&logv1.Batch{Tasks: tasks}).MarshalVT()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// Exercise runs the suite; each part on ports of its own.
+func Exercise(t *testing.T, make func(t *testing.T) Ports) {
+	t.Helper()
+	for name, part := range map[string]func(*testing.T, Ports){
+		"lanes are read apart, in order, live": lanesApart, "replay ends": replayEnds, "forget": forget,
+		"find": find, "timer tail": timerTail, "checkpoint is compare-and-set": checkpoints,
+	} {
+		t.Run(name, func(t *testing.T) { part(t, make(t)) })
+	}
+}
+
+func lanesApart(t *testing.T, p Ports) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	now := time.Now()
+	s1 := p.Submit(1, batch(t, task(1, now)))
+	if err := p.Store.AppendEvents(ctx, []byte("")); err != nil {
+		t.Fatal(err)
+	}
+	s3 := p.Submit(2, batch(t, task(2, now)))
+	got := make(chan uint64, 10)
+	failed := make(chan error, 1)
+	go func() {
+		failed <- p.Log.ReadLane(ctx, 1, 1, func(r partition.Record) error { got <- r.Seq; return nil })
+	}()
+	want := []uint64{s1, p.Submit(1, batch(t, task(3, now))), p.Submit(1, batch(t, task(4, now)))}
+	for _, seq := range want {
+		if g := <-got; g != seq {
+			t.Fatalf("read %d, want %d", g, seq)
+		}
+	}
+	cancel()
+	if err := <-failed; err != nil {
+		t.Fatal(err)
+	}
+	if n, err := p.Finder.Backlog(t.Context(), 1, s1); err != nil || n != 2 {
+		t.Errorf("backlog %d %v, want 2", n, err)
+	}
+	if last, err := p.Log.LastEvent(t.Context()); err != nil || last != s1+1 || last >= s3 {
+		t.Errorf("last event %d %v", last, err)
+	}
+}
+
+func replayEnds(t *testing.T, p Ports) {
+	ctx := t.Context()
+	for range 3 {
+		if err := p.Store.AppendEvents(ctx, []byte("e")); err != nil {
+			t.Fatal(err)
+		}
+		p.Submit(3, batch(t, task(1, time.Now())))
+	}
+	var events, submits []uint64
+	collect := func(to *[]uint64) func(partition.Record) error {
+		return func(r partition.Record) error { *to = append(*to, r.Seq); return nil }
+	}
+	if err := p.Log.ReplayEvents(ctx, 2, 4, collect(&events)); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Log.ReplayLane(ctx, 3, 1, 4, collect(&submits)); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Log.ReplayLane(ctx, 5, 1, 6, collect(&submits)); err != nil {
+		t.Fatal(err) // nothing there: it must end all the same
+	}
+	if !slices.Equal(events, []uint64{3}) || !slices.Equal(submits, []uint64{2, 4}) {
+		t.Errorf("events %v, submits %v", events, submits)
+	}
+}
+
+func forget(t *testing.T, p Ports) {
+	ctx := t.Context()
+	for range 3 {
+		p.Submit(1, batch(t, task(1, time.Now())))
+		if err := p.Store.AppendEvents(ctx, []byte("e")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := p.Store.Forget(ctx, [ids.Lanes]uint64{1: 3}, 2); err != nil {
+		t.Fatal(err)
+	}
+	var left []uint64
+	note := func(r partition.Record) error { left = append(left, r.Seq); return nil }
+	if err := errors.Join(p.Log.ReplayLane(ctx, 1, 1, 6, note), p.Log.ReplayEvents(ctx, 1, 6, note)); err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(left, []uint64{5, 4, 6}) {
+		t.Errorf("left %v, want 5 4 6", left)
+	}
+	if last, err := p.Log.Last(ctx); err != nil || last != 6 {
+		t.Errorf("last %d %v: forgetting must not move it", last, err)
+	}
+}
+
+func find(t *testing.T, p Ports) {
+	ctx, now := t.Context(), time.Now()
+	a, b, c := task(1, now), task(2, now), task(3, now)
+	minute := now.UnixMilli() / 60_000
+	if err := p.Store.Archive(ctx, "shop", minute, batch(t, a, b)); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Store.Bury(ctx, "shop", "mail", ids.TaskID(b.Id), batch(t, b)); err != nil {
+		t.Fatal(err)
+	}
+	read := p.Submit(2, batch(t, b))
+	p.Submit(2, batch(t, c))
+	if r, err := p.Finder.Archived(ctx, ids.TaskID(b.Id)); err != nil || r == nil || ids.TaskID(r.Id) != ids.TaskID(b.Id) {
+		t.Errorf("archived %v %v", r, err)
+	}
+	if r, err := p.Finder.Archived(ctx, ids.TaskID(c.Id)); err != nil || r != nil {
+		t.Errorf("archived %v %v, want nothing", r, err)
+	}
+	if r, err := p.Finder.Unread(ctx, ids.TaskID(c.Id), [ids.Lanes]uint64{2: read}); err != nil || r == nil {
+		t.Errorf("unread %v %v", r, err)
+	}
+	if r, err := p.Finder.Unread(ctx, ids.TaskID(b.Id), [ids.Lanes]uint64{2: read}); err != nil || r != nil {
+		t.Errorf("unread %v %v, want nothing: it has been read", r, err)
+	}
+	if all, err := p.Finder.Recent(ctx, "shop", 10); err != nil || len(all) != 2 || ids.TaskID(all[0].Id) != ids.TaskID(b.Id) {
+		t.Errorf("recent %v %v", all, err)
+	}
+	if all, err := p.Finder.Recent(ctx, "media", 10); err != nil || len(all) != 0 {
+		t.Errorf("another domain's tasks: %v %v", all, err)
+	}
+}
+
+func timerTail(t *testing.T, p Ports) {
+	ctx := t.Context()
+	var last uint64
+	for i := range uint64(3) {
+		seq, err := p.Store.Park(ctx, int64(i), batch(t, task(i+1, time.Now())))
+		if err != nil || seq <= last {
+			t.Fatalf("park: %d after %d, %v", seq, last, err)
+		}
+		last = seq
+	}
+	n := 0
+	if err := p.Tail(ctx, last-2, func([]byte) error { n++; return nil }); err != nil || n != 2 {
+		t.Errorf("tail of 2 has %d, %v", n, err)
+	}
+	if err := p.Tail(ctx, last, func([]byte) error { n++; return nil }); err != nil || n != 2 {
+		t.Errorf("an empty tail has %d, %v", n-2, err)
+	}
+}
+
+func checkpoints(t *testing.T, p Ports) {
+	ctx := t.Context()
+	cp, rev, err := p.Checkpoints.Load(ctx)
+	if cp != nil || rev != 0 || err != nil {
+		t.Fatalf("a new partition has a checkpoint: %v %d %v", cp, rev, err)
+	}
+	rev, err = p.Checkpoints.Save(ctx, &logv1.Checkpoint{Epoch: 1}, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.Checkpoints.Save(ctx, &logv1.Checkpoint{Epoch: 9}, 0); !errors.Is(err, partition.ErrTakenOver) {
+		t.Errorf("created twice: %v", err)
+	}
+	next, err := p.Checkpoints.Save(ctx, &logv1.Checkpoint{Epoch: 2}, rev)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.Checkpoints.Save(ctx, &logv1.Checkpoint{Epoch: 3}, rev); !errors.Is(err, partition.ErrTakenOver) {
+		t.Errorf("an old owner's checkpoint was taken: %v", err)
+	}
+	if cp, rev, err := p.Checkpoints.Load(ctx); err != nil || cp.Epoch != 2 || rev != next {
+		t.Errorf("loaded %v %d %v", cp, rev, err)
+	}
+}
