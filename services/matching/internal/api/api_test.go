@@ -367,16 +367,14 @@ func TestI4I8_TwoOwnersAtOnce(t *testing.T) {
 		s.history.submit("pay", 2, 5)
 		s.history.submit("free", 3, 20)
 	}
-	lost := make(chan struct{})
-	go func() {
-		defer close(lost)
-		for s.history.count(func() int { return len(s.history.tasks) }) > 300 {
-			time.Sleep(time.Millisecond)
+	s.history.mu.Lock()
+	s.history.onDone = func(left int) {
+		if left == 300 {
+			s.store.Forget()
 		}
-		s.store.Forget()
-	}()
+	}
+	s.history.mu.Unlock()
 	s.drainWith(8, 500)
-	<-lost
 	if most := s.history.count(func() int { return s.history.most["pay"] }); most > 3 {
 		t.Fatalf("%d of a limit of 3 ran at once", most)
 	}

@@ -4,21 +4,17 @@
 package tabletest
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"reflect"
 	"slices"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/shard"
-	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // Store is one memory with the tables of several shards in it.
@@ -386,122 +382,6 @@ func manyDomains(t *testing.T, s Store) {
 	}
 	equal(t, "lost", lost.Domains, []string{"unopened"})
 	equal(t, "taken beside the lost", numbers(taken[1]), "1")
-}
-
-// neverOverbook has clients of two shards take, hold and give back slots of one
-// limit at the same time, and counts those in use.
-func neverOverbook(t *testing.T, s Store) {
-	const limit, rounds = 7, 150
-	var held, most, takes atomic.Int64
-	var workers sync.WaitGroup
-	for w := range 4 {
-		tables := s.Shard(w % 2)
-		if w < 2 {
-			open(t, tables)
-		}
-		l := list
-		l.Name = fmt.Sprint("list", w) // each its own triggers, all the same limit
-		workers.Go(func() {
-			ctx := context.Background()
-			for i := range rounds {
-				c := chunk(3, "pay", int64(i), w*10_000+i*10, 10)
-				c.Tasklist = l
-				if err := tables.Put(ctx, []table.Chunk{c}); err != nil {
-					t.Error(err)
-					return
-				}
-				taken, err := tables.Pop(ctx, []table.Want{{
-					Tasklist: l, N: 1 + i%5, Candidates: []table.Candidate{candidate(3, "pay", 0, limit)}, Now: now, Until: now + 60_000,
-				}})
-				if err != nil {
-					t.Error(err)
-					return
-				}
-				var members []byte
-				for _, b := range taken[0].Batches {
-					for i := range len(b.Triggers) / ids.TriggerBytes {
-						members = append(members, ids.TriggerAt(b.Triggers, i).Booking()...)
-					}
-				}
-				n := int64(len(members) / ids.BookingBytes)
-				takes.Add(n)
-				in := held.Add(n)
-				for old := most.Load(); in > old && !most.CompareAndSwap(old, in); old = most.Load() {
-				}
-				held.Add(-n) // before the release, so that the count is never too high
-				if _, err := tables.Settle(ctx, []table.Settlement{{Domain: domain, Type: "pay", Limit: limit, Release: members}}); err != nil {
-					t.Error(err)
-					return
-				}
-			}
-		})
-	}
-	workers.Wait()
-	if most.Load() > limit || takes.Load() == 0 {
-		t.Fatalf("%d slots in use at once, limit %d; %d taken in all", most.Load(), limit, takes.Load())
-	}
-	equal(t, "slots left", slots(t, s.Shard(0), "pay"), 0)
-}
-
-// likeTheCore compares random calls with the pure core.
-func likeTheCore(t *testing.T, s Store) {
-	random := testkit.Seed(t)
-	core, tables := table.New(), s.Shard(0)
-	open(t, tables)
-	core.Open(domain, 0, "e")
-	core.Restore(domain, 0, "e", nil, true)
-	var index table.Index
-	types := []string{"a", "b", "c", "d"}
-	limits := map[string]int{"b": 3, "c": 8}
-	var booked []string
-	next := 0
-	for step := range 400 {
-		switch random.IntN(4) {
-		case 0, 1:
-			n := 1 + random.IntN(9)
-			c := chunk(1+random.IntN(3), types[random.IntN(4)], int64(random.IntN(50)), next, n)
-			next += n
-			core.Put(0, []table.Chunk{c})
-			put(t, tables, c)
-			index.Put(c.Column, c.ReadyAt, n)
-		case 2:
-			w := table.Want{Tasklist: list, N: 1 + random.IntN(25), Now: now + int64(step)*10, Until: now + int64(step)*10 + 500}
-			w.Candidates = index.Candidates(nil, 3+random.IntN(10), func(typ string) bool { return typ == types[random.IntN(12)%4] && step%7 == 0 })
-			for i := range w.Candidates {
-				w.Candidates[i].Limit = limits[w.Candidates[i].Type]
-			}
-			want, _ := core.Pop(0, w)
-			got, err := tables.Pop(t.Context(), []table.Want{w})
-			if err != nil {
-				t.Fatal(err)
-			}
-			slices.Sort(want.Full) // their order means nothing
-			slices.Sort(got[0].Full)
-			if fmt.Sprint(got[0]) != fmt.Sprint(want) {
-				t.Fatalf("step %d: want %+v\ngot  %+v\ncore %+v", step, w, got[0], want)
-			}
-			for _, h := range got[0].Heads {
-				index.Seen(h)
-			}
-			for _, b := range got[0].Batches {
-				for i := range len(b.Triggers) / ids.TriggerBytes {
-					if b.Booked {
-						booked = append(booked, b.Type+ids.TriggerAt(b.Triggers, i).Booking())
-					}
-				}
-			}
-		case 3:
-			if len(booked) == 0 {
-				continue
-			}
-			i := random.IntN(len(booked))
-			b := booked[i]
-			booked = slices.Delete(booked, i, i+1)
-			x := table.Settlement{Domain: domain, Type: b[:1], Limit: limits[b[:1]], Release: []byte(b[1:])}
-			want, got := core.Settle(x), mustSettle(t, tables, x)
-			equal(t, "settled", fmt.Sprint(got), fmt.Sprint(want))
-		}
-	}
 }
 
 func mustSettle(t *testing.T, tables shard.Tables, s table.Settlement) table.Settled {

@@ -19,8 +19,7 @@ type model struct {
 	bookings map[string]map[string]int64
 }
 
-func (m *model) pop(w Want) (triggers [][]byte, full map[string]bool) {
-	full = map[string]bool{}
+func (m *model) pop(w Want) (triggers [][]byte) {
 	free := func(c Candidate) int {
 		for member, until := range m.bookings[c.Type] {
 			if until <= w.Now {
@@ -62,7 +61,7 @@ func (m *model) pop(w Want) (triggers [][]byte, full map[string]bool) {
 		}
 		triggers = append(triggers, trigger)
 	}
-	return triggers, full
+	return triggers
 }
 
 func (m *model) oldest(list Tasklist, at Column) int {
@@ -75,102 +74,136 @@ func (m *model) oldest(list Tasklist, at Column) int {
 	return best
 }
 
-func (m *model) put(c Chunk) {
-	if !slices.ContainsFunc(m.chunks, func(o Chunk) bool {
+// put tells whether the chunk is new.
+func (m *model) put(c Chunk) bool {
+	if slices.ContainsFunc(m.chunks, func(o Chunk) bool {
 		return o.Tasklist == c.Tasklist && o.Column == c.Column && same(o, c)
 	}) {
-		c.Triggers = bytes.Clone(c.Triggers)
-		m.chunks = append(m.chunks, c)
+		return false
 	}
+	c.Triggers = bytes.Clone(c.Triggers)
+	m.chunks = append(m.chunks, c)
+	return true
 }
 
 var typeNames = []string{"a", "b", "c"}
 
+// pair is the table and the model, driven with the same random calls.
+type pair struct {
+	*rapid.T
+	table  *Table
+	model  *model
+	index  Index
+	limits map[string]int
+	now    int64
+	// next numbers the triggers; stored counts those that should be in the table.
+	next   uint64
+	stored int
+	booked []Booking
+}
+
+var pairList = Tasklist{Domain: "d", Name: "l"}
+
 // TestI8_TableFollowsTheRules drives the table and the model with the same puts,
-// pops, releases and passing time, and counts bookings against the limits.
+// pops, releases, changed limits and passing time.
 func TestI8_TableFollowsTheRules(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		list := Tasklist{Domain: "d", Name: "l"}
-		tab, m := New(), &model{bookings: map[string]map[string]int64{}}
-		opened := tab.Open("d", 0, "e1")
-		if !tab.Restore("d", 0, opened.Epoch, nil, true) {
+		p := &pair{
+			T: t, table: New(), model: &model{bookings: map[string]map[string]int64{}}, limits: map[string]int{}, now: 1_000_000,
+		}
+		p.table.Open("d", 0, "e1")
+		if !p.table.Restore("d", 0, "e1", nil, true) {
 			t.Fatal("not restored")
 		}
-		var index Index
-		limits := map[string]int{}
-		now, next := int64(1_000_000), uint64(0)
-		stored := 0
-		var out []string
 		for range rapid.IntRange(1, 60).Draw(t, "steps") {
-			now += int64(rapid.IntRange(0, 40).Draw(t, "ms"))
-			switch rapid.IntRange(0, 4).Draw(t, "what") {
+			p.now += int64(rapid.IntRange(0, 40).Draw(t, "ms"))
+			switch rapid.IntRange(0, 5).Draw(t, "what") {
 			case 0, 1:
-				c := Chunk{Tasklist: list, Column: Column{
-					Priority: rapid.IntRange(1, 3).Draw(t, "priority"), Type: rapid.SampledFrom(typeNames).Draw(t, "type"),
-				}, ReadyAt: int64(rapid.IntRange(1, 20).Draw(t, "ready"))}
-				n := rapid.IntRange(1, 6).Draw(t, "triggers")
-				for range n {
-					next++
-					c.Triggers = ids.AppendTrigger(c.Triggers, ids.Trigger{ID: ids.NewTaskID(time.UnixMilli(1), 0, next)})
-				}
-				tab.Put(0, []Chunk{c})
-				m.put(c)
-				index.Put(c.Column, c.ReadyAt, n)
-				stored += n
+				p.put()
 			case 2, 3:
-				w := Want{Tasklist: list, N: rapid.IntRange(1, 12).Draw(t, "n"), Now: now, Until: now + 50}
-				w.Candidates = index.Candidates(nil, 100, func(string) bool { return false })
-				for i := range w.Candidates {
-					w.Candidates[i].Limit = limits[w.Candidates[i].Type]
-				}
-				want, _ := m.pop(w)
-				got, ok := tab.Pop(0, w)
-				if !ok {
-					t.Fatal("refused")
-				}
-				var flat [][]byte
-				for _, b := range got.Batches {
-					for tr := range slices.Chunk(b.Triggers, ids.TriggerBytes) {
-						flat = append(flat, tr)
-						if b.Booked {
-							out = append(out, b.Type+string(tr[:ids.BookingBytes]))
-						}
-					}
-				}
-				if !slices.EqualFunc(flat, want, bytes.Equal) {
-					t.Fatalf("popped\n%x, want\n%x", flat, want)
-				}
-				for _, h := range got.Heads {
-					index.Seen(h)
-					stored -= h.Gone
-				}
-				for typ, limit := range limits {
-					if n := tab.Slots("d", []string{typ}, now)[0]; len(flat) > 0 && limit > 0 && n > limit && n > len(m.bookings[typ]) {
-						t.Fatalf("%d bookings of %s, limit %d", n, typ, limit)
-					}
-				}
+				p.pop()
 			case 4:
-				if len(out) > 0 && rapid.Bool().Draw(t, "release") {
-					b := out[0]
-					out = out[1:]
-					tab.Settle(Settlement{Domain: "d", Type: b[:1], Release: []byte(b[1:])})
-					delete(m.bookings[b[:1]], b[1:])
-				} else {
-					limits[rapid.SampledFrom(typeNames).Draw(t, "limited")] = rapid.IntRange(0, 5).Draw(t, "limit")
-				}
+				p.release()
+			case 5:
+				p.limits[rapid.SampledFrom(typeNames).Draw(t, "limited")] = rapid.IntRange(0, 5).Draw(t, "limit")
 			}
-			if index.Triggers() != stored {
-				t.Fatalf("the index counts %d triggers, the table holds %d", index.Triggers(), stored)
+			if p.index.Triggers() != p.stored {
+				t.Fatalf("the index counts %d triggers, the table holds %d", p.index.Triggers(), p.stored)
 			}
 		}
 		left := 0
-		for _, k := range tab.Open("d", 0, "").Columns {
+		for _, k := range p.table.Open("d", 0, "").Columns {
 			left += k.Triggers
 		}
-		if left != stored {
-			t.Fatalf("%d triggers left, want %d", left, stored)
+		if left != p.stored {
+			t.Fatalf("%d triggers left, want %d", left, p.stored)
 		}
 	})
+}
+
+func (p *pair) put() {
+	c := Chunk{Tasklist: pairList, Column: Column{
+		Priority: rapid.IntRange(1, 3).Draw(p.T, "priority"), Type: rapid.SampledFrom(typeNames).Draw(p.T, "type"),
+	}, ReadyAt: int64(rapid.IntRange(1, 20).Draw(p.T, "ready"))}
+	n := rapid.IntRange(1, 6).Draw(p.T, "triggers")
+	for range n {
+		if p.next == 0 || rapid.IntRange(0, 5).Draw(p.T, "double") > 0 {
+			p.next++
+		}
+		c.Triggers = ids.AppendTrigger(c.Triggers, ids.Trigger{ID: ids.NewTaskID(time.UnixMilli(1), 0, p.next)})
+	}
+	if !p.model.put(c) {
+		return // there already: the table must not count it twice either, the index would
+	}
+	p.table.Put(0, []Chunk{c})
+	p.index.Put(c.Column, c.ReadyAt, n)
+	p.stored += n
+}
+
+func (p *pair) pop() {
+	w := Want{Tasklist: pairList, N: rapid.IntRange(1, 12).Draw(p.T, "n"), Now: p.now, Until: p.now + 50}
+	w.Candidates = p.index.Candidates(nil, 100, func(string) bool { return false })
+	before := map[string]int{}
+	for i := range w.Candidates {
+		w.Candidates[i].Limit = p.limits[w.Candidates[i].Type]
+		before[w.Candidates[i].Type] = p.table.Slots("d", []string{w.Candidates[i].Type}, p.now)[0]
+	}
+	want := p.model.pop(w)
+	got, ok := p.table.Pop(0, w)
+	if !ok {
+		p.Fatal("refused")
+	}
+	var flat [][]byte
+	for _, b := range got.Batches {
+		for tr := range slices.Chunk(b.Triggers, ids.TriggerBytes) {
+			flat = append(flat, tr)
+			if b.Booked {
+				p.booked = append(p.booked, Booking{Type: b.Type, Member: string(tr[:ids.BookingBytes])})
+			}
+		}
+	}
+	if !slices.EqualFunc(flat, want, bytes.Equal) {
+		p.Fatalf("popped\n%x, want\n%x", flat, want)
+	}
+	for _, h := range got.Heads {
+		p.index.Seen(h)
+		p.stored -= h.Gone
+	}
+	for typ, limit := range p.limits {
+		if n := p.table.Slots("d", []string{typ}, p.now)[0]; limit > 0 && n > max(limit, before[typ]) {
+			p.Fatalf("%d bookings of %s, limit %d, %d before", n, typ, limit, before[typ])
+		}
+	}
+}
+
+func (p *pair) release() {
+	if len(p.booked) == 0 {
+		return
+	}
+	b := p.booked[0]
+	p.booked = p.booked[1:]
+	p.table.Settle(Settlement{Domain: "d", Type: b.Type, Release: []byte(b.Member)})
+	delete(p.model.bookings[b.Type], b.Member)
 }
 
 func TestIndexOrdersByPriorityThenAge(t *testing.T) {

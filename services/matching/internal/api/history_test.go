@@ -1,0 +1,263 @@
+package api_test
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/yardmaster-io/yardmaster/contracts/fault"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/contracts/topology"
+	"github.com/yardmaster-io/yardmaster/shared/natsrpc"
+)
+
+// task is what the fake history knows of one.
+type task struct {
+	typ      string
+	priority int
+	version  uint32 // grants so far
+	running  bool
+	booked   bool
+	nonce    uint64
+	worker   string
+	grants   int
+}
+
+// history is a fake of history: it grants and releases as the real one does, and
+// can be told to misbehave.
+type history struct {
+	t  testing.TB
+	nc *nats.Conn
+
+	mu      sync.Mutex
+	tasks   map[ids.TaskID]*task
+	next    uint64
+	payload []byte
+	// silent drops so many event batches before it answers again.
+	silent int
+	// refuse is the code with which the next grabs are refused, by type.
+	refuse map[string]fault.Code
+	// batches are the events as they came.
+	batches []*logv1.EventBatch
+	// running and most count attempts of each type, now and ever at once.
+	running, most map[string]int
+	hungry        int
+	// onDone is told how many tasks are left, each time one is done.
+	onDone     func(left int)
+	retriggers int
+}
+
+func newHistory(t testing.TB, nc *nats.Conn) *history {
+	h := &history{
+		t: t, nc: nc, tasks: map[ids.TaskID]*task{}, refuse: map[string]fault.Code{},
+		running: map[string]int{}, most: map[string]int{}, payload: []byte(`{"a":1}`),
+	}
+	subscribe := func(_ *nats.Subscription, err error) {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	log := slog.New(slog.DiscardHandler)
+	for p := range parts.History {
+		subscribe(nc.Subscribe(topology.Event(p), h.events))
+		subscribe(natsrpc.Serve(nc, topology.HistoryCall(p, "bookings"), log, func(_ context.Context, _ *rpcv1.BookingsRequest) (natsrpc.Message, error) {
+			return h.bookings(p), nil
+		}))
+		subscribe(natsrpc.Serve(nc, topology.HistoryCall(p, "retrigger"), log, func(_ context.Context, _ *rpcv1.RetriggerRequest) (natsrpc.Message, error) {
+			return h.retrigger(p), nil
+		}))
+	}
+	subscribe(nc.Subscribe(topology.HintHungry, func(*nats.Msg) {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		h.hungry++
+	}))
+	if err := nc.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+func (h *history) events(m *nats.Msg) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	batch := new(logv1.EventBatch)
+	if err := batch.UnmarshalVT(m.Data); err != nil {
+		h.t.Errorf("events: %v", err)
+		return
+	}
+	h.batches = append(h.batches, batch)
+	if h.silent > 0 {
+		h.silent--
+		return
+	}
+	answer := &logv1.VerdictBatch{RequestId: batch.RequestId}
+	for i, e := range batch.Events {
+		answer.Verdicts = append(answer.Verdicts, h.apply(e))
+		if i == 2 || answer.SizeVT() > 600<<10 { // the rest in another message, as where payloads are large
+			h.publish(batch.ReplyTo, answer)
+			answer = &logv1.VerdictBatch{RequestId: batch.RequestId, First: uint32(i + 1)}
+		}
+	}
+	if len(answer.Verdicts) > 0 {
+		h.publish(batch.ReplyTo, answer)
+	}
+}
+
+func (h *history) apply(e *logv1.Event) *logv1.EventVerdict {
+	t := h.tasks[ids.TaskID(e.TaskId)]
+	if t == nil {
+		return &logv1.EventVerdict{Code: string(fault.NotFound)}
+	}
+	switch e.Kind {
+	case logv1.EventKind_EVENT_KIND_STARTED:
+		again := t.running && t.version == e.Version && t.nonce == e.Nonce
+		if code := h.refuse[t.typ]; code != "" && !again {
+			return &logv1.EventVerdict{Code: string(code)}
+		}
+		if !again && (t.running || e.Version != t.version+1) {
+			return &logv1.EventVerdict{Code: string(fault.Stale)}
+		}
+		if !again {
+			t.version, t.running, t.booked, t.nonce, t.worker = e.Version, true, e.Booked, e.Nonce, e.Worker
+			t.grants++
+			h.running[t.typ]++
+			h.most[t.typ] = max(h.most[t.typ], h.running[t.typ])
+		}
+		polled, err := (&yardv1.PolledTask{
+			TaskId: ids.TaskID(e.TaskId).String(), Type: t.typ, Tasklist: tasklist, Priority: int32(t.priority),
+			Token:   ids.Token{Position: ids.Position(e.Position), Version: e.Version, Nonce: e.Nonce}.String(),
+			Payload: &yardv1.Payload{Data: h.payload},
+		}).MarshalVT()
+		if err != nil {
+			h.t.Error(err)
+		}
+		return &logv1.EventVerdict{Task: polled, DeadlineMs: time.Now().Add(time.Minute).UnixMilli()}
+	case logv1.EventKind_EVENT_KIND_RELEASED:
+		if t.running && t.version == e.Version && t.nonce == e.Nonce {
+			h.end(ids.TaskID(e.TaskId), t)
+			h.hint(h.groups(ids.TaskID(e.TaskId)), nil)
+		}
+	}
+	return &logv1.EventVerdict{}
+}
+
+// end ends the running attempt and frees its slot.
+func (h *history) end(id ids.TaskID, t *task) {
+	t.running = false
+	h.running[t.typ]--
+	if t.booked {
+		h.hint(nil, []*logv1.SlotRelease{{Domain: domain, Type: t.typ, Bookings: []byte(ids.Booking(id, t.version))}})
+	}
+}
+
+// submit makes n ready tasks and returns their ids; without hint where lost is set.
+func (h *history) submit(typ string, priority, n int) []ids.TaskID {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	var made []ids.TaskID
+	for range n {
+		h.next++
+		id := ids.NewTaskID(time.Now(), int(h.next)%parts.History, h.next)
+		h.tasks[id] = &task{typ: typ, priority: priority}
+		made = append(made, id)
+	}
+	h.hint(h.groups(made...), nil)
+	return made
+}
+
+// complete ends the attempts of polled tasks for good.
+func (h *history) complete(tasks []*yardv1.PolledTask) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, p := range tasks {
+		id, err := ids.ParseTaskID(p.TaskId)
+		token, err2 := ids.ParseToken(p.Token)
+		t := h.tasks[id]
+		if err != nil || err2 != nil || t == nil || !t.running || t.nonce != token.Nonce || t.version != token.Version {
+			h.t.Errorf("a task was polled whose attempt is not the current one: %v %+v", p, t)
+			continue
+		}
+		h.end(id, t)
+		delete(h.tasks, id)
+		if h.onDone != nil {
+			h.onDone(len(h.tasks))
+		}
+	}
+}
+
+func (h *history) groups(all ...ids.TaskID) []*logv1.TriggerGroup {
+	var groups []*logv1.TriggerGroup
+	for _, id := range all {
+		t := h.tasks[id]
+		trigger := ids.Trigger{ID: id, Version: t.version + 1, Position: ids.NewPosition(1, ids.LaneFirst)}
+		i := slices.IndexFunc(groups, func(g *logv1.TriggerGroup) bool { return g.Type == t.typ && int(g.Priority) == t.priority })
+		if i < 0 {
+			i = len(groups)
+			groups = append(groups, &logv1.TriggerGroup{
+				Domain: domain, Tasklist: tasklist, Priority: int32(t.priority), Type: t.typ, ReadyAtUs: time.Now().UnixMicro(),
+			})
+		}
+		groups[i].Triggers = ids.AppendTrigger(groups[i].Triggers, trigger)
+	}
+	return groups
+}
+
+func (h *history) hint(groups []*logv1.TriggerGroup, releases []*logv1.SlotRelease) {
+	h.publish(topology.Matching(0), &logv1.Hints{Triggers: groups, Releases: releases})
+}
+
+func (h *history) publish(subject string, m interface{ MarshalVT() ([]byte, error) }) {
+	data, err := m.MarshalVT()
+	if err == nil {
+		err = h.nc.Publish(subject, data)
+	}
+	if err != nil {
+		h.t.Error(err)
+	}
+}
+
+func (h *history) bookings(p int) *rpcv1.BookingsResponse {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	resp := &rpcv1.BookingsResponse{}
+	for id, t := range h.tasks {
+		if t.running && t.booked && id.Partition() == p {
+			resp.Types = append(resp.Types, &rpcv1.Bookings{
+				Type: t.typ, Bookings: []byte(ids.Booking(id, t.version)), ExpiresMs: []int64{time.Now().Add(time.Minute).UnixMilli()},
+			})
+		}
+	}
+	return resp
+}
+
+func (h *history) retrigger(p int) *rpcv1.RetriggerResponse {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.retriggers++
+	var ready []ids.TaskID
+	for id, t := range h.tasks {
+		if !t.running && id.Partition() == p {
+			ready = append(ready, id)
+		}
+	}
+	if len(ready) > 0 {
+		h.hint(h.groups(ready...), nil)
+	}
+	return &rpcv1.RetriggerResponse{Triggers: int64(len(ready))}
+}
+
+// count reads one of the fake's numbers.
+func (h *history) count(f func() int) int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return f()
+}
