@@ -1,0 +1,280 @@
+package catalog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/yardmaster-io/yardmaster/contracts/codec"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/contracts/topology"
+)
+
+const (
+	rewatchWaitFirst = 100 * time.Millisecond
+	rewatchWaitLast  = 2 * time.Second
+	// lagCheckEvery is how often the watch is compared with the bucket. A watch
+	// that is behind for this long is begun anew.
+	lagCheckEvery = 10 * time.Second
+)
+
+// errWatchEnded: the server or the client gave the watch up.
+var errWatchEnded = errors.New("the watch ended")
+
+// Catalog is a copy of all domains and types. What it returns is shared and must
+// not be changed.
+type Catalog struct {
+	kv       jetstream.KeyValue
+	onChange func(domain string)
+	now      atomic.Pointer[state]
+	seen     uint64 // the last revision; of the following goroutine
+}
+
+// state is never changed once it is stored.
+type state struct {
+	domains map[string]*yardv1.Domain
+	types   map[string]map[string]*yardv1.TaskType // by domain and name
+}
+
+// Watch loads everything there is and then follows the bucket until ctx ends.
+// onChange, which may be nil, is called after each later change of a domain or of
+// one of its types, by one goroutine, one call at a time; it must not block.
+func Watch(ctx context.Context, kv jetstream.KeyValue, onChange func(domain string)) (*Catalog, error) {
+	if onChange == nil {
+		onChange = func(string) {}
+	}
+	c := &Catalog{kv: kv, onChange: onChange}
+	w, loaded, err := c.load(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("load the catalog: %w", err)
+	}
+	c.now.Store(loaded)
+	go c.run(ctx, w)
+	return c, nil
+}
+
+// Domain returns the domain of this name. The result is read-only.
+func (c *Catalog) Domain(name string) (*yardv1.Domain, bool) {
+	d, ok := c.now.Load().domains[name]
+	return d, ok
+}
+
+// Domains returns all domains, sorted by name. They are read-only, the slice is not.
+func (c *Catalog) Domains() []*yardv1.Domain {
+	m := c.now.Load().domains
+	all := make([]*yardv1.Domain, 0, len(m))
+	for _, name := range slices.Sorted(maps.Keys(m)) {
+		all = append(all, m[name])
+	}
+	return all
+}
+
+// Type returns the settings of a task type; a type without any is not there. The
+// result is read-only.
+func (c *Catalog) Type(domain, name string) (*yardv1.TaskType, bool) {
+	t, ok := c.now.Load().types[domain][name]
+	return t, ok
+}
+
+// Types returns all task types of a domain that have settings, sorted by name.
+// They are read-only, the slice is not.
+func (c *Catalog) Types(domain string) []*yardv1.TaskType {
+	m := c.now.Load().types[domain]
+	all := make([]*yardv1.TaskType, 0, len(m))
+	for _, name := range slices.Sorted(maps.Keys(m)) {
+		all = append(all, m[name])
+	}
+	return all
+}
+
+// load begins a watch and reads what is there. The watch is the caller's to stop.
+func (c *Catalog) load(ctx context.Context) (jetstream.KeyWatcher, *state, error) {
+	w, err := c.kv.WatchAll(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	s := &state{domains: map[string]*yardv1.Domain{}, types: map[string]map[string]*yardv1.TaskType{}}
+	c.seen = 0
+	for {
+		select {
+		case <-ctx.Done():
+			stop(w)
+			return nil, nil, ctx.Err()
+		case e, ok := <-w.Updates():
+			if !ok {
+				return nil, nil, errWatchEnded
+			}
+			if e == nil {
+				return w, s, nil
+			}
+			c.seen = max(c.seen, e.Revision())
+			s.take(e)
+		}
+	}
+}
+
+// run follows the bucket, with one watch after the other, until ctx ends.
+func (c *Catalog) run(ctx context.Context, w jetstream.KeyWatcher) {
+	for {
+		c.follow(ctx, w)
+		stop(w)
+		for wait := rewatchWaitFirst; ; wait = min(2*wait, rewatchWaitLast) {
+			select {
+			case <-ctx.Done():
+				return
+			case <-time.After(wait):
+			}
+			next, loaded, err := c.load(ctx)
+			if err == nil {
+				w = next
+				c.replace(loaded)
+				break
+			}
+		}
+	}
+}
+
+// follow takes changes over until ctx or the watch ends, or the watch lags.
+func (c *Catalog) follow(ctx context.Context, w jetstream.KeyWatcher) {
+	ticker := time.NewTicker(lagCheckEvery)
+	defer ticker.Stop()
+	last := c.seen // the bucket's last revision at the last check
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case e, ok := <-w.Updates():
+			if !ok {
+				return
+			}
+			if e != nil {
+				c.seen = max(c.seen, e.Revision())
+				c.update(e)
+			}
+		case <-ticker.C:
+			if last > c.seen {
+				return
+			}
+			if rev, err := revision(ctx, c.kv); err == nil {
+				if rev < c.seen {
+					return // another bucket of the same name
+				}
+				last = rev
+			}
+		}
+	}
+}
+
+// update stores a copy of the state with one change.
+func (c *Catalog) update(e jetstream.KeyValueEntry) {
+	old := c.now.Load()
+	s := &state{domains: maps.Clone(old.domains), types: maps.Clone(old.types)}
+	domain := domainOf(e.Key())
+	if m, ok := s.types[domain]; ok {
+		s.types[domain] = maps.Clone(m)
+	}
+	if s.take(e) {
+		c.now.Store(s)
+		c.onChange(domain)
+	}
+}
+
+// replace stores a state loaded anew and tells of the domains that differ.
+func (c *Catalog) replace(s *state) {
+	old := c.now.Swap(s)
+	names := map[string]bool{}
+	for _, m := range []*state{old, s} {
+		for name := range m.domains {
+			names[name] = true
+		}
+		for name := range m.types {
+			names[name] = true
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		if !old.same(s, name) {
+			c.onChange(name)
+		}
+	}
+}
+
+func (s *state) same(other *state, domain string) bool {
+	a, b := s.domains[domain], other.domains[domain]
+	if (a == nil) != (b == nil) || a != nil && !proto.Equal(a, b) {
+		return false
+	}
+	return maps.EqualFunc(s.types[domain], other.types[domain], func(a, b *yardv1.TaskType) bool { return proto.Equal(a, b) })
+}
+
+// take changes s by one entry; false means that the entry is of no concern.
+func (s *state) take(e jetstream.KeyValueEntry) bool {
+	gone := e.Operation() != jetstream.KeyValuePut
+	if name, ok := topology.DomainOfKey(e.Key()); ok {
+		d := &yardv1.Domain{}
+		switch {
+		case gone:
+			delete(s.domains, name)
+		case codec.Unmarshal(codec.JSON, e.Value(), d) != nil:
+			return false
+		default:
+			s.domains[name] = d
+		}
+		return true
+	}
+	domain, name, ok := topology.TypeOfKey(e.Key())
+	if !ok {
+		return false
+	}
+	t := &yardv1.TaskType{}
+	switch {
+	case gone:
+		delete(s.types[domain], name)
+	case codec.Unmarshal(codec.JSON, e.Value(), t) != nil:
+		return false
+	default:
+		if s.types[domain] == nil {
+			s.types[domain] = map[string]*yardv1.TaskType{}
+		}
+		s.types[domain][name] = t
+	}
+	return true
+}
+
+// domainOf is the domain a key is about, "" where it is about none.
+func domainOf(key string) string {
+	if name, ok := topology.DomainOfKey(key); ok {
+		return name
+	}
+	domain, _, _ := topology.TypeOfKey(key)
+	return domain
+}
+
+// revision is the bucket's last one.
+func revision(ctx context.Context, kv jetstream.KeyValue) (uint64, error) {
+	status, err := kv.Status(ctx)
+	if err != nil {
+		return 0, err
+	}
+	b, ok := status.(interface{ StreamInfo() *jetstream.StreamInfo })
+	if !ok {
+		return 0, fmt.Errorf("%T tells no revision", status)
+	}
+	return b.StreamInfo().State.LastSeq, nil
+}
+
+// stop ends a watch whose updates nobody reads any more. They are drained, because
+// the watch cannot end while it waits to hand one over.
+func stop(w jetstream.KeyWatcher) {
+	go func() {
+		for range w.Updates() { //nolint:revive // drained on purpose
+		}
+	}()
+	_ = w.Stop() // fails only where there is nothing left to stop
+}

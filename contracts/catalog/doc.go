@@ -1,0 +1,12 @@
+// Package catalog keeps the domains and task types of a cluster at hand, as they
+// stand in the config bucket.
+//
+// Owns: how they are stored, and a copy in memory that follows the bucket, with
+// lookups that take no lock and allocate nothing: every submitted task asks.
+//
+// Never does: judge settings (the frontend does, before it stores them) or fill in
+// defaults.
+//
+// On failure: the copy stays as it is while NATS is away and catches up afterwards.
+// A value that cannot be read is passed over: what was known before stays.
+package catalog
