@@ -123,32 +123,7 @@ func TestTheServiceAnswersItsCalls(t *testing.T) {
 		t.Errorf("%d wait in mail", n)
 	}
 
-	list := func(f *yardv1.ListRequest) (numbers []int64) {
-		for _, task := range call[rpcv1.ListTasksResponse](t, nc, 1, "list", &rpcv1.ListTasksRequest{Domain: "shop", Filter: f}).Tasks {
-			numbers = append(numbers, task.CreatedAtMs)
-			if task.Payload != nil || task.Events != nil {
-				t.Error("a list with payloads or events")
-			}
-		}
-		return numbers
-	}
-	for _, c := range []struct {
-		filter *yardv1.ListRequest
-		want   []int64
-	}{
-		{nil, []int64{3, 2, 1}},
-		{&yardv1.ListRequest{Limit: 2}, []int64{3, 2}},
-		{&yardv1.ListRequest{Tasklist: "mail"}, []int64{2, 1}},
-		{&yardv1.ListRequest{Type: "other"}, nil},
-		{&yardv1.ListRequest{States: []yardv1.TaskState{yardv1.TaskState_TASK_STATE_BACKOFF}}, []int64{2}},
-		{&yardv1.ListRequest{States: []yardv1.TaskState{yardv1.TaskState_TASK_STATE_WAITING}}, []int64{3, 1}},
-		{&yardv1.ListRequest{States: []yardv1.TaskState{yardv1.TaskState_TASK_STATE_READY}}, nil},
-	} {
-		if got := list(c.filter); !slices.Equal(got, c.want) {
-			t.Errorf("list %v: %v, want %v", c.filter, got, c.want)
-		}
-	}
-
+	checkList(t, nc)
 	get := func(domain string) *yardv1.Task {
 		return call[rpcv1.GetTaskResponse](t, nc, 1, "get", &rpcv1.GetTaskRequest{TaskId: all[1].Id, Domain: domain}).Task
 	}
@@ -184,6 +159,36 @@ func TestTheServiceAnswersItsCalls(t *testing.T) {
 		}
 		return nil
 	})
+}
+
+// checkList lists the tasks 1, 2 (a retry) and 3 (of another tasklist) by every filter.
+func checkList(t *testing.T, nc *nats.Conn) {
+	t.Helper()
+	list := func(f *yardv1.ListRequest) (numbers []int64) {
+		for _, task := range call[rpcv1.ListTasksResponse](t, nc, 1, "list", &rpcv1.ListTasksRequest{Domain: "shop", Filter: f}).Tasks {
+			numbers = append(numbers, task.CreatedAtMs)
+			if task.Payload != nil || task.Events != nil {
+				t.Error("a list with payloads or events")
+			}
+		}
+		return numbers
+	}
+	for _, c := range []struct {
+		filter *yardv1.ListRequest
+		want   []int64
+	}{
+		{nil, []int64{3, 2, 1}},
+		{&yardv1.ListRequest{Limit: 2}, []int64{3, 2}},
+		{&yardv1.ListRequest{Tasklist: "mail"}, []int64{2, 1}},
+		{&yardv1.ListRequest{Type: "other"}, nil},
+		{&yardv1.ListRequest{States: []yardv1.TaskState{yardv1.TaskState_TASK_STATE_BACKOFF}}, []int64{2}},
+		{&yardv1.ListRequest{States: []yardv1.TaskState{yardv1.TaskState_TASK_STATE_WAITING}}, []int64{3, 1}},
+		{&yardv1.ListRequest{States: []yardv1.TaskState{yardv1.TaskState_TASK_STATE_READY}}, nil},
+	} {
+		if got := list(c.filter); !slices.Equal(got, c.want) {
+			t.Errorf("list %v: %v, want %v", c.filter, got, c.want)
+		}
+	}
 }
 
 func TestConfigDefaultsAreValidAndZeroIsNot(t *testing.T) {

@@ -85,7 +85,7 @@ func (w *world) write(all ...*logv1.Record) {
 	}
 }
 
-// firing is one record on its way back, and where it was filed.
+// fired is one record on its way back, and where it was filed.
 type fired struct {
 	record  *logv1.Record
 	subject string
@@ -157,7 +157,7 @@ func (w *world) checkpoint(seq uint64) {
 	}
 }
 
-// waiting counts the messages left in the timer store.
+// stored counts the messages left in the timer store.
 func (w *world) stored() uint64 {
 	w.tb.Helper()
 	s, err := w.js.Stream(w.tb.Context(), topology.TimerStream(0))
@@ -170,7 +170,6 @@ func (w *world) stored() uint64 {
 // running is one owner at work.
 type running struct {
 	*firing.Owner
-	tb      testing.TB
 	stop    func()
 	ended   chan error
 	fired   atomic.Int64
@@ -180,14 +179,7 @@ type running struct {
 // own starts an owner. It is stopped with the test, if not before.
 func (w *world) own(change ...func(*firing.Deps)) *running {
 	w.tb.Helper()
-	r := &running{tb: w.tb, ended: make(chan error, 1)}
-	d := w.deps()
-	d.Gauges.Waiting = func(n int) { r.waiting.Store(int64(n)) }
-	d.Gauges.Fired = func(n int, _ time.Duration) { r.fired.Add(int64(n)) }
-	for _, c := range change {
-		c(&d)
-	}
-	r.Owner = firing.New(d)
+	r := w.owner(change...)
 	if err := r.Load(w.tb.Context()); err != nil {
 		w.tb.Fatal(err)
 	}
@@ -200,7 +192,7 @@ func (w *world) own(change ...func(*firing.Deps)) *running {
 			return
 		}
 		stopped = true
-		if err := <-r.ended; err != nil && !errors.Is(err, firing.ErrOvertaken) {
+		if err := <-r.ended; err != nil {
 			w.tb.Error(err)
 		}
 	}
@@ -208,16 +200,36 @@ func (w *world) own(change ...func(*firing.Deps)) *running {
 	return r
 }
 
-// serve keeps an owner running as package ownership does: who ends is started anew.
-func (w *world) serve(ctx context.Context, change ...func(*firing.Deps)) error {
+// owner makes an owner that is not started.
+func (w *world) owner(change ...func(*firing.Deps)) *running {
+	w.tb.Helper()
+	r := &running{ended: make(chan error, 1)}
+	d := w.deps()
+	d.Gauges.Waiting = func(n int) { r.waiting.Store(int64(n)) }
+	d.Gauges.Fired = func(n int, _ time.Duration) { r.fired.Add(int64(n)) }
+	for _, c := range change {
+		c(&d)
+	}
+	r.Owner = firing.New(d)
+	return r
+}
+
+// serve keeps an owner running until ctx ends, as package ownership does: who is
+// overtaken is started anew. Owners are made by the test's own goroutine.
+func serve(ctx context.Context, owners <-chan *running) error {
 	for ctx.Err() == nil {
-		r := w.own(change...)
-		select {
-		case <-ctx.Done():
-			r.stop()
-		case err := <-r.ended:
-			r.ended <- err
-			r.stop()
+		r, ok := <-owners
+		if !ok {
+			return errors.New("overtaken again and again")
+		}
+		if err := r.Load(ctx); err != nil {
+			if ctx.Err() != nil {
+				return nil
+			}
+			return err
+		}
+		if err := r.Run(ctx); err != nil && !errors.Is(err, firing.ErrOvertaken) {
+			return err
 		}
 	}
 	return nil

@@ -1,0 +1,136 @@
+package firing_test
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/timer/internal/core/due"
+	"github.com/yardmaster-io/yardmaster/services/timer/internal/firing"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
+)
+
+var errRefused = errors.New("refused")
+
+// luck is what becomes of an append on a bad network. It is safe for concurrent use.
+type luck struct {
+	mu     sync.Mutex
+	random *rand.Rand
+}
+
+func (l *luck) try(store func() error) error {
+	l.mu.Lock()
+	n := l.random.IntN(6)
+	l.mu.Unlock()
+	switch n {
+	case 0:
+		return errRefused
+	case 1:
+		return firing.ErrOutcomeUnknown // lost on the way there
+	case 2:
+		if err := store(); err != nil { // lost on the way back
+			return err
+		}
+		return firing.ErrOutcomeUnknown
+	}
+	return store()
+}
+
+type lossyLog struct {
+	firing.Log
+	luck *luck
+}
+
+func (l lossyLog) Append(ctx context.Context, all []firing.Submit, c due.Cursor, expected uint64) (seq uint64, err error) {
+	err = l.luck.try(func() (err error) {
+		seq, err = l.Log.Append(ctx, all, c, expected)
+		return err
+	})
+	return seq, err
+}
+
+type lossyPruner struct {
+	firing.Pruner
+	luck *luck
+}
+
+func (l lossyPruner) Tombstone(ctx context.Context, bucket int64, key string, data []byte) error {
+	return l.luck.try(func() error { return l.Pruner.Tombstone(ctx, bucket, key, data) })
+}
+
+func TestI10_LostAnswersNeitherDoubleNorLose(t *testing.T) {
+	w := newWorld(t)
+	var want []*logv1.Record
+	for range 20 {
+		want = append(want, w.park(20, time.Now().Add(50*time.Millisecond))...)
+	}
+	far := idsOf(w.park(20, time.Now().Add(time.Hour)))
+	lucky := &luck{random: testkit.Seed(t)}
+	r := w.own(func(d *firing.Deps) {
+		d.Config.ChunkTasksMax = 20
+		d.Log, d.Pruner = lossyLog{d.Log, lucky}, lossyPruner{d.Pruner, lucky}
+	})
+	taken := map[ids.TaskID]bool{}
+	for _, id := range far {
+		testkit.Eventually(t, soon, func() error {
+			answer, err := r.Cancel(t.Context(), []ids.TaskID{id})
+			if err == nil && len(answer.Records) != 1 {
+				t.Fatalf("%d records", len(answer.Records))
+			}
+			return err
+		})
+		taken[id] = true
+	}
+	for k, f := range w.eachOnce(want) {
+		if taken[ids.TaskID(f[0].record.Id)] {
+			t.Errorf("%s was cancelled and fired", k)
+		}
+	}
+}
+
+// goneStore has lost the message of a sequence.
+type goneStore struct {
+	firing.Store
+	seq uint64
+}
+
+func (s goneStore) Get(ctx context.Context, seq uint64) ([]byte, error) {
+	if seq == s.seq {
+		return nil, firing.ErrGone
+	}
+	return s.Store.Get(ctx, seq)
+}
+
+func TestALostRecordDoesNotHoldUpTheOthers(t *testing.T) {
+	w := newWorld(t)
+	w.park(2, time.Now().Add(-time.Second))
+	want := w.park(2, time.Now().Add(-time.Second))
+	r := w.own(func(d *firing.Deps) {
+		d.Config.CacheBytes = 0
+		d.Store = goneStore{d.Store, 1}
+	})
+	w.eachOnce(want)
+	waits(t, r, 0)
+}
+
+func TestACancelOfTooMuchIsRefusedWhole(t *testing.T) {
+	w := newWorld(t)
+	r := w.own()
+	var all []ids.TaskID
+	for range 4 {
+		all = append(all, idsOf(w.park(1, time.Now().Add(time.Hour), func(_ int, r *logv1.Record) { r.Payload = make([]byte, 256<<10) }))...)
+	}
+	waits(t, r, 4)
+	if _, err := r.Cancel(t.Context(), all); !errors.Is(err, firing.ErrTooLarge) {
+		t.Errorf("%v", err)
+	}
+	waits(t, r, 4)
+	if got, _ := cancelled(t, r, all[:2]...); len(got) != 2 {
+		t.Errorf("%d cancelled", len(got))
+	}
+}
