@@ -20,9 +20,10 @@ import (
 const (
 	rewatchWaitFirst = 100 * time.Millisecond
 	rewatchWaitLast  = 2 * time.Second
-	// lagCheckEvery is how often the watch is compared with the bucket. A watch
-	// that is behind for this long is begun anew.
-	lagCheckEvery = 10 * time.Second
+	// lagCheckEvery is how often the watch is compared with the bucket. One that is
+	// behind for as long is begun anew: after a restart of the server, nats.go may
+	// take half a minute to notice that its watch is dead.
+	lagCheckEvery = time.Second
 )
 
 // errWatchEnded: the server or the client gave the watch up.

@@ -37,6 +37,7 @@ func TestJSONFormOfAnswers(t *testing.T) {
 		want string
 	}{
 		{&yardv1.PollResponse{}, `{"tasks":[]}`},
+		{&yardv1.ListDomainsRequest{}, `{}`},
 		{
 			&yardv1.GetResponse{Task: &yardv1.Task{
 				TaskId: "x", State: yardv1.TaskState_TASK_STATE_RUNNING, Payload: &yardv1.Payload{Data: []byte(`{"a": 1}`)},
@@ -52,6 +53,14 @@ func TestJSONFormOfAnswers(t *testing.T) {
 		back := c.m
 		if err := Unmarshal(JSON, b, back); err != nil {
 			t.Errorf("read back %s: %v", b, err)
+		}
+	}
+}
+
+func TestARequestWithoutFields(t *testing.T) {
+	for body, good := range map[string]bool{``: true, `{}`: true, `{"x":1}`: false, `[]`: false} {
+		if err := UnmarshalRequest(JSON, []byte(body), &yardv1.ListDomainsRequest{}); (err == nil) != good {
+			t.Errorf("%q: %v", body, err)
 		}
 	}
 }

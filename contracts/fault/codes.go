@@ -26,11 +26,11 @@ const (
 	Stale Code = "STALE"
 	// FailedPrecondition: the thing exists, but not in a state that allows this.
 	FailedPrecondition Code = "FAILED_PRECONDITION"
-	// ResourceExhausted: a limit is full; retry after RetryAfter.
+	// ResourceExhausted: a limit is full, or too much is under way; nothing was stored.
 	ResourceExhausted Code = "RESOURCE_EXHAUSTED"
 	// Unavailable: known not to have happened; safe to retry.
 	Unavailable Code = "UNAVAILABLE"
-	// Unknown: may or may not have happened; repeat with the token in Detail.
+	// Unknown: may or may not have happened; repeat it with the token in its detail.
 	Unknown Code = "UNKNOWN"
 	// PermissionDenied: the caller may not do this.
 	PermissionDenied Code = "PERMISSION_DENIED"

@@ -26,7 +26,7 @@ const (
 // Domain is a tenant.
 type Domain struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// [A-Za-z0-9_-]{1,64}; `admin` is reserved.
+	// Required. [A-Za-z0-9_-]{1,64}; `admin` is reserved.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// For people; at most 1024 bytes.
 	Description string `protobuf:"bytes,2,opt,name=description,proto3" json:"description,omitempty"`
@@ -89,8 +89,9 @@ func (x *Domain) GetRetentionMs() int64 {
 
 // PutDomainRequest (admin.domains.put) creates or changes a domain.
 type PutDomainRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Domain        *Domain                `protobuf:"bytes,1,opt,name=domain,proto3" json:"domain,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Required: the domain as it shall be.
+	Domain        *Domain `protobuf:"bytes,1,opt,name=domain,proto3" json:"domain,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -133,8 +134,9 @@ func (x *PutDomainRequest) GetDomain() *Domain {
 }
 
 type PutDomainResponse struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Domain        *Domain                `protobuf:"bytes,1,opt,name=domain,proto3" json:"domain,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// As it is stored, defaults filled in.
+	Domain        *Domain `protobuf:"bytes,1,opt,name=domain,proto3" json:"domain,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -178,8 +180,9 @@ func (x *PutDomainResponse) GetDomain() *Domain {
 
 // GetDomainRequest (admin.domains.get).
 type GetDomainRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Required. [A-Za-z0-9_-]{1,64}.
+	Name          string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -222,8 +225,9 @@ func (x *GetDomainRequest) GetName() string {
 }
 
 type GetDomainResponse struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Domain        *Domain                `protobuf:"bytes,1,opt,name=domain,proto3" json:"domain,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// As it is stored.
+	Domain        *Domain `protobuf:"bytes,1,opt,name=domain,proto3" json:"domain,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -303,8 +307,9 @@ func (*ListDomainsRequest) Descriptor() ([]byte, []int) {
 }
 
 type ListDomainsResponse struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Domains       []*Domain              `protobuf:"bytes,1,rep,name=domains,proto3" json:"domains,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Sorted by name.
+	Domains       []*Domain `protobuf:"bytes,1,rep,name=domains,proto3" json:"domains,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -349,12 +354,13 @@ func (x *ListDomainsResponse) GetDomains() []*Domain {
 // TaskType holds what tasks of one type have in common.
 type TaskType struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// [A-Za-z0-9_.-]{1,64}.
-	Name  string       `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// Required. [A-Za-z0-9_.-]{1,64}.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// What follows a failure.
 	Retry *RetryPolicy `protobuf:"bytes,2,opt,name=retry,proto3" json:"retry,omitempty"`
-	// ms, 100..604800000. Default 300000.
+	// An attempt that runs longer has failed, ms, 100..604800000. Default 300000.
 	StartToCloseMs int64 `protobuf:"varint,3,opt,name=start_to_close_ms,json=startToCloseMs,proto3" json:"start_to_close_ms,omitempty"`
-	// ms, 100..604800000. Default 0: no heartbeat needed.
+	// An attempt silent for longer is taken from its worker, ms, 100..604800000. Default 0: no heartbeat needed.
 	HeartbeatTimeoutMs int64 `protobuf:"varint,4,opt,name=heartbeat_timeout_ms,json=heartbeatTimeoutMs,proto3" json:"heartbeat_timeout_ms,omitempty"`
 	// At most so many attempts of this type run at once in the domain, on any
 	// number of nodes, 1..1000000. Default 0: no limit.
@@ -431,8 +437,9 @@ func (x *TaskType) GetMaxConcurrency() int32 {
 // SetTypeRequest (types.set) creates or changes a type. A changed limit is in
 // force within a second; tasks accepted before keep their retry policy and timeouts.
 type SetTypeRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Type          *TaskType              `protobuf:"bytes,1,opt,name=type,proto3" json:"type,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Required: the type as it shall be.
+	Type          *TaskType `protobuf:"bytes,1,opt,name=type,proto3" json:"type,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -475,8 +482,9 @@ func (x *SetTypeRequest) GetType() *TaskType {
 }
 
 type SetTypeResponse struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Type          *TaskType              `protobuf:"bytes,1,opt,name=type,proto3" json:"type,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// As it is stored.
+	Type          *TaskType `protobuf:"bytes,1,opt,name=type,proto3" json:"type,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -520,8 +528,9 @@ func (x *SetTypeResponse) GetType() *TaskType {
 
 // GetTypeRequest (types.get).
 type GetTypeRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Required. [A-Za-z0-9_.-]{1,64}.
+	Name          string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -565,7 +574,8 @@ func (x *GetTypeRequest) GetName() string {
 
 type GetTypeResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	Type  *TaskType              `protobuf:"bytes,1,opt,name=type,proto3" json:"type,omitempty"`
+	// As it is stored.
+	Type *TaskType `protobuf:"bytes,1,opt,name=type,proto3" json:"type,omitempty"`
 	// Attempts running now that hold a slot; only where there is a limit.
 	SlotsInUse    int32 `protobuf:"varint,2,opt,name=slots_in_use,json=slotsInUse,proto3" json:"slots_in_use,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -618,8 +628,9 @@ func (x *GetTypeResponse) GetSlotsInUse() int32 {
 
 // DescribeTasklistRequest (tasklists.describe).
 type DescribeTasklistRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Tasklist      string                 `protobuf:"bytes,1,opt,name=tasklist,proto3" json:"tasklist,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Required. [A-Za-z0-9_-]{1,64}.
+	Tasklist      string `protobuf:"bytes,1,opt,name=tasklist,proto3" json:"tasklist,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -662,10 +673,12 @@ func (x *DescribeTasklistRequest) GetTasklist() string {
 }
 
 type DescribeTasklistResponse struct {
-	state    protoimpl.MessageState `protogen:"open.v1"`
-	Tasklist string                 `protobuf:"bytes,1,opt,name=tasklist,proto3" json:"tasklist,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The tasklist asked for.
+	Tasklist string `protobuf:"bytes,1,opt,name=tasklist,proto3" json:"tasklist,omitempty"`
 	// Loaded and free to run.
-	Ready   int64 `protobuf:"varint,2,opt,name=ready,proto3" json:"ready,omitempty"`
+	Ready int64 `protobuf:"varint,2,opt,name=ready,proto3" json:"ready,omitempty"`
+	// Granted to workers.
 	Running int64 `protobuf:"varint,3,opt,name=running,proto3" json:"running,omitempty"`
 	// Between two attempts, in memory.
 	Backoff int64 `protobuf:"varint,4,opt,name=backoff,proto3" json:"backoff,omitempty"`
@@ -677,10 +690,12 @@ type DescribeTasklistResponse struct {
 	OldestReadyMs int64 `protobuf:"varint,7,opt,name=oldest_ready_ms,json=oldestReadyMs,proto3" json:"oldest_ready_ms,omitempty"`
 	// Polls waiting right now.
 	WaitingPolls int64 `protobuf:"varint,8,opt,name=waiting_polls,json=waitingPolls,proto3" json:"waiting_polls,omitempty"`
-	// Since each owner took over.
+	// Tasks completed since each owner took over.
 	Completed int64 `protobuf:"varint,9,opt,name=completed,proto3" json:"completed,omitempty"`
-	Failed    int64 `protobuf:"varint,10,opt,name=failed,proto3" json:"failed,omitempty"`
-	Dead      int64 `protobuf:"varint,11,opt,name=dead,proto3" json:"dead,omitempty"`
+	// Attempts failed since then.
+	Failed int64 `protobuf:"varint,10,opt,name=failed,proto3" json:"failed,omitempty"`
+	// Tasks given up since then.
+	Dead int64 `protobuf:"varint,11,opt,name=dead,proto3" json:"dead,omitempty"`
 	// Per type that holds slots.
 	Slots         []*SlotUse `protobuf:"bytes,12,rep,name=slots,proto3" json:"slots,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -803,10 +818,13 @@ func (x *DescribeTasklistResponse) GetSlots() []*SlotUse {
 
 // SlotUse tells how full one concurrency limit is.
 type SlotUse struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Type          string                 `protobuf:"bytes,1,opt,name=type,proto3" json:"type,omitempty"`
-	InUse         int32                  `protobuf:"varint,2,opt,name=in_use,json=inUse,proto3" json:"in_use,omitempty"`
-	Limit         int32                  `protobuf:"varint,3,opt,name=limit,proto3" json:"limit,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The task type.
+	Type string `protobuf:"bytes,1,opt,name=type,proto3" json:"type,omitempty"`
+	// Slots booked now.
+	InUse int32 `protobuf:"varint,2,opt,name=in_use,json=inUse,proto3" json:"in_use,omitempty"`
+	// Slots in all.
+	Limit         int32 `protobuf:"varint,3,opt,name=limit,proto3" json:"limit,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }

@@ -83,6 +83,17 @@ func (r *ListDomainsResponse) MarshalJSONTo(enc *jsontext.Encoder) error {
 	return writeList(enc, "domains", r.Domains)
 }
 
+// UnmarshalJSONFrom reads {}: by itself the decoder refuses a message without
+// fields, since it takes it for a type that was not meant to be JSON.
+func (r *ListDomainsRequest) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
+	return json.UnmarshalDecode(dec, &struct{}{})
+}
+
+// MarshalJSONTo writes {}.
+func (r *ListDomainsRequest) MarshalJSONTo(enc *jsontext.Encoder) error {
+	return json.MarshalEncode(enc, struct{}{})
+}
+
 func writeList[T any](enc *jsontext.Encoder, name string, list []T) error {
 	if err := errors.Join(enc.WriteToken(jsontext.BeginObject), enc.WriteToken(jsontext.String(name)), enc.WriteToken(jsontext.BeginArray)); err != nil {
 		return err

@@ -88,10 +88,12 @@ const (
 	// Granted to a worker.
 	TaskState_TASK_STATE_RUNNING TaskState = 4
 	// Failed, waiting for the next attempt.
-	TaskState_TASK_STATE_BACKOFF   TaskState = 5
+	TaskState_TASK_STATE_BACKOFF TaskState = 5
+	// A worker finished it.
 	TaskState_TASK_STATE_COMPLETED TaskState = 6
 	// Out of attempts, or failed for good: in the dead letters.
-	TaskState_TASK_STATE_DEAD      TaskState = 7
+	TaskState_TASK_STATE_DEAD TaskState = 7
+	// Somebody withdrew it.
 	TaskState_TASK_STATE_CANCELLED TaskState = 8
 )
 
@@ -152,23 +154,30 @@ type TaskEventKind int32
 
 const (
 	TaskEventKind_TASK_EVENT_KIND_UNSPECIFIED TaskEventKind = 0
-	TaskEventKind_TASK_EVENT_KIND_SUBMITTED   TaskEventKind = 1
+	// Accepted: the log had it.
+	TaskEventKind_TASK_EVENT_KIND_SUBMITTED TaskEventKind = 1
 	// Moved into the timer store until its due time.
 	TaskEventKind_TASK_EVENT_KIND_PARKED TaskEventKind = 2
 	// Its due time came.
-	TaskEventKind_TASK_EVENT_KIND_FIRED     TaskEventKind = 3
-	TaskEventKind_TASK_EVENT_KIND_STARTED   TaskEventKind = 4
+	TaskEventKind_TASK_EVENT_KIND_FIRED TaskEventKind = 3
+	// Granted to a worker.
+	TaskEventKind_TASK_EVENT_KIND_STARTED TaskEventKind = 4
+	// The worker finished it.
 	TaskEventKind_TASK_EVENT_KIND_COMPLETED TaskEventKind = 5
-	TaskEventKind_TASK_EVENT_KIND_FAILED    TaskEventKind = 6
+	// The worker reported a failure.
+	TaskEventKind_TASK_EVENT_KIND_FAILED TaskEventKind = 6
 	// The worker exceeded start_to_close: a failure.
 	TaskEventKind_TASK_EVENT_KIND_TIMED_OUT TaskEventKind = 7
 	// The worker fell silent or went away: ready again, no failure counted.
 	TaskEventKind_TASK_EVENT_KIND_LOST TaskEventKind = 8
 	// The worker gave it back unstarted.
-	TaskEventKind_TASK_EVENT_KIND_HANDED_BACK      TaskEventKind = 9
+	TaskEventKind_TASK_EVENT_KIND_HANDED_BACK TaskEventKind = 9
+	// Cancelled while it ran; the worker is told.
 	TaskEventKind_TASK_EVENT_KIND_CANCEL_REQUESTED TaskEventKind = 10
-	TaskEventKind_TASK_EVENT_KIND_CANCELLED        TaskEventKind = 11
-	TaskEventKind_TASK_EVENT_KIND_DEAD             TaskEventKind = 12
+	// Withdrawn for good.
+	TaskEventKind_TASK_EVENT_KIND_CANCELLED TaskEventKind = 11
+	// Out of attempts, or failed for good.
+	TaskEventKind_TASK_EVENT_KIND_DEAD TaskEventKind = 12
 )
 
 // Enum value maps for TaskEventKind.
@@ -491,7 +500,7 @@ func (x *NewTask) GetTraceparent() string {
 // SubmitRequest (tasks.submit): all tasks are accepted or none.
 type SubmitRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// 1..1000 tasks.
+	// 1..1000 tasks. Required.
 	Tasks []*NewTask `protobuf:"bytes,1,rep,name=tasks,proto3" json:"tasks,omitempty"`
 	// Tasklist of the tasks that name none.
 	Tasklist string `protobuf:"bytes,2,opt,name=tasklist,proto3" json:"tasklist,omitempty"`
@@ -753,21 +762,26 @@ func (x *PollResponse) GetTasks() []*PolledTask {
 
 // PolledTask is one granted attempt.
 type PolledTask struct {
-	state  protoimpl.MessageState `protogen:"open.v1"`
-	TaskId string                 `protobuf:"bytes,1,opt,name=task_id,json=taskId,proto3" json:"task_id,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The task, for outcomes and heartbeats.
+	TaskId string `protobuf:"bytes,1,opt,name=task_id,json=taskId,proto3" json:"task_id,omitempty"`
 	// Fence of this attempt: present it with every outcome and heartbeat.
-	Token    string   `protobuf:"bytes,2,opt,name=token,proto3" json:"token,omitempty"`
-	Type     string   `protobuf:"bytes,3,opt,name=type,proto3" json:"type,omitempty"`
-	Tasklist string   `protobuf:"bytes,4,opt,name=tasklist,proto3" json:"tasklist,omitempty"`
-	Payload  *Payload `protobuf:"bytes,5,opt,name=payload,proto3" json:"payload,omitempty"`
-	Priority int32    `protobuf:"varint,6,opt,name=priority,proto3" json:"priority,omitempty"`
+	Token string `protobuf:"bytes,2,opt,name=token,proto3" json:"token,omitempty"`
+	// What kind of work it is.
+	Type string `protobuf:"bytes,3,opt,name=type,proto3" json:"type,omitempty"`
+	// Where it queued.
+	Tasklist string `protobuf:"bytes,4,opt,name=tasklist,proto3" json:"tasklist,omitempty"`
+	// The input.
+	Payload *Payload `protobuf:"bytes,5,opt,name=payload,proto3" json:"payload,omitempty"`
+	// 1 (most urgent) to 5.
+	Priority int32 `protobuf:"varint,6,opt,name=priority,proto3" json:"priority,omitempty"`
 	// 1 for the first try, then one more per failure.
 	Attempt int32 `protobuf:"varint,7,opt,name=attempt,proto3" json:"attempt,omitempty"`
 	// How many failures are allowed in all.
 	MaxAttempts int32 `protobuf:"varint,8,opt,name=max_attempts,json=maxAttempts,proto3" json:"max_attempts,omitempty"`
-	// When it was accepted.
+	// When it was accepted, Unix ms.
 	CreatedAtMs int64 `protobuf:"varint,9,opt,name=created_at_ms,json=createdAtMs,proto3" json:"created_at_ms,omitempty"`
-	// The attempt must be over by then.
+	// The attempt must be over by then, Unix ms.
 	DeadlineMs int64 `protobuf:"varint,10,opt,name=deadline_ms,json=deadlineMs,proto3" json:"deadline_ms,omitempty"`
 	// Heartbeat at least this often, ms; 0 = no need to.
 	HeartbeatTimeoutMs int64 `protobuf:"varint,11,opt,name=heartbeat_timeout_ms,json=heartbeatTimeoutMs,proto3" json:"heartbeat_timeout_ms,omitempty"`
@@ -893,10 +907,12 @@ func (x *PolledTask) GetTraceparent() string {
 
 // Completion is one attempt that succeeded.
 type Completion struct {
-	state  protoimpl.MessageState `protogen:"open.v1"`
-	TaskId string                 `protobuf:"bytes,1,opt,name=task_id,json=taskId,proto3" json:"task_id,omitempty"`
-	Token  string                 `protobuf:"bytes,2,opt,name=token,proto3" json:"token,omitempty"`
-	// At most 256 KiB.
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Required.
+	TaskId string `protobuf:"bytes,1,opt,name=task_id,json=taskId,proto3" json:"task_id,omitempty"`
+	// Required: the token that came with the task.
+	Token string `protobuf:"bytes,2,opt,name=token,proto3" json:"token,omitempty"`
+	// What `get` shows, at most 256 KiB. Default: none.
 	Result        *Payload `protobuf:"bytes,3,opt,name=result,proto3" json:"result,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -956,7 +972,7 @@ func (x *Completion) GetResult() *Payload {
 // CompleteRequest (tasks.complete).
 type CompleteRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// 1..1000.
+	// 1..1000 attempts. Required.
 	Tasks         []*Completion `protobuf:"bytes,1,rep,name=tasks,proto3" json:"tasks,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1001,9 +1017,11 @@ func (x *CompleteRequest) GetTasks() []*Completion {
 
 // Failure is one attempt that did not succeed.
 type Failure struct {
-	state  protoimpl.MessageState `protogen:"open.v1"`
-	TaskId string                 `protobuf:"bytes,1,opt,name=task_id,json=taskId,proto3" json:"task_id,omitempty"`
-	Token  string                 `protobuf:"bytes,2,opt,name=token,proto3" json:"token,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Required.
+	TaskId string `protobuf:"bytes,1,opt,name=task_id,json=taskId,proto3" json:"task_id,omitempty"`
+	// Required: the token that came with the task.
+	Token string `protobuf:"bytes,2,opt,name=token,proto3" json:"token,omitempty"`
 	// What happened, for people; at most 4096 bytes.
 	Message string `protobuf:"bytes,3,opt,name=message,proto3" json:"message,omitempty"`
 	// The kind of error, for programs; at most 128 bytes.
@@ -1100,7 +1118,7 @@ func (x *Failure) GetNotStarted() bool {
 // FailRequest (tasks.fail).
 type FailRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// 1..1000.
+	// 1..1000 attempts. Required.
 	Tasks         []*Failure `protobuf:"bytes,1,rep,name=tasks,proto3" json:"tasks,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1145,9 +1163,11 @@ func (x *FailRequest) GetTasks() []*Failure {
 
 // Beat is one sign of life of an attempt.
 type Beat struct {
-	state  protoimpl.MessageState `protogen:"open.v1"`
-	TaskId string                 `protobuf:"bytes,1,opt,name=task_id,json=taskId,proto3" json:"task_id,omitempty"`
-	Token  string                 `protobuf:"bytes,2,opt,name=token,proto3" json:"token,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Required.
+	TaskId string `protobuf:"bytes,1,opt,name=task_id,json=taskId,proto3" json:"task_id,omitempty"`
+	// Required: the token that came with the task.
+	Token string `protobuf:"bytes,2,opt,name=token,proto3" json:"token,omitempty"`
 	// What `get` shows while it runs; at most 4096 bytes. Default: keep the last.
 	Progress      *Payload `protobuf:"bytes,3,opt,name=progress,proto3" json:"progress,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -1208,7 +1228,7 @@ func (x *Beat) GetProgress() *Payload {
 // HeartbeatRequest (tasks.heartbeat).
 type HeartbeatRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// 1..1000.
+	// 1..1000 attempts. Required.
 	Tasks         []*Beat `protobuf:"bytes,1,rep,name=tasks,proto3" json:"tasks,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1253,8 +1273,9 @@ func (x *HeartbeatRequest) GetTasks() []*Beat {
 
 // OutcomeResponse answers complete, fail, heartbeat and cancel: a verdict each, in order.
 type OutcomeResponse struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Verdicts      []*Verdict             `protobuf:"bytes,1,rep,name=verdicts,proto3" json:"verdicts,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// One per entry, in order.
+	Verdicts      []*Verdict `protobuf:"bytes,1,rep,name=verdicts,proto3" json:"verdicts,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1298,15 +1319,16 @@ func (x *OutcomeResponse) GetVerdicts() []*Verdict {
 
 // Verdict is what became of one entry of a request.
 type Verdict struct {
-	state  protoimpl.MessageState `protogen:"open.v1"`
-	TaskId string                 `protobuf:"bytes,1,opt,name=task_id,json=taskId,proto3" json:"task_id,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The entry's task.
+	TaskId string `protobuf:"bytes,1,opt,name=task_id,json=taskId,proto3" json:"task_id,omitempty"`
 	// OK, STALE (no longer the current attempt), NOT_FOUND, FAILED_PRECONDITION, UNKNOWN (repeat the entry).
 	Code string `protobuf:"bytes,2,opt,name=code,proto3" json:"code,omitempty"`
 	// Why, where it is not OK.
 	Message string `protobuf:"bytes,3,opt,name=message,proto3" json:"message,omitempty"`
 	// Heartbeat: the worker shall stop; the task was cancelled. Cancel: the running worker was told.
 	CancelRequested bool `protobuf:"varint,4,opt,name=cancel_requested,json=cancelRequested,proto3" json:"cancel_requested,omitempty"`
-	// Heartbeat: silent until then is fine.
+	// Heartbeat: silent until then is fine, Unix ms.
 	LeaseUntilMs  int64 `protobuf:"varint,5,opt,name=lease_until_ms,json=leaseUntilMs,proto3" json:"lease_until_ms,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1379,8 +1401,9 @@ func (x *Verdict) GetLeaseUntilMs() int64 {
 
 // GetRequest (tasks.get).
 type GetRequest struct {
-	state  protoimpl.MessageState `protogen:"open.v1"`
-	TaskId string                 `protobuf:"bytes,1,opt,name=task_id,json=taskId,proto3" json:"task_id,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Required.
+	TaskId string `protobuf:"bytes,1,opt,name=task_id,json=taskId,proto3" json:"task_id,omitempty"`
 	// Wait until it is finished, ms, 0..60000. Default 0.
 	WaitMs        int64 `protobuf:"varint,2,opt,name=wait_ms,json=waitMs,proto3" json:"wait_ms,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -1432,8 +1455,9 @@ func (x *GetRequest) GetWaitMs() int64 {
 }
 
 type GetResponse struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Task          *Task                  `protobuf:"bytes,1,opt,name=task,proto3" json:"task,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The task as it is now.
+	Task          *Task `protobuf:"bytes,1,opt,name=task,proto3" json:"task,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1598,7 +1622,7 @@ func (x *ListResponse) GetTasks() []*Task {
 // running one is told by its next heartbeat, or its outcome is ignored.
 type CancelRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// 1..1000.
+	// 1..1000 ids. Required.
 	TaskIds []string `protobuf:"bytes,1,rep,name=task_ids,json=taskIds,proto3" json:"task_ids,omitempty"`
 	// For people; at most 1024 bytes.
 	Reason        string `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
@@ -1652,14 +1676,21 @@ func (x *CancelRequest) GetReason() string {
 
 // Task is all that is known of a task.
 type Task struct {
-	state    protoimpl.MessageState `protogen:"open.v1"`
-	TaskId   string                 `protobuf:"bytes,1,opt,name=task_id,json=taskId,proto3" json:"task_id,omitempty"`
-	Domain   string                 `protobuf:"bytes,2,opt,name=domain,proto3" json:"domain,omitempty"`
-	Tasklist string                 `protobuf:"bytes,3,opt,name=tasklist,proto3" json:"tasklist,omitempty"`
-	Type     string                 `protobuf:"bytes,4,opt,name=type,proto3" json:"type,omitempty"`
-	Priority int32                  `protobuf:"varint,5,opt,name=priority,proto3" json:"priority,omitempty"`
-	State    TaskState              `protobuf:"varint,6,opt,name=state,proto3,enum=yard.v1.TaskState" json:"state,omitempty"`
-	Payload  *Payload               `protobuf:"bytes,7,opt,name=payload,proto3" json:"payload,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// 26 characters.
+	TaskId string `protobuf:"bytes,1,opt,name=task_id,json=taskId,proto3" json:"task_id,omitempty"`
+	// Whose it is.
+	Domain string `protobuf:"bytes,2,opt,name=domain,proto3" json:"domain,omitempty"`
+	// Where it queues.
+	Tasklist string `protobuf:"bytes,3,opt,name=tasklist,proto3" json:"tasklist,omitempty"`
+	// What kind of work it is.
+	Type string `protobuf:"bytes,4,opt,name=type,proto3" json:"type,omitempty"`
+	// 1 (most urgent) to 5.
+	Priority int32 `protobuf:"varint,5,opt,name=priority,proto3" json:"priority,omitempty"`
+	// Where it stands.
+	State TaskState `protobuf:"varint,6,opt,name=state,proto3,enum=yard.v1.TaskState" json:"state,omitempty"`
+	// The input.
+	Payload *Payload `protobuf:"bytes,7,opt,name=payload,proto3" json:"payload,omitempty"`
 	// Of a completed task.
 	Result *Payload `protobuf:"bytes,8,opt,name=result,proto3" json:"result,omitempty"`
 	// The last one of the running attempt.
@@ -1667,17 +1698,21 @@ type Task struct {
 	// Attempts that failed.
 	Failures int32 `protobuf:"varint,10,opt,name=failures,proto3" json:"failures,omitempty"`
 	// Times it was granted.
-	Grants      int32 `protobuf:"varint,11,opt,name=grants,proto3" json:"grants,omitempty"`
+	Grants int32 `protobuf:"varint,11,opt,name=grants,proto3" json:"grants,omitempty"`
+	// When it was accepted, Unix ms.
 	CreatedAtMs int64 `protobuf:"varint,12,opt,name=created_at_ms,json=createdAtMs,proto3" json:"created_at_ms,omitempty"`
-	// When it is or was due.
-	DueAtMs      int64 `protobuf:"varint,13,opt,name=due_at_ms,json=dueAtMs,proto3" json:"due_at_ms,omitempty"`
+	// When it is or was due, Unix ms.
+	DueAtMs int64 `protobuf:"varint,13,opt,name=due_at_ms,json=dueAtMs,proto3" json:"due_at_ms,omitempty"`
+	// When it was completed, dead or cancelled, Unix ms.
 	FinishedAtMs int64 `protobuf:"varint,14,opt,name=finished_at_ms,json=finishedAtMs,proto3" json:"finished_at_ms,omitempty"`
-	// The last failure.
+	// The last failure, for people.
 	ErrorMessage string `protobuf:"bytes,15,opt,name=error_message,json=errorMessage,proto3" json:"error_message,omitempty"`
-	ErrorType    string `protobuf:"bytes,16,opt,name=error_type,json=errorType,proto3" json:"error_type,omitempty"`
-	// Of the running attempt.
-	Worker          string `protobuf:"bytes,17,opt,name=worker,proto3" json:"worker,omitempty"`
-	CancelRequested bool   `protobuf:"varint,18,opt,name=cancel_requested,json=cancelRequested,proto3" json:"cancel_requested,omitempty"`
+	// The last failure, for programs.
+	ErrorType string `protobuf:"bytes,16,opt,name=error_type,json=errorType,proto3" json:"error_type,omitempty"`
+	// Who runs it.
+	Worker string `protobuf:"bytes,17,opt,name=worker,proto3" json:"worker,omitempty"`
+	// It was cancelled while running, and its worker has not stopped yet.
+	CancelRequested bool `protobuf:"varint,18,opt,name=cancel_requested,json=cancelRequested,proto3" json:"cancel_requested,omitempty"`
 	// Its whole history, oldest first.
 	Events []*TaskEvent `protobuf:"bytes,19,rep,name=events,proto3" json:"events,omitempty"`
 	// W3C trace context of the task.
@@ -1859,16 +1894,19 @@ func (x *Task) GetTraceparent() string {
 // TaskEvent is one step in a task's life.
 type TaskEvent struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	Kind  TaskEventKind          `protobuf:"varint,1,opt,name=kind,proto3,enum=yard.v1.TaskEventKind" json:"kind,omitempty"`
-	// When the log had it.
+	// What happened.
+	Kind TaskEventKind `protobuf:"varint,1,opt,name=kind,proto3,enum=yard.v1.TaskEventKind" json:"kind,omitempty"`
+	// When the log had it, Unix ms.
 	AtMs int64 `protobuf:"varint,2,opt,name=at_ms,json=atMs,proto3" json:"at_ms,omitempty"`
 	// Which grant it belongs to; 0 = none.
-	Grant  int32  `protobuf:"varint,3,opt,name=grant,proto3" json:"grant,omitempty"`
+	Grant int32 `protobuf:"varint,3,opt,name=grant,proto3" json:"grant,omitempty"`
+	// Who ran it.
 	Worker string `protobuf:"bytes,4,opt,name=worker,proto3" json:"worker,omitempty"`
-	// Error or reason.
-	Message   string `protobuf:"bytes,5,opt,name=message,proto3" json:"message,omitempty"`
+	// Error or reason, for people.
+	Message string `protobuf:"bytes,5,opt,name=message,proto3" json:"message,omitempty"`
+	// The kind of error, for programs.
 	ErrorType string `protobuf:"bytes,6,opt,name=error_type,json=errorType,proto3" json:"error_type,omitempty"`
-	// Parked or failed: when it is due again.
+	// Parked or failed: when it is due again, Unix ms.
 	DueAtMs       int64 `protobuf:"varint,7,opt,name=due_at_ms,json=dueAtMs,proto3" json:"due_at_ms,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -1,0 +1,160 @@
+package main
+
+import "github.com/yardmaster-io/yardmaster/contracts/fault"
+
+// endpoint is one verb of the public API.
+type endpoint struct {
+	Verb string
+	// admin endpoints are no domain's: their subject is yard.v1.admin.<verb>.
+	admin bool
+	Does  string
+	// Request and Response are the names of messages.
+	Request, Response string
+	// In and Out are examples, as JSON on one line.
+	In, Out string
+	// timeout is what the example's caller must be ready to wait; empty = its default.
+	timeout string
+	// codes are the endpoint's own; commonCodes go with every one.
+	codes []fault.Code
+	// Notes are what a reader must know besides the fields.
+	Notes []string
+}
+
+// commonCodes may answer any request.
+func commonCodes() []fault.Code {
+	return []fault.Code{fault.InvalidArgument, fault.ResourceExhausted, fault.Unavailable, fault.Internal}
+}
+
+// Ids and tokens of the examples.
+const (
+	exampleTask  = "06dabzyw00004emhrks7qr2x30"
+	exampleToken = "000000000s0h6000000qt7sv5ae8wkv0"
+	examplePair  = `"task_id":"` + exampleTask + `","token":"` + exampleToken + `"`
+	verdictNote  = "Each entry is judged by itself: an answer without an error header may hold verdicts other than OK, in the order of the request. An entry with the code UNKNOWN may be repeated as it is; the same outcome told twice by the same attempt is OK twice."
+)
+
+// endpoints are all verbs, in the order of the page.
+func endpoints() []endpoint {
+	return append(taskEndpoints(), settingEndpoints()...)
+}
+
+func taskEndpoints() []endpoint {
+	return []endpoint{
+		{
+			Verb: "tasks.submit", Does: "Accept 1 to 1000 tasks, all or none.",
+			Request: "SubmitRequest", Response: "SubmitResponse",
+			In:    `{"tasklist":"mail","tasks":[{"type":"email.send","payload":{"to":"ann@example.com"}},{"type":"email.send","payload":{"to":"bob@example.com"},"delay_ms":60000,"priority":1}]}`,
+			Out:   `{"task_ids":["` + exampleTask + `","06dabzyw00005p697tnzpaps5m"]}`,
+			codes: []fault.Code{fault.InvalidTime, fault.NotFound, fault.FailedPrecondition, fault.Unknown},
+			Notes: []string{
+				"The answer means: all tasks are stored. An error other than UNKNOWN means: none is.",
+				"UNKNOWN carries `retry_token` in its `detail`. Repeat the same request with it in the field `retry_token`, within 100 s: then no task is stored twice. A repeat without it may store the tasks twice.",
+				"With `wait`, one request submits a task and answers with its end. A wait that runs out is no error: the answer's `task` tells the state so far.",
+			},
+		},
+		{
+			Verb: "tasks.poll", Does: "Get up to `max_tasks` tasks of a tasklist, waiting for the first one.",
+			Request: "PollRequest", Response: "PollResponse", timeout: "35s",
+			In:    `{"tasklist":"mail","max_tasks":10,"wait_ms":30000,"worker":"mailer-1"}`,
+			Out:   `{"tasks":[{` + examplePair + `,"type":"email.send","tasklist":"mail","payload":{"to":"ann@example.com"},"priority":3,"attempt":1,"max_attempts":5,"created_at_ms":1763721600000,"deadline_ms":1763721900000}]}`,
+			codes: []fault.Code{fault.NotFound},
+			Notes: []string{
+				"Wait longer for the answer than `wait_ms`, say 5 s: a client that gives up earlier leaves tasks on their way to nobody. They come back by themselves, at once where NATS sees that nobody listens.",
+				"Every task is an attempt that has begun: its time runs until `deadline_ms`. Ask for no more than you start at once; hand back the others with `tasks.fail` and `not_started`.",
+			},
+		},
+		{
+			Verb: "tasks.complete", Does: "Tell of attempts that succeeded.",
+			Request: "CompleteRequest", Response: "OutcomeResponse",
+			In:    `{"tasks":[{` + examplePair + `,"result":{"message_id":"m-17"}}]}`,
+			Out:   `{"verdicts":[{"task_id":"` + exampleTask + `","code":"OK"}]}`,
+			codes: []fault.Code{fault.NotFound}, Notes: []string{verdictNote},
+		},
+		{
+			Verb: "tasks.fail", Does: "Tell of attempts that failed, or were never begun.",
+			Request: "FailRequest", Response: "OutcomeResponse",
+			In:    `{"tasks":[{` + examplePair + `,"message":"mailbox full","error_type":"smtp.452","delay_ms":600000}]}`,
+			Out:   `{"verdicts":[{"task_id":"` + exampleTask + `","code":"OK"}]}`,
+			codes: []fault.Code{fault.NotFound}, Notes: []string{verdictNote},
+		},
+		{
+			Verb: "tasks.heartbeat", Does: "Keep attempts alive, tell of their progress, and learn of cancels.",
+			Request: "HeartbeatRequest", Response: "OutcomeResponse",
+			In:    `{"tasks":[{` + examplePair + `,"progress":{"percent":40}}]}`,
+			Out:   `{"verdicts":[{"task_id":"` + exampleTask + `","code":"OK","lease_until_ms":1763721630000}]}`,
+			codes: []fault.Code{fault.NotFound},
+			Notes: []string{
+				"Beat at least every `heartbeat_timeout_ms` of the polled task, better at a third of it. One request may carry the beats of all tasks of a worker.",
+				"STALE: the attempt is over, stop working. `cancel_requested`: somebody cancelled the task; stop and report `tasks.fail`.", verdictNote,
+			},
+		},
+		{
+			Verb: "tasks.cancel", Does: "Cancel tasks by id.",
+			Request: "CancelRequest", Response: "OutcomeResponse",
+			In:    `{"task_ids":["` + exampleTask + `"],"reason":"order withdrawn"}`,
+			Out:   `{"verdicts":[{"task_id":"` + exampleTask + `","code":"OK"}]}`,
+			codes: []fault.Code{fault.NotFound}, Notes: []string{verdictNote},
+		},
+		{
+			Verb: "tasks.get", Does: "Tell all of one task, with its whole history; may wait for its end.",
+			Request: "GetRequest", Response: "GetResponse",
+			In:    `{"task_id":"` + exampleTask + `"}`,
+			Out:   `{"task":{"task_id":"` + exampleTask + `","domain":"shop","tasklist":"mail","type":"email.send","priority":3,"state":"completed","payload":{"to":"ann@example.com"},"result":{"message_id":"m-17"},"grants":1,"created_at_ms":1763721600000,"due_at_ms":1763721600000,"finished_at_ms":1763721600412,"events":[{"kind":"submitted","at_ms":1763721600000},{"kind":"started","at_ms":1763721600003,"grant":1,"worker":"mailer-1"},{"kind":"completed","at_ms":1763721600412,"grant":1}]}}`,
+			codes: []fault.Code{fault.NotFound, fault.FailedPrecondition},
+			Notes: []string{"Finished tasks are found until their domain's retention is over."},
+		},
+		{
+			Verb: "tasks.list", Does: "Find tasks of the domain, newest first.",
+			Request: "ListRequest", Response: "ListResponse",
+			In:    `{"tasklist":"mail","states":["ready","running"],"limit":2}`,
+			Out:   `{"tasks":[{"task_id":"` + exampleTask + `","domain":"shop","tasklist":"mail","type":"email.send","priority":3,"state":"running","created_at_ms":1763721600000}]}`,
+			codes: []fault.Code{fault.NotFound, fault.FailedPrecondition},
+		},
+	}
+}
+
+func settingEndpoints() []endpoint {
+	return []endpoint{
+		{
+			Verb: "tasklists.describe", Does: "Tell how a tasklist is doing. A tasklist exists by being used.",
+			Request: "DescribeTasklistRequest", Response: "DescribeTasklistResponse",
+			In:    `{"tasklist":"mail"}`,
+			Out:   `{"tasklist":"mail","ready":120,"running":16,"waiting":3,"oldest_ready_ms":840,"waiting_polls":2,"completed":51234,"slots":[{"type":"email.send","in_use":16,"limit":16}]}`,
+			codes: []fault.Code{fault.NotFound},
+		},
+		{
+			Verb: "types.set", Does: "Create or change a task type of the domain: retry, timeouts, concurrency limit.",
+			Request: "SetTypeRequest", Response: "SetTypeResponse",
+			In:    `{"type":{"name":"email.send","max_concurrency":16,"retry":{"max_attempts":8,"initial_interval_ms":2000}}}`,
+			Out:   `{"type":{"name":"email.send","max_concurrency":16,"retry":{"max_attempts":8,"initial_interval_ms":2000}}}`,
+			codes: []fault.Code{fault.NotFound},
+			Notes: []string{"A type need not be set before tasks of it are submitted: then the defaults hold, and no limit."},
+		},
+		{
+			Verb: "types.get", Does: "Tell of a task type and how full its limit is.",
+			Request: "GetTypeRequest", Response: "GetTypeResponse",
+			In:    `{"name":"email.send"}`,
+			Out:   `{"type":{"name":"email.send","max_concurrency":16},"slots_in_use":16}`,
+			codes: []fault.Code{fault.NotFound},
+		},
+		{
+			Verb: "domains.put", admin: true, Does: "Create or change a domain.",
+			Request: "PutDomainRequest", Response: "PutDomainResponse",
+			In:  `{"domain":{"name":"shop","description":"the online shop","retention_ms":259200000}}`,
+			Out: `{"domain":{"name":"shop","description":"the online shop","retention_ms":259200000}}`,
+		},
+		{
+			Verb: "domains.get", admin: true, Does: "Tell of one domain.",
+			Request: "GetDomainRequest", Response: "GetDomainResponse",
+			In:    `{"name":"shop"}`,
+			Out:   `{"domain":{"name":"shop","retention_ms":604800000}}`,
+			codes: []fault.Code{fault.NotFound},
+		},
+		{
+			Verb: "domains.list", admin: true, Does: "Tell of all domains.",
+			Request: "ListDomainsRequest", Response: "ListDomainsResponse",
+			In:  `{}`,
+			Out: `{"domains":[{"name":"shop","retention_ms":604800000}]}`,
+		},
+	}
+}
