@@ -90,13 +90,10 @@ func (s *Service) Run(ctx context.Context) error {
 	}
 	tables, closeTables := s.tables()
 	defer closeTables()
-	owner, err := ownership.New(ownership.Config{
+	owner := ownership.New(ownership.Config{
 		Service: "matching", Node: s.Node, Count: s.Partitioning.Matching, KV: members, Log: s.Log,
 		Serve: func(ctx context.Context, m int) error { return s.serve(ctx, m, tables(m), limits{types}) },
 	})
-	if err != nil {
-		return fmt.Errorf("join the members: %w", err)
-	}
 	go func() {
 		select {
 		case <-owner.Ready():
