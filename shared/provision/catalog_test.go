@@ -1,0 +1,173 @@
+package provision_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+	"go.uber.org/goleak"
+
+	"github.com/yardmaster-io/yardmaster/contracts/catalog"
+	"github.com/yardmaster-io/yardmaster/contracts/fault"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/contracts/topology"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
+)
+
+// The catalog of contracts is tested here, on a bucket as Apply makes it:
+// contracts itself depends on no server.
+
+const soon = 30 * time.Second
+
+func configBucket(t *testing.T, js jetstream.JetStream) jetstream.KeyValue {
+	t.Helper()
+	kv, err := js.KeyValue(t.Context(), topology.ConfigBucket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return kv
+}
+
+func put(t *testing.T, kv jetstream.KeyValue, domain string, retention int64, types ...string) {
+	t.Helper()
+	if err := catalog.PutDomain(t.Context(), kv, &yardv1.Domain{Name: domain, RetentionMs: retention}); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range types {
+		if err := catalog.PutType(t.Context(), kv, domain, &yardv1.TaskType{Name: name, MaxConcurrency: 3}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestCatalogFollowsTheBucket(t *testing.T) {
+	srv := testkit.RunNATS(t)
+	js := connect(t, srv)
+	if err := apply(t, js, two); err != nil {
+		t.Fatal(err)
+	}
+	kv := configBucket(t, js)
+	put(t, kv, "shop", 60_000, "email.send", "thumb")
+	put(t, kv, "lab", 60_000)
+	if _, err := kv.Put(t.Context(), topology.DomainKey("broken"), []byte("{")); err != nil {
+		t.Fatal(err)
+	}
+
+	var mu sync.Mutex
+	var changed []string
+	changes := func() []string {
+		mu.Lock()
+		defer mu.Unlock()
+		return slices.Clone(changed)
+	}
+	c, err := catalog.Watch(t.Context(), configBucket(t, connect(t, srv)), func(domain string) {
+		mu.Lock()
+		defer mu.Unlock()
+		changed = append(changed, domain)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, d := range c.Domains() {
+		names = append(names, d.Name)
+	}
+	if !slices.Equal(names, []string{"lab", "shop"}) || len(changes()) != 0 {
+		t.Errorf("loaded %v, told of %v", names, changes())
+	}
+	if tt, ok := c.Type("shop", "email.send"); !ok || tt.MaxConcurrency != 3 || len(c.Types("shop")) != 2 || len(c.Types("lab")) != 0 {
+		t.Errorf("types of shop: %v", c.Types("shop"))
+	}
+
+	put(t, kv, "shop", 120_000)
+	await(t, func() bool { d, _ := c.Domain("shop"); return d.GetRetentionMs() == 120_000 })
+	put(t, kv, "new", 60_000, "x")
+	await(t, func() bool { _, ok := c.Type("new", "x"); return ok })
+	if err := kv.Delete(t.Context(), topology.DomainKey("lab")); err != nil {
+		t.Fatal(err)
+	}
+	await(t, func() bool { _, ok := c.Domain("lab"); return !ok })
+	await(t, func() bool { return slices.Equal(changes(), []string{"shop", "new", "new", "lab"}) })
+
+	srv.Restart(t)
+	js2 := connect(t, srv)
+	put(t, configBucket(t, js2), "shop", 180_000)
+	await(t, func() bool { d, _ := c.Domain("shop"); return d.GetRetentionMs() == 180_000 })
+}
+
+func await(t *testing.T, cond func() bool) {
+	t.Helper()
+	testkit.Eventually(t, soon, func() error {
+		if !cond() {
+			return errors.New("the catalog has not followed")
+		}
+		return nil
+	})
+}
+
+func TestCatalogReadsWhatWasPut(t *testing.T) {
+	srv := testkit.RunNATS(t)
+	js := connect(t, srv)
+	if err := apply(t, js, two); err != nil {
+		t.Fatal(err)
+	}
+	kv := configBucket(t, js)
+	for i := range int64(20) {
+		put(t, kv, "shop", i, "a.b")
+		if d, err := catalog.GetDomain(t.Context(), kv, "shop"); err != nil || d.RetentionMs != i || d.Name != "shop" {
+			t.Fatalf("%v %v", d, err)
+		}
+	}
+	if tt, err := catalog.GetType(t.Context(), kv, "shop", "a.b"); err != nil || tt.MaxConcurrency != 3 {
+		t.Errorf("%v %v", tt, err)
+	}
+	for name, err := range map[string]error{
+		"domain": second(catalog.GetDomain(t.Context(), kv, "none")),
+		"type":   second(catalog.GetType(t.Context(), kv, "shop", "none")),
+		"key":    second(catalog.GetDomain(t.Context(), kv, "*")),
+	} {
+		if fault.CodeOf(err) != fault.NotFound {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	srv.Stop()
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	if err := catalog.PutDomain(ctx, kv, &yardv1.Domain{Name: "shop"}); fault.CodeOf(err) != fault.Unavailable {
+		t.Errorf("without a server: %v", err)
+	}
+}
+
+func second[T any](_ T, err error) error { return err }
+
+func TestCatalogStopsWithItsContext(t *testing.T) {
+	js := connect(t, testkit.RunNATS(t))
+	if err := apply(t, js, two); err != nil {
+		t.Fatal(err)
+	}
+	kv := configBucket(t, js)
+	for i := range 300 { // more than a watch holds
+		put(t, kv, fmt.Sprintf("d%d", i), 1)
+	}
+	idle := goleak.IgnoreCurrent()
+	ctx, cancel := context.WithCancel(t.Context())
+	c, err := catalog.Watch(ctx, kv, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := len(c.Domains()); n != 300 {
+		t.Errorf("%d domains", n)
+	}
+	cancel()
+	goleak.VerifyNone(t, idle)
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := catalog.Watch(ended, kv, nil); err == nil {
+		t.Error("a catalog was loaded after its context ended")
+	}
+}
