@@ -1,0 +1,148 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/yardmaster-io/yardmaster/contracts/yard"
+	"github.com/yardmaster-io/yardmaster/infra/yard/stack"
+)
+
+// domain that the tasks belong to.
+const domain = "bench"
+
+// stopTimeout bounds the stop of an embedded stack.
+const stopTimeout = time.Minute
+
+// Run measures and returns the report. An error means that no number is to be
+// trusted.
+func Run(ctx context.Context, o Options) (*Report, error) {
+	if err := o.fill(); err != nil {
+		return nil, err
+	}
+	report := &Report{At: time.Now().UTC(), Machine: machine(), Settings: o.settings()}
+	for _, workload := range o.Workloads {
+		var runs []Result
+		for i := range o.Runs {
+			fmt.Fprintf(o.Progress, "%s run %d of %d: %d tasks\n", workload, i+1, o.Runs, o.tasks(workload))
+			r, tables, err := o.once(ctx, workload)
+			if err != nil {
+				return nil, fmt.Errorf("%s run %d: %w", workload, i+1, err)
+			}
+			report.Settings.TablesAt = tables
+			fmt.Fprintln(o.Progress, "  ", r.line())
+			runs = append(runs, r)
+		}
+		report.Results = append(report.Results, median(runs))
+	}
+	return report, nil
+}
+
+// once does one run of a workload, on a fresh stack unless there is a cluster.
+func (o *Options) once(ctx context.Context, workload string) (r Result, tables string, err error) {
+	target, err := o.open(ctx)
+	if err != nil {
+		return r, "", err
+	}
+	defer func() { err = errors.Join(err, target.close(ctx)) }()
+	if err := target.prepare(ctx); err != nil {
+		return r, "", err
+	}
+	load := &load{target: target, tasks: o.tasks(workload), progress: o.Progress}
+	if workload == "W3" {
+		r, err = load.latency(ctx)
+	} else {
+		r, err = load.drain(ctx, workload)
+	}
+	r.Workload = workload
+	return r, target.tables, err
+}
+
+// target is the system under test.
+type target struct {
+	stack  *stack.Stack // nil for a cluster
+	url    string
+	tables string
+	conns  []*nats.Conn
+}
+
+// open starts an embedded stack, or names the cluster. The stack's data go into the
+// current folder's file system, since the usual temporary one may be memory.
+func (o *Options) open(ctx context.Context) (*target, error) {
+	if o.URL != "" {
+		return &target{url: o.URL, tables: "unknown"}, nil
+	}
+	dir, err := os.MkdirTemp(".", ".yard-bench-")
+	if err != nil {
+		return nil, err
+	}
+	logs := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	s, err := stack.Start(ctx, stack.Config{
+		DataDir: dir, Sync: o.Sync, Tables: stack.Tables(o.Tables), Redis: o.Redis,
+		Partitioning: o.Partitions, Log: logs,
+	})
+	if err != nil {
+		return nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	return &target{stack: s, url: s.URL, tables: s.TablesAt}, nil
+}
+
+// client makes a client on a connection of its own: in process where the stack is,
+// over TCP else.
+func (t *target) client() (*yard.Client, error) {
+	var nc *nats.Conn
+	var err error
+	if t.stack != nil {
+		nc, err = t.stack.Connect("yard-bench")
+	} else {
+		nc, err = nats.Connect(t.url, nats.Name("yard-bench"), nats.MaxReconnects(-1), nats.ReconnectBufSize(-1))
+	}
+	if err != nil {
+		return nil, err
+	}
+	t.conns = append(t.conns, nc)
+	return yard.NewClient(nc, domain, yard.WithTimeout(stallAfter))
+}
+
+// prepare makes the domain and sends the first tasks through, so that what is
+// measured is a system at work.
+func (t *target) prepare(ctx context.Context) error {
+	c, err := t.client()
+	if err != nil {
+		return err
+	}
+	if _, err := c.Admin().PutDomain(ctx, yard.Domain{Name: domain, Description: "yard bench", Retention: time.Minute}); err != nil {
+		return fmt.Errorf("domain %s: %w", domain, err)
+	}
+	warmUp := &load{target: t, tasks: warmUpTasks}
+	_, err = warmUp.drain(ctx, "W1")
+	if err != nil {
+		return fmt.Errorf("warm-up: %w", err)
+	}
+	return nil
+}
+
+func (t *target) redisPID() int {
+	if t.stack == nil {
+		return 0
+	}
+	return t.stack.RedisPID()
+}
+
+func (t *target) close(ctx context.Context) error {
+	for _, nc := range t.conns {
+		nc.Close()
+	}
+	if t.stack == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
+	defer cancel()
+	return errors.Join(t.stack.Close(ctx), os.RemoveAll(t.stack.DataDir))
+}

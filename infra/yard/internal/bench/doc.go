@@ -1,0 +1,20 @@
+// Package bench measures Yardmaster from outside, as a client sees it: everything
+// included, load generator too.
+//
+// Owns: the workloads, what is counted and timed, and the report. It uses the Go
+// SDK's low-level calls and nothing internal, so a cluster elsewhere can be
+// measured as well as the embedded stack.
+//
+// Never does: believe a number without a proof. Every accepted task must be
+// completed, with an accepted verdict, exactly once, or the run is an error.
+//
+// On failure: a run in which nothing moves for a while is ended with what was seen.
+//
+// The workloads:
+//
+//	W1  drain: tasks of 256 B in requests of 100, 10 types, 3 priorities, 8
+//	    producers; 16 long polls of 100; completed in batches. First submit to last
+//	    accepted completion.
+//	W2  64 producers that submit one task per request; workers as in W1.
+//	W3  an open loop of 500 tasks/s: from the submit call to the handler's start.
+package bench

@@ -1,0 +1,264 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/yardmaster-io/yardmaster/contracts/fault"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/contracts/yard"
+)
+
+// load is one run.
+type load struct {
+	target   *target
+	tasks    int
+	progress io.Writer
+
+	accepted  tally
+	completed tally
+	lost      atomic.Int64 // outcomes that came too late: their tasks run again
+	batches   atomic.Int64 // polls that brought tasks
+	last      atomic.Int64 // Unix ns of the last accepted completion
+}
+
+// tally gathers task ids.
+type tally struct {
+	mu  sync.Mutex
+	ids []string
+	n   atomic.Int64
+}
+
+func (t *tally) add(ids []string) {
+	t.mu.Lock()
+	t.ids = append(t.ids, ids...)
+	t.mu.Unlock()
+	t.n.Add(int64(len(ids)))
+}
+
+// drain runs W1 or W2: producers and workers together, from the first submit to
+// the last accepted completion.
+func (l *load) drain(ctx context.Context, workload string) (Result, error) {
+	producers, request := w1Producers, w1Request
+	if workload == "W2" {
+		producers, request = w2Producers, 1
+	}
+	submitters, workers, err := l.clients()
+	if err != nil {
+		return Result{}, err
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var polling, producing sync.WaitGroup
+	for i := range pollLoops {
+		polling.Go(func() {
+			if err := l.work(ctx, workers[i%len(workers)]); err != nil && ctx.Err() == nil {
+				cancel(err)
+			}
+		})
+	}
+	before, began := usage(l.target.redisPID()), time.Now()
+	var next atomic.Int64
+	for i := range producers {
+		producing.Go(func() {
+			if err := l.produce(ctx, submitters[i%len(submitters)], &next, request); err != nil && ctx.Err() == nil {
+				cancel(err)
+			}
+		})
+	}
+	l.await(ctx, cancel)
+	producing.Wait()
+	took := time.Duration(l.last.Load() - began.UnixNano())
+	spent := usage(l.target.redisPID()).since(before)
+	err = context.Cause(ctx)
+	cancel(errDone) // ends the polls
+	polling.Wait()
+	if err == nil {
+		err = l.proof()
+	}
+	if err != nil {
+		return Result{}, err
+	}
+	return Result{
+		Tasks: l.tasks, Seconds: took.Seconds(), TasksPerSecond: float64(l.tasks) / took.Seconds(),
+		Polls: int(l.batches.Load()), LateOutcomes: int(l.lost.Load()), Cost: spent.per(l.tasks),
+	}, nil
+}
+
+var errDone = errors.New("all tasks are completed")
+
+// connections per side; a connection's reader is one goroutine on each end.
+const connections = 2
+
+func (l *load) clients() (submitters, workers []*yard.Client, err error) {
+	for range connections {
+		s, err := l.target.client()
+		if err != nil {
+			return nil, nil, err
+		}
+		w, err := l.target.client()
+		if err != nil {
+			return nil, nil, err
+		}
+		submitters, workers = append(submitters, s), append(workers, w)
+	}
+	return submitters, workers, nil
+}
+
+// produce submits requests until all tasks are handed out.
+func (l *load) produce(ctx context.Context, c *yard.Client, next *atomic.Int64, request int) error {
+	for {
+		from := next.Add(int64(request)) - int64(request)
+		n := min(int64(request), int64(l.tasks)-from)
+		if n <= 0 {
+			return nil
+		}
+		tasks := make([]yard.Task, n)
+		for i := range tasks {
+			tasks[i] = newTask(int(from) + i)
+		}
+		ids, err := c.SubmitMany(ctx, tasks)
+		if err != nil {
+			return fmt.Errorf("submit: %w", err)
+		}
+		l.accepted.add(ids)
+	}
+}
+
+// filler is the payload of all tasks: the engine does not look into it.
+var filler = slices.Repeat([]byte{'x'}, payloadBytes)
+
+var types = func() (names [typeCount]string) {
+	for i := range names {
+		names[i] = fmt.Sprintf("bench.%d", i)
+	}
+	return names
+}()
+
+func newTask(i int) yard.Task {
+	return yard.Task{Type: types[i%typeCount], Tasklist: tasklist, Payload: filler, Priority: priorities[i%len(priorities)]}
+}
+
+// work polls and completes until ctx ends.
+func (l *load) work(ctx context.Context, c *yard.Client) error {
+	poll := &yardv1.PollRequest{Tasklist: tasklist, MaxTasks: pollTasks, WaitMs: pollWait.Milliseconds(), Worker: "bench"}
+	for ctx.Err() == nil {
+		tasks, err := c.Poll(ctx, poll)
+		switch {
+		case ctx.Err() != nil && len(tasks) == 0:
+			return nil
+		case err != nil && fault.CodeOf(err).Retryable():
+			time.Sleep(10 * time.Millisecond) // nobody there, or too many: not the hot path
+			continue
+		case err != nil:
+			return fmt.Errorf("poll: %w", err)
+		case len(tasks) == 0:
+			continue
+		}
+		l.batches.Add(1)
+		if err := l.complete(ctx, c, tasks); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// complete reports tasks until each has a verdict that is final.
+func (l *load) complete(ctx context.Context, c *yard.Client, tasks []*yardv1.PolledTask) error {
+	left := make([]*yardv1.Completion, len(tasks))
+	for i, t := range tasks {
+		left[i] = &yardv1.Completion{TaskId: t.TaskId, Token: t.Token}
+	}
+	for len(left) > 0 {
+		verdicts, err := c.Complete(ctx, left)
+		if err != nil {
+			return fmt.Errorf("complete: %w", err)
+		}
+		done := make([]string, 0, len(left))
+		var again []*yardv1.Completion
+		for i, v := range verdicts {
+			switch fault.Code(v.Code) {
+			case "OK":
+				done = append(done, left[i].TaskId)
+			case fault.Unknown:
+				again = append(again, left[i])
+			case fault.Stale:
+				l.lost.Add(1)
+			default:
+				return fmt.Errorf("complete task %s: %s: %s", v.TaskId, v.Code, v.Message)
+			}
+		}
+		l.last.Store(time.Now().UnixNano()) // before the count, which ends the run
+		l.completed.add(done)
+		left = again
+	}
+	return nil
+}
+
+// await returns when all tasks are completed, and ends a run that stands still.
+func (l *load) await(ctx context.Context, cancel context.CancelCauseFunc) {
+	look := time.NewTicker(time.Millisecond)
+	defer look.Stop()
+	moved, seen, told := time.Now(), int64(0), time.Now()
+	for {
+		n := l.completed.n.Load()
+		if n >= int64(l.tasks) {
+			return
+		}
+		now := time.Now()
+		if n != seen {
+			moved, seen = now, n
+		}
+		if now.Sub(moved) > stallAfter {
+			cancel(fmt.Errorf("nothing moved for %v: %d of %d tasks accepted, %d completed", stallAfter, l.accepted.n.Load(), l.tasks, n))
+			return
+		}
+		if l.progress != nil && now.Sub(told) > time.Second {
+			told = now
+			fmt.Fprintf(l.progress, "   %d accepted, %d completed\n", l.accepted.n.Load(), n)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-look.C:
+		}
+	}
+}
+
+// proof compares what was accepted with what was completed, task by task.
+func (l *load) proof() error {
+	return prove(l.tasks, l.accepted.ids, l.completed.ids)
+}
+
+func prove(tasks int, accepted, completed []string) error {
+	if len(accepted) != tasks {
+		return fmt.Errorf("%d tasks were accepted of %d", len(accepted), tasks)
+	}
+	open := make(map[string]bool, len(accepted))
+	for _, id := range accepted {
+		if open[id] {
+			return fmt.Errorf("task id %s was given twice", id)
+		}
+		open[id] = true
+	}
+	for _, id := range completed {
+		waiting, known := open[id]
+		switch {
+		case !known:
+			return fmt.Errorf("task %s was completed but never accepted", id)
+		case !waiting:
+			return fmt.Errorf("task %s was completed twice", id)
+		}
+		open[id] = false
+	}
+	if len(completed) != len(accepted) {
+		return fmt.Errorf("%d tasks were accepted, %d completed", len(accepted), len(completed))
+	}
+	return nil
+}

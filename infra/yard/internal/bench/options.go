@@ -1,0 +1,97 @@
+package bench
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"github.com/yardmaster-io/yardmaster/contracts/topology"
+)
+
+// Workloads are the names of all, in order.
+var workloads = []string{"W1", "W2", "W3"}
+
+// Shape of the load. They are part of what the numbers mean, so they are no options.
+const (
+	payloadBytes  = 256
+	typeCount     = 10
+	w1Producers   = 8
+	w1Request     = 100
+	w2Producers   = 64
+	pollLoops     = 16
+	pollTasks     = 100
+	pollWait      = 20 * time.Second
+	w3Rate        = 500 // per second
+	w3Concurrency = 100
+	warmUpTasks   = 1000
+	tasklist      = "bench"
+)
+
+// priorities of the tasks, in turn.
+var priorities = [...]int{1, 3, 5}
+
+// Default numbers of tasks.
+const (
+	w1Tasks = 200_000
+	w2Tasks = 50_000
+	w3Tasks = 20 * w3Rate
+)
+
+// stallAfter ends a run in which nothing has moved for so long.
+const stallAfter = 30 * time.Second
+
+// Options of a measurement.
+type Options struct {
+	// Workloads to run, of W1, W2, W3. Default: all.
+	Workloads []string
+	// Tasks per run. Default 0 = W1 200,000, W2 50,000, W3 10,000.
+	Tasks int
+	// Runs per workload; the median one is reported. Default 3.
+	Runs int
+	// Sync, Tables, Redis and Partitions are those of the embedded stack.
+	Sync       string
+	Tables     string
+	Redis      string
+	Partitions topology.Partitioning
+	// URL of a running cluster to measure in place of an embedded stack. Its domain
+	// bench is created, and keeps the finished tasks for a minute.
+	URL string
+	// Progress hears of each run. Default: nobody.
+	Progress io.Writer
+}
+
+func (o *Options) fill() error {
+	if len(o.Workloads) == 0 {
+		o.Workloads = workloads
+	}
+	for _, w := range o.Workloads {
+		if !slices.Contains(workloads, w) {
+			return fmt.Errorf("workload %q: want some of %v", w, workloads)
+		}
+	}
+	if o.Runs == 0 {
+		o.Runs = 3
+	}
+	if o.Runs < 1 || o.Tasks < 0 {
+		return fmt.Errorf("%d runs of %d tasks: want at least one run, and no negative number of tasks", o.Runs, o.Tasks)
+	}
+	if o.Progress == nil {
+		o.Progress = io.Discard
+	}
+	return nil
+}
+
+// tasks of one run of a workload.
+func (o *Options) tasks(workload string) int {
+	switch {
+	case o.Tasks > 0:
+		return o.Tasks
+	case workload == "W1":
+		return w1Tasks
+	case workload == "W2":
+		return w2Tasks
+	default:
+		return w3Tasks
+	}
+}

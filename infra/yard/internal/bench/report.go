@@ -1,0 +1,159 @@
+package bench
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"text/tabwriter"
+	"time"
+)
+
+// Report is a whole measurement, as it is written to the JSON file.
+type Report struct {
+	At       time.Time `json:"at"`
+	Machine  Machine   `json:"machine"`
+	Settings Settings  `json:"settings"`
+	Results  []Result  `json:"results"`
+}
+
+// Settings is what was measured.
+type Settings struct {
+	// Stack tells what was measured: one process with in-process connections, or a
+	// cluster by its URL.
+	Stack             string `json:"stack"`
+	Sync              string `json:"sync"`
+	TablesAt          string `json:"tables"`
+	HistoryPartitions int    `json:"history_partitions"`
+	MatchingShards    int    `json:"matching_shards"`
+	PayloadBytes      int    `json:"payload_bytes"`
+	WarmUpTasks       int    `json:"warm_up_tasks"`
+	Runs              int    `json:"runs"`
+}
+
+// Result is the median run of one workload.
+type Result struct {
+	Workload       string  `json:"workload"`
+	Tasks          int     `json:"tasks"`
+	Seconds        float64 `json:"seconds"`
+	TasksPerSecond float64 `json:"tasks_per_second"`
+	// Polls is how many brought tasks.
+	Polls int `json:"polls,omitempty"`
+	// LateOutcomes were refused as stale; their tasks ran again and were completed.
+	LateOutcomes int `json:"late_outcomes,omitempty"`
+	// Start is from the submit call to the handler's start, Submit to the answer.
+	Start  *Quantiles `json:"start_latency_us,omitempty"`
+	Submit *Quantiles `json:"submit_latency_us,omitempty"`
+	Cost   Cost       `json:"cost"`
+	// Runs are the deciding number of every run, in order: tasks per second, or the
+	// median latency in µs.
+	Runs []float64 `json:"runs"`
+}
+
+// Quantiles of a latency, µs.
+type Quantiles struct {
+	P50 float64 `json:"p50"`
+	P90 float64 `json:"p90"`
+	P99 float64 `json:"p99"`
+	Max float64 `json:"max"`
+}
+
+// Cost is what a run used: this process, load generator included, and the
+// redis-server it started. Against a cluster it is the load generator's alone.
+type Cost struct {
+	CPUPer100k      float64 `json:"cpu_seconds_per_100k_tasks"`
+	RedisCPUPer100k float64 `json:"redis_cpu_seconds_per_100k_tasks"`
+	// PeakMB is the most memory the process ever had, over all runs so far.
+	PeakMB float64 `json:"peak_memory_mb"`
+	HeapMB float64 `json:"heap_mb"`
+}
+
+func (o *Options) settings() Settings {
+	s := Settings{
+		Stack: "embedded: one process, in-process connections", Sync: o.Sync, TablesAt: o.Tables,
+		HistoryPartitions: o.Partitions.History, MatchingShards: o.Partitions.Matching,
+		PayloadBytes: payloadBytes, WarmUpTasks: warmUpTasks, Runs: o.Runs,
+	}
+	if o.URL != "" {
+		s.Stack, s.Sync = "cluster at "+o.URL, "unknown"
+	}
+	return s
+}
+
+// key is the number that decides which run is the median.
+func (r Result) key() float64 {
+	if r.Start != nil {
+		return r.Start.P50
+	}
+	return r.TasksPerSecond
+}
+
+// median returns the middle run, with the key of every run.
+func median(runs []Result) Result {
+	keys := make([]float64, len(runs))
+	for i, r := range runs {
+		keys[i] = round(r.key())
+	}
+	slices.SortFunc(runs, func(a, b Result) int {
+		switch x, y := a.key(), b.key(); {
+		case x < y:
+			return -1
+		case x > y:
+			return 1
+		default:
+			return 0
+		}
+	})
+	m := runs[(len(runs)-1)/2]
+	m.Runs = keys
+	return m
+}
+
+func quantiles(all []time.Duration) Quantiles {
+	slices.Sort(all)
+	at := func(q float64) float64 {
+		i := int(math.Ceil(q*float64(len(all)))) - 1
+		return round(float64(all[max(i, 0)].Nanoseconds()) / 1000)
+	}
+	return Quantiles{P50: at(0.5), P90: at(0.9), P99: at(0.99), Max: at(1)}
+}
+
+func round(x float64) float64 { return math.Round(x*10) / 10 }
+
+// line is a run in one line.
+func (r Result) line() string {
+	if r.Start != nil {
+		return fmt.Sprintf("start p50 %.2f ms, p90 %.2f, p99 %.2f, max %.2f; submit p50 %.2f ms; all %d once",
+			r.Start.P50/1000, r.Start.P90/1000, r.Start.P99/1000, r.Start.Max/1000, r.Submit.P50/1000, r.Tasks)
+	}
+	return fmt.Sprintf("%.0f tasks/s, %.2f CPU s per 100 k, %d polls; all %d completed once",
+		r.TasksPerSecond, r.Cost.CPUPer100k, r.Polls, r.Tasks)
+}
+
+// WriteJSON writes the report for programs.
+func (r *Report) WriteJSON(w io.Writer) error {
+	enc := json.NewEncoder(w)
+	enc.SetIndent("", "  ")
+	return enc.Encode(r)
+}
+
+// WriteTable writes the report for people.
+func (r *Report) WriteTable(w io.Writer) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(t, "machine\t%s, %d cores, %d MB, %s %s\n", r.Machine.CPU, r.Machine.Cores, r.Machine.MemoryMB, r.Machine.OS, r.Machine.Kernel)
+	fmt.Fprintf(t, "versions\t%s, nats-server %s, nats.go %s\n", r.Machine.Go, r.Machine.NATSServer, r.Machine.NATSClient)
+	fmt.Fprintf(t, "settings\t%s; sync %s; tables %s; %d partitions, %d shards; %d B payloads; median of %d\n\n",
+		r.Settings.Stack, r.Settings.Sync, r.Settings.TablesAt, r.Settings.HistoryPartitions, r.Settings.MatchingShards,
+		r.Settings.PayloadBytes, r.Settings.Runs)
+	fmt.Fprintln(t, "WORKLOAD\tTASKS\tTASKS/S\tP50 MS\tP90\tP99\tMAX\tCPU S/100K\tOF IT REDIS\tPEAK MB\tRUNS")
+	for _, x := range r.Results {
+		latency := "-\t-\t-\t-"
+		if q := x.Start; q != nil {
+			latency = fmt.Sprintf("%.2f\t%.2f\t%.2f\t%.2f", q.P50/1000, q.P90/1000, q.P99/1000, q.Max/1000)
+		}
+		fmt.Fprintf(t, "%s\t%d\t%.0f\t%s\t%.2f\t%.2f\t%.0f\t%.0f\n",
+			x.Workload, x.Tasks, x.TasksPerSecond, latency, x.Cost.CPUPer100k, x.Cost.RedisCPUPer100k, x.Cost.PeakMB, x.Runs)
+	}
+	return t.Flush()
+}

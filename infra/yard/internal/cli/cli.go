@@ -1,0 +1,192 @@
+// Package cli is the command line of yard: what the commands are called, what they
+// take and how they print.
+//
+// Owns: flags, texts, tables, exit codes. Never does: anything of its own; the
+// stack, the demo and the bench are packages, and everything else is a call of the
+// Go SDK.
+//
+// On failure: the error goes to standard error, with its code and the path of the
+// field at fault where the engine named them, as JSON with --json, and the exit
+// code tells its kind.
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/spf13/cobra"
+
+	"github.com/yardmaster-io/yardmaster/contracts/fault"
+	"github.com/yardmaster-io/yardmaster/contracts/yard"
+)
+
+// Exit codes.
+const (
+	// ExitOK: done.
+	ExitOK = 0
+	// ExitFailed: the engine or the machine refused, or could not be reached.
+	ExitFailed = 1
+	// ExitUsage: the command line itself is wrong.
+	ExitUsage = 2
+	// ExitUnfinished: the task that was waited for ended dead or cancelled.
+	ExitUnfinished = 3
+)
+
+// Streams is where a command reads and writes.
+type Streams struct {
+	In       io.Reader
+	Out, Err io.Writer
+}
+
+// The environment's defaults of the global flags.
+const (
+	envURL    = "NATS_URL"
+	envDomain = "YARD_DOMAIN"
+)
+
+// domainDefault is the domain that `yard dev` makes, so that a first try needs no
+// setting up.
+const domainDefault = "default"
+
+// app is one run of the command.
+type app struct {
+	Streams
+	url     string
+	domain  string
+	json    bool
+	timeout time.Duration
+}
+
+// usageError is an error of the command line.
+type usageError struct{ error }
+
+// Unwrap returns what was wrong.
+func (e usageError) Unwrap() error { return e.error }
+
+func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
+
+// Run runs one command line and returns the exit code.
+func Run(ctx context.Context, args []string, streams Streams) int {
+	a := &app{Streams: streams}
+	root := a.root()
+	root.SetArgs(args)
+	root.SetIn(streams.In)
+	root.SetOut(streams.Out)
+	root.SetErr(streams.Err)
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		return ExitOK
+	}
+	a.printError(err)
+	var usage usageError
+	var unfinished *yard.TaskError
+	switch {
+	case errors.As(err, &usage):
+		return ExitUsage
+	case errors.As(err, &unfinished):
+		return ExitUnfinished
+	default:
+		return ExitFailed
+	}
+}
+
+func (a *app) root() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "yard",
+		Short: "Run, try, operate and measure Yardmaster, a durable task engine on NATS",
+		Example: `  yard demo                                        # see it work
+  yard dev                                         # a whole system in one process
+  yard task submit email.send '{"to":"a@b.c"}' --tasklist mail --wait
+  yard task list --tasklist mail
+  yard tasklist describe mail`,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args:          noArgs,
+		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	flags := root.PersistentFlags()
+	flags.StringVar(&a.url, "url", envOr(envURL, nats.DefaultURL), "NATS server, or several separated by commas (environment: "+envURL+")")
+	flags.StringVarP(&a.domain, "domain", "d", envOr(envDomain, domainDefault), "tenant to act for (environment: "+envDomain+")")
+	flags.BoolVar(&a.json, "json", false, "print JSON instead of tables")
+	flags.DurationVar(&a.timeout, "timeout", 10*time.Second, "how long to try")
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
+	root.CompletionOptions.HiddenDefaultCmd = true
+	root.AddCommand(
+		a.devCommand(), a.serverCommand(), a.statusCommand(),
+		a.taskCommand(), a.tasklistCommand(), a.domainCommand(), a.typeCommand(),
+	)
+	return root
+}
+
+func envOr(name, otherwise string) string {
+	if v := os.Getenv(name); v != "" {
+		return v
+	}
+	return otherwise
+}
+
+// group is a command that only holds others.
+func group(use, short string, below ...*cobra.Command) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: use, Short: short, Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(below...)
+	return cmd
+}
+
+func noArgs(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return usagef("unknown command or argument %q for %q; see --help", args[0], cmd.CommandPath())
+	}
+	return nil
+}
+
+// args wants between least and most arguments; most < 0 is any number.
+func argCount(least, most int, what string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) < least || (most >= 0 && len(args) > most) {
+			return usagef("%s wants %s; see --help", cmd.CommandPath(), what)
+		}
+		return nil
+	}
+}
+
+// withClient runs do with a client of the domain.
+func (a *app) withClient(ctx context.Context, do func(ctx context.Context, c *yard.Client) error) error {
+	c, err := yard.Connect(a.url, a.domain, yard.WithTimeout(a.timeout), yard.WithNATSOptions(nats.Name("yard-cli")))
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	return do(ctx, c)
+}
+
+// printError writes an error for a person or, with --json, for a program.
+func (a *app) printError(err error) {
+	if a.json {
+		var body struct {
+			Error any `json:"error"`
+		}
+		var f *fault.Error
+		if errors.As(err, &f) {
+			body.Error = f
+		} else {
+			body.Error = map[string]string{"message": err.Error()}
+		}
+		if text, failed := json.Marshal(body); failed == nil {
+			fmt.Fprintln(a.Err, string(text))
+			return
+		}
+	}
+	for line := range strings.SplitSeq(strings.TrimSpace(err.Error()), "\n") {
+		fmt.Fprintln(a.Err, "error:", line)
+	}
+}

@@ -1,0 +1,62 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/yardmaster-io/yardmaster/infra/yard/internal/natsserver"
+	"github.com/yardmaster-io/yardmaster/shared/telemetry"
+)
+
+func (a *app) serverCommand() *cobra.Command {
+	return group("server", "Run one server of a local cluster of processes", a.serverNATS())
+}
+
+func (a *app) serverNATS() *cobra.Command {
+	var cfg natsserver.Config
+	var sync string
+	var log telemetry.LogConfig
+	cmd := &cobra.Command{
+		Use: "nats", Short: "Run the embedded nats-server alone",
+		Long: `Run the nats-server with JetStream that is built into this command, alone, for the
+four services as processes of their own. It stops when it is interrupted.`,
+		Example: "  yard server nats --data-dir .dev/nats --port 4222",
+		Args:    noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			cfg.Sync = natsserver.Sync(sync)
+			return a.nats(cmd.Context(), cfg, log)
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&cfg.DataDir, "data-dir", "data", "folder for the streams")
+	flags.StringVar(&cfg.Host, "host", "127.0.0.1", "address to listen on; there is no authentication")
+	flags.IntVar(&cfg.Port, "port", 4222, "port for clients; 0 = a free one")
+	flags.StringVar(&sync, "sync", string(natsserver.SyncAlways), `when what is stored goes to disk: "always" or every so often, such as 2m`)
+	flags.IntVar(&cfg.MaxPayload, "max-payload", natsserver.MaxPayloadDefault, "limit of one message, bytes")
+	flags.StringVar(&log.Level, "log-level", "info", "debug, info, warn or error")
+	flags.StringVar(&log.Format, "log-format", "text", "text or json")
+	return cmd
+}
+
+// nats runs a server until ctx ends.
+func (a *app) nats(ctx context.Context, cfg natsserver.Config, logs telemetry.LogConfig) (err error) {
+	if cfg.Log, err = telemetry.NewLogger(logs, a.Err); err != nil {
+		return usageError{err}
+	}
+	s, err := natsserver.Start(ctx, cfg)
+	if err != nil {
+		return startError(ctx, err)
+	}
+	if a.json {
+		err = a.printJSON(map[string]string{"url": s.ClientURL()})
+	} else {
+		_, err = fmt.Fprintln(a.Out, "NATS with JetStream is ready at", s.ClientURL())
+	}
+	if err == nil {
+		<-ctx.Done()
+	}
+	s.Stop()
+	return err
+}

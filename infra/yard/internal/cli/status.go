@@ -1,0 +1,118 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/spf13/cobra"
+
+	"github.com/yardmaster-io/yardmaster/contracts/fault"
+	"github.com/yardmaster-io/yardmaster/contracts/topology"
+)
+
+// services are those a whole system has.
+var services = [...]string{"frontend", "matching", "history", "timer"}
+
+// statusQuiet is how long no further process must have answered until all are
+// taken to have.
+const statusQuiet = 300 * time.Millisecond
+
+// serviceHealth is one process's answer; package process writes it.
+type serviceHealth struct {
+	Service string `json:"service"`
+	Node    string `json:"node"`
+	Ready   bool   `json:"ready"`
+	Checks  []struct {
+		Name  string `json:"name"`
+		OK    bool   `json:"ok"`
+		Error string `json:"error,omitempty"`
+	} `json:"checks"`
+}
+
+func (a *app) statusCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "status", Short: "Ask every process of the system how it is",
+		Long: `Ask every process of the system how it is. The exit code is 1 where a service has
+no process that is ready.`,
+		Example: "  yard status --url nats://127.0.0.1:4222",
+		Args:    noArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return a.status(cmd.Context()) },
+	}
+}
+
+func (a *app) status(ctx context.Context) error {
+	nc, err := nats.Connect(a.url, nats.Name("yard-cli"), nats.Timeout(a.timeout))
+	if err != nil {
+		return fault.New(fault.Unavailable, "connect to NATS: %v", err)
+	}
+	defer nc.Close()
+	answers, err := a.askHealth(ctx, nc)
+	if err != nil {
+		return err
+	}
+	if err := a.printHealth(answers); err != nil {
+		return err
+	}
+	for _, name := range services {
+		if !slices.ContainsFunc(answers, func(h serviceHealth) bool { return h.Service == name && h.Ready }) {
+			return fault.New(fault.Unavailable, "no %s is ready", name)
+		}
+	}
+	return nil
+}
+
+// askHealth gathers the answers of all processes.
+func (a *app) askHealth(ctx context.Context, nc *nats.Conn) ([]serviceHealth, error) {
+	inbox := nc.NewInbox()
+	sub, err := nc.SubscribeSync(inbox)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range services {
+		if err := nc.PublishRequest(topology.Health(name), inbox, nil); err != nil {
+			return nil, err
+		}
+	}
+	var answers []serviceHealth
+	for {
+		msg, err := nextMsg(ctx, sub)
+		if err != nil {
+			break // nobody else answers
+		}
+		var h serviceHealth
+		if json.Unmarshal(msg.Data, &h) == nil && h.Service != "" { // else: "no responders"
+			answers = append(answers, h)
+		}
+	}
+	slices.SortFunc(answers, func(x, y serviceHealth) int { return strings.Compare(x.Service+x.Node, y.Service+y.Node) })
+	return answers, ctx.Err()
+}
+
+func nextMsg(ctx context.Context, sub *nats.Subscription) (*nats.Msg, error) {
+	ctx, cancel := context.WithTimeout(ctx, statusQuiet)
+	defer cancel()
+	return sub.NextMsgWithContext(ctx)
+}
+
+func (a *app) printHealth(answers []serviceHealth) error {
+	if a.json {
+		return a.printJSON(map[string]any{"processes": answers})
+	}
+	var t table
+	t.row("SERVICE", "NODE", "READY", "")
+	for _, h := range answers {
+		var wrong []string
+		for _, c := range h.Checks {
+			if !c.OK {
+				wrong = append(wrong, fmt.Sprintf("%s: %s", c.Name, c.Error))
+			}
+		}
+		t.row(h.Service, h.Node, h.Ready, strings.Join(wrong, "; "))
+	}
+	return a.printTable(&t)
+}

@@ -1,0 +1,246 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/yardmaster-io/yardmaster/contracts/codec"
+	"github.com/yardmaster-io/yardmaster/contracts/fault"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/contracts/yard"
+)
+
+// submitFlags is what `task submit` takes.
+type submitFlags struct {
+	tasklist     string
+	priority     int
+	delay        time.Duration
+	at           string
+	maxAttempts  int
+	startToClose time.Duration
+	heartbeat    time.Duration
+	file         string
+	count        int
+	wait         bool
+}
+
+// countMax bounds --count.
+const countMax = 1_000_000
+
+func (a *app) taskSubmit() *cobra.Command {
+	var f submitFlags
+	cmd := &cobra.Command{
+		Use: "submit [TYPE [PAYLOAD]]", Short: "Hand in a task, or many from a file",
+		Long: `Hand in a task whose payload is a JSON value (default: none), or many from a file.
+The ids are printed, one a line, once the tasks are stored for good.
+
+A file ("-" is standard input) holds tasks as the API takes them: objects one after
+the other, a list of them, or {"tasks": [...]}; --tasklist and --priority are the
+defaults of those that say nothing. More than 1000 tasks go in several requests,
+each of which is accepted whole or not at all.`,
+		Example: `  yard task submit email.send '{"to":"a@b.c"}' --tasklist mail
+  yard task submit report '{"month":11}' -t reports --priority 1 --wait
+  yard task submit reminder '"call Ann"' -t mail --delay 2h
+  echo '{"type":"email.send","payload":{"to":"x@y.z"}}' | yard task submit -t mail --file -`,
+		Args: argCount(0, 2, "a type and a payload, or --file"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			tasks, err := a.tasksToSubmit(f, args)
+			if err != nil {
+				return err
+			}
+			return a.withClient(cmd.Context(), func(ctx context.Context, c *yard.Client) error {
+				return a.submit(ctx, c, f, tasks)
+			})
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVarP(&f.tasklist, "tasklist", "t", "", "where it queues")
+	flags.IntVarP(&f.priority, "priority", "p", 0, "1 (most urgent) to 5; 0 = 3")
+	flags.DurationVar(&f.delay, "delay", 0, "run it so long after now")
+	flags.StringVar(&f.at, "at", "", "run it at this time, such as 2026-12-24T18:00:00+01:00")
+	flags.IntVar(&f.maxAttempts, "max-attempts", 0, "failures until it is dead; 0 = the type's")
+	flags.DurationVar(&f.startToClose, "start-to-close", 0, "bound of one attempt; 0 = the type's")
+	flags.DurationVar(&f.heartbeat, "heartbeat", 0, "silence after which an attempt is lost; 0 = the type's")
+	flags.StringVarP(&f.file, "file", "f", "", `file with tasks as JSON; "-" is standard input`)
+	flags.IntVar(&f.count, "count", 1, "hand in so many of it")
+	flags.BoolVarP(&f.wait, "wait", "w", false, "watch it until it is finished (one task only)")
+	return cmd
+}
+
+// tasksToSubmit reads the tasks of the command line.
+func (a *app) tasksToSubmit(f submitFlags, args []string) ([]yard.Task, error) {
+	switch {
+	case (len(args) > 0) == (f.file != ""):
+		return nil, usagef("want either a type or --file; see --help")
+	case f.count < 1 || f.count > countMax:
+		return nil, usagef("--count %d is not in 1..%d", f.count, countMax)
+	case f.file != "" && f.count != 1:
+		return nil, usagef("--count does not go with --file")
+	}
+	var tasks []yard.Task
+	var err error
+	if f.file != "" {
+		tasks, err = a.tasksOfFile(f)
+	} else {
+		tasks, err = tasksOfFlags(f, args)
+	}
+	if err == nil && f.wait && len(tasks) != 1 {
+		return nil, usagef("--wait is for one task, not %d", len(tasks))
+	}
+	return tasks, err
+}
+
+func tasksOfFlags(f submitFlags, args []string) ([]yard.Task, error) {
+	task := yard.Task{
+		Type: args[0], Tasklist: f.tasklist, Priority: f.priority, Delay: f.delay,
+		StartToClose: f.startToClose, HeartbeatTimeout: f.heartbeat,
+	}
+	if f.maxAttempts != 0 {
+		task.Retry = &yard.RetryPolicy{MaxAttempts: f.maxAttempts}
+	}
+	if len(args) == 2 {
+		if !codec.ValidJSON([]byte(args[1])) {
+			return nil, usagef("the payload %q is not a JSON value; text needs quotes of its own: '\"text\"'", args[1])
+		}
+		task.Payload = json.RawMessage(args[1])
+	}
+	if f.at != "" {
+		at, err := time.Parse(time.RFC3339, f.at)
+		if err != nil {
+			return nil, usagef("--at %q: want a time such as 2026-12-24T18:00:00+01:00", f.at)
+		}
+		task.RunAt = at
+	}
+	tasks := make([]yard.Task, f.count)
+	for i := range tasks {
+		tasks[i] = task
+	}
+	return tasks, nil
+}
+
+func (a *app) tasksOfFile(f submitFlags) ([]yard.Task, error) {
+	in := a.In
+	if f.file != "-" {
+		file, err := os.Open(f.file)
+		if err != nil {
+			return nil, err
+		}
+		defer func() { _ = file.Close() }() // only read
+		in = file
+	}
+	wire, err := readTasks(in)
+	if err != nil {
+		return nil, err
+	}
+	tasks := make([]yard.Task, len(wire))
+	for i, w := range wire {
+		tasks[i] = taskOf(w, f)
+	}
+	return tasks, nil
+}
+
+// readTasks reads JSON values, each a task, a list of tasks or a submit request.
+// An error names the task by its number in the whole file.
+func readTasks(in io.Reader) ([]*yardv1.NewTask, error) {
+	var tasks []*yardv1.NewTask
+	values := json.NewDecoder(in)
+	for {
+		var value json.RawMessage
+		if err := values.Decode(&value); errors.Is(err, io.EOF) {
+			return tasks, nil
+		} else if err != nil {
+			return nil, fault.At(fault.InvalidArgument, taskPath(len(tasks)), "bad JSON: %v", err)
+		}
+		more, err := tasksOfValue(value, len(tasks))
+		if err != nil {
+			return nil, err
+		}
+		tasks = append(tasks, more...)
+	}
+}
+
+// tasksOfValue reads one JSON value; before is how many tasks came before it.
+func tasksOfValue(value json.RawMessage, before int) ([]*yardv1.NewTask, error) {
+	var list []json.RawMessage
+	if json.Unmarshal(value, &list) != nil { // not a list
+		var request struct {
+			Tasks []json.RawMessage `json:"tasks"`
+		}
+		if json.Unmarshal(value, &request) == nil && request.Tasks != nil {
+			list = request.Tasks
+		} else {
+			list = []json.RawMessage{value}
+		}
+	}
+	tasks := make([]*yardv1.NewTask, len(list))
+	for i, item := range list {
+		tasks[i] = new(yardv1.NewTask)
+		if err := codec.UnmarshalRequest(codec.JSON, item, tasks[i]); err != nil {
+			f := fault.From(err)
+			return nil, fault.At(f.Code, taskPath(before+i)+f.Path, "%s", f.Message)
+		}
+	}
+	return tasks, nil
+}
+
+func taskPath(i int) string { return "/tasks/" + strconv.Itoa(i) }
+
+// taskOf makes a task of one of the file; flags are its defaults.
+func taskOf(w *yardv1.NewTask, f submitFlags) yard.Task {
+	ms := func(n int64) time.Duration { return time.Duration(n) * time.Millisecond }
+	task := yard.Task{
+		Type: w.Type, Tasklist: w.Tasklist, Priority: int(w.Priority), Delay: ms(w.DelayMs),
+		StartToClose: ms(w.StartToCloseMs), HeartbeatTimeout: ms(w.HeartbeatTimeoutMs), Traceparent: w.Traceparent,
+	}
+	if task.Tasklist == "" {
+		task.Tasklist = f.tasklist
+	}
+	if task.Priority == 0 {
+		task.Priority = f.priority
+	}
+	if w.Payload != nil {
+		task.Payload = yard.Payload{Data: w.Payload.Data, Binary: w.Payload.Encoding == yardv1.Encoding_ENCODING_BINARY}
+	}
+	if w.RunAtMs != 0 {
+		task.RunAt = time.UnixMilli(w.RunAtMs)
+	}
+	if r := w.Retry; r != nil {
+		task.Retry = &yard.RetryPolicy{
+			MaxAttempts: int(r.MaxAttempts), InitialInterval: ms(r.InitialIntervalMs),
+			Backoff: r.Backoff, MaxInterval: ms(r.MaxIntervalMs),
+		}
+	}
+	return task
+}
+
+// submit hands the tasks in. What was accepted before an error is printed too.
+func (a *app) submit(ctx context.Context, c *yard.Client, f submitFlags, tasks []yard.Task) error {
+	ids, err := c.SubmitMany(ctx, tasks)
+	if printed := a.printIDs(ids); printed != nil || err != nil {
+		return errors.Join(err, printed)
+	}
+	if !f.wait {
+		return nil
+	}
+	return a.watch(ctx, c, ids[0])
+}
+
+func (a *app) printIDs(ids []string) error {
+	if len(ids) == 0 {
+		return nil
+	}
+	if a.json {
+		return a.printJSON(&yardv1.SubmitResponse{TaskIds: ids})
+	}
+	_, err := fmt.Fprintln(a.Out, strings.Join(ids, "\n"))
+	return err
+}

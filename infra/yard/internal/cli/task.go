@@ -1,0 +1,205 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/yardmaster-io/yardmaster/contracts/fault"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/contracts/yard"
+)
+
+// watchEvery is how often a watched task is asked for. Its history carries the
+// exact times, so nothing is missed in between.
+const watchEvery = 200 * time.Millisecond
+
+func (a *app) taskCommand() *cobra.Command {
+	return group("task", "Submit, look at, watch and cancel tasks",
+		a.taskSubmit(), a.taskGet(), a.taskList(), a.taskWatch(), a.taskCancel())
+}
+
+func (a *app) taskGet() *cobra.Command {
+	return &cobra.Command{
+		Use: "get TASK", Short: "Show all that is known of a task, with its whole history",
+		Example: "  yard task get 06B5W6T0RHQ4V3ZK8M1N2P3Q4R",
+		Args:    argCount(1, 1, "one task id"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.withClient(cmd.Context(), func(ctx context.Context, c *yard.Client) error {
+				task, err := c.Get(ctx, args[0])
+				if err != nil {
+					return err
+				}
+				return a.printTask(task)
+			})
+		},
+	}
+}
+
+func (a *app) taskList() *cobra.Command {
+	var filter yardv1.ListRequest
+	var states []string
+	cmd := &cobra.Command{
+		Use: "list", Short: "List tasks, newest first: waiting, active, and lately finished",
+		Example: `  yard task list --tasklist mail --state running,ready
+  yard task list --type email.send --limit 10 --json`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			for _, name := range states {
+				var s yardv1.TaskState
+				if err := s.UnmarshalText([]byte(name)); err != nil {
+					return usagef("--state: %w; want some of waiting, queued, ready, running, backoff, completed, dead, cancelled", err)
+				}
+				filter.States = append(filter.States, s)
+			}
+			return a.withClient(cmd.Context(), func(ctx context.Context, c *yard.Client) error {
+				tasks, err := c.List(ctx, &filter)
+				if err != nil {
+					return err
+				}
+				return a.printTasks(tasks)
+			})
+		},
+	}
+	cmd.Flags().StringVarP(&filter.Tasklist, "tasklist", "t", "", "only of this tasklist")
+	cmd.Flags().StringVar(&filter.Type, "type", "", "only of this type")
+	cmd.Flags().StringSliceVar(&states, "state", nil, "only in these states")
+	cmd.Flags().Int32Var(&filter.Limit, "limit", 100, "at most so many, 1 to 1000")
+	return cmd
+}
+
+func (a *app) taskCancel() *cobra.Command {
+	var reason string
+	cmd := &cobra.Command{
+		Use: "cancel TASK...", Short: "Cancel tasks: waiting ones at once, running ones by their worker's next heartbeat",
+		Example: `  yard task cancel 06B5W6T0RHQ4V3ZK8M1N2P3Q4R --reason "ordered twice"`,
+		Args:    argCount(1, 1000, "1 to 1000 task ids"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.withClient(cmd.Context(), func(ctx context.Context, c *yard.Client) error {
+				verdicts, err := c.CancelMany(ctx, &yardv1.CancelRequest{TaskIds: args, Reason: reason})
+				if err != nil {
+					return err
+				}
+				return a.printVerdicts(verdicts)
+			})
+		},
+	}
+	cmd.Flags().StringVar(&reason, "reason", "", "why, for people")
+	return cmd
+}
+
+// printVerdicts writes what became of each task; the error is that of the first
+// one that was not cancelled.
+func (a *app) printVerdicts(verdicts []*yardv1.Verdict) error {
+	var refused error
+	var t table
+	t.row("TASK", "VERDICT", "")
+	for _, v := range verdicts {
+		note := v.Message
+		if v.CancelRequested {
+			note = "running: its worker is told"
+		}
+		t.row(v.TaskId, v.Code, note)
+		if v.Code != "OK" && refused == nil {
+			refused = fault.New(fault.Code(v.Code), "task %s was not cancelled: %s", v.TaskId, v.Message)
+		}
+	}
+	print := a.printTable
+	if a.json {
+		print = func(*table) error { return a.printJSON(&yardv1.OutcomeResponse{Verdicts: verdicts}) }
+	}
+	if err := print(&t); err != nil {
+		return err
+	}
+	return refused
+}
+
+func (a *app) taskWatch() *cobra.Command {
+	return &cobra.Command{
+		Use: "watch TASK", Short: "Print what happens to a task until it is finished",
+		Long: `Print what happens to a task, from its beginning, until it is finished, however
+long that takes. The exit code is 0 where it completed, 3 where it ended dead or
+cancelled.`,
+		Example: "  yard task watch 06B5W6T0RHQ4V3ZK8M1N2P3Q4R",
+		Args:    argCount(1, 1, "one task id"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.withClient(cmd.Context(), func(ctx context.Context, c *yard.Client) error {
+				return a.watch(ctx, c, args[0])
+			})
+		},
+	}
+}
+
+// watch prints the events of a task as they come, and its result at the end.
+func (a *app) watch(ctx context.Context, c *yard.Client, id string) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	finished := make(chan struct{})
+	go func() {
+		defer close(finished)
+		_, _ = c.Wait(ctx, id) // whatever it says, the next look tells all
+	}()
+	tick := time.NewTicker(watchEvery)
+	defer tick.Stop()
+	for seen := 0; ; {
+		task, err := c.Get(ctx, id)
+		if err != nil {
+			return err
+		}
+		if err := a.printNews(task, seen); err != nil {
+			return err
+		}
+		seen = len(task.Events)
+		if task.State.Finished() {
+			return a.printEnd(task)
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-tick.C:
+		case <-finished:
+			finished = nil // one look at once, then by the tick
+		}
+	}
+}
+
+// printNews writes the events after the first seen ones.
+func (a *app) printNews(task *yardv1.Task, seen int) error {
+	for _, e := range task.Events[min(seen, len(task.Events)):] {
+		if a.json {
+			if err := a.printJSON(e); err != nil {
+				return err
+			}
+			continue
+		}
+		cells := eventCells(e)
+		text := strings.TrimRight(fmt.Sprintf("%s  %-16s %-3s %s  %s", cells...), " ")
+		if _, err := fmt.Fprintln(a.Out, text); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// printEnd writes how a finished task ended; dead and cancelled ones are an error.
+func (a *app) printEnd(task *yardv1.Task) error {
+	if a.json {
+		if err := a.printJSON(task); err != nil {
+			return err
+		}
+	}
+	if task.State != yardv1.TaskState_TASK_STATE_COMPLETED {
+		return &yard.TaskError{
+			TaskID: task.TaskId, State: task.State, Message: task.ErrorMessage,
+			ErrorType: task.ErrorType, Failures: int(task.Failures),
+		}
+	}
+	if a.json {
+		return nil
+	}
+	_, err := fmt.Fprintln(a.Out, "result:", payload(task.Result))
+	return err
+}

@@ -1,0 +1,181 @@
+// Package natsserver runs a nats-server with JetStream inside this process.
+//
+// Owns: the server's options, its data directory, which one process uses at a
+// time, and the way of its log into ours. Never does: create streams; that is
+// provisioning.
+//
+// On failure: a directory in use, a port taken, or a store that cannot be read is
+// an error of Start that says so. A full disk later makes JetStream refuse
+// appends, which submitters hear.
+package natsserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+)
+
+// Sync says when what is stored goes to disk.
+type Sync string
+
+// SyncAlways syncs before every answer: what is accepted survives a power cut.
+const SyncAlways Sync = "always"
+
+// readyWithin bounds a start. Reading a store back takes seconds per million
+// messages.
+const readyWithin = 2 * time.Minute
+
+// MaxPayloadDefault is NATS's own limit of one message, bytes.
+const MaxPayloadDefault = 1 << 20
+
+// Config of a server. The zero value of a field is its default.
+type Config struct {
+	// DataDir holds the streams. Required. It is made if it is not there.
+	DataDir string
+	// Host is the address to listen on. Default 127.0.0.1: reachable from this
+	// machine only, since there is no authentication.
+	Host string
+	// Port for clients. Default 0 = a free one.
+	Port int
+	// Sync is SyncAlways (the default) or a duration such as 2m: how long accepted
+	// tasks may exist in memory only. A killed process loses nothing either way; a
+	// power cut loses that much.
+	Sync Sync
+	// MaxPayload is the size limit of one message, bytes. Default 1 MiB.
+	MaxPayload int
+	// Log hears the server's warnings and errors. Default: nobody.
+	Log *slog.Logger
+}
+
+// Server is a running server.
+type Server struct {
+	// Server is the embedded server itself, for in-process connections.
+	*server.Server
+	lock *os.File
+}
+
+// Interval returns how often to sync; 0 means always.
+func (s Sync) Interval() (time.Duration, error) {
+	if s == "" || s == SyncAlways {
+		return 0, nil
+	}
+	d, err := time.ParseDuration(string(s))
+	if err != nil || d <= 0 {
+		return 0, fmt.Errorf(`sync %q: want "always" or a duration such as 2m`, s)
+	}
+	return d, nil
+}
+
+// Start starts a server and returns when clients can connect.
+func Start(ctx context.Context, cfg Config) (*Server, error) {
+	opts, err := cfg.options()
+	if err != nil {
+		return nil, err
+	}
+	lock, err := claim(cfg.DataDir)
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{lock: lock}
+	if s.Server, err = server.NewServer(opts); err != nil {
+		return nil, errors.Join(fmt.Errorf("nats-server: %w", err), lock.Close())
+	}
+	logger := &bridge{log: cfg.Log, fatal: make(chan string, 1)}
+	if logger.log == nil {
+		logger.log = slog.New(slog.DiscardHandler)
+	}
+	s.SetLogger(logger, false, false)
+	s.Server.Start()
+	if err := s.await(ctx, logger); err != nil {
+		s.Stop()
+		return nil, err
+	}
+	return s, nil
+}
+
+// await returns when the server takes connections and JetStream is up.
+func (s *Server) await(ctx context.Context, logger *bridge) error {
+	deadline := time.Now().Add(readyWithin)
+	for {
+		if s.ReadyForConnections(10 * time.Millisecond) {
+			if !s.JetStreamEnabled() {
+				return errors.New("nats-server: JetStream did not start")
+			}
+			return nil
+		}
+		select {
+		case why := <-logger.fatal:
+			return fmt.Errorf("nats-server: %s", why)
+		case <-ctx.Done():
+			return ctx.Err()
+		default:
+		}
+		if time.Now().After(deadline) {
+			return fmt.Errorf("nats-server was not ready within %v", readyWithin)
+		}
+	}
+}
+
+// Run waits for the end of ctx and stops the server; it is a part for
+// lifecycle.Group.
+func (s *Server) Run(ctx context.Context) error {
+	<-ctx.Done()
+	s.Stop()
+	return nil
+}
+
+// Stop ends the server and waits until everything is on disk.
+func (s *Server) Stop() {
+	s.Shutdown()
+	s.WaitForShutdown()
+	_ = s.lock.Close() // closing releases the lock, whatever it returns
+}
+
+func (c Config) options() (*server.Options, error) {
+	if c.DataDir == "" {
+		return nil, errors.New("nats-server: a data directory is required")
+	}
+	interval, err := c.Sync.Interval()
+	if err != nil {
+		return nil, err
+	}
+	opts := &server.Options{
+		ServerName: "yard", Host: c.Host, Port: c.Port,
+		JetStream: true, StoreDir: c.DataDir,
+		SyncAlways: interval == 0, SyncInterval: interval,
+		MaxPayload: int32(c.MaxPayload),
+		NoSigs:     true,
+	}
+	if opts.Host == "" {
+		opts.Host = "127.0.0.1"
+	}
+	if opts.Port == 0 {
+		opts.Port = server.RANDOM_PORT
+	}
+	if opts.MaxPayload == 0 {
+		opts.MaxPayload = MaxPayloadDefault
+	}
+	return opts, nil
+}
+
+// claim makes the directory and takes it for this process: two servers on one
+// store destroy it.
+func claim(dir string) (*os.File, error) {
+	if err := os.MkdirAll(dir, 0o750); err != nil {
+		return nil, fmt.Errorf("data directory: %w", err)
+	}
+	f, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("data directory: %w", err)
+	}
+	if err := lockFile(f); err != nil {
+		return nil, errors.Join(fmt.Errorf("data directory %s is in use by another process: %w", dir, err), f.Close())
+	}
+	return f, nil
+}

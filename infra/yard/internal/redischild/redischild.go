@@ -1,0 +1,214 @@
+// Package redischild runs the redis-server found on this machine as a child
+// process: the tables of the embedded stack.
+//
+// Owns: the child's life. It keeps nothing on disk, because everything in it can
+// be rebuilt; it listens on a unix socket in a folder of its own, so nobody else
+// reaches it; and it dies with this process (on Linux, however that ends).
+//
+// Never does: look into it.
+//
+// On failure: a child that cannot be started is an error of Run before Ready. One
+// that ends later is started again, empty, after a pause.
+package redischild
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"sync/atomic"
+	"time"
+)
+
+// Binary is the program looked for in PATH.
+const Binary = "redis-server"
+
+const (
+	answerWithin = 20 * time.Second
+	askEvery     = 5 * time.Millisecond
+	askTimeout   = time.Second
+	restartPause = time.Second
+	outputKept   = 4 << 10
+)
+
+// Find returns the path of redis-server, and whether there is one.
+func Find() (string, bool) {
+	path, err := exec.LookPath(Binary)
+	return path, err == nil
+}
+
+// Child is a redis-server of this process's own. It is a part for lifecycle.Group.
+type Child struct {
+	binary string
+	dir    string
+	log    *slog.Logger
+	ready  chan struct{}
+	pid    atomic.Int64
+}
+
+// New prepares a child. Its folder is made here, so that its URL is known.
+func New(binary string, log *slog.Logger) (*Child, error) {
+	// Not in the data directory: the path of a unix socket has at most 107 bytes.
+	dir, err := os.MkdirTemp("", "yard-redis-")
+	if err != nil {
+		return nil, fmt.Errorf("folder of redis-server: %w", err)
+	}
+	return &Child{binary: binary, dir: dir, log: log, ready: make(chan struct{})}, nil
+}
+
+// URL is where it listens, for redis.ParseURL.
+func (c *Child) URL() string { return "unix://" + c.socket() }
+
+// Ready is closed when it answers.
+func (c *Child) Ready() <-chan struct{} { return c.ready }
+
+// PID is the process, 0 while none runs.
+func (c *Child) PID() int { return int(c.pid.Load()) }
+
+func (c *Child) socket() string { return filepath.Join(c.dir, "redis.sock") }
+
+// Run keeps one running until ctx ends. It runs once.
+func (c *Child) Run(ctx context.Context) error {
+	defer func() { _ = os.RemoveAll(c.dir) }() // what is left in the temporary folder harms nobody
+	for first := true; ; first = false {
+		p, err := c.start(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case err != nil && first:
+			return err
+		case err != nil:
+			c.log.Error("redis-server could not be started again", "error", err)
+		default:
+			if first {
+				close(c.ready)
+			}
+			select {
+			case <-ctx.Done():
+				p.kill()
+				return nil
+			case <-p.gone:
+				c.log.Error("redis-server ended; starting an empty one", "output", p.output.String())
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(restartPause):
+		}
+	}
+}
+
+// start starts the process and waits for its first answer.
+func (c *Child) start(ctx context.Context) (*running, error) {
+	p := &running{gone: make(chan struct{})}
+	p.cmd = exec.Command(c.binary,
+		"--port", "0", "--unixsocket", c.socket(), "--unixsocketperm", "700",
+		"--save", "", "--appendonly", "no", "--dir", c.dir, "--daemonize", "no")
+	p.cmd.Stdout, p.cmd.Stderr = &p.output, &p.output
+	p.cmd.SysProcAttr = dieWithParent()
+	started := make(chan error, 1)
+	// The kernel binds the child's life to the thread that started it, so one thread
+	// is kept for as long as the child lives.
+	go func() {
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		err := p.cmd.Start()
+		if err == nil {
+			c.pid.Store(int64(p.cmd.Process.Pid))
+		}
+		started <- err
+		if err == nil {
+			_ = p.cmd.Wait() // its output tells more than its exit status
+		}
+		c.pid.Store(0)
+		close(p.gone)
+	}()
+	if err := <-started; err != nil {
+		return nil, fmt.Errorf("start redis-server: %w", err)
+	}
+	if err := p.awaitAnswer(ctx, c.socket()); err != nil {
+		p.kill()
+		return nil, err
+	}
+	return p, nil
+}
+
+// running is one life of the process.
+type running struct {
+	cmd    *exec.Cmd
+	output tail
+	gone   chan struct{} // closed when the process has ended
+}
+
+func (p *running) kill() {
+	_ = p.cmd.Process.Kill() // an error means it has ended already
+	<-p.gone
+}
+
+func (p *running) awaitAnswer(ctx context.Context, socket string) error {
+	deadline := time.NewTimer(answerWithin)
+	defer deadline.Stop()
+	ask := time.NewTicker(askEvery)
+	defer ask.Stop()
+	for {
+		err := ping(socket)
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-p.gone:
+			return fmt.Errorf("redis-server ended at once: %s", p.output.String())
+		case <-deadline.C:
+			return fmt.Errorf("redis-server did not answer within %v: %w", answerWithin, err)
+		case <-ask.C:
+		}
+	}
+}
+
+func ping(socket string) error {
+	conn, err := net.DialTimeout("unix", socket, askTimeout)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = conn.Close() }()
+	if err := conn.SetDeadline(time.Now().Add(askTimeout)); err != nil {
+		return err
+	}
+	if _, err := io.WriteString(conn, "PING\r\n"); err != nil {
+		return err
+	}
+	answer := make([]byte, len("+PONG"))
+	if _, err := io.ReadFull(conn, answer); err != nil {
+		return err
+	}
+	if !bytes.Equal(answer, []byte("+PONG")) {
+		return errors.New("it is still loading")
+	}
+	return nil
+}
+
+// tail keeps the end of what is written to it: why the child ended stands in its
+// last lines. It is read only after the child has ended.
+type tail struct{ kept []byte }
+
+// Write implements io.Writer.
+func (t *tail) Write(b []byte) (int, error) {
+	t.kept = append(t.kept, b...)
+	if extra := len(t.kept) - outputKept; extra > 0 {
+		t.kept = t.kept[:copy(t.kept, t.kept[extra:])]
+	}
+	return len(b), nil
+}
+
+// String returns what was kept.
+func (t *tail) String() string { return string(bytes.TrimSpace(t.kept)) }

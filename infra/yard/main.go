@@ -1,0 +1,21 @@
+// Command yard runs, demonstrates, operates and measures Yardmaster.
+//
+// Owns: nothing but the way from the command line to package cli.
+package main
+
+import (
+	"context"
+	"os"
+
+	"github.com/yardmaster-io/yardmaster/infra/yard/internal/cli"
+	"github.com/yardmaster-io/yardmaster/shared/lifecycle"
+)
+
+func main() {
+	code := cli.ExitOK
+	failed := lifecycle.Main(func(ctx context.Context) error {
+		code = cli.Run(ctx, os.Args[1:], cli.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr})
+		return nil // cli has printed it
+	})
+	os.Exit(max(code, failed))
+}

@@ -1,0 +1,107 @@
+package stack
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+
+	"github.com/yardmaster-io/yardmaster/contracts/topology"
+	"github.com/yardmaster-io/yardmaster/infra/yard/internal/natsserver"
+	"github.com/yardmaster-io/yardmaster/infra/yard/internal/redischild"
+	"github.com/yardmaster-io/yardmaster/services/frontend"
+	"github.com/yardmaster-io/yardmaster/services/history"
+	"github.com/yardmaster-io/yardmaster/services/matching"
+	"github.com/yardmaster-io/yardmaster/services/timer"
+)
+
+// Tables says where the triggering tables and slots are.
+type Tables string
+
+// The places for tables.
+const (
+	// TablesAuto takes the Redis that is named, else a redis-server found on the
+	// machine, else memory.
+	TablesAuto Tables = "auto"
+	// TablesMemory keeps them in this process: fast, and for one process only.
+	TablesMemory Tables = "memory"
+	// TablesRedis wants a Redis, named or found; without one Start fails.
+	TablesRedis Tables = "redis"
+)
+
+// SyncAlways is the default of Config.Sync.
+const SyncAlways = string(natsserver.SyncAlways)
+
+// Config of a stack. The zero value of a field is its default, so the zero Config
+// is a stack on a free port whose data go when it is closed.
+type Config struct {
+	// DataDir holds the streams; a stack started on it again has all accepted tasks.
+	// Default: a temporary folder that Close removes.
+	DataDir string
+	// Host to listen on. Default 127.0.0.1. There is no authentication: on another
+	// address everybody who reaches it can use it.
+	Host string
+	// Port for NATS clients. Default 0 = a free one.
+	Port int
+	// Sync is when accepted tasks go to disk: "always" (the default), that is before
+	// the answer, or every so often, such as "2m".
+	Sync string
+	// MaxPayload is NATS's limit of one message, bytes. Default 1 MiB.
+	MaxPayload int
+	// Partitioning of a cluster that is created. Default: 4 and 4, or, in a data
+	// directory that has a cluster, what it was created with; other numbers than
+	// those are refused.
+	Partitioning topology.Partitioning
+	// Tables is where the tables are. Default TablesAuto.
+	Tables Tables
+	// Redis is a URL such as redis://127.0.0.1:6379/0 or unix:///run/redis.sock.
+	Redis string
+	// HTTP is the address of the health and metrics pages. Default: off.
+	HTTP string
+	// Services are the services' own settings. Default: DefaultServices.
+	Services *Services
+	// Log hears all parts. Default: nobody.
+	Log *slog.Logger
+}
+
+// Services holds the settings of each service.
+type Services struct {
+	Frontend frontend.Config
+	Matching matching.Config // its tables are set by the stack
+	History  history.Config
+	Timer    timer.Config
+}
+
+// DefaultServices is the services' own defaults.
+func DefaultServices() Services {
+	return Services{
+		Frontend: frontend.DefaultConfig(),
+		Matching: matching.DefaultConfig(),
+		History:  history.DefaultConfig(),
+		Timer:    timer.DefaultConfig(),
+	}
+}
+
+// tables decides where the tables are: the URL of a Redis, or the path of a
+// redis-server to start, or neither, which means memory.
+func (c Config) tables() (url, binary string, err error) {
+	switch c.Tables {
+	case "", TablesAuto, TablesRedis:
+	case TablesMemory:
+		if c.Redis != "" {
+			return "", "", errors.New("tables in memory were asked for, and a Redis was named too: choose one")
+		}
+		return "", "", nil
+	default:
+		return "", "", fmt.Errorf("tables %q: want auto, memory or redis", c.Tables)
+	}
+	if c.Redis != "" {
+		return c.Redis, "", nil
+	}
+	if path, found := redischild.Find(); found {
+		return "", path, nil
+	}
+	if c.Tables == TablesRedis {
+		return "", "", fmt.Errorf("tables in Redis were asked for, but none was named and no %s is in PATH", redischild.Binary)
+	}
+	return "", "", nil
+}

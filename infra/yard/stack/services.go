@@ -1,0 +1,130 @@
+package stack
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/yardmaster-io/yardmaster/services/frontend"
+	"github.com/yardmaster-io/yardmaster/services/history"
+	"github.com/yardmaster-io/yardmaster/services/matching"
+	"github.com/yardmaster-io/yardmaster/services/timer"
+	"github.com/yardmaster-io/yardmaster/shared/lifecycle"
+	"github.com/yardmaster-io/yardmaster/shared/process"
+	"github.com/yardmaster-io/yardmaster/shared/telemetry"
+)
+
+// tracesTimeout bounds the export of the last spans.
+const tracesTimeout = 3 * time.Second
+
+// build makes one service.
+type build struct {
+	name string
+	make func(process.Env) (process.Service, error)
+}
+
+// builds lists the services in the order they start: the frontend last, so that
+// nothing is let in before it can be carried out, and first out.
+func builds(c Services) []build {
+	return []build{
+		{"history", func(e process.Env) (process.Service, error) {
+			return history.New(history.Deps{
+				NATS: e.NATS, Partitioning: e.Partitioning, Node: e.Node, Config: c.History,
+				Log: e.Log, Tracing: e.Tracing, Metrics: e.Metrics,
+			})
+		}},
+		{"timer", func(e process.Env) (process.Service, error) {
+			return timer.New(timer.Deps{
+				NATS: e.NATS, Partitioning: e.Partitioning, Node: e.Node, Config: c.Timer,
+				Log: e.Log, Tracing: e.Tracing, Metrics: e.Metrics,
+			})
+		}},
+		{"matching", func(e process.Env) (process.Service, error) {
+			return matching.New(matching.Deps{
+				NATS: e.NATS, Partitioning: e.Partitioning, Node: e.Node, Config: c.Matching,
+				Log: e.Log, Tracing: e.Tracing, Metrics: e.Metrics,
+			})
+		}},
+		{"frontend", func(e process.Env) (process.Service, error) {
+			return frontend.New(frontend.Deps{
+				NATS: e.NATS, Partitioning: e.Partitioning, Node: e.Node, Config: c.Frontend,
+				Log: e.Log, Tracing: e.Tracing, Metrics: e.Metrics,
+			})
+		}},
+	}
+}
+
+// addServices builds the services, each with a connection, a log and a tracer of
+// its own, and adds them to the parts.
+func (s *Stack) addServices(ctx context.Context, parts *lifecycle.Group, health *telemetry.Health, c Services) error {
+	node := process.NodeName()
+	for _, b := range builds(c) {
+		nc, err := s.connect("yard-" + b.name)
+		if err != nil {
+			return err
+		}
+		tracing, err := telemetry.NewTracing(ctx, "yard-"+b.name, node)
+		if err != nil {
+			return err
+		}
+		s.traces = append(s.traces, tracing)
+		log := s.log.With("service", b.name)
+		service, err := b.make(process.Env{NATS: nc, Partitioning: s.Partitioning, Node: node, Log: log, Tracing: tracing, Metrics: s.Metrics})
+		if err != nil {
+			return err
+		}
+		health.AddCheck(b.name, func() error {
+			select {
+			case <-service.Ready():
+				return nil
+			default:
+				return errors.New("not ready yet")
+			}
+		})
+		parts.Add("presence of "+b.name, &process.Presence{Service: b.name, Node: node, NATS: nc, Health: health, Log: log})
+		parts.Add(b.name, service)
+	}
+	return nil
+}
+
+func flushTraces(ctx context.Context, t *telemetry.Tracing) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), tracesTimeout)
+	defer cancel()
+	if err := t.Shutdown(ctx); err != nil {
+		return fmt.Errorf("the last spans were lost: %w", err)
+	}
+	return nil
+}
+
+// withTables puts the tables where they were decided to be.
+func withTables(all Services, url string) (Services, error) {
+	if url == "" {
+		all.Matching.Tables = matching.TablesMemory
+		return all, nil
+	}
+	opts, err := redis.ParseURL(url)
+	if err != nil {
+		return all, fmt.Errorf("redis %s: %w", redact(url), err)
+	}
+	if opts.DB != 0 {
+		return all, fmt.Errorf("redis %s: only database 0 is used, so that a cluster serves as well", redact(url))
+	}
+	all.Matching.Tables = matching.TablesRedis
+	all.Matching.Redis = matching.RedisConfig{
+		Addrs: []string{opts.Addr}, Username: opts.Username, Password: opts.Password, TLS: opts.TLSConfig != nil,
+	}
+	return all, nil
+}
+
+// redact hides the password of a Redis URL.
+func redact(text string) string {
+	u, err := url.Parse(text)
+	if err != nil {
+		return "(not a URL)"
+	}
+	return u.Redacted()
+}

@@ -1,0 +1,211 @@
+package stack
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/yardmaster-io/yardmaster/contracts/topology"
+	"github.com/yardmaster-io/yardmaster/infra/yard/internal/natsserver"
+	"github.com/yardmaster-io/yardmaster/infra/yard/internal/redischild"
+	"github.com/yardmaster-io/yardmaster/shared/lifecycle"
+	"github.com/yardmaster-io/yardmaster/shared/natsrpc"
+	"github.com/yardmaster-io/yardmaster/shared/process"
+	"github.com/yardmaster-io/yardmaster/shared/telemetry"
+)
+
+// Stack is a running system.
+type Stack struct {
+	// URL is where NATS clients connect.
+	URL string
+	// TablesAt tells where the tables are, for people: "memory", or a Redis's URL.
+	TablesAt string
+	// DataDir holds the streams.
+	DataDir string
+	// Partitioning is the cluster's.
+	Partitioning topology.Partitioning
+	// Metrics are those of all services.
+	Metrics *telemetry.Metrics
+
+	server *natsserver.Server
+	redis  *redischild.Child // nil unless it is our own
+	log    *slog.Logger
+	conns  []*nats.Conn
+	traces []*telemetry.Tracing
+	tmp    string // removed at the end
+	stop   context.CancelFunc
+	done   chan struct{}
+	err    error // set before done is closed
+}
+
+// Start starts a stack and returns when it serves. The context bounds the start
+// only. The caller closes the stack.
+func Start(ctx context.Context, cfg Config) (*Stack, error) {
+	s := &Stack{Metrics: new(telemetry.Metrics), log: cfg.Log, done: make(chan struct{}), stop: func() {}}
+	if s.log == nil {
+		s.log = slog.New(slog.DiscardHandler)
+	}
+	parts, err := s.prepare(ctx, cfg)
+	if err != nil {
+		return nil, errors.Join(err, s.release(ctx))
+	}
+	running, stop := context.WithCancel(context.WithoutCancel(ctx))
+	s.stop = stop
+	go func() {
+		err := parts.Run(running)
+		s.err = errors.Join(err, s.release(running))
+		if err != nil {
+			s.log.Error("the stack ended", "error", err)
+		}
+		close(s.done)
+	}()
+	select {
+	case <-parts.Ready():
+		return s, nil
+	case <-s.done:
+		return nil, errors.Join(errors.New("the stack did not start"), s.err)
+	case <-ctx.Done():
+		stop()
+		<-s.done
+		return nil, errors.Join(ctx.Err(), s.err)
+	}
+}
+
+// prepare starts the server, makes the cluster, and lists the parts that run on it.
+func (s *Stack) prepare(ctx context.Context, cfg Config) (*lifecycle.Group, error) {
+	url, binary, err := cfg.tables()
+	if err != nil {
+		return nil, err
+	}
+	if err := s.listen(ctx, cfg); err != nil {
+		return nil, err
+	}
+	nc, err := s.connect("yard-provision")
+	if err != nil {
+		return nil, err
+	}
+	s.Partitioning, err = process.Cluster(ctx, nc, cfg.Partitioning, process.Provision{Enabled: true, Replicas: 1}, s.log)
+	if err != nil {
+		return nil, err
+	}
+
+	parts := new(lifecycle.Group)
+	health := telemetry.NewHealth(cfg.HTTP, s.Metrics)
+	parts.Add("health", health)
+	if binary != "" {
+		if s.redis, err = redischild.New(binary, s.log.With("service", "redis")); err != nil {
+			return nil, err
+		}
+		parts.Add("redis", s.redis)
+		url = s.redis.URL()
+	}
+	s.describeTables(url, binary)
+	all := DefaultServices()
+	if cfg.Services != nil {
+		all = *cfg.Services
+	}
+	if all, err = withTables(all, url); err != nil {
+		return nil, err
+	}
+	return parts, s.addServices(ctx, parts, health, all)
+}
+
+// listen starts the NATS server.
+func (s *Stack) listen(ctx context.Context, cfg Config) (err error) {
+	if cfg.DataDir == "" {
+		if s.tmp, err = os.MkdirTemp("", "yard-data-"); err != nil {
+			return fmt.Errorf("data directory: %w", err)
+		}
+		cfg.DataDir = s.tmp
+	}
+	s.server, err = natsserver.Start(ctx, natsserver.Config{
+		DataDir: cfg.DataDir, Host: cfg.Host, Port: cfg.Port, Sync: natsserver.Sync(cfg.Sync),
+		MaxPayload: cfg.MaxPayload, Log: s.log.With("service", "nats"),
+	})
+	if err != nil {
+		return err
+	}
+	s.DataDir = cfg.DataDir
+	s.URL = s.server.ClientURL()
+	return nil
+}
+
+func (s *Stack) describeTables(url, binary string) {
+	switch {
+	case binary != "":
+		s.TablesAt = url
+		s.log.Info("tables and slots are in a redis-server of our own", "binary", binary)
+	case url != "":
+		s.TablesAt = redact(url)
+		s.log.Info("tables and slots are in Redis", "url", s.TablesAt)
+	default:
+		s.TablesAt = string(TablesMemory)
+		s.log.Info("tables and slots are in memory, which serves one process")
+	}
+}
+
+// connect makes a connection to the server in this process; it lives as long as
+// the stack.
+func (s *Stack) connect(name string) (*nats.Conn, error) {
+	nc, err := natsrpc.ConnectInProcess(s.server, name, s.log)
+	if err != nil {
+		return nil, err
+	}
+	s.conns = append(s.conns, nc)
+	return nc, nil
+}
+
+// Connect makes a connection to the stack in this process, without a socket. The
+// caller closes it.
+func (s *Stack) Connect(name string) (*nats.Conn, error) {
+	return natsrpc.ConnectInProcess(s.server, name, s.log)
+}
+
+// RedisPID is the process of the redis-server of our own; 0 if there is none.
+func (s *Stack) RedisPID() int {
+	if s.redis == nil {
+		return 0
+	}
+	return s.redis.PID()
+}
+
+// Done is closed when the stack has ended, by Close or by a failure.
+func (s *Stack) Done() <-chan struct{} { return s.done }
+
+// Err tells why the stack ended, once Done is closed; nil after a clean end.
+func (s *Stack) Err() error { return s.err }
+
+// Close drains and stops all parts, the services first, and returns when
+// everything is on disk, or with ctx's error when that ends first; the stop goes
+// on then. It may be called more than once.
+func (s *Stack) Close(ctx context.Context) error {
+	s.stop()
+	select {
+	case <-s.done:
+		return s.err
+	case <-ctx.Done():
+		return fmt.Errorf("the stack is still stopping: %w", ctx.Err())
+	}
+}
+
+// release gives back what prepare took, in reverse.
+func (s *Stack) release(ctx context.Context) error {
+	var failed []error
+	for _, t := range s.traces {
+		failed = append(failed, flushTraces(ctx, t))
+	}
+	for _, nc := range s.conns {
+		nc.Close()
+	}
+	if s.server != nil {
+		s.server.Stop()
+	}
+	if s.tmp != "" {
+		failed = append(failed, os.RemoveAll(s.tmp))
+	}
+	return errors.Join(failed...)
+}

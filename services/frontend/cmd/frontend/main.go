@@ -1,0 +1,31 @@
+// Command frontend runs the frontend service: it takes requests from any NATS client. Its
+// settings are told by --help.
+package main
+
+import (
+	"os"
+
+	"github.com/yardmaster-io/yardmaster/services/frontend"
+	"github.com/yardmaster-io/yardmaster/shared/process"
+)
+
+// settings are the common ones and, beside them, the service's own.
+type settings struct {
+	process.Config
+	Own
+}
+
+// Own is embedded under a name of its own, since both are called Config.
+type Own = frontend.Config
+
+func main() {
+	def := settings{process.DefaultConfig(":8080"), frontend.DefaultConfig()}
+	os.Exit(process.Main("frontend", def, build))
+}
+
+func build(e process.Env, s settings) (process.Service, error) {
+	return frontend.New(frontend.Deps{
+		NATS: e.NATS, Partitioning: e.Partitioning, Node: e.Node, Config: s.Own,
+		Log: e.Log, Tracing: e.Tracing, Metrics: e.Metrics,
+	})
+}
