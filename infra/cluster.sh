@@ -56,7 +56,7 @@ up() {
 	for ((i = 1; i <= instances; i++)); do
 		for s in "${services[@]}"; do
 			local own=()
-			[[ $s == matching ]] && own=("--redis.url=redis://127.0.0.1:$redis_port/0")
+			[[ $s == matching ]] && own=("--redis.addrs=127.0.0.1:$redis_port")
 			start "$s-$i" "bin/$s" "--nats.url=$url" "--node=$s-$i" --http=127.0.0.1:0 "${own[@]}"
 		done
 	done
