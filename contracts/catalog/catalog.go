@@ -274,7 +274,7 @@ func revision(ctx context.Context, kv jetstream.KeyValue) (uint64, error) {
 // the watch cannot end while it waits to hand one over.
 func stop(w jetstream.KeyWatcher) {
 	go func() {
-		for range w.Updates() { //nolint:revive // drained on purpose
+		for range w.Updates() { // drained on purpose
 		}
 	}()
 	_ = w.Stop() // fails only where there is nothing left to stop

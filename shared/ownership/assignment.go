@@ -20,7 +20,7 @@ const (
 // assignment is the goroutines of the partitions being served. It belongs to one
 // goroutine, that of Share.Run.
 type assignment struct {
-	ctx   context.Context //nolint:containedctx // the parent of every Serve; lives as long as Run
+	ctx   context.Context // the parent of every Serve; lives as long as Run
 	cfg   Config
 	slots map[int]*slot
 	// ended tells of goroutines that returned.

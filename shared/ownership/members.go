@@ -132,7 +132,7 @@ func (m *members) watch(ctx context.Context, tell chan<- signal) error {
 // because the watch cannot end while it waits to hand one over.
 func stopWatch(w jetstream.KeyWatcher) {
 	go func() {
-		for range w.Updates() { //nolint:revive // drained on purpose
+		for range w.Updates() { // drained on purpose
 		}
 	}()
 	_ = w.Stop() // fails only where there is nothing left to stop
