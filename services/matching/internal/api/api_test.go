@@ -10,8 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
@@ -435,8 +433,8 @@ func redisStack(t *testing.T) (*stack, *testkit.Redis, bool) {
 	if !ok {
 		return nil, nil, false
 	}
-	client := redis.NewClient(&redis.Options{Addr: r.Addr, MaxRetries: -1, DialTimeout: time.Second, ReadTimeout: time.Second})
-	t.Cleanup(func() { _ = client.Close() })
+	client := redistable.Connect(redistable.Config{Addrs: []string{r.Addr}})
+	t.Cleanup(func() { client.Close() })
 	s := newStack(t)
 	s.quarantine = 100 * time.Millisecond
 	s.tables = func() shard.Tables { return redistable.New(client, 0, nil) }

@@ -9,7 +9,6 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
-	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/shard"
@@ -98,12 +97,6 @@ func (p *Port) poll(s *shard.Shard, m *nats.Msg) {
 		return
 	}
 	s.Poll(req)
-}
-
-// readVerdicts decodes a batch of verdicts.
-func readVerdicts(data []byte) (*logv1.VerdictBatch, error) {
-	v := new(logv1.VerdictBatch)
-	return v, v.UnmarshalVT(data)
 }
 
 // subscriptions are ended together.

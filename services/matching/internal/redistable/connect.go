@@ -1,7 +1,6 @@
 package redistable
 
 import (
-	"context"
 	"crypto/tls"
 	"fmt"
 	"time"
@@ -65,6 +64,3 @@ func Connect(c Config) redis.UniversalClient {
 	}
 	return redis.NewUniversalClient(options)
 }
-
-// Check tells whether Redis answers.
-func Check(ctx context.Context, client redis.UniversalClient) error { return client.Ping(ctx).Err() }

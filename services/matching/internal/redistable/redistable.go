@@ -10,8 +10,9 @@
 //
 // On failure: an error of the client for an unreachable server, table.LostError
 // where Redis has lost its memory. Bookings are safe from a Redis that restarts
-// empty, and not from a replica that is promoted with a part of the last writes
-// missing: run the tables without replicas, they can be rebuilt in seconds.
+// empty, and not from one that loses a part of its keys: run it with noeviction, and
+// without replicas that may be promoted before they have the last writes. The tables
+// can be rebuilt in seconds.
 package redistable
 
 import (

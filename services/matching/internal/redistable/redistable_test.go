@@ -3,6 +3,7 @@ package redistable_test
 import (
 	"context"
 	"fmt"
+	"net"
 	"testing"
 	"time"
 
@@ -34,8 +35,8 @@ func run(t testing.TB) (store, bool) {
 	if !ok {
 		return store{}, false
 	}
-	client := redis.NewClient(&redis.Options{Addr: r.Addr, MaxRetries: -1})
-	t.Cleanup(func() { _ = client.Close() })
+	client := redistable.Connect(redistable.Config{Addrs: []string{r.Addr}})
+	t.Cleanup(func() { client.Close() })
 	return store{t, client}, true
 }
 
@@ -48,6 +49,42 @@ func TestTables(t *testing.T) {
 		s.Forget()
 		return store{t, s.client}
 	})
+}
+
+// TestTablesOnACluster runs the suite on a server that refuses what a Redis Cluster
+// refuses: keys that were not named, and keys of several slots in one call.
+func TestTablesOnACluster(t *testing.T) {
+	port, err := freePort()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, ok := testkit.RunRedis(t, "--cluster-enabled", "yes", "--cluster-port", port)
+	if !ok {
+		return // announced
+	}
+	client := redistable.Connect(redistable.Config{Addrs: []string{r.Addr}, Cluster: true})
+	t.Cleanup(func() { client.Close() })
+	node := redis.NewClient(&redis.Options{Addr: r.Addr})
+	t.Cleanup(func() { node.Close() })
+	if err := node.ClusterAddSlotsRange(t.Context(), 0, 16383).Err(); err != nil {
+		t.Fatal(err)
+	}
+	testkit.Eventually(t, 20*time.Second, func() error { return client.Set(context.Background(), "up", 1, 0).Err() })
+	tabletest.Exercise(t, func(t *testing.T) tabletest.Store {
+		s := store{t, client}
+		s.Forget()
+		return s
+	})
+}
+
+func freePort() (string, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	defer l.Close()
+	_, port, err := net.SplitHostPort(l.Addr().String())
+	return port, err
 }
 
 // BenchmarkPutPop: ten chunks of ten put in one call, a hundred triggers popped in another.

@@ -2,6 +2,7 @@ package shard
 
 import (
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
@@ -40,7 +41,9 @@ type batch struct {
 	lane  *lane
 	data  []byte
 	grabs []grab // none in a batch of hand-backs
-	nonce uint64
+	// undone are the given-up grabs among the hand-backs.
+	undone []undone
+	nonce  uint64
 	// left counts grabs without a verdict.
 	left    int
 	firstAt time.Time
@@ -75,11 +78,12 @@ func (s *Shard) sendGrabs() {
 
 func (s *Shard) sendBatch(l *lane) {
 	n := min(len(l.gather), s.Config.GrabEventsMax)
+	now := time.Now() // calls to the tables may have taken long since the turn began
 	b := &batch{lane: l, nonce: rand.Uint64(), firstAt: s.now, sentAt: s.now, grabs: make([]grab, 0, n)}
 	for i := range l.gather[:n] {
 		g := &l.gather[i]
 		// A poll that is gone, or a booking too old to be sure of: not sent.
-		if g.poll.answered || g.booked && s.now.Sub(g.takenAt) > bookingFresh {
+		if g.poll.answered || g.booked && now.Sub(g.takenAt) > bookingFresh {
 			s.unsend(g)
 			continue
 		}
@@ -151,11 +155,13 @@ func (s *Shard) unsend(g *grab) {
 }
 
 // returnTrigger puts a grab's trigger back into the table, in its place.
-func (s *Shard) returnTrigger(g *grab) {
-	s.putBack = append(s.putBack, table.Chunk{
+func (s *Shard) returnTrigger(g *grab) { s.putBack = append(s.putBack, g.chunk()) }
+
+func (g *grab) chunk() table.Chunk {
+	return table.Chunk{
 		Tasklist: g.poll.list.Tasklist, Column: table.Column{Priority: g.priority, Type: g.typ},
 		ReadyAt: g.readyAt, Triggers: ids.AppendTrigger(nil, g.trigger),
-	})
+	}
 }
 
 // undecided ends a grab without a verdict.
@@ -204,7 +210,8 @@ func (s *Shard) resend() {
 		switch {
 		case len(b.grabs) == 0:
 			if s.now.Sub(b.firstAt) >= handBackTimeout {
-				s.close(b)
+				s.handedBack(b, false)
+				s.again = true
 			} else {
 				s.publish(b)
 			}
@@ -256,8 +263,17 @@ func (s *Shard) rebook(b *batch) bool {
 	return true
 }
 
+// undone is a grab that was given up. Only when history has answered its hand-back
+// is it sure that the grab itself, sent before, cannot be granted any more.
+type undone struct {
+	chunk  table.Chunk
+	domain *domain
+	life   uint64
+	booked bool
+}
+
 // giveUp hands back whatever of a batch is undecided: if history grants it yet,
-// nobody takes it. Bookings are left to lapse, since until then such a grant counts.
+// nobody takes it.
 func (s *Shard) giveUp(b *batch) {
 	s.Log.Warn("history gave no verdict; grabs given up", "partition", b.lane.partition, "grabs", b.left)
 	for i := range b.grabs {
@@ -265,14 +281,34 @@ func (s *Shard) giveUp(b *batch) {
 		if g.poll == nil {
 			continue
 		}
-		s.handBack = append(s.handBack, b.fence(i))
-		if !g.booked {
-			s.returnTrigger(g)
-		}
+		s.handBack = append(s.handBack, handBack{
+			fence: b.fence(i), undone: &undone{g.chunk(), g.poll.list.domain, g.life, g.booked},
+		})
 		s.undecided(g)
 	}
 	s.close(b)
 	s.again = true
+}
+
+// handedBack ends a batch of hand-backs: what was never granted is ready still, and
+// its trigger goes back into the table. Unless history has answered, bookings are
+// left to lapse.
+func (s *Shard) handedBack(b *batch, answered bool) {
+	for _, u := range b.undone {
+		s.putBack = append(s.putBack, u.chunk)
+		if u.booked && answered && u.domain.life == u.life {
+			a := s.account(u.domain, u.chunk.Type)
+			a.Release = append(a.Release, u.chunk.Triggers[:ids.BookingBytes]...)
+		}
+	}
+	s.close(b)
+}
+
+// handBack is an attempt that nobody holds.
+type handBack struct {
+	fence
+	// undone is set where it may never have been granted.
+	undone *undone
 }
 
 // sendHandBacks tells history of attempts that nobody holds.
@@ -281,24 +317,34 @@ func (s *Shard) sendHandBacks() {
 		return
 	}
 	s.Metrics.HandedBack.Add(int64(len(s.handBack)))
-	byLane := map[*lane][]*logv1.Event{}
-	for _, f := range s.handBack {
-		l := s.lanes[f.id.Partition()]
-		byLane[l] = append(byLane[l], &logv1.Event{
-			Kind: logv1.EventKind_EVENT_KIND_RELEASED, TaskId: f.id[:], Position: uint64(f.position),
-			Version: f.version, Nonce: f.nonce, Domain: f.domain.name, Message: "no worker received it",
-		})
+	byLane := map[*lane][]handBack{}
+	for _, h := range s.handBack {
+		l := s.lanes[h.id.Partition()]
+		byLane[l] = append(byLane[l], h)
 	}
 	clear(s.handBack)
 	s.handBack = s.handBack[:0]
-	for l, events := range byLane {
-		for len(events) > 0 {
-			n := min(len(events), s.Config.GrabEventsMax)
-			m := s.newEvents()
-			m.Events, events = events[:n], events[n:]
-			b := &batch{id: m.RequestId, lane: l, data: encode(&m), firstAt: s.now}
-			s.batches[b.id] = b
-			s.publish(b)
+	for l, all := range byLane {
+		for part := range slices.Chunk(all, s.Config.GrabEventsMax) {
+			s.sendHandBack(l, part)
 		}
 	}
+}
+
+func (s *Shard) sendHandBack(l *lane, all []handBack) {
+	m := s.newEvents()
+	b := &batch{id: m.RequestId, lane: l, firstAt: s.now}
+	for i := range all {
+		h := &all[i]
+		m.Events = append(m.Events, &logv1.Event{
+			Kind: logv1.EventKind_EVENT_KIND_RELEASED, TaskId: h.id[:], Position: uint64(h.position),
+			Version: h.version, Nonce: h.nonce, Domain: h.domain.name, Message: "no worker received it",
+		})
+		if h.undone != nil {
+			b.undone = append(b.undone, *h.undone)
+		}
+	}
+	b.data = encode(&m)
+	s.batches[b.id] = b
+	s.publish(b)
 }

@@ -81,7 +81,7 @@ type turn struct {
 	dirty    []*tasklist
 	touched  []*poll
 	accounts map[account]*settlement
-	handBack []fence
+	handBack []handBack
 }
 
 // New returns a shard that is ready to be run.
@@ -349,7 +349,7 @@ func (s *Shard) answer(p *poll) {
 			continue
 		}
 		if bytes += len(g.task); bytes > most && len(tasks) > 0 {
-			s.handBack = append(s.handBack, g.fence)
+			s.handBack = append(s.handBack, handBack{fence: g.fence})
 			continue
 		}
 		tasks, fences = append(tasks, g.task), append(fences, g.fence)
@@ -361,7 +361,7 @@ func (s *Shard) answer(p *poll) {
 	s.lastID++
 	if err := s.Outbox.Answer(p.replyTo, p.json, tasks, s.lastID); err != nil {
 		s.Log.Warn("answer a poll", "error", err, "tasks", len(tasks))
-		s.handBack = append(s.handBack, fences...)
+		s.takeAllBack(fences)
 		return
 	}
 	if len(fences) > 0 {
@@ -378,12 +378,18 @@ func (s *Shard) answerBytesMax(p *poll) int {
 	return s.AnswerBytesMax
 }
 
+func (s *Shard) takeAllBack(fences []fence) {
+	for _, f := range fences {
+		s.handBack = append(s.handBack, handBack{fence: f})
+	}
+}
+
 // unheard takes back what an answer held that reached nobody.
 func (s *Shard) unheard(id uint64) {
 	for _, answers := range []map[uint64][]fence{s.answered, s.answeredBefore} {
 		if fences, ok := answers[id]; ok {
 			s.Metrics.Unheard.Add(int64(len(fences)))
-			s.handBack = append(s.handBack, fences...)
+			s.takeAllBack(fences)
 			delete(answers, id)
 		}
 	}

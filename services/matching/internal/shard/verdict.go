@@ -18,7 +18,7 @@ func (s *Shard) verdicts(v *logv1.VerdictBatch) {
 		return // repeated, or given up
 	}
 	if len(b.grabs) == 0 { // hand-backs: whatever it says, it was heard
-		s.close(b)
+		s.handedBack(b, true)
 		return
 	}
 	for i, verdict := range v.Verdicts {
@@ -46,7 +46,7 @@ func (s *Shard) decide(b *batch, i int, v *logv1.EventVerdict) {
 		s.release(g)
 	case p.answered:
 		s.Metrics.GrabsGranted.Add(1)
-		s.handBack = append(s.handBack, b.fence(i))
+		s.handBack = append(s.handBack, handBack{fence: b.fence(i)})
 	default:
 		s.Metrics.GrabsGranted.Add(1)
 		p.granted = append(p.granted, grant{fence: b.fence(i), task: v.Task})
@@ -166,7 +166,7 @@ func (s *Shard) settle() {
 // takeBack keeps a grant out of its poll's answer.
 func (s *Shard) takeBack(ref grantRef) {
 	g := &ref.poll.granted[ref.i]
-	s.handBack = append(s.handBack, g.fence)
+	s.handBack = append(s.handBack, handBack{fence: g.fence})
 	g.task = nil
 }
 

@@ -1,0 +1,53 @@
+package api
+
+import (
+	"testing"
+
+	"google.golang.org/protobuf/proto"
+	"pgregory.net/rapid"
+
+	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
+)
+
+func TestReadVerdictsLikeTheGeneratedDecoder(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		blob := rapid.SliceOfN(rapid.Byte(), 0, 40)
+		want := &logv1.VerdictBatch{RequestId: rapid.Uint64().Draw(t, "id"), First: rapid.Uint32().Draw(t, "first")}
+		for range rapid.IntRange(0, 5).Draw(t, "verdicts") {
+			want.Verdicts = append(want.Verdicts, &logv1.EventVerdict{
+				Code: rapid.SampledFrom([]string{"", "STALE"}).Draw(t, "code"), Message: rapid.StringN(0, 9, 99).Draw(t, "message"),
+				Task: blob.Draw(t, "task"), Trace: blob.Draw(t, "trace"), DeadlineMs: rapid.Int64().Draw(t, "deadline"),
+			})
+		}
+		data, err := want.MarshalVT()
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := readVerdicts(data)
+		if err != nil || !proto.Equal(got, want) {
+			t.Fatalf("got %v %v\nwant %v", got, err, want)
+		}
+		if cut := len(data) - 1; cut > 0 && len(want.Verdicts) > 0 {
+			if got, err := readVerdicts(data[:cut]); err == nil && proto.Equal(got, want) {
+				t.Fatal("a cut message was read as if it were whole")
+			}
+		}
+	})
+}
+
+func BenchmarkReadVerdicts(b *testing.B) {
+	v := &logv1.VerdictBatch{RequestId: 1}
+	for range 100 {
+		v.Verdicts = append(v.Verdicts, &logv1.EventVerdict{Task: make([]byte, 400), DeadlineMs: 1 << 40})
+	}
+	data, err := v.MarshalVT()
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.ReportAllocs()
+	for n := 0; n < b.N; n += 100 {
+		if _, err := readVerdicts(data); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
