@@ -37,14 +37,16 @@ type Redis struct {
 	Addr string
 
 	binary string
+	args   []string
 	dir    string
 	child  *child
 }
 
 // RunRedis starts a redis-server found in PATH on a free loopback port and kills
 // it when the test ends. Without a binary it returns (nil, false) after saying so
-// once per process, or fails the test if YARD_REQUIRE_REDIS is 1.
-func RunRedis(tb testing.TB) (*Redis, bool) {
+// once per process, or fails the test if YARD_REQUIRE_REDIS is 1. Further arguments
+// are the server's, such as "--cluster-enabled", "yes".
+func RunRedis(tb testing.TB, args ...string) (*Redis, bool) {
 	tb.Helper()
 	binary, err := exec.LookPath("redis-server")
 	if err != nil {
@@ -54,7 +56,7 @@ func RunRedis(tb testing.TB) (*Redis, bool) {
 		announceRedisAbsent()
 		return nil, false
 	}
-	r := &Redis{binary: binary, dir: tb.TempDir()}
+	r := &Redis{binary: binary, args: args, dir: tb.TempDir()}
 	tb.Cleanup(r.Stop)
 	for range redisStartTries {
 		if r.Addr, err = freeAddr(); err != nil {
@@ -91,10 +93,11 @@ func (r *Redis) start() error {
 	if err != nil {
 		return err
 	}
-	c, err := startChild(r.binary,
+	c, err := startChild(r.binary, append([]string{
 		"--bind", "127.0.0.1", "--port", port,
 		"--save", "", "--appendonly", "no",
-		"--dir", r.dir, "--daemonize", "no")
+		"--dir", r.dir, "--daemonize", "no",
+	}, r.args...)...)
 	if err != nil {
 		return err
 	}
