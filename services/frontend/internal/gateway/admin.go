@@ -9,7 +9,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 
-	"github.com/yardmaster-io/yardmaster/services/frontend/internal/core/validate"
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/validate"
 )
 
 // ownWritesWithin is how long a change waits until this frontend itself goes by

@@ -32,7 +32,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/shared/telemetry"
 
-	"github.com/yardmaster-io/yardmaster/services/frontend/internal/core/validate"
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/validate"
 )
 
 // Call is what is known of a request besides its body.

@@ -9,7 +9,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 
-	"github.com/yardmaster-io/yardmaster/services/frontend/internal/core/validate"
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/validate"
 )
 
 const (

@@ -15,7 +15,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/shared/telemetry"
 
-	"github.com/yardmaster-io/yardmaster/services/frontend/internal/core/validate"
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/validate"
 )
 
 // submission is one submit on its way into the log.
@@ -172,7 +172,7 @@ func (g *Gateway) unknown(s *submission, message messageID) {
 	g.metrics.unknown.Add(1)
 	t := token{partition: s.partition, at: s.at, seed: s.seed, tasks: s.tasks(), message: message}
 	e := fault.New(fault.Unknown, "the log did not say whether the tasks were stored: repeat the request with this token")
-	e.Detail = map[string]string{DetailRetryToken: t.String()}
+	e.Detail = map[string]string{fault.DetailRetryToken: t.String()}
 	s.refuse(e.After(awayRetryAfter))
 }
 

@@ -9,9 +9,6 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 )
 
-// DetailRetryToken is the key of the retry token in the detail of UNKNOWN.
-const DetailRetryToken = "retry_token"
-
 // String is the id as it travels.
 func (m messageID) String() string { return hex.EncodeToString(m[:]) }
 

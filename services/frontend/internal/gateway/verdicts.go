@@ -10,7 +10,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/shared/batcher"
 
-	"github.com/yardmaster-io/yardmaster/services/frontend/internal/core/validate"
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/validate"
 )
 
 // outcomes brings events into the log and their verdicts back. Each partition

@@ -1,0 +1,120 @@
+// Package frontend is the public API of Yardmaster: it judges requests, brings
+// them into the history log, and answers with what the log or its owners say.
+//
+// Owns: the parts of the service and how they fit. It keeps nothing: any number
+// of frontends serve the same subjects as one queue group.
+//
+// Never does: import another service; it knows their contracts.
+//
+// On failure: a frontend that dies leaves its callers without an answer; what
+// they repeat is safe to repeat (README.md, On failure).
+package frontend
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/yardmaster-io/yardmaster/contracts/topology"
+	"github.com/yardmaster-io/yardmaster/shared/lifecycle"
+	"github.com/yardmaster-io/yardmaster/shared/telemetry"
+
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/api"
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/gateway"
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/natsgate"
+)
+
+// Deps is what the service works with. NATS and Partitioning are required; a nil
+// Tracing is off, nil Metrics are not read by anyone.
+type Deps struct {
+	NATS         *nats.Conn
+	Partitioning topology.Partitioning
+	// Node names this process in INFO.
+	Node    string
+	Config  Config
+	Log     *slog.Logger
+	Tracing *telemetry.Tracing
+	Metrics *telemetry.Metrics
+}
+
+// Service is the frontend of one process.
+type Service struct {
+	Deps
+	js    jetstream.JetStream
+	ready chan struct{}
+}
+
+// New makes the service. The streams and buckets exist by the time of Run.
+func New(d Deps) (*Service, error) {
+	if d.NATS == nil || d.Partitioning.History < 1 || d.Partitioning.Matching < 1 {
+		return nil, errors.New("frontend: NATS and Partitioning are required")
+	}
+	if problems := d.Config.Validate(); len(problems) > 0 {
+		return nil, fmt.Errorf("frontend: %s", problems[0])
+	}
+	if d.Log == nil {
+		d.Log = slog.New(slog.DiscardHandler)
+	}
+	js, err := jetstream.New(d.NATS)
+	if err != nil {
+		return nil, fmt.Errorf("frontend: %w", err)
+	}
+	return &Service{Deps: d, js: js, ready: make(chan struct{})}, nil
+}
+
+// Ready is closed when requests are served.
+func (s *Service) Ready() <-chan struct{} { return s.ready }
+
+// stopGrace is what a part gets to stop beyond the time it takes by its config.
+const stopGrace = 5 * time.Second
+
+// Run serves until ctx ends, then takes no more requests, finishes those under
+// way, and returns.
+func (s *Service) Run(ctx context.Context) error {
+	config, err := s.js.KeyValue(ctx, topology.ConfigBucket)
+	if err != nil {
+		return fmt.Errorf("open the config bucket: %w", err)
+	}
+	watching, stop := context.WithCancel(context.WithoutCancel(ctx)) // requests that drain still need it
+	defer stop()
+	catalog, err := natsgate.WatchCatalog(watching, config)
+	if err != nil {
+		return fmt.Errorf("watch domains and types: %w", err)
+	}
+	inbox := natsgate.NewInbox(s.NATS)
+	gate, err := gateway.New(gateway.Deps{
+		Config: s.Config.Gateway, Partitioning: s.Partitioning,
+		History: natsgate.NewLog(s.NATS, s.js), Bus: inbox, Owners: natsgate.Owners(s.NATS),
+		Catalog: catalog, Registry: catalog,
+		Log: s.Log, Tracing: s.Tracing, Metrics: s.Metrics,
+	})
+	if err != nil {
+		return err
+	}
+	inbox.Listen(gate)
+	public := api.New(api.Deps{
+		NATS: s.NATS, Gateway: gate, RequestTimeout: s.Config.Gateway.RequestTimeout,
+		Node: s.Node, Log: s.Log, Metrics: s.Metrics,
+	})
+
+	parts := lifecycle.Group{DrainTimeout: s.Config.Gateway.DrainTimeout + stopGrace}
+	parts.Add("inbox", inbox)      // hears verdicts
+	parts.Add("gateway", gate)     // carries requests out
+	parts.Add("api", public)       // lets them in
+	parts.Add("ready", s.opened()) // says so
+	return parts.Run(ctx)
+}
+
+// opened closes Ready: as the last part it starts when all others are there.
+func (s *Service) opened() lifecycle.Func {
+	return func(ctx context.Context) error {
+		close(s.ready)
+		<-ctx.Done()
+		return nil
+	}
+}

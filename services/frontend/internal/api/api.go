@@ -1,0 +1,131 @@
+// Package api is the public API on NATS: one micro service, yard-frontend, with
+// an endpoint per verb.
+//
+// Owns: which subject leads to which verb, content types, headers, the form of
+// answers and errors, and what PING, INFO and STATS tell.
+//
+// Never does: judge or carry out a request; that is the gateway's. A handler runs
+// in its subscription's goroutine and returns once the gateway has taken the
+// request; the answer leaves from wherever the request ends.
+//
+// On failure: every error leaves as a *fault.Error in micro's error headers with
+// a JSON body. A request without a reply subject is carried out and not answered.
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/micro"
+
+	"github.com/yardmaster-io/yardmaster/contracts/fault"
+	"github.com/yardmaster-io/yardmaster/shared/telemetry"
+
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/gateway"
+)
+
+const (
+	// ServiceName is what micro's PING and INFO tell, and the queue group.
+	ServiceName = "yard-frontend"
+	// Version is of the API.
+	Version = "1.0.0"
+
+	// pendingMsgsMax and pendingBytesMax bound what waits for an endpoint's
+	// goroutine; beyond, the client library drops requests, and clients time out.
+	// Admission refuses long before that unless this process is starved.
+	pendingMsgsMax  = 64 << 10
+	pendingBytesMax = 64 << 20
+
+	// quietFor is how long no request may have come for a drained subscription to
+	// count as empty; quietWithin bounds the wait for it.
+	quietFor    = 50 * time.Millisecond
+	quietWithin = 2 * time.Second
+)
+
+// Deps is what the API needs.
+type Deps struct {
+	NATS    *nats.Conn
+	Gateway *gateway.Gateway
+	// RequestTimeout is the deadline of a request that brings none.
+	RequestTimeout time.Duration
+	// Node names this process in INFO.
+	Node    string
+	Log     *slog.Logger
+	Metrics *telemetry.Metrics
+}
+
+// API serves. It is a part for lifecycle.Group.
+type API struct {
+	Deps
+	ready   chan struct{}
+	refused map[fault.Code]*telemetry.Counter
+	last    atomic.Int64 // when the last request came, Unix ns
+}
+
+// New makes the API; Run serves it.
+func New(d Deps) *API {
+	a := &API{Deps: d, ready: make(chan struct{}), refused: map[fault.Code]*telemetry.Counter{}}
+	for _, code := range []fault.Code{
+		fault.InvalidArgument, fault.InvalidTime, fault.NotFound, fault.AlreadyExists, fault.Stale, fault.FailedPrecondition,
+		fault.ResourceExhausted, fault.Unavailable, fault.Unknown, fault.PermissionDenied, fault.Internal,
+	} {
+		a.refused[code] = d.Metrics.Counter(fmt.Sprintf("yard_frontend_refused_total{code=%q}", code), "Requests answered with an error.")
+	}
+	return a
+}
+
+// Ready is closed when requests are taken.
+func (a *API) Ready() <-chan struct{} { return a.ready }
+
+// Run serves until ctx ends. Then it takes no more requests and returns when
+// those that had arrived are in the gateway's hands.
+func (a *API) Run(ctx context.Context) error {
+	service, err := micro.AddService(a.NATS, micro.Config{
+		Name: ServiceName, Version: Version, QueueGroup: ServiceName,
+		Description: "The public API of Yardmaster, a durable task engine.",
+		Metadata:    map[string]string{"node": a.Node},
+	})
+	if err != nil {
+		return fmt.Errorf("serve the API: %w", err)
+	}
+	for _, e := range a.endpoints() {
+		if err := service.AddEndpoint(e.name(), e.handler,
+			micro.WithEndpointSubject(e.subject), micro.WithEndpointMetadata(e.metadata()),
+			micro.WithEndpointPendingLimits(pendingMsgsMax, pendingBytesMax),
+		); err != nil {
+			return errors.Join(fmt.Errorf("serve %s: %w", e.subject, err), service.Stop())
+		}
+	}
+	if err := a.NATS.Flush(); err != nil && ctx.Err() == nil {
+		return errors.Join(fmt.Errorf("serve the API: %w", err), service.Stop())
+	}
+	close(a.ready)
+	<-ctx.Done()
+	if err := service.Stop(); err != nil {
+		return fmt.Errorf("stop the API: %w", err)
+	}
+	a.awaitQuiet()
+	return nil
+}
+
+// awaitQuiet waits until requests that were on their way have been handled. Micro
+// drains its subscriptions without telling when that is done.
+func (a *API) awaitQuiet() {
+	if a.NATS.FlushTimeout(quietWithin) != nil {
+		return // no connection, no requests
+	}
+	began := time.Now()
+	tick := time.NewTicker(quietFor / 5)
+	defer tick.Stop()
+	for now := range tick.C {
+		last := time.Unix(0, a.last.Load())
+		if now.Sub(began) > quietWithin || now.Sub(began) > quietFor && now.Sub(last) > quietFor {
+			return
+		}
+	}
+}

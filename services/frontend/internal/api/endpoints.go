@@ -1,0 +1,105 @@
+package api
+
+import (
+	"strings"
+
+	"github.com/nats-io/nats.go/micro"
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"github.com/yardmaster-io/yardmaster/contracts/codec"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/contracts/topology"
+	"github.com/yardmaster-io/yardmaster/shared/telemetry"
+
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/gateway"
+)
+
+// endpoint is one verb of the API.
+type endpoint struct {
+	verb        string
+	subject     string
+	description string
+	handler     micro.HandlerFunc
+	// request and response are empty messages, for their descriptions.
+	request, response protoreflect.ProtoMessage
+}
+
+// name is the verb as micro allows it.
+func (e endpoint) name() string { return strings.ReplaceAll(e.verb, ".", "-") }
+
+// metadata is what INFO tells of an endpoint, so that a client can be written
+// against a running server.
+func (e endpoint) metadata() map[string]string {
+	return map[string]string{
+		"description":     e.description,
+		"content_types":   string(codec.JSON) + " (default), " + string(codec.Protobuf),
+		"request":         string(e.request.ProtoReflect().Descriptor().FullName()),
+		"response":        string(e.response.ProtoReflect().Descriptor().FullName()),
+		"request_schema":  schema(e.request.ProtoReflect().Descriptor()),
+		"response_schema": schema(e.response.ProtoReflect().Descriptor()),
+	}
+}
+
+// endpoints is the whole API.
+func (a *API) endpoints() []endpoint {
+	g := a.Gateway
+	return []endpoint{
+		of(a, "tasks.submit", "Accept 1 to 1000 tasks, all or none; may wait for the result of one.", g.Submit, &yardv1.SubmitResponse{}),
+		of(a, "tasks.poll", "Get up to max_tasks tasks of a tasklist, waiting for the first one.", g.Poll, &yardv1.PollResponse{}),
+		of(a, "tasks.complete", "Tell of attempts that succeeded; a verdict each.", g.Complete, &yardv1.OutcomeResponse{}),
+		of(a, "tasks.fail", "Tell of attempts that failed, or were never begun; a verdict each.", g.Fail, &yardv1.OutcomeResponse{}),
+		of(a, "tasks.heartbeat", "Keep attempts alive and tell their progress; a verdict each.", g.Heartbeat, &yardv1.OutcomeResponse{}),
+		of(a, "tasks.cancel", "Cancel tasks by id; a verdict each.", g.Cancel, &yardv1.OutcomeResponse{}),
+		of(a, "tasks.get", "Tell all of one task; may wait for its end.", g.Get, &yardv1.GetResponse{}),
+		of(a, "tasks.list", "Find tasks of the domain, newest first.", g.List, &yardv1.ListResponse{}),
+		of(a, "tasklists.describe", "Tell how a tasklist is doing.", g.DescribeTasklist, &yardv1.DescribeTasklistResponse{}),
+		of(a, "types.set", "Create or change a task type.", g.SetType, &yardv1.SetTypeResponse{}),
+		of(a, "types.get", "Tell of a task type and how full its limit is.", g.GetType, &yardv1.GetTypeResponse{}),
+		admin(of(a, "domains.put", "Create or change a domain.", g.PutDomain, &yardv1.PutDomainResponse{})),
+		admin(of(a, "domains.get", "Tell of one domain.", g.GetDomain, &yardv1.GetDomainResponse{})),
+		admin(of(a, "domains.list", "Tell of all domains.", g.ListDomains, &yardv1.ListDomainsResponse{})),
+	}
+}
+
+// pointer is a pointer to a generated message.
+type pointer[M any] interface {
+	*M
+	codec.Message
+	protoreflect.ProtoMessage
+}
+
+// of makes the endpoint of a verb, in every domain.
+func of[Req any, PReq pointer[Req]](a *API, verb, description string, do func(gateway.Call, PReq, gateway.Answer), response protoreflect.ProtoMessage) endpoint {
+	requests := a.Metrics.Counter(`yard_frontend_requests_total{verb="`+verb+`"}`, "Requests received.")
+	return endpoint{
+		verb: verb, subject: topology.APIAny(verb), description: description,
+		request: PReq(new(Req)), response: response,
+		handler: func(req micro.Request) { handle[Req, PReq](a, req, requests, do) },
+	}
+}
+
+// admin makes an endpoint an administrative one: its subject has no domain.
+func admin(e endpoint) endpoint {
+	e.subject = topology.Admin(e.verb)
+	e.verb = topology.ReservedDomain + "." + e.verb
+	return e
+}
+
+func handle[Req any, PReq pointer[Req]](a *API, req micro.Request, requests *telemetry.Counter, do func(gateway.Call, PReq, gateway.Answer)) {
+	requests.Add(1)
+	c, r, err := a.receive(req)
+	if r == nil {
+		return
+	}
+	defer r.recovered()
+	if err != nil {
+		r.answer(nil, err)
+		return
+	}
+	body := PReq(new(Req))
+	if err := codec.UnmarshalRequest(r.contentType, req.Data(), body); err != nil {
+		r.answer(nil, err)
+		return
+	}
+	do(c, body, r.answer)
+}

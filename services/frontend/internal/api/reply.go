@@ -1,0 +1,143 @@
+package api
+
+import (
+	"runtime/debug"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/micro"
+
+	"github.com/yardmaster-io/yardmaster/contracts/codec"
+	"github.com/yardmaster-io/yardmaster/contracts/fault"
+	"github.com/yardmaster-io/yardmaster/contracts/topology"
+	"github.com/yardmaster-io/yardmaster/shared/natsrpc"
+	"github.com/yardmaster-io/yardmaster/shared/telemetry"
+
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/gateway"
+)
+
+// HeaderTraceparent is the W3C trace context of a request. NATS headers are
+// case-sensitive, and this is how it is written.
+const HeaderTraceparent = "traceparent"
+
+// reply answers one request. Micro's own Respond is not used: it notes errors in
+// the request, which only the handler's goroutine may do.
+type reply struct {
+	api         *API
+	to          string
+	contentType codec.ContentType
+	bytes       int // of the request, as admitted
+	released    atomic.Bool
+}
+
+// receive admits a request and reads its headers. A nil reply means that it has
+// been answered already.
+func (a *API) receive(req micro.Request) (gateway.Call, *reply, error) {
+	now := time.Now()
+	a.last.Store(now.UnixNano())
+	r := &reply{api: a, to: req.Reply(), contentType: codec.JSON, bytes: len(req.Data())}
+	if err := a.Gateway.Admit(r.bytes); err != nil {
+		r.refuse(fault.From(err))
+		return gateway.Call{}, nil, nil
+	}
+	h := req.Headers()
+	contentType, err := codec.ParseContentType(h.Get(codec.HeaderContentType))
+	if err != nil {
+		return gateway.Call{}, r, err
+	}
+	r.contentType = contentType
+	c := gateway.Call{
+		Domain: topology.DomainOf(req.Subject()), JSON: contentType == codec.JSON, Reply: r.to,
+		Received: now, Deadline: a.deadline(h.Get(natsrpc.HeaderDeadline), now),
+	}
+	if text := h.Get(HeaderTraceparent); text != "" {
+		c.Trace = telemetry.ParseTraceparent(text)
+	}
+	return c, r, nil
+}
+
+// deadline reads the deadline header; a malformed one counts as none.
+func (a *API) deadline(header string, now time.Time) time.Time {
+	if header != "" {
+		if ms, err := strconv.ParseInt(header, 10, 64); err == nil {
+			asked, most := time.UnixMilli(ms), now.Add(gateway.DeadlineMax)
+			if asked.After(most) {
+				return most
+			}
+			return asked
+		}
+	}
+	return now.Add(a.RequestTimeout)
+}
+
+// The headers of answers, shared: they are only read when sent.
+var (
+	headerJSON     = nats.Header{codec.HeaderContentType: {string(codec.JSON)}}
+	headerProtobuf = nats.Header{codec.HeaderContentType: {string(codec.Protobuf)}}
+)
+
+// answer is a gateway.Answer.
+func (r *reply) answer(resp codec.Message, err error) {
+	// Counted out last, so that a drain does not close the connection under it.
+	defer r.release()
+	switch {
+	case err != nil:
+		r.refuse(fault.From(err))
+		return
+	case resp == nil || r.to == "":
+		return
+	}
+	data, err := codec.Marshal(r.contentType, resp)
+	if err == nil && int64(len(data)) > r.api.NATS.MaxPayload() {
+		err = fault.New(fault.FailedPrecondition, "the answer has %d bytes, more than the server takes: ask for less", len(data))
+	}
+	if err != nil {
+		r.refuse(fault.From(err))
+		return
+	}
+	header := headerJSON
+	if r.contentType == codec.Protobuf {
+		header = headerProtobuf
+	}
+	r.send(&nats.Msg{Subject: r.to, Header: header, Data: data})
+}
+
+func (r *reply) refuse(e *fault.Error) {
+	if counter := r.api.refused[e.Code]; counter != nil {
+		counter.Add(1)
+	}
+	if e.Code == fault.Internal {
+		r.api.Log.Error("a request failed by our fault", "error", e)
+	}
+	if r.to == "" {
+		return
+	}
+	m := natsrpc.ErrorMsg(e)
+	m.Subject = r.to
+	r.send(m)
+}
+
+func (r *reply) send(m *nats.Msg) {
+	if err := r.api.NATS.PublishMsg(m); err != nil {
+		r.api.Log.Debug("an answer was not sent", "error", err)
+	}
+}
+
+// release counts the request out, once: a poll may be answered after that it was
+// handed on.
+func (r *reply) release() {
+	if r.released.CompareAndSwap(false, true) {
+		r.api.Gateway.Release(r.bytes)
+	}
+}
+
+// recovered answers INTERNAL where a handler panicked: a defect that one request
+// brings out must not end all others.
+func (r *reply) recovered() {
+	if p := recover(); p != nil {
+		r.api.Log.Error("a handler panicked", "panic", p, "stack", string(debug.Stack()))
+		r.answer(nil, fault.New(fault.Internal, "the request could not be handled"))
+	}
+}

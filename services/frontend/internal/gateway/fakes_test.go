@@ -1,0 +1,374 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/yardmaster-io/yardmaster/contracts/codec"
+	"github.com/yardmaster-io/yardmaster/contracts/fault"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/contracts/topology"
+	"github.com/yardmaster-io/yardmaster/shared/natslog"
+	"github.com/yardmaster-io/yardmaster/shared/telemetry"
+)
+
+// memLog is a log in memory that recognises message ids like JetStream does.
+type memLog struct {
+	mu         sync.Mutex
+	partitions [][]natslog.Msg
+	tries      []natslog.Msg
+	// fault decides what befalls an append: what it returns is returned, after the
+	// message was stored if stored is true. Nil means nothing does.
+	fault func(p int, msgs []natslog.Msg) (stored bool, err error)
+	// gate, if set, is received from before each append.
+	gate chan struct{}
+}
+
+func newMemLog(partitions int) *memLog { return &memLog{partitions: make([][]natslog.Msg, partitions)} }
+
+func partitionOf(subject string) int {
+	p, err := strconv.Atoi(strings.Split(subject, ".")[2])
+	if err != nil {
+		panic(err)
+	}
+	return p
+}
+
+func (l *memLog) find(p int, id string) (seq uint64, found bool) {
+	for i, m := range l.partitions[p] {
+		if id != "" && m.MsgID == id {
+			return uint64(i + 1), true
+		}
+	}
+	return 0, false
+}
+
+func (l *memLog) append(ctx context.Context, msgs []natslog.Msg) (seq uint64, duplicate bool, err error) {
+	if l.gate != nil {
+		select {
+		case <-l.gate:
+		case <-ctx.Done():
+			return 0, false, natslog.ErrOutcomeUnknown
+		}
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	p := partitionOf(msgs[0].Subject)
+	l.tries = append(l.tries, msgs...)
+	stored := true
+	if l.fault != nil {
+		stored, err = l.fault(p, msgs)
+	}
+	for _, m := range msgs {
+		if at, found := l.find(p, m.MsgID); found {
+			return at, true, err
+		}
+	}
+	if stored {
+		l.partitions[p] = append(l.partitions[p], msgs...)
+	}
+	return uint64(len(l.partitions[p])), false, err
+}
+
+func (l *memLog) Append(ctx context.Context, m natslog.Msg) (uint64, bool, error) {
+	return l.append(ctx, []natslog.Msg{m})
+}
+
+func (l *memLog) AppendAtomic(ctx context.Context, msgs []natslog.Msg) error {
+	_, duplicate, err := l.append(ctx, msgs)
+	if err == nil && duplicate {
+		return natslog.ErrDuplicate
+	}
+	return err
+}
+
+func (l *memLog) Message(_ context.Context, p int, seq uint64) ([]byte, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.partitions[p][seq-1].Data, nil
+}
+
+func (l *memLog) MessageBytesMax() int { return 1 << 20 }
+
+// tasks are the printed ids in the log, with how often each is there.
+func (l *memLog) tasks(t *testing.T) map[string]int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	found := map[string]int{}
+	for _, msgs := range l.partitions {
+		for _, m := range msgs {
+			for _, r := range decode(t, m.Data).Tasks {
+				found[printed(r.Id)]++
+			}
+		}
+	}
+	return found
+}
+
+func (l *memLog) messages() (n int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, msgs := range l.partitions {
+		n += len(msgs)
+	}
+	return n
+}
+
+func decode(t *testing.T, data []byte) *logv1.Batch {
+	t.Helper()
+	var b logv1.Batch
+	if err := b.UnmarshalVT(data); err != nil {
+		t.Fatal(err)
+	}
+	return &b
+}
+
+// memBus keeps what is sent; the test answers.
+type memBus struct {
+	mu     sync.Mutex
+	polls  []sentPoll
+	events []sentEvents
+	down   bool
+}
+
+type sentPoll struct {
+	shard int
+	id    uint64
+	poll  *rpcv1.Poll
+}
+
+type sentEvents struct {
+	p     int
+	id    uint64
+	data  string
+	batch *logv1.EventBatch
+}
+
+var errDown = errors.New("not connected")
+
+func (b *memBus) PublishEvents(p int, id uint64, data []byte) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.down {
+		return errDown
+	}
+	e := sentEvents{p, id, string(data), &logv1.EventBatch{}}
+	if err := e.batch.UnmarshalVT(data); err != nil {
+		panic(err)
+	}
+	b.events = append(b.events, e)
+	return nil
+}
+
+func (b *memBus) VerdictsTo() string { return "here" }
+
+func (b *memBus) PublishPoll(shard int, id uint64, data []byte) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.down {
+		return errDown
+	}
+	s := sentPoll{shard, id, &rpcv1.Poll{}}
+	if err := s.poll.UnmarshalVT(data); err != nil {
+		panic(err)
+	}
+	b.polls = append(b.polls, s)
+	return nil
+}
+
+func (b *memBus) sentEvents() []sentEvents {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.Clone(b.events)
+}
+
+func (b *memBus) sentPolls() []sentPoll {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.Clone(b.polls)
+}
+
+// memCatalog is a catalog whose writes arrive at once.
+type memCatalog struct {
+	mu      sync.Mutex
+	domains map[string]*yardv1.Domain
+	types   map[string]*yardv1.TaskType
+}
+
+func newMemCatalog() *memCatalog {
+	return &memCatalog{domains: map[string]*yardv1.Domain{"shop": {Name: "shop"}}, types: map[string]*yardv1.TaskType{}}
+}
+
+func (c *memCatalog) HasDomain(name string) bool { return c.Domain(name) != nil }
+
+func (c *memCatalog) Domain(name string) *yardv1.Domain {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.domains[name]
+}
+
+func (c *memCatalog) Domains() []*yardv1.Domain {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var all []*yardv1.Domain
+	for _, name := range slices.Sorted(maps.Keys(c.domains)) {
+		all = append(all, c.domains[name])
+	}
+	return all
+}
+
+func (c *memCatalog) Type(domain, name string) *yardv1.TaskType {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.types[domain+"/"+name]
+}
+
+func (c *memCatalog) PutDomain(_ context.Context, d *yardv1.Domain) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.domains[d.Name] = d
+	return nil
+}
+
+func (c *memCatalog) PutType(_ context.Context, domain string, t *yardv1.TaskType) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.types[domain+"/"+t.Name] = t
+	return nil
+}
+
+// noOwners know nothing and are always there.
+func noOwners() Owners {
+	get := func(context.Context, int, *rpcv1.GetTaskRequest) (*rpcv1.GetTaskResponse, error) {
+		return &rpcv1.GetTaskResponse{}, nil
+	}
+	list := func(context.Context, int, *rpcv1.ListTasksRequest) (*rpcv1.ListTasksResponse, error) {
+		return &rpcv1.ListTasksResponse{}, nil
+	}
+	return Owners{
+		HistoryGet: get, TimerGet: get, HistoryList: list, TimerList: list,
+		HistoryDescribe: func(context.Context, int, *rpcv1.DescribePartitionRequest) (*rpcv1.DescribePartitionResponse, error) {
+			return &rpcv1.DescribePartitionResponse{}, nil
+		},
+		TimerDescribe: func(context.Context, int, *rpcv1.DescribeWaitingRequest) (*rpcv1.DescribeWaitingResponse, error) {
+			return &rpcv1.DescribeWaitingResponse{}, nil
+		},
+		MatchingDescribe: func(context.Context, int, *rpcv1.DescribeShardRequest) (*rpcv1.DescribeShardResponse, error) {
+			return &rpcv1.DescribeShardResponse{}, nil
+		},
+	}
+}
+
+// rig is a gateway with everything around it in memory.
+type rig struct {
+	*Gateway
+	log     *memLog
+	bus     *memBus
+	catalog *memCatalog
+}
+
+const (
+	rigPartitions = 3
+	rigShards     = 2
+)
+
+func newRig(t *testing.T, change ...func(*Deps)) *rig {
+	t.Helper()
+	r := &rig{log: newMemLog(rigPartitions), bus: &memBus{}, catalog: newMemCatalog()}
+	d := Deps{
+		Config: DefaultConfig(), Partitioning: topology.Partitioning{History: rigPartitions, Matching: rigShards},
+		History: r.log, Bus: r.bus, Owners: noOwners(), Catalog: r.catalog, Registry: r.catalog, Metrics: &telemetry.Metrics{},
+	}
+	for _, f := range change {
+		f(&d)
+	}
+	g, err := New(d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Gateway = g
+	return r
+}
+
+// running runs the rig's loop until the test ends.
+func (r *rig) running(t *testing.T) *rig {
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan error)
+	go func() { ended <- r.Run(ctx) }()
+	t.Cleanup(func() {
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+	return r
+}
+
+// call is a request that came now.
+func (r *rig) call() Call {
+	now := time.Now()
+	return Call{Domain: "shop", JSON: true, Reply: "asker", Received: now, Deadline: now.Add(r.Config.RequestTimeout)}
+}
+
+// outcome is what a request was answered with.
+type outcome struct {
+	resp codec.Message
+	err  error
+	at   time.Time
+}
+
+// answers returns an Answer and where it leads to. The request is counted as
+// open until then, as the API does it.
+func (r *rig) answers(t *testing.T) (Answer, <-chan outcome) {
+	t.Helper()
+	if err := r.Admit(1); err != nil {
+		t.Fatal(err)
+	}
+	got := make(chan outcome, 2)
+	return func(resp codec.Message, err error) {
+		got <- outcome{resp, err, time.Now()}
+		r.Release(1)
+	}, got
+}
+
+func (r *rig) submit(t *testing.T, req *yardv1.SubmitRequest) <-chan outcome {
+	answer, got := r.answers(t)
+	r.Submit(r.call(), req, answer)
+	return got
+}
+
+// tasks is a good request of n tasks.
+func tasks(n int) *yardv1.SubmitRequest {
+	req := &yardv1.SubmitRequest{Tasklist: "main"}
+	for i := range n {
+		req.Tasks = append(req.Tasks, &yardv1.NewTask{Type: "email", Payload: &yardv1.Payload{Data: fmt.Appendf(nil, "%d", i)}})
+	}
+	return req
+}
+
+// accepted returns the ids of an accepted submit.
+func accepted(t *testing.T, o outcome) []string {
+	t.Helper()
+	if o.err != nil {
+		t.Fatalf("refused: %v", o.err)
+	}
+	return o.resp.(*yardv1.SubmitResponse).TaskIds
+}
+
+func wantCode(t *testing.T, err error, code fault.Code) *fault.Error {
+	t.Helper()
+	if fault.CodeOf(err) != code {
+		t.Fatalf("got %v, want %s", err, code)
+	}
+	return fault.From(err)
+}

@@ -1,0 +1,271 @@
+package gateway
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/yardmaster-io/yardmaster/contracts/fault"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+)
+
+// completion is one of task n in partition p.
+func completion(p int, n uint64) *yardv1.Completion {
+	return &yardv1.Completion{
+		TaskId: ids.NewTaskID(time.UnixMilli(5), p, n).String(), Token: ids.Token{Nonce: n}.String(),
+		Result: &yardv1.Payload{Data: []byte(`1`)},
+	}
+}
+
+func (r *rig) complete(t *testing.T, entries ...*yardv1.Completion) <-chan outcome {
+	answer, got := r.answers(t)
+	r.Complete(r.call(), &yardv1.CompleteRequest{Tasks: entries}, answer)
+	return got
+}
+
+// verdict answers a batch: each event with its nonce as the message, so that a
+// mix-up shows.
+func (r *rig) verdict(t *testing.T, e sentEvents, from, to int) {
+	t.Helper()
+	b := &logv1.VerdictBatch{RequestId: e.id, First: uint32(from)}
+	for _, event := range e.batch.Events[from:to] {
+		b.Verdicts = append(b.Verdicts, &logv1.EventVerdict{Message: string(rune('a' + event.Nonce)), LeaseUntilMs: int64(event.Nonce)})
+	}
+	data, err := b.MarshalVT()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.TakeVerdicts(data)
+}
+
+func verdicts(t *testing.T, o outcome) []*yardv1.Verdict {
+	t.Helper()
+	if o.err != nil {
+		t.Fatalf("refused: %v", o.err)
+	}
+	return o.resp.(*yardv1.OutcomeResponse).Verdicts
+}
+
+func TestVerdictsReachTheirEntries(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t).running(t)
+		// Entries of two partitions, one of none, and one task twice.
+		entries := []*yardv1.Completion{completion(1, 1), completion(0, 2), completion(1, 3), completion(9, 4), completion(1, 1)}
+		got := r.complete(t, entries...)
+		synctest.Wait()
+		sent := r.bus.sentEvents()
+		if len(sent) != 2 {
+			t.Fatalf("%d batches", len(sent))
+		}
+		for _, e := range sent {
+			if e.batch.ReplyTo != "here" || e.batch.RequestId != e.id {
+				t.Errorf("batch %v", e.batch)
+			}
+			for _, event := range e.batch.Events {
+				if event.Domain != "shop" || event.Kind != logv1.EventKind_EVENT_KIND_COMPLETED || string(event.Data) != "1" {
+					t.Errorf("event %v", event)
+				}
+			}
+			r.verdict(t, e, 0, len(e.batch.Events))
+		}
+		for i, v := range verdicts(t, <-got) {
+			if v.TaskId != entries[i].TaskId {
+				t.Errorf("entry %d is of task %s", i, v.TaskId)
+			}
+			want := string(rune('a' + []uint64{1, 2, 3, 4, 1}[i]))
+			if i == 3 {
+				if v.Code != string(fault.NotFound) {
+					t.Errorf("an id of no partition: %v", v)
+				}
+			} else if v.Code != "OK" || v.Message != want {
+				t.Errorf("entry %d: %v", i, v)
+			}
+		}
+	})
+}
+
+func TestRequestsShareABatchAndGetTheirOwnVerdicts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t).running(t)
+		var got []<-chan outcome
+		for n := range uint64(20) { // two batches are in flight, the rest gathers behind
+			got = append(got, r.complete(t, completion(1, n)))
+		}
+		answered := 0
+		for range 4 {
+			synctest.Wait()
+			sent := r.bus.sentEvents()
+			for _, e := range sent[answered:] {
+				n := len(e.batch.Events)
+				r.verdict(t, e, n/2, n) // in two messages, the later half first, one of them twice
+				r.verdict(t, e, n/2, n)
+				r.verdict(t, e, 0, n/2)
+			}
+			answered = len(sent)
+		}
+		for n, a := range got {
+			if v := verdicts(t, <-a)[0]; v.Message != string(rune('a'+n)) || v.LeaseUntilMs != int64(n) {
+				t.Errorf("request %d got %v", n, v)
+			}
+		}
+		if answered > 4 {
+			t.Errorf("%d batches for 20 requests", answered)
+		}
+	})
+}
+
+func TestMissingVerdictsAreAskedForWithTheSameEvents(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t).running(t)
+		got := r.complete(t, completion(1, 1), completion(1, 2))
+		time.Sleep(5 * time.Second)
+		synctest.Wait()
+		sent := r.bus.sentEvents()
+		if len(sent) != 3 { // at 0, 2 and 4 s
+			t.Fatalf("sent %d times", len(sent))
+		}
+		if sent[0].data != sent[1].data || sent[1].data != sent[2].data {
+			t.Error("a repeat differs")
+		}
+		r.verdict(t, sent[0], 0, 2) // however late
+		for _, v := range verdicts(t, <-got) {
+			if v.Code != "OK" {
+				t.Errorf("got %v", v)
+			}
+		}
+	})
+}
+
+func TestNoVerdictByTheDeadlineIsUnknown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t).running(t)
+		began := time.Now()
+		got := <-r.complete(t, completion(0, 1), completion(1, 1))
+		for _, v := range verdicts(t, got) {
+			if v.Code != string(fault.Unknown) || v.Message == "" {
+				t.Errorf("got %v", v)
+			}
+		}
+		if got.at.Sub(began) != r.Config.RequestTimeout {
+			t.Errorf("after %v", got.at.Sub(began))
+		}
+		r.verdict(t, r.bus.sentEvents()[0], 0, 1) // too late, and no harm
+	})
+}
+
+func TestRefusedEventsAreSentAgainSoon(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t).running(t)
+		r.bus.down = true
+		got := r.complete(t, completion(1, 1))
+		time.Sleep(time.Second)
+		r.bus.mu.Lock()
+		r.bus.down = false
+		r.bus.mu.Unlock()
+		time.Sleep(refusedPause)
+		synctest.Wait()
+		sent := r.bus.sentEvents()
+		if len(sent) != 1 {
+			t.Fatalf("sent %d times", len(sent))
+		}
+		r.EventsRefused(sent[0].id, "the log is full")
+		time.Sleep(refusedPause)
+		synctest.Wait()
+		if n := len(r.bus.sentEvents()); n != 2 {
+			t.Fatalf("sent %d times after a refusal", n)
+		}
+		r.verdict(t, sent[0], 0, 1)
+		verdicts(t, <-got)
+	})
+}
+
+func TestLargeOutcomesAreCut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t).running(t)
+		var entries []*yardv1.Completion
+		for n := range uint64(4) {
+			c := completion(1, n)
+			c.Result = &yardv1.Payload{Data: make([]byte, 200<<10), Encoding: yardv1.Encoding_ENCODING_BINARY}
+			entries = append(entries, c)
+		}
+		got := r.complete(t, entries...)
+		answered := 0
+		for range 4 {
+			synctest.Wait()
+			sent := r.bus.sentEvents()
+			for _, e := range sent[answered:] {
+				if len(e.data) > batchBytesMax+1024 {
+					t.Errorf("a batch of %d bytes", len(e.data))
+				}
+				r.verdict(t, e, 0, len(e.batch.Events))
+			}
+			answered = len(sent)
+		}
+		for n, v := range verdicts(t, <-got) {
+			if v.Message != string(rune('a'+n)) {
+				t.Errorf("entry %d: %v", n, v)
+			}
+		}
+	})
+}
+
+func TestFailHeartbeatAndCancelBecomeEvents(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t).running(t)
+		c := completion(0, 1)
+		for kind, send := range map[logv1.EventKind]func(Answer){
+			logv1.EventKind_EVENT_KIND_RELEASED: func(a Answer) {
+				r.Fail(r.call(), &yardv1.FailRequest{Tasks: []*yardv1.Failure{{TaskId: c.TaskId, Token: c.Token, NotStarted: true}}}, a)
+			},
+			logv1.EventKind_EVENT_KIND_HEARTBEAT: func(a Answer) {
+				r.Heartbeat(r.call(), &yardv1.HeartbeatRequest{Tasks: []*yardv1.Beat{{TaskId: c.TaskId, Token: c.Token}}}, a)
+			},
+			logv1.EventKind_EVENT_KIND_CANCEL: func(a Answer) {
+				r.Cancel(r.call(), &yardv1.CancelRequest{TaskIds: []string{c.TaskId}, Reason: "why"}, a)
+			},
+		} {
+			before := len(r.bus.sentEvents())
+			answer, got := r.answers(t)
+			send(answer)
+			synctest.Wait()
+			sent := r.bus.sentEvents()[before:]
+			if len(sent) != 1 || sent[0].batch.Events[0].Kind != kind || sent[0].batch.Events[0].Domain != "shop" {
+				t.Fatalf("sent %v, want one %v", sent, kind)
+			}
+			r.verdict(t, sent[0], 0, 1)
+			verdicts(t, <-got)
+		}
+	})
+}
+
+func TestNonsenseVerdictsAreIgnored(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t).running(t)
+		got := r.complete(t, completion(1, 1))
+		synctest.Wait()
+		e := r.bus.sentEvents()[0]
+		r.TakeVerdicts([]byte("nonsense"))
+		for _, b := range []*logv1.VerdictBatch{
+			{RequestId: e.id + 1, Verdicts: []*logv1.EventVerdict{{}}},
+			{RequestId: e.id, First: 1, Verdicts: []*logv1.EventVerdict{{}}},
+			{RequestId: e.id, First: 1 << 31, Verdicts: []*logv1.EventVerdict{{}}},
+			{RequestId: e.id, Verdicts: []*logv1.EventVerdict{{}, {}}},
+		} {
+			data, err := b.MarshalVT()
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.TakeVerdicts(data)
+		}
+		synctest.Wait()
+		select {
+		case o := <-got:
+			t.Fatalf("answered %v", o)
+		default:
+		}
+		r.verdict(t, e, 0, 1)
+		verdicts(t, <-got)
+	})
+}

@@ -1,0 +1,216 @@
+package gateway
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/yardmaster-io/yardmaster/contracts/codec"
+	"github.com/yardmaster-io/yardmaster/contracts/fault"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/shared/natslog"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
+)
+
+func TestTokenRoundTrip(t *testing.T) {
+	want := token{partition: 1023, at: time.UnixMilli(1_800_000_000_000), seed: 1<<63 + 5, tasks: 1000, message: newMessageID()}
+	got, err := parseToken(want.String())
+	if err != nil || *got != want {
+		t.Fatalf("got %+v, %v", got, err)
+	}
+	for _, s := range []string{"x", want.String()[1:], want.String() + "A", "B" + want.String()[1:], "!" + want.String()[1:]} {
+		if e := wantCode(t, second(parseToken(s)), fault.InvalidArgument); e.Path != "/retry_token" {
+			t.Errorf("%q: path %q", s, e.Path)
+		}
+	}
+}
+
+func second[T any](_ T, err error) error { return err }
+
+func TestTokenIsRefusedWhereItDoesNotBelong(t *testing.T) {
+	now := time.UnixMilli(1_800_000_000_000)
+	good := token{partition: 1, at: now, tasks: 3, message: newMessageID()}
+	if err := good.check(2, 3, now.Add(repeatMax)); err != nil {
+		t.Errorf("a good token: %v", err)
+	}
+	wantCode(t, good.check(1, 3, now), fault.InvalidArgument)
+	wantCode(t, good.check(2, 4, now), fault.InvalidArgument)
+	if e := wantCode(t, good.check(2, 3, now.Add(repeatMax+1)), fault.FailedPrecondition); e.Detail["task_id"] == "" {
+		t.Error("an expired token does not tell what to look for")
+	}
+}
+
+// unknownThen submits n tasks whose append gets lost, stored or not, and repeats
+// them by token once the log answers again.
+func unknownThen(t *testing.T, r *rig, n int, stored bool) (repeat func() []string) {
+	t.Helper()
+	r.log.fault = func(int, []natslog.Msg) (bool, error) { return stored, natslog.ErrOutcomeUnknown }
+	req := tasks(n)
+	e := wantCode(t, (<-r.submit(t, req)).err, fault.Unknown)
+	r.log.fault = nil
+	req.RetryToken = e.Detail[fault.DetailRetryToken]
+	return func() []string { return accepted(t, <-r.submit(t, req)) }
+}
+
+func TestRepeatByTokenStoresOnce(t *testing.T) {
+	for _, stored := range []bool{true, false} {
+		t.Run(fmt.Sprintf("stored=%v", stored), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newRig(t).running(t)
+				repeat := unknownThen(t, r, 3, stored)
+				first, again := repeat(), repeat()
+				found := r.log.tasks(t)
+				if len(found) != 3 {
+					t.Errorf("stored %v", found)
+				}
+				for i := range first {
+					if first[i] != again[i] || found[first[i]] != 1 {
+						t.Errorf("task %d: %s and %s, stored %d times", i, first[i], again[i], found[first[i]])
+					}
+				}
+			})
+		})
+	}
+}
+
+// What was stored, finished and forgotten by the log is known to the owners.
+func TestRepeatByTokenBelievesTheOwners(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		away := true
+		r := newRig(t, func(d *Deps) {
+			d.Owners.HistoryGet = func(_ context.Context, _ int, req *rpcv1.GetTaskRequest) (*rpcv1.GetTaskResponse, error) {
+				if away {
+					return nil, fault.New(fault.Unavailable, "nobody")
+				}
+				id, err := ids.TaskIDFromBytes(req.TaskId)
+				return &rpcv1.GetTaskResponse{Task: &yardv1.Task{TaskId: id.String()}}, err
+			}
+		}).running(t)
+		repeat := unknownThen(t, r, 2, false) // as if purged
+		time.AfterFunc(3*time.Second, func() { away = false })
+		repeat()
+		if n := r.log.messages(); n != 0 {
+			t.Errorf("%d messages: what is known was stored again", n)
+		}
+	})
+}
+
+// While the owners cannot be asked, a repeat stays unknown, with the same token.
+func TestRepeatByTokenStaysUnknownWithoutOwners(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, func(d *Deps) {
+			d.Owners.TimerGet = func(context.Context, int, *rpcv1.GetTaskRequest) (*rpcv1.GetTaskResponse, error) {
+				return nil, fault.New(fault.Unavailable, "nobody")
+			}
+		}).running(t)
+		r.log.fault = func(int, []natslog.Msg) (bool, error) { return false, natslog.ErrOutcomeUnknown }
+		req := tasks(1)
+		e := wantCode(t, (<-r.submit(t, req)).err, fault.Unknown)
+		r.log.fault = nil
+		req.RetryToken = e.Detail[fault.DetailRetryToken]
+		e = wantCode(t, (<-r.submit(t, req)).err, fault.Unknown)
+		if e.Detail[fault.DetailRetryToken] != req.RetryToken || r.log.messages() != 0 {
+			t.Errorf("token %q, %d messages", e.Detail[fault.DetailRetryToken], r.log.messages())
+		}
+	})
+}
+
+// TestI1_NothingIsLostOrDoubled drives two frontends on one log that stores or
+// not and acknowledges or not as it likes. Requests are merged, and repeated by
+// token at either frontend until accepted. In the end every accepted task is in
+// the log exactly once, and nothing else is there twice.
+func TestI1_NothingIsLostOrDoubled(t *testing.T) {
+	rounds := 40
+	random := testkit.Seed(t)
+	for range rounds {
+		seed := random.Uint64()
+		synctest.Test(t, func(t *testing.T) { loseAndRepeat(t, rand.New(rand.NewPCG(seed, 1))) })
+	}
+}
+
+func loseAndRepeat(t *testing.T, random *rand.Rand) {
+	a := newRig(t).running(t)
+	b := newRig(t, func(d *Deps) { d.History = a.log }).running(t)
+	frontends := []*rig{a, b}
+	a.log.fault = func(int, []natslog.Msg) (bool, error) { // a.log.mu is held
+		switch random.IntN(8) {
+		case 0, 1, 2:
+			return true, natslog.ErrOutcomeUnknown
+		case 3, 4, 5:
+			return false, natslog.ErrOutcomeUnknown
+		case 6:
+			return false, natslog.ErrNotStored
+		}
+		return true, nil
+	}
+	choose := func(n int) int {
+		a.log.mu.Lock()
+		defer a.log.mu.Unlock()
+		return random.IntN(n)
+	}
+	var all sync.WaitGroup
+	var mu sync.Mutex
+	want := map[string]bool{} // marks of accepted tasks
+	for n := range 20 {
+		all.Go(func() {
+			req := tasks(1 + choose(3))
+			if choose(4) == 0 {
+				req.Tasks = append(req.Tasks, &yardv1.NewTask{Type: "x", Tasklist: "other"})
+			}
+			for i, task := range req.Tasks {
+				task.Payload = &yardv1.Payload{Data: fmt.Appendf(nil, `"%d-%d"`, n, i)}
+			}
+			for range 30 {
+				r := frontends[choose(2)]
+				got := make(chan outcome, 1)
+				c := r.call()
+				c.Deadline = c.Received.Add(time.Duration(1+choose(400)) * time.Millisecond)
+				r.Submit(c, req, func(resp codec.Message, err error) { got <- outcome{resp: resp, err: err} })
+				o := <-got
+				switch fault.CodeOf(o.err) {
+				case "":
+					mu.Lock()
+					for _, task := range req.Tasks {
+						want[string(task.Payload.Data)] = true
+					}
+					mu.Unlock()
+					return
+				case fault.Unknown:
+					req.RetryToken = fault.From(o.err).Detail[fault.DetailRetryToken]
+				case fault.Unavailable:
+				default:
+					t.Errorf("got %v", o.err)
+					return
+				}
+			}
+		})
+	}
+	all.Wait()
+	if len(want) == 0 {
+		t.Error("nothing was accepted")
+	}
+	found := map[string]int{}
+	for _, msgs := range a.log.partitions {
+		for _, m := range msgs {
+			for _, rec := range decode(t, m.Data).Tasks {
+				found[string(rec.Payload)]++
+			}
+		}
+	}
+	for mark := range want {
+		if found[mark] == 0 {
+			t.Errorf("task %s was accepted and is lost", mark)
+		}
+	}
+	for mark, n := range found {
+		if n > 1 {
+			t.Errorf("task %s is stored %d times", mark, n)
+		}
+	}
+}

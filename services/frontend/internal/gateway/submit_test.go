@@ -1,0 +1,314 @@
+package gateway
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/yardmaster-io/yardmaster/contracts/fault"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/shared/natslog"
+)
+
+func printed(id []byte) string {
+	parsed, err := ids.TaskIDFromBytes(id)
+	if err != nil {
+		panic(err)
+	}
+	return parsed.String()
+}
+
+func TestI2_ARequestIsOneMessage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t).running(t)
+		got := accepted(t, <-r.submit(t, tasks(1000)))
+		if r.log.messages() != 1 || r.metrics.logMessages.Value() != 1 || r.metrics.tasksAccepted.Value() != 1000 {
+			t.Errorf("%d messages, counted %d", r.log.messages(), r.metrics.logMessages.Value())
+		}
+		stored := r.log.tasks(t)
+		for _, id := range got {
+			if stored[id] != 1 {
+				t.Fatalf("task %s is stored %d times", id, stored[id])
+			}
+		}
+		if len(stored) != 1000 {
+			t.Errorf("%d tasks", len(stored))
+		}
+	})
+}
+
+func TestI2_RequestsOfOneDestinationShareMessages(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, func(d *Deps) { d.Partitioning.History = 1 }).running(t)
+		r.log.gate = make(chan struct{})
+		const requests = 200
+		var answers []<-chan outcome
+		for range requests {
+			answers = append(answers, r.submit(t, tasks(3)))
+		}
+		synctest.Wait() // two appends are under way, the rest gathers
+		close(r.log.gate)
+		for _, a := range answers {
+			accepted(t, <-a)
+		}
+		if n := r.log.messages(); n > 4 {
+			t.Errorf("%d requests took %d messages", requests, n)
+		}
+		if n := len(r.log.tasks(t)); n != 3*requests {
+			t.Errorf("%d tasks", n)
+		}
+		r.appender.mu.Lock()
+		defer r.appender.mu.Unlock()
+		synctest.Wait()
+		if n := len(r.appender.destinations); n != 0 {
+			t.Errorf("%d idle destinations are kept", n)
+		}
+	})
+}
+
+func TestLanesAndTasklistsDoNotShareAMessage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, func(d *Deps) { d.Partitioning.History = 1 }).running(t)
+		r.log.gate = make(chan struct{})
+		urgent, delayed, other := tasks(1), tasks(1), tasks(1)
+		urgent.Tasks[0].Priority = 1
+		delayed.Tasks[0].DelayMs = 60_000
+		other.Tasklist = "other"
+		var answers []<-chan outcome
+		for _, req := range []*yardv1.SubmitRequest{tasks(1), urgent, delayed, other} {
+			answers = append(answers, r.submit(t, req))
+		}
+		close(r.log.gate)
+		for _, a := range answers {
+			accepted(t, <-a)
+		}
+		subjects := map[string]bool{}
+		for _, m := range r.log.partitions[0] {
+			subjects[m.Subject] = true
+		}
+		if len(subjects) != 4 {
+			t.Errorf("subjects %v", subjects)
+		}
+	})
+}
+
+func TestI1_KnownFailureGoesToTheNextPartition(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t).running(t)
+		r.log.fault = func(p int, _ []natslog.Msg) (bool, error) {
+			if p != 2 {
+				return false, natslog.ErrNotStored
+			}
+			return true, nil
+		}
+		for range 10 {
+			for _, id := range accepted(t, <-r.submit(t, tasks(5))) {
+				parsed, err := ids.ParseTaskID(id)
+				if err != nil || parsed.Partition() != 2 {
+					t.Fatalf("task %s in partition %d: %v", id, parsed.Partition(), err)
+				}
+			}
+		}
+		if n := len(r.log.tries); n > 12 {
+			t.Errorf("%d appends: failed partitions are not left alone", n)
+		}
+	})
+}
+
+func TestNoPartitionIsUnavailableAtTheDeadlineAndRecoversQuickly(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t).running(t)
+		r.log.fault = func(int, []natslog.Msg) (bool, error) { return false, natslog.ErrNotStored }
+		began := time.Now()
+		got := <-r.submit(t, tasks(1))
+		e := wantCode(t, got.err, fault.Unavailable)
+		if e.RetryAfter == 0 || got.at.Sub(began) != r.Config.RequestTimeout {
+			t.Errorf("after %v, retry after %v", got.at.Sub(began), e.RetryAfter)
+		}
+		time.Sleep(10 * time.Minute)
+		waiting := r.submit(t, tasks(1))
+		time.Sleep(2500 * time.Millisecond)
+		r.log.mu.Lock()
+		r.log.fault = nil
+		r.log.mu.Unlock()
+		back := time.Now()
+		got = <-waiting
+		accepted(t, got)
+		if got.at.Sub(back) > 1500*time.Millisecond {
+			t.Errorf("took %v to notice that the log is back", got.at.Sub(back))
+		}
+	})
+}
+
+func TestUnknownOutcomeIsRepeatedAsTheSameMessage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t).running(t)
+		n := 0
+		r.log.fault = func(int, []natslog.Msg) (bool, error) {
+			if n++; n < 4 {
+				return n == 1, natslog.ErrOutcomeUnknown // stored by the first, which nobody hears
+			}
+			return true, nil
+		}
+		got := accepted(t, <-r.submit(t, tasks(2)))
+		for _, m := range r.log.tries[1:] {
+			if m.MsgID != r.log.tries[0].MsgID || m.Subject != r.log.tries[0].Subject || string(m.Data) != string(r.log.tries[0].Data) {
+				t.Fatal("a repeat is not the same message")
+			}
+		}
+		stored := r.log.tasks(t)
+		if len(stored) != 2 || stored[got[0]] != 1 || stored[got[1]] != 1 {
+			t.Errorf("stored %v", stored)
+		}
+	})
+}
+
+// A refusal of the repeat says nothing about the first try: moving on to another
+// partition then would double the tasks.
+func TestARefusedRepeatDoesNotMakeAnOutcomeKnown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t).running(t)
+		n := 0
+		r.log.fault = func(int, []natslog.Msg) (bool, error) {
+			if n++; n == 1 {
+				return true, natslog.ErrOutcomeUnknown
+			}
+			return false, natslog.ErrNotStored
+		}
+		e := wantCode(t, (<-r.submit(t, tasks(1))).err, fault.Unknown)
+		if e.Detail[fault.DetailRetryToken] == "" {
+			t.Error("no token")
+		}
+		if stored := r.log.tasks(t); len(stored) != 1 {
+			t.Errorf("stored %v", stored)
+		}
+	})
+}
+
+func TestUnknownPartitionIsSetAsideForOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t).running(t)
+		sick := -1
+		r.log.fault = func(p int, _ []natslog.Msg) (bool, error) {
+			if sick < 0 {
+				sick = p
+			}
+			if p == sick {
+				return false, natslog.ErrOutcomeUnknown
+			}
+			return true, nil
+		}
+		first := r.submit(t, tasks(1))
+		synctest.Wait()
+		for range 5 {
+			began := time.Now()
+			got := <-r.submit(t, tasks(1))
+			accepted(t, got)
+			if got.at != began {
+				t.Errorf("held up for %v", got.at.Sub(began))
+			}
+		}
+		wantCode(t, (<-first).err, fault.Unknown)
+	})
+}
+
+func TestI2_TasklistsOfOneRequestAreStoredTogether(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t).running(t)
+		req := tasks(4)
+		req.Tasks[1].Tasklist = "other"
+		n := 0
+		r.log.fault = func(int, []natslog.Msg) (bool, error) {
+			if n++; n == 1 {
+				return true, natslog.ErrOutcomeUnknown
+			}
+			return true, nil
+		}
+		got := accepted(t, <-r.submit(t, req))
+		stored := r.log.tasks(t)
+		partitions := map[int]bool{}
+		for _, id := range got {
+			parsed, err := ids.ParseTaskID(id)
+			if err != nil || stored[id] != 1 {
+				t.Fatalf("task %s stored %d times: %v", id, stored[id], err)
+			}
+			partitions[parsed.Partition()] = true
+		}
+		if len(partitions) != 1 || r.log.messages() != 2 {
+			t.Errorf("partitions %v, %d messages", partitions, r.log.messages())
+		}
+	})
+}
+
+func TestTooLargeForTheLogIsRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t).running(t)
+		req := tasks(5)
+		for _, task := range req.Tasks {
+			task.Payload = &yardv1.Payload{Data: make([]byte, 256<<10), Encoding: yardv1.Encoding_ENCODING_BINARY}
+		}
+		if e := wantCode(t, (<-r.submit(t, req)).err, fault.InvalidArgument); e.Path != "/tasks" {
+			t.Errorf("path %q", e.Path)
+		}
+		req.Tasks = req.Tasks[:3] // more than a group commit takes, and alone in one message
+		accepted(t, <-r.submit(t, req))
+		if r.log.messages() != 1 {
+			t.Errorf("%d messages", r.log.messages())
+		}
+	})
+}
+
+func TestLoadReportsSteer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t).running(t)
+		for p, active := range []int64{5000, 10, 5000} {
+			data, err := (&rpcv1.HistoryLoad{Partition: int32(p), Active: active}).MarshalVT()
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.TakeLoad(data)
+		}
+		for range 5 {
+			accepted(t, <-r.submit(t, tasks(100)))
+		}
+		if len(r.log.partitions[1]) != 5 {
+			t.Errorf("the idle partition got %d of 5", len(r.log.partitions[1]))
+		}
+		r.TakeLoad([]byte("nonsense")) // a hint; no harm
+	})
+}
+
+func TestAdmissionIsBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, func(d *Deps) { d.Config.RequestsMax, d.Config.RequestBytesMax = 2, 100 })
+		if r.Admit(40) != nil || r.Admit(40) != nil {
+			t.Fatal("refused within the limits")
+		}
+		if e := wantCode(t, r.Admit(1), fault.ResourceExhausted); e.RetryAfter == 0 {
+			t.Error("no retry-after")
+		}
+		r.Release(40)
+		wantCode(t, r.Admit(61), fault.ResourceExhausted)
+		if err := r.Admit(60); err != nil {
+			t.Errorf("what is released is free again: %v", err)
+		}
+	})
+}
+
+func TestUnknownDomain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t).running(t)
+		for domain, code := range map[string]fault.Code{"nobody": fault.NotFound, "admin": fault.InvalidArgument, "a b": fault.InvalidArgument} {
+			answer, got := r.answers(t)
+			c := r.call()
+			c.Domain = domain
+			r.Submit(c, tasks(1), answer)
+			wantCode(t, (<-got).err, code)
+		}
+		if r.log.messages() != 0 {
+			t.Error("something was stored")
+		}
+	})
+}

@@ -1,0 +1,55 @@
+package natsgate
+
+import (
+	"context"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/yardmaster-io/yardmaster/contracts/catalog"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+)
+
+// Catalog is the gateway's view of the config bucket: it reads what is watched
+// and writes to the bucket (gateway.Catalog and gateway.Registry).
+type Catalog struct {
+	*catalog.Catalog
+	kv jetstream.KeyValue
+}
+
+// WatchCatalog returns once all that is stored has been read; it follows changes
+// until ctx ends.
+func WatchCatalog(ctx context.Context, kv jetstream.KeyValue) (*Catalog, error) {
+	c, err := catalog.Watch(ctx, kv, func(string) {})
+	if err != nil {
+		return nil, err
+	}
+	return &Catalog{Catalog: c, kv: kv}, nil
+}
+
+// HasDomain tells whether there is such a domain.
+func (c *Catalog) HasDomain(name string) bool {
+	_, ok := c.Catalog.Domain(name)
+	return ok
+}
+
+// Domain returns nil where there is none.
+func (c *Catalog) Domain(name string) *yardv1.Domain {
+	d, _ := c.Catalog.Domain(name)
+	return d
+}
+
+// Type returns nil where the type has no settings.
+func (c *Catalog) Type(domain, name string) *yardv1.TaskType {
+	t, _ := c.Catalog.Type(domain, name)
+	return t
+}
+
+// PutDomain stores a domain.
+func (c *Catalog) PutDomain(ctx context.Context, d *yardv1.Domain) error {
+	return catalog.PutDomain(ctx, c.kv, d)
+}
+
+// PutType stores a task type.
+func (c *Catalog) PutType(ctx context.Context, domain string, t *yardv1.TaskType) error {
+	return catalog.PutType(ctx, c.kv, domain, t)
+}

@@ -1,0 +1,11 @@
+// Package natsgate is the gateway's ports on NATS.
+//
+// Owns: the one inbox of a frontend, and how what arrives there is told apart:
+// verdicts, refused events, polls that nobody took, and the load reports of the
+// history owners.
+//
+// Never does: retry, or decide anything: the gateway does.
+//
+// On failure: what cannot be sent is an error at once; there is no buffer that
+// would send it late.
+package natsgate

@@ -1,0 +1,142 @@
+package natsgate
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/yardmaster-io/yardmaster/contracts/topology"
+)
+
+// Listener hears what arrives. The gateway is one.
+type Listener interface {
+	TakeVerdicts(data []byte)
+	EventsRefused(id uint64, why string)
+	PollUnheard(id uint64)
+	TakeLoad(data []byte)
+}
+
+// Inbox sends on core NATS and hands what comes back to its listener. It is the
+// gateway's Bus, and a part for lifecycle.Group.
+type Inbox struct {
+	nc     *nats.Conn
+	prefix string
+	ready  chan struct{}
+	listen Listener
+}
+
+// NewInbox makes an inbox with a name of its own. Listen comes before Run.
+func NewInbox(nc *nats.Conn) *Inbox {
+	return &Inbox{nc: nc, prefix: nc.NewInbox(), ready: make(chan struct{})}
+}
+
+// Listen says who hears what arrives.
+func (b *Inbox) Listen(l Listener) { b.listen = l }
+
+// Tokens of the inbox's subjects behind its prefix.
+const (
+	tokenVerdicts = "v"
+	tokenEvents   = "e"
+	tokenPoll     = "p"
+)
+
+// Ready is closed when the subscriptions stand.
+func (b *Inbox) Ready() <-chan struct{} { return b.ready }
+
+// Run listens until ctx ends.
+func (b *Inbox) Run(ctx context.Context) error {
+	mine, err := b.nc.Subscribe(b.prefix+".>", b.arrived)
+	if err != nil {
+		return fmt.Errorf("listen to the inbox: %w", err)
+	}
+	// Verdicts hold no payloads, so what waits here is small; dropping some would
+	// cost their requests a repetition.
+	if err := mine.SetPendingLimits(-1, pendingBytesMax); err != nil {
+		return fmt.Errorf("listen to the inbox: %w", err)
+	}
+	loads, err := b.nc.Subscribe(topology.HintLoad, func(m *nats.Msg) { b.listen.TakeLoad(m.Data) })
+	if err != nil {
+		return fmt.Errorf("listen to load reports: %w", err)
+	}
+	// The server must know of them before the first request is sent.
+	if err := b.nc.Flush(); err != nil && ctx.Err() == nil {
+		return fmt.Errorf("listen to the inbox: %w", err)
+	}
+	close(b.ready)
+	<-ctx.Done()
+	for _, s := range []*nats.Subscription{mine, loads} {
+		if err := s.Unsubscribe(); err != nil && !errors.Is(err, nats.ErrConnectionClosed) && !errors.Is(err, nats.ErrConnectionDraining) {
+			return fmt.Errorf("stop listening: %w", err)
+		}
+	}
+	return nil
+}
+
+const pendingBytesMax = 256 << 20
+
+// VerdictsTo is the subject that leads to TakeVerdicts.
+func (b *Inbox) VerdictsTo() string { return b.prefix + "." + tokenVerdicts }
+
+// PublishEvents appends events to the log of partition p. The storage ack is not
+// waited for, since the verdict says more, but a refusal is listened to.
+func (b *Inbox) PublishEvents(p int, id uint64, data []byte) error {
+	return b.nc.PublishRequest(topology.Event(p), b.reply(tokenEvents, id), data)
+}
+
+// PublishPoll sends a poll to a matching shard. Matching answers the poller and
+// not this reply subject, which is there for the server to say that nobody is.
+func (b *Inbox) PublishPoll(shard int, id uint64, data []byte) error {
+	return b.nc.PublishRequest(topology.MatchingCall(shard, "poll"), b.reply(tokenPoll, id), data)
+}
+
+func (b *Inbox) reply(token string, id uint64) string {
+	return b.prefix + "." + token + "." + strconv.FormatUint(id, 10)
+}
+
+const (
+	headerStatus       = "Status"
+	statusNoResponders = "503"
+)
+
+func (b *Inbox) arrived(m *nats.Msg) {
+	kind, number, _ := strings.Cut(m.Subject[len(b.prefix)+1:], ".")
+	if kind == tokenVerdicts {
+		b.listen.TakeVerdicts(m.Data)
+		return
+	}
+	id, err := strconv.ParseUint(number, 10, 64)
+	if err != nil {
+		return // not ours
+	}
+	nobody := len(m.Data) == 0 && m.Header.Get(headerStatus) == statusNoResponders
+	switch kind {
+	case tokenPoll:
+		if nobody {
+			b.listen.PollUnheard(id)
+		}
+	case tokenEvents:
+		if nobody {
+			b.listen.EventsRefused(id, "nobody keeps the log of this partition right now")
+		} else if why := refusal(m.Data); why != "" {
+			b.listen.EventsRefused(id, "the log refuses: "+why)
+		}
+	}
+}
+
+// refusal is why JetStream did not store a message, or "" where it did.
+func refusal(ack []byte) string {
+	var a struct {
+		Error *struct {
+			Description string `json:"description"`
+		} `json:"error"`
+	}
+	if json.Unmarshal(ack, &a) != nil || a.Error == nil {
+		return ""
+	}
+	return a.Error.Description
+}

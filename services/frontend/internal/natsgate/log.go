@@ -1,0 +1,49 @@
+package natsgate
+
+import (
+	"context"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/yardmaster-io/yardmaster/contracts/topology"
+	"github.com/yardmaster-io/yardmaster/shared/natslog"
+)
+
+// headerBytes is left free in each message for its headers.
+const headerBytes = 4 << 10
+
+// Log is the history log on JetStream (gateway.Log).
+type Log struct {
+	nc *nats.Conn
+	js jetstream.JetStream
+}
+
+// NewLog makes the port on a connection.
+func NewLog(nc *nats.Conn, js jetstream.JetStream) *Log { return &Log{nc: nc, js: js} }
+
+// Append stores one message.
+func (l *Log) Append(ctx context.Context, m natslog.Msg) (seq uint64, duplicate bool, err error) {
+	return natslog.Append(ctx, l.nc, m)
+}
+
+// AppendAtomic stores all messages or none.
+func (l *Log) AppendAtomic(ctx context.Context, msgs []natslog.Msg) error {
+	_, err := natslog.AppendAtomic(ctx, l.nc, msgs)
+	return err
+}
+
+// Message reads one message, or nil where it is gone.
+func (l *Log) Message(ctx context.Context, p int, seq uint64) ([]byte, error) {
+	r, err := natslog.Get(ctx, l.js, topology.HistoryStream(p), seq)
+	if err != nil || r == nil {
+		return nil, err
+	}
+	if r.Data == nil {
+		return []byte{}, nil // there, and empty
+	}
+	return r.Data, nil
+}
+
+// MessageBytesMax is what the server takes, less what headers need.
+func (l *Log) MessageBytesMax() int { return int(l.nc.MaxPayload()) - headerBytes }

@@ -1,0 +1,207 @@
+package validate
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/yardmaster-io/yardmaster/contracts/fault"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+)
+
+var (
+	goodID    = ids.NewTaskID(now, 1, 7)
+	goodToken = ids.Token{Position: ids.NewPosition(9, 3), Version: 2, Nonce: 5}
+)
+
+// refusals runs a table of bad inputs against one way of judging.
+func refusals[Req any](t *testing.T, good func() Req, judge func(Req) error, table map[string]struct {
+	change func(Req)
+	path   string
+},
+) {
+	t.Helper()
+	if err := judge(good()); err != nil {
+		t.Fatalf("a good request is refused: %v", err)
+	}
+	for name, c := range table {
+		t.Run(name, func(t *testing.T) {
+			r := good()
+			c.change(r)
+			wants{fault.InvalidArgument, c.path}.check(t, judge(r))
+		})
+	}
+}
+
+type row[Req any] = struct {
+	change func(Req)
+	path   string
+}
+
+func TestPollRefuses(t *testing.T) {
+	refusals(t, func() *yardv1.PollRequest {
+		return &yardv1.PollRequest{Tasklist: "main", MaxTasks: 1000, WaitMs: 60_000, Types: []string{"a", "b.c"}, Worker: "w"}
+	}, Poll, map[string]row[*yardv1.PollRequest]{
+		"no tasklist":     {func(r *yardv1.PollRequest) { r.Tasklist = "" }, "/tasklist"},
+		"no tasks":        {func(r *yardv1.PollRequest) { r.MaxTasks = 0 }, "/max_tasks"},
+		"negative":        {func(r *yardv1.PollRequest) { r.MaxTasks = -1 }, "/max_tasks"},
+		"too many":        {func(r *yardv1.PollRequest) { r.MaxTasks = 1001 }, "/max_tasks"},
+		"negative wait":   {func(r *yardv1.PollRequest) { r.WaitMs = -1 }, "/wait_ms"},
+		"long wait":       {func(r *yardv1.PollRequest) { r.WaitMs = 60_001 }, "/wait_ms"},
+		"bad type":        {func(r *yardv1.PollRequest) { r.Types[1] = "" }, "/types/1"},
+		"many types":      {func(r *yardv1.PollRequest) { r.Types = make([]string, 101) }, "/types"},
+		"long worker":     {func(r *yardv1.PollRequest) { r.Worker = strings.Repeat("w", 129) }, "/worker"},
+		"worker no UTF-8": {func(r *yardv1.PollRequest) { r.Worker = "\xff" }, "/worker"},
+	})
+}
+
+func TestCompleteRefuses(t *testing.T) {
+	refusals(t, func() *yardv1.CompleteRequest {
+		entry := func() *yardv1.Completion {
+			return &yardv1.Completion{TaskId: goodID.String(), Token: goodToken.String(), Result: &yardv1.Payload{Data: []byte("1")}}
+		}
+		return &yardv1.CompleteRequest{Tasks: []*yardv1.Completion{entry(), entry()}}
+	}, func(r *yardv1.CompleteRequest) error { _, err := Complete(r, "shop", Form{}); return err },
+		map[string]row[*yardv1.CompleteRequest]{
+			"none":         {func(r *yardv1.CompleteRequest) { r.Tasks = nil }, "/tasks"},
+			"many":         {func(r *yardv1.CompleteRequest) { r.Tasks = make([]*yardv1.Completion, 1001) }, "/tasks"},
+			"null":         {func(r *yardv1.CompleteRequest) { r.Tasks[1] = nil }, "/tasks/1"},
+			"bad id":       {func(r *yardv1.CompleteRequest) { r.Tasks[1].TaskId = "x" }, "/tasks/1/task_id"},
+			"bad token":    {func(r *yardv1.CompleteRequest) { r.Tasks[1].Token = "x" }, "/tasks/1/token"},
+			"large result": {func(r *yardv1.CompleteRequest) { r.Tasks[1].Result.Data = make([]byte, 256<<10+1) }, "/tasks/1/result"},
+			"no JSON":      {func(r *yardv1.CompleteRequest) { r.Tasks[1].Result.Data = []byte("x") }, "/tasks/1/result"},
+		})
+}
+
+func TestFailRefuses(t *testing.T) {
+	refusals(t, func() *yardv1.FailRequest {
+		return &yardv1.FailRequest{Tasks: []*yardv1.Failure{{TaskId: goodID.String(), Token: goodToken.String(), DelayMs: 2_592_000_000}}}
+	}, func(r *yardv1.FailRequest) error { _, err := Fail(r, "shop"); return err },
+		map[string]row[*yardv1.FailRequest]{
+			"none":           {func(r *yardv1.FailRequest) { r.Tasks = nil }, "/tasks"},
+			"null":           {func(r *yardv1.FailRequest) { r.Tasks[0] = nil }, "/tasks/0"},
+			"bad id":         {func(r *yardv1.FailRequest) { r.Tasks[0].TaskId = "" }, "/tasks/0/task_id"},
+			"bad token":      {func(r *yardv1.FailRequest) { r.Tasks[0].Token = "" }, "/tasks/0/token"},
+			"long message":   {func(r *yardv1.FailRequest) { r.Tasks[0].Message = strings.Repeat("m", 4097) }, "/tasks/0/message"},
+			"no UTF-8":       {func(r *yardv1.FailRequest) { r.Tasks[0].Message = "\xff" }, "/tasks/0/message"},
+			"long type":      {func(r *yardv1.FailRequest) { r.Tasks[0].ErrorType = strings.Repeat("m", 129) }, "/tasks/0/error_type"},
+			"negative delay": {func(r *yardv1.FailRequest) { r.Tasks[0].DelayMs = -1 }, "/tasks/0/delay_ms"},
+			"long delay":     {func(r *yardv1.FailRequest) { r.Tasks[0].DelayMs = 2_592_000_001 }, "/tasks/0/delay_ms"},
+			"not started with delay": {
+				func(r *yardv1.FailRequest) { r.Tasks[0].NotStarted = true }, "/tasks/0/not_started",
+			},
+		})
+}
+
+func TestHeartbeatRefuses(t *testing.T) {
+	refusals(t, func() *yardv1.HeartbeatRequest {
+		return &yardv1.HeartbeatRequest{Tasks: []*yardv1.Beat{{TaskId: goodID.String(), Token: goodToken.String(), Progress: &yardv1.Payload{Data: []byte("1")}}}}
+	}, func(r *yardv1.HeartbeatRequest) error { _, err := Heartbeat(r, "shop", Form{}); return err },
+		map[string]row[*yardv1.HeartbeatRequest]{
+			"none":           {func(r *yardv1.HeartbeatRequest) { r.Tasks = nil }, "/tasks"},
+			"null":           {func(r *yardv1.HeartbeatRequest) { r.Tasks[0] = nil }, "/tasks/0"},
+			"bad id":         {func(r *yardv1.HeartbeatRequest) { r.Tasks[0].TaskId = "" }, "/tasks/0/task_id"},
+			"bad token":      {func(r *yardv1.HeartbeatRequest) { r.Tasks[0].Token = "" }, "/tasks/0/token"},
+			"large progress": {func(r *yardv1.HeartbeatRequest) { r.Tasks[0].Progress.Data = make([]byte, 4097) }, "/tasks/0/progress"},
+		})
+}
+
+func TestCancelRefuses(t *testing.T) {
+	refusals(t, func() *yardv1.CancelRequest {
+		return &yardv1.CancelRequest{TaskIds: []string{goodID.String(), goodID.String()}, Reason: "r"}
+	}, func(r *yardv1.CancelRequest) error { _, err := Cancel(r, "shop"); return err },
+		map[string]row[*yardv1.CancelRequest]{
+			"none":        {func(r *yardv1.CancelRequest) { r.TaskIds = nil }, "/task_ids"},
+			"many":        {func(r *yardv1.CancelRequest) { r.TaskIds = make([]string, 1001) }, "/task_ids"},
+			"bad id":      {func(r *yardv1.CancelRequest) { r.TaskIds[1] = "x" }, "/task_ids/1"},
+			"long reason": {func(r *yardv1.CancelRequest) { r.Reason = strings.Repeat("r", 1025) }, "/reason"},
+		})
+}
+
+func TestGetRefuses(t *testing.T) {
+	refusals(t, func() *yardv1.GetRequest { return &yardv1.GetRequest{TaskId: goodID.String(), WaitMs: 60_000} },
+		func(r *yardv1.GetRequest) error { _, err := Get(r); return err },
+		map[string]row[*yardv1.GetRequest]{
+			"bad id":        {func(r *yardv1.GetRequest) { r.TaskId = "x" }, "/task_id"},
+			"negative wait": {func(r *yardv1.GetRequest) { r.WaitMs = -1 }, "/wait_ms"},
+			"long wait":     {func(r *yardv1.GetRequest) { r.WaitMs = 60_001 }, "/wait_ms"},
+		})
+}
+
+func TestListRefuses(t *testing.T) {
+	refusals(t, func() *yardv1.ListRequest {
+		return &yardv1.ListRequest{Tasklist: "main", Type: "a.b", States: []yardv1.TaskState{1, 8}, Limit: 1000}
+	}, List, map[string]row[*yardv1.ListRequest]{
+		"bad tasklist":  {func(r *yardv1.ListRequest) { r.Tasklist = "*" }, "/tasklist"},
+		"bad type":      {func(r *yardv1.ListRequest) { r.Type = "*" }, "/type"},
+		"state 0":       {func(r *yardv1.ListRequest) { r.States[1] = 0 }, "/states/1"},
+		"unknown state": {func(r *yardv1.ListRequest) { r.States[1] = 99 }, "/states/1"},
+		"many states":   {func(r *yardv1.ListRequest) { r.States = make([]yardv1.TaskState, 100) }, "/states"},
+		"large limit":   {func(r *yardv1.ListRequest) { r.Limit = 1001 }, "/limit"},
+		"negative":      {func(r *yardv1.ListRequest) { r.Limit = -1 }, "/limit"},
+	})
+	r := &yardv1.ListRequest{}
+	if err := List(r); err != nil || r.Limit != ListDefault {
+		t.Errorf("default limit: %d %v", r.Limit, err)
+	}
+}
+
+func TestPutDomainRefuses(t *testing.T) {
+	refusals(t, func() *yardv1.PutDomainRequest {
+		return &yardv1.PutDomainRequest{Domain: &yardv1.Domain{Name: "shop", RetentionMs: 60_000}}
+	}, PutDomain, map[string]row[*yardv1.PutDomainRequest]{
+		"none":             {func(r *yardv1.PutDomainRequest) { r.Domain = nil }, "/domain"},
+		"bad name":         {func(r *yardv1.PutDomainRequest) { r.Domain.Name = "a.b" }, "/domain/name"},
+		"reserved":         {func(r *yardv1.PutDomainRequest) { r.Domain.Name = "admin" }, "/domain/name"},
+		"long description": {func(r *yardv1.PutDomainRequest) { r.Domain.Description = strings.Repeat("d", 1025) }, "/domain/description"},
+		"short retention":  {func(r *yardv1.PutDomainRequest) { r.Domain.RetentionMs = 59_999 }, "/domain/retention_ms"},
+		"long retention":   {func(r *yardv1.PutDomainRequest) { r.Domain.RetentionMs = 31_622_400_001 }, "/domain/retention_ms"},
+	})
+	r := &yardv1.PutDomainRequest{Domain: &yardv1.Domain{Name: "shop"}}
+	if err := PutDomain(r); err != nil || r.Domain.RetentionMs != 604_800_000 {
+		t.Errorf("default retention: %v %v", r.Domain, err)
+	}
+}
+
+func TestSetTypeRefuses(t *testing.T) {
+	refusals(t, func() *yardv1.SetTypeRequest {
+		return &yardv1.SetTypeRequest{Type: &yardv1.TaskType{Name: "email.send", Retry: &yardv1.RetryPolicy{}, MaxConcurrency: 1_000_000}}
+	}, SetType, map[string]row[*yardv1.SetTypeRequest]{
+		"none":        {func(r *yardv1.SetTypeRequest) { r.Type = nil }, "/type"},
+		"no name":     {func(r *yardv1.SetTypeRequest) { r.Type.Name = "" }, "/type/name"},
+		"retry":       {func(r *yardv1.SetTypeRequest) { r.Type.Retry.Backoff = -1 }, "/type/retry/backoff"},
+		"timeout":     {func(r *yardv1.SetTypeRequest) { r.Type.StartToCloseMs = 1 }, "/type/start_to_close_ms"},
+		"heartbeat":   {func(r *yardv1.SetTypeRequest) { r.Type.HeartbeatTimeoutMs = 1 }, "/type/heartbeat_timeout_ms"},
+		"concurrency": {func(r *yardv1.SetTypeRequest) { r.Type.MaxConcurrency = 1_000_001 }, "/type/max_concurrency"},
+		"negative":    {func(r *yardv1.SetTypeRequest) { r.Type.MaxConcurrency = -1 }, "/type/max_concurrency"},
+	})
+}
+
+func TestOutcomesBecomeEvents(t *testing.T) {
+	fail := &yardv1.FailRequest{Tasks: []*yardv1.Failure{
+		{TaskId: goodID.String(), Token: goodToken.String(), Message: "m", ErrorType: "e", NonRetryable: true, DelayMs: 4},
+		{TaskId: goodID.String(), Token: goodToken.String(), NotStarted: true}, // one task twice is allowed
+	}}
+	got, err := Fail(fail, "shop")
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := got[0].Event
+	if e.Kind != logv1.EventKind_EVENT_KIND_FAILED || e.Domain != "shop" || e.Message != "m" || e.ErrorType != "e" || !e.NonRetryable || e.DelayMs != 4 {
+		t.Errorf("got %v", e)
+	}
+	if string(e.TaskId) != string(goodID[:]) || e.Position != uint64(goodToken.Position) || e.Version != 2 || e.Nonce != 5 {
+		t.Errorf("fence of %v", e)
+	}
+	if got[1].Event.Kind != logv1.EventKind_EVENT_KIND_RELEASED {
+		t.Errorf("an attempt never begun became %v", got[1].Event.Kind)
+	}
+	cancelled, err := Cancel(&yardv1.CancelRequest{TaskIds: []string{goodID.String()}, Reason: "why"}, "shop")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if e := cancelled[0].Event; e.Kind != logv1.EventKind_EVENT_KIND_CANCEL || e.Message != "why" || e.Domain != "shop" {
+		t.Errorf("got %v", e)
+	}
+}
