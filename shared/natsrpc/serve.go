@@ -2,6 +2,7 @@ package natsrpc
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"runtime/debug"
@@ -26,8 +27,8 @@ const serveFullRetryAfter = 50 * time.Millisecond
 // when its caller stops waiting, and not when the subscription ends: calls
 // already begun are finished.
 //
-// An error of handle goes to the caller as fault.From makes it, and is not
-// logged; a panic, and an answer too large for the server, are logged and are
+// An error of handle goes to the caller as fault.From makes it (Unavailable where
+// it is that of a context which ended), and is not logged; a panic, and an answer too large for the server, are logged and are
 // Internal to the caller.
 func Serve[Req any, PReq interface {
 	*Req
@@ -78,7 +79,7 @@ func (s *server) answer(msg *nats.Msg, handle func(context.Context) (Message, er
 	}
 	resp, err := s.guarded(ctx, msg.Subject, handle)
 	if err != nil {
-		s.refuse(msg, fault.From(err))
+		s.refuse(msg, handlerFault(ctx, msg.Subject, err))
 		return
 	}
 	data, err := codec.Marshal(codec.Protobuf, resp)
@@ -96,6 +97,16 @@ func (s *server) answer(msg *nats.Msg, handle func(context.Context) (Message, er
 	if err := s.nc.Publish(msg.Reply, data); err != nil {
 		s.log.Debug("an answer was not sent", "subject", msg.Subject, "error", err)
 	}
+}
+
+// handlerFault is err as its caller sees it. A handler that stopped because the
+// caller's time was over did nothing wrong.
+func handlerFault(ctx context.Context, subject string, err error) *fault.Error {
+	var e *fault.Error
+	if !errors.As(err, &e) && ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+		return fault.New(fault.Unavailable, "%s: timed out", subject)
+	}
+	return fault.From(err)
 }
 
 // guarded calls handle and turns a panic or a missing answer into Internal.
