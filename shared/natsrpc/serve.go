@@ -28,8 +28,8 @@ const serveFullRetryAfter = 50 * time.Millisecond
 // already begun are finished.
 //
 // An error of handle goes to the caller as fault.From makes it (Unavailable where
-// it is that of a context which ended), and is not logged; a panic, and an answer too large for the server, are logged and are
-// Internal to the caller.
+// it is that of a context which ended), and is not logged. A panic, and an answer
+// too large for the server, are logged and are Internal to the caller.
 func Serve[Req any, PReq interface {
 	*Req
 	Message
