@@ -36,7 +36,7 @@ func Serve(ctx context.Context, nc *nats.Conn, p int, o *firing.Owner, log *slog
 	var subs []*nats.Subscription
 	defer func() {
 		for _, s := range subs {
-			_ = s.Unsubscribe() //nolint:errcheck // a closed connection has unsubscribed it
+			_ = s.Unsubscribe() // fails where the connection is closed, which has ended it too
 		}
 	}()
 	var failed error

@@ -17,7 +17,7 @@ func (t *Table) check(tb fataler) {
 		}
 		used++
 		refs[e.group]++
-		if t.byID[e.id] != h {
+		if got, ok := t.byID.find(e.id); !ok || got != h {
 			t.fatal(tb, "entry %d is not the one of its id", h)
 		}
 		if e.place >= 0 && (int(e.place) >= t.heap.len() || t.heap.order[e.place] != h) {
@@ -34,8 +34,8 @@ func (t *Table) check(tb fataler) {
 			}
 		}
 	}
-	if used != len(t.byID) {
-		t.fatal(tb, "%d entries, %d ids", used, len(t.byID))
+	if used != t.byID.size {
+		t.fatal(tb, "%d entries, %d ids", used, t.byID.size)
 	}
 	for h, n := range refs {
 		if t.groups.at(h).refs != n {

@@ -2,7 +2,7 @@
 // been fired already.
 //
 // Owns: the due table of one timer partition, an index of every waiting task
-// (about 90 bytes each; the records stay in the store), and the meaning of the
+// (about 75 bytes each; the records stay in the store), and the meaning of the
 // firing cursor. It always pops from the beginning of time, so a task written
 // late is late and not lost.
 //

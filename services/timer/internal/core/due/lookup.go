@@ -28,7 +28,7 @@ type Stay struct {
 
 // Find tells about a task. The Stay is empty where the status is Unknown or Fired.
 func (t *Table) Find(id ids.TaskID) (Stay, Status) {
-	h, ok := t.byID[id]
+	h, ok := t.byID.find(id)
 	if !ok {
 		if _, fired := t.recent.stays[id]; fired {
 			return Stay{}, Fired
@@ -56,7 +56,7 @@ func (t *Table) stay(e *entry) Stay {
 // other task it does nothing.
 func (t *Table) Cancel(id ids.TaskID, nowMS int64) {
 	t.mustNotBeFiring()
-	if h, ok := t.byID[id]; ok {
+	if h, ok := t.byID.find(id); ok {
 		t.void(h, nowMS)
 	}
 }
@@ -64,7 +64,7 @@ func (t *Table) Cancel(id ids.TaskID, nowMS int64) {
 // Lose forgets a waiting task whose record is no longer in the store.
 func (t *Table) Lose(id ids.TaskID) {
 	t.mustNotBeFiring()
-	if h, ok := t.byID[id]; ok && t.entries.at(h).live() {
+	if h, ok := t.byID.find(id); ok && t.entries.at(h).live() {
 		t.remove(h)
 		t.settle()
 	}

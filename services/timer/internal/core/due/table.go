@@ -46,7 +46,7 @@ type Table struct {
 	entries slab
 	heap    heap
 	late    []handle
-	byID    map[ids.TaskID]handle
+	byID    index
 	groups  groups
 	buckets map[int32]*bucket
 	recent  recent
@@ -64,13 +64,13 @@ type Table struct {
 // New returns an empty table.
 func New(cfg Config) *Table {
 	t := &Table{
-		byID:    map[ids.TaskID]handle{},
 		groups:  newGroups(),
 		buckets: map[int32]*bucket{},
 		cfg:     cfg,
 		recent:  recent{keepMS: cfg.FiredKeepMS, most: cfg.FiredMost, stays: map[ids.TaskID]uint32{}},
 	}
 	t.heap = heap{slab: &t.entries, loose: true}
+	t.byID.slab = &t.entries
 	return t
 }
 
@@ -85,7 +85,7 @@ func (t *Table) Load(m Message) {
 	b := t.bucket(int32(m.Bucket))
 	b.lastSeq = m.Seq
 	for _, id := range m.Tombstones {
-		if h, ok := t.byID[id]; ok && t.entries.at(h).bucket == int32(m.Bucket) {
+		if h, ok := t.byID.find(id); ok && t.entries.at(h).bucket == int32(m.Bucket) {
 			t.void(h, m.AtMS)
 		}
 	}
@@ -98,7 +98,7 @@ func (t *Table) add(seq uint64, index uint32, bucket int32, task *Task) {
 	if t.recent.has(task.ID, task.Parkings) {
 		return
 	}
-	if known, ok := t.byID[task.ID]; ok {
+	if known, ok := t.byID.find(task.ID); ok {
 		if task.Parkings <= t.entries.at(known).parkings {
 			return
 		}
@@ -108,7 +108,7 @@ func (t *Table) add(seq uint64, index uint32, bucket int32, task *Task) {
 		id: task.ID, dueMS: task.DueMS, seq: seq, index: index, parkings: task.Parkings,
 		group: t.groups.take(task.Group), bucket: bucket, bytes: task.Bytes,
 	})
-	t.byID[task.ID] = h
+	t.byID.add(h)
 	t.bucket(bucket).live++
 	t.groups.at(t.entries.at(h).group).queue.waiting++
 	t.live++
@@ -221,7 +221,7 @@ func (t *Table) remove(h handle) {
 	if e.live() {
 		t.retire(h)
 	}
-	delete(t.byID, e.id)
+	t.byID.remove(h)
 	t.groups.drop(e.group)
 	t.entries.remove(h)
 }
