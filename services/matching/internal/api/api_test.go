@@ -434,7 +434,7 @@ func redisStack(t *testing.T) (*stack, *testkit.Redis, bool) {
 		return nil, nil, false
 	}
 	client := redistable.Connect(redistable.Config{Addrs: []string{r.Addr}})
-	t.Cleanup(func() { client.Close() })
+	t.Cleanup(func() { _ = client.Close() })
 	s := newStack(t)
 	s.quarantine = 100 * time.Millisecond
 	s.tables = func() shard.Tables { return redistable.New(client, 0, nil) }

@@ -36,7 +36,7 @@ func run(t testing.TB) (store, bool) {
 		return store{}, false
 	}
 	client := redistable.Connect(redistable.Config{Addrs: []string{r.Addr}})
-	t.Cleanup(func() { client.Close() })
+	t.Cleanup(func() { _ = client.Close() })
 	return store{t, client}, true
 }
 
@@ -63,9 +63,9 @@ func TestTablesOnACluster(t *testing.T) {
 		return // announced
 	}
 	client := redistable.Connect(redistable.Config{Addrs: []string{r.Addr}, Cluster: true})
-	t.Cleanup(func() { client.Close() })
+	t.Cleanup(func() { _ = client.Close() })
 	node := redis.NewClient(&redis.Options{Addr: r.Addr})
-	t.Cleanup(func() { node.Close() })
+	t.Cleanup(func() { _ = node.Close() })
 	if err := node.ClusterAddSlotsRange(t.Context(), 0, 16383).Err(); err != nil {
 		t.Fatal(err)
 	}
