@@ -39,8 +39,9 @@ func newAssignment(ctx context.Context, cfg Config) *assignment {
 // reconcile begins and ends serving so that it matches who is alive. A partition
 // that came back while it is still draining begins when that is done.
 func (a *assignment) reconcile(nodes []string) {
+	owners := Assign(nodes, a.cfg.Count)
 	for p := range a.cfg.Count {
-		mine := Owner(nodes, p) == a.cfg.Node
+		mine := owners[p] == a.cfg.Node
 		s := a.slots[p]
 		switch {
 		case mine && s == nil:
@@ -52,7 +53,7 @@ func (a *assignment) reconcile(nodes []string) {
 				a.ended <- p
 			}()
 		case !mine && s != nil && !s.leaving:
-			a.cfg.Log.Info("partition given away", "service", a.cfg.Service, "partition", p, "to", Owner(nodes, p))
+			a.cfg.Log.Info("partition given away", "service", a.cfg.Service, "partition", p, "to", owners[p])
 			s.leaving = true
 			s.cancel()
 		}

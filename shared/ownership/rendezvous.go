@@ -1,21 +1,51 @@
 package ownership
 
-// Owner is the node that a partition belongs to: the one with the highest weight
-// for it. Every node computes the same from the same set, in any order. When a
-// node joins or leaves, only partitions that go to it or come from it move. It is
-// "" where there are no nodes.
+import (
+	"cmp"
+	"slices"
+)
+
+// Assign tells the node of each of n partitions: rendezvous hashing with bounded
+// loads. Of all pairs of node and partition, the one with the highest weight is taken
+// first; a node that has its share, n over the number of nodes rounded up, takes no more.
+// The bound matters since partitions are few: four over two nodes would else often
+// be split four to none. Every node computes the same from the same set, in any
+// order. A node that joins or leaves moves little more than its own share. Each is ""
+// where there are no nodes.
+//
+// Sources: Thaler and Ravishankar, "Using Name-Based Mappings to Increase Hit Rates"
+// (1998); Mirrokni, Thorup, Zadimoghaddam, "Consistent Hashing with Bounded Loads" (2016).
 //
 // The weights are part of what nodes of different versions must agree on: they
 // never change.
-func Owner(nodes []string, partition int) string {
-	best, bestWeight := "", uint64(0)
-	for _, n := range nodes {
-		w := weight(n, partition)
-		if best == "" || w > bestWeight || w == bestWeight && n < best {
-			best, bestWeight = n, w
+func Assign(nodes []string, n int) []string {
+	owners := make([]string, n)
+	if len(nodes) == 0 {
+		return owners
+	}
+	type pair struct {
+		node      string
+		partition int
+		weight    uint64
+	}
+	pairs := make([]pair, 0, len(nodes)*n)
+	for _, node := range nodes {
+		for p := range n {
+			pairs = append(pairs, pair{node, p, weight(node, p)})
 		}
 	}
-	return best
+	slices.SortFunc(pairs, func(a, b pair) int {
+		return cmp.Or(cmp.Compare(b.weight, a.weight), cmp.Compare(a.node, b.node), cmp.Compare(a.partition, b.partition))
+	})
+	share := (n + len(nodes) - 1) / len(nodes)
+	load := make(map[string]int, len(nodes))
+	for _, one := range pairs {
+		if owners[one.partition] == "" && load[one.node] < share {
+			owners[one.partition] = one.node
+			load[one.node]++
+		}
+	}
+	return owners
 }
 
 // weight is FNV-1a over the name and the partition, finished with splitmix64's

@@ -16,51 +16,61 @@ func names(n int) []string {
 	return all
 }
 
-// TestOwnersNeverChange pins a few answers: nodes of different versions must agree.
+// TestOwnersNeverChange pins an answer: nodes of different versions must agree.
 func TestOwnersNeverChange(t *testing.T) {
-	var got []string
-	for p := range 8 {
-		got = append(got, Owner([]string{"history-0", "history-1", "history-2"}, p))
-	}
-	got = append(got, Owner([]string{"a", "b"}, 300), Owner(nil, 0))
+	got := Assign([]string{"history-0", "history-1", "history-2"}, 8)
 	want := []string{
-		"history-2", "history-0", "history-2", "history-0", "history-0", "history-0", "history-1", "history-2",
-		"b", "",
+		"history-2", "history-0", "history-2", "history-1", "history-0", "history-0", "history-1", "history-2",
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
-}
-
-func TestPartitionsSpread(t *testing.T) {
-	const partitions = 1024
-	for _, n := range []int{2, 3, 5, 16} {
-		load := map[string]int{}
-		for p := range partitions {
-			load[Owner(names(n), p)]++
-		}
-		for node, count := range load {
-			if fair := partitions / n; count < fair*6/10 || count > fair*14/10 {
-				t.Errorf("%d nodes: %s has %d partitions, a fair share is %d", n, node, count, fair)
-			}
-		}
+	if got := Assign(nil, 2); !slices.Equal(got, []string{"", ""}) {
+		t.Errorf("nobody there: %q", got)
 	}
 }
 
-func TestOnlyPartitionsOfTheChangedNodeMove(t *testing.T) {
+func loads(owners []string) map[string]int {
+	load := map[string]int{}
+	for _, node := range owners {
+		load[node]++
+	}
+	return load
+}
+
+func TestNobodyHasMoreThanItsShare(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		nodes := rapid.SliceOfNDistinct(rapid.StringMatching(`[a-z0-9-]{1,12}`), 2, 10, rapid.ID).Draw(t, "nodes")
-		gone := rapid.IntRange(0, len(nodes)-1).Draw(t, "gone")
-		rest := slices.Delete(slices.Clone(nodes), gone, gone+1)
-		shuffled := rapid.Permutation(nodes).Draw(t, "order")
-		for p := range 64 {
-			before, after := Owner(nodes, p), Owner(rest, p)
-			if Owner(shuffled, p) != before {
-				t.Fatalf("the order of the nodes decides partition %d", p)
-			}
-			if before != nodes[gone] && after != before {
-				t.Fatalf("partition %d moved from %s to %s though %s left", p, before, after, nodes[gone])
+		nodes := rapid.SliceOfNDistinct(rapid.StringMatching(`[a-z0-9-]{1,12}`), 1, 12, rapid.ID).Draw(t, "nodes")
+		n := rapid.IntRange(1, 64).Draw(t, "partitions")
+		owners := Assign(nodes, n)
+		if !slices.Equal(Assign(rapid.Permutation(nodes).Draw(t, "order"), n), owners) {
+			t.Fatal("the order of the nodes decides")
+		}
+		for node, count := range loads(owners) {
+			if !slices.Contains(nodes, node) || count > (n+len(nodes)-1)/len(nodes) {
+				t.Fatalf("%q has %d of %d partitions, there are %d nodes", node, count, n, len(nodes))
 			}
 		}
 	})
+}
+
+// TestLittleMovesWhenANodeLeaves: its partitions must move, and a few more to keep the
+// shares even.
+func TestLittleMovesWhenANodeLeaves(t *testing.T) {
+	const partitions = 256
+	for _, n := range []int{3, 5, 16} {
+		nodes := names(n)
+		before, moved := Assign(nodes, partitions), 0
+		for gone := range nodes {
+			after := Assign(slices.Delete(slices.Clone(nodes), gone, gone+1), partitions)
+			for p := range partitions {
+				if before[p] != after[p] {
+					moved++
+				}
+			}
+		}
+		if average, fair := moved/n, partitions/n; average > 2*fair {
+			t.Errorf("%d nodes: %d partitions move when one leaves, its share is %d", n, average, fair)
+		}
+	}
 }

@@ -139,7 +139,7 @@ func settle(t *testing.T, nodes map[string]*node) {
 		for name, n := range nodes {
 			var want []int
 			for p := range count {
-				if Owner(names, p) == name {
+				if Assign(names, count)[p] == name {
 					want = append(want, p)
 				}
 			}
