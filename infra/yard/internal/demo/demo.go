@@ -33,8 +33,8 @@ const (
 	// long; longer than any delay or back-off of the workload.
 	drainStallMax = 30 * time.Second
 	drainEvery    = 200 * time.Millisecond
-	// checkMax bounds the look-up of all accepted tasks.
-	checkMax = 2 * time.Minute
+	// lookUpMaxDefault bounds the look-up of all accepted tasks.
+	lookUpMaxDefault = 2 * time.Minute
 	// workerDrainMax bounds what a worker still runs when the demo ends: nothing.
 	workerDrainMax = 5 * time.Second
 )
@@ -64,6 +64,9 @@ type Options struct {
 	// Command is how the reader runs the yard command, for the hints at the end.
 	// Default "yard".
 	Command string
+
+	// lookUpMax is shorter in tests in which tasks are lost. Default 2 min.
+	lookUpMax time.Duration
 }
 
 func (o *Options) complete() error {
@@ -87,6 +90,9 @@ func (o *Options) complete() error {
 	}
 	if o.Command == "" {
 		o.Command = "yard"
+	}
+	if o.lookUpMax == 0 {
+		o.lookUpMax = lookUpMaxDefault
 	}
 	return nil
 }
@@ -272,8 +278,8 @@ func (d *demo) script(ctx, life context.Context) error {
 		return err
 	}
 	d.drain(life)
-	d.stage.enter("checking", checkMax)
-	limited, cancel := context.WithTimeout(life, checkMax)
+	d.stage.enter("checking", d.opts.lookUpMax)
+	limited, cancel := context.WithTimeout(life, d.opts.lookUpMax)
 	defer cancel()
 	for _, t := range d.tenants {
 		d.ends[t.domain] = lookUp(limited, t.ledger.accepted(), d.clients[t.domain].Get)
