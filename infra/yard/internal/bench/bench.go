@@ -31,11 +31,10 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 		var runs []Result
 		for i := range o.Runs {
 			fmt.Fprintf(o.Progress, "%s run %d of %d: %d tasks\n", workload, i+1, o.Runs, o.tasks(workload))
-			r, tables, err := o.once(ctx, workload)
+			r, err := o.once(ctx, workload, &report.Settings)
 			if err != nil {
 				return nil, fmt.Errorf("%s run %d: %w", workload, i+1, err)
 			}
-			report.Settings.TablesAt = tables
 			fmt.Fprintln(o.Progress, "  ", r.line())
 			runs = append(runs, r)
 		}
@@ -44,15 +43,20 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	return report, nil
 }
 
-// once does one run of a workload, on a fresh stack unless there is a cluster.
-func (o *Options) once(ctx context.Context, workload string) (r Result, tables string, err error) {
+// once does one run of a workload, on a fresh stack unless there is a cluster, and
+// notes what it found itself on.
+func (o *Options) once(ctx context.Context, workload string, found *Settings) (r Result, err error) {
 	target, err := o.open(ctx)
 	if err != nil {
-		return r, "", err
+		return r, err
 	}
 	defer func() { err = errors.Join(err, target.close(ctx)) }()
+	if s := target.stack; s != nil {
+		found.TablesAt = s.TablesAt
+		found.HistoryPartitions, found.MatchingShards = s.Partitioning.History, s.Partitioning.Matching
+	}
 	if err := target.prepare(ctx); err != nil {
-		return r, "", err
+		return r, err
 	}
 	load := &load{target: target, tasks: o.tasks(workload), progress: o.Progress}
 	if workload == "W3" {
@@ -61,22 +65,21 @@ func (o *Options) once(ctx context.Context, workload string) (r Result, tables s
 		r, err = load.drain(ctx, workload)
 	}
 	r.Workload = workload
-	return r, target.tables, err
+	return r, err
 }
 
 // target is the system under test.
 type target struct {
-	stack  *stack.Stack // nil for a cluster
-	url    string
-	tables string
-	conns  []*nats.Conn
+	stack *stack.Stack // nil for a cluster
+	url   string
+	conns []*nats.Conn
 }
 
 // open starts an embedded stack, or names the cluster. The stack's data go into the
 // current folder's file system, since the usual temporary one may be memory.
 func (o *Options) open(ctx context.Context) (*target, error) {
 	if o.URL != "" {
-		return &target{url: o.URL, tables: "unknown"}, nil
+		return &target{url: o.URL}, nil
 	}
 	dir, err := os.MkdirTemp(".", ".yard-bench-")
 	if err != nil {
@@ -90,7 +93,7 @@ func (o *Options) open(ctx context.Context) (*target, error) {
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
-	return &target{stack: s, url: s.URL, tables: s.TablesAt}, nil
+	return &target{stack: s, url: s.URL}, nil
 }
 
 // client makes a client on a connection of its own: in process where the stack is,

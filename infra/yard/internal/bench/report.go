@@ -22,14 +22,15 @@ type Report struct {
 type Settings struct {
 	// Stack tells what was measured: one process with in-process connections, or a
 	// cluster by its URL.
-	Stack             string `json:"stack"`
-	Sync              string `json:"sync"`
-	TablesAt          string `json:"tables"`
-	HistoryPartitions int    `json:"history_partitions"`
-	MatchingShards    int    `json:"matching_shards"`
-	PayloadBytes      int    `json:"payload_bytes"`
-	WarmUpTasks       int    `json:"warm_up_tasks"`
-	Runs              int    `json:"runs"`
+	Stack    string `json:"stack"`
+	Sync     string `json:"sync"`
+	TablesAt string `json:"tables"`
+	// HistoryPartitions and MatchingShards are 0 where they are not known.
+	HistoryPartitions int `json:"history_partitions"`
+	MatchingShards    int `json:"matching_shards"`
+	PayloadBytes      int `json:"payload_bytes"`
+	WarmUpTasks       int `json:"warm_up_tasks"`
+	Runs              int `json:"runs"`
 }
 
 // Result is the median run of one workload.
@@ -71,12 +72,11 @@ type Cost struct {
 
 func (o *Options) settings() Settings {
 	s := Settings{
-		Stack: "embedded: one process, in-process connections", Sync: o.Sync, TablesAt: o.Tables,
-		HistoryPartitions: o.Partitions.History, MatchingShards: o.Partitions.Matching,
+		Stack: "embedded: one process, in-process connections", Sync: o.Sync,
 		PayloadBytes: payloadBytes, WarmUpTasks: warmUpTasks, Runs: o.Runs,
 	}
 	if o.URL != "" {
-		s.Stack, s.Sync = "cluster at "+o.URL, "unknown"
+		s.Stack, s.Sync, s.TablesAt = "cluster at "+o.URL, "unknown", "unknown"
 	}
 	return s
 }

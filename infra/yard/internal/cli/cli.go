@@ -119,7 +119,8 @@ func (a *app) root() *cobra.Command {
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.AddCommand(
-		a.devCommand(), a.serverCommand(), a.statusCommand(),
+		a.demoCommand(), a.devCommand(), a.benchCommand(),
+		a.statusCommand(), a.serverCommand(),
 		a.taskCommand(), a.tasklistCommand(), a.domainCommand(), a.typeCommand(),
 	)
 	return root

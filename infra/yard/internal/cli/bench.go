@@ -1,0 +1,117 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime/pprof"
+
+	"github.com/spf13/cobra"
+
+	"github.com/yardmaster-io/yardmaster/contracts/topology"
+	"github.com/yardmaster-io/yardmaster/infra/yard/internal/bench"
+	"github.com/yardmaster-io/yardmaster/infra/yard/stack"
+)
+
+// benchFlags is what `bench` takes beside the measurement's own options.
+type benchFlags struct {
+	opts       bench.Options
+	file       string
+	profile    string
+	partitions int
+	quiet      bool
+}
+
+func (a *app) benchCommand() *cobra.Command {
+	var f benchFlags
+	cmd := &cobra.Command{
+		Use: "bench", Short: "Measure throughput, latency and cost, and prove every task",
+		Long: `Measure, on a fresh system in this process for every run, or with --url on a running
+one, and print the median run of each workload:
+
+  W1  drain: 200,000 tasks of 256 B in requests of 100, 10 types, 3 priorities, 8
+      producers, 16 long polls of 100, completed in batches; first submit to last
+      accepted completion
+  W2  64 producers, one task per request
+  W3  an open loop of 500 tasks/s for 20 s: from the submit call to the handler
+
+Every accepted task must be completed exactly once, or the measurement fails. The
+numbers include the load generator. Data are synced to disk before every answer
+unless --sync says otherwise.`,
+		Example: `  yard bench
+  yard bench --workload W1,W3 --runs 5 --out bench.json
+  yard bench --workload W1 --sync 2m --tables memory --cpuprofile cpu.prof
+  yard bench --workload W2 --url nats://127.0.0.1:4222`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if cmd.Flags().Changed("url") {
+				f.opts.URL = a.url
+			}
+			f.opts.Partitions = topology.Partitioning{History: f.partitions, Matching: f.partitions}
+			return a.bench(cmd.Context(), f)
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringSliceVarP(&f.opts.Workloads, "workload", "w", nil, "some of W1, W2, W3; default all")
+	flags.IntVar(&f.opts.Tasks, "tasks", 0, "tasks per run; 0 = W1 200,000, W2 50,000, W3 10,000")
+	flags.IntVar(&f.opts.Runs, "runs", 3, "runs per workload; the median is reported")
+	flags.StringVar(&f.opts.Sync, "sync", stack.SyncAlways, `when accepted tasks go to disk: "always" or every so often, such as 2m`)
+	flags.StringVar(&f.opts.Tables, "tables", string(stack.TablesAuto), "where tables and slots are: auto, memory or redis")
+	flags.StringVar(&f.opts.Redis, "redis", "", "URL of a Redis for them")
+	flags.IntVar(&f.partitions, "partitions", 0, "history partitions and matching shards; 0 = 4")
+	flags.StringVarP(&f.file, "out", "o", "", "write the report as JSON to this file too")
+	flags.StringVar(&f.profile, "cpuprofile", "", "write a CPU profile of this process to this file")
+	flags.BoolVarP(&f.quiet, "quiet", "q", false, "no lines of progress")
+	return cmd
+}
+
+func (a *app) bench(ctx context.Context, f benchFlags) (err error) {
+	if !f.quiet {
+		f.opts.Progress = a.Err
+	}
+	if f.profile != "" {
+		stop, err := profile(f.profile)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, stop()) }()
+	}
+	report, err := bench.Run(ctx, f.opts)
+	if err != nil {
+		return err
+	}
+	if f.file != "" {
+		if err := writeFile(f.file, report.WriteJSON); err != nil {
+			return err
+		}
+	}
+	if a.json {
+		return report.WriteJSON(a.Out)
+	}
+	return report.WriteTable(a.Out)
+}
+
+// profile starts a CPU profile; stop ends it and closes the file.
+func profile(path string) (stop func() error, err error) {
+	file, err := os.Create(path)
+	if err != nil {
+		return nil, fmt.Errorf("CPU profile: %w", err)
+	}
+	if err := pprof.StartCPUProfile(file); err != nil {
+		return nil, errors.Join(fmt.Errorf("CPU profile: %w", err), file.Close())
+	}
+	return func() error {
+		pprof.StopCPUProfile()
+		return file.Close()
+	}, nil
+}
+
+func writeFile(path string, write func(io.Writer) error) error {
+	file, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(write(file), file.Close())
+}
