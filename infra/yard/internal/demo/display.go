@@ -64,7 +64,7 @@ func (v *display) Run(ctx context.Context) error {
 			s.draw(frame(m, width, height))
 		})
 	default:
-		fmt.Fprintf(out, "three tenants for %v, seed %d\n", v.demo.opts.Duration, v.demo.opts.Seed)
+		_, _ = fmt.Fprintf(out, "three tenants for %v, seed %d\n", v.demo.opts.Duration, v.demo.opts.Seed)
 		v.loop(ctx, progressEvery, func(m model) { _, _ = io.WriteString(out, progress(m)) })
 	}
 	return nil

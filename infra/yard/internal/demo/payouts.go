@@ -19,8 +19,10 @@ const (
 	// payoutsMax is the limit of the demo: the bank takes no more calls at once
 	// from one customer, however many workers there are.
 	payoutsMax = 3
-	// payoutsScaleMax: what the bank takes does not grow with the machine.
-	payoutsScaleMax = 2.0
+	// payoutsScaleMax: what the bank takes, some 80 calls a second, does not grow
+	// with the demo.
+	payoutsScaleMax = 1.0
+	settlementSize  = 80
 	// closedAccounts is the fraction of payees whose account is closed.
 	closedAccounts = 0.02
 )
@@ -53,7 +55,7 @@ func newPayouts(b *bank) tenant {
 
 // settlement is a batch of payouts that became due together.
 func settlement(r *rand.Rand, scale float64) []yard.Task {
-	tasks := make([]yard.Task, scaled(r, 36*min(scale, payoutsScaleMax)))
+	tasks := make([]yard.Task, scaled(r, settlementSize*min(scale, payoutsScaleMax)))
 	for i := range tasks {
 		account := fmt.Sprintf("DE%020d", r.Uint64N(1e18))
 		if r.Float64() < closedAccounts {

@@ -39,21 +39,18 @@ func writeSummary(w io.Writer, r report, command string) error {
 		}
 		fmt.Fprintf(&s, "  %s  %s (%s)\n", verdict, c.Claim, c.Detail)
 	}
-	writeHints(&s, r, command)
+	writeHints(&s, command)
 	_, err := io.WriteString(w, s.String())
 	return err
 }
 
 // writeHints tells what to do next.
-func writeHints(s *strings.Builder, r report, command string) {
+func writeHints(s *strings.Builder, command string) {
 	fmt.Fprintf(s, "\nTry next, in another terminal while a demo or `%s dev` runs:\n", command)
-	hint := func(what, args string) { fmt.Fprintf(s, "  %-62s # %s\n", command+" "+args, what) }
+	hint := func(what, args string) { fmt.Fprintf(s, "  %-50s # %s\n", command+" "+args, what) }
 	hint("the shop's latest tasks", "task list --domain shop")
-	for _, t := range r.Tenants {
-		if t.Name == domainPayouts && t.Example != "" {
-			hint("one task's whole history", "task get --domain payouts "+t.Example)
-		}
-	}
+	hint("what the bank refused for good", "task list --domain payouts --state dead")
+	hint("one task's whole history", "task get --domain payouts <id>")
 	hint("backlog and slots", "tasklist describe --domain payouts payouts")
 	fmt.Fprintf(s, "With OTEL_EXPORTER_OTLP_ENDPOINT set, every task is a trace from its submit to its end.\n")
 }

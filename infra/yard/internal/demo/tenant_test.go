@@ -85,7 +85,7 @@ func TestScaleIsRightOnTheAverage(t *testing.T) {
 		t.Errorf("a twentieth of %d tasks is %d", normal, small)
 	}
 	r := rand.New(rand.NewPCG(1, 1))
-	if n := len(settlement(r, 50)); n > 36*payoutsScaleMax+1 {
+	if n := len(settlement(r, 50)); n > settlementSize {
 		t.Errorf("%d payouts at once: their number must not follow the scale for ever", n)
 	}
 }

@@ -1,0 +1,86 @@
+package demo
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"math/rand/v2"
+	"time"
+
+	"github.com/nats-io/nats.go"
+)
+
+// Defaults and limits of Options.
+const (
+	durationDefault = time.Minute
+	scaleDefault    = 1.0
+	scaleMax        = 100.0
+	// lookUpMaxDefault bounds the look-up of all accepted tasks.
+	lookUpMaxDefault = 2 * time.Minute
+)
+
+// Options are what a caller chooses.
+type Options struct {
+	// Connect makes a connection to NATS; every program of the demo has its own,
+	// and closes it. Required.
+	Connect func(name string) (*nats.Conn, error)
+	// Out takes the view, the progress and the summary. Required.
+	Out io.Writer
+	// Interactive asks for the live view; it is shown where Out is a terminal.
+	// Otherwise a line of progress comes every 2 s. While the view is shown,
+	// nothing else should write to the terminal.
+	Interactive bool
+	// JSON replaces all output by the summary as one JSON object.
+	JSON bool
+	// Duration is how long tasks are handed in. Default 60 s.
+	Duration time.Duration
+	// Scale multiplies the number of tasks, above 0 to 100. Default 1, which is
+	// about 150 tasks a second. Payouts do not grow with it.
+	Scale float64
+	// Seed repeats the tasks of an earlier run. Default 0: a fresh one.
+	Seed uint64
+	// Log takes the warnings of the demo's programs. Default: none are kept.
+	Log *slog.Logger
+	// Command is how the reader runs the yard command, for the hints at the end.
+	// Default "yard".
+	Command string
+
+	// lookUpMax is shorter in tests in which tasks are lost. Default 2 min.
+	lookUpMax time.Duration
+}
+
+func (o *Options) complete() error {
+	if o.Connect == nil || o.Out == nil {
+		return errors.New("the demo needs a way to connect and a place to write to")
+	}
+	if o.Duration == 0 {
+		o.Duration = durationDefault
+	}
+	if o.Scale == 0 {
+		o.Scale = scaleDefault
+	}
+	if o.Duration < 0 || o.Scale < 0 || o.Scale > scaleMax {
+		return fmt.Errorf("the demo's duration %v must be positive and its scale %v in 0..%v", o.Duration, o.Scale, scaleMax)
+	}
+	if o.Seed == 0 {
+		o.Seed = rand.Uint64()
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Command == "" {
+		o.Command = "yard"
+	}
+	if o.lookUpMax == 0 {
+		o.lookUpMax = lookUpMaxDefault
+	}
+	return nil
+}
+
+// ConnectURL is an Options.Connect that dials NATS servers.
+func ConnectURL(url string) func(name string) (*nats.Conn, error) {
+	return func(name string) (*nats.Conn, error) {
+		return nats.Connect(url, nats.Name(name), nats.MaxReconnects(-1), nats.ReconnectBufSize(-1))
+	}
+}
