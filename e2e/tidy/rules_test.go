@@ -98,8 +98,9 @@ func documentOffences() []offence {
 		{"live link", links, source{"shared/README.md": "[x](x.go#L1) [y](https://y.md)\n", "shared/x.go": "package x\n"}, ""},
 		{"no index", featureIndex, source{}, "no `## Feature index`"},
 		{"no test in the index", featureIndex, source{"README.md": "## Feature index\n\n| feature | core | test |\n|---|---|---|\n| a | [b](b.go) | [c](c.go) |\n"}, "names no test"},
+		{"code of its own", quotes, source{"README.md": "```go\nyard.Magic()\n```\n", "contracts/yard/example_test.go": "package yard_test\n"}, "yard.Magic"},
 		{"long decision", decisions, source{
-			"contracts/decisions/0001-x.md": "## Context\n## Decision\n## Rejected\n## How we would know\n" + strings.Repeat("\n", 60),
+			"contracts/decisions/0001-x.md": "## Context\n## Decision\n## Rejected\n## How we would know it is wrong\n" + strings.Repeat("\n", 60),
 		}, "has 64 lines"},
 		{"decision without reason", decisions, source{"contracts/decisions/0001-x.md": "## Decision\n"}, "the headings are"},
 		{"silent service", serviceReadmes, source{"services/x/go.mod": "module " + repository + "services/x\n"}, "README.md does not exist"},

@@ -20,6 +20,7 @@ func rules() map[string]rule {
 		"no sleeping on hope":           sleeps,
 		"no loose ends":                 looseEnds,
 		"links lead somewhere":          links,
+		"quoted code is compiled":       quotes,
 		"feature index":                 featureIndex,
 		"decisions":                     decisions,
 		"services introduce themselves": serviceReadmes,

@@ -1,6 +1,10 @@
 package main
 
-import "github.com/yardmaster-io/yardmaster/contracts/fault"
+import (
+	"slices"
+
+	"github.com/yardmaster-io/yardmaster/contracts/fault"
+)
 
 // endpoint is one verb of the public API.
 type endpoint struct {
@@ -35,10 +39,11 @@ const (
 
 // endpoints are all verbs, in the order of the page.
 func endpoints() []endpoint {
-	return append(taskEndpoints(), settingEndpoints()...)
+	return slices.Concat(lifeEndpoints(), queryEndpoints(), settingEndpoints())
 }
 
-func taskEndpoints() []endpoint {
+// lifeEndpoints are what moves a task through its life.
+func lifeEndpoints() []endpoint {
 	return []endpoint{
 		{
 			Verb: "tasks.submit", Does: "Accept 1 to 1000 tasks, all or none.",
@@ -95,6 +100,12 @@ func taskEndpoints() []endpoint {
 			Out:   `{"verdicts":[{"task_id":"` + exampleTask + `","code":"OK"}]}`,
 			codes: []fault.Code{fault.NotFound}, Notes: []string{verdictNote},
 		},
+	}
+}
+
+// queryEndpoints change nothing.
+func queryEndpoints() []endpoint {
+	return []endpoint{
 		{
 			Verb: "tasks.get", Does: "Tell all of one task, with its whole history; may wait for its end.",
 			Request: "GetRequest", Response: "GetResponse",
@@ -113,6 +124,7 @@ func taskEndpoints() []endpoint {
 	}
 }
 
+// settingEndpoints are for operators: tasklists, types, domains.
 func settingEndpoints() []endpoint {
 	return []endpoint{
 		{

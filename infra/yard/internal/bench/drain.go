@@ -154,7 +154,10 @@ func (l *load) work(ctx context.Context, c *yard.Client) error {
 		case ctx.Err() != nil && len(tasks) == 0:
 			return nil
 		case err != nil && fault.CodeOf(err).Retryable():
-			time.Sleep(10 * time.Millisecond) // nobody there, or too many: not the hot path
+			select { // nobody there, or too many: not the hot path
+			case <-ctx.Done():
+			case <-time.After(10 * time.Millisecond):
+			}
 			continue
 		case err != nil:
 			return fmt.Errorf("poll: %w", err)
