@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -82,10 +83,10 @@ func TestRepeatByTokenStoresOnce(t *testing.T) {
 // What was stored, finished and forgotten by the log is known to the owners.
 func TestRepeatByTokenBelievesTheOwners(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		away := true
+		var back atomic.Bool
 		r := newRig(t, func(d *Deps) {
 			d.Owners.HistoryGet = func(_ context.Context, _ int, req *rpcv1.GetTaskRequest) (*rpcv1.GetTaskResponse, error) {
-				if away {
+				if !back.Load() {
 					return nil, fault.New(fault.Unavailable, "nobody")
 				}
 				id, err := ids.TaskIDFromBytes(req.TaskId)
@@ -93,7 +94,7 @@ func TestRepeatByTokenBelievesTheOwners(t *testing.T) {
 			}
 		}).running(t)
 		repeat := unknownThen(t, r, 2, false) // as if purged
-		time.AfterFunc(3*time.Second, func() { away = false })
+		time.AfterFunc(3*time.Second, func() { back.Store(true) })
 		repeat()
 		if n := r.log.messages(); n != 0 {
 			t.Errorf("%d messages: what is known was stored again", n)
@@ -117,6 +118,50 @@ func TestRepeatByTokenStaysUnknownWithoutOwners(t *testing.T) {
 		e = wantCode(t, (<-r.submit(t, req)).err, fault.Unknown)
 		if e.Detail[fault.DetailRetryToken] != req.RetryToken || r.log.messages() != 0 {
 			t.Errorf("token %q, %d messages", e.Detail[fault.DetailRetryToken], r.log.messages())
+		}
+	})
+}
+
+// Two requests share a message that is not stored. The repeat of the first takes
+// the message's id; the frontend that still repeats the message for the second
+// must not take that for its own success. (Found by the test below.)
+func TestARepeatDoesNotAnswerForThoseItWasMergedWith(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, func(d *Deps) { d.Partitioning.History = 1 }).running(t)
+		r.log.gate = make(chan struct{})
+		var plugs []<-chan outcome
+		for range 2 { // both flushes are under way, so that what comes next is merged
+			plugs = append(plugs, r.submit(t, tasks(1)))
+			synctest.Wait()
+		}
+		var healed atomic.Bool
+		r.log.fault = func(_ int, msgs []natslog.Msg) (bool, error) {
+			if plug := len(decode(t, msgs[0].Data).Tasks) == 1; !plug && !healed.Load() {
+				return false, natslog.ErrOutcomeUnknown
+			}
+			return true, nil
+		}
+		first, second := tasks(2), tasks(3)
+		answer, got := r.answers(t)
+		hasty := r.call()
+		hasty.Deadline = hasty.Received.Add(time.Second)
+		r.Submit(hasty, first, answer)
+		patient := r.submit(t, second)
+		close(r.log.gate)
+		for _, p := range plugs {
+			accepted(t, <-p)
+		}
+		first.RetryToken = wantCode(t, (<-got).err, fault.Unknown).Detail[fault.DetailRetryToken]
+		healed.Store(true)
+		want := append(accepted(t, <-r.submit(t, first)), accepted(t, <-patient)...)
+		found := r.log.tasks(t)
+		for _, id := range want {
+			if found[id] != 1 {
+				t.Errorf("task %s is stored %d times", id, found[id])
+			}
+		}
+		if len(found) != 2+len(want) {
+			t.Errorf("%d tasks are stored", len(found))
 		}
 	})
 }

@@ -29,13 +29,43 @@ func (a *appender) settle(msg natslog.Msg, message messageID, batch []*submissio
 		if a.g.base.Err() != nil {
 			continue
 		}
-		if _, _, err := a.append(msg); err == nil {
+		seq, duplicate, err := a.append(msg)
+		switch {
+		case err != nil:
+			a.g.metrics.appendsFailed.Add(1)
+		case !duplicate:
 			a.learn(batch[0].partition, batch, nil)
 			a.g.storedAll(batch, 1, sent, time.Now())
 			return
+		case a.recognise(seq, batch, sent):
+			return
 		}
-		a.g.metrics.appendsFailed.Add(1)
 	}
+}
+
+// recognise looks at the message that the log has under the id of a batch. It is
+// the batch itself, stored by an earlier try; or the repeat by token of one whose
+// deadline came first, which took the id, and then the others were not stored
+// and never will be: they begin anew. Ok is false where the log could not tell.
+func (a *appender) recognise(seq uint64, batch []*submission, sent time.Time) (ok bool) {
+	ctx, cancel := context.WithTimeout(a.g.base, a.g.Config.AppendTimeout)
+	defer cancel()
+	p := batch[0].partition
+	holder, err := a.g.History.Message(ctx, p, seq)
+	if err != nil || holder == nil { // forgotten: a repeat by token asks the owners
+		return false
+	}
+	a.learn(p, batch, nil)
+	messages := 1
+	for _, s := range batch {
+		if holds(holder, s.id(0)) {
+			a.g.storedAll([]*submission{s}, messages, sent, time.Now())
+			messages = 0 // count it once
+			continue
+		}
+		a.place(s)
+	}
+	return true
 }
 
 // untilDeadline answers UNKNOWN to those whose time is over.

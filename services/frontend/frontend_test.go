@@ -1,0 +1,390 @@
+package frontend
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/yardmaster-io/yardmaster/contracts/codec"
+	"github.com/yardmaster-io/yardmaster/contracts/fault"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/contracts/topology"
+	"github.com/yardmaster-io/yardmaster/shared/natsrpc"
+	"github.com/yardmaster-io/yardmaster/shared/provision"
+	"github.com/yardmaster-io/yardmaster/shared/telemetry"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
+)
+
+// stage is a frontend on a real server, and a client of it.
+type stage struct {
+	t       *testing.T
+	server  *testkit.NATS
+	client  *nats.Conn
+	js      jetstream.JetStream
+	metrics *telemetry.Metrics
+	stop    func()
+}
+
+var partitioning = topology.Partitioning{History: 2, Matching: 2}
+
+func newStage(t *testing.T, change ...func(*Deps)) *stage {
+	t.Helper()
+	s := &stage{t: t, metrics: &telemetry.Metrics{}}
+	s.server = testkit.RunNATS(t, testkit.WithServerOptions(func(o *server.Options) { o.MaxPayload = 2 << 20 }))
+	s.client = s.server.Connect(t)
+	var err error
+	if s.js, err = jetstream.New(s.client); err != nil {
+		t.Fatal(err)
+	}
+	ctx := t.Context()
+	if err := provision.Apply(ctx, s.js, partitioning, provision.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	d := Deps{NATS: s.server.Connect(t), Partitioning: partitioning, Node: "n1", Config: DefaultConfig(), Metrics: s.metrics}
+	for _, f := range change {
+		f(&d)
+	}
+	service, err := New(d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	running, stop := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- service.Run(running) }()
+	s.stop = sync.OnceFunc(func() {
+		stop()
+		if err := <-ended; err != nil {
+			t.Errorf("the frontend ended with %v", err)
+		}
+	})
+	t.Cleanup(s.stop)
+	select {
+	case <-service.Ready():
+	case err := <-ended:
+		t.Fatalf("the frontend did not start: %v", err)
+	}
+	s.must(topology.Admin("domains.put"), &yardv1.PutDomainRequest{Domain: &yardv1.Domain{Name: "shop"}}, &yardv1.PutDomainResponse{})
+	return s
+}
+
+// within bounds every wait of these tests; it is for a broken run.
+const within = 20 * time.Second
+
+func (s *stage) raw(subject string, header nats.Header, body []byte) *nats.Msg {
+	s.t.Helper()
+	answer, err := s.client.RequestMsg(&nats.Msg{Subject: subject, Header: header, Data: body}, within)
+	if err != nil {
+		s.t.Fatalf("%s: %v", subject, err)
+	}
+	return answer
+}
+
+func refusalOf(m *nats.Msg) *fault.Error {
+	return fault.Decode(m.Header.Get(fault.HeaderCode), m.Header.Get(fault.HeaderDescription), m.Data)
+}
+
+// ask sends a request in protobuf and reads the answer into resp.
+func (s *stage) ask(subject string, req, resp codec.Message) *fault.Error {
+	s.t.Helper()
+	body, err := codec.Marshal(codec.Protobuf, req)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	answer := s.raw(subject, nats.Header{codec.HeaderContentType: {string(codec.Protobuf)}}, body)
+	if e := refusalOf(answer); e != nil {
+		return e
+	}
+	if got := answer.Header.Get(codec.HeaderContentType); got != string(codec.Protobuf) {
+		s.t.Errorf("%s was answered as %q", subject, got)
+	}
+	if err := codec.Unmarshal(codec.Protobuf, answer.Data, resp); err != nil {
+		s.t.Fatal(err)
+	}
+	return nil
+}
+
+func (s *stage) must(subject string, req, resp codec.Message) {
+	s.t.Helper()
+	if e := s.ask(subject, req, resp); e != nil {
+		s.t.Fatalf("%s: %v", subject, e)
+	}
+}
+
+func (s *stage) submit(n int) []string {
+	s.t.Helper()
+	resp := &yardv1.SubmitResponse{}
+	s.must(topology.API("shop", "tasks.submit"), tasks(n), resp)
+	return resp.TaskIds
+}
+
+// stored is how many messages all history logs hold.
+func (s *stage) stored() (messages int) {
+	s.t.Helper()
+	for p := range partitioning.History {
+		stream, err := s.js.Stream(s.t.Context(), topology.HistoryStream(p))
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		messages += int(stream.CachedInfo().State.Msgs)
+	}
+	return messages
+}
+
+// records are all tasks in the history log of partition p.
+func (s *stage) records(p int) (all []*logv1.Record) {
+	s.t.Helper()
+	stream, err := s.js.Stream(s.t.Context(), topology.HistoryStream(p))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	for seq := uint64(1); seq <= stream.CachedInfo().State.LastSeq; seq++ {
+		m, err := stream.GetMsg(s.t.Context(), seq)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		var b logv1.Batch
+		if err := b.UnmarshalVT(m.Data); err != nil {
+			s.t.Fatal(err)
+		}
+		all = append(all, b.Tasks...)
+	}
+	return all
+}
+
+func tasks(n int) *yardv1.SubmitRequest {
+	req := &yardv1.SubmitRequest{Tasklist: "main"}
+	for i := range n {
+		req.Tasks = append(req.Tasks, &yardv1.NewTask{Type: "email.send", Payload: &yardv1.Payload{Data: fmt.Appendf(nil, "%d", i)}})
+	}
+	return req
+}
+
+func TestJSONIsAnsweredInJSON(t *testing.T) {
+	s := newStage(t)
+	answer := s.raw(topology.API("shop", "tasks.submit"), nil, []byte(`{"tasklist":"main","tasks":[{"type":"email.send","payload":{"to":1}},{"type":"a","priority":1}]}`))
+	if e := refusalOf(answer); e != nil {
+		t.Fatal(e)
+	}
+	if got := answer.Header.Get(codec.HeaderContentType); got != string(codec.JSON) {
+		t.Errorf("answered as %q", got)
+	}
+	var resp struct {
+		TaskIDs []string `json:"task_ids"`
+	}
+	if err := json.Unmarshal(answer.Data, &resp); err != nil || len(resp.TaskIDs) != 2 {
+		t.Fatalf("answer %s: %v", answer.Data, err)
+	}
+	all := append(s.records(0), s.records(1)...)
+	if len(all) != 2 || string(all[0].Payload) != `{"to":1}` || all[0].Policy.MaxAttempts != 5 || all[1].Priority != 1 {
+		t.Errorf("stored %v", all)
+	}
+}
+
+func TestI2_OneMessagePerRequest(t *testing.T) {
+	s := newStage(t)
+	s.submit(1000)
+	if n := s.stored(); n != 1 {
+		t.Errorf("%d messages", n)
+	}
+}
+
+func TestConcurrentRequestsAreMerged(t *testing.T) {
+	s := newStage(t)
+	const requests = 400
+	var all sync.WaitGroup
+	for range requests {
+		all.Go(func() { s.submit(2) })
+	}
+	all.Wait()
+	n := s.stored()
+	if n >= requests {
+		t.Errorf("%d messages for %d requests", n, requests)
+	}
+	if got := s.metrics.Counter("yard_frontend_log_messages_total", "").Value(); got != int64(n) {
+		t.Errorf("%d messages were counted, %d are stored", got, n)
+	}
+	if got := s.metrics.Counter("yard_frontend_tasks_accepted_total", "").Value(); got != 2*requests {
+		t.Errorf("%d tasks were counted", got)
+	}
+	if got := len(s.records(0)) + len(s.records(1)); got != 2*requests {
+		t.Errorf("%d tasks are stored", got)
+	}
+}
+
+func TestI2_TasklistsOfOneRequestLieInOnePartition(t *testing.T) {
+	s := newStage(t)
+	req := tasks(6)
+	for i := range req.Tasks {
+		req.Tasks[i].Tasklist = []string{"a", "b", "c"}[i%3]
+	}
+	s.must(topology.API("shop", "tasks.submit"), req, &yardv1.SubmitResponse{})
+	if a, b := len(s.records(0)), len(s.records(1)); a+b != 6 || a*b != 0 {
+		t.Errorf("%d and %d tasks", a, b)
+	}
+	if n := s.stored(); n != 3 {
+		t.Errorf("%d messages", n)
+	}
+}
+
+func TestI1_AMissingOrFullPartitionIsPassedOver(t *testing.T) {
+	for name, harm := range map[string]func(*stage){
+		"missing": func(s *stage) {
+			if err := s.js.DeleteStream(s.t.Context(), topology.HistoryStream(0)); err != nil {
+				s.t.Fatal(err)
+			}
+		},
+		"full": func(s *stage) {
+			stream, err := s.js.Stream(s.t.Context(), topology.HistoryStream(0))
+			if err != nil {
+				s.t.Fatal(err)
+			}
+			cfg := stream.CachedInfo().Config
+			cfg.MaxBytes = 1
+			if _, err := s.js.UpdateStream(s.t.Context(), cfg); err != nil {
+				s.t.Fatal(err)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStage(t)
+			harm(s)
+			for range 20 {
+				s.submit(3)
+			}
+			if n := len(s.records(1)); n != 60 {
+				t.Errorf("%d tasks in the healthy partition", n)
+			}
+		})
+	}
+}
+
+func TestNoLogAtAllIsUnavailable(t *testing.T) {
+	s := newStage(t)
+	for p := range partitioning.History {
+		if err := s.js.DeleteStream(t.Context(), topology.HistoryStream(p)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	body, err := codec.Marshal(codec.JSON, tasks(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	deadline := nats.Header{natsrpc.HeaderDeadline: {fmt.Sprint(time.Now().Add(300 * time.Millisecond).UnixMilli())}}
+	e := refusalOf(s.raw(topology.API("shop", "tasks.submit"), deadline, body))
+	if fault.CodeOf(e) != fault.Unavailable || e.RetryAfter == 0 {
+		t.Errorf("got %v", e)
+	}
+}
+
+func TestPollReachesMatchingAndIsAnsweredByIt(t *testing.T) {
+	s := newStage(t)
+	for m := range partitioning.Matching {
+		if _, err := s.client.Subscribe(topology.MatchingCall(m, "poll"), func(msg *nats.Msg) {
+			var p rpcv1.Poll
+			if err := p.UnmarshalVT(msg.Data); err != nil {
+				t.Error(err)
+			}
+			data, err := codec.Marshal(codec.Protobuf, &yardv1.PollResponse{Tasks: []*yardv1.PolledTask{{Type: p.Tasklist, Tasklist: p.Tasklist}}})
+			if err != nil || p.Json {
+				t.Error(err, p.Json)
+			}
+			if err := s.client.PublishMsg(&nats.Msg{Subject: p.ReplyTo, Data: data, Header: nats.Header{codec.HeaderContentType: {string(codec.Protobuf)}}}); err != nil {
+				t.Error(err)
+			}
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range 5 {
+		resp := &yardv1.PollResponse{}
+		s.must(topology.API("shop", "tasks.poll"), &yardv1.PollRequest{Tasklist: fmt.Sprint("list", i), MaxTasks: 1, WaitMs: 1000}, resp)
+		if len(resp.Tasks) != 1 || resp.Tasks[0].Tasklist != fmt.Sprint("list", i) {
+			t.Errorf("got %v", resp)
+		}
+	}
+}
+
+func TestPollWithoutMatchingIsUnavailable(t *testing.T) {
+	s := newStage(t)
+	e := s.ask(topology.API("shop", "tasks.poll"), &yardv1.PollRequest{Tasklist: "main", MaxTasks: 1, WaitMs: 250}, &yardv1.PollResponse{})
+	if fault.CodeOf(e) != fault.Unavailable {
+		t.Errorf("got %v", e)
+	}
+	if n := s.metrics.Counter("yard_frontend_polls_unheard_total", "").Value(); n < 2 {
+		t.Errorf("sent %d times", n)
+	}
+}
+
+func TestMicroTellsOfTheService(t *testing.T) {
+	s := newStage(t)
+	var info struct {
+		Name      string `json:"name"`
+		Endpoints []struct {
+			Subject  string            `json:"subject"`
+			Metadata map[string]string `json:"metadata"`
+		} `json:"endpoints"`
+	}
+	if err := json.Unmarshal(s.raw("$SRV.INFO.yard-frontend", nil, nil).Data, &info); err != nil {
+		t.Fatal(err)
+	}
+	found := map[string]bool{}
+	for _, e := range info.Endpoints {
+		found[e.Subject] = true
+		for _, key := range []string{"request_schema", "response_schema"} {
+			if !json.Valid([]byte(e.Metadata[key])) {
+				t.Errorf("%s of %s is not JSON: %s", key, e.Subject, e.Metadata[key])
+			}
+		}
+		if e.Metadata["description"] == "" {
+			t.Errorf("%s says nothing", e.Subject)
+		}
+	}
+	for _, subject := range []string{topology.APIAny("tasks.submit"), topology.APIAny("types.get"), topology.Admin("domains.list")} {
+		if !found[subject] {
+			t.Errorf("%s is not served", subject)
+		}
+	}
+}
+
+func TestStopAnswersWhatHasArrived(t *testing.T) {
+	s := newStage(t)
+	inbox, err := s.client.SubscribeSync(s.client.NewInbox())
+	if err != nil {
+		t.Fatal(err)
+	}
+	body, err := codec.Marshal(codec.JSON, tasks(10))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const requests = 200
+	for range requests {
+		if err := s.client.PublishRequest(topology.API("shop", "tasks.submit"), inbox.Subject, body); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.client.Flush(); err != nil { // they are the server's now
+		t.Fatal(err)
+	}
+	s.stop()
+	for i := range requests {
+		m, err := inbox.NextMsg(within)
+		if err != nil {
+			t.Fatalf("answer %d: %v", i, err)
+		}
+		if e := refusalOf(m); e != nil {
+			t.Fatalf("answer %d: %v", i, e)
+		}
+	}
+	if n := len(s.records(0)) + len(s.records(1)); n != 10*requests {
+		t.Errorf("%d tasks", n)
+	}
+}

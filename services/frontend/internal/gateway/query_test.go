@@ -1,0 +1,132 @@
+package gateway
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/yardmaster-io/yardmaster/contracts/fault"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+)
+
+func (r *rig) get(t *testing.T, id ids.TaskID, wait time.Duration) <-chan outcome {
+	answer, got := r.answers(t)
+	r.Get(r.call(), &yardv1.GetRequest{TaskId: id.String(), WaitMs: wait.Milliseconds()}, answer)
+	return got
+}
+
+func TestGetInsistsUntilTheDeadline(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		asked := 0
+		r := newRig(t, func(d *Deps) {
+			d.Owners.HistoryGet = func(context.Context, int, *rpcv1.GetTaskRequest) (*rpcv1.GetTaskResponse, error) {
+				asked++
+				return nil, fault.New(fault.Unavailable, "nobody")
+			}
+		}).running(t)
+		began := time.Now()
+		got := <-r.get(t, ids.NewTaskID(began, 1, 1), 0)
+		wantCode(t, got.err, fault.Unavailable)
+		if got.at.Sub(began) != r.Config.RequestTimeout || asked < 10 || asked > 200 {
+			t.Errorf("asked %d times in %v", asked, got.at.Sub(began))
+		}
+	})
+}
+
+func TestGetWaitsThroughEveryHome(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		since := func() time.Duration { return time.Since(began) }
+		seen := func(s yardv1.TaskState) (*rpcv1.GetTaskResponse, error) {
+			return &rpcv1.GetTaskResponse{Task: &yardv1.Task{State: s}}, nil
+		}
+		asked := 0
+		r := newRig(t, func(d *Deps) {
+			// Waiting for 3 s, then nowhere for a moment, then in history, finished at 8 s.
+			d.Owners.TimerGet = func(context.Context, int, *rpcv1.GetTaskRequest) (*rpcv1.GetTaskResponse, error) {
+				if since() < 3*time.Second {
+					return seen(yardv1.TaskState_TASK_STATE_WAITING)
+				}
+				return &rpcv1.GetTaskResponse{}, nil
+			}
+			d.Owners.HistoryGet = func(ctx context.Context, _ int, req *rpcv1.GetTaskRequest) (*rpcv1.GetTaskResponse, error) {
+				asked++
+				if since() < 4*time.Second {
+					return &rpcv1.GetTaskResponse{}, nil
+				}
+				if req.WaitUntilMs > 0 {
+					pause(ctx, 8*time.Second-since())
+					return seen(yardv1.TaskState_TASK_STATE_COMPLETED)
+				}
+				return seen(yardv1.TaskState_TASK_STATE_RUNNING)
+			}
+		}).running(t)
+		got := <-r.get(t, ids.NewTaskID(began, 1, 1), 30*time.Second)
+		if got.err != nil || got.resp.(*yardv1.GetResponse).Task.State != yardv1.TaskState_TASK_STATE_COMPLETED {
+			t.Fatalf("got %v %v", got.resp, got.err)
+		}
+		if took := got.at.Sub(began); took != 8*time.Second || asked > 60 {
+			t.Errorf("took %v and %d questions", took, asked)
+		}
+	})
+}
+
+func TestGetEndsItsWaitWithTheStateSoFar(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, func(d *Deps) {
+			d.Owners.HistoryGet = func(ctx context.Context, _ int, req *rpcv1.GetTaskRequest) (*rpcv1.GetTaskResponse, error) {
+				if req.WaitUntilMs > 0 {
+					pause(ctx, time.Until(time.UnixMilli(req.WaitUntilMs)))
+				}
+				return &rpcv1.GetTaskResponse{Task: &yardv1.Task{State: yardv1.TaskState_TASK_STATE_RUNNING}}, nil
+			}
+		}).running(t)
+		began := time.Now()
+		got := <-r.get(t, ids.NewTaskID(began, 1, 1), 20*time.Second)
+		if got.err != nil || got.resp.(*yardv1.GetResponse).Task.State != yardv1.TaskState_TASK_STATE_RUNNING {
+			t.Fatalf("got %v %v", got.resp, got.err)
+		}
+		if took := got.at.Sub(began); took < 20*time.Second || took > 21*time.Second {
+			t.Errorf("took %v", took)
+		}
+	})
+}
+
+func TestQueriesAreBoundedAndPanicsAreContained(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		open := make(chan struct{})
+		r := newRig(t, func(d *Deps) {
+			d.Config.QueriesMax = 2
+			d.Owners.HistoryGet = func(context.Context, int, *rpcv1.GetTaskRequest) (*rpcv1.GetTaskResponse, error) {
+				<-open
+				panic("a defect")
+			}
+		}).running(t)
+		id := ids.NewTaskID(time.Now(), 1, 1)
+		first, second := r.get(t, id, 0), r.get(t, id, 0)
+		wantCode(t, (<-r.get(t, id, 0)).err, fault.ResourceExhausted)
+		close(open)
+		wantCode(t, (<-first).err, fault.Internal)
+		wantCode(t, (<-second).err, fault.Internal)
+		wantCode(t, (<-r.get(t, id, 0)).err, fault.Internal)
+	})
+}
+
+func TestListIsWholeOrAnError(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, func(d *Deps) {
+			d.Owners.TimerList = func(_ context.Context, p int, _ *rpcv1.ListTasksRequest) (*rpcv1.ListTasksResponse, error) {
+				if p == 1 {
+					return nil, fault.New(fault.Unavailable, "nobody")
+				}
+				return &rpcv1.ListTasksResponse{}, nil
+			}
+		}).running(t)
+		answer, got := r.answers(t)
+		r.List(r.call(), &yardv1.ListRequest{}, answer)
+		wantCode(t, (<-got).err, fault.Unavailable)
+	})
+}

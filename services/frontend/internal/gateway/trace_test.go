@@ -1,0 +1,125 @@
+package gateway
+
+import (
+	"testing"
+	"time"
+
+	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/shared/telemetry"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
+)
+
+const sampled = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+
+// traced returns a rig that exports to a sink; flush sends what is held.
+func traced(t *testing.T) (r *rig, sink *testkit.TraceSink, flush func()) {
+	t.Helper()
+	sink = testkit.RunTraceSink(t)
+	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", sink.Endpoint)
+	t.Setenv("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc")
+	tracing, err := telemetry.NewTracing(t.Context(), "yard-frontend", "n1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r = newRig(t, func(d *Deps) { d.Tracing = tracing }).running(t)
+	return r, sink, func() {
+		if err := tracing.Shutdown(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func named(spans []testkit.Span, name string) (found []testkit.Span) {
+	for _, s := range spans {
+		if s.Name == name {
+			found = append(found, s)
+		}
+	}
+	return found
+}
+
+func TestASubmitStartsATraceForItsTasks(t *testing.T) {
+	r, sink, flush := traced(t)
+	got := accepted(t, <-r.submit(t, tasks(3)))
+	flush()
+	submits, appends := named(sink.Spans(), "submit"), named(sink.Spans(), "append")
+	if len(submits) != 1 || len(appends) != 1 {
+		t.Fatalf("%d submit and %d append spans", len(submits), len(appends))
+	}
+	if appends[0].ParentID != submits[0].SpanID || submits[0].ParentID != "" {
+		t.Error("append is not a child of submit")
+	}
+	if a := submits[0].Attrs; a["yard.domain"] != "shop" || a["yard.tasklist"] != "main" || a["yard.type"] != "email" || a["yard.task_id"] != got[0] || a["yard.tasks"] != "3" {
+		t.Errorf("attributes %v", a)
+	}
+	for _, m := range r.log.tries {
+		for _, rec := range decode(t, m.Data).Tasks {
+			if text := telemetry.FormatTraceparent(rec.Trace); text != "00-"+submits[0].TraceID+"-"+submits[0].SpanID+"-01" {
+				t.Errorf("a task carries %q", text)
+			}
+		}
+	}
+}
+
+func TestATaskKeepsItsOwnTrace(t *testing.T) {
+	r, sink, flush := traced(t)
+	req := tasks(2)
+	req.Tasks[1].Traceparent = sampled
+	accepted(t, <-r.submit(t, req))
+	flush()
+	own := 0
+	for _, s := range sink.Spans() {
+		if s.TraceID == "0af7651916cd43dd8448eb211c80319c" {
+			own++
+		}
+	}
+	if own != 2 || len(sink.Spans()) != 4 {
+		t.Errorf("%d of %d spans are in the task's own trace", own, len(sink.Spans()))
+	}
+	if rec := decode(t, r.log.tries[0].Data).Tasks[1]; telemetry.FormatTraceparent(rec.Trace) != sampled {
+		t.Error("the task does not carry its own context")
+	}
+}
+
+func TestTheCallersTraceGoesOnThroughOutcomes(t *testing.T) {
+	r, sink, flush := traced(t)
+	answer, got := r.answers(t)
+	c := r.call()
+	c.Trace = telemetry.ParseTraceparent(sampled)
+	entry := completion(1, 1)
+	r.Complete(c, &yardv1.CompleteRequest{Tasks: []*yardv1.Completion{entry}}, answer)
+	testkit.Eventually(t, 10*time.Second, func() error {
+		if len(r.bus.sentEvents()) == 0 {
+			return errDown
+		}
+		return nil
+	})
+	data, err := (&logv1.VerdictBatch{RequestId: r.bus.sentEvents()[0].id, Verdicts: []*logv1.EventVerdict{{}}}).MarshalVT()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.TakeVerdicts(data)
+	verdicts(t, <-got)
+	flush()
+	spans := named(sink.Spans(), "complete")
+	if len(spans) != 1 || spans[0].ParentID != "b7ad6b7169203331" || spans[0].Attrs["yard.task_id"] != entry.TaskId || spans[0].Attrs["yard.code"] != "OK" {
+		t.Errorf("spans %v", spans)
+	}
+}
+
+func TestWithoutTracingTheCallersContextPassesThrough(t *testing.T) {
+	r := newRig(t).running(t)
+	answer, got := r.answers(t)
+	c := r.call()
+	c.Trace = telemetry.ParseTraceparent(sampled)
+	r.Submit(c, tasks(1), answer)
+	accepted(t, <-got)
+	if rec := decode(t, r.log.tries[0].Data).Tasks[0]; telemetry.FormatTraceparent(rec.Trace) != sampled {
+		t.Error("the context is lost")
+	}
+	accepted(t, <-r.submit(t, tasks(1)))
+	if rec := decode(t, r.log.tries[1].Data).Tasks[0]; len(rec.Trace) != 0 {
+		t.Error("a context came from nowhere")
+	}
+}

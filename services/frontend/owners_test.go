@@ -1,0 +1,250 @@
+package frontend
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/yardmaster-io/yardmaster/contracts/fault"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/contracts/topology"
+	"github.com/yardmaster-io/yardmaster/shared/natsrpc"
+)
+
+var farPast = time.UnixMilli(1000)
+
+// serve answers calls with f for as long as the test runs.
+func serve[Req any, PReq interface {
+	*Req
+	natsrpc.Message
+}](s *stage, subject string, f func(PReq) (natsrpc.Message, error)) {
+	s.t.Helper()
+	if _, err := natsrpc.Serve[Req, PReq](s.client, subject, slog.New(slog.DiscardHandler), func(_ context.Context, req PReq) (natsrpc.Message, error) { return f(req) }); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// history answers the event batches of all partitions with OK, as the owners
+// would, and counts them.
+func (s *stage) history(batches *atomic.Int64) {
+	s.t.Helper()
+	for p := range partitioning.History {
+		if _, err := s.client.Subscribe(topology.Event(p), func(m *nats.Msg) {
+			var b logv1.EventBatch
+			if err := b.UnmarshalVT(m.Data); err != nil {
+				s.t.Error(err)
+				return
+			}
+			batches.Add(1)
+			v := &logv1.VerdictBatch{RequestId: b.RequestId}
+			for _, e := range b.Events {
+				v.Verdicts = append(v.Verdicts, &logv1.EventVerdict{LeaseUntilMs: int64(e.Nonce)})
+			}
+			data, err := v.MarshalVT()
+			if err != nil {
+				s.t.Error(err)
+			}
+			if err := s.client.Publish(b.ReplyTo, data); err != nil {
+				s.t.Error(err)
+			}
+		}); err != nil {
+			s.t.Fatal(err)
+		}
+	}
+}
+
+func TestOutcomesGetHistorysVerdicts(t *testing.T) {
+	s := newStage(t)
+	var batches atomic.Int64
+	s.history(&batches)
+	req := &yardv1.HeartbeatRequest{}
+	for i := range 1000 {
+		id := ids.NewTaskID(farPast, i%partitioning.History, uint64(i))
+		req.Tasks = append(req.Tasks, &yardv1.Beat{TaskId: id.String(), Token: ids.Token{Nonce: uint64(i + 1)}.String()})
+	}
+	resp := &yardv1.OutcomeResponse{}
+	s.must(topology.API("shop", "tasks.heartbeat"), req, resp)
+	for i, v := range resp.Verdicts {
+		if v.Code != "OK" || v.TaskId != req.Tasks[i].TaskId || v.LeaseUntilMs != int64(i+1) {
+			t.Fatalf("entry %d: %v", i, v)
+		}
+	}
+	if n := batches.Load(); n != int64(partitioning.History) {
+		t.Errorf("%d batches", n)
+	}
+	if n := s.stored(); n != partitioning.History {
+		t.Errorf("%d messages stored", n)
+	}
+}
+
+func TestGetFindsATaskWhereverItIs(t *testing.T) {
+	s := newStage(t)
+	inHistory, inTimer := ids.NewTaskID(farPast, 0, 1), ids.NewTaskID(farPast, 1, 2)
+	for p := range partitioning.History {
+		holds := func(id ids.TaskID) func(*rpcv1.GetTaskRequest) (natsrpc.Message, error) {
+			return func(r *rpcv1.GetTaskRequest) (natsrpc.Message, error) {
+				if string(r.TaskId) == string(id[:]) && r.Domain == "shop" {
+					return &rpcv1.GetTaskResponse{Task: &yardv1.Task{TaskId: id.String()}}, nil
+				}
+				return &rpcv1.GetTaskResponse{}, nil
+			}
+		}
+		serve(s, topology.HistoryCall(p, "get"), holds(inHistory))
+		serve(s, topology.TimerCall(p, "get"), holds(inTimer))
+	}
+	for _, id := range []ids.TaskID{inHistory, inTimer} {
+		resp := &yardv1.GetResponse{}
+		s.must(topology.API("shop", "tasks.get"), &yardv1.GetRequest{TaskId: id.String()}, resp)
+		if resp.Task.TaskId != id.String() {
+			t.Errorf("got %v", resp.Task)
+		}
+	}
+	e := s.ask(topology.API("shop", "tasks.get"), &yardv1.GetRequest{TaskId: ids.NewTaskID(farPast, 1, 9).String()}, nil)
+	if fault.CodeOf(e) != fault.NotFound {
+		t.Errorf("got %v", e)
+	}
+}
+
+func TestSubmitWaitsForTheResult(t *testing.T) {
+	s := newStage(t)
+	var asked atomic.Int64
+	for p := range partitioning.History {
+		serve(s, topology.HistoryCall(p, "get"), func(r *rpcv1.GetTaskRequest) (natsrpc.Message, error) {
+			id, err := ids.TaskIDFromBytes(r.TaskId)
+			if asked.Add(1) < 3 || err != nil { // not read yet
+				return &rpcv1.GetTaskResponse{}, err
+			}
+			if r.WaitUntilMs == 0 {
+				t.Error("history was not asked to wait")
+			}
+			return &rpcv1.GetTaskResponse{Task: &yardv1.Task{TaskId: id.String(), State: yardv1.TaskState_TASK_STATE_COMPLETED}}, nil
+		})
+		serve(s, topology.TimerCall(p, "get"), func(*rpcv1.GetTaskRequest) (natsrpc.Message, error) { return &rpcv1.GetTaskResponse{}, nil })
+	}
+	req, resp := tasks(1), &yardv1.SubmitResponse{}
+	req.Wait = true
+	s.must(topology.API("shop", "tasks.submit"), req, resp)
+	if resp.Task.GetState() != yardv1.TaskState_TASK_STATE_COMPLETED || resp.Task.TaskId != resp.TaskIds[0] {
+		t.Errorf("got %v", resp)
+	}
+}
+
+func TestSubmitWaitEndsWithTheStateSoFar(t *testing.T) {
+	s := newStage(t) // and no owners at all
+	req, resp := tasks(1), &yardv1.SubmitResponse{}
+	req.Wait, req.WaitMs = true, 200
+	s.must(topology.API("shop", "tasks.submit"), req, resp)
+	if resp.Task.GetState() != yardv1.TaskState_TASK_STATE_QUEUED || resp.Task.Tasklist != "main" || len(resp.TaskIds) != 1 {
+		t.Errorf("got %v", resp)
+	}
+}
+
+func TestListMergesNewestFirst(t *testing.T) {
+	s := newStage(t)
+	at := func(ms int64, p int) *yardv1.Task {
+		return &yardv1.Task{TaskId: ids.NewTaskID(time.UnixMilli(ms), p, 1).String()}
+	}
+	list := func(subject string, found ...*yardv1.Task) {
+		serve(s, subject, func(r *rpcv1.ListTasksRequest) (natsrpc.Message, error) {
+			if r.Domain != "shop" || r.Filter.Limit != 3 {
+				t.Errorf("asked %v", r)
+			}
+			return &rpcv1.ListTasksResponse{Tasks: found}, nil
+		})
+	}
+	list(topology.HistoryCall(0, "list"), at(5, 0), at(1, 0))
+	list(topology.HistoryCall(1, "list"), at(4, 1))
+	list(topology.TimerCall(0, "list"), at(5, 0)) // on its way: in both
+	list(topology.TimerCall(1, "list"), at(3, 1))
+	resp := &yardv1.ListResponse{}
+	s.must(topology.API("shop", "tasks.list"), &yardv1.ListRequest{Limit: 3}, resp)
+	var got []string
+	for _, task := range resp.Tasks {
+		got = append(got, task.TaskId)
+	}
+	if want := []string{at(5, 0).TaskId, at(4, 1).TaskId, at(3, 1).TaskId}; !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
+func TestDescribeSumsUp(t *testing.T) {
+	s := newStage(t)
+	s.must(topology.API("shop", "types.set"), &yardv1.SetTypeRequest{Type: &yardv1.TaskType{Name: "pay", MaxConcurrency: 10}}, &yardv1.SetTypeResponse{})
+	for p := range partitioning.History {
+		serve(s, topology.HistoryCall(p, "describe"), func(*rpcv1.DescribePartitionRequest) (natsrpc.Message, error) {
+			return &rpcv1.DescribePartitionResponse{Ready: 10, Running: 2, OldestReadyMs: int64(100 * p), UnreadBatches: 7}, nil
+		})
+		serve(s, topology.TimerCall(p, "describe"), func(*rpcv1.DescribeWaitingRequest) (natsrpc.Message, error) {
+			return &rpcv1.DescribeWaitingResponse{Waiting: 1000}, nil
+		})
+	}
+	for m := range partitioning.Matching {
+		serve(s, topology.MatchingCall(m, "describe"), func(*rpcv1.DescribeShardRequest) (natsrpc.Message, error) {
+			return &rpcv1.DescribeShardResponse{WaitingPolls: int64(m), Slots: map[string]int32{"pay": int32(3 + m)}}, nil
+		})
+	}
+	d := &yardv1.DescribeTasklistResponse{}
+	s.must(topology.API("shop", "tasklists.describe"), &yardv1.DescribeTasklistRequest{Tasklist: "main"}, d)
+	if d.Tasklist != "main" || d.Ready != 20 || d.Running != 4 || d.OldestReadyMs != 100 || d.UnreadBatches != 14 || d.Waiting != 2000 || d.WaitingPolls != 1 {
+		t.Errorf("got %v", d)
+	}
+	if len(d.Slots) != 1 || d.Slots[0].InUse != 4 || d.Slots[0].Limit != 10 {
+		t.Errorf("slots %v", d.Slots)
+	}
+	g := &yardv1.GetTypeResponse{}
+	s.must(topology.API("shop", "types.get"), &yardv1.GetTypeRequest{Name: "pay"}, g)
+	if g.SlotsInUse != 4 || g.Type.MaxConcurrency != 10 {
+		t.Errorf("got %v", g)
+	}
+}
+
+func TestDomainsAndTypesAreReadAsWritten(t *testing.T) {
+	s := newStage(t)
+	for _, name := range []string{"b", "a"} {
+		s.must(topology.Admin("domains.put"), &yardv1.PutDomainRequest{Domain: &yardv1.Domain{Name: name, RetentionMs: 60_000}}, &yardv1.PutDomainResponse{})
+	}
+	list := &yardv1.ListDomainsResponse{}
+	s.must(topology.Admin("domains.list"), &yardv1.ListDomainsRequest{}, list)
+	if len(list.Domains) != 3 || list.Domains[0].Name != "a" || list.Domains[2].RetentionMs != 604_800_000 {
+		t.Errorf("got %v", list.Domains)
+	}
+	got := &yardv1.GetDomainResponse{}
+	s.must(topology.Admin("domains.get"), &yardv1.GetDomainRequest{Name: "a"}, got)
+	if got.Domain.RetentionMs != 60_000 {
+		t.Errorf("got %v", got)
+	}
+	if e := s.ask(topology.Admin("domains.get"), &yardv1.GetDomainRequest{Name: "c"}, nil); fault.CodeOf(e) != fault.NotFound {
+		t.Errorf("got %v", e)
+	}
+	// The very next submit goes by the type.
+	s.must(topology.API("shop", "types.set"), &yardv1.SetTypeRequest{Type: &yardv1.TaskType{Name: "email.send", StartToCloseMs: 1234}}, &yardv1.SetTypeResponse{})
+	s.submit(1)
+	all := append(s.records(0), s.records(1)...)
+	if all[0].Policy.StartToCloseMs != 1234 {
+		t.Errorf("policy %v", all[0].Policy)
+	}
+}
+
+// An owner that comes late is waited for.
+func TestQueriesWaitForAnOwner(t *testing.T) {
+	s := newStage(t)
+	id := ids.NewTaskID(farPast, 0, 1)
+	answered := make(chan *fault.Error)
+	go func() {
+		answered <- s.ask(topology.API("shop", "tasks.get"), &yardv1.GetRequest{TaskId: id.String()}, &yardv1.GetResponse{})
+	}()
+	serve(s, topology.HistoryCall(0, "get"), func(*rpcv1.GetTaskRequest) (natsrpc.Message, error) {
+		return &rpcv1.GetTaskResponse{Task: &yardv1.Task{TaskId: id.String()}}, nil
+	})
+	if e := <-answered; e != nil {
+		t.Error(e)
+	}
+}

@@ -1,0 +1,153 @@
+package frontend
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/yardmaster-io/yardmaster/contracts/codec"
+	"github.com/yardmaster-io/yardmaster/contracts/fault"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/contracts/topology"
+)
+
+// bad is a request that is refused whole, and how. Every limit has its own row
+// in package validate; here is one row per way to be wrong, over the wire.
+type bad struct {
+	verb string
+	// json is the body; where it is empty, message in both forms is.
+	json    string
+	message codec.Message
+	code    fault.Code
+	path    string
+}
+
+func badRequests() map[string]bad {
+	const submit = "tasks.submit"
+	task := func(change func(*yardv1.NewTask)) codec.Message {
+		r := tasks(4)
+		change(r.Tasks[3])
+		return r
+	}
+	return map[string]bad{
+		"broken JSON":          {verb: submit, json: `{"tasks":[`, code: fault.InvalidArgument, path: "/tasks"},
+		"unknown field":        {verb: submit, json: `{"tasklist":"a","taks":[]}`, code: fault.InvalidArgument, path: "/taks"},
+		"unknown task field":   {verb: submit, json: `{"tasklist":"a","tasks":[{"type":"t","prio":1}]}`, code: fault.InvalidArgument, path: "/tasks/0/prio"},
+		"wrong type":           {verb: submit, json: `{"tasklist":"a","tasks":[{"type":"t","priority":"high"}]}`, code: fault.InvalidArgument, path: "/tasks/0/priority"},
+		"a fraction":           {verb: submit, json: `{"tasklist":"a","tasks":[{"type":"t","delay_ms":1.5}]}`, code: fault.InvalidArgument, path: "/tasks/0/delay_ms"},
+		"duplicate member":     {verb: submit, json: `{"tasklist":"a","tasklist":"b","tasks":[{"type":"t"}]}`, code: fault.InvalidArgument, path: "/tasklist"},
+		"null task":            {verb: submit, json: `{"tasklist":"a","tasks":[null]}`, code: fault.InvalidArgument, path: "/tasks/0"},
+		"bad base64":           {verb: submit, json: `{"tasklist":"a","tasks":[{"type":"t","payload":{"$binary":"?"}}]}`, code: fault.InvalidArgument, path: "/tasks/0/payload"},
+		"empty body":           {verb: submit, json: ` `, code: fault.InvalidArgument},
+		"empty object":         {verb: submit, json: `{}`, code: fault.InvalidArgument, path: "/tasks"},
+		"unknown state":        {verb: "tasks.list", json: `{"states":["lost"]}`, code: fault.InvalidArgument, path: "/states/0"},
+		"empty batch":          {verb: submit, message: tasks(0), code: fault.InvalidArgument, path: "/tasks"},
+		"1001 tasks":           {verb: submit, message: tasks(1001), code: fault.InvalidArgument, path: "/tasks"},
+		"no type":              {verb: submit, message: task(func(t *yardv1.NewTask) { t.Type = "" }), code: fault.InvalidArgument, path: "/tasks/3/type"},
+		"bad tasklist":         {verb: submit, message: task(func(t *yardv1.NewTask) { t.Tasklist = ">" }), code: fault.InvalidArgument, path: "/tasks/3/tasklist"},
+		"large payload":        {verb: submit, message: task(func(t *yardv1.NewTask) { t.Payload.Data = []byte(strings.Repeat("1", 256<<10+1)) }), code: fault.InvalidArgument, path: "/tasks/3/payload"},
+		"priority":             {verb: submit, message: task(func(t *yardv1.NewTask) { t.Priority = 6 }), code: fault.InvalidArgument, path: "/tasks/3/priority"},
+		"negative delay":       {verb: submit, message: task(func(t *yardv1.NewTask) { t.DelayMs = -1 }), code: fault.InvalidArgument, path: "/tasks/3/delay_ms"},
+		"long delay":           {verb: submit, message: task(func(t *yardv1.NewTask) { t.DelayMs = 31_622_400_001 }), code: fault.InvalidTime, path: "/tasks/3/delay_ms"},
+		"run_at in the past":   {verb: submit, message: task(func(t *yardv1.NewTask) { t.RunAtMs = 1 }), code: fault.InvalidTime, path: "/tasks/3/run_at_ms"},
+		"both times":           {verb: submit, message: task(func(t *yardv1.NewTask) { t.RunAtMs, t.DelayMs = 1, 1 }), code: fault.InvalidArgument, path: "/tasks/3/delay_ms"},
+		"retry":                {verb: submit, message: task(func(t *yardv1.NewTask) { t.Retry = &yardv1.RetryPolicy{MaxAttempts: -1} }), code: fault.InvalidArgument, path: "/tasks/3/retry/max_attempts"},
+		"timeout":              {verb: submit, message: task(func(t *yardv1.NewTask) { t.StartToCloseMs = 1 }), code: fault.InvalidArgument, path: "/tasks/3/start_to_close_ms"},
+		"wait for several":     {verb: submit, message: &yardv1.SubmitRequest{Tasklist: "a", Tasks: tasks(2).Tasks, Wait: true}, code: fault.InvalidArgument, path: "/wait"},
+		"bad retry token":      {verb: submit, message: &yardv1.SubmitRequest{Tasklist: "a", Tasks: tasks(1).Tasks, RetryToken: "x"}, code: fault.InvalidArgument, path: "/retry_token"},
+		"poll for none":        {verb: "tasks.poll", message: &yardv1.PollRequest{Tasklist: "main"}, code: fault.InvalidArgument, path: "/max_tasks"},
+		"poll too long":        {verb: "tasks.poll", message: &yardv1.PollRequest{Tasklist: "main", MaxTasks: 1, WaitMs: 60_001}, code: fault.InvalidArgument, path: "/wait_ms"},
+		"complete nothing":     {verb: "tasks.complete", message: &yardv1.CompleteRequest{}, code: fault.InvalidArgument, path: "/tasks"},
+		"complete bad id":      {verb: "tasks.complete", message: &yardv1.CompleteRequest{Tasks: []*yardv1.Completion{{TaskId: "x"}}}, code: fault.InvalidArgument, path: "/tasks/0/task_id"},
+		"fail bad token":       {verb: "tasks.fail", message: &yardv1.FailRequest{Tasks: []*yardv1.Failure{{TaskId: ids.TaskID{}.String(), Token: "x"}}}, code: fault.InvalidArgument, path: "/tasks/0/token"},
+		"heartbeat nothing":    {verb: "tasks.heartbeat", message: &yardv1.HeartbeatRequest{}, code: fault.InvalidArgument, path: "/tasks"},
+		"cancel bad id":        {verb: "tasks.cancel", message: &yardv1.CancelRequest{TaskIds: []string{"x"}}, code: fault.InvalidArgument, path: "/task_ids/0"},
+		"get bad id":           {verb: "tasks.get", message: &yardv1.GetRequest{TaskId: "x"}, code: fault.InvalidArgument, path: "/task_id"},
+		"get of no partition":  {verb: "tasks.get", message: &yardv1.GetRequest{TaskId: ids.NewTaskID(farPast, 1000, 1).String()}, code: fault.NotFound},
+		"list too many":        {verb: "tasks.list", message: &yardv1.ListRequest{Limit: 1001}, code: fault.InvalidArgument, path: "/limit"},
+		"describe nothing":     {verb: "tasklists.describe", message: &yardv1.DescribeTasklistRequest{}, code: fault.InvalidArgument, path: "/tasklist"},
+		"type without a name":  {verb: "types.set", message: &yardv1.SetTypeRequest{Type: &yardv1.TaskType{}}, code: fault.InvalidArgument, path: "/type/name"},
+		"type without setting": {verb: "types.get", message: &yardv1.GetTypeRequest{Name: "nothing"}, code: fault.NotFound, path: "/name"},
+	}
+}
+
+func TestBadRequestsAreRefusedWholeAndStoreNothing(t *testing.T) {
+	s := newStage(t)
+	check := func(t *testing.T, c bad, form codec.ContentType, body []byte) {
+		t.Helper()
+		answer := s.raw(topology.API("shop", c.verb), nats.Header{codec.HeaderContentType: {string(form)}}, body)
+		e := refusalOf(answer)
+		if e == nil {
+			t.Fatalf("%s: accepted: %s", form, answer.Data)
+		}
+		if e.Code != c.code || e.Path != c.path || e.Message == "" {
+			t.Errorf("%s: got %s at %q (%s), want %s at %q", form, e.Code, e.Path, e.Message, c.code, c.path)
+		}
+	}
+	for name, c := range badRequests() {
+		t.Run(name, func(t *testing.T) {
+			if c.json != "" {
+				check(t, c, codec.JSON, []byte(c.json))
+				return
+			}
+			for _, form := range []codec.ContentType{codec.JSON, codec.Protobuf} {
+				body, err := codec.Marshal(form, c.message)
+				if err != nil {
+					t.Fatal(err)
+				}
+				check(t, c, form, body)
+			}
+		})
+	}
+	t.Run("protobuf with an unknown field", func(t *testing.T) {
+		body, err := codec.Marshal(codec.Protobuf, tasks(1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		check(t, bad{verb: "tasks.submit", code: fault.InvalidArgument, path: "/#100"}, codec.Protobuf, append(body, 0xa0, 0x06, 0x01))
+	})
+	t.Run("broken protobuf", func(t *testing.T) {
+		check(t, bad{verb: "tasks.submit", code: fault.InvalidArgument}, codec.Protobuf, []byte("{}"))
+	})
+	t.Run("JSON payload that is none, in protobuf", func(t *testing.T) {
+		req := tasks(1)
+		req.Tasks[0].Payload.Data = []byte("{")
+		body, err := codec.Marshal(codec.Protobuf, req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		check(t, bad{verb: "tasks.submit", code: fault.InvalidArgument, path: "/tasks/0/payload"}, codec.Protobuf, body)
+	})
+	t.Run("unknown content type", func(t *testing.T) {
+		check(t, bad{verb: "tasks.submit", code: fault.InvalidArgument}, "text/plain", []byte("{}"))
+	})
+	if n := s.stored(); n != 0 {
+		t.Errorf("%d messages were stored", n)
+	}
+}
+
+func TestBadDomainsAreRefused(t *testing.T) {
+	s := newStage(t)
+	for domain, code := range map[string]fault.Code{"nobody": fault.NotFound, "admin": fault.InvalidArgument, strings.Repeat("x", 65): fault.InvalidArgument} {
+		for verb, message := range map[string]codec.Message{
+			"tasks.submit": tasks(1), "tasks.poll": &yardv1.PollRequest{Tasklist: "main", MaxTasks: 1},
+			"tasks.complete": &yardv1.CompleteRequest{}, "tasks.get": &yardv1.GetRequest{}, "tasks.list": &yardv1.ListRequest{},
+			"tasklists.describe": &yardv1.DescribeTasklistRequest{}, "types.set": &yardv1.SetTypeRequest{}, "types.get": &yardv1.GetTypeRequest{},
+		} {
+			if e := s.ask(topology.API(domain, verb), message, nil); fault.CodeOf(e) != code {
+				t.Errorf("%s of %q: got %v, want %s", verb, domain, e, code)
+			}
+		}
+	}
+	for _, name := range []string{"admin", "a.b", ""} {
+		e := s.ask(topology.Admin("domains.put"), &yardv1.PutDomainRequest{Domain: &yardv1.Domain{Name: name}}, nil)
+		if fault.CodeOf(e) != fault.InvalidArgument || e.Path != "/domain/name" {
+			t.Errorf("put %q: %v", name, e)
+		}
+	}
+	if n := s.stored(); n != 0 {
+		t.Errorf("%d messages were stored", n)
+	}
+}
