@@ -1,0 +1,299 @@
+package stack_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/contracts/topology"
+	"github.com/yardmaster-io/yardmaster/contracts/yard"
+	"github.com/yardmaster-io/yardmaster/infra/yard/stack"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
+)
+
+const within = 30 * time.Second
+
+// start starts a stack that is closed when the test ends, unless it was before.
+func start(t *testing.T, cfg stack.Config) *stack.Stack {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), within)
+	defer cancel()
+	s, err := stack.Start(ctx, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { stop(t, s) })
+	return s
+}
+
+func stop(t *testing.T, s *stack.Stack) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), within)
+	defer cancel()
+	if err := s.Close(ctx); err != nil {
+		t.Errorf("close: %v", err)
+	}
+}
+
+// client makes a client on a socket, as another process would.
+func client(t *testing.T, s *stack.Stack, domain string) *yard.Client {
+	t.Helper()
+	c, err := yard.Connect(s.URL, domain)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	if _, err := c.Admin().PutDomain(t.Context(), yard.Domain{Name: domain}); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// runWorker runs a worker of the tasklist until the test ends.
+func runWorker(t *testing.T, c *yard.Client, tasklist string) {
+	t.Helper()
+	w := yard.NewWorker(c, tasklist, yard.WithLogger(slog.New(slog.DiscardHandler)))
+	yard.Handle(w, "greet", func(_ context.Context, name string) (string, error) { return "hello " + name, nil })
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- w.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Errorf("worker: %v", err)
+		}
+	})
+}
+
+func greet(t *testing.T, c *yard.Client, name string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), within)
+	defer cancel()
+	got, err := yard.Run[string](ctx, c, yard.Task{Type: "greet", Tasklist: "mail", Payload: name})
+	if err != nil || got != "hello "+name {
+		t.Errorf("%q %v", got, err)
+	}
+}
+
+func TestAcceptedTasksSurviveAStop(t *testing.T) {
+	dir := t.TempDir()
+	cfg := stack.Config{DataDir: dir, Tables: stack.TablesMemory, Partitioning: topology.Partitioning{History: 2, Matching: 2}}
+	first := start(t, cfg)
+	c := client(t, first, "shop")
+	var tasks []yard.Task
+	for i := range 250 {
+		tasks = append(tasks, yard.Task{Type: "greet", Tasklist: "mail", Payload: fmt.Sprint(i)})
+	}
+	delayed := yard.Task{Type: "greet", Tasklist: "mail", Payload: "later", Delay: time.Second}
+	ids, err := c.SubmitMany(t.Context(), append(tasks, delayed))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Close()
+	stop(t, first)
+
+	cfg.Partitioning = topology.Partitioning{} // as it was created
+	second := start(t, cfg)
+	if want := (topology.Partitioning{History: 2, Matching: 2}); second.Partitioning != want {
+		t.Errorf("partitioning %+v, want %+v", second.Partitioning, want)
+	}
+	c = client(t, second, "shop")
+	runWorker(t, c, "mail")
+	ctx, cancel := context.WithTimeout(t.Context(), within)
+	defer cancel()
+	for i, id := range ids {
+		result, err := c.Wait(ctx, id)
+		if err != nil {
+			t.Fatalf("task %d: %v", i, err)
+		}
+		if result.Task.Grants != 1 || result.Task.State != yardv1.TaskState_TASK_STATE_COMPLETED {
+			t.Errorf("task %d: %v after %d grants", i, result.Task.State, result.Task.Grants)
+		}
+	}
+
+	cfg.Partitioning = topology.Partitioning{History: 3}
+	stop(t, second)
+	if s, err := stack.Start(t.Context(), cfg); err == nil || !strings.Contains(err.Error(), "created with 2 history partitions") {
+		t.Errorf("another partitioning: %v", err)
+		if s != nil {
+			stop(t, s)
+		}
+	}
+}
+
+func TestTemporaryDataGoWithTheStack(t *testing.T) {
+	s := start(t, stack.Config{Tables: stack.TablesMemory, HTTP: freeAddr(t)})
+	if s.TablesAt != "memory" || s.RedisPID() != 0 {
+		t.Errorf("tables at %q, redis %d", s.TablesAt, s.RedisPID())
+	}
+	c := client(t, s, "shop")
+	runWorker(t, c, "mail")
+	greet(t, c, "ann")
+	stop(t, s)
+	if _, err := os.Stat(s.DataDir); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the data directory: %v", err)
+	}
+	stop(t, s) // once more does no harm
+}
+
+func TestHealthAndMetrics(t *testing.T) {
+	addr := freeAddr(t)
+	start(t, stack.Config{Tables: stack.TablesMemory, HTTP: addr})
+	for path, want := range map[string]string{"/readyz": `"ready": true`, "/livez": "ok", "/metrics": "yard_history_"} {
+		resp, err := http.Get("http://" + addr + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := io.ReadAll(resp.Body)
+		resp.Body.Close()
+		if err != nil || resp.StatusCode != http.StatusOK || !strings.Contains(string(body), want) {
+			t.Errorf("%s: %d %v\n%s", path, resp.StatusCode, err, body)
+		}
+	}
+}
+
+func TestRedisOfOurOwnIsReplacedWhenItDies(t *testing.T) {
+	if _, found := testkit.RunRedis(t); !found {
+		return // said once by testkit, and a failure where Redis is required
+	}
+	log := new(logs)
+	s := start(t, stack.Config{Log: slog.New(slog.NewTextHandler(log, nil))})
+	if !strings.HasPrefix(s.TablesAt, "unix://") || s.RedisPID() == 0 {
+		t.Fatalf("tables at %q, redis %d", s.TablesAt, s.RedisPID())
+	}
+	c := client(t, s, "shop")
+	if _, err := c.SetType(t.Context(), yard.TaskType{Name: "greet", MaxConcurrency: 3}); err != nil {
+		t.Fatal(err)
+	}
+	runWorker(t, c, "mail")
+	greet(t, c, "ann")
+
+	before := s.RedisPID()
+	if err := syscall.Kill(before, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	testkit.Eventually(t, within, func() error {
+		if pid := s.RedisPID(); pid == 0 || pid == before {
+			return fmt.Errorf("redis is process %d, was %d", pid, before)
+		}
+		return nil
+	})
+	greet(t, c, "bob")
+	if !strings.Contains(log.String(), "redis-server of our own") || !strings.Contains(log.String(), "redis-server ended") {
+		t.Errorf("log:\n%s", log)
+	}
+	last := s.RedisPID()
+	stop(t, s)
+	if err := syscall.Kill(last, 0); !errors.Is(err, syscall.ESRCH) {
+		t.Errorf("redis-server %d lives on: %v", last, err)
+	}
+}
+
+func TestRedisThatIsNamed(t *testing.T) {
+	redis, found := testkit.RunRedis(t)
+	if !found {
+		return
+	}
+	s := start(t, stack.Config{Redis: "redis://" + redis.Addr})
+	if s.TablesAt != "redis://"+redis.Addr || s.RedisPID() != 0 {
+		t.Errorf("tables at %q, redis %d", s.TablesAt, s.RedisPID())
+	}
+	c := client(t, s, "shop")
+	runWorker(t, c, "mail")
+	greet(t, c, "ann")
+}
+
+func TestWhatCannotStartSaysWhy(t *testing.T) {
+	dir := t.TempDir()
+	running := start(t, stack.Config{DataDir: dir, Tables: stack.TablesMemory})
+	_, port, err := net.SplitHostPort(strings.TrimPrefix(running.URL, "nats://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var taken int
+	if _, err := fmt.Sscan(port, &taken); err != nil {
+		t.Fatal(err)
+	}
+	file := dir + "/file"
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		cfg  stack.Config
+		want string
+	}{
+		"directory in use":  {stack.Config{DataDir: dir}, "in use by another process"},
+		"port in use":       {stack.Config{Port: taken}, "address already in use"},
+		"not a directory":   {stack.Config{DataDir: file}, "data directory"},
+		"bad sync":          {stack.Config{Sync: "sometimes"}, `"always" or a duration`},
+		"bad tables":        {stack.Config{Tables: "disk"}, "want auto, memory or redis"},
+		"two tables":        {stack.Config{Tables: stack.TablesMemory, Redis: "redis://x"}, "choose one"},
+		"bad redis":         {stack.Config{Redis: "http://x"}, "invalid URL scheme"},
+		"redis database":    {stack.Config{Redis: "redis://x/3"}, "only database 0"},
+		"partitions":        {stack.Config{Tables: stack.TablesMemory, Partitioning: topology.Partitioning{History: 2000}}, "must be 1..1024"},
+		"health port taken": {stack.Config{Tables: stack.TablesMemory, HTTP: "127.0.0.1:" + port}, "health server"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), within)
+			defer cancel()
+			s, err := stack.Start(ctx, c.cfg)
+			if err == nil {
+				stop(t, s)
+			}
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("got %v, want it to say %q", err, c.want)
+			}
+		})
+	}
+}
+
+func TestAnInterruptedStartLeavesNothing(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	dir := t.TempDir()
+	if s, err := stack.Start(ctx, stack.Config{DataDir: dir, Tables: stack.TablesMemory}); err == nil {
+		stop(t, s)
+		t.Fatal("it started")
+	}
+	start(t, stack.Config{DataDir: dir, Tables: stack.TablesMemory}) // the directory is free again
+}
+
+func freeAddr(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+// logs is what a stack wrote; it may still be writing.
+type logs struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (l *logs) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(b)
+}
+
+func (l *logs) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
