@@ -15,6 +15,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
@@ -257,5 +258,16 @@ func loseAndRepeat(t *testing.T, random *rand.Rand) {
 		if n > 1 {
 			t.Errorf("task %s is stored %d times", mark, n)
 		}
+	}
+}
+
+// The bounds of decision 0005: what a token names was sent before the token ends,
+// and is recognised for longer than that.
+func TestTheBoundsOfTokensFit(t *testing.T) {
+	if DeadlineMax >= repeatMax || repeatMax >= topology.DedupeWindow {
+		t.Errorf("deadline %v, token %v, dedupe window %v", DeadlineMax, repeatMax, topology.DedupeWindow)
+	}
+	if DefaultConfig().RequestTimeout > DeadlineMax {
+		t.Error("the default deadline is out of bounds")
 	}
 }

@@ -1,0 +1,172 @@
+package natsgate
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/contracts/topology"
+	"github.com/yardmaster-io/yardmaster/shared/natslog"
+	"github.com/yardmaster-io/yardmaster/shared/provision"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
+)
+
+var partitioning = topology.Partitioning{History: 2, Matching: 1}
+
+func connect(t *testing.T) (*nats.Conn, jetstream.JetStream) {
+	t.Helper()
+	nc := testkit.RunNATS(t).Connect(t)
+	js, err := jetstream.New(nc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := provision.Apply(t.Context(), js, partitioning, provision.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	return nc, js
+}
+
+// What the repeat of unknown outcomes rests on (decision 0005), on a real server.
+func TestTheLogRecognisesARepeatedMessage(t *testing.T) {
+	nc, js := connect(t)
+	log, ctx := NewLog(nc, js), t.Context()
+	msg := func(tasklist, data, id string) natslog.Msg {
+		return natslog.Msg{Subject: topology.Submit(0, ids.LaneFirst, "shop", tasklist), Data: []byte(data), MsgID: id}
+	}
+	first, duplicate, err := log.Append(ctx, msg("a", "first", "m1"))
+	if err != nil || duplicate {
+		t.Fatalf("append: %v %v", duplicate, err)
+	}
+	// The id counts, not the subject or the body: whoever has it first, has it.
+	seq, duplicate, err := log.Append(ctx, msg("b", "another's", "m1"))
+	if err != nil || !duplicate || seq != first {
+		t.Fatalf("repeat: seq %d, duplicate %v, %v", seq, duplicate, err)
+	}
+	if data, err := log.Message(ctx, 0, seq); err != nil || string(data) != "first" {
+		t.Fatalf("holder of the id: %q, %v", data, err)
+	}
+
+	batch := []natslog.Msg{msg("a", "x", "m2"), msg("b", "y", "")}
+	if err := log.AppendAtomic(ctx, batch); err != nil {
+		t.Fatal(err)
+	}
+	if err := log.AppendAtomic(ctx, batch); !errors.Is(err, natslog.ErrDuplicate) {
+		t.Fatalf("a repeated batch: %v", err)
+	}
+	stream, err := js.Stream(ctx, topology.HistoryStream(0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := stream.CachedInfo().State.Msgs; n != 3 {
+		t.Errorf("%d messages are stored, want 3", n)
+	}
+
+	if err := stream.Purge(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if data, err := log.Message(ctx, 0, first); err != nil || data != nil {
+		t.Errorf("a forgotten message: %q, %v", data, err)
+	}
+	if _, duplicate, err := log.Append(ctx, msg("a", "first", "m1")); err != nil || !duplicate {
+		t.Errorf("the id of a forgotten message is forgotten too: %v", err)
+	}
+}
+
+func TestWhatFailsIsToldApart(t *testing.T) {
+	nc, js := connect(t)
+	log, ctx := NewLog(nc, js), t.Context()
+	m := natslog.Msg{Subject: topology.Submit(1, ids.LaneFirst, "shop", "a")}
+	if err := js.DeleteStream(ctx, topology.HistoryStream(1)); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := log.Append(ctx, m); !errors.Is(err, natslog.ErrNotStored) {
+		t.Errorf("a missing stream: %v", err)
+	}
+	nc.Close()
+	if _, _, err := log.Append(ctx, m); !errors.Is(err, natslog.ErrNotStored) {
+		t.Errorf("no connection: %v", err)
+	}
+}
+
+// heard is a Listener.
+type heard struct {
+	verdicts, loads chan string
+	refused         chan uint64
+	unheard         chan uint64
+}
+
+func (h heard) TakeVerdicts(data []byte)          { h.verdicts <- string(data) }
+func (h heard) TakeLoad(data []byte)              { h.loads <- string(data) }
+func (h heard) EventsRefused(id uint64, _ string) { h.refused <- id }
+func (h heard) PollUnheard(id uint64)             { h.unheard <- id }
+
+func next[T any](t *testing.T, from <-chan T) T {
+	t.Helper()
+	select {
+	case got := <-from:
+		return got
+	case <-time.After(10 * time.Second):
+		t.Fatal("nothing came")
+		panic("unreachable")
+	}
+}
+
+func TestTheInboxTellsApartWhatArrives(t *testing.T) {
+	nc, js := connect(t)
+	h := heard{make(chan string, 9), make(chan string, 9), make(chan uint64, 9), make(chan uint64, 9)}
+	inbox := NewInbox(nc)
+	inbox.Listen(h)
+	go func() {
+		if err := inbox.Run(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}()
+	next(t, inbox.Ready())
+
+	if err := nc.Publish(inbox.VerdictsTo(), []byte("v")); err != nil {
+		t.Fatal(err)
+	}
+	if err := nc.Publish(topology.HintLoad, []byte("l")); err != nil {
+		t.Fatal(err)
+	}
+	if got := next(t, h.verdicts) + next(t, h.loads); got != "vl" {
+		t.Errorf("heard %q", got)
+	}
+	if err := inbox.PublishPoll(0, 41, []byte("poll")); err != nil {
+		t.Fatal(err)
+	}
+	if id := next(t, h.unheard); id != 41 {
+		t.Errorf("poll %d was unheard", id)
+	}
+	if err := js.DeleteStream(t.Context(), topology.HistoryStream(1)); err != nil {
+		t.Fatal(err)
+	}
+	if err := inbox.PublishEvents(0, 42, []byte("stored, and nothing to say")); err != nil {
+		t.Fatal(err)
+	}
+	if err := inbox.PublishEvents(1, 43, []byte("nobody")); err != nil {
+		t.Fatal(err)
+	}
+	if id := next(t, h.refused); id != 43 {
+		t.Errorf("events %d were refused", id)
+	}
+	stream, err := js.Stream(t.Context(), topology.HistoryStream(0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	full := stream.CachedInfo().Config
+	full.MaxBytes = 1
+	if _, err := js.UpdateStream(t.Context(), full); err != nil {
+		t.Fatal(err)
+	}
+	if err := inbox.PublishEvents(0, 44, []byte("into a full log")); err != nil {
+		t.Fatal(err)
+	}
+	if id := next(t, h.refused); id != 44 {
+		t.Errorf("events %d were refused", id)
+	}
+}
