@@ -133,16 +133,15 @@ func (h *Health) Run(ctx context.Context) error {
 	}
 	drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), healthDrainTimeout)
 	defer cancel()
-	if err := srv.Shutdown(drain); err != nil {
+	var cut error
+	if srv.Shutdown(drain) != nil {
 		// A probe that still reads is cut off: nobody's work depends on it.
-		err = srv.Close()
-		_ = <-served // ErrServerClosed
-		return err
+		cut = srv.Close()
 	}
 	if err := <-served; !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("health server: %w", err)
 	}
-	return nil
+	return cut
 }
 
 func (h *Health) handler() http.Handler {

@@ -79,8 +79,15 @@ func TestSettleComparesBothSides(t *testing.T) {
 		attempt(l, id, 1, fails(nil))
 	}
 	got := settle("t", l, []ending{
-		{"good", completed, 1}, {"doubled", completed, 1}, {"claimed", completed, 1}, {"denied", dead, 1},
-		{"dead", dead, 1}, {"cancelled", cancelled, 1}, {"lost", nowhere, 0}, {"stuck", running, 0}, {"ended-twice", completed, 2},
+		{"good", completed, 1},
+		{"doubled", completed, 1},
+		{"claimed", completed, 1},
+		{"denied", dead, 1},
+		{"dead", dead, 1},
+		{"cancelled", cancelled, 1},
+		{"lost", nowhere, 0},
+		{"stuck", running, 0},
+		{"ended-twice", completed, 2},
 	})
 	want := tenantReport{
 		Name: "t", Accepted: 9, Completed: 4, Dead: 2, Cancelled: 1, Unfinished: 1, Lost: 1,

@@ -25,7 +25,7 @@ func Serve(ctx context.Context, nc *nats.Conn, o *partition.Owner, log *slog.Log
 	var subs []*nats.Subscription
 	defer func() {
 		for _, s := range subs {
-			_ = s.Unsubscribe() //nolint:errcheck // a closed connection has unsubscribed it
+			_ = s.Unsubscribe() // a closed connection has unsubscribed it
 		}
 	}()
 	var failed error

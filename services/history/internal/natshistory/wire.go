@@ -33,7 +33,7 @@ func NewWire(nc *nats.Conn, log *slog.Logger) (w *Wire, closeWire func(), err er
 	if err != nil {
 		return nil, nil, err
 	}
-	return w, func() { _ = sub.Unsubscribe() }, nil //nolint:errcheck // the connection is closing with it
+	return w, func() { _ = sub.Unsubscribe() }, nil // the connection is closing with it
 }
 
 // Publish implements partition.Wire.

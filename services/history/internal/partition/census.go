@@ -52,15 +52,6 @@ type tasklist struct {
 	completed, failed, dead int64
 }
 
-func (l *tasklist) idle() bool {
-	for _, n := range l.active {
-		if n != 0 {
-			return false
-		}
-	}
-	return true
-}
-
 // recount moves e to the count of its current state.
 func (e *entry) recount() {
 	if e.counted == e.State {

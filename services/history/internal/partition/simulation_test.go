@@ -303,7 +303,9 @@ func (s *simulation) run(n int) map[ids.TaskID]bool {
 	}
 	s.world.FailWrites(false)
 	stop()
-	<-done
+	if err := <-done; err != nil && !errors.Is(err, partition.ErrTakenOver) && !errors.Is(err, errKilled) {
+		s.t.Errorf("the last owner ended with %v", err)
+	}
 	return accepted
 }
 
