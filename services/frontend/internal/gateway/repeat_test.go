@@ -205,35 +205,14 @@ func loseAndRepeat(t *testing.T, random *rand.Rand) {
 	want := map[string]bool{} // marks of accepted tasks
 	for n := range 20 {
 		all.Go(func() {
-			req := tasks(1 + choose(3))
-			if choose(4) == 0 {
-				req.Tasks = append(req.Tasks, &yardv1.NewTask{Type: "x", Tasklist: "other"})
+			req := markedTasks(n, choose)
+			if !insistent(t, frontends, req, choose) {
+				return
 			}
-			for i, task := range req.Tasks {
-				task.Payload = &yardv1.Payload{Data: fmt.Appendf(nil, `"%d-%d"`, n, i)}
-			}
-			for range 30 {
-				r := frontends[choose(2)]
-				got := make(chan outcome, 1)
-				c := r.call()
-				c.Deadline = c.Received.Add(time.Duration(1+choose(400)) * time.Millisecond)
-				r.Submit(c, req, func(resp codec.Message, err error) { got <- outcome{resp: resp, err: err} })
-				o := <-got
-				switch fault.CodeOf(o.err) {
-				case "":
-					mu.Lock()
-					for _, task := range req.Tasks {
-						want[string(task.Payload.Data)] = true
-					}
-					mu.Unlock()
-					return
-				case fault.Unknown:
-					req.RetryToken = fault.From(o.err).Detail[fault.DetailRetryToken]
-				case fault.Unavailable:
-				default:
-					t.Errorf("got %v", o.err)
-					return
-				}
+			mu.Lock()
+			defer mu.Unlock()
+			for _, task := range req.Tasks {
+				want[string(task.Payload.Data)] = true
 			}
 		})
 	}
@@ -259,6 +238,42 @@ func loseAndRepeat(t *testing.T, random *rand.Rand) {
 			t.Errorf("task %s is stored %d times", mark, n)
 		}
 	}
+}
+
+// markedTasks is a request whose payloads tell each task from all others.
+func markedTasks(n int, choose func(int) int) *yardv1.SubmitRequest {
+	req := tasks(1 + choose(3))
+	if choose(4) == 0 {
+		req.Tasks = append(req.Tasks, &yardv1.NewTask{Type: "x", Tasklist: "other"})
+	}
+	for i, task := range req.Tasks {
+		task.Payload = &yardv1.Payload{Data: fmt.Appendf(nil, `"%d-%d"`, n, i)}
+	}
+	return req
+}
+
+// insistent submits req at any frontend, with a deadline that is often too short,
+// and repeats it as its answers ask. It tells whether it was accepted.
+func insistent(t *testing.T, frontends []*rig, req *yardv1.SubmitRequest, choose func(int) int) bool {
+	for range 30 {
+		r := frontends[choose(len(frontends))]
+		got := make(chan outcome, 1)
+		c := r.call()
+		c.Deadline = c.Received.Add(time.Duration(1+choose(400)) * time.Millisecond)
+		r.Submit(c, req, func(resp codec.Message, err error) { got <- outcome{resp: resp, err: err} })
+		o := <-got
+		switch fault.CodeOf(o.err) {
+		case "":
+			return true
+		case fault.Unknown:
+			req.RetryToken = fault.From(o.err).Detail[fault.DetailRetryToken]
+		case fault.Unavailable:
+		default:
+			t.Errorf("got %v", o.err)
+			return false
+		}
+	}
+	return false
 }
 
 // The bounds of decision 0005: what a token names was sent before the token ends,

@@ -104,89 +104,107 @@ func TestAllSetAside(t *testing.T) {
 	}
 }
 
-// The model: any sequence of calls keeps the promises of the package comment.
+// model is the balancer's promises, kept without its economy.
+type model struct {
+	b       *Balancer
+	now     time.Time
+	queued  []int64
+	failed  []time.Time // zero = healthy
+	wait    []time.Duration
+	probing []bool
+}
+
+func (m *model) mayProbe(p int) bool {
+	alone := m.wait[p]
+	if !slices.ContainsFunc(m.failed, time.Time.IsZero) {
+		alone = SetAsideMin
+	}
+	return !m.probing[p] && !m.now.Before(m.failed[p].Add(alone))
+}
+
+func (m *model) partition(t *rapid.T) int { return rapid.IntRange(0, len(m.queued)-1).Draw(t, "p") }
+
+func (m *model) pick(t *rapid.T) {
+	tasks := rapid.IntRange(1, 1000).Draw(t, "tasks")
+	p, ok := m.b.Pick(m.now, tasks, rapid.Uint64().Draw(t, "tie"))
+	if !ok {
+		for i := range m.queued {
+			if m.failed[i].IsZero() || m.mayProbe(i) {
+				t.Fatalf("partition %d was free to choose", i)
+			}
+		}
+		return
+	}
+	if !m.failed[p].IsZero() {
+		if !m.mayProbe(p) {
+			t.Fatalf("partition %d is set aside", p)
+		}
+		m.probing[p] = true
+	} else {
+		for i := range m.queued {
+			if m.failed[i].IsZero() && m.queued[i] < m.queued[p] {
+				t.Fatalf("%d has %d queued, %d has %d", i, m.queued[i], p, m.queued[p])
+			}
+		}
+	}
+	m.queued[p] += int64(tasks)
+}
+
+func (m *model) fail(t *rapid.T) {
+	p := m.partition(t)
+	m.b.Failed(p, 0, m.now)
+	if m.failed[p].IsZero() || m.probing[p] {
+		m.failed[p] = m.now
+		m.wait[p] = min(max(SetAsideMin, 2*m.wait[p]), SetAsideMax)
+	}
+	m.probing[p] = false
+}
+
+func (m *model) giveBack(t *rapid.T) {
+	p := m.partition(t)
+	tasks := rapid.Int64Range(0, m.b.partitions[p].sent).Draw(t, "tasks")
+	m.b.Returned(p, int(tasks))
+	m.queued[p] -= tasks
+	m.probing[p] = false
+}
+
+func (m *model) check(t *rapid.T) {
+	for i := range m.queued {
+		if m.b.Healthy(i) != (m.failed[i].IsZero() || m.probing[i]) {
+			t.Fatalf("health of %d", i)
+		}
+		if m.b.partitions[i].queued() != m.queued[i] {
+			t.Fatalf("%d counts %d, the model %d", i, m.b.partitions[i].queued(), m.queued[i])
+		}
+	}
+}
+
+// Any sequence of calls keeps the promises of the package comment.
 func TestBalancerPromises(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 5).Draw(t, "partitions")
-		b, now := New(n), t0
-		queued := make([]int64, n)
-		failed := make([]time.Time, n) // zero = healthy
-		wait := make([]time.Duration, n)
-		probing := make([]bool, n)
-		mayProbe := func(p int) bool {
-			alone := wait[p]
-			if !slices.ContainsFunc(failed, time.Time.IsZero) {
-				alone = SetAsideMin
-			}
-			return !probing[p] && !now.Before(failed[p].Add(alone))
+		m := &model{
+			b: New(n), now: t0,
+			queued: make([]int64, n), failed: make([]time.Time, n), wait: make([]time.Duration, n), probing: make([]bool, n),
 		}
 		t.Repeat(map[string]func(*rapid.T){
 			"time passes": func(t *rapid.T) {
-				now = now.Add(time.Duration(rapid.Int64Range(0, int64(SetAsideMax)).Draw(t, "by")))
+				m.now = m.now.Add(time.Duration(rapid.Int64Range(0, int64(SetAsideMax)).Draw(t, "by")))
 			},
-			"pick": func(t *rapid.T) {
-				tasks := rapid.IntRange(1, 1000).Draw(t, "tasks")
-				p, ok := b.Pick(now, tasks, rapid.Uint64().Draw(t, "tie"))
-				if !ok {
-					for i := range n {
-						if failed[i].IsZero() || mayProbe(i) {
-							t.Fatalf("partition %d was free to choose", i)
-						}
-					}
-					return
-				}
-				if !failed[p].IsZero() {
-					if !mayProbe(p) {
-						t.Fatalf("partition %d is set aside", p)
-					}
-					probing[p] = true
-				} else {
-					for i := range n {
-						if failed[i].IsZero() && queued[i] < queued[p] {
-							t.Fatalf("%d has %d queued, %d has %d", i, queued[i], p, queued[p])
-						}
-					}
-				}
-				queued[p] += int64(tasks)
-			},
+			"pick":     m.pick,
+			"failed":   m.fail,
+			"returned": m.giveBack,
 			"report": func(t *rapid.T) {
-				p := rapid.IntRange(0, n-1).Draw(t, "p")
-				active := rapid.Int64Range(0, 10_000).Draw(t, "active")
-				b.Report(p, active, 0)
-				queued[p] = active
+				p, active := m.partition(t), rapid.Int64Range(0, 10_000).Draw(t, "active")
+				m.b.Report(p, active, 0)
+				m.queued[p] = active
 			},
 			"stored": func(t *rapid.T) {
-				p := rapid.IntRange(0, n-1).Draw(t, "p")
-				b.Stored(p)
-				failed[p], probing[p], wait[p] = time.Time{}, false, 0
+				p := m.partition(t)
+				m.b.Stored(p)
+				m.failed[p], m.probing[p], m.wait[p] = time.Time{}, false, 0
 			},
-			"failed": func(t *rapid.T) {
-				p := rapid.IntRange(0, n-1).Draw(t, "p")
-				b.Failed(p, 0, now)
-				if failed[p].IsZero() || probing[p] {
-					failed[p] = now
-					wait[p] = min(max(SetAsideMin, 2*wait[p]), SetAsideMax)
-				}
-				probing[p] = false
-			},
-			"returned": func(t *rapid.T) {
-				p := rapid.IntRange(0, n-1).Draw(t, "p")
-				tasks := rapid.Int64Range(0, queued[p]).Draw(t, "tasks")
-				tasks = min(tasks, b.partitions[p].sent)
-				b.Returned(p, int(tasks))
-				queued[p] -= tasks
-				probing[p] = false
-			},
-			"": func(t *rapid.T) {
-				for i := range n {
-					if b.Healthy(i) != (failed[i].IsZero() || probing[i]) {
-						t.Fatalf("health of %d", i)
-					}
-					if b.partitions[i].queued() != queued[i] {
-						t.Fatalf("%d counts %d, the model %d", i, b.partitions[i].queued(), queued[i])
-					}
-				}
-			},
+			"": m.check,
 		})
 	})
 }
