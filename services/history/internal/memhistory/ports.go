@@ -1,6 +1,7 @@
 package memhistory
 
 import (
+	"bytes"
 	"context"
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
@@ -71,7 +72,7 @@ func (w *World) Park(_ context.Context, _ int64, batch []byte) (uint64, error) {
 	if err := w.write(); err != nil {
 		return 0, err
 	}
-	w.timer = append(w.timer, batch)
+	w.timer = append(w.timer, bytes.Clone(batch)) // the caller uses its buffer again
 	return uint64(len(w.timer)), nil
 }
 

@@ -45,11 +45,13 @@ func (o *Owner) persist(ctx context.Context, what string, write func(context.Con
 	}
 }
 
-// batches cuts encoded tasks that belong together into messages that fit.
+// batches cuts encoded tasks that belong together into messages that fit. It is used
+// again and again by one writer, and so are its buffers: reset when all is stored.
 type batches[K comparable] struct {
 	order []K
 	open  map[K][]byte
 	full  []keyed[K]
+	free  [][]byte
 }
 
 type keyed[K comparable] struct {
@@ -64,6 +66,9 @@ func (b *batches[K]) add(key K, encode func([]byte) []byte) {
 	data, known := b.open[key]
 	if !known {
 		b.order = append(b.order, key)
+	}
+	if n := len(b.free); data == nil && n > 0 {
+		data, b.free = b.free[n-1], b.free[:n-1]
 	}
 	data = encode(data)
 	if len(data) >= batchBytesMax {
@@ -82,6 +87,21 @@ func (b *batches[K]) all() []keyed[K] {
 	return b.full
 }
 
+// reset keeps the buffers, as far as they are worth it.
+func (b *batches[K]) reset() {
+	for _, m := range b.full {
+		if len(b.free) < buffersMax && cap(m.data) <= 2*batchBytesMax {
+			b.free = append(b.free, m.data[:0])
+		}
+	}
+	clear(b.open)
+	clear(b.full)
+	b.order, b.full = b.order[:0], b.full[:0]
+}
+
+// buffersMax bounds what a writer keeps for reuse: 8 × 800 KiB.
+const buffersMax = 8
+
 type archiveKey struct {
 	domain string
 	minute int64
@@ -90,6 +110,7 @@ type archiveKey struct {
 // runArchiver files finished tasks. They are not changed any more, so it may read them.
 func (o *Owner) runArchiver(ctx context.Context, jobs <-chan []*entry) {
 	var enc record.Encoder
+	var b batches[archiveKey]
 	for {
 		var job []*entry
 		select {
@@ -97,7 +118,7 @@ func (o *Owner) runArchiver(ctx context.Context, jobs <-chan []*entry) {
 		case <-ctx.Done():
 			return
 		}
-		var b batches[archiveKey]
+		b.reset()
 		for _, e := range job {
 			b.add(archiveKey{e.Domain, topology.ArchiveMinute(e.CreatedAt())}, func(data []byte) []byte { return enc.AppendTask(data, &e.Task) })
 			if e.State != taskstate.Dead {
@@ -127,6 +148,7 @@ func (o *Owner) runArchiver(ctx context.Context, jobs <-chan []*entry) {
 // runParker moves tasks into the timer store.
 func (o *Owner) runParker(ctx context.Context, jobs <-chan []*entry) {
 	var enc record.Encoder
+	var b batches[int64]
 	for {
 		var job []*entry
 		select {
@@ -134,7 +156,7 @@ func (o *Owner) runParker(ctx context.Context, jobs <-chan []*entry) {
 		case <-ctx.Done():
 			return
 		}
-		var b batches[int64]
+		b.reset()
 		for _, e := range job {
 			b.add(topology.TimerBucket(e.DueAt), func(data []byte) []byte { return enc.AppendTask(data, &e.Task) })
 		}
