@@ -283,8 +283,10 @@ func TestLoadReportsSteer(t *testing.T) {
 func TestAdmissionIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, func(d *Deps) { d.Config.RequestsMax, d.Config.RequestBytesMax = 2, 100 })
-		if r.Admit(40) != nil || r.Admit(40) != nil {
-			t.Fatal("refused within the limits")
+		for range 2 {
+			if err := r.Admit(40); err != nil {
+				t.Fatalf("refused within the limits: %v", err)
+			}
 		}
 		if e := wantCode(t, r.Admit(1), fault.ResourceExhausted); e.RetryAfter == 0 {
 			t.Error("no retry-after")
