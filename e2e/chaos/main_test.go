@@ -1,0 +1,45 @@
+package chaos_test
+
+import (
+	"fmt"
+	"os"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/yardmaster-io/yardmaster/e2e/cluster"
+)
+
+const (
+	// within bounds what happens soon in a healthy run.
+	within = 60 * time.Second
+	// instances of each service.
+	instances = 2
+)
+
+// binaries are built once for all tests.
+var binaries cluster.Binaries
+
+func TestMain(m *testing.M) {
+	code, err := run(m)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	os.Exit(code)
+}
+
+func run(m *testing.M) (code int, err error) {
+	if binaries, err = cluster.Build(); err != nil {
+		return 1, err
+	}
+	code = m.Run()
+	if err := binaries.Remove(); err != nil {
+		return 1, err
+	}
+	if code == 0 {
+		err = goleak.Find()
+	}
+	return code, err
+}

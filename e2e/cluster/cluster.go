@@ -1,0 +1,306 @@
+package cluster
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"path/filepath"
+	"strconv"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/yardmaster-io/yardmaster/contracts/yard"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
+)
+
+// Service is the name of one of the four.
+type Service string
+
+// The services.
+const (
+	Frontend Service = "frontend"
+	History  Service = "history"
+	Matching Service = "matching"
+	Timer    Service = "timer"
+)
+
+// Services lists them in the order in which tests go through them.
+func Services() []Service { return []Service{Frontend, History, Matching, Timer} }
+
+const (
+	// readyWithin bounds every start: a bound for a broken run on a loaded machine.
+	readyWithin = 60 * time.Second
+	// askTimeout bounds one look at a health page.
+	askTimeout = 2 * time.Second
+	// Ports are taken from below the range that the kernel hands out by itself. A
+	// port must still be free when its owner comes back, and not be some client's.
+	portFirst, portLast = 12_000, 29_999
+)
+
+// Cluster is a running system. Its methods are for the test's goroutine.
+type Cluster struct {
+	// Redis is nil where the machine has no redis-server: then the tables are in the
+	// memory of the one matching process there is.
+	Redis *testkit.Redis
+
+	tb        testing.TB
+	url       string
+	natsAt    string
+	nats      *process
+	processes map[Service][]*node
+	dir       string
+}
+
+// node is one process of a service.
+type node struct {
+	process
+	http string
+}
+
+// New prepares a cluster with the given number of processes of each service and
+// starts nothing but Redis. It ends with the test.
+func New(tb testing.TB, bin Binaries, instances int) *Cluster {
+	tb.Helper()
+	c := &Cluster{tb: tb, processes: map[Service][]*node{}, dir: tb.TempDir()}
+	c.Redis, _ = testkit.RunRedis(tb)
+	c.natsAt = freeAddr(tb)
+	c.url = "nats://" + c.natsAt
+	_, port, err := net.SplitHostPort(c.natsAt)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	c.nats = c.newProcess("nats", bin.path("yard"), "server", "nats", "--data-dir", filepath.Join(c.dir, "data"), "--port", port)
+	for _, s := range Services() {
+		for i := range instances {
+			if s == Matching && c.Redis == nil && i > 0 {
+				continue
+			}
+			c.processes[s] = append(c.processes[s], c.newNode(bin, s, i))
+		}
+	}
+	tb.Cleanup(c.end)
+	return c
+}
+
+// Start prepares a cluster, starts everything and returns when all of it is ready.
+func Start(tb testing.TB, bin Binaries, instances int) *Cluster {
+	tb.Helper()
+	c := New(tb, bin, instances)
+	c.StartNATS()
+	c.StartServices()
+	c.AwaitReady()
+	return c
+}
+
+func (c *Cluster) newProcess(name string, argv ...string) *process {
+	return &process{name: name, log: filepath.Join(c.dir, name+".log"), argv: argv}
+}
+
+func (c *Cluster) newNode(bin Binaries, s Service, i int) *node {
+	name := fmt.Sprintf("%s-%d", s, i)
+	n := &node{http: freeAddr(c.tb)}
+	args := []string{bin.path(string(s)), "--nats.url", c.url, "--node", name, "--http", n.http}
+	switch {
+	case s != Matching:
+	case c.Redis == nil:
+		args = append(args, "--tables", "memory")
+	default:
+		args = append(args, "--redis.addrs", c.Redis.Addr)
+	}
+	n.name, n.log, n.argv = name, filepath.Join(c.dir, name+".log"), args
+	return n
+}
+
+// Instances is how many processes of a service there are.
+func (c *Cluster) Instances(s Service) int { return len(c.processes[s]) }
+
+// URL is where NATS clients connect; it stays the same for ever.
+func (c *Cluster) URL() string { return c.url }
+
+// Client connects a client of a domain, closed with the test.
+func (c *Cluster) Client(domain string) *yard.Client {
+	c.tb.Helper()
+	client, err := yard.Connect(c.url, domain, yard.WithNATSOptions(nats.Name(c.tb.Name())))
+	if err != nil {
+		c.tb.Fatal(err)
+	}
+	c.tb.Cleanup(client.Close)
+	return client
+}
+
+// StartNATS starts the nats-server on the data it had, and waits until clients can
+// connect.
+func (c *Cluster) StartNATS() {
+	c.tb.Helper()
+	c.must(c.nats.start())
+	testkit.Eventually(c.tb, readyWithin, func() error {
+		if err := c.nats.failed(); err != nil {
+			c.tb.Fatal(err)
+		}
+		nc, err := nats.Connect(c.url, nats.Timeout(askTimeout))
+		if err == nil {
+			nc.Close()
+		}
+		return err
+	})
+}
+
+// KillNATS kills the nats-server with SIGKILL.
+func (c *Cluster) KillNATS() {
+	c.tb.Helper()
+	_, err := c.nats.signal(syscall.SIGKILL, false)
+	c.must(err)
+}
+
+// StartServices starts all processes of the services that do not run.
+func (c *Cluster) StartServices() {
+	c.tb.Helper()
+	for _, s := range Services() {
+		for i := range c.processes[s] {
+			c.Restart(s, i)
+		}
+	}
+}
+
+// Restart starts a process again that was ended. It does not wait for it.
+func (c *Cluster) Restart(s Service, i int) {
+	c.tb.Helper()
+	c.must(c.processes[s][i].start())
+}
+
+// Kill ends a process with SIGKILL.
+func (c *Cluster) Kill(s Service, i int) {
+	c.tb.Helper()
+	_, err := c.processes[s][i].signal(syscall.SIGKILL, false)
+	c.must(err)
+}
+
+// Term ends a process with SIGTERM and returns how long its drain took. An exit
+// code other than 0 fails the test.
+func (c *Cluster) Term(s Service, i int) time.Duration {
+	c.tb.Helper()
+	took, err := c.processes[s][i].signal(syscall.SIGTERM, false)
+	c.must(err)
+	return took
+}
+
+// KillEverything is a power cut: no process of the cluster, NATS and Redis
+// included, has a chance to do anything more.
+func (c *Cluster) KillEverything() {
+	c.tb.Helper()
+	all := []*process{c.nats}
+	for _, s := range Services() {
+		for _, n := range c.processes[s] {
+			all = append(all, &n.process)
+		}
+	}
+	failures := make(chan error, len(all))
+	for _, p := range all {
+		go func() {
+			_, err := p.signal(syscall.SIGKILL, false)
+			failures <- err
+		}()
+	}
+	if c.Redis != nil {
+		c.Redis.Stop()
+	}
+	for range all {
+		c.must(<-failures)
+	}
+}
+
+// AwaitReady waits until every process says that it is ready.
+func (c *Cluster) AwaitReady() {
+	c.tb.Helper()
+	for _, s := range Services() {
+		for i := range c.processes[s] {
+			c.AwaitProcess(s, i)
+		}
+	}
+}
+
+// AwaitProcess waits until one process says that it is ready.
+func (c *Cluster) AwaitProcess(s Service, i int) {
+	c.tb.Helper()
+	n := c.processes[s][i]
+	testkit.Eventually(c.tb, readyWithin, func() error {
+		if err := n.failed(); err != nil {
+			c.tb.Fatal(err)
+		}
+		return c.page(s, i, "/readyz")
+	})
+}
+
+// Alive tells whether a process answers that it lives, ready or not.
+func (c *Cluster) Alive(s Service, i int) error { return c.page(s, i, "/livez") }
+
+// Ready tells whether a process answers that it is ready.
+func (c *Cluster) Ready(s Service, i int) error { return c.page(s, i, "/readyz") }
+
+func (c *Cluster) page(s Service, i int, path string) error {
+	n := c.processes[s][i]
+	client := http.Client{Timeout: askTimeout, Transport: &http.Transport{DisableKeepAlives: true}}
+	resp, err := client.Get("http://" + n.http + path)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = resp.Body.Close() }()
+	if resp.StatusCode != http.StatusOK {
+		return fmt.Errorf("%s: %s answers %s", n.name, path, resp.Status)
+	}
+	return nil
+}
+
+// Check fails the test where a process has ended that nobody ended.
+func (c *Cluster) Check() {
+	c.tb.Helper()
+	all := []error{c.nats.failed()}
+	for _, s := range Services() {
+		for _, n := range c.processes[s] {
+			all = append(all, n.failed())
+		}
+	}
+	if err := errors.Join(all...); err != nil {
+		c.tb.Fatal(err)
+	}
+}
+
+// end kills what still runs; the last words of a failed test are the logs.
+func (c *Cluster) end() {
+	for _, s := range Services() {
+		for _, n := range c.processes[s] {
+			_, _ = n.signal(syscall.SIGKILL, true)
+		}
+	}
+	_, _ = c.nats.signal(syscall.SIGKILL, true)
+	if c.tb.Failed() {
+		c.printLogs()
+	}
+}
+
+func (c *Cluster) must(err error) {
+	c.tb.Helper()
+	if err != nil {
+		c.tb.Fatal(err)
+	}
+}
+
+// freeAddr finds an address on loopback that nobody listens on.
+func freeAddr(tb testing.TB) string {
+	tb.Helper()
+	for range 100 {
+		addr := net.JoinHostPort("127.0.0.1", strconv.Itoa(portFirst+rand.IntN(portLast-portFirst+1)))
+		l, err := net.Listen("tcp", addr)
+		if err == nil {
+			_ = l.Close() // nothing was sent on it
+			return addr
+		}
+	}
+	tb.Fatal("no free port was found")
+	return ""
+}

@@ -1,0 +1,12 @@
+// Package cluster runs a whole Yardmaster as real processes, for tests that kill
+// them: nats-server, redis-server, and any number of each service, on loopback.
+//
+// Owns: the binaries (built once per run of a test package, without the race
+// detector), the processes and their logs, which a failed test prints.
+//
+// Never does: look into a process. It sees what an operator sees: health pages,
+// exit codes and logs.
+//
+// On failure: a process that does not become ready, or that ends when nobody
+// killed it, fails the test. All processes die with the test's.
+package cluster
