@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
+	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -36,7 +37,7 @@ func (a *app) printTasklist(d *yardv1.DescribeTasklistResponse) error {
 	}
 	var t table
 	t.row("tasklist", d.Tasklist+" (domain "+a.domain+")")
-	t.row("ready", d.Ready, "oldest for "+span(time.Duration(d.OldestReadyMs)*time.Millisecond))
+	t.row("ready", d.Ready, "oldest for "+(time.Duration(d.OldestReadyMs)*time.Millisecond).String())
 	t.row("running", d.Running)
 	t.row("backoff", d.Backoff, "failed, about to be tried again")
 	t.row("waiting", d.Waiting, "in the timer store")
@@ -240,11 +241,31 @@ func (a *app) printType(t yard.TaskType) error {
 	} else {
 		about.row("concurrency", "no limit")
 	}
-	about.row("start to close", span(t.StartToClose))
-	about.row("heartbeat", span(t.HeartbeatTimeout))
-	if r := t.Retry; r != nil {
-		about.row("attempts", r.MaxAttempts)
-		about.row("wait", span(r.InitialInterval), "then", r.Backoff, "times longer, up to", span(r.MaxInterval))
+	about.row("start to close", or(span(t.StartToClose), "5m0s, the default"))
+	about.row("heartbeat", or(span(t.HeartbeatTimeout), "not needed"))
+	retry := yard.RetryPolicy{}
+	if t.Retry != nil {
+		retry = *t.Retry
 	}
+	about.row("max attempts", number(float64(retry.MaxAttempts), "5, the default"))
+	about.row("first wait", or(span(retry.InitialInterval), "1s, the default"))
+	about.row("backoff", number(retry.Backoff, "2, the default"))
+	about.row("longest wait", or(span(retry.MaxInterval), "10m0s, the default"))
 	return a.printTable(&about)
+}
+
+// or is text, or what stands for none.
+func or(text, none string) string {
+	if text == "-" {
+		return none
+	}
+	return text
+}
+
+// number is n, or what stands for 0.
+func number(n float64, none string) string {
+	if n == 0 {
+		return none
+	}
+	return strconv.FormatFloat(n, 'g', -1, 64)
 }

@@ -3,8 +3,10 @@ package cli
 import (
 	"context"
 	"errors"
-	"io"
-	"log/slog"
+	"net"
+	"os"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -40,6 +42,7 @@ it proves that every accepted task was finished exactly once.`,
 	flags.DurationVar(&opts.Duration, "duration", time.Minute, "how long tasks are handed in")
 	flags.Float64Var(&opts.Scale, "scale", 1, "so many times the number of tasks, up to 100")
 	flags.Uint64Var(&opts.Seed, "seed", 0, "repeat the tasks of an earlier run; 0 = fresh ones")
+	flags.IntVar(&f.cfg.Port, "port", defaultPort, "port for NATS clients; another one if it is taken")
 	flags.BoolVar(&plain, "plain", false, "lines of progress instead of the live view")
 	return cmd
 }
@@ -50,17 +53,39 @@ func (a *app) demo(ctx context.Context, f stackFlags, opts demo.Options) error {
 	if err != nil {
 		return usageError{err}
 	}
-	return a.onStack(ctx, f.config(log), func(s *stack.Stack) error {
-		opts.Connect, opts.Out, opts.Log = s.Connect, a.Out, log
+	cfg := f.config(log)
+	if !free(cfg.Port) {
+		cfg.Port = 0
+	}
+	return onStack(ctx, cfg, func(s *stack.Stack) error {
+		opts.Connect, opts.Out, opts.Log, opts.Command = s.Connect, a.Out, log, command(cfg.Port, s.URL)
 		return demo.Run(ctx, opts)
 	})
 }
 
-// onStack runs do on a stack that is closed afterwards.
-func (a *app) onStack(ctx context.Context, cfg stack.Config, do func(*stack.Stack) error) error {
-	if cfg.Log == nil {
-		cfg.Log = slog.New(slog.NewTextHandler(io.Discard, nil))
+// free tells whether a port can be listened on just now.
+func free(port int) bool {
+	l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+	if err != nil {
+		return false
 	}
+	return l.Close() == nil
+}
+
+// command is what a person types in another terminal to reach the stack.
+func command(port int, url string) string {
+	text := "yard"
+	if self, err := os.Executable(); err == nil && strings.Contains(self, "go-build") {
+		text = "go run ./infra/yard"
+	}
+	if port != defaultPort {
+		text += " --url " + url
+	}
+	return text
+}
+
+// onStack runs do on a stack that is closed afterwards.
+func onStack(ctx context.Context, cfg stack.Config, do func(*stack.Stack) error) error {
 	s, err := stack.Start(ctx, cfg)
 	if err != nil {
 		return startError(ctx, err)

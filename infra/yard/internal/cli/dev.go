@@ -19,6 +19,9 @@ import (
 // stackStopTimeout is how long a stack may take to drain when it is interrupted.
 const stackStopTimeout = 30 * time.Second
 
+// defaultPort is NATS's own, where clients look first.
+const defaultPort = 4222
+
 // stackFlags is what every command that starts a stack takes.
 type stackFlags struct {
 	cfg        stack.Config
@@ -75,7 +78,7 @@ says which. The domain of --domain is created if it is not there.`,
 	flags.StringVar(&f.cfg.DataDir, "data-dir", "data", "folder for everything that must last")
 	flags.BoolVar(&ephemeral, "ephemeral", false, "keep the data in a temporary folder and remove it at the end")
 	flags.StringVar(&f.cfg.Host, "host", "127.0.0.1", "address to listen on; there is no authentication")
-	flags.IntVar(&f.cfg.Port, "port", 4222, "port for NATS clients; 0 = a free one")
+	flags.IntVar(&f.cfg.Port, "port", defaultPort, "port for NATS clients; 0 = a free one")
 	flags.StringVar(&f.cfg.HTTP, "http", "", "address of /livez, /readyz and /metrics; empty = off")
 	return cmd
 }

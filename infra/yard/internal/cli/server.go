@@ -32,7 +32,7 @@ four services as processes of their own. It stops when it is interrupted.`,
 	flags := cmd.Flags()
 	flags.StringVar(&cfg.DataDir, "data-dir", "data", "folder for the streams")
 	flags.StringVar(&cfg.Host, "host", "127.0.0.1", "address to listen on; there is no authentication")
-	flags.IntVar(&cfg.Port, "port", 4222, "port for clients; 0 = a free one")
+	flags.IntVar(&cfg.Port, "port", defaultPort, "port for clients; 0 = a free one")
 	flags.StringVar(&sync, "sync", string(natsserver.SyncAlways), `when what is stored goes to disk: "always" or every so often, such as 2m`)
 	flags.IntVar(&cfg.MaxPayload, "max-payload", natsserver.MaxPayloadDefault, "limit of one message, bytes")
 	flags.StringVar(&log.Level, "log-level", "info", "debug, info, warn or error")

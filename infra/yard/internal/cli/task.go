@@ -98,11 +98,7 @@ func (a *app) printVerdicts(verdicts []*yardv1.Verdict) error {
 	var t table
 	t.row("TASK", "VERDICT", "")
 	for _, v := range verdicts {
-		note := v.Message
-		if v.CancelRequested {
-			note = "running: its worker is told"
-		}
-		t.row(v.TaskId, v.Code, note)
+		t.row(v.TaskId, v.Code, v.Message)
 		if v.Code != "OK" && refused == nil {
 			refused = fault.New(fault.Code(v.Code), "task %s was not cancelled: %s", v.TaskId, v.Message)
 		}

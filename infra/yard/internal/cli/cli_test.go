@@ -1,0 +1,297 @@
+package cli_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/yardmaster-io/yardmaster/contracts/topology"
+	"github.com/yardmaster-io/yardmaster/contracts/yard"
+	"github.com/yardmaster-io/yardmaster/infra/yard/internal/cli"
+	"github.com/yardmaster-io/yardmaster/infra/yard/stack"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
+)
+
+const within = 30 * time.Second
+
+// run runs a command line and returns what it wrote and its exit code.
+func run(t *testing.T, in string, args ...string) (out, errs string, code int) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), within)
+	defer cancel()
+	var o, e bytes.Buffer
+	code = cli.Run(ctx, args, cli.Streams{In: strings.NewReader(in), Out: &o, Err: &e})
+	return o.String(), e.String(), code
+}
+
+func startStack(t *testing.T) *stack.Stack {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), within)
+	defer cancel()
+	s, err := stack.Start(ctx, stack.Config{Tables: stack.TablesMemory, Partitioning: topology.Partitioning{History: 1, Matching: 1}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), within)
+		defer cancel()
+		if err := s.Close(ctx); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+// startWorker greets and refuses, until the test ends.
+func startWorker(t *testing.T, s *stack.Stack) {
+	t.Helper()
+	c, err := yard.Connect(s.URL, "shop")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := yard.NewWorker(c, "mail", yard.WithIdentity("worker-1"), yard.WithLogger(slog.New(slog.DiscardHandler)))
+	yard.Handle(w, "greet", func(_ context.Context, name string) (string, error) { return "hello " + name, nil })
+	yard.Handle(w, "refuse", func(context.Context, string) (struct{}, error) {
+		return struct{}{}, yard.NonRetryable(errors.New("no such address"))
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- w.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+		c.Close()
+	})
+}
+
+var (
+	idForm   = regexp.MustCompile(`\b[0-9a-hjkmnp-tv-z]{26}\b`)
+	timeForm = regexp.MustCompile(`\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3}`)
+	msForm   = regexp.MustCompile(`"([a-z_]+_at_ms|at_ms)":\d+`)
+	ageForm  = regexp.MustCompile(`oldest for \S+`)
+)
+
+// steady replaces what differs from run to run.
+func steady(text string) string {
+	text = idForm.ReplaceAllString(text, "<task>")
+	text = timeForm.ReplaceAllString(text, "<time>")
+	text = msForm.ReplaceAllString(text, `"$1":0`)
+	return ageForm.ReplaceAllString(text, "oldest for <age>")
+}
+
+// session runs command lines one after the other and writes down what a person
+// would see.
+type session struct {
+	t    *testing.T
+	url  string
+	text strings.Builder
+}
+
+func (s *session) do(args ...string) string { s.t.Helper(); return s.feed("", args...) }
+
+func (s *session) feed(in string, args ...string) string {
+	s.t.Helper()
+	out, errs, code := run(s.t, in, append([]string{"--url", s.url, "-d", "shop"}, args...)...)
+	fmt.Fprintf(&s.text, "$ yard %s\n%s%s", strings.Join(args, " "), out, errs)
+	if code != cli.ExitOK {
+		fmt.Fprintf(&s.text, "[exit code %d]\n", code)
+	}
+	s.text.WriteString("\n")
+	return strings.TrimSpace(out)
+}
+
+func TestASession(t *testing.T) {
+	system := startStack(t)
+	s := &session{t: t, url: system.URL}
+
+	s.do("task", "submit", "greet", `"ann"`, "-t", "mail") // no such domain yet
+	s.do("domain", "put", "shop", "--description", "the online shop", "--retention", "72h")
+	s.do("domain", "put", "shop", "--retention", "48h")
+	s.do("domain", "list")
+	s.do("domain", "get", "nobody")
+	s.do("type", "set", "greet", "--max-concurrency", "3", "--max-attempts", "4")
+	s.do("type", "set", "greet", "--start-to-close", "30s")
+	s.do("type", "get", "greet")
+
+	waiting := s.do("task", "submit", "greet", `"bob"`, "-t", "mail", "--delay", "1h", "-p", "1")
+	testkit.Eventually(t, within, func() error { // it is parked a moment after it was accepted
+		out, errs, _ := run(t, "", "--url", system.URL, "-d", "shop", "--json", "tasklist", "describe", "mail")
+		if !strings.Contains(out, `"waiting":1`) {
+			return fmt.Errorf("%s%s", out, errs)
+		}
+		return nil
+	})
+	s.do("task", "list", "--state", "waiting", "--tasklist", "mail")
+	s.do("tasklist", "describe", "mail")
+	s.do("task", "cancel", waiting, "--reason", "moved away")
+	s.do("task", "get", waiting)
+	s.do("task", "cancel", waiting)
+
+	startWorker(t, system)
+	s.do("task", "submit", "greet", `"ann"`, "-t", "mail", "--wait")
+	s.do("task", "submit", "refuse", `"ann"`, "-t", "mail", "--wait")
+	ids := s.feed(`{"type":"greet","payload":"c"} [{"type":"greet","payload":"d","priority":1}]`+"\n"+
+		`{"tasks":[{"type":"greet","tasklist":"mail","payload":"e"}]}`, "task", "submit", "-t", "mail", "-f", "-")
+	for id := range strings.FieldsSeq(ids) {
+		s.do("task", "watch", id)
+	}
+	s.do("--json", "domain", "get", "shop")
+	s.do("--json", "type", "get", "greet")
+	s.do("--json", "task", "get", "06gzvkw0fc003ewx4bxvk83r20")
+	s.do("--json", "task", "submit", "greet", `"f"`, "-t", "mail", "-p", "9")
+	s.feed(`[{"type":"greet"},{"type":"greet","prio":1}]`, "task", "submit", "-t", "mail", "-f", "-")
+	s.feed(`{"type":"greet"`, "task", "submit", "-t", "mail", "-f", "-")
+
+	testkit.Golden(t, filepath.Join("testdata", "session.txt"), []byte(steady(s.text.String())))
+}
+
+func TestUsageErrors(t *testing.T) {
+	for _, args := range [][]string{
+		{"nonsense"},
+		{"task", "nonsense"},
+		{"task", "get"},
+		{"task", "get", "a", "b"},
+		{"task", "submit"},
+		{"task", "submit", "greet", "{bad"},
+		{"task", "submit", "greet", "--file", "-"},
+		{"task", "submit", "greet", "--count", "0"},
+		{"task", "submit", "greet", "--count", "2", "--wait"},
+		{"task", "submit", "greet", "--at", "tomorrow"},
+		{"task", "list", "--state", "happy"},
+		{"task", "list", "--nope"},
+		{"domain", "put"},
+		{"dev", "--ephemeral", "--data-dir", "x"},
+		{"dev", "--ephemeral", "--log-level", "loud"},
+		{"server", "nats", "extra"},
+		{"bench", "--runs", "x"},
+	} {
+		out, errs, code := run(t, "", args...)
+		if code != cli.ExitUsage || out != "" || !strings.HasPrefix(errs, "error: ") {
+			t.Errorf("%v: exit code %d\n%s%s", args, code, out, errs)
+		}
+	}
+}
+
+func TestEveryCommandHasHelp(t *testing.T) {
+	for _, args := range []string{
+		"", "demo", "dev", "bench", "status", "server", "server nats", "task", "task submit", "task get", "task list",
+		"task watch", "task cancel", "tasklist", "tasklist describe", "domain", "domain put", "domain get",
+		"domain list", "type", "type set", "type get",
+	} {
+		out, errs, code := run(t, "", append(strings.Fields(args), "--help")...)
+		if code != cli.ExitOK || errs != "" || !strings.Contains(out, "Usage:") {
+			t.Errorf("yard %s --help: exit code %d\n%s%s", args, code, out, errs)
+		}
+	}
+}
+
+func TestAnAbsentServerIsUnavailable(t *testing.T) {
+	srv := testkit.RunNATS(t)
+	srv.Stop()
+	for _, args := range [][]string{{"task", "list"}, {"domain", "list"}, {"status"}} {
+		_, errs, code := run(t, "", append(args, "--url", srv.URL)...)
+		if code != cli.ExitFailed || !strings.Contains(errs, "UNAVAILABLE") {
+			t.Errorf("%v: exit code %d, %s", args, code, errs)
+		}
+	}
+}
+
+func TestStatus(t *testing.T) {
+	system := startStack(t)
+	out, errs, code := run(t, "", "status", "--url", system.URL, "--json")
+	var answer struct {
+		Processes []struct {
+			Service string
+			Ready   bool
+		}
+	}
+	if err := json.Unmarshal([]byte(out), &answer); err != nil || code != cli.ExitOK {
+		t.Fatalf("exit code %d, %v: %s%s", code, err, out, errs)
+	}
+	if len(answer.Processes) != 4 {
+		t.Errorf("%d services answered: %s", len(answer.Processes), out)
+	}
+	bare := testkit.RunNATS(t)
+	if _, errs, code := run(t, "", "status", "--url", bare.URL); code != cli.ExitFailed || !strings.Contains(errs, "no frontend is ready") {
+		t.Errorf("exit code %d, %s", code, errs)
+	}
+}
+
+// background runs a command that goes on until it is interrupted, and returns the
+// JSON it greets with and what to stop it with.
+func background(t *testing.T, args ...string) (hello map[string]string, stop func() int) {
+	t.Helper()
+	ctx, interrupt := context.WithCancel(t.Context())
+	r, w := io.Pipe()
+	code := make(chan int, 1)
+	go func() {
+		c := cli.Run(ctx, append([]string{"--json"}, args...), cli.Streams{In: strings.NewReader(""), Out: w, Err: io.Discard})
+		w.CloseWithError(io.ErrUnexpectedEOF)
+		code <- c
+	}()
+	stop = sync.OnceValue(func() int { interrupt(); return <-code })
+	t.Cleanup(func() { stop() })
+	if err := json.NewDecoder(r).Decode(&hello); err != nil {
+		t.Fatalf("yard %v: exit code %d, %v", args, stop(), err)
+	}
+	return hello, stop
+}
+
+func TestDev(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "data")
+	hello, stop := background(t, "dev", "--data-dir", dir, "--port", "0", "--tables", "memory", "--partitions", "1", "-d", "mine")
+	id, errs, code := run(t, "", "task", "submit", "greet", "-t", "mail", "-d", "mine", "--url", hello["url"])
+	if code != cli.ExitOK {
+		t.Fatal(errs)
+	}
+	if code := stop(); code != cli.ExitOK {
+		t.Errorf("exit code %d", code)
+	}
+	hello, stop = background(t, "dev", "--data-dir", dir, "--port", "0", "--tables", "memory", "-d", "mine")
+	if out, errs, code := run(t, "", "task", "get", strings.TrimSpace(id), "-d", "mine", "--url", hello["url"]); code != cli.ExitOK || !strings.Contains(out, "greet") {
+		t.Errorf("exit code %d, %s%s", code, out, errs)
+	}
+	stop()
+}
+
+func TestServerNATS(t *testing.T) {
+	hello, stop := background(t, "server", "nats", "--data-dir", t.TempDir(), "--port", "0", "--sync", "2m")
+	_, errs, code := run(t, "", "status", "--url", hello["url"])
+	if code != cli.ExitFailed || !strings.Contains(errs, "no frontend is ready") {
+		t.Errorf("exit code %d, %s", code, errs)
+	}
+	if code := stop(); code != cli.ExitOK {
+		t.Errorf("exit code %d", code)
+	}
+}
+
+func TestBench(t *testing.T) {
+	t.Chdir(t.TempDir())
+	out, errs, code := run(t, "", "bench", "-w", "W1", "--tasks", "500", "--runs", "1", "--tables", "memory", "--partitions", "1", "--sync", "2m",
+		"-o", "bench.json", "--cpuprofile", "cpu.prof")
+	if code != cli.ExitOK || !strings.Contains(out, "W1") || !strings.Contains(errs, "all 500 completed once") {
+		t.Fatalf("exit code %d\n%s%s", code, out, errs)
+	}
+	for _, name := range []string{"bench.json", "cpu.prof"} {
+		if info, err := os.Stat(name); err != nil || info.Size() == 0 {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	left, err := filepath.Glob(".yard-bench-*")
+	if err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v %v", left, err)
+	}
+}
