@@ -1,0 +1,149 @@
+package asyncapi
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/micro"
+
+	"github.com/yardmaster-io/yardmaster/contracts/fault"
+	"github.com/yardmaster-io/yardmaster/infra/yard/stack"
+)
+
+// within bounds everything that is waited for.
+const within = 30 * time.Second
+
+// document is the part of asyncapi.json that is compared.
+type document struct {
+	Channels map[string]struct {
+		Address  string                     `json:"address"`
+		Messages map[string]json.RawMessage `json:"messages"`
+	} `json:"channels"`
+	Components struct {
+		Messages map[string]struct {
+			Examples []struct {
+				Payload json.RawMessage `json:"payload"`
+			} `json:"examples"`
+		} `json:"messages"`
+	} `json:"components"`
+}
+
+func TestReferenceTellsOfTheRunningAPI(t *testing.T) {
+	doc := readDocument(t)
+	nc := startStack(t)
+
+	want := map[string]string{} // subject → request message
+	for _, channel := range doc.Channels {
+		if channel.Address == "" {
+			continue // a reply
+		}
+		for message := range channel.Messages {
+			want[strings.ReplaceAll(channel.Address, "{domain}", "*")] = "yard.v1." + message
+		}
+	}
+	got := map[string]string{}
+	for _, e := range info(t, nc).Endpoints {
+		got[e.Subject] = e.Metadata["request"]
+	}
+	if !maps.Equal(got, want) {
+		t.Errorf("the API serves\n%v\nthe reference tells of\n%v", got, want)
+	}
+}
+
+// TestExamplesAreUnderstood sends the example of every endpoint. Most name a task
+// that does not exist; what must not come back is that the request is malformed.
+func TestExamplesAreUnderstood(t *testing.T) {
+	doc := readDocument(t)
+	nc := startStack(t)
+	if code := ask(t, nc, "yard.v1.admin.domains.put", []byte(`{"domain":{"name":"shop"}}`)); code != "" {
+		t.Fatal(code)
+	}
+	// The submit comes first, so that the poll need not wait for a task.
+	for _, id := range append([]string{"tasks_submit"}, slices.Sorted(maps.Keys(doc.Channels))...) {
+		channel := doc.Channels[id]
+		if channel.Address == "" {
+			continue
+		}
+		subject := strings.ReplaceAll(channel.Address, "{domain}", "shop")
+		for message := range channel.Messages {
+			for _, example := range doc.Components.Messages[message].Examples {
+				switch code := ask(t, nc, subject, example.Payload); code {
+				case "", fault.NotFound:
+				default:
+					t.Errorf("%s refuses its own example: %s", subject, code)
+				}
+			}
+		}
+	}
+}
+
+func readDocument(t *testing.T) document {
+	t.Helper()
+	raw, err := os.ReadFile("../../contracts/asyncapi.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var doc document
+	if err := json.Unmarshal(raw, &doc); err != nil {
+		t.Fatal(err)
+	}
+	return doc
+}
+
+// startStack starts a system for one test and connects as a client would.
+func startStack(t *testing.T) *nats.Conn {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), within)
+	defer cancel()
+	s, err := stack.Start(ctx, stack.Config{Tables: stack.TablesMemory})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), within)
+		defer cancel()
+		if err := s.Close(ctx); err != nil {
+			t.Errorf("stop: %v", err)
+		}
+	})
+	nc, err := nats.Connect(s.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(nc.Close)
+	return nc
+}
+
+func info(t *testing.T, nc *nats.Conn) micro.Info {
+	t.Helper()
+	subject, err := micro.ControlSubject(micro.InfoVerb, "yard-frontend", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer, err := nc.Request(subject, nil, within)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all micro.Info
+	if err := json.Unmarshal(answer.Data, &all); err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// ask sends a request and returns the code of its answer, "" for none.
+func ask(t *testing.T, nc *nats.Conn, subject string, body []byte) fault.Code {
+	t.Helper()
+	answer, err := nc.Request(subject, body, 2*within)
+	if err != nil {
+		t.Fatalf("%s: %v", subject, err)
+	}
+	return fault.Code(answer.Header.Get(fault.HeaderCode))
+}
