@@ -1,6 +1,7 @@
 package natshistory
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"time"
@@ -73,6 +74,9 @@ func (f Finder) Archived(ctx context.Context, id ids.TaskID) (*logv1.Record, err
 
 // pick finds one task in a batch.
 func pick(data []byte, id ids.TaskID) (*logv1.Record, error) {
+	if !bytes.Contains(data, id[:]) {
+		return nil, nil // spares the decoding of all the batches it is not in
+	}
 	var b logv1.Batch
 	if err := b.UnmarshalVT(data); err != nil {
 		return nil, err
