@@ -27,11 +27,11 @@ const (
 type ConnConfig struct {
 	// URL is one server or several, separated by commas. Default
 	// nats://127.0.0.1:4222. A wrong one keeps the service waiting at its start.
-	URL string `koanf:"url"`
+	URL string `koanf:"url" usage:"NATS server, or several separated by commas"`
 	// Credentials is the path of a .creds file (JWT and key). Default none.
-	Credentials string `koanf:"credentials"`
+	Credentials string `koanf:"credentials" usage:"path of a .creds file with JWT and key"`
 	// NKeySeed is the path of a file with an nkey seed. Default none.
-	NKeySeed string `koanf:"nkey_seed"`
+	NKeySeed string `koanf:"nkey_seed" usage:"path of a file with an nkey seed"`
 	// TLS is used where any of its files is named, or where the URL says tls://.
 	TLS TLSConfig `koanf:"tls"`
 }
@@ -39,10 +39,10 @@ type ConnConfig struct {
 // TLSConfig names PEM files.
 type TLSConfig struct {
 	// CA holds the authorities that sign the servers' certificates. Default: the system's.
-	CA string `koanf:"ca"`
+	CA string `koanf:"ca" usage:"PEM file of the authorities that sign the servers' certificates"`
 	// Cert and Key are this client's; both or neither.
-	Cert string `koanf:"cert"`
-	Key  string `koanf:"key"`
+	Cert string `koanf:"cert" usage:"PEM file of this client's certificate"`
+	Key  string `koanf:"key" usage:"PEM file of its key"`
 }
 
 // DefaultConnConfig is a server on this machine without authentication.

@@ -47,13 +47,13 @@ func (a *assignment) reconcile(nodes []string) {
 		case mine && s == nil:
 			ctx, cancel := context.WithCancel(a.ctx)
 			a.slots[p] = &slot{cancel: cancel}
-			a.cfg.Log.Info("partition taken", "service", a.cfg.Service, "partition", p)
+			a.cfg.Log.Info("partition taken", "partition", p)
 			go func() {
 				a.serve(ctx, p)
 				a.ended <- p
 			}()
 		case !mine && s != nil && !s.leaving:
-			a.cfg.Log.Info("partition given away", "service", a.cfg.Service, "partition", p, "to", owners[p])
+			a.cfg.Log.Info("partition given away", "partition", p, "to", owners[p])
 			s.leaving = true
 			s.cancel()
 		}
@@ -82,7 +82,7 @@ func (a *assignment) serving() []int {
 
 // serve calls Serve until ctx ends, again after it failed.
 func (a *assignment) serve(ctx context.Context, p int) {
-	log := a.cfg.Log.With("service", a.cfg.Service, "partition", p)
+	log := a.cfg.Log.With("partition", p)
 	for wait := serveRetryFirst; ; wait = min(2*wait, serveRetryLast) {
 		began := time.Now()
 		err := guarded(ctx, log, p, a.cfg.Serve)

@@ -50,10 +50,10 @@ func (m *members) show(ctx context.Context) {
 		case err == nil:
 			m.shown.Add(1)
 			if failing {
-				m.log.Info("the heartbeat is shown again", "service", m.service)
+				m.log.Info("the heartbeat is shown again")
 			}
 		case !failing:
-			m.log.Warn("the heartbeat cannot be shown; partitions stay as they are", "service", m.service, "error", err)
+			m.log.Warn("the heartbeat cannot be shown; partitions stay as they are", "error", err)
 		}
 		failing = err != nil
 		select {
@@ -76,7 +76,7 @@ func (m *members) leave() {
 	ctx, cancel := context.WithTimeout(context.Background(), leaveTimeout)
 	defer cancel()
 	if err := m.kv.Delete(ctx, topology.MemberKey(m.service, m.node)); err != nil {
-		m.log.Debug("the heartbeat was left to expire", "service", m.service, "error", err)
+		m.log.Debug("the heartbeat was left to expire", "error", err)
 	}
 }
 
@@ -85,7 +85,7 @@ func (m *members) leave() {
 func (m *members) listen(ctx context.Context, tell chan<- signal) {
 	for ctx.Err() == nil {
 		if err := m.watch(ctx, tell); err != nil && ctx.Err() == nil {
-			m.log.Debug("watching the members anew", "service", m.service, "reason", err)
+			m.log.Debug("watching the members anew", "reason", err)
 		}
 		select {
 		case <-ctx.Done():

@@ -172,7 +172,7 @@ func (s *Share) follow(ctx context.Context, m *members, told <-chan signal, a *a
 		}
 		if now := v.nodes(); !slices.Equal(now, nodes) {
 			nodes, changed = now, true
-			s.cfg.Log.Info("members changed", "service", s.cfg.Service, "nodes", nodes)
+			s.cfg.Log.Info("members changed", "nodes", nodes)
 		}
 		if !changed {
 			continue

@@ -74,6 +74,7 @@ func Run(ctx context.Context, name string, cfg Config, build func(Env) (Service,
 	p.health.AddCheck(name, p.serving)
 
 	log.Info("starting", "version", Version, "revision", revision())
+	defer context.AfterFunc(ctx, func() { log.Info("stopping") })()
 	group := lifecycle.Group{DrainTimeout: 2 * cfg.StopTimeout} // the body stops its own parts within theirs
 	group.Add("health", p.health)
 	group.Add(name, p)
