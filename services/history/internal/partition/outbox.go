@@ -19,6 +19,8 @@ type outbox struct {
 	archives writer[*entry]
 	parks    writer[*entry]
 	events   writer[*logv1.Event]
+	// archiveBy is when the archive's batch is written however small it is.
+	archiveBy time.Time
 	// ctx of all writes; it outlives the owner's own by the drain.
 	ctx context.Context
 }
@@ -95,7 +97,20 @@ func (b *outbox) release(e *entry, version uint32) {
 	r.Bookings = append(r.Bookings, ids.Booking(e.ID, version)...)
 }
 
-func (b *outbox) archive(e *entry)        { b.archives.queue = append(b.archives.queue, e) }
+// archive queues a finished task. The first one of a batch sets its time: see archiveLinger.
+func (b *outbox) archive(e *entry) {
+	if len(b.archives.queue) == 0 {
+		b.archiveBy = time.Now().Add(archiveLinger)
+	}
+	b.archives.queue = append(b.archives.queue, e)
+}
+
+// archiveDue tells whether the archive's batch is worth a message: nobody waits for it, and
+// at a low rate a message per task would make the archive long to search.
+func (b *outbox) archiveDue(now time.Time) bool {
+	return len(b.archives.queue) >= archiveTasksMin || !now.Before(b.archiveBy)
+}
+
 func (b *outbox) park(e *entry)           { b.parks.queue = append(b.parks.queue, e) }
 func (b *outbox) own(events *logv1.Event) { b.events.queue = append(b.events.queue, events) }
 
@@ -118,6 +133,11 @@ const (
 	hintBytesMax = 400 << 10
 	// writeTasksMax bounds what a writer takes at once.
 	writeTasksMax = 5000
+	// archiveLinger is how long a finished task may wait for company on its way into
+	// the archive, archiveTasksMin how many are company enough. The loop looks every
+	// beatEvery at the latest.
+	archiveLinger   = 200 * time.Millisecond
+	archiveTasksMin = 500
 	// batchBytesMax bounds one stored batch.
 	batchBytesMax = 400 << 10
 )
@@ -134,7 +154,9 @@ func (o *Owner) flush() {
 	}
 	clear(b.answers)
 	b.answers = b.answers[:0]
-	b.archives.next(writeTasksMax)
+	if o.leaving || b.archiveDue(time.Now()) {
+		b.archives.next(writeTasksMax)
+	}
 	if b.parks.next(writeTasksMax) {
 		o.parked.begin(o)
 	}

@@ -86,6 +86,7 @@ type Owner struct {
 	carried map[ids.TaskID]*entry
 
 	replaying bool
+	leaving   bool
 	gates     [ids.Lanes]*gate
 	pending   [ids.Lanes]atomic.Int64 // log messages not read yet, as last told
 	outbox    outbox
@@ -209,6 +210,7 @@ func (o *Owner) applyQueued() {
 func (o *Owner) drain() error {
 	ctx, cancel := context.WithTimeout(context.Background(), o.Config.DrainTimeout)
 	defer cancel()
+	o.leaving = true
 	for {
 		o.applyQueued()
 		o.flush()

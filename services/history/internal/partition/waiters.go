@@ -65,11 +65,13 @@ func (w *waiters) endAll(o *Owner) {
 
 // lookup is what memory tells of a task; an answer without one where it is not there.
 func (o *Owner) lookup(id ids.TaskID, domain string) *rpcv1.GetTaskResponse {
-	e, ok := o.tasks[id]
-	if !ok {
-		return &rpcv1.GetTaskResponse{}
+	if e, ok := o.tasks[id]; ok {
+		return visible(record.Public(&e.Task, false), domain)
 	}
-	return visible(record.Public(&e.Task, false), domain)
+	if end, ok := o.recent.get(id); ok && end.task != nil {
+		return visible(record.Public(end.task, false), domain)
+	}
+	return &rpcv1.GetTaskResponse{}
 }
 
 func visible(task *yardv1.Task, domain string) *rpcv1.GetTaskResponse {

@@ -16,8 +16,7 @@ import (
 type message struct {
 	seq  uint64
 	left int
-	// floor: the events up to here were applied when the message was read, so they
-	// concern none of its tasks.
+	// floor: the events up to here concern no task of this message nor of a later one.
 	floor uint64
 }
 
@@ -35,17 +34,22 @@ type Lane struct {
 // NewLane starts an account at the ack level of a checkpoint.
 func NewLane(ack uint64) *Lane { return &Lane{read: ack} }
 
-// Read notes a message of n tasks, read when the events up to floor were applied.
-// Messages come in log order.
+// Read notes a message of n tasks, none of which the events up to floor concern: those
+// applied before it was read, but for a cancel that was early. Messages come in log order.
 func (l *Lane) Read(seq uint64, n int, floor uint64) {
 	if seq <= l.read {
 		panic(fmt.Sprintf("window: message %d read after %d", seq, l.read))
 	}
 	l.read = seq
 	l.active += n
-	if n > 0 {
-		l.open = append(l.open, message{seq: seq, left: n, floor: floor})
+	if n == 0 {
+		return
 	}
+	// The oldest message's floor stands for all: an earlier one must not be above it.
+	for i := len(l.open) - 1; i >= 0 && l.open[i].floor > floor; i-- {
+		l.open[i].floor = floor
+	}
+	l.open = append(l.open, message{seq: seq, left: n, floor: floor})
 }
 
 // Done notes that one task of the message at seq needs the log no more: it is
@@ -81,7 +85,7 @@ func (l *Lane) AckLevel() uint64 {
 	return l.open[0].seq - 1
 }
 
-// Floor is the event floor of the oldest unfinished message; ok is false where
+// Floor is the lowest event floor of all unfinished messages; ok is false where
 // nothing is active, so that this lane pins no event.
 func (l *Lane) Floor() (seq uint64, ok bool) {
 	if len(l.open) == 0 {
