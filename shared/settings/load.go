@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"reflect"
+	"slices"
 )
 
 // Options is what a person asked for besides settings.
@@ -72,7 +73,11 @@ func (s *schema) validate(root reflect.Value, origin map[string]string) Problems
 			if p.Source == "" {
 				p.Source = s.blame(p.Path, origin)
 			}
-			all = append(all, p)
+			// A struct may hand on what its fields say of themselves, or have their
+			// method by embedding: told once is enough.
+			if !slices.Contains(all, p) {
+				all = append(all, p)
+			}
 		}
 	}
 	return all

@@ -341,3 +341,20 @@ func TestMistakesInTheStructPanic(t *testing.T) {
 func load[T any](def T) {
 	_, _, _ = settings.Load("x", def, nil, nil)
 }
+
+// outer hands on what its field says of itself.
+type outer struct {
+	Inner windowConfig `koanf:"inner"`
+}
+
+func (o outer) Validate() []settings.Problem {
+	return []settings.Problem{{Path: "inner", What: o.Inner.Validate().Error()}}
+}
+
+func TestAProblemToldTwiceIsOne(t *testing.T) {
+	_, _, err := settings.Load("history", outer{windowConfig{TasksMax: 1}}, nil, nil)
+	var problems settings.Problems
+	if !errors.As(err, &problems) || len(problems) != 1 {
+		t.Errorf("got %v", err)
+	}
+}
