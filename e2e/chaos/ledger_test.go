@@ -2,11 +2,11 @@ package chaos_test
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
-	"github.com/yardmaster-io/yardmaster/contracts/yard"
 )
 
 // fate is what the submitter of a task was told.
@@ -47,10 +47,10 @@ type ledger struct {
 	mu       sync.Mutex
 	orders   map[string]*order // by key
 	attempts []*attempt
-	done     map[string]bool // keys with a handler that succeeded, or was to fail
+	done     map[string]kind // keys with a handler that succeeded, or was to fail
 }
 
-func newLedger() *ledger { return &ledger{orders: map[string]*order{}, done: map[string]bool{}} }
+func newLedger() *ledger { return &ledger{orders: map[string]*order{}, done: map[string]kind{}} }
 
 // submitted notes what became of a request.
 func (l *ledger) submitted(orders []*order, ids []string, err error) {
@@ -72,11 +72,11 @@ func (l *ledger) submitted(orders []*order, ids []string, err error) {
 }
 
 // begin notes that a handler runs.
-func (l *ledger) begin(key string, k kind, id, token string, lease time.Duration, granted time.Time) *attempt {
+func (l *ledger) begin(key string, k kind, id string, leaseEnd time.Time) *attempt {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	a := &attempt{
-		key: key, kind: k, id: id, token: token, began: time.Now(), leaseEnd: granted.Add(lease),
+		key: key, kind: k, id: id, began: time.Now(), leaseEnd: leaseEnd,
 		result: fmt.Sprintf("%s/%d", key, len(l.attempts)),
 	}
 	l.attempts = append(l.attempts, a)
@@ -89,7 +89,7 @@ func (l *ledger) end(a *attempt, err error) {
 	defer l.mu.Unlock()
 	a.ended, a.succeeded = time.Now(), err == nil
 	if a.succeeded || a.kind == doomed {
-		l.done[a.key] = true
+		l.done[a.key] = a.kind
 	}
 }
 
@@ -100,25 +100,31 @@ func (l *ledger) confirm(a *attempt, code string) {
 	a.confirmed = code == "OK"
 }
 
-// open counts the accepted orders of before an instant that no handler is done
+// open lists the accepted orders of before an instant that no handler is done
 // with, apart from delayed ones.
-func (l *ledger) open(before time.Time) int {
+func (l *ledger) open(before time.Time) []*order {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var open []*order
+	for _, o := range l.orders {
+		if o.fate == accepted && !o.delayed && o.at.Before(before) && l.done[o.key] == "" {
+			open = append(open, o)
+		}
+	}
+	return open
+}
+
+// doneCount is how many orders of some kinds a handler is done with.
+func (l *ledger) doneCount(of ...kind) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	n := 0
-	for _, o := range l.orders {
-		if o.fate == accepted && !o.delayed && o.at.Before(before) && !l.done[o.key] {
+	for _, k := range l.done {
+		if slices.Contains(of, k) {
 			n++
 		}
 	}
 	return n
-}
-
-// doneCount is how many orders a handler is done with.
-func (l *ledger) doneCount() int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return len(l.done)
 }
 
 func (l *ledger) count(f fate) int {
@@ -132,6 +138,3 @@ func (l *ledger) count(f fate) int {
 	}
 	return n
 }
-
-// granted is when the engine granted an attempt, by its own clock.
-func granted(a *yard.Attempt) time.Time { return a.Deadline.Add(-startToClose) }

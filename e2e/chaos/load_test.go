@@ -7,6 +7,7 @@ import (
 	"hash/fnv"
 	"log/slog"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -33,12 +34,8 @@ const (
 	tasklist = "work"
 
 	slotLimit = 4
-	// The leases are short, so that an attempt that was lost with a process comes
-	// back soon; no attempt of a healthy run comes near them.
-	startToClose     = 10 * time.Second
-	heartbeatTimeout = 2 * time.Second
-	slowFor          = 2500 * time.Millisecond
-	delayMax         = 2 * time.Second
+	slowFor   = 2500 * time.Millisecond
+	delayMax  = 2 * time.Second
 
 	// submitTimeout is how long a producer tries; longer than any outage in here.
 	submitTimeout = 45 * time.Second
@@ -46,9 +43,21 @@ const (
 	outcomeTimeout = 30 * time.Second
 )
 
+// leases are those of all types.
+type leases struct{ startToClose, heartbeat time.Duration }
+
+var (
+	// shortLeases bring an attempt back soon that was lost with a process.
+	shortLeases = leases{startToClose: 10 * time.Second, heartbeat: 2 * time.Second}
+	// longLeases are for a test in which no attempt is lost: only a worker that
+	// cannot reach the system for long would break one.
+	longLeases = leases{startToClose: time.Minute, heartbeat: 20 * time.Second}
+)
+
 // load is producers and workers at work.
 type load struct {
 	*ledger
+	leases
 	t       *testing.T
 	cluster *cluster.Cluster
 	client  *yard.Client
@@ -58,10 +67,11 @@ type load struct {
 	failures                   chan error
 }
 
-// startLoad sets the types up and lets everybody work until the test's end.
-func startLoad(t *testing.T, c *cluster.Cluster) *load {
+// startLoad sets the types up and lets everybody work until the test's end. With
+// short leases some attempts are forgotten by their worker, as if it had died.
+func startLoad(t *testing.T, c *cluster.Cluster, lease leases) *load {
 	t.Helper()
-	l := &load{ledger: newLedger(), t: t, cluster: c, client: c.Client(domain), failures: make(chan error, 16)}
+	l := &load{ledger: newLedger(), leases: lease, t: t, cluster: c, client: c.Client(domain), failures: make(chan error, 16)}
 	l.define()
 	var producing, working context.Context
 	producing, l.stopProducers = context.WithCancel(context.Background())
@@ -95,7 +105,7 @@ func (l *load) define() {
 	}
 	for _, k := range []kind{quick, flaky, doomed, slow, capped} {
 		tt := yard.TaskType{
-			Name: string(k), StartToClose: startToClose, HeartbeatTimeout: heartbeatTimeout,
+			Name: string(k), StartToClose: l.startToClose, HeartbeatTimeout: l.heartbeat,
 			Retry: &yard.RetryPolicy{MaxAttempts: 20, InitialInterval: 100 * time.Millisecond, MaxInterval: 500 * time.Millisecond},
 		}
 		switch k {
@@ -108,6 +118,12 @@ func (l *load) define() {
 			l.t.Fatal(err)
 		}
 	}
+}
+
+// leaseEnd is until when an attempt with this deadline is certainly current: the
+// engine granted it startToClose before.
+func (s leases) leaseEnd(deadline time.Time) time.Time {
+	return deadline.Add(s.heartbeat - s.startToClose)
 }
 
 func (l *load) fail(err error) {
@@ -125,29 +141,54 @@ func (l *load) stop() {
 	l.workers.Wait()
 }
 
-// await waits until handlers are done with n more tasks: the system works.
-func (l *load) await(n int) {
+// await waits until handlers are done with n more tasks of some kinds.
+func (l *load) await(n int, of ...kind) {
 	l.t.Helper()
-	want := l.doneCount() + n
+	want := l.doneCount(of...) + n
 	testkit.Eventually(l.t, within, func() error {
-		if have := l.doneCount(); have < want {
-			return fmt.Errorf("%d tasks are done, want %d", have, want)
+		if have := l.doneCount(of...); have < want {
+			return fmt.Errorf("%d tasks of %v are done, want %d", have, of, want)
 		}
 		return nil
 	})
 }
 
-// awaitAcceptedBefore waits until handlers are done with all that was accepted
-// before an instant, and returns how long after it that was.
-func (l *load) awaitAcceptedBefore(at time.Time) time.Duration {
+// works waits until tasks of all sorts get through.
+func (l *load) works() {
 	l.t.Helper()
-	testkit.Eventually(l.t, within, func() error {
-		if n := l.open(at); n > 0 {
-			return fmt.Errorf("%d tasks accepted before are not done", n)
+	l.await(60, quick, flaky, doomed)
+	l.await(5, capped)
+}
+
+// awaitAcceptedBefore waits until handlers are done with all that was accepted
+// before an instant, and logs how long after it that was.
+func (l *load) awaitAcceptedBefore(at time.Time, what string) {
+	l.t.Helper()
+	var unlimited time.Duration
+	for began := time.Now(); ; wait(context.Background(), 10*time.Millisecond) {
+		open := l.open(at)
+		if unlimited == 0 && !slices.ContainsFunc(open, func(o *order) bool { return o.kind != capped }) {
+			unlimited = time.Since(at)
 		}
-		return nil
-	})
-	return time.Since(at).Round(10 * time.Millisecond)
+		if len(open) == 0 {
+			break
+		}
+		if time.Since(began) > within {
+			l.t.Fatalf("%s: %d tasks accepted before are not done, such as %s", what, len(open), l.tell(open[0]))
+		}
+	}
+	l.t.Logf("%s: all that was accepted before was done %.1f s later, without the limited type %.1f s", what, time.Since(at).Seconds(), unlimited.Seconds())
+}
+
+// tell is what the engine says of a task.
+func (l *load) tell(o *order) string {
+	ctx, cancel := context.WithTimeout(context.Background(), within)
+	defer cancel()
+	task, err := l.client.Get(ctx, o.id)
+	if err != nil {
+		return fmt.Sprintf("%s task %s (%s): %v", o.kind, o.key, o.id, err)
+	}
+	return fmt.Sprintf("%s task %s: %v", o.kind, o.key, task)
 }
 
 // producer submits batches of one size.
@@ -229,7 +270,7 @@ func (l *load) worker(name string) *yard.Worker {
 				l.fail(err)
 				return yard.Payload{}, err
 			}
-			run := l.begin(key, k, a.TaskID, "", a.HeartbeatTimeout, granted(a))
+			run := l.begin(key, k, a.TaskID, l.leaseEnd(a.Deadline))
 			err := work(ctx, k, key, a.Number)
 			l.end(run, err)
 			if err != nil {
@@ -262,7 +303,7 @@ func (w *handWorker) run(ctx context.Context) {
 		}
 		kept := tasks[:0]
 		for _, task := range tasks {
-			if w.rand.IntN(50) > 0 {
+			if w.leases == longLeases || w.rand.IntN(50) > 0 {
 				kept = append(kept, task)
 			}
 		}
@@ -278,8 +319,7 @@ func (w *handWorker) serve(ctx context.Context, tasks []*yardv1.PolledTask) {
 	for _, task := range tasks {
 		key := string(task.Payload.GetData())
 		key = key[1 : len(key)-1] // a JSON string without escapes
-		start := time.UnixMilli(task.DeadlineMs).Add(-startToClose)
-		run := w.begin(key, kind(task.Type), task.TaskId, task.Token, heartbeatTimeout, start)
+		run := w.begin(key, kind(task.Type), task.TaskId, w.leaseEnd(time.UnixMilli(task.DeadlineMs)))
 		err := work(ctx, kind(task.Type), key, int(task.Attempt))
 		w.end(run, err)
 		if err != nil {

@@ -23,12 +23,13 @@ const (
 
 // verify stops the load and compares what was seen with what the engine says:
 // every accepted task is finished, exactly once, as its kind wants; nothing ran
-// that was not accepted; no limit was exceeded; no slot is left booked.
-func (l *load) verify() {
+// that was not accepted; no limit was exceeded; no slot is left booked. It returns the tasks by key.
+func (l *load) verify() map[string]*yardv1.Task {
 	l.t.Helper()
 	l.stopProducers()
 	l.producers.Wait()
 	tasks := l.finished()
+	l.debugSlowest(tasks)
 	l.slotsFree()
 	l.stopWorkers()
 	l.workers.Wait()
@@ -44,7 +45,8 @@ func (l *load) verify() {
 	if n := len(offences) - offencesMax; n > 0 {
 		l.t.Errorf("and %d more", n)
 	}
-	l.t.Logf("accepted %d, refused %d, unsure %d; %d attempts", l.count(accepted), l.count(refused), l.count(unsure), len(l.attempts))
+	l.t.Logf("in all: accepted %d, refused %d, unsure %d; %d attempts", l.count(accepted), l.count(refused), l.count(unsure), len(l.attempts))
+	return tasks
 }
 
 // finished waits until the engine says of every accepted task that it is finished.

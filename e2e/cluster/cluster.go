@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/http"
+	"os"
 	"path/filepath"
 	"strconv"
 	"syscall"
@@ -278,7 +279,7 @@ func (c *Cluster) end() {
 		}
 	}
 	_, _ = c.nats.signal(syscall.SIGKILL, true)
-	if c.tb.Failed() {
+	if c.tb.Failed() || os.Getenv("CHAOS_LOGS") != "" {
 		c.printLogs()
 	}
 }

@@ -1,0 +1,30 @@
+package chaos_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/yardmaster-io/yardmaster/e2e/cluster"
+)
+
+// TestI5_I8_RedisLostAndBack kills redis-server, and all that is in it, under
+// load. Types without a limit go on meanwhile; limited ones go on with an empty
+// Redis, within their limit.
+func TestI5_I8_RedisLostAndBack(t *testing.T) {
+	c := cluster.New(t, binaries, instances)
+	if c.Redis == nil {
+		t.Skip("without redis-server there is nothing to kill")
+	}
+	c.StartNATS()
+	c.StartServices()
+	c.AwaitReady()
+	l := startLoad(t, c, shortLeases)
+	l.works()
+	killed := time.Now()
+	c.Redis.Stop()
+	l.await(100, quick)
+	c.Redis.Restart(t)
+	l.awaitAcceptedBefore(killed, "redis-server killed")
+	l.works()
+	l.verify()
+}
