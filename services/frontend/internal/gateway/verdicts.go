@@ -19,6 +19,9 @@ import (
 type outcomes struct {
 	g          *Gateway
 	partitions []*batcher.Batcher[*share]
+	// cancels go apart: the verdict on a task that is not in memory waits for a search
+	// in other stores, and no worker's outcome shall wait behind it.
+	cancels []*batcher.Batcher[*share]
 
 	mu      sync.Mutex
 	last    uint64
@@ -39,15 +42,24 @@ const refusedPause = 200 * time.Millisecond
 func newOutcomes(g *Gateway) *outcomes {
 	o := &outcomes{g: g, flights: map[uint64]*flight{}}
 	for p := range g.Partitioning.History {
-		o.partitions = append(o.partitions, batcher.New(batcher.Config{MaxBytes: batchBytesMax},
-			func(_ context.Context, batch []*share) { o.flush(p, batch) }))
+		flush := func(_ context.Context, batch []*share) { o.flush(p, batch) }
+		o.partitions = append(o.partitions, batcher.New(batcher.Config{MaxBytes: batchBytesMax}, flush))
+		o.cancels = append(o.cancels, batcher.New(batcher.Config{MaxBytes: batchBytesMax, InFlight: cancelsInFlight}, flush))
 	}
 	return o
 }
 
+// cancelsInFlight is how many batches of cancels of one partition may wait for
+// their verdicts; each may take as long as the search for one task.
+const cancelsInFlight = 16
+
 // enqueue hands a share to the group commit of its partition.
 func (o *outcomes) enqueue(s *share) error {
-	return o.partitions[s.partition].Add(s, max(s.bytes, len(s.events)*(batchBytesMax/validate.BatchMax)))
+	to := o.partitions
+	if s.events[0].Kind == logv1.EventKind_EVENT_KIND_CANCEL {
+		to = o.cancels
+	}
+	return to[s.partition].Add(s, max(s.bytes, len(s.events)*(batchBytesMax/validate.BatchMax)))
 }
 
 // flush sends one batch and waits for its verdicts. It sends the same events

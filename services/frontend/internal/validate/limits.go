@@ -54,7 +54,7 @@ const (
 
 	// RetentionMin, RetentionMax and RetentionDefault bound how long a domain
 	// keeps finished tasks.
-	RetentionMin, RetentionMax, RetentionDefault = time.Minute, AheadMax, 7 * 24 * time.Hour
+	RetentionMin, RetentionMax, RetentionDefault = 2 * time.Minute, AheadMax, 7 * 24 * time.Hour
 
 	// ConcurrencyMax bounds the limit of a type.
 	ConcurrencyMax = 1_000_000
