@@ -35,7 +35,7 @@ const (
 	askEvery     = 5 * time.Millisecond
 	askTimeout   = time.Second
 	restartPause = time.Second
-	outputKept   = 4 << 10
+	outputKept   = 1 << 10
 )
 
 // Find returns the path of redis-server, and whether there is one.
