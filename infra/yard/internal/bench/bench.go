@@ -120,7 +120,7 @@ func (t *target) prepare(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if _, err := c.Admin().PutDomain(ctx, yard.Domain{Name: domain, Description: "yard bench", Retention: time.Minute}); err != nil {
+	if _, err := c.Admin().PutDomain(ctx, yard.Domain{Name: domain, Description: "yard bench", Retention: 2 * time.Minute}); err != nil {
 		return fmt.Errorf("domain %s: %w", domain, err)
 	}
 	warmUp := &load{target: t, tasks: warmUpTasks}
