@@ -20,7 +20,7 @@ func play(t *testing.T, honest bool) (report, error) {
 	var out bytes.Buffer
 	err := Run(t.Context(), Options{
 		Connect: ConnectURL(server.URL), Out: &out, JSON: true, Duration: 1500 * time.Millisecond, Scale: 0.3, Seed: 3,
-		lookUpMax: 2 * time.Second,
+		lookUpStall: 2 * time.Second,
 	})
 	var r report
 	if jsonErr := json.Unmarshal(out.Bytes(), &r); jsonErr != nil {

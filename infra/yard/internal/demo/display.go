@@ -22,7 +22,7 @@ type stage struct {
 	of   time.Duration
 }
 
-// enter begins a stage that takes at most so long.
+// enter begins a stage that takes at most so long; 0 = nobody knows.
 func (s *stage) enter(name string, of time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -93,6 +93,7 @@ func (v *display) observe(now time.Time) model {
 	d := v.demo
 	m := model{bank: d.bank.snapshot(), limit: limitRow{name: typePayout, limit: payoutsMax}}
 	d.stage.show(&m, now)
+	m.looked = int(d.looked.Load())
 	submitted, finished := 0, 0
 	for _, t := range d.tenants {
 		c := t.ledger.snapshot()
@@ -166,7 +167,7 @@ func progress(m model) string {
 		sum.dead += t.dead
 	}
 	var s strings.Builder
-	fmt.Fprintf(&s, "%s %s: %s submitted (%.0f/s), %s finished (%.0f/s)", m.phase, clock(m.elapsed),
+	fmt.Fprintf(&s, "%s: %s submitted (%.0f/s), %s finished (%.0f/s)", activity(m),
 		whole(m.submitted.total), m.submitted.perSecond, whole(m.finished.total), m.finished.perSecond)
 	fmt.Fprintf(&s, "; %d ready, %d running, %d waiting; %s attempts failed, %s tasks dead; slots %d/%d\n",
 		sum.ready, sum.running, sum.waiting, whole(sum.failed), whole(sum.dead), m.limit.inUse, m.limit.limit)

@@ -15,5 +15,5 @@
 //
 // Read in this order: demo.go (the phases), tenant.go, shop.go, media.go,
 // payouts.go and bank.go (the workload), ledger.go (what the tenants saw),
-// proof.go, then the display: display.go, view.go.
+// lookup.go and proof.go, then the display: display.go, view.go.
 package demo

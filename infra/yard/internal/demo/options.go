@@ -16,8 +16,9 @@ const (
 	durationDefault = time.Minute
 	scaleDefault    = 1.0
 	scaleMax        = 100.0
-	// lookUpMaxDefault bounds the look-up of all accepted tasks.
-	lookUpMaxDefault = 2 * time.Minute
+	// lookUpStallDefault ends the look-up of all accepted tasks when none was found
+	// finished for so long.
+	lookUpStallDefault = 30 * time.Second
 )
 
 // Options are what a caller chooses.
@@ -46,8 +47,8 @@ type Options struct {
 	// Default "yard".
 	Command string
 
-	// lookUpMax is shorter in tests in which tasks are lost. Default 2 min.
-	lookUpMax time.Duration
+	// lookUpStall is shorter in tests in which tasks are lost. Default 30 s.
+	lookUpStall time.Duration
 }
 
 func (o *Options) complete() error {
@@ -72,8 +73,8 @@ func (o *Options) complete() error {
 	if o.Command == "" {
 		o.Command = "yard"
 	}
-	if o.lookUpMax == 0 {
-		o.lookUpMax = lookUpMaxDefault
+	if o.lookUpStall == 0 {
+		o.lookUpStall = lookUpStallDefault
 	}
 	return nil
 }

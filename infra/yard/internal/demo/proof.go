@@ -1,75 +1,12 @@
 package demo
 
 import (
-	"context"
 	"fmt"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"time"
 
-	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 )
-
-const (
-	lookUpsAtOnce = 16
-	lookUpEvery   = 100 * time.Millisecond // of a task that has not finished
-)
-
-// ending is what the engine says of one accepted task at the end.
-type ending struct {
-	id string
-	// state is unspecified where the task was not found or nobody answered.
-	state yardv1.TaskState
-	// ends is how many final steps its history has.
-	ends int
-}
-
-// lookUp asks for every task, and again for those not finished, until ctx ends.
-func lookUp(ctx context.Context, ids []string, get func(context.Context, string) (*yardv1.Task, error)) []ending {
-	endings := make([]ending, len(ids))
-	var next atomic.Int64
-	var asking sync.WaitGroup
-	for range lookUpsAtOnce {
-		asking.Go(func() {
-			for i := next.Add(1) - 1; i < int64(len(ids)); i = next.Add(1) - 1 {
-				endings[i] = lookUpOne(ctx, ids[i], get)
-			}
-		})
-	}
-	asking.Wait()
-	return endings
-}
-
-func lookUpOne(ctx context.Context, id string, get func(context.Context, string) (*yardv1.Task, error)) ending {
-	e := ending{id: id}
-	for {
-		task, err := get(ctx, id)
-		switch {
-		case err == nil:
-			e.state, e.ends = task.State, finalSteps(task)
-		case fault.CodeOf(err) == fault.NotFound:
-			e.state = yardv1.TaskState_TASK_STATE_UNSPECIFIED
-		}
-		if e.state.Finished() || !pause(ctx, lookUpEvery) {
-			return e
-		}
-	}
-}
-
-func finalSteps(task *yardv1.Task) int {
-	n := 0
-	for _, e := range task.Events {
-		switch e.Kind {
-		case yardv1.TaskEventKind_TASK_EVENT_KIND_COMPLETED,
-			yardv1.TaskEventKind_TASK_EVENT_KIND_DEAD,
-			yardv1.TaskEventKind_TASK_EVENT_KIND_CANCELLED:
-			n++
-		}
-	}
-	return n
-}
 
 // report is the outcome of a demo; its JSON form is for programs.
 type report struct {
@@ -93,13 +30,15 @@ type check struct {
 
 // tenantReport counts tasks, but where it says otherwise.
 type tenantReport struct {
-	Name       string `json:"name"`
-	Accepted   int    `json:"accepted"`
-	Completed  int    `json:"completed"`
-	Dead       int    `json:"dead"`
-	Cancelled  int    `json:"cancelled"`
-	Unfinished int    `json:"unfinished"`
-	Lost       int    `json:"lost"`
+	Name      string `json:"name"`
+	Accepted  int    `json:"accepted"`
+	Completed int    `json:"completed"`
+	Dead      int    `json:"dead"`
+	Cancelled int    `json:"cancelled"`
+	// Unfinished are those that the engine knows, or did not answer for.
+	Unfinished int `json:"unfinished"`
+	// Lost are those of which the engine knows nothing.
+	Lost int `json:"lost"`
 	// Twice finished more than once, ran in two places at once, or shares its id.
 	Twice int `json:"twice"`
 	// Disagreed are those whose end is not what their handlers saw.
@@ -166,10 +105,12 @@ func settle(name string, l *ledger, ends []ending) tenantReport {
 			}
 		case yardv1.TaskState_TASK_STATE_CANCELLED:
 			r.Cancelled++
-		case yardv1.TaskState_TASK_STATE_UNSPECIFIED:
-			r.Lost++
 		default:
-			r.Unfinished++
+			if e.lost {
+				r.Lost++
+			} else {
+				r.Unfinished++
+			}
 		}
 	}
 	// A submit of unknown fate may have been accepted; nothing else may run.

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -20,7 +21,6 @@ const (
 	dead      = yardv1.TaskState_TASK_STATE_DEAD
 	cancelled = yardv1.TaskState_TASK_STATE_CANCELLED
 	running   = yardv1.TaskState_TASK_STATE_RUNNING
-	nowhere   = yardv1.TaskState_TASK_STATE_UNSPECIFIED
 )
 
 func TestLookUpWaitsForTheEnd(t *testing.T) {
@@ -30,6 +30,7 @@ func TestLookUpWaitsForTheEnd(t *testing.T) {
 	}
 	var mu sync.Mutex
 	asked := map[string]int{}
+	var done atomic.Int64
 	got := lookUp(t.Context(), ids, func(_ context.Context, id string) (*yardv1.Task, error) {
 		mu.Lock()
 		defer mu.Unlock()
@@ -42,7 +43,10 @@ func TestLookUpWaitsForTheEnd(t *testing.T) {
 		return &yardv1.Task{State: completed, Events: []*yardv1.TaskEvent{
 			{Kind: yardv1.TaskEventKind_TASK_EVENT_KIND_STARTED}, {Kind: yardv1.TaskEventKind_TASK_EVENT_KIND_COMPLETED},
 		}}, nil
-	})
+	}, time.Minute, &done)
+	if done.Load() != int64(len(ids)) {
+		t.Errorf("%d are counted as done, not %d", done.Load(), len(ids))
+	}
 	for i, e := range got {
 		if want := (ending{id: ids[i], state: completed, ends: 1}); e != want {
 			t.Fatalf("task %d ends as %+v, want %+v", i, e, want)
@@ -51,9 +55,8 @@ func TestLookUpWaitsForTheEnd(t *testing.T) {
 }
 
 func TestLookUpTellsWhatIsMissing(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	got := lookUp(ctx, []string{"lost", "stuck", "silent"}, func(_ context.Context, id string) (*yardv1.Task, error) {
+	var done atomic.Int64
+	got := lookUp(t.Context(), []string{"lost", "stuck", "silent"}, func(_ context.Context, id string) (*yardv1.Task, error) {
 		switch id {
 		case "lost":
 			return nil, fault.New(fault.NotFound, "no such task")
@@ -62,8 +65,8 @@ func TestLookUpTellsWhatIsMissing(t *testing.T) {
 		default:
 			return nil, fault.New(fault.Unavailable, "nobody answers")
 		}
-	})
-	want := []ending{{id: "lost"}, {id: "stuck", state: running}, {id: "silent"}}
+	}, 500*time.Millisecond, &done)
+	want := []ending{{id: "lost", lost: true}, {id: "stuck", state: running}, {id: "silent"}}
 	for i := range want {
 		if got[i] != want[i] {
 			t.Errorf("got %+v, want %+v", got[i], want[i])
@@ -79,15 +82,15 @@ func TestSettleComparesBothSides(t *testing.T) {
 		attempt(l, id, 1, fails(nil))
 	}
 	got := settle("t", l, []ending{
-		{"good", completed, 1},
-		{"doubled", completed, 1},
-		{"claimed", completed, 1},
-		{"denied", dead, 1},
-		{"dead", dead, 1},
-		{"cancelled", cancelled, 1},
-		{"lost", nowhere, 0},
-		{"stuck", running, 0},
-		{"ended-twice", completed, 2},
+		{id: "good", state: completed, ends: 1},
+		{id: "doubled", state: completed, ends: 1},
+		{id: "claimed", state: completed, ends: 1},
+		{id: "denied", state: dead, ends: 1},
+		{id: "dead", state: dead, ends: 1},
+		{id: "cancelled", state: cancelled, ends: 1},
+		{id: "lost", lost: true, ends: 0},
+		{id: "stuck", state: running, ends: 0},
+		{id: "ended-twice", state: completed, ends: 2},
 	})
 	want := tenantReport{
 		Name: "t", Accepted: 9, Completed: 4, Dead: 2, Cancelled: 1, Unfinished: 1, Lost: 1,

@@ -108,8 +108,9 @@ func (p *producer) send(ctx context.Context, f flow, r *rand.Rand) {
 	p.cancel(ctx, f.regret(r, tasks), ids)
 }
 
-// cancel cancels some of the tasks. A refused cancel leaves a task that runs,
-// which is as good: the proof asks the engine how each one ended.
+// cancel cancels some of the tasks, which are not due for seconds. A refused
+// cancel leaves a task that runs, which is as good: the proof asks the engine how
+// each one ended.
 func (p *producer) cancel(ctx context.Context, picked []int, ids []string) {
 	if len(picked) == 0 {
 		return
@@ -123,7 +124,7 @@ func (p *producer) cancel(ctx context.Context, picked []int, ids []string) {
 		p.log.Warn("cancel", "tenant", p.tenant.domain, "tasks", len(picked), "error", err)
 	}
 	for _, v := range verdicts {
-		if v.Code == verdictOK && !v.CancelRequested {
+		if v.Code == verdictOK {
 			p.tenant.ledger.cancel(1)
 		}
 	}

@@ -12,14 +12,17 @@ import (
 type model struct {
 	// phase is what goes on, such as "sending".
 	phase string
-	// elapsed and of tell how long the phase has lasted and may last.
+	// elapsed and of tell how long the phase has lasted and may last; of is 0
+	// where nobody knows.
 	elapsed, of time.Duration
-	submitted   throughput
-	finished    throughput
-	tenants     []tenantRow
-	waits       []waitRow
-	limit       limitRow
-	bank        bankStats
+	// looked is how many tasks were looked up, in the last phase.
+	looked    int
+	submitted throughput
+	finished  throughput
+	tenants   []tenantRow
+	waits     []waitRow
+	limit     limitRow
+	bank      bankStats
 }
 
 type throughput struct {
@@ -105,9 +108,21 @@ func (f *frameWriter) fit(width, height int) []viewLine {
 // header has the title on the left and the phase on the right.
 func header(m model, width int) string {
 	left := " Yardmaster demo: three tenants, one engine"
-	right := fmt.Sprintf("%s %s of %s ", m.phase, clock(m.elapsed), clock(m.of))
+	right := activity(m) + " "
 	gap := width - utf8.RuneCountInString(left) - utf8.RuneCountInString(right)
 	return left + strings.Repeat(" ", max(gap, 2)) + right
+}
+
+// activity says what goes on, and how far it is.
+func activity(m model) string {
+	switch {
+	case m.looked > 0:
+		return fmt.Sprintf("%s %s of %s", m.phase, whole(m.looked), whole(m.submitted.total))
+	case m.of > 0:
+		return fmt.Sprintf("%s %s of %s", m.phase, clock(m.elapsed), clock(m.of))
+	default:
+		return fmt.Sprintf("%s %s", m.phase, clock(m.elapsed))
+	}
 }
 
 func (f *frameWriter) throughput(label string, t throughput, width int) {

@@ -110,8 +110,20 @@ func TestScreenGivesTheTerminalBack(t *testing.T) {
 	}
 }
 
+func TestActivity(t *testing.T) {
+	for want, m := range map[string]model{
+		"draining 0:05 of 0:30":    {phase: "draining", elapsed: 5 * time.Second, of: 30 * time.Second},
+		"checking 0:00":            {phase: "checking"},
+		"checking 1,000 of 12,000": {phase: "checking", looked: 1000, submitted: throughput{total: 12000}},
+	} {
+		if got := activity(m); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
 func TestProgressLine(t *testing.T) {
-	want := "sending 0:23: 2,813 submitted (118/s), 2,790 finished (120/s); 1277 ready, 15 running, 54 waiting; 88 attempts failed, 13 tasks dead; slots 2/3\n"
+	want := "sending 0:23 of 1:00: 2,813 submitted (118/s), 2,790 finished (120/s); 1277 ready, 15 running, 54 waiting; 88 attempts failed, 13 tasks dead; slots 2/3\n"
 	if got := progress(busyModel()); got != want {
 		t.Errorf("got  %q\nwant %q", got, want)
 	}

@@ -1,0 +1,37 @@
+package demo
+
+import (
+	"bytes"
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/yardmaster-io/yardmaster/infra/yard/stack"
+)
+
+// TestDemoOnTheRealStack is the demo as people run it, only shorter, with tables
+// in memory; the stack's own tests have those in Redis.
+func TestDemoOnTheRealStack(t *testing.T) {
+	t.Parallel()
+	s, err := stack.Start(t.Context(), stack.Config{Tables: stack.TablesMemory, DataDir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	runErr := Run(t.Context(), Options{
+		Connect: s.Connect, Out: &out, JSON: true, Duration: 3 * time.Second, Scale: 1, Seed: 11, lookUpStall: 20 * time.Second,
+	})
+	if err := s.Close(t.Context()); err != nil {
+		t.Errorf("the stack stopped with: %v", err)
+	}
+	var r report
+	if err := json.Unmarshal(out.Bytes(), &r); err != nil {
+		t.Fatalf("%v (%v)\n%s", err, runErr, out.Bytes())
+	}
+	if runErr != nil || !r.OK {
+		t.Fatalf("%v\n%s", runErr, out.Bytes())
+	}
+	if all := r.total(); all.Accepted < 100 || all.Dead == 0 || all.Cancelled == 0 || all.Retried == 0 {
+		t.Errorf("too little happened: %+v", all)
+	}
+}
