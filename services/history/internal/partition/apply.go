@@ -27,7 +27,7 @@ func (o *Owner) submit(pos ids.Position, at time.Time, entries []*entry) {
 		fx := taskstate.Load(&e.Task, now)
 		if m, marked := o.marks[e.ID]; marked {
 			fx = taskstate.CancelUnseen(&e.Task, m.reason, max(now, m.at))
-			m.settle(taskstate.Verdict{CancelRequested: true})
+			m.settle(taskstate.Verdict{})
 			delete(o.marks, e.ID)
 		}
 		o.carryOut(e, fx, source{lane: lane, seq: pos.Seq()})

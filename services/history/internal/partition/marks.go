@@ -129,11 +129,11 @@ func (o *Owner) markedFound(found []*logv1.Record, fired []ids.TaskID) {
 		e := &entry{Task: *t, list: o.tasklist(t.Domain, t.Tasklist)}
 		o.tasks[t.ID] = e
 		o.carryOut(e, taskstate.CancelUnseen(&e.Task, m.reason, m.at), source{event: true, seq: m.seq})
-		m.settle(taskstate.Verdict{CancelRequested: true})
+		m.settle(taskstate.Verdict{})
 	}
 	for _, id := range fired {
 		if m, ok := o.marks[id]; ok {
-			m.settle(taskstate.Verdict{CancelRequested: true})
+			m.settle(taskstate.Verdict{})
 		}
 	}
 }
@@ -157,7 +157,7 @@ func (o *Owner) markedAbsent(id ids.TaskID, unread bool, archived *logv1.Record)
 	}
 	switch {
 	case unread:
-		m.settle(taskstate.Verdict{CancelRequested: true})
+		m.settle(taskstate.Verdict{})
 	case archived != nil && (m.domain == "" || m.domain == archived.Domain):
 		delete(o.marks, id)
 		m.settle(taskstate.RefuseEnded(taskstate.State(archived.State), 0, false, &taskstate.Event{Kind: taskstate.Cancel}))

@@ -7,7 +7,6 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
-	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/record"
@@ -107,7 +106,7 @@ func (o *Owner) List(ctx context.Context, req *rpcv1.ListTasksRequest) (*rpcv1.L
 	wanted := func(t *taskstate.Task) bool {
 		return t.Domain == req.Domain && (filter.GetTasklist() == "" || t.Tasklist == filter.GetTasklist()) &&
 			(filter.GetType() == "" || t.Type == filter.GetType()) &&
-			(len(filter.GetStates()) == 0 || slices.Contains(filter.GetStates(), yardv1.TaskState(t.State)))
+			(len(filter.GetStates()) == 0 || slices.Contains(filter.GetStates(), record.State(t)))
 	}
 	listed := make(map[string]bool)
 	err := o.ask(ctx, func() {

@@ -9,12 +9,9 @@ import (
 func Public(t *taskstate.Task, brief bool) *yardv1.Task {
 	out := &yardv1.Task{
 		TaskId: t.ID.String(), Domain: t.Domain, Tasklist: t.Tasklist, Type: t.Type, Priority: t.Priority,
-		State: yardv1.TaskState(t.State), Failures: t.Failures, Grants: int32(t.Version),
+		State: State(t), Failures: t.Failures, Grants: int32(t.Version),
 		CreatedAtMs: t.CreatedAt(), DueAtMs: t.DueAt, FinishedAtMs: t.FinishedAt,
 		ErrorMessage: t.ErrMessage, ErrorType: t.ErrType, CancelRequested: t.CancelRequested,
-	}
-	if t.State == taskstate.None {
-		out.State = yardv1.TaskState_TASK_STATE_QUEUED
 	}
 	if t.State == taskstate.Running {
 		out.Worker = t.Attempt.Worker
@@ -33,6 +30,18 @@ func Public(t *taskstate.Task, brief bool) *yardv1.Task {
 		})
 	}
 	return out
+}
+
+// State is the state of a task as the API tells it. A failed task on its way into
+// the timer store is in backoff already, as it is in there.
+func State(t *taskstate.Task) yardv1.TaskState {
+	switch {
+	case t.State == taskstate.None:
+		return yardv1.TaskState_TASK_STATE_QUEUED
+	case t.State == taskstate.Waiting && t.Failures > 0:
+		return yardv1.TaskState_TASK_STATE_BACKOFF
+	}
+	return yardv1.TaskState(t.State)
 }
 
 func publicBlob(b taskstate.Blob) *yardv1.Payload {

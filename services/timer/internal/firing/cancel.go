@@ -39,6 +39,9 @@ type cancelCall struct {
 // does not know are in neither list. Repeated, it finds the same records again,
 // until they are purged.
 func (o *Owner) Cancel(ctx context.Context, all []ids.TaskID) (Cancelled, error) {
+	if err := o.catchUp(ctx); err != nil {
+		return Cancelled{}, err
+	}
 	// The records are fetched first: once cancelled they may be purged.
 	records, err := o.recordsOf(ctx, all)
 	if err != nil {

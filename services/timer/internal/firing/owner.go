@@ -44,6 +44,8 @@ type Owner struct {
 	// Of the loop alone, and of Load before it.
 	table *due.Table
 	cache *cache
+	// readTo: all that is in the store up to here is in the table.
+	readTo uint64
 	// cursorSeq is the sequence of the cursor that the next append builds upon.
 	cursorSeq uint64
 	// unfenced: there are tombstones that no cursor was written after. Another
@@ -117,6 +119,7 @@ func (o *Owner) Load(ctx context.Context) error {
 		return fmt.Errorf("load: the firing cursor covers messages up to %d, but the timer store ends at %d: "+
 			"it was made anew, and its tasks would be taken for fired; remove the cursor", covered, read)
 	}
+	o.readTo = read
 	o.table.Resume(cursor, rand.Uint64(), time.Now().UnixMilli())
 	o.cursorSeq = seq
 	o.report()
@@ -146,7 +149,7 @@ func (o *Owner) Run(parent context.Context) error {
 	ctx, stop := context.WithCancelCause(parent)
 	defer stop(nil)
 	var parts sync.WaitGroup
-	from := o.table.LastSeq() + 1
+	from := o.readTo + 1
 	parts.Go(func() {
 		if err := o.read(ctx, from); err != nil {
 			stop(err)
@@ -228,6 +231,7 @@ func (o *Owner) drain() {
 // arrive takes a message into the index, and keeps what is due soon at hand.
 func (o *Owner) arrive(a arrival) {
 	o.table.Load(a.index)
+	o.readTo = max(o.readTo, a.index.Seq)
 	if a.body.Records() > 0 && a.firstDueMS < time.Now().Add(cacheAhead).UnixMilli() {
 		o.cache.put(a.index.Seq, a.body)
 	}
@@ -244,6 +248,24 @@ func (o *Owner) wakeAt() (time.Time, bool) {
 }
 
 func (o *Owner) report() { o.Gauges.Waiting(o.table.Len()) }
+
+// catchUp waits until the loop knows all that was in the store when it was called.
+// Without it a task that history has just parked would seem to be nowhere.
+func (o *Owner) catchUp(ctx context.Context) error {
+	end, err := o.Store.Last(ctx)
+	if err != nil {
+		return err
+	}
+	for wait := catchUpFirst; ; wait = min(2*wait, catchUpWait) {
+		caughtUp := false
+		if err := o.ask(ctx, func() { caughtUp = o.readTo >= end }); err != nil || caughtUp {
+			return err
+		}
+		if !sleep(ctx, wait) {
+			return ctx.Err()
+		}
+	}
+}
 
 // ErrNotServing: the owner has ended; another one will answer.
 var ErrNotServing = errors.New("the owner of the timer partition has ended")

@@ -7,9 +7,10 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/timer/internal/core/due"
 )
 
-// How often, and how many times, a purge asks whether the loop has read what was
-// in the store when it began.
+// How soon, at the latest how often, and how many times in a purge, it is asked
+// whether the loop has read what was in the store.
 const (
+	catchUpFirst = time.Millisecond
 	catchUpWait  = 50 * time.Millisecond
 	catchUpTries = 40
 )
@@ -48,7 +49,7 @@ func (o *Owner) purgeStore(ctx context.Context) error {
 		var all []due.Purge
 		caughtUp := false
 		err := o.ask(ctx, func() {
-			caughtUp = o.table.LastSeq() >= end
+			caughtUp = o.readTo >= end
 			all = o.table.Purgeable(parked, end, time.Now().UnixMilli())
 		})
 		if err != nil {

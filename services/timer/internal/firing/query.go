@@ -26,6 +26,9 @@ func (f Filter) matches(g due.Group) bool {
 
 // Get returns the encoded record of a waiting task, or nil.
 func (o *Owner) Get(ctx context.Context, id ids.TaskID) ([]byte, error) {
+	if err := o.catchUp(ctx); err != nil {
+		return nil, err
+	}
 	var want *ref
 	err := o.ask(ctx, func() {
 		if stay, status := o.table.Find(id); status == due.Waiting {

@@ -185,7 +185,7 @@ func cancelIdle(t *Task, e *Event, now int64) (Verdict, Effects) {
 	var fx Effects
 	t.CancelRequested, t.CancelReason = true, e.Message
 	t.cancelled(now, &fx)
-	return Verdict{CancelRequested: true}, fx
+	return Verdict{}, fx
 }
 
 func cancelRunning(t *Task, e *Event, now int64) (Verdict, Effects) {

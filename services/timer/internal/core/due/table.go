@@ -166,9 +166,6 @@ func (t *Table) Next() (dueMS int64, ok bool) {
 // Cursor covers all that was fired up to now.
 func (t *Table) Cursor() Cursor { return t.cursor }
 
-// LastSeq is the sequence of the last message loaded.
-func (t *Table) LastSeq() uint64 { return t.lastSeq }
-
 // Len is how many tasks wait.
 func (t *Table) Len() int { return t.live }
 

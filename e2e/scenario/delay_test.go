@@ -1,0 +1,67 @@
+package scenario_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+)
+
+// TestI10DelayedTasksFireOnceAndNotEarly compares instants that the log itself
+// wrote down: when the task was due, and when it was started.
+func TestI10DelayedTasksFireOnceAndNotEarly(t *testing.T) {
+	everywhere(t, func(t *testing.T, w *world) {
+		var tasks []*yardv1.NewTask
+		for i := range 50 {
+			task := &yardv1.NewTask{Type: "x", Payload: jsonPayload(fmt.Sprint(i)), Priority: int32(1 + i%5)}
+			if i%2 == 0 {
+				task.DelayMs = int64(300 + 17*i)
+			} else {
+				task.RunAtMs = time.Now().UnixMilli() + int64(300+17*i)
+			}
+			tasks = append(tasks, task)
+		}
+		ids := w.submit(tasks...)
+		want(t, w.reach(ids[len(ids)-1], "waiting"), "waiting", "submitted parked")
+
+		seen := map[string]bool{}
+		for _, p := range w.take(len(ids)) {
+			if seen[p.TaskId] {
+				t.Fatalf("%s came twice", p.TaskId)
+			}
+			seen[p.TaskId] = true
+			equal(t, "verdict", w.complete(p), "OK")
+		}
+		for i, id := range ids {
+			task := w.ended(id)
+			want(t, task, "completed", "submitted parked fired started completed")
+			if due := tasks[i].RunAtMs; due > 0 {
+				equal(t, "due", task.DueAtMs, due)
+			} else {
+				equal(t, "due", task.DueAtMs, task.CreatedAtMs+tasks[i].DelayMs)
+			}
+			if started := task.Events[3].AtMs; started < task.DueAtMs {
+				t.Errorf("%s was started %d ms early", id, task.DueAtMs-started)
+			}
+		}
+		w.nothing(list)
+	})
+}
+
+func TestDelayedAndDueTasksInOneRequest(t *testing.T) {
+	everywhere(t, func(t *testing.T, w *world) {
+		ids := w.submit(
+			&yardv1.NewTask{Type: "later", DelayMs: 3_600_000},
+			&yardv1.NewTask{Type: "now"},
+			&yardv1.NewTask{Type: "soon", DelayMs: 200},
+		)
+		equal(t, "first", w.takeOne().TaskId, ids[1])
+		equal(t, "second", w.takeOne().TaskId, ids[2])
+		want(t, w.reach(ids[0], "waiting"), "waiting", "submitted parked")
+		resp := must[yardv1.ListResponse](w, "tasks.list", &yardv1.ListRequest{States: []yardv1.TaskState{yardv1.TaskState_TASK_STATE_WAITING}})
+		if len(resp.Tasks) != 1 || resp.Tasks[0].TaskId != ids[0] {
+			t.Errorf("waiting: %v, want only %s", resp.Tasks, ids[0])
+		}
+	})
+}

@@ -1,0 +1,126 @@
+package scenario_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/yardmaster-io/yardmaster/infra/yard/stack"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
+)
+
+// within bounds what must happen soon; a healthy run needs milliseconds.
+const within = 30 * time.Second
+
+// shared are the stacks that the scenarios share. It is the one value per process,
+// since the testing package is itself per process; TestMain sets and closes it.
+var shared *stacks
+
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(suite{m})
+}
+
+// suite runs the tests between the start and the end of the shared stacks.
+type suite struct{ tests *testing.M }
+
+func (s suite) Run() int {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	var err error
+	if shared, err = startStacks(ctx); err != nil {
+		fmt.Fprintln(os.Stderr, "the stacks did not start:", err)
+		return 1
+	}
+	code := s.tests.Run()
+	if err := shared.close(); err != nil {
+		fmt.Fprintln(os.Stderr, "the stacks did not end well:", err)
+		return max(code, 1)
+	}
+	return code
+}
+
+// stacks are running systems, by where their tables are.
+type stacks struct {
+	of      map[stack.Tables]*stack.Stack
+	domains atomic.Int64 // names given out
+}
+
+// kinds are the places for tables that this machine has.
+func kinds() ([]stack.Tables, error) {
+	all := []stack.Tables{stack.TablesMemory}
+	if _, err := exec.LookPath("redis-server"); err == nil {
+		return append(all, stack.TablesRedis), nil
+	} else if os.Getenv(testkit.RequireRedisEnv) == "1" {
+		return nil, fmt.Errorf("%s=1, but: %w", testkit.RequireRedisEnv, err)
+	}
+	fmt.Fprintf(os.Stderr, "redis-server not found: scenarios run with tables in memory only (set %s=1 to make this a failure)\n", testkit.RequireRedisEnv)
+	return all, nil
+}
+
+func startStacks(ctx context.Context) (*stacks, error) {
+	tables, err := kinds()
+	if err != nil {
+		return nil, err
+	}
+	all := &stacks{of: map[stack.Tables]*stack.Stack{}}
+	for _, kind := range tables {
+		s, err := stack.Start(ctx, stack.Config{Tables: kind})
+		if err != nil {
+			_ = all.close() // the start's error is the one to tell
+			return nil, fmt.Errorf("tables in %s: %w", kind, err)
+		}
+		all.of[kind] = s
+	}
+	return all, nil
+}
+
+func (s *stacks) close() error {
+	var failed error
+	for kind, one := range s.of {
+		if err := closeStack(one); err != nil {
+			failed = fmt.Errorf("tables in %s: %w", kind, err)
+		}
+	}
+	return failed
+}
+
+func closeStack(s *stack.Stack) error {
+	ctx, cancel := context.WithTimeout(context.Background(), within)
+	defer cancel()
+	return s.Close(ctx)
+}
+
+// everywhere runs a scenario on each kind of stack, beside all others.
+func everywhere(t *testing.T, scenario func(t *testing.T, w *world)) {
+	t.Helper()
+	t.Parallel()
+	for kind, s := range shared.of {
+		t.Run(string(kind), func(t *testing.T) {
+			t.Parallel()
+			scenario(t, enter(t, s))
+		})
+	}
+}
+
+// own starts a stack for one test, with settings that the shared ones do not have.
+func own(t *testing.T, cfg stack.Config) *stack.Stack {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	s, err := stack.Start(ctx, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := closeStack(s); err != nil {
+			t.Errorf("the stack did not end well: %v", err)
+		}
+	})
+	return s
+}

@@ -1,0 +1,163 @@
+package scenario_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/contracts/topology"
+	"github.com/yardmaster-io/yardmaster/contracts/yard"
+	"github.com/yardmaster-io/yardmaster/shared/natslog"
+)
+
+// deadLetter is what is kept of a dead task, nil where there is nothing.
+func (w *world) deadLetter(tasklist, id string) *logv1.Record {
+	w.t.Helper()
+	taskID, err := ids.ParseTaskID(id)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	js, err := jetstream.New(w.nc)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	letter, err := natslog.LastForSubject(w.soon(), js, topology.DeadLetterStream, topology.Dead(w.domain, tasklist, taskID))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if letter == nil {
+		return nil
+	}
+	var batch logv1.Batch
+	if err := batch.UnmarshalVT(letter.Data); err != nil {
+		w.t.Fatal(err)
+	}
+	if len(batch.Tasks) != 1 {
+		w.t.Fatalf("%d tasks in a dead letter", len(batch.Tasks))
+	}
+	return batch.Tasks[0]
+}
+
+func TestRetriesBackOffThenDeadLetter(t *testing.T) {
+	everywhere(t, func(t *testing.T, w *world) {
+		id := w.submitOne(&yardv1.NewTask{
+			Type: "bank", Payload: jsonPayload(`{"iban":"x"}`), Priority: 1,
+			Retry: &yardv1.RetryPolicy{MaxAttempts: 3, InitialIntervalMs: 100, Backoff: 3, MaxIntervalMs: 250},
+		})
+		waits := []int64{100, 250} // 300 is over the longest
+		for attempt := int32(1); attempt <= 3; attempt++ {
+			p := w.takeOne()
+			equal(t, "attempt", p.Attempt, attempt)
+			equal(t, "verdict", w.fail(p, &yardv1.Failure{Message: "no money", ErrorType: "funds"}), "OK")
+		}
+		task := w.ended(id)
+		want(t, task, "dead", "submitted started failed started failed started failed dead")
+		equal(t, "failures", task.Failures, 3)
+		equal(t, "error", task.ErrorMessage, "no money")
+		equal(t, "error type", task.ErrorType, "funds")
+		for i, wait := range waits {
+			failed, started := task.Events[2+2*i], task.Events[3+2*i]
+			if got := failed.DueAtMs - failed.AtMs; got < wait*9/10 || got > wait*11/10 {
+				t.Errorf("wait %d is of %d ms, want %d within 10%%", i+1, got, wait)
+			}
+			if started.AtMs < failed.DueAtMs {
+				t.Errorf("attempt %d began %d ms early", i+2, failed.DueAtMs-started.AtMs)
+			}
+		}
+
+		var letter *logv1.Record
+		w.eventually(func() error {
+			if letter = w.deadLetter(list, id); letter == nil {
+				return errNothing
+			}
+			return nil
+		})
+		equal(t, "type", letter.Type, "bank")
+		equal(t, "domain", letter.Domain, w.domain)
+		equal(t, "payload", string(letter.Payload), `{"iban":"x"}`)
+		equal(t, "priority", letter.Priority, 1)
+		equal(t, "attempts allowed", letter.Policy.GetMaxAttempts(), 3)
+		equal(t, "error", letter.ErrorMessage, "no money")
+		equal(t, "steps", len(letter.Steps), len(task.Events))
+		w.nothing(list)
+	})
+}
+
+func TestNonRetryableGoesToTheDeadLettersAtOnce(t *testing.T) {
+	everywhere(t, func(t *testing.T, w *world) {
+		id := w.submitOne(&yardv1.NewTask{Type: "x"})
+		equal(t, "verdict", w.fail(w.takeOne(), &yardv1.Failure{Message: "no such account", NonRetryable: true}), "OK")
+		want(t, w.ended(id), "dead", "submitted started failed dead")
+		w.eventually(func() error {
+			if w.deadLetter(list, id) == nil {
+				return errNothing
+			}
+			return nil
+		})
+	})
+}
+
+// parked waits until a failed task is in the timer store.
+func (w *world) parked(id string) *yardv1.Task {
+	w.t.Helper()
+	var task *yardv1.Task
+	w.eventually(func() error {
+		if task = w.get(id); !strings.HasSuffix(eventsOf(task), "parked") {
+			return fmt.Errorf("%s is not parked: %s", id, eventsOf(task))
+		}
+		return nil
+	})
+	return task
+}
+
+// TestLongRetriesAreParked: longer than 10 s, the wait is the timer store's.
+func TestLongRetriesAreParked(t *testing.T) {
+	everywhere(t, func(t *testing.T, w *world) {
+		id := w.submitOne(&yardv1.NewTask{Type: "x", Payload: jsonPayload(`"kept"`)})
+		equal(t, "verdict", w.fail(w.takeOne(), &yardv1.Failure{Message: "come back later", DelayMs: 11_000}), "OK")
+		want(t, w.parked(id), "backoff", "submitted started failed parked")
+		p := w.takeOne()
+		equal(t, "attempt", p.Attempt, 2)
+		equal(t, "payload", string(p.Payload.Data), `"kept"`)
+		equal(t, "verdict", w.complete(p), "OK")
+		task := w.ended(id)
+		want(t, task, "completed", "submitted started failed parked fired started completed")
+		if early := task.Events[2].DueAtMs - task.Events[5].AtMs; early > 0 {
+			t.Errorf("the second attempt began %d ms early", early)
+		}
+		equal(t, "wait", task.Events[2].DueAtMs-task.Events[2].AtMs, 11_000)
+		equal(t, "failures", task.Failures, 1)
+	})
+}
+
+func TestTheTypesPolicyHoldsWhereTheTaskHasNone(t *testing.T) {
+	everywhere(t, func(t *testing.T, w *world) {
+		w.setType(yard.TaskType{Name: "once", Retry: &yard.RetryPolicy{MaxAttempts: 1}})
+		id := w.submitOne(&yardv1.NewTask{Type: "once"})
+		p := w.takeOne()
+		equal(t, "attempts in all", p.MaxAttempts, 1)
+		equal(t, "verdict", w.fail(p, &yardv1.Failure{Message: "no"}), "OK")
+		want(t, w.ended(id), "dead", "submitted started failed dead")
+	})
+}
+
+func TestHandedBackBurnsNoAttempt(t *testing.T) {
+	everywhere(t, func(t *testing.T, w *world) {
+		id := w.submitOne(&yardv1.NewTask{Type: "x", Retry: &yardv1.RetryPolicy{MaxAttempts: 1}})
+		for range 3 {
+			p := w.takeOne()
+			equal(t, "attempt", p.Attempt, 1)
+			equal(t, "verdict", w.fail(p, &yardv1.Failure{NotStarted: true}), "OK")
+		}
+		equal(t, "verdict", w.complete(w.takeOne()), "OK")
+		task := w.ended(id)
+		want(t, task, "completed", "submitted started handed_back started handed_back started handed_back started completed")
+		equal(t, "failures", task.Failures, 0)
+		equal(t, "grants", task.Grants, 4)
+	})
+}

@@ -1,0 +1,320 @@
+package scenario_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/yardmaster-io/yardmaster/contracts/codec"
+	"github.com/yardmaster-io/yardmaster/contracts/fault"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/contracts/topology"
+	"github.com/yardmaster-io/yardmaster/contracts/yard"
+	"github.com/yardmaster-io/yardmaster/infra/yard/stack"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
+)
+
+// list is the tasklist of scenarios that need one.
+const list = "work"
+
+// world is what a scenario has: a domain of its own, and a program's two ways to
+// speak for it.
+type world struct {
+	t      *testing.T
+	stack  *stack.Stack
+	nc     *nats.Conn // JSON by hand
+	client *yard.Client
+	domain string
+}
+
+// enter makes a domain on s and connects to it.
+func enter(t *testing.T, s *stack.Stack) *world {
+	t.Helper()
+	w := join(t, s, fmt.Sprintf("d%d", shared.domains.Add(1)))
+	if _, err := w.client.Admin().PutDomain(w.soon(), yard.Domain{Name: w.domain, Description: t.Name()}); err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+// join connects to s for a domain that need not exist.
+func join(t *testing.T, s *stack.Stack, domain string) *world {
+	t.Helper()
+	nc, err := nats.Connect(s.URL, nats.Name(t.Name()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(nc.Close)
+	client, err := yard.NewClient(nc, domain)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &world{t: t, stack: s, nc: nc, client: client, domain: domain}
+}
+
+// soon is a context that ends where a healthy run has long been done.
+func (w *world) soon() context.Context {
+	ctx, cancel := context.WithTimeout(context.Background(), within)
+	w.t.Cleanup(cancel)
+	return ctx
+}
+
+// eventually waits until a condition holds.
+func (w *world) eventually(cond func() error) {
+	w.t.Helper()
+	testkit.Eventually(w.t, within, cond)
+}
+
+// setType makes a task type.
+func (w *world) setType(t yard.TaskType) {
+	w.t.Helper()
+	if _, err := w.client.SetType(w.soon(), t); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// raw sends a JSON body and returns the answer's.
+func (w *world) raw(endpoint, body string) (string, error) {
+	msg := &nats.Msg{Subject: topology.API(w.domain, endpoint), Data: []byte(body)}
+	answer, err := w.nc.RequestMsgWithContext(w.soon(), msg)
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", endpoint, err)
+	}
+	if e := fault.Decode(answer.Header.Get(fault.HeaderCode), answer.Header.Get(fault.HeaderDescription), answer.Data); e != nil {
+		return "", e
+	}
+	return string(answer.Data), nil
+}
+
+// call sends a request as JSON.
+func call[Resp any, P interface {
+	*Resp
+	codec.Message
+}](w *world, endpoint string, req codec.Message) (P, error) {
+	body, err := codec.Marshal(codec.JSON, req)
+	if err != nil {
+		return nil, err
+	}
+	answer, err := w.raw(endpoint, string(body))
+	if err != nil {
+		return nil, err
+	}
+	resp := P(new(Resp))
+	return resp, codec.Unmarshal(codec.JSON, []byte(answer), resp)
+}
+
+// must is call where nothing may go wrong.
+func must[Resp any, P interface {
+	*Resp
+	codec.Message
+}](w *world, endpoint string, req codec.Message) P {
+	w.t.Helper()
+	resp, err := call[Resp, P](w, endpoint, req)
+	if err != nil {
+		w.t.Fatalf("%s: %v", endpoint, err)
+	}
+	return resp
+}
+
+// submit hands in tasks in one request, and returns their ids.
+func (w *world) submit(tasks ...*yardv1.NewTask) []string {
+	w.t.Helper()
+	ids := must[yardv1.SubmitResponse](w, "tasks.submit", &yardv1.SubmitRequest{Tasklist: list, Tasks: tasks}).TaskIds
+	if len(ids) != len(tasks) {
+		w.t.Fatalf("%d ids for %d tasks", len(ids), len(tasks))
+	}
+	return ids
+}
+
+// submitOne hands in one task.
+func (w *world) submitOne(task *yardv1.NewTask) string {
+	w.t.Helper()
+	return w.submit(task)[0]
+}
+
+// poll asks once, for at most n tasks, and waits for the first.
+func (w *world) poll(n int, types ...string) []*yardv1.PolledTask {
+	w.t.Helper()
+	return must[yardv1.PollResponse](w, "tasks.poll", &yardv1.PollRequest{
+		Tasklist: list, MaxTasks: int32(n), WaitMs: 20_000, Types: types, Worker: "scenario",
+	}).Tasks
+}
+
+// take polls until it has n tasks.
+func (w *world) take(n int, types ...string) []*yardv1.PolledTask {
+	w.t.Helper()
+	var all []*yardv1.PolledTask
+	for end := time.Now().Add(within); len(all) < n; {
+		all = append(all, w.poll(n-len(all), types...)...)
+		if time.Now().After(end) {
+			w.t.Fatalf("%d tasks of %d came", len(all), n)
+		}
+	}
+	return all
+}
+
+// takeOne polls until it has a task.
+func (w *world) takeOne(types ...string) *yardv1.PolledTask {
+	w.t.Helper()
+	return w.take(1, types...)[0]
+}
+
+// nothing polls without a wait, and fails where a task comes.
+func (w *world) nothing(tasklist string) {
+	w.t.Helper()
+	resp := must[yardv1.PollResponse](w, "tasks.poll", &yardv1.PollRequest{Tasklist: tasklist, MaxTasks: 10})
+	if len(resp.Tasks) > 0 {
+		w.t.Fatalf("a poll brought %v", resp.Tasks)
+	}
+}
+
+// codes are the verdicts' codes, in order.
+func codes(resp *yardv1.OutcomeResponse) string {
+	var all []string
+	for _, v := range resp.Verdicts {
+		all = append(all, v.Code)
+	}
+	return strings.Join(all, " ")
+}
+
+// complete reports attempts as done and returns the verdicts' codes.
+func (w *world) complete(tasks ...*yardv1.PolledTask) string {
+	w.t.Helper()
+	req := &yardv1.CompleteRequest{}
+	for _, p := range tasks {
+		req.Tasks = append(req.Tasks, &yardv1.Completion{TaskId: p.TaskId, Token: p.Token, Result: jsonPayload(`"done"`)})
+	}
+	return codes(must[yardv1.OutcomeResponse](w, "tasks.complete", req))
+}
+
+// fail reports a failure of p, with what f says besides, and returns the verdict's code.
+func (w *world) fail(p *yardv1.PolledTask, f *yardv1.Failure) string {
+	w.t.Helper()
+	f.TaskId, f.Token = p.TaskId, p.Token
+	return codes(must[yardv1.OutcomeResponse](w, "tasks.fail", &yardv1.FailRequest{Tasks: []*yardv1.Failure{f}}))
+}
+
+// beat is a sign of life of p.
+func (w *world) beat(p *yardv1.PolledTask) *yardv1.Verdict {
+	w.t.Helper()
+	return must[yardv1.OutcomeResponse](w, "tasks.heartbeat", &yardv1.HeartbeatRequest{
+		Tasks: []*yardv1.Beat{{TaskId: p.TaskId, Token: p.Token}},
+	}).Verdicts[0]
+}
+
+// cancel withdraws a task.
+func (w *world) cancel(id string) *yardv1.Verdict {
+	w.t.Helper()
+	return must[yardv1.OutcomeResponse](w, "tasks.cancel", &yardv1.CancelRequest{
+		TaskIds: []string{id}, Reason: "no longer wanted",
+	}).Verdicts[0]
+}
+
+// get is all that is known of a task.
+func (w *world) get(id string) *yardv1.Task {
+	w.t.Helper()
+	return must[yardv1.GetResponse](w, "tasks.get", &yardv1.GetRequest{TaskId: id}).Task
+}
+
+// ended waits for the end of a task.
+func (w *world) ended(id string) *yardv1.Task {
+	w.t.Helper()
+	var task *yardv1.Task
+	w.eventually(func() error {
+		task = must[yardv1.GetResponse](w, "tasks.get", &yardv1.GetRequest{TaskId: id, WaitMs: 20_000}).Task
+		if !task.State.Finished() {
+			return fmt.Errorf("%s is %s after %s", id, stateOf(task), eventsOf(task))
+		}
+		return nil
+	})
+	return task
+}
+
+// reach waits until a task is in a state.
+func (w *world) reach(id, state string) *yardv1.Task {
+	w.t.Helper()
+	var task *yardv1.Task
+	w.eventually(func() error {
+		if task = w.get(id); stateOf(task) != state {
+			return fmt.Errorf("%s is %s after %s, want %s", id, stateOf(task), eventsOf(task), state)
+		}
+		return nil
+	})
+	return task
+}
+
+// want compares a state and a history, such as "submitted started completed".
+func want(t *testing.T, task *yardv1.Task, state, events string) {
+	t.Helper()
+	if stateOf(task) != state || eventsOf(task) != events {
+		t.Errorf("task %s is %s after %q\nwant %s after %q", task.TaskId, stateOf(task), eventsOf(task), state, events)
+	}
+}
+
+// equal compares what should be alike.
+func equal[V comparable](t *testing.T, what string, got, want V) {
+	t.Helper()
+	if got != want {
+		t.Errorf("%s: %v, want %v", what, got, want)
+	}
+}
+
+// refused checks an error's code.
+func refused(t *testing.T, err error, code fault.Code) {
+	t.Helper()
+	if fault.CodeOf(err) != code {
+		t.Errorf("got %v, want %s", err, code)
+	}
+}
+
+func stateOf(task *yardv1.Task) string {
+	return strings.ToLower(strings.TrimPrefix(task.State.String(), "TASK_STATE_"))
+}
+
+// eventsOf is the kinds of a task's events, oldest first.
+func eventsOf(task *yardv1.Task) string {
+	var all []string
+	for _, e := range task.Events {
+		all = append(all, strings.ToLower(strings.TrimPrefix(e.Kind.String(), "TASK_EVENT_KIND_")))
+	}
+	return strings.Join(all, " ")
+}
+
+func jsonPayload(text string) *yardv1.Payload { return &yardv1.Payload{Data: []byte(text)} }
+
+// work runs a worker of the SDK until the test ends, or the returned func is called.
+func (w *world) work(tasklist string, register func(*yard.Worker), opts ...yard.WorkerOption) (stop func()) {
+	w.t.Helper()
+	worker := yard.NewWorker(w.client, tasklist, append([]yard.WorkerOption{yard.WithLogger(slog.New(slog.NewTextHandler(io.Discard, nil)))}, opts...)...)
+	register(worker)
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- worker.Run(ctx) }()
+	stopped := false
+	stop = func() {
+		if stopped {
+			return
+		}
+		stopped = true
+		cancel()
+		select {
+		case err := <-done:
+			if err != nil {
+				w.t.Errorf("the worker ended with %v", err)
+			}
+		case <-time.After(within):
+			w.t.Error("the worker did not stop")
+		}
+	}
+	w.t.Cleanup(stop)
+	return stop
+}
+
+var errNothing = errors.New("nothing is there yet")
