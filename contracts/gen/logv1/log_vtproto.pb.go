@@ -12,6 +12,7 @@ import (
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	io "io"
 	math "math"
+	sync "sync"
 	unsafe "unsafe"
 )
 
@@ -26,7 +27,7 @@ func (m *Policy) CloneVT() *Policy {
 	if m == nil {
 		return (*Policy)(nil)
 	}
-	r := new(Policy)
+	r := PolicyFromVTPool()
 	r.MaxAttempts = m.MaxAttempts
 	r.InitialIntervalMs = m.InitialIntervalMs
 	r.Backoff = m.Backoff
@@ -48,7 +49,7 @@ func (m *Record) CloneVT() *Record {
 	if m == nil {
 		return (*Record)(nil)
 	}
-	r := new(Record)
+	r := RecordFromVTPool()
 	r.Domain = m.Domain
 	r.Tasklist = m.Tasklist
 	r.Type = m.Type
@@ -112,7 +113,7 @@ func (m *Attempt) CloneVT() *Attempt {
 	if m == nil {
 		return (*Attempt)(nil)
 	}
-	r := new(Attempt)
+	r := AttemptFromVTPool()
 	r.Nonce = m.Nonce
 	r.Worker = m.Worker
 	r.StartedAtMs = m.StartedAtMs
@@ -141,7 +142,7 @@ func (m *Step) CloneVT() *Step {
 	if m == nil {
 		return (*Step)(nil)
 	}
-	r := new(Step)
+	r := StepFromVTPool()
 	r.Kind = m.Kind
 	r.AtMs = m.AtMs
 	r.Grant = m.Grant
@@ -164,7 +165,7 @@ func (m *Batch) CloneVT() *Batch {
 	if m == nil {
 		return (*Batch)(nil)
 	}
-	r := new(Batch)
+	r := BatchFromVTPool()
 	if rhs := m.Tasks; rhs != nil {
 		tmpContainer := make([]*Record, len(rhs))
 		for k, v := range rhs {
@@ -196,7 +197,7 @@ func (m *Event) CloneVT() *Event {
 	if m == nil {
 		return (*Event)(nil)
 	}
-	r := new(Event)
+	r := EventFromVTPool()
 	r.Kind = m.Kind
 	r.Position = m.Position
 	r.Version = m.Version
@@ -235,7 +236,7 @@ func (m *EventBatch) CloneVT() *EventBatch {
 	if m == nil {
 		return (*EventBatch)(nil)
 	}
-	r := new(EventBatch)
+	r := EventBatchFromVTPool()
 	r.ReplyTo = m.ReplyTo
 	r.RequestId = m.RequestId
 	if rhs := m.Events; rhs != nil {
@@ -1689,6 +1690,186 @@ func (m *LaneCursor) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 	return len(dAtA) - i, nil
 }
 
+var vtprotoPool_Policy = sync.Pool{
+	New: func() interface{} {
+		return &Policy{}
+	},
+}
+
+func (m *Policy) ResetVT() {
+	if m != nil {
+		m.Reset()
+	}
+}
+func (m *Policy) ReturnToVTPool() {
+	if m != nil {
+		m.ResetVT()
+		vtprotoPool_Policy.Put(m)
+	}
+}
+func PolicyFromVTPool() *Policy {
+	return vtprotoPool_Policy.Get().(*Policy)
+}
+
+var vtprotoPool_Record = sync.Pool{
+	New: func() interface{} {
+		return &Record{}
+	},
+}
+
+func (m *Record) ResetVT() {
+	if m != nil {
+		f0 := m.Id[:0]
+		f1 := m.Payload[:0]
+		m.Policy.ReturnToVTPool()
+		f2 := m.Trace[:0]
+		for _, mm := range m.Steps {
+			mm.ResetVT()
+		}
+		f3 := m.Steps[:0]
+		f4 := m.Result[:0]
+		m.Attempt.ReturnToVTPool()
+		m.Reset()
+		m.Id = f0
+		m.Payload = f1
+		m.Trace = f2
+		m.Steps = f3
+		m.Result = f4
+	}
+}
+func (m *Record) ReturnToVTPool() {
+	if m != nil {
+		m.ResetVT()
+		vtprotoPool_Record.Put(m)
+	}
+}
+func RecordFromVTPool() *Record {
+	return vtprotoPool_Record.Get().(*Record)
+}
+
+var vtprotoPool_Attempt = sync.Pool{
+	New: func() interface{} {
+		return &Attempt{}
+	},
+}
+
+func (m *Attempt) ResetVT() {
+	if m != nil {
+		f0 := m.Progress[:0]
+		m.Reset()
+		m.Progress = f0
+	}
+}
+func (m *Attempt) ReturnToVTPool() {
+	if m != nil {
+		m.ResetVT()
+		vtprotoPool_Attempt.Put(m)
+	}
+}
+func AttemptFromVTPool() *Attempt {
+	return vtprotoPool_Attempt.Get().(*Attempt)
+}
+
+var vtprotoPool_Step = sync.Pool{
+	New: func() interface{} {
+		return &Step{}
+	},
+}
+
+func (m *Step) ResetVT() {
+	if m != nil {
+		m.Reset()
+	}
+}
+func (m *Step) ReturnToVTPool() {
+	if m != nil {
+		m.ResetVT()
+		vtprotoPool_Step.Put(m)
+	}
+}
+func StepFromVTPool() *Step {
+	return vtprotoPool_Step.Get().(*Step)
+}
+
+var vtprotoPool_Batch = sync.Pool{
+	New: func() interface{} {
+		return &Batch{}
+	},
+}
+
+func (m *Batch) ResetVT() {
+	if m != nil {
+		for _, mm := range m.Tasks {
+			mm.ResetVT()
+		}
+		f0 := m.Tasks[:0]
+		f1 := m.Tombstones[:0]
+		m.Reset()
+		m.Tasks = f0
+		m.Tombstones = f1
+	}
+}
+func (m *Batch) ReturnToVTPool() {
+	if m != nil {
+		m.ResetVT()
+		vtprotoPool_Batch.Put(m)
+	}
+}
+func BatchFromVTPool() *Batch {
+	return vtprotoPool_Batch.Get().(*Batch)
+}
+
+var vtprotoPool_Event = sync.Pool{
+	New: func() interface{} {
+		return &Event{}
+	},
+}
+
+func (m *Event) ResetVT() {
+	if m != nil {
+		f0 := m.TaskId[:0]
+		f1 := m.Data[:0]
+		m.Carried.ReturnToVTPool()
+		m.Reset()
+		m.TaskId = f0
+		m.Data = f1
+	}
+}
+func (m *Event) ReturnToVTPool() {
+	if m != nil {
+		m.ResetVT()
+		vtprotoPool_Event.Put(m)
+	}
+}
+func EventFromVTPool() *Event {
+	return vtprotoPool_Event.Get().(*Event)
+}
+
+var vtprotoPool_EventBatch = sync.Pool{
+	New: func() interface{} {
+		return &EventBatch{}
+	},
+}
+
+func (m *EventBatch) ResetVT() {
+	if m != nil {
+		for _, mm := range m.Events {
+			mm.ResetVT()
+		}
+		f0 := m.Events[:0]
+		m.Reset()
+		m.Events = f0
+	}
+}
+func (m *EventBatch) ReturnToVTPool() {
+	if m != nil {
+		m.ResetVT()
+		vtprotoPool_EventBatch.Put(m)
+	}
+}
+func EventBatchFromVTPool() *EventBatch {
+	return vtprotoPool_EventBatch.Get().(*EventBatch)
+}
 func (m *Policy) SizeVT() (n int) {
 	if m == nil {
 		return 0
@@ -2645,7 +2826,7 @@ func (m *Record) UnmarshalVT(dAtA []byte) error {
 				return io.ErrUnexpectedEOF
 			}
 			if m.Policy == nil {
-				m.Policy = &Policy{}
+				m.Policy = PolicyFromVTPool()
 			}
 			if err := m.Policy.UnmarshalVT(dAtA[iNdEx:postIndex]); err != nil {
 				return err
@@ -2809,7 +2990,14 @@ func (m *Record) UnmarshalVT(dAtA []byte) error {
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			m.Steps = append(m.Steps, &Step{})
+			if len(m.Steps) == cap(m.Steps) {
+				m.Steps = append(m.Steps, &Step{})
+			} else {
+				m.Steps = m.Steps[:len(m.Steps)+1]
+				if m.Steps[len(m.Steps)-1] == nil {
+					m.Steps[len(m.Steps)-1] = &Step{}
+				}
+			}
 			if err := m.Steps[len(m.Steps)-1].UnmarshalVT(dAtA[iNdEx:postIndex]); err != nil {
 				return err
 			}
@@ -2999,7 +3187,7 @@ func (m *Record) UnmarshalVT(dAtA []byte) error {
 				return io.ErrUnexpectedEOF
 			}
 			if m.Attempt == nil {
-				m.Attempt = &Attempt{}
+				m.Attempt = AttemptFromVTPool()
 			}
 			if err := m.Attempt.UnmarshalVT(dAtA[iNdEx:postIndex]); err != nil {
 				return err
@@ -3649,7 +3837,14 @@ func (m *Batch) UnmarshalVT(dAtA []byte) error {
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			m.Tasks = append(m.Tasks, &Record{})
+			if len(m.Tasks) == cap(m.Tasks) {
+				m.Tasks = append(m.Tasks, &Record{})
+			} else {
+				m.Tasks = m.Tasks[:len(m.Tasks)+1]
+				if m.Tasks[len(m.Tasks)-1] == nil {
+					m.Tasks[len(m.Tasks)-1] = &Record{}
+				}
+			}
 			if err := m.Tasks[len(m.Tasks)-1].UnmarshalVT(dAtA[iNdEx:postIndex]); err != nil {
 				return err
 			}
@@ -4085,7 +4280,7 @@ func (m *Event) UnmarshalVT(dAtA []byte) error {
 				return io.ErrUnexpectedEOF
 			}
 			if m.Carried == nil {
-				m.Carried = &Record{}
+				m.Carried = RecordFromVTPool()
 			}
 			if err := m.Carried.UnmarshalVT(dAtA[iNdEx:postIndex]); err != nil {
 				return err
@@ -4203,7 +4398,14 @@ func (m *EventBatch) UnmarshalVT(dAtA []byte) error {
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			m.Events = append(m.Events, &Event{})
+			if len(m.Events) == cap(m.Events) {
+				m.Events = append(m.Events, &Event{})
+			} else {
+				m.Events = m.Events[:len(m.Events)+1]
+				if m.Events[len(m.Events)-1] == nil {
+					m.Events[len(m.Events)-1] = &Event{}
+				}
+			}
 			if err := m.Events[len(m.Events)-1].UnmarshalVT(dAtA[iNdEx:postIndex]); err != nil {
 				return err
 			}
@@ -6117,7 +6319,7 @@ func (m *Record) UnmarshalVTUnsafe(dAtA []byte) error {
 				return io.ErrUnexpectedEOF
 			}
 			if m.Policy == nil {
-				m.Policy = &Policy{}
+				m.Policy = PolicyFromVTPool()
 			}
 			if err := m.Policy.UnmarshalVTUnsafe(dAtA[iNdEx:postIndex]); err != nil {
 				return err
@@ -6278,7 +6480,14 @@ func (m *Record) UnmarshalVTUnsafe(dAtA []byte) error {
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			m.Steps = append(m.Steps, &Step{})
+			if len(m.Steps) == cap(m.Steps) {
+				m.Steps = append(m.Steps, &Step{})
+			} else {
+				m.Steps = m.Steps[:len(m.Steps)+1]
+				if m.Steps[len(m.Steps)-1] == nil {
+					m.Steps[len(m.Steps)-1] = &Step{}
+				}
+			}
 			if err := m.Steps[len(m.Steps)-1].UnmarshalVTUnsafe(dAtA[iNdEx:postIndex]); err != nil {
 				return err
 			}
@@ -6473,7 +6682,7 @@ func (m *Record) UnmarshalVTUnsafe(dAtA []byte) error {
 				return io.ErrUnexpectedEOF
 			}
 			if m.Attempt == nil {
-				m.Attempt = &Attempt{}
+				m.Attempt = AttemptFromVTPool()
 			}
 			if err := m.Attempt.UnmarshalVTUnsafe(dAtA[iNdEx:postIndex]); err != nil {
 				return err
@@ -7140,7 +7349,14 @@ func (m *Batch) UnmarshalVTUnsafe(dAtA []byte) error {
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			m.Tasks = append(m.Tasks, &Record{})
+			if len(m.Tasks) == cap(m.Tasks) {
+				m.Tasks = append(m.Tasks, &Record{})
+			} else {
+				m.Tasks = m.Tasks[:len(m.Tasks)+1]
+				if m.Tasks[len(m.Tasks)-1] == nil {
+					m.Tasks[len(m.Tasks)-1] = &Record{}
+				}
+			}
 			if err := m.Tasks[len(m.Tasks)-1].UnmarshalVTUnsafe(dAtA[iNdEx:postIndex]); err != nil {
 				return err
 			}
@@ -7581,7 +7797,7 @@ func (m *Event) UnmarshalVTUnsafe(dAtA []byte) error {
 				return io.ErrUnexpectedEOF
 			}
 			if m.Carried == nil {
-				m.Carried = &Record{}
+				m.Carried = RecordFromVTPool()
 			}
 			if err := m.Carried.UnmarshalVTUnsafe(dAtA[iNdEx:postIndex]); err != nil {
 				return err
@@ -7703,7 +7919,14 @@ func (m *EventBatch) UnmarshalVTUnsafe(dAtA []byte) error {
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			m.Events = append(m.Events, &Event{})
+			if len(m.Events) == cap(m.Events) {
+				m.Events = append(m.Events, &Event{})
+			} else {
+				m.Events = m.Events[:len(m.Events)+1]
+				if m.Events[len(m.Events)-1] == nil {
+					m.Events[len(m.Events)-1] = &Event{}
+				}
+			}
 			if err := m.Events[len(m.Events)-1].UnmarshalVTUnsafe(dAtA[iNdEx:postIndex]); err != nil {
 				return err
 			}

@@ -13,26 +13,31 @@ import (
 	"github.com/yardmaster-io/yardmaster/shared/telemetry"
 )
 
-// BenchmarkOwner is what history itself costs per task, without a server: read, trigger, grant,
-// complete and archive, in batches of 100 with payloads of 256 bytes.
-func BenchmarkOwner(b *testing.B) {
-	const size = 100
-	answers := make(chan *logv1.VerdictBatch, 64)
-	hints := make(chan *logv1.Hints, 64)
-	take := func(subject string, data []byte) {
-		if subject == "asker" {
-			v := &logv1.VerdictBatch{}
-			if v.UnmarshalVT(data) == nil {
-				answers <- v
-			}
-			return
+// bench is an owner on a world in memory, and what it says.
+type bench struct {
+	world   *memhistory.World
+	answers chan *logv1.VerdictBatch
+	hints   chan *logv1.Hints
+}
+
+func (s *bench) take(subject string, data []byte) {
+	if subject == "asker" {
+		v := &logv1.VerdictBatch{}
+		if v.UnmarshalVT(data) == nil {
+			s.answers <- v
 		}
-		h := &logv1.Hints{}
-		if h.UnmarshalVT(data) == nil && len(h.Triggers) > 0 {
-			hints <- h
-		}
+		return
 	}
-	w := memhistory.NewWorld(take, func(subject string, data []byte) bool { take(subject, data); return true })
+	h := &logv1.Hints{}
+	if h.UnmarshalVT(data) == nil && len(h.Triggers) > 0 {
+		s.hints <- h
+	}
+}
+
+// start runs the owner; stop ends it.
+func (s *bench) start(b *testing.B) (stop func()) {
+	w := memhistory.NewWorld(s.take, func(subject string, data []byte) bool { s.take(subject, data); return true })
+	s.world = w
 	o := partition.New(partition.Deps{
 		Shards: 1, Node: "bench", Config: partition.DefaultConfig(),
 		Log: w, Store: w, Timer: w, Finder: w, Checkpoints: w, Wire: w,
@@ -42,54 +47,62 @@ func BenchmarkOwner(b *testing.B) {
 	done := make(chan error, 1)
 	go func() { done <- o.Run(ctx) }()
 	<-o.Ready()
-	payload := make([]byte, 256)
+	return func() {
+		cancel()
+		if err := <-done; err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// events says the same of all that h triggers, and waits for the verdicts.
+func (s *bench) events(b *testing.B, kind logv1.EventKind, h *logv1.Hints) {
+	m := &logv1.EventBatch{ReplyTo: "asker"}
+	for _, g := range h.Triggers {
+		for i := range len(g.Triggers) / ids.TriggerBytes {
+			t := ids.TriggerAt(g.Triggers, i)
+			m.Events = append(m.Events, &logv1.Event{
+				Kind: kind, TaskId: t.ID[:], Position: uint64(t.Position), Version: t.Version, Nonce: 7, Worker: "w",
+			})
+		}
+	}
+	data, err := m.MarshalVT()
+	if err != nil {
+		b.Fatal(err)
+	}
+	s.world.AppendForeignEvents(data)
+	<-s.answers
+}
+
+// BenchmarkOwner is what history itself costs per task, without a server: read, trigger, grant,
+// complete and archive, in batches of 100 with payloads of 256 bytes.
+func BenchmarkOwner(b *testing.B) {
+	s := &bench{answers: make(chan *logv1.VerdictBatch, 64), hints: make(chan *logv1.Hints, 64)}
+	stop := s.start(b)
 	batch := &logv1.Batch{}
-	for range size {
+	for range 100 {
 		batch.Tasks = append(batch.Tasks, &logv1.Record{
-			Domain: "shop", Tasklist: "mail", Type: "email.send", Priority: 3, Payload: payload,
+			Domain: "shop", Tasklist: "mail", Type: "email.send", Priority: 3, Payload: make([]byte, 256),
 			Policy: &logv1.Policy{MaxAttempts: 5, StartToCloseMs: 60_000},
 		})
 	}
-	n := uint64(0)
-	events := func(kind logv1.EventKind, h *logv1.Hints) []byte {
-		m := &logv1.EventBatch{ReplyTo: "asker"}
-		for _, g := range h.Triggers {
-			for i := range len(g.Triggers) / ids.TriggerBytes {
-				t := ids.TriggerAt(g.Triggers, i)
-				m.Events = append(m.Events, &logv1.Event{
-					Kind: kind, TaskId: t.ID[:], Position: uint64(t.Position), Version: t.Version, Nonce: 7, Worker: "w",
-				})
-			}
-		}
-		data, err := m.MarshalVT()
-		if err != nil {
-			b.Fatal(err)
-		}
-		return data
-	}
 	b.ReportAllocs()
 	b.ResetTimer()
-	for range b.N/size + 1 {
+	for n := 0; n < b.N; n += len(batch.Tasks) {
 		now := time.Now()
-		for _, r := range batch.Tasks {
-			n++
-			id := ids.NewTaskID(now, 0, n)
+		for i, r := range batch.Tasks {
+			id := ids.NewTaskID(now, 0, uint64(n+i))
 			r.Id = id[:]
 		}
 		data, err := batch.MarshalVT()
 		if err != nil {
 			b.Fatal(err)
 		}
-		w.AppendSubmit(3, data)
-		h := <-hints
-		w.AppendForeignEvents(events(logv1.EventKind_EVENT_KIND_STARTED, h))
-		<-answers
-		w.AppendForeignEvents(events(logv1.EventKind_EVENT_KIND_COMPLETED, h))
-		<-answers
+		s.world.AppendSubmit(3, data)
+		h := <-s.hints
+		s.events(b, logv1.EventKind_EVENT_KIND_STARTED, h)
+		s.events(b, logv1.EventKind_EVENT_KIND_COMPLETED, h)
 	}
 	b.StopTimer()
-	cancel()
-	if err := <-done; err != nil {
-		b.Fatal(err)
-	}
+	stop()
 }

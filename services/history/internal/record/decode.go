@@ -71,7 +71,7 @@ func (d *Decoder) policy(p *logv1.Policy) *taskstate.Policy {
 // one: in a common block, one long-running task would keep the memory of a
 // thousand finished ones. The tasks own their bytes.
 func (d *Decoder) Tasks(data []byte, pos ids.Position, next func() *taskstate.Task) error {
-	d.batch.Reset()
+	defer d.batch.ResetVT() // keeps its records for the next message
 	if err := d.batch.UnmarshalVTUnsafe(data); err != nil {
 		return fmt.Errorf("submit batch: %w", err)
 	}
@@ -82,8 +82,9 @@ func (d *Decoder) Tasks(data []byte, pos ids.Position, next func() *taskstate.Ta
 		}
 		t.Position = pos
 		t.State = taskstate.None
+		// Kept records must not keep the message's buffer.
+		r.Id, r.Payload, r.Trace, r.Result, r.Attempt = nil, nil, nil, nil, nil
 	}
-	d.batch.Reset()
 	return nil
 }
 
@@ -151,7 +152,7 @@ type CarriedTask struct {
 
 // Events decodes one event message. The events own their bytes.
 func (d *Decoder) Events(data []byte) (*Events, error) {
-	d.events.Reset()
+	defer d.events.ResetVT() // keeps its events for the next message
 	if err := d.events.UnmarshalVTUnsafe(data); err != nil {
 		return nil, fmt.Errorf("event batch: %w", err)
 	}
@@ -181,8 +182,9 @@ func (d *Decoder) Events(data []byte) (*Events, error) {
 			}
 			out.Carried[i] = &CarriedTask{Task: t, AsOf: e.Carried.AsOf}
 		}
+		// Kept events must not keep the message's buffer.
+		e.TaskId, e.Data, e.Carried = nil, nil, nil
 	}
-	d.events.Reset()
 	return out, nil
 }
 
