@@ -2,6 +2,7 @@ package ownership
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"runtime/debug"
@@ -87,7 +88,7 @@ func (a *assignment) serve(ctx context.Context, p int) {
 		began := time.Now()
 		err := guarded(ctx, log, p, a.cfg.Serve)
 		if ctx.Err() != nil {
-			if err != nil {
+			if err != nil && !errors.Is(err, context.Canceled) {
 				log.Warn("a partition did not end cleanly", "error", err)
 			}
 			return
