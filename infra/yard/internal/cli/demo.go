@@ -58,7 +58,10 @@ func (a *app) demo(ctx context.Context, f stackFlags, opts demo.Options) error {
 		cfg.Port = 0
 	}
 	return onStack(ctx, cfg, func(s *stack.Stack) error {
-		opts.Connect, opts.Out, opts.Log, opts.Command = s.Connect, a.Out, log, command(cfg.Port, s.URL)
+		opts.Connect, opts.Out, opts.Log, opts.Command = s.Connect, a.Out, log, command()
+		if cfg.Port != defaultPort {
+			opts.URL = s.URL
+		}
 		return demo.Run(ctx, opts)
 	})
 }
@@ -72,16 +75,12 @@ func free(port int) bool {
 	return l.Close() == nil
 }
 
-// command is what a person types in another terminal to reach the stack.
-func command(port int, url string) string {
-	text := "yard"
+// command is what a person types to run this program.
+func command() string {
 	if self, err := os.Executable(); err == nil && strings.Contains(self, "go-build") {
-		text = "go run ./infra/yard"
+		return "go run ./infra/yard"
 	}
-	if port != defaultPort {
-		text += " --url " + url
-	}
-	return text
+	return "yard"
 }
 
 // onStack runs do on a stack that is closed afterwards.

@@ -65,6 +65,7 @@ func (v *display) Run(ctx context.Context) error {
 		})
 	default:
 		_, _ = fmt.Fprintf(out, "three tenants for %v, seed %d\n", v.demo.opts.Duration, v.demo.opts.Seed)
+		_, _ = fmt.Fprintf(out, "meanwhile, in another terminal: %s\n", v.demo.opts.elsewhere())
 		v.loop(ctx, progressEvery, func(m model) { _, _ = io.WriteString(out, progress(m)) })
 	}
 	return nil
@@ -91,7 +92,7 @@ func (v *display) loop(ctx context.Context, every time.Duration, show func(model
 // observe makes the model of this instant.
 func (v *display) observe(now time.Time) model {
 	d := v.demo
-	m := model{bank: d.bank.snapshot(), limit: limitRow{name: typePayout, limit: payoutsMax}}
+	m := model{elsewhere: d.opts.elsewhere(), bank: d.bank.snapshot(), limit: limitRow{name: typePayout, limit: payoutsMax}}
 	d.stage.show(&m, now)
 	m.looked = int(d.looked.Load())
 	submitted, finished := 0, 0

@@ -43,9 +43,11 @@ type Options struct {
 	Seed uint64
 	// Log takes the warnings of the demo's programs. Default: none are kept.
 	Log *slog.Logger
-	// Command is how the reader runs the yard command, for the hints at the end.
-	// Default "yard".
+	// Command is how the reader runs the yard command, for hints. Default "yard".
 	Command string
+	// URL is where commands reach the engine, for hints. Default: where they look
+	// without being told.
+	URL string
 
 	// lookUpStall is shorter in tests in which tasks are lost. Default 30 s.
 	lookUpStall time.Duration
@@ -77,6 +79,15 @@ func (o *Options) complete() error {
 		o.lookUpStall = lookUpStallDefault
 	}
 	return nil
+}
+
+// elsewhere is a command for another terminal while the demo runs.
+func (o *Options) elsewhere() string {
+	command := o.Command
+	if o.URL != "" {
+		command += " --url " + o.URL
+	}
+	return command + " task list --domain shop"
 }
 
 // ConnectURL is an Options.Connect that dials NATS servers.

@@ -39,18 +39,20 @@ func writeSummary(w io.Writer, r report, command string) error {
 		}
 		fmt.Fprintf(&s, "  %s  %s (%s)\n", verdict, c.Claim, c.Detail)
 	}
-	writeHints(&s, command)
+	writeHints(&s, r.Seed, command)
 	_, err := io.WriteString(w, s.String())
 	return err
 }
 
 // writeHints tells what to do next.
-func writeHints(s *strings.Builder, command string) {
-	fmt.Fprintf(s, "\nTry next, in another terminal while a demo or `%s dev` runs:\n", command)
-	hint := func(what, args string) { fmt.Fprintf(s, "  %-50s # %s\n", command+" "+args, what) }
-	hint("the shop's latest tasks", "task list --domain shop")
-	hint("what the bank refused for good", "task list --domain payouts --state dead")
-	hint("one task's whole history", "task get --domain payouts <id>")
-	hint("backlog and slots", "tasklist describe --domain payouts payouts")
-	fmt.Fprintf(s, "With OTEL_EXPORTER_OTLP_ENDPOINT set, every task is a trace from its submit to its end.\n")
+func writeHints(s *strings.Builder, seed uint64, command string) {
+	s.WriteString("\nTry next:\n")
+	hint := func(what, args string) { fmt.Fprintf(s, "  %-52s # %s\n", command+" "+args, what) }
+	hint("these very tasks again", fmt.Sprint("demo --seed ", seed))
+	hint("a system that stays; then, in another terminal:", "dev")
+	hint("hand in a task", `task submit greet '"Zoë"' --tasklist hello`)
+	hint("what there is", "task list")
+	hint("all that happened to one", "task get TASK")
+	hint("what the machine can do", "bench")
+	s.WriteString("With OTEL_EXPORTER_OTLP_ENDPOINT set, every task is a trace from its submit to its end.\n")
 }

@@ -23,6 +23,8 @@ type model struct {
 	waits     []waitRow
 	limit     limitRow
 	bank      bankStats
+	// elsewhere is a command for another terminal.
+	elsewhere string
 }
 
 type throughput struct {
@@ -77,6 +79,8 @@ func frame(m model, width, height int) []viewLine {
 	f.line("")
 	f.limit(m.limit)
 	f.bank(m.bank)
+	f.line("")
+	f.line(" %-10s %s", "try", m.elsewhere)
 	return f.fit(width, height)
 }
 

@@ -34,8 +34,9 @@ func busyModel() model {
 			{"image.thumbnail", 411, 3 * time.Millisecond, 40 * time.Millisecond, 52 * time.Millisecond, 61 * time.Millisecond},
 			{"payout.send (3 at once)", 0, 0, 0, 0, 0},
 		},
-		limit: limitRow{name: typePayout, inUse: 2, limit: 3, most: 3},
-		bank:  bankStats{Calls: 427, InFlight: 2, InFlightMax: 3, Busy: 44, Dropped: 31, Refused: 6, Paid: 341, Repeats: 5},
+		limit:     limitRow{name: typePayout, inUse: 2, limit: 3, most: 3},
+		bank:      bankStats{Calls: 427, InFlight: 2, InFlightMax: 3, Busy: 44, Dropped: 31, Refused: 6, Paid: 341, Repeats: 5},
+		elsewhere: "yard --url nats://127.0.0.1:41233 task list --domain shop",
 	}
 }
 
