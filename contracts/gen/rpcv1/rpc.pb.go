@@ -855,9 +855,10 @@ func (x *Bookings) GetExpiresMs() []int64 {
 // Retrigger (history, "retrigger"): send the triggers of everything ready of one
 // domain and matching shard again; its table was lost.
 type RetriggerRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Domain        string                 `protobuf:"bytes,1,opt,name=domain,proto3" json:"domain,omitempty"`
-	Shard         int32                  `protobuf:"varint,2,opt,name=shard,proto3" json:"shard,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Empty: all domains.
+	Domain        string `protobuf:"bytes,1,opt,name=domain,proto3" json:"domain,omitempty"`
+	Shard         int32  `protobuf:"varint,2,opt,name=shard,proto3" json:"shard,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"time"
 
 	"github.com/nats-io/nats.go"
 
@@ -59,8 +60,29 @@ func Serve(ctx context.Context, nc *nats.Conn, o *partition.Owner, log *slog.Log
 	if failed != nil {
 		return fmt.Errorf("subscribe to the calls of history partition %d: %w", o.Partition, failed)
 	}
-	<-ctx.Done()
+	watch(ctx, nc, o)
 	return nil
+}
+
+// reconnectCheck is how often the connection is looked at. It leaves the others a
+// moment to come back too.
+const reconnectCheck = time.Second
+
+// watch tells the owner when the connection has been broken, until ctx ends.
+func watch(ctx context.Context, nc *nats.Conn, o *partition.Owner) {
+	ticker := time.NewTicker(reconnectCheck)
+	defer ticker.Stop()
+	for seen := nc.Stats().Reconnects; ; {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		if n := nc.Stats().Reconnects; n != seen {
+			seen = n
+			o.Reconnected(ctx)
+		}
+	}
 }
 
 // reply keeps a nil pointer from becoming a non-nil Message.

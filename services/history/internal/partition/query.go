@@ -219,15 +219,22 @@ func (o *Owner) reached(ctx context.Context, seq uint64) error {
 	}
 }
 
-// Retrigger sends the triggers of all that is ready of one domain and shard again.
+// Retrigger sends the triggers of all that is ready of one shard again: those of one
+// domain, or of all of them where none is named.
 func (o *Owner) Retrigger(ctx context.Context, req *rpcv1.RetriggerRequest) (*rpcv1.RetriggerResponse, error) {
 	out := &rpcv1.RetriggerResponse{}
 	err := o.ask(ctx, func() {
 		out.Triggers = o.retrigger(func(e *entry) bool {
-			return e.Domain == req.Domain && e.list.shard == int(req.Shard)
+			return (req.Domain == "" || e.Domain == req.Domain) && e.list.shard == int(req.Shard)
 		})
 	})
 	return out, err
+}
+
+// Reconnected re-sends the triggers of all that is ready: those sent since the
+// connection broke, which nobody can tell, are lost.
+func (o *Owner) Reconnected(ctx context.Context) {
+	o.post(ctx, func() { o.retrigger(func(*entry) bool { return true }) })
 }
 
 // Hungry re-sends the triggers of a tasklist that were not sent lately: its pollers

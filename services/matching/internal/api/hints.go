@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"errors"
+	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -43,12 +44,7 @@ func (p *Port) consume(ctx context.Context, s *shard.Shard) {
 			p.log.Warn("the hint stream broke off; trying again", "shard", p.shard, "error", err)
 		}
 		broken = err != nil
-		timer := time.NewTimer(consumeRetry)
-		select {
-		case <-ctx.Done():
-		case <-timer.C:
-		}
-		timer.Stop()
+		pause(ctx, consumeRetry)
 	}
 }
 
@@ -57,6 +53,11 @@ func (p *Port) consumeOnce(ctx context.Context, s *shard.Shard) error {
 	consumer, err := p.consumer(ctx)
 	if err != nil {
 		return err
+	}
+	if consumer.CachedInfo().Delivered.Consumer == 0 {
+		asking, stop := context.WithCancel(ctx)
+		defer stop()
+		go p.retriggerAll(asking)
 	}
 	failed := make(chan error, 1)
 	consuming, err := consumer.Consume(
@@ -86,6 +87,40 @@ func (p *Port) consumeOnce(ctx context.Context, s *shard.Shard) error {
 		return err
 	case <-consuming.Closed():
 		return errors.New("closed")
+	}
+}
+
+// retriggerAll asks history for all triggers of the shard, of whatever domain. A
+// consumer that has delivered nothing is a new one: if the server has lost what it
+// held in memory, the hints of the stream before are lost, and so are those that
+// were sent while there was none. Where the cluster itself is new, it costs a call
+// per history partition.
+func (p *Port) retriggerAll(ctx context.Context) {
+	var calls sync.WaitGroup
+	for partition := range p.parts.History {
+		calls.Go(func() {
+			for ctx.Err() == nil {
+				asking, cancel := context.WithTimeout(ctx, consumerTimeout)
+				err := p.Retrigger(asking, partition, "")
+				cancel()
+				if err == nil {
+					return
+				}
+				p.told("ask for lost triggers", err)
+				pause(ctx, consumeRetry)
+			}
+		})
+	}
+	calls.Wait()
+}
+
+// pause waits for d or the end of ctx.
+func pause(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
 	}
 }
 

@@ -161,7 +161,7 @@ func (p *Port) Bookings(ctx context.Context, partition int, domain string) ([]ta
 	return all, nil
 }
 
-// Retrigger implements shard.History.
+// Retrigger implements shard.History. The empty domain stands for all of them.
 func (p *Port) Retrigger(ctx context.Context, partition int, domain string) error {
 	req := &rpcv1.RetriggerRequest{Domain: domain, Shard: int32(p.shard)}
 	_, err := natsrpc.Call[rpcv1.RetriggerResponse](ctx, p.nc, topology.HistoryCall(partition, "retrigger"), req)
