@@ -133,7 +133,8 @@ func (s *stack) start() (*shard.Shard, func()) {
 	})
 	s.send(1, 0, nil).tasks() // opens the domain
 	s.await(func() error {
-		if s.history.count(func() int { return s.history.retriggers }) < parts.History {
+		// Once because the tables are empty, once because the hint consumer is new.
+		if s.history.count(func() int { return s.history.retriggers }) < 2*parts.History {
 			return errors.New("the domain is not open")
 		}
 		return nil

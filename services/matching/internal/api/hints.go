@@ -58,6 +58,7 @@ func (p *Port) consumeOnce(ctx context.Context, s *shard.Shard) error {
 		asking, stop := context.WithCancel(ctx)
 		defer stop()
 		go p.retriggerAll(asking)
+		s.HintsLost()
 	}
 	failed := make(chan error, 1)
 	consuming, err := consumer.Consume(

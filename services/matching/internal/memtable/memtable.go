@@ -99,6 +99,13 @@ func (t *Tables) Settle(_ context.Context, settlements []table.Settlement) ([]ta
 	return settled, nil
 }
 
+// Bookings implements shard.Tables.
+func (t *Tables) Bookings(_ context.Context, domain string, types []string, beyond time.Time) ([]table.Booking, error) {
+	t.store.mu.Lock()
+	defer t.store.mu.Unlock()
+	return t.store.table.Bookings(domain, types, beyond.UnixMilli()), nil
+}
+
 // Slots implements shard.Tables.
 func (t *Tables) Slots(_ context.Context, domain string, types []string, now time.Time) ([]int, error) {
 	t.store.mu.Lock()

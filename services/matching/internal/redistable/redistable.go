@@ -324,6 +324,32 @@ func settleCall(s table.Settlement) call {
 	return c
 }
 
+// Bookings implements shard.Tables.
+func (t *Tables) Bookings(ctx context.Context, domain string, types []string, beyond time.Time) ([]table.Booking, error) {
+	if len(types) == 0 {
+		return nil, nil
+	}
+	t.calls(1)
+	pipe := t.client.Pipeline()
+	cmds := make([]*redis.ZSliceCmd, len(types))
+	for i, typ := range types {
+		cmds[i] = pipe.ZRangeByScoreWithScores(ctx, topology.SlotsKey(domain, typ), &redis.ZRangeBy{Min: after(beyond), Max: "+inf"})
+	}
+	if _, err := pipe.Exec(ctx); err != nil {
+		return nil, fmt.Errorf("list the bookings of %s: %w", domain, err)
+	}
+	var all []table.Booking
+	for i, cmd := range cmds {
+		for _, z := range cmd.Val() {
+			all = append(all, table.Booking{Type: types[i], Member: z.Member.(string), Until: int64(z.Score)})
+		}
+	}
+	return all, nil
+}
+
+// after is the lower bound of scores beyond an instant.
+func after(at time.Time) string { return "(" + strconv.FormatInt(at.UnixMilli(), 10) }
+
 // Slots implements shard.Tables.
 func (t *Tables) Slots(ctx context.Context, domain string, types []string, now time.Time) ([]int, error) {
 	if len(types) == 0 {
@@ -333,7 +359,7 @@ func (t *Tables) Slots(ctx context.Context, domain string, types []string, now t
 	pipe := t.client.Pipeline()
 	cmds := make([]*redis.IntCmd, len(types))
 	for i, typ := range types {
-		cmds[i] = pipe.ZCount(ctx, topology.SlotsKey(domain, typ), "("+strconv.FormatInt(now.UnixMilli(), 10), "+inf")
+		cmds[i] = pipe.ZCount(ctx, topology.SlotsKey(domain, typ), after(now), "+inf")
 	}
 	if _, err := pipe.Exec(ctx); err != nil {
 		return nil, fmt.Errorf("count the slots of %s: %w", domain, err)

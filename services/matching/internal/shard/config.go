@@ -55,7 +55,7 @@ func (c Config) Validate() []settings.Problem {
 const (
 	// bookingTTL is how long a booking lasts before a verdict extends it: what a
 	// crash between booking and grab costs.
-	bookingTTL = 15 * time.Second
+	bookingTTL = 8 * time.Second
 	// bookingSlack is how long a booking outlasts its attempt's deadline, so that
 	// history's clock and ours need not agree.
 	bookingSlack = 30 * time.Second
@@ -81,6 +81,9 @@ const (
 	housekeepEvery = 250 * time.Millisecond
 	// healEvery is how often types set aside are tried without having been freed.
 	healEvery = time.Second
+	// auditEvery is how often the bookings of a domain are compared with history
+	// while one of its limits is full, and how long that may take.
+	auditEvery = 30 * time.Second
 	// hungryMin and hungryMax bound how often an empty table is complained about.
 	hungryMin, hungryMax = time.Second, 30 * time.Second
 	// unheardWithin is for how long an answer may turn out to have reached nobody.

@@ -35,6 +35,9 @@ type domain struct {
 	limits map[string]int
 	// aside are the types whose limit is full: left out until a slot is freed.
 	aside map[string]bool
+	// auditing: an audit is under way; the next is due at auditAt, while types are aside.
+	auditing bool
+	auditAt  time.Time
 	// held are chunks that wait until the domain is open.
 	held []arrival
 }
@@ -115,6 +118,7 @@ func (s *Shard) open(d *domain) {
 		d.cancel()
 	}
 	d.life++
+	d.auditing = false
 	d.state = opening
 	o := &opener{s: s, domain: d, name: d.name, life: d.life}
 	o.ctx, d.cancel = context.WithCancel(s.ctx)

@@ -31,7 +31,7 @@ func (s *Shard) housekeep() {
 }
 
 // heal tries types that were set aside: a slot may have lapsed, or the word that
-// one was freed been lost.
+// one was freed been lost, on its way here or before it was booked out.
 func (s *Shard) heal() {
 	if s.now.Before(s.healAt) {
 		return
@@ -39,6 +39,9 @@ func (s *Shard) heal() {
 	s.healAt = s.now.Add(healEvery)
 	for _, d := range s.domains {
 		if len(d.aside) > 0 {
+			if !s.now.Before(d.auditAt) {
+				s.audit(d)
+			}
 			clear(d.aside)
 			s.markDomain(d)
 			s.again = true

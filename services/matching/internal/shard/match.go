@@ -67,7 +67,8 @@ func wellFormed(g *logv1.TriggerGroup) bool {
 	return g.Domain != "" && g.Tasklist != "" && g.Type != "" && len(g.Triggers) > 0 && len(g.Triggers)%ids.TriggerBytes == 0
 }
 
-// arriveGroup cuts a group into chunks.
+// arriveGroup cuts a group into chunks. History's times are of milliseconds: the
+// microseconds keep the chunks of one group in order.
 func (s *Shard) arriveGroup(g *logv1.TriggerGroup, from *delivery) {
 	list := s.list(table.Tasklist{Domain: g.Domain, Name: g.Tasklist, Partition: int(g.TasklistPartition)})
 	list.hungryAt = time.Time{}
@@ -76,12 +77,14 @@ func (s *Shard) arriveGroup(g *logv1.TriggerGroup, from *delivery) {
 		Priority: min(max(int(g.Priority), table.PriorityFirst), table.PriorityLast),
 		Type:     g.Type,
 	}
+	readyAt := g.ReadyAtUs
 	for part := range slices.Chunk(g.Triggers, table.ChunkTriggersMax*ids.TriggerBytes) {
 		from.left++
 		a := arrival{
-			Chunk: table.Chunk{Tasklist: list.Tasklist, Column: column, ReadyAt: g.ReadyAtUs, Triggers: part},
+			Chunk: table.Chunk{Tasklist: list.Tasklist, Column: column, ReadyAt: readyAt, Triggers: part},
 			list:  list, from: from,
 		}
+		readyAt++
 		if list.domain.state == opening && !s.tablesDown {
 			if len(list.domain.held) < heldChunksMax {
 				list.domain.held = append(list.domain.held, a)

@@ -20,6 +20,7 @@ type Metrics struct {
 	Polls        *telemetry.Counter
 	PollsRefused *telemetry.Counter
 	Losses       *telemetry.Counter
+	Audited      *telemetry.Counter
 	// WaitingPolls by shard.
 	WaitingPolls []*telemetry.Gauge
 }
@@ -39,6 +40,7 @@ func NewMetrics(m *telemetry.Metrics, shards int) *Metrics {
 		Polls:        m.Counter("yard_matching_polls_total", "Polls that came in."),
 		PollsRefused: m.Counter("yard_matching_polls_refused_total", "Polls refused because too many wait."),
 		Losses:       m.Counter("yard_matching_table_losses_total", "Times that a domain's table had lost its memory."),
+		Audited:      m.Counter("yard_matching_audited_slots_total", "Slots freed because their attempts were over and nobody had said so."),
 	}
 	for i := range shards {
 		out.WaitingPolls = append(out.WaitingPolls, m.Gauge(

@@ -27,6 +27,8 @@ type Tables interface {
 	Pop(ctx context.Context, wants []table.Want) ([]table.Taken, error)
 	// Settle extends and releases bookings. Repeating it is harmless.
 	Settle(ctx context.Context, settlements []table.Settlement) ([]table.Settled, error)
+	// Bookings lists the bookings of these types that last beyond an instant.
+	Bookings(ctx context.Context, domain string, types []string, beyond time.Time) ([]table.Booking, error)
 	// Slots counts the bookings of each type that have not expired by now.
 	Slots(ctx context.Context, domain string, types []string, now time.Time) ([]int, error)
 }

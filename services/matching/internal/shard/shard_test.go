@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -32,6 +34,7 @@ type world struct {
 	events  []string // "1s STARTED 7" and so on
 	answers []string // "2s r1: 3 tasks"
 	hungry  []string
+	running []table.Booking // as history knows them
 	limit   map[string]int
 	down    bool
 	calls   int
@@ -134,7 +137,11 @@ func (w *world) Hungry(_, tasklist string) {
 }
 
 // Bookings implements History.
-func (w *world) Bookings(context.Context, int, string) ([]table.Booking, error) { return nil, nil }
+func (w *world) Bookings(context.Context, int, string) ([]table.Booking, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.running, nil
+}
 
 // Retrigger implements History.
 func (w *world) Retrigger(context.Context, int, string) error { return nil }
@@ -147,7 +154,11 @@ func (w *world) Limit(_, typ string) int {
 }
 
 // Limited implements Limits.
-func (w *world) Limited(string) []string { return nil }
+func (w *world) Limited(string) []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Sorted(maps.Keys(w.limit))
+}
 
 // inWorld runs a test in a bubble with a running shard whose domain is open.
 func inWorld(t *testing.T, test func(w *world)) {
@@ -305,11 +316,63 @@ func TestI8_LapsedSlotIsFoundWithoutWord(t *testing.T) {
 		}
 		w.poll("r", time.Hour)
 		w.ready("pay", 7)
-		w.after(14 * time.Second)
+		w.after(bookingTTL - time.Second)
 		w.expect("answers before it lapses", w.answers)
 		w.after(3 * time.Second)
 		if len(w.answers) != 1 {
 			t.Fatalf("answered %q", w.answers)
+		}
+	})
+}
+
+// TestI8_SlotOfAnAttemptThatIsOverComesBack: nobody says that an attempt is over,
+// and its deadline is far away.
+func TestI8_SlotOfAnAttemptThatIsOverComesBack(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.decide = granting // for a minute
+		w.limit["pay"] = 1
+		w.running = []table.Booking{{Type: "pay", Member: trigger(7).Booking()}}
+		w.poll("r", time.Hour)
+		w.ready("pay", 7)
+		w.after(time.Second)
+		w.expect("answers", w.answers, "0s r: 1 tasks")
+		w.poll("s", time.Hour)
+		w.ready("pay", 8)
+		w.after(5 * time.Second)
+		w.expect("answers while it runs", w.answers, "0s r: 1 tasks")
+		w.mu.Lock()
+		w.running = nil
+		w.mu.Unlock()
+		w.after(2 * auditEvery)
+		if len(w.answers) != 2 {
+			t.Fatalf("answered %q", w.answers)
+		}
+	})
+}
+
+// TestI8_LostHintsBringAnAudit: there is no wait for a limit that is full.
+func TestI8_LostHintsBringAnAudit(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.decide = granting
+		w.limit["pay"] = 2
+		w.poll("r", time.Hour)
+		w.ready("pay", 7)
+		w.after(time.Second)
+		w.expect("answers", w.answers, "0s r: 1 tasks")
+		inUse := func() int {
+			counts, err := w.store.Shard(0).Slots(t.Context(), "d", []string{"pay"}, time.Now())
+			if err != nil {
+				t.Fatal(err)
+			}
+			return counts[0]
+		}
+		if n := inUse(); n != 1 {
+			t.Fatalf("%d slots in use", n)
+		}
+		w.shard.HintsLost()
+		w.after(time.Second)
+		if n := inUse(); n != 0 {
+			t.Fatalf("%d slots in use after the audit", n)
 		}
 	})
 }
@@ -368,6 +431,9 @@ func TestTimesHangTogether(t *testing.T) {
 	}
 	if bookingTTL <= resendAfter+housekeepEvery+callTimeout+bookingFresh {
 		t.Error("a booking may lapse before its grab is sent again, which renews it")
+	}
+	if bookingSlack <= bookingTTL {
+		t.Error("an audit takes a booking without a verdict for one that has one")
 	}
 	if pollGrace <= resendAfter {
 		t.Error("a poll ends before a lost grab was repeated")

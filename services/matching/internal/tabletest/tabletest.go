@@ -41,6 +41,7 @@ func Exercise(t *testing.T, factory func(t *testing.T) Store) {
 		{"WholeOnlyWithBookings", wholeOnly},
 		{"NewOwnerFindsColumns", newOwner},
 		{"RestoreNeverShortens", restoreNeverShortens},
+		{"BookingsAreListed", bookingsListed},
 		{"ManyDomainsInOneCall", manyDomains},
 		{"TestI8_TwoClientsNeverOverbook", neverOverbook},
 		{"LikeTheCore", likeTheCore},
@@ -382,6 +383,31 @@ func manyDomains(t *testing.T, s Store) {
 	}
 	equal(t, "lost", lost.Domains, []string{"unopened"})
 	equal(t, "taken beside the lost", numbers(taken[1]), "1")
+}
+
+func bookingsListed(t *testing.T, s Store) {
+	tables := s.Shard(0)
+	open(t, tables)
+	put(t, tables, chunk(3, "pay", 1, 1, 2), chunk(3, "mail", 1, 5, 1))
+	pop(t, tables, 3, candidate(3, "pay", 1, 10), candidate(3, "mail", 1, 10))
+	mustSettle(t, tables, table.Settlement{Domain: domain, Type: "pay", Extend: []table.Extension{{Member: trigger(2).Booking(), Until: now + 60_000}}})
+	list := func(beyond int64, types ...string) []table.Booking {
+		t.Helper()
+		got, err := tables.Bookings(t.Context(), domain, types, time.UnixMilli(beyond))
+		if err != nil {
+			t.Fatal(err)
+		}
+		slices.SortFunc(got, func(a, b table.Booking) int { return strings.Compare(a.Member, b.Member) })
+		return got
+	}
+	first := table.Booking{Type: "pay", Member: trigger(1).Booking(), Until: now + 15_000}
+	second := table.Booking{Type: "pay", Member: trigger(2).Booking(), Until: now + 60_000}
+	other := table.Booking{Type: "mail", Member: trigger(5).Booking(), Until: now + 15_000}
+	equal(t, "all", list(now, "pay", "mail", "none"), []table.Booking{first, second, other})
+	equal(t, "of one type", list(now+14_999, "pay"), []table.Booking{first, second})
+	equal(t, "beyond", list(now+15_000, "pay", "mail"), []table.Booking{second})
+	equal(t, "none", len(list(now+60_000, "pay")), 0)
+	equal(t, "of nothing", len(list(now)), 0)
 }
 
 func mustSettle(t *testing.T, tables shard.Tables, s table.Settlement) table.Settled {

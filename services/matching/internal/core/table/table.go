@@ -196,3 +196,22 @@ func (t *Table) Slots(domainName string, types []string, now int64) []int {
 	}
 	return counts
 }
+
+// Bookings lists the bookings of types that last beyond an instant, in no order.
+func (t *Table) Bookings(domainName string, types []string, beyond int64) []Booking {
+	d := t.domains[domainName]
+	if d == nil {
+		return nil
+	}
+	var all []Booking
+	for _, typ := range types {
+		if s := d.slots[typ]; s != nil {
+			for member, until := range s.until {
+				if until > beyond {
+					all = append(all, Booking{Type: typ, Member: member, Until: until})
+				}
+			}
+		}
+	}
+	return all
+}
