@@ -11,6 +11,8 @@ type entry struct {
 	taskstate.Task
 	lease deadline.Entry
 	list  *tasklist
+	// index is its place in the message it was submitted with.
+	index int32
 	// counted is the state under which list counts the task.
 	counted taskstate.State
 	// triggeredAt is when its trigger was last sent, Unix ms.

@@ -105,7 +105,7 @@ func (o *Owner) save(now time.Time) {
 // not hear of new messages.
 func (o *Owner) countBacklog(ctx context.Context, read [ids.Lanes]uint64) {
 	for lane := range ids.Lane(ids.Lanes) {
-		if o.pending[lane].Load() == 0 || !o.gates[lane].shut() {
+		if !o.gates[lane].shut() {
 			continue
 		}
 		if n, err := o.Finder.Backlog(ctx, lane, read[lane]); err == nil {

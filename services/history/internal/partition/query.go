@@ -1,6 +1,7 @@
 package partition
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -264,15 +265,34 @@ func (o *Owner) healOld(now time.Time) {
 }
 
 // retrigger sends the triggers of the ready tasks that match.
-func (o *Owner) retrigger(match func(*entry) bool) (n int64) {
+func (o *Owner) retrigger(match func(*entry) bool) int64 {
 	now := time.Now().UnixMilli()
-	for _, e := range o.tasks {
+	ready := o.inLine(func(e *entry) bool {
 		due := e.State == taskstate.Ready || e.State == taskstate.Backoff && e.DueAt <= now
-		if due && match(e) {
-			o.trigger(e)
-			n++
+		return due && match(e)
+	})
+	for _, e := range ready {
+		o.trigger(e)
+	}
+	o.Metrics.Retriggered.Add(int64(len(ready)))
+	return int64(len(ready))
+}
+
+// inLine lists the tasks that match, in the order in which they became ready, those of
+// one message in its order: whoever is told of them again shall not see them shuffled.
+func (o *Owner) inLine(match func(*entry) bool) []*entry {
+	var line []*entry
+	for _, e := range o.tasks {
+		if match(e) {
+			line = append(line, e)
 		}
 	}
-	o.Metrics.Retriggered.Add(n)
-	return n
+	slices.SortFunc(line, func(a, b *entry) int {
+		return cmp.Or(
+			cmp.Compare(a.ReadyAt, b.ReadyAt),
+			cmp.Compare(a.Position.Seq(), b.Position.Seq()),
+			cmp.Compare(a.index, b.index),
+		)
+	})
+	return line
 }

@@ -71,7 +71,7 @@ func (o *Owner) startReaders(ctx context.Context, from positions) <-chan error {
 func (o *Owner) decodeSubmit(dec *record.Decoder, lane ids.Lane, r Record) []*entry {
 	var entries []*entry
 	err := dec.Tasks(r.Data, ids.NewPosition(r.Seq, lane), func() *taskstate.Task {
-		e := new(entry)
+		e := &entry{index: int32(len(entries))}
 		entries = append(entries, e)
 		return &e.Task
 	})

@@ -213,16 +213,16 @@ func (o *Owner) replayEvents(e *entry, events []seen, after uint64) {
 
 // resume sends what the replay held back.
 func (o *Owner) resume(r *replay) {
+	for _, e := range o.inLine(func(e *entry) bool { return e.State == taskstate.Ready }) {
+		o.trigger(e)
+	}
 	for _, e := range o.tasks {
-		switch e.State {
-		case taskstate.Ready:
-			o.trigger(e)
-		case taskstate.Waiting:
-			if o.parkIsStored(e, r) {
-				o.parkStored(e)
-			} else {
-				o.outbox.park(e)
-			}
+		switch {
+		case e.State != taskstate.Waiting:
+		case o.parkIsStored(e, r):
+			o.parkStored(e)
+		default:
+			o.outbox.park(e)
 		}
 	}
 	o.remark(r)

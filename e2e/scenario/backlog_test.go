@@ -1,0 +1,95 @@
+package scenario_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/infra/yard/stack"
+)
+
+// TestI7TheBacklogStaysOnDisk submits ten windows' worth without a worker:
+// history holds its windows and not more, knows the rest all the same, lets more
+// urgent tasks by, and drains everything, across a restart, each task once.
+func TestI7TheBacklogStaysOnDisk(t *testing.T) {
+	t.Parallel()
+	const tasks, batch, window = 20_000, 100, 500
+	services := stack.DefaultServices()
+	services.History.Partition.WindowTasks = window
+	cfg := stack.Config{Tables: stack.TablesMemory, DataDir: t.TempDir(), Services: &services}
+	w := enter(t, own(t, cfg))
+
+	var ids []string
+	request := make([]*yardv1.NewTask, batch)
+	for i := range request {
+		request[i] = &yardv1.NewTask{Type: "x", Payload: jsonPayload(`"` + strings.Repeat("p", 250) + `"`)}
+	}
+	for range tasks / batch {
+		ids = append(ids, w.submit(request...)...)
+	}
+	// A message is read whole, so a window is passed by less than one.
+	most := int64(w.stack.Partitioning.History * (window + batch))
+	loaded := func() int64 { return meters(t, w.stack)["yard_history_tasks_loaded_total"] }
+	w.meter("yard_history_tasks_loaded_total", window)
+	if n := loaded(); n > most {
+		t.Fatalf("%d tasks are in memory, at most %d may be", n, most)
+	}
+
+	// What is not read is known, can be cancelled, and holds nobody up.
+	last := ids[tasks-1]
+	want(t, w.get(last), "queued", "")
+	equal(t, "cancel", w.cancel(last).Code, "OK")
+	w.eventually(func() error {
+		resp := must[yardv1.DescribeTasklistResponse](w, "tasklists.describe", &yardv1.DescribeTasklistRequest{Tasklist: list})
+		if least := (tasks - most) / batch; resp.UnreadBatches < least {
+			return fmt.Errorf("%d unread batches, want %d", resp.UnreadBatches, least)
+		}
+		return nil
+	})
+	urgent := w.submitOne(&yardv1.NewTask{Type: "urgent", Priority: 1})
+	equal(t, "the urgent one", w.takeOne("urgent").TaskId, urgent)
+	if n := loaded(); n > most+1 {
+		t.Errorf("%d tasks are in memory, at most %d may be", n, most+1)
+	}
+
+	seen := map[string]bool{}
+	drain := func(until int) {
+		for len(seen) < until {
+			polled := w.poll(1000)
+			if len(polled) == 0 {
+				t.Fatalf("only %d tasks came", len(seen))
+			}
+			for _, p := range polled {
+				if seen[p.TaskId] {
+					t.Fatalf("%s came twice", p.TaskId)
+				}
+				seen[p.TaskId] = true
+			}
+			if got := w.complete(polled...); strings.Trim(got, "OK ") != "" {
+				t.Fatalf("verdicts %s", got)
+			}
+		}
+	}
+	drain(tasks / 2)
+	if err := closeStack(w.stack); err != nil {
+		t.Fatalf("the stack did not end well: %v", err)
+	}
+	w = join(t, own(t, cfg), w.domain)
+	drain(tasks - 1)
+	for _, id := range ids[:tasks-1] {
+		if !seen[id] {
+			t.Fatalf("%s never came", id)
+		}
+	}
+	equal(t, "the last one", seen[last], false)
+	w.eventually(func() error {
+		if task := w.get(last); stateOf(task) != "cancelled" {
+			return fmt.Errorf("the last one is %s", stateOf(task))
+		}
+		return nil
+	})
+	for _, id := range ids[:100] {
+		equal(t, "state", stateOf(w.get(id)), "completed")
+	}
+}

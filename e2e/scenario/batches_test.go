@@ -1,0 +1,67 @@
+package scenario_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/contracts/topology"
+	"github.com/yardmaster-io/yardmaster/infra/yard/stack"
+)
+
+// TestOneMessagePerBatchOnEveryHop runs 10,000 tasks in hundreds, and counts what
+// every hop stored. What is left to chance is how batches meet: a poll of a hundred
+// may take from two partitions, which makes two messages of its grabs and two of its
+// outcomes; an idle poll may have triggers sent again; and what gathers while a
+// message is under way shares the next.
+func TestOneMessagePerBatchOnEveryHop(t *testing.T) {
+	t.Parallel()
+	for kind := range shared.of {
+		t.Run(string(kind), func(t *testing.T) {
+			t.Parallel()
+			const batch, batches = 100, 100
+			w := enter(t, own(t, stack.Config{Tables: kind}))
+			n := w.stack.Partitioning
+			logBefore := stored(w, n.History, topology.HistoryStream)
+
+			tasks := make([]*yardv1.NewTask, batch)
+			for i := range tasks {
+				tasks[i] = &yardv1.NewTask{Type: "x", Payload: jsonPayload(strings.Repeat("1", 250))}
+			}
+			for range batches {
+				w.submit(tasks...)
+			}
+			polls := int64(0)
+			for left := batch * batches; left > 0; polls++ {
+				polled := w.poll(batch)
+				if len(polled) == 0 {
+					t.Fatalf("%d tasks did not come", left)
+				}
+				if got := w.complete(polled...); strings.Trim(got, "OK ") != "" {
+					t.Fatalf("verdicts %s", got)
+				}
+				left -= len(polled)
+			}
+			w.meter("yard_history_archived_total", batch*batches)
+
+			m := meters(t, w.stack)
+			within := func(hop string, messages, most int64) {
+				t.Helper()
+				t.Logf("%s: %d messages", hop, messages)
+				if messages > most {
+					t.Errorf("%s: %d messages, at most %d are one per batch", hop, messages, most)
+				}
+			}
+			within("submits", m["yard_frontend_log_messages_total"], batches)
+			within("hints", stored(w, n.Matching, topology.MatchingStream), 2*batches)
+			within("polls", polls, 2*batches)
+			within("grabs", m["yard_matching_grab_batches_total"], 2*batches)
+			within("outcomes", m["yard_frontend_event_batches_total"], 2*batches)
+			within("archive", stored(w, n.History, topology.ArchiveStream), batches)
+			within("the log in all", stored(w, n.History, topology.HistoryStream)-logBefore, batch*batches*5/100)
+			equal(t, "sent again for want of a verdict", m["yard_frontend_event_resends_total"], 0)
+			equal(t, "tasks", m["yard_frontend_tasks_accepted_total"], batch*batches)
+			equal(t, "grants", m["yard_matching_grabs_granted_total"], batch*batches)
+		})
+	}
+}
