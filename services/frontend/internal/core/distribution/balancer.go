@@ -25,6 +25,12 @@ const (
 	SetAsideMin = time.Second
 	SetAsideMax = 30 * time.Second
 
+	// StayTasks is how many more tasks than the emptiest partition the one chosen last
+	// may have and still be chosen again. Requests of one moment then meet in one
+	// partition and share a message, where each message costs a sync to disk; and
+	// over a longer time the partitions are filled evenly all the same.
+	StayTasks = 128
+
 	// TasksPerBatchGuess is how many tasks a message is taken for that the owner
 	// has not read yet. Its report counts messages; opening them would cost it.
 	TasksPerBatchGuess = 100
@@ -33,6 +39,7 @@ const (
 // Balancer knows all partitions. It is not safe for concurrent use.
 type Balancer struct {
 	partitions []partition
+	last       int // the one chosen last
 }
 
 type partition struct {
@@ -53,12 +60,13 @@ func New(n int) *Balancer {
 	if n < 1 {
 		panic(fmt.Sprintf("distribution: %d partitions", n))
 	}
-	return &Balancer{partitions: make([]partition, n)}
+	return &Balancer{partitions: make([]partition, n), last: -1}
 }
 
 // Pick chooses the partition of a request of so many tasks and counts them as
-// queued there. ok is false where every partition is set aside. Among equals,
-// tie decides; it should be random, so that several frontends do not agree.
+// queued there: the one chosen last, while it is no more than StayTasks ahead, else the
+// emptiest. ok is false where every partition is set aside. Among equals, tie
+// decides; it should be random, so that several frontends do not agree.
 //
 // A partition that is due for a probe comes first, and once: without traffic
 // nobody would learn that it is well again. Whoever got a partition must tell
@@ -75,8 +83,8 @@ func (b *Balancer) Pick(now time.Time, tasks int, tie uint64) (chosen int, ok bo
 				continue
 			}
 			p.probing = true
-			chosen = at
-			break
+			p.sent += int64(tasks)
+			return at, true
 		}
 		if chosen < 0 || p.queued() < b.partitions[chosen].queued() {
 			chosen = at
@@ -85,6 +93,10 @@ func (b *Balancer) Pick(now time.Time, tasks int, tie uint64) (chosen int, ok bo
 	if chosen < 0 {
 		return 0, false
 	}
+	if l := b.last; l >= 0 && b.partitions[l].setAside == 0 && b.partitions[l].queued() < b.partitions[chosen].queued()+StayTasks {
+		chosen = l
+	}
+	b.last = chosen
 	b.partitions[chosen].sent += int64(tasks)
 	return chosen, true
 }

@@ -19,34 +19,50 @@ func pick(t *testing.T, b *Balancer, now time.Time, tasks int, tie uint64) int {
 	return p
 }
 
-// Seed 003: five produces of 10 over two partitions end up 30 and 20.
+// Seed 003, with requests as large as the stay: five over two partitions end up three and two.
 func TestWholeRequestsGoWhereTheFewestAreQueued(t *testing.T) {
 	b := New(2)
 	var got [2]int
 	for range 5 {
-		got[pick(t, b, t0, 10, 0)] += 10
+		got[pick(t, b, t0, StayTasks, 0)]++
 	}
-	if got != [2]int{30, 20} {
-		t.Errorf("dealt %v, want [30 20]", got)
+	if got != [2]int{3, 2} {
+		t.Errorf("dealt %v, want [3 2]", got)
 	}
 }
 
 func TestReportsReplaceWhatWasSentSince(t *testing.T) {
 	b := New(2)
-	b.Report(0, 5, 0)
-	b.Report(1, 0, 1)
-	if p := pick(t, b, t0, 50, 0); p != 0 {
-		t.Fatalf("one unread batch counts as less than 5 tasks: got %d", p)
-	}
-	if p := pick(t, b, t0, 50, 0); p != 0 {
-		t.Fatalf("55 queued against 100: got %d", p)
+	b.Report(0, 0, 0)
+	b.Report(1, 0, 3) // 3 messages, taken for 300 tasks
+	for queued := range 2 {
+		if p := pick(t, b, t0, 250, 0); p != 0 {
+			t.Fatalf("%d queued against 300: got %d", queued*250, p)
+		}
 	}
 	if p := pick(t, b, t0, 1, 0); p != 1 {
-		t.Fatalf("105 queued against 100: got %d", p)
+		t.Fatalf("500 queued against 300: got %d", p)
 	}
 	b.Report(0, 0, 0) // read and finished meanwhile
 	if p := pick(t, b, t0, 1, 0); p != 0 {
 		t.Fatalf("nothing queued at 0: got %d", p)
+	}
+}
+
+// Single tasks of one moment meet in one partition, and yet all get their share.
+func TestSmallRequestsStayTogether(t *testing.T) {
+	b, changes, got := New(4), 0, [4]int{}
+	last := -1
+	for tie := range uint64(40_000) {
+		p := pick(t, b, t0, 1, tie)
+		if p != last {
+			changes++
+		}
+		last = p
+		got[p]++
+	}
+	if changes > 40_000/StayTasks+4 || slices.Min(got[:]) < 10_000-2*StayTasks {
+		t.Errorf("%d changes, dealt %v", changes, got)
 	}
 }
 
@@ -142,7 +158,7 @@ func (m *model) pick(t *rapid.T) {
 		m.probing[p] = true
 	} else {
 		for i := range m.queued {
-			if m.failed[i].IsZero() && m.queued[i] < m.queued[p] {
+			if m.failed[i].IsZero() && m.queued[i]+StayTasks <= m.queued[p] {
 				t.Fatalf("%d has %d queued, %d has %d", i, m.queued[i], p, m.queued[p])
 			}
 		}
