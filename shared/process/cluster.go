@@ -39,7 +39,7 @@ func Cluster(ctx context.Context, nc *nats.Conn, want topology.Partitioning, how
 		if err != nil {
 			return topology.Partitioning{}, err
 		}
-		standard := topology.DefaultPartitioning()
+		standard := cmp.Or(how.Standard, topology.DefaultPartitioning())
 		use := topology.Partitioning{
 			History:  cmp.Or(want.History, have.History, standard.History),
 			Matching: cmp.Or(want.Matching, have.Matching, standard.Matching),

@@ -51,6 +51,9 @@ type Provision struct {
 	// Replicas of what is stored in files, 1 or 3. Default 1. With 1, the loss of a
 	// NATS node's disk loses accepted tasks.
 	Replicas int `koanf:"replicas" usage:"replicas of streams and buckets: 1 or 3"`
+	// Standard is what a cluster is created with where nobody has a wish. Default:
+	// topology.DefaultPartitioning.
+	Standard topology.Partitioning `koanf:"-"`
 }
 
 // DefaultConfig is the defaults given at the fields, with the service's own

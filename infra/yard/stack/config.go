@@ -47,7 +47,7 @@ type Config struct {
 	Sync string
 	// MaxPayload is NATS's limit of one message, bytes. Default 1 MiB.
 	MaxPayload int
-	// Partitioning of a cluster that is created. Default: 4 and 4, or, in a data
+	// Partitioning of a cluster that is created. Default: 2 and 2, or, in a data
 	// directory that has a cluster, what it was created with; other numbers than
 	// those are refused.
 	Partitioning topology.Partitioning
@@ -80,6 +80,10 @@ func DefaultServices() Services {
 		Timer:    timer.DefaultConfig(),
 	}
 }
+
+// embeddedPartitioning is what a cluster in one process is created with: one machine
+// and one disk are faster with few partitions (contracts/decisions/0008).
+func embeddedPartitioning() topology.Partitioning { return topology.Partitioning{History: 2, Matching: 2} }
 
 // tables decides where the tables are: the URL of a Redis, or the path of a
 // redis-server to start, or neither, which means memory.

@@ -88,7 +88,7 @@ func (s *Stack) prepare(ctx context.Context, cfg Config) (*lifecycle.Group, erro
 	if err != nil {
 		return nil, err
 	}
-	s.Partitioning, err = process.Cluster(ctx, nc, cfg.Partitioning, process.Provision{Enabled: true, Replicas: 1}, s.log)
+	s.Partitioning, err = process.Cluster(ctx, nc, cfg.Partitioning, process.Provision{Enabled: true, Replicas: 1, Standard: embeddedPartitioning()}, s.log)
 	if err != nil {
 		return nil, err
 	}

@@ -60,7 +60,7 @@ unless --sync says otherwise.`,
 	flags.StringVar(&f.opts.Sync, "sync", stack.SyncAlways, `when accepted tasks go to disk: "always" or every so often, such as 2m`)
 	flags.StringVar(&f.opts.Tables, "tables", string(stack.TablesAuto), "where tables and slots are: auto, memory or redis")
 	flags.StringVar(&f.opts.Redis, "redis", "", "URL of a Redis for them")
-	flags.IntVar(&f.partitions, "partitions", 0, "history partitions and matching shards; 0 = 4")
+	flags.IntVar(&f.partitions, "partitions", 0, "history partitions and matching shards; 0 = 2")
 	flags.StringVarP(&f.file, "out", "o", "", "write the report as JSON to this file too")
 	flags.StringVar(&f.profile, "cpuprofile", "", "write a CPU profile of this process to this file")
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "no lines of progress")

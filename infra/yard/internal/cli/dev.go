@@ -35,7 +35,7 @@ func (f *stackFlags) add(cmd *cobra.Command) {
 	flags.StringVar(&f.cfg.Sync, "sync", stack.SyncAlways, `when accepted tasks go to disk: "always" or every so often, such as 2m`)
 	flags.StringVar(&f.tables, "tables", string(stack.TablesAuto), "where tables and slots are: auto, memory or redis")
 	flags.StringVar(&f.cfg.Redis, "redis", "", "URL of a Redis for them, such as redis://127.0.0.1:6379/0")
-	flags.IntVar(&f.partitions, "partitions", 0, "history partitions and matching shards of a new cluster; 0 = 4")
+	flags.IntVar(&f.partitions, "partitions", 0, "history partitions and matching shards of a new cluster; 0 = 2")
 	flags.StringVar(&f.log.Level, "log-level", "info", "debug, info, warn or error")
 	flags.StringVar(&f.log.Format, "log-format", "text", "text or json")
 }
