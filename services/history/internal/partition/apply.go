@@ -22,7 +22,7 @@ func (o *Owner) submit(pos ids.Position, at time.Time, entries []*entry) {
 			o.gates[lane].leave(1)
 			continue
 		}
-		e.list = o.tasklist(e.Domain, e.Tasklist)
+		o.in(e)
 		o.tasks[e.ID] = e
 		fx := taskstate.Load(&e.Task, now)
 		if m, marked := o.marks[e.ID]; marked {
@@ -163,8 +163,9 @@ func (o *Owner) eventOfAbsent(w waitingVerdict) taskstate.Verdict {
 	return taskstate.Verdict{Code: deferred}
 }
 
-// carryOut files the effects of a record. While replaying nothing is sent: what still
-// matters in the end is sent when the replay is over.
+// carryOut files the effects of a record. While replaying, what still matters in the end is
+// sent when the replay is over; slots are released in any case, since the owner before may
+// have died between the record and its word. Releasing twice is harmless.
 func (o *Owner) carryOut(e *entry, fx taskstate.Effects, by source) {
 	e.recount()
 	if fx.Park {
@@ -173,10 +174,10 @@ func (o *Owner) carryOut(e *entry, fx taskstate.Effects, by source) {
 	if fx.Finish {
 		o.finished(e)
 	}
+	if fx.Release {
+		o.outbox.release(e, fx.ReleaseVersion)
+	}
 	if !o.replaying {
-		if fx.Release {
-			o.outbox.release(e, fx.ReleaseVersion)
-		}
 		if fx.Trigger && e.State == taskstate.Ready {
 			o.trigger(e)
 		}
@@ -239,6 +240,7 @@ func (o *Owner) grant(e *entry, a *answer, i int) {
 	v.Task = o.encoder.Polled(&e.Task, traceparent)
 	v.DeadlineMs = e.Attempt.DeadlineAt
 	a.grants = append(a.grants, grant{e.ID, e.Token()})
+	e.column.grantedReadyAt = max(e.column.grantedReadyAt, e.ReadyAt)
 	o.Metrics.Granted.Add(1)
 	if o.Tracing.On() && telemetry.Sampled(e.Trace) {
 		o.Tracing.Span(e.Trace, "wait", trace.SpanKindInternal, time.UnixMilli(e.ReadyAt), time.UnixMilli(e.Attempt.StartedAt), o.attributes(e)...)

@@ -11,6 +11,8 @@ type entry struct {
 	taskstate.Task
 	lease deadline.Entry
 	list  *tasklist
+	// column is where its triggers stand in line.
+	column *column
 	// index is its place in the message it was submitted with.
 	index int32
 	// counted is the state under which list counts the task.
@@ -52,6 +54,30 @@ type tasklist struct {
 	active [taskstate.Cancelled + 1]int64
 	// Ends since this owner took over.
 	completed, failed, dead int64
+	columns                 map[columnKey]*column
+}
+
+// column is the tasks of one type and priority of a tasklist: matching grants
+// them in the order in which they became ready.
+type column struct {
+	// grantedReadyAt is the latest ReadyAt among those granted. A task that was ready well
+	// before, and was not granted, has been overtaken: its trigger is lost.
+	grantedReadyAt int64
+}
+
+type columnKey struct {
+	taskType string
+	priority int32
+}
+
+// in files e under its tasklist and column.
+func (o *Owner) in(e *entry) {
+	e.list = o.tasklist(e.Domain, e.Tasklist)
+	key := columnKey{e.Type, e.Priority}
+	if e.column = e.list.columns[key]; e.column == nil {
+		e.column = &column{}
+		e.list.columns[key] = e.column
+	}
 }
 
 // recount moves e to the count of its current state.
@@ -83,7 +109,9 @@ func (o *Owner) tasklist(domain, name string) *tasklist {
 	key := tasklistKey{domain, name}
 	l, ok := o.lists[key]
 	if !ok {
-		l = &tasklist{key: key, shard: ids.MatchingShard(domain, name, 0, o.Shards)}
+		l = &tasklist{
+			key: key, shard: ids.MatchingShard(domain, name, 0, o.Shards), columns: make(map[columnKey]*column),
+		}
 		o.lists[key] = l
 	}
 	return l

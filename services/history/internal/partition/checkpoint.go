@@ -60,9 +60,15 @@ func (o *Owner) beat(now time.Time) {
 		o.purge()
 		o.expireMarks(now)
 		o.carryForward()
-		o.healOld(now)
+	}
+	if o.nextHeal.Before(now) {
+		o.nextHeal = now.Add(healEvery)
+		o.heal(now)
 	}
 }
+
+// healEvery is how often the tasks in memory are looked through for lost triggers.
+const healEvery = 5 * time.Second
 
 func (o *Owner) load() []byte {
 	h := rpcv1.HistoryLoad{Partition: int32(o.Partition)}

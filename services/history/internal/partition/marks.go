@@ -126,7 +126,8 @@ func (o *Owner) markedFound(found []*logv1.Record, fired []ids.TaskID) {
 			continue
 		}
 		t.Position = 0
-		e := &entry{Task: *t, list: o.tasklist(t.Domain, t.Tasklist)}
+		e := &entry{Task: *t}
+		o.in(e)
 		o.tasks[t.ID] = e
 		o.carryOut(e, taskstate.CancelUnseen(&e.Task, m.reason, m.at), source{event: true, seq: m.seq})
 		m.settle(taskstate.Verdict{})
@@ -143,7 +144,8 @@ func (o *Owner) restore(t *taskstate.Task) {
 	t.Position = 0
 	t.State = taskstate.Waiting
 	t.Parkings++
-	e := &entry{Task: *t, list: o.tasklist(t.Domain, t.Tasklist)}
+	e := &entry{Task: *t}
+	o.in(e)
 	o.tasks[t.ID] = e
 	o.outbox.park(e)
 	e.recount()

@@ -98,6 +98,7 @@ type Owner struct {
 	saving     bool
 	purging    bool
 	nextPurge  time.Time
+	nextHeal   time.Time
 	fatal      error
 	encoder    record.Encoder
 }

@@ -254,14 +254,22 @@ func (o *Owner) Hungry(ctx context.Context, hint *rpcv1.Hungry) {
 const (
 	// hungryAgeMS spares triggers that are still on their way.
 	hungryAgeMS = 2000
+	// overtakenMS is how much later another task must have become ready, to say that
+	// this one was passed over and not just granted out of order.
+	overtakenMS = 3000
 	// oldAgeMS is when a ready task is triggered again without being asked for.
 	oldAgeMS = 5 * 60_000
 )
 
-// healOld re-sends the triggers of what has been ready for long (I5).
-func (o *Owner) healOld(now time.Time) {
-	before := now.UnixMilli() - oldAgeMS
-	o.retrigger(func(e *entry) bool { return e.triggeredAt < before })
+// heal re-sends the triggers of tasks that others of their column have overtaken, and
+// of what has been ready for long whatever the reason (I5). While polls are fed with other
+// tasks nobody is hungry, so nobody else would notice.
+func (o *Owner) heal(now time.Time) {
+	at := now.UnixMilli()
+	o.retrigger(func(e *entry) bool {
+		overtaken := e.ReadyAt < e.column.grantedReadyAt-overtakenMS && e.triggeredAt < at-hungryAgeMS-overtakenMS
+		return overtaken || e.triggeredAt < at-oldAgeMS
+	})
 }
 
 // retrigger sends the triggers of the ready tasks that match.

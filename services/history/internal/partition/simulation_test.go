@@ -92,6 +92,8 @@ type simulation struct {
 	// succeeded counts, per task, the attempts whose success was accepted.
 	succeeded map[ids.TaskID]map[ids.Token]bool
 	cancelled map[ids.TaskID]bool
+	// released are the bookings that history told of.
+	released map[string]bool
 }
 
 func (s *simulation) chance(percent int) bool { return s.rng.IntN(100) < percent }
@@ -126,6 +128,11 @@ func (s *simulation) published(subject string, data []byte) {
 		for _, g := range h.Triggers {
 			s.triggered(g)
 		}
+		for _, r := range h.Releases {
+			for b := r.Bookings; len(b) > 0; b = b[ids.BookingBytes:] {
+				s.released[string(b[:ids.BookingBytes])] = true
+			}
+		}
 	case subject == "asker":
 		s.verdicts(data)
 	}
@@ -141,7 +148,7 @@ func (s *simulation) triggered(g *logv1.TriggerGroup) {
 		tr := ids.TriggerAt(g.Triggers, i)
 		events = append(events, &logv1.Event{
 			Kind: logv1.EventKind_EVENT_KIND_STARTED, TaskId: tr.ID[:], Position: uint64(tr.Position), Version: tr.Version,
-			Nonce: s.rng.Uint64(), Worker: "sim",
+			Nonce: s.rng.Uint64(), Worker: "sim", Booked: true,
 		})
 	}
 	if len(events) > 0 {
@@ -350,7 +357,7 @@ func (s *simulation) open(accepted map[ids.TaskID]bool) int {
 // TestI1_I4_I5_NothingIsLostOrDoubledWhenOwnersDie is the main promise of history: with
 // owners killed at random points, triggers lost, askers that repeat themselves, workers that
 // vanish and stores that fail, every accepted task ends exactly one way, and at most one
-// attempt of it succeeds.
+// attempt of it succeeds; and word is given of every slot that comes free (I8).
 func TestI1_I4_I5_NothingIsLostOrDoubledWhenOwnersDie(t *testing.T) {
 	seeds := testkit.Seed(t)
 	for round := range 6 {
@@ -360,6 +367,7 @@ func TestI1_I4_I5_NothingIsLostOrDoubledWhenOwnersDie(t *testing.T) {
 				s := &simulation{
 					t: t, rng: rand.New(rand.NewPCG(seed, seed)), calls: map[uint64]*logv1.EventBatch{},
 					succeeded: map[ids.TaskID]map[ids.Token]bool{}, cancelled: map[ids.TaskID]bool{},
+					released: map[string]bool{},
 				}
 				s.world = memhistory.NewWorld(s.published, s.answered)
 				accepted := s.run(400)
@@ -389,6 +397,13 @@ func (s *simulation) check(accepted map[ids.TaskID]bool) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	for _, r := range s.world.ArchivedTasks() {
+		for version := range r.Version {
+			if id := ids.TaskID(r.Id); !s.released[string(ids.Booking(id, version+1))] {
+				s.t.Errorf("attempt %d of %s is over, and nobody said that its slot is free", version+1, id)
+			}
+		}
+	}
 	for id := range accepted {
 		state, ended := ends[id]
 		if !ended {
