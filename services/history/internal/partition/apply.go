@@ -22,7 +22,7 @@ func (o *Owner) submit(pos ids.Position, at time.Time, entries []*entry) {
 			o.gates[lane].leave(1)
 			continue
 		}
-		o.in(e)
+		o.lineUp(e)
 		o.tasks[e.ID] = e
 		fx := taskstate.Load(&e.Task, now)
 		if m, marked := o.marks[e.ID]; marked {

@@ -71,7 +71,7 @@ func (o *Owner) carriedRecorded(c *record.CarriedTask) {
 // adopt takes in a carried task while replaying.
 func (o *Owner) adopt(c *record.CarriedTask) *entry {
 	e := &entry{Task: *c.Task, carriedAsOf: c.AsOf}
-	o.in(e)
+	o.lineUp(e)
 	o.tasks[e.ID] = e
 	o.carried[e.ID] = e
 	e.recount()

@@ -70,8 +70,8 @@ type columnKey struct {
 	priority int32
 }
 
-// in files e under its tasklist and column.
-func (o *Owner) in(e *entry) {
+// lineUp files e under its tasklist and column.
+func (o *Owner) lineUp(e *entry) {
 	e.list = o.tasklist(e.Domain, e.Tasklist)
 	key := columnKey{e.Type, e.Priority}
 	if e.column = e.list.columns[key]; e.column == nil {

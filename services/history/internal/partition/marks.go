@@ -127,7 +127,7 @@ func (o *Owner) markedFound(found []*logv1.Record, fired []ids.TaskID) {
 		}
 		t.Position = 0
 		e := &entry{Task: *t}
-		o.in(e)
+		o.lineUp(e)
 		o.tasks[t.ID] = e
 		o.carryOut(e, taskstate.CancelUnseen(&e.Task, m.reason, m.at), source{event: true, seq: m.seq})
 		m.settle(taskstate.Verdict{})
@@ -145,7 +145,7 @@ func (o *Owner) restore(t *taskstate.Task) {
 	t.State = taskstate.Waiting
 	t.Parkings++
 	e := &entry{Task: *t}
-	o.in(e)
+	o.lineUp(e)
 	o.tasks[t.ID] = e
 	o.outbox.park(e)
 	e.recount()
