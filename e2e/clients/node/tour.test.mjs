@@ -1,0 +1,108 @@
+// What a program of another language can do with JSON and a NATS client:
+// YARD_URL=nats://… YARD_DOMAIN=… node --test tour.test.mjs
+import assert from "node:assert/strict";
+import { after, test } from "node:test";
+import { connect } from "@nats-io/transport-node";
+import { Refusal, domain } from "./yardmaster.mjs";
+
+const nc = await connect({ servers: process.env.YARD_URL, name: "tour" });
+const call = domain(nc, process.env.YARD_DOMAIN);
+after(() => nc.close());
+
+const kinds = (task) => task.events.map((e) => e.kind).join(" ");
+
+// One task, submitted and taken.
+async function taken(tasklist, task) {
+  const { task_ids: [id] } = await call("tasks.submit", { tasklist, tasks: [task] });
+  const { tasks: [polled] } = await call("tasks.poll", { tasklist, max_tasks: 1, wait_ms: 20_000, worker: "tour" }, 30_000);
+  assert.equal(polled.task_id, id);
+  return polled;
+}
+
+test("submit, poll, complete, get", async () => {
+  const payload = { to: "ann@example.com", name: "Änne ✉", big: 9007199254740991, nested: [1, { a: null }], html: "<b>&</b>" };
+  const task = await taken("first", { type: "mail.send", payload, priority: 2 });
+  assert.deepEqual(task.payload, payload);
+  assert.equal(task.type, "mail.send");
+  assert.equal(task.priority, 2);
+  assert.equal(task.attempt, 1);
+  const { verdicts } = await call("tasks.complete", { tasks: [{ task_id: task.task_id, token: task.token, result: ["sent", payload] }] });
+  assert.deepEqual(verdicts, [{ task_id: task.task_id, code: "OK" }]);
+
+  const { task: known } = await call("tasks.get", { task_id: task.task_id });
+  assert.equal(known.state, "completed");
+  assert.deepEqual(known.result, ["sent", payload]);
+  assert.equal(kinds(known), "submitted started completed");
+  assert.ok(known.created_at_ms > 1.7e12 && known.created_at_ms <= known.finished_at_ms);
+});
+
+test("binary payloads", async () => {
+  const bytes = Buffer.from([0, 1, 2, 254, 255]).toString("base64");
+  const task = await taken("binary", { type: "x", payload: { $binary: bytes } });
+  assert.deepEqual(task.payload, { $binary: bytes });
+});
+
+test("a poll waits for work", async () => {
+  const poll = call("tasks.poll", { tasklist: "long", max_tasks: 1, wait_ms: 20_000 }, 30_000);
+  const { task_ids: [id] } = await call("tasks.submit", { tasklist: "long", tasks: [{ type: "x" }] });
+  assert.equal((await poll).tasks[0].task_id, id);
+  const { tasks = [] } = await call("tasks.poll", { tasklist: "long", max_tasks: 1 });
+  assert.deepEqual(tasks, []);
+});
+
+test("heartbeats carry progress, and tell of a cancel", async () => {
+  const task = await taken("beats", { type: "x", heartbeat_timeout_ms: 60_000 });
+  const beat = { tasks: [{ task_id: task.task_id, token: task.token, progress: { percent: 40 } }] };
+  const { verdicts: [first] } = await call("tasks.heartbeat", beat);
+  assert.equal(first.code, "OK");
+  assert.ok(!first.cancel_requested);
+  assert.ok(first.lease_until_ms > task.created_at_ms);
+  assert.deepEqual((await call("tasks.get", { task_id: task.task_id })).task.progress, { percent: 40 });
+
+  const { verdicts: [cancel] } = await call("tasks.cancel", { task_ids: [task.task_id], reason: "changed my mind" });
+  assert.equal(cancel.code, "OK");
+  assert.equal((await call("tasks.heartbeat", beat)).verdicts[0].cancel_requested, true);
+  await call("tasks.fail", { tasks: [{ task_id: task.task_id, token: task.token, message: "stopped" }] });
+  assert.equal((await call("tasks.get", { task_id: task.task_id })).task.state, "cancelled");
+});
+
+test("failures are retried, and the old token is stale", async () => {
+  const first = await taken("retries", { type: "x", retry: { max_attempts: 2, initial_interval_ms: 10 } });
+  const fail = (t) => call("tasks.fail", { tasks: [{ task_id: t.task_id, token: t.token, message: "no", error_type: "Bank" }] });
+  assert.equal((await fail(first)).verdicts[0].code, "OK");
+  const { tasks: [second] } = await call("tasks.poll", { tasklist: "retries", max_tasks: 1, wait_ms: 20_000 }, 30_000);
+  assert.equal(second.attempt, 2);
+  const late = await call("tasks.complete", { tasks: [{ task_id: first.task_id, token: first.token }] });
+  assert.equal(late.verdicts[0].code, "STALE");
+  assert.equal((await fail(second)).verdicts[0].code, "OK");
+  const { task } = await call("tasks.get", { task_id: first.task_id, wait_ms: 10_000 }, 20_000);
+  assert.equal(task.state, "dead");
+  assert.equal(task.error_type, "Bank");
+  assert.equal(kinds(task), "submitted started failed started failed dead");
+});
+
+test("errors come in headers, with their code and the field's path", async () => {
+  const refused = (endpoint, request, code, path) =>
+    assert.rejects(call(endpoint, request), (e) => {
+      assert.ok(e instanceof Refusal, String(e));
+      assert.equal(e.code, code);
+      assert.equal(e.path, path);
+      assert.ok(e.message.length > code.length + 2);
+      return true;
+    });
+  await refused("tasks.submit", { tasks: [] }, "INVALID_ARGUMENT", "/tasks");
+  await refused("tasks.submit", { tasklist: "a", tasks: [{ type: "x", delay_ms: -1 }] }, "INVALID_ARGUMENT", "/tasks/0/delay_ms");
+  await refused("tasks.submit", { tasklist: "a", tasks: [{ type: "x", colour: "red" }] }, "INVALID_ARGUMENT", "/tasks/0/colour");
+  await refused("tasks.get", { task_id: "00000000000000000000000000" }, "NOT_FOUND", undefined);
+  await assert.rejects(domain(nc, "no-such-domain")("tasks.submit", { tasklist: "a", tasks: [{ type: "x" }] }), { code: "NOT_FOUND" });
+});
+
+test("the API describes itself", async () => {
+  // Every process answers for itself; the one with the API lists its endpoints.
+  let submit;
+  for await (const m of await nc.requestMany("$SRV.INFO.yard-frontend", "", { maxWait: 10_000, strategy: "timer" })) {
+    submit = m.json().endpoints?.find((e) => e.subject === "yard.v1.*.tasks.submit");
+    if (submit) break;
+  }
+  assert.ok(JSON.parse(submit.metadata.request_schema).properties.tasks);
+});

@@ -1,0 +1,24 @@
+// All that a client of Yardmaster needs beside NATS: one function.
+
+// Refusal is an error that the engine answered with.
+export class Refusal extends Error {
+  constructor(code, description, body) {
+    super(`${code}: ${description}`);
+    this.code = code;
+    // The body tells the same and more, as JSON: path, detail, retry_after_ms.
+    Object.assign(this, { path: body.path, detail: body.detail, retryAfterMs: body.retry_after_ms });
+  }
+}
+
+// domain returns a function that calls an endpoint of a domain, such as
+// call("tasks.submit", {…}), and resolves to its answer.
+export function domain(nc, name) {
+  return async function call(endpoint, request = {}, timeout = 10_000) {
+    const answer = await nc.request(`yard.v1.${name}.${endpoint}`, JSON.stringify(request), { timeout });
+    const code = answer.headers?.get("Nats-Service-Error-Code");
+    if (code) {
+      throw new Refusal(code, answer.headers.get("Nats-Service-Error"), answer.json());
+    }
+    return answer.json();
+  };
+}
