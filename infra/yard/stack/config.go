@@ -83,7 +83,9 @@ func DefaultServices() Services {
 
 // embeddedPartitioning is what a cluster in one process is created with: one machine
 // and one disk are faster with few partitions (contracts/decisions/0008).
-func embeddedPartitioning() topology.Partitioning { return topology.Partitioning{History: 2, Matching: 2} }
+func embeddedPartitioning() topology.Partitioning {
+	return topology.Partitioning{History: 2, Matching: 2}
+}
 
 // tables decides where the tables are: the URL of a Redis, or the path of a
 // redis-server to start, or neither, which means memory.
