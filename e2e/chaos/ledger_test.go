@@ -32,7 +32,6 @@ type order struct {
 type attempt struct {
 	key, id string
 	kind    kind
-	token   string
 	// result is unique among all runs.
 	result       string
 	began, ended time.Time // ended is zero where the handler never returned

@@ -54,29 +54,12 @@ func TestI7TheBacklogStaysOnDisk(t *testing.T) {
 	}
 
 	seen := map[string]bool{}
-	drain := func(until int) {
-		for len(seen) < until {
-			polled := w.poll(1000)
-			if len(polled) == 0 {
-				t.Fatalf("only %d tasks came", len(seen))
-			}
-			for _, p := range polled {
-				if seen[p.TaskId] {
-					t.Fatalf("%s came twice", p.TaskId)
-				}
-				seen[p.TaskId] = true
-			}
-			if got := w.complete(polled...); strings.Trim(got, "OK ") != "" {
-				t.Fatalf("verdicts %s", got)
-			}
-		}
-	}
-	drain(tasks / 2)
+	drain(w, seen, tasks/2)
 	if err := closeStack(w.stack); err != nil {
 		t.Fatalf("the stack did not end well: %v", err)
 	}
 	w = join(t, own(t, cfg), w.domain)
-	drain(tasks - 1)
+	drain(w, seen, tasks-1)
 	for _, id := range ids[:tasks-1] {
 		if !seen[id] {
 			t.Fatalf("%s never came", id)
@@ -91,5 +74,25 @@ func TestI7TheBacklogStaysOnDisk(t *testing.T) {
 	})
 	for _, id := range ids[:100] {
 		equal(t, "state", stateOf(w.get(id)), "completed")
+	}
+}
+
+// drain completes what comes until so many tasks have been seen, each once.
+func drain(w *world, seen map[string]bool, until int) {
+	w.t.Helper()
+	for len(seen) < until {
+		polled := w.poll(1000)
+		if len(polled) == 0 {
+			w.t.Fatalf("only %d tasks came", len(seen))
+		}
+		for _, p := range polled {
+			if seen[p.TaskId] {
+				w.t.Fatalf("%s came twice", p.TaskId)
+			}
+			seen[p.TaskId] = true
+		}
+		if got := w.complete(polled...); strings.Trim(got, "OK ") != "" {
+			w.t.Fatalf("verdicts %s", got)
+		}
 	}
 }
