@@ -3,8 +3,6 @@ package partition
 import (
 	"time"
 
-	"go.opentelemetry.io/otel/trace"
-
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
@@ -134,8 +132,12 @@ func (o *Owner) event(ev *taskstate.Event, seq uint64, now int64, a *answer, i i
 		return v
 	}
 	o.carryOut(e, fx, source{event: true, seq: seq})
-	if v.Granted && a != nil {
+	switch {
+	case a == nil:
+	case v.Granted:
 		o.grant(e, a, i)
+	case telemetry.Sampled(e.Trace):
+		a.verdicts[i].Trace = e.Trace // whoever asks can show it in the task's trace
 	}
 	return v
 }
@@ -206,6 +208,7 @@ func (o *Owner) finished(e *entry) {
 func (o *Owner) trigger(e *entry) {
 	e.triggeredAt = time.Now().UnixMilli()
 	o.outbox.trigger(e)
+	o.traceTrigger(e)
 	o.Metrics.Triggers.Add(1)
 }
 
@@ -242,7 +245,5 @@ func (o *Owner) grant(e *entry, a *answer, i int) {
 	a.grants = append(a.grants, grant{e.ID, e.Token()})
 	e.column.grantedReadyAt = max(e.column.grantedReadyAt, e.ReadyAt)
 	o.Metrics.Granted.Add(1)
-	if o.Tracing.On() && telemetry.Sampled(e.Trace) {
-		o.Tracing.Span(e.Trace, "wait", trace.SpanKindInternal, time.UnixMilli(e.ReadyAt), time.UnixMilli(e.Attempt.StartedAt), o.attributes(e)...)
-	}
+	o.traceWait(e)
 }

@@ -50,29 +50,38 @@ func (o *Owner) mark(w waitingVerdict) {
 		asked: []waitingVerdict{w}, owner: o,
 	}
 	o.marks[w.event.ID] = m
-	if !o.replaying {
-		o.search(map[ids.TaskID]*mark{w.event.ID: m})
-	}
+	o.wanted = append(o.wanted, w.event.ID)
 }
 
-// search looks for the tasks of marks off the loop.
-func (o *Owner) search(marks map[ids.TaskID]*mark) {
-	if len(marks) == 0 {
-		return
+const (
+	// searchesMax is how many searches may be under way, searchIDsMax how many tasks one
+	// looks for: cancels of a turn are looked for together.
+	searchesMax  = 4
+	searchIDsMax = 500
+)
+
+// search looks for the tasks of new marks, off the loop.
+func (o *Owner) search() {
+	for len(o.wanted) > 0 && o.searches < searchesMax {
+		n := min(len(o.wanted), searchIDsMax)
+		ids := o.wanted[:n:n]
+		if o.wanted = o.wanted[n:]; len(o.wanted) == 0 {
+			o.wanted = nil
+		}
+		o.searches++
+		levels := o.readLevels()
+		go func() {
+			o.runSearch(o.outbox.ctx, ids, levels)
+			o.post(o.outbox.ctx, func() { o.searches-- })
+		}()
 	}
-	wanted := make([]ids.TaskID, 0, len(marks))
-	for id := range marks {
-		wanted = append(wanted, id)
-	}
-	levels := o.readLevels()
-	go o.runSearch(o.outbox.ctx, wanted, levels)
 }
 
 func (o *Owner) runSearch(ctx context.Context, wanted []ids.TaskID, levels [ids.Lanes]uint64) {
 	var found []*logv1.Record
 	var fired []ids.TaskID
 	ok := o.persist(ctx, "cancel in the timer store", func(ctx context.Context) (err error) {
-		found, fired, err = o.Timer.Cancel(ctx, wanted)
+		found, fired, err = o.cancelWaiting(ctx, wanted)
 		return err
 	})
 	if !ok {
@@ -103,6 +112,22 @@ func (o *Owner) runSearch(ctx context.Context, wanted []ids.TaskID, levels [ids.
 		}
 		o.post(ctx, func() { o.markedAbsent(id, unread != nil, archived) })
 	}
+}
+
+// cancelWaiting takes tasks out of the timer store, in parts where their records do not
+// fit into one answer.
+func (o *Owner) cancelWaiting(ctx context.Context, wanted []ids.TaskID) ([]*logv1.Record, []ids.TaskID, error) {
+	found, fired, err := o.Timer.Cancel(ctx, wanted)
+	if fault.CodeOf(err) != fault.InvalidArgument || len(wanted) == 1 {
+		return found, fired, err
+	}
+	half := len(wanted) / 2
+	found, fired, err = o.cancelWaiting(ctx, wanted[:half])
+	if err != nil {
+		return nil, nil, err
+	}
+	more, moreFired, err := o.cancelWaiting(ctx, wanted[half:])
+	return append(found, more...), append(fired, moreFired...), err
 }
 
 // markedFound settles the cancels of tasks that the timer store gave up or fired.

@@ -16,6 +16,8 @@ type outbox struct {
 	triggers map[triggerKey]*logv1.TriggerGroup
 	releases map[releaseKey]*logv1.SlotRelease
 	answers  []*answer
+	// traced are the traced ones among the triggers.
+	traced   []sentTrigger
 	archives writer[*entry]
 	parks    writer[*entry]
 	events   writer[*logv1.Event]
@@ -161,6 +163,7 @@ func (o *Owner) flush() {
 		o.parked.begin(o)
 	}
 	b.events.next(writeTasksMax)
+	o.search()
 }
 
 func (o *Owner) flushHints() {
@@ -198,6 +201,7 @@ func (o *Owner) flushHints() {
 	}
 	clear(b.triggers)
 	clear(b.releases)
+	o.traceTriggers()
 }
 
 func (o *Owner) publishHints(shard int, h *logv1.Hints) {

@@ -80,6 +80,9 @@ type Owner struct {
 	eventAt uint64 // last event applied
 	// marks are cancels of tasks not in memory, until it is known what to do with them.
 	marks map[ids.TaskID]*mark
+	// wanted are the marks whose tasks are to be looked for next.
+	wanted   []ids.TaskID
+	searches int
 	// unread are events of tasks that their lane has not read yet.
 	unread map[ids.TaskID][]waitingVerdict
 	// carried are the active tasks that pin the log by a carried record.
@@ -139,7 +142,6 @@ func (o *Owner) Run(ctx context.Context) error {
 	work, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	o.outbox.start(work, o)
-	o.search(o.marks)
 	readers := o.startReaders(ctx, next)
 	close(o.ready)
 	err = o.serve(ctx, readers)
