@@ -21,7 +21,11 @@ const (
 	statusNoResponders = "503"
 	headerStatus       = "Status"
 	// pollGrace is how long after its wait a poll's answer may come.
-	pollGrace = 5 * time.Second
+	pollGrace = 3 * time.Second
+	// outcomeTry bounds one try of a worker's outcome. Repeats are harmless, and the
+	// process that took it may be dead: better ask another one than let the attempt's
+	// deadline pass.
+	outcomeTry = 4 * time.Second
 	// pollBrokenCheck is how often a waiting poll looks whether the connection broke.
 	pollBrokenCheck = 500 * time.Millisecond
 	// lateAnswerWait bounds the round trip that ends a poll early.
@@ -141,6 +145,8 @@ func (c *Client) outcome(ctx context.Context, endpoint string, req codec.Message
 
 // outcomeOnce is outcome without repeats.
 func (c *Client) outcomeOnce(ctx context.Context, endpoint string, req codec.Message, n int) ([]*yardv1.Verdict, error) {
+	ctx, cancel := context.WithTimeout(ctx, outcomeTry)
+	defer cancel()
 	resp, err := callOnce[yardv1.OutcomeResponse](ctx, &c.transport, c.subject(endpoint), req)
 	return verdicts(resp, err, n)
 }

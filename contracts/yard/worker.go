@@ -17,7 +17,7 @@ import (
 const (
 	concurrencyDefault  = 10
 	concurrencyMax      = 100_000
-	pollWaitDefault     = 20 * time.Second
+	pollWaitDefault     = 5 * time.Second
 	pollWaitMin         = 100 * time.Millisecond // below it an idle worker would be busy asking
 	pollWaitMax         = 60 * time.Second
 	drainTimeoutDefault = 30 * time.Second
@@ -55,7 +55,9 @@ func WithConcurrency(n int) WorkerOption { return func(c *workerConfig) { c.conc
 // Default 1000, that is, all free slots.
 func WithPollBatch(n int) WorkerOption { return func(c *workerConfig) { c.pollBatch = n } }
 
-// WithPollWait sets how long a poll stays open without work, 100 ms to 60 s. Default 20 s.
+// WithPollWait sets how long a poll stays open without work, 100 ms to 60 s. Default
+// 5 s. A matching process that is killed takes its waiting polls along and nobody
+// tells: the worker polls again only when this and 3 s more are over.
 func WithPollWait(d time.Duration) WorkerOption { return func(c *workerConfig) { c.pollWait = d } }
 
 // WithDrainTimeout sets how long running handlers may go on after Run's context has

@@ -230,6 +230,22 @@ func TestOutcomeIsRepeatedWhileNobodyTakesIt(t *testing.T) {
 	}
 }
 
+// TestOutcomeIsRepeatedWhenItsTakerDied: a killed process says nothing any more, and the
+// attempt is still good.
+func TestOutcomeIsRepeatedWhenItsTakerDied(t *testing.T) {
+	s := newStack(t)
+	s.engine.script = func(endpoint string, call int, _ *nats.Msg) bool { return endpoint == "tasks.complete" && call == 0 }
+	w := yard.NewWorker(s.client, "mail", quiet())
+	yard.Handle(w, "x", func(context.Context, yard.Payload) (struct{}, error) { return struct{}{}, nil })
+	run(t, w)
+	// Less than the try of any other request lasts (12 s).
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	if _, err := s.client.Run(ctx, yard.Task{Type: "x", Tasklist: "mail"}); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestWorkerSurvivesARestartOfNATS(t *testing.T) {
 	s := newStack(t)
 	w := yard.NewWorker(s.client, "mail", quiet())
