@@ -8,10 +8,10 @@ import (
 	"github.com/yardmaster-io/yardmaster/e2e/cluster"
 )
 
-// TestI1_KillingEachServiceLosesAndDoublesNothing kills one process of each
+// TestI1_I4_KillingEachServiceLosesAndDoublesNothing kills one process of each
 // service with SIGKILL under load. The other one takes over; the killed one comes
 // back under its old name.
-func TestI1_KillingEachServiceLosesAndDoublesNothing(t *testing.T) {
+func TestI1_I4_KillingEachServiceLosesAndDoublesNothing(t *testing.T) {
 	c := cluster.Start(t, binaries, instances)
 	l := startLoad(t, c, shortLeases)
 	l.works()

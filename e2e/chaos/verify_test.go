@@ -29,7 +29,6 @@ func (l *load) verify() map[string]*yardv1.Task {
 	l.stopProducers()
 	l.producers.Wait()
 	tasks := l.finished()
-	l.debugSlowest(tasks)
 	l.slotsFree()
 	l.stopWorkers()
 	l.workers.Wait()

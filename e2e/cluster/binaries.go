@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 )
 
-// Repository is the module path that all others begin with.
+// repository is what the paths of all modules begin with.
 const repository = "github.com/yardmaster-io/yardmaster/"
 
 // Binaries is a folder with the command and the four services.

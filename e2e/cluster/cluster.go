@@ -6,7 +6,6 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/http"
-	"os"
 	"path/filepath"
 	"strconv"
 	"syscall"
@@ -279,7 +278,7 @@ func (c *Cluster) end() {
 		}
 	}
 	_, _ = c.nats.signal(syscall.SIGKILL, true)
-	if c.tb.Failed() || os.Getenv("CHAOS_LOGS") != "" {
+	if c.tb.Failed() {
 		c.printLogs()
 	}
 }
