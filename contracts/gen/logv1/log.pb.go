@@ -994,7 +994,7 @@ type EventVerdict struct {
 	Message string `protobuf:"bytes,2,opt,name=message,proto3" json:"message,omitempty"`
 	// Started: the encoded yard.v1.PolledTask.
 	Task []byte `protobuf:"bytes,3,opt,name=task,proto3" json:"task,omitempty"`
-	// Started: trace context, where the task is traced.
+	// Trace context of the task, where it came true and the task is traced.
 	Trace           []byte `protobuf:"bytes,4,opt,name=trace,proto3" json:"trace,omitempty"`
 	CancelRequested bool   `protobuf:"varint,5,opt,name=cancel_requested,json=cancelRequested,proto3" json:"cancel_requested,omitempty"`
 	LeaseUntilMs    int64  `protobuf:"varint,6,opt,name=lease_until_ms,json=leaseUntilMs,proto3" json:"lease_until_ms,omitempty"`

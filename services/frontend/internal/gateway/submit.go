@@ -5,7 +5,6 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/yardmaster-io/yardmaster/contracts/codec"
@@ -33,6 +32,9 @@ type submission struct {
 	wait   time.Duration // for the result; negative = not asked for
 
 	span trace.Span // of the request; never nil
+	// spans are those of the tasks with a trace of their own, by task; nil at the
+	// others, and as a whole where there is none.
+	spans []trace.Span
 }
 
 func (s *submission) tasks() int { return len(s.accepted.Records) }
@@ -89,9 +91,10 @@ func (g *Gateway) submission(c Call, req *yardv1.SubmitRequest, answer Answer) (
 		Domain: c.Domain, Now: s.at, Trace: telemetry.ParseTraceparent, RequestTrace: requestTrace,
 		Type: func(name string) *yardv1.TaskType { return g.Catalog.Type(c.Domain, name) },
 	})
+	g.startTasks(s, requestTrace)
 	s.place(0) // so that sizes are right
 	if err := s.measure(g.History.MessageBytesMax()); err != nil {
-		s.span.End()
+		s.endSpans(err)
 		return nil, nil, err
 	}
 	return s, repeats, nil
@@ -157,8 +160,7 @@ func (g *Gateway) stored(s *submission, sent, acked time.Time) {
 
 // refuse answers s: it was not stored, or nobody knows.
 func (s *submission) refuse(err error) {
-	s.span.SetAttributes(attribute.String(attrCode, string(fault.CodeOf(err))))
-	s.span.End()
+	s.endSpans(err)
 	s.answer(nil, err)
 }
 

@@ -6,6 +6,7 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/shared/telemetry"
 )
@@ -31,25 +32,49 @@ func (g *Gateway) startSubmit(c Call) (trace.Span, []byte) {
 	return span, ctx
 }
 
-// traceStored ends the span of a submit and adds those of the append. Tasks with
-// a context of their own get both under it.
-func (g *Gateway) traceStored(s *submission, sent, acked time.Time) {
+// startTasks begins the spans of the tasks that bring a trace of their own. What
+// becomes of such a task hangs under its span, as with those of the request.
+func (g *Gateway) startTasks(s *submission, request []byte) {
 	if !g.Tracing.On() {
 		return
 	}
-	about := append(s.attributes(0), attribute.Int(attrTasks, s.tasks()))
-	request := telemetry.FromSpan(s.span.SpanContext())
-	g.Tracing.Span(request, "append", trace.SpanKindProducer, sent, acked, about...)
-	s.span.SetAttributes(about...)
-	s.span.End(trace.WithTimestamp(acked))
 	for i, r := range s.accepted.Records {
 		if !telemetry.Sampled(r.Trace) || string(r.Trace) == string(request) {
 			continue
 		}
-		of := s.attributes(i)
-		span, ctx := g.Tracing.Start(r.Trace, "submit", trace.SpanKindServer, s.call.Received, of...)
-		g.Tracing.Span(ctx, "append", trace.SpanKindProducer, sent, acked, of...)
+		if s.spans == nil {
+			s.spans = make([]trace.Span, s.tasks())
+		}
+		s.spans[i], r.Trace = g.Tracing.Start(r.Trace, "submit", trace.SpanKindServer, s.call.Received)
+	}
+}
+
+// traceStored ends the spans of a submit and adds those of the append.
+func (g *Gateway) traceStored(s *submission, sent, acked time.Time) {
+	if !g.Tracing.On() {
+		return
+	}
+	end := func(span trace.Span, about []attribute.KeyValue) {
+		g.Tracing.Span(telemetry.FromSpan(span.SpanContext()), "append", trace.SpanKindProducer, sent, acked, about...)
+		span.SetAttributes(about...)
 		span.End(trace.WithTimestamp(acked))
+	}
+	end(s.span, append(s.attributes(0), attribute.Int(attrTasks, s.tasks())))
+	for i, span := range s.spans {
+		if span != nil {
+			end(span, s.attributes(i))
+		}
+	}
+}
+
+// endSpans ends the spans of a submit that was refused.
+func (s *submission) endSpans(err error) {
+	code := attribute.String(attrCode, string(fault.CodeOf(err)))
+	for _, span := range append(s.spans, s.span) {
+		if span != nil {
+			span.SetAttributes(code)
+			span.End()
+		}
 	}
 }
 

@@ -68,17 +68,20 @@ func TestATaskKeepsItsOwnTrace(t *testing.T) {
 	req.Tasks[1].Traceparent = sampled
 	accepted(t, <-r.submit(t, req))
 	flush()
-	own := 0
+	own, submit := 0, ""
 	for _, s := range sink.Spans() {
 		if s.TraceID == "0af7651916cd43dd8448eb211c80319c" {
 			own++
+			if s.Name == "submit" {
+				submit = s.SpanID
+			}
 		}
 	}
 	if own != 2 || len(sink.Spans()) != 4 {
 		t.Errorf("%d of %d spans are in the task's own trace", own, len(sink.Spans()))
 	}
-	if rec := decode(t, r.log.tries[0].Data).Tasks[1]; telemetry.FormatTraceparent(rec.Trace) != sampled {
-		t.Error("the task does not carry its own context")
+	if rec := decode(t, r.log.tries[0].Data).Tasks[1]; telemetry.FormatTraceparent(rec.Trace) != "00-0af7651916cd43dd8448eb211c80319c-"+submit+"-01" {
+		t.Error("the task does not carry its own trace's submit")
 	}
 }
 

@@ -1,0 +1,135 @@
+package tracing_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/contracts/yard"
+	"github.com/yardmaster-io/yardmaster/shared/telemetry"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
+)
+
+// whole is the life of a task that succeeds at once.
+const whole = "submit append apply trigger wait match grab run complete"
+
+func TestOneTaskIsOneTrace(t *testing.T) {
+	everywhere(t, func(t *testing.T, w *world) {
+		ctx, order := w.tracer.Start(w.soon(), "order")
+		id, err := w.client.Submit(ctx, yard.Task{Type: "ship", Tasklist: list})
+		order.End()
+		if err != nil {
+			t.Fatal(err)
+		}
+		// It waits until somebody works, which its trace tells.
+		testkit.Eventually(t, within, func() error {
+			task, err := w.client.Get(w.soon(), id)
+			if err == nil && task.State != yardv1.TaskState_TASK_STATE_READY {
+				err = fmt.Errorf("the task is %s", task.State)
+			}
+			return err
+		})
+		ready := time.Now()
+		w.work(nothing)
+		if _, err := w.client.Wait(w.soon(), id); err != nil {
+			t.Fatal(err)
+		}
+
+		sc := order.SpanContext()
+		spans := w.spans(sc.TraceID(), "order "+whole)
+		w.task(spans, sc.SpanID(), id)
+		wait := spans["wait"][0]
+		if wait.Start.After(ready) || wait.End.Before(ready.Truncate(time.Millisecond)) {
+			t.Errorf("the wait is told as %v to %v; it was over %v", wait.Start, wait.End, ready)
+		}
+		for _, pair := range [][2]string{{"submit", "apply"}, {"append", "apply"}, {"wait", "run"}, {"match", "grab"}, {"grab", "run"}, {"run", "complete"}} {
+			if first, then := spans[pair[0]][0], spans[pair[1]][0]; then.End.Before(first.Start) {
+				t.Errorf("%s ends before %s starts", pair[1], pair[0])
+			}
+		}
+	})
+}
+
+// TestEachTaskOfABatchHasItsOwnTrace: one request, one log message, a trace each.
+func TestEachTaskOfABatchHasItsOwnTrace(t *testing.T) {
+	everywhere(t, func(t *testing.T, w *world) {
+		w.work(nothing)
+		const n = 5
+		var tasks []yard.Task
+		var orders []trace.SpanContext
+		for range n {
+			_, order := w.tracer.Start(context.Background(), "order")
+			order.End()
+			orders = append(orders, order.SpanContext())
+			tasks = append(tasks, yard.Task{
+				Type: "ship", Tasklist: list, Traceparent: telemetry.FormatTraceparent(telemetry.FromSpan(order.SpanContext())),
+			})
+		}
+		ids, err := w.client.SubmitMany(w.soon(), tasks)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, order := range orders {
+			w.task(w.spans(order.TraceID(), "order "+whole), order.SpanID(), ids[i])
+		}
+	})
+}
+
+// TestATraceOutlivesRetriesAndTheTimerStore: two attempts, and a stay in the timer
+// store before the first: it is read twice.
+func TestATraceOutlivesRetriesAndTheTimerStore(t *testing.T) {
+	everywhere(t, func(t *testing.T, w *world) {
+		w.work(func(ctx context.Context, _ struct{}) (struct{}, error) {
+			if yard.Info(ctx).Number == 1 {
+				return struct{}{}, errors.New("not yet")
+			}
+			return struct{}{}, nil
+		})
+		ctx, order := w.tracer.Start(w.soon(), "order")
+		id, err := w.client.Submit(ctx, yard.Task{
+			Type: "ship", Tasklist: list, Delay: 300 * time.Millisecond, Retry: &yard.RetryPolicy{InitialInterval: 50 * time.Millisecond},
+		})
+		order.End()
+		if err != nil {
+			t.Fatal(err)
+		}
+		spans := w.spans(order.SpanContext().TraceID(),
+			"order submit append apply apply trigger wait match grab run complete trigger wait match grab run complete")
+		w.task(spans, order.SpanContext().SpanID(), id)
+		equal(t, "the first attempt's status", spans["run"][0].Raw.GetStatus().GetMessage(), "not yet")
+	})
+}
+
+// TestUnsampledTasksHaveNoSpans, and pass their context on all the same.
+func TestUnsampledTasksHaveNoSpans(t *testing.T) {
+	everywhere(t, func(t *testing.T, w *world) {
+		const unsampled = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-00"
+		seen := make(chan trace.SpanContext, 1)
+		w.work(func(ctx context.Context, _ struct{}) (struct{}, error) {
+			if yard.Info(ctx).Priority == 5 {
+				seen <- trace.SpanContextFromContext(ctx)
+			}
+			return struct{}{}, nil
+		})
+		if _, err := w.client.Submit(w.soon(), yard.Task{Type: "ship", Tasklist: list, Priority: 5, Traceparent: unsampled}); err != nil {
+			t.Fatal(err)
+		}
+		got := <-seen
+		equal(t, "the handler's trace", got.TraceID().String(), "4bf92f3577b34da6a3ce929d0e0e4736")
+		equal(t, "sampled", got.IsSampled(), false)
+
+		// When a later task's spans are here, those of the first would be.
+		ctx, order := w.tracer.Start(w.soon(), "order")
+		if _, err := yard.Run[struct{}](ctx, w.client, yard.Task{Type: "ship", Tasklist: list}); err != nil {
+			t.Fatal(err)
+		}
+		order.End()
+		w.spans(order.SpanContext().TraceID(), "order "+whole)
+		w.spans(got.TraceID(), "")
+	})
+}

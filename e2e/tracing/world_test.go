@@ -1,0 +1,227 @@
+package tracing_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"go.opentelemetry.io/otel/trace"
+	"go.opentelemetry.io/otel/trace/embedded"
+	"go.uber.org/goleak"
+
+	"github.com/yardmaster-io/yardmaster/contracts/yard"
+	"github.com/yardmaster-io/yardmaster/infra/yard/stack"
+	"github.com/yardmaster-io/yardmaster/shared/telemetry"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
+)
+
+// within bounds what must happen soon.
+const within = 30 * time.Second
+
+const (
+	domain = "shop"
+	list   = "orders"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// collector is where spans go.
+type collector interface {
+	// env is what makes a process send them there.
+	env() []string
+	// trace returns the spans of one trace that have come.
+	trace(id string) ([]testkit.Span, error)
+}
+
+// sink is the collector inside the test.
+type sink struct{ *testkit.TraceSink }
+
+func (s sink) env() []string { return s.Env() }
+
+func (s sink) trace(id string) (found []testkit.Span, err error) {
+	for _, span := range s.Spans() {
+		if span.TraceID == id {
+			found = append(found, span)
+		}
+	}
+	return found, nil
+}
+
+// world is a traced system, and a traced program that uses it.
+type world struct {
+	t         *testing.T
+	collector collector
+	tracer    trace.Tracer
+	client    *yard.Client
+}
+
+// everywhere runs a test with each collector that there is. Tests do not run side
+// by side: the settings of tracing are the process's environment.
+func everywhere(t *testing.T, test func(t *testing.T, w *world)) {
+	t.Helper()
+	t.Run("sink", func(t *testing.T) { test(t, newWorld(t, sink{testkit.RunTraceSink(t)})) })
+	if url := os.Getenv(jaegerEnv); url != "" {
+		t.Run("jaeger", func(t *testing.T) { test(t, newWorld(t, newJaeger(t, url))) })
+	}
+}
+
+func newWorld(t *testing.T, c collector) *world {
+	t.Helper()
+	for _, setting := range append(c.env(), "OTEL_BSP_SCHEDULE_DELAY=50") {
+		name, value, _ := strings.Cut(setting, "=")
+		t.Setenv(name, value)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), within)
+	defer cancel()
+	s, err := stack.Start(ctx, stack.Config{Tables: stack.TablesMemory})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { closing(t, "stack", s.Close) })
+	tracing, err := telemetry.NewTracing(ctx, "shop", "test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { closing(t, "program's tracing", tracing.Shutdown) })
+	client, err := yard.Connect(s.URL, domain, yard.WithTracerProvider(provider{tracer: tracing.Tracer()}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(client.Close)
+	if _, err := client.Admin().PutDomain(ctx, yard.Domain{Name: domain}); err != nil {
+		t.Fatal(err)
+	}
+	return &world{t: t, collector: c, tracer: tracing.Tracer(), client: client}
+}
+
+func closing(t *testing.T, what string, end func(context.Context) error) {
+	ctx, cancel := context.WithTimeout(context.Background(), within)
+	defer cancel()
+	if err := end(ctx); err != nil {
+		t.Errorf("%s did not end well: %v", what, err)
+	}
+}
+
+// provider gives the SDK the program's tracer.
+type provider struct {
+	embedded.TracerProvider
+	tracer trace.Tracer
+}
+
+// Tracer implements trace.TracerProvider.
+func (p provider) Tracer(string, ...trace.TracerOption) trace.Tracer { return p.tracer }
+
+// soon is a context that ends where a healthy run has long been done.
+func (w *world) soon() context.Context {
+	ctx, cancel := context.WithTimeout(context.Background(), within)
+	w.t.Cleanup(cancel)
+	return ctx
+}
+
+// work runs a worker until the test ends.
+func (w *world) work(handle func(context.Context, struct{}) (struct{}, error)) {
+	w.t.Helper()
+	worker := yard.NewWorker(w.client, list, yard.WithLogger(slog.New(slog.DiscardHandler)))
+	yard.Handle(worker, "ship", handle)
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- worker.Run(ctx) }()
+	w.t.Cleanup(func() {
+		cancel()
+		if err := <-done; err != nil {
+			w.t.Errorf("the worker ended with %v", err)
+		}
+	})
+}
+
+func nothing(context.Context, struct{}) (struct{}, error) { return struct{}{}, nil }
+
+// spans waits until a trace has these spans, no more and no fewer, and returns them
+// by name, in the order of their start. Only triggers may have been sent again: they
+// are hints, and matching asks for them when it first hears of a domain.
+func (w *world) spans(id trace.TraceID, names string) map[string][]testkit.Span {
+	w.t.Helper()
+	want := strings.Fields(names)
+	slices.Sort(want)
+	var all []testkit.Span
+	testkit.Eventually(w.t, within, func() (err error) {
+		if all, err = w.collector.trace(id.String()); err != nil {
+			return err
+		}
+		var got []string
+		for _, s := range all {
+			if s.Name != "trigger" || count(got, "trigger") < count(want, "trigger") {
+				got = append(got, s.Name)
+			}
+		}
+		slices.Sort(got)
+		if !slices.Equal(got, want) {
+			return fmt.Errorf("trace %s has spans %v, want %v", id, got, want)
+		}
+		return nil
+	})
+	slices.SortFunc(all, func(a, b testkit.Span) int { return a.Start.Compare(b.Start) })
+	byName := map[string][]testkit.Span{}
+	for _, s := range all {
+		byName[s.Name] = append(byName[s.Name], s)
+	}
+	return byName
+}
+
+func count(all []string, name string) (n int) {
+	for _, s := range all {
+		if s == name {
+			n++
+		}
+	}
+	return n
+}
+
+// task checks what holds for every span of a task: where it hangs, who sent it, what it is about.
+func (w *world) task(byName map[string][]testkit.Span, parent trace.SpanID, taskID string) {
+	w.t.Helper()
+	senders := map[string]string{
+		"submit": "yard-frontend", "append": "yard-frontend", "complete": "yard-frontend",
+		"apply": "yard-history", "trigger": "yard-history", "wait": "yard-history",
+		"match": "yard-matching", "grab": "yard-matching", "run": "shop",
+	}
+	if len(byName["submit"]) != 1 {
+		w.t.Fatalf("%d spans submit", len(byName["submit"]))
+	}
+	submit := byName["submit"][0]
+	for _, name := range slices.Sorted(maps.Keys(senders)) {
+		for _, s := range byName[name] {
+			under := submit.SpanID
+			if name == "submit" {
+				under = parent.String()
+			}
+			equal(w.t, name+": parent", s.ParentID, under)
+			equal(w.t, name+": service", s.Service, senders[name])
+			equal(w.t, name+": domain", s.Attrs["yard.domain"], domain)
+			equal(w.t, name+": task", s.Attrs["yard.task_id"], taskID)
+			if s.Attrs["yard.partition"] == "" {
+				w.t.Errorf("%s does not tell its partition", name)
+			}
+			if name != "complete" { // an outcome names its task and nothing else
+				equal(w.t, name+": tasklist", s.Attrs["yard.tasklist"], list)
+				equal(w.t, name+": type", s.Attrs["yard.type"], "ship")
+			}
+			if s.End.Before(s.Start) {
+				w.t.Errorf("%s ends %v before it starts", name, s.Start.Sub(s.End))
+			}
+		}
+	}
+}
+
+func equal[V comparable](t *testing.T, what string, got, want V) {
+	t.Helper()
+	if got != want {
+		t.Errorf("%s: %v, want %v", what, got, want)
+	}
+}
