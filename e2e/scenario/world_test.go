@@ -282,9 +282,13 @@ func stateOf(task *yardv1.Task) string {
 func eventsOf(task *yardv1.Task) string {
 	var all []string
 	for _, e := range task.Events {
-		all = append(all, strings.ToLower(strings.TrimPrefix(e.Kind.String(), "TASK_EVENT_KIND_")))
+		all = append(all, kindOf(e))
 	}
 	return strings.Join(all, " ")
+}
+
+func kindOf(e *yardv1.TaskEvent) string {
+	return strings.ToLower(strings.TrimPrefix(e.Kind.String(), "TASK_EVENT_KIND_"))
 }
 
 func jsonPayload(text string) *yardv1.Payload { return &yardv1.Payload{Data: []byte(text)} }
