@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"os"
 	"testing"
@@ -105,4 +106,39 @@ func (a *answer) spans() (all []testkit.Span) {
 		}
 	}
 	return all
+}
+
+// TestJaegerIsUnderstood reads an answer in the form that Jaeger documents, so that
+// the adapter is tried where there is no Jaeger.
+func TestJaegerIsUnderstood(t *testing.T) {
+	const text = `{"data":[{"traceID":"4bf92f3577b34da6a3ce929d0e0e4736","spans":[{"traceID":"4bf92f3577b34da6a3ce929d0e0e4736",
+		"spanID":"00f067aa0ba902b7","operationName":"wait","references":[{"refType":"CHILD_OF","traceID":"4bf92f3577b34da6a3ce929d0e0e4736",
+		"spanID":"b7ad6b7169203331"}],"startTime":1700000000000001,"duration":2500,"tags":[{"key":"yard.partition","type":"int64","value":3},
+		{"key":"yard.domain","type":"string","value":"shop"}],"logs":[],"processID":"p1","warnings":null}],
+		"processes":{"p1":{"serviceName":"yard-history","tags":[]}},"warnings":null}],"total":0,"limit":0,"offset":0,"errors":null}`
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/api/traces/4bf92f3577b34da6a3ce929d0e0e4736" {
+			w.WriteHeader(http.StatusNotFound) // as Jaeger does
+			return
+		}
+		_, _ = w.Write([]byte(text)) // a lost answer shows at the other end
+	}))
+	defer server.Close()
+	j := newJaeger(t, server.URL)
+	if none, err := j.trace("00000000000000000000000000000001"); len(none) > 0 || err != nil {
+		t.Errorf("got %v, %v for a trace that is not there", none, err)
+	}
+	all, err := j.trace("4bf92f3577b34da6a3ce929d0e0e4736")
+	if err != nil || len(all) != 1 {
+		t.Fatalf("got %v, %v", all, err)
+	}
+	s := all[0]
+	equal(t, "name", s.Name, "wait")
+	equal(t, "service", s.Service, "yard-history")
+	equal(t, "span", s.SpanID, "00f067aa0ba902b7")
+	equal(t, "parent", s.ParentID, "b7ad6b7169203331")
+	equal(t, "start", s.Start.UnixMicro(), 1700000000000001)
+	equal(t, "duration", s.End.Sub(s.Start), 2500*time.Microsecond)
+	equal(t, "partition", s.Attrs["yard.partition"], "3")
+	equal(t, "domain", s.Attrs["yard.domain"], "shop")
 }
