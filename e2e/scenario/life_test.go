@@ -179,7 +179,9 @@ func TestWaitsThatEndTellTheStateSoFar(t *testing.T) {
 		resp := must[yardv1.SubmitResponse](w, "tasks.submit", &yardv1.SubmitRequest{
 			Tasklist: list, Tasks: []*yardv1.NewTask{{Type: "slow"}}, Wait: true, WaitMs: 200,
 		})
-		want(t, resp.Task, "ready", "submitted")
+		if state := stateOf(resp.Task); state != "ready" && state != "queued" {
+			t.Errorf("the task is %s, and nobody works", state)
+		}
 		p := w.takeOne()
 		task := must[yardv1.GetResponse](w, "tasks.get", &yardv1.GetRequest{TaskId: p.TaskId, WaitMs: 100}).Task
 		want(t, task, "running", "submitted started")

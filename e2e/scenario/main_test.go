@@ -2,6 +2,7 @@ package scenario_test
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -22,7 +23,12 @@ const within = 30 * time.Second
 // since the testing package is itself per process; TestMain sets and closes it.
 var shared *stacks
 
+// TestMain runs more scenarios side by side than there are cores: most of the time
+// they wait for something to be due. The flag on the command line wins.
 func TestMain(m *testing.M) {
+	if err := flag.Set("test.parallel", "8"); err != nil {
+		panic(err) // the testing package has had this flag for ever
+	}
 	goleak.VerifyTestMain(suite{m})
 }
 
