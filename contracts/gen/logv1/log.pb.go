@@ -213,15 +213,22 @@ type Record struct {
 	ErrorMessage   string  `protobuf:"bytes,18,opt,name=error_message,json=errorMessage,proto3" json:"error_message,omitempty"`
 	ErrorType      string  `protobuf:"bytes,19,opt,name=error_type,json=errorType,proto3" json:"error_type,omitempty"`
 	FinishedAtMs   int64   `protobuf:"varint,20,opt,name=finished_at_ms,json=finishedAtMs,proto3" json:"finished_at_ms,omitempty"`
-	// How often it has been parked: (id, parkings) names one stay in the timer store.
+	// How often it has been parked. (id, parkings) names one stay: of the task in the
+	// timer store, and of what comes back from it into history.
 	Parkings        uint32   `protobuf:"varint,21,opt,name=parkings,proto3" json:"parkings,omitempty"`
 	Attempt         *Attempt `protobuf:"bytes,22,opt,name=attempt,proto3" json:"attempt,omitempty"`
 	CancelRequested bool     `protobuf:"varint,23,opt,name=cancel_requested,json=cancelRequested,proto3" json:"cancel_requested,omitempty"`
 	CancelReason    string   `protobuf:"bytes,24,opt,name=cancel_reason,json=cancelReason,proto3" json:"cancel_reason,omitempty"`
-	// Of a carried task: the position of its submit, and the last event that this
-	// state has seen; later ones are applied on top.
-	Position      uint64 `protobuf:"varint,25,opt,name=position,proto3" json:"position,omitempty"`
-	AsOf          uint64 `protobuf:"varint,26,opt,name=as_of,json=asOf,proto3" json:"as_of,omitempty"`
+	// Of a carried task: the position of its submit. Of a parked or fired one: the
+	// position of the stay before.
+	Position uint64 `protobuf:"varint,25,opt,name=position,proto3" json:"position,omitempty"`
+	// Of a carried task: the last event that this state has seen. A carried record is
+	// void if another event of the task lies between as_of and the record.
+	AsOf uint64 `protobuf:"varint,26,opt,name=as_of,json=asOf,proto3" json:"as_of,omitempty"`
+	// When it last became ready, Unix ms.
+	ReadyAtMs int64 `protobuf:"varint,27,opt,name=ready_at_ms,json=readyAtMs,proto3" json:"ready_at_ms,omitempty"`
+	// How many steps were forgotten to keep the list bounded.
+	StepsDropped  uint32 `protobuf:"varint,28,opt,name=steps_dropped,json=stepsDropped,proto3" json:"steps_dropped,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -438,6 +445,20 @@ func (x *Record) GetAsOf() uint64 {
 	return 0
 }
 
+func (x *Record) GetReadyAtMs() int64 {
+	if x != nil {
+		return x.ReadyAtMs
+	}
+	return 0
+}
+
+func (x *Record) GetStepsDropped() uint32 {
+	if x != nil {
+		return x.StepsDropped
+	}
+	return 0
+}
+
 // Attempt is the running attempt of a task, or its last one.
 type Attempt struct {
 	state            protoimpl.MessageState `protogen:"open.v1"`
@@ -647,7 +668,13 @@ type Batch struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Tasks []*Record              `protobuf:"bytes,1,rep,name=tasks,proto3" json:"tasks,omitempty"`
 	// Timer store only: ids whose earlier records in this bucket are void.
-	Tombstones    [][]byte `protobuf:"bytes,2,rep,name=tombstones,proto3" json:"tombstones,omitempty"`
+	Tombstones [][]byte `protobuf:"bytes,2,rep,name=tombstones,proto3" json:"tombstones,omitempty"`
+	// The format of this message; 0 = 1, the first one.
+	LogVersion uint32 `protobuf:"varint,3,opt,name=log_version,json=logVersion,proto3" json:"log_version,omitempty"`
+	// Timer store only: the epoch of the history owner that wrote this.
+	Epoch uint64 `protobuf:"varint,4,opt,name=epoch,proto3" json:"epoch,omitempty"`
+	// Timer store only: a fence. From here on, records of epochs below this one's are void.
+	Fence         bool `protobuf:"varint,5,opt,name=fence,proto3" json:"fence,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -694,6 +721,27 @@ func (x *Batch) GetTombstones() [][]byte {
 		return x.Tombstones
 	}
 	return nil
+}
+
+func (x *Batch) GetLogVersion() uint32 {
+	if x != nil {
+		return x.LogVersion
+	}
+	return 0
+}
+
+func (x *Batch) GetEpoch() uint64 {
+	if x != nil {
+		return x.Epoch
+	}
+	return 0
+}
+
+func (x *Batch) GetFence() bool {
+	if x != nil {
+		return x.Fence
+	}
+	return false
 }
 
 // Event is one wish to change a task; the log's order decides which come true.
@@ -867,7 +915,9 @@ type EventBatch struct {
 	// Where the owner's VerdictBatch goes; empty = nobody asks.
 	ReplyTo string `protobuf:"bytes,2,opt,name=reply_to,json=replyTo,proto3" json:"reply_to,omitempty"`
 	// Echoed in the verdicts.
-	RequestId     uint64 `protobuf:"varint,3,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
+	RequestId uint64 `protobuf:"varint,3,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
+	// The format of this message; 0 = 1, the first one.
+	LogVersion    uint32 `protobuf:"varint,4,opt,name=log_version,json=logVersion,proto3" json:"log_version,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -919,6 +969,13 @@ func (x *EventBatch) GetReplyTo() string {
 func (x *EventBatch) GetRequestId() uint64 {
 	if x != nil {
 		return x.RequestId
+	}
+	return 0
+}
+
+func (x *EventBatch) GetLogVersion() uint32 {
+	if x != nil {
+		return x.LogVersion
 	}
 	return 0
 }
@@ -1297,15 +1354,17 @@ func (x *SlotRelease) GetBookings() []byte {
 // fires, in order of (due, sequence, index), every task due by round_due_ms
 // among the messages up to round_seq; all that the base covers was fired before.
 type Cursor struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Epoch         uint64                 `protobuf:"varint,1,opt,name=epoch,proto3" json:"epoch,omitempty"`
-	BaseDueMs     int64                  `protobuf:"varint,2,opt,name=base_due_ms,json=baseDueMs,proto3" json:"base_due_ms,omitempty"`
-	BaseSeq       uint64                 `protobuf:"varint,3,opt,name=base_seq,json=baseSeq,proto3" json:"base_seq,omitempty"`
-	RoundDueMs    int64                  `protobuf:"varint,4,opt,name=round_due_ms,json=roundDueMs,proto3" json:"round_due_ms,omitempty"`
-	RoundSeq      uint64                 `protobuf:"varint,5,opt,name=round_seq,json=roundSeq,proto3" json:"round_seq,omitempty"`
-	LastDueMs     int64                  `protobuf:"varint,6,opt,name=last_due_ms,json=lastDueMs,proto3" json:"last_due_ms,omitempty"`
-	LastSeq       uint64                 `protobuf:"varint,7,opt,name=last_seq,json=lastSeq,proto3" json:"last_seq,omitempty"`
-	LastIndex     uint32                 `protobuf:"varint,8,opt,name=last_index,json=lastIndex,proto3" json:"last_index,omitempty"`
+	state      protoimpl.MessageState `protogen:"open.v1"`
+	Epoch      uint64                 `protobuf:"varint,1,opt,name=epoch,proto3" json:"epoch,omitempty"`
+	BaseDueMs  int64                  `protobuf:"varint,2,opt,name=base_due_ms,json=baseDueMs,proto3" json:"base_due_ms,omitempty"`
+	BaseSeq    uint64                 `protobuf:"varint,3,opt,name=base_seq,json=baseSeq,proto3" json:"base_seq,omitempty"`
+	RoundDueMs int64                  `protobuf:"varint,4,opt,name=round_due_ms,json=roundDueMs,proto3" json:"round_due_ms,omitempty"`
+	RoundSeq   uint64                 `protobuf:"varint,5,opt,name=round_seq,json=roundSeq,proto3" json:"round_seq,omitempty"`
+	LastDueMs  int64                  `protobuf:"varint,6,opt,name=last_due_ms,json=lastDueMs,proto3" json:"last_due_ms,omitempty"`
+	LastSeq    uint64                 `protobuf:"varint,7,opt,name=last_seq,json=lastSeq,proto3" json:"last_seq,omitempty"`
+	LastIndex  uint32                 `protobuf:"varint,8,opt,name=last_index,json=lastIndex,proto3" json:"last_index,omitempty"`
+	// The format of this record; 0 = 1, the first one.
+	LogVersion    uint32 `protobuf:"varint,9,opt,name=log_version,json=logVersion,proto3" json:"log_version,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1396,6 +1455,13 @@ func (x *Cursor) GetLastIndex() uint32 {
 	return 0
 }
 
+func (x *Cursor) GetLogVersion() uint32 {
+	if x != nil {
+		return x.LogVersion
+	}
+	return 0
+}
+
 // Checkpoint is where the owner of a history partition stands.
 type Checkpoint struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1409,8 +1475,13 @@ type Checkpoint struct {
 	AtMs     int64  `protobuf:"varint,6,opt,name=at_ms,json=atMs,proto3" json:"at_ms,omitempty"`
 	// What events up to here parked is in the timer store up to timer_seq.
 	ParkedEventSeq uint64 `protobuf:"varint,7,opt,name=parked_event_seq,json=parkedEventSeq,proto3" json:"parked_event_seq,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// The format of the log that its owner writes and this checkpoint; 0 = 1, the first one.
+	LogVersion uint32 `protobuf:"varint,8,opt,name=log_version,json=logVersion,proto3" json:"log_version,omitempty"`
+	// What events up to archived_event_seq ended is in the archive up to archive_seq.
+	ArchiveSeq       uint64 `protobuf:"varint,9,opt,name=archive_seq,json=archiveSeq,proto3" json:"archive_seq,omitempty"`
+	ArchivedEventSeq uint64 `protobuf:"varint,10,opt,name=archived_event_seq,json=archivedEventSeq,proto3" json:"archived_event_seq,omitempty"`
+	unknownFields    protoimpl.UnknownFields
+	sizeCache        protoimpl.SizeCache
 }
 
 func (x *Checkpoint) Reset() {
@@ -1492,6 +1563,27 @@ func (x *Checkpoint) GetParkedEventSeq() uint64 {
 	return 0
 }
 
+func (x *Checkpoint) GetLogVersion() uint32 {
+	if x != nil {
+		return x.LogVersion
+	}
+	return 0
+}
+
+func (x *Checkpoint) GetArchiveSeq() uint64 {
+	if x != nil {
+		return x.ArchiveSeq
+	}
+	return 0
+}
+
+func (x *Checkpoint) GetArchivedEventSeq() uint64 {
+	if x != nil {
+		return x.ArchivedEventSeq
+	}
+	return 0
+}
+
 // LaneCursor is how far one submit lane is read and finished.
 type LaneCursor struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
@@ -1499,7 +1591,9 @@ type LaneCursor struct {
 	AckSeq  uint64                 `protobuf:"varint,2,opt,name=ack_seq,json=ackSeq,proto3" json:"ack_seq,omitempty"`
 	ReadSeq uint64                 `protobuf:"varint,3,opt,name=read_seq,json=readSeq,proto3" json:"read_seq,omitempty"`
 	// What submits of this lane up to here parked is in the timer store up to timer_seq.
-	ParkedSeq     uint64 `protobuf:"varint,4,opt,name=parked_seq,json=parkedSeq,proto3" json:"parked_seq,omitempty"`
+	ParkedSeq uint64 `protobuf:"varint,4,opt,name=parked_seq,json=parkedSeq,proto3" json:"parked_seq,omitempty"`
+	// What submits of this lane up to here ended is in the archive up to archive_seq.
+	ArchivedSeq   uint64 `protobuf:"varint,5,opt,name=archived_seq,json=archivedSeq,proto3" json:"archived_seq,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1562,6 +1656,13 @@ func (x *LaneCursor) GetParkedSeq() uint64 {
 	return 0
 }
 
+func (x *LaneCursor) GetArchivedSeq() uint64 {
+	if x != nil {
+		return x.ArchivedSeq
+	}
+	return 0
+}
+
 var File_yard_log_v1_log_proto protoreflect.FileDescriptor
 
 const file_yard_log_v1_log_proto_rawDesc = "" +
@@ -1573,7 +1674,7 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"\abackoff\x18\x03 \x01(\x01R\abackoff\x12&\n" +
 	"\x0fmax_interval_ms\x18\x04 \x01(\x03R\rmaxIntervalMs\x12)\n" +
 	"\x11start_to_close_ms\x18\x05 \x01(\x03R\x0estartToCloseMs\x120\n" +
-	"\x14heartbeat_timeout_ms\x18\x06 \x01(\x03R\x12heartbeatTimeoutMs\"\xa1\x06\n" +
+	"\x14heartbeat_timeout_ms\x18\x06 \x01(\x03R\x12heartbeatTimeoutMs\"\xe6\x06\n" +
 	"\x06Record\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\fR\x02id\x12\x16\n" +
 	"\x06domain\x18\x02 \x01(\tR\x06domain\x12\x1a\n" +
@@ -1602,7 +1703,9 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"\x10cancel_requested\x18\x17 \x01(\bR\x0fcancelRequested\x12#\n" +
 	"\rcancel_reason\x18\x18 \x01(\tR\fcancelReason\x12\x1a\n" +
 	"\bposition\x18\x19 \x01(\x04R\bposition\x12\x13\n" +
-	"\x05as_of\x18\x1a \x01(\x04R\x04asOf\"\x9d\x02\n" +
+	"\x05as_of\x18\x1a \x01(\x04R\x04asOf\x12\x1e\n" +
+	"\vready_at_ms\x18\x1b \x01(\x03R\treadyAtMs\x12#\n" +
+	"\rsteps_dropped\x18\x1c \x01(\rR\fstepsDropped\"\x9d\x02\n" +
 	"\aAttempt\x12\x14\n" +
 	"\x05nonce\x18\x01 \x01(\x04R\x05nonce\x12\x16\n" +
 	"\x06worker\x18\x02 \x01(\tR\x06worker\x12\"\n" +
@@ -1622,12 +1725,16 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"\amessage\x18\x05 \x01(\tR\amessage\x12\x1d\n" +
 	"\n" +
 	"error_type\x18\x06 \x01(\tR\terrorType\x12\x1a\n" +
-	"\tdue_at_ms\x18\a \x01(\x03R\adueAtMs\"R\n" +
+	"\tdue_at_ms\x18\a \x01(\x03R\adueAtMs\"\x9f\x01\n" +
 	"\x05Batch\x12)\n" +
 	"\x05tasks\x18\x01 \x03(\v2\x13.yard.log.v1.RecordR\x05tasks\x12\x1e\n" +
 	"\n" +
 	"tombstones\x18\x02 \x03(\fR\n" +
-	"tombstones\"\xc1\x03\n" +
+	"tombstones\x12\x1f\n" +
+	"\vlog_version\x18\x03 \x01(\rR\n" +
+	"logVersion\x12\x14\n" +
+	"\x05epoch\x18\x04 \x01(\x04R\x05epoch\x12\x14\n" +
+	"\x05fence\x18\x05 \x01(\bR\x05fence\"\xc1\x03\n" +
 	"\x05Event\x12*\n" +
 	"\x04kind\x18\x01 \x01(\x0e2\x16.yard.log.v1.EventKindR\x04kind\x12\x17\n" +
 	"\atask_id\x18\x02 \x01(\fR\x06taskId\x12\x1a\n" +
@@ -1645,13 +1752,15 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"\rnon_retryable\x18\f \x01(\bR\fnonRetryable\x12\x19\n" +
 	"\bdelay_ms\x18\r \x01(\x03R\adelayMs\x12-\n" +
 	"\acarried\x18\x0e \x01(\v2\x13.yard.log.v1.RecordR\acarried\x12\x16\n" +
-	"\x06domain\x18\x0f \x01(\tR\x06domain\"r\n" +
+	"\x06domain\x18\x0f \x01(\tR\x06domain\"\x93\x01\n" +
 	"\n" +
 	"EventBatch\x12*\n" +
 	"\x06events\x18\x01 \x03(\v2\x12.yard.log.v1.EventR\x06events\x12\x19\n" +
 	"\breply_to\x18\x02 \x01(\tR\areplyTo\x12\x1d\n" +
 	"\n" +
-	"request_id\x18\x03 \x01(\x04R\trequestId\"z\n" +
+	"request_id\x18\x03 \x01(\x04R\trequestId\x12\x1f\n" +
+	"\vlog_version\x18\x04 \x01(\rR\n" +
+	"logVersion\"z\n" +
 	"\fVerdictBatch\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x01 \x01(\x04R\trequestId\x125\n" +
@@ -1680,7 +1789,7 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"\vSlotRelease\x12\x16\n" +
 	"\x06domain\x18\x01 \x01(\tR\x06domain\x12\x12\n" +
 	"\x04type\x18\x02 \x01(\tR\x04type\x12\x1a\n" +
-	"\bbookings\x18\x03 \x01(\fR\bbookings\"\xf2\x01\n" +
+	"\bbookings\x18\x03 \x01(\fR\bbookings\"\x93\x02\n" +
 	"\x06Cursor\x12\x14\n" +
 	"\x05epoch\x18\x01 \x01(\x04R\x05epoch\x12\x1e\n" +
 	"\vbase_due_ms\x18\x02 \x01(\x03R\tbaseDueMs\x12\x19\n" +
@@ -1691,7 +1800,9 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"\vlast_due_ms\x18\x06 \x01(\x03R\tlastDueMs\x12\x19\n" +
 	"\blast_seq\x18\a \x01(\x04R\alastSeq\x12\x1d\n" +
 	"\n" +
-	"last_index\x18\b \x01(\rR\tlastIndex\"\xe4\x01\n" +
+	"last_index\x18\b \x01(\rR\tlastIndex\x12\x1f\n" +
+	"\vlog_version\x18\t \x01(\rR\n" +
+	"logVersion\"\xd4\x02\n" +
 	"\n" +
 	"Checkpoint\x12\x14\n" +
 	"\x05epoch\x18\x01 \x01(\x04R\x05epoch\x12\x14\n" +
@@ -1701,14 +1812,21 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"eventFloor\x12\x1b\n" +
 	"\ttimer_seq\x18\x05 \x01(\x04R\btimerSeq\x12\x13\n" +
 	"\x05at_ms\x18\x06 \x01(\x03R\x04atMs\x12(\n" +
-	"\x10parked_event_seq\x18\a \x01(\x04R\x0eparkedEventSeq\"s\n" +
+	"\x10parked_event_seq\x18\a \x01(\x04R\x0eparkedEventSeq\x12\x1f\n" +
+	"\vlog_version\x18\b \x01(\rR\n" +
+	"logVersion\x12\x1f\n" +
+	"\varchive_seq\x18\t \x01(\x04R\n" +
+	"archiveSeq\x12,\n" +
+	"\x12archived_event_seq\x18\n" +
+	" \x01(\x04R\x10archivedEventSeq\"\x96\x01\n" +
 	"\n" +
 	"LaneCursor\x12\x12\n" +
 	"\x04lane\x18\x01 \x01(\rR\x04lane\x12\x17\n" +
 	"\aack_seq\x18\x02 \x01(\x04R\x06ackSeq\x12\x19\n" +
 	"\bread_seq\x18\x03 \x01(\x04R\areadSeq\x12\x1d\n" +
 	"\n" +
-	"parked_seq\x18\x04 \x01(\x04R\tparkedSeq*\xea\x01\n" +
+	"parked_seq\x18\x04 \x01(\x04R\tparkedSeq\x12!\n" +
+	"\farchived_seq\x18\x05 \x01(\x04R\varchivedSeq*\xea\x01\n" +
 	"\tEventKind\x12\x1a\n" +
 	"\x16EVENT_KIND_UNSPECIFIED\x10\x00\x12\x16\n" +
 	"\x12EVENT_KIND_STARTED\x10\x01\x12\x18\n" +

@@ -71,6 +71,8 @@ func (m *Record) CloneVT() *Record {
 	r.CancelReason = m.CancelReason
 	r.Position = m.Position
 	r.AsOf = m.AsOf
+	r.ReadyAtMs = m.ReadyAtMs
+	r.StepsDropped = m.StepsDropped
 	if rhs := m.Id; rhs != nil {
 		tmpBytes := make([]byte, len(rhs))
 		copy(tmpBytes, rhs)
@@ -166,6 +168,9 @@ func (m *Batch) CloneVT() *Batch {
 		return (*Batch)(nil)
 	}
 	r := BatchFromVTPool()
+	r.LogVersion = m.LogVersion
+	r.Epoch = m.Epoch
+	r.Fence = m.Fence
 	if rhs := m.Tasks; rhs != nil {
 		tmpContainer := make([]*Record, len(rhs))
 		for k, v := range rhs {
@@ -239,6 +244,7 @@ func (m *EventBatch) CloneVT() *EventBatch {
 	r := EventBatchFromVTPool()
 	r.ReplyTo = m.ReplyTo
 	r.RequestId = m.RequestId
+	r.LogVersion = m.LogVersion
 	if rhs := m.Events; rhs != nil {
 		tmpContainer := make([]*Event, len(rhs))
 		for k, v := range rhs {
@@ -406,6 +412,7 @@ func (m *Cursor) CloneVT() *Cursor {
 	r.LastDueMs = m.LastDueMs
 	r.LastSeq = m.LastSeq
 	r.LastIndex = m.LastIndex
+	r.LogVersion = m.LogVersion
 	if len(m.unknownFields) > 0 {
 		r.unknownFields = make([]byte, len(m.unknownFields))
 		copy(r.unknownFields, m.unknownFields)
@@ -428,6 +435,9 @@ func (m *Checkpoint) CloneVT() *Checkpoint {
 	r.TimerSeq = m.TimerSeq
 	r.AtMs = m.AtMs
 	r.ParkedEventSeq = m.ParkedEventSeq
+	r.LogVersion = m.LogVersion
+	r.ArchiveSeq = m.ArchiveSeq
+	r.ArchivedEventSeq = m.ArchivedEventSeq
 	if rhs := m.Lanes; rhs != nil {
 		tmpContainer := make([]*LaneCursor, len(rhs))
 		for k, v := range rhs {
@@ -455,6 +465,7 @@ func (m *LaneCursor) CloneVT() *LaneCursor {
 	r.AckSeq = m.AckSeq
 	r.ReadSeq = m.ReadSeq
 	r.ParkedSeq = m.ParkedSeq
+	r.ArchivedSeq = m.ArchivedSeq
 	if len(m.unknownFields) > 0 {
 		r.unknownFields = make([]byte, len(m.unknownFields))
 		copy(r.unknownFields, m.unknownFields)
@@ -559,6 +570,20 @@ func (m *Record) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 	if m.unknownFields != nil {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
+	}
+	if m.StepsDropped != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.StepsDropped))
+		i--
+		dAtA[i] = 0x1
+		i--
+		dAtA[i] = 0xe0
+	}
+	if m.ReadyAtMs != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.ReadyAtMs))
+		i--
+		dAtA[i] = 0x1
+		i--
+		dAtA[i] = 0xd8
 	}
 	if m.AsOf != 0 {
 		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.AsOf))
@@ -948,6 +973,26 @@ func (m *Batch) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
 	}
+	if m.Fence {
+		i--
+		if m.Fence {
+			dAtA[i] = 1
+		} else {
+			dAtA[i] = 0
+		}
+		i--
+		dAtA[i] = 0x28
+	}
+	if m.Epoch != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.Epoch))
+		i--
+		dAtA[i] = 0x20
+	}
+	if m.LogVersion != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.LogVersion))
+		i--
+		dAtA[i] = 0x18
+	}
 	if len(m.Tombstones) > 0 {
 		for iNdEx := len(m.Tombstones) - 1; iNdEx >= 0; iNdEx-- {
 			i -= len(m.Tombstones[iNdEx])
@@ -1136,6 +1181,11 @@ func (m *EventBatch) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 	if m.unknownFields != nil {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
+	}
+	if m.LogVersion != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.LogVersion))
+		i--
+		dAtA[i] = 0x20
 	}
 	if m.RequestId != 0 {
 		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.RequestId))
@@ -1517,6 +1567,11 @@ func (m *Cursor) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
 	}
+	if m.LogVersion != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.LogVersion))
+		i--
+		dAtA[i] = 0x48
+	}
 	if m.LastIndex != 0 {
 		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.LastIndex))
 		i--
@@ -1589,6 +1644,21 @@ func (m *Checkpoint) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 	if m.unknownFields != nil {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
+	}
+	if m.ArchivedEventSeq != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.ArchivedEventSeq))
+		i--
+		dAtA[i] = 0x50
+	}
+	if m.ArchiveSeq != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.ArchiveSeq))
+		i--
+		dAtA[i] = 0x48
+	}
+	if m.LogVersion != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.LogVersion))
+		i--
+		dAtA[i] = 0x40
 	}
 	if m.ParkedEventSeq != 0 {
 		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.ParkedEventSeq))
@@ -1666,6 +1736,11 @@ func (m *LaneCursor) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 	if m.unknownFields != nil {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
+	}
+	if m.ArchivedSeq != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.ArchivedSeq))
+		i--
+		dAtA[i] = 0x28
 	}
 	if m.ParkedSeq != 0 {
 		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.ParkedSeq))
@@ -1997,6 +2072,12 @@ func (m *Record) SizeVT() (n int) {
 	if m.AsOf != 0 {
 		n += 2 + protohelpers.SizeOfVarint(uint64(m.AsOf))
 	}
+	if m.ReadyAtMs != 0 {
+		n += 2 + protohelpers.SizeOfVarint(uint64(m.ReadyAtMs))
+	}
+	if m.StepsDropped != 0 {
+		n += 2 + protohelpers.SizeOfVarint(uint64(m.StepsDropped))
+	}
 	n += len(m.unknownFields)
 	return n
 }
@@ -2092,6 +2173,15 @@ func (m *Batch) SizeVT() (n int) {
 			n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 		}
 	}
+	if m.LogVersion != 0 {
+		n += 1 + protohelpers.SizeOfVarint(uint64(m.LogVersion))
+	}
+	if m.Epoch != 0 {
+		n += 1 + protohelpers.SizeOfVarint(uint64(m.Epoch))
+	}
+	if m.Fence {
+		n += 2
+	}
 	n += len(m.unknownFields)
 	return n
 }
@@ -2176,6 +2266,9 @@ func (m *EventBatch) SizeVT() (n int) {
 	}
 	if m.RequestId != 0 {
 		n += 1 + protohelpers.SizeOfVarint(uint64(m.RequestId))
+	}
+	if m.LogVersion != 0 {
+		n += 1 + protohelpers.SizeOfVarint(uint64(m.LogVersion))
 	}
 	n += len(m.unknownFields)
 	return n
@@ -2347,6 +2440,9 @@ func (m *Cursor) SizeVT() (n int) {
 	if m.LastIndex != 0 {
 		n += 1 + protohelpers.SizeOfVarint(uint64(m.LastIndex))
 	}
+	if m.LogVersion != 0 {
+		n += 1 + protohelpers.SizeOfVarint(uint64(m.LogVersion))
+	}
 	n += len(m.unknownFields)
 	return n
 }
@@ -2382,6 +2478,15 @@ func (m *Checkpoint) SizeVT() (n int) {
 	if m.ParkedEventSeq != 0 {
 		n += 1 + protohelpers.SizeOfVarint(uint64(m.ParkedEventSeq))
 	}
+	if m.LogVersion != 0 {
+		n += 1 + protohelpers.SizeOfVarint(uint64(m.LogVersion))
+	}
+	if m.ArchiveSeq != 0 {
+		n += 1 + protohelpers.SizeOfVarint(uint64(m.ArchiveSeq))
+	}
+	if m.ArchivedEventSeq != 0 {
+		n += 1 + protohelpers.SizeOfVarint(uint64(m.ArchivedEventSeq))
+	}
 	n += len(m.unknownFields)
 	return n
 }
@@ -2403,6 +2508,9 @@ func (m *LaneCursor) SizeVT() (n int) {
 	}
 	if m.ParkedSeq != 0 {
 		n += 1 + protohelpers.SizeOfVarint(uint64(m.ParkedSeq))
+	}
+	if m.ArchivedSeq != 0 {
+		n += 1 + protohelpers.SizeOfVarint(uint64(m.ArchivedSeq))
 	}
 	n += len(m.unknownFields)
 	return n
@@ -3283,6 +3391,44 @@ func (m *Record) UnmarshalVT(dAtA []byte) error {
 					break
 				}
 			}
+		case 27:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field ReadyAtMs", wireType)
+			}
+			m.ReadyAtMs = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.ReadyAtMs |= int64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 28:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field StepsDropped", wireType)
+			}
+			m.StepsDropped = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.StepsDropped |= uint32(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])
@@ -3881,6 +4027,64 @@ func (m *Batch) UnmarshalVT(dAtA []byte) error {
 			m.Tombstones = append(m.Tombstones, make([]byte, postIndex-iNdEx))
 			copy(m.Tombstones[len(m.Tombstones)-1], dAtA[iNdEx:postIndex])
 			iNdEx = postIndex
+		case 3:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field LogVersion", wireType)
+			}
+			m.LogVersion = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.LogVersion |= uint32(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 4:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Epoch", wireType)
+			}
+			m.Epoch = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.Epoch |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 5:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Fence", wireType)
+			}
+			var v int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				v |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			m.Fence = bool(v != 0)
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])
@@ -4457,6 +4661,25 @@ func (m *EventBatch) UnmarshalVT(dAtA []byte) error {
 				b := dAtA[iNdEx]
 				iNdEx++
 				m.RequestId |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 4:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field LogVersion", wireType)
+			}
+			m.LogVersion = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.LogVersion |= uint32(b&0x7F) << shift
 				if b < 0x80 {
 					break
 				}
@@ -5534,6 +5757,25 @@ func (m *Cursor) UnmarshalVT(dAtA []byte) error {
 					break
 				}
 			}
+		case 9:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field LogVersion", wireType)
+			}
+			m.LogVersion = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.LogVersion |= uint32(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])
@@ -5746,6 +5988,63 @@ func (m *Checkpoint) UnmarshalVT(dAtA []byte) error {
 					break
 				}
 			}
+		case 8:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field LogVersion", wireType)
+			}
+			m.LogVersion = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.LogVersion |= uint32(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 9:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field ArchiveSeq", wireType)
+			}
+			m.ArchiveSeq = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.ArchiveSeq |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 10:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field ArchivedEventSeq", wireType)
+			}
+			m.ArchivedEventSeq = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.ArchivedEventSeq |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])
@@ -5869,6 +6168,25 @@ func (m *LaneCursor) UnmarshalVT(dAtA []byte) error {
 				b := dAtA[iNdEx]
 				iNdEx++
 				m.ParkedSeq |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 5:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field ArchivedSeq", wireType)
+			}
+			m.ArchivedSeq = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.ArchivedSeq |= uint64(b&0x7F) << shift
 				if b < 0x80 {
 					break
 				}
@@ -6782,6 +7100,44 @@ func (m *Record) UnmarshalVTUnsafe(dAtA []byte) error {
 					break
 				}
 			}
+		case 27:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field ReadyAtMs", wireType)
+			}
+			m.ReadyAtMs = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.ReadyAtMs |= int64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 28:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field StepsDropped", wireType)
+			}
+			m.StepsDropped = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.StepsDropped |= uint32(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])
@@ -7392,6 +7748,64 @@ func (m *Batch) UnmarshalVTUnsafe(dAtA []byte) error {
 			}
 			m.Tombstones = append(m.Tombstones, dAtA[iNdEx:postIndex])
 			iNdEx = postIndex
+		case 3:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field LogVersion", wireType)
+			}
+			m.LogVersion = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.LogVersion |= uint32(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 4:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Epoch", wireType)
+			}
+			m.Epoch = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.Epoch |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 5:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Fence", wireType)
+			}
+			var v int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				v |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			m.Fence = bool(v != 0)
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])
@@ -7982,6 +8396,25 @@ func (m *EventBatch) UnmarshalVTUnsafe(dAtA []byte) error {
 				b := dAtA[iNdEx]
 				iNdEx++
 				m.RequestId |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 4:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field LogVersion", wireType)
+			}
+			m.LogVersion = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.LogVersion |= uint32(b&0x7F) << shift
 				if b < 0x80 {
 					break
 				}
@@ -9075,6 +9508,25 @@ func (m *Cursor) UnmarshalVTUnsafe(dAtA []byte) error {
 					break
 				}
 			}
+		case 9:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field LogVersion", wireType)
+			}
+			m.LogVersion = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.LogVersion |= uint32(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])
@@ -9291,6 +9743,63 @@ func (m *Checkpoint) UnmarshalVTUnsafe(dAtA []byte) error {
 					break
 				}
 			}
+		case 8:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field LogVersion", wireType)
+			}
+			m.LogVersion = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.LogVersion |= uint32(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 9:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field ArchiveSeq", wireType)
+			}
+			m.ArchiveSeq = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.ArchiveSeq |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 10:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field ArchivedEventSeq", wireType)
+			}
+			m.ArchivedEventSeq = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.ArchivedEventSeq |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])
@@ -9414,6 +9923,25 @@ func (m *LaneCursor) UnmarshalVTUnsafe(dAtA []byte) error {
 				b := dAtA[iNdEx]
 				iNdEx++
 				m.ParkedSeq |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 5:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field ArchivedSeq", wireType)
+			}
+			m.ArchivedSeq = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.ArchivedSeq |= uint64(b&0x7F) << shift
 				if b < 0x80 {
 					break
 				}

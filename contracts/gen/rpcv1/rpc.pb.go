@@ -953,8 +953,11 @@ func (x *RetriggerResponse) GetTriggers() int64 {
 
 // CancelWaiting (timer, "cancel"): take tasks out of the timer store.
 type CancelWaitingRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	TaskIds       [][]byte               `protobuf:"bytes,1,rep,name=task_ids,json=taskIds,proto3" json:"task_ids,omitempty"`
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	TaskIds [][]byte               `protobuf:"bytes,1,rep,name=task_ids,json=taskIds,proto3" json:"task_ids,omitempty"`
+	// The caller's domain of each task, in the same order; a task of another domain is
+	// left alone and not told of. Empty = a service of ours.
+	Domains       []string `protobuf:"bytes,2,rep,name=domains,proto3" json:"domains,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -996,13 +999,22 @@ func (x *CancelWaitingRequest) GetTaskIds() [][]byte {
 	return nil
 }
 
+func (x *CancelWaitingRequest) GetDomains() []string {
+	if x != nil {
+		return x.Domains
+	}
+	return nil
+}
+
 type CancelWaitingResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The records taken out, those found; a repeated call finds them again until
 	// their bucket is purged.
 	Tasks []*logv1.Record `protobuf:"bytes,1,rep,name=tasks,proto3" json:"tasks,omitempty"`
 	// Ids fired just now: their records are in the history log.
-	Fired         [][]byte `protobuf:"bytes,2,rep,name=fired,proto3" json:"fired,omitempty"`
+	Fired [][]byte `protobuf:"bytes,2,rep,name=fired,proto3" json:"fired,omitempty"`
+	// The history log's sequence that each of fired lies at, in the same order; 0 = not known.
+	FiredSeqs     []uint64 `protobuf:"varint,3,rep,packed,name=fired_seqs,json=firedSeqs,proto3" json:"fired_seqs,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1047,6 +1059,13 @@ func (x *CancelWaitingResponse) GetTasks() []*logv1.Record {
 func (x *CancelWaitingResponse) GetFired() [][]byte {
 	if x != nil {
 		return x.Fired
+	}
+	return nil
+}
+
+func (x *CancelWaitingResponse) GetFiredSeqs() []uint64 {
+	if x != nil {
+		return x.FiredSeqs
 	}
 	return nil
 }
@@ -1287,12 +1306,15 @@ const file_yard_rpc_v1_rpc_proto_rawDesc = "" +
 	"\x06domain\x18\x01 \x01(\tR\x06domain\x12\x14\n" +
 	"\x05shard\x18\x02 \x01(\x05R\x05shard\"/\n" +
 	"\x11RetriggerResponse\x12\x1a\n" +
-	"\btriggers\x18\x01 \x01(\x03R\btriggers\"1\n" +
+	"\btriggers\x18\x01 \x01(\x03R\btriggers\"K\n" +
 	"\x14CancelWaitingRequest\x12\x19\n" +
-	"\btask_ids\x18\x01 \x03(\fR\ataskIds\"X\n" +
+	"\btask_ids\x18\x01 \x03(\fR\ataskIds\x12\x18\n" +
+	"\adomains\x18\x02 \x03(\tR\adomains\"w\n" +
 	"\x15CancelWaitingResponse\x12)\n" +
 	"\x05tasks\x18\x01 \x03(\v2\x13.yard.log.v1.RecordR\x05tasks\x12\x14\n" +
-	"\x05fired\x18\x02 \x03(\fR\x05fired\"j\n" +
+	"\x05fired\x18\x02 \x03(\fR\x05fired\x12\x1d\n" +
+	"\n" +
+	"fired_seqs\x18\x03 \x03(\x04R\tfiredSeqs\"j\n" +
 	"\vHistoryLoad\x12\x1c\n" +
 	"\tpartition\x18\x01 \x01(\x05R\tpartition\x12\x16\n" +
 	"\x06active\x18\x02 \x01(\x03R\x06active\x12%\n" +
