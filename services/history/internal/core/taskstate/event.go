@@ -29,6 +29,9 @@ func (k Kind) String() string {
 	return "unknown"
 }
 
+// outcome tells whether k is how a worker ends an attempt.
+func (k Kind) outcome() bool { return k == Succeeded || k == Failed || k == Released }
+
 // Event is one wish to change a task.
 type Event struct {
 	Kind  Kind
@@ -64,8 +67,9 @@ type Verdict struct {
 	// Code is empty where the event came true.
 	Code    fault.Code
 	Message string
-	// Granted: the asker of a grab holds the attempt.
-	Granted bool
+	// Granted: the asker of a grab holds the attempt. Repeated: it held it before, and
+	// asks again.
+	Granted, Repeated bool
 	// CancelRequested: the worker shall stop, or has been asked to.
 	CancelRequested bool
 	// LeaseUntil is until when silence is fine; 0 = no lease.

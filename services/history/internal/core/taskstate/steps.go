@@ -38,14 +38,8 @@ func CancelUnseen(t *Task, reason string, now int64) Effects {
 	return fx
 }
 
-// Wake is for a task in Backoff whose wait is over at now.
-func Wake(t *Task, now int64) Effects {
-	if t.State != Backoff || now < t.DueAt {
-		return Effects{}
-	}
-	t.ReadyAt = t.DueAt
-	return Effects{Trigger: true}
-}
+// Due tells whether a task in Backoff may be granted at now.
+func (t *Task) Due(now int64) bool { return t.State == Backoff && now >= t.DueAt }
 
 func (t *Task) ready(now int64) Effects {
 	t.State, t.ReadyAt = Ready, now
@@ -95,7 +89,7 @@ func (t *Task) failed(kind StepKind, message, errType string, final bool, delayM
 			fx.Park = t.park(now).Park
 			return
 		}
-		t.State = Backoff
+		t.State, t.ReadyAt = Backoff, t.DueAt
 	}
 }
 

@@ -107,19 +107,22 @@ type Task struct {
 	Trace    []byte
 
 	State State
-	// Position is the submit record of this stay in history.
+	// Position is the submit record of this stay in history, Before that of the stay
+	// before, 0 where there was none.
 	Position ids.Position
+	Before   ids.Position
 	// Version counts grants: the fence. The next grant has Version+1.
 	Version uint32
 	// Failures counts attempts that failed; Lost counts grants lost to silent
 	// workers since the last failure.
 	Failures int32
 	Lost     int32
-	// Parkings counts stays in the timer store.
+	// Parkings counts how often the task was parked. A stay in history, and the one in
+	// the timer store before it, is named by (ID, Parkings).
 	Parkings uint32
 	// DueAt is when the task is or was due to become ready; 0 = at acceptance.
 	DueAt int64
-	// ReadyAt is when it last became ready: its place in line.
+	// ReadyAt is when it last became ready, or of a task in Backoff will: its place in line.
 	ReadyAt    int64
 	FinishedAt int64
 	Attempt    Attempt
@@ -129,7 +132,10 @@ type Task struct {
 
 	CancelRequested bool
 	CancelReason    string
-	Steps           []Step
+	// Steps is the history of the task; StepsDropped were dropped to keep it bounded.
+	Steps        []Step
+	StepsDropped uint32
+	stepsBytes   int
 }
 
 // CreatedAt is when the task was accepted.
@@ -191,18 +197,52 @@ type Step struct {
 }
 
 const (
-	// stepsMax bounds a task's history; past it the oldest step after the
-	// first stepsKept is forgotten for each new one.
-	stepsMax  = 500
-	stepsKept = 10
+	// stepsMax and stepsBytesMax bound a task's history, in steps and in the bytes that
+	// they take in a record; past either the oldest step after the first stepsKept is
+	// dropped and counted.
+	stepsMax      = 500
+	stepsBytesMax = 32 << 10
+	stepsKept     = 4
 )
+
+// stepBytes is about what s takes in a record.
+func stepBytes(s *Step) int {
+	const fixed = 32
+	return fixed + len(s.Worker) + len(s.Message) + len(s.ErrType)
+}
 
 func (t *Task) step(s Step) {
 	if t.Steps == nil {
 		t.Steps = make([]Step, 0, 4)
 	}
-	if len(t.Steps) >= stepsMax {
-		t.Steps = append(t.Steps[:stepsKept], t.Steps[stepsKept+1:]...)
+	if n := len(t.Steps); n > 0 {
+		// Attempts often fail alike: equal messages share their memory.
+		for i := n - 1; i >= max(0, n-2); i-- {
+			if t.Steps[i].Message == s.Message {
+				s.Message = t.Steps[i].Message
+			}
+		}
 	}
 	t.Steps = append(t.Steps, s)
+	t.stepsBytes += stepBytes(&s)
+	for len(t.Steps) > stepsKept+1 && (len(t.Steps) > stepsMax || t.stepsBytes > stepsBytesMax) {
+		t.stepsBytes -= stepBytes(&t.Steps[stepsKept])
+		t.Steps = append(t.Steps[:stepsKept], t.Steps[stepsKept+1:]...)
+		t.StepsDropped++
+	}
+}
+
+// SetSteps gives a task that was read back its history.
+func (t *Task) SetSteps(steps []Step, dropped uint32) {
+	t.Steps, t.StepsDropped, t.stepsBytes = steps, dropped, 0
+	for i := range steps {
+		t.stepsBytes += stepBytes(&steps[i])
+	}
+}
+
+// Footprint is about how much memory t takes, in bytes.
+func (t *Task) Footprint() int {
+	const fixed, step = 640, 88
+	return fixed + cap(t.Steps)*step + t.stepsBytes + len(t.Payload.Data) + len(t.Result.Data) +
+		len(t.Attempt.Progress.Data) + len(t.ErrMessage)
 }

@@ -2,6 +2,7 @@ package taskstate
 
 import (
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
 )
 
 // transition is one row of the table: in state From, an event On leads to one
@@ -41,7 +42,7 @@ var table = func() (byPair [Cancelled + 1][Carried + 1]transition) {
 // Apply applies one event of the log, stored at now (Unix ms), to t.
 func Apply(t *Task, e *Event, now int64) (Verdict, Effects) {
 	if e.Domain != "" && e.Domain != t.Domain {
-		return refuse(fault.NotFound, "no such task in this domain")
+		return notInDomain(), Effects{}
 	}
 	if v, repeated := t.repeated(e); repeated {
 		return v, Effects{}
@@ -65,7 +66,7 @@ func (t *Task) repeated(e *Event) (Verdict, bool) {
 	switch e.Kind {
 	case Started:
 		if t.State == Running && e.Fence == t.Token() {
-			return Verdict{Granted: true, LeaseUntil: t.WakeAt()}, true
+			return Verdict{Granted: true, Repeated: true, LeaseUntil: t.WakeAt()}, true
 		}
 	case Succeeded, Failed, Released:
 		if t.State != Running && t.Version > 0 && t.Attempt.Ended == e.Kind && e.Fence == t.Token() {
@@ -92,15 +93,22 @@ func (t *Task) misfit(e *Event) (Verdict, Effects) {
 	return refuse(fault.Stale, "the attempt is over: the task is "+t.State.String())
 }
 
-// RefuseEnded is the verdict on an event for a task that has ended and been
-// forgotten but for the fence of its last attempt.
-func RefuseEnded(state State, last Kind, same bool, e *Event) Verdict {
-	if same && last == e.Kind || e.Kind == Cancel && state == Cancelled {
+// ApplyToEarlierStay is the verdict on an event whose fence is of a stay before the
+// current one: that stay is over, so nothing changes. The outcome that ended it gets its
+// verdict again as long as no attempt has begun since.
+func ApplyToEarlierStay(t *Task, e *Event) Verdict {
+	if e.Domain != "" && e.Domain != t.Domain {
+		return notInDomain()
+	}
+	last := ids.Token{Position: t.Before, Version: t.Version, Nonce: t.Attempt.Nonce}
+	if t.Version > 0 && e.Fence == last && t.Attempt.Ended == e.Kind && e.Kind.outcome() {
 		return Verdict{}
 	}
-	t := Task{State: state}
-	v, _ := t.misfit(e)
-	return v
+	return Verdict{Code: fault.Stale, Message: "the task has waited and come back since"}
+}
+
+func notInDomain() Verdict {
+	return Verdict{Code: fault.NotFound, Message: "no such task in this domain"}
 }
 
 func start(t *Task, e *Event, now int64) (Verdict, Effects) {

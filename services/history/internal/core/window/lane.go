@@ -16,6 +16,8 @@ import (
 type message struct {
 	seq  uint64
 	left int
+	// tasks and bytes are what a takeover reads again with it.
+	tasks, bytes int
 	// floor: the events up to here concern no task of this message nor of a later one.
 	floor uint64
 }
@@ -29,14 +31,17 @@ type Lane struct {
 	open []message
 	// active counts the tasks read and not done.
 	active int
+	// tasks and bytes are the sums over open.
+	tasks, bytes int
 }
 
 // NewLane starts an account at the ack level of a checkpoint.
 func NewLane(ack uint64) *Lane { return &Lane{read: ack} }
 
-// Read notes a message of n tasks, none of which the events up to floor concern: those
-// applied before it was read, but for a cancel that was early. Messages come in log order.
-func (l *Lane) Read(seq uint64, n int, floor uint64) {
+// Read notes a message of n tasks and so many bytes, none of which the events up to floor
+// concern: those applied before it was read, but for a cancel that was early. Messages come
+// in log order.
+func (l *Lane) Read(seq uint64, n, bytes int, floor uint64) {
 	if seq <= l.read {
 		panic(fmt.Sprintf("window: message %d read after %d", seq, l.read))
 	}
@@ -49,20 +54,27 @@ func (l *Lane) Read(seq uint64, n int, floor uint64) {
 	for i := len(l.open) - 1; i >= 0 && l.open[i].floor > floor; i-- {
 		l.open[i].floor = floor
 	}
-	l.open = append(l.open, message{seq: seq, left: n, floor: floor})
+	l.open = append(l.open, message{seq: seq, left: n, tasks: n, bytes: bytes, floor: floor})
+	l.tasks += n
+	l.bytes += bytes
 }
+
+// Skip notes that nothing of this lane is left between the read level and seq.
+func (l *Lane) Skip(seq uint64) { l.read = max(l.read, seq) }
 
 // Done notes that one task of the message at seq needs the log no more: it is
 // archived, parked or carried on.
 func (l *Lane) Done(seq uint64) {
-	i := sort.Search(len(l.open), func(i int) bool { return l.open[i].seq >= seq })
-	if i == len(l.open) || l.open[i].seq != seq || l.open[i].left == 0 {
+	i := l.find(seq)
+	if i < 0 || l.open[i].left == 0 {
 		panic(fmt.Sprintf("window: task of message %d done twice, or never read", seq))
 	}
 	l.open[i].left--
 	l.active--
 	front := 0
 	for front < len(l.open) && l.open[front].left == 0 {
+		l.tasks -= l.open[front].tasks
+		l.bytes -= l.open[front].bytes
 		front++
 	}
 	if front == 0 {
@@ -72,6 +84,15 @@ func (l *Lane) Done(seq uint64) {
 	if len(l.open) == 0 {
 		l.open = nil // let the array go
 	}
+}
+
+// find is the index of an open message, or -1.
+func (l *Lane) find(seq uint64) int {
+	i := sort.Search(len(l.open), func(i int) bool { return l.open[i].seq >= seq })
+	if i == len(l.open) || l.open[i].seq != seq {
+		return -1
+	}
+	return i
 }
 
 // ReadLevel is the sequence of the last message read.
@@ -94,13 +115,31 @@ func (l *Lane) Floor() (seq uint64, ok bool) {
 	return l.open[0].floor, true
 }
 
-// OldestOpen is the sequence of the oldest unfinished message; ok is false
-// where there is none.
-func (l *Lane) OldestOpen() (seq uint64, ok bool) {
-	if len(l.open) == 0 {
+// Span is what a takeover would read again: the tasks and bytes of all messages from the
+// first unfinished one on.
+func (l *Lane) Span() (tasks, bytes int) { return l.tasks, l.bytes }
+
+// FloorOf is the floor of an open message; ok is false where seq is none.
+func (l *Lane) FloorOf(seq uint64) (floor uint64, ok bool) {
+	i := l.find(seq)
+	if i < 0 {
 		return 0, false
 	}
-	return l.open[0].seq, true
+	return l.open[i].floor, true
+}
+
+// Half is the sequence below which half of the span lies: once the tasks below it are
+// rewritten elsewhere, the lane lets go of as much.
+func (l *Lane) Half() uint64 {
+	tasks, bytes := 0, 0
+	for i := range l.open {
+		if 2*tasks >= l.tasks || 2*bytes >= l.bytes {
+			return l.open[i].seq
+		}
+		tasks += l.open[i].tasks
+		bytes += l.open[i].bytes
+	}
+	return l.read + 1
 }
 
 // Active is how many tasks are read and not done.

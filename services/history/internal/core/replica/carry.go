@@ -1,0 +1,112 @@
+package replica
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
+)
+
+const (
+	// carryTasksMax and carryBytesMax bound what is carried forward at once.
+	carryTasksMax = 1000
+	carryBytesMax = 4 << 20
+)
+
+// carry proposes to rewrite the state of tasks that have been active for long at the log's
+// tail, if a takeover would have too much to read because of them. A carried record takes over
+// the pin of its task when it is read, if no other event of the task lies between what
+// its state has seen and itself; else it is void, and proposed again later.
+func (r *Replica) carry(fx *Effects) {
+	floor := r.floor()
+	events, bytes := r.meter.behind(floor)
+	eventsTo := uint64(0)
+	if events > r.cfg.CarryRecords || bytes > r.cfg.CarryBytes {
+		eventsTo = r.meter.half()
+	}
+	var lanesTo [ids.Lanes]uint64
+	due := eventsTo > 0
+	for i, l := range r.lanes {
+		tasks, size := l.Span()
+		if uint64(tasks) > max(r.cfg.CarryRecords, 2*uint64(r.cfg.WindowTasks)) || uint64(size) > max(r.cfg.CarryBytes, 2*uint64(r.cfg.WindowBytes)) {
+			lanesTo[i], due = l.Half(), true
+		}
+	}
+	if !due {
+		return
+	}
+	size := 0
+	for _, e := range r.oldest(eventsTo, lanesTo) {
+		if size += e.Footprint(); size > carryBytesMax {
+			break
+		}
+		e.proposed |= 1 << taskstate.Carried
+		state := e.Task
+		state.Steps = slices.Clone(e.Steps)
+		r.own = append(r.own, Proposal{Kind: taskstate.Carried, ID: e.ID, Fence: ids.Token{Position: e.Position}, Carried: &state, AsOf: r.eventAt})
+		fx.Counts.Carried++
+	}
+}
+
+// oldest are the active tasks that hold the log below the levels, the oldest first.
+func (r *Replica) oldest(eventsTo uint64, lanesTo [ids.Lanes]uint64) []*Entry {
+	var all []*Entry
+	for _, e := range r.tasks {
+		active := e.State == taskstate.Ready || e.State == taskstate.Running || e.State == taskstate.Backoff
+		if !active || e.left || e.proposed&(1<<taskstate.Carried) != 0 {
+			continue
+		}
+		pos := e.Position
+		if r.pinOf(e) < eventsTo || !e.pinned && pos.Seq() < lanesTo[pos.Lane()] {
+			all = append(all, e)
+		}
+	}
+	slices.SortFunc(all, func(a, b *Entry) int {
+		return cmp.Or(cmp.Compare(r.pinOf(a), r.pinOf(b)), cmp.Compare(a.Position.Seq(), b.Position.Seq()), cmp.Compare(a.index, b.index))
+	})
+	return all[:min(len(all), carryTasksMax)]
+}
+
+// pinOf is the event floor that e needs.
+func (r *Replica) pinOf(e *Entry) uint64 {
+	if e.pinned {
+		return e.pin
+	}
+	floor, _ := r.lanes[e.Position.Lane()].FloorOf(e.Position.Seq())
+	return floor
+}
+
+// carriedPresent takes in the carried record of a task in memory.
+func (r *Replica) carriedPresent(e *Entry, h *held, fx *Effects) {
+	e.proposed &^= 1 << taskstate.Carried
+	r.settle(h, taskstate.Verdict{}, fx)
+	asOf := h.carried.AsOf
+	if e.State.Finished() || e.State == taskstate.Waiting || e.lastEvent > asOf || e.since > asOf || asOf >= h.seq {
+		return
+	}
+	if !e.pinned {
+		r.lanes[e.Position.Lane()].Done(e.Position.Seq())
+		e.pinned = true
+		r.pinned[e.ID] = e
+	}
+	e.pin = asOf
+	r.charge(e)
+}
+
+// carriedAbsent takes in the carried record of a task that is not in memory. In a takeover
+// the task comes back by it, unless the record is void: another event follows what it has
+// seen, or the checkpoint needs nothing from before its floor.
+func (r *Replica) carriedAbsent(h *held, now Now, fx *Effects) {
+	r.settle(h, taskstate.Verdict{}, fx)
+	c := h.carried
+	if r.replay == nil || c.AsOf < r.base.Floor || r.replay.seen[h.ev.ID] > c.AsOf || r.unread(h.ev.Fence.Position) || c.AsOf >= h.seq {
+		return
+	}
+	e := c.Entry
+	e.pinned, e.pin = true, c.AsOf
+	e.since, e.lastEvent = c.AsOf, c.AsOf
+	r.tasks[e.ID], r.pinned[e.ID] = e, e
+	r.lineUp(e)
+	r.carryOut(e, taskstate.Effects{}, 0, now, fx)
+}

@@ -1,0 +1,46 @@
+// Package replica is a history partition as a pure function: Step takes a record of
+// the log, the result of a write, an answer or a tick, and says what has to be done.
+//
+// Owns: the tasks in memory, their stays, events and commands that came before their
+// task, how far each reader is, which part of the log is still needed, what the other
+// stores are known to hold, carried tasks, lately ended ones, the lease, and when it is
+// time for a checkpoint, a purge or a repeated trigger.
+// Never does: I/O, reading a clock, randomness; nothing depends on the order of a map or
+// on what a cache holds. The log's own times decide about tasks; the time of a step
+// only decides when to propose a record, to repeat a hint, or that the lease is over.
+// On failure: a broken invariant panics; a record of an unknown kind sets Effects.Halt.
+//
+// # Order
+//
+// The log is read by several readers, one for events and one for each lane of submits,
+// which run ahead of each other. The replica decides as if there were one reader
+// (confluence): whatever the interleaving, verdicts and end states are the same. Four
+// rules give that.
+//
+//   - An event names the position of the submit that it is about. If that lane has not
+//     been read so far, the event waits for it, whatever else is known about the task.
+//   - A stay (ID, Parkings) follows the one before: a record that comes back from the
+//     timer store names the position of the stay before it, and waits until that has
+//     been read and has ended.
+//   - A command (a cancel) names only the task. It applies to the stay that is in
+//     memory. If there is none it waits, in log order with the events that wait, until the
+//     other stores tell where the task is, or every lane has passed the log's end of
+//     that moment.
+//   - Events come in log order from one reader. So what waits for a task applies in log
+//     order, and a record that is read late counts as of its own time.
+//
+// # Live and replay
+//
+// A takeover feeds the same records through the same Step, in log order, from the
+// checkpoint to the log's end. Until Recovered, nothing is answered, triggered, stored
+// or proposed. Then what is ready is triggered, and what ended or was parked is stored if
+// the other store is not known to hold it.
+//
+// # The lease
+//
+// Purging removes what a stale owner has not read, so a stale owner must not go on (I12).
+// A saved checkpoint grants a lease from the moment before it was sent. Step takes records of
+// the log only while the lease holds, and the caller asks after it has received
+// them: then nothing before them can have been purged. What was covered by a checkpoint is
+// purged only when twice the lease has passed since.
+package replica

@@ -1,0 +1,182 @@
+package replica
+
+import (
+	"github.com/yardmaster-io/yardmaster/contracts/fault"
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
+)
+
+// Effects are what steps ask for. The caller carries them out in the order of the
+// fields: writes are begun, hints go out, then answers.
+type Effects struct {
+	// Archive, Park and Append are jobs: to be stored, repeated until that is so, and then
+	// reported with Stored. One of a kind is under way at a time. The entries do not
+	// change any more.
+	Archive, Park []*Entry
+	Append        []Proposal
+	// Save is a checkpoint to be saved, to be reported with Saved.
+	Save *Checkpoint
+	// Purge is what the log may forget, to be reported with Purged.
+	Purge *Levels
+	// Searches are looked up in the other stores, to be reported with Found, each.
+	Searches []Search
+
+	// Releases and Triggers go to matching and may be lost.
+	Releases []ReleaseGroup
+	Triggers []TriggerGroup
+
+	// Answers go to whoever asked.
+	Answers []*Answer
+	// Ended are tasks that have just ended, for who waits for them.
+	Ended []*Entry
+
+	// Traced are tasks with a trace context of which something is to be shown.
+	Traced []Traced
+	Counts Counts
+	// Halt is why this replica must not go on: the log holds what it cannot read.
+	Halt error
+}
+
+// Reset empties fx for the next turn and keeps its memory.
+func (fx *Effects) Reset() {
+	clear(fx.Answers)
+	clear(fx.Ended)
+	clear(fx.Traced)
+	clear(fx.Triggers)
+	clear(fx.Releases)
+	*fx = Effects{
+		Searches: fx.Searches[:0], Releases: fx.Releases[:0], Triggers: fx.Triggers[:0],
+		Answers: fx.Answers[:0], Ended: fx.Ended[:0], Traced: fx.Traced[:0],
+	}
+}
+
+// JobKind tells the jobs apart.
+type JobKind uint8
+
+// The kinds of jobs.
+const (
+	JobArchive JobKind = iota
+	JobPark
+	JobAppend
+)
+
+// Proposal is an event that the owner wishes to append to the log.
+type Proposal struct {
+	Kind    taskstate.Kind
+	ID      ids.TaskID
+	Fence   ids.Token
+	Message string
+	// Carried is a copy of the state as of the event AsOf.
+	Carried *taskstate.Task
+	AsOf    uint64
+}
+
+// Levels say how far the log is no longer needed: the submits of each lane and the events.
+type Levels struct {
+	Lanes  [ids.Lanes]uint64
+	Events uint64
+}
+
+// Checkpoint is where a replica stands: what a takeover begins with.
+type Checkpoint struct {
+	// Ack: everything up to here is done. Read: read.
+	Ack, Read [ids.Lanes]uint64
+	// Floor: the events up to here concern no task that is not done.
+	Floor uint64
+	// What records up to Parked (Archived) parked (ended) is in the timer store (the
+	// archive) up to TimerSeq (ArchiveSeq).
+	Parked, Archived     Levels
+	TimerSeq, ArchiveSeq uint64
+}
+
+// Search asks the other stores for a task that is not in memory.
+type Search struct {
+	ID ids.TaskID
+	// Domain is the caller's; empty = a service of ours.
+	Domain string
+	// Cancel: take it out of the timer store if it waits there.
+	Cancel bool
+	// Of a cancel: its record in the log, and its reason.
+	Seq    uint64
+	At     int64
+	Reason string
+}
+
+// TriggerGroup is ready tasks of one tasklist, type and priority.
+type TriggerGroup struct {
+	Shard                  int
+	Domain, Tasklist, Type string
+	Priority               int32
+	// ReadyAt is when the first became ready, Unix ms.
+	ReadyAt int64
+	// Packed triggers (contracts/ids).
+	Packed []byte
+}
+
+// ReleaseGroup is bookings that are free again.
+type ReleaseGroup struct {
+	Shard        int
+	Domain, Type string
+	// Packed bookings (contracts/ids).
+	Packed []byte
+}
+
+// Answer gathers the verdicts on one event message. Most are known at once; a few
+// wait for a task that is not read yet or a search.
+type Answer struct {
+	ReplyTo   string
+	RequestID uint64
+	Verdicts  []Verdict
+	left      int
+}
+
+// Verdict is what became of one event.
+type Verdict struct {
+	taskstate.Verdict
+	// Trace is the task's trace context, if the event came true.
+	Trace []byte
+	// Grant is what the worker gets; its Task is nil if nothing was granted.
+	Grant Grant
+}
+
+// Grant is an attempt as it was granted.
+type Grant struct {
+	// Task: only what never changes may be read of it later.
+	Task  *taskstate.Task
+	Token ids.Token
+	// Attempt is the number of failures before, plus one.
+	Attempt    int32
+	DeadlineAt int64
+	// First: not the answer to a repetition.
+	First bool
+}
+
+// What a Traced shows.
+const (
+	TraceApplied = iota
+	TraceTriggered
+	TraceGranted
+)
+
+// Traced is something to be shown in a task's trace.
+type Traced struct {
+	What int
+	Task *taskstate.Task
+	// Since is when it began, Unix ms.
+	Since int64
+}
+
+// Counts is what steps have done, for metrics.
+type Counts struct {
+	SubmitBatches, Loaded, EventBatches, Events, Refused, Triggers, Retriggered int64
+	Granted, Bounced, Archived, Parked, Carried                                 int64
+}
+
+func (a *Answer) set(i int, v taskstate.Verdict) {
+	a.Verdicts[i].Verdict = v
+	a.left--
+}
+
+func notFound() taskstate.Verdict {
+	return taskstate.Verdict{Code: fault.NotFound, Message: "no such task, or finished long ago"}
+}

@@ -1,0 +1,149 @@
+package replica
+
+import (
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/deadline"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
+)
+
+// Entry is one stay of a task, with what the replica keeps about it.
+type Entry struct {
+	taskstate.Task
+	wakeup deadline.Entry
+	list   *tasklist
+	column *column
+	// index is its place in the message it was submitted with.
+	index int32
+	// counted is the state under which list counts it.
+	counted taskstate.State
+	// proposed are the kinds of events that are on their way to the log for it.
+	proposed uint16
+	// left: it is out of memory but for repeated questions.
+	left bool
+	// pinned: it holds the floor by pin, not by its submit.
+	pinned bool
+	pin    uint64
+	// arrivedAt is the time of its submit record, Unix ms.
+	arrivedAt int64
+	// triggeredAt is when its trigger was last sent, Unix ms.
+	triggeredAt int64
+	// cause is the event that parked or ended it; 0 = its submit.
+	cause uint64
+	// since is the last event that was read when it came; lastEvent the last one about it.
+	since, lastEvent uint64
+	// charged is what it takes of its lane's room, in bytes; 0 = nothing.
+	charged int64
+}
+
+// held is an event or a command that waits for its stay.
+type held struct {
+	ev  *taskstate.Event
+	seq uint64
+	at  int64
+	// carried is the state if the event is a carried one.
+	carried *Carried
+	ans     *Answer
+	i       int
+	// promised: the command has its verdict and still waits for its task. until, once
+	// known, is where the lanes end that may hold it.
+	promised bool
+	until    *[ids.Lanes]uint64
+}
+
+func (h *held) command() bool { return h.ev.Kind == taskstate.Cancel }
+
+// room is what a lane's tasks take of its window.
+type room struct {
+	tasks int
+	bytes int64
+	// demand: up to here the lane is read whatever the window holds, for tasks of which
+	// events have been read.
+	demand uint64
+}
+
+// Room tells whether the next message of a lane may be read (I7).
+func (r *Replica) Room(lane ids.Lane) bool {
+	w := &r.rooms[lane]
+	return w.tasks < r.cfg.WindowTasks && w.bytes < r.cfg.WindowBytes || r.lanes[lane].ReadLevel() < w.demand
+}
+
+// charge makes e take its room, or give it back. A carried task that runs takes none: how
+// many run is up to the workers.
+func (r *Replica) charge(e *Entry) {
+	want := int64(0)
+	if !e.left && (!e.pinned || e.State != taskstate.Running) {
+		want = int64(e.Footprint())
+	}
+	w := &r.rooms[e.Position.Lane()]
+	switch {
+	case e.charged == 0 && want != 0:
+		w.tasks++
+	case e.charged != 0 && want == 0:
+		w.tasks--
+	}
+	w.bytes += want - e.charged
+	e.charged = want
+}
+
+const (
+	// goneMax and goneBytesMax bound the tasks that are kept after they have left, so
+	// that questions soon after an end need not go to the other stores.
+	goneMax      = 32768
+	goneBytesMax = 8 << 20
+)
+
+// gone is the tasks that have left, oldest first. What they answer is what the other
+// stores would.
+type gone struct {
+	queue []goneEntry
+	head  int
+	bytes int
+}
+
+type goneEntry struct {
+	e    *Entry
+	size int
+}
+
+func (r *Replica) keepGone(e *Entry) {
+	g := &r.gone
+	size := e.Footprint()
+	g.queue = append(g.queue, goneEntry{e, size})
+	g.bytes += size
+	for len(g.queue)-g.head > goneMax || g.bytes > goneBytesMax {
+		old := g.queue[g.head]
+		g.queue[g.head] = goneEntry{}
+		g.head++
+		g.bytes -= old.size
+		if r.tasks[old.e.ID] == old.e {
+			delete(r.tasks, old.e.ID)
+		}
+	}
+	if g.head > 1024 && g.head > len(g.queue)/2 {
+		g.queue = append(g.queue[:0:0], g.queue[g.head:]...)
+		g.head = 0
+	}
+}
+
+// leave takes e out of memory and lets the log forget its submit.
+func (r *Replica) leave(e *Entry) {
+	if e.left {
+		return
+	}
+	e.left = true
+	r.charge(e)
+	r.wake.Remove(e)
+	e.uncount()
+	if e.pinned {
+		delete(r.pinned, e.ID)
+	} else {
+		r.lanes[e.Position.Lane()].Done(e.Position.Seq())
+	}
+	if r.tasks[e.ID] != e {
+		return
+	}
+	r.keepGone(e)
+	if e.State == taskstate.Waiting {
+		r.searchWaiting(e.ID)
+	}
+}

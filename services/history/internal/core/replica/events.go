@@ -1,0 +1,163 @@
+package replica
+
+import (
+	"fmt"
+
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
+)
+
+// events takes one event message.
+func (r *Replica) events(in *Events, now Now, fx *Effects) {
+	r.eventAt = in.Seq
+	r.meter.add(in.Seq, len(in.Events), in.Bytes)
+	var ans *Answer
+	if in.ReplyTo != "" && r.replay == nil {
+		ans = &Answer{
+			ReplyTo: in.ReplyTo, RequestID: in.RequestID,
+			Verdicts: make([]Verdict, len(in.Events)), left: len(in.Events),
+		}
+	}
+	h := new(held) // what waits is copied
+	for i := range in.Events {
+		ev := &in.Events[i]
+		if ev.Kind == 0 || ev.Kind > taskstate.Carried {
+			fx.Halt = fmt.Errorf("event %d of message %d is of kind %d, which this version does not know", i, in.Seq, ev.Kind)
+			return
+		}
+		*h = held{ev: ev, seq: in.Seq, at: in.At, carried: in.Carried[i], ans: ans, i: i}
+		r.event(h, now, fx)
+		if ev.Kind != taskstate.Carried {
+			r.noteEvent(ev.ID, in.Seq)
+		}
+	}
+	if ans != nil && len(in.Events) == 0 {
+		fx.Answers = append(fx.Answers, ans)
+	}
+	fx.Counts.EventBatches++
+	fx.Counts.Events += int64(len(in.Events))
+}
+
+// noteEvent remembers the last event of a task: a carried state is void if one lies
+// between what it has seen and itself.
+func (r *Replica) noteEvent(id ids.TaskID, seq uint64) {
+	if e, ok := r.tasks[id]; ok && !e.left {
+		e.lastEvent = seq
+	} else if r.replay != nil {
+		r.replay.seen[id] = seq
+	}
+}
+
+// settle gives an event its verdict.
+func (r *Replica) settle(h *held, v taskstate.Verdict, fx *Effects) {
+	if h.ans == nil || h.promised {
+		return
+	}
+	h.ans.set(h.i, v)
+	if h.ans.left == 0 {
+		fx.Answers = append(fx.Answers, h.ans)
+	}
+}
+
+// event decides about one event, or keeps it until it can be decided.
+func (r *Replica) event(h *held, now Now, fx *Effects) {
+	e := r.tasks[h.ev.ID]
+	if h.command() {
+		r.command(h, e, now, fx)
+		return
+	}
+	pos := h.ev.Fence.Position
+	switch {
+	case pos.Lane() >= ids.Lanes || pos.Seq() >= h.seq:
+		r.settle(h, notFound(), fx) // an event lies behind its submit: forged
+	case h.carried != nil && (e == nil || e.left):
+		r.carriedAbsent(h, now, fx)
+	case e != nil && e.Position == pos:
+		r.apply(e, h, now, fx)
+	case r.unread(pos):
+		r.rooms[pos.Lane()].demand = max(r.rooms[pos.Lane()].demand, pos.Seq())
+		r.wait(h)
+	case r.isHeld(h.ev.ID, pos):
+		r.wait(h)
+	case e != nil:
+		r.settle(h, taskstate.ApplyToEarlierStay(&e.Task, h.ev), fx)
+	default:
+		r.ask(h)
+	}
+}
+
+// wait keeps a copy: the rest of the message must not stay in memory with it.
+func (r *Replica) wait(h *held) {
+	kept, ev := *h, *h.ev
+	kept.ev = &ev
+	r.early[ev.ID] = append(r.early[ev.ID], &kept)
+}
+
+func (r *Replica) isHeld(id ids.TaskID, pos ids.Position) bool {
+	for _, e := range r.held[id] {
+		if e.Position == pos {
+			return true
+		}
+	}
+	return false
+}
+
+// apply applies an event to the stay in memory, or to one that has left and changes no more.
+func (r *Replica) apply(e *Entry, h *held, now Now, fx *Effects) {
+	if h.carried != nil {
+		r.carriedPresent(e, h, fx)
+		return
+	}
+	at := h.at
+	if h.seq < e.Position.Seq() {
+		at = max(at, e.arrivedAt) // a command from before this stay counts as of its beginning
+	}
+	ended := e.Token() == h.ev.Fence
+	before := e.State
+	v, did := taskstate.Apply(&e.Task, h.ev, at)
+	if ended {
+		e.proposed &^= 1 << h.ev.Kind
+	}
+	if v.Code != "" {
+		fx.Counts.Refused++
+		r.refused(e, h.ev, before, at, now)
+	} else if !e.left {
+		if e.State != taskstate.Running {
+			e.proposed = 0
+		}
+		r.carryOut(e, did, h.seq, now, fx)
+	}
+	r.answer(e, h, v, now, fx)
+}
+
+// refused looks again at a task whose lease or wait was not over by the log's clock, which is
+// behind ours: after what is left of it.
+func (r *Replica) refused(e *Entry, ev *taskstate.Event, before taskstate.State, at int64, now Now) {
+	early := before == taskstate.Backoff && ev.Kind == taskstate.Started ||
+		before == taskstate.Running && ev.Kind == taskstate.Expired && e.Token() == ev.Fence
+	if early && e.WakeAt() > at {
+		r.wake.Set(e, now.MS+e.WakeAt()-at)
+	}
+}
+
+// answer gives an event its verdict, and a grab what was granted.
+func (r *Replica) answer(e *Entry, h *held, v taskstate.Verdict, now Now, fx *Effects) {
+	if h.ans == nil || h.promised {
+		return
+	}
+	out := &h.ans.Verdicts[h.i]
+	if v.Code == "" {
+		out.Trace = e.Trace
+	}
+	if v.Granted {
+		out.Grant = Grant{
+			Task: &e.Task, Token: e.Token(), Attempt: e.Failures + 1, DeadlineAt: e.Attempt.DeadlineAt, First: !v.Repeated,
+		}
+		e.column.grantedReadyAt = max(e.column.grantedReadyAt, e.ReadyAt)
+		fx.Counts.Granted++
+		if len(e.Trace) > 0 && !v.Repeated {
+			fx.Traced = append(fx.Traced, Traced{TraceGranted, &e.Task, e.ReadyAt})
+		}
+	}
+	r.settle(h, v, fx)
+}

@@ -1,0 +1,118 @@
+package replica
+
+import (
+	"time"
+
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
+)
+
+// Now is the time of a step.
+type Now struct {
+	// MS is the wall clock, Unix ms. It decides nothing about a task.
+	MS int64
+	// Mono is a clock that never jumps, from any origin: the lease is measured with it.
+	Mono time.Duration
+}
+
+// Input is what a step takes.
+type Input interface{ input() }
+
+// Submits is one message of a lane. Lanes are read each in log order.
+type Submits struct {
+	Lane ids.Lane
+	Seq  uint64
+	// At is when it was stored, Unix ms.
+	At    int64
+	Bytes int
+	// Tasks as decoded; Position is what the record says, that of the stay before.
+	Tasks []*Entry
+}
+
+// Events is one event message. They are read in log order.
+type Events struct {
+	Seq   uint64
+	At    int64
+	Bytes int
+	// ReplyTo is who wants the verdicts; empty = nobody.
+	ReplyTo   string
+	RequestID uint64
+	Events    []taskstate.Event
+	// Carried holds, by index of Events, the states of carried tasks.
+	Carried map[int]*Carried
+}
+
+// Carried is the state that an owner wrote for an old active task.
+type Carried struct {
+	Entry *Entry
+	// AsOf is the last event that the state has seen.
+	AsOf uint64
+}
+
+// Stay names one stay of a task in the timer store, or what comes back from it.
+type Stay struct {
+	ID       ids.TaskID
+	Parkings uint32
+}
+
+// Recovered ends a takeover: everything from the checkpoint to the log's end has been
+// stepped through.
+type Recovered struct {
+	// Parked and Archived are what the tails of the other stores hold, behind the
+	// checkpoint's TimerSeq and ArchiveSeq.
+	Parked   map[Stay]bool
+	Archived map[ids.TaskID]bool
+}
+
+// Tick is that time has passed. It is due every quarter of a second, and at NextWake.
+type Tick struct{}
+
+// Stored is that the job under way of a kind is stored, as far as Seq in its store.
+type Stored struct {
+	Kind JobKind
+	Seq  uint64
+}
+
+// Saved is the outcome of Effects.Save.
+type Saved struct {
+	OK bool
+	// SentAt is when it was sent, on the clock of Now.Mono.
+	SentAt time.Duration
+}
+
+// Purged is that Effects.Purge was carried out, or failed and will come again.
+type Purged struct{}
+
+// Found is the answer to a Search.
+type Found struct {
+	Search
+	// Taken was waiting and has been taken out of the timer store (only for a command).
+	Taken *Entry
+	// Archived, Waiting and Unread are where it was found.
+	Archived, Waiting, Unread *Entry
+	// Ends are the last sequences of the lanes, as of after the timer was asked.
+	Ends [ids.Lanes]uint64
+}
+
+// Bounced is that the answer with these grants reached nobody.
+type Bounced struct{ Grants []GrantRef }
+
+// GrantRef names a granted attempt.
+type GrantRef struct {
+	ID    ids.TaskID
+	Fence ids.Token
+}
+
+// Draining is that the owner leaves: nothing waits for company any more.
+type Draining struct{}
+
+func (*Submits) input()  {}
+func (*Events) input()   {}
+func (Recovered) input() {}
+func (Tick) input()      {}
+func (Stored) input()    {}
+func (Saved) input()     {}
+func (Purged) input()    {}
+func (*Found) input()    {}
+func (Bounced) input()   {}
+func (Draining) input()  {}

@@ -1,0 +1,91 @@
+package replica
+
+import "github.com/yardmaster-io/yardmaster/contracts/ids"
+
+// ledger is the way into another store: tasks are queued, handed out in jobs, one at
+// a time and in order, and are stored when their job is. It knows up to which records of
+// the log everything is stored, and where in the store: a takeover stores nothing
+// twice because of it.
+type ledger struct {
+	queue []*Entry
+	busy  []*Entry
+	// queued and stored count all tasks ever.
+	queued, stored uint64
+	marks          []mark
+	// covered: what records up to these sent here is in the store up to seq, and what
+	// later ones sent lies behind seq.
+	covered Levels
+	seq     uint64
+	// oldest is when the first of the queue came, Unix ms.
+	oldest int64
+}
+
+// mark is a place in the queue: what records up to levels sent is before it.
+type mark struct {
+	at     uint64
+	levels Levels
+}
+
+// marksMax bounds the marks of a store that is not taking anything.
+const marksMax = 64
+
+func (l *ledger) add(e *Entry, now int64) {
+	if len(l.queue) == 0 {
+		l.oldest = now
+	}
+	l.queue = append(l.queue, e)
+	l.queued++
+}
+
+// next hands out a job of up to limit tasks, or nil. A job never crosses a mark: the
+// store's sequence at its end is then the one at the mark.
+func (l *ledger) next(limit int) []*Entry {
+	n := min(len(l.queue), limit)
+	if l.busy != nil || n == 0 {
+		return nil
+	}
+	if len(l.marks) > 0 {
+		n = min(n, int(l.marks[0].at-l.stored))
+	}
+	l.busy = l.queue[:n:n]
+	if l.queue = l.queue[n:]; len(l.queue) == 0 {
+		l.queue = nil
+	}
+	return l.busy
+}
+
+// done takes in that the job under way is stored, and returns its tasks.
+func (l *ledger) done(seq uint64) []*Entry {
+	job := l.busy
+	l.busy = nil
+	l.stored += uint64(len(job))
+	l.seq = max(l.seq, seq)
+	for len(l.marks) > 0 && l.marks[0].at <= l.stored {
+		l.covered = l.marks[0].levels
+		l.marks = l.marks[1:]
+	}
+	return job
+}
+
+// mark notes that everything that records up to levels send has been queued.
+func (l *ledger) mark(levels Levels) {
+	if l.queued == l.stored {
+		l.covered = levels
+		return
+	}
+	last := len(l.marks) - 1
+	switch {
+	case last >= 0 && l.marks[last].at == l.queued:
+		l.marks[last].levels = levels
+	case last+1 < marksMax:
+		l.marks = append(l.marks, mark{l.queued, levels})
+	}
+}
+
+// holds tells whether what a record sent is known to be in the store: pos is the
+// submit of the stay, event the event that sent it, 0 where the submit itself did.
+func (l *ledger) holds(pos ids.Position, event uint64) bool {
+	return pos.Seq() <= l.covered.Lanes[pos.Lane()] && event <= l.covered.Events
+}
+
+func (l *ledger) idle() bool { return l.queued == l.stored }

@@ -1,0 +1,91 @@
+package replica
+
+import (
+	"bytes"
+	"cmp"
+	"slices"
+
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
+)
+
+// Get is the task as memory has it; nil if it is not there.
+func (r *Replica) Get(id ids.TaskID) *taskstate.Task {
+	e, ok := r.tasks[id]
+	if !ok || e.left && !e.State.Finished() {
+		return nil
+	}
+	return &e.Task
+}
+
+// List are up to limit tasks in memory that match, the newest first.
+func (r *Replica) List(limit int, match func(*taskstate.Task) bool) []*taskstate.Task {
+	var hits []*taskstate.Task
+	for _, e := range r.tasks {
+		if !e.left && match(&e.Task) {
+			hits = append(hits, &e.Task)
+		}
+	}
+	slices.SortFunc(hits, func(a, b *taskstate.Task) int { return bytes.Compare(b.ID[:], a.ID[:]) })
+	return hits[:min(limit, len(hits))]
+}
+
+// Census is what one tasklist has in this partition.
+type Census struct {
+	Ready, Running, Backoff int64
+	// Completed and Dead since this owner took over.
+	Completed, Dead int64
+	// OldestReadyAt is since when its oldest ready task is ready, Unix ms; 0 = none is.
+	OldestReadyAt int64
+}
+
+// Describe counts the tasks of one tasklist.
+func (r *Replica) Describe(domain, name string) (c Census) {
+	l, ok := r.lists[tasklistKey{domain, name}]
+	if !ok {
+		return c
+	}
+	c.Ready, c.Running, c.Backoff = l.active[taskstate.Ready], l.active[taskstate.Running], l.active[taskstate.Backoff]
+	c.Completed, c.Dead = l.completed, l.dead
+	if c.Ready == 0 {
+		return c
+	}
+	for _, e := range r.tasks {
+		if e.list == l && !e.left && e.State == taskstate.Ready && (c.OldestReadyAt == 0 || e.ReadyAt < c.OldestReadyAt) {
+			c.OldestReadyAt = e.ReadyAt
+		}
+	}
+	return c
+}
+
+// Booked are the running attempts of a domain that hold a slot, in a fixed order.
+func (r *Replica) Booked(domain string) []*taskstate.Task {
+	var all []*taskstate.Task
+	for _, e := range r.tasks {
+		if !e.left && e.Domain == domain && e.State == taskstate.Running && e.Attempt.Booked {
+			all = append(all, &e.Task)
+		}
+	}
+	slices.SortFunc(all, func(a, b *taskstate.Task) int {
+		return cmp.Or(cmp.Compare(a.Type, b.Type), bytes.Compare(a.ID[:], b.ID[:]))
+	})
+	return all
+}
+
+// Active is how many tasks the lanes have read that are not done.
+func (r *Replica) Active() (n int) {
+	for _, l := range r.lanes {
+		n += l.Active()
+	}
+	return n
+}
+
+// Len is how many tasks are in memory that have not left.
+func (r *Replica) Len() (n int) {
+	for _, e := range r.tasks {
+		if !e.left {
+			n++
+		}
+	}
+	return n
+}

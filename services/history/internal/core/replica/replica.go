@@ -1,0 +1,279 @@
+package replica
+
+import (
+	"slices"
+	"time"
+
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/deadline"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/window"
+)
+
+// Config bounds a replica.
+type Config struct {
+	// Shards is M, the number of matching shards.
+	Shards int
+	// WindowTasks and WindowBytes bound what is held of one lane.
+	WindowTasks int
+	WindowBytes int64
+	// CheckpointEveryMS must be well below the lease; PurgeEveryMS may be anything.
+	CheckpointEveryMS, PurgeEveryMS int64
+	// CarryRecords and CarryBytes bound what a takeover reads again, of the events and of
+	// each lane: past either old active tasks are carried forward.
+	CarryRecords, CarryBytes uint64
+}
+
+const (
+	// jobTasksMax bounds a job.
+	jobTasksMax = 5000
+	// archiveLingerMS is how long an ended task may wait for company on its way into the
+	// archive, archiveTasksMin how many are company enough.
+	archiveLingerMS = 200
+	archiveTasksMin = 500
+)
+
+// Replica is the state of one partition. It is not safe for concurrent use.
+type Replica struct {
+	cfg Config
+
+	// tasks holds every task in memory by id, and those that have left lately.
+	tasks map[ids.TaskID]*Entry
+	gone  gone
+	lanes [ids.Lanes]*window.Lane
+	rooms [ids.Lanes]room
+	lists map[tasklistKey]*tasklist
+	wake  deadline.Heap[*Entry]
+	// eventAt is the last event read.
+	eventAt uint64
+	meter   meter
+
+	// early are events and commands whose stay is not in memory yet, in log order.
+	early map[ids.TaskID][]*held
+	// held are stays that wait for the end of the one before.
+	held map[ids.TaskID][]*Entry
+	// pinned are tasks that hold the event floor by themselves rather than by their submit.
+	pinned map[ids.TaskID]*Entry
+	// searching are the searches under way, asking the outcomes that wait for one.
+	searching map[Search]bool
+	asking    map[ids.TaskID][]*held
+	wanted    []Search
+
+	archive, park ledger
+	own           []Proposal
+	appending     bool
+
+	// replay is not nil until the takeover is over.
+	replay *replay
+	// parkedTail and archivedTail are what a takeover found behind the checkpoint: the
+	// lanes may still bring these tasks.
+	parkedTail   map[Stay]bool
+	archivedTail map[ids.TaskID]bool
+
+	base     Checkpoint
+	lease    lease
+	purger   purger
+	saving   *Checkpoint
+	savedAt  int64
+	healAt   int64
+	draining bool
+	// turn counts the flushes, from 1.
+	turn uint64
+}
+
+// replay is what only a takeover needs.
+type replay struct {
+	// seen is the last event of each task that is not in memory.
+	seen map[ids.TaskID]uint64
+}
+
+// New makes the replica of an owner that has just claimed the partition: cp is the
+// checkpoint that it found, claimedAt when its claim was sent.
+func New(cfg Config, cp Checkpoint, claimedAt time.Duration) *Replica {
+	r := &Replica{
+		cfg: cfg, tasks: make(map[ids.TaskID]*Entry), lists: make(map[tasklistKey]*tasklist),
+		wake:    deadline.Heap[*Entry]{Entry: func(e *Entry) *deadline.Entry { return &e.wakeup }},
+		eventAt: cp.Floor, early: make(map[ids.TaskID][]*held), held: make(map[ids.TaskID][]*Entry),
+		pinned: make(map[ids.TaskID]*Entry), searching: make(map[Search]bool), asking: make(map[ids.TaskID][]*held),
+		replay: &replay{seen: make(map[ids.TaskID]uint64)}, base: cp,
+		meter: meter{every: max(1, cfg.CarryRecords/64)}, turn: 1,
+	}
+	r.lease.granted(claimedAt)
+	for i := range r.lanes {
+		r.lanes[i] = window.NewLane(cp.Ack[i])
+	}
+	r.park.covered, r.park.seq = cp.Parked, cp.TimerSeq
+	r.archive.covered, r.archive.seq = cp.Archived, cp.ArchiveSeq
+	return r
+}
+
+// Step takes an input at now and adds to fx what follows from it. It returns false,
+// having done nothing, for records of the log while the lease does not hold: they have to be
+// offered again once a checkpoint is saved.
+func (r *Replica) Step(in Input, now Now, fx *Effects) bool {
+	switch in := in.(type) {
+	case *Submits:
+		if !r.lease.holds(now.Mono) {
+			return false
+		}
+		r.submits(in, now, fx)
+	case *Events:
+		if !r.lease.holds(now.Mono) {
+			return false
+		}
+		r.events(in, now, fx)
+	case Recovered:
+		r.recovered(in, now, fx)
+	case Tick:
+		r.tick(now, fx)
+	case Stored:
+		r.jobDone(in, now, fx)
+	case Saved:
+		r.saved(in, now)
+	case Purged:
+		r.purger.busy = false
+	case *Found:
+		r.found(in, now, fx)
+	case Bounced:
+		r.bounced(in, fx)
+	case Draining:
+		r.draining = true
+	}
+	return true
+}
+
+// Flush ends a turn of steps, which share one fx: jobs begin whose kind is free.
+func (r *Replica) Flush(now Now, fx *Effects) {
+	r.turn++
+	if r.draining || len(r.archive.queue) >= archiveTasksMin || now.MS-r.archive.oldest >= archiveLingerMS {
+		fx.Archive = r.archive.next(jobTasksMax)
+	}
+	for r.park.busy == nil && fx.Park == nil && len(r.park.queue) > 0 {
+		// What has come back meanwhile was stored by another owner.
+		fx.Park = slices.DeleteFunc(slices.Clone(r.park.next(jobTasksMax)), func(e *Entry) bool { return e.left })
+		if len(fx.Park) == 0 {
+			fx.Park = nil
+			r.park.done(r.park.seq)
+		}
+	}
+	if !r.appending && len(r.own) > 0 {
+		fx.Append, r.own, r.appending = r.own, nil, true
+	}
+	fx.Searches = append(fx.Searches, r.wanted...)
+	r.wanted = r.wanted[:0]
+}
+
+// jobDone lets go of what is stored.
+func (r *Replica) jobDone(in Stored, now Now, fx *Effects) {
+	switch in.Kind {
+	case JobArchive:
+		job := r.archive.done(in.Seq)
+		for _, e := range job {
+			r.leave(e)
+		}
+		fx.Counts.Archived += int64(len(job))
+	case JobPark:
+		job := r.park.done(in.Seq)
+		for _, e := range job {
+			r.leave(e)
+		}
+		fx.Counts.Parked += int64(len(job))
+	case JobAppend:
+		r.appending = false
+	}
+}
+
+// tick does what is due.
+func (r *Replica) tick(now Now, fx *Effects) {
+	r.wakeDue(now, fx)
+	if r.replay == nil {
+		r.endWaits(now, fx)
+	}
+	if r.saving == nil && now.MS-r.savedAt >= r.cfg.CheckpointEveryMS {
+		cp := r.checkpoint()
+		r.saving, fx.Save, r.savedAt = &cp, &cp, now.MS
+	}
+	if r.replay != nil {
+		return
+	}
+	if !r.purger.busy && now.MS >= r.purger.next {
+		r.purger.next = now.MS + r.cfg.PurgeEveryMS
+		if fx.Purge = r.purger.take(now.Mono); fx.Purge != nil {
+			r.purger.busy = true
+		}
+		r.carry(fx)
+	}
+	if now.MS >= r.healAt {
+		r.healAt = now.MS + healEveryMS
+		r.heal(now, fx)
+	}
+}
+
+// saved takes in the outcome of a checkpoint.
+func (r *Replica) saved(in Saved, now Now) {
+	cp := r.saving
+	r.saving = nil
+	if !in.OK {
+		return
+	}
+	r.lease.granted(in.SentAt)
+	r.base = *cp
+	r.purger.saved(Levels{Lanes: cp.Ack, Events: cp.Floor}, now.Mono)
+}
+
+// wakeDue looks at the tasks whose lease or wait is over by our clock. The log decides: a lease
+// that is over is proposed to it, once at a time.
+func (r *Replica) wakeDue(now Now, fx *Effects) {
+	if r.replay != nil {
+		return
+	}
+	for {
+		e, ok := r.wake.PopDue(now.MS)
+		if !ok {
+			return
+		}
+		if e.State == taskstate.Running {
+			r.propose(e, taskstate.Expired, "")
+		} else if e.Due(now.MS) {
+			r.trigger(e, now, fx)
+		}
+	}
+}
+
+// propose asks the log for an event about the running attempt, unless that is under way.
+func (r *Replica) propose(e *Entry, kind taskstate.Kind, message string) {
+	if e.proposed&(1<<kind) != 0 {
+		return
+	}
+	e.proposed |= 1 << kind
+	r.own = append(r.own, Proposal{Kind: kind, ID: e.ID, Fence: e.Token(), Message: message})
+}
+
+// bounced takes attempts back whose grant reached nobody.
+func (r *Replica) bounced(in Bounced, fx *Effects) {
+	for _, g := range in.Grants {
+		e, ok := r.tasks[g.ID]
+		if !ok || e.State != taskstate.Running || e.Token() != g.Fence {
+			continue
+		}
+		r.propose(e, taskstate.Released, "the poller went away")
+		fx.Counts.Bounced++
+	}
+}
+
+// NextWake is when a lease or a wait is over by our clock, Unix ms; ok is false if
+// there is none.
+func (r *Replica) NextWake() (at int64, ok bool) {
+	if r.replay != nil {
+		return 0, false
+	}
+	return r.wake.Next()
+}
+
+// LeaseHolds tells whether records of the log may be stepped through at now.
+func (r *Replica) LeaseHolds(now time.Duration) bool { return r.lease.holds(now) }
+
+// Idle tells whether nothing waits to be stored or is being saved.
+func (r *Replica) Idle() bool {
+	return r.archive.idle() && r.park.idle() && !r.appending && len(r.own) == 0 && r.saving == nil
+}

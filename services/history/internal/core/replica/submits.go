@@ -1,0 +1,199 @@
+package replica
+
+import (
+	"slices"
+
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
+)
+
+// submits takes one message of a lane.
+func (r *Replica) submits(in *Submits, now Now, fx *Effects) {
+	r.lanes[in.Lane].Read(in.Seq, len(in.Tasks), in.Bytes, r.floorFor(in.Tasks))
+	for i, e := range in.Tasks {
+		e.index, e.arrivedAt = int32(i), in.At
+		e.Before, e.Position = e.Position, ids.NewPosition(in.Seq, in.Lane)
+		e.State = taskstate.None
+		r.charge(e)
+		r.arrive(e, now, fx)
+	}
+	fx.Counts.SubmitBatches++
+	fx.Counts.Loaded += int64(len(in.Tasks))
+}
+
+// floorFor is the last event that concerns none of the tasks: all that has been read, but
+// for what was read before its task.
+func (r *Replica) floorFor(tasks []*Entry) uint64 {
+	floor := r.eventAt
+	if len(r.early) == 0 {
+		return floor
+	}
+	for _, e := range tasks {
+		if early := r.early[e.ID]; len(early) > 0 {
+			floor = min(floor, early[0].seq-1)
+		}
+	}
+	return floor
+}
+
+// arrive places a stay that has been read: it comes in, waits for the end of the one before, or
+// is known already.
+func (r *Replica) arrive(e *Entry, now Now, fx *Effects) {
+	known := r.tasks[e.ID]
+	switch {
+	case known != nil && (e.Parkings < known.Parkings ||
+		e.Parkings == known.Parkings && known.State != taskstate.Waiting ||
+		known.State.Finished()):
+		r.drop(e)
+	case r.unread(e.Before):
+		r.rooms[e.Before.Lane()].demand = max(r.rooms[e.Before.Lane()].demand, e.Before.Seq())
+		r.hold(e)
+	case known == nil || known.left:
+		r.admit(e, now, fx)
+	case known.State == taskstate.Waiting:
+		// It has come back before we heard that it was stored.
+		delete(r.tasks, e.ID)
+		r.leave(known)
+		r.admit(e, now, fx)
+	default:
+		// The event that ended the stay before is not read yet.
+		r.hold(e)
+	}
+}
+
+// drop forgets a stay that is known already: a submit repeated by a frontend, a task fired
+// twice, the original of a carried task.
+func (r *Replica) drop(e *Entry) {
+	e.left = true
+	r.charge(e)
+	r.lanes[e.Position.Lane()].Done(e.Position.Seq())
+}
+
+func (r *Replica) hold(e *Entry) {
+	all := append(r.held[e.ID], e)
+	slices.SortStableFunc(all, func(a, b *Entry) int { return int(a.Parkings) - int(b.Parkings) })
+	r.held[e.ID] = all
+}
+
+// letGo lets the stays arrive again that waited for id.
+func (r *Replica) letGo(id ids.TaskID, now Now, fx *Effects) {
+	all, ok := r.held[id]
+	if !ok {
+		return
+	}
+	delete(r.held, id)
+	for _, e := range all {
+		r.arrive(e, now, fx)
+	}
+}
+
+// unread tells whether the submit at pos has not been read.
+func (r *Replica) unread(pos ids.Position) bool {
+	return pos.Lane() < ids.Lanes && pos.Seq() > r.lanes[pos.Lane()].ReadLevel()
+}
+
+// admit takes a stay in, and then what came before it.
+func (r *Replica) admit(e *Entry, now Now, fx *Effects) {
+	early := r.early[e.ID]
+	delete(r.early, e.ID)
+	r.tasks[e.ID] = e
+	e.since = r.eventAt
+	for _, h := range early {
+		e.lastEvent = max(e.lastEvent, h.seq)
+	}
+	r.lineUp(e)
+	if len(e.Trace) > 0 && r.replay == nil {
+		fx.Traced = append(fx.Traced, Traced{TraceApplied, &e.Task, e.arrivedAt})
+	}
+	did := taskstate.Load(&e.Task, e.arrivedAt)
+	trigger := did.Trigger
+	did.Trigger = false
+	r.carryOut(e, did, 0, now, fx)
+	for _, h := range early {
+		if h.command() && e.Parkings == 0 && h.seq < e.Position.Seq() {
+			r.settle(h, notFound(), fx) // there was no such task yet
+			continue
+		}
+		r.event(h, now, fx)
+	}
+	// Held stays may be waiting only for this one to have been read.
+	if e.State == taskstate.Waiting || e.State.Finished() {
+		r.letGo(e.ID, now, fx)
+	}
+	if trigger && e.State == taskstate.Ready && !e.left && e.triggeredAt == 0 {
+		r.trigger(e, now, fx)
+	}
+}
+
+// carryOut files what follows from a record; cause is the event, 0 = the submit. While
+// replaying, what still matters in the end is done when the replay is over. Slots are
+// released in any case: the owner before may have died before it told of them, and
+// releasing twice is harmless.
+func (r *Replica) carryOut(e *Entry, did taskstate.Effects, cause uint64, now Now, fx *Effects) {
+	e.recount()
+	r.charge(e)
+	r.wake.Set(e, e.WakeAt())
+	if did.Release {
+		r.release(e, did.ReleaseVersion, fx)
+	}
+	if did.Trigger && e.State == taskstate.Ready {
+		r.trigger(e, now, fx)
+	}
+	if !did.Park && !did.Finish {
+		return
+	}
+	e.cause = cause
+	if did.Finish {
+		r.ended(e, fx)
+	}
+	if r.replay == nil {
+		r.dispatch(e, now)
+	}
+	r.letGo(e.ID, now, fx)
+}
+
+// dispatch sends a task that is parked or has ended on its way, unless a takeover has found
+// it there already.
+func (r *Replica) dispatch(e *Entry, now Now) {
+	stay := Stay{e.ID, e.Parkings}
+	switch {
+	case e.State.Finished() && r.archivedTail[e.ID]:
+		delete(r.archivedTail, e.ID)
+		r.leave(e)
+	case e.State.Finished():
+		r.archive.add(e, now.MS)
+	case r.parkedTail[stay]:
+		delete(r.parkedTail, stay)
+		r.leave(e)
+	default:
+		r.park.add(e, now.MS)
+	}
+}
+
+// recovered ends a takeover.
+func (r *Replica) recovered(in Recovered, now Now, fx *Effects) {
+	r.replay = nil
+	r.parkedTail, r.archivedTail = in.Parked, in.Archived
+	for i, l := range r.lanes {
+		l.Skip(r.base.Read[i])
+	}
+	for _, e := range r.inLine(func(e *Entry) bool { return e.State == taskstate.Ready }) {
+		r.trigger(e, now, fx)
+	}
+	for _, e := range r.inLine(func(e *Entry) bool { return e.State.Finished() || e.State == taskstate.Waiting }) {
+		store := &r.park
+		if e.State.Finished() {
+			store = &r.archive
+		}
+		if store.holds(e.Position, e.cause) {
+			r.leave(e)
+		} else {
+			r.dispatch(e, now)
+		}
+	}
+	for _, id := range r.earlyInOrder() {
+		if e := r.tasks[id]; e == nil || e.left {
+			r.searchWaiting(id)
+		}
+	}
+}
