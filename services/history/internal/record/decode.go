@@ -7,10 +7,13 @@
 package record
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/contracts/logversion"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/replica"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
 )
 
@@ -63,40 +66,53 @@ func (d *Decoder) policy(p *logv1.Policy) *taskstate.Policy {
 	if len(d.policies) >= internedMax {
 		clear(d.policies)
 	}
-	d.policies[key] = &key
-	return &key
+	own := new(taskstate.Policy) // key itself stays on the stack
+	*own = key
+	d.policies[key] = own
+	return own
 }
 
-// Tasks decodes one submit message at pos into tasks that next hands out one by
-// one: in a common block, one long-running task would keep the memory of a
+// Submits decodes one submit message. Records that cannot be read are returned apart,
+// each encoded as a batch of its own; the good ones go on. Each task is in a block of
+// memory of its own: in a common one, one long-running task would keep the memory of a
 // thousand finished ones. The tasks own their bytes.
-func (d *Decoder) Tasks(data []byte, pos ids.Position, next func() *taskstate.Task) error {
+func (d *Decoder) Submits(data []byte) (tasks []*replica.Entry, bad []Bad, err error) {
 	defer d.batch.ResetVT() // keeps its records for the next message
 	if err := d.batch.UnmarshalVTUnsafe(data); err != nil {
-		return fmt.Errorf("submit batch: %w", err)
+		return nil, nil, fmt.Errorf("submit batch: %w", err)
 	}
+	if err := logversion.Check(d.batch.LogVersion); err != nil {
+		return nil, nil, fmt.Errorf("submit batch: %w", err)
+	}
+	tasks = make([]*replica.Entry, 0, len(d.batch.Tasks))
 	for _, r := range d.batch.Tasks {
-		t := next()
-		if err := d.task(t, r); err != nil {
-			return err
+		e := new(replica.Entry)
+		if err := d.task(&e.Task, r); err != nil {
+			alone, encodeErr := (&logv1.Batch{Tasks: []*logv1.Record{r}, LogVersion: d.batch.LogVersion}).MarshalVT()
+			bad = append(bad, Bad{alone, errors.Join(err, encodeErr)})
+		} else {
+			tasks = append(tasks, e)
 		}
-		t.Position = pos
-		t.State = taskstate.None
 		// Kept records must not keep the message's buffer.
 		r.Id, r.Payload, r.Trace, r.Result, r.Attempt = nil, nil, nil, nil, nil
 	}
-	return nil
+	return tasks, bad, nil
 }
 
-// Task converts one record, keeping its state.
-func (d *Decoder) Task(r *logv1.Record) (*taskstate.Task, error) {
-	t := new(taskstate.Task)
-	if err := d.task(t, r); err != nil {
+// Bad is a record that cannot be read.
+type Bad struct {
+	// Batch holds it alone.
+	Batch []byte
+	Err   error
+}
+
+// Entry converts one record, keeping its state.
+func (d *Decoder) Entry(r *logv1.Record) (*replica.Entry, error) {
+	e := new(replica.Entry)
+	if err := d.task(&e.Task, r); err != nil {
 		return nil, err
 	}
-	t.State = taskstate.State(r.State)
-	t.Position = ids.Position(r.Position)
-	return t, nil
+	return e, nil
 }
 
 func (d *Decoder) task(t *taskstate.Task, r *logv1.Record) error {
@@ -111,7 +127,8 @@ func (d *Decoder) task(t *taskstate.Task, r *logv1.Record) error {
 	t.Policy = d.policy(r.Policy)
 	t.Trace = clone(r.Trace)
 	t.Version, t.Failures, t.Lost, t.Parkings = r.Version, r.Failures, r.Lost, r.Parkings
-	t.DueAt, t.FinishedAt = r.DueAtMs, r.FinishedAtMs
+	t.DueAt, t.ReadyAt, t.FinishedAt = r.DueAtMs, r.ReadyAtMs, r.FinishedAtMs
+	t.State, t.Position = taskstate.State(r.State), ids.Position(r.Position)
 	t.Result = blob(r.Result, r.ResultEncoding)
 	t.ErrMessage, t.ErrType = string([]byte(r.ErrorMessage)), d.intern(r.ErrorType)
 	t.CancelRequested, t.CancelReason = r.CancelRequested, string([]byte(r.CancelReason))
@@ -123,41 +140,30 @@ func (d *Decoder) task(t *taskstate.Task, r *logv1.Record) error {
 		}
 	}
 	if len(r.Steps) > 0 {
-		t.Steps = make([]taskstate.Step, len(r.Steps), len(r.Steps)+4)
+		steps := make([]taskstate.Step, len(r.Steps), len(r.Steps)+4)
 		for i, s := range r.Steps {
-			t.Steps[i] = taskstate.Step{
+			steps[i] = taskstate.Step{
 				Kind: taskstate.StepKind(s.Kind), At: s.AtMs, Grant: s.Grant, Worker: d.intern(s.Worker),
 				Message: string([]byte(s.Message)), ErrType: d.intern(s.ErrorType), DueAt: s.DueAtMs,
 			}
 		}
+		t.SetSteps(steps, r.StepsDropped)
 	}
 	return nil
 }
 
-// Events is one decoded event message.
-type Events struct {
-	ReplyTo   string
-	RequestID uint64
-	Events    []taskstate.Event
-	// Carried holds, by index of Events, the states of carried tasks.
-	Carried map[int]*CarriedTask
-}
-
-// CarriedTask is the state that the owner wrote for an old active task.
-type CarriedTask struct {
-	Task *taskstate.Task
-	// AsOf is the last event that the state has seen.
-	AsOf uint64
-}
-
-// Events decodes one event message. The events own their bytes.
-func (d *Decoder) Events(data []byte) (*Events, error) {
+// Events decodes one event message. The events own their bytes. An event that cannot be
+// read makes the message unreadable: events are ours, and their verdicts are by place.
+func (d *Decoder) Events(data []byte) (*replica.Events, error) {
 	defer d.events.ResetVT() // keeps its events for the next message
 	if err := d.events.UnmarshalVTUnsafe(data); err != nil {
 		return nil, fmt.Errorf("event batch: %w", err)
 	}
-	out := &Events{
-		ReplyTo: d.intern(d.events.ReplyTo), RequestID: d.events.RequestId,
+	if err := logversion.Check(d.events.LogVersion); err != nil {
+		return nil, fmt.Errorf("event batch: %w", err)
+	}
+	out := &replica.Events{
+		ReplyTo: d.intern(d.events.ReplyTo), RequestID: d.events.RequestId, Bytes: len(data),
 		Events: make([]taskstate.Event, len(d.events.Events)),
 	}
 	for i, e := range d.events.Events {
@@ -166,26 +172,34 @@ func (d *Decoder) Events(data []byte) (*Events, error) {
 			return nil, fmt.Errorf("event %d: %w", i, err)
 		}
 		out.Events[i] = taskstate.Event{
-			Kind: taskstate.Kind(e.Kind), ID: id,
+			Kind: kind(e.Kind), ID: id,
 			Fence:  ids.Token{Position: ids.Position(e.Position), Version: e.Version, Nonce: e.Nonce},
 			Domain: d.intern(e.Domain), Worker: d.intern(e.Worker), Booked: e.Booked,
 			Data: blob(e.Data, e.DataEncoding), Message: string([]byte(e.Message)), ErrType: d.intern(e.ErrorType),
 			NonRetryable: e.NonRetryable, DelayMS: e.DelayMs,
 		}
 		if e.Carried != nil {
-			t, err := d.Task(e.Carried)
+			t, err := d.Entry(e.Carried)
 			if err != nil {
 				return nil, fmt.Errorf("event %d: %w", i, err)
 			}
 			if out.Carried == nil {
-				out.Carried = map[int]*CarriedTask{}
+				out.Carried = map[int]*replica.Carried{}
 			}
-			out.Carried[i] = &CarriedTask{Task: t, AsOf: e.Carried.AsOf}
+			out.Carried[i] = &replica.Carried{Entry: t, AsOf: e.Carried.AsOf}
 		}
 		// Kept events must not keep the message's buffer.
 		e.TaskId, e.Data, e.Carried = nil, nil, nil
 	}
 	return out, nil
+}
+
+// kind keeps a kind that this version does not know from looking like one that it does.
+func kind(k logv1.EventKind) taskstate.Kind {
+	if k < 0 || k > 255 {
+		return 0
+	}
+	return taskstate.Kind(k)
 }
 
 func blob(data []byte, encoding int32) taskstate.Blob {

@@ -52,7 +52,7 @@ func (e *Encoder) Record(t *taskstate.Task) *logv1.Record {
 	r.Result, r.ResultEncoding = t.Result.Data, t.Result.Encoding
 	r.ErrorMessage, r.ErrorType, r.FinishedAtMs = t.ErrMessage, t.ErrType, t.FinishedAt
 	r.Parkings, r.CancelRequested, r.CancelReason = t.Parkings, t.CancelRequested, t.CancelReason
-	r.Position = uint64(t.Position)
+	r.Position, r.ReadyAtMs, r.StepsDropped = uint64(t.Position), t.ReadyAt, t.StepsDropped
 	if t.Version > 0 {
 		a := &e.attempt
 		a.Reset()
@@ -81,23 +81,3 @@ func (e *Encoder) fillSteps(r *logv1.Record, steps []taskstate.Step) {
 	}
 }
 
-// Polled encodes the granted task as the worker sees it.
-func (e *Encoder) Polled(t *taskstate.Task, traceparent string) []byte {
-	m := &e.polled
-	m.Reset()
-	m.TaskId, m.Token = t.ID.String(), t.Token().String()
-	m.Type, m.Tasklist, m.Priority = t.Type, t.Tasklist, t.Priority
-	if len(t.Payload.Data) > 0 {
-		e.payload.Reset()
-		e.payload.Data, e.payload.Encoding = t.Payload.Data, yardv1.Encoding(t.Payload.Encoding)
-		m.Payload = &e.payload
-	}
-	m.Attempt, m.MaxAttempts = t.Failures+1, t.Policy.MaxAttempts
-	m.CreatedAtMs, m.DeadlineMs, m.HeartbeatTimeoutMs = t.CreatedAt(), t.Attempt.DeadlineAt, t.Policy.HeartbeatTimeoutMS
-	m.Traceparent = traceparent
-	b, err := m.MarshalVT()
-	if err != nil {
-		panic("record: " + err.Error()) // every field is of our making
-	}
-	return b
-}

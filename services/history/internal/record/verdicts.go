@@ -1,0 +1,121 @@
+package record
+
+import (
+	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/replica"
+	"github.com/yardmaster-io/yardmaster/shared/telemetry"
+)
+
+// verdictBytesMax bounds one verdict message; more of a batch go into further ones.
+const verdictBytesMax = 600 << 10
+
+// Verdicts encodes an answer as messages that fit, each a logv1.VerdictBatch. Granted
+// tasks are written straight into their message.
+func (e *Encoder) Verdicts(a *replica.Answer) [][]byte {
+	var out [][]byte
+	m := header(make([]byte, 0, min(verdictBytesMax, 64*len(a.Verdicts)+512)), a.RequestID)
+	first := len(m)
+	for i := range a.Verdicts {
+		v := &a.Verdicts[i]
+		e.polledOf(v)
+		size := e.verdictSize(v)
+		if len(m) > first && len(m)+size > verdictBytesMax {
+			out = append(out, m)
+			m = header(nil, a.RequestID)
+			m = protowire.AppendTag(m, 3, protowire.VarintType) // VerdictBatch.first
+			m = protowire.AppendVarint(m, uint64(i))
+			first = len(m)
+		}
+		m = protowire.AppendTag(m, 2, protowire.BytesType) // VerdictBatch.verdicts
+		m = protowire.AppendVarint(m, uint64(size))
+		m = e.appendVerdict(m, v)
+	}
+	return append(out, m)
+}
+
+func header(m []byte, requestID uint64) []byte {
+	m = protowire.AppendTag(m, 1, protowire.VarintType) // VerdictBatch.request_id
+	return protowire.AppendVarint(m, requestID)
+}
+
+// verdictSize is the size of one EventVerdict without its tag and length.
+func (e *Encoder) verdictSize(v *replica.Verdict) int {
+	n := 0
+	for _, length := range [...]int{len(v.Code), len(v.Message), len(v.Trace)} {
+		if length > 0 {
+			n += 1 + protowire.SizeBytes(length)
+		}
+	}
+	if v.Grant.Task != nil {
+		n += 1 + protowire.SizeBytes(e.polled.SizeVT())
+	}
+	if v.CancelRequested {
+		n += 2
+	}
+	for _, x := range [...]int64{v.LeaseUntil, v.Grant.DeadlineAt} {
+		if x != 0 {
+			n += 1 + protowire.SizeVarint(uint64(x))
+		}
+	}
+	return n
+}
+
+func (e *Encoder) appendVerdict(m []byte, v *replica.Verdict) []byte {
+	bytes := func(number protowire.Number, s string) {
+		if s != "" {
+			m = protowire.AppendString(protowire.AppendTag(m, number, protowire.BytesType), s)
+		}
+	}
+	varint := func(number protowire.Number, x int64) {
+		if x != 0 {
+			m = protowire.AppendVarint(protowire.AppendTag(m, number, protowire.VarintType), uint64(x))
+		}
+	}
+	bytes(1, string(v.Code))
+	bytes(2, v.Message)
+	if v.Grant.Task != nil {
+		m = e.appendPolled(protowire.AppendTag(m, 3, protowire.BytesType))
+	}
+	bytes(4, string(v.Trace))
+	if v.CancelRequested {
+		varint(5, 1)
+	}
+	varint(6, v.LeaseUntil)
+	varint(7, v.Grant.DeadlineAt)
+	return m
+}
+
+// polledOf fills e.polled with the granted task as the worker sees it.
+func (e *Encoder) polledOf(v *replica.Verdict) {
+	g := &v.Grant
+	if g.Task == nil {
+		return
+	}
+	t, m := g.Task, &e.polled
+	m.Reset()
+	m.TaskId, m.Token = t.ID.String(), g.Token.String()
+	m.Type, m.Tasklist, m.Priority = t.Type, t.Tasklist, t.Priority
+	if len(t.Payload.Data) > 0 {
+		e.payload.Reset()
+		e.payload.Data, e.payload.Encoding = t.Payload.Data, yardv1.Encoding(t.Payload.Encoding)
+		m.Payload = &e.payload
+	}
+	m.Attempt, m.MaxAttempts = g.Attempt, t.Policy.MaxAttempts
+	m.CreatedAtMs, m.DeadlineMs, m.HeartbeatTimeoutMs = t.CreatedAt(), g.DeadlineAt, t.Policy.HeartbeatTimeoutMS
+	if len(t.Trace) > 0 {
+		m.Traceparent = telemetry.FormatTraceparent(t.Trace)
+	}
+}
+
+func (e *Encoder) appendPolled(m []byte) []byte {
+	size := e.polled.SizeVT()
+	m = protowire.AppendVarint(m, uint64(size))
+	at := len(m)
+	m = append(m, make([]byte, size)...)
+	if _, err := e.polled.MarshalToSizedBufferVT(m[at:]); err != nil {
+		panic("record: " + err.Error()) // only a wrong size could be the cause
+	}
+	return m
+}
