@@ -83,7 +83,7 @@ func Streams(n Partitioning) []Stream {
 		Stream{Name: DeadLetterStream, Subjects: []string{"yard.dead.>"}, DedupeWindow: DedupeWindow},
 		Stream{
 			Name: QuarantineStream, Subjects: []string{quarantinePrefix + ">"},
-			DedupeWindow: QuarantineDedupeWindow,
+			AtomicBatch: true, DedupeWindow: QuarantineDedupeWindow,
 		},
 	)
 }
