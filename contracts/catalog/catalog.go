@@ -14,6 +14,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/codec"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/contracts/logversion"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 )
 
@@ -29,7 +30,7 @@ const (
 // errWatchEnded: the server or the client gave the watch up.
 var errWatchEnded = errors.New("the watch ended")
 
-// Catalog is a copy of all domains and types. What it returns is shared and must
+// Catalog is a copy of all domains and types, and of the log version. What it returns is shared and must
 // not be changed.
 type Catalog struct {
 	kv       jetstream.KeyValue
@@ -42,6 +43,8 @@ type Catalog struct {
 type state struct {
 	domains map[string]*yardv1.Domain
 	types   map[string]map[string]*yardv1.TaskType // by domain and name
+	// version is the log version that the cluster writes.
+	version uint32
 }
 
 // Watch loads everything there is and then follows the bucket until ctx ends.
@@ -52,6 +55,7 @@ func Watch(ctx context.Context, kv jetstream.KeyValue, onChange func(domain stri
 		onChange = func(string) {}
 	}
 	c := &Catalog{kv: kv, onChange: onChange}
+	c.now.Store(newState())
 	w, loaded, err := c.load(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("load the catalog: %w", err)
@@ -95,13 +99,26 @@ func (c *Catalog) Types(domain string) []*yardv1.TaskType {
 	return all
 }
 
+// Version is the log version that the cluster writes. It never goes down while the
+// catalog lives.
+func (c *Catalog) Version() uint32 { return c.now.Load().version }
+
+// WriteVersion is the log version that this program writes: the cluster's, or its
+// own newest where that is older.
+func (c *Catalog) WriteVersion() uint32 { return min(c.Version(), logversion.WriteMax()) }
+
+func newState() *state {
+	return &state{domains: map[string]*yardv1.Domain{}, types: map[string]map[string]*yardv1.TaskType{}, version: logversion.First}
+}
+
 // load begins a watch and reads what is there. The watch is the caller's to stop.
 func (c *Catalog) load(ctx context.Context) (jetstream.KeyWatcher, *state, error) {
 	w, err := c.kv.WatchAll(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
-	s := &state{domains: map[string]*yardv1.Domain{}, types: map[string]map[string]*yardv1.TaskType{}}
+	s := newState()
+	s.version = c.Version()
 	c.seen = 0
 	for {
 		select {
@@ -176,13 +193,16 @@ func (c *Catalog) follow(ctx context.Context, w jetstream.KeyWatcher) {
 // update stores a copy of the state with one change.
 func (c *Catalog) update(e jetstream.KeyValueEntry) {
 	old := c.now.Load()
-	s := &state{domains: maps.Clone(old.domains), types: maps.Clone(old.types)}
+	s := &state{domains: maps.Clone(old.domains), types: maps.Clone(old.types), version: old.version}
 	domain := domainOf(e.Key())
 	if m, ok := s.types[domain]; ok {
 		s.types[domain] = maps.Clone(m)
 	}
-	if s.take(e) {
-		c.now.Store(s)
+	if !s.take(e) {
+		return
+	}
+	c.now.Store(s)
+	if domain != "" {
 		c.onChange(domain)
 	}
 }
@@ -217,6 +237,14 @@ func (s *state) same(other *state, domain string) bool {
 // take changes s by one entry; false means that the entry is of no concern.
 func (s *state) take(e jetstream.KeyValueEntry) bool {
 	gone := e.Operation() != jetstream.KeyValuePut
+	if e.Key() == topology.VersionKey {
+		v, err := parseVersion(e.Value())
+		if gone || err != nil {
+			return false
+		}
+		s.version = max(s.version, v)
+		return true
+	}
 	if name, ok := topology.DomainOfKey(e.Key()); ok {
 		d := &yardv1.Domain{}
 		switch {

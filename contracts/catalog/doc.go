@@ -1,5 +1,5 @@
-// Package catalog keeps the domains and task types of a cluster at hand, as they
-// stand in the config bucket.
+// Package catalog keeps the domains and task types of a cluster, and the log version
+// that it writes, at hand, as they stand in the config bucket.
 //
 // Owns: how they are stored, and a copy in memory that follows the bucket, with
 // lookups that take no lock and allocate nothing: every submitted task asks.

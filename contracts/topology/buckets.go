@@ -1,5 +1,7 @@
 package topology
 
+import "strings"
+
 // KV buckets.
 const (
 	// ConfigBucket holds domains, types and cluster constants, as JSON.
@@ -17,6 +19,10 @@ func Buckets() []string { return []string{ConfigBucket, MembersBucket, Checkpoin
 
 // ClusterKey holds the Partitioning.
 const ClusterKey = "cluster"
+
+// VersionKey holds the log version that the cluster writes, a decimal number.
+// Absent = 1: the cluster was created by a program that knew no versions.
+const VersionKey = "version"
 
 // DomainKeys and TypeKeys filter all domains and all types.
 const (
@@ -56,6 +62,12 @@ func TypeOfKey(key string) (domain, taskType string, ok bool) {
 
 // MemberKey is a node's heartbeat in the members bucket.
 func MemberKey(service, node string) string { return service + "." + node }
+
+// MemberOfKey is the inverse of MemberKey; ok is false for other keys.
+func MemberOfKey(key string) (service, node string, ok bool) {
+	service, node, ok = strings.Cut(key, ".")
+	return service, node, ok && service != "" && node != ""
+}
 
 // MemberKeys filters the heartbeats of one service.
 func MemberKeys(service string) string { return service + ".*" }

@@ -45,6 +45,13 @@ func ArchiveStream(p int) string { return "YARD_ARCHIVE_" + num(p) }
 // DeadLetterStream holds exhausted tasks of all domains.
 const DeadLetterStream = "YARD_DEADLETTER"
 
+// QuarantineStream holds what could not be read or written.
+const QuarantineStream = "YARD_QUARANTINE"
+
+// QuarantineDedupeWindow is so long because a record that cannot be read stays
+// where it is and is met again at every takeover; in quarantine it is once.
+const QuarantineDedupeWindow = 30 * 24 * time.Hour
+
 // Streams lists every stream of a cluster.
 func Streams(n Partitioning) []Stream {
 	var all []Stream
@@ -71,7 +78,12 @@ func Streams(n Partitioning) []Stream {
 			DiscardOld: true, BytesMax: 256 << 20, DedupeWindow: time.Second,
 		})
 	}
-	return append(all, Stream{
-		Name: DeadLetterStream, Subjects: []string{"yard.dead.>"}, DedupeWindow: DedupeWindow,
-	})
+	return append(
+		all,
+		Stream{Name: DeadLetterStream, Subjects: []string{"yard.dead.>"}, DedupeWindow: DedupeWindow},
+		Stream{
+			Name: QuarantineStream, Subjects: []string{quarantinePrefix + ">"},
+			AtomicBatch: true, DedupeWindow: QuarantineDedupeWindow,
+		},
+	)
 }

@@ -112,6 +112,26 @@ func Dead(domain, tasklist string, id ids.TaskID) string {
 // DeadFilter filters the dead letters of a domain.
 func DeadFilter(domain string) string { return "yard.dead." + domain + ".>" }
 
+// Quarantine.
+
+const quarantinePrefix = "yard.quarantine."
+
+// Quarantine is where a service keeps what it could not read or write of a partition.
+func Quarantine(service string, p int) string { return quarantinePrefix + service + "." + num(p) }
+
+// QuarantineFilter filters what is in quarantine by service and partition; an empty
+// service and a negative partition stand for all.
+func QuarantineFilter(service string, p int) string {
+	partition := "*"
+	if service == "" {
+		service = "*"
+	}
+	if p >= 0 {
+		partition = num(p)
+	}
+	return quarantinePrefix + service + "." + partition
+}
+
 // Calls between services: core NATS request/reply, answered by the owner of
 // the partition or shard; nobody subscribed means nobody owns it right now.
 

@@ -3,6 +3,9 @@ package natslog
 import (
 	"errors"
 	"fmt"
+	"slices"
+
+	"github.com/nats-io/nats.go"
 )
 
 // What a failed append wraps: exactly one of ErrNotStored, ErrOutcomeUnknown and
@@ -33,6 +36,39 @@ const (
 	codeStreamNotFound     = 10059
 )
 
+// Error codes of appends that are refused however often they are repeated.
+var permanentCodes = []int{
+	10054, // the message is larger than the stream takes
+	10060, // it is expected in another stream
+	10097, // its header is larger than the server takes
+	10165, // its TTL is malformed
+	10166, // the stream allows no TTLs
+	10174, // the stream allows no atomic batches
+	10177, // a header that no atomic batch may have
+	10199, // the atomic batch has too many messages
+}
+
+// descriptionTooLarge is how the server's store refuses a message of any size it
+// cannot file; it has no code of its own.
+const descriptionTooLarge = "message too large"
+
+// Permanent tells whether an append failed for ever: the same message can never be
+// stored, so repeating it is pointless and it belongs into quarantine. All other
+// errors pass (nobody answers, a time-out, a full stream, no quorum), and so does
+// ErrWrongLast, which is an answer and no failure.
+func Permanent(err error) bool {
+	for _, e := range []error{nats.ErrMaxPayload, nats.ErrBadSubject, nats.ErrHeadersNotSupported, nats.ErrBadHeaderMsg} {
+		if errors.Is(err, e) {
+			return true
+		}
+	}
+	var api *apiError
+	if !errors.As(err, &api) {
+		return false
+	}
+	return slices.Contains(permanentCodes, api.ErrCode) || api.ErrCode == codeStoreFailed && api.Description == descriptionTooLarge
+}
+
 // apiError is an error answer of the JetStream API.
 type apiError struct {
 	Code        int    `json:"code"`
@@ -53,7 +89,7 @@ func (e *apiError) class() error {
 		return ErrOutcomeUnknown // the first try is still being decided
 	case codeStoreFailed:
 		switch e.Description {
-		case "maximum messages exceeded", "maximum bytes exceeded", "maximum messages per subject exceeded", "message too large":
+		case "maximum messages exceeded", "maximum bytes exceeded", "maximum messages per subject exceeded", descriptionTooLarge:
 			return ErrNotStored
 		}
 		return ErrOutcomeUnknown // the disk failed somewhere in the middle

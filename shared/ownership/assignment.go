@@ -8,6 +8,8 @@ import (
 	"runtime/debug"
 	"slices"
 	"time"
+
+	"github.com/yardmaster-io/yardmaster/shared/telemetry"
 )
 
 // How a failing Serve is called again. One that lasted for steadyAfter is not
@@ -25,7 +27,16 @@ type assignment struct {
 	cfg   Config
 	slots map[int]*slot
 	// ended tells of goroutines that returned.
-	ended chan int
+	ended    chan ending
+	refusals *refusals
+	// owners is the last answer of AssignTo.
+	owners []string
+}
+
+// ending is a partition whose goroutine returned, and why it was given up, if so.
+type ending struct {
+	partition int
+	gaveUp    error
 }
 
 type slot struct {
@@ -34,13 +45,17 @@ type slot struct {
 }
 
 func newAssignment(ctx context.Context, cfg Config) *assignment {
-	return &assignment{ctx: ctx, cfg: cfg, slots: map[int]*slot{}, ended: make(chan int)}
+	return &assignment{
+		ctx: ctx, cfg: cfg, slots: map[int]*slot{}, ended: make(chan ending),
+		refusals: newRefusals(cfg.StoppedRetry), owners: make([]string, cfg.Count),
+	}
 }
 
 // reconcile begins and ends serving so that it matches who is alive. A partition
 // that came back while it is still draining begins when that is done.
-func (a *assignment) reconcile(nodes []string) {
-	owners := Assign(nodes, a.cfg.Count)
+func (a *assignment) reconcile(nodes []Candidate) {
+	owners := AssignTo(nodes, a.cfg.Count)
+	a.owners = owners
 	for p := range a.cfg.Count {
 		mine := owners[p] == a.cfg.Node
 		s := a.slots[p]
@@ -50,8 +65,7 @@ func (a *assignment) reconcile(nodes []string) {
 			a.slots[p] = &slot{cancel: cancel}
 			a.cfg.Log.Info("partition taken", "partition", p)
 			go func() {
-				a.serve(ctx, p)
-				a.ended <- p
+				a.ended <- ending{p, a.serve(ctx, p)}
 			}()
 		case !mine && s != nil && !s.leaving:
 			a.cfg.Log.Info("partition given away", "partition", p, "to", owners[p])
@@ -62,9 +76,31 @@ func (a *assignment) reconcile(nodes []string) {
 }
 
 // forget removes a partition whose goroutine returned.
-func (a *assignment) forget(p int) {
-	a.slots[p].cancel()
-	delete(a.slots, p)
+func (a *assignment) forget(e ending) {
+	a.slots[e.partition].cancel()
+	delete(a.slots, e.partition)
+	if e.gaveUp == nil {
+		return
+	}
+	a.refusals.giveUp(e.partition, time.Now())
+	a.stopped(e.partition).Set(1)
+	a.cfg.Log.Error("a partition is given up: this node does not serve it any more", "partition", e.partition, "error", e.gaveUp)
+}
+
+// retry takes back the refusal of partitions that nobody serves, when it is time.
+func (a *assignment) retry() {
+	for _, p := range a.refusals.retry(a.owners, time.Now()) {
+		a.stopped(p).Set(0)
+		a.cfg.Log.Warn("a partition that was given up is tried again, since nobody serves it", "partition", p)
+	}
+}
+
+// stopped is the alarm of a partition.
+func (a *assignment) stopped(p int) *telemetry.Gauge {
+	return a.cfg.Metrics.Gauge(
+		fmt.Sprintf(`yard_partition_stopped{service="%s",partition="%d"}`, a.cfg.Service, p),
+		"1 where this node gave the partition up; its log says why.",
+	)
 }
 
 func (a *assignment) busy() bool { return len(a.slots) > 0 }
@@ -81,8 +117,9 @@ func (a *assignment) serving() []int {
 	return all
 }
 
-// serve calls Serve until ctx ends, again after it failed.
-func (a *assignment) serve(ctx context.Context, p int) {
+// serve calls Serve until ctx ends, again after it failed. It returns why the
+// partition is given up, if it is.
+func (a *assignment) serve(ctx context.Context, p int) (gaveUp error) {
 	log := a.cfg.Log.With("partition", p)
 	for wait := serveRetryFirst; ; wait = min(2*wait, serveRetryLast) {
 		began := time.Now()
@@ -91,7 +128,10 @@ func (a *assignment) serve(ctx context.Context, p int) {
 			if err != nil && !errors.Is(err, context.Canceled) {
 				log.Warn("a partition did not end cleanly", "error", err)
 			}
-			return
+			return nil
+		}
+		if errors.Is(err, ErrGiveUp) {
+			return err
 		}
 		if time.Since(began) > steadyAfter {
 			wait = serveRetryFirst
@@ -99,7 +139,7 @@ func (a *assignment) serve(ctx context.Context, p int) {
 		log.Error("a partition stopped being served, beginning again", "in", wait, "error", err)
 		select {
 		case <-ctx.Done():
-			return
+			return nil
 		case <-time.After(wait):
 		}
 	}

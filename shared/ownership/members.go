@@ -21,6 +21,7 @@ const (
 // signal is one thing that the watch of the members bucket told.
 type signal struct {
 	node   string
+	shows  Announcement
 	left   bool
 	loaded bool // all that was there at the beginning has been told
 }
@@ -31,10 +32,48 @@ type members struct {
 	service, node string
 	beat          time.Duration
 	log           *slog.Logger
-	// shown counts heartbeats the server took.
-	shown atomic.Uint64
+	// shown counts heartbeats the server took; echoed is what it was when the last
+	// one came back.
+	shown, echoed atomic.Uint64
 	// deaf asks for a new watch.
 	deaf chan struct{}
+	// shows is the heartbeat's value; changed asks for it to be shown at once.
+	shows   atomic.Pointer[Announcement]
+	changed chan struct{}
+}
+
+func newMembers(kv jetstream.KeyValue, service, node string, beat time.Duration, log *slog.Logger) *members {
+	return &members{
+		kv: kv, service: service, node: node, beat: beat, log: log,
+		deaf: make(chan struct{}, 1), changed: make(chan struct{}, 1),
+	}
+}
+
+// heard notes that this node's own heartbeat came back.
+func (m *members) heard() { m.echoed.Store(m.shown.Load()) }
+
+// listenAgain asks for a new watch where heartbeats are shown and none comes back.
+func (m *members) listenAgain() {
+	n := m.shown.Load()
+	if n < m.echoed.Load()+beatsUnheardMax {
+		return
+	}
+	m.echoed.Store(n)
+	select {
+	case m.deaf <- struct{}{}:
+	default:
+	}
+}
+
+// announce sets what the heartbeat shows from now on.
+func (m *members) announce(a Announcement) {
+	if old := m.shows.Swap(&a); old != nil && old.equal(a) {
+		return
+	}
+	select {
+	case m.changed <- struct{}{}:
+	default:
+	}
 }
 
 // show writes the heartbeat until ctx ends.
@@ -59,6 +98,7 @@ func (m *members) show(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
+		case <-m.changed:
 		case <-ticker.C:
 		}
 	}
@@ -67,7 +107,7 @@ func (m *members) show(ctx context.Context) {
 func (m *members) put(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, max(m.beat, 500*time.Millisecond))
 	defer cancel()
-	_, err := m.kv.Put(ctx, topology.MemberKey(m.service, m.node), nil)
+	_, err := m.kv.Put(ctx, topology.MemberKey(m.service, m.node), m.shows.Load().encode())
 	return err
 }
 
@@ -118,6 +158,7 @@ func (m *members) watch(ctx context.Context, tell chan<- signal) error {
 			if e != nil {
 				s.node = strings.TrimPrefix(e.Key(), m.service+".")
 				s.left = e.Operation() != jetstream.KeyValuePut
+				s.shows = readAnnouncement(e.Value())
 			}
 			select {
 			case tell <- s:

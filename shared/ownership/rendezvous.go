@@ -19,6 +19,17 @@ import (
 // The weights are part of what nodes of different versions must agree on: they
 // never change.
 func Assign(nodes []string, n int) []string {
+	all := make([]Candidate, len(nodes))
+	for i, node := range nodes {
+		all[i].Node = node
+	}
+	return AssignTo(all, n)
+}
+
+// AssignTo is Assign for nodes that refuse some of the partitions. One that a node
+// refuses goes to the next in line, beyond that one's share where all others have
+// theirs; it is "" where all refuse.
+func AssignTo(nodes []Candidate, n int) []string {
 	owners := make([]string, n)
 	if len(nodes) == 0 {
 		return owners
@@ -29,9 +40,11 @@ func Assign(nodes []string, n int) []string {
 		weight    uint64
 	}
 	pairs := make([]pair, 0, len(nodes)*n)
-	for _, node := range nodes {
+	for _, c := range nodes {
 		for p := range n {
-			pairs = append(pairs, pair{node, p, weight(node, p)})
+			if !slices.Contains(c.Refuses, p) {
+				pairs = append(pairs, pair{c.Node, p, weight(c.Node, p)})
+			}
 		}
 	}
 	slices.SortFunc(pairs, func(a, b pair) int {
@@ -43,6 +56,11 @@ func Assign(nodes []string, n int) []string {
 		if owners[one.partition] == "" && load[one.node] < share {
 			owners[one.partition] = one.node
 			load[one.node]++
+		}
+	}
+	for _, one := range pairs { // left over only where a node refuses
+		if owners[one.partition] == "" {
+			owners[one.partition] = one.node
 		}
 	}
 	return owners

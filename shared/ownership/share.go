@@ -1,6 +1,7 @@
 package ownership
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +13,8 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/contracts/logversion"
+	"github.com/yardmaster-io/yardmaster/shared/telemetry"
 )
 
 // Defaults of Config.
@@ -23,6 +26,18 @@ const (
 // beatsUnheardMax is how many heartbeats may be shown in a row without being
 // heard before the watch is taken for dead.
 const beatsUnheardMax = 3
+
+// How a partition that was given up, and that no node serves, is tried again.
+const (
+	StoppedRetryDefault = 30 * time.Second
+	stoppedRetryLast    = 10 * time.Minute
+)
+
+// ErrGiveUp is what Serve wraps to give its partition up: this node does not serve
+// it any more, says so to the others, and raises the alarm yard_partition_stopped.
+// The next node in line begins. It ends with the process; or, where every node has
+// given the partition up, after a while, in which the reason may have gone.
+var ErrGiveUp = errors.New("the partition is given up")
 
 // Config of a Share. All fields without a default are required.
 type Config struct {
@@ -39,8 +54,21 @@ type Config struct {
 	// beats. Default ExpiryDefault. Longer delays takeovers after a crash, shorter
 	// moves partitions on hiccups.
 	Expiry time.Duration
-	Log    *slog.Logger
-	// Serve serves one partition until its context ends, then drains and returns.
+	// Version is the log version that the cluster writes, asked often. A node that
+	// cannot read it serves nothing. Default: the first version.
+	Version func() uint32
+	// Reads and Writes are the newest log versions that this node announces. Default:
+	// those of this program.
+	Reads, Writes uint32
+	// StoppedRetry is how long a partition given up by all nodes is left alone the
+	// first time. Default StoppedRetryDefault. Shorter repeats an alarm that only a
+	// person can end.
+	StoppedRetry time.Duration
+	// Metrics may be nil.
+	Metrics *telemetry.Metrics
+	Log     *slog.Logger
+	// Serve serves one partition until its context ends, then drains and returns. An
+	// error is followed by another call, one that wraps ErrGiveUp by none.
 	Serve func(ctx context.Context, partition int) error
 }
 
@@ -51,6 +79,8 @@ type Share struct {
 
 	mu    sync.Mutex
 	owned []int
+	// unreadable is the cluster's version that this node cannot read, or 0.
+	unreadable uint32
 }
 
 // New makes a Share. Run says what is wrong with cfg.
@@ -61,6 +91,13 @@ func New(cfg Config) *Share {
 	if cfg.Expiry == 0 {
 		cfg.Expiry = ExpiryDefault
 	}
+	if cfg.StoppedRetry == 0 {
+		cfg.StoppedRetry = StoppedRetryDefault
+	}
+	if cfg.Version == nil {
+		cfg.Version = func() uint32 { return logversion.First }
+	}
+	cfg.Reads, cfg.Writes = cmp.Or(cfg.Reads, logversion.ReadMax()), cmp.Or(cfg.Writes, logversion.WriteMax())
 	return &Share{cfg: cfg, ready: make(chan struct{})}
 }
 
@@ -72,6 +109,17 @@ func (s *Share) Owned() []int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.owned)
+}
+
+// Check is a condition of being ready: an error where the cluster writes a log
+// version that this node cannot read, so that it serves nothing.
+func (s *Share) Check() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.unreadable == 0 {
+		return nil
+	}
+	return &logversion.UnknownError{Version: s.unreadable, ReadMax: s.cfg.Reads}
 }
 
 func (c Config) check() error {
@@ -99,10 +147,8 @@ func (s *Share) Run(ctx context.Context) error {
 	if err := s.cfg.check(); err != nil {
 		return err
 	}
-	m := &members{
-		kv: s.cfg.KV, service: s.cfg.Service, node: s.cfg.Node, beat: s.cfg.Beat, log: s.cfg.Log,
-		deaf: make(chan struct{}, 1),
-	}
+	m := newMembers(s.cfg.KV, s.cfg.Service, s.cfg.Node, s.cfg.Beat, s.cfg.Log)
+	m.announce(s.announcement(nil))
 	alive, die := context.WithCancel(context.WithoutCancel(ctx))
 	var background sync.WaitGroup
 	told := make(chan signal, 64)
@@ -118,8 +164,8 @@ func (s *Share) Run(ctx context.Context) error {
 	s.follow(ctx, m, told, a)
 	for a.busy() { // ctx has ended, so every Serve is on its way out
 		select {
-		case p := <-a.ended:
-			a.forget(p)
+		case e := <-a.ended:
+			a.forget(e)
 		case <-told: // not of interest any more, but its sender must not block
 		}
 		s.publish(a.serving())
@@ -130,49 +176,41 @@ func (s *Share) Run(ctx context.Context) error {
 // follow keeps the assignment true to the view until ctx ends.
 func (s *Share) follow(ctx context.Context, m *members, told <-chan signal, a *assignment) {
 	v := newView(s.cfg.Node, s.cfg.Expiry)
+	v.announces(s.announcement(nil))
 	ticker := time.NewTicker(s.cfg.Beat / 4)
 	defer ticker.Stop()
-	var (
-		loaded bool
-		nodes  []string
-		shown  = m.shown.Load() // at the last echo
-	)
+	var nodes []Candidate
 	for {
 		changed := false
 		select {
 		case <-ctx.Done():
 			return
-		case p := <-a.ended:
-			a.forget(p)
+		case e := <-a.ended:
+			a.forget(e)
 			changed = true // it may be wanted again
 		case sig := <-told:
-			switch {
-			case sig.loaded:
-				loaded = true
-			case sig.left:
-				v.left(sig.node)
-			default:
-				v.heard(sig.node, time.Now())
-				if sig.node == s.cfg.Node {
-					shown = m.shown.Load()
-				}
+			v.take(sig, time.Now())
+			if sig.node == s.cfg.Node {
+				m.heard()
 			}
 		case <-ticker.C:
 			v.expire(time.Now())
-			if n := m.shown.Load(); n >= shown+beatsUnheardMax {
-				shown = n
-				select {
-				case m.deaf <- struct{}{}:
-				default:
-				}
+			m.listenAgain()
+			if v.loaded {
+				a.retry()
 			}
 		}
-		if !loaded {
+		if !v.loaded {
 			continue // not knowing the others, this node would take everything
 		}
-		if now := v.nodes(); !slices.Equal(now, nodes) {
+		shows := s.announcement(a.refusals.partitions())
+		v.announces(shows)
+		m.announce(shows)
+		version := s.cfg.Version()
+		s.readable(version)
+		if now := v.candidates(version); !slices.EqualFunc(now, nodes, Candidate.equal) {
 			nodes, changed = now, true
-			s.cfg.Log.Info("members changed", "nodes", nodes)
+			s.cfg.Log.Info("members changed", "nodes", v.nodes(), "candidates", nodes)
 		}
 		if !changed {
 			continue
@@ -184,6 +222,27 @@ func (s *Share) follow(ctx context.Context, m *members, told <-chan signal, a *a
 		default:
 			close(s.ready)
 		}
+	}
+}
+
+// announcement is what this node shows with these partitions given up.
+func (s *Share) announcement(stopped []int) Announcement {
+	return Announcement{Reads: s.cfg.Reads, Writes: s.cfg.Writes, Stopped: stopped}
+}
+
+// readable notes whether this node reads the cluster's version, and says it when
+// that changes.
+func (s *Share) readable(version uint32) {
+	unreadable := uint32(0)
+	if version > s.cfg.Reads {
+		unreadable = version
+	}
+	s.mu.Lock()
+	before := s.unreadable
+	s.unreadable = unreadable
+	s.mu.Unlock()
+	if unreadable != 0 && unreadable != before {
+		s.cfg.Log.Error("this node serves no partition", "error", s.Check())
 	}
 }
 

@@ -105,12 +105,19 @@ type node struct {
 
 func join(t *testing.T, srv *testkit.NATS, name string, serve func(*serving) func(context.Context, int) error) *node {
 	t.Helper()
+	return joinWith(t, srv, name, func(c *Config, s *serving) { c.Serve = serve(s) })
+}
+
+// joinWith is join with any change of the config; Serve is to be set.
+func joinWith(t *testing.T, srv *testkit.NATS, name string, change func(*Config, *serving)) *node {
+	t.Helper()
 	n := &node{serving: &serving{}, nc: srv.Connect(t)}
-	n.Share = New(Config{
+	cfg := Config{
 		Service: "test", Node: name, Count: count, KV: bucket(t, n.nc),
-		Beat: beat, Expiry: expiry,
-		Log: slog.New(slog.DiscardHandler), Serve: serve(n.serving),
-	})
+		Beat: beat, Expiry: expiry, Log: slog.New(slog.DiscardHandler),
+	}
+	change(&cfg, n.serving)
+	n.Share = New(cfg)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- n.Run(ctx) }()

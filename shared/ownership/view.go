@@ -11,17 +11,39 @@ type view struct {
 	expiry time.Duration
 	// seen is when each node was last heard of, this one's own clock.
 	seen map[string]time.Time
+	// shows is what each node announced last. This one's own is what it announces
+	// now, not what came back.
+	shows map[string]Announcement
+	// loaded: all that was in the bucket at the beginning is known.
+	loaded bool
 	// echo is when this node last heard itself: until then, the view is true.
 	echo time.Time
 }
 
 func newView(self string, expiry time.Duration) *view {
-	return &view{self: self, expiry: expiry, seen: map[string]time.Time{}}
+	return &view{self: self, expiry: expiry, seen: map[string]time.Time{}, shows: map[string]Announcement{}}
+}
+
+// announces notes what this node announces.
+func (v *view) announces(a Announcement) { v.shows[v.self] = a }
+
+// take notes what the watch told.
+func (v *view) take(s signal, now time.Time) {
+	switch {
+	case s.loaded:
+		v.loaded = true
+	case s.left:
+		v.left(s.node)
+	default:
+		v.heard(s.node, s.shows, now)
+	}
 }
 
 // heard notes a heartbeat.
-func (v *view) heard(node string, now time.Time) {
-	if node == v.self {
+func (v *view) heard(node string, shows Announcement, now time.Time) {
+	if node != v.self {
+		v.shows[node] = shows
+	} else {
 		if now.Sub(v.echo) > v.expiry/2 {
 			// Deaf until now: that the others were not heard says nothing about them.
 			for n := range v.seen {
@@ -38,6 +60,7 @@ func (v *view) heard(node string, now time.Time) {
 func (v *view) left(node string) {
 	if node != v.self {
 		delete(v.seen, node)
+		delete(v.shows, node)
 	}
 }
 
@@ -48,9 +71,21 @@ func (v *view) expire(now time.Time) {
 	}
 	for n, at := range v.seen {
 		if n != v.self && now.Sub(at) > v.expiry {
-			delete(v.seen, n)
+			v.left(n)
 		}
 	}
+}
+
+// candidates are the nodes alive that can read what a cluster of this version
+// writes, sorted.
+func (v *view) candidates(version uint32) []Candidate {
+	var all []Candidate
+	for _, node := range v.nodes() {
+		if c, ok := candidate(node, v.shows[node], version); ok {
+			all = append(all, c)
+		}
+	}
+	return all
 }
 
 // nodes is everybody alive, sorted, this one always among them.

@@ -28,7 +28,8 @@ const (
 // Cluster makes sure that the cluster exists and returns its partitioning. Where
 // want is 0, the cluster's own number is taken, or the default if this process
 // creates it. It waits for a JetStream that is not ready and, if it may not create
-// the cluster, for somebody who does, until ctx ends.
+// the cluster, for somebody who does, until ctx ends. It fails where the cluster
+// writes a log version that this program cannot read.
 func Cluster(ctx context.Context, nc *nats.Conn, want topology.Partitioning, how Provision, log *slog.Logger) (topology.Partitioning, error) {
 	js, err := jetstream.New(nc)
 	if err != nil {
@@ -49,7 +50,7 @@ func Cluster(ctx context.Context, nc *nats.Conn, want topology.Partitioning, how
 				return use, fmt.Errorf("the cluster was created with %d history partitions and %d matching shards, this service is configured with %d and %d",
 					have.History, have.Matching, use.History, use.Matching)
 			}
-			return use, nil
+			return use, checkVersion(ctx, js)
 		}
 		err = provision.Apply(ctx, js, use, provision.Options{Replicas: how.Replicas, Log: log})
 		// Another process may have created the cluster since we looked, with numbers
@@ -79,6 +80,13 @@ func existing(ctx context.Context, js jetstream.JetStream, wait bool, log *slog.
 		case <-time.After(clusterRetryEvery):
 		}
 	}
+}
+
+// checkVersion refuses a cluster whose records this program cannot read.
+func checkVersion(ctx context.Context, js jetstream.JetStream) error {
+	ctx, cancel := context.WithTimeout(ctx, clusterCallTimeout)
+	defer cancel()
+	return provision.Version(ctx, js)
 }
 
 func readPartitioning(ctx context.Context, js jetstream.JetStream) (topology.Partitioning, error) {

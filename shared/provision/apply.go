@@ -10,6 +10,8 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/yardmaster-io/yardmaster/contracts/catalog"
+	"github.com/yardmaster-io/yardmaster/contracts/logversion"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/shared/natsrpc"
 )
@@ -43,9 +45,11 @@ type Options struct {
 }
 
 // Apply creates every stream and bucket of a cluster with this partitioning and
-// corrects those that differ. It waits for JetStream until ctx ends. It fails
-// where the cluster was created with another partitioning, before it changes
-// anything else, and where a stream differs in what cannot be changed.
+// corrects those that differ. A cluster that is created writes the newest log
+// version of this program. It waits for JetStream until ctx ends. It fails where the
+// cluster writes a log version that this program cannot read or was created with
+// another partitioning, before it changes anything else, and where a stream differs
+// in what cannot be changed.
 func Apply(ctx context.Context, js jetstream.JetStream, want topology.Partitioning, opts Options) error {
 	for name, n := range map[string]int{"history partitions": want.History, "matching shards": want.Matching} {
 		if n < 1 || n > topology.PartitionsMax {
@@ -66,6 +70,9 @@ func Apply(ctx context.Context, js jetstream.JetStream, want topology.Partitioni
 	if err := a.retry(ctx, "config bucket", func(ctx context.Context) error {
 		return a.stream(ctx, bucketConfig(topology.ConfigBucket, opts.Replicas))
 	}); err != nil {
+		return err
+	}
+	if err := a.retry(ctx, "log version", a.version); err != nil {
 		return err
 	}
 	if err := a.retry(ctx, "partitioning", func(ctx context.Context) error { return a.partitioning(ctx, want) }); err != nil {
@@ -102,9 +109,55 @@ func Partitioning(ctx context.Context, js jetstream.JetStream) (topology.Partiti
 	return p, nil
 }
 
+// Version returns an error where the cluster writes a log version that this program
+// cannot read: a *logversion.UnknownError.
+func Version(ctx context.Context, js jetstream.JetStream) error {
+	kv, err := js.KeyValue(ctx, topology.ConfigBucket)
+	if err != nil {
+		return fmt.Errorf("read the cluster's log version: %w", err)
+	}
+	v, err := catalog.GetVersion(ctx, kv)
+	if err != nil {
+		return err
+	}
+	return readable(v)
+}
+
+func readable(v catalog.Version) error {
+	if err := logversion.Check(v.Number); err != nil {
+		return fmt.Errorf("this cluster writes a newer log: %w", err)
+	}
+	return nil
+}
+
 type applier struct {
 	js   jetstream.JetStream
 	opts Options
+}
+
+// version writes the log version of a cluster that does not exist yet, and reads
+// that of one that does. It is written before the partitioning, which is what makes
+// a cluster: one that has a partitioning and no version is old.
+func (a *applier) version(ctx context.Context) error {
+	kv, err := a.js.KeyValue(ctx, topology.ConfigBucket)
+	if err != nil {
+		return err
+	}
+	_, err = kv.Get(ctx, topology.ClusterKey)
+	if errors.Is(err, jetstream.ErrKeyNotFound) {
+		err = catalog.CreateVersion(ctx, kv, logversion.WriteMax())
+	}
+	if err != nil {
+		return err
+	}
+	v, err := catalog.GetVersion(ctx, kv)
+	if err != nil {
+		return err
+	}
+	if err := readable(v); err != nil {
+		return refusal{err}
+	}
+	return nil
 }
 
 // partitioning writes the partitioning where there is none, and compares it else.

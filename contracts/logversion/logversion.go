@@ -1,0 +1,84 @@
+// Package logversion says which formats of stored records this program writes and
+// reads.
+//
+// Owns: the number of the newest format, the range that this program reads, how a
+// record carries its number, and the error for a number that is not known.
+//
+// Never does: know what changed between two formats, or ask the cluster; package
+// catalog does that. A cluster writes one format at a time: the smallest that
+// every program in it reads, raised by `yard upgrade finalize`.
+//
+// On failure: an unknown format is an *UnknownError. Who meets one stops, hands its
+// partition over and raises an alarm; it skips nothing (I13).
+package logversion
+
+import (
+	"fmt"
+	"strconv"
+	"sync"
+)
+
+// First is the format that records without a number have.
+const First = 1
+
+// newest is the newest format that this program reads and writes. A build raises
+// it, for tests of programs of two versions side by side:
+//
+//	go build -ldflags "-X github.com/yardmaster-io/yardmaster/contracts/logversion.newest=2"
+var newest = "1"
+
+var parsed = sync.OnceValue(func() uint32 {
+	v, err := parse(newest)
+	if err != nil {
+		panic(err) // the build is wrong, so nothing may start
+	}
+	return v
+})
+
+func parse(text string) (uint32, error) {
+	v, err := strconv.ParseUint(text, 10, 32)
+	if err != nil || v < First {
+		return 0, fmt.Errorf("logversion: this program was built with the log version %q, want a number from %d on", text, First)
+	}
+	return uint32(v), nil
+}
+
+// ReadMax is the newest format that this program reads; the oldest is First.
+func ReadMax() uint32 { return parsed() }
+
+// WriteMax is the newest format that this program writes.
+func WriteMax() uint32 { return parsed() }
+
+// Of is the format of a record that carries v: 0, which stands for an absent
+// number, is First.
+func Of(v uint32) uint32 { return max(v, First) }
+
+// Field is what a record of format v carries. First is left out, so that its
+// records are byte for byte those of programs that knew no versions.
+func Field(v uint32) uint32 {
+	if v <= First {
+		return 0
+	}
+	return v
+}
+
+// Check returns an *UnknownError where this program cannot read a record that
+// carries v.
+func Check(v uint32) error {
+	if Of(v) > ReadMax() {
+		return &UnknownError{Version: v, ReadMax: ReadMax()}
+	}
+	return nil
+}
+
+// UnknownError is a record, or a cluster, of a format that this program does not
+// know.
+type UnknownError struct {
+	// Version is the format met, ReadMax the newest that is known.
+	Version, ReadMax uint32
+}
+
+// Error says what to do.
+func (e *UnknownError) Error() string {
+	return fmt.Sprintf("log version %d is not known to this program, which reads up to %d: run a newer version of it", e.Version, e.ReadMax)
+}

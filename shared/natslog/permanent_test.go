@@ -1,0 +1,99 @@
+package natslog_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/yardmaster-io/yardmaster/shared/natslog"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
+)
+
+// TestPermanentErrors: what the server will never take, each asked of a real one.
+// R19.
+func TestPermanentErrors(t *testing.T) {
+	_, js := logServer(t, func(c *jetstream.StreamConfig) { c.MaxMsgSize = 1000; c.AllowMsgTTL = false })
+	_, err := js.CreateStream(t.Context(), jetstream.StreamConfig{Name: "PLAIN", Subjects: []string{"plain.>"}})
+	must(t, err)
+	nc := js.Conn()
+	one := func(m natslog.Msg) error {
+		_, _, err := natslog.Append(t.Context(), nc, m)
+		return err
+	}
+	many := func(n int, subject string, h nats.Header) error {
+		msgs := make([]natslog.Msg, n)
+		for i := range msgs {
+			msgs[i] = natslog.Msg{Subject: subject, Header: h}
+		}
+		_, err := natslog.AppendAtomic(t.Context(), nc, msgs)
+		return err
+	}
+	for name, err := range map[string]error{
+		"larger than the server takes": one(natslog.Msg{Subject: "log.a", Data: make([]byte, 2<<20)}),
+		"larger than the stream takes": one(natslog.Msg{Subject: "log.a", Data: make([]byte, 2000)}),
+		"bad subject":                  one(natslog.Msg{Subject: "log a"}),
+		"no subject":                   one(natslog.Msg{}),
+		"header too large":             one(natslog.Msg{Subject: "plain.a", Header: nats.Header{"a": {strings.Repeat("b", 70_000)}}}),
+		"another stream's":             one(natslog.Msg{Subject: "log.a", Header: nats.Header{"Nats-Expected-Stream": {"OTHER"}}}),
+		"no TTLs here":                 one(natslog.Msg{Subject: "log.a", Header: nats.Header{"Nats-TTL": {"1s"}}}),
+		"no batches here":              many(2, "plain.a", nil),
+		"batch of too many":            many(natslog.BatchMsgsMax+1, "log.a", nil),
+		"batch of too large ones":      batchOfLarge(t, nc),
+	} {
+		if !natslog.Permanent(err) || !errors.Is(err, natslog.ErrNotStored) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func batchOfLarge(t *testing.T, nc *nats.Conn) error {
+	large := natslog.Msg{Subject: "log.a", Data: make([]byte, 2000)}
+	_, err := natslog.AppendAtomic(t.Context(), nc, []natslog.Msg{large, large})
+	return err
+}
+
+// TestPassingErrors: what may be taken later, and what is no failure.
+func TestPassingErrors(t *testing.T) {
+	srv, js := logServer(t, func(c *jetstream.StreamConfig) { c.MaxMsgs = 1 })
+	_, err := js.CreateStream(t.Context(), jetstream.StreamConfig{
+		Name: "BYTES", Subjects: []string{"bytes.>"}, MaxBytes: 200, Discard: jetstream.DiscardNew,
+	})
+	must(t, err)
+	nc := js.Conn()
+	_, err = nc.Subscribe("mute.>", func(*nats.Msg) {})
+	must(t, err)
+	must(t, nc.Flush())
+	one := func(ctx context.Context, m natslog.Msg) error {
+		_, _, err := natslog.Append(ctx, nc, m)
+		return err
+	}
+	must(t, one(t.Context(), natslog.Msg{Subject: "log.a"}))
+	short, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	cases := map[string]error{
+		"none":             nil,
+		"no responders":    one(t.Context(), natslog.Msg{Subject: "nowhere"}),
+		"no answer":        one(short, natslog.Msg{Subject: "mute.a"}),
+		"full of messages": one(t.Context(), natslog.Msg{Subject: "log.a"}),
+		"full of bytes":    one(t.Context(), natslog.Msg{Subject: "bytes.a", Data: make([]byte, 300)}),
+		"wrong last":       one(t.Context(), natslog.Msg{Subject: "bytes.a", Header: expect("bytes.a", "7")}),
+	}
+	srv.Stop()
+	testkit.Eventually(t, soon, func() error {
+		if nc.IsConnected() {
+			return errors.New("still connected")
+		}
+		return nil
+	})
+	cases["not connected"] = one(t.Context(), natslog.Msg{Subject: "log.a"})
+	for name, err := range cases {
+		if natslog.Permanent(err) || (err == nil) != (name == "none") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

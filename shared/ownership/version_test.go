@@ -1,0 +1,254 @@
+package ownership
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/yardmaster-io/yardmaster/contracts/logversion"
+	"github.com/yardmaster-io/yardmaster/shared/telemetry"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
+)
+
+// TestAnnouncements: heartbeats of programs that announced nothing, or more, are
+// still read. R21.
+func TestAnnouncements(t *testing.T) {
+	for value, want := range map[string]Announcement{
+		"":                                {Reads: 1, Writes: 1},
+		"{}":                              {Reads: 1, Writes: 1},
+		"rubbish":                         {Reads: 1, Writes: 1},
+		`{"reads":3,"writes":2}`:          {Reads: 3, Writes: 2},
+		`{"reads":2,"stopped":[4],"x":1}`: {Reads: 2, Writes: 1, Stopped: []int{4}},
+	} {
+		if got := readAnnouncement([]byte(value)); !got.equal(want) {
+			t.Errorf("%q: %+v, want %+v", value, got, want)
+		}
+	}
+	a := Announcement{Reads: 2, Writes: 2, Stopped: []int{1, 3}}
+	if got := readAnnouncement(a.encode()); !got.equal(a) {
+		t.Errorf("%+v", got)
+	}
+}
+
+// TestI13WhoCannotReadIsNoCandidate. R21.
+func TestI13WhoCannotReadIsNoCandidate(t *testing.T) {
+	now := time.Unix(1000, 0)
+	v := newView("me", time.Second)
+	v.announces(Announcement{Reads: 2, Stopped: []int{0}})
+	v.heard("me", Announcement{}, now)
+	v.heard("old", readAnnouncement(nil), now)
+	v.heard("new", Announcement{Reads: 3, Stopped: []int{5}}, now)
+	for version, want := range map[uint32]string{1: "[{me [0]} {new [5]} {old []}]", 2: "[{me [0]} {new [5]}]", 3: "[{new [5]}]", 4: "[]"} {
+		if got := fmt.Sprint(v.candidates(version)); got != want {
+			t.Errorf("version %d: %s, want %s", version, got, want)
+		}
+	}
+}
+
+// TestRefusedPartitionsPassOn: a partition is never with who refuses it, always with
+// somebody who does not, and the others stay where they were as far as shares allow.
+func TestRefusedPartitionsPassOn(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.IntRange(1, 12).Draw(t, "partitions")
+		var nodes []Candidate
+		for i := range rapid.IntRange(1, 5).Draw(t, "nodes") {
+			nodes = append(nodes, Candidate{
+				Node:    fmt.Sprintf("n%d", i),
+				Refuses: rapid.SliceOfDistinct(rapid.IntRange(0, n-1), rapid.ID).Draw(t, "refuses"),
+			})
+		}
+		owners := AssignTo(nodes, n)
+		if !slices.Equal(owners, AssignTo(rapid.Permutation(nodes).Draw(t, "order"), n)) {
+			t.Fatal("the order of the nodes decides")
+		}
+		for p, owner := range owners {
+			willing := 0
+			for _, c := range nodes {
+				refuses := slices.Contains(c.Refuses, p)
+				if refuses && owner == c.Node {
+					t.Fatalf("partition %d is with %s, which refuses it", p, owner)
+				}
+				if !refuses {
+					willing++
+				}
+			}
+			if (owner == "") != (willing == 0) {
+				t.Fatalf("partition %d is with %q, %d nodes are willing", p, owner, willing)
+			}
+		}
+	})
+}
+
+func TestRefusalsAreTriedAgainWhereNobodyServes(t *testing.T) {
+	at := func(s int) time.Time { return time.Unix(1000+int64(s), 0) }
+	r := newRefusals(30 * time.Second)
+	step := func(s int, owners []string, want ...int) {
+		t.Helper()
+		if got := r.retry(owners, at(s)); !slices.Equal(got, want) {
+			t.Errorf("at %d: %v, want %v", s, got, want)
+		}
+	}
+	r.giveUp(1, at(0))
+	step(29, []string{"", ""})
+	step(100, []string{"", "b"}) // somebody serves it
+	step(100, []string{"", ""}, 1)
+	step(200, []string{"", ""}) // it is being tried
+	r.giveUp(1, at(200))
+	step(259, []string{"", ""})
+	if got := r.partitions(); !slices.Equal(got, []int{1}) {
+		t.Errorf("given up: %v", got)
+	}
+	step(260, []string{"", ""}, 1) // twice as late as the first time
+	if got := r.partitions(); len(got) > 0 {
+		t.Errorf("given up: %v", got)
+	}
+}
+
+// lines is a log that tests read.
+type lines struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (l *lines) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(b)
+}
+
+func (l *lines) has(text string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return strings.Contains(l.text.String(), text)
+}
+
+// TestI13AGivenUpPartitionPassesOn, with an alarm, and is tried again only where no
+// node is left. R21.
+func TestI13AGivenUpPartitionPassesOn(t *testing.T) {
+	srv := server(t)
+	var broken atomic.Bool
+	broken.Store(true)
+	const p = 5
+	metrics := map[string]*telemetry.Metrics{"a": {}, "b": {}}
+	log := &lines{}
+	refusing := func(name string) *node {
+		return joinWith(t, srv, name, func(c *Config, s *serving) {
+			c.Metrics, c.StoppedRetry = metrics[name], expiry
+			c.Log = slog.New(slog.NewTextHandler(log, nil))
+			c.Serve = func(ctx context.Context, partition int) error {
+				if partition == p && broken.Load() {
+					return fmt.Errorf("the record is of another world: %w", ErrGiveUp)
+				}
+				return s.serve(ctx, partition)
+			}
+		})
+	}
+	alarm := func(name string) int64 {
+		return metrics[name].Gauge(`yard_partition_stopped{service="test",partition="5"}`, "").Value()
+	}
+	a := refusing("a")
+	testkit.Eventually(t, soon, func() error {
+		if alarm("a") != 1 || !log.has("another world") {
+			return errors.New("no alarm")
+		}
+		return nil
+	})
+	c := join(t, srv, "c", normal) // it bears what a does not
+	testkit.Eventually(t, soon, func() error {
+		if !slices.Contains(c.serving.partitions(), p) {
+			return errors.New("c does not serve what a gave up")
+		}
+		return nil
+	})
+	if slices.Contains(a.Owned(), p) {
+		t.Errorf("a serves %v", a.Owned())
+	}
+	if err := c.stop(); err != nil {
+		t.Fatal(err)
+	}
+	b := refusing("b")
+	testkit.Eventually(t, soon, func() error { // the node that is left tries it too
+		if alarm("b") != 1 {
+			return errors.New("no alarm of b")
+		}
+		return nil
+	})
+	broken.Store(false) // a person has mended it
+	testkit.Eventually(t, soon, func() error {
+		served := slices.Concat(a.serving.partitions(), b.serving.partitions())
+		if n := len(slices.DeleteFunc(served, func(q int) bool { return q != p })); n != 1 {
+			return fmt.Errorf("%d nodes serve it", n)
+		}
+		if alarm("a")+alarm("b") > 1 {
+			return errors.New("the alarm goes on")
+		}
+		return nil
+	})
+}
+
+// TestI13ARaisedVersionMovesPartitions from who cannot read it, and back. R21.
+func TestI13ARaisedVersionMovesPartitions(t *testing.T) {
+	srv := server(t)
+	var version atomic.Uint32
+	version.Store(logversion.First)
+	member := func(name string, reads uint32) *node {
+		return joinWith(t, srv, name, func(c *Config, s *serving) {
+			c.Version, c.Reads, c.Serve = version.Load, reads, s.serve
+		})
+	}
+	older, newer := member("older", 1), member("newer", 2)
+	settle(t, map[string]*node{"older": older, "newer": newer})
+	kv := bucket(t, srv.Connect(t))
+	all, err := List(t.Context(), kv)
+	if err != nil || len(all) != 2 || all[0].Node != "newer" || all[0].Reads != 2 || all[1].Reads != 1 || all[1].Service != "test" || all[1].Silent > soon {
+		t.Errorf("members %+v: %v", all, err)
+	}
+	version.Store(2)
+	settle(t, map[string]*node{"newer": newer})
+	testkit.Eventually(t, soon, func() error {
+		if len(older.serving.partitions()) > 0 {
+			return fmt.Errorf("older serves %v", older.serving.partitions())
+		}
+		return nil
+	})
+	var unknown *logversion.UnknownError
+	if err := older.Check(); !errors.As(err, &unknown) || unknown.Version != 2 || unknown.ReadMax != 1 {
+		t.Errorf("older is ready: %v", err)
+	}
+	if err := newer.Check(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestABeaconIsAmongTheMembers(t *testing.T) {
+	kv := bucket(t, server(t).Connect(t))
+	b := &Beacon{Service: "front", Node: "x", KV: kv, Log: slog.New(slog.DiscardHandler)}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error)
+	go func() { done <- b.Run(ctx) }()
+	members := func(n int) {
+		t.Helper()
+		testkit.Eventually(t, soon, func() error {
+			all, err := List(t.Context(), kv)
+			if err == nil && (len(all) != n || n == 1 && all[0].Reads != logversion.ReadMax()) {
+				return fmt.Errorf("%+v", all)
+			}
+			return err
+		})
+	}
+	members(1)
+	cancel()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	members(0)
+}

@@ -1,0 +1,132 @@
+package provision_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/yardmaster-io/yardmaster/contracts/catalog"
+	"github.com/yardmaster-io/yardmaster/contracts/logversion"
+	"github.com/yardmaster-io/yardmaster/contracts/topology"
+	"github.com/yardmaster-io/yardmaster/shared/provision"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
+)
+
+// TestI13ANewClusterWritesTheNewestVersion, and one that is older than the key
+// writes the first. R21.
+func TestI13ANewClusterWritesTheNewestVersion(t *testing.T) {
+	js := connect(t, testkit.RunNATS(t))
+	if err := apply(t, js, two); err != nil {
+		t.Fatal(err)
+	}
+	kv := configBucket(t, js)
+	e, err := kv.Get(t.Context(), topology.VersionKey)
+	if err != nil || e.Revision() == 0 {
+		t.Fatalf("a new cluster has no version: %v", err)
+	}
+	if v, err := catalog.GetVersion(t.Context(), kv); err != nil || v.Number != logversion.WriteMax() {
+		t.Errorf("%+v %v", v, err)
+	}
+	if err := kv.Purge(t.Context(), topology.VersionKey); err != nil {
+		t.Fatal(err)
+	}
+	if err := apply(t, js, two); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := kv.Get(t.Context(), topology.VersionKey); !errors.Is(err, jetstream.ErrKeyNotFound) {
+		t.Errorf("an old cluster was given a version: %v", err)
+	}
+	if v, err := catalog.GetVersion(t.Context(), kv); err != nil || v.Number != logversion.First {
+		t.Errorf("%+v %v", v, err)
+	}
+}
+
+// TestI13AClusterOfANewerVersionIsRefused, before anything in it is changed. R21.
+func TestI13AClusterOfANewerVersionIsRefused(t *testing.T) {
+	js := connect(t, testkit.RunNATS(t))
+	if err := apply(t, js, two); err != nil {
+		t.Fatal(err)
+	}
+	kv := configBucket(t, js)
+	v, err := catalog.GetVersion(t.Context(), kv)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := catalog.RaiseVersion(t.Context(), kv, v, logversion.ReadMax()+1); err != nil {
+		t.Fatal(err)
+	}
+	if err := catalog.RaiseVersion(t.Context(), kv, v, logversion.ReadMax()+2); !errors.Is(err, catalog.ErrVersionChanged) {
+		t.Errorf("a version was raised by who had not read it: %v", err)
+	}
+	name := topology.TimerStream(1)
+	if err := js.DeleteStream(t.Context(), name); err != nil {
+		t.Fatal(err)
+	}
+	var unknown *logversion.UnknownError
+	if err := apply(t, js, two); !errors.As(err, &unknown) || !strings.Contains(err.Error(), "run a newer version") {
+		t.Errorf("apply: %v", err)
+	}
+	if _, err := js.Stream(t.Context(), name); !errors.Is(err, jetstream.ErrStreamNotFound) {
+		t.Errorf("a refused program created a stream: %v", err)
+	}
+	if err := provision.Version(t.Context(), js); !errors.As(err, &unknown) {
+		t.Errorf("look: %v", err)
+	}
+}
+
+// TestI13AVersionNeverGoesDown: neither by a raise nor in a program that watches.
+func TestI13AVersionNeverGoesDown(t *testing.T) {
+	js := connect(t, testkit.RunNATS(t))
+	if err := apply(t, js, two); err != nil {
+		t.Fatal(err)
+	}
+	kv := configBucket(t, js)
+	c, err := catalog.Watch(t.Context(), kv, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	own := logversion.WriteMax()
+	if c.Version() != own || c.WriteVersion() != own {
+		t.Errorf("%d %d", c.Version(), c.WriteVersion())
+	}
+	v, err := catalog.GetVersion(t.Context(), kv)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := catalog.RaiseVersion(t.Context(), kv, v, v.Number); err == nil {
+		t.Error("a version was raised to itself")
+	}
+	if err := catalog.RaiseVersion(t.Context(), kv, v, own+3); err != nil {
+		t.Fatal(err)
+	}
+	testkit.Eventually(t, 30*time.Second, func() error {
+		if c.Version() != own+3 {
+			return errors.New("the raised version is not known yet")
+		}
+		return nil
+	})
+	if c.WriteVersion() != own {
+		t.Errorf("this program writes %d", c.WriteVersion())
+	}
+	for _, value := range []string{"1", "none"} {
+		if _, err := kv.PutString(t.Context(), topology.VersionKey, value); err != nil {
+			t.Fatal(err)
+		}
+		put(t, kv, "mark"+value, 1)
+		testkit.Eventually(t, 30*time.Second, func() error {
+			if _, ok := c.Domain("mark" + value); !ok {
+				return errors.New("not seen yet")
+			}
+			return nil
+		})
+		if c.Version() != own+3 {
+			t.Errorf("after %q the version is %d", value, c.Version())
+		}
+	}
+	if _, err := catalog.GetVersion(t.Context(), kv); err == nil {
+		t.Error("nonsense was read as a version")
+	}
+}
