@@ -72,6 +72,10 @@ func Timer(p int, bucket int64) string {
 	return "yard.timer." + num(p) + "." + strconv.FormatInt(bucket, 10)
 }
 
+// TimerFence is where the owners of history partition p append their fences: what
+// an earlier owner writes behind one is void.
+func TimerFence(p int) string { return "yard.timer." + num(p) + ".fence" }
+
 // TimerBucketOf is the inverse of Timer; ok is false for other subjects.
 func TimerBucketOf(subject string) (bucket int64, ok bool) {
 	const prefix = "yard.timer."

@@ -1363,8 +1363,11 @@ type Cursor struct {
 	LastDueMs  int64                  `protobuf:"varint,6,opt,name=last_due_ms,json=lastDueMs,proto3" json:"last_due_ms,omitempty"`
 	LastSeq    uint64                 `protobuf:"varint,7,opt,name=last_seq,json=lastSeq,proto3" json:"last_seq,omitempty"`
 	LastIndex  uint32                 `protobuf:"varint,8,opt,name=last_index,json=lastIndex,proto3" json:"last_index,omitempty"`
-	// The format of this record; 0 = 1, the first one.
-	LogVersion    uint32 `protobuf:"varint,9,opt,name=log_version,json=logVersion,proto3" json:"log_version,omitempty"`
+	// The format of this record; 0 = 1, the first one; 2 where ahead is used.
+	LogVersion uint32 `protobuf:"varint,9,opt,name=log_version,json=logVersion,proto3" json:"log_version,omitempty"`
+	// What owners fired whose clocks were ahead of this one's: parts of the order of
+	// firing that reach above the base and the round.
+	Ahead         []*CursorPart `protobuf:"bytes,10,rep,name=ahead,proto3" json:"ahead,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1462,6 +1465,83 @@ func (x *Cursor) GetLogVersion() uint32 {
 	return 0
 }
 
+func (x *Cursor) GetAhead() []*CursorPart {
+	if x != nil {
+		return x.Ahead
+	}
+	return nil
+}
+
+// CursorPart spans the waiting tasks up to one in the order of firing, among the
+// messages up to seq.
+type CursorPart struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Seq           uint64                 `protobuf:"varint,1,opt,name=seq,proto3" json:"seq,omitempty"`
+	LastDueMs     int64                  `protobuf:"varint,2,opt,name=last_due_ms,json=lastDueMs,proto3" json:"last_due_ms,omitempty"`
+	LastSeq       uint64                 `protobuf:"varint,3,opt,name=last_seq,json=lastSeq,proto3" json:"last_seq,omitempty"`
+	LastIndex     uint32                 `protobuf:"varint,4,opt,name=last_index,json=lastIndex,proto3" json:"last_index,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CursorPart) Reset() {
+	*x = CursorPart{}
+	mi := &file_yard_log_v1_log_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CursorPart) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CursorPart) ProtoMessage() {}
+
+func (x *CursorPart) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_log_v1_log_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CursorPart.ProtoReflect.Descriptor instead.
+func (*CursorPart) Descriptor() ([]byte, []int) {
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *CursorPart) GetSeq() uint64 {
+	if x != nil {
+		return x.Seq
+	}
+	return 0
+}
+
+func (x *CursorPart) GetLastDueMs() int64 {
+	if x != nil {
+		return x.LastDueMs
+	}
+	return 0
+}
+
+func (x *CursorPart) GetLastSeq() uint64 {
+	if x != nil {
+		return x.LastSeq
+	}
+	return 0
+}
+
+func (x *CursorPart) GetLastIndex() uint32 {
+	if x != nil {
+		return x.LastIndex
+	}
+	return 0
+}
+
 // Checkpoint is where the owner of a history partition stands.
 type Checkpoint struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1486,7 +1566,7 @@ type Checkpoint struct {
 
 func (x *Checkpoint) Reset() {
 	*x = Checkpoint{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[13]
+	mi := &file_yard_log_v1_log_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1498,7 +1578,7 @@ func (x *Checkpoint) String() string {
 func (*Checkpoint) ProtoMessage() {}
 
 func (x *Checkpoint) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[13]
+	mi := &file_yard_log_v1_log_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1511,7 +1591,7 @@ func (x *Checkpoint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Checkpoint.ProtoReflect.Descriptor instead.
 func (*Checkpoint) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{13}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Checkpoint) GetEpoch() uint64 {
@@ -1600,7 +1680,7 @@ type LaneCursor struct {
 
 func (x *LaneCursor) Reset() {
 	*x = LaneCursor{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[14]
+	mi := &file_yard_log_v1_log_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1612,7 +1692,7 @@ func (x *LaneCursor) String() string {
 func (*LaneCursor) ProtoMessage() {}
 
 func (x *LaneCursor) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[14]
+	mi := &file_yard_log_v1_log_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1625,7 +1705,7 @@ func (x *LaneCursor) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LaneCursor.ProtoReflect.Descriptor instead.
 func (*LaneCursor) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{14}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *LaneCursor) GetLane() uint32 {
@@ -1789,7 +1869,7 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"\vSlotRelease\x12\x16\n" +
 	"\x06domain\x18\x01 \x01(\tR\x06domain\x12\x12\n" +
 	"\x04type\x18\x02 \x01(\tR\x04type\x12\x1a\n" +
-	"\bbookings\x18\x03 \x01(\fR\bbookings\"\x93\x02\n" +
+	"\bbookings\x18\x03 \x01(\fR\bbookings\"\xc2\x02\n" +
 	"\x06Cursor\x12\x14\n" +
 	"\x05epoch\x18\x01 \x01(\x04R\x05epoch\x12\x1e\n" +
 	"\vbase_due_ms\x18\x02 \x01(\x03R\tbaseDueMs\x12\x19\n" +
@@ -1802,7 +1882,16 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"\n" +
 	"last_index\x18\b \x01(\rR\tlastIndex\x12\x1f\n" +
 	"\vlog_version\x18\t \x01(\rR\n" +
-	"logVersion\"\xd4\x02\n" +
+	"logVersion\x12-\n" +
+	"\x05ahead\x18\n" +
+	" \x03(\v2\x17.yard.log.v1.CursorPartR\x05ahead\"x\n" +
+	"\n" +
+	"CursorPart\x12\x10\n" +
+	"\x03seq\x18\x01 \x01(\x04R\x03seq\x12\x1e\n" +
+	"\vlast_due_ms\x18\x02 \x01(\x03R\tlastDueMs\x12\x19\n" +
+	"\blast_seq\x18\x03 \x01(\x04R\alastSeq\x12\x1d\n" +
+	"\n" +
+	"last_index\x18\x04 \x01(\rR\tlastIndex\"\xd4\x02\n" +
 	"\n" +
 	"Checkpoint\x12\x14\n" +
 	"\x05epoch\x18\x01 \x01(\x04R\x05epoch\x12\x14\n" +
@@ -1851,7 +1940,7 @@ func file_yard_log_v1_log_proto_rawDescGZIP() []byte {
 }
 
 var file_yard_log_v1_log_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_yard_log_v1_log_proto_msgTypes = make([]protoimpl.MessageInfo, 15)
+var file_yard_log_v1_log_proto_msgTypes = make([]protoimpl.MessageInfo, 16)
 var file_yard_log_v1_log_proto_goTypes = []any{
 	(EventKind)(0),       // 0: yard.log.v1.EventKind
 	(*Policy)(nil),       // 1: yard.log.v1.Policy
@@ -1867,8 +1956,9 @@ var file_yard_log_v1_log_proto_goTypes = []any{
 	(*TriggerGroup)(nil), // 11: yard.log.v1.TriggerGroup
 	(*SlotRelease)(nil),  // 12: yard.log.v1.SlotRelease
 	(*Cursor)(nil),       // 13: yard.log.v1.Cursor
-	(*Checkpoint)(nil),   // 14: yard.log.v1.Checkpoint
-	(*LaneCursor)(nil),   // 15: yard.log.v1.LaneCursor
+	(*CursorPart)(nil),   // 14: yard.log.v1.CursorPart
+	(*Checkpoint)(nil),   // 15: yard.log.v1.Checkpoint
+	(*LaneCursor)(nil),   // 16: yard.log.v1.LaneCursor
 }
 var file_yard_log_v1_log_proto_depIdxs = []int32{
 	1,  // 0: yard.log.v1.Record.policy:type_name -> yard.log.v1.Policy
@@ -1881,12 +1971,13 @@ var file_yard_log_v1_log_proto_depIdxs = []int32{
 	9,  // 7: yard.log.v1.VerdictBatch.verdicts:type_name -> yard.log.v1.EventVerdict
 	11, // 8: yard.log.v1.Hints.triggers:type_name -> yard.log.v1.TriggerGroup
 	12, // 9: yard.log.v1.Hints.releases:type_name -> yard.log.v1.SlotRelease
-	15, // 10: yard.log.v1.Checkpoint.lanes:type_name -> yard.log.v1.LaneCursor
-	11, // [11:11] is the sub-list for method output_type
-	11, // [11:11] is the sub-list for method input_type
-	11, // [11:11] is the sub-list for extension type_name
-	11, // [11:11] is the sub-list for extension extendee
-	0,  // [0:11] is the sub-list for field type_name
+	14, // 10: yard.log.v1.Cursor.ahead:type_name -> yard.log.v1.CursorPart
+	16, // 11: yard.log.v1.Checkpoint.lanes:type_name -> yard.log.v1.LaneCursor
+	12, // [12:12] is the sub-list for method output_type
+	12, // [12:12] is the sub-list for method input_type
+	12, // [12:12] is the sub-list for extension type_name
+	12, // [12:12] is the sub-list for extension extendee
+	0,  // [0:12] is the sub-list for field type_name
 }
 
 func init() { file_yard_log_v1_log_proto_init() }
@@ -1900,7 +1991,7 @@ func file_yard_log_v1_log_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_yard_log_v1_log_proto_rawDesc), len(file_yard_log_v1_log_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   15,
+			NumMessages:   16,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

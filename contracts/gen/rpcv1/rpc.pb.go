@@ -1070,6 +1070,123 @@ func (x *CancelWaitingResponse) GetFiredSeqs() []uint64 {
 	return nil
 }
 
+// LocateTask (timer, "locate"): where a task is that history does not hold.
+type LocateTaskRequest struct {
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	TaskId []byte                 `protobuf:"bytes,1,opt,name=task_id,json=taskId,proto3" json:"task_id,omitempty"`
+	// Only if of this domain; empty = a service of ours.
+	Domain        string `protobuf:"bytes,2,opt,name=domain,proto3" json:"domain,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LocateTaskRequest) Reset() {
+	*x = LocateTaskRequest{}
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LocateTaskRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LocateTaskRequest) ProtoMessage() {}
+
+func (x *LocateTaskRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[18]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LocateTaskRequest.ProtoReflect.Descriptor instead.
+func (*LocateTaskRequest) Descriptor() ([]byte, []int) {
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{18}
+}
+
+func (x *LocateTaskRequest) GetTaskId() []byte {
+	if x != nil {
+		return x.TaskId
+	}
+	return nil
+}
+
+func (x *LocateTaskRequest) GetDomain() string {
+	if x != nil {
+		return x.Domain
+	}
+	return ""
+}
+
+type LocateTaskResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The record, where it waits.
+	Waiting *logv1.Record `protobuf:"bytes,1,opt,name=waiting,proto3" json:"waiting,omitempty"`
+	// It was fired lately: its record is in the history log.
+	Fired bool `protobuf:"varint,2,opt,name=fired,proto3" json:"fired,omitempty"`
+	// The history log's sequence that it lies at; 0 = not known.
+	FiredSeq      uint64 `protobuf:"varint,3,opt,name=fired_seq,json=firedSeq,proto3" json:"fired_seq,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LocateTaskResponse) Reset() {
+	*x = LocateTaskResponse{}
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LocateTaskResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LocateTaskResponse) ProtoMessage() {}
+
+func (x *LocateTaskResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LocateTaskResponse.ProtoReflect.Descriptor instead.
+func (*LocateTaskResponse) Descriptor() ([]byte, []int) {
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{19}
+}
+
+func (x *LocateTaskResponse) GetWaiting() *logv1.Record {
+	if x != nil {
+		return x.Waiting
+	}
+	return nil
+}
+
+func (x *LocateTaskResponse) GetFired() bool {
+	if x != nil {
+		return x.Fired
+	}
+	return false
+}
+
+func (x *LocateTaskResponse) GetFiredSeq() uint64 {
+	if x != nil {
+		return x.FiredSeq
+	}
+	return 0
+}
+
 // HistoryLoad (hint "load"): told by the owner of a partition, twice a second.
 type HistoryLoad struct {
 	state     protoimpl.MessageState `protogen:"open.v1"`
@@ -1084,7 +1201,7 @@ type HistoryLoad struct {
 
 func (x *HistoryLoad) Reset() {
 	*x = HistoryLoad{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[18]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1096,7 +1213,7 @@ func (x *HistoryLoad) String() string {
 func (*HistoryLoad) ProtoMessage() {}
 
 func (x *HistoryLoad) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[18]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1109,7 +1226,7 @@ func (x *HistoryLoad) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HistoryLoad.ProtoReflect.Descriptor instead.
 func (*HistoryLoad) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{18}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *HistoryLoad) GetPartition() int32 {
@@ -1145,7 +1262,7 @@ type Hungry struct {
 
 func (x *Hungry) Reset() {
 	*x = Hungry{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[19]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1157,7 +1274,7 @@ func (x *Hungry) String() string {
 func (*Hungry) ProtoMessage() {}
 
 func (x *Hungry) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[19]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1170,7 +1287,7 @@ func (x *Hungry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Hungry.ProtoReflect.Descriptor instead.
 func (*Hungry) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{19}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Hungry) GetDomain() string {
@@ -1198,7 +1315,7 @@ type Freed struct {
 
 func (x *Freed) Reset() {
 	*x = Freed{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[20]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1210,7 +1327,7 @@ func (x *Freed) String() string {
 func (*Freed) ProtoMessage() {}
 
 func (x *Freed) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[20]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1223,7 +1340,7 @@ func (x *Freed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Freed.ProtoReflect.Descriptor instead.
 func (*Freed) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{20}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Freed) GetDomain() string {
@@ -1314,7 +1431,14 @@ const file_yard_rpc_v1_rpc_proto_rawDesc = "" +
 	"\x05tasks\x18\x01 \x03(\v2\x13.yard.log.v1.RecordR\x05tasks\x12\x14\n" +
 	"\x05fired\x18\x02 \x03(\fR\x05fired\x12\x1d\n" +
 	"\n" +
-	"fired_seqs\x18\x03 \x03(\x04R\tfiredSeqs\"j\n" +
+	"fired_seqs\x18\x03 \x03(\x04R\tfiredSeqs\"D\n" +
+	"\x11LocateTaskRequest\x12\x17\n" +
+	"\atask_id\x18\x01 \x01(\fR\x06taskId\x12\x16\n" +
+	"\x06domain\x18\x02 \x01(\tR\x06domain\"v\n" +
+	"\x12LocateTaskResponse\x12-\n" +
+	"\awaiting\x18\x01 \x01(\v2\x13.yard.log.v1.RecordR\awaiting\x12\x14\n" +
+	"\x05fired\x18\x02 \x01(\bR\x05fired\x12\x1b\n" +
+	"\tfired_seq\x18\x03 \x01(\x04R\bfiredSeq\"j\n" +
 	"\vHistoryLoad\x12\x1c\n" +
 	"\tpartition\x18\x01 \x01(\x05R\tpartition\x12\x16\n" +
 	"\x06active\x18\x02 \x01(\x03R\x06active\x12%\n" +
@@ -1338,7 +1462,7 @@ func file_yard_rpc_v1_rpc_proto_rawDescGZIP() []byte {
 	return file_yard_rpc_v1_rpc_proto_rawDescData
 }
 
-var file_yard_rpc_v1_rpc_proto_msgTypes = make([]protoimpl.MessageInfo, 22)
+var file_yard_rpc_v1_rpc_proto_msgTypes = make([]protoimpl.MessageInfo, 24)
 var file_yard_rpc_v1_rpc_proto_goTypes = []any{
 	(*Poll)(nil),                      // 0: yard.rpc.v1.Poll
 	(*DescribeShardRequest)(nil),      // 1: yard.rpc.v1.DescribeShardRequest
@@ -1358,26 +1482,29 @@ var file_yard_rpc_v1_rpc_proto_goTypes = []any{
 	(*RetriggerResponse)(nil),         // 15: yard.rpc.v1.RetriggerResponse
 	(*CancelWaitingRequest)(nil),      // 16: yard.rpc.v1.CancelWaitingRequest
 	(*CancelWaitingResponse)(nil),     // 17: yard.rpc.v1.CancelWaitingResponse
-	(*HistoryLoad)(nil),               // 18: yard.rpc.v1.HistoryLoad
-	(*Hungry)(nil),                    // 19: yard.rpc.v1.Hungry
-	(*Freed)(nil),                     // 20: yard.rpc.v1.Freed
-	nil,                               // 21: yard.rpc.v1.DescribeShardResponse.SlotsEntry
-	(*yardv1.Task)(nil),               // 22: yard.v1.Task
-	(*yardv1.ListRequest)(nil),        // 23: yard.v1.ListRequest
-	(*logv1.Record)(nil),              // 24: yard.log.v1.Record
+	(*LocateTaskRequest)(nil),         // 18: yard.rpc.v1.LocateTaskRequest
+	(*LocateTaskResponse)(nil),        // 19: yard.rpc.v1.LocateTaskResponse
+	(*HistoryLoad)(nil),               // 20: yard.rpc.v1.HistoryLoad
+	(*Hungry)(nil),                    // 21: yard.rpc.v1.Hungry
+	(*Freed)(nil),                     // 22: yard.rpc.v1.Freed
+	nil,                               // 23: yard.rpc.v1.DescribeShardResponse.SlotsEntry
+	(*yardv1.Task)(nil),               // 24: yard.v1.Task
+	(*yardv1.ListRequest)(nil),        // 25: yard.v1.ListRequest
+	(*logv1.Record)(nil),              // 26: yard.log.v1.Record
 }
 var file_yard_rpc_v1_rpc_proto_depIdxs = []int32{
-	21, // 0: yard.rpc.v1.DescribeShardResponse.slots:type_name -> yard.rpc.v1.DescribeShardResponse.SlotsEntry
-	22, // 1: yard.rpc.v1.GetTaskResponse.task:type_name -> yard.v1.Task
-	23, // 2: yard.rpc.v1.ListTasksRequest.filter:type_name -> yard.v1.ListRequest
-	22, // 3: yard.rpc.v1.ListTasksResponse.tasks:type_name -> yard.v1.Task
+	23, // 0: yard.rpc.v1.DescribeShardResponse.slots:type_name -> yard.rpc.v1.DescribeShardResponse.SlotsEntry
+	24, // 1: yard.rpc.v1.GetTaskResponse.task:type_name -> yard.v1.Task
+	25, // 2: yard.rpc.v1.ListTasksRequest.filter:type_name -> yard.v1.ListRequest
+	24, // 3: yard.rpc.v1.ListTasksResponse.tasks:type_name -> yard.v1.Task
 	13, // 4: yard.rpc.v1.BookingsResponse.types:type_name -> yard.rpc.v1.Bookings
-	24, // 5: yard.rpc.v1.CancelWaitingResponse.tasks:type_name -> yard.log.v1.Record
-	6,  // [6:6] is the sub-list for method output_type
-	6,  // [6:6] is the sub-list for method input_type
-	6,  // [6:6] is the sub-list for extension type_name
-	6,  // [6:6] is the sub-list for extension extendee
-	0,  // [0:6] is the sub-list for field type_name
+	26, // 5: yard.rpc.v1.CancelWaitingResponse.tasks:type_name -> yard.log.v1.Record
+	26, // 6: yard.rpc.v1.LocateTaskResponse.waiting:type_name -> yard.log.v1.Record
+	7,  // [7:7] is the sub-list for method output_type
+	7,  // [7:7] is the sub-list for method input_type
+	7,  // [7:7] is the sub-list for extension type_name
+	7,  // [7:7] is the sub-list for extension extendee
+	0,  // [0:7] is the sub-list for field type_name
 }
 
 func init() { file_yard_rpc_v1_rpc_proto_init() }
@@ -1391,7 +1518,7 @@ func file_yard_rpc_v1_rpc_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_yard_rpc_v1_rpc_proto_rawDesc), len(file_yard_rpc_v1_rpc_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   22,
+			NumMessages:   24,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
