@@ -8,9 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"hash/maphash"
 	"log/slog"
-	"strconv"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -19,6 +17,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/replica"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/partition"
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
 )
@@ -51,128 +50,97 @@ func pass(handle func(partition.Record) error) func(natslog.Record) error {
 	}
 }
 
-// ReadLane implements partition.Log.
-func (l Log) ReadLane(ctx context.Context, lane ids.Lane, from uint64, handle func(partition.Record) error) error {
-	return natslog.Read(ctx, l.JetStream, l.read(topology.SubmitLane(l.Partition, lane), from), pass(handle))
-}
-
-// ReadEvents implements partition.Log.
-func (l Log) ReadEvents(ctx context.Context, from uint64, handle func(partition.Record) error) error {
-	return natslog.Read(ctx, l.JetStream, l.read(topology.Event(l.Partition), from), pass(handle))
-}
-
-// ReplayLane implements partition.Log.
-func (l Log) ReplayLane(ctx context.Context, lane ids.Lane, from, upTo uint64, handle func(partition.Record) error) error {
-	if from > upTo {
-		return nil
+func (l Log) subject(s partition.Source) string {
+	if s == partition.SourceEvents {
+		return topology.Event(l.Partition)
 	}
-	return natslog.ReadRange(ctx, l.JetStream, l.read(topology.SubmitLane(l.Partition, lane), from), upTo, pass(handle))
+	return topology.SubmitLane(l.Partition, ids.Lane(s))
 }
 
-// ReplayEvents implements partition.Log.
-func (l Log) ReplayEvents(ctx context.Context, from, upTo uint64, handle func(partition.Record) error) error {
-	if from > upTo {
-		return nil
+// Read implements partition.Log.
+func (l Log) Read(ctx context.Context, s partition.Source, from, upTo uint64, handle func(partition.Record) error) error {
+	if upTo == 0 {
+		return natslog.Read(ctx, l.JetStream, l.read(l.subject(s), from), pass(handle))
 	}
-	return natslog.ReadRange(ctx, l.JetStream, l.read(topology.Event(l.Partition), from), upTo, pass(handle))
+	return natslog.ReadRange(ctx, l.JetStream, l.read(l.subject(s), from), upTo, pass(handle))
 }
 
-// Last implements partition.Log.
-func (l Log) Last(ctx context.Context) (uint64, error) {
-	return natslog.LastSeq(ctx, l.JetStream, topology.HistoryStream(l.Partition))
+// Ends implements partition.Log.
+func (l Log) Ends(ctx context.Context) (last uint64, of [partition.Sources]uint64, err error) {
+	for s := range of {
+		r, err := natslog.LastForSubject(ctx, l.JetStream, topology.HistoryStream(l.Partition), l.subject(partition.Source(s)))
+		if err != nil {
+			return 0, of, err
+		}
+		if r != nil {
+			of[s] = r.Seq
+		}
+	}
+	last, err = natslog.LastSeq(ctx, l.JetStream, topology.HistoryStream(l.Partition))
+	return last, of, err
 }
 
-// LastEvent implements partition.Log.
-func (l Log) LastEvent(ctx context.Context) (uint64, error) {
-	r, err := natslog.LastForSubject(ctx, l.JetStream, topology.HistoryStream(l.Partition), topology.Event(l.Partition))
-	if err != nil || r == nil {
+// Backlog implements partition.Log.
+func (l Log) Backlog(ctx context.Context, lane ids.Lane, read uint64) (uint64, error) {
+	stream := topology.HistoryStream(l.Partition)
+	c, err := l.JetStream.CreateConsumer(ctx, stream, jetstream.ConsumerConfig{
+		FilterSubject: topology.SubmitLane(l.Partition, lane), AckPolicy: jetstream.AckNonePolicy,
+		DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: read + 1,
+		MemoryStorage: true, InactiveThreshold: 10 * time.Second,
+	})
+	if err != nil {
 		return 0, err
 	}
-	return r.Seq, nil
+	return c.CachedInfo().NumPending, l.JetStream.DeleteConsumer(ctx, stream, c.CachedInfo().Name)
 }
 
-// Store writes what leaves the state machine.
-type Store struct {
-	Config
-	// Retention tells how long finished tasks of a domain are kept.
-	Retention func(domain string) time.Duration
-
-	seed    maphash.Seed
-	forgot  [ids.Lanes]uint64
-	floored uint64
-}
-
-// NewStore makes the store.
-func NewStore(c Config, retention func(domain string) time.Duration) *Store {
-	return &Store{Config: c, Retention: retention, seed: maphash.MakeSeed()}
-}
-
-// appendTimeout bounds one write; the partition repeats it.
-const appendTimeout = 5 * time.Second
-
-// store appends one message. Its identity is its content, so that a write repeated
-// since its outcome was unknown is stored once.
-func (s *Store) store(ctx context.Context, subject string, batch []byte, header nats.Header) (uint64, error) {
-	ctx, cancel := context.WithTimeout(ctx, appendTimeout)
-	defer cancel()
-	id := strconv.FormatUint(maphash.Bytes(s.seed, batch), 36) + strconv.Itoa(len(batch))
-	seq, _, err := natslog.Append(ctx, s.NATS, natslog.Msg{Subject: subject, Data: batch, Header: header, MsgID: id})
-	return seq, err
-}
-
-// AppendEvents implements partition.Store. Events have no identity: they bear
-// repetition, and the same wish a second later is a new one.
-func (s *Store) AppendEvents(ctx context.Context, batch []byte) error {
-	ctx, cancel := context.WithTimeout(ctx, appendTimeout)
-	defer cancel()
-	_, _, err := natslog.Append(ctx, s.NATS, natslog.Msg{Subject: topology.Event(s.Partition), Data: batch})
+// Append implements partition.Log. Events have no identity: repeating one changes nothing,
+// and the same wish a second later is a new one.
+func (l Log) Append(ctx context.Context, batch []byte) error {
+	_, err := appendTo(ctx, l.Config, natslog.Msg{Subject: topology.Event(l.Partition), Data: batch})
 	return err
 }
 
-// Park implements partition.Store.
-func (s *Store) Park(ctx context.Context, bucket int64, batch []byte) (uint64, error) {
-	return s.store(ctx, topology.Timer(s.Partition, bucket), batch, nil)
-}
-
-// Archive implements partition.Store.
-func (s *Store) Archive(ctx context.Context, domain string, minute int64, batch []byte) error {
-	ttl := int64(s.Retention(domain) / time.Second)
-	header := nats.Header{jetstream.MsgTTLHeader: []string{strconv.FormatInt(max(1, ttl), 10) + "s"}}
-	_, err := s.store(ctx, topology.Archive(s.Partition, domain, minute), batch, header)
-	return err
-}
-
-// Bury implements partition.Store.
-func (s *Store) Bury(ctx context.Context, domain, tasklist string, id ids.TaskID, batch []byte) error {
-	_, err := s.store(ctx, topology.Dead(domain, tasklist, id), batch, nil)
-	return err
-}
-
-// Forget implements partition.Store.
-func (s *Store) Forget(ctx context.Context, lanes [ids.Lanes]uint64, events uint64) error {
-	stream, err := s.JetStream.Stream(ctx, topology.HistoryStream(s.Partition))
+// Forget implements partition.Log.
+func (l Log) Forget(ctx context.Context, levels replica.Levels) error {
+	stream, err := l.JetStream.Stream(ctx, topology.HistoryStream(l.Partition))
 	if err != nil {
 		return err
 	}
-	purge := func(subject string, upTo uint64, done *uint64) error {
-		if upTo <= *done {
+	purge := func(subject string, upTo uint64) error {
+		if upTo == 0 {
 			return nil
 		}
 		if err := stream.Purge(ctx, jetstream.WithPurgeSubject(subject), jetstream.WithPurgeSequence(upTo+1)); err != nil {
 			return fmt.Errorf("purge %s up to %d: %w", subject, upTo, err)
 		}
-		*done = upTo
 		return nil
 	}
 	for lane := range ids.Lane(ids.Lanes) {
-		if err := purge(topology.SubmitLane(s.Partition, lane), lanes[lane], &s.forgot[lane]); err != nil {
+		if err := purge(topology.SubmitLane(l.Partition, lane), levels.Lanes[lane]); err != nil {
 			return err
 		}
 	}
-	if err := purge(topology.Event(s.Partition), events, &s.floored); err != nil {
-		return err
+	return purge(topology.Event(l.Partition), levels.Events)
+}
+
+// appendTimeout bounds one write; the partition repeats it.
+const appendTimeout = 5 * time.Second
+
+// appendTo appends one message.
+func appendTo(ctx context.Context, c Config, m natslog.Msg) (uint64, error) {
+	ctx, cancel := context.WithTimeout(ctx, appendTimeout)
+	defer cancel()
+	seq, _, err := natslog.Append(ctx, c.NATS, m)
+	return seq, refused(err)
+}
+
+// refused marks the errors of writes that can never succeed.
+func refused(err error) error {
+	if err != nil && natslog.Permanent(err) {
+		return fmt.Errorf("%w: %w", partition.ErrRefused, err)
 	}
-	return stream.Purge(ctx, jetstream.WithPurgeSubject(topology.Fired(s.Partition)), jetstream.WithPurgeKeep(1))
+	return err
 }
 
 // Checkpoints keeps the checkpoint in a KV bucket.

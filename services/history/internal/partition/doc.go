@@ -1,17 +1,16 @@
-// Package partition is the owner of one history partition: one goroutine that
-// applies the partition's log, in order, to the tasks in memory, and carries
-// out what follows.
+// Package partition is the shell of one history partition: it reads the log, feeds
+// core/replica, and carries out what that says.
 //
-// Owns: the tasks in the window, leases and short waits, the order of effects,
-// the checkpoint and the takeover by replay.
-// Never does: decide about a task on its own; even a lease that runs out is a
-// record in the log first. So a second owner, alive by mistake, decides the
-// same, and does no harm (I3).
-// On failure: a write that fails is repeated until it is stored; a checkpoint
-// that another owner has overwritten ends Run with ErrTakenOver.
+// Owns: the readers, the writers, the takeover's order, the saving of the checkpoint,
+// and who waits for what.
+// Never does: decide. What becomes of a task, what is still needed, whether the lease
+// holds, when to save, to purge or to trigger again: the replica says it.
+// On failure: a write that fails is repeated until it is stored; one that can never be
+// stored goes to the quarantine, and the rest goes on. A checkpoint that another owner has
+// written ends Run with ErrTakenOver; a record that this version cannot read ends it with
+// ErrUnreadable.
 //
-// Order of effects. Records are applied in batches: all that is queued, then
-// one flush. A flush publishes releases and triggers, then verdicts; archive and timer
-// writes are queued to writers of their own, and a task counts as done, which
-// lets the ack level pass it, only when its write is stored.
+// Order of effects. A turn steps through all that is queued and then flushes: writes
+// are begun, hints are published, then answers. Nothing but the checkpoint itself leaves
+// while the lease does not hold.
 package partition

@@ -1,6 +1,9 @@
 package partition
 
-import "github.com/yardmaster-io/yardmaster/shared/telemetry"
+import (
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/replica"
+	"github.com/yardmaster-io/yardmaster/shared/telemetry"
+)
 
 // Metrics counts what the owners of a process do.
 type Metrics struct {
@@ -26,4 +29,20 @@ func NewMetrics(m *telemetry.Metrics) *Metrics {
 		WriteRetries:  m.Counter("yard_history_write_retries_total", "writes repeated after a failure"),
 		Poison:        m.Counter("yard_history_poison_records_total", "records that could not be read"),
 	}
+}
+
+// add counts what the replica has done in a turn.
+func (m *Metrics) add(c *replica.Counts) {
+	m.SubmitBatches.Add(c.SubmitBatches)
+	m.Loaded.Add(c.Loaded)
+	m.EventBatches.Add(c.EventBatches)
+	m.Events.Add(c.Events)
+	m.Refused.Add(c.Refused)
+	m.Triggers.Add(c.Triggers)
+	m.Retriggered.Add(c.Retriggered)
+	m.Granted.Add(c.Granted)
+	m.Bounced.Add(c.Bounced)
+	m.Archived.Add(c.Archived)
+	m.Parked.Add(c.Parked)
+	m.Carried.Add(c.Carried)
 }

@@ -8,17 +8,15 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
-	"github.com/yardmaster-io/yardmaster/services/history/internal/core/deadline"
-	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
-	"github.com/yardmaster-io/yardmaster/services/history/internal/core/window"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/replica"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/record"
 	"github.com/yardmaster-io/yardmaster/shared/telemetry"
 )
 
-// ErrTakenOver ends Run: another owner has written the checkpoint.
-var ErrTakenOver = errors.New("another owner has taken the partition over")
+// ErrUnreadable ends Run: the log holds a record of a version or kind that this program
+// does not know. It must not be skipped.
+var ErrUnreadable = errors.New("the log holds what this version cannot read")
 
 // Config bounds an owner.
 type Config struct {
@@ -26,14 +24,17 @@ type Config struct {
 	// the rest of the backlog stays on disk. Default 20000, 1..1000000. Too low
 	// starves workers, too high costs about 1 KB and the payload per task.
 	WindowTasks int `koanf:"window_tasks" usage:"unfinished tasks of one lane of one partition held in memory"`
-	// CheckpointEvery is how often the cursors are saved; a takeover replays what came
-	// after. Default 1s, 100ms..1m.
-	CheckpointEvery time.Duration `koanf:"checkpoint_every" usage:"how often the cursors are saved"`
+	// WindowBytes is the same in bytes. Default 128 MiB, 1 MiB..16 GiB.
+	WindowBytes int64 `koanf:"window_bytes" usage:"bytes of unfinished tasks of one lane of one partition held in memory"`
+	// CheckpointEvery is how often the cursors are saved. It renews the owner's lease of 2 s,
+	// so it must be well below. Default 500ms, 100ms..1s.
+	CheckpointEvery time.Duration `koanf:"checkpoint_every" usage:"how often the cursors are saved, which renews the lease of 2s"`
 	// PurgeEvery is how often the log forgets what is finished. Default 10s, 1s..1h.
 	PurgeEvery time.Duration `koanf:"purge_every" usage:"how often the log forgets what is finished"`
-	// CarryAfter is how many log messages a task may stay active before its state is
-	// rewritten at the tail, so that takeovers stay quick. Default 100000, 1000...
-	CarryAfter uint64 `koanf:"carry_after" usage:"log messages after which an active task is carried forward"`
+	// CarryAfter is how many events, or tasks of a lane, a takeover may have to read again
+	// because of old active tasks, before their state is rewritten at the tail. Default
+	// 250000, 1000 and more. Lower costs writes, higher costs time and memory at a takeover.
+	CarryAfter uint64 `koanf:"carry_after" usage:"events or tasks that old active tasks may make a takeover read again"`
 	// DrainTimeout bounds how long a leaving owner waits for its writes. Default 3s.
 	DrainTimeout time.Duration `koanf:"drain_timeout" usage:"how long a leaving owner waits for its writes"`
 }
@@ -41,12 +42,15 @@ type Config struct {
 // DefaultConfig is the defaults given at the fields.
 func DefaultConfig() Config {
 	return Config{
-		WindowTasks: 20_000, CheckpointEvery: time.Second, PurgeEvery: 10 * time.Second,
-		CarryAfter: 100_000, DrainTimeout: 3 * time.Second,
+		WindowTasks: 20_000, WindowBytes: 128 << 20, CheckpointEvery: 500 * time.Millisecond,
+		PurgeEvery: 10 * time.Second, CarryAfter: 250_000, DrainTimeout: 3 * time.Second,
 	}
 }
 
-// Deps is what an owner works with.
+// carryBytes is CarryAfter in bytes.
+const carryBytes = 128 << 20
+
+// Deps is what an owner works with. Tracing may be nil.
 type Deps struct {
 	Partition int
 	// Shards is M, the number of matching shards.
@@ -54,76 +58,51 @@ type Deps struct {
 	Node        string
 	Config      Config
 	Log         Log
-	Store       Store
+	Archive     Archive
+	Reader      Reader
+	TimerStore  TimerStore
 	Timer       Timer
-	Finder      Finder
 	Checkpoints Checkpoints
 	Wire        Wire
-	Logger      *slog.Logger
-	Tracing     *telemetry.Tracing
-	Metrics     *Metrics
+	Quarantine  Quarantine
+	// LogVersion is the version that the cluster writes.
+	LogVersion func() uint32
+	Logger     *slog.Logger
+	Tracing    *telemetry.Tracing
+	Metrics    *Metrics
 }
 
-// Owner applies the log of one partition. Its fields belong to the goroutine in
-// Run; others reach it by post.
+// Owner serves one partition, once. Its fields belong to the goroutine in Run; others
+// reach it by post.
 type Owner struct {
 	Deps
-	in    chan func()
+	calls chan func()
 	ready chan struct{}
+	// origin is where the clock of replica.Now.Mono begins.
+	origin time.Time
 
-	// State, all of it a result of the log.
-	tasks   map[ids.TaskID]*entry
-	lanes   [ids.Lanes]*window.Lane
-	lists   map[tasklistKey]*tasklist
-	recent  *recent
-	wake    deadline.Heap[*entry]
-	eventAt uint64 // last event applied
-	// marks are cancels of tasks not in memory, until it is known what to do with them.
-	marks map[ids.TaskID]*mark
-	// wanted are the marks whose tasks are to be looked for next.
-	wanted   []ids.TaskID
-	searches int
-	// unread are events of tasks that their lane has not read yet.
-	unread map[ids.TaskID][]waitingVerdict
-	// carried are the active tasks that pin the log by a carried record.
-	carried map[ids.TaskID]*entry
-
-	replaying bool
-	leaving   bool
-	gates     [ids.Lanes]*gate
-	pending   [ids.Lanes]atomic.Int64 // log messages not read yet, as last told
-	outbox    outbox
-	parked    parkedLevels
-	waiters   waiters
-
-	checkpoint *logv1.Checkpoint // the last one saved
-	revision   uint64
-	saving     bool
-	purging    bool
-	nextPurge  time.Time
-	nextHeal   time.Time
+	core *replica.Replica
+	fx   replica.Effects
+	// offered is a record that the replica did not take, since its lease does not hold.
+	offered  replica.Input
+	readers  *readers
+	saver    saver
+	searches searches
+	waiters  waiters
+	encoder  record.Encoder
+	// leaseUntil is for the writers: nothing is written when it is over (Unix ns of a
+	// clock that begins at origin).
+	leaseUntil atomic.Int64
+	work       context.Context
 	fatal      error
-	encoder    record.Encoder
 }
 
 // New makes an owner; Run starts it.
 func New(d Deps) *Owner {
-	o := &Owner{
-		Deps: d, in: make(chan func(), 1024), ready: make(chan struct{}),
-		tasks: make(map[ids.TaskID]*entry), lists: make(map[tasklistKey]*tasklist), recent: newRecent(),
-		wake:  deadline.Heap[*entry]{Entry: func(e *entry) *deadline.Entry { return &e.lease }},
-		marks: make(map[ids.TaskID]*mark), unread: make(map[ids.TaskID][]waitingVerdict),
-		carried: make(map[ids.TaskID]*entry), waiters: newWaiters(),
+	return &Owner{
+		Deps: d, calls: make(chan func(), 1024), ready: make(chan struct{}), origin: time.Now(),
+		readers: newReaders(), waiters: newWaiters(),
 	}
-	o.outbox = newOutbox()
-	for lane := range o.gates {
-		limit := d.Config.WindowTasks
-		if ids.Lane(lane) == ids.LaneLater {
-			limit = 0 // parking holds no state
-		}
-		o.gates[lane] = newGate(limit)
-	}
-	return o
 }
 
 // Ready is closed when the owner has taken over and serves.
@@ -132,76 +111,113 @@ func (o *Owner) Ready() <-chan struct{} { return o.ready }
 // Run takes the partition over and serves it until ctx ends, then drains: what
 // is queued is applied, writes under way are waited for, the checkpoint saved.
 func (o *Owner) Run(ctx context.Context) error {
-	began := time.Now()
-	next, err := o.takeOver(ctx)
-	if err != nil {
-		return fmt.Errorf("take over history partition %d: %w", o.Partition, err)
-	}
-	o.Logger.Info("history partition taken over", "partition", o.Partition, "epoch", o.checkpoint.Epoch,
-		"tasks", len(o.tasks), "took", time.Since(began).Round(time.Millisecond))
 	work, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
-	o.outbox.start(work, o)
-	readers := o.startReaders(ctx, next)
+	o.work = work
+	if err := o.takeOver(ctx); err != nil {
+		return fmt.Errorf("take over history partition %d: %w", o.Partition, err)
+	}
 	close(o.ready)
-	err = o.serve(ctx, readers)
+	err := o.serve(ctx)
 	if err == nil {
 		err = o.drain()
 	}
-	stop()
 	return err
+}
+
+func (o *Owner) now() replica.Now {
+	now := time.Now()
+	return replica.Now{MS: now.UnixMilli(), Mono: now.Sub(o.origin)}
 }
 
 // post hands fn to the owner's goroutine. It is for other goroutines.
 func (o *Owner) post(ctx context.Context, fn func()) bool {
 	select {
-	case o.in <- fn:
+	case o.calls <- fn:
 		return true
 	case <-ctx.Done():
+		return false
+	case <-o.work.Done():
 		return false
 	}
 }
 
-// turnMax is how many queued inputs are applied before their effects are flushed.
-const turnMax = 256
+// report hands the replica the outcome of an effect.
+func (o *Owner) report(in replica.Input) {
+	o.post(o.work, func() { o.step(in) })
+}
 
-// serve is the loop: apply all that is queued, then flush.
-func (o *Owner) serve(ctx context.Context, readers <-chan error) error {
+const (
+	// beatEvery paces ticks, load reports and waiters' time-outs.
+	beatEvery = 250 * time.Millisecond
+	// turnMax is how many inputs are stepped through before their effects are flushed.
+	turnMax = 256
+)
+
+// serve is the loop: step through what is queued, then flush.
+func (o *Owner) serve(ctx context.Context) error {
 	beat := time.NewTicker(beatEvery)
 	defer beat.Stop()
-	timer := time.NewTimer(time.Hour)
-	defer timer.Stop()
+	wake := time.NewTimer(time.Hour)
+	defer wake.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
-		case err := <-readers:
-			return err
-		case fn := <-o.in:
+		case in := <-o.open(SourceEvents):
+			o.take(in)
+		case in := <-o.open(0):
+			o.take(in)
+		case in := <-o.open(1):
+			o.take(in)
+		case in := <-o.open(2):
+			o.take(in)
+		case in := <-o.open(3):
+			o.take(in)
+		case in := <-o.open(4):
+			o.take(in)
+		case in := <-o.open(5):
+			o.take(in)
+		case fn := <-o.calls:
 			fn()
-			o.applyQueued()
-		case <-timer.C:
-		case now := <-beat.C:
-			o.beat(now)
+		case err := <-o.readers.failed:
+			return err
+		case <-wake.C:
+			o.step(replica.Tick{})
+		case <-beat.C:
+			o.beat()
 		}
-		now := time.Now()
-		o.wakeDue(now.UnixMilli())
+		o.takeQueued()
 		o.flush()
 		if o.fatal != nil {
 			return o.fatal
 		}
 		wait := time.Hour
-		if at, ok := o.wake.Next(); ok {
+		if at, ok := o.core.NextWake(); ok {
 			wait = time.Until(time.UnixMilli(at))
 		}
-		timer.Reset(max(0, wait))
+		wake.Reset(max(0, wait))
 	}
 }
 
-func (o *Owner) applyQueued() {
+// open is the channel of a source, or nil, which never yields, if nothing may be read
+// from it now.
+func (o *Owner) open(s Source) chan input {
+	if o.offered != nil || s != SourceEvents && !o.core.Room(ids.Lane(s)) {
+		return nil
+	}
+	return o.readers.in[s]
+}
+
+// takeQueued steps through what is there already: events before submits, since they make
+// room.
+func (o *Owner) takeQueued() {
 	for range turnMax {
+		if o.takeOne() {
+			continue
+		}
 		select {
-		case fn := <-o.in:
+		case fn := <-o.calls:
 			fn()
 		default:
 			return
@@ -209,65 +225,72 @@ func (o *Owner) applyQueued() {
 	}
 }
 
+func (o *Owner) takeOne() bool {
+	for s := SourceEvents; s >= 0; s-- {
+		select {
+		case in := <-o.open(s):
+			o.take(in)
+			return true
+		default:
+		}
+	}
+	return false
+}
+
+// take steps through a record of the log.
+func (o *Owner) take(in input) {
+	o.readers.note(in)
+	if in.err != nil {
+		o.fatal = fmt.Errorf("%w: %w", ErrUnreadable, in.err)
+		return
+	}
+	o.step(in.what)
+}
+
+// step steps the replica. A record that it does not take is offered again when a
+// checkpoint is saved.
+func (o *Owner) step(in replica.Input) {
+	if o.fatal != nil {
+		return
+	}
+	if !o.core.Step(in, o.now(), &o.fx) {
+		o.offered = in
+	}
+	if o.fx.Halt != nil {
+		o.fatal = fmt.Errorf("%w: %w", ErrUnreadable, o.fx.Halt)
+	}
+}
+
+// beat does what is due now and then.
+func (o *Owner) beat() {
+	o.step(replica.Tick{})
+	o.waiters.expire(o.core, time.Now().UnixMilli())
+	o.Wire.Publish(loadReport(o.Partition, o.core.Active(), o.readers.unread()))
+}
+
 // drain finishes what was begun when the owner leaves.
 func (o *Owner) drain() error {
 	ctx, cancel := context.WithTimeout(context.Background(), o.Config.DrainTimeout)
 	defer cancel()
-	o.leaving = true
-	for {
-		o.applyQueued()
+	o.step(replica.Draining{})
+	for !o.core.Idle() {
 		o.flush()
-		if o.outbox.idle() && !o.saving {
-			break
+		if o.fatal != nil {
+			return o.fatal
 		}
 		select {
-		case fn := <-o.in:
+		case fn := <-o.calls:
 			fn()
 		case <-ctx.Done():
 			o.Logger.Warn("history partition left with writes under way; the next owner repeats them", "partition", o.Partition)
 			return nil
 		}
 	}
-	o.waiters.endAll(o)
-	if _, err := o.Checkpoints.Save(ctx, o.makeCheckpoint(time.Now()), o.revision); err != nil && !errors.Is(err, ErrTakenOver) {
+	o.flush()
+	o.waiters.endAll(o.core)
+	cp := o.core.Checkpoint()
+	if _, err := o.saver.save(ctx, &cp); err != nil && !errors.Is(err, ErrTakenOver) {
 		o.Logger.Warn("last checkpoint not saved; the next owner replays more", "partition", o.Partition, "error", err)
 	}
 	return nil
-}
-
-// wakeDue looks at the tasks whose lease or wait is over.
-func (o *Owner) wakeDue(now int64) {
-	for {
-		e, ok := o.wake.PopDue(now)
-		if !ok {
-			return
-		}
-		if e.State == taskstate.Running {
-			// The log decides whether the lease is over; if the record is lost on the way,
-			// look again later.
-			o.outbox.own(expiredEvent(&e.Task))
-			o.wake.Set(e, now+expireRetryMS)
-			continue
-		}
-		if taskstate.Wake(&e.Task, now).Trigger {
-			o.trigger(e)
-		}
-	}
-}
-
-const (
-	expireRetryMS = 2000
-	// beatEvery paces load reports, waiters' time-outs and the check whether it is
-	// time for a checkpoint.
-	beatEvery = 250 * time.Millisecond
-)
-
-func expiredEvent(t *taskstate.Task) *logv1.Event {
-	return ownEvent(logv1.EventKind_EVENT_KIND_EXPIRED, t.ID, t.Token())
-}
-
-func ownEvent(kind logv1.EventKind, id ids.TaskID, fence ids.Token) *logv1.Event {
-	return &logv1.Event{
-		Kind: kind, TaskId: id[:], Position: uint64(fence.Position), Version: fence.Version, Nonce: fence.Nonce,
-	}
 }

@@ -2,10 +2,20 @@ package partition
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/replica"
+)
+
+// What a port's error wraps.
+var (
+	// ErrTakenOver: another owner has written the checkpoint.
+	ErrTakenOver = errors.New("another owner has taken the partition over")
+	// ErrRefused: the store will never take this, however often it is repeated.
+	ErrRefused = errors.New("the store does not take this")
 )
 
 // Record is one stored message.
@@ -13,50 +23,59 @@ type Record struct {
 	Seq  uint64
 	Time time.Time
 	Data []byte
-	// Pending is how many messages of the same reader were still to come.
+	// Pending is how many messages of the same source were still to come.
 	Pending uint64
 }
 
-// Log is the partition's log. Reads go on from a sequence; a blocking handler
-// is back-pressure; a read without end returns when ctx ends.
+// Source is what one reader of the log reads: a lane, or the events.
+type Source int
+
+// SourceEvents is the events; below it are the lanes. Sources is how many there are.
+const (
+	SourceEvents Source = ids.Lanes
+	Sources             = ids.Lanes + 1
+)
+
+// Log is the partition's log.
 type Log interface {
-	// ReadLane and ReadEvents follow the log from sequence from on, for ever.
-	ReadLane(ctx context.Context, lane ids.Lane, from uint64, handle func(Record) error) error
-	ReadEvents(ctx context.Context, from uint64, handle func(Record) error) error
-	// ReplayLane and ReplayEvents read from..upTo and return.
-	ReplayLane(ctx context.Context, lane ids.Lane, from, upTo uint64, handle func(Record) error) error
-	ReplayEvents(ctx context.Context, from, upTo uint64, handle func(Record) error) error
-	// Last is the log's last sequence, LastEvent that of its last event.
-	Last(ctx context.Context) (uint64, error)
-	LastEvent(ctx context.Context) (uint64, error)
-}
-
-// Store takes what leaves the state machine. Each call returns when the
-// message is stored.
-type Store interface {
-	// AppendEvents appends an encoded EventBatch to the log.
-	AppendEvents(ctx context.Context, batch []byte) error
-	// Park appends an encoded Batch to a bucket of the timer store and returns its sequence there.
-	Park(ctx context.Context, bucket int64, batch []byte) (uint64, error)
-	// Archive files an encoded Batch of finished tasks of a domain created in one minute.
-	Archive(ctx context.Context, domain string, minute int64, batch []byte) error
-	// Bury keeps an encoded Batch of one exhausted task as a dead letter.
-	Bury(ctx context.Context, domain, tasklist string, id ids.TaskID, batch []byte) error
+	// Read hands out the messages of a source from a sequence on, in order: up to upTo, or
+	// for ever if that is 0. A blocking handler is back-pressure. It returns nil at its
+	// end or when ctx has ended.
+	Read(ctx context.Context, source Source, from, upTo uint64, handle func(Record) error) error
+	// Ends are the last sequences of the log and of each source; 0 where it is empty.
+	Ends(ctx context.Context) (last uint64, of [Sources]uint64, err error)
+	// Backlog is how many messages of a lane lie behind a sequence.
+	Backlog(ctx context.Context, lane ids.Lane, read uint64) (uint64, error)
+	// Append appends an encoded EventBatch.
+	Append(ctx context.Context, batch []byte) error
 	// Forget purges the log up to the levels.
-	Forget(ctx context.Context, lanes [ids.Lanes]uint64, events uint64) error
+	Forget(ctx context.Context, levels replica.Levels) error
 }
 
-// Timer is the timer store beside this partition.
-type Timer interface {
-	// Tail reads the store's messages after sequence after, to its end.
+// TimerStore is the stream of waiting tasks.
+type TimerStore interface {
+	// Park appends an encoded Batch to a bucket and returns its sequence.
+	Park(ctx context.Context, bucket int64, batch []byte) (uint64, error)
+	// Fence appends an encoded fence Batch.
+	Fence(ctx context.Context, batch []byte) error
+	// Last is the store's last sequence.
+	Last(ctx context.Context) (uint64, error)
+	// Tail reads the messages after a sequence, to the end.
 	Tail(ctx context.Context, after uint64, handle func(batch []byte) error) error
-	// Cancel takes waiting tasks out; fired are those that are on their way back into the log.
-	Cancel(ctx context.Context, id []ids.TaskID) (found []*logv1.Record, fired []ids.TaskID, err error)
+}
+
+// Timer is the service that fires what waits.
+type Timer interface {
+	// Cancel takes waiting tasks out, each for the domain of its caller; fired are those
+	// that are on their way back, with their sequence in the log, 0 = not known.
+	Cancel(ctx context.Context, wanted []replica.Search) (taken []*logv1.Record, fired map[ids.TaskID]uint64, err error)
+	// Locate finds a task that waits, or where it was fired to.
+	Locate(ctx context.Context, id ids.TaskID) (waiting *logv1.Record, fired uint64, err error)
 }
 
 // Checkpoints keeps the partition's checkpoint.
 type Checkpoints interface {
-	// Load returns the checkpoint and its revision; nil and 0 where there is none.
+	// Load returns the checkpoint and its revision; nil and 0 if there is none.
 	Load(ctx context.Context) (*logv1.Checkpoint, uint64, error)
 	// Save writes it if the revision is still the current one, else ErrTakenOver.
 	Save(ctx context.Context, cp *logv1.Checkpoint, revision uint64) (uint64, error)
@@ -71,14 +90,16 @@ type Wire interface {
 	Answer(subject string, data []byte, bounced func())
 }
 
-// Finder looks for tasks that are not in memory.
-type Finder interface {
-	// Archived finds a finished task; nil where it is not in the archive.
-	Archived(ctx context.Context, id ids.TaskID) (*logv1.Record, error)
-	// Unread finds a task whose submit lies behind the read levels; nil where it does not.
-	Unread(ctx context.Context, id ids.TaskID, read [ids.Lanes]uint64) (*logv1.Record, error)
-	// Recent returns lately finished tasks of a domain, newest first.
-	Recent(ctx context.Context, domain string, limit int) ([]*logv1.Record, error)
-	// Backlog is how many messages of a lane lie behind its read level.
-	Backlog(ctx context.Context, lane ids.Lane, read uint64) (uint64, error)
+// Quarantined is what could not be read, or written.
+type Quarantined struct {
+	// Unreadable: a message of the log, else a message that its store does not take.
+	Unreadable bool
+	Reason     string
+	// Subject and Seq are where it was read; or only Subject, where it was to go.
+	Subject string
+	Seq     uint64
+	Data    []byte
 }
+
+// Quarantine keeps an item, whole, until a person redrives or drops it.
+type Quarantine func(ctx context.Context, item Quarantined) error

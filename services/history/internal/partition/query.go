@@ -1,12 +1,13 @@
 package partition
 
 import (
-	"cmp"
 	"context"
+	"errors"
 	"slices"
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
@@ -27,7 +28,7 @@ func (o *Owner) ask(ctx context.Context, fn func()) error {
 	}
 }
 
-// Get answers by reply, at once or when the task is finished or the wait over. A task
+// Get answers by reply, at once or when the task has ended or the wait is over. A task
 // that is not in memory is looked for in the archive and in what is not read yet.
 func (o *Owner) Get(ctx context.Context, req *rpcv1.GetTaskRequest, reply func(*rpcv1.GetTaskResponse, error)) {
 	id, err := ids.TaskIDFromBytes(req.TaskId)
@@ -37,15 +38,15 @@ func (o *Owner) Get(ctx context.Context, req *rpcv1.GetTaskRequest, reply func(*
 	}
 	ok := func(r *rpcv1.GetTaskResponse) { reply(r, nil) }
 	posted := o.post(ctx, func() {
-		known := o.lookup(id, req.Domain)
+		known := o.core.Get(id)
 		waits := req.WaitUntilMs > time.Now().UnixMilli()
 		switch {
-		case known.Task != nil && (known.Task.State.Finished() || !waits):
-			ok(known)
-		case known.Task != nil:
+		case known != nil && (known.State.Finished() || !waits):
+			ok(visible(record.Public(known, false), req.Domain))
+		case known != nil:
 			o.waiters.add(id, waiter{req.Domain, req.WaitUntilMs, ok})
 		default:
-			levels := o.readLevels()
+			levels := o.core.ReadLevels()
 			go o.getAbsent(ctx, id, req, levels, waits, reply)
 		}
 	})
@@ -56,9 +57,10 @@ func (o *Owner) Get(ctx context.Context, req *rpcv1.GetTaskRequest, reply func(*
 
 // getAbsent looks for a task that was not in memory a moment ago.
 func (o *Owner) getAbsent(ctx context.Context, id ids.TaskID, req *rpcv1.GetTaskRequest, levels [ids.Lanes]uint64, waits bool, reply func(*rpcv1.GetTaskResponse, error)) {
-	found, err := o.Finder.Archived(ctx, id)
-	if err == nil && found == nil {
-		found, err = o.Finder.Unread(ctx, id, levels)
+	found, err := o.find(ctx, id, levels)
+	if errors.Is(err, ErrReaderBusy) {
+		reply(nil, fault.New(fault.ResourceExhausted, "%v", err))
+		return
 	}
 	if err != nil {
 		reply(nil, fault.New(fault.Unavailable, "look for the task: %v", err))
@@ -66,25 +68,21 @@ func (o *Owner) getAbsent(ctx context.Context, id ids.TaskID, req *rpcv1.GetTask
 	}
 	answer := &rpcv1.GetTaskResponse{}
 	if found != nil {
-		task, err := record.NewDecoder().Task(found)
+		e, err := record.NewDecoder().Entry(found)
 		if err != nil {
 			reply(nil, err)
 			return
 		}
-		answer = visible(record.Public(task, false), req.Domain)
+		answer = visible(record.Public(&e.Task, false), req.Domain)
 	}
-	if !waits || answer.Task != nil && answer.Task.State.Finished() {
+	if !waits || answer.Task != nil && taskstate.State(answer.Task.State).Finished() {
 		reply(answer, nil)
 		return
 	}
 	o.post(ctx, func() {
 		// It may have come, or even ended, meanwhile.
-		if known := o.lookup(id, req.Domain); known.Task != nil && known.Task.State.Finished() {
-			reply(known, nil)
-			return
-		}
-		if end, ok := o.recent.get(id); ok && end.state.Finished() {
-			go o.getAbsent(ctx, id, req, levels, false, reply)
+		if known := o.core.Get(id); known != nil && known.State.Finished() {
+			reply(visible(record.Public(known, false), req.Domain), nil)
 			return
 		}
 		o.waiters.add(id, waiter{req.Domain, req.WaitUntilMs, func(r *rpcv1.GetTaskResponse) {
@@ -94,6 +92,31 @@ func (o *Owner) getAbsent(ctx context.Context, id ids.TaskID, req *rpcv1.GetTask
 			reply(r, nil)
 		}})
 	})
+}
+
+// find looks for one task in the archive, and for one that is submitted or fired and not
+// read yet.
+func (o *Owner) find(ctx context.Context, id ids.TaskID, levels [ids.Lanes]uint64) (*logv1.Record, error) {
+	archived, err := o.Reader.Archived(ctx, []ids.TaskID{id})
+	if err != nil || archived[0] != nil {
+		return first(archived), err
+	}
+	unread, err := o.Reader.Unread(ctx, id, 0, levels)
+	if err != nil || unread != nil {
+		return unread, err
+	}
+	_, fired, err := o.Timer.Locate(ctx, id)
+	if err != nil || fired == 0 {
+		return nil, nil //nolint:nilerr // the timer is asked by whoever asked us, too
+	}
+	return o.Reader.Unread(ctx, id, fired, levels)
+}
+
+func first(all []*logv1.Record) *logv1.Record {
+	if len(all) == 0 {
+		return nil
+	}
+	return all[0]
 }
 
 // List returns tasks in memory and lately finished ones, newest first.
@@ -111,15 +134,8 @@ func (o *Owner) List(ctx context.Context, req *rpcv1.ListTasksRequest) (*rpcv1.L
 	}
 	listed := make(map[string]bool)
 	err := o.ask(ctx, func() {
-		var hits []*entry
-		for _, e := range o.tasks {
-			if wanted(&e.Task) {
-				hits = append(hits, e)
-			}
-		}
-		slices.SortFunc(hits, func(a, b *entry) int { return slices.Compare(b.ID[:], a.ID[:]) })
-		for _, e := range hits[:min(limit, len(hits))] {
-			task := record.Public(&e.Task, true)
+		for _, t := range o.core.List(limit, wanted) {
+			task := record.Public(t, true)
 			listed[task.TaskId] = true
 			out.Tasks = append(out.Tasks, task)
 		}
@@ -127,16 +143,16 @@ func (o *Owner) List(ctx context.Context, req *rpcv1.ListTasksRequest) (*rpcv1.L
 	if err != nil {
 		return nil, err
 	}
-	ended, err := o.Finder.Recent(ctx, req.Domain, limit)
+	ended, err := o.Reader.Recent(ctx, req.Domain, limit)
 	if err != nil {
 		return nil, fault.New(fault.Unavailable, "read the archive: %v", err)
 	}
 	dec := record.NewDecoder()
 	for _, r := range ended {
-		t, err := dec.Task(r)
-		if err == nil && wanted(t) && !listed[t.ID.String()] {
-			listed[t.ID.String()] = true
-			out.Tasks = append(out.Tasks, record.Public(t, true))
+		e, err := dec.Entry(r)
+		if err == nil && wanted(&e.Task) && !listed[e.ID.String()] {
+			listed[e.ID.String()] = true
+			out.Tasks = append(out.Tasks, record.Public(&e.Task, true))
 		}
 	}
 	return out, nil
@@ -146,23 +162,12 @@ func (o *Owner) List(ctx context.Context, req *rpcv1.ListTasksRequest) (*rpcv1.L
 func (o *Owner) Describe(ctx context.Context, req *rpcv1.DescribePartitionRequest) (*rpcv1.DescribePartitionResponse, error) {
 	out := &rpcv1.DescribePartitionResponse{}
 	err := o.ask(ctx, func() {
-		for i := range o.pending {
-			out.UnreadBatches += o.pending[i].Load()
-		}
-		l, ok := o.lists[tasklistKey{req.Domain, req.Tasklist}]
-		if !ok {
-			return
-		}
-		out.Ready, out.Running, out.Backoff = l.active[taskstate.Ready], l.active[taskstate.Running], l.active[taskstate.Backoff]
-		out.Completed, out.Failed, out.Dead = l.completed, l.failed, l.dead
-		if out.Ready == 0 {
-			return
-		}
-		now := time.Now().UnixMilli()
-		for _, e := range o.tasks {
-			if e.list == l && e.State == taskstate.Ready {
-				out.OldestReadyMs = max(out.OldestReadyMs, now-e.ReadyAt)
-			}
+		out.UnreadBatches = o.readers.unread()
+		c := o.core.Describe(req.Domain, req.Tasklist)
+		out.Ready, out.Running, out.Backoff = c.Ready, c.Running, c.Backoff
+		out.Completed, out.Dead = c.Completed, c.Dead
+		if c.OldestReadyAt > 0 {
+			out.OldestReadyMs = max(0, time.Now().UnixMilli()-c.OldestReadyAt)
 		}
 	})
 	return out, err
@@ -171,28 +176,24 @@ func (o *Owner) Describe(ctx context.Context, req *rpcv1.DescribePartitionReques
 // Bookings tells which attempts of a domain hold a slot, as of every event that was in
 // the log when the call came.
 func (o *Owner) Bookings(ctx context.Context, req *rpcv1.BookingsRequest) (*rpcv1.BookingsResponse, error) {
-	end, err := o.Log.LastEvent(ctx)
+	_, ends, err := o.Log.Ends(ctx)
 	if err != nil {
 		return nil, fault.New(fault.Unavailable, "find the log's end: %v", err)
 	}
-	if err := o.reached(ctx, end); err != nil {
+	if err := o.reached(ctx, ends[SourceEvents]); err != nil {
 		return nil, err
 	}
-	byType := make(map[string]*rpcv1.Bookings)
 	out := &rpcv1.BookingsResponse{}
 	err = o.ask(ctx, func() {
-		for _, e := range o.tasks {
-			if e.Domain != req.Domain || e.State != taskstate.Running || !e.Attempt.Booked {
-				continue
+		for _, t := range o.core.Booked(req.Domain) {
+			last := len(out.Types) - 1
+			if last < 0 || out.Types[last].Type != t.Type {
+				out.Types = append(out.Types, &rpcv1.Bookings{Type: t.Type})
+				last++
 			}
-			b, ok := byType[e.Type]
-			if !ok {
-				b = &rpcv1.Bookings{Type: e.Type}
-				byType[e.Type] = b
-				out.Types = append(out.Types, b)
-			}
-			b.Bookings = append(b.Bookings, ids.Booking(e.ID, e.Version)...)
-			b.ExpiresMs = append(b.ExpiresMs, e.Attempt.DeadlineAt+slotGraceMS)
+			b := out.Types[last]
+			b.Bookings = append(b.Bookings, ids.Booking(t.ID, t.Version)...)
+			b.ExpiresMs = append(b.ExpiresMs, t.Attempt.DeadlineAt+slotGraceMS)
 		}
 	})
 	return out, err
@@ -206,7 +207,7 @@ const slotGraceMS = 30_000
 func (o *Owner) reached(ctx context.Context, seq uint64) error {
 	for {
 		var at uint64
-		if err := o.ask(ctx, func() { at = o.eventAt }); err != nil {
+		if err := o.ask(ctx, func() { at = o.core.EventAt() }); err != nil {
 			return err
 		}
 		if at >= seq {
@@ -221,13 +222,11 @@ func (o *Owner) reached(ctx context.Context, seq uint64) error {
 }
 
 // Retrigger sends the triggers of all that is ready of one shard again: those of one
-// domain, or of all of them where none is named.
+// domain, or of all of them if none is named.
 func (o *Owner) Retrigger(ctx context.Context, req *rpcv1.RetriggerRequest) (*rpcv1.RetriggerResponse, error) {
 	out := &rpcv1.RetriggerResponse{}
 	err := o.ask(ctx, func() {
-		out.Triggers = o.retrigger(func(e *entry) bool {
-			return (req.Domain == "" || e.Domain == req.Domain) && e.list.shard == int(req.Shard)
-		})
+		out.Triggers = int64(o.core.Retrigger(req.Domain, int(req.Shard), o.now(), &o.fx))
 	})
 	return out, err
 }
@@ -235,72 +234,11 @@ func (o *Owner) Retrigger(ctx context.Context, req *rpcv1.RetriggerRequest) (*rp
 // Reconnected re-sends the triggers of all that is ready: those sent since the
 // connection broke, which nobody can tell, are lost.
 func (o *Owner) Reconnected(ctx context.Context) {
-	o.post(ctx, func() { o.retrigger(func(*entry) bool { return true }) })
+	o.post(ctx, func() { o.core.Retrigger("", -1, o.now(), &o.fx) })
 }
 
 // Hungry re-sends the triggers of a tasklist that were not sent lately: its pollers
 // have nothing to do.
 func (o *Owner) Hungry(ctx context.Context, hint *rpcv1.Hungry) {
-	o.post(ctx, func() {
-		l, ok := o.lists[tasklistKey{hint.Domain, hint.Tasklist}]
-		if !ok || l.active[taskstate.Ready]+l.active[taskstate.Backoff] == 0 {
-			return
-		}
-		before := time.Now().UnixMilli() - hungryAgeMS
-		o.retrigger(func(e *entry) bool { return e.list == l && e.triggeredAt < before })
-	})
-}
-
-const (
-	// hungryAgeMS spares triggers that are still on their way.
-	hungryAgeMS = 2000
-	// overtakenMS is how much later another task must have become ready, to say that
-	// this one was passed over and not just granted out of order.
-	overtakenMS = 3000
-	// oldAgeMS is when a ready task is triggered again without being asked for.
-	oldAgeMS = 5 * 60_000
-)
-
-// heal re-sends the triggers of tasks that others of their column have overtaken, and
-// of what has been ready for long whatever the reason (I5). While polls are fed with other
-// tasks nobody is hungry, so nobody else would notice.
-func (o *Owner) heal(now time.Time) {
-	at := now.UnixMilli()
-	o.retrigger(func(e *entry) bool {
-		overtaken := e.ReadyAt < e.column.grantedReadyAt-overtakenMS && e.triggeredAt < at-hungryAgeMS-overtakenMS
-		return overtaken || e.triggeredAt < at-oldAgeMS
-	})
-}
-
-// retrigger sends the triggers of the ready tasks that match.
-func (o *Owner) retrigger(match func(*entry) bool) int64 {
-	now := time.Now().UnixMilli()
-	ready := o.inLine(func(e *entry) bool {
-		due := e.State == taskstate.Ready || e.State == taskstate.Backoff && e.DueAt <= now
-		return due && match(e)
-	})
-	for _, e := range ready {
-		o.trigger(e)
-	}
-	o.Metrics.Retriggered.Add(int64(len(ready)))
-	return int64(len(ready))
-}
-
-// inLine lists the tasks that match, in the order in which they became ready, those of
-// one message in its order: whoever is told of them again shall not see them shuffled.
-func (o *Owner) inLine(match func(*entry) bool) []*entry {
-	var line []*entry
-	for _, e := range o.tasks {
-		if match(e) {
-			line = append(line, e)
-		}
-	}
-	slices.SortFunc(line, func(a, b *entry) int {
-		return cmp.Or(
-			cmp.Compare(a.ReadyAt, b.ReadyAt),
-			cmp.Compare(a.Position.Seq(), b.Position.Seq()),
-			cmp.Compare(a.index, b.index),
-		)
-	})
-	return line
+	o.post(ctx, func() { o.core.Hungry(hint.Domain, hint.Tasklist, o.now(), &o.fx) })
 }

@@ -6,54 +6,35 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/replica"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
 	"github.com/yardmaster-io/yardmaster/shared/telemetry"
 )
 
-func (o *Owner) attributes(e *entry) []attribute.KeyValue {
+func (o *Owner) attributes(t *taskstate.Task) []attribute.KeyValue {
 	return []attribute.KeyValue{
-		attribute.String("yard.domain", e.Domain), attribute.String("yard.tasklist", e.Tasklist),
-		attribute.String("yard.type", e.Type), attribute.String("yard.task_id", e.ID.String()),
+		attribute.String("yard.domain", t.Domain), attribute.String("yard.tasklist", t.Tasklist),
+		attribute.String("yard.type", t.Type), attribute.String("yard.task_id", t.ID.String()),
 		attribute.Int("yard.partition", o.Partition),
 	}
 }
 
-// traced tells whether spans are made of what happens to e now.
-func (o *Owner) traced(e *entry) bool {
-	return !o.replaying && o.Tracing.On() && telemetry.Sampled(e.Trace)
-}
-
-// traceApply shows the way of a submit from the log into memory.
-func (o *Owner) traceApply(e *entry, stored time.Time) {
-	if o.traced(e) {
-		o.Tracing.Span(e.Trace, "apply", trace.SpanKindConsumer, stored, time.Now(), o.attributes(e)...)
+// trace makes spans of what a turn has done to traced tasks.
+func (o *Owner) trace(all []replica.Traced) {
+	if !o.Tracing.On() {
+		return
 	}
-}
-
-// sentTrigger is a trigger that leaves with this turn's hints.
-type sentTrigger struct {
-	parent []byte
-	at     time.Time
-	about  []attribute.KeyValue
-}
-
-// traceTrigger notes a trigger, to be shown once it is sent.
-func (o *Owner) traceTrigger(e *entry) {
-	if o.traced(e) {
-		o.outbox.traced = append(o.outbox.traced, sentTrigger{e.Trace, time.Now(), o.attributes(e)})
-	}
-}
-
-// traceTriggers shows the triggers that were sent.
-func (o *Owner) traceTriggers() {
-	for _, t := range o.outbox.traced {
-		o.Tracing.Span(t.parent, "trigger", trace.SpanKindProducer, t.at, time.Now(), t.about...)
-	}
-	o.outbox.traced = nil
-}
-
-// traceWait shows how long a task was ready until it was granted.
-func (o *Owner) traceWait(e *entry) {
-	if o.traced(e) {
-		o.Tracing.Span(e.Trace, "wait", trace.SpanKindInternal, time.UnixMilli(e.ReadyAt), time.UnixMilli(e.Attempt.StartedAt), o.attributes(e)...)
+	for _, x := range all {
+		if !telemetry.Sampled(x.Task.Trace) {
+			continue
+		}
+		name, kind, end := "apply", trace.SpanKindConsumer, time.Now()
+		switch x.What {
+		case replica.TraceTriggered:
+			name, kind = "trigger", trace.SpanKindProducer
+		case replica.TraceGranted:
+			name, kind, end = "wait", trace.SpanKindInternal, time.UnixMilli(x.Task.Attempt.StartedAt)
+		}
+		o.Tracing.Span(x.Task.Trace, name, kind, time.UnixMilli(x.Since), end, o.attributes(x.Task)...)
 	}
 }

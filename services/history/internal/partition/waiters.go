@@ -4,10 +4,12 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/replica"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/record"
 )
 
-// waiter is somebody who wants to hear when a task is finished.
+// waiter is somebody who wants to hear when a task has ended.
 type waiter struct {
 	domain string
 	until  int64
@@ -21,21 +23,21 @@ func newWaiters() waiters { return waiters{byID: make(map[ids.TaskID][]waiter)} 
 
 func (w *waiters) add(id ids.TaskID, one waiter) { w.byID[id] = append(w.byID[id], one) }
 
-// finished answers those who wait for e.
-func (w *waiters) finished(o *Owner, e *entry) {
-	waiting, ok := w.byID[e.ID]
+// ended answers those who wait for t.
+func (w *waiters) ended(t *taskstate.Task) {
+	waiting, ok := w.byID[t.ID]
 	if !ok {
 		return
 	}
-	delete(w.byID, e.ID)
-	task := record.Public(&e.Task, false)
+	delete(w.byID, t.ID)
+	task := record.Public(t, false)
 	for _, one := range waiting {
 		one.reply(visible(task, one.domain))
 	}
 }
 
 // expire answers those whose time is over with the state so far.
-func (w *waiters) expire(o *Owner, now int64) {
+func (w *waiters) expire(r *replica.Replica, now int64) {
 	for id, waiting := range w.byID {
 		kept := waiting[:0]
 		for _, one := range waiting {
@@ -43,7 +45,7 @@ func (w *waiters) expire(o *Owner, now int64) {
 				kept = append(kept, one)
 				continue
 			}
-			one.reply(o.lookup(id, one.domain))
+			one.reply(lookup(r, id, one.domain))
 		}
 		if len(kept) == 0 {
 			delete(w.byID, id)
@@ -54,22 +56,19 @@ func (w *waiters) expire(o *Owner, now int64) {
 }
 
 // endAll answers everybody: the owner leaves, and they ask the next one.
-func (w *waiters) endAll(o *Owner) {
+func (w *waiters) endAll(r *replica.Replica) {
 	for id, waiting := range w.byID {
 		for _, one := range waiting {
-			one.reply(o.lookup(id, one.domain))
+			one.reply(lookup(r, id, one.domain))
 		}
 	}
 	clear(w.byID)
 }
 
-// lookup is what memory tells of a task; an answer without one where it is not there.
-func (o *Owner) lookup(id ids.TaskID, domain string) *rpcv1.GetTaskResponse {
-	if e, ok := o.tasks[id]; ok {
-		return visible(record.Public(&e.Task, false), domain)
-	}
-	if end, ok := o.recent.get(id); ok && end.task != nil {
-		return visible(record.Public(end.task, false), domain)
+// lookup is what memory tells of a task; an answer without one if it is not there.
+func lookup(r *replica.Replica, id ids.TaskID, domain string) *rpcv1.GetTaskResponse {
+	if t := r.Get(id); t != nil {
+		return visible(record.Public(t, false), domain)
 	}
 	return &rpcv1.GetTaskResponse{}
 }

@@ -2,11 +2,13 @@ package partition
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/replica"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/record"
 )
@@ -17,19 +19,23 @@ const (
 	writeRetryMax = 2 * time.Second
 )
 
-// persist repeats a write until it is stored. False = ctx ended first.
-func (o *Owner) persist(ctx context.Context, what string, write func(context.Context) error) bool {
+// persist repeats a write until it is stored, outside the lease not at all. It returns an
+// error that wraps ErrRefused if the write can never succeed, or ctx's.
+func (o *Owner) persist(ctx context.Context, what string, write func(context.Context) error) error {
 	wait, complained := writeRetryMin, false
 	for {
-		err := write(ctx)
-		if err == nil {
-			if complained {
-				o.Logger.Info("history writes again", "partition", o.Partition, "what", what)
-			}
-			return true
+		err := errNoLease
+		if int64(o.now().Mono) < o.leaseUntil.Load() {
+			err = write(ctx)
 		}
-		if ctx.Err() != nil {
-			return false
+		switch {
+		case err == nil && complained:
+			o.Logger.Info("history writes again", "partition", o.Partition, "what", what)
+			return nil
+		case err == nil || errors.Is(err, ErrRefused):
+			return err
+		case ctx.Err() != nil:
+			return ctx.Err()
 		}
 		o.Metrics.WriteRetries.Add(1)
 		if !complained && wait >= writeRetryMin*4 {
@@ -39,226 +45,199 @@ func (o *Owner) persist(ctx context.Context, what string, write func(context.Con
 		select {
 		case <-time.After(wait):
 		case <-ctx.Done():
-			return false
+			return ctx.Err()
 		}
 		wait = min(2*wait, writeRetryMax)
 	}
 }
 
-// batches cuts encoded tasks that belong together into messages that fit. It is used
-// again and again by one writer, and so are its buffers: reset when all is stored.
-type batches[K comparable] struct {
-	order []K
-	open  map[K][]byte
-	full  []keyed[K]
-	free  [][]byte
+var errNoLease = errors.New("the checkpoint, and the lease with it, is not saved")
+
+// setApart puts into the quarantine what its store does not take; then it counts as stored.
+// It returns an error only when ctx has ended.
+func (o *Owner) setApart(ctx context.Context, subject string, data []byte, reason error) error {
+	o.Logger.Error("a record that its store does not take goes to the quarantine",
+		"partition", o.Partition, "subject", subject, "bytes", len(data), "error", reason)
+	item := Quarantined{Reason: reason.Error(), Subject: subject, Data: data}
+	return o.persist(ctx, "quarantine", func(ctx context.Context) error { return o.Quarantine(ctx, item) })
 }
 
-type keyed[K comparable] struct {
-	key  K
-	data []byte
-}
-
-func (b *batches[K]) add(key K, encode func([]byte) []byte) {
-	if b.open == nil {
-		b.open = make(map[K][]byte)
-	}
-	data, known := b.open[key]
-	if !known {
-		b.order = append(b.order, key)
-	}
-	if n := len(b.free); data == nil && n > 0 {
-		data, b.free = b.free[n-1], b.free[:n-1]
-	}
-	data = encode(data)
-	if len(data) >= batchBytesMax {
-		b.full = append(b.full, keyed[K]{key, data})
-		data = nil
-	}
-	b.open[key] = data
-}
-
-func (b *batches[K]) all() []keyed[K] {
-	for _, key := range b.order {
-		if data := b.open[key]; len(data) > 0 {
-			b.full = append(b.full, keyed[K]{key, data})
+// archive files ended tasks by compare-and-set. If something came first, it is read what, and
+// the rest is filed. They are not changed any more, so it may read them.
+func (o *Owner) archive(job []*replica.Entry, last uint64) {
+	ctx := o.work
+	tasks := make([]*taskstate.Task, 0, len(job))
+	var dead []*taskstate.Task
+	for _, e := range job {
+		tasks = append(tasks, &e.Task)
+		if e.State == taskstate.Dead {
+			dead = append(dead, &e.Task)
 		}
 	}
-	return b.full
-}
-
-// reset keeps the buffers, as far as they are worth it.
-func (b *batches[K]) reset() {
-	for _, m := range b.full {
-		if len(b.free) < buffersMax && cap(m.data) <= 2*batchBytesMax {
-			b.free = append(b.free, m.data[:0])
-		}
-	}
-	clear(b.open)
-	clear(b.full)
-	b.order, b.full = b.order[:0], b.full[:0]
-}
-
-// buffersMax bounds what a writer keeps for reuse: 8 × 800 KiB.
-const buffersMax = 8
-
-type archiveKey struct {
-	domain string
-	minute int64
-}
-
-// runArchiver files finished tasks. They are not changed any more, so it may read them.
-func (o *Owner) runArchiver(ctx context.Context, jobs <-chan []*entry) {
-	var enc record.Encoder
-	var b batches[archiveKey]
-	for {
-		var job []*entry
-		select {
-		case job = <-jobs:
-		case <-ctx.Done():
-			return
-		}
-		b.reset()
-		for _, e := range job {
-			b.add(archiveKey{e.Domain, topology.ArchiveMinute(e.CreatedAt())}, func(data []byte) []byte { return enc.AppendTask(data, &e.Task) })
-			if e.State != taskstate.Dead {
-				continue
-			}
-			letter := enc.AppendTask(nil, &e.Task)
-			if !o.persist(ctx, "dead letter", func(ctx context.Context) error { return o.Store.Bury(ctx, e.Domain, e.Tasklist, e.ID, letter) }) {
-				return
-			}
-		}
-		for _, m := range b.all() {
-			if !o.persist(ctx, "archive", func(ctx context.Context) error { return o.Store.Archive(ctx, m.key.domain, m.key.minute, m.data) }) {
-				return
-			}
-		}
-		o.post(ctx, func() {
-			o.outbox.archives.busy = false
-			for _, e := range job {
-				o.recent.add(&e.Task)
-				o.leave(e)
-			}
-			o.Metrics.Archived.Add(int64(len(job)))
-		})
-	}
-}
-
-// runParker moves tasks into the timer store.
-func (o *Owner) runParker(ctx context.Context, jobs <-chan []*entry) {
-	var enc record.Encoder
-	var b batches[int64]
-	for {
-		var job []*entry
-		select {
-		case job = <-jobs:
-		case <-ctx.Done():
-			return
-		}
-		b.reset()
-		for _, e := range job {
-			b.add(topology.TimerBucket(e.DueAt), func(data []byte) []byte { return enc.AppendTask(data, &e.Task) })
-		}
-		var last uint64
-		for _, m := range b.all() {
-			ok := o.persist(ctx, "timer store", func(ctx context.Context) error {
-				seq, err := o.Store.Park(ctx, m.key, m.data)
-				last = max(last, seq)
-				return err
-			})
-			if !ok {
-				return
-			}
-		}
-		o.post(ctx, func() {
-			o.outbox.parks.busy = false
-			o.parked.stored(last)
-			for _, e := range job {
-				o.parkStored(e)
-			}
-			o.Metrics.Parked.Add(int64(len(job)))
-		})
-	}
-}
-
-// parkStored lets go of a task that the timer store has now.
-func (o *Owner) parkStored(e *entry) {
-	if e.gone {
+	err := o.each(ctx, "dead letters", dead, func(ctx context.Context, tasks []*taskstate.Task) error { return o.Archive.Bury(ctx, tasks) })
+	if err != nil {
 		return
 	}
-	o.recent.add(&e.Task)
-	o.leave(e)
-	e.gone = true
-	for _, w := range e.cancels {
-		o.mark(w)
+	from, sure := last, true
+	err = o.each(ctx, "archive", tasks, func(ctx context.Context, tasks []*taskstate.Task) error {
+		missing := tasks
+		if !sure {
+			if missing, last, err = o.missing(ctx, tasks, from); err != nil {
+				return err
+			}
+		}
+		if len(missing) > 0 {
+			last, err = o.Archive.File(ctx, missing, last)
+			sure = err == nil // what failed may be stored, in part or by another owner
+		}
+		return err
+	})
+	if err == nil {
+		o.report(replica.Stored{Kind: replica.JobArchive, Seq: last})
 	}
-	e.cancels = nil
 }
 
-// runEventWriter appends the owner's own events to the log.
-func (o *Owner) runEventWriter(ctx context.Context, jobs <-chan []*logv1.Event) {
-	for {
-		var job []*logv1.Event
-		select {
-		case job = <-jobs:
-		case <-ctx.Done():
-			return
+// missing are the tasks that were not filed after a sequence, and the archive's last one.
+func (o *Owner) missing(ctx context.Context, tasks []*taskstate.Task, from uint64) ([]*taskstate.Task, uint64, error) {
+	last, err := o.Archive.Last(ctx)
+	if err != nil {
+		return nil, 0, err
+	}
+	there := make(map[ids.TaskID]bool)
+	err = o.Archive.Tail(ctx, from, func(all []ids.TaskID) error {
+		for _, id := range all {
+			there[id] = true
 		}
-		for len(job) > 0 {
-			n, size := 0, 0
-			for n < len(job) && n < 1000 && (n == 0 || size+job[n].SizeVT() <= batchBytesMax) {
-				size += job[n].SizeVT()
-				n++
+		return nil
+	})
+	if err != nil {
+		return nil, 0, err
+	}
+	var missing []*taskstate.Task
+	for _, t := range tasks {
+		if !there[t.ID] {
+			missing = append(missing, t)
+		}
+	}
+	return missing, last, nil
+}
+
+// each repeats a write of tasks until all are stored. One that can never be is set apart,
+// and the others go on.
+func (o *Owner) each(ctx context.Context, what string, tasks []*taskstate.Task, write func(context.Context, []*taskstate.Task) error) error {
+	for len(tasks) > 0 {
+		err := o.persist(ctx, what, func(ctx context.Context) error { return write(ctx, tasks) })
+		var fat *TooLargeError
+		if !errors.As(err, &fat) {
+			return err
+		}
+		kept := tasks[:0:0]
+		for _, t := range tasks {
+			if t.ID != fat.Task {
+				kept = append(kept, t)
+				continue
 			}
-			batch, err := (&logv1.EventBatch{Events: job[:n]}).MarshalVT()
-			if err != nil {
-				panic("partition: " + err.Error()) // every field is of our making
+			var enc record.Encoder
+			if err := o.setApart(ctx, topology.ArchiveStream(o.Partition), enc.AppendTask(nil, t), err); err != nil {
+				return err
 			}
-			if !o.persist(ctx, "events", func(ctx context.Context) error { return o.Store.AppendEvents(ctx, batch) }) {
+		}
+		tasks = kept
+	}
+	return nil
+}
+
+// batchBytesMax bounds one stored batch; a larger task goes alone.
+const batchBytesMax = 400 << 10
+
+// park moves tasks into the timer store, in messages by bucket.
+func (o *Owner) park(job []*replica.Entry) {
+	ctx := o.work
+	var enc record.Encoder
+	open := make(map[int64][]byte)
+	var order []int64
+	var last uint64
+	store := func(bucket int64) error {
+		data := record.AppendStamp(open[bucket], o.version(), o.saver.epoch)
+		open[bucket] = nil
+		err := o.persist(ctx, "timer store", func(ctx context.Context) error {
+			seq, err := o.TimerStore.Park(ctx, bucket, data)
+			last = max(last, seq)
+			return err
+		})
+		if errors.Is(err, ErrRefused) {
+			err = o.setApart(ctx, topology.Timer(o.Partition, bucket), data, err)
+		}
+		return err
+	}
+	for _, e := range job {
+		bucket := topology.TimerBucket(e.DueAt)
+		data, known := open[bucket]
+		if !known {
+			order = append(order, bucket)
+		}
+		if len(data) > 0 && len(data)+enc.Size(&e.Task) > batchBytesMax {
+			if store(bucket) != nil {
 				return
 			}
-			job = job[n:]
 		}
-		o.post(ctx, func() { o.outbox.events.busy = false })
+		open[bucket] = enc.AppendTask(open[bucket], &e.Task)
 	}
-}
-
-// parkedLevels tells up to which records everything parked is in the timer store. A
-// takeover uses it to park nothing twice: what these records parked is there, and what
-// later ones parked is found in the store's tail.
-type parkedLevels struct {
-	// Stored: parks by records up to these are in the store up to timerSeq.
-	lanes    [ids.Lanes]uint64
-	events   uint64
-	timerSeq uint64
-	// Under way: will be the stored levels when the writer's job is.
-	nextLanes  [ids.Lanes]uint64
-	nextEvents uint64
-}
-
-// begin notes the levels of a job that takes all that is queued.
-func (p *parkedLevels) begin(o *Owner) {
-	if len(o.outbox.parks.queue) > 0 {
-		return // the job is a part of what is queued: its levels stay those before
+	for _, bucket := range order {
+		if len(open[bucket]) > 0 && store(bucket) != nil {
+			return
+		}
 	}
-	p.nextLanes, p.nextEvents = o.readLevels(), o.eventAt
+	o.report(replica.Stored{Kind: replica.JobPark, Seq: last})
 }
 
-func (p *parkedLevels) stored(timerSeq uint64) {
-	p.lanes, p.events, p.timerSeq = p.nextLanes, p.nextEvents, max(p.timerSeq, timerSeq)
-}
-
-// idle moves the levels up while nothing is under way.
-func (p *parkedLevels) idle(o *Owner) {
-	if !o.outbox.parks.busy && len(o.outbox.parks.queue) == 0 {
-		p.lanes, p.events = o.readLevels(), o.eventAt
+// encodeProposals turns proposals into event batches that fit.
+func (o *Owner) encodeProposals(all []replica.Proposal) [][]byte {
+	const tasksMax = 1000
+	var out [][]byte
+	m := &logv1.EventBatch{LogVersion: o.version()}
+	size := 0
+	for i := range all {
+		p := &all[i]
+		e := &logv1.Event{
+			Kind: logv1.EventKind(p.Kind), TaskId: p.ID[:], Position: uint64(p.Fence.Position), Version: p.Fence.Version,
+			Nonce: p.Fence.Nonce, Message: p.Message,
+		}
+		if p.Carried != nil {
+			e.Carried = o.encoder.Record(p.Carried).CloneVT()
+			e.Carried.AsOf = p.AsOf
+		}
+		n := e.SizeVT()
+		if len(m.Events) > 0 && (size+n > batchBytesMax || len(m.Events) >= tasksMax) {
+			out = append(out, encode(m))
+			m.Events, size = nil, 0
+		}
+		m.Events = append(m.Events, e)
+		size += n
 	}
+	return append(out, encode(m))
 }
 
-func (o *Owner) readLevels() (levels [ids.Lanes]uint64) {
-	for i, l := range o.lanes {
-		levels[i] = l.ReadLevel()
+// appendEvents appends the owner's own events to the log.
+func (o *Owner) appendEvents(batches [][]byte) {
+	for _, b := range batches {
+		err := o.persist(o.work, "events", func(ctx context.Context) error { return o.Log.Append(ctx, b) })
+		if errors.Is(err, ErrRefused) {
+			err = o.setApart(o.work, topology.Event(o.Partition), b, err)
+		}
+		if err != nil {
+			return
+		}
 	}
-	return levels
+	o.report(replica.Stored{Kind: replica.JobAppend})
+}
+
+// purge lets the log forget. What fails comes again with the next one.
+func (o *Owner) purge(levels replica.Levels) {
+	ctx, cancel := context.WithTimeout(o.work, time.Minute)
+	defer cancel()
+	if err := o.Log.Forget(ctx, levels); err != nil && o.work.Err() == nil {
+		o.Logger.Warn("the log could not forget what is finished; tries again", "partition", o.Partition, "error", err)
+	}
+	o.report(replica.Purged{})
 }

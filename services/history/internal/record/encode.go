@@ -35,6 +35,20 @@ func (e *Encoder) AppendTask(batch []byte, t *taskstate.Task) []byte {
 	return batch
 }
 
+// Size is about how many bytes AppendTask appends.
+func (e *Encoder) Size(t *taskstate.Task) int { return e.Record(t).SizeVT() + 8 }
+
+// AppendStamp ends a batch for the timer store: its version (logversion.Field) and the epoch
+// of the owner that writes it.
+func AppendStamp(batch []byte, version uint32, epoch uint64) []byte {
+	if version != 0 {
+		batch = protowire.AppendTag(batch, 3, protowire.VarintType) // Batch.log_version
+		batch = protowire.AppendVarint(batch, uint64(version))
+	}
+	batch = protowire.AppendTag(batch, 4, protowire.VarintType) // Batch.epoch
+	return protowire.AppendVarint(batch, epoch)
+}
+
 // Record converts t; the result is good until the next call.
 func (e *Encoder) Record(t *taskstate.Task) *logv1.Record {
 	r := &e.record
@@ -80,4 +94,3 @@ func (e *Encoder) fillSteps(r *logv1.Record, steps []taskstate.Step) {
 		m.Message, m.ErrorType, m.DueAtMs = s.Message, s.ErrType, s.DueAt
 	}
 }
-

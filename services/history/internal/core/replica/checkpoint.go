@@ -1,10 +1,34 @@
 package replica
 
-import "github.com/yardmaster-io/yardmaster/contracts/ids"
+import (
+	"fmt"
 
-// checkpoint tells where the replica stands. Until a takeover is over that is where
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+)
+
+// Check tells whether the stores are at least as long as when the checkpoint was made. One
+// that is not has lost what was accepted: it was restored from a backup, or its disk lied.
+func (cp *Checkpoint) Check(log, timer, archive uint64) error {
+	read := cp.Floor
+	for i := range cp.Read {
+		read = max(read, cp.Read[i], cp.Ack[i])
+	}
+	for _, store := range [...]struct {
+		name      string
+		ends, had uint64
+	}{{"log", log, read}, {"timer store", timer, cp.TimerSeq}, {"archive", archive, cp.ArchiveSeq}} {
+		if store.ends < store.had {
+			return fmt.Errorf("the %s ends at %d, but the checkpoint has seen it up to %d: it was restored from an older copy, "+
+				"or has lost its tail; restore all stores of this partition together, or remove its checkpoint to accept the loss",
+				store.name, store.ends, store.had)
+		}
+	}
+	return nil
+}
+
+// Checkpoint tells where the replica stands. Until a takeover is over that is where
 // it began: a save then only keeps the lease.
-func (r *Replica) checkpoint() Checkpoint {
+func (r *Replica) Checkpoint() Checkpoint {
 	if r.replay != nil {
 		return r.base
 	}

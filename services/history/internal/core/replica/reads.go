@@ -72,6 +72,9 @@ func (r *Replica) Booked(domain string) []*taskstate.Task {
 	return all
 }
 
+// ArchiveSeq is the last sequence of the archive that this replica knows of.
+func (r *Replica) ArchiveSeq() uint64 { return r.archive.seq }
+
 // Active is how many tasks the lanes have read that are not done.
 func (r *Replica) Active() (n int) {
 	for _, l := range r.lanes {

@@ -190,7 +190,7 @@ func (r *Replica) tick(now Now, fx *Effects) {
 		r.endWaits(now, fx)
 	}
 	if r.saving == nil && now.MS-r.savedAt >= r.cfg.CheckpointEveryMS {
-		cp := r.checkpoint()
+		cp := r.Checkpoint()
 		r.saving, fx.Save, r.savedAt = &cp, &cp, now.MS
 	}
 	if r.replay != nil {

@@ -1,0 +1,89 @@
+package natshistory
+
+import (
+	"context"
+	"hash/maphash"
+	"strconv"
+
+	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/contracts/topology"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/replica"
+	"github.com/yardmaster-io/yardmaster/shared/natslog"
+	"github.com/yardmaster-io/yardmaster/shared/natsrpc"
+)
+
+// TimerStore is the stream of waiting tasks beside this partition.
+type TimerStore struct {
+	Config
+	seed maphash.Seed
+}
+
+// NewTimerStore makes the store.
+func NewTimerStore(c Config) TimerStore { return TimerStore{Config: c, seed: maphash.MakeSeed()} }
+
+// Park implements partition.TimerStore. The message's identity is its content, so that a
+// write repeated since its outcome was unknown is stored once, within the dedupe window.
+func (t TimerStore) Park(ctx context.Context, bucket int64, batch []byte) (uint64, error) {
+	id := strconv.FormatUint(maphash.Bytes(t.seed, batch), 36) + strconv.Itoa(len(batch))
+	return appendTo(ctx, t.Config, natslog.Msg{Subject: topology.Timer(t.Partition, bucket), Data: batch, MsgID: id})
+}
+
+// Fence implements partition.TimerStore.
+func (t TimerStore) Fence(ctx context.Context, batch []byte) error {
+	_, err := appendTo(ctx, t.Config, natslog.Msg{Subject: topology.TimerFence(t.Partition), Data: batch})
+	return err
+}
+
+// Last implements partition.TimerStore.
+func (t TimerStore) Last(ctx context.Context) (uint64, error) {
+	return natslog.LastSeq(ctx, t.JetStream, topology.TimerStream(t.Partition))
+}
+
+// Tail implements partition.TimerStore.
+func (t TimerStore) Tail(ctx context.Context, after uint64, handle func(batch []byte) error) error {
+	cfg := natslog.ReadConfig{Stream: topology.TimerStream(t.Partition), StartSeq: after + 1, Log: t.Log}
+	return natslog.ReadAll(ctx, t.JetStream, cfg, func(r natslog.Record) error { return handle(r.Data) })
+}
+
+// Timer reaches the timer partition of the same number.
+type Timer struct{ Config }
+
+// Cancel implements partition.Timer.
+func (t Timer) Cancel(ctx context.Context, wanted []replica.Search) ([]*logv1.Record, map[ids.TaskID]uint64, error) {
+	req := &rpcv1.CancelWaitingRequest{}
+	for i := range wanted {
+		req.TaskIds = append(req.TaskIds, wanted[i].ID[:])
+		req.Domains = append(req.Domains, wanted[i].Domain)
+	}
+	ctx, cancel := context.WithTimeout(ctx, appendTimeout)
+	defer cancel()
+	resp, err := natsrpc.Call[rpcv1.CancelWaitingResponse](ctx, t.NATS, topology.TimerCall(t.Partition, "cancel"), req)
+	if err != nil {
+		return nil, nil, err
+	}
+	fired := make(map[ids.TaskID]uint64, len(resp.Fired))
+	for i, b := range resp.Fired {
+		one, err := ids.TaskIDFromBytes(b)
+		if err != nil {
+			return nil, nil, err
+		}
+		fired[one] = 0
+		if i < len(resp.FiredSeqs) {
+			fired[one] = resp.FiredSeqs[i]
+		}
+	}
+	return resp.Tasks, fired, nil
+}
+
+// Locate implements partition.Timer.
+func (t Timer) Locate(ctx context.Context, id ids.TaskID) (*logv1.Record, uint64, error) {
+	ctx, cancel := context.WithTimeout(ctx, appendTimeout)
+	defer cancel()
+	resp, err := natsrpc.Call[rpcv1.LocateTaskResponse](ctx, t.NATS, topology.TimerCall(t.Partition, "locate"), &rpcv1.LocateTaskRequest{TaskId: id[:]})
+	if err != nil {
+		return nil, 0, err
+	}
+	return resp.Waiting, resp.FiredSeq, nil
+}

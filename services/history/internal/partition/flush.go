@@ -1,0 +1,121 @@
+package partition
+
+import (
+	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
+	"github.com/yardmaster-io/yardmaster/contracts/topology"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/replica"
+)
+
+// flush carries out what the turn asks for: writes begin, hints go out, then answers. While
+// the lease does not hold it keeps everything but the checkpoint back.
+func (o *Owner) flush() {
+	o.save()
+	if now := o.now(); !o.core.LeaseHolds(now.Mono) || o.fatal != nil {
+		return
+	}
+	fx := &o.fx
+	o.core.Flush(o.now(), fx)
+	if len(fx.Archive) > 0 {
+		go o.archive(fx.Archive, o.core.ArchiveSeq())
+	}
+	if len(fx.Park) > 0 {
+		go o.park(fx.Park)
+	}
+	if len(fx.Append) > 0 {
+		go o.appendEvents(o.encodeProposals(fx.Append))
+	}
+	if fx.Purge != nil {
+		go o.purge(*fx.Purge)
+	}
+	o.searches.add(o, fx.Searches)
+	if len(fx.Triggers) > 0 || len(fx.Releases) > 0 {
+		hints := hints{wire: o.Wire, shards: make([]logv1.Hints, o.Shards), sizes: make([]int, o.Shards)}
+		hints.send(fx)
+	}
+	o.trace(fx.Traced)
+	for _, a := range fx.Answers {
+		o.answer(a)
+	}
+	for _, e := range fx.Ended {
+		o.waiters.ended(&e.Task)
+	}
+	o.Metrics.add(&fx.Counts)
+	fx.Reset()
+}
+
+// answer sends the verdicts on an event batch. If they reach nobody, the attempts that
+// they grant for the first time are taken back at once rather than when their leases run out.
+func (o *Owner) answer(a *replica.Answer) {
+	var grants []replica.GrantRef
+	for i := range a.Verdicts {
+		if g := &a.Verdicts[i].Grant; g.Task != nil && g.First {
+			grants = append(grants, replica.GrantRef{ID: g.Task.ID, Fence: g.Token})
+		}
+	}
+	for i, m := range o.encoder.Verdicts(a) {
+		if i > 0 || len(grants) == 0 {
+			o.Wire.Publish(a.ReplyTo, m)
+			continue
+		}
+		o.Wire.Answer(a.ReplyTo, m, func() { o.report(replica.Bounced{Grants: grants}) })
+	}
+}
+
+// hintBytesMax bounds one hint message.
+const hintBytesMax = 400 << 10
+
+// hints gathers triggers and releases into messages, by shard.
+type hints struct {
+	wire   Wire
+	shards []logv1.Hints
+	sizes  []int
+}
+
+func (h *hints) send(fx *replica.Effects) {
+	for i := range fx.Releases {
+		g := &fx.Releases[i]
+		h.room(g.Shard, len(g.Packed)+len(g.Domain)+len(g.Type))
+		h.shards[g.Shard].Releases = append(h.shards[g.Shard].Releases, &logv1.SlotRelease{Domain: g.Domain, Type: g.Type, Bookings: g.Packed})
+	}
+	for i := range fx.Triggers {
+		g := &fx.Triggers[i]
+		h.room(g.Shard, len(g.Packed)+len(g.Domain)+len(g.Tasklist)+len(g.Type))
+		h.shards[g.Shard].Triggers = append(h.shards[g.Shard].Triggers, &logv1.TriggerGroup{
+			Domain: g.Domain, Tasklist: g.Tasklist, Priority: g.Priority, Type: g.Type, ReadyAtUs: g.ReadyAt * 1000, Triggers: g.Packed,
+		})
+	}
+	for shard := range h.shards {
+		h.publish(shard)
+	}
+}
+
+// room publishes what a shard has if n bytes more would not fit.
+func (h *hints) room(shard, n int) {
+	if h.sizes[shard] > 0 && h.sizes[shard]+n > hintBytesMax {
+		h.publish(shard)
+	}
+	const overhead = 48
+	h.sizes[shard] += n + overhead
+}
+
+func (h *hints) publish(shard int) {
+	if h.sizes[shard] == 0 {
+		return
+	}
+	h.wire.Publish(topology.Matching(shard), encode(&h.shards[shard]))
+	h.shards[shard], h.sizes[shard] = logv1.Hints{}, 0
+}
+
+func loadReport(partition, active int, unread int64) (subject string, data []byte) {
+	return topology.HintLoad, encode(&rpcv1.HistoryLoad{Partition: int32(partition), Active: int64(active), UnreadBatches: unread})
+}
+
+// encode encodes a message of our own making.
+func encode(m interface{ MarshalVT() ([]byte, error) }) []byte {
+	data, err := m.MarshalVT()
+	if err != nil {
+		panic("partition: " + err.Error()) // every field is of our making
+	}
+	return data
+}

@@ -1,0 +1,136 @@
+package partition
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
+	"github.com/yardmaster-io/yardmaster/contracts/logversion"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/replica"
+)
+
+// saver writes the checkpoint by compare-and-set. The epoch names the owner: it is
+// claimed once, by whoever raises it. One write is under way at a time.
+type saver struct {
+	owner    *Owner
+	epoch    uint64
+	revision uint64
+}
+
+// saveTimeout bounds one write.
+const saveTimeout = 5 * time.Second
+
+// claim raises the epoch: from here on, other owners' checkpoints are refused. It returns
+// the checkpoint found and when the claim was sent.
+func (s *saver) claim(ctx context.Context) (before *logv1.Checkpoint, sentAt time.Duration, err error) {
+	o := s.owner
+	before, s.revision, err = o.Checkpoints.Load(ctx)
+	if err != nil {
+		return nil, 0, fmt.Errorf("load the checkpoint: %w", err)
+	}
+	if before == nil {
+		before = &logv1.Checkpoint{}
+	}
+	if err := logversion.Check(before.LogVersion); err != nil {
+		return nil, 0, fmt.Errorf("%w: the checkpoint: %w", ErrUnreadable, err)
+	}
+	s.epoch = before.Epoch + 1
+	cp := checkpointOf(before)
+	sentAt, err = s.save(ctx, &cp)
+	if err != nil {
+		return nil, 0, fmt.Errorf("claim epoch %d: %w", s.epoch, err)
+	}
+	return before, sentAt, nil
+}
+
+// save writes cp and returns when the write was sent that stored it. A write that another
+// revision came before may have been our own, of which we did not hear.
+func (s *saver) save(ctx context.Context, cp *replica.Checkpoint) (sentAt time.Duration, err error) {
+	o := s.owner
+	ctx, cancel := context.WithTimeout(ctx, saveTimeout)
+	defer cancel()
+	stored := storedOf(cp)
+	stored.Epoch, stored.Owner, stored.AtMs, stored.LogVersion = s.epoch, o.Node, time.Now().UnixMilli(), o.version()
+	sentAt = o.now().Mono
+	next, err := o.Checkpoints.Save(ctx, stored, s.revision)
+	if err == nil {
+		s.revision = next
+		return sentAt, nil
+	}
+	if !errors.Is(err, ErrTakenOver) {
+		return 0, err
+	}
+	now, revision, loadErr := o.Checkpoints.Load(ctx)
+	if loadErr != nil {
+		return 0, fmt.Errorf("another checkpoint was stored; it cannot be loaded: %w", loadErr)
+	}
+	if now == nil || now.Epoch != s.epoch || now.Owner != o.Node {
+		return 0, err
+	}
+	s.revision = revision
+	if now.AtMs != stored.AtMs {
+		return 0, errors.New("an earlier checkpoint of this owner was stored late")
+	}
+	return sentAt, nil
+}
+
+// save begins to write the checkpoint that the replica asks for.
+func (o *Owner) save() {
+	cp := o.fx.Save
+	if cp == nil {
+		return
+	}
+	o.fx.Save = nil
+	go func() {
+		sentAt, err := o.saver.save(o.work, cp)
+		o.post(o.work, func() {
+			switch {
+			case err == nil:
+				o.leaseUntil.Store(int64(sentAt + replica.LeaseFor))
+			case errors.Is(err, ErrTakenOver):
+				o.fatal = err
+			case o.work.Err() == nil:
+				o.Logger.Warn("checkpoint not saved", "partition", o.Partition, "error", err)
+			}
+			o.step(replica.Saved{OK: err == nil, SentAt: sentAt})
+			if in := o.offered; in != nil && err == nil {
+				o.offered = nil
+				o.step(in)
+			}
+		})
+	}()
+}
+
+func (o *Owner) version() uint32 { return logversion.Field(o.LogVersion()) }
+
+// checkpointOf reads the stored form.
+func checkpointOf(s *logv1.Checkpoint) replica.Checkpoint {
+	cp := replica.Checkpoint{
+		Floor: s.EventFloor, TimerSeq: s.TimerSeq, ArchiveSeq: s.ArchiveSeq,
+		Parked: replica.Levels{Events: s.ParkedEventSeq}, Archived: replica.Levels{Events: s.ArchivedEventSeq},
+	}
+	for _, l := range s.Lanes {
+		if int(l.Lane) < len(cp.Ack) {
+			cp.Ack[l.Lane], cp.Read[l.Lane] = l.AckSeq, l.ReadSeq
+			cp.Parked.Lanes[l.Lane], cp.Archived.Lanes[l.Lane] = l.ParkedSeq, l.ArchivedSeq
+		}
+	}
+	return cp
+}
+
+// storedOf is the inverse of checkpointOf.
+func storedOf(cp *replica.Checkpoint) *logv1.Checkpoint {
+	s := &logv1.Checkpoint{
+		EventFloor: cp.Floor, TimerSeq: cp.TimerSeq, ArchiveSeq: cp.ArchiveSeq,
+		ParkedEventSeq: cp.Parked.Events, ArchivedEventSeq: cp.Archived.Events,
+	}
+	for i := range cp.Ack {
+		s.Lanes = append(s.Lanes, &logv1.LaneCursor{
+			Lane: uint32(i), AckSeq: cp.Ack[i], ReadSeq: cp.Read[i],
+			ParkedSeq: cp.Parked.Lanes[i], ArchivedSeq: cp.Archived.Lanes[i],
+		})
+	}
+	return s
+}
