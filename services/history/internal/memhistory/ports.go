@@ -6,56 +6,39 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/replica"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/partition"
 )
 
-// ReadLane implements partition.Log.
-func (w *World) ReadLane(ctx context.Context, lane ids.Lane, from uint64, handle func(partition.Record) error) error {
-	return w.read(ctx, lane, from, 0, handle)
-}
-
-// ReadEvents implements partition.Log.
-func (w *World) ReadEvents(ctx context.Context, from uint64, handle func(partition.Record) error) error {
-	return w.read(ctx, laneEvent, from, 0, handle)
-}
-
-// ReplayLane implements partition.Log.
-func (w *World) ReplayLane(ctx context.Context, lane ids.Lane, from, upTo uint64, handle func(partition.Record) error) error {
-	if upTo == 0 {
-		return nil
+// laneOf is the lane of a source, laneEvent for the events.
+func laneOf(s partition.Source) ids.Lane {
+	if s == partition.SourceEvents {
+		return laneEvent
 	}
-	return w.read(ctx, lane, from, upTo, handle)
+	return ids.Lane(s)
 }
 
-// ReplayEvents implements partition.Log.
-func (w *World) ReplayEvents(ctx context.Context, from, upTo uint64, handle func(partition.Record) error) error {
-	if upTo == 0 {
-		return nil
-	}
-	return w.read(ctx, laneEvent, from, upTo, handle)
+// Read implements partition.Log.
+func (w *World) Read(ctx context.Context, s partition.Source, from, upTo uint64, handle func(partition.Record) error) error {
+	return w.read(ctx, laneOf(s), from, upTo, handle)
 }
 
-// Last implements partition.Log.
-func (w *World) Last(context.Context) (uint64, error) {
+// Ends implements partition.Log.
+func (w *World) Ends(context.Context) (last uint64, of [partition.Sources]uint64, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return uint64(len(w.log)), nil
-}
-
-// LastEvent implements partition.Log.
-func (w *World) LastEvent(context.Context) (uint64, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for i := len(w.log) - 1; i >= 0; i-- {
-		if w.log[i].lane == laneEvent {
-			return w.log[i].rec.Seq, nil
+	for s := range of {
+		for i := len(w.log) - 1; i >= 0 && of[s] == 0; i-- {
+			if m := w.log[i]; m.lane == laneOf(partition.Source(s)) && !m.gone {
+				of[s] = m.rec.Seq
+			}
 		}
 	}
-	return 0, nil
+	return uint64(len(w.log)), of, nil
 }
 
-// AppendEvents implements partition.Store.
-func (w *World) AppendEvents(_ context.Context, batch []byte) error {
+// Append implements partition.Log.
+func (w *World) Append(_ context.Context, batch []byte) error {
 	w.mu.Lock()
 	err := w.write()
 	w.mu.Unlock()
@@ -65,7 +48,24 @@ func (w *World) AppendEvents(_ context.Context, batch []byte) error {
 	return err
 }
 
-// Park implements partition.Store.
+// Forget implements partition.Log.
+func (w *World) Forget(_ context.Context, levels replica.Levels) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for i := range w.log {
+		m := &w.log[i]
+		upTo := levels.Events
+		if m.lane != laneEvent {
+			upTo = levels.Lanes[m.lane]
+		}
+		if m.rec.Seq <= upTo {
+			m.gone = true
+		}
+	}
+	return nil
+}
+
+// Park implements partition.TimerStore.
 func (w *World) Park(_ context.Context, _ int64, batch []byte) (uint64, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -76,48 +76,20 @@ func (w *World) Park(_ context.Context, _ int64, batch []byte) (uint64, error) {
 	return uint64(len(w.timer)), nil
 }
 
-// Archive implements partition.Store.
-func (w *World) Archive(_ context.Context, _ string, _ int64, batch []byte) error {
-	return w.file(&w.archive, batch)
+// Fence implements partition.TimerStore.
+func (w *World) Fence(ctx context.Context, batch []byte) error {
+	_, err := w.Park(ctx, 0, batch)
+	return err
 }
 
-// Bury implements partition.Store.
-func (w *World) Bury(_ context.Context, _, _ string, _ ids.TaskID, batch []byte) error {
-	return w.file(&w.dead, batch)
-}
-
-func (w *World) file(to *[]*logv1.Record, batch []byte) error {
+// Last implements partition.TimerStore.
+func (w *World) Last(context.Context) (uint64, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if err := w.write(); err != nil {
-		return err
-	}
-	var b logv1.Batch
-	if err := b.UnmarshalVT(batch); err != nil {
-		return err
-	}
-	*to = append(*to, b.Tasks...)
-	return nil
+	return uint64(len(w.timer)), nil
 }
 
-// Forget implements partition.Store.
-func (w *World) Forget(_ context.Context, lanes [ids.Lanes]uint64, events uint64) error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for i := range w.log {
-		m := &w.log[i]
-		upTo := events
-		if m.lane != laneEvent {
-			upTo = lanes[m.lane]
-		}
-		if m.rec.Seq <= upTo {
-			m.gone = true
-		}
-	}
-	return nil
-}
-
-// Tail implements partition.Timer.
+// Tail implements partition.TimerStore.
 func (w *World) Tail(_ context.Context, after uint64, handle func(batch []byte) error) error {
 	w.mu.Lock()
 	batches := append([][]byte(nil), w.timer[min(after, uint64(len(w.timer))):]...)
@@ -132,26 +104,21 @@ func (w *World) Tail(_ context.Context, after uint64, handle func(batch []byte) 
 
 // Cancel implements partition.Timer: of the latest stay of each task it gives the
 // record, unless that stay has fired.
-func (w *World) Cancel(_ context.Context, wanted []ids.TaskID) (found []*logv1.Record, fired []ids.TaskID, err error) {
+func (w *World) Cancel(_ context.Context, wanted []replica.Search) (found []*logv1.Record, fired map[ids.TaskID]uint64, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if err := w.write(); err != nil {
 		return nil, nil, err
 	}
-	latest := map[ids.TaskID]*logv1.Record{}
-	for _, r := range w.waiting() {
-		if known := latest[ids.TaskID(r.Id)]; known == nil || r.Parkings >= known.Parkings {
-			latest[ids.TaskID(r.Id)] = r
-		}
-	}
-	for _, id := range wanted {
-		r, ok := latest[id]
-		if !ok {
+	fired = map[ids.TaskID]uint64{}
+	for _, s := range wanted {
+		r := w.latest(s.ID)
+		if r == nil || s.Domain != "" && s.Domain != r.Domain {
 			continue
 		}
-		key := stay{id, r.Parkings}
+		key := stay{s.ID, r.Parkings}
 		if w.fired[key] {
-			fired = append(fired, id)
+			fired[s.ID] = 0
 			continue
 		}
 		w.void[key] = true
@@ -160,18 +127,29 @@ func (w *World) Cancel(_ context.Context, wanted []ids.TaskID) (found []*logv1.R
 	return found, fired, nil
 }
 
-// Archived implements partition.Finder.
-func (w *World) Archived(_ context.Context, id ids.TaskID) (*logv1.Record, error) {
-	for _, r := range w.ArchivedTasks() {
-		if ids.TaskID(r.Id) == id {
-			return r, nil
-		}
+// Locate implements partition.Timer.
+func (w *World) Locate(_ context.Context, id ids.TaskID) (*logv1.Record, uint64, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	r := w.latest(id)
+	if r == nil || w.fired[stay{id, r.Parkings}] || w.void[stay{id, r.Parkings}] {
+		return nil, 0, nil
 	}
-	return nil, nil
+	return r, 0, nil
 }
 
-// Unread implements partition.Finder.
-func (w *World) Unread(_ context.Context, id ids.TaskID, read [ids.Lanes]uint64) (*logv1.Record, error) {
+// latest is the record of a task's latest stay.
+func (w *World) latest(id ids.TaskID) (latest *logv1.Record) {
+	for _, r := range w.waiting() {
+		if ids.TaskID(r.Id) == id && (latest == nil || r.Parkings >= latest.Parkings) {
+			latest = r
+		}
+	}
+	return latest
+}
+
+// unread finds a task behind the read levels.
+func (w *World) unread(id ids.TaskID, read [ids.Lanes]uint64) (*logv1.Record, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, m := range w.log {
@@ -191,19 +169,7 @@ func (w *World) Unread(_ context.Context, id ids.TaskID, read [ids.Lanes]uint64)
 	return nil, nil
 }
 
-// Recent implements partition.Finder.
-func (w *World) Recent(_ context.Context, domain string, limit int) ([]*logv1.Record, error) {
-	var out []*logv1.Record
-	all := w.ArchivedTasks()
-	for i := len(all) - 1; i >= 0 && len(out) < limit; i-- {
-		if all[i].Domain == domain {
-			out = append(out, all[i])
-		}
-	}
-	return out, nil
-}
-
-// Backlog implements partition.Finder.
+// Backlog implements partition.Log.
 func (w *World) Backlog(_ context.Context, lane ids.Lane, read uint64) (n uint64, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

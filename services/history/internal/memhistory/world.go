@@ -36,6 +36,7 @@ type World struct {
 	fired      map[stay]bool
 	void       map[stay]bool
 	archive    []*logv1.Record
+	filed      []filed
 	dead       []*logv1.Record
 	checkpoint []byte
 	revision   uint64

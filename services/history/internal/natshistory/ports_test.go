@@ -38,8 +38,7 @@ func TestPorts(t *testing.T) {
 		}
 		cfg := Config{NATS: nc, JetStream: js, Log: slog.New(slog.DiscardHandler)}
 		return porttest.Ports{
-			Log: Log{cfg}, Store: NewStore(cfg, func(string) time.Duration { return time.Hour }), Finder: Finder{cfg},
-			Checkpoints: Checkpoints{cfg, kv}, Tail: Timer{cfg}.Tail,
+			Log: Log{cfg}, TimerStore: NewTimerStore(cfg), Checkpoints: Checkpoints{cfg, kv},
 			Submit: func(lane ids.Lane, batch []byte) uint64 {
 				seq, _, err := natslog.Append(t.Context(), nc, natslog.Msg{Subject: topology.Submit(0, lane, "shop", "mail"), Data: batch})
 				if err != nil {

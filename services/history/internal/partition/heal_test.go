@@ -43,8 +43,10 @@ func TestI5_AnOvertakenTaskIsTriggeredAgain(t *testing.T) {
 		w = memhistory.NewWorld(publish, func(string, []byte) bool { return true })
 		o := partition.New(partition.Deps{
 			Shards: 1, Node: "heal", Config: partition.DefaultConfig(),
-			Log: w, Store: w, Timer: w, Finder: w, Checkpoints: w, Wire: w,
-			Logger: slog.New(slog.DiscardHandler), Metrics: partition.NewMetrics(new(telemetry.Metrics)),
+			Log: w, Archive: memhistory.Archive{World: w, Retention: func(string) time.Duration { return time.Hour }},
+			Reader: memhistory.Reader{World: w}, TimerStore: w, Timer: w, Checkpoints: w, Wire: w,
+			LogVersion: func() uint32 { return 1 },
+			Logger:     slog.New(slog.DiscardHandler), Metrics: partition.NewMetrics(new(telemetry.Metrics)),
 		})
 		ctx, stop := context.WithCancel(context.Background())
 		ended := make(chan error, 1)

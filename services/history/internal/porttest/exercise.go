@@ -12,16 +12,15 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/replica"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/partition"
 )
 
 // Ports is one implementation, on an empty partition.
 type Ports struct {
 	Log         partition.Log
-	Store       partition.Store
-	Finder      partition.Finder
+	TimerStore  partition.TimerStore
 	Checkpoints partition.Checkpoints
-	Tail        func(ctx context.Context, after uint64, handle func([]byte) error) error
 	// Submit appends a submit batch, as a frontend does.
 	Submit func(lane ids.Lane, batch []byte) uint64
 }
@@ -45,7 +44,7 @@ func Exercise(t *testing.T, make func(t *testing.T) Ports) {
 	t.Helper()
 	for name, part := range map[string]func(*testing.T, Ports){
 		"lanes are read apart, in order, live": lanesApart, "replay ends": replayEnds, "forget": forget,
-		"find": find, "timer tail": timerTail, "checkpoint is compare-and-set": checkpoints,
+		"ends": ends, "timer tail": timerTail, "checkpoint is compare-and-set": checkpoints,
 	} {
 		t.Run(name, func(t *testing.T) { part(t, make(t)) })
 	}
@@ -56,14 +55,14 @@ func lanesApart(t *testing.T, p Ports) {
 	defer cancel()
 	now := time.Now()
 	s1 := p.Submit(1, batch(t, task(1, now)))
-	if err := p.Store.AppendEvents(ctx, []byte("")); err != nil {
+	if err := p.Log.Append(ctx, []byte("")); err != nil {
 		t.Fatal(err)
 	}
 	s3 := p.Submit(2, batch(t, task(2, now)))
 	got := make(chan uint64, 10)
 	failed := make(chan error, 1)
 	go func() {
-		failed <- p.Log.ReadLane(ctx, 1, 1, func(r partition.Record) error { got <- r.Seq; return nil })
+		failed <- p.Log.Read(ctx, 1, 1, 0, func(r partition.Record) error { got <- r.Seq; return nil })
 	}()
 	want := []uint64{s1, p.Submit(1, batch(t, task(3, now))), p.Submit(1, batch(t, task(4, now)))}
 	for _, seq := range want {
@@ -75,18 +74,18 @@ func lanesApart(t *testing.T, p Ports) {
 	if err := <-failed; err != nil {
 		t.Fatal(err)
 	}
-	if n, err := p.Finder.Backlog(t.Context(), 1, s1); err != nil || n != 2 {
+	if n, err := p.Log.Backlog(t.Context(), 1, s1); err != nil || n != 2 {
 		t.Errorf("backlog %d %v, want 2", n, err)
 	}
-	if last, err := p.Log.LastEvent(t.Context()); err != nil || last != s1+1 || last >= s3 {
-		t.Errorf("last event %d %v", last, err)
+	if _, of, err := p.Log.Ends(t.Context()); err != nil || of[partition.SourceEvents] != s1+1 || of[2] != s3 {
+		t.Errorf("ends %v %v", of, err)
 	}
 }
 
 func replayEnds(t *testing.T, p Ports) {
 	ctx := t.Context()
 	for range 3 {
-		if err := p.Store.AppendEvents(ctx, []byte("e")); err != nil {
+		if err := p.Log.Append(ctx, []byte("e")); err != nil {
 			t.Fatal(err)
 		}
 		p.Submit(3, batch(t, task(1, time.Now())))
@@ -95,13 +94,13 @@ func replayEnds(t *testing.T, p Ports) {
 	collect := func(to *[]uint64) func(partition.Record) error {
 		return func(r partition.Record) error { *to = append(*to, r.Seq); return nil }
 	}
-	if err := p.Log.ReplayEvents(ctx, 2, 4, collect(&events)); err != nil {
+	if err := p.Log.Read(ctx, partition.SourceEvents, 2, 4, collect(&events)); err != nil {
 		t.Fatal(err)
 	}
-	if err := p.Log.ReplayLane(ctx, 3, 1, 4, collect(&submits)); err != nil {
+	if err := p.Log.Read(ctx, 3, 1, 4, collect(&submits)); err != nil {
 		t.Fatal(err)
 	}
-	if err := p.Log.ReplayLane(ctx, 5, 1, 6, collect(&submits)); err != nil {
+	if err := p.Log.Read(ctx, 5, 1, 6, collect(&submits)); err != nil {
 		t.Fatal(err) // nothing there: it must end all the same
 	}
 	if !slices.Equal(events, []uint64{3}) || !slices.Equal(submits, []uint64{2, 4}) {
@@ -113,55 +112,37 @@ func forget(t *testing.T, p Ports) {
 	ctx := t.Context()
 	for range 3 {
 		p.Submit(1, batch(t, task(1, time.Now())))
-		if err := p.Store.AppendEvents(ctx, []byte("e")); err != nil {
+		if err := p.Log.Append(ctx, []byte("e")); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := p.Store.Forget(ctx, [ids.Lanes]uint64{1: 3}, 2); err != nil {
+	if err := p.Log.Forget(ctx, replica.Levels{Lanes: [ids.Lanes]uint64{1: 3}, Events: 2}); err != nil {
 		t.Fatal(err)
 	}
 	var left []uint64
 	note := func(r partition.Record) error { left = append(left, r.Seq); return nil }
-	if err := errors.Join(p.Log.ReplayLane(ctx, 1, 1, 6, note), p.Log.ReplayEvents(ctx, 1, 6, note)); err != nil {
+	if err := errors.Join(p.Log.Read(ctx, 1, 1, 6, note), p.Log.Read(ctx, partition.SourceEvents, 1, 6, note)); err != nil {
 		t.Fatal(err)
 	}
 	if !slices.Equal(left, []uint64{5, 4, 6}) {
 		t.Errorf("left %v, want 5 4 6", left)
 	}
-	if last, err := p.Log.Last(ctx); err != nil || last != 6 {
+	if last, _, err := p.Log.Ends(ctx); err != nil || last != 6 {
 		t.Errorf("last %d %v: forgetting must not move it", last, err)
 	}
 }
 
-func find(t *testing.T, p Ports) {
-	ctx, now := t.Context(), time.Now()
-	a, b, c := task(1, now), task(2, now), task(3, now)
-	minute := now.UnixMilli() / 60_000
-	if err := p.Store.Archive(ctx, "shop", minute, batch(t, a, b)); err != nil {
-		t.Fatal(err)
+func ends(t *testing.T, p Ports) {
+	ctx := t.Context()
+	if last, of, err := p.Log.Ends(ctx); err != nil || last != 0 || of != [partition.Sources]uint64{} {
+		t.Errorf("an empty log ends at %d, %v, %v", last, of, err)
 	}
-	if err := p.Store.Bury(ctx, "shop", "mail", ids.TaskID(b.Id), batch(t, b)); err != nil {
-		t.Fatal(err)
-	}
-	read := p.Submit(2, batch(t, b))
-	p.Submit(2, batch(t, c))
-	if r, err := p.Finder.Archived(ctx, ids.TaskID(b.Id)); err != nil || r == nil || ids.TaskID(r.Id) != ids.TaskID(b.Id) {
-		t.Errorf("archived %v %v", r, err)
-	}
-	if r, err := p.Finder.Archived(ctx, ids.TaskID(c.Id)); err != nil || r != nil {
-		t.Errorf("archived %v %v, want nothing", r, err)
-	}
-	if r, err := p.Finder.Unread(ctx, ids.TaskID(c.Id), [ids.Lanes]uint64{2: read}); err != nil || r == nil {
-		t.Errorf("unread %v %v", r, err)
-	}
-	if r, err := p.Finder.Unread(ctx, ids.TaskID(b.Id), [ids.Lanes]uint64{2: read}); err != nil || r != nil {
-		t.Errorf("unread %v %v, want nothing: it has been read", r, err)
-	}
-	if all, err := p.Finder.Recent(ctx, "shop", 10); err != nil || len(all) != 2 || ids.TaskID(all[0].Id) != ids.TaskID(b.Id) {
-		t.Errorf("recent %v %v", all, err)
-	}
-	if all, err := p.Finder.Recent(ctx, "media", 10); err != nil || len(all) != 0 {
-		t.Errorf("another domain's tasks: %v %v", all, err)
+	p.Submit(0, batch(t, task(1, time.Now())))
+	later := p.Submit(0, batch(t, task(2, time.Now())))
+	urgent := p.Submit(1, batch(t, task(3, time.Now())))
+	want := [partition.Sources]uint64{0: later, 1: urgent}
+	if last, of, err := p.Log.Ends(ctx); err != nil || last != urgent || of != want {
+		t.Errorf("the log ends at %d, %v, %v; want %d, %v", last, of, err, urgent, want)
 	}
 }
 
@@ -169,17 +150,28 @@ func timerTail(t *testing.T, p Ports) {
 	ctx := t.Context()
 	var last uint64
 	for i := range uint64(3) {
-		seq, err := p.Store.Park(ctx, int64(i), batch(t, task(i+1, time.Now())))
+		seq, err := p.TimerStore.Park(ctx, int64(i), batch(t, task(i+1, time.Now())))
 		if err != nil || seq <= last {
 			t.Fatalf("park: %d after %d, %v", seq, last, err)
 		}
 		last = seq
 	}
+	if end, err := p.TimerStore.Last(ctx); err != nil || end != last {
+		t.Errorf("the store ends at %d, %v; want %d", end, err, last)
+	}
+	fence, err := (&logv1.Batch{Fence: true, Epoch: 7}).MarshalVT()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.TimerStore.Fence(ctx, fence); err != nil {
+		t.Fatal(err)
+	}
+	last++
 	n := 0
-	if err := p.Tail(ctx, last-2, func([]byte) error { n++; return nil }); err != nil || n != 2 {
+	if err := p.TimerStore.Tail(ctx, last-2, func([]byte) error { n++; return nil }); err != nil || n != 2 {
 		t.Errorf("tail of 2 has %d, %v", n, err)
 	}
-	if err := p.Tail(ctx, last, func([]byte) error { n++; return nil }); err != nil || n != 2 {
+	if err := p.TimerStore.Tail(ctx, last, func([]byte) error { n++; return nil }); err != nil || n != 2 {
 		t.Errorf("an empty tail has %d, %v", n-2, err)
 	}
 }

@@ -1,0 +1,140 @@
+package memhistory
+
+import (
+	"bytes"
+	"context"
+	"slices"
+	"time"
+
+	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/partition"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/record"
+)
+
+// filed is one write of the archive. Its sequence is its place.
+type filed struct {
+	tasks    []*logv1.Record
+	expireAt []time.Time
+}
+
+// Archive implements partition.Archive on a world.
+type Archive struct {
+	World *World
+	// Retention tells how long finished tasks of a domain are kept.
+	Retention func(domain string) time.Duration
+}
+
+// Last implements partition.Archive.
+func (a Archive) Last(context.Context) (uint64, error) {
+	a.World.mu.Lock()
+	defer a.World.mu.Unlock()
+	return uint64(len(a.World.filed)), nil
+}
+
+// File implements partition.Archive.
+func (a Archive) File(_ context.Context, tasks []*taskstate.Task, last uint64) (uint64, error) {
+	w := a.World
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if err := w.write(); err != nil {
+		return last, err
+	}
+	if last != uint64(len(w.filed)) {
+		return last, partition.ErrArchiveMoved
+	}
+	if len(tasks) == 0 {
+		return last, nil
+	}
+	var f filed
+	for _, t := range tasks {
+		f.tasks = append(f.tasks, stored(t))
+		f.expireAt = append(f.expireAt, time.Now().Add(a.Retention(t.Domain)))
+	}
+	w.filed = append(w.filed, f)
+	w.archive = append(w.archive, f.tasks...)
+	return last + 1, nil
+}
+
+// stored is t as it is kept.
+func stored(t *taskstate.Task) *logv1.Record {
+	var enc record.Encoder
+	return enc.Record(t).CloneVT() // the task goes on
+}
+
+// Tail implements partition.Archive.
+func (a Archive) Tail(_ context.Context, after uint64, handle func([]ids.TaskID) error) error {
+	a.World.mu.Lock()
+	some := slices.Clone(a.World.filed[min(after, uint64(len(a.World.filed))):])
+	a.World.mu.Unlock()
+	for _, f := range some {
+		var all []ids.TaskID
+		for i, t := range f.tasks {
+			if time.Now().Before(f.expireAt[i]) {
+				all = append(all, ids.TaskID(t.Id))
+			}
+		}
+		if err := handle(all); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Bury implements partition.Archive.
+func (a Archive) Bury(_ context.Context, tasks []*taskstate.Task) error {
+	w := a.World
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if err := w.write(); err != nil {
+		return err
+	}
+	for _, t := range tasks {
+		if !slices.ContainsFunc(w.dead, func(r *logv1.Record) bool { return bytes.Equal(r.Id, t.ID[:]) }) {
+			w.dead = append(w.dead, stored(t))
+		}
+	}
+	return nil
+}
+
+// Reader implements partition.Reader on a world.
+type Reader struct{ World *World }
+
+// Archived implements partition.Reader.
+func (r Reader) Archived(_ context.Context, wanted []ids.TaskID) ([]*logv1.Record, error) {
+	r.World.mu.Lock()
+	defer r.World.mu.Unlock()
+	found := map[ids.TaskID]*logv1.Record{}
+	for _, f := range r.World.filed {
+		for i, t := range f.tasks {
+			if time.Now().Before(f.expireAt[i]) {
+				found[ids.TaskID(t.Id)] = t
+			}
+		}
+	}
+	all := make([]*logv1.Record, len(wanted))
+	for i, id := range wanted {
+		all[i] = found[id].CloneVT()
+	}
+	return all, nil
+}
+
+// Unread implements partition.Reader; a hint spares nothing in memory.
+func (r Reader) Unread(_ context.Context, id ids.TaskID, _ uint64, read [ids.Lanes]uint64) (*logv1.Record, error) {
+	return r.World.unread(id, read)
+}
+
+// Recent implements partition.Reader.
+func (r Reader) Recent(_ context.Context, domain string, limit int) (all []*logv1.Record, _ error) {
+	r.World.mu.Lock()
+	defer r.World.mu.Unlock()
+	for _, f := range slices.Backward(r.World.filed) {
+		for i, t := range slices.Backward(f.tasks) {
+			if len(all) < limit && t.Domain == domain && time.Now().Before(f.expireAt[i]) {
+				all = append(all, t.CloneVT())
+			}
+		}
+	}
+	return all, nil
+}
