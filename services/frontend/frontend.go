@@ -22,6 +22,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/shared/lifecycle"
+	"github.com/yardmaster-io/yardmaster/shared/ownership"
 	"github.com/yardmaster-io/yardmaster/shared/telemetry"
 
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/api"
@@ -34,7 +35,7 @@ import (
 type Deps struct {
 	NATS         *nats.Conn
 	Partitioning topology.Partitioning
-	// Node names this process in INFO.
+	// Node names this process among the members and in INFO.
 	Node    string
 	Config  Config
 	Log     *slog.Logger
@@ -90,7 +91,7 @@ func (s *Service) Run(ctx context.Context) error {
 	gate, err := gateway.New(gateway.Deps{
 		Config: s.Config.Gateway, Partitioning: s.Partitioning,
 		History: natsgate.NewLog(s.NATS, s.js), Bus: inbox, Owners: natsgate.Owners(s.NATS),
-		Catalog: catalog, Registry: catalog,
+		Catalog: catalog, Registry: catalog, LogVersion: catalog.WriteVersion,
 		Log: s.Log, Tracing: s.Tracing, Metrics: s.Metrics,
 	})
 	if err != nil {
@@ -102,7 +103,14 @@ func (s *Service) Run(ctx context.Context) error {
 		Node: s.Node, Log: s.Log, Metrics: s.Metrics,
 	})
 
+	members, err := s.js.KeyValue(ctx, topology.MembersBucket)
+	if err != nil {
+		return fmt.Errorf("open the members bucket: %w", err)
+	}
+	beacon := &ownership.Beacon{Service: "frontend", Node: s.Node, KV: members, Log: s.Log}
+
 	parts := lifecycle.Group{DrainTimeout: s.Config.Gateway.DrainTimeout + stopGrace}
+	parts.Add("beacon", beacon)    // is among the members
 	parts.Add("inbox", inbox)      // hears verdicts
 	parts.Add("gateway", gate)     // carries requests out
 	parts.Add("api", public)       // lets them in

@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -44,6 +45,7 @@ type Service struct {
 	js      jetstream.JetStream
 	metrics *partition.Metrics
 	ready   chan struct{}
+	share   atomic.Pointer[ownership.Share]
 }
 
 // New makes the service.
@@ -60,6 +62,10 @@ func New(d Deps) (*Service, error) {
 
 // Ready is closed when the service serves its first share of the partitions.
 func (s *Service) Ready() <-chan struct{} { return s.ready }
+
+// Check is a condition of being ready besides Ready: an error where this node may
+// serve no partition.
+func (s *Service) Check() error { return s.share.Load().Check() }
 
 // Run serves the partitions that this node owns until ctx ends, then drains.
 func (s *Service) Run(ctx context.Context) error {
@@ -83,8 +89,10 @@ func (s *Service) Run(ctx context.Context) error {
 	}
 	owner := ownership.New(ownership.Config{
 		Service: "history", Node: s.Node, Count: s.Partitioning.History, KV: members, Log: s.Log,
+		Version: domains.Version, Metrics: s.Deps.Metrics,
 		Serve: func(ctx context.Context, p int) error { return s.serve(ctx, p, domains, checkpoints) },
 	})
+	s.share.Store(owner)
 	go func() {
 		select {
 		case <-owner.Ready():

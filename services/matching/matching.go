@@ -15,6 +15,7 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -49,6 +50,7 @@ type Service struct {
 	js      jetstream.JetStream
 	metrics *shard.Metrics
 	ready   chan struct{}
+	share   atomic.Pointer[ownership.Share]
 
 	mu sync.Mutex
 	// running are the shards served just now.
@@ -72,6 +74,10 @@ func New(d Deps) (*Service, error) {
 // Ready is closed when the service serves its first share of the shards.
 func (s *Service) Ready() <-chan struct{} { return s.ready }
 
+// Check is a condition of being ready besides Ready: an error where this node may
+// serve no shard.
+func (s *Service) Check() error { return s.share.Load().Check() }
+
 // Run serves the shards that this node owns until ctx ends, then drains.
 func (s *Service) Run(ctx context.Context) error {
 	config, err := s.js.KeyValue(ctx, topology.ConfigBucket)
@@ -92,8 +98,10 @@ func (s *Service) Run(ctx context.Context) error {
 	defer closeTables()
 	owner := ownership.New(ownership.Config{
 		Service: "matching", Node: s.Node, Count: s.Partitioning.Matching, KV: members, Log: s.Log,
-		Serve: func(ctx context.Context, m int) error { return s.serve(ctx, m, tables(m), limits{types}) },
+		Version: types.Version, Metrics: s.Metrics,
+		Serve: func(ctx context.Context, m int) error { return s.serve(ctx, m, tables(m), types) },
 	})
+	s.share.Store(owner)
 	go func() {
 		select {
 		case <-owner.Ready():
@@ -121,7 +129,7 @@ func (s *Service) tables() (of func(m int) shard.Tables, closeAll func()) {
 }
 
 // serve owns one shard until ctx ends.
-func (s *Service) serve(ctx context.Context, m int, tables shard.Tables, limits shard.Limits) error {
+func (s *Service) serve(ctx context.Context, m int, tables shard.Tables, types *catalog.Catalog) error {
 	log := s.Log.With("shard", m)
 	port, err := api.New(s.NATS, m, s.Partitioning, log)
 	if err != nil {
@@ -130,7 +138,7 @@ func (s *Service) serve(ctx context.Context, m int, tables shard.Tables, limits 
 	one := shard.New(shard.Deps{
 		Shard: m, Partitions: s.Partitioning.History,
 		VerdictsTo: port.VerdictsTo(), AnswerBytesMax: port.AnswerBytesMax(), Quarantine: s.quarantine(),
-		Tables: tables, Outbox: port, History: port, Limits: limits,
+		Tables: tables, Outbox: port, History: port, Limits: limits{types}, LogVersion: types.WriteVersion,
 		Config: s.Config.Shard, Metrics: s.metrics, Tracing: s.Tracing, Log: log,
 	})
 	s.add(one)

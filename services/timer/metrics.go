@@ -1,12 +1,25 @@
 package timer
 
 import (
+	"context"
 	"fmt"
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/services/timer/internal/firing"
 	"github.com/yardmaster-io/yardmaster/shared/telemetry"
 )
+
+// counted counts the messages that setApart puts into quarantine.
+func counted(m *telemetry.Metrics, p int, setApart func(context.Context, firing.Stored, string) error) func(context.Context, firing.Stored, string) error {
+	n := m.Counter(fmt.Sprintf(`yard_timer_quarantined_total{partition="%d"}`, p), "Messages of the store that were malformed and put into quarantine.")
+	return func(ctx context.Context, stored firing.Stored, reason string) error {
+		err := setApart(ctx, stored, reason)
+		if err == nil {
+			n.Add(1)
+		}
+		return err
+	}
+}
 
 // gauges are a partition's numbers. Done clears those that tell a state, since
 // the partition is then another node's to tell of.

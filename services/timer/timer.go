@@ -11,10 +11,13 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync/atomic"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/yardmaster-io/yardmaster/contracts/catalog"
+	"github.com/yardmaster-io/yardmaster/contracts/logversion"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/services/timer/internal/api"
 	"github.com/yardmaster-io/yardmaster/services/timer/internal/firing"
@@ -42,6 +45,7 @@ type Service struct {
 	Deps
 	js    jetstream.JetStream
 	ready chan struct{}
+	share atomic.Pointer[ownership.Share]
 }
 
 // New makes the service. The streams exist by the time it runs.
@@ -59,36 +63,61 @@ func New(d Deps) (*Service, error) {
 // Ready is closed when the service serves its first share of the partitions.
 func (s *Service) Ready() <-chan struct{} { return s.ready }
 
+// Check is a condition of being ready besides Ready: an error where this node may
+// serve no partition.
+func (s *Service) Check() error { return s.share.Load().Check() }
+
 // Run serves the partitions that this node owns until ctx ends, then drains.
 func (s *Service) Run(ctx context.Context) error {
 	members, err := s.js.KeyValue(ctx, topology.MembersBucket)
 	if err != nil {
 		return fmt.Errorf("open the members bucket: %w", err)
 	}
+	config, err := s.js.KeyValue(ctx, topology.ConfigBucket)
+	if err != nil {
+		return fmt.Errorf("open the config bucket: %w", err)
+	}
+	watching, end := context.WithCancel(context.WithoutCancel(ctx))
+	defer end()
+	cluster, err := catalog.Watch(watching, config, nil)
+	if err != nil {
+		return fmt.Errorf("watch the log version: %w", err)
+	}
 	owner := ownership.New(ownership.Config{
-		Service: "timer", Node: s.Node, Count: s.Partitioning.History, KV: members, Log: s.Log, Serve: s.serve,
+		Service: "timer", Node: s.Node, Count: s.Partitioning.History, KV: members, Log: s.Log,
+		Version: cluster.Version, Metrics: s.Metrics,
+		Serve: func(ctx context.Context, p int) error { return s.serve(ctx, p, cluster) },
 	})
-	running, stop := context.WithCancel(context.WithoutCancel(ctx))
-	defer stop()
+	s.share.Store(owner)
 	go func() {
 		select {
 		case <-owner.Ready():
 			close(s.ready)
-		case <-running.Done():
+		case <-watching.Done():
 		}
 	}()
 	return owner.Run(ctx)
 }
 
-// serve owns one partition until ctx ends: the store and the log are opened, what
-// waits is loaded, and then it fires and answers.
-func (s *Service) serve(ctx context.Context, p int) error {
+// serve owns one partition until ctx ends. What is of a log version that this
+// program does not know makes it give the partition up (I13).
+func (s *Service) serve(ctx context.Context, p int, cluster *catalog.Catalog) error {
+	err := s.own(ctx, p, cluster)
+	var unknown *logversion.UnknownError
+	if errors.As(err, &unknown) {
+		return fmt.Errorf("%w: %w", ownership.ErrGiveUp, err)
+	}
+	return err
+}
+
+// own opens the store and the log, loads what waits, and then fires and answers.
+func (s *Service) own(ctx context.Context, p int, cluster *catalog.Catalog) error {
 	log := s.Log.With("partition", p)
 	store, err := natstimer.OpenStore(ctx, s.js, p, log)
 	if err != nil {
 		return err
 	}
-	history, err := natstimer.OpenLog(ctx, s.js, p)
+	history, err := natstimer.OpenLog(ctx, s.js, p, cluster.WriteVersion)
 	if err != nil {
 		return err
 	}
@@ -96,6 +125,7 @@ func (s *Service) serve(ctx context.Context, p int) error {
 	defer done()
 	owner := firing.New(firing.Deps{
 		Store: store, Pruner: store, Log: history, Config: s.Config.Firing, Gauges: gauges, Logger: log,
+		Quarantine: counted(s.Metrics, p, store.SetApart), LogVersion: cluster.WriteVersion,
 	})
 	if err := owner.Load(ctx); err != nil {
 		return err

@@ -14,11 +14,13 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"go.uber.org/goleak"
 
+	"github.com/yardmaster-io/yardmaster/contracts/catalog"
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/contracts/logversion"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/services/timer"
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
@@ -34,6 +36,12 @@ const soon = 60 * time.Second
 
 // start provisions a cluster of two partitions and runs the service on it.
 func start(t *testing.T) (*nats.Conn, *telemetry.Metrics) {
+	t.Helper()
+	_, nc, metrics := startService(t)
+	return nc, metrics
+}
+
+func startService(t *testing.T) (*timer.Service, *nats.Conn, *telemetry.Metrics) {
 	t.Helper()
 	nc := testkit.RunNATS(t).Connect(t)
 	js, err := jetstream.New(nc)
@@ -65,7 +73,7 @@ func start(t *testing.T) (*nats.Conn, *telemetry.Metrics) {
 	case <-time.After(soon):
 		t.Fatal("not ready")
 	}
-	return nc, metrics
+	return s, nc, metrics
 }
 
 func park(t *testing.T, nc *nats.Conn, p int, all ...*logv1.Record) {
@@ -189,6 +197,58 @@ func checkList(t *testing.T, nc *nats.Conn) {
 			t.Errorf("list %v: %v, want %v", c.filter, got, c.want)
 		}
 	}
+}
+
+// TestI13ARecordOfANewerVersionStopsItsPartition, with an alarm; the other partition
+// goes on. A newer version of the cluster stops both. R21.
+func TestI13ARecordOfANewerVersionStopsItsPartition(t *testing.T) {
+	s, nc, metrics := startService(t)
+	data, err := (&logv1.Batch{LogVersion: logversion.ReadMax() + 1}).MarshalVT()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := natslog.Append(t.Context(), nc, natslog.Msg{Subject: topology.Timer(1, 7), Data: data}); err != nil {
+		t.Fatal(err)
+	}
+	stopped := metrics.Gauge(`yard_partition_stopped{service="timer",partition="1"}`, "")
+	testkit.Eventually(t, soon, func() error {
+		if stopped.Value() != 1 {
+			return errors.New("no alarm")
+		}
+		return nil
+	})
+	describe := func(p int) error {
+		_, err := natsrpc.Call[rpcv1.DescribeWaitingResponse](t.Context(), nc, topology.TimerCall(p, "describe"), &rpcv1.DescribeWaitingRequest{})
+		return err
+	}
+	if err := describe(1); fault.CodeOf(err) != fault.Unavailable {
+		t.Errorf("the stopped partition answers: %v", err)
+	}
+	if err := describe(0); err != nil || s.Check() != nil {
+		t.Errorf("the other one: %v, %v", err, s.Check())
+	}
+
+	js, err := jetstream.New(nc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	kv, err := js.KeyValue(t.Context(), topology.ConfigBucket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, err := catalog.GetVersion(t.Context(), kv)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := catalog.RaiseVersion(t.Context(), kv, v, logversion.ReadMax()+1); err != nil {
+		t.Fatal(err)
+	}
+	testkit.Eventually(t, soon, func() error {
+		if err := describe(0); fault.CodeOf(err) != fault.Unavailable || s.Check() == nil {
+			return fmt.Errorf("it still serves: %v", err)
+		}
+		return nil
+	})
 }
 
 func TestConfigDefaultsAreValidAndZeroIsNot(t *testing.T) {

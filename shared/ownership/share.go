@@ -111,9 +111,12 @@ func (s *Share) Owned() []int {
 	return slices.Clone(s.owned)
 }
 
-// Check is a condition of being ready: an error where the cluster writes a log
+// Check is a condition of being ready, of a nil Share too: an error where the cluster writes a log
 // version that this node cannot read, so that it serves nothing.
 func (s *Share) Check() error {
+	if s == nil { // not made yet, which is another condition's to say
+		return nil
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.unreadable == 0 {

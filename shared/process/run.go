@@ -41,6 +41,22 @@ type Service interface {
 	Ready() <-chan struct{}
 }
 
+// Checked is a service that has a condition of being ready besides Ready.
+type Checked interface{ Check() error }
+
+// Serving is a service's part of readiness: nil where it serves.
+func Serving(s Service) error {
+	select {
+	case <-s.Ready():
+	default:
+		return errors.New("not ready yet")
+	}
+	if c, ok := s.(Checked); ok {
+		return c.Check()
+	}
+	return nil
+}
+
 // Run runs the service called name until ctx ends or it fails. The health pages
 // answer first and last, so that a start that waits for NATS can be seen to live.
 func Run(ctx context.Context, name string, cfg Config, build func(Env) (Service, error), logs io.Writer) (err error) {
@@ -93,6 +109,8 @@ type body struct {
 	log    *slog.Logger
 	ready  chan struct{}
 	conn   atomic.Pointer[nats.Conn]
+	// service is set before ready is closed.
+	service Service
 }
 
 // Run connects, makes the cluster ready, and runs the service.
@@ -117,6 +135,7 @@ func (p *body) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	p.service = service
 	group := lifecycle.Group{DrainTimeout: p.cfg.StopTimeout}
 	group.Add("presence", &Presence{Service: p.name, Node: p.cfg.Node, NATS: nc, Health: p.health, Log: p.log})
 	group.Add(p.name, service)
@@ -152,7 +171,7 @@ func (p *body) connected() error {
 func (p *body) serving() error {
 	select {
 	case <-p.ready:
-		return nil
+		return Serving(p.service)
 	default:
 		return errors.New("not ready yet")
 	}

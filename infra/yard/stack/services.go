@@ -2,7 +2,6 @@ package stack
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/url"
 	"time"
@@ -77,14 +76,7 @@ func (s *Stack) addServices(ctx context.Context, parts *lifecycle.Group, health 
 		if err != nil {
 			return err
 		}
-		health.AddCheck(b.name, func() error {
-			select {
-			case <-service.Ready():
-				return nil
-			default:
-				return errors.New("not ready yet")
-			}
-		})
+		health.AddCheck(b.name, func() error { return process.Serving(service) })
 		parts.Add("presence of "+b.name, &process.Presence{Service: b.name, Node: node, NATS: nc, Health: health, Log: log})
 		parts.Add(b.name, service)
 	}

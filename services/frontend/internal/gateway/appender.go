@@ -136,7 +136,7 @@ func (a *appender) flush(key destinationKey, batch []*submission) {
 	message := newMessageID()
 	msg := natslog.Msg{Subject: topology.Submit(key.partition, key.lane, key.domain, key.tasklist), MsgID: message.String()}
 	var err error
-	if msg.Data, err = merged(batch).MarshalVT(); err != nil {
+	if msg.Data, err = merged(batch, a.g.logVersion()).MarshalVT(); err != nil {
 		for _, s := range batch {
 			a.returned(s)
 			s.refuse(fault.New(fault.Internal, "encode a batch: %v", err))
@@ -158,9 +158,9 @@ func (a *appender) flush(key destinationKey, batch []*submission) {
 	}
 }
 
-func merged(batch []*submission) *logv1.Batch {
+func merged(batch []*submission, version uint32) *logv1.Batch {
 	if len(batch) == 1 {
-		return &logv1.Batch{Tasks: batch[0].accepted.Records}
+		return &logv1.Batch{Tasks: batch[0].accepted.Records, LogVersion: version}
 	}
 	n := 0
 	for _, s := range batch {
@@ -170,7 +170,7 @@ func merged(batch []*submission) *logv1.Batch {
 	for _, s := range batch {
 		tasks = append(tasks, s.accepted.Records...)
 	}
-	return &logv1.Batch{Tasks: tasks}
+	return &logv1.Batch{Tasks: tasks, LogVersion: version}
 }
 
 // storedAll answers submissions that lie in so many messages of the log.

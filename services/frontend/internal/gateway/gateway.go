@@ -29,6 +29,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/codec"
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
+	"github.com/yardmaster-io/yardmaster/contracts/logversion"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/shared/telemetry"
 
@@ -67,9 +68,11 @@ type Deps struct {
 	Owners       Owners
 	Catalog      Catalog
 	Registry     Registry
-	Log          *slog.Logger
-	Tracing      *telemetry.Tracing
-	Metrics      *telemetry.Metrics
+	// LogVersion is the log version to write; nil = the first.
+	LogVersion func() uint32
+	Log        *slog.Logger
+	Tracing    *telemetry.Tracing
+	Metrics    *telemetry.Metrics
 }
 
 // Gateway carries out requests. It is safe for concurrent use.
@@ -104,6 +107,9 @@ func New(d Deps) (*Gateway, error) {
 	if d.Log == nil {
 		d.Log = slog.New(slog.DiscardHandler)
 	}
+	if d.LogVersion == nil {
+		d.LogVersion = func() uint32 { return logversion.First }
+	}
 	g := &Gateway{Deps: d, metrics: newMetrics(d.Metrics)}
 	g.base, g.giveUp = context.WithCancel(context.Background())
 	g.appender = newAppender(g)
@@ -111,6 +117,9 @@ func New(d Deps) (*Gateway, error) {
 	g.polls = newPolls(g)
 	return g, nil
 }
+
+// logVersion is what a batch written now carries.
+func (g *Gateway) logVersion() uint32 { return logversion.Field(g.LogVersion()) }
 
 // Run does what is due by time. When ctx ends it waits until every admitted
 // request is answered, at most for Config.DrainTimeout; the caller has stopped

@@ -57,7 +57,7 @@ func (g *Gateway) repeat(ctx context.Context, s *submission, first messageID) (m
 	if known, err := g.knows(ctx, s); known || err != nil {
 		return 0, err
 	}
-	msgs, err := s.messages(first)
+	msgs, err := s.messages(first, g.logVersion())
 	if err != nil {
 		return 0, err
 	}

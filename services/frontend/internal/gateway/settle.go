@@ -119,7 +119,7 @@ func (a *appender) placeSpanning(s *submission) {
 		}
 		s.place(p)
 		message := newMessageID()
-		msgs, err := s.messages(message)
+		msgs, err := s.messages(message, a.g.logVersion())
 		if err != nil {
 			a.returned(s)
 			s.refuse(err)
@@ -160,10 +160,10 @@ func (a *appender) settleSpanning(msgs []natslog.Msg, message messageID, s *subm
 
 // messages are the shares of s as messages of its partition. The first carries
 // the id: the log refuses a batch whole for one message that it knows.
-func (s *submission) messages(message messageID) ([]natslog.Msg, error) {
+func (s *submission) messages(message messageID, version uint32) ([]natslog.Msg, error) {
 	msgs := make([]natslog.Msg, len(s.accepted.Shares))
 	for i, share := range s.accepted.Shares {
-		data, err := (&logv1.Batch{Tasks: share.Records}).MarshalVT()
+		data, err := (&logv1.Batch{Tasks: share.Records, LogVersion: version}).MarshalVT()
 		if err != nil {
 			return nil, fault.New(fault.Internal, "encode a batch: %v", err)
 		}

@@ -93,7 +93,7 @@ func (g *Gateway) submission(c Call, req *yardv1.SubmitRequest, answer Answer) (
 	})
 	g.startTasks(s, requestTrace)
 	s.place(0) // so that sizes are right
-	if err := s.measure(g.History.MessageBytesMax()); err != nil {
+	if err := s.measure(g.History.MessageBytesMax(), g.logVersion()); err != nil {
 		s.endSpans(err)
 		return nil, nil, err
 	}
@@ -126,9 +126,9 @@ func mix(seed uint64, i int) uint64 {
 }
 
 // measure works out the weight, and refuses what no log message can hold.
-func (s *submission) measure(messageBytesMax int) error {
+func (s *submission) measure(messageBytesMax int, version uint32) error {
 	for _, share := range s.accepted.Shares {
-		size := (&logv1.Batch{Tasks: share.Records}).SizeVT()
+		size := (&logv1.Batch{Tasks: share.Records, LogVersion: version}).SizeVT()
 		if size > messageBytesMax {
 			return fault.At(fault.InvalidArgument, "/tasks", "take %d bytes together, the log takes %d in one message: send fewer at once", size, messageBytesMax)
 		}

@@ -76,7 +76,9 @@ func (o *outcomes) flush(p int, batch []*share) {
 	}
 	id, f := o.open(len(events))
 	defer o.close(id)
-	data, err := (&logv1.EventBatch{Events: events, ReplyTo: o.g.Bus.VerdictsTo(), RequestId: id}).MarshalVT()
+	data, err := (&logv1.EventBatch{
+		Events: events, ReplyTo: o.g.Bus.VerdictsTo(), RequestId: id, LogVersion: o.g.logVersion(),
+	}).MarshalVT()
 	if err != nil {
 		for _, s := range batch {
 			s.fail(fault.Internal, err.Error())

@@ -12,11 +12,12 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
+	"github.com/yardmaster-io/yardmaster/contracts/logversion"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 	"github.com/yardmaster-io/yardmaster/shared/telemetry"
 )
 
-// Deps is what a shard works with; all of it is needed but Tracing.
+// Deps is what a shard works with; all of it is needed but LogVersion and Tracing.
 type Deps struct {
 	// Shard is its number, Partitions how many history partitions there are.
 	Shard, Partitions int
@@ -32,10 +33,12 @@ type Deps struct {
 	Outbox  Outbox
 	History History
 	Limits  Limits
-	Config  Config
-	Metrics *Metrics
-	Tracing *telemetry.Tracing
-	Log     *slog.Logger
+	// LogVersion is the log version to write; nil = the first.
+	LogVersion func() uint32
+	Config     Config
+	Metrics    *Metrics
+	Tracing    *telemetry.Tracing
+	Log        *slog.Logger
 }
 
 // Shard is one matching shard while it is owned. Its fields belong to the loop,
@@ -96,6 +99,9 @@ func New(d Deps) *Shard {
 		lastID:   rand.Uint64(), // an owner before this one may still be answered
 		answered: map[uint64][]fence{}, answeredBefore: map[uint64][]fence{},
 		now: time.Now(),
+	}
+	if s.LogVersion == nil {
+		s.LogVersion = func() uint32 { return logversion.First }
 	}
 	s.accounts = map[account]*settlement{}
 	for p := range s.lanes {
@@ -471,5 +477,5 @@ func (s *Shard) callContext() (context.Context, context.CancelFunc) {
 // newEvents is the frame of a batch of events of this shard.
 func (s *Shard) newEvents() logv1.EventBatch {
 	s.lastID++
-	return logv1.EventBatch{ReplyTo: s.VerdictsTo, RequestId: s.lastID}
+	return logv1.EventBatch{ReplyTo: s.VerdictsTo, RequestId: s.lastID, LogVersion: logversion.Field(s.LogVersion())}
 }

@@ -35,10 +35,12 @@ type world struct {
 	answers []string // "2s r1: 3 tasks"
 	hungry  []string
 	running []table.Booking // as history knows them
-	limit   map[string]int
-	down    bool
-	calls   int
-	logged  strings.Builder
+	// versions are the log versions of the event batches.
+	versions []uint32
+	limit    map[string]int
+	down     bool
+	calls    int
+	logged   strings.Builder
 }
 
 // failing is the world's tables, which can be taken away.
@@ -97,6 +99,7 @@ func (w *world) Events(_ int, data []byte) error {
 	if err := b.UnmarshalVT(data); err != nil {
 		return err
 	}
+	w.versions = append(w.versions, b.LogVersion)
 	v := &logv1.VerdictBatch{RequestId: b.RequestId}
 	for _, e := range b.Events {
 		kind := strings.TrimPrefix(e.Kind.String(), "EVENT_KIND_")

@@ -7,16 +7,20 @@
 //
 // Never does: I/O, or changing a record.
 //
-// On failure: Decode returns an error for what is not a well-formed batch.
+// On failure: Decode returns an error for what is not a well-formed batch, and a
+// *logversion.UnknownError for one of a format that this program does not know. Of a
+// well-formed batch with a malformed record it reads the others.
 package batch
 
 import (
 	"errors"
 	"fmt"
+	"math"
 
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/contracts/logversion"
 	"github.com/yardmaster-io/yardmaster/services/timer/internal/core/due"
 )
 
@@ -25,6 +29,7 @@ import (
 const (
 	batchTasks      = 1
 	batchTombstones = 2
+	batchLogVersion = 3
 
 	recordID       = 1
 	recordDomain   = 2
@@ -71,66 +76,101 @@ func (m *Message) Record(i uint32) []byte {
 // Split finds the records of an encoded batch. The message keeps data.
 func Split(data []byte) (*Message, error) {
 	m := &Message{data: data}
-	err := fields(data, func(number protowire.Number, value []byte, at int) error {
-		if number == batchTasks {
-			m.spans = append(m.spans, span{uint32(at), uint32(at + len(value))})
+	err := fields(data, func(f field) {
+		if f.number == batchTasks {
+			m.spans = append(m.spans, f.span())
 		}
-		return nil
 	})
 	return m, err
 }
 
-// Decode reads the index of an encoded batch and finds its records. The strings
-// of the index are parts of data.
-func Decode(data []byte) (*Message, []due.Task, []ids.TaskID, error) {
-	m := &Message{data: data}
-	var tasks []due.Task
-	var tombstones []ids.TaskID
-	err := fields(data, func(number protowire.Number, value []byte, at int) error {
-		switch number {
-		case batchTasks:
-			task, err := decodeTask(value)
-			if err != nil {
-				return fmt.Errorf("record %d: %w", len(tasks), err)
-			}
-			tasks = append(tasks, task)
-			m.spans = append(m.spans, span{uint32(at), uint32(at + len(value))})
-		case batchTombstones:
-			id, err := ids.TaskIDFromBytes(value)
-			if err != nil {
-				return fmt.Errorf("tombstone: %w", err)
-			}
-			tombstones = append(tombstones, id)
-		}
-		return nil
-	})
-	return m, tasks, tombstones, err
+// Index is what the due table needs of a batch.
+type Index struct {
+	// Version is the log version of the batch.
+	Version uint32
+	// Tasks are those of the records, in their order; the zero Task stands for a
+	// record that is malformed.
+	Tasks      []due.Task
+	Tombstones []ids.TaskID
+	// Malformed says what is wrong with the first malformed record or tombstone; nil =
+	// nothing.
+	Malformed error
 }
 
-// fields calls visit for each length-delimited field of a message, with where
-// its value begins, and skips the others.
-func fields(data []byte, visit func(number protowire.Number, value []byte, at int) error) error {
+func (i *Index) malformed(err error) {
+	if i.Malformed == nil {
+		i.Malformed = err
+	}
+}
+
+// Decode reads the index of an encoded batch and finds its records. The strings
+// of the index are parts of data.
+func Decode(data []byte) (*Message, Index, error) {
+	m, index := &Message{data: data}, Index{Version: logversion.First}
+	err := fields(data, func(f field) {
+		switch f.number {
+		case batchTasks:
+			task, err := decodeTask(f.value)
+			if err != nil {
+				index.malformed(fmt.Errorf("record %d: %w", len(index.Tasks), err))
+				task = due.Task{}
+			}
+			index.Tasks = append(index.Tasks, task)
+			m.spans = append(m.spans, f.span())
+		case batchTombstones:
+			id, err := ids.TaskIDFromBytes(f.value)
+			if err != nil {
+				index.malformed(fmt.Errorf("tombstone: %w", err))
+				return
+			}
+			index.Tombstones = append(index.Tombstones, id)
+		case batchLogVersion:
+			index.Version = logversion.Of(uint32(min(f.varint, math.MaxUint32)))
+		}
+	})
+	// The version first: what looks malformed may be of another format.
+	if unknown := logversion.Check(index.Version); unknown != nil {
+		err = unknown
+	}
+	if err != nil {
+		return &Message{}, Index{}, err
+	}
+	return m, index, nil
+}
+
+// field is a field of a message: length-delimited or a varint.
+type field struct {
+	number protowire.Number
+	varint uint64
+	value  []byte
+	at     int // where value begins
+}
+
+func (f field) span() span { return span{uint32(f.at), uint32(f.at + len(f.value))} }
+
+// fields calls visit for each field of a message, and skips those of other kinds.
+func fields(data []byte, visit func(field)) error {
 	for at := 0; at < len(data); {
 		number, kind, n := protowire.ConsumeTag(data[at:])
 		if n < 0 {
 			return protowire.ParseError(n)
 		}
 		at += n
-		if kind != protowire.BytesType {
-			if n = protowire.ConsumeFieldValue(number, kind, data[at:]); n < 0 {
-				return protowire.ParseError(n)
-			}
-			at += n
-			continue
+		f := field{number: number}
+		switch kind {
+		case protowire.BytesType:
+			f.value, n = protowire.ConsumeBytes(data[at:])
+		case protowire.VarintType:
+			f.varint, n = protowire.ConsumeVarint(data[at:])
+		default:
+			f.number, n = 0, protowire.ConsumeFieldValue(number, kind, data[at:])
 		}
-		value, n := protowire.ConsumeBytes(data[at:])
 		if n < 0 {
 			return protowire.ParseError(n)
 		}
 		at += n
-		if err := visit(number, value, at-len(value)); err != nil {
-			return err
-		}
+		f.at = at - len(f.value)
+		visit(f)
 	}
 	return nil
 }
@@ -214,12 +254,24 @@ func AppendRecord(b, record []byte) []byte {
 	return protowire.AppendBytes(b, record)
 }
 
+// VersionOverhead is what a version adds to a batch at most.
+const VersionOverhead = 1 + 5
+
+// AppendVersion gives an encoded batch its log version; the first one is left out.
+func AppendVersion(b []byte, version uint32) []byte {
+	if v := logversion.Field(version); v != 0 {
+		b = protowire.AppendTag(b, batchLogVersion, protowire.VarintType)
+		b = protowire.AppendVarint(b, uint64(v))
+	}
+	return b
+}
+
 // Tombstones is an encoded batch that voids the earlier records of these tasks.
-func Tombstones(all []ids.TaskID) []byte {
-	b := make([]byte, 0, len(all)*(len(ids.TaskID{})+2))
+func Tombstones(all []ids.TaskID, version uint32) []byte {
+	b := make([]byte, 0, len(all)*(len(ids.TaskID{})+2)+VersionOverhead)
 	for _, id := range all {
 		b = protowire.AppendTag(b, batchTombstones, protowire.BytesType)
 		b = protowire.AppendBytes(b, id[:])
 	}
-	return b
+	return AppendVersion(b, version)
 }

@@ -2,6 +2,7 @@ package batch
 
 import (
 	"bytes"
+	"errors"
 	"testing"
 	"time"
 
@@ -9,6 +10,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/contracts/logversion"
 	"github.com/yardmaster-io/yardmaster/services/timer/internal/core/due"
 )
 
@@ -27,6 +29,9 @@ func drawRecord(t *rapid.T) *logv1.Record {
 func TestDecodeReadsWhatTheGeneratedCodeWrites(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		want := &logv1.Batch{Tombstones: [][]byte{make([]byte, 16)}}
+		if rapid.Bool().Draw(t, "numbered") {
+			want.LogVersion = logversion.ReadMax()
+		}
 		for range rapid.IntRange(0, 4).Draw(t, "records") {
 			want.Tasks = append(want.Tasks, drawRecord(t))
 		}
@@ -34,7 +39,11 @@ func TestDecodeReadsWhatTheGeneratedCodeWrites(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		m, tasks, tombstones, err := Decode(data)
+		m, index, err := Decode(data)
+		tasks, tombstones := index.Tasks, index.Tombstones
+		if index.Version != logversion.Of(want.LogVersion) || index.Malformed != nil {
+			t.Fatalf("version %d, malformed: %v", index.Version, index.Malformed)
+		}
 		if err != nil || len(tasks) != len(want.Tasks) || len(tombstones) != 1 || m.Records() != len(tasks) {
 			t.Fatalf("%d tasks, %d tombstones: %v", len(tasks), len(tombstones), err)
 		}
@@ -59,7 +68,10 @@ func TestDecodeReadsWhatTheGeneratedCodeWrites(t *testing.T) {
 		if m.Record(uint32(len(tasks))) != nil {
 			t.Fatal("a record behind the last one")
 		}
-		joined = append(joined, Tombstones(tombstones)...)
+		joined = append(joined, Tombstones(tombstones, logversion.First)...)
+		if want.LogVersion != 0 {
+			joined = append(joined, batchLogVersion<<3, byte(want.LogVersion))
+		}
 		if !bytes.Equal(joined, data) {
 			t.Fatal("cut and joined it is another batch")
 		}
@@ -71,11 +83,67 @@ func TestDecodeReadsWhatTheGeneratedCodeWrites(t *testing.T) {
 }
 
 func TestDecodeRefusesWhatIsNoBatch(t *testing.T) {
-	noID, _ := (&logv1.Batch{Tasks: []*logv1.Record{{Domain: "a"}}}).MarshalVT()
-	shortID, _ := (&logv1.Batch{Tombstones: [][]byte{{1, 2}}}).MarshalVT()
-	for name, data := range map[string][]byte{"cut off": {0x0a, 9, 1}, "no tag": {0xff}, "no id": noID, "short id": shortID} {
-		if _, _, _, err := Decode(data); err == nil {
+	for name, data := range map[string][]byte{"cut off": {0x0a, 9, 1}, "no tag": {0xff}} {
+		if m, _, err := Decode(data); err == nil || m.Records() != 0 {
 			t.Errorf("%s: decoded", name)
+		}
+	}
+}
+
+// TestTheGoodOfABadBatch: one malformed record or tombstone does not take the
+// others with it, and those keep their places. R19.
+func TestTheGoodOfABadBatch(t *testing.T) {
+	good := ids.NewTaskID(time.UnixMilli(1), 1, 7)
+	data, err := (&logv1.Batch{
+		Tasks:      []*logv1.Record{{Domain: "no id"}, {Id: good[:], DueAtMs: 5}, {Id: []byte("short")}},
+		Tombstones: [][]byte{{1, 2}, good[:]},
+	}).MarshalVT()
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, index, err := Decode(data)
+	if err != nil || index.Malformed == nil || m.Records() != 3 {
+		t.Fatalf("%d records, %v, %v", m.Records(), index.Malformed, err)
+	}
+	if len(index.Tasks) != 3 || index.Tasks[0] != (due.Task{}) || index.Tasks[1].ID != good || index.Tasks[2] != (due.Task{}) {
+		t.Errorf("%+v", index.Tasks)
+	}
+	if len(index.Tombstones) != 1 || index.Tombstones[0] != good {
+		t.Errorf("%v", index.Tombstones)
+	}
+}
+
+// TestI13ABatchOfAnUnknownVersionIsRefused, however it looks otherwise. R21.
+func TestI13ABatchOfAnUnknownVersionIsRefused(t *testing.T) {
+	next := logversion.ReadMax() + 1
+	id := ids.NewTaskID(time.UnixMilli(1), 1, 7)
+	for name, b := range map[string]*logv1.Batch{
+		"well-formed": {Tasks: []*logv1.Record{{Id: id[:]}}, LogVersion: next},
+		"strange":     {Tasks: []*logv1.Record{{Id: []byte("another kind of id")}}, LogVersion: next},
+		"empty":       {LogVersion: 1 << 31},
+	} {
+		data, err := b.MarshalVT()
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, index, err := Decode(data)
+		var unknown *logversion.UnknownError
+		if !errors.As(err, &unknown) || m.Records() != 0 || len(index.Tasks) != 0 {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestVersionsAreWrittenLikeTheGeneratedCodeDoes.
+func TestVersionsAreWrittenLikeTheGeneratedCodeDoes(t *testing.T) {
+	id := ids.NewTaskID(time.UnixMilli(1), 1, 7)
+	for _, v := range []uint32{0, 1, 2, 300, 1<<32 - 1} {
+		want, err := (&logv1.Batch{Tombstones: [][]byte{id[:]}, LogVersion: logversion.Field(v)}).MarshalVT()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := Tombstones([]ids.TaskID{id}, v); !bytes.Equal(got, want) || len(AppendVersion(nil, v)) > VersionOverhead {
+			t.Errorf("%d: %x, want %x", v, got, want)
 		}
 	}
 }

@@ -130,7 +130,7 @@ func (o *Owner) cancelAll(ctx context.Context) error {
 		}
 	}
 	failed := o.tombstone(ctx, buckets)
-	if err := o.fence(ctx); errors.Is(err, ErrOvertaken) || errors.Is(err, ErrOutcomeUnknown) {
+	if err := o.fence(ctx); mustEnd(err) {
 		return err // the callers learn from the end of this owner
 	} else if err != nil {
 		failed = errors.Join(failed, err)
@@ -177,7 +177,7 @@ func (o *Owner) tombstone(ctx context.Context, buckets map[int64][]ids.TaskID) e
 // must not fire after its tombstone was stored. If ctx ends meanwhile this
 // owner ends too, and the next one reads what was stored.
 func (o *Owner) tombstoneOne(ctx context.Context, bucket int64, all []ids.TaskID) error {
-	key, data := rand.Text(), batch.Tombstones(all)
+	key, data := rand.Text(), batch.Tombstones(all, o.LogVersion())
 	for wait := retryFirst; ; wait = min(2*wait, retryLast) {
 		storing, done := context.WithTimeout(context.WithoutCancel(ctx), appendTimeout)
 		err := o.Pruner.Tombstone(storing, bucket, key, data)

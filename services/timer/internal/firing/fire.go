@@ -29,7 +29,7 @@ func (o *Owner) fire(ctx context.Context) (fired bool, err error) {
 	err = o.append(ctx, all, chunk.Cursor)
 	switch {
 	case err == nil:
-	case errors.Is(err, ErrOvertaken), errors.Is(err, ErrOutcomeUnknown):
+	case mustEnd(err):
 		return false, err
 	default:
 		o.table.Abort()
@@ -43,7 +43,14 @@ func (o *Owner) fire(ctx context.Context) (fired bool, err error) {
 	return true, nil
 }
 
-// encode fetches the records of a chunk and makes its messages.
+// mustEnd tells errors of append after which this owner cannot go on.
+func mustEnd(err error) bool {
+	return errors.Is(err, ErrOvertaken) || errors.Is(err, ErrOutcomeUnknown) || unknownVersion(err)
+}
+
+// encode fetches the records of a chunk and makes its messages. They carry the
+// newest log version of those that were read, where that is newer than what this
+// node knows the cluster to write: a copied record is of the format that it was.
 func (o *Owner) encode(ctx context.Context, chunk due.Chunk) ([]Submit, error) {
 	refs := make([]*ref, 0, chunk.Tasks)
 	room := make([]ref, chunk.Tasks)
@@ -56,9 +63,10 @@ func (o *Owner) encode(ctx context.Context, chunk due.Chunk) ([]Submit, error) {
 	if err := o.fetch(ctx, refs, o.cache); err != nil {
 		return nil, err
 	}
+	version := max(o.LogVersion(), o.versionRead)
 	all := make([]Submit, len(chunk.Messages))
 	for i, m := range chunk.Messages {
-		size := 0
+		size := batch.VersionOverhead
 		for _, r := range refs[:len(m.Records)] {
 			size += len(r.record) + batch.RecordOverhead
 		}
@@ -67,7 +75,7 @@ func (o *Owner) encode(ctx context.Context, chunk due.Chunk) ([]Submit, error) {
 			data = batch.AppendRecord(data, r.record)
 		}
 		refs = refs[len(m.Records):]
-		all[i] = Submit{Domain: m.Domain, Tasklist: m.Tasklist, Priority: m.Priority, Data: data}
+		all[i] = Submit{Domain: m.Domain, Tasklist: m.Tasklist, Priority: m.Priority, Data: batch.AppendVersion(data, version)}
 	}
 	return all, nil
 }
@@ -96,9 +104,8 @@ func (o *Owner) recoverRecords(ctx context.Context, err error) error {
 }
 
 // append stores messages and cursor behind the last cursor, and finds out
-// whether they were stored. An error that is neither ErrOvertaken nor
-// ErrOutcomeUnknown says that they were not; ErrOutcomeUnknown comes only when
-// ctx has ended.
+// whether they were stored. An error that mustEnd does not know says that they
+// were not; ErrOutcomeUnknown comes only when ctx has ended.
 func (o *Owner) append(ctx context.Context, all []Submit, c due.Cursor) error {
 	for wait := retryFirst; ; wait = min(2*wait, retryLast) {
 		// Not ctx: who leaves finishes what is under way.
@@ -144,6 +151,9 @@ func (o *Owner) readCursor(ctx context.Context) (due.Cursor, uint64, error) {
 		done()
 		if err == nil {
 			return c, seq, nil
+		}
+		if unknownVersion(err) {
+			return due.Cursor{}, 0, err
 		}
 		o.Logger.Warn("the firing cursor cannot be read, trying again", "error", err)
 		if !sleep(ctx, wait) {

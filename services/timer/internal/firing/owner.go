@@ -5,22 +5,29 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"math/rand/v2"
 	"sync"
 	"time"
 
+	"github.com/yardmaster-io/yardmaster/contracts/logversion"
 	"github.com/yardmaster-io/yardmaster/services/timer/internal/batch"
 	"github.com/yardmaster-io/yardmaster/services/timer/internal/core/due"
 )
 
-// Deps is what an Owner needs. All fields are required.
+// Deps is what an Owner needs. All fields but LogVersion are required.
 type Deps struct {
 	Store  Store
 	Pruner Pruner
 	Log    Log
-	Config Config
-	Gauges Gauges
-	Logger *slog.Logger
+	// Quarantine sets a message of the store apart that is malformed, or a part of
+	// it; repeated, it does so once.
+	Quarantine func(ctx context.Context, m Stored, reason string) error
+	// LogVersion is the log version to write; nil = the first.
+	LogVersion func() uint32
+	Config     Config
+	Gauges     Gauges
+	Logger     *slog.Logger
 }
 
 // Gauges are told how the partition stands; the funcs must be quick.
@@ -46,6 +53,8 @@ type Owner struct {
 	cache *cache
 	// readTo: all that is in the store up to here is in the table.
 	readTo uint64
+	// versionRead is the newest log version of the messages read so far.
+	versionRead uint32
 	// cursorSeq is the sequence of the cursor that the next append builds upon.
 	cursorSeq uint64
 	// unfenced: there are tombstones that no cursor was written after. Another
@@ -60,14 +69,18 @@ type Owner struct {
 
 // arrival is one message of the store, read and decoded.
 type arrival struct {
-	index due.Message
-	body  *batch.Message
+	index   due.Message
+	version uint32
+	body    *batch.Message
 	// firstDueMS is the earliest due time in it.
 	firstDueMS int64
 }
 
 // New makes the owner of a partition.
 func New(d Deps) *Owner {
+	if d.LogVersion == nil {
+		d.LogVersion = func() uint32 { return logversion.First }
+	}
 	c := d.Config
 	return &Owner{
 		Deps: d,
@@ -99,8 +112,11 @@ func (o *Owner) Load(ctx context.Context) error {
 			return err
 		}
 		err = o.Store.ReadRange(ctx, read+1, last, func(m Stored) error {
-			o.arrive(o.decode(m))
-			return nil
+			a, err := o.decode(ctx, m)
+			if err == nil {
+				o.arrive(a)
+			}
+			return err
 		})
 		read = last
 		return err
@@ -127,20 +143,48 @@ func (o *Owner) Load(ctx context.Context) error {
 	return nil
 }
 
-// decode never fails: a message that is no batch holds no task.
-func (o *Owner) decode(m Stored) arrival {
-	body, tasks, tombstones, err := batch.Decode(m.Data)
-	if err != nil {
-		o.Logger.Error("a message of the timer store is malformed and is passed over", "sequence", m.Seq, "error", err)
-		tasks, tombstones = nil, nil
+// decode fails where the message is of an unknown log version (I13), or when ctx
+// ends. What is malformed is in quarantine when it returns; the rest goes on.
+func (o *Owner) decode(ctx context.Context, m Stored) (arrival, error) {
+	body, index, err := batch.Decode(m.Data)
+	if unknownVersion(err) {
+		return arrival{}, fmt.Errorf("message %d of the timer store: %w", m.Seq, err)
 	}
-	a := arrival{body: body, index: due.Message{Seq: m.Seq, AtMS: m.AtMS, Bucket: m.Bucket, Tombstones: tombstones, Tasks: tasks}}
-	for i := range tasks {
-		if i == 0 || tasks[i].DueMS < a.firstDueMS {
-			a.firstDueMS = tasks[i].DueMS
+	if malformed := errors.Join(err, index.Malformed); malformed != nil {
+		if err := o.setApart(ctx, m, malformed); err != nil {
+			return arrival{}, err
 		}
 	}
-	return a
+	a := arrival{body: body, version: index.Version, firstDueMS: math.MaxInt64, index: due.Message{
+		Seq: m.Seq, AtMS: m.AtMS, Bucket: m.Bucket, Tombstones: index.Tombstones, Tasks: index.Tasks,
+	}}
+	for i := range index.Tasks {
+		a.firstDueMS = min(a.firstDueMS, index.Tasks[i].DueMS)
+	}
+	return a, nil
+}
+
+// setApart puts a message into quarantine, whole, and tries for as long as it takes:
+// its bucket may be purged once it has been passed over.
+func (o *Owner) setApart(ctx context.Context, m Stored, reason error) error {
+	for wait := retryFirst; ; wait = min(2*wait, retryLast) {
+		err := o.Quarantine(ctx, m, reason.Error())
+		if err == nil {
+			o.Logger.Error("a message of the timer store is malformed and was put into quarantine", "sequence", m.Seq, "error", reason)
+			return nil
+		}
+		o.Logger.Warn("a malformed message cannot be put into quarantine, trying again", "sequence", m.Seq, "error", err)
+		if !sleep(ctx, wait) {
+			return ctx.Err()
+		}
+	}
+}
+
+// unknownVersion tells whether something is of a log version that this program
+// does not know. The owner ends then.
+func unknownVersion(err error) bool {
+	var unknown *logversion.UnknownError
+	return errors.As(err, &unknown)
 }
 
 // Run fires what is due until ctx ends; a chunk being stored is finished first.
@@ -155,7 +199,11 @@ func (o *Owner) Run(parent context.Context) error {
 			stop(err)
 		}
 	})
-	parts.Go(func() { o.purge(ctx) })
+	parts.Go(func() {
+		if err := o.purge(ctx); err != nil {
+			stop(err)
+		}
+	})
 	stop(o.loop(ctx)) // an earlier cause, such as the reader's, stays
 	close(o.ended)
 	parts.Wait()
@@ -168,8 +216,12 @@ func (o *Owner) Run(parent context.Context) error {
 // read hands the loop what is written from now on.
 func (o *Owner) read(ctx context.Context, from uint64) error {
 	return o.Store.Read(ctx, from, func(m Stored) error {
+		a, err := o.decode(ctx, m)
+		if err != nil {
+			return err
+		}
 		select {
-		case o.arrivals <- o.decode(m):
+		case o.arrivals <- a:
 			return nil
 		case <-ctx.Done():
 			return ctx.Err()
@@ -231,6 +283,7 @@ func (o *Owner) drain() {
 // arrive takes a message into the index, and keeps what is due soon at hand.
 func (o *Owner) arrive(a arrival) {
 	o.table.Load(a.index)
+	o.versionRead = max(o.versionRead, a.version)
 	o.readTo = max(o.readTo, a.index.Seq)
 	if a.body.Records() > 0 && a.firstDueMS < time.Now().Add(cacheAhead).UnixMilli() {
 		o.cache.put(a.index.Seq, a.body)

@@ -55,14 +55,16 @@ type Submit struct {
 
 // Log is the partition's history log, as far as firing goes.
 type Log interface {
-	// Cursor is the last cursor and its sequence; zeros where there is none.
+	// Cursor is the last cursor and its sequence; zeros where there is none. It
+	// fails with a *logversion.UnknownError where the cursor's is not known.
 	Cursor(ctx context.Context) (due.Cursor, uint64, error)
 	// Append stores the messages and the cursor behind them, all or none, and
 	// only if the last cursor is the one at sequence expected. It returns the
 	// new cursor's sequence. An error that is neither ErrOvertaken nor
 	// ErrOutcomeUnknown says that nothing was stored.
 	Append(ctx context.Context, all []Submit, c due.Cursor, expected uint64) (uint64, error)
-	// Parked is how far in the store history is known to remember what it parked.
+	// Parked is how far in the store history is known to remember what it parked. It
+	// fails like Cursor.
 	Parked(ctx context.Context) (uint64, error)
 	// DropCursors removes the cursors before the one at seq.
 	DropCursors(ctx context.Context, seq uint64) error

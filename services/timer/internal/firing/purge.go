@@ -16,19 +16,23 @@ const (
 )
 
 // purge removes what nobody needs, every now and then, beside the loop. What
-// fails is left for the next time.
-func (o *Owner) purge(ctx context.Context) {
+// fails is left for the next time, but for a checkpoint of an unknown log version:
+// then the owner must end.
+func (o *Owner) purge(ctx context.Context) error {
 	tick := time.NewTicker(o.Config.PurgeEvery)
 	defer tick.Stop()
 	for {
 		select {
 		case <-ctx.Done():
-			return
+			return nil
 		case <-tick.C:
 		}
 		err := o.purgeStore(ctx)
 		if err == nil {
 			err = o.purgeCursors(ctx)
+		}
+		if unknownVersion(err) {
+			return err
 		}
 		if err != nil && ctx.Err() == nil {
 			o.Logger.Warn("what was fired could not be removed, trying again later", "error", err)

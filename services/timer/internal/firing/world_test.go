@@ -16,6 +16,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/contracts/logversion"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/services/timer/internal/firing"
 	"github.com/yardmaster-io/yardmaster/services/timer/internal/natstimer"
@@ -243,12 +244,12 @@ func (w *world) deps() firing.Deps {
 	if err != nil {
 		w.tb.Fatal(err)
 	}
-	history, err := natstimer.OpenLog(w.tb.Context(), w.js, 0)
+	history, err := natstimer.OpenLog(w.tb.Context(), w.js, 0, logversion.WriteMax)
 	if err != nil {
 		w.tb.Fatal(err)
 	}
 	return firing.Deps{
-		Store: store, Pruner: store, Log: history, Config: firing.DefaultConfig(), Logger: log,
+		Store: store, Pruner: store, Log: history, Config: firing.DefaultConfig(), Logger: log, Quarantine: store.SetApart,
 		Gauges: firing.Gauges{Waiting: func(int) {}, Fired: func(int, time.Duration) {}, Cancelled: func(int) {}},
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/contracts/logversion"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/services/timer/internal/core/due"
 	"github.com/yardmaster-io/yardmaster/services/timer/internal/firing"
@@ -24,10 +25,12 @@ type Log struct {
 	stream      jetstream.Stream
 	checkpoints jetstream.KeyValue
 	p           int
+	version     func() uint32
 }
 
-// OpenLog finds the history stream of partition p and the checkpoints.
-func OpenLog(ctx context.Context, js jetstream.JetStream, p int) (*Log, error) {
+// OpenLog finds the history stream of partition p and the checkpoints. Version is
+// the log version of the cursors to write.
+func OpenLog(ctx context.Context, js jetstream.JetStream, p int, version func() uint32) (*Log, error) {
 	stream, err := js.Stream(ctx, topology.HistoryStream(p))
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", topology.HistoryStream(p), err)
@@ -36,7 +39,7 @@ func OpenLog(ctx context.Context, js jetstream.JetStream, p int) (*Log, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", topology.CheckpointsBucket, err)
 	}
-	return &Log{js: js, stream: stream, checkpoints: checkpoints, p: p}, nil
+	return &Log{js: js, stream: stream, checkpoints: checkpoints, p: p, version: version}, nil
 }
 
 // Cursor implements firing.Log.
@@ -46,7 +49,11 @@ func (l *Log) Cursor(ctx context.Context) (due.Cursor, uint64, error) {
 		return due.Cursor{}, 0, err
 	}
 	var c logv1.Cursor
-	if err := c.UnmarshalVT(r.Data); err != nil {
+	err = c.UnmarshalVT(r.Data)
+	if err == nil {
+		err = logversion.Check(c.LogVersion)
+	}
+	if err != nil {
 		return due.Cursor{}, 0, fmt.Errorf("firing cursor at %d: %w", r.Seq, err)
 	}
 	return due.Cursor{
@@ -62,6 +69,7 @@ func (l *Log) Append(ctx context.Context, all []firing.Submit, c due.Cursor, exp
 	cursor, err := (&logv1.Cursor{
 		Epoch: c.Epoch, BaseDueMs: c.Base.DueMS, BaseSeq: c.Base.Seq, RoundDueMs: c.Round.DueMS, RoundSeq: c.Round.Seq,
 		LastDueMs: c.Last.DueMS, LastSeq: c.Last.Seq, LastIndex: c.Last.Index,
+		LogVersion: logversion.Field(l.version()),
 	}).MarshalVT()
 	if err != nil {
 		return 0, fmt.Errorf("encode the firing cursor: %w", err)
@@ -88,7 +96,11 @@ func (l *Log) Parked(ctx context.Context) (uint64, error) {
 		return 0, fmt.Errorf("history's checkpoint: %w", err)
 	}
 	var c logv1.Checkpoint
-	if err := c.UnmarshalVT(entry.Value()); err != nil {
+	err = c.UnmarshalVT(entry.Value())
+	if err == nil {
+		err = logversion.Check(c.LogVersion)
+	}
+	if err != nil {
 		return 0, fmt.Errorf("history's checkpoint: %w", err)
 	}
 	return c.TimerSeq, nil

@@ -8,9 +8,11 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/services/timer/internal/firing"
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
+	"github.com/yardmaster-io/yardmaster/shared/quarantine"
 )
 
 // Store is the stream of waiting tasks of one partition. It implements
@@ -41,28 +43,41 @@ func (s *Store) ReadRange(ctx context.Context, from, upTo uint64, handle func(fi
 	if upTo < from { // and not "to the end", which 0 would mean
 		return nil
 	}
-	return natslog.ReadRange(ctx, s.js, s.readFrom(from), upTo, s.pass(handle))
+	return natslog.ReadRange(ctx, s.js, s.readFrom(from), upTo, s.pass(ctx, handle))
 }
 
 // Read implements firing.Store.
 func (s *Store) Read(ctx context.Context, from uint64, handle func(firing.Stored) error) error {
-	return natslog.Read(ctx, s.js, s.readFrom(from), s.pass(handle))
+	return natslog.Read(ctx, s.js, s.readFrom(from), s.pass(ctx, handle))
 }
 
 func (s *Store) readFrom(seq uint64) natslog.ReadConfig {
 	return natslog.ReadConfig{Stream: topology.TimerStream(s.p), StartSeq: seq, Log: s.log}
 }
 
-// pass hands on what lies in a bucket; the stream has no other subjects.
-func (s *Store) pass(handle func(firing.Stored) error) func(natslog.Record) error {
+// pass hands on what lies in a bucket. The stream is meant to have nothing else;
+// what it has goes into quarantine.
+func (s *Store) pass(ctx context.Context, handle func(firing.Stored) error) func(natslog.Record) error {
 	return func(r natslog.Record) error {
 		bucket, ok := topology.TimerBucketOf(r.Subject)
 		if !ok {
-			s.log.Error("a message of the timer store lies in no bucket and is passed over", "sequence", r.Seq, "subject", r.Subject)
-			return nil
+			s.log.Error("a message of the timer store lies in no bucket and goes into quarantine", "sequence", r.Seq, "subject", r.Subject)
+			return s.setApart(ctx, r.Subject, r.Seq, r.Data, "its subject is no bucket of the timer store")
 		}
 		return handle(firing.Stored{Seq: r.Seq, AtMS: r.Time.UnixMilli(), Bucket: bucket, Data: r.Data})
 	}
+}
+
+// SetApart puts a message of a bucket into quarantine, whole.
+func (s *Store) SetApart(ctx context.Context, m firing.Stored, reason string) error {
+	return s.setApart(ctx, topology.Timer(s.p, m.Bucket), m.Seq, m.Data, reason)
+}
+
+func (s *Store) setApart(ctx context.Context, subject string, seq uint64, data []byte, reason string) error {
+	return quarantine.Put(ctx, s.js.Conn(), &logv1.Quarantined{
+		Kind: logv1.QuarantineKind_QUARANTINE_KIND_UNREADABLE, Service: "timer", Partition: int32(s.p), Reason: reason,
+		OriginStream: topology.TimerStream(s.p), OriginSubject: subject, OriginSeq: seq, Data: data,
+	})
 }
 
 // Get implements firing.Store. Any replica may answer; that a message is gone is

@@ -23,7 +23,8 @@ type Message struct {
 	Bucket int64
 	// Tombstones are ids whose earlier records in this bucket are void.
 	Tombstones []ids.TaskID
-	// Tasks in the order of the message.
+	// Tasks in the order of the message. The zero Task stands for a record that
+	// cannot be read and is passed over.
 	Tasks []Task
 }
 
@@ -90,6 +91,9 @@ func (t *Table) Load(m Message) {
 		}
 	}
 	for i := range m.Tasks {
+		if m.Tasks[i].ID == (ids.TaskID{}) {
+			continue
+		}
 		t.add(m.Seq, uint32(i), int32(m.Bucket), &m.Tasks[i])
 	}
 }

@@ -1,0 +1,41 @@
+package gateway
+
+import (
+	"testing"
+	"testing/synctest"
+
+	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+)
+
+// TestI13BatchesCarryTheClustersVersion: of tasks, in one message or in several, and
+// of events. The first version is left out. R21.
+func TestI13BatchesCarryTheClustersVersion(t *testing.T) {
+	for version, want := range map[uint32]uint32{1: 0, 2: 2} {
+		synctest.Test(t, func(t *testing.T) {
+			r := newRig(t, func(d *Deps) { d.LogVersion = func() uint32 { return version } }).running(t)
+			spanning := &yardv1.SubmitRequest{Tasks: tasks(2).Tasks}
+			spanning.Tasks[0].Tasklist, spanning.Tasks[1].Tasklist = "mail", "other"
+			accepted(t, <-r.submit(t, tasks(3)))
+			accepted(t, <-r.submit(t, spanning))
+			n := 0
+			for _, msgs := range r.log.partitions {
+				for _, m := range msgs {
+					if n++; decode(t, m.Data).LogVersion != want {
+						t.Errorf("version %d: a batch carries %d", version, decode(t, m.Data).LogVersion)
+					}
+				}
+			}
+			if n != 3 {
+				t.Errorf("%d messages", n)
+			}
+			done := r.complete(t, completion(1, 1))
+			synctest.Wait()
+			sent := r.bus.sentEvents()
+			if len(sent) != 1 || sent[0].batch.LogVersion != want {
+				t.Errorf("version %d: events %+v", version, sent)
+			}
+			r.verdict(t, sent[0], 0, 1)
+			verdicts(t, <-done)
+		})
+	}
+}

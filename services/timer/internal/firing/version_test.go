@@ -1,0 +1,236 @@
+package firing_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/contracts/logversion"
+	"github.com/yardmaster-io/yardmaster/contracts/topology"
+	"github.com/yardmaster-io/yardmaster/services/timer/internal/firing"
+	"github.com/yardmaster-io/yardmaster/shared/natslog"
+	"github.com/yardmaster-io/yardmaster/shared/quarantine"
+)
+
+// raw appends a message to the store as it is.
+func (w *world) raw(subject string, data []byte) {
+	w.tb.Helper()
+	if _, _, err := natslog.Append(w.tb.Context(), w.nc, natslog.Msg{Subject: subject, Data: data}); err != nil {
+		w.tb.Fatal(err)
+	}
+}
+
+func (w *world) encoded(m interface{ MarshalVT() ([]byte, error) }) []byte {
+	w.tb.Helper()
+	data, err := m.MarshalVT()
+	if err != nil {
+		w.tb.Fatal(err)
+	}
+	return data
+}
+
+// newer is the log version of the next program.
+var newer = logversion.ReadMax() + 1
+
+// TestI13AnUnknownVersionEndsTheOwner: in a message met at the load or later, in the
+// cursor, in history's checkpoint. Nothing of the store is skipped or fired. R21.
+func TestI13AnUnknownVersionEndsTheOwner(t *testing.T) {
+	bucket := topology.Timer(0, topology.TimerBucket(time.Now().UnixMilli()))
+	message := func(w *world) { w.raw(bucket, w.encoded(&logv1.Batch{LogVersion: newer})) }
+	cursor := func(w *world) { w.raw(topology.Fired(0), w.encoded(&logv1.Cursor{LogVersion: newer})) }
+	checkpoint := func(w *world) {
+		kv, err := w.js.KeyValue(t.Context(), topology.CheckpointsBucket)
+		if err == nil {
+			_, err = kv.Put(t.Context(), topology.HistoryCheckpoint(0), w.encoded(&logv1.Checkpoint{LogVersion: newer}))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	quick := func(d *firing.Deps) { d.Config.PurgeEvery = 10 * time.Millisecond }
+	for name, before := range map[string]func(*world){"message": message, "cursor": cursor} {
+		t.Run(name+" at the load", func(t *testing.T) {
+			w := newWorld(t)
+			w.park(3, time.Now())
+			before(w)
+			var unknown *logversion.UnknownError
+			if err := w.owner().Load(t.Context()); !errors.As(err, &unknown) {
+				t.Errorf("%v", err)
+			}
+		})
+	}
+	for name, after := range map[string]func(*world){"message": message, "cursor": cursor, "checkpoint": checkpoint} {
+		t.Run(name+" later", func(t *testing.T) {
+			w := newWorld(t)
+			r := w.owner(quick)
+			if err := r.Load(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			ended := make(chan error, 1)
+			go func() { ended <- r.Run(t.Context()) }()
+			after(w)
+			parked := w.park(1, time.Now()) // makes it meet the cursor
+			var unknown *logversion.UnknownError
+			select {
+			case err := <-ended:
+				if !errors.As(err, &unknown) {
+					t.Errorf("%v", err)
+				}
+			case <-time.After(soon):
+				t.Fatal("the owner goes on")
+			}
+			if name == "message" && len(w.fired()[key(parked[0])]) > 0 {
+				t.Error("what lies behind the unknown message was fired")
+			}
+			if _, err := natslog.Get(t.Context(), w.js, topology.TimerStream(0), 1); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// TestFirstVersionIsNotWritten: what this version writes is byte for byte what
+// programs without versions wrote.
+func TestFirstVersionIsNotWritten(t *testing.T) {
+	w := newWorld(t)
+	w.own()
+	all := w.park(2, time.Now())
+	w.eachOnce(all)
+	err := natslog.ReadAll(t.Context(), w.js, natslog.ReadConfig{Stream: topology.HistoryStream(0)}, func(r natslog.Record) error {
+		var b logv1.Batch
+		var c logv1.Cursor
+		if r.Subject == topology.Fired(0) {
+			return errors.Join(c.UnmarshalVT(r.Data), versionIs(c.LogVersion))
+		}
+		return errors.Join(b.UnmarshalVT(r.Data), versionIs(b.LogVersion))
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+func versionIs(v uint32) error {
+	if v != logversion.Field(logversion.WriteMax()) {
+		return errors.New("a record carries a version")
+	}
+	return nil
+}
+
+// TestWhatIsWrittenCarriesTheClustersVersion. R21.
+func TestWhatIsWrittenCarriesTheClustersVersion(t *testing.T) {
+	w := newWorld(t)
+	later, now := w.park(1, time.Now().Add(time.Hour)), w.park(2, time.Now())
+	r := w.own(func(d *firing.Deps) {
+		d.LogVersion = func() uint32 { return newer }
+		d.Store = deafStore{d.Store} // it could not read its own tombstone
+	})
+	w.eachOnce(now)
+	if _, err := r.Cancel(t.Context(), []ids.TaskID{ids.TaskID(later[0].Id)}); err != nil {
+		t.Fatal(err)
+	}
+	last, err := natslog.LastForSubject(t.Context(), w.js, topology.TimerStream(0), topology.Timer(0, topology.TimerBucket(later[0].DueAtMs)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var tombstone logv1.Batch
+	if err := tombstone.UnmarshalVT(last.Data); err != nil || tombstone.LogVersion != newer || len(tombstone.Tombstones) != 1 {
+		t.Errorf("tombstone %v: %v", &tombstone, err)
+	}
+	err = natslog.ReadAll(t.Context(), w.js, natslog.ReadConfig{Stream: topology.HistoryStream(0)}, func(r natslog.Record) error {
+		var b logv1.Batch
+		if r.Subject == topology.Fired(0) {
+			return nil
+		}
+		if err := b.UnmarshalVT(r.Data); err != nil || b.LogVersion != newer {
+			t.Errorf("%s carries %d: %v", r.Subject, b.LogVersion, err)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// TestMalformedMessagesGoIntoQuarantine, whole and once, and the good records of
+// their message go on. R19.
+func TestMalformedMessagesGoIntoQuarantine(t *testing.T) {
+	w := newWorld(t)
+	dueAt := time.Now()
+	bucket := topology.Timer(0, topology.TimerBucket(dueAt.UnixMilli()))
+	good := w.park(2, dueAt)
+	noBatch := []byte{0x0a, 9, 1}
+	w.raw(bucket, noBatch)
+	w.made++
+	id := ids.NewTaskID(time.UnixMilli(int64(w.made)), 0, w.made)
+	mixed := []*logv1.Record{{Id: []byte("short"), Domain: "shop", Tasklist: "mail"}, {
+		Id: id[:], Domain: "shop", Tasklist: "mail", Type: "t", Priority: 3, DueAtMs: dueAt.UnixMilli(), Parkings: 1,
+	}}
+	w.write(mixed...)
+	good = append(good, mixed[1])
+	w.raw("yard.timer.0.no-bucket", []byte("lost its way"))
+	r := w.own()
+	w.eachOnce(good)
+	r.stop()
+	w.own() // who takes over meets them again
+	late := w.park(1, dueAt)
+	w.eachOnce(append(good, late...))
+
+	var set []quarantine.Item
+	err := quarantine.List(t.Context(), w.js, quarantine.Filter{Service: "timer", Partition: 0}, func(i quarantine.Item) error {
+		set = append(set, i)
+		return nil
+	})
+	if err != nil || len(set) != 3 {
+		t.Fatalf("%d in quarantine: %v", len(set), err)
+	}
+	for i, want := range []string{string(noBatch), string(w.encoded(&logv1.Batch{Tasks: mixed})), "lost its way"} {
+		if string(set[i].Data) != want || set[i].Reason == "" || set[i].OriginSeq != uint64(i+2) || set[i].OriginStream != topology.TimerStream(0) {
+			t.Errorf("%+v", set[i])
+		}
+	}
+}
+
+// TestQuarantineIsWaitedFor: while it cannot be reached nothing is passed over.
+func TestQuarantineIsWaitedFor(t *testing.T) {
+	w := newWorld(t)
+	dueAt := time.Now()
+	w.raw(topology.Timer(0, topology.TimerBucket(dueAt.UnixMilli())), []byte{0xff})
+	if err := w.js.DeleteStream(t.Context(), topology.QuarantineStream); err != nil {
+		t.Fatal(err)
+	}
+	tried := make(chan struct{}, 1)
+	r := w.owner(func(d *firing.Deps) {
+		put := d.Quarantine
+		d.Quarantine = func(ctx context.Context, m firing.Stored, reason string) error {
+			err := put(ctx, m, reason)
+			if err != nil {
+				select {
+				case tried <- struct{}{}:
+				default:
+				}
+			}
+			return err
+		}
+	})
+	loaded := make(chan error, 1)
+	go func() { loaded <- r.Load(t.Context()) }()
+	<-tried
+	select {
+	case err := <-loaded:
+		t.Fatalf("loaded without quarantine: %v", err)
+	default:
+	}
+	if _, err := w.js.CreateStream(t.Context(), jetstream.StreamConfig{
+		Name: topology.QuarantineStream, Subjects: []string{topology.QuarantineFilter("", -1)}, AllowAtomicPublish: true,
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-loaded; err != nil {
+		t.Error(err)
+	}
+}
