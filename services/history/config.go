@@ -25,7 +25,8 @@ func (c Config) Validate() []settings.Problem {
 	}
 	p := c.Partition
 	check(p.WindowTasks >= 1 && p.WindowTasks <= 1_000_000, "window_tasks", "want 1 to 1000000")
-	check(p.CheckpointEvery >= 100*time.Millisecond && p.CheckpointEvery <= time.Minute, "checkpoint_every", "want 100ms to 1m")
+	check(p.WindowBytes >= 1<<20 && p.WindowBytes <= 16<<30, "window_bytes", "want 1 MiB to 16 GiB")
+	check(p.CheckpointEvery >= 100*time.Millisecond && p.CheckpointEvery <= time.Second, "checkpoint_every", "want 100ms to 1s")
 	check(p.PurgeEvery >= time.Second && p.PurgeEvery <= time.Hour, "purge_every", "want 1s to 1h")
 	check(p.CarryAfter >= 1000, "carry_after", "want at least 1000")
 	check(p.DrainTimeout >= 100*time.Millisecond && p.DrainTimeout <= time.Minute, "drain_timeout", "want 100ms to 1m")

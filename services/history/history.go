@@ -23,6 +23,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/history/internal/natshistory"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/partition"
 	"github.com/yardmaster-io/yardmaster/shared/lifecycle"
+	"github.com/yardmaster-io/yardmaster/shared/natsrpc"
 	"github.com/yardmaster-io/yardmaster/shared/ownership"
 	"github.com/yardmaster-io/yardmaster/shared/telemetry"
 )
@@ -87,10 +88,19 @@ func (s *Service) Run(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("watch the domains: %w", err)
 	}
+	second, err := natsrpc.Another(s.NATS, s.Node+" reads")
+	if err != nil {
+		return err
+	}
+	defer second.Close()
+	reads := natshistory.Config{NATS: second, Log: s.Log}
+	if reads.JetStream, err = jetstream.New(second); err != nil {
+		return fmt.Errorf("history: %w", err)
+	}
 	owner := ownership.New(ownership.Config{
 		Service: "history", Node: s.Node, Count: s.Partitioning.History, KV: members, Log: s.Log,
 		Version: domains.Version, Metrics: s.Deps.Metrics,
-		Serve: func(ctx context.Context, p int) error { return s.serve(ctx, p, domains, checkpoints) },
+		Serve: func(ctx context.Context, p int) error { return s.serve(ctx, p, domains, checkpoints, reads) },
 	})
 	s.share.Store(owner)
 	go func() {
@@ -107,14 +117,20 @@ func (s *Service) Run(ctx context.Context) error {
 const retentionDefault = 7 * 24 * time.Hour
 
 // serve owns one partition until ctx ends: first the wire, then the owner, then,
-// once it has taken over, its calls.
-func (s *Service) serve(ctx context.Context, p int, domains *catalog.Catalog, checkpoints jetstream.KeyValue) error {
+// once it has taken over, its calls. What finds finished tasks has a connection of its own.
+func (s *Service) serve(ctx context.Context, p int, domains *catalog.Catalog, checkpoints jetstream.KeyValue, reads natshistory.Config) error {
 	wire, closeWire, err := natshistory.NewWire(s.NATS, s.Log)
 	if err != nil {
 		return fmt.Errorf("listen for bounced answers: %w", err)
 	}
 	defer closeWire()
 	nc := natshistory.Config{NATS: s.NATS, JetStream: s.js, Partition: p, Log: s.Log}
+	reads.Partition = p
+	reader, err := natshistory.NewReader(reads)
+	if err != nil {
+		return fmt.Errorf("open the reader of finished tasks: %w", err)
+	}
+	defer closeReader(reader, s.Log)
 	retention := func(domain string) time.Duration {
 		if d, ok := domains.Domain(domain); ok && d.RetentionMs > 0 {
 			return time.Duration(d.RetentionMs) * time.Millisecond
@@ -123,12 +139,28 @@ func (s *Service) serve(ctx context.Context, p int, domains *catalog.Catalog, ch
 	}
 	owner := partition.New(partition.Deps{
 		Partition: p, Shards: s.Partitioning.Matching, Node: s.Node, Config: s.Config.Partition,
-		Log: natshistory.Log{Config: nc}, Store: natshistory.NewStore(nc, retention), Timer: natshistory.Timer{Config: nc},
-		Finder: natshistory.Finder{Config: nc}, Checkpoints: natshistory.Checkpoints{Config: nc, KV: checkpoints}, Wire: wire,
-		Logger: s.Log, Tracing: s.Tracing, Metrics: s.metrics,
+		Log: natshistory.Log{Config: nc}, Archive: natshistory.NewArchive(nc, retention), Reader: reader,
+		TimerStore: natshistory.NewTimerStore(nc), Timer: natshistory.Timer{Config: nc},
+		Checkpoints: natshistory.Checkpoints{Config: nc, KV: checkpoints}, Wire: wire, Quarantine: nc.Quarantine,
+		LogVersion: domains.WriteVersion, Logger: s.Log, Tracing: s.Tracing, Metrics: s.metrics,
 	})
 	var parts lifecycle.Group
 	parts.Add("owner", owner)
 	parts.Add("calls", lifecycle.Func(func(ctx context.Context) error { return api.Serve(ctx, s.NATS, owner, s.Log) }))
-	return parts.Run(ctx)
+	err = parts.Run(ctx)
+	if errors.Is(err, partition.ErrUnreadable) {
+		return fmt.Errorf("%w: %w", ownership.ErrGiveUp, err)
+	}
+	return err
+}
+
+// readerTimeout bounds how long the answers under way are waited for.
+const readerTimeout = 5 * time.Second
+
+func closeReader(r *natshistory.Reader, log *slog.Logger) {
+	ctx, cancel := context.WithTimeout(context.Background(), readerTimeout)
+	defer cancel()
+	if err := r.Close(ctx); err != nil {
+		log.Debug("reads of finished tasks under way were given up", "error", err)
+	}
 }

@@ -46,7 +46,7 @@ func (l Log) read(filter string, from uint64) natslog.ReadConfig {
 
 func pass(handle func(partition.Record) error) func(natslog.Record) error {
 	return func(r natslog.Record) error {
-		return handle(partition.Record{Seq: r.Seq, Time: r.Time, Data: r.Data, Pending: r.Pending})
+		return handle(partition.Record{Subject: r.Subject, Seq: r.Seq, Time: r.Time, Data: r.Data, Pending: r.Pending})
 	}
 }
 

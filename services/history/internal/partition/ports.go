@@ -20,9 +20,10 @@ var (
 
 // Record is one stored message.
 type Record struct {
-	Seq  uint64
-	Time time.Time
-	Data []byte
+	Subject string
+	Seq     uint64
+	Time    time.Time
+	Data    []byte
 	// Pending is how many messages of the same source were still to come.
 	Pending uint64
 }

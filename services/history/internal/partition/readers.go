@@ -8,7 +8,6 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/logversion"
-	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/replica"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/record"
 )
@@ -128,11 +127,7 @@ func (o *Owner) quarantine(ctx context.Context, s Source, r Record, data []byte,
 	o.Metrics.Poison.Add(1)
 	o.Logger.Error("the log holds a record that cannot be read; it goes to the quarantine",
 		"partition", o.Partition, "source", s.String(), "sequence", r.Seq, "error", reason)
-	subject := topology.Event(o.Partition)
-	if s != SourceEvents {
-		subject = topology.SubmitLane(o.Partition, ids.Lane(s))
-	}
-	item := Quarantined{Unreadable: true, Reason: reason.Error(), Subject: subject, Seq: r.Seq, Data: data}
+	item := Quarantined{Unreadable: true, Reason: reason.Error(), Subject: r.Subject, Seq: r.Seq, Data: data}
 	return o.persist(ctx, "quarantine", func(ctx context.Context) error { return o.Quarantine(ctx, item) }) == nil
 }
 
