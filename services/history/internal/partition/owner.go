@@ -266,6 +266,11 @@ func (o *Owner) beat() {
 	o.step(replica.Tick{})
 	o.waiters.expire(o.core, time.Now().UnixMilli())
 	o.Wire.Publish(loadReport(o.Partition, o.core.Active(), o.readers.unread()))
+	for lane := range ids.Lane(ids.Lanes) {
+		if !o.core.Room(lane) {
+			o.readers.count(o, lane, o.core.ReadLevels()[lane])
+		}
+	}
 }
 
 // drain finishes what was begun when the owner leaves.

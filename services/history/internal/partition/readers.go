@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync/atomic"
+	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/logversion"
@@ -28,7 +29,8 @@ type readers struct {
 	in     [Sources]chan input
 	failed chan error
 	// pending are messages not read yet, as last told.
-	pending [ids.Lanes]atomic.Int64
+	pending  [ids.Lanes]atomic.Int64
+	counting [ids.Lanes]atomic.Bool
 }
 
 func newReaders() *readers {
@@ -45,6 +47,27 @@ func (r *readers) note(in input) {
 		r.pending[in.source].Store(int64(in.pending))
 	}
 }
+
+// count asks how much is behind a lane that is paused: its reader does not hear of new
+// messages.
+func (r *readers) count(o *Owner, lane ids.Lane, read uint64) {
+	if !r.counting[lane].CompareAndSwap(false, true) {
+		return
+	}
+	go func() {
+		defer r.counting[lane].Store(false)
+		if n, err := o.Log.Backlog(o.work, lane, read); err == nil {
+			r.pending[lane].Store(int64(n))
+		}
+		select { // not more often than this
+		case <-time.After(countEvery):
+		case <-o.work.Done():
+		}
+	}()
+}
+
+// countEvery is how often a paused lane is counted.
+const countEvery = time.Second
 
 func (r *readers) unread() (n int64) {
 	for i := range r.pending {

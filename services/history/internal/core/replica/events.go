@@ -68,8 +68,10 @@ func (r *Replica) event(h *held, now Now, fx *Effects) {
 	}
 	pos := h.ev.Fence.Position
 	switch {
-	case pos.Lane() >= ids.Lanes || pos.Seq() >= h.seq:
+	case (pos.Lane() >= ids.Lanes || pos.Seq() >= h.seq) && e == nil:
 		r.settle(h, notFound(), fx) // an event lies behind its submit: forged
+	case pos.Lane() >= ids.Lanes || pos.Seq() >= h.seq:
+		r.settle(h, taskstate.ApplyToEarlierStay(&e.Task, h.ev), fx)
 	case h.carried != nil && (e == nil || e.left):
 		r.carriedAbsent(h, now, fx)
 	case e != nil && e.Position == pos:
