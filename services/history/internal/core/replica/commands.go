@@ -18,6 +18,7 @@ func (r *Replica) command(h *held, e *Entry, now Now, fx *Effects) {
 	case e.State == taskstate.Waiting && !sameDomain(h.ev, e):
 		r.settle(h, notFound(), fx)
 	case e.State == taskstate.Waiting:
+		h.until = nil // what was found of it before is out of date
 		r.wait(h)
 		if e.left {
 			r.search(h)
@@ -35,10 +36,11 @@ func (r *Replica) search(h *held) {
 		return // Recovered does
 	}
 	key := Search{ID: h.ev.ID, Domain: h.ev.Domain, Cancel: true}
-	if r.searching[key] {
+	if _, busy := r.searching[key]; busy {
+		r.searching[key] = true
 		return
 	}
-	r.searching[key] = true
+	r.searching[key] = false
 	want := key
 	want.Seq, want.At, want.Reason = h.seq, h.at, h.ev.Message
 	r.wanted = append(r.wanted, want)
@@ -47,7 +49,7 @@ func (r *Replica) search(h *held) {
 // searchWaiting looks for the task of the commands that wait for id.
 func (r *Replica) searchWaiting(id ids.TaskID) {
 	for _, h := range r.early[id] {
-		if h.command() && !h.promised {
+		if h.command() && h.until == nil {
 			r.search(h)
 		}
 	}
@@ -73,23 +75,44 @@ func (r *Replica) found(in *Found, now Now, fx *Effects) {
 		r.foundForOutcomes(in, now, fx)
 		return
 	}
-	delete(r.searching, Search{ID: in.ID, Domain: in.Domain, Cancel: true})
+	key := Search{ID: in.ID, Domain: in.Domain, Cancel: true}
+	again := r.searching[key]
+	delete(r.searching, key)
 	if e := r.tasks[in.ID]; in.Taken != nil && in.Archived == nil && (e == nil || e.left) {
 		r.cancelTaken(in, now, fx)
+		return
+	} else if e != nil && !e.left {
+		return // it has come meanwhile, and is on its way out: then it is looked for again
+	}
+	if again {
+		r.searchAgain(in)
 		return
 	}
 	waiting := r.early[in.ID]
 	kept := waiting[:0:0]
+	first := true
 	for _, h := range waiting {
-		if !h.command() || h.ev.Domain != in.Domain || h.promised || !r.foundFor(h, in, fx) {
+		if !h.command() || h.ev.Domain != in.Domain || h.until != nil || !r.foundFor(h, in, first, fx) {
 			kept = append(kept, h)
 		}
+		first = first && h.command()
 	}
 	r.keepEarly(in.ID, kept)
 }
 
-// foundFor decides about a command whose task was looked for; false = it still waits.
-func (r *Replica) foundFor(h *held, in *Found, fx *Effects) bool {
+// searchAgain looks once more: something has changed since the search began.
+func (r *Replica) searchAgain(in *Found) {
+	for _, h := range r.early[in.ID] {
+		if h.command() && h.until == nil && h.ev.Domain == in.Domain {
+			r.search(h)
+			return
+		}
+	}
+}
+
+// foundFor decides about a command whose task was looked for; false = it still waits. First
+// tells that no event waits before it: the task has not been granted by then.
+func (r *Replica) foundFor(h *held, in *Found, first bool, fx *Effects) bool {
 	switch {
 	case in.Archived != nil && sameDomain(h.ev, in.Archived):
 		// Its submit may not be read yet: then the command applies to it as it did before.
@@ -99,7 +122,7 @@ func (r *Replica) foundFor(h *held, in *Found, fx *Effects) bool {
 	case in.Archived != nil, in.Unread != nil && !sameDomain(h.ev, in.Unread):
 		r.settle(h, notFound(), fx)
 		return true
-	case in.Unread != nil:
+	case in.Unread != nil && first:
 		r.settle(h, taskstate.Verdict{}, fx)
 		h.promised = true
 	}
@@ -182,6 +205,12 @@ func (r *Replica) stillComing(h *held) bool {
 		if l.ReadLevel() < h.until[i] {
 			return true
 		}
+	}
+	if e := r.tasks[h.ev.ID]; e != nil && e.left && e.State == taskstate.Waiting {
+		// It has been parked here, and yet is nowhere: another owner has voided that.
+		h.until = nil
+		r.search(h)
+		return true
 	}
 	return len(r.held[h.ev.ID]) > 0
 }

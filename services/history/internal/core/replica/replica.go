@@ -54,7 +54,7 @@ type Replica struct {
 	held map[ids.TaskID][]*Entry
 	// pinned are tasks that hold the event floor by themselves rather than by their submit.
 	pinned map[ids.TaskID]*Entry
-	// searching are the searches under way, asking the outcomes that wait for one.
+	// searching are the searches under way, true if they are to be repeated; asking the outcomes that wait for one.
 	searching map[Search]bool
 	asking    map[ids.TaskID][]*held
 	wanted    []Search
