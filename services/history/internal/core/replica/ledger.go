@@ -16,6 +16,9 @@ type ledger struct {
 	// later ones sent lies behind seq.
 	covered Levels
 	seq     uint64
+	// last is where the store stands. It is ahead of seq while not all is stored that the
+	// records of a mark sent.
+	last uint64
 	// oldest is when the first of the queue came, Unix ms.
 	oldest int64
 }
@@ -59,9 +62,9 @@ func (l *ledger) done(seq uint64) []*Entry {
 	job := l.busy
 	l.busy = nil
 	l.stored += uint64(len(job))
-	l.seq = max(l.seq, seq)
+	l.last = max(l.last, seq)
 	for len(l.marks) > 0 && l.marks[0].at <= l.stored {
-		l.covered = l.marks[0].levels
+		l.covered, l.seq = l.marks[0].levels, l.last
 		l.marks = l.marks[1:]
 	}
 	return job
@@ -70,7 +73,7 @@ func (l *ledger) done(seq uint64) []*Entry {
 // mark notes that everything that records up to levels send has been queued.
 func (l *ledger) mark(levels Levels) {
 	if l.queued == l.stored {
-		l.covered = levels
+		l.covered, l.seq = levels, l.last
 		return
 	}
 	last := len(l.marks) - 1
