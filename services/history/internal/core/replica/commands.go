@@ -120,8 +120,11 @@ func (r *Replica) ask(h *held) {
 
 // found takes in the answer to a search.
 func (r *Replica) found(in *Found, now Now, fx *Effects) {
-	if !in.Cancel {
+	switch {
+	case in.ID.IsZero():
 		r.endsFound(&in.Ends)
+		return
+	case !in.Cancel:
 		r.foundForOutcomes(in, now, fx)
 		return
 	}
@@ -271,7 +274,7 @@ func (r *Replica) askEnds(h *held) {
 	}
 	if h.waited && !r.endsAsked {
 		r.endsAsked = true
-		r.wanted = append(r.wanted, Search{ID: h.ev.ID})
+		r.wanted = append(r.wanted, Search{})
 	}
 	h.waited = !r.endsAsked || h.waited
 }

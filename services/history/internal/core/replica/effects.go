@@ -89,7 +89,8 @@ type Checkpoint struct {
 	TimerSeq, ArchiveSeq uint64
 }
 
-// Search asks the other stores for a task that is not in memory.
+// Search asks the other stores for a task that is not in memory; without ID, only for the ends
+// of the lanes.
 type Search struct {
 	ID ids.TaskID
 	// Domain is the caller's; empty = a service of ours.
