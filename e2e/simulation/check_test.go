@@ -223,7 +223,9 @@ func (c *checker) reachable(t *historysim.Task) {
 	w.violated("I1: %s is purged and nowhere else", w.name(t.ID))
 }
 
-func (c *checker) allEnded() bool { return len(c.w.archived) >= len(c.w.accepted) && len(c.w.accepted) >= c.w.plan.tasks }
+func (c *checker) allEnded() bool {
+	return len(c.w.archived) >= len(c.w.accepted) && len(c.w.accepted) >= c.w.plan.tasks
+}
 
 // progress holds that nothing is stuck.
 func (c *checker) progress() {

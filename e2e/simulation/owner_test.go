@@ -106,7 +106,7 @@ func (p *proc) leave(op *historysim.Op) {
 			}
 		})
 	}
-	if op.Kind != historysim.FetchLane && op.Kind != historysim.FetchEvents {
+	if answeredInTime(op.Kind) {
 		p.do(timeout, func() {
 			if !answered {
 				answered = true
@@ -128,6 +128,16 @@ func (p *proc) leave(op *historysim.Op) {
 	for range times {
 		w.after(p.latency(), func() { p.arrive(op, answer) })
 	}
+}
+
+// answeredInTime tells whether an operation fails that is not answered: not a reader's, nor
+// one that nobody answers.
+func answeredInTime(k historysim.OpKind) bool {
+	switch k {
+	case historysim.FetchLane, historysim.FetchEvents, historysim.Hints, historysim.Reply:
+		return false
+	}
+	return true
 }
 
 // changes tells whether an operation writes.

@@ -147,6 +147,13 @@ func (o *Owner) saved(ok bool, revision uint64, sentAt time.Duration) {
 // read; the lanes' ends are measured after the timer's answer.
 func (o *Owner) search(s Search) {
 	found := &replica.Found{Search: s}
+	if s.ID.IsZero() { // only how far the lanes go is asked for
+		o.until(Op{Kind: ReadEnds}, func(ends Outcome) {
+			found.Ends = ends.Ends
+			o.give(found)
+		})
+		return
+	}
 	o.until(Op{Kind: AskTimer, Search: s}, func(timer Outcome) {
 		if s.Cancel {
 			found.Taken = entryOf(timer.Task)

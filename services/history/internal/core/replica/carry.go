@@ -19,10 +19,15 @@ const (
 // the pin of its task when it is read, if no other event of the task lies between what
 // its state has seen and itself; else it is void, and proposed again later.
 func (r *Replica) carry(fx *Effects) {
-	floor := r.floor()
-	events, bytes := r.meter.behind(floor)
+	events, bytes := r.meter.behind(r.floor())
 	eventsTo := uint64(0)
-	if events > r.cfg.CarryRecords || bytes > r.cfg.CarryBytes {
+	// The carried records are events themselves: twice what they take is always allowed, or
+	// many of them would be rewritten for ever.
+	own := uint64(0)
+	for _, e := range r.pinned {
+		own += uint64(e.Footprint())
+	}
+	if events > max(r.cfg.CarryRecords, 2*uint64(len(r.pinned))) || bytes > max(r.cfg.CarryBytes, 2*own) {
 		eventsTo = r.meter.half()
 	}
 	var lanesTo [ids.Lanes]uint64
@@ -68,12 +73,6 @@ func (r *Replica) oldest(eventsTo uint64, lanesTo [ids.Lanes]uint64) []*Entry {
 	return all[:min(len(all), carryTasksMax)]
 }
 
-// followedBy tells whether e waits in the timer store, as far as is known here, and c is a
-// later stay.
-func (e *Entry) followedBy(c *Carried) bool {
-	return e.State == taskstate.Waiting && c.Entry.Parkings >= e.Parkings
-}
-
 // pinOf is the event floor that e needs.
 func (r *Replica) pinOf(e *Entry) uint64 {
 	if e.pinned {
@@ -100,24 +99,22 @@ func (r *Replica) carriedPresent(e *Entry, h *held, fx *Effects) {
 	r.charge(e)
 }
 
-// carriedAbsent takes in the carried record of a task that is not in memory. In a takeover
-// the task comes back by it, unless the record is void: another event follows what it has
-// seen, or the checkpoint needs nothing from before its floor.
-//
-// Known is an earlier stay of it, if a takeover has read one: as the task came back, that one
-// has left.
-func (r *Replica) carriedAbsent(known *Entry, h *held, now Now, fx *Effects) {
+// carriedAbsent takes in the carried record of a stay that is not in memory; old is what is
+// there of the task, an earlier stay or nothing. In a takeover the stay comes back by the record,
+// unless that is void: another event follows what it has seen, or the checkpoint needs
+// nothing from before its floor.
+func (r *Replica) carriedAbsent(h *held, old *Entry, now Now, fx *Effects) {
 	r.settle(h, taskstate.Verdict{}, fx)
 	c := h.carried
-	if known != nil && !known.left && known.lastEvent > c.AsOf {
-		return
-	}
 	if r.replay == nil || c.AsOf < r.base.Floor || r.replay.seen[h.ev.ID] > c.AsOf || r.unread(h.ev.Fence.Position) || c.AsOf >= h.seq {
 		return
 	}
-	if known != nil {
-		delete(r.tasks, known.ID)
-		r.leave(known)
+	if old != nil && !old.left {
+		if old.lastEvent > c.AsOf {
+			return
+		}
+		delete(r.tasks, old.ID)
+		r.leave(old)
 	}
 	e := c.Entry
 	e.pinned, e.pin = true, c.AsOf

@@ -2,6 +2,7 @@ package replica
 
 import (
 	"bytes"
+	"cmp"
 	"slices"
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
@@ -15,10 +16,10 @@ func (r *Replica) command(h *held, e *Entry, now Now, fx *Effects) {
 	case e == nil:
 		r.wait(h)
 		r.search(h)
-	case e.State == taskstate.Waiting && !sameDomain(h.ev, e):
+	case !mayCommand(h, e):
 		r.settle(h, notFound(), fx)
 	case e.State == taskstate.Waiting:
-		h.until = nil // what was found of it before is out of date
+		h.until = nil
 		r.wait(h)
 		if e.left {
 			r.search(h)
@@ -28,31 +29,79 @@ func (r *Replica) command(h *held, e *Entry, now Now, fx *Effects) {
 	}
 }
 
+// mayCommand tells whether a command concerns the task of a stay: a task of its domain that was
+// there before it. A command from before the stay waited for it, if it lies behind the stay
+// before; one from before that one was decided long ago.
+func mayCommand(h *held, e *Entry) bool {
+	after := e.Before
+	if after == 0 {
+		after = e.Position
+	}
+	return sameDomain(h.ev, e) && h.seq > after.Seq()
+}
+
 func sameDomain(ev *taskstate.Event, e *Entry) bool { return ev.Domain == "" || ev.Domain == e.Domain }
 
-// search looks for the task of a command in the other stores, once at a time for each caller.
+// search looks for the task of a command in the other stores.
 func (r *Replica) search(h *held) {
 	if r.replay != nil {
 		return // Recovered does
 	}
-	key := Search{ID: h.ev.ID, Domain: h.ev.Domain, Cancel: true}
-	if _, busy := r.searching[key]; busy {
-		r.searching[key] = true
-		return
+	h.until = nil
+	under, ok := r.searching[h.ev.ID]
+	if ok && under.asked && under.domain == h.ev.Domain {
+		under.again = true
+		r.searching[h.ev.ID] = under
 	}
-	r.searching[key] = false
-	want := key
-	want.Seq, want.At, want.Reason = h.seq, h.at, h.ev.Message
-	r.wanted = append(r.wanted, want)
+	r.want(h.ev.ID)
 }
 
 // searchWaiting looks for the task of the commands that wait for id.
 func (r *Replica) searchWaiting(id ids.TaskID) {
 	for _, h := range r.early[id] {
-		if h.command() && h.until == nil {
+		if h.command() {
 			r.search(h)
 		}
 	}
+}
+
+// want begins a search, one at a time for each task: two callers must not both be given it.
+func (r *Replica) want(id ids.TaskID) {
+	if _, ok := r.searching[id]; !ok {
+		r.searching[id] = searching{}
+		r.wanted = append(r.wanted, Search{ID: id, Cancel: true})
+	}
+}
+
+// handOut gives out what is wanted. A search for commands asks for the caller whose command has
+// waited for longest, up to the last command of his.
+func (r *Replica) handOut(fx *Effects) {
+	for _, want := range r.wanted {
+		if want.Cancel && !r.fill(&want) {
+			delete(r.searching, want.ID) // decided meanwhile
+			continue
+		}
+		fx.Searches = append(fx.Searches, want)
+	}
+	r.wanted = r.wanted[:0]
+}
+
+func (r *Replica) fill(want *Search) (open bool) {
+	for _, h := range r.early[want.ID] {
+		switch {
+		case !h.command() || h.until != nil:
+			continue
+		case !open:
+			want.Domain, open = h.ev.Domain, true
+		case h.ev.Domain != want.Domain:
+			continue
+		}
+		want.Seq, want.At, want.Reason = h.seq, h.at, h.ev.Message
+	}
+	if open {
+		r.searching[want.ID] = searching{asked: true, domain: want.Domain}
+	}
+	return open
 }
 
 // ask looks for a task that has left, to give the verdict on an outcome that came again. If
@@ -71,76 +120,104 @@ func (r *Replica) ask(h *held) {
 
 // found takes in the answer to a search.
 func (r *Replica) found(in *Found, now Now, fx *Effects) {
-	if !in.Cancel {
+	switch {
+	case in.ID.IsZero():
+		r.endsFound(&in.Ends)
+		return
+	case !in.Cancel:
 		r.foundForOutcomes(in, now, fx)
 		return
 	}
-	key := Search{ID: in.ID, Domain: in.Domain, Cancel: true}
-	again := r.searching[key]
-	delete(r.searching, key)
-	if e := r.tasks[in.ID]; in.Taken != nil && in.Archived == nil && (e == nil || e.left) {
+	again := r.searching[in.ID].again
+	delete(r.searching, in.ID)
+	e := r.tasks[in.ID]
+	if in.Taken != nil && in.Archived == nil && (e == nil || e.left) {
 		r.cancelTaken(in, now, fx)
 		return
-	} else if e != nil && !e.left {
-		return // it has come meanwhile, and is on its way out: then it is looked for again
 	}
-	if again {
-		r.searchAgain(in)
-		return
+	leaving := e != nil && !e.left // the search is repeated when it has left
+	if in.Unread != nil && e != nil && in.Unread.Parkings <= e.Parkings {
+		in.Unread = nil // a repeated submit
 	}
-	waiting := r.early[in.ID]
-	kept := waiting[:0:0]
-	first := true
-	for _, h := range waiting {
-		if !h.command() || h.ev.Domain != in.Domain || h.until != nil || !r.foundFor(h, in, first, fx) {
-			kept = append(kept, h)
+	kept, first := r.early[in.ID][:0:0], true
+	for _, h := range r.early[in.ID] {
+		own := h.command() && h.ev.Domain == in.Domain
+		if own && in.Archived != nil && r.foundArchived(h, in.Archived, fx) {
+			continue
+		}
+		if own && in.Unread != nil && !again && !leaving && r.foundUnread(h, in.Unread, first, fx) {
+			continue
+		}
+		if own && !leaving && !again {
+			h.until = &in.Ends
 		}
 		first = first && h.command()
+		kept = append(kept, h)
 	}
 	r.keepEarly(in.ID, kept)
+	if !leaving {
+		r.wantRest(in.ID)
+	}
 }
 
-// searchAgain looks once more: something has changed since the search began.
-func (r *Replica) searchAgain(in *Found) {
-	for _, h := range r.early[in.ID] {
-		if h.command() && h.until == nil && h.ev.Domain == in.Domain {
-			r.search(h)
+// wantRest searches for the commands that no search has answered for.
+func (r *Replica) wantRest(id ids.TaskID) {
+	for _, h := range r.early[id] {
+		if h.command() && h.until == nil {
+			r.want(id)
 			return
 		}
 	}
 }
 
-// foundFor decides about a command whose task was looked for; false = it still waits. First
-// tells that no event waits before it: the task has not been granted by then.
-func (r *Replica) foundFor(h *held, in *Found, first bool, fx *Effects) bool {
-	switch {
-	case in.Archived != nil && sameDomain(h.ev, in.Archived):
-		// Its submit may not be read yet: then the command applies to it as it did before.
-		v, _ := taskstate.Apply(&in.Archived.Task, h.ev, h.at)
-		r.settle(h, v, fx)
-		h.promised = true
-	case in.Archived != nil, in.Unread != nil && !sameDomain(h.ev, in.Unread):
+// foundArchived gives the verdict on a command whose task has ended, and tells whether it is
+// done with. If its submit is not read yet, the command applies to it as it did before.
+func (r *Replica) foundArchived(h *held, archived *Entry, fx *Effects) bool {
+	if !sameDomain(h.ev, archived) {
 		r.settle(h, notFound(), fx)
 		return true
-	case in.Unread != nil && first:
-		r.settle(h, taskstate.Verdict{}, fx)
-		h.promised = true
 	}
-	h.until = &in.Ends
+	v, _ := taskstate.Apply(&archived.Task, h.ev, h.at)
+	r.settle(h, v, fx)
+	h.promised, h.ended = true, true
 	return false
 }
 
-// cancelTaken brings in a task that the timer store gave up for a command. It pins the
-// command, so that a takeover searches again if this owner dies before it is archived.
+// foundUnread tells whether a command is done with, whose task lies behind the read levels.
+// If not, the task will be cancelled when it is read; the caller learns it now, unless
+// other events wait before the command.
+func (r *Replica) foundUnread(h *held, unread *Entry, first bool, fx *Effects) bool {
+	if !mayCommand(h, unread) {
+		r.settle(h, notFound(), fx)
+		return true
+	}
+	if first {
+		r.settle(h, taskstate.Verdict{}, fx)
+		h.promised = true
+	}
+	return false
+}
+
+// cancelTaken brings in a task that the timer store gave up for a command. The first command
+// that may, in log order, cancels it, whoever's search was answered first. It
+// pins that command, so that a takeover searches again if this owner dies before the task
+// is archived.
 func (r *Replica) cancelTaken(in *Found, now Now, fx *Effects) {
 	e := in.Taken
-	e.pinned, e.pin = true, in.Seq-1
+	seq, at, reason := in.Seq, in.At, in.Reason
+	for _, h := range r.early[in.ID] {
+		if h.command() && mayCommand(h, e) {
+			seq, at, reason = h.seq, h.at, h.ev.Message
+			break
+		}
+	}
+	e.pinned, e.pin = true, seq-1
 	e.since, e.lastEvent = r.eventAt, r.eventAt
 	r.tasks[in.ID], r.pinned[in.ID] = e, e
 	e.State = taskstate.Waiting
 	r.lineUp(e)
-	did := taskstate.CancelUnseen(&e.Task, in.Reason, in.At)
-	r.carryOut(e, did, in.Seq, now, fx)
+	did := taskstate.CancelUnseen(&e.Task, reason, at)
+	r.carryOut(e, did, seq, now, fx)
 	waiting := r.early[in.ID]
 	delete(r.early, in.ID)
 	for _, h := range waiting {
@@ -153,10 +230,7 @@ func (r *Replica) cancelTaken(in *Found, now Now, fx *Effects) {
 func (r *Replica) foundForOutcomes(in *Found, now Now, fx *Effects) {
 	waiting := r.asking[in.ID]
 	delete(r.asking, in.ID)
-	known := in.Archived
-	if known == nil {
-		known = in.Waiting
-	}
+	known := cmp.Or(in.Archived, in.Waiting, in.Unread)
 	for _, h := range waiting {
 		e := r.tasks[in.ID]
 		switch {
@@ -179,16 +253,43 @@ func (r *Replica) foundForOutcomes(in *Found, now Now, fx *Effects) {
 func (r *Replica) endWaits(now Now, fx *Effects) {
 	for _, id := range r.earlyInOrder() {
 		waiting := r.early[id]
-		kept := waiting[:0:0]
+		delete(r.early, id)
 		for _, h := range waiting {
-			if r.stillComing(h) {
-				kept = append(kept, h)
-			} else {
+			switch {
+			case r.stillComing(h):
+				r.early[id] = append(r.early[id], h)
+				r.askEnds(h)
+			case h.command():
 				r.settle(h, notFound(), fx)
+			default:
+				r.event(h, now, fx) // its position has been read, and is no stay's: forged
 			}
 		}
-		if len(kept) < len(waiting) {
-			r.keepEarly(id, kept)
+	}
+}
+
+// askEnds asks how far the log goes, for an event that has waited for a whole tick: the position
+// that it names may be made up, in a lane where nothing follows. One search at a
+// time answers for all that wait.
+func (r *Replica) askEnds(h *held) {
+	if h.command() || !r.unread(h.ev.Fence.Position) {
+		return
+	}
+	if h.waited && !r.endsAsked {
+		r.endsAsked = true
+		r.wanted = append(r.wanted, Search{})
+	}
+	h.waited = !r.endsAsked || h.waited
+}
+
+// endsFound marks the events that wait for a position behind the end of its lane.
+func (r *Replica) endsFound(ends *[ids.Lanes]uint64) {
+	r.endsAsked = false
+	for _, waiting := range r.early {
+		for _, h := range waiting {
+			if pos := h.ev.Fence.Position; h.waited && !h.command() && pos.Seq() > ends[pos.Lane()] {
+				h.nowhere = true
+			}
 		}
 	}
 }
@@ -196,7 +297,7 @@ func (r *Replica) endWaits(now Now, fx *Effects) {
 func (r *Replica) stillComing(h *held) bool {
 	if !h.command() {
 		pos := h.ev.Fence.Position
-		return r.unread(pos) || r.isHeld(h.ev.ID, pos)
+		return r.unread(pos) && !h.nowhere || r.isHeld(h.ev.ID, pos)
 	}
 	if h.until == nil {
 		return true
@@ -206,10 +307,8 @@ func (r *Replica) stillComing(h *held) bool {
 			return true
 		}
 	}
-	if e := r.tasks[h.ev.ID]; e != nil && e.left && e.State == taskstate.Waiting {
-		// It has been parked here, and yet is nowhere: another owner has voided that.
-		h.until = nil
-		r.search(h)
+	if e := r.tasks[h.ev.ID]; e != nil && e.left && e.State == taskstate.Waiting && !h.ended {
+		r.search(h) // it was parked here, so it is somewhere, or another owner has voided that
 		return true
 	}
 	return len(r.held[h.ev.ID]) > 0

@@ -18,16 +18,22 @@
 // rules give that.
 //
 //   - An event names the position of the submit that it is about. If that lane has not
-//     been read so far, the event waits for it, whatever else is known about the task.
+//     been read so far, the event waits for it, whatever else is known about the task. If
+//     the lane ends before that position, the position is made up.
 //   - A stay (ID, Parkings) follows the one before: a record that comes back from the
 //     timer store names the position of the stay before it, and waits until that has
 //     been read and has ended.
-//   - A command (a cancel) names only the task. It applies to the stay that is in
-//     memory. If there is none it waits, in log order with the events that wait, until the
-//     other stores tell where the task is, or every lane has passed the log's end of
-//     that moment.
+//   - A command (a cancel) names only the task. It concerns a task that was submitted before
+//     it, and applies to the stay that is in memory. If there is none it waits, in log
+//     order with the events that wait, until the other stores tell where the task is,
+//     or every lane has passed the log's end of that moment. An answer of theirs counts
+//     only if it was asked for after the command came and after the task last left.
 //   - Events come in log order from one reader. So what waits for a task applies in log
 //     order, and a record that is read late counts as of its own time.
+//
+// Freedom that is left: the verdict on a repeated outcome of a stay that is over is OK or
+// STALE, depending on what has been read. A submit that is repeated in another lane, or after
+// its task has left memory, is a new task: the log must refuse it.
 //
 // # Live and replay
 //

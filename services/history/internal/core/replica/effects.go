@@ -98,14 +98,16 @@ type Checkpoint struct {
 	TimerSeq, ArchiveSeq uint64
 }
 
-// Search asks the other stores for a task that is not in memory.
+// Search asks the other stores for a task that is not in memory; without ID, only for the ends
+// of the lanes.
 type Search struct {
 	ID ids.TaskID
 	// Domain is the caller's; empty = a service of ours.
 	Domain string
-	// Cancel: take it out of the timer store if it waits there.
+	// Cancel: take it out of the timer store if it waits there, is of the domain, and its Position
+	// lies before Seq. One that lies behind it was not there yet when the cancel was accepted.
 	Cancel bool
-	// Of a cancel: its record in the log, and its reason.
+	// Of a cancel: the last record in the log that asks for it, and its reason.
 	Seq    uint64
 	At     int64
 	Reason string

@@ -47,7 +47,12 @@ type held struct {
 	// promised: the command has its verdict and still waits for its task. until, once
 	// known, is where the lanes end that may hold it.
 	promised bool
-	until    *[ids.Lanes]uint64
+	// ended: the archive has its task.
+	ended bool
+	until *[ids.Lanes]uint64
+	// waited: an event that has waited for a tick. nowhere: its lane ends before the position
+	// that it names.
+	waited, nowhere bool
 }
 
 func (h *held) command() bool { return h.ev.Kind == taskstate.Cancel }
@@ -98,6 +103,8 @@ type gone struct {
 	queue []goneEntry
 	head  int
 	bytes int
+	// max and bytesMax are goneMax and goneBytesMax, less in tests.
+	max, bytesMax int
 }
 
 type goneEntry struct {
@@ -110,7 +117,7 @@ func (r *Replica) keepGone(e *Entry) {
 	size := e.Footprint()
 	g.queue = append(g.queue, goneEntry{e, size})
 	g.bytes += size
-	for len(g.queue)-g.head > goneMax || g.bytes > goneBytesMax {
+	for len(g.queue)-g.head > g.max || g.bytes > g.bytesMax {
 		old := g.queue[g.head]
 		g.queue[g.head] = goneEntry{}
 		g.head++

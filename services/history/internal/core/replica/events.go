@@ -72,11 +72,11 @@ func (r *Replica) event(h *held, now Now, fx *Effects) {
 		r.settle(h, notFound(), fx) // an event lies behind its submit: forged
 	case pos.Lane() >= ids.Lanes || pos.Seq() >= h.seq:
 		r.settle(h, taskstate.ApplyToEarlierStay(&e.Task, h.ev), fx)
-	case h.carried != nil && (e == nil || e.left || e.followedBy(h.carried)):
-		r.carriedAbsent(e, h, now, fx)
+	case h.carried != nil && (e == nil || e.left || e.Position.Seq() < pos.Seq()):
+		r.carriedAbsent(h, e, now, fx)
 	case e != nil && e.Position == pos:
 		r.apply(e, h, now, fx)
-	case r.unread(pos):
+	case r.unread(pos) && !h.nowhere:
 		r.rooms[pos.Lane()].demand = max(r.rooms[pos.Lane()].demand, pos.Seq())
 		r.wait(h)
 	case r.isHeld(h.ev.ID, pos):

@@ -96,7 +96,8 @@ type Found struct {
 	Search
 	// Taken was waiting and has been taken out of the timer store (only for a command).
 	Taken *Entry
-	// Archived, Waiting and Unread are where it was found.
+	// Archived, Waiting and Unread are where it was found; the archive is asked first. The
+	// Position of an unread one is where it lies, Before is that of the stay before.
 	Archived, Waiting, Unread *Entry
 	// Ends are the last sequences of the lanes, as of after the timer was asked.
 	Ends [ids.Lanes]uint64

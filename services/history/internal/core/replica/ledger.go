@@ -16,7 +16,8 @@ type ledger struct {
 	// later ones sent lies behind seq. Both move together.
 	covered Levels
 	seq     uint64
-	// last is the end of the last job in the store.
+	// last is where the store stands. It is ahead of seq while not all is stored that the
+	// records of a mark sent.
 	last uint64
 	// oldest is when the first of the queue came, Unix ms.
 	oldest int64

@@ -54,10 +54,13 @@ type Replica struct {
 	held map[ids.TaskID][]*Entry
 	// pinned are tasks that hold the event floor by themselves rather than by their submit.
 	pinned map[ids.TaskID]*Entry
-	// searching are the searches under way, true if they are to be repeated; asking the outcomes that wait for one.
-	searching map[Search]bool
+	// searching are the searches for commands under way; asking are the outcomes that wait
+	// for a search.
+	searching map[ids.TaskID]searching
 	asking    map[ids.TaskID][]*held
 	wanted    []Search
+	// endsAsked: a search is under way that tells the ends of the lanes.
+	endsAsked bool
 
 	archive, park ledger
 	own           []Proposal
@@ -83,6 +86,15 @@ type Replica struct {
 	turn uint64
 }
 
+// searching is a search under way.
+type searching struct {
+	// asked: it has been given out, for the commands of this domain.
+	asked  bool
+	domain string
+	// again: its answer may be out of date.
+	again bool
+}
+
 // replay is what only a takeover needs.
 type replay struct {
 	// seen is the last event of each task that is not in memory.
@@ -96,9 +108,10 @@ func New(cfg Config, cp Checkpoint, claimedAt time.Duration) *Replica {
 		cfg: cfg, tasks: make(map[ids.TaskID]*Entry), lists: make(map[tasklistKey]*tasklist),
 		wake:    deadline.Heap[*Entry]{Entry: func(e *Entry) *deadline.Entry { return &e.wakeup }},
 		eventAt: cp.Floor, early: make(map[ids.TaskID][]*held), held: make(map[ids.TaskID][]*Entry),
-		pinned: make(map[ids.TaskID]*Entry), searching: make(map[Search]bool), asking: make(map[ids.TaskID][]*held),
+		pinned: make(map[ids.TaskID]*Entry), searching: make(map[ids.TaskID]searching), asking: make(map[ids.TaskID][]*held),
 		replay: &replay{seen: make(map[ids.TaskID]uint64)}, base: cp,
 		meter: meter{every: max(1, cfg.CarryRecords/64)}, turn: 1,
+		gone: gone{max: goneMax, bytesMax: goneBytesMax},
 	}
 	r.lease.granted(claimedAt)
 	for i := range r.lanes {
@@ -161,8 +174,7 @@ func (r *Replica) Flush(now Now, fx *Effects) {
 	if !r.appending && len(r.own) > 0 {
 		fx.Append, r.own, r.appending = r.own, nil, true
 	}
-	fx.Searches = append(fx.Searches, r.wanted...)
-	r.wanted = r.wanted[:0]
+	r.handOut(fx)
 }
 
 // jobDone lets go of what is stored.

@@ -48,6 +48,8 @@ func (r *Replica) arrive(e *Entry, now Now, fx *Effects) {
 	case r.unread(e.Before):
 		r.rooms[e.Before.Lane()].demand = max(r.rooms[e.Before.Lane()].demand, e.Before.Seq())
 		r.hold(e)
+	case r.isHeld(e.ID, e.Before):
+		r.hold(e)
 	case known == nil || known.left:
 		r.admit(e, now, fx)
 	case known.State == taskstate.Waiting:
@@ -110,10 +112,6 @@ func (r *Replica) admit(e *Entry, now Now, fx *Effects) {
 	did.Trigger = false
 	r.carryOut(e, did, 0, now, fx)
 	for _, h := range early {
-		if h.command() && e.Parkings == 0 && h.seq < e.Position.Seq() {
-			r.settle(h, notFound(), fx) // there was no such task yet
-			continue
-		}
 		r.event(h, now, fx)
 	}
 	// Held stays may be waiting only for this one to have been read.

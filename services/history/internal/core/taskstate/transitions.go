@@ -88,7 +88,9 @@ func (t *Task) misfit(e *Event) (Verdict, Effects) {
 	case e.Kind == Started && t.State == Running:
 		return refuse(fault.Stale, "granted to another poll")
 	case e.Kind == Started:
-		return refuse(fault.FailedPrecondition, "the task is "+t.State.String())
+		// One code for all that is late: whether a task that waited has come back, or was
+		// cancelled, may not be read yet.
+		return refuse(fault.Stale, "the task is "+t.State.String())
 	}
 	return refuse(fault.Stale, "the attempt is over: the task is "+t.State.String())
 }

@@ -1,0 +1,156 @@
+package replica
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
+)
+
+// Check says what is wrong with the replica, or nil: what must hold after every step. It
+// looks at everything, so it is for tests and simulations.
+func (r *Replica) Check() error {
+	return errors.Join(r.checkTasks(), r.checkWaiting(), r.checkLists(), r.park.check("park"), r.archive.check("archive"), r.gone.check())
+}
+
+// checkTasks compares the rooms and the lanes with the stays that are in memory.
+func (r *Replica) checkTasks() error {
+	var rooms [ids.Lanes]room
+	var active [ids.Lanes]int
+	pinned := 0
+	for _, e := range r.inMemory() {
+		lane := e.Position.Lane()
+		if e.charged > 0 {
+			rooms[lane].tasks++
+			rooms[lane].bytes += e.charged
+		}
+		if exempt := e.left || e.pinned && e.State == taskstate.Running; exempt != (e.charged == 0) {
+			return fmt.Errorf("task %s (%s, left %v, pinned %v) is charged %d bytes", e.ID, e.State, e.left, e.pinned, e.charged)
+		}
+		switch {
+		case e.left:
+		case e.pinned:
+			pinned++
+			if r.pinned[e.ID] != e {
+				return fmt.Errorf("task %s is pinned and not listed", e.ID)
+			}
+		default:
+			active[lane]++
+		}
+	}
+	if pinned != len(r.pinned) {
+		return fmt.Errorf("%d tasks are pinned, %d are listed", pinned, len(r.pinned))
+	}
+	for i, l := range r.lanes {
+		if l.Active() != active[i] {
+			return fmt.Errorf("lane %s counts %d active tasks, there are %d", ids.Lane(i), l.Active(), active[i])
+		}
+		if rooms[i].tasks != r.rooms[i].tasks || rooms[i].bytes != r.rooms[i].bytes {
+			return fmt.Errorf("the room of lane %s is %+v, its tasks take %+v", ids.Lane(i), r.rooms[i], rooms[i])
+		}
+	}
+	return nil
+}
+
+// inMemory are all stays: those admitted, and those that wait for the one before.
+func (r *Replica) inMemory() []*Entry {
+	var all []*Entry
+	for _, e := range r.tasks {
+		all = append(all, e)
+	}
+	for _, waiting := range r.held {
+		all = append(all, waiting...)
+	}
+	return all
+}
+
+// checkWaiting looks at events and stays that wait: each for something that can still come.
+func (r *Replica) checkWaiting() error {
+	for id, waiting := range r.early {
+		if len(waiting) == 0 {
+			return fmt.Errorf("an empty list waits for task %s", id)
+		}
+		for i, h := range waiting {
+			if h.ev.ID != id || i > 0 && h.seq < waiting[i-1].seq {
+				return fmt.Errorf("what waits for task %s is out of order: event %d of message %d", id, i, h.seq)
+			}
+			if pos := h.ev.Fence.Position; !h.command() && r.unread(pos) && r.rooms[pos.Lane()].demand < pos.Seq() {
+				return fmt.Errorf("an event waits for message %d of lane %s, and nothing demands it", pos.Seq(), pos.Lane())
+			}
+			if e := r.tasks[id]; h.command() && e != nil && !e.left && e.State != taskstate.Waiting {
+				return fmt.Errorf("a command waits for task %s, which is %s", id, e.State)
+			}
+		}
+	}
+	for id, waiting := range r.held {
+		if len(waiting) == 0 {
+			return fmt.Errorf("an empty list of stays of task %s is held", id)
+		}
+		e := r.tasks[id]
+		if over := e == nil || e.left || e.State == taskstate.Waiting || e.State.Finished(); over && !r.unread(waiting[0].Before) {
+			return fmt.Errorf("stay %d of task %s is held, and the one before is over", waiting[0].Parkings, id)
+		}
+		for i, h := range waiting {
+			if h.ID != id || h.left || i > 0 && h.Parkings < waiting[i-1].Parkings {
+				return fmt.Errorf("the held stays of task %s are wrong at %d", id, i)
+			}
+		}
+	}
+	return nil
+}
+
+// checkLists compares the counts of the tasklists with the tasks.
+func (r *Replica) checkLists() error {
+	counts := make(map[tasklistKey][taskstate.Cancelled + 1]int64)
+	wakes := 0
+	for _, e := range r.tasks {
+		if e.left || e.State.Finished() {
+			continue
+		}
+		key := tasklistKey{e.Domain, e.Tasklist}
+		c := counts[key]
+		c[e.State]++
+		counts[key] = c
+		if e.WakeAt() > 0 {
+			wakes++
+		}
+	}
+	if r.wake.Len() > wakes {
+		return fmt.Errorf("%d tasks are to be woken, only %d have a time", r.wake.Len(), wakes)
+	}
+	for key, l := range r.lists {
+		if counts[key] != l.active {
+			return fmt.Errorf("tasklist %v counts %v, its tasks are %v", key, l.active, counts[key])
+		}
+	}
+	return nil
+}
+
+func (l *ledger) check(name string) error {
+	if waiting := len(l.queue) + len(l.busy); l.queued-l.stored != uint64(waiting) {
+		return fmt.Errorf("the %s ledger counts %d of %d stored, and %d wait", name, l.stored, l.queued, waiting)
+	}
+	at := l.stored + uint64(len(l.busy))
+	for _, m := range l.marks {
+		if m.at < at || m.at > l.queued {
+			return fmt.Errorf("the %s ledger has a mark at %d, of %d to %d", name, m.at, at, l.queued)
+		}
+		at = m.at
+	}
+	return nil
+}
+
+func (g *gone) check() error {
+	bytes := 0
+	for _, e := range g.queue[g.head:] {
+		bytes += e.size
+		if !e.e.left {
+			return fmt.Errorf("task %s is gone and has not left", e.e.ID)
+		}
+	}
+	if bytes != g.bytes {
+		return fmt.Errorf("the tasks that are gone take %d bytes, %d are counted", bytes, g.bytes)
+	}
+	return nil
+}

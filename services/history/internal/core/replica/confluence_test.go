@@ -1,0 +1,341 @@
+package replica
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/yardmaster-io/yardmaster/contracts/fault"
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
+)
+
+// confluenceCases is how many random logs one run reads; they take a few seconds.
+const confluenceCases = 4_000
+
+// TestI3_Confluence reads random logs through random interleavings of their readers, with
+// takeovers at random moments, and compares verdicts, end states and what was stored with
+// those of one reader in log order (R10, R13, R14, R18, R20, R24, R25, R71).
+//
+// Known freedom: the verdict on a repeated outcome of a stay that has left memory is OK or
+// STALE, depending on when the other stores were asked. Whether a task that is cancelled while
+// it waits fires or not is up to the timer store; a story decides it once for all readers.
+// A submit is repeated only while the first copy is in memory: the log itself
+// refuses repetitions that come later.
+//
+// YARD_SEED repeats one case.
+func TestI3_Confluence(t *testing.T) {
+	if s := os.Getenv("YARD_SEED"); s != "" {
+		seed, err := strconv.ParseUint(s, 10, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		confluence(t, seed)
+		return
+	}
+	base := rand.Uint64() >> 1
+	for i := range uint64(confluenceCases) {
+		confluence(t, base+i)
+		if t.Failed() {
+			return
+		}
+	}
+}
+
+func confluence(t *testing.T, seed uint64) {
+	rng := rand.New(rand.NewPCG(seed, 0))
+	lives := rng.IntN(3)
+	s := newStory(rng, 1+rng.IntN(4), 3+rng.IntN(25), lives == 0)
+	w := &world{
+		rng: rng, log: slices.Clone(s.log), archive: make(map[ids.TaskID]*stored), timer: make(map[Stay]*stored),
+		taken: make(map[ids.TaskID]bool), answers: make(map[uint64][]fault.Code), released: make(map[string]bool),
+	}
+	var l *life
+	defer func() {
+		problem := recover()
+		if problem == nil && l != nil {
+			problem = compare(s, l)
+		}
+		if problem != nil {
+			t.Errorf("YARD_SEED=%d: %v\n%s\n%s", seed, problem, s, strings.Join(w.trace, "\n"))
+		}
+	}()
+	l = w.live(lives == 0)
+	for range lives {
+		l.run(rng.IntN(200))
+		w.note("takeover from %+v", w.saved)
+		l = w.live(false)
+	}
+	l.run(rng.IntN(200))
+	l.settleAll()
+}
+
+// live begins a life with a takeover.
+func (w *world) live(repeats bool) *life {
+	cfg := Config{
+		Shards: 2, WindowTasks: 1 + w.rng.IntN(4), WindowBytes: 1 << 20, CheckpointEveryMS: 1, PurgeEveryMS: 1,
+		CarryRecords: uint64(1 + w.rng.IntN(12)), CarryBytes: 1 << 20,
+	}
+	l := &life{world: w, r: New(cfg, w.saved, 0), now: Now{MS: 1}}
+	if !repeats {
+		l.r.gone.max = w.rng.IntN(4)
+	}
+	levels, events := w.saved.Ack, w.saved.Floor
+	for _, m := range w.log[:w.visible] {
+		if m.events && m.seq <= events || !m.events && m.seq <= levels[m.lane] {
+			continue
+		}
+		w.note("replay %s", m)
+		l.step(m.input())
+		if w.rng.IntN(4) == 0 {
+			l.flush()
+		}
+	}
+	in := Recovered{Parked: make(map[Stay]bool), Archived: make(map[ids.TaskID]bool)}
+	for stay, kept := range w.timer {
+		if kept.seq > w.saved.TimerSeq {
+			in.Parked[stay] = true
+		}
+	}
+	for id, kept := range w.archive {
+		if kept.seq > w.saved.ArchiveSeq {
+			in.Archived[id] = true
+		}
+	}
+	for _, m := range w.log[:w.visible] {
+		if m.events {
+			in.Ends.Events = m.seq
+		} else {
+			in.Ends.Lanes[m.lane] = m.seq
+		}
+	}
+	w.note("recovered %v %v", in.Parked, in.Archived)
+	l.step(in)
+	l.liveFrom = max(l.r.EventAt(), w.saved.Floor)
+	return l
+}
+
+// run does so many random things.
+func (l *life) run(n int) {
+	for range n {
+		l.now.MS++
+		switch l.rng.IntN(14) {
+		case 0, 1:
+			if l.visible < len(l.log) {
+				l.visible = min(len(l.log), l.visible+1+l.rng.IntN(6))
+			}
+		case 2, 3:
+			l.readNext(l.next(true, 0, l.r.EventAt()))
+		case 4, 5, 6, 7:
+			lane := []ids.Lane{0, 1, 2, 4}[l.rng.IntN(4)]
+			if l.r.Room(lane) {
+				l.readNext(l.next(false, lane, l.r.ReadLevels()[lane]))
+			}
+		case 8:
+			l.flush()
+		case 9:
+			l.job(JobKind(l.rng.IntN(3)))
+		case 10:
+			l.ask()
+		case 11:
+			l.answer()
+		case 12:
+			l.step(Tick{})
+		case 13:
+			l.checkpoint()
+		}
+	}
+}
+
+func (l *life) readNext(m *message) bool {
+	if m == nil {
+		return false
+	}
+	l.note("read %s", m)
+	l.step(m.input())
+	return true
+}
+
+// job carries one on: it is stored, and some time later reported.
+func (l *life) job(kind JobKind) bool {
+	switch {
+	case !l.busy[kind]:
+		return false
+	case !l.written[kind]:
+		l.write(kind)
+	default:
+		l.busy[kind], l.jobs[kind] = false, nil
+		l.note("stored job %d", kind)
+		l.step(Stored{Kind: kind, Seq: l.storedAt[kind]})
+	}
+	return true
+}
+
+// ask looks up a search, answer delivers what was found.
+func (l *life) ask() bool {
+	if len(l.searches) == 0 {
+		return false
+	}
+	i := l.rng.IntN(len(l.searches))
+	f := l.lookUp(l.searches[i])
+	l.note("looked up %+v: taken %v, archived %v, waiting %v, unread %v", f.Search, f.Taken != nil, f.Archived != nil, f.Waiting != nil, f.Unread != nil)
+	l.found = append(l.found, f)
+	l.searches = slices.Delete(l.searches, i, i+1)
+	return true
+}
+
+func (l *life) answer() bool {
+	if len(l.found) == 0 {
+		return false
+	}
+	i := l.rng.IntN(len(l.found))
+	f := l.found[i]
+	l.found = slices.Delete(l.found, i, i+1)
+	l.note("found for %s cancel=%v", f.ID, f.Cancel)
+	l.step(f)
+	return true
+}
+
+// checkpoint saves what is to be saved; the answer may come later, or say that it failed.
+func (l *life) checkpoint() bool {
+	switch {
+	case l.save == nil:
+		return false
+	case !l.sent:
+		l.saved, l.sent = *l.save, true
+	default:
+		l.save = nil
+		l.step(Saved{OK: l.rng.IntN(5) > 0})
+	}
+	return true
+}
+
+// settleAll goes on until nothing is left to do.
+func (l *life) settleAll() {
+	l.visible = len(l.log)
+	for idle := 0; idle < 3; {
+		l.now.MS += 1000
+		did := l.readNext(l.next(true, 0, l.r.EventAt()))
+		for lane := range ids.Lane(ids.Lanes) {
+			did = l.readNext(l.next(false, lane, l.r.ReadLevels()[lane])) || did
+		}
+		l.flush()
+		for kind := range l.jobs {
+			did = l.job(JobKind(kind)) || did
+		}
+		did = l.ask() || l.answer() || did
+		l.checkpoint()
+		l.step(Tick{})
+		if idle++; did {
+			idle = 0
+		}
+		if l.now.MS > 10_000_000 {
+			panic("it never ends")
+		}
+	}
+}
+
+// compare says in what the last life and the stores differ from the story.
+func compare(s *story, l *life) any {
+	for _, id := range s.order {
+		m := s.tasks[id]
+		want, got := dump(&m.Task), "nothing"
+		e := l.r.tasks[id]
+		switch {
+		case m.State.Finished():
+			if kept := l.archive[id]; kept != nil {
+				got = dump(&kept.task)
+			}
+		case m.State == taskstate.Waiting:
+			if kept := l.timer[Stay{id, m.Parkings}]; kept != nil {
+				got = dump(&kept.task)
+			}
+		case e != nil && !e.left:
+			got = dump(&e.Task)
+			if e.State == taskstate.Ready && e.triggeredAt == 0 {
+				return fmt.Sprintf("%s is ready and was never triggered", id)
+			}
+		}
+		if got != want {
+			return fmt.Sprintf("task %s ends as\n  %s\nthe model says\n  %s", id, got, want)
+		}
+	}
+	return compareStores(s, l)
+}
+
+func compareStores(s *story, l *life) any {
+	for id, kept := range l.archive {
+		if m := s.tasks[id]; !m.State.Finished() || kept.copies != 1 {
+			return fmt.Sprintf("task %s, which is %s, was archived %d times", id, m.State, kept.copies)
+		}
+	}
+	for stay, kept := range l.timer {
+		if want := s.parked[stay]; want != dump(&kept.task) || kept.copies != 1 {
+			return fmt.Sprintf("stay %v was parked %d times, as\n  %s\nthe model says\n  %s", stay, kept.copies, dump(&kept.task), want)
+		}
+	}
+	if !maps.Equal(s.released, l.released) {
+		return fmt.Sprintf("released are %d bookings, not %d", len(l.released), len(s.released))
+	}
+	if !l.r.Idle() && l.r.saving == nil || len(l.r.early) > 0 || len(l.r.held) > 0 || len(l.r.asking) > 0 || len(l.r.searching) > 0 {
+		return fmt.Sprintf("it still waits: early %d, held %d, asking %d", len(l.r.early), len(l.r.held), len(l.r.asking))
+	}
+	return compareVerdicts(s, l)
+}
+
+func compareVerdicts(s *story, l *life) any {
+	for _, m := range s.log {
+		if !m.events || !m.asked {
+			continue
+		}
+		codes, ok := l.answers[m.seq]
+		if !ok {
+			if m.seq > l.liveFrom {
+				return fmt.Sprintf("message %d was never answered", m.seq)
+			}
+			continue
+		}
+		for i, w := range m.want {
+			free := w.repeated && (codes[i] == fault.Stale || codes[i] == "") && (w.code == fault.Stale || w.code == "")
+			_, carried := m.carried[i]
+			// A position behind the event itself, or in no lane, is made up: whether the task is known at all is
+			// up to memory.
+			pos := m.list[i].Fence.Position
+			madeUp := w.code == fault.NotFound && codes[i] == fault.Stale && (pos.Seq() >= m.seq || pos.Lane() >= ids.Lanes)
+			if codes[i] != w.code && !free && !carried && !madeUp {
+				return fmt.Sprintf("event %d of message %d got %q, the model says %q", i, m.seq, codes[i], w.code)
+			}
+		}
+	}
+	return nil
+}
+
+// String shows the log.
+func (s *story) String() string {
+	var b strings.Builder
+	for _, m := range s.log {
+		fmt.Fprintln(&b, m)
+	}
+	return b.String()
+}
+
+func (m *message) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d at %d", m.seq, m.at%10_000_000)
+	for _, t := range m.tasks {
+		fmt.Fprintf(&b, " | %s %d/%d due=%d", m.lane, t.ID[15], t.Parkings, t.DueAt%10_000_000)
+	}
+	for i, ev := range m.list {
+		fmt.Fprintf(&b, " | %s %d pos=%d/%s v%d n%d %q", ev.Kind, ev.ID[15], ev.Fence.Position.Seq(), ev.Fence.Position.Lane(), ev.Fence.Version, ev.Fence.Nonce, ev.Domain)
+		if c, ok := m.carried[i]; ok {
+			fmt.Fprintf(&b, " asof=%d", c.asOf)
+		}
+		fmt.Fprintf(&b, " → %q", m.want[i].code)
+	}
+	return b.String()
+}

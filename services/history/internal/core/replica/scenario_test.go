@@ -1,0 +1,412 @@
+package replica
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
+)
+
+// TestScenarios runs testdata/*.txt: commands, and below each, indented, what followed. A
+// command is one turn: its steps and a flush. YARD_UPDATE=1 writes what followed.
+//
+// What others append: submit, fire, started, complete, fail, beat, release, expire, cancel. An
+// event names the current attempt of its task; seq=, lane=, v= and by change that.
+// What the replica is given: read LANE|events|all, tick, stored, saved, purged, found, bounced,
+// hungry, retrigger, drain, crash, replay. `append` writes to the log what it proposes.
+func TestScenarios(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.txt")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no scenarios: %v", err)
+	}
+	for _, path := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(path), ".txt"), func(t *testing.T) {
+			script, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			s := newScenario()
+			for _, line := range strings.Split(strings.TrimRight(string(script), "\n"), "\n") {
+				if strings.HasPrefix(line, " ") {
+					continue
+				}
+				fmt.Fprintln(&s.out, line)
+				if line != "" && !strings.HasPrefix(line, "#") {
+					s.command(strings.Fields(line))
+				}
+			}
+			if os.Getenv("YARD_UPDATE") != "" {
+				if err := os.WriteFile(path, s.out.Bytes(), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			} else if !bytes.Equal(script, s.out.Bytes()) {
+				t.Errorf("it is now (YARD_UPDATE=1 accepts it):\n%s", s.out.String())
+			}
+		})
+	}
+}
+
+type scenario struct {
+	out   bytes.Buffer
+	r     *Replica
+	now   Now
+	cfg   Config
+	log   []*message
+	saved Checkpoint
+	save  *Checkpoint
+	tasks map[string]*actor
+	own   []Proposal
+	jobs  [2][]*Entry
+	// timer and archive hold what was stored, with the sequence there.
+	timer    map[Stay]*stored
+	archive  map[ids.TaskID]*stored
+	storeSeq uint64
+}
+
+// actor is what workers and matching know of a task.
+type actor struct {
+	id    ids.TaskID
+	fence ids.Token
+}
+
+const scenarioStart = int64(1_700_000_000_000)
+
+func newScenario() *scenario {
+	s := &scenario{
+		now: Now{MS: scenarioStart}, tasks: make(map[string]*actor), timer: make(map[Stay]*stored), archive: make(map[ids.TaskID]*stored),
+		cfg: Config{
+			Shards: 1, WindowTasks: 3, WindowBytes: 1 << 20, CheckpointEveryMS: 1000, PurgeEveryMS: 1000, CarryRecords: 4, CarryBytes: 1 << 20,
+		},
+	}
+	s.r = New(s.cfg, s.saved, 0)
+	s.r.Step(Recovered{}, s.now, new(Effects))
+	return s
+}
+
+func (s *scenario) printf(format string, args ...any) {
+	fmt.Fprintf(&s.out, "  "+format+"\n", args...)
+}
+
+func (s *scenario) actor(name string) *actor {
+	if s.tasks[name] == nil {
+		n, err := strconv.Atoi(name[1:])
+		if err != nil || name[0] != 't' {
+			panic("not a task: " + name)
+		}
+		s.tasks[name] = &actor{id: ids.NewTaskID(time.UnixMilli(scenarioStart), 0, uint64(n))}
+	}
+	return s.tasks[name]
+}
+
+func name(id ids.TaskID) string { return fmt.Sprintf("t%d", int(id[14])<<8|int(id[15])) }
+
+// option is the value of name=value among args.
+func option(args []string, name string) (string, bool) {
+	for _, a := range args {
+		if value, ok := strings.CutPrefix(a, name+"="); ok {
+			return value, true
+		}
+	}
+	if i := slices.Index(args, name); i >= 0 && i+1 < len(args) {
+		return args[i+1], true
+	}
+	return "", false
+}
+
+func number(s string) uint64 {
+	n, err := strconv.ParseUint(s, 10, 64)
+	if err != nil {
+		panic(err)
+	}
+	return n
+}
+
+func span(s string) time.Duration {
+	d, err := time.ParseDuration(strings.TrimPrefix(s, "+"))
+	if err != nil {
+		panic(err)
+	}
+	return d
+}
+
+func lane(s string) ids.Lane {
+	for l := range ids.Lane(ids.Lanes + 1) {
+		if l.String() == s {
+			return l
+		}
+	}
+	panic("not a lane: " + s)
+}
+
+var scenarioKinds = map[string]taskstate.Kind{
+	"started": taskstate.Started, "complete": taskstate.Succeeded, "fail": taskstate.Failed, "beat": taskstate.Heartbeat,
+	"release": taskstate.Released, "cancel": taskstate.Cancel, "expire": taskstate.Expired, "unknown": 99,
+}
+
+func (s *scenario) command(args []string) {
+	verb, args := args[0], args[1:]
+	fx := new(Effects)
+	switch kind, event := scenarioKinds[verb]; {
+	case event:
+		s.events([]taskstate.Event{s.event(kind, args)})
+		return
+	case verb == "submit" || verb == "fire":
+		s.submit(verb, args)
+		return
+	case verb == "append":
+		s.appendOwn()
+		return
+	case verb == "set":
+		s.set(args)
+		return
+	case verb == "crash":
+		s.r, s.own, s.save, s.jobs = nil, nil, nil, [2][]*Entry{}
+		return
+	case verb == "replay":
+		s.replay(fx)
+	case verb == "read":
+		s.read(args[0], fx)
+	default:
+		s.give(verb, args, fx)
+	}
+	s.r.Flush(s.now, fx)
+	s.show(fx)
+	if err := s.r.Check(); err != nil {
+		s.printf("broken: %v", err)
+	}
+}
+
+func (s *scenario) set(args []string) {
+	if v, ok := option(args, "window"); ok {
+		s.cfg.WindowTasks = int(number(v))
+	}
+	if v, ok := option(args, "carry"); ok {
+		s.cfg.CarryRecords = number(v)
+	}
+	if v, ok := option(args, "gone"); ok {
+		s.r.gone.max = int(number(v))
+		return
+	}
+	s.r = New(s.cfg, s.saved, s.now.Mono)
+	s.r.Step(Recovered{}, s.now, new(Effects))
+}
+
+func (s *scenario) add(m *message) {
+	m.seq, m.at, m.asked = uint64(len(s.log)+1), s.now.MS, true
+	s.log = append(s.log, m)
+}
+
+func (s *scenario) submit(verb string, args []string) {
+	m := &message{lane: lane(args[0])}
+	s.add(m)
+	for _, arg := range args[1:] {
+		if arg[0] != 't' {
+			continue
+		}
+		a := s.actor(arg)
+		t := taskstate.Task{ID: a.id, Domain: "shop", Tasklist: "mail", Type: "send", Priority: 3, Policy: storyPolicy}
+		if due, ok := option(args, "due"); ok {
+			t.DueAt = s.now.MS + span(due).Milliseconds()
+		}
+		if verb == "fire" {
+			t = s.parked(a.id)
+		}
+		a.fence.Position, a.fence.Version = m.position(), t.Version
+		m.tasks = append(m.tasks, t)
+	}
+}
+
+// parked is the last stay of a task in the timer store, as it comes back.
+func (s *scenario) parked(id ids.TaskID) (t taskstate.Task) {
+	for stay, kept := range s.timer {
+		if stay.ID == id && stay.Parkings >= t.Parkings {
+			t = cloneTask(&kept.task)
+		}
+	}
+	t.State, t.Before = taskstate.None, 0
+	return t
+}
+
+func (s *scenario) event(kind taskstate.Kind, args []string) taskstate.Event {
+	a := s.actor(args[0])
+	ev := taskstate.Event{Kind: kind, ID: a.id, Message: "why"}
+	by, _ := option(args, "by")
+	switch {
+	case kind == taskstate.Cancel:
+		ev.Domain = "shop"
+		if by != "" {
+			ev.Domain = by
+		}
+		return ev
+	case kind == taskstate.Started:
+		a.fence.Version++
+		ev.Worker, ev.Booked = by, slices.Contains(args, "booked")
+	}
+	if by != "" {
+		a.fence.Nonce = uint64(by[len(by)-1])
+	}
+	if v, ok := option(args, "v"); ok {
+		a.fence.Version = uint32(number(v))
+	}
+	if d, ok := option(args, "delay"); ok {
+		ev.DelayMS = span(d).Milliseconds()
+	}
+	ev.NonRetryable = slices.Contains(args, "final")
+	ev.Fence = a.fence
+	if seq, ok := option(args, "seq"); ok {
+		ev.Fence.Position = ids.NewPosition(number(seq), a.fence.Position.Lane())
+		if l, ok := option(args, "lane"); ok {
+			ev.Fence.Position = ids.NewPosition(number(seq), lane(l))
+		}
+	}
+	return ev
+}
+
+func (s *scenario) events(list []taskstate.Event) { s.add(&message{events: true, list: list}) }
+
+// appendOwn writes to the log what the replica proposed.
+func (s *scenario) appendOwn() {
+	m := &message{events: true, carried: make(map[int]carriedRecord)}
+	for i, p := range s.own {
+		m.list = append(m.list, taskstate.Event{Kind: p.Kind, ID: p.ID, Fence: p.Fence, Message: p.Message})
+		if p.Carried != nil {
+			m.carried[i] = carriedRecord{cloneTask(p.Carried), p.AsOf}
+		}
+	}
+	s.add(m)
+	s.own = nil
+}
+
+// read takes the rest of a reader, or of all in log order.
+func (s *scenario) read(reader string, fx *Effects) {
+	for _, m := range s.log {
+		switch {
+		case reader == "events" && !m.events, reader != "events" && reader != "all" && (m.events || m.lane != lane(reader)):
+			continue
+		case m.events && m.seq <= s.r.EventAt(), !m.events && m.seq <= s.r.ReadLevels()[m.lane]:
+			continue
+		case !m.events && !s.r.Room(m.lane):
+			s.printf("no room for %d", m.seq)
+			return
+		case !s.r.Step(m.input(), s.now, fx):
+			s.printf("the lease is over")
+			return
+		}
+	}
+}
+
+func (s *scenario) replay(fx *Effects) {
+	s.r = New(s.cfg, s.saved, s.now.Mono)
+	for _, m := range s.log {
+		if m.events && m.seq > s.saved.Floor || !m.events && m.seq > s.saved.Ack[m.lane] {
+			s.r.Step(m.input(), s.now, fx)
+		}
+	}
+	in := Recovered{Parked: make(map[Stay]bool), Archived: make(map[ids.TaskID]bool)}
+	for stay, kept := range s.timer {
+		in.Parked[stay] = kept.seq > s.saved.TimerSeq
+	}
+	for id, kept := range s.archive {
+		in.Archived[id] = kept.seq > s.saved.ArchiveSeq
+	}
+	s.r.Step(in, s.now, fx)
+}
+
+// give hands the replica what is neither a record nor a takeover.
+func (s *scenario) give(verb string, args []string, fx *Effects) {
+	switch verb {
+	case "tick":
+		d := span(args[0])
+		s.now.MS, s.now.Mono = s.now.MS+d.Milliseconds(), s.now.Mono+d
+		s.r.Step(Tick{}, s.now, fx)
+	case "stored":
+		s.stored(map[string]JobKind{"archive": JobArchive, "park": JobPark, "append": JobAppend}[args[0]], fx)
+	case "saved":
+		if slices.Contains(args, "lost") {
+			s.r.Step(Saved{}, s.now, fx)
+		} else {
+			s.saved = *s.save
+			s.r.Step(Saved{OK: true, SentAt: s.now.Mono}, s.now, fx)
+		}
+	case "purged":
+		s.r.Step(Purged{}, s.now, fx)
+	case "found":
+		s.r.Step(s.found(args), s.now, fx)
+	case "bounced":
+		a := s.actor(args[0])
+		s.r.Step(Bounced{[]GrantRef{{a.id, a.fence}}}, s.now, fx)
+	case "hungry":
+		s.r.Hungry("shop", "mail", s.now, fx)
+	case "retrigger":
+		s.r.Retrigger("", -1, s.now, fx)
+	case "drain":
+		s.r.Step(Draining{}, s.now, fx)
+	case "get":
+		if t := s.r.Get(s.actor(args[0]).id); t != nil {
+			s.printf("%s failures=%d v%d ready=%s", t.State, t.Failures, t.Version, since(t.ReadyAt))
+		} else {
+			s.printf("not in memory")
+		}
+	default:
+		panic("unknown command " + verb)
+	}
+}
+
+// stored carries a job out and reports it.
+func (s *scenario) stored(kind JobKind, fx *Effects) {
+	if kind != JobAppend {
+		for _, e := range s.jobs[kind] {
+			s.storeSeq++
+			if kind == JobArchive {
+				put(s.archive, e.ID, s.storeSeq, &e.Task)
+			} else {
+				put(s.timer, Stay{e.ID, e.Parkings}, s.storeSeq, &e.Task)
+			}
+		}
+		s.jobs[kind] = nil
+	}
+	s.r.Step(Stored{Kind: kind, Seq: s.storeSeq}, s.now, fx)
+}
+
+func (s *scenario) found(args []string) *Found {
+	a := new(actor)
+	if args[0] != "ends" {
+		a = s.actor(args[0])
+	}
+	f := &Found{Search: Search{ID: a.id, Domain: "shop", Cancel: !slices.Contains(args, "outcome") && args[0] != "ends"}}
+	if by, ok := option(args, "by"); ok {
+		f.Domain = by
+	}
+	for _, m := range s.log {
+		if m.events {
+			continue
+		}
+		f.Ends[m.lane] = m.seq
+		for i := range m.tasks {
+			if m.tasks[i].ID == a.id && slices.Contains(args, "unread") {
+				t := cloneTask(&m.tasks[i])
+				t.Before, t.Position = t.Position, m.position()
+				f.Unread = &Entry{Task: t}
+			}
+		}
+	}
+	t := s.parked(a.id)
+	t.State = taskstate.Waiting
+	switch {
+	case slices.Contains(args, "taken"):
+		f.Taken = &Entry{Task: t}
+	case slices.Contains(args, "waiting"):
+		f.Waiting = &Entry{Task: t}
+	case slices.Contains(args, "archived"):
+		f.Archived = &Entry{Task: cloneTask(&s.archive[a.id].task)}
+	}
+	return f
+}

@@ -1,0 +1,376 @@
+package replica
+
+import (
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/yardmaster-io/yardmaster/contracts/fault"
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
+)
+
+// A story is a random log of one partition, and what one reader in log order makes of it. Its
+// model of the tasks is a map and taskstate; nothing of the replica is in it.
+type story struct {
+	rng     *rand.Rand
+	now     int64
+	seq     uint64
+	eventAt uint64
+	log     []*message
+	tasks   map[ids.TaskID]*modelTask
+	// order are the ids of tasks, unborn those of tasks that are submitted later.
+	order, unborn []ids.TaskID
+	sent          []taskstate.Event
+	// parked are the stays in the timer store as they were parked, released the bookings.
+	parked   map[Stay]string
+	released map[string]bool
+	carried  []carriedRecord
+	accepted map[outcome]bool
+	// repeats allows a submit to be repeated in a later message.
+	repeats bool
+}
+
+type modelTask struct {
+	taskstate.Task
+	// pending are the cancels that wait for the stay to fire.
+	pending []pendingCancel
+	lane    ids.Lane
+	record  taskstate.Task
+}
+
+type pendingCancel struct {
+	ev taskstate.Event
+	at int64
+	w  *want
+}
+
+// message is one record of the log.
+type message struct {
+	seq    uint64
+	at     int64
+	events bool
+	lane   ids.Lane
+	// Of a lane: the records, whose Position is that of the stay before.
+	tasks []taskstate.Task
+	// Of the events.
+	list    []taskstate.Event
+	carried map[int]carriedRecord
+	want    []*want
+	asked   bool
+}
+
+type carriedRecord struct {
+	task taskstate.Task
+	asOf uint64
+}
+
+// want is the verdict that the model gives.
+type want struct {
+	code fault.Code
+	// repeated: an outcome that was accepted before, of a stay that is over. It may get OK
+	// or STALE.
+	repeated bool
+}
+
+// seqGap leaves room in the log for what replicas append.
+const seqGap = 64
+
+var storyPolicy = &taskstate.Policy{
+	MaxAttempts: 4, InitialIntervalMS: 1000, Backoff: 6, MaxIntervalMS: 60_000, StartToCloseMS: 9_000, HeartbeatTimeoutMS: 4_000,
+}
+
+func newStory(rng *rand.Rand, tasks, messages int, repeats bool) *story {
+	s := &story{
+		rng: rng, now: 1_700_000_000_000, tasks: make(map[ids.TaskID]*modelTask),
+		parked: make(map[Stay]string), released: make(map[string]bool), accepted: make(map[outcome]bool), repeats: repeats,
+	}
+	for i := range tasks {
+		s.unborn = append(s.unborn, ids.NewTaskID(time.UnixMilli(s.now), 0, uint64(i+1)))
+	}
+	for range messages {
+		s.now += []int64{0, 1, 50, 2_000, 6_000}[rng.IntN(5)]
+		switch n := rng.IntN(100); {
+		case n < 25 && len(s.unborn) > 0 || len(s.order) == 0:
+			s.submit()
+		case n < 40:
+			s.fire()
+		case n < 45:
+			s.snapshot()
+		default:
+			s.happen()
+		}
+	}
+	for _, id := range s.order { // what was decided to fire, fires
+		if m := s.tasks[id]; len(m.pending) > 0 {
+			s.fireTasks([]*modelTask{m})
+		}
+	}
+	return s
+}
+
+func (s *story) append(m *message) *message {
+	s.seq += seqGap
+	m.seq, m.at = s.seq, s.now
+	s.log = append(s.log, m)
+	return m
+}
+
+// submit appends some of the unborn, delayed or not, and sometimes a repetition.
+func (s *story) submit() {
+	if len(s.unborn) == 0 {
+		return
+	}
+	n := 1 + s.rng.IntN(min(3, len(s.unborn)))
+	lane := []ids.Lane{ids.LaneLater, 2, 4}[s.rng.IntN(3)]
+	var records []taskstate.Task
+	for _, id := range s.unborn[:n] {
+		t := taskstate.Task{
+			ID: id, Domain: "shop", Tasklist: "mail", Type: "send", Priority: int32(max(1, lane)), Policy: storyPolicy,
+			Payload: taskstate.Blob{Data: []byte("payload")},
+		}
+		if lane == ids.LaneLater || s.rng.IntN(4) == 0 {
+			t.DueAt = s.now + 1 + s.rng.Int64N(60_000)
+		}
+		records = append(records, t)
+		if s.rng.IntN(6) == 0 {
+			records = append(records, t)
+		}
+	}
+	s.unborn = s.unborn[n:]
+	s.submitted(lane, records)
+	if s.repeats && s.rng.IntN(4) == 0 {
+		s.submitted(lane, records)
+	}
+}
+
+func (s *story) submitted(lane ids.Lane, records []taskstate.Task) {
+	m := s.append(&message{lane: lane, tasks: records})
+	for _, r := range records {
+		known := s.tasks[r.ID]
+		if known != nil {
+			continue
+		}
+		known = &modelTask{Task: r, lane: max(1, lane), record: r}
+		known.Position = ids.NewPosition(m.seq, lane)
+		s.tasks[r.ID] = known
+		s.order = append(s.order, r.ID)
+		taskstate.Load(&known.Task, m.at)
+		s.note(known, taskstate.Effects{})
+	}
+}
+
+// fire brings back some of the tasks that wait, and sometimes one twice.
+func (s *story) fire() {
+	var due []*modelTask
+	for _, id := range s.order {
+		if m := s.tasks[id]; m.State == taskstate.Waiting && s.rng.IntN(2) == 0 {
+			due = append(due, m)
+		}
+	}
+	if len(due) > 0 {
+		s.fireTasks(due)
+	}
+}
+
+func (s *story) fireTasks(due []*modelTask) {
+	byLane := map[ids.Lane][]*modelTask{}
+	for _, m := range due {
+		byLane[m.lane] = append(byLane[m.lane], m)
+	}
+	for _, lane := range []ids.Lane{1, 2, 4} {
+		tasks := byLane[lane]
+		if len(tasks) == 0 {
+			continue
+		}
+		var records []taskstate.Task
+		for _, m := range tasks {
+			r := cloneTask(&m.Task)
+			r.State, r.Before = taskstate.None, 0
+			records = append(records, r)
+			if s.rng.IntN(6) == 0 {
+				records = append(records, r)
+			}
+		}
+		msg := s.append(&message{lane: lane, tasks: records})
+		for _, m := range tasks {
+			m.Before, m.Position = m.Position, ids.NewPosition(msg.seq, lane)
+			taskstate.Load(&m.Task, msg.at)
+			for _, c := range m.pending {
+				v, fx := taskstate.Apply(&m.Task, &c.ev, max(c.at, msg.at))
+				c.w.code = v.Code
+				s.note(m, fx)
+			}
+			m.pending = nil
+		}
+		if s.repeats && s.rng.IntN(4) == 0 {
+			s.append(&message{lane: lane, tasks: records})
+		}
+	}
+}
+
+// note remembers what a task did.
+func (s *story) note(m *modelTask, fx taskstate.Effects) {
+	if m.State == taskstate.Waiting {
+		s.parked[Stay{m.ID, m.Parkings}] = dump(&m.Task)
+	}
+	if fx.Release {
+		s.released[ids.Booking(m.ID, fx.ReleaseVersion)] = true
+	}
+}
+
+// snapshot is what an owner that has read everything so far would carry.
+func (s *story) snapshot() {
+	id := s.order[s.rng.IntN(len(s.order))]
+	m := s.tasks[id]
+	if active(m.State) {
+		s.carried = append(s.carried, carriedRecord{cloneTask(&m.Task), s.eventAt})
+	}
+}
+
+func active(st taskstate.State) bool {
+	return st == taskstate.Ready || st == taskstate.Running || st == taskstate.Backoff
+}
+
+// happen appends a message of events.
+func (s *story) happen() {
+	m := s.append(&message{events: true, asked: s.rng.IntN(6) > 0, carried: make(map[int]carriedRecord)})
+	for range 1 + s.rng.IntN(3) {
+		w := new(want)
+		m.want = append(m.want, w)
+		if len(s.carried) > 0 && s.rng.IntN(3) > 0 {
+			c := s.carried[0]
+			s.carried = s.carried[1:]
+			m.carried[len(m.list)] = c
+			m.list = append(m.list, taskstate.Event{Kind: taskstate.Carried, ID: c.task.ID, Fence: ids.Token{Position: c.task.Position}})
+			continue
+		}
+		ev := s.wish(m.seq)
+		m.list = append(m.list, ev)
+		s.sent = append(s.sent, ev)
+		s.decide(&ev, m, w)
+	}
+	s.eventAt = m.seq
+}
+
+// decide is the model: one reader, in log order.
+func (s *story) decide(ev *taskstate.Event, msg *message, w *want) {
+	m := s.tasks[ev.ID]
+	pos := ev.Fence.Position
+	switch {
+	case m == nil, ev.Kind != taskstate.Cancel && (pos.Lane() >= ids.Lanes || pos.Seq() >= msg.seq):
+		w.code = fault.NotFound
+		return
+	case ev.Kind == taskstate.Cancel && m.State == taskstate.Waiting:
+		s.cancelWaiting(ev, msg, m, w)
+		return
+	}
+	w.repeated = s.accepted[outcomeOf(ev)] && (m.State == taskstate.Waiting || pos != m.Position)
+	if ev.Kind != taskstate.Cancel && pos != m.Position {
+		w.code = taskstate.ApplyToEarlierStay(&m.Task, ev).Code
+		return
+	}
+	was := m.State
+	v, fx := taskstate.Apply(&m.Task, ev, msg.at)
+	w.code = v.Code
+	if v.Code == "" && ev.Kind != taskstate.Cancel {
+		s.accepted[outcomeOf(ev)] = true
+	}
+	if m.State != was || fx != (taskstate.Effects{}) {
+		s.note(m, fx)
+	}
+}
+
+// outcome names what ended an attempt, whatever position the fence claims.
+type outcome struct {
+	kind    taskstate.Kind
+	id      ids.TaskID
+	version uint32
+	nonce   uint64
+}
+
+func outcomeOf(ev *taskstate.Event) outcome {
+	return outcome{ev.Kind, ev.ID, ev.Fence.Version, ev.Fence.Nonce}
+}
+
+// cancelWaiting: whether the timer fires a task that is cancelled while it waits is up to it.
+func (s *story) cancelWaiting(ev *taskstate.Event, msg *message, m *modelTask, w *want) {
+	switch {
+	case ev.Domain != "" && ev.Domain != m.Domain:
+		w.code = fault.NotFound
+	case len(m.pending) > 0 || s.rng.IntN(2) == 0:
+		m.pending = append(m.pending, pendingCancel{*ev, msg.at, w})
+	default:
+		taskstate.CancelUnseen(&m.Task, ev.Message, msg.at)
+	}
+}
+
+// wish is an event: one that fits, one that was sent before, or one that is wrong.
+func (s *story) wish(seq uint64) taskstate.Event {
+	id := s.order[s.rng.IntN(len(s.order))]
+	m := s.tasks[id]
+	switch n := s.rng.IntN(100); {
+	case n < 15 && len(s.sent) > 0:
+		return s.sent[s.rng.IntN(len(s.sent))]
+	case n < 18 && len(s.unborn) > 0:
+		return taskstate.Event{Kind: taskstate.Cancel, ID: s.unborn[s.rng.IntN(len(s.unborn))], Domain: "shop"}
+	case n < 20:
+		return taskstate.Event{Kind: taskstate.Cancel, ID: ids.NewTaskID(time.UnixMilli(1), 0, 99), Domain: "shop"}
+	case n < 32:
+		return taskstate.Event{Kind: taskstate.Cancel, ID: id, Domain: []string{"shop", "shop", "", "rival"}[s.rng.IntN(4)], Message: "why"}
+	}
+	ev := s.fitting(m)
+	switch n := s.rng.IntN(100); {
+	case n < 5:
+		ev.Domain = "rival"
+	case n < 10:
+		ev.Fence.Version += uint32(s.rng.IntN(3)) - 1
+	case n < 15:
+		ev.Fence.Nonce++
+	case n < 20:
+		ev.Fence.Position = ids.NewPosition(1+s.rng.Uint64N(seq+seqGap), ids.Lane(s.rng.IntN(7)))
+		if s.rng.IntN(2) == 0 {
+			ev.ID = ids.NewTaskID(time.UnixMilli(1), 0, 99)
+		}
+	case n < 25:
+		ev.Fence.Position = s.log[s.rng.IntN(len(s.log))].position()
+	}
+	return ev
+}
+
+func (m *message) position() ids.Position { return ids.NewPosition(m.seq, m.lane) }
+
+// fitting is an event that fits the state of m.
+func (s *story) fitting(m *modelTask) taskstate.Event {
+	ev := taskstate.Event{ID: m.ID, Fence: m.Token(), Domain: []string{"", "shop"}[s.rng.IntN(2)]}
+	if m.State != taskstate.Running {
+		ev.Kind, ev.Worker, ev.Booked = taskstate.Started, "w", s.rng.IntN(2) == 0
+		ev.Fence.Version++
+		ev.Fence.Nonce = s.rng.Uint64N(1000)
+		return ev
+	}
+	switch n := s.rng.IntN(100); {
+	case n < 25:
+		ev.Kind, ev.Data = taskstate.Succeeded, taskstate.Blob{Data: []byte("result")}
+	case n < 60:
+		ev.Kind, ev.Message = taskstate.Failed, "flaky"
+		ev.DelayMS = []int64{0, 15_000, 20_000}[s.rng.IntN(3)]
+		ev.NonRetryable = s.rng.IntN(8) == 0
+	case n < 75:
+		ev.Kind = taskstate.Heartbeat
+	case n < 85:
+		ev.Kind = taskstate.Released
+	default:
+		ev.Kind = taskstate.Expired
+		if s.rng.IntN(3) > 0 {
+			ev.Domain = ""
+		}
+	}
+	return ev
+}
+
+func cloneTask(t *taskstate.Task) taskstate.Task {
+	c := *t
+	c.SetSteps(slices.Clone(t.Steps), t.StepsDropped)
+	return c
+}

@@ -1,0 +1,303 @@
+package replica
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+
+	"github.com/yardmaster-io/yardmaster/contracts/fault"
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
+)
+
+// dump is all that two owners have to agree about.
+func dump(t *taskstate.Task) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s %s v%d failures=%d lost=%d parkings=%d pos=%d/%s due=%d ready=%d finished=%d attempt=%+v result=%q err=%q/%q cancel=%v/%q",
+		t.ID, t.State, t.Version, t.Failures, t.Lost, t.Parkings, t.Position.Seq(), t.Position.Lane(), t.DueAt, t.ReadyAt, t.FinishedAt,
+		t.Attempt, t.Result.Data, t.ErrMessage, t.ErrType, t.CancelRequested, t.CancelReason)
+	for _, s := range t.Steps {
+		fmt.Fprintf(&b, "\n    %+v", s)
+	}
+	return b.String()
+}
+
+// stored is a record in another store.
+type stored struct {
+	seq    uint64
+	task   taskstate.Task
+	copies int
+}
+
+// world is the log and the stores that the lives of one partition share.
+type world struct {
+	rng *rand.Rand
+	log []*message
+	// visible is how many messages of the log have been appended by now.
+	visible int
+	archive map[ids.TaskID]*stored
+	timer   map[Stay]*stored
+	// taken are tasks that were taken out of the timer store for a cancel.
+	taken      map[ids.TaskID]bool
+	archiveSeq uint64
+	timerSeq   uint64
+	saved      Checkpoint
+	answers    map[uint64][]fault.Code
+	released   map[string]bool
+	trace      []string
+}
+
+// life is one owner.
+type life struct {
+	*world
+	r   *Replica
+	now Now
+	// fx are the effects of a turn.
+	fx Effects
+	// liveFrom is the log's position of events at which it began to answer.
+	liveFrom uint64
+	// What is under way: done in the store, and not reported.
+	jobs     [3][]*Entry
+	busy     [3]bool
+	storedAt [3]uint64
+	written  [3]bool
+	searches []Search
+	found    []*Found
+	save     *Checkpoint
+	sent     bool
+}
+
+func (w *world) note(format string, args ...any) {
+	w.trace = append(w.trace, fmt.Sprintf(format, args...))
+}
+
+func (w *world) end() uint64 {
+	if w.visible == 0 {
+		return 0
+	}
+	return w.log[w.visible-1].seq
+}
+
+// next is the next message of a reader that has read up to level.
+func (w *world) next(events bool, lane ids.Lane, level uint64) *message {
+	for _, m := range w.log[:w.visible] {
+		if m.events == events && (events || m.lane == lane) && m.seq > level {
+			return m
+		}
+	}
+	return nil
+}
+
+// input is a fresh copy of a message, as if decoded.
+func (m *message) input() Input {
+	if !m.events {
+		in := &Submits{Lane: m.lane, Seq: m.seq, At: m.at, Bytes: 100}
+		for i := range m.tasks {
+			in.Tasks = append(in.Tasks, &Entry{Task: cloneTask(&m.tasks[i])})
+		}
+		return in
+	}
+	in := &Events{Seq: m.seq, At: m.at, Bytes: 100, RequestID: m.seq, Events: slices.Clone(m.list), Carried: make(map[int]*Carried)}
+	if m.asked {
+		in.ReplyTo = "asker"
+	}
+	for i, c := range m.carried {
+		task := cloneTask(&c.task)
+		task.Before = 0
+		in.Carried[i] = &Carried{Entry: &Entry{Task: task}, AsOf: c.asOf}
+	}
+	return in
+}
+
+func (l *life) step(in Input) {
+	if !l.r.Step(in, l.now, &l.fx) {
+		panic("the lease is over")
+	}
+	l.take()
+	l.check()
+}
+
+func (l *life) check() {
+	if err := l.r.Check(); err != nil {
+		panic(err)
+	}
+}
+
+func (l *life) flush() {
+	l.r.Flush(l.now, &l.fx)
+	l.take()
+	l.fx.Reset()
+	l.check()
+}
+
+// take carries out what a step asks for; the hints stay until the turn ends.
+func (l *life) take() {
+	fx := &l.fx
+	defer func() {
+		fx.Archive, fx.Park, fx.Append, fx.Save = nil, nil, nil, nil
+		fx.Searches, fx.Answers = fx.Searches[:0], fx.Answers[:0]
+	}()
+	if fx.Halt != nil {
+		panic(fx.Halt)
+	}
+	if fx.Archive != nil {
+		l.begin(JobArchive, fx.Archive)
+	}
+	if fx.Park != nil {
+		l.begin(JobPark, fx.Park)
+	}
+	if fx.Append != nil {
+		l.begin(JobAppend, nil)
+		l.propose(fx.Append)
+	}
+	if fx.Save != nil {
+		l.save, l.sent = fx.Save, false
+	}
+	l.searches = append(l.searches, fx.Searches...)
+	for _, a := range fx.Answers {
+		var codes []fault.Code
+		for _, v := range a.Verdicts {
+			codes = append(codes, v.Code)
+		}
+		if _, ok := l.answers[a.RequestID]; ok {
+			panic(fmt.Sprintf("message %d is answered twice", a.RequestID))
+		}
+		l.answers[a.RequestID] = codes
+	}
+	for _, g := range fx.Releases {
+		for b := g.Packed; len(b) > 0; b = b[ids.BookingBytes:] {
+			l.released[string(b[:ids.BookingBytes])] = true
+		}
+	}
+}
+
+func (l *life) begin(kind JobKind, job []*Entry) {
+	if l.busy[kind] {
+		panic("two jobs of a kind")
+	}
+	l.jobs[kind], l.busy[kind], l.written[kind] = job, true, false
+}
+
+// propose appends the carried states that the owner wishes; what else it wishes is not
+// part of the story, and is lost.
+func (l *life) propose(all []Proposal) {
+	m := &message{events: true, carried: make(map[int]carriedRecord), seq: l.end() + 1, at: l.log[l.visible-1].at}
+	for _, p := range all {
+		if p.Kind != taskstate.Carried {
+			continue
+		}
+		m.carried[len(m.list)] = carriedRecord{cloneTask(p.Carried), p.AsOf}
+		m.list = append(m.list, taskstate.Event{Kind: p.Kind, ID: p.ID, Fence: p.Fence})
+		m.want = append(m.want, new(want))
+	}
+	if len(m.list) == 0 || l.visible < len(l.log) && l.log[l.visible].seq == m.seq {
+		return
+	}
+	l.log = slices.Insert(l.log, l.visible, m)
+	l.visible++
+}
+
+// write carries a job out in its store.
+func (l *life) write(kind JobKind) {
+	l.written[kind] = true
+	for _, e := range l.jobs[kind] {
+		switch kind {
+		case JobArchive:
+			l.archiveSeq++
+			put(l.archive, e.ID, l.archiveSeq, &e.Task)
+		case JobPark:
+			l.timerSeq++
+			put(l.timer, Stay{e.ID, e.Parkings}, l.timerSeq, &e.Task)
+		}
+	}
+	l.storedAt = [3]uint64{l.archiveSeq, l.timerSeq}
+}
+
+func put[K comparable](store map[K]*stored, key K, seq uint64, t *taskstate.Task) {
+	if store[key] == nil {
+		store[key] = new(stored)
+	}
+	store[key].copies++
+	store[key].seq, store[key].task = seq, cloneTask(t)
+}
+
+// lookUp answers a search with what the stores hold now.
+func (l *life) lookUp(s Search) *Found {
+	f := &Found{Search: s}
+	own := func(t *taskstate.Task) bool { return s.Domain == "" || s.Domain == t.Domain }
+	stay := l.waiting(s.ID)
+	if stay != nil && s.Cancel && own(&stay.task) && stay.task.Position.Seq() < s.Seq {
+		if fires := l.firing(s.ID, stay.task.Parkings, l.visible); fires >= 0 {
+			l.visible = max(l.visible, fires+1) // the timer was faster
+		} else {
+			l.taken[s.ID] = true
+			f.Taken = l.read(&stay.task)
+		}
+	}
+	if kept := l.archive[s.ID]; kept != nil {
+		f.Taken, f.Archived = nil, l.read(&kept.task)
+	} else if stay = l.waiting(s.ID); stay != nil && !s.Cancel {
+		f.Waiting = l.read(&stay.task)
+	} else if f.Taken == nil {
+		f.Unread = l.unread(s.ID)
+	}
+	for lane := range f.Ends {
+		for _, m := range l.log[:l.visible] {
+			if !m.events && m.lane == ids.Lane(lane) {
+				f.Ends[lane] = m.seq
+			}
+		}
+	}
+	return f
+}
+
+// read is a copy of a record in a store, which does not say where the stay before was.
+func (l *life) read(t *taskstate.Task) *Entry {
+	c := cloneTask(t)
+	c.Before = 0
+	return &Entry{Task: c}
+}
+
+// waiting is the stay of a task in the timer store that has not fired so far.
+func (w *world) waiting(id ids.TaskID) (last *stored) {
+	for stay, s := range w.timer {
+		if stay.ID == id && (last == nil || stay.Parkings > last.task.Parkings) {
+			last = s
+		}
+	}
+	if last == nil {
+		return nil
+	}
+	if at := w.firing(id, last.task.Parkings, 0); at >= 0 && at < w.visible {
+		return nil
+	}
+	return last
+}
+
+// firing is where in the log, from an index on, a stay comes back; -1 = nowhere.
+func (w *world) firing(id ids.TaskID, parkings uint32, from int) int {
+	for i := from; i < len(w.log); i++ {
+		for _, t := range w.log[i].tasks {
+			if t.ID == id && t.Parkings >= parkings {
+				return i
+			}
+		}
+	}
+	return -1
+}
+
+// unread is the stay of a task behind the read levels.
+func (l *life) unread(id ids.TaskID) *Entry {
+	levels := l.r.ReadLevels()
+	for _, m := range l.log[:l.visible] {
+		for i := range m.tasks {
+			if t := &m.tasks[i]; t.ID == id && !m.events && m.seq > levels[m.lane] {
+				c := cloneTask(t)
+				c.Before, c.Position = c.Position, m.position()
+				return &Entry{Task: c}
+			}
+		}
+	}
+	return nil
+}
