@@ -40,6 +40,7 @@ type history struct {
 	mu      sync.Mutex
 	tasks   map[ids.TaskID]*task
 	next    uint64
+	ready   int64 // the last instant given to ready tasks, Unix µs
 	payload []byte
 	// silent drops so many event batches before it answers again.
 	silent int
@@ -203,12 +204,19 @@ func (h *history) groups(all ...ids.TaskID) []*logv1.TriggerGroup {
 		if i < 0 {
 			i = len(groups)
 			groups = append(groups, &logv1.TriggerGroup{
-				Domain: domain, Tasklist: tasklist, Priority: int32(t.priority), Type: t.typ, ReadyAtUs: time.Now().UnixMicro(),
+				Domain: domain, Tasklist: tasklist, Priority: int32(t.priority), Type: t.typ, ReadyAtUs: h.readyAt(),
 			})
 		}
 		groups[i].Triggers = ids.AppendTrigger(groups[i].Triggers, trigger)
 	}
 	return groups
+}
+
+// readyAt is now, but never the same instant twice: two groups that are ready in one
+// microsecond have no order that a test could check (R70).
+func (h *history) readyAt() int64 {
+	h.ready = max(h.ready+1, time.Now().UnixMicro())
+	return h.ready
 }
 
 func (h *history) hint(groups []*logv1.TriggerGroup, releases []*logv1.SlotRelease) {
