@@ -98,7 +98,7 @@ func (s *Service) Run(ctx context.Context) error {
 	}
 	inbox.Listen(gate)
 	public := api.New(api.Deps{
-		NATS: s.NATS, Gateway: gate, RequestTimeout: s.Config.Gateway.RequestTimeout,
+		NATS: s.NATS, Gateway: gate, InboxPrefixes: s.Config.InboxPrefixes, RequestTimeout: s.Config.Gateway.RequestTimeout,
 		Node: s.Node, Log: s.Log, Metrics: s.Metrics,
 	})
 
