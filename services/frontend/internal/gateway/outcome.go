@@ -88,12 +88,12 @@ type share struct {
 }
 
 // split groups entries by partition, in order, and cuts what is too large for
-// one message. Strangers are entries whose id names no partition of ours.
+// one message. Strangers are entries that cannot be of any task of ours.
 func (r *outcomeRequest) split(entries []validate.Outcome) (shares []*share, strangers []int) {
 	open := map[int]*share{}
 	for i, e := range entries {
 		p := e.ID.Partition()
-		if p >= r.g.Partitioning.History {
+		if r.g.stranger(e.ID, r.call.Received) {
 			strangers = append(strangers, i)
 			continue
 		}

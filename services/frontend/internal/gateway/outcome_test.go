@@ -1,12 +1,15 @@
 package gateway
 
 import (
+	"context"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/yardmaster-io/yardmaster/contracts/codec"
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 )
@@ -82,6 +85,59 @@ func TestVerdictsReachTheirEntries(t *testing.T) {
 			} else if v.Code != "OK" || v.Message != want {
 				t.Errorf("entry %d: %v", i, v)
 			}
+		}
+	})
+}
+
+// R7: an id of no partition, or dated where no clock can be, reaches nobody, whatever
+// the verb. JSON knows no year beyond 9999, which is where the owners failed.
+func TestIDsOutOfRangeAreNotFound(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, func(d *Deps) {
+			d.Owners.HistoryGet = func(context.Context, int, *rpcv1.GetTaskRequest) (*rpcv1.GetTaskResponse, error) {
+				t.Error("an owner was asked")
+				return &rpcv1.GetTaskResponse{}, nil
+			}
+		}).running(t)
+		now := time.Now()
+		token := completion(0, 1).Token
+		for _, at := range []ids.TaskID{
+			ids.NewTaskID(now, rigPartitions, 1),
+			ids.NewTaskID(now, 1<<16-1, 1),
+			ids.NewTaskID(now.Add(clockSkewMax+time.Millisecond), 0, 1),
+			ids.NewTaskID(time.Date(10_000, 1, 1, 0, 0, 0, 0, time.UTC), 0, 1),
+			ids.NewTaskID(time.UnixMilli(1<<48-1), 0, 1),
+		} {
+			id := at.String()
+			for verb, send := range map[string]func(Answer){
+				"complete": func(a Answer) {
+					r.Complete(r.call(), &yardv1.CompleteRequest{Tasks: []*yardv1.Completion{{TaskId: id, Token: token}}}, a)
+				},
+				"fail": func(a Answer) {
+					r.Fail(r.call(), &yardv1.FailRequest{Tasks: []*yardv1.Failure{{TaskId: id, Token: token}}}, a)
+				},
+				"heartbeat": func(a Answer) {
+					r.Heartbeat(r.call(), &yardv1.HeartbeatRequest{Tasks: []*yardv1.Beat{{TaskId: id, Token: token}}}, a)
+				},
+				"cancel": func(a Answer) { r.Cancel(r.call(), &yardv1.CancelRequest{TaskIds: []string{id}}, a) },
+			} {
+				answer, got := r.answers(t)
+				send(answer)
+				if v := verdicts(t, <-got); v[0].Code != string(fault.NotFound) || v[0].TaskId != id {
+					t.Errorf("%s of %s: %v", verb, id, v)
+				}
+			}
+			answer, got := r.answers(t)
+			r.Get(r.call(), &yardv1.GetRequest{TaskId: id}, answer)
+			wantCode(t, (<-got).err, fault.NotFound)
+		}
+		if n := len(r.bus.sentEvents()); n != 0 {
+			t.Errorf("%d batches of events were sent", n)
+		}
+		r.Cancel(r.call(), &yardv1.CancelRequest{TaskIds: []string{ids.NewTaskID(now.Add(clockSkewMax), 0, 1).String()}}, func(codec.Message, error) {})
+		synctest.Wait()
+		if n := len(r.bus.sentEvents()); n != 1 {
+			t.Errorf("an id a day ahead: %d batches", n)
 		}
 	})
 }
