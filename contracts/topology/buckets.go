@@ -2,7 +2,8 @@ package topology
 
 // KV buckets.
 const (
-	// ConfigBucket holds domains, types and cluster constants, as JSON.
+	// ConfigBucket holds domains, types and cluster constants, as JSON, and the
+	// secret of attempt tokens.
 	ConfigBucket = "YARD_CONFIG"
 	// MembersBucket holds a heartbeat per live node.
 	MembersBucket = "YARD_MEMBERS"
@@ -17,6 +18,10 @@ func Buckets() []string { return []string{ConfigBucket, MembersBucket, Checkpoin
 
 // ClusterKey holds the Partitioning.
 const ClusterKey = "cluster"
+
+// TokenSecretKey holds the secret that attempt tokens are checked with, as bytes
+// (ids.Tokens). Only services of the engine may read it.
+const TokenSecretKey = "secret.tokens"
 
 // DomainKeys and TypeKeys filter all domains and all types.
 const (

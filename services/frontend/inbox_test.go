@@ -19,9 +19,9 @@ import (
 )
 
 // goodRequests are one good request per endpoint.
-func goodRequests() map[string]codec.Message {
-	id := ids.NewTaskID(farPast, 0, 1).String()
-	token := ids.Token{Nonce: 1}.String()
+func (s *stage) goodRequests() map[string]codec.Message {
+	task := ids.NewTaskID(farPast, 0, 1)
+	id, token := task.String(), s.tokens.Print(task, ids.Token{Nonce: 1})
 	shop := func(verb string) string { return topology.API("shop", verb) }
 	return map[string]codec.Message{
 		shop("tasks.submit"):           tasks(1),
@@ -58,7 +58,7 @@ func TestReplySubjectsAreInboxes(t *testing.T) {
 		topology.API("shop", "tasks.submit"), "_INBOX", "_INBOX.", "_INBOXES.a", "a._INBOX.b",
 	}
 	sent := int64(0)
-	for subject, message := range goodRequests() {
+	for subject, message := range s.goodRequests() {
 		body, err := codec.Marshal(codec.Protobuf, message)
 		if err != nil {
 			t.Fatal(err)
@@ -104,7 +104,7 @@ func TestRequestsWithoutAReply(t *testing.T) {
 	}
 	for _, verb := range []string{"tasks.poll", "tasks.submit"} {
 		subject := topology.API("shop", verb)
-		body, err := codec.Marshal(codec.JSON, goodRequests()[subject])
+		body, err := codec.Marshal(codec.JSON, s.goodRequests()[subject])
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -17,12 +17,14 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/yardmaster-io/yardmaster/contracts/catalog"
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/api"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/natshistory"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/partition"
 	"github.com/yardmaster-io/yardmaster/shared/lifecycle"
 	"github.com/yardmaster-io/yardmaster/shared/ownership"
+	"github.com/yardmaster-io/yardmaster/shared/provision"
 	"github.com/yardmaster-io/yardmaster/shared/telemetry"
 )
 
@@ -67,6 +69,11 @@ func (s *Service) Run(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("open the config bucket: %w", err)
 	}
+	secret, err := provision.TokenSecret(ctx, config)
+	if err != nil {
+		return err
+	}
+	tokens := ids.NewTokens(secret)
 	checkpoints, err := s.js.KeyValue(ctx, topology.CheckpointsBucket)
 	if err != nil {
 		return fmt.Errorf("open the checkpoints bucket: %w", err)
@@ -83,7 +90,7 @@ func (s *Service) Run(ctx context.Context) error {
 	}
 	owner := ownership.New(ownership.Config{
 		Service: "history", Node: s.Node, Count: s.Partitioning.History, KV: members, Log: s.Log,
-		Serve: func(ctx context.Context, p int) error { return s.serve(ctx, p, domains, checkpoints) },
+		Serve: func(ctx context.Context, p int) error { return s.serve(ctx, p, domains, tokens, checkpoints) },
 	})
 	go func() {
 		select {
@@ -100,7 +107,7 @@ const retentionDefault = 7 * 24 * time.Hour
 
 // serve owns one partition until ctx ends: first the wire, then the owner, then,
 // once it has taken over, its calls.
-func (s *Service) serve(ctx context.Context, p int, domains *catalog.Catalog, checkpoints jetstream.KeyValue) error {
+func (s *Service) serve(ctx context.Context, p int, domains *catalog.Catalog, tokens *ids.Tokens, checkpoints jetstream.KeyValue) error {
 	wire, closeWire, err := natshistory.NewWire(s.NATS, s.Log)
 	if err != nil {
 		return fmt.Errorf("listen for bounced answers: %w", err)
@@ -116,7 +123,7 @@ func (s *Service) serve(ctx context.Context, p int, domains *catalog.Catalog, ch
 	owner := partition.New(partition.Deps{
 		Partition: p, Shards: s.Partitioning.Matching, Node: s.Node, Config: s.Config.Partition,
 		Log: natshistory.Log{Config: nc}, Store: natshistory.NewStore(nc, retention), Timer: natshistory.Timer{Config: nc},
-		Finder: natshistory.Finder{Config: nc}, Checkpoints: natshistory.Checkpoints{Config: nc, KV: checkpoints}, Wire: wire,
+		Finder: natshistory.Finder{Config: nc}, Checkpoints: natshistory.Checkpoints{Config: nc, KV: checkpoints}, Wire: wire, Tokens: tokens,
 		Logger: s.Log, Tracing: s.Tracing, Metrics: s.metrics,
 	})
 	var parts lifecycle.Group

@@ -44,8 +44,8 @@ type Options struct {
 
 // Apply creates every stream and bucket of a cluster with this partitioning and
 // corrects those that differ. It waits for JetStream until ctx ends. It fails
-// where the cluster was created with another partitioning, before it changes
-// anything else, and where a stream differs in what cannot be changed.
+// where the cluster was created with another partitioning, before it touches
+// anything but the config bucket, and where a stream differs in what cannot be changed.
 func Apply(ctx context.Context, js jetstream.JetStream, want topology.Partitioning, opts Options) error {
 	for name, n := range map[string]int{"history partitions": want.History, "matching shards": want.Matching} {
 		if n < 1 || n > topology.PartitionsMax {
@@ -66,6 +66,11 @@ func Apply(ctx context.Context, js jetstream.JetStream, want topology.Partitioni
 	if err := a.retry(ctx, "config bucket", func(ctx context.Context) error {
 		return a.stream(ctx, bucketConfig(topology.ConfigBucket, opts.Replicas))
 	}); err != nil {
+		return err
+	}
+	// Before the partitioning, by which a service that waits for the cluster knows that
+	// it was created.
+	if err := a.retry(ctx, "token secret", a.secret); err != nil {
 		return err
 	}
 	if err := a.retry(ctx, "partitioning", func(ctx context.Context) error { return a.partitioning(ctx, want) }); err != nil {

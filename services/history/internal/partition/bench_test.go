@@ -42,6 +42,7 @@ func (s *bench) start(b *testing.B) (stop func()) {
 		Shards: 1, Node: "bench", Config: partition.DefaultConfig(),
 		Log: w, Store: w, Timer: w, Finder: w, Checkpoints: w, Wire: w,
 		Logger: slog.New(slog.DiscardHandler), Metrics: partition.NewMetrics(new(telemetry.Metrics)),
+		Tokens: ids.NewTokens([ids.TokenSecretBytes]byte{}),
 	})
 	ctx, cancel := context.WithCancel(b.Context())
 	done := make(chan error, 1)

@@ -45,6 +45,7 @@ func TestI5_AnOvertakenTaskIsTriggeredAgain(t *testing.T) {
 			Shards: 1, Node: "heal", Config: partition.DefaultConfig(),
 			Log: w, Store: w, Timer: w, Finder: w, Checkpoints: w, Wire: w,
 			Logger: slog.New(slog.DiscardHandler), Metrics: partition.NewMetrics(new(telemetry.Metrics)),
+			Tokens: ids.NewTokens([ids.TokenSecretBytes]byte{}),
 		})
 		ctx, stop := context.WithCancel(context.Background())
 		ended := make(chan error, 1)

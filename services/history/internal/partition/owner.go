@@ -59,6 +59,7 @@ type Deps struct {
 	Finder      Finder
 	Checkpoints Checkpoints
 	Wire        Wire
+	Tokens      *ids.Tokens
 	Logger      *slog.Logger
 	Tracing     *telemetry.Tracing
 	Metrics     *Metrics
@@ -115,6 +116,7 @@ func New(d Deps) *Owner {
 		marks: make(map[ids.TaskID]*mark), unread: make(map[ids.TaskID][]waitingVerdict),
 		carried: make(map[ids.TaskID]*entry), waiters: newWaiters(),
 	}
+	o.encoder.Tokens = d.Tokens
 	o.outbox = newOutbox()
 	for lane := range o.gates {
 		limit := d.Config.WindowTasks

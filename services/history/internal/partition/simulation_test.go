@@ -243,6 +243,7 @@ func (s *simulation) owner(l *life) *partition.Owner {
 		Partition: 0, Shards: 1, Node: "sim", Config: cfg,
 		Log: l, Store: l, Timer: l, Finder: l, Checkpoints: l, Wire: l,
 		Logger: slog.New(slog.DiscardHandler), Metrics: partition.NewMetrics(new(telemetry.Metrics)),
+		Tokens: ids.NewTokens([ids.TokenSecretBytes]byte{}),
 	})
 }
 

@@ -5,12 +5,16 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
 )
 
 // Encoder writes tasks in their stored form, reusing its messages: a finished
 // task costs no allocation but the bytes it becomes. One encoder belongs to one goroutine.
 type Encoder struct {
+	// Tokens print the tokens of granted attempts; only Polled needs them.
+	Tokens *ids.Tokens
+
 	record  logv1.Record
 	policy  logv1.Policy
 	attempt logv1.Attempt
@@ -85,7 +89,7 @@ func (e *Encoder) fillSteps(r *logv1.Record, steps []taskstate.Step) {
 func (e *Encoder) Polled(t *taskstate.Task, traceparent string) []byte {
 	m := &e.polled
 	m.Reset()
-	m.TaskId, m.Token = t.ID.String(), t.Token().String()
+	m.TaskId, m.Token = t.ID.String(), e.Tokens.Print(t.ID, t.Token())
 	m.Type, m.Tasklist, m.Priority = t.Type, t.Tasklist, t.Priority
 	if len(t.Payload.Data) > 0 {
 		e.payload.Reset()

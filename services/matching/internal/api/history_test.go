@@ -31,6 +31,9 @@ type task struct {
 	grants   int
 }
 
+// tokens are the fake's; matching does not read them.
+var tokens = ids.NewTokens([ids.TokenSecretBytes]byte{})
+
 // history is a fake of history: it grants and releases as the real one does, and
 // can be told to misbehave.
 type history struct {
@@ -135,7 +138,7 @@ func (h *history) apply(e *logv1.Event) *logv1.EventVerdict {
 		}
 		polled, err := (&yardv1.PolledTask{
 			TaskId: ids.TaskID(e.TaskId).String(), Type: t.typ, Tasklist: tasklist, Priority: int32(t.priority),
-			Token:   ids.Token{Position: ids.Position(e.Position), Version: e.Version, Nonce: e.Nonce}.String(),
+			Token:   tokens.Print(ids.TaskID(e.TaskId), ids.Token{Position: ids.Position(e.Position), Version: e.Version, Nonce: e.Nonce}),
 			Payload: &yardv1.Payload{Data: h.payload},
 		}).MarshalVT()
 		if err != nil {
@@ -181,7 +184,7 @@ func (h *history) complete(tasks []*yardv1.PolledTask) {
 	defer h.mu.Unlock()
 	for _, p := range tasks {
 		id, err := ids.ParseTaskID(p.TaskId)
-		token, err2 := ids.ParseToken(p.Token)
+		token, err2 := tokens.Read(id, p.Token)
 		t := h.tasks[id]
 		if err != nil || err2 != nil || t == nil || !t.running || t.nonce != token.Nonce || t.version != token.Version {
 			h.t.Errorf("a task was polled whose attempt is not the current one: %v %+v", p, t)
