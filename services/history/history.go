@@ -18,6 +18,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/yardmaster-io/yardmaster/contracts/catalog"
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/api"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/natshistory"
@@ -25,6 +26,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/shared/lifecycle"
 	"github.com/yardmaster-io/yardmaster/shared/natsrpc"
 	"github.com/yardmaster-io/yardmaster/shared/ownership"
+	"github.com/yardmaster-io/yardmaster/shared/provision"
 	"github.com/yardmaster-io/yardmaster/shared/telemetry"
 )
 
@@ -74,6 +76,11 @@ func (s *Service) Run(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("open the config bucket: %w", err)
 	}
+	secret, err := provision.TokenSecret(ctx, config)
+	if err != nil {
+		return err
+	}
+	tokens := ids.NewTokens(secret)
 	checkpoints, err := s.js.KeyValue(ctx, topology.CheckpointsBucket)
 	if err != nil {
 		return fmt.Errorf("open the checkpoints bucket: %w", err)
@@ -100,7 +107,7 @@ func (s *Service) Run(ctx context.Context) error {
 	owner := ownership.New(ownership.Config{
 		Service: "history", Node: s.Node, Count: s.Partitioning.History, KV: members, Log: s.Log,
 		Version: domains.Version, Metrics: s.Deps.Metrics,
-		Serve: func(ctx context.Context, p int) error { return s.serve(ctx, p, domains, checkpoints, reads) },
+		Serve: func(ctx context.Context, p int) error { return s.serve(ctx, p, domains, tokens, checkpoints, reads) },
 	})
 	s.share.Store(owner)
 	go func() {
@@ -118,7 +125,7 @@ const retentionDefault = 7 * 24 * time.Hour
 
 // serve owns one partition until ctx ends: first the wire, then the owner, then,
 // once it has taken over, its calls. What finds finished tasks has a connection of its own.
-func (s *Service) serve(ctx context.Context, p int, domains *catalog.Catalog, checkpoints jetstream.KeyValue, reads natshistory.Config) error {
+func (s *Service) serve(ctx context.Context, p int, domains *catalog.Catalog, tokens *ids.Tokens, checkpoints jetstream.KeyValue, reads natshistory.Config) error {
 	wire, closeWire, err := natshistory.NewWire(s.NATS, s.Log)
 	if err != nil {
 		return fmt.Errorf("listen for bounced answers: %w", err)
@@ -142,7 +149,7 @@ func (s *Service) serve(ctx context.Context, p int, domains *catalog.Catalog, ch
 		Log: natshistory.Log{Config: nc}, Archive: natshistory.NewArchive(nc, retention), Reader: reader,
 		TimerStore: natshistory.NewTimerStore(nc), Timer: natshistory.Timer{Config: nc},
 		Checkpoints: natshistory.Checkpoints{Config: nc, KV: checkpoints}, Wire: wire, Quarantine: nc.Quarantine,
-		LogVersion: domains.WriteVersion, Logger: s.Log, Tracing: s.Tracing, Metrics: s.metrics,
+		LogVersion: domains.WriteVersion, Tokens: tokens, Logger: s.Log, Tracing: s.Tracing, Metrics: s.metrics,
 	})
 	var parts lifecycle.Group
 	parts.Add("owner", owner)
