@@ -75,9 +75,11 @@ func classOf(dir string) class {
 	return shell
 }
 
-// isTestPackage tells whether a package is for tests only.
+// isTestPackage tells whether a package is for tests only: suites that tests share, and the
+// services' simulators, by which e2e reaches their cores.
 func isTestPackage(dir string) bool {
-	return strings.HasSuffix(path.Base(dir), "test") || dir == "shared/testkit"
+	name := path.Base(dir)
+	return strings.HasSuffix(name, "test") || dir == "shared/testkit" || dir == "services/"+strings.TrimSuffix(name, "sim")+"/"+name
 }
 
 // The client libraries that only adapters touch.

@@ -54,6 +54,8 @@ func importOffences() []offence {
 		{"an exception too many", packageClasses, source{"e2e/tidy/testdata/imports.txt": "a→b 1 because\n"}, "no longer needed"},
 		{"an exception without a reason", packageClasses, source{"e2e/tidy/testdata/imports.txt": "a→b 1\n"}, "is not `<key>"},
 		{"test package", testPackages, source{"infra/yard/y.go": importing(repository + "shared/testkit")}, "for tests only"},
+		{"simulator", testPackages, source{"services/history/history.go": importing(repository + "services/history/historysim")}, "for tests only"},
+		{"simulator in a simulation", testPackages, source{"e2e/simulation/world_test.go": importing(repository + "services/history/historysim")}, ""},
 		{"two versions", versions, source{
 			"contracts/go.mod": "module " + repository + "contracts\ngo 1.26.0\nrequire a.b/c v1.0.0\n",
 			"shared/go.mod":    "module " + repository + "shared\ngo 1.26.0\nrequire (\n\ta.b/c v1.1.0\n\ta.b/d v1.0.0 // indirect\n)\n",

@@ -68,6 +68,12 @@ func (r *Replica) oldest(eventsTo uint64, lanesTo [ids.Lanes]uint64) []*Entry {
 	return all[:min(len(all), carryTasksMax)]
 }
 
+// followedBy tells whether e waits in the timer store, as far as is known here, and c is a
+// later stay.
+func (e *Entry) followedBy(c *Carried) bool {
+	return e.State == taskstate.Waiting && c.Entry.Parkings >= e.Parkings
+}
+
 // pinOf is the event floor that e needs.
 func (r *Replica) pinOf(e *Entry) uint64 {
 	if e.pinned {
@@ -97,11 +103,21 @@ func (r *Replica) carriedPresent(e *Entry, h *held, fx *Effects) {
 // carriedAbsent takes in the carried record of a task that is not in memory. In a takeover
 // the task comes back by it, unless the record is void: another event follows what it has
 // seen, or the checkpoint needs nothing from before its floor.
-func (r *Replica) carriedAbsent(h *held, now Now, fx *Effects) {
+//
+// Known is an earlier stay of it, if a takeover has read one: as the task came back, that one
+// has left.
+func (r *Replica) carriedAbsent(known *Entry, h *held, now Now, fx *Effects) {
 	r.settle(h, taskstate.Verdict{}, fx)
 	c := h.carried
+	if known != nil && !known.left && known.lastEvent > c.AsOf {
+		return
+	}
 	if r.replay == nil || c.AsOf < r.base.Floor || r.replay.seen[h.ev.ID] > c.AsOf || r.unread(h.ev.Fence.Position) || c.AsOf >= h.seq {
 		return
+	}
+	if known != nil {
+		delete(r.tasks, known.ID)
+		r.leave(known)
 	}
 	e := c.Entry
 	e.pinned, e.pin = true, c.AsOf
@@ -109,4 +125,6 @@ func (r *Replica) carriedAbsent(h *held, now Now, fx *Effects) {
 	r.tasks[e.ID], r.pinned[e.ID] = e, e
 	r.lineUp(e)
 	r.carryOut(e, taskstate.Effects{}, 0, now, fx)
+	// The state has seen the commands before it: any later one would have made it void.
+	r.keepEarly(e.ID, slices.DeleteFunc(r.early[e.ID], (*held).command))
 }

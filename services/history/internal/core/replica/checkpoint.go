@@ -38,8 +38,13 @@ func (r *Replica) Checkpoint() Checkpoint {
 	}
 	if len(r.held) == 0 {
 		// A held stay has been read and has sent nothing yet.
-		r.park.mark(levels)
-		r.archive.mark(levels)
+		// What the stores hold ahead of that would be forgotten with it.
+		if len(r.parkedTail) == 0 {
+			r.park.mark(levels)
+		}
+		if len(r.archivedTail) == 0 {
+			r.archive.mark(levels)
+		}
 	}
 	cp := Checkpoint{
 		Floor:  r.floor(),

@@ -74,7 +74,7 @@ func (r *Replica) found(in *Found, now Now, fx *Effects) {
 		return
 	}
 	delete(r.searching, Search{ID: in.ID, Domain: in.Domain, Cancel: true})
-	if e := r.tasks[in.ID]; in.Taken != nil && (e == nil || e.left) {
+	if e := r.tasks[in.ID]; in.Taken != nil && in.Archived == nil && (e == nil || e.left) {
 		r.cancelTaken(in, now, fx)
 		return
 	}
@@ -92,9 +92,10 @@ func (r *Replica) found(in *Found, now Now, fx *Effects) {
 func (r *Replica) foundFor(h *held, in *Found, fx *Effects) bool {
 	switch {
 	case in.Archived != nil && sameDomain(h.ev, in.Archived):
+		// Its submit may not be read yet: then the command applies to it as it did before.
 		v, _ := taskstate.Apply(&in.Archived.Task, h.ev, h.at)
 		r.settle(h, v, fx)
-		return true
+		h.promised = true
 	case in.Archived != nil, in.Unread != nil && !sameDomain(h.ev, in.Unread):
 		r.settle(h, notFound(), fx)
 		return true

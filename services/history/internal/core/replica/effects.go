@@ -77,6 +77,15 @@ type Levels struct {
 	Events uint64
 }
 
+// max is the higher one of each level.
+func (l Levels) max(o Levels) Levels {
+	for i := range l.Lanes {
+		l.Lanes[i] = max(l.Lanes[i], o.Lanes[i])
+	}
+	l.Events = max(l.Events, o.Events)
+	return l
+}
+
 // Checkpoint is where a replica stands: what a takeover begins with.
 type Checkpoint struct {
 	// Ack: everything up to here is done. Read: read.

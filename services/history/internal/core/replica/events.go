@@ -72,8 +72,8 @@ func (r *Replica) event(h *held, now Now, fx *Effects) {
 		r.settle(h, notFound(), fx) // an event lies behind its submit: forged
 	case pos.Lane() >= ids.Lanes || pos.Seq() >= h.seq:
 		r.settle(h, taskstate.ApplyToEarlierStay(&e.Task, h.ev), fx)
-	case h.carried != nil && (e == nil || e.left):
-		r.carriedAbsent(h, now, fx)
+	case h.carried != nil && (e == nil || e.left || e.followedBy(h.carried)):
+		r.carriedAbsent(e, h, now, fx)
 	case e != nil && e.Position == pos:
 		r.apply(e, h, now, fx)
 	case r.unread(pos):

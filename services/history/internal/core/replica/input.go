@@ -62,6 +62,10 @@ type Recovered struct {
 	// checkpoint's TimerSeq and ArchiveSeq.
 	Parked   map[Stay]bool
 	Archived map[ids.TaskID]bool
+	// TimerSeq and ArchiveSeq are where the tails end.
+	TimerSeq, ArchiveSeq uint64
+	// Ends are the last sequences of the log, as of after the tails were read.
+	Ends Levels
 }
 
 // Tick is that time has passed. It is due every quarter of a second, and at NextWake.
@@ -71,6 +75,10 @@ type Tick struct{}
 type Stored struct {
 	Kind JobKind
 	Seq  uint64
+	// Others are what another owner has put into the archive meanwhile, the job's own
+	// tasks not among them. Ends are the last sequences of the log, as of after they were read.
+	Others []ids.TaskID
+	Ends   Levels
 }
 
 // Saved is the outcome of Effects.Save.

@@ -13,9 +13,11 @@ type ledger struct {
 	queued, stored uint64
 	marks          []mark
 	// covered: what records up to these sent here is in the store up to seq, and what
-	// later ones sent lies behind seq.
+	// later ones sent lies behind seq. Both move together.
 	covered Levels
 	seq     uint64
+	// last is the end of the last job in the store.
+	last uint64
 	// oldest is when the first of the queue came, Unix ms.
 	oldest int64
 }
@@ -54,14 +56,19 @@ func (l *ledger) next(limit int) []*Entry {
 	return l.busy
 }
 
-// done takes in that the job under way is stored, and returns its tasks.
-func (l *ledger) done(seq uint64) []*Entry {
+// done takes in that the job under way is stored, and returns its tasks. If the store
+// holds what records sent that are not read here, the marks on the way to it do not count.
+func (l *ledger) done(seq uint64, others bool) []*Entry {
 	job := l.busy
 	l.busy = nil
 	l.stored += uint64(len(job))
-	l.seq = max(l.seq, seq)
+	l.last = max(l.last, seq)
+	if others {
+		l.marks = nil
+		return job
+	}
 	for len(l.marks) > 0 && l.marks[0].at <= l.stored {
-		l.covered = l.marks[0].levels
+		l.covered, l.seq = l.marks[0].levels, l.last
 		l.marks = l.marks[1:]
 	}
 	return job
@@ -70,7 +77,7 @@ func (l *ledger) done(seq uint64) []*Entry {
 // mark notes that everything that records up to levels send has been queued.
 func (l *ledger) mark(levels Levels) {
 	if l.queued == l.stored {
-		l.covered = levels
+		l.covered, l.seq = levels, l.last
 		return
 	}
 	last := len(l.marks) - 1

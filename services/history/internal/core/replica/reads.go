@@ -73,7 +73,7 @@ func (r *Replica) Booked(domain string) []*taskstate.Task {
 }
 
 // ArchiveSeq is the last sequence of the archive that this replica knows of.
-func (r *Replica) ArchiveSeq() uint64 { return r.archive.seq }
+func (r *Replica) ArchiveSeq() uint64 { return r.archive.last }
 
 // Active is how many tasks the lanes have read that are not done.
 func (r *Replica) Active() (n int) {

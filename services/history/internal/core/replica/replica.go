@@ -66,9 +66,11 @@ type Replica struct {
 	// replay is not nil until the takeover is over.
 	replay *replay
 	// parkedTail and archivedTail are what a takeover found behind the checkpoint: the
-	// lanes may still bring these tasks.
+	// lanes may still bring these tasks. archivedTail also has what another owner has put
+	// there since. Up to tailEnds lie the records that sent all that.
 	parkedTail   map[Stay]bool
 	archivedTail map[ids.TaskID]bool
+	tailEnds     Levels
 
 	base     Checkpoint
 	lease    lease
@@ -102,8 +104,8 @@ func New(cfg Config, cp Checkpoint, claimedAt time.Duration) *Replica {
 	for i := range r.lanes {
 		r.lanes[i] = window.NewLane(cp.Ack[i])
 	}
-	r.park.covered, r.park.seq = cp.Parked, cp.TimerSeq
-	r.archive.covered, r.archive.seq = cp.Archived, cp.ArchiveSeq
+	r.park = ledger{covered: cp.Parked, seq: cp.TimerSeq, last: cp.TimerSeq}
+	r.archive = ledger{covered: cp.Archived, seq: cp.ArchiveSeq, last: cp.ArchiveSeq}
 	return r
 }
 
@@ -146,14 +148,14 @@ func (r *Replica) Step(in Input, now Now, fx *Effects) bool {
 func (r *Replica) Flush(now Now, fx *Effects) {
 	r.turn++
 	if r.draining || len(r.archive.queue) >= archiveTasksMin || now.MS-r.archive.oldest >= archiveLingerMS {
-		fx.Archive = r.archive.next(jobTasksMax)
+		r.nextArchive(fx)
 	}
 	for r.park.busy == nil && fx.Park == nil && len(r.park.queue) > 0 {
 		// What has come back meanwhile was stored by another owner.
 		fx.Park = slices.DeleteFunc(slices.Clone(r.park.next(jobTasksMax)), func(e *Entry) bool { return e.left })
 		if len(fx.Park) == 0 {
 			fx.Park = nil
-			r.park.done(r.park.seq)
+			r.park.done(r.park.last, false)
 		}
 	}
 	if !r.appending && len(r.own) > 0 {
@@ -167,13 +169,14 @@ func (r *Replica) Flush(now Now, fx *Effects) {
 func (r *Replica) jobDone(in Stored, now Now, fx *Effects) {
 	switch in.Kind {
 	case JobArchive:
-		job := r.archive.done(in.Seq)
+		r.foreign(&in)
+		job := r.archive.done(in.Seq, len(in.Others) > 0)
 		for _, e := range job {
 			r.leave(e)
 		}
 		fx.Counts.Archived += int64(len(job))
 	case JobPark:
-		job := r.park.done(in.Seq)
+		job := r.park.done(in.Seq, false)
 		for _, e := range job {
 			r.leave(e)
 		}
@@ -188,6 +191,7 @@ func (r *Replica) tick(now Now, fx *Effects) {
 	r.wakeDue(now, fx)
 	if r.replay == nil {
 		r.endWaits(now, fx)
+		r.dropTails()
 	}
 	if r.saving == nil && now.MS-r.savedAt >= r.cfg.CheckpointEveryMS {
 		cp := r.Checkpoint()

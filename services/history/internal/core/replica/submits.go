@@ -173,7 +173,8 @@ func (r *Replica) dispatch(e *Entry, now Now) {
 // recovered ends a takeover.
 func (r *Replica) recovered(in Recovered, now Now, fx *Effects) {
 	r.replay = nil
-	r.parkedTail, r.archivedTail = in.Parked, in.Archived
+	r.parkedTail, r.archivedTail, r.tailEnds = in.Parked, in.Archived, in.Ends
+	r.park.last, r.archive.last = max(r.park.last, in.TimerSeq), max(r.archive.last, in.ArchiveSeq)
 	for i, l := range r.lanes {
 		l.Skip(r.base.Read[i])
 	}

@@ -1,0 +1,278 @@
+package simulation
+
+import (
+	"cmp"
+	"strconv"
+
+	"github.com/yardmaster-io/yardmaster/contracts/fault"
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/history/historysim"
+)
+
+// attempt names one grant of a task.
+type attempt struct {
+	id      ids.TaskID
+	version uint32
+}
+
+// decided is the first verdict on an event, and by whom.
+type decided struct {
+	who     string
+	verdict historysim.Verdict
+}
+
+// place is an event of the log.
+type place struct {
+	seq uint64
+	i   int
+}
+
+// checker holds the invariants against what happens.
+type checker struct {
+	w *world
+	// holders are who was told that it holds an attempt, and by which event.
+	holders   map[attempt]ids.Token
+	grantedAt map[ids.TaskID]uint64
+	// succeeded are the attempts whose success was confirmed.
+	succeeded map[ids.TaskID]ids.Token
+	// cancelled are the tasks of which a cancel was confirmed, and the first such event.
+	cancelled map[ids.TaskID]uint64
+	// asked are the tasks whose owner has asked for a cancel.
+	asked     map[ids.TaskID]bool
+	verdictOf map[place]decided
+	firings   map[historysim.Stay]bool
+	slots     map[string]bool
+}
+
+func newChecker(w *world) *checker {
+	return &checker{
+		w: w, holders: map[attempt]ids.Token{}, grantedAt: map[ids.TaskID]uint64{}, succeeded: map[ids.TaskID]ids.Token{},
+		cancelled: map[ids.TaskID]uint64{}, asked: map[ids.TaskID]bool{}, verdictOf: map[place]decided{},
+		firings: map[historysim.Stay]bool{}, slots: map[string]bool{},
+	}
+}
+
+func (c *checker) appended(m *historysim.Message) {
+	for i := range m.Events {
+		if e := &m.Events[i]; e.Kind == historysim.Cancel && e.Domain == domain {
+			c.asked[e.ID] = true
+		}
+	}
+}
+
+func (c *checker) released(booking string) { c.slots[booking] = true }
+
+// fired holds I10.
+func (c *checker) fired(t *historysim.Task) {
+	key := historysim.Stay{ID: t.ID, Parkings: t.Parkings}
+	if c.firings[key] {
+		c.w.violated("I10: stay %d of %s fires twice", t.Parkings, c.w.name(t.ID))
+	}
+	c.firings[key] = true
+}
+
+// verdicts looks at what an owner decided, whether it is heard or not.
+func (c *checker) verdicts(p *proc, a *historysim.Answer) {
+	seq, err := strconv.ParseUint(a.ReplyTo, 10, 64)
+	if err != nil {
+		c.w.violated("an answer to %q", a.ReplyTo)
+		return
+	}
+	m := c.w.log[seq-1]
+	for i := range a.Verdicts {
+		e, v := &m.Events[i], &a.Verdicts[i]
+		if c.w.telling {
+			c.w.say(p.name, "says to %d/%d, %v %s at event %d: %s granted=%v repeated=%v cancel=%v", a.RequestID, i, e.Kind, c.w.name(e.ID), seq,
+				cmp.Or(string(v.Code), "OK"), v.Granted, v.Repeated, v.CancelRequested)
+		}
+		c.contradiction(p, e, v, place{seq, i})
+		if v.Code != "" {
+			if e.Kind == historysim.Cancel && e.Domain == rival && v.Code != fault.NotFound {
+				c.w.violated("I14: a foreign cancel of %s gets %s", c.w.name(e.ID), v.Code)
+			}
+			continue
+		}
+		c.confirmed(e, v, seq)
+	}
+}
+
+// contradiction holds I3: two owners may not decide differently about an event. What they
+// find in the other stores about outcomes that came again may differ.
+func (c *checker) contradiction(p *proc, e *historysim.Event, v *historysim.Verdict, at place) {
+	first, again := c.verdictOf[at]
+	if !again {
+		c.verdictOf[at] = decided{p.name, *v}
+		return
+	}
+	same := (first.verdict.Code == "") == (v.Code == "") && first.verdict.Granted == v.Granted
+	if same || e.Kind == historysim.Failed || e.Kind == historysim.Released || e.Kind == historysim.Heartbeat {
+		return
+	}
+	c.w.violated("I3: %s says %q to %v %s at event %d, and %s says %q", first.who, first.verdict.Code, e.Kind, c.w.name(e.ID), at.seq, p.name, v.Code)
+}
+
+// confirmed looks at an event that came true.
+func (c *checker) confirmed(e *historysim.Event, v *historysim.Verdict, seq uint64) {
+	name := c.w.name(e.ID)
+	switch e.Kind {
+	case historysim.Started:
+		key := attempt{e.ID, e.Fence.Version}
+		if holder, ok := c.holders[key]; ok && holder != e.Fence {
+			c.w.violated("I4: attempt %d of %s is held twice: %+v and %+v", key.version, name, holder, e.Fence)
+		}
+		c.holders[key] = e.Fence
+		c.grantedAt[e.ID] = max(c.grantedAt[e.ID], seq)
+		if at, ok := c.cancelled[e.ID]; ok && at < seq {
+			c.w.violated("%s was cancelled by event %d, and is granted by event %d", name, at, seq)
+		}
+	case historysim.Succeeded:
+		if other, ok := c.succeeded[e.ID]; ok && other != e.Fence {
+			c.w.violated("I4: %s succeeds in two attempts: %+v and %+v", name, other, e.Fence)
+		}
+		c.succeeded[e.ID] = e.Fence
+		c.holder(e)
+	case historysim.Failed, historysim.Released, historysim.Heartbeat:
+		c.holder(e)
+	case historysim.Cancel:
+		if e.Domain == rival {
+			c.w.violated("I14: %s is cancelled by another domain", name)
+		}
+		if v.CancelRequested {
+			return
+		}
+		if at, ok := c.cancelled[e.ID]; !ok || seq < at {
+			c.cancelled[e.ID] = seq
+		}
+		if c.grantedAt[e.ID] > seq {
+			c.w.violated("%s is cancelled by event %d, and was granted by event %d", name, seq, c.grantedAt[e.ID])
+		}
+	}
+}
+
+// holder holds I4: only who holds an attempt is obeyed.
+func (c *checker) holder(e *historysim.Event) {
+	if other, ok := c.holders[attempt{e.ID, e.Fence.Version}]; ok && other != e.Fence {
+		c.w.violated("I4: %+v ends attempt %d of %s, which is held by %+v", e.Fence, e.Fence.Version, c.w.name(e.ID), other)
+	}
+}
+
+// archived holds I1 and I3: each task ends one way.
+func (c *checker) archived(t *historysim.Task) {
+	name := c.w.name(t.ID)
+	if first := c.w.archived[t.ID]; first != nil {
+		c.w.violated("I3: %s is archived twice, %v and %v", name, first.State, t.State)
+	}
+	if !c.w.accepted[t.ID] {
+		c.w.violated("%s is archived and was never submitted", name)
+	}
+	if !t.State.Finished() {
+		c.w.violated("%s is archived, and it is %v", name, t.State)
+	}
+}
+
+// saved looks at a checkpoint that is to be stored.
+func (c *checker) saved(s historysim.Stored) {
+	old := c.w.checkpoint
+	for i := range s.Ack {
+		if s.Ack[i] < old.Ack[i] || s.Read[i] < s.Ack[i] {
+			c.w.violated("lane %d: a checkpoint goes back from %d to %d (read %d)", i, old.Ack[i], s.Ack[i], s.Read[i])
+		}
+	}
+	if s.TimerSeq < old.TimerSeq || s.ArchiveSeq < old.ArchiveSeq {
+		c.w.violated("a checkpoint goes back: timer %d to %d, archive %d to %d", old.TimerSeq, s.TimerSeq, old.ArchiveSeq, s.ArchiveSeq)
+	}
+}
+
+// purged holds I12, nothing is purged that an owner with a lease has not read, and I1, nothing
+// that is nowhere else.
+func (c *checker) purged(by *proc, m *historysim.Message) {
+	for _, p := range c.w.living() {
+		if p.owner.LeaseHolds() && !p.owner.Read(m) {
+			c.w.violated("I12: %s purges %d, which %s has not read", by.name, m.Seq, p.name)
+		}
+	}
+	for i := range m.Tasks {
+		c.reachable(&m.Tasks[i])
+	}
+}
+
+// reachable holds I1.
+func (c *checker) reachable(t *historysim.Task) {
+	w := c.w
+	if w.archived[t.ID] != nil || w.timer.waiting[t.ID] != nil {
+		return
+	}
+	if task := w.timer.cancelled[t.ID]; task != nil {
+		return // a cancel in the log is on its way to the archive with it
+	}
+	for _, m := range w.log {
+		if m.Purged {
+			continue
+		}
+		for i := range m.Tasks {
+			if m.Tasks[i].ID == t.ID {
+				return
+			}
+		}
+		for _, carried := range m.Carried {
+			if carried.Task.ID == t.ID {
+				return
+			}
+		}
+	}
+	w.violated("I1: %s is purged and nowhere else", w.name(t.ID))
+}
+
+func (c *checker) allEnded() bool { return len(c.w.archived) >= len(c.w.accepted) && len(c.w.accepted) >= c.w.plan.tasks }
+
+// progress holds that nothing is stuck.
+func (c *checker) progress() {
+	for _, id := range c.w.order {
+		if c.w.archived[id] == nil {
+			c.w.violated("I1: %s does not end", c.w.name(id))
+			return
+		}
+	}
+}
+
+// end looks at the whole run.
+func (c *checker) end() {
+	w := c.w
+	for _, id := range w.order {
+		if w.broken != "" {
+			return
+		}
+		c.endOf(w.archived[id])
+	}
+	for _, p := range w.living() {
+		if n := p.owner.Len(); n > 0 {
+			w.violated("%s has %d tasks in memory, and all have ended", p.name, n)
+		}
+	}
+	for i, all := range w.subjects {
+		if len(all) > 0 && all[0].At < w.serverMS()-settle.Milliseconds()/2 {
+			w.violated("message %d of subject %d is needed for ever, %d are behind it", all[0].Seq, i, len(all)-1)
+		}
+	}
+}
+
+func (c *checker) endOf(t *historysim.Task) {
+	w, name := c.w, c.w.name(t.ID)
+	if tok, ok := c.succeeded[t.ID]; ok && (t.State != historysim.Completed || tok.Version != t.Version || tok.Nonce != t.Attempt.Nonce) {
+		w.violated("%s: attempt %d was told that it succeeded, but it is %v in attempt %d", name, tok.Version, t.State, t.Version)
+	}
+	if t.State == historysim.Cancelled && !c.asked[t.ID] {
+		w.violated("%s is cancelled, though its owner did not ask", name)
+	}
+	if _, ok := c.cancelled[t.ID]; ok && t.State != historysim.Cancelled {
+		w.violated("%s was cancelled, but it is %v", name, t.State)
+	}
+	if w.timer.waiting[t.ID] != nil {
+		w.violated("I6: %s has ended and waits", name)
+	}
+	for version := range t.Version {
+		if !c.slots[ids.Booking(t.ID, version+1)] {
+			w.violated("I8: attempt %d of %s is over, and its slot was not released", version+1, name)
+		}
+	}
+}

@@ -1,0 +1,83 @@
+package simulation
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/history/historysim"
+)
+
+var policy = &historysim.Policy{
+	MaxAttempts: 50, InitialIntervalMS: 100, Backoff: 1.5, MaxIntervalMS: 2000, StartToCloseMS: 3000, HeartbeatTimeoutMS: 1000,
+}
+
+// submitSome lets clients submit so many tasks, now and then.
+func (w *world) submitSome(left int) {
+	if left <= 0 {
+		return
+	}
+	n := min(left, 1+w.dice.IntN(8))
+	w.after(w.dice.upTo(w.plan.length*2/time.Duration(1+w.plan.tasks/4)), func() {
+		w.submit(n)
+		w.submitSome(left - n)
+	})
+}
+
+// submit is one request of n tasks, which is one message of the log.
+func (w *world) submit(n int) {
+	m := &historysim.Message{Lane: ids.Lane(1 + w.dice.IntN(5))}
+	delayed := w.fault(delayedTasks, 250)
+	if delayed {
+		m.Lane = ids.LaneLater
+	}
+	for range n {
+		w.addTask(m, delayed)
+	}
+	w.appendLog(m)
+	for i := range m.Tasks {
+		w.cancelSome(m.Tasks[i].ID)
+	}
+	if w.telling {
+		for i := range m.Tasks {
+			w.say("client", "submits %s to lane %v at %d, due %d", w.name(m.Tasks[i].ID), m.Lane, m.Seq, m.Tasks[i].DueAt)
+		}
+	}
+}
+
+func (w *world) addTask(m *historysim.Message, delayed bool) ids.TaskID {
+	now := w.serverMS()
+	id := ids.NewTaskID(time.UnixMilli(now), 0, w.dice.Uint64())
+	t := historysim.Task{
+		ID: id, Domain: domain, Tasklist: tasklist, Type: taskType, Priority: int32(m.Lane), Policy: policy,
+	}
+	if delayed {
+		t.DueAt = now + 200 + w.dice.Int64N(20_000)
+		t.Priority = int32(1 + w.dice.IntN(5))
+	}
+	w.order = append(w.order, id)
+	w.names[id] = fmt.Sprintf("t%d", len(w.order))
+	w.accepted[id] = true
+	m.Tasks = append(m.Tasks, t)
+	return id
+}
+
+// cancelSome lets somebody cancel a task, some time.
+func (w *world) cancelSome(id ids.TaskID) {
+	if w.fault(cancels, 150) {
+		w.after(w.dice.upTo(w.dice.upTo(30*time.Second)), func() { w.cancel(id, domain) })
+		if w.dice.chance(200) {
+			w.after(w.dice.upTo(20*time.Second), func() { w.cancel(id, domain) })
+		}
+	}
+	if w.fault(foreignCancels, 100) {
+		w.after(w.dice.upTo(10*time.Second), func() { w.cancel(id, rival) })
+	}
+}
+
+func (w *world) cancel(id ids.TaskID, by string) {
+	w.match.ask("client", &call{
+		events:  []historysim.Event{{Kind: historysim.Cancel, ID: id, Domain: by, Message: "by " + by}},
+		answers: func(int, *historysim.Verdict) {},
+	})
+}

@@ -1,0 +1,261 @@
+package simulation
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/yardmaster-io/yardmaster/services/history/historysim"
+)
+
+// timeout is how long an owner waits for an answer.
+const timeout = 2 * time.Second
+
+// proc is one process with an owner in it: a host that can be paused and killed.
+type proc struct {
+	w     *world
+	name  string
+	owner *historysim.Owner
+	dead  bool
+	// resumeAt is when its pause ends.
+	resumeAt time.Duration
+	// wall and rate are what is wrong with its clocks.
+	wall time.Duration
+	rate float64
+}
+
+func (w *world) spawn() *proc {
+	w.born++
+	p := &proc{w: w, name: fmt.Sprintf("owner-%d", w.born), rate: 1}
+	if w.fault(skewedClocks, 700) {
+		p.wall = w.dice.upTo(2*time.Hour) - time.Hour
+		p.rate = 0.99 + 0.02*w.dice.Float64()
+	}
+	p.owner = historysim.New(p.name, historysim.Config{
+		Shards: 1, WindowTasks: w.plan.window, WindowBytes: 1 << 20, CheckpointEveryMS: 500, PurgeEveryMS: 700,
+		CarryRecords: w.plan.carry, CarryBytes: 1 << 20,
+	}, p)
+	w.procs = append(w.procs, p)
+	w.say(p.name, "starts, wall clock %+v", p.wall)
+	p.do(0, p.owner.Start)
+	return p
+}
+
+func (p *proc) kill() {
+	p.dead = true
+	p.owner.Kill()
+}
+
+func (p *proc) pause(d time.Duration) {
+	p.w.say(p.name, "pauses for %v", d)
+	p.resumeAt = max(p.resumeAt, p.w.now+d)
+}
+
+// do lets something happen in the process, after any pause of it.
+func (p *proc) do(d time.Duration, what func()) {
+	p.w.after(d, func() {
+		switch {
+		case p.dead:
+			// nothing
+		case p.w.fault(pauses, 1):
+			p.pause(p.w.dice.upTo(6 * time.Second))
+			fallthrough
+		case p.w.now < p.resumeAt:
+			p.do(p.resumeAt-p.w.now+p.w.dice.upTo(time.Millisecond), what)
+		default:
+			what()
+		}
+	})
+}
+
+// After is part of historysim.Host.
+func (p *proc) After(d time.Duration, do func()) { p.do(d+p.w.dice.upTo(3*time.Millisecond), do) }
+
+// Now is part of historysim.Host.
+func (p *proc) Now() historysim.Now {
+	mono := time.Duration(float64(p.w.now) * p.rate)
+	return historysim.Now{MS: epochMS + (mono + p.wall).Milliseconds(), Mono: mono + time.Hour}
+}
+
+// Pick is part of historysim.Host.
+func (p *proc) Pick(n int) int { return p.w.dice.IntN(n) }
+
+// Fault is part of historysim.Host.
+func (p *proc) Fault(format string, args ...any) { p.w.violated(format, args...) }
+
+// Ended is part of historysim.Host.
+func (p *proc) Ended(why string) {
+	p.w.say(p.name, "ends: %s", why)
+	p.dead = true
+	p.w.replace()
+}
+
+// Send is part of historysim.Host: the operation leaves, arrives, happens, is answered; each
+// can fail.
+func (p *proc) Send(op *historysim.Op) {
+	p.do(p.w.dice.upTo(time.Millisecond), func() { p.leave(op) })
+}
+
+func (p *proc) leave(op *historysim.Op) {
+	w := p.w
+	answered := false
+	answer := func(out historysim.Outcome) {
+		p.do(p.latency(), func() {
+			if !answered {
+				answered = true
+				op.Done(out)
+			}
+		})
+	}
+	if op.Kind != historysim.FetchLane && op.Kind != historysim.FetchEvents {
+		p.do(timeout, func() {
+			if !answered {
+				answered = true
+				w.say(p.name, "%v: unknown", op.Kind)
+				op.Done(historysim.Outcome{Result: historysim.Unknown})
+			}
+		})
+	}
+	times := 1
+	if changes(op.Kind) {
+		if w.fault(lostWrites, 40) {
+			w.say(p.name, "%v is lost", op.Kind)
+			return
+		}
+		if w.fault(doubledWrites, 30) {
+			times = 2
+		}
+	}
+	for range times {
+		w.after(p.latency(), func() { p.arrive(op, answer) })
+	}
+}
+
+// changes tells whether an operation writes.
+func changes(k historysim.OpKind) bool {
+	switch k {
+	case historysim.SaveCheckpoint, historysim.AppendFence, historysim.AppendArchive, historysim.Park, historysim.AppendEvents, historysim.Purge:
+		return true
+	}
+	return false
+}
+
+func (p *proc) latency() time.Duration {
+	switch {
+	case p.w.fault(reordering, 60):
+		return p.w.dice.upTo(1500 * time.Millisecond)
+	case p.w.fault(slowReaders, 30):
+		return p.w.dice.upTo(300 * time.Millisecond)
+	}
+	return p.w.dice.between(200*time.Microsecond, 5*time.Millisecond)
+}
+
+// arrive carries an operation out.
+func (p *proc) arrive(op *historysim.Op, answer func(historysim.Outcome)) {
+	w := p.w
+	if w.now < w.down && op.Kind != historysim.Hints && op.Kind != historysim.Reply {
+		answer(historysim.Outcome{Result: historysim.Refused})
+		return
+	}
+	switch op.Kind {
+	case historysim.FetchLane, historysim.FetchEvents:
+		p.read(op, answer)
+		return
+	case historysim.Hints:
+		w.match.hints(op)
+		return
+	case historysim.Reply:
+		w.match.answered(p, op.Answer)
+		return
+	}
+	out := p.carryOut(op)
+	if changes(op.Kind) {
+		p.tell(op, out)
+		if w.fault(unknownOutcomes, 40) {
+			return
+		}
+	}
+	answer(out)
+}
+
+// read answers a reader once there is something.
+func (p *proc) read(op *historysim.Op, answer func(historysim.Outcome)) {
+	if p.dead {
+		return
+	}
+	subject := int(op.Lane)
+	if op.Kind == historysim.FetchEvents {
+		subject = events
+	}
+	if all, ok := p.w.fetch(subject, op.From); ok {
+		answer(historysim.Outcome{Messages: all})
+		return
+	}
+	p.w.waiters[subject] = append(p.w.waiters[subject], func() {
+		p.w.after(p.latency(), func() { p.read(op, answer) })
+	})
+}
+
+func (p *proc) carryOut(op *historysim.Op) historysim.Outcome {
+	w := p.w
+	switch op.Kind {
+	case historysim.LoadCheckpoint:
+		return historysim.Outcome{Stored: w.checkpoint, Revision: w.revision}
+	case historysim.SaveCheckpoint:
+		return w.save(op)
+	case historysim.AppendFence:
+		return historysim.Outcome{Seq: w.timer.raise(op.Epoch)}
+	case historysim.ReadTimer:
+		return w.timer.tail(op.From)
+	case historysim.ReadArchive:
+		return w.readArchive(op.From)
+	case historysim.ReadEnds:
+		return w.ends()
+	case historysim.ReadLog:
+		return historysim.Outcome{Messages: w.readLog(op)}
+	case historysim.AppendArchive:
+		return w.appendArchive(op)
+	case historysim.Park:
+		return historysim.Outcome{Seq: w.timer.park(op.Tasks, op.Epoch)}
+	case historysim.AppendEvents:
+		return historysim.Outcome{Seq: w.appendLog(&historysim.Message{Event: true, Events: op.Events, Carried: op.Carried})}
+	case historysim.AskTimer:
+		return historysim.Outcome{Task: w.timer.find(op.Search)}
+	case historysim.AskArchive:
+		return historysim.Outcome{Task: w.archived[op.Search.ID]}
+	case historysim.AskUnread:
+		return historysim.Outcome{Task: w.unread(op)}
+	case historysim.Purge:
+		w.purge(p, op.Levels)
+	}
+	return historysim.Outcome{}
+}
+
+// tell writes down a change.
+func (p *proc) tell(op *historysim.Op, out historysim.Outcome) {
+	w := p.w
+	if !w.telling {
+		return
+	}
+	what := ""
+	switch op.Kind {
+	case historysim.SaveCheckpoint:
+		c := op.Checkpoint
+		what = fmt.Sprintf("epoch %d floor %d ack %v read %v timer %d archive %d", c.Epoch, c.Floor, c.Ack, c.Read, c.TimerSeq, c.ArchiveSeq)
+	case historysim.Park, historysim.AppendArchive:
+		for i := range op.Tasks {
+			what += fmt.Sprintf(" %s %v stay %d", w.name(op.Tasks[i].ID), op.Tasks[i].State, op.Tasks[i].Parkings)
+		}
+	case historysim.AppendEvents:
+		for i := range op.Events {
+			e := &op.Events[i]
+			what += fmt.Sprintf(" %v %s %v", e.Kind, w.name(e.ID), fence(e))
+		}
+	case historysim.Purge:
+		what = fmt.Sprintf("%v", op.Levels)
+	}
+	w.say(p.name, "%v: %v %d: %s", op.Kind, out.Result, out.Seq, what)
+}
+
+func fence(e *historysim.Event) string {
+	return fmt.Sprintf("at %d.%d v%d n%d", e.Fence.Position.Seq(), e.Fence.Position.Lane(), e.Fence.Version, e.Fence.Nonce)
+}

@@ -1,0 +1,89 @@
+package simulation
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// faults are kinds of trouble.
+type faults uint32
+
+// The kinds. Each can be switched off by itself.
+const (
+	pauses faults = 1 << iota
+	rivals
+	crashes
+	drains
+	powerCuts
+	lostWrites
+	unknownOutcomes
+	doubledWrites
+	reordering
+	skewedClocks
+	steppingServer
+	storesDown
+	lostTriggers
+	bouncedAnswers
+	lostAnswers
+	repeatedAsks
+	silentWorkers
+	lateOutcomes
+	failures
+	cancels
+	foreignCancels
+	delayedTasks
+	slowTimer
+	doubledSubmits
+	slowReaders
+	faultsEnd
+)
+
+var faultNames = [...]string{
+	"pauses", "rivals", "crashes", "drains", "power cuts", "lost writes", "unknown outcomes", "doubled writes", "reordering",
+	"skewed clocks", "stepping server", "stores down", "lost triggers", "bounced answers", "lost answers", "repeated asks",
+	"silent workers", "late outcomes", "failures", "cancels", "foreign cancels", "delayed tasks", "slow timer", "doubled submits", "slow readers",
+}
+
+func (f faults) String() string {
+	var names []string
+	for i, name := range faultNames {
+		if f&(1<<i) != 0 {
+			names = append(names, name)
+		}
+	}
+	return strings.Join(names, ", ")
+}
+
+// plan is all that a run depends on.
+type plan struct {
+	seed   uint64
+	faults faults
+	tasks  int
+	// length is how long there are faults; what is not done by then has to be done without.
+	length time.Duration
+	window int
+	carry  uint64
+}
+
+func (p plan) String() string {
+	return fmt.Sprintf("seed %d, %d tasks, faults for %v, window %d, carry %d; %v", p.seed, p.tasks, p.length, p.window, p.carry, p.faults)
+}
+
+func (p plan) has(f faults) bool { return p.faults&f != 0 }
+
+// planOf is the plan of a seed.
+func planOf(seed uint64) plan {
+	d := newDice(seed ^ 0x9e3779b97f4a7c15)
+	p := plan{
+		seed: seed, tasks: 5 + d.IntN(80), length: d.between(10*time.Second, 60*time.Second),
+		window: 5 + d.IntN(36), carry: uint64(5 + d.IntN(60)),
+	}
+	for f := faults(1); f < faultsEnd; f <<= 1 {
+		if d.chance(600) {
+			p.faults |= f
+		}
+	}
+	p.faults &^= doubledSubmits // a submit has its id for as long as it is repeated
+	return p
+}

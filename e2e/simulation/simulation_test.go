@@ -1,0 +1,96 @@
+package simulation
+
+import (
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+const (
+	// seedsEnv is how many seeds to try, seedEnv the first of them.
+	seedsEnv = "YARD_SIM_SEEDS"
+	seedEnv  = "YARD_SIM_SEED"
+	// shrinkFor bounds the shrinking of a failing run.
+	shrinkFor = 20 * time.Second
+)
+
+func setting(t *testing.T, name string, otherwise uint64) uint64 {
+	t.Helper()
+	s := os.Getenv(name)
+	if s == "" {
+		return otherwise
+	}
+	n, err := strconv.ParseUint(s, 10, 64)
+	if err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	return n
+}
+
+// TestSimulation runs seed after seed and stops at the first that violates an invariant.
+func TestSimulation(t *testing.T) {
+	first, n := setting(t, seedEnv, 1), setting(t, seedsEnv, 300)
+	if os.Getenv(seedEnv) != "" && os.Getenv(seedsEnv) == "" {
+		n = 1
+	}
+	for seed := first; seed < first+n; seed++ {
+		p := planOf(seed)
+		if broken := newWorld(p, false).run(); broken != "" {
+			report(t, p, broken)
+			return
+		}
+	}
+}
+
+// report makes a failing run small and prints it.
+func report(t *testing.T, p plan, broken string) {
+	t.Helper()
+	t.Errorf("%v\n  %s\n  again: %s=%d go test -run TestSimulation ./e2e/simulation", p, broken, seedEnv, p.seed)
+	small := shrink(p)
+	w := newWorld(small, true)
+	broken = w.run()
+	t.Logf("\n%s\nthe smallest run found: %v\n  %s", strings.Join(w.lines, "\n"), small, broken)
+}
+
+// shrink makes a plan smaller as long as it still fails.
+func shrink(p plan) plan {
+	end := time.Now().Add(shrinkFor)
+	for progress := true; progress; {
+		progress = false
+		for _, smaller := range smallerPlans(p) {
+			if time.Now().After(end) {
+				return p
+			}
+			if newWorld(smaller, false).run() != "" {
+				p, progress = smaller, true
+				break
+			}
+		}
+	}
+	return p
+}
+
+func smallerPlans(p plan) (all []plan) {
+	for _, tasks := range []int{1, p.tasks / 4, p.tasks / 2, p.tasks * 3 / 4, p.tasks - 1} {
+		if tasks > 0 && tasks < p.tasks {
+			s := p
+			s.tasks = tasks
+			all = append(all, s)
+		}
+	}
+	if p.length > 2*time.Second {
+		s := p
+		s.length = p.length * 3 / 4
+		all = append(all, s)
+	}
+	for f := faults(1); f < faultsEnd; f <<= 1 {
+		if p.has(f) {
+			s := p
+			s.faults &^= f
+			all = append(all, s)
+		}
+	}
+	return all
+}

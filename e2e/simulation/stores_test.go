@@ -1,0 +1,158 @@
+package simulation
+
+import (
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/history/historysim"
+)
+
+// events is the events' subject among the subjects of the log, behind the lanes.
+const events = ids.Lanes
+
+// epochMS is the server's time at the beginning, Unix ms.
+const epochMS = 1_800_000_000_000
+
+// stores are the streams and the checkpoint.
+type stores struct {
+	log []*historysim.Message
+	// subjects are the messages of each lane and the events that are not purged.
+	subjects [ids.Lanes + 1][]*historysim.Message
+	waiters  [ids.Lanes + 1][]func()
+
+	checkpoint historysim.Stored
+	revision   uint64
+
+	archive  [][]historysim.Task
+	archived map[ids.TaskID]*historysim.Task
+
+	// serverAhead is how far the server's clock has stepped.
+	serverAhead time.Duration
+}
+
+func (w *world) serverMS() int64 { return epochMS + (w.now + w.serverAhead).Milliseconds() }
+
+// appendLog stores a message.
+func (w *world) appendLog(m *historysim.Message) uint64 {
+	m.Seq, m.At = uint64(len(w.log)+1), w.serverMS()
+	m.ReplyTo = strconv.FormatUint(m.Seq, 10)
+	if m.Event && m.Request == 0 {
+		m.ReplyTo = ""
+	}
+	w.log = append(w.log, m)
+	i := int(m.Lane)
+	if m.Event {
+		i = events
+	}
+	w.subjects[i] = append(w.subjects[i], m)
+	waiting := w.waiters[i]
+	w.waiters[i] = nil
+	for _, wake := range waiting {
+		wake()
+	}
+	w.check.appended(m)
+	return m.Seq
+}
+
+// fetch hands out the next messages of a subject; false if there is none yet.
+func (w *world) fetch(subject int, from uint64) ([]*historysim.Message, bool) {
+	all := w.subjects[subject]
+	i, _ := slices.BinarySearchFunc(all, from, func(m *historysim.Message, seq uint64) int { return int(m.Seq) - int(seq) })
+	if i == len(all) {
+		return nil, false
+	}
+	return all[i:min(len(all), i+1+w.dice.IntN(4))], true
+}
+
+func (w *world) ends() (out historysim.Outcome) {
+	out.Seq = uint64(len(w.log))
+	for _, m := range w.log {
+		if !m.Event {
+			out.Ends[m.Lane] = m.Seq
+		} else {
+			out.Events = m.Seq
+		}
+	}
+	return out
+}
+
+// readLog is what a takeover reads: the lanes behind their ack levels up to their read
+// levels, and the events, in log order.
+func (w *world) readLog(op *historysim.Op) (all []*historysim.Message) {
+	for _, m := range w.log {
+		switch {
+		case m.Purged:
+		case m.Event && m.Seq >= op.From && m.Seq <= op.To:
+			all = append(all, m)
+		case !m.Event && m.Seq > op.Starts[m.Lane] && m.Seq <= op.Ends[m.Lane]:
+			all = append(all, m)
+		}
+	}
+	return all
+}
+
+func (w *world) unread(op *historysim.Op) *historysim.Task {
+	for _, m := range w.log {
+		if m.Event || m.Purged || m.Seq <= op.Starts[m.Lane] {
+			continue
+		}
+		for i := range m.Tasks {
+			if m.Tasks[i].ID == op.Search.ID {
+				return &m.Tasks[i]
+			}
+		}
+	}
+	return nil
+}
+
+func (w *world) save(op *historysim.Op) historysim.Outcome {
+	if op.Revision != w.revision {
+		return historysim.Outcome{Result: historysim.Conflict}
+	}
+	w.check.saved(op.Checkpoint)
+	w.revision++
+	w.checkpoint = op.Checkpoint
+	return historysim.Outcome{Revision: w.revision}
+}
+
+func (w *world) appendArchive(op *historysim.Op) historysim.Outcome {
+	if op.Expected != uint64(len(w.archive)) {
+		return historysim.Outcome{Result: historysim.Conflict}
+	}
+	all := append([]historysim.Task(nil), op.Tasks...)
+	w.archive = append(w.archive, all)
+	for i := range all {
+		w.check.archived(&all[i])
+		w.archived[all[i].ID] = &all[i]
+	}
+	return historysim.Outcome{Seq: uint64(len(w.archive))}
+}
+
+func (w *world) readArchive(from uint64) historysim.Outcome {
+	out := historysim.Outcome{Seq: uint64(len(w.archive))}
+	for seq := from; seq <= out.Seq; seq++ {
+		for i := range w.archive[seq-1] {
+			out.IDs = append(out.IDs, w.archive[seq-1][i].ID)
+		}
+	}
+	return out
+}
+
+// purge removes what an owner says that the log may forget.
+func (w *world) purge(p *proc, levels historysim.Levels) {
+	for i := range w.subjects {
+		upTo := levels.Events
+		if i < events {
+			upTo = levels.Lanes[i]
+		}
+		all := w.subjects[i]
+		for len(all) > 0 && all[0].Seq <= upTo {
+			all[0].Purged = true
+			w.check.purged(p, all[0])
+			all = all[1:]
+		}
+		w.subjects[i] = all
+	}
+}

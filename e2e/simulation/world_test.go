@@ -1,0 +1,199 @@
+package simulation
+
+import (
+	"fmt"
+	"runtime/debug"
+	"time"
+
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/history/historysim"
+)
+
+const (
+	// calmMost is how long a run may take to end once there are no more faults.
+	calmMost = 5 * time.Minute
+	// settle is how long a run goes on after its end, for what is still on its way.
+	settle = 30 * time.Second
+	// linesMost bounds the log of a run.
+	linesMost = 20_000
+)
+
+// world is one run.
+type world struct {
+	clock
+	stores
+	dice  dice
+	plan  plan
+	timer *timer
+	check *checker
+	match *matching
+
+	// faulty: faults happen.
+	faulty bool
+	procs  []*proc
+	born   int
+	// down is until when the stores are away.
+	down time.Duration
+
+	accepted map[ids.TaskID]bool
+	order    []ids.TaskID
+	names    map[ids.TaskID]string
+
+	telling bool
+	lines   []string
+	// broken is the first violation.
+	broken string
+	steps  int
+}
+
+func newWorld(p plan, telling bool) *world {
+	w := &world{
+		dice: newDice(p.seed), plan: p, faulty: true, telling: telling, timer: newTimer(),
+		accepted: map[ids.TaskID]bool{}, names: map[ids.TaskID]string{},
+	}
+	w.archived = map[ids.TaskID]*historysim.Task{}
+	w.check = newChecker(w)
+	w.match = newMatching(w)
+	return w
+}
+
+func (w *world) fault(f faults, permille int) bool {
+	return w.faulty && w.plan.has(f) && w.dice.chance(permille)
+}
+
+// say writes a line of the run's log.
+func (w *world) say(who, format string, args ...any) {
+	if !w.telling || len(w.lines) >= linesMost {
+		return
+	}
+	w.lines = append(w.lines, fmt.Sprintf("%9.3f %-8s %s", w.now.Seconds(), who, fmt.Sprintf(format, args...)))
+}
+
+// violated notes a violation and ends the run.
+func (w *world) violated(format string, args ...any) {
+	if w.broken != "" {
+		return
+	}
+	w.broken = fmt.Sprintf(format, args...)
+	w.say("CHECK", "%s", w.broken)
+}
+
+func (w *world) name(id ids.TaskID) string {
+	if n, ok := w.names[id]; ok {
+		return n
+	}
+	return id.String()
+}
+
+// run lets the plan happen and returns the first violation.
+func (w *world) run() string {
+	w.begin()
+	w.until(w.plan.length, func() bool { return false })
+	w.calm()
+	w.until(w.now+calmMost, func() bool { return w.check.allEnded() })
+	w.check.progress()
+	w.until(w.now+settle, func() bool { return false })
+	w.check.end()
+	return w.broken
+}
+
+// until lets time pass.
+func (w *world) until(end time.Duration, enough func() bool) {
+	for w.broken == "" && w.now < end && !enough() {
+		if !w.step() {
+			w.violated("nothing happens any more")
+		}
+	}
+}
+
+func (w *world) step() (more bool) {
+	defer func() {
+		if v := recover(); v != nil {
+			w.violated("panic: %v", v)
+			if w.telling {
+				w.say("PANIC", "%s", debug.Stack())
+			}
+		}
+	}()
+	w.steps++
+	return w.next()
+}
+
+func (w *world) begin() {
+	w.spawn()
+	w.fireDue()
+	w.submitSome(w.plan.tasks)
+	w.trouble()
+	w.match.hungry()
+}
+
+// calm ends all faults: what is paused or skewed is replaced by one healthy owner.
+func (w *world) calm() {
+	w.say("world", "no more faults")
+	w.faulty, w.down = false, 0
+	for _, p := range w.procs {
+		p.kill()
+	}
+	w.spawn()
+}
+
+// trouble makes what no single operation decides.
+func (w *world) trouble() {
+	if !w.faulty {
+		return
+	}
+	w.after(w.dice.between(50*time.Millisecond, 500*time.Millisecond), w.trouble)
+	for _, p := range w.living() {
+		switch {
+		case w.fault(pauses, 30):
+			d := w.dice.upTo(time.Second)
+			if w.dice.chance(400) {
+				d = w.dice.upTo(30 * time.Second)
+			}
+			p.pause(d)
+		case w.fault(crashes, 10):
+			w.say(p.name, "is killed")
+			p.kill()
+			w.replace()
+		case w.fault(drains, 10):
+			w.say(p.name, "drains")
+			p.owner.Drain()
+		}
+	}
+	if w.fault(rivals, 30) && len(w.living()) < 3 {
+		w.spawn()
+	}
+	if w.fault(powerCuts, 4) {
+		w.say("world", "power cut")
+		for _, p := range w.living() {
+			p.kill()
+		}
+		w.replace()
+	}
+	if w.fault(storesDown, 6) {
+		w.down = w.now + w.dice.upTo(6*time.Second)
+		w.say("world", "stores are away until %v", w.down)
+	}
+	if w.fault(steppingServer, 8) {
+		w.serverAhead += w.dice.upTo(8*time.Second) - 4*time.Second
+		w.say("world", "server clock is %v ahead", w.serverAhead)
+	}
+}
+
+func (w *world) living() (all []*proc) {
+	for _, p := range w.procs {
+		if !p.dead {
+			all = append(all, p)
+		}
+	}
+	return all
+}
+
+// replace begins a new owner a little later, if there is none by then.
+func (w *world) replace() {
+	w.after(w.dice.upTo(3*time.Second), func() {
+		if len(w.living()) == 0 {
+			w.spawn()
+		}
+	})
+}

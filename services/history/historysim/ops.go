@@ -1,0 +1,192 @@
+package historysim
+
+import (
+	"slices"
+	"time"
+
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/replica"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
+)
+
+// The core's types, for who may not import them.
+type (
+	Config       = replica.Config
+	Checkpoint   = replica.Checkpoint
+	Levels       = replica.Levels
+	Now          = replica.Now
+	Search       = replica.Search
+	Stay         = replica.Stay
+	Answer       = replica.Answer
+	Verdict      = replica.Verdict
+	TriggerGroup = replica.TriggerGroup
+	ReleaseGroup = replica.ReleaseGroup
+	Task         = taskstate.Task
+	Event        = taskstate.Event
+	Policy       = taskstate.Policy
+	Kind         = taskstate.Kind
+)
+
+// The kinds of events and the ends of a task.
+const (
+	Started   = taskstate.Started
+	Succeeded = taskstate.Succeeded
+	Failed    = taskstate.Failed
+	Heartbeat = taskstate.Heartbeat
+	Released  = taskstate.Released
+	Cancel    = taskstate.Cancel
+	Expired   = taskstate.Expired
+	Carried   = taskstate.Carried
+
+	Running   = taskstate.Running
+	Completed = taskstate.Completed
+	Dead      = taskstate.Dead
+	Cancelled = taskstate.Cancelled
+)
+
+// OpKind says what an operation does.
+type OpKind uint8
+
+// The operations. All but Hints and Reply are answered.
+const (
+	LoadCheckpoint OpKind = iota
+	SaveCheckpoint
+	AppendFence
+	ReadTimer
+	ReadArchive
+	ReadEnds
+	ReadLog
+	FetchLane
+	FetchEvents
+	AppendArchive
+	Park
+	AppendEvents
+	AskTimer
+	AskArchive
+	AskUnread
+	Purge
+	Hints
+	Reply
+)
+
+var opNames = [...]string{
+	"load checkpoint", "save checkpoint", "append fence", "read timer", "read archive", "read ends", "read log",
+	"fetch lane", "fetch events", "append archive", "park", "append events", "ask timer", "ask archive", "ask unread",
+	"purge", "hints", "reply",
+}
+
+func (k OpKind) String() string { return opNames[k] }
+
+// Stored is a checkpoint as it is stored.
+type Stored struct {
+	Checkpoint
+	Epoch uint64
+	// Owner and Count tell who saved it, and which of its saves it was.
+	Owner string
+	Count int
+}
+
+// Message is one message of the log: of a lane, or of events.
+type Message struct {
+	Seq   uint64
+	Event bool
+	Lane  ids.Lane
+	// At is when it was stored, Unix ms.
+	At      int64
+	Tasks   []Task
+	Events  []Event
+	Carried map[int]CarriedState
+	ReplyTo string
+	Request uint64
+	// Purged: it is out of the stream.
+	Purged bool
+}
+
+// CarriedState is a carried task in an event message.
+type CarriedState struct {
+	Task Task
+	AsOf uint64
+}
+
+// Op is one operation that an owner asks for.
+type Op struct {
+	Kind OpKind
+	// Checkpoint and Revision of a save: what to save, and instead of which.
+	Checkpoint Stored
+	Revision   uint64
+	// Epoch is the owner's.
+	Epoch uint64
+	// Lane, From, To: what to read; Starts: the lanes' levels, of ReadLog and AskUnread.
+	Lane         ids.Lane
+	From, To     uint64
+	Starts, Ends [ids.Lanes]uint64
+	// Expected is the last sequence of the archive that an append builds upon.
+	Expected uint64
+	Tasks    []Task
+	Events   []Event
+	Carried  map[int]CarriedState
+	Levels   Levels
+	Search   Search
+	Triggers []TriggerGroup
+	Releases []ReleaseGroup
+	Answer   *Answer
+
+	// Done is called once with the outcome.
+	Done func(Outcome)
+}
+
+// Result says how an operation ended.
+type Result uint8
+
+// OK: done. Refused: certainly not done. Unknown: done or not, now or later. Conflict: not
+// done, the store is not as expected.
+const (
+	OK Result = iota
+	Refused
+	Unknown
+	Conflict
+)
+
+var resultNames = [...]string{"ok", "refused", "unknown", "conflict"}
+
+func (r Result) String() string { return resultNames[r] }
+
+// Outcome is how an operation ended and what it found.
+type Outcome struct {
+	Result   Result
+	Seq      uint64
+	Stored   Stored
+	Revision uint64
+	Messages []*Message
+	// Ends are the last sequences of the lanes, Events that of the events; Seq the last of the log.
+	Ends   [ids.Lanes]uint64
+	Events uint64
+	// Stays and IDs are the tails of the timer store and the archive.
+	Stays []Stay
+	IDs   []ids.TaskID
+	// Task was found.
+	Task *Task
+}
+
+// Host is what an owner runs on.
+type Host interface {
+	// Send carries out an operation; its Done is called later, if the owner is still there.
+	Send(op *Op)
+	// After calls do, later.
+	After(d time.Duration, do func())
+	Now() Now
+	// Pick is any number below n.
+	Pick(n int) int
+	// Ended says that the owner is no more, and why.
+	Ended(why string)
+	// Fault reports a broken invariant.
+	Fault(format string, args ...any)
+}
+
+// CopyTask is t as it is after it was stored and read back.
+func CopyTask(t *Task) Task {
+	c := *t
+	c.Steps = slices.Clone(t.Steps)
+	c.Before = 0
+	return c
+}

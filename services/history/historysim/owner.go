@@ -1,0 +1,338 @@
+package historysim
+
+import (
+	"time"
+
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/replica"
+)
+
+// events is the place of the events' reader among the readers, behind the lanes.
+const events = ids.Lanes
+
+const (
+	// retryAfter is how long an owner waits before it repeats what failed.
+	retryAfter = 100 * time.Millisecond
+	tickEvery  = 100 * time.Millisecond
+	// turnMax bounds the inputs of one turn.
+	turnMax = 8
+)
+
+// reader reads one subject of the log.
+type reader struct {
+	next    uint64
+	queue   []*Message
+	waiting bool
+}
+
+// Owner is one ownership of a partition.
+type Owner struct {
+	name string
+	host Host
+	cfg  Config
+	r    *replica.Replica
+	fx   replica.Effects
+
+	epoch, revision uint64
+	saves           int
+	claimedAt       time.Duration
+	base            replica.Checkpoint
+	recovered       replica.Recovered
+	end             uint64
+
+	readers [ids.Lanes + 1]reader
+	// replaying are the messages of the takeover that have not been stepped through.
+	replaying []*Message
+	inputs    []replica.Input
+	live      bool
+	turning   bool
+	// stalled: the lease is over; no record until a checkpoint is saved.
+	stalled  bool
+	draining bool
+	drained  bool
+	ended    bool
+}
+
+// New makes an owner; Start begins its takeover.
+func New(name string, cfg Config, host Host) *Owner {
+	return &Owner{name: name, cfg: cfg, host: host}
+}
+
+// Live tells whether the takeover is over.
+func (o *Owner) Live() bool { return o.live && !o.ended }
+
+// Epoch is 0 before the claim.
+func (o *Owner) Epoch() uint64 { return o.epoch }
+
+// LeaseHolds tells whether the owner may step through records.
+func (o *Owner) LeaseHolds() bool { return !o.ended && o.r != nil && o.r.LeaseHolds(o.host.Now().Mono) }
+
+// Read tells whether the owner has read a message, or needs not.
+func (o *Owner) Read(m *Message) bool {
+	if !o.live {
+		for _, left := range o.replaying {
+			if left.Seq == m.Seq {
+				return false
+			}
+		}
+	}
+	if m.Event {
+		return o.r.EventAt() >= m.Seq || m.Seq <= o.base.Floor
+	}
+	return o.r.ReadLevels()[m.Lane] >= m.Seq || m.Seq <= o.base.Ack[m.Lane]
+}
+
+// Len and Running count the tasks in memory.
+func (o *Owner) Len() int {
+	if o.r == nil {
+		return 0
+	}
+	return o.r.Len()
+}
+
+// RunningTasks counts the running tasks in memory.
+func (o *Owner) RunningTasks() int {
+	return len(o.r.List(1<<30, func(t *Task) bool { return t.State == Running }))
+}
+
+// Kill ends the owner as SIGKILL does.
+func (o *Owner) Kill() { o.ended = true }
+
+// Drain makes the owner finish what it has begun, save, and end.
+func (o *Owner) Drain() {
+	o.draining = true
+	if o.live {
+		o.give(replica.Draining{})
+	}
+}
+
+// Hungry asks for the triggers of a tasklist again.
+func (o *Owner) Hungry(domain, tasklist string) {
+	if !o.Live() {
+		return
+	}
+	o.r.Hungry(domain, tasklist, o.host.Now(), &o.fx)
+	o.flush()
+}
+
+// Bounced says that the answer with these grants reached nobody. Only a grant that is no
+// repetition may be taken back.
+func (o *Owner) Bounced(a *Answer) {
+	var all replica.Bounced
+	for i := range a.Verdicts {
+		if g := &a.Verdicts[i].Grant; g.Task != nil && g.First {
+			all.Grants = append(all.Grants, replica.GrantRef{ID: g.Task.ID, Fence: g.Token})
+		}
+	}
+	if len(all.Grants) > 0 {
+		o.give(all)
+	}
+}
+
+func (o *Owner) finish(why string) {
+	if !o.ended {
+		o.ended = true
+		o.host.Ended(why)
+	}
+}
+
+// send carries out an operation, whose outcome is dropped once the owner has ended.
+func (o *Owner) send(op *Op, done func(Outcome)) {
+	op.Epoch = o.epoch
+	op.Done = func(out Outcome) {
+		if !o.ended && done != nil {
+			done(out)
+		}
+	}
+	o.host.Send(op)
+}
+
+// until repeats an operation until it is done.
+func (o *Owner) until(op Op, done func(Outcome)) {
+	again := op
+	o.send(&op, func(out Outcome) {
+		if out.Result == OK {
+			done(out)
+			return
+		}
+		o.host.After(retryAfter, func() {
+			if !o.ended {
+				o.until(again, done)
+			}
+		})
+	})
+}
+
+func (o *Owner) give(in replica.Input) {
+	if o.ended || o.r == nil {
+		return
+	}
+	o.inputs = append(o.inputs, in)
+	o.wake()
+}
+
+func (o *Owner) wake() {
+	if o.turning {
+		return
+	}
+	o.turning = true
+	o.host.After(0, func() {
+		o.turning = false
+		if !o.ended {
+			o.turn()
+		}
+	})
+}
+
+// tick gives the replica the time, for ever.
+func (o *Owner) tick() {
+	if o.ended {
+		return
+	}
+	o.give(replica.Tick{})
+	o.host.After(tickEvery, o.tick)
+}
+
+// turn steps through some of what waits, in any order that keeps each reader's, and
+// carries out what follows.
+func (o *Owner) turn() {
+	for n := 1 + o.host.Pick(turnMax); n > 0 && !o.ended; n-- {
+		if !o.stepOne() {
+			break
+		}
+	}
+	if o.ended {
+		return
+	}
+	o.flush()
+	o.fetch()
+	if len(o.sources()) > 0 {
+		o.wake()
+	}
+	if o.draining && o.live && o.r.Idle() {
+		o.drained = true
+	}
+}
+
+// inputsOf is the source of inputs that are no records, behind the readers.
+const inputsOf = events + 1
+
+// sources are where something waits that may be stepped through now.
+func (o *Owner) sources() []int {
+	var all []int
+	if len(o.inputs) > 0 {
+		all = append(all, inputsOf)
+	}
+	if o.stalled || !o.live && len(o.replaying) == 0 {
+		return all
+	}
+	if !o.live {
+		return append(all, 0)
+	}
+	if o.draining {
+		return all
+	}
+	for i := range o.readers {
+		if len(o.readers[i].queue) > 0 && (i == events || o.r.Room(ids.Lane(i))) {
+			all = append(all, i)
+		}
+	}
+	return all
+}
+
+func (o *Owner) stepOne() bool {
+	all := o.sources()
+	if len(all) == 0 {
+		return false
+	}
+	which := all[o.host.Pick(len(all))]
+	if which == inputsOf {
+		in := o.inputs[0]
+		o.inputs = o.inputs[1:]
+		o.r.Step(in, o.host.Now(), &o.fx)
+		o.check()
+		return true
+	}
+	queue := &o.replaying
+	if o.live {
+		queue = &o.readers[which].queue
+	}
+	m := (*queue)[0]
+	if !o.r.Step(inputOf(m), o.host.Now(), &o.fx) {
+		o.stalled = true
+		return true
+	}
+	*queue = (*queue)[1:]
+	o.check()
+	if o.fx.Halt != nil {
+		o.host.Fault("halt: %v", o.fx.Halt)
+		o.finish("halt")
+		return false
+	}
+	if !o.live && len(o.replaying) == 0 {
+		o.recover()
+	}
+	return true
+}
+
+func inputOf(m *Message) replica.Input {
+	if m.Event {
+		in := &replica.Events{
+			Seq: m.Seq, At: m.At, Bytes: 100 * len(m.Events), ReplyTo: m.ReplyTo, RequestID: m.Request,
+			Events: append([]Event(nil), m.Events...),
+		}
+		for i, c := range m.Carried {
+			if in.Carried == nil {
+				in.Carried = make(map[int]*replica.Carried)
+			}
+			in.Carried[i] = &replica.Carried{Entry: entryOf(&c.Task), AsOf: c.AsOf}
+		}
+		return in
+	}
+	in := &replica.Submits{Lane: m.Lane, Seq: m.Seq, At: m.At, Bytes: 200 * len(m.Tasks)}
+	for i := range m.Tasks {
+		in.Tasks = append(in.Tasks, entryOf(&m.Tasks[i]))
+	}
+	return in
+}
+
+func entryOf(t *Task) *replica.Entry {
+	if t == nil {
+		return nil
+	}
+	return &replica.Entry{Task: CopyTask(t)}
+}
+
+func (o *Owner) check() {
+	if c, ok := any(o.r).(interface{ Check() error }); ok {
+		if err := c.Check(); err != nil {
+			o.host.Fault("the replica of %s is broken: %v", o.name, err)
+		}
+	}
+}
+
+// fetch keeps every reader supplied. A lane is read only while it has room.
+func (o *Owner) fetch() {
+	if !o.live || o.draining {
+		return
+	}
+	for i := range o.readers {
+		rd := &o.readers[i]
+		if rd.waiting || len(rd.queue) > 2 || i != events && !o.r.Room(ids.Lane(i)) {
+			continue
+		}
+		op := Op{Kind: FetchLane, Lane: ids.Lane(i), From: rd.next}
+		if i == events {
+			op = Op{Kind: FetchEvents, From: rd.next}
+		}
+		rd.waiting = true
+		o.until(op, func(out Outcome) {
+			rd.waiting = false
+			for _, m := range out.Messages {
+				rd.queue = append(rd.queue, m)
+				rd.next = m.Seq + 1
+			}
+			o.wake()
+		})
+	}
+}

@@ -1,0 +1,105 @@
+package historysim
+
+import (
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/replica"
+)
+
+// Start begins the takeover: load the checkpoint and claim it.
+func (o *Owner) Start() {
+	o.until(Op{Kind: LoadCheckpoint}, func(out Outcome) {
+		if o.epoch != 0 && out.Stored.Epoch == o.epoch && out.Stored.Owner == o.name {
+			o.claimed(out) // the claim of which we heard nothing
+			return
+		}
+		o.epoch, o.claimedAt = out.Stored.Epoch+1, o.host.Now().Mono
+		claim := out.Stored
+		claim.Epoch, claim.Owner, claim.Count = o.epoch, o.name, 0
+		o.send(&Op{Kind: SaveCheckpoint, Checkpoint: claim, Revision: out.Revision}, func(saved Outcome) {
+			if saved.Result != OK {
+				o.host.After(retryAfter, o.startAgain)
+				return
+			}
+			o.claimed(Outcome{Stored: claim, Revision: saved.Revision})
+		})
+	})
+}
+
+func (o *Owner) startAgain() {
+	if !o.ended {
+		o.Start()
+	}
+}
+
+// claimed begins the replay: first what older owners park from now on is made void, then
+// the tails of the other stores are read, then the log's end.
+func (o *Owner) claimed(out Outcome) {
+	o.revision, o.base = out.Revision, out.Stored.Checkpoint
+	o.r = replica.New(o.cfg, o.base, o.claimedAt)
+	o.tick()
+	o.until(Op{Kind: AppendFence}, func(Outcome) {
+		o.until(Op{Kind: ReadTimer, From: o.base.TimerSeq + 1}, func(timer Outcome) {
+			if timer.Seq < o.base.TimerSeq {
+				o.finish("the timer store ends before the checkpoint")
+				return
+			}
+			o.recovered.Parked, o.recovered.TimerSeq = make(map[Stay]bool), timer.Seq
+			for _, s := range timer.Stays {
+				o.recovered.Parked[s] = true
+			}
+			o.readArchiveTail()
+		})
+	})
+}
+
+func (o *Owner) readArchiveTail() {
+	o.until(Op{Kind: ReadArchive, From: o.base.ArchiveSeq + 1}, func(archive Outcome) {
+		if archive.Seq < o.base.ArchiveSeq {
+			o.finish("the archive ends before the checkpoint")
+			return
+		}
+		o.recovered.Archived, o.recovered.ArchiveSeq = make(map[ids.TaskID]bool), archive.Seq
+		for _, id := range archive.IDs {
+			o.recovered.Archived[id] = true
+		}
+		o.readLog()
+	})
+}
+
+func (o *Owner) readLog() {
+	o.until(Op{Kind: ReadEnds}, func(ends Outcome) {
+		read := o.base.Floor
+		for _, seq := range o.base.Read {
+			read = max(read, seq)
+		}
+		if ends.Seq < read {
+			o.finish("the log ends before the checkpoint")
+			return
+		}
+		o.end = ends.Seq
+		o.recovered.Ends = Levels{Lanes: ends.Ends, Events: ends.Events}
+		o.until(Op{Kind: ReadLog, Starts: o.base.Ack, Ends: o.base.Read, From: o.base.Floor + 1, To: o.end}, func(log Outcome) {
+			o.replaying = log.Messages
+			if len(o.replaying) == 0 {
+				o.recover()
+			}
+			o.wake()
+		})
+	})
+}
+
+// recover ends the takeover and begins to read live.
+func (o *Owner) recover() {
+	o.r.Step(o.recovered, o.host.Now(), &o.fx)
+	o.check()
+	o.recovered = replica.Recovered{}
+	o.live = true
+	levels := o.r.ReadLevels()
+	for i := range levels {
+		o.readers[i].next = levels[i] + 1
+	}
+	o.readers[events].next = max(o.r.EventAt(), o.end) + 1
+	if o.draining {
+		o.give(replica.Draining{})
+	}
+}

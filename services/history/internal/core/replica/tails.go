@@ -1,0 +1,51 @@
+package replica
+
+import (
+	"slices"
+
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+)
+
+// nextArchive begins a job of what nobody else has archived.
+func (r *Replica) nextArchive(fx *Effects) {
+	for r.archive.busy == nil && len(r.archive.queue) > 0 {
+		fx.Archive = slices.DeleteFunc(slices.Clone(r.archive.next(jobTasksMax)), func(e *Entry) bool { return e.left })
+		if len(fx.Archive) == 0 {
+			fx.Archive = nil
+			r.archive.done(r.archive.last, false)
+		}
+	}
+}
+
+// foreign notes what another owner has archived.
+func (r *Replica) foreign(in *Stored) {
+	for _, id := range in.Others {
+		if r.archivedTail == nil {
+			r.archivedTail = make(map[ids.TaskID]bool)
+		}
+		r.archivedTail[id] = true
+	}
+	if len(in.Others) == 0 {
+		return
+	}
+	r.tailEnds = r.tailEnds.max(in.Ends)
+	for _, e := range r.archive.queue {
+		if r.archivedTail[e.ID] {
+			delete(r.archivedTail, e.ID)
+			r.leave(e)
+		}
+	}
+}
+
+// dropTails forgets what the tails hold once everything is read that could have sent it.
+func (r *Replica) dropTails() {
+	if len(r.parkedTail)+len(r.archivedTail) == 0 || r.eventAt < r.tailEnds.Events || len(r.held) > 0 {
+		return
+	}
+	for i, l := range r.lanes {
+		if l.ReadLevel() < r.tailEnds.Lanes[i] {
+			return
+		}
+	}
+	r.parkedTail, r.archivedTail = nil, nil
+}
