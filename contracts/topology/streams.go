@@ -61,7 +61,7 @@ func Streams(n Partitioning) []Stream {
 			},
 			Stream{
 				Name: ArchiveStream(p), Subjects: []string{"yard.archive." + num(p) + ".>"},
-				MessageTTL: true, DedupeWindow: DedupeWindow,
+				AtomicBatch: true, MessageTTL: true, DedupeWindow: DedupeWindow,
 			},
 		)
 	}

@@ -53,6 +53,28 @@ func SubmitLane(p int, lane ids.Lane) string {
 	return "yard.history." + num(p) + ".submit." + lane.String() + ".>"
 }
 
+const submitPart = ".submit."
+
+// IsSubmit tells submits from the log's other messages.
+func IsSubmit(p int, subject string) bool {
+	return strings.HasPrefix(subject, "yard.history."+num(p)+submitPart)
+}
+
+// LaneOf is the lane of a submit; ok is false for subjects that name none.
+func LaneOf(p int, subject string) (lane ids.Lane, ok bool) {
+	token, ok := strings.CutPrefix(subject, "yard.history."+num(p)+submitPart)
+	if !ok {
+		return 0, false
+	}
+	token, _, _ = strings.Cut(token, ".")
+	for lane := range ids.Lane(ids.Lanes) {
+		if lane.String() == token {
+			return lane, true
+		}
+	}
+	return 0, false
+}
+
 // Event is where batches of task events are appended.
 func Event(p int) string { return "yard.history." + num(p) + ".event" }
 
@@ -103,6 +125,37 @@ func Archive(p int, domain string, minute int64) string {
 func ArchiveDomain(p int, domain string) string {
 	return "yard.archive." + num(p) + "." + domain + ".*"
 }
+
+// ArchiveTasks filters the messages of finished tasks.
+func ArchiveTasks(p int) string { return "yard.archive." + num(p) + ".tasks.>" }
+
+// ArchiveSharedAny filters those of them that domains share.
+func ArchiveSharedAny(p int) string { return "yard.archive." + num(p) + ".tasks.shared.*" }
+
+// ArchiveOf is where finished tasks of one domain are filed if they fill a message.
+func ArchiveOf(p int, domain string) string {
+	return "yard.archive." + num(p) + ".tasks.of." + domain
+}
+
+// ArchiveShared is where finished tasks of all domains that keep them for so many
+// seconds are filed, so that many small domains share a message.
+func ArchiveShared(p int, retentionS int64) string {
+	return "yard.archive." + num(p) + ".tasks.shared." + strconv.FormatInt(retentionS, 10)
+}
+
+// IsArchiveTasks tells messages of finished tasks from the archive's own marks.
+func IsArchiveTasks(p int, subject string) bool {
+	return strings.HasPrefix(subject, "yard.archive."+num(p)+".tasks.")
+}
+
+// ArchivePage is where the index of the tasks created in one span is kept: level
+// says how long the spans are, span is which of them since the Unix epoch.
+func ArchivePage(p, level int, span int64) string {
+	return "yard.archive." + num(p) + ".index." + num(level) + "." + strconv.FormatInt(span, 10)
+}
+
+// ArchiveIndexed marks that all tasks before its last message are in the index.
+func ArchiveIndexed(p int) string { return "yard.archive." + num(p) + ".indexed" }
 
 // Dead is where an exhausted task is kept whole.
 func Dead(domain, tasklist string, id ids.TaskID) string {

@@ -34,6 +34,12 @@ func Get(ctx context.Context, js jetstream.JetStream, stream string, seq uint64)
 	return get(ctx, js, stream, getRequest{Seq: seq})
 }
 
+// Next is the first message from seq on whose subject matches, as the stream's leader
+// says; nil where there is none.
+func Next(ctx context.Context, js jetstream.JetStream, stream, subject string, seq uint64) (*Record, error) {
+	return get(ctx, js, stream, getRequest{Seq: seq, NextFor: subject})
+}
+
 // nextMatch is the first sequence from seq on whose subject matches one of the
 // filters, as the stream's leader says; 0 where there is none.
 func nextMatch(ctx context.Context, js jetstream.JetStream, stream string, filters []string, seq uint64) (uint64, error) {
@@ -42,7 +48,7 @@ func nextMatch(ctx context.Context, js jetstream.JetStream, stream string, filte
 	}
 	first := uint64(0)
 	for _, f := range filters {
-		r, err := get(ctx, js, stream, getRequest{Seq: seq, NextFor: f})
+		r, err := Next(ctx, js, stream, f, seq)
 		if err != nil {
 			return 0, err
 		}

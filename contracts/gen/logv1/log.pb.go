@@ -663,7 +663,8 @@ func (x *Step) GetDueAtMs() int64 {
 }
 
 // Batch is one message of the log's submit lanes, of the timer store and of
-// the archive, and the body of a dead letter.
+// the archive, and the body of a dead letter. In the archive, the id is the first
+// field of each record, so that one task is found without decoding the others.
 type Batch struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Tasks []*Record              `protobuf:"bytes,1,rep,name=tasks,proto3" json:"tasks,omitempty"`
@@ -744,6 +745,80 @@ func (x *Batch) GetFence() bool {
 	return false
 }
 
+// ArchivePage is one index message of the archive: which of its messages hold the
+// tasks of one span of creation times.
+type ArchivePage struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The format of this message; 0 = 1, the first one.
+	LogVersion uint32 `protobuf:"varint,1,opt,name=log_version,json=logVersion,proto3" json:"log_version,omitempty"`
+	// Sequence that the offsets count from.
+	Base uint64 `protobuf:"varint,2,opt,name=base,proto3" json:"base,omitempty"`
+	// The last 4 bytes of each task id, in ascending order.
+	Fingerprints []byte `protobuf:"bytes,3,opt,name=fingerprints,proto3" json:"fingerprints,omitempty"`
+	// Beside each fingerprint, 2 bytes, big-endian: the task's message is at base + offset.
+	Offsets       []byte `protobuf:"bytes,4,opt,name=offsets,proto3" json:"offsets,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ArchivePage) Reset() {
+	*x = ArchivePage{}
+	mi := &file_yard_log_v1_log_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ArchivePage) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ArchivePage) ProtoMessage() {}
+
+func (x *ArchivePage) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_log_v1_log_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ArchivePage.ProtoReflect.Descriptor instead.
+func (*ArchivePage) Descriptor() ([]byte, []int) {
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *ArchivePage) GetLogVersion() uint32 {
+	if x != nil {
+		return x.LogVersion
+	}
+	return 0
+}
+
+func (x *ArchivePage) GetBase() uint64 {
+	if x != nil {
+		return x.Base
+	}
+	return 0
+}
+
+func (x *ArchivePage) GetFingerprints() []byte {
+	if x != nil {
+		return x.Fingerprints
+	}
+	return nil
+}
+
+func (x *ArchivePage) GetOffsets() []byte {
+	if x != nil {
+		return x.Offsets
+	}
+	return nil
+}
+
 // Event is one wish to change a task; the log's order decides which come true.
 type Event struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
@@ -775,7 +850,7 @@ type Event struct {
 
 func (x *Event) Reset() {
 	*x = Event{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[5]
+	mi := &file_yard_log_v1_log_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -787,7 +862,7 @@ func (x *Event) String() string {
 func (*Event) ProtoMessage() {}
 
 func (x *Event) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[5]
+	mi := &file_yard_log_v1_log_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -800,7 +875,7 @@ func (x *Event) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Event.ProtoReflect.Descriptor instead.
 func (*Event) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{5}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Event) GetKind() EventKind {
@@ -924,7 +999,7 @@ type EventBatch struct {
 
 func (x *EventBatch) Reset() {
 	*x = EventBatch{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[6]
+	mi := &file_yard_log_v1_log_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -936,7 +1011,7 @@ func (x *EventBatch) String() string {
 func (*EventBatch) ProtoMessage() {}
 
 func (x *EventBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[6]
+	mi := &file_yard_log_v1_log_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -949,7 +1024,7 @@ func (x *EventBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EventBatch.ProtoReflect.Descriptor instead.
 func (*EventBatch) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{6}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *EventBatch) GetEvents() []*Event {
@@ -994,7 +1069,7 @@ type VerdictBatch struct {
 
 func (x *VerdictBatch) Reset() {
 	*x = VerdictBatch{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[7]
+	mi := &file_yard_log_v1_log_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1006,7 +1081,7 @@ func (x *VerdictBatch) String() string {
 func (*VerdictBatch) ProtoMessage() {}
 
 func (x *VerdictBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[7]
+	mi := &file_yard_log_v1_log_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1019,7 +1094,7 @@ func (x *VerdictBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VerdictBatch.ProtoReflect.Descriptor instead.
 func (*VerdictBatch) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{7}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *VerdictBatch) GetRequestId() uint64 {
@@ -1063,7 +1138,7 @@ type EventVerdict struct {
 
 func (x *EventVerdict) Reset() {
 	*x = EventVerdict{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[8]
+	mi := &file_yard_log_v1_log_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1075,7 +1150,7 @@ func (x *EventVerdict) String() string {
 func (*EventVerdict) ProtoMessage() {}
 
 func (x *EventVerdict) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[8]
+	mi := &file_yard_log_v1_log_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1088,7 +1163,7 @@ func (x *EventVerdict) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EventVerdict.ProtoReflect.Descriptor instead.
 func (*EventVerdict) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{8}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *EventVerdict) GetCode() string {
@@ -1151,7 +1226,7 @@ type Hints struct {
 
 func (x *Hints) Reset() {
 	*x = Hints{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[9]
+	mi := &file_yard_log_v1_log_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1163,7 +1238,7 @@ func (x *Hints) String() string {
 func (*Hints) ProtoMessage() {}
 
 func (x *Hints) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[9]
+	mi := &file_yard_log_v1_log_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1176,7 +1251,7 @@ func (x *Hints) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Hints.ProtoReflect.Descriptor instead.
 func (*Hints) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{9}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Hints) GetTriggers() []*TriggerGroup {
@@ -1211,7 +1286,7 @@ type TriggerGroup struct {
 
 func (x *TriggerGroup) Reset() {
 	*x = TriggerGroup{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[10]
+	mi := &file_yard_log_v1_log_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1223,7 +1298,7 @@ func (x *TriggerGroup) String() string {
 func (*TriggerGroup) ProtoMessage() {}
 
 func (x *TriggerGroup) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[10]
+	mi := &file_yard_log_v1_log_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1236,7 +1311,7 @@ func (x *TriggerGroup) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TriggerGroup.ProtoReflect.Descriptor instead.
 func (*TriggerGroup) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{10}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *TriggerGroup) GetDomain() string {
@@ -1301,7 +1376,7 @@ type SlotRelease struct {
 
 func (x *SlotRelease) Reset() {
 	*x = SlotRelease{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[11]
+	mi := &file_yard_log_v1_log_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1313,7 +1388,7 @@ func (x *SlotRelease) String() string {
 func (*SlotRelease) ProtoMessage() {}
 
 func (x *SlotRelease) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[11]
+	mi := &file_yard_log_v1_log_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1326,7 +1401,7 @@ func (x *SlotRelease) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SlotRelease.ProtoReflect.Descriptor instead.
 func (*SlotRelease) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{11}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *SlotRelease) GetDomain() string {
@@ -1371,7 +1446,7 @@ type Cursor struct {
 
 func (x *Cursor) Reset() {
 	*x = Cursor{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[12]
+	mi := &file_yard_log_v1_log_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1383,7 +1458,7 @@ func (x *Cursor) String() string {
 func (*Cursor) ProtoMessage() {}
 
 func (x *Cursor) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[12]
+	mi := &file_yard_log_v1_log_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1396,7 +1471,7 @@ func (x *Cursor) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cursor.ProtoReflect.Descriptor instead.
 func (*Cursor) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{12}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Cursor) GetEpoch() uint64 {
@@ -1486,7 +1561,7 @@ type Checkpoint struct {
 
 func (x *Checkpoint) Reset() {
 	*x = Checkpoint{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[13]
+	mi := &file_yard_log_v1_log_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1498,7 +1573,7 @@ func (x *Checkpoint) String() string {
 func (*Checkpoint) ProtoMessage() {}
 
 func (x *Checkpoint) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[13]
+	mi := &file_yard_log_v1_log_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1511,7 +1586,7 @@ func (x *Checkpoint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Checkpoint.ProtoReflect.Descriptor instead.
 func (*Checkpoint) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{13}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Checkpoint) GetEpoch() uint64 {
@@ -1600,7 +1675,7 @@ type LaneCursor struct {
 
 func (x *LaneCursor) Reset() {
 	*x = LaneCursor{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[14]
+	mi := &file_yard_log_v1_log_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1612,7 +1687,7 @@ func (x *LaneCursor) String() string {
 func (*LaneCursor) ProtoMessage() {}
 
 func (x *LaneCursor) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[14]
+	mi := &file_yard_log_v1_log_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1625,7 +1700,7 @@ func (x *LaneCursor) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LaneCursor.ProtoReflect.Descriptor instead.
 func (*LaneCursor) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{14}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *LaneCursor) GetLane() uint32 {
@@ -1734,7 +1809,13 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"\vlog_version\x18\x03 \x01(\rR\n" +
 	"logVersion\x12\x14\n" +
 	"\x05epoch\x18\x04 \x01(\x04R\x05epoch\x12\x14\n" +
-	"\x05fence\x18\x05 \x01(\bR\x05fence\"\xc1\x03\n" +
+	"\x05fence\x18\x05 \x01(\bR\x05fence\"\x80\x01\n" +
+	"\vArchivePage\x12\x1f\n" +
+	"\vlog_version\x18\x01 \x01(\rR\n" +
+	"logVersion\x12\x12\n" +
+	"\x04base\x18\x02 \x01(\x04R\x04base\x12\"\n" +
+	"\ffingerprints\x18\x03 \x01(\fR\ffingerprints\x12\x18\n" +
+	"\aoffsets\x18\x04 \x01(\fR\aoffsets\"\xc1\x03\n" +
 	"\x05Event\x12*\n" +
 	"\x04kind\x18\x01 \x01(\x0e2\x16.yard.log.v1.EventKindR\x04kind\x12\x17\n" +
 	"\atask_id\x18\x02 \x01(\fR\x06taskId\x12\x1a\n" +
@@ -1851,7 +1932,7 @@ func file_yard_log_v1_log_proto_rawDescGZIP() []byte {
 }
 
 var file_yard_log_v1_log_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_yard_log_v1_log_proto_msgTypes = make([]protoimpl.MessageInfo, 15)
+var file_yard_log_v1_log_proto_msgTypes = make([]protoimpl.MessageInfo, 16)
 var file_yard_log_v1_log_proto_goTypes = []any{
 	(EventKind)(0),       // 0: yard.log.v1.EventKind
 	(*Policy)(nil),       // 1: yard.log.v1.Policy
@@ -1859,16 +1940,17 @@ var file_yard_log_v1_log_proto_goTypes = []any{
 	(*Attempt)(nil),      // 3: yard.log.v1.Attempt
 	(*Step)(nil),         // 4: yard.log.v1.Step
 	(*Batch)(nil),        // 5: yard.log.v1.Batch
-	(*Event)(nil),        // 6: yard.log.v1.Event
-	(*EventBatch)(nil),   // 7: yard.log.v1.EventBatch
-	(*VerdictBatch)(nil), // 8: yard.log.v1.VerdictBatch
-	(*EventVerdict)(nil), // 9: yard.log.v1.EventVerdict
-	(*Hints)(nil),        // 10: yard.log.v1.Hints
-	(*TriggerGroup)(nil), // 11: yard.log.v1.TriggerGroup
-	(*SlotRelease)(nil),  // 12: yard.log.v1.SlotRelease
-	(*Cursor)(nil),       // 13: yard.log.v1.Cursor
-	(*Checkpoint)(nil),   // 14: yard.log.v1.Checkpoint
-	(*LaneCursor)(nil),   // 15: yard.log.v1.LaneCursor
+	(*ArchivePage)(nil),  // 6: yard.log.v1.ArchivePage
+	(*Event)(nil),        // 7: yard.log.v1.Event
+	(*EventBatch)(nil),   // 8: yard.log.v1.EventBatch
+	(*VerdictBatch)(nil), // 9: yard.log.v1.VerdictBatch
+	(*EventVerdict)(nil), // 10: yard.log.v1.EventVerdict
+	(*Hints)(nil),        // 11: yard.log.v1.Hints
+	(*TriggerGroup)(nil), // 12: yard.log.v1.TriggerGroup
+	(*SlotRelease)(nil),  // 13: yard.log.v1.SlotRelease
+	(*Cursor)(nil),       // 14: yard.log.v1.Cursor
+	(*Checkpoint)(nil),   // 15: yard.log.v1.Checkpoint
+	(*LaneCursor)(nil),   // 16: yard.log.v1.LaneCursor
 }
 var file_yard_log_v1_log_proto_depIdxs = []int32{
 	1,  // 0: yard.log.v1.Record.policy:type_name -> yard.log.v1.Policy
@@ -1877,11 +1959,11 @@ var file_yard_log_v1_log_proto_depIdxs = []int32{
 	2,  // 3: yard.log.v1.Batch.tasks:type_name -> yard.log.v1.Record
 	0,  // 4: yard.log.v1.Event.kind:type_name -> yard.log.v1.EventKind
 	2,  // 5: yard.log.v1.Event.carried:type_name -> yard.log.v1.Record
-	6,  // 6: yard.log.v1.EventBatch.events:type_name -> yard.log.v1.Event
-	9,  // 7: yard.log.v1.VerdictBatch.verdicts:type_name -> yard.log.v1.EventVerdict
-	11, // 8: yard.log.v1.Hints.triggers:type_name -> yard.log.v1.TriggerGroup
-	12, // 9: yard.log.v1.Hints.releases:type_name -> yard.log.v1.SlotRelease
-	15, // 10: yard.log.v1.Checkpoint.lanes:type_name -> yard.log.v1.LaneCursor
+	7,  // 6: yard.log.v1.EventBatch.events:type_name -> yard.log.v1.Event
+	10, // 7: yard.log.v1.VerdictBatch.verdicts:type_name -> yard.log.v1.EventVerdict
+	12, // 8: yard.log.v1.Hints.triggers:type_name -> yard.log.v1.TriggerGroup
+	13, // 9: yard.log.v1.Hints.releases:type_name -> yard.log.v1.SlotRelease
+	16, // 10: yard.log.v1.Checkpoint.lanes:type_name -> yard.log.v1.LaneCursor
 	11, // [11:11] is the sub-list for method output_type
 	11, // [11:11] is the sub-list for method input_type
 	11, // [11:11] is the sub-list for extension type_name
@@ -1900,7 +1982,7 @@ func file_yard_log_v1_log_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_yard_log_v1_log_proto_rawDesc), len(file_yard_log_v1_log_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   15,
+			NumMessages:   16,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -1,0 +1,165 @@
+package archive
+
+import (
+	"container/list"
+
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+)
+
+// Index is what a reader knows of the archive: the pages of some spans, and the
+// tail. It forgets the spans that were not asked for the longest when it is full.
+//
+// The mark is the sequence up to which everything filed is in pages. A span that
+// was read after a mark was seen is whole up to that mark, and behind the mark
+// everything is in the tail: so what is in neither is not in the archive.
+type Index struct {
+	bytesMax int
+	bytes    int
+	spans    map[Key]*list.Element // of *span
+	used     *list.List            // most lately used first
+
+	mark  uint64
+	tail  map[ids.TaskID]uint64
+	tailN uint64 // the last sequence of the tail that was read
+}
+
+type span struct {
+	key    Key
+	tables []Table
+	last   uint64 // the last page read
+	whole  uint64 // up to which mark it is known whole
+	known  bool
+	bytes  int
+}
+
+// spanBytes and tableBytes are about what a span and a table cost beside their columns.
+const (
+	spanBytes  = 256
+	tableBytes = 64
+)
+
+// NewIndex makes an empty index of at most about bytesMax bytes.
+func NewIndex(bytesMax int) *Index {
+	return &Index{bytesMax: bytesMax, spans: map[Key]*list.Element{}, used: list.New(), tail: map[ids.TaskID]uint64{}}
+}
+
+// Find appends the sequences of messages that may hold the task, the latest first.
+// Whole tells that all of the task's spans are known up to the mark: if the tail was
+// read too, the task is in one of these messages or not in the archive.
+func (x *Index) Find(id ids.TaskID, seqs []uint64) (_ []uint64, whole bool) {
+	if seq, ok := x.tail[id]; ok {
+		seqs = append(seqs, seq)
+	}
+	fingerprint := Fingerprint(id)
+	whole = true
+	for level := range Levels {
+		e := x.spans[KeyOf(id, level)]
+		if e == nil {
+			whole = false
+			continue
+		}
+		x.used.MoveToFront(e)
+		s := e.Value.(*span)
+		whole = whole && s.known && s.whole >= x.mark
+		for i := len(s.tables) - 1; i >= 0; i-- {
+			seqs = s.tables[i].Find(fingerprint, seqs)
+		}
+	}
+	return seqs, whole
+}
+
+// Mark takes the sequence of the archive's last mark. What the tail has before it
+// is in pages now.
+func (x *Index) Mark(seq uint64) {
+	if seq <= x.mark {
+		return
+	}
+	x.mark = seq
+	x.tailN = max(x.tailN, seq)
+	for id, at := range x.tail {
+		if at <= seq {
+			delete(x.tail, id)
+		}
+	}
+}
+
+// TailFrom is the sequence from which the tail is to be read.
+func (x *Index) TailFrom() uint64 { return x.tailN + 1 }
+
+// AddTail takes a message behind the mark; tasks is empty if it holds none. What
+// was read before, by another, is left out.
+func (x *Index) AddTail(seq uint64, tasks []ids.TaskID) {
+	if seq <= x.tailN {
+		return
+	}
+	x.tailN = seq
+	for _, id := range tasks {
+		x.tail[id] = seq
+	}
+}
+
+// Wanted tells whether a span's pages must be read, and from which sequence, before
+// it is whole up to the mark that is known now.
+func (x *Index) Wanted(k Key) (from, mark uint64, wanted bool) {
+	s := x.span(k)
+	return s.last + 1, x.mark, !s.known || s.whole < x.mark
+}
+
+// PageAt is a page and its sequence.
+type PageAt struct {
+	Seq uint64
+	Table
+}
+
+// AddPages takes pages of a span that were read from sequence from on, as Wanted
+// said. Ended tells that there were no more: then the span is whole up to the mark
+// that Wanted said. It takes nothing if the span was forgotten meanwhile.
+func (x *Index) AddPages(k Key, from uint64, pages []PageAt, mark uint64, ended bool) {
+	s := x.span(k)
+	if from > s.last+1 {
+		return
+	}
+	bytes := 0
+	for _, p := range pages {
+		if p.Seq <= s.last {
+			continue // read before, by another
+		}
+		s.last = p.Seq
+		s.tables = append(s.tables, p.Table)
+		bytes += tableBytes + len(p.Fingerprints) + len(p.Offsets)
+	}
+	if ended {
+		s.known, s.whole = true, max(s.whole, mark)
+	}
+	x.grow(s, bytes)
+}
+
+// Bytes is about how much memory the spans take.
+func (x *Index) Bytes() int { return x.bytes }
+
+func (x *Index) span(k Key) *span {
+	if e := x.spans[k]; e != nil {
+		x.used.MoveToFront(e)
+		return e.Value.(*span)
+	}
+	s := &span{key: k}
+	x.spans[k] = x.used.PushFront(s)
+	x.grow(s, spanBytes)
+	return s
+}
+
+// grow counts bytes and makes room, but keeps the span that grows.
+func (x *Index) grow(s *span, bytes int) {
+	s.bytes += bytes
+	x.bytes += bytes
+	for x.bytes > x.bytesMax {
+		e := x.used.Back()
+		old := e.Value.(*span)
+		if old == s {
+			return
+		}
+		x.used.Remove(e)
+		delete(x.spans, old.key)
+		x.bytes -= old.bytes
+	}
+}

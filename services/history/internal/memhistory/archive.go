@@ -1,0 +1,137 @@
+package memhistory
+
+import (
+	"bytes"
+	"context"
+	"slices"
+	"time"
+
+	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/partition"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/record"
+)
+
+// filed is one task of one write of the archive.
+type filed struct {
+	task     *logv1.Record
+	expireAt time.Time
+}
+
+func (f filed) kept() bool { return f.task != nil && time.Now().Before(f.expireAt) }
+
+// Archive implements partition.Archive on a world.
+type Archive struct {
+	World *World
+	// Retention tells how long finished tasks of a domain are kept.
+	Retention func(domain string) time.Duration
+}
+
+// Last implements partition.Archive.
+func (a Archive) Last(context.Context) (uint64, error) {
+	a.World.mu.Lock()
+	defer a.World.mu.Unlock()
+	return uint64(len(a.World.filed)), nil
+}
+
+// File implements partition.Archive.
+func (a Archive) File(_ context.Context, tasks []*taskstate.Task, last uint64) (uint64, error) {
+	w := a.World
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if err := w.write(); err != nil {
+		return last, err
+	}
+	if last != uint64(len(w.filed)) {
+		return last, partition.ErrArchiveMoved
+	}
+	if len(tasks) == 0 {
+		return last, nil
+	}
+	var write []filed
+	for _, t := range tasks {
+		f := filed{stored(t), time.Now().Add(a.Retention(t.Domain))}
+		write = append(write, f)
+		w.archive = append(w.archive, f.task)
+		w.found[t.ID] = f
+	}
+	w.filed = append(w.filed, write)
+	return last + 1, nil
+}
+
+// stored is t as it is kept.
+func stored(t *taskstate.Task) *logv1.Record {
+	var enc record.Encoder
+	return enc.Record(t).CloneVT() // the task goes on
+}
+
+// Tail implements partition.Archive.
+func (a Archive) Tail(_ context.Context, after uint64, handle func([]ids.TaskID) error) error {
+	a.World.mu.Lock()
+	some := slices.Clone(a.World.filed[min(after, uint64(len(a.World.filed))):])
+	a.World.mu.Unlock()
+	for _, write := range some {
+		var all []ids.TaskID
+		for _, f := range write {
+			if f.kept() {
+				all = append(all, ids.TaskID(f.task.Id))
+			}
+		}
+		if err := handle(all); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Bury implements partition.Archive.
+func (a Archive) Bury(_ context.Context, tasks []*taskstate.Task) error {
+	w := a.World
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if err := w.write(); err != nil {
+		return err
+	}
+	for _, t := range tasks {
+		if !slices.ContainsFunc(w.dead, func(r *logv1.Record) bool { return bytes.Equal(r.Id, t.ID[:]) }) {
+			w.dead = append(w.dead, stored(t))
+		}
+	}
+	return nil
+}
+
+// Reader implements partition.Reader on a world.
+type Reader struct{ World *World }
+
+// Archived implements partition.Reader.
+func (r Reader) Archived(_ context.Context, wanted []ids.TaskID) ([]*logv1.Record, error) {
+	r.World.mu.Lock()
+	defer r.World.mu.Unlock()
+	all := make([]*logv1.Record, len(wanted))
+	for i, id := range wanted {
+		if f := r.World.found[id]; f.kept() {
+			all[i] = f.task.CloneVT()
+		}
+	}
+	return all, nil
+}
+
+// Unread implements partition.Reader; a hint spares nothing in memory.
+func (r Reader) Unread(ctx context.Context, id ids.TaskID, _ uint64, read [ids.Lanes]uint64) (*logv1.Record, error) {
+	return r.World.Unread(ctx, id, read)
+}
+
+// Recent implements partition.Reader.
+func (r Reader) Recent(_ context.Context, domain string, limit int) (all []*logv1.Record, _ error) {
+	r.World.mu.Lock()
+	defer r.World.mu.Unlock()
+	for _, write := range slices.Backward(r.World.filed) {
+		for _, f := range slices.Backward(write) {
+			if len(all) < limit && f.task.Domain == domain && f.kept() {
+				all = append(all, f.task.CloneVT())
+			}
+		}
+	}
+	return all, nil
+}

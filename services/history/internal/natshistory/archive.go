@@ -1,0 +1,289 @@
+package natshistory
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/contracts/topology"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/archive"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/partition"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/record"
+	"github.com/yardmaster-io/yardmaster/shared/natslog"
+)
+
+const (
+	// chunkBytes is how much one write holds at most; a File of more is several.
+	chunkBytes = 4 << 20
+	// headerRoom is what a message needs beside its tasks.
+	headerRoom = 1 << 10
+	// pipelined is up to how many messages go one by one instead of as one atomic
+	// batch, whose fixed cost is that of about ten.
+	pipelined = 8
+	// batchMsgs is how many go in one atomic batch.
+	batchMsgs = natslog.BatchMsgsMax - 100
+	// buryMsgs is how many dead letters are under way at a time.
+	buryMsgs = 256
+)
+
+// Archive files finished tasks. It is not safe for concurrent use: one write is
+// under way at a time, and each names the archive's last sequence, so that a rival,
+// or a write whose answer was lost, is noticed.
+type Archive struct {
+	cfg       Config
+	retention func(domain string) time.Duration
+	enc       record.Encoder
+	tail      archive.Tail
+	at        uint64 // up to where tail is known
+	known     bool
+}
+
+// NewArchive makes the writer. retention tells how long finished tasks of a domain
+// are kept.
+func NewArchive(c Config, retention func(domain string) time.Duration) *Archive {
+	return &Archive{cfg: c, retention: retention}
+}
+
+// Last implements partition.Archive.
+func (a *Archive) Last(ctx context.Context) (uint64, error) {
+	ctx, cancel := context.WithTimeout(ctx, appendTimeout)
+	defer cancel()
+	return natslog.LastSeq(ctx, a.cfg.JetStream, topology.ArchiveStream(a.cfg.Partition))
+}
+
+// Tail implements partition.Archive.
+func (a *Archive) Tail(ctx context.Context, after uint64, handle func([]ids.TaskID) error) error {
+	return natslog.ReadAll(ctx, a.cfg.JetStream, a.tasksAfter(after), func(r natslog.Record) error {
+		all, err := record.IDs(r.Data)
+		if err != nil {
+			return fmt.Errorf("message %d of the archive: %w", r.Seq, err)
+		}
+		return handle(all)
+	})
+}
+
+func (a *Archive) tasksAfter(seq uint64) natslog.ReadConfig {
+	return natslog.ReadConfig{
+		Stream: topology.ArchiveStream(a.cfg.Partition), StartSeq: seq + 1, Log: a.cfg.Log,
+		Filters: []string{topology.ArchiveTasks(a.cfg.Partition)}, PrefetchBytes: prefetchBytes,
+	}
+}
+
+// File implements partition.Archive.
+func (a *Archive) File(ctx context.Context, tasks []*taskstate.Task, last uint64) (uint64, error) {
+	if !a.known || a.at != last {
+		if err := a.load(ctx, last); err != nil {
+			return last, err
+		}
+	}
+	for len(tasks) > 0 {
+		n, err := a.fileSome(ctx, tasks, last)
+		if err != nil {
+			a.known = false
+			return last, err
+		}
+		tasks, last = tasks[n:], a.at
+	}
+	return last, nil
+}
+
+// load reads what is filed and not in the index yet, up to sequence upTo.
+func (a *Archive) load(ctx context.Context, upTo uint64) error {
+	a.known, a.tail = false, archive.Tail{}
+	stream := topology.ArchiveStream(a.cfg.Partition)
+	mark, err := natslog.LastForSubject(ctx, a.cfg.JetStream, stream, topology.ArchiveIndexed(a.cfg.Partition))
+	if err != nil {
+		return err
+	}
+	indexed := uint64(0)
+	if mark != nil {
+		indexed = mark.Seq
+	}
+	if indexed < upTo {
+		err = natslog.ReadRange(ctx, a.cfg.JetStream, a.tasksAfter(indexed), upTo, func(r natslog.Record) error {
+			all, err := record.IDs(r.Data)
+			if err != nil {
+				return fmt.Errorf("message %d of the archive: %w", r.Seq, err)
+			}
+			a.tail.Add(r.Seq, all, retentionOf(r.Header), len(r.Data))
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	a.known, a.at = true, upTo
+	return nil
+}
+
+// fileSome stores the first n tasks, and the index if it is due.
+func (a *Archive) fileSome(ctx context.Context, tasks []*taskstate.Task, last uint64) (n int, err error) {
+	n, encoded, err := a.encode(tasks)
+	if err != nil {
+		return 0, err
+	}
+	items := make([]archive.Item, n)
+	retentions := map[string]int64{}
+	for i, t := range tasks[:n] {
+		s, ok := retentions[t.Domain]
+		if !ok {
+			s = max(1, int64(a.retention(t.Domain)/time.Second))
+			retentions[t.Domain] = s
+		}
+		items[i] = archive.Item{Domain: t.Domain, RetentionS: s, Bytes: len(encoded[i])}
+	}
+	var msgs []natslog.Msg
+	for _, m := range archive.Share(items) {
+		msg := natslog.Msg{Subject: topology.ArchiveShared(a.cfg.Partition, m.RetentionS), Data: make([]byte, 0, m.Bytes), Header: ttl(m.RetentionS)}
+		if m.Domain != "" {
+			msg.Subject = topology.ArchiveOf(a.cfg.Partition, m.Domain)
+		}
+		inside := make([]ids.TaskID, len(m.Items))
+		for k, i := range m.Items {
+			msg.Data = append(msg.Data, encoded[i]...)
+			inside[k] = tasks[i].ID
+		}
+		msgs = append(msgs, msg)
+		a.tail.Add(last+uint64(len(msgs)), inside, m.RetentionS, m.Bytes)
+	}
+	due := a.tail.Due()
+	if due {
+		if msgs, err = a.appendIndex(msgs); err != nil {
+			return 0, err
+		}
+		a.tail = archive.Tail{}
+	}
+	a.at, err = a.append(ctx, msgs, last, due)
+	return n, err
+}
+
+// encode encodes tasks, up to a chunk.
+func (a *Archive) encode(tasks []*taskstate.Task) (n int, encoded [][]byte, err error) {
+	limit := int(a.cfg.NATS.MaxPayload()) - headerRoom
+	buf := make([]byte, 0, min(chunkBytes, len(tasks)*512))
+	encoded = make([][]byte, 0, len(tasks))
+	for total := 0; n < len(tasks) && total < chunkBytes; n++ {
+		from := len(buf)
+		buf = a.enc.AppendTask(buf, tasks[n])
+		one := buf[from:len(buf):len(buf)] // stays where it is if buf moves on
+		if len(one) > limit {
+			return 0, nil, &partition.TooLargeError{Task: tasks[n].ID, Bytes: len(one), Max: limit}
+		}
+		total += len(one)
+		encoded = append(encoded, one)
+	}
+	return n, encoded, nil
+}
+
+// appendIndex adds the pages of the tail, and the mark that says so. The mark
+// expires with the last of the tasks before it.
+func (a *Archive) appendIndex(msgs []natslog.Msg) ([]natslog.Msg, error) {
+	longest := int64(0)
+	for _, p := range archive.Paginate(a.tail.Entries) {
+		data, err := (&logv1.ArchivePage{Base: p.Base, Fingerprints: p.Fingerprints, Offsets: p.Offsets}).MarshalVT()
+		if err != nil {
+			return nil, fmt.Errorf("index of the archive: %w", err)
+		}
+		msgs = append(msgs, natslog.Msg{Subject: topology.ArchivePage(a.cfg.Partition, p.Level, p.Span), Data: data, Header: ttl(p.RetentionS)})
+		longest = max(longest, p.RetentionS)
+	}
+	return append(msgs, natslog.Msg{Subject: topology.ArchiveIndexed(a.cfg.Partition), Header: ttl(longest)}), nil
+}
+
+// append stores messages behind last. Those with an index go all or none, so that
+// no mark stands without its pages; else each stands for itself.
+func (a *Archive) append(ctx context.Context, msgs []natslog.Msg, last uint64, atomic bool) (uint64, error) {
+	ctx, cancel := context.WithTimeout(ctx, appendTimeout)
+	defer cancel()
+	for len(msgs) > 0 {
+		part := msgs[:min(len(msgs), batchMsgs)]
+		var err error
+		if atomic || len(part) > pipelined {
+			part[0].Header[jetstream.ExpectedLastSeqHeader] = []string{strconv.FormatUint(last, 10)}
+			last, err = natslog.AppendAtomic(ctx, a.cfg.NATS, part)
+		} else {
+			last, err = a.appendEach(ctx, part, last)
+		}
+		if errors.Is(err, natslog.ErrWrongLast) {
+			return 0, partition.ErrArchiveMoved
+		}
+		if err != nil {
+			return 0, fmt.Errorf("archive: %w", err)
+		}
+		msgs = msgs[len(part):]
+	}
+	return last, nil
+}
+
+func (a *Archive) appendEach(ctx context.Context, msgs []natslog.Msg, last uint64) (uint64, error) {
+	for i := range msgs {
+		msgs[i].Header[jetstream.ExpectedLastSeqHeader] = []string{strconv.FormatUint(last+uint64(i), 10)}
+	}
+	for _, r := range natslog.AppendEach(ctx, a.cfg.NATS, msgs) {
+		if r.Err != nil {
+			return 0, r.Err // the first one; those behind it are refused for it
+		}
+		last = r.Seq
+	}
+	return last, nil
+}
+
+// Bury implements partition.Archive: each letter is the first of its subject.
+func (a *Archive) Bury(ctx context.Context, tasks []*taskstate.Task) error {
+	limit := int(a.cfg.NATS.MaxPayload()) - headerRoom
+	var failed []error
+	for len(tasks) > 0 {
+		var msgs []natslog.Msg
+		some := tasks[:min(len(tasks), buryMsgs)]
+		tasks = tasks[len(some):]
+		for _, t := range some {
+			data := a.enc.AppendTask(nil, t)
+			if len(data) > limit {
+				failed = append(failed, &partition.TooLargeError{Task: t.ID, Bytes: len(data), Max: limit})
+				continue
+			}
+			msgs = append(msgs, natslog.Msg{
+				Subject: topology.Dead(t.Domain, t.Tasklist, t.ID), Data: data,
+				Header: nats.Header{jetstream.ExpectedLastSubjSeqHeader: []string{"0"}},
+			})
+		}
+		failed = append(failed, a.bury(ctx, msgs))
+	}
+	return errors.Join(failed...)
+}
+
+func (a *Archive) bury(ctx context.Context, msgs []natslog.Msg) error {
+	ctx, cancel := context.WithTimeout(ctx, appendTimeout)
+	defer cancel()
+	for _, r := range natslog.AppendEach(ctx, a.cfg.NATS, msgs) {
+		if r.Err != nil && !errors.Is(r.Err, natslog.ErrWrongLast) { // that is: it is there
+			return r.Err
+		}
+	}
+	return nil
+}
+
+// ttl is the header of a message that expires. It has room for what append adds.
+func ttl(seconds int64) nats.Header {
+	h := make(nats.Header, 2)
+	h[jetstream.MsgTTLHeader] = []string{strconv.FormatInt(seconds, 10) + "s"}
+	return h
+}
+
+// retentionOf is the inverse of ttl.
+func retentionOf(h nats.Header) int64 {
+	s, err := strconv.ParseInt(strings.TrimSuffix(h.Get(jetstream.MsgTTLHeader), "s"), 10, 64)
+	if err != nil {
+		return 1 // not of our making
+	}
+	return s
+}

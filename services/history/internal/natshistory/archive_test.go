@@ -1,0 +1,101 @@
+package natshistory
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/contracts/topology"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/partition"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/porttest"
+	"github.com/yardmaster-io/yardmaster/shared/natslog"
+	"github.com/yardmaster-io/yardmaster/shared/provision"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
+)
+
+// archivePorts is a server with one partition, the owner's connection to it, and a
+// reader with its own.
+func archivePorts(tb testing.TB) (owner Config, reader *Reader) {
+	tb.Helper()
+	srv := testkit.RunNATS(tb)
+	config := func() Config {
+		nc := srv.Connect(tb)
+		js, err := jetstream.New(nc)
+		if err != nil {
+			tb.Fatal(err)
+		}
+		return Config{NATS: nc, JetStream: js, Log: slog.New(slog.DiscardHandler)}
+	}
+	owner = config()
+	if err := provision.Apply(tb.Context(), owner.JetStream, topology.Partitioning{History: 1, Matching: 1}, provision.Options{}); err != nil {
+		tb.Fatal(err)
+	}
+	reader, err := NewReader(config())
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() {
+		if err := reader.Close(context.WithoutCancel(tb.Context())); err != nil {
+			tb.Error(err)
+		}
+	})
+	return owner, reader
+}
+
+func TestArchive(t *testing.T) {
+	porttest.ExerciseArchive(t, func(t *testing.T) porttest.ArchivePorts {
+		owner, reader := archivePorts(t)
+		return porttest.ArchivePorts{
+			Archive: func() partition.Archive { return NewArchive(owner, porttest.Retention) },
+			Reader:  reader,
+			Submit: func(lane ids.Lane, batch []byte) uint64 {
+				seq, _, err := natslog.Append(t.Context(), owner.NATS, natslog.Msg{Subject: topology.Submit(0, lane, "shop", "mail"), Data: batch})
+				if err != nil {
+					t.Fatal(err)
+				}
+				return seq
+			},
+			Dead: func(t *testing.T) (all []*logv1.Record) {
+				err := natslog.ReadAll(t.Context(), owner.JetStream, natslog.ReadConfig{Stream: topology.DeadLetterStream}, func(r natslog.Record) error {
+					var b logv1.Batch
+					err := b.UnmarshalVT(r.Data)
+					all = append(all, b.Tasks...)
+					return err
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+				return all
+			},
+		}
+	})
+}
+
+// R5: what no message can hold is told by its id, and does not hold up others for ever.
+func TestTooLargeToFile(t *testing.T) {
+	owner, _ := archivePorts(t)
+	a := NewArchive(owner, porttest.Retention)
+	fits, huge := porttest.Finished("shop", time.Now(), 1), porttest.Finished("shop", time.Now(), 2)
+	huge.Payload.Data = make([]byte, 1<<20)
+	_, err := a.File(t.Context(), []*taskstate.Task{fits, huge}, 0)
+	for what, err := range map[string]error{"file": err, "bury": a.Bury(t.Context(), []*taskstate.Task{huge, fits})} {
+		var large *partition.TooLargeError
+		if !errors.As(err, &large) || large.Task != huge.ID {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	if _, err := a.File(t.Context(), []*taskstate.Task{fits}, 0); err != nil {
+		t.Error(err)
+	}
+	last, err := natslog.LastSeq(t.Context(), owner.JetStream, topology.DeadLetterStream)
+	if err != nil || last != 1 {
+		t.Errorf("%d letters, want that of the one that fits: %v", last, err)
+	}
+}

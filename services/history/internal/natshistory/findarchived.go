@@ -1,0 +1,289 @@
+package natshistory
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
+	"github.com/yardmaster-io/yardmaster/contracts/topology"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/archive"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/record"
+	"github.com/yardmaster-io/yardmaster/shared/natslog"
+)
+
+const (
+	// pagesMsgs and pagesBytes bound one read of a span, tailMsgs and tailBytes that
+	// of the tail; what is longer takes several.
+	pagesMsgs  = 1024
+	pagesBytes = 256 << 10
+	tailMsgs   = 512
+	tailBytes  = 2 << 20
+	// fetchMax is how many messages are fetched at a time.
+	fetchMax = 16
+	// refreshMax bounds how often a round reads the index again because others
+	// filed, or made the reader forget, what it needs.
+	refreshMax = 16
+	// replicasFor is for how long it is remembered whether a stream has replicas.
+	replicasFor = time.Minute
+)
+
+var errIndexUnsteady = errors.New("the archive's index changes faster than it is read")
+
+// round answers some lookups: at once from what the reader remembers, and after
+// reading what is new in the index where the task is not in there.
+func (r *Reader) round(ctx context.Context, open []*lookup) {
+	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	defer cancel()
+	err := r.answer(ctx, &open)
+	for _, l := range open {
+		l.answer(nil, err)
+	}
+}
+
+// answer takes the lookups out of open that it has answered.
+func (r *Reader) answer(ctx context.Context, open *[]*lookup) error {
+	for fresh, refreshed := false, 0; ; {
+		fetch, places := r.places(open, fresh)
+		switch {
+		case len(fetch) > 0:
+			if err := r.fetch(ctx, fetch, places); err != nil {
+				return err
+			}
+			*open = slices.DeleteFunc(*open, func(l *lookup) bool { return l.answered })
+		case len(*open) == 0:
+			return nil
+		case refreshed == refreshMax:
+			return errIndexUnsteady
+		default:
+			ended, err := r.refresh(ctx, *open)
+			if err != nil {
+				return err
+			}
+			fresh = fresh || ended
+			refreshed++
+		}
+	}
+}
+
+// places lists messages that may hold what is looked for and were not tried, up to
+// fetchMax, and for each who looks for it. If the tail is fresh, it answers the
+// lookups of tasks that are nowhere.
+func (r *Reader) places(open *[]*lookup, fresh bool) (fetch []uint64, who map[uint64][]*lookup) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	who = map[uint64][]*lookup{}
+	var room [8]uint64
+	*open = slices.DeleteFunc(*open, func(l *lookup) bool {
+		seqs, whole := r.index.Find(l.id, room[:0])
+		left := false
+		for _, seq := range seqs {
+			if slices.Contains(l.tried, seq) {
+				continue
+			}
+			left = true
+			if who[seq] == nil {
+				if len(fetch) == fetchMax {
+					continue
+				}
+				fetch = append(fetch, seq)
+			}
+			if !slices.Contains(who[seq], l) {
+				who[seq] = append(who[seq], l)
+			}
+		}
+		if absent := fresh && whole && !left; absent {
+			l.answer(nil, nil)
+			return true
+		}
+		return false
+	})
+	return fetch, who
+}
+
+// fetch reads messages and answers the lookups whose task is in them.
+func (r *Reader) fetch(ctx context.Context, seqs []uint64, who map[uint64][]*lookup) error {
+	queries := make([]natslog.Query, len(seqs))
+	for i, seq := range seqs {
+		queries[i].Seq = seq
+	}
+	answers, err := r.direct.Get(ctx, topology.ArchiveStream(r.cfg.Partition), queries)
+	if err != nil {
+		return err
+	}
+	for i, seq := range seqs {
+		for _, l := range who[seq] {
+			l.tried = append(l.tried, seq)
+			if l.answered || len(answers[i].Records) == 0 { // expired
+				continue
+			}
+			found, err := record.Cut(answers[i].Records[0].Data, l.id)
+			if err != nil {
+				l.answer(nil, fmt.Errorf("message %d: %w", seq, err))
+			} else if found != nil {
+				l.answer(found, nil)
+			}
+		}
+	}
+	return nil
+}
+
+// spanRead is one span that is read.
+type spanRead struct {
+	key        archive.Key
+	subject    string
+	from, mark uint64
+}
+
+// refresh reads the archive's tail and what is new in the spans of the lookups.
+// Ended tells that the tail was read to its end.
+func (r *Reader) refresh(ctx context.Context, open []*lookup) (ended bool, err error) {
+	stream := topology.ArchiveStream(r.cfg.Partition)
+	replicated, err := r.replicas.several(ctx, r.cfg.JetStream, stream)
+	if err != nil {
+		return false, err
+	}
+	mark, err := r.lastMark(ctx, stream, replicated)
+	if err != nil {
+		return false, err
+	}
+	tailFrom, spans := r.wanted(mark, open)
+	queries := []natslog.Query{{Seq: tailFrom, Batch: tailMsgs, BytesMax: tailBytes}}
+	for _, s := range spans {
+		queries = append(queries, natslog.Query{Seq: s.from, NextFor: s.subject, Batch: pagesMsgs, BytesMax: pagesBytes})
+	}
+	answers, err := r.direct.Get(ctx, stream, queries)
+	if err != nil {
+		return false, err
+	}
+	if replicated {
+		tail := spanRead{subject: topology.ArchiveTasks(r.cfg.Partition), from: tailFrom}
+		for i, s := range append([]spanRead{tail}, spans...) {
+			if answers[i].More, err = r.lags(ctx, stream, s, answers[i]); err != nil {
+				return false, err
+			}
+		}
+	}
+	return r.take(spans, answers)
+}
+
+// lastMark is the sequence of the archive's last mark, 0 = none.
+func (r *Reader) lastMark(ctx context.Context, stream string, replicated bool) (uint64, error) {
+	subject := topology.ArchiveIndexed(r.cfg.Partition)
+	if replicated {
+		last, err := natslog.LastForSubject(ctx, r.cfg.JetStream, stream, subject)
+		if err != nil || last == nil {
+			return 0, err
+		}
+		return last.Seq, nil
+	}
+	answers, err := r.direct.Get(ctx, stream, []natslog.Query{{LastFor: subject}})
+	if err != nil || len(answers[0].Records) == 0 {
+		return 0, err
+	}
+	return answers[0].Records[0].Seq, nil
+}
+
+// wanted takes the mark and tells what must be read.
+func (r *Reader) wanted(mark uint64, open []*lookup) (tailFrom uint64, spans []spanRead) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.index.Mark(mark)
+	seen := map[archive.Key]bool{}
+	for _, l := range open {
+		for level := range archive.Levels {
+			k := archive.KeyOf(l.id, level)
+			if seen[k] {
+				continue
+			}
+			seen[k] = true
+			if from, mark, wanted := r.index.Wanted(k); wanted {
+				spans = append(spans, spanRead{k, topology.ArchivePage(r.cfg.Partition, k.Level, k.Span), from, mark})
+			}
+		}
+	}
+	return r.index.TailFrom(), spans
+}
+
+// lags tells whether the replica that answered lacks messages that the leader has.
+func (r *Reader) lags(ctx context.Context, stream string, s spanRead, a natslog.Answer) (bool, error) {
+	if a.More {
+		return true, nil
+	}
+	from := s.from
+	if n := len(a.Records); n > 0 {
+		from = a.Records[n-1].Seq + 1
+	}
+	next, err := natslog.Next(ctx, r.cfg.JetStream, stream, s.subject, from)
+	return next != nil, err
+}
+
+// take puts what was read, the tail first, into the index.
+func (r *Reader) take(spans []spanRead, answers []natslog.Answer) (ended bool, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, rec := range answers[0].Records {
+		if !topology.IsArchiveTasks(r.cfg.Partition, rec.Subject) {
+			r.index.AddTail(rec.Seq, nil)
+			continue
+		}
+		all, err := record.IDs(rec.Data)
+		if err != nil {
+			return false, fmt.Errorf("message %d: %w", rec.Seq, err)
+		}
+		r.index.AddTail(rec.Seq, all)
+	}
+	for i, s := range spans {
+		a := answers[i+1]
+		pages := make([]archive.PageAt, len(a.Records))
+		for k, rec := range a.Records {
+			if pages[k], err = page(rec); err != nil {
+				return false, err
+			}
+		}
+		r.index.AddPages(s.key, s.from, pages, s.mark, !a.More)
+	}
+	return !answers[0].More, nil
+}
+
+// pageVersion is the format of index pages that this program reads.
+const pageVersion = 1
+
+func page(rec natslog.Record) (archive.PageAt, error) {
+	var p logv1.ArchivePage
+	if err := p.UnmarshalVTUnsafe(rec.Data); err != nil { // the page keeps the message
+		return archive.PageAt{}, fmt.Errorf("message %d: %w", rec.Seq, err)
+	}
+	t := archive.Table{Base: p.Base, Fingerprints: p.Fingerprints, Offsets: p.Offsets}
+	if p.LogVersion > pageVersion || !t.WellFormed() {
+		return archive.PageAt{}, fmt.Errorf("message %d: an index page of a format that is not known", rec.Seq)
+	}
+	return archive.PageAt{Seq: rec.Seq, Table: t}, nil
+}
+
+// replicas remembers whether a stream has several replicas. Direct gets may then be
+// answered by one that lags.
+type replicas struct {
+	mu    sync.Mutex
+	many  bool
+	asked time.Time
+}
+
+func (s *replicas) several(ctx context.Context, js jetstream.JetStream, stream string) (bool, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if time.Since(s.asked) < replicasFor {
+		return s.many, nil
+	}
+	info, err := js.Stream(ctx, stream)
+	if err != nil {
+		return false, fmt.Errorf("look at %s: %w", stream, err)
+	}
+	s.many, s.asked = info.CachedInfo().Config.Replicas > 1, time.Now()
+	return s.many, nil
+}

@@ -1,0 +1,123 @@
+package natshistory
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/archive"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/partition"
+	"github.com/yardmaster-io/yardmaster/shared/batcher"
+	"github.com/yardmaster-io/yardmaster/shared/natslog"
+)
+
+const (
+	// indexBytesMax bounds the index that a reader remembers, about 5 million tasks.
+	indexBytesMax = 32 << 20
+	// lookupsInFlight rounds of lookupsMax tasks are under way at once. Together
+	// with the largest message they bound what the server sends at a time: a
+	// connection with more than 64 MiB on the way is cut off.
+	lookupsInFlight = 3
+	lookupsMax      = 16
+	lookupsQueued   = 20_000
+	// scansMax searches of the log without a hint run at a time.
+	scansMax = 2
+	// readTimeout bounds one round of lookups.
+	readTimeout = 5 * time.Second
+)
+
+// Reader finds finished and unread tasks by direct gets, without a consumer. It is
+// safe for concurrent use.
+type Reader struct {
+	cfg     Config
+	direct  *natslog.Direct
+	lookups *batcher.Batcher[*lookup]
+	scans   chan struct{}
+
+	mu    sync.Mutex
+	index *archive.Index
+
+	replicas replicas // of the archive
+}
+
+// NewReader makes a reader. Its connection must not be the owner's. Who made it
+// closes it.
+func NewReader(c Config) (*Reader, error) {
+	direct, err := natslog.NewDirect(c.JetStream)
+	if err != nil {
+		return nil, err
+	}
+	r := &Reader{cfg: c, direct: direct, scans: make(chan struct{}, scansMax), index: archive.NewIndex(indexBytesMax)}
+	r.lookups = batcher.New(batcher.Config{
+		InFlight: lookupsInFlight, MaxItems: lookupsMax, MaxQueuedItems: lookupsQueued,
+	}, r.round)
+	return r, nil
+}
+
+// Close ends the reader once what is asked was answered, or ctx ends.
+func (r *Reader) Close(ctx context.Context) error {
+	defer r.direct.Close()
+	return r.lookups.Close(ctx)
+}
+
+// question is one call of Archived, and lookup one task of it.
+type question struct {
+	found []*logv1.Record
+	mu    sync.Mutex
+	left  int
+	err   error
+	done  chan struct{}
+}
+
+type lookup struct {
+	id  ids.TaskID
+	of  *question
+	nth int
+	// tried are the messages that were found not to hold the task.
+	tried    []uint64
+	answered bool
+}
+
+func (l *lookup) answer(found *logv1.Record, err error) {
+	l.answered = true
+	q := l.of
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.found[l.nth] = found
+	if err != nil {
+		q.err = err
+	}
+	if q.left--; q.left == 0 {
+		close(q.done)
+	}
+}
+
+// Archived implements partition.Reader. Lookups of all callers that wait share
+// their round trips.
+func (r *Reader) Archived(ctx context.Context, wanted []ids.TaskID) ([]*logv1.Record, error) {
+	if len(wanted) == 0 {
+		return nil, nil
+	}
+	q := &question{found: make([]*logv1.Record, len(wanted)), left: len(wanted), done: make(chan struct{})}
+	for i, id := range wanted {
+		if err := r.lookups.Add(&lookup{id: id, of: q, nth: i}, 0); err != nil {
+			if errors.Is(err, batcher.ErrFull) {
+				err = partition.ErrReaderBusy
+			}
+			return nil, fmt.Errorf("read the archive: %w", err)
+		}
+	}
+	select {
+	case <-q.done:
+	case <-ctx.Done():
+		return nil, fmt.Errorf("read the archive: %w", ctx.Err())
+	}
+	if q.err != nil {
+		return nil, fmt.Errorf("read the archive: %w", q.err)
+	}
+	return q.found, nil
+}

@@ -1,0 +1,62 @@
+package partition
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
+)
+
+// Archive keeps the finished tasks of a partition. Its calls come one at a time.
+type Archive interface {
+	// Last is the sequence of the archive's last message.
+	Last(ctx context.Context) (uint64, error)
+	// File stores finished tasks and what finds them, if the archive's last sequence
+	// is still last; else ErrArchiveMoved: another owner, or a write of ours whose
+	// answer was lost, came first. After any error some of the tasks may be stored:
+	// read the Tail after last and file what is missing.
+	File(ctx context.Context, tasks []*taskstate.Task, last uint64) (newLast uint64, err error)
+	// Tail hands out the ids of all tasks filed after sequence after, in order of the
+	// messages they are in.
+	Tail(ctx context.Context, after uint64, handle func([]ids.TaskID) error) error
+	// Bury keeps exhausted tasks as dead letters, whole; one that is there already
+	// counts as stored. After an error some may be stored: repeat it.
+	Bury(ctx context.Context, tasks []*taskstate.Task) error
+}
+
+// Reader finds finished and unread tasks. It works on a connection of its own,
+// never the owner's, and serves any number of callers.
+type Reader interface {
+	// Archived finds finished tasks, in the order of wanted; nil where one is not in
+	// the archive. ErrReaderBusy: too many others are waiting.
+	Archived(ctx context.Context, wanted []ids.TaskID) ([]*logv1.Record, error)
+	// Unread finds a task that lies in the log behind the read levels; hint is the
+	// log sequence where it should be, 0 = unknown. Nil where it does not.
+	// ErrSearchTooLong: without a hint, the log around the task's creation holds too much.
+	Unread(ctx context.Context, id ids.TaskID, hint uint64, read [ids.Lanes]uint64) (*logv1.Record, error)
+	// Recent returns lately finished tasks of a domain, newest first, as far as they
+	// are among the archive's last messages.
+	Recent(ctx context.Context, domain string, limit int) ([]*logv1.Record, error)
+}
+
+var (
+	// ErrArchiveMoved: the archive's last sequence is not what the writer expected.
+	ErrArchiveMoved = errors.New("another write to the archive came first")
+	// ErrReaderBusy: the reader has as many questions waiting as it takes.
+	ErrReaderBusy = errors.New("too many reads of finished tasks are waiting")
+	// ErrSearchTooLong: a search was given up, and what it looked for may be there.
+	ErrSearchTooLong = errors.New("the log holds too much around the task's creation")
+)
+
+// TooLargeError: a task does not fit into a message of the server, and never will.
+type TooLargeError struct {
+	Task       ids.TaskID
+	Bytes, Max int
+}
+
+func (e *TooLargeError) Error() string {
+	return fmt.Sprintf("task %v has %d bytes, a message holds at most %d", e.Task, e.Bytes, e.Max)
+}

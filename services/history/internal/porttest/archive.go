@@ -1,0 +1,467 @@
+package porttest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/partition"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
+)
+
+// BriefDomain keeps its finished tasks for a second, all others for an hour at least.
+const BriefDomain = "brief"
+
+// Retention is the retention that the archives of the suite are made with.
+func Retention(domain string) time.Duration {
+	if domain == BriefDomain {
+		return time.Second
+	}
+	return time.Hour
+}
+
+// ArchivePorts is one implementation, on an empty partition.
+type ArchivePorts struct {
+	// Archive makes another writer of the partition, as each owner has one.
+	Archive func() partition.Archive
+	Reader  partition.Reader
+	Submit  func(lane ids.Lane, batch []byte) uint64
+	// Dead lists the dead letters.
+	Dead func(t *testing.T) []*logv1.Record
+}
+
+// ExerciseArchive runs the suite; each part on ports of its own.
+func ExerciseArchive(t *testing.T, make func(t *testing.T) ArchivePorts) {
+	t.Helper()
+	for name, part := range map[string]func(*testing.T, ArchivePorts){
+		"filed is found": filedIsFound, "a rival files in between": rivals, "an unknown outcome is repeated": repeated,
+		"a task filed by two": filedTwice, "retention": retention, "many small files": manySmall,
+		"sparse creation times": sparse, "a thousand domains": manyDomains, "a large task": large,
+		"absent": absent, "equal fingerprints": collisions, "dead letters": letters,
+		"found as soon as filed": foundAtOnce, "unread": unread, "recent": recent,
+	} {
+		t.Run(name, func(t *testing.T) { part(t, make(t)) })
+	}
+}
+
+var policy = taskstate.Policy{MaxAttempts: 1}
+
+// Finished makes a finished task.
+func Finished(domain string, created time.Time, random uint64) *taskstate.Task {
+	return &taskstate.Task{
+		ID: ids.NewTaskID(created, 0, random), Domain: domain, Tasklist: "mail", Type: "t", Policy: &policy,
+		State: taskstate.Completed, Payload: taskstate.Blob{Data: []byte("payload")}, FinishedAt: created.UnixMilli() + 5,
+	}
+}
+
+func many(n int, domain func(int) string, created func(int) time.Time) (all []*taskstate.Task) {
+	for i := range n {
+		all = append(all, Finished(domain(i), created(i), rand.Uint64()))
+	}
+	return all
+}
+
+func shop(int) string { return "shop" }
+
+func idsOf(tasks []*taskstate.Task) (all []ids.TaskID) {
+	for _, t := range tasks {
+		all = append(all, t.ID)
+	}
+	return all
+}
+
+// fileAll files tasks and returns the archive's last sequence.
+func fileAll(t *testing.T, a partition.Archive, tasks []*taskstate.Task) uint64 {
+	t.Helper()
+	last, err := a.Last(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	after, err := a.File(t.Context(), tasks, last)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := a.Last(t.Context()); err != nil || got != after || after <= last {
+		t.Fatalf("last is %d after %d, File said %d: %v", got, last, after, err)
+	}
+	return after
+}
+
+// wantFound looks for all tasks, some at a time.
+func wantFound(t *testing.T, r partition.Reader, tasks []*taskstate.Task) {
+	t.Helper()
+	for some := range slices.Chunk(tasks, 500) {
+		found, err := r.Archived(t.Context(), idsOf(some))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, want := range some {
+			if found[i] == nil || ids.TaskID(found[i].Id) != want.ID || found[i].Domain != want.Domain ||
+				found[i].FinishedAtMs != want.FinishedAt || len(found[i].Payload) != len(want.Payload.Data) {
+				t.Fatalf("task %d, %v of %s, is %v", i, want.ID, want.Domain, found[i])
+			}
+		}
+	}
+}
+
+// tail lists what was filed after a sequence.
+func tail(t *testing.T, a partition.Archive, after uint64) (all []ids.TaskID) {
+	t.Helper()
+	err := a.Tail(t.Context(), after, func(some []ids.TaskID) error { all = append(all, some...); return nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+func filedIsFound(t *testing.T, p ArchivePorts) {
+	a, now := p.Archive(), time.Now()
+	if last, err := a.Last(t.Context()); err != nil || last != 0 {
+		t.Fatalf("an empty archive has %d, %v", last, err)
+	}
+	tasks := many(3, shop, func(int) time.Time { return now })
+	fileAll(t, a, tasks)
+	wantFound(t, p.Reader, tasks)
+	none := ids.NewTaskID(now, 0, 1)
+	found, err := p.Reader.Archived(t.Context(), []ids.TaskID{tasks[1].ID, none, tasks[0].ID, tasks[1].ID})
+	if err != nil || found[1] != nil {
+		t.Fatal(found, err)
+	}
+	for i, want := range map[int]ids.TaskID{0: tasks[1].ID, 2: tasks[0].ID, 3: tasks[1].ID} {
+		if found[i] == nil || ids.TaskID(found[i].Id) != want {
+			t.Errorf("place %d has %v, want %v", i, found[i], want)
+		}
+	}
+	if found, err := p.Reader.Archived(t.Context(), nil); err != nil || len(found) != 0 {
+		t.Error(found, err)
+	}
+}
+
+// R27: two owners take turns, each a stranger to what the other filed.
+func rivals(t *testing.T, p ArchivePorts) {
+	one, two := p.Archive(), p.Archive()
+	var all []*taskstate.Task
+	last := uint64(0)
+	for range 50 {
+		first := many(3, shop, func(int) time.Time { return time.Now() })
+		second := many(2, shop, func(int) time.Time { return time.Now() })
+		between, err := two.File(t.Context(), first, last)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := one.File(t.Context(), second, last); !errors.Is(err, partition.ErrArchiveMoved) {
+			t.Fatalf("filed behind a rival's back: %v", err)
+		}
+		if got := tail(t, one, last); !slices.Equal(got, idsOf(first)) {
+			t.Fatalf("the rival filed %v, the tail has %v", idsOf(first), got)
+		}
+		if last, err = one.File(t.Context(), second, between); err != nil {
+			t.Fatal(err)
+		}
+		all = append(append(all, first...), second...)
+	}
+	if got := tail(t, two, 0); !slices.Equal(got, idsOf(all)) {
+		t.Fatalf("%d tasks were filed, the tail has %d", len(all), len(got))
+	}
+	wantFound(t, p.Reader, all)
+}
+
+// R27: who does not know whether a write was stored repeats it, and learns.
+func repeated(t *testing.T, p ArchivePorts) {
+	a := p.Archive()
+	last := uint64(0)
+	var all []*taskstate.Task
+	for _, n := range []int{1, 5, 400, 3000} {
+		some := many(n, shop, func(int) time.Time { return time.Now() })
+		next, err := a.File(t.Context(), some, last)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := a.File(t.Context(), some, last); !errors.Is(err, partition.ErrArchiveMoved) {
+			t.Fatalf("%d tasks were filed again: %v", n, err)
+		}
+		got, want := tail(t, a, last), idsOf(some)
+		slices.SortFunc(got, compareIDs)
+		slices.SortFunc(want, compareIDs)
+		if !slices.Equal(got, want) {
+			t.Fatalf("the tail has %d tasks, %d were filed", len(got), len(want))
+		}
+		last = next
+		all = append(all, some...)
+	}
+	wantFound(t, p.Reader, all)
+}
+
+func compareIDs(a, b ids.TaskID) int { return slices.Compare(a[:], b[:]) }
+
+func filedTwice(t *testing.T, p ArchivePorts) {
+	one, two := p.Archive(), p.Archive()
+	tasks := many(100, shop, func(int) time.Time { return time.Now() })
+	fileAll(t, one, tasks)
+	wantFound(t, p.Reader, tasks)
+	fileAll(t, two, tasks[:60])
+	fileAll(t, one, tasks[40:])
+	wantFound(t, p.Reader, tasks)
+}
+
+func retention(t *testing.T, p ArchivePorts) {
+	a := p.Archive()
+	tasks := many(400, func(i int) string { return []string{"shop", BriefDomain}[i%2] }, func(int) time.Time { return time.Now() })
+	for some := range slices.Chunk(tasks, 4) { // across the index's coming into being
+		fileAll(t, a, some)
+	}
+	var kept, gone []*taskstate.Task
+	for _, task := range tasks {
+		if task.Domain == BriefDomain {
+			gone = append(gone, task)
+		} else {
+			kept = append(kept, task)
+		}
+	}
+	testkit.Eventually(t, 30*time.Second, func() error {
+		found, err := p.Reader.Archived(t.Context(), idsOf(gone))
+		if err != nil {
+			return err
+		}
+		if i := slices.IndexFunc(found, func(r *logv1.Record) bool { return r != nil }); i >= 0 {
+			return fmt.Errorf("task %d is there", i)
+		}
+		return nil
+	})
+	wantFound(t, p.Reader, kept)
+	fileAll(t, p.Archive(), many(1, shop, func(int) time.Time { return time.Now() }))
+	if got := tail(t, a, 0); len(got) != len(kept)+1 {
+		t.Errorf("the tail has %d tasks, want %d", len(got), len(kept)+1)
+	}
+}
+
+func manySmall(t *testing.T, p ArchivePorts) {
+	a := p.Archive()
+	var all []*taskstate.Task
+	for i := range 300 {
+		if i%70 == 69 { // a takeover
+			a = p.Archive()
+		}
+		some := many(1+i%3, shop, func(int) time.Time { return time.Now() })
+		fileAll(t, a, some)
+		all = append(all, some...)
+		if i%50 == 0 {
+			wantFound(t, p.Reader, all)
+		}
+	}
+	wantFound(t, p.Reader, all)
+	if got := tail(t, a, 0); !slices.Equal(got, idsOf(all)) {
+		t.Errorf("the tail has %d tasks, want %d", len(got), len(all))
+	}
+}
+
+// Delayed tasks finish together, and were created over a week.
+func sparse(t *testing.T, p ArchivePorts) {
+	a, week := p.Archive(), 7*24*time.Hour
+	all := many(5000, shop, func(i int) time.Time { return time.Now().Add(-week * time.Duration(i) / 5000) })
+	rand.Shuffle(len(all), func(i, k int) { all[i], all[k] = all[k], all[i] })
+	before := fileAll(t, a, all[:4000])
+	if before > 4000/32 {
+		t.Errorf("4000 tasks took %d messages", before)
+	}
+	for some := range slices.Chunk(all[4000:], 10) {
+		fileAll(t, a, some)
+	}
+	wantFound(t, p.Reader, all)
+}
+
+func manyDomains(t *testing.T, p ArchivePorts) {
+	a := p.Archive()
+	all := many(3000, func(i int) string { return fmt.Sprintf("d%d", i%1000) }, func(int) time.Time { return time.Now() })
+	if last := fileAll(t, a, all); last > 100 {
+		t.Errorf("3000 tasks of 1000 domains took %d messages", last)
+	}
+	wantFound(t, p.Reader, all)
+	got, err := p.Reader.Recent(t.Context(), "d17", 10)
+	if err != nil || len(got) != 3 {
+		t.Errorf("recent of one domain: %v, %v", got, err)
+	}
+}
+
+// R5: a task of about the server's limit goes beside small ones.
+func large(t *testing.T, p ArchivePorts) {
+	a := p.Archive()
+	all := many(40, shop, func(int) time.Time { return time.Now() })
+	for i := 0; i < len(all); i += 4 {
+		all[i].Payload.Data = make([]byte, 900<<10)
+	}
+	fileAll(t, a, all)
+	wantFound(t, p.Reader, all)
+}
+
+// R22, R26: what is not there is answered, for any time of creation.
+func absent(t *testing.T, p ArchivePorts) {
+	a := p.Archive()
+	for range 2 {
+		var wanted []ids.TaskID
+		for i := range 1000 {
+			wanted = append(wanted, ids.NewTaskID(time.Now().Add(-time.Duration(i)*time.Hour), 0, rand.Uint64()))
+		}
+		wanted = append(wanted, ids.TaskID{}, ids.NewTaskID(time.Now().AddDate(100, 0, 0), 0, 1))
+		found, err := p.Reader.Archived(t.Context(), wanted)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if i := slices.IndexFunc(found, func(r *logv1.Record) bool { return r != nil }); i >= 0 {
+			t.Fatalf("found %v", found[i])
+		}
+		fileAll(t, a, many(3000, shop, func(i int) time.Time { return time.Now().Add(-time.Duration(i) * time.Hour) }))
+	}
+}
+
+// Ids that an index of fingerprints cannot tell apart.
+func collisions(t *testing.T, p ArchivePorts) {
+	a, now := p.Archive(), time.Now()
+	var all []*taskstate.Task
+	for i := range uint64(100) {
+		same := []*taskstate.Task{Finished("shop", now, i<<32|7)}
+		fileAll(t, a, same)
+		all = append(all, same...)
+	}
+	fileAll(t, a, many(5000, shop, func(int) time.Time { return now }))
+	wantFound(t, p.Reader, all)
+	none := ids.NewTaskID(now, 0, 1<<63|7)
+	if found, err := p.Reader.Archived(t.Context(), []ids.TaskID{none}); err != nil || found[0] != nil {
+		t.Errorf("%v %v", found, err)
+	}
+}
+
+// R27: a letter is stored once, whoever repeats it.
+func letters(t *testing.T, p ArchivePorts) {
+	one, two := p.Archive(), p.Archive()
+	all := many(600, func(i int) string { return fmt.Sprintf("d%d", i%7) }, func(int) time.Time { return time.Now() })
+	for _, bury := range []func() error{
+		func() error { return one.Bury(t.Context(), all[:400]) },
+		func() error { return two.Bury(t.Context(), all[200:]) },
+		func() error { return one.Bury(t.Context(), all) },
+		func() error { return one.Bury(t.Context(), nil) },
+	} {
+		if err := bury(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got := map[ids.TaskID]bool{}
+	for _, r := range p.Dead(t) {
+		if got[ids.TaskID(r.Id)] || string(r.Payload) != "payload" {
+			t.Errorf("letter %v came again, or not whole", r)
+		}
+		got[ids.TaskID(r.Id)] = true
+	}
+	if len(got) != len(all) {
+		t.Errorf("%d letters, want %d", len(got), len(all))
+	}
+}
+
+// R26: readers that read all the time find what was filed before they ask.
+func foundAtOnce(t *testing.T, p ArchivePorts) {
+	const readers = 4
+	a := p.Archive()
+	asked := make([]chan []*taskstate.Task, readers)
+	ended := make(chan error, readers)
+	for i := range asked {
+		asked[i] = make(chan []*taskstate.Task, 64)
+		go func() { ended <- readAll(t.Context(), p.Reader, asked[i]) }()
+	}
+	for i := range 200 {
+		// Of all ages: fresh, a while old, and scattered.
+		tasks := many(1+i%60, shop, func(k int) time.Time { return time.Now().Add(-time.Duration(k*k*k) * time.Second) })
+		fileAll(t, a, tasks)
+		for _, to := range asked {
+			select {
+			case to <- tasks:
+			default: // it is busy with what came before
+			}
+		}
+	}
+	for _, to := range asked {
+		close(to)
+	}
+	for range readers {
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func readAll(ctx context.Context, r partition.Reader, asked <-chan []*taskstate.Task) error {
+	for tasks := range asked {
+		found, err := r.Archived(ctx, idsOf(tasks))
+		if err != nil {
+			return err
+		}
+		if k := slices.Index(found, nil); k >= 0 {
+			return fmt.Errorf("task %d of %d is not found", k, len(tasks))
+		}
+	}
+	return nil
+}
+
+// R18: a task that lies in the log behind the read levels is found.
+func unread(t *testing.T, p ArchivePorts) {
+	ctx, now := t.Context(), time.Now()
+	old, fresh, other := task(1, now.Add(-time.Hour)), task(2, now), task(3, now)
+	p.Submit(2, batch(t, other))
+	first := p.Submit(1, batch(t, old)) // fired long after its creation
+	second := p.Submit(3, batch(t, other, fresh))
+	var none [ids.Lanes]uint64
+	read := func(lane ids.Lane, seq uint64) (levels [ids.Lanes]uint64) { levels[lane] = seq; return levels }
+	for _, c := range []struct {
+		what string
+		id   ids.TaskID
+		hint uint64
+		read [ids.Lanes]uint64
+		want bool
+	}{
+		{"fresh, without a hint", ids.TaskID(fresh.Id), 0, none, true},
+		{"fresh, with a hint", ids.TaskID(fresh.Id), second, none, true},
+		{"fresh, with a wrong hint", ids.TaskID(fresh.Id), first, none, true},
+		{"fresh, with a hint beyond the end", ids.TaskID(fresh.Id), second + 100, none, true},
+		{"fresh, but read", ids.TaskID(fresh.Id), second, read(3, second), false},
+		{"fresh, others read", ids.TaskID(fresh.Id), 0, read(1, second), true},
+		{"old, with a hint", ids.TaskID(old.Id), first, none, true},
+		{"old, but read", ids.TaskID(old.Id), first, read(1, first), false},
+		{"unknown", ids.NewTaskID(now, 0, 9), 0, none, false},
+		{"unknown, with a hint", ids.NewTaskID(now, 0, 9), first, none, false},
+	} {
+		got, err := p.Reader.Unread(ctx, c.id, c.hint, c.read)
+		if err != nil || (got != nil) != c.want || got != nil && ids.TaskID(got.Id) != c.id {
+			t.Errorf("%s: %v, %v", c.what, got, err)
+		}
+	}
+}
+
+func recent(t *testing.T, p ArchivePorts) {
+	a := p.Archive()
+	domain := func(i int) string { return []string{"shop", "media"}[i%2] }
+	for range 20 {
+		fileAll(t, a, many(5, domain, func(int) time.Time { return time.Now() }))
+	}
+	last := many(30, domain, func(int) time.Time { return time.Now() })
+	fileAll(t, a, last)
+	for _, limit := range []int{0, 1, 15, 40} {
+		got, err := p.Reader.Recent(t.Context(), "shop", limit)
+		if err != nil || len(got) != limit {
+			t.Fatalf("recent %d: %d, %v", limit, len(got), err)
+		}
+		for i, r := range got[:min(limit, 15)] {
+			if r.Domain != "shop" || ids.TaskID(r.Id) != last[28-2*i].ID {
+				t.Errorf("place %d of %d has %v", i, limit, r)
+			}
+		}
+	}
+	if got, err := p.Reader.Recent(t.Context(), "none", 5); err != nil || len(got) != 0 {
+		t.Errorf("tasks of a domain that has none: %v, %v", got, err)
+	}
+}

@@ -1,0 +1,117 @@
+package record
+
+import (
+	"errors"
+
+	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+)
+
+// Field numbers of Batch and Record.
+const (
+	fieldTasks  = 1
+	fieldID     = 1
+	fieldDomain = 2
+)
+
+var errNotABatch = errors.New("not a batch of tasks")
+
+// Cut decodes the one task of an encoded Batch that has this id, and skips the
+// others; nil where there is none.
+func Cut(batch []byte, id ids.TaskID) (found *logv1.Record, err error) {
+	err = each(batch, func(at ids.TaskID, encoded []byte) (bool, error) {
+		if at != id {
+			return true, nil
+		}
+		found = new(logv1.Record)
+		return false, found.UnmarshalVT(encoded)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return found, nil
+}
+
+// IDs lists the tasks of an encoded Batch, in order.
+func IDs(batch []byte) (all []ids.TaskID, err error) {
+	err = each(batch, func(id ids.TaskID, _ []byte) (bool, error) {
+		all = append(all, id)
+		return true, nil
+	})
+	return all, err
+}
+
+// OfDomain decodes the tasks of an encoded Batch that belong to a domain.
+func OfDomain(batch []byte, domain string) (all []*logv1.Record, err error) {
+	err = each(batch, func(_ ids.TaskID, encoded []byte) (bool, error) {
+		name, err := field(encoded, fieldDomain)
+		if err != nil || string(name) != domain {
+			return true, err
+		}
+		r := new(logv1.Record)
+		all = append(all, r)
+		return true, r.UnmarshalVT(encoded)
+	})
+	return all, err
+}
+
+// each walks over the tasks of an encoded Batch until handle says no.
+func each(batch []byte, handle func(id ids.TaskID, encoded []byte) (more bool, err error)) error {
+	for len(batch) > 0 {
+		num, typ, n := protowire.ConsumeTag(batch)
+		if n < 0 {
+			return errNotABatch
+		}
+		batch = batch[n:]
+		if num != fieldTasks || typ != protowire.BytesType {
+			if n = protowire.ConsumeFieldValue(num, typ, batch); n < 0 {
+				return errNotABatch
+			}
+			batch = batch[n:]
+			continue
+		}
+		encoded, n := protowire.ConsumeBytes(batch)
+		if n < 0 {
+			return errNotABatch
+		}
+		batch = batch[n:]
+		raw, err := field(encoded, fieldID)
+		if err != nil {
+			return err
+		}
+		id, err := ids.TaskIDFromBytes(raw)
+		if err != nil {
+			return err
+		}
+		if more, err := handle(id, encoded); err != nil || !more {
+			return err
+		}
+	}
+	return nil
+}
+
+// field is the first bytes field of that number. Those asked for stand first, since
+// fields are encoded in their order.
+func field(encoded []byte, want protowire.Number) ([]byte, error) {
+	for len(encoded) > 0 {
+		num, typ, n := protowire.ConsumeTag(encoded)
+		if n < 0 {
+			return nil, errNotABatch
+		}
+		encoded = encoded[n:]
+		if num == want && typ == protowire.BytesType {
+			value, n := protowire.ConsumeBytes(encoded)
+			if n < 0 {
+				return nil, errNotABatch
+			}
+			return value, nil
+		}
+		if n = protowire.ConsumeFieldValue(num, typ, encoded); n < 0 {
+			return nil, errNotABatch
+		}
+		encoded = encoded[n:]
+	}
+	return nil, nil
+}
