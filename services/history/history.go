@@ -28,7 +28,10 @@ import (
 
 // Deps is what the service works with. All fields but Tracing are required.
 type Deps struct {
-	NATS         *nats.Conn
+	NATS *nats.Conn
+	// Connect makes the connection that tasks which are not in memory are read over, so
+	// that no such read holds up an owner.
+	Connect      func(ctx context.Context, purpose string) (*nats.Conn, error)
 	Partitioning topology.Partitioning
 	// Node names this process among the members.
 	Node    string
@@ -48,8 +51,8 @@ type Service struct {
 
 // New makes the service.
 func New(d Deps) (*Service, error) {
-	if d.NATS == nil || d.Log == nil || d.Node == "" || d.Partitioning.History < 1 || d.Partitioning.Matching < 1 {
-		return nil, errors.New("history: NATS, Log, Node and Partitioning are required")
+	if d.NATS == nil || d.Connect == nil || d.Log == nil || d.Node == "" || d.Partitioning.History < 1 || d.Partitioning.Matching < 1 {
+		return nil, errors.New("history: NATS, Connect, Log, Node and Partitioning are required")
 	}
 	js, err := jetstream.New(d.NATS)
 	if err != nil {
@@ -75,6 +78,15 @@ func (s *Service) Run(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("open the members bucket: %w", err)
 	}
+	reads, err := s.Connect(ctx, "reads")
+	if err != nil {
+		return fmt.Errorf("connect for reads: %w", err)
+	}
+	defer reads.Close()
+	readsJS, err := jetstream.New(reads)
+	if err != nil {
+		return fmt.Errorf("connect for reads: %w", err)
+	}
 	watching, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	domains, err := catalog.Watch(watching, config, func(string) {})
@@ -83,7 +95,7 @@ func (s *Service) Run(ctx context.Context) error {
 	}
 	owner := ownership.New(ownership.Config{
 		Service: "history", Node: s.Node, Count: s.Partitioning.History, KV: members, Log: s.Log,
-		Serve: func(ctx context.Context, p int) error { return s.serve(ctx, p, domains, checkpoints) },
+		Serve: func(ctx context.Context, p int) error { return s.serve(ctx, p, domains, checkpoints, readsJS) },
 	})
 	go func() {
 		select {
@@ -100,13 +112,15 @@ const retentionDefault = 7 * 24 * time.Hour
 
 // serve owns one partition until ctx ends: first the wire, then the owner, then,
 // once it has taken over, its calls.
-func (s *Service) serve(ctx context.Context, p int, domains *catalog.Catalog, checkpoints jetstream.KeyValue) error {
+func (s *Service) serve(ctx context.Context, p int, domains *catalog.Catalog, checkpoints jetstream.KeyValue, reads jetstream.JetStream) error {
 	wire, closeWire, err := natshistory.NewWire(s.NATS, s.Log)
 	if err != nil {
 		return fmt.Errorf("listen for bounced answers: %w", err)
 	}
 	defer closeWire()
 	nc := natshistory.Config{NATS: s.NATS, JetStream: s.js, Partition: p, Log: s.Log}
+	finder := nc
+	finder.NATS, finder.JetStream = reads.Conn(), reads
 	retention := func(domain string) time.Duration {
 		if d, ok := domains.Domain(domain); ok && d.RetentionMs > 0 {
 			return time.Duration(d.RetentionMs) * time.Millisecond
@@ -116,7 +130,7 @@ func (s *Service) serve(ctx context.Context, p int, domains *catalog.Catalog, ch
 	owner := partition.New(partition.Deps{
 		Partition: p, Shards: s.Partitioning.Matching, Node: s.Node, Config: s.Config.Partition,
 		Log: natshistory.Log{Config: nc}, Store: natshistory.NewStore(nc, retention), Timer: natshistory.Timer{Config: nc},
-		Finder: natshistory.Finder{Config: nc}, Checkpoints: natshistory.Checkpoints{Config: nc, KV: checkpoints}, Wire: wire,
+		Finder: natshistory.Finder{Config: finder}, Checkpoints: natshistory.Checkpoints{Config: nc, KV: checkpoints}, Wire: wire,
 		Logger: s.Log, Tracing: s.Tracing, Metrics: s.metrics,
 	})
 	var parts lifecycle.Group
