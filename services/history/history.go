@@ -24,7 +24,6 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/history/internal/natshistory"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/partition"
 	"github.com/yardmaster-io/yardmaster/shared/lifecycle"
-	"github.com/yardmaster-io/yardmaster/shared/natsrpc"
 	"github.com/yardmaster-io/yardmaster/shared/ownership"
 	"github.com/yardmaster-io/yardmaster/shared/provision"
 	"github.com/yardmaster-io/yardmaster/shared/telemetry"
@@ -32,7 +31,10 @@ import (
 
 // Deps is what the service works with. All fields but Tracing are required.
 type Deps struct {
-	NATS         *nats.Conn
+	NATS *nats.Conn
+	// Connect makes the connection that tasks which are not in memory are read over, so
+	// that no such read holds up an owner.
+	Connect      func(ctx context.Context, purpose string) (*nats.Conn, error)
 	Partitioning topology.Partitioning
 	// Node names this process among the members.
 	Node    string
@@ -53,8 +55,8 @@ type Service struct {
 
 // New makes the service.
 func New(d Deps) (*Service, error) {
-	if d.NATS == nil || d.Log == nil || d.Node == "" || d.Partitioning.History < 1 || d.Partitioning.Matching < 1 {
-		return nil, errors.New("history: NATS, Log, Node and Partitioning are required")
+	if d.NATS == nil || d.Connect == nil || d.Log == nil || d.Node == "" || d.Partitioning.History < 1 || d.Partitioning.Matching < 1 {
+		return nil, errors.New("history: NATS, Connect, Log, Node and Partitioning are required")
 	}
 	js, err := jetstream.New(d.NATS)
 	if err != nil {
@@ -89,20 +91,20 @@ func (s *Service) Run(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("open the members bucket: %w", err)
 	}
+	second, err := s.Connect(ctx, "reads")
+	if err != nil {
+		return fmt.Errorf("connect for reads: %w", err)
+	}
+	defer second.Close()
+	reads := natshistory.Config{NATS: second, Log: s.Log}
+	if reads.JetStream, err = jetstream.New(second); err != nil {
+		return fmt.Errorf("connect for reads: %w", err)
+	}
 	watching, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	domains, err := catalog.Watch(watching, config, func(string) {})
 	if err != nil {
 		return fmt.Errorf("watch the domains: %w", err)
-	}
-	second, err := natsrpc.Another(s.NATS, s.Node+" reads")
-	if err != nil {
-		return err
-	}
-	defer second.Close()
-	reads := natshistory.Config{NATS: second, Log: s.Log}
-	if reads.JetStream, err = jetstream.New(second); err != nil {
-		return fmt.Errorf("history: %w", err)
 	}
 	owner := ownership.New(ownership.Config{
 		Service: "history", Node: s.Node, Count: s.Partitioning.History, KV: members, Log: s.Log,
