@@ -10,7 +10,10 @@ import (
 // repository is what the paths of all modules begin with.
 const repository = "github.com/yardmaster-io/yardmaster/"
 
-// Binaries is a folder with the command and the four services.
+// natsServer is the server for clusters of NATS; a single one is in the command.
+const natsServer = "github.com/nats-io/nats-server/v2"
+
+// Binaries is a folder with the command, the four services and nats-server.
 type Binaries struct{ dir string }
 
 // Build builds what runs in a cluster into a temporary folder. It takes seconds
@@ -20,7 +23,7 @@ func Build() (Binaries, error) {
 	if err != nil {
 		return Binaries{}, err
 	}
-	args := []string{"build", "-o", dir + string(filepath.Separator), repository + "infra/yard"}
+	args := []string{"build", "-o", dir + string(filepath.Separator), repository + "infra/yard", natsServer}
 	for _, s := range Services() {
 		args = append(args, repository+"services/"+string(s)+"/cmd/"+string(s))
 	}
