@@ -22,6 +22,7 @@ type archive struct {
 	js     jetstream.JetStream
 	next   map[string]uint64 // by stream
 	copies []audit.Copy
+	tasks  map[string]bool // ids of those archived, dead letters apart
 }
 
 // openArchive connects to NATS until the test's end.
@@ -36,7 +37,7 @@ func openArchive(t *testing.T, url string) *archive {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &archive{js: js, next: map[string]uint64{}}
+	return &archive{js: js, next: map[string]uint64{}, tasks: map[string]bool{}}
 }
 
 // finished returns the tasks of one stored message, and none of an index message.
@@ -97,6 +98,9 @@ func (a *archive) readStream(ctx context.Context, name string, letters bool) err
 			return err
 		}
 		for _, r := range finished(msg.Data()) {
+			if !letters {
+				a.tasks[string(r.Id)] = true
+			}
 			a.copies = append(a.copies, audit.Copy{Where: fmt.Sprintf("%s #%d", name, meta.Sequence.Stream), Letter: letters, Record: r})
 		}
 		a.next[name] = meta.Sequence.Stream + 1

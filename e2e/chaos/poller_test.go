@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	pollTasks = 64
+	pollTasks = 100
 	pollWait  = time.Second
 	// quickRun is how long an attempt may run that is reported with others.
 	quickRun = 30 * time.Millisecond

@@ -20,7 +20,7 @@ const (
 	plainType   = "plain"
 	limitedType = "limited"
 	// limitedSlots is the limit of limitedType.
-	limitedSlots = 30
+	limitedSlots = 60
 
 	// attemptTimeout is start_to_close of all types: an attempt whose outcome does
 	// not reach the log by then is over.
@@ -29,16 +29,16 @@ const (
 	parkedRetry = 10_500 * time.Millisecond
 	// cancelTimeout bounds one request to cancel. It is the same as for an outcome.
 	cancelTimeout = 20 * time.Second
-	// endedWithin bounds the wait for the last task's end, archiveEvery is how often it
-	// is looked for.
-	endedWithin  = 40 * time.Second
+	// endsWithin bounds the wait for one more task's end, longer than a parked retry
+	// and an attempt that is lost; archiveEvery is how often the archive is read.
+	endsWithin   = 25 * time.Second
 	archiveEvery = 250 * time.Millisecond
 	// submitEvery is the producer's beat.
 	submitEvery = 10 * time.Millisecond
 	// batchMax is the most tasks of one request.
 	batchMax = 12
 
-	pollers   = 6
+	pollers   = 8
 	producers = 3
 )
 
@@ -122,11 +122,17 @@ func (tr *traffic) stop() {
 	tr.crew.Wait()
 }
 
-// open are the keys of accepted tasks that have no end among the copies.
-func (tr *traffic) open(copies []audit.Copy) []string {
+// accepted is how many tasks were accepted.
+func (tr *traffic) accepted() int {
 	tr.mu.Lock()
 	defer tr.mu.Unlock()
-	return audit.Open(tr.ledger, copies)
+	n := 0
+	for _, t := range tr.ledger.Tasks {
+		if t.Fate == audit.Accepted {
+			n++
+		}
+	}
+	return n
 }
 
 // awaitDone waits until completions of so many tasks have been confirmed.
@@ -142,15 +148,16 @@ func (tr *traffic) awaitDone(want int) {
 	})
 }
 
-// finish stops the producers, waits until every accepted task has an end, or for
-// too long, stops the workers, and compares both accounts.
+// finish stops the producers, waits until every accepted task has an end, or none
+// has ended for long, stops the workers, and compares both accounts.
 func (tr *traffic) finish(a *archive) audit.Report {
 	tr.t.Helper()
 	tr.stopProducing()
 	tr.requests.Wait()
-	for deadline := time.Now().Add(endedWithin); ; wait(context.Background(), archiveEvery) {
-		if err := tr.readArchive(a); err == nil && len(tr.open(a.copies)) == 0 || time.Now().After(deadline) {
-			break
+	want, ended := tr.accepted(), 0
+	for moved := time.Now(); ended < want && time.Since(moved) < endsWithin; wait(context.Background(), archiveEvery) {
+		if tr.readArchive(a) == nil && len(a.tasks) > ended {
+			ended, moved = len(a.tasks), time.Now()
 		}
 	}
 	tr.stop()
@@ -160,8 +167,19 @@ func (tr *traffic) finish(a *archive) audit.Report {
 	return audit.Check(tr.ledger, a.copies)
 }
 
+// ask returns what the engine says of a task.
+func (tr *traffic) ask(key string) string {
+	ctx, cancel := context.WithTimeout(context.Background(), outcomeTry)
+	defer cancel()
+	task, err := tr.clients[0].Get(ctx, tr.byKey[key].account.ID)
+	if err != nil {
+		return fmt.Sprintf("%s: %v", key, err)
+	}
+	return fmt.Sprintf("%s: %v", key, task)
+}
+
 func (tr *traffic) readArchive(a *archive) error {
-	ctx, cancel := context.WithTimeout(context.Background(), endedWithin)
+	ctx, cancel := context.WithTimeout(context.Background(), endsWithin)
 	defer cancel()
 	return a.read(ctx)
 }

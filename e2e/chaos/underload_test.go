@@ -33,7 +33,7 @@ func TestI1_I4_NATSNodePausedUnderLoad(t *testing.T) {
 	if !settingsOf(t).long {
 		t.Skipf("the long form only: set %s", roundsEnv)
 	}
-	runRounds(t, pauseNATS, cluster.WithNATSNodes(3), cluster.WithFlags("--matching_shards", "1"))
+	runRounds(t, pauseNATS, cluster.WithNATSNodes(3), cluster.WithFlags("--matching-shards", "1"))
 }
 
 // TestI1_I4_I8_AnythingKilledUnderLoad ends processes at random: a grant that no
@@ -56,6 +56,9 @@ func runRounds(t *testing.T, disturb faults, opts ...cluster.Option) {
 	if !replicaRewritten && !s.long {
 		t.Skipf("the history service does not pass it yet; the long form runs with %s", roundsEnv)
 	}
+	if !s.long {
+		t.Parallel()
+	}
 	var rows []row
 	for n := range s.rounds {
 		t.Run(fmt.Sprintf("round %d", n+1), func(t *testing.T) {
@@ -77,6 +80,9 @@ func runRound(t *testing.T, s settings, disturb faults, opts ...cluster.Option) 
 	disturb(t, c, seed, s.lasts)
 	report := tr.finish(a)
 	c.Check()
+	for _, key := range report.Open[:min(len(report.Open), violationsMax)] {
+		t.Logf("what the engine says of a task without an end: %s", tr.ask(key))
+	}
 	for _, v := range report.Violations[:min(len(report.Violations), violationsMax)] {
 		t.Error(v)
 	}

@@ -14,7 +14,10 @@ const repository = "github.com/yardmaster-io/yardmaster/"
 const natsServer = "github.com/nats-io/nats-server/v2"
 
 // Binaries is a folder with the command, the four services and nats-server.
-type Binaries struct{ dir string }
+type Binaries struct {
+	dir   string
+	ports *ports
+}
 
 // Build builds what runs in a cluster into a temporary folder. It takes seconds
 // with a warm build cache, a minute or two with a cold one. The caller removes it.
@@ -31,7 +34,7 @@ func Build() (Binaries, error) {
 		_ = os.RemoveAll(dir) // the build's error tells more
 		return Binaries{}, fmt.Errorf("build the binaries: %w\n%s", err, out)
 	}
-	return Binaries{dir}, nil
+	return Binaries{dir, &ports{taken: map[int]bool{}}}, nil
 }
 
 // Remove deletes the folder.

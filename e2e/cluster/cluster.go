@@ -3,13 +3,10 @@ package cluster
 import (
 	"errors"
 	"fmt"
-	"math/rand/v2"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"syscall"
 	"testing"
 	"time"
@@ -39,9 +36,6 @@ const (
 	readyWithin = 60 * time.Second
 	// askTimeout bounds one look at a health page.
 	askTimeout = 2 * time.Second
-	// Ports are taken from below the range that the kernel hands out by itself. A
-	// port must still be free when its owner comes back, and not be some client's.
-	portFirst, portLast = 12_000, 29_999
 )
 
 // Cluster is a running system. Its methods are for the test's goroutine.
@@ -129,7 +123,7 @@ func (c *Cluster) newProcess(name string, argv ...string) *process {
 
 func (c *Cluster) newNode(s Service, i int) *node {
 	name := fmt.Sprintf("%s-%d", s, i)
-	at := freeAddr(c.tb)
+	at := c.bin.ports.free(c.tb)
 	args := []string{c.bin.path(string(s)), "--nats.url", c.URL(), "--node", name, "--http", at}
 	switch {
 	case s != Matching:
@@ -309,19 +303,4 @@ func (c *Cluster) must(err error) {
 	if err != nil {
 		c.tb.Fatal(err)
 	}
-}
-
-// freeAddr finds an address on loopback that nobody listens on.
-func freeAddr(tb testing.TB) string {
-	tb.Helper()
-	for range 100 {
-		addr := net.JoinHostPort("127.0.0.1", strconv.Itoa(portFirst+rand.IntN(portLast-portFirst+1)))
-		l, err := net.Listen("tcp", addr)
-		if err == nil {
-			_ = l.Close() // nothing was sent on it
-			return addr
-		}
-	}
-	tb.Fatal("no free port was found")
-	return ""
 }

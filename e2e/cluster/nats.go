@@ -26,8 +26,8 @@ func (c *Cluster) prepareNATS() {
 	c.tb.Helper()
 	routes := make([]string, c.shape.natsNodes)
 	for i := range c.shape.natsNodes {
-		c.nats = append(c.nats, &natsNode{addr: freeAddr(c.tb)})
-		routes[i] = freeAddr(c.tb)
+		c.nats = append(c.nats, &natsNode{addr: c.bin.ports.free(c.tb)})
+		routes[i] = c.bin.ports.free(c.tb)
 	}
 	for i, n := range c.nats {
 		name := fmt.Sprintf("nats-%d", i)

@@ -59,6 +59,8 @@ type Report struct {
 	Violations []Violation
 	// Ended is how many tasks have an end in the archive.
 	Ended int
+	// Open are the keys of the accepted tasks that have none.
+	Open []string
 	// Repeated is how many archived copies, dead letters apart, are there beside the
 	// first of their task.
 	Repeated int
@@ -109,6 +111,8 @@ func Check(l Ledger, copies []Copy) Report {
 		if len(e.archived) > 0 {
 			r.Ended++
 			r.Repeated += len(e.archived) - 1
+		} else if e.Fate == Accepted {
+			r.Open = append(r.Open, e.Key)
 		}
 		for _, rule := range rules {
 			for _, what := range rule.find(e) {
@@ -121,18 +125,6 @@ func Check(l Ledger, copies []Copy) Report {
 		return cmp.Compare(slices.Index(Kinds(), a.Kind), slices.Index(Kinds(), b.Kind))
 	})
 	return r
-}
-
-// Open are the keys of accepted tasks that have no end among the copies.
-func Open(l Ledger, copies []Copy) []string {
-	var open []string
-	all, _ := gather(l, copies)
-	for _, e := range all {
-		if len(lost(e)) > 0 {
-			open = append(open, e.Key)
-		}
-	}
-	return open
 }
 
 // gather files the copies under their tasks, in the order of the ledger.
