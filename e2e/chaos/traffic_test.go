@@ -100,18 +100,12 @@ func fork(seed *rand.Rand) *rand.Rand { return rand.New(rand.NewPCG(seed.Uint64(
 
 func (tr *traffic) define() {
 	tr.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), within)
-	defer cancel()
-	if _, err := tr.clients[0].Admin().PutDomain(ctx, yard.Domain{Name: domain}); err != nil {
-		tr.t.Fatal(err)
+	types := []yard.TaskType{{Name: plainType}, {Name: limitedType, MaxConcurrency: limitedSlots}}
+	for i := range types {
+		types[i].StartToClose = attemptTimeout
+		types[i].Retry = &yard.RetryPolicy{MaxAttempts: 30, InitialInterval: 50 * time.Millisecond, MaxInterval: 200 * time.Millisecond}
 	}
-	for _, tt := range []yard.TaskType{{Name: plainType}, {Name: limitedType, MaxConcurrency: limitedSlots}} {
-		tt.StartToClose = attemptTimeout
-		tt.Retry = &yard.RetryPolicy{MaxAttempts: 30, InitialInterval: 50 * time.Millisecond, MaxInterval: 200 * time.Millisecond}
-		if _, err := tr.clients[0].SetType(ctx, tt); err != nil {
-			tr.t.Fatal(err)
-		}
-	}
+	define(tr.t, tr.clients[0], types...)
 }
 
 // stop ends everybody, the producers first.
@@ -260,13 +254,13 @@ func (tr *traffic) next(dice *rand.Rand, number int) *wish {
 	attempts := 30
 	asked := ""
 	switch n := dice.IntN(100); {
-	case n < 28:
+	case n < 25:
 		asked = "immediate"
-	case n < 36:
+	case n < 32:
 		asked, w.runs = "slow", upTo(3*time.Second)
-	case n < 48:
+	case n < 46:
 		asked, w.task.Delay = "delayed", 200*time.Millisecond+upTo(4800*time.Millisecond)
-	case n < 60:
+	case n < 57:
 		asked, w.fails = "retried", 1+dice.IntN(3)
 	case n < 65 && !tr.nearEnd():
 		asked, w.fails, w.wait = "retried after a long wait", 1, parkedRetry
