@@ -2,9 +2,11 @@ package chaos_test
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"strings"
 	"testing"
 	"text/tabwriter"
+	"time"
 
 	"github.com/yardmaster-io/yardmaster/e2e/chaos/audit"
 	"github.com/yardmaster-io/yardmaster/e2e/cluster"
@@ -14,6 +16,9 @@ import (
 // replicaRewritten switches the short forms on. The history service of today
 // fails them.
 const replicaRewritten = false
+
+// controlLasts is how long the traffic of the control is observed in its short form.
+const controlLasts = 3 * time.Second
 
 // violationsMax is how many violations a failed round prints; a file has them all.
 const violationsMax = 10
@@ -40,6 +45,21 @@ func TestI1_I4_NATSNodePausedUnderLoad(t *testing.T) {
 // worker received must not burn an attempt (R41), and no task ends twice (R27).
 func TestI1_I4_I8_AnythingKilledUnderLoad(t *testing.T) {
 	runRounds(t, killAnything)
+}
+
+// TestNothingDisturbedUnderLoad is the control: without faults the audit has nothing
+// to say of the same traffic, so what it says elsewhere is the faults' doing.
+func TestNothingDisturbedUnderLoad(t *testing.T) {
+	s := settingsOf(t)
+	if !s.long {
+		t.Parallel()
+		s.lasts = controlLasts
+	}
+	r, l := runRound(t, s, func(t *testing.T, _ *cluster.Cluster, _ *rand.Rand, lasts time.Duration) {
+		t.Helper()
+		wait(t.Context(), lasts)
+	})
+	t.Logf("violations:\n%s", table([]row{{1, r, l}}))
 }
 
 // row is one round in the table.
