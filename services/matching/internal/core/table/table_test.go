@@ -166,7 +166,9 @@ func (p *pair) pop() {
 	before := map[string]int{}
 	for i := range w.Candidates {
 		w.Candidates[i].Limit = p.limits[w.Candidates[i].Type]
-		before[w.Candidates[i].Type] = p.table.Slots("d", []string{w.Candidates[i].Type}, p.now)[0]
+	}
+	for typ := range p.limits { // also of a type that has no column now
+		before[typ] = p.table.Slots("d", []string{typ}, p.now)[0]
 	}
 	want := p.model.pop(w)
 	got, ok := p.table.Pop(0, w)
