@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"go/parser"
@@ -15,6 +16,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -89,7 +91,7 @@ func (h *harness) close() { os.RemoveAll(h.dir) } //nolint:errcheck // a directo
 func (h *harness) repository() string { return filepath.Join(h.dir, "repository") }
 
 // mutate proves the harness on pkg, then tests all mutants of pkg.
-func (h *harness) mutate(pkg string) (result, error) {
+func (h *harness) mutate(ctx context.Context, pkg string) (result, error) {
 	fmt.Fprintf(h.out, "%s\n", pkg)
 	dir := filepath.Join(h.repository(), filepath.FromSlash(pkg))
 	name, files, err := inspect(dir)
@@ -99,7 +101,7 @@ func (h *harness) mutate(pkg string) (result, error) {
 	if err := plant(dir, name); err != nil {
 		return result{}, err
 	}
-	took, err := h.baseline(dir)
+	took, err := h.baseline(ctx, dir)
 	if err != nil {
 		return result{}, err
 	}
@@ -107,7 +109,7 @@ func (h *harness) mutate(pkg string) (result, error) {
 	for _, f := range files {
 		others = append(others, "^"+regexp.QuoteMeta(f)+"$")
 	}
-	planted, err := h.unleash(dir, others, took)
+	planted, err := h.unleash(ctx, dir, others, took)
 	if err != nil {
 		return result{}, err
 	}
@@ -118,7 +120,7 @@ func (h *harness) mutate(pkg string) (result, error) {
 	if err := uproot(dir); err != nil {
 		return result{}, err
 	}
-	mutants, err := h.unleash(dir, nil, took)
+	mutants, err := h.unleash(ctx, dir, nil, took)
 	if err != nil {
 		return result{}, err
 	}
@@ -155,10 +157,10 @@ func inspect(dir string) (name string, files []string, err error) {
 
 // baseline runs the tests unmutated, twice, and returns how long the second run
 // takes: the first one compiles what they need.
-func (h *harness) baseline(dir string) (took time.Duration, err error) {
+func (h *harness) baseline(ctx context.Context, dir string) (took time.Duration, err error) {
 	for range 2 {
 		started := time.Now()
-		cmd := exec.Command(h.goCommand, "test", "-count=1", "-cover", ".")
+		cmd := exec.CommandContext(ctx, h.goCommand, "test", "-count=1", "-cover", ".")
 		cmd.Dir, cmd.Env = dir, h.env
 		if out, err := cmd.CombinedOutput(); err != nil {
 			return 0, fmt.Errorf("the unmutated code does not pass in the copy: %w\n%s", err, out)
@@ -172,7 +174,7 @@ func (h *harness) baseline(dir string) (took time.Duration, err error) {
 func hangAfter(took time.Duration) time.Duration { return max(hangMin, hangFactor*took) }
 
 // unleash runs gremlins on the package in dir without the files that match exclude.
-func (h *harness) unleash(dir string, exclude []string, took time.Duration) ([]mutant, error) {
+func (h *harness) unleash(ctx context.Context, dir string, exclude []string, took time.Duration) ([]mutant, error) {
 	module, err := moduleDir(h.repository(), dir)
 	if err != nil {
 		return nil, err
@@ -194,7 +196,7 @@ func (h *harness) unleash(dir string, exclude []string, took time.Duration) ([]m
 	for _, e := range exclude {
 		args = append(args, "--exclude-files", e)
 	}
-	cmd := exec.Command(h.gremlins, args...)
+	cmd := exec.CommandContext(ctx, h.gremlins, args...)
 	flags, err := testFlags(dir)
 	if err != nil {
 		return nil, err
@@ -207,14 +209,22 @@ func (h *harness) unleash(dir string, exclude []string, took time.Duration) ([]m
 	if err != nil {
 		return nil, err
 	}
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	var problems bytes.Buffer
 	cmd.Stderr = &problems
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
 	log := h.follow(pipe)
-	if err := cmd.Wait(); err != nil || problems.Len() > 0 {
-		return nil, fmt.Errorf("gremlins failed: %w\n%s%s", err, log, problems.Bytes())
+	err = cmd.Wait()
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	if problems.Len() > 0 {
+		err = errors.Join(err, errors.New(problems.String()))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("gremlins failed: %w\n%s", err, log)
 	}
 	data, err := os.ReadFile(results)
 	if err != nil {

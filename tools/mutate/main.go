@@ -13,6 +13,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"flag"
 	"fmt"
@@ -57,7 +58,9 @@ func main() {
 	if filepath.Base(os.Args[0]) == "go" {
 		os.Exit(standIn(os.Args[1:]))
 	}
-	err := run(os.Args[1:], os.Stdout)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	err := run(ctx, os.Args[1:], os.Stdout)
 	switch {
 	case err == nil, errors.Is(err, flag.ErrHelp):
 		return
@@ -85,7 +88,7 @@ func parseFlags(args []string, out io.Writer) (options, error) {
 	return o, err
 }
 
-func run(args []string, out io.Writer) error {
+func run(ctx context.Context, args []string, out io.Writer) error {
 	o, err := parseFlags(args, out)
 	if err != nil {
 		return err
@@ -107,16 +110,9 @@ func run(args []string, out io.Writer) error {
 		return err
 	}
 	defer h.close()
-	stop := make(chan os.Signal, 1)
-	signal.Notify(stop, os.Interrupt, syscall.SIGTERM)
-	go func() {
-		<-stop
-		h.close()
-		os.Exit(2)
-	}()
 	var results []result
 	for _, pkg := range o.packages {
-		r, err := h.mutate(pkg)
+		r, err := h.mutate(ctx, pkg)
 		if err != nil {
 			return fmt.Errorf("%s: %w", pkg, err)
 		}
