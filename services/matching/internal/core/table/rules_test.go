@@ -138,6 +138,9 @@ func TestI7_WhatIsTakenLeavesNothingBehind(t *testing.T) {
 	if got := pops(t, table, want(1000, "a")); len(got) != 200 {
 		t.Fatalf("%d are left, want 200", len(got))
 	}
+	if n := len(table.epoch("d", 0).lists); n != 0 {
+		t.Fatalf("%d tasklists are held, and all are empty", n)
+	}
 }
 
 func TestTheOldestHeadComesFirstAndPriorityBeforeAge(t *testing.T) {
@@ -159,7 +162,9 @@ func TestCandidatesAreLookedAtOnlyWhereTheyMayBeOlder(t *testing.T) {
 	table.Put(0, []Chunk{chunk("a", 5, 1), chunk("a", 6, 2), chunk("b", 6, 3), chunk("c", 9, 4)})
 	w := want(1, "a", "b", "c")
 	w.Candidates[1].Head, w.Candidates[2].Head = 6, 9
-	got, _ := table.Pop(0, w)
+	less := w // with a lower priority, which is not looked at either
+	less.Candidates = append(slices.Clone(w.Candidates), Candidate{Column: Column{4, "a"}})
+	got, _ := table.Pop(0, less)
 	if expect := []Head{{Column: Column{3, "a"}, ReadyAt: 6, Gone: 1}}; !slices.Equal(got.Heads, expect) {
 		t.Fatalf("looked at %+v, want %+v", got.Heads, expect)
 	}
