@@ -15,7 +15,7 @@ import (
 
 // replicaRewritten switches the short forms on. The history service of today
 // fails them.
-const replicaRewritten = false
+const replicaRewritten = true
 
 // controlLasts is how long the traffic of the control is observed in its short form.
 const controlLasts = 3 * time.Second

@@ -161,15 +161,12 @@ func TestATaskDueLaterIsParkedAtOnce(t *testing.T) {
 
 func TestWakeWaitsForTheTime(t *testing.T) {
 	task := in(Backoff)
-	if fx := Wake(task, task.DueAt-1); fx != (Effects{}) {
-		t.Errorf("early: %+v", fx)
-	}
-	if fx := Wake(task, task.DueAt); fx != (Effects{Trigger: true}) {
-		t.Errorf("in time: %+v", fx)
+	if task.Due(task.DueAt-1) || !task.Due(task.DueAt) || task.ReadyAt != task.DueAt {
+		t.Errorf("due at %d, ready at %d", task.DueAt, task.ReadyAt)
 	}
 	for _, s := range []State{Ready, Running, Waiting, Completed} {
-		if fx := Wake(in(s), math.MaxInt64); fx != (Effects{}) {
-			t.Errorf("%s: %+v", s, fx)
+		if in(s).Due(math.MaxInt64) {
+			t.Errorf("%s: due", s)
 		}
 	}
 	// An attempt may begin when it is due, with a trigger or without.
@@ -420,25 +417,31 @@ func TestRefusalsSayWhy(t *testing.T) {
 	}
 }
 
-func TestAForgottenTaskAnswersLikeAKnownOne(t *testing.T) {
+// TestI4_AnEarlierStayIsOver: an event of the stay before changes nothing; the outcome that
+// ended that stay gets its verdict again until an attempt begins.
+func TestI4_AnEarlierStayIsOver(t *testing.T) {
+	task := in(Waiting)
+	before := task.Token()
+	task.Before, task.Position = task.Position, ids.NewPosition(99, 3)
+	Load(task, task.DueAt)
 	for _, c := range []struct {
-		state State
-		last  Kind
-		same  bool
-		kind  Kind
-		code  fault.Code
+		what string
+		ev   Event
+		code fault.Code
 	}{
-		{Completed, Succeeded, true, Succeeded, ""},
-		{Completed, Succeeded, false, Succeeded, fault.Stale},
-		{Completed, Succeeded, true, Failed, fault.Stale},
-		{Dead, Failed, true, Failed, ""},
-		{Cancelled, Released, false, Cancel, ""},
-		{Completed, Succeeded, true, Cancel, fault.FailedPrecondition},
-		{Cancelled, Released, false, Started, fault.FailedPrecondition},
+		{"repeated", Event{Kind: Failed, Fence: before}, ""},
+		{"another outcome", Event{Kind: Succeeded, Fence: before}, fault.Stale},
+		{"a heartbeat", Event{Kind: Heartbeat, Fence: before}, fault.Stale},
+		{"another attempt", Event{Kind: Failed, Fence: ids.Token{Position: before.Position, Version: before.Version, Nonce: 1}}, fault.Stale},
+		{"a foreign domain", Event{Kind: Failed, Fence: before, Domain: "media"}, fault.NotFound},
 	} {
-		if v := RefuseEnded(c.state, c.last, c.same, &Event{Kind: c.kind}); v.Code != c.code {
-			t.Errorf("%+v: %+v", c, v)
+		if v := ApplyToEarlierStay(task, &c.ev); v.Code != c.code {
+			t.Errorf("%s: %+v", c.what, v)
 		}
+	}
+	grab(task, task.DueAt)
+	if v := ApplyToEarlierStay(task, &Event{Kind: Failed, Fence: before}); v.Code != fault.Stale {
+		t.Errorf("repeated after another attempt began: %+v", v)
 	}
 }
 
