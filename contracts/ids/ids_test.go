@@ -39,13 +39,15 @@ func TestTaskIDHasOneSpelling(t *testing.T) {
 	}
 }
 
-func TestTokenAndTriggerRoundTrip(t *testing.T) {
+func drawToken(t *rapid.T) Token {
+	pos := NewPosition(rapid.Uint64Range(0, 1<<56-1).Draw(t, "seq"), Lane(rapid.IntRange(0, 5).Draw(t, "lane")))
+	return Token{pos, rapid.Uint32().Draw(t, "version"), rapid.Uint64().Draw(t, "nonce")}
+}
+
+func TestTriggerRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		pos := NewPosition(rapid.Uint64Range(0, 1<<56-1).Draw(t, "seq"), Lane(rapid.IntRange(0, 5).Draw(t, "lane")))
-		tok := Token{pos, rapid.Uint32().Draw(t, "version"), rapid.Uint64().Draw(t, "nonce")}
-		if got, err := ParseToken(tok.String()); err != nil || got != tok {
-			t.Fatalf("token %+v: %+v %v", tok, got, err)
-		}
+		tok := drawToken(t)
+		pos := tok.Position
 		a := Trigger{NewTaskID(time.UnixMilli(5), 1, tok.Nonce), tok.Version, pos}
 		b := Trigger{NewTaskID(time.UnixMilli(6), 2, tok.Nonce), tok.Version + 1, pos}
 		packed := AppendTrigger(AppendTrigger(nil, a), b)

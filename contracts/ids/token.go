@@ -1,8 +1,13 @@
 package ids
 
 import (
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/subtle"
 	"encoding/binary"
+	"errors"
 	"fmt"
+	"sync"
 )
 
 // Token is the fence of one attempt: only who presents it may complete, fail
@@ -15,34 +20,85 @@ type Token struct {
 	Nonce    uint64
 }
 
-const tokenBytes = 20
+const (
+	tokenBytes = 20
+	checkBytes = 8
+	// TokenChars is the length of a printed token: the token and its check.
+	TokenChars = 45
+)
 
-// TokenChars is the length of a printed token.
-const TokenChars = 32
+// TokenSecretBytes is the size of the secret that tokens are checked with.
+const TokenSecretBytes = 16
 
-// String prints the 32 characters.
-func (t Token) String() string {
-	var raw [tokenBytes]byte
+// ErrForgedToken says that a token was not printed for this task by this cluster.
+var ErrForgedToken = errors.New("the token is not of this task")
+
+// Tokens prints tokens with a check that only the cluster's secret makes, and reads
+// them back, so that what a token says may be relied on as far as it was once said
+// by the engine itself. Whether it still holds is history's to decide. It is safe
+// for concurrent use.
+type Tokens struct {
+	block cipher.Block
+	// scratch spares each check an allocation: what goes through the interface of
+	// block is moved to the heap.
+	scratch sync.Pool
+}
+
+// NewTokens makes the tokens of the cluster that has this secret.
+func NewTokens(secret [TokenSecretBytes]byte) *Tokens {
+	block, err := aes.NewCipher(secret[:])
+	if err != nil {
+		panic("ids: " + err.Error()) // the size of a key is right by its type
+	}
+	return &Tokens{block: block, scratch: sync.Pool{New: func() any { return new([aes.BlockSize]byte) }}}
+}
+
+// Print prints the token of an attempt of task id.
+func (k *Tokens) Print(id TaskID, t Token) string {
+	var raw [tokenBytes + checkBytes]byte
 	binary.BigEndian.PutUint64(raw[0:], uint64(t.Position))
 	binary.BigEndian.PutUint32(raw[8:], t.Version)
 	binary.BigEndian.PutUint64(raw[12:], t.Nonce)
+	check := k.check(id, (*[tokenBytes]byte)(raw[:]))
+	copy(raw[tokenBytes:], check[:])
 	var b [TokenChars]byte
 	encoding.Encode(b[:], raw[:])
 	return string(b[:])
 }
 
-// ParseToken is the inverse of String.
-func ParseToken(s string) (Token, error) {
+// Read reads a token that is presented for task id. Its error is ErrForgedToken
+// where the form is right and the check is not.
+func (k *Tokens) Read(id TaskID, s string) (Token, error) {
 	if len(s) != TokenChars {
 		return Token{}, fmt.Errorf("an attempt token has %d characters, not %d", TokenChars, len(s))
 	}
-	var raw [tokenBytes]byte
-	if n, err := encoding.Decode(raw[:], []byte(s)); err != nil || n != tokenBytes {
+	var raw [tokenBytes + checkBytes]byte
+	if !decode(raw[:], s) {
 		return Token{}, fmt.Errorf("%q is not an attempt token", s)
+	}
+	check := k.check(id, (*[tokenBytes]byte)(raw[:]))
+	if subtle.ConstantTimeCompare(check[:], raw[tokenBytes:]) == 0 {
+		return Token{}, ErrForgedToken
 	}
 	return Token{
 		Position: Position(binary.BigEndian.Uint64(raw[0:])),
 		Version:  binary.BigEndian.Uint32(raw[8:]),
 		Nonce:    binary.BigEndian.Uint64(raw[12:]),
 	}, nil
+}
+
+// check is the first half of the CBC-MAC with AES-128 of 48 bytes: the task's id,
+// the token, zeros. CBC-MAC is sound because the input has always this length; with
+// inputs of several lengths, checks of short ones could be joined to one of a longer.
+func (k *Tokens) check(id TaskID, token *[tokenBytes]byte) (check [checkBytes]byte) {
+	mac := k.scratch.Get().(*[aes.BlockSize]byte)
+	*mac = id
+	k.block.Encrypt(mac[:], mac[:])
+	subtle.XORBytes(mac[:], mac[:], token[:aes.BlockSize])
+	k.block.Encrypt(mac[:], mac[:])
+	subtle.XORBytes(mac[:], mac[:], token[aes.BlockSize:]) // the zeros change nothing
+	k.block.Encrypt(mac[:], mac[:])
+	copy(check[:], mac[:])
+	k.scratch.Put(mac)
+	return check
 }

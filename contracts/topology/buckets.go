@@ -4,7 +4,8 @@ import "strings"
 
 // KV buckets.
 const (
-	// ConfigBucket holds domains, types and cluster constants, as JSON.
+	// ConfigBucket holds domains, types and cluster constants, as JSON, and the
+	// secret of attempt tokens.
 	ConfigBucket = "YARD_CONFIG"
 	// MembersBucket holds a heartbeat per live node.
 	MembersBucket = "YARD_MEMBERS"
@@ -23,6 +24,10 @@ const ClusterKey = "cluster"
 // VersionKey holds the log version that the cluster writes, a decimal number.
 // Absent = 1: the cluster was created by a program that knew no versions.
 const VersionKey = "version"
+
+// TokenSecretKey holds the secret that attempt tokens are checked with, as bytes
+// (ids.Tokens). Only services of the engine may read it.
+const TokenSecretKey = "secret.tokens"
 
 // DomainKeys and TypeKeys filter all domains and all types.
 const (

@@ -1,6 +1,8 @@
 package topology
 
 import (
+	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -37,6 +39,26 @@ func DomainOf(subject string) string {
 		}
 	}
 	return ""
+}
+
+// InboxPrefix is where NATS clients have their inboxes unless they choose otherwise.
+const InboxPrefix = "_INBOX."
+
+// CheckInboxPrefix says why answers may not be sent below prefix, or nil. What a
+// service publishes there goes out with its own rights, so no prefix may lead to
+// subjects of this system or of the NATS server.
+func CheckInboxPrefix(prefix string) error {
+	tokens := strings.Split(prefix, ".")
+	last := len(tokens) - 1
+	switch {
+	case last < 1 || tokens[last] != "":
+		return fmt.Errorf("%q must be subject tokens that end with a dot, such as %s", prefix, InboxPrefix)
+	case slices.Contains(tokens[:last], "") || strings.ContainsAny(prefix, "*> \t\r\n"):
+		return fmt.Errorf("%q has an empty token, a wildcard or a space", prefix)
+	case tokens[0] == "yard" || prefix[0] == '$':
+		return fmt.Errorf("%q leads to subjects of the system itself", prefix)
+	}
+	return nil
 }
 
 func num(n int) string { return strconv.Itoa(n) }

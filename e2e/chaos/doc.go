@@ -1,8 +1,11 @@
-// Package chaos kills parts of a running system under load and counts what became
-// of every task.
+// Package chaos kills and pauses parts of a running system under load and counts
+// what became of every task.
 //
-// Owns: the load (producers and workers as users write them, on the Go SDK), the
-// ledger of what they saw, and the comparison of both with what the engine says.
+// Owns: two loads. The first are producers and workers as users write them, on the
+// Go SDK, whose ledger is compared with what the engine says; each fault of it is
+// one test. The second (tests named UnderLoad, `task chaos`) is a traffic of all
+// kinds of tasks through random faults, whose ledger package audit compares with
+// what JetStream holds.
 //
 // Never does: assert how long a takeover takes; it logs it. Deadlines in here are
 // bounds for a broken run on a loaded machine.

@@ -12,6 +12,7 @@ import (
 // service with SIGKILL under load. The other one takes over; the killed one comes
 // back under its old name.
 func TestI1_I4_KillingEachServiceLosesAndDoublesNothing(t *testing.T) {
+	t.Parallel()
 	c := cluster.Start(t, binaries, instances)
 	l := startLoad(t, c, shortLeases)
 	l.works()
@@ -35,6 +36,7 @@ func TestI1_I4_KillingEachServiceLosesAndDoublesNothing(t *testing.T) {
 // TestI1_PowerCut kills everything at once, NATS and Redis included, and starts it
 // again on what is on disk.
 func TestI1_PowerCut(t *testing.T) {
+	t.Parallel()
 	c := cluster.Start(t, binaries, instances)
 	l := startLoad(t, c, shortLeases)
 	l.works()

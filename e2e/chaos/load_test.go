@@ -98,11 +98,7 @@ func startLoad(t *testing.T, c *cluster.Cluster, lease leases) *load {
 // define makes the domain and its types.
 func (l *load) define() {
 	l.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), within)
-	defer cancel()
-	if _, err := l.client.Admin().PutDomain(ctx, yard.Domain{Name: domain}); err != nil {
-		l.t.Fatal(err)
-	}
+	var types []yard.TaskType
 	for _, k := range []kind{quick, flaky, doomed, slow, capped} {
 		tt := yard.TaskType{
 			Name: string(k), StartToClose: l.startToClose, HeartbeatTimeout: l.heartbeat,
@@ -114,9 +110,25 @@ func (l *load) define() {
 		case capped:
 			tt.MaxConcurrency = slotLimit
 		}
-		if _, err := l.client.SetType(ctx, tt); err != nil {
-			l.t.Fatal(err)
-		}
+		types = append(types, tt)
+	}
+	define(l.t, l.client, types...)
+}
+
+// define makes the domain and types of it. A frontend learns of a new domain a
+// moment after the one that stored it.
+func define(t *testing.T, client *yard.Client, types ...yard.TaskType) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), within)
+	defer cancel()
+	if _, err := client.Admin().PutDomain(ctx, yard.Domain{Name: domain}); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range types {
+		testkit.Eventually(t, within, func() error {
+			_, err := client.SetType(ctx, tt)
+			return err
+		})
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 // TestNATSDownAtStart starts the services first: they live, say what they wait
 // for, and serve as soon as NATS is there.
 func TestNATSDownAtStart(t *testing.T) {
+	t.Parallel()
 	c := cluster.New(t, binaries, instances)
 	c.StartServices()
 	for _, s := range cluster.Services() {
@@ -33,6 +34,7 @@ func TestNATSDownAtStart(t *testing.T) {
 // TestI1_NATSLostAndBack kills nats-server under load and starts it on its data:
 // nobody else is restarted.
 func TestI1_NATSLostAndBack(t *testing.T) {
+	t.Parallel()
 	c := cluster.Start(t, binaries, instances)
 	l := startLoad(t, c, shortLeases)
 	l.works()

@@ -11,6 +11,7 @@ import (
 // load. Types without a limit go on meanwhile; limited ones go on with an empty
 // Redis, within their limit.
 func TestI5_I8_RedisLostAndBack(t *testing.T) {
+	t.Parallel()
 	c := cluster.New(t, binaries, instances)
 	if c.Redis == nil {
 		t.Skip("without redis-server there is nothing to kill")

@@ -12,6 +12,7 @@ import (
 // again, as an upgrade does. Clients get no errors, and no attempt is burned: none
 // is lost, and none fails but on purpose.
 func TestRollingRestart(t *testing.T) {
+	t.Parallel()
 	c := cluster.Start(t, binaries, instances)
 	l := startLoad(t, c, longLeases)
 	l.works()

@@ -10,8 +10,14 @@ import (
 // repository is what the paths of all modules begin with.
 const repository = "github.com/yardmaster-io/yardmaster/"
 
-// Binaries is a folder with the command and the four services.
-type Binaries struct{ dir string }
+// natsServer is the server for clusters of NATS; a single one is in the command.
+const natsServer = "github.com/nats-io/nats-server/v2"
+
+// Binaries is a folder with the command, the four services and nats-server.
+type Binaries struct {
+	dir   string
+	ports *ports
+}
 
 // Build builds what runs in a cluster into a temporary folder. It takes seconds
 // with a warm build cache, a minute or two with a cold one. The caller removes it.
@@ -20,7 +26,7 @@ func Build() (Binaries, error) {
 	if err != nil {
 		return Binaries{}, err
 	}
-	args := []string{"build", "-o", dir + string(filepath.Separator), repository + "infra/yard"}
+	args := []string{"build", "-o", dir + string(filepath.Separator), repository + "infra/yard", natsServer}
 	for _, s := range Services() {
 		args = append(args, repository+"services/"+string(s)+"/cmd/"+string(s))
 	}
@@ -28,7 +34,7 @@ func Build() (Binaries, error) {
 		_ = os.RemoveAll(dir) // the build's error tells more
 		return Binaries{}, fmt.Errorf("build the binaries: %w\n%s", err, out)
 	}
-	return Binaries{dir}, nil
+	return Binaries{dir, &ports{taken: map[int]bool{}}}, nil
 }
 
 // Remove deletes the folder.

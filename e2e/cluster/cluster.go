@@ -3,11 +3,10 @@ package cluster
 import (
 	"errors"
 	"fmt"
-	"math/rand/v2"
-	"net"
 	"net/http"
+	"os"
 	"path/filepath"
-	"strconv"
+	"slices"
 	"syscall"
 	"testing"
 	"time"
@@ -37,9 +36,6 @@ const (
 	readyWithin = 60 * time.Second
 	// askTimeout bounds one look at a health page.
 	askTimeout = 2 * time.Second
-	// Ports are taken from below the range that the kernel hands out by itself. A
-	// port must still be free when its owner comes back, and not be some client's.
-	portFirst, portLast = 12_000, 29_999
 )
 
 // Cluster is a running system. Its methods are for the test's goroutine.
@@ -49,48 +45,72 @@ type Cluster struct {
 	Redis *testkit.Redis
 
 	tb        testing.TB
-	url       string
-	natsAt    string
-	nats      *process
+	bin       Binaries
+	shape     shape
+	nats      []*natsNode
 	processes map[Service][]*node
-	dir       string
+	// dir holds the data; logs outlives a failed test.
+	dir, logs string
+}
+
+// shape is what a cluster consists of.
+type shape struct {
+	instances, natsNodes int
+	flags                []string // further ones of every service
+}
+
+// Option changes what a cluster consists of.
+type Option func(*shape)
+
+// WithNATSNodes runs a NATS cluster of three nodes or more instead of one server,
+// with three replicas of all that is stored in files.
+func WithNATSNodes(n int) Option {
+	return func(s *shape) {
+		s.natsNodes = n
+		s.flags = append(s.flags, "--provision.replicas", "3")
+	}
+}
+
+// WithFlags gives every service further flags.
+func WithFlags(flags ...string) Option {
+	return func(s *shape) { s.flags = append(s.flags, flags...) }
 }
 
 // node is one process of a service.
 type node struct {
-	process
+	*process
 	http string
 }
 
 // New prepares a cluster with the given number of processes of each service and
 // starts nothing but Redis. It ends with the test.
-func New(tb testing.TB, bin Binaries, instances int) *Cluster {
+func New(tb testing.TB, bin Binaries, instances int, opts ...Option) *Cluster {
 	tb.Helper()
-	c := &Cluster{tb: tb, processes: map[Service][]*node{}, dir: tb.TempDir()}
-	c.Redis, _ = testkit.RunRedis(tb)
-	c.natsAt = freeAddr(tb)
-	c.url = "nats://" + c.natsAt
-	_, port, err := net.SplitHostPort(c.natsAt)
-	if err != nil {
-		tb.Fatal(err)
+	c := &Cluster{tb: tb, bin: bin, shape: shape{instances: instances, natsNodes: 1}, processes: map[Service][]*node{}, dir: tb.TempDir()}
+	for _, o := range opts {
+		o(&c.shape)
 	}
-	c.nats = c.newProcess("nats", bin.path("yard"), "server", "nats", "--data-dir", filepath.Join(c.dir, "data"), "--port", port)
+	var err error
+	c.logs, err = os.MkdirTemp("", "yard-logs-")
+	c.must(err)
+	c.Redis, _ = testkit.RunRedis(tb)
+	tb.Cleanup(c.end)
+	c.prepareNATS()
 	for _, s := range Services() {
 		for i := range instances {
 			if s == Matching && c.Redis == nil && i > 0 {
 				continue
 			}
-			c.processes[s] = append(c.processes[s], c.newNode(bin, s, i))
+			c.processes[s] = append(c.processes[s], c.newNode(s, i))
 		}
 	}
-	tb.Cleanup(c.end)
 	return c
 }
 
 // Start prepares a cluster, starts everything and returns when all of it is ready.
-func Start(tb testing.TB, bin Binaries, instances int) *Cluster {
+func Start(tb testing.TB, bin Binaries, instances int, opts ...Option) *Cluster {
 	tb.Helper()
-	c := New(tb, bin, instances)
+	c := New(tb, bin, instances, opts...)
 	c.StartNATS()
 	c.StartServices()
 	c.AwaitReady()
@@ -98,13 +118,13 @@ func Start(tb testing.TB, bin Binaries, instances int) *Cluster {
 }
 
 func (c *Cluster) newProcess(name string, argv ...string) *process {
-	return &process{name: name, log: filepath.Join(c.dir, name+".log"), argv: argv}
+	return &process{name: name, log: filepath.Join(c.logs, name+".log"), argv: argv}
 }
 
-func (c *Cluster) newNode(bin Binaries, s Service, i int) *node {
+func (c *Cluster) newNode(s Service, i int) *node {
 	name := fmt.Sprintf("%s-%d", s, i)
-	n := &node{http: freeAddr(c.tb)}
-	args := []string{bin.path(string(s)), "--nats.url", c.url, "--node", name, "--http", n.http}
+	at := c.bin.ports.free(c.tb)
+	args := []string{c.bin.path(string(s)), "--nats.url", c.URL(), "--node", name, "--http", at}
 	switch {
 	case s != Matching:
 	case c.Redis == nil:
@@ -112,49 +132,21 @@ func (c *Cluster) newNode(bin Binaries, s Service, i int) *node {
 	default:
 		args = append(args, "--redis.addrs", c.Redis.Addr)
 	}
-	n.name, n.log, n.argv = name, filepath.Join(c.dir, name+".log"), args
-	return n
+	return &node{process: c.newProcess(name, append(args, c.shape.flags...)...), http: at}
 }
 
 // Instances is how many processes of a service there are.
 func (c *Cluster) Instances(s Service) int { return len(c.processes[s]) }
 
-// URL is where NATS clients connect; it stays the same for ever.
-func (c *Cluster) URL() string { return c.url }
-
 // Client connects a client of a domain, closed with the test.
 func (c *Cluster) Client(domain string) *yard.Client {
 	c.tb.Helper()
-	client, err := yard.Connect(c.url, domain, yard.WithNATSOptions(nats.Name(c.tb.Name())))
+	client, err := yard.Connect(c.URL(), domain, yard.WithNATSOptions(nats.Name(c.tb.Name())))
 	if err != nil {
 		c.tb.Fatal(err)
 	}
 	c.tb.Cleanup(client.Close)
 	return client
-}
-
-// StartNATS starts the nats-server on the data it had, and waits until clients can
-// connect.
-func (c *Cluster) StartNATS() {
-	c.tb.Helper()
-	c.must(c.nats.start())
-	testkit.Eventually(c.tb, readyWithin, func() error {
-		if err := c.nats.failed(); err != nil {
-			c.tb.Fatal(err)
-		}
-		nc, err := nats.Connect(c.url, nats.Timeout(askTimeout))
-		if err == nil {
-			nc.Close()
-		}
-		return err
-	})
-}
-
-// KillNATS kills the nats-server with SIGKILL.
-func (c *Cluster) KillNATS() {
-	c.tb.Helper()
-	_, err := c.nats.signal(syscall.SIGKILL, false)
-	c.must(err)
 }
 
 // StartServices starts all processes of the services that do not run.
@@ -189,16 +181,24 @@ func (c *Cluster) Term(s Service, i int) time.Duration {
 	return took
 }
 
+// Pause stops a process with SIGSTOP: it does nothing and notices nothing until
+// Resume.
+func (c *Cluster) Pause(s Service, i int) {
+	c.tb.Helper()
+	c.must(c.processes[s][i].send(syscall.SIGSTOP))
+}
+
+// Resume lets a paused process go on.
+func (c *Cluster) Resume(s Service, i int) {
+	c.tb.Helper()
+	c.must(c.processes[s][i].send(syscall.SIGCONT))
+}
+
 // KillEverything is a power cut: no process of the cluster, NATS and Redis
 // included, has a chance to do anything more.
 func (c *Cluster) KillEverything() {
 	c.tb.Helper()
-	all := []*process{c.nats}
-	for _, s := range Services() {
-		for _, n := range c.processes[s] {
-			all = append(all, &n.process)
-		}
-	}
+	all := c.all()
 	failures := make(chan error, len(all))
 	for _, p := range all {
 		go func() {
@@ -259,27 +259,42 @@ func (c *Cluster) page(s Service, i int, path string) error {
 // Check fails the test where a process has ended that nobody ended.
 func (c *Cluster) Check() {
 	c.tb.Helper()
-	all := []error{c.nats.failed()}
-	for _, s := range Services() {
-		for _, n := range c.processes[s] {
-			all = append(all, n.failed())
-		}
+	var failures []error
+	for _, p := range c.all() {
+		failures = append(failures, p.failed())
 	}
-	if err := errors.Join(all...); err != nil {
+	if err := errors.Join(failures...); err != nil {
 		c.tb.Fatal(err)
 	}
 }
 
-// end kills what still runs; the last words of a failed test are the logs.
-func (c *Cluster) end() {
+// all are the processes, NATS first.
+func (c *Cluster) all() []*process {
+	var all []*process
+	for _, n := range c.nats {
+		all = append(all, n.process)
+	}
 	for _, s := range Services() {
 		for _, n := range c.processes[s] {
-			_, _ = n.signal(syscall.SIGKILL, true)
+			all = append(all, n.process)
 		}
 	}
-	_, _ = c.nats.signal(syscall.SIGKILL, true)
+	return all
+}
+
+// end kills what still runs, NATS last; the last words of a failed test are the logs.
+func (c *Cluster) end() {
+	all := c.all()
+	slices.Reverse(all)
+	for _, p := range all {
+		_, _ = p.signal(syscall.SIGKILL, true)
+	}
 	if c.tb.Failed() {
 		c.printLogs()
+		return
+	}
+	if err := os.RemoveAll(c.logs); err != nil {
+		c.tb.Error(err)
 	}
 }
 
@@ -288,19 +303,4 @@ func (c *Cluster) must(err error) {
 	if err != nil {
 		c.tb.Fatal(err)
 	}
-}
-
-// freeAddr finds an address on loopback that nobody listens on.
-func freeAddr(tb testing.TB) string {
-	tb.Helper()
-	for range 100 {
-		addr := net.JoinHostPort("127.0.0.1", strconv.Itoa(portFirst+rand.IntN(portLast-portFirst+1)))
-		l, err := net.Listen("tcp", addr)
-		if err == nil {
-			_ = l.Close() // nothing was sent on it
-			return addr
-		}
-	}
-	tb.Fatal("no free port was found")
-	return ""
 }

@@ -3,6 +3,7 @@ package cluster
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -31,22 +32,25 @@ func (c *Cluster) AwaitLog(s Service, i int, text string, within time.Duration) 
 	})
 }
 
+// Keep writes a file beside the logs, which stay if the test fails, and returns its path.
+func (c *Cluster) Keep(name, text string) string {
+	c.tb.Helper()
+	path := filepath.Join(c.logs, name)
+	c.must(os.WriteFile(path, []byte(text), 0o600))
+	return path
+}
+
 // printLogs prints the ends of all logs.
 func (c *Cluster) printLogs() {
-	paths := []string{c.nats.log}
-	for _, s := range Services() {
-		for _, n := range c.processes[s] {
-			paths = append(paths, n.log)
-		}
-	}
-	for _, path := range paths {
-		b, err := os.ReadFile(path)
+	c.tb.Logf("the logs stay in %s", c.logs)
+	for _, p := range c.all() {
+		b, err := os.ReadFile(p.log)
 		if err != nil {
 			c.tb.Logf("%v", err)
 			continue
 		}
 		lines := strings.Split(strings.TrimSpace(string(b)), "\n")
 		left := max(len(lines)-logLinesMax, 0)
-		c.tb.Logf("%s, without its first %d lines:\n%s", path, left, strings.Join(lines[left:], "\n"))
+		c.tb.Logf("%s, without its first %d lines:\n%s", p.log, left, strings.Join(lines[left:], "\n"))
 	}
 }

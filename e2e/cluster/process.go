@@ -99,6 +99,16 @@ func (p *process) signal(sig syscall.Signal, force bool) (time.Duration, error) 
 	return time.Since(began), nil
 }
 
+// send sends a signal that does not end the process.
+func (p *process) send(sig syscall.Signal) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.life == nil || p.life.over() {
+		return fmt.Errorf("send %v: %s does not run", sig, p.name)
+	}
+	return p.life.cmd.Process.Signal(sig)
+}
+
 // failed tells why the process is not running although it should be.
 func (p *process) failed() error {
 	p.mu.Lock()

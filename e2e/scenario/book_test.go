@@ -2,6 +2,7 @@ package scenario_test
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"regexp"
@@ -22,12 +23,22 @@ type book struct {
 	grants   map[string]*yardv1.PolledTask // by task and version
 	outcomes []outcome
 	cancels  []string
+	tokens   *ids.Tokens
 }
 
 // outcome is one that was answered OK.
 type outcome struct {
 	what, id string
 	token    ids.Token
+}
+
+// read tells which attempt a token is of.
+func (b *book) read(id, token string) (ids.Token, error) {
+	of, err := ids.ParseTaskID(id)
+	if err != nil {
+		return ids.Token{}, err
+	}
+	return b.tokens.Read(of, token)
 }
 
 func (b *book) submitted(all []string) {
@@ -41,7 +52,7 @@ func (b *book) granted(all []*yardv1.PolledTask) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, p := range all {
-		token, err := ids.ParseToken(p.Token)
+		token, err := b.read(p.TaskId, p.Token)
 		if err != nil {
 			return err
 		}
@@ -55,22 +66,26 @@ func (b *book) granted(all []*yardv1.PolledTask) error {
 	return nil
 }
 
-// decided notes the verdict on an outcome; heartbeats have no name.
+// decided notes the verdict on an outcome; heartbeats have no name. A token of another
+// task counts as of a task that does not exist (R6).
 func (b *book) decided(what, id, token string, resp *yardv1.OutcomeResponse, err error) error {
 	if err != nil {
 		return err
 	}
+	parsed, err := b.read(id, token)
+	forged := errors.Is(err, ids.ErrForgedToken)
+	if err != nil && !forged {
+		return err
+	}
 	switch v := resp.Verdicts[0]; {
-	case v.Code == "STALE":
+	case forged != (v.Code == "NOT_FOUND"):
+		return fmt.Errorf("%s of %s with a token of another task (%v): %s %s", what, id, forged, v.Code, v.Message)
+	case forged, v.Code == "STALE":
 		return nil
 	case v.Code != "OK":
 		return fmt.Errorf("%s of %s: %s %s", what, id, v.Code, v.Message)
 	case what == "":
 		return nil
-	}
-	parsed, err := ids.ParseToken(token)
-	if err != nil {
-		return err
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -181,7 +196,7 @@ func (b *book) check(w *world) {
 		}
 	}
 	for _, p := range b.grants {
-		token, err := ids.ParseToken(p.Token)
+		token, err := b.read(p.TaskId, p.Token)
 		if err != nil || !happened(histories[p.TaskId], "started", token.Version) {
 			t.Errorf("grant %d of %s is not in its history: %s, %v", token.Version, p.TaskId, eventsOf(histories[p.TaskId]), err)
 		}

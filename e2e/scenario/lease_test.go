@@ -113,18 +113,22 @@ func TestI4RepeatsGetTheSameVerdict(t *testing.T) {
 	})
 }
 
-// TestTokensOfOthersAreRefused: a token is good for its own task and nothing else.
+// TestTokensOfOthersAreRefused: a token is good for its own task and nothing else. One
+// that was made up counts as of a task that does not exist (R6).
 func TestTokensOfOthersAreRefused(t *testing.T) {
 	everywhere(t, func(t *testing.T, w *world) {
 		w.submit(&yardv1.NewTask{Type: "a"}, &yardv1.NewTask{Type: "b"})
 		a, b := w.takeOne("a"), w.takeOne("b")
-		equal(t, "mixed up", w.complete(&yardv1.PolledTask{TaskId: a.TaskId, Token: b.Token}), "STALE")
-		forged, err := ids.ParseToken(a.Token)
+		equal(t, "mixed up", w.complete(&yardv1.PolledTask{TaskId: a.TaskId, Token: b.Token}), "NOT_FOUND")
+		id, tokens := taskID(t, a.TaskId), w.tokens()
+		other, err := tokens.Read(id, a.Token)
 		if err != nil {
 			t.Fatal(err)
 		}
-		forged.Nonce++
-		equal(t, "forged", w.complete(&yardv1.PolledTask{TaskId: a.TaskId, Token: forged.String()}), "STALE")
+		made := ids.NewTokens([ids.TokenSecretBytes]byte{1}).Print(id, other)
+		equal(t, "made up", w.complete(&yardv1.PolledTask{TaskId: a.TaskId, Token: made}), "NOT_FOUND")
+		other.Nonce++
+		equal(t, "of another attempt", w.complete(&yardv1.PolledTask{TaskId: a.TaskId, Token: tokens.Print(id, other)}), "STALE")
 		want(t, w.get(a.TaskId), "running", "submitted started")
 		equal(t, "verdicts", w.complete(a, b), "OK OK")
 	})

@@ -22,7 +22,7 @@ func TestRandomVerbsKeepThePromises(t *testing.T) {
 	everywhere(t, func(t *testing.T, w *world) {
 		w.setType(yard.TaskType{Name: narrow, MaxConcurrency: narrowSlots})
 		seed := testkit.Seed(t)
-		book := &book{grants: map[string]*yardv1.PolledTask{}}
+		book := &book{grants: map[string]*yardv1.PolledTask{}, tokens: w.tokens()}
 		var clients sync.WaitGroup
 		for range 6 {
 			c := &client{world: w, book: book, random: rand.New(rand.NewPCG(seed.Uint64(), seed.Uint64()))}

@@ -11,13 +11,16 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/yardmaster-io/yardmaster/contracts/codec"
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
 	"github.com/yardmaster-io/yardmaster/infra/yard/stack"
+	"github.com/yardmaster-io/yardmaster/shared/provision"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
@@ -57,6 +60,33 @@ func join(t *testing.T, s *stack.Stack, domain string) *world {
 		t.Fatal(err)
 	}
 	return &world{t: t, stack: s, nc: nc, client: client, domain: domain}
+}
+
+// tokens read and print tokens as the engine does.
+func (w *world) tokens() *ids.Tokens {
+	w.t.Helper()
+	js, err := jetstream.New(w.nc)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	config, err := js.KeyValue(w.soon(), topology.ConfigBucket)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	secret, err := provision.TokenSecret(w.soon(), config)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return ids.NewTokens(secret)
+}
+
+func taskID(t *testing.T, s string) ids.TaskID {
+	t.Helper()
+	id, err := ids.ParseTaskID(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return id
 }
 
 // soon is a context that ends where a healthy run has long been done.

@@ -15,7 +15,7 @@ func versions(t *tree) []string {
 	language := ""
 	for _, m := range t.mods {
 		if rank(moduleOf(m.dir)) < 0 {
-			continue // tools stand outside the workspace
+			continue // tools are no part of the system
 		}
 		if language == "" {
 			language = m.language

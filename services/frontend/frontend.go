@@ -20,9 +20,11 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/shared/lifecycle"
 	"github.com/yardmaster-io/yardmaster/shared/ownership"
+	"github.com/yardmaster-io/yardmaster/shared/provision"
 	"github.com/yardmaster-io/yardmaster/shared/telemetry"
 
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/api"
@@ -81,6 +83,10 @@ func (s *Service) Run(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("open the config bucket: %w", err)
 	}
+	secret, err := provision.TokenSecret(ctx, config)
+	if err != nil {
+		return err
+	}
 	watching, stop := context.WithCancel(context.WithoutCancel(ctx)) // requests that drain still need it
 	defer stop()
 	catalog, err := natsgate.WatchCatalog(watching, config)
@@ -89,7 +95,7 @@ func (s *Service) Run(ctx context.Context) error {
 	}
 	inbox := natsgate.NewInbox(s.NATS)
 	gate, err := gateway.New(gateway.Deps{
-		Config: s.Config.Gateway, Partitioning: s.Partitioning,
+		Config: s.Config.Gateway, Partitioning: s.Partitioning, Tokens: ids.NewTokens(secret),
 		History: natsgate.NewLog(s.NATS, s.js), Bus: inbox, Owners: natsgate.Owners(s.NATS),
 		Catalog: catalog, Registry: catalog, LogVersion: catalog.WriteVersion,
 		Log: s.Log, Tracing: s.Tracing, Metrics: s.Metrics,
@@ -99,7 +105,7 @@ func (s *Service) Run(ctx context.Context) error {
 	}
 	inbox.Listen(gate)
 	public := api.New(api.Deps{
-		NATS: s.NATS, Gateway: gate, RequestTimeout: s.Config.Gateway.RequestTimeout,
+		NATS: s.NATS, Gateway: gate, InboxPrefixes: s.Config.InboxPrefixes, RequestTimeout: s.Config.Gateway.RequestTimeout,
 		Node: s.Node, Log: s.Log, Metrics: s.Metrics,
 	})
 

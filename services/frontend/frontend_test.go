@@ -17,6 +17,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/shared/natsrpc"
 	"github.com/yardmaster-io/yardmaster/shared/provision"
@@ -31,6 +32,7 @@ type stage struct {
 	client  *nats.Conn
 	js      jetstream.JetStream
 	metrics *telemetry.Metrics
+	tokens  *ids.Tokens
 	stop    func()
 }
 
@@ -49,6 +51,7 @@ func newStage(t *testing.T, change ...func(*Deps)) *stage {
 	if err := provision.Apply(ctx, s.js, partitioning, provision.Options{}); err != nil {
 		t.Fatal(err)
 	}
+	s.readTokens()
 	d := Deps{NATS: s.server.Connect(t), Partitioning: partitioning, Node: "n1", Config: DefaultConfig(), Metrics: s.metrics}
 	for _, f := range change {
 		f(&d)
@@ -74,6 +77,20 @@ func newStage(t *testing.T, change ...func(*Deps)) *stage {
 	}
 	s.must(topology.Admin("domains.put"), &yardv1.PutDomainRequest{Domain: &yardv1.Domain{Name: "shop"}}, &yardv1.PutDomainResponse{})
 	return s
+}
+
+// readTokens has the test print tokens as history does.
+func (s *stage) readTokens() {
+	s.t.Helper()
+	config, err := s.js.KeyValue(s.t.Context(), topology.ConfigBucket)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	secret, err := provision.TokenSecret(s.t.Context(), config)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.tokens = ids.NewTokens(secret)
 }
 
 // within bounds every wait of these tests; it is for a broken run.

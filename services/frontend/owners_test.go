@@ -68,7 +68,7 @@ func TestOutcomesGetHistorysVerdicts(t *testing.T) {
 	req := &yardv1.HeartbeatRequest{}
 	for i := range 1000 {
 		id := ids.NewTaskID(farPast, i%partitioning.History, uint64(i))
-		req.Tasks = append(req.Tasks, &yardv1.Beat{TaskId: id.String(), Token: ids.Token{Nonce: uint64(i + 1)}.String()})
+		req.Tasks = append(req.Tasks, &yardv1.Beat{TaskId: id.String(), Token: s.tokens.Print(id, ids.Token{Nonce: uint64(i + 1)})})
 	}
 	resp := &yardv1.OutcomeResponse{}
 	s.must(topology.API("shop", "tasks.heartbeat"), req, resp)

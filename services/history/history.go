@@ -18,19 +18,23 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/yardmaster-io/yardmaster/contracts/catalog"
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/api"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/natshistory"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/partition"
 	"github.com/yardmaster-io/yardmaster/shared/lifecycle"
-	"github.com/yardmaster-io/yardmaster/shared/natsrpc"
 	"github.com/yardmaster-io/yardmaster/shared/ownership"
+	"github.com/yardmaster-io/yardmaster/shared/provision"
 	"github.com/yardmaster-io/yardmaster/shared/telemetry"
 )
 
 // Deps is what the service works with. All fields but Tracing are required.
 type Deps struct {
-	NATS         *nats.Conn
+	NATS *nats.Conn
+	// Connect makes the connection that tasks which are not in memory are read over, so
+	// that no such read holds up an owner.
+	Connect      func(ctx context.Context, purpose string) (*nats.Conn, error)
 	Partitioning topology.Partitioning
 	// Node names this process among the members.
 	Node    string
@@ -51,8 +55,8 @@ type Service struct {
 
 // New makes the service.
 func New(d Deps) (*Service, error) {
-	if d.NATS == nil || d.Log == nil || d.Node == "" || d.Partitioning.History < 1 || d.Partitioning.Matching < 1 {
-		return nil, errors.New("history: NATS, Log, Node and Partitioning are required")
+	if d.NATS == nil || d.Connect == nil || d.Log == nil || d.Node == "" || d.Partitioning.History < 1 || d.Partitioning.Matching < 1 {
+		return nil, errors.New("history: NATS, Connect, Log, Node and Partitioning are required")
 	}
 	js, err := jetstream.New(d.NATS)
 	if err != nil {
@@ -74,6 +78,11 @@ func (s *Service) Run(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("open the config bucket: %w", err)
 	}
+	secret, err := provision.TokenSecret(ctx, config)
+	if err != nil {
+		return err
+	}
+	tokens := ids.NewTokens(secret)
 	checkpoints, err := s.js.KeyValue(ctx, topology.CheckpointsBucket)
 	if err != nil {
 		return fmt.Errorf("open the checkpoints bucket: %w", err)
@@ -82,25 +91,25 @@ func (s *Service) Run(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("open the members bucket: %w", err)
 	}
+	second, err := s.Connect(ctx, "reads")
+	if err != nil {
+		return fmt.Errorf("connect for reads: %w", err)
+	}
+	defer second.Close()
+	reads := natshistory.Config{NATS: second, Log: s.Log}
+	if reads.JetStream, err = jetstream.New(second); err != nil {
+		return fmt.Errorf("connect for reads: %w", err)
+	}
 	watching, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	domains, err := catalog.Watch(watching, config, func(string) {})
 	if err != nil {
 		return fmt.Errorf("watch the domains: %w", err)
 	}
-	second, err := natsrpc.Another(s.NATS, s.Node+" reads")
-	if err != nil {
-		return err
-	}
-	defer second.Close()
-	reads := natshistory.Config{NATS: second, Log: s.Log}
-	if reads.JetStream, err = jetstream.New(second); err != nil {
-		return fmt.Errorf("history: %w", err)
-	}
 	owner := ownership.New(ownership.Config{
 		Service: "history", Node: s.Node, Count: s.Partitioning.History, KV: members, Log: s.Log,
 		Version: domains.Version, Metrics: s.Deps.Metrics,
-		Serve: func(ctx context.Context, p int) error { return s.serve(ctx, p, domains, checkpoints, reads) },
+		Serve: func(ctx context.Context, p int) error { return s.serve(ctx, p, domains, tokens, checkpoints, reads) },
 	})
 	s.share.Store(owner)
 	go func() {
@@ -118,7 +127,7 @@ const retentionDefault = 7 * 24 * time.Hour
 
 // serve owns one partition until ctx ends: first the wire, then the owner, then,
 // once it has taken over, its calls. What finds finished tasks has a connection of its own.
-func (s *Service) serve(ctx context.Context, p int, domains *catalog.Catalog, checkpoints jetstream.KeyValue, reads natshistory.Config) error {
+func (s *Service) serve(ctx context.Context, p int, domains *catalog.Catalog, tokens *ids.Tokens, checkpoints jetstream.KeyValue, reads natshistory.Config) error {
 	wire, closeWire, err := natshistory.NewWire(s.NATS, s.Log)
 	if err != nil {
 		return fmt.Errorf("listen for bounced answers: %w", err)
@@ -142,7 +151,7 @@ func (s *Service) serve(ctx context.Context, p int, domains *catalog.Catalog, ch
 		Log: natshistory.Log{Config: nc}, Archive: natshistory.NewArchive(nc, retention), Reader: reader,
 		TimerStore: natshistory.NewTimerStore(nc), Timer: natshistory.Timer{Config: nc},
 		Checkpoints: natshistory.Checkpoints{Config: nc, KV: checkpoints}, Wire: wire, Quarantine: nc.Quarantine,
-		LogVersion: domains.WriteVersion, Logger: s.Log, Tracing: s.Tracing, Metrics: s.metrics,
+		LogVersion: domains.WriteVersion, Tokens: tokens, Logger: s.Log, Tracing: s.Tracing, Metrics: s.metrics,
 	})
 	var parts lifecycle.Group
 	parts.Add("owner", owner)

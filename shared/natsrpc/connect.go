@@ -155,15 +155,3 @@ func options(name string, log *slog.Logger) []nats.Option {
 		}),
 	}
 }
-
-// Another opens one more connection like nc, under another name: what one of them is busy
-// with does not delay the other. The caller closes it.
-func Another(nc *nats.Conn, name string) (*nats.Conn, error) {
-	opts := nc.Opts
-	opts.Name = name
-	second, err := opts.Connect()
-	if err != nil {
-		return nil, fmt.Errorf("open another connection to NATS: %w", err)
-	}
-	return second, nil
-}

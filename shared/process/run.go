@@ -26,7 +26,10 @@ const (
 
 // Env is what a service is built from.
 type Env struct {
-	NATS         *nats.Conn
+	NATS *nats.Conn
+	// Connect makes another connection, for a purpose that must not hold up, or be
+	// held up by, what goes over NATS. Who asked for it closes it.
+	Connect      func(ctx context.Context, purpose string) (*nats.Conn, error)
 	Partitioning topology.Partitioning
 	Node         string
 	Log          *slog.Logger
@@ -127,6 +130,9 @@ func (p *body) Run(ctx context.Context) error {
 
 	env := p.env
 	env.NATS = nc
+	env.Connect = func(ctx context.Context, purpose string) (*nats.Conn, error) {
+		return natsrpc.Connect(ctx, p.cfg.NATS, "yard-"+p.name+" "+purpose+" "+p.cfg.Node, p.log)
+	}
 	want := topology.Partitioning{History: p.cfg.HistoryPartitions, Matching: p.cfg.MatchingShards}
 	if env.Partitioning, err = Cluster(ctx, nc, want, p.cfg.Provision, p.log); err != nil {
 		return stoppedOr(ctx, err)

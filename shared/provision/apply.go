@@ -75,6 +75,11 @@ func Apply(ctx context.Context, js jetstream.JetStream, want topology.Partitioni
 	if err := a.retry(ctx, "log version", a.version); err != nil {
 		return err
 	}
+	// Before the partitioning, by which a service that waits for the cluster knows that
+	// it was created.
+	if err := a.retry(ctx, "token secret", a.secret); err != nil {
+		return err
+	}
 	if err := a.retry(ctx, "partitioning", func(ctx context.Context) error { return a.partitioning(ctx, want) }); err != nil {
 		return err
 	}

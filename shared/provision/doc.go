@@ -1,8 +1,9 @@
 // Package provision makes a JetStream server match contracts/topology, or refuses.
 //
 // Owns: which stream and bucket settings are ours, creating what is missing,
-// correcting what may be corrected, and the cluster's partitioning, which is
-// written once and never changed. Several services may do all this at once.
+// correcting what may be corrected, and the cluster's partitioning and the secret of
+// its tokens, which are written once and never changed. Several services may do all
+// this at once.
 //
 // Never does: delete anything, scale a stream's replicas down, or touch settings
 // it has no opinion about (placement, metadata, a size limit where topology sets

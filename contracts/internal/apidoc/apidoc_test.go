@@ -79,10 +79,11 @@ func TestExamples(t *testing.T) {
 			t.Errorf("%s: %q is no sentence", e.Verb, e.Does)
 		}
 	}
-	if _, err := ids.ParseTaskID(exampleTask); err != nil {
+	id, err := ids.ParseTaskID(exampleTask)
+	if err != nil {
 		t.Error(err)
 	}
-	if _, err := ids.ParseToken(exampleToken); err != nil {
+	if _, err := ids.NewTokens([ids.TokenSecretBytes]byte{}).Read(id, exampleToken); err != nil {
 		t.Error(err)
 	}
 	if e := fault.Decode(string(fault.InvalidArgument), "", []byte(errorExample)); e.Path == "" {

@@ -32,7 +32,7 @@ func commonCodes() []fault.Code {
 // Ids and tokens of the examples.
 const (
 	exampleTask  = "06dabzyw00004emhrks7qr2x30"
-	exampleToken = "000000000s0h6000000qt7sv5ae8wkv0"
+	exampleToken = "0000000006e06000000gqmy6pat8w74nt6ta3a3jbv8wg"
 	examplePair  = `"task_id":"` + exampleTask + `","token":"` + exampleToken + `"`
 	verdictNote  = "Each entry is judged by itself: an answer without an error header may hold verdicts other than OK, in the order of the request. An entry with the code UNKNOWN may be repeated as it is; the same outcome told twice by the same attempt is OK twice."
 )

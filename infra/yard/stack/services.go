@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/redis/go-redis/v9"
 
 	"github.com/yardmaster-io/yardmaster/services/frontend"
@@ -13,6 +14,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/matching"
 	"github.com/yardmaster-io/yardmaster/services/timer"
 	"github.com/yardmaster-io/yardmaster/shared/lifecycle"
+	"github.com/yardmaster-io/yardmaster/shared/natsrpc"
 	"github.com/yardmaster-io/yardmaster/shared/process"
 	"github.com/yardmaster-io/yardmaster/shared/telemetry"
 )
@@ -32,7 +34,7 @@ func builds(c Services) []build {
 	return []build{
 		{"history", func(e process.Env) (process.Service, error) {
 			return history.New(history.Deps{
-				NATS: e.NATS, Partitioning: e.Partitioning, Node: e.Node, Config: c.History,
+				NATS: e.NATS, Connect: e.Connect, Partitioning: e.Partitioning, Node: e.Node, Config: c.History,
 				Log: e.Log, Tracing: e.Tracing, Metrics: e.Metrics,
 			})
 		}},
@@ -72,7 +74,12 @@ func (s *Stack) addServices(ctx context.Context, parts *lifecycle.Group, health 
 		}
 		s.traces = append(s.traces, tracing)
 		log := s.log.With("service", b.name)
-		service, err := b.make(process.Env{NATS: nc, Partitioning: s.Partitioning, Node: node, Log: log, Tracing: tracing, Metrics: s.Metrics})
+		service, err := b.make(process.Env{
+			NATS: nc, Partitioning: s.Partitioning, Node: node, Log: log, Tracing: tracing, Metrics: s.Metrics,
+			Connect: func(_ context.Context, purpose string) (*nats.Conn, error) {
+				return natsrpc.ConnectInProcess(s.server, "yard-"+b.name+" "+purpose, log)
+			},
+		})
 		if err != nil {
 			return err
 		}

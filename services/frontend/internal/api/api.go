@@ -9,7 +9,9 @@
 // request; the answer leaves from wherever the request ends.
 //
 // On failure: every error leaves as a *fault.Error in micro's error headers with
-// a JSON body. A request without a reply subject is carried out and not answered.
+// a JSON body. A request without a reply subject is carried out and not answered,
+// but a poll, which is nothing but its answer, is refused. A request whose reply
+// subject is no inbox is dropped before anything else (inbox.go).
 package api
 
 import (
@@ -51,6 +53,8 @@ const (
 type Deps struct {
 	NATS    *nats.Conn
 	Gateway *gateway.Gateway
+	// InboxPrefixes are the only subjects that are answered.
+	InboxPrefixes []string
 	// RequestTimeout is the deadline of a request that brings none.
 	RequestTimeout time.Duration
 	// Node names this process in INFO.
@@ -62,6 +66,7 @@ type Deps struct {
 // API serves. It is a part for lifecycle.Group.
 type API struct {
 	Deps
+	inboxes *inboxes
 	ready   chan struct{}
 	refused map[fault.Code]*telemetry.Counter
 	last    atomic.Int64 // when the last request came, Unix ns
@@ -69,7 +74,7 @@ type API struct {
 
 // New makes the API; Run serves it.
 func New(d Deps) *API {
-	a := &API{Deps: d, ready: make(chan struct{}), refused: map[fault.Code]*telemetry.Counter{}}
+	a := &API{Deps: d, inboxes: newInboxes(d), ready: make(chan struct{}), refused: map[fault.Code]*telemetry.Counter{}}
 	for _, code := range []fault.Code{
 		fault.InvalidArgument, fault.InvalidTime, fault.NotFound, fault.AlreadyExists, fault.Stale, fault.FailedPrecondition,
 		fault.ResourceExhausted, fault.Unavailable, fault.Unknown, fault.PermissionDenied, fault.Internal,

@@ -33,10 +33,13 @@ type reply struct {
 }
 
 // receive admits a request and reads its headers. A nil reply means that it has
-// been answered already.
+// been answered already, or never will be.
 func (a *API) receive(req micro.Request) (gateway.Call, *reply, error) {
 	now := time.Now()
 	a.last.Store(now.UnixNano())
+	if !a.inboxes.admits(req, now) {
+		return gateway.Call{}, nil, nil
+	}
 	r := &reply{api: a, to: req.Reply(), contentType: codec.JSON, bytes: len(req.Data())}
 	if err := a.Gateway.Admit(r.bytes); err != nil {
 		r.refuse(fault.From(err))

@@ -55,6 +55,10 @@ const (
 	// DeadlineMax after it was made, and must still be recognised then.
 	repeatMax = topology.DedupeWindow - 20*time.Second
 
+	// clockSkewMax is how far in the future a task's id may be dated: the clock of the
+	// frontend that made it may be ahead.
+	clockSkewMax = 24 * time.Hour
+
 	// messageBytesFloor is the least the log must take in one message: a full
 	// group commit.
 	messageBytesFloor = 512 << 10

@@ -17,6 +17,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
 	"github.com/yardmaster-io/yardmaster/shared/telemetry"
@@ -282,11 +283,14 @@ const (
 	rigShards     = 2
 )
 
+var rigTokens = ids.NewTokens([ids.TokenSecretBytes]byte{1})
+
 func newRig(t *testing.T, change ...func(*Deps)) *rig {
 	t.Helper()
 	r := &rig{log: newMemLog(rigPartitions), bus: &memBus{}, catalog: newMemCatalog()}
 	d := Deps{
 		Config: DefaultConfig(), Partitioning: topology.Partitioning{History: rigPartitions, Matching: rigShards},
+		Tokens:  rigTokens,
 		History: r.log, Bus: r.bus, Owners: noOwners(), Catalog: r.catalog, Registry: r.catalog, Metrics: &telemetry.Metrics{},
 	}
 	for _, f := range change {

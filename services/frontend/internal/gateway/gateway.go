@@ -29,6 +29,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/codec"
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/logversion"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/shared/telemetry"
@@ -63,6 +64,7 @@ type Answer func(resp codec.Message, err error)
 type Deps struct {
 	Config       Config
 	Partitioning topology.Partitioning
+	Tokens       *ids.Tokens
 	History      Log
 	Bus          Bus
 	Owners       Owners
@@ -95,8 +97,8 @@ type Gateway struct {
 // New makes a gateway. Nothing happens before the first request; Run must run
 // while requests come in.
 func New(d Deps) (*Gateway, error) {
-	if d.History == nil || d.Bus == nil || d.Catalog == nil || d.Registry == nil || d.Owners.missing() {
-		return nil, errors.New("gateway: a port is missing")
+	if d.History == nil || d.Bus == nil || d.Catalog == nil || d.Registry == nil || d.Tokens == nil || d.Owners.missing() {
+		return nil, errors.New("gateway: a port or the tokens are missing")
 	}
 	if d.Partitioning.History < 1 || d.Partitioning.Matching < 1 {
 		return nil, fmt.Errorf("gateway: %+v is no partitioning", d.Partitioning)

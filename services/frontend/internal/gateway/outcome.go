@@ -14,19 +14,23 @@ import (
 // codeOK is the code of an entry that came true.
 const codeOK = "OK"
 
+// noSuchTask is the one text of NOT_FOUND, whoever finds out: an unknown task, another
+// domain's, and a forged token are not to be told apart.
+const noSuchTask = "there is no such task, or it finished long ago"
+
 // Complete tells of attempts that succeeded (tasks.complete).
 func (g *Gateway) Complete(c Call, req *yardv1.CompleteRequest, answer Answer) {
-	g.outcome(c, true, answer, func() ([]validate.Outcome, error) { return validate.Complete(req, c.Domain, c.form()) })
+	g.outcome(c, true, answer, func() ([]validate.Outcome, error) { return validate.Complete(req, c.Domain, g.Tokens, c.form()) })
 }
 
 // Fail tells of attempts that did not (tasks.fail).
 func (g *Gateway) Fail(c Call, req *yardv1.FailRequest, answer Answer) {
-	g.outcome(c, true, answer, func() ([]validate.Outcome, error) { return validate.Fail(req, c.Domain) })
+	g.outcome(c, true, answer, func() ([]validate.Outcome, error) { return validate.Fail(req, c.Domain, g.Tokens) })
 }
 
 // Heartbeat keeps attempts alive (tasks.heartbeat).
 func (g *Gateway) Heartbeat(c Call, req *yardv1.HeartbeatRequest, answer Answer) {
-	g.outcome(c, false, answer, func() ([]validate.Outcome, error) { return validate.Heartbeat(req, c.Domain, c.form()) })
+	g.outcome(c, false, answer, func() ([]validate.Outcome, error) { return validate.Heartbeat(req, c.Domain, g.Tokens, c.form()) })
 }
 
 // Cancel asks for tasks to end (tasks.cancel).
@@ -55,7 +59,7 @@ func (g *Gateway) outcome(c Call, traced bool, answer Answer, judge func() ([]va
 	r.left++ // our own hold: an answer must not leave before all are on their way
 	shares, strangers := r.split(entries)
 	for _, i := range strangers {
-		r.decide(i, &logv1.EventVerdict{Code: string(fault.NotFound), Message: "there is no such task"})
+		r.decide(i, &logv1.EventVerdict{Code: string(fault.NotFound)})
 	}
 	for _, s := range shares {
 		if g.outcomes.enqueue(s) != nil {
@@ -88,12 +92,13 @@ type share struct {
 }
 
 // split groups entries by partition, in order, and cuts what is too large for
-// one message. Strangers are entries whose id names no partition of ours.
+// one message. Strangers are entries that cannot be of any task of ours,
+// or whose token is forged; nothing is appended for them.
 func (r *outcomeRequest) split(entries []validate.Outcome) (shares []*share, strangers []int) {
 	open := map[int]*share{}
 	for i, e := range entries {
 		p := e.ID.Partition()
-		if p >= r.g.Partitioning.History {
+		if e.Forged || r.g.stranger(e.ID, r.call.Received) {
 			strangers = append(strangers, i)
 			continue
 		}
@@ -123,8 +128,11 @@ func (r *outcomeRequest) decide(i int, v *logv1.EventVerdict) {
 func (r *outcomeRequest) write(i int, v *logv1.EventVerdict) {
 	out := r.verdicts[i]
 	out.Code, out.Message = v.Code, v.Message
-	if out.Code == "" {
+	switch out.Code {
+	case "":
 		out.Code = codeOK
+	case string(fault.NotFound):
+		out.Message = noSuchTask
 	}
 	out.CancelRequested, out.LeaseUntilMs = v.CancelRequested, v.LeaseUntilMs
 }

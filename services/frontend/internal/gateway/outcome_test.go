@@ -1,20 +1,24 @@
 package gateway
 
 import (
+	"context"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/yardmaster-io/yardmaster/contracts/codec"
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 )
 
 // completion is one of task n in partition p.
 func completion(p int, n uint64) *yardv1.Completion {
+	id := ids.NewTaskID(time.UnixMilli(5), p, n)
 	return &yardv1.Completion{
-		TaskId: ids.NewTaskID(time.UnixMilli(5), p, n).String(), Token: ids.Token{Nonce: n}.String(),
+		TaskId: id.String(), Token: rigTokens.Print(id, ids.Token{Nonce: n}),
 		Result: &yardv1.Payload{Data: []byte(`1`)},
 	}
 }
@@ -82,6 +86,108 @@ func TestVerdictsReachTheirEntries(t *testing.T) {
 			} else if v.Code != "OK" || v.Message != want {
 				t.Errorf("entry %d: %v", i, v)
 			}
+		}
+	})
+}
+
+// R7: an id of no partition, or dated where no clock can be, reaches nobody, whatever
+// the verb. JSON knows no year beyond 9999, which is where the owners failed.
+func TestIDsOutOfRangeAreNotFound(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, func(d *Deps) {
+			d.Owners.HistoryGet = func(context.Context, int, *rpcv1.GetTaskRequest) (*rpcv1.GetTaskResponse, error) {
+				t.Error("an owner was asked")
+				return &rpcv1.GetTaskResponse{}, nil
+			}
+		}).running(t)
+		now := time.Now()
+		for _, id := range []ids.TaskID{
+			ids.NewTaskID(now, rigPartitions, 1),
+			ids.NewTaskID(now, 1<<16-1, 1),
+			ids.NewTaskID(now.Add(clockSkewMax+time.Millisecond), 0, 1),
+			ids.NewTaskID(time.Date(10_000, 1, 1, 0, 0, 0, 0, time.UTC), 0, 1),
+			ids.NewTaskID(time.UnixMilli(1<<48-1), 0, 1),
+		} {
+			token, id := rigTokens.Print(id, ids.Token{Nonce: 1}), id.String()
+			for verb, send := range map[string]func(Answer){
+				"complete": func(a Answer) {
+					r.Complete(r.call(), &yardv1.CompleteRequest{Tasks: []*yardv1.Completion{{TaskId: id, Token: token}}}, a)
+				},
+				"fail": func(a Answer) {
+					r.Fail(r.call(), &yardv1.FailRequest{Tasks: []*yardv1.Failure{{TaskId: id, Token: token}}}, a)
+				},
+				"heartbeat": func(a Answer) {
+					r.Heartbeat(r.call(), &yardv1.HeartbeatRequest{Tasks: []*yardv1.Beat{{TaskId: id, Token: token}}}, a)
+				},
+				"cancel": func(a Answer) { r.Cancel(r.call(), &yardv1.CancelRequest{TaskIds: []string{id}}, a) },
+			} {
+				answer, got := r.answers(t)
+				send(answer)
+				if v := verdicts(t, <-got); v[0].Code != string(fault.NotFound) || v[0].TaskId != id {
+					t.Errorf("%s of %s: %v", verb, id, v)
+				}
+			}
+			answer, got := r.answers(t)
+			r.Get(r.call(), &yardv1.GetRequest{TaskId: id}, answer)
+			wantCode(t, (<-got).err, fault.NotFound)
+		}
+		if n := len(r.bus.sentEvents()); n != 0 {
+			t.Errorf("%d batches of events were sent", n)
+		}
+		r.Cancel(r.call(), &yardv1.CancelRequest{TaskIds: []string{ids.NewTaskID(now.Add(clockSkewMax), 0, 1).String()}}, func(codec.Message, error) {})
+		synctest.Wait()
+		if n := len(r.bus.sentEvents()); n != 1 {
+			t.Errorf("an id a day ahead: %d batches", n)
+		}
+	})
+}
+
+// R6: a token of another task or of another cluster is answered as an unknown task is,
+// and nothing is appended for it; the entries beside it are carried out.
+func TestForgedTokensReachNobody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t).running(t)
+		swapped, forged := completion(1, 1), completion(1, 2)
+		swapped.Token = completion(1, 3).Token
+		forged.Token = ids.NewTokens([ids.TokenSecretBytes]byte{2}).Print(ids.NewTaskID(time.UnixMilli(5), 1, 2), ids.Token{Nonce: 2})
+		answer, got := r.answers(t)
+		r.Complete(r.call(), &yardv1.CompleteRequest{Tasks: []*yardv1.Completion{swapped, completion(1, 4), forged, completion(1, 5)}}, answer)
+		synctest.Wait()
+		sent := r.bus.sentEvents()
+		if len(sent) != 1 || len(sent[0].batch.Events) != 2 {
+			t.Fatalf("sent %v", sent)
+		}
+		b := &logv1.VerdictBatch{RequestId: sent[0].id, Verdicts: []*logv1.EventVerdict{{}, {Code: string(fault.NotFound), Message: "of another domain"}}}
+		data, err := b.MarshalVT()
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.TakeVerdicts(data)
+		all := verdicts(t, <-got)
+		for _, i := range []int{0, 2, 3} {
+			if all[i].Code != string(fault.NotFound) || all[i].Message != noSuchTask {
+				t.Errorf("entry %d: %v", i, all[i])
+			}
+		}
+		if all[1].Code != codeOK {
+			t.Errorf("the good entry: %v", all[1])
+		}
+		for verb, send := range map[string]func(Answer){
+			"fail": func(a Answer) {
+				r.Fail(r.call(), &yardv1.FailRequest{Tasks: []*yardv1.Failure{{TaskId: forged.TaskId, Token: forged.Token}}}, a)
+			},
+			"heartbeat": func(a Answer) {
+				r.Heartbeat(r.call(), &yardv1.HeartbeatRequest{Tasks: []*yardv1.Beat{{TaskId: forged.TaskId, Token: forged.Token}}}, a)
+			},
+		} {
+			answer, got := r.answers(t)
+			send(answer)
+			if v := verdicts(t, <-got)[0]; v.Code != string(fault.NotFound) || v.Message != noSuchTask {
+				t.Errorf("%s: %v", verb, v)
+			}
+		}
+		if n := len(r.bus.sentEvents()); n != 1 {
+			t.Errorf("%d batches of events were sent", n)
 		}
 	})
 }

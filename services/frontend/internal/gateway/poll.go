@@ -54,6 +54,10 @@ func (g *Gateway) Poll(c Call, req *yardv1.PollRequest, answer Answer) {
 		answer(nil, err)
 		return
 	}
+	if c.Reply == "" { // tasks would be granted that nobody runs
+		answer(nil, fault.New(fault.InvalidArgument, "a poll needs a reply subject"))
+		return
+	}
 	until := c.Received.Add(time.Duration(req.WaitMs) * time.Millisecond)
 	data, err := (&rpcv1.Poll{
 		Domain: c.Domain, Tasklist: req.Tasklist, MaxTasks: req.MaxTasks, Types: req.Types, Worker: req.Worker,

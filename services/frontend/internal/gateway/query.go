@@ -33,7 +33,7 @@ func (g *Gateway) Get(c Call, req *yardv1.GetRequest, answer Answer) {
 		answer(nil, err)
 		return
 	}
-	if id.Partition() >= g.Partitioning.History {
+	if g.stranger(id, c.Received) {
 		answer(nil, noTask(id))
 		return
 	}
@@ -56,6 +56,13 @@ func (g *Gateway) Get(c Call, req *yardv1.GetRequest, answer Answer) {
 		}
 		return &yardv1.GetResponse{Task: task}, nil
 	})
+}
+
+// stranger tells whether id, however well formed, names no task of this cluster: its
+// partition does not exist, or it was made further in the future than clocks differ.
+// Such an id reaches neither the log nor an owner, which may rely on its time.
+func (g *Gateway) stranger(id ids.TaskID, now time.Time) bool {
+	return id.Partition() >= g.Partitioning.History || id.Time().After(now.Add(clockSkewMax))
 }
 
 func noTask(id ids.TaskID) error { return fault.New(fault.NotFound, "there is no task %s", id) }

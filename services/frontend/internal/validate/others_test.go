@@ -12,6 +12,7 @@ import (
 
 var (
 	goodID    = ids.NewTaskID(now, 1, 7)
+	tokens    = ids.NewTokens([ids.TokenSecretBytes]byte{1})
 	goodToken = ids.Token{Position: ids.NewPosition(9, 3), Version: 2, Nonce: 5}
 )
 
@@ -59,10 +60,10 @@ func TestPollRefuses(t *testing.T) {
 func TestCompleteRefuses(t *testing.T) {
 	refusals(t, func() *yardv1.CompleteRequest {
 		entry := func() *yardv1.Completion {
-			return &yardv1.Completion{TaskId: goodID.String(), Token: goodToken.String(), Result: &yardv1.Payload{Data: []byte("1")}}
+			return &yardv1.Completion{TaskId: goodID.String(), Token: tokens.Print(goodID, goodToken), Result: &yardv1.Payload{Data: []byte("1")}}
 		}
 		return &yardv1.CompleteRequest{Tasks: []*yardv1.Completion{entry(), entry()}}
-	}, func(r *yardv1.CompleteRequest) error { _, err := Complete(r, "shop", Form{}); return err },
+	}, func(r *yardv1.CompleteRequest) error { _, err := Complete(r, "shop", tokens, Form{}); return err },
 		map[string]row[*yardv1.CompleteRequest]{
 			"none":         {func(r *yardv1.CompleteRequest) { r.Tasks = nil }, "/tasks"},
 			"many":         {func(r *yardv1.CompleteRequest) { r.Tasks = make([]*yardv1.Completion, 1001) }, "/tasks"},
@@ -76,8 +77,8 @@ func TestCompleteRefuses(t *testing.T) {
 
 func TestFailRefuses(t *testing.T) {
 	refusals(t, func() *yardv1.FailRequest {
-		return &yardv1.FailRequest{Tasks: []*yardv1.Failure{{TaskId: goodID.String(), Token: goodToken.String(), DelayMs: 2_592_000_000}}}
-	}, func(r *yardv1.FailRequest) error { _, err := Fail(r, "shop"); return err },
+		return &yardv1.FailRequest{Tasks: []*yardv1.Failure{{TaskId: goodID.String(), Token: tokens.Print(goodID, goodToken), DelayMs: 2_592_000_000}}}
+	}, func(r *yardv1.FailRequest) error { _, err := Fail(r, "shop", tokens); return err },
 		map[string]row[*yardv1.FailRequest]{
 			"none":           {func(r *yardv1.FailRequest) { r.Tasks = nil }, "/tasks"},
 			"null":           {func(r *yardv1.FailRequest) { r.Tasks[0] = nil }, "/tasks/0"},
@@ -96,8 +97,8 @@ func TestFailRefuses(t *testing.T) {
 
 func TestHeartbeatRefuses(t *testing.T) {
 	refusals(t, func() *yardv1.HeartbeatRequest {
-		return &yardv1.HeartbeatRequest{Tasks: []*yardv1.Beat{{TaskId: goodID.String(), Token: goodToken.String(), Progress: &yardv1.Payload{Data: []byte("1")}}}}
-	}, func(r *yardv1.HeartbeatRequest) error { _, err := Heartbeat(r, "shop", Form{}); return err },
+		return &yardv1.HeartbeatRequest{Tasks: []*yardv1.Beat{{TaskId: goodID.String(), Token: tokens.Print(goodID, goodToken), Progress: &yardv1.Payload{Data: []byte("1")}}}}
+	}, func(r *yardv1.HeartbeatRequest) error { _, err := Heartbeat(r, "shop", tokens, Form{}); return err },
 		map[string]row[*yardv1.HeartbeatRequest]{
 			"none":           {func(r *yardv1.HeartbeatRequest) { r.Tasks = nil }, "/tasks"},
 			"null":           {func(r *yardv1.HeartbeatRequest) { r.Tasks[0] = nil }, "/tasks/0"},
@@ -180,10 +181,10 @@ func TestSetTypeRefuses(t *testing.T) {
 
 func TestOutcomesBecomeEvents(t *testing.T) {
 	fail := &yardv1.FailRequest{Tasks: []*yardv1.Failure{
-		{TaskId: goodID.String(), Token: goodToken.String(), Message: "m", ErrorType: "e", NonRetryable: true, DelayMs: 4},
-		{TaskId: goodID.String(), Token: goodToken.String(), NotStarted: true}, // one task twice is allowed
+		{TaskId: goodID.String(), Token: tokens.Print(goodID, goodToken), Message: "m", ErrorType: "e", NonRetryable: true, DelayMs: 4},
+		{TaskId: goodID.String(), Token: tokens.Print(goodID, goodToken), NotStarted: true}, // one task twice is allowed
 	}}
-	got, err := Fail(fail, "shop")
+	got, err := Fail(fail, "shop", tokens)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -193,6 +194,13 @@ func TestOutcomesBecomeEvents(t *testing.T) {
 	}
 	if string(e.TaskId) != string(goodID[:]) || e.Position != uint64(goodToken.Position) || e.Version != 2 || e.Nonce != 5 {
 		t.Errorf("fence of %v", e)
+	}
+	if got[0].Forged || got[1].Forged {
+		t.Error("a good token counts as forged")
+	}
+	fail.Tasks[0].TaskId = ids.NewTaskID(now, 1, 8).String()
+	if forged, err := Fail(fail, "shop", tokens); err != nil || !forged[0].Forged || forged[1].Forged || forged[0].Event.Nonce != 0 {
+		t.Errorf("a token of another task: %v", err)
 	}
 	if got[1].Event.Kind != logv1.EventKind_EVENT_KIND_RELEASED {
 		t.Errorf("an attempt never begun became %v", got[1].Event.Kind)

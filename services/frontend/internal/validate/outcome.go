@@ -1,6 +1,8 @@
 package validate
 
 import (
+	"errors"
+
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
@@ -10,16 +12,19 @@ import (
 type Outcome struct {
 	ID    ids.TaskID
 	Event *logv1.Event
+	// Forged: the token is well formed and not one of this cluster for this task. The
+	// event has no fence and must not reach the log.
+	Forged bool
 }
 
 // Complete judges a complete and returns its events, one per entry in order.
-func Complete(req *yardv1.CompleteRequest, domain string, form Form) ([]Outcome, error) {
+func Complete(req *yardv1.CompleteRequest, domain string, tokens *ids.Tokens, form Form) ([]Outcome, error) {
 	out, err := outcomes(len(req.Tasks), domain, logv1.EventKind_EVENT_KIND_COMPLETED)
 	if err != nil {
 		return nil, err
 	}
 	for i, t := range req.Tasks {
-		if err := fence(i, &out[i], t != nil, t.GetTaskId(), t.GetToken()); err != nil {
+		if err := fence(i, &out[i], tokens, t); err != nil {
 			return nil, err
 		}
 		if payload("", t.Result, PayloadBytesMax, form) != nil {
@@ -34,14 +39,14 @@ func Complete(req *yardv1.CompleteRequest, domain string, form Form) ([]Outcome,
 
 // Fail judges a fail and returns its events, one per entry in order. An attempt
 // that never began is not a failure but a release.
-func Fail(req *yardv1.FailRequest, domain string) ([]Outcome, error) {
+func Fail(req *yardv1.FailRequest, domain string, tokens *ids.Tokens) ([]Outcome, error) {
 	out, err := outcomes(len(req.Tasks), domain, logv1.EventKind_EVENT_KIND_FAILED)
 	if err != nil {
 		return nil, err
 	}
 	for i, t := range req.Tasks {
 		e := out[i].Event
-		if err := fence(i, &out[i], t != nil, t.GetTaskId(), t.GetToken()); err != nil {
+		if err := fence(i, &out[i], tokens, t); err != nil {
 			return nil, err
 		}
 		if err := failure(i, t); err != nil {
@@ -74,13 +79,13 @@ func failure(i int, t *yardv1.Failure) error {
 }
 
 // Heartbeat judges a heartbeat and returns its events, one per entry in order.
-func Heartbeat(req *yardv1.HeartbeatRequest, domain string, form Form) ([]Outcome, error) {
+func Heartbeat(req *yardv1.HeartbeatRequest, domain string, tokens *ids.Tokens, form Form) ([]Outcome, error) {
 	out, err := outcomes(len(req.Tasks), domain, logv1.EventKind_EVENT_KIND_HEARTBEAT)
 	if err != nil {
 		return nil, err
 	}
 	for i, t := range req.Tasks {
-		if err := fence(i, &out[i], t != nil, t.GetTaskId(), t.GetToken()); err != nil {
+		if err := fence(i, &out[i], tokens, t); err != nil {
 			return nil, err
 		}
 		if payload("", t.Progress, ProgressBytesMax, form) != nil {
@@ -129,18 +134,26 @@ func outcomes(n int, domain string, kind logv1.EventKind) ([]Outcome, error) {
 	return out, nil
 }
 
-// fence fills in which attempt of which task is meant. A token that is well
-// formed but of an earlier attempt is history's to judge.
-func fence(i int, o *Outcome, present bool, id, token string) error {
-	if !present {
+// attempt is what names one in a request; a nil one is missing.
+type attempt interface {
+	comparable
+	GetTaskId() string
+	GetToken() string
+}
+
+// fence fills in which attempt of which task is meant. A token of an earlier attempt
+// is history's to refuse.
+func fence[A attempt](i int, o *Outcome, tokens *ids.Tokens, a A) error {
+	var missing A
+	if a == missing {
 		return invalid(at("tasks", i, ""), "is missing")
 	}
 	var err error
-	if o.ID, err = ids.ParseTaskID(id); err != nil {
+	if o.ID, err = ids.ParseTaskID(a.GetTaskId()); err != nil {
 		return invalid(at("tasks", i, "task_id"), "%v", err)
 	}
-	t, err := ids.ParseToken(token)
-	if err != nil {
+	t, err := tokens.Read(o.ID, a.GetToken())
+	if o.Forged = errors.Is(err, ids.ErrForgedToken); err != nil && !o.Forged {
 		return invalid(at("tasks", i, "token"), "%v", err)
 	}
 	o.Event.TaskId = o.ID[:]

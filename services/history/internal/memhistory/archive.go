@@ -13,11 +13,13 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/history/internal/record"
 )
 
-// filed is one write of the archive. Its sequence is its place.
+// filed is one task of one write of the archive.
 type filed struct {
-	tasks    []*logv1.Record
-	expireAt []time.Time
+	task     *logv1.Record
+	expireAt time.Time
 }
+
+func (f filed) kept() bool { return f.task != nil && time.Now().Before(f.expireAt) }
 
 // Archive implements partition.Archive on a world.
 type Archive struct {
@@ -47,13 +49,14 @@ func (a Archive) File(_ context.Context, tasks []*taskstate.Task, last uint64) (
 	if len(tasks) == 0 {
 		return last, nil
 	}
-	var f filed
+	var write []filed
 	for _, t := range tasks {
-		f.tasks = append(f.tasks, stored(t))
-		f.expireAt = append(f.expireAt, time.Now().Add(a.Retention(t.Domain)))
+		f := filed{stored(t), time.Now().Add(a.Retention(t.Domain))}
+		write = append(write, f)
+		w.archive = append(w.archive, f.task)
+		w.found[t.ID] = f
 	}
-	w.filed = append(w.filed, f)
-	w.archive = append(w.archive, f.tasks...)
+	w.filed = append(w.filed, write)
 	return last + 1, nil
 }
 
@@ -68,11 +71,11 @@ func (a Archive) Tail(_ context.Context, after uint64, handle func([]ids.TaskID)
 	a.World.mu.Lock()
 	some := slices.Clone(a.World.filed[min(after, uint64(len(a.World.filed))):])
 	a.World.mu.Unlock()
-	for _, f := range some {
+	for _, write := range some {
 		var all []ids.TaskID
-		for i, t := range f.tasks {
-			if time.Now().Before(f.expireAt[i]) {
-				all = append(all, ids.TaskID(t.Id))
+		for _, f := range write {
+			if f.kept() {
+				all = append(all, ids.TaskID(f.task.Id))
 			}
 		}
 		if err := handle(all); err != nil {
@@ -105,17 +108,11 @@ type Reader struct{ World *World }
 func (r Reader) Archived(_ context.Context, wanted []ids.TaskID) ([]*logv1.Record, error) {
 	r.World.mu.Lock()
 	defer r.World.mu.Unlock()
-	found := map[ids.TaskID]*logv1.Record{}
-	for _, f := range r.World.filed {
-		for i, t := range f.tasks {
-			if time.Now().Before(f.expireAt[i]) {
-				found[ids.TaskID(t.Id)] = t
-			}
-		}
-	}
 	all := make([]*logv1.Record, len(wanted))
 	for i, id := range wanted {
-		all[i] = found[id].CloneVT()
+		if f := r.World.found[id]; f.kept() {
+			all[i] = f.task.CloneVT()
+		}
 	}
 	return all, nil
 }
@@ -129,10 +126,10 @@ func (r Reader) Unread(_ context.Context, id ids.TaskID, _ uint64, read [ids.Lan
 func (r Reader) Recent(_ context.Context, domain string, limit int) (all []*logv1.Record, _ error) {
 	r.World.mu.Lock()
 	defer r.World.mu.Unlock()
-	for _, f := range slices.Backward(r.World.filed) {
-		for i, t := range slices.Backward(f.tasks) {
-			if len(all) < limit && t.Domain == domain && time.Now().Before(f.expireAt[i]) {
-				all = append(all, t.CloneVT())
+	for _, write := range slices.Backward(r.World.filed) {
+		for _, f := range slices.Backward(write) {
+			if len(all) < limit && f.task.Domain == domain && f.kept() {
+				all = append(all, f.task.CloneVT())
 			}
 		}
 	}

@@ -36,7 +36,8 @@ type World struct {
 	fired      map[stay]bool
 	void       map[stay]bool
 	archive    []*logv1.Record
-	filed      []filed
+	filed      [][]filed // the archive by sequence
+	found      map[ids.TaskID]filed
 	dead       []*logv1.Record
 	checkpoint []byte
 	revision   uint64
@@ -49,7 +50,7 @@ type World struct {
 // answers that grant attempts and tells whether somebody listened.
 func NewWorld(published func(subject string, data []byte), answered func(subject string, data []byte) bool) *World {
 	return &World{
-		grown: make(chan struct{}), fired: map[stay]bool{}, void: map[stay]bool{},
+		grown: make(chan struct{}), fired: map[stay]bool{}, void: map[stay]bool{}, found: map[ids.TaskID]filed{},
 		published: published, answered: answered,
 	}
 }

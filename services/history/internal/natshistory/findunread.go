@@ -15,6 +15,10 @@ import (
 )
 
 const (
+	// clockSkew is how far the clocks of a frontend and the log may be apart, and
+	// appendDelay how long after its creation a task can be appended.
+	clockSkew   = 5 * time.Second
+	appendDelay = 20 * time.Second
 	// hintMsgs is how many messages are looked at where a hint points to.
 	hintMsgs = 4
 	// scanMsgs and scanBytes are read of the log at a time, scanBytesMax in all.
@@ -99,10 +103,3 @@ func (r *Reader) unreadIn(some []natslog.Record, id ids.TaskID, read [ids.Lanes]
 	}
 	return nil, nil
 }
-
-const (
-	// clockSkew is how far the clocks of a frontend and the log may be apart, and
-	// appendDelay how long after its creation a task can be appended.
-	clockSkew   = 5 * time.Second
-	appendDelay = 20 * time.Second
-)

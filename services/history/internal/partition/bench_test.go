@@ -42,8 +42,8 @@ func (s *bench) start(b *testing.B) (stop func()) {
 		Shards: 1, Node: "bench", Config: partition.DefaultConfig(),
 		Log: w, Archive: memhistory.Archive{World: w, Retention: func(string) time.Duration { return time.Hour }},
 		Reader: memhistory.Reader{World: w}, TimerStore: w, Timer: w, Checkpoints: w, Wire: w,
-		LogVersion: func() uint32 { return 1 },
-		Logger:     slog.New(slog.DiscardHandler), Metrics: partition.NewMetrics(new(telemetry.Metrics)),
+		LogVersion: func() uint32 { return 1 }, Tokens: ids.NewTokens([ids.TokenSecretBytes]byte{}),
+		Logger: slog.New(slog.DiscardHandler), Metrics: partition.NewMetrics(new(telemetry.Metrics)),
 	})
 	ctx, cancel := context.WithCancel(b.Context())
 	done := make(chan error, 1)

@@ -45,8 +45,8 @@ func TestI5_AnOvertakenTaskIsTriggeredAgain(t *testing.T) {
 			Shards: 1, Node: "heal", Config: partition.DefaultConfig(),
 			Log: w, Archive: memhistory.Archive{World: w, Retention: func(string) time.Duration { return time.Hour }},
 			Reader: memhistory.Reader{World: w}, TimerStore: w, Timer: w, Checkpoints: w, Wire: w,
-			LogVersion: func() uint32 { return 1 },
-			Logger:     slog.New(slog.DiscardHandler), Metrics: partition.NewMetrics(new(telemetry.Metrics)),
+			LogVersion: func() uint32 { return 1 }, Tokens: ids.NewTokens([ids.TokenSecretBytes]byte{}),
+			Logger: slog.New(slog.DiscardHandler), Metrics: partition.NewMetrics(new(telemetry.Metrics)),
 		})
 		ctx, stop := context.WithCancel(context.Background())
 		ended := make(chan error, 1)

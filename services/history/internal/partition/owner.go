@@ -67,6 +67,7 @@ type Deps struct {
 	Quarantine  Quarantine
 	// LogVersion is the version that the cluster writes.
 	LogVersion func() uint32
+	Tokens     *ids.Tokens
 	Logger     *slog.Logger
 	Tracing    *telemetry.Tracing
 	Metrics    *Metrics
@@ -101,7 +102,7 @@ type Owner struct {
 func New(d Deps) *Owner {
 	return &Owner{
 		Deps: d, calls: make(chan func(), 1024), ready: make(chan struct{}), origin: time.Now(),
-		readers: newReaders(), waiters: newWaiters(),
+		readers: newReaders(), waiters: newWaiters(), encoder: record.Encoder{Tokens: d.Tokens},
 	}
 }
 

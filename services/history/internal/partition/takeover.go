@@ -36,14 +36,18 @@ func (o *Owner) takeOver(ctx context.Context) error {
 	if err := o.TimerStore.Fence(ctx, fence); err != nil {
 		return fmt.Errorf("fence the timer store: %w", err)
 	}
+	recovered, err := o.tails(ctx, cp, before.GetEpoch())
+	if err != nil {
+		return err
+	}
 	last, ends, err := o.Log.Ends(ctx)
 	if err != nil {
 		return fmt.Errorf("find the log's end: %w", err)
 	}
-	recovered, err := o.tails(ctx, cp, before.GetEpoch(), last)
-	if err != nil {
+	if err := cp.Check(last, recovered.TimerSeq, recovered.ArchiveSeq); err != nil {
 		return err
 	}
+	recovered.Ends = levelsOf(ends)
 	if err := o.replay(ctx, cp, ends); err != nil {
 		return err
 	}
@@ -57,21 +61,15 @@ func (o *Owner) takeOver(ctx context.Context) error {
 	return nil
 }
 
-// tails reads what the other stores hold behind the checkpoint. A store that ends before the
-// checkpoint has lost what was accepted: then it is not this owner's place to go on.
-func (o *Owner) tails(ctx context.Context, cp replica.Checkpoint, epoch, last uint64) (in replica.Recovered, err error) {
-	timerLast, err := o.TimerStore.Last(ctx)
-	if err != nil {
+// tails reads what the other stores hold behind the checkpoint.
+func (o *Owner) tails(ctx context.Context, cp replica.Checkpoint, epoch uint64) (in replica.Recovered, err error) {
+	in = replica.Recovered{Parked: map[replica.Stay]bool{}, Archived: map[ids.TaskID]bool{}}
+	if in.TimerSeq, err = o.TimerStore.Last(ctx); err != nil {
 		return in, fmt.Errorf("find the timer store's end: %w", err)
 	}
-	archiveLast, err := o.Archive.Last(ctx)
-	if err != nil {
+	if in.ArchiveSeq, err = o.Archive.Last(ctx); err != nil {
 		return in, fmt.Errorf("find the archive's end: %w", err)
 	}
-	if err := cp.Check(last, timerLast, archiveLast); err != nil {
-		return in, err
-	}
-	in = replica.Recovered{Parked: map[replica.Stay]bool{}, Archived: map[ids.TaskID]bool{}}
 	err = o.TimerStore.Tail(ctx, cp.TimerSeq, func(data []byte) error {
 		var b logv1.Batch
 		if err := b.UnmarshalVT(data); err != nil {

@@ -3,6 +3,8 @@ package partition
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
@@ -78,30 +80,32 @@ func (o *Owner) archive(job []*replica.Entry, last uint64) {
 	if err != nil {
 		return
 	}
+	stored := replica.Stored{Kind: replica.JobArchive, Seq: last}
 	from, sure := last, true
 	err = o.each(ctx, "archive", tasks, func(ctx context.Context, tasks []*taskstate.Task) error {
 		missing := tasks
 		if !sure {
-			if missing, last, err = o.missing(ctx, tasks, from); err != nil {
+			if missing, err = o.missing(ctx, job, tasks, from, &stored); err != nil {
 				return err
 			}
 		}
 		if len(missing) > 0 {
-			last, err = o.Archive.File(ctx, missing, last)
+			stored.Seq, err = o.Archive.File(ctx, missing, stored.Seq)
 			sure = err == nil // what failed may be stored, in part or by another owner
 		}
 		return err
 	})
 	if err == nil {
-		o.report(replica.Stored{Kind: replica.JobArchive, Seq: last})
+		o.report(stored)
 	}
 }
 
-// missing are the tasks that were not filed after a sequence, and the archive's last one.
-func (o *Owner) missing(ctx context.Context, tasks []*taskstate.Task, from uint64) ([]*taskstate.Task, uint64, error) {
+// missing are the tasks that were not filed after a sequence. It notes in stored where the
+// archive ends, and what of others is there.
+func (o *Owner) missing(ctx context.Context, job []*replica.Entry, tasks []*taskstate.Task, from uint64, stored *replica.Stored) ([]*taskstate.Task, error) {
 	last, err := o.Archive.Last(ctx)
 	if err != nil {
-		return nil, 0, err
+		return nil, err
 	}
 	there := make(map[ids.TaskID]bool)
 	err = o.Archive.Tail(ctx, from, func(all []ids.TaskID) error {
@@ -111,7 +115,11 @@ func (o *Owner) missing(ctx context.Context, tasks []*taskstate.Task, from uint6
 		return nil
 	})
 	if err != nil {
-		return nil, 0, err
+		return nil, err
+	}
+	_, ends, err := o.Log.Ends(ctx)
+	if err != nil {
+		return nil, err
 	}
 	var missing []*taskstate.Task
 	for _, t := range tasks {
@@ -119,7 +127,15 @@ func (o *Owner) missing(ctx context.Context, tasks []*taskstate.Task, from uint6
 			missing = append(missing, t)
 		}
 	}
-	return missing, last, nil
+	for _, e := range job {
+		delete(there, e.ID)
+	}
+	stored.Seq, stored.Ends, stored.Others = last, levelsOf(ends), slices.Collect(maps.Keys(there))
+	return missing, nil
+}
+
+func levelsOf(ends [Sources]uint64) replica.Levels {
+	return replica.Levels{Lanes: [ids.Lanes]uint64(ends[:]), Events: ends[SourceEvents]}
 }
 
 // each repeats a write of tasks until all are stored. One that can never be is set apart,

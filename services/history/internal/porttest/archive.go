@@ -1,14 +1,13 @@
 package porttest
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
 	"testing"
 	"time"
-
-	"golang.org/x/sync/errgroup"
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
@@ -369,22 +368,11 @@ func letters(t *testing.T, p ArchivePorts) {
 func foundAtOnce(t *testing.T, p ArchivePorts) {
 	const readers = 4
 	a := p.Archive()
-	var group errgroup.Group
 	asked := make([]chan []*taskstate.Task, readers)
+	ended := make(chan error, readers)
 	for i := range asked {
 		asked[i] = make(chan []*taskstate.Task, 64)
-		group.Go(func() error {
-			for tasks := range asked[i] {
-				found, err := p.Reader.Archived(t.Context(), idsOf(tasks))
-				if err != nil {
-					return err
-				}
-				if k := slices.Index(found, nil); k >= 0 {
-					return fmt.Errorf("task %d of %d is not found", k, len(tasks))
-				}
-			}
-			return nil
-		})
+		go func() { ended <- readAll(t.Context(), p.Reader, asked[i]) }()
 	}
 	for i := range 200 {
 		// Of all ages: fresh, a while old, and scattered.
@@ -400,9 +388,24 @@ func foundAtOnce(t *testing.T, p ArchivePorts) {
 	for _, to := range asked {
 		close(to)
 	}
-	if err := group.Wait(); err != nil {
-		t.Error(err)
+	for range readers {
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
 	}
+}
+
+func readAll(ctx context.Context, r partition.Reader, asked <-chan []*taskstate.Task) error {
+	for tasks := range asked {
+		found, err := r.Archived(ctx, idsOf(tasks))
+		if err != nil {
+			return err
+		}
+		if k := slices.Index(found, nil); k >= 0 {
+			return fmt.Errorf("task %d of %d is not found", k, len(tasks))
+		}
+	}
+	return nil
 }
 
 // R18: a task that lies in the log behind the read levels is found.

@@ -5,12 +5,16 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
 )
 
 // Encoder writes tasks in their stored form, reusing its messages: a finished
 // task costs no allocation but the bytes it becomes. One encoder belongs to one goroutine.
 type Encoder struct {
+	// Tokens print the tokens of granted attempts; only Polled needs them.
+	Tokens *ids.Tokens
+
 	record  logv1.Record
 	policy  logv1.Policy
 	attempt logv1.Attempt

@@ -95,7 +95,7 @@ func (e *Encoder) polledOf(v *replica.Verdict) {
 	}
 	t, m := g.Task, &e.polled
 	m.Reset()
-	m.TaskId, m.Token = t.ID.String(), g.Token.String()
+	m.TaskId, m.Token = t.ID.String(), e.Tokens.Print(t.ID, g.Token)
 	m.Type, m.Tasklist, m.Priority = t.Type, t.Tasklist, t.Priority
 	if len(t.Payload.Data) > 0 {
 		e.payload.Reset()

@@ -60,6 +60,7 @@ func TestAnswerInJSON(t *testing.T) {
 	}
 }
 
+// R70: the ages differ, however fast the tasks are submitted.
 func TestTableKeepsPriorityAndAge(t *testing.T) {
 	s := newStack(t)
 	s.start()

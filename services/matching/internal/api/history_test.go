@@ -31,6 +31,9 @@ type task struct {
 	grants   int
 }
 
+// tokens are the fake's; matching does not read them.
+var tokens = ids.NewTokens([ids.TokenSecretBytes]byte{})
+
 // history is a fake of history: it grants and releases as the real one does, and
 // can be told to misbehave.
 type history struct {
@@ -40,6 +43,7 @@ type history struct {
 	mu      sync.Mutex
 	tasks   map[ids.TaskID]*task
 	next    uint64
+	ready   int64 // the last instant given to ready tasks, Unix µs
 	payload []byte
 	// silent drops so many event batches before it answers again.
 	silent int
@@ -134,7 +138,7 @@ func (h *history) apply(e *logv1.Event) *logv1.EventVerdict {
 		}
 		polled, err := (&yardv1.PolledTask{
 			TaskId: ids.TaskID(e.TaskId).String(), Type: t.typ, Tasklist: tasklist, Priority: int32(t.priority),
-			Token:   ids.Token{Position: ids.Position(e.Position), Version: e.Version, Nonce: e.Nonce}.String(),
+			Token:   tokens.Print(ids.TaskID(e.TaskId), ids.Token{Position: ids.Position(e.Position), Version: e.Version, Nonce: e.Nonce}),
 			Payload: &yardv1.Payload{Data: h.payload},
 		}).MarshalVT()
 		if err != nil {
@@ -180,7 +184,7 @@ func (h *history) complete(tasks []*yardv1.PolledTask) {
 	defer h.mu.Unlock()
 	for _, p := range tasks {
 		id, err := ids.ParseTaskID(p.TaskId)
-		token, err2 := ids.ParseToken(p.Token)
+		token, err2 := tokens.Read(id, p.Token)
 		t := h.tasks[id]
 		if err != nil || err2 != nil || t == nil || !t.running || t.nonce != token.Nonce || t.version != token.Version {
 			h.t.Errorf("a task was polled whose attempt is not the current one: %v %+v", p, t)
@@ -203,12 +207,19 @@ func (h *history) groups(all ...ids.TaskID) []*logv1.TriggerGroup {
 		if i < 0 {
 			i = len(groups)
 			groups = append(groups, &logv1.TriggerGroup{
-				Domain: domain, Tasklist: tasklist, Priority: int32(t.priority), Type: t.typ, ReadyAtUs: time.Now().UnixMicro(),
+				Domain: domain, Tasklist: tasklist, Priority: int32(t.priority), Type: t.typ, ReadyAtUs: h.readyAt(),
 			})
 		}
 		groups[i].Triggers = ids.AppendTrigger(groups[i].Triggers, trigger)
 	}
 	return groups
+}
+
+// readyAt is now, but never the same instant twice: two groups that are ready in one
+// microsecond have no order that a test could check (R70).
+func (h *history) readyAt() int64 {
+	h.ready = max(h.ready+1, time.Now().UnixMicro())
+	return h.ready
 }
 
 func (h *history) hint(groups []*logv1.TriggerGroup, releases []*logv1.SlotRelease) {

@@ -1,0 +1,168 @@
+package chaos_test
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/yardmaster-io/yardmaster/contracts/topology"
+	"github.com/yardmaster-io/yardmaster/e2e/cluster"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
+)
+
+const (
+	// pauseMax is how long a history process or a NATS node is paused at most, and
+	// runMax how long it runs in between.
+	pauseMax = 12 * time.Second
+	runMax   = 8 * time.Second
+	// calm is how long nothing is paused before the faults end, so that what a
+	// resumed process does is still seen.
+	calm = 2 * time.Second
+	// How long what was killed stays away, and how long the system runs undisturbed
+	// then, at most.
+	awayMax, peaceMax = 4 * time.Second, 2 * time.Second
+	// serverAwayMax is the same for NATS and Redis.
+	serverAwayMax = 1500 * time.Millisecond
+)
+
+// faults disturbs a cluster for a time.
+type faults func(*testing.T, *cluster.Cluster, *rand.Rand, time.Duration)
+
+// change is one step of a plan: a process is paused, or resumed.
+type change struct {
+	at     time.Duration
+	node   int
+	resume bool
+}
+
+// pausePlan pauses each node by itself, again and again, so that pauses overlap now
+// and then. A pause lasts 9 to 12 s, less in a short run, so that each node has one there.
+func pausePlan(seed *rand.Rand, nodes int, lasts time.Duration) []change {
+	var plan []change
+	most := min(pauseMax, lasts*2/5)
+	for n := range nodes {
+		for from := upTo(seed, min(runMax, lasts-calm-most)); from+most+calm <= lasts; from += upTo(seed, runMax) {
+			until := from + most*3/4 + upTo(seed, most/4)
+			plan = append(plan, change{from, n, false}, change{until, n, true})
+			from = until
+		}
+	}
+	slices.SortFunc(plan, func(a, b change) int { return cmp.Compare(a.at, b.at) })
+	return plan
+}
+
+// follow carries a plan out.
+func follow(t *testing.T, plan []change, lasts time.Duration, pause, resume func(node int) string) {
+	t.Helper()
+	began := time.Now()
+	for _, c := range plan {
+		wait(t.Context(), c.at-time.Since(began))
+		do := pause
+		if c.resume {
+			do = resume
+		}
+		t.Logf("%5.1f s: %s", time.Since(began).Seconds(), do(c.node))
+	}
+	wait(t.Context(), lasts-time.Since(began))
+}
+
+// pauseHistory stops history processes with SIGSTOP at random.
+func pauseHistory(t *testing.T, c *cluster.Cluster, seed *rand.Rand, lasts time.Duration) {
+	t.Helper()
+	follow(t, pausePlan(seed, c.Instances(cluster.History), lasts), lasts, func(i int) string {
+		c.Pause(cluster.History, i)
+		return fmt.Sprintf("history-%d is paused", i)
+	}, func(i int) string {
+		c.Resume(cluster.History, i)
+		return fmt.Sprintf("history-%d goes on", i)
+	})
+}
+
+// pauseNATS stops one node of the NATS cluster at a time. Streams of one replica
+// are as lost as their node, so a node that has some is left alone.
+func pauseNATS(t *testing.T, c *cluster.Cluster, seed *rand.Rand, lasts time.Duration) {
+	t.Helper()
+	var paused int
+	follow(t, pausePlan(seed, 1, lasts), lasts, func(int) string {
+		leaders := hintLeaders(t, c)
+		for paused = seed.IntN(c.NATSNodes()); leaders[fmt.Sprintf("nats-%d", paused)]; {
+			paused = (paused + 1) % c.NATSNodes()
+		}
+		c.PauseNATS(paused)
+		return fmt.Sprintf("nats-%d is paused", paused)
+	}, func(int) string {
+		c.ResumeNATS(paused)
+		return fmt.Sprintf("nats-%d goes on", paused)
+	})
+}
+
+// hintLeaders are the names of the nodes that alone have a stream of hints.
+func hintLeaders(t *testing.T, c *cluster.Cluster) map[string]bool {
+	t.Helper()
+	leaders := map[string]bool{}
+	a := openArchive(t, c.URL())
+	testkit.Eventually(t, within, func() error {
+		ctx, cancel := context.WithTimeout(context.Background(), within)
+		defer cancel()
+		stream, err := a.js.Stream(ctx, topology.MatchingStream(0))
+		if err != nil {
+			return err
+		}
+		if info := stream.CachedInfo(); info.Config.Replicas == 1 {
+			leaders[info.Cluster.Leader] = true
+		}
+		return nil
+	})
+	return leaders
+}
+
+// killAnything ends processes at random, one at a time, by SIGKILL or SIGTERM, often
+// before the last one's loss is recovered from.
+func killAnything(t *testing.T, c *cluster.Cluster, seed *rand.Rand, lasts time.Duration) {
+	t.Helper()
+	for end := time.Now().Add(lasts - calm); time.Now().Before(end); {
+		killSomething(t, c, seed)
+		wait(t.Context(), upTo(seed, peaceMax))
+	}
+	c.AwaitReady()
+}
+
+// killSomething ends one process and brings it back after a while.
+func killSomething(t *testing.T, c *cluster.Cluster, seed *rand.Rand) {
+	t.Helper()
+	switch dice := seed.IntN(12); {
+	case dice == 0:
+		t.Log("kill nats-server")
+		c.KillNATS()
+		wait(t.Context(), upTo(seed, serverAwayMax))
+		c.StartNATS()
+	case dice == 1 && c.Redis != nil:
+		t.Log("kill redis-server")
+		c.Redis.Stop()
+		wait(t.Context(), upTo(seed, serverAwayMax))
+		c.Redis.Restart(t)
+	default:
+		s := cluster.Services()[seed.IntN(len(cluster.Services()))]
+		i := seed.IntN(c.Instances(s))
+		if seed.IntN(2) == 0 {
+			t.Logf("kill %s-%d", s, i)
+			c.Kill(s, i)
+		} else {
+			t.Logf("stop %s-%d", s, i)
+			// One that has just been started may not listen to signals yet.
+			testkit.Eventually(t, within, func() error { return c.Alive(s, i) })
+			c.Term(s, i)
+		}
+		wait(t.Context(), upTo(seed, awayMax))
+		c.Restart(s, i)
+	}
+}
+
+// upTo is a random duration.
+func upTo(seed *rand.Rand, most time.Duration) time.Duration {
+	return time.Duration(seed.Int64N(int64(most) + 1))
+}

@@ -1,0 +1,66 @@
+package chaos_test
+
+import (
+	"os"
+	"strconv"
+	"testing"
+	"time"
+)
+
+// The long form of the fault runs is set by these environment variables; `task
+// chaos` sets the first. YARD_SEED replays the plan of one round.
+const (
+	// roundsEnv is how many rounds each fault run has, each on a cluster of its own.
+	// Default 0: the short form, one round.
+	roundsEnv = "YARD_CHAOS_ROUNDS"
+	// lastsEnv is how long the faults of one round go on. Default 90s.
+	lastsEnv = "YARD_CHAOS_LASTS"
+	// rateEnv is how many tasks are submitted per second. Default 1000.
+	rateEnv = "YARD_CHAOS_RATE"
+)
+
+const (
+	shortLasts  = 20 * time.Second
+	longLasts   = 90 * time.Second
+	rateDefault = 1000
+)
+
+// settings of a fault run.
+type settings struct {
+	long   bool
+	rounds int
+	lasts  time.Duration
+	rate   int // tasks per second
+}
+
+// settingsOf reads the environment.
+func settingsOf(t *testing.T) settings {
+	t.Helper()
+	s := settings{rounds: number(t, roundsEnv, 0), rate: number(t, rateEnv, rateDefault), lasts: shortLasts}
+	if s.rounds == 0 {
+		s.rounds = 1
+		return s
+	}
+	s.long, s.lasts = true, longLasts
+	if text := os.Getenv(lastsEnv); text != "" {
+		var err error
+		if s.lasts, err = time.ParseDuration(text); err != nil || s.lasts < shortLasts {
+			t.Fatalf("%s=%q: want a duration of at least %v", lastsEnv, text, shortLasts)
+		}
+	}
+	return s
+}
+
+// number reads a whole number that is not negative.
+func number(t *testing.T, env string, standard int) int {
+	t.Helper()
+	text := os.Getenv(env)
+	if text == "" {
+		return standard
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 0 {
+		t.Fatalf("%s=%q: want a whole number", env, text)
+	}
+	return n
+}

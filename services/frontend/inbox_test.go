@@ -1,0 +1,147 @@
+package frontend
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/yardmaster-io/yardmaster/contracts/codec"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/contracts/topology"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
+)
+
+// goodRequests are one good request per endpoint.
+func (s *stage) goodRequests() map[string]codec.Message {
+	task := ids.NewTaskID(farPast, 0, 1)
+	id, token := task.String(), s.tokens.Print(task, ids.Token{Nonce: 1})
+	shop := func(verb string) string { return topology.API("shop", verb) }
+	return map[string]codec.Message{
+		shop("tasks.submit"):           tasks(1),
+		shop("tasks.poll"):             &yardv1.PollRequest{Tasklist: "main", MaxTasks: 1, WaitMs: 1000},
+		shop("tasks.complete"):         &yardv1.CompleteRequest{Tasks: []*yardv1.Completion{{TaskId: id, Token: token}}},
+		shop("tasks.fail"):             &yardv1.FailRequest{Tasks: []*yardv1.Failure{{TaskId: id, Token: token}}},
+		shop("tasks.heartbeat"):        &yardv1.HeartbeatRequest{Tasks: []*yardv1.Beat{{TaskId: id, Token: token}}},
+		shop("tasks.cancel"):           &yardv1.CancelRequest{TaskIds: []string{id}},
+		shop("tasks.get"):              &yardv1.GetRequest{TaskId: id},
+		shop("tasks.list"):             &yardv1.ListRequest{},
+		shop("tasklists.describe"):     &yardv1.DescribeTasklistRequest{Tasklist: "main"},
+		shop("types.set"):              &yardv1.SetTypeRequest{Type: &yardv1.TaskType{Name: "planted"}},
+		shop("types.get"):              &yardv1.GetTypeRequest{Name: "planted"},
+		topology.Admin("domains.put"):  &yardv1.PutDomainRequest{Domain: &yardv1.Domain{Name: "planted"}},
+		topology.Admin("domains.get"):  &yardv1.GetDomainRequest{Name: "shop"},
+		topology.Admin("domains.list"): &yardv1.ListDomainsRequest{},
+	}
+}
+
+// TestReplySubjectsAreInboxes (R1): a request whose reply subject is a command of
+// JetStream or a subject of the log is dropped before anything is appended or
+// forwarded, whatever its verb.
+func TestReplySubjectsAreInboxes(t *testing.T) {
+	var log bytes.Buffer
+	s := newStage(t, func(d *Deps) { d.Log = slog.New(slog.NewTextHandler(&log, nil)) })
+	var polls atomic.Int64
+	for m := range partitioning.Matching { // answers with 0 bytes, as an empty poll in protobuf does
+		if _, err := s.client.Subscribe(topology.MatchingCall(m, "poll"), func(*nats.Msg) { polls.Add(1) }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	hostile := []string{
+		"$JS.API.STREAM.DELETE." + topology.HistoryStream(0), topology.Event(1), topology.Submit(0, ids.LaneFirst, "shop", "main"),
+		topology.API("shop", "tasks.submit"), "_INBOX", "_INBOX.", "_INBOXES.a", "a._INBOX.b",
+	}
+	sent := int64(0)
+	for subject, message := range s.goodRequests() {
+		body, err := codec.Marshal(codec.Protobuf, message)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, reply := range hostile {
+			sent++
+			m := &nats.Msg{Subject: subject, Reply: reply, Data: body, Header: nats.Header{codec.HeaderContentType: {string(codec.Protobuf)}}}
+			if err := s.client.PublishMsg(m); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	testkit.Eventually(t, within, func() error {
+		if n := s.metrics.Counter("yard_frontend_foreign_replies_total", "").Value(); n != sent {
+			return fmt.Errorf("%d of %d were dropped", n, sent)
+		}
+		return nil
+	})
+	if n := s.stored(); n != 0 || polls.Load() != 0 {
+		t.Errorf("%d messages were stored and %d polls forwarded", n, polls.Load())
+	}
+	resp := &yardv1.ListDomainsResponse{}
+	s.must(topology.Admin("domains.list"), &yardv1.ListDomainsRequest{}, resp)
+	if len(resp.Domains) != 1 {
+		t.Errorf("domains: %v", resp.Domains)
+	}
+	s.submit(1)
+	s.stop()
+	if n := strings.Count(log.String(), "level=WARN"); n != 1 {
+		t.Errorf("%d warnings:\n%s", n, log.String())
+	}
+}
+
+// A request without a reply subject is carried out, except for a poll: the tasks it
+// gets would be granted to nobody.
+func TestRequestsWithoutAReply(t *testing.T) {
+	s := newStage(t)
+	var polls atomic.Int64
+	for m := range partitioning.Matching {
+		if _, err := s.client.Subscribe(topology.MatchingCall(m, "poll"), func(*nats.Msg) { polls.Add(1) }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, verb := range []string{"tasks.poll", "tasks.submit"} {
+		subject := topology.API("shop", verb)
+		body, err := codec.Marshal(codec.JSON, s.goodRequests()[subject])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.client.Publish(subject, body); err != nil {
+			t.Fatal(err)
+		}
+	}
+	testkit.Eventually(t, within, func() error {
+		refused := s.metrics.Counter(`yard_frontend_refused_total{code="INVALID_ARGUMENT"}`, "").Value()
+		if refused != 1 || s.stored() != 1 {
+			return errors.New("not both were handled")
+		}
+		return nil
+	})
+	if n := polls.Load(); n != 0 {
+		t.Errorf("%d polls were forwarded", n)
+	}
+}
+
+func TestInboxPrefixesMayBeChosen(t *testing.T) {
+	s := newStage(t, func(d *Deps) { d.Config.InboxPrefixes = []string{"answers.shop.", topology.InboxPrefix} })
+	inbox, err := s.client.SubscribeSync("answers.shop.one")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.client.PublishRequest(topology.Admin("domains.list"), inbox.Subject, []byte("{}")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := inbox.NextMsg(within); err != nil {
+		t.Error(err)
+	}
+	for _, wrong := range [][]string{nil, {""}, {">"}, {topology.InboxPrefix, "$JS."}} {
+		c := DefaultConfig()
+		c.InboxPrefixes = wrong
+		problems := c.Validate()
+		if len(problems) != 1 || problems[0].Path != "inbox_prefixes" {
+			t.Errorf("%q: %v", wrong, problems)
+		}
+	}
+}

@@ -1,0 +1,195 @@
+package natshistory
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/contracts/topology"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/porttest"
+)
+
+var (
+	archivedTasks = flag.Int("archived-tasks", 100_000, "tasks in the archive of BenchmarkArchived")
+	weekFiles     = flag.Int("week-files", 20_000, "writes of BenchmarkArchiveMemory")
+	getRate       = flag.Int("get-rate", 5000, "gets a second of BenchmarkArchived")
+)
+
+// benchTask is a task of a usual size, about 400 bytes in the archive.
+func benchTask(domain string, created time.Time) *taskstate.Task {
+	t := porttest.Finished(domain, created, rand.Uint64())
+	t.Payload.Data = make([]byte, 256)
+	at := created.UnixMilli()
+	t.Version = 1
+	t.Attempt = taskstate.Attempt{Nonce: rand.Uint64(), Worker: "worker-1", StartedAt: at, DeadlineAt: at + 60_000, Ended: taskstate.Succeeded}
+	t.Steps = []taskstate.Step{
+		{Kind: taskstate.StepSubmitted, At: at}, {Kind: taskstate.StepStarted, At: at + 1, Grant: 1, Worker: "worker-1"},
+		{Kind: taskstate.StepCompleted, At: at + 3, Grant: 1, Worker: "worker-1"},
+	}
+	return t
+}
+
+func domainName(i int) string { return fmt.Sprintf("domain-%d", i%1000) }
+
+func hour(string) time.Duration { return time.Hour }
+
+// BenchmarkFile is one write of n tasks that were created within the last seconds.
+func BenchmarkFile(b *testing.B) {
+	for _, n := range []int{1, 10, 100, 1000, 5000} {
+		for _, domains := range []int{1, 1000} {
+			b.Run(fmt.Sprintf("tasks=%d/domains=%d", n, domains), func(b *testing.B) {
+				owner, _ := archivePorts(b)
+				a := NewArchive(owner, hour)
+				last, n64 := uint64(0), float64(n)
+				for b.Loop() {
+					b.StopTimer()
+					tasks := make([]*taskstate.Task, n)
+					for i := range tasks {
+						tasks[i] = benchTask(domainName(i%domains), time.Now())
+					}
+					b.StartTimer()
+					var err error
+					if last, err = a.File(b.Context(), tasks, last); err != nil {
+						b.Fatal(err)
+					}
+				}
+				b.ReportMetric(b.Elapsed().Seconds()/float64(b.N)/n64*1e9, "ns/task")
+				b.ReportMetric(float64(last)/float64(b.N), "msgs/op")
+			})
+		}
+	}
+}
+
+// BenchmarkBury is dead letters in a pipeline.
+func BenchmarkBury(b *testing.B) {
+	owner, _ := archivePorts(b)
+	a := NewArchive(owner, hour)
+	for b.Loop() {
+		tasks := make([]*taskstate.Task, 256)
+		for i := range tasks {
+			tasks[i] = benchTask("shop", time.Now())
+		}
+		if err := a.Bury(b.Context(), tasks); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(b.Elapsed().Seconds()/float64(b.N)/256*1e6, "us/task")
+}
+
+// fill files n tasks created within one minute, 5,000 at a time.
+func fill(b *testing.B, owner Config, n int) (all []ids.TaskID) {
+	b.Helper()
+	a, began := NewArchive(owner, hour), time.Now().Add(-time.Minute)
+	last := uint64(0)
+	for len(all) < n {
+		tasks := make([]*taskstate.Task, min(5000, n-len(all)))
+		for i := range tasks {
+			tasks[i] = benchTask(domainName(i), began.Add(time.Minute*time.Duration(len(all))/time.Duration(n)))
+			all = append(all, tasks[i].ID)
+		}
+		var err error
+		if last, err = a.File(b.Context(), tasks, last); err != nil {
+			b.Fatal(err)
+		}
+	}
+	return all
+}
+
+// BenchmarkArchived gets tasks at random, one per call, at a given rate.
+func BenchmarkArchived(b *testing.B) {
+	for _, absent := range []bool{false, true} {
+		b.Run(fmt.Sprintf("absent=%v", absent), func(b *testing.B) {
+			owner, reader := archivePorts(b)
+			all := fill(b, owner, *archivedTasks)
+			began := time.Now()
+			if _, err := reader.Archived(b.Context(), all[:1]); err != nil {
+				b.Fatal(err)
+			}
+			b.ReportMetric(float64(time.Since(began).Microseconds()), "cold-us")
+			took := make([]time.Duration, b.N)
+			var failed atomic.Pointer[error]
+			done := make(chan int, b.N)
+			every := time.Second / time.Duration(*getRate)
+			b.ResetTimer()
+			start := time.Now()
+			for i := range b.N {
+				due := start.Add(time.Duration(i) * every)
+				if wait := time.Until(due); wait > 0 {
+					<-time.After(wait)
+				}
+				go func() {
+					id := all[rand.IntN(len(all))]
+					if absent {
+						id = ids.NewTaskID(id.Time(), 0, rand.Uint64())
+					}
+					found, err := reader.Archived(context.WithoutCancel(b.Context()), []ids.TaskID{id})
+					if err == nil && (found[0] == nil) != absent {
+						err = fmt.Errorf("%v is %v", id, found[0])
+					}
+					if err != nil {
+						failed.Store(&err)
+					}
+					took[i] = time.Since(due)
+					done <- i
+				}()
+			}
+			for range b.N {
+				<-done
+			}
+			if err := failed.Load(); err != nil {
+				b.Fatal(*err)
+			}
+			slices.Sort(took)
+			b.ReportMetric(float64(took[len(took)/2].Microseconds()), "p50-us")
+			b.ReportMetric(float64(took[len(took)*99/100].Microseconds()), "p99-us")
+			b.ReportMetric(float64(reader.index.Bytes())/float64(len(all)), "index-B/task")
+		})
+	}
+}
+
+// BenchmarkArchiveMemory files tasks of 1,000 domains, created over a week, in many
+// small writes, and reports what the server keeps in memory for them.
+func BenchmarkArchiveMemory(b *testing.B) {
+	for b.Loop() {
+		owner, _ := archivePorts(b)
+		a := NewArchive(owner, func(string) time.Duration { return 7 * 24 * time.Hour })
+		before := heap()
+		last, week := uint64(0), 7*24*time.Hour
+		const tasksPerFile = 40
+		for i := range *weekFiles {
+			created := time.Now().Add(-week).Add(week * time.Duration(i) / time.Duration(*weekFiles))
+			tasks := make([]*taskstate.Task, tasksPerFile)
+			for k := range tasks {
+				tasks[k] = benchTask(domainName(i+k), created)
+			}
+			var err error
+			if last, err = a.File(b.Context(), tasks, last); err != nil {
+				b.Fatal(err)
+			}
+		}
+		b.ReportMetric(float64(heap()-before)/(1<<20), "heap-MB")
+		info, err := owner.JetStream.Stream(b.Context(), topology.ArchiveStream(0))
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.ReportMetric(float64(info.CachedInfo().State.Msgs), "msgs")
+		b.ReportMetric(float64(info.CachedInfo().State.NumSubjects), "subjects")
+		b.ReportMetric(float64(tasksPerFile**weekFiles), "tasks")
+	}
+}
+
+func heap() int64 {
+	runtime.GC()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}

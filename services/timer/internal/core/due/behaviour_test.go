@@ -1,0 +1,409 @@
+package due
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+)
+
+// later is message with another number of stays.
+func later(m Message, parkings uint32) Message {
+	for i := range m.Tasks {
+		m.Tasks[i].Parkings = parkings
+	}
+	return m
+}
+
+func TestKeysGoByTimeThenMessageThenPlace(t *testing.T) {
+	keys := []Key{{1, 5, 5}, {2, 1, 9}, {2, 2, 0}, {2, 2, 1}, {3, 0, 0}}
+	for i, a := range keys {
+		for j, b := range keys {
+			if got := a.Compare(b); (got < 0) != (i < j) || (got > 0) != (i > j) {
+				t.Errorf("%v to %v: %d", a, b, got)
+			}
+		}
+	}
+}
+
+func TestI10_ACursorCoversItsSpans(t *testing.T) {
+	c := Cursor{Base: Mark{DueMS: 10, Seq: 5}, Round: Mark{DueMS: 20, Seq: 8}, Last: Key{DueMS: 15, Seq: 7, Index: 2}}
+	for key, fired := range map[Key]bool{
+		{10, 5, 9}: true, {11, 5, 0}: true, {10, 6, 0}: true, {10, 8, 0}: true, {10, 9, 0}: false,
+		{15, 7, 2}: true, {15, 7, 3}: false, {15, 8, 0}: false, {16, 1, 0}: false, {14, 9, 0}: false,
+	} {
+		if c.Fired(key) != fired {
+			t.Errorf("%+v: fired %v", key, !fired)
+		}
+	}
+	if (Cursor{}).Fired(Key{DueMS: 1, Seq: 1}) {
+		t.Error("the empty cursor covers something")
+	}
+}
+
+func TestAHigherStayReplacesALowerOne(t *testing.T) {
+	table := newTable(t, later(message(1, 1000, 1, 2), 2))
+	table.Load(later(message(2, 500, 1), 1))  // an older stay, late
+	table.Load(later(message(3, 600, 2), 2))  // a copy
+	table.Load(later(message(4, 3000, 1), 3)) // the next stay
+	table.check(t)
+	if table.Len() != 2 {
+		t.Fatalf("%d wait", table.Len())
+	}
+	if got := fire(table, 999); got != nil {
+		t.Fatalf("fired %v", got)
+	}
+	if got := fire(table, 1000); !slices.Equal(got, []ids.TaskID{testID(2)}) {
+		t.Fatalf("fired %v", got)
+	}
+	if got := fire(table, 3000); !slices.Equal(got, []ids.TaskID{testID(1)}) {
+		t.Fatalf("fired %v", got)
+	}
+	table.check(t)
+}
+
+func TestAMessageSeenBeforeIsIgnored(t *testing.T) {
+	table := newTable(t, message(2, 1000, 1))
+	table.Load(message(2, 1000, 2))
+	table.Load(message(1, 1000, 3))
+	if table.Len() != 1 {
+		t.Fatalf("%d wait", table.Len())
+	}
+	table.Load(message(3, 1000, 4))
+	if table.Len() != 2 {
+		t.Fatalf("%d wait", table.Len())
+	}
+}
+
+func TestATombstoneVoidsEarlierRecordsOfItsBucketOnly(t *testing.T) {
+	table := newTable(t, message(1, 1000, 1), message(2, testMinute+1, 2))
+	both := []ids.TaskID{testID(1), testID(2), testID(3)}
+	table.Load(Message{Seq: 3, Bucket: 1, Tombstones: both})
+	for n, want := range map[int]Status{1: Waiting, 2: Cancelled, 3: Unknown} {
+		if _, got := table.Find(testID(n)); got != want {
+			t.Errorf("task %d: status %d, want %d", n, got, want)
+		}
+	}
+	table.Load(message(4, testMinute+2, 3)) // later than its tombstone
+	if _, got := table.Find(testID(3)); got != Waiting {
+		t.Errorf("status %d", got)
+	}
+	table.check(t)
+}
+
+func TestFindTellsWhereARecordIs(t *testing.T) {
+	table := newTable(t, message(1, 1000, 1), message(7, testMinute+5, 2, 3))
+	stay, status := table.Find(testID(3))
+	want := Stay{
+		Ref: Ref{Seq: 7, Index: 1, ID: testID(3)}, DueMS: testMinute + 5, Bucket: 1, Bytes: 10,
+		Group: Group{Domain: "a", Tasklist: "x", Priority: 3},
+	}
+	if status != Waiting || stay != want {
+		t.Fatalf("status %d, %+v, want %+v", status, stay, want)
+	}
+	table.Cancel(testID(3), 0)
+	if stay, status := table.Find(testID(3)); status != Cancelled || stay != want {
+		t.Fatalf("status %d, %+v, want %+v", status, stay, want)
+	}
+	chunk, _ := table.NextChunk(1000, wide)
+	if stay, status := table.Find(testID(1)); status != Fired || stay != (Stay{}) || chunk.Tasks != 1 || chunk.OldestDueMS != 1000 {
+		t.Fatalf("status %d while it is being stored, %+v", status, stay)
+	}
+	table.Abort()
+	if _, status := table.Find(testID(1)); status != Waiting {
+		t.Fatalf("status %d after the chunk was given up", status)
+	}
+}
+
+func TestALostRecordIsForgotten(t *testing.T) {
+	table := newTable(t, message(1, 1000, 1, 2), message(2, 900, 3))
+	table.Cancel(testID(2), 0)
+	for range 2 {
+		table.Lose(testID(1))
+		table.Lose(testID(2)) // its record may be purged: the tombstone stays known
+		table.Lose(testID(9))
+	}
+	for n, want := range map[int]Status{1: Unknown, 2: Cancelled, 3: Waiting} {
+		if _, got := table.Find(testID(n)); got != want {
+			t.Errorf("task %d: status %d, want %d", n, got, want)
+		}
+	}
+	if table.Len() != 1 || table.Waiting("a", "x") != 1 {
+		t.Errorf("%d wait, %d in the tasklist", table.Len(), table.Waiting("a", "x"))
+	}
+	table.check(t)
+}
+
+func TestWaitingCountsByTasklistAndDomain(t *testing.T) {
+	m := Message{Seq: 1}
+	for i, g := range []Group{
+		{Domain: "a", Tasklist: "x"},
+		{Domain: "a", Tasklist: "y"},
+		{Domain: "a", Tasklist: "y", Priority: 2},
+		{Domain: "b", Tasklist: "x"},
+	} {
+		m.Tasks = append(m.Tasks, Task{ID: testID(i), DueMS: 1, Group: g})
+	}
+	table := newTable(t, m)
+	for _, c := range []struct {
+		domain, tasklist string
+		want             int
+	}{{"a", "x", 1}, {"a", "y", 2}, {"a", "", 3}, {"b", "", 1}, {"b", "y", 0}, {"c", "", 0}} {
+		if got := table.Waiting(c.domain, c.tasklist); got != c.want {
+			t.Errorf("%s/%s: %d, want %d", c.domain, c.tasklist, got, c.want)
+		}
+	}
+	fire(table, 1)
+	if got := table.Waiting("a", ""); got != 0 {
+		t.Errorf("%d wait when all were fired", got)
+	}
+	table.check(t)
+}
+
+func TestScanGoesOnWhereItStopped(t *testing.T) {
+	table := newTable(t, message(1, 1000, 1, 2, 3, 4))
+	for _, c := range []struct {
+		from uint32
+		n    int
+		saw  int
+		next uint32
+		more bool
+	}{{0, 3, 3, 3, true}, {3, 3, 1, 4, false}, {0, 4, 4, 4, false}, {4, 1, 0, 4, false}} {
+		saw := 0
+		if next, more := table.Scan(c.from, c.n, func(Stay) { saw++ }); saw != c.saw || next != c.next || more != c.more {
+			t.Errorf("%+v: saw %d, next %d, more %v", c, saw, next, more)
+		}
+	}
+}
+
+func TestPurgeableNeedsEverythingLoadedAndFired(t *testing.T) {
+	table := newTable(t, message(1, 1000, 1), message(2, 2000, 2), message(3, testMinute, 3), message(4, 2*testMinute, 4))
+	fire(table, 1000)
+	if got := table.Purgeable(9, 4, 0); got != nil {
+		t.Fatalf("purgeable with a task that waits: %v", got)
+	}
+	fire(table, 2000)
+	for _, c := range []struct {
+		parked, end uint64
+		want        []Purge
+	}{{1, 4, nil}, {2, 5, nil}, {2, 4, []Purge{{Bucket: 0, UpTo: 2}}}, {9, 3, []Purge{{Bucket: 0, UpTo: 2}}}} {
+		if got := table.Purgeable(c.parked, c.end, 0); !slices.Equal(got, c.want) {
+			t.Errorf("parked %d, end %d: %v", c.parked, c.end, got)
+		}
+	}
+	table.Purged(Purge{Bucket: 0, UpTo: 1})
+	if got := table.Purgeable(2, 4, 0); len(got) != 1 {
+		t.Errorf("after a purge that fell short: %v", got)
+	}
+	table.Purged(Purge{Bucket: 0, UpTo: 2})
+	table.Purged(Purge{Bucket: 77, UpTo: 2})
+	if got := table.Purgeable(2, 4, 0); got != nil {
+		t.Errorf("after the purge: %v", got)
+	}
+	table.check(t)
+}
+
+func TestAPurgeForgetsCancelledTasksUpToItsMessage(t *testing.T) {
+	table := newTable(t, message(1, 1000, 1), message(2, 1000, 2), message(3, testMinute, 3))
+	table.Cancel(testID(1), 0)
+	table.Cancel(testID(2), 0)
+	table.Cancel(testID(3), 0)
+	table.Purged(Purge{Bucket: 0, UpTo: 1})
+	for n, want := range map[int]Status{1: Unknown, 2: Cancelled, 3: Cancelled} {
+		if _, got := table.Find(testID(n)); got != want {
+			t.Errorf("task %d: status %d, want %d", n, got, want)
+		}
+	}
+	table.Load(message(4, 1000, 4)) // into the bucket that was purged in part
+	table.Purged(Purge{Bucket: 0, UpTo: 4})
+	for n, want := range map[int]Status{2: Unknown, 3: Cancelled, 4: Waiting} {
+		if _, got := table.Find(testID(n)); got != want {
+			t.Errorf("task %d: status %d, want %d", n, got, want)
+		}
+	}
+	table.check(t)
+}
+
+// The wait begins with the last of the cancels.
+func TestABucketWaitsForItsLastCancel(t *testing.T) {
+	table := newTable(t, message(1, 1000, 1, 2), message(2, 9*testMinute, 3))
+	table.Cancel(testID(1), 100)
+	table.Cancel(testID(2), 40)
+	table.Cancel(testID(2), 900) // already void
+	for now, want := range map[int64]int{149: 0, 150: 1} {
+		if got := table.Purgeable(2, 2, now); len(got) != want {
+			t.Errorf("at %d: %v", now, got)
+		}
+	}
+}
+
+// A round that ends by a cancel lets in what was written after it began.
+func TestI10_ACancelCanEndARound(t *testing.T) {
+	one := wide
+	one.Tasks = 1
+	for name, end := range map[string]func(*Table){
+		"cancelled": func(table *Table) { table.Cancel(testID(2), 0) },
+		"lost":      func(table *Table) { table.Lose(testID(2)) },
+	} {
+		table := newTable(t, message(1, 1000, 1, 2))
+		table.NextChunk(5000, one)
+		table.Commit(5000)
+		table.Load(message(2, 500, 3))
+		table.Load(message(3, 400, 4))
+		table.Cancel(testID(4), 0) // before it could enter
+		table.Load(message(4, 6000, 5))
+		if cursor := table.Cursor(); cursor.Round != (Mark{5000, 1}) || cursor.Last != (Key{1000, 1, 0}) {
+			t.Fatalf("%s: %+v", name, cursor)
+		}
+		end(table)
+		table.check(t)
+		if cursor := table.Cursor(); cursor.Base != (Mark{5000, 1}) || cursor.Round != (Mark{}) {
+			t.Fatalf("%s: %+v", name, cursor)
+		}
+		if got := fire(table, 6000); !slices.Equal(got, []ids.TaskID{testID(3), testID(5)}) {
+			t.Fatalf("%s: fired %v", name, got)
+		}
+	}
+}
+
+func TestTheTableStandsStillWhileAChunkIsStored(t *testing.T) {
+	for name, change := range map[string]func(*Table){
+		"load":   func(table *Table) { table.Load(message(9, 1000, 9)) },
+		"cancel": func(table *Table) { table.Cancel(testID(2), 0) },
+		"lose":   func(table *Table) { table.Lose(testID(2)) },
+		"take":   func(table *Table) { table.NextChunk(1000, wide) },
+	} {
+		table := newTable(t, message(1, 1000, 1, 2))
+		table.NextChunk(1000, wide)
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("%s did not panic", name)
+				}
+			}()
+			change(table)
+		}()
+	}
+}
+
+func TestARecordCountsWithItsOverhead(t *testing.T) {
+	table := newTable(t, message(1, 1000, 1, 2, 3, 4))
+	const size = 10 + recordOverhead
+	for _, c := range []struct {
+		name     string
+		limits   Limits
+		tasks    int
+		messages []int
+	}{
+		{"bytes, exactly", Limits{Tasks: 9, Bytes: 2 * size, Messages: 9, MessageTasks: 9, MessageBytes: 999}, 2, []int{2}},
+		{"bytes, one less", Limits{Tasks: 9, Bytes: 2*size - 1, Messages: 9, MessageTasks: 9, MessageBytes: 999}, 1, []int{1}},
+		{"message bytes, exactly", Limits{Tasks: 9, Bytes: 999, Messages: 9, MessageTasks: 9, MessageBytes: 2 * size}, 4, []int{2, 2}},
+		{"message bytes, one less", Limits{Tasks: 9, Bytes: 999, Messages: 9, MessageTasks: 9, MessageBytes: 2*size - 1}, 4, []int{1, 1, 1, 1}},
+		{"message tasks", Limits{Tasks: 9, Bytes: 999, Messages: 9, MessageTasks: 3, MessageBytes: 999}, 4, []int{3, 1}},
+		{"messages", Limits{Tasks: 9, Bytes: 999, Messages: 1, MessageTasks: 3, MessageBytes: 999}, 3, []int{3}},
+	} {
+		chunk, ok := table.NextChunk(1000, c.limits)
+		var records []int
+		for _, m := range chunk.Messages {
+			records = append(records, len(m.Records))
+		}
+		if !ok || chunk.Tasks != c.tasks || !slices.Equal(records, c.messages) {
+			t.Errorf("%s: %d tasks in %v, want %d in %v", c.name, chunk.Tasks, records, c.tasks, c.messages)
+		}
+		table.Abort()
+	}
+}
+
+// Many due times in no order, and some cancelled anywhere in between.
+func TestFiringIsInOrderAfterCancels(t *testing.T) {
+	const tasks = 2_000
+	due := func(n int) int64 { return int64(n*7919%tasks) + 1 }
+	load := func(table *Table, n int) {
+		m := message(uint64(n+1), due(n), n)
+		m.Bucket = 0
+		table.Load(m)
+	}
+	for _, early := range []int{0, 1, 2, 5, 6, tasks / 2, tasks} { // loaded before Resume
+		table := New(Config{})
+		for n := range early {
+			load(table, n)
+		}
+		table.Resume(Cursor{}, 1, 0)
+		for n := early; n < tasks; n++ {
+			load(table, n)
+		}
+		var want []int64
+		for n := range tasks {
+			if n%3 == 1 {
+				table.Cancel(testID(n), 0)
+			} else {
+				want = append(want, due(n))
+			}
+		}
+		slices.Sort(want)
+		table.check(t)
+		var got []int64
+		byID := map[ids.TaskID]int64{}
+		for n := range tasks {
+			byID[testID(n)] = due(n)
+		}
+		for _, id := range fire(table, tasks) {
+			got = append(got, byID[id])
+		}
+		if !slices.Equal(got, want) {
+			t.Fatalf("%d loaded before: fired %d of %d, or out of order", early, len(got), len(want))
+		}
+	}
+}
+
+// Before Resume the heap has no order; what is cancelled then does not fire.
+func TestCancelsAmongTheLoaded(t *testing.T) {
+	table := New(Config{})
+	for n := range 10 {
+		table.Load(message(uint64(n+1), int64(10-n), n))
+	}
+	table.Load(Message{Seq: 11, Tombstones: []ids.TaskID{testID(0), testID(4), testID(9)}})
+	table.Resume(Cursor{}, 1, 0)
+	table.check(t)
+	want := []ids.TaskID{testID(8), testID(7), testID(6), testID(5), testID(3), testID(2), testID(1)}
+	if got := fire(table, 10); !slices.Equal(got, want) {
+		t.Fatalf("fired %v, want %v", got, want)
+	}
+}
+
+func TestFiredStaysAreRememberedForATimeAndInNumber(t *testing.T) {
+	r := recent{keepMS: 10, most: 2, stays: map[ids.TaskID]uint32{}}
+	r.add(testID(1), 1, 0)
+	r.add(testID(2), 1, 10)
+	if !r.has(testID(1), 1) || !r.has(testID(1), 0) || r.has(testID(1), 2) {
+		t.Error("at its last instant a stay is not known, or a later one is")
+	}
+	r.add(testID(2), 2, 11)
+	if r.has(testID(1), 1) || !r.has(testID(2), 2) {
+		t.Error("remembered too long, or not the later stay")
+	}
+	r.add(testID(3), 1, 12) // drops the first stay of 2, not the second
+	if !r.has(testID(2), 2) || !r.has(testID(3), 1) {
+		t.Error("a later stay was forgotten with an earlier one")
+	}
+	none := recent{keepMS: 10, stays: map[ids.TaskID]uint32{}}
+	if none.add(testID(1), 1, 0); none.has(testID(1), 1) {
+		t.Error("remembered without room")
+	}
+}
+
+// I7: what has been fired leaves no room behind it.
+func TestI7_WhatWasFiredIsForgotten(t *testing.T) {
+	table := newTable(t)
+	table.recent = recent{keepMS: 5, most: 8, stays: map[ids.TaskID]uint32{}}
+	for n := range 2_000 {
+		table.Load(message(uint64(n+1), int64(n+1), n))
+		if got := fire(table, int64(n+1)); len(got) != 1 {
+			t.Fatalf("fired %v", got)
+		}
+	}
+	if len(table.recent.stays) > 8 || cap(table.recent.ring) > 64 || table.entries.size > 2 || len(table.groups.all) > 2 {
+		t.Errorf("%d stays, room for %d, %d entries, %d groups", len(table.recent.stays), cap(table.recent.ring), table.entries.size, len(table.groups.all))
+	}
+	table.check(t)
+}

@@ -1,0 +1,84 @@
+package provision_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"testing"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/contracts/topology"
+	"github.com/yardmaster-io/yardmaster/shared/provision"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
+)
+
+// R6: all processes read one secret, whoever of them made it.
+func TestTheTokenSecretIsMadeOnce(t *testing.T) {
+	server := testkit.RunNATS(t)
+	var logs bytes.Buffer
+	log := slog.New(slog.NewTextHandler(&logs, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	secrets := make([][ids.TokenSecretBytes]byte, 4)
+	var all sync.WaitGroup
+	for i := range secrets {
+		js, err := jetstream.New(server.Connect(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		all.Go(func() {
+			err := provision.Apply(t.Context(), js, topology.Partitioning{History: 1, Matching: 1}, provision.Options{Log: log})
+			if err == nil {
+				secrets[i], err = readSecret(t.Context(), js)
+			}
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	for _, s := range secrets {
+		if s != secrets[0] || s == [ids.TokenSecretBytes]byte{} {
+			t.Fatal("the secrets differ, or there is none")
+		}
+	}
+	for _, form := range []string{"%s", "%x", "%v"} {
+		if bytes.Contains(logs.Bytes(), fmt.Appendf(nil, form, secrets[0][:])) {
+			t.Error("the secret was logged")
+		}
+	}
+}
+
+func TestAMissingOrBrokenTokenSecretIsAnError(t *testing.T) {
+	js, err := jetstream.New(testkit.RunNATS(t).Connect(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := provision.Apply(t.Context(), js, topology.Partitioning{History: 1, Matching: 1}, provision.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	kv := configBucket(t, js)
+	if _, err := kv.Put(t.Context(), topology.TokenSecretKey, []byte("short")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := provision.TokenSecret(t.Context(), kv); err == nil {
+		t.Error("a secret of 5 bytes was read")
+	}
+	if err := kv.Delete(t.Context(), topology.TokenSecretKey); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := provision.TokenSecret(t.Context(), kv); !errors.Is(err, provision.ErrNotProvisioned) {
+		t.Errorf("without a secret: %v", err)
+	}
+}
+
+func readSecret(ctx context.Context, js jetstream.JetStream) (secret [ids.TokenSecretBytes]byte, err error) {
+	kv, err := js.KeyValue(ctx, topology.ConfigBucket)
+	if err != nil {
+		return secret, err
+	}
+	return provision.TokenSecret(ctx, kv)
+}
