@@ -223,7 +223,13 @@ func TestBounced(t *testing.T) {
 	if len(fx.Append) != 1 || fx.Append[0].Kind != taskstate.Released || fx.Append[0].Fence != token || fx.Append[0].Message == "" {
 		t.Fatalf("%+v", fx.Append)
 	}
+	if b.r.Idle() {
+		t.Error("idle while it appends")
+	}
 	b.step(Stored{Kind: JobAppend})
+	if !b.r.Idle() {
+		t.Error("not idle")
+	}
 	b.event(taskstate.Released, 1, token)
 	b.start(1)
 	if fx = b.step(Bounced{[]GrantRef{{id(1), b.r.Get(id(1)).Token()}}}); len(fx.Append) != 1 {
