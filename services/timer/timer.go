@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -95,7 +96,7 @@ func (s *Service) serve(ctx context.Context, p int) error {
 	gauges, done := gauges(s.Metrics, p)
 	defer done()
 	owner := firing.New(firing.Deps{
-		Store: store, Pruner: store, Log: history, Config: s.Config.Firing, Gauges: gauges, Logger: log,
+		Store: store, Pruner: store, Log: history, Config: s.Config.Firing, Gauges: gauges, Logger: log, Now: time.Now,
 	})
 	if err := owner.Load(ctx); err != nil {
 		return err

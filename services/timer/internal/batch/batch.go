@@ -1,5 +1,6 @@
 // Package batch reads and writes the messages of the timer store and of the
-// submit lanes (logv1.Batch) without decoding the records inside.
+// submit lanes (logv1.Batch) without decoding the records inside, and the firing
+// cursor.
 //
 // Owns: which fields of a record the due table needs, and the cutting and
 // joining of encoded records: a fired record is copied byte by byte as it was
@@ -25,6 +26,8 @@ import (
 const (
 	batchTasks      = 1
 	batchTombstones = 2
+	batchEpoch      = 4
+	batchFence      = 5
 
 	recordID       = 1
 	recordDomain   = 2
@@ -76,46 +79,65 @@ func Split(data []byte) (*Message, error) {
 			m.spans = append(m.spans, span{uint32(at), uint32(at + len(value))})
 		}
 		return nil
-	})
+	}, func(protowire.Number, uint64) {})
 	return m, err
 }
 
-// Decode reads the index of an encoded batch and finds its records. The strings
-// of the index are parts of data.
-func Decode(data []byte) (*Message, []due.Task, []ids.TaskID, error) {
+// Decode reads the index of an encoded batch and finds its records: the epoch, the
+// tombstones and the tasks; Fence, where the batch says that it is one. Where it was
+// stored is the caller's to add. The strings of the index are parts of data.
+func Decode(data []byte) (*Message, due.Message, error) {
 	m := &Message{data: data}
-	var tasks []due.Task
-	var tombstones []ids.TaskID
+	var index due.Message
 	err := fields(data, func(number protowire.Number, value []byte, at int) error {
 		switch number {
 		case batchTasks:
 			task, err := decodeTask(value)
 			if err != nil {
-				return fmt.Errorf("record %d: %w", len(tasks), err)
+				return fmt.Errorf("record %d: %w", len(index.Tasks), err)
 			}
-			tasks = append(tasks, task)
+			index.Tasks = append(index.Tasks, task)
 			m.spans = append(m.spans, span{uint32(at), uint32(at + len(value))})
 		case batchTombstones:
 			id, err := ids.TaskIDFromBytes(value)
 			if err != nil {
 				return fmt.Errorf("tombstone: %w", err)
 			}
-			tombstones = append(tombstones, id)
+			index.Tombstones = append(index.Tombstones, id)
 		}
 		return nil
+	}, func(number protowire.Number, value uint64) {
+		switch number {
+		case batchEpoch:
+			index.Epoch = value
+		case batchFence:
+			index.Fence = value != 0
+		}
 	})
-	return m, tasks, tombstones, err
+	if err != nil {
+		return m, due.Message{}, err
+	}
+	return m, index, nil
 }
 
 // fields calls visit for each length-delimited field of a message, with where
-// its value begins, and skips the others.
-func fields(data []byte, visit func(number protowire.Number, value []byte, at int) error) error {
+// its value begins, and number for each varint, and skips the others.
+func fields(data []byte, visit func(number protowire.Number, value []byte, at int) error, varint func(number protowire.Number, value uint64)) error {
 	for at := 0; at < len(data); {
 		number, kind, n := protowire.ConsumeTag(data[at:])
 		if n < 0 {
 			return protowire.ParseError(n)
 		}
 		at += n
+		if kind == protowire.VarintType {
+			value, n := protowire.ConsumeVarint(data[at:])
+			if n < 0 {
+				return protowire.ParseError(n)
+			}
+			at += n
+			varint(number, value)
+			continue
+		}
 		if kind != protowire.BytesType {
 			if n = protowire.ConsumeFieldValue(number, kind, data[at:]); n < 0 {
 				return protowire.ParseError(n)
@@ -205,11 +227,24 @@ func setVarint(task *due.Task, number protowire.Number, value uint64) {
 	}
 }
 
-// RecordOverhead is what a record adds to a batch at most, besides its own bytes.
-const RecordOverhead = 1 + 5
+// recordOverhead is what a record adds to a batch at most, besides its own bytes.
+const recordOverhead = 1 + 5
 
-// AppendRecord adds an encoded record to an encoded batch.
-func AppendRecord(b, record []byte) []byte {
+// Join is an encoded batch of encoded records.
+func Join(records [][]byte) []byte {
+	size := 0
+	for _, r := range records {
+		size += len(r) + recordOverhead
+	}
+	data := make([]byte, 0, size)
+	for _, r := range records {
+		data = appendRecord(data, r)
+	}
+	return data
+}
+
+// appendRecord adds an encoded record to an encoded batch.
+func appendRecord(b, record []byte) []byte {
 	b = protowire.AppendTag(b, batchTasks, protowire.BytesType)
 	return protowire.AppendBytes(b, record)
 }

@@ -26,7 +26,10 @@ func drawRecord(t *rapid.T) *logv1.Record {
 
 func TestDecodeReadsWhatTheGeneratedCodeWrites(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		want := &logv1.Batch{Tombstones: [][]byte{make([]byte, 16)}}
+		want := &logv1.Batch{
+			Tombstones: [][]byte{make([]byte, 16)},
+			Epoch:      rapid.Uint64().Draw(t, "epoch"), Fence: rapid.Bool().Draw(t, "fence"),
+		}
 		for range rapid.IntRange(0, 4).Draw(t, "records") {
 			want.Tasks = append(want.Tasks, drawRecord(t))
 		}
@@ -34,11 +37,15 @@ func TestDecodeReadsWhatTheGeneratedCodeWrites(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		m, tasks, tombstones, err := Decode(data)
-		if err != nil || len(tasks) != len(want.Tasks) || len(tombstones) != 1 || m.Records() != len(tasks) {
-			t.Fatalf("%d tasks, %d tombstones: %v", len(tasks), len(tombstones), err)
+		m, index, err := Decode(data)
+		tasks := index.Tasks
+		if err != nil || len(tasks) != len(want.Tasks) || len(index.Tombstones) != 1 || m.Records() != len(tasks) {
+			t.Fatalf("%d tasks, %d tombstones: %v", len(tasks), len(index.Tombstones), err)
 		}
-		var joined []byte
+		if index.Epoch != want.Epoch || index.Fence != want.Fence {
+			t.Fatalf("epoch %d, fence %v", index.Epoch, index.Fence)
+		}
+		var records [][]byte
 		for i, r := range want.Tasks {
 			priority := uint8(3)
 			if r.Priority >= 1 && r.Priority <= 5 {
@@ -54,13 +61,14 @@ func TestDecodeReadsWhatTheGeneratedCodeWrites(t *testing.T) {
 			}); got != want {
 				t.Fatalf("%+v, want %+v", got, want)
 			}
-			joined = AppendRecord(joined, m.Record(uint32(i)))
+			records = append(records, m.Record(uint32(i)))
 		}
 		if m.Record(uint32(len(tasks))) != nil {
 			t.Fatal("a record behind the last one")
 		}
-		joined = append(joined, Tombstones(tombstones)...)
-		if !bytes.Equal(joined, data) {
+		want.Epoch, want.Fence = 0, false
+		joined := append(Join(records), Tombstones(index.Tombstones)...)
+		if data, err := want.MarshalVT(); err != nil || !bytes.Equal(joined, data) {
 			t.Fatal("cut and joined it is another batch")
 		}
 		split, err := Split(data)
@@ -74,7 +82,7 @@ func TestDecodeRefusesWhatIsNoBatch(t *testing.T) {
 	noID, _ := (&logv1.Batch{Tasks: []*logv1.Record{{Domain: "a"}}}).MarshalVT()
 	shortID, _ := (&logv1.Batch{Tombstones: [][]byte{{1, 2}}}).MarshalVT()
 	for name, data := range map[string][]byte{"cut off": {0x0a, 9, 1}, "no tag": {0xff}, "no id": noID, "short id": shortID} {
-		if _, _, _, err := Decode(data); err == nil {
+		if _, _, err := Decode(data); err == nil {
 			t.Errorf("%s: decoded", name)
 		}
 	}

@@ -22,7 +22,7 @@ type Config struct {
 	// FiredKeep is for how long a fired task is remembered, to recognise a
 	// second copy of it. Default 10 min.
 	FiredKeep time.Duration `koanf:"fired_keep"`
-	// FiredKeepMax is how many of them are remembered, about 60 bytes each. Default 250000.
+	// FiredKeepMax is how many of them are remembered, about 80 bytes each. Default 250000.
 	FiredKeepMax int `koanf:"fired_keep_max"`
 	// CancelKeep is for how long a cancelled task's record stays for a canceller
 	// who lost the answer. Default 2 min.
@@ -51,6 +51,10 @@ const (
 	// retryFirst and retryLast bound the pause before something is tried again.
 	retryFirst = 20 * time.Millisecond
 	retryLast  = 2 * time.Second
+	// clockEvery is how often the server's clock is asked for.
+	clockEvery = 2 * time.Second
+	// locateTries is how often a task is looked for that fires meanwhile.
+	locateTries = 3
 	// cacheAhead: an arriving message with a task due this soon is kept at hand.
 	cacheAhead = time.Minute
 	// arrivalsMax is how many messages wait for the loop.

@@ -9,7 +9,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/yardmaster-io/yardmaster/services/timer/internal/batch"
 	"github.com/yardmaster-io/yardmaster/services/timer/internal/core/due"
 )
 
@@ -21,6 +20,8 @@ type Deps struct {
 	Config Config
 	Gauges Gauges
 	Logger *slog.Logger
+	// Now is the node's clock: time.Now, but in tests of clocks.
+	Now func() time.Time
 }
 
 // Gauges are told how the partition stands; the funcs must be quick.
@@ -31,12 +32,15 @@ type Gauges struct {
 	Fired func(n int, late time.Duration)
 	// Cancelled counts tasks taken out.
 	Cancelled func(n int)
+	// Outdated counts tasks that are void because a replaced history owner wrote them.
+	Outdated func(n int)
 }
 
 // Owner serves one partition, once: Load, then Run. A new ownership is a new Owner.
 type Owner struct {
 	Deps
 	limits   due.Limits
+	began    time.Time
 	arrivals chan arrival
 	asks     chan func()
 	ended    chan struct{}
@@ -44,26 +48,16 @@ type Owner struct {
 	// Of the loop alone, and of Load before it.
 	table *due.Table
 	cache *cache
+	clock due.Clock
 	// readTo: all that is in the store up to here is in the table.
 	readTo uint64
 	// cursorSeq is the sequence of the cursor that the next append builds upon.
 	cursorSeq uint64
-	// unfenced: there are tombstones that no cursor was written after. Another
-	// owner may not know of them until its next append is refused.
-	unfenced bool
-	cancels  []*cancelCall
-	retryAt  time.Time
-	retry    time.Duration
+	cancels   []*cancelCall
+	retryAt   time.Time
+	retry     time.Duration
 	// cursors counts those written since the old ones were removed.
 	cursors int
-}
-
-// arrival is one message of the store, read and decoded.
-type arrival struct {
-	index due.Message
-	body  *batch.Message
-	// firstDueMS is the earliest due time in it.
-	firstDueMS int64
 }
 
 // New makes the owner of a partition.
@@ -75,15 +69,15 @@ func New(d Deps) *Owner {
 			Tasks: c.ChunkTasksMax, Bytes: c.ChunkBytesMax, Messages: chunkMessagesMax,
 			MessageTasks: messageTasksMax, MessageBytes: messageBytesMax,
 		},
+		began:    d.Now(),
 		arrivals: make(chan arrival, arrivalsMax),
 		asks:     make(chan func(), arrivalsMax),
 		ended:    make(chan struct{}),
 		table: due.New(due.Config{
 			FiredKeepMS: c.FiredKeep.Milliseconds(), FiredMost: c.FiredKeepMax, VoidKeepMS: c.CancelKeep.Milliseconds(),
 		}),
-		cache:    newCache(c.CacheBytes),
-		unfenced: true,
-		cursors:  cursorsKept,
+		cache:   newCache(c.CacheBytes),
+		cursors: cursorsKept,
 	}
 }
 
@@ -115,32 +109,21 @@ func (o *Owner) Load(ctx context.Context) error {
 	if err := readOn(); err != nil {
 		return fmt.Errorf("load: %w", err)
 	}
-	if covered := max(cursor.Base.Seq, cursor.Round.Seq); covered > read {
+	if covered := cursor.Seq(); covered > read {
 		return fmt.Errorf("load: the firing cursor covers messages up to %d, but the timer store ends at %d: "+
 			"it was made anew, and its tasks would be taken for fired; remove the cursor", covered, read)
 	}
+	server, err := o.Store.Time(ctx)
+	if err != nil {
+		return fmt.Errorf("load: %w", err)
+	}
+	o.clock.Learn(server, o.Now().Sub(o.began))
 	o.readTo = read
-	o.table.Resume(cursor, rand.Uint64(), time.Now().UnixMilli())
+	o.table.Resume(cursor, rand.Uint64(), o.now().UnixMilli())
 	o.cursorSeq = seq
 	o.report()
 	o.Logger.Info("waiting tasks loaded", "tasks", o.table.Len(), "messages_up_to", read, "took", time.Since(began))
 	return nil
-}
-
-// decode never fails: a message that is no batch holds no task.
-func (o *Owner) decode(m Stored) arrival {
-	body, tasks, tombstones, err := batch.Decode(m.Data)
-	if err != nil {
-		o.Logger.Error("a message of the timer store is malformed and is passed over", "sequence", m.Seq, "error", err)
-		tasks, tombstones = nil, nil
-	}
-	a := arrival{body: body, index: due.Message{Seq: m.Seq, AtMS: m.AtMS, Bucket: m.Bucket, Tombstones: tombstones, Tasks: tasks}}
-	for i := range tasks {
-		if i == 0 || tasks[i].DueMS < a.firstDueMS {
-			a.firstDueMS = tasks[i].DueMS
-		}
-	}
-	return a
 }
 
 // Run fires what is due until ctx ends; a chunk being stored is finished first.
@@ -156,6 +139,7 @@ func (o *Owner) Run(parent context.Context) error {
 		}
 	})
 	parts.Go(func() { o.purge(ctx) })
+	parts.Go(func() { o.watchClock(ctx) })
 	stop(o.loop(ctx)) // an earlier cause, such as the reader's, stays
 	close(o.ended)
 	parts.Wait()
@@ -197,8 +181,8 @@ func (o *Owner) loop(ctx context.Context) error {
 		if fired {
 			continue
 		}
-		if at, ok := o.wakeAt(); ok {
-			timer.Reset(time.Until(at))
+		if in, ok := o.wakeIn(); ok {
+			timer.Reset(in)
 		} else {
 			timer.Stop()
 		}
@@ -230,21 +214,20 @@ func (o *Owner) drain() {
 
 // arrive takes a message into the index, and keeps what is due soon at hand.
 func (o *Owner) arrive(a arrival) {
-	o.table.Load(a.index)
+	if n := o.table.Load(a.index); n > 0 {
+		o.Gauges.Outdated(n)
+		o.Logger.Warn("tasks are void: the history owner that parked them had been replaced", "sequence", a.index.Seq, "tasks", n)
+	}
 	o.readTo = max(o.readTo, a.index.Seq)
-	if a.body.Records() > 0 && a.firstDueMS < time.Now().Add(cacheAhead).UnixMilli() {
+	if a.body.Records() > 0 && a.firstDueMS < o.now().Add(cacheAhead).UnixMilli() {
 		o.cache.put(a.index.Seq, a.body)
 	}
 }
 
-// wakeAt is when something is to be done though nothing comes.
-func (o *Owner) wakeAt() (time.Time, bool) {
+// wakeIn is after how long something is to be done though nothing comes.
+func (o *Owner) wakeIn() (time.Duration, bool) {
 	dueMS, ok := o.table.Next()
-	at := time.UnixMilli(dueMS)
-	if at.Before(o.retryAt) {
-		at = o.retryAt
-	}
-	return at, ok
+	return max(time.UnixMilli(dueMS).Sub(o.now()), time.Until(o.retryAt)), ok
 }
 
 func (o *Owner) report() { o.Gauges.Waiting(o.table.Len()) }

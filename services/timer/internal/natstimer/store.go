@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
+	"github.com/yardmaster-io/yardmaster/services/timer/internal/core/due"
 	"github.com/yardmaster-io/yardmaster/services/timer/internal/firing"
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
 )
@@ -36,6 +38,19 @@ func (s *Store) Last(ctx context.Context) (uint64, error) {
 	return natslog.LastSeq(ctx, s.js, topology.TimerStream(s.p))
 }
 
+// Time implements firing.Store: every answer of the stream's leader tells its clock.
+func (s *Store) Time(ctx context.Context) (time.Time, error) {
+	stream, err := s.js.Stream(ctx, topology.TimerStream(s.p))
+	if err != nil {
+		return time.Time{}, fmt.Errorf("time of the server: %w", err)
+	}
+	at := stream.CachedInfo().TimeStamp
+	if at.IsZero() {
+		return at, errors.New("time of the server: its answer does not tell")
+	}
+	return at, nil
+}
+
 // ReadRange implements firing.Store.
 func (s *Store) ReadRange(ctx context.Context, from, upTo uint64, handle func(firing.Stored) error) error {
 	if upTo < from { // and not "to the end", which 0 would mean
@@ -53,15 +68,16 @@ func (s *Store) readFrom(seq uint64) natslog.ReadConfig {
 	return natslog.ReadConfig{Stream: topology.TimerStream(s.p), StartSeq: seq, Log: s.log}
 }
 
-// pass hands on what lies in a bucket; the stream has no other subjects.
+// pass hands on what lies in a bucket, and fences; the stream has no other subjects.
 func (s *Store) pass(handle func(firing.Stored) error) func(natslog.Record) error {
 	return func(r natslog.Record) error {
 		bucket, ok := topology.TimerBucketOf(r.Subject)
-		if !ok {
+		fence := r.Subject == topology.TimerFence(s.p)
+		if !ok && !fence {
 			s.log.Error("a message of the timer store lies in no bucket and is passed over", "sequence", r.Seq, "subject", r.Subject)
 			return nil
 		}
-		return handle(firing.Stored{Seq: r.Seq, AtMS: r.Time.UnixMilli(), Bucket: bucket, Data: r.Data})
+		return handle(firing.Stored{Seq: r.Seq, AtMS: r.Time.UnixMilli(), Bucket: bucket, Fence: fence, Data: r.Data})
 	}
 }
 
@@ -92,11 +108,15 @@ func (s *Store) Tombstone(ctx context.Context, bucket int64, key string, data []
 }
 
 // Purge implements firing.Pruner.
-func (s *Store) Purge(ctx context.Context, bucket int64, upTo uint64) error {
+func (s *Store) Purge(ctx context.Context, p due.Purge) error {
+	subject := topology.Timer(s.p, p.Bucket)
+	if p.Fences {
+		subject = topology.TimerFence(s.p)
+	}
 	// The server keeps the message at the sequence given.
-	err := s.stream.Purge(ctx, jetstream.WithPurgeSubject(topology.Timer(s.p, bucket)), jetstream.WithPurgeSequence(upTo+1))
+	err := s.stream.Purge(ctx, jetstream.WithPurgeSubject(subject), jetstream.WithPurgeSequence(p.UpTo+1))
 	if err != nil {
-		return fmt.Errorf("purge bucket %d: %w", bucket, err)
+		return fmt.Errorf("purge %s: %w", subject, err)
 	}
 	return nil
 }

@@ -1,0 +1,35 @@
+package firing
+
+import (
+	"context"
+	"time"
+)
+
+// now is the time to fire by.
+func (o *Owner) now() time.Time {
+	own := o.Now()
+	return o.clock.Now(own, own.Sub(o.began))
+}
+
+// watchClock asks for the server's clock, every now and then, beside the loop.
+func (o *Owner) watchClock(ctx context.Context) {
+	tick := time.NewTicker(clockEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		asking, done := context.WithTimeout(ctx, clockEvery)
+		server, err := o.Store.Time(asking)
+		since := o.Now().Sub(o.began)
+		done()
+		if err == nil { // without an answer, the last ones hold
+			err = o.ask(ctx, func() { o.clock.Learn(server, since) })
+		}
+		if err != nil && ctx.Err() == nil {
+			o.Logger.Debug("the server's clock is not known anew", "error", err)
+		}
+	}
+}
