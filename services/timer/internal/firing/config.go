@@ -1,6 +1,10 @@
 package firing
 
-import "time"
+import (
+	"time"
+
+	"github.com/yardmaster-io/yardmaster/services/timer/internal/core/due"
+)
 
 // Config bounds the firing of one partition.
 type Config struct {
@@ -35,6 +39,21 @@ func DefaultConfig() Config {
 		ChunkTasksMax: 5000, ChunkBytesMax: 2 << 20, FetchParallel: 16, CacheBytes: 32 << 20,
 		PurgeEvery: 10 * time.Second, FiredKeep: 10 * time.Minute, FiredKeepMax: 250_000,
 		CancelKeep: 2 * time.Minute,
+	}
+}
+
+// Limits are those of a chunk.
+func (c Config) Limits() due.Limits {
+	return due.Limits{
+		Tasks: c.ChunkTasksMax, Bytes: c.ChunkBytesMax, Messages: chunkMessagesMax,
+		MessageTasks: messageTasksMax, MessageBytes: messageBytesMax,
+	}
+}
+
+// Table is what the due table remembers.
+func (c Config) Table() due.Config {
+	return due.Config{
+		FiredKeepMS: c.FiredKeep.Milliseconds(), FiredMost: c.FiredKeepMax, VoidKeepMS: c.CancelKeep.Milliseconds(),
 	}
 }
 

@@ -62,22 +62,16 @@ type Owner struct {
 
 // New makes the owner of a partition.
 func New(d Deps) *Owner {
-	c := d.Config
 	return &Owner{
-		Deps: d,
-		limits: due.Limits{
-			Tasks: c.ChunkTasksMax, Bytes: c.ChunkBytesMax, Messages: chunkMessagesMax,
-			MessageTasks: messageTasksMax, MessageBytes: messageBytesMax,
-		},
+		Deps:     d,
+		limits:   d.Config.Limits(),
 		began:    d.Now(),
 		arrivals: make(chan arrival, arrivalsMax),
 		asks:     make(chan func(), arrivalsMax),
 		ended:    make(chan struct{}),
-		table: due.New(due.Config{
-			FiredKeepMS: c.FiredKeep.Milliseconds(), FiredMost: c.FiredKeepMax, VoidKeepMS: c.CancelKeep.Milliseconds(),
-		}),
-		cache:   newCache(c.CacheBytes),
-		cursors: cursorsKept,
+		table:    due.New(d.Config.Table()),
+		cache:    newCache(d.Config.CacheBytes),
+		cursors:  cursorsKept,
 	}
 }
 

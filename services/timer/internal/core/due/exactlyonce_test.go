@@ -307,42 +307,9 @@ func (w *world) someEpoch() uint64 {
 	return w.epoch
 }
 
+// actions are those of time and of the timer's owners, and history's.
 func (w *world) actions() map[string]func(*rapid.T) {
-	return map[string]func(*rapid.T){
-		"write": func(t *rapid.T) {
-			for range rapid.IntRange(1, 5).Draw(t, "n") {
-				w.write(t, w.someEpoch(), stay{ids.NewTaskID(testTime, 0, w.random.Uint64()), 1}, w.now+rapid.Int64Range(-3000, 5000).Draw(t, "due"))
-			}
-		},
-		"write it twice": func(t *rapid.T) {
-			s := w.someStay(t)
-			if w.written[s] <= w.checkpoint {
-				t.Skip("history knows that it is parked")
-			}
-			w.write(t, w.someEpoch(), s, w.dueOf[s])
-		},
-		"park again": func(t *rapid.T) {
-			s := w.someStay(t)
-			next := stay{s.id, s.parkings + 1}
-			if _, ok := w.written[next]; ok || w.fired[s] == 0 {
-				t.Skip("still here")
-			}
-			w.write(t, w.someEpoch(), next, w.now+rapid.Int64Range(0, 5000).Draw(t, "due"))
-		},
-		"fence": func(*rapid.T) {
-			w.epoch++
-			w.append(Message{Fence: true, Epoch: w.epoch})
-		},
-		"write by a replaced owner": func(t *rapid.T) {
-			epoch := rapid.Uint64Range(1, w.epoch).Draw(t, "epoch")
-			if epoch == w.epoch {
-				t.Skip("not replaced")
-			}
-			s := w.someStay(t) // a copy, or the next stay, whatever history remembers by now
-			s.parkings += uint32(rapid.IntRange(0, 1).Draw(t, "parkings"))
-			w.write(t, epoch, s, w.now+rapid.Int64Range(-3000, 5000).Draw(t, "due"))
-		},
-		"load elsewhere": w.matches,
+	all := map[string]func(*rapid.T){
 		"time": func(t *rapid.T) {
 			w.now += rapid.SampledFrom([]int64{100, 1000, 4000, 2 * testMinute}).Draw(t, "ms")
 		},
@@ -377,8 +344,50 @@ func (w *world) actions() map[string]func(*rapid.T) {
 			o := w.idle(t)
 			o.purge = o.table.Purgeable(o.parked, o.end, w.now)
 		},
-		"purge": func(t *rapid.T) { w.purge(w.pick(t)) },
-		"":      w.check,
+		"purge":          func(t *rapid.T) { w.purge(w.pick(t)) },
+		"load elsewhere": w.matches,
+		"":               w.check,
+	}
+	maps.Copy(all, w.historyActions())
+	return all
+}
+
+// historyActions are those of the history owners, the last one and replaced ones.
+func (w *world) historyActions() map[string]func(*rapid.T) {
+	return map[string]func(*rapid.T){
+		"write": func(t *rapid.T) {
+			for range rapid.IntRange(1, 5).Draw(t, "n") {
+				w.write(t, w.someEpoch(), stay{ids.NewTaskID(testTime, 0, w.random.Uint64()), 1}, w.now+rapid.Int64Range(-3000, 5000).Draw(t, "due"))
+			}
+		},
+		"write it twice": func(t *rapid.T) {
+			s := w.someStay(t)
+			if w.written[s] <= w.checkpoint {
+				t.Skip("history knows that it is parked")
+			}
+			w.write(t, w.someEpoch(), s, w.dueOf[s])
+		},
+		"park again": func(t *rapid.T) {
+			s := w.someStay(t)
+			next := stay{s.id, s.parkings + 1}
+			if _, ok := w.written[next]; ok || w.fired[s] == 0 {
+				t.Skip("still here")
+			}
+			w.write(t, w.someEpoch(), next, w.now+rapid.Int64Range(0, 5000).Draw(t, "due"))
+		},
+		"fence": func(*rapid.T) {
+			w.epoch++
+			w.append(Message{Fence: true, Epoch: w.epoch})
+		},
+		"write by a replaced owner": func(t *rapid.T) {
+			epoch := rapid.Uint64Range(1, w.epoch).Draw(t, "epoch")
+			if epoch == w.epoch {
+				t.Skip("not replaced")
+			}
+			s := w.someStay(t) // a copy, or the next stay, whatever history remembers by now
+			s.parkings += uint32(rapid.IntRange(0, 1).Draw(t, "parkings"))
+			w.write(t, epoch, s, w.now+rapid.Int64Range(-3000, 5000).Draw(t, "due"))
+		},
 	}
 }
 
