@@ -11,6 +11,18 @@ func (o *Owner) now() time.Time {
 	return o.clock.Now(own, own.Sub(o.began))
 }
 
+// learnClock has a few first looks at the server's clock, of which the fastest counts.
+func (o *Owner) learnClock(ctx context.Context) error {
+	for range clockFirst {
+		server, err := o.Store.Time(ctx)
+		if err != nil {
+			return err
+		}
+		o.clock.Learn(server, o.Now().Sub(o.began))
+	}
+	return nil
+}
+
 // watchClock asks for the server's clock, every now and then, beside the loop.
 func (o *Owner) watchClock(ctx context.Context) {
 	tick := time.NewTicker(clockEvery)

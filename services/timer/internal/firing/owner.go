@@ -107,11 +107,9 @@ func (o *Owner) Load(ctx context.Context) error {
 		return fmt.Errorf("load: the firing cursor covers messages up to %d, but the timer store ends at %d: "+
 			"it was made anew, and its tasks would be taken for fired; remove the cursor", covered, read)
 	}
-	server, err := o.Store.Time(ctx)
-	if err != nil {
+	if err := o.learnClock(ctx); err != nil {
 		return fmt.Errorf("load: %w", err)
 	}
-	o.clock.Learn(server, o.Now().Sub(o.began))
 	o.readTo = read
 	o.table.Resume(cursor, rand.Uint64(), o.now().UnixMilli())
 	o.cursorSeq = seq

@@ -317,6 +317,13 @@ func (w *world) actions() map[string]func(*rapid.T) {
 		"take":   func(t *rapid.T) { w.take(t, w.idle(t)) },
 		"crash":  func(t *rapid.T) { w.reload(w.pick(t), 100) },
 		"cancel": func(t *rapid.T) { w.cancel(w.idle(t), w.someStay(t)) },
+		"fire ahead": func(t *rapid.T) { // one chunk, by a node of which the clock is an hour ahead
+			o := w.pick(t)
+			w.reload(o, 100)
+			if o.skew = testHour; w.take(t, o) {
+				w.commit(t, o)
+			}
+		},
 		"commit": func(t *rapid.T) {
 			if o := w.pick(t); o.chunk != nil {
 				w.commit(t, o)
