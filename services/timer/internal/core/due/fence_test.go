@@ -81,3 +81,17 @@ func TestI12_AFenceStaysWhileSomethingItVoidsIsStored(t *testing.T) {
 	purge(Purge{Bucket: 1, UpTo: 7}) // and not the fence at 5, before the message is gone
 	purge(Purge{Fences: true, UpTo: 5})
 }
+
+// A replaced owner writes between the look for what is purgeable and the purge.
+func TestI12_AFenceStaysForWhatAPurgeLeft(t *testing.T) {
+	table := newTable(t, fenceAt(1, 2), of(1, message(2, 60_000, 1)), fenceAt(3, 3))
+	gone := table.Purgeable(9, 3, 0)
+	table.Load(of(2, message(4, 60_000, 2)))
+	table.Load(fenceAt(5, 4))
+	for _, p := range gone {
+		table.Purged(p)
+	}
+	if got, want := table.Purgeable(2, 5, 0), []Purge{{Fences: true, UpTo: 1}}; !slices.Equal(got, want) {
+		t.Fatalf("purgeable: %v, want %v: the message at 4 is void by the fence at 3", got, want)
+	}
+}
