@@ -51,7 +51,7 @@ const (
 	shell                // everything in a service that has no other word
 	adapter              // nats…, redis…, mem…, api
 	wiring               // a service's root and cmd: they put the parts together
-	bench                // …test: suites that tests share
+	bench                // …test, …sim: suites and machines that tests share
 	outside              // infra, e2e
 )
 
@@ -77,7 +77,8 @@ func classOf(dir string) class {
 
 // isTestPackage tells whether a package is for tests only.
 func isTestPackage(dir string) bool {
-	return strings.HasSuffix(path.Base(dir), "test") || dir == "shared/testkit"
+	name := path.Base(dir)
+	return strings.HasSuffix(name, "test") || strings.HasSuffix(name, "sim") || dir == "shared/testkit"
 }
 
 // The client libraries that only adapters touch.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/timer/internal/core/due"
 	"github.com/yardmaster-io/yardmaster/services/timer/internal/firing"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
@@ -22,10 +23,19 @@ func idsOf(all []*logv1.Record) []ids.TaskID {
 	return got
 }
 
+// wanted asks for tasks in the name of a service of ours.
+func wanted(all []ids.TaskID) []due.Wanted {
+	got := make([]due.Wanted, len(all))
+	for i, id := range all {
+		got[i].ID = id
+	}
+	return got
+}
+
 // cancelled calls Cancel and returns the ids of the records it answered with.
 func cancelled(t *testing.T, r *running, all ...ids.TaskID) (got []ids.TaskID, fired []ids.TaskID) {
 	t.Helper()
-	answer, err := r.Cancel(t.Context(), all)
+	answer, err := r.Cancel(t.Context(), wanted(all))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,7 +46,10 @@ func cancelled(t *testing.T, r *running, all ...ids.TaskID) (got []ids.TaskID, f
 		}
 		got = append(got, ids.TaskID(record.Id))
 	}
-	return got, answer.Fired
+	for _, f := range answer.Fired {
+		fired = append(fired, f.ID)
+	}
+	return got, fired
 }
 
 func waits(t *testing.T, r *running, n int64) {
@@ -111,7 +124,7 @@ func TestI10_CancelOrFireButNotBoth(t *testing.T) {
 	for i := range 4 {
 		callers.Go(func() {
 			for part := range slices.Chunk(all[i*len(all)/4:(i+1)*len(all)/4], 7) {
-				answer, err := r.Cancel(t.Context(), part)
+				answer, err := r.Cancel(t.Context(), wanted(part))
 				if err != nil {
 					t.Error(err)
 					return

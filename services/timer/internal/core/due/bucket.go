@@ -1,5 +1,10 @@
 package due
 
+import (
+	"cmp"
+	"slices"
+)
+
 // bucket counts what the messages of one bucket of the store still hold.
 type bucket struct {
 	// live tasks are still to be fired.
@@ -10,6 +15,8 @@ type bucket struct {
 	void []handle
 	// voidMS is when the last of them was cancelled.
 	voidMS int64
+	// outdated are the sequences of its messages of replaced history owners, in order.
+	outdated []uint64
 }
 
 func (t *Table) bucket(number int32) *bucket {
@@ -21,10 +28,12 @@ func (t *Table) bucket(number int32) *bucket {
 	return b
 }
 
-// Purge names messages that nobody needs: those of a bucket up to a sequence.
+// Purge names messages that nobody needs: those of a bucket up to a sequence, or
+// the fences up to there.
 type Purge struct {
 	Bucket int64
 	UpTo   uint64
+	Fences bool
 }
 
 // Purgeable returns the buckets of which everything was fired or is void and
@@ -41,6 +50,8 @@ type Purge struct {
 //
 // The newest message of the store always stays, so that the store remembers how
 // far its sequences have come; a cursor would otherwise cover tasks yet to be written.
+//
+// Fences go when Purged has told that the messages they void are gone.
 func (t *Table) Purgeable(parked, end uint64, nowMS int64) []Purge {
 	if t.lastSeq < end {
 		return nil
@@ -52,11 +63,19 @@ func (t *Table) Purgeable(parked, end uint64, nowMS int64) []Purge {
 			all = append(all, Purge{Bucket: int64(number), UpTo: b.lastSeq})
 		}
 	}
+	slices.SortFunc(all, func(a, b Purge) int { return cmp.Compare(a.Bucket, b.Bucket) })
+	if p, ok := t.fencesPurgeable(); ok {
+		all = append(all, p)
+	}
 	return all
 }
 
-// Purged forgets the cancelled tasks of messages that are gone.
+// Purged forgets what messages held that are gone.
 func (t *Table) Purged(p Purge) {
+	if p.Fences {
+		t.fencesPurged(p.UpTo)
+		return
+	}
 	b, ok := t.buckets[int32(p.Bucket)]
 	if !ok {
 		return
@@ -74,6 +93,9 @@ func (t *Table) Purged(p Purge) {
 		t.remove(h)
 	}
 	b.void = kept
+	for len(b.outdated) > 0 && b.outdated[0] <= p.UpTo {
+		b.outdated = b.outdated[1:]
+	}
 	if b.live == 0 && b.lastSeq <= p.UpTo {
 		delete(t.buckets, int32(p.Bucket))
 	}
