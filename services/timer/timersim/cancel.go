@@ -112,12 +112,12 @@ type Purge struct {
 	purge   due.Purge
 }
 
-// Purgeable names what nobody needs. Parked is the timer_seq of history's
-// checkpoint; end is the last sequence of the store, read after that.
-func (o *Owner) Purgeable(parked, end uint64, nowMS int64) []Purge {
+// Purgeable names what nobody needs. Parked is the timer_seq of history's checkpoint
+// and savedMS its at_ms; end is the last sequence of the store, read after that.
+func (o *Owner) Purgeable(parked, end uint64, savedMS int64) []Purge {
 	o.must(idle)
 	var all []Purge
-	for _, p := range o.table.Purgeable(parked, end, nowMS) {
+	for _, p := range o.table.Purgeable(parked, end, savedMS) {
 		subject := topology.Timer(o.partition, p.Bucket)
 		if p.Fences {
 			subject = topology.TimerFence(o.partition)

@@ -2,9 +2,12 @@ package firing_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -101,6 +104,54 @@ func TestACancelledTaskNeverFiresAndIsFoundAgain(t *testing.T) {
 	if len(got) != 3 {
 		t.Errorf("%d fired", len(got))
 	}
+}
+
+// countedLog counts the looks at history's checkpoint.
+type countedLog struct {
+	firing.Log
+	looks *atomic.Int64
+}
+
+func (l countedLog) Parked(ctx context.Context) (uint64, int64, error) {
+	l.looks.Add(1)
+	return l.Log.Parked(ctx)
+}
+
+// While history is down nobody archives what was cancelled, so its record stays.
+func TestACancelledTaskStaysUntilHistorySavesACheckpoint(t *testing.T) {
+	w := newWorld(t)
+	var looks atomic.Int64
+	r := w.own(func(d *firing.Deps) {
+		d.Config.PurgeEvery, d.Config.CancelKeep = 10*time.Millisecond, 0
+		d.Log = countedLog{d.Log, &looks}
+	})
+	all := idsOf(w.park(1, time.Now().Add(time.Hour)))
+	w.checkpointAt(100, time.Now().Add(-time.Minute))
+	if got, _ := cancelled(t, r, all...); len(got) != 1 {
+		t.Fatalf("%d cancelled", len(got))
+	}
+	w.park(1, time.Now().Add(2*time.Hour)) // the newest message always stays
+	waits(t, r, 1)
+	from := looks.Load()
+	testkit.Eventually(t, soon, func() error {
+		if looks.Load() < from+3 {
+			return errors.New("no purge yet")
+		}
+		return nil
+	})
+	if got := w.stored(); got != 3 {
+		t.Errorf("%d messages left, want the record, its tombstone and the newest", got)
+	}
+	if got, _ := cancelled(t, r, all...); len(got) != 1 {
+		t.Error("asked again, its record is gone")
+	}
+	w.checkpointAt(100, time.Now().Add(time.Minute))
+	testkit.Eventually(t, soon, func() error {
+		if got := w.stored(); got != 1 {
+			return fmt.Errorf("%d messages left", got)
+		}
+		return nil
+	})
 }
 
 // Every task is cancelled while it becomes due: it is either answered as

@@ -28,8 +28,9 @@ type Config struct {
 	FiredKeep time.Duration `koanf:"fired_keep"`
 	// FiredKeepMax is how many of them are remembered, about 80 bytes each. Default 250000.
 	FiredKeepMax int `koanf:"fired_keep_max"`
-	// CancelKeep is for how long a cancelled task's record stays for a canceller
-	// who lost the answer. Default 2 min.
+	// CancelKeep is how long after a cancel history must have saved a checkpoint before
+	// the task's record is removed. Default 2 min. Less, and a canceller who lost the
+	// answer finds nothing when it asks again.
 	CancelKeep time.Duration `koanf:"cancel_keep"`
 }
 

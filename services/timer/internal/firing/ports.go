@@ -68,9 +68,10 @@ type Log interface {
 	// new cursor's sequence. An error that is neither ErrOvertaken nor
 	// ErrOutcomeUnknown says that nothing was stored.
 	Append(ctx context.Context, all []Submit, c due.Cursor, expected uint64) (uint64, error)
-	// Parked is how far in the store history is known to remember what it parked. It
+	// Parked is how far in the store history is known to remember what it parked, and
+	// when the checkpoint was saved that says so, Unix ms; zeros where there is none. It
 	// fails like Cursor.
-	Parked(ctx context.Context) (uint64, error)
+	Parked(ctx context.Context) (seq uint64, savedMS int64, err error)
 	// DropCursors removes the cursors before the one at seq.
 	DropCursors(ctx context.Context, seq uint64) error
 }

@@ -41,7 +41,7 @@ func (o *Owner) purge(ctx context.Context) error {
 }
 
 func (o *Owner) purgeStore(ctx context.Context) error {
-	parked, err := o.Log.Parked(ctx)
+	parked, savedMS, err := o.Log.Parked(ctx)
 	if err != nil {
 		return err
 	}
@@ -54,7 +54,7 @@ func (o *Owner) purgeStore(ctx context.Context) error {
 		caughtUp := false
 		err := o.ask(ctx, func() {
 			caughtUp = o.readTo >= end
-			all = o.table.Purgeable(parked, end, o.now().UnixMilli())
+			all = o.table.Purgeable(parked, end, savedMS)
 		})
 		if err != nil {
 			return err

@@ -161,11 +161,17 @@ func (w *world) eachOnce(want []*logv1.Record) map[string][]fired {
 // checkpoint says that history remembers what it parked up to seq.
 func (w *world) checkpoint(seq uint64) {
 	w.tb.Helper()
+	w.checkpointAt(seq, time.Now())
+}
+
+// checkpointAt is checkpoint, saved at another time.
+func (w *world) checkpointAt(seq uint64, at time.Time) {
+	w.tb.Helper()
 	kv, err := w.js.KeyValue(w.tb.Context(), topology.CheckpointsBucket)
 	if err != nil {
 		w.tb.Fatal(err)
 	}
-	data, err := (&logv1.Checkpoint{TimerSeq: seq}).MarshalVT()
+	data, err := (&logv1.Checkpoint{TimerSeq: seq, AtMs: at.UnixMilli()}).MarshalVT()
 	if err != nil {
 		w.tb.Fatal(err)
 	}

@@ -75,13 +75,13 @@ func (l *Log) Append(ctx context.Context, all []firing.Submit, c due.Cursor, exp
 }
 
 // Parked implements firing.Log.
-func (l *Log) Parked(ctx context.Context) (uint64, error) {
+func (l *Log) Parked(ctx context.Context) (seq uint64, savedMS int64, err error) {
 	entry, err := l.checkpoints.Get(ctx, topology.HistoryCheckpoint(l.p))
 	if errors.Is(err, jetstream.ErrKeyNotFound) {
-		return 0, nil
+		return 0, 0, nil
 	}
 	if err != nil {
-		return 0, fmt.Errorf("history's checkpoint: %w", err)
+		return 0, 0, fmt.Errorf("history's checkpoint: %w", err)
 	}
 	var c logv1.Checkpoint
 	err = c.UnmarshalVT(entry.Value())
@@ -89,9 +89,9 @@ func (l *Log) Parked(ctx context.Context) (uint64, error) {
 		err = logversion.Check(c.LogVersion)
 	}
 	if err != nil {
-		return 0, fmt.Errorf("history's checkpoint: %w", err)
+		return 0, 0, fmt.Errorf("history's checkpoint: %w", err)
 	}
-	return c.TimerSeq, nil
+	return c.TimerSeq, c.AtMs, nil
 }
 
 // DropCursors implements firing.Log.

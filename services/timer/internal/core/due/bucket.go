@@ -46,20 +46,23 @@ type Purge struct {
 // bucket goes as a whole: a tombstone must not go before the records it voids, nor a
 // fired record before its copy.
 //
-// A bucket with a task that was cancelled lately waits, see Config.VoidKeepMS.
+// SavedMS is when the checkpoint that tells parked was saved, 0 = never. A bucket with
+// a cancelled task waits until that is later than the cancel by more than
+// Config.VoidKeepMS. No clock of the timer counts here: while history is down nobody
+// archives what was cancelled, and the void record is the only copy.
 //
 // The newest message of the store always stays, so that the store remembers how
 // far its sequences have come; a cursor would otherwise cover tasks yet to be written.
 //
 // Fences go when Purged has told that the messages they void are gone.
-func (t *Table) Purgeable(parked, end uint64, nowMS int64) []Purge {
+func (t *Table) Purgeable(parked, end uint64, savedMS int64) []Purge {
 	if t.lastSeq < end {
 		return nil
 	}
 	var all []Purge
 	for number, b := range t.buckets {
-		fresh := len(b.void) > 0 && nowMS < b.voidMS+t.cfg.VoidKeepMS
-		if b.live == 0 && b.lastSeq <= parked && b.lastSeq < t.lastSeq && !fresh {
+		kept := len(b.void) > 0 && savedMS <= b.voidMS+t.cfg.VoidKeepMS
+		if b.live == 0 && b.lastSeq <= parked && b.lastSeq < t.lastSeq && !kept {
 			all = append(all, Purge{Bucket: int64(number), UpTo: b.lastSeq})
 		}
 	}

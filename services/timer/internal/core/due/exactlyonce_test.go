@@ -28,13 +28,15 @@ type world struct {
 	outdated   map[uint64]bool // sequences of messages of replaced ones
 	purged     map[uint64]bool
 	checkpoint uint64
+	savedMS    int64 // when the checkpoint was saved
 	cursor     Cursor
 	cursorSeq  uint64 // the history log ends with the cursor
 	fired      map[stay]int
 	written    map[stay]uint64 // sequence of the first copy
 	dueOf      map[stay]int64
 	tombstoned map[stay]bool
-	answered   map[stay]bool // cancelled, and the canceller was told so
+	cancelled  map[stay]int64 // when the first tombstone was stored
+	answered   map[stay]bool  // cancelled, and the canceller was told so
 	owners     [2]*owner
 	epochs     uint64
 	limits     Limits
@@ -50,6 +52,7 @@ type owner struct {
 	purge []Purge
 	// checkpoint and end of the store, as read by a purge that is under way
 	parked, end uint64
+	savedMS     int64
 	fence       []stay // tombstones written, cursor not yet fenced
 }
 
@@ -166,7 +169,10 @@ func (w *world) cancel(o *owner, s stay) {
 		return
 	}
 	s.parkings = w.store[at.Seq-1].Tasks[at.Index].Parkings // the stay that waits now
-	w.append(Message{Bucket: at.Bucket, Tombstones: []ids.TaskID{s.id}})
+	w.append(Message{AtMS: w.now, Bucket: at.Bucket, Tombstones: []ids.TaskID{s.id}})
+	if _, ok := w.cancelled[s]; !ok {
+		w.cancelled[s] = w.now
+	}
 	for other := range w.written {
 		if other.id == s.id { // a tombstone names an id: it voids a later stay that this owner has not read
 			w.tombstoned[other] = true
@@ -190,12 +196,13 @@ func (w *world) answer(o *owner) {
 	o.fence = nil
 }
 
-func (w *world) purge(o *owner) {
+func (w *world) purge(t *rapid.T, o *owner) {
 	n := w.random.IntN(len(o.purge) + 1) // it may be stopped in between
 	for _, p := range o.purge[:n] {
 		for _, m := range w.store {
 			if m.Fence == p.Fences && m.Bucket == p.Bucket && m.Seq <= p.UpTo {
 				w.purged[m.Seq] = true
+				w.archived(t, o, m)
 			}
 		}
 		if o.chunk == nil {
@@ -203,6 +210,15 @@ func (w *world) purge(o *owner) {
 		}
 	}
 	o.purge = nil
+}
+
+// archived checks that history was up when what is purged had been cancelled.
+func (w *world) archived(t *rapid.T, o *owner, m Message) {
+	for _, task := range m.Tasks {
+		if s := (stay{task.ID, task.Parkings}); w.answered[s] && o.savedMS <= w.cancelled[s] {
+			t.Fatalf("%v was cancelled at %d and is purged by a checkpoint of %d", s, w.cancelled[s], o.savedMS)
+		}
+	}
 }
 
 func TestI10_EachStayFiresExactlyOnce(t *testing.T) {
@@ -215,7 +231,7 @@ func TestI10_EachStayFiresExactlyOnce(t *testing.T) {
 func exactlyOnce(t *rapid.T) {
 	w := &world{
 		now: 100 * testMinute, epoch: 1, outdated: map[uint64]bool{}, purged: map[uint64]bool{}, fired: map[stay]int{}, written: map[stay]uint64{},
-		dueOf: map[stay]int64{}, tombstoned: map[stay]bool{}, answered: map[stay]bool{},
+		dueOf: map[stay]int64{}, tombstoned: map[stay]bool{}, cancelled: map[stay]int64{}, answered: map[stay]bool{},
 		limits: Limits{
 			Tasks: rapid.IntRange(1, 6).Draw(t, "tasks"), Bytes: 200, Messages: rapid.IntRange(1, 4).Draw(t, "messages"),
 			MessageTasks: 2, MessageBytes: 80,
@@ -341,17 +357,17 @@ func (w *world) actions() map[string]func(*rapid.T) {
 			}
 		},
 		"checkpoint": func(t *rapid.T) {
-			w.checkpoint = uint64(rapid.IntRange(int(w.checkpoint), len(w.store)).Draw(t, "upTo"))
+			w.checkpoint, w.savedMS = uint64(rapid.IntRange(int(w.checkpoint), len(w.store)).Draw(t, "upTo")), w.now
 		},
 		"begin a purge": func(t *rapid.T) {
 			o := w.pick(t)
-			o.parked, o.end = w.checkpoint, uint64(len(w.store))
+			o.parked, o.savedMS, o.end = w.checkpoint, w.savedMS, uint64(len(w.store))
 		},
 		"find purgeable": func(t *rapid.T) {
 			o := w.idle(t)
-			o.purge = o.table.Purgeable(o.parked, o.end, w.now)
+			o.purge = o.table.Purgeable(o.parked, o.end, o.savedMS)
 		},
-		"purge":          func(t *rapid.T) { w.purge(w.pick(t)) },
+		"purge":          func(t *rapid.T) { w.purge(t, w.pick(t)) },
 		"load elsewhere": w.matches,
 		"":               w.check,
 	}

@@ -8,8 +8,9 @@ type Config struct {
 	FiredKeepMS int64
 	// FiredMost is how many fired stays are remembered at most, about 80 bytes each.
 	FiredMost int
-	// VoidKeepMS is for how long a cancelled task is not purged, ms, so that who
-	// lost the answer to its cancel can ask again.
+	// VoidKeepMS is how much later than a cancel history must have saved a
+	// checkpoint before the task is purged, ms, so that who lost the answer to the
+	// cancel can ask again.
 	VoidKeepMS int64
 }
 

@@ -125,13 +125,13 @@ func TestACancelledTaskIsKnownUntilItsBucketIsPurged(t *testing.T) {
 		t.Fatalf("fired %v", got)
 	}
 	table.Load(message(4, 2*testMinute, 5)) // the newest message always stays
-	if got := table.Purgeable(2, 4, 50); got != nil {
+	if got := table.Purgeable(2, 4, 51); got != nil {
 		t.Fatalf("purgeable above the checkpoint: %v", got)
 	}
-	if got := table.Purgeable(3, 4, 49); got != nil {
+	if got := table.Purgeable(3, 4, 50); got != nil {
 		t.Fatalf("purgeable while the canceller may ask again: %v", got)
 	}
-	got := table.Purgeable(3, 4, 50)
+	got := table.Purgeable(3, 4, 51)
 	if !slices.Equal(got, []Purge{{Bucket: 0, UpTo: 3}}) {
 		t.Fatalf("purgeable: %v", got)
 	}
@@ -143,6 +143,44 @@ func TestACancelledTaskIsKnownUntilItsBucketIsPurged(t *testing.T) {
 		t.Fatalf("status %d", status)
 	}
 	table.check(t)
+}
+
+// While history is down nobody archives what was cancelled: whatever the clocks say,
+// the void record stays until a checkpoint is saved that is late enough.
+func TestACancelledTaskWaitsForHistorysCheckpoint(t *testing.T) {
+	for name, table := range map[string]*Table{
+		"by this owner":      newTable(t, message(1, 1000, 1)),
+		"by the last owner":  newTable(t, message(1, 1000, 1), Message{Seq: 2, AtMS: 3000, Tombstones: []ids.TaskID{testID(1)}}),
+		"by one and another": newTable(t, message(1, 1000, 1, 2), Message{Seq: 2, AtMS: 10, Tombstones: []ids.TaskID{testID(2)}}),
+	} {
+		table.Cancel(testID(1), 3000)
+		table.Load(message(3, 9*testMinute, 5))
+		for _, savedMS := range []int64{0, 2999, 3000, 3050} {
+			if got := table.Purgeable(3, 3, savedMS); got != nil {
+				t.Errorf("%s: purgeable by a checkpoint of %d: %v", name, savedMS, got)
+			}
+		}
+		if got := table.Purgeable(3, 3, 3051); len(got) != 1 {
+			t.Errorf("%s: purgeable: %v", name, got)
+		}
+	}
+	fired := newTable(t, message(1, 1000, 1), message(2, 9*testMinute, 2))
+	fire(fired, 1000)
+	if got := fired.Purgeable(2, 2, 0); len(got) != 1 {
+		t.Errorf("nothing was cancelled, and purgeable is %v", got)
+	}
+}
+
+// Kept for no time, it still waits for a checkpoint.
+func TestACancelledTaskIsNotPurgeableWithoutACheckpoint(t *testing.T) {
+	table := New(Config{})
+	table.Load(message(1, 1000, 1))
+	table.Resume(Cursor{}, 1, 0)
+	table.Cancel(testID(1), 0)
+	table.Load(message(2, 9*testMinute, 2))
+	if got := table.Purgeable(2, 2, 0); got != nil {
+		t.Errorf("purgeable: %v", got)
+	}
 }
 
 func TestTheNewestMessageIsNeverPurgeable(t *testing.T) {
