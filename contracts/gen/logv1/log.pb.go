@@ -1627,7 +1627,9 @@ type Checkpoint struct {
 	EventFloor uint64 `protobuf:"varint,4,opt,name=event_floor,json=eventFloor,proto3" json:"event_floor,omitempty"`
 	// Everything parked before this checkpoint is in the timer store up to here.
 	TimerSeq uint64 `protobuf:"varint,5,opt,name=timer_seq,json=timerSeq,proto3" json:"timer_seq,omitempty"`
-	AtMs     int64  `protobuf:"varint,6,opt,name=at_ms,json=atMs,proto3" json:"at_ms,omitempty"`
+	// When no cancel before it was left to be carried out, Unix ms: what was cancelled in the
+	// timer store before is archived, and may be purged there.
+	AtMs int64 `protobuf:"varint,6,opt,name=at_ms,json=atMs,proto3" json:"at_ms,omitempty"`
 	// What events up to here parked is in the timer store up to timer_seq.
 	ParkedEventSeq uint64 `protobuf:"varint,7,opt,name=parked_event_seq,json=parkedEventSeq,proto3" json:"parked_event_seq,omitempty"`
 	// The format of the log that its owner writes and this checkpoint; 0 = 1, the first one.
@@ -1635,8 +1637,10 @@ type Checkpoint struct {
 	// What events up to archived_event_seq ended is in the archive up to archive_seq.
 	ArchiveSeq       uint64 `protobuf:"varint,9,opt,name=archive_seq,json=archiveSeq,proto3" json:"archive_seq,omitempty"`
 	ArchivedEventSeq uint64 `protobuf:"varint,10,opt,name=archived_event_seq,json=archivedEventSeq,proto3" json:"archived_event_seq,omitempty"`
-	unknownFields    protoimpl.UnknownFields
-	sizeCache        protoimpl.SizeCache
+	// Which save of its epoch this is, from 1: an owner knows its own again by it.
+	Save          uint64 `protobuf:"varint,11,opt,name=save,proto3" json:"save,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Checkpoint) Reset() {
@@ -1735,6 +1739,13 @@ func (x *Checkpoint) GetArchiveSeq() uint64 {
 func (x *Checkpoint) GetArchivedEventSeq() uint64 {
 	if x != nil {
 		return x.ArchivedEventSeq
+	}
+	return 0
+}
+
+func (x *Checkpoint) GetSave() uint64 {
+	if x != nil {
+		return x.Save
 	}
 	return 0
 }
@@ -1972,7 +1983,7 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"\vlast_due_ms\x18\x02 \x01(\x03R\tlastDueMs\x12\x19\n" +
 	"\blast_seq\x18\x03 \x01(\x04R\alastSeq\x12\x1d\n" +
 	"\n" +
-	"last_index\x18\x04 \x01(\rR\tlastIndex\"\xd4\x02\n" +
+	"last_index\x18\x04 \x01(\rR\tlastIndex\"\xe8\x02\n" +
 	"\n" +
 	"Checkpoint\x12\x14\n" +
 	"\x05epoch\x18\x01 \x01(\x04R\x05epoch\x12\x14\n" +
@@ -1988,7 +1999,8 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"\varchive_seq\x18\t \x01(\x04R\n" +
 	"archiveSeq\x12,\n" +
 	"\x12archived_event_seq\x18\n" +
-	" \x01(\x04R\x10archivedEventSeq\"\x96\x01\n" +
+	" \x01(\x04R\x10archivedEventSeq\x12\x12\n" +
+	"\x04save\x18\v \x01(\x04R\x04save\"\x96\x01\n" +
 	"\n" +
 	"LaneCursor\x12\x12\n" +
 	"\x04lane\x18\x01 \x01(\rR\x04lane\x12\x17\n" +

@@ -493,6 +493,7 @@ func (m *Checkpoint) CloneVT() *Checkpoint {
 	r.LogVersion = m.LogVersion
 	r.ArchiveSeq = m.ArchiveSeq
 	r.ArchivedEventSeq = m.ArchivedEventSeq
+	r.Save = m.Save
 	if rhs := m.Lanes; rhs != nil {
 		tmpContainer := make([]*LaneCursor, len(rhs))
 		for k, v := range rhs {
@@ -1822,6 +1823,11 @@ func (m *Checkpoint) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
 	}
+	if m.Save != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.Save))
+		i--
+		dAtA[i] = 0x58
+	}
 	if m.ArchivedEventSeq != 0 {
 		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.ArchivedEventSeq))
 		i--
@@ -2715,6 +2721,9 @@ func (m *Checkpoint) SizeVT() (n int) {
 	}
 	if m.ArchivedEventSeq != 0 {
 		n += 1 + protohelpers.SizeOfVarint(uint64(m.ArchivedEventSeq))
+	}
+	if m.Save != 0 {
+		n += 1 + protohelpers.SizeOfVarint(uint64(m.Save))
 	}
 	n += len(m.unknownFields)
 	return n
@@ -6588,6 +6597,25 @@ func (m *Checkpoint) UnmarshalVT(dAtA []byte) error {
 				b := dAtA[iNdEx]
 				iNdEx++
 				m.ArchivedEventSeq |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 11:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Save", wireType)
+			}
+			m.Save = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.Save |= uint64(b&0x7F) << shift
 				if b < 0x80 {
 					break
 				}
@@ -10655,6 +10683,25 @@ func (m *Checkpoint) UnmarshalVTUnsafe(dAtA []byte) error {
 				b := dAtA[iNdEx]
 				iNdEx++
 				m.ArchivedEventSeq |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 11:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Save", wireType)
+			}
+			m.Save = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.Save |= uint64(b&0x7F) << shift
 				if b < 0x80 {
 					break
 				}

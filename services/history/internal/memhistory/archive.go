@@ -118,7 +118,7 @@ func (r Reader) Archived(_ context.Context, wanted []ids.TaskID) ([]*logv1.Recor
 }
 
 // Unread implements partition.Reader; a hint spares nothing in memory.
-func (r Reader) Unread(_ context.Context, id ids.TaskID, _ uint64, read [ids.Lanes]uint64) (*logv1.Record, error) {
+func (r Reader) Unread(_ context.Context, id ids.TaskID, _ uint64, read [ids.Lanes]uint64) (*logv1.Record, ids.Position, error) {
 	return r.World.unread(id, read)
 }
 

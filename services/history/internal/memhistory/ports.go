@@ -149,7 +149,7 @@ func (w *World) latest(id ids.TaskID) (latest *logv1.Record) {
 }
 
 // unread finds a task behind the read levels.
-func (w *World) unread(id ids.TaskID, read [ids.Lanes]uint64) (*logv1.Record, error) {
+func (w *World) unread(id ids.TaskID, read [ids.Lanes]uint64) (*logv1.Record, ids.Position, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, m := range w.log {
@@ -158,15 +158,15 @@ func (w *World) unread(id ids.TaskID, read [ids.Lanes]uint64) (*logv1.Record, er
 		}
 		var b logv1.Batch
 		if err := b.UnmarshalVT(m.rec.Data); err != nil {
-			return nil, err
+			return nil, 0, err
 		}
 		for _, t := range b.Tasks {
 			if ids.TaskID(t.Id) == id {
-				return t, nil
+				return t, ids.NewPosition(m.rec.Seq, m.lane), nil
 			}
 		}
 	}
-	return nil, nil
+	return nil, 0, nil
 }
 
 // Backlog implements partition.Log.

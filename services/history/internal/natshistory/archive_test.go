@@ -154,7 +154,7 @@ func TestUnreadIsBounded(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	_, err := reader.Unread(t.Context(), ids.NewTaskID(time.Now(), 0, 1), 0, [ids.Lanes]uint64{})
+	_, _, err := reader.Unread(t.Context(), ids.NewTaskID(time.Now(), 0, 1), 0, [ids.Lanes]uint64{})
 	if !errors.Is(err, partition.ErrSearchTooLong) {
 		t.Error(err)
 	}

@@ -29,21 +29,21 @@ const (
 
 // Unread implements partition.Reader. The log is read as it lies, events too: for a
 // filter the server would have to count what matches, which takes longer.
-func (r *Reader) Unread(ctx context.Context, id ids.TaskID, hint uint64, read [ids.Lanes]uint64) (*logv1.Record, error) {
+func (r *Reader) Unread(ctx context.Context, id ids.TaskID, hint uint64, read [ids.Lanes]uint64) (*logv1.Record, ids.Position, error) {
 	if hint > 0 {
 		answers, err := r.direct.Get(ctx, topology.HistoryStream(r.cfg.Partition), []natslog.Query{{Seq: hint, Batch: hintMsgs}})
 		if err != nil {
-			return nil, err
+			return nil, 0, err
 		}
-		found, err := r.unreadIn(answers[0].Records, id, read)
+		found, at, err := r.unreadIn(answers[0].Records, id, read)
 		if err != nil || found != nil {
-			return found, err
+			return found, at, err
 		}
 	}
 	select {
 	case r.scans <- struct{}{}:
 	case <-ctx.Done():
-		return nil, fmt.Errorf("search the log: %w", ctx.Err())
+		return nil, 0, fmt.Errorf("search the log: %w", ctx.Err())
 	}
 	defer func() { <-r.scans }()
 	return r.scan(ctx, id, read)
@@ -51,20 +51,20 @@ func (r *Reader) Unread(ctx context.Context, id ids.TaskID, hint uint64, read [i
 
 // scan reads the log from the task's creation, which its id tells, until a message
 // is too young to hold its submit.
-func (r *Reader) scan(ctx context.Context, id ids.TaskID, read [ids.Lanes]uint64) (*logv1.Record, error) {
+func (r *Reader) scan(ctx context.Context, id ids.TaskID, read [ids.Lanes]uint64) (*logv1.Record, ids.Position, error) {
 	stream := topology.HistoryStream(r.cfg.Partition)
 	created := id.Time()
 	begin, end := created.Add(-clockSkew), created.Add(clockSkew+appendDelay)
 	answers, err := r.direct.Get(ctx, stream, []natslog.Query{{Since: &begin, Batch: 1}})
 	if err != nil || len(answers[0].Records) == 0 {
-		return nil, err
+		return nil, 0, err
 	}
 	// What every lane has read is not looked at.
 	next := max(answers[0].Records[0].Seq, slices.Min(read[:])+1)
 	for bytes := 0; ; {
 		answers, err := r.direct.Get(ctx, stream, []natslog.Query{{Seq: next, Batch: scanMsgs, BytesMax: scanBytes}})
 		if err != nil {
-			return nil, err
+			return nil, 0, err
 		}
 		some := answers[0].Records
 		for i, rec := range some {
@@ -73,33 +73,34 @@ func (r *Reader) scan(ctx context.Context, id ids.TaskID, read [ids.Lanes]uint64
 			}
 			bytes += len(rec.Data)
 		}
-		found, err := r.unreadIn(some, id, read)
+		found, at, err := r.unreadIn(some, id, read)
 		if err != nil || found != nil || !answers[0].More || len(some) == 0 {
-			return found, err
+			return found, at, err
 		}
 		if bytes > scanBytesMax {
-			return nil, partition.ErrSearchTooLong
+			return nil, 0, partition.ErrSearchTooLong
 		}
 		next = some[len(some)-1].Seq + 1
 	}
 }
 
-// unreadIn looks through messages of the log.
-func (r *Reader) unreadIn(some []natslog.Record, id ids.TaskID, read [ids.Lanes]uint64) (*logv1.Record, error) {
+// unreadIn looks through messages of the log, and tells where the task lies.
+func (r *Reader) unreadIn(some []natslog.Record, id ids.TaskID, read [ids.Lanes]uint64) (*logv1.Record, ids.Position, error) {
 	for _, rec := range some {
 		if !topology.IsSubmit(r.cfg.Partition, rec.Subject) {
 			continue
 		}
-		if lane, ok := topology.LaneOf(r.cfg.Partition, rec.Subject); ok && rec.Seq <= read[lane] {
+		lane, ok := topology.LaneOf(r.cfg.Partition, rec.Subject)
+		if ok && rec.Seq <= read[lane] {
 			continue
 		}
 		found, err := record.Cut(rec.Data, id)
 		if err != nil {
-			return nil, fmt.Errorf("message %d of the log: %w", rec.Seq, err)
+			return nil, 0, fmt.Errorf("message %d of the log: %w", rec.Seq, err)
 		}
 		if found != nil {
-			return found, nil
+			return found, ids.NewPosition(rec.Seq, lane), nil
 		}
 	}
-	return nil, nil
+	return nil, 0, nil
 }

@@ -34,9 +34,10 @@ type Reader interface {
 	// the archive. ErrReaderBusy: too many others are waiting.
 	Archived(ctx context.Context, wanted []ids.TaskID) ([]*logv1.Record, error)
 	// Unread finds a task that lies in the log behind the read levels; hint is the
-	// log sequence where it should be, 0 = unknown. Nil where it does not.
+	// log sequence where it should be, 0 = unknown. It tells where the task lies too. Nil
+	// where it does not.
 	// ErrSearchTooLong: without a hint, the log around the task's creation holds too much.
-	Unread(ctx context.Context, id ids.TaskID, hint uint64, read [ids.Lanes]uint64) (*logv1.Record, error)
+	Unread(ctx context.Context, id ids.TaskID, hint uint64, read [ids.Lanes]uint64) (*logv1.Record, ids.Position, error)
 	// Recent returns lately finished tasks of a domain, newest first, as far as they
 	// are among the archive's last messages.
 	Recent(ctx context.Context, domain string, limit int) ([]*logv1.Record, error)

@@ -95,7 +95,9 @@ type Owner struct {
 	// clock that begins at origin).
 	leaseUntil atomic.Int64
 	work       context.Context
-	fatal      error
+	// recovered: the takeover is over.
+	recovered bool
+	fatal     error
 }
 
 // New makes an owner; Run starts it.
@@ -295,6 +297,7 @@ func (o *Owner) drain() error {
 	o.flush()
 	o.waiters.endAll(o.core)
 	cp := o.core.Checkpoint()
+	o.saver.settle(&cp)
 	if _, err := o.saver.save(ctx, &cp); err != nil && !errors.Is(err, ErrTakenOver) {
 		o.Logger.Warn("last checkpoint not saved; the next owner replays more", "partition", o.Partition, "error", err)
 	}

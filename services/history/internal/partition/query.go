@@ -101,7 +101,7 @@ func (o *Owner) find(ctx context.Context, id ids.TaskID, levels [ids.Lanes]uint6
 	if err != nil || archived[0] != nil {
 		return first(archived), err
 	}
-	unread, err := o.Reader.Unread(ctx, id, 0, levels)
+	unread, _, err := o.Reader.Unread(ctx, id, 0, levels)
 	if err != nil || unread != nil {
 		return unread, err
 	}
@@ -109,7 +109,8 @@ func (o *Owner) find(ctx context.Context, id ids.TaskID, levels [ids.Lanes]uint6
 	if err != nil || fired == 0 {
 		return nil, nil //nolint:nilerr // the timer is asked by whoever asked us, too
 	}
-	return o.Reader.Unread(ctx, id, fired, levels)
+	unread, _, err = o.Reader.Unread(ctx, id, fired, levels)
+	return unread, err
 }
 
 func first(all []*logv1.Record) *logv1.Record {

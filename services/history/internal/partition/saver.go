@@ -17,6 +17,10 @@ type saver struct {
 	owner    *Owner
 	epoch    uint64
 	revision uint64
+	// saves counts the saves of this epoch; settledAt is a time before which no cancel is
+	// left to be carried out, Unix ms.
+	saves     uint64
+	settledAt int64
 }
 
 // saveTimeout bounds one write.
@@ -36,7 +40,7 @@ func (s *saver) claim(ctx context.Context) (before *logv1.Checkpoint, sentAt tim
 	if err := logversion.Check(before.LogVersion); err != nil {
 		return nil, 0, fmt.Errorf("%w: the checkpoint: %w", ErrUnreadable, err)
 	}
-	s.epoch = before.Epoch + 1
+	s.epoch, s.settledAt = before.Epoch+1, before.AtMs
 	cp := checkpointOf(before)
 	sentAt, err = s.save(ctx, &cp)
 	if err != nil {
@@ -52,7 +56,9 @@ func (s *saver) save(ctx context.Context, cp *replica.Checkpoint) (sentAt time.D
 	ctx, cancel := context.WithTimeout(ctx, saveTimeout)
 	defer cancel()
 	stored := storedOf(cp)
-	stored.Epoch, stored.Owner, stored.AtMs, stored.LogVersion = s.epoch, o.Node, time.Now().UnixMilli(), o.version()
+	s.saves++
+	stored.Epoch, stored.Owner, stored.Save = s.epoch, o.Node, s.saves
+	stored.AtMs, stored.LogVersion = s.settledAt, o.version()
 	sentAt = o.now().Mono
 	next, err := o.Checkpoints.Save(ctx, stored, s.revision)
 	if err == nil {
@@ -70,10 +76,18 @@ func (s *saver) save(ctx context.Context, cp *replica.Checkpoint) (sentAt time.D
 		return 0, err
 	}
 	s.revision = revision
-	if now.AtMs != stored.AtMs {
+	if now.Save != stored.Save {
 		return 0, errors.New("an earlier checkpoint of this owner was stored late")
 	}
 	return sentAt, nil
+}
+
+// settle notes, for the saves to come, what cp says of cancels. In a takeover nothing is known.
+func (s *saver) settle(cp *replica.Checkpoint) {
+	s.settledAt = time.Now().UnixMilli()
+	if cp.PendingSince > 0 {
+		s.settledAt = min(s.settledAt, cp.PendingSince-1)
+	}
 }
 
 // save begins to write the checkpoint that the replica asks for.
@@ -83,6 +97,9 @@ func (o *Owner) save() {
 		return
 	}
 	o.fx.Save = nil
+	if o.recovered {
+		o.saver.settle(cp)
+	}
 	go func() {
 		sentAt, err := o.saver.save(o.work, cp)
 		o.post(o.work, func() {

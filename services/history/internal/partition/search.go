@@ -61,18 +61,15 @@ func (o *Owner) search(ctx context.Context, job []replica.Search, levels [ids.La
 			cancels = append(cancels, s)
 		}
 	}
-	var taken []*logv1.Record
-	fired := map[ids.TaskID]uint64{}
-	var archived []*logv1.Record
-	var ends [Sources]uint64
+	var answers answers
 	err := o.persist(ctx, "cancel in the timer store", func(ctx context.Context) (err error) {
-		taken, fired, err = o.cancelWaiting(ctx, cancels)
+		answers.taken, answers.fired, err = o.cancelWaiting(ctx, cancels)
 		return err
 	})
 	if err == nil {
 		err = o.persist(ctx, "search of tasks", func(ctx context.Context) (err error) {
-			if _, ends, err = o.Log.Ends(ctx); err == nil {
-				archived, err = o.Reader.Archived(ctx, wanted)
+			if _, answers.ends, err = o.Log.Ends(ctx); err == nil {
+				answers.archived, err = o.Reader.Archived(ctx, wanted)
 			}
 			return err
 		})
@@ -80,11 +77,28 @@ func (o *Owner) search(ctx context.Context, job []replica.Search, levels [ids.La
 	if err != nil {
 		return nil, false
 	}
-	byID := make(map[ids.TaskID]*logv1.Record, len(taken))
-	for _, r := range taken {
-		byID[ids.TaskID(r.Id)] = r
-	}
 	dec := record.NewDecoder()
+	for i, s := range job {
+		f := &replica.Found{Search: s, Ends: [ids.Lanes]uint64(answers.ends[:])}
+		if !s.ID.IsZero() { // else only the ends are asked for
+			o.fill(ctx, f, dec, &answers, i, levels)
+		}
+		found = append(found, f)
+	}
+	return found, true
+}
+
+// answers are what the stores said of a job.
+type answers struct {
+	taken    []*logv1.Record
+	fired    map[ids.TaskID]uint64
+	archived []*logv1.Record
+	ends     [Sources]uint64
+}
+
+// fill notes where the task of the i-th search is. What it does not find may still come: the
+// replica waits for the lanes.
+func (o *Owner) fill(ctx context.Context, f *replica.Found, dec *record.Decoder, a *answers, i int, levels [ids.Lanes]uint64) {
 	entry := func(r *logv1.Record) *replica.Entry {
 		if r == nil {
 			return nil
@@ -96,34 +110,27 @@ func (o *Owner) search(ctx context.Context, job []replica.Search, levels [ids.La
 		}
 		return e
 	}
-	for i, s := range job {
-		f := &replica.Found{Search: s, Archived: entry(archived[i]), Ends: [ids.Lanes]uint64(ends[:])}
-		if r := byID[s.ID]; s.Cancel && r != nil && (s.Domain == "" || s.Domain == r.Domain) {
+	f.Archived = entry(a.archived[i])
+	for _, r := range a.taken {
+		if f.Cancel && ids.TaskID(r.Id) == f.ID && (f.Domain == "" || f.Domain == r.Domain) {
 			f.Taken = entry(r)
 		}
-		if f.Taken == nil && f.Archived == nil {
-			waiting, unread := o.elsewhere(ctx, s, fired[s.ID], levels)
-			f.Waiting, f.Unread = entry(waiting), entry(unread)
-		}
-		found = append(found, f)
 	}
-	return found, true
-}
-
-// elsewhere looks for one task that is neither archived nor was taken from the timer store. What it
-// does not find may still come: the replica waits for the lanes.
-func (o *Owner) elsewhere(ctx context.Context, s replica.Search, firedAt uint64, levels [ids.Lanes]uint64) (waiting, unread *logv1.Record) {
-	if !s.Cancel {
-		if waiting, _, err := o.Timer.Locate(ctx, s.ID); err == nil && waiting != nil {
-			return waiting, nil
-		}
-		return nil, nil
+	if f.Taken != nil || f.Archived != nil {
+		return
 	}
-	unread, err := o.Reader.Unread(ctx, s.ID, firedAt, levels)
+	if !f.Cancel {
+		if waiting, _, err := o.Timer.Locate(ctx, f.ID); err == nil {
+			f.Waiting = entry(waiting)
+		}
+	}
+	unread, at, err := o.Reader.Unread(ctx, f.ID, a.fired[f.ID], levels)
 	if err != nil {
-		o.Logger.Debug("search of an unread task", "partition", o.Partition, "task_id", s.ID.String(), "error", err)
+		o.Logger.Debug("search of an unread task", "partition", o.Partition, "task_id", f.ID.String(), "error", err)
 	}
-	return nil, unread
+	if f.Unread = entry(unread); f.Unread != nil {
+		f.Unread.Before, f.Unread.Position = f.Unread.Position, at
+	}
 }
 
 // cancelWaiting takes tasks out of the timer store, in parts if their records do not

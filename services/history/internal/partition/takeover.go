@@ -52,6 +52,7 @@ func (o *Owner) takeOver(ctx context.Context) error {
 		return err
 	}
 	o.step(recovered)
+	o.recovered = true
 	o.Logger.Info("history partition taken over", "partition", o.Partition, "epoch", o.saver.epoch,
 		"tasks", o.core.Len(), "took", time.Since(began).Round(time.Millisecond))
 	go o.follow(ctx, SourceEvents, max(ends[SourceEvents], cp.Floor)+1)

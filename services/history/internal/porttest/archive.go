@@ -435,9 +435,14 @@ func unread(t *testing.T, p ArchivePorts) {
 		{"unknown", ids.NewTaskID(now, 0, 9), 0, none, false},
 		{"unknown, with a hint", ids.NewTaskID(now, 0, 9), first, none, false},
 	} {
-		got, err := p.Reader.Unread(ctx, c.id, c.hint, c.read)
+		got, at, err := p.Reader.Unread(ctx, c.id, c.hint, c.read)
 		if err != nil || (got != nil) != c.want || got != nil && ids.TaskID(got.Id) != c.id {
 			t.Errorf("%s: %v, %v", c.what, got, err)
+		}
+		if want := map[ids.TaskID]ids.Position{
+			ids.TaskID(old.Id): ids.NewPosition(first, 1), ids.TaskID(fresh.Id): ids.NewPosition(second, 3),
+		}; got != nil && at != want[c.id] {
+			t.Errorf("%s: it lies at %d in lane %s", c.what, at.Seq(), at.Lane())
 		}
 	}
 }

@@ -53,7 +53,31 @@ func (r *Replica) Checkpoint() Checkpoint {
 	for i, l := range r.lanes {
 		cp.Ack[i], cp.Read[i] = l.AckLevel(), l.ReadLevel()
 	}
+	cp.PendingSince = r.pendingSince()
 	return cp
+}
+
+// pendingSince is the time of the oldest command that is not carried out, 0 = there is none.
+func (r *Replica) pendingSince() (oldest int64) {
+	note := func(at int64) {
+		if oldest == 0 || at < oldest {
+			oldest = at
+		}
+	}
+	for _, waiting := range r.early {
+		for _, h := range waiting {
+			if h.command() {
+				note(h.at)
+				break
+			}
+		}
+	}
+	for _, e := range r.pinned {
+		if e.State.Finished() {
+			note(e.FinishedAt)
+		}
+	}
+	return oldest
 }
 
 // floor is the last event that concerns nothing that is not done.

@@ -96,6 +96,10 @@ type Checkpoint struct {
 	// archive) up to TimerSeq (ArchiveSeq).
 	Parked, Archived     Levels
 	TimerSeq, ArchiveSeq uint64
+	// PendingSince is the time of the oldest command that waits for its task, or whose task
+	// the timer store gave up and the archive does not have; 0 = there is none. A takeover
+	// does not begin with it.
+	PendingSince int64
 }
 
 // Search asks the other stores for a task that is not in memory; without ID, only for the ends

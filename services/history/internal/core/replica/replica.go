@@ -28,9 +28,10 @@ const (
 	// jobTasksMax bounds a job.
 	jobTasksMax = 5000
 	// archiveLingerMS is how long an ended task may wait for company on its way into the
-	// archive, archiveTasksMin how many are company enough.
-	archiveLingerMS = 200
-	archiveTasksMin = 500
+	// archive, archiveTasksMin how many are company enough. A write there has a fixed cost
+	// of some milliseconds and a sync, and nobody waits for it.
+	archiveLingerMS = 1000
+	archiveTasksMin = 4000
 )
 
 // Replica is the state of one partition. It is not safe for concurrent use.

@@ -402,8 +402,8 @@ func TestRefusalsSayWhy(t *testing.T) {
 		text string
 	}{
 		{Completed, Cancel, fault.FailedPrecondition, "the task is completed"},
-		{Dead, Started, fault.FailedPrecondition, "the task is dead"},
-		{Waiting, Started, fault.FailedPrecondition, "the task is waiting"},
+		{Dead, Started, fault.Stale, "the task is dead"},
+		{Waiting, Started, fault.Stale, "the task is waiting"},
 		{Cancelled, Succeeded, fault.Stale, "the attempt is over: the task is cancelled"},
 		{Ready, Heartbeat, fault.Stale, "the attempt is over: the task is ready"},
 		{Ready, Carried + 1, fault.Internal, "unknown kind of event"},
