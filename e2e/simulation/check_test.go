@@ -54,6 +54,9 @@ func newChecker(w *world) *checker {
 
 func (c *checker) appended(m *historysim.Message) {
 	for i := range m.Events {
+		if e := &m.Events[i]; m.Request == 0 && e.Kind == historysim.Released && c.w.match.held[e.Fence] && c.w.plan.faults&changesOfOwner == 0 {
+			c.w.violated("R15: attempt %d of %s is taken back, and its worker has it", e.Fence.Version, c.w.name(e.ID))
+		}
 		if e := &m.Events[i]; e.Kind == historysim.Cancel && e.Domain == domain {
 			c.asked[e.ID] = true
 		}
@@ -193,6 +196,17 @@ func (c *checker) purged(by *proc, m *historysim.Message) {
 	}
 	for i := range m.Tasks {
 		c.reachable(&m.Tasks[i])
+	}
+}
+
+// memory holds I7 where nothing makes an owner read ahead: it holds its windows, the message
+// that fills each, and what runs.
+func (c *checker) memory(p *proc) {
+	if c.w.plan.faults&changesOfOwner != 0 || !p.owner.Live() {
+		return
+	}
+	if n, most := p.owner.Len()-p.owner.RunningTasks(), ids.Lanes*(c.w.plan.window+requestMost); n > most {
+		c.w.violated("I7: %s holds %d tasks that do not run, and its windows hold %d", p.name, n, most)
 	}
 }
 

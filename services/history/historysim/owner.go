@@ -263,6 +263,7 @@ func (o *Owner) stepOne() bool {
 		return true
 	}
 	*queue = (*queue)[1:]
+	o.host.Applied(m)
 	o.check()
 	if o.fx.Halt != nil {
 		o.host.Fault("halt: %v", o.fx.Halt)
