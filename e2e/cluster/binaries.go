@@ -21,12 +21,16 @@ type Binaries struct {
 
 // Build builds what runs in a cluster into a temporary folder. It takes seconds
 // with a warm build cache, a minute or two with a cold one. The caller removes it.
-func Build() (Binaries, error) {
+func Build() (Binaries, error) { return build() }
+
+// build is Build with more flags of the go command.
+func build(flags ...string) (Binaries, error) {
 	dir, err := os.MkdirTemp("", "yard-cluster-")
 	if err != nil {
 		return Binaries{}, err
 	}
-	args := []string{"build", "-o", dir + string(filepath.Separator), repository + "infra/yard", natsServer}
+	args := append([]string{"build", "-o", dir + string(filepath.Separator)}, flags...)
+	args = append(args, repository+"infra/yard", natsServer)
 	for _, s := range Services() {
 		args = append(args, repository+"services/"+string(s)+"/cmd/"+string(s))
 	}

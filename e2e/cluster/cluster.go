@@ -101,7 +101,7 @@ func New(tb testing.TB, bin Binaries, instances int, opts ...Option) *Cluster {
 			if s == Matching && c.Redis == nil && i > 0 {
 				continue
 			}
-			c.processes[s] = append(c.processes[s], c.newNode(s, i))
+			c.processes[s] = append(c.processes[s], c.newNode(bin, s, i))
 		}
 	}
 	return c
@@ -121,10 +121,10 @@ func (c *Cluster) newProcess(name string, argv ...string) *process {
 	return &process{name: name, log: filepath.Join(c.logs, name+".log"), argv: argv}
 }
 
-func (c *Cluster) newNode(s Service, i int) *node {
+func (c *Cluster) newNode(bin Binaries, s Service, i int) *node {
 	name := fmt.Sprintf("%s-%d", s, i)
 	at := c.bin.ports.free(c.tb)
-	args := []string{c.bin.path(string(s)), "--nats.url", c.URL(), "--node", name, "--http", at}
+	args := []string{bin.path(string(s)), "--nats.url", c.URL(), "--node", name, "--http", at}
 	switch {
 	case s != Matching:
 	case c.Redis == nil:

@@ -51,7 +51,7 @@ const (
 	shell                // everything in a service that has no other word
 	adapter              // nats…, redis…, mem…, api
 	wiring               // a service's root and cmd: they put the parts together
-	bench                // …test: suites that tests share
+	bench                // …test, …sim: suites and machines that tests share
 	outside              // infra, e2e
 )
 

@@ -29,12 +29,14 @@ func gauges(m *telemetry.Metrics, p int) (g firing.Gauges, done func()) {
 	fired := m.Counter(name("fired_total"), "Tasks fired.")
 	late := m.Gauge(name("late_milliseconds"), "How late the oldest task of the last firing was.")
 	cancelled := m.Counter(name("cancelled_total"), "Waiting tasks taken out by a cancel.")
+	outdated := m.Counter(name("outdated_total"), "Parked tasks that are void: the history owner that wrote them had been replaced.")
 	g.Waiting = func(n int) { waiting.Set(int64(n)) }
 	g.Fired = func(n int, lateness time.Duration) {
 		fired.Add(int64(n))
 		late.Set(lateness.Milliseconds())
 	}
 	g.Cancelled = func(n int) { cancelled.Add(int64(n)) }
+	g.Outdated = func(n int) { outdated.Add(int64(n)) }
 	return g, func() {
 		waiting.Set(0)
 		late.Set(0)

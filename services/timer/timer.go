@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync/atomic"
+	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -124,7 +125,7 @@ func (s *Service) own(ctx context.Context, p int, cluster *catalog.Catalog) erro
 	gauges, done := gauges(s.Metrics, p)
 	defer done()
 	owner := firing.New(firing.Deps{
-		Store: store, Pruner: store, Log: history, Config: s.Config.Firing, Gauges: gauges, Logger: log,
+		Store: store, Pruner: store, Log: history, Config: s.Config.Firing, Gauges: gauges, Logger: log, Now: time.Now,
 		Quarantine: counted(s.Metrics, p, store.SetApart), LogVersion: cluster.WriteVersion,
 	})
 	if err := owner.Load(ctx); err != nil {

@@ -141,6 +141,18 @@ func TestTheServiceAnswersItsCalls(t *testing.T) {
 	if got := get("other"); got != nil {
 		t.Errorf("another domain's task: %v", got)
 	}
+	located := call[rpcv1.LocateTaskResponse](t, nc, 1, "locate", &rpcv1.LocateTaskRequest{TaskId: all[1].Id, Domain: "shop"})
+	if located.Waiting == nil || string(located.Waiting.Id) != string(all[1].Id) || located.Fired {
+		t.Errorf("locate: %v", located)
+	}
+	other := &rpcv1.CancelWaitingRequest{TaskIds: [][]byte{all[1].Id}, Domains: []string{"other"}}
+	if got := call[rpcv1.CancelWaitingResponse](t, nc, 1, "cancel", other); len(got.Tasks)+len(got.Fired) != 0 {
+		t.Errorf("cancel of another domain's task (R2): %v", got)
+	}
+	other.Domains = []string{"shop", "shop"}
+	if _, err := natsrpc.Call[rpcv1.CancelWaitingResponse](t.Context(), nc, topology.TimerCall(1, "cancel"), other); fault.CodeOf(err) != fault.InvalidArgument {
+		t.Errorf("two domains for one task: %v", err)
+	}
 	cancelled := call[rpcv1.CancelWaitingResponse](t, nc, 1, "cancel", &rpcv1.CancelWaitingRequest{TaskIds: [][]byte{all[1].Id}})
 	if len(cancelled.Tasks) != 1 || string(cancelled.Tasks[0].Id) != string(all[1].Id) {
 		t.Errorf("cancel: %v", cancelled)

@@ -2,6 +2,7 @@ package natslog_test
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"time"
 
@@ -48,4 +49,30 @@ func BenchmarkAppendToRead(b *testing.B) {
 	b.ReportMetric(float64(worst.Microseconds()), "worst-us")
 	cancel()
 	must(b, <-done)
+}
+
+// BenchmarkAppendTogether is n messages of 16 KiB, one by one in a pipeline and as one
+// atomic batch.
+func BenchmarkAppendTogether(b *testing.B) {
+	for _, n := range []int{2, 4, 8, 16, 64} {
+		msgs := make([]natslog.Msg, n)
+		for i := range msgs {
+			msgs[i] = natslog.Msg{Subject: "log.a", Data: make([]byte, 16<<10)}
+		}
+		b.Run(fmt.Sprintf("each/msgs=%d", n), func(b *testing.B) {
+			_, js := logServer(b, nil)
+			for b.Loop() {
+				for _, r := range natslog.AppendEach(b.Context(), js.Conn(), msgs) {
+					must(b, r.Err)
+				}
+			}
+		})
+		b.Run(fmt.Sprintf("atomic/msgs=%d", n), func(b *testing.B) {
+			_, js := logServer(b, nil)
+			for b.Loop() {
+				_, err := natslog.AppendAtomic(b.Context(), js.Conn(), msgs)
+				must(b, err)
+			}
+		})
+	}
 }

@@ -29,7 +29,7 @@ type assignment struct {
 	// ended tells of goroutines that returned.
 	ended    chan ending
 	refusals *refusals
-	// owners is the last answer of AssignTo.
+	// owners is the last answer of Assign.
 	owners []string
 }
 
@@ -54,7 +54,7 @@ func newAssignment(ctx context.Context, cfg Config) *assignment {
 // reconcile begins and ends serving so that it matches who is alive. A partition
 // that came back while it is still draining begins when that is done.
 func (a *assignment) reconcile(nodes []Candidate) {
-	owners := AssignTo(nodes, a.cfg.Count)
+	owners := Assign(nodes, a.cfg.Count)
 	a.owners = owners
 	for p := range a.cfg.Count {
 		mine := owners[p] == a.cfg.Node

@@ -5,6 +5,10 @@
 // Owns: this node's heartbeat, its view of the others, and the goroutine of each
 // partition that is its own.
 //
+// It also holds that old code never misreads new records: nodes announce which log
+// versions they read, who cannot read the cluster's is no candidate, and a partition
+// whose records its owner does not know is given up and passes on (ErrGiveUp).
+//
 // Never does: elect, lock or fence. For moments two nodes may serve the same
 // partition, or nobody; what is served must bear that (in Yardmaster the log
 // decides, and this only says who does the work).
@@ -15,4 +19,5 @@
 // themselves once it is back. It knows whether it hears the others by hearing
 // itself: its own heartbeat comes back by the same watch. A partition whose Serve
 // fails or panics is served again after a back-off, and the others do not notice.
+// One that all nodes gave up is served by nobody, and tried again after a while.
 package ownership

@@ -13,23 +13,15 @@ import (
 // order. A node that joins or leaves moves little more than its own share. Each is ""
 // where there are no nodes.
 //
+// A partition that a node refuses goes to the next in line, beyond that one's share
+// where all others have theirs; it is "" where all refuse.
+//
 // Sources: Thaler and Ravishankar, "Using Name-Based Mappings to Increase Hit Rates"
 // (1998); Mirrokni, Thorup, Zadimoghaddam, "Consistent Hashing with Bounded Loads" (2016).
 //
 // The weights are part of what nodes of different versions must agree on: they
 // never change.
-func Assign(nodes []string, n int) []string {
-	all := make([]Candidate, len(nodes))
-	for i, node := range nodes {
-		all[i].Node = node
-	}
-	return AssignTo(all, n)
-}
-
-// AssignTo is Assign for nodes that refuse some of the partitions. One that a node
-// refuses goes to the next in line, beyond that one's share where all others have
-// theirs; it is "" where all refuse.
-func AssignTo(nodes []Candidate, n int) []string {
+func Assign(nodes []Candidate, n int) []string {
 	owners := make([]string, n)
 	if len(nodes) == 0 {
 		return owners

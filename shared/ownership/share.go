@@ -111,8 +111,8 @@ func (s *Share) Owned() []int {
 	return slices.Clone(s.owned)
 }
 
-// Check is a condition of being ready, of a nil Share too: an error where the cluster writes a log
-// version that this node cannot read, so that it serves nothing.
+// Check is a condition of being ready, of a nil Share too: an error where the
+// cluster writes a log version that this node cannot read, so that it serves nothing.
 func (s *Share) Check() error {
 	if s == nil { // not made yet, which is another condition's to say
 		return nil

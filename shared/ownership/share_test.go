@@ -146,7 +146,7 @@ func settle(t *testing.T, nodes map[string]*node) {
 		for name, n := range nodes {
 			var want []int
 			for p := range count {
-				if Assign(names, count)[p] == name {
+				if assign(names, count)[p] == name {
 					want = append(want, p)
 				}
 			}

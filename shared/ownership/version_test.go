@@ -66,8 +66,8 @@ func TestRefusedPartitionsPassOn(t *testing.T) {
 				Refuses: rapid.SliceOfDistinct(rapid.IntRange(0, n-1), rapid.ID).Draw(t, "refuses"),
 			})
 		}
-		owners := AssignTo(nodes, n)
-		if !slices.Equal(owners, AssignTo(rapid.Permutation(nodes).Draw(t, "order"), n)) {
+		owners := Assign(nodes, n)
+		if !slices.Equal(owners, Assign(rapid.Permutation(nodes).Draw(t, "order"), n)) {
 			t.Fatal("the order of the nodes decides")
 		}
 		for p, owner := range owners {

@@ -24,10 +24,12 @@ const (
 	// hangMin and hangFactor: tests of a mutant hang when they run longer than
 	// hangMin, and than hangFactor times the unmutated ones.
 	hangMin    = 10 * time.Second
-	hangFactor = 10
+	hangFactor = 4
 	// giveUpFactor is the time-out of gremlins in times of its own unmutated run.
 	// It counts the compilation in, and is there for what hangs outside of tests.
 	giveUpFactor = 500
+	// stopMax is how long gremlins may take to end when interrupted; it does not always.
+	stopMax = 5 * time.Second
 	// progressEvery is how many mutants lie between two lines of progress.
 	progressEvery = 25
 )
@@ -210,6 +212,7 @@ func (h *harness) unleash(ctx context.Context, dir string, exclude []string, too
 		return nil, err
 	}
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	cmd.WaitDelay = stopMax
 	var problems bytes.Buffer
 	cmd.Stderr = &problems
 	if err := cmd.Start(); err != nil {

@@ -1438,7 +1438,7 @@ type Cursor struct {
 	LastDueMs  int64                  `protobuf:"varint,6,opt,name=last_due_ms,json=lastDueMs,proto3" json:"last_due_ms,omitempty"`
 	LastSeq    uint64                 `protobuf:"varint,7,opt,name=last_seq,json=lastSeq,proto3" json:"last_seq,omitempty"`
 	LastIndex  uint32                 `protobuf:"varint,8,opt,name=last_index,json=lastIndex,proto3" json:"last_index,omitempty"`
-	// The format of this record; 0 = 1, the first one; 2 where ahead is used.
+	// The format of this record; 0 = 1, the first one.
 	LogVersion uint32 `protobuf:"varint,9,opt,name=log_version,json=logVersion,proto3" json:"log_version,omitempty"`
 	// What owners fired whose clocks were ahead of this one's: parts of the order of
 	// firing that reach above the base and the round.

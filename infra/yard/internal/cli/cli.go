@@ -120,7 +120,7 @@ func (a *app) root() *cobra.Command {
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.AddCommand(
 		a.demoCommand(), a.devCommand(), a.benchCommand(),
-		a.statusCommand(), a.serverCommand(),
+		a.statusCommand(), a.upgradeCommand(), a.quarantineCommand(), a.serverCommand(),
 		a.taskCommand(), a.tasklistCommand(), a.domainCommand(), a.typeCommand(),
 	)
 	return root

@@ -177,6 +177,13 @@ func TestUsageErrors(t *testing.T) {
 		{"dev", "--ephemeral", "--log-level", "loud"},
 		{"server", "nats", "extra"},
 		{"bench", "--runs", "x"},
+		{"upgrade", "nonsense"},
+		{"quarantine", "list", "--kind", "odd"},
+		{"quarantine", "list", "--service", "a.b"},
+		{"quarantine", "show"},
+		{"quarantine", "show", "x"},
+		{"quarantine", "redrive", "0"},
+		{"quarantine", "drop", "1"},
 	} {
 		out, errs, code := run(t, "", args...)
 		if code != cli.ExitUsage || out != "" || !strings.HasPrefix(errs, "error: ") {
@@ -189,7 +196,8 @@ func TestEveryCommandHasHelp(t *testing.T) {
 	for _, args := range []string{
 		"", "demo", "dev", "bench", "status", "server", "server nats", "task", "task submit", "task get", "task list",
 		"task watch", "task cancel", "tasklist", "tasklist describe", "domain", "domain put", "domain get",
-		"domain list", "type", "type set", "type get",
+		"domain list", "type", "type set", "type get", "upgrade", "upgrade status", "upgrade finalize",
+		"quarantine", "quarantine list", "quarantine show", "quarantine redrive", "quarantine drop",
 	} {
 		out, errs, code := run(t, "", append(strings.Fields(args), "--help")...)
 		if code != cli.ExitOK || errs != "" || !strings.Contains(out, "Usage:") {
@@ -201,7 +209,7 @@ func TestEveryCommandHasHelp(t *testing.T) {
 func TestAnAbsentServerIsUnavailable(t *testing.T) {
 	srv := testkit.RunNATS(t)
 	srv.Stop()
-	for _, args := range [][]string{{"task", "list"}, {"domain", "list"}, {"status"}} {
+	for _, args := range [][]string{{"task", "list"}, {"domain", "list"}, {"status"}, {"upgrade", "status"}, {"quarantine", "list"}} {
 		_, errs, code := run(t, "", append(args, "--url", srv.URL)...)
 		if code != cli.ExitFailed || !strings.Contains(errs, "UNAVAILABLE") {
 			t.Errorf("%v: exit code %d, %s", args, code, errs)

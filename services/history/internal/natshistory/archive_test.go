@@ -99,3 +99,63 @@ func TestTooLargeToFile(t *testing.T) {
 		t.Errorf("%d letters, want that of the one that fits: %v", last, err)
 	}
 }
+
+// Where a stream has replicas, the leader is asked too, and the same is found.
+func TestReaderAsksTheLeader(t *testing.T) {
+	owner, reader := archivePorts(t)
+	reader.replicas = replicas{many: true, asked: time.Now().Add(time.Hour)}
+	a, last := NewArchive(owner, porttest.Retention), uint64(0)
+	for i := range uint64(20) {
+		var tasks []*taskstate.Task
+		for k := range 1 + 300*(i%3) {
+			tasks = append(tasks, porttest.Finished("shop", time.Now(), i<<20+k))
+		}
+		var err error
+		if last, err = a.File(t.Context(), tasks, last); err != nil {
+			t.Fatal(err)
+		}
+		none := ids.NewTaskID(tasks[0].ID.Time(), 0, 1<<40+i)
+		found, err := reader.Archived(t.Context(), []ids.TaskID{tasks[0].ID, none})
+		if err != nil || found[0] == nil || found[1] != nil {
+			t.Fatalf("%v, %v", found, err)
+		}
+	}
+}
+
+// A replica that lacks a page, or the tail's end, is noticed by what the leader has.
+func TestLaggingReplicaIsNoticed(t *testing.T) {
+	owner, reader := archivePorts(t)
+	a := NewArchive(owner, porttest.Retention)
+	if _, err := a.File(t.Context(), []*taskstate.Task{porttest.Finished("shop", time.Now(), 1)}, 0); err != nil {
+		t.Fatal(err)
+	}
+	stream, tail := topology.ArchiveStream(0), spanRead{subject: topology.ArchiveTasks(0), from: 1}
+	for _, c := range []struct {
+		what string
+		have natslog.Answer
+		lags bool
+	}{
+		{"nothing", natslog.Answer{}, true},
+		{"all", natslog.Answer{Records: []natslog.Record{{Seq: 1}}}, false},
+		{"a part", natslog.Answer{Records: []natslog.Record{{Seq: 1}}, More: true}, true},
+	} {
+		if got, err := reader.lags(t.Context(), stream, tail, c.have); err != nil || got != c.lags {
+			t.Errorf("it has %s: lags %v, %v", c.what, got, err)
+		}
+	}
+}
+
+// R18: a search that would read without end says that it was given up.
+func TestUnreadIsBounded(t *testing.T) {
+	owner, reader := archivePorts(t)
+	data := make([]byte, 1_000_000)
+	for range scanBytesMax/len(data) + 3 {
+		if _, _, err := natslog.Append(t.Context(), owner.NATS, natslog.Msg{Subject: topology.Event(0), Data: data}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, err := reader.Unread(t.Context(), ids.NewTaskID(time.Now(), 0, 1), 0, [ids.Lanes]uint64{})
+	if !errors.Is(err, partition.ErrSearchTooLong) {
+		t.Error(err)
+	}
+}

@@ -21,6 +21,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
+	"github.com/yardmaster-io/yardmaster/services/timer/internal/core/due"
 	"github.com/yardmaster-io/yardmaster/services/timer/internal/firing"
 	"github.com/yardmaster-io/yardmaster/shared/natsrpc"
 )
@@ -50,6 +51,7 @@ func Serve(ctx context.Context, nc *nats.Conn, p int, o *firing.Owner, log *slog
 	c := calls{o}
 	add(natsrpc.Serve(nc, topology.TimerCall(p, "cancel"), log, c.cancel))
 	add(natsrpc.Serve(nc, topology.TimerCall(p, "get"), log, c.get))
+	add(natsrpc.Serve(nc, topology.TimerCall(p, "locate"), log, c.locate))
 	add(natsrpc.Serve(nc, topology.TimerCall(p, "list"), log, c.list))
 	add(natsrpc.Serve(nc, topology.TimerCall(p, "describe"), log, c.describe))
 	if failed != nil {
@@ -62,13 +64,19 @@ func Serve(ctx context.Context, nc *nats.Conn, p int, o *firing.Owner, log *slog
 type calls struct{ owner *firing.Owner }
 
 func (c calls) cancel(ctx context.Context, req *rpcv1.CancelWaitingRequest) (natsrpc.Message, error) {
-	all := make([]ids.TaskID, len(req.TaskIds))
+	if len(req.Domains) > 0 && len(req.Domains) != len(req.TaskIds) {
+		return nil, fault.At(fault.InvalidArgument, "/domains", "%d domains of %d tasks", len(req.Domains), len(req.TaskIds))
+	}
+	all := make([]due.Wanted, len(req.TaskIds))
 	for i, b := range req.TaskIds {
 		id, err := ids.TaskIDFromBytes(b)
 		if err != nil {
 			return nil, fault.At(fault.InvalidArgument, fmt.Sprintf("/task_ids/%d", i), "%v", err)
 		}
-		all[i] = id
+		all[i].ID = id
+		if len(req.Domains) > 0 {
+			all[i].Domain = req.Domains[i]
+		}
 	}
 	answer, err := c.owner.Cancel(ctx, all)
 	if err != nil {
@@ -82,32 +90,40 @@ func (c calls) cancel(ctx context.Context, req *rpcv1.CancelWaitingRequest) (nat
 		}
 		resp.Tasks = append(resp.Tasks, r)
 	}
-	for _, id := range answer.Fired {
-		resp.Fired = append(resp.Fired, id[:])
+	for _, f := range answer.Fired {
+		resp.Fired = append(resp.Fired, f.ID[:])
+		resp.FiredSeqs = append(resp.FiredSeqs, f.LogSeq)
 	}
 	return resp, nil
 }
 
 func (c calls) get(ctx context.Context, req *rpcv1.GetTaskRequest) (natsrpc.Message, error) {
-	id, err := ids.TaskIDFromBytes(req.TaskId)
+	at, err := c.find(ctx, req.TaskId, req.Domain)
+	if err != nil || at.Waiting == nil {
+		return &rpcv1.GetTaskResponse{}, err
+	}
+	return &rpcv1.GetTaskResponse{Task: public(at.Waiting, false)}, nil
+}
+
+func (c calls) locate(ctx context.Context, req *rpcv1.LocateTaskRequest) (natsrpc.Message, error) {
+	return c.find(ctx, req.TaskId, req.Domain)
+}
+
+func (c calls) find(ctx context.Context, taskID []byte, domain string) (*rpcv1.LocateTaskResponse, error) {
+	resp := &rpcv1.LocateTaskResponse{}
+	id, err := ids.TaskIDFromBytes(taskID)
 	if err != nil {
-		return nil, fault.At(fault.InvalidArgument, "/task_id", "%v", err)
+		return resp, fault.At(fault.InvalidArgument, "/task_id", "%v", err)
 	}
-	data, err := c.owner.Get(ctx, id)
+	at, err := c.owner.Locate(ctx, id, domain)
 	if err != nil {
-		return nil, refusal(err)
+		return resp, refusal(err)
 	}
-	if data == nil {
-		return &rpcv1.GetTaskResponse{}, nil
+	resp.Fired, resp.FiredSeq = at.Fired, at.LogSeq
+	if at.Record != nil {
+		resp.Waiting, err = decode(at.Record)
 	}
-	r, err := decode(data)
-	if err != nil {
-		return nil, err
-	}
-	if req.Domain != "" && req.Domain != r.Domain {
-		return &rpcv1.GetTaskResponse{}, nil
-	}
-	return &rpcv1.GetTaskResponse{Task: public(r, false)}, nil
+	return resp, err
 }
 
 func (c calls) list(ctx context.Context, req *rpcv1.ListTasksRequest) (natsrpc.Message, error) {

@@ -1,5 +1,6 @@
 // Package batch reads and writes the messages of the timer store and of the
-// submit lanes (logv1.Batch) without decoding the records inside.
+// submit lanes (logv1.Batch) without decoding the records inside, and the firing
+// cursor.
 //
 // Owns: which fields of a record the due table needs, and the cutting and
 // joining of encoded records: a fired record is copied byte by byte as it was
@@ -30,6 +31,8 @@ const (
 	batchTasks      = 1
 	batchTombstones = 2
 	batchLogVersion = 3
+	batchEpoch      = 4
+	batchFence      = 5
 
 	recordID       = 1
 	recordDomain   = 2
@@ -86,12 +89,12 @@ func Split(data []byte) (*Message, error) {
 
 // Index is what the due table needs of a batch.
 type Index struct {
+	// Message has the epoch, the tombstones and the tasks, and Fence where the batch
+	// says that it is one. Where it was stored is the caller's to add. The zero Task
+	// stands for a record that is malformed.
+	due.Message
 	// Version is the log version of the batch.
 	Version uint32
-	// Tasks are those of the records, in their order; the zero Task stands for a
-	// record that is malformed.
-	Tasks      []due.Task
-	Tombstones []ids.TaskID
 	// Malformed says what is wrong with the first malformed record or tombstone; nil =
 	// nothing.
 	Malformed error
@@ -126,6 +129,10 @@ func Decode(data []byte) (*Message, Index, error) {
 			index.Tombstones = append(index.Tombstones, id)
 		case batchLogVersion:
 			index.Version = logversion.Of(uint32(min(f.varint, math.MaxUint32)))
+		case batchEpoch:
+			index.Epoch = f.varint
+		case batchFence:
+			index.Fence = f.varint != 0
 		}
 	})
 	// The version first: what looks malformed may be of another format.
@@ -245,20 +252,33 @@ func setVarint(task *due.Task, number protowire.Number, value uint64) {
 	}
 }
 
-// RecordOverhead is what a record adds to a batch at most, besides its own bytes.
-const RecordOverhead = 1 + 5
+// recordOverhead is what a record adds to a batch at most, besides its own bytes.
+const recordOverhead = 1 + 5
 
-// AppendRecord adds an encoded record to an encoded batch.
-func AppendRecord(b, record []byte) []byte {
+// Join is an encoded batch of encoded records, of a log version.
+func Join(records [][]byte, version uint32) []byte {
+	size := versionOverhead
+	for _, r := range records {
+		size += len(r) + recordOverhead
+	}
+	data := make([]byte, 0, size)
+	for _, r := range records {
+		data = appendRecord(data, r)
+	}
+	return appendVersion(data, version)
+}
+
+// appendRecord adds an encoded record to an encoded batch.
+func appendRecord(b, record []byte) []byte {
 	b = protowire.AppendTag(b, batchTasks, protowire.BytesType)
 	return protowire.AppendBytes(b, record)
 }
 
-// VersionOverhead is what a version adds to a batch at most.
-const VersionOverhead = 1 + 5
+// versionOverhead is what a version adds to a batch at most.
+const versionOverhead = 1 + 5
 
-// AppendVersion gives an encoded batch its log version; the first one is left out.
-func AppendVersion(b []byte, version uint32) []byte {
+// appendVersion gives an encoded batch its log version; the first one is left out.
+func appendVersion(b []byte, version uint32) []byte {
 	if v := logversion.Field(version); v != 0 {
 		b = protowire.AppendTag(b, batchLogVersion, protowire.VarintType)
 		b = protowire.AppendVarint(b, uint64(v))
@@ -268,10 +288,10 @@ func AppendVersion(b []byte, version uint32) []byte {
 
 // Tombstones is an encoded batch that voids the earlier records of these tasks.
 func Tombstones(all []ids.TaskID, version uint32) []byte {
-	b := make([]byte, 0, len(all)*(len(ids.TaskID{})+2)+VersionOverhead)
+	b := make([]byte, 0, len(all)*(len(ids.TaskID{})+2)+versionOverhead)
 	for _, id := range all {
 		b = protowire.AppendTag(b, batchTombstones, protowire.BytesType)
 		b = protowire.AppendBytes(b, id[:])
 	}
-	return AppendVersion(b, version)
+	return appendVersion(b, version)
 }

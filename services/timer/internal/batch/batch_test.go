@@ -28,7 +28,10 @@ func drawRecord(t *rapid.T) *logv1.Record {
 
 func TestDecodeReadsWhatTheGeneratedCodeWrites(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		want := &logv1.Batch{Tombstones: [][]byte{make([]byte, 16)}}
+		want := &logv1.Batch{
+			Tombstones: [][]byte{make([]byte, 16)},
+			Epoch:      rapid.Uint64().Draw(t, "epoch"), Fence: rapid.Bool().Draw(t, "fence"),
+		}
 		if rapid.Bool().Draw(t, "numbered") {
 			want.LogVersion = logversion.ReadMax()
 		}
@@ -40,14 +43,17 @@ func TestDecodeReadsWhatTheGeneratedCodeWrites(t *testing.T) {
 			t.Fatal(err)
 		}
 		m, index, err := Decode(data)
-		tasks, tombstones := index.Tasks, index.Tombstones
+		tasks := index.Tasks
 		if index.Version != logversion.Of(want.LogVersion) || index.Malformed != nil {
 			t.Fatalf("version %d, malformed: %v", index.Version, index.Malformed)
 		}
-		if err != nil || len(tasks) != len(want.Tasks) || len(tombstones) != 1 || m.Records() != len(tasks) {
-			t.Fatalf("%d tasks, %d tombstones: %v", len(tasks), len(tombstones), err)
+		if err != nil || len(tasks) != len(want.Tasks) || len(index.Tombstones) != 1 || m.Records() != len(tasks) {
+			t.Fatalf("%d tasks, %d tombstones: %v", len(tasks), len(index.Tombstones), err)
 		}
-		var joined []byte
+		if index.Epoch != want.Epoch || index.Fence != want.Fence {
+			t.Fatalf("epoch %d, fence %v", index.Epoch, index.Fence)
+		}
+		var records [][]byte
 		for i, r := range want.Tasks {
 			priority := uint8(3)
 			if r.Priority >= 1 && r.Priority <= 5 {
@@ -63,16 +69,14 @@ func TestDecodeReadsWhatTheGeneratedCodeWrites(t *testing.T) {
 			}); got != want {
 				t.Fatalf("%+v, want %+v", got, want)
 			}
-			joined = AppendRecord(joined, m.Record(uint32(i)))
+			records = append(records, m.Record(uint32(i)))
 		}
 		if m.Record(uint32(len(tasks))) != nil {
 			t.Fatal("a record behind the last one")
 		}
-		joined = append(joined, Tombstones(tombstones, logversion.First)...)
-		if want.LogVersion != 0 {
-			joined = append(joined, batchLogVersion<<3, byte(want.LogVersion))
-		}
-		if !bytes.Equal(joined, data) {
+		want.Epoch, want.Fence, want.LogVersion = 0, false, logversion.Field(want.LogVersion)
+		joined := append(Join(records, logversion.First), Tombstones(index.Tombstones, want.LogVersion)...)
+		if data, err := want.MarshalVT(); err != nil || !bytes.Equal(joined, data) {
 			t.Fatal("cut and joined it is another batch")
 		}
 		split, err := Split(data)
@@ -138,12 +142,24 @@ func TestI13ABatchOfAnUnknownVersionIsRefused(t *testing.T) {
 func TestVersionsAreWrittenLikeTheGeneratedCodeDoes(t *testing.T) {
 	id := ids.NewTaskID(time.UnixMilli(1), 1, 7)
 	for _, v := range []uint32{0, 1, 2, 300, 1<<32 - 1} {
-		want, err := (&logv1.Batch{Tombstones: [][]byte{id[:]}, LogVersion: logversion.Field(v)}).MarshalVT()
+		tombstones, err := (&logv1.Batch{Tombstones: [][]byte{id[:]}, LogVersion: logversion.Field(v)}).MarshalVT()
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := Tombstones([]ids.TaskID{id}, v); !bytes.Equal(got, want) || len(AppendVersion(nil, v)) > VersionOverhead {
-			t.Errorf("%d: %x, want %x", v, got, want)
+		if got := Tombstones([]ids.TaskID{id}, v); !bytes.Equal(got, tombstones) || len(appendVersion(nil, v)) > versionOverhead {
+			t.Errorf("%d: %x, want %x", v, got, tombstones)
+		}
+		record := &logv1.Record{Id: id[:]}
+		submit, err := (&logv1.Batch{Tasks: []*logv1.Record{record}, LogVersion: logversion.Field(v)}).MarshalVT()
+		if err != nil {
+			t.Fatal(err)
+		}
+		data, err := record.MarshalVT()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := Join([][]byte{data}, v); !bytes.Equal(got, submit) {
+			t.Errorf("%d: %x, want %x", v, got, submit)
 		}
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/timer/internal/batch"
@@ -20,25 +19,24 @@ var ErrTooLarge = fmt.Errorf("the records of these tasks exceed %d bytes: ask fo
 type Cancelled struct {
 	// Records are the encoded records that were taken out, now or before.
 	Records [][]byte
-	// Fired are the tasks that were fired lately.
-	Fired []ids.TaskID
+	// Fired are the tasks that were fired lately, and where they went.
+	Fired []due.Fate
 }
 
 // cancelCall is one call on its way through the loop.
 type cancelCall struct {
-	ids []ids.TaskID
+	wanted []due.Wanted
 	// Set by the loop, before done is closed.
-	err       error
-	cancelled []due.Ref
-	fired     []ids.TaskID
-	done      chan struct{}
+	err    error
+	answer due.Answer
+	done   chan struct{}
 }
 
 // Cancel takes waiting tasks out. The loop decides the race with firing; a task
 // it reports as cancelled will not be fired, whoever owns the partition. Tasks it
-// does not know are in neither list. Repeated, it finds the same records again,
-// until they are purged.
-func (o *Owner) Cancel(ctx context.Context, all []ids.TaskID) (Cancelled, error) {
+// does not know, and those of other domains, are in neither list. Repeated, it
+// finds the same records again, until they are purged.
+func (o *Owner) Cancel(ctx context.Context, all []due.Wanted) (Cancelled, error) {
 	if err := o.catchUp(ctx); err != nil {
 		return Cancelled{}, err
 	}
@@ -47,7 +45,7 @@ func (o *Owner) Cancel(ctx context.Context, all []ids.TaskID) (Cancelled, error)
 	if err != nil {
 		return Cancelled{}, err
 	}
-	call := &cancelCall{ids: all, done: make(chan struct{})}
+	call := &cancelCall{wanted: all, done: make(chan struct{})}
 	if err := o.ask(ctx, func() { o.cancels = append(o.cancels, call) }); err != nil {
 		return Cancelled{}, err
 	}
@@ -61,9 +59,9 @@ func (o *Owner) Cancel(ctx context.Context, all []ids.TaskID) (Cancelled, error)
 	if call.err != nil {
 		return Cancelled{}, call.err
 	}
-	answer := Cancelled{Fired: call.fired}
+	answer := Cancelled{Fired: call.answer.Fired}
 	var late []*ref // parked between the two looks
-	for _, r := range call.cancelled {
+	for _, r := range call.answer.Cancelled {
 		if record, ok := records[r.ID]; ok {
 			answer.Records = append(answer.Records, record)
 			continue
@@ -80,19 +78,19 @@ func (o *Owner) Cancel(ctx context.Context, all []ids.TaskID) (Cancelled, error)
 }
 
 // recordsOf fetches the records of those tasks that are here.
-func (o *Owner) recordsOf(ctx context.Context, all []ids.TaskID) (map[ids.TaskID][]byte, error) {
+func (o *Owner) recordsOf(ctx context.Context, all []due.Wanted) (map[ids.TaskID][]byte, error) {
 	var refs []*ref
 	bytes := 0
 	err := o.ask(ctx, func() {
 		seen := make(map[ids.TaskID]bool, len(all))
-		for _, id := range all {
-			stay, status := o.table.Find(id)
-			if seen[id] || status != due.Waiting && status != due.Cancelled {
+		for _, w := range all {
+			stay, status := o.table.Find(w.ID, w.Domain)
+			if seen[w.ID] || status != due.Waiting && status != due.Cancelled {
 				continue
 			}
-			seen[id] = true
+			seen[w.ID] = true
 			bytes += stay.Bytes
-			refs = append(refs, &ref{seq: stay.Seq, index: stay.Index, id: id})
+			refs = append(refs, &ref{seq: stay.Seq, index: stay.Index, id: w.ID})
 		}
 	})
 	if err != nil {
@@ -121,53 +119,51 @@ func (o *Owner) cancelAll(ctx context.Context) error {
 	if len(calls) == 0 {
 		return nil
 	}
-	buckets := map[int64][]ids.TaskID{}
+	var wanted []due.Wanted
 	for _, call := range calls {
-		for _, id := range call.ids {
-			if stay, status := o.table.Find(id); status == due.Waiting {
-				buckets[stay.Bucket] = append(buckets[stay.Bucket], id)
-			}
-		}
+		wanted = append(wanted, call.wanted...)
 	}
-	failed := o.tombstone(ctx, buckets)
+	failed := o.tombstone(ctx, o.table.Tombstones(wanted))
 	if err := o.fence(ctx); mustEnd(err) {
 		return err // the callers learn from the end of this owner
 	} else if err != nil {
 		failed = errors.Join(failed, err)
 	}
 	for _, call := range calls {
-		o.answer(call, failed)
+		if call.answer = o.table.Answer(call.wanted); call.answer.Undone {
+			call.err = failed
+		}
+		close(call.done)
 	}
 	return nil
 }
 
 // tombstone voids the tasks of each bucket, as far as that can be stored.
-func (o *Owner) tombstone(ctx context.Context, buckets map[int64][]ids.TaskID) error {
+func (o *Owner) tombstone(ctx context.Context, all []due.Tombstones) error {
 	var mu sync.Mutex
 	var failed error
 	var stored []ids.TaskID
 	var writers sync.WaitGroup
 	slots := make(chan struct{}, tombstonesParallel)
-	for bucket, all := range buckets {
+	for _, one := range all {
 		slots <- struct{}{}
 		writers.Go(func() {
-			err := o.tombstoneOne(ctx, bucket, all)
+			err := o.tombstoneOne(ctx, one)
 			mu.Lock()
 			defer mu.Unlock()
 			if err != nil {
 				failed = err
 			} else {
-				stored = append(stored, all...)
+				stored = append(stored, one.IDs...)
 			}
 			<-slots
 		})
 	}
 	writers.Wait()
-	nowMS := time.Now().UnixMilli()
+	nowMS := o.now().UnixMilli()
 	before := o.table.Len()
 	for _, id := range stored {
 		o.table.Cancel(id, nowMS)
-		o.unfenced = true
 	}
 	o.Gauges.Cancelled(before - o.table.Len())
 	return failed
@@ -176,45 +172,27 @@ func (o *Owner) tombstone(ctx context.Context, buckets map[int64][]ids.TaskID) e
 // tombstoneOne repeats an append of unknown outcome until it is known: a task
 // must not fire after its tombstone was stored. If ctx ends meanwhile this
 // owner ends too, and the next one reads what was stored.
-func (o *Owner) tombstoneOne(ctx context.Context, bucket int64, all []ids.TaskID) error {
-	key, data := rand.Text(), batch.Tombstones(all, o.LogVersion())
+func (o *Owner) tombstoneOne(ctx context.Context, one due.Tombstones) error {
+	key, data := rand.Text(), batch.Tombstones(one.IDs, o.LogVersion())
 	for wait := retryFirst; ; wait = min(2*wait, retryLast) {
 		storing, done := context.WithTimeout(context.WithoutCancel(ctx), appendTimeout)
-		err := o.Pruner.Tombstone(storing, bucket, key, data)
+		err := o.Pruner.Tombstone(storing, one.Bucket, key, data)
 		done()
 		if !errors.Is(err, ErrOutcomeUnknown) || !sleep(ctx, wait) {
 			return err
 		}
-		o.Logger.Warn("the outcome of a cancel is unknown, trying again", "bucket", bucket, "error", err)
+		o.Logger.Warn("the outcome of a cancel is unknown, trying again", "bucket", one.Bucket, "error", err)
 	}
 }
 
 // fence writes the cursor as it stands where tombstones came after the last one.
 func (o *Owner) fence(ctx context.Context) error {
-	if !o.unfenced {
+	if !o.table.Unfenced() {
 		return nil
 	}
-	return o.append(ctx, nil, o.table.Cursor())
-}
-
-func (o *Owner) answer(call *cancelCall, failed error) {
-	seen := make(map[ids.TaskID]bool, len(call.ids))
-	for _, id := range call.ids {
-		if seen[id] {
-			continue
-		}
-		seen[id] = true
-		switch stay, status := o.table.Find(id); status {
-		case due.Waiting:
-			call.err = failed
-		case due.Cancelled:
-			call.cancelled = append(call.cancelled, stay.Ref)
-		case due.Fired:
-			call.fired = append(call.fired, id)
-		}
+	err := o.append(ctx, nil, o.table.Cursor())
+	if err == nil {
+		o.table.Fenced()
 	}
-	if o.unfenced && len(call.cancelled) > 0 {
-		call.err = failed
-	}
-	close(call.done)
+	return err
 }

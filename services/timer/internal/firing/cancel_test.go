@@ -2,14 +2,18 @@ package firing_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/timer/internal/core/due"
 	"github.com/yardmaster-io/yardmaster/services/timer/internal/firing"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
@@ -22,10 +26,19 @@ func idsOf(all []*logv1.Record) []ids.TaskID {
 	return got
 }
 
+// wanted asks for tasks in the name of a service of ours.
+func wanted(all []ids.TaskID) []due.Wanted {
+	got := make([]due.Wanted, len(all))
+	for i, id := range all {
+		got[i].ID = id
+	}
+	return got
+}
+
 // cancelled calls Cancel and returns the ids of the records it answered with.
 func cancelled(t *testing.T, r *running, all ...ids.TaskID) (got []ids.TaskID, fired []ids.TaskID) {
 	t.Helper()
-	answer, err := r.Cancel(t.Context(), all)
+	answer, err := r.Cancel(t.Context(), wanted(all))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,7 +49,10 @@ func cancelled(t *testing.T, r *running, all ...ids.TaskID) (got []ids.TaskID, f
 		}
 		got = append(got, ids.TaskID(record.Id))
 	}
-	return got, answer.Fired
+	for _, f := range answer.Fired {
+		fired = append(fired, f.ID)
+	}
+	return got, fired
 }
 
 func waits(t *testing.T, r *running, n int64) {
@@ -90,6 +106,54 @@ func TestACancelledTaskNeverFiresAndIsFoundAgain(t *testing.T) {
 	}
 }
 
+// countedLog counts the looks at history's checkpoint.
+type countedLog struct {
+	firing.Log
+	looks *atomic.Int64
+}
+
+func (l countedLog) Parked(ctx context.Context) (uint64, int64, error) {
+	l.looks.Add(1)
+	return l.Log.Parked(ctx)
+}
+
+// While history is down nobody archives what was cancelled, so its record stays.
+func TestACancelledTaskStaysUntilHistorySavesACheckpoint(t *testing.T) {
+	w := newWorld(t)
+	var looks atomic.Int64
+	r := w.own(func(d *firing.Deps) {
+		d.Config.PurgeEvery, d.Config.CancelKeep = 10*time.Millisecond, 0
+		d.Log = countedLog{d.Log, &looks}
+	})
+	all := idsOf(w.park(1, time.Now().Add(time.Hour)))
+	w.checkpointAt(100, time.Now().Add(-time.Minute))
+	if got, _ := cancelled(t, r, all...); len(got) != 1 {
+		t.Fatalf("%d cancelled", len(got))
+	}
+	w.park(1, time.Now().Add(2*time.Hour)) // the newest message always stays
+	waits(t, r, 1)
+	from := looks.Load()
+	testkit.Eventually(t, soon, func() error {
+		if looks.Load() < from+3 {
+			return errors.New("no purge yet")
+		}
+		return nil
+	})
+	if got := w.stored(); got != 3 {
+		t.Errorf("%d messages left, want the record, its tombstone and the newest", got)
+	}
+	if got, _ := cancelled(t, r, all...); len(got) != 1 {
+		t.Error("asked again, its record is gone")
+	}
+	w.checkpointAt(100, time.Now().Add(time.Minute))
+	testkit.Eventually(t, soon, func() error {
+		if got := w.stored(); got != 1 {
+			return fmt.Errorf("%d messages left", got)
+		}
+		return nil
+	})
+}
+
 // Every task is cancelled while it becomes due: it is either answered as
 // cancelled and never fires, or as fired and fires once.
 func TestI10_CancelOrFireButNotBoth(t *testing.T) {
@@ -111,7 +175,7 @@ func TestI10_CancelOrFireButNotBoth(t *testing.T) {
 	for i := range 4 {
 		callers.Go(func() {
 			for part := range slices.Chunk(all[i*len(all)/4:(i+1)*len(all)/4], 7) {
-				answer, err := r.Cancel(t.Context(), part)
+				answer, err := r.Cancel(t.Context(), wanted(part))
 				if err != nil {
 					t.Error(err)
 					return

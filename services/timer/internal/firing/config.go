@@ -1,6 +1,10 @@
 package firing
 
-import "time"
+import (
+	"time"
+
+	"github.com/yardmaster-io/yardmaster/services/timer/internal/core/due"
+)
 
 // Config bounds the firing of one partition.
 type Config struct {
@@ -22,10 +26,11 @@ type Config struct {
 	// FiredKeep is for how long a fired task is remembered, to recognise a
 	// second copy of it. Default 10 min.
 	FiredKeep time.Duration `koanf:"fired_keep"`
-	// FiredKeepMax is how many of them are remembered, about 60 bytes each. Default 250000.
+	// FiredKeepMax is how many of them are remembered, about 80 bytes each. Default 250000.
 	FiredKeepMax int `koanf:"fired_keep_max"`
-	// CancelKeep is for how long a cancelled task's record stays for a canceller
-	// who lost the answer. Default 2 min.
+	// CancelKeep is how long after a cancel history must have saved a checkpoint before
+	// the task's record is removed. Default 2 min. Less, and a canceller who lost the
+	// answer finds nothing when it asks again.
 	CancelKeep time.Duration `koanf:"cancel_keep"`
 }
 
@@ -35,6 +40,21 @@ func DefaultConfig() Config {
 		ChunkTasksMax: 5000, ChunkBytesMax: 2 << 20, FetchParallel: 16, CacheBytes: 32 << 20,
 		PurgeEvery: 10 * time.Second, FiredKeep: 10 * time.Minute, FiredKeepMax: 250_000,
 		CancelKeep: 2 * time.Minute,
+	}
+}
+
+// Limits are those of a chunk.
+func (c Config) Limits() due.Limits {
+	return due.Limits{
+		Tasks: c.ChunkTasksMax, Bytes: c.ChunkBytesMax, Messages: chunkMessagesMax,
+		MessageTasks: messageTasksMax, MessageBytes: messageBytesMax,
+	}
+}
+
+// Table is what the due table remembers.
+func (c Config) Table() due.Config {
+	return due.Config{
+		FiredKeepMS: c.FiredKeep.Milliseconds(), FiredMost: c.FiredKeepMax, VoidKeepMS: c.CancelKeep.Milliseconds(),
 	}
 }
 
@@ -51,6 +71,12 @@ const (
 	// retryFirst and retryLast bound the pause before something is tried again.
 	retryFirst = 20 * time.Millisecond
 	retryLast  = 2 * time.Second
+	// clockEvery is how often the server's clock is asked for.
+	clockEvery = 2 * time.Second
+	// clockFirst is how often it is asked for at first.
+	clockFirst = 3
+	// locateTries is how often a task is looked for that fires meanwhile.
+	locateTries = 3
 	// cacheAhead: an arriving message with a task due this soon is kept at hand.
 	cacheAhead = time.Minute
 	// arrivalsMax is how many messages wait for the loop.

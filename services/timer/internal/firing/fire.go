@@ -13,11 +13,10 @@ import (
 // fire stores the next chunk of due tasks, if there is one. It ends with an
 // error only where this owner must end.
 func (o *Owner) fire(ctx context.Context) (fired bool, err error) {
-	now := time.Now()
-	if now.Before(o.retryAt) {
+	if time.Now().Before(o.retryAt) {
 		return false, nil
 	}
-	chunk, ok := o.table.NextChunk(now.UnixMilli(), o.limits)
+	chunk, ok := o.table.NextChunk(o.now().UnixMilli(), o.limits)
 	if !ok {
 		return false, nil
 	}
@@ -36,8 +35,8 @@ func (o *Owner) fire(ctx context.Context) (fired bool, err error) {
 		o.backOff("due tasks could not be stored, trying again", err)
 		return false, nil
 	}
-	now = time.Now()
-	o.table.Commit(now.UnixMilli())
+	now := o.now()
+	o.table.Commit(now.UnixMilli(), o.cursorSeq)
 	o.retry, o.retryAt = 0, time.Time{}
 	o.Gauges.Fired(chunk.Tasks, now.Sub(time.UnixMilli(chunk.OldestDueMS)))
 	return true, nil
@@ -66,16 +65,12 @@ func (o *Owner) encode(ctx context.Context, chunk due.Chunk) ([]Submit, error) {
 	version := max(o.LogVersion(), o.versionRead)
 	all := make([]Submit, len(chunk.Messages))
 	for i, m := range chunk.Messages {
-		size := batch.VersionOverhead
-		for _, r := range refs[:len(m.Records)] {
-			size += len(r.record) + batch.RecordOverhead
-		}
-		data := make([]byte, 0, size)
-		for _, r := range refs[:len(m.Records)] {
-			data = batch.AppendRecord(data, r.record)
+		records := make([][]byte, len(m.Records))
+		for i, r := range refs[:len(m.Records)] {
+			records[i] = r.record
 		}
 		refs = refs[len(m.Records):]
-		all[i] = Submit{Domain: m.Domain, Tasklist: m.Tasklist, Priority: m.Priority, Data: batch.AppendVersion(data, version)}
+		all[i] = Submit{Domain: m.Domain, Tasklist: m.Tasklist, Priority: m.Priority, Data: batch.Join(records, version)}
 	}
 	return all, nil
 }
@@ -121,13 +116,14 @@ func (o *Owner) append(ctx context.Context, all []Submit, c due.Cursor) error {
 		}
 		// A refusal too may be due to a first try of ours that was stored.
 		last, lastSeq, readErr := o.readCursor(ctx)
-		switch {
-		case readErr != nil:
+		if readErr != nil {
 			return readErr
-		case lastSeq > o.cursorSeq && last == c:
+		}
+		switch due.OutcomeOf(c, o.cursorSeq, last, lastSeq) {
+		case due.Stored:
 			o.committed(lastSeq)
 			return nil
-		case lastSeq != o.cursorSeq:
+		case due.Overtaken:
 			return fmt.Errorf("the cursor is at %d, not %d: %w", lastSeq, o.cursorSeq, ErrOvertaken)
 		}
 		o.Logger.Warn("the outcome of storing due tasks was unknown, storing them again", "error", err)
@@ -140,7 +136,6 @@ func (o *Owner) append(ctx context.Context, all []Submit, c due.Cursor) error {
 func (o *Owner) committed(seq uint64) {
 	o.cursorSeq = seq
 	o.cursors++
-	o.unfenced = false
 }
 
 // readCursor asks until it is told, or ctx ends.

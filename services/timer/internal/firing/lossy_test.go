@@ -78,7 +78,7 @@ func TestI10_LostAnswersNeitherDoubleNorLose(t *testing.T) {
 	taken := map[ids.TaskID]bool{}
 	for _, id := range far {
 		testkit.Eventually(t, soon, func() error {
-			answer, err := r.Cancel(t.Context(), []ids.TaskID{id})
+			answer, err := r.Cancel(t.Context(), []due.Wanted{{ID: id}})
 			if err == nil && len(answer.Records) != 1 {
 				t.Fatalf("%d records", len(answer.Records))
 			}
@@ -126,7 +126,7 @@ func TestACancelOfTooMuchIsRefusedWhole(t *testing.T) {
 		all = append(all, idsOf(w.park(1, time.Now().Add(time.Hour), func(_ int, r *logv1.Record) { r.Payload = make([]byte, 256<<10) }))...)
 	}
 	waits(t, r, 4)
-	if _, err := r.Cancel(t.Context(), all); !errors.Is(err, firing.ErrTooLarge) {
+	if _, err := r.Cancel(t.Context(), wanted(all)); !errors.Is(err, firing.ErrTooLarge) {
 		t.Errorf("%v", err)
 	}
 	waits(t, r, 4)

@@ -5,13 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"math"
 	"math/rand/v2"
 	"sync"
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/logversion"
-	"github.com/yardmaster-io/yardmaster/services/timer/internal/batch"
 	"github.com/yardmaster-io/yardmaster/services/timer/internal/core/due"
 )
 
@@ -28,6 +26,8 @@ type Deps struct {
 	Config     Config
 	Gauges     Gauges
 	Logger     *slog.Logger
+	// Now is the node's clock: time.Now, but in tests of clocks.
+	Now func() time.Time
 }
 
 // Gauges are told how the partition stands; the funcs must be quick.
@@ -38,12 +38,15 @@ type Gauges struct {
 	Fired func(n int, late time.Duration)
 	// Cancelled counts tasks taken out.
 	Cancelled func(n int)
+	// Outdated counts tasks that are void because a replaced history owner wrote them.
+	Outdated func(n int)
 }
 
 // Owner serves one partition, once: Load, then Run. A new ownership is a new Owner.
 type Owner struct {
 	Deps
 	limits   due.Limits
+	began    time.Time
 	arrivals chan arrival
 	asks     chan func()
 	ended    chan struct{}
@@ -51,29 +54,18 @@ type Owner struct {
 	// Of the loop alone, and of Load before it.
 	table *due.Table
 	cache *cache
+	clock due.Clock
 	// readTo: all that is in the store up to here is in the table.
 	readTo uint64
 	// versionRead is the newest log version of the messages read so far.
 	versionRead uint32
 	// cursorSeq is the sequence of the cursor that the next append builds upon.
 	cursorSeq uint64
-	// unfenced: there are tombstones that no cursor was written after. Another
-	// owner may not know of them until its next append is refused.
-	unfenced bool
-	cancels  []*cancelCall
-	retryAt  time.Time
-	retry    time.Duration
+	cancels   []*cancelCall
+	retryAt   time.Time
+	retry     time.Duration
 	// cursors counts those written since the old ones were removed.
 	cursors int
-}
-
-// arrival is one message of the store, read and decoded.
-type arrival struct {
-	index   due.Message
-	version uint32
-	body    *batch.Message
-	// firstDueMS is the earliest due time in it.
-	firstDueMS int64
 }
 
 // New makes the owner of a partition.
@@ -81,21 +73,15 @@ func New(d Deps) *Owner {
 	if d.LogVersion == nil {
 		d.LogVersion = func() uint32 { return logversion.First }
 	}
-	c := d.Config
 	return &Owner{
-		Deps: d,
-		limits: due.Limits{
-			Tasks: c.ChunkTasksMax, Bytes: c.ChunkBytesMax, Messages: chunkMessagesMax,
-			MessageTasks: messageTasksMax, MessageBytes: messageBytesMax,
-		},
+		Deps:     d,
+		limits:   d.Config.Limits(),
+		began:    d.Now(),
 		arrivals: make(chan arrival, arrivalsMax),
 		asks:     make(chan func(), arrivalsMax),
 		ended:    make(chan struct{}),
-		table: due.New(due.Config{
-			FiredKeepMS: c.FiredKeep.Milliseconds(), FiredMost: c.FiredKeepMax, VoidKeepMS: c.CancelKeep.Milliseconds(),
-		}),
-		cache:    newCache(c.CacheBytes),
-		unfenced: true,
+		table:    due.New(d.Config.Table()),
+		cache:    newCache(d.Config.CacheBytes),
 		cursors:  cursorsKept,
 	}
 }
@@ -131,60 +117,19 @@ func (o *Owner) Load(ctx context.Context) error {
 	if err := readOn(); err != nil {
 		return fmt.Errorf("load: %w", err)
 	}
-	if covered := max(cursor.Base.Seq, cursor.Round.Seq); covered > read {
+	if covered := cursor.Seq(); covered > read {
 		return fmt.Errorf("load: the firing cursor covers messages up to %d, but the timer store ends at %d: "+
 			"it was made anew, and its tasks would be taken for fired; remove the cursor", covered, read)
 	}
+	if err := o.learnClock(ctx); err != nil {
+		return fmt.Errorf("load: %w", err)
+	}
 	o.readTo = read
-	o.table.Resume(cursor, rand.Uint64(), time.Now().UnixMilli())
+	o.table.Resume(cursor, rand.Uint64(), o.now().UnixMilli())
 	o.cursorSeq = seq
 	o.report()
 	o.Logger.Info("waiting tasks loaded", "tasks", o.table.Len(), "messages_up_to", read, "took", time.Since(began))
 	return nil
-}
-
-// decode fails where the message is of an unknown log version (I13), or when ctx
-// ends. What is malformed is in quarantine when it returns; the rest goes on.
-func (o *Owner) decode(ctx context.Context, m Stored) (arrival, error) {
-	body, index, err := batch.Decode(m.Data)
-	if unknownVersion(err) {
-		return arrival{}, fmt.Errorf("message %d of the timer store: %w", m.Seq, err)
-	}
-	if malformed := errors.Join(err, index.Malformed); malformed != nil {
-		if err := o.setApart(ctx, m, malformed); err != nil {
-			return arrival{}, err
-		}
-	}
-	a := arrival{body: body, version: index.Version, firstDueMS: math.MaxInt64, index: due.Message{
-		Seq: m.Seq, AtMS: m.AtMS, Bucket: m.Bucket, Tombstones: index.Tombstones, Tasks: index.Tasks,
-	}}
-	for i := range index.Tasks {
-		a.firstDueMS = min(a.firstDueMS, index.Tasks[i].DueMS)
-	}
-	return a, nil
-}
-
-// setApart puts a message into quarantine, whole, and tries for as long as it takes:
-// its bucket may be purged once it has been passed over.
-func (o *Owner) setApart(ctx context.Context, m Stored, reason error) error {
-	for wait := retryFirst; ; wait = min(2*wait, retryLast) {
-		err := o.Quarantine(ctx, m, reason.Error())
-		if err == nil {
-			o.Logger.Error("a message of the timer store is malformed and was put into quarantine", "sequence", m.Seq, "error", reason)
-			return nil
-		}
-		o.Logger.Warn("a malformed message cannot be put into quarantine, trying again", "sequence", m.Seq, "error", err)
-		if !sleep(ctx, wait) {
-			return ctx.Err()
-		}
-	}
-}
-
-// unknownVersion tells whether something is of a log version that this program
-// does not know. The owner ends then.
-func unknownVersion(err error) bool {
-	var unknown *logversion.UnknownError
-	return errors.As(err, &unknown)
 }
 
 // Run fires what is due until ctx ends; a chunk being stored is finished first.
@@ -204,6 +149,7 @@ func (o *Owner) Run(parent context.Context) error {
 			stop(err)
 		}
 	})
+	parts.Go(func() { o.watchClock(ctx) })
 	stop(o.loop(ctx)) // an earlier cause, such as the reader's, stays
 	close(o.ended)
 	parts.Wait()
@@ -249,8 +195,8 @@ func (o *Owner) loop(ctx context.Context) error {
 		if fired {
 			continue
 		}
-		if at, ok := o.wakeAt(); ok {
-			timer.Reset(time.Until(at))
+		if in, ok := o.wakeIn(); ok {
+			timer.Reset(in)
 		} else {
 			timer.Stop()
 		}
@@ -282,22 +228,21 @@ func (o *Owner) drain() {
 
 // arrive takes a message into the index, and keeps what is due soon at hand.
 func (o *Owner) arrive(a arrival) {
-	o.table.Load(a.index)
+	if n := o.table.Load(a.index); n > 0 {
+		o.Gauges.Outdated(n)
+		o.Logger.Warn("tasks are void: the history owner that parked them had been replaced", "sequence", a.index.Seq, "tasks", n)
+	}
 	o.versionRead = max(o.versionRead, a.version)
 	o.readTo = max(o.readTo, a.index.Seq)
-	if a.body.Records() > 0 && a.firstDueMS < time.Now().Add(cacheAhead).UnixMilli() {
+	if a.body.Records() > 0 && a.firstDueMS < o.now().Add(cacheAhead).UnixMilli() {
 		o.cache.put(a.index.Seq, a.body)
 	}
 }
 
-// wakeAt is when something is to be done though nothing comes.
-func (o *Owner) wakeAt() (time.Time, bool) {
+// wakeIn is after how long something is to be done though nothing comes.
+func (o *Owner) wakeIn() (time.Duration, bool) {
 	dueMS, ok := o.table.Next()
-	at := time.UnixMilli(dueMS)
-	if at.Before(o.retryAt) {
-		at = o.retryAt
-	}
-	return at, ok
+	return max(time.UnixMilli(dueMS).Sub(o.now()), time.Until(o.retryAt)), ok
 }
 
 func (o *Owner) report() { o.Gauges.Waiting(o.table.Len()) }

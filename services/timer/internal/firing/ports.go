@@ -3,6 +3,7 @@ package firing
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/yardmaster-io/yardmaster/services/timer/internal/core/due"
 )
@@ -22,7 +23,9 @@ type Stored struct {
 	Seq    uint64
 	AtMS   int64
 	Bucket int64
-	Data   []byte
+	// Fence: it lies where fences do, and in no bucket.
+	Fence bool
+	Data  []byte
 }
 
 // Store reads the waiting tasks of a partition.
@@ -33,6 +36,8 @@ type Store interface {
 	ReadRange(ctx context.Context, from, upTo uint64, handle func(Stored) error) error
 	// Read hands out all messages from a sequence on, in order, until ctx ends.
 	Read(ctx context.Context, from uint64, handle func(Stored) error) error
+	// Time is what the server's clock says.
+	Time(ctx context.Context) (time.Time, error)
 	// Get is the data of one message, or ErrGone. It is called concurrently.
 	Get(ctx context.Context, seq uint64) ([]byte, error)
 }
@@ -42,8 +47,8 @@ type Pruner interface {
 	// Tombstone appends to a bucket. Repeated with the same key it is stored
 	// once. An error that is not ErrOutcomeUnknown says that it was not stored.
 	Tombstone(ctx context.Context, bucket int64, key string, data []byte) error
-	// Purge removes the messages of a bucket up to a sequence, inclusive.
-	Purge(ctx context.Context, bucket int64, upTo uint64) error
+	// Purge removes messages up to a sequence, inclusive.
+	Purge(ctx context.Context, p due.Purge) error
 }
 
 // Submit is one message for the history log.
@@ -63,9 +68,10 @@ type Log interface {
 	// new cursor's sequence. An error that is neither ErrOvertaken nor
 	// ErrOutcomeUnknown says that nothing was stored.
 	Append(ctx context.Context, all []Submit, c due.Cursor, expected uint64) (uint64, error)
-	// Parked is how far in the store history is known to remember what it parked. It
+	// Parked is how far in the store history is known to remember what it parked, and
+	// when the checkpoint was saved that says so, Unix ms; zeros where there is none. It
 	// fails like Cursor.
-	Parked(ctx context.Context) (uint64, error)
+	Parked(ctx context.Context) (seq uint64, savedMS int64, err error)
 	// DropCursors removes the cursors before the one at seq.
 	DropCursors(ctx context.Context, seq uint64) error
 }

@@ -41,7 +41,7 @@ func (o *Owner) purge(ctx context.Context) error {
 }
 
 func (o *Owner) purgeStore(ctx context.Context) error {
-	parked, err := o.Log.Parked(ctx)
+	parked, savedMS, err := o.Log.Parked(ctx)
 	if err != nil {
 		return err
 	}
@@ -54,13 +54,13 @@ func (o *Owner) purgeStore(ctx context.Context) error {
 		caughtUp := false
 		err := o.ask(ctx, func() {
 			caughtUp = o.readTo >= end
-			all = o.table.Purgeable(parked, end, time.Now().UnixMilli())
+			all = o.table.Purgeable(parked, end, savedMS)
 		})
 		if err != nil {
 			return err
 		}
 		if caughtUp {
-			return o.purgeBuckets(ctx, all)
+			return o.purgeAll(ctx, all)
 		}
 		if !sleep(ctx, catchUpWait) {
 			return ctx.Err()
@@ -69,9 +69,9 @@ func (o *Owner) purgeStore(ctx context.Context) error {
 	return nil
 }
 
-func (o *Owner) purgeBuckets(ctx context.Context, all []due.Purge) error {
+func (o *Owner) purgeAll(ctx context.Context, all []due.Purge) error {
 	for _, p := range all {
-		if err := o.Pruner.Purge(ctx, p.Bucket, p.UpTo); err != nil {
+		if err := o.Pruner.Purge(ctx, p); err != nil {
 			return err
 		}
 		if err := o.ask(ctx, func() { o.table.Purged(p) }); err != nil {

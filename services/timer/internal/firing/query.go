@@ -24,22 +24,34 @@ func (f Filter) matches(g due.Group) bool {
 		(f.Type == "" || g.Type == f.Type) && (g.Retry && f.Retry || !g.Retry && f.First)
 }
 
-// Get returns the encoded record of a waiting task, or nil.
-func (o *Owner) Get(ctx context.Context, id ids.TaskID) ([]byte, error) {
+// Located tells where a task is. All zero: it is not known here.
+type Located struct {
+	// Record is encoded, of a waiting task.
+	Record []byte
+	// Fired: its record is in the history log, at LogSeq; 0 = the place is not known.
+	Fired  bool
+	LogSeq uint64
+}
+
+// Locate tells where a task is, to a caller of a domain, empty = a service of ours.
+func (o *Owner) Locate(ctx context.Context, id ids.TaskID, domain string) (Located, error) {
 	if err := o.catchUp(ctx); err != nil {
-		return nil, err
+		return Located{}, err
 	}
-	var want *ref
-	err := o.ask(ctx, func() {
-		if stay, status := o.table.Find(id); status == due.Waiting {
-			want = &ref{seq: stay.Seq, index: stay.Index, id: id}
+	for range locateTries {
+		var stay due.Stay
+		var status due.Status
+		err := o.ask(ctx, func() { stay, status = o.table.Find(id, domain) })
+		if err != nil || status != due.Waiting {
+			return Located{Fired: status == due.Fired, LogSeq: stay.LogSeq}, err
 		}
-	})
-	if err != nil || want == nil {
-		return nil, err
+		want := &ref{seq: stay.Seq, index: stay.Index, id: id}
+		if err := o.fetchHere(ctx, []*ref{want}); err != nil || want.record != nil {
+			return Located{Record: want.record}, err
+		}
+		// Gone between the two looks.
 	}
-	err = o.fetchHere(ctx, []*ref{want})
-	return want.record, err
+	return Located{}, nil
 }
 
 // fetchHere is fetch for readers: records that went away meanwhile are no failure.

@@ -130,7 +130,7 @@ func TestWhatIsWrittenCarriesTheClustersVersion(t *testing.T) {
 		d.Store = deafStore{d.Store} // it could not read its own tombstone
 	})
 	w.eachOnce(now)
-	if _, err := r.Cancel(t.Context(), []ids.TaskID{ids.TaskID(later[0].Id)}); err != nil {
+	if _, err := r.Cancel(t.Context(), wanted(idsOf(later))); err != nil {
 		t.Fatal(err)
 	}
 	last, err := natslog.LastForSubject(t.Context(), w.js, topology.TimerStream(0), topology.Timer(0, topology.TimerBucket(later[0].DueAtMs)))

@@ -76,11 +76,27 @@ func (w *world) park(n int, dueAt time.Time, change ...func(i int, r *logv1.Reco
 // write appends records of one bucket as they are.
 func (w *world) write(all ...*logv1.Record) {
 	w.tb.Helper()
-	data, err := (&logv1.Batch{Tasks: all}).MarshalVT()
+	w.writeAs(0, all...)
+}
+
+// writeAs is write by the history owner of an epoch.
+func (w *world) writeAs(epoch uint64, all ...*logv1.Record) {
+	w.tb.Helper()
+	w.append(topology.Timer(0, topology.TimerBucket(all[0].DueAtMs)), &logv1.Batch{Tasks: all, Epoch: epoch})
+}
+
+// fence has a history owner of an epoch take over.
+func (w *world) fence(epoch uint64) {
+	w.tb.Helper()
+	w.append(topology.TimerFence(0), &logv1.Batch{Fence: true, Epoch: epoch})
+}
+
+func (w *world) append(subject string, b *logv1.Batch) {
+	w.tb.Helper()
+	data, err := b.MarshalVT()
 	if err != nil {
 		w.tb.Fatal(err)
 	}
-	subject := topology.Timer(0, topology.TimerBucket(all[0].DueAtMs))
 	if _, _, err := natslog.Append(w.tb.Context(), w.nc, natslog.Msg{Subject: subject, Data: data}); err != nil {
 		w.tb.Fatal(err)
 	}
@@ -145,11 +161,17 @@ func (w *world) eachOnce(want []*logv1.Record) map[string][]fired {
 // checkpoint says that history remembers what it parked up to seq.
 func (w *world) checkpoint(seq uint64) {
 	w.tb.Helper()
+	w.checkpointAt(seq, time.Now())
+}
+
+// checkpointAt is checkpoint, saved at another time.
+func (w *world) checkpointAt(seq uint64, at time.Time) {
+	w.tb.Helper()
 	kv, err := w.js.KeyValue(w.tb.Context(), topology.CheckpointsBucket)
 	if err != nil {
 		w.tb.Fatal(err)
 	}
-	data, err := (&logv1.Checkpoint{TimerSeq: seq}).MarshalVT()
+	data, err := (&logv1.Checkpoint{TimerSeq: seq, AtMs: at.UnixMilli()}).MarshalVT()
 	if err != nil {
 		w.tb.Fatal(err)
 	}
@@ -175,6 +197,8 @@ type running struct {
 	ended   chan error
 	fired   atomic.Int64
 	waiting atomic.Int64
+	// outdated counts void tasks of replaced history owners.
+	outdated atomic.Int64
 }
 
 // own starts an owner. It is stopped with the test, if not before.
@@ -207,6 +231,7 @@ func (w *world) owner(change ...func(*firing.Deps)) *running {
 	r := &running{ended: make(chan error, 1)}
 	d := w.deps()
 	d.Gauges.Waiting = func(n int) { r.waiting.Store(int64(n)) }
+	d.Gauges.Outdated = func(n int) { r.outdated.Add(int64(n)) }
 	d.Gauges.Fired = func(n int, _ time.Duration) { r.fired.Add(int64(n)) }
 	for _, c := range change {
 		c(&d)
@@ -249,8 +274,11 @@ func (w *world) deps() firing.Deps {
 		w.tb.Fatal(err)
 	}
 	return firing.Deps{
-		Store: store, Pruner: store, Log: history, Config: firing.DefaultConfig(), Logger: log, Quarantine: store.SetApart,
-		Gauges: firing.Gauges{Waiting: func(int) {}, Fired: func(int, time.Duration) {}, Cancelled: func(int) {}},
+		Store: store, Pruner: store, Log: history, Config: firing.DefaultConfig(), Logger: log, Now: time.Now,
+		Quarantine: store.SetApart,
+		Gauges: firing.Gauges{
+			Waiting: func(int) {}, Fired: func(int, time.Duration) {}, Cancelled: func(int) {}, Outdated: func(int) {},
+		},
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/logversion"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
+	"github.com/yardmaster-io/yardmaster/services/timer/internal/batch"
 	"github.com/yardmaster-io/yardmaster/services/timer/internal/core/due"
 	"github.com/yardmaster-io/yardmaster/services/timer/internal/firing"
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
@@ -48,31 +49,18 @@ func (l *Log) Cursor(ctx context.Context) (due.Cursor, uint64, error) {
 	if err != nil || r == nil {
 		return due.Cursor{}, 0, err
 	}
-	var c logv1.Cursor
-	err = c.UnmarshalVT(r.Data)
-	if err == nil {
-		err = logversion.Check(c.LogVersion)
-	}
+	c, err := batch.DecodeCursor(r.Data)
 	if err != nil {
-		return due.Cursor{}, 0, fmt.Errorf("firing cursor at %d: %w", r.Seq, err)
+		return due.Cursor{}, 0, fmt.Errorf("at %d: %w", r.Seq, err)
 	}
-	return due.Cursor{
-		Epoch: c.Epoch,
-		Base:  due.Mark{DueMS: c.BaseDueMs, Seq: c.BaseSeq},
-		Round: due.Mark{DueMS: c.RoundDueMs, Seq: c.RoundSeq},
-		Last:  due.Key{DueMS: c.LastDueMs, Seq: c.LastSeq, Index: c.LastIndex},
-	}, r.Seq, nil
+	return c, r.Seq, nil
 }
 
 // Append implements firing.Log.
 func (l *Log) Append(ctx context.Context, all []firing.Submit, c due.Cursor, expected uint64) (uint64, error) {
-	cursor, err := (&logv1.Cursor{
-		Epoch: c.Epoch, BaseDueMs: c.Base.DueMS, BaseSeq: c.Base.Seq, RoundDueMs: c.Round.DueMS, RoundSeq: c.Round.Seq,
-		LastDueMs: c.Last.DueMS, LastSeq: c.Last.Seq, LastIndex: c.Last.Index,
-		LogVersion: logversion.Field(l.version()),
-	}).MarshalVT()
+	cursor, err := batch.EncodeCursor(c, l.version())
 	if err != nil {
-		return 0, fmt.Errorf("encode the firing cursor: %w", err)
+		return 0, err
 	}
 	msgs := make([]natslog.Msg, 0, len(all)+1)
 	for _, s := range all {
@@ -87,13 +75,13 @@ func (l *Log) Append(ctx context.Context, all []firing.Submit, c due.Cursor, exp
 }
 
 // Parked implements firing.Log.
-func (l *Log) Parked(ctx context.Context) (uint64, error) {
+func (l *Log) Parked(ctx context.Context) (seq uint64, savedMS int64, err error) {
 	entry, err := l.checkpoints.Get(ctx, topology.HistoryCheckpoint(l.p))
 	if errors.Is(err, jetstream.ErrKeyNotFound) {
-		return 0, nil
+		return 0, 0, nil
 	}
 	if err != nil {
-		return 0, fmt.Errorf("history's checkpoint: %w", err)
+		return 0, 0, fmt.Errorf("history's checkpoint: %w", err)
 	}
 	var c logv1.Checkpoint
 	err = c.UnmarshalVT(entry.Value())
@@ -101,9 +89,9 @@ func (l *Log) Parked(ctx context.Context) (uint64, error) {
 		err = logversion.Check(c.LogVersion)
 	}
 	if err != nil {
-		return 0, fmt.Errorf("history's checkpoint: %w", err)
+		return 0, 0, fmt.Errorf("history's checkpoint: %w", err)
 	}
-	return c.TimerSeq, nil
+	return c.TimerSeq, c.AtMs, nil
 }
 
 // DropCursors implements firing.Log.

@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
+	"github.com/yardmaster-io/yardmaster/services/timer/internal/core/due"
 	"github.com/yardmaster-io/yardmaster/services/timer/internal/firing"
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
 	"github.com/yardmaster-io/yardmaster/shared/quarantine"
@@ -38,6 +40,19 @@ func (s *Store) Last(ctx context.Context) (uint64, error) {
 	return natslog.LastSeq(ctx, s.js, topology.TimerStream(s.p))
 }
 
+// Time implements firing.Store: every answer of the stream's leader tells its clock.
+func (s *Store) Time(ctx context.Context) (time.Time, error) {
+	stream, err := s.js.Stream(ctx, topology.TimerStream(s.p))
+	if err != nil {
+		return time.Time{}, fmt.Errorf("time of the server: %w", err)
+	}
+	at := stream.CachedInfo().TimeStamp
+	if at.IsZero() {
+		return at, errors.New("time of the server: its answer does not tell")
+	}
+	return at, nil
+}
+
 // ReadRange implements firing.Store.
 func (s *Store) ReadRange(ctx context.Context, from, upTo uint64, handle func(firing.Stored) error) error {
 	if upTo < from { // and not "to the end", which 0 would mean
@@ -55,22 +70,23 @@ func (s *Store) readFrom(seq uint64) natslog.ReadConfig {
 	return natslog.ReadConfig{Stream: topology.TimerStream(s.p), StartSeq: seq, Log: s.log}
 }
 
-// pass hands on what lies in a bucket. The stream is meant to have nothing else;
-// what it has goes into quarantine.
+// pass hands on what lies in a bucket, and fences. The stream is meant to have
+// nothing else; what it has goes into quarantine.
 func (s *Store) pass(ctx context.Context, handle func(firing.Stored) error) func(natslog.Record) error {
 	return func(r natslog.Record) error {
 		bucket, ok := topology.TimerBucketOf(r.Subject)
-		if !ok {
+		fence := r.Subject == topology.TimerFence(s.p)
+		if !ok && !fence {
 			s.log.Error("a message of the timer store lies in no bucket and goes into quarantine", "sequence", r.Seq, "subject", r.Subject)
 			return s.setApart(ctx, r.Subject, r.Seq, r.Data, "its subject is no bucket of the timer store")
 		}
-		return handle(firing.Stored{Seq: r.Seq, AtMS: r.Time.UnixMilli(), Bucket: bucket, Data: r.Data})
+		return handle(firing.Stored{Seq: r.Seq, AtMS: r.Time.UnixMilli(), Bucket: bucket, Fence: fence, Data: r.Data})
 	}
 }
 
-// SetApart puts a message of a bucket into quarantine, whole.
+// SetApart puts a message of a bucket, or of the fences, into quarantine, whole.
 func (s *Store) SetApart(ctx context.Context, m firing.Stored, reason string) error {
-	return s.setApart(ctx, topology.Timer(s.p, m.Bucket), m.Seq, m.Data, reason)
+	return s.setApart(ctx, s.subject(m.Bucket, m.Fence), m.Seq, m.Data, reason)
 }
 
 func (s *Store) setApart(ctx context.Context, subject string, seq uint64, data []byte, reason string) error {
@@ -100,6 +116,14 @@ func (s *Store) Get(ctx context.Context, seq uint64) ([]byte, error) {
 	return r.Data, nil
 }
 
+// subject is where the messages of a bucket lie, or the fences.
+func (s *Store) subject(bucket int64, fence bool) string {
+	if fence {
+		return topology.TimerFence(s.p)
+	}
+	return topology.Timer(s.p, bucket)
+}
+
 // Tombstone implements firing.Pruner.
 func (s *Store) Tombstone(ctx context.Context, bucket int64, key string, data []byte) error {
 	_, _, err := natslog.Append(ctx, s.js.Conn(), natslog.Msg{Subject: topology.Timer(s.p, bucket), Data: data, MsgID: key})
@@ -107,11 +131,12 @@ func (s *Store) Tombstone(ctx context.Context, bucket int64, key string, data []
 }
 
 // Purge implements firing.Pruner.
-func (s *Store) Purge(ctx context.Context, bucket int64, upTo uint64) error {
+func (s *Store) Purge(ctx context.Context, p due.Purge) error {
+	subject := s.subject(p.Bucket, p.Fences)
 	// The server keeps the message at the sequence given.
-	err := s.stream.Purge(ctx, jetstream.WithPurgeSubject(topology.Timer(s.p, bucket)), jetstream.WithPurgeSequence(upTo+1))
+	err := s.stream.Purge(ctx, jetstream.WithPurgeSubject(subject), jetstream.WithPurgeSequence(p.UpTo+1))
 	if err != nil {
-		return fmt.Errorf("purge bucket %d: %w", bucket, err)
+		return fmt.Errorf("purge %s: %w", subject, err)
 	}
 	return nil
 }

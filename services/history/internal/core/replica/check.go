@@ -92,6 +92,9 @@ func (r *Replica) checkWaiting() error {
 			return fmt.Errorf("stay %d of task %s is held, and the one before is over", waiting[0].Parkings, id)
 		}
 		for i, h := range waiting {
+			if r.unread(h.Before) && r.rooms[h.Before.Lane()].demand < h.Before.Seq() {
+				return fmt.Errorf("stay %d of task %s waits for message %d of lane %s, and nothing demands it", h.Parkings, id, h.Before.Seq(), h.Before.Lane())
+			}
 			if h.ID != id || h.left || i > 0 && h.Parkings < waiting[i-1].Parkings {
 				return fmt.Errorf("the held stays of task %s are wrong at %d", id, i)
 			}

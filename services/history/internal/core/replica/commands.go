@@ -112,10 +112,13 @@ func (r *Replica) ask(h *held) {
 	}
 	kept, ev := *h, *h.ev
 	kept.ev = &ev
-	r.asking[ev.ID] = append(r.asking[ev.ID], &kept)
-	if len(r.asking[ev.ID]) == 1 {
+	q := r.asking[ev.ID]
+	if q == nil {
+		q = new(question)
+		r.asking[ev.ID] = q
 		r.wanted = append(r.wanted, Search{ID: ev.ID})
 	}
+	q.waiting = append(q.waiting, &kept)
 }
 
 // found takes in the answer to a search.
@@ -228,7 +231,16 @@ func (r *Replica) cancelTaken(in *Found, now Now, fx *Effects) {
 // foundForOutcomes decides about outcomes of a stay that has left: what the other stores
 // hold says how it ended.
 func (r *Replica) foundForOutcomes(in *Found, now Now, fx *Effects) {
-	waiting := r.asking[in.ID]
+	q := r.asking[in.ID]
+	if q == nil {
+		return
+	}
+	if q.again && r.tasks[in.ID] == nil {
+		q.again = false
+		r.wanted = append(r.wanted, Search{ID: in.ID})
+		return
+	}
+	waiting := q.waiting
 	delete(r.asking, in.ID)
 	known := cmp.Or(in.Archived, in.Waiting, in.Unread)
 	for _, h := range waiting {

@@ -150,6 +150,9 @@ func (r *Replica) leave(e *Entry) {
 		return
 	}
 	r.keepGone(e)
+	if q := r.asking[e.ID]; q != nil {
+		q.again = true
+	}
 	if e.State == taskstate.Waiting {
 		r.searchWaiting(e.ID)
 	}

@@ -57,7 +57,7 @@ type Replica struct {
 	// searching are the searches for commands under way; asking are the outcomes that wait
 	// for a search.
 	searching map[ids.TaskID]searching
-	asking    map[ids.TaskID][]*held
+	asking    map[ids.TaskID]*question
 	wanted    []Search
 	// endsAsked: a search is under way that tells the ends of the lanes.
 	endsAsked bool
@@ -95,6 +95,13 @@ type searching struct {
 	again bool
 }
 
+// question is a search for the outcomes that wait; again: its answer may be out of date, since the
+// task has left memory meanwhile.
+type question struct {
+	waiting []*held
+	again   bool
+}
+
 // replay is what only a takeover needs.
 type replay struct {
 	// seen is the last event of each task that is not in memory.
@@ -108,7 +115,7 @@ func New(cfg Config, cp Checkpoint, claimedAt time.Duration) *Replica {
 		cfg: cfg, tasks: make(map[ids.TaskID]*Entry), lists: make(map[tasklistKey]*tasklist),
 		wake:    deadline.Heap[*Entry]{Entry: func(e *Entry) *deadline.Entry { return &e.wakeup }},
 		eventAt: cp.Floor, early: make(map[ids.TaskID][]*held), held: make(map[ids.TaskID][]*Entry),
-		pinned: make(map[ids.TaskID]*Entry), searching: make(map[ids.TaskID]searching), asking: make(map[ids.TaskID][]*held),
+		pinned: make(map[ids.TaskID]*Entry), searching: make(map[ids.TaskID]searching), asking: make(map[ids.TaskID]*question),
 		replay: &replay{seen: make(map[ids.TaskID]uint64)}, base: cp,
 		meter: meter{every: max(1, cfg.CarryRecords/64)}, turn: 1,
 		gone: gone{max: goneMax, bytesMax: goneBytesMax},

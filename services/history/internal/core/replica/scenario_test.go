@@ -331,7 +331,7 @@ func (s *scenario) give(verb string, args []string, fx *Effects) {
 		s.stored(map[string]JobKind{"archive": JobArchive, "park": JobPark, "append": JobAppend}[args[0]], fx)
 	case "saved":
 		if slices.Contains(args, "lost") {
-			s.r.Step(Saved{}, s.now, fx)
+			s.r.Step(Saved{SentAt: s.now.Mono}, s.now, fx)
 		} else {
 			s.saved = *s.save
 			s.r.Step(Saved{OK: true, SentAt: s.now.Mono}, s.now, fx)

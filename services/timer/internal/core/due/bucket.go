@@ -1,5 +1,10 @@
 package due
 
+import (
+	"cmp"
+	"slices"
+)
+
 // bucket counts what the messages of one bucket of the store still hold.
 type bucket struct {
 	// live tasks are still to be fired.
@@ -10,6 +15,8 @@ type bucket struct {
 	void []handle
 	// voidMS is when the last of them was cancelled.
 	voidMS int64
+	// outdated are the sequences of its messages of replaced history owners, in order.
+	outdated []uint64
 }
 
 func (t *Table) bucket(number int32) *bucket {
@@ -21,10 +28,12 @@ func (t *Table) bucket(number int32) *bucket {
 	return b
 }
 
-// Purge names messages that nobody needs: those of a bucket up to a sequence.
+// Purge names messages that nobody needs: those of a bucket up to a sequence, or
+// the fences up to there.
 type Purge struct {
 	Bucket int64
 	UpTo   uint64
+	Fences bool
 }
 
 // Purgeable returns the buckets of which everything was fired or is void and
@@ -37,26 +46,39 @@ type Purge struct {
 // bucket goes as a whole: a tombstone must not go before the records it voids, nor a
 // fired record before its copy.
 //
-// A bucket with a task that was cancelled lately waits, see Config.VoidKeepMS.
+// SavedMS is when the checkpoint that tells parked was saved, 0 = never. A bucket with
+// a cancelled task waits until that is later than the cancel by more than
+// Config.VoidKeepMS. No clock of the timer counts here: while history is down nobody
+// archives what was cancelled, and the void record is the only copy.
 //
 // The newest message of the store always stays, so that the store remembers how
 // far its sequences have come; a cursor would otherwise cover tasks yet to be written.
-func (t *Table) Purgeable(parked, end uint64, nowMS int64) []Purge {
+//
+// Fences go when Purged has told that the messages they void are gone.
+func (t *Table) Purgeable(parked, end uint64, savedMS int64) []Purge {
 	if t.lastSeq < end {
 		return nil
 	}
 	var all []Purge
 	for number, b := range t.buckets {
-		fresh := len(b.void) > 0 && nowMS < b.voidMS+t.cfg.VoidKeepMS
-		if b.live == 0 && b.lastSeq <= parked && b.lastSeq < t.lastSeq && !fresh {
+		kept := len(b.void) > 0 && savedMS <= b.voidMS+t.cfg.VoidKeepMS
+		if b.live == 0 && b.lastSeq <= parked && b.lastSeq < t.lastSeq && !kept {
 			all = append(all, Purge{Bucket: int64(number), UpTo: b.lastSeq})
 		}
+	}
+	slices.SortFunc(all, func(a, b Purge) int { return cmp.Compare(a.Bucket, b.Bucket) })
+	if p, ok := t.fencesPurgeable(); ok {
+		all = append(all, p)
 	}
 	return all
 }
 
-// Purged forgets the cancelled tasks of messages that are gone.
+// Purged forgets what messages held that are gone.
 func (t *Table) Purged(p Purge) {
+	if p.Fences {
+		t.fencesPurged(p.UpTo)
+		return
+	}
 	b, ok := t.buckets[int32(p.Bucket)]
 	if !ok {
 		return
@@ -74,6 +96,9 @@ func (t *Table) Purged(p Purge) {
 		t.remove(h)
 	}
 	b.void = kept
+	for len(b.outdated) > 0 && b.outdated[0] <= p.UpTo {
+		b.outdated = b.outdated[1:]
+	}
 	if b.live == 0 && b.lastSeq <= p.UpTo {
 		delete(t.buckets, int32(p.Bucket))
 	}

@@ -23,8 +23,9 @@ func (t *Table) check(tb fataler) {
 		if e.place >= 0 && (int(e.place) >= t.heap.len() || t.heap.order[e.place] != h) {
 			t.fatal(tb, "entry %d is not at its place in the heap", h)
 		}
-		if e.place == placeLate && !t.cursor.inRound() {
-			t.fatal(tb, "entry %d waits for the end of no round", h)
+		if late := t.cursor.inRound() && e.dueMS <= t.cursor.Round.DueMS && e.seq > t.cursor.Round.Seq; !t.heap.loose &&
+			(e.place == placeLate && !late || e.place >= 0 && late) {
+			t.fatal(tb, "entry %d is at place %d of round %v", h, e.place, t.cursor.Round)
 		}
 		if e.live() {
 			live[e.bucket]++
@@ -34,12 +35,15 @@ func (t *Table) check(tb fataler) {
 			}
 		}
 	}
+	for _, s := range t.recent.ring[t.recent.head:] {
+		refs[s.group]++
+	}
 	if used != t.byID.size {
 		t.fatal(tb, "%d entries, %d ids", used, t.byID.size)
 	}
 	for h, n := range refs {
 		if t.groups.at(h).refs != n {
-			t.fatal(tb, "group %d counts %d of %d entries", h, t.groups.at(h).refs, n)
+			t.fatal(tb, "group %d counts %d of %d", h, t.groups.at(h).refs, n)
 		}
 	}
 	if len(refs) != len(t.groups.handles) {

@@ -36,6 +36,7 @@ type Outgoing struct {
 	Domain, Tasklist string
 	Priority         uint8
 	Records          []Ref
+	handles          []handle
 	bytes            int
 	turn             int
 }
@@ -51,10 +52,11 @@ type Ref struct {
 // The tasks are chosen from here on: they count as fired for everyone who
 // asks, and the table stands still until Commit or Abort.
 //
-// A clock that is behind the last owner's fires nothing until it has caught up:
-// the cursor covers a span of due times, and cannot cover less than it did.
+// A clock a little behind the last owner's fires nothing until it has caught up;
+// where it is far behind, the cursor is rewound, see Cursor.Ahead.
 func (t *Table) NextChunk(nowMS int64, limits Limits) (Chunk, bool) {
 	t.mustNotBeFiring()
+	t.rewind(nowMS)
 	dueMS, ok := t.Next()
 	if !ok || dueMS > nowMS {
 		return Chunk{}, false
@@ -67,34 +69,43 @@ func (t *Table) NextChunk(nowMS int64, limits Limits) (Chunk, bool) {
 	chunk := Chunk{OldestDueMS: t.heap.head().dueMS}
 	for t.heap.len() > 0 {
 		e := t.heap.head()
-		if e.dueMS > next.Round.DueMS || !t.plan.add(e, t.groups.at(e.group)) {
+		if e.dueMS > next.Round.DueMS || !t.plan.add(t.heap.order[0], e, t.groups.at(e.group)) {
 			break
 		}
-		h := t.heap.pop()
+		t.heap.pop()
 		e.place = placeChosen
-		t.chosen = append(t.chosen, h)
 		next.Last = e.key()
 	}
 	t.next = next
-	chunk.Messages, chunk.Cursor, chunk.Tasks = t.plan.messages(), next, len(t.chosen)
+	chunk.Messages, chunk.Cursor, chunk.Tasks = t.plan.messages(), next, t.plan.tasks
 	return chunk, true
 }
 
-// Commit ends a chunk that was stored.
-func (t *Table) Commit(nowMS int64) {
-	for _, h := range t.chosen {
-		t.fired(h, nowMS)
+// Commit ends a chunk that was stored. CursorSeq is the sequence of its cursor in
+// the history log, 0 where it is not known; the messages lie right before it.
+func (t *Table) Commit(nowMS int64, cursorSeq uint64) {
+	for i, m := range t.plan.all {
+		logSeq := uint64(0)
+		if n := uint64(len(t.plan.all)); cursorSeq > n {
+			logSeq = cursorSeq - n + uint64(i)
+		}
+		for _, h := range m.handles {
+			t.fired(h, nowMS, logSeq)
+		}
 	}
-	t.cursor, t.next, t.chosen = t.next, Cursor{}, t.chosen[:0]
+	t.cursor, t.next, t.plan = t.next, Cursor{}, planner{}
+	t.unfenced = false
 	t.settle()
 }
 
 // Abort ends a chunk that is known not to have been stored: its tasks wait again.
 func (t *Table) Abort() {
-	for _, h := range t.chosen {
-		t.heap.push(h)
+	for _, m := range t.plan.all {
+		for _, h := range m.handles {
+			t.heap.push(h)
+		}
 	}
-	t.next, t.chosen = Cursor{}, t.chosen[:0]
+	t.next, t.plan = Cursor{}, planner{}
 }
 
 // planner files the tasks of a chunk into messages.
@@ -120,7 +131,7 @@ func (p *planner) begin(limits Limits) {
 
 // add files e, or returns false where it does not fit any more. Whoever comes
 // after it must not be filed either: a chunk is a run of keys without gaps.
-func (p *planner) add(e *entry, g *group) bool {
+func (p *planner) add(h handle, e *entry, g *group) bool {
 	size := int(e.bytes) + recordOverhead
 	if p.tasks > 0 && (p.tasks >= p.limits.Tasks || p.bytes+size > p.limits.Bytes) {
 		return false
@@ -140,6 +151,7 @@ func (p *planner) add(e *entry, g *group) bool {
 	}
 	m := &p.all[i]
 	m.Records = append(m.Records, Ref{Seq: e.seq, Index: e.index, ID: e.id})
+	m.handles = append(m.handles, h)
 	m.bytes += size
 	p.tasks++
 	p.bytes += size

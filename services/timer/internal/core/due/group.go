@@ -29,7 +29,7 @@ type group struct {
 }
 
 // groups interns Groups, so that an entry holds four bytes of them. A group is
-// forgotten with its last entry, so tenants cannot make it grow by inventing names.
+// forgotten with its last entry and its last fired stay that is remembered, so tenants cannot make it grow by inventing names.
 type groups struct {
 	all     []group
 	free    []groupHandle
@@ -74,6 +74,9 @@ func (g *groups) add(want Group) groupHandle {
 	g.handles[want] = h
 	return h
 }
+
+// hold counts one entry more of a group that is in use.
+func (g *groups) hold(h groupHandle) { g.all[h].refs++ }
 
 // drop counts one entry less.
 func (g *groups) drop(h groupHandle) {

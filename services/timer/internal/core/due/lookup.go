@@ -24,18 +24,26 @@ type Stay struct {
 	Group  Group
 	// Bytes is the size of its record.
 	Bytes int
+	// LogSeq is, of a fired one, its place in the history log; 0 = not known.
+	LogSeq uint64
 }
 
-// Find tells about a task. The Stay is empty where the status is Unknown or Fired.
-func (t *Table) Find(id ids.TaskID) (Stay, Status) {
+// Find tells about a task to a caller of a domain, empty = a service of ours: a
+// task of another domain is unknown to it (R2). The Stay is empty where the
+// status is Unknown, and has only LogSeq where it is Fired.
+func (t *Table) Find(id ids.TaskID, domain string) (Stay, Status) {
 	h, ok := t.byID.find(id)
 	if !ok {
-		if _, fired := t.recent.stays[id]; fired {
-			return Stay{}, Fired
+		fired := t.recent.find(id)
+		if fired == nil || !t.ofDomain(fired.group, domain) {
+			return Stay{}, Unknown
 		}
-		return Stay{}, Unknown
+		return Stay{LogSeq: fired.logSeq}, Fired
 	}
 	e := t.entries.at(h)
+	if !t.ofDomain(e.group, domain) {
+		return Stay{}, Unknown
+	}
 	switch e.place {
 	case placeChosen:
 		return Stay{}, Fired
@@ -45,19 +53,14 @@ func (t *Table) Find(id ids.TaskID) (Stay, Status) {
 	return t.stay(e), Waiting
 }
 
+func (t *Table) ofDomain(h groupHandle, domain string) bool {
+	return domain == "" || t.groups.at(h).Domain == domain
+}
+
 func (t *Table) stay(e *entry) Stay {
 	return Stay{
 		Ref: Ref{Seq: e.seq, Index: e.index, ID: e.id}, DueMS: e.dueMS, Bucket: int64(e.bucket),
 		Group: t.groups.at(e.group).Group, Bytes: int(e.bytes),
-	}
-}
-
-// Cancel makes a waiting task void; its tombstone has been stored. Of any
-// other task it does nothing.
-func (t *Table) Cancel(id ids.TaskID, nowMS int64) {
-	t.mustNotBeFiring()
-	if h, ok := t.byID.find(id); ok {
-		t.void(h, nowMS)
 	}
 }
 

@@ -3,38 +3,56 @@ package due
 import "github.com/yardmaster-io/yardmaster/contracts/ids"
 
 // recent remembers the stays that were fired lately, so that a second record of
-// one, written by a history owner that did not know better, is not fired again.
+// one, written by a history owner that did not know better, is not fired again,
+// and so that history can find what it has not read yet.
 type recent struct {
 	keepMS int64
 	most   int
-	stays  map[ids.TaskID]uint32
-	// ring holds the stays in the order of their firing; head is the oldest.
-	ring []firedStay
-	head int
+	groups *groups
+	// stays holds the number of the last stay of a task that was fired.
+	stays map[ids.TaskID]uint64
+	// ring holds the stays in the order of their firing, 40 bytes each; head is the
+	// oldest. The number of ring[i] is first+i.
+	ring  []firedStay
+	head  int
+	first uint64
 }
 
 type firedStay struct {
 	id       ids.TaskID
 	parkings uint32
+	group    groupHandle
 	atMS     int64
+	// logSeq is where it lies in the history log; 0 = not known.
+	logSeq uint64
 }
 
-func (r *recent) add(id ids.TaskID, parkings uint32, nowMS int64) {
+func (r *recent) add(stay firedStay) {
 	if r.most == 0 {
 		return
 	}
-	r.expire(nowMS)
+	r.expire(stay.atMS)
 	if len(r.ring)-r.head >= r.most {
 		r.dropOldest()
 	}
-	r.ring = append(r.ring, firedStay{id, parkings, nowMS})
-	r.stays[id] = parkings
+	r.groups.hold(stay.group)
+	r.stays[stay.id] = r.first + uint64(len(r.ring))
+	r.ring = append(r.ring, stay)
+}
+
+// find returns the last stay of id that was fired, or nil. It is valid until the
+// next change.
+func (r *recent) find(id ids.TaskID) *firedStay {
+	if number, ok := r.stays[id]; ok {
+		return &r.ring[number-r.first]
+	}
+	return nil
 }
 
 // has tells whether this stay of id, or a later one, was fired lately.
 func (r *recent) has(id ids.TaskID, parkings uint32) bool {
-	fired, ok := r.stays[id]
-	return ok && parkings <= fired
+	fired := r.find(id)
+	return fired != nil && parkings <= fired.parkings
 }
 
 func (r *recent) expire(nowMS int64) {
@@ -45,12 +63,14 @@ func (r *recent) expire(nowMS int64) {
 
 func (r *recent) dropOldest() {
 	oldest := r.ring[r.head]
-	if r.stays[oldest.id] == oldest.parkings {
+	if r.stays[oldest.id] == r.first+uint64(r.head) {
 		delete(r.stays, oldest.id)
 	}
+	r.groups.drop(oldest.group)
 	r.head++
 	if r.head > len(r.ring)/2 {
 		r.ring = r.ring[:copy(r.ring, r.ring[r.head:])]
+		r.first += uint64(r.head)
 		r.head = 0
 	}
 }

@@ -6,10 +6,11 @@ import "github.com/yardmaster-io/yardmaster/contracts/ids"
 type Config struct {
 	// FiredKeepMS is how long a fired stay is remembered, ms.
 	FiredKeepMS int64
-	// FiredMost is how many fired stays are remembered at most, about 60 bytes each.
+	// FiredMost is how many fired stays are remembered at most, about 80 bytes each.
 	FiredMost int
-	// VoidKeepMS is for how long a cancelled task is not purged, ms, so that who
-	// lost the answer to its cancel can ask again.
+	// VoidKeepMS is how much later than a cancel history must have saved a
+	// checkpoint before the task is purged, ms, so that who lost the answer to the
+	// cancel can ask again.
 	VoidKeepMS int64
 }
 
@@ -21,6 +22,12 @@ type Message struct {
 	AtMS int64
 	// Bucket is the bucket it is filed under.
 	Bucket int64
+	// Epoch is that of the history owner that wrote it; 0 = the timer, or a history
+	// from before there were epochs.
+	Epoch uint64
+	// Fence: it holds nothing and lies in no bucket; from here on, tasks of
+	// epochs below its own are void.
+	Fence bool
 	// Tombstones are ids whose earlier records in this bucket are void.
 	Tombstones []ids.TaskID
 	// Tasks in the order of the message. The zero Task stands for a record that
@@ -56,33 +63,37 @@ type Table struct {
 	// end of a round, which says the same.
 	cursor  Cursor
 	lastSeq uint64
-	live    int
-	chosen  []handle
-	next    Cursor
-	plan    planner
+	// fences that are in the store and raised the epoch, in order.
+	fences []fence
+	live   int
+	// next is the cursor of the chunk that is being stored, plan its messages.
+	next     Cursor
+	plan     planner
+	unfenced bool
 }
 
 // New returns an empty table.
 func New(cfg Config) *Table {
-	t := &Table{
-		groups:  newGroups(),
-		buckets: map[int32]*bucket{},
-		cfg:     cfg,
-		recent:  recent{keepMS: cfg.FiredKeepMS, most: cfg.FiredMost, stays: map[ids.TaskID]uint32{}},
-	}
+	t := &Table{groups: newGroups(), buckets: map[int32]*bucket{}, cfg: cfg, unfenced: true}
+	t.recent = recent{keepMS: cfg.FiredKeepMS, most: cfg.FiredMost, groups: &t.groups, stays: map[ids.TaskID]uint64{}}
 	t.heap = heap{slab: &t.entries, loose: true}
 	t.byID.slab = &t.entries
 	return t
 }
 
-// Load adds what one message holds. A message seen before is ignored. It must
-// not be called while a chunk is being stored.
-func (t *Table) Load(m Message) {
+// Load adds what one message holds, and returns how many of its tasks are void
+// because their writer had been replaced. A message seen before is ignored. It
+// must not be called while a chunk is being stored.
+func (t *Table) Load(m Message) (outdated int) {
 	t.mustNotBeFiring()
 	if m.Seq <= t.lastSeq {
-		return
+		return 0
 	}
 	t.lastSeq = m.Seq
+	if m.Fence {
+		t.raise(m.Seq, m.Epoch)
+		return 0
+	}
 	b := t.bucket(int32(m.Bucket))
 	b.lastSeq = m.Seq
 	for _, id := range m.Tombstones {
@@ -90,12 +101,17 @@ func (t *Table) Load(m Message) {
 			t.void(h, m.AtMS)
 		}
 	}
+	if t.outdated(&m) {
+		b.outdated = append(b.outdated, m.Seq)
+		return len(m.Tasks)
+	}
 	for i := range m.Tasks {
 		if m.Tasks[i].ID == (ids.TaskID{}) {
 			continue
 		}
 		t.add(m.Seq, uint32(i), int32(m.Bucket), &m.Tasks[i])
 	}
+	return 0
 }
 
 func (t *Table) add(seq uint64, index uint32, bucket int32, task *Task) {
@@ -137,7 +153,7 @@ func (t *Table) Resume(c Cursor, epoch uint64, nowMS int64) {
 	t.mustNotBeFiring()
 	t.cursor = c
 	t.cursor.Epoch = epoch
-	t.lastSeq = max(t.lastSeq, c.seq())
+	t.lastSeq = max(t.lastSeq, c.Seq())
 	all := t.heap.order
 	t.heap.order = nil
 	kept := all[:0]
@@ -146,7 +162,7 @@ func (t *Table) Resume(c Cursor, epoch uint64, nowMS int64) {
 		switch {
 		case c.Fired(e.key()):
 			e.place = placeChosen
-			t.fired(h, nowMS)
+			t.fired(h, nowMS, 0)
 		case c.inRound() && e.dueMS <= c.Round.DueMS && e.seq > c.Round.Seq:
 			t.queue(h)
 		default:
@@ -159,12 +175,13 @@ func (t *Table) Resume(c Cursor, epoch uint64, nowMS int64) {
 	t.settle()
 }
 
-// Next is when the next chunk may be taken, Unix ms; ok is false while nothing waits.
+// Next is when the next chunk may be taken, Unix ms, by a clock that does not go
+// back; ok is false while nothing waits.
 func (t *Table) Next() (dueMS int64, ok bool) {
 	if t.heap.len() == 0 {
 		return 0, false
 	}
-	return max(t.heap.head().dueMS, t.cursor.Base.DueMS, t.cursor.Round.DueMS), true
+	return max(t.heap.head().dueMS, t.cursor.instant()), true
 }
 
 // Cursor covers all that was fired up to now.
@@ -178,14 +195,31 @@ func (t *Table) settle() {
 	if !t.cursor.inRound() || t.heap.len() > 0 && t.heap.head().dueMS <= t.cursor.Round.DueMS {
 		return
 	}
-	t.cursor = Cursor{Epoch: t.cursor.Epoch, Base: t.cursor.Round}
+	t.cursor = t.cursor.roundEnded()
+	t.queueLate()
+}
+
+// queueLate queues anew what came too late for the round, which was changed.
+func (t *Table) queueLate() {
 	late := t.late
 	t.late = nil
 	for _, h := range late {
 		// A slot may have been freed, and even used again, since it came here.
 		if t.entries.at(h).place == placeLate {
-			t.heap.push(h)
+			t.queue(h)
 		}
+	}
+}
+
+// rewind lets firing go on where the cursor is far ahead of the clock.
+func (t *Table) rewind(nowMS int64) {
+	if t.cursor.instant()-nowMS <= rewindAboveMS {
+		return
+	}
+	if c, ok := t.cursor.rewound(nowMS); ok {
+		t.cursor = c
+		t.queueLate()
+		t.settle()
 	}
 }
 
@@ -228,9 +262,9 @@ func (t *Table) remove(h handle) {
 }
 
 // fired forgets a chosen entry and remembers its stay.
-func (t *Table) fired(h handle, nowMS int64) {
+func (t *Table) fired(h handle, nowMS int64, logSeq uint64) {
 	e := t.entries.at(h)
-	t.recent.add(e.id, e.parkings, nowMS)
+	t.recent.add(firedStay{id: e.id, parkings: e.parkings, group: e.group, atMS: nowMS, logSeq: logSeq})
 	t.remove(h)
 }
 

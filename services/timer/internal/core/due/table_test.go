@@ -46,7 +46,7 @@ func fire(t *Table, nowMS int64) (all []ids.TaskID) {
 				all = append(all, r.ID)
 			}
 		}
-		t.Commit(nowMS)
+		t.Commit(nowMS, 0)
 	}
 }
 
@@ -72,7 +72,7 @@ func TestI10_ATaskWrittenDuringARoundFiresAfterIt(t *testing.T) {
 	if _, ok := table.NextChunk(5000, one); !ok {
 		t.Fatal("nothing due")
 	}
-	table.Commit(5000)
+	table.Commit(5000, 0)
 	table.Load(message(2, 500, 3)) // earlier than all the rest
 	if got, want := fire(table, 5000), []ids.TaskID{testID(2), testID(3)}; !slices.Equal(got, want) {
 		t.Fatalf("fired %v, want %v", got, want)
@@ -95,15 +95,15 @@ func TestI10_ACopyOfAFiredStayIsVoid(t *testing.T) {
 	}
 }
 
-func TestAClockBehindTheLastOwnersWaits(t *testing.T) {
+func TestAClockALittleBehindTheLastOwnersWaits(t *testing.T) {
 	table := New(Config{})
 	table.Load(message(1, 1000, 1))
 	table.Load(message(2, 1000, 2))
-	table.Resume(Cursor{Base: Mark{DueMS: 5000, Seq: 1}}, 7, 2000)
+	table.Resume(Cursor{Base: Mark{DueMS: 5000, Seq: 1}}, 7, 4000)
 	if at, _ := table.Next(); at != 5000 {
 		t.Fatalf("next at %d", at)
 	}
-	if got := fire(table, 4999); got != nil {
+	if got := fire(table, 4000); got != nil {
 		t.Fatalf("fired %v", got)
 	}
 	if got := fire(table, 5000); !slices.Equal(got, []ids.TaskID{testID(2)}) {
@@ -115,7 +115,7 @@ func TestACancelledTaskIsKnownUntilItsBucketIsPurged(t *testing.T) {
 	table := newTable(t, message(1, 1000, 1), message(2, 1000, 2))
 	table.Cancel(testID(1), 0)
 	table.Load(Message{Seq: 3, Tombstones: []ids.TaskID{testID(1)}})
-	if _, status := table.Find(testID(1)); status != Cancelled {
+	if _, status := table.Find(testID(1), ""); status != Cancelled {
 		t.Fatalf("status %d", status)
 	}
 	if n := table.Waiting("a", "x"); n != 1 {
@@ -125,24 +125,62 @@ func TestACancelledTaskIsKnownUntilItsBucketIsPurged(t *testing.T) {
 		t.Fatalf("fired %v", got)
 	}
 	table.Load(message(4, 2*testMinute, 5)) // the newest message always stays
-	if got := table.Purgeable(2, 4, 50); got != nil {
+	if got := table.Purgeable(2, 4, 51); got != nil {
 		t.Fatalf("purgeable above the checkpoint: %v", got)
 	}
-	if got := table.Purgeable(3, 4, 49); got != nil {
+	if got := table.Purgeable(3, 4, 50); got != nil {
 		t.Fatalf("purgeable while the canceller may ask again: %v", got)
 	}
-	got := table.Purgeable(3, 4, 50)
+	got := table.Purgeable(3, 4, 51)
 	if !slices.Equal(got, []Purge{{Bucket: 0, UpTo: 3}}) {
 		t.Fatalf("purgeable: %v", got)
 	}
 	table.Purged(got[0])
-	if _, status := table.Find(testID(1)); status != Unknown {
+	if _, status := table.Find(testID(1), ""); status != Unknown {
 		t.Fatalf("status %d", status)
 	}
-	if _, status := table.Find(testID(2)); status != Fired {
+	if _, status := table.Find(testID(2), ""); status != Fired {
 		t.Fatalf("status %d", status)
 	}
 	table.check(t)
+}
+
+// While history is down nobody archives what was cancelled: whatever the clocks say,
+// the void record stays until a checkpoint is saved that is late enough.
+func TestACancelledTaskWaitsForHistorysCheckpoint(t *testing.T) {
+	for name, table := range map[string]*Table{
+		"by this owner":      newTable(t, message(1, 1000, 1)),
+		"by the last owner":  newTable(t, message(1, 1000, 1), Message{Seq: 2, AtMS: 3000, Tombstones: []ids.TaskID{testID(1)}}),
+		"by one and another": newTable(t, message(1, 1000, 1, 2), Message{Seq: 2, AtMS: 10, Tombstones: []ids.TaskID{testID(2)}}),
+	} {
+		table.Cancel(testID(1), 3000)
+		table.Load(message(3, 9*testMinute, 5))
+		for _, savedMS := range []int64{0, 2999, 3000, 3050} {
+			if got := table.Purgeable(3, 3, savedMS); got != nil {
+				t.Errorf("%s: purgeable by a checkpoint of %d: %v", name, savedMS, got)
+			}
+		}
+		if got := table.Purgeable(3, 3, 3051); len(got) != 1 {
+			t.Errorf("%s: purgeable: %v", name, got)
+		}
+	}
+	fired := newTable(t, message(1, 1000, 1), message(2, 9*testMinute, 2))
+	fire(fired, 1000)
+	if got := fired.Purgeable(2, 2, 0); len(got) != 1 {
+		t.Errorf("nothing was cancelled, and purgeable is %v", got)
+	}
+}
+
+// Kept for no time, it still waits for a checkpoint.
+func TestACancelledTaskIsNotPurgeableWithoutACheckpoint(t *testing.T) {
+	table := New(Config{})
+	table.Load(message(1, 1000, 1))
+	table.Resume(Cursor{}, 1, 0)
+	table.Cancel(testID(1), 0)
+	table.Load(message(2, 9*testMinute, 2))
+	if got := table.Purgeable(2, 2, 0); got != nil {
+		t.Errorf("purgeable: %v", got)
+	}
 }
 
 func TestTheNewestMessageIsNeverPurgeable(t *testing.T) {
@@ -210,16 +248,28 @@ func TestScanVisitsEveryWaitingTaskOnce(t *testing.T) {
 }
 
 func TestRecentForgetsByAgeAndByNumber(t *testing.T) {
-	r := recent{keepMS: 100, most: 3, stays: map[ids.TaskID]uint32{}}
+	known := newGroups()
+	r := recent{keepMS: 100, most: 3, groups: &known, stays: map[ids.TaskID]uint64{}}
+	add := func(n int, atMS int64) {
+		group := known.take(Group{Domain: "a"})
+		r.add(firedStay{id: testID(n), parkings: 1, group: group, atMS: atMS, logSeq: uint64(100 + n)})
+		known.drop(group)
+	}
 	for i := range 5 {
-		r.add(testID(i), 1, int64(i))
+		add(i, int64(i))
+		if got := r.find(testID(i)); got.logSeq != uint64(100+i) {
+			t.Fatalf("%d lies at %d", i, got.logSeq)
+		}
 	}
 	if r.has(testID(1), 1) || !r.has(testID(2), 1) || r.has(testID(2), 2) {
 		t.Fatal("kept the wrong ones")
 	}
-	r.add(testID(9), 1, 104)
+	add(9, 104)
 	if r.has(testID(3), 1) || !r.has(testID(4), 1) || len(r.stays) != 2 {
 		t.Fatal("kept too long")
+	}
+	if known.all[0].refs != len(r.stays) {
+		t.Fatalf("the group has %d references", known.all[0].refs)
 	}
 }
 

@@ -1,0 +1,135 @@
+package cli_test
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/contracts/topology"
+	"github.com/yardmaster-io/yardmaster/infra/yard/internal/cli"
+	"github.com/yardmaster-io/yardmaster/shared/provision"
+	"github.com/yardmaster-io/yardmaster/shared/quarantine"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
+)
+
+// emptyCluster is a cluster without services.
+func emptyCluster(t *testing.T) (*session, jetstream.JetStream) {
+	t.Helper()
+	srv := testkit.RunNATS(t)
+	js, err := jetstream.New(srv.Connect(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := provision.Apply(t.Context(), js, topology.Partitioning{History: 1, Matching: 1}, provision.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	return &session{t: t, url: srv.URL}, js
+}
+
+func (s *session) golden(name string) {
+	s.t.Helper()
+	testkit.Golden(s.t, filepath.Join("testdata", name), []byte(steady(s.text.String())))
+}
+
+// TestUpgradeSession goes through an upgrade with members that are played. R21.
+func TestUpgradeSession(t *testing.T) {
+	s, js := emptyCluster(t)
+	kv, err := js.KeyValue(t.Context(), topology.MembersBucket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	member := func(service, node, value string) {
+		t.Helper()
+		if _, err := kv.PutString(t.Context(), topology.MemberKey(service, node), value); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.do("upgrade", "finalize") // nobody is there
+	member("history", "old-1", "")
+	member("timer", "old-2", `{"reads":1,"writes":1}`)
+	s.do("upgrade", "finalize") // there is nothing newer
+	member("history", "new-1", `{"reads":2,"writes":2,"stopped":[0]}`)
+	s.do("upgrade", "status")
+	s.do("upgrade", "finalize")
+	s.do("--json", "upgrade", "status")
+	for _, key := range []string{topology.MemberKey("history", "old-1"), topology.MemberKey("timer", "old-2")} {
+		if err := kv.Delete(t.Context(), key); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.do("upgrade", "status")
+	s.do("upgrade", "finalize", "--dry-run")
+	s.do("upgrade", "finalize")
+	s.do("upgrade", "finalize")
+	member("history", "old-1", "") // it comes back
+	s.do("upgrade", "status")
+	s.golden("upgrade.txt")
+}
+
+// TestQuarantineSession. R19.
+func TestQuarantineSession(t *testing.T) {
+	s, js := emptyCluster(t)
+	id, err := ids.ParseTaskID("06gzvkw0fc003ewx4bxvk83r20")
+	if err != nil {
+		t.Fatal(err)
+	}
+	batch, err := (&logv1.Batch{Tasks: []*logv1.Record{{Id: id[:], Domain: "shop", Tasklist: "mail", Type: "greet", DueAtMs: 5}, {}}}).MarshalVT()
+	if err != nil {
+		t.Fatal(err)
+	}
+	origin := func(seq uint64, data []byte) *logv1.Quarantined {
+		return &logv1.Quarantined{
+			Kind: logv1.QuarantineKind_QUARANTINE_KIND_UNREADABLE, Service: "timer", Reason: "record 1:\nid: empty", AtMs: 1_700_000_000_000,
+			OriginStream: topology.TimerStream(0), OriginSubject: topology.Timer(0, 7), OriginSeq: seq, Data: data,
+		}
+	}
+	large := &logv1.Quarantined{
+		Kind: logv1.QuarantineKind_QUARANTINE_KIND_UNWRITABLE, Service: "history", AtMs: 1_700_000_000_000,
+		Reason: strings.Repeat("much too large ", 10), TargetSubject: topology.Timer(0, 9), Data: make([]byte, 2<<20),
+	}
+	for _, q := range []*logv1.Quarantined{origin(3, batch), origin(4, []byte{0xff, 1, 2}), large} {
+		if err := quarantine.Put(t.Context(), js.Conn(), q); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.do("quarantine", "list")
+	s.do("quarantine", "list", "--service", "timer", "--partition", "1")
+	s.do("quarantine", "list", "--kind", "unwritable")
+	s.do("quarantine", "show", "1")
+	s.do("quarantine", "show", "2")
+	s.do("--json", "quarantine", "show", "2")
+	s.do("quarantine", "show", "4") // a part of the third one
+	s.do("quarantine", "redrive", "1", "2")
+	s.do("quarantine", "redrive", "3")
+	s.do("quarantine", "drop", "3")
+	s.do("quarantine", "drop", "3", "--yes")
+	s.do("quarantine", "show", "3")
+	s.do("--json", "quarantine", "list")
+	s.golden("quarantine.txt")
+	stream, err := js.Stream(t.Context(), topology.TimerStream(0))
+	if err != nil || stream.CachedInfo().State.Msgs != 2 {
+		t.Errorf("redriven: %+v %v", stream.CachedInfo().State, err)
+	}
+}
+
+// TestUpgradeOfARunningSystem: all four services are among its members. R21.
+func TestUpgradeOfARunningSystem(t *testing.T) {
+	system := startStack(t)
+	out, errs, code := run(t, "", "upgrade", "status", "--url", system.URL)
+	if code != cli.ExitOK || !strings.Contains(out, "nothing to do") {
+		t.Errorf("exit code %d, %s%s", code, out, errs)
+	}
+	for _, service := range []string{"frontend", "matching", "history", "timer"} {
+		if !strings.Contains(out, " "+service+" ") {
+			t.Errorf("%s is not among the members:\n%s", service, out)
+		}
+	}
+	bare := testkit.RunNATS(t)
+	if _, errs, code := run(t, "", "upgrade", "status", "--url", bare.URL); code != cli.ExitFailed || !strings.Contains(errs, "no cluster") {
+		t.Errorf("exit code %d, %s", code, errs)
+	}
+}

@@ -1,0 +1,262 @@
+package cli
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/spf13/cobra"
+
+	"github.com/yardmaster-io/yardmaster/contracts/fault"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/shared/natslog"
+	"github.com/yardmaster-io/yardmaster/shared/quarantine"
+)
+
+// Limits of what is printed of quarantine.
+const (
+	reasonShown = 80
+	dumpShown   = 4 << 10
+)
+
+// quarantineKinds are what --kind takes.
+var quarantineKinds = map[string]logv1.QuarantineKind{
+	"":           logv1.QuarantineKind_QUARANTINE_KIND_UNSPECIFIED,
+	"unreadable": logv1.QuarantineKind_QUARANTINE_KIND_UNREADABLE,
+	"unwritable": logv1.QuarantineKind_QUARANTINE_KIND_UNWRITABLE,
+}
+
+func (a *app) quarantineCommand() *cobra.Command {
+	return group("quarantine", "Look after what could not be read or written",
+		a.quarantineList(), a.quarantineShow(), a.quarantineRedrive(), a.quarantineDrop())
+}
+
+func (a *app) quarantineList() *cobra.Command {
+	f, kind := quarantine.Filter{Partition: -1}, ""
+	cmd := &cobra.Command{
+		Use: "list", Short: "List what is in quarantine, the oldest first",
+		Example: "  yard quarantine list --service timer --partition 3",
+		Args:    noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			var known bool
+			if f.Kind, known = quarantineKinds[kind]; !known {
+				return usagef("kind %q: want unreadable or unwritable", kind)
+			}
+			if f.Service != "" && ids.CheckName(f.Service) != nil {
+				return usagef("%q is no service's name", f.Service)
+			}
+			return a.withJetStream(cmd.Context(), func(ctx context.Context, js jetstream.JetStream) error {
+				var all []quarantine.Item
+				err := quarantine.List(ctx, js, f, func(i quarantine.Item) error {
+					all = append(all, i)
+					return nil
+				})
+				if err != nil {
+					return err
+				}
+				return a.printItems(all)
+			})
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&f.Service, "service", "", "only what this service set apart")
+	flags.IntVar(&f.Partition, "partition", -1, "only of this partition")
+	flags.StringVar(&kind, "kind", "", "only unreadable or unwritable ones")
+	return cmd
+}
+
+func (a *app) quarantineShow() *cobra.Command {
+	return &cobra.Command{
+		Use: "show ITEM", Short: "Show an item: where it comes from, why it is here, what it holds",
+		Example: "  yard quarantine show 12",
+		Args:    argCount(1, 1, "the number of one item"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.withItems(cmd.Context(), args, func(ctx context.Context, js jetstream.JetStream, seq uint64) error {
+				item, err := quarantine.Get(ctx, js, seq)
+				if err != nil {
+					return err
+				}
+				return a.printItem(item)
+			})
+		},
+	}
+}
+
+func (a *app) quarantineRedrive() *cobra.Command {
+	return &cobra.Command{
+		Use: "redrive ITEM…", Short: "Publish items again, and remove each once it is stored",
+		Long: `Publish items again: a write where it was to go, a record that could not be read
+behind those of where it was read, for a newer program. An item leaves quarantine
+only after it is stored there.`,
+		Example: "  yard quarantine redrive 12 13",
+		Args:    argCount(1, -1, "the numbers of items"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.withItems(cmd.Context(), args, func(ctx context.Context, js jetstream.JetStream, seq uint64) error {
+				stored, err := quarantine.Redrive(ctx, js, seq)
+				if natslog.Permanent(err) {
+					return fault.New(fault.FailedPrecondition, "it can still not be stored, and stays in quarantine: %v", err)
+				}
+				if err != nil {
+					return err
+				}
+				return a.printDone("redriven", seq, stored)
+			})
+		},
+	}
+}
+
+func (a *app) quarantineDrop() *cobra.Command {
+	yes := false
+	cmd := &cobra.Command{
+		Use: "drop ITEM…", Short: "Delete items for ever",
+		Example: "  yard quarantine drop 12 --yes",
+		Args:    argCount(1, -1, "the numbers of items"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if !yes {
+				return usagef("what is dropped is lost for ever: say so with --yes")
+			}
+			return a.withItems(cmd.Context(), args, func(ctx context.Context, js jetstream.JetStream, seq uint64) error {
+				if err := quarantine.Drop(ctx, js, seq); err != nil {
+					return err
+				}
+				return a.printDone("dropped", seq, 0)
+			})
+		},
+	}
+	cmd.Flags().BoolVar(&yes, "yes", false, "really delete them")
+	return cmd
+}
+
+// withItems runs do for each item that is named, up to the first error.
+func (a *app) withItems(ctx context.Context, args []string, do func(ctx context.Context, js jetstream.JetStream, seq uint64) error) error {
+	var all []uint64
+	for _, arg := range args {
+		seq, err := strconv.ParseUint(arg, 10, 64)
+		if err != nil || seq == 0 {
+			return usagef("%q is no item: want the number that `yard quarantine list` shows", arg)
+		}
+		all = append(all, seq)
+	}
+	return a.withJetStream(ctx, func(ctx context.Context, js jetstream.JetStream) error {
+		for _, seq := range all {
+			err := do(ctx, js, seq)
+			if errors.Is(err, quarantine.ErrNotFound) {
+				return fault.New(fault.NotFound, "%v", err)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// itemJSON is an item for programs; list leaves the data out.
+type itemJSON struct {
+	Item      uint64 `json:"item"`
+	Kind      string `json:"kind"`
+	Service   string `json:"service"`
+	Partition int32  `json:"partition"`
+	Reason    string `json:"reason"`
+	Stream    string `json:"origin_stream,omitempty"`
+	Subject   string `json:"origin_subject,omitempty"`
+	Seq       uint64 `json:"origin_seq,omitempty"`
+	AtMS      int64  `json:"at_ms"`
+	Target    string `json:"target_subject"`
+	Data      string `json:"data,omitempty"`
+}
+
+func newItemJSON(i quarantine.Item) itemJSON {
+	return itemJSON{
+		i.Seq, kindName(i.Kind), i.Service, i.Partition, i.Reason, i.OriginStream, i.OriginSubject, i.OriginSeq,
+		i.AtMs, i.Target(), "",
+	}
+}
+
+func kindName(k logv1.QuarantineKind) string {
+	return strings.ToLower(strings.TrimPrefix(k.String(), "QUARANTINE_KIND_"))
+}
+
+func (a *app) printItems(all []quarantine.Item) error {
+	if a.json {
+		list := make([]itemJSON, len(all))
+		for i := range all {
+			list[i] = newItemJSON(all[i])
+		}
+		return a.printJSON(map[string]any{"items": list})
+	}
+	var t table
+	t.row("ITEM", "TIME", "KIND", "SERVICE", "PARTITION", "TARGET", "REASON")
+	for _, i := range all {
+		t.row(i.Seq, at(i.AtMs), kindName(i.Kind), i.Service, i.Partition, i.Target(), shortened(i.Reason))
+	}
+	return a.printTable(&t)
+}
+
+// shortened makes a reason fit a line.
+func shortened(s string) string {
+	s = strings.Join(strings.Fields(s), " ")
+	if len(s) > reasonShown {
+		s = strings.ToValidUTF8(s[:reasonShown], "") + "…"
+	}
+	return s
+}
+
+func (a *app) printItem(i quarantine.Item) error {
+	if a.json {
+		j := newItemJSON(i)
+		j.Data = base64.StdEncoding.EncodeToString(i.Data)
+		return a.printJSON(j)
+	}
+	var about table
+	about.row("item", i.Seq)
+	about.row("kind", kindName(i.Kind))
+	about.row("set apart", at(i.AtMs), "by", i.Service, "of partition", i.Partition)
+	about.row("reason", strings.Join(strings.Fields(i.Reason), " "))
+	if i.OriginStream != "" {
+		about.row("read at", fmt.Sprintf("%s, sequence %d, subject %s", i.OriginStream, i.OriginSeq, i.OriginSubject))
+	}
+	about.row("redrive to", i.Target())
+	about.row("data", len(i.Data), "bytes")
+	if err := a.printTable(&about); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(a.Out, "\n%s", contents(i.Data))
+	return err
+}
+
+// contents are the tasks of a batch, as far as the data decode as one, else a dump.
+func contents(data []byte) string {
+	var b logv1.Batch
+	if len(data) == 0 || b.UnmarshalVT(data) != nil || len(b.Tasks)+len(b.Tombstones) == 0 {
+		dump := hex.Dump(data[:min(len(data), dumpShown)])
+		if len(data) > dumpShown {
+			dump += "…\n"
+		}
+		return dump
+	}
+	var text strings.Builder
+	fmt.Fprintf(&text, "a batch of log version %d: %d tasks, %d tombstones\n", max(b.LogVersion, 1), len(b.Tasks), len(b.Tombstones))
+	for _, t := range b.Tasks {
+		id := hex.EncodeToString(t.Id)
+		if parsed, err := ids.TaskIDFromBytes(t.Id); err == nil {
+			id = parsed.String()
+		}
+		fmt.Fprintf(&text, "  task %s  type %s  tasklist %s  domain %s  due %s\n", orDash(id), orDash(t.Type), orDash(t.Tasklist), orDash(t.Domain), at(t.DueAtMs))
+	}
+	return text.String()
+}
+
+func (a *app) printDone(what string, seq, stored uint64) error {
+	if a.json {
+		return a.printJSON(map[string]any{"item": seq, "done": what, "stored_seq": stored})
+	}
+	_, err := fmt.Fprintf(a.Out, "item %d was %s\n", seq, what)
+	return err
+}

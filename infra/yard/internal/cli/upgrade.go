@@ -1,0 +1,224 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/spf13/cobra"
+
+	"github.com/yardmaster-io/yardmaster/contracts/catalog"
+	"github.com/yardmaster-io/yardmaster/contracts/fault"
+	"github.com/yardmaster-io/yardmaster/contracts/topology"
+	"github.com/yardmaster-io/yardmaster/shared/ownership"
+)
+
+// memberGone is how long a member must have been silent to be taken for dead. It is
+// longer than its partitions wait for it: a live one that is overlooked would be
+// locked out.
+const memberGone = 10 * time.Second
+
+func (a *app) upgradeCommand() *cobra.Command {
+	dry := false
+	finalize := &cobra.Command{
+		Use: "finalize", Short: "Let the cluster write the newest log version that all its members read",
+		Long: `Let the cluster write the newest log version that its members write. It is refused
+while a live member cannot read that version, with the names of those. There is
+no way back: programs of older versions refuse to start on the cluster from then on.`,
+		Example: "  yard upgrade finalize --dry-run\n  yard upgrade finalize",
+		Args:    noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.withJetStream(cmd.Context(), func(ctx context.Context, js jetstream.JetStream) error {
+				return a.finalize(ctx, js, dry)
+			})
+		},
+	}
+	finalize.Flags().BoolVar(&dry, "dry-run", false, "say what would be done, and do nothing")
+	status := &cobra.Command{
+		Use: "status", Short: "Show which log versions the cluster and its members read and write",
+		Example: "  yard upgrade status",
+		Args:    noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.withJetStream(cmd.Context(), func(ctx context.Context, js jetstream.JetStream) error {
+				u, err := readUpgrade(ctx, js)
+				if err != nil {
+					return err
+				}
+				return a.printUpgrade(u)
+			})
+		},
+	}
+	return group("upgrade", "Look after the versions of a cluster that is being upgraded", status, finalize)
+}
+
+// withJetStream runs do with a connection of an operator, for as long as --timeout.
+func (a *app) withJetStream(ctx context.Context, do func(ctx context.Context, js jetstream.JetStream) error) error {
+	ctx, cancel := context.WithTimeout(ctx, a.timeout)
+	defer cancel()
+	nc, err := nats.Connect(a.url, nats.Name("yard-cli"), nats.Timeout(a.timeout))
+	if err != nil {
+		return fault.New(fault.Unavailable, "connect to NATS: %v", err)
+	}
+	defer nc.Close()
+	js, err := jetstream.New(nc)
+	if err != nil {
+		return err
+	}
+	err = do(ctx, js)
+	if errors.Is(err, jetstream.ErrBucketNotFound) || errors.Is(err, jetstream.ErrStreamNotFound) {
+		return fault.New(fault.FailedPrecondition, "there is no cluster of this version on this server: %v", err)
+	}
+	return err
+}
+
+// upgrade is how far an upgrade has come.
+type upgrade struct {
+	kv      jetstream.KeyValue
+	cluster catalog.Version
+	members []ownership.Member
+	// next is the newest version that a member writes.
+	next uint32
+	// hinder are the members that cannot read it.
+	hinder []string
+}
+
+func readUpgrade(ctx context.Context, js jetstream.JetStream) (u upgrade, err error) {
+	if u.kv, err = js.KeyValue(ctx, topology.ConfigBucket); err != nil {
+		return u, err
+	}
+	if u.cluster, err = catalog.GetVersion(ctx, u.kv); err != nil {
+		return u, err
+	}
+	members, err := js.KeyValue(ctx, topology.MembersBucket)
+	if err != nil {
+		return u, err
+	}
+	all, err := ownership.List(ctx, members)
+	if err != nil {
+		return u, err
+	}
+	u.next = u.cluster.Number
+	for _, m := range all {
+		if m.Silent < memberGone {
+			u.members = append(u.members, m)
+			u.next = max(u.next, m.Writes)
+		}
+	}
+	for _, m := range u.members {
+		if m.Reads < u.next {
+			u.hinder = append(u.hinder, fmt.Sprintf("%s %s reads %d", m.Service, m.Node, m.Reads))
+		}
+	}
+	return u, nil
+}
+
+// verdict says in a few words whether finalize would raise the version.
+func (u upgrade) verdict() string {
+	switch {
+	case u.next == u.cluster.Number && len(u.hinder) > 0:
+		return "done, but these members cannot read it and serve nothing:"
+	case u.next == u.cluster.Number:
+		return "nothing to do"
+	case len(u.hinder) > 0:
+		return fmt.Sprintf("not yet: version %d is not read by all", u.next)
+	default:
+		return fmt.Sprintf("possible: to version %d", u.next)
+	}
+}
+
+// upgradeJSON is an upgrade for programs.
+type upgradeJSON struct {
+	Version  uint32       `json:"version"`
+	Next     uint32       `json:"next"`
+	Possible bool         `json:"possible"`
+	Hinder   []string     `json:"hinder,omitempty"`
+	Members  []memberJSON `json:"members,omitempty"`
+}
+
+type memberJSON struct {
+	Service string `json:"service"`
+	Node    string `json:"node"`
+	Reads   uint32 `json:"reads"`
+	Writes  uint32 `json:"writes"`
+	Stopped []int  `json:"stopped,omitempty"`
+}
+
+func (u upgrade) json() upgradeJSON {
+	j := upgradeJSON{
+		Version: u.cluster.Number, Next: u.next, Hinder: u.hinder,
+		Possible: len(u.hinder) == 0 && u.next > u.cluster.Number,
+	}
+	for _, m := range u.members {
+		j.Members = append(j.Members, memberJSON{m.Service, m.Node, m.Reads, m.Writes, m.Stopped})
+	}
+	return j
+}
+
+func (a *app) printUpgrade(u upgrade) error {
+	if a.json {
+		return a.printJSON(u.json())
+	}
+	var about table
+	about.row("cluster writes", u.cluster.Number)
+	about.row("finalize", u.verdict())
+	for _, who := range u.hinder {
+		about.row("", who)
+	}
+	if err := a.printTable(&about); err != nil {
+		return err
+	}
+	if _, err := fmt.Fprintln(a.Out); err != nil {
+		return err
+	}
+	var t table
+	t.row("NODE", "SERVICE", "READS", "WRITES", "STOPPED")
+	for _, m := range u.members {
+		stopped := ""
+		if len(m.Stopped) > 0 {
+			stopped = fmt.Sprintf("partitions %v", m.Stopped)
+		}
+		t.row(m.Node, m.Service, m.Reads, m.Writes, stopped)
+	}
+	return a.printTable(&t)
+}
+
+// finalize raises the cluster's version, or refuses with a FAILED_PRECONDITION.
+func (a *app) finalize(ctx context.Context, js jetstream.JetStream, dry bool) error {
+	u, err := readUpgrade(ctx, js)
+	if err != nil {
+		return err
+	}
+	switch {
+	case len(u.members) == 0:
+		return fault.New(fault.FailedPrecondition, "no member is alive: start the services first")
+	case len(u.hinder) > 0:
+		return fault.New(fault.FailedPrecondition, "not every member reads log version %d: %s", u.next, strings.Join(u.hinder, ", "))
+	case u.next > u.cluster.Number && !dry:
+		if err := catalog.RaiseVersion(ctx, u.kv, u.cluster, u.next); err != nil {
+			if errors.Is(err, catalog.ErrVersionChanged) {
+				return fault.New(fault.FailedPrecondition, "%v: look at `yard upgrade status`", err)
+			}
+			return err
+		}
+	}
+	if a.json {
+		return a.printJSON(u.json())
+	}
+	_, err = fmt.Fprintln(a.Out, u.done(dry))
+	return err
+}
+
+func (u upgrade) done(dry bool) string {
+	switch {
+	case u.next == u.cluster.Number:
+		return fmt.Sprintf("the cluster writes log version %d already", u.next)
+	case dry:
+		return fmt.Sprintf("the cluster would write log version %d instead of %d", u.next, u.cluster.Number)
+	default:
+		return fmt.Sprintf("the cluster writes log version %d now", u.next)
+	}
+}

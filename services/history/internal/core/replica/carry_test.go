@@ -1,0 +1,182 @@
+package replica
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
+)
+
+func carryConfig() Config {
+	return Config{
+		Shards: 1, WindowTasks: 1000, WindowBytes: 1 << 20, CheckpointEveryMS: 1 << 50, PurgeEveryMS: 1, CarryRecords: 10, CarryBytes: 1 << 40,
+	}
+}
+
+// carriedOf are the tasks that a tick proposes to carry.
+func (b *bench) carriedOf() (numbers []int) {
+	b.Helper()
+	b.now.MS++
+	fx := b.step(Tick{})
+	for _, p := range fx.Append {
+		if p.Kind == taskstate.Carried {
+			numbers = append(numbers, int(p.ID[15]))
+		}
+	}
+	if fx.Counts.Carried != int64(len(numbers)) {
+		b.Errorf("%d counted", fx.Counts.Carried)
+	}
+	return numbers
+}
+
+func (b *bench) beats(n, times int) {
+	for range times {
+		b.finish(taskstate.Heartbeat, n)
+	}
+}
+
+// TestCarryBounds: what lies behind the floor is bounded by records and by bytes, and so are the
+// lanes; the older half of what is too much is carried, oldest first, each once (R16).
+func TestCarryBounds(t *testing.T) {
+	b := newBench(t, carryConfig())
+	b.submit(nil, 2, 1)
+	b.start(1)
+	b.beats(1, 8)
+	b.submit(nil, 3)
+	b.start(3)
+	b.beats(3, 1)
+	b.equal("ten behind the floor, and the sample itself", b.carriedOf(), nil)
+	b.beats(3, 1)
+	b.equal("one more: the older half, in the order of the log", b.carriedOf(), []int{2, 1})
+	b.step(Stored{Kind: JobAppend})
+	b.equal("each once at a time", b.carriedOf(), nil)
+
+	cfg := carryConfig()
+	cfg.CarryBytes = 100
+	b = newBench(t, cfg)
+	b.submit(nil, 1)
+	b.start(1)
+	b.beats(1, 10)
+	b.equal("a hundred bytes", b.carriedOf(), nil)
+	b.beats(1, 1)
+	b.equal("more", b.carriedOf(), []int{1})
+}
+
+// TestCarryOfLanes: a lane that spans too much is carried though no event follows.
+func TestCarryOfLanes(t *testing.T) {
+	cfg := carryConfig()
+	cfg.WindowTasks, cfg.CarryRecords = 2, 3
+	b := newBench(t, cfg)
+	b.submit(nil, 1)
+	b.submit(nil, 2)
+	b.submit(nil, 3)
+	b.submit(nil, 4)
+	b.equal("twice the window", b.carriedOf(), nil)
+	b.submit(nil, 5)
+	b.equal("one more", b.carriedOf(), []int{1, 2, 3})
+
+	cfg.WindowTasks, cfg.WindowBytes, cfg.CarryBytes = 1000, 10, 30
+	b = newBench(t, cfg)
+	for n := 1; n <= 3; n++ {
+		b.submit(nil, n)
+	}
+	b.equal("thirty bytes", b.carriedOf(), nil)
+	b.submit(nil, 4)
+	b.equal("forty", b.carriedOf(), []int{1, 2})
+}
+
+// TestCarriedTasksDoNotFeedThemselves: the carried records are events themselves, and many tasks
+// that run for long are not rewritten for ever. What runs takes no room (R16).
+func TestCarriedTasksDoNotFeedThemselves(t *testing.T) {
+	b := newBench(t, carryConfig())
+	for n := 1; n <= 20; n++ {
+		b.submit(nil, n)
+		b.start(n)
+	}
+	written := 0
+	for range 40 {
+		b.now.MS++
+		fx := b.step(Tick{})
+		b.step(Stored{Kind: JobAppend})
+		for _, p := range fx.Append {
+			written++
+			b.seq++
+			task := *p.Carried
+			b.step(&Events{Seq: b.seq, At: b.now.MS, Bytes: 10, Events: []taskstate.Event{
+				{Kind: taskstate.Carried, ID: p.ID, Fence: p.Fence},
+			}, Carried: map[int]*Carried{0: {&Entry{Task: task}, p.AsOf}}})
+		}
+	}
+	if written > 80 {
+		t.Errorf("%d records for 20 tasks", written)
+	}
+	if w := b.r.rooms[3]; w.tasks > 10 || len(b.r.pinned) < 10 {
+		t.Errorf("%+v, %d pinned", w, len(b.r.pinned))
+	}
+	b.finish(taskstate.Released, 1)
+	if e := b.r.tasks[id(1)]; e.pinned && e.charged == 0 {
+		t.Error("a carried task that is ready takes room")
+	}
+}
+
+// TestCarryJobIsBounded in bytes and in tasks.
+func TestCarryJobIsBounded(t *testing.T) {
+	b := newBench(t, carryConfig())
+	b.submit(func(t *taskstate.Task) { t.Payload.Data = make([]byte, carryBytesMax/2) }, 1, 2, 3)
+	b.submit(nil, 4)
+	b.start(4)
+	b.beats(4, 20)
+	b.equal("four megabytes", b.carriedOf(), []int{1})
+
+	b = newBench(t, carryConfig())
+	var all []int
+	for n := range carryTasksMax + 1 {
+		all = append(all, n+1)
+	}
+	b.submit(nil, all...)
+	b.start(1)
+	b.beats(1, 20)
+	if got := len(b.carriedOf()); got != carryTasksMax {
+		t.Errorf("%d tasks", got)
+	}
+}
+
+// TestCheckFinds: Check sees what it is there for.
+func TestCheckFinds(t *testing.T) {
+	for what, spoil := range map[string]func(r *Replica, e *Entry){
+		"charged":             func(_ *Replica, e *Entry) { e.charged = 0 },
+		"is pinned and not":   func(_ *Replica, e *Entry) { e.pinned = true },
+		"are pinned":          func(r *Replica, e *Entry) { r.pinned[e.ID] = e },
+		"active tasks":        func(r *Replica, e *Entry) { r.lanes[3].Done(e.Position.Seq()) },
+		"the room":            func(r *Replica, _ *Entry) { r.rooms[3].bytes++ },
+		"an empty list waits": func(r *Replica, e *Entry) { r.early[e.ID] = nil },
+		"an empty list of":    func(r *Replica, e *Entry) { r.held[e.ID] = nil },
+		"a command waits":     func(r *Replica, e *Entry) { r.early[e.ID] = []*held{command(e, 1)} },
+		"out of order": func(r *Replica, e *Entry) {
+			r.early[id(9)] = []*held{command(&Entry{Task: taskstate.Task{ID: id(9)}}, 2), command(e, 1)}
+		},
+		"tasklist":              func(_ *Replica, e *Entry) { e.list.active[taskstate.Ready]++ },
+		"to be woken":           func(r *Replica, e *Entry) { r.wake.Set(e, 1) },
+		"of 1 stored":           func(r *Replica, _ *Entry) { r.park.queued++ },
+		"has a mark":            func(r *Replica, _ *Entry) { r.archive.marks = []mark{{at: 9}} },
+		"gone and has not left": func(r *Replica, e *Entry) { r.gone.queue = []goneEntry{{e: e}} },
+		"bytes, 7 are counted":  func(r *Replica, _ *Entry) { r.gone.bytes = 7 },
+		"nothing demands it": func(r *Replica, e *Entry) {
+			h := command(e, 99)
+			h.ev = &taskstate.Event{Kind: taskstate.Started, ID: e.ID, Fence: ids.Token{Position: ids.NewPosition(50, 2)}}
+			r.early[e.ID] = []*held{h}
+		},
+	} {
+		b := newBench(t, Config{})
+		b.submit(nil, 1)
+		spoil(b.r, b.r.tasks[id(1)])
+		if err := b.r.Check(); err == nil || !strings.Contains(err.Error(), what) {
+			t.Errorf("%q: %v", what, err)
+		}
+	}
+}
+
+func command(e *Entry, seq uint64) *held {
+	return &held{ev: &taskstate.Event{Kind: taskstate.Cancel, ID: e.ID}, seq: seq}
+}

@@ -1,0 +1,277 @@
+package replica
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/yardmaster-io/yardmaster/contracts/fault"
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
+)
+
+// TestI5_LostTriggers: what is sent again, and what is spared (R33, R36).
+func TestI5_LostTriggers(t *testing.T) {
+	b := newBench(t, Config{})
+	b.equal("submitted", triggered(b.submit(nil, 3, 1, 2)), []int{3, 1, 2})
+	b.now.MS += hungryAgeMS
+	b.equal("hungry while they are on their way", triggered(b.hungry("shop", "mail")), nil)
+	b.now.MS++
+	b.equal("hungry elsewhere", triggered(b.hungry("shop", "other")), nil)
+	b.equal("hungry elsewhere", triggered(b.hungry("rival", "mail")), nil)
+	fx := b.hungry("shop", "mail")
+	b.equal("hungry, in the order of the message", triggered(fx), []int{3, 1, 2})
+	if fx.Counts.Retriggered != 3 {
+		t.Errorf("%d counted", fx.Counts.Retriggered)
+	}
+
+	fx = new(Effects)
+	shard := b.r.tasks[id(1)].list.shard
+	b.r.Retrigger("rival", -1, b.now, fx)
+	b.r.Retrigger("", 1-shard, b.now, fx)
+	b.equal("another domain or shard", triggered(fx), nil)
+	if n := b.r.Retrigger("shop", shard, b.now, fx); n != 3 {
+		t.Errorf("%d retriggered", n)
+	}
+	b.r.Flush(b.now, new(Effects))
+
+	b.start(1)
+	b.start(2)
+	b.start(3)
+	b.now.MS += time.Hour.Milliseconds()
+	b.equal("what runs is not ready", triggered(b.hungry("shop", "mail")), nil)
+}
+
+// TestI5_OvertakenTasksAreTriggeredAgain: a task that others of its column, ready well after it,
+// were granted before, has lost its trigger.
+func TestI5_OvertakenTasksAreTriggeredAgain(t *testing.T) {
+	b := newBench(t, Config{})
+	b.submit(nil, 1)
+	b.now.MS += overtakenMS
+	b.submit(nil, 2)
+	b.now.MS++
+	b.submit(nil, 3)
+	b.now.MS += hungryAgeMS + overtakenMS + healEveryMS
+	b.equal("nothing was granted", triggered(b.step(Tick{})), nil)
+	b.start(2)
+	b.now.MS += healEveryMS
+	b.equal("granted 2, just in time", triggered(b.step(Tick{})), nil)
+	b.start(3)
+	b.now.MS += healEveryMS - 1
+	b.equal("too early to look again", triggered(b.step(Tick{})), nil)
+	b.now.MS++
+	b.equal("granted 3", triggered(b.step(Tick{})), []int{1})
+	b.now.MS += healEveryMS
+	b.equal("its trigger is on the way", triggered(b.step(Tick{})), nil)
+	b.now.MS += oldAgeMS - healEveryMS
+	b.equal("not old so far, but overtaken", triggered(b.step(Tick{})), []int{1})
+}
+
+func TestI5_OldTasksAreTriggeredAgain(t *testing.T) {
+	b := newBench(t, Config{})
+	b.submit(nil, 1)
+	b.now.MS += oldAgeMS
+	b.equal("not old enough", triggered(b.step(Tick{})), nil)
+	b.now.MS += healEveryMS
+	b.equal("old", triggered(b.step(Tick{})), []int{1})
+}
+
+// TestGroupsFitIntoAMessage: triggers are gathered by column, and cut by bytes.
+func TestGroupsFitIntoAMessage(t *testing.T) {
+	b := newBench(t, Config{})
+	n := groupBytesMax/ids.TriggerBytes + 2
+	var all []int
+	for i := range n {
+		all = append(all, i+1)
+	}
+	fx := b.submit(nil, all...)
+	if len(fx.Triggers) != 2 || len(fx.Triggers[1].Packed) != ids.TriggerBytes {
+		t.Fatalf("%d groups", len(fx.Triggers))
+	}
+	fx = b.submit(func(t *taskstate.Task) { t.Priority = int32(t.ID[15] % 2) }, n+1, n+2, n+3)
+	if len(fx.Triggers) != 2 || len(fx.Triggers[0].Packed) != 2*ids.TriggerBytes && len(fx.Triggers[1].Packed) != 2*ids.TriggerBytes {
+		t.Fatalf("groups by priority: %+v", fx.Triggers)
+	}
+}
+
+// TestReads: get, list, describe and the bookings of a domain.
+func TestReads(t *testing.T) {
+	b := newBench(t, Config{})
+	b.submit(nil, 1, 2, 3)
+	b.now.MS += 10
+	b.submit(func(t *taskstate.Task) { t.Type = "bill"; t.Tasklist = "other" }, 4)
+	b.start(2)
+	b.start(4)
+	b.start(3)
+	b.finish(taskstate.Failed, 3)
+	want := Census{Ready: 1, Running: 1, Backoff: 1, OldestReadyAt: scenarioStart}
+	if got := b.r.Describe("shop", "mail"); got != want {
+		t.Errorf("%+v", got)
+	}
+	if got := b.r.Describe("shop", "none"); got != (Census{}) {
+		t.Errorf("%+v", got)
+	}
+	all := func(*taskstate.Task) bool { return true }
+	if hits := b.r.List(2, all); len(hits) != 2 || hits[0].ID != id(4) || hits[1].ID != id(3) {
+		t.Errorf("the newest first: %v", hits)
+	}
+	if hits := b.r.List(9, func(t *taskstate.Task) bool { return t.State == taskstate.Running }); len(hits) != 2 {
+		t.Errorf("%d run", len(hits))
+	}
+	if booked := b.r.Booked("shop"); len(booked) != 2 || booked[0].ID != id(4) || booked[1].ID != id(2) || b.r.Booked("rival") != nil {
+		t.Errorf("booked by type: %v", booked)
+	}
+	if b.r.Len() != 4 || b.r.Active() != 4 {
+		t.Errorf("%d tasks, %d active", b.r.Len(), b.r.Active())
+	}
+	b.finish(taskstate.Succeeded, 2)
+	b.now.MS += archiveLingerMS
+	b.step(Tick{})
+	if fx := b.step(Stored{Kind: JobArchive, Seq: 1}); fx.Counts.Archived != 1 {
+		t.Errorf("%+v", fx.Counts)
+	}
+	if b.r.Len() != 3 || b.r.Active() != 3 || b.r.Get(id(2)).State != taskstate.Completed || b.r.Get(id(9)) != nil {
+		t.Error("what has ended is there for questions only")
+	}
+	if got := b.r.Describe("shop", "mail"); got.Completed != 1 || got.Running != 0 {
+		t.Errorf("%+v", got)
+	}
+	if at, ok := b.r.NextWake(); !ok || at != b.r.Get(id(4)).WakeAt() && at != b.r.Get(id(3)).WakeAt() {
+		t.Errorf("wake at %d", at)
+	}
+}
+
+// TestGoneIsBounded: in tasks and in bytes, the oldest first, and nothing depends on it (R22).
+func TestGoneIsBounded(t *testing.T) {
+	b := newBench(t, Config{})
+	b.r.gone.max = 2
+	end := func(n int) {
+		b.submit(nil, n)
+		b.start(n)
+		b.finish(taskstate.Succeeded, n)
+		b.step(Draining{})
+		b.step(Stored{Kind: JobArchive, Seq: uint64(n)})
+	}
+	for n := 1; n <= 3; n++ {
+		end(n)
+	}
+	if b.r.Get(id(1)) != nil || b.r.Get(id(2)) == nil || b.r.Get(id(3)) == nil {
+		t.Error("the oldest goes first")
+	}
+	b.r.gone.bytesMax = b.r.gone.bytes/2 + 1
+	end(4)
+	if b.r.Get(id(3)) != nil || b.r.Get(id(4)) == nil {
+		t.Errorf("%d bytes are kept of %d", b.r.gone.bytes, b.r.gone.bytesMax)
+	}
+	b.r.gone.max, b.r.gone.bytesMax = 1, goneBytesMax
+	for n := 5; n < 2200; n++ {
+		end(n)
+	}
+	if len(b.r.gone.queue)-b.r.gone.head != 1 || len(b.r.gone.queue) > 1100 {
+		t.Errorf("a queue of %d from %d", len(b.r.gone.queue), b.r.gone.head)
+	}
+}
+
+// TestJobsWaitForCompany: archive jobs linger, park jobs do not, each is bounded.
+func TestJobsWaitForCompany(t *testing.T) {
+	b := newBench(t, Config{})
+	b.submit(nil, 1)
+	b.start(1)
+	if fx := b.finish(taskstate.Succeeded, 1); fx.Archive != nil || b.r.Idle() {
+		t.Fatal("archived at once")
+	}
+	b.now.MS += archiveLingerMS - 1
+	if fx := b.step(Tick{}); fx.Archive != nil {
+		t.Fatal("archived early")
+	}
+	b.now.MS++
+	if fx := b.step(Tick{}); len(fx.Archive) != 1 {
+		t.Fatal("not archived")
+	}
+	b.step(Stored{Kind: JobArchive})
+	if !b.r.Idle() {
+		t.Fatal("not idle")
+	}
+	later := func(t *taskstate.Task) { t.DueAt = b.now.MS + 60_000 }
+	var all []int
+	for n := range jobTasksMax + 1 {
+		all = append(all, 10+n)
+	}
+	fx := b.submit(later, all...)
+	if len(fx.Park) != jobTasksMax {
+		t.Fatalf("a job of %d", len(fx.Park))
+	}
+	if fx = b.step(Stored{Kind: JobPark}); len(fx.Park) != 1 || fx.Counts.Parked != jobTasksMax {
+		t.Fatalf("then one of %d", len(fx.Park))
+	}
+}
+
+// TestBounced: only the attempt that was granted is taken back (R15).
+func TestBounced(t *testing.T) {
+	b := newBench(t, Config{})
+	b.submit(nil, 1, 2)
+	b.start(1)
+	token := b.r.Get(id(1)).Token()
+	other := token
+	other.Nonce++
+	fx := b.step(Bounced{[]GrantRef{{id(1), other}, {id(2), token}, {id(9), token}}})
+	if fx.Append != nil || fx.Counts.Bounced != 0 {
+		t.Fatalf("%+v", fx.Append)
+	}
+	fx = b.step(Bounced{[]GrantRef{{id(1), token}, {id(1), token}}})
+	if len(fx.Append) != 1 || fx.Append[0].Kind != taskstate.Released || fx.Append[0].Fence != token || fx.Append[0].Message == "" {
+		t.Fatalf("%+v", fx.Append)
+	}
+	if b.r.Idle() {
+		t.Error("idle while it appends")
+	}
+	b.step(Stored{Kind: JobAppend})
+	if !b.r.Idle() {
+		t.Error("not idle")
+	}
+	b.event(taskstate.Released, 1, token)
+	b.start(1)
+	if fx = b.step(Bounced{[]GrantRef{{id(1), b.r.Get(id(1)).Token()}}}); len(fx.Append) != 1 {
+		t.Fatal("the next attempt is another one")
+	}
+}
+
+// TestUnknownKindHalts (R21): also one just above the last.
+func TestUnknownKindHalts(t *testing.T) {
+	for _, kind := range []taskstate.Kind{0, taskstate.Carried + 1} {
+		b := newBench(t, Config{})
+		b.submit(nil, 1)
+		if fx := b.event(kind, 1, ids.Token{}); fx.Halt == nil || fx.Answers != nil || !strings.Contains(fx.Halt.Error(), "message 2") {
+			t.Errorf("kind %d: %v", kind, fx.Halt)
+		}
+	}
+}
+
+// TestEmptyMessageIsAnswered: and traced tasks show what happens to them.
+func TestEmptyMessageIsAnswered(t *testing.T) {
+	b := newBench(t, Config{})
+	if fx := b.step(&Events{Seq: 1, ReplyTo: "asker", RequestID: 9}); len(fx.Answers) != 1 || fx.Answers[0].RequestID != 9 {
+		t.Error("an empty message is not answered")
+	}
+	if fx := b.step(&Events{Seq: 2}); len(fx.Answers) != 0 {
+		t.Error("nobody asked")
+	}
+	b.seq = 2
+	fx := b.submit(func(t *taskstate.Task) { t.Trace = []byte("trace") }, 1)
+	if len(fx.Traced) != 2 || fx.Traced[0].What != TraceApplied || fx.Traced[1].What != TraceTriggered {
+		t.Errorf("%+v", fx.Traced)
+	}
+	fx = b.start(1)
+	v := fx.Answers[0].Verdicts[0]
+	if len(fx.Traced) != 1 || fx.Traced[0].What != TraceGranted || !v.Grant.First || !bytes.Equal(v.Trace, []byte("trace")) || v.Grant.Attempt != 1 || v.Grant.DeadlineAt != scenarioStart+9000 {
+		t.Errorf("%+v %+v", fx.Traced, v)
+	}
+	fx.Reset()
+	if fx.Answers == nil || len(fx.Answers)+len(fx.Traced)+len(fx.Triggers) != 0 || fx.Counts != (Counts{}) {
+		t.Error("Reset empties and keeps memory")
+	}
+	if fx = b.event(taskstate.Heartbeat, 1, ids.Token{}); fx.Answers[0].Verdicts[0].Code != fault.Stale || fx.Counts.Refused != 0 {
+		t.Errorf("%+v", fx.Answers[0].Verdicts[0])
+	}
+}

@@ -1,0 +1,60 @@
+package window
+
+import "testing"
+
+// TestSpanAndHalf: the span is what a takeover reads again; below half of it lies half of
+// its tasks or of its bytes, whichever comes first.
+func TestSpanAndHalf(t *testing.T) {
+	lane := NewLane(0)
+	if tasks, bytes := lane.Span(); tasks+bytes != 0 || lane.Half() != 1 {
+		t.Errorf("an empty lane spans %d tasks, half at %d", tasks, lane.Half())
+	}
+	for seq := uint64(10); seq <= 40; seq += 10 {
+		lane.Read(seq, 2, 100, seq)
+	}
+	lane.Read(45, 0, 100, 45)
+	if tasks, bytes := lane.Span(); tasks != 8 || bytes != 400 {
+		t.Errorf("it spans %d tasks, %d bytes", tasks, bytes)
+	}
+	if got := lane.Half(); got != 30 {
+		t.Errorf("half by tasks is at %d", got)
+	}
+	lane.Read(50, 1, 10_000, 50)
+	if got := lane.Half(); got != 50 && got != 40 {
+		t.Errorf("half by bytes is at %d", got)
+	}
+	lane.Done(10)
+	lane.Done(20)
+	lane.Done(20)
+	if tasks, _ := lane.Span(); tasks != 9 {
+		t.Errorf("what is done behind an open message counts: %d", tasks)
+	}
+	lane.Done(10)
+	if tasks, bytes := lane.Span(); tasks != 5 || bytes != 10_200 {
+		t.Errorf("it spans %d tasks, %d bytes", tasks, bytes)
+	}
+	if f, ok := lane.FloorOf(30); !ok || f != 30 {
+		t.Errorf("floor %d %v", f, ok)
+	}
+	if _, ok := lane.FloorOf(31); ok {
+		t.Error("31 is no message")
+	}
+	lane.Skip(45)
+	if lane.ReadLevel() != 50 {
+		t.Error("Skip went back")
+	}
+	lane.Skip(60)
+	if lane.ReadLevel() != 60 || lane.AckLevel() != 29 {
+		t.Errorf("read %d, ack %d", lane.ReadLevel(), lane.AckLevel())
+	}
+}
+
+func TestReadBackwardsPanics(t *testing.T) {
+	defer func() {
+		if recover() == nil {
+			t.Error("no panic")
+		}
+	}()
+	lane := NewLane(5)
+	lane.Read(5, 1, 1, 0)
+}

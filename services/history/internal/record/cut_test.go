@@ -1,0 +1,53 @@
+package record
+
+import (
+	"testing"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+)
+
+func TestCut(t *testing.T) {
+	var want []ids.TaskID
+	b := &logv1.Batch{LogVersion: 1}
+	for i := range 9 {
+		id := ids.NewTaskID(time.UnixMilli(1e12), 0, uint64(i))
+		want = append(want, id)
+		b.Tasks = append(b.Tasks, &logv1.Record{Id: id[:], Domain: []string{"shop", "media", ""}[i%3], Payload: []byte("p"), Version: uint32(i)})
+	}
+	data, err := b.MarshalVT()
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := IDs(data)
+	if err != nil || len(all) != len(want) {
+		t.Fatalf("%d ids, %v", len(all), err)
+	}
+	for i, id := range want {
+		got, err := Cut(data, id)
+		if err != nil || all[i] != id || !proto.Equal(got, b.Tasks[i]) {
+			t.Errorf("%d is %v, %v", i, got, err)
+		}
+	}
+	if got, err := Cut(data, ids.NewTaskID(time.UnixMilli(1e12), 0, 99)); got != nil || err != nil {
+		t.Errorf("one that is not there: %v, %v", got, err)
+	}
+	for domain, want := range map[string]int{"shop": 3, "media": 3, "": 3, "none": 0} {
+		if got, err := OfDomain(data, domain); err != nil || len(got) != want {
+			t.Errorf("%q has %d, %v", domain, len(got), err)
+		}
+	}
+	for n := 1; n < len(data); n++ { // cut anywhere: an error or fewer tasks, never a panic
+		if all, err := IDs(data[:n]); err == nil && len(all) >= len(want) && n < len(data)-2 {
+			t.Errorf("%d of %d bytes have all ids", n, len(data))
+		}
+	}
+	for _, broken := range [][]byte{{0xff}, {10, 5, 1}, {10, 2, 10, 9}, {10, 3, 10, 1, 7}} {
+		if _, err := IDs(broken); err == nil {
+			t.Errorf("% x is taken for a batch", broken)
+		}
+	}
+}

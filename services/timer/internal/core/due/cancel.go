@@ -1,0 +1,105 @@
+package due
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+)
+
+// A cancel goes in this order: Tombstones are stored; Cancel, for each of those
+// that were; the cursor, while Unfenced; Answer. The cursor is what makes another
+// owner, which may not have read the tombstones, start anew before it fires.
+
+// Wanted is a task that somebody wants cancelled.
+type Wanted struct {
+	ID ids.TaskID
+	// Domain is the caller's; empty = a service of ours. A task of another domain
+	// is left alone and not told of.
+	Domain string
+}
+
+// Tombstones voids tasks of one bucket.
+type Tombstones struct {
+	Bucket int64
+	IDs    []ids.TaskID
+}
+
+// Answer tells what became of the tasks of a cancel. A task that the table does
+// not know, or that is another domain's, is in neither list.
+type Answer struct {
+	// Cancelled are void, now or since before; their records are still stored.
+	Cancelled []Ref
+	Fired     []Fate
+	// Undone: a task still waits, or its cancel is not final.
+	Undone bool
+}
+
+// Fate is where a fired task went.
+type Fate struct {
+	ID ids.TaskID
+	// LogSeq is its place in the history log; 0 = not known.
+	LogSeq uint64
+}
+
+// Tombstones returns what must be stored to cancel those of all that wait.
+func (t *Table) Tombstones(all []Wanted) []Tombstones {
+	var want []Tombstones
+	seen := make(map[ids.TaskID]bool, len(all))
+	at := map[int64]int{}
+	for _, w := range all {
+		stay, status := t.Find(w.ID, w.Domain)
+		if seen[w.ID] || status != Waiting {
+			continue
+		}
+		seen[w.ID] = true
+		i, ok := at[stay.Bucket]
+		if !ok {
+			i = len(want)
+			at[stay.Bucket] = i
+			want = append(want, Tombstones{Bucket: stay.Bucket})
+		}
+		want[i].IDs = append(want[i].IDs, w.ID)
+	}
+	slices.SortFunc(want, func(a, b Tombstones) int { return cmp.Compare(a.Bucket, b.Bucket) })
+	return want
+}
+
+// Cancel makes a waiting task void; its tombstone has been stored. Of any
+// other task it does nothing.
+func (t *Table) Cancel(id ids.TaskID, nowMS int64) {
+	t.mustNotBeFiring()
+	t.unfenced = true
+	if h, ok := t.byID.find(id); ok {
+		t.void(h, nowMS)
+	}
+}
+
+// Unfenced tells that there are tombstones that no cursor was stored after, or
+// that there may be: another owner may not know of them.
+func (t *Table) Unfenced() bool { return t.unfenced }
+
+// Fenced says that the cursor as it stands was stored.
+func (t *Table) Fenced() { t.unfenced = false }
+
+// Answer tells what became of a cancel, at its end.
+func (t *Table) Answer(all []Wanted) Answer {
+	var a Answer
+	seen := make(map[Wanted]bool, len(all))
+	for _, w := range all {
+		if seen[w] {
+			continue
+		}
+		seen[w] = true
+		switch stay, status := t.Find(w.ID, w.Domain); status {
+		case Waiting:
+			a.Undone = true
+		case Cancelled:
+			a.Cancelled = append(a.Cancelled, stay.Ref)
+			a.Undone = a.Undone || t.unfenced
+		case Fired:
+			a.Fired = append(a.Fired, Fate{ID: w.ID, LogSeq: stay.LogSeq})
+		}
+	}
+	return a
+}

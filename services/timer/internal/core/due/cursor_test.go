@@ -1,0 +1,177 @@
+package due
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+)
+
+const testHour = 60 * testMinute
+
+// R23: an owner an hour ahead fires a task, the next one has the right time.
+func TestR23_AClockAheadDoesNotStopFiring(t *testing.T) {
+	table := newTable(t, message(1, 60_000, 1))
+	if got := fire(table, 60_000+testHour); len(got) != 1 {
+		t.Fatalf("fired %v", got)
+	}
+	table.Load(message(2, 120_000, 2))
+	table.Load(message(3, 119_999, 3))
+	next := New(Config{})
+	for _, m := range []Message{message(1, 60_000, 1), message(2, 120_000, 2), message(3, 119_999, 3)} {
+		next.Load(m)
+	}
+	next.Resume(table.Cursor(), 2, 61_000)
+	for name, owner := range map[string]*Table{"the same owner": table, "the next owner": next} {
+		if got := fire(owner, 61_000); got != nil {
+			t.Fatalf("%s: fired %v early", name, got)
+		}
+		if at, _ := owner.Next(); at != 119_999 {
+			t.Errorf("%s: next at %d", name, at)
+		}
+		if got, want := fire(owner, 120_000), []ids.TaskID{testID(3), testID(2)}; !slices.Equal(got, want) {
+			t.Errorf("%s: fired %v, want %v", name, got, want)
+		}
+		owner.check(t)
+		if owner.Cursor().Ahead[0] == (Part{}) || fire(owner, testHour+70_000) != nil {
+			t.Errorf("%s: what was fired by the clock ahead is forgotten", name)
+		}
+	}
+}
+
+// R23: the clock ahead is stopped in the middle of a round, and what comes during
+// that round need not wait for its end.
+func TestR23_ARoundOfAClockAheadIsLeft(t *testing.T) {
+	messages := []Message{message(1, 60_000, 1), message(2, 1_000_000, 2), message(3, 1_000_000, 3), message(4, 1_100_000, 4)}
+	table := newTable(t, messages...)
+	one := wide
+	one.Tasks = 1
+	for fired := range 2 {
+		if chunk, ok := table.NextChunk(2_000_000, one); !ok || chunk.Messages[0].Records[0].ID != testID(fired+1) {
+			t.Fatal("not fired")
+		}
+		table.Commit(2_000_000, 0)
+		table.Load(message(uint64(5+fired), 70_000, 5+fired)) // during the round
+		if fired == 0 {
+			stored := table.Cursor()
+			next := New(Config{})
+			for _, m := range append(slices.Clone(messages), message(5, 70_000, 5)) {
+				next.Load(m)
+			}
+			next.Resume(stored, 2, 70_000)
+			if got := fire(next, 70_000); !slices.Equal(got, []ids.TaskID{testID(5)}) {
+				t.Errorf("fired %v after a round cut short", got)
+			}
+			if next.Cursor().Ahead != [AheadMost]Part{} {
+				t.Error("the round was cut and yet set aside")
+			}
+			next.check(t)
+		}
+	}
+	if got := fire(table, 80_000); !slices.Equal(got, []ids.TaskID{testID(5), testID(6)}) {
+		t.Errorf("fired %v after a round set aside", got)
+	}
+	table.check(t)
+	if got, want := fire(table, 2_000_000), []ids.TaskID{testID(3), testID(4)}; !slices.Equal(got, want) {
+		t.Errorf("fired %v, want %v", got, want)
+	}
+	if table.Cursor().Ahead != [AheadMost]Part{} {
+		t.Error("parts are kept that the base covers")
+	}
+}
+
+// R23: a cursor that is rewound covers the same tasks.
+func TestR23_ARewoundCursorCoversTheSame(t *testing.T) {
+	key := rapid.Custom(func(t *rapid.T) Key {
+		return Key{DueMS: rapid.Int64Range(0, 9).Draw(t, "due"), Seq: rapid.Uint64Range(1, 6).Draw(t, "seq"), Index: rapid.Uint32Range(0, 1).Draw(t, "index")}
+	})
+	rapid.Check(t, func(t *rapid.T) {
+		var c Cursor
+		for range rapid.IntRange(0, AheadMost).Draw(t, "parts") {
+			c.setAside(Part{Last: key.Draw(t, "last"), Seq: rapid.Uint64Range(1, 6).Draw(t, "seq")})
+		}
+		c.Base = Mark{DueMS: rapid.Int64Range(0, 9).Draw(t, "base"), Seq: rapid.Uint64Range(0, 6).Draw(t, "base seq")}
+		if rapid.Bool().Draw(t, "in a round") {
+			c.Round = Mark{DueMS: rapid.Int64Range(c.Base.DueMS, 9).Draw(t, "round"), Seq: rapid.Uint64Range(max(c.Base.Seq, 1), 6).Draw(t, "round seq")}
+			c.Last = key.Draw(t, "last")
+			c.Last.DueMS = min(c.Last.DueMS, c.Round.DueMS)
+		}
+		nowMS := rapid.Int64Range(0, 9).Draw(t, "now")
+		got, ok := c.rewound(nowMS)
+		if !ok {
+			return
+		}
+		if got.instant() > nowMS {
+			t.Fatalf("it speaks of %d", got.instant())
+		}
+		for due := range int64(10) {
+			for seq := range uint64(8) {
+				for index := range uint32(2) {
+					k := Key{DueMS: due, Seq: seq + 1, Index: index}
+					if got.Fired(k) != c.Fired(k) {
+						t.Fatalf("%v: %v, was %v\nfrom %+v\nto %+v", k, got.Fired(k), c.Fired(k), c, got)
+					}
+				}
+			}
+		}
+	})
+}
+
+func TestR23_WithoutRoomTheClockIsWaitedFor(t *testing.T) {
+	c := Cursor{Base: Mark{DueMS: 900_000, Seq: 9}}
+	for i := range AheadMost {
+		if !c.setAside(Part{Last: Key{DueMS: int64(2_000_000 - i)}, Seq: uint64(i + 1)}) {
+			t.Fatal("no room")
+		}
+	}
+	table := New(Config{})
+	table.Load(message(10, 1000, 1))
+	table.Resume(c, 1, 0)
+	if got := fire(table, 899_999); got != nil {
+		t.Fatalf("fired %v", got)
+	}
+	if at, _ := table.Next(); at != 900_000 {
+		t.Fatalf("next at %d", at)
+	}
+	if got := fire(table, 900_000); len(got) != 1 {
+		t.Fatalf("fired %v", got)
+	}
+}
+
+func TestR23_TheClockIsTheEarlierOfTwo(t *testing.T) {
+	var c Clock
+	start := time.UnixMilli(1_000_000)
+	if got := c.Now(start, 0); !got.Equal(start) {
+		t.Fatalf("alone it says %v", got)
+	}
+	c.Learn(start.Add(-time.Hour), time.Second)
+	c.Learn(start.Add(-time.Hour).Add(900*time.Millisecond), 2*time.Second) // its answer was slow
+	if got, want := c.Now(start.Add(3*time.Second), 3*time.Second), start.Add(-time.Hour+2*time.Second); !got.Equal(want) {
+		t.Fatalf("a clock ahead says %v, want %v", got, want)
+	}
+	if got, want := c.Now(start.Add(-2*time.Hour), 3*time.Second), start.Add(-2*time.Hour); !got.Equal(want) {
+		t.Fatalf("a clock behind says %v, want %v", got, want)
+	}
+	for i := range clockSamples { // the server's clock was set back
+		c.Learn(start.Add(-2*time.Hour), time.Duration(i)*time.Second)
+	}
+	if got, want := c.Now(start, 0), start.Add(-2*time.Hour); !got.Equal(want) {
+		t.Fatalf("after the server's clock was set it says %v, want %v", got, want)
+	}
+}
+
+func TestOutcomeOfALostAppend(t *testing.T) {
+	mine, other := Cursor{Epoch: 1, Base: Mark{1, 1}}, Cursor{Epoch: 2}
+	for _, c := range []struct {
+		last    Cursor
+		lastSeq uint64
+		want    Outcome
+	}{{mine, 7, Stored}, {other, 7, Overtaken}, {other, 5, Again}, {mine, 5, Again}, {mine, 4, Overtaken}} {
+		if got := OutcomeOf(mine, 5, c.last, c.lastSeq); got != c.want {
+			t.Errorf("last %v at %d: %v, want %v", c.last.Epoch, c.lastSeq, got, c.want)
+		}
+	}
+}

@@ -1,0 +1,76 @@
+package firing_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
+	"github.com/yardmaster-io/yardmaster/services/timer/internal/core/due"
+	"github.com/yardmaster-io/yardmaster/services/timer/internal/firing"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
+)
+
+// ahead is the clock of a node that is an hour ahead.
+func ahead(d *firing.Deps) { d.Now = func() time.Time { return time.Now().Add(time.Hour) } }
+
+// R23: the server's clock decides where the node's is ahead.
+func TestR23_ANodeWithAClockAheadFiresOnTime(t *testing.T) {
+	w := newWorld(t)
+	r := w.own(ahead)
+	far := w.park(1, time.Now().Add(30*time.Minute))
+	want := append(w.park(3, time.Now().Add(-time.Second)), w.park(3, time.Now().Add(300*time.Millisecond))...)
+	for k, f := range w.eachOnce(want) {
+		if at := time.UnixMilli(f[0].record.DueAtMs); f[0].at.Before(at) {
+			t.Errorf("%s fired %v early", k, at.Sub(f[0].at))
+		}
+	}
+	r.stop()
+	// Its cursor does not hold up the next owner.
+	w.own()
+	w.eachOnce(append(want, w.park(3, time.Now())...))
+	waitsIn(t, w, far)
+}
+
+// R23: a cursor of the future, as an owner of old wrote it, stops nobody and is
+// not forgotten: what it fired early is not fired again.
+func TestR23_ACursorOfTheFutureStopsNobody(t *testing.T) {
+	w := newWorld(t)
+	early := w.park(2, time.Now().Add(30*time.Minute))
+	d := w.deps()
+	future := due.Cursor{Epoch: 1, Base: due.Mark{DueMS: time.Now().Add(time.Hour).UnixMilli(), Seq: 1}}
+	if _, err := d.Log.Append(t.Context(), nil, future, 0); err != nil {
+		t.Fatal(err)
+	}
+	far := w.park(1, time.Now().Add(20*time.Minute))
+	r := w.own()
+	want := w.park(3, time.Now().Add(100*time.Millisecond))
+	w.eachOnce(want)
+	r.stop()
+	r = w.own() // from a cursor with parts
+	want = append(want, w.park(3, time.Now())...)
+	w.eachOnce(want)
+	waitsIn(t, w, far)
+	answer, err := r.Cancel(t.Context(), wanted(idsOf(append(early, far...))))
+	if err != nil || len(answer.Records) != 1 || len(answer.Fired) != 2 {
+		t.Errorf("of two fired early and one that waits: %d cancelled, %d fired, %v", len(answer.Records), len(answer.Fired), err)
+	}
+}
+
+// waitsIn has a new owner look for what still waits, by its own load.
+func waitsIn(t *testing.T, w *world, want []*logv1.Record) {
+	t.Helper()
+	r := w.own()
+	testkit.Eventually(t, soon, func() error {
+		if r.waiting.Load() != int64(len(want)) {
+			return errors.New("not loaded")
+		}
+		return nil
+	})
+	for _, id := range idsOf(want) {
+		if at, err := r.Locate(t.Context(), id, ""); err != nil || at.Record == nil {
+			t.Errorf("%v does not wait: %v", id, err)
+		}
+	}
+	r.stop()
+}

@@ -1,0 +1,260 @@
+// Package timersim is the owner of a timer partition as a machine that is driven by
+// hand, for simulations of the whole system in one goroutine. For tests only.
+//
+// Owns: the steps of package firing in their order, around the same core: what it
+// returns is to be stored, and what it is told has been stored. A simulation puts
+// anything between two steps: other owners, crashes, lost answers.
+//
+// Never does: I/O, reading a clock, or drawing a random number. The same calls
+// give the same bytes. It decides nothing that the core does not decide.
+//
+// On failure: a step out of order panics, and so does a message that is malformed or of
+// an unknown log version; what it writes is of the first one. After Overtaken the owner is over; a new
+// one is loaded in its place.
+package timersim
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/contracts/logversion"
+	"github.com/yardmaster-io/yardmaster/contracts/topology"
+	"github.com/yardmaster-io/yardmaster/services/timer/internal/batch"
+	"github.com/yardmaster-io/yardmaster/services/timer/internal/core/due"
+	"github.com/yardmaster-io/yardmaster/services/timer/internal/firing"
+)
+
+// Config of one ownership.
+type Config struct {
+	Partition int
+	// Epoch names this ownership; no two may share one.
+	Epoch uint64
+	// ChunkTasksMax is how many tasks one append fires; 0 = the service's default.
+	ChunkTasksMax int
+	// FiredKeepMax is how many fired tasks are remembered; 0 = the service's default.
+	FiredKeepMax int
+}
+
+// Message is one message of the timer store.
+type Message struct {
+	Seq     uint64
+	AtMS    int64
+	Subject string
+	// Data is an encoded logv1.Batch; it is kept.
+	Data []byte
+}
+
+// Submit is one message for the history log.
+type Submit struct {
+	Subject          string
+	Domain, Tasklist string
+	Priority         uint8
+	// Data is an encoded logv1.Batch.
+	Data []byte
+}
+
+// Append is to be stored in the history log, all or none: the messages in order and
+// the cursor behind them, if the last message of its subject is at Expected.
+type Append struct {
+	Messages []Submit
+	// Cursor is an encoded logv1.Cursor.
+	Cursor        []byte
+	CursorSubject string
+	Expected      uint64
+}
+
+// step is what an owner waits for.
+type step uint8
+
+const (
+	loading step = iota
+	idle
+	// storing a chunk or a fence: Stored, NotStored or Refused comes next.
+	storingChunk
+	storingFence
+	over
+)
+
+// Owner is the machine: Arrive and Resume, or Load; then the other steps.
+type Owner struct {
+	partition int
+	epoch     uint64
+	limits    due.Limits
+	table     *due.Table
+	kept      map[uint64]kept
+	readTo    uint64
+	cursorSeq uint64
+	step      step
+	// storing is the cursor of the append that is under way.
+	storing due.Cursor
+	wanted  []due.Wanted
+	// tombstones that were asked for and not stored yet, by subject.
+	tombstones map[string][]ids.TaskID
+}
+
+// kept is a message with its records.
+type kept struct {
+	index due.Message
+	body  *batch.Message
+}
+
+// New makes an owner that has loaded nothing.
+func New(c Config) *Owner {
+	cfg := firing.DefaultConfig()
+	if c.ChunkTasksMax > 0 {
+		cfg.ChunkTasksMax = c.ChunkTasksMax
+	}
+	if c.FiredKeepMax > 0 {
+		cfg.FiredKeepMax = c.FiredKeepMax
+	}
+	return &Owner{
+		partition: c.Partition, epoch: c.Epoch, limits: cfg.Limits(), table: due.New(cfg.Table()),
+		kept: map[uint64]kept{}, tombstones: map[string][]ids.TaskID{},
+	}
+}
+
+// Load is Arrive for each message, and Resume.
+func (o *Owner) Load(all []Message, cursor []byte, cursorSeq uint64, nowMS int64) error {
+	for _, m := range all {
+		o.Arrive(m)
+	}
+	return o.Resume(cursor, cursorSeq, nowMS)
+}
+
+// Arrive takes a message in, in the order of the store. While an append is under
+// way messages wait, as the service's loop has them wait.
+func (o *Owner) Arrive(m Message) (outdated int) {
+	o.must(loading, idle)
+	bucket, inBucket := topology.TimerBucketOf(m.Subject)
+	fence := m.Subject == topology.TimerFence(o.partition)
+	if !inBucket && !fence {
+		panic(fmt.Sprintf("timersim: %q is no subject of the timer store", m.Subject))
+	}
+	body, index, err := firing.Decode(firing.Stored{Seq: m.Seq, AtMS: m.AtMS, Bucket: bucket, Fence: fence, Data: m.Data})
+	if err = errors.Join(err, index.Malformed); err != nil {
+		panic(fmt.Sprintf("timersim: message %d: %v", m.Seq, err))
+	}
+	if m.Seq > o.readTo {
+		o.readTo = m.Seq
+		o.kept[m.Seq] = kept{index.Message, body}
+	}
+	return o.table.Load(index.Message)
+}
+
+// Resume ends the loading. All that was in the store when the cursor was read must
+// have arrived. Cursor is empty, and its sequence 0, where there is none.
+func (o *Owner) Resume(cursor []byte, cursorSeq uint64, nowMS int64) error {
+	o.must(loading)
+	c, err := batch.DecodeCursor(cursor)
+	if err != nil {
+		return err
+	}
+	if c.Seq() > o.readTo {
+		return fmt.Errorf("timersim: the cursor covers messages up to %d, the store ends at %d", c.Seq(), o.readTo)
+	}
+	o.table.Resume(c, o.epoch, nowMS)
+	o.cursorSeq, o.step = cursorSeq, idle
+	return nil
+}
+
+// ReadTo is how far in the store it has read.
+func (o *Owner) ReadTo() uint64 { return o.readTo }
+
+// Waiting is how many tasks wait.
+func (o *Owner) Waiting() int { return o.table.Len() }
+
+// Next is when Fire is to be called, Unix ms; ok is false while nothing waits.
+func (o *Owner) Next() (dueMS int64, ok bool) { return o.table.Next() }
+
+// Fire begins to store the next chunk of due tasks. It is false where none is due.
+func (o *Owner) Fire(nowMS int64) (Append, bool) {
+	o.must(idle)
+	chunk, ok := o.table.NextChunk(nowMS, o.limits)
+	if !ok {
+		return Append{}, false
+	}
+	o.step = storingChunk
+	return o.append(chunk.Messages, chunk.Cursor), true
+}
+
+func (o *Owner) append(all []due.Outgoing, c due.Cursor) Append {
+	data, err := batch.EncodeCursor(c, logversion.First)
+	if err != nil {
+		panic(err)
+	}
+	o.storing = c
+	a := Append{Cursor: data, CursorSubject: topology.Fired(o.partition), Expected: o.cursorSeq}
+	for _, m := range all {
+		records := make([][]byte, len(m.Records))
+		for i, r := range m.Records {
+			records[i] = o.kept[r.Seq].body.Record(r.Index)
+		}
+		a.Messages = append(a.Messages, Submit{
+			Subject: topology.Submit(o.partition, ids.Lane(m.Priority), m.Domain, m.Tasklist),
+			Domain:  m.Domain, Tasklist: m.Tasklist, Priority: m.Priority, Data: batch.Join(records, logversion.First),
+		})
+	}
+	return a
+}
+
+// Stored ends an append: it was stored, with its cursor at a sequence.
+func (o *Owner) Stored(cursorSeq uint64, nowMS int64) {
+	o.must(storingChunk, storingFence)
+	o.cursorSeq = cursorSeq
+	if o.step == storingChunk {
+		o.table.Commit(nowMS, cursorSeq)
+	} else {
+		o.table.Fenced()
+	}
+	o.step = idle
+}
+
+// NotStored ends an append that is known not to have been stored, for another
+// reason than the cursor: the log is full, or has no leader.
+func (o *Owner) NotStored() {
+	o.must(storingChunk, storingFence)
+	if o.step == storingChunk {
+		o.table.Abort()
+	}
+	o.step = idle
+}
+
+// Outcome is what became of an append, see Refused.
+type Outcome = due.Outcome
+
+// The outcomes.
+const (
+	Again     = due.Again
+	Stored    = due.Stored
+	Overtaken = due.Overtaken
+)
+
+// Refused ends an append that was refused because of the cursor, or of which the
+// answer was lost; given is the cursor as it stands after that. Stored: it was
+// stored all the same, and this owner goes on. Overtaken: it is over. Again: it is
+// still under way; the same append is to be tried again.
+func (o *Owner) Refused(cursor []byte, cursorSeq uint64, nowMS int64) Outcome {
+	o.must(storingChunk, storingFence)
+	c, err := batch.DecodeCursor(cursor)
+	if err != nil {
+		panic(err)
+	}
+	outcome := due.OutcomeOf(o.storing, o.cursorSeq, c, cursorSeq)
+	switch outcome {
+	case due.Stored:
+		o.Stored(cursorSeq, nowMS)
+	case due.Overtaken:
+		o.step = over
+	}
+	return outcome
+}
+
+func (o *Owner) must(allowed ...step) {
+	for _, s := range allowed {
+		if o.step == s {
+			return
+		}
+	}
+	panic(fmt.Sprintf("timersim: not in step %d", o.step))
+}
