@@ -56,7 +56,7 @@ func TestLedgerCoversWhatIsStored(t *testing.T) {
 		if l.next(9) != nil {
 			t.Fatal("two jobs at a time")
 		}
-		if done := l.done(s.seq); len(done) != s.job || l.covered != s.covered || l.seq != s.coveredSeq {
+		if done := l.done(s.seq, false); len(done) != s.job || l.covered != s.covered || l.seq != s.coveredSeq {
 			t.Fatalf("after job %d: covered %+v to %d, want %+v to %d", i, l.covered, l.seq, s.covered, s.coveredSeq)
 		}
 		if err := l.check("test"); err != nil {
@@ -72,7 +72,7 @@ func TestLedgerCoversWhatIsStored(t *testing.T) {
 	}
 	l.add(new(Entry), 0)
 	l.next(1)
-	l.done(5) // an older place in the store: a store never goes back
+	l.done(5, false) // an older place in the store: a store never goes back
 	if l.last != 13 {
 		t.Fatalf("it fell back to %d", l.last)
 	}
