@@ -199,14 +199,16 @@ func (c *checker) purged(by *proc, m *historysim.Message) {
 	}
 }
 
-// memory holds I7 where nothing makes an owner read ahead: it holds its windows, the message
-// that fills each, and what runs.
+// memory holds I7 where nothing makes an owner read ahead: of each lane it holds a window, the
+// message that fills it, and what was carried and runs.
 func (c *checker) memory(p *proc) {
 	if c.w.plan.faults&changesOfOwner != 0 || !p.owner.Live() {
 		return
 	}
-	if n, most := p.owner.Len()-p.owner.RunningTasks(), ids.Lanes*(c.w.plan.window+requestMost); n > most {
-		c.w.violated("I7: %s holds %d tasks that do not run, and its windows hold %d", p.name, n, most)
+	for lane := range ids.Lane(ids.Lanes) {
+		if n, most := p.owner.InLane(lane), c.w.plan.window+requestMost-1; n > most {
+			c.w.violated("I7: %s holds %d tasks of lane %v, and its window takes %d", p.name, n, lane, most)
+		}
 	}
 }
 
