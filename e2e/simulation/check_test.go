@@ -54,6 +54,9 @@ func newChecker(w *world) *checker {
 
 func (c *checker) appended(m *historysim.Message) {
 	for i := range m.Events {
+		if e := &m.Events[i]; m.Request == 0 && e.Kind == historysim.Released && c.w.match.held[e.Fence] && c.w.plan.faults&changesOfOwner == 0 {
+			c.w.violated("R15: attempt %d of %s is taken back, and its worker has it", e.Fence.Version, c.w.name(e.ID))
+		}
 		if e := &m.Events[i]; e.Kind == historysim.Cancel && e.Domain == domain {
 			c.asked[e.ID] = true
 		}
@@ -193,6 +196,19 @@ func (c *checker) purged(by *proc, m *historysim.Message) {
 	}
 	for i := range m.Tasks {
 		c.reachable(&m.Tasks[i])
+	}
+}
+
+// memory holds I7 where nothing makes an owner read ahead: of each lane it holds a window, the
+// message that fills it, and what was carried and runs.
+func (c *checker) memory(p *proc) {
+	if c.w.plan.faults&changesOfOwner != 0 || !p.owner.Live() {
+		return
+	}
+	for lane := range ids.Lane(ids.Lanes) {
+		if n, most := p.owner.InLane(lane), c.w.plan.window+requestMost-1; n > most {
+			c.w.violated("I7: %s holds %d tasks of lane %v, and its window takes %d", p.name, n, lane, most)
+		}
 	}
 }
 

@@ -12,12 +12,15 @@ var policy = &historysim.Policy{
 	MaxAttempts: 50, InitialIntervalMS: 100, Backoff: 1.5, MaxIntervalMS: 2000, StartToCloseMS: 3000, HeartbeatTimeoutMS: 1000,
 }
 
+// requestMost bounds the tasks of a request.
+const requestMost = 8
+
 // submitSome lets clients submit so many tasks, now and then.
 func (w *world) submitSome(left int) {
 	if left <= 0 {
 		return
 	}
-	n := min(left, 1+w.dice.IntN(8))
+	n := min(left, 1+w.dice.IntN(requestMost))
 	w.after(w.dice.upTo(w.plan.length*2/time.Duration(1+w.plan.tasks/4)), func() {
 		w.submit(n)
 		w.submitSome(left - n)
@@ -35,6 +38,9 @@ func (w *world) submit(n int) {
 		w.addTask(m, delayed)
 	}
 	w.appendLog(m)
+	if w.fault(doubledSubmits, 200) {
+		w.appendLog(&historysim.Message{Lane: m.Lane, Tasks: m.Tasks})
+	}
 	for i := range m.Tasks {
 		w.cancelSome(m.Tasks[i].ID)
 	}

@@ -22,6 +22,8 @@ type call struct {
 	tries   int
 	answers func(i int, v *historysim.Verdict)
 	done    bool
+	// gone: the asker left before it was granted anything.
+	gone bool
 }
 
 // matching stands for matching, the workers and the frontends: all who ask history.
@@ -121,11 +123,15 @@ func (m *matching) answered(p *proc, a *historysim.Answer) {
 		return
 	}
 	c := m.calls[a.RequestID]
-	if c == nil {
+	if c == nil || c.gone {
 		return
 	}
-	if w.fault(bouncedAnswers, 50) {
+	// Answers of one owner come in order, so one that is there for a repetition was there for
+	// the first.
+	if (!c.done || !firstGrant(a)) && w.fault(bouncedAnswers, 50) {
 		w.say("matching", "answer %d bounces to %s", a.RequestID, p.name)
+		c.gone = firstGrant(a)
+		c.done = c.done || c.gone
 		p.do(p.latency(), func() { p.owner.Bounced(a) })
 		return
 	}
@@ -133,6 +139,15 @@ func (m *matching) answered(p *proc, a *historysim.Answer) {
 	for i := range a.Verdicts {
 		c.answers(i, &a.Verdicts[i])
 	}
+}
+
+func firstGrant(a *historysim.Answer) bool {
+	for i := range a.Verdicts {
+		if a.Verdicts[i].Grant.First {
+			return true
+		}
+	}
+	return false
 }
 
 // work ends a granted attempt one way or another.
@@ -154,6 +169,9 @@ func (m *matching) work(grab historysim.Event) {
 		d = w.dice.upTo(8 * time.Second)
 	case w.fault(lateOutcomes, 80):
 		m.beat(ev, 3)
+		if w.dice.chance(400) {
+			return // and then it is silent
+		}
 		d = w.dice.upTo(2 * time.Second)
 	}
 	w.after(d, func() { m.outcome(ev) })
@@ -166,7 +184,7 @@ func (m *matching) beat(ev historysim.Event, times int) {
 	ev.Kind = historysim.Heartbeat
 	m.ask("worker", &call{events: []historysim.Event{ev}, tries: triesMost - 1, answers: func(int, *historysim.Verdict) {}})
 	if times > 1 {
-		m.w.after(m.w.dice.upTo(800*time.Millisecond), func() { m.beat(ev, times-1) })
+		m.w.after(m.w.dice.upTo(1200*time.Millisecond), func() { m.beat(ev, times-1) })
 	}
 }
 
@@ -179,6 +197,7 @@ func (m *matching) hungry() {
 	w := m.w
 	w.after(w.dice.between(300*time.Millisecond, 2*time.Second), m.hungry)
 	for _, p := range w.living() {
+		w.check.memory(p)
 		p.do(0, func() { p.owner.Hungry(domain, tasklist) })
 	}
 }

@@ -21,6 +21,8 @@ type proc struct {
 	// wall and rate are what is wrong with its clocks.
 	wall time.Duration
 	rate float64
+	// lease is until when its checkpoints let it go on, by its clock that does not jump.
+	lease time.Duration
 }
 
 func (w *world) spawn() *proc {
@@ -82,6 +84,13 @@ func (p *proc) Pick(n int) int { return p.w.dice.IntN(n) }
 // Fault is part of historysim.Host.
 func (p *proc) Fault(format string, args ...any) { p.w.violated(format, args...) }
 
+// Applied is part of historysim.Host.
+func (p *proc) Applied(m *historysim.Message) {
+	if p.Now().Mono >= p.lease {
+		p.w.violated("I12: %s applies %d without a lease", p.name, m.Seq)
+	}
+}
+
 // Ended is part of historysim.Host.
 func (p *proc) Ended(why string) {
 	p.w.say(p.name, "ends: %s", why)
@@ -92,10 +101,11 @@ func (p *proc) Ended(why string) {
 // Send is part of historysim.Host: the operation leaves, arrives, happens, is answered; each
 // can fail.
 func (p *proc) Send(op *historysim.Op) {
-	p.do(p.w.dice.upTo(time.Millisecond), func() { p.leave(op) })
+	sentAt := p.Now().Mono
+	p.do(p.w.dice.upTo(time.Millisecond), func() { p.leave(op, sentAt) })
 }
 
-func (p *proc) leave(op *historysim.Op) {
+func (p *proc) leave(op *historysim.Op, sentAt time.Duration) {
 	w := p.w
 	answered := false
 	answer := func(out historysim.Outcome) {
@@ -126,7 +136,7 @@ func (p *proc) leave(op *historysim.Op) {
 		}
 	}
 	for range times {
-		w.after(p.latency(), func() { p.arrive(op, answer) })
+		w.after(p.latency(), func() { p.arrive(op, sentAt, answer) })
 	}
 }
 
@@ -160,7 +170,7 @@ func (p *proc) latency() time.Duration {
 }
 
 // arrive carries an operation out.
-func (p *proc) arrive(op *historysim.Op, answer func(historysim.Outcome)) {
+func (p *proc) arrive(op *historysim.Op, sentAt time.Duration, answer func(historysim.Outcome)) {
 	w := p.w
 	if w.now < w.down && op.Kind != historysim.Hints && op.Kind != historysim.Reply {
 		answer(historysim.Outcome{Result: historysim.Refused})
@@ -178,6 +188,9 @@ func (p *proc) arrive(op *historysim.Op, answer func(historysim.Outcome)) {
 		return
 	}
 	out := p.carryOut(op)
+	if op.Kind == historysim.SaveCheckpoint && out.Result == historysim.OK {
+		p.lease = max(p.lease, sentAt+historysim.LeaseFor)
+	}
 	if changes(op.Kind) {
 		p.tell(op, out)
 		if w.fault(unknownOutcomes, 40) {
@@ -225,7 +238,11 @@ func (p *proc) carryOut(op *historysim.Op) historysim.Outcome {
 	case historysim.AppendArchive:
 		return w.appendArchive(op)
 	case historysim.Park:
-		return historysim.Outcome{Seq: w.timer.park(op.Tasks, op.Epoch)}
+		seq := w.timer.park(op.Tasks, op.Epoch)
+		if s := w.timer.twice; s != nil {
+			w.violated("R14: %s parks stay %d of %s again", p.name, s.Parkings, w.name(s.ID))
+		}
+		return historysim.Outcome{Seq: seq}
 	case historysim.AppendEvents:
 		return historysim.Outcome{Seq: w.appendLog(&historysim.Message{Event: true, Events: op.Events, Carried: op.Carried})}
 	case historysim.AskTimer:

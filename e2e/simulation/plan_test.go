@@ -39,6 +39,9 @@ const (
 	faultsEnd
 )
 
+// changesOfOwner are the faults by which another owner takes over.
+const changesOfOwner = pauses | rivals | crashes | drains | powerCuts | lostWrites | unknownOutcomes | storesDown | reordering
+
 var faultNames = [...]string{
 	"pauses", "rivals", "crashes", "drains", "power cuts", "lost writes", "unknown outcomes", "doubled writes", "reordering",
 	"skewed clocks", "stepping server", "stores down", "lost triggers", "bounced answers", "lost answers", "repeated asks",
@@ -84,6 +87,11 @@ func planOf(seed uint64) plan {
 			p.faults |= f
 		}
 	}
-	p.faults &^= doubledSubmits // a submit has its id for as long as it is repeated
+	p.faults &^= doubledSubmits // the log refuses a repeated submit, unless it comes soon
+	if d.chance(150) {
+		p.faults = p.faults&^changesOfOwner | doubledSubmits
+		// Small enough to fill, and nothing is carried, which would make room.
+		p.window, p.carry = 1+d.IntN(4), 1<<40
+	}
 	return p
 }

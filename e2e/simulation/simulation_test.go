@@ -2,6 +2,7 @@ package simulation
 
 import (
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -40,6 +41,18 @@ func TestSimulation(t *testing.T) {
 		if broken := newWorld(p, false).run(); broken != "" {
 			report(t, p, broken)
 			return
+		}
+	}
+}
+
+// TestRunIsRepeatable runs plans twice: a run depends on nothing but its plan.
+func TestRunIsRepeatable(t *testing.T) {
+	for seed := range uint64(10) {
+		first, second := newWorld(planOf(seed), true), newWorld(planOf(seed), true)
+		first.run()
+		second.run()
+		if !slices.Equal(first.lines, second.lines) {
+			t.Fatalf("seed %d: two runs differ", seed)
 		}
 	}
 }

@@ -15,6 +15,9 @@ type timer struct {
 	stays []stay
 	// waiting and cancelled are by task the stays that wait, and that were taken out.
 	waiting, cancelled map[ids.TaskID]*historysim.Task
+	// by is the epoch that parked each stay first, twice what another epoch parked again.
+	by    map[historysim.Stay]uint64
+	twice *historysim.Stay
 	// last is the highest stay of each task ever stored.
 	last map[ids.TaskID]uint32
 }
@@ -27,6 +30,7 @@ type stay struct {
 func newTimer() *timer {
 	return &timer{
 		waiting: map[ids.TaskID]*historysim.Task{}, cancelled: map[ids.TaskID]*historysim.Task{}, last: map[ids.TaskID]uint32{},
+		by: map[historysim.Stay]uint64{},
 	}
 }
 
@@ -45,7 +49,12 @@ func (t *timer) park(tasks []historysim.Task, epoch uint64) uint64 {
 	}
 	for i := range tasks {
 		task := historysim.CopyTask(&tasks[i])
-		t.stays = append(t.stays, stay{t.seq, historysim.Stay{ID: task.ID, Parkings: task.Parkings}})
+		key := historysim.Stay{ID: task.ID, Parkings: task.Parkings}
+		t.stays = append(t.stays, stay{t.seq, key})
+		if first, again := t.by[key]; again && first != epoch {
+			t.twice = &key
+		}
+		t.by[key] = epoch
 		if task.Parkings <= t.last[task.ID] {
 			continue
 		}

@@ -127,10 +127,14 @@ func (w *world) begin() {
 	w.match.hungry()
 }
 
-// calm ends all faults: what is paused or skewed is replaced by one healthy owner.
+// calm ends all faults: what is paused or skewed is replaced by one healthy owner. An owner that
+// is healthy goes on: a takeover would heal what it has to.
 func (w *world) calm() {
 	w.say("world", "no more faults")
 	w.faulty, w.down = false, 0
+	if all := w.living(); len(all) == 1 && w.plan.faults&changesOfOwner == 0 && all[0].wall == 0 {
+		return
+	}
 	for _, p := range w.procs {
 		p.kill()
 	}

@@ -27,6 +27,9 @@ type (
 	Kind         = taskstate.Kind
 )
 
+// LeaseFor is how long a saved checkpoint lets its owner go on.
+const LeaseFor = replica.LeaseFor
+
 // The kinds of events and the ends of a task.
 const (
 	Started   = taskstate.Started
@@ -177,6 +180,8 @@ type Host interface {
 	Now() Now
 	// Pick is any number below n.
 	Pick(n int) int
+	// Applied says that the owner has stepped through a message.
+	Applied(m *Message)
 	// Ended says that the owner is no more, and why.
 	Ended(why string)
 	// Fault reports a broken invariant.

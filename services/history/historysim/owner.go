@@ -1,6 +1,7 @@
 package historysim
 
 import (
+	"math"
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
@@ -82,7 +83,7 @@ func (o *Owner) Read(m *Message) bool {
 	return o.r.ReadLevels()[m.Lane] >= m.Seq || m.Seq <= o.base.Ack[m.Lane]
 }
 
-// Len and Running count the tasks in memory.
+// Len counts the tasks in memory.
 func (o *Owner) Len() int {
 	if o.r == nil {
 		return 0
@@ -90,9 +91,9 @@ func (o *Owner) Len() int {
 	return o.r.Len()
 }
 
-// RunningTasks counts the running tasks in memory.
-func (o *Owner) RunningTasks() int {
-	return len(o.r.List(1<<30, func(t *Task) bool { return t.State == Running }))
+// InLane counts the tasks in memory that were read from a lane.
+func (o *Owner) InLane(lane ids.Lane) int {
+	return len(o.r.List(math.MaxInt, func(t *Task) bool { return t.Position.Lane() == lane }))
 }
 
 // Kill ends the owner as SIGKILL does.
@@ -263,6 +264,7 @@ func (o *Owner) stepOne() bool {
 		return true
 	}
 	*queue = (*queue)[1:]
+	o.host.Applied(m)
 	o.check()
 	if o.fx.Halt != nil {
 		o.host.Fault("halt: %v", o.fx.Halt)

@@ -68,7 +68,8 @@ func (r *Replica) oldest(eventsTo uint64, lanesTo [ids.Lanes]uint64) []*Entry {
 		}
 	}
 	slices.SortFunc(all, func(a, b *Entry) int {
-		return cmp.Or(cmp.Compare(r.pinOf(a), r.pinOf(b)), cmp.Compare(a.Position.Seq(), b.Position.Seq()), cmp.Compare(a.index, b.index))
+		return cmp.Or(cmp.Compare(r.pinOf(a), r.pinOf(b)), cmp.Compare(a.Position.Seq(), b.Position.Seq()),
+			cmp.Compare(a.index, b.index), slices.Compare(a.ID[:], b.ID[:]))
 	})
 	return all[:min(len(all), carryTasksMax)]
 }
