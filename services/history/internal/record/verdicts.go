@@ -14,8 +14,16 @@ const verdictBytesMax = 600 << 10
 // Verdicts encodes an answer as messages that fit, each a logv1.VerdictBatch. Granted
 // tasks are written straight into their message.
 func (e *Encoder) Verdicts(a *replica.Answer) [][]byte {
+	const fixed, verdict, granted = 64, 48, 288
+	room := fixed
+	for i := range a.Verdicts {
+		room += verdict
+		if t := a.Verdicts[i].Grant.Task; t != nil {
+			room += granted + len(t.Payload.Data)
+		}
+	}
 	var out [][]byte
-	m := header(make([]byte, 0, min(verdictBytesMax, 64*len(a.Verdicts)+512)), a.RequestID)
+	m := header(make([]byte, 0, min(verdictBytesMax, room)), a.RequestID)
 	first := len(m)
 	for i := range a.Verdicts {
 		v := &a.Verdicts[i]

@@ -303,11 +303,7 @@ func compareVerdicts(s *story, l *life) any {
 		for i, w := range m.want {
 			free := w.repeated && (codes[i] == fault.Stale || codes[i] == "") && (w.code == fault.Stale || w.code == "")
 			_, carried := m.carried[i]
-			// A position behind the event itself, or in no lane, is made up: whether the task is known at all is
-			// up to memory.
-			pos := m.list[i].Fence.Position
-			madeUp := w.code == fault.NotFound && codes[i] == fault.Stale && (pos.Seq() >= m.seq || pos.Lane() >= ids.Lanes)
-			if codes[i] != w.code && !free && !carried && !madeUp {
+			if codes[i] != w.code && !free && !carried {
 				return fmt.Sprintf("event %d of message %d got %q, the model says %q", i, m.seq, codes[i], w.code)
 			}
 		}

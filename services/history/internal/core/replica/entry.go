@@ -94,7 +94,7 @@ const (
 	// goneMax and goneBytesMax bound the tasks that are kept after they have left, so
 	// that questions soon after an end need not go to the other stores.
 	goneMax      = 32768
-	goneBytesMax = 8 << 20
+	goneBytesMax = 4 << 20
 )
 
 // gone is the tasks that have left, oldest first. What they answer is what the other

@@ -26,8 +26,13 @@ func (r *Replica) events(in *Events, now Now, fx *Effects) {
 			return
 		}
 		*h = held{ev: ev, seq: in.Seq, at: in.At, carried: in.Carried[i], ans: ans, i: i}
-		r.event(h, now, fx)
-		if ev.Kind != taskstate.Carried {
+		e := r.tasks[ev.ID]
+		r.decide(h, e, now, fx)
+		switch {
+		case ev.Kind == taskstate.Carried:
+		case e != nil && !e.left:
+			e.lastEvent = in.Seq
+		default:
 			r.noteEvent(ev.ID, in.Seq)
 		}
 	}
@@ -59,19 +64,20 @@ func (r *Replica) settle(h *held, v taskstate.Verdict, fx *Effects) {
 	}
 }
 
-// event decides about one event, or keeps it until it can be decided.
-func (r *Replica) event(h *held, now Now, fx *Effects) {
-	e := r.tasks[h.ev.ID]
+// event decides about an event that has waited.
+func (r *Replica) event(h *held, now Now, fx *Effects) { r.decide(h, r.tasks[h.ev.ID], now, fx) }
+
+// decide decides about one event, or keeps it until it can be decided. e is what memory has
+// of its task.
+func (r *Replica) decide(h *held, e *Entry, now Now, fx *Effects) {
 	if h.command() {
 		r.command(h, e, now, fx)
 		return
 	}
 	pos := h.ev.Fence.Position
 	switch {
-	case (pos.Lane() >= ids.Lanes || pos.Seq() >= h.seq) && e == nil:
-		r.settle(h, notFound(), fx) // an event lies behind its submit: forged
 	case pos.Lane() >= ids.Lanes || pos.Seq() >= h.seq:
-		r.settle(h, taskstate.ApplyToEarlierStay(&e.Task, h.ev), fx)
+		r.settle(h, notFound(), fx) // an event lies behind its submit: forged
 	case h.carried != nil && (e == nil || e.left || e.Position.Seq() < pos.Seq()):
 		r.carriedAbsent(h, e, now, fx)
 	case e != nil && e.Position == pos:

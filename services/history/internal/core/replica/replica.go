@@ -31,7 +31,7 @@ const (
 	// archive, archiveTasksMin how many are company enough. A write there has a fixed cost
 	// of some milliseconds and a sync, and nobody waits for it.
 	archiveLingerMS = 1000
-	archiveTasksMin = 4000
+	archiveTasksMin = 2000
 )
 
 // Replica is the state of one partition. It is not safe for concurrent use.
