@@ -3,7 +3,7 @@ package archive
 const (
 	// MessageBytes is how large a message becomes, unless one task is larger. A
 	// reader moves that much for one task; a message costs its writer about 10 µs.
-	MessageBytes = 16 << 10
+	MessageBytes = 32 << 10
 	// ownBytes is how much a domain must have to get messages of its own.
 	ownBytes = MessageBytes / 2
 )

@@ -87,26 +87,30 @@ type Attempt struct {
 	StartedAt  int64
 	DeadlineAt int64
 	// BeatBy is when the worker counts as silent; 0 = never.
-	BeatBy int64
-	// Booked: a slot of the type's limit is held.
-	Booked   bool
+	BeatBy   int64
 	Progress Blob
+	// Booked: a slot of the type's limit is held.
+	Booked bool
 	// Ended is how the attempt ended, so that a repeated outcome gets the same verdict.
 	Ended Kind
 }
 
-// Task is one task in memory. Times are Unix milliseconds.
+// Task is one task in memory. Times are Unix milliseconds. The order of the fields keeps it
+// small: with what the replica adds it must not exceed 512 bytes, past which the garbage
+// collector looks at each one by itself.
 type Task struct {
 	ID       ids.TaskID
 	Domain   string
 	Tasklist string
 	Type     string
-	Priority int32
 	Payload  Blob
 	Policy   *Policy
 	Trace    []byte
 
-	State State
+	Priority int32
+	State    State
+	// CancelRequested: its worker has been, or will be, asked to stop.
+	CancelRequested bool
 	// Position is the submit record of this stay in history, Before that of the stay
 	// before, 0 where there was none.
 	Position ids.Position
@@ -129,13 +133,12 @@ type Task struct {
 	Result     Blob
 	ErrMessage string
 	ErrType    string
-
-	CancelRequested bool
-	CancelReason    string
+	// CancelReason is what the canceller said.
+	CancelReason string
 	// Steps is the history of the task; StepsDropped were dropped to keep it bounded.
 	Steps        []Step
 	StepsDropped uint32
-	stepsBytes   int
+	stepsBytes   int32
 }
 
 // CreatedAt is when the task was accepted.
@@ -224,9 +227,9 @@ func (t *Task) step(s Step) {
 		}
 	}
 	t.Steps = append(t.Steps, s)
-	t.stepsBytes += stepBytes(&s)
+	t.stepsBytes += int32(stepBytes(&s))
 	for len(t.Steps) > stepsKept+1 && (len(t.Steps) > stepsMax || t.stepsBytes > stepsBytesMax) {
-		t.stepsBytes -= stepBytes(&t.Steps[stepsKept])
+		t.stepsBytes -= int32(stepBytes(&t.Steps[stepsKept]))
 		t.Steps = append(t.Steps[:stepsKept], t.Steps[stepsKept+1:]...)
 		t.StepsDropped++
 	}
@@ -236,13 +239,13 @@ func (t *Task) step(s Step) {
 func (t *Task) SetSteps(steps []Step, dropped uint32) {
 	t.Steps, t.StepsDropped, t.stepsBytes = steps, dropped, 0
 	for i := range steps {
-		t.stepsBytes += stepBytes(&steps[i])
+		t.stepsBytes += int32(stepBytes(&steps[i]))
 	}
 }
 
 // Footprint is about how much memory t takes, in bytes.
 func (t *Task) Footprint() int {
 	const fixed, step = 640, 88
-	return fixed + cap(t.Steps)*step + t.stepsBytes + len(t.Payload.Data) + len(t.Result.Data) +
+	return fixed + cap(t.Steps)*step + int(t.stepsBytes) + len(t.Payload.Data) + len(t.Result.Data) +
 		len(t.Attempt.Progress.Data) + len(t.ErrMessage)
 }
