@@ -17,23 +17,23 @@ func (o *Owner) flush() {
 	fx := &o.fx
 	o.core.Flush(o.now(), fx)
 	if len(fx.Archive) > 0 {
-		go o.archive(fx.Archive, o.core.ArchiveSeq())
+		go o.writers.archive(fx.Archive, o.core.ArchiveSeq())
 	}
 	if len(fx.Park) > 0 {
-		go o.park(fx.Park)
+		go o.writers.park(fx.Park)
 	}
 	if len(fx.Append) > 0 {
-		go o.appendEvents(o.encodeProposals(fx.Append))
+		go o.writers.appendEvents(o.writers.encodeProposals(fx.Append, &o.encoder))
 	}
 	if fx.Purge != nil {
-		go o.purge(*fx.Purge)
+		go o.writers.purge(*fx.Purge)
 	}
-	o.searches.add(o, fx.Searches)
+	o.searches.add(o.core.ReadLevels(), fx.Searches)
 	if len(fx.Triggers) > 0 || len(fx.Releases) > 0 {
 		hints := hints{wire: o.Wire, shards: make([]logv1.Hints, o.Shards), sizes: make([]int, o.Shards)}
 		hints.send(fx)
 	}
-	o.trace(fx.Traced)
+	showTraces(&o.Deps, fx.Traced)
 	for _, a := range fx.Answers {
 		o.answer(a)
 	}

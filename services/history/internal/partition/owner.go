@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"sync/atomic"
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
@@ -76,11 +75,9 @@ type Deps struct {
 // Owner serves one partition, once. Its fields belong to the goroutine in Run; others
 // reach it by post.
 type Owner struct {
-	Deps
-	calls chan func()
-	ready chan struct{}
-	// origin is where the clock of replica.Now.Mono begins.
-	origin time.Time
+	*base
+	writers writers
+	ready   chan struct{}
 
 	core *replica.Replica
 	fx   replica.Effects
@@ -91,10 +88,6 @@ type Owner struct {
 	searches searches
 	waiters  waiters
 	encoder  record.Encoder
-	// leaseUntil is for the writers: nothing is written when it is over (Unix ns of a
-	// clock that begins at origin).
-	leaseUntil atomic.Int64
-	work       context.Context
 	// recovered: the takeover is over.
 	recovered bool
 	fatal     error
@@ -102,10 +95,15 @@ type Owner struct {
 
 // New makes an owner; Run starts it.
 func New(d Deps) *Owner {
-	return &Owner{
-		Deps: d, calls: make(chan func(), 1024), ready: make(chan struct{}), origin: time.Now(),
-		readers: newReaders(), waiters: newWaiters(), encoder: record.Encoder{Tokens: d.Tokens},
+	b := &base{Deps: d, calls: make(chan func(), 1024), origin: time.Now()}
+	b.work, b.stop = context.WithCancel(context.Background())
+	w := writers{b}
+	o := &Owner{
+		base: b, writers: w, ready: make(chan struct{}), readers: newReaders(w), searches: searches{writers: w},
+		waiters: newWaiters(), encoder: record.Encoder{Tokens: d.Tokens}, saver: saver{base: b},
 	}
+	b.give = o.step
+	return o
 }
 
 // Ready is closed when the owner has taken over and serves.
@@ -114,9 +112,7 @@ func (o *Owner) Ready() <-chan struct{} { return o.ready }
 // Run takes the partition over and serves it until ctx ends, then drains: what
 // is queued is applied, writes under way are waited for, the checkpoint saved.
 func (o *Owner) Run(ctx context.Context) error {
-	work, stop := context.WithCancel(context.WithoutCancel(ctx))
-	defer stop()
-	o.work = work
+	defer o.stop()
 	if err := o.takeOver(ctx); err != nil {
 		return fmt.Errorf("take over history partition %d: %w", o.Partition, err)
 	}
@@ -126,28 +122,6 @@ func (o *Owner) Run(ctx context.Context) error {
 		err = o.drain()
 	}
 	return err
-}
-
-func (o *Owner) now() replica.Now {
-	now := time.Now()
-	return replica.Now{MS: now.UnixMilli(), Mono: now.Sub(o.origin)}
-}
-
-// post hands fn to the owner's goroutine. It is for other goroutines.
-func (o *Owner) post(ctx context.Context, fn func()) bool {
-	select {
-	case o.calls <- fn:
-		return true
-	case <-ctx.Done():
-		return false
-	case <-o.work.Done():
-		return false
-	}
-}
-
-// report hands the replica the outcome of an effect.
-func (o *Owner) report(in replica.Input) {
-	o.post(o.work, func() { o.step(in) })
 }
 
 const (
@@ -271,7 +245,7 @@ func (o *Owner) beat() {
 	o.Wire.Publish(loadReport(o.Partition, o.core.Active(), o.readers.unread()))
 	for lane := range ids.Lane(ids.Lanes) {
 		if !o.core.Room(lane) {
-			o.readers.count(o, lane, o.core.ReadLevels()[lane])
+			o.readers.count(lane, o.core.ReadLevels()[lane])
 		}
 	}
 }

@@ -96,20 +96,20 @@ func (o *Owner) getAbsent(ctx context.Context, id ids.TaskID, req *rpcv1.GetTask
 
 // find looks for one task in the archive, and for one that is submitted or fired and not
 // read yet.
-func (o *Owner) find(ctx context.Context, id ids.TaskID, levels [ids.Lanes]uint64) (*logv1.Record, error) {
-	archived, err := o.Reader.Archived(ctx, []ids.TaskID{id})
+func (b *base) find(ctx context.Context, id ids.TaskID, levels [ids.Lanes]uint64) (*logv1.Record, error) {
+	archived, err := b.Reader.Archived(ctx, []ids.TaskID{id})
 	if err != nil || archived[0] != nil {
 		return first(archived), err
 	}
-	unread, _, err := o.Reader.Unread(ctx, id, 0, levels)
+	unread, _, err := b.Reader.Unread(ctx, id, 0, levels)
 	if err != nil || unread != nil {
 		return unread, err
 	}
-	_, fired, err := o.Timer.Locate(ctx, id)
+	_, fired, err := b.Timer.Locate(ctx, id)
 	if err != nil || fired == 0 {
 		return nil, nil //nolint:nilerr // the timer is asked by whoever asked us, too
 	}
-	unread, _, err = o.Reader.Unread(ctx, id, fired, levels)
+	unread, _, err = b.Reader.Unread(ctx, id, fired, levels)
 	return unread, err
 }
 

@@ -26,6 +26,7 @@ type input struct {
 // lane, paused while the replica has no room. They must be separate: a single paused
 // reader would not see the outcomes that make room. They decode, the loop steps.
 type readers struct {
+	writers
 	in     [Sources]chan input
 	failed chan error
 	// pending are messages not read yet, as last told.
@@ -33,8 +34,8 @@ type readers struct {
 	counting [ids.Lanes]atomic.Bool
 }
 
-func newReaders() *readers {
-	r := &readers{failed: make(chan error, 1)}
+func newReaders(w writers) *readers {
+	r := &readers{writers: w, failed: make(chan error, 1)}
 	for s := range r.in {
 		r.in[s] = make(chan input, 8)
 	}
@@ -50,18 +51,18 @@ func (r *readers) note(in input) {
 
 // count asks how much is behind a lane that is paused: its reader does not hear of new
 // messages.
-func (r *readers) count(o *Owner, lane ids.Lane, read uint64) {
+func (r *readers) count(lane ids.Lane, read uint64) {
 	if !r.counting[lane].CompareAndSwap(false, true) {
 		return
 	}
 	go func() {
 		defer r.counting[lane].Store(false)
-		if n, err := o.Log.Backlog(o.work, lane, read); err == nil {
+		if n, err := r.Log.Backlog(r.work, lane, read); err == nil {
 			r.pending[lane].Store(int64(n))
 		}
 		select { // not more often than this
 		case <-time.After(countEvery):
-		case <-o.work.Done():
+		case <-r.work.Done():
 		}
 	}()
 }
@@ -77,27 +78,27 @@ func (r *readers) unread() (n int64) {
 }
 
 // follow reads a source for ever.
-func (o *Owner) follow(ctx context.Context, s Source, from uint64) {
-	err := o.read(ctx, s, from, 0, o.readers.in[s])
+func (r *readers) follow(ctx context.Context, s Source, from uint64) {
+	err := r.read(ctx, s, from, 0, r.in[s])
 	if err == nil || ctx.Err() != nil {
 		return
 	}
 	select {
-	case o.readers.failed <- err:
+	case r.failed <- err:
 	default:
 	}
 }
 
 // read decodes the messages of a source and hands them over.
-func (o *Owner) read(ctx context.Context, s Source, from, upTo uint64, to chan<- input) error {
+func (r *readers) read(ctx context.Context, s Source, from, upTo uint64, to chan<- input) error {
 	dec := record.NewDecoder()
-	err := o.Log.Read(ctx, s, from, upTo, func(r Record) error {
-		in := input{source: s, seq: r.Seq, pending: r.Pending}
-		if in.what, in.err = o.decode(ctx, dec, s, r); in.what == nil && in.err == nil {
+	err := r.Log.Read(ctx, s, from, upTo, func(m Record) error {
+		in := input{source: s, seq: m.Seq, pending: m.Pending}
+		if in.what, in.err = r.decode(ctx, dec, s, m); in.what == nil && in.err == nil {
 			return nil // ctx has ended
 		}
 		if s != SourceEvents {
-			o.readers.pending[s].Store(int64(r.Pending) + 1)
+			r.pending[s].Store(int64(m.Pending) + 1)
 		}
 		select {
 		case to <- in:
@@ -114,44 +115,44 @@ func (o *Owner) read(ctx context.Context, s Source, from, upTo uint64, to chan<-
 
 // decode turns a message into an input. What cannot be read goes to the quarantine, and the
 // rest goes on; but a version that is not known stops everything.
-func (o *Owner) decode(ctx context.Context, dec *record.Decoder, s Source, r Record) (replica.Input, error) {
+func (r *readers) decode(ctx context.Context, dec *record.Decoder, s Source, m Record) (replica.Input, error) {
 	var unknown *logversion.UnknownError
 	if s == SourceEvents {
-		events, err := dec.Events(r.Data)
+		events, err := dec.Events(m.Data)
 		if errors.As(err, &unknown) {
-			return nil, fmt.Errorf("message %d: %w", r.Seq, err)
+			return nil, fmt.Errorf("message %d: %w", m.Seq, err)
 		}
 		if err != nil {
-			if !o.quarantine(ctx, s, r, r.Data, err) {
+			if !r.quarantine(ctx, s, m, m.Data, err) {
 				return nil, nil
 			}
 			events = &replica.Events{}
 		}
-		events.Seq, events.At = r.Seq, r.Time.UnixMilli()
+		events.Seq, events.At = m.Seq, m.Time.UnixMilli()
 		return events, nil
 	}
-	tasks, bad, err := dec.Submits(r.Data)
+	tasks, bad, err := dec.Submits(m.Data)
 	if errors.As(err, &unknown) {
-		return nil, fmt.Errorf("message %d: %w", r.Seq, err)
+		return nil, fmt.Errorf("message %d: %w", m.Seq, err)
 	}
 	if err != nil {
-		bad = []record.Bad{{Batch: r.Data, Err: err}}
+		bad = []record.Bad{{Batch: m.Data, Err: err}}
 	}
 	for _, b := range bad {
-		if !o.quarantine(ctx, s, r, b.Batch, b.Err) {
+		if !r.quarantine(ctx, s, m, b.Batch, b.Err) {
 			return nil, nil
 		}
 	}
-	return &replica.Submits{Lane: ids.Lane(s), Seq: r.Seq, At: r.Time.UnixMilli(), Bytes: len(r.Data), Tasks: tasks}, nil
+	return &replica.Submits{Lane: ids.Lane(s), Seq: m.Seq, At: m.Time.UnixMilli(), Bytes: len(m.Data), Tasks: tasks}, nil
 }
 
 // quarantine sets a record apart that cannot be read; false = ctx has ended.
-func (o *Owner) quarantine(ctx context.Context, s Source, r Record, data []byte, reason error) bool {
-	o.Metrics.Poison.Add(1)
-	o.Logger.Error("the log holds a record that cannot be read; it goes to the quarantine",
-		"partition", o.Partition, "source", s.String(), "sequence", r.Seq, "error", reason)
-	item := Quarantined{Unreadable: true, Reason: reason.Error(), Subject: r.Subject, Seq: r.Seq, Data: data}
-	return o.persist(ctx, "quarantine", func(ctx context.Context) error { return o.Quarantine(ctx, item) }) == nil
+func (r *readers) quarantine(ctx context.Context, s Source, m Record, data []byte, reason error) bool {
+	r.Metrics.Poison.Add(1)
+	r.Logger.Error("the log holds a record that cannot be read; it goes to the quarantine",
+		"partition", r.Partition, "source", s.String(), "sequence", m.Seq, "error", reason)
+	item := Quarantined{Unreadable: true, Reason: reason.Error(), Subject: m.Subject, Seq: m.Seq, Data: data}
+	return r.persist(ctx, "quarantine", func(ctx context.Context) error { return r.Quarantine(ctx, item) }) == nil
 }
 
 // String names a source.
@@ -164,7 +165,7 @@ func (s Source) String() string {
 
 // merge hands over the messages from the levels to the ends, of all sources, in log order, and
 // closes to.
-func (o *Owner) merge(ctx context.Context, from, upTo [Sources]uint64, to chan<- input, failed chan<- error) {
+func (r *readers) merge(ctx context.Context, from, upTo [Sources]uint64, to chan<- input, failed chan<- error) {
 	defer close(to)
 	var heads [Sources]input
 	var in [Sources]chan input
@@ -175,7 +176,7 @@ func (o *Owner) merge(ctx context.Context, from, upTo [Sources]uint64, to chan<-
 			if from[s] > upTo[s] {
 				return
 			}
-			if err := o.read(ctx, s, from[s], upTo[s], in[s]); err != nil {
+			if err := r.read(ctx, s, from[s], upTo[s], in[s]); err != nil {
 				select {
 				case failed <- err:
 				default:

@@ -14,8 +14,7 @@ import (
 // saver writes the checkpoint by compare-and-set. The epoch names the owner: it is
 // claimed once, by whoever raises it. One write is under way at a time.
 type saver struct {
-	owner    *Owner
-	epoch    uint64
+	*base
 	revision uint64
 	// saves counts the saves of this epoch; settledAt is a time before which no cancel is
 	// left to be carried out, Unix ms.
@@ -29,8 +28,7 @@ const saveTimeout = 5 * time.Second
 // claim raises the epoch: from here on, other owners' checkpoints are refused. It returns
 // the checkpoint found and when the claim was sent.
 func (s *saver) claim(ctx context.Context) (before *logv1.Checkpoint, sentAt time.Duration, err error) {
-	o := s.owner
-	before, s.revision, err = o.Checkpoints.Load(ctx)
+	before, s.revision, err = s.Checkpoints.Load(ctx)
 	if err != nil {
 		return nil, 0, fmt.Errorf("load the checkpoint: %w", err)
 	}
@@ -52,15 +50,14 @@ func (s *saver) claim(ctx context.Context) (before *logv1.Checkpoint, sentAt tim
 // save writes cp and returns when the write was sent that stored it. A write that another
 // revision came before may have been our own, of which we did not hear.
 func (s *saver) save(ctx context.Context, cp *replica.Checkpoint) (sentAt time.Duration, err error) {
-	o := s.owner
 	ctx, cancel := context.WithTimeout(ctx, saveTimeout)
 	defer cancel()
 	stored := storedOf(cp)
 	s.saves++
-	stored.Epoch, stored.Owner, stored.Save = s.epoch, o.Node, s.saves
-	stored.AtMs, stored.LogVersion = s.settledAt, o.version()
-	sentAt = o.now().Mono
-	next, err := o.Checkpoints.Save(ctx, stored, s.revision)
+	stored.Epoch, stored.Owner, stored.Save = s.epoch, s.Node, s.saves
+	stored.AtMs, stored.LogVersion = s.settledAt, s.version()
+	sentAt = s.now().Mono
+	next, err := s.Checkpoints.Save(ctx, stored, s.revision)
 	if err == nil {
 		s.revision = next
 		return sentAt, nil
@@ -68,11 +65,11 @@ func (s *saver) save(ctx context.Context, cp *replica.Checkpoint) (sentAt time.D
 	if !errors.Is(err, ErrTakenOver) {
 		return 0, err
 	}
-	now, revision, loadErr := o.Checkpoints.Load(ctx)
+	now, revision, loadErr := s.Checkpoints.Load(ctx)
 	if loadErr != nil {
 		return 0, fmt.Errorf("another checkpoint was stored; it cannot be loaded: %w", loadErr)
 	}
-	if now == nil || now.Epoch != s.epoch || now.Owner != o.Node {
+	if now == nil || now.Epoch != s.epoch || now.Owner != s.Node {
 		return 0, err
 	}
 	s.revision = revision
@@ -119,8 +116,6 @@ func (o *Owner) save() {
 		})
 	}()
 }
-
-func (o *Owner) version() uint32 { return logversion.Field(o.LogVersion()) }
 
 // checkpointOf reads the stored form.
 func checkpointOf(s *logv1.Checkpoint) replica.Checkpoint {

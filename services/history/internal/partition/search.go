@@ -19,12 +19,13 @@ const (
 
 // searches look for tasks in the other stores, off the loop. Their state is the loop's.
 type searches struct {
+	writers
 	queue   []replica.Search
 	running int
 }
 
 // add queues searches and begins as many as may run.
-func (s *searches) add(o *Owner, all []replica.Search) {
+func (s *searches) add(levels [ids.Lanes]uint64, all []replica.Search) {
 	s.queue = append(s.queue, all...)
 	for len(s.queue) > 0 && s.running < searchesMax {
 		n := min(len(s.queue), searchIDsMax)
@@ -33,16 +34,15 @@ func (s *searches) add(o *Owner, all []replica.Search) {
 			s.queue = nil
 		}
 		s.running++
-		levels := o.core.ReadLevels()
 		go func() {
-			found, ok := o.search(o.work, job, levels)
+			found, ok := s.search(s.work, job, levels)
 			if !ok {
 				return // the owner has ended
 			}
-			o.post(o.work, func() {
+			s.post(s.work, func() {
 				s.running--
 				for _, f := range found {
-					o.step(f)
+					s.give(f)
 				}
 			})
 		}()
@@ -52,7 +52,7 @@ func (s *searches) add(o *Owner, all []replica.Search) {
 // search asks the timer store, then the archive, then what is not read yet. The order
 // matters: a task moves from the first to the last, and the ends of the lanes are
 // those of after the timer's answer.
-func (o *Owner) search(ctx context.Context, job []replica.Search, levels [ids.Lanes]uint64) (found []*replica.Found, ok bool) {
+func (w writers) search(ctx context.Context, job []replica.Search, levels [ids.Lanes]uint64) (found []*replica.Found, ok bool) {
 	var cancels []replica.Search
 	wanted := make([]ids.TaskID, len(job))
 	for i, s := range job {
@@ -62,14 +62,14 @@ func (o *Owner) search(ctx context.Context, job []replica.Search, levels [ids.La
 		}
 	}
 	var answers answers
-	err := o.persist(ctx, "cancel in the timer store", func(ctx context.Context) (err error) {
-		answers.taken, answers.fired, err = o.cancelWaiting(ctx, cancels)
+	err := w.persist(ctx, "cancel in the timer store", func(ctx context.Context) (err error) {
+		answers.taken, answers.fired, err = w.cancelWaiting(ctx, cancels)
 		return err
 	})
 	if err == nil {
-		err = o.persist(ctx, "search of tasks", func(ctx context.Context) (err error) {
-			if _, answers.ends, err = o.Log.Ends(ctx); err == nil {
-				answers.archived, err = o.Reader.Archived(ctx, wanted)
+		err = w.persist(ctx, "search of tasks", func(ctx context.Context) (err error) {
+			if _, answers.ends, err = w.Log.Ends(ctx); err == nil {
+				answers.archived, err = w.Reader.Archived(ctx, wanted)
 			}
 			return err
 		})
@@ -81,7 +81,7 @@ func (o *Owner) search(ctx context.Context, job []replica.Search, levels [ids.La
 	for i, s := range job {
 		f := &replica.Found{Search: s, Ends: [ids.Lanes]uint64(answers.ends[:])}
 		if !s.ID.IsZero() { // else only the ends are asked for
-			o.fill(ctx, f, dec, &answers, i, levels)
+			w.fill(ctx, f, dec, &answers, i, levels)
 		}
 		found = append(found, f)
 	}
@@ -98,14 +98,14 @@ type answers struct {
 
 // fill notes where the task of the i-th search is. What it does not find may still come: the
 // replica waits for the lanes.
-func (o *Owner) fill(ctx context.Context, f *replica.Found, dec *record.Decoder, a *answers, i int, levels [ids.Lanes]uint64) {
+func (w writers) fill(ctx context.Context, f *replica.Found, dec *record.Decoder, a *answers, i int, levels [ids.Lanes]uint64) {
 	entry := func(r *logv1.Record) *replica.Entry {
 		if r == nil {
 			return nil
 		}
 		e, err := dec.Entry(r)
 		if err != nil {
-			o.Logger.Error("another store returned a broken record", "partition", o.Partition, "error", err)
+			w.Logger.Error("another store returned a broken record", "partition", w.Partition, "error", err)
 			return nil
 		}
 		return e
@@ -120,13 +120,13 @@ func (o *Owner) fill(ctx context.Context, f *replica.Found, dec *record.Decoder,
 		return
 	}
 	if !f.Cancel {
-		if waiting, _, err := o.Timer.Locate(ctx, f.ID); err == nil {
+		if waiting, _, err := w.Timer.Locate(ctx, f.ID); err == nil {
 			f.Waiting = entry(waiting)
 		}
 	}
-	unread, at, err := o.Reader.Unread(ctx, f.ID, a.fired[f.ID], levels)
+	unread, at, err := w.Reader.Unread(ctx, f.ID, a.fired[f.ID], levels)
 	if err != nil {
-		o.Logger.Debug("search of an unread task", "partition", o.Partition, "task_id", f.ID.String(), "error", err)
+		w.Logger.Debug("search of an unread task", "partition", w.Partition, "task_id", f.ID.String(), "error", err)
 	}
 	if f.Unread = entry(unread); f.Unread != nil {
 		f.Unread.Before, f.Unread.Position = f.Unread.Position, at
@@ -135,20 +135,20 @@ func (o *Owner) fill(ctx context.Context, f *replica.Found, dec *record.Decoder,
 
 // cancelWaiting takes tasks out of the timer store, in parts if their records do not
 // fit into one answer.
-func (o *Owner) cancelWaiting(ctx context.Context, wanted []replica.Search) ([]*logv1.Record, map[ids.TaskID]uint64, error) {
+func (w writers) cancelWaiting(ctx context.Context, wanted []replica.Search) ([]*logv1.Record, map[ids.TaskID]uint64, error) {
 	if len(wanted) == 0 {
 		return nil, nil, nil
 	}
-	taken, fired, err := o.Timer.Cancel(ctx, wanted)
+	taken, fired, err := w.Timer.Cancel(ctx, wanted)
 	if fault.CodeOf(err) != fault.InvalidArgument || len(wanted) == 1 {
 		return taken, fired, err
 	}
 	half := len(wanted) / 2
-	taken, fired, err = o.cancelWaiting(ctx, wanted[:half])
+	taken, fired, err = w.cancelWaiting(ctx, wanted[:half])
 	if err != nil {
 		return nil, nil, err
 	}
-	more, moreFired, err := o.cancelWaiting(ctx, wanted[half:])
+	more, moreFired, err := w.cancelWaiting(ctx, wanted[half:])
 	for id, seq := range moreFired {
 		if fired == nil {
 			fired = map[ids.TaskID]uint64{}

@@ -17,7 +17,6 @@ import (
 // checkpoint to its end.
 func (o *Owner) takeOver(ctx context.Context) error {
 	began := time.Now()
-	o.saver = saver{owner: o}
 	before, claimedAt, err := o.saver.claim(ctx)
 	if err != nil {
 		return err
@@ -29,7 +28,7 @@ func (o *Owner) takeOver(ctx context.Context) error {
 		CarryRecords: o.Config.CarryAfter, CarryBytes: carryBytes,
 	}, cp, claimedAt)
 	o.leaseUntil.Store(int64(claimedAt + replica.LeaseFor))
-	fence, err := (&logv1.Batch{Fence: true, Epoch: o.saver.epoch, LogVersion: o.version()}).MarshalVT()
+	fence, err := (&logv1.Batch{Fence: true, Epoch: o.epoch, LogVersion: o.version()}).MarshalVT()
 	if err != nil {
 		return err
 	}
@@ -53,11 +52,11 @@ func (o *Owner) takeOver(ctx context.Context) error {
 	}
 	o.step(recovered)
 	o.recovered = true
-	o.Logger.Info("history partition taken over", "partition", o.Partition, "epoch", o.saver.epoch,
+	o.Logger.Info("history partition taken over", "partition", o.Partition, "epoch", o.epoch,
 		"tasks", o.core.Len(), "took", time.Since(began).Round(time.Millisecond))
-	go o.follow(ctx, SourceEvents, max(ends[SourceEvents], cp.Floor)+1)
+	go o.readers.follow(ctx, SourceEvents, max(ends[SourceEvents], cp.Floor)+1)
 	for lane := range ids.Lane(ids.Lanes) {
-		go o.follow(ctx, Source(lane), cp.Read[lane]+1)
+		go o.readers.follow(ctx, Source(lane), cp.Read[lane]+1)
 	}
 	return nil
 }
@@ -80,7 +79,7 @@ func (o *Owner) tails(ctx context.Context, cp replica.Checkpoint, epoch uint64) 
 			return fmt.Errorf("%w: %w", ErrUnreadable, err)
 		}
 		if b.Fence {
-			epoch = max(epoch, min(b.Epoch, o.saver.epoch))
+			epoch = max(epoch, min(b.Epoch, o.epoch))
 		}
 		if b.Epoch != 0 && b.Epoch < epoch {
 			return nil // void, or for all we know
@@ -119,7 +118,7 @@ func (o *Owner) replay(ctx context.Context, cp replica.Checkpoint, ends [Sources
 	}
 	merged := make(chan input, 8)
 	failed := make(chan error, 1)
-	go o.merge(ctx, from, upTo, merged, failed)
+	go o.readers.merge(ctx, from, upTo, merged, failed)
 	beat := time.NewTicker(beatEvery)
 	defer beat.Stop()
 	for {

@@ -11,17 +11,17 @@ import (
 	"github.com/yardmaster-io/yardmaster/shared/telemetry"
 )
 
-func (o *Owner) attributes(t *taskstate.Task) []attribute.KeyValue {
+func attributes(d *Deps, t *taskstate.Task) []attribute.KeyValue {
 	return []attribute.KeyValue{
 		attribute.String("yard.domain", t.Domain), attribute.String("yard.tasklist", t.Tasklist),
 		attribute.String("yard.type", t.Type), attribute.String("yard.task_id", t.ID.String()),
-		attribute.Int("yard.partition", o.Partition),
+		attribute.Int("yard.partition", d.Partition),
 	}
 }
 
-// trace makes spans of what a turn has done to traced tasks.
-func (o *Owner) trace(all []replica.Traced) {
-	if !o.Tracing.On() {
+// showTraces makes spans of what a turn has done to traced tasks.
+func showTraces(d *Deps, all []replica.Traced) {
+	if !d.Tracing.On() {
 		return
 	}
 	for _, x := range all {
@@ -35,6 +35,6 @@ func (o *Owner) trace(all []replica.Traced) {
 		case replica.TraceGranted:
 			name, kind, end = "wait", trace.SpanKindInternal, time.UnixMilli(x.Task.Attempt.StartedAt)
 		}
-		o.Tracing.Span(x.Task.Trace, name, kind, time.UnixMilli(x.Since), end, o.attributes(x.Task)...)
+		d.Tracing.Span(x.Task.Trace, name, kind, time.UnixMilli(x.Since), end, attributes(d, x.Task)...)
 	}
 }

@@ -15,6 +15,10 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/history/internal/record"
 )
 
+// writers carry the effects out that are stored, each in a goroutine of its own, one job of
+// a kind at a time.
+type writers struct{ *base }
+
 // The waits between repeats of a write that failed.
 const (
 	writeRetryMin = 50 * time.Millisecond
@@ -23,26 +27,26 @@ const (
 
 // persist repeats a write until it is stored, outside the lease not at all. It returns an
 // error that wraps ErrRefused if the write can never succeed, or ctx's.
-func (o *Owner) persist(ctx context.Context, what string, write func(context.Context) error) error {
+func (w writers) persist(ctx context.Context, what string, write func(context.Context) error) error {
 	wait, complained := writeRetryMin, false
 	for {
 		err := errNoLease
-		if int64(o.now().Mono) < o.leaseUntil.Load() {
+		if int64(w.now().Mono) < w.leaseUntil.Load() {
 			err = write(ctx)
 		}
 		switch {
 		case err == nil && complained:
-			o.Logger.Info("history writes again", "partition", o.Partition, "what", what)
+			w.Logger.Info("history writes again", "partition", w.Partition, "what", what)
 			return nil
 		case err == nil || errors.Is(err, ErrRefused):
 			return err
 		case ctx.Err() != nil:
 			return ctx.Err()
 		}
-		o.Metrics.WriteRetries.Add(1)
+		w.Metrics.WriteRetries.Add(1)
 		if !complained && wait >= writeRetryMin*4 {
 			complained = true
-			o.Logger.Warn("history cannot write, keeps trying", "partition", o.Partition, "what", what, "error", err)
+			w.Logger.Warn("history cannot write, keeps trying", "partition", w.Partition, "what", what, "error", err)
 		}
 		select {
 		case <-time.After(wait):
@@ -57,17 +61,17 @@ var errNoLease = errors.New("the checkpoint, and the lease with it, is not saved
 
 // setApart puts into the quarantine what its store does not take; then it counts as stored.
 // It returns an error only when ctx has ended.
-func (o *Owner) setApart(ctx context.Context, subject string, data []byte, reason error) error {
-	o.Logger.Error("a record that its store does not take goes to the quarantine",
-		"partition", o.Partition, "subject", subject, "bytes", len(data), "error", reason)
+func (w writers) setApart(ctx context.Context, subject string, data []byte, reason error) error {
+	w.Logger.Error("a record that its store does not take goes to the quarantine",
+		"partition", w.Partition, "subject", subject, "bytes", len(data), "error", reason)
 	item := Quarantined{Reason: reason.Error(), Subject: subject, Data: data}
-	return o.persist(ctx, "quarantine", func(ctx context.Context) error { return o.Quarantine(ctx, item) })
+	return w.persist(ctx, "quarantine", func(ctx context.Context) error { return w.Quarantine(ctx, item) })
 }
 
 // archive files ended tasks by compare-and-set. If something came first, it is read what, and
 // the rest is filed. They are not changed any more, so it may read them.
-func (o *Owner) archive(job []*replica.Entry, last uint64) {
-	ctx := o.work
+func (w writers) archive(job []*replica.Entry, last uint64) {
+	ctx := w.work
 	tasks := make([]*taskstate.Task, 0, len(job))
 	var dead []*taskstate.Task
 	for _, e := range job {
@@ -76,39 +80,39 @@ func (o *Owner) archive(job []*replica.Entry, last uint64) {
 			dead = append(dead, &e.Task)
 		}
 	}
-	err := o.each(ctx, "dead letters", dead, func(ctx context.Context, tasks []*taskstate.Task) error { return o.Archive.Bury(ctx, tasks) })
+	err := w.each(ctx, "dead letters", dead, func(ctx context.Context, tasks []*taskstate.Task) error { return w.Archive.Bury(ctx, tasks) })
 	if err != nil {
 		return
 	}
 	stored := replica.Stored{Kind: replica.JobArchive, Seq: last}
 	from, sure := last, true
-	err = o.each(ctx, "archive", tasks, func(ctx context.Context, tasks []*taskstate.Task) error {
+	err = w.each(ctx, "archive", tasks, func(ctx context.Context, tasks []*taskstate.Task) error {
 		missing := tasks
 		if !sure {
-			if missing, err = o.missing(ctx, job, tasks, from, &stored); err != nil {
+			if missing, err = w.missing(ctx, job, tasks, from, &stored); err != nil {
 				return err
 			}
 		}
 		if len(missing) > 0 {
-			stored.Seq, err = o.Archive.File(ctx, missing, stored.Seq)
+			stored.Seq, err = w.Archive.File(ctx, missing, stored.Seq)
 			sure = err == nil // what failed may be stored, in part or by another owner
 		}
 		return err
 	})
 	if err == nil {
-		o.report(stored)
+		w.report(stored)
 	}
 }
 
 // missing are the tasks that were not filed after a sequence. It notes in stored where the
 // archive ends, and what of others is there.
-func (o *Owner) missing(ctx context.Context, job []*replica.Entry, tasks []*taskstate.Task, from uint64, stored *replica.Stored) ([]*taskstate.Task, error) {
-	last, err := o.Archive.Last(ctx)
+func (w writers) missing(ctx context.Context, job []*replica.Entry, tasks []*taskstate.Task, from uint64, stored *replica.Stored) ([]*taskstate.Task, error) {
+	last, err := w.Archive.Last(ctx)
 	if err != nil {
 		return nil, err
 	}
 	there := make(map[ids.TaskID]bool)
-	err = o.Archive.Tail(ctx, from, func(all []ids.TaskID) error {
+	err = w.Archive.Tail(ctx, from, func(all []ids.TaskID) error {
 		for _, id := range all {
 			there[id] = true
 		}
@@ -117,7 +121,7 @@ func (o *Owner) missing(ctx context.Context, job []*replica.Entry, tasks []*task
 	if err != nil {
 		return nil, err
 	}
-	_, ends, err := o.Log.Ends(ctx)
+	_, ends, err := w.Log.Ends(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -140,9 +144,9 @@ func levelsOf(ends [Sources]uint64) replica.Levels {
 
 // each repeats a write of tasks until all are stored. One that can never be is set apart,
 // and the others go on.
-func (o *Owner) each(ctx context.Context, what string, tasks []*taskstate.Task, write func(context.Context, []*taskstate.Task) error) error {
+func (w writers) each(ctx context.Context, what string, tasks []*taskstate.Task, write func(context.Context, []*taskstate.Task) error) error {
 	for len(tasks) > 0 {
-		err := o.persist(ctx, what, func(ctx context.Context) error { return write(ctx, tasks) })
+		err := w.persist(ctx, what, func(ctx context.Context) error { return write(ctx, tasks) })
 		var fat *TooLargeError
 		if !errors.As(err, &fat) {
 			return err
@@ -154,7 +158,7 @@ func (o *Owner) each(ctx context.Context, what string, tasks []*taskstate.Task, 
 				continue
 			}
 			var enc record.Encoder
-			if err := o.setApart(ctx, topology.ArchiveStream(o.Partition), enc.AppendTask(nil, t), err); err != nil {
+			if err := w.setApart(ctx, topology.ArchiveStream(w.Partition), enc.AppendTask(nil, t), err); err != nil {
 				return err
 			}
 		}
@@ -167,22 +171,22 @@ func (o *Owner) each(ctx context.Context, what string, tasks []*taskstate.Task, 
 const batchBytesMax = 400 << 10
 
 // park moves tasks into the timer store, in messages by bucket.
-func (o *Owner) park(job []*replica.Entry) {
-	ctx := o.work
+func (w writers) park(job []*replica.Entry) {
+	ctx := w.work
 	var enc record.Encoder
 	open := make(map[int64][]byte)
 	var order []int64
 	var last uint64
 	store := func(bucket int64) error {
-		data := record.AppendStamp(open[bucket], o.version(), o.saver.epoch)
+		data := record.AppendStamp(open[bucket], w.version(), w.epoch)
 		open[bucket] = nil
-		err := o.persist(ctx, "timer store", func(ctx context.Context) error {
-			seq, err := o.TimerStore.Park(ctx, bucket, data)
+		err := w.persist(ctx, "timer store", func(ctx context.Context) error {
+			seq, err := w.TimerStore.Park(ctx, bucket, data)
 			last = max(last, seq)
 			return err
 		})
 		if errors.Is(err, ErrRefused) {
-			err = o.setApart(ctx, topology.Timer(o.Partition, bucket), data, err)
+			err = w.setApart(ctx, topology.Timer(w.Partition, bucket), data, err)
 		}
 		return err
 	}
@@ -204,14 +208,14 @@ func (o *Owner) park(job []*replica.Entry) {
 			return
 		}
 	}
-	o.report(replica.Stored{Kind: replica.JobPark, Seq: last})
+	w.report(replica.Stored{Kind: replica.JobPark, Seq: last})
 }
 
 // encodeProposals turns proposals into event batches that fit.
-func (o *Owner) encodeProposals(all []replica.Proposal) [][]byte {
+func (w writers) encodeProposals(all []replica.Proposal, enc *record.Encoder) [][]byte {
 	const tasksMax = 1000
 	var out [][]byte
-	m := &logv1.EventBatch{LogVersion: o.version()}
+	m := &logv1.EventBatch{LogVersion: w.version()}
 	size := 0
 	for i := range all {
 		p := &all[i]
@@ -220,7 +224,7 @@ func (o *Owner) encodeProposals(all []replica.Proposal) [][]byte {
 			Nonce: p.Fence.Nonce, Message: p.Message,
 		}
 		if p.Carried != nil {
-			e.Carried = o.encoder.Record(p.Carried).CloneVT()
+			e.Carried = enc.Record(p.Carried).CloneVT()
 			e.Carried.AsOf = p.AsOf
 		}
 		n := e.SizeVT()
@@ -235,25 +239,25 @@ func (o *Owner) encodeProposals(all []replica.Proposal) [][]byte {
 }
 
 // appendEvents appends the owner's own events to the log.
-func (o *Owner) appendEvents(batches [][]byte) {
+func (w writers) appendEvents(batches [][]byte) {
 	for _, b := range batches {
-		err := o.persist(o.work, "events", func(ctx context.Context) error { return o.Log.Append(ctx, b) })
+		err := w.persist(w.work, "events", func(ctx context.Context) error { return w.Log.Append(ctx, b) })
 		if errors.Is(err, ErrRefused) {
-			err = o.setApart(o.work, topology.Event(o.Partition), b, err)
+			err = w.setApart(w.work, topology.Event(w.Partition), b, err)
 		}
 		if err != nil {
 			return
 		}
 	}
-	o.report(replica.Stored{Kind: replica.JobAppend})
+	w.report(replica.Stored{Kind: replica.JobAppend})
 }
 
 // purge lets the log forget. What fails comes again with the next one.
-func (o *Owner) purge(levels replica.Levels) {
-	ctx, cancel := context.WithTimeout(o.work, time.Minute)
+func (w writers) purge(levels replica.Levels) {
+	ctx, cancel := context.WithTimeout(w.work, time.Minute)
 	defer cancel()
-	if err := o.Log.Forget(ctx, levels); err != nil && o.work.Err() == nil {
-		o.Logger.Warn("the log could not forget what is finished; tries again", "partition", o.Partition, "error", err)
+	if err := w.Log.Forget(ctx, levels); err != nil && w.work.Err() == nil {
+		w.Logger.Warn("the log could not forget what is finished; tries again", "partition", w.Partition, "error", err)
 	}
-	o.report(replica.Purged{})
+	w.report(replica.Purged{})
 }

@@ -1,0 +1,51 @@
+package partition
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	"github.com/yardmaster-io/yardmaster/contracts/logversion"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/replica"
+)
+
+// base is what the parts of an owner share: the loop, the writers, the readers.
+type base struct {
+	Deps
+	calls chan func()
+	// origin is where the clock of replica.Now.Mono begins.
+	origin time.Time
+	// work ends with the owner.
+	work context.Context
+	stop context.CancelFunc
+	// epoch is the owner's, once it has claimed the partition.
+	epoch uint64
+	// leaseUntil is for the writers: nothing is written when it is over (ns after origin).
+	leaseUntil atomic.Int64
+	// give hands the replica an input; it is for the loop's goroutine.
+	give func(replica.Input)
+}
+
+func (b *base) now() replica.Now {
+	now := time.Now()
+	return replica.Now{MS: now.UnixMilli(), Mono: now.Sub(b.origin)}
+}
+
+// post hands fn to the owner's goroutine. It is for other goroutines.
+func (b *base) post(ctx context.Context, fn func()) bool {
+	select {
+	case b.calls <- fn:
+		return true
+	case <-ctx.Done():
+		return false
+	case <-b.work.Done():
+		return false
+	}
+}
+
+// report hands the replica the outcome of an effect.
+func (b *base) report(in replica.Input) {
+	b.post(b.work, func() { b.give(in) })
+}
+
+func (b *base) version() uint32 { return logversion.Field(b.LogVersion()) }
