@@ -138,20 +138,6 @@ func Matching(m int) string { return "yard.matching." + num(m) }
 
 // Archive.
 
-// ArchiveMinute is the archive bucket of a task created at createdMS. A task is
-// filed by its creation, which its id tells, so that it is found without an index.
-func ArchiveMinute(createdMS int64) int64 { return createdMS / time.Minute.Milliseconds() }
-
-// Archive is where finished tasks of a domain are filed.
-func Archive(p int, domain string, minute int64) string {
-	return "yard.archive." + num(p) + "." + domain + "." + strconv.FormatInt(minute, 10)
-}
-
-// ArchiveDomain filters the finished tasks of a domain.
-func ArchiveDomain(p int, domain string) string {
-	return "yard.archive." + num(p) + "." + domain + ".*"
-}
-
 // ArchiveTasks filters the messages of finished tasks.
 func ArchiveTasks(p int) string { return "yard.archive." + num(p) + ".tasks.>" }
 

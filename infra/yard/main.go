@@ -9,9 +9,11 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/infra/yard/internal/cli"
 	"github.com/yardmaster-io/yardmaster/shared/lifecycle"
+	"github.com/yardmaster-io/yardmaster/shared/process"
 )
 
 func main() {
+	process.TuneGC()
 	code := cli.ExitOK
 	failed := lifecycle.Main(func(ctx context.Context) error {
 		code = cli.Run(ctx, os.Args[1:], cli.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr})
