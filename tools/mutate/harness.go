@@ -30,6 +30,9 @@ const (
 	giveUpFactor = 500
 	// stopMax is how long gremlins may take to end when interrupted; it does not always.
 	stopMax = 5 * time.Second
+	// histories is how many random histories the long models run for a mutant; they run
+	// thousands for a person. What only the many find counts as alive.
+	histories = 300
 	// progressEvery is how many mutants lie between two lines of progress.
 	progressEvery = 25
 )
@@ -78,7 +81,7 @@ func newHarness(root string, o options, out io.Writer) (*harness, error) {
 		return nil, err
 	}
 	h.env = append(
-		os.Environ(), "GOWORK=off", "TMPDIR="+scratch, goVariable+"="+goCommand,
+		os.Environ(), "GOWORK=off", "TMPDIR="+scratch, "YARD_HISTORIES="+strconv.Itoa(histories), goVariable+"="+goCommand,
 		"PATH="+path+string(os.PathListSeparator)+os.Getenv("PATH"),
 	)
 	if err := copyRepository(root, h.repository()); err != nil {

@@ -16,6 +16,7 @@ import (
 )
 
 // confluenceCases is how many random logs one run reads; they take a few seconds.
+// YARD_HISTORIES is another number: mutation tests run few for each mutant.
 const confluenceCases = 4_000
 
 // TestI3_Confluence reads random logs through random interleavings of their readers, with
@@ -38,8 +39,15 @@ func TestI3_Confluence(t *testing.T) {
 		confluence(t, seed)
 		return
 	}
+	cases := uint64(confluenceCases)
+	if s := os.Getenv("YARD_HISTORIES"); s != "" {
+		var err error
+		if cases, err = strconv.ParseUint(s, 10, 64); err != nil {
+			t.Fatal(err)
+		}
+	}
 	base := rand.Uint64() >> 1
-	for i := range uint64(confluenceCases) {
+	for i := range cases {
 		confluence(t, base+i)
 		if t.Failed() {
 			return

@@ -80,12 +80,12 @@ func TestATombstoneVoidsEarlierRecordsOfItsBucketOnly(t *testing.T) {
 	both := []ids.TaskID{testID(1), testID(2), testID(3)}
 	table.Load(Message{Seq: 3, Bucket: 1, Tombstones: both})
 	for n, want := range map[int]Status{1: Waiting, 2: Cancelled, 3: Unknown} {
-		if _, got := table.Find(testID(n)); got != want {
+		if _, got := table.Find(testID(n), ""); got != want {
 			t.Errorf("task %d: status %d, want %d", n, got, want)
 		}
 	}
 	table.Load(message(4, testMinute+2, 3)) // later than its tombstone
-	if _, got := table.Find(testID(3)); got != Waiting {
+	if _, got := table.Find(testID(3), ""); got != Waiting {
 		t.Errorf("status %d", got)
 	}
 	table.check(t)
@@ -93,7 +93,7 @@ func TestATombstoneVoidsEarlierRecordsOfItsBucketOnly(t *testing.T) {
 
 func TestFindTellsWhereARecordIs(t *testing.T) {
 	table := newTable(t, message(1, 1000, 1), message(7, testMinute+5, 2, 3))
-	stay, status := table.Find(testID(3))
+	stay, status := table.Find(testID(3), "")
 	want := Stay{
 		Ref: Ref{Seq: 7, Index: 1, ID: testID(3)}, DueMS: testMinute + 5, Bucket: 1, Bytes: 10,
 		Group: Group{Domain: "a", Tasklist: "x", Priority: 3},
@@ -102,15 +102,15 @@ func TestFindTellsWhereARecordIs(t *testing.T) {
 		t.Fatalf("status %d, %+v, want %+v", status, stay, want)
 	}
 	table.Cancel(testID(3), 0)
-	if stay, status := table.Find(testID(3)); status != Cancelled || stay != want {
+	if stay, status := table.Find(testID(3), ""); status != Cancelled || stay != want {
 		t.Fatalf("status %d, %+v, want %+v", status, stay, want)
 	}
 	chunk, _ := table.NextChunk(1000, wide)
-	if stay, status := table.Find(testID(1)); status != Fired || stay != (Stay{}) || chunk.Tasks != 1 || chunk.OldestDueMS != 1000 {
+	if stay, status := table.Find(testID(1), ""); status != Fired || stay != (Stay{}) || chunk.Tasks != 1 || chunk.OldestDueMS != 1000 {
 		t.Fatalf("status %d while it is being stored, %+v", status, stay)
 	}
 	table.Abort()
-	if _, status := table.Find(testID(1)); status != Waiting {
+	if _, status := table.Find(testID(1), ""); status != Waiting {
 		t.Fatalf("status %d after the chunk was given up", status)
 	}
 }
@@ -124,7 +124,7 @@ func TestALostRecordIsForgotten(t *testing.T) {
 		table.Lose(testID(9))
 	}
 	for n, want := range map[int]Status{1: Unknown, 2: Cancelled, 3: Waiting} {
-		if _, got := table.Find(testID(n)); got != want {
+		if _, got := table.Find(testID(n), ""); got != want {
 			t.Errorf("task %d: status %d, want %d", n, got, want)
 		}
 	}
@@ -210,29 +210,29 @@ func TestAPurgeForgetsCancelledTasksUpToItsMessage(t *testing.T) {
 	table.Cancel(testID(3), 0)
 	table.Purged(Purge{Bucket: 0, UpTo: 1})
 	for n, want := range map[int]Status{1: Unknown, 2: Cancelled, 3: Cancelled} {
-		if _, got := table.Find(testID(n)); got != want {
+		if _, got := table.Find(testID(n), ""); got != want {
 			t.Errorf("task %d: status %d, want %d", n, got, want)
 		}
 	}
 	table.Load(message(4, 1000, 4)) // into the bucket that was purged in part
 	table.Purged(Purge{Bucket: 0, UpTo: 4})
 	for n, want := range map[int]Status{2: Unknown, 3: Cancelled, 4: Waiting} {
-		if _, got := table.Find(testID(n)); got != want {
+		if _, got := table.Find(testID(n), ""); got != want {
 			t.Errorf("task %d: status %d, want %d", n, got, want)
 		}
 	}
 	table.check(t)
 }
 
-// The wait begins with the last of the cancels.
+// What the checkpoint must be later than is the last of the cancels.
 func TestABucketWaitsForItsLastCancel(t *testing.T) {
 	table := newTable(t, message(1, 1000, 1, 2), message(2, 9*testMinute, 3))
 	table.Cancel(testID(1), 100)
 	table.Cancel(testID(2), 40)
 	table.Cancel(testID(2), 900) // already void
-	for now, want := range map[int64]int{149: 0, 150: 1} {
-		if got := table.Purgeable(2, 2, now); len(got) != want {
-			t.Errorf("at %d: %v", now, got)
+	for savedMS, want := range map[int64]int{150: 0, 151: 1} {
+		if got := table.Purgeable(2, 2, savedMS); len(got) != want {
+			t.Errorf("by a checkpoint of %d: %v", savedMS, got)
 		}
 	}
 }
@@ -247,7 +247,7 @@ func TestI10_ACancelCanEndARound(t *testing.T) {
 	} {
 		table := newTable(t, message(1, 1000, 1, 2))
 		table.NextChunk(5000, one)
-		table.Commit(5000)
+		table.Commit(5000, 0)
 		table.Load(message(2, 500, 3))
 		table.Load(message(3, 400, 4))
 		table.Cancel(testID(4), 0) // before it could enter
@@ -372,22 +372,30 @@ func TestCancelsAmongTheLoaded(t *testing.T) {
 }
 
 func TestFiredStaysAreRememberedForATimeAndInNumber(t *testing.T) {
-	r := recent{keepMS: 10, most: 2, stays: map[ids.TaskID]uint32{}}
-	r.add(testID(1), 1, 0)
-	r.add(testID(2), 1, 10)
+	known := newGroups()
+	group := known.take(Group{Domain: "a"})
+	remember := func(most int) *recent {
+		return &recent{keepMS: 10, most: most, groups: &known, stays: map[ids.TaskID]uint64{}}
+	}
+	add := func(r *recent, n int, parkings uint32, atMS int64) {
+		r.add(firedStay{id: testID(n), parkings: parkings, group: group, atMS: atMS})
+	}
+	r := remember(2)
+	add(r, 1, 1, 0)
+	add(r, 2, 1, 10)
 	if !r.has(testID(1), 1) || !r.has(testID(1), 0) || r.has(testID(1), 2) {
 		t.Error("at its last instant a stay is not known, or a later one is")
 	}
-	r.add(testID(2), 2, 11)
+	add(r, 2, 2, 11)
 	if r.has(testID(1), 1) || !r.has(testID(2), 2) {
 		t.Error("remembered too long, or not the later stay")
 	}
-	r.add(testID(3), 1, 12) // drops the first stay of 2, not the second
+	add(r, 3, 1, 12) // drops the first stay of 2, not the second
 	if !r.has(testID(2), 2) || !r.has(testID(3), 1) {
 		t.Error("a later stay was forgotten with an earlier one")
 	}
-	none := recent{keepMS: 10, stays: map[ids.TaskID]uint32{}}
-	if none.add(testID(1), 1, 0); none.has(testID(1), 1) {
+	none := remember(0)
+	if add(none, 1, 1, 0); none.has(testID(1), 1) {
 		t.Error("remembered without room")
 	}
 }
@@ -395,7 +403,7 @@ func TestFiredStaysAreRememberedForATimeAndInNumber(t *testing.T) {
 // I7: what has been fired leaves no room behind it.
 func TestI7_WhatWasFiredIsForgotten(t *testing.T) {
 	table := newTable(t)
-	table.recent = recent{keepMS: 5, most: 8, stays: map[ids.TaskID]uint32{}}
+	table.recent.keepMS, table.recent.most = 5, 8
 	for n := range 2_000 {
 		table.Load(message(uint64(n+1), int64(n+1), n))
 		if got := fire(table, int64(n+1)); len(got) != 1 {

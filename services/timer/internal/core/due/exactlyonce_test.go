@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"os"
+	"strconv"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -207,9 +209,20 @@ func (w *world) purge(o *owner) {
 	o.purge = nil
 }
 
+// exactlyOnceHistories is how many histories one run tries, about: some mistakes show in one of
+// a thousand, and these are cheap. YARD_HISTORIES is another number: mutation tests
+// run few for each mutant.
+const exactlyOnceHistories = 2000
+
 func TestI10_EachStayFiresExactlyOnce(t *testing.T) {
-	// Some mistakes show in one history of a thousand, and these are cheap.
-	for range 20 {
+	histories := exactlyOnceHistories
+	if s := os.Getenv("YARD_HISTORIES"); s != "" {
+		var err error
+		if histories, err = strconv.Atoi(s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for n := 0; n < histories; n += 100 { // which is what rapid tries by itself
 		rapid.Check(t, exactlyOnce)
 	}
 }

@@ -1,0 +1,173 @@
+package replica
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
+)
+
+// TestR12_AStoreThatFellBackIsRefused: a store that is shorter than the checkpoint has seen it was
+// restored from an older copy, and what it lost must not be taken for done.
+func TestR12_AStoreThatFellBackIsRefused(t *testing.T) {
+	whole := Checkpoint{Floor: 5, TimerSeq: 7, ArchiveSeq: 8}
+	read, acked := whole, whole
+	read.Read[2], acked.Ack[5] = 9, 6
+	for _, c := range []struct {
+		cp                  Checkpoint
+		log, timer, archive uint64
+		want                string
+	}{
+		{whole, 5, 7, 8, ""},
+		{whole, 4, 7, 8, "the log ends at 4, but the checkpoint has seen it up to 5"},
+		{read, 9, 7, 8, ""},
+		{read, 8, 7, 8, "the log ends at 8"},
+		{acked, 6, 7, 8, ""},
+		{acked, 5, 7, 8, "the log ends at 5"},
+		{whole, 9, 6, 9, "the timer store ends at 6"},
+		{whole, 9, 9, 7, "the archive ends at 7"},
+	} {
+		err := c.cp.Check(c.log, c.timer, c.archive)
+		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%+v with %d, %d, %d: %v", c.cp, c.log, c.timer, c.archive, err)
+		}
+	}
+}
+
+// archived are the tasks of an archive job.
+func archived(fx *Effects) (numbers []int) {
+	for _, e := range fx.Archive {
+		numbers = append(numbers, int(e.ID[15]))
+	}
+	return numbers
+}
+
+func (b *bench) linger() *Effects {
+	b.Helper()
+	b.now.MS += archiveLingerMS
+	return b.step(Tick{})
+}
+
+// TestR14_WhatAnotherOwnerArchivedIsNotArchivedAgain: a task that waits for its job, one that ends
+// later, and none else.
+func TestR14_WhatAnotherOwnerArchivedIsNotArchivedAgain(t *testing.T) {
+	b := newBench(t, Config{})
+	b.submit(nil, 1, 2, 3, 4, 5)
+	for n := 1; n <= 5; n++ {
+		b.start(n)
+	}
+	b.finish(taskstate.Succeeded, 1)
+	b.equal("the first job", archived(b.linger()), []int{1})
+	b.finish(taskstate.Succeeded, 2)
+	b.finish(taskstate.Succeeded, 5)
+	b.r.Checkpoint() // notes what is queued
+	fx := b.step(Stored{Kind: JobArchive, Seq: 7, Others: []ids.TaskID{id(2), id(3)}, Ends: Levels{Events: b.seq + 1}})
+	if fx.Counts.Archived != 1 || b.r.Len() != 3 || b.r.ArchiveSeq() != 7 {
+		t.Errorf("%d archived, %d left in memory, the archive is at %d", fx.Counts.Archived, b.r.Len(), b.r.ArchiveSeq())
+	}
+	b.equal("what is left of the second job", archived(b.linger()), []int{5})
+	b.finish(taskstate.Succeeded, 3)
+	if b.r.Len() != 2 {
+		t.Error("a task that ended, and is archived, is still in memory")
+	}
+	if cp := b.r.Checkpoint(); cp.ArchiveSeq != 0 || cp.Archived != (Levels{}) {
+		t.Errorf("covered to %d, %+v, before the job is stored", cp.ArchiveSeq, cp.Archived)
+	}
+	fx = b.step(Stored{Kind: JobArchive, Seq: 9})
+	if fx.Counts.Archived != 2 || fx.Archive != nil || !b.r.Idle() {
+		t.Errorf("%d archived, then %v", fx.Counts.Archived, archived(fx))
+	}
+	if cp := b.r.Checkpoint(); cp.ArchiveSeq != 9 || cp.Archived.Events != b.seq {
+		t.Errorf("covered to %d, %+v", cp.ArchiveSeq, cp.Archived)
+	}
+	b.finish(taskstate.Succeeded, 4)
+	b.equal("the others did not archive it", archived(b.linger()), []int{4})
+}
+
+// TestAJobOfNothingIsSkipped: all that was queued is archived by another owner, or came back
+// from the timer store.
+func TestAJobOfNothingIsSkipped(t *testing.T) {
+	b := newBench(t, Config{})
+	b.submit(nil, 1, 2)
+	b.start(1)
+	b.start(2)
+	b.finish(taskstate.Succeeded, 1)
+	b.linger()
+	b.finish(taskstate.Succeeded, 2)
+	b.step(Stored{Kind: JobArchive, Seq: 3, Others: []ids.TaskID{id(2)}})
+	if fx := b.linger(); fx.Archive != nil || !b.r.Idle() || b.r.ArchiveSeq() != 3 {
+		t.Errorf("%v to be archived, idle %v", archived(fx), b.r.Idle())
+	}
+	later := func(t *taskstate.Task) { t.DueAt = b.now.MS + 60_000 }
+	fx := b.submit(later, 3)
+	b.submit(later, 4)
+	stay := b.r.Get(id(4))
+	if len(fx.Park) != 1 || stay == nil {
+		t.Fatalf("%d parked", len(fx.Park))
+	}
+	b.submit(func(t *taskstate.Task) { *t = *stay }, 4) // it comes back before its job begins
+	if fx = b.step(Stored{Kind: JobPark, Seq: 5}); fx.Park != nil || !b.r.Idle() || b.r.Get(id(4)).State != taskstate.Ready {
+		t.Errorf("%d parked, idle %v", len(fx.Park), b.r.Idle())
+	}
+}
+
+// TestR14_TailsAreKeptUntilTheirSendersAreRead: what another owner archived is forgotten once every
+// reader has passed what can have sent it, and only then does a checkpoint cover the archive.
+func TestR14_TailsAreKeptUntilTheirSendersAreRead(t *testing.T) {
+	b := newBench(t, Config{})
+	covered := func() bool {
+		b.step(Tick{})
+		return b.r.Checkpoint().ArchiveSeq == 7
+	}
+	b.step(Stored{Kind: JobArchive, Seq: 7, Others: []ids.TaskID{id(8)}, Ends: Levels{Events: 20, Lanes: [ids.Lanes]uint64{3: 9}}})
+	b.step(Stored{Kind: JobArchive, Seq: 7, Others: []ids.TaskID{id(9)}, Ends: Levels{Events: 19, Lanes: [ids.Lanes]uint64{2: 5, 3: 10}}})
+	b.step(Stored{Kind: JobArchive, Seq: 7})
+	for _, c := range []struct {
+		in      Input
+		covered bool
+	}{
+		{&Submits{Lane: 2, Seq: 5}, false},
+		{&Submits{Lane: 3, Seq: 9}, false},
+		{&Submits{Lane: 3, Seq: 10}, false},
+		{&Events{Seq: 19}, false},
+		{&Events{Seq: 20}, true},
+	} {
+		b.step(c.in)
+		if covered() != c.covered {
+			t.Errorf("after %+v: covered is %v", c.in, !c.covered)
+		}
+	}
+
+	b = newBench(t, Config{})
+	b.step(Stored{Kind: JobArchive, Seq: 7, Others: []ids.TaskID{id(9)}})
+	b.seq = 1
+	b.submit(func(t *taskstate.Task) { t.Position, t.Parkings = ids.NewPosition(1, 2), 1 }, 1)
+	if b.r.Len() != 0 || covered() {
+		t.Error("forgotten while a stay that was read has not arrived")
+	}
+	b.step(&Submits{Lane: 2, Seq: 1, Tasks: []*Entry{{Task: taskstate.Task{ID: id(1), DueAt: b.now.MS + 60_000, Domain: "shop"}}}})
+	if !covered() {
+		t.Error("kept for ever")
+	}
+}
+
+// TestACarriedStayReplacesTheOneBefore: in a takeover, unless an event of the task lies behind what
+// the carried state has seen.
+func TestACarriedStayReplacesTheOneBefore(t *testing.T) {
+	for asOf, taken := range map[uint64]bool{1: false, 2: true, 3: true} {
+		cp := Checkpoint{}
+		cp.Ack[2] = 5
+		b := &bench{T: t, r: New(carryConfig(), cp, 0), now: Now{MS: scenarioStart}}
+		b.submit(func(t *taskstate.Task) { t.DueAt = b.now.MS + 60_000 }, 1)
+		b.event(taskstate.Heartbeat, 1, ids.Token{Position: ids.NewPosition(1, 3)})
+		carried := *b.r.Get(id(1))
+		carried.State, carried.Position, carried.Steps = taskstate.Ready, ids.NewPosition(5, 2), slices.Clone(carried.Steps)
+		b.step(&Events{Seq: 6, Events: []taskstate.Event{{Kind: taskstate.Carried, ID: id(1), Fence: ids.Token{Position: carried.Position}}},
+			Carried: map[int]*Carried{0: {&Entry{Task: carried}, asOf}}})
+		if got := b.r.Get(id(1)); (got.State == taskstate.Ready) != taken || b.r.Len() != 1 {
+			t.Errorf("as of %d it is %s", asOf, got.State)
+		}
+	}
+}
