@@ -89,7 +89,7 @@ func NewDirect(js jetstream.JetStream) (*Direct, error) {
 // Close ends the reader; queries under way end with their contexts.
 func (d *Direct) Close() { _ = d.sub.Unsubscribe() } // fails only where the connection is closed
 
-// Get sends all queries at once and waits for all answers.
+// Get sends all queries at once and waits for all answers, for no longer than answerWithin.
 func (d *Direct) Get(ctx context.Context, stream string, queries []Query) ([]Answer, error) {
 	if len(queries) == 0 {
 		return nil, nil
@@ -98,6 +98,8 @@ func (d *Direct) Get(ctx context.Context, stream string, queries []Query) ([]Ans
 	if !nc.IsConnected() {
 		return nil, fmt.Errorf("read %s: %w", stream, natsrpc.ErrNotSent)
 	}
+	ctx, cancel := context.WithTimeout(ctx, answerWithin)
+	defer cancel()
 	waiting, end := natsrpc.WhileConnected(ctx, nc)
 	defer end()
 	results := make(chan error, len(queries))

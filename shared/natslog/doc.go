@@ -11,6 +11,9 @@
 // or ErrDuplicate. Readers carry on by themselves while the server is away; they
 // return only where reading on makes no sense, such as a stream that is not there.
 //
+// Looking a message up ends with an error after some seconds without an answer, whatever
+// the caller's deadline: a stream without a leader does not answer at all.
+//
 // Everything that decides something is asked of the stream's leader. The servers'
 // direct gets, and readers, may be served by a follower, which may lag.
 package natslog

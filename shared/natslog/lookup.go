@@ -13,6 +13,11 @@ import (
 	"github.com/yardmaster-io/yardmaster/shared/natsrpc"
 )
 
+// answerWithin is how long one request for stored messages waits for its answer. While
+// a stream of a cluster has no leader, the servers drop such requests; a caller whose
+// context has no deadline would wait for ever.
+const answerWithin = 5 * time.Second
+
 // LastSeq is the sequence of the last message ever stored in the stream, as its
 // leader says; 0 where there was none.
 func LastSeq(ctx context.Context, js jetstream.JetStream, stream string) (uint64, error) {
@@ -83,6 +88,8 @@ func get(ctx context.Context, js jetstream.JetStream, stream string, req getRequ
 	if err != nil {
 		return nil, fmt.Errorf("read a message of %s: %w", stream, err)
 	}
+	ctx, cancel := context.WithTimeout(ctx, answerWithin)
+	defer cancel()
 	msg, err := natsrpc.Request(ctx, js.Conn(), &nats.Msg{Subject: apiSubject(js, "STREAM.MSG.GET."+stream), Data: body})
 	if err != nil {
 		return nil, fmt.Errorf("read a message of %s: %w", stream, err)

@@ -1,0 +1,52 @@
+package natslog_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/yardmaster-io/yardmaster/shared/natslog"
+)
+
+// TestLookupWithoutAnswer: a caller that would wait for ever is told that no answer
+// came. A subscriber that keeps silent stands for a stream without a leader. Without
+// that, a history owner archived nothing any more once its stream had lost its leader.
+func TestLookupWithoutAnswer(t *testing.T) {
+	t.Parallel()
+	_, answering := logServer(t, nil)
+	nc := answering.Conn()
+	_, err := nc.Subscribe("silent.>", func(*nats.Msg) {})
+	must(t, err)
+	js, err := jetstream.NewWithAPIPrefix(nc, "silent")
+	must(t, err)
+	d, err := natslog.NewDirect(js)
+	must(t, err)
+	defer d.Close()
+	ctx := t.Context() // without a deadline
+	lookups := map[string]func() error{
+		"last of a subject": func() error {
+			_, err := natslog.LastForSubject(ctx, js, stream, "log.a")
+			return err
+		},
+		"direct get": func() error {
+			_, err := d.Get(ctx, stream, []natslog.Query{{Seq: 1}})
+			return err
+		},
+	}
+	results := make(chan error, len(lookups))
+	for what, do := range lookups {
+		go func() {
+			err := do()
+			if !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("%s: %v, want that the deadline is exceeded", what, err)
+			}
+			results <- err
+		}()
+	}
+	for range lookups {
+		<-results
+	}
+}
