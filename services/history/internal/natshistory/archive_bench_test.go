@@ -32,7 +32,8 @@ func benchTask(domain string, created time.Time) *taskstate.Task {
 	t.Version = 1
 	t.Attempt = taskstate.Attempt{Nonce: rand.Uint64(), Worker: "worker-1", StartedAt: at, DeadlineAt: at + 60_000, Ended: taskstate.Succeeded}
 	t.Steps = []taskstate.Step{
-		{Kind: taskstate.StepSubmitted, At: at}, {Kind: taskstate.StepStarted, At: at + 1, Grant: 1, Worker: "worker-1"},
+		{Kind: taskstate.StepSubmitted, At: at},
+		{Kind: taskstate.StepStarted, At: at + 1, Grant: 1, Worker: "worker-1"},
 		{Kind: taskstate.StepCompleted, At: at + 3, Grant: 1, Worker: "worker-1"},
 	}
 	return t

@@ -239,14 +239,14 @@ func (s *scenario) event(kind taskstate.Kind, args []string) taskstate.Event {
 	a := s.actor(args[0])
 	ev := taskstate.Event{Kind: kind, ID: a.id, Message: "why"}
 	by, _ := option(args, "by")
-	switch {
-	case kind == taskstate.Cancel:
+	switch kind {
+	case taskstate.Cancel:
 		ev.Domain = "shop"
 		if by != "" {
 			ev.Domain = by
 		}
 		return ev
-	case kind == taskstate.Started:
+	case taskstate.Started:
 		a.fence.Version++
 		ev.Worker, ev.Booked = by, slices.Contains(args, "booked")
 	}

@@ -164,8 +164,10 @@ func TestACarriedStayReplacesTheOneBefore(t *testing.T) {
 		b.event(taskstate.Heartbeat, 1, ids.Token{Position: ids.NewPosition(1, 3)})
 		carried := *b.r.Get(id(1))
 		carried.State, carried.Position, carried.Steps = taskstate.Ready, ids.NewPosition(5, 2), slices.Clone(carried.Steps)
-		b.step(&Events{Seq: 6, Events: []taskstate.Event{{Kind: taskstate.Carried, ID: id(1), Fence: ids.Token{Position: carried.Position}}},
-			Carried: map[int]*Carried{0: {&Entry{Task: carried}, asOf}}})
+		b.step(&Events{
+			Seq: 6, Events: []taskstate.Event{{Kind: taskstate.Carried, ID: id(1), Fence: ids.Token{Position: carried.Position}}},
+			Carried: map[int]*Carried{0: {&Entry{Task: carried}, asOf}},
+		})
 		if got := b.r.Get(id(1)); (got.State == taskstate.Ready) != taken || b.r.Len() != 1 {
 			t.Errorf("as of %d it is %s", asOf, got.State)
 		}

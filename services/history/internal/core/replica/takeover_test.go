@@ -36,7 +36,7 @@ func TestTakeoverSaysNothing(t *testing.T) {
 	if _, ok := b.r.NextWake(); ok {
 		t.Error("it would wake")
 	}
-	if fx = b.step(Saved{OK: true, SentAt: time.Second}); !b.r.LeaseHolds(3*time.Second-1) || b.r.LeaseHolds(3*time.Second) {
+	if b.step(Saved{OK: true, SentAt: time.Second}); !b.r.LeaseHolds(3*time.Second-1) || b.r.LeaseHolds(3*time.Second) {
 		t.Error("a save in a takeover keeps the lease")
 	}
 	fx = b.step(Recovered{})
