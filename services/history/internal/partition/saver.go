@@ -9,6 +9,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/logversion"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/replica"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/record"
 )
 
 // saver writes the checkpoint by compare-and-set. The epoch names the owner: it is
@@ -39,7 +40,7 @@ func (s *saver) claim(ctx context.Context) (before *logv1.Checkpoint, sentAt tim
 		return nil, 0, fmt.Errorf("%w: the checkpoint: %w", ErrUnreadable, err)
 	}
 	s.epoch, s.settledAt = before.Epoch+1, before.AtMs
-	cp := checkpointOf(before)
+	cp := record.Checkpoint(before)
 	sentAt, err = s.save(ctx, &cp)
 	if err != nil {
 		return nil, 0, fmt.Errorf("claim epoch %d: %w", s.epoch, err)
@@ -52,7 +53,7 @@ func (s *saver) claim(ctx context.Context) (before *logv1.Checkpoint, sentAt tim
 func (s *saver) save(ctx context.Context, cp *replica.Checkpoint) (sentAt time.Duration, err error) {
 	ctx, cancel := context.WithTimeout(ctx, saveTimeout)
 	defer cancel()
-	stored := storedOf(cp)
+	stored := record.StoredCheckpoint(cp)
 	s.saves++
 	stored.Epoch, stored.Owner, stored.Save = s.epoch, s.Node, s.saves
 	stored.AtMs, stored.LogVersion = s.settledAt, s.version()
@@ -115,34 +116,4 @@ func (o *Owner) save() {
 			}
 		})
 	}()
-}
-
-// checkpointOf reads the stored form.
-func checkpointOf(s *logv1.Checkpoint) replica.Checkpoint {
-	cp := replica.Checkpoint{
-		Floor: s.EventFloor, TimerSeq: s.TimerSeq, ArchiveSeq: s.ArchiveSeq,
-		Parked: replica.Levels{Events: s.ParkedEventSeq}, Archived: replica.Levels{Events: s.ArchivedEventSeq},
-	}
-	for _, l := range s.Lanes {
-		if int(l.Lane) < len(cp.Ack) {
-			cp.Ack[l.Lane], cp.Read[l.Lane] = l.AckSeq, l.ReadSeq
-			cp.Parked.Lanes[l.Lane], cp.Archived.Lanes[l.Lane] = l.ParkedSeq, l.ArchivedSeq
-		}
-	}
-	return cp
-}
-
-// storedOf is the inverse of checkpointOf.
-func storedOf(cp *replica.Checkpoint) *logv1.Checkpoint {
-	s := &logv1.Checkpoint{
-		EventFloor: cp.Floor, TimerSeq: cp.TimerSeq, ArchiveSeq: cp.ArchiveSeq,
-		ParkedEventSeq: cp.Parked.Events, ArchivedEventSeq: cp.Archived.Events,
-	}
-	for i := range cp.Ack {
-		s.Lanes = append(s.Lanes, &logv1.LaneCursor{
-			Lane: uint32(i), AckSeq: cp.Ack[i], ReadSeq: cp.Read[i],
-			ParkedSeq: cp.Parked.Lanes[i], ArchivedSeq: cp.Archived.Lanes[i],
-		})
-	}
-	return s
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/logversion"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/replica"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/record"
 )
 
 // takeOver makes this owner the current one and rebuilds the state. The order matters:
@@ -21,7 +22,7 @@ func (o *Owner) takeOver(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	cp := checkpointOf(before)
+	cp := record.Checkpoint(before)
 	o.core = replica.New(replica.Config{
 		Shards: o.Shards, WindowTasks: o.Config.WindowTasks, WindowBytes: o.Config.WindowBytes,
 		CheckpointEveryMS: o.Config.CheckpointEvery.Milliseconds(), PurgeEveryMS: o.Config.PurgeEvery.Milliseconds(),

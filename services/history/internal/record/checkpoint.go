@@ -1,0 +1,36 @@
+package record
+
+import (
+	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/replica"
+)
+
+// Checkpoint reads the stored form.
+func Checkpoint(s *logv1.Checkpoint) replica.Checkpoint {
+	cp := replica.Checkpoint{
+		Floor: s.EventFloor, TimerSeq: s.TimerSeq, ArchiveSeq: s.ArchiveSeq,
+		Parked: replica.Levels{Events: s.ParkedEventSeq}, Archived: replica.Levels{Events: s.ArchivedEventSeq},
+	}
+	for _, l := range s.Lanes {
+		if int(l.Lane) < len(cp.Ack) {
+			cp.Ack[l.Lane], cp.Read[l.Lane] = l.AckSeq, l.ReadSeq
+			cp.Parked.Lanes[l.Lane], cp.Archived.Lanes[l.Lane] = l.ParkedSeq, l.ArchivedSeq
+		}
+	}
+	return cp
+}
+
+// StoredCheckpoint is the inverse of Checkpoint. Whose it is, and its format, are the caller's to add.
+func StoredCheckpoint(cp *replica.Checkpoint) *logv1.Checkpoint {
+	s := &logv1.Checkpoint{
+		EventFloor: cp.Floor, TimerSeq: cp.TimerSeq, ArchiveSeq: cp.ArchiveSeq,
+		ParkedEventSeq: cp.Parked.Events, ArchivedEventSeq: cp.Archived.Events,
+	}
+	for i := range cp.Ack {
+		s.Lanes = append(s.Lanes, &logv1.LaneCursor{
+			Lane: uint32(i), AckSeq: cp.Ack[i], ReadSeq: cp.Read[i],
+			ParkedSeq: cp.Parked.Lanes[i], ArchivedSeq: cp.Archived.Lanes[i],
+		})
+	}
+	return s
+}

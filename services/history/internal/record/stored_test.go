@@ -1,0 +1,263 @@
+package record_test
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/contracts/topology"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/archive"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/replica"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/record"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
+)
+
+// The stores of one partition, as programs of a log version have written them once.
+type stores struct {
+	log, timer, archive []testkit.Message
+	checkpoint          *logv1.Checkpoint
+}
+
+func storesOf(t *testing.T, version string) (s stores) {
+	t.Helper()
+	read := func(name string) []testkit.Message {
+		return testkit.ReadMessages(t, "../../../../contracts/logversion/testdata/"+version+"/"+name+".log")
+	}
+	s.log, s.timer, s.archive = read("history"), read("timer"), read("archive")
+	s.checkpoint = new(logv1.Checkpoint)
+	if err := s.checkpoint.UnmarshalVT(read("checkpoint")[0].Data); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// inputs are the messages of the log as a replica takes them; those of the timer's cursor are
+// not for it.
+func (s *stores) inputs(t *testing.T) (all []replica.Input) {
+	t.Helper()
+	dec := record.NewDecoder()
+	for _, m := range s.log {
+		lane, submit := topology.LaneOf(0, m.Subject)
+		switch {
+		case submit:
+			tasks, bad, err := dec.Submits(m.Data)
+			if err != nil || len(bad) > 0 {
+				t.Fatalf("message %d: %v %v", m.Seq, bad, err)
+			}
+			all = append(all, &replica.Submits{Lane: lane, Seq: m.Seq, At: m.At, Bytes: len(m.Data), Tasks: tasks})
+		case m.Subject == topology.Event(0):
+			events, err := dec.Events(m.Data)
+			if err != nil {
+				t.Fatalf("message %d: %v", m.Seq, err)
+			}
+			events.Seq, events.At = m.Seq, m.At
+			all = append(all, events)
+		}
+	}
+	return all
+}
+
+// TestI13StoredRecordsAreReadAsTheyWere: what a version has written means the same for ever. R21.
+func TestI13StoredRecordsAreReadAsTheyWere(t *testing.T) {
+	s := storesOf(t, "v1")
+	var b bytes.Buffer
+	for _, in := range s.inputs(t) {
+		switch in := in.(type) {
+		case *replica.Submits:
+			fmt.Fprintf(&b, "%d lane %s at %d\n", in.Seq, in.Lane, in.At)
+			for _, e := range in.Tasks {
+				writeTask(&b, &e.Task)
+			}
+		case *replica.Events:
+			fmt.Fprintf(&b, "%d events at %d, for %q %d\n", in.Seq, in.At, in.ReplyTo, in.RequestID)
+			for i := range in.Events {
+				writeEvent(&b, &in.Events[i])
+				if c := in.Carried[i]; c != nil {
+					fmt.Fprintf(&b, "  as of %d\n", c.AsOf)
+					writeTask(&b, &c.Entry.Task)
+				}
+			}
+		}
+	}
+	for name, messages := range map[string][]testkit.Message{"timer": s.timer, "archive": s.archive} {
+		var b bytes.Buffer
+		for _, m := range messages {
+			fmt.Fprintf(&b, "%d at %d\n", m.Seq, m.At)
+			for _, e := range decoded(t, m) {
+				writeTask(&b, &e.Task)
+			}
+		}
+		testkit.Golden(t, "testdata/v1/"+name+".txt", b.Bytes())
+	}
+	testkit.Golden(t, "testdata/v1/history.txt", b.Bytes())
+	testkit.Golden(t, "testdata/v1/checkpoint.txt", fmt.Appendf(nil, "%+v\n", record.Checkpoint(s.checkpoint)))
+}
+
+// decoded are the tasks of a message of any store.
+func decoded(t *testing.T, m testkit.Message) []*replica.Entry {
+	t.Helper()
+	tasks, bad, err := record.NewDecoder().Submits(m.Data)
+	if err != nil || len(bad) > 0 {
+		t.Fatalf("%s %d: %v %v", m.Subject, m.Seq, bad, err)
+	}
+	return tasks
+}
+
+// TestI13StoredRecordsAreWrittenAsTheyWere: a task that was read is written byte for byte as
+// it was, so that an older program reads it too. R21.
+func TestI13StoredRecordsAreWrittenAsTheyWere(t *testing.T) {
+	s := storesOf(t, "v1")
+	var enc record.Encoder
+	for _, m := range slices.Concat(s.log, s.timer, s.archive) {
+		if m.Subject == topology.Event(0) || m.Subject == topology.Fired(0) {
+			continue
+		}
+		var stored, again logv1.Batch
+		if err := stored.UnmarshalVT(m.Data); err != nil {
+			t.Fatal(err)
+		}
+		var data []byte
+		for _, e := range decoded(t, m) {
+			data = enc.AppendTask(data, &e.Task)
+		}
+		if stored.Epoch > 0 && !stored.Fence {
+			if data = record.AppendStamp(data, stored.LogVersion, stored.Epoch); !bytes.Equal(data, m.Data) {
+				t.Errorf("%s %d is written differently", m.Subject, m.Seq)
+			}
+			continue
+		}
+		if err := again.UnmarshalVT(data); err != nil || len(again.Tasks) != len(stored.Tasks) {
+			t.Fatalf("%s %d: %d tasks of %d: %v", m.Subject, m.Seq, len(again.Tasks), len(stored.Tasks), err)
+		}
+		for i := range stored.Tasks {
+			if !proto.Equal(again.Tasks[i], stored.Tasks[i]) {
+				t.Errorf("%s %d, task %d is %v, was %v", m.Subject, m.Seq, i, again.Tasks[i], stored.Tasks[i])
+			}
+		}
+	}
+	cp := record.Checkpoint(s.checkpoint)
+	again := record.StoredCheckpoint(&cp)
+	again.Epoch, again.Owner, again.Save, again.AtMs = s.checkpoint.Epoch, s.checkpoint.Owner, s.checkpoint.Save, s.checkpoint.AtMs
+	if !proto.Equal(again, s.checkpoint) {
+		t.Errorf("the checkpoint is %v, was %v", again, s.checkpoint)
+	}
+	// No healthy short run writes a page, so its form is kept here.
+	var entries []archive.Entry
+	for _, m := range s.archive {
+		for _, e := range decoded(t, m) {
+			entries = append(entries, archive.Entry{ID: e.ID, Seq: m.Seq})
+		}
+	}
+	var b bytes.Buffer
+	for _, p := range archive.Paginate(entries) {
+		fmt.Fprintf(&b, "level %d span %d base %d\n%x\n%x\n", p.Level, p.Span, p.Base, p.Fingerprints, p.Offsets)
+	}
+	testkit.Golden(t, "testdata/v1/pages.txt", b.Bytes())
+}
+
+// TestI13ATakeoverOfStoredRecords: an owner of today that takes over what a version has
+// written comes to the same states, from the checkpoint as from the beginning. R21.
+func TestI13ATakeoverOfStoredRecords(t *testing.T) {
+	s := storesOf(t, "v1")
+	var b bytes.Buffer
+	for _, from := range []*logv1.Checkpoint{{}, s.checkpoint} {
+		fmt.Fprintf(&b, "from epoch %d\n", from.Epoch)
+		s.takeOver(t, record.Checkpoint(from), &b)
+	}
+	testkit.Golden(t, "testdata/v1/takeover.txt", b.Bytes())
+}
+
+// takeOver replays the log from a checkpoint and writes what comes of it.
+func (s *stores) takeOver(t *testing.T, cp replica.Checkpoint, b *bytes.Buffer) {
+	t.Helper()
+	r := replica.New(replica.Config{Shards: 1, WindowTasks: 1000, WindowBytes: 1 << 20, CarryRecords: 1000, CarryBytes: 1 << 20}, cp, 0)
+	now := replica.Now{MS: s.log[len(s.log)-1].At}
+	var fx replica.Effects
+	step := func(in replica.Input) {
+		if !r.Step(in, now, &fx) || fx.Halt != nil {
+			t.Fatalf("the replica does not take %+v: %v", in, fx.Halt)
+		}
+		if err := r.Check(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	recovered := replica.Recovered{Parked: make(map[replica.Stay]bool), Archived: make(map[ids.TaskID]bool)}
+	var all []ids.TaskID
+	for _, in := range s.inputs(t) {
+		switch in := in.(type) {
+		case *replica.Submits:
+			for _, e := range in.Tasks {
+				if !slices.Contains(all, e.ID) {
+					all = append(all, e.ID)
+				}
+			}
+			if in.Seq > cp.Ack[in.Lane] && (in.Seq <= cp.Read[in.Lane] || cp.Floor == 0) {
+				step(in)
+			}
+			recovered.Ends.Lanes[in.Lane] = in.Seq
+		case *replica.Events:
+			if in.Seq > cp.Floor {
+				step(in)
+			}
+			recovered.Ends.Events = in.Seq
+		}
+	}
+	for _, m := range s.timer {
+		for _, e := range decoded(t, m) {
+			recovered.Parked[replica.Stay{ID: e.ID, Parkings: e.Parkings}] = m.Seq > cp.TimerSeq
+		}
+		recovered.TimerSeq = m.Seq
+	}
+	for _, m := range s.archive {
+		for _, e := range decoded(t, m) {
+			recovered.Archived[e.ID] = m.Seq > cp.ArchiveSeq
+		}
+		recovered.ArchiveSeq = m.Seq
+	}
+	step(recovered)
+	step(replica.Draining{})
+	r.Flush(now, &fx)
+	for _, id := range all {
+		if task := r.Get(id); task != nil {
+			writeTask(b, task)
+		} else {
+			fmt.Fprintf(b, "  %s is not in memory\n", id)
+		}
+	}
+	fmt.Fprintf(b, "  archive %d, park %d, append %d, search %d, trigger", len(fx.Archive), len(fx.Park), len(fx.Append), len(fx.Searches))
+	for _, g := range fx.Triggers {
+		fmt.Fprintf(b, " %d %s/%s/%s p%d", len(g.Packed)/ids.TriggerBytes, g.Domain, g.Tasklist, g.Type, g.Priority)
+	}
+	fmt.Fprintf(b, "\n  stands at %+v\n", r.Checkpoint())
+}
+
+func writeTask(b *bytes.Buffer, t *taskstate.Task) {
+	fmt.Fprintf(b, "  %s %s/%s/%s p%d %s v%d failures=%d lost=%d parkings=%d at=%d/%s before=%d due=%d ready=%d finished=%d cancel=%v/%q\n",
+		t.ID, t.Domain, t.Tasklist, t.Type, t.Priority, t.State, t.Version, t.Failures, t.Lost, t.Parkings,
+		t.Position.Seq(), t.Position.Lane(), t.Before.Seq(), t.DueAt, t.ReadyAt, t.FinishedAt, t.CancelRequested, t.CancelReason)
+	fmt.Fprintf(b, "    payload=%s result=%s error=%q/%q policy=%+v trace=%x\n",
+		blob(t.Payload), blob(t.Result), t.ErrMessage, t.ErrType, *t.Policy, t.Trace)
+	a := &t.Attempt
+	fmt.Fprintf(b, "    attempt of %q nonce=%d started=%d deadline=%d beat=%d booked=%v progress=%s ended=%s\n",
+		a.Worker, a.Nonce, a.StartedAt, a.DeadlineAt, a.BeatBy, a.Booked, blob(a.Progress), a.Ended)
+	for _, s := range t.Steps {
+		fmt.Fprintf(b, "    step %d at %d grant=%d of %q due=%d %q/%q\n", s.Kind, s.At, s.Grant, s.Worker, s.DueAt, s.Message, s.ErrType)
+	}
+}
+
+func writeEvent(b *bytes.Buffer, e *taskstate.Event) {
+	fmt.Fprintf(b, "  %s %s of %d/%s v%d nonce=%d by %q/%q booked=%v data=%s error=%q/%q final=%v delay=%d\n",
+		e.Kind, e.ID, e.Fence.Position.Seq(), e.Fence.Position.Lane(), e.Fence.Version, e.Fence.Nonce, e.Domain, e.Worker, e.Booked,
+		blob(e.Data), e.Message, e.ErrType, e.NonRetryable, e.DelayMS)
+}
+
+func blob(b taskstate.Blob) string {
+	return strings.TrimSpace(fmt.Sprintf("%q in %d", b.Data, b.Encoding))
+}
