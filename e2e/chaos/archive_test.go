@@ -22,7 +22,7 @@ type archive struct {
 	js     jetstream.JetStream
 	next   map[string]uint64 // by stream
 	copies []audit.Copy
-	tasks  map[string]bool // ids of those archived, dead letters apart
+	tasks  map[string]bool // printed ids of those archived, dead letters apart
 }
 
 // openArchive connects to NATS until the test's end.
@@ -99,7 +99,7 @@ func (a *archive) readStream(ctx context.Context, name string, letters bool) err
 		}
 		for _, r := range finished(msg.Data()) {
 			if !letters {
-				a.tasks[string(r.Id)] = true
+				a.tasks[ids.TaskID(r.Id).String()] = true
 			}
 			a.copies = append(a.copies, audit.Copy{Where: fmt.Sprintf("%s #%d", name, meta.Sequence.Stream), Letter: letters, Record: r})
 		}

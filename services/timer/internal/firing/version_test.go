@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
@@ -192,6 +193,23 @@ func TestMalformedMessagesGoIntoQuarantine(t *testing.T) {
 		if string(set[i].Data) != want || set[i].Reason == "" || set[i].OriginSeq != uint64(i+2) || set[i].OriginStream != topology.TimerStream(0) {
 			t.Errorf("%+v", set[i])
 		}
+	}
+}
+
+// TestQuarantineWithoutAnswer: a try ends, so that there is another one. A subscriber that
+// keeps silent stands for a stream without a leader.
+func TestQuarantineWithoutAnswer(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	if err := w.js.DeleteStream(t.Context(), topology.QuarantineStream); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.nc.Subscribe(topology.QuarantineFilter("", -1), func(*nats.Msg) {}); err != nil {
+		t.Fatal(err)
+	}
+	err := w.deps().Quarantine(t.Context(), firing.Stored{Data: []byte{0xff}}, "broken")
+	if !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("%v, want that the deadline is exceeded", err)
 	}
 }
 

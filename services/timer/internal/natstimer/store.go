@@ -89,7 +89,12 @@ func (s *Store) SetApart(ctx context.Context, m firing.Stored, reason string) er
 	return s.setApart(ctx, s.subject(m.Bucket, m.Fence), m.Seq, m.Data, reason)
 }
 
+// setApartTimeout bounds one try: a stream of a cluster does not answer while it has no leader.
+const setApartTimeout = 5 * time.Second
+
 func (s *Store) setApart(ctx context.Context, subject string, seq uint64, data []byte, reason string) error {
+	ctx, cancel := context.WithTimeout(ctx, setApartTimeout)
+	defer cancel()
 	return quarantine.Put(ctx, s.js.Conn(), &logv1.Quarantined{
 		Kind: logv1.QuarantineKind_QUARANTINE_KIND_UNREADABLE, Service: "timer", Partition: int32(s.p), Reason: reason,
 		OriginStream: topology.TimerStream(s.p), OriginSubject: subject, OriginSeq: seq, Data: data,
