@@ -76,13 +76,15 @@ func (o *Owner) archive(job []*replica.Entry, last uint64) {
 			dead = append(dead, &e.Task)
 		}
 	}
-	err := o.each(ctx, "dead letters", dead, func(ctx context.Context, tasks []*taskstate.Task) error { return o.Archive.Bury(ctx, tasks) })
+	letter := func(t *taskstate.Task) string { return topology.Dead(t.Domain, t.Tasklist, t.ID) }
+	err := o.each(ctx, letter, dead, o.Archive.Bury)
 	if err != nil {
 		return
 	}
 	stored := replica.Stored{Kind: replica.JobArchive, Seq: last}
 	from, sure := last, true
-	err = o.each(ctx, "archive", tasks, func(ctx context.Context, tasks []*taskstate.Task) error {
+	filed := func(t *taskstate.Task) string { return topology.ArchiveOf(o.Partition, t.Domain) }
+	err = o.each(ctx, filed, tasks, func(ctx context.Context, tasks []*taskstate.Task) error {
 		missing := tasks
 		if !sure {
 			if missing, err = o.missing(ctx, job, tasks, from, &stored); err != nil {
@@ -138,11 +140,11 @@ func levelsOf(ends [Sources]uint64) replica.Levels {
 	return replica.Levels{Lanes: [ids.Lanes]uint64(ends[:]), Events: ends[SourceEvents]}
 }
 
-// each repeats a write of tasks until all are stored. One that can never be is set apart,
-// and the others go on.
-func (o *Owner) each(ctx context.Context, what string, tasks []*taskstate.Task, write func(context.Context, []*taskstate.Task) error) error {
+// each repeats a write of tasks until all are stored. One that can never be is set apart
+// for the subject that it belongs to, and the others go on.
+func (o *Owner) each(ctx context.Context, subject func(*taskstate.Task) string, tasks []*taskstate.Task, write func(context.Context, []*taskstate.Task) error) error {
 	for len(tasks) > 0 {
-		err := o.persist(ctx, what, func(ctx context.Context) error { return write(ctx, tasks) })
+		err := o.persist(ctx, "archive", func(ctx context.Context) error { return write(ctx, tasks) })
 		var fat *TooLargeError
 		if !errors.As(err, &fat) {
 			return err
@@ -154,7 +156,7 @@ func (o *Owner) each(ctx context.Context, what string, tasks []*taskstate.Task, 
 				continue
 			}
 			var enc record.Encoder
-			if err := o.setApart(ctx, topology.ArchiveStream(o.Partition), enc.AppendTask(nil, t), err); err != nil {
+			if err := o.setApart(ctx, subject(t), enc.AppendTask(nil, t), fat); err != nil {
 				return err
 			}
 		}
