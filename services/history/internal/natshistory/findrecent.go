@@ -42,7 +42,7 @@ func (r *Reader) ofDomain(ctx context.Context, stream, domain string, begin, end
 	var msgs []natslog.Record
 	for _, subject := range []string{topology.ArchiveOf(r.cfg.Partition, domain), topology.ArchiveSharedAny(r.cfg.Partition)} {
 		for next := begin; next < end; {
-			answers, err := r.direct.Get(ctx, stream, []natslog.Query{{Seq: next, NextFor: subject, Batch: scanMsgs, BytesMax: scanBytes}})
+			answers, err := r.get(ctx, stream, natslog.Query{Seq: next, NextFor: subject, Batch: scanMsgs, BytesMax: scanBytes})
 			if err != nil {
 				return nil, err
 			}

@@ -31,7 +31,7 @@ const (
 // filter the server would have to count what matches, which takes longer.
 func (r *Reader) Unread(ctx context.Context, id ids.TaskID, hint uint64, read [ids.Lanes]uint64) (*logv1.Record, ids.Position, error) {
 	if hint > 0 {
-		answers, err := r.direct.Get(ctx, topology.HistoryStream(r.cfg.Partition), []natslog.Query{{Seq: hint, Batch: hintMsgs}})
+		answers, err := r.get(ctx, topology.HistoryStream(r.cfg.Partition), natslog.Query{Seq: hint, Batch: hintMsgs})
 		if err != nil {
 			return nil, 0, err
 		}
@@ -49,20 +49,27 @@ func (r *Reader) Unread(ctx context.Context, id ids.TaskID, hint uint64, read [i
 	return r.scan(ctx, id, read)
 }
 
+// get asks once. An answer may be lost, so it is not waited for without end.
+func (r *Reader) get(ctx context.Context, stream string, q natslog.Query) ([]natslog.Answer, error) {
+	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	defer cancel()
+	return r.direct.Get(ctx, stream, []natslog.Query{q})
+}
+
 // scan reads the log from the task's creation, which its id tells, until a message
 // is too young to hold its submit.
 func (r *Reader) scan(ctx context.Context, id ids.TaskID, read [ids.Lanes]uint64) (*logv1.Record, ids.Position, error) {
 	stream := topology.HistoryStream(r.cfg.Partition)
 	created := id.Time()
 	begin, end := created.Add(-clockSkew), created.Add(clockSkew+appendDelay)
-	answers, err := r.direct.Get(ctx, stream, []natslog.Query{{Since: &begin, Batch: 1}})
+	answers, err := r.get(ctx, stream, natslog.Query{Since: &begin, Batch: 1})
 	if err != nil || len(answers[0].Records) == 0 {
 		return nil, 0, err
 	}
 	// What every lane has read is not looked at.
 	next := max(answers[0].Records[0].Seq, slices.Min(read[:])+1)
 	for bytes := 0; ; {
-		answers, err := r.direct.Get(ctx, stream, []natslog.Query{{Seq: next, Batch: scanMsgs, BytesMax: scanBytes}})
+		answers, err := r.get(ctx, stream, natslog.Query{Seq: next, Batch: scanMsgs, BytesMax: scanBytes})
 		if err != nil {
 			return nil, 0, err
 		}
@@ -95,10 +102,7 @@ func (r *Reader) unreadIn(some []natslog.Record, id ids.TaskID, read [ids.Lanes]
 			continue
 		}
 		found, err := record.Cut(rec.Data, id)
-		if err != nil {
-			return nil, 0, fmt.Errorf("message %d of the log: %w", rec.Seq, err)
-		}
-		if found != nil {
+		if err == nil && found != nil { // what cannot be read goes to the quarantine when it is read
 			return found, ids.NewPosition(rec.Seq, lane), nil
 		}
 	}

@@ -26,7 +26,7 @@ const (
 	lookupsQueued   = 20_000
 	// scansMax searches of the log without a hint run at a time.
 	scansMax = 2
-	// readTimeout bounds one round of lookups.
+	// readTimeout bounds one round of lookups, and one read of the log.
 	readTimeout = 5 * time.Second
 )
 

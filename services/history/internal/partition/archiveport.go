@@ -47,7 +47,7 @@ var (
 	// ErrArchiveMoved: the archive's last sequence is not what the writer expected.
 	ErrArchiveMoved = errors.New("another write to the archive came first")
 	// ErrReaderBusy: the reader has as many questions waiting as it takes.
-	ErrReaderBusy = errors.New("too many reads of finished tasks are waiting")
+	ErrReaderBusy = errors.New("too many reads of tasks that are not in memory are waiting")
 	// ErrSearchTooLong: a search was given up, and what it looked for may be there.
 	ErrSearchTooLong = errors.New("the log holds too much around the task's creation")
 )
@@ -57,6 +57,9 @@ type TooLargeError struct {
 	Task       ids.TaskID
 	Bytes, Max int
 }
+
+// Is tells that the error wraps ErrRefused: repeating the write is pointless.
+func (e *TooLargeError) Is(target error) bool { return target == ErrRefused }
 
 func (e *TooLargeError) Error() string {
 	return fmt.Sprintf("task %v has %d bytes, a message holds at most %d", e.Task, e.Bytes, e.Max)

@@ -22,6 +22,8 @@ type base struct {
 	epoch uint64
 	// leaseUntil is for the writers: nothing is written when it is over (ns after origin).
 	leaseUntil atomic.Int64
+	// unreads are the callers that look through the log for a task.
+	unreads atomic.Int64
 	// give hands the replica an input; it is for the loop's goroutine.
 	give func(replica.Input)
 }

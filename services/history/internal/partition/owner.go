@@ -109,13 +109,15 @@ func New(d Deps) *Owner {
 // Ready is closed when the owner has taken over and serves.
 func (o *Owner) Ready() <-chan struct{} { return o.ready }
 
-// Run takes the partition over and serves it until ctx ends, then drains: what
-// is queued is applied, writes under way are waited for, the checkpoint saved.
+// Run takes the partition over and serves it until ctx ends, then drains: writes under way
+// are waited for, the checkpoint saved. However it ends, those who wait for a task are
+// answered: they ask the next owner.
 func (o *Owner) Run(ctx context.Context) error {
 	defer o.stop()
 	if err := o.takeOver(ctx); err != nil {
 		return fmt.Errorf("take over history partition %d: %w", o.Partition, err)
 	}
+	defer func() { o.waiters.endAll(o.core) }()
 	close(o.ready)
 	err := o.serve(ctx)
 	if err == nil {
@@ -250,10 +252,13 @@ func (o *Owner) beat() {
 	}
 }
 
-// drain finishes what was begun when the owner leaves.
+// drain finishes what was begun when the owner leaves. It keeps the lease, without which
+// nothing is written.
 func (o *Owner) drain() error {
 	ctx, cancel := context.WithTimeout(context.Background(), o.Config.DrainTimeout)
 	defer cancel()
+	beat := time.NewTicker(beatEvery)
+	defer beat.Stop()
 	o.step(replica.Draining{})
 	for !o.core.Idle() {
 		o.flush()
@@ -263,13 +268,14 @@ func (o *Owner) drain() error {
 		select {
 		case fn := <-o.calls:
 			fn()
+		case <-beat.C:
+			o.step(replica.Tick{})
 		case <-ctx.Done():
 			o.Logger.Warn("history partition left with writes under way; the next owner repeats them", "partition", o.Partition)
 			return nil
 		}
 	}
 	o.flush()
-	o.waiters.endAll(o.core)
 	cp := o.core.Checkpoint()
 	o.saver.settle(&cp)
 	if _, err := o.saver.save(ctx, &cp); err != nil && !errors.Is(err, ErrTakenOver) {

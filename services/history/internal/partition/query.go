@@ -57,7 +57,9 @@ func (o *Owner) Get(ctx context.Context, req *rpcv1.GetTaskRequest, reply func(*
 
 // getAbsent looks for a task that was not in memory a moment ago.
 func (o *Owner) getAbsent(ctx context.Context, id ids.TaskID, req *rpcv1.GetTaskRequest, levels [ids.Lanes]uint64, waits bool, reply func(*rpcv1.GetTaskResponse, error)) {
-	found, err := o.find(ctx, id, levels)
+	finding, cancel := context.WithTimeout(ctx, findTimeout)
+	found, err := o.find(finding, id, levels)
+	cancel()
 	if errors.Is(err, ErrReaderBusy) {
 		reply(nil, fault.New(fault.ResourceExhausted, "%v", err))
 		return
@@ -79,7 +81,7 @@ func (o *Owner) getAbsent(ctx context.Context, id ids.TaskID, req *rpcv1.GetTask
 		reply(answer, nil)
 		return
 	}
-	o.post(ctx, func() {
+	posted := o.post(ctx, func() {
 		// It may have come, or even ended, meanwhile.
 		if known := o.core.Get(id); known != nil && known.State.Finished() {
 			reply(visible(record.Public(known, false), req.Domain), nil)
@@ -92,7 +94,18 @@ func (o *Owner) getAbsent(ctx context.Context, id ids.TaskID, req *rpcv1.GetTask
 			reply(r, nil)
 		}})
 	})
+	if !posted {
+		reply(nil, fault.New(fault.Unavailable, "the owner of partition %d is leaving", o.Partition))
+	}
 }
+
+const (
+	// findTimeout bounds how long a task is looked for.
+	findTimeout = 10 * time.Second
+	// unreadMax is how many callers may look through the log at a time. The archive
+	// has a bound of its own.
+	unreadMax = 64
+)
 
 // find looks for one task in the archive, and for one that is submitted or fired and not
 // read yet.
@@ -101,6 +114,11 @@ func (b *base) find(ctx context.Context, id ids.TaskID, levels [ids.Lanes]uint64
 	if err != nil || archived[0] != nil {
 		return first(archived), err
 	}
+	if b.unreads.Add(1) > unreadMax {
+		b.unreads.Add(-1)
+		return nil, ErrReaderBusy
+	}
+	defer b.unreads.Add(-1)
 	unread, _, err := b.Reader.Unread(ctx, id, 0, levels)
 	if err != nil || unread != nil {
 		return unread, err

@@ -80,8 +80,9 @@ func (w writers) search(ctx context.Context, job []replica.Search, levels [ids.L
 	dec := record.NewDecoder()
 	for i, s := range job {
 		f := &replica.Found{Search: s, Ends: [ids.Lanes]uint64(answers.ends[:])}
-		if !s.ID.IsZero() { // else only the ends are asked for
-			w.fill(ctx, f, dec, &answers, i, levels)
+		// Without an id only the ends are asked for.
+		if !s.ID.IsZero() && !w.fill(ctx, f, dec, &answers, i, levels) {
+			return nil, false
 		}
 		found = append(found, f)
 	}
@@ -96,9 +97,9 @@ type answers struct {
 	ends     [Sources]uint64
 }
 
-// fill notes where the task of the i-th search is. What it does not find may still come: the
-// replica waits for the lanes.
-func (w writers) fill(ctx context.Context, f *replica.Found, dec *record.Decoder, a *answers, i int, levels [ids.Lanes]uint64) {
+// fill notes where the task of the i-th search is. What a command does not find may still come:
+// the replica waits for the lanes. It returns false if the owner has ended.
+func (w writers) fill(ctx context.Context, f *replica.Found, dec *record.Decoder, a *answers, i int, levels [ids.Lanes]uint64) bool {
 	entry := func(r *logv1.Record) *replica.Entry {
 		if r == nil {
 			return nil
@@ -117,20 +118,38 @@ func (w writers) fill(ctx context.Context, f *replica.Found, dec *record.Decoder
 		}
 	}
 	if f.Taken != nil || f.Archived != nil {
-		return
+		return true
 	}
+	hint := a.fired[f.ID]
 	if !f.Cancel {
-		if waiting, _, err := w.Timer.Locate(ctx, f.ID); err == nil {
-			f.Waiting = entry(waiting)
+		waiting, fired, ok := w.locate(ctx, f.ID)
+		if !ok {
+			return false
 		}
+		f.Waiting, hint = entry(waiting), fired
 	}
-	unread, at, err := w.Reader.Unread(ctx, f.ID, a.fired[f.ID], levels)
+	unread, at, err := w.Reader.Unread(ctx, f.ID, hint, levels)
 	if err != nil {
 		w.Logger.Debug("search of an unread task", "partition", w.Partition, "task_id", f.ID.String(), "error", err)
 	}
 	if f.Unread = entry(unread); f.Unread != nil {
 		f.Unread.Before, f.Unread.Position = f.Unread.Position, at
 	}
+	return true
+}
+
+// locate asks the timer until it answers: without its answer an outcome that came true
+// would be NOT_FOUND. What it cannot read it does not have. It returns false if the owner has ended.
+func (w writers) locate(ctx context.Context, id ids.TaskID) (waiting *logv1.Record, fired uint64, ok bool) {
+	err := w.persist(ctx, "search in the timer store", func(ctx context.Context) (err error) {
+		waiting, fired, err = w.Timer.Locate(ctx, id)
+		if code := fault.CodeOf(err); code == fault.Internal || code == fault.InvalidArgument {
+			w.Logger.Error("the timer cannot look for a task", "partition", w.Partition, "task_id", id.String(), "error", err)
+			return nil
+		}
+		return err
+	})
+	return waiting, fired, err == nil
 }
 
 // cancelWaiting takes tasks out of the timer store, in parts if their records do not

@@ -80,13 +80,15 @@ func (w writers) archive(job []*replica.Entry, last uint64) {
 			dead = append(dead, &e.Task)
 		}
 	}
-	err := w.each(ctx, "dead letters", dead, func(ctx context.Context, tasks []*taskstate.Task) error { return w.Archive.Bury(ctx, tasks) })
+	letter := func(t *taskstate.Task) string { return topology.Dead(t.Domain, t.Tasklist, t.ID) }
+	err := w.each(ctx, letter, dead, w.Archive.Bury)
 	if err != nil {
 		return
 	}
 	stored := replica.Stored{Kind: replica.JobArchive, Seq: last}
 	from, sure := last, true
-	err = w.each(ctx, "archive", tasks, func(ctx context.Context, tasks []*taskstate.Task) error {
+	filed := func(t *taskstate.Task) string { return topology.ArchiveOf(w.Partition, t.Domain) }
+	err = w.each(ctx, filed, tasks, func(ctx context.Context, tasks []*taskstate.Task) error {
 		missing := tasks
 		if !sure {
 			if missing, err = w.missing(ctx, job, tasks, from, &stored); err != nil {
@@ -142,11 +144,11 @@ func levelsOf(ends [Sources]uint64) replica.Levels {
 	return replica.Levels{Lanes: [ids.Lanes]uint64(ends[:]), Events: ends[SourceEvents]}
 }
 
-// each repeats a write of tasks until all are stored. One that can never be is set apart,
-// and the others go on.
-func (w writers) each(ctx context.Context, what string, tasks []*taskstate.Task, write func(context.Context, []*taskstate.Task) error) error {
+// each repeats a write of tasks until all are stored. One that can never be is set apart
+// for the subject that it belongs to, and the others go on.
+func (w writers) each(ctx context.Context, subject func(*taskstate.Task) string, tasks []*taskstate.Task, write func(context.Context, []*taskstate.Task) error) error {
 	for len(tasks) > 0 {
-		err := w.persist(ctx, what, func(ctx context.Context) error { return write(ctx, tasks) })
+		err := w.persist(ctx, "archive", func(ctx context.Context) error { return write(ctx, tasks) })
 		var fat *TooLargeError
 		if !errors.As(err, &fat) {
 			return err
@@ -158,7 +160,7 @@ func (w writers) each(ctx context.Context, what string, tasks []*taskstate.Task,
 				continue
 			}
 			var enc record.Encoder
-			if err := w.setApart(ctx, topology.ArchiveStream(w.Partition), enc.AppendTask(nil, t), err); err != nil {
+			if err := w.setApart(ctx, subject(t), enc.AppendTask(nil, t), fat); err != nil {
 				return err
 			}
 		}

@@ -154,10 +154,11 @@ func (r *Replica) heal(now Now, fx *Effects) {
 }
 
 // Hungry re-sends the triggers of a tasklist that were not sent lately: its pollers
-// have nothing to do.
+// have nothing to do. They ask again, so without a lease, when nothing goes out, it does not
+// gather what they ask for.
 func (r *Replica) Hungry(domain, name string, now Now, fx *Effects) {
 	l, ok := r.lists[tasklistKey{domain, name}]
-	if !ok || l.active[taskstate.Ready]+l.active[taskstate.Backoff] == 0 {
+	if !ok || !r.lease.holds(now.Mono) || l.active[taskstate.Ready]+l.active[taskstate.Backoff] == 0 {
 		return
 	}
 	r.retrigger(now, fx, func(e *Entry) bool { return e.list == l && e.triggeredAt < now.MS-hungryAgeMS })

@@ -227,7 +227,7 @@ func (r *Replica) tick(now Now, fx *Effects) {
 		}
 		r.carry(fx)
 	}
-	if now.MS >= r.healAt {
+	if now.MS >= r.healAt && r.lease.holds(now.Mono) { // else it would gather
 		r.healAt = now.MS + healEveryMS
 		r.heal(now, fx)
 	}

@@ -1,0 +1,69 @@
+package partition_test
+
+import (
+	"errors"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/partition"
+)
+
+// TestADrainKeepsItsLease: a store that is away for longer than a lease, and not for as
+// long as a drain may take, loses the drain nothing.
+func TestADrainKeepsItsLease(t *testing.T) {
+	bubble(t, func(t *testing.T, s *shell) {
+		s.works(logv1.EventKind_EVENT_KIND_COMPLETED)
+		d := s.deps("a")
+		d.Config.DrainTimeout = 6 * time.Second
+		o, stop := run(d)
+		<-o.Ready()
+		time.Sleep(time.Second)
+		s.submit(3, task(newID(1), "shop"))
+		time.Sleep(100 * time.Millisecond)
+		s.world.FailWrites(true)
+		go func() {
+			time.Sleep(2400 * time.Millisecond)
+			s.world.FailWrites(false)
+		}()
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+		if got := s.archived(); len(got) != 1 {
+			t.Errorf("archived in the drain: %v", got)
+		}
+	})
+}
+
+// TestWhoWaitsIsAnsweredWhenTheOwnerIsOvertaken: the owner ends at once, and whoever waits for a
+// task asks the next one.
+func TestWhoWaitsIsAnsweredWhenTheOwnerIsOvertaken(t *testing.T) {
+	bubble(t, func(t *testing.T, s *shell) {
+		o, stop := run(s.deps("a"))
+		<-o.Ready()
+		known, absent := newID(1), newID(2)
+		s.submit(3, task(known, "shop"))
+		time.Sleep(time.Second)
+		var answers atomic.Int64
+		for _, id := range []ids.TaskID{known, absent} {
+			req := &rpcv1.GetTaskRequest{TaskId: id[:], Domain: "shop", WaitUntilMs: time.Now().Add(time.Hour).UnixMilli()}
+			o.Get(t.Context(), req, func(*rpcv1.GetTaskResponse, error) { answers.Add(1) })
+		}
+		time.Sleep(time.Second)
+		next, stopNext := run(s.deps("b"))
+		<-next.Ready()
+		time.Sleep(5 * time.Second)
+		if n := answers.Load(); n != 2 {
+			t.Errorf("%d of 2 were answered", n)
+		}
+		if err := stop(); !errors.Is(err, partition.ErrTakenOver) {
+			t.Errorf("the owner ended with %v", err)
+		}
+		if err := stopNext(); err != nil {
+			t.Error(err)
+		}
+	})
+}

@@ -1,0 +1,137 @@
+package partition_test
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/memhistory"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/partition"
+	"github.com/yardmaster-io/yardmaster/shared/telemetry"
+)
+
+// shell is a world, what owners on it have said, and a worker that does what they trigger.
+type shell struct {
+	t       *testing.T
+	world   *memhistory.World
+	archive partition.Archive
+
+	mu          sync.Mutex
+	triggered   map[ids.TaskID]int
+	verdicts    []*logv1.EventVerdict
+	quarantined []partition.Quarantined
+	worker      func(ids.Trigger)
+}
+
+func newShell(t *testing.T) *shell {
+	s := &shell{t: t, triggered: map[ids.TaskID]int{}}
+	s.world = memhistory.NewWorld(s.hear, func(subject string, data []byte) bool { s.hear(subject, data); return true })
+	s.archive = memhistory.Archive{World: s.world, Retention: func(string) time.Duration { return time.Hour }}
+	return s
+}
+
+func (s *shell) hear(subject string, data []byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if subject == "asker" {
+		var v logv1.VerdictBatch
+		if err := v.UnmarshalVT(data); err != nil {
+			s.t.Error(err)
+		}
+		s.verdicts = append(s.verdicts, v.Verdicts...)
+		return
+	}
+	var h logv1.Hints
+	if h.UnmarshalVT(data) != nil {
+		return // a load report
+	}
+	for _, g := range h.Triggers {
+		for i := range len(g.Triggers) / ids.TriggerBytes {
+			tr := ids.TriggerAt(g.Triggers, i)
+			s.triggered[tr.ID]++
+			if s.worker != nil {
+				go s.worker(tr)
+			}
+		}
+	}
+}
+
+func (s *shell) deps(node string) partition.Deps {
+	w := s.world
+	return partition.Deps{
+		Shards: 1, Node: node, Config: partition.DefaultConfig(),
+		Log: w, Archive: s.archive, Reader: memhistory.Reader{World: w}, TimerStore: w, Timer: w, Checkpoints: w, Wire: w,
+		Quarantine: func(_ context.Context, q partition.Quarantined) error {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.quarantined = append(s.quarantined, q)
+			return nil
+		},
+		LogVersion: func() uint32 { return 1 }, Tokens: ids.NewTokens([ids.TokenSecretBytes]byte{}),
+		Logger: slog.New(slog.DiscardHandler), Metrics: partition.NewMetrics(new(telemetry.Metrics)),
+	}
+}
+
+// run runs an owner; stop lets it drain and returns how it ended.
+func run(d partition.Deps) (o *partition.Owner, stop func() error) {
+	o = partition.New(d)
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- o.Run(ctx) }()
+	return o, func() error { cancel(); return <-ended }
+}
+
+func (s *shell) submit(lane ids.Lane, all ...*logv1.Record) {
+	data, err := (&logv1.Batch{Tasks: all}).MarshalVT()
+	if err != nil {
+		s.t.Error(err)
+	}
+	s.world.AppendSubmit(lane, data)
+}
+
+func (s *shell) event(e *logv1.Event) {
+	data, err := (&logv1.EventBatch{ReplyTo: "asker", Events: []*logv1.Event{e}}).MarshalVT()
+	if err != nil {
+		s.t.Error(err)
+	}
+	s.world.AppendForeignEvents(data)
+}
+
+// works makes a worker that starts each trigger, and ends the attempt at once.
+func (s *shell) works(end logv1.EventKind) {
+	s.worker = func(tr ids.Trigger) {
+		for _, kind := range []logv1.EventKind{logv1.EventKind_EVENT_KIND_STARTED, end} {
+			s.event(outcome(tr, kind))
+		}
+	}
+}
+
+func outcome(tr ids.Trigger, kind logv1.EventKind) *logv1.Event {
+	return &logv1.Event{Kind: kind, TaskId: tr.ID[:], Position: uint64(tr.Position), Version: tr.Version, Nonce: 1}
+}
+
+func task(id ids.TaskID, domain string) *logv1.Record {
+	return &logv1.Record{
+		Id: id[:], Domain: domain, Tasklist: "mail", Type: "t", Priority: 3,
+		Policy: &logv1.Policy{MaxAttempts: 1, StartToCloseMs: 600_000},
+	}
+}
+
+func newID(n uint64) ids.TaskID { return ids.NewTaskID(time.Now(), 0, n) }
+
+func (s *shell) archived() map[ids.TaskID]int {
+	all := map[ids.TaskID]int{}
+	for _, r := range s.world.ArchivedTasks() {
+		all[ids.TaskID(r.Id)]++
+	}
+	return all
+}
+
+func bubble(t *testing.T, test func(t *testing.T, s *shell)) {
+	synctest.Test(t, func(t *testing.T) { test(t, newShell(t)) })
+}
