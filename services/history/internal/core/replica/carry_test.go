@@ -76,14 +76,44 @@ func TestCarryOfLanes(t *testing.T) {
 	b.submit(nil, 5)
 	b.equal("one more", b.carriedOf(), []int{1, 2, 3})
 
-	cfg.WindowTasks, cfg.WindowBytes, cfg.CarryBytes = 1000, 10, 30
-	b = newBench(t, cfg)
-	for n := 1; n <= 3; n++ {
-		b.submit(nil, n)
+	for _, bytes := range []struct{ window, carry int }{{10, 30}, {15, 5}} {
+		cfg.WindowTasks, cfg.WindowBytes, cfg.CarryBytes = 1000, int64(bytes.window), uint64(bytes.carry)
+		b = newBench(t, cfg)
+		for n := 1; n <= 3; n++ {
+			b.submit(nil, n)
+		}
+		b.equal("thirty bytes", b.carriedOf(), nil)
+		b.submit(nil, 4)
+		b.equal("forty", b.carriedOf(), []int{1, 2})
 	}
-	b.equal("thirty bytes", b.carriedOf(), nil)
-	b.submit(nil, 4)
-	b.equal("forty", b.carriedOf(), []int{1, 2})
+}
+
+// TestACarriedRecordIsVoidIfItMissesAnEvent: also one that is read twice, or claims to have seen itself.
+func TestACarriedRecordIsVoidIfItMissesAnEvent(t *testing.T) {
+	for _, c := range []struct {
+		task  int
+		asOf  uint64
+		taken bool
+	}{
+		{1, 1, false}, {1, 2, true}, {1, 3, true}, {1, 4, false}, // its last event is 2
+		{2, 1, false}, {2, 2, true}, // event 2 was read before it came, and may concern it
+	} {
+		b := newBench(t, carryConfig())
+		b.submit(nil, 1)
+		b.start(1)
+		b.submit(nil, 2)
+		task := *b.r.Get(id(c.task))
+		carried := &Events{Seq: 4, Events: []taskstate.Event{{Kind: taskstate.Carried, ID: task.ID, Fence: ids.Token{Position: task.Position}}},
+			Carried: map[int]*Carried{0: {&Entry{Task: task}, c.asOf}}}
+		b.step(carried)
+		carried.Seq = 5
+		if c.asOf < 4 {
+			b.step(carried)
+		}
+		if e := b.r.tasks[task.ID]; e.pinned != c.taken || e.pinned && e.pin != c.asOf {
+			t.Errorf("task %d as of %d: pinned %v at %d", c.task, c.asOf, e.pinned, e.pin)
+		}
+	}
 }
 
 // TestCarriedTasksDoNotFeedThemselves: the carried records are events themselves, and many tasks
@@ -128,6 +158,16 @@ func TestCarryJobIsBounded(t *testing.T) {
 	b.start(4)
 	b.beats(4, 20)
 	b.equal("four megabytes", b.carriedOf(), []int{1})
+
+	b = newBench(t, carryConfig())
+	b.submit(nil, 9)
+	half := carryBytesMax/2 - b.r.Get(id(9)).Footprint()
+	b = newBench(t, carryConfig())
+	b.submit(func(t *taskstate.Task) { t.Payload.Data = make([]byte, half) }, 1, 2, 3)
+	b.submit(nil, 4)
+	b.start(4)
+	b.beats(4, 20)
+	b.equal("just four megabytes", b.carriedOf(), []int{1, 2})
 
 	b = newBench(t, carryConfig())
 	var all []int

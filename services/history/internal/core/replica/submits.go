@@ -114,10 +114,6 @@ func (r *Replica) admit(e *Entry, now Now, fx *Effects) {
 	for _, h := range early {
 		r.event(h, now, fx)
 	}
-	// Held stays may be waiting only for this one to have been read.
-	if e.State == taskstate.Waiting || e.State.Finished() {
-		r.letGo(e.ID, now, fx)
-	}
 	if trigger && e.State == taskstate.Ready && !e.left && e.triggeredAt == 0 {
 		r.trigger(e, now, fx)
 	}

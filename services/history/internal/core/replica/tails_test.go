@@ -156,7 +156,7 @@ func TestR14_TailsAreKeptUntilTheirSendersAreRead(t *testing.T) {
 // TestACarriedStayReplacesTheOneBefore: in a takeover, unless an event of the task lies behind what
 // the carried state has seen.
 func TestACarriedStayReplacesTheOneBefore(t *testing.T) {
-	for asOf, taken := range map[uint64]bool{1: false, 2: true, 3: true} {
+	for asOf, taken := range map[uint64]bool{1: false, 2: true, 5: true, 6: false} {
 		cp := Checkpoint{}
 		cp.Ack[2] = 5
 		b := &bench{T: t, r: New(carryConfig(), cp, 0), now: Now{MS: scenarioStart}}
@@ -171,5 +171,110 @@ func TestACarriedStayReplacesTheOneBefore(t *testing.T) {
 		if got := b.r.Get(id(1)); (got.State == taskstate.Ready) != taken || b.r.Len() != 1 {
 			t.Errorf("as of %d it is %s", asOf, got.State)
 		}
+	}
+}
+
+// TestR14_TheTimerTailIsKeptLikewise: a stay found behind the checkpoint is not parked again, and
+// the levels wait for it.
+func TestR14_TheTimerTailIsKeptLikewise(t *testing.T) {
+	b := &bench{T: t, r: New(carryConfig(), Checkpoint{}, 0), now: Now{MS: scenarioStart}}
+	b.step(Recovered{Parked: map[Stay]bool{{id(1), 1}: true}, TimerSeq: 7, Ends: Levels{Lanes: [ids.Lanes]uint64{3: 1}}})
+	b.step(Tick{})
+	if cp := b.r.Checkpoint(); cp.TimerSeq != 0 {
+		t.Errorf("covered to %d before its sender is read", cp.TimerSeq)
+	}
+	if fx := b.submit(func(t *taskstate.Task) { t.DueAt = b.now.MS + 60_000 }, 1); fx.Park != nil || b.r.Len() != 0 {
+		t.Error("parked twice")
+	}
+	if cp := b.r.Checkpoint(); cp.TimerSeq != 7 || cp.Parked.Lanes[3] != 1 {
+		t.Errorf("covered to %d, %+v", cp.TimerSeq, cp.Parked)
+	}
+}
+
+// TestR14_BothTailsAreForgotten when everything is read that could have sent them.
+func TestR14_BothTailsAreForgotten(t *testing.T) {
+	b := &bench{T: t, r: New(carryConfig(), Checkpoint{}, 0), now: Now{MS: scenarioStart}}
+	b.step(Recovered{
+		Parked: map[Stay]bool{{id(1), 1}: true}, Archived: map[ids.TaskID]bool{id(2): true}, TimerSeq: 7, ArchiveSeq: 8, Ends: Levels{Events: 3},
+	})
+	b.step(&Events{Seq: 2})
+	b.step(Tick{})
+	if cp := b.r.Checkpoint(); cp.TimerSeq != 0 || cp.ArchiveSeq != 0 {
+		t.Errorf("too early: covered to %d and %d", cp.TimerSeq, cp.ArchiveSeq)
+	}
+	b.step(&Events{Seq: 3})
+	b.step(Tick{})
+	if cp := b.r.Checkpoint(); cp.TimerSeq != 7 || cp.ArchiveSeq != 8 {
+		t.Errorf("covered to %d and %d", cp.TimerSeq, cp.ArchiveSeq)
+	}
+}
+
+// TestPendingSince is the oldest of the commands that wait, and of tasks taken from the timer store
+// that are not in the archive.
+func TestPendingSince(t *testing.T) {
+	b := newBench(t, Config{})
+	pending := func(want int64) {
+		t.Helper()
+		if got := b.r.Checkpoint().PendingSince; got != want {
+			t.Errorf("pending since %d, want %d", got, want)
+		}
+	}
+	pending(0)
+	for n := 1; n <= 5; n++ {
+		b.now.MS++
+		b.event(taskstate.Cancel, n, ids.Token{})
+		pending(scenarioStart + 1)
+	}
+	for n := 1; n <= 5; n++ {
+		b.step(&Found{Search: Search{ID: id(n), Cancel: true, Seq: uint64(n)}, Taken: &Entry{Task: taskstate.Task{ID: id(n)}}})
+		pending(scenarioStart + 1)
+	}
+	b.step(Draining{})
+	for n := 1; n <= 5; n++ { // a job ends where a checkpoint was asked for
+		pending(scenarioStart + int64(n))
+		b.step(Stored{Kind: JobArchive, Seq: uint64(n)})
+	}
+	pending(0)
+}
+
+// TestR14_ACheckpointCoversTheJobsUpToItsMark, while later ones are under way.
+func TestR14_ACheckpointCoversTheJobsUpToItsMark(t *testing.T) {
+	b := newBench(t, Config{})
+	b.submit(nil, 1, 2)
+	b.start(1)
+	b.start(2)
+	b.finish(taskstate.Succeeded, 1)
+	b.step(Draining{})
+	b.r.Checkpoint()
+	at := b.seq
+	b.finish(taskstate.Succeeded, 2)
+	b.step(Stored{Kind: JobArchive, Seq: 3})
+	if cp := b.r.Checkpoint(); cp.ArchiveSeq != 3 || cp.Archived.Events != at {
+		t.Errorf("covered to %d, %+v", cp.ArchiveSeq, cp.Archived)
+	}
+}
+
+// TestHeldStaysAreInOrder of their numbers, whatever the lanes bring first.
+func TestHeldStaysAreInOrder(t *testing.T) {
+	b := newBench(t, Config{})
+	for _, parkings := range []uint32{3, 1, 4, 2} {
+		b.submit(func(t *taskstate.Task) { t.Position, t.Parkings = ids.NewPosition(9, 2), parkings }, 1)
+	}
+	for i, e := range b.r.held[id(1)] {
+		if e.Parkings != uint32(i+1) {
+			t.Errorf("stay %d is at %d", e.Parkings, i)
+		}
+	}
+	if len(b.r.held[id(1)]) != 4 {
+		t.Errorf("%d are held", len(b.r.held[id(1)]))
+	}
+}
+
+// TestAStayOfNoLaneIsTakenIn: a record that says that the stay before lay in a lane that there is not.
+func TestAStayOfNoLaneIsTakenIn(t *testing.T) {
+	b := newBench(t, Config{})
+	b.submit(func(t *taskstate.Task) { t.Position, t.Parkings = ids.NewPosition(9, ids.Lanes), 1 }, 1)
+	if got := b.r.Get(id(1)); got == nil || got.State != taskstate.Ready {
+		t.Errorf("%+v", got)
 	}
 }

@@ -102,6 +102,25 @@ func TestCheckpointIsSavedOneAtATime(t *testing.T) {
 	b.step(Purged{})
 }
 
+// TestPurgesKeepTheirDistance, as the configuration says.
+func TestPurgesKeepTheirDistance(t *testing.T) {
+	cfg := carryConfig()
+	cfg.CheckpointEveryMS, cfg.PurgeEveryMS = 1, 50
+	b := newBench(t, cfg)
+	b.event(taskstate.Heartbeat, 9, ids.Token{}) // moves the floor
+	b.step(Tick{})
+	b.step(Saved{OK: true})
+	b.now.Mono += purgeAfter + 1
+	b.now.MS += 49
+	if fx := b.step(Tick{}); fx.Purge != nil {
+		t.Error("purged early")
+	}
+	b.now.MS++
+	if fx := b.step(Tick{}); fx.Purge == nil {
+		t.Error("not purged")
+	}
+}
+
 // TestRefusedLeaseIsLookedAtAgain: a lease that is over by our clock and not by the log's is
 // proposed again after what is left of it (R44).
 func TestRefusedLeaseIsLookedAtAgain(t *testing.T) {

@@ -34,6 +34,9 @@ func TestI5_LostTriggers(t *testing.T) {
 	if n := b.r.Retrigger("shop", shard, b.now, fx); n != 3 {
 		t.Errorf("%d retriggered", n)
 	}
+	if n := b.r.Retrigger("", shard, b.now, fx); n != 3 || fx.Counts.Triggers != 6 || fx.Traced != nil {
+		t.Errorf("%d retriggered, %d counted, traced %v", n, fx.Counts.Triggers, fx.Traced)
+	}
 	b.r.Flush(b.now, new(Effects))
 
 	b.start(1)
@@ -41,6 +44,37 @@ func TestI5_LostTriggers(t *testing.T) {
 	b.start(3)
 	b.now.MS += time.Hour.Milliseconds()
 	b.equal("what runs is not ready", triggered(b.hungry("shop", "mail")), nil)
+}
+
+// TestI5_HungryFindsBothKindsOfReady: what is ready, and what waits for its next attempt and is due.
+func TestI5_HungryFindsBothKindsOfReady(t *testing.T) {
+	b := newBench(t, Config{})
+	b.submit(nil, 1, 2)
+	b.start(2)
+	b.finish(taskstate.Failed, 2)
+	b.now.MS += hungryAgeMS + 1
+	b.equal("one is ready, one is due", triggered(b.hungry("shop", "mail")), []int{1, 2})
+}
+
+// TestI5_RetriggerOfEachShard: of one shard, the first one too, or of all.
+func TestI5_RetriggerOfEachShard(t *testing.T) {
+	b := newBench(t, Config{})
+	want := map[int][]int{}
+	for n := 1; n <= 8; n++ {
+		b.submit(func(t *taskstate.Task) { t.Tasklist = string(rune('a' + n)) }, n)
+		shard := b.r.tasks[id(n)].list.shard
+		want[shard] = append(want[shard], n)
+		want[-1] = append(want[-1], n)
+	}
+	if len(want) != 3 {
+		t.Fatalf("tasks of %d shards", len(want)-1)
+	}
+	for shard, numbers := range want {
+		fx := new(Effects)
+		b.r.Retrigger("", shard, b.now, fx)
+		b.r.Flush(b.now, fx)
+		b.equal("retriggered", triggered(fx), numbers)
+	}
 }
 
 // TestI5_OvertakenTasksAreTriggeredAgain: a task that others of its column, ready well after it,
@@ -95,6 +129,25 @@ func TestGroupsFitIntoAMessage(t *testing.T) {
 	}
 }
 
+// TestReleasesAreGathered by column, and cut by bytes.
+func TestReleasesAreGathered(t *testing.T) {
+	b := newBench(t, Config{})
+	n := groupBytesMax/ids.BookingBytes + 2
+	in := &Events{Seq: 2, At: b.now.MS}
+	var all []int
+	for i := range n {
+		all = append(all, i+1)
+		fence := ids.Token{Position: ids.NewPosition(1, 3), Version: 1}
+		in.Events = append(in.Events, taskstate.Event{Kind: taskstate.Started, ID: id(i + 1), Fence: fence, Booked: true},
+			taskstate.Event{Kind: taskstate.Succeeded, ID: id(i + 1), Fence: fence})
+	}
+	b.submit(nil, all...)
+	fx := b.step(in)
+	if len(fx.Releases) != 2 || len(fx.Releases[1].Packed) != ids.BookingBytes || fx.Releases[0].Type != "send" || fx.Releases[0].Domain != "shop" {
+		t.Fatalf("%d groups", len(fx.Releases))
+	}
+}
+
 // TestReads: get, list, describe and the bookings of a domain.
 func TestReads(t *testing.T) {
 	b := newBench(t, Config{})
@@ -137,8 +190,34 @@ func TestReads(t *testing.T) {
 	if got := b.r.Describe("shop", "mail"); got.Completed != 1 || got.Running != 0 {
 		t.Errorf("%+v", got)
 	}
-	if at, ok := b.r.NextWake(); !ok || at != b.r.Get(id(4)).WakeAt() && at != b.r.Get(id(3)).WakeAt() {
+	b.event(taskstate.Cancel, 1, ids.Token{})
+	b.now.MS += 2000
+	b.start(3)
+	b.seq++
+	b.step(&Events{Seq: b.seq, At: b.now.MS, Events: []taskstate.Event{
+		{Kind: taskstate.Failed, ID: id(3), Fence: b.r.Get(id(3)).Token(), NonRetryable: true},
+	}})
+	if got := b.r.Describe("shop", "mail"); got != (Census{Completed: 1, Dead: 1}) {
+		t.Errorf("%+v", got)
+	}
+	if at, ok := b.r.NextWake(); !ok || at != b.r.Get(id(4)).WakeAt() {
 		t.Errorf("wake at %d", at)
+	}
+}
+
+// TestDescribeTellsTheOldest that is ready, of one tasklist.
+func TestDescribeTellsTheOldest(t *testing.T) {
+	b := newBench(t, Config{})
+	for n := 1; n <= 4; n++ {
+		b.submit(nil, n)
+		b.submit(func(t *taskstate.Task) { t.Tasklist = "other" }, 10-n)
+		b.now.MS++
+	}
+	for n := 1; n <= 3; n++ {
+		if got := b.r.Describe("shop", "mail").OldestReadyAt; got != scenarioStart+int64(n-1) {
+			t.Errorf("after %d grants it is %d", n-1, got-scenarioStart)
+		}
+		b.start(n)
 	}
 }
 
@@ -170,6 +249,74 @@ func TestGoneIsBounded(t *testing.T) {
 	}
 	if len(b.r.gone.queue)-b.r.gone.head != 1 || len(b.r.gone.queue) > 1100 {
 		t.Errorf("a queue of %d from %d", len(b.r.gone.queue), b.r.gone.head)
+	}
+}
+
+// TestGoneIsCopiedSeldom: the queue is copied when most of it is over, and not for a few.
+func TestGoneIsCopiedSeldom(t *testing.T) {
+	for most, want := range map[int]int{1: 1024, 3000: 3000} {
+		b := newBench(t, Config{})
+		b.r.gone.max, b.r.gone.bytesMax = most, 7000*new(taskstate.Task).Footprint()
+		highest := 0
+		for range 7000 {
+			b.r.keepGone(&Entry{left: true})
+			highest = max(highest, b.r.gone.head)
+		}
+		if highest != want {
+			t.Errorf("of %d, it is copied after %d, want %d", most, highest, want)
+		}
+	}
+	b := newBench(t, Config{})
+	b.r.gone.bytesMax = 2 * new(taskstate.Task).Footprint()
+	for range 3 {
+		b.r.keepGone(&Entry{left: true})
+	}
+	if b.r.gone.head != 1 {
+		t.Errorf("%d are forgotten of three, with room for two", b.r.gone.head)
+	}
+}
+
+// TestI7_RoomIsExact: a lane is read as long as both its tasks and their bytes are below the window, or
+// up to a message that is demanded.
+func TestI7_RoomIsExact(t *testing.T) {
+	b := newBench(t, Config{})
+	b.submit(nil, 1)
+	size := int64(b.r.Get(id(1)).Footprint())
+	for _, c := range []struct {
+		tasks  int
+		bytes  int64
+		demand uint64
+		want   bool
+	}{
+		{2, size + 1, 0, true},
+		{1, size + 1, 0, false},
+		{2, size, 0, false},
+		{1, size, 1, false},
+		{1, size, 2, true},
+	} {
+		b.r.cfg.WindowTasks, b.r.cfg.WindowBytes, b.r.rooms[3].demand = c.tasks, c.bytes, c.demand
+		if got := b.r.Room(3); got != c.want {
+			t.Errorf("%+v: room is %v", c, got)
+		}
+	}
+}
+
+// TestCounts: what the metrics of a turn say.
+func TestCounts(t *testing.T) {
+	b := newBench(t, Config{})
+	fx := b.submit(nil, 1, 2)
+	if want := (Counts{SubmitBatches: 1, Loaded: 2, Triggers: 2}); fx.Counts != want || fx.Traced != nil {
+		t.Errorf("%+v, traced %v", fx.Counts, fx.Traced)
+	}
+	fx = b.start(1)
+	if want := (Counts{EventBatches: 1, Events: 1, Granted: 1}); fx.Counts != want || fx.Traced != nil {
+		t.Errorf("%+v, traced %v", fx.Counts, fx.Traced)
+	}
+	other := b.r.Get(id(1)).Token()
+	other.Nonce++
+	fx = b.event(taskstate.Succeeded, 1, other)
+	if want := (Counts{EventBatches: 1, Events: 1, Refused: 1}); fx.Counts != want {
+		t.Errorf("another attempt's: %+v", fx.Counts)
 	}
 }
 
@@ -207,6 +354,26 @@ func TestJobsWaitForCompany(t *testing.T) {
 	}
 }
 
+// TestManyAreCompanyEnough: an archive job of so many does not linger.
+func TestManyAreCompanyEnough(t *testing.T) {
+	b := newBench(t, Config{})
+	in := &Events{Seq: 2, At: b.now.MS}
+	var all []int
+	for n := 1; n <= archiveTasksMin; n++ {
+		all = append(all, n)
+		in.Events = append(in.Events, taskstate.Event{Kind: taskstate.Cancel, ID: id(n)})
+	}
+	b.submit(nil, all...)
+	last := in.Events[archiveTasksMin-1:]
+	in.Events = in.Events[:archiveTasksMin-1]
+	if fx := b.step(in); fx.Archive != nil {
+		t.Errorf("%d do not linger", len(fx.Archive))
+	}
+	if fx := b.step(&Events{Seq: 3, At: b.now.MS, Events: last}); len(fx.Archive) != archiveTasksMin {
+		t.Errorf("a job of %d", len(fx.Archive))
+	}
+}
+
 // TestBounced: only the attempt that was granted is taken back (R15).
 func TestBounced(t *testing.T) {
 	b := newBench(t, Config{})
@@ -220,7 +387,7 @@ func TestBounced(t *testing.T) {
 		t.Fatalf("%+v", fx.Append)
 	}
 	fx = b.step(Bounced{[]GrantRef{{id(1), token}, {id(1), token}}})
-	if len(fx.Append) != 1 || fx.Append[0].Kind != taskstate.Released || fx.Append[0].Fence != token || fx.Append[0].Message == "" {
+	if len(fx.Append) != 1 || fx.Counts.Bounced != 2 || fx.Append[0].Kind != taskstate.Released || fx.Append[0].Fence != token || fx.Append[0].Message == "" {
 		t.Fatalf("%+v", fx.Append)
 	}
 	if b.r.Idle() {

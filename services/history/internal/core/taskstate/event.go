@@ -29,9 +29,6 @@ func (k Kind) String() string {
 	return "unknown"
 }
 
-// outcome tells whether k is how a worker ends an attempt.
-func (k Kind) outcome() bool { return k == Succeeded || k == Failed || k == Released }
-
 // Event is one wish to change a task.
 type Event struct {
 	Kind  Kind

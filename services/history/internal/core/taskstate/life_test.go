@@ -431,6 +431,7 @@ func TestI4_AnEarlierStayIsOver(t *testing.T) {
 	}{
 		{"repeated", Event{Kind: Failed, Fence: before}, ""},
 		{"another outcome", Event{Kind: Succeeded, Fence: before}, fault.Stale},
+		{"handed back", Event{Kind: Released, Fence: before}, fault.Stale},
 		{"a heartbeat", Event{Kind: Heartbeat, Fence: before}, fault.Stale},
 		{"another attempt", Event{Kind: Failed, Fence: ids.Token{Position: before.Position, Version: before.Version, Nonce: 1}}, fault.Stale},
 		{"a foreign domain", Event{Kind: Failed, Fence: before, Domain: "media"}, fault.NotFound},
@@ -442,6 +443,26 @@ func TestI4_AnEarlierStayIsOver(t *testing.T) {
 	grab(task, task.DueAt)
 	if v := ApplyToEarlierStay(task, &Event{Kind: Failed, Fence: before}); v.Code != fault.Stale {
 		t.Errorf("repeated after another attempt began: %+v", v)
+	}
+}
+
+// TestARefusalSaysWhy: the words that a worker's log shows.
+func TestARefusalSaysWhy(t *testing.T) {
+	for _, c := range []struct {
+		state State
+		kind  Kind
+		want  string
+	}{
+		{Running, Started, "granted to another poll"},
+		{Running, Carried, "the attempt is over: the task is running"},
+		{Completed, Started, "the task is completed"},
+		{Completed, Cancel, "the task is completed"},
+		{Waiting, Heartbeat, "the attempt is over: the task is waiting"},
+	} {
+		task := in(c.state)
+		if v, _ := Apply(task, &Event{Kind: c.kind}, t0); v.Message != c.want {
+			t.Errorf("%s × %s: %q", c.state, c.kind, v.Message)
+		}
 	}
 }
 

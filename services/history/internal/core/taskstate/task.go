@@ -218,12 +218,10 @@ func (t *Task) step(s Step) {
 	if t.Steps == nil {
 		t.Steps = make([]Step, 0, 4)
 	}
-	if n := len(t.Steps); n > 0 {
-		// Attempts often fail alike: equal messages share their memory.
-		for i := n - 1; i >= max(0, n-2); i-- {
-			if t.Steps[i].Message == s.Message {
-				s.Message = t.Steps[i].Message
-			}
+	// Attempts often fail alike: equal messages share their memory.
+	for _, last := range t.Steps[max(0, len(t.Steps)-2):] {
+		if last.Message == s.Message {
+			s.Message = last.Message
 		}
 	}
 	t.Steps = append(t.Steps, s)

@@ -69,7 +69,7 @@ func (t *Task) repeated(e *Event) (Verdict, bool) {
 			return Verdict{Granted: true, Repeated: true, LeaseUntil: t.WakeAt()}, true
 		}
 	case Succeeded, Failed, Released:
-		if t.State != Running && t.Version > 0 && t.Attempt.Ended == e.Kind && e.Fence == t.Token() {
+		if t.State != Running && t.Attempt.Ended == e.Kind && e.Fence == t.Token() {
 			return Verdict{}, true
 		}
 	case Cancel:
@@ -103,7 +103,7 @@ func ApplyToEarlierStay(t *Task, e *Event) Verdict {
 		return notInDomain()
 	}
 	last := ids.Token{Position: t.Before, Version: t.Version, Nonce: t.Attempt.Nonce}
-	if t.Version > 0 && e.Fence == last && t.Attempt.Ended == e.Kind && e.Kind.outcome() {
+	if e.Fence == last && e.Kind == Failed && t.Attempt.Ended == Failed { // no other outcome ends a stay and not the task
 		return Verdict{}
 	}
 	return Verdict{Code: fault.Stale, Message: "the task has waited and come back since"}
