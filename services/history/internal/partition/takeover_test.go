@@ -1,0 +1,213 @@
+package partition_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/partition"
+)
+
+// slowFence lets a lease run out between the claim and the first record that is replayed.
+type slowFence struct{ partition.TimerStore }
+
+func (f slowFence) Fence(ctx context.Context, batch []byte) error {
+	time.Sleep(3 * time.Second)
+	return f.TimerStore.Fence(ctx, batch)
+}
+
+// TestATakeoverWithoutALeaseLosesNoRecord: R11. The lease is over when the first record is
+// offered. It is taken once a checkpoint is saved, and so is all that comes while the
+// replay goes on, once.
+func TestATakeoverWithoutALeaseLosesNoRecord(t *testing.T) {
+	bubble(t, func(t *testing.T, s *shell) {
+		const tasks = 300
+		submit := func(from uint64) {
+			for n := range uint64(tasks / 3) {
+				s.submit(ids.Lane(n%ids.Lanes), task(newID(from+n), "shop"))
+			}
+		}
+		o, stop := run(s.deps("a"))
+		<-o.Ready()
+		submit(0)
+		time.Sleep(3 * time.Second)
+		d := s.deps("b")
+		d.TimerStore = slowFence{s.world}
+		s.mu.Lock()
+		s.works(logv1.EventKind_EVENT_KIND_COMPLETED)
+		s.mu.Unlock()
+		next, stopNext := run(d)
+		time.Sleep(time.Second)
+		submit(tasks)
+		<-next.Ready()
+		submit(2 * tasks)
+		time.Sleep(10 * time.Second)
+		if err := stop(); !errors.Is(err, partition.ErrTakenOver) {
+			t.Errorf("the first owner ended with %v", err)
+		}
+		if err := stopNext(); err != nil {
+			t.Error(err)
+		}
+		s.onceArchived(tasks)
+	})
+}
+
+// onceArchived checks how many tasks are in the archive, each of them once.
+func (s *shell) onceArchived(want int) {
+	s.t.Helper()
+	all := s.archived()
+	for id, n := range all {
+		if n != 1 {
+			s.t.Errorf("%s is archived %d times", id, n)
+		}
+	}
+	if len(all) != want {
+		s.t.Errorf("%d of %d tasks are archived", len(all), want)
+	}
+}
+
+// TestAnOwnerOvertakenInItsWritesLeavesNothingUndone: R24, R27. Jobs of all kinds are under way, and
+// fail, when another owner comes. It stores each once.
+func TestAnOwnerOvertakenInItsWritesLeavesNothingUndone(t *testing.T) {
+	bubble(t, func(t *testing.T, s *shell) {
+		s.works(logv1.EventKind_EVENT_KIND_COMPLETED)
+		o, stop := run(s.deps("a"))
+		<-o.Ready()
+		s.world.FailWrites(true)
+		const tasks = 200
+		for n := range uint64(tasks) {
+			r := task(newID(n), "shop")
+			if n%2 == 0 {
+				r.DueAtMs = time.Now().Add(time.Hour).UnixMilli()
+			}
+			s.submit(3, r)
+		}
+		time.Sleep(20 * time.Second)
+		go func() {
+			time.Sleep(3 * time.Second)
+			s.world.FailWrites(false)
+		}()
+		d := s.deps("b")
+		d.TimerStore = retryFence{s.world}
+		next, stopNext := run(d)
+		<-next.Ready()
+		time.Sleep(20 * time.Second)
+		if err := stop(); !errors.Is(err, partition.ErrTakenOver) {
+			t.Errorf("the first owner ended with %v", err)
+		}
+		s.onceArchived(tasks / 2)
+		if n := len(s.world.Fire(time.Now().Add(2 * time.Hour).UnixMilli())); n != tasks/2 {
+			t.Errorf("%d of %d tasks wait", n, tasks/2)
+		}
+		if err := stopNext(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// retryFence repeats a fence until it is stored, as whoever runs an owner repeats takeovers.
+type retryFence struct{ partition.TimerStore }
+
+func (f retryFence) Fence(ctx context.Context, batch []byte) error {
+	for f.TimerStore.Fence(ctx, batch) != nil {
+		time.Sleep(time.Second)
+	}
+	return nil
+}
+
+// rivalArchive files each task a moment before its owner does, as an owner did that was overtaken.
+type rivalArchive struct {
+	partition.Archive
+	filed map[ids.TaskID]bool
+}
+
+func (a rivalArchive) File(ctx context.Context, tasks []*taskstate.Task, last uint64) (uint64, error) {
+	for i, t := range tasks {
+		if i%2 == 0 && !a.filed[t.ID] {
+			a.filed[t.ID] = true
+			at, err := a.Last(ctx)
+			if err != nil {
+				return 0, err
+			}
+			if _, err := a.Archive.File(ctx, []*taskstate.Task{t}, at); err != nil {
+				return 0, err
+			}
+		}
+	}
+	return a.Archive.File(ctx, tasks, last)
+}
+
+// TestARivalInTheArchiveDoublesNothing: R27. Another owner files some of the job first.
+func TestARivalInTheArchiveDoublesNothing(t *testing.T) {
+	bubble(t, func(t *testing.T, s *shell) {
+		s.works(logv1.EventKind_EVENT_KIND_COMPLETED)
+		s.archive = rivalArchive{s.archive, map[ids.TaskID]bool{}}
+		o, stop := run(s.deps("a"))
+		<-o.Ready()
+		for n := range uint64(100) {
+			s.submit(3, task(newID(n), "shop"))
+		}
+		time.Sleep(time.Minute)
+		s.onceArchived(100)
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestPoisonGoesToTheQuarantineAndTheRestGoesOn: R19.
+func TestPoisonGoesToTheQuarantineAndTheRestGoesOn(t *testing.T) {
+	bubble(t, func(t *testing.T, s *shell) {
+		s.works(logv1.EventKind_EVENT_KIND_COMPLETED)
+		o, stop := run(s.deps("a"))
+		<-o.Ready()
+		s.world.AppendSubmit(3, []byte("\xff\xff poison"))
+		s.world.AppendForeignEvents([]byte("\xff\xff poison"))
+		bad := task(newID(1), "shop")
+		bad.Id = bad.Id[:3]
+		s.submit(3, bad, task(newID(2), "shop"))
+		time.Sleep(10 * time.Second)
+		s.onceArchived(1)
+		s.mu.Lock()
+		if len(s.quarantined) != 3 {
+			t.Errorf("%d records are in the quarantine", len(s.quarantined))
+		}
+		s.mu.Unlock()
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestAnUnknownVersionIsGivenUpLiveAndInATakeover: R21.
+func TestAnUnknownVersionIsGivenUpLiveAndInATakeover(t *testing.T) {
+	bubble(t, func(t *testing.T, s *shell) {
+		o, stop := run(s.deps("a"))
+		<-o.Ready()
+		s.submit(3, task(newID(1), "shop"))
+		time.Sleep(3 * time.Second)
+		data, err := (&logv1.EventBatch{LogVersion: 1 << 20}).MarshalVT()
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.world.AppendForeignEvents(data)
+		time.Sleep(3 * time.Second)
+		if err := stop(); !errors.Is(err, partition.ErrUnreadable) {
+			t.Errorf("the owner ended with %v", err)
+		}
+		next, stopNext := run(s.deps("b"))
+		time.Sleep(3 * time.Second)
+		select {
+		case <-next.Ready():
+			t.Error("the next owner serves")
+		default:
+		}
+		if err := stopNext(); !errors.Is(err, partition.ErrUnreadable) {
+			t.Errorf("the next owner ended with %v", err)
+		}
+	})
+}
