@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"testing"
 	"time"
+
+	"github.com/yardmaster-io/yardmaster/e2e/chaos/audit"
 )
 
 // The long form of the fault runs is set by these environment variables; `task
@@ -31,6 +33,11 @@ type settings struct {
 	rounds int
 	lasts  time.Duration
 	rate   int // tasks per second
+	// passOver is a rule whose violations are in the table and fail nothing; empty =
+	// none. The short forms with faults pass over tasks that are dead though no worker
+	// held them (R41): matching is granted an attempt and its worker never gets it. Until
+	// matching hands such attempts back in time, they count. The long forms fail.
+	passOver audit.Kind
 }
 
 // settingsOf reads the environment.
