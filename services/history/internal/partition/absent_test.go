@@ -37,7 +37,8 @@ func (r slowReader) Unread(ctx context.Context, _ ids.TaskID, _ uint64, _ [ids.L
 // TestQuestionsForAbsentTasksAreBounded: R22. Whoever asks for tasks that are nowhere gets
 // RESOURCE_EXHAUSTED once too many are looked for, and no search goes on for ever.
 func TestQuestionsForAbsentTasksAreBounded(t *testing.T) {
-	bubble(t, func(t *testing.T, s *shell) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShell(t)
 		d := s.deps("a")
 		var running, most atomic.Int64
 		d.Reader = slowReader{d.Reader, &running, &most}

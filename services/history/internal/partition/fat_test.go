@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
@@ -41,7 +42,8 @@ func TestAFatTaskDoesNotHoldUpTheArchive(t *testing.T) {
 		"completed": logv1.EventKind_EVENT_KIND_COMPLETED, "dead": logv1.EventKind_EVENT_KIND_FAILED,
 	} {
 		t.Run(name, func(t *testing.T) {
-			bubble(t, func(t *testing.T, s *shell) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newShell(t)
 				s.works(end)
 				s.archive = fatArchive{s.archive}
 				o, stop := run(s.deps("a"))

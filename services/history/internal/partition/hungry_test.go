@@ -5,6 +5,7 @@ import (
 	"errors"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
@@ -28,7 +29,8 @@ func (c *brokenCheckpoints) Save(ctx context.Context, cp *logv1.Checkpoint, revi
 // TestHungryPollsPileUpNothingWithoutALease: while no checkpoint can be saved nothing goes
 // out, and what is asked for again and again must not gather.
 func TestHungryPollsPileUpNothingWithoutALease(t *testing.T) {
-	bubble(t, func(t *testing.T, s *shell) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShell(t)
 		d := s.deps("a")
 		checkpoints := &brokenCheckpoints{Checkpoints: s.world}
 		d.Checkpoints = checkpoints

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
@@ -15,7 +16,8 @@ import (
 // TestADrainKeepsItsLease: a store that is away for longer than a lease, and not for as
 // long as a drain may take, loses the drain nothing.
 func TestADrainKeepsItsLease(t *testing.T) {
-	bubble(t, func(t *testing.T, s *shell) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShell(t)
 		s.works(logv1.EventKind_EVENT_KIND_COMPLETED)
 		d := s.deps("a")
 		d.Config.DrainTimeout = 6 * time.Second
@@ -41,7 +43,8 @@ func TestADrainKeepsItsLease(t *testing.T) {
 // TestWhoWaitsIsAnsweredWhenTheOwnerIsOvertaken: the owner ends at once, and whoever waits for a
 // task asks the next one.
 func TestWhoWaitsIsAnsweredWhenTheOwnerIsOvertaken(t *testing.T) {
-	bubble(t, func(t *testing.T, s *shell) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShell(t)
 		o, stop := run(s.deps("a"))
 		<-o.Ready()
 		known, absent := newID(1), newID(2)

@@ -3,6 +3,7 @@ package partition_test
 import (
 	"context"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
@@ -27,7 +28,8 @@ func (l lostTimer) Locate(ctx context.Context, id ids.TaskID) (*logv1.Record, ui
 // TestARepeatedOutcomeIsNotFoundOnlyIfTheTimerSaysSo: R20. The outcome that parked a task is
 // repeated while the timer does not answer. It came true, so the verdict waits.
 func TestARepeatedOutcomeIsNotFoundOnlyIfTheTimerSaysSo(t *testing.T) {
-	bubble(t, func(t *testing.T, s *shell) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShell(t)
 		var last ids.Trigger
 		s.worker = func(tr ids.Trigger) {
 			last = tr

@@ -5,7 +5,6 @@ import (
 	"log/slog"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
@@ -130,8 +129,4 @@ func (s *shell) archived() map[ids.TaskID]int {
 		all[ids.TaskID(r.Id)]++
 	}
 	return all
-}
-
-func bubble(t *testing.T, test func(t *testing.T, s *shell)) {
-	synctest.Test(t, func(t *testing.T) { test(t, newShell(t)) })
 }

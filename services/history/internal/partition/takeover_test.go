@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
@@ -24,7 +25,8 @@ func (f slowFence) Fence(ctx context.Context, batch []byte) error {
 // offered. It is taken once a checkpoint is saved, and so is all that comes while the
 // replay goes on, once.
 func TestATakeoverWithoutALeaseLosesNoRecord(t *testing.T) {
-	bubble(t, func(t *testing.T, s *shell) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShell(t)
 		const tasks = 300
 		submit := func(from uint64) {
 			for n := range uint64(tasks / 3) {
@@ -73,7 +75,8 @@ func (s *shell) onceArchived(want int) {
 // TestAnOwnerOvertakenInItsWritesLeavesNothingUndone: R24, R27. Jobs of all kinds are under way, and
 // fail, when another owner comes. It stores each once.
 func TestAnOwnerOvertakenInItsWritesLeavesNothingUndone(t *testing.T) {
-	bubble(t, func(t *testing.T, s *shell) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShell(t)
 		s.works(logv1.EventKind_EVENT_KIND_COMPLETED)
 		o, stop := run(s.deps("a"))
 		<-o.Ready()
@@ -143,7 +146,8 @@ func (a rivalArchive) File(ctx context.Context, tasks []*taskstate.Task, last ui
 
 // TestARivalInTheArchiveDoublesNothing: R27. Another owner files some of the job first.
 func TestARivalInTheArchiveDoublesNothing(t *testing.T) {
-	bubble(t, func(t *testing.T, s *shell) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShell(t)
 		s.works(logv1.EventKind_EVENT_KIND_COMPLETED)
 		s.archive = rivalArchive{s.archive, map[ids.TaskID]bool{}}
 		o, stop := run(s.deps("a"))
@@ -161,7 +165,8 @@ func TestARivalInTheArchiveDoublesNothing(t *testing.T) {
 
 // TestPoisonGoesToTheQuarantineAndTheRestGoesOn: R19.
 func TestPoisonGoesToTheQuarantineAndTheRestGoesOn(t *testing.T) {
-	bubble(t, func(t *testing.T, s *shell) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShell(t)
 		s.works(logv1.EventKind_EVENT_KIND_COMPLETED)
 		o, stop := run(s.deps("a"))
 		<-o.Ready()
@@ -185,7 +190,8 @@ func TestPoisonGoesToTheQuarantineAndTheRestGoesOn(t *testing.T) {
 
 // TestAnUnknownVersionIsGivenUpLiveAndInATakeover: R21.
 func TestAnUnknownVersionIsGivenUpLiveAndInATakeover(t *testing.T) {
-	bubble(t, func(t *testing.T, s *shell) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShell(t)
 		o, stop := run(s.deps("a"))
 		<-o.Ready()
 		s.submit(3, task(newID(1), "shop"))
