@@ -32,7 +32,8 @@
 //     order, and a record that is read late counts as of its own time.
 //
 // Freedom that is left: the verdict on a repeated outcome of a stay that is over is OK or
-// STALE, depending on what has been read. A submit that is repeated in another lane, or after
+// STALE, depending on what has been read. A grab of a task that never was is STALE or
+// NOT_FOUND. A submit that is repeated in another lane, or after
 // its task has left memory, is a new task: the log must refuse it.
 //
 // # Live and replay

@@ -3,6 +3,7 @@ package replica
 import (
 	"fmt"
 
+	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
 )
@@ -89,6 +90,10 @@ func (r *Replica) decide(h *held, e *Entry, now Now, fx *Effects) {
 		r.wait(h)
 	case e != nil:
 		r.settle(h, taskstate.ApplyToEarlierStay(&e.Task, h.ev), fx)
+	case h.ev.Kind == taskstate.Started && h.ev.Domain == "":
+		// Matching gets nothing, wherever the task is now. A search may take long, and the grants
+		// of the same message would run out with it.
+		r.settle(h, taskstate.Verdict{Code: fault.Stale, Message: "the trigger is out of date"}, fx)
 	default:
 		r.ask(h)
 	}
