@@ -1,0 +1,110 @@
+package partition_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/partition"
+)
+
+// deaf stores checkpoints and does not hear of it: each save that lost picks ends with err.
+type deaf struct {
+	partition.Checkpoints
+	err   error
+	saves int
+	lost  func(save int) bool
+}
+
+func (d *deaf) Save(ctx context.Context, cp *logv1.Checkpoint, revision uint64) (uint64, error) {
+	next, err := d.Checkpoints.Save(ctx, cp, revision)
+	if d.saves++; err == nil && d.lost(d.saves) {
+		return 0, d.err
+	}
+	return next, err
+}
+
+// TestAStoredCheckpointThatIsNotAcknowledged does not end its owner, whether the answer is lost
+// or a repetition meets the owner's own write; the lease is kept, and what comes is served
+// (R22, R71).
+func TestAStoredCheckpointThatIsNotAcknowledged(t *testing.T) {
+	for name, answer := range map[string]error{"lost": context.DeadlineExceeded, "repeated": partition.ErrTakenOver} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				l := newLine(t)
+				checkpoints := &deaf{Checkpoints: l.world, err: answer, lost: func(save int) bool { return save%4 == 2 }}
+				l.change = func(d *partition.Deps) { d.Checkpoints = checkpoints }
+				o, ended, stop := l.run("deaf")
+				<-o.Ready()
+				for n := range uint64(20) {
+					id := ids.NewTaskID(time.Now(), 0, n+1)
+					seq := l.world.AppendSubmit(3, submitted(t, id))
+					l.world.AppendForeignEvents(l.encoded(&logv1.EventBatch{ReplyTo: "asker", Events: []*logv1.Event{l.grab(id, seq)}}))
+					select {
+					case v := <-l.verdict:
+						if v.Verdicts[0].Code != "" {
+							t.Fatalf("%v", v)
+						}
+					case err := <-ended:
+						t.Fatalf("the owner ended after %d saves: %v", checkpoints.saves, err)
+					case <-time.After(time.Minute):
+						t.Fatalf("grab %d is not answered after %d saves", n, checkpoints.saves)
+					}
+					time.Sleep(time.Second)
+				}
+				before := l.world.Checkpoint()
+				if err := stop(); err != nil {
+					t.Fatal(err)
+				}
+				if before.Epoch != 1 || before.Owner != "deaf" || before.EventFloor == 0 && before.Lanes[3].ReadSeq == 0 {
+					t.Errorf("the checkpoint stayed behind: %v", before)
+				}
+			})
+		})
+	}
+}
+
+// TestAClaimThatIsNotAcknowledged: an owner knows its own claim again.
+func TestAClaimThatIsNotAcknowledged(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLine(t)
+		l.change = func(d *partition.Deps) {
+			d.Checkpoints = &deaf{Checkpoints: l.world, err: partition.ErrTakenOver, lost: func(save int) bool { return save == 1 }}
+		}
+		o, ended, stop := l.run("deaf")
+		select {
+		case <-o.Ready():
+		case err := <-ended:
+			t.Fatalf("the owner ended: %v", err)
+		}
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestI12AnotherOwnersCheckpointEndsTheOwner, even if it is of the same name: the epoch tells.
+func TestI12AnotherOwnersCheckpointEndsTheOwner(t *testing.T) {
+	for _, node := range []string{"first", "second"} {
+		synctest.Test(t, func(t *testing.T) {
+			l := newLine(t)
+			first, ended, _ := l.run("first")
+			<-first.Ready()
+			synctest.Wait() // its checkpoint is saved
+			_, revision, err := l.world.Load(t.Context())
+			if err == nil {
+				_, err = l.world.Save(t.Context(), &logv1.Checkpoint{Epoch: 2, Owner: node, Save: 1}, revision)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := end(ended); !errors.Is(err, partition.ErrTakenOver) {
+				t.Errorf("the owner ended with %v", err)
+			}
+		})
+	}
+}
