@@ -3,6 +3,7 @@ package cluster
 import (
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -232,28 +233,38 @@ func (c *Cluster) AwaitProcess(s Service, i int) {
 		if err := n.failed(); err != nil {
 			c.tb.Fatal(err)
 		}
-		return c.page(s, i, "/readyz")
+		return c.Ready(s, i)
 	})
 }
 
 // Alive tells whether a process answers that it lives, ready or not.
-func (c *Cluster) Alive(s Service, i int) error { return c.page(s, i, "/livez") }
+func (c *Cluster) Alive(s Service, i int) error {
+	_, err := c.page(s, i, "/livez")
+	return err
+}
 
 // Ready tells whether a process answers that it is ready.
-func (c *Cluster) Ready(s Service, i int) error { return c.page(s, i, "/readyz") }
+func (c *Cluster) Ready(s Service, i int) error {
+	_, err := c.page(s, i, "/readyz")
+	return err
+}
 
-func (c *Cluster) page(s Service, i int, path string) error {
+// Metrics is the page of numbers of a process.
+func (c *Cluster) Metrics(s Service, i int) (string, error) { return c.page(s, i, "/metrics") }
+
+func (c *Cluster) page(s Service, i int, path string) (string, error) {
 	n := c.processes[s][i]
 	client := http.Client{Timeout: askTimeout, Transport: &http.Transport{DisableKeepAlives: true}}
 	resp, err := client.Get("http://" + n.http + path)
 	if err != nil {
-		return err
+		return "", err
 	}
 	defer func() { _ = resp.Body.Close() }()
 	if resp.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s: %s answers %s", n.name, path, resp.Status)
+		return "", fmt.Errorf("%s: %s answers %s", n.name, path, resp.Status)
 	}
-	return nil
+	body, err := io.ReadAll(resp.Body)
+	return string(body), err
 }
 
 // Check fails the test where a process has ended that nobody ended.

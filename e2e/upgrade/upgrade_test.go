@@ -151,24 +151,30 @@ func (r *rollout) finalize(args ...string) (out string, err error) {
 	return r.Yard(newer, append([]string{"upgrade", "finalize"}, args...)...)
 }
 
-// written counts the batches of the history logs by the log version they carry.
-func (r *rollout) written() map[uint32]int {
+// jetStream connects to the cluster's streams.
+func (r *rollout) jetStream() (js jetstream.JetStream, partitions int) {
 	r.t.Helper()
 	nc, err := nats.Connect(r.URL())
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	defer nc.Close()
-	js, err := jetstream.New(nc)
-	if err != nil {
+	r.t.Cleanup(nc.Close)
+	if js, err = jetstream.New(nc); err != nil {
 		r.t.Fatal(err)
 	}
 	n, err := provision.Partitioning(r.t.Context(), js)
 	if err != nil {
 		r.t.Fatal(err)
 	}
+	return js, n.History
+}
+
+// written counts the batches of the history logs by the log version they carry.
+func (r *rollout) written() map[uint32]int {
+	r.t.Helper()
+	js, partitions := r.jetStream()
 	found := map[uint32]int{}
-	for p := range n.History {
+	for p := range partitions {
 		err := natslog.ReadAll(r.t.Context(), js, natslog.ReadConfig{Stream: topology.HistoryStream(p)}, func(m natslog.Record) error {
 			switch m.Subject {
 			case topology.Fired(p):
