@@ -47,6 +47,8 @@ func TestLookupWithoutAnswer(t *testing.T) {
 		}()
 	}
 	for range lookups {
-		_ = <-results // what matters is that it ends
+		if err := <-results; err != nil {
+			t.Log(err) // what matters is that it ends
+		}
 	}
 }

@@ -103,8 +103,10 @@ func TestACarriedRecordIsVoidIfItMissesAnEvent(t *testing.T) {
 		b.start(1)
 		b.submit(nil, 2)
 		task := *b.r.Get(id(c.task))
-		carried := &Events{Seq: 4, Events: []taskstate.Event{{Kind: taskstate.Carried, ID: task.ID, Fence: ids.Token{Position: task.Position}}},
-			Carried: map[int]*Carried{0: {&Entry{Task: task}, c.asOf}}}
+		carried := &Events{
+			Seq: 4, Events: []taskstate.Event{{Kind: taskstate.Carried, ID: task.ID, Fence: ids.Token{Position: task.Position}}},
+			Carried: map[int]*Carried{0: {&Entry{Task: task}, c.asOf}},
+		}
 		b.step(carried)
 		carried.Seq = 5
 		if c.asOf < 4 {
