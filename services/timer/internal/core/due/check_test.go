@@ -49,6 +49,7 @@ func (t *Table) check(tb fataler) {
 	if len(refs) != len(t.groups.handles) {
 		t.fatal(tb, "%d groups in use, %d kept", len(refs), len(t.groups.handles))
 	}
+	t.checkQueues(tb, refs)
 	for number, b := range t.buckets {
 		if b.live != live[number] {
 			t.fatal(tb, "bucket %d counts %d of %d", number, b.live, live[number])
@@ -65,6 +66,23 @@ func (t *Table) check(tb fataler) {
 	for i := 1; i < t.heap.len(); i++ {
 		if t.entries.at(t.heap.order[i]).key().Compare(t.entries.at(t.heap.order[(i-1)/arity]).key()) < 0 {
 			t.fatal(tb, "the heap is out of order at %d", i)
+		}
+	}
+}
+
+// checkQueues compares the queues with the groups in use.
+func (t *Table) checkQueues(tb fataler, refs map[groupHandle]int) {
+	tb.Helper()
+	groupsOf := map[*queue]int{}
+	for h := range refs {
+		groupsOf[t.groups.at(h).queue]++
+	}
+	if len(groupsOf) != len(t.groups.queues) {
+		t.fatal(tb, "%d queues in use, %d kept", len(groupsOf), len(t.groups.queues))
+	}
+	for q, n := range groupsOf {
+		if q.refs != n {
+			t.fatal(tb, "queue %v counts %d groups of %d", q.key, q.refs, n)
 		}
 	}
 }

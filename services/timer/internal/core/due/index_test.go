@@ -50,6 +50,20 @@ func TestIndexIsAMap(t *testing.T) {
 	})
 }
 
+// Each table holds about as many: one that held all would stop firing while it grows.
+func TestIndexSpreads(t *testing.T) {
+	entries := slab{}
+	x := index{slab: &entries}
+	for n := range 16 * indexParts {
+		x.add(entries.add(entry{id: testID(n)}))
+	}
+	for i := range x.parts {
+		if used := x.parts[i].used; used > 64 {
+			t.Errorf("table %d holds %d, 16 would be even", i, used)
+		}
+	}
+}
+
 // One part alone, where all runs collide.
 func TestIndexClosesGaps(t *testing.T) {
 	entries := slab{}
@@ -60,6 +74,9 @@ func TestIndexClosesGaps(t *testing.T) {
 			h := entries.add(entry{id: id})
 			x.add(h)
 			all = append(all, h)
+			if n := len(all); n <= 7 && len(x.parts[0].slots) != map[bool]int{true: 8, false: 16}[n <= 6] {
+				t.Errorf("%d slots for %d: full is three quarters", len(x.parts[0].slots), n)
+			}
 		}
 	}
 	for i := range all {

@@ -1,0 +1,103 @@
+package due
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+)
+
+// I7: a tasklist is forgotten with its last task that waits or was fired lately.
+func TestI7_ATasklistWithoutTasksIsForgotten(t *testing.T) {
+	m := message(1, 1000, 1, 2, 3)
+	m.Tasks[1].Group.Priority = 1
+	m.Tasks[2].Group.Tasklist = "y"
+	table := New(Config{})
+	table.Load(m)
+	table.Resume(Cursor{}, 1, 0)
+	one := wide
+	one.Tasks = 1
+	for n, want := range []int{2, 2, 1, 0} {
+		table.check(t)
+		if len(table.groups.queues) != want {
+			t.Errorf("after %d: %d tasklists, want %d", n, len(table.groups.queues), want)
+		}
+		if _, ok := table.NextChunk(1000, one); ok {
+			table.Commit(1000, 0)
+		}
+	}
+}
+
+// What is remembered is copied when most of it is over, and not each time.
+func TestRecentIsCopiedSeldom(t *testing.T) {
+	known := newGroups()
+	r := recent{keepMS: 10, most: 8, groups: &known, stays: map[ids.TaskID]uint64{}}
+	group, highest := known.take(Group{}), 0
+	for n := range 100 {
+		r.add(firedStay{id: testID(n), group: group})
+		highest = max(highest, r.head)
+	}
+	if highest != 7 {
+		t.Errorf("copied after %d", highest)
+	}
+}
+
+// R23: a clock that is where the cursor is needs no part set aside.
+func TestR23_NothingIsSetAsideAtTheVeryInstant(t *testing.T) {
+	for what, c := range map[string]Cursor{
+		"base":  {Base: Mark{DueMS: 10, Seq: 5}},
+		"round": {Base: Mark{DueMS: 5, Seq: 5}, Round: Mark{DueMS: 20, Seq: 6}, Last: Key{DueMS: 10, Seq: 1}},
+	} {
+		if got, ok := c.rewound(10); !ok || got.Ahead != [AheadMost]Part{} || got.instant() != 10 {
+			t.Errorf("%s: %+v", what, got)
+		}
+	}
+}
+
+func TestAPartIsKeptOnce(t *testing.T) {
+	var c Cursor
+	for range AheadMost + 1 {
+		for _, p := range []Part{{Last: Key{DueMS: 9, Seq: 2}, Seq: 3}, {Last: Key{DueMS: 8, Seq: 2}, Seq: 4}} {
+			if !c.setAside(p) {
+				t.Fatal("no room")
+			}
+		}
+	}
+	if c.Ahead[1] == (Part{}) || c.Ahead[2] != (Part{}) {
+		t.Errorf("%+v", c.Ahead)
+	}
+}
+
+// I12: the fence of an owner that claims again raises nothing, and nothing is purged for it.
+func TestI12_AFenceOfTheSameEpochMeansNothing(t *testing.T) {
+	table := newTable(t, fenceAt(1, 5), fenceAt(2, 5))
+	if got := table.Purgeable(2, 2, 0); got != nil {
+		t.Errorf("purgeable: %v", got)
+	}
+}
+
+// I10: what is due at the very instant of the round belongs to it if it was there when it began, and
+// fires after it if not, also for the next owner.
+func TestI10_TheInstantOfARoundBelongsToIt(t *testing.T) {
+	messages := []Message{message(1, 1000, 1), message(2, 5000, 2), message(3, 5000, 3)}
+	table := newTable(t, messages[:2]...)
+	one := wide
+	one.Tasks = 1
+	table.NextChunk(5000, one)
+	table.Commit(5000, 0)
+	if got := table.Cursor().Round; got != (Mark{5000, 2}) {
+		t.Fatalf("the round is %+v", got)
+	}
+	table.Load(messages[2])
+	next := New(Config{})
+	for _, m := range messages {
+		next.Load(m)
+	}
+	next.Resume(table.Cursor(), 2, 5000)
+	for name, owner := range map[string]*Table{"the same owner": table, "the next owner": next} {
+		owner.check(t)
+		if got := fire(owner, 5000); !slices.Equal(got, []ids.TaskID{testID(2), testID(3)}) {
+			t.Errorf("%s: fired %v", name, got)
+		}
+	}
+}
