@@ -108,8 +108,9 @@ type Search struct {
 	ID ids.TaskID
 	// Domain is the caller's; empty = a service of ours.
 	Domain string
-	// Cancel: take it out of the timer store if it waits there, is of the domain, and its Position
-	// lies before Seq. One that lies behind it was not there yet when the cancel was accepted.
+	// Cancel: take it out of the timer store if it waits there and is of the domain. A store that
+	// can tell leaves a task whose Position lies behind Seq: it was not there when the cancel was
+	// accepted. The timer cannot; nobody knows an id before its submit is in the log.
 	Cancel bool
 	// Of a cancel: the last record in the log that asks for it, and its reason.
 	Seq    uint64
