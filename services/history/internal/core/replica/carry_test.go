@@ -198,7 +198,7 @@ func TestCheckFinds(t *testing.T) {
 		"out of order": func(r *Replica, e *Entry) {
 			r.early[id(9)] = []*held{command(&Entry{Task: taskstate.Task{ID: id(9)}}, 2), command(e, 1)}
 		},
-		"tasklist":              func(_ *Replica, e *Entry) { e.list.active[taskstate.Ready]++ },
+		"tasklist":              func(_ *Replica, e *Entry) { e.column.list.active[taskstate.Ready]++ },
 		"to be woken":           func(r *Replica, e *Entry) { r.wake.Set(e, 1) },
 		"of 1 stored":           func(r *Replica, _ *Entry) { r.park.queued++ },
 		"has a mark":            func(r *Replica, _ *Entry) { r.archive.marks = []mark{{at: 9}} },

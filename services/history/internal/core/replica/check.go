@@ -122,10 +122,45 @@ func (r *Replica) checkLists() error {
 	if r.wake.Len() > wakes {
 		return fmt.Errorf("%d tasks are to be woken, only %d have a time", r.wake.Len(), wakes)
 	}
+	if len(r.order) != len(r.lists) || len(r.idle) > idleMax {
+		return fmt.Errorf("%d tasklists are in order, %d are listed; %d columns are idle", len(r.order), len(r.lists), len(r.idle))
+	}
+	if next := r.sweep.next; next != nil && !next.waits {
+		return fmt.Errorf("the sweep is at task %s, which does not wait for a grant", next.ID)
+	}
 	for key, l := range r.lists {
+		if r.order[l.at] != l {
+			return fmt.Errorf("tasklist %v is not at its place %d", key, l.at)
+		}
+		if err := l.check(); err != nil {
+			return err
+		}
 		if counts[key] != l.active {
 			return fmt.Errorf("tasklist %v counts %v, its tasks are %v", key, l.active, counts[key])
 		}
+	}
+	return nil
+}
+
+// check looks at the columns of a tasklist and at the tasks that wait for a grant.
+func (l *tasklist) check() error {
+	tasks := 0
+	for _, c := range l.columns {
+		if c.tasks == 0 && !c.idle || c.list != l {
+			return fmt.Errorf("column %v of tasklist %v has no tasks and is not idle", c.key, l.key)
+		}
+		tasks += c.tasks
+	}
+	waiting, before := 0, (*Entry)(nil)
+	for e := l.sent.first; e != nil; before, e = e, e.sentAfter {
+		waiting++
+		grantable := e.State == taskstate.Ready || e.State == taskstate.Backoff
+		if !e.waits || e.left || e.sentBefore != before || e.column.list != l || !grantable {
+			return fmt.Errorf("task %s (%s, left %v) waits for a grant in tasklist %v", e.ID, e.State, e.left, l.key)
+		}
+	}
+	if l.sent.last != before || waiting > tasks {
+		return fmt.Errorf("%d of %d tasks of tasklist %v wait for a grant, or not the last one does", waiting, tasks, l.key)
 	}
 	return nil
 }

@@ -10,8 +10,10 @@ import (
 type Entry struct {
 	taskstate.Task
 	wakeup deadline.Entry
-	list   *tasklist
 	column *column
+	// sentBefore and sentAfter are its neighbours among the tasks that wait for a grant, waits
+	// that it is one of them.
+	sentBefore, sentAfter *Entry
 	// index is its place in the message it was submitted with.
 	index int32
 	// counted is the state under which list counts it.
@@ -19,7 +21,8 @@ type Entry struct {
 	// proposed are the kinds of events that are on their way to the log for it.
 	proposed uint16
 	// left: it is out of memory but for repeated questions.
-	left bool
+	left  bool
+	waits bool
 	// pinned: it holds the floor by pin, not by its submit.
 	pinned bool
 	pin    uint64
@@ -140,7 +143,8 @@ func (r *Replica) leave(e *Entry) {
 	e.left = true
 	r.charge(e)
 	r.wake.Remove(e)
-	e.uncount()
+	r.uncount(e)
+	r.stepOut(e)
 	if e.pinned {
 		delete(r.pinned, e.ID)
 	} else {

@@ -50,8 +50,8 @@ func (r *Replica) Describe(domain, name string) (c Census) {
 	if c.Ready == 0 {
 		return c
 	}
-	for _, e := range r.tasks {
-		if e.list == l && !e.left && e.State == taskstate.Ready && (c.OldestReadyAt == 0 || e.ReadyAt < c.OldestReadyAt) {
+	for e := l.sent.first; e != nil; e = e.sentAfter {
+		if e.State == taskstate.Ready && (c.OldestReadyAt == 0 || e.ReadyAt < c.OldestReadyAt) {
 			c.OldestReadyAt = e.ReadyAt
 		}
 	}

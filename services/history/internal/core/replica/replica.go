@@ -44,6 +44,10 @@ type Replica struct {
 	lanes [ids.Lanes]*window.Lane
 	rooms [ids.Lanes]room
 	lists map[tasklistKey]*tasklist
+	// order is all lists, in an order that does not depend on a map; idle are columns that have
+	// had no tasks for a while, the longest first.
+	order []*tasklist
+	idle  []*column
 	wake  deadline.Heap[*Entry]
 	// eventAt is the last event read.
 	eventAt uint64
@@ -81,7 +85,7 @@ type Replica struct {
 	purger   purger
 	saving   *Checkpoint
 	savedAt  int64
-	healAt   int64
+	sweep    sweep
 	draining bool
 	// turn counts the flushes, from 1.
 	turn uint64
@@ -227,8 +231,7 @@ func (r *Replica) tick(now Now, fx *Effects) {
 		}
 		r.carry(fx)
 	}
-	if now.MS >= r.healAt && r.lease.holds(now.Mono) { // else it would gather
-		r.healAt = now.MS + healEveryMS
+	if r.lease.holds(now.Mono) { // else it would gather
 		r.heal(now, fx)
 	}
 }
@@ -256,9 +259,10 @@ func (r *Replica) wakeDue(now Now, fx *Effects) {
 		if !ok {
 			return
 		}
-		if e.State == taskstate.Running {
+		switch e.State {
+		case taskstate.Running:
 			r.propose(e, taskstate.Expired, "")
-		} else if e.Due(now.MS) {
+		case taskstate.Backoff: // if not by our clock, then by the log's
 			r.trigger(e, now, fx)
 		}
 	}

@@ -124,7 +124,7 @@ func (r *Replica) admit(e *Entry, now Now, fx *Effects) {
 // released in any case: the owner before may have died before it told of them, and
 // releasing twice is harmless.
 func (r *Replica) carryOut(e *Entry, did taskstate.Effects, cause uint64, now Now, fx *Effects) {
-	e.recount()
+	r.recount(e)
 	r.charge(e)
 	r.wake.Set(e, e.WakeAt())
 	if did.Release {

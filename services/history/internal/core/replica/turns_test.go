@@ -27,7 +27,7 @@ func TestI5_LostTriggers(t *testing.T) {
 	}
 
 	fx = new(Effects)
-	shard := b.r.tasks[id(1)].list.shard
+	shard := b.r.tasks[id(1)].column.list.shard
 	b.r.Retrigger("rival", -1, b.now, fx)
 	b.r.Retrigger("", 1-shard, b.now, fx)
 	b.equal("another domain or shard", triggered(fx), nil)
@@ -52,6 +52,8 @@ func TestI5_HungryFindsBothKindsOfReady(t *testing.T) {
 	b.submit(nil, 1, 2)
 	b.start(2)
 	b.finish(taskstate.Failed, 2)
+	b.now.MS += hungryAgeMS
+	b.equal("due by now", triggered(b.step(Tick{})), []int{2})
 	b.now.MS += hungryAgeMS + 1
 	b.equal("one is ready, one is due", triggered(b.hungry("shop", "mail")), []int{1, 2})
 }
@@ -62,7 +64,7 @@ func TestI5_RetriggerOfEachShard(t *testing.T) {
 	want := map[int][]int{}
 	for n := 1; n <= 8; n++ {
 		b.submit(func(t *taskstate.Task) { t.Tasklist = string(rune('a' + n)) }, n)
-		shard := b.r.tasks[id(n)].list.shard
+		shard := b.r.tasks[id(n)].column.list.shard
 		want[shard] = append(want[shard], n)
 		want[-1] = append(want[-1], n)
 	}

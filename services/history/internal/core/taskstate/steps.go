@@ -38,9 +38,6 @@ func CancelUnseen(t *Task, reason string, now int64) Effects {
 	return fx
 }
 
-// Due tells whether a task in Backoff may be granted at now.
-func (t *Task) Due(now int64) bool { return t.State == Backoff && now >= t.DueAt }
-
 func (t *Task) ready(now int64) Effects {
 	t.State, t.ReadyAt = Ready, now
 	return Effects{Trigger: true}

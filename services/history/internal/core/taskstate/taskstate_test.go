@@ -164,8 +164,8 @@ func TestRetriesThenDead(t *testing.T) {
 			if v, _ := Apply(task, &Event{Kind: Started, ID: task.ID, Fence: ids.Token{Position: task.Position, Version: 2, Nonce: 5}}, task.DueAt-1); v.Granted {
 				t.Fatal("granted before it was due")
 			}
-			if task.Due(task.DueAt-1) || !task.Due(task.DueAt) || task.ReadyAt != task.DueAt {
-				t.Fatal("not due when it is due")
+			if task.WakeAt() != task.DueAt || task.ReadyAt != task.DueAt {
+				t.Fatal("not woken when it is due")
 			}
 		case 2:
 			if task.State != Backoff || wait < 3600 || wait > 4400 {

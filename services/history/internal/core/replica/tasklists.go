@@ -1,0 +1,139 @@
+package replica
+
+import (
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
+)
+
+type tasklistKey struct{ domain, tasklist string }
+
+// tasklist is the tasks of one tasklist in this partition.
+type tasklist struct {
+	key    tasklistKey
+	shard  int
+	active [taskstate.Cancelled + 1]int64
+	// Ends since this owner took over, or since the list was forgotten.
+	completed, dead int64
+	columns         map[columnKey]*column
+	// at is its place in Replica.order.
+	at int
+	// sent are its tasks that wait for a grant.
+	sent sentList
+}
+
+// column is the tasks of one type and priority of a tasklist: matching grants
+// them in the order in which they became ready.
+type column struct {
+	key  columnKey
+	list *tasklist
+	// tasks counts those in memory. idle: it is in the queue of idle columns.
+	tasks int
+	idle  bool
+	// grantedReadyAt is the latest ReadyAt among those granted. A task that was ready well
+	// before, and was not granted, has been overtaken: its trigger is lost.
+	grantedReadyAt int64
+	// Where its triggers and releases of a turn are gathered.
+	triggers, releases groupRef
+}
+
+type columnKey struct {
+	taskType string
+	priority int32
+}
+
+// lineUp files e under its tasklist and column.
+func (r *Replica) lineUp(e *Entry) {
+	key := tasklistKey{e.Domain, e.Tasklist}
+	l, ok := r.lists[key]
+	if !ok {
+		l = &tasklist{
+			key: key, shard: ids.MatchingShard(e.Domain, e.Tasklist, 0, r.cfg.Shards), columns: make(map[columnKey]*column), at: len(r.order),
+		}
+		r.lists[key] = l
+		r.order = append(r.order, l)
+	}
+	ck := columnKey{e.Type, e.Priority}
+	c, ok := l.columns[ck]
+	if !ok {
+		c = &column{key: ck, list: l}
+		l.columns[ck] = c
+	}
+	c.tasks++
+	e.column = c
+}
+
+// idleMax is how many columns are kept that have no tasks: a tasklist is mostly used again.
+const idleMax = 1024
+
+// stepOut takes e out of its column. Columns that have been empty for longest are forgotten, and
+// tasklists without columns.
+func (r *Replica) stepOut(e *Entry) {
+	c := e.column
+	e.column = nil // it is kept for some time, and must not keep its tasklist
+	if c.tasks--; c.tasks > 0 || c.idle {
+		return
+	}
+	c.idle = true
+	r.idle = append(r.idle, c)
+	if len(r.idle) <= idleMax {
+		return
+	}
+	old := r.idle[0]
+	r.idle[0] = nil
+	r.idle = r.idle[1:]
+	if old.idle = false; old.tasks == 0 {
+		r.forget(old)
+	}
+}
+
+func (r *Replica) forget(c *column) {
+	l := c.list
+	if delete(l.columns, c.key); len(l.columns) > 0 {
+		return
+	}
+	delete(r.lists, l.key)
+	last := len(r.order) - 1
+	r.order[l.at] = r.order[last]
+	r.order[l.at].at = l.at
+	r.order[last] = nil
+	r.order = r.order[:last]
+}
+
+// recount moves e to the count of its current state.
+func (r *Replica) recount(e *Entry) {
+	if e.counted == e.State {
+		return
+	}
+	if e.counted != taskstate.None {
+		e.column.list.active[e.counted]--
+	}
+	r.endWait(e)
+	e.counted = e.State
+	if e.counted.Finished() {
+		e.counted = taskstate.None
+	}
+	if e.counted != taskstate.None {
+		e.column.list.active[e.counted]++
+	}
+}
+
+func (r *Replica) uncount(e *Entry) {
+	r.endWait(e)
+	if e.counted != taskstate.None {
+		e.column.list.active[e.counted]--
+		e.counted = taskstate.None
+	}
+}
+
+// ended counts a task that has ended, and tells who waits for it.
+func (r *Replica) ended(e *Entry, fx *Effects) {
+	switch e.State {
+	case taskstate.Completed:
+		e.column.list.completed++
+	case taskstate.Dead:
+		e.column.list.dead++
+	}
+	if r.replay == nil {
+		fx.Ended = append(fx.Ended, e)
+	}
+}
