@@ -1195,6 +1195,9 @@ type HistoryLoad struct {
 	Active int64 `protobuf:"varint,2,opt,name=active,proto3" json:"active,omitempty"`
 	// Log messages not yet read.
 	UnreadBatches int64 `protobuf:"varint,3,opt,name=unread_batches,json=unreadBatches,proto3" json:"unread_batches,omitempty"`
+	// So many cancels wait for their task that no more are taken; or of these domains.
+	CancelsFull   bool     `protobuf:"varint,4,opt,name=cancels_full,json=cancelsFull,proto3" json:"cancels_full,omitempty"`
+	CancelsFullOf []string `protobuf:"bytes,5,rep,name=cancels_full_of,json=cancelsFullOf,proto3" json:"cancels_full_of,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1248,6 +1251,20 @@ func (x *HistoryLoad) GetUnreadBatches() int64 {
 		return x.UnreadBatches
 	}
 	return 0
+}
+
+func (x *HistoryLoad) GetCancelsFull() bool {
+	if x != nil {
+		return x.CancelsFull
+	}
+	return false
+}
+
+func (x *HistoryLoad) GetCancelsFullOf() []string {
+	if x != nil {
+		return x.CancelsFullOf
+	}
+	return nil
 }
 
 // Hungry (hint): polls wait on an empty table; whoever has ready tasks of this
@@ -1438,11 +1455,13 @@ const file_yard_rpc_v1_rpc_proto_rawDesc = "" +
 	"\x12LocateTaskResponse\x12-\n" +
 	"\awaiting\x18\x01 \x01(\v2\x13.yard.log.v1.RecordR\awaiting\x12\x14\n" +
 	"\x05fired\x18\x02 \x01(\bR\x05fired\x12\x1b\n" +
-	"\tfired_seq\x18\x03 \x01(\x04R\bfiredSeq\"j\n" +
+	"\tfired_seq\x18\x03 \x01(\x04R\bfiredSeq\"\xb5\x01\n" +
 	"\vHistoryLoad\x12\x1c\n" +
 	"\tpartition\x18\x01 \x01(\x05R\tpartition\x12\x16\n" +
 	"\x06active\x18\x02 \x01(\x03R\x06active\x12%\n" +
-	"\x0eunread_batches\x18\x03 \x01(\x03R\runreadBatches\"<\n" +
+	"\x0eunread_batches\x18\x03 \x01(\x03R\runreadBatches\x12!\n" +
+	"\fcancels_full\x18\x04 \x01(\bR\vcancelsFull\x12&\n" +
+	"\x0fcancels_full_of\x18\x05 \x03(\tR\rcancelsFullOf\"<\n" +
 	"\x06Hungry\x12\x16\n" +
 	"\x06domain\x18\x01 \x01(\tR\x06domain\x12\x1a\n" +
 	"\btasklist\x18\x02 \x01(\tR\btasklist\"5\n" +

@@ -58,6 +58,7 @@ func (g *Gateway) TakeLoad(data []byte) {
 	if load.UnmarshalVT(data) != nil {
 		return // a hint: the next one comes in half a second
 	}
+	g.outcomes.report(&load)
 	g.appender.mu.Lock()
 	defer g.appender.mu.Unlock()
 	g.appender.balancer.Report(int(load.Partition), load.Active, load.UnreadBatches)

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"errors"
 	"sync"
 	"time"
 
@@ -62,7 +63,11 @@ func (g *Gateway) outcome(c Call, traced bool, answer Answer, judge func() ([]va
 		r.decide(i, &logv1.EventVerdict{Code: string(fault.NotFound)})
 	}
 	for _, s := range shares {
-		if g.outcomes.enqueue(s) != nil {
+		switch err := g.outcomes.enqueue(s); {
+		case err == nil:
+		case errors.Is(err, errCancelsWait):
+			s.fail(fault.ResourceExhausted, "too many cancels wait for tasks that cannot be looked up now: repeat the entry later")
+		default:
 			s.fail(fault.ResourceExhausted, "too many outcomes wait for the log")
 		}
 	}
@@ -88,7 +93,7 @@ type share struct {
 	entries   []int // indexes into the request
 	events    []*logv1.Event
 	bytes     int
-	over      bool // answered already, because its time was over
+	over      bool // answered already
 }
 
 // split groups entries by partition, in order, and cuts what is too large for
@@ -167,5 +172,8 @@ func (s *share) fail(code fault.Code, why string) {
 	}
 	s.request.settle(len(s.entries))
 }
+
+// cancels tells whether these are cancels: a request is of one kind.
+func (s *share) cancels() bool { return s.events[0].Kind == logv1.EventKind_EVENT_KIND_CANCEL }
 
 func (s *share) late(now time.Time) bool { return !now.Before(s.request.call.Deadline) }

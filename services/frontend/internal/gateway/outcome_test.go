@@ -222,6 +222,102 @@ func TestRequestsShareABatchAndGetTheirOwnVerdicts(t *testing.T) {
 	})
 }
 
+// TestAPartOfTheVerdictsAnswersWhoHasAll: one task that history has to search for delays neither the
+// requests that share its batch nor the batches behind.
+func TestAPartOfTheVerdictsAnswersWhoHasAll(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t).running(t)
+		var got []<-chan outcome
+		for n := range uint64(5) {
+			got = append(got, r.complete(t, completion(1, n), completion(1, n+10)))
+		}
+		synctest.Wait()
+		var slow []sentEvents
+		for answered := 0; answered < len(r.bus.sentEvents()); {
+			sent := r.bus.sentEvents()
+			for _, e := range sent[answered:] {
+				slow = append(slow, e)
+				r.verdict(t, e, 1, len(e.batch.Events)) // all but the first one
+			}
+			answered = len(sent)
+			synctest.Wait()
+		}
+		missing := 0
+		for n, a := range got {
+			select {
+			case o := <-a:
+				if v := verdicts(t, o); v[0].Message != string(rune('a'+n)) || v[1].Message != string(rune('a'+n+10)) {
+					t.Errorf("request %d got %v", n, v)
+				}
+			default:
+				missing++
+			}
+		}
+		if missing != len(slow) || len(slow) > 3 {
+			t.Errorf("%d requests wait, in %d batches", missing, len(slow))
+		}
+		next := r.complete(t, completion(1, 20))
+		synctest.Wait()
+		sent := r.bus.sentEvents()
+		r.verdict(t, sent[len(sent)-1], 0, 1)
+		verdicts(t, <-next)
+		for _, e := range slow {
+			r.verdict(t, e, 0, 1)
+			r.verdict(t, e, 0, 1)
+		}
+		synctest.Wait()
+		if n := len(r.outcomes.flights); n != 0 {
+			t.Errorf("%d batches wait", n)
+		}
+	})
+}
+
+func (r *rig) cancel(t *testing.T, ids ...string) <-chan outcome {
+	answer, got := r.answers(t)
+	r.Cancel(r.call(), &yardv1.CancelRequest{TaskIds: ids}, answer)
+	return got
+}
+
+// TestCancelsAreRefusedWhileTooManyWait: what an owner reports; those under way are not sent again
+// meanwhile, and other partitions are as before.
+func TestCancelsAreRefusedWhileTooManyWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t).running(t)
+		report := func(load *rpcv1.HistoryLoad) {
+			data, err := load.MarshalVT()
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.TakeLoad(data)
+		}
+		before := r.cancel(t, completion(1, 1).TaskId)
+		synctest.Wait()
+		for _, load := range []*rpcv1.HistoryLoad{{Partition: 1, CancelsFull: true}, {Partition: 1, CancelsFullOf: []string{"shop"}}} {
+			report(load)
+			all := verdicts(t, <-r.cancel(t, completion(1, 2).TaskId))
+			if all[0].Code != string(fault.ResourceExhausted) || all[0].Message == "" {
+				t.Errorf("with %v: %v", load, all[0])
+			}
+		}
+		time.Sleep(3 * time.Second)
+		if n := len(r.bus.sentEvents()); n != 1 {
+			t.Errorf("%d batches were sent", n)
+		}
+		other := r.cancel(t, completion(0, 3).TaskId)
+		report(&rpcv1.HistoryLoad{Partition: 1, CancelsFullOf: []string{"rival"}})
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		for _, e := range r.bus.sentEvents() {
+			r.verdict(t, e, 0, 1)
+		}
+		verdicts(t, <-other)
+		verdicts(t, <-before)
+		if n := len(r.bus.sentEvents()); n < 3 {
+			t.Errorf("%d batches were sent: the first one not again", n)
+		}
+	})
+}
+
 func TestMissingVerdictsAreAskedForWithTheSameEvents(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t).running(t)

@@ -2,14 +2,17 @@ package gateway
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/shared/batcher"
 
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/core/distribution"
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/validate"
 )
 
@@ -26,13 +29,17 @@ type outcomes struct {
 	mu      sync.Mutex
 	last    uint64
 	flights map[uint64]*flight
+	takes   *distribution.Cancels
 }
 
-// flight is one batch of events that was sent and has no verdicts yet.
+// errCancelsWait: too many cancels wait in history.
+var errCancelsWait = errors.New("too many cancels wait")
+
+// flight is one batch of events that was sent and misses verdicts.
 type flight struct {
 	verdicts []*logv1.EventVerdict // nil = missing
 	left     int
-	done     chan struct{} // closed when none is missing
+	news     chan struct{} // room for one: some have come
 	refused  chan string   // room for one: why the log did not take it
 }
 
@@ -40,7 +47,7 @@ type flight struct {
 const refusedPause = 200 * time.Millisecond
 
 func newOutcomes(g *Gateway) *outcomes {
-	o := &outcomes{g: g, flights: map[uint64]*flight{}}
+	o := &outcomes{g: g, flights: map[uint64]*flight{}, takes: distribution.NewCancels(g.Partitioning.History)}
 	for p := range g.Partitioning.History {
 		flush := func(_ context.Context, batch []*share) { o.flush(p, batch) }
 		o.partitions = append(o.partitions, batcher.New(batcher.Config{MaxBytes: batchBytesMax}, flush))
@@ -56,15 +63,50 @@ const cancelsInFlight = 16
 // enqueue hands a share to the group commit of its partition.
 func (o *outcomes) enqueue(s *share) error {
 	to := o.partitions
-	if s.events[0].Kind == logv1.EventKind_EVENT_KIND_CANCEL {
+	if s.cancels() {
+		if !o.takesCancels(s.partition, []*share{s}, len(s.events)) {
+			return errCancelsWait
+		}
 		to = o.cancels
 	}
 	return to[s.partition].Add(s, max(s.bytes, len(s.events)*(batchBytesMax/validate.BatchMax)))
 }
 
-// flush sends one batch and waits for its verdicts. It sends the same events
-// again where they are missing: history gives a repeated event the verdict of
-// the first. Each share waits until its own deadline.
+// takesCancels tells whether history takes the cancels, and counts n of them if it does.
+func (o *outcomes) takesCancels(p int, all []*share, n int) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, s := range all {
+		if !o.takes.Takes(p, s.request.call.Domain) {
+			return false
+		}
+	}
+	o.takes.Sent(p, n)
+	return true
+}
+
+// report takes in how many cancels wait in a partition.
+func (o *outcomes) report(load *rpcv1.HistoryLoad) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.takes.Report(int(load.Partition), load.CancelsFull, load.CancelsFullOf)
+}
+
+// sending is one batch of events that waits for its verdicts.
+type sending struct {
+	*outcomes
+	*flight
+	id        uint64
+	partition int
+	batch     []*share
+	events    int
+	data      []byte
+	sends     int
+	why       string // what an answer without a verdict says
+}
+
+// flush sends one batch and waits for its verdicts. Once history has answered some of them the next
+// batch may go: the rest, which needs a search, is waited for apart.
 func (o *outcomes) flush(p int, batch []*share) {
 	if o.expire(batch, "there was no room for it in the log") == 0 {
 		return
@@ -75,44 +117,74 @@ func (o *outcomes) flush(p int, batch []*share) {
 		events = append(events, s.events...)
 	}
 	id, f := o.open(len(events))
-	defer o.close(id)
 	data, err := (&logv1.EventBatch{
 		Events: events, ReplyTo: o.g.Bus.VerdictsTo(), RequestId: id, LogVersion: o.g.logVersion(),
 	}).MarshalVT()
 	if err != nil {
+		o.close(id)
 		for _, s := range batch {
 			s.fail(fault.Internal, err.Error())
 		}
 		return
 	}
-	why := "history gave no verdict in time"
-	timer := time.NewTimer(0)
+	w := &sending{
+		outcomes: o, flight: f, id: id, partition: p, batch: batch, events: len(events), data: data,
+		why: "history gave no verdict in time",
+	}
+	if !w.wait(0, true) {
+		go w.wait(o.untilNext(batch, o.g.Config.VerdictTimeout), false)
+	}
+}
+
+// wait returns true when every share is answered, or, if partly, false when some verdicts have come.
+// It sends the same events again if verdicts are missing: history gives a repeated event
+// the verdict of the first. Each share waits until its own deadline.
+func (w *sending) wait(next time.Duration, partly bool) (done bool) {
+	timer := time.NewTimer(next)
 	defer timer.Stop()
-	for sends := 0; ; {
+	defer func() {
+		if done {
+			w.close(w.id)
+		}
+	}()
+	for {
 		select {
-		case <-f.done:
-			o.conclude(batch, f)
-			return
-		case why = <-f.refused:
-			timer.Reset(o.untilNext(batch, refusedPause))
+		case <-w.news:
+			if w.conclude(w.batch, w.flight) == 0 {
+				return true
+			}
+			if partly {
+				return false
+			}
 			continue
-		case <-o.g.base.Done():
-			why = "the frontend is stopping"
+		case w.why = <-w.refused:
+			timer.Reset(w.untilNext(w.batch, refusedPause))
+			continue
+		case <-w.g.base.Done():
+			w.why = "the frontend is stopping"
 		case <-timer.C:
 		}
-		if o.expire(batch, why) == 0 {
-			return
+		if w.expire(w.batch, w.why) == 0 {
+			return true
 		}
-		next := o.g.Config.VerdictTimeout
-		if o.g.Bus.PublishEvents(p, id, data) != nil {
-			next, why = refusedPause, "there is no connection to the log"
-		}
-		o.g.metrics.eventBatches.Add(1)
-		if sends++; sends > 1 {
-			o.g.metrics.resends.Add(1)
-		}
-		timer.Reset(o.untilNext(batch, next))
+		timer.Reset(w.untilNext(w.batch, w.send()))
 	}
+}
+
+// send sends the events, and returns when to look again.
+func (w *sending) send() time.Duration {
+	next := w.g.Config.VerdictTimeout
+	if w.sends > 0 && w.batch[0].cancels() && !w.takesCancels(w.partition, w.batch, w.events) {
+		return next // they wait there
+	}
+	if w.g.Bus.PublishEvents(w.partition, w.id, w.data) != nil {
+		next, w.why = refusedPause, "there is no connection to the log"
+	}
+	w.g.metrics.eventBatches.Add(1)
+	if w.sends++; w.sends > 1 {
+		w.g.metrics.resends.Add(1)
+	}
+	return next
 }
 
 // untilNext is d, or less where a deadline comes before.
@@ -142,19 +214,33 @@ func (o *outcomes) expire(batch []*share, why string) (left int) {
 	return left
 }
 
-// conclude hands out the verdicts, which are in the order of the shares' events.
-func (o *outcomes) conclude(batch []*share, f *flight) {
+// conclude hands out the verdicts, which are in the order of the shares' events, to the shares
+// that have all of theirs, and returns how many shares still wait.
+func (o *outcomes) conclude(batch []*share, f *flight) (left int) {
 	at := 0
 	for _, s := range batch {
-		if !s.over {
-			s.conclude(f.verdicts[at : at+len(s.events)])
-		}
+		mine := f.verdicts[at : at+len(s.events)]
 		at += len(s.events)
+		switch {
+		case s.over:
+		case o.complete(mine):
+			s.over = true
+			s.conclude(mine)
+		default:
+			left++
+		}
 	}
+	return left
+}
+
+func (o *outcomes) complete(verdicts []*logv1.EventVerdict) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return !slices.Contains(verdicts, nil)
 }
 
 func (o *outcomes) open(n int) (uint64, *flight) {
-	f := &flight{verdicts: make([]*logv1.EventVerdict, n), left: n, done: make(chan struct{}), refused: make(chan string, 1)}
+	f := &flight{verdicts: make([]*logv1.EventVerdict, n), left: n, news: make(chan struct{}, 1), refused: make(chan string, 1)}
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.last++
@@ -189,8 +275,9 @@ func (g *Gateway) TakeVerdicts(data []byte) {
 			f.left--
 		}
 	}
-	if f.left == 0 {
-		close(f.done)
+	select {
+	case f.news <- struct{}{}:
+	default: // it has not looked since
 	}
 }
 

@@ -1,7 +1,7 @@
-// Package distribution chooses the history partition of a submit.
+// Package distribution chooses the history partition of a submit, and says which take cancels.
 //
 // Owns: what this frontend believes of each partition: how much is queued
-// there, and whether appends have failed there lately. The choice is
+// there, whether appends have failed there lately, and whether too many cancels wait there. The choice is
 // opportunistic: a whole request goes to the healthy partition with the fewest
 // queued tasks, so that it touches one log, and a slow or full partition gets
 // less by itself.

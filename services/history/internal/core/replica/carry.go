@@ -124,5 +124,9 @@ func (r *Replica) carriedAbsent(h *held, old *Entry, now Now, fx *Effects) {
 	r.lineUp(e)
 	r.carryOut(e, taskstate.Effects{}, 0, now, fx)
 	// The state has seen the commands before it: any later one would have made it void.
-	r.keepEarly(e.ID, slices.DeleteFunc(r.early[e.ID], (*held).command))
+	for _, h := range r.early.take(e.ID) {
+		if !h.command() {
+			r.early.add(h)
+		}
+	}
 }

@@ -187,16 +187,23 @@ func TestCarryJobIsBounded(t *testing.T) {
 // TestCheckFinds: Check sees what it is there for.
 func TestCheckFinds(t *testing.T) {
 	for what, spoil := range map[string]func(r *Replica, e *Entry){
-		"charged":             func(_ *Replica, e *Entry) { e.charged = 0 },
-		"is pinned and not":   func(_ *Replica, e *Entry) { e.pinned = true },
-		"are pinned":          func(r *Replica, e *Entry) { r.pinned[e.ID] = e },
-		"active tasks":        func(r *Replica, e *Entry) { r.lanes[3].Done(e.Position.Seq()) },
-		"the room":            func(r *Replica, _ *Entry) { r.rooms[3].bytes++ },
-		"an empty list waits": func(r *Replica, e *Entry) { r.early[e.ID] = nil },
-		"an empty list of":    func(r *Replica, e *Entry) { r.held[e.ID] = nil },
-		"a command waits":     func(r *Replica, e *Entry) { r.early[e.ID] = []*held{command(e, 1)} },
+		"charged":           func(_ *Replica, e *Entry) { e.charged = 0 },
+		"is pinned and not": func(_ *Replica, e *Entry) { e.pinned = true },
+		"are pinned":        func(r *Replica, e *Entry) { r.pinned[e.ID] = e },
+		"active tasks":      func(r *Replica, e *Entry) { r.lanes[3].Done(e.Position.Seq()) },
+		"the room":          func(r *Replica, _ *Entry) { r.rooms[3].bytes++ },
+		"an empty list waits": func(r *Replica, e *Entry) {
+			r.early.add(command(e, 1))
+			r.early.byID[e.ID].waiting, r.early.commands, r.early.ofDomain = nil, 0, nil
+		},
+		"out of line":      func(r *Replica, e *Entry) { r.early.add(command(e, 1)); r.early.byID[e.ID].id = id(9) },
+		"are counted,":     func(r *Replica, _ *Entry) { r.early.commands++ },
+		"an empty list of": func(r *Replica, e *Entry) { r.held[e.ID] = nil },
+		"a command waits":  func(r *Replica, e *Entry) { r.early.add(command(e, 1)) },
 		"out of order": func(r *Replica, e *Entry) {
-			r.early[id(9)] = []*held{command(&Entry{Task: taskstate.Task{ID: id(9)}}, 2), command(e, 1)}
+			other := &Entry{Task: taskstate.Task{ID: id(9)}}
+			r.early.add(command(other, 2))
+			r.early.add(command(other, 1))
 		},
 		"tasklist":              func(_ *Replica, e *Entry) { e.column.list.active[taskstate.Ready]++ },
 		"to be woken":           func(r *Replica, e *Entry) { r.wake.Set(e, 1) },
@@ -207,7 +214,7 @@ func TestCheckFinds(t *testing.T) {
 		"nothing demands it": func(r *Replica, e *Entry) {
 			h := command(e, 99)
 			h.ev = &taskstate.Event{Kind: taskstate.Started, ID: e.ID, Fence: ids.Token{Position: ids.NewPosition(50, 2)}}
-			r.early[e.ID] = []*held{h}
+			r.early.add(h)
 		},
 	} {
 		b := newBench(t, Config{})

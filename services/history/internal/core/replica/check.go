@@ -67,7 +67,11 @@ func (r *Replica) inMemory() []*Entry {
 
 // checkWaiting looks at events and stays that wait: each for something that can still come.
 func (r *Replica) checkWaiting() error {
-	for id, waiting := range r.early {
+	if err := r.early.check(); err != nil {
+		return err
+	}
+	for id, w := range r.early.byID {
+		waiting := w.waiting
 		if len(waiting) == 0 {
 			return fmt.Errorf("an empty list waits for task %s", id)
 		}
@@ -99,6 +103,30 @@ func (r *Replica) checkWaiting() error {
 				return fmt.Errorf("the held stays of task %s are wrong at %d", id, i)
 			}
 		}
+	}
+	return nil
+}
+
+// check compares the order and the counts with what waits.
+func (l *earlyList) check() error {
+	commands, inOrder, before := 0, 0, (*early)(nil)
+	for w := l.first; w != nil; before, w = w, w.after {
+		inOrder++
+		if l.byID[w.id] != w || w.before != before {
+			return fmt.Errorf("what waits for task %s is out of line", w.id)
+		}
+		for _, h := range w.waiting {
+			if h.command() {
+				commands++
+			}
+		}
+	}
+	sum := 0
+	for _, n := range l.ofDomain {
+		sum += n
+	}
+	if l.last != before || inOrder != len(l.byID) || commands != l.commands || sum != commands {
+		return fmt.Errorf("%d commands of %d tasks wait, %d of %d are counted, of all domains %d", commands, inOrder, l.commands, len(l.byID), sum)
 	}
 	return nil
 }

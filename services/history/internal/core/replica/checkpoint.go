@@ -64,8 +64,8 @@ func (r *Replica) pendingSince() (oldest int64) {
 			oldest = at
 		}
 	}
-	for _, waiting := range r.early {
-		for _, h := range waiting {
+	for _, w := range r.early.byID {
+		for _, h := range w.waiting {
 			if h.command() {
 				note(h.at)
 				break
@@ -88,8 +88,8 @@ func (r *Replica) floor() uint64 {
 			floor = min(floor, f)
 		}
 	}
-	for _, waiting := range r.early {
-		floor = min(floor, waiting[0].seq-1)
+	for _, w := range r.early.byID {
+		floor = min(floor, w.waiting[0].seq-1)
 	}
 	for _, e := range r.pinned {
 		floor = min(floor, e.pin)

@@ -1,10 +1,9 @@
 package replica
 
 import (
-	"bytes"
 	"cmp"
-	"slices"
 
+	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
 )
@@ -58,7 +57,7 @@ func (r *Replica) search(h *held) {
 
 // searchWaiting looks for the task of the commands that wait for id.
 func (r *Replica) searchWaiting(id ids.TaskID) {
-	for _, h := range r.early[id] {
+	for _, h := range r.early.of(id) {
 		if h.command() {
 			r.search(h)
 		}
@@ -87,7 +86,7 @@ func (r *Replica) handOut(fx *Effects) {
 }
 
 func (r *Replica) fill(want *Search) (open bool) {
-	for _, h := range r.early[want.ID] {
+	for _, h := range r.early.of(want.ID) {
 		switch {
 		case !h.command() || h.until != nil:
 			continue
@@ -105,11 +104,17 @@ func (r *Replica) fill(want *Search) (open bool) {
 }
 
 // ask looks for a task that has left, to give the verdict on an outcome that came again. If
-// nobody asks, there is nothing to decide.
-func (r *Replica) ask(h *held) {
-	if h.ans == nil {
+// nobody asks, there is nothing to decide. The outcome changes nothing, so one too many may be
+// refused.
+func (r *Replica) ask(h *held, fx *Effects) {
+	switch {
+	case h.ans == nil:
+		return
+	case r.questions >= questionsMax:
+		r.settle(h, taskstate.Verdict{Code: fault.Unavailable, Message: "too many outcomes wait for a search: repeat the entry"}, fx)
 		return
 	}
+	r.questions++
 	kept, ev := *h, *h.ev
 	kept.ev = &ev
 	q := r.asking[ev.ID]
@@ -142,8 +147,8 @@ func (r *Replica) found(in *Found, now Now, fx *Effects) {
 	if in.Unread != nil && e != nil && in.Unread.Parkings <= e.Parkings {
 		in.Unread = nil // a repeated submit
 	}
-	kept, first := r.early[in.ID][:0:0], true
-	for _, h := range r.early[in.ID] {
+	first, ends := true, in.Ends
+	for _, h := range r.early.take(in.ID) {
 		own := h.command() && h.ev.Domain == in.Domain
 		if own && in.Archived != nil && r.foundArchived(h, in.Archived, fx) {
 			continue
@@ -152,12 +157,11 @@ func (r *Replica) found(in *Found, now Now, fx *Effects) {
 			continue
 		}
 		if own && !leaving && !again {
-			h.until = &in.Ends
+			h.until = &ends
 		}
 		first = first && h.command()
-		kept = append(kept, h)
+		r.early.add(h)
 	}
-	r.keepEarly(in.ID, kept)
 	if !leaving {
 		r.wantRest(in.ID)
 	}
@@ -165,7 +169,7 @@ func (r *Replica) found(in *Found, now Now, fx *Effects) {
 
 // wantRest searches for the commands that no search has answered for.
 func (r *Replica) wantRest(id ids.TaskID) {
-	for _, h := range r.early[id] {
+	for _, h := range r.early.of(id) {
 		if h.command() && h.until == nil {
 			r.want(id)
 			return
@@ -208,7 +212,7 @@ func (r *Replica) foundUnread(h *held, unread *Entry, first bool, fx *Effects) b
 func (r *Replica) cancelTaken(in *Found, now Now, fx *Effects) {
 	e := in.Taken
 	seq, at, reason := in.Seq, in.At, in.Reason
-	for _, h := range r.early[in.ID] {
+	for _, h := range r.early.of(in.ID) {
 		if h.command() && mayCommand(h, e) {
 			seq, at, reason = h.seq, h.at, h.ev.Message
 			break
@@ -221,9 +225,7 @@ func (r *Replica) cancelTaken(in *Found, now Now, fx *Effects) {
 	r.lineUp(e)
 	did := taskstate.CancelUnseen(&e.Task, reason, at)
 	r.carryOut(e, did, seq, now, fx)
-	waiting := r.early[in.ID]
-	delete(r.early, in.ID)
-	for _, h := range waiting {
+	for _, h := range r.early.take(in.ID) {
 		r.event(h, now, fx)
 	}
 }
@@ -242,6 +244,7 @@ func (r *Replica) foundForOutcomes(in *Found, now Now, fx *Effects) {
 	}
 	waiting := q.waiting
 	delete(r.asking, in.ID)
+	r.questions -= len(waiting)
 	known := cmp.Or(in.Archived, in.Waiting, in.Unread)
 	for _, h := range waiting {
 		e := r.tasks[in.ID]
@@ -261,15 +264,16 @@ func (r *Replica) foundForOutcomes(in *Found, now Now, fx *Effects) {
 }
 
 // endWaits ends what waits for a task that did not come: every lane has passed the end of
-// the log that it could lie in.
+// the log that it could lie in. A tick looks at some, those not looked at for longest first.
 func (r *Replica) endWaits(now Now, fx *Effects) {
-	for _, id := range r.earlyInOrder() {
-		waiting := r.early[id]
-		delete(r.early, id)
-		for _, h := range waiting {
+	for range min(endWaitsMax, len(r.early.byID)) {
+		if r.early.first == nil {
+			return
+		}
+		for _, h := range r.early.take(r.early.first.id) {
 			switch {
 			case r.stillComing(h):
-				r.early[id] = append(r.early[id], h)
+				r.early.add(h)
 				r.askEnds(h)
 			case h.command():
 				r.settle(h, notFound(), fx)
@@ -297,8 +301,8 @@ func (r *Replica) askEnds(h *held) {
 // endsFound marks the events that wait for a position behind the end of its lane.
 func (r *Replica) endsFound(ends *[ids.Lanes]uint64) {
 	r.endsAsked = false
-	for _, waiting := range r.early {
-		for _, h := range waiting {
+	for _, w := range r.early.byID {
+		for _, h := range w.waiting {
 			if pos := h.ev.Fence.Position; h.waited && !h.command() && pos.Seq() > ends[pos.Lane()] {
 				h.nowhere = true
 			}
@@ -324,25 +328,4 @@ func (r *Replica) stillComing(h *held) bool {
 		return true
 	}
 	return len(r.held[h.ev.ID]) > 0
-}
-
-func (r *Replica) keepEarly(id ids.TaskID, kept []*held) {
-	if len(kept) == 0 {
-		delete(r.early, id)
-	} else {
-		r.early[id] = kept
-	}
-}
-
-// earlyInOrder are the tasks that something waits for, in a fixed order.
-func (r *Replica) earlyInOrder() []ids.TaskID {
-	if len(r.early) == 0 {
-		return nil
-	}
-	all := make([]ids.TaskID, 0, len(r.early))
-	for id := range r.early {
-		all = append(all, id)
-	}
-	slices.SortFunc(all, func(a, b ids.TaskID) int { return bytes.Compare(a[:], b[:]) })
-	return all
 }

@@ -291,8 +291,8 @@ func compareStores(s *story, l *life) any {
 	if !maps.Equal(s.released, l.released) {
 		return fmt.Sprintf("released are %d bookings, not %d", len(l.released), len(s.released))
 	}
-	if !l.r.Idle() && l.r.saving == nil || len(l.r.early) > 0 || len(l.r.held) > 0 || len(l.r.asking) > 0 || len(l.r.searching) > 0 {
-		return fmt.Sprintf("it still waits: early %d, held %d, asking %d", len(l.r.early), len(l.r.held), len(l.r.asking))
+	if !l.r.Idle() && l.r.saving == nil || len(l.r.early.byID) > 0 || len(l.r.held) > 0 || len(l.r.asking) > 0 || len(l.r.searching) > 0 {
+		return fmt.Sprintf("it still waits: early %d, held %d, asking %d", len(l.r.early.byID), len(l.r.held), len(l.r.asking))
 	}
 	return compareVerdicts(s, l)
 }

@@ -36,6 +36,16 @@
 // NOT_FOUND. A submit that is repeated in another lane, or after
 // its task has left memory, is a new task: the log must refuse it.
 //
+// # Bounds
+//
+// A record that is in the log counts, whatever memory holds: an owner that refuses a command
+// because many wait, and one that takes over and has room, would disagree about the task. So the
+// bound of waiting commands is kept before the log: Waiting tells the frontends, which take no
+// more cancels for this partition, or of a domain that has more than its share, until fewer wait.
+// What is on its way then still comes. An outcome that waits for a search has no
+// effect, whatever is found: past a bound it is refused. Events wait only for a lane that is being
+// read. At a tick a part of what waits is looked at.
+//
 // # Live and replay
 //
 // A takeover feeds the same records through the same Step, in log order, from the

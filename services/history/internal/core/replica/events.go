@@ -95,7 +95,7 @@ func (r *Replica) decide(h *held, e *Entry, now Now, fx *Effects) {
 		// of the same message would run out with it.
 		r.settle(h, taskstate.Verdict{Code: fault.Stale, Message: "the trigger is out of date"}, fx)
 	default:
-		r.ask(h)
+		r.ask(h, fx)
 	}
 }
 
@@ -103,7 +103,7 @@ func (r *Replica) decide(h *held, e *Entry, now Now, fx *Effects) {
 func (r *Replica) wait(h *held) {
 	kept, ev := *h, *h.ev
 	kept.ev = &ev
-	r.early[ev.ID] = append(r.early[ev.ID], &kept)
+	r.early.add(&kept)
 }
 
 func (r *Replica) isHeld(id ids.TaskID, pos ids.Position) bool {

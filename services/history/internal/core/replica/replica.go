@@ -54,7 +54,7 @@ type Replica struct {
 	meter   meter
 
 	// early are events and commands whose stay is not in memory yet, in log order.
-	early map[ids.TaskID][]*held
+	early earlyList
 	// held are stays that wait for the end of the one before.
 	held map[ids.TaskID][]*Entry
 	// pinned are tasks that hold the event floor by themselves rather than by their submit.
@@ -63,6 +63,8 @@ type Replica struct {
 	// for a search.
 	searching map[ids.TaskID]searching
 	asking    map[ids.TaskID]*question
+	// questions counts the outcomes in asking.
+	questions int
 	wanted    []Search
 	// endsAsked: a search is under way that tells the ends of the lanes.
 	endsAsked bool
@@ -119,7 +121,7 @@ func New(cfg Config, cp Checkpoint, claimedAt time.Duration) *Replica {
 	r := &Replica{
 		cfg: cfg, tasks: make(map[ids.TaskID]*Entry), lists: make(map[tasklistKey]*tasklist),
 		wake:    deadline.Heap[*Entry]{Entry: func(e *Entry) *deadline.Entry { return &e.wakeup }},
-		eventAt: cp.Floor, early: make(map[ids.TaskID][]*held), held: make(map[ids.TaskID][]*Entry),
+		eventAt: cp.Floor, early: newEarlyList(), held: make(map[ids.TaskID][]*Entry),
 		pinned: make(map[ids.TaskID]*Entry), searching: make(map[ids.TaskID]searching), asking: make(map[ids.TaskID]*question),
 		replay: &replay{seen: make(map[ids.TaskID]uint64)}, base: cp,
 		meter: meter{every: max(1, cfg.CarryRecords/64)}, turn: 1,

@@ -25,11 +25,11 @@ func (r *Replica) submits(in *Submits, now Now, fx *Effects) {
 // for what was read before its task.
 func (r *Replica) floorFor(tasks []*Entry) uint64 {
 	floor := r.eventAt
-	if len(r.early) == 0 {
+	if len(r.early.byID) == 0 {
 		return floor
 	}
 	for _, e := range tasks {
-		if early := r.early[e.ID]; len(early) > 0 {
+		if early := r.early.of(e.ID); len(early) > 0 {
 			floor = min(floor, early[0].seq-1)
 		}
 	}
@@ -96,8 +96,7 @@ func (r *Replica) unread(pos ids.Position) bool {
 
 // admit takes a stay in, and then what came before it.
 func (r *Replica) admit(e *Entry, now Now, fx *Effects) {
-	early := r.early[e.ID]
-	delete(r.early, e.ID)
+	early := r.early.take(e.ID)
 	r.tasks[e.ID] = e
 	e.since = r.eventAt
 	for _, h := range early {
@@ -186,7 +185,7 @@ func (r *Replica) recovered(in Recovered, now Now, fx *Effects) {
 			r.dispatch(e, now)
 		}
 	}
-	for _, id := range r.earlyInOrder() {
+	for _, id := range r.early.ids() {
 		if e := r.tasks[id]; e == nil || e.left {
 			r.searchWaiting(id)
 		}

@@ -1,0 +1,128 @@
+package replica
+
+import (
+	"slices"
+
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+)
+
+const (
+	// commandsMax is how many commands may wait for their task; past it the frontends take no
+	// more for this partition. domainCommandsMax is how many of one domain: past it they take
+	// no more from that. Both are bounds of memory: what is in the log is waited for in any case.
+	commandsMax       = 10_000
+	domainCommandsMax = commandsMax / 4
+	// questionsMax is how many outcomes may wait for a search; more are refused.
+	questionsMax = 10_000
+	// endWaitsMax is how many tasks that something waits for are looked at in one tick.
+	endWaitsMax = 1000
+)
+
+// earlyList is events and commands whose stay is not in memory yet: for each task in log order,
+// and the tasks in the order in which they were looked at last.
+type earlyList struct {
+	byID        map[ids.TaskID]*early
+	first, last *early
+	commands    int
+	ofDomain    map[string]int
+}
+
+// early is what waits for one task.
+type early struct {
+	id            ids.TaskID
+	waiting       []*held
+	before, after *early
+}
+
+func newEarlyList() earlyList {
+	return earlyList{byID: make(map[ids.TaskID]*early), ofDomain: make(map[string]int)}
+}
+
+// of is what waits for a task.
+func (l *earlyList) of(id ids.TaskID) []*held {
+	if w := l.byID[id]; w != nil {
+		return w.waiting
+	}
+	return nil
+}
+
+// add lets h wait, behind what waits for its task.
+func (l *earlyList) add(h *held) {
+	w := l.byID[h.ev.ID]
+	if w == nil {
+		w = &early{id: h.ev.ID, before: l.last}
+		l.byID[w.id] = w
+		if l.last == nil {
+			l.first = w
+		} else {
+			l.last.after = w
+		}
+		l.last = w
+	}
+	w.waiting = append(w.waiting, h)
+	l.count(h, 1)
+}
+
+// take takes out what waits for a task.
+func (l *earlyList) take(id ids.TaskID) []*held {
+	w := l.byID[id]
+	if w == nil {
+		return nil
+	}
+	delete(l.byID, id)
+	if w.before == nil {
+		l.first = w.after
+	} else {
+		w.before.after = w.after
+	}
+	if w.after == nil {
+		l.last = w.before
+	} else {
+		w.after.before = w.before
+	}
+	for _, h := range w.waiting {
+		l.count(h, -1)
+	}
+	return w.waiting
+}
+
+func (l *earlyList) count(h *held, n int) {
+	if !h.command() {
+		return
+	}
+	l.commands += n
+	if l.ofDomain[h.ev.Domain] += n; l.ofDomain[h.ev.Domain] == 0 {
+		delete(l.ofDomain, h.ev.Domain)
+	}
+}
+
+// ids are the tasks that something waits for.
+func (l *earlyList) ids() (all []ids.TaskID) {
+	for w := l.first; w != nil; w = w.after {
+		all = append(all, w.id)
+	}
+	return all
+}
+
+// Waiting is what the frontends must know of the commands that wait for their task.
+type Waiting struct {
+	// Full: no more commands may come, of any domain.
+	Full bool
+	// Domains are those of which no more may come, sorted.
+	Domains []string
+}
+
+// Waiting tells whether more commands may come.
+func (r *Replica) Waiting() (w Waiting) {
+	w.Full = r.early.commands >= commandsMax
+	if r.early.commands < domainCommandsMax {
+		return w
+	}
+	for domain, n := range r.early.ofDomain {
+		if n >= domainCommandsMax {
+			w.Domains = append(w.Domains, domain)
+		}
+	}
+	slices.Sort(w.Domains)
+	return w
+}
