@@ -83,12 +83,13 @@ func (c *checker) verdicts(p *proc, a *historysim.Answer) {
 	}
 	m := c.w.log[seq-1]
 	for i := range a.Verdicts {
-		e, v := &m.Events[i], &a.Verdicts[i]
+		at := a.First + i
+		e, v := &m.Events[at], &a.Verdicts[i]
 		if c.w.telling {
-			c.w.say(p.name, "says to %d/%d, %v %s at event %d: %s granted=%v repeated=%v cancel=%v", a.RequestID, i, e.Kind, c.w.name(e.ID), seq,
+			c.w.say(p.name, "says to %d/%d, %v %s at event %d: %s granted=%v repeated=%v cancel=%v", a.RequestID, at, e.Kind, c.w.name(e.ID), seq,
 				cmp.Or(string(v.Code), "OK"), v.Granted, v.Repeated, v.CancelRequested)
 		}
-		c.contradiction(p, e, v, place{seq, i})
+		c.contradiction(p, e, v, place{seq, at})
 		if v.Code != "" {
 			if e.Kind == historysim.Cancel && e.Domain == rival && v.Code != fault.NotFound {
 				c.w.violated("I14: a foreign cancel of %s gets %s", c.w.name(e.ID), v.Code)

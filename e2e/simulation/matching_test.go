@@ -137,7 +137,7 @@ func (m *matching) answered(p *proc, a *historysim.Answer) {
 	}
 	c.done = true
 	for i := range a.Verdicts {
-		c.answers(i, &a.Verdicts[i])
+		c.answers(a.First+i, &a.Verdicts[i])
 	}
 }
 

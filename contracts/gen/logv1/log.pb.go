@@ -1061,7 +1061,8 @@ type VerdictBatch struct {
 	RequestId uint64                 `protobuf:"varint,1,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
 	Verdicts  []*EventVerdict        `protobuf:"bytes,2,rep,name=verdicts,proto3" json:"verdicts,omitempty"`
 	// Index of the first verdict among the batch's events: the verdicts of one
-	// batch come in several messages where their payloads do not fit into one.
+	// batch come in several messages where their payloads do not fit into one, or
+	// some wait for a search and the others do not.
 	First         uint32 `protobuf:"varint,3,opt,name=first,proto3" json:"first,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -16,6 +16,15 @@ const verdictBytesMax = 600 << 10
 func (e *Encoder) Verdicts(a *replica.Answer) [][]byte {
 	const fixed, verdict, granted = 64, 48, 288
 	room := fixed
+	begin := func(m []byte, i int) []byte {
+		m = protowire.AppendTag(m, 1, protowire.VarintType) // VerdictBatch.request_id
+		m = protowire.AppendVarint(m, a.RequestID)
+		if first := a.First + i; first > 0 {
+			m = protowire.AppendTag(m, 3, protowire.VarintType) // VerdictBatch.first
+			m = protowire.AppendVarint(m, uint64(first))
+		}
+		return m
+	}
 	for i := range a.Verdicts {
 		room += verdict
 		if t := a.Verdicts[i].Grant.Task; t != nil {
@@ -23,7 +32,7 @@ func (e *Encoder) Verdicts(a *replica.Answer) [][]byte {
 		}
 	}
 	var out [][]byte
-	m := header(make([]byte, 0, min(verdictBytesMax, room)), a.RequestID)
+	m := begin(make([]byte, 0, min(verdictBytesMax, room)), 0)
 	first := len(m)
 	for i := range a.Verdicts {
 		v := &a.Verdicts[i]
@@ -31,9 +40,7 @@ func (e *Encoder) Verdicts(a *replica.Answer) [][]byte {
 		size := e.verdictSize(v)
 		if len(m) > first && len(m)+size > verdictBytesMax {
 			out = append(out, m)
-			m = header(nil, a.RequestID)
-			m = protowire.AppendTag(m, 3, protowire.VarintType) // VerdictBatch.first
-			m = protowire.AppendVarint(m, uint64(i))
+			m = begin(nil, i)
 			first = len(m)
 		}
 		m = protowire.AppendTag(m, 2, protowire.BytesType) // VerdictBatch.verdicts
@@ -41,11 +48,6 @@ func (e *Encoder) Verdicts(a *replica.Answer) [][]byte {
 		m = e.appendVerdict(m, v)
 	}
 	return append(out, m)
-}
-
-func header(m []byte, requestID uint64) []byte {
-	m = protowire.AppendTag(m, 1, protowire.VarintType) // VerdictBatch.request_id
-	return protowire.AppendVarint(m, requestID)
 }
 
 // verdictSize is the size of one EventVerdict without its tag and length.

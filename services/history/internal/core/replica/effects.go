@@ -137,15 +137,6 @@ type ReleaseGroup struct {
 	Packed []byte
 }
 
-// Answer gathers the verdicts on one event message. Most are known at once; a few
-// wait for a task that is not read yet or a search.
-type Answer struct {
-	ReplyTo   string
-	RequestID uint64
-	Verdicts  []Verdict
-	left      int
-}
-
 // Verdict is what became of one event.
 type Verdict struct {
 	taskstate.Verdict
@@ -186,11 +177,6 @@ type Traced struct {
 type Counts struct {
 	SubmitBatches, Loaded, EventBatches, Events, Refused, Triggers, Retriggered int64
 	Granted, Bounced, Archived, Parked, Carried                                 int64
-}
-
-func (a *Answer) set(i int, v taskstate.Verdict) {
-	a.Verdicts[i].Verdict = v
-	a.left--
 }
 
 func notFound() taskstate.Verdict {

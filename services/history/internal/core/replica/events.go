@@ -37,8 +37,12 @@ func (r *Replica) events(in *Events, now Now, fx *Effects) {
 			r.noteEvent(ev.ID, in.Seq)
 		}
 	}
-	if ans != nil && len(in.Events) == 0 {
+	switch {
+	case ans == nil:
+	case len(in.Events) == 0:
 		fx.Answers = append(fx.Answers, ans)
+	case ans.left > 0:
+		r.answerPartly(ans)
 	}
 	fx.Counts.EventBatches++
 	fx.Counts.Events += int64(len(in.Events))
@@ -51,17 +55,6 @@ func (r *Replica) noteEvent(id ids.TaskID, seq uint64) {
 		e.lastEvent = seq
 	} else if r.replay != nil {
 		r.replay.seen[id] = seq
-	}
-}
-
-// settle gives an event its verdict.
-func (r *Replica) settle(h *held, v taskstate.Verdict, fx *Effects) {
-	if h.ans == nil || h.promised {
-		return
-	}
-	h.ans.set(h.i, v)
-	if h.ans.left == 0 {
-		fx.Answers = append(fx.Answers, h.ans)
 	}
 }
 
@@ -103,6 +96,9 @@ func (r *Replica) decide(h *held, e *Entry, now Now, fx *Effects) {
 func (r *Replica) wait(h *held) {
 	kept, ev := *h, *h.ev
 	kept.ev = &ev
+	if h.ans != nil && !h.promised {
+		h.ans.waits(h.i)
+	}
 	r.early.add(&kept)
 }
 
@@ -158,7 +154,7 @@ func (r *Replica) answer(e *Entry, h *held, v taskstate.Verdict, now Now, fx *Ef
 	if h.ans == nil || h.promised {
 		return
 	}
-	out := &h.ans.Verdicts[h.i]
+	out, _ := h.ans.verdict(h.i)
 	if v.Code == "" {
 		out.Trace = e.Trace
 	}

@@ -66,6 +66,8 @@ type Replica struct {
 	// questions counts the outcomes in asking.
 	questions int
 	wanted    []Search
+	// partly are answers of which more has become known in this turn.
+	partly []*Answer
 	// endsAsked: a search is under way that tells the ends of the lanes.
 	endsAsked bool
 
@@ -189,6 +191,7 @@ func (r *Replica) Flush(now Now, fx *Effects) {
 		fx.Append, r.own, r.appending = r.own, nil, true
 	}
 	r.handOut(fx)
+	r.answerKnown(fx)
 }
 
 // jobDone lets go of what is stored.

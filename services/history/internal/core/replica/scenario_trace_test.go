@@ -55,7 +55,11 @@ func (s *scenario) show(fx *Effects) {
 			}
 			verdicts = append(verdicts, text)
 		}
-		s.printf("answer %d: %s", a.RequestID, strings.Join(verdicts, ", "))
+		from := ""
+		if a.First > 0 {
+			from = fmt.Sprintf(" from %d", a.First)
+		}
+		s.printf("answer %d%s: %s", a.RequestID, from, strings.Join(verdicts, ", "))
 	}
 	if fx.Halt != nil {
 		s.printf("halt: %v", fx.Halt)

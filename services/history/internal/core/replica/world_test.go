@@ -43,7 +43,7 @@ type world struct {
 	archiveSeq uint64
 	timerSeq   uint64
 	saved      Checkpoint
-	answers    map[uint64][]fault.Code
+	answers    map[uint64]map[int]fault.Code
 	released   map[string]bool
 	trace      []string
 }
@@ -156,14 +156,17 @@ func (l *life) take() {
 	}
 	l.searches = append(l.searches, fx.Searches...)
 	for _, a := range fx.Answers {
-		var codes []fault.Code
-		for _, v := range a.Verdicts {
-			codes = append(codes, v.Code)
+		codes := l.answers[a.RequestID]
+		if codes == nil {
+			codes = make(map[int]fault.Code)
+			l.answers[a.RequestID] = codes
 		}
-		if _, ok := l.answers[a.RequestID]; ok {
-			panic(fmt.Sprintf("message %d is answered twice", a.RequestID))
+		for i, v := range a.Verdicts {
+			if _, ok := codes[a.First+i]; ok {
+				panic(fmt.Sprintf("event %d of message %d is answered twice", a.First+i, a.RequestID))
+			}
+			codes[a.First+i] = v.Code
 		}
-		l.answers[a.RequestID] = codes
 	}
 	for _, g := range fx.Releases {
 		for b := g.Packed; len(b) > 0; b = b[ids.BookingBytes:] {

@@ -1,0 +1,80 @@
+package replica
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
+)
+
+// answered spells the answers of a turn: the place of the first verdict, and the codes.
+func answered(fx *Effects) string {
+	var all []string
+	for _, a := range fx.Answers {
+		var codes []string
+		for _, v := range a.Verdicts {
+			code := string(v.Code)
+			if code == "" {
+				code = "ok"
+			}
+			codes = append(codes, code)
+		}
+		all = append(all, fmt.Sprintf("%d/%d %s", a.RequestID, a.First, strings.Join(codes, " ")))
+	}
+	return strings.Join(all, ", ")
+}
+
+func (b *bench) answers(what string, fx *Effects, want string) {
+	b.Helper()
+	if got := answered(fx); got != want {
+		b.Errorf("%s: answered %q, want %q", what, got, want)
+	}
+}
+
+// TestWhatIsKnownIsAnswered: of a message some cancels of which need a search, the other
+// verdicts go at once, and those that were searched for together go together.
+func TestWhatIsKnownIsAnswered(t *testing.T) {
+	b := newBench(t, Config{})
+	b.submit(nil, 1, 2, 3)
+	cancel := func(n int) taskstate.Event { return taskstate.Event{Kind: taskstate.Cancel, ID: id(n)} }
+	b.seq++
+	in := &Events{Seq: b.seq, At: b.now.MS, ReplyTo: "asker", RequestID: 7, Events: []taskstate.Event{
+		cancel(1), cancel(21), cancel(22), cancel(2), cancel(3), cancel(23), cancel(24),
+	}}
+	b.answers("at once", b.step(in), "7/0 ok, 7/3 ok ok")
+	b.answers("nothing new", b.step(Tick{}), "")
+
+	fx := new(Effects)
+	for _, n := range []int{24, 21} {
+		e := &Entry{Task: taskstate.Task{ID: id(n), Domain: "shop", Tasklist: "mail", Type: "t", Policy: storyPolicy}}
+		b.r.Step(&Found{Search: Search{ID: id(n), Cancel: true, Seq: b.seq}, Taken: e}, b.now, fx)
+	}
+	b.r.Flush(b.now, fx)
+	b.answers("two were found", fx, "7/1 ok, 7/6 ok")
+
+	fx = new(Effects)
+	for _, n := range []int{22, 23} {
+		b.r.Step(&Found{Search: Search{ID: id(n), Cancel: true}}, b.now, fx)
+	}
+	b.r.Step(Tick{}, b.now, fx)
+	b.r.Flush(b.now, fx)
+	b.answers("the others were not", fx, "7/2 NOT_FOUND, 7/5 NOT_FOUND")
+	if n := b.r.early.commands; n != 0 {
+		t.Errorf("%d commands wait", n)
+	}
+}
+
+// TestAWholeAnswerIsOneMessage, if what waited is decided in the same turn.
+func TestAWholeAnswerIsOneMessage(t *testing.T) {
+	b := newBench(t, Config{})
+	b.submit(nil, 1)
+	grab := taskstate.Event{Kind: taskstate.Started, ID: id(9), Fence: ids.Token{Position: ids.NewPosition(2, 3), Version: 1}}
+	fx := new(Effects)
+	b.r.Step(&Events{Seq: 4, At: b.now.MS, ReplyTo: "asker", RequestID: 7, Events: []taskstate.Event{{Kind: taskstate.Cancel, ID: id(1)}, grab}}, b.now, fx)
+	e := &Entry{Task: taskstate.Task{ID: id(9), Domain: "shop", Tasklist: "mail", Type: "t", Policy: storyPolicy}}
+	b.r.Step(&Submits{Lane: 3, Seq: 2, At: b.now.MS, Tasks: []*Entry{e}}, b.now, fx)
+	b.r.Flush(b.now, fx)
+	b.answers("in one turn", fx, "7/0 ok ok")
+}
