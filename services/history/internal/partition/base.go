@@ -12,7 +12,7 @@ import (
 // base is what the parts of an owner share: the loop, the writers, the readers.
 type base struct {
 	Deps
-	calls chan func()
+	calls chan call
 	// origin is where the clock of replica.Now.Mono begins.
 	origin time.Time
 	// work ends with the owner.
@@ -33,15 +33,39 @@ func (b *base) now() replica.Now {
 	return replica.Now{MS: now.UnixMilli(), Mono: now.Sub(b.origin)}
 }
 
+// call is what another goroutine wants of the owner's: do, or leave if the owner ends before that.
+// Leave may be nil.
+type call struct{ do, leave func() }
+
 // post hands fn to the owner's goroutine. It is for other goroutines.
-func (b *base) post(ctx context.Context, fn func()) bool {
+func (b *base) post(ctx context.Context, fn func()) bool { return b.postOr(ctx, fn, nil) }
+
+// postOr hands do to the owner's goroutine. If it returns true, either do or leave runs.
+func (b *base) postOr(ctx context.Context, do, leave func()) bool {
 	select {
-	case b.calls <- fn:
+	case b.calls <- call{do, leave}:
+		if b.work.Err() != nil {
+			b.endCalls() // the owner may not have seen it
+		}
 		return true
 	case <-ctx.Done():
 		return false
 	case <-b.work.Done():
 		return false
+	}
+}
+
+// endCalls tells those whose calls are queued that the owner has ended; its loop runs no more.
+func (b *base) endCalls() {
+	for {
+		select {
+		case c := <-b.calls:
+			if c.leave != nil {
+				c.leave()
+			}
+		default:
+			return
+		}
 	}
 }
 

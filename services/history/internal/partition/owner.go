@@ -95,7 +95,7 @@ type Owner struct {
 
 // New makes an owner; Run starts it.
 func New(d Deps) *Owner {
-	b := &base{Deps: d, calls: make(chan func(), 1024), origin: time.Now()}
+	b := &base{Deps: d, calls: make(chan call, 1024), origin: time.Now()}
 	b.work, b.stop = context.WithCancel(context.Background())
 	w := writers{b}
 	o := &Owner{
@@ -110,9 +110,10 @@ func New(d Deps) *Owner {
 func (o *Owner) Ready() <-chan struct{} { return o.ready }
 
 // Run takes the partition over and serves it until ctx ends, then drains: writes under way
-// are waited for, the checkpoint saved. However it ends, those who wait for a task are
-// answered: they ask the next owner.
+// are waited for, the checkpoint saved. However it ends, those who wait for a task, or for the
+// loop, are answered: they ask the next owner.
 func (o *Owner) Run(ctx context.Context) error {
+	defer o.endCalls()
 	defer o.stop()
 	if err := o.takeOver(ctx); err != nil {
 		return fmt.Errorf("take over history partition %d: %w", o.Partition, err)
@@ -157,8 +158,8 @@ func (o *Owner) serve(ctx context.Context) error {
 			o.take(in)
 		case in := <-o.open(5):
 			o.take(in)
-		case fn := <-o.calls:
-			fn()
+		case c := <-o.calls:
+			c.do()
 		case err := <-o.readers.failed:
 			return err
 		case <-wake.C:
@@ -196,8 +197,8 @@ func (o *Owner) takeQueued() {
 			continue
 		}
 		select {
-		case fn := <-o.calls:
-			fn()
+		case c := <-o.calls:
+			c.do()
 		default:
 			return
 		}
@@ -266,8 +267,8 @@ func (o *Owner) drain() error {
 			return o.fatal
 		}
 		select {
-		case fn := <-o.calls:
-			fn()
+		case c := <-o.calls:
+			c.do()
 		case <-beat.C:
 			o.step(replica.Tick{})
 		case <-ctx.Done():

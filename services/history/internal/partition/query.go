@@ -16,16 +16,21 @@ import (
 
 // ask runs fn in the owner's goroutine and waits for it.
 func (o *Owner) ask(ctx context.Context, fn func()) error {
-	done := make(chan struct{})
-	if !o.post(ctx, func() { fn(); close(done) }) {
+	done := make(chan error, 1)
+	if !o.postOr(ctx, func() { fn(); done <- nil }, func() { done <- o.leaving() }) {
 		return fault.New(fault.Unavailable, "the owner of partition %d is busy", o.Partition)
 	}
 	select {
-	case <-done:
-		return nil
+	case err := <-done:
+		return err
 	case <-ctx.Done():
-		return fault.New(fault.Unavailable, "the owner of partition %d is leaving", o.Partition)
+		return o.leaving()
 	}
+}
+
+// leaving is what callers get whom this owner does not answer any more.
+func (b *base) leaving() error {
+	return fault.New(fault.Unavailable, "the owner of partition %d is leaving", b.Partition)
 }
 
 // Get answers by reply, at once or when the task has ended or the wait is over. A task
@@ -37,7 +42,8 @@ func (o *Owner) Get(ctx context.Context, req *rpcv1.GetTaskRequest, reply func(*
 		return
 	}
 	ok := func(r *rpcv1.GetTaskResponse) { reply(r, nil) }
-	posted := o.post(ctx, func() {
+	leave := func() { reply(nil, o.leaving()) }
+	posted := o.postOr(ctx, func() {
 		known := o.core.Get(id)
 		waits := req.WaitUntilMs > time.Now().UnixMilli()
 		switch {
@@ -49,9 +55,9 @@ func (o *Owner) Get(ctx context.Context, req *rpcv1.GetTaskRequest, reply func(*
 			levels := o.core.ReadLevels()
 			go o.getAbsent(ctx, id, req, levels, waits, reply)
 		}
-	})
+	}, leave)
 	if !posted {
-		reply(nil, fault.New(fault.Unavailable, "the owner of partition %d is leaving", o.Partition))
+		leave()
 	}
 }
 
@@ -81,7 +87,8 @@ func (o *Owner) getAbsent(ctx context.Context, id ids.TaskID, req *rpcv1.GetTask
 		reply(answer, nil)
 		return
 	}
-	posted := o.post(ctx, func() {
+	leave := func() { reply(nil, o.leaving()) }
+	posted := o.postOr(ctx, func() {
 		// It may have come, or even ended, meanwhile.
 		if known := o.core.Get(id); known != nil && known.State.Finished() {
 			reply(visible(record.Public(known, false), req.Domain), nil)
@@ -93,9 +100,9 @@ func (o *Owner) getAbsent(ctx context.Context, id ids.TaskID, req *rpcv1.GetTask
 			}
 			reply(r, nil)
 		}})
-	})
+	}, leave)
 	if !posted {
-		reply(nil, fault.New(fault.Unavailable, "the owner of partition %d is leaving", o.Partition))
+		leave()
 	}
 }
 

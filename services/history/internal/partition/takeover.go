@@ -138,8 +138,8 @@ func (o *Owner) replay(ctx context.Context, cp replica.Checkpoint, ends [Sources
 				}
 			}
 			o.take(in)
-		case fn := <-o.calls:
-			fn()
+		case c := <-o.calls:
+			c.do()
 		case <-beat.C:
 			o.step(replica.Tick{})
 		case <-ctx.Done():

@@ -213,10 +213,17 @@ func (w writers) park(job []*replica.Entry) {
 	w.report(replica.Stored{Kind: replica.JobPark, Seq: last})
 }
 
+// proposed is an encoded event batch, and what is in it.
+type proposed struct {
+	data      []byte
+	proposals []replica.Proposal
+}
+
 // encodeProposals turns proposals into event batches that fit.
-func (w writers) encodeProposals(all []replica.Proposal, enc *record.Encoder) [][]byte {
+func (w writers) encodeProposals(all []replica.Proposal, enc *record.Encoder) []proposed {
 	const tasksMax = 1000
-	var out [][]byte
+	var out []proposed
+	from := 0
 	m := &logv1.EventBatch{LogVersion: w.version()}
 	size := 0
 	for i := range all {
@@ -231,27 +238,31 @@ func (w writers) encodeProposals(all []replica.Proposal, enc *record.Encoder) []
 		}
 		n := e.SizeVT()
 		if len(m.Events) > 0 && (size+n > batchBytesMax || len(m.Events) >= tasksMax) {
-			out = append(out, encode(m))
-			m.Events, size = nil, 0
+			out = append(out, proposed{encode(m), all[from:i]})
+			m.Events, size, from = nil, 0, i
 		}
 		m.Events = append(m.Events, e)
 		size += n
 	}
-	return append(out, encode(m))
+	return append(out, proposed{encode(m), all[from:]})
 }
 
-// appendEvents appends the owner's own events to the log.
-func (w writers) appendEvents(batches [][]byte) {
+// appendEvents appends the owner's own events to the log. What the log refuses is not lost, since the
+// replica proposes it again: no quarantine needs it.
+func (w writers) appendEvents(batches []proposed) {
+	stored := replica.Stored{Kind: replica.JobAppend}
 	for _, b := range batches {
-		err := w.persist(w.work, "events", func(ctx context.Context) error { return w.Log.Append(ctx, b) })
-		if errors.Is(err, ErrRefused) {
-			err = w.setApart(w.work, topology.Event(w.Partition), b, err)
-		}
-		if err != nil {
+		err := w.persist(w.work, "events", func(ctx context.Context) error { return w.Log.Append(ctx, b.data) })
+		switch {
+		case errors.Is(err, ErrRefused):
+			w.Logger.Error("the log does not take events of its owner; they are proposed again later",
+				"partition", w.Partition, "events", len(b.proposals), "task_id", b.proposals[0].ID.String(), "bytes", len(b.data), "error", err)
+			stored.Refused = append(stored.Refused, b.proposals...)
+		case err != nil:
 			return
 		}
 	}
-	w.report(replica.Stored{Kind: replica.JobAppend})
+	w.report(stored)
 }
 
 // purge lets the log forget. What fails comes again with the next one.

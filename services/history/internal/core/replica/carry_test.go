@@ -229,3 +229,52 @@ func TestCheckFinds(t *testing.T) {
 func command(e *Entry, seq uint64) *held {
 	return &held{ev: &taskstate.Event{Kind: taskstate.Cancel, ID: e.ID}, seq: seq}
 }
+
+// TestACarriedRecordThatIsRefusedIsProposedAgain, and nobody else is held up by it.
+func TestACarriedRecordThatIsRefusedIsProposedAgain(t *testing.T) {
+	b := newBench(t, carryConfig())
+	b.submit(nil, 1)
+	b.submit(nil, 2)
+	b.start(2)
+	b.beats(2, 20)
+	carried := func() []Proposal {
+		b.now.MS++
+		return b.step(Tick{}).Append
+	}
+	first := carried()
+	if len(first) == 0 || first[0].ID != id(1) {
+		t.Fatalf("carried: %v", first)
+	}
+	b.step(Stored{Kind: JobAppend, Refused: first[:1]})
+	again := carried()
+	if len(again) != 1 || again[0].ID != id(1) {
+		t.Errorf("carried again: %v", again)
+	}
+	gone := Proposal{Kind: taskstate.Carried, ID: id(9)}
+	earlier := Proposal{Kind: taskstate.Carried, ID: id(1)}
+	b.step(Stored{Kind: JobAppend, Refused: []Proposal{gone, earlier}})
+	if all := carried(); len(all) != 0 {
+		t.Errorf("what was not refused is carried again: %v", all)
+	}
+}
+
+// TestALeaseThatIsRefusedIsProposedAgain after a while.
+func TestALeaseThatIsRefusedIsProposedAgain(t *testing.T) {
+	b := newBench(t, Config{})
+	b.submit(nil, 1)
+	b.start(1)
+	b.now.MS += 3_600_000
+	expired := b.step(Tick{}).Append
+	if len(expired) != 1 || expired[0].Kind != taskstate.Expired {
+		t.Fatalf("proposed %v", expired)
+	}
+	b.step(Stored{Kind: JobAppend, Refused: expired})
+	b.now.MS += refusedWaitMS - 1
+	if all := b.step(Tick{}).Append; len(all) != 0 {
+		t.Errorf("proposed again at once: %v", all)
+	}
+	b.now.MS++
+	if all := b.step(Tick{}).Append; len(all) != 1 || all[0].Fence != expired[0].Fence {
+		t.Errorf("proposed again: %v", all)
+	}
+}

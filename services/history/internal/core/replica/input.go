@@ -79,6 +79,8 @@ type Stored struct {
 	// tasks not among them. Ends are the last sequences of the log, as of after they were read.
 	Others []ids.TaskID
 	Ends   Levels
+	// Refused are the proposals that the log will not take.
+	Refused []Proposal
 }
 
 // Saved is the outcome of Effects.Save.

@@ -6,7 +6,6 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/deadline"
-	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/window"
 )
 
@@ -212,6 +211,7 @@ func (r *Replica) jobDone(in Stored, now Now, fx *Effects) {
 		fx.Counts.Parked += int64(len(job))
 	case JobAppend:
 		r.appending = false
+		r.refusedByLog(in.Refused, now)
 	}
 }
 
@@ -251,47 +251,6 @@ func (r *Replica) saved(in Saved, now Now) {
 	r.lease.granted(in.SentAt)
 	r.base = *cp
 	r.purger.saved(Levels{Lanes: cp.Ack, Events: cp.Floor}, now.Mono)
-}
-
-// wakeDue looks at the tasks whose lease or wait is over by our clock. The log decides: a lease
-// that is over is proposed to it, once at a time.
-func (r *Replica) wakeDue(now Now, fx *Effects) {
-	if r.replay != nil {
-		return
-	}
-	for {
-		e, ok := r.wake.PopDue(now.MS)
-		if !ok {
-			return
-		}
-		switch e.State {
-		case taskstate.Running:
-			r.propose(e, taskstate.Expired, "")
-		case taskstate.Backoff: // if not by our clock, then by the log's
-			r.trigger(e, now, fx)
-		}
-	}
-}
-
-// propose asks the log for an event about the running attempt, unless that is under way.
-func (r *Replica) propose(e *Entry, kind taskstate.Kind, message string) {
-	if e.proposed&(1<<kind) != 0 {
-		return
-	}
-	e.proposed |= 1 << kind
-	r.own = append(r.own, Proposal{Kind: kind, ID: e.ID, Fence: e.Token(), Message: message})
-}
-
-// bounced takes attempts back whose grant reached nobody.
-func (r *Replica) bounced(in Bounced, fx *Effects) {
-	for _, g := range in.Grants {
-		e, ok := r.tasks[g.ID]
-		if !ok || e.State != taskstate.Running || e.Token() != g.Fence {
-			continue
-		}
-		r.propose(e, taskstate.Released, "the poller went away")
-		fx.Counts.Bounced++
-	}
 }
 
 // NextWake is when a lease or a wait is over by our clock, Unix ms; ok is false if

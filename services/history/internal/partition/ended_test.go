@@ -1,0 +1,101 @@
+package partition_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+
+	"github.com/yardmaster-io/yardmaster/contracts/fault"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/partition"
+)
+
+// noCheckpoints cannot be read.
+type noCheckpoints struct{ partition.Checkpoints }
+
+func (noCheckpoints) Load(context.Context) (*logv1.Checkpoint, uint64, error) {
+	return nil, 0, errors.New("no quorum")
+}
+
+// TestCallersOfAnOwnerThatEndsAreAnswered: those whose calls are queued, and those that come later,
+// hear at once that they have to ask another owner.
+func TestCallersOfAnOwnerThatEndsAreAnswered(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShell(t)
+		d := s.deps("a")
+		d.Checkpoints = noCheckpoints{s.world}
+		o := partition.New(d)
+		id := newID(1)
+		const callers = 50
+		answers := make(chan error, 4*callers)
+		ask := func() {
+			for range callers {
+				o.Get(t.Context(), &rpcv1.GetTaskRequest{TaskId: id[:]}, func(_ *rpcv1.GetTaskResponse, err error) { answers <- err })
+				go func() {
+					_, err := o.Describe(t.Context(), &rpcv1.DescribePartitionRequest{})
+					answers <- err
+				}()
+			}
+		}
+		ask()
+		synctest.Wait()
+		if n := len(answers); n != 0 {
+			t.Errorf("%d callers were answered by nobody", n)
+		}
+		if o.Run(t.Context()) == nil {
+			t.Error("the owner has taken over")
+		}
+		ask()
+		synctest.Wait()
+		if n := len(answers); n != 4*callers {
+			t.Fatalf("%d of %d callers were answered", n, 4*callers)
+		}
+		for range 4 * callers {
+			if err := <-answers; fault.CodeOf(err) != fault.Unavailable {
+				t.Errorf("answered %v", err)
+			}
+		}
+	})
+}
+
+// smallLog does not take what is large.
+type smallLog struct {
+	partition.Log
+	bytesMax int
+	refused  chan struct{}
+}
+
+func (l smallLog) Append(ctx context.Context, batch []byte) error {
+	if len(batch) > l.bytesMax {
+		l.refused <- struct{}{}
+		return partition.ErrRefused
+	}
+	return l.Log.Append(ctx, batch)
+}
+
+// TestEventsThatTheLogRefusesAreProposedAgain, and are no matter for the quarantine.
+func TestEventsThatTheLogRefusesAreProposedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShell(t)
+		d := s.deps("a")
+		small := smallLog{s.world, 10, make(chan struct{}, 100)}
+		d.Log = small
+		s.works(logv1.EventKind_EVENT_KIND_HEARTBEAT) // and then falls silent
+		o, stop := run(d)
+		<-o.Ready()
+		r := task(newID(1), "shop")
+		r.Policy.StartToCloseMs = 1000
+		s.submit(3, r)
+		for range 3 {
+			<-small.refused
+		}
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+		if len(s.quarantined) != 0 {
+			t.Errorf("%d records are in the quarantine", len(s.quarantined))
+		}
+	})
+}
