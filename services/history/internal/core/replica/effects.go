@@ -108,9 +108,10 @@ type Search struct {
 	ID ids.TaskID
 	// Domain is the caller's; empty = a service of ours.
 	Domain string
-	// Cancel: take it out of the timer store if it waits there and is of the domain. A store that
-	// can tell leaves a task whose Position lies behind Seq: it was not there when the cancel was
-	// accepted. The timer cannot; nobody knows an id before its submit is in the log.
+	// Cancel: take it out of the timer store if it waits there and is of the domain. Seq is not
+	// for the timer: it takes out a task whose submit lies behind Seq, too. Ids are random, so only
+	// a caller whose own submit had an unknown outcome knows one before it is in the log, and asks for
+	// just that. What the timer gives up it gives up once, so all owners decide alike.
 	Cancel bool
 	// Of a cancel: the last record in the log that asks for it, and its reason.
 	Seq    uint64
