@@ -86,8 +86,8 @@ func TestTooLargeToFile(t *testing.T) {
 	huge.Payload.Data = make([]byte, 1<<20)
 	_, err := a.File(t.Context(), []*taskstate.Task{fits, huge}, 0)
 	for what, err := range map[string]error{"file": err, "bury": a.Bury(t.Context(), []*taskstate.Task{huge, fits})} {
-		var large *partition.TooLargeError
-		if !errors.As(err, &large) || large.Task != huge.ID {
+		var large *partition.RefusedTaskError
+		if !errors.As(err, &large) || large.Task != huge.ID || (large.KeepS > 0) != (what == "file") {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
