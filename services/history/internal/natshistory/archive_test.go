@@ -144,18 +144,3 @@ func TestLaggingReplicaIsNoticed(t *testing.T) {
 		}
 	}
 }
-
-// R18: a search that would read without end says that it was given up.
-func TestUnreadIsBounded(t *testing.T) {
-	owner, reader := archivePorts(t)
-	data := make([]byte, 1_000_000)
-	for range scanBytesMax/len(data) + 3 {
-		if _, _, err := natslog.Append(t.Context(), owner.NATS, natslog.Msg{Subject: topology.Event(0), Data: data}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	_, _, err := reader.Unread(t.Context(), ids.NewTaskID(time.Now(), 0, 1), 0, [ids.Lanes]uint64{})
-	if !errors.Is(err, partition.ErrSearchTooLong) {
-		t.Error(err)
-	}
-}

@@ -42,7 +42,9 @@ func (a *Archive) singleOut(ctx context.Context, tasks []*taskstate.Task, last u
 }
 
 // mayBeBad tells whether a write may have failed for what one message of it is.
-func mayBeBad(err error) bool { return natslog.BadMessage(err) || errors.Is(err, natslog.ErrIncomplete) }
+func mayBeBad(err error) bool {
+	return natslog.BadMessage(err) || errors.Is(err, natslog.ErrIncomplete)
+}
 
 func tooLarge(t *taskstate.Task, keepS int64, bytes, limit int) error {
 	return &partition.RefusedTaskError{
