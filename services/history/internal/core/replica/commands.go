@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
 )
@@ -248,6 +249,8 @@ func (r *Replica) foundForOutcomes(in *Found, now Now, fx *Effects) {
 		switch {
 		case e != nil:
 			r.event(h, now, fx)
+		case known == nil && in.Unsure:
+			r.settle(h, taskstate.Verdict{Code: fault.Unknown, Message: "the task was not found in time; repeat the outcome"}, fx)
 		case known == nil:
 			r.settle(h, notFound(), fx)
 		case known.Position == h.ev.Fence.Position:
