@@ -16,6 +16,10 @@ var (
 	// ErrWrongLast: not stored, because an expected last sequence was not the
 	// last one. It wraps ErrNotStored.
 	ErrWrongLast = fmt.Errorf("%w: wrong last sequence", ErrNotStored)
+	// ErrIncomplete: AppendAtomic was refused because the server did not take one of its
+	// messages, but the last. It does not tell which, nor why; appending fewer at a time
+	// does. It wraps ErrNotStored.
+	ErrIncomplete = fmt.Errorf("%w: a message of the batch is missing", ErrNotStored)
 	// ErrOutcomeUnknown: it may have been stored or not. Repeat it with the same
 	// MsgID, within the stream's dedupe window.
 	ErrOutcomeUnknown = errors.New("outcome unknown")
@@ -32,21 +36,27 @@ const (
 	codeStoreFailed        = 10077
 	codeDuplicateInFlight  = 10158
 	codeWrongLastConstant  = 10164
+	codeAtomicIncomplete   = 10176
 	codeAtomicHasDuplicate = 10201
 	codeStreamNotFound     = 10059
 )
 
-// Error codes of appends that are refused however often they are repeated.
-var permanentCodes = []int{
-	10054, // the message is larger than the stream takes
-	10060, // it is expected in another stream
-	10097, // its header is larger than the server takes
-	10165, // its TTL is malformed
-	10166, // the stream allows no TTLs
-	10174, // the stream allows no atomic batches
-	10177, // a header that no atomic batch may have
-	10199, // the atomic batch has too many messages
-}
+// Error codes of appends that are refused however often they are repeated: for what
+// the message is, and for how the stream is set up or the append is made.
+var (
+	badMessageCodes = []int{
+		10054, // the message is larger than the stream takes
+		10097, // its header is larger than the server takes
+		10165, // its TTL is malformed
+	}
+	permanentCodes = []int{
+		10060, // it is expected in another stream
+		10166, // the stream allows no TTLs
+		10174, // the stream allows no atomic batches
+		10177, // a header that no atomic batch may have
+		10199, // the atomic batch has too many messages
+	}
+)
 
 // descriptionTooLarge is how the server's store refuses a message of any size it
 // cannot file; it has no code of its own.
@@ -57,7 +67,19 @@ const descriptionTooLarge = "message too large"
 // errors pass (nobody answers, a time-out, a full stream, no quorum), and so does
 // ErrWrongLast, which is an answer and no failure.
 func Permanent(err error) bool {
-	for _, e := range []error{nats.ErrMaxPayload, nats.ErrBadSubject, nats.ErrHeadersNotSupported, nats.ErrBadHeaderMsg} {
+	if BadMessage(err) || errors.Is(err, nats.ErrHeadersNotSupported) {
+		return true
+	}
+	var api *apiError
+	return errors.As(err, &api) && slices.Contains(permanentCodes, api.ErrCode)
+}
+
+// BadMessage tells whether an append failed for ever because of the message alone: its
+// size, subject or header. Of several messages, the others can be stored without it. What
+// the stream refuses of any message (it is sealed, allows no TTLs or no batches) is not
+// among it: there the settings must be mended, and the message stays as good as it was.
+func BadMessage(err error) bool {
+	for _, e := range []error{nats.ErrMaxPayload, nats.ErrBadSubject, nats.ErrBadHeaderMsg} {
 		if errors.Is(err, e) {
 			return true
 		}
@@ -66,7 +88,7 @@ func Permanent(err error) bool {
 	if !errors.As(err, &api) {
 		return false
 	}
-	return slices.Contains(permanentCodes, api.ErrCode) || api.ErrCode == codeStoreFailed && api.Description == descriptionTooLarge
+	return slices.Contains(badMessageCodes, api.ErrCode) || api.ErrCode == codeStoreFailed && api.Description == descriptionTooLarge
 }
 
 // apiError is an error answer of the JetStream API.
@@ -83,6 +105,8 @@ func (e *apiError) class() error {
 	switch e.ErrCode {
 	case codeWrongLast, codeWrongLastConstant:
 		return ErrWrongLast
+	case codeAtomicIncomplete:
+		return ErrIncomplete
 	case codeAtomicHasDuplicate:
 		return ErrDuplicate
 	case codeDuplicateInFlight:

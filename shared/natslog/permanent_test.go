@@ -3,6 +3,7 @@ package natslog_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -48,6 +49,32 @@ func TestPermanentErrors(t *testing.T) {
 		if !natslog.Permanent(err) || !errors.Is(err, natslog.ErrNotStored) {
 			t.Errorf("%s: %v", name, err)
 		}
+		settings := []string{"another stream's", "no TTLs here", "no batches here", "batch of too many"}
+		if natslog.BadMessage(err) == slices.Contains(settings, name) {
+			t.Errorf("%s: it is taken for the message's fault: %v; %v", name, natslog.BadMessage(err), err)
+		}
+	}
+}
+
+// TestABadMessageAmongOthers: the server says no more than that the batch lacks one.
+func TestABadMessageAmongOthers(t *testing.T) {
+	_, js := logServer(t, func(c *jetstream.StreamConfig) { c.MaxMsgSize = 1000 })
+	large, small := natslog.Msg{Subject: "log.a", Data: make([]byte, 2000)}, natslog.Msg{Subject: "log.a"}
+	for what, c := range map[string]struct {
+		msgs       []natslog.Msg
+		incomplete bool
+	}{
+		"first":  {[]natslog.Msg{large, small, small}, true},
+		"middle": {[]natslog.Msg{small, large, small}, true},
+		"last":   {[]natslog.Msg{small, small, large}, false},
+	} {
+		_, err := natslog.AppendAtomic(t.Context(), js.Conn(), c.msgs)
+		if errors.Is(err, natslog.ErrIncomplete) != c.incomplete || natslog.BadMessage(err) == c.incomplete || !errors.Is(err, natslog.ErrNotStored) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	if last, err := natslog.LastSeq(t.Context(), js, stream); err != nil || last != 0 {
+		t.Errorf("%d messages are stored: %v", last, err)
 	}
 }
 
@@ -92,7 +119,7 @@ func TestPassingErrors(t *testing.T) {
 	})
 	cases["not connected"] = one(t.Context(), natslog.Msg{Subject: "log.a"})
 	for name, err := range cases {
-		if natslog.Permanent(err) || (err == nil) != (name == "none") {
+		if natslog.Permanent(err) || natslog.BadMessage(err) || (err == nil) != (name == "none") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -162,8 +162,12 @@ func Redrive(ctx context.Context, js jetstream.JetStream, seq uint64) (stored ui
 	if err != nil {
 		return 0, err
 	}
+	var header nats.Header
+	if item.TtlS > 0 {
+		header = nats.Header{jetstream.MsgTTLHeader: {strconv.FormatInt(item.TtlS, 10) + "s"}}
+	}
 	stored, _, err = natslog.Append(ctx, js.Conn(), natslog.Msg{
-		Subject: item.Target(), Data: item.Data,
+		Subject: item.Target(), Data: item.Data, Header: header,
 		MsgID: "redriven-" + strconv.FormatUint(seq, 10) + "-" + name(item.Quarantined),
 	})
 	if err != nil {

@@ -145,6 +145,26 @@ func TestTheWholeOfALargeItem(t *testing.T) {
 	}
 }
 
+// TestRedriveKeepsTheTTL: a finished task that comes back into the archive expires there.
+func TestRedriveKeepsTheTTL(t *testing.T) {
+	_, js := cluster(t)
+	for seconds, want := range map[int64]string{0: "", 3600: "3600s"} {
+		q := &logv1.Quarantined{
+			Kind: logv1.QuarantineKind_QUARANTINE_KIND_UNWRITABLE, Service: "history", Partition: 1,
+			TargetSubject: topology.ArchiveOf(1, "shop"), Data: []byte(want), TtlS: seconds,
+		}
+		put(t, js, q)
+		seq, err := quarantine.Redrive(t.Context(), js, list(t, js, everything)[0].Seq)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := natslog.Get(t.Context(), js, topology.ArchiveStream(1), seq)
+		if err != nil || r == nil || r.Header.Get(jetstream.MsgTTLHeader) != want {
+			t.Errorf("kept for %d s: %+v %v", seconds, r, err)
+		}
+	}
+}
+
 // TestRedrive stores first and removes then. R19.
 func TestRedrive(t *testing.T) {
 	_, js := cluster(t)

@@ -99,7 +99,10 @@ type Quarantined struct {
 	// that follow it in the stream, which have data and part alone. 0 = 1.
 	Parts uint32 `protobuf:"varint,11,opt,name=parts,proto3" json:"parts,omitempty"`
 	// Which of the parts this is, from 0.
-	Part          uint32 `protobuf:"varint,12,opt,name=part,proto3" json:"part,omitempty"`
+	Part uint32 `protobuf:"varint,12,opt,name=part,proto3" json:"part,omitempty"`
+	// For how long its stream would have kept a write that is refused, from a redrive
+	// on, in seconds; 0 = until it is deleted.
+	TtlS          int64 `protobuf:"varint,13,opt,name=ttl_s,json=ttlS,proto3" json:"ttl_s,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -218,11 +221,18 @@ func (x *Quarantined) GetPart() uint32 {
 	return 0
 }
 
+func (x *Quarantined) GetTtlS() int64 {
+	if x != nil {
+		return x.TtlS
+	}
+	return 0
+}
+
 var File_yard_log_v1_quarantine_proto protoreflect.FileDescriptor
 
 const file_yard_log_v1_quarantine_proto_rawDesc = "" +
 	"\n" +
-	"\x1cyard/log/v1/quarantine.proto\x12\vyard.log.v1\"\xf3\x02\n" +
+	"\x1cyard/log/v1/quarantine.proto\x12\vyard.log.v1\"\x88\x03\n" +
 	"\vQuarantined\x12/\n" +
 	"\x04kind\x18\x01 \x01(\x0e2\x1b.yard.log.v1.QuarantineKindR\x04kind\x12\x18\n" +
 	"\aservice\x18\x02 \x01(\tR\aservice\x12\x1c\n" +
@@ -237,7 +247,8 @@ const file_yard_log_v1_quarantine_proto_rawDesc = "" +
 	"\x0etarget_subject\x18\n" +
 	" \x01(\tR\rtargetSubject\x12\x14\n" +
 	"\x05parts\x18\v \x01(\rR\x05parts\x12\x12\n" +
-	"\x04part\x18\f \x01(\rR\x04part*q\n" +
+	"\x04part\x18\f \x01(\rR\x04part\x12\x13\n" +
+	"\x05ttl_s\x18\r \x01(\x03R\x04ttlS*q\n" +
 	"\x0eQuarantineKind\x12\x1f\n" +
 	"\x1bQUARANTINE_KIND_UNSPECIFIED\x10\x00\x12\x1e\n" +
 	"\x1aQUARANTINE_KIND_UNREADABLE\x10\x01\x12\x1e\n" +

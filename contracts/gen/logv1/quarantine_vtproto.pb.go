@@ -36,6 +36,7 @@ func (m *Quarantined) CloneVT() *Quarantined {
 	r.TargetSubject = m.TargetSubject
 	r.Parts = m.Parts
 	r.Part = m.Part
+	r.TtlS = m.TtlS
 	if rhs := m.Data; rhs != nil {
 		tmpBytes := make([]byte, len(rhs))
 		copy(tmpBytes, rhs)
@@ -81,6 +82,11 @@ func (m *Quarantined) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 	if m.unknownFields != nil {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
+	}
+	if m.TtlS != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.TtlS))
+		i--
+		dAtA[i] = 0x68
 	}
 	if m.Part != 0 {
 		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.Part))
@@ -204,6 +210,9 @@ func (m *Quarantined) SizeVT() (n int) {
 	}
 	if m.Part != 0 {
 		n += 1 + protohelpers.SizeOfVarint(uint64(m.Part))
+	}
+	if m.TtlS != 0 {
+		n += 1 + protohelpers.SizeOfVarint(uint64(m.TtlS))
 	}
 	n += len(m.unknownFields)
 	return n
@@ -542,6 +551,25 @@ func (m *Quarantined) UnmarshalVT(dAtA []byte) error {
 				b := dAtA[iNdEx]
 				iNdEx++
 				m.Part |= uint32(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 13:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field TtlS", wireType)
+			}
+			m.TtlS = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.TtlS |= int64(b&0x7F) << shift
 				if b < 0x80 {
 					break
 				}
@@ -918,6 +946,25 @@ func (m *Quarantined) UnmarshalVTUnsafe(dAtA []byte) error {
 				b := dAtA[iNdEx]
 				iNdEx++
 				m.Part |= uint32(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 13:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field TtlS", wireType)
+			}
+			m.TtlS = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.TtlS |= int64(b&0x7F) << shift
 				if b < 0x80 {
 					break
 				}

@@ -55,13 +55,16 @@ func (o *Options) once(ctx context.Context, workload string, found *Settings) (r
 		found.TablesAt = s.TablesAt
 		found.HistoryPartitions, found.MatchingShards = s.Partitioning.History, s.Partitioning.Matching
 	}
-	if err := target.prepare(ctx); err != nil {
+	if err := target.prepare(ctx, retention(workload)); err != nil {
 		return r, err
 	}
 	load := &load{target: target, tasks: o.tasks(workload), progress: o.Progress}
-	if workload == "W3" {
-		r, err = load.latency(ctx)
-	} else {
+	switch workload {
+	case "W3":
+		r, err = load.latency(ctx, w3Rate)
+	case "W9":
+		r, err = load.reads(ctx)
+	default:
 		r, err = load.drain(ctx, workload)
 	}
 	r.Workload = workload
@@ -115,12 +118,12 @@ func (t *target) client() (*yard.Client, error) {
 
 // prepare makes the domain and sends the first tasks through, so that what is
 // measured is a system at work.
-func (t *target) prepare(ctx context.Context) error {
+func (t *target) prepare(ctx context.Context, retention time.Duration) error {
 	c, err := t.client()
 	if err != nil {
 		return err
 	}
-	if _, err := c.Admin().PutDomain(ctx, yard.Domain{Name: domain, Description: "yard bench", Retention: 2 * time.Minute}); err != nil {
+	if _, err := c.Admin().PutDomain(ctx, yard.Domain{Name: domain, Description: "yard bench", Retention: retention}); err != nil {
 		return fmt.Errorf("domain %s: %w", domain, err)
 	}
 	warmUp := &load{target: t, tasks: warmUpTasks}
@@ -129,6 +132,14 @@ func (t *target) prepare(ctx context.Context) error {
 		return fmt.Errorf("warm-up: %w", err)
 	}
 	return nil
+}
+
+// retention is for how long finished tasks are kept: W9 reads them.
+func retention(workload string) time.Duration {
+	if workload == "W9" {
+		return 30 * time.Minute
+	}
+	return 2 * time.Minute
 }
 
 func (t *target) redisPID() int {

@@ -25,25 +25,28 @@ func TestEveryWorkloadProvesItsTasks(t *testing.T) {
 	}
 	for i, r := range report.Results {
 		latency := r.Start != nil && r.Submit != nil
-		if r.Workload != workloads[i] || r.Tasks != 300 || r.TasksPerSecond <= 0 || len(r.Runs) != 1 || latency != (r.Workload == "W3") {
+		if r.Workload != workloads[i] || r.Tasks != 300 || r.TasksPerSecond <= 0 || len(r.Runs) != 1 || latency != (r.Workload == "W3" || r.Workload == "W9") || (r.Reads != nil) != (r.Workload == "W9") {
 			t.Errorf("%+v", r)
 		}
 		if q := r.Start; q != nil && (q.P50 <= 0 || q.P50 > q.P90 || q.P90 > q.P99 || q.P99 > q.Max) {
 			t.Errorf("%s: %+v", r.Workload, *q)
+		}
+		if g := r.Reads; g != nil && (g.Gets != 1500 || g.Get.P50 <= 0 || g.Get.P50 > g.Get.Max || g.QuietStart.P50 <= 0) {
+			t.Errorf("%s: %+v", r.Workload, *g)
 		}
 	}
 	if s := report.Settings; s.TablesAt != "memory" || s.HistoryPartitions != 2 || s.MatchingShards != 1 || s.Sync != "2m" {
 		t.Errorf("%+v", s)
 	}
 	var table, file bytes.Buffer
-	if err := report.WriteTable(&table); err != nil || strings.Count(table.String(), "\n") != 8 {
+	if err := report.WriteTable(&table); err != nil || strings.Count(table.String(), "\n") != 11 {
 		t.Errorf("%v\n%s", err, &table)
 	}
 	var back Report
 	if err := report.WriteJSON(&file); err != nil {
 		t.Fatal(err)
 	}
-	if err := json.Unmarshal(file.Bytes(), &back); err != nil || len(back.Results) != 3 || back.Machine.Cores < 1 || back.Machine.NATSServer == "" {
+	if err := json.Unmarshal(file.Bytes(), &back); err != nil || len(back.Results) != 4 || back.Machine.Cores < 1 || back.Machine.NATSServer == "" {
 		t.Errorf("%v\n%s", err, &file)
 	}
 }
@@ -104,7 +107,7 @@ func TestMedianAndQuantiles(t *testing.T) {
 }
 
 func TestWrongOptionsAreRefused(t *testing.T) {
-	for _, o := range []Options{{Workloads: []string{"W9"}}, {Runs: -1}, {Tasks: -1}} {
+	for _, o := range []Options{{Workloads: []string{"W0"}}, {Runs: -1}, {Tasks: -1}} {
 		if _, err := Run(t.Context(), o); err == nil {
 			t.Errorf("%+v was taken", o)
 		}

@@ -17,4 +17,8 @@
 //	    accepted completion.
 //	W2  64 producers that submit one task per request; workers as in W1.
 //	W3  an open loop of 500 tasks/s: from the submit call to the handler's start.
+//	W9  reads: 1,000,000 tasks are sent through as in W1. Then 1,000 tasks/s as in
+//	    W3 for 10 s, and the same again beside 5,000 gets/s, an open loop too, of
+//	    tasks of the million at random: from when a get was due to its answer. 2 s of
+//	    gets alone come before.
 package bench

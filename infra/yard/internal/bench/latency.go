@@ -14,9 +14,10 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
 )
 
-// latency runs W3. The loop is open: a task is submitted when its time has come,
-// whatever became of those before it, so a stall is seen by all tasks it delays.
-func (l *load) latency(ctx context.Context) (Result, error) {
+// latency runs W3, at so many tasks per second. The loop is open: a task is submitted
+// when its time has come, whatever became of those before it, so a stall is seen by all
+// tasks it delays.
+func (l *load) latency(ctx context.Context, rate int) (Result, error) {
 	submitters, workers, err := l.clients()
 	if err != nil {
 		return Result{}, err
@@ -29,7 +30,7 @@ func (l *load) latency(ctx context.Context) (Result, error) {
 	before, began := usage(l.target.redisPID()), time.Now()
 	var submitting sync.WaitGroup
 	for i := range l.tasks {
-		due := began.Add(time.Duration(i) * time.Second / w3Rate)
+		due := began.Add(time.Duration(i) * time.Second / time.Duration(rate))
 		if !sleepUntil(ctx, due) {
 			break
 		}

@@ -10,7 +10,7 @@ import (
 )
 
 // Workloads are the names of all, in order.
-var workloads = []string{"W1", "W2", "W3"}
+var workloads = []string{"W1", "W2", "W3", "W9"}
 
 // Shape of the load. They are part of what the numbers mean, so they are no options.
 const (
@@ -24,6 +24,9 @@ const (
 	pollWait      = 20 * time.Second
 	w3Rate        = 500 // per second
 	w3Concurrency = 100
+	w9GetRate     = 5000 // per second
+	w9TaskRate    = 1000 // per second
+	w9Seconds     = 10   // of each phase
 	warmUpTasks   = 1000
 	tasklist      = "bench"
 )
@@ -36,6 +39,7 @@ const (
 	w1Tasks = 200_000
 	w2Tasks = 50_000
 	w3Tasks = 20 * w3Rate
+	w9Tasks = 1_000_000
 )
 
 // stallAfter ends a run in which nothing has moved for so long.
@@ -43,9 +47,10 @@ const stallAfter = 30 * time.Second
 
 // Options of a measurement.
 type Options struct {
-	// Workloads to run, of W1, W2, W3. Default: all.
+	// Workloads to run, of W1, W2, W3, W9. Default: all.
 	Workloads []string
-	// Tasks per run. Default 0 = W1 200,000, W2 50,000, W3 10,000.
+	// Tasks per run. Default 0 = W1 200,000, W2 50,000, W3 10,000, W9
+	// 1,000,000.
 	Tasks int
 	// Runs per workload; the median one is reported. Default 3.
 	Runs int
@@ -55,7 +60,7 @@ type Options struct {
 	Redis      string
 	Partitions topology.Partitioning
 	// URL of a running cluster to measure in place of an embedded stack. Its domain
-	// bench is created, and keeps the finished tasks for a minute.
+	// bench is created, and keeps the finished tasks for 2 minutes, those of W9 for 30.
 	URL string
 	// Progress hears of each run. Default: nobody.
 	Progress io.Writer
@@ -91,6 +96,8 @@ func (o *Options) tasks(workload string) int {
 		return w1Tasks
 	case workload == "W2":
 		return w2Tasks
+	case workload == "W9":
+		return w9Tasks
 	default:
 		return w3Tasks
 	}

@@ -46,10 +46,27 @@ type Result struct {
 	// Start is from the submit call to the handler's start, Submit to the answer.
 	Start  *Quantiles `json:"start_latency_us,omitempty"`
 	Submit *Quantiles `json:"submit_latency_us,omitempty"`
-	Cost   Cost       `json:"cost"`
-	// Runs are the deciding number of every run, in order: tasks per second, or the
-	// median latency in µs.
+	// Reads are those of W9; Start and Submit are then of the tasks beside them.
+	Reads *Reads `json:"reads,omitempty"`
+	Cost  Cost   `json:"cost"`
+	// Runs are the deciding number of every run, in order: tasks per second, the
+	// median latency, or the p99 of gets, in µs.
 	Runs []float64 `json:"runs"`
+}
+
+// Reads are gets of finished tasks.
+type Reads struct {
+	Gets int `json:"gets"`
+	// GetsPerSecond is what was reached, over the time to the last answer.
+	GetsPerSecond float64 `json:"gets_per_second"`
+	// Get is from when a get was due to its answer.
+	Get Quantiles `json:"get_latency_us"`
+	// FirstGet is the same of the first gets, which are not among the others.
+	FirstGet Quantiles `json:"first_get_latency_us"`
+	// QuietStart is Start without gets.
+	QuietStart Quantiles `json:"quiet_start_latency_us"`
+	// CPUPerGet is by how much the CPU time grew with the gets, µs for each.
+	CPUPerGet float64 `json:"cpu_us_per_get"`
 }
 
 // Quantiles of a latency, µs.
@@ -83,6 +100,9 @@ func (o *Options) settings() Settings {
 
 // key is the number that decides which run is the median.
 func (r Result) key() float64 {
+	if r.Reads != nil {
+		return r.Reads.Get.P99
+	}
 	if r.Start != nil {
 		return r.Start.P50
 	}
@@ -123,6 +143,11 @@ func round(x float64) float64 { return math.Round(x*10) / 10 }
 
 // line is a run in one line.
 func (r Result) line() string {
+	if g := r.Reads; g != nil {
+		return fmt.Sprintf("%.0f gets/s: p50 %.2f ms, p99 %.2f, max %.2f, %.0f µs CPU each, first ones p99 %.2f; tasks beside them: start p50 %.2f ms, p99 %.2f, without gets %.2f, %.2f",
+			g.GetsPerSecond, g.Get.P50/1000, g.Get.P99/1000, g.Get.Max/1000, g.CPUPerGet, g.FirstGet.P99/1000,
+			r.Start.P50/1000, r.Start.P99/1000, g.QuietStart.P50/1000, g.QuietStart.P99/1000)
+	}
 	if r.Start != nil {
 		return fmt.Sprintf("start p50 %.2f ms, p90 %.2f, p99 %.2f, max %.2f; submit p50 %.2f ms; all %d once",
 			r.Start.P50/1000, r.Start.P90/1000, r.Start.P99/1000, r.Start.Max/1000, r.Submit.P50/1000, r.Tasks)
@@ -154,6 +179,11 @@ func (r *Report) WriteTable(w io.Writer) error {
 		}
 		fmt.Fprintf(t, "%s\t%d\t%.0f\t%s\t%.2f\t%.2f\t%.0f\t%.0f\n",
 			x.Workload, x.Tasks, x.TasksPerSecond, latency, x.Cost.CPUPer100k, x.Cost.RedisCPUPer100k, x.Cost.PeakMB, x.Runs)
+	}
+	for _, x := range r.Results {
+		if x.Reads != nil {
+			fmt.Fprintf(t, "\n%s\t%s\n", x.Workload, x.line())
+		}
 	}
 	return t.Flush()
 }

@@ -36,6 +36,9 @@ one, and print the median run of each workload:
       accepted completion
   W2  64 producers, one task per request
   W3  an open loop of 500 tasks/s for 20 s: from the submit call to the handler
+  W9  reads: 1,000,000 tasks are sent through first; then W3 at 1,000 tasks/s for
+      10 s, alone and beside 5,000 gets/s of the finished tasks, at random: from when
+      a get was due to its answer
 
 Every accepted task must be completed exactly once, or the measurement fails. The
 numbers include the load generator. Data are synced to disk before every answer
@@ -54,8 +57,8 @@ unless --sync says otherwise.`,
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringSliceVarP(&f.opts.Workloads, "workload", "w", nil, "some of W1, W2, W3; default all")
-	flags.IntVar(&f.opts.Tasks, "tasks", 0, "tasks per run; 0 = W1 200,000, W2 50,000, W3 10,000")
+	flags.StringSliceVarP(&f.opts.Workloads, "workload", "w", nil, "some of W1, W2, W3, W9; default all")
+	flags.IntVar(&f.opts.Tasks, "tasks", 0, "tasks per run; 0 = W1 200,000, W2 50,000, W3 10,000, W9 1,000,000")
 	flags.IntVar(&f.opts.Runs, "runs", 3, "runs per workload; the median is reported")
 	flags.StringVar(&f.opts.Sync, "sync", stack.SyncAlways, `when accepted tasks go to disk: "always" or every so often, such as 2m`)
 	flags.StringVar(&f.opts.Tables, "tables", string(stack.TablesAuto), "where tables and slots are: auto, memory or redis")

@@ -31,8 +31,6 @@ const (
 	pipelined = 8
 	// batchMsgs is how many go in one atomic batch.
 	batchMsgs = natslog.BatchMsgsMax - 100
-	// buryMsgs is how many dead letters are under way at a time.
-	buryMsgs = 256
 )
 
 // Archive files finished tasks. It is not safe for concurrent use: one write is
@@ -87,6 +85,9 @@ func (a *Archive) File(ctx context.Context, tasks []*taskstate.Task, last uint64
 	}
 	for len(tasks) > 0 {
 		n, err := a.fileSome(ctx, tasks, last)
+		if mayBeBad(err) {
+			err = a.singleOut(ctx, tasks[:n], last)
+		}
 		if err != nil {
 			a.known = false
 			return last, err
@@ -125,35 +126,20 @@ func (a *Archive) load(ctx context.Context, upTo uint64) error {
 	return nil
 }
 
-// fileSome stores the first n tasks, and the index if it is due.
+// fileSome stores the first n tasks, and the index if it is due. N is told after an
+// error of the store too.
 func (a *Archive) fileSome(ctx context.Context, tasks []*taskstate.Task, last uint64) (n int, err error) {
 	n, encoded, err := a.encode(tasks)
 	if err != nil {
 		return 0, err
 	}
-	items := make([]archive.Item, n)
-	retentions := map[string]int64{}
-	for i, t := range tasks[:n] {
-		s, ok := retentions[t.Domain]
-		if !ok {
-			s = max(1, int64(a.retention(t.Domain)/time.Second))
-			retentions[t.Domain] = s
-		}
-		items[i] = archive.Item{Domain: t.Domain, RetentionS: s, Bytes: len(encoded[i])}
-	}
-	var msgs []natslog.Msg
-	for _, m := range archive.Share(items) {
-		msg := natslog.Msg{Subject: topology.ArchiveShared(a.cfg.Partition, m.RetentionS), Data: make([]byte, 0, m.Bytes), Header: ttl(m.RetentionS)}
-		if m.Domain != "" {
-			msg.Subject = topology.ArchiveOf(a.cfg.Partition, m.Domain)
-		}
+	msgs, parts := a.share(tasks[:n], encoded)
+	for i, m := range parts {
 		inside := make([]ids.TaskID, len(m.Items))
-		for k, i := range m.Items {
-			msg.Data = append(msg.Data, encoded[i]...)
-			inside[k] = tasks[i].ID
+		for k, item := range m.Items {
+			inside[k] = tasks[item].ID
 		}
-		msgs = append(msgs, msg)
-		a.tail.Add(last+uint64(len(msgs)), inside, m.RetentionS, m.Bytes)
+		a.tail.Add(last+uint64(i)+1, inside, m.RetentionS, m.Bytes)
 	}
 	due := a.tail.Due()
 	if due {
@@ -166,6 +152,38 @@ func (a *Archive) fileSome(ctx context.Context, tasks []*taskstate.Task, last ui
 	return n, err
 }
 
+// share puts tasks into messages.
+func (a *Archive) share(tasks []*taskstate.Task, encoded [][]byte) ([]natslog.Msg, []archive.Message) {
+	items := make([]archive.Item, len(tasks))
+	retentions := map[string]int64{}
+	for i, t := range tasks {
+		s, ok := retentions[t.Domain]
+		if !ok {
+			s = a.retentionS(t.Domain)
+			retentions[t.Domain] = s
+		}
+		items[i] = archive.Item{Domain: t.Domain, RetentionS: s, Bytes: len(encoded[i])}
+	}
+	parts := archive.Share(items)
+	msgs := make([]natslog.Msg, len(parts), len(parts)+8)
+	for i, m := range parts {
+		msg := natslog.Msg{Subject: topology.ArchiveShared(a.cfg.Partition, m.RetentionS), Data: make([]byte, 0, m.Bytes), Header: ttl(m.RetentionS)}
+		if m.Domain != "" {
+			msg.Subject = topology.ArchiveOf(a.cfg.Partition, m.Domain)
+		}
+		for _, item := range m.Items {
+			msg.Data = append(msg.Data, encoded[item]...)
+		}
+		msgs[i] = msg
+	}
+	return msgs, parts
+}
+
+// retentionS is for how long finished tasks of a domain are kept, in seconds.
+func (a *Archive) retentionS(domain string) int64 {
+	return max(1, int64(a.retention(domain)/time.Second))
+}
+
 // encode encodes tasks, up to a chunk.
 func (a *Archive) encode(tasks []*taskstate.Task) (n int, encoded [][]byte, err error) {
 	limit := int(a.cfg.NATS.MaxPayload()) - headerRoom
@@ -176,7 +194,7 @@ func (a *Archive) encode(tasks []*taskstate.Task) (n int, encoded [][]byte, err 
 		buf = a.enc.AppendTask(buf, tasks[n])
 		one := buf[from:len(buf):len(buf)] // stays where it is if buf moves on
 		if len(one) > limit {
-			return 0, nil, &partition.TooLargeError{Task: tasks[n].ID, Bytes: len(one), Max: limit}
+			return 0, nil, tooLarge(tasks[n], a.retentionS(tasks[n].Domain), len(one), limit)
 		}
 		total += len(one)
 		encoded = append(encoded, one)
@@ -235,41 +253,6 @@ func (a *Archive) appendEach(ctx context.Context, msgs []natslog.Msg, last uint6
 		last = r.Seq
 	}
 	return last, nil
-}
-
-// Bury implements partition.Archive: each letter is the first of its subject.
-func (a *Archive) Bury(ctx context.Context, tasks []*taskstate.Task) error {
-	limit := int(a.cfg.NATS.MaxPayload()) - headerRoom
-	var failed []error
-	for len(tasks) > 0 {
-		var msgs []natslog.Msg
-		some := tasks[:min(len(tasks), buryMsgs)]
-		tasks = tasks[len(some):]
-		for _, t := range some {
-			data := a.enc.AppendTask(nil, t)
-			if len(data) > limit {
-				failed = append(failed, &partition.TooLargeError{Task: t.ID, Bytes: len(data), Max: limit})
-				continue
-			}
-			msgs = append(msgs, natslog.Msg{
-				Subject: topology.Dead(t.Domain, t.Tasklist, t.ID), Data: data,
-				Header: nats.Header{jetstream.ExpectedLastSubjSeqHeader: []string{"0"}},
-			})
-		}
-		failed = append(failed, a.bury(ctx, msgs))
-	}
-	return errors.Join(failed...)
-}
-
-func (a *Archive) bury(ctx context.Context, msgs []natslog.Msg) error {
-	ctx, cancel := context.WithTimeout(ctx, appendTimeout)
-	defer cancel()
-	for _, r := range natslog.AppendEach(ctx, a.cfg.NATS, msgs) {
-		if r.Err != nil && !errors.Is(r.Err, natslog.ErrWrongLast) { // that is: it is there
-			return r.Err
-		}
-	}
-	return nil
 }
 
 // ttl is the header of a message that expires. It has room for what append adds.

@@ -86,8 +86,8 @@ func TestTooLargeToFile(t *testing.T) {
 	huge.Payload.Data = make([]byte, 1<<20)
 	_, err := a.File(t.Context(), []*taskstate.Task{fits, huge}, 0)
 	for what, err := range map[string]error{"file": err, "bury": a.Bury(t.Context(), []*taskstate.Task{huge, fits})} {
-		var large *partition.TooLargeError
-		if !errors.As(err, &large) || large.Task != huge.ID {
+		var large *partition.RefusedTaskError
+		if !errors.As(err, &large) || large.Task != huge.ID || (large.KeepS > 0) != (what == "file") {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
@@ -142,20 +142,5 @@ func TestLaggingReplicaIsNoticed(t *testing.T) {
 		if got, err := reader.lags(t.Context(), stream, tail, c.have); err != nil || got != c.lags {
 			t.Errorf("it has %s: lags %v, %v", c.what, got, err)
 		}
-	}
-}
-
-// R18: a search that would read without end says that it was given up.
-func TestUnreadIsBounded(t *testing.T) {
-	owner, reader := archivePorts(t)
-	data := make([]byte, 1_000_000)
-	for range scanBytesMax/len(data) + 3 {
-		if _, _, err := natslog.Append(t.Context(), owner.NATS, natslog.Msg{Subject: topology.Event(0), Data: data}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	_, _, err := reader.Unread(t.Context(), ids.NewTaskID(time.Now(), 0, 1), 0, [ids.Lanes]uint64{})
-	if !errors.Is(err, partition.ErrSearchTooLong) {
-		t.Error(err)
 	}
 }

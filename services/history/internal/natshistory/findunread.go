@@ -3,7 +3,6 @@ package natshistory
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
@@ -51,9 +50,13 @@ func (r *Reader) Unread(ctx context.Context, id ids.TaskID, hint uint64, read [i
 
 // get asks once. An answer may be lost, so it is not waited for without end.
 func (r *Reader) get(ctx context.Context, stream string, q natslog.Query) ([]natslog.Answer, error) {
+	return r.ask(ctx, stream, []natslog.Query{q})
+}
+
+func (r *Reader) ask(ctx context.Context, stream string, queries []natslog.Query) ([]natslog.Answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
-	return r.direct.Get(ctx, stream, []natslog.Query{q})
+	return r.direct.Get(ctx, stream, queries)
 }
 
 // scan reads the log from the task's creation, which its id tells, until a message
@@ -66,8 +69,10 @@ func (r *Reader) scan(ctx context.Context, id ids.TaskID, read [ids.Lanes]uint64
 	if err != nil || len(answers[0].Records) == 0 {
 		return nil, 0, err
 	}
-	// What every lane has read is not looked at.
-	next := max(answers[0].Records[0].Seq, slices.Min(read[:])+1)
+	next, err := r.firstUnread(ctx, stream, answers[0].Records[0].Seq, read)
+	if err != nil || next == 0 {
+		return nil, 0, err
+	}
 	for bytes := 0; ; {
 		answers, err := r.get(ctx, stream, natslog.Query{Seq: next, Batch: scanMsgs, BytesMax: scanBytes})
 		if err != nil {
@@ -89,6 +94,28 @@ func (r *Reader) scan(ctx context.Context, id ids.TaskID, read [ids.Lanes]uint64
 		}
 		next = some[len(some)-1].Seq + 1
 	}
+}
+
+// firstUnread is the first message from a sequence on that its lane has not read, 0 = there
+// is none. The read level of a lane that was not used lately, or never, says nothing of what
+// is unread: its next message does.
+func (r *Reader) firstUnread(ctx context.Context, stream string, from uint64, read [ids.Lanes]uint64) (first uint64, err error) {
+	queries := make([]natslog.Query, ids.Lanes)
+	for lane := range queries {
+		queries[lane] = natslog.Query{Seq: max(from, read[lane]+1), NextFor: topology.SubmitLane(r.cfg.Partition, ids.Lane(lane))}
+	}
+	answers, err := r.ask(ctx, stream, queries)
+	if err != nil {
+		return 0, err
+	}
+	for _, a := range answers {
+		for _, rec := range a.Records {
+			if first == 0 || rec.Seq < first {
+				first = rec.Seq
+			}
+		}
+	}
+	return first, nil
 }
 
 // unreadIn looks through messages of the log, and tells where the task lies.

@@ -18,7 +18,7 @@ func (c Config) Quarantine(ctx context.Context, item partition.Quarantined) erro
 		q.Kind = logv1.QuarantineKind_QUARANTINE_KIND_UNREADABLE
 		q.OriginStream, q.OriginSubject, q.OriginSeq = topology.HistoryStream(c.Partition), item.Subject, item.Seq
 	} else {
-		q.Kind, q.TargetSubject = logv1.QuarantineKind_QUARANTINE_KIND_UNWRITABLE, item.Subject
+		q.Kind, q.TargetSubject, q.TtlS = logv1.QuarantineKind_QUARANTINE_KIND_UNWRITABLE, item.Subject, item.KeepS
 	}
 	return quarantine.Put(ctx, c.NATS, q)
 }

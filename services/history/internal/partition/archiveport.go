@@ -17,13 +17,15 @@ type Archive interface {
 	// File stores finished tasks and what finds them, if the archive's last sequence
 	// is still last; else ErrArchiveMoved: another owner, or a write of ours whose
 	// answer was lost, came first. After any error some of the tasks may be stored:
-	// read the Tail after last and file what is missing.
+	// read the Tail after last and file what is missing. RefusedTaskError: so it is with
+	// one of them.
 	File(ctx context.Context, tasks []*taskstate.Task, last uint64) (newLast uint64, err error)
 	// Tail hands out the ids of all tasks filed after sequence after, in order of the
 	// messages they are in.
 	Tail(ctx context.Context, after uint64, handle func([]ids.TaskID) error) error
 	// Bury keeps exhausted tasks as dead letters, whole; one that is there already
-	// counts as stored. After an error some may be stored: repeat it.
+	// counts as stored. After an error some may be stored: repeat it. RefusedTaskError: so
+	// it is with one of them.
 	Bury(ctx context.Context, tasks []*taskstate.Task) error
 }
 
@@ -52,15 +54,19 @@ var (
 	ErrSearchTooLong = errors.New("the log holds too much around the task's creation")
 )
 
-// TooLargeError: a task does not fit into a message of the server, and never will.
-type TooLargeError struct {
-	Task       ids.TaskID
-	Bytes, Max int
+// RefusedTaskError: the store will never take one of the tasks, for what it is. The
+// others can be stored without it.
+type RefusedTaskError struct {
+	Task ids.TaskID
+	// KeepS is for how long the store would have kept it, in seconds; 0 = for ever.
+	KeepS  int64
+	Reason error
 }
 
 // Is tells that the error wraps ErrRefused: repeating the write is pointless.
-func (e *TooLargeError) Is(target error) bool { return target == ErrRefused }
+func (e *RefusedTaskError) Is(target error) bool { return target == ErrRefused }
 
-func (e *TooLargeError) Error() string {
-	return fmt.Sprintf("task %v has %d bytes, a message holds at most %d", e.Task, e.Bytes, e.Max)
-}
+// Unwrap is why.
+func (e *RefusedTaskError) Unwrap() error { return e.Reason }
+
+func (e *RefusedTaskError) Error() string { return fmt.Sprintf("task %v: %v", e.Task, e.Reason) }

@@ -22,8 +22,9 @@ type base struct {
 	epoch uint64
 	// leaseUntil is for the writers: nothing is written when it is over (ns after origin).
 	leaseUntil atomic.Int64
-	// unreads are the callers that look through the log for a task.
-	unreads atomic.Int64
+	// inLog and inTimer are for callers who look for a task there. The archive has a bound
+	// of its own.
+	inLog, inTimer *room
 	// give hands the replica an input; it is for the loop's goroutine.
 	give func(replica.Input)
 }

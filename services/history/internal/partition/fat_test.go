@@ -18,7 +18,7 @@ type fatArchive struct{ partition.Archive }
 func (a fatArchive) fat(tasks []*taskstate.Task) error {
 	for _, t := range tasks {
 		if t.Domain == "fat" {
-			return &partition.TooLargeError{Task: t.ID, Bytes: 2, Max: 1}
+			return &partition.RefusedTaskError{Task: t.ID, KeepS: 60, Reason: errors.New("it is too large")}
 		}
 	}
 	return nil
@@ -57,6 +57,11 @@ func TestAFatTaskDoesNotHoldUpTheArchive(t *testing.T) {
 				s.mu.Lock()
 				if len(s.quarantined) < 2 {
 					t.Errorf("%d records are in the quarantine", len(s.quarantined))
+				}
+				for _, q := range s.quarantined {
+					if q.KeepS != 60 {
+						t.Errorf("kept for %d s", q.KeepS)
+					}
 				}
 				s.mu.Unlock()
 				if err := stop(); err != nil {

@@ -100,6 +100,8 @@ type Quarantined struct {
 	Subject string
 	Seq     uint64
 	Data    []byte
+	// KeepS is for how long its store would have kept it, in seconds; 0 = for ever.
+	KeepS int64
 }
 
 // Quarantine keeps an item, whole, until a person redrives or drops it.

@@ -64,7 +64,7 @@ func (o *Owner) Get(ctx context.Context, req *rpcv1.GetTaskRequest, reply func(*
 // getAbsent looks for a task that was not in memory a moment ago.
 func (o *Owner) getAbsent(ctx context.Context, id ids.TaskID, req *rpcv1.GetTaskRequest, levels [ids.Lanes]uint64, waits bool, reply func(*rpcv1.GetTaskResponse, error)) {
 	finding, cancel := context.WithTimeout(ctx, findTimeout)
-	found, err := o.find(finding, id, levels)
+	found, err := o.find(finding, req.Domain, id, levels)
 	cancel()
 	if errors.Is(err, ErrReaderBusy) {
 		reply(nil, fault.New(fault.ResourceExhausted, "%v", err))
@@ -109,32 +109,42 @@ func (o *Owner) getAbsent(ctx context.Context, id ids.TaskID, req *rpcv1.GetTask
 const (
 	// findTimeout bounds how long a task is looked for.
 	findTimeout = 10 * time.Second
-	// unreadMax is how many callers may look through the log at a time. The archive
-	// has a bound of its own.
-	unreadMax = 64
+	// askingMax is how many callers ask one store for a task at a time, waitingMax how many
+	// may wait for its answer, these included.
+	askingMax  = 32
+	waitingMax = 256
 )
 
 // find looks for one task in the archive, and for one that is submitted or fired and not
 // read yet.
-func (b *base) find(ctx context.Context, id ids.TaskID, levels [ids.Lanes]uint64) (*logv1.Record, error) {
+func (b *base) find(ctx context.Context, domain string, id ids.TaskID, levels [ids.Lanes]uint64) (*logv1.Record, error) {
 	archived, err := b.Reader.Archived(ctx, []ids.TaskID{id})
 	if err != nil || archived[0] != nil {
 		return first(archived), err
 	}
-	if b.unreads.Add(1) > unreadMax {
-		b.unreads.Add(-1)
-		return nil, ErrReaderBusy
-	}
-	defer b.unreads.Add(-1)
-	unread, _, err := b.Reader.Unread(ctx, id, 0, levels)
+	unread, err := b.findUnread(ctx, domain, id, 0, levels)
 	if err != nil || unread != nil {
 		return unread, err
 	}
+	leave, err := b.inTimer.enter(ctx, domain)
+	if err != nil {
+		return nil, err
+	}
 	_, fired, err := b.Timer.Locate(ctx, id)
+	leave()
 	if err != nil || fired == 0 {
 		return nil, nil //nolint:nilerr // the timer is asked by whoever asked us, too
 	}
-	unread, _, err = b.Reader.Unread(ctx, id, fired, levels)
+	return b.findUnread(ctx, domain, id, fired, levels)
+}
+
+func (b *base) findUnread(ctx context.Context, domain string, id ids.TaskID, hint uint64, levels [ids.Lanes]uint64) (*logv1.Record, error) {
+	leave, err := b.inLog.enter(ctx, domain)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	unread, _, err := b.Reader.Unread(ctx, id, hint, levels)
 	return unread, err
 }
 

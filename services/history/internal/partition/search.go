@@ -2,6 +2,8 @@ package partition
 
 import (
 	"context"
+	"errors"
+	"slices"
 
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
@@ -11,137 +13,254 @@ import (
 )
 
 const (
-	// searchesMax is how many searches may be under way, searchIDsMax how many tasks one
-	// looks for: those of a turn are looked for together.
-	searchesMax  = 4
-	searchIDsMax = 500
+	// searchJobsMax is how many jobs of a stage may be under way, searchIDsMax how many tasks
+	// one looks for: those of a turn are looked for together.
+	searchJobsMax = 2
+	searchIDsMax  = 500
 )
+
+// stage is what a search asks for next. Each has jobs of its own: where one store is silent,
+// those that need another go on.
+type stage int
+
+const (
+	// stageCancel takes a task out of the timer store; if it is not there, the archive and the
+	// log are asked. The order matters: a task moves from the first to the last, and the ends
+	// of the lanes are those of after the timer's answer.
+	stageCancel stage = iota
+	// stageArchive looks for tasks that outcomes name; most have ended.
+	stageArchive
+	// stageAway looks in the timer store and in the log for those that have not.
+	stageAway
+	// stageEnds asks how far the lanes go.
+	stageEnds
+	stages
+)
+
+func firstStage(s replica.Search) stage {
+	switch {
+	case s.ID.IsZero():
+		return stageEnds
+	case s.Cancel:
+		return stageCancel
+	default:
+		return stageArchive
+	}
+}
+
+// sought is a search under way.
+type sought struct {
+	replica.Found
+	// levels are the read levels as of when it began: what was read later may have ended
+	// after the archive was asked.
+	levels [ids.Lanes]uint64
+}
 
 // searches look for tasks in the other stores, off the loop. Their state is the loop's.
 type searches struct {
 	writers
-	queue   []replica.Search
-	running int
+	stages [stages]struct {
+		queue   []*sought
+		running int
+	}
 }
 
 // add queues searches and begins as many as may run.
 func (s *searches) add(levels [ids.Lanes]uint64, all []replica.Search) {
-	s.queue = append(s.queue, all...)
-	for len(s.queue) > 0 && s.running < searchesMax {
-		n := min(len(s.queue), searchIDsMax)
-		job := s.queue[:n:n]
-		if s.queue = s.queue[n:]; len(s.queue) == 0 {
-			s.queue = nil
-		}
-		s.running++
-		go func() {
-			found, ok := s.search(s.work, job, levels)
-			if !ok {
-				return // the owner has ended
+	for _, one := range all {
+		s.enqueue(firstStage(one), &sought{replica.Found{Search: one}, levels})
+	}
+	s.begin()
+}
+
+func (s *searches) enqueue(at stage, f *sought) {
+	s.stages[at].queue = append(s.stages[at].queue, f)
+}
+
+func (s *searches) begin() {
+	for at := range stages {
+		q := &s.stages[at]
+		for len(q.queue) > 0 && q.running < searchJobsMax {
+			n := min(len(q.queue), searchIDsMax)
+			job := q.queue[:n:n]
+			if q.queue = q.queue[n:]; len(q.queue) == 0 {
+				q.queue = nil
 			}
-			s.post(s.work, func() {
-				s.running--
-				for _, f := range found {
-					s.give(f)
+			q.running++
+			go func() {
+				away, err := s.ask(s.work, at, job)
+				if err != nil {
+					return // the owner has ended
 				}
-			})
-		}()
+				s.post(s.work, func() { s.asked(at, job, away) })
+			}()
+		}
 	}
 }
 
-// search asks the timer store, then the archive, then what is not read yet. The order
-// matters: a task moves from the first to the last, and the ends of the lanes are
-// those of after the timer's answer.
-func (w writers) search(ctx context.Context, job []replica.Search, levels [ids.Lanes]uint64) (found []*replica.Found, ok bool) {
-	var cancels []replica.Search
-	wanted := make([]ids.TaskID, len(job))
-	for i, s := range job {
-		wanted[i] = s.ID
-		if s.Cancel {
-			cancels = append(cancels, s)
+// asked hands over what a job has found. Away is what has to be looked for further.
+func (s *searches) asked(at stage, job, away []*sought) {
+	s.stages[at].running--
+	for _, f := range job {
+		if slices.Contains(away, f) {
+			s.enqueue(stageAway, f)
+		} else {
+			s.give(&f.Found)
 		}
 	}
-	var answers answers
+	s.begin()
+}
+
+// ask carries out one job of a stage. It returns an error only if the owner has ended.
+func (w writers) ask(ctx context.Context, at stage, job []*sought) (away []*sought, err error) {
+	dec := searchDecoder{w, record.NewDecoder()}
+	switch at {
+	case stageCancel:
+		return nil, w.askForCancels(ctx, job, dec)
+	case stageArchive:
+		if err := w.askArchive(ctx, job, dec, nil); err != nil {
+			return nil, err
+		}
+		for _, f := range job {
+			if f.Archived == nil {
+				away = append(away, f)
+			}
+		}
+		return away, nil
+	case stageAway:
+		for _, f := range job {
+			if err := w.askAway(ctx, f, dec); err != nil {
+				return nil, err
+			}
+		}
+		return nil, nil
+	default:
+		return nil, w.persist(ctx, "search of the lanes' ends", func(ctx context.Context) error { return w.askEnds(ctx, job) })
+	}
+}
+
+// askForCancels notes where the tasks of cancels are. What it does not find may still come: the
+// replica waits for the lanes.
+func (w writers) askForCancels(ctx context.Context, job []*sought, dec searchDecoder) error {
+	wanted := make([]replica.Search, len(job))
+	for i, f := range job {
+		wanted[i] = f.Search
+	}
+	var taken []*logv1.Record
+	var fired map[ids.TaskID]uint64
 	err := w.persist(ctx, "cancel in the timer store", func(ctx context.Context) (err error) {
-		answers.taken, answers.fired, err = w.cancelWaiting(ctx, cancels)
+		taken, fired, err = w.cancelWaiting(ctx, wanted)
 		return err
 	})
 	if err == nil {
-		err = w.persist(ctx, "search of tasks", func(ctx context.Context) (err error) {
-			if _, answers.ends, err = w.Log.Ends(ctx); err == nil {
-				answers.archived, err = w.Reader.Archived(ctx, wanted)
+		err = w.askArchive(ctx, job, dec, w.askEnds)
+	}
+	if err != nil {
+		return err
+	}
+	for _, f := range job {
+		for _, r := range taken {
+			if ids.TaskID(r.Id) == f.ID && (f.Domain == "" || f.Domain == r.Domain) {
+				f.Taken = dec.entry(r)
 			}
-			return err
-		})
-	}
-	if err != nil {
-		return nil, false
-	}
-	dec := record.NewDecoder()
-	for i, s := range job {
-		f := &replica.Found{Search: s, Ends: [ids.Lanes]uint64(answers.ends[:])}
-		// Without an id only the ends are asked for.
-		if !s.ID.IsZero() && !w.fill(ctx, f, dec, &answers, i, levels) {
-			return nil, false
 		}
-		found = append(found, f)
-	}
-	return found, true
-}
-
-// answers are what the stores said of a job.
-type answers struct {
-	taken    []*logv1.Record
-	fired    map[ids.TaskID]uint64
-	archived []*logv1.Record
-	ends     [Sources]uint64
-}
-
-// fill notes where the task of the i-th search is. What a command does not find may still come:
-// the replica waits for the lanes. It returns false if the owner has ended.
-func (w writers) fill(ctx context.Context, f *replica.Found, dec *record.Decoder, a *answers, i int, levels [ids.Lanes]uint64) bool {
-	entry := func(r *logv1.Record) *replica.Entry {
-		if r == nil {
-			return nil
+		if f.Taken != nil || f.Archived != nil {
+			continue
 		}
-		e, err := dec.Entry(r)
+		unread, at, err := w.Reader.Unread(ctx, f.ID, fired[f.ID], f.levels)
 		if err != nil {
-			w.Logger.Error("another store returned a broken record", "partition", w.Partition, "error", err)
-			return nil
+			w.Logger.Debug("search of an unread task", "partition", w.Partition, "task_id", f.ID.String(), "error", err)
 		}
-		return e
+		dec.unread(f, unread, at)
 	}
-	f.Archived = entry(a.archived[i])
-	for _, r := range a.taken {
-		if f.Cancel && ids.TaskID(r.Id) == f.ID && (f.Domain == "" || f.Domain == r.Domain) {
-			f.Taken = entry(r)
+	return nil
+}
+
+// askEnds notes the ends of the lanes.
+func (w writers) askEnds(ctx context.Context, job []*sought) error {
+	_, ends, err := w.Log.Ends(ctx)
+	for _, f := range job {
+		f.Ends = [ids.Lanes]uint64(ends[:])
+	}
+	return err
+}
+
+// askArchive notes which tasks have ended, after what comes before it.
+func (w writers) askArchive(ctx context.Context, job []*sought, dec searchDecoder, before func(context.Context, []*sought) error) error {
+	wanted := make([]ids.TaskID, len(job))
+	for i, f := range job {
+		wanted[i] = f.ID
+	}
+	var archived []*logv1.Record
+	err := w.persist(ctx, "search of tasks", func(ctx context.Context) (err error) {
+		if before != nil {
+			err = before(ctx, job)
 		}
-	}
-	if f.Taken != nil || f.Archived != nil {
-		return true
-	}
-	hint := a.fired[f.ID]
-	if !f.Cancel {
-		waiting, fired, ok := w.locate(ctx, f.ID)
-		if !ok {
-			return false
+		if err == nil {
+			archived, err = w.Reader.Archived(ctx, wanted)
 		}
-		f.Waiting, hint = entry(waiting), fired
-	}
-	unread, at, err := w.Reader.Unread(ctx, f.ID, hint, levels)
+		return err
+	})
 	if err != nil {
-		w.Logger.Debug("search of an unread task", "partition", w.Partition, "task_id", f.ID.String(), "error", err)
+		return err
 	}
-	if f.Unread = entry(unread); f.Unread != nil {
+	for i, f := range job {
+		f.Archived = dec.entry(archived[i])
+	}
+	return nil
+}
+
+// askAway notes where a task is that an outcome names and the archive does not have. Whether it
+// was looked for everywhere decides about the outcome, so what fails is tried again.
+func (w writers) askAway(ctx context.Context, f *sought, dec searchDecoder) error {
+	waiting, fired, err := w.locate(ctx, f.ID)
+	if err != nil {
+		return err
+	}
+	if f.Waiting = dec.entry(waiting); f.Waiting != nil {
+		return nil
+	}
+	var unread *logv1.Record
+	var at ids.Position
+	err = w.persist(ctx, "search of the log", func(ctx context.Context) (err error) {
+		unread, at, err = w.Reader.Unread(ctx, f.ID, fired, f.levels)
+		if errors.Is(err, ErrSearchTooLong) {
+			f.Unsure, err = true, nil
+		}
+		return err
+	})
+	dec.unread(f, unread, at)
+	return err
+}
+
+// searchDecoder decodes what other stores return.
+type searchDecoder struct {
+	writers
+	*record.Decoder
+}
+
+func (d searchDecoder) entry(r *logv1.Record) *replica.Entry {
+	if r == nil {
+		return nil
+	}
+	e, err := d.Decoder.Entry(r)
+	if err != nil {
+		d.Logger.Error("another store returned a broken record", "partition", d.Partition, "error", err)
+		return nil
+	}
+	return e
+}
+
+func (d searchDecoder) unread(f *sought, r *logv1.Record, at ids.Position) {
+	if f.Unread = d.entry(r); f.Unread != nil {
 		f.Unread.Before, f.Unread.Position = f.Unread.Position, at
 	}
-	return true
 }
 
 // locate asks the timer until it answers: without its answer an outcome that came true
-// would be NOT_FOUND. What it cannot read it does not have. It returns false if the owner has ended.
-func (w writers) locate(ctx context.Context, id ids.TaskID) (waiting *logv1.Record, fired uint64, ok bool) {
-	err := w.persist(ctx, "search in the timer store", func(ctx context.Context) (err error) {
+// would be NOT_FOUND. What it cannot read it does not have.
+func (w writers) locate(ctx context.Context, id ids.TaskID) (waiting *logv1.Record, fired uint64, err error) {
+	err = w.persist(ctx, "search in the timer store", func(ctx context.Context) (err error) {
 		waiting, fired, err = w.Timer.Locate(ctx, id)
 		if code := fault.CodeOf(err); code == fault.Internal || code == fault.InvalidArgument {
 			w.Logger.Error("the timer cannot look for a task", "partition", w.Partition, "task_id", id.String(), "error", err)
@@ -149,7 +268,7 @@ func (w writers) locate(ctx context.Context, id ids.TaskID) (waiting *logv1.Reco
 		}
 		return err
 	})
-	return waiting, fired, err == nil
+	return waiting, fired, err
 }
 
 // cancelWaiting takes tasks out of the timer store, in parts if their records do not

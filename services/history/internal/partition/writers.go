@@ -62,9 +62,13 @@ var errNoLease = errors.New("the checkpoint, and the lease with it, is not saved
 // setApart puts into the quarantine what its store does not take; then it counts as stored.
 // It returns an error only when ctx has ended.
 func (w writers) setApart(ctx context.Context, subject string, data []byte, reason error) error {
+	var refused *RefusedTaskError
+	item := Quarantined{Reason: reason.Error(), Subject: subject, Data: data}
+	if errors.As(reason, &refused) {
+		item.KeepS = refused.KeepS
+	}
 	w.Logger.Error("a record that its store does not take goes to the quarantine",
 		"partition", w.Partition, "subject", subject, "bytes", len(data), "error", reason)
-	item := Quarantined{Reason: reason.Error(), Subject: subject, Data: data}
 	return w.persist(ctx, "quarantine", func(ctx context.Context) error { return w.Quarantine(ctx, item) })
 }
 
@@ -149,18 +153,18 @@ func levelsOf(ends [Sources]uint64) replica.Levels {
 func (w writers) each(ctx context.Context, subject func(*taskstate.Task) string, tasks []*taskstate.Task, write func(context.Context, []*taskstate.Task) error) error {
 	for len(tasks) > 0 {
 		err := w.persist(ctx, "archive", func(ctx context.Context) error { return write(ctx, tasks) })
-		var fat *TooLargeError
-		if !errors.As(err, &fat) {
+		var refused *RefusedTaskError
+		if !errors.As(err, &refused) {
 			return err
 		}
 		kept := tasks[:0:0]
 		for _, t := range tasks {
-			if t.ID != fat.Task {
+			if t.ID != refused.Task {
 				kept = append(kept, t)
 				continue
 			}
 			var enc record.Encoder
-			if err := w.setApart(ctx, subject(t), enc.AppendTask(nil, t), fat); err != nil {
+			if err := w.setApart(ctx, subject(t), enc.AppendTask(nil, t), refused); err != nil {
 				return err
 			}
 		}

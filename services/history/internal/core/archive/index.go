@@ -1,7 +1,9 @@
 package archive
 
 import (
+	"cmp"
 	"container/list"
+	"slices"
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 )
@@ -24,15 +26,15 @@ type Index struct {
 }
 
 type span struct {
-	key    Key
-	tables []Table
-	last   uint64 // the last page read
-	whole  uint64 // up to which mark it is known whole
-	known  bool
-	bytes  int
+	key   Key
+	runs  []run
+	last  uint64 // the last page read
+	whole uint64 // up to which mark it is known whole
+	known bool
+	bytes int
 }
 
-// spanBytes and tableBytes are about what a span and a table cost beside their columns.
+// spanBytes and tableBytes are about what a span and a page cost beside their columns.
 const (
 	spanBytes  = 256
 	tableBytes = 64
@@ -44,7 +46,7 @@ func NewIndex(bytesMax int) *Index {
 }
 
 // Find appends the sequences of messages that may hold the task, the latest first.
-// Whole tells that all of the task's spans are known up to the mark: if the tail was
+// Seqs must be empty. Whole tells that all of the task's spans are known up to the mark: if the tail was
 // read too, the task is in one of these messages or not in the archive.
 func (x *Index) Find(id ids.TaskID, seqs []uint64) (_ []uint64, whole bool) {
 	if seq, ok := x.tail[id]; ok {
@@ -61,10 +63,11 @@ func (x *Index) Find(id ids.TaskID, seqs []uint64) (_ []uint64, whole bool) {
 		x.used.MoveToFront(e)
 		s := e.Value.(*span)
 		whole = whole && s.known && s.whole >= x.mark
-		for i := len(s.tables) - 1; i >= 0; i-- {
-			seqs = s.tables[i].Find(fingerprint, seqs)
+		for _, r := range s.runs {
+			seqs = r.Find(fingerprint, seqs)
 		}
 	}
+	slices.SortFunc(seqs, func(a, b uint64) int { return cmp.Compare(b, a) })
 	return seqs, whole
 }
 
@@ -125,7 +128,7 @@ func (x *Index) AddPages(k Key, from uint64, pages []PageAt, mark uint64, ended 
 			continue // read before, by another
 		}
 		s.last = p.Seq
-		s.tables = append(s.tables, p.Table)
+		s.runs = appendRun(s.runs, p.Table)
 		bytes += tableBytes + len(p.Fingerprints) + len(p.Offsets)
 	}
 	if ended {

@@ -132,12 +132,13 @@ func (t Table) WellFormed() bool {
 	return len(t.Fingerprints)%fingerprintBytes == 0 && len(t.Offsets)*fingerprintBytes == len(t.Fingerprints)*offsetBytes
 }
 
-// Find appends the sequences of the messages that may hold a task of this fingerprint.
+// Find appends the sequences of the messages that may hold a task of this fingerprint,
+// as they lie.
 func (t Table) Find(fingerprint uint32, seqs []uint64) []uint64 {
 	if !t.WellFormed() {
 		return seqs
 	}
-	low, high := 0, len(t.Fingerprints)/fingerprintBytes
+	low, high := 0, t.entries()
 	for low < high {
 		middle := (low + high) / 2
 		if t.at(middle) < fingerprint {
@@ -146,10 +147,17 @@ func (t Table) Find(fingerprint uint32, seqs []uint64) []uint64 {
 			high = middle
 		}
 	}
-	for ; low*fingerprintBytes < len(t.Fingerprints) && t.at(low) == fingerprint; low++ {
-		seqs = append(seqs, t.Base+uint64(binary.BigEndian.Uint16(t.Offsets[low*offsetBytes:])))
+	for ; low < t.entries() && t.at(low) == fingerprint; low++ {
+		seqs = append(seqs, t.message(low))
 	}
 	return seqs
 }
 
 func (t Table) at(i int) uint32 { return binary.BigEndian.Uint32(t.Fingerprints[i*fingerprintBytes:]) }
+
+func (t Table) entries() int { return len(t.Fingerprints) / fingerprintBytes }
+
+// message is the sequence of the message that an entry names.
+func (t Table) message(i int) uint64 {
+	return t.Base + uint64(binary.BigEndian.Uint16(t.Offsets[i*offsetBytes:]))
+}

@@ -101,6 +101,8 @@ type Found struct {
 	// Archived, Waiting and Unread are where it was found; the archive is asked first. The
 	// Position of an unread one is where it lies, Before is that of the stay before.
 	Archived, Waiting, Unread *Entry
+	// Unsure: it was not found, and may be all the same (only for outcomes).
+	Unsure bool
 	// Ends are the last sequences of the lanes, as of after the timer was asked.
 	Ends [ids.Lanes]uint64
 }

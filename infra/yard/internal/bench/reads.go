@@ -1,0 +1,109 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/contracts/yard"
+)
+
+// reads runs W9: first the tasks that are read, as W1; then the tasks of W3, alone
+// and beside gets. So both phases see the same machine, and their difference is
+// what gets cost. Before the second phase there are gets alone: the first ones find
+// the server with none of the archive in memory.
+func (l *load) reads(ctx context.Context) (Result, error) {
+	filled, err := l.drain(ctx, "W1")
+	if err != nil {
+		return Result{}, fmt.Errorf("fill: %w", err)
+	}
+	if l.progress != nil {
+		fmt.Fprintf(l.progress, "   filled in %.1f s\n", filled.Seconds)
+	}
+	seconds := float64(w9Seconds)
+	if few := float64(l.tasks) / w9TaskRate; few < seconds {
+		seconds = few
+	}
+	phase := func() *load { return &load{target: l.target, tasks: int(seconds * w9TaskRate)} }
+	quiet, err := phase().latency(ctx, w9TaskRate)
+	if err != nil {
+		return Result{}, fmt.Errorf("without gets: %w", err)
+	}
+	first, err := l.newGets(int(seconds * w9GetRate / 5))
+	if err != nil {
+		return Result{}, err
+	}
+	gets := &gets{clients: first.clients, ids: first.ids, took: make([]time.Duration, int(seconds*w9GetRate))}
+	if err := first.run(ctx); err != nil {
+		return Result{}, fmt.Errorf("first gets: %w", err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- gets.run(ctx) }()
+	loud, err := phase().latency(ctx, w9TaskRate)
+	if err = errors.Join(err, <-ended); err != nil {
+		return Result{}, fmt.Errorf("beside gets: %w", err)
+	}
+	n := float64(len(gets.took))
+	cpu := func(r Result) float64 { return r.Cost.CPUPer100k * float64(r.Tasks) / 100_000 }
+	loud.Reads = &Reads{
+		Gets: len(gets.took), GetsPerSecond: n / gets.lasted.Seconds(), Get: quantiles(gets.took),
+		FirstGet: quantiles(first.took), QuietStart: *quiet.Start, CPUPerGet: (cpu(loud) - cpu(quiet)) / n * 1e6,
+	}
+	loud.Tasks = l.tasks
+	return loud, nil
+}
+
+// gets is an open loop of gets.
+type gets struct {
+	clients []*yard.Client
+	ids     []string
+	took    []time.Duration // from when it was due
+	lasted  time.Duration
+}
+
+func (l *load) newGets(n int) (*gets, error) {
+	g := &gets{ids: l.accepted.ids, took: make([]time.Duration, n)}
+	for range connections {
+		c, err := l.target.client()
+		if err != nil {
+			return nil, err
+		}
+		g.clients = append(g.clients, c)
+	}
+	return g, nil
+}
+
+func (g *gets) run(ctx context.Context) error {
+	var asking sync.WaitGroup
+	var failed atomic.Pointer[error]
+	began := time.Now()
+	for i := range g.took {
+		due := began.Add(time.Duration(i) * time.Second / w9GetRate)
+		if !sleepUntil(ctx, due) {
+			break
+		}
+		c, id := g.clients[i%len(g.clients)], g.ids[rand.IntN(len(g.ids))]
+		asking.Go(func() {
+			task, err := c.Get(ctx, id)
+			g.took[i] = time.Since(due)
+			if err == nil && (task.TaskId != id || task.State != yardv1.TaskState_TASK_STATE_COMPLETED) {
+				err = fmt.Errorf("it is %s, %s", task.TaskId, task.State)
+			}
+			if err != nil {
+				err = fmt.Errorf("get task %s: %w", id, err)
+				failed.Store(&err)
+			}
+		})
+	}
+	asking.Wait()
+	g.lasted = time.Since(began)
+	if err := failed.Load(); err != nil {
+		return *err
+	}
+	return ctx.Err()
+}

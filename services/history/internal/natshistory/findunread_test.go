@@ -1,0 +1,62 @@
+package natshistory
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/contracts/topology"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/partition"
+	"github.com/yardmaster-io/yardmaster/shared/natslog"
+)
+
+// R18: a search costs what its lanes have not read, and one that would read without end
+// says that it was given up. Lanes that were never used, or not lately, count as read.
+func TestUnreadIsBounded(t *testing.T) {
+	owner, reader := archivePorts(t)
+	store := func(subject string, data []byte) uint64 {
+		t.Helper()
+		seq, _, err := natslog.Append(t.Context(), owner.NATS, natslog.Msg{Subject: subject, Data: data})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return seq
+	}
+	id := ids.NewTaskID(time.Now(), 0, 1)
+	batch, err := (&logv1.Batch{Tasks: []*logv1.Record{{Id: id[:], Domain: "shop"}}}).MarshalVT()
+	if err != nil {
+		t.Fatal(err)
+	}
+	early := store(topology.Submit(0, 3, "shop", "mail"), batch)
+	event := make([]byte, 1_000_000)
+	for range scanBytesMax/len(event) + 3 {
+		store(topology.Event(0), event)
+	}
+	late := store(topology.Submit(0, 1, "shop", "mail"), batch)
+	absent := ids.NewTaskID(time.Now(), 0, 2)
+	for _, c := range []struct {
+		what    string
+		id      ids.TaskID
+		read    [ids.Lanes]uint64
+		at      ids.Position
+		tooLong bool
+	}{
+		{"all is read", absent, [ids.Lanes]uint64{1: late, 3: early}, 0, false},
+		{"the end is not", absent, [ids.Lanes]uint64{3: early}, 0, false},
+		{"the begin is not", absent, [ids.Lanes]uint64{1: late}, 0, true},
+		{"it lies at the end", id, [ids.Lanes]uint64{3: early}, ids.NewPosition(late, 1), false},
+		{"it lies at the begin", id, [ids.Lanes]uint64{1: late}, ids.NewPosition(early, 3), false},
+	} {
+		before := reader.cfg.NATS.Stats().InBytes
+		found, at, err := reader.Unread(t.Context(), c.id, 0, c.read)
+		if errors.Is(err, partition.ErrSearchTooLong) != c.tooLong || !c.tooLong && err != nil || (found != nil) != (c.at != 0) || found != nil && at != c.at {
+			t.Errorf("%s: %v at %v: %v", c.what, found, at, err)
+		}
+		const little = 8 << 10
+		if cost := reader.cfg.NATS.Stats().InBytes - before; cost > little && c.at == 0 && !c.tooLong {
+			t.Errorf("%s: %d bytes were read", c.what, cost)
+		}
+	}
+}
