@@ -99,7 +99,7 @@ func New(d Deps) *Owner {
 	b.work, b.stop = context.WithCancel(context.Background())
 	w := writers{b}
 	o := &Owner{
-		base: b, writers: w, ready: make(chan struct{}), readers: newReaders(w), searches: searches{writers: w},
+		base: b, writers: w, ready: make(chan struct{}), readers: newReaders(w), searches: searches{writers: w, waiting: map[string][]replica.Search{}},
 		waiters: newWaiters(), encoder: record.Encoder{Tokens: d.Tokens}, saver: saver{base: b},
 	}
 	b.give = o.step

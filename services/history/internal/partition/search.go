@@ -2,6 +2,7 @@ package partition
 
 import (
 	"context"
+	"math"
 
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
@@ -15,24 +16,30 @@ const (
 	// looks for: those of a turn are looked for together.
 	searchesMax  = 4
 	searchIDsMax = 500
+	// searchShare is how many of them are of one domain before it is the next one's turn.
+	searchShare = 50
 )
 
-// searches look for tasks in the other stores, off the loop. Their state is the loop's.
+// searches look for tasks in the other stores, off the loop. Their state is the loop's. Domains
+// take turns: one that asks for a hundred thousand tasks which are nowhere must not hold up
+// the cancel of another's.
 type searches struct {
 	writers
-	queue   []replica.Search
+	waiting map[string][]replica.Search
+	turns   []string // the domains of waiting
 	running int
 }
 
 // add queues searches and begins as many as may run.
 func (s *searches) add(levels [ids.Lanes]uint64, all []replica.Search) {
-	s.queue = append(s.queue, all...)
-	for len(s.queue) > 0 && s.running < searchesMax {
-		n := min(len(s.queue), searchIDsMax)
-		job := s.queue[:n:n]
-		if s.queue = s.queue[n:]; len(s.queue) == 0 {
-			s.queue = nil
+	for _, one := range all {
+		if len(s.waiting[one.Domain]) == 0 {
+			s.turns = append(s.turns, one.Domain)
 		}
+		s.waiting[one.Domain] = append(s.waiting[one.Domain], one)
+	}
+	for len(s.turns) > 0 && s.running < searchesMax {
+		job := s.next()
 		s.running++
 		go func() {
 			found, ok := s.search(s.work, job, levels)
@@ -47,6 +54,24 @@ func (s *searches) add(levels [ids.Lanes]uint64, all []replica.Search) {
 			})
 		}()
 	}
+}
+
+// next takes the searches of one job.
+func (s *searches) next() (job []replica.Search) {
+	for len(s.turns) > 0 && len(job) < searchIDsMax {
+		domain := s.turns[0]
+		s.turns = s.turns[1:]
+		all := s.waiting[domain]
+		n := min(len(all), searchShare, searchIDsMax-len(job))
+		job = append(job, all[:n]...)
+		if n < len(all) {
+			s.waiting[domain] = all[n:]
+			s.turns = append(s.turns, domain)
+		} else {
+			delete(s.waiting, domain)
+		}
+	}
+	return job
 }
 
 // search asks the timer store, then the archive, then what is not read yet. The order
@@ -128,6 +153,10 @@ func (w writers) fill(ctx context.Context, f *replica.Found, dec *record.Decoder
 		}
 		f.Waiting, hint = entry(waiting), fired
 	}
+	levels, some := unreadBehind(levels, a.ends)
+	if !some {
+		return true
+	}
 	unread, at, err := w.Reader.Unread(ctx, f.ID, hint, levels)
 	if err != nil {
 		w.Logger.Debug("search of an unread task", "partition", w.Partition, "task_id", f.ID.String(), "error", err)
@@ -136,6 +165,20 @@ func (w writers) fill(ctx context.Context, f *replica.Found, dec *record.Decoder
 		f.Unread.Before, f.Unread.Position = f.Unread.Position, at
 	}
 	return true
+}
+
+// unreadBehind are the read levels, but without end for the lanes that are read to where they
+// end: nothing is looked for there. Some tells whether there is any other. To look for a task
+// costs as much as the log is long since its creation, and most that are asked for are nowhere.
+func unreadBehind(levels [ids.Lanes]uint64, ends [Sources]uint64) (behind [ids.Lanes]uint64, some bool) {
+	for lane, level := range levels {
+		if behind[lane] = level; ends[lane] <= level {
+			behind[lane] = math.MaxUint64
+		} else {
+			some = true
+		}
+	}
+	return behind, some
 }
 
 // locate asks the timer until it answers: without its answer an outcome that came true
