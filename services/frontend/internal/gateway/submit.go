@@ -52,7 +52,7 @@ func (g *Gateway) Submit(c Call, req *yardv1.SubmitRequest, answer Answer) {
 			}
 		}, s.repeatOf(g, *repeats))
 	case len(s.accepted.Shares) > 1:
-		go g.appender.placeSpanning(s)
+		g.appender.placeSpanning(s)
 	default:
 		g.appender.place(s)
 	}
