@@ -7,7 +7,9 @@
 package codec
 
 import (
+	"bytes"
 	"errors"
+	"io"
 	"mime"
 	"strings"
 
@@ -140,5 +142,26 @@ func jsonFault(err error) error {
 	return fault.At(fault.InvalidArgument, "", "bad JSON: %v", err)
 }
 
-// ValidJSON tells whether b is one JSON value, as a JSON payload must be.
-func ValidJSON(b []byte) bool { return jsontext.Value(b).IsValid() }
+// depthMax is how deep a JSON value of a request in protobuf may be nested. An answer in JSON has
+// it inside other values, and takes no more than 10,000 levels in all.
+const depthMax = 9000
+
+// ValidJSON tells whether b is one JSON value that an answer can hold, as a JSON payload
+// must be.
+func ValidJSON(b []byte) bool {
+	if !jsontext.Value(b).IsValid() {
+		return false
+	}
+	if len(b) <= 2*depthMax { // too short to be deeper
+		return true
+	}
+	dec := jsontext.NewDecoder(bytes.NewReader(b))
+	for {
+		if _, err := dec.ReadToken(); err != nil {
+			return errors.Is(err, io.EOF)
+		}
+		if dec.StackDepth() > depthMax {
+			return false
+		}
+	}
+}

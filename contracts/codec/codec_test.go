@@ -106,3 +106,25 @@ func TestContentTypes(t *testing.T) {
 		t.Errorf("text/xml: %v", err)
 	}
 }
+
+// A payload that is accepted in protobuf can be answered in JSON, inside the answer's own levels.
+func TestAJSONValueFitsIntoAnAnswer(t *testing.T) {
+	nested := func(n int) []byte { return []byte(strings.Repeat("[", n) + strings.Repeat("]", n)) }
+	for n, ok := range map[int]bool{1: true, depthMax: true, depthMax + 1: false, 10_000: false, 10_001: false} {
+		if ValidJSON(nested(n)) != ok {
+			t.Errorf("%d levels: %v", n, !ok)
+		}
+	}
+	if wide := []byte("[" + strings.Repeat("[],", 3*depthMax) + "[]]"); !ValidJSON(wide) {
+		t.Error("a wide value counts as a deep one")
+	}
+	deepest := &yardv1.Payload{Data: nested(depthMax)}
+	for _, m := range []Message{
+		&yardv1.GetResponse{Task: &yardv1.Task{Payload: deepest, Result: deepest, Progress: deepest}},
+		&yardv1.PollResponse{Tasks: []*yardv1.PolledTask{{Payload: deepest}}},
+	} {
+		if _, err := Marshal(JSON, m); err != nil {
+			t.Errorf("%T: %v", m, err)
+		}
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -88,15 +89,28 @@ type wire struct {
 	RetryAfterMS int64 `json:"retry_after_ms,omitempty"`
 }
 
+// textBytesMax bounds the message and the path of an error on the wire. Both may quote what
+// the caller sent, and an answer larger than the server takes would be none.
+const textBytesMax = 2048
+
 // Encode returns the two header values and the JSON body of e. The body is
 // JSON whatever the content type of the request was, so that an error is
-// readable in every client.
+// readable in every client. A message or path that is too long is cut.
 func Encode(e *Error) (code, description string, body []byte) {
-	body, err := json.Marshal(wire{Error: *e, RetryAfterMS: e.RetryAfter.Milliseconds()})
+	w := wire{Error: *e, RetryAfterMS: e.RetryAfter.Milliseconds()}
+	w.Message, w.Path = shortened(e.Message), shortened(e.Path)
+	body, err := json.Marshal(w)
 	if err != nil {
 		body = nil // only strings and numbers inside: cannot happen
 	}
-	return string(e.Code), e.Message, body
+	return string(e.Code), w.Message, body
+}
+
+func shortened(s string) string {
+	if len(s) <= textBytesMax {
+		return s
+	}
+	return strings.ToValidUTF8(s[:textBytesMax], "") + "…"
 }
 
 // Decode is the inverse of Encode. It returns nil where code is empty, that

@@ -4,8 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 )
 
 func TestEveryCodeSurvivesTheWire(t *testing.T) {
@@ -18,6 +20,20 @@ func TestEveryCodeSurvivesTheWire(t *testing.T) {
 		if !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: got %+v, want %+v", code, got, want)
 		}
+	}
+}
+
+// What a caller sent may be quoted, so it is cut: the answer must fit into a message.
+func TestLongTextIsCut(t *testing.T) {
+	long := "ä" + strings.Repeat("<ä", 1<<20)
+	code, description, body := Encode(At(InvalidArgument, "/"+long, "unknown field %s", long))
+	if len(description)+len(body) > 64<<10 {
+		t.Errorf("%d bytes of headers, %d of body", len(description), len(body))
+	}
+	got := Decode(code, description, body)
+	if got.Code != InvalidArgument || !utf8.ValidString(got.Message) || !utf8.ValidString(got.Path) ||
+		!strings.HasPrefix("/"+long, strings.TrimSuffix(got.Path, "…")) || got.Message != description {
+		t.Errorf("%.80v", got)
 	}
 }
 

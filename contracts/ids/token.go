@@ -38,7 +38,8 @@ var ErrForgedToken = errors.New("the token is not of this task")
 // by the engine itself. Whether it still holds is history's to decide. It is safe
 // for concurrent use.
 type Tokens struct {
-	block cipher.Block
+	secret [TokenSecretBytes]byte
+	block  cipher.Block
 	// scratch spares each check an allocation: what goes through the interface of
 	// block is moved to the heap.
 	scratch sync.Pool
@@ -50,7 +51,7 @@ func NewTokens(secret [TokenSecretBytes]byte) *Tokens {
 	if err != nil {
 		panic("ids: " + err.Error()) // the size of a key is right by its type
 	}
-	return &Tokens{block: block, scratch: sync.Pool{New: func() any { return new([aes.BlockSize]byte) }}}
+	return &Tokens{secret: secret, block: block, scratch: sync.Pool{New: func() any { return new([aes.BlockSize]byte) }}}
 }
 
 // Print prints the token of an attempt of task id.

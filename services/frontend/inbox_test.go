@@ -56,6 +56,8 @@ func TestReplySubjectsAreInboxes(t *testing.T) {
 	hostile := []string{
 		"$JS.API.STREAM.DELETE." + topology.HistoryStream(0), topology.Event(1), topology.Submit(0, ids.LaneFirst, "shop", "main"),
 		topology.API("shop", "tasks.submit"), "_INBOX", "_INBOX.", "_INBOXES.a", "a._INBOX.b",
+		// Its answer's line would be longer than the server takes.
+		topology.InboxPrefix + strings.Repeat("a", 4000),
 	}
 	sent := int64(0)
 	for subject, message := range s.goodRequests() {

@@ -69,6 +69,7 @@ func badRequests() map[string]bad {
 		"list too many":        {verb: "tasks.list", message: &yardv1.ListRequest{Limit: 1001}, code: fault.InvalidArgument, path: "/limit"},
 		"describe nothing":     {verb: "tasklists.describe", message: &yardv1.DescribeTasklistRequest{}, code: fault.InvalidArgument, path: "/tasklist"},
 		"type without a name":  {verb: "types.set", message: &yardv1.SetTypeRequest{Type: &yardv1.TaskType{}}, code: fault.InvalidArgument, path: "/type/name"},
+		"type that is no key":  {verb: "types.set", message: &yardv1.SetTypeRequest{Type: &yardv1.TaskType{Name: "a..b"}}, code: fault.InvalidArgument, path: "/type/name"},
 		"type without setting": {verb: "types.get", message: &yardv1.GetTypeRequest{Name: "nothing"}, code: fault.NotFound, path: "/name"},
 	}
 }
@@ -119,6 +120,18 @@ func TestBadRequestsAreRefusedWholeAndStoreNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 		check(t, bad{verb: "tasks.submit", code: fault.InvalidArgument, path: "/tasks/0/payload"}, codec.Protobuf, body)
+	})
+	t.Run("JSON payload that no answer in JSON could hold, in protobuf", func(t *testing.T) {
+		req := tasks(1)
+		req.Tasks[0].Payload.Data = []byte(strings.Repeat("[", 9999) + strings.Repeat("]", 9999))
+		body, err := codec.Marshal(codec.Protobuf, req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		check(t, bad{verb: "tasks.submit", code: fault.InvalidArgument, path: "/tasks/0/payload"}, codec.Protobuf, body)
+	})
+	t.Run("a content type as long as a message", func(t *testing.T) {
+		check(t, bad{verb: "tasks.submit", code: fault.InvalidArgument}, codec.ContentType(strings.Repeat("x", 1900<<10)), []byte("{}"))
 	})
 	t.Run("unknown content type", func(t *testing.T) {
 		check(t, bad{verb: "tasks.submit", code: fault.InvalidArgument}, "text/plain", []byte("{}"))

@@ -27,6 +27,10 @@ const (
 	noticeEvery = time.Minute
 	// noticeBytesMax bounds a subject in the log: a stranger wrote it.
 	noticeBytesMax = 128
+	// replyBytesMax bounds a reply subject. The server cuts the connection of who sends
+	// a line of more than 4 KiB, and an answer's line may be longer than its request's was: it
+	// names a subject of the answering service too, for the case that nobody listens.
+	replyBytesMax = 1024
 )
 
 func newInboxes(d Deps) *inboxes {
@@ -44,14 +48,14 @@ func (i *inboxes) admits(req micro.Request, now time.Time) bool {
 		return true
 	}
 	for _, prefix := range i.prefixes {
-		if len(reply) > len(prefix) && strings.HasPrefix(reply, prefix) {
+		if len(reply) > len(prefix) && len(reply) <= replyBytesMax && strings.HasPrefix(reply, prefix) {
 			return true
 		}
 	}
 	i.dropped.Add(1)
 	if last := i.noticed.Load(); now.UnixNano()-last >= int64(noticeEvery) && i.noticed.CompareAndSwap(last, now.UnixNano()) {
-		i.log.Warn("a request was dropped: its reply subject lies under no inbox prefix",
-			"subject", shortened(req.Subject()), "reply", shortened(reply), "inbox_prefixes", i.prefixes, "dropped", i.dropped.Value())
+		i.log.Warn("a request was dropped: its reply subject lies under no inbox prefix, or is too long",
+			"reply_bytes_max", replyBytesMax, "subject", shortened(req.Subject()), "reply", shortened(reply), "inbox_prefixes", i.prefixes, "dropped", i.dropped.Value())
 	}
 	return false
 }

@@ -104,6 +104,9 @@ func (g *Gateway) GetType(c Call, req *yardv1.GetTypeRequest, answer Answer) {
 }
 
 func notWritten(err error) error {
+	if fault.CodeOf(err) == fault.InvalidArgument { // a name that is no key
+		return err
+	}
 	return fault.New(fault.Unavailable, "the change may not have been stored, repeat it: %v", err).After(awayRetryAfter)
 }
 

@@ -30,7 +30,7 @@ type appender struct {
 }
 
 // destinationKey names a subject of the log: submissions of one key may share a
-// message.
+// message. Those of a domain that span tasklists have one of their own, of no partition yet.
 type destinationKey struct {
 	partition        int
 	lane             ids.Lane
@@ -81,25 +81,30 @@ func (a *appender) place(s *submission) {
 		return
 	}
 	s.place(p)
-	err := a.enqueue(s)
+	share := s.accepted.Shares[0]
+	key := destinationKey{p, share.Lane, s.call.Domain, share.Tasklist}
+	err := a.enqueue(s, key, batcher.Config{MaxBytes: batchBytesMax}, a.flush)
 	if err != nil {
 		a.balancer.Returned(p, s.tasks())
 	}
 	a.mu.Unlock()
 	if err != nil {
-		s.refuse(fault.New(fault.ResourceExhausted, "too many tasks wait for the log").After(fullRetryAfter))
+		s.refuseFull()
 	}
 }
 
+// refuseFull answers s: there is no room for it to wait.
+func (s *submission) refuseFull() {
+	s.refuse(fault.New(fault.ResourceExhausted, "too many tasks wait for the log").After(fullRetryAfter))
+}
+
 // enqueue hands s to the group commit of its destination; a.mu is held.
-func (a *appender) enqueue(s *submission) error {
-	share := s.accepted.Shares[0]
-	key := destinationKey{s.partition, share.Lane, s.call.Domain, share.Tasklist}
+func (a *appender) enqueue(s *submission, key destinationKey, cfg batcher.Config, flush func(destinationKey, []*submission)) error {
 	d := a.destinations[key]
 	if d == nil {
 		d = &destination{}
-		d.batcher = batcher.New(batcher.Config{MaxBytes: batchBytesMax}, func(_ context.Context, batch []*submission) {
-			a.flush(key, batch)
+		d.batcher = batcher.New(cfg, func(_ context.Context, batch []*submission) {
+			flush(key, batch)
 			a.forget(key, d, len(batch))
 		})
 		a.destinations[key] = d

@@ -442,6 +442,51 @@ func TestFailHeartbeatAndCancelBecomeEvents(t *testing.T) {
 	})
 }
 
+// I14: cancels of a domain wait for their verdicts, as many as may be under way and more. Those
+// of another domain are neither among them nor behind them.
+func TestI14_CancelsOfDomainsGoApart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t).running(t)
+		r.catalog.domains["other"] = &yardv1.Domain{Name: "other"}
+		id := completion(0, 1).TaskId
+		cancel := func(domain string) <-chan outcome {
+			answer, got := r.answers(t)
+			c := r.call()
+			c.Domain = domain
+			r.Cancel(c, &yardv1.CancelRequest{TaskIds: []string{id}}, answer)
+			synctest.Wait()
+			return got
+		}
+		var waiting []<-chan outcome
+		for range 3 * cancelsInFlight {
+			waiting = append(waiting, cancel("shop"))
+		}
+		before := r.bus.sentEvents()
+		got := cancel("other")
+		sent := r.bus.sentEvents()[len(before):]
+		if len(before) != cancelsInFlight || len(sent) != 1 || len(sent[0].batch.Events) != 1 || sent[0].batch.Events[0].Domain != "other" {
+			t.Fatalf("%d batches were under way, then %v", len(before), sent)
+		}
+		r.verdict(t, sent[0], 0, 1)
+		verdicts(t, <-got)
+		for _, e := range before {
+			r.verdict(t, e, 0, 1)
+		}
+		synctest.Wait()
+		rest := r.bus.sentEvents()[len(before)+1:]
+		for _, e := range rest {
+			r.verdict(t, e, 0, len(e.batch.Events))
+		}
+		for _, w := range waiting {
+			verdicts(t, <-w)
+		}
+		synctest.Wait()
+		if n := len(r.outcomes.cancels); n != 0 {
+			t.Errorf("%d of their group commits are kept", n)
+		}
+	})
+}
+
 func TestNonsenseVerdictsAreIgnored(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t).running(t)

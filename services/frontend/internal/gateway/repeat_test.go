@@ -1,7 +1,9 @@
 package gateway
 
 import (
+	"bytes"
 	"context"
+	"encoding/base64"
 	"fmt"
 	"math/rand/v2"
 	"sync"
@@ -22,14 +24,33 @@ import (
 
 func TestTokenRoundTrip(t *testing.T) {
 	want := token{partition: 1023, at: time.UnixMilli(1_800_000_000_000), seed: 1<<63 + 5, tasks: 1000, message: newMessageID()}
-	got, err := parseToken(want.String())
+	printed := want.print(rigTokens, "shop")
+	got, err := parseToken(rigTokens, "shop", printed)
 	if err != nil || *got != want {
 		t.Fatalf("got %+v, %v", got, err)
 	}
-	for _, s := range []string{"x", want.String()[1:], want.String() + "A", "B" + want.String()[1:], "!" + want.String()[1:]} {
-		if e := wantCode(t, second(parseToken(s)), fault.InvalidArgument); e.Path != "/retry_token" {
+	for _, s := range []string{"x", printed[1:], printed + "A", "B" + printed[1:], "!" + printed[1:]} {
+		if e := wantCode(t, second(parseToken(rigTokens, "shop", s)), fault.InvalidArgument); e.Path != "/retry_token" {
 			t.Errorf("%q: path %q", s, e.Path)
 		}
+	}
+}
+
+// A token that nobody was given, or another domain, is refused: it names the ids of the
+// tasks, which may be those of another domain's.
+func TestAMadeUpTokenIsRefused(t *testing.T) {
+	given := token{partition: 1, at: time.UnixMilli(1_800_000_000_000), seed: 5, tasks: 1, message: newMessageID()}
+	printed := given.print(rigTokens, "shop")
+	wantCode(t, second(parseToken(rigTokens, "other", printed)), fault.InvalidArgument)
+	wantCode(t, second(parseToken(ids.NewTokens([ids.TokenSecretBytes]byte{2}), "shop", printed)), fault.InvalidArgument)
+	raw, err := base64.RawURLEncoding.DecodeString(printed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 8 * len(raw) {
+		made := bytes.Clone(raw)
+		made[i/8] ^= 1 << (i % 8)
+		wantCode(t, second(parseToken(rigTokens, "shop", base64.RawURLEncoding.EncodeToString(made))), fault.InvalidArgument)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
+	"github.com/yardmaster-io/yardmaster/shared/batcher"
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
 )
 
@@ -100,9 +101,30 @@ func pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// placeSpanning appends a request that spans tasklists as one atomic batch (I2),
-// alone. It answers s, whatever happens.
+// noPartition is that of the key under which the requests of a domain wait that span
+// tasklists.
+const noPartition = -1
+
+// placeSpanning sends s, which has several shares, in its turn. An atomic batch costs the log
+// as much as dozens of messages, and all that are in flight stand before the appends of all
+// others: so each domain has only so many in flight as a batcher has flushes.
 func (a *appender) placeSpanning(s *submission) {
+	key := destinationKey{partition: noPartition, domain: s.call.Domain}
+	a.mu.Lock()
+	err := a.enqueue(s, key, batcher.Config{MaxItems: 1}, func(_ destinationKey, batch []*submission) {
+		for _, s := range batch {
+			a.flushSpanning(s)
+		}
+	})
+	a.mu.Unlock()
+	if err != nil {
+		s.refuseFull()
+	}
+}
+
+// flushSpanning appends a request that spans tasklists as one atomic batch (I2),
+// alone. It answers s, whatever happens.
+func (a *appender) flushSpanning(s *submission) {
 	for {
 		now := time.Now()
 		if why := a.tooLate(s, now); why != "" {
@@ -132,7 +154,7 @@ func (a *appender) placeSpanning(s *submission) {
 			a.g.storedAll([]*submission{s}, len(msgs), now, time.Now())
 			return
 		case !errors.Is(err, natslog.ErrNotStored):
-			a.settleSpanning(msgs, message, s, now)
+			go a.settleSpanning(msgs, message, s, now)
 			return
 		}
 	}

@@ -52,7 +52,7 @@ func (g *Gateway) Submit(c Call, req *yardv1.SubmitRequest, answer Answer) {
 			}
 		}, s.repeatOf(g, *repeats))
 	case len(s.accepted.Shares) > 1:
-		go g.appender.placeSpanning(s)
+		g.appender.placeSpanning(s)
 	default:
 		g.appender.place(s)
 	}
@@ -66,7 +66,7 @@ func (g *Gateway) submission(c Call, req *yardv1.SubmitRequest, answer Answer) (
 	s := &submission{call: c, answer: answer, at: c.Received, seed: rand.Uint64(), wait: -1}
 	var repeats *token
 	if req.RetryToken != "" {
-		t, err := parseToken(req.RetryToken)
+		t, err := parseToken(g.Tokens, c.Domain, req.RetryToken)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -174,7 +174,7 @@ func (g *Gateway) unknown(s *submission, message messageID) {
 	g.metrics.unknown.Add(1)
 	t := token{partition: s.partition, at: s.at, seed: s.seed, tasks: s.tasks(), message: message}
 	e := fault.New(fault.Unknown, "the log did not say whether the tasks were stored: repeat the request with this token")
-	e.Detail = map[string]string{fault.DetailRetryToken: t.String()}
+	e.Detail = map[string]string{fault.DetailRetryToken: t.print(g.Tokens, s.call.Domain)}
 	s.refuse(e.After(awayRetryAfter))
 }
 

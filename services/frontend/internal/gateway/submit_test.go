@@ -9,6 +9,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/shared/batcher"
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
 )
 
@@ -311,6 +312,49 @@ func TestUnknownDomain(t *testing.T) {
 		}
 		if r.log.messages() != 0 {
 			t.Error("something was stored")
+		}
+	})
+}
+
+// I14: a domain that sends many requests which span tasklists has few of them at the log at a
+// time, so that another's does not wait for all of them.
+func TestI14_DomainsTakeTurnsWithSpanningRequests(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t).running(t)
+		r.catalog.domains["other"] = &yardv1.Domain{Name: "other"}
+		r.log.gate = make(chan struct{})
+		submit := func(domain string) <-chan outcome {
+			answer, got := r.answers(t)
+			c := r.call()
+			c.Domain = domain
+			req := tasks(2)
+			req.Tasks[0].Tasklist = "another"
+			r.Submit(c, req, answer)
+			synctest.Wait()
+			return got
+		}
+		var waiting []<-chan outcome
+		for range 20 {
+			waiting = append(waiting, submit("shop"))
+		}
+		mine := submit("other")
+		for range batcher.InFlightDefault + 1 {
+			r.log.gate <- struct{}{}
+		}
+		synctest.Wait()
+		select {
+		case o := <-mine:
+			accepted(t, o)
+		default:
+			t.Error("it waits for the requests of another domain")
+		}
+		close(r.log.gate)
+		for _, w := range waiting {
+			accepted(t, <-w)
+		}
+		synctest.Wait()
+		if n := len(r.appender.destinations); n != 0 {
+			t.Errorf("%d destinations are kept", n)
 		}
 	})
 }

@@ -7,13 +7,15 @@ import (
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
 )
 
 // String is the id as it travels.
 func (m messageID) String() string { return hex.EncodeToString(m[:]) }
 
 // token pins a repeat of a submit of unknown outcome to the partition, the ids
-// and the log message of its first try (decision 0005).
+// and the log message of its first try (decision 0005). It is sealed for its domain:
+// whoever could make one up could submit a task under the id of another domain's.
 type token struct {
 	partition int
 	at        time.Time
@@ -23,32 +25,35 @@ type token struct {
 }
 
 const (
-	tokenVersion = 1
+	tokenVersion = 2
 	tokenBytes   = 1 + 2 + 8 + 8 + 2 + 16
 )
 
-// String prints the token; it is opaque to clients.
-func (t token) String() string {
-	b := append(make([]byte, 0, tokenBytes), tokenVersion)
+// print prints the token for clients of a domain; it is opaque to them.
+func (t token) print(seals *ids.Tokens, domain string) string {
+	b := append(make([]byte, 0, tokenBytes+ids.SealBytes), tokenVersion)
 	b = binary.BigEndian.AppendUint16(b, uint16(t.partition))
 	b = binary.BigEndian.AppendUint64(b, uint64(t.at.UnixMilli()))
 	b = binary.BigEndian.AppendUint64(b, t.seed)
 	b = binary.BigEndian.AppendUint16(b, uint16(t.tasks))
 	b = append(b, t.message[:]...)
+	seal := seals.Seal(domain, b)
+	b = append(b, seal[:]...)
 	return base64.RawURLEncoding.EncodeToString(b)
 }
 
-func parseToken(s string) (*token, error) {
+// parseToken reads a token that a client of a domain presents.
+func parseToken(seals *ids.Tokens, domain, s string) (*token, error) {
 	b, err := base64.RawURLEncoding.Strict().DecodeString(s)
-	if err != nil || len(b) != tokenBytes || b[0] != tokenVersion {
-		return nil, fault.At(fault.InvalidArgument, "/retry_token", "is not a token of ours")
+	if err != nil || len(b) != tokenBytes+ids.SealBytes || b[0] != tokenVersion || !seals.Sealed(domain, b[:tokenBytes], b[tokenBytes:]) {
+		return nil, fault.At(fault.InvalidArgument, "/retry_token", "is not a token that this domain was given")
 	}
 	return &token{
 		partition: int(binary.BigEndian.Uint16(b[1:])),
 		at:        time.UnixMilli(int64(binary.BigEndian.Uint64(b[3:]))),
 		seed:      binary.BigEndian.Uint64(b[11:]),
 		tasks:     int(binary.BigEndian.Uint16(b[19:])),
-		message:   messageID(b[21:]),
+		message:   messageID(b[21:tokenBytes]),
 	}, nil
 }
 

@@ -22,11 +22,12 @@ import (
 type outcomes struct {
 	g          *Gateway
 	partitions []*batcher.Batcher[*share]
-	// cancels go apart: the verdict on a task that is not in memory waits for a search
-	// in other stores, and no worker's outcome shall wait behind it.
-	cancels []*batcher.Batcher[*share]
 
-	mu      sync.Mutex
+	mu sync.Mutex
+	// cancels go apart: the verdict on a task that is not in memory waits for a search
+	// in other stores, and neither a worker's outcome nor another domain's cancel shall
+	// wait behind it.
+	cancels map[cancelsKey]*cancels
 	last    uint64
 	flights map[uint64]*flight
 	takes   *distribution.Cancels
@@ -34,6 +35,18 @@ type outcomes struct {
 
 // errCancelsWait: too many cancels wait in history.
 var errCancelsWait = errors.New("too many cancels wait")
+
+type cancelsKey struct {
+	partition int
+	domain    string
+}
+
+// cancels is the group commit of the cancels of one domain. It exists while any is on its
+// way, so their number is bounded by that of the requests under way.
+type cancels struct {
+	batcher *batcher.Batcher[*share]
+	pending int
+}
 
 // flight is one batch of events that was sent and misses verdicts.
 type flight struct {
@@ -47,29 +60,56 @@ type flight struct {
 const refusedPause = 200 * time.Millisecond
 
 func newOutcomes(g *Gateway) *outcomes {
-	o := &outcomes{g: g, flights: map[uint64]*flight{}, takes: distribution.NewCancels(g.Partitioning.History)}
+	o := &outcomes{
+		g: g, cancels: map[cancelsKey]*cancels{}, flights: map[uint64]*flight{},
+		takes: distribution.NewCancels(g.Partitioning.History),
+	}
 	for p := range g.Partitioning.History {
 		flush := func(_ context.Context, batch []*share) { o.flush(p, batch) }
 		o.partitions = append(o.partitions, batcher.New(batcher.Config{MaxBytes: batchBytesMax}, flush))
-		o.cancels = append(o.cancels, batcher.New(batcher.Config{MaxBytes: batchBytesMax, InFlight: cancelsInFlight}, flush))
 	}
 	return o
 }
 
-// cancelsInFlight is how many batches of cancels of one partition may wait for
+// cancelsInFlight is how many batches of cancels of one domain and partition may wait for
 // their verdicts; each may take as long as the search for one task.
-const cancelsInFlight = 16
+const cancelsInFlight = 4
 
-// enqueue hands a share to the group commit of its partition.
+// enqueue hands a share to the group commit of its partition, or of its domain's cancels there.
 func (o *outcomes) enqueue(s *share) error {
-	to := o.partitions
-	if s.cancels() {
-		if !o.takesCancels(s.partition, []*share{s}, len(s.events)) {
-			return errCancelsWait
-		}
-		to = o.cancels
+	weight := max(s.bytes, len(s.events)*(batchBytesMax/validate.BatchMax))
+	if !s.cancels() {
+		return o.partitions[s.partition].Add(s, weight)
 	}
-	return to[s.partition].Add(s, max(s.bytes, len(s.events)*(batchBytesMax/validate.BatchMax)))
+	if !o.takesCancels(s.partition, []*share{s}, len(s.events)) {
+		return errCancelsWait
+	}
+	key := cancelsKey{s.partition, s.request.call.Domain}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	c := o.cancels[key]
+	if c == nil {
+		c = &cancels{}
+		c.batcher = batcher.New(batcher.Config{MaxBytes: batchBytesMax, InFlight: cancelsInFlight}, func(_ context.Context, batch []*share) {
+			o.flush(key.partition, batch)
+			o.forget(key, c, len(batch))
+		})
+		o.cancels[key] = c
+	}
+	if err := c.batcher.Add(s, weight); err != nil {
+		return err
+	}
+	c.pending++
+	return nil
+}
+
+// forget counts n shares of cancels out.
+func (o *outcomes) forget(key cancelsKey, c *cancels, n int) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if c.pending -= n; c.pending == 0 {
+		delete(o.cancels, key)
+	}
 }
 
 // takesCancels tells whether history takes the cancels, and counts n of them if it does.

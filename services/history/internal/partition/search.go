@@ -3,6 +3,7 @@ package partition
 import (
 	"context"
 	"errors"
+	"math"
 	"slices"
 
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
@@ -60,7 +61,7 @@ type sought struct {
 type searches struct {
 	writers
 	stages [stages]struct {
-		queue   []*sought
+		queue   turns
 		running int
 	}
 }
@@ -74,18 +75,14 @@ func (s *searches) add(levels [ids.Lanes]uint64, all []replica.Search) {
 }
 
 func (s *searches) enqueue(at stage, f *sought) {
-	s.stages[at].queue = append(s.stages[at].queue, f)
+	s.stages[at].queue.add(f)
 }
 
 func (s *searches) begin() {
 	for at := range stages {
 		q := &s.stages[at]
-		for len(q.queue) > 0 && q.running < searchJobsMax {
-			n := min(len(q.queue), searchIDsMax)
-			job := q.queue[:n:n]
-			if q.queue = q.queue[n:]; len(q.queue) == 0 {
-				q.queue = nil
-			}
+		for !q.queue.empty() && q.running < searchJobsMax {
+			job := q.queue.next(searchIDsMax)
 			q.running++
 			go func() {
 				away, err := s.ask(s.work, at, job)
@@ -167,13 +164,30 @@ func (w writers) askForCancels(ctx context.Context, job []*sought, dec searchDec
 		if f.Taken != nil || f.Archived != nil {
 			continue
 		}
-		unread, at, err := w.Reader.Unread(ctx, f.ID, fired[f.ID], f.levels)
+		levels, some := unreadBehind(f.levels, f.Ends)
+		if !some {
+			continue
+		}
+		unread, at, err := w.Reader.Unread(ctx, f.ID, fired[f.ID], levels)
 		if err != nil {
 			w.Logger.Debug("search of an unread task", "partition", w.Partition, "task_id", f.ID.String(), "error", err)
 		}
 		dec.unread(f, unread, at)
 	}
 	return nil
+}
+
+// unreadBehind are the read levels, but without end for the lanes that are read to where they
+// end: nothing is looked for there. Some tells whether there is any other.
+func unreadBehind(levels, ends [ids.Lanes]uint64) (behind [ids.Lanes]uint64, some bool) {
+	for lane, level := range levels {
+		if behind[lane] = level; ends[lane] <= level {
+			behind[lane] = math.MaxUint64
+		} else {
+			some = true
+		}
+	}
+	return behind, some
 }
 
 // askEnds notes the ends of the lanes.

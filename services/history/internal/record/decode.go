@@ -2,8 +2,9 @@
 // into the core's values and back.
 //
 // Owns: the mapping. Never does: judge; a value that is out of range here was
-// written by us and is taken as it is. On failure: an error for bytes that are
-// no record of ours.
+// written by us and is taken as it is, but for those that a task cannot live with: a name that
+// no subject can hold, a priority that has no lane. On failure: an error for bytes that
+// are no record of ours.
 package record
 
 import (
@@ -22,6 +23,8 @@ import (
 // decoder belongs to one goroutine.
 type Decoder struct {
 	strings  map[string]string
+	names    map[string]string // of domains and tasklists, checked
+	types    map[string]string // checked
 	policies map[taskstate.Policy]*taskstate.Policy
 	batch    logv1.Batch
 	events   logv1.EventBatch
@@ -32,22 +35,54 @@ const internedMax = 4096
 
 // NewDecoder makes a decoder.
 func NewDecoder() *Decoder {
-	return &Decoder{strings: map[string]string{}, policies: map[taskstate.Policy]*taskstate.Policy{}}
+	return &Decoder{
+		strings: map[string]string{}, names: map[string]string{}, types: map[string]string{},
+		policies: map[taskstate.Policy]*taskstate.Policy{},
+	}
 }
 
 func (d *Decoder) intern(s string) string {
 	if s == "" {
 		return ""
 	}
-	if known, ok := d.strings[s]; ok {
-		return known
+	known, _ := interned(d.strings, s, nil)
+	return known
+}
+
+// interned is s as it is kept in a map, where it comes once it is checked.
+func interned(all map[string]string, s string, check func(string) error) (string, error) {
+	if known, ok := all[s]; ok {
+		return known, nil
 	}
-	if len(d.strings) >= internedMax {
-		clear(d.strings)
+	if check != nil {
+		if err := check(s); err != nil {
+			return "", err
+		}
+	}
+	if len(all) >= internedMax {
+		clear(all)
 	}
 	own := string([]byte(s)) // s may lie in a message's buffer
-	d.strings[own] = own
-	return own
+	all[own] = own
+	return own, nil
+}
+
+// labels fills in what a task is filed by. A record whose labels no request can have
+// would never be finished: no subject holds a bad name, and no lane another priority.
+func (d *Decoder) labels(t *taskstate.Task, r *logv1.Record) (err error) {
+	if t.Domain, err = interned(d.names, r.Domain, ids.CheckName); err != nil {
+		return fmt.Errorf("record: its domain %w", err)
+	}
+	if t.Tasklist, err = interned(d.names, r.Tasklist, ids.CheckName); err != nil {
+		return fmt.Errorf("record: its tasklist %w", err)
+	}
+	if t.Type, err = interned(d.types, r.Type, ids.CheckTypeName); err != nil {
+		return fmt.Errorf("record: its type %w", err)
+	}
+	if t.Priority = r.Priority; t.Priority < int32(ids.LaneFirst) || t.Priority > int32(ids.LaneLast) {
+		return fmt.Errorf("record: its priority is %d", r.Priority)
+	}
+	return nil
 }
 
 func (d *Decoder) policy(p *logv1.Policy) *taskstate.Policy {
@@ -121,8 +156,9 @@ func (d *Decoder) task(t *taskstate.Task, r *logv1.Record) error {
 		return fmt.Errorf("record: %w", err)
 	}
 	t.ID = id
-	t.Domain, t.Tasklist, t.Type = d.intern(r.Domain), d.intern(r.Tasklist), d.intern(r.Type)
-	t.Priority = r.Priority
+	if err := d.labels(t, r); err != nil {
+		return err
+	}
 	t.Payload = blob(r.Payload, r.PayloadEncoding)
 	t.Policy = d.policy(r.Policy)
 	t.Trace = clone(r.Trace)
@@ -179,7 +215,7 @@ func (d *Decoder) Events(data []byte) (*replica.Events, error) {
 			NonRetryable: e.NonRetryable, DelayMS: e.DelayMs,
 		}
 		if e.Carried != nil {
-			t, err := d.Entry(e.Carried)
+			t, err := d.carried(e.Carried, id)
 			if err != nil {
 				return nil, fmt.Errorf("event %d: %w", i, err)
 			}
@@ -192,6 +228,20 @@ func (d *Decoder) Events(data []byte) (*replica.Events, error) {
 		e.TaskId, e.Data, e.Carried = nil, nil, nil
 	}
 	return out, nil
+}
+
+// carried converts the state of a carried task: it is active, and its stay lies in a lane. Any
+// other would not be told by the replica from what it can hold.
+func (d *Decoder) carried(r *logv1.Record, id ids.TaskID) (*replica.Entry, error) {
+	e, err := d.Entry(r)
+	if err != nil {
+		return nil, err
+	}
+	active := r.State == int32(taskstate.Ready) || r.State == int32(taskstate.Running) || r.State == int32(taskstate.Backoff)
+	if e.ID != id || !active || e.Position.Lane() >= ids.Lanes {
+		return nil, fmt.Errorf("the carried state %d of task %s at %d", r.State, e.ID, e.Position)
+	}
+	return e, nil
 }
 
 // kind keeps a kind that this version does not know from looking like one that it does.

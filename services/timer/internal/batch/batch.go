@@ -218,7 +218,22 @@ func decodeTask(data []byte) (due.Task, error) {
 	if task.ID.IsZero() {
 		return task, errors.New("it has no id")
 	}
-	return task, nil
+	return task, checkGroup(&task.Group)
+}
+
+// checkGroup refuses what no subject of a submit lane can hold: such a record could never
+// be fired, and what is due after it would wait for it.
+func checkGroup(g *due.Group) error {
+	if err := ids.CheckName(g.Domain); err != nil {
+		return fmt.Errorf("its domain %w", err)
+	}
+	if err := ids.CheckName(g.Tasklist); err != nil {
+		return fmt.Errorf("its tasklist %w", err)
+	}
+	if err := ids.CheckTypeName(g.Type); err != nil {
+		return fmt.Errorf("its type %w", err)
+	}
+	return nil
 }
 
 func setBytes(task *due.Task, number protowire.Number, value []byte) error {

@@ -3,6 +3,7 @@ package batch
 import (
 	"bytes"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -16,7 +17,7 @@ import (
 
 func drawRecord(t *rapid.T) *logv1.Record {
 	id := ids.NewTaskID(time.UnixMilli(1), 1, rapid.Uint64().Draw(t, "id"))
-	name := rapid.StringMatching(`[a-z]{0,8}`)
+	name := rapid.StringMatching(`[a-z]{1,8}`)
 	return &logv1.Record{
 		Id: id[:], Domain: name.Draw(t, "domain"), Tasklist: name.Draw(t, "tasklist"), Type: name.Draw(t, "type"),
 		Priority: rapid.Int32Range(-1, 7).Draw(t, "priority"), Payload: rapid.SliceOf(rapid.Byte()).Draw(t, "payload"),
@@ -99,7 +100,10 @@ func TestDecodeRefusesWhatIsNoBatch(t *testing.T) {
 func TestTheGoodOfABadBatch(t *testing.T) {
 	good := ids.NewTaskID(time.UnixMilli(1), 1, 7)
 	data, err := (&logv1.Batch{
-		Tasks:      []*logv1.Record{{Domain: "no id"}, {Id: good[:], DueAtMs: 5}, {Id: []byte("short")}},
+		Tasks: []*logv1.Record{
+			{Domain: "shop", Tasklist: "mail", Type: "x"}, {Id: good[:], Domain: "shop", Tasklist: "mail", Type: "x", DueAtMs: 5},
+			{Id: []byte("short")},
+		},
 		Tombstones: [][]byte{{1, 2}, good[:]},
 	}).MarshalVT()
 	if err != nil {
@@ -114,6 +118,29 @@ func TestTheGoodOfABadBatch(t *testing.T) {
 	}
 	if len(index.Tombstones) != 1 || index.Tombstones[0] != good {
 		t.Errorf("%v", index.Tombstones)
+	}
+}
+
+// R19: a record that no submit lane has a subject for is malformed. It could never be fired, and
+// all that is due after it would wait.
+func TestARecordWithoutASubjectIsMalformed(t *testing.T) {
+	id := ids.NewTaskID(time.UnixMilli(1), 1, 7)
+	for _, name := range []string{"", "a b", "a.b", ">", "*", "a\r\nb", "\xff", strings.Repeat("a", ids.NameBytesMax+1)} {
+		for what, r := range map[string]*logv1.Record{
+			"domain":   {Id: id[:], Domain: name, Tasklist: "mail", Type: "x"},
+			"tasklist": {Id: id[:], Domain: "shop", Tasklist: name, Type: "x"},
+			"type":     {Id: id[:], Domain: "shop", Tasklist: "mail", Type: name},
+		} {
+			data, err := (&logv1.Batch{Tasks: []*logv1.Record{r}}).MarshalVT()
+			if err != nil {
+				t.Fatal(err)
+			}
+			m, index, err := Decode(data)
+			bad := what != "type" || ids.CheckTypeName(name) != nil
+			if err != nil || m.Records() != 1 || (index.Malformed != nil) != bad || (index.Tasks[0] == due.Task{}) != bad {
+				t.Errorf("%s %q: %+v, %v, %v", what, name, index.Tasks, index.Malformed, err)
+			}
+		}
 	}
 }
 

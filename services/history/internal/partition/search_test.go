@@ -1,0 +1,94 @@
+package partition_test
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/partition"
+)
+
+// watchedReader takes a second for what is asked of the archive, and notes what is asked.
+type watchedReader struct {
+	partition.Reader
+
+	mu     sync.Mutex
+	jobs   [][]ids.TaskID
+	unread int
+}
+
+func (r *watchedReader) Archived(ctx context.Context, wanted []ids.TaskID) ([]*logv1.Record, error) {
+	r.mu.Lock()
+	r.jobs = append(r.jobs, wanted)
+	r.mu.Unlock()
+	time.Sleep(time.Second)
+	return r.Reader.Archived(ctx, wanted)
+}
+
+func (r *watchedReader) Unread(ctx context.Context, id ids.TaskID, hint uint64, read [ids.Lanes]uint64) (*logv1.Record, ids.Position, error) {
+	r.mu.Lock()
+	r.unread++
+	r.mu.Unlock()
+	return r.Reader.Unread(ctx, id, hint, read)
+}
+
+func (s *shell) cancels(domain string, all ...ids.TaskID) {
+	for some := range slices.Chunk(all, 1000) {
+		b := &logv1.EventBatch{ReplyTo: "asker"}
+		for _, id := range some {
+			b.Events = append(b.Events, &logv1.Event{Kind: logv1.EventKind_EVENT_KIND_CANCEL, TaskId: id[:], Domain: domain})
+		}
+		data, err := b.MarshalVT()
+		if err != nil {
+			s.t.Error(err)
+		}
+		s.world.AppendForeignEvents(data)
+	}
+}
+
+// I14: a domain cancels eight thousand tasks that are nowhere. Another's cancel is looked for
+// in its turn, not behind all of them. And the log is not read for tasks that cannot lie there,
+// since every lane is read to its end.
+func TestI14_ACancelIsNotHeldUpByAnotherDomainsSearches(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShell(t)
+		d := s.deps("a")
+		r := &watchedReader{Reader: d.Reader}
+		d.Reader = r
+		o, stop := run(d)
+		<-o.Ready()
+		s.submit(3, task(newID(1), "shop"))
+		const flood = 8_000
+		absent := make([]ids.TaskID, flood)
+		for i := range absent {
+			absent[i] = newID(uint64(i) + 1000)
+		}
+		s.cancels("flood", absent...)
+		time.Sleep(100 * time.Millisecond) // as many jobs as may are under way
+		mine := newID(2)
+		s.cancels("shop", mine)
+		time.Sleep(5 * time.Minute)
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		at := slices.IndexFunc(r.jobs, func(job []ids.TaskID) bool { return slices.Contains(job, mine) })
+		if at < 0 || at > 8 {
+			t.Errorf("looked for in job %d of %d", at, len(r.jobs))
+		}
+		if r.unread != 0 {
+			t.Errorf("the log was read %d times", r.unread)
+		}
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if n := len(s.verdicts); n != flood+1 {
+			t.Errorf("%d verdicts", n)
+		}
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+	})
+}

@@ -1,0 +1,83 @@
+package record_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/record"
+)
+
+var readable = func() *logv1.Record {
+	id := ids.NewTaskID(time.UnixMilli(1), 0, 7)
+	return &logv1.Record{Id: id[:], Domain: "shop", Tasklist: "mail", Type: "email.send", Priority: 3, Position: uint64(ids.NewPosition(5, 3))}
+}()
+
+// changed is a readable record with a change.
+func changed(change func(r *logv1.Record)) *logv1.Record {
+	r := proto.Clone(readable).(*logv1.Record)
+	change(r)
+	return r
+}
+
+// R19: a record that could never be finished, since no subject holds its names or no lane its
+// priority, is set apart when it is read. The others of its message go on.
+func TestARecordThatCannotBeFiledIsBad(t *testing.T) {
+	var bad []*logv1.Record
+	for _, name := range []string{"", "a b", "a/b", ">", "*", "a\r\nb", "\xff", strings.Repeat("a", ids.NameBytesMax+1)} {
+		bad = append(
+			bad,
+			changed(func(r *logv1.Record) { r.Domain = name }),
+			changed(func(r *logv1.Record) { r.Tasklist = name }),
+			changed(func(r *logv1.Record) { r.Type = name }),
+		)
+	}
+	// A name that is good for a type and no subject token.
+	bad = append(bad, changed(func(r *logv1.Record) { r.Domain = r.Type }), changed(func(r *logv1.Record) { r.Tasklist = r.Type }))
+	for _, priority := range []int32{-1, 0, 6, 256 + 3} {
+		bad = append(bad, changed(func(r *logv1.Record) { r.Priority = priority }))
+	}
+	data, err := (&logv1.Batch{Tasks: append(append([]*logv1.Record{readable}, bad...), readable)}).MarshalVT()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dec := record.NewDecoder()
+	for range 2 { // what it remembers changes nothing
+		tasks, apart, err := dec.Submits(data)
+		if err != nil || len(tasks) != 2 || len(apart) != len(bad) {
+			t.Fatalf("%d tasks, %d of %d set apart: %v", len(tasks), len(apart), len(bad), err)
+		}
+	}
+}
+
+// The replica counts by state and by lane: a carried state that has none must not reach it, in
+// a takeover least of all, where the same message would end each owner in turn.
+func TestACarriedStateThatIsNoneIsRefused(t *testing.T) {
+	running := changed(func(r *logv1.Record) { r.State = int32(taskstate.Running) })
+	for what, c := range map[string]*logv1.Record{
+		"":         running,
+		"no state": readable,
+		"ended":    changed(func(r *logv1.Record) { r.State = int32(taskstate.Completed) }),
+		"unknown":  changed(func(r *logv1.Record) { r.State = 256 + int32(taskstate.Running) }),
+		"no lane": changed(func(r *logv1.Record) {
+			r.State, r.Position = int32(taskstate.Running), uint64(ids.NewPosition(5, ids.Lanes))
+		}),
+		"other task":  changed(func(r *logv1.Record) { r.State, r.Id = int32(taskstate.Running), make([]byte, 16) }),
+		"no tasklist": changed(func(r *logv1.Record) { r.State, r.Tasklist = int32(taskstate.Running), "" }),
+	} {
+		data, err := (&logv1.EventBatch{Events: []*logv1.Event{
+			{Kind: logv1.EventKind_EVENT_KIND_CARRIED, TaskId: readable.Id, Position: readable.Position, Carried: c},
+		}}).MarshalVT()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := record.NewDecoder().Events(data); (err == nil) != (what == "") {
+			t.Errorf("%q: %v", what, err)
+		}
+	}
+}
