@@ -3,6 +3,7 @@ package simulation
 import (
 	"cmp"
 	"strconv"
+	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
@@ -40,7 +41,6 @@ type checker struct {
 	// asked are the tasks whose owner has asked for a cancel.
 	asked     map[ids.TaskID]bool
 	verdictOf map[place]decided
-	firings   map[historysim.Stay]bool
 	slots     map[string]bool
 }
 
@@ -48,7 +48,7 @@ func newChecker(w *world) *checker {
 	return &checker{
 		w: w, holders: map[attempt]ids.Token{}, grantedAt: map[ids.TaskID]uint64{}, succeeded: map[ids.TaskID]ids.Token{},
 		cancelled: map[ids.TaskID]uint64{}, asked: map[ids.TaskID]bool{}, verdictOf: map[place]decided{},
-		firings: map[historysim.Stay]bool{}, slots: map[string]bool{},
+		slots: map[string]bool{},
 	}
 }
 
@@ -65,13 +65,30 @@ func (c *checker) appended(m *historysim.Message) {
 
 func (c *checker) released(booking string) { c.slots[booking] = true }
 
-// fired holds I10.
+// earlyMost is how much too early a task may fire if clocks run at different rates.
+const earlyMost = time.Second
+
+// fired holds I6 and I10: a stay fires once, if it is not void nor taken out, and not before its time
+// by the furthest clock that the server ever had.
 func (c *checker) fired(t *historysim.Task) {
-	key := historysim.Stay{ID: t.ID, Parkings: t.Parkings}
-	if c.firings[key] {
-		c.w.violated("I10: stay %d of %s fires twice", t.Parkings, c.w.name(t.ID))
+	w, key := c.w, historysim.Stay{ID: t.ID, Parkings: t.Parkings}
+	if w.waiting.fired[key] {
+		w.violated("I10: stay %d of %s fires twice", t.Parkings, w.name(t.ID))
 	}
-	c.firings[key] = true
+	if w.waiting.by[key] == 0 {
+		w.violated("I6: stay %d of %s fires, and it is void", t.Parkings, w.name(t.ID))
+	}
+	if w.waiting.cancelled[key] {
+		w.violated("I6: stay %d of %s fires, and it was taken out", t.Parkings, w.name(t.ID))
+	}
+	now := epochMS + (w.now + w.aheadMost).Milliseconds()
+	if w.plan.has(skewedClocks) {
+		now += earlyMost.Milliseconds()
+	}
+	if t.DueAt > now {
+		w.violated("I6: %s fires %d ms before its time", w.name(t.ID), t.DueAt-now)
+	}
+	w.waiting.fired[key] = true
 }
 
 // verdicts looks at what an owner decided, whether it is heard or not.
@@ -195,7 +212,7 @@ func (c *checker) purged(by *proc, m *historysim.Message) {
 		}
 	}
 	for i := range m.Tasks {
-		c.reachable(&m.Tasks[i])
+		c.reachable(m.Tasks[i].ID)
 	}
 }
 
@@ -213,30 +230,27 @@ func (c *checker) memory(p *proc) {
 }
 
 // reachable holds I1.
-func (c *checker) reachable(t *historysim.Task) {
+func (c *checker) reachable(id ids.TaskID) {
 	w := c.w
-	if w.archived[t.ID] != nil || w.timer.waiting[t.ID] != nil {
+	if w.archived[id] != nil || w.waiting.holds(id) {
 		return
 	}
-	if task := w.timer.cancelled[t.ID]; task != nil {
-		return // a cancel in the log is on its way to the archive with it
-	}
 	for _, m := range w.log {
-		if m.Purged {
+		if m == nil || m.Purged {
 			continue
 		}
 		for i := range m.Tasks {
-			if m.Tasks[i].ID == t.ID {
+			if m.Tasks[i].ID == id {
 				return
 			}
 		}
 		for _, carried := range m.Carried {
-			if carried.Task.ID == t.ID {
+			if carried.Task.ID == id {
 				return
 			}
 		}
 	}
-	w.violated("I1: %s is purged and nowhere else", w.name(t.ID))
+	w.violated("I1: %s is purged and nowhere else", w.name(id))
 }
 
 func (c *checker) allEnded() bool {
@@ -267,6 +281,14 @@ func (c *checker) end() {
 			w.violated("%s has %d tasks in memory, and all have ended", p.name, n)
 		}
 	}
+	for _, p := range w.livingTimers() {
+		if n := p.owner.Waiting(); n > 0 {
+			w.violated("I6: %d tasks wait in %s, and all have ended", n, p.name)
+		}
+	}
+	if seq := w.leftBehind(settle / 2); seq > 0 {
+		w.violated("message %d of the timer store is needed for ever", seq)
+	}
 	for i, all := range w.subjects {
 		if len(all) > 0 && all[0].At < w.serverMS()-settle.Milliseconds()/2 {
 			w.violated("message %d of subject %d is needed for ever, %d are behind it", all[0].Seq, i, len(all)-1)
@@ -284,9 +306,6 @@ func (c *checker) endOf(t *historysim.Task) {
 	}
 	if _, ok := c.cancelled[t.ID]; ok && t.State != historysim.Cancelled {
 		w.violated("%s was cancelled, but it is %v", name, t.State)
-	}
-	if w.timer.waiting[t.ID] != nil {
-		w.violated("I6: %s has ended and waits", name)
 	}
 	for version := range t.Version {
 		if !c.slots[ids.Booking(t.ID, version+1)] {

@@ -29,6 +29,10 @@ func (w *world) submitSome(left int) {
 
 // submit is one request of n tasks, which is one message of the log.
 func (w *world) submit(n int) {
+	if w.refuses(logFull) {
+		w.after(w.dice.upTo(time.Second), func() { w.submit(n) })
+		return
+	}
 	m := &historysim.Message{Lane: ids.Lane(1 + w.dice.IntN(5))}
 	delayed := w.fault(delayedTasks, 250)
 	if delayed {
@@ -59,6 +63,9 @@ func (w *world) addTask(m *historysim.Message, delayed bool) ids.TaskID {
 	}
 	if delayed {
 		t.DueAt = now + 200 + w.dice.Int64N(20_000)
+		if w.dice.chance(150) {
+			t.DueAt += w.dice.Int64N(60_000)
+		}
 		t.Priority = int32(1 + w.dice.IntN(5))
 	}
 	w.order = append(w.order, id)

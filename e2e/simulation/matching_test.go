@@ -45,7 +45,7 @@ func (m *matching) ask(who string, c *call) {
 	if c.done || c.tries >= triesMost {
 		return
 	}
-	if w.now < w.down {
+	if w.refuses(logFull) {
 		w.after(w.dice.upTo(time.Second), func() { m.ask(who, c) })
 		return
 	}

@@ -34,8 +34,11 @@ type Owner struct {
 	r    *replica.Replica
 	fx   replica.Effects
 
+	// before is the epoch of the checkpoint that was found.
+	before          uint64
 	epoch, revision uint64
 	saves           int
+	settledAt       int64
 	claimedAt       time.Duration
 	base            replica.Checkpoint
 	recovered       replica.Recovered

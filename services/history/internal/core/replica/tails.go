@@ -9,7 +9,7 @@ import (
 // nextArchive begins a job of what nobody else has archived.
 func (r *Replica) nextArchive(fx *Effects) {
 	for r.archive.busy == nil && len(r.archive.queue) > 0 {
-		fx.Archive = slices.DeleteFunc(slices.Clone(r.archive.next(jobTasksMax)), func(e *Entry) bool { return e.left })
+		fx.Archive = slices.DeleteFunc(slices.Clone(r.archive.next(r.cfg.JobTasks)), func(e *Entry) bool { return e.left })
 		if len(fx.Archive) == 0 {
 			fx.Archive = nil
 			r.archive.done(r.archive.last, false)
@@ -49,3 +49,23 @@ func (r *Replica) dropTails() {
 	}
 	r.parkedTail, r.archivedTail = nil, nil
 }
+
+// ParkedTail gathers the stays that the tail of the timer store holds, message by message.
+type ParkedTail struct {
+	// Stays are those that count.
+	Stays map[Stay]bool
+	// epoch: what earlier ones wrote is void, or void for all we know. own is the reader's.
+	epoch, own uint64
+}
+
+// NewParkedTail is the tail of an owner of epoch own, which found a checkpoint of epoch before.
+func NewParkedTail(before, own uint64) *ParkedTail {
+	return &ParkedTail{Stays: make(map[Stay]bool), epoch: before, own: own}
+}
+
+// Fence takes in a fence.
+func (t *ParkedTail) Fence(epoch uint64) { t.epoch = max(t.epoch, min(epoch, t.own)) }
+
+// Counts tells whether what an owner of this epoch wrote here counts; 0 = from before there
+// were epochs.
+func (t *ParkedTail) Counts(epoch uint64) bool { return epoch == 0 || epoch >= t.epoch }
