@@ -91,6 +91,15 @@ func (c *checker) fired(t *historysim.Task) {
 	w.waiting.fired[key] = true
 }
 
+// taken holds that what a canceller gets has not been fired, or that it is told so.
+func (c *checker) taken(t *historysim.Task, maybeFired bool) {
+	w, key := c.w, historysim.Stay{ID: t.ID, Parkings: t.Parkings}
+	if w.waiting.fired[key] && !maybeFired {
+		w.violated("I6: stay %d of %s is taken out, and it was fired", t.Parkings, w.name(t.ID))
+	}
+	w.waiting.cancelled[key] = true
+}
+
 // verdicts looks at what an owner decided, whether it is heard or not.
 func (c *checker) verdicts(p *proc, a *historysim.Answer) {
 	seq, err := strconv.ParseUint(a.ReplyTo, 10, 64)

@@ -11,7 +11,7 @@ import (
 
 const (
 	// cancelKeep is how long a cancelled task is kept for who asks again.
-	cancelKeep = 2 * time.Second
+	cancelKeep = 12 * time.Second
 	// retryAfter is how long a timer owner waits before it repeats what failed.
 	retryAfter = 100 * time.Millisecond
 	clockEvery = 2 * time.Second
@@ -407,7 +407,7 @@ func (p *timerProc) tombstone(all []timersim.Tombstones, then func()) {
 			}
 			answered = true
 			if stored {
-				p.owner.Tombstoned(m, p.now())
+				p.owner.Tombstoned(m)
 			}
 			p.tombstone(all[1:], then)
 		})
@@ -422,8 +422,12 @@ func (p *timerProc) answer(all []*timerCall) {
 		task := p.w.decoder.Task(data)
 		taken[task.ID] = task
 	}
+	fired := map[ids.TaskID]bool{}
+	for _, f := range got.Fired {
+		fired[f.ID] = true
+	}
 	for _, c := range all {
-		out := historysim.Outcome{Task: taken[c.search.ID]}
+		out := historysim.Outcome{Task: taken[c.search.ID], Fired: fired[c.search.ID]}
 		if out.Task != nil && c.search.Domain != "" && c.search.Domain != out.Task.Domain {
 			out.Task = nil
 		}
@@ -431,7 +435,7 @@ func (p *timerProc) answer(all []*timerCall) {
 			out = historysim.Outcome{Result: historysim.Refused}
 		} else if out.Task != nil {
 			p.w.say(p.name, "takes %s stay %d out", p.w.name(out.Task.ID), out.Task.Parkings)
-			p.w.waiting.cancelled[historysim.Stay{ID: out.Task.ID, Parkings: out.Task.Parkings}] = true
+			p.w.check.taken(out.Task, out.Fired)
 		}
 		c.answer(out)
 	}

@@ -13,7 +13,7 @@ const (
 	// calmMost is how long a run may take to end once there are no more faults.
 	calmMost = 5 * time.Minute
 	// settle is how long a run goes on after its end, for what is still on its way.
-	settle = 30 * time.Second
+	settle = 40 * time.Second
 	// linesMost bounds the log of a run.
 	linesMost = 20_000
 )

@@ -191,16 +191,17 @@ func (o *Owner) saved(ok bool, revision uint64, sentAt time.Duration) {
 func (o *Owner) search(s Search) {
 	found, levels := &replica.Found{Search: s}, o.r.ReadLevels()
 	if !s.Cancel {
-		o.searchArchive(found, levels)
+		o.searchArchive(found, levels, false)
 		return
 	}
 	o.until(Op{Kind: AskTimer, Search: s}, func(timer Outcome) {
 		found.Taken = entryOf(timer.Task)
-		o.searchArchive(found, levels)
+		o.searchArchive(found, levels, timer.Fired)
 	})
 }
 
-func (o *Owner) searchArchive(found *replica.Found, levels [ids.Lanes]uint64) {
+// searchArchive goes on with a search; fired: what the timer took out may have been fired before.
+func (o *Owner) searchArchive(found *replica.Found, levels [ids.Lanes]uint64, fired bool) {
 	o.until(Op{Kind: ReadEnds}, func(ends Outcome) {
 		found.Ends = ends.Ends
 		if found.ID.IsZero() { // only how far the lanes go is asked for
@@ -210,7 +211,7 @@ func (o *Owner) searchArchive(found *replica.Found, levels [ids.Lanes]uint64) {
 		o.until(Op{Kind: AskArchive, Search: found.Search}, func(archive Outcome) {
 			found.Archived = entryOf(archive.Task)
 			switch {
-			case found.Taken != nil || found.Archived != nil:
+			case found.Archived != nil || found.Taken != nil && !fired:
 				o.give(found)
 			case found.Cancel:
 				o.searchUnread(found, levels)

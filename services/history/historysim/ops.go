@@ -176,6 +176,8 @@ type Outcome struct {
 	// Task was found; Position is where it lies, if it is unread.
 	Task     *Task
 	Position ids.Position
+	// Fired: the timer has fired the task lately, or may have.
+	Fired bool
 }
 
 // Host is what an owner runs on.

@@ -117,10 +117,10 @@ func (w writers) fill(ctx context.Context, f *replica.Found, dec *record.Decoder
 			f.Taken = entry(r)
 		}
 	}
-	if f.Taken != nil || f.Archived != nil {
+	hint, fired := a.fired[f.ID]
+	if f.Archived != nil || f.Taken != nil && !fired { // what was taken may have been fired before
 		return true
 	}
-	hint := a.fired[f.ID]
 	if !f.Cancel {
 		waiting, fired, ok := w.locate(ctx, f.ID)
 		if !ok {
