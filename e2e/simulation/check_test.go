@@ -116,12 +116,22 @@ func (c *checker) verdicts(p *proc, a *historysim.Answer) {
 		}
 		c.contradiction(p, e, v, place{seq, i})
 		if v.Code != "" {
-			if e.Kind == historysim.Cancel && e.Domain == rival && v.Code != fault.NotFound {
-				c.w.violated("I14: a foreign cancel of %s gets %s", c.w.name(e.ID), v.Code)
-			}
+			c.refused(e, v)
 			continue
 		}
 		c.confirmed(e, v, seq)
+	}
+}
+
+// refused holds I14, and R25: who may cancel a task hears that it has ended, and never that
+// it does not exist.
+func (c *checker) refused(e *historysim.Event, v *historysim.Verdict) {
+	switch {
+	case e.Kind != historysim.Cancel:
+	case e.Domain == rival && v.Code != fault.NotFound:
+		c.w.violated("I14: a foreign cancel of %s gets %s", c.w.name(e.ID), v.Code)
+	case e.Domain == domain && v.Code != fault.FailedPrecondition:
+		c.w.violated("R25: a cancel of %s gets %s", c.w.name(e.ID), v.Code)
 	}
 }
 
@@ -315,6 +325,9 @@ func (c *checker) endOf(t *historysim.Task) {
 	}
 	if _, ok := c.cancelled[t.ID]; ok && t.State != historysim.Cancelled {
 		w.violated("%s was cancelled, but it is %v", name, t.State)
+	}
+	if _, ok := c.holders[attempt{t.ID, t.Version + 1}]; ok {
+		w.violated("R13: attempt %d of %s was granted, but the task has ended in attempt %d", t.Version+1, name, t.Version)
 	}
 	for version := range t.Version {
 		if !c.slots[ids.Booking(t.ID, version+1)] {

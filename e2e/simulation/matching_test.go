@@ -154,7 +154,10 @@ func firstGrant(a *historysim.Answer) bool {
 func (m *matching) work(grab historysim.Event) {
 	w := m.w
 	ev := historysim.Event{Kind: historysim.Succeeded, ID: grab.ID, Fence: grab.Fence, Domain: domain}
-	d := w.dice.upTo(400 * time.Millisecond)
+	d := w.work
+	if d == 0 {
+		d = w.dice.upTo(400 * time.Millisecond)
+	}
 	switch {
 	case w.fault(silentWorkers, 60):
 		return

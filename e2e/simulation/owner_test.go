@@ -72,12 +72,14 @@ func (p *proc) Send(op *historysim.Op) {
 }
 
 func (p *proc) leave(op *historysim.Op, sentAt time.Duration) {
-	w := p.w
+	w, onTheWay := p.w, time.Duration(0)
 	if w.script != nil {
-		if d := w.script(p, op); d > 0 {
-			p.do(d, func() { p.leave(op, sentAt) })
+		hold, travel := w.script(p, op)
+		if hold > 0 {
+			p.do(hold, func() { p.leave(op, sentAt) })
 			return
 		}
+		onTheWay = travel
 	}
 	answered := false
 	answer := func(out historysim.Outcome) {
@@ -108,7 +110,7 @@ func (p *proc) leave(op *historysim.Op, sentAt time.Duration) {
 		}
 	}
 	for range times {
-		w.after(p.latency(), func() { p.arrive(op, sentAt, answer) })
+		w.after(onTheWay+p.latency(), func() { p.arrive(op, sentAt, answer) })
 	}
 }
 

@@ -37,8 +37,11 @@ type world struct {
 	// down is until when the stores are away.
 	down time.Duration
 
-	// script holds operations of history owners back, for so long; nil = none.
-	script func(p *proc, op *historysim.Op) time.Duration
+	// script holds an operation of a history owner back in its process, or on its way to the store;
+	// nil = none does.
+	script func(p *proc, op *historysim.Op) (hold, travel time.Duration)
+	// work is how long a worker takes; 0 = up to 400 ms.
+	work time.Duration
 
 	accepted map[ids.TaskID]bool
 	order    []ids.TaskID

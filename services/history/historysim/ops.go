@@ -25,6 +25,7 @@ type (
 	Event        = taskstate.Event
 	Policy       = taskstate.Policy
 	Kind         = taskstate.Kind
+	State        = taskstate.State
 )
 
 // LeaseFor is how long a saved checkpoint lets its owner go on.
