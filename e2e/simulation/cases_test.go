@@ -44,6 +44,7 @@ var cases = []scripted{
 	{"R11 a stale owner and a hole in the log", 30 * time.Second, caseR11, historysim.Completed},
 	{"R13 started and cancel before the submit", 4 * time.Second, caseR13, historysim.Completed},
 	{"R14 a late park", 30 * time.Second, caseR14, historysim.Completed},
+	{"R14 a park that no checkpoint knows", 10 * time.Second, caseR14Unknown, historysim.Completed},
 	{"R24 a park of a stopped owner after a cancel", 60 * time.Second, caseR24, historysim.Cancelled},
 	{"R25 a cancel of what has ended", 12 * time.Second, caseR25, historysim.Completed},
 	{"R27 an archived task whose owner died", 8 * time.Second, caseR27, historysim.Completed},
@@ -136,6 +137,21 @@ func caseR14(w *world) {
 	})
 }
 
+// caseR14Unknown: what an owner has parked fires before it has saved a checkpoint, and it dies with its
+// timer. Until the next owner knows of it, it stays in the timer store.
+func caseR14Unknown(w *world) {
+	hold(w, historysim.SaveCheckpoint, 500*time.Millisecond, time.Minute)
+	w.at(600*time.Millisecond, func() {
+		w.submitOne(500 * time.Millisecond)
+		w.submitOne(70 * time.Second)
+	})
+	w.at(4*time.Second, func() {
+		w.timers[0].dead = true
+		w.spawnTimer()
+		w.takeOver()
+	})
+}
+
 // caseR24: an owner is stopped before it has parked a task. The next one parks it, it is cancelled,
 // and its bucket is purged. Then the first one goes on.
 func caseR24(w *world) {
@@ -179,5 +195,26 @@ func caseR27Late(w *world) {
 			w.after(50*time.Millisecond, w.takeOver)
 		}
 		return 0, travel
+	}
+}
+
+// TestI13_NoOwnerPassesAnUnknownKind: events of a kind that this version does not know stop each
+// owner, live or in its takeover. None answers what lies behind, no checkpoint passes it, and it is not
+// purged. R21.
+func TestI13_NoOwnerPassesAnUnknownKind(t *testing.T) {
+	for seed := range uint64(50) {
+		w := newWorld(plan{seed: seed, tasks: 30, length: 10 * time.Second, window: 20, carry: 20, chunk: 5, job: 5}, true)
+		w.begin()
+		w.at(w.dice.between(time.Second, 8*time.Second), func() {
+			later := historysim.Event{Kind: historysim.Carried + 1, ID: ids.TaskID{1}}
+			w.unknownAt = w.appendLog(&historysim.Message{Event: true, Events: []historysim.Event{later}})
+		})
+		w.until(20*time.Second, func() bool { return false })
+		switch cp := w.checkpoint; {
+		case w.broken != "":
+			t.Fatalf("seed %d: %s\n%s", seed, w.broken, strings.Join(w.lines, "\n"))
+		case w.halts < 2 || cp.Floor >= w.unknownAt || w.log[w.unknownAt-1].Purged:
+			t.Fatalf("seed %d: %d owners have stopped at %d, the checkpoint is %+v", seed, w.halts, w.unknownAt, cp)
+		}
 	}
 }

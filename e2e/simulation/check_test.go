@@ -41,13 +41,15 @@ type checker struct {
 	// asked are the tasks whose owner has asked for a cancel.
 	asked     map[ids.TaskID]bool
 	verdictOf map[place]decided
-	slots     map[string]bool
+	// asks are the events about each task, in log order.
+	asks  map[ids.TaskID][]ask
+	slots map[string]bool
 }
 
 func newChecker(w *world) *checker {
 	return &checker{
 		w: w, holders: map[attempt]ids.Token{}, grantedAt: map[ids.TaskID]uint64{}, succeeded: map[ids.TaskID]ids.Token{},
-		cancelled: map[ids.TaskID]uint64{}, asked: map[ids.TaskID]bool{}, verdictOf: map[place]decided{},
+		cancelled: map[ids.TaskID]uint64{}, asked: map[ids.TaskID]bool{}, verdictOf: map[place]decided{}, asks: map[ids.TaskID][]ask{},
 		slots: map[string]bool{},
 	}
 }
@@ -57,6 +59,7 @@ func (c *checker) appended(m *historysim.Message) {
 		if e := &m.Events[i]; m.Request == 0 && e.Kind == historysim.Released && c.w.match.held[e.Fence] && c.w.plan.faults&changesOfOwner == 0 {
 			c.w.violated("R15: attempt %d of %s is taken back, and its worker has it", e.Fence.Version, c.w.name(e.ID))
 		}
+		c.noted(&m.Events[i], place{m.Seq, i})
 		if e := &m.Events[i]; e.Kind == historysim.Cancel && e.Domain == domain {
 			c.asked[e.ID] = true
 		}
@@ -81,14 +84,47 @@ func (c *checker) fired(t *historysim.Task) {
 	if w.waiting.cancelled[key] {
 		w.violated("I6: stay %d of %s fires, and it was taken out", t.Parkings, w.name(t.ID))
 	}
-	now := epochMS + (w.now + w.aheadMost).Milliseconds()
+	now := w.epochMS + (w.now + w.aheadMost).Milliseconds()
 	if w.plan.has(skewedClocks) {
 		now += earlyMost.Milliseconds()
 	}
 	if t.DueAt > now {
 		w.violated("I6: %s fires %d ms before its time", w.name(t.ID), t.DueAt-now)
 	}
+	c.late(t)
 	w.waiting.fired[key] = true
+}
+
+// lateMost is how late a task may fire without faults, lateSlow the same of a timer that looks
+// seldom at its clock.
+const (
+	lateMost = 5 * time.Second
+	lateSlow = lateMost + 8*time.Second
+)
+
+// late holds R23: once there are no more faults, the clocks of before do not stop the firing.
+func (c *checker) late(t *historysim.Task) {
+	w, most := c.w, lateMost
+	if w.plan.has(slowTimer) {
+		most = lateSlow
+	}
+	since := max(t.DueAt, w.calmMS)
+	for _, copy := range w.waiting.copies[t.ID] {
+		if copy.parkings == t.Parkings {
+			since = max(since, w.waiting.messages[copy.seq-1].AtMS)
+		}
+	}
+	now := min(w.serverMS(), w.epochMS+w.now.Milliseconds()) // the earlier one of a healthy node's clock and the server's
+	if late := now - since; !w.faulty && late > most.Milliseconds() {
+		w.violated("R23: %s fires %d ms late", w.name(t.ID), late)
+	}
+}
+
+// arrived holds R14: a timer takes for void what it must, whichever fences are left.
+func (c *checker) arrived(p *timerProc, seq uint64, outdated int) {
+	if want := c.w.waiting.void[seq]; outdated != want {
+		c.w.violated("R14: %s takes %d tasks of message %d for void, and it is %d", p.name, outdated, seq, want)
+	}
 }
 
 // taken holds that what a canceller gets has not been fired, or that it is told so.
@@ -108,6 +144,9 @@ func (c *checker) verdicts(p *proc, a *historysim.Answer) {
 		return
 	}
 	m := c.w.log[seq-1]
+	if at := c.w.unknownAt; at > 0 && seq > at {
+		c.w.violated("I13: %s answers event %d, and cannot read event %d", p.name, seq, at)
+	}
 	for i := range a.Verdicts {
 		e, v := &m.Events[i], &a.Verdicts[i]
 		if c.w.telling {
@@ -115,6 +154,7 @@ func (c *checker) verdicts(p *proc, a *historysim.Answer) {
 				cmp.Or(string(v.Code), "OK"), v.Granted, v.Repeated, v.CancelRequested)
 		}
 		c.contradiction(p, e, v, place{seq, i})
+		c.otherwise(e, v, place{seq, i})
 		if v.Code != "" {
 			c.refused(e, v)
 			continue
@@ -135,8 +175,7 @@ func (c *checker) refused(e *historysim.Event, v *historysim.Verdict) {
 	}
 }
 
-// contradiction holds I3: two owners may not decide differently about an event. What they
-// find in the other stores about outcomes that came again may differ.
+// contradiction holds I3: two owners may not decide differently about an event.
 func (c *checker) contradiction(p *proc, e *historysim.Event, v *historysim.Verdict, at place) {
 	first, again := c.verdictOf[at]
 	if !again {
@@ -144,7 +183,7 @@ func (c *checker) contradiction(p *proc, e *historysim.Event, v *historysim.Verd
 		return
 	}
 	same := (first.verdict.Code == "") == (v.Code == "") && first.verdict.Granted == v.Granted
-	if same || e.Kind == historysim.Failed || e.Kind == historysim.Released || e.Kind == historysim.Heartbeat {
+	if same {
 		return
 	}
 	c.w.violated("I3: %s says %q to %v %s at event %d, and %s says %q", first.who, first.verdict.Code, e.Kind, c.w.name(e.ID), at.seq, p.name, v.Code)

@@ -50,7 +50,7 @@ func (h *host) do(d time.Duration, what func()) {
 // mono is its clock that nobody sets, wallMS the one that tells the time.
 func (h *host) mono() time.Duration { return time.Duration(float64(h.w.now) * h.rate) }
 
-func (h *host) wallMS() int64 { return epochMS + (h.mono() + h.wall).Milliseconds() }
+func (h *host) wallMS() int64 { return h.w.epochMS + (h.mono() + h.wall).Milliseconds() }
 
 func (h *host) latency() time.Duration {
 	switch {

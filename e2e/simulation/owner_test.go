@@ -2,6 +2,7 @@ package simulation
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/services/history/historysim"
@@ -60,6 +61,11 @@ func (p *proc) Applied(m *historysim.Message) {
 // Ended is part of historysim.Host.
 func (p *proc) Ended(why string) {
 	p.w.say(p.name, "ends: %s", why)
+	if halted := strings.HasPrefix(why, historysim.Halted); halted && p.w.unknownAt == 0 {
+		p.w.violated("%s %s", p.name, why)
+	} else if halted {
+		p.w.halts++
+	}
 	p.dead = true
 	p.w.replace()
 }

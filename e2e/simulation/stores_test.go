@@ -12,8 +12,8 @@ import (
 // events is the events' subject among the subjects of the log, behind the lanes.
 const events = ids.Lanes
 
-// epochMS is the server's time at the beginning, Unix ms.
-const epochMS = 1_800_000_000_000
+// firstEpochMS is the earliest server's time at the beginning, Unix ms, at the begin of a minute.
+const firstEpochMS = 1_800_000_000_000
 
 // store is one that may be full.
 type store int
@@ -51,6 +51,8 @@ type stores struct {
 	archive  [][]historysim.Task
 	archived map[ids.TaskID]*historysim.Task
 
+	// epochMS is the server's time at the beginning, Unix ms.
+	epochMS int64
 	// serverAhead is how far the server's clock has stepped.
 	serverAhead time.Duration
 	// aheadMost is the furthest that it has ever been ahead.
@@ -60,7 +62,7 @@ type stores struct {
 // refuses tells whether a store takes nothing now.
 func (w *world) refuses(s store) bool { return w.now < max(w.down, w.fullUntil[s]) }
 
-func (w *world) serverMS() int64 { return epochMS + (w.now + w.serverAhead).Milliseconds() }
+func (w *world) serverMS() int64 { return w.epochMS + (w.now + w.serverAhead).Milliseconds() }
 
 // appendLog stores a message.
 func (w *world) appendLog(m *historysim.Message) uint64 {

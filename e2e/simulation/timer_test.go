@@ -116,11 +116,15 @@ func (p *timerProc) readUpTo(end uint64, then func()) {
 	var all []timersim.Message
 	p.until(func() bool { all = p.w.waiting.tail(p.next, upTo); return true }, func() {
 		for _, m := range all {
-			p.owner.Arrive(m)
+			p.arrive(m)
 		}
 		p.next = upTo + 1
 		p.readUpTo(end, then)
 	})
+}
+
+func (p *timerProc) arrive(m timersim.Message) {
+	p.w.check.arrived(p, m.Seq, p.owner.Arrive(m))
 }
 
 // learn has looks at the server's clock.
@@ -196,9 +200,7 @@ func (p *timerProc) turn() {
 		return
 	}
 	for _, m := range p.inbox {
-		if n := p.owner.Arrive(m); n > 0 {
-			p.w.say(p.name, "%d tasks of message %d are void", n, m.Seq)
-		}
+		p.arrive(m)
 	}
 	p.inbox = nil
 	calls := p.calls

@@ -14,6 +14,8 @@ import (
 type timerStore struct {
 	messages []timersim.Message
 	gone     []bool
+	// void counts the tasks of messages that are void.
+	void map[uint64]int
 	// fence is the highest epoch of the fences.
 	fence uint64
 	// copies are the records of each task that are not void, in order.
@@ -33,6 +35,7 @@ type parked struct {
 
 func newTimerStore() timerStore {
 	return timerStore{
+		void:   map[uint64]int{},
 		copies: map[ids.TaskID][]parked{}, by: map[historysim.Stay]uint64{},
 		fired: map[historysim.Stay]bool{}, cancelled: map[historysim.Stay]bool{},
 	}
@@ -63,6 +66,7 @@ func (w *world) park(p *proc, op *historysim.Op) historysim.Outcome {
 	seq := t.append(w.serverMS(), topology.Timer(0, op.Bucket), op.Data)
 	if op.Epoch < t.fence {
 		w.say(p.name, "what it parks is void, the fence is at %d", t.fence)
+		t.void[seq] = len(op.Tasks)
 		return historysim.Outcome{Seq: seq}
 	}
 	for i := range op.Tasks {

@@ -27,8 +27,9 @@ type world struct {
 	check *checker
 	match *matching
 
-	// faulty: faults happen.
+	// faulty: faults happen; calmMS is since when they do not, by the server's clock.
 	faulty bool
+	calmMS int64
 	procs  []*proc
 	born   int
 	timers []*timerProc
@@ -42,6 +43,11 @@ type world struct {
 	script func(p *proc, op *historysim.Op) (hold, travel time.Duration)
 	// work is how long a worker takes; 0 = up to 400 ms.
 	work time.Duration
+
+	// unknownAt is where a record lies that no owner can read, 0 = nowhere; halts counts the owners
+	// that have stopped there.
+	unknownAt uint64
+	halts     int
 
 	accepted map[ids.TaskID]bool
 	order    []ids.TaskID
@@ -60,6 +66,7 @@ func newWorld(p plan, telling bool) *world {
 		accepted: map[ids.TaskID]bool{}, names: map[ids.TaskID]string{},
 	}
 	w.archived, w.waiting, w.decoder = map[ids.TaskID]*historysim.Task{}, newTimerStore(), historysim.NewDecoder()
+	w.epochMS = firstEpochMS + w.dice.Int64N(60_000)
 	w.check = newChecker(w)
 	w.match = newMatching(w)
 	return w
@@ -140,6 +147,7 @@ func (w *world) begin() {
 func (w *world) calm() {
 	w.say("world", "no more faults")
 	w.faulty, w.down, w.fullUntil = false, 0, [storesEnd]time.Duration{}
+	w.calmMS = w.serverMS()
 	w.calmTimers()
 	if all := w.living(); len(all) == 1 && w.plan.faults&changesOfOwner == 0 && all[0].wall == 0 {
 		return
@@ -207,7 +215,7 @@ func (w *world) trouble() {
 		w.say("world", "store %d is full until %v", s, w.fullUntil[s])
 	}
 	if w.fault(steppingServer, 8) {
-		w.serverAhead += w.dice.upTo(8*time.Second) - 4*time.Second
+		w.serverAhead += w.dice.upTo(16*time.Second) - 8*time.Second
 		w.aheadMost = max(w.aheadMost, w.serverAhead)
 		w.say("world", "server clock is %v ahead", w.serverAhead)
 	}
@@ -223,7 +231,7 @@ func (w *world) troubleTimers() {
 				d = w.dice.upTo(30 * time.Second)
 			}
 			p.pause(d)
-		case w.fault(timerCrashes, 15):
+		case w.fault(timerCrashes, 30):
 			w.say(p.name, "is killed")
 			p.dead = true
 			w.replaceTimer()
