@@ -309,7 +309,11 @@ func TestACancelEndsTheTaskAfterTheAttempt(t *testing.T) {
 		if v, fx := Apply(task, &Event{Kind: Cancel, ID: task.ID, Message: "second"}, t0+2); !v.CancelRequested || fx != (Effects{}) {
 			t.Errorf("%s: a second cancel: %+v, %+v", kind, v, fx)
 		}
-		_, fx := send(task, kind, t0+5_000)
+		fence := task.Token()
+		v, fx := send(task, kind, t0+5_000)
+		if again, _ := Apply(task, &Event{Kind: kind, ID: task.ID, Fence: fence}, t0+6_000); kind != Expired && again != v {
+			t.Errorf("%s: %+v, and asked again %+v", kind, v, again)
+		}
 		if task.State != Cancelled || fx != (Effects{Finish: true, Release: true, ReleaseVersion: 1}) || task.CancelReason != "first" {
 			t.Errorf("%s: %s, %+v, %q", kind, task.State, fx, task.CancelReason)
 		}
