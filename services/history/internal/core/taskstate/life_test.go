@@ -324,6 +324,14 @@ func TestACancelEndsTheTaskAfterTheAttempt(t *testing.T) {
 			t.Errorf("%s: the history has %+v", kind, asked)
 		}
 	}
+	// Nobody hears of a cancel that came after what it asks about.
+	late := in(Running)
+	fence := late.Token()
+	v, _ := send(late, Failed, t0+1)
+	Apply(late, &Event{Kind: Cancel, ID: late.ID}, t0+2)
+	if again, _ := Apply(late, &Event{Kind: Failed, ID: late.ID, Fence: fence}, t0+3); again != v || late.State != Cancelled {
+		t.Errorf("%s: %+v, and asked again %+v", late.State, v, again)
+	}
 	// What was done is done.
 	task := in(Running)
 	Apply(task, &Event{Kind: Cancel, ID: task.ID}, t0+1)
