@@ -151,7 +151,10 @@ func (o *Owner) save(cp Checkpoint) {
 	if o.live {
 		o.settle(&cp)
 	}
-	stored := Stored{Checkpoint: cp, Epoch: o.epoch, Owner: o.name, Count: count, SettledAt: o.settledAt}
+	stored := Stored{
+		Checkpoint: cp, Epoch: o.epoch, Owner: o.name, Count: count, SettledAt: o.settledAt,
+		TimerEpoch: cp.TimerEpoch(o.epoch, o.found.TimerSeq, o.found.TimerEpoch),
+	}
 	o.send(&Op{Kind: SaveCheckpoint, Checkpoint: stored, Revision: o.revision}, func(out Outcome) {
 		if out.Result == OK {
 			o.saved(true, out.Revision, sentAt)

@@ -90,6 +90,8 @@ type Stored struct {
 	Count int
 	// SettledAt: what was cancelled before is carried out, Unix ms.
 	SettledAt int64
+	// TimerEpoch is that of the last fence up to TimerSeq.
+	TimerEpoch uint64
 }
 
 // Message is one message of the log: of a lane, or of events.

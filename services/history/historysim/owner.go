@@ -37,8 +37,8 @@ type Owner struct {
 	r    *replica.Replica
 	fx   replica.Effects
 
-	// before is the epoch of the checkpoint that was found.
-	before          uint64
+	// found is the checkpoint that was claimed, as it was before.
+	found           Stored
 	epoch, revision uint64
 	saves           int
 	settledAt       int64

@@ -49,8 +49,8 @@ func fence(epoch uint64) []byte {
 }
 
 // parkedTail is what the tail of the timer store holds for an owner, see partition's takeover.
-func parkedTail(batches [][]byte, before, own uint64) map[Stay]bool {
-	tail := replica.NewParkedTail(before, own)
+func parkedTail(batches [][]byte, found *Stored, own uint64) map[Stay]bool {
+	tail := replica.NewParkedTail(found.TimerSeq, found.TimerEpoch, found.Epoch, own)
 	for _, data := range batches {
 		var b logv1.Batch
 		if err := b.UnmarshalVT(data); err != nil {

@@ -13,7 +13,7 @@ func (o *Owner) Start() {
 			return
 		}
 		o.epoch, o.claimedAt = out.Stored.Epoch+1, o.host.Now().Mono
-		o.before, o.settledAt = out.Stored.Epoch, out.Stored.SettledAt
+		o.found, o.settledAt = out.Stored, out.Stored.SettledAt
 		claim := out.Stored
 		claim.Epoch, claim.Owner, claim.Count = o.epoch, o.name, 0
 		o.send(&Op{Kind: SaveCheckpoint, Checkpoint: claim, Revision: out.Revision}, func(saved Outcome) {
@@ -44,7 +44,7 @@ func (o *Owner) claimed(out Outcome) {
 				o.finish("the timer store ends before the checkpoint")
 				return
 			}
-			o.recovered.Parked, o.recovered.TimerSeq = parkedTail(timer.Batches, o.before, o.epoch), timer.Seq
+			o.recovered.Parked, o.recovered.TimerSeq = parkedTail(timer.Batches, &o.found, o.epoch), timer.Seq
 			o.readArchiveTail()
 		})
 	})

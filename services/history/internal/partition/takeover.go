@@ -36,7 +36,7 @@ func (o *Owner) takeOver(ctx context.Context) error {
 	if err := o.TimerStore.Fence(ctx, fence); err != nil {
 		return fmt.Errorf("fence the timer store: %w", err)
 	}
-	recovered, err := o.tails(ctx, cp, before.GetEpoch())
+	recovered, err := o.tails(ctx, cp, before)
 	if err != nil {
 		return err
 	}
@@ -63,8 +63,8 @@ func (o *Owner) takeOver(ctx context.Context) error {
 }
 
 // tails reads what the other stores hold behind the checkpoint.
-func (o *Owner) tails(ctx context.Context, cp replica.Checkpoint, epoch uint64) (in replica.Recovered, err error) {
-	parked := replica.NewParkedTail(epoch, o.epoch)
+func (o *Owner) tails(ctx context.Context, cp replica.Checkpoint, before *logv1.Checkpoint) (in replica.Recovered, err error) {
+	parked := replica.NewParkedTail(before.TimerSeq, before.TimerEpoch, before.Epoch, o.epoch)
 	in = replica.Recovered{Parked: parked.Stays, Archived: map[ids.TaskID]bool{}}
 	if in.TimerSeq, err = o.TimerStore.Last(ctx); err != nil {
 		return in, fmt.Errorf("find the timer store's end: %w", err)

@@ -58,9 +58,23 @@ type ParkedTail struct {
 	epoch, own uint64
 }
 
-// NewParkedTail is the tail of an owner of epoch own, which found a checkpoint of epoch before.
-func NewParkedTail(before, own uint64) *ParkedTail {
-	return &ParkedTail{Stays: make(map[Stay]bool), epoch: before, own: own}
+// NewParkedTail is the tail of an owner of epoch own, which found a checkpoint of epoch before, with its
+// TimerSeq and TimerEpoch. Where that is not known, the store may hold any fence of before.
+func NewParkedTail(seq, epoch, before, own uint64) *ParkedTail {
+	if epoch == 0 && seq > 0 {
+		epoch = before
+	}
+	return &ParkedTail{Stays: make(map[Stay]bool), epoch: epoch, own: own}
+}
+
+// TimerEpoch is the epoch of the last fence up to the TimerSeq of a checkpoint that the owner of epoch
+// own saves, which has found foundSeq and foundEpoch. An owner moves the sequence only behind its
+// own fence, and no checkpoint of it is saved once there is another one's.
+func (cp *Checkpoint) TimerEpoch(own, foundSeq, foundEpoch uint64) uint64 {
+	if cp.TimerSeq > foundSeq {
+		return own
+	}
+	return foundEpoch
 }
 
 // Fence takes in a fence.
