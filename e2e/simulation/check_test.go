@@ -3,6 +3,7 @@ package simulation
 import (
 	"cmp"
 	"strconv"
+	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
@@ -40,15 +41,16 @@ type checker struct {
 	// asked are the tasks whose owner has asked for a cancel.
 	asked     map[ids.TaskID]bool
 	verdictOf map[place]decided
-	firings   map[historysim.Stay]bool
-	slots     map[string]bool
+	// asks are the events about each task, in log order.
+	asks  map[ids.TaskID][]ask
+	slots map[string]bool
 }
 
 func newChecker(w *world) *checker {
 	return &checker{
 		w: w, holders: map[attempt]ids.Token{}, grantedAt: map[ids.TaskID]uint64{}, succeeded: map[ids.TaskID]ids.Token{},
-		cancelled: map[ids.TaskID]uint64{}, asked: map[ids.TaskID]bool{}, verdictOf: map[place]decided{},
-		firings: map[historysim.Stay]bool{}, slots: map[string]bool{},
+		cancelled: map[ids.TaskID]uint64{}, asked: map[ids.TaskID]bool{}, verdictOf: map[place]decided{}, asks: map[ids.TaskID][]ask{},
+		slots: map[string]bool{},
 	}
 }
 
@@ -57,6 +59,7 @@ func (c *checker) appended(m *historysim.Message) {
 		if e := &m.Events[i]; m.Request == 0 && e.Kind == historysim.Released && c.w.match.held[e.Fence] && c.w.plan.faults&changesOfOwner == 0 {
 			c.w.violated("R15: attempt %d of %s is taken back, and its worker has it", e.Fence.Version, c.w.name(e.ID))
 		}
+		c.noted(&m.Events[i], place{m.Seq, i})
 		if e := &m.Events[i]; e.Kind == historysim.Cancel && e.Domain == domain {
 			c.asked[e.ID] = true
 		}
@@ -65,13 +68,72 @@ func (c *checker) appended(m *historysim.Message) {
 
 func (c *checker) released(booking string) { c.slots[booking] = true }
 
-// fired holds I10.
+// earlyMost is how much too early a task may fire if clocks run at different rates.
+const earlyMost = time.Second
+
+// fired holds I6 and I10: a stay fires once, if it is not void nor taken out, and not before its time
+// by the furthest clock that the server ever had.
 func (c *checker) fired(t *historysim.Task) {
-	key := historysim.Stay{ID: t.ID, Parkings: t.Parkings}
-	if c.firings[key] {
-		c.w.violated("I10: stay %d of %s fires twice", t.Parkings, c.w.name(t.ID))
+	w, key := c.w, historysim.Stay{ID: t.ID, Parkings: t.Parkings}
+	if w.waiting.fired[key] {
+		w.violated("I10: stay %d of %s fires twice", t.Parkings, w.name(t.ID))
 	}
-	c.firings[key] = true
+	if w.waiting.by[key] == 0 {
+		w.violated("I6: stay %d of %s fires, and it is void", t.Parkings, w.name(t.ID))
+	}
+	if w.waiting.cancelled[key] {
+		w.violated("I6: stay %d of %s fires, and it was taken out", t.Parkings, w.name(t.ID))
+	}
+	now := w.epochMS + (w.now + w.aheadMost).Milliseconds()
+	if w.plan.has(skewedClocks) {
+		now += earlyMost.Milliseconds()
+	}
+	if t.DueAt > now {
+		w.violated("I6: %s fires %d ms before its time", w.name(t.ID), t.DueAt-now)
+	}
+	c.late(t)
+	w.waiting.fired[key] = true
+}
+
+// lateMost is how late a task may fire without faults, lateSlow the same of a timer that looks
+// seldom at its clock.
+const (
+	lateMost = 5 * time.Second
+	lateSlow = lateMost + 8*time.Second
+)
+
+// late holds R23: once there are no more faults, the clocks of before do not stop the firing.
+func (c *checker) late(t *historysim.Task) {
+	w, most := c.w, lateMost
+	if w.plan.has(slowTimer) {
+		most = lateSlow
+	}
+	since := max(t.DueAt, w.calmMS)
+	for _, copy := range w.waiting.copies[t.ID] {
+		if copy.parkings == t.Parkings {
+			since = max(since, w.waiting.messages[copy.seq-1].AtMS)
+		}
+	}
+	now := min(w.serverMS(), w.epochMS+w.now.Milliseconds()) // the earlier one of a healthy node's clock and the server's
+	if late := now - since; !w.faulty && late > most.Milliseconds() {
+		w.violated("R23: %s fires %d ms late", w.name(t.ID), late)
+	}
+}
+
+// arrived holds R14: a timer takes for void what it must, whichever fences are left.
+func (c *checker) arrived(p *timerProc, seq uint64, outdated int) {
+	if want := c.w.waiting.void[seq]; outdated != want {
+		c.w.violated("R14: %s takes %d tasks of message %d for void, and it is %d", p.name, outdated, seq, want)
+	}
+}
+
+// taken holds that what a canceller gets has not been fired, or that it is told so.
+func (c *checker) taken(t *historysim.Task, maybeFired bool) {
+	w, key := c.w, historysim.Stay{ID: t.ID, Parkings: t.Parkings}
+	if w.waiting.fired[key] && !maybeFired {
+		w.violated("I6: stay %d of %s is taken out, and it was fired", t.Parkings, w.name(t.ID))
+	}
+	w.waiting.cancelled[key] = true
 }
 
 // verdicts looks at what an owner decided, whether it is heard or not.
@@ -82,6 +144,9 @@ func (c *checker) verdicts(p *proc, a *historysim.Answer) {
 		return
 	}
 	m := c.w.log[seq-1]
+	if at := c.w.unknownAt; at > 0 && seq > at {
+		c.w.violated("I13: %s answers event %d, and cannot read event %d", p.name, seq, at)
+	}
 	for i := range a.Verdicts {
 		at := a.First + i
 		e, v := &m.Events[at], &a.Verdicts[i]
@@ -90,18 +155,28 @@ func (c *checker) verdicts(p *proc, a *historysim.Answer) {
 				cmp.Or(string(v.Code), "OK"), v.Granted, v.Repeated, v.CancelRequested)
 		}
 		c.contradiction(p, e, v, place{seq, at})
+		c.otherwise(e, v, place{seq, at})
 		if v.Code != "" {
-			if e.Kind == historysim.Cancel && e.Domain == rival && v.Code != fault.NotFound {
-				c.w.violated("I14: a foreign cancel of %s gets %s", c.w.name(e.ID), v.Code)
-			}
+			c.refused(e, v)
 			continue
 		}
 		c.confirmed(e, v, seq)
 	}
 }
 
-// contradiction holds I3: two owners may not decide differently about an event. What they
-// find in the other stores about outcomes that came again may differ.
+// refused holds I14, and R25: who may cancel a task hears that it has ended, and never that
+// it does not exist.
+func (c *checker) refused(e *historysim.Event, v *historysim.Verdict) {
+	switch {
+	case e.Kind != historysim.Cancel:
+	case e.Domain == rival && v.Code != fault.NotFound:
+		c.w.violated("I14: a foreign cancel of %s gets %s", c.w.name(e.ID), v.Code)
+	case e.Domain == domain && v.Code != fault.FailedPrecondition:
+		c.w.violated("R25: a cancel of %s gets %s", c.w.name(e.ID), v.Code)
+	}
+}
+
+// contradiction holds I3: two owners may not decide differently about an event.
 func (c *checker) contradiction(p *proc, e *historysim.Event, v *historysim.Verdict, at place) {
 	first, again := c.verdictOf[at]
 	if !again {
@@ -109,7 +184,7 @@ func (c *checker) contradiction(p *proc, e *historysim.Event, v *historysim.Verd
 		return
 	}
 	same := (first.verdict.Code == "") == (v.Code == "") && first.verdict.Granted == v.Granted
-	if same || e.Kind == historysim.Failed || e.Kind == historysim.Released || e.Kind == historysim.Heartbeat {
+	if same {
 		return
 	}
 	c.w.violated("I3: %s says %q to %v %s at event %d, and %s says %q", first.who, first.verdict.Code, e.Kind, c.w.name(e.ID), at.seq, p.name, v.Code)
@@ -196,7 +271,7 @@ func (c *checker) purged(by *proc, m *historysim.Message) {
 		}
 	}
 	for i := range m.Tasks {
-		c.reachable(&m.Tasks[i])
+		c.reachable(m.Tasks[i].ID)
 	}
 }
 
@@ -214,30 +289,27 @@ func (c *checker) memory(p *proc) {
 }
 
 // reachable holds I1.
-func (c *checker) reachable(t *historysim.Task) {
+func (c *checker) reachable(id ids.TaskID) {
 	w := c.w
-	if w.archived[t.ID] != nil || w.timer.waiting[t.ID] != nil {
+	if w.archived[id] != nil || w.waiting.holds(id) {
 		return
 	}
-	if task := w.timer.cancelled[t.ID]; task != nil {
-		return // a cancel in the log is on its way to the archive with it
-	}
 	for _, m := range w.log {
-		if m.Purged {
+		if m == nil || m.Purged {
 			continue
 		}
 		for i := range m.Tasks {
-			if m.Tasks[i].ID == t.ID {
+			if m.Tasks[i].ID == id {
 				return
 			}
 		}
 		for _, carried := range m.Carried {
-			if carried.Task.ID == t.ID {
+			if carried.Task.ID == id {
 				return
 			}
 		}
 	}
-	w.violated("I1: %s is purged and nowhere else", w.name(t.ID))
+	w.violated("I1: %s is purged and nowhere else", w.name(id))
 }
 
 func (c *checker) allEnded() bool {
@@ -268,6 +340,14 @@ func (c *checker) end() {
 			w.violated("%s has %d tasks in memory, and all have ended", p.name, n)
 		}
 	}
+	for _, p := range w.livingTimers() {
+		if n := p.owner.Waiting(); n > 0 {
+			w.violated("I6: %d tasks wait in %s, and all have ended", n, p.name)
+		}
+	}
+	if seq := w.leftBehind(settle / 2); seq > 0 {
+		w.violated("message %d of the timer store is needed for ever", seq)
+	}
 	for i, all := range w.subjects {
 		if len(all) > 0 && all[0].At < w.serverMS()-settle.Milliseconds()/2 {
 			w.violated("message %d of subject %d is needed for ever, %d are behind it", all[0].Seq, i, len(all)-1)
@@ -286,8 +366,8 @@ func (c *checker) endOf(t *historysim.Task) {
 	if _, ok := c.cancelled[t.ID]; ok && t.State != historysim.Cancelled {
 		w.violated("%s was cancelled, but it is %v", name, t.State)
 	}
-	if w.timer.waiting[t.ID] != nil {
-		w.violated("I6: %s has ended and waits", name)
+	if _, ok := c.holders[attempt{t.ID, t.Version + 1}]; ok {
+		w.violated("R13: attempt %d of %s was granted, but the task has ended in attempt %d", t.Version+1, name, t.Version)
 	}
 	for version := range t.Version {
 		if !c.slots[ids.Booking(t.ID, version+1)] {

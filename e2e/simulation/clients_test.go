@@ -29,6 +29,10 @@ func (w *world) submitSome(left int) {
 
 // submit is one request of n tasks, which is one message of the log.
 func (w *world) submit(n int) {
+	if w.refuses(logFull) {
+		w.after(w.dice.upTo(time.Second), func() { w.submit(n) })
+		return
+	}
 	m := &historysim.Message{Lane: ids.Lane(1 + w.dice.IntN(5))}
 	delayed := w.fault(delayedTasks, 250)
 	if delayed {
@@ -58,7 +62,10 @@ func (w *world) addTask(m *historysim.Message, delayed bool) ids.TaskID {
 		ID: id, Domain: domain, Tasklist: tasklist, Type: taskType, Priority: int32(m.Lane), Policy: policy,
 	}
 	if delayed {
-		t.DueAt = now + 200 + w.dice.Int64N(20_000)
+		t.DueAt = now + 200 + w.dice.Int64N(3000)
+		if w.dice.chance(400) {
+			t.DueAt += w.dice.Int64N(30_000)
+		}
 		t.Priority = int32(1 + w.dice.IntN(5))
 	}
 	w.order = append(w.order, id)
@@ -70,7 +77,7 @@ func (w *world) addTask(m *historysim.Message, delayed bool) ids.TaskID {
 
 // cancelSome lets somebody cancel a task, some time.
 func (w *world) cancelSome(id ids.TaskID) {
-	if w.fault(cancels, 150) {
+	if w.fault(cancels, 250) {
 		w.after(w.dice.upTo(w.dice.upTo(30*time.Second)), func() { w.cancel(id, domain) })
 		if w.dice.chance(200) {
 			w.after(w.dice.upTo(20*time.Second), func() { w.cancel(id, domain) })

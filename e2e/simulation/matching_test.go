@@ -45,7 +45,7 @@ func (m *matching) ask(who string, c *call) {
 	if c.done || c.tries >= triesMost {
 		return
 	}
-	if w.now < w.down {
+	if w.refuses(logFull) {
 		w.after(w.dice.upTo(time.Second), func() { m.ask(who, c) })
 		return
 	}
@@ -154,7 +154,10 @@ func firstGrant(a *historysim.Answer) bool {
 func (m *matching) work(grab historysim.Event) {
 	w := m.w
 	ev := historysim.Event{Kind: historysim.Succeeded, ID: grab.ID, Fence: grab.Fence, Domain: domain}
-	d := w.dice.upTo(400 * time.Millisecond)
+	d := w.work
+	if d == 0 {
+		d = w.dice.upTo(400 * time.Millisecond)
+	}
 	switch {
 	case w.fault(silentWorkers, 60):
 		return

@@ -2,6 +2,7 @@ package simulation
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/services/history/historysim"
@@ -10,31 +11,20 @@ import (
 // timeout is how long an owner waits for an answer.
 const timeout = 2 * time.Second
 
-// proc is one process with an owner in it: a host that can be paused and killed.
+// proc is one process with a history owner in it.
 type proc struct {
-	w     *world
-	name  string
+	host
 	owner *historysim.Owner
-	dead  bool
-	// resumeAt is when its pause ends.
-	resumeAt time.Duration
-	// wall and rate are what is wrong with its clocks.
-	wall time.Duration
-	rate float64
 	// lease is until when its checkpoints let it go on, by its clock that does not jump.
 	lease time.Duration
 }
 
 func (w *world) spawn() *proc {
 	w.born++
-	p := &proc{w: w, name: fmt.Sprintf("owner-%d", w.born), rate: 1}
-	if w.fault(skewedClocks, 700) {
-		p.wall = w.dice.upTo(2*time.Hour) - time.Hour
-		p.rate = 0.99 + 0.02*w.dice.Float64()
-	}
+	p := &proc{host: w.newHost(fmt.Sprintf("owner-%d", w.born), pauses)}
 	p.owner = historysim.New(p.name, historysim.Config{
 		Shards: 1, WindowTasks: w.plan.window, WindowBytes: 1 << 20, CheckpointEveryMS: 500, PurgeEveryMS: 700,
-		CarryRecords: w.plan.carry, CarryBytes: 1 << 20,
+		CarryRecords: w.plan.carry, CarryBytes: 1 << 20, JobTasks: w.plan.job,
 	}, p)
 	w.procs = append(w.procs, p)
 	w.say(p.name, "starts, wall clock %+v", p.wall)
@@ -47,35 +37,12 @@ func (p *proc) kill() {
 	p.owner.Kill()
 }
 
-func (p *proc) pause(d time.Duration) {
-	p.w.say(p.name, "pauses for %v", d)
-	p.resumeAt = max(p.resumeAt, p.w.now+d)
-}
-
-// do lets something happen in the process, after any pause of it.
-func (p *proc) do(d time.Duration, what func()) {
-	p.w.after(d, func() {
-		switch {
-		case p.dead:
-			// nothing
-		case p.w.fault(pauses, 1):
-			p.pause(p.w.dice.upTo(6 * time.Second))
-			fallthrough
-		case p.w.now < p.resumeAt:
-			p.do(p.resumeAt-p.w.now+p.w.dice.upTo(time.Millisecond), what)
-		default:
-			what()
-		}
-	})
-}
-
 // After is part of historysim.Host.
 func (p *proc) After(d time.Duration, do func()) { p.do(d+p.w.dice.upTo(3*time.Millisecond), do) }
 
 // Now is part of historysim.Host.
 func (p *proc) Now() historysim.Now {
-	mono := time.Duration(float64(p.w.now) * p.rate)
-	return historysim.Now{MS: epochMS + (mono + p.wall).Milliseconds(), Mono: mono + time.Hour}
+	return historysim.Now{MS: p.wallMS(), Mono: p.mono() + time.Hour}
 }
 
 // Pick is part of historysim.Host.
@@ -94,6 +61,11 @@ func (p *proc) Applied(m *historysim.Message) {
 // Ended is part of historysim.Host.
 func (p *proc) Ended(why string) {
 	p.w.say(p.name, "ends: %s", why)
+	if halted := strings.HasPrefix(why, historysim.Halted); halted && p.w.unknownAt == 0 {
+		p.w.violated("%s %s", p.name, why)
+	} else if halted {
+		p.w.halts++
+	}
 	p.dead = true
 	p.w.replace()
 }
@@ -106,7 +78,15 @@ func (p *proc) Send(op *historysim.Op) {
 }
 
 func (p *proc) leave(op *historysim.Op, sentAt time.Duration) {
-	w := p.w
+	w, onTheWay := p.w, time.Duration(0)
+	if w.script != nil {
+		hold, travel := w.script(p, op)
+		if hold > 0 {
+			p.do(hold, func() { p.leave(op, sentAt) })
+			return
+		}
+		onTheWay = travel
+	}
 	answered := false
 	answer := func(out historysim.Outcome) {
 		p.do(p.latency(), func() {
@@ -136,7 +116,7 @@ func (p *proc) leave(op *historysim.Op, sentAt time.Duration) {
 		}
 	}
 	for range times {
-		w.after(p.latency(), func() { p.arrive(op, sentAt, answer) })
+		w.after(onTheWay+p.latency(), func() { p.arrive(op, sentAt, answer) })
 	}
 }
 
@@ -159,20 +139,11 @@ func changes(k historysim.OpKind) bool {
 	return false
 }
 
-func (p *proc) latency() time.Duration {
-	switch {
-	case p.w.fault(reordering, 60):
-		return p.w.dice.upTo(1500 * time.Millisecond)
-	case p.w.fault(slowReaders, 30):
-		return p.w.dice.upTo(300 * time.Millisecond)
-	}
-	return p.w.dice.between(200*time.Microsecond, 5*time.Millisecond)
-}
-
 // arrive carries an operation out.
 func (p *proc) arrive(op *historysim.Op, sentAt time.Duration, answer func(historysim.Outcome)) {
 	w := p.w
-	if w.now < w.down && op.Kind != historysim.Hints && op.Kind != historysim.Reply {
+	if refusing, writes := storeOf(op.Kind); op.Kind != historysim.Hints && op.Kind != historysim.Reply &&
+		(w.now < w.down || writes && w.refuses(refusing)) {
 		answer(historysim.Outcome{Result: historysim.Refused})
 		return
 	}
@@ -186,10 +157,16 @@ func (p *proc) arrive(op *historysim.Op, sentAt time.Duration, answer func(histo
 	case historysim.Reply:
 		w.match.answered(p, op.Answer)
 		return
+	case historysim.AskTimer:
+		w.askTimer(op, answer)
+		return
 	}
 	out := p.carryOut(op)
 	if op.Kind == historysim.SaveCheckpoint && out.Result == historysim.OK {
 		p.lease = max(p.lease, sentAt+historysim.LeaseFor)
+	}
+	if op.Kind == historysim.Park || op.Kind == historysim.AppendFence {
+		w.wakeTimers()
 	}
 	if changes(op.Kind) {
 		p.tell(op, out)
@@ -218,6 +195,19 @@ func (p *proc) read(op *historysim.Op, answer func(historysim.Outcome)) {
 	})
 }
 
+// storeOf is the store that an operation adds to.
+func storeOf(k historysim.OpKind) (store, bool) {
+	switch k {
+	case historysim.AppendEvents:
+		return logFull, true
+	case historysim.AppendArchive:
+		return archiveFull, true
+	case historysim.AppendFence, historysim.Park:
+		return timerFull, true
+	}
+	return 0, false
+}
+
 func (p *proc) carryOut(op *historysim.Op) historysim.Outcome {
 	w := p.w
 	switch op.Kind {
@@ -226,9 +216,9 @@ func (p *proc) carryOut(op *historysim.Op) historysim.Outcome {
 	case historysim.SaveCheckpoint:
 		return w.save(op)
 	case historysim.AppendFence:
-		return historysim.Outcome{Seq: w.timer.raise(op.Epoch)}
+		return w.raiseFence(op)
 	case historysim.ReadTimer:
-		return w.timer.tail(op.From)
+		return w.timerTail(op.From)
 	case historysim.ReadArchive:
 		return w.readArchive(op.From)
 	case historysim.ReadEnds:
@@ -238,19 +228,13 @@ func (p *proc) carryOut(op *historysim.Op) historysim.Outcome {
 	case historysim.AppendArchive:
 		return w.appendArchive(op)
 	case historysim.Park:
-		seq := w.timer.park(op.Tasks, op.Epoch)
-		if s := w.timer.twice; s != nil {
-			w.violated("R14: %s parks stay %d of %s again", p.name, s.Parkings, w.name(s.ID))
-		}
-		return historysim.Outcome{Seq: seq}
+		return w.park(p, op)
 	case historysim.AppendEvents:
 		return historysim.Outcome{Seq: w.appendLog(&historysim.Message{Event: true, Events: op.Events, Carried: op.Carried})}
-	case historysim.AskTimer:
-		return historysim.Outcome{Task: w.timer.find(op.Search)}
 	case historysim.AskArchive:
 		return historysim.Outcome{Task: w.archived[op.Search.ID]}
 	case historysim.AskUnread:
-		return historysim.Outcome{Task: w.unread(op)}
+		return w.unread(op)
 	case historysim.Purge:
 		w.purge(p, op.Levels)
 	}

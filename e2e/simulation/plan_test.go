@@ -34,6 +34,10 @@ const (
 	foreignCancels
 	delayedTasks
 	slowTimer
+	timerPauses
+	timerRivals
+	timerCrashes
+	fullStores
 	doubledSubmits
 	slowReaders
 	faultsEnd
@@ -45,7 +49,7 @@ const changesOfOwner = pauses | rivals | crashes | drains | powerCuts | lostWrit
 var faultNames = [...]string{
 	"pauses", "rivals", "crashes", "drains", "power cuts", "lost writes", "unknown outcomes", "doubled writes", "reordering",
 	"skewed clocks", "stepping server", "stores down", "lost triggers", "bounced answers", "lost answers", "repeated asks",
-	"silent workers", "late outcomes", "failures", "cancels", "foreign cancels", "delayed tasks", "slow timer", "doubled submits", "slow readers",
+	"silent workers", "late outcomes", "failures", "cancels", "foreign cancels", "delayed tasks", "slow timer", "timer pauses", "timer rivals", "timer crashes", "full stores", "doubled submits", "slow readers",
 }
 
 func (f faults) String() string {
@@ -67,10 +71,13 @@ type plan struct {
 	length time.Duration
 	window int
 	carry  uint64
+	// chunk and job bound what the timer fires, and history stores, at once.
+	chunk, job int
 }
 
 func (p plan) String() string {
-	return fmt.Sprintf("seed %d, %d tasks, faults for %v, window %d, carry %d; %v", p.seed, p.tasks, p.length, p.window, p.carry, p.faults)
+	return fmt.Sprintf("seed %d, %d tasks, faults for %v, window %d, carry %d, chunk %d, job %d; %v",
+		p.seed, p.tasks, p.length, p.window, p.carry, p.chunk, p.job, p.faults)
 }
 
 func (p plan) has(f faults) bool { return p.faults&f != 0 }
@@ -80,7 +87,7 @@ func planOf(seed uint64) plan {
 	d := newDice(seed ^ 0x9e3779b97f4a7c15)
 	p := plan{
 		seed: seed, tasks: 5 + d.IntN(80), length: d.between(10*time.Second, 60*time.Second),
-		window: 5 + d.IntN(36), carry: uint64(5 + d.IntN(60)),
+		window: 5 + d.IntN(36), carry: uint64(5 + d.IntN(60)), chunk: 1 + d.IntN(10), job: 1 + d.IntN(20),
 	}
 	for f := faults(1); f < faultsEnd; f <<= 1 {
 		if d.chance(600) {

@@ -2,9 +2,12 @@ package simulation
 
 import (
 	"os"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -36,13 +39,36 @@ func TestSimulation(t *testing.T) {
 	if os.Getenv(seedEnv) != "" && os.Getenv(seedsEnv) == "" {
 		n = 1
 	}
-	for seed := first; seed < first+n; seed++ {
-		p := planOf(seed)
-		if broken := newWorld(p, false).run(); broken != "" {
-			report(t, p, broken)
-			return
-		}
+	if p, broken := firstBroken(first, n); broken != "" {
+		report(t, p, broken)
 	}
+}
+
+// firstBroken runs n seeds on all processors and returns the first that violates an invariant.
+func firstBroken(first, n uint64) (p plan, broken string) {
+	var next, end atomic.Uint64
+	next.Store(first)
+	end.Store(first + n)
+	var mu sync.Mutex
+	var workers sync.WaitGroup
+	for range runtime.GOMAXPROCS(0) {
+		workers.Go(func() {
+			for seed := next.Add(1) - 1; seed < end.Load(); seed = next.Add(1) - 1 {
+				why := newWorld(planOf(seed), false).run()
+				if why == "" {
+					continue
+				}
+				mu.Lock()
+				if seed < end.Load() {
+					end.Store(seed)
+					p, broken = planOf(seed), why
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	workers.Wait()
+	return p, broken
 }
 
 // TestRunIsRepeatable runs plans twice: a run depends on nothing but its plan.

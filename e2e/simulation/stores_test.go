@@ -12,15 +12,38 @@ import (
 // events is the events' subject among the subjects of the log, behind the lanes.
 const events = ids.Lanes
 
-// epochMS is the server's time at the beginning, Unix ms.
-const epochMS = 1_800_000_000_000
+// firstEpochMS is the earliest server's time at the beginning, Unix ms, at the begin of a minute.
+const firstEpochMS = 1_800_000_000_000
+
+// store is one that may be full.
+type store int
+
+// The stores that may be full.
+const (
+	logFull store = iota
+	archiveFull
+	timerFull
+	storesEnd
+)
 
 // stores are the streams and the checkpoint.
 type stores struct {
+	// log is the log by sequence, from 1; nil is a firing cursor.
 	log []*historysim.Message
 	// subjects are the messages of each lane and the events that are not purged.
 	subjects [ids.Lanes + 1][]*historysim.Message
 	waiters  [ids.Lanes + 1][]func()
+
+	// waiting is the store of waiting tasks, storeWaiters are the timers that wait for its next
+	// message.
+	waiting      timerStore
+	storeWaiters []func()
+	cursor       []byte
+	cursorSeq    uint64
+	decoder      historysim.Decoder
+
+	// fullUntil is until when a store takes nothing.
+	fullUntil [storesEnd]time.Duration
 
 	checkpoint historysim.Stored
 	revision   uint64
@@ -28,11 +51,18 @@ type stores struct {
 	archive  [][]historysim.Task
 	archived map[ids.TaskID]*historysim.Task
 
+	// epochMS is the server's time at the beginning, Unix ms.
+	epochMS int64
 	// serverAhead is how far the server's clock has stepped.
 	serverAhead time.Duration
+	// aheadMost is the furthest that it has ever been ahead.
+	aheadMost time.Duration
 }
 
-func (w *world) serverMS() int64 { return epochMS + (w.now + w.serverAhead).Milliseconds() }
+// refuses tells whether a store takes nothing now.
+func (w *world) refuses(s store) bool { return w.now < max(w.down, w.fullUntil[s]) }
+
+func (w *world) serverMS() int64 { return w.epochMS + (w.now + w.serverAhead).Milliseconds() }
 
 // appendLog stores a message.
 func (w *world) appendLog(m *historysim.Message) uint64 {
@@ -69,9 +99,11 @@ func (w *world) fetch(subject int, from uint64) ([]*historysim.Message, bool) {
 func (w *world) ends() (out historysim.Outcome) {
 	out.Seq = uint64(len(w.log))
 	for _, m := range w.log {
-		if !m.Event {
+		switch {
+		case m == nil:
+		case !m.Event:
 			out.Ends[m.Lane] = m.Seq
-		} else {
+		default:
 			out.Events = m.Seq
 		}
 	}
@@ -83,7 +115,7 @@ func (w *world) ends() (out historysim.Outcome) {
 func (w *world) readLog(op *historysim.Op) (all []*historysim.Message) {
 	for _, m := range w.log {
 		switch {
-		case m.Purged:
+		case m == nil || m.Purged:
 		case m.Event && m.Seq >= op.From && m.Seq <= op.To:
 			all = append(all, m)
 		case !m.Event && m.Seq > op.Starts[m.Lane] && m.Seq <= op.Ends[m.Lane]:
@@ -93,18 +125,18 @@ func (w *world) readLog(op *historysim.Op) (all []*historysim.Message) {
 	return all
 }
 
-func (w *world) unread(op *historysim.Op) *historysim.Task {
+func (w *world) unread(op *historysim.Op) historysim.Outcome {
 	for _, m := range w.log {
-		if m.Event || m.Purged || m.Seq <= op.Starts[m.Lane] {
+		if m == nil || m.Event || m.Purged || m.Seq <= op.Starts[m.Lane] {
 			continue
 		}
 		for i := range m.Tasks {
 			if m.Tasks[i].ID == op.Search.ID {
-				return &m.Tasks[i]
+				return historysim.Outcome{Task: &m.Tasks[i], Position: ids.NewPosition(m.Seq, m.Lane)}
 			}
 		}
 	}
-	return nil
+	return historysim.Outcome{}
 }
 
 func (w *world) save(op *historysim.Op) historysim.Outcome {

@@ -1,121 +1,454 @@
 package simulation
 
 import (
-	"slices"
+	"fmt"
+	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/history/historysim"
+	"github.com/yardmaster-io/yardmaster/services/timer/timersim"
 )
 
-// timer is a small ideal model of the timer service and its store.
-type timer struct {
-	seq   uint64
-	fence uint64
-	// stays are what was parked and is not void, in order.
-	stays []stay
-	// waiting and cancelled are by task the stays that wait, and that were taken out.
-	waiting, cancelled map[ids.TaskID]*historysim.Task
-	// by is the epoch that parked each stay first, twice what another epoch parked again.
-	by    map[historysim.Stay]uint64
-	twice *historysim.Stay
-	// last is the highest stay of each task ever stored.
-	last map[ids.TaskID]uint32
+const (
+	// cancelKeep is how long a cancelled task is kept for who asks again.
+	cancelKeep = 12 * time.Second
+	// retryAfter is how long a timer owner waits before it repeats what failed.
+	retryAfter = 100 * time.Millisecond
+	clockEvery = 2 * time.Second
+	clockFirst = 3
+)
+
+// timerProc is one process with a timer owner in it: the loop and the readers of package firing.
+type timerProc struct {
+	host
+	owner *timersim.Owner
+	clock timersim.Clock
+	// serving: it has loaded all and is subscribed. busy: a step is under way, and all else waits.
+	serving, busy bool
+	// next is the first message that it has not read, inbox what is read and not taken in.
+	next    uint64
+	inbox   []timersim.Message
+	calls   []func()
+	cancels []*timerCall
+	retryAt time.Duration
 }
 
-type stay struct {
-	seq uint64
-	historysim.Stay
+// timerCall is a question of history.
+type timerCall struct {
+	search historysim.Search
+	// end is how far the timer must have read before it answers.
+	end    uint64
+	answer func(historysim.Outcome)
 }
 
-func newTimer() *timer {
-	return &timer{
-		waiting: map[ids.TaskID]*historysim.Task{}, cancelled: map[ids.TaskID]*historysim.Task{}, last: map[ids.TaskID]uint32{},
-		by: map[historysim.Stay]uint64{},
-	}
-}
-
-// raise stores a fence.
-func (t *timer) raise(epoch uint64) uint64 {
-	t.seq++
-	t.fence = max(t.fence, epoch)
-	return t.seq
-}
-
-// park stores tasks, which are void if their writer has been replaced.
-func (t *timer) park(tasks []historysim.Task, epoch uint64) uint64 {
-	t.seq++
-	if epoch < t.fence {
-		return t.seq
-	}
-	for i := range tasks {
-		task := historysim.CopyTask(&tasks[i])
-		key := historysim.Stay{ID: task.ID, Parkings: task.Parkings}
-		t.stays = append(t.stays, stay{t.seq, key})
-		if first, again := t.by[key]; again && first != epoch {
-			t.twice = &key
-		}
-		t.by[key] = epoch
-		if task.Parkings <= t.last[task.ID] {
-			continue
-		}
-		t.last[task.ID] = task.Parkings
-		t.waiting[task.ID] = &task
-	}
-	return t.seq
-}
-
-func (t *timer) tail(from uint64) historysim.Outcome {
-	out := historysim.Outcome{Seq: t.seq}
-	for _, s := range t.stays {
-		if s.seq >= from {
-			out.Stays = append(out.Stays, s.Stay)
-		}
-	}
-	return out
-}
-
-// find answers a search: a cancel takes the task out.
-func (t *timer) find(s historysim.Search) *historysim.Task {
-	task := t.waiting[s.ID]
-	if task == nil && s.Cancel {
-		task = t.cancelled[s.ID]
-	}
-	if task == nil || s.Domain != "" && s.Domain != task.Domain {
-		return nil
-	}
-	if s.Cancel {
-		delete(t.waiting, s.ID)
-		t.cancelled[s.ID] = task
-	}
-	return task
-}
-
-// fire takes out what is due.
-func (t *timer) fire(nowMS int64) (all []*historysim.Task) {
-	for _, task := range t.waiting {
-		if task.DueAt <= nowMS {
-			all = append(all, task)
-		}
-	}
-	slices.SortFunc(all, func(a, b *historysim.Task) int {
-		return slices.Compare(a.ID[:], b.ID[:])
+func (w *world) spawnTimer() {
+	w.timersBorn++
+	p := &timerProc{host: w.newHost(fmt.Sprintf("timer-%d", w.timersBorn), timerPauses), next: 1}
+	p.owner = timersim.New(timersim.Config{
+		Epoch: uint64(w.timersBorn), ChunkTasksMax: w.plan.chunk, CancelKeep: cancelKeep,
 	})
-	for _, task := range all {
-		delete(t.waiting, task.ID)
+	w.timers = append(w.timers, p)
+	w.say(p.name, "starts, wall clock %+v", p.wall)
+	p.do(0, p.load)
+}
+
+func (w *world) livingTimers() (all []*timerProc) {
+	for _, p := range w.timers {
+		if !p.dead {
+			all = append(all, p)
+		}
 	}
 	return all
 }
 
-// fireDue puts what is due into the log.
-func (w *world) fireDue() {
-	pause := w.dice.between(20e6, 200e6)
-	if w.fault(slowTimer, 50) {
-		pause = w.dice.between(1e9, 8e9)
+// replaceTimer begins a new owner a little later, if there is none by then.
+func (w *world) replaceTimer() {
+	w.after(w.dice.upTo(2*time.Second), func() {
+		if len(w.livingTimers()) == 0 {
+			w.spawnTimer()
+		}
+	})
+}
+
+// now is the time to fire by, Unix ms.
+func (p *timerProc) now() int64 {
+	return p.clock.Now(time.UnixMilli(p.wallMS()), p.mono()).UnixMilli()
+}
+
+// until has a store do something, again and again until it has, and calls then with the answer.
+func (p *timerProc) until(what func() bool, then func()) {
+	p.w.after(p.latency(), func() {
+		ok := p.w.now >= p.w.down && what()
+		p.do(p.latency(), func() {
+			if ok {
+				then()
+			} else {
+				p.do(retryAfter, func() { p.until(what, then) })
+			}
+		})
+	})
+}
+
+// load reads the store, the cursor, and what came to the store meanwhile.
+func (p *timerProc) load() {
+	p.readOn(func() {
+		var cursor []byte
+		var seq uint64
+		p.until(func() bool {
+			cursor, seq = p.w.cursor, p.w.cursorSeq
+			return true
+		}, func() { p.readOn(func() { p.learn(clockFirst, func() { p.resume(cursor, seq) }) }) })
+	})
+}
+
+// readOn reads up to the end of the store.
+func (p *timerProc) readOn(then func()) {
+	end := uint64(0)
+	p.until(func() bool { end = p.w.waiting.last(); return true }, func() { p.readUpTo(end, then) })
+}
+
+func (p *timerProc) readUpTo(end uint64, then func()) {
+	if p.next > end {
+		then()
+		return
 	}
-	w.after(pause, w.fireDue)
-	for _, task := range w.timer.fire(w.serverMS()) {
-		seq := w.appendLog(&historysim.Message{Lane: ids.Lane(task.Priority), Tasks: []historysim.Task{historysim.CopyTask(task)}})
-		w.say("timer", "fires %s stay %d: %d", w.name(task.ID), task.Parkings, seq)
-		w.check.fired(task)
+	upTo := min(end, p.next+uint64(p.w.dice.IntN(12)))
+	var all []timersim.Message
+	p.until(func() bool { all = p.w.waiting.tail(p.next, upTo); return true }, func() {
+		for _, m := range all {
+			p.arrive(m)
+		}
+		p.next = upTo + 1
+		p.readUpTo(end, then)
+	})
+}
+
+func (p *timerProc) arrive(m timersim.Message) {
+	p.w.check.arrived(p, m.Seq, p.owner.Arrive(m))
+}
+
+// learn has looks at the server's clock.
+func (p *timerProc) learn(looks int, then func()) {
+	var server time.Time
+	p.until(func() bool { server = time.UnixMilli(p.w.serverMS()); return true }, func() {
+		p.clock.Learn(server, p.mono())
+		if looks > 1 {
+			p.learn(looks-1, then)
+		} else {
+			then()
+		}
+	})
+}
+
+func (p *timerProc) resume(cursor []byte, seq uint64) {
+	if err := p.owner.Resume(cursor, seq, p.now()); err != nil {
+		p.w.violated("%s: %v", p.name, err)
+		return
+	}
+	p.w.say(p.name, "serves, %d tasks wait, cursor %d", p.owner.Waiting(), seq)
+	p.serving = true
+	p.follow()
+	p.watchClock()
+	p.purge()
+	p.tick()
+}
+
+// follow reads what is stored from now on.
+func (p *timerProc) follow() {
+	p.w.after(p.latency(), func() {
+		from, end := p.next, p.w.waiting.last()
+		if p.w.now < p.w.down {
+			p.do(retryAfter, p.follow)
+			return
+		}
+		if from > end {
+			p.w.storeWaiters = append(p.w.storeWaiters, func() { p.do(0, p.follow) })
+			return
+		}
+		all := p.w.waiting.tail(from, end)
+		p.do(p.latency(), func() {
+			p.inbox, p.next = append(p.inbox, all...), end+1
+			p.turn()
+			p.follow()
+		})
+	})
+}
+
+func (p *timerProc) watchClock() {
+	p.do(clockEvery, func() { p.learn(1, p.watchClock) })
+}
+
+// tick looks at the clock, now and then.
+func (p *timerProc) tick() {
+	p.turn()
+	pause := p.w.dice.between(20*time.Millisecond, 200*time.Millisecond)
+	if p.w.fault(slowTimer, 50) {
+		pause = p.w.dice.between(time.Second, 8*time.Second)
+	}
+	p.do(pause, p.tick)
+}
+
+// call lets the loop call do between two steps.
+func (p *timerProc) call(do func()) {
+	p.calls = append(p.calls, do)
+	p.turn()
+}
+
+// turn is one turn of the loop.
+func (p *timerProc) turn() {
+	if p.busy || p.dead || !p.serving {
+		return
+	}
+	for _, m := range p.inbox {
+		p.arrive(m)
+	}
+	p.inbox = nil
+	calls := p.calls
+	p.calls = nil
+	for _, do := range calls {
+		do()
+	}
+	if p.cancelSome() || p.w.now < p.retryAt {
+		return
+	}
+	if a, ok := p.owner.Fire(p.now()); ok {
+		p.begin()
+		p.store(a, p.end)
+	}
+}
+
+func (p *timerProc) begin() { p.busy = true }
+
+func (p *timerProc) end() {
+	p.busy = false
+	p.do(0, p.turn)
+}
+
+// store has an append of the owner stored, finds out whether it was, and tells the owner.
+func (p *timerProc) store(a timersim.Append, then func()) {
+	w, answered := p.w, false
+	once := func(do func()) func() {
+		return func() {
+			if !answered {
+				answered = true
+				do()
+			}
+		}
+	}
+	p.do(timeout, once(func() { p.findOut(a, then) }))
+	times := 1
+	if w.fault(lostWrites, 40) {
+		return
+	}
+	if w.fault(doubledWrites, 30) {
+		times = 2
+	}
+	for range times {
+		w.after(p.latency(), func() {
+			result := w.fire(p, a)
+			seq := w.cursorSeq
+			if w.fault(unknownOutcomes, 60) {
+				return
+			}
+			p.do(p.latency(), once(func() { p.stored(a, result, seq, then) }))
+		})
+	}
+}
+
+func (p *timerProc) stored(a timersim.Append, result historysim.Result, seq uint64, then func()) {
+	switch result {
+	case historysim.OK:
+		p.owner.Stored(seq, p.now())
+		then()
+	case historysim.Refused:
+		p.owner.NotStored()
+		p.retryAt = p.w.now + retryAfter
+		then()
+	default:
+		p.findOut(a, then)
+	}
+}
+
+// findOut asks for the cursor, which tells what became of an append.
+func (p *timerProc) findOut(a timersim.Append, then func()) {
+	var cursor []byte
+	var seq uint64
+	p.until(func() bool { cursor, seq = p.w.cursor, p.w.cursorSeq; return true }, func() {
+		switch p.owner.Refused(cursor, seq, p.now()) {
+		case timersim.Stored:
+			then()
+		case timersim.Overtaken:
+			p.w.say(p.name, "is overtaken")
+			p.dead = true
+			p.w.replaceTimer()
+		default:
+			p.do(retryAfter, func() { p.store(a, then) })
+		}
+	})
+}
+
+// purge removes what nobody needs, now and then.
+func (p *timerProc) purge() {
+	p.do(p.w.dice.between(700*time.Millisecond, 2*time.Second), func() {
+		var parked, end uint64
+		var settledAt int64
+		p.until(func() bool { parked, settledAt = p.w.checkpoint.TimerSeq, p.w.checkpoint.SettledAt; return true }, func() {
+			p.until(func() bool { end = p.w.waiting.last(); return true }, func() {
+				p.call(func() { p.purgeAll(p.owner.Purgeable(parked, end, settledAt)) })
+			})
+		})
+	})
+}
+
+func (p *timerProc) purgeAll(all []timersim.Purge) {
+	if len(all) == 0 {
+		p.purge()
+		return
+	}
+	p.until(func() bool { p.w.purgeTimer(p, all[0]); return true }, func() {
+		p.call(func() {
+			p.owner.Purged(all[0])
+			p.purgeAll(all[1:])
+		})
+	})
+}
+
+// askTimer has one of the timers that serve answer a question.
+func (w *world) askTimer(op *historysim.Op, answer func(historysim.Outcome)) {
+	var all []*timerProc
+	for _, p := range w.livingTimers() {
+		if p.serving {
+			all = append(all, p)
+		}
+	}
+	if len(all) == 0 {
+		answer(historysim.Outcome{Result: historysim.Refused})
+		return
+	}
+	p := all[w.dice.IntN(len(all))]
+	p.do(p.latency(), func() {
+		c := &timerCall{search: op.Search, end: w.waiting.last(), answer: answer}
+		if c.search.Cancel {
+			p.cancels = append(p.cancels, c)
+			p.turn()
+			return
+		}
+		p.call(func() { p.locate(c) })
+	})
+}
+
+func (p *timerProc) locate(c *timerCall) {
+	if p.owner.ReadTo() < c.end {
+		p.do(retryAfter, func() { p.call(func() { p.locate(c) }) })
+		return
+	}
+	var out historysim.Outcome
+	if found := p.owner.Locate(c.search.ID, ""); found.Record != nil {
+		out.Task = p.w.decoder.Task(found.Record)
+	}
+	c.answer(out)
+}
+
+// cancelSome begins the cancels that have all they need, which is true if there are any.
+func (p *timerProc) cancelSome() bool {
+	var ready, rest []*timerCall
+	var wanted []timersim.Wanted
+	for _, c := range p.cancels {
+		if p.owner.ReadTo() < c.end {
+			rest = append(rest, c)
+			continue
+		}
+		ready = append(ready, c)
+		wanted = append(wanted, timersim.Wanted{ID: c.search.ID, Domain: c.search.Domain})
+	}
+	if len(ready) == 0 {
+		return false
+	}
+	p.cancels = rest
+	p.begin()
+	p.tombstone(p.owner.Cancel(wanted), func() {
+		finish := func() { p.answer(ready) }
+		if a, ok := p.owner.Fence(); ok {
+			p.store(a, finish)
+		} else {
+			finish()
+		}
+	})
+	return true
+}
+
+// tombstone has tombstones stored, one after the other; what the store refuses is given up.
+func (p *timerProc) tombstone(all []timersim.Tombstones, then func()) {
+	if len(all) == 0 {
+		then()
+		return
+	}
+	w, m, answered := p.w, all[0], false
+	p.do(timeout, func() {
+		if !answered {
+			answered = true
+			p.tombstone(all, then) // nobody knows whether it was stored
+		}
+	})
+	if w.fault(lostWrites, 40) {
+		return
+	}
+	w.after(p.latency(), func() {
+		stored := !w.refuses(timerFull)
+		if stored {
+			seq := w.waiting.append(w.serverMS(), m.Subject, m.Data)
+			w.say(p.name, "stores tombstones in %s: %d", m.Subject, seq)
+			w.wakeTimers()
+		}
+		if w.fault(unknownOutcomes, 60) {
+			return
+		}
+		p.do(p.latency(), func() {
+			if answered {
+				return
+			}
+			answered = true
+			if stored {
+				p.owner.Tombstoned(m)
+			}
+			p.tombstone(all[1:], then)
+		})
+	})
+}
+
+// answer ends cancels.
+func (p *timerProc) answer(all []*timerCall) {
+	got := p.owner.Answer()
+	taken := map[ids.TaskID]*historysim.Task{}
+	for _, data := range got.Records {
+		task := p.w.decoder.Task(data)
+		taken[task.ID] = task
+	}
+	fired := map[ids.TaskID]bool{}
+	for _, f := range got.Fired {
+		fired[f.ID] = true
+	}
+	for _, c := range all {
+		out := historysim.Outcome{Task: taken[c.search.ID], Fired: fired[c.search.ID]}
+		if out.Task != nil && c.search.Domain != "" && c.search.Domain != out.Task.Domain {
+			out.Task = nil
+		}
+		if got.Failed {
+			out = historysim.Outcome{Result: historysim.Refused}
+		} else if out.Task != nil {
+			p.w.say(p.name, "takes %s stay %d out", p.w.name(out.Task.ID), out.Task.Parkings)
+			p.w.check.taken(out.Task, out.Fired)
+		}
+		c.answer(out)
+	}
+	p.end()
+}
+
+// wakeTimers lets those read that wait for the store's next message.
+func (w *world) wakeTimers() {
+	waiting := w.storeWaiters
+	w.storeWaiters = nil
+	for _, wake := range waiting {
+		wake()
 	}
 }

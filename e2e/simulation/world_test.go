@@ -13,7 +13,7 @@ const (
 	// calmMost is how long a run may take to end once there are no more faults.
 	calmMost = 5 * time.Minute
 	// settle is how long a run goes on after its end, for what is still on its way.
-	settle = 30 * time.Second
+	settle = 40 * time.Second
 	// linesMost bounds the log of a run.
 	linesMost = 20_000
 )
@@ -24,16 +24,30 @@ type world struct {
 	stores
 	dice  dice
 	plan  plan
-	timer *timer
 	check *checker
 	match *matching
 
-	// faulty: faults happen.
+	// faulty: faults happen; calmMS is since when they do not, by the server's clock.
 	faulty bool
+	calmMS int64
 	procs  []*proc
 	born   int
+	timers []*timerProc
+	// timersBorn counts the timer owners.
+	timersBorn int
 	// down is until when the stores are away.
 	down time.Duration
+
+	// script holds an operation of a history owner back in its process, or on its way to the store;
+	// nil = none does.
+	script func(p *proc, op *historysim.Op) (hold, travel time.Duration)
+	// work is how long a worker takes; 0 = up to 400 ms.
+	work time.Duration
+
+	// unknownAt is where a record lies that no owner can read, 0 = nowhere; halts counts the owners
+	// that have stopped there.
+	unknownAt uint64
+	halts     int
 
 	accepted map[ids.TaskID]bool
 	order    []ids.TaskID
@@ -48,10 +62,11 @@ type world struct {
 
 func newWorld(p plan, telling bool) *world {
 	w := &world{
-		dice: newDice(p.seed), plan: p, faulty: true, telling: telling, timer: newTimer(),
+		dice: newDice(p.seed), plan: p, faulty: true, telling: telling,
 		accepted: map[ids.TaskID]bool{}, names: map[ids.TaskID]string{},
 	}
-	w.archived = map[ids.TaskID]*historysim.Task{}
+	w.archived, w.waiting, w.decoder = map[ids.TaskID]*historysim.Task{}, newTimerStore(), historysim.NewDecoder()
+	w.epochMS = firstEpochMS + w.dice.Int64N(60_000)
 	w.check = newChecker(w)
 	w.match = newMatching(w)
 	return w
@@ -121,7 +136,7 @@ func (w *world) step() (more bool) {
 
 func (w *world) begin() {
 	w.spawn()
-	w.fireDue()
+	w.spawnTimer()
 	w.submitSome(w.plan.tasks)
 	w.trouble()
 	w.match.hungry()
@@ -131,7 +146,9 @@ func (w *world) begin() {
 // is healthy goes on: a takeover would heal what it has to.
 func (w *world) calm() {
 	w.say("world", "no more faults")
-	w.faulty, w.down = false, 0
+	w.faulty, w.down, w.fullUntil = false, 0, [storesEnd]time.Duration{}
+	w.calmMS = w.serverMS()
+	w.calmTimers()
 	if all := w.living(); len(all) == 1 && w.plan.faults&changesOfOwner == 0 && all[0].wall == 0 {
 		return
 	}
@@ -139,6 +156,16 @@ func (w *world) calm() {
 		p.kill()
 	}
 	w.spawn()
+}
+
+func (w *world) calmTimers() {
+	if all := w.livingTimers(); len(all) == 1 && !w.plan.has(timerPauses) && all[0].wall == 0 {
+		return
+	}
+	for _, p := range w.timers {
+		p.dead = true
+	}
+	w.spawnTimer()
 }
 
 // trouble makes what no single operation decides.
@@ -172,15 +199,46 @@ func (w *world) trouble() {
 		for _, p := range w.living() {
 			p.kill()
 		}
+		for _, p := range w.livingTimers() {
+			p.dead = true
+		}
 		w.replace()
+		w.replaceTimer()
 	}
 	if w.fault(storesDown, 6) {
 		w.down = w.now + w.dice.upTo(6*time.Second)
 		w.say("world", "stores are away until %v", w.down)
 	}
+	if w.fault(fullStores, 10) {
+		s := store(w.dice.IntN(int(storesEnd)))
+		w.fullUntil[s] = w.now + w.dice.upTo(8*time.Second)
+		w.say("world", "store %d is full until %v", s, w.fullUntil[s])
+	}
 	if w.fault(steppingServer, 8) {
-		w.serverAhead += w.dice.upTo(8*time.Second) - 4*time.Second
+		w.serverAhead += w.dice.upTo(16*time.Second) - 8*time.Second
+		w.aheadMost = max(w.aheadMost, w.serverAhead)
 		w.say("world", "server clock is %v ahead", w.serverAhead)
+	}
+	w.troubleTimers()
+}
+
+func (w *world) troubleTimers() {
+	for _, p := range w.livingTimers() {
+		switch {
+		case w.fault(timerPauses, 30):
+			d := w.dice.upTo(time.Second)
+			if w.dice.chance(400) {
+				d = w.dice.upTo(30 * time.Second)
+			}
+			p.pause(d)
+		case w.fault(timerCrashes, 30):
+			w.say(p.name, "is killed")
+			p.dead = true
+			w.replaceTimer()
+		}
+	}
+	if w.fault(timerRivals, 30) && len(w.livingTimers()) < 3 {
+		w.spawnTimer()
 	}
 }
 

@@ -1639,7 +1639,9 @@ type Checkpoint struct {
 	ArchiveSeq       uint64 `protobuf:"varint,9,opt,name=archive_seq,json=archiveSeq,proto3" json:"archive_seq,omitempty"`
 	ArchivedEventSeq uint64 `protobuf:"varint,10,opt,name=archived_event_seq,json=archivedEventSeq,proto3" json:"archived_event_seq,omitempty"`
 	// Which save of its epoch this is, from 1: an owner knows its own again by it.
-	Save          uint64 `protobuf:"varint,11,opt,name=save,proto3" json:"save,omitempty"`
+	Save uint64 `protobuf:"varint,11,opt,name=save,proto3" json:"save,omitempty"`
+	// The epoch of the last fence of the timer store up to timer_seq; 0 = not known.
+	TimerEpoch    uint64 `protobuf:"varint,12,opt,name=timer_epoch,json=timerEpoch,proto3" json:"timer_epoch,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1747,6 +1749,13 @@ func (x *Checkpoint) GetArchivedEventSeq() uint64 {
 func (x *Checkpoint) GetSave() uint64 {
 	if x != nil {
 		return x.Save
+	}
+	return 0
+}
+
+func (x *Checkpoint) GetTimerEpoch() uint64 {
+	if x != nil {
+		return x.TimerEpoch
 	}
 	return 0
 }
@@ -1984,7 +1993,7 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"\vlast_due_ms\x18\x02 \x01(\x03R\tlastDueMs\x12\x19\n" +
 	"\blast_seq\x18\x03 \x01(\x04R\alastSeq\x12\x1d\n" +
 	"\n" +
-	"last_index\x18\x04 \x01(\rR\tlastIndex\"\xe8\x02\n" +
+	"last_index\x18\x04 \x01(\rR\tlastIndex\"\x89\x03\n" +
 	"\n" +
 	"Checkpoint\x12\x14\n" +
 	"\x05epoch\x18\x01 \x01(\x04R\x05epoch\x12\x14\n" +
@@ -2001,7 +2010,9 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"archiveSeq\x12,\n" +
 	"\x12archived_event_seq\x18\n" +
 	" \x01(\x04R\x10archivedEventSeq\x12\x12\n" +
-	"\x04save\x18\v \x01(\x04R\x04save\"\x96\x01\n" +
+	"\x04save\x18\v \x01(\x04R\x04save\x12\x1f\n" +
+	"\vtimer_epoch\x18\f \x01(\x04R\n" +
+	"timerEpoch\"\x96\x01\n" +
 	"\n" +
 	"LaneCursor\x12\x12\n" +
 	"\x04lane\x18\x01 \x01(\rR\x04lane\x12\x17\n" +

@@ -494,6 +494,7 @@ func (m *Checkpoint) CloneVT() *Checkpoint {
 	r.ArchiveSeq = m.ArchiveSeq
 	r.ArchivedEventSeq = m.ArchivedEventSeq
 	r.Save = m.Save
+	r.TimerEpoch = m.TimerEpoch
 	if rhs := m.Lanes; rhs != nil {
 		tmpContainer := make([]*LaneCursor, len(rhs))
 		for k, v := range rhs {
@@ -1823,6 +1824,11 @@ func (m *Checkpoint) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
 	}
+	if m.TimerEpoch != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.TimerEpoch))
+		i--
+		dAtA[i] = 0x60
+	}
 	if m.Save != 0 {
 		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.Save))
 		i--
@@ -2724,6 +2730,9 @@ func (m *Checkpoint) SizeVT() (n int) {
 	}
 	if m.Save != 0 {
 		n += 1 + protohelpers.SizeOfVarint(uint64(m.Save))
+	}
+	if m.TimerEpoch != 0 {
+		n += 1 + protohelpers.SizeOfVarint(uint64(m.TimerEpoch))
 	}
 	n += len(m.unknownFields)
 	return n
@@ -6616,6 +6625,25 @@ func (m *Checkpoint) UnmarshalVT(dAtA []byte) error {
 				b := dAtA[iNdEx]
 				iNdEx++
 				m.Save |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 12:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field TimerEpoch", wireType)
+			}
+			m.TimerEpoch = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.TimerEpoch |= uint64(b&0x7F) << shift
 				if b < 0x80 {
 					break
 				}
@@ -10702,6 +10730,25 @@ func (m *Checkpoint) UnmarshalVTUnsafe(dAtA []byte) error {
 				b := dAtA[iNdEx]
 				iNdEx++
 				m.Save |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 12:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field TimerEpoch", wireType)
+			}
+			m.TimerEpoch = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.TimerEpoch |= uint64(b&0x7F) << shift
 				if b < 0x80 {
 					break
 				}

@@ -1011,7 +1011,8 @@ type CancelWaitingResponse struct {
 	// The records taken out, those found; a repeated call finds them again until
 	// their bucket is purged.
 	Tasks []*logv1.Record `protobuf:"bytes,1,rep,name=tasks,proto3" json:"tasks,omitempty"`
-	// Ids fired just now: their records are in the history log.
+	// Ids fired just now: their records are in the history log. One that is in tasks too is
+	// void in the timer store, and may have been fired before: look for it in the log.
 	Fired [][]byte `protobuf:"bytes,2,rep,name=fired,proto3" json:"fired,omitempty"`
 	// The history log's sequence that each of fired lies at, in the same order; 0 = not known.
 	FiredSeqs     []uint64 `protobuf:"varint,3,rep,packed,name=fired_seqs,json=firedSeqs,proto3" json:"fired_seqs,omitempty"`

@@ -4,7 +4,9 @@ import (
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/replica"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/record"
 )
 
 // flush ends a turn: writes are begun, hints go out, then answers. While the lease does not
@@ -24,9 +26,7 @@ func (o *Owner) flush() {
 		o.archive(copies(fx.Archive), o.r.ArchiveSeq(), replica.Stored{Kind: replica.JobArchive})
 	}
 	if fx.Park != nil {
-		o.until(Op{Kind: Park, Tasks: copies(fx.Park)}, func(out Outcome) {
-			o.give(replica.Stored{Kind: replica.JobPark, Seq: out.Seq})
-		})
+		o.park(copies(fx.Park))
 	}
 	if fx.Append != nil {
 		o.append(fx.Append)
@@ -46,6 +46,38 @@ func (o *Owner) flush() {
 		o.send(&Op{Kind: Reply, Answer: a}, nil)
 	}
 	fx.Reset()
+}
+
+// park stores tasks in messages by bucket, one after the other, each until it is stored.
+func (o *Owner) park(tasks []Task) {
+	var ops []Op
+	at := make(map[int64]int)
+	for i := range tasks {
+		bucket := topology.TimerBucket(tasks[i].DueAt)
+		k, ok := at[bucket]
+		if !ok {
+			k = len(ops)
+			at[bucket] = k
+			ops = append(ops, Op{Kind: Park, Bucket: bucket})
+		}
+		ops[k].Tasks = append(ops[k].Tasks, tasks[i])
+	}
+	var enc record.Encoder
+	for k := range ops {
+		for i := range ops[k].Tasks {
+			ops[k].Data = enc.AppendTask(ops[k].Data, &ops[k].Tasks[i])
+		}
+		ops[k].Data = record.AppendStamp(ops[k].Data, 0, o.epoch)
+	}
+	o.parkNext(ops, 0)
+}
+
+func (o *Owner) parkNext(ops []Op, last uint64) {
+	if len(ops) == 0 {
+		o.give(replica.Stored{Kind: replica.JobPark, Seq: last})
+		return
+	}
+	o.until(ops[0], func(out Outcome) { o.parkNext(ops[1:], max(last, out.Seq)) })
 }
 
 func copies(entries []*replica.Entry) []Task {
@@ -116,7 +148,13 @@ func (o *Owner) append(own []replica.Proposal) {
 func (o *Owner) save(cp Checkpoint) {
 	o.saves++
 	sentAt, count := o.host.Now().Mono, o.saves
-	stored := Stored{Checkpoint: cp, Epoch: o.epoch, Owner: o.name, Count: count}
+	if o.live {
+		o.settle(&cp)
+	}
+	stored := Stored{
+		Checkpoint: cp, Epoch: o.epoch, Owner: o.name, Count: count, SettledAt: o.settledAt,
+		TimerEpoch: cp.TimerEpoch(o.epoch, o.found.TimerSeq, o.found.TimerEpoch),
+	}
 	o.send(&Op{Kind: SaveCheckpoint, Checkpoint: stored, Revision: o.revision}, func(out Outcome) {
 		if out.Result == OK {
 			o.saved(true, out.Revision, sentAt)
@@ -132,6 +170,14 @@ func (o *Owner) save(cp Checkpoint) {
 	})
 }
 
+// settle notes, for the saves to come, since when no cancel is left to be carried out.
+func (o *Owner) settle(cp *Checkpoint) {
+	o.settledAt = o.host.Now().MS
+	if cp.PendingSince > 0 {
+		o.settledAt = min(o.settledAt, cp.PendingSince-1)
+	}
+}
+
 func (o *Owner) saved(ok bool, revision uint64, sentAt time.Duration) {
 	o.revision = revision
 	if ok {
@@ -143,36 +189,50 @@ func (o *Owner) saved(ok bool, revision uint64, sentAt time.Duration) {
 	}
 }
 
-// search asks the timer first, then the archive, then the part of the log that is not
-// read; the lanes' ends are measured after the timer's answer.
+// search asks the timer to take out what is cancelled; then the archive, the timer, and the part
+// of the log that is not read. The lanes' ends are measured after the first answer.
 func (o *Owner) search(s Search) {
-	found := &replica.Found{Search: s}
-	if s.ID.IsZero() { // only how far the lanes go is asked for
-		o.until(Op{Kind: ReadEnds}, func(ends Outcome) {
-			found.Ends = ends.Ends
-			o.give(found)
-		})
+	found, levels := &replica.Found{Search: s}, o.r.ReadLevels()
+	if !s.Cancel {
+		o.searchArchive(found, levels, false)
 		return
 	}
 	o.until(Op{Kind: AskTimer, Search: s}, func(timer Outcome) {
-		if s.Cancel {
-			found.Taken = entryOf(timer.Task)
-		} else {
-			found.Waiting = entryOf(timer.Task)
+		found.Taken = entryOf(timer.Task)
+		o.searchArchive(found, levels, timer.Fired)
+	})
+}
+
+// searchArchive goes on with a search; fired: what the timer took out may have been fired before.
+func (o *Owner) searchArchive(found *replica.Found, levels [ids.Lanes]uint64, fired bool) {
+	o.until(Op{Kind: ReadEnds}, func(ends Outcome) {
+		found.Ends = ends.Ends
+		if found.ID.IsZero() { // only how far the lanes go is asked for
+			o.give(found)
+			return
 		}
-		o.until(Op{Kind: ReadEnds}, func(ends Outcome) {
-			found.Ends = ends.Ends
-			o.until(Op{Kind: AskArchive, Search: s}, func(archive Outcome) {
-				found.Archived = entryOf(archive.Task)
-				if !s.Cancel {
-					o.give(found)
-					return
-				}
-				o.until(Op{Kind: AskUnread, Search: s, Starts: o.r.ReadLevels()}, func(unread Outcome) {
-					found.Unread = entryOf(unread.Task)
-					o.give(found)
+		o.until(Op{Kind: AskArchive, Search: found.Search}, func(archive Outcome) {
+			found.Archived = entryOf(archive.Task)
+			switch {
+			case found.Archived != nil || found.Taken != nil && !fired:
+				o.give(found)
+			case found.Cancel:
+				o.searchUnread(found, levels)
+			default:
+				o.until(Op{Kind: AskTimer, Search: found.Search}, func(timer Outcome) {
+					found.Waiting = entryOf(timer.Task)
+					o.searchUnread(found, levels)
 				})
-			})
+			}
 		})
+	})
+}
+
+func (o *Owner) searchUnread(found *replica.Found, levels [ids.Lanes]uint64) {
+	o.until(Op{Kind: AskUnread, Search: found.Search, Starts: levels}, func(unread Outcome) {
+		if found.Unread = entryOf(unread.Task); found.Unread != nil {
+			found.Unread.Before, found.Unread.Position = found.Unread.Position, unread.Position
+		}
+		o.give(found)
 	})
 }

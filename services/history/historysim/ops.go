@@ -25,6 +25,7 @@ type (
 	Event        = taskstate.Event
 	Policy       = taskstate.Policy
 	Kind         = taskstate.Kind
+	State        = taskstate.State
 )
 
 // LeaseFor is how long a saved checkpoint lets its owner go on.
@@ -87,6 +88,10 @@ type Stored struct {
 	// Owner and Count tell who saved it, and which of its saves it was.
 	Owner string
 	Count int
+	// SettledAt: what was cancelled before is carried out, Unix ms.
+	SettledAt int64
+	// TimerEpoch is that of the last fence up to TimerSeq.
+	TimerEpoch uint64
 }
 
 // Message is one message of the log: of a lane, or of events.
@@ -126,6 +131,10 @@ type Op struct {
 	// Expected is the last sequence of the archive that an append builds upon.
 	Expected uint64
 	Tasks    []Task
+	// Data is what goes to the timer store, encoded, of Park and AppendFence; Bucket is where
+	// Park puts it. Tasks are in it.
+	Data     []byte
+	Bucket   int64
 	Events   []Event
 	Carried  map[int]CarriedState
 	Levels   Levels
@@ -164,11 +173,14 @@ type Outcome struct {
 	// Ends are the last sequences of the lanes, Events that of the events; Seq the last of the log.
 	Ends   [ids.Lanes]uint64
 	Events uint64
-	// Stays and IDs are the tails of the timer store and the archive.
-	Stays []Stay
-	IDs   []ids.TaskID
-	// Task was found.
-	Task *Task
+	// Batches and IDs are the tails of the timer store and the archive.
+	Batches [][]byte
+	IDs     []ids.TaskID
+	// Task was found; Position is where it lies, if it is unread.
+	Task     *Task
+	Position ids.Position
+	// Fired: the timer has fired the task lately, or may have.
+	Fired bool
 }
 
 // Host is what an owner runs on.

@@ -8,6 +8,9 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/replica"
 )
 
+// Halted begins the reason of an owner that has met what it cannot read.
+const Halted = "halted: "
+
 // events is the place of the events' reader among the readers, behind the lanes.
 const events = ids.Lanes
 
@@ -34,8 +37,11 @@ type Owner struct {
 	r    *replica.Replica
 	fx   replica.Effects
 
+	// found is the checkpoint that was claimed, as it was before.
+	found           Stored
 	epoch, revision uint64
 	saves           int
+	settledAt       int64
 	claimedAt       time.Duration
 	base            replica.Checkpoint
 	recovered       replica.Recovered
@@ -267,8 +273,7 @@ func (o *Owner) stepOne() bool {
 	o.host.Applied(m)
 	o.check()
 	if o.fx.Halt != nil {
-		o.host.Fault("halt: %v", o.fx.Halt)
-		o.finish("halt")
+		o.finish(Halted + o.fx.Halt.Error())
 		return false
 	}
 	if !o.live && len(o.replaying) == 0 {

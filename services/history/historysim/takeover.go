@@ -13,6 +13,7 @@ func (o *Owner) Start() {
 			return
 		}
 		o.epoch, o.claimedAt = out.Stored.Epoch+1, o.host.Now().Mono
+		o.found, o.settledAt = out.Stored, out.Stored.SettledAt
 		claim := out.Stored
 		claim.Epoch, claim.Owner, claim.Count = o.epoch, o.name, 0
 		o.send(&Op{Kind: SaveCheckpoint, Checkpoint: claim, Revision: out.Revision}, func(saved Outcome) {
@@ -37,16 +38,13 @@ func (o *Owner) claimed(out Outcome) {
 	o.revision, o.base = out.Revision, out.Stored.Checkpoint
 	o.r = replica.New(o.cfg, o.base, o.claimedAt)
 	o.tick()
-	o.until(Op{Kind: AppendFence}, func(Outcome) {
+	o.until(Op{Kind: AppendFence, Data: fence(o.epoch)}, func(Outcome) {
 		o.until(Op{Kind: ReadTimer, From: o.base.TimerSeq + 1}, func(timer Outcome) {
 			if timer.Seq < o.base.TimerSeq {
 				o.finish("the timer store ends before the checkpoint")
 				return
 			}
-			o.recovered.Parked, o.recovered.TimerSeq = make(map[Stay]bool), timer.Seq
-			for _, s := range timer.Stays {
-				o.recovered.Parked[s] = true
-			}
+			o.recovered.Parked, o.recovered.TimerSeq = parkedTail(timer.Batches, &o.found, o.epoch), timer.Seq
 			o.readArchiveTail()
 		})
 	})

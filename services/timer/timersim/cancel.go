@@ -49,10 +49,10 @@ func (o *Owner) Cancel(all []Wanted) []Tombstones {
 }
 
 // Tombstoned says that a message of the cancel was stored.
-func (o *Owner) Tombstoned(m Tombstones, nowMS int64) {
+func (o *Owner) Tombstoned(m Tombstones) {
 	o.must(idle)
 	for _, id := range o.tombstones[m.Subject] {
-		o.table.Cancel(id, nowMS)
+		o.table.Cancel(id)
 	}
 	delete(o.tombstones, m.Subject)
 }

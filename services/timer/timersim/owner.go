@@ -16,6 +16,7 @@ package timersim
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/logversion"
@@ -34,7 +35,13 @@ type Config struct {
 	ChunkTasksMax int
 	// FiredKeepMax is how many fired tasks are remembered; 0 = the service's default.
 	FiredKeepMax int
+	// CancelKeep is how much later than a cancel history must have saved a checkpoint before the
+	// task is purged; 0 = the service's default.
+	CancelKeep time.Duration
 }
+
+// Clock says what time it is for firing.
+type Clock = due.Clock
 
 // Message is one message of the timer store.
 type Message struct {
@@ -107,6 +114,9 @@ func New(c Config) *Owner {
 	}
 	if c.FiredKeepMax > 0 {
 		cfg.FiredKeepMax = c.FiredKeepMax
+	}
+	if c.CancelKeep > 0 {
+		cfg.CancelKeep = c.CancelKeep
 	}
 	return &Owner{
 		partition: c.Partition, epoch: c.Epoch, limits: cfg.Limits(), table: due.New(cfg.Table()),

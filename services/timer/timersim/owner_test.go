@@ -162,7 +162,7 @@ func (w *world) cancel(i int) {
 			for _, id := range b.Tombstones {
 				w.doubtful[ids.TaskID(id)] = true
 			}
-			o.Tombstoned(m, w.nowMS)
+			o.Tombstoned(m)
 		}
 	}
 	if a, ok := o.Fence(); ok && !w.try(i, a) && w.owners[i] != o {

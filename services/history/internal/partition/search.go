@@ -161,14 +161,15 @@ func (w writers) askForCancels(ctx context.Context, job []*sought, dec searchDec
 				f.Taken = dec.entry(r)
 			}
 		}
-		if f.Taken != nil || f.Archived != nil {
+		hint, fired := fired[f.ID]
+		if f.Archived != nil || f.Taken != nil && !fired { // what was taken may have been fired before
 			continue
 		}
 		levels, some := unreadBehind(f.levels, f.Ends)
 		if !some {
 			continue
 		}
-		unread, at, err := w.Reader.Unread(ctx, f.ID, fired[f.ID], levels)
+		unread, at, err := w.Reader.Unread(ctx, f.ID, hint, levels)
 		if err != nil {
 			w.Logger.Debug("search of an unread task", "partition", w.Partition, "task_id", f.ID.String(), "error", err)
 		}

@@ -36,7 +36,7 @@ func (o *Owner) takeOver(ctx context.Context) error {
 	if err := o.TimerStore.Fence(ctx, fence); err != nil {
 		return fmt.Errorf("fence the timer store: %w", err)
 	}
-	recovered, err := o.tails(ctx, cp, before.GetEpoch())
+	recovered, err := o.tails(ctx, cp, before)
 	if err != nil {
 		return err
 	}
@@ -63,8 +63,9 @@ func (o *Owner) takeOver(ctx context.Context) error {
 }
 
 // tails reads what the other stores hold behind the checkpoint.
-func (o *Owner) tails(ctx context.Context, cp replica.Checkpoint, epoch uint64) (in replica.Recovered, err error) {
-	in = replica.Recovered{Parked: map[replica.Stay]bool{}, Archived: map[ids.TaskID]bool{}}
+func (o *Owner) tails(ctx context.Context, cp replica.Checkpoint, before *logv1.Checkpoint) (in replica.Recovered, err error) {
+	parked := replica.NewParkedTail(before.TimerSeq, before.TimerEpoch, before.Epoch, o.epoch)
+	in = replica.Recovered{Parked: parked.Stays, Archived: map[ids.TaskID]bool{}}
 	if in.TimerSeq, err = o.TimerStore.Last(ctx); err != nil {
 		return in, fmt.Errorf("find the timer store's end: %w", err)
 	}
@@ -80,14 +81,14 @@ func (o *Owner) tails(ctx context.Context, cp replica.Checkpoint, epoch uint64) 
 			return fmt.Errorf("%w: %w", ErrUnreadable, err)
 		}
 		if b.Fence {
-			epoch = max(epoch, min(b.Epoch, o.epoch))
+			parked.Fence(b.Epoch)
 		}
-		if b.Epoch != 0 && b.Epoch < epoch {
-			return nil // void, or for all we know
+		if !parked.Counts(b.Epoch) {
+			return nil
 		}
 		for _, t := range b.Tasks {
 			if id, err := ids.TaskIDFromBytes(t.Id); err == nil {
-				in.Parked[replica.Stay{ID: id, Parkings: t.Parkings}] = true
+				parked.Stays[replica.Stay{ID: id, Parkings: t.Parkings}] = true
 			}
 		}
 		return nil

@@ -160,10 +160,9 @@ func (o *Owner) tombstone(ctx context.Context, all []due.Tombstones) error {
 		})
 	}
 	writers.Wait()
-	nowMS := o.now().UnixMilli()
 	before := o.table.Len()
 	for _, id := range stored {
-		o.table.Cancel(id, nowMS)
+		o.table.Cancel(id)
 	}
 	o.Gauges.Cancelled(before - o.table.Len())
 	return failed

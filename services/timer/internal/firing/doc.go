@@ -16,6 +16,6 @@
 //
 // A race it leaves open: with two owners at once, a cancel that meets another
 // owner's cursor is not answered, and the task may have been fired all the same.
-// Asked again, it is reported as cancelled. History has the cancel in its log
-// and ignores the fired record.
+// Asked again, it is reported as cancelled, and as maybe fired. History has the
+// cancel in its log, looks for the fired record there, and cancels that one.
 package firing

@@ -140,6 +140,9 @@ func (r *Replica) found(in *Found, now Now, fx *Effects) {
 	again := r.searching[in.ID].again
 	delete(r.searching, in.ID)
 	e := r.tasks[in.ID]
+	if in.Taken != nil && in.Unread != nil && in.Unread.Parkings >= in.Taken.Parkings {
+		in.Taken = nil // it was fired before it was taken out
+	}
 	if in.Taken != nil && in.Archived == nil && (e == nil || e.left) {
 		r.cancelTaken(in, now, fx)
 		return

@@ -96,7 +96,8 @@ type Purged struct{}
 // Found is the answer to a Search.
 type Found struct {
 	Search
-	// Taken was waiting and has been taken out of the timer store (only for a command).
+	// Taken was waiting and has been taken out of the timer store (only for a command). If Unread
+	// is the same stay, it was fired before that.
 	Taken *Entry
 	// Archived, Waiting and Unread are where it was found; the archive is asked first. The
 	// Position of an unread one is where it lies, Before is that of the stay before.

@@ -21,10 +21,12 @@ type Config struct {
 	// CarryRecords and CarryBytes bound what a takeover reads again, of the events and of
 	// each lane: past either old active tasks are carried forward.
 	CarryRecords, CarryBytes uint64
+	// JobTasks bounds a job; 0 = jobTasksMax.
+	JobTasks int
 }
 
 const (
-	// jobTasksMax bounds a job.
+	// jobTasksMax bounds a job by default.
 	jobTasksMax = 5000
 	// archiveLingerMS is how long an ended task may wait for company on its way into the
 	// archive, archiveTasksMin how many are company enough. A write there has a fixed cost
@@ -119,6 +121,9 @@ type replay struct {
 // New makes the replica of an owner that has just claimed the partition: cp is the
 // checkpoint that it found, claimedAt when its claim was sent.
 func New(cfg Config, cp Checkpoint, claimedAt time.Duration) *Replica {
+	if cfg.JobTasks == 0 {
+		cfg.JobTasks = jobTasksMax
+	}
 	r := &Replica{
 		cfg: cfg, tasks: make(map[ids.TaskID]*Entry), lists: make(map[tasklistKey]*tasklist),
 		wake:    deadline.Heap[*Entry]{Entry: func(e *Entry) *deadline.Entry { return &e.wakeup }},
@@ -180,7 +185,7 @@ func (r *Replica) Flush(now Now, fx *Effects) {
 	}
 	for r.park.busy == nil && fx.Park == nil && len(r.park.queue) > 0 {
 		// What has come back meanwhile was stored by another owner.
-		fx.Park = slices.DeleteFunc(slices.Clone(r.park.next(jobTasksMax)), func(e *Entry) bool { return e.left })
+		fx.Park = slices.DeleteFunc(slices.Clone(r.park.next(r.cfg.JobTasks)), func(e *Entry) bool { return e.left })
 		if len(fx.Park) == 0 {
 			fx.Park = nil
 			r.park.done(r.park.last, false)

@@ -9,7 +9,7 @@ import (
 // nextArchive begins a job of what nobody else has archived.
 func (r *Replica) nextArchive(fx *Effects) {
 	for r.archive.busy == nil && len(r.archive.queue) > 0 {
-		fx.Archive = slices.DeleteFunc(slices.Clone(r.archive.next(jobTasksMax)), func(e *Entry) bool { return e.left })
+		fx.Archive = slices.DeleteFunc(slices.Clone(r.archive.next(r.cfg.JobTasks)), func(e *Entry) bool { return e.left })
 		if len(fx.Archive) == 0 {
 			fx.Archive = nil
 			r.archive.done(r.archive.last, false)
@@ -49,3 +49,37 @@ func (r *Replica) dropTails() {
 	}
 	r.parkedTail, r.archivedTail = nil, nil
 }
+
+// ParkedTail gathers the stays that the tail of the timer store holds, message by message.
+type ParkedTail struct {
+	// Stays are those that count.
+	Stays map[Stay]bool
+	// epoch: what earlier ones wrote is void, or void for all we know. own is the reader's.
+	epoch, own uint64
+}
+
+// NewParkedTail is the tail of an owner of epoch own, which found a checkpoint of epoch before, with its
+// TimerSeq and TimerEpoch. Where that is not known, the store may hold any fence of before.
+func NewParkedTail(seq, epoch, before, own uint64) *ParkedTail {
+	if epoch == 0 && seq > 0 {
+		epoch = before
+	}
+	return &ParkedTail{Stays: make(map[Stay]bool), epoch: epoch, own: own}
+}
+
+// TimerEpoch is the epoch of the last fence up to the TimerSeq of a checkpoint that the owner of epoch
+// own saves, which has found foundSeq and foundEpoch. An owner moves the sequence only behind its
+// own fence, and no checkpoint of it is saved once there is another one's.
+func (cp *Checkpoint) TimerEpoch(own, foundSeq, foundEpoch uint64) uint64 {
+	if cp.TimerSeq > foundSeq {
+		return own
+	}
+	return foundEpoch
+}
+
+// Fence takes in a fence.
+func (t *ParkedTail) Fence(epoch uint64) { t.epoch = max(t.epoch, min(epoch, t.own)) }
+
+// Counts tells whether what an owner of this epoch wrote here counts; 0 = from before there
+// were epochs.
+func (t *ParkedTail) Counts(epoch uint64) bool { return epoch == 0 || epoch >= t.epoch }

@@ -278,3 +278,36 @@ func TestAStayOfNoLaneIsTakenIn(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 }
+
+// R14: what the last owner parked counts though another one has claimed the partition since and died
+// before it did anything; what a replaced one parks behind a fence does not, wherever the tail begins.
+func TestR14_TheTailOfTheTimerStore(t *testing.T) {
+	type written struct {
+		fence, counts bool
+		epoch         uint64
+	}
+	for name, c := range map[string]struct {
+		seq, epoch, before, own uint64
+		tail                    []written
+	}{
+		"claimed and dead":                 {9, 4, 5, 6, []written{{counts: true, epoch: 4}, {fence: true, epoch: 6}, {epoch: 4}}},
+		"a fence behind the tail's begin":  {9, 4, 5, 6, []written{{epoch: 3}, {fence: true, epoch: 5}, {epoch: 4}, {counts: true, epoch: 5}}},
+		"from before that was noted":       {9, 0, 5, 6, []written{{epoch: 4}, {counts: true, epoch: 5}, {counts: true}}},
+		"the whole store":                  {0, 0, 5, 6, []written{{counts: true, epoch: 4}}},
+		"a fence of an owner after us":     {9, 5, 5, 6, []written{{fence: true, epoch: 7}, {epoch: 5}, {counts: true, epoch: 6}}},
+		"a fence that is late is no fence": {9, 5, 5, 6, []written{{fence: true, epoch: 4}, {counts: true, epoch: 5}}},
+	} {
+		tail := NewParkedTail(c.seq, c.epoch, c.before, c.own)
+		for i, w := range c.tail {
+			if w.fence {
+				tail.Fence(w.epoch)
+			} else if got := tail.Counts(w.epoch); got != w.counts {
+				t.Errorf("%s: message %d counts: %v", name, i, got)
+			}
+		}
+	}
+	cp := Checkpoint{TimerSeq: 9}
+	if still, moved := cp.TimerEpoch(6, 9, 4), cp.TimerEpoch(6, 8, 4); still != 4 || moved != 6 {
+		t.Errorf("the epoch is %d, and %d when the sequence has moved", still, moved)
+	}
+}

@@ -304,7 +304,11 @@ func TestACancelEndsTheTaskAfterTheAttempt(t *testing.T) {
 		if v, fx := Apply(task, &Event{Kind: Cancel, ID: task.ID, Message: "second"}, t0+2); !v.CancelRequested || fx != (Effects{}) {
 			t.Errorf("%s: a second cancel: %+v, %+v", kind, v, fx)
 		}
-		_, fx := send(task, kind, t0+5_000)
+		fence := task.Token()
+		v, fx := send(task, kind, t0+5_000)
+		if again, _ := Apply(task, &Event{Kind: kind, ID: task.ID, Fence: fence}, t0+6_000); kind != Expired && again != v {
+			t.Errorf("%s: %+v, and asked again %+v", kind, v, again)
+		}
 		if task.State != Cancelled || fx != (Effects{Finish: true, Release: true, ReleaseVersion: 1}) || task.CancelReason != "first" {
 			t.Errorf("%s: %s, %+v, %q", kind, task.State, fx, task.CancelReason)
 		}
@@ -314,6 +318,14 @@ func TestACancelEndsTheTaskAfterTheAttempt(t *testing.T) {
 		if asked := task.Steps[2]; asked.Kind != StepCancelRequested || asked.At != t0+1 || asked.Grant != 1 || asked.Message != "first" {
 			t.Errorf("%s: the history has %+v", kind, asked)
 		}
+	}
+	// Nobody hears of a cancel that came after what it asks about.
+	late := in(Running)
+	fence := late.Token()
+	v, _ := send(late, Failed, t0+1)
+	Apply(late, &Event{Kind: Cancel, ID: late.ID}, t0+2)
+	if again, _ := Apply(late, &Event{Kind: Failed, ID: late.ID, Fence: fence}, t0+3); again != v || late.State != Cancelled {
+		t.Errorf("%s: %+v, and asked again %+v", late.State, v, again)
 	}
 	// What was done is done.
 	task := in(Running)

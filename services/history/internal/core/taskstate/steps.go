@@ -90,6 +90,17 @@ func (t *Task) failed(kind StepKind, message, errType string, final bool, delayM
 	}
 }
 
+// failedToCancel tells whether the failure of the last attempt ended the task, since its cancel had been
+// asked for: it is without a next attempt in the history, and a cancel that came later is not told of.
+func (t *Task) failedToCancel() bool {
+	for i := len(t.Steps) - 1; i >= 0 && t.State == Cancelled; i-- {
+		if s := &t.Steps[i]; s.Kind == StepFailed && s.Grant == t.Version {
+			return s.DueAt == 0
+		}
+	}
+	return false
+}
+
 // retryDelay is the wait after the latest failure in ms: exponential, capped,
 // with a jitter of ±10 % taken from the task's id, so that tasks that failed
 // together do not come back together, and yet every owner computes the same.

@@ -70,7 +70,7 @@ func (t *Task) repeated(e *Event) (Verdict, bool) {
 		}
 	case Succeeded, Failed, Released:
 		if t.State != Running && t.Attempt.Ended == e.Kind && e.Fence == t.Token() {
-			return Verdict{}, true
+			return Verdict{CancelRequested: e.Kind == Failed && t.failedToCancel()}, true
 		}
 	case Cancel:
 		if t.State == Cancelled {

@@ -101,7 +101,7 @@ func TestFindTellsWhereARecordIs(t *testing.T) {
 	if status != Waiting || stay != want {
 		t.Fatalf("status %d, %+v, want %+v", status, stay, want)
 	}
-	table.Cancel(testID(3), 0)
+	table.Cancel(testID(3))
 	if stay, status := table.Find(testID(3), ""); status != Cancelled || stay != want {
 		t.Fatalf("status %d, %+v, want %+v", status, stay, want)
 	}
@@ -117,7 +117,7 @@ func TestFindTellsWhereARecordIs(t *testing.T) {
 
 func TestALostRecordIsForgotten(t *testing.T) {
 	table := newTable(t, message(1, 1000, 1, 2), message(2, 900, 3))
-	table.Cancel(testID(2), 0)
+	table.Cancel(testID(2))
 	for range 2 {
 		table.Lose(testID(1))
 		table.Lose(testID(2)) // its record may be purged: the tombstone stays known
@@ -205,9 +205,9 @@ func TestPurgeableNeedsEverythingLoadedAndFired(t *testing.T) {
 
 func TestAPurgeForgetsCancelledTasksUpToItsMessage(t *testing.T) {
 	table := newTable(t, message(1, 1000, 1), message(2, 1000, 2), message(3, testMinute, 3))
-	table.Cancel(testID(1), 0)
-	table.Cancel(testID(2), 0)
-	table.Cancel(testID(3), 0)
+	table.Cancel(testID(1))
+	table.Cancel(testID(2))
+	table.Cancel(testID(3))
 	table.Purged(Purge{Bucket: 0, UpTo: 1})
 	for n, want := range map[int]Status{1: Unknown, 2: Cancelled, 3: Cancelled} {
 		if _, got := table.Find(testID(n), ""); got != want {
@@ -227,11 +227,14 @@ func TestAPurgeForgetsCancelledTasksUpToItsMessage(t *testing.T) {
 // What the checkpoint must be later than is the last of the cancels.
 func TestABucketWaitsForItsLastCancel(t *testing.T) {
 	table := newTable(t, message(1, 1000, 1, 2), message(2, 9*testMinute, 3))
-	table.Cancel(testID(1), 100)
-	table.Cancel(testID(2), 40)
-	table.Cancel(testID(2), 900) // already void
+	table.Cancel(testID(1))
+	table.Cancel(testID(2))
+	table.Load(Message{Seq: 3, AtMS: 100, Tombstones: []ids.TaskID{testID(1)}})
+	table.Load(Message{Seq: 4, AtMS: 40, Tombstones: []ids.TaskID{testID(2)}})
+	table.Cancel(testID(2)) // already void
+	table.Load(message(5, 9*testMinute, 4))
 	for savedMS, want := range map[int64]int{150: 0, 151: 1} {
-		if got := table.Purgeable(2, 2, savedMS); len(got) != want {
+		if got := table.Purgeable(5, 5, savedMS); len(got) != want {
 			t.Errorf("by a checkpoint of %d: %v", savedMS, got)
 		}
 	}
@@ -242,7 +245,7 @@ func TestI10_ACancelCanEndARound(t *testing.T) {
 	one := wide
 	one.Tasks = 1
 	for name, end := range map[string]func(*Table){
-		"cancelled": func(table *Table) { table.Cancel(testID(2), 0) },
+		"cancelled": func(table *Table) { table.Cancel(testID(2)) },
 		"lost":      func(table *Table) { table.Lose(testID(2)) },
 	} {
 		table := newTable(t, message(1, 1000, 1, 2))
@@ -250,7 +253,7 @@ func TestI10_ACancelCanEndARound(t *testing.T) {
 		table.Commit(5000, 0)
 		table.Load(message(2, 500, 3))
 		table.Load(message(3, 400, 4))
-		table.Cancel(testID(4), 0) // before it could enter
+		table.Cancel(testID(4)) // before it could enter
 		table.Load(message(4, 6000, 5))
 		if cursor := table.Cursor(); cursor.Round != (Mark{5000, 1}) || cursor.Last != (Key{1000, 1, 0}) {
 			t.Fatalf("%s: %+v", name, cursor)
@@ -269,7 +272,7 @@ func TestI10_ACancelCanEndARound(t *testing.T) {
 func TestTheTableStandsStillWhileAChunkIsStored(t *testing.T) {
 	for name, change := range map[string]func(*Table){
 		"load":   func(table *Table) { table.Load(message(9, 1000, 9)) },
-		"cancel": func(table *Table) { table.Cancel(testID(2), 0) },
+		"cancel": func(table *Table) { table.Cancel(testID(2)) },
 		"lose":   func(table *Table) { table.Lose(testID(2)) },
 		"take":   func(table *Table) { table.NextChunk(1000, wide) },
 	} {
@@ -335,7 +338,7 @@ func TestFiringIsInOrderAfterCancels(t *testing.T) {
 		var want []int64
 		for n := range tasks {
 			if n%3 == 1 {
-				table.Cancel(testID(n), 0)
+				table.Cancel(testID(n))
 			} else {
 				want = append(want, due(n))
 			}

@@ -13,8 +13,10 @@ type bucket struct {
 	lastSeq uint64
 	// void are its cancelled entries. A slot here may have been freed since.
 	void []handle
-	// voidMS is when the last of them was cancelled.
+	// voidMS is when the last tombstone was stored, by the store's clock.
 	voidMS int64
+	// unread: one of Cancel has not come back from the store.
+	unread bool
 	// outdated are the sequences of its messages of replaced history owners, in order.
 	outdated []uint64
 }
@@ -61,7 +63,7 @@ func (t *Table) Purgeable(parked, end uint64, savedMS int64) []Purge {
 	}
 	var all []Purge
 	for number, b := range t.buckets {
-		kept := len(b.void) > 0 && savedMS <= b.voidMS+t.cfg.VoidKeepMS
+		kept := len(b.void) > 0 && (b.unread || savedMS <= b.voidMS+t.cfg.VoidKeepMS)
 		if b.live == 0 && b.lastSeq <= parked && b.lastSeq < t.lastSeq && !kept {
 			all = append(all, Purge{Bucket: int64(number), UpTo: b.lastSeq})
 		}

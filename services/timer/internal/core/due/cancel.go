@@ -30,7 +30,9 @@ type Tombstones struct {
 type Answer struct {
 	// Cancelled are void, now or since before; their records are still stored.
 	Cancelled []Ref
-	Fired     []Fate
+	// Fired lately. A task that is in Cancelled too is void, and may have been fired by
+	// another owner before it knew that.
+	Fired []Fate
 	// Undone: a task still waits, or its cancel is not final.
 	Undone bool
 }
@@ -67,11 +69,12 @@ func (t *Table) Tombstones(all []Wanted) []Tombstones {
 
 // Cancel makes a waiting task void; its tombstone has been stored. Of any
 // other task it does nothing.
-func (t *Table) Cancel(id ids.TaskID, nowMS int64) {
+func (t *Table) Cancel(id ids.TaskID) {
 	t.mustNotBeFiring()
 	t.unfenced = true
-	if h, ok := t.byID.find(id); ok {
-		t.void(h, nowMS)
+	if h, ok := t.byID.find(id); ok && t.entries.at(h).live() {
+		t.void(h)
+		t.bucket(t.entries.at(h).bucket).unread = true
 	}
 }
 
@@ -96,6 +99,9 @@ func (t *Table) Answer(all []Wanted) Answer {
 			a.Undone = true
 		case Cancelled:
 			a.Cancelled = append(a.Cancelled, stay.Ref)
+			if t.resumed.Fired(Key{DueMS: stay.DueMS, Seq: stay.Seq, Index: stay.Index}) {
+				a.Fired = append(a.Fired, Fate{ID: w.ID})
+			}
 			a.Undone = a.Undone || t.unfenced
 		case Fired:
 			a.Fired = append(a.Fired, Fate{ID: w.ID, LogSeq: stay.LogSeq})

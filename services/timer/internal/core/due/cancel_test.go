@@ -28,7 +28,7 @@ func TestR2_ATaskOfAnotherDomainIsLeftAlone(t *testing.T) {
 			t.Fatalf("tombstones %v", got)
 		}
 	}
-	table.Cancel(testID(2), 0)
+	table.Cancel(testID(2))
 	table.Fenced()
 	if got := table.Answer(ask("b")); !reflect.DeepEqual(got, Answer{}) {
 		t.Errorf("another domain hears %+v", got)
@@ -43,7 +43,7 @@ func TestACancelIsFinalAfterTheFence(t *testing.T) {
 	table := newTable(t, message(1, 1000, 1))
 	wanted := []Wanted{{ID: testID(1)}}
 	table.Fenced()
-	table.Cancel(testID(1), 0)
+	table.Cancel(testID(1))
 	if got := table.Answer(wanted); !table.Unfenced() || !got.Undone {
 		t.Fatalf("before the fence: %+v", got)
 	}
@@ -80,5 +80,43 @@ func TestR18_AFiredTaskIsKnownWithItsPlace(t *testing.T) {
 		if a := table.Answer([]Wanted{{ID: testID(n)}}); len(a.Fired) != 1 || a.Fired[0].LogSeq != got[n-1] {
 			t.Errorf("a cancel of %d hears %+v", n, a)
 		}
+	}
+}
+
+// Of two owners the one that has not read the tombstone fires the task, and the other one ends before
+// the canceller has its answer. Who asks the next owner gets the record, and hears that it may have been
+// fired.
+func TestAVoidTaskThatTheCursorCoversMayHaveBeenFired(t *testing.T) {
+	first := newTable(t, message(1, 1000, 1), message(2, 2000, 2))
+	fire(first, 1000)
+	next := New(Config{})
+	for _, m := range []Message{
+		message(1, 1000, 1), message(2, 2000, 2), {Seq: 3, Tombstones: []ids.TaskID{testID(1), testID(2)}},
+	} {
+		next.Load(m)
+	}
+	next.Resume(first.Cursor(), 2, 1000)
+	next.Fenced()
+	got := next.Answer([]Wanted{{ID: testID(1)}, {ID: testID(2)}})
+	if len(got.Cancelled) != 2 || !reflect.DeepEqual(got.Fired, []Fate{{ID: testID(1)}}) {
+		t.Errorf("it answers %+v", got)
+	}
+}
+
+// R23: how long a cancelled task is kept is measured by the store's clock, on which history's checkpoints
+// are compared with it, and never by that of the node that cancels.
+func TestR23_ACancelledTaskWaitsByTheStoresClock(t *testing.T) {
+	table := newTable(t, message(1, 1000, 1), message(2, 9*testMinute, 2))
+	table.Cancel(testID(1))
+	if got := table.Purgeable(2, 2, 1<<40); got != nil {
+		t.Errorf("purgeable before the tombstone is read: %v", got)
+	}
+	table.Load(Message{Seq: 3, AtMS: 5000, Tombstones: []ids.TaskID{testID(1)}})
+	table.Load(message(4, 9*testMinute, 3))
+	if got := table.Purgeable(4, 4, 5050); got != nil {
+		t.Errorf("purgeable: %v", got)
+	}
+	if got := table.Purgeable(4, 4, 5051); len(got) != 1 {
+		t.Errorf("purgeable: %v", got)
 	}
 }

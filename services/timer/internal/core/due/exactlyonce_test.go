@@ -176,7 +176,7 @@ func (w *world) cancel(o *owner, s stay) {
 			w.tombstoned[other] = true
 		}
 	}
-	o.table.Cancel(s.id, w.now)
+	o.table.Cancel(s.id)
 	o.fence = append(o.fence, s)
 }
 

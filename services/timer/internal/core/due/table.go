@@ -61,7 +61,10 @@ type Table struct {
 	cfg     Config
 	// cursor covers what was fired; it may be ahead of the stored one by the
 	// end of a round, which says the same.
-	cursor  Cursor
+	cursor Cursor
+	// resumed is the cursor that was found: a void task that it covers may have been
+	// fired by an owner that had not read the tombstone.
+	resumed Cursor
 	lastSeq uint64
 	// fences that are in the store and raised the epoch, in order.
 	fences []fence
@@ -98,8 +101,11 @@ func (t *Table) Load(m Message) (outdated int) {
 	b.lastSeq = m.Seq
 	for _, id := range m.Tombstones {
 		if h, ok := t.byID.find(id); ok && t.entries.at(h).bucket == int32(m.Bucket) {
-			t.void(h, m.AtMS)
+			t.void(h)
 		}
+	}
+	if len(m.Tombstones) > 0 {
+		b.voidMS, b.unread = max(b.voidMS, m.AtMS), false
 	}
 	if t.outdated(&m) {
 		b.outdated = append(b.outdated, m.Seq)
@@ -151,7 +157,7 @@ func (t *Table) queue(h handle) {
 // loaded, what c covers was fired, and from now on the table writes as epoch.
 func (t *Table) Resume(c Cursor, epoch uint64, nowMS int64) {
 	t.mustNotBeFiring()
-	t.cursor = c
+	t.resumed, t.cursor = c, c
 	t.cursor.Epoch = epoch
 	t.lastSeq = max(t.lastSeq, c.Seq())
 	all := t.heap.order
@@ -224,7 +230,7 @@ func (t *Table) rewind(nowMS int64) {
 }
 
 // void marks a live entry as cancelled.
-func (t *Table) void(h handle, atMS int64) {
+func (t *Table) void(h handle) {
 	e := t.entries.at(h)
 	if !e.live() {
 		return
@@ -233,7 +239,6 @@ func (t *Table) void(h handle, atMS int64) {
 	e.place = placeVoid
 	b := t.bucket(e.bucket)
 	b.void = append(b.void, h)
-	b.voidMS = max(b.voidMS, atMS)
 	if !t.heap.loose {
 		t.settle()
 	}

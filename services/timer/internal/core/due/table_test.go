@@ -113,7 +113,7 @@ func TestAClockALittleBehindTheLastOwnersWaits(t *testing.T) {
 
 func TestACancelledTaskIsKnownUntilItsBucketIsPurged(t *testing.T) {
 	table := newTable(t, message(1, 1000, 1), message(2, 1000, 2))
-	table.Cancel(testID(1), 0)
+	table.Cancel(testID(1))
 	table.Load(Message{Seq: 3, Tombstones: []ids.TaskID{testID(1)}})
 	if _, status := table.Find(testID(1), ""); status != Cancelled {
 		t.Fatalf("status %d", status)
@@ -153,14 +153,19 @@ func TestACancelledTaskWaitsForHistorysCheckpoint(t *testing.T) {
 		"by the last owner":  newTable(t, message(1, 1000, 1), Message{Seq: 2, AtMS: 3000, Tombstones: []ids.TaskID{testID(1)}}),
 		"by one and another": newTable(t, message(1, 1000, 1, 2), Message{Seq: 2, AtMS: 10, Tombstones: []ids.TaskID{testID(2)}}),
 	} {
-		table.Cancel(testID(1), 3000)
+		table.Cancel(testID(1))
 		table.Load(message(3, 9*testMinute, 5))
+		if got := table.Purgeable(3, 3, 1<<40); name != "by the last owner" && got != nil {
+			t.Errorf("%s: purgeable before the tombstone is read: %v", name, got)
+		}
+		table.Load(Message{Seq: 4, AtMS: 3000, Tombstones: []ids.TaskID{testID(1)}})
+		table.Load(message(5, 9*testMinute, 6))
 		for _, savedMS := range []int64{0, 2999, 3000, 3050} {
-			if got := table.Purgeable(3, 3, savedMS); got != nil {
+			if got := table.Purgeable(5, 5, savedMS); got != nil {
 				t.Errorf("%s: purgeable by a checkpoint of %d: %v", name, savedMS, got)
 			}
 		}
-		if got := table.Purgeable(3, 3, 3051); len(got) != 1 {
+		if got := table.Purgeable(5, 5, 3051); len(got) != 1 {
 			t.Errorf("%s: purgeable: %v", name, got)
 		}
 	}
@@ -176,9 +181,10 @@ func TestACancelledTaskIsNotPurgeableWithoutACheckpoint(t *testing.T) {
 	table := New(Config{})
 	table.Load(message(1, 1000, 1))
 	table.Resume(Cursor{}, 1, 0)
-	table.Cancel(testID(1), 0)
-	table.Load(message(2, 9*testMinute, 2))
-	if got := table.Purgeable(2, 2, 0); got != nil {
+	table.Cancel(testID(1))
+	table.Load(Message{Seq: 2, Tombstones: []ids.TaskID{testID(1)}})
+	table.Load(message(3, 9*testMinute, 2))
+	if got := table.Purgeable(3, 3, 0); got != nil {
 		t.Errorf("purgeable: %v", got)
 	}
 }
@@ -237,7 +243,7 @@ func TestScanVisitsEveryWaitingTaskOnce(t *testing.T) {
 		numbers = append(numbers, i)
 	}
 	table := newTable(t, message(1, 1000, numbers...))
-	table.Cancel(testID(5), 0)
+	table.Cancel(testID(5))
 	seen := map[ids.TaskID]int{}
 	for from, more := uint32(0), true; more; {
 		from, more = table.Scan(from, 999, func(s Stay) { seen[s.ID]++ })

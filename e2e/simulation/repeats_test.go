@@ -1,0 +1,59 @@
+package simulation
+
+import (
+	"github.com/yardmaster-io/yardmaster/contracts/fault"
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/history/historysim"
+)
+
+// ask is an event about a task: two with one wish are a repetition.
+type ask struct {
+	at place
+	wish
+}
+
+type wish struct {
+	kind   historysim.Kind
+	fence  ids.Token
+	domain string
+}
+
+func wishOf(e *historysim.Event) wish { return wish{e.Kind, e.Fence, e.Domain} }
+
+// noted remembers an event of the log. A carried state changes nothing.
+func (c *checker) noted(e *historysim.Event, at place) {
+	if e.Kind != historysim.Carried {
+		c.asks[e.ID] = append(c.asks[e.ID], ask{at, wishOf(e)})
+	}
+}
+
+// otherwise holds I4: who repeats what it asked gets the same verdict, by whatever owner, unless another
+// event about the task lies between. Whether a wait is over is a matter of time.
+func (c *checker) otherwise(e *historysim.Event, v *historysim.Verdict, at place) {
+	before, ok := c.repeated(e, at)
+	if !ok {
+		return
+	}
+	first, ok := c.verdictOf[before]
+	if !ok || e.Kind == historysim.Started && first.verdict.Code == fault.FailedPrecondition {
+		return
+	}
+	if w := &first.verdict; (w.Code == "") != (v.Code == "") || w.Granted != v.Granted || w.CancelRequested != v.CancelRequested {
+		c.w.violated("I4: %v of %s gets %q at event %d, and %q at event %d: %+v, %+v", e.Kind, c.w.name(e.ID), w.Code, before.seq, v.Code, at.seq,
+			w.Verdict, v.Verdict)
+	}
+}
+
+// repeated is where the wish of an event came last, if nothing else about the task came since.
+func (c *checker) repeated(e *historysim.Event, at place) (place, bool) {
+	all, found := c.asks[e.ID], false
+	for i := len(all) - 1; i >= 0; i-- {
+		switch {
+		case all[i].at == at:
+			found = true
+		case found:
+			return all[i].at, all[i].wish == wishOf(e)
+		}
+	}
+	return place{}, false
+}

@@ -1,0 +1,70 @@
+package historysim
+
+import (
+	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/replica"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/record"
+)
+
+// Decoder reads the encoded batches of the timer store and of what the timer fires.
+type Decoder struct{ records *record.Decoder }
+
+// NewDecoder makes a decoder.
+func NewDecoder() Decoder { return Decoder{record.NewDecoder()} }
+
+// Tasks are those of a batch. One that cannot be read panics: all are written by historysim.
+func (d Decoder) Tasks(batch []byte) []Task {
+	entries, bad, err := d.records.Submits(batch)
+	if err != nil || len(bad) > 0 {
+		panic("historysim: a batch that cannot be read")
+	}
+	all := make([]Task, len(entries))
+	for i, e := range entries {
+		all[i] = e.Task
+	}
+	return all
+}
+
+// Task is one encoded record.
+func (d Decoder) Task(data []byte) *Task {
+	var r logv1.Record
+	if err := r.UnmarshalVT(data); err != nil {
+		panic(err)
+	}
+	e, err := d.records.Entry(&r)
+	if err != nil {
+		panic(err)
+	}
+	return &e.Task
+}
+
+// fence is an encoded fence.
+func fence(epoch uint64) []byte {
+	data, err := (&logv1.Batch{Fence: true, Epoch: epoch}).MarshalVT()
+	if err != nil {
+		panic(err)
+	}
+	return data
+}
+
+// parkedTail is what the tail of the timer store holds for an owner, see partition's takeover.
+func parkedTail(batches [][]byte, found *Stored, own uint64) map[Stay]bool {
+	tail := replica.NewParkedTail(found.TimerSeq, found.TimerEpoch, found.Epoch, own)
+	for _, data := range batches {
+		var b logv1.Batch
+		if err := b.UnmarshalVT(data); err != nil {
+			panic(err)
+		}
+		if b.Fence {
+			tail.Fence(b.Epoch)
+		}
+		if !tail.Counts(b.Epoch) {
+			continue
+		}
+		for _, t := range b.Tasks {
+			tail.Stays[Stay{ID: ids.TaskID(t.Id), Parkings: t.Parkings}] = true
+		}
+	}
+	return tail.Stays
+}
