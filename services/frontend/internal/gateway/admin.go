@@ -22,7 +22,7 @@ func (g *Gateway) PutDomain(c Call, req *yardv1.PutDomainRequest, answer Answer)
 		answer(nil, err)
 		return
 	}
-	g.query(c.Deadline, answer, func(ctx context.Context) (codec.Message, error) {
+	g.query(c.Domain, c.Deadline, answer, func(ctx context.Context) (codec.Message, error) {
 		if err := g.Registry.PutDomain(ctx, req.Domain); err != nil {
 			return nil, notWritten(err)
 		}
@@ -60,7 +60,7 @@ func (g *Gateway) SetType(c Call, req *yardv1.SetTypeRequest, answer Answer) {
 		answer(nil, err)
 		return
 	}
-	g.query(c.Deadline, answer, func(ctx context.Context) (codec.Message, error) {
+	g.query(c.Domain, c.Deadline, answer, func(ctx context.Context) (codec.Message, error) {
 		if err := g.Registry.PutType(ctx, c.Domain, req.Type); err != nil {
 			return nil, notWritten(err)
 		}
@@ -88,7 +88,7 @@ func (g *Gateway) GetType(c Call, req *yardv1.GetTypeRequest, answer Answer) {
 		answer(&yardv1.GetTypeResponse{Type: t}, nil)
 		return
 	}
-	g.query(c.Deadline, answer, func(ctx context.Context) (codec.Message, error) {
+	g.query(c.Domain, c.Deadline, answer, func(ctx context.Context) (codec.Message, error) {
 		shards, err := everyone(ctx, g.Partitioning.Matching, func(ctx context.Context, m int) (*rpcv1.DescribeShardResponse, error) {
 			return g.Owners.MatchingDescribe(ctx, m, &rpcv1.DescribeShardRequest{Domain: c.Domain})
 		})

@@ -17,7 +17,8 @@ type Config struct {
 	// Default 128 MiB. It bounds the memory an overload takes, about three times as much.
 	RequestBytesMax int `koanf:"request_bytes_max" unit:"bytes" usage:"bytes of requests under way at once"`
 	// QueriesMax is how many queries, administrative requests and waits for a
-	// result may be under way at once; each costs a goroutine. Default 1000.
+	// result may be under way at once; each costs a goroutine. One domain may have three
+	// quarters of them. Default 1000.
 	QueriesMax int `koanf:"queries_max" usage:"queries and waits under way at once"`
 	// RequestTimeout is the deadline of a request that brings none. Default 10 s.
 	// Too short turns a takeover of a partition into errors.

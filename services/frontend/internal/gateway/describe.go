@@ -22,7 +22,7 @@ func (g *Gateway) DescribeTasklist(c Call, req *yardv1.DescribeTasklistRequest, 
 		answer(nil, err)
 		return
 	}
-	g.query(c.Deadline, answer, func(ctx context.Context) (codec.Message, error) {
+	g.query(c.Domain, c.Deadline, answer, func(ctx context.Context) (codec.Message, error) {
 		n, m := g.Partitioning.History, g.Partitioning.Matching
 		parts, err := everyone(ctx, 2*n+m, func(ctx context.Context, i int) (*yardv1.DescribeTasklistResponse, error) {
 			switch {

@@ -91,7 +91,7 @@ type Gateway struct {
 
 	open      atomic.Int64 // requests admitted and not answered
 	openBytes atomic.Int64
-	queries   atomic.Int64
+	queries   *queries
 }
 
 // New makes a gateway. Nothing happens before the first request; Run must run
@@ -117,6 +117,7 @@ func New(d Deps) (*Gateway, error) {
 	g.appender = newAppender(g)
 	g.outcomes = newOutcomes(g)
 	g.polls = newPolls(g)
+	g.queries = newQueries(d.Config.QueriesMax)
 	return g, nil
 }
 
@@ -177,15 +178,14 @@ func (g *Gateway) Release(bytes int) {
 	g.open.Add(-1)
 }
 
-// query runs f in a goroutine of its own and answers with what it returns.
-func (g *Gateway) query(deadline time.Time, answer Answer, f func(ctx context.Context) (codec.Message, error)) {
-	if g.queries.Add(1) > int64(g.Config.QueriesMax) {
-		g.queries.Add(-1)
+// query runs f for a domain in a goroutine of its own and answers with what it returns.
+func (g *Gateway) query(domain string, deadline time.Time, answer Answer, f func(ctx context.Context) (codec.Message, error)) {
+	if !g.queries.enter(domain) {
 		answer(nil, fault.New(fault.ResourceExhausted, "too many queries are under way").After(fullRetryAfter))
 		return
 	}
 	go func() {
-		defer g.queries.Add(-1)
+		defer g.queries.leave(domain)
 		ctx, cancel := context.WithDeadline(g.base, deadline)
 		defer cancel()
 		answer(g.guarded(ctx, f))

@@ -43,7 +43,7 @@ func (g *Gateway) Get(c Call, req *yardv1.GetRequest, answer Answer) {
 		until = c.Received.Add(time.Duration(req.WaitMs) * time.Millisecond)
 		deadline = later(deadline, until.Add(waitGrace))
 	}
-	g.query(deadline, answer, func(ctx context.Context) (codec.Message, error) {
+	g.query(c.Domain, deadline, answer, func(ctx context.Context) (codec.Message, error) {
 		task, err := g.lookUp(ctx, c.Domain, id, time.Time{})
 		if err == nil && task != nil && !until.IsZero() {
 			task, err = g.finished(ctx, c.Domain, id, task, until)
@@ -128,7 +128,7 @@ func (g *Gateway) waitForResult(s *submission) {
 		TaskId: resp.TaskIds[0], Domain: r.Domain, Tasklist: r.Tasklist, Type: r.Type, Priority: r.Priority,
 		State: yardv1.TaskState_TASK_STATE_QUEUED, CreatedAtMs: s.at.UnixMilli(), DueAtMs: r.DueAtMs,
 	}
-	g.query(until.Add(waitGrace), func(_ codec.Message, err error) {
+	g.query(s.call.Domain, until.Add(waitGrace), func(_ codec.Message, err error) {
 		// The tasks are accepted, so whatever became of the wait is no error.
 		s.answer(resp, nil)
 	}, func(ctx context.Context) (codec.Message, error) {
@@ -150,7 +150,7 @@ func (g *Gateway) List(c Call, req *yardv1.ListRequest, answer Answer) {
 		answer(nil, err)
 		return
 	}
-	g.query(c.Deadline, answer, func(ctx context.Context) (codec.Message, error) {
+	g.query(c.Domain, c.Deadline, answer, func(ctx context.Context) (codec.Message, error) {
 		ask := &rpcv1.ListTasksRequest{Domain: c.Domain, Filter: req}
 		n := g.Partitioning.History
 		found, err := everyone(ctx, 2*n, func(ctx context.Context, i int) (*rpcv1.ListTasksResponse, error) {
