@@ -6,7 +6,8 @@
 // Never does: decide. What becomes of a task, what is still needed, whether the lease
 // holds, when to save, to purge or to trigger again: the replica says it.
 // On failure: a write that fails is repeated until it is stored; one that can never be
-// stored goes to the quarantine, and the rest goes on. A checkpoint that another owner has
+// stored goes to the quarantine, and the rest goes on; but for the owner's own events, which are
+// proposed again. A checkpoint that another owner has
 // written ends Run with ErrTakenOver; a record that this version cannot read ends it with
 // ErrUnreadable.
 //

@@ -26,8 +26,10 @@ type Decoder struct {
 	names    map[string]string // of domains and tasklists, checked
 	types    map[string]string // checked
 	policies map[taskstate.Policy]*taskstate.Policy
-	batch    logv1.Batch
-	events   logv1.EventBatch
+	// lastPolicy is the last one: mostly the next task has the same.
+	lastPolicy *taskstate.Policy
+	batch      logv1.Batch
+	events     logv1.EventBatch
 }
 
 // internedMax bounds what a decoder remembers; past it, it starts anew.
@@ -95,7 +97,11 @@ func (d *Decoder) policy(p *logv1.Policy) *taskstate.Policy {
 
 		HeartbeatTimeoutMS: p.GetHeartbeatTimeoutMs(),
 	}
+	if d.lastPolicy != nil && *d.lastPolicy == key {
+		return d.lastPolicy
+	}
 	if known, ok := d.policies[key]; ok {
+		d.lastPolicy = known
 		return known
 	}
 	if len(d.policies) >= internedMax {
@@ -103,7 +109,7 @@ func (d *Decoder) policy(p *logv1.Policy) *taskstate.Policy {
 	}
 	own := new(taskstate.Policy) // key itself stays on the stack
 	*own = key
-	d.policies[key] = own
+	d.policies[key], d.lastPolicy = own, own
 	return own
 }
 

@@ -139,8 +139,11 @@ func (r *Replica) carryOut(e *Entry, did taskstate.Effects, cause uint64, now No
 	if did.Finish {
 		r.ended(e, fx)
 	}
-	if r.replay == nil {
+	switch {
+	case r.replay == nil:
 		r.dispatch(e, now)
+	case r.isStored(e):
+		r.leave(e) // a takeover must not hold all that has ended since the floor
 	}
 	r.letGo(e.ID, now, fx)
 }
@@ -163,6 +166,15 @@ func (r *Replica) dispatch(e *Entry, now Now) {
 	}
 }
 
+// isStored tells whether the checkpoint of a takeover says that the other store has e.
+func (r *Replica) isStored(e *Entry) bool {
+	store := &r.park
+	if e.State.Finished() {
+		store = &r.archive
+	}
+	return store.holds(e.Position, e.cause)
+}
+
 // recovered ends a takeover.
 func (r *Replica) recovered(in Recovered, now Now, fx *Effects) {
 	r.replay = nil
@@ -175,15 +187,7 @@ func (r *Replica) recovered(in Recovered, now Now, fx *Effects) {
 		r.trigger(e, now, fx)
 	}
 	for _, e := range r.inLine(func(e *Entry) bool { return e.State.Finished() || e.State == taskstate.Waiting }) {
-		store := &r.park
-		if e.State.Finished() {
-			store = &r.archive
-		}
-		if store.holds(e.Position, e.cause) {
-			r.leave(e)
-		} else {
-			r.dispatch(e, now)
-		}
+		r.dispatch(e, now)
 	}
 	for _, id := range r.early.ids() {
 		if e := r.tasks[id]; e == nil || e.left {
