@@ -32,8 +32,8 @@ import (
 // Deps is what the service works with. All fields but Tracing are required.
 type Deps struct {
 	NATS *nats.Conn
-	// Connect makes the connection that tasks which are not in memory are read over, so
-	// that no such read holds up an owner.
+	// Connect makes the connections that tasks which are not in memory are read over, one
+	// for each partition, so that no such read holds up an owner.
 	Connect      func(ctx context.Context, purpose string) (*nats.Conn, error)
 	Partitioning topology.Partitioning
 	// Node names this process among the members.
@@ -91,15 +91,6 @@ func (s *Service) Run(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("open the members bucket: %w", err)
 	}
-	second, err := s.Connect(ctx, "reads")
-	if err != nil {
-		return fmt.Errorf("connect for reads: %w", err)
-	}
-	defer second.Close()
-	reads := natshistory.Config{NATS: second, Log: s.Log}
-	if reads.JetStream, err = jetstream.New(second); err != nil {
-		return fmt.Errorf("connect for reads: %w", err)
-	}
 	watching, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	domains, err := catalog.Watch(watching, config, func(string) {})
@@ -109,7 +100,7 @@ func (s *Service) Run(ctx context.Context) error {
 	owner := ownership.New(ownership.Config{
 		Service: "history", Node: s.Node, Count: s.Partitioning.History, KV: members, Log: s.Log,
 		Version: domains.Version, Metrics: s.Deps.Metrics,
-		Serve: func(ctx context.Context, p int) error { return s.serve(ctx, p, domains, tokens, checkpoints, reads) },
+		Serve: func(ctx context.Context, p int) error { return s.serve(ctx, p, domains, tokens, checkpoints) },
 	})
 	s.share.Store(owner)
 	go func() {
@@ -126,20 +117,19 @@ func (s *Service) Run(ctx context.Context) error {
 const retentionDefault = 7 * 24 * time.Hour
 
 // serve owns one partition until ctx ends: first the wire, then the owner, then,
-// once it has taken over, its calls. What finds finished tasks has a connection of its own.
-func (s *Service) serve(ctx context.Context, p int, domains *catalog.Catalog, tokens *ids.Tokens, checkpoints jetstream.KeyValue, reads natshistory.Config) error {
+// once it has taken over, its calls.
+func (s *Service) serve(ctx context.Context, p int, domains *catalog.Catalog, tokens *ids.Tokens, checkpoints jetstream.KeyValue) error {
 	wire, closeWire, err := natshistory.NewWire(s.NATS, s.Log)
 	if err != nil {
 		return fmt.Errorf("listen for bounced answers: %w", err)
 	}
 	defer closeWire()
 	nc := natshistory.Config{NATS: s.NATS, JetStream: s.js, Partition: p, Log: s.Log}
-	reads.Partition = p
-	reader, err := natshistory.NewReader(reads)
+	reader, closeReader, err := s.openReader(ctx, p)
 	if err != nil {
 		return fmt.Errorf("open the reader of finished tasks: %w", err)
 	}
-	defer closeReader(reader, s.Log)
+	defer closeReader()
 	retention := func(domain string) time.Duration {
 		if d, ok := domains.Domain(domain); ok && d.RetentionMs > 0 {
 			return time.Duration(d.RetentionMs) * time.Millisecond
@@ -166,10 +156,32 @@ func (s *Service) serve(ctx context.Context, p int, domains *catalog.Catalog, to
 // readerTimeout bounds how long the answers under way are waited for.
 const readerTimeout = 5 * time.Second
 
-func closeReader(r *natshistory.Reader, log *slog.Logger) {
-	ctx, cancel := context.WithTimeout(context.Background(), readerTimeout)
-	defer cancel()
-	if err := r.Close(ctx); err != nil {
-		log.Debug("reads of finished tasks under way were given up", "error", err)
+// openReader makes what finds finished tasks. Each has a connection: the server serves the
+// direct gets of one connection one after the other, and cuts off one that has much on the way.
+func (s *Service) openReader(ctx context.Context, p int) (_ *natshistory.Reader, closeReader func(), err error) {
+	nc, err := s.Connect(ctx, "reads")
+	if err != nil {
+		return nil, nil, err
 	}
+	defer func() {
+		if err != nil {
+			nc.Close()
+		}
+	}()
+	js, err := jetstream.New(nc)
+	if err != nil {
+		return nil, nil, err
+	}
+	r, err := natshistory.NewReader(natshistory.Config{NATS: nc, JetStream: js, Partition: p, Log: s.Log})
+	if err != nil {
+		return nil, nil, err
+	}
+	return r, func() {
+		defer nc.Close()
+		ctx, cancel := context.WithTimeout(context.Background(), readerTimeout)
+		defer cancel()
+		if err := r.Close(ctx); err != nil {
+			s.Log.Debug("reads of finished tasks under way were given up", "error", err)
+		}
+	}, nil
 }

@@ -41,6 +41,9 @@ type Query struct {
 	NextFor string `json:"next_by_subj,omitempty"`
 	// Batch is how many are wanted at most; 0 = one, whose Answer has no More.
 	Batch int `json:"batch,omitempty"`
+	// Bare wants the data alone of the one message at Seq: its Record has no subject, time
+	// and header. It spares the server and us to write and read these.
+	Bare bool `json:"no_hdr,omitempty"`
 	// BytesMax ends a batch with the message that reaches it.
 	BytesMax int `json:"max_bytes,omitempty"`
 }
@@ -68,6 +71,7 @@ type Direct struct {
 type exchange struct {
 	answer Answer
 	batch  bool
+	bare   uint64      // the sequence of a bare message; 0 = it is not bare
 	done   func(error) // called once
 }
 
@@ -106,7 +110,7 @@ func (d *Direct) Get(ctx context.Context, stream string, queries []Query) ([]Ans
 	exchanges := make([]*exchange, len(queries))
 	names := make([]string, len(queries))
 	for i := range queries {
-		exchanges[i] = &exchange{batch: queries[i].Batch > 0, done: func(err error) { results <- err }}
+		exchanges[i] = &exchange{batch: queries[i].Batch > 0, bare: queries[i].bareSeq(), done: func(err error) { results <- err }}
 		names[i] = d.begin(exchanges[i])
 	}
 	defer d.forget(names)
@@ -137,6 +141,13 @@ func (d *Direct) Get(ctx context.Context, stream string, queries []Query) ([]Ans
 		answers[i] = e.answer
 	}
 	return answers, nil
+}
+
+func (q *Query) bareSeq() uint64 {
+	if q.Bare {
+		return q.Seq
+	}
+	return 0
 }
 
 func (d *Direct) begin(e *exchange) (name string) {
@@ -186,6 +197,10 @@ func (e *exchange) add(m *nats.Msg) (over bool, err error) {
 		return true, nats.ErrNoResponders
 	default:
 		return true, fmt.Errorf("direct get: %s %s", status, strings.TrimSpace(m.Header.Get(headerDescription)))
+	}
+	if e.bare > 0 {
+		e.answer.Records = []Record{{Seq: e.bare, Data: m.Data}}
+		return true, nil
 	}
 	r := Record{Subject: m.Header.Get(headerSubject), Data: m.Data, Header: m.Header}
 	if r.Seq, err = strconv.ParseUint(m.Header.Get(headerSequence), 10, 64); err != nil {

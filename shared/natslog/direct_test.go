@@ -49,12 +49,19 @@ func TestDirect(t *testing.T) {
 		{"fewer than asked for", natslog.Query{Seq: 9, Batch: 5}, []uint64{9, 10}, false},
 		{"by bytes", natslog.Query{Seq: 1, Batch: 5, BytesMax: 150}, []uint64{1, 2}, true},
 		{"beyond the end", natslog.Query{Seq: 11, Batch: 5}, nil, false},
+		{"a bare one", natslog.Query{Seq: 3, Bare: true}, []uint64{3}, false},
+		{"a bare one that is not there", natslog.Query{Seq: 30, Bare: true}, nil, false},
 		{"since", natslog.Query{Since: &first.Time, Batch: 2}, []uint64{5, 6}, true},
 	} {
 		got, err := d.Get(t.Context(), stream, []natslog.Query{c.query})
 		if err != nil || !slices.Equal(seqs(got[0]), c.want) || got[0].More != c.more {
 			t.Errorf("%s: %v, more %v, %v", c.what, seqs(got[0]), got[0].More, err)
 		}
+	}
+	bare, err := d.Get(t.Context(), stream, []natslog.Query{{Seq: 3, Bare: true}})
+	must(t, err)
+	if r := bare[0].Records[0]; len(r.Data) != 100 || len(r.Header) > 0 {
+		t.Errorf("bare: %d bytes, %v", len(r.Data), r.Header)
 	}
 	got, err := d.Get(t.Context(), stream, []natslog.Query{{Seq: 5}, {Seq: 99}, {Seq: 1, Batch: 2}})
 	must(t, err)

@@ -1,6 +1,7 @@
 package natshistory
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -72,7 +73,8 @@ func (r *Reader) answer(ctx context.Context, open *[]*lookup) error {
 }
 
 // places lists messages that may hold what is looked for and were not tried, up to
-// fetchMax, and for each who looks for it. If the tail is fresh, it answers the
+// fetchMax, and for each who looks for it. One that a task was filed in later comes
+// first. If the tail is fresh, it answers the
 // lookups of tasks that are nowhere.
 func (r *Reader) places(open *[]*lookup, fresh bool) (fetch []uint64, who map[uint64][]*lookup) {
 	r.mu.Lock()
@@ -89,7 +91,7 @@ func (r *Reader) places(open *[]*lookup, fresh bool) (fetch []uint64, who map[ui
 			left = true
 			if who[seq] == nil {
 				if len(fetch) == fetchMax {
-					continue
+					break // an older one does not go before it
 				}
 				fetch = append(fetch, seq)
 			}
@@ -103,6 +105,7 @@ func (r *Reader) places(open *[]*lookup, fresh bool) (fetch []uint64, who map[ui
 		}
 		return false
 	})
+	slices.SortFunc(fetch, func(a, b uint64) int { return cmp.Compare(b, a) })
 	return fetch, who
 }
 
@@ -110,7 +113,7 @@ func (r *Reader) places(open *[]*lookup, fresh bool) (fetch []uint64, who map[ui
 func (r *Reader) fetch(ctx context.Context, seqs []uint64, who map[uint64][]*lookup) error {
 	queries := make([]natslog.Query, len(seqs))
 	for i, seq := range seqs {
-		queries[i].Seq = seq
+		queries[i] = natslog.Query{Seq: seq, Bare: true}
 	}
 	answers, err := r.direct.Get(ctx, topology.ArchiveStream(r.cfg.Partition), queries)
 	if err != nil {

@@ -400,6 +400,7 @@ func (s *scenario) found(args []string) *Found {
 	}
 	t := s.parked(a.id)
 	t.State = taskstate.Waiting
+	f.Unsure = slices.Contains(args, "unsure")
 	switch {
 	case slices.Contains(args, "taken"):
 		f.Taken = &Entry{Task: t}
