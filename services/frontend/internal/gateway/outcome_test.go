@@ -272,52 +272,6 @@ func TestAPartOfTheVerdictsAnswersWhoHasAll(t *testing.T) {
 	})
 }
 
-func (r *rig) cancel(t *testing.T, ids ...string) <-chan outcome {
-	answer, got := r.answers(t)
-	r.Cancel(r.call(), &yardv1.CancelRequest{TaskIds: ids}, answer)
-	return got
-}
-
-// TestCancelsAreRefusedWhileTooManyWait: what an owner reports; those under way are not sent again
-// meanwhile, and other partitions are as before.
-func TestCancelsAreRefusedWhileTooManyWait(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t).running(t)
-		report := func(load *rpcv1.HistoryLoad) {
-			data, err := load.MarshalVT()
-			if err != nil {
-				t.Fatal(err)
-			}
-			r.TakeLoad(data)
-		}
-		before := r.cancel(t, completion(1, 1).TaskId)
-		synctest.Wait()
-		for _, load := range []*rpcv1.HistoryLoad{{Partition: 1, CancelsFull: true}, {Partition: 1, CancelsFullOf: []string{"shop"}}} {
-			report(load)
-			all := verdicts(t, <-r.cancel(t, completion(1, 2).TaskId))
-			if all[0].Code != string(fault.ResourceExhausted) || all[0].Message == "" {
-				t.Errorf("with %v: %v", load, all[0])
-			}
-		}
-		time.Sleep(3 * time.Second)
-		if n := len(r.bus.sentEvents()); n != 1 {
-			t.Errorf("%d batches were sent", n)
-		}
-		other := r.cancel(t, completion(0, 3).TaskId)
-		report(&rpcv1.HistoryLoad{Partition: 1, CancelsFullOf: []string{"rival"}})
-		time.Sleep(2 * time.Second)
-		synctest.Wait()
-		for _, e := range r.bus.sentEvents() {
-			r.verdict(t, e, 0, 1)
-		}
-		verdicts(t, <-other)
-		verdicts(t, <-before)
-		if n := len(r.bus.sentEvents()); n < 3 {
-			t.Errorf("%d batches were sent: the first one not again", n)
-		}
-	})
-}
-
 func TestMissingVerdictsAreAskedForWithTheSameEvents(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t).running(t)
@@ -438,51 +392,6 @@ func TestFailHeartbeatAndCancelBecomeEvents(t *testing.T) {
 			}
 			r.verdict(t, sent[0], 0, 1)
 			verdicts(t, <-got)
-		}
-	})
-}
-
-// I14: cancels of a domain wait for their verdicts, as many as may be under way and more. Those
-// of another domain are neither among them nor behind them.
-func TestI14_CancelsOfDomainsGoApart(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t).running(t)
-		r.catalog.domains["other"] = &yardv1.Domain{Name: "other"}
-		id := completion(0, 1).TaskId
-		cancel := func(domain string) <-chan outcome {
-			answer, got := r.answers(t)
-			c := r.call()
-			c.Domain = domain
-			r.Cancel(c, &yardv1.CancelRequest{TaskIds: []string{id}}, answer)
-			synctest.Wait()
-			return got
-		}
-		var waiting []<-chan outcome
-		for range 3 * cancelsInFlight {
-			waiting = append(waiting, cancel("shop"))
-		}
-		before := r.bus.sentEvents()
-		got := cancel("other")
-		sent := r.bus.sentEvents()[len(before):]
-		if len(before) != cancelsInFlight || len(sent) != 1 || len(sent[0].batch.Events) != 1 || sent[0].batch.Events[0].Domain != "other" {
-			t.Fatalf("%d batches were under way, then %v", len(before), sent)
-		}
-		r.verdict(t, sent[0], 0, 1)
-		verdicts(t, <-got)
-		for _, e := range before {
-			r.verdict(t, e, 0, 1)
-		}
-		synctest.Wait()
-		rest := r.bus.sentEvents()[len(before)+1:]
-		for _, e := range rest {
-			r.verdict(t, e, 0, len(e.batch.Events))
-		}
-		for _, w := range waiting {
-			verdicts(t, <-w)
-		}
-		synctest.Wait()
-		if n := len(r.outcomes.cancels); n != 0 {
-			t.Errorf("%d of their group commits are kept", n)
 		}
 	})
 }
