@@ -357,6 +357,7 @@ func TestJobsWaitForCompany(t *testing.T) {
 // TestManyAreCompanyEnough: an archive job of so many does not linger.
 func TestManyAreCompanyEnough(t *testing.T) {
 	b := newBench(t, Config{})
+	b.r.cfg.WindowTasks, b.r.cfg.WindowBytes = 2*archiveTasksMin, 1<<30
 	in := &Events{Seq: 2, At: b.now.MS}
 	var all []int
 	for n := 1; n <= archiveTasksMin; n++ {
@@ -371,6 +372,35 @@ func TestManyAreCompanyEnough(t *testing.T) {
 	}
 	if fx := b.step(&Events{Seq: 3, At: b.now.MS, Events: last}); len(fx.Archive) != archiveTasksMin {
 		t.Errorf("a job of %d", len(fx.Archive))
+	}
+}
+
+// TestAFullWindowDoesNotLinger: tasks that have ended keep their lane's room until they are
+// archived, so a lane without room waits for them (I7).
+func TestAFullWindowDoesNotLinger(t *testing.T) {
+	cancel := func(b *bench, n int) *Effects { return b.event(taskstate.Cancel, n, ids.Token{}) }
+	b := newBench(t, Config{})
+	b.r.cfg.WindowTasks = 8
+	b.submit(nil, 1, 2, 3, 4, 5, 6, 7)
+	if fx := cancel(b, 1); fx.Archive != nil {
+		t.Error("archived at once while there is room")
+	}
+	if fx := b.submit(nil, 8); fx.Archive != nil {
+		t.Error("one in eight is company enough")
+	}
+	if fx := cancel(b, 2); len(fx.Archive) != 2 {
+		t.Errorf("a job of %d, a quarter of the window is 2", len(fx.Archive))
+	}
+
+	b = newBench(t, Config{})
+	b.submit(nil, 1, 2, 3, 4, 5)
+	b.r.cfg.WindowBytes = 2 * b.r.rooms[3].bytes
+	if fx := cancel(b, 1); fx.Archive != nil {
+		t.Error("archived at once while there are bytes left")
+	}
+	b.r.cfg.WindowBytes = b.r.rooms[3].bytes
+	if fx := b.step(Tick{}); len(fx.Archive) != 1 {
+		t.Errorf("a job of %d where the bytes are full", len(fx.Archive))
 	}
 }
 
