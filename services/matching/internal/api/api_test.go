@@ -22,6 +22,7 @@ import (
 )
 
 func TestWaitingPollMeetsTasks(t *testing.T) {
+	t.Parallel()
 	s := newStack(t)
 	s.start()
 	w := s.send(10, patience, nil)
@@ -41,6 +42,7 @@ func TestWaitingPollMeetsTasks(t *testing.T) {
 }
 
 func TestAnswerInJSON(t *testing.T) {
+	t.Parallel()
 	s := newStack(t)
 	s.start()
 	s.history.submit("email", 3, 1)
@@ -62,6 +64,7 @@ func TestAnswerInJSON(t *testing.T) {
 
 // R70: the ages differ, however fast the tasks are submitted.
 func TestTableKeepsPriorityAndAge(t *testing.T) {
+	t.Parallel()
 	s := newStack(t)
 	s.start()
 	s.history.submit("a", 5, 1)
@@ -81,6 +84,7 @@ func TestTableKeepsPriorityAndAge(t *testing.T) {
 }
 
 func TestPollTakesOnlyItsTypes(t *testing.T) {
+	t.Parallel()
 	s := newStack(t)
 	s.start()
 	only := func(types ...string) func(*rpcv1.Poll) { return func(p *rpcv1.Poll) { p.Types = types } }
@@ -105,6 +109,7 @@ func TestPollTakesOnlyItsTypes(t *testing.T) {
 }
 
 func TestPollEndsEmptyAndInTime(t *testing.T) {
+	t.Parallel()
 	s := newStack(t)
 	s.start()
 	for _, wait := range []time.Duration{0, 50 * time.Millisecond} {
@@ -115,6 +120,7 @@ func TestPollEndsEmptyAndInTime(t *testing.T) {
 }
 
 func TestRefusedTriggersDoNotEndThePoll(t *testing.T) {
+	t.Parallel()
 	s := newStack(t)
 	s.start()
 	s.history.mu.Lock()
@@ -136,6 +142,7 @@ func TestRefusedTriggersDoNotEndThePoll(t *testing.T) {
 }
 
 func TestI4_SilenceIsAskedAgainWithTheSameNonce(t *testing.T) {
+	t.Parallel()
 	s := newStack(t)
 	s.start()
 	s.history.mu.Lock()
@@ -156,6 +163,7 @@ func TestI4_SilenceIsAskedAgainWithTheSameNonce(t *testing.T) {
 }
 
 func TestTasksOfAPollerThatWentAwayAreHandedBack(t *testing.T) {
+	t.Parallel()
 	s := newStack(t)
 	s.start()
 	w := s.send(3, patience, nil)
@@ -175,6 +183,7 @@ func TestTasksOfAPollerThatWentAwayAreHandedBack(t *testing.T) {
 }
 
 func TestPoisonHintsWedgeNothing(t *testing.T) {
+	t.Parallel()
 	s := newStack(t)
 	s.start()
 	for _, data := range [][]byte{[]byte("\xff\xff poison"), nil} {
@@ -203,6 +212,7 @@ func TestPoisonHintsWedgeNothing(t *testing.T) {
 }
 
 func TestDrainAnswersParkedPollsAndWaitsForVerdicts(t *testing.T) {
+	t.Parallel()
 	s := newStack(t)
 	_, stop := s.start()
 	parked := s.send(3, time.Minute, nil)
@@ -218,6 +228,7 @@ func TestDrainAnswersParkedPollsAndWaitsForVerdicts(t *testing.T) {
 }
 
 func TestTooManyPollsAreRefused(t *testing.T) {
+	t.Parallel()
 	s := newStack(t)
 	s.config.PollsMax = 2
 	s.start()
@@ -231,6 +242,7 @@ func TestTooManyPollsAreRefused(t *testing.T) {
 }
 
 func TestEmptyTableIsComplainedAbout(t *testing.T) {
+	t.Parallel()
 	s := newStack(t)
 	s.start()
 	s.send(1, patience, nil)
@@ -243,6 +255,7 @@ func TestEmptyTableIsComplainedAbout(t *testing.T) {
 }
 
 func TestAnswersStayBelowTheMessageLimit(t *testing.T) {
+	t.Parallel()
 	s := newStack(t)
 	s.history.payload = slices.Concat([]byte(`"`), make([]byte, 100<<10), []byte(`"`))
 	for i := range s.history.payload[1 : len(s.history.payload)-1] {
@@ -263,6 +276,7 @@ func TestAnswersStayBelowTheMessageLimit(t *testing.T) {
 // TestI8_WaitingPollIsWokenByAFreedSlot: a full limit blocks neither other types nor
 // later polls, and a freed slot goes to who waits.
 func TestI8_WaitingPollIsWokenByAFreedSlot(t *testing.T) {
+	t.Parallel()
 	s := newStack(t)
 	s.limits.set("pay", 2)
 	s.start()
@@ -287,6 +301,7 @@ func TestI8_WaitingPollIsWokenByAFreedSlot(t *testing.T) {
 }
 
 func TestI8_ChangedLimitHoldsAtOnce(t *testing.T) {
+	t.Parallel()
 	s := newStack(t)
 	s.limits.set("pay", 1)
 	sh, _ := s.start()
@@ -357,6 +372,7 @@ func (s *stack) drainWith(workers, n int) {
 // TestI4I8_TwoOwnersAtOnce serves one shard twice, as in a change of ownership that
 // went wrong, and loses the tables' memory in between.
 func TestI4I8_TwoOwnersAtOnce(t *testing.T) {
+	t.Parallel()
 	s := newStack(t)
 	s.limits.set("pay", 3)
 	s.quarantine = 1200 * time.Millisecond
@@ -380,6 +396,7 @@ func TestI4I8_TwoOwnersAtOnce(t *testing.T) {
 }
 
 func TestI5_LostTablesAreSentAgain(t *testing.T) {
+	t.Parallel()
 	s := newStack(t)
 	s.limits.set("pay", 2)
 	s.start()
@@ -414,6 +431,7 @@ func TestI5_LostTablesAreSentAgain(t *testing.T) {
 }
 
 func TestHintStreamIsMadeAgain(t *testing.T) {
+	t.Parallel()
 	s := newStack(t)
 	s.start()
 	s.history.submit("a", 3, 1)
@@ -445,6 +463,7 @@ func redisStack(t *testing.T) (*stack, *testkit.Redis, bool) {
 // TestI5_RedisAwayAndBack: while Redis is away unlimited types meet waiting polls;
 // when it is back, empty, everything goes on by itself.
 func TestI5_RedisAwayAndBack(t *testing.T) {
+	t.Parallel()
 	s, r, ok := redisStack(t)
 	if !ok {
 		return // announced
@@ -472,6 +491,7 @@ func TestI5_RedisAwayAndBack(t *testing.T) {
 }
 
 func TestI8_ManyWorkersOnRedis(t *testing.T) {
+	t.Parallel()
 	s, _, ok := redisStack(t)
 	if !ok {
 		return // announced
