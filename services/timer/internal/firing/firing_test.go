@@ -195,12 +195,8 @@ func TestNATSRestarts(t *testing.T) {
 		})
 		w.server.Restart(t)
 	}
-	testkit.Eventually(t, soon, func() error {
-		if !w.nc.IsConnected() {
-			return errors.New("not connected")
-		}
-		return nil
-	})
+	// A connection that has not noticed yet says that it is connected.
+	testkit.Eventually(t, soon, func() error { return w.nc.FlushTimeout(time.Second) })
 	want = append(want, w.park(10, time.Now())...)
 	w.eachOnce(want)
 	if got := r.waiting.Load(); got != int64(len(far)) {
