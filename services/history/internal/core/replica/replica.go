@@ -219,6 +219,7 @@ func (r *Replica) jobDone(in Stored, now Now, fx *Effects) {
 // tick does what is due.
 func (r *Replica) tick(now Now, fx *Effects) {
 	r.wakeDue(now, fx)
+	r.sweepGone(now)
 	if r.replay == nil {
 		r.endWaits(now, fx)
 		r.dropTails()
