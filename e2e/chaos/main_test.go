@@ -9,6 +9,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/yardmaster-io/yardmaster/e2e/cluster"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 const (
@@ -21,7 +22,10 @@ const (
 // binaries are built once for all tests.
 var binaries cluster.Binaries
 
+// TestMain runs more clusters side by side than there are cores: most of the time they
+// wait, for a takeover or for what was killed to come back.
 func TestMain(m *testing.M) {
+	testkit.SideBySide(4)
 	code, err := run(m)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

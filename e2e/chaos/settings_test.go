@@ -17,14 +17,18 @@ const (
 	roundsEnv = "YARD_CHAOS_ROUNDS"
 	// lastsEnv is how long the faults of one round go on. Default 90s.
 	lastsEnv = "YARD_CHAOS_LASTS"
-	// rateEnv is how many tasks are submitted per second. Default 1000.
+	// rateEnv is how many tasks are submitted per second. Default 1000, in the short
+	// form 400.
 	rateEnv = "YARD_CHAOS_RATE"
 )
 
 const (
-	shortLasts  = 20 * time.Second
-	longLasts   = 90 * time.Second
-	rateDefault = 1000
+	shortLasts, longLasts = 14 * time.Second, 90 * time.Second
+	shortRate, longRate   = 400, 1000
+	// How long an attempt may take, of all types: one whose outcome does not reach the
+	// log by then is over. It is about as long as a pause at least, so that a resumed
+	// owner finds attempts whose time is over (R24).
+	shortAttempt, longAttempt = 4 * time.Second, 6 * time.Second
 )
 
 // settings of a fault run.
@@ -33,6 +37,8 @@ type settings struct {
 	rounds int
 	lasts  time.Duration
 	rate   int // tasks per second
+	// attempt is start_to_close of all types.
+	attempt time.Duration
 	// passOver is a rule whose violations are in the table and fail nothing; empty =
 	// none. The short forms with faults pass over tasks that are dead though no worker
 	// held them (R41): matching is granted an attempt and its worker never gets it. Until
@@ -43,12 +49,12 @@ type settings struct {
 // settingsOf reads the environment.
 func settingsOf(t *testing.T) settings {
 	t.Helper()
-	s := settings{rounds: number(t, roundsEnv, 0), rate: number(t, rateEnv, rateDefault), lasts: shortLasts}
+	s := settings{rounds: number(t, roundsEnv, 0), lasts: shortLasts, attempt: shortAttempt}
 	if s.rounds == 0 {
-		s.rounds = 1
+		s.rounds, s.rate = 1, number(t, rateEnv, shortRate)
 		return s
 	}
-	s.long, s.lasts = true, longLasts
+	s.long, s.lasts, s.attempt, s.rate = true, longLasts, longAttempt, number(t, rateEnv, longRate)
 	if text := os.Getenv(lastsEnv); text != "" {
 		var err error
 		if s.lasts, err = time.ParseDuration(text); err != nil || s.lasts < shortLasts {

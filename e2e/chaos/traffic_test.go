@@ -22,9 +22,6 @@ const (
 	// limitedSlots is the limit of limitedType.
 	limitedSlots = 60
 
-	// attemptTimeout is start_to_close of all types: an attempt whose outcome does
-	// not reach the log by then is over.
-	attemptTimeout = 6 * time.Second
 	// parkedRetry is a wait that history does not keep in memory (10 s).
 	parkedRetry = 10_500 * time.Millisecond
 	// cancelTimeout bounds one request to cancel. It is the same as for an outcome.
@@ -82,7 +79,7 @@ func startTraffic(t *testing.T, c *cluster.Cluster, s settings, seed *rand.Rand)
 	for range pollers + producers {
 		tr.clients = append(tr.clients, c.Client(domain))
 	}
-	tr.define()
+	tr.define(s.attempt)
 	tr.producing, tr.stopProducing = context.WithCancel(context.Background())
 	tr.working, tr.stopWorking = context.WithCancel(context.Background())
 	t.Cleanup(tr.stop)
@@ -98,11 +95,11 @@ func startTraffic(t *testing.T, c *cluster.Cluster, s settings, seed *rand.Rand)
 // fork makes another source of randomness, for another goroutine.
 func fork(seed *rand.Rand) *rand.Rand { return rand.New(rand.NewPCG(seed.Uint64(), seed.Uint64())) }
 
-func (tr *traffic) define() {
+func (tr *traffic) define(attempt time.Duration) {
 	tr.t.Helper()
 	types := []yard.TaskType{{Name: plainType}, {Name: limitedType, MaxConcurrency: limitedSlots}}
 	for i := range types {
-		types[i].StartToClose = attemptTimeout
+		types[i].StartToClose = attempt
 		types[i].Retry = &yard.RetryPolicy{MaxAttempts: 30, InitialInterval: 50 * time.Millisecond, MaxInterval: 200 * time.Millisecond}
 	}
 	define(tr.t, tr.clients[0], types...)

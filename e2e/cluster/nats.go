@@ -24,6 +24,9 @@ type natsNode struct {
 // prepareNATS prepares one server, or a cluster of them.
 func (c *Cluster) prepareNATS() {
 	c.tb.Helper()
+	if c.shape.natsNodes > 1 {
+		c.must(c.bin.add(stripped, natsServer))
+	}
 	routes := make([]string, c.shape.natsNodes)
 	for i := range c.shape.natsNodes {
 		c.nats = append(c.nats, &natsNode{addr: c.bin.ports.free(c.tb)})

@@ -1,25 +1,17 @@
 package cluster
 
 import (
-	"math/rand/v2"
-	"net"
-	"strconv"
 	"sync"
 	"testing"
+
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
-// Ports are taken from below the range that the kernel hands out by itself. A
-// port must still be free when its owner comes back, and not be some client's.
-const (
-	portFirst, portLast = 12_000, 29_999
-	portTries           = 100
-)
-
-// ports hands out ports to the clusters of one test package, each only once: they
-// run beside each other, and a port's owner may not have been started yet.
+// ports hands out addresses to the clusters of one test package, each only once: they
+// run beside each other, and an address' owner may not have been started yet.
 type ports struct {
 	mu    sync.Mutex
-	taken map[int]bool
+	taken map[string]bool
 }
 
 // free finds an address on loopback that nobody listens on.
@@ -27,19 +19,14 @@ func (p *ports) free(tb testing.TB) string {
 	tb.Helper()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for range portTries {
-		port := portFirst + rand.IntN(portLast-portFirst+1)
-		if p.taken[port] {
-			continue
+	for {
+		addr, err := testkit.FreeAddr()
+		if err != nil {
+			tb.Fatal(err)
 		}
-		addr := net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
-		l, err := net.Listen("tcp", addr)
-		if err == nil {
-			_ = l.Close() // nothing was sent on it
-			p.taken[port] = true
+		if !p.taken[addr] {
+			p.taken[addr] = true
 			return addr
 		}
 	}
-	tb.Fatal("no free port was found")
-	return ""
 }

@@ -10,7 +10,7 @@ import (
 // BuildVersion is Build of programs that read and write one more log version, or
 // several, than those of Build do.
 func BuildVersion(logVersion uint32) (Binaries, error) {
-	return build("-ldflags", fmt.Sprintf("-X %scontracts/logversion.newest=%d", repository, logVersion))
+	return build(fmt.Sprintf("%s -X %scontracts/logversion.newest=%d", stripped, repository, logVersion))
 }
 
 // Add adds a process of a service, perhaps of other binaries than the rest, and

@@ -2,7 +2,6 @@ package scenario_test
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -24,11 +23,9 @@ const within = 30 * time.Second
 var shared *stacks
 
 // TestMain runs more scenarios side by side than there are cores: most of the time
-// they wait for something to be due. The flag on the command line wins.
+// they wait for something to be due.
 func TestMain(m *testing.M) {
-	if err := flag.Set("test.parallel", "8"); err != nil {
-		panic(err) // the testing package has had this flag for ever
-	}
+	testkit.SideBySide(8)
 	goleak.VerifyTestMain(suite{m})
 }
 

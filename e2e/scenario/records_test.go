@@ -41,6 +41,7 @@ var unwritten = []string{
 // TestI13EveryFieldIsWritten: a short life of one partition writes every kind of record and
 // every field, so that what it stores can be kept and replayed by later versions. R21.
 func TestI13EveryFieldIsWritten(t *testing.T) {
+	t.Parallel()
 	services := stack.DefaultServices()
 	services.History.Partition.CarryAfter = 8
 	services.History.Partition.PurgeEvery, services.Timer.Firing.PurgeEvery = time.Hour, time.Hour

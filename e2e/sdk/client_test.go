@@ -20,6 +20,7 @@ import (
 var one = yard.Task{Type: "x", Tasklist: "mail"}
 
 func TestSubmitRepeatsUnknownWithItsToken(t *testing.T) {
+	t.Parallel()
 	s := newStack(t)
 	s.engine.script = func(endpoint string, call int, msg *nats.Msg) bool {
 		if endpoint != "tasks.submit" || call == 2 {
@@ -42,6 +43,7 @@ func TestSubmitRepeatsUnknownWithItsToken(t *testing.T) {
 }
 
 func TestSubmitWhoseFateIsUnknownIsNotRepeatedWithoutToken(t *testing.T) {
+	t.Parallel()
 	s := newStack(t)
 	s.engine.script = func(endpoint string, _ int, msg *nats.Msg) bool {
 		return endpoint == "tasks.submit" && s.engine.refuse(msg, fault.New(fault.Unknown, "who knows"))
@@ -55,6 +57,7 @@ func TestSubmitWhoseFateIsUnknownIsNotRepeatedWithoutToken(t *testing.T) {
 }
 
 func TestRefusedRepeatLeavesTheFateUnknown(t *testing.T) {
+	t.Parallel()
 	s := newStack(t)
 	s.engine.script = func(endpoint string, call int, msg *nats.Msg) bool {
 		if call > 0 {
@@ -70,6 +73,7 @@ func TestRefusedRepeatLeavesTheFateUnknown(t *testing.T) {
 }
 
 func TestSubmitWaitsForAFrontend(t *testing.T) {
+	t.Parallel()
 	server := testkit.RunNATS(t)
 	client, err := yard.Connect(server.URL, "shop")
 	if err != nil {
@@ -98,6 +102,7 @@ func TestSubmitWaitsForAFrontend(t *testing.T) {
 }
 
 func TestRefusalsAreNotRepeated(t *testing.T) {
+	t.Parallel()
 	s := newStack(t)
 	s.engine.script = func(_ string, _ int, msg *nats.Msg) bool {
 		return s.engine.refuse(msg, fault.At(fault.InvalidArgument, "/tasks/0/type", "is missing"))
@@ -113,6 +118,7 @@ func TestRefusalsAreNotRepeated(t *testing.T) {
 }
 
 func TestSubmitManyReturnsWhatWasAccepted(t *testing.T) {
+	t.Parallel()
 	s := newStack(t)
 	s.engine.script = func(_ string, call int, msg *nats.Msg) bool {
 		return call == 2 && s.engine.refuse(msg, fault.At(fault.InvalidArgument, "/tasks/7/type", "is missing"))
@@ -124,6 +130,7 @@ func TestSubmitManyReturnsWhatWasAccepted(t *testing.T) {
 }
 
 func TestOversizeTaskIsRefusedByTheClient(t *testing.T) {
+	t.Parallel()
 	s := newStack(t)
 	_, err := s.client.Submit(soon(t), yard.Task{Type: "x", Tasklist: "mail", Payload: strings.Repeat("x", 2<<20)})
 	if fault.CodeOf(err) != fault.InvalidArgument {
@@ -132,6 +139,7 @@ func TestOversizeTaskIsRefusedByTheClient(t *testing.T) {
 }
 
 func TestCallersContextEndsTheWait(t *testing.T) {
+	t.Parallel()
 	s := newStack(t)
 	ctx, cancel := context.WithCancel(context.Background())
 	s.engine.script = func(endpoint string, _ int, _ *nats.Msg) bool {
@@ -147,6 +155,7 @@ func TestCallersContextEndsTheWait(t *testing.T) {
 }
 
 func TestLostAnswerOfAReadIsAskedForAgain(t *testing.T) {
+	t.Parallel()
 	s := newStack(t)
 	id, err := s.client.Submit(soon(t), one)
 	if err != nil {
@@ -174,6 +183,7 @@ func TestLostAnswerOfAReadIsAskedForAgain(t *testing.T) {
 }
 
 func TestRunBelievesInItsOwnTask(t *testing.T) {
+	t.Parallel()
 	s := newStack(t)
 	s.engine.script = func(endpoint string, call int, msg *nats.Msg) bool {
 		return endpoint == "tasks.get" && call < 2 && s.engine.refuse(msg, fault.New(fault.NotFound, "not read yet"))
@@ -190,6 +200,7 @@ func TestRunBelievesInItsOwnTask(t *testing.T) {
 }
 
 func TestLowLevelLoop(t *testing.T) {
+	t.Parallel()
 	s := newStack(t)
 	if _, err := s.client.SubmitMany(soon(t), numbered("x", 250)); err != nil {
 		t.Fatal(err)
@@ -224,6 +235,7 @@ func TestLowLevelLoop(t *testing.T) {
 }
 
 func TestTraceGoesWithTheTask(t *testing.T) {
+	t.Parallel()
 	recorder := tracetest.NewSpanRecorder()
 	provider := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(recorder))
 	s := newStack(t, yard.WithTracerProvider(provider))

@@ -16,7 +16,12 @@ import (
 // within bounds what must happen soon; a healthy run needs milliseconds.
 const within = 20 * time.Second
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// TestMain runs more tests side by side than there are cores: most of the time they
+// wait for servers and for the disk.
+func TestMain(m *testing.M) {
+	testkit.SideBySide(6)
+	goleak.VerifyTestMain(m)
+}
 
 // stack is a NATS server, a fake engine and a client of it.
 type stack struct {

@@ -22,6 +22,7 @@ type email struct{ To string }
 type receipt struct{ ID string }
 
 func TestTypedTaskRoundTrip(t *testing.T) {
+	t.Parallel()
 	s := newStack(t)
 	w := yard.NewWorker(s.client, "mail", quiet())
 	yard.Handle(w, "email.send", func(ctx context.Context, in email) (receipt, error) {
@@ -35,6 +36,7 @@ func TestTypedTaskRoundTrip(t *testing.T) {
 }
 
 func TestPanicBecomesAFailure(t *testing.T) {
+	t.Parallel()
 	s := newStack(t)
 	w := yard.NewWorker(s.client, "mail", quiet())
 	var attempts atomic.Int32
@@ -53,6 +55,7 @@ func TestPanicBecomesAFailure(t *testing.T) {
 }
 
 func TestCancelReachesARunningHandler(t *testing.T) {
+	t.Parallel()
 	s := newStack(t)
 	w := yard.NewWorker(s.client, "mail", quiet())
 	causes := make(chan error, 1)
@@ -90,6 +93,7 @@ func TestCancelReachesARunningHandler(t *testing.T) {
 }
 
 func TestManyOutcomesShareRequests(t *testing.T) {
+	t.Parallel()
 	const tasks = 3000
 	s := newStack(t)
 	w := yard.NewWorker(s.client, "mail", quiet(), yard.WithConcurrency(1000))
@@ -143,6 +147,7 @@ func (s *stack) eventuallyCompleted(t *testing.T, want int) {
 // A parked poll of a stopped worker must swallow nothing: what is granted to it
 // comes back by itself, and goes to the next worker as its first attempt.
 func TestStoppedWorkersPollFindsNoResponders(t *testing.T) {
+	t.Parallel()
 	s := newStack(t)
 	idle := yard.NewWorker(s.client, "mail", quiet())
 	idle.HandleFunc("x", func(context.Context, *yard.Attempt) (yard.Payload, error) {
@@ -175,6 +180,7 @@ func TestStoppedWorkersPollFindsNoResponders(t *testing.T) {
 // Workers come and go while tasks flow; every task must run, as its first
 // attempt, and none may be left granted to nobody.
 func TestChurnBurnsNoAttempts(t *testing.T) {
+	t.Parallel()
 	const rounds, perRound = 25, 40
 	s := newStack(t)
 	var ran sync.Map
@@ -212,6 +218,7 @@ func TestChurnBurnsNoAttempts(t *testing.T) {
 }
 
 func TestOutcomeIsRepeatedWhileNobodyTakesIt(t *testing.T) {
+	t.Parallel()
 	s := newStack(t)
 	s.engine.script = func(endpoint string, call int, msg *nats.Msg) bool {
 		if endpoint == "tasks.complete" && call < 3 {
@@ -233,6 +240,7 @@ func TestOutcomeIsRepeatedWhileNobodyTakesIt(t *testing.T) {
 // TestOutcomeIsRepeatedWhenItsTakerDied: a killed process says nothing any more, and the
 // attempt is still good.
 func TestOutcomeIsRepeatedWhenItsTakerDied(t *testing.T) {
+	t.Parallel()
 	s := newStack(t)
 	s.engine.script = func(endpoint string, call int, _ *nats.Msg) bool { return endpoint == "tasks.complete" && call == 0 }
 	w := yard.NewWorker(s.client, "mail", quiet())
@@ -247,6 +255,7 @@ func TestOutcomeIsRepeatedWhenItsTakerDied(t *testing.T) {
 }
 
 func TestWorkerSurvivesARestartOfNATS(t *testing.T) {
+	t.Parallel()
 	s := newStack(t)
 	w := yard.NewWorker(s.client, "mail", quiet())
 	began := make(chan struct{}, 1)
@@ -271,6 +280,7 @@ func TestWorkerSurvivesARestartOfNATS(t *testing.T) {
 }
 
 func TestRunReturnsWhenTheConnectionIsClosed(t *testing.T) {
+	t.Parallel()
 	s := newStack(t)
 	client := s.connect(t)
 	w := yard.NewWorker(client, "mail", quiet())

@@ -93,6 +93,7 @@ func (r *rollout) stopped(i int) (n int) {
 // its partitions up, with an alarm, and serves none of them again; the new one takes them over,
 // reads what the old one could not, and no task is lost. R21.
 func TestI13AnOldOwnerGivesUp(t *testing.T) {
+	t.Parallel()
 	r := startOld(t)
 	r.join()
 	r.flows("side by side")

@@ -204,6 +204,7 @@ func (r *rollout) written() map[uint32]int {
 // raised when the last old one has left, and an old one that comes back refuses to
 // start and takes no partition. R21.
 func TestI13ARollingUpgrade(t *testing.T) {
+	t.Parallel()
 	r := startOld(t)
 	r.flows("old alone")
 	r.join()

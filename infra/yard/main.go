@@ -16,6 +16,9 @@ func main() {
 	process.TuneGC()
 	code := cli.ExitOK
 	failed := lifecycle.Main(func(ctx context.Context) error {
+		life, end := context.WithCancel(ctx)
+		defer end()
+		go func() { _ = process.ReturnMemory(life) }() // it returns nothing but nil
 		code = cli.Run(ctx, os.Args[1:], cli.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr})
 		return nil // cli has printed it
 	})

@@ -52,6 +52,7 @@ func expect(subject string, last string) nats.Header {
 }
 
 func TestAppend(t *testing.T) {
+	t.Parallel()
 	_, js := logServer(t, nil)
 	nc := js.Conn()
 	header := nats.Header{"a": {"b"}}
@@ -85,6 +86,7 @@ func TestAppend(t *testing.T) {
 }
 
 func TestRefusedAppendsAreNotStored(t *testing.T) {
+	t.Parallel()
 	srv, js := logServer(t, func(c *jetstream.StreamConfig) { c.MaxMsgs = 2 })
 	nc := js.Conn()
 	append1 := func(ctx context.Context, m natslog.Msg) error {
@@ -127,6 +129,7 @@ func TestRefusedAppendsAreNotStored(t *testing.T) {
 // TestLostAnswerIsUnknown puts a proxy that swallows answers between the client
 // and the server: the message is stored, and the client cannot know.
 func TestLostAnswerIsUnknown(t *testing.T) {
+	t.Parallel()
 	srv, js := logServer(t, nil)
 	proxy := newProxy(t, strings.TrimPrefix(srv.URL, "nats://"))
 	nc, err := nats.Connect("nats://"+proxy.addr, nats.MaxReconnects(-1), nats.ReconnectWait(10*time.Millisecond), nats.ReconnectBufSize(-1))
@@ -168,6 +171,7 @@ func TestLostAnswerIsUnknown(t *testing.T) {
 }
 
 func TestAppendAtomic(t *testing.T) {
+	t.Parallel()
 	_, js := logServer(t, nil)
 	nc := js.Conn()
 	batch := []natslog.Msg{
@@ -218,6 +222,7 @@ func TestAppendAtomic(t *testing.T) {
 }
 
 func TestAtomicBatchWhereItIsNotAllowed(t *testing.T) {
+	t.Parallel()
 	_, js := logServer(t, func(c *jetstream.StreamConfig) { c.AllowAtomicPublish = false })
 	if _, err := natslog.AppendAtomic(t.Context(), js.Conn(), []natslog.Msg{{Subject: "log.a"}, {Subject: "log.b"}}); !errors.Is(err, natslog.ErrNotStored) {
 		t.Errorf("%v", err)

@@ -22,6 +22,7 @@ func seqs(a natslog.Answer) (all []uint64) {
 }
 
 func TestDirect(t *testing.T) {
+	t.Parallel()
 	_, js := logServer(t, nil)
 	for i := range 10 {
 		_, _, err := natslog.Append(t.Context(), js.Conn(), natslog.Msg{Subject: []string{"log.a", "log.b"}[i%2], Data: make([]byte, 100)})
@@ -77,6 +78,7 @@ func TestDirect(t *testing.T) {
 }
 
 func TestDirectFails(t *testing.T) {
+	t.Parallel()
 	srv, js := logServer(t, nil)
 	d, err := natslog.NewDirect(js)
 	must(t, err)

@@ -18,6 +18,7 @@ import (
 // TestPermanentErrors: what the server will never take, each asked of a real one.
 // R19.
 func TestPermanentErrors(t *testing.T) {
+	t.Parallel()
 	_, js := logServer(t, func(c *jetstream.StreamConfig) { c.MaxMsgSize = 1000; c.AllowMsgTTL = false })
 	_, err := js.CreateStream(t.Context(), jetstream.StreamConfig{Name: "PLAIN", Subjects: []string{"plain.>"}})
 	must(t, err)
@@ -86,6 +87,7 @@ func batchOfLarge(t *testing.T, nc *nats.Conn) error {
 
 // TestPassingErrors: what may be taken later, and what is no failure.
 func TestPassingErrors(t *testing.T) {
+	t.Parallel()
 	srv, js := logServer(t, func(c *jetstream.StreamConfig) { c.MaxMsgs = 1 })
 	_, err := js.CreateStream(t.Context(), jetstream.StreamConfig{
 		Name: "BYTES", Subjects: []string{"bytes.>"}, MaxBytes: 200, Discard: jetstream.DiscardNew,

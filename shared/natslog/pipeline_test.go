@@ -13,6 +13,7 @@ import (
 )
 
 func TestAppendEach(t *testing.T) {
+	t.Parallel()
 	srv, js := logServer(t, nil)
 	nc := js.Conn()
 	out := natslog.AppendEach(t.Context(), nc, []natslog.Msg{

@@ -110,6 +110,7 @@ func TestReadInOrder(t *testing.T) {
 }
 
 func TestReadFiltered(t *testing.T) {
+	t.Parallel()
 	_, js := logServer(t, nil)
 	fill(t, js.Conn(), 30, 10, "log.a", "log.b", "log.c")
 	var got, one recording
@@ -126,6 +127,7 @@ func TestReadFiltered(t *testing.T) {
 }
 
 func TestReadRangeEnds(t *testing.T) {
+	t.Parallel()
 	_, js := logServer(t, nil)
 	none := func(natslog.Record) error { t.Error("a record came"); return nil }
 	must(t, natslog.ReadAll(t.Context(), js, natslog.ReadConfig{Stream: stream}, none))
@@ -166,6 +168,7 @@ func TestReadRangeEnds(t *testing.T) {
 }
 
 func TestReadStops(t *testing.T) {
+	t.Parallel()
 	_, js := logServer(t, nil)
 	fill(t, js.Conn(), 3, 10, "log.a")
 	want := errors.New("enough")
@@ -195,6 +198,7 @@ func TestReadStops(t *testing.T) {
 // prefetch, while its consumer disappears from the server: what a pause of
 // minutes does.
 func TestBlockedReaderIsLeftAlone(t *testing.T) {
+	t.Parallel()
 	srv, js := logServer(t, nil)
 	const n = 200
 	fill(t, js.Conn(), n, 20<<10, "log.a") // 4 MB
@@ -222,6 +226,7 @@ func TestBlockedReaderIsLeftAlone(t *testing.T) {
 }
 
 func TestReadSurvivesRestarts(t *testing.T) {
+	t.Parallel()
 	srv, js := logServer(t, nil)
 	fill(t, js.Conn(), 100, 1000, "log.a")
 	reader := connect(t, srv)
@@ -250,6 +255,7 @@ func TestReadSurvivesRestarts(t *testing.T) {
 // TestReadSurvivesCuts breaks the reader's connection again and again while it
 // reads: nothing is lost and nothing comes twice.
 func TestReadSurvivesCuts(t *testing.T) {
+	t.Parallel()
 	srv, js := logServer(t, nil)
 	const n = 600
 	fill(t, js.Conn(), n, 10<<10, "log.a")
@@ -270,6 +276,7 @@ func TestReadSurvivesCuts(t *testing.T) {
 }
 
 func TestReadSkipsWhatIsPurged(t *testing.T) {
+	t.Parallel()
 	_, js := logServer(t, nil)
 	fill(t, js.Conn(), 50, 10, "log.a")
 	s, err := js.Stream(t.Context(), stream)
@@ -281,6 +288,7 @@ func TestReadSkipsWhatIsPurged(t *testing.T) {
 }
 
 func TestReadEndsWithItsConnection(t *testing.T) {
+	t.Parallel()
 	srv, _ := logServer(t, nil)
 	js := connect(t, srv)
 	done := make(chan error)

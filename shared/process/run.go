@@ -96,6 +96,7 @@ func Run(ctx context.Context, name string, cfg Config, build func(Env) (Service,
 	defer context.AfterFunc(ctx, func() { log.Info("stopping") })()
 	group := lifecycle.Group{DrainTimeout: 2 * cfg.StopTimeout} // the body stops its own parts within theirs
 	group.Add("health", p.health)
+	group.Add("memory", lifecycle.Func(ReturnMemory))
 	group.Add(name, p)
 	err = group.Run(ctx)
 	log.Info("stopped", "clean", err == nil)

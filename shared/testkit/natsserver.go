@@ -37,10 +37,14 @@ func WithServerOptions(change func(*server.Options)) NATSOption {
 // ends. It fails the test if the server does not come up.
 func RunNATS(tb testing.TB, opts ...NATSOption) *NATS {
 	tb.Helper()
+	port, err := freePort()
+	if err != nil {
+		tb.Fatal(err)
+	}
 	n := &NATS{opts: server.Options{
 		ServerName: "testkit",
 		Host:       "127.0.0.1",
-		Port:       server.RANDOM_PORT,
+		Port:       port,
 		NoLog:      true,
 		NoSigs:     true,
 		JetStream:  true,
@@ -102,5 +106,4 @@ func (n *NATS) start(tb testing.TB) {
 	}
 	n.Server = srv
 	n.URL = srv.ClientURL()
-	n.opts.Port = opts.Port // now the port that was really taken
 }

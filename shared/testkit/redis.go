@@ -59,7 +59,7 @@ func RunRedis(tb testing.TB, args ...string) (*Redis, bool) {
 	r := &Redis{binary: binary, args: args, dir: tb.TempDir()}
 	tb.Cleanup(r.Stop)
 	for range redisStartTries {
-		if r.Addr, err = freeAddr(); err != nil {
+		if r.Addr, err = FreeAddr(); err != nil {
 			break
 		}
 		if err = r.start(); err == nil {
@@ -187,13 +187,4 @@ func (c *child) ping(addr string) error {
 		}
 	}
 	return errors.New("another process answers on the port, or it is still loading")
-}
-
-func freeAddr() (string, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
-	}
-	defer l.Close()
-	return l.Addr().String(), nil
 }

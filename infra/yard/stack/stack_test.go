@@ -88,6 +88,7 @@ func greet(t *testing.T, c *yard.Client, name string) {
 }
 
 func TestAcceptedTasksSurviveAStop(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	cfg := stack.Config{DataDir: dir, Tables: stack.TablesMemory, Partitioning: topology.Partitioning{History: 2, Matching: 2}}
 	first := start(t, cfg)
@@ -165,6 +166,7 @@ func TestHealthAndMetrics(t *testing.T) {
 }
 
 func TestRedisOfOurOwnIsReplacedWhenItDies(t *testing.T) {
+	t.Parallel()
 	if _, found := testkit.RunRedis(t); !found {
 		return // said once by testkit, and a failure where Redis is required
 	}
@@ -202,6 +204,7 @@ func TestRedisOfOurOwnIsReplacedWhenItDies(t *testing.T) {
 }
 
 func TestRedisThatIsNamed(t *testing.T) {
+	t.Parallel()
 	redis, found := testkit.RunRedis(t)
 	if !found {
 		return
@@ -272,12 +275,11 @@ func TestAnInterruptedStartLeavesNothing(t *testing.T) {
 
 func freeAddr(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	addr, err := testkit.FreeAddr()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close()
-	return l.Addr().String()
+	return addr
 }
 
 // logs is what a stack wrote; it may still be writing.

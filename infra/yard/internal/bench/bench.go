@@ -55,6 +55,19 @@ func (o *Options) once(ctx context.Context, workload string, found *Settings) (r
 		found.TablesAt = s.TablesAt
 		found.HistoryPartitions, found.MatchingShards = s.Partitioning.History, s.Partitioning.Matching
 	}
+	if o.Rest > 0 {
+		memory, failed := watchMemory(ctx, o.processes())
+		if failed != nil {
+			return r, failed
+		}
+		defer func() {
+			if err != nil {
+				_ = memory.end() // the run's error tells more
+				return
+			}
+			r.Memory, err = memory.rest(ctx, o.Rest)
+		}()
+	}
 	if err := target.prepare(ctx, retention(workload)); err != nil {
 		return r, err
 	}

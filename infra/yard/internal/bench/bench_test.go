@@ -14,7 +14,7 @@ func TestEveryWorkloadProvesItsTasks(t *testing.T) {
 	t.Chdir(t.TempDir())
 	var progress bytes.Buffer
 	report, err := Run(t.Context(), Options{
-		Tasks: 300, Runs: 1, Tables: "memory", Sync: "2m", Progress: &progress,
+		Tasks: 300, Runs: 1, Tables: "memory", Sync: "2m", Progress: &progress, Rest: time.Millisecond,
 		Partitions: topology.Partitioning{History: 2, Matching: 1},
 	})
 	if err != nil {
@@ -28,6 +28,9 @@ func TestEveryWorkloadProvesItsTasks(t *testing.T) {
 		if r.Workload != workloads[i] || r.Tasks != 300 || r.TasksPerSecond <= 0 || len(r.Runs) != 1 || latency != (r.Workload == "W3" || r.Workload == "W9") || (r.Reads != nil) != (r.Workload == "W9") {
 			t.Errorf("%+v", r)
 		}
+		if len(r.Memory) != 1 || r.Memory[0].BeforeMB <= 0 || r.Memory[0].PeakMB < r.Memory[0].BeforeMB || r.Memory[0].RestMB <= 0 {
+			t.Errorf("%s: memory %+v", r.Workload, r.Memory)
+		}
 		if q := r.Start; q != nil && (q.P50 <= 0 || q.P50 > q.P90 || q.P90 > q.P99 || q.P99 > q.Max) {
 			t.Errorf("%s: %+v", r.Workload, *q)
 		}
@@ -39,7 +42,7 @@ func TestEveryWorkloadProvesItsTasks(t *testing.T) {
 		t.Errorf("%+v", s)
 	}
 	var table, file bytes.Buffer
-	if err := report.WriteTable(&table); err != nil || strings.Count(table.String(), "\n") != 11 {
+	if err := report.WriteTable(&table); err != nil || strings.Count(table.String(), "\n") != 17 {
 		t.Errorf("%v\n%s", err, &table)
 	}
 	var back Report

@@ -3,6 +3,7 @@ package bench
 import (
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"time"
 
@@ -62,6 +63,11 @@ type Options struct {
 	// URL of a running cluster to measure in place of an embedded stack. Its domain
 	// bench is created, and keeps the finished tasks for 2 minutes, those of W9 for 30.
 	URL string
+	// Rest is how long the system rests after each run, until its memory is measured a
+	// last time. Default 0 = it is not measured.
+	Rest time.Duration
+	// PIDs are the processes whose memory is measured. Default: this one.
+	PIDs []int
 	// Progress hears of each run. Default: nobody.
 	Progress io.Writer
 }
@@ -81,10 +87,21 @@ func (o *Options) fill() error {
 	if o.Runs < 1 || o.Tasks < 0 {
 		return fmt.Errorf("%d runs of %d tasks: want at least one run, and no negative number of tasks", o.Runs, o.Tasks)
 	}
+	if o.Rest < 0 || o.Rest == 0 && len(o.PIDs) > 0 {
+		return fmt.Errorf("a rest of %v: want how long processes rest before their memory is measured", o.Rest)
+	}
 	if o.Progress == nil {
 		o.Progress = io.Discard
 	}
 	return nil
+}
+
+// processes are those whose memory is measured.
+func (o *Options) processes() []int {
+	if len(o.PIDs) == 0 {
+		return []int{os.Getpid()}
+	}
+	return o.PIDs
 }
 
 // tasks of one run of a workload.

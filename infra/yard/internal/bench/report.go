@@ -31,6 +31,8 @@ type Settings struct {
 	PayloadBytes      int `json:"payload_bytes"`
 	WarmUpTasks       int `json:"warm_up_tasks"`
 	Runs              int `json:"runs"`
+	// RestSeconds is how long the system rested before memory was measured; 0 = it was not.
+	RestSeconds float64 `json:"rest_seconds,omitempty"`
 }
 
 // Result is the median run of one workload.
@@ -49,6 +51,8 @@ type Result struct {
 	// Reads are those of W9; Start and Submit are then of the tasks beside them.
 	Reads *Reads `json:"reads,omitempty"`
 	Cost  Cost   `json:"cost"`
+	// Memory is of the median run, where it was measured.
+	Memory []Memory `json:"memory,omitempty"`
 	// Runs are the deciding number of every run, in order: tasks per second, the
 	// median latency, or the p99 of gets, in µs.
 	Runs []float64 `json:"runs"`
@@ -91,6 +95,7 @@ func (o *Options) settings() Settings {
 	s := Settings{
 		Stack: "embedded: one process, in-process connections", Sync: o.Sync,
 		PayloadBytes: payloadBytes, WarmUpTasks: warmUpTasks, Runs: o.Runs,
+		RestSeconds: o.Rest.Seconds(),
 	}
 	if o.URL != "" {
 		s.Stack, s.Sync, s.TablesAt = "cluster at "+o.URL, "unknown", "unknown"
@@ -183,6 +188,14 @@ func (r *Report) WriteTable(w io.Writer) error {
 	for _, x := range r.Results {
 		if x.Reads != nil {
 			fmt.Fprintf(t, "\n%s\t%s\n", x.Workload, x.line())
+		}
+	}
+	if r.Settings.RestSeconds > 0 {
+		fmt.Fprintf(t, "\nWORKLOAD\tPROCESS\tPID\tBEFORE MB\tPEAK MB\tMB AFTER %v\n", time.Duration(r.Settings.RestSeconds*float64(time.Second)))
+	}
+	for _, x := range r.Results {
+		for _, m := range x.Memory {
+			fmt.Fprintf(t, "%s\t%s\t%d\t%.0f\t%.0f\t%.0f\n", x.Workload, m.Process, m.PID, m.BeforeMB, m.PeakMB, m.RestMB)
 		}
 	}
 	return t.Flush()

@@ -46,7 +46,8 @@ unless --sync says otherwise.`,
 		Example: `  yard bench
   yard bench --workload W1,W3 --runs 5 --out bench.json
   yard bench --workload W1 --sync 2m --tables memory --cpuprofile cpu.prof
-  yard bench --workload W2 --url nats://127.0.0.1:4222`,
+  yard bench --workload W2 --url nats://127.0.0.1:4222
+  yard bench --workload W1 --tasks 600000 --runs 1 --rest 1m --url nats://127.0.0.1:4222 --pid $(cat .dev/pid/history-1)`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if cmd.Flags().Changed("url") {
@@ -64,6 +65,8 @@ unless --sync says otherwise.`,
 	flags.StringVar(&f.opts.Tables, "tables", string(stack.TablesAuto), "where tables and slots are: auto, memory or redis")
 	flags.StringVar(&f.opts.Redis, "redis", "", "URL of a Redis for them")
 	flags.IntVar(&f.partitions, "partitions", 0, "history partitions and matching shards; 0 = 2")
+	flags.DurationVar(&f.opts.Rest, "rest", 0, "measure memory before each run, at its peak and so long after it, such as 1m; 0 = not")
+	flags.IntSliceVar(&f.opts.PIDs, "pid", nil, "processes whose memory is measured; default this one")
 	flags.StringVarP(&f.file, "out", "o", "", "write the report as JSON to this file too")
 	flags.StringVar(&f.profile, "cpuprofile", "", "write a CPU profile of this process to this file")
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "no lines of progress")

@@ -163,11 +163,24 @@ func argCount(least, most int, what string) cobra.PositionalArgs {
 // withClient runs do with a client of the domain.
 func (a *app) withClient(ctx context.Context, do func(ctx context.Context, c *yard.Client) error) error {
 	c, err := yard.Connect(a.url, a.domain, yard.WithTimeout(a.timeout), yard.WithNATSOptions(nats.Name("yard-cli")))
+	if fault.CodeOf(err) == fault.Unavailable {
+		return unreachable(err)
+	}
 	if err != nil {
 		return err
 	}
 	defer c.Close()
 	return do(ctx, c)
+}
+
+// unreachable says that NATS is not where it was looked for, and what to do.
+func unreachable(err error) error {
+	why := err.Error()
+	var f *fault.Error
+	if errors.As(err, &f) {
+		why = f.Message
+	}
+	return fault.New(fault.Unavailable, "%s; `yard dev` starts a system, and --url or NATS_URL names another one", why)
 }
 
 // printError writes an error for a person or, with --json, for a program.

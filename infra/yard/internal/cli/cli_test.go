@@ -211,7 +211,7 @@ func TestAnAbsentServerIsUnavailable(t *testing.T) {
 	srv.Stop()
 	for _, args := range [][]string{{"task", "list"}, {"domain", "list"}, {"status"}, {"upgrade", "status"}, {"quarantine", "list"}} {
 		_, errs, code := run(t, "", append(args, "--url", srv.URL)...)
-		if code != cli.ExitFailed || !strings.Contains(errs, "UNAVAILABLE") {
+		if code != cli.ExitFailed || !strings.Contains(errs, "UNAVAILABLE: connect to NATS") || !strings.Contains(errs, "`yard dev` starts a system") {
 			t.Errorf("%v: exit code %d, %s", args, code, errs)
 		}
 	}

@@ -48,7 +48,7 @@ no process that is ready.`,
 func (a *app) status(ctx context.Context) error {
 	nc, err := nats.Connect(a.url, nats.Name("yard-cli"), nats.Timeout(a.timeout))
 	if err != nil {
-		return fault.New(fault.Unavailable, "connect to NATS: %v", err)
+		return unreachable(fmt.Errorf("connect to NATS: %w", err))
 	}
 	defer nc.Close()
 	answers, err := a.askHealth(ctx, nc)

@@ -61,7 +61,7 @@ func (a *app) withJetStream(ctx context.Context, do func(ctx context.Context, js
 	defer cancel()
 	nc, err := nats.Connect(a.url, nats.Name("yard-cli"), nats.Timeout(a.timeout))
 	if err != nil {
-		return fault.New(fault.Unavailable, "connect to NATS: %v", err)
+		return unreachable(fmt.Errorf("connect to NATS: %w", err))
 	}
 	defer nc.Close()
 	js, err := jetstream.New(nc)

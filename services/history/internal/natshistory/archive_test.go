@@ -50,6 +50,7 @@ func archivePorts(tb testing.TB) (owner Config, reader *Reader) {
 }
 
 func TestArchive(t *testing.T) {
+	t.Parallel()
 	porttest.ExerciseArchive(t, func(t *testing.T) porttest.ArchivePorts {
 		owner, reader := archivePorts(t)
 		return porttest.ArchivePorts{
@@ -80,6 +81,7 @@ func TestArchive(t *testing.T) {
 
 // R5: what no message can hold is told by its id, and does not hold up others for ever.
 func TestTooLargeToFile(t *testing.T) {
+	t.Parallel()
 	owner, _ := archivePorts(t)
 	a := NewArchive(owner, porttest.Retention)
 	fits, huge := porttest.Finished("shop", time.Now(), 1), porttest.Finished("shop", time.Now(), 2)
@@ -102,6 +104,7 @@ func TestTooLargeToFile(t *testing.T) {
 
 // Where a stream has replicas, the leader is asked too, and the same is found.
 func TestReaderAsksTheLeader(t *testing.T) {
+	t.Parallel()
 	owner, reader := archivePorts(t)
 	reader.replicas = replicas{many: true, asked: time.Now().Add(time.Hour)}
 	a, last := NewArchive(owner, porttest.Retention), uint64(0)
@@ -124,6 +127,7 @@ func TestReaderAsksTheLeader(t *testing.T) {
 
 // A replica that lacks a page, or the tail's end, is noticed by what the leader has.
 func TestLaggingReplicaIsNoticed(t *testing.T) {
+	t.Parallel()
 	owner, reader := archivePorts(t)
 	a := NewArchive(owner, porttest.Retention)
 	if _, err := a.File(t.Context(), []*taskstate.Task{porttest.Finished("shop", time.Now(), 1)}, 0); err != nil {

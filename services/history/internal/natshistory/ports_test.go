@@ -30,6 +30,7 @@ func connect(t *testing.T) (*nats.Conn, jetstream.JetStream) {
 }
 
 func TestPorts(t *testing.T) {
+	t.Parallel()
 	porttest.Exercise(t, func(t *testing.T) porttest.Ports {
 		nc, js := connect(t)
 		kv, err := js.KeyValue(t.Context(), topology.CheckpointsBucket)
@@ -51,6 +52,7 @@ func TestPorts(t *testing.T) {
 }
 
 func TestAnswersThatReachNobodyBounce(t *testing.T) {
+	t.Parallel()
 	nc, _ := connect(t)
 	w, closeWire, err := NewWire(nc, slog.New(slog.DiscardHandler))
 	if err != nil {

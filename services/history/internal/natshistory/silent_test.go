@@ -16,6 +16,7 @@ import (
 // TestASearchWithoutAnAnswerEnds: the server takes the question and does not answer. A search
 // that waited for ever would keep its place from all others.
 func TestASearchWithoutAnAnswerEnds(t *testing.T) {
+	t.Parallel()
 	owner, reader := archivePorts(t)
 	reader.cfg.Partition = 9 // has no stream: the requests are ours
 	if _, err := owner.NATS.Subscribe("$JS.API.DIRECT.GET."+topology.HistoryStream(9), func(*nats.Msg) {}); err != nil {
@@ -37,6 +38,7 @@ func TestASearchWithoutAnAnswerEnds(t *testing.T) {
 // TestAPoisonMessageDoesNotHideATask: R19. A submit message that cannot be read lies before
 // the one with the task.
 func TestAPoisonMessageDoesNotHideATask(t *testing.T) {
+	t.Parallel()
 	owner, reader := archivePorts(t)
 	id := ids.NewTaskID(time.Now(), 0, 1)
 	batch, err := (&logv1.Batch{Tasks: []*logv1.Record{{Id: id[:], Domain: "shop"}}}).MarshalVT()

@@ -47,7 +47,10 @@ func ExerciseArchive(t *testing.T, make func(t *testing.T) ArchivePorts) {
 		"absent": absent, "equal fingerprints": collisions, "dead letters": letters,
 		"found as soon as filed": foundAtOnce, "unread": unread, "recent": recent,
 	} {
-		t.Run(name, func(t *testing.T) { part(t, make(t)) })
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			part(t, make(t))
+		})
 	}
 }
 

@@ -16,12 +16,10 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
-	"github.com/yardmaster-io/yardmaster/services/matching/internal/redistable"
-	"github.com/yardmaster-io/yardmaster/services/matching/internal/shard"
-	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 func TestWaitingPollMeetsTasks(t *testing.T) {
+	t.Parallel()
 	s := newStack(t)
 	s.start()
 	w := s.send(10, patience, nil)
@@ -41,6 +39,7 @@ func TestWaitingPollMeetsTasks(t *testing.T) {
 }
 
 func TestAnswerInJSON(t *testing.T) {
+	t.Parallel()
 	s := newStack(t)
 	s.start()
 	s.history.submit("email", 3, 1)
@@ -62,6 +61,7 @@ func TestAnswerInJSON(t *testing.T) {
 
 // R70: the ages differ, however fast the tasks are submitted.
 func TestTableKeepsPriorityAndAge(t *testing.T) {
+	t.Parallel()
 	s := newStack(t)
 	s.start()
 	s.history.submit("a", 5, 1)
@@ -81,6 +81,7 @@ func TestTableKeepsPriorityAndAge(t *testing.T) {
 }
 
 func TestPollTakesOnlyItsTypes(t *testing.T) {
+	t.Parallel()
 	s := newStack(t)
 	s.start()
 	only := func(types ...string) func(*rpcv1.Poll) { return func(p *rpcv1.Poll) { p.Types = types } }
@@ -105,6 +106,7 @@ func TestPollTakesOnlyItsTypes(t *testing.T) {
 }
 
 func TestPollEndsEmptyAndInTime(t *testing.T) {
+	t.Parallel()
 	s := newStack(t)
 	s.start()
 	for _, wait := range []time.Duration{0, 50 * time.Millisecond} {
@@ -115,6 +117,7 @@ func TestPollEndsEmptyAndInTime(t *testing.T) {
 }
 
 func TestRefusedTriggersDoNotEndThePoll(t *testing.T) {
+	t.Parallel()
 	s := newStack(t)
 	s.start()
 	s.history.mu.Lock()
@@ -136,6 +139,7 @@ func TestRefusedTriggersDoNotEndThePoll(t *testing.T) {
 }
 
 func TestI4_SilenceIsAskedAgainWithTheSameNonce(t *testing.T) {
+	t.Parallel()
 	s := newStack(t)
 	s.start()
 	s.history.mu.Lock()
@@ -156,6 +160,7 @@ func TestI4_SilenceIsAskedAgainWithTheSameNonce(t *testing.T) {
 }
 
 func TestTasksOfAPollerThatWentAwayAreHandedBack(t *testing.T) {
+	t.Parallel()
 	s := newStack(t)
 	s.start()
 	w := s.send(3, patience, nil)
@@ -175,6 +180,7 @@ func TestTasksOfAPollerThatWentAwayAreHandedBack(t *testing.T) {
 }
 
 func TestPoisonHintsWedgeNothing(t *testing.T) {
+	t.Parallel()
 	s := newStack(t)
 	s.start()
 	for _, data := range [][]byte{[]byte("\xff\xff poison"), nil} {
@@ -203,6 +209,7 @@ func TestPoisonHintsWedgeNothing(t *testing.T) {
 }
 
 func TestDrainAnswersParkedPollsAndWaitsForVerdicts(t *testing.T) {
+	t.Parallel()
 	s := newStack(t)
 	_, stop := s.start()
 	parked := s.send(3, time.Minute, nil)
@@ -218,6 +225,7 @@ func TestDrainAnswersParkedPollsAndWaitsForVerdicts(t *testing.T) {
 }
 
 func TestTooManyPollsAreRefused(t *testing.T) {
+	t.Parallel()
 	s := newStack(t)
 	s.config.PollsMax = 2
 	s.start()
@@ -231,6 +239,7 @@ func TestTooManyPollsAreRefused(t *testing.T) {
 }
 
 func TestEmptyTableIsComplainedAbout(t *testing.T) {
+	t.Parallel()
 	s := newStack(t)
 	s.start()
 	s.send(1, patience, nil)
@@ -243,6 +252,7 @@ func TestEmptyTableIsComplainedAbout(t *testing.T) {
 }
 
 func TestAnswersStayBelowTheMessageLimit(t *testing.T) {
+	t.Parallel()
 	s := newStack(t)
 	s.history.payload = slices.Concat([]byte(`"`), make([]byte, 100<<10), []byte(`"`))
 	for i := range s.history.payload[1 : len(s.history.payload)-1] {
@@ -263,6 +273,7 @@ func TestAnswersStayBelowTheMessageLimit(t *testing.T) {
 // TestI8_WaitingPollIsWokenByAFreedSlot: a full limit blocks neither other types nor
 // later polls, and a freed slot goes to who waits.
 func TestI8_WaitingPollIsWokenByAFreedSlot(t *testing.T) {
+	t.Parallel()
 	s := newStack(t)
 	s.limits.set("pay", 2)
 	s.start()
@@ -287,6 +298,7 @@ func TestI8_WaitingPollIsWokenByAFreedSlot(t *testing.T) {
 }
 
 func TestI8_ChangedLimitHoldsAtOnce(t *testing.T) {
+	t.Parallel()
 	s := newStack(t)
 	s.limits.set("pay", 1)
 	sh, _ := s.start()
@@ -357,6 +369,7 @@ func (s *stack) drainWith(workers, n int) {
 // TestI4I8_TwoOwnersAtOnce serves one shard twice, as in a change of ownership that
 // went wrong, and loses the tables' memory in between.
 func TestI4I8_TwoOwnersAtOnce(t *testing.T) {
+	t.Parallel()
 	s := newStack(t)
 	s.limits.set("pay", 3)
 	s.quarantine = 1200 * time.Millisecond
@@ -377,120 +390,4 @@ func TestI4I8_TwoOwnersAtOnce(t *testing.T) {
 	if most := s.history.count(func() int { return s.history.most["pay"] }); most > 3 {
 		t.Fatalf("%d of a limit of 3 ran at once", most)
 	}
-}
-
-func TestI5_LostTablesAreSentAgain(t *testing.T) {
-	s := newStack(t)
-	s.limits.set("pay", 2)
-	s.start()
-	s.history.submit("pay", 1, 3)
-	s.history.submit("free", 3, 3)
-	s.awaitReady(6)
-	running := s.send(2, patience, func(p *rpcv1.Poll) { p.Types = []string{"pay"} }).tasks()
-	if len(running) != 2 {
-		t.Fatalf("got %v", running)
-	}
-	s.store.Forget()
-	free := func(p *rpcv1.Poll) { p.Types = []string{"free"} }
-	for got := 0; got < 3; {
-		got += len(s.send(3, patience, free).tasks())
-	}
-	waiting := s.send(5, patience, nil)
-	s.awaitPolls(1)
-	s.await(func() error { // restored: the limit is full again
-		d, err := s.describe()
-		if err == nil && d.Slots["pay"] != 2 {
-			err = fmt.Errorf("%v", d)
-		}
-		return err
-	})
-	s.history.complete(running[:1])
-	if got := waiting.tasks(); len(got) != 1 || got[0].Type != "pay" {
-		t.Fatalf("got %v", got)
-	}
-	if s.history.count(func() int { return s.history.most["pay"] }) > 2 {
-		t.Fatal("the limit was exceeded")
-	}
-}
-
-func TestHintStreamIsMadeAgain(t *testing.T) {
-	s := newStack(t)
-	s.start()
-	s.history.submit("a", 3, 1)
-	s.poll(1)
-	s.server.Restart(t)
-	s.await(func() error {
-		_, err := s.jetStream().Stream(context.Background(), topology.MatchingStream(0))
-		return err
-	})
-	s.await(func() error { _, err := s.describe(); return err })
-	s.history.submit("a", 3, 1)
-	s.poll(1)
-}
-
-// redisStack is a stack whose tables are in Redis.
-func redisStack(t *testing.T) (*stack, *testkit.Redis, bool) {
-	r, ok := testkit.RunRedis(t)
-	if !ok {
-		return nil, nil, false
-	}
-	client := redistable.Connect(redistable.Config{Addrs: []string{r.Addr}})
-	t.Cleanup(func() { _ = client.Close() })
-	s := newStack(t)
-	s.quarantine = 100 * time.Millisecond
-	s.tables = func() shard.Tables { return redistable.New(client, 0, nil) }
-	return s, r, true
-}
-
-// TestI5_RedisAwayAndBack: while Redis is away unlimited types meet waiting polls;
-// when it is back, empty, everything goes on by itself.
-func TestI5_RedisAwayAndBack(t *testing.T) {
-	s, r, ok := redisStack(t)
-	if !ok {
-		return // announced
-	}
-	s.limits.set("pay", 2)
-	s.start()
-	s.history.submit("pay", 1, 4)
-	s.history.submit("free", 3, 2)
-	running := s.send(2, patience, func(p *rpcv1.Poll) { p.Types = []string{"pay"} }).tasks()
-	if len(running) != 2 {
-		t.Fatalf("got %v", running)
-	}
-	r.Stop()
-	waiting := s.send(1, patience, func(p *rpcv1.Poll) { p.Types = []string{"other"} })
-	s.history.submit("other", 3, 1)
-	if got := waiting.tasks(); len(got) != 1 {
-		t.Fatalf("without Redis came %v", got)
-	}
-	s.history.complete(running)
-	r.Restart(t)
-	s.drainWith(3, 4)
-	if most := s.history.count(func() int { return s.history.most["pay"] }); most > 2 {
-		t.Fatalf("%d of a limit of 2 ran at once", most)
-	}
-}
-
-func TestI8_ManyWorkersOnRedis(t *testing.T) {
-	s, _, ok := redisStack(t)
-	if !ok {
-		return // announced
-	}
-	s.limits.set("pay", 4)
-	s.start()
-	for i := range 30 {
-		s.history.submit("pay", 1+i%3, 5)
-		s.history.submit("free", 3, 20)
-	}
-	s.drainWith(10, 750)
-	if most := s.history.count(func() int { return s.history.most["pay"] }); most > 4 {
-		t.Fatalf("%d of a limit of 4 ran at once", most)
-	}
-	s.await(func() error {
-		d, err := s.describe()
-		if err == nil && (d.Slots["pay"] != 0 || d.Ready != 0) {
-			err = fmt.Errorf("left behind: %v", d)
-		}
-		return err
-	})
 }

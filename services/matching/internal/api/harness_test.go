@@ -26,7 +26,12 @@ import (
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// TestMain runs more tests side by side than there are cores: most of the time they
+// wait for servers and for the disk.
+func TestMain(m *testing.M) {
+	testkit.SideBySide(6)
+	goleak.VerifyTestMain(m)
+}
 
 const (
 	domain   = "shop"

@@ -10,6 +10,7 @@ import (
 )
 
 func TestReadVerdictsLikeTheGeneratedDecoder(t *testing.T) {
+	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		blob := rapid.SliceOfN(rapid.Byte(), 0, 40)
 		want := &logv1.VerdictBatch{RequestId: rapid.Uint64().Draw(t, "id"), First: rapid.Uint32().Draw(t, "first")}

@@ -66,6 +66,7 @@ func waits(t *testing.T, r *running, n int64) {
 }
 
 func TestACancelledTaskNeverFiresAndIsFoundAgain(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	r := w.own()
 	past := w.park(1, time.Now())
@@ -119,6 +120,7 @@ func (l countedLog) Parked(ctx context.Context) (uint64, int64, error) {
 
 // While history is down nobody archives what was cancelled, so its record stays.
 func TestACancelledTaskStaysUntilHistorySavesACheckpoint(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	var looks atomic.Int64
 	r := w.own(func(d *firing.Deps) {
@@ -157,6 +159,7 @@ func TestACancelledTaskStaysUntilHistorySavesACheckpoint(t *testing.T) {
 // Every task is cancelled while it becomes due: it is either answered as
 // cancelled and never fires, or as fired and fires once.
 func TestI10_CancelOrFireButNotBoth(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	r := w.own(smallChunks)
 	var mu sync.Mutex
@@ -207,6 +210,7 @@ func TestI10_CancelOrFireButNotBoth(t *testing.T) {
 
 // An owner that was overtaken must not fire what its rival has cancelled.
 func TestI10_ATombstoneOfAnotherOwnerHolds(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	dueAt := time.Now().Add(500 * time.Millisecond)
 	all := idsOf(w.park(10, dueAt))

@@ -16,6 +16,7 @@ func ahead(d *firing.Deps) { d.Now = func() time.Time { return time.Now().Add(ti
 
 // R23: the server's clock decides where the node's is ahead.
 func TestR23_ANodeWithAClockAheadFiresOnTime(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	r := w.own(ahead)
 	far := w.park(1, time.Now().Add(30*time.Minute))
@@ -35,6 +36,7 @@ func TestR23_ANodeWithAClockAheadFiresOnTime(t *testing.T) {
 // R23: a cursor of the future, as an owner of old wrote it, stops nobody and is
 // not forgotten: what it fired early is not fired again.
 func TestR23_ACursorOfTheFutureStopsNobody(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	early := w.park(2, time.Now().Add(30*time.Minute))
 	d := w.deps()

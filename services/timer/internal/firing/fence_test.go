@@ -21,6 +21,7 @@ import (
 // R14, R24: what a replaced history owner parks is void, also for the next timer
 // owner, whatever was purged.
 func TestI12_WhatAReplacedHistoryOwnerParksIsVoid(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	purging := func(d *firing.Deps) { d.Config.PurgeEvery = 10 * time.Millisecond }
 	w.fence(1)
@@ -70,6 +71,7 @@ func TestI12_WhatAReplacedHistoryOwnerParksIsVoid(t *testing.T) {
 
 // TestAFenceInTheWrongPlaceMeansNothing and goes into quarantine. R19.
 func TestAFenceInTheWrongPlaceMeansNothing(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	places := []string{topology.Timer(0, 7), topology.TimerFence(0)}
 	w.append(places[0], &logv1.Batch{Fence: true, Epoch: 9})
@@ -96,6 +98,7 @@ func TestAFenceInTheWrongPlaceMeansNothing(t *testing.T) {
 
 // R2: the answer to another domain's cancel is as if there were no such task.
 func TestR2_ACancelOfAnotherDomainsTaskDoesNothing(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	r := w.own()
 	fired := w.park(1, time.Now().Add(-time.Second))
@@ -128,6 +131,7 @@ func TestR2_ACancelOfAnotherDomainsTaskDoesNothing(t *testing.T) {
 
 // R18: what was fired is found with the message of the log that it went into.
 func TestR18_AFiredTaskIsLocatedInTheLog(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	r := w.own()
 	all := w.park(3, time.Now().Add(200*time.Millisecond), func(i int, r *logv1.Record) { r.Tasklist = fmt.Sprint("list", i) })

@@ -20,6 +20,7 @@ import (
 func smallChunks(d *firing.Deps) { d.Config.ChunkTasksMax = 100 }
 
 func TestFiresWholeOnTimeAndOnce(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	loaded := w.park(3, time.Now().Add(300*time.Millisecond))
 	w.own()
@@ -45,6 +46,7 @@ func TestFiresWholeOnTimeAndOnce(t *testing.T) {
 }
 
 func TestI10_KilledInTheMiddleEachFiresOnce(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	var want []*logv1.Record
 	dueAt := time.Now().Add(-time.Second)
@@ -66,6 +68,7 @@ func TestI10_KilledInTheMiddleEachFiresOnce(t *testing.T) {
 }
 
 func TestI10_TwoOwnersAtOnceEachFiresOnce(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
@@ -94,6 +97,7 @@ func TestI10_TwoOwnersAtOnceEachFiresOnce(t *testing.T) {
 }
 
 func TestI10_WrittenLateFiresAtOnceAndOnceAcrossTakeover(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	r := w.own()
 	want := w.park(10, time.Now().Add(-time.Second))
@@ -107,6 +111,7 @@ func TestI10_WrittenLateFiresAtOnceAndOnceAcrossTakeover(t *testing.T) {
 }
 
 func TestI10_ASecondCopyOfAStayIsVoid(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	r := w.own()
 	want := w.park(1, time.Now().Add(-time.Second))
@@ -122,6 +127,7 @@ func TestI10_ASecondCopyOfAStayIsVoid(t *testing.T) {
 }
 
 func TestPurgeStopsAtHistorysCheckpointAndAtTheNewestMessage(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	r := w.own(func(d *firing.Deps) { d.Config.PurgeEvery = 10 * time.Millisecond })
 	start := time.Now().Add(-10 * time.Minute)
@@ -153,6 +159,7 @@ func TestPurgeStopsAtHistorysCheckpointAndAtTheNewestMessage(t *testing.T) {
 }
 
 func TestABucketWithAWaitingTaskIsKept(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.own(func(d *firing.Deps) { d.Config.PurgeEvery = 10 * time.Millisecond })
 	start := time.Now().Truncate(time.Minute).Add(time.Hour)
@@ -170,6 +177,7 @@ func TestABucketWithAWaitingTaskIsKept(t *testing.T) {
 }
 
 func TestNATSRestarts(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	r := w.own(smallChunks)
 	far := w.park(3, time.Now().Add(time.Hour))
@@ -187,12 +195,8 @@ func TestNATSRestarts(t *testing.T) {
 		})
 		w.server.Restart(t)
 	}
-	testkit.Eventually(t, soon, func() error {
-		if !w.nc.IsConnected() {
-			return errors.New("not connected")
-		}
-		return nil
-	})
+	// A connection that has not noticed yet says that it is connected.
+	testkit.Eventually(t, soon, func() error { return w.nc.FlushTimeout(time.Second) })
 	want = append(want, w.park(10, time.Now())...)
 	w.eachOnce(want)
 	if got := r.waiting.Load(); got != int64(len(far)) {
@@ -207,6 +211,7 @@ func TestNATSRestarts(t *testing.T) {
 }
 
 func TestAStoreMadeAnewIsRefused(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	r := w.own()
 	w.eachOnce(append(w.park(1, time.Now()), w.park(1, time.Now())...))

@@ -64,6 +64,7 @@ func (l lossyPruner) Tombstone(ctx context.Context, bucket int64, key string, da
 }
 
 func TestI10_LostAnswersNeitherDoubleNorLose(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	var want []*logv1.Record
 	for range 20 {
@@ -107,6 +108,7 @@ func (s goneStore) Get(ctx context.Context, seq uint64) ([]byte, error) {
 }
 
 func TestALostRecordDoesNotHoldUpTheOthers(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.park(2, time.Now().Add(-time.Second))
 	want := w.park(2, time.Now().Add(-time.Second))
@@ -119,6 +121,7 @@ func TestALostRecordDoesNotHoldUpTheOthers(t *testing.T) {
 }
 
 func TestACancelOfTooMuchIsRefusedWhole(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	r := w.own()
 	var all []ids.TaskID

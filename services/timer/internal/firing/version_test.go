@@ -41,6 +41,7 @@ var newer = logversion.ReadMax() + 1
 // TestI13AnUnknownVersionEndsTheOwner: in a message met at the load or later, in the
 // cursor, in history's checkpoint. Nothing of the store is skipped or fired. R21.
 func TestI13AnUnknownVersionEndsTheOwner(t *testing.T) {
+	t.Parallel()
 	bucket := topology.Timer(0, topology.TimerBucket(time.Now().UnixMilli()))
 	message := func(w *world) { w.raw(bucket, w.encoded(&logv1.Batch{LogVersion: newer})) }
 	cursor := func(w *world) { w.raw(topology.Fired(0), w.encoded(&logv1.Cursor{LogVersion: newer})) }
@@ -98,6 +99,7 @@ func TestI13AnUnknownVersionEndsTheOwner(t *testing.T) {
 // TestFirstVersionIsNotWritten: what this version writes is byte for byte what
 // programs without versions wrote.
 func TestFirstVersionIsNotWritten(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.own()
 	all := w.park(2, time.Now())
@@ -124,6 +126,7 @@ func versionIs(v uint32) error {
 
 // TestWhatIsWrittenCarriesTheClustersVersion. R21.
 func TestWhatIsWrittenCarriesTheClustersVersion(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	later, now := w.park(1, time.Now().Add(time.Hour)), w.park(2, time.Now())
 	r := w.own(func(d *firing.Deps) {
@@ -160,6 +163,7 @@ func TestWhatIsWrittenCarriesTheClustersVersion(t *testing.T) {
 // TestMalformedMessagesGoIntoQuarantine, whole and once, and the good records of
 // their message go on. R19.
 func TestMalformedMessagesGoIntoQuarantine(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	dueAt := time.Now()
 	bucket := topology.Timer(0, topology.TimerBucket(dueAt.UnixMilli()))
@@ -215,6 +219,7 @@ func TestQuarantineWithoutAnswer(t *testing.T) {
 
 // TestQuarantineIsWaitedFor: while it cannot be reached nothing is passed over.
 func TestQuarantineIsWaitedFor(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	dueAt := time.Now()
 	w.raw(topology.Timer(0, topology.TimerBucket(dueAt.UnixMilli())), []byte{0xff})

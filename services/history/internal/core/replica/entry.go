@@ -98,6 +98,10 @@ const (
 	// that questions soon after an end need not go to the other stores.
 	goneMax      = 32768
 	goneBytesMax = 4 << 20
+	// goneForMS is how long they are kept at least, if there is room; twice as long at
+	// most. Left over from a load they would keep far more memory than they take, since
+	// they lie scattered over it.
+	goneForMS = 5000
 )
 
 // gone is the tasks that have left, oldest first. What they answer is what the other
@@ -106,6 +110,10 @@ type gone struct {
 	queue []goneEntry
 	head  int
 	bytes int
+	// fresh are those that came since the last sweep, the next of which is due at sweepAt,
+	// Unix ms.
+	fresh   int
+	sweepAt int64
 	// max and bytesMax are goneMax and goneBytesMax, less in tests.
 	max, bytesMax int
 }
@@ -120,16 +128,47 @@ func (r *Replica) keepGone(e *Entry) {
 	size := e.Footprint()
 	g.queue = append(g.queue, goneEntry{e, size})
 	g.bytes += size
-	for len(g.queue)-g.head > g.max || g.bytes > g.bytesMax {
-		old := g.queue[g.head]
-		g.queue[g.head] = goneEntry{}
-		g.head++
-		g.bytes -= old.size
-		if r.tasks[old.e.ID] == old.e {
-			delete(r.tasks, old.e.ID)
-		}
+	g.fresh++
+	for g.len() > g.max || g.bytes > g.bytesMax {
+		r.dropGone()
 	}
-	if g.head > 1024 && g.head > len(g.queue)/2 {
+	g.fresh = min(g.fresh, g.len())
+	g.compact()
+}
+
+// sweepGone drops the tasks that left before the last sweep.
+func (r *Replica) sweepGone(now Now) {
+	g := &r.gone
+	if now.MS < g.sweepAt {
+		return
+	}
+	for g.len() > g.fresh {
+		r.dropGone()
+	}
+	g.fresh, g.sweepAt = 0, now.MS+goneForMS
+	g.compact()
+}
+
+// dropGone drops the oldest.
+func (r *Replica) dropGone() {
+	g := &r.gone
+	old := g.queue[g.head]
+	g.queue[g.head] = goneEntry{}
+	g.head++
+	g.bytes -= old.size
+	if r.tasks[old.e.ID] == old.e {
+		delete(r.tasks, old.e.ID)
+	}
+}
+
+func (g *gone) len() int { return len(g.queue) - g.head }
+
+// compact lets go of the queue's memory.
+func (g *gone) compact() {
+	switch {
+	case g.len() == 0:
+		g.queue, g.head = nil, 0
+	case g.head > 1024 && g.head > len(g.queue)/2:
 		g.queue = append(g.queue[:0:0], g.queue[g.head:]...)
 		g.head = 0
 	}

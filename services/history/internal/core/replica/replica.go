@@ -30,7 +30,7 @@ const (
 	jobTasksMax = 5000
 	// archiveLingerMS is how long an ended task may wait for company on its way into the
 	// archive, archiveTasksMin how many are company enough. A write there has a fixed cost
-	// of some milliseconds and a sync, and nobody waits for it.
+	// of some milliseconds and a sync, and nobody waits for it but a lane without room.
 	archiveLingerMS = 1000
 	archiveTasksMin = 2000
 )
@@ -180,7 +180,7 @@ func (r *Replica) Step(in Input, now Now, fx *Effects) bool {
 // Flush ends a turn of steps, which share one fx: jobs begin whose kind is free.
 func (r *Replica) Flush(now Now, fx *Effects) {
 	r.turn++
-	if r.draining || len(r.archive.queue) >= archiveTasksMin || now.MS-r.archive.oldest >= archiveLingerMS {
+	if r.draining || r.company() || now.MS-r.archive.oldest >= archiveLingerMS {
 		r.nextArchive(fx)
 	}
 	for r.park.busy == nil && fx.Park == nil && len(r.park.queue) > 0 {
@@ -196,6 +196,16 @@ func (r *Replica) Flush(now Now, fx *Effects) {
 	}
 	r.handOut(fx)
 	r.answerKnown(fx)
+}
+
+// company tells whether so many tasks have ended that the archive is written at once. They
+// keep their room until it is, so where a lane has none left a quarter of its window is
+// enough, and anything if its bytes are full: few fat tasks fill those.
+func (r *Replica) company() bool {
+	ended := len(r.archive.queue)
+	return ended >= archiveTasksMin || slices.ContainsFunc(r.rooms[:], func(w room) bool {
+		return w.bytes >= r.cfg.WindowBytes || w.tasks >= r.cfg.WindowTasks && ended >= r.cfg.WindowTasks/4
+	})
 }
 
 // jobDone lets go of what is stored.
@@ -223,6 +233,7 @@ func (r *Replica) jobDone(in Stored, now Now, fx *Effects) {
 // tick does what is due.
 func (r *Replica) tick(now Now, fx *Effects) {
 	r.wakeDue(now, fx)
+	r.sweepGone(now)
 	if r.replay == nil {
 		r.endWaits(now, fx)
 		r.dropTails()

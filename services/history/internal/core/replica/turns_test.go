@@ -223,61 +223,6 @@ func TestDescribeTellsTheOldest(t *testing.T) {
 	}
 }
 
-// TestGoneIsBounded: in tasks and in bytes, the oldest first, and nothing depends on it (R22).
-func TestGoneIsBounded(t *testing.T) {
-	b := newBench(t, Config{})
-	b.r.gone.max = 2
-	end := func(n int) {
-		b.submit(nil, n)
-		b.start(n)
-		b.finish(taskstate.Succeeded, n)
-		b.step(Draining{})
-		b.step(Stored{Kind: JobArchive, Seq: uint64(n)})
-	}
-	for n := 1; n <= 3; n++ {
-		end(n)
-	}
-	if b.r.Get(id(1)) != nil || b.r.Get(id(2)) == nil || b.r.Get(id(3)) == nil {
-		t.Error("the oldest goes first")
-	}
-	b.r.gone.bytesMax = b.r.gone.bytes/2 + 1
-	end(4)
-	if b.r.Get(id(3)) != nil || b.r.Get(id(4)) == nil {
-		t.Errorf("%d bytes are kept of %d", b.r.gone.bytes, b.r.gone.bytesMax)
-	}
-	b.r.gone.max, b.r.gone.bytesMax = 1, goneBytesMax
-	for n := 5; n < 2200; n++ {
-		end(n)
-	}
-	if len(b.r.gone.queue)-b.r.gone.head != 1 || len(b.r.gone.queue) > 1100 {
-		t.Errorf("a queue of %d from %d", len(b.r.gone.queue), b.r.gone.head)
-	}
-}
-
-// TestGoneIsCopiedSeldom: the queue is copied when most of it is over, and not for a few.
-func TestGoneIsCopiedSeldom(t *testing.T) {
-	for most, want := range map[int]int{1: 1024, 3000: 3000} {
-		b := newBench(t, Config{})
-		b.r.gone.max, b.r.gone.bytesMax = most, 7000*new(taskstate.Task).Footprint()
-		highest := 0
-		for range 7000 {
-			b.r.keepGone(&Entry{left: true})
-			highest = max(highest, b.r.gone.head)
-		}
-		if highest != want {
-			t.Errorf("of %d, it is copied after %d, want %d", most, highest, want)
-		}
-	}
-	b := newBench(t, Config{})
-	b.r.gone.bytesMax = 2 * new(taskstate.Task).Footprint()
-	for range 3 {
-		b.r.keepGone(&Entry{left: true})
-	}
-	if b.r.gone.head != 1 {
-		t.Errorf("%d are forgotten of three, with room for two", b.r.gone.head)
-	}
-}
-
 // TestI7_RoomIsExact: a lane is read as long as both its tasks and their bytes are below the window, or
 // up to a message that is demanded.
 func TestI7_RoomIsExact(t *testing.T) {
@@ -359,6 +304,7 @@ func TestJobsWaitForCompany(t *testing.T) {
 // TestManyAreCompanyEnough: an archive job of so many does not linger.
 func TestManyAreCompanyEnough(t *testing.T) {
 	b := newBench(t, Config{})
+	b.r.cfg.WindowTasks, b.r.cfg.WindowBytes = 2*archiveTasksMin, 1<<30
 	in := &Events{Seq: 2, At: b.now.MS}
 	var all []int
 	for n := 1; n <= archiveTasksMin; n++ {
@@ -373,6 +319,35 @@ func TestManyAreCompanyEnough(t *testing.T) {
 	}
 	if fx := b.step(&Events{Seq: 3, At: b.now.MS, Events: last}); len(fx.Archive) != archiveTasksMin {
 		t.Errorf("a job of %d", len(fx.Archive))
+	}
+}
+
+// TestAFullWindowDoesNotLinger: tasks that have ended keep their lane's room until they are
+// archived, so a lane without room waits for them (I7).
+func TestAFullWindowDoesNotLinger(t *testing.T) {
+	cancel := func(b *bench, n int) *Effects { return b.event(taskstate.Cancel, n, ids.Token{}) }
+	b := newBench(t, Config{})
+	b.r.cfg.WindowTasks = 8
+	b.submit(nil, 1, 2, 3, 4, 5, 6, 7)
+	if fx := cancel(b, 1); fx.Archive != nil {
+		t.Error("archived at once while there is room")
+	}
+	if fx := b.submit(nil, 8); fx.Archive != nil {
+		t.Error("one in eight is company enough")
+	}
+	if fx := cancel(b, 2); len(fx.Archive) != 2 {
+		t.Errorf("a job of %d, a quarter of the window is 2", len(fx.Archive))
+	}
+
+	b = newBench(t, Config{})
+	b.submit(nil, 1, 2, 3, 4, 5)
+	b.r.cfg.WindowBytes = 2 * b.r.rooms[3].bytes
+	if fx := cancel(b, 1); fx.Archive != nil {
+		t.Error("archived at once while there are bytes left")
+	}
+	b.r.cfg.WindowBytes = b.r.rooms[3].bytes
+	if fx := b.step(Tick{}); len(fx.Archive) != 1 {
+		t.Errorf("a job of %d where the bytes are full", len(fx.Archive))
 	}
 }
 

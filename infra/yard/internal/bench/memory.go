@@ -1,0 +1,109 @@
+package bench
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// sampleEvery is how often memory is looked at during a run.
+const sampleEvery = 100 * time.Millisecond
+
+// Memory is what one process had resident, in MB.
+type Memory struct {
+	PID     int    `json:"pid"`
+	Process string `json:"process"`
+	// Before the run, at its peak, and when the process has rested.
+	BeforeMB float64 `json:"before_mb"`
+	PeakMB   float64 `json:"peak_mb"`
+	RestMB   float64 `json:"rest_mb"`
+}
+
+// watch looks at processes during a run.
+type watch struct {
+	all  []Memory
+	stop context.CancelFunc
+	done chan error
+}
+
+// watchMemory begins to look. The caller ends it.
+func watchMemory(ctx context.Context, pids []int) (*watch, error) {
+	w := &watch{done: make(chan error, 1)}
+	for _, pid := range pids {
+		name, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid))
+		if err != nil {
+			return nil, fmt.Errorf("memory of process %d: %w", pid, err)
+		}
+		w.all = append(w.all, Memory{PID: pid, Process: string(bytes.TrimSpace(name))})
+	}
+	if err := w.look(func(m *Memory, mb float64) { m.BeforeMB, m.PeakMB = mb, mb }); err != nil {
+		return nil, err
+	}
+	ctx, w.stop = context.WithCancel(ctx)
+	go func() { w.done <- w.run(ctx) }()
+	return w, nil
+}
+
+func (w *watch) run(ctx context.Context) error {
+	next := time.NewTicker(sampleEvery)
+	defer next.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-next.C:
+		}
+		if err := w.look(func(m *Memory, mb float64) { m.PeakMB = max(m.PeakMB, mb) }); err != nil {
+			return err
+		}
+	}
+}
+
+// rest ends the watch, waits, and returns what was seen.
+func (w *watch) rest(ctx context.Context, d time.Duration) ([]Memory, error) {
+	if err := w.end(); err != nil {
+		return nil, err
+	}
+	select {
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	case <-time.After(d):
+	}
+	return w.all, w.look(func(m *Memory, mb float64) { m.RestMB = mb })
+}
+
+func (w *watch) end() error {
+	w.stop()
+	return <-w.done
+}
+
+// look measures all processes once.
+func (w *watch) look(note func(*Memory, float64)) error {
+	for i := range w.all {
+		mb, err := residentMB(w.all[i].PID)
+		if err != nil {
+			return fmt.Errorf("memory of process %d (%s): %w", w.all[i].PID, w.all[i].Process, err)
+		}
+		note(&w.all[i], mb)
+	}
+	return nil
+}
+
+// residentMB is the memory of a process, where the system has /proc.
+func residentMB(pid int) (float64, error) {
+	statm, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))
+	if err != nil {
+		return 0, err
+	}
+	fields := strings.Fields(string(statm))
+	const resident = 1 // in pages
+	if len(fields) <= resident {
+		return 0, fmt.Errorf("/proc/%d/statm says %q", pid, statm)
+	}
+	pages, err := strconv.ParseInt(fields[resident], 10, 64)
+	return round(float64(pages) * float64(os.Getpagesize()) / (1 << 20)), err
+}

@@ -1,0 +1,92 @@
+package replica
+
+import (
+	"testing"
+
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
+)
+
+// TestGoneIsBounded: in tasks and in bytes, the oldest first, and nothing depends on it (R22).
+func TestGoneIsBounded(t *testing.T) {
+	b := newBench(t, Config{})
+	b.r.gone.max = 2
+	end := func(n int) {
+		b.submit(nil, n)
+		b.start(n)
+		b.finish(taskstate.Succeeded, n)
+		b.step(Draining{})
+		b.step(Stored{Kind: JobArchive, Seq: uint64(n)})
+	}
+	for n := 1; n <= 3; n++ {
+		end(n)
+	}
+	if b.r.Get(id(1)) != nil || b.r.Get(id(2)) == nil || b.r.Get(id(3)) == nil {
+		t.Error("the oldest goes first")
+	}
+	b.r.gone.bytesMax = b.r.gone.bytes/2 + 1
+	end(4)
+	if b.r.Get(id(3)) != nil || b.r.Get(id(4)) == nil {
+		t.Errorf("%d bytes are kept of %d", b.r.gone.bytes, b.r.gone.bytesMax)
+	}
+	b.r.gone.max, b.r.gone.bytesMax = 1, goneBytesMax
+	for n := 5; n < 2200; n++ {
+		end(n)
+	}
+	if len(b.r.gone.queue)-b.r.gone.head != 1 || len(b.r.gone.queue) > 1100 {
+		t.Errorf("a queue of %d from %d", len(b.r.gone.queue), b.r.gone.head)
+	}
+}
+
+// TestGoneIsSwept: what has left is forgotten after goneForMS at least, and twice that at most.
+func TestGoneIsSwept(t *testing.T) {
+	b := newBench(t, Config{})
+	b.step(Draining{})
+	end := func(n int) {
+		b.submit(nil, n)
+		b.start(n)
+		b.finish(taskstate.Succeeded, n)
+		b.step(Stored{Kind: JobArchive, Seq: uint64(n)})
+	}
+	end(1)
+	b.step(Tick{})
+	end(2)
+	b.now.MS += goneForMS - 1
+	b.step(Tick{})
+	if b.r.Get(id(1)) == nil || b.r.Get(id(2)) == nil {
+		t.Error("forgotten early")
+	}
+	b.now.MS++
+	b.step(Tick{})
+	if b.r.Get(id(1)) != nil || b.r.Get(id(2)) == nil {
+		t.Error("what left before the last sweep is forgotten, and what left since is not")
+	}
+	b.now.MS += goneForMS
+	b.step(Tick{})
+	if b.r.Get(id(2)) != nil || b.r.gone.queue != nil || b.r.gone.bytes != 0 {
+		t.Errorf("%d bytes are kept, a queue of %d", b.r.gone.bytes, len(b.r.gone.queue))
+	}
+}
+
+// TestGoneIsCopiedSeldom: the queue is copied when most of it is over, and not for a few.
+func TestGoneIsCopiedSeldom(t *testing.T) {
+	for most, want := range map[int]int{1: 1024, 3000: 3000} {
+		b := newBench(t, Config{})
+		b.r.gone.max, b.r.gone.bytesMax = most, 7000*new(taskstate.Task).Footprint()
+		highest := 0
+		for range 7000 {
+			b.r.keepGone(&Entry{left: true})
+			highest = max(highest, b.r.gone.head)
+		}
+		if highest != want {
+			t.Errorf("of %d, it is copied after %d, want %d", most, highest, want)
+		}
+	}
+	b := newBench(t, Config{})
+	b.r.gone.bytesMax = 2 * new(taskstate.Task).Footprint()
+	for range 3 {
+		b.r.keepGone(&Entry{left: true})
+	}
+	if b.r.gone.head != 1 {
+		t.Errorf("%d are forgotten of three, with room for two", b.r.gone.head)
+	}
+}
