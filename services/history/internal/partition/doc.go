@@ -7,9 +7,8 @@
 // holds, when to save, to purge or to trigger again: the replica says it.
 // On failure: a write that fails is repeated until it is stored; one that can never be
 // stored goes to the quarantine, and the rest goes on; but for the owner's own events, which are
-// proposed again. A checkpoint that another owner has
-// written ends Run with ErrTakenOver; a record that this version cannot read ends it with
-// ErrUnreadable.
+// proposed again. A checkpoint that another owner has written ends Run with ErrTakenOver; a record
+// that this version cannot read ends it with ErrUnreadable.
 //
 // Order of effects. A turn steps through all that is queued and then flushes: writes
 // are begun, hints are published, then answers. Nothing but the checkpoint itself leaves

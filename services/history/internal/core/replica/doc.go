@@ -58,8 +58,8 @@
 //
 // A takeover feeds the same records through the same Step, in log order, from the
 // checkpoint to the log's end. Until Recovered, nothing is answered, triggered, stored
-// or proposed, and what the checkpoint says is stored leaves memory at once. Then what is ready is triggered, and what ended or was parked is stored if
-// the other store is not known to hold it.
+// or proposed, and what the checkpoint says is stored leaves memory at once. Then what is ready is
+// triggered, and what ended or was parked is stored if the other store is not known to hold it.
 //
 // # The lease
 //

@@ -48,14 +48,14 @@ func TestI5_HealingIsServedInParts(t *testing.T) {
 	if n := len(seen); n == 0 || n > healMax {
 		t.Fatalf("%d are triggered at one tick", n)
 	}
-	for n := last; n > last-20; n-- {
+	for n := last; n > last-3; n-- {
 		b.start(n)
 	}
 	for range 3 {
 		seen = append(seen, triggered(b.step(Tick{}))...)
 	}
 	slices.Sort(seen)
-	b.equal("triggered", seen, numbers(1, last-20))
+	b.equal("triggered", seen, numbers(1, last-3))
 }
 
 // TestI5_AClockThatIsPutBack does not keep lost triggers for as long.
