@@ -143,6 +143,7 @@ func (r *Replica) sweepGone(now Now) {
 		return
 	}
 	for g.len() > g.fresh {
+		r.past.add(g.queue[g.head].e)
 		r.dropGone()
 	}
 	g.fresh, g.sweepAt = 0, now.MS+goneForMS

@@ -90,3 +90,43 @@ func TestGoneIsCopiedSeldom(t *testing.T) {
 		t.Errorf("%d are forgotten of three, with room for two", b.r.gone.head)
 	}
 }
+
+// TestASubmitReadAgainAfterItsTaskIsForgotten: what was swept is known by its stay, and does not run
+// again. Seed 497 of the simulation.
+func TestASubmitReadAgainAfterItsTaskIsForgotten(t *testing.T) {
+	b := newBench(t, Config{})
+	b.step(Draining{})
+	b.submit(nil, 1)
+	b.start(1)
+	b.finish(taskstate.Succeeded, 1)
+	b.step(Stored{Kind: JobArchive, Seq: 1})
+	for range 3 {
+		b.step(Tick{})
+		b.now.MS += goneForMS
+	}
+	if b.r.Get(id(1)) != nil {
+		t.Fatal("it is not forgotten")
+	}
+	b.submit(nil, 1)
+	if got := b.r.Get(id(1)); got != nil {
+		t.Errorf("it is %v again", got.State)
+	}
+}
+
+// TestPastStaysAreBounded: a stay that came back may be followed by the next; the oldest of many is forgotten.
+func TestPastStaysAreBounded(t *testing.T) {
+	var x pastStays
+	parked := func(n int, parkings uint32) *Entry {
+		return &Entry{Task: taskstate.Task{ID: id(n), Parkings: parkings, State: taskstate.Waiting}}
+	}
+	x.add(parked(1, 2))
+	if !x.knows(parked(1, 1)) || x.knows(parked(1, 2)) || x.knows(parked(2, 0)) {
+		t.Error("a stay is over once the next has begun")
+	}
+	for n := range pastMax {
+		x.add(parked(n+2, 1))
+	}
+	if x.knows(parked(1, 1)) || !x.knows(parked(2, 0)) || len(x.before) != pastMax {
+		t.Errorf("%d are known", len(x.before))
+	}
+}

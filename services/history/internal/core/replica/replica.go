@@ -42,6 +42,7 @@ type Replica struct {
 	// tasks holds every task in memory by id, and those that have left lately.
 	tasks map[ids.TaskID]*Entry
 	gone  gone
+	past  pastStays
 	lanes [ids.Lanes]*window.Lane
 	rooms [ids.Lanes]room
 	lists map[tasklistKey]*tasklist

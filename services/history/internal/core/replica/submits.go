@@ -43,7 +43,8 @@ func (r *Replica) arrive(e *Entry, now Now, fx *Effects) {
 	switch {
 	case known != nil && (e.Parkings < known.Parkings ||
 		e.Parkings == known.Parkings && known.State != taskstate.Waiting ||
-		known.State.Finished()):
+		known.State.Finished()),
+		known == nil && r.past.knows(e):
 		r.drop(e)
 	case r.unread(e.Before):
 		r.rooms[e.Before.Lane()].demand = max(r.rooms[e.Before.Lane()].demand, e.Before.Seq())
