@@ -1,6 +1,7 @@
 package replica
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
@@ -37,7 +38,8 @@ func (r *Replica) foreign(in *Stored) {
 	}
 }
 
-// dropTails forgets what the tails hold once everything is read that could have sent it.
+// dropTails forgets what the tails hold once everything is read that could have sent it. What a
+// command waits for stays: the archive may have been asked before another owner put it there.
 func (r *Replica) dropTails() {
 	if len(r.parkedTail)+len(r.archivedTail) == 0 || r.eventAt < r.tailEnds.Events || len(r.held) > 0 {
 		return
@@ -47,7 +49,14 @@ func (r *Replica) dropTails() {
 			return
 		}
 	}
-	r.parkedTail, r.archivedTail = nil, nil
+	r.parkedTail = nil
+	maps.DeleteFunc(r.archivedTail, func(id ids.TaskID, _ bool) bool {
+		_, searching := r.searching[id]
+		return !searching && len(r.early.of(id)) == 0
+	})
+	if len(r.archivedTail) == 0 {
+		r.archivedTail = nil
+	}
 }
 
 // ParkedTail gathers the stays that the tail of the timer store holds, message by message.

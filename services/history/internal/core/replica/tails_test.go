@@ -311,3 +311,25 @@ func TestR14_TheTailOfTheTimerStore(t *testing.T) {
 		t.Errorf("the epoch is %d, and %d when the sequence has moved", still, moved)
 	}
 }
+
+// TestI3_ATailIsKeptForTheSearchUnderWay: a search asks the archive, another owner puts the task there,
+// and the answer says that it was taken out of the timer store. It is not archived again. Seed
+// 62470 of the simulation.
+func TestI3_ATailIsKeptForTheSearchUnderWay(t *testing.T) {
+	b := newBench(t, Config{})
+	b.cancels("shop", 9)
+	b.step(Stored{Kind: JobArchive, Seq: 7, Others: []ids.TaskID{id(8), id(9)}, Ends: Levels{Events: b.seq}})
+	b.step(Tick{})
+	if len(b.r.archivedTail) != 1 {
+		t.Errorf("%v are kept", b.r.archivedTail)
+	}
+	taken := &Entry{Task: taskstate.Task{ID: id(9), Domain: "shop", Parkings: 1, State: taskstate.Waiting}}
+	b.step(&Found{Search: Search{ID: id(9), Domain: "shop", Cancel: true, Seq: b.seq}, Taken: taken})
+	if got := archived(b.linger()); len(got) != 0 {
+		t.Errorf("%v archived again", got)
+	}
+	b.step(Tick{})
+	if len(b.r.archivedTail) != 0 {
+		t.Error("kept for ever")
+	}
+}
