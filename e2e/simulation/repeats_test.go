@@ -28,7 +28,8 @@ func (c *checker) noted(e *historysim.Event, at place) {
 }
 
 // otherwise holds I4: who repeats what it asked gets the same verdict, by whatever owner, unless another
-// event about the task lies between. Whether a wait is over is a matter of time.
+// event about the task lies between. Whether a wait is over is a matter of time. An outcome that is
+// looked for until the next attempt has begun may be STALE: the replica's doc says so.
 func (c *checker) otherwise(e *historysim.Event, v *historysim.Verdict, at place) {
 	before, ok := c.repeated(e, at)
 	if !ok {
@@ -36,6 +37,9 @@ func (c *checker) otherwise(e *historysim.Event, v *historysim.Verdict, at place
 	}
 	first, ok := c.verdictOf[before]
 	if !ok || e.Kind == historysim.Started && first.verdict.Code == fault.FailedPrecondition {
+		return
+	}
+	if _, later := c.holders[attempt{e.ID, e.Fence.Version + 1}]; later && v.Code == fault.Stale {
 		return
 	}
 	if w := &first.verdict; (w.Code == "") != (v.Code == "") || w.Granted != v.Granted || w.CancelRequested != v.CancelRequested {
