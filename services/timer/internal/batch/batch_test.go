@@ -101,7 +101,8 @@ func TestTheGoodOfABadBatch(t *testing.T) {
 	good := ids.NewTaskID(time.UnixMilli(1), 1, 7)
 	data, err := (&logv1.Batch{
 		Tasks: []*logv1.Record{
-			{Domain: "shop", Tasklist: "mail", Type: "x"}, {Id: good[:], Domain: "shop", Tasklist: "mail", Type: "x", DueAtMs: 5},
+			{Domain: "shop", Tasklist: "mail", Type: "x"},
+			{Id: good[:], Domain: "shop", Tasklist: "mail", Type: "x", DueAtMs: 5},
 			{Id: []byte("short")},
 		},
 		Tombstones: [][]byte{{1, 2}, good[:]},
