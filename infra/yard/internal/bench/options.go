@@ -27,9 +27,11 @@ const (
 	w3Concurrency = 100
 	w9GetRate     = 5000 // per second
 	w9TaskRate    = 1000 // per second
-	w9Seconds     = 10   // of each phase
-	warmUpTasks   = 1000
-	tasklist      = "bench"
+	// w9Settle lets the server drop what it keeps in memory of the writing.
+	w9Settle    = 15 * time.Second
+	w9Seconds   = 10 // of each phase
+	warmUpTasks = 1000
+	tasklist    = "bench"
 )
 
 // priorities of the tasks, in turn.

@@ -25,6 +25,9 @@ func (l *load) reads(ctx context.Context) (Result, error) {
 	if l.progress != nil {
 		fmt.Fprintf(l.progress, "   filled in %.1f s\n", filled.Seconds)
 	}
+	if !sleepUntil(ctx, time.Now().Add(w9Settle)) {
+		return Result{}, ctx.Err()
+	}
 	seconds := float64(w9Seconds)
 	if few := float64(l.tasks) / w9TaskRate; few < seconds {
 		seconds = few

@@ -171,7 +171,7 @@ func (o *outcomes) flush(p int, batch []*share) {
 		outcomes: o, flight: f, id: id, partition: p, batch: batch, events: len(events), data: data,
 		why: "history gave no verdict in time",
 	}
-	if !w.wait(0, true) {
+	if !w.wait(o.untilNext(batch, w.send()), true) {
 		go w.wait(o.untilNext(batch, o.g.Config.VerdictTimeout), false)
 	}
 }
