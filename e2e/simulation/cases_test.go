@@ -49,6 +49,8 @@ var cases = []scripted{
 	{"R25 a cancel of what has ended", 12 * time.Second, caseR25, historysim.Completed},
 	{"R27 an archived task whose owner died", 8 * time.Second, caseR27, historysim.Completed},
 	{"R27 a late write to the archive", 8 * time.Second, caseR27Late, historysim.Completed},
+	{"I6 a cancel of a fired task, asked of overtaken timers", 8 * time.Second, caseI6Fired, historysim.Completed},
+	{"I6 a cancel asked of overtaken timers, and the task fires", 8 * time.Second, caseI6Fires, historysim.Completed},
 }
 
 // at lets something happen at an instant of the script.
@@ -196,6 +198,50 @@ func caseR27Late(w *world) {
 		}
 		return 0, travel
 	}
+}
+
+// overtakenTimers begins three timer owners with one cursor. The clocks of two are behind, and the third
+// fires a second task at 2 s. The first has written a cursor before, behind its tombstone of another
+// task. The first task of the run is due at 3 s.
+func overtakenTimers(w *world) {
+	behind := func(p *timerProc) { p.wall = -time.Hour }
+	w.at(0, func() { behind(w.timers[0]) })
+	w.at(100*time.Millisecond, func() {
+		w.submitOne(2900 * time.Millisecond)
+		w.submitOne(1900 * time.Millisecond)
+		id := w.submitOne(70 * time.Second)
+		w.at(time.Second, func() { w.cancel(id, domain) })
+	})
+	w.at(1500*time.Millisecond, func() {
+		w.spawnTimer()
+		behind(w.timers[1])
+		w.spawnTimer()
+	})
+}
+
+// askOvertaken has the two that were overtaken cancel the first task: one stores its tombstone, the
+// other reads it.
+func askOvertaken(w *world, at time.Duration) {
+	for i, p := range []int{1, 0} {
+		w.at(at+time.Duration(i)*200*time.Millisecond, func() {
+			w.timers[p].ask(historysim.Search{ID: w.order[0], Cancel: true}, func(historysim.Outcome) {})
+		})
+	}
+}
+
+// caseI6Fired: the first task has been fired when the overtaken ones are asked.
+func caseI6Fired(w *world) {
+	overtakenTimers(w)
+	askOvertaken(w, 4*time.Second)
+}
+
+// caseI6Fires: the third one is stopped when the overtaken ones are asked, and fires the first task
+// before it reads the tombstone.
+func caseI6Fires(w *world) {
+	overtakenTimers(w)
+	w.at(2500*time.Millisecond, func() { w.timers[2].pause(3 * time.Second) })
+	askOvertaken(w, 3500*time.Millisecond)
+	w.at(4500*time.Millisecond, func() { w.timers[2].turn() })
 }
 
 // TestI13_NoOwnerPassesAnUnknownKind: events of a kind that this version does not know stop each

@@ -326,15 +326,17 @@ func (w *world) askTimer(op *historysim.Op, answer func(historysim.Outcome)) {
 		return
 	}
 	p := all[w.dice.IntN(len(all))]
-	p.do(p.latency(), func() {
-		c := &timerCall{search: op.Search, end: w.waiting.last(), answer: answer}
-		if c.search.Cancel {
-			p.cancels = append(p.cancels, c)
-			p.turn()
-			return
-		}
-		p.call(func() { p.locate(c) })
-	})
+	p.do(p.latency(), func() { p.ask(op.Search, answer) })
+}
+
+func (p *timerProc) ask(search historysim.Search, answer func(historysim.Outcome)) {
+	c := &timerCall{search: search, end: p.w.waiting.last(), answer: answer}
+	if search.Cancel {
+		p.cancels = append(p.cancels, c)
+		p.turn()
+		return
+	}
+	p.call(func() { p.locate(c) })
 }
 
 func (p *timerProc) locate(c *timerCall) {

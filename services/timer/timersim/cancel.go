@@ -58,7 +58,8 @@ func (o *Owner) Tombstoned(m Tombstones) {
 }
 
 // Fence begins to store the cursor as it stands, so that an owner that has not
-// read the tombstones cannot fire. It is false where that is not needed.
+// read the tombstones cannot fire, and one that was overtaken does not answer. It is false where
+// that is not needed.
 func (o *Owner) Fence() (Append, bool) {
 	o.must(idle)
 	if !o.table.Unfenced() {

@@ -3,7 +3,6 @@ package timersim_test
 import (
 	"bytes"
 	"fmt"
-	"maps"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -144,7 +143,6 @@ func (w *world) keep(a timersim.Append) {
 func (w *world) cancel(i int) {
 	o := w.owners[i]
 	w.arrive(o)
-	doubtful := maps.Clone(w.doubtful)
 	var wanted []timersim.Wanted
 	for _, m := range w.store[:w.random.IntN(len(w.store)+1)] {
 		var b logv1.Batch
@@ -169,7 +167,9 @@ func (w *world) cancel(i int) {
 		return // overtaken: nobody is answered
 	}
 	answer := o.Answer()
+	maybe := map[ids.TaskID]bool{}
 	for _, f := range answer.Fired {
+		maybe[f.ID] = true
 		if f.LogSeq == 0 {
 			continue
 		}
@@ -184,7 +184,7 @@ func (w *world) cancel(i int) {
 		var r logv1.Record
 		err := r.UnmarshalVT(data)
 		id := ids.TaskID(r.Id)
-		if err != nil || w.fired[id] > 0 && !doubtful[id] {
+		if err != nil || w.fired[id] > 0 && !maybe[id] {
 			w.t.Fatalf("%v is answered as cancelled and was fired: %v", id, err)
 		}
 		delete(w.waiting, id)

@@ -3,10 +3,13 @@ package firing_test
 import (
 	"errors"
 	"fmt"
+	"slices"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/timer/internal/firing"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
@@ -35,6 +38,45 @@ func BenchmarkFire(b *testing.B) {
 					}
 					return nil
 				})
+				b.StopTimer()
+				r.stop()
+				b.StartTimer()
+			}
+			b.ReportMetric(float64(c.total*b.N)/b.Elapsed().Seconds(), "tasks/s")
+		})
+	}
+}
+
+// BenchmarkCancel measures a storm of cancels of waiting tasks, with the tombstones and the cursor behind
+// them stored and synced: two calls of 500 at a time, which is what history sends, and 64 calls of one.
+func BenchmarkCancel(b *testing.B) {
+	for _, c := range []struct{ perCall, callers, total int }{{500, 2, 50_000}, {1, 64, 5000}} {
+		b.Run(fmt.Sprintf("%d_a_call,callers=%d", c.perCall, c.callers), func(b *testing.B) {
+			for b.Loop() {
+				b.StopTimer()
+				w := newWorld(b)
+				var all []ids.TaskID
+				for range c.total / 1000 {
+					all = append(all, idsOf(w.park(1000, time.Now().Add(time.Hour)))...)
+				}
+				r := w.own()
+				calls := make(chan []ids.TaskID, c.total/c.perCall)
+				for some := range slices.Chunk(all, c.perCall) {
+					calls <- some
+				}
+				close(calls)
+				b.StartTimer()
+				var callers sync.WaitGroup
+				for range c.callers {
+					callers.Go(func() {
+						for some := range calls {
+							if got, err := r.Cancel(b.Context(), wanted(some)); err != nil || len(got.Records) != len(some) {
+								b.Error(len(got.Records), err)
+							}
+						}
+					})
+				}
+				callers.Wait()
 				b.StopTimer()
 				r.stop()
 				b.StartTimer()

@@ -110,9 +110,9 @@ func (o *Owner) recordsOf(ctx context.Context, all []due.Wanted) (map[ids.TaskID
 }
 
 // cancelAll answers the calls that wait. The order: tombstones are stored, the
-// table forgets the tasks, a cursor is written, the callers are told. The cursor
-// is what makes another owner, which may not have read the tombstones, start
-// anew before it fires.
+// table forgets the tasks, a cursor is written, the callers are told. The log refuses
+// the cursor if another owner has fired; if it takes it, another owner, which may not
+// have read the tombstones, starts anew before it fires. One cursor does for all calls.
 func (o *Owner) cancelAll(ctx context.Context) error {
 	calls := o.cancels
 	o.cancels = nil
@@ -184,7 +184,7 @@ func (o *Owner) tombstoneOne(ctx context.Context, one due.Tombstones) error {
 	}
 }
 
-// fence writes the cursor as it stands where tombstones came after the last one.
+// fence writes the cursor as it stands where tombstones, also those of others, came after the last one.
 func (o *Owner) fence(ctx context.Context) error {
 	if !o.table.Unfenced() {
 		return nil

@@ -13,6 +13,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/services/timer/internal/core/due"
 	"github.com/yardmaster-io/yardmaster/services/timer/internal/firing"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
@@ -233,5 +234,61 @@ func TestI10_ATombstoneOfAnotherOwnerHolds(t *testing.T) {
 		if len(f) != 1 || slices.Contains(got, ids.TaskID(f[0].record.Id)) {
 			t.Error("a cancelled task fired, or one twice")
 		}
+	}
+}
+
+// An owner that was overtaken, by one of which the clock is not behind, reads the tombstone of a third. It
+// must not say that the task was taken out: it has been fired.
+func TestI6_AnOvertakenOwnerDoesNotAnswerFromAnothersTombstone(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	behind := w.own(func(d *firing.Deps) { d.Now = func() time.Time { return time.Now().Add(-time.Hour) } })
+	dueAt := time.Now().Add(200 * time.Millisecond)
+	all := w.park(2, dueAt)
+	if got, _ := cancelled(t, behind, ids.TaskID(all[0].Id)); len(got) != 1 { // it stores a cursor
+		t.Fatalf("%d cancelled", len(got))
+	}
+	w.own()
+	w.eachOnce(all[1:])
+	w.append(topology.Timer(0, topology.TimerBucket(dueAt.UnixMilli())), &logv1.Batch{Tombstones: [][]byte{all[1].Id}})
+	if got, err := behind.Cancel(t.Context(), wanted(idsOf(all[1:]))); !errors.Is(err, firing.ErrNotServing) {
+		t.Fatalf("it answers %+v, %v", got, err)
+	}
+	if err := <-behind.ended; !errors.Is(err, firing.ErrOvertaken) {
+		t.Errorf("it ended with %v", err)
+	}
+	behind.ended <- nil
+}
+
+// interruptedLog has something happen before it tells the cursor.
+type interruptedLog struct {
+	firing.Log
+	before func()
+}
+
+func (l interruptedLog) Cursor(ctx context.Context) (due.Cursor, uint64, error) {
+	l.before()
+	return l.Log.Cursor(ctx)
+}
+
+// Whoever builds upon the cursor behind a tombstone knows the tombstone, though it had read the store
+// before that was written.
+func TestI6_WhoLoadsACursorKnowsTheTombstonesBeforeIt(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	all := idsOf(w.park(2, time.Now().Add(time.Hour)))
+	r := w.own()
+	next := w.owner(func(d *firing.Deps) {
+		d.Log = interruptedLog{d.Log, func() {
+			if got, _ := cancelled(t, r, all[0]); len(got) != 1 {
+				t.Errorf("%d cancelled", len(got))
+			}
+		}}
+	})
+	if err := next.Load(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if n := next.waiting.Load(); n != 1 {
+		t.Errorf("%d wait after the load, want the one that is not cancelled", n)
 	}
 }

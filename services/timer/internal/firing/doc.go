@@ -14,8 +14,12 @@
 // outcome of it asks for before it goes on. It ends with ErrOvertaken when
 // another owner has fired; whoever runs it starts it anew, from the store.
 //
-// A race it leaves open: with two owners at once, a cancel that meets another
-// owner's cursor is not answered, and the task may have been fired all the same.
-// Asked again, it is reported as cancelled, and as maybe fired. History has the
-// cancel in its log, looks for the fired record there, and cancels that one.
+// A cancel is answered only behind a cursor that this owner has stored after the tombstone,
+// whoever wrote that one. The log refuses the cursor of an owner that was overtaken, so what
+// such an owner has in memory is never an answer; history asks the next one.
+//
+// What that leaves: a tombstone of which the owner was overtaken, or died, before its
+// cursor. Another owner may have fired the task, before or after it. Who asks again hears that the
+// task is void, and whether it may have been fired. History then looks for the fired record in
+// its log, and cancels that one.
 package firing

@@ -88,7 +88,7 @@ func New(d Deps) *Owner {
 
 // Load reads the whole store, and which of it was fired. The store is read to
 // its end again after the cursor was: what was cancelled before that cursor was
-// written is then known.
+// written is then known, and a cancel relies on that.
 func (o *Owner) Load(ctx context.Context) error {
 	began := time.Now()
 	read := uint64(0)

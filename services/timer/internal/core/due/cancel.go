@@ -8,8 +8,12 @@ import (
 )
 
 // A cancel goes in this order: Tombstones are stored; Cancel, for each of those
-// that were; the cursor, while Unfenced; Answer. The cursor is what makes another
-// owner, which may not have read the tombstones, start anew before it fires.
+// that were; the cursor, while Unfenced; Answer. The cursor proves two things about
+// a tombstone that is older than it. If another owner has fired since this one read
+// the cursor, the log refuses it, and this owner answers nothing. If the log takes it, who
+// has not read the tombstone starts anew before it fires, and reads the store after the
+// cursor. So it has to follow the tombstones of other owners, too: an owner that was
+// overtaken reads them like any other, and does not know what was fired.
 
 // Wanted is a task that somebody wants cancelled.
 type Wanted struct {
@@ -71,15 +75,14 @@ func (t *Table) Tombstones(all []Wanted) []Tombstones {
 // other task it does nothing.
 func (t *Table) Cancel(id ids.TaskID) {
 	t.mustNotBeFiring()
-	t.unfenced = true
 	if h, ok := t.byID.find(id); ok && t.entries.at(h).live() {
 		t.void(h)
 		t.bucket(t.entries.at(h).bucket).unread = true
 	}
 }
 
-// Unfenced tells that there are tombstones that no cursor was stored after, or
-// that there may be: another owner may not know of them.
+// Unfenced tells that there are tombstones, of whichever owner, that this one has stored no
+// cursor after, or that there may be.
 func (t *Table) Unfenced() bool { return t.unfenced }
 
 // Fenced says that the cursor as it stands was stored.

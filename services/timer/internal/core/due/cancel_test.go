@@ -53,6 +53,28 @@ func TestACancelIsFinalAfterTheFence(t *testing.T) {
 	}
 }
 
+// An owner that was overtaken reads the tombstone of another one. Whether the task has been fired meanwhile
+// only the log can tell it, by refusing its cursor.
+func TestI6_ATombstoneOfAnotherOwnerIsFinalAfterTheFence(t *testing.T) {
+	table := newTable(t, message(1, 1000, 1), message(2, 1000, 2))
+	table.Fenced()
+	table.Cancel(testID(2))
+	table.Fenced()
+	table.Load(Message{Seq: 3, Tombstones: []ids.TaskID{testID(2), testID(3)}})
+	if table.Unfenced() {
+		t.Error("what it reads of its own, or of no task, costs another cursor")
+	}
+	table.Load(Message{Seq: 4, Tombstones: []ids.TaskID{testID(1)}})
+	wanted := []Wanted{{ID: testID(1)}}
+	if got := table.Answer(wanted); !table.Unfenced() || !got.Undone {
+		t.Fatalf("before the fence: %+v", got)
+	}
+	table.Fenced()
+	if got := table.Answer(wanted); got.Undone || len(got.Cancelled) != 1 {
+		t.Fatalf("after it: %+v", got)
+	}
+}
+
 // R18: what was fired is found with its place in the log.
 func TestR18_AFiredTaskIsKnownWithItsPlace(t *testing.T) {
 	m := message(1, 1000, 1, 2, 3)

@@ -1,7 +1,6 @@
 package due
 
 import (
-	"fmt"
 	"maps"
 	"math/rand/v2"
 	"os"
@@ -54,7 +53,7 @@ type owner struct {
 	// checkpoint and end of the store, as read by a purge that is under way
 	parked, end uint64
 	savedMS     int64
-	fence       []stay // tombstones written, cursor not yet fenced
+	asked       []Wanted // cancels that are not answered yet
 }
 
 const testMinute = 60_000
@@ -163,35 +162,46 @@ func (w *world) take(t *rapid.T, o *owner) bool {
 	return true
 }
 
-// cancel writes the tombstone and lets the table know; the answer waits for the fence.
-func (w *world) cancel(o *owner, s stay) {
-	at, status := o.table.Find(s.id, "")
+// cancel writes the tombstone of a task that waits, and lets the table know. One that is void
+// already needs none, whoever wrote that; the answer waits for the cursor all the same.
+func (w *world) cancel(o *owner, id ids.TaskID) {
+	o.asked = append(o.asked, Wanted{ID: id})
+	at, status := o.table.Find(id, "")
 	if status != Waiting {
 		return
 	}
-	s.parkings = w.store[at.Seq-1].Tasks[at.Index].Parkings // the stay that waits now
-	w.append(Message{AtMS: w.now, Bucket: at.Bucket, Tombstones: []ids.TaskID{s.id}})
+	w.append(Message{AtMS: w.now, Bucket: at.Bucket, Tombstones: []ids.TaskID{id}})
 	for other := range w.written {
-		if other.id == s.id { // a tombstone names an id: it voids a later stay that this owner has not read
+		if other.id == id { // a tombstone names an id: it voids a later stay that this owner has not read
 			w.tombstoned[other] = true
 		}
 	}
-	o.table.Cancel(s.id)
-	o.fence = append(o.fence, s)
+	if w.random.IntN(5) > 0 { // or this owner does not hear that it was stored
+		o.table.Cancel(id)
+	}
 }
 
-func (w *world) answer(o *owner) {
-	if !w.swap(o, o.table.Cursor(), 0) {
-		w.reload(o, 100)
-		return
+func (w *world) answer(t *rapid.T, o *owner) {
+	if o.table.Unfenced() {
+		if !w.swap(o, o.table.Cursor(), 0) {
+			w.reload(o, 100)
+			return
+		}
+		o.table.Fenced()
 	}
-	for _, s := range o.fence {
+	for _, one := range o.asked {
+		got := o.table.Answer([]Wanted{one})
+		if got.Undone || len(got.Cancelled) == 0 || len(got.Fired) > 0 {
+			continue
+		}
+		ref := got.Cancelled[0]
+		s := stay{one.ID, w.store[ref.Seq-1].Tasks[ref.Index].Parkings}
 		w.answered[s] = true
 		if w.fired[s] > 0 {
-			panic(fmt.Sprintf("%v was fired and is answered as cancelled", s))
+			t.Fatalf("%v was fired and is answered as cancelled", s)
 		}
 	}
-	o.fence = nil
+	o.asked = nil
 }
 
 func (w *world) purge(o *owner) {
@@ -331,7 +341,7 @@ func (w *world) actions() map[string]func(*rapid.T) {
 		"read":   func(t *rapid.T) { w.feed(w.idle(t), rapid.IntRange(1, 4).Draw(t, "messages")) },
 		"take":   func(t *rapid.T) { w.take(t, w.idle(t)) },
 		"crash":  func(t *rapid.T) { w.reload(w.pick(t), 100) },
-		"cancel": func(t *rapid.T) { w.cancel(w.idle(t), w.someStay(t)) },
+		"cancel": func(t *rapid.T) { w.cancel(w.idle(t), w.someStay(t).id) },
 		"fire ahead": func(t *rapid.T) { // one chunk, by a node of which the clock is an hour ahead
 			o := w.pick(t)
 			w.reload(o, 100)
@@ -351,8 +361,8 @@ func (w *world) actions() map[string]func(*rapid.T) {
 			}
 		},
 		"answer": func(t *rapid.T) {
-			if o := w.idle(t); len(o.fence) > 0 {
-				w.answer(o)
+			if o := w.idle(t); len(o.asked) > 0 {
+				w.answer(t, o)
 			}
 		},
 		"checkpoint": func(t *rapid.T) {

@@ -70,8 +70,9 @@ type Table struct {
 	fences []fence
 	live   int
 	// next is the cursor of the chunk that is being stored, plan its messages.
-	next     Cursor
-	plan     planner
+	next Cursor
+	plan planner
+	// unfenced: tasks became void since the last cursor that this owner has stored.
 	unfenced bool
 }
 
@@ -229,12 +230,14 @@ func (t *Table) rewind(nowMS int64) {
 	}
 }
 
-// void marks a live entry as cancelled.
+// void marks a live entry as cancelled: its tombstone is in the store, whoever wrote
+// it. No cursor that this owner has stored is newer than that.
 func (t *Table) void(h handle) {
 	e := t.entries.at(h)
 	if !e.live() {
 		return
 	}
+	t.unfenced = true
 	t.retire(h)
 	e.place = placeVoid
 	b := t.bucket(e.bucket)
