@@ -78,3 +78,23 @@ func TestAWholeAnswerIsOneMessage(t *testing.T) {
 	b.r.Flush(b.now, fx)
 	b.answers("in one turn", fx, "7/0 ok ok")
 }
+
+// TestI4_AnOutcomeOfAStayThatCameAndWentUnseen: a takeover reads a submit again, since the answer to its park
+// was lost; the later stay came back, ended and was archived before. An outcome of that one,
+// repeated, is not of an earlier stay: the archive is asked. Seed 114485 of the simulation.
+func TestI4_AnOutcomeOfAStayThatCameAndWentUnseen(t *testing.T) {
+	b := newBench(t, Config{})
+	b.submit(func(t *taskstate.Task) { t.DueAt = b.now.MS + 60_000 }, 1)
+	b.step(Stored{Kind: JobPark, Seq: 1})
+	b.submit(nil, 2) // the message that the later stay lay in
+	later := *b.r.Get(id(2))
+	later.ID, later.Before, later.Parkings = id(1), b.r.tasks[id(1)].Position, 1
+	later.State, later.Version = taskstate.Completed, 1
+	later.Attempt = taskstate.Attempt{Nonce: 5, Worker: "w", Ended: taskstate.Succeeded}
+	fx := b.event(taskstate.Succeeded, 1, later.Token())
+	b.answers("before the archive is asked", fx, "")
+	if len(fx.Searches) != 1 || fx.Searches[0].ID != id(1) {
+		t.Fatalf("%+v is searched for", fx.Searches)
+	}
+	b.answers("found", b.step(&Found{Search: Search{ID: id(1)}, Archived: &Entry{Task: later}}), "0/0 ok")
+}

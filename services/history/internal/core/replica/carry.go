@@ -96,7 +96,7 @@ func (r *Replica) carriedPresent(e *Entry, h *held, fx *Effects) {
 		e.pinned = true
 		r.pinned[e.ID] = e
 	}
-	e.pin = asOf
+	e.pin = max(e.pin, asOf) // one that was stored twice may come late: what it needs may be purged
 	r.charge(e)
 }
 

@@ -278,3 +278,21 @@ func TestALeaseThatIsRefusedIsProposedAgain(t *testing.T) {
 		t.Errorf("proposed again: %v", all)
 	}
 }
+
+// TestACarriedRecordThatCameTwice: the copy of an older one does not take back what a newer one
+// allowed to purge (I12). Seed 111647 of the simulation.
+func TestACarriedRecordThatCameTwice(t *testing.T) {
+	b := newBench(t, carryConfig())
+	b.submit(nil, 1)
+	b.start(1)
+	task := *b.r.Get(id(1))
+	for _, c := range []struct{ seq, asOf, floor uint64 }{{4, 2, 2}, {6, 5, 5}, {8, 2, 5}} {
+		b.step(&Events{
+			Seq: c.seq, Events: []taskstate.Event{{Kind: taskstate.Carried, ID: task.ID, Fence: ids.Token{Position: task.Position}}},
+			Carried: map[int]*Carried{0: {&Entry{Task: task}, c.asOf}},
+		})
+		if got := b.r.Checkpoint().Floor; got != c.floor {
+			t.Errorf("the floor is %d after message %d, want %d", got, c.seq, c.floor)
+		}
+	}
+}

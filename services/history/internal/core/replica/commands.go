@@ -253,7 +253,7 @@ func (r *Replica) foundForOutcomes(in *Found, now Now, fx *Effects) {
 	for _, h := range waiting {
 		e := r.tasks[in.ID]
 		switch {
-		case e != nil:
+		case e != nil && !e.leftBefore(h.ev.Fence.Position):
 			r.event(h, now, fx)
 		case known == nil && in.Unsure:
 			r.settle(h, taskstate.Verdict{Code: fault.Unknown, Message: "the task was not found in time; repeat the outcome"}, fx)

@@ -81,7 +81,7 @@ func (r *Replica) decide(h *held, e *Entry, now Now, fx *Effects) {
 		r.wait(h)
 	case r.isHeld(h.ev.ID, pos):
 		r.wait(h)
-	case e != nil:
+	case e != nil && !e.leftBefore(pos):
 		r.settle(h, taskstate.ApplyToEarlierStay(&e.Task, h.ev), fx)
 	case h.ev.Kind == taskstate.Started && h.ev.Domain == "":
 		// Matching gets nothing, wherever the task is now. A search may take long, and the grants
@@ -101,6 +101,10 @@ func (r *Replica) wait(h *held) {
 	}
 	r.early.add(&kept)
 }
+
+// leftBefore tells whether the later stay at pos has come and gone unseen: a takeover has read this
+// one again, which was not known to be stored, and not that one, which was.
+func (e *Entry) leftBefore(pos ids.Position) bool { return e.left && e.Position.Seq() < pos.Seq() }
 
 func (r *Replica) isHeld(id ids.TaskID, pos ids.Position) bool {
 	for _, e := range r.held[id] {
