@@ -251,7 +251,8 @@ func leaveOnTheWay(w *world) {
 	w.fail(w.takeOne("backoff"), &yardv1.Failure{Message: "no"})
 }
 
-// settled waits until the checkpoint says that all that was parked and archived is stored.
+// settled waits until the checkpoint says that all that was parked and archived is stored, and that
+// the task that is at work is carried.
 func (w *world) settled() {
 	w.t.Helper()
 	w.eventually(func() error {
@@ -266,7 +267,7 @@ func (w *world) settled() {
 				events = m.Seq
 			}
 		}
-		if cp.ArchivedEventSeq < events || cp.ParkedEventSeq < events {
+		if cp.ArchivedEventSeq < events || cp.ParkedEventSeq < events || cp.EventFloor == 0 {
 			return fmt.Errorf("the checkpoint says %v, the last event is %d", &cp, events)
 		}
 		return nil
