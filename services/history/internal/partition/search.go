@@ -9,6 +9,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/fair"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/replica"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/record"
 )
@@ -61,7 +62,7 @@ type sought struct {
 type searches struct {
 	writers
 	stages [stages]struct {
-		queue   turns
+		queue   fair.Queue[*sought]
 		running int
 	}
 }
@@ -75,14 +76,14 @@ func (s *searches) add(levels [ids.Lanes]uint64, all []replica.Search) {
 }
 
 func (s *searches) enqueue(at stage, f *sought) {
-	s.stages[at].queue.add(f)
+	s.stages[at].queue.Add(f.Domain, f)
 }
 
 func (s *searches) begin() {
 	for at := range stages {
 		q := &s.stages[at]
-		for !q.queue.empty() && q.running < searchJobsMax {
-			job := q.queue.next(searchIDsMax)
+		for !q.queue.Empty() && q.running < searchJobsMax {
+			job := q.queue.Take(searchIDsMax)
 			q.running++
 			go func() {
 				away, err := s.ask(s.work, at, job)
