@@ -63,6 +63,7 @@ func TestI14_ACancelIsNotHeldUpByAnotherDomainsSearches(t *testing.T) {
 		o, stop := run(d)
 		<-o.Ready()
 		s.submit(3, task(newID(1), "shop"))
+		time.Sleep(time.Second) // it is read
 		const flood = 8_000
 		absent := make([]ids.TaskID, flood)
 		for i := range absent {
