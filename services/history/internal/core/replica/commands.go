@@ -257,6 +257,8 @@ func (r *Replica) foundForOutcomes(in *Found, now Now, fx *Effects) {
 			r.event(h, now, fx)
 		case known == nil && in.Unsure:
 			r.settle(h, taskstate.Verdict{Code: fault.Unknown, Message: "the task was not found in time; repeat the outcome"}, fx)
+		case known == nil && e != nil:
+			r.settle(h, taskstate.ApplyToEarlierStay(&e.Task, h.ev), fx)
 		case known == nil:
 			r.settle(h, notFound(), fx)
 		case known.Position == h.ev.Fence.Position:
