@@ -12,6 +12,8 @@ const (
 	// carryTasksMax and carryBytesMax bound what is carried forward at once.
 	carryTasksMax = 1000
 	carryBytesMax = 4 << 20
+	// carryEveryMS is how often it is looked whether there is something to carry, at least.
+	carryEveryMS = 10_000
 )
 
 // carry proposes to rewrite the state of tasks that have been active for long at the log's

@@ -86,9 +86,11 @@ type Replica struct {
 	archivedTail map[ids.TaskID]bool
 	tailEnds     Levels
 
-	base     Checkpoint
-	lease    lease
-	purger   purger
+	base   Checkpoint
+	lease  lease
+	purger purger
+	// carryAt is when it is looked next whether tasks are to be carried forward, Unix ms.
+	carryAt  int64
 	saving   *Checkpoint
 	savedAt  int64
 	sweep    sweep
@@ -251,6 +253,9 @@ func (r *Replica) tick(now Now, fx *Effects) {
 		if fx.Purge = r.purger.take(now.Mono); fx.Purge != nil {
 			r.purger.busy = true
 		}
+	}
+	if now.MS >= r.carryAt {
+		r.carryAt = now.MS + min(r.cfg.PurgeEveryMS, carryEveryMS)
 		r.carry(fx)
 	}
 	if r.lease.holds(now.Mono) { // else it would gather
