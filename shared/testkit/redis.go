@@ -30,8 +30,8 @@ const redisStartTries = 5
 var announceRedisAbsent = sync.OnceFunc(func() { fmt.Fprintln(os.Stderr, redisAbsent) })
 
 // Redis is one real redis-server, a child of the test process that dies with it.
-// It persists nothing: Restart gives an empty one, which is what the system must
-// be able to live through.
+// It persists nothing, unless its arguments say so: Restart gives an empty one, which is what
+// the system must be able to live through.
 type Redis struct {
 	// Addr is host:port. It stays the same across Stop and Restart.
 	Addr string
@@ -40,6 +40,8 @@ type Redis struct {
 	args   []string
 	dir    string
 	child  *child
+	// bus is the port by which the nodes of a cluster talk.
+	bus string
 }
 
 // RunRedis starts a redis-server found in PATH on a free loopback port and kills
@@ -70,7 +72,7 @@ func RunRedis(tb testing.TB, args ...string) (*Redis, bool) {
 	return nil, false
 }
 
-// Stop kills the server and waits until it is gone. Everything in it is lost. It
+// Stop kills the server and waits until it is gone. What it has not saved is lost. It
 // may be called when the server is stopped already.
 func (r *Redis) Stop() {
 	if r.child != nil {
@@ -79,13 +81,19 @@ func (r *Redis) Stop() {
 	r.child = nil
 }
 
-// Restart stops the server if it runs and starts an empty one on the same port.
+// Restart stops the server if it runs and starts one on the same port, with what was saved.
 func (r *Redis) Restart(tb testing.TB) {
 	tb.Helper()
 	r.Stop()
 	if err := r.start(); err != nil {
 		tb.Fatalf("restart redis-server: %v", err)
 	}
+}
+
+// Flush empties the server.
+func (r *Redis) Flush(tb testing.TB) {
+	tb.Helper()
+	r.must(tb, "FLUSHALL")
 }
 
 func (r *Redis) start() error {
