@@ -253,6 +253,7 @@ func (s *state) take(e jetstream.KeyValueEntry) bool {
 		case codec.Unmarshal(codec.JSON, e.Value(), d) != nil:
 			return false
 		default:
+			d.Revision = int64(e.Revision())
 			s.domains[name] = d
 		}
 		return true
@@ -264,13 +265,16 @@ func (s *state) take(e jetstream.KeyValueEntry) bool {
 	t := &yardv1.TaskType{}
 	switch {
 	case gone:
-		delete(s.types[domain], name)
+		if delete(s.types[domain], name); len(s.types[domain]) == 0 {
+			delete(s.types, domain)
+		}
 	case codec.Unmarshal(codec.JSON, e.Value(), t) != nil:
 		return false
 	default:
 		if s.types[domain] == nil {
 			s.types[domain] = map[string]*yardv1.TaskType{}
 		}
+		t.Revision = int64(e.Revision())
 		s.types[domain][name] = t
 	}
 	return true

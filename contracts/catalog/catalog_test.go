@@ -30,12 +30,12 @@ func TestLookupsDoNotAllocate(t *testing.T) {
 
 func TestNamesThatAreNoKeys(t *testing.T) {
 	for _, name := range []string{"", ".a", "a.", "a..b", "a b"} {
-		if err := PutType(t.Context(), nil, "shop", &yardv1.TaskType{Name: name}); fault.CodeOf(err) != fault.InvalidArgument {
+		if _, err := PutType(t.Context(), nil, "shop", &yardv1.TaskType{Name: name}); fault.CodeOf(err) != fault.InvalidArgument {
 			t.Errorf("type %q: %v", name, err)
 		}
 	}
 	for _, name := range []string{"", "a.b", "*"} {
-		if err := PutDomain(t.Context(), nil, &yardv1.Domain{Name: name}); fault.CodeOf(err) != fault.InvalidArgument {
+		if _, err := PutDomain(t.Context(), nil, &yardv1.Domain{Name: name}); fault.CodeOf(err) != fault.InvalidArgument {
 			t.Errorf("domain %q: %v", name, err)
 		}
 	}

@@ -9,4 +9,6 @@
 //
 // On failure: the copy stays as it is while NATS is away and catches up afterwards.
 // A value that cannot be read is passed over: what was known before stays.
+// A deletion reaches the copies as a change does. It leaves a marker of about a hundred bytes
+// in the bucket, for good: names are few, and used again.
 package catalog

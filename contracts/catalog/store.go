@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"strings"
@@ -14,29 +15,34 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 )
 
-// PutDomain creates or replaces a domain. Its error is a *fault.Error:
-// INVALID_ARGUMENT for a name that cannot be stored, UNAVAILABLE where it may not
-// have been stored; a repetition does no harm.
-func PutDomain(ctx context.Context, kv jetstream.KeyValue, d *yardv1.Domain) error {
+// PutDomain creates or replaces a domain, of any revision if d has none, else only that one,
+// and returns the new revision. Its error is a *fault.Error: INVALID_ARGUMENT for a name that
+// cannot be stored, STALE where another revision is stored, UNAVAILABLE where it may not have been
+// stored; a repetition does no harm.
+func PutDomain(ctx context.Context, kv jetstream.KeyValue, d *yardv1.Domain) (revision int64, err error) {
 	if err := ids.CheckName(d.GetName()); err != nil {
-		return fault.At(fault.InvalidArgument, "/domain/name", "%v", err)
+		return 0, fault.At(fault.InvalidArgument, "/domain/name", "%v", err)
 	}
-	return put(ctx, kv, topology.DomainKey(d.Name), d)
+	stored := d.CloneVT()
+	stored.Revision = 0 // the entry's own tells
+	return put(ctx, kv, topology.DomainKey(d.Name), "/domain/revision", stored, d.Revision)
 }
 
-// PutType creates or replaces a task type of a domain. Its error is PutDomain's.
+// PutType is PutDomain for a task type of a domain.
 // A name may hold dots, but none at its ends and no two in a row.
-func PutType(ctx context.Context, kv jetstream.KeyValue, domain string, t *yardv1.TaskType) error {
+func PutType(ctx context.Context, kv jetstream.KeyValue, domain string, t *yardv1.TaskType) (revision int64, err error) {
 	if err := ids.CheckName(domain); err != nil {
-		return fault.At(fault.InvalidArgument, "/domain", "%v", err)
+		return 0, fault.At(fault.InvalidArgument, "/domain", "%v", err)
 	}
 	if err := ids.CheckTypeName(t.GetName()); err != nil {
-		return fault.At(fault.InvalidArgument, "/type/name", "%v", err)
+		return 0, fault.At(fault.InvalidArgument, "/type/name", "%v", err)
 	}
 	if !validKey(t.Name) {
-		return fault.At(fault.InvalidArgument, "/type/name", "has '.' at an end or twice in a row, so it cannot have settings")
+		return 0, fault.At(fault.InvalidArgument, "/type/name", "has '.' at an end or twice in a row, so it cannot have settings")
 	}
-	return put(ctx, kv, topology.TypeKey(domain, t.Name), t)
+	stored := t.CloneVT()
+	stored.Revision = 0
+	return put(ctx, kv, topology.TypeKey(domain, t.Name), "/type/revision", stored, t.Revision)
 }
 
 // GetDomain reads a domain from the bucket itself: it sees what was put before.
@@ -46,9 +52,11 @@ func GetDomain(ctx context.Context, kv jetstream.KeyValue, name string) (*yardv1
 	if !validKey(name) {
 		return nil, fault.New(fault.NotFound, "no domain %q", name)
 	}
-	if err := get(ctx, kv, topology.DomainKey(name), d); err != nil {
+	revision, err := get(ctx, kv, topology.DomainKey(name), d)
+	if err != nil {
 		return nil, named(err, "no domain %q", name)
 	}
+	d.Revision = revision
 	return d, nil
 }
 
@@ -58,33 +66,138 @@ func GetType(ctx context.Context, kv jetstream.KeyValue, domain, name string) (*
 	if !validKey(domain) || !validKey(name) {
 		return nil, fault.New(fault.NotFound, "no type %q in domain %q", name, domain)
 	}
-	if err := get(ctx, kv, topology.TypeKey(domain, name), t); err != nil {
+	revision, err := get(ctx, kv, topology.TypeKey(domain, name), t)
+	if err != nil {
 		return nil, named(err, "no type %q in domain %q", name, domain)
+	}
+	t.Revision = revision
+	return t, nil
+}
+
+// DeleteDomain deletes a domain, of any revision if it is 0, and then its task types, and returns
+// the domain as it was. Its error is a *fault.Error: NOT_FOUND where there is none, and what
+// types were left of it are deleted all the same; STALE where another revision is stored, and
+// nothing is deleted; UNAVAILABLE where not all may have been deleted: repeat it.
+func DeleteDomain(ctx context.Context, kv jetstream.KeyValue, name string, revision int64) (*yardv1.Domain, error) {
+	if ids.CheckName(name) != nil { // a wildcard would be the types of all domains
+		return nil, fault.New(fault.NotFound, "no domain %q", name)
+	}
+	d, err := GetDomain(ctx, kv, name)
+	if err == nil {
+		err = remove(ctx, kv, topology.DomainKey(name), d.Revision, revision)
+	}
+	if err != nil && fault.CodeOf(err) != fault.NotFound {
+		return nil, err
+	}
+	if failed := deleteTypes(ctx, kv, name); failed != nil {
+		return nil, failed
+	}
+	return d, err
+}
+
+// DeleteType deletes the settings of a task type as DeleteDomain does a domain.
+func DeleteType(ctx context.Context, kv jetstream.KeyValue, domain, name string, revision int64) (*yardv1.TaskType, error) {
+	t, err := GetType(ctx, kv, domain, name)
+	if err != nil {
+		return nil, err
+	}
+	if err := remove(ctx, kv, topology.TypeKey(domain, name), t.Revision, revision); err != nil {
+		return nil, err
 	}
 	return t, nil
 }
 
-func put(ctx context.Context, kv jetstream.KeyValue, key string, m codec.Message) error {
+// deleteTypes deletes the types of a domain, but for what is set meanwhile: that is of a domain
+// that was created again.
+func deleteTypes(ctx context.Context, kv jetstream.KeyValue, domain string) error {
+	all, err := kv.Watch(ctx, topology.TypeKeysOf(domain), jetstream.IgnoreDeletes(), jetstream.MetaOnly())
+	if err != nil {
+		return fault.New(fault.Unavailable, "list the types of domain %s: %v", domain, err)
+	}
+	defer stop(all)
+	for {
+		select {
+		case <-ctx.Done():
+			return fault.New(fault.Unavailable, "delete the types of domain %s: %v", domain, ctx.Err())
+		case e, ok := <-all.Updates():
+			if !ok {
+				return fault.New(fault.Unavailable, "delete the types of domain %s: %v", domain, errWatchEnded)
+			}
+			if e == nil { // the end of what was there
+				return nil
+			}
+			err := kv.Delete(ctx, e.Key(), jetstream.LastRevision(e.Revision()))
+			if err != nil && !errors.Is(err, jetstream.ErrKeyRevisionMismatch) {
+				return fault.New(fault.Unavailable, "delete %s: %v", e.Key(), err)
+			}
+		}
+	}
+}
+
+// put stores m under key, in place of one revision unless that is 0.
+func put(ctx context.Context, kv jetstream.KeyValue, key, path string, m codec.Message, replaces int64) (int64, error) {
 	value, err := codec.Marshal(codec.JSON, m)
 	if err != nil {
-		return err
+		return 0, err
 	}
-	if _, err := kv.Put(ctx, key, value); err != nil {
-		return fault.New(fault.Unavailable, "store %s: %v", key, err)
+	if replaces < 0 {
+		return 0, fault.At(fault.InvalidArgument, path, "is %d, no revision", replaces)
+	}
+	var revision uint64
+	if replaces == 0 {
+		revision, err = kv.Put(ctx, key, value)
+	} else {
+		revision, err = kv.Update(ctx, key, value, uint64(replaces))
+	}
+	switch {
+	case errors.Is(err, jetstream.ErrKeyRevisionMismatch):
+		return repeated(ctx, kv, key, path, value, replaces)
+	case err != nil:
+		return 0, fault.New(fault.Unavailable, "store %s: %v", key, err)
+	}
+	return int64(revision), nil
+}
+
+// repeated tells whether a put that met another revision is the repetition of one that was
+// stored and whose answer was lost.
+func repeated(ctx context.Context, kv jetstream.KeyValue, key, path string, value []byte, replaces int64) (int64, error) {
+	e, err := kv.Get(ctx, key)
+	switch {
+	case errors.Is(err, jetstream.ErrKeyNotFound):
+		return 0, fault.At(fault.Stale, path, "revision %d is not stored any more: it was deleted", replaces)
+	case err != nil:
+		return 0, fault.New(fault.Unavailable, "read %s: %v", key, err)
+	case int64(e.Revision()) > replaces && bytes.Equal(e.Value(), value):
+		return int64(e.Revision()), nil
+	}
+	return 0, fault.At(fault.Stale, path, "revision %d is stored, not %d: read it again", e.Revision(), replaces)
+}
+
+// remove deletes key, of which a revision was read, and another one may be wanted.
+func remove(ctx context.Context, kv jetstream.KeyValue, key string, read, wanted int64) error {
+	if wanted != 0 && wanted != read {
+		return fault.At(fault.Stale, "/revision", "revision %d is stored, not %d: read it again", read, wanted)
+	}
+	err := kv.Delete(ctx, key, jetstream.LastRevision(uint64(read)))
+	switch {
+	case errors.Is(err, jetstream.ErrKeyRevisionMismatch):
+		return fault.At(fault.Stale, "/revision", "revision %d was changed meanwhile: read it again", read)
+	case err != nil:
+		return fault.New(fault.Unavailable, "delete %s: %v", key, err)
 	}
 	return nil
 }
 
 // get returns jetstream.ErrKeyNotFound as it is, and else a *fault.Error.
-func get(ctx context.Context, kv jetstream.KeyValue, key string, m codec.Message) error {
+func get(ctx context.Context, kv jetstream.KeyValue, key string, m codec.Message) (revision int64, err error) {
 	e, err := kv.Get(ctx, key)
 	switch {
 	case errors.Is(err, jetstream.ErrKeyNotFound), errors.Is(err, jetstream.ErrInvalidKey):
-		return jetstream.ErrKeyNotFound
+		return 0, jetstream.ErrKeyNotFound
 	case err != nil:
-		return fault.New(fault.Unavailable, "read %s: %v", key, err)
+		return 0, fault.New(fault.Unavailable, "read %s: %v", key, err)
 	}
-	return codec.Unmarshal(codec.JSON, e.Value(), m)
+	return int64(e.Revision()), codec.Unmarshal(codec.JSON, e.Value(), m)
 }
 
 // named puts words to a missing key.

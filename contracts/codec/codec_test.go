@@ -38,6 +38,8 @@ func TestJSONFormOfAnswers(t *testing.T) {
 	}{
 		{&yardv1.PollResponse{}, `{"tasks":[]}`},
 		{&yardv1.ListDomainsRequest{}, `{}`},
+		{&yardv1.ListTypesResponse{}, `{"types":[]}`},
+		{&yardv1.ListDomainsResponse{NextCursor: "a"}, `{"domains":[],"next_cursor":"a"}`},
 		{
 			&yardv1.GetResponse{Task: &yardv1.Task{
 				TaskId: "x", State: yardv1.TaskState_TASK_STATE_RUNNING, Payload: &yardv1.Payload{Data: []byte(`{"a": 1}`)},
@@ -57,7 +59,7 @@ func TestJSONFormOfAnswers(t *testing.T) {
 	}
 }
 
-func TestARequestWithoutFields(t *testing.T) {
+func TestARequestOfNothing(t *testing.T) {
 	for body, good := range map[string]bool{``: true, `{}`: true, `{"x":1}`: false, `[]`: false} {
 		if err := UnmarshalRequest(JSON, []byte(body), &yardv1.ListDomainsRequest{}); (err == nil) != good {
 			t.Errorf("%q: %v", body, err)

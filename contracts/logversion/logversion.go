@@ -18,14 +18,19 @@ import (
 	"sync"
 )
 
-// First is the format that records without a number have.
-const First = 1
+const (
+	// First is the format that records without a number have.
+	First = 1
+	// Fences is the format since which matching shards fence in the log, batches name the shard
+	// that wrote them, and what nobody received expires without cost.
+	Fences = 2
+)
 
 // newest is the newest format that this program reads and writes. A build raises
 // it, for tests of programs of two versions side by side:
 //
-//	go build -ldflags "-X github.com/yardmaster-io/yardmaster/contracts/logversion.newest=2"
-var newest = "1"
+//	go build -ldflags "-X github.com/yardmaster-io/yardmaster/contracts/logversion.newest=3"
+var newest = "2"
 
 var parsed = sync.OnceValue(func() uint32 {
 	v, err := parse(newest)

@@ -9,7 +9,8 @@ const (
 	ConfigBucket = "YARD_CONFIG"
 	// MembersBucket holds a heartbeat per live node.
 	MembersBucket = "YARD_MEMBERS"
-	// CheckpointsBucket holds a checkpoint per partition, written by compare-and-set.
+	// CheckpointsBucket holds a checkpoint per history partition and an epoch per
+	// matching shard, written by compare-and-set.
 	CheckpointsBucket = "YARD_CHECKPOINTS"
 )
 
@@ -40,6 +41,9 @@ func DomainKey(domain string) string { return "domain." + domain }
 
 // TypeKey holds a task type's settings (yardv1.TaskType). A type may hold dots.
 func TypeKey(domain, taskType string) string { return "type." + domain + "." + taskType }
+
+// TypeKeysOf filters the types of one domain.
+func TypeKeysOf(domain string) string { return "type." + domain + ".>" }
 
 // DomainOfKey and TypeOfKey read the names back; ok is false for other keys.
 func DomainOfKey(key string) (domain string, ok bool) {
@@ -79,3 +83,6 @@ func MemberKeys(service string) string { return service + ".*" }
 
 // HistoryCheckpoint is the key of a history partition's checkpoint.
 func HistoryCheckpoint(p int) string { return "history." + num(p) }
+
+// MatchingEpoch is the key of a matching shard's epoch in the checkpoints bucket.
+func MatchingEpoch(m int) string { return "matching." + num(m) }

@@ -203,8 +203,14 @@ func QuarantineFilter(service string, p int) string {
 // HistoryCall is a call to the owner of history partition p, such as "get".
 func HistoryCall(p int, verb string) string { return "yard.rpc.history." + num(p) + "." + verb }
 
-// MatchingCall is a call to the owner of matching shard m, such as "poll".
+// MatchingCall is a call to the owner of matching shard m, such as "describe".
 func MatchingCall(m int, verb string) string { return "yard.rpc.matching." + num(m) + "." + verb }
+
+// MatchingPoll is where polls for shard m go while the owner of this epoch is the
+// newest one that is open. Nobody else listens to it.
+func MatchingPoll(m int, epoch uint64) string {
+	return MatchingCall(m, "poll") + "." + strconv.FormatUint(epoch, 10)
+}
 
 // TimerCall is a call to the owner of timer partition p, such as "cancel".
 func TimerCall(p int, verb string) string { return "yard.rpc.timer." + num(p) + "." + verb }
@@ -220,4 +226,6 @@ const (
 	HintHungry = "yard.hint.hungry"
 	// HintFreed carries rpcv1.Freed: slots of these limits were freed.
 	HintFreed = "yard.hint.freed"
+	// HintRestore carries rpcv1.Restore: limits lack the entries of some shards.
+	HintRestore = "yard.hint.restore"
 )

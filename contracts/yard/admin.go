@@ -29,14 +29,17 @@ type Domain struct {
 	Name string
 	// Description is for people; at most 1024 bytes.
 	Description string
-	// Retention is how long finished tasks are kept, 1 min to 366 days. Default 7 days.
+	// Retention is how long finished tasks are kept, 2 min to 366 days. Default 7 days.
 	Retention time.Duration
+	// Revision changes with every put. PutDomain replaces this one only, or any where it is 0.
+	Revision int64
 }
 
-// PutDomain creates or changes a domain and returns it as stored.
+// PutDomain creates or changes a domain and returns it as stored. STALE: another revision than
+// d's is stored.
 func (a *Admin) PutDomain(ctx context.Context, d Domain) (Domain, error) {
 	req := &yardv1.PutDomainRequest{Domain: &yardv1.Domain{
-		Name: d.Name, Description: d.Description, RetentionMs: milliseconds(d.Retention),
+		Name: d.Name, Description: d.Description, RetentionMs: milliseconds(d.Retention), Revision: d.Revision,
 	}}
 	resp, err := call[yardv1.PutDomainResponse](ctx, &a.transport, topology.Admin("domains.put"), req, repeatable)
 	if err != nil {
@@ -54,22 +57,34 @@ func (a *Admin) GetDomain(ctx context.Context, name string) (Domain, error) {
 	return domainOf(resp.Domain), nil
 }
 
-// ListDomains returns all domains.
+// ListDomains returns all domains, by name.
 func (a *Admin) ListDomains(ctx context.Context) ([]Domain, error) {
-	resp, err := call[yardv1.ListDomainsResponse](ctx, &a.transport, topology.Admin("domains.list"), &yardv1.ListDomainsRequest{}, repeatable)
-	if err != nil {
-		return nil, err
-	}
-	domains := make([]Domain, len(resp.Domains))
-	for i, d := range resp.Domains {
-		domains[i] = domainOf(d)
+	var domains []Domain
+	for d, err := range a.Domains(ctx) {
+		if err != nil {
+			return nil, err
+		}
+		domains = append(domains, d)
 	}
 	return domains, nil
+}
+
+// DeleteDomain deletes a domain and its task types, and returns it as it was: only the given
+// revision of it (STALE if another one is stored), or any if that is 0. FAILED_PRECONDITION: it
+// holds unfinished tasks; how many is in the error's detail, by state. NOT_FOUND: there is none; so is
+// answered, too, if a first try deleted it and its answer was lost.
+func (a *Admin) DeleteDomain(ctx context.Context, name string, revision int64) (Domain, error) {
+	req := &yardv1.DeleteDomainRequest{Name: name, Revision: revision}
+	resp, err := call[yardv1.DeleteDomainResponse](ctx, &a.transport, topology.Admin("domains.delete"), req, repeatable)
+	if err != nil {
+		return Domain{}, err
+	}
+	return domainOf(resp.Domain), nil
 }
 
 func domainOf(w *yardv1.Domain) Domain {
 	return Domain{
 		Name: w.GetName(), Description: w.GetDescription(),
-		Retention: time.Duration(w.GetRetentionMs()) * time.Millisecond,
+		Retention: time.Duration(w.GetRetentionMs()) * time.Millisecond, Revision: w.GetRevision(),
 	}
 }

@@ -22,7 +22,8 @@ func (c *Client) Get(ctx context.Context, taskID string) (*yardv1.Task, error) {
 }
 
 // List returns tasks of the domain that match the filter, newest first, without
-// payloads and events. A nil filter matches all; at most 100 come where it sets no limit.
+// payloads and events. A nil filter matches all; at most 100 come where it sets no limit, and
+// fewer than its limit where they would be more than 400 KiB. Tasks finds them all.
 func (c *Client) List(ctx context.Context, filter *yardv1.ListRequest) ([]*yardv1.Task, error) {
 	if filter == nil {
 		filter = &yardv1.ListRequest{}
@@ -106,17 +107,20 @@ type TaskType struct {
 	MaxConcurrency int
 	// SlotsInUse is how many run now, where there is a limit. Only in the answer of GetType.
 	SlotsInUse int
+	// Revision changes with every set. SetType replaces this one only, or any where it is 0.
+	Revision int64
 }
 
 // SetType creates or changes a task type and returns it as stored. A changed
 // limit is in force within a second; tasks accepted before keep their retry
-// policy and timeouts.
+// policy and timeouts. STALE: another revision than t's is stored.
 func (c *Client) SetType(ctx context.Context, t TaskType) (TaskType, error) {
 	req := &yardv1.SetTypeRequest{Type: &yardv1.TaskType{
 		Name: t.Name, Retry: t.Retry.wire(),
 		StartToCloseMs:     milliseconds(t.StartToClose),
 		HeartbeatTimeoutMs: milliseconds(t.HeartbeatTimeout),
 		MaxConcurrency:     int32Of(t.MaxConcurrency),
+		Revision:           t.Revision,
 	}}
 	resp, err := call[yardv1.SetTypeResponse](ctx, &c.transport, c.subject("types.set"), req, repeatable)
 	if err != nil {
@@ -136,11 +140,25 @@ func (c *Client) GetType(ctx context.Context, name string) (TaskType, error) {
 	return t, nil
 }
 
+// DeleteType deletes the settings of a task type, and returns them as they were: only the given
+// revision (STALE if another one is stored), or any if that is 0. Its limit is gone within a
+// second; tasks of it go on, and later ones have the default policy. NOT_FOUND: there are none; so is
+// answered, too, if a first try deleted them and its answer was lost.
+func (c *Client) DeleteType(ctx context.Context, name string, revision int64) (TaskType, error) {
+	req := &yardv1.DeleteTypeRequest{Name: name, Revision: revision}
+	resp, err := call[yardv1.DeleteTypeResponse](ctx, &c.transport, c.subject("types.delete"), req, repeatable)
+	if err != nil {
+		return TaskType{}, err
+	}
+	return taskTypeOf(resp.Type), nil
+}
+
 func taskTypeOf(w *yardv1.TaskType) TaskType {
 	return TaskType{
 		Name: w.GetName(), Retry: retryPolicyOf(w.GetRetry()),
 		StartToClose:     time.Duration(w.GetStartToCloseMs()) * time.Millisecond,
 		HeartbeatTimeout: time.Duration(w.GetHeartbeatTimeoutMs()) * time.Millisecond,
 		MaxConcurrency:   int(w.GetMaxConcurrency()),
+		Revision:         w.GetRevision(),
 	}
 }

@@ -72,6 +72,10 @@ func TestExamplesAreUnderstood(t *testing.T) {
 			for _, example := range doc.Components.Messages[message].Examples {
 				switch code := ask(t, nc, subject, example.Payload); code {
 				case "", fault.NotFound:
+				case fault.FailedPrecondition: // the domain to be deleted has a task
+					if channel.Address != "yard.v1.admin.domains.delete" {
+						t.Errorf("%s refuses its own example: %s", subject, code)
+					}
 				default:
 					t.Errorf("%s refuses its own example: %s", subject, code)
 				}

@@ -120,6 +120,65 @@ func hintLeaders(t *testing.T, c *cluster.Cluster) map[string]bool {
 	return leaders
 }
 
+// every is the time between two faults of one kind.
+const every = 6 * time.Second
+
+// again disturbs something every 6 s, until the faults end, and lasts as long as they do.
+func again(t *testing.T, lasts time.Duration, disturb func(n int)) {
+	t.Helper()
+	began := time.Now()
+	for n := 0; time.Since(began)+every+calm <= lasts; n++ {
+		next := began.Add(time.Duration(n+1) * every)
+		disturb(n)
+		wait(t.Context(), time.Until(next))
+	}
+	wait(t.Context(), lasts-time.Since(began))
+}
+
+// killMatching kills one matching process after the other, each away for some time.
+func killMatching(t *testing.T, c *cluster.Cluster, seed *rand.Rand, lasts time.Duration) {
+	t.Helper()
+	again(t, lasts, func(n int) {
+		i := n % c.Instances(cluster.Matching)
+		t.Logf("kill matching-%d", i)
+		c.Kill(cluster.Matching, i)
+		wait(t.Context(), upTo(seed, awayMax))
+		c.Restart(cluster.Matching, i)
+	})
+	c.AwaitReady()
+}
+
+// pauseMatching stops one matching process after the other, each for 2 to 5 s.
+func pauseMatching(t *testing.T, c *cluster.Cluster, seed *rand.Rand, lasts time.Duration) {
+	t.Helper()
+	again(t, lasts, func(n int) {
+		i := n % c.Instances(cluster.Matching)
+		t.Logf("matching-%d is paused", i)
+		c.Pause(cluster.Matching, i)
+		wait(t.Context(), 2*time.Second+upTo(seed, 3*time.Second))
+		c.Resume(cluster.Matching, i)
+	})
+}
+
+// loseRedis kills Redis, which comes back with its last snapshot, or empties it.
+func loseRedis(t *testing.T, c *cluster.Cluster, seed *rand.Rand, lasts time.Duration) {
+	t.Helper()
+	if c.Redis == nil {
+		t.Skip("without redis-server there is nothing to lose")
+	}
+	again(t, lasts, func(n int) {
+		if n%3 == 2 {
+			t.Log("empty redis-server")
+			c.Redis.Flush(t)
+			return
+		}
+		t.Log("kill redis-server")
+		c.Redis.Stop()
+		wait(t.Context(), upTo(seed, serverAwayMax))
+		c.Redis.Restart(t)
+	})
+}
+
 // killAnything ends processes at random, one at a time, by SIGKILL or SIGTERM, often
 // before the last one's loss is recovered from.
 func killAnything(t *testing.T, c *cluster.Cluster, seed *rand.Rand, lasts time.Duration) {

@@ -39,11 +39,13 @@ type settings struct {
 	rate   int // tasks per second
 	// attempt is start_to_close of all types.
 	attempt time.Duration
-	// passOver is a rule whose violations are in the table and fail nothing; empty =
-	// none. The short forms with faults pass over tasks that are dead though no worker
-	// held them (R41): matching is granted an attempt and its worker never gets it. Until
-	// matching hands such attempts back in time, they count. The long forms fail.
-	passOver audit.Kind
+	// fullLimit: attempts of the limited type run so long that its limit is full most of the time.
+	fullLimit bool
+	// passOver are rules whose violations are in the table and fail nothing. The short forms with
+	// faults pass over attempts that no worker held (R41): matching is granted an attempt and its
+	// worker never gets it. Until matching hands such attempts back in time, they count. The
+	// long forms fail.
+	passOver []audit.Kind
 }
 
 // settingsOf reads the environment.

@@ -21,6 +21,8 @@ const (
 	limitedType = "limited"
 	// limitedSlots is the limit of limitedType.
 	limitedSlots = 60
+	// fullRuns is how long its attempts run, at most, to have the limit full most of the time.
+	fullRuns = time.Second
 
 	// parkedRetry is a wait that history does not keep in memory (10 s).
 	parkedRetry = 10_500 * time.Millisecond
@@ -58,8 +60,10 @@ type traffic struct {
 	t       *testing.T
 	cluster *cluster.Cluster
 	rate    int
-	end     time.Time      // of the faults, about
-	clients []*yard.Client // one per connection
+	// fullLimit: the limit is full most of the time.
+	fullLimit bool
+	end       time.Time      // of the faults, about
+	clients   []*yard.Client // one per connection
 
 	producing, working         context.Context
 	stopProducing, stopWorking context.CancelFunc
@@ -75,11 +79,11 @@ type traffic struct {
 // startTraffic sets the types up and lets everybody work until the test's end.
 func startTraffic(t *testing.T, c *cluster.Cluster, s settings, seed *rand.Rand) *traffic {
 	t.Helper()
-	tr := &traffic{t: t, cluster: c, rate: s.rate, end: time.Now().Add(s.lasts), byKey: map[string]*wish{}, ledger: audit.Ledger{Limits: map[string]int{limitedType: limitedSlots}}}
+	tr := &traffic{t: t, cluster: c, rate: s.rate, fullLimit: s.fullLimit, end: time.Now().Add(s.lasts), byKey: map[string]*wish{}, ledger: audit.Ledger{Limits: map[string]int{limitedType: limitedSlots}}}
 	for range pollers + producers {
 		tr.clients = append(tr.clients, c.Client(domain))
 	}
-	tr.define(s.attempt)
+	tr.define(s)
 	tr.producing, tr.stopProducing = context.WithCancel(context.Background())
 	tr.working, tr.stopWorking = context.WithCancel(context.Background())
 	t.Cleanup(tr.stop)
@@ -95,11 +99,11 @@ func startTraffic(t *testing.T, c *cluster.Cluster, s settings, seed *rand.Rand)
 // fork makes another source of randomness, for another goroutine.
 func fork(seed *rand.Rand) *rand.Rand { return rand.New(rand.NewPCG(seed.Uint64(), seed.Uint64())) }
 
-func (tr *traffic) define(attempt time.Duration) {
+func (tr *traffic) define(s settings) {
 	tr.t.Helper()
 	types := []yard.TaskType{{Name: plainType}, {Name: limitedType, MaxConcurrency: limitedSlots}}
 	for i := range types {
-		types[i].StartToClose = attempt
+		types[i].StartToClose = s.attempt
 		types[i].Retry = &yard.RetryPolicy{MaxAttempts: 30, InitialInterval: 50 * time.Millisecond, MaxInterval: 200 * time.Millisecond}
 	}
 	define(tr.t, tr.clients[0], types...)
@@ -272,6 +276,9 @@ func (tr *traffic) next(dice *rand.Rand, number int) *wish {
 		w.fails = dice.IntN(2)
 	case n < 90:
 		asked, w.task.Type = "of a limited type", limitedType
+		if tr.fullLimit {
+			w.runs = upTo(fullRuns)
+		}
 	default:
 		asked, attempts = "tried once only", 1
 		w.task.Retry = &yard.RetryPolicy{MaxAttempts: attempts}

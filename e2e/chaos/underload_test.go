@@ -24,7 +24,7 @@ const violationsMax = 10
 // now and then both at once. A resumed owner must not speak for what it has lost
 // (R10, R11, R24), nor archive anything again in another form (R27).
 func TestI4_I12_HistoryPausedUnderLoad(t *testing.T) {
-	runRounds(t, pauseHistory)
+	runRounds(t, settingsOf(t), pauseHistory)
 }
 
 // TestI1_I4_NATSNodePausedUnderLoad pauses a node of a NATS cluster of three for
@@ -32,16 +32,45 @@ func TestI4_I12_HistoryPausedUnderLoad(t *testing.T) {
 // streams, which have one replica (R30). It has no short form: three servers that
 // sync to one disk take too long in the suite.
 func TestI1_I4_NATSNodePausedUnderLoad(t *testing.T) {
-	if !settingsOf(t).long {
-		t.Skipf("the long form only: set %s", roundsEnv)
-	}
-	runRounds(t, pauseNATS, cluster.WithNATSNodes(3), cluster.WithFlags("--matching-shards", "1"))
+	longOnly(t)
+	runRounds(t, settingsOf(t), pauseNATS, cluster.WithNATSNodes(3), cluster.WithFlags("--matching-shards", "1"))
 }
 
 // TestI1_I4_I8_AnythingKilledUnderLoad ends processes at random: a grant that no
 // worker received must not burn an attempt (R41), and no task ends twice (R27).
 func TestI1_I4_I8_AnythingKilledUnderLoad(t *testing.T) {
-	runRounds(t, killAnything)
+	runRounds(t, settingsOf(t), killAnything)
+}
+
+// TestI8_MatchingKilledUnderLoad kills matching processes with SIGKILL, one every 6 s. What
+// they had under way burns no attempt that no worker received (R41), and no limit is exceeded.
+func TestI8_MatchingKilledUnderLoad(t *testing.T) {
+	longOnly(t)
+	runRounds(t, settingsOf(t), killMatching)
+}
+
+// TestI4_I8_MatchingPausedUnderLoad pauses matching processes, one every 6 s: others take its
+// shards over (R42), and what it does when it goes on is void.
+func TestI4_I8_MatchingPausedUnderLoad(t *testing.T) {
+	longOnly(t)
+	runRounds(t, settingsOf(t), pauseMatching)
+}
+
+// TestI5_I8_RedisLostUnderLoad kills a redis-server that writes snapshots, or empties it. No limit
+// is exceeded by what an old snapshot says (R32), and nothing is lost.
+func TestI5_I8_RedisLostUnderLoad(t *testing.T) {
+	longOnly(t)
+	s := settingsOf(t)
+	s.fullLimit = true
+	runRounds(t, s, loseRedis, cluster.WithRedis("--save", "2 1"))
+}
+
+// longOnly skips a test in the suite: its faults take long, and others have a share of them.
+func longOnly(t *testing.T) {
+	t.Helper()
+	if !settingsOf(t).long {
+		t.Skipf("the long form only: set %s", roundsEnv)
+	}
 }
 
 // TestNothingDisturbedUnderLoad is the control: without faults the audit has nothing
@@ -67,12 +96,11 @@ type row struct {
 }
 
 // runRounds runs each round on a cluster of its own and prints a table of them.
-func runRounds(t *testing.T, disturb faults, opts ...cluster.Option) {
+func runRounds(t *testing.T, s settings, disturb faults, opts ...cluster.Option) {
 	t.Helper()
-	s := settingsOf(t)
 	if !s.long {
 		t.Parallel()
-		s.passOver = audit.DeadUnheld
+		s.passOver = []audit.Kind{audit.DeadUnheld, audit.BurnedUnheld}
 	}
 	var rows []row
 	for n := range s.rounds {
@@ -98,7 +126,7 @@ func runRound(t *testing.T, s settings, disturb faults, opts ...cluster.Option) 
 	for _, key := range report.Open[:min(len(report.Open), violationsMax)] {
 		t.Logf("what the engine says of a task without an end: %s", tr.ask(key))
 	}
-	failing := slices.DeleteFunc(slices.Clone(report.Violations), func(v audit.Violation) bool { return v.Kind == s.passOver })
+	failing := slices.DeleteFunc(slices.Clone(report.Violations), func(v audit.Violation) bool { return slices.Contains(s.passOver, v.Kind) })
 	for _, v := range failing[:min(len(failing), violationsMax)] {
 		t.Error(v)
 	}

@@ -44,6 +44,8 @@ type Cluster struct {
 	// Redis is nil where the machine has no redis-server: then the tables are in the
 	// memory of the one matching process there is.
 	Redis *testkit.Redis
+	// RedisNodes are those of a Redis Cluster.
+	RedisNodes []*testkit.Redis
 
 	tb        testing.TB
 	bin       Binaries
@@ -58,6 +60,8 @@ type Cluster struct {
 type shape struct {
 	instances, natsNodes int
 	flags                []string // further ones of every service
+	redis                []string // further ones of redis-server
+	redisNodes           int
 }
 
 // Option changes what a cluster consists of.
@@ -77,6 +81,17 @@ func WithFlags(flags ...string) Option {
 	return func(s *shape) { s.flags = append(s.flags, flags...) }
 }
 
+// WithRedis gives redis-server further arguments, such as "--save", "60 1".
+func WithRedis(args ...string) Option {
+	return func(s *shape) { s.redis = append(s.redis, args...) }
+}
+
+// WithRedisNodes runs a Redis Cluster of so many nodes instead of one server: RedisNodes has
+// them, and Redis is the first.
+func WithRedisNodes(n int) Option {
+	return func(s *shape) { s.redisNodes = n }
+}
+
 // node is one process of a service.
 type node struct {
 	*process
@@ -94,7 +109,7 @@ func New(tb testing.TB, bin Binaries, instances int, opts ...Option) *Cluster {
 	var err error
 	c.logs, err = os.MkdirTemp("", "yard-logs-")
 	c.must(err)
-	c.Redis, _ = testkit.RunRedis(tb)
+	c.startRedis()
 	tb.Cleanup(c.end)
 	c.prepareNATS()
 	for _, s := range Services() {
@@ -106,6 +121,15 @@ func New(tb testing.TB, bin Binaries, instances int, opts ...Option) *Cluster {
 		}
 	}
 	return c
+}
+
+func (c *Cluster) startRedis() {
+	c.tb.Helper()
+	if c.shape.redisNodes == 0 {
+		c.Redis, _ = testkit.RunRedis(c.tb, c.shape.redis...)
+	} else if nodes, ok := testkit.RunRedisCluster(c.tb, c.shape.redisNodes); ok {
+		c.Redis, c.RedisNodes = nodes[0], nodes
+	}
 }
 
 // Start prepares a cluster, starts everything and returns when all of it is ready.
@@ -130,6 +154,11 @@ func (c *Cluster) newNode(bin Binaries, s Service, i int) *node {
 	case s != Matching:
 	case c.Redis == nil:
 		args = append(args, "--tables", "memory")
+	case len(c.RedisNodes) > 0:
+		args = append(args, "--redis.cluster")
+		for _, r := range c.RedisNodes {
+			args = append(args, "--redis.addrs", r.Addr)
+		}
 	default:
 		args = append(args, "--redis.addrs", c.Redis.Addr)
 	}

@@ -62,7 +62,8 @@ func TestOneMessagePerBatchOnEveryHop(t *testing.T) {
 			within("the log in all", stored(w, n.History, topology.HistoryStream)-logBefore, batch*batches*5/100)
 			equal(t, "sent again for want of a verdict", m["yard_frontend_event_resends_total"], 0)
 			equal(t, "tasks", m["yard_frontend_tasks_accepted_total"], batch*batches)
-			equal(t, "grants", m["yard_matching_grabs_granted_total"], batch*batches)
+			// On a slow machine a poll is answered without a partition that is late.
+			equal(t, "grants", m["yard_matching_grabs_granted_total"]-m["yard_matching_handed_back_total"], batch*batches)
 		})
 	}
 }

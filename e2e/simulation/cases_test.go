@@ -58,12 +58,17 @@ func (w *world) at(t time.Duration, do func()) { w.after(t-w.now, do) }
 
 // submitOne submits a task, due after a delay.
 func (w *world) submitOne(delay time.Duration) ids.TaskID {
+	return w.submitAt(w.match.someTask(), delay)
+}
+
+// submitAt submits a task that belongs somewhere.
+func (w *world) submitAt(at task, delay time.Duration) ids.TaskID {
 	m := &historysim.Message{Lane: 3}
-	id := w.addTask(m, false)
+	id := w.addTask(m, false, at)
 	if delay > 0 {
 		m.Lane, m.Tasks[0].DueAt = ids.LaneLater, w.serverMS()+delay.Milliseconds()
 	}
-	w.say("client", "submits %s to lane %v at %d", w.name(id), m.Lane, w.appendLog(m))
+	w.say("client", "submits %s to lane %v at %d: %s/%s %s", w.name(id), m.Lane, w.appendLog(m), at.domain, at.tasklist, at.typ)
 	return id
 }
 
@@ -116,7 +121,7 @@ func caseR13(w *world) {
 	hold(w, historysim.SaveCheckpoint, 650*time.Millisecond, time.Minute)
 	w.at(700*time.Millisecond, func() {
 		id := w.submitOne(0)
-		w.after(300*time.Millisecond, func() { w.cancel(id, domain) })
+		w.after(300*time.Millisecond, func() { w.cancel(id, w.accepted[id].domain) })
 	})
 	w.at(1300*time.Millisecond, w.takeOver)
 }
@@ -161,7 +166,7 @@ func caseR24(w *world) {
 	w.at(100*time.Millisecond, func() { w.submitOne(40 * time.Second) })
 	w.at(150*time.Millisecond, func() { w.procs[0].pause(30 * time.Second) })
 	w.at(3*time.Second, func() { w.spawn() })
-	w.at(4*time.Second, func() { w.cancel(w.order[0], domain) })
+	w.at(4*time.Second, func() { w.cancel(w.order[0], w.accepted[w.order[0]].domain) })
 	w.at(6*time.Second, func() { w.submitOne(70 * time.Second) })
 }
 
@@ -170,7 +175,7 @@ func caseR24(w *world) {
 func caseR25(w *world) {
 	w.at(100*time.Millisecond, func() { w.submitOne(time.Second) })
 	w.at(6*time.Second, w.takeOver)
-	w.at(8*time.Second, func() { w.cancel(w.order[0], domain) })
+	w.at(8*time.Second, func() { w.cancel(w.order[0], w.accepted[w.order[0]].domain) })
 }
 
 // caseR27: the owner dies before it hears that its task is in the archive.
@@ -210,7 +215,7 @@ func overtakenTimers(w *world) {
 		w.submitOne(2900 * time.Millisecond)
 		w.submitOne(1900 * time.Millisecond)
 		id := w.submitOne(70 * time.Second)
-		w.at(time.Second, func() { w.cancel(id, domain) })
+		w.at(time.Second, func() { w.cancel(id, w.accepted[id].domain) })
 	})
 	w.at(1500*time.Millisecond, func() {
 		w.spawnTimer()
@@ -252,7 +257,7 @@ func TestI13_NoOwnerPassesAnUnknownKind(t *testing.T) {
 		w := newWorld(plan{seed: seed, tasks: 30, length: 10 * time.Second, window: 20, carry: 20, chunk: 5, job: 5}, true)
 		w.begin()
 		w.at(w.dice.between(time.Second, 8*time.Second), func() {
-			later := historysim.Event{Kind: historysim.Carried + 1, ID: ids.TaskID{1}}
+			later := historysim.Event{Kind: historysim.Fence + 1, ID: ids.TaskID{1}}
 			w.unknownAt = w.appendLog(&historysim.Message{Event: true, Events: []historysim.Event{later}})
 		})
 		w.until(20*time.Second, func() bool { return false })

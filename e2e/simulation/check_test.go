@@ -2,6 +2,7 @@ package simulation
 
 import (
 	"cmp"
+	"slices"
 	"strconv"
 	"time"
 
@@ -42,25 +43,55 @@ type checker struct {
 	asked     map[ids.TaskID]bool
 	verdictOf map[place]decided
 	// asks are the events about each task, in log order.
-	asks  map[ids.TaskID][]ask
-	slots map[string]bool
+	asks map[ids.TaskID][]ask
+	// booked are the attempts for which a slot was booked, slots the bookings that were released.
+	booked map[attempt]bool
+	slots  map[string]bool
+	// fences are the events by which owners of matching shards fenced, and their epochs, in log order.
+	fences map[uint32][]fenced
+}
+
+// fenced is a fence of a matching shard.
+type fenced struct{ seq, epoch uint64 }
+
+// epochAt is the newest epoch of a shard that has fenced before an event.
+func (c *checker) epochAt(shard uint32, seq uint64) (epoch uint64) {
+	for _, f := range c.fences[shard] {
+		if f.seq < seq {
+			epoch = max(epoch, f.epoch)
+		}
+	}
+	return epoch
+}
+
+// fencing holds that owners of matching shards are refused behind the fence of a newer one, and only they.
+func (c *checker) fencing(m *historysim.Message, e *historysim.Event, v *historysim.Verdict) {
+	epoch := c.epochAt(m.Shard, m.Seq)
+	late := m.Shard > 0 && slices.Contains([]historysim.Kind{historysim.Started, historysim.Released, historysim.Fence}, e.Kind) && m.Epoch < epoch
+	if v.Fenced != late || late && v.Code != fault.Stale {
+		c.w.violated("R41: %v of %s of epoch %d at event %d, behind the fence of epoch %d, gets %q, fenced %v",
+			e.Kind, c.w.name(e.ID), m.Epoch, m.Seq, epoch, v.Code, v.Fenced)
+	}
 }
 
 func newChecker(w *world) *checker {
 	return &checker{
 		w: w, holders: map[attempt]ids.Token{}, grantedAt: map[ids.TaskID]uint64{}, succeeded: map[ids.TaskID]ids.Token{},
 		cancelled: map[ids.TaskID]uint64{}, asked: map[ids.TaskID]bool{}, verdictOf: map[place]decided{}, asks: map[ids.TaskID][]ask{},
-		slots: map[string]bool{},
+		booked: map[attempt]bool{}, slots: map[string]bool{}, fences: map[uint32][]fenced{},
 	}
 }
 
 func (c *checker) appended(m *historysim.Message) {
 	for i := range m.Events {
-		if e := &m.Events[i]; m.Request == 0 && e.Kind == historysim.Released && c.w.match.held[e.Fence] && c.w.plan.faults&changesOfOwner == 0 {
+		if e := &m.Events[i]; m.Request == 0 && e.Kind == historysim.Released && c.w.match.check.received(e.ID, e.Fence) && c.w.plan.faults&changesOfOwner == 0 {
 			c.w.violated("R15: attempt %d of %s is taken back, and its worker has it", e.Fence.Version, c.w.name(e.ID))
 		}
 		c.noted(&m.Events[i], place{m.Seq, i})
-		if e := &m.Events[i]; e.Kind == historysim.Cancel && e.Domain == domain {
+		if m.Events[i].Kind == historysim.Fence {
+			c.fences[m.Shard] = append(c.fences[m.Shard], fenced{m.Seq, m.Epoch})
+		}
+		if e := &m.Events[i]; e.Kind == historysim.Cancel && e.Domain == c.w.accepted[e.ID].domain {
 			c.asked[e.ID] = true
 		}
 	}
@@ -154,6 +185,7 @@ func (c *checker) verdicts(p *proc, a *historysim.Answer) {
 			c.w.say(p.name, "says to %d/%d, %v %s at event %d: %s granted=%v repeated=%v cancel=%v", a.RequestID, at, e.Kind, c.w.name(e.ID), seq,
 				cmp.Or(string(v.Code), "OK"), v.Granted, v.Repeated, v.CancelRequested)
 		}
+		c.fencing(m, e, v)
 		c.contradiction(p, e, v, place{seq, at})
 		c.otherwise(e, v, place{seq, at})
 		if v.Code != "" {
@@ -171,7 +203,7 @@ func (c *checker) refused(e *historysim.Event, v *historysim.Verdict) {
 	case e.Kind != historysim.Cancel:
 	case e.Domain == rival && v.Code != fault.NotFound:
 		c.w.violated("I14: a foreign cancel of %s gets %s", c.w.name(e.ID), v.Code)
-	case e.Domain == domain && v.Code != fault.FailedPrecondition:
+	case e.Domain == c.w.accepted[e.ID].domain && v.Code != fault.FailedPrecondition:
 		c.w.violated("R25: a cancel of %s gets %s", c.w.name(e.ID), v.Code)
 	}
 }
@@ -183,11 +215,54 @@ func (c *checker) contradiction(p *proc, e *historysim.Event, v *historysim.Verd
 		c.verdictOf[at] = decided{p.name, *v}
 		return
 	}
-	same := (first.verdict.Code == "") == (v.Code == "") && first.verdict.Granted == v.Granted
-	if same {
+	same := (first.verdict.Code == "") == (v.Code == "") && first.verdict.Fenced == v.Fenced && first.verdict.Granted == v.Granted
+	if same || c.free(e, &first.verdict, v, at) {
 		return
 	}
 	c.w.violated("I3: %s says %q to %v %s at event %d, and %s says %q", first.who, first.verdict.Code, e.Kind, c.w.name(e.ID), at.seq, p.name, v.Code)
+}
+
+// holds takes in what a history owner says of a running attempt, whose verdict may have reached nobody.
+func (c *checker) holds(id ids.TaskID, token ids.Token) {
+	for i := len(c.w.log) - 1; i >= 0; i-- {
+		m := c.w.log[i]
+		if m == nil || m.Shard == 0 {
+			continue
+		}
+		for k := range m.Events {
+			if e := &m.Events[k]; e.Kind == historysim.Started && e.ID == id && e.Fence == token {
+				c.grant(e, m.Seq)
+				return
+			}
+		}
+	}
+	c.w.violated("I4: attempt %d of %s runs, and nobody has asked for %+v", token.Version, c.w.name(id), token)
+}
+
+// grant holds I4: an attempt has one holder.
+func (c *checker) grant(e *historysim.Event, seq uint64) {
+	key := attempt{e.ID, e.Fence.Version}
+	if holder, ok := c.holders[key]; ok && holder != e.Fence {
+		c.w.violated("I4: attempt %d of %s is held twice: %+v and %+v", key.version, c.w.name(e.ID), holder, e.Fence)
+	}
+	c.holders[key] = e.Fence
+	if e.Limits != nil {
+		c.booked[key] = true
+	}
+	c.w.match.check.granted(c.w, e, seq)
+}
+
+// free tells whether two verdicts on a repeated failure may differ, as the replica's doc says: it ended its stay, so
+// it was looked for, by one of them until the next attempt had begun.
+func (c *checker) free(e *historysim.Event, a, b *historysim.Verdict, at place) bool {
+	_, later := c.holders[attempt{e.ID, e.Fence.Version + 1}]
+	late := a.Code == fault.Stale && b.Code == "" || a.Code == "" && b.Code == fault.Stale
+	for _, before := range c.asks[e.ID] {
+		if before.at.seq < at.seq && before.wish == wishOf(e) {
+			return e.Kind == historysim.Failed && later && late
+		}
+	}
+	return false
 }
 
 // confirmed looks at an event that came true.
@@ -195,11 +270,7 @@ func (c *checker) confirmed(e *historysim.Event, v *historysim.Verdict, seq uint
 	name := c.w.name(e.ID)
 	switch e.Kind {
 	case historysim.Started:
-		key := attempt{e.ID, e.Fence.Version}
-		if holder, ok := c.holders[key]; ok && holder != e.Fence {
-			c.w.violated("I4: attempt %d of %s is held twice: %+v and %+v", key.version, name, holder, e.Fence)
-		}
-		c.holders[key] = e.Fence
+		c.grant(e, seq)
 		c.grantedAt[e.ID] = max(c.grantedAt[e.ID], seq)
 		if at, ok := c.cancelled[e.ID]; ok && at < seq {
 			c.w.violated("%s was cancelled by event %d, and is granted by event %d", name, at, seq)
@@ -241,12 +312,13 @@ func (c *checker) archived(t *historysim.Task) {
 	if first := c.w.archived[t.ID]; first != nil {
 		c.w.violated("I3: %s is archived twice, %v and %v", name, first.State, t.State)
 	}
-	if !c.w.accepted[t.ID] {
+	if _, ok := c.w.accepted[t.ID]; !ok {
 		c.w.violated("%s is archived and was never submitted", name)
 	}
 	if !t.State.Finished() {
 		c.w.violated("%s is archived, and it is %v", name, t.State)
 	}
+	c.w.match.check.archived(c.w, t)
 }
 
 // saved looks at a checkpoint that is to be stored.
@@ -313,7 +385,7 @@ func (c *checker) reachable(id ids.TaskID) {
 }
 
 func (c *checker) allEnded() bool {
-	return len(c.w.archived) >= len(c.w.accepted) && len(c.w.accepted) >= c.w.plan.tasks
+	return len(c.w.archived) >= len(c.w.accepted) && len(c.w.accepted) >= c.w.submits
 }
 
 // progress holds that nothing is stuck.
@@ -370,7 +442,7 @@ func (c *checker) endOf(t *historysim.Task) {
 		w.violated("R13: attempt %d of %s was granted, but the task has ended in attempt %d", t.Version+1, name, t.Version)
 	}
 	for version := range t.Version {
-		if !c.slots[ids.Booking(t.ID, version+1)] {
+		if c.booked[attempt{t.ID, version + 1}] && !c.slots[ids.Booking(t.ID, version+1)] {
 			w.violated("I8: attempt %d of %s is over, and its slot was not released", version+1, name)
 		}
 	}

@@ -12,6 +12,16 @@ var policy = &historysim.Policy{
 	MaxAttempts: 50, InitialIntervalMS: 100, Backoff: 1.5, MaxIntervalMS: 2000, StartToCloseMS: 3000, HeartbeatTimeoutMS: 1000,
 }
 
+// onePolicy is that of tasks whose only attempt must do.
+var onePolicy = &historysim.Policy{MaxAttempts: 1, StartToCloseMS: 60_000}
+
+func (w *world) policy() *historysim.Policy {
+	if w.plan.once {
+		return onePolicy
+	}
+	return policy
+}
+
 // requestMost bounds the tasks of a request.
 const requestMost = 8
 
@@ -21,7 +31,7 @@ func (w *world) submitSome(left int) {
 		return
 	}
 	n := min(left, 1+w.dice.IntN(requestMost))
-	w.after(w.dice.upTo(w.plan.length*2/time.Duration(1+w.plan.tasks/4)), func() {
+	w.after(w.dice.upTo(w.plan.length*2/time.Duration(1+w.submits/4)), func() {
 		w.submit(n)
 		w.submitSome(left - n)
 	})
@@ -39,7 +49,7 @@ func (w *world) submit(n int) {
 		m.Lane = ids.LaneLater
 	}
 	for range n {
-		w.addTask(m, delayed)
+		w.addTask(m, delayed, w.match.someTask())
 	}
 	w.appendLog(m)
 	if w.fault(doubledSubmits, 200) {
@@ -50,16 +60,17 @@ func (w *world) submit(n int) {
 	}
 	if w.telling {
 		for i := range m.Tasks {
-			w.say("client", "submits %s to lane %v at %d, due %d", w.name(m.Tasks[i].ID), m.Lane, m.Seq, m.Tasks[i].DueAt)
+			t := &m.Tasks[i]
+			w.say("client", "submits %s to lane %v at %d, due %d: %s/%s %s", w.name(t.ID), m.Lane, m.Seq, t.DueAt, t.Domain, t.Tasklist, t.Type)
 		}
 	}
 }
 
-func (w *world) addTask(m *historysim.Message, delayed bool) ids.TaskID {
+func (w *world) addTask(m *historysim.Message, delayed bool, at task) ids.TaskID {
 	now := w.serverMS()
-	id := ids.NewTaskID(time.UnixMilli(now), 0, w.dice.Uint64())
+	id := ids.NewTaskID(time.UnixMilli(now), w.part, w.dice.Uint64())
 	t := historysim.Task{
-		ID: id, Domain: domain, Tasklist: tasklist, Type: taskType, Priority: int32(m.Lane), Policy: policy,
+		ID: id, Domain: at.domain, Tasklist: at.tasklist, Type: at.typ, Priority: int32(m.Lane), Policy: w.policy(),
 	}
 	if delayed {
 		t.DueAt = now + 200 + w.dice.Int64N(3000)
@@ -69,8 +80,8 @@ func (w *world) addTask(m *historysim.Message, delayed bool) ids.TaskID {
 		t.Priority = int32(1 + w.dice.IntN(5))
 	}
 	w.order = append(w.order, id)
-	w.names[id] = fmt.Sprintf("t%d", len(w.order))
-	w.accepted[id] = true
+	w.names[id] = w.named(fmt.Sprintf("t%d", len(w.order)))
+	w.accepted[id] = at
 	m.Tasks = append(m.Tasks, t)
 	return id
 }
@@ -78,9 +89,9 @@ func (w *world) addTask(m *historysim.Message, delayed bool) ids.TaskID {
 // cancelSome lets somebody cancel a task, some time.
 func (w *world) cancelSome(id ids.TaskID) {
 	if w.fault(cancels, 250) {
-		w.after(w.dice.upTo(w.dice.upTo(30*time.Second)), func() { w.cancel(id, domain) })
+		w.after(w.dice.upTo(w.dice.upTo(30*time.Second)), func() { w.cancel(id, w.accepted[id].domain) })
 		if w.dice.chance(200) {
-			w.after(w.dice.upTo(20*time.Second), func() { w.cancel(id, domain) })
+			w.after(w.dice.upTo(20*time.Second), func() { w.cancel(id, w.accepted[id].domain) })
 		}
 	}
 	if w.fault(foreignCancels, 100) {
@@ -89,7 +100,7 @@ func (w *world) cancelSome(id ids.TaskID) {
 }
 
 func (w *world) cancel(id ids.TaskID, by string) {
-	w.match.ask("client", &call{
+	w.askers.ask("client", &call{
 		events:  []historysim.Event{{Kind: historysim.Cancel, ID: id, Domain: by, Message: "by " + by}},
 		answers: func(int, *historysim.Verdict) {},
 	})

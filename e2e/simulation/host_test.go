@@ -4,7 +4,7 @@ import "time"
 
 // host is a process: it can be paused and killed, and its clocks may be wrong.
 type host struct {
-	w    *world
+	s    *sim
 	name string
 	dead bool
 	// pausing is the kind of fault that pauses it now and then.
@@ -16,31 +16,31 @@ type host struct {
 	rate float64
 }
 
-func (w *world) newHost(name string, pausing faults) host {
-	h := host{w: w, name: name, pausing: pausing, rate: 1}
-	if w.fault(skewedClocks, 700) {
-		h.wall = w.dice.upTo(2*time.Hour) - time.Hour
-		h.rate = 0.99 + 0.02*w.dice.Float64()
+func (s *sim) newHost(name string, pausing faults) host {
+	h := host{s: s, name: name, pausing: pausing, rate: 1}
+	if s.fault(skewedClocks, 700) {
+		h.wall = s.dice.upTo(2*time.Hour) - time.Hour
+		h.rate = 0.99 + 0.02*s.dice.Float64()
 	}
 	return h
 }
 
 func (h *host) pause(d time.Duration) {
-	h.w.say(h.name, "pauses for %v", d)
-	h.resumeAt = max(h.resumeAt, h.w.now+d)
+	h.s.say(h.name, "pauses for %v", d)
+	h.resumeAt = max(h.resumeAt, h.s.now+d)
 }
 
 // do lets something happen in the process, after any pause of it.
 func (h *host) do(d time.Duration, what func()) {
-	h.w.after(d, func() {
+	h.s.after(d, func() {
 		switch {
 		case h.dead:
 			// nothing
-		case h.w.fault(h.pausing, 1):
-			h.pause(h.w.dice.upTo(6 * time.Second))
+		case h.s.fault(h.pausing, 1):
+			h.pause(h.s.dice.upTo(6 * time.Second))
 			fallthrough
-		case h.w.now < h.resumeAt:
-			h.do(h.resumeAt-h.w.now+h.w.dice.upTo(time.Millisecond), what)
+		case h.s.now < h.resumeAt:
+			h.do(h.resumeAt-h.s.now+h.s.dice.upTo(time.Millisecond), what)
 		default:
 			what()
 		}
@@ -48,16 +48,16 @@ func (h *host) do(d time.Duration, what func()) {
 }
 
 // mono is its clock that nobody sets, wallMS the one that tells the time.
-func (h *host) mono() time.Duration { return time.Duration(float64(h.w.now) * h.rate) }
+func (h *host) mono() time.Duration { return time.Duration(float64(h.s.now) * h.rate) }
 
-func (h *host) wallMS() int64 { return h.w.epochMS + (h.mono() + h.wall).Milliseconds() }
+func (h *host) wallMS() int64 { return h.s.epochMS + (h.mono() + h.wall).Milliseconds() }
 
 func (h *host) latency() time.Duration {
 	switch {
-	case h.w.fault(reordering, 60):
-		return h.w.dice.upTo(1500 * time.Millisecond)
-	case h.w.fault(slowReaders, 30):
-		return h.w.dice.upTo(300 * time.Millisecond)
+	case h.s.fault(reordering, 60):
+		return h.s.dice.upTo(1500 * time.Millisecond)
+	case h.s.fault(slowReaders, 30):
+		return h.s.dice.upTo(300 * time.Millisecond)
 	}
-	return h.w.dice.between(200*time.Microsecond, 5*time.Millisecond)
+	return h.s.dice.between(200*time.Microsecond, 5*time.Millisecond)
 }

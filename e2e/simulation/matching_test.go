@@ -1,206 +1,291 @@
 package simulation
 
 import (
+	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/history/historysim"
+	"github.com/yardmaster-io/yardmaster/services/matching/matchingsim"
 )
 
 const (
-	domain   = "shop"
-	rival    = "rival"
-	tasklist = "list"
-	taskType = "type"
-	// triesMost is how often an asker asks.
-	triesMost = 4
+	// shards is how many matching shards there are.
+	shards = 2
+	// rival is a domain that has no tasks, and cancels those of others.
+	rival = "rival"
+	// free is a type without a limit, one and few have one of 1 and 3.
+	free, one, few = "free", "one", "few"
+	// workersEach is how many workers poll each tasklist.
+	workersEach = 2
 )
 
-// call is a request to history, and who waits for its verdicts.
-type call struct {
-	events  []historysim.Event
-	tries   int
-	answers func(i int, v *historysim.Verdict)
-	done    bool
-	// gone: the asker left before it was granted anything.
-	gone bool
-}
+// task says where a task belongs.
+type task struct{ domain, tasklist, typ string }
 
-// matching stands for matching, the workers and the frontends: all who ask history.
-type matching struct {
-	w     *world
-	nonce uint64
-	calls map[uint64]*call
-	last  uint64
-	held  map[ids.Token]bool
-}
-
-func newMatching(w *world) *matching {
-	return &matching{w: w, calls: map[uint64]*call{}, held: map[ids.Token]bool{}}
-}
-
-// ask appends events and repeats them until there is an answer.
-func (m *matching) ask(who string, c *call) {
-	w := m.w
-	if c.done || c.tries >= triesMost {
-		return
-	}
-	if w.refuses(logFull) {
-		w.after(w.dice.upTo(time.Second), func() { m.ask(who, c) })
-		return
-	}
-	c.tries++
-	m.last++
-	request := m.last
-	m.calls[request] = c
-	times := 1
-	if w.fault(repeatedAsks, 60) {
-		times = 2
-	}
-	for range times {
-		w.after(w.dice.upTo(20*time.Millisecond), func() {
-			seq := w.appendLog(&historysim.Message{Event: true, Request: request, Events: c.events})
-			if w.telling {
-				for i := range c.events {
-					e := &c.events[i]
-					w.say(who, "asks %d/%d: %v %s %s %s at event %d", request, i, e.Kind, w.name(e.ID), fence(e), e.Domain, seq)
+// domains, and their tasklists: one at each shard.
+var (
+	domains   = []string{"shop", "mall"}
+	tasklists = func() map[string][shards]string {
+		all := map[string][shards]string{}
+		for _, d := range domains {
+			var at [shards]string
+			for i := 0; slices.Contains(at[:], ""); i++ {
+				name := fmt.Sprint("list-", i)
+				if m := ids.MatchingShard(d, name, 0, shards); at[m] == "" {
+					at[m] = name
 				}
 			}
-		})
-	}
-	w.after(w.dice.between(500*time.Millisecond, 4*time.Second), func() { m.ask(who, c) })
+			all[d] = at
+		}
+		return all
+	}()
+	types = []string{free, one, few}
+)
+
+// matching is all shards with their owners, the tables, and who polls.
+type matching struct {
+	*sim
+	shards [shards]*matchShard
+	nodes  map[string]*tableNode
+	// limits is what operators have set, changes when.
+	limits  limits
+	changes []limitChange
+	workers []*worker
+	inboxes map[string]*inbox
+	born    int
+	// hintsLost: some hints of history were lost.
+	hintsLost bool
+	// home: workers do not poll any more.
+	home bool
+	// eager: workers take many tasks at once, and wait long.
+	eager bool
+	check *matchChecker
 }
 
-// hints takes in what history tells.
-func (m *matching) hints(op *historysim.Op) {
-	w := m.w
+// matchShard is one shard: its epochs in the bucket, its owners, its stream of hints.
+type matchShard struct {
+	m           *matching
+	number      int
+	taken, open uint64
+	// seen is the open epoch that frontends know of.
+	seen   uint64
+	owners []*matchProc
+	stream hintStream
+}
+
+// limits are those of types, by domain.
+type limits map[string]map[string]int
+
+func (l limits) copy() limits {
+	c := limits{}
+	for d, types := range l {
+		c[d] = maps.Clone(types)
+	}
+	return c
+}
+
+type limitChange struct {
+	at          time.Duration
+	domain, typ string
+	max         int
+}
+
+func newMatching(s *sim) *matching {
+	m := &matching{sim: s, nodes: map[string]*tableNode{}, limits: limits{}, inboxes: map[string]*inbox{}}
+	m.check = newMatchChecker(m)
+	for i := range m.shards {
+		sh := &matchShard{m: m, number: i}
+		sh.stream = hintStream{shard: sh, pending: map[uint64]*hintMessage{}}
+		m.shards[i] = sh
+	}
+	for _, d := range domains {
+		m.nodes[d] = &tableNode{m: m, tables: matchingsim.NewTables()}
+		m.limits[d] = map[string]int{}
+		m.setLimit(d, one, 1)
+		m.setLimit(d, few, 3)
+	}
+	return m
+}
+
+func (m *matching) setLimit(domain, typ string, limit int) {
+	m.limits[domain][typ] = limit
+	m.changes = append(m.changes, limitChange{m.now, domain, typ, limit})
+}
+
+// someTask says where a new task belongs. Scripts have all of theirs in one place.
+func (m *matching) someTask() task {
+	if m.plan.tasks == 0 {
+		return task{domains[0], tasklists[domains[0]][0], free}
+	}
+	d := domains[m.dice.IntN(len(domains))]
+	return task{d, tasklists[d][m.dice.IntN(shards)], types[m.dice.IntN(len(types))]}
+}
+
+func (m *matching) begin() {
+	for _, sh := range m.shards {
+		m.after(m.dice.between(80*time.Millisecond, 200*time.Millisecond), sh.spawnIfNone)
+	}
+	for _, d := range domains {
+		for _, list := range tasklists[d] {
+			for i := range workersEach {
+				k := &worker{m: m, name: fmt.Sprintf("worker-%d", len(m.workers)+1), domain: d, tasklist: list, max: 1 + m.dice.IntN(8)}
+				if m.eager {
+					k.max = 8
+				}
+				if i > 0 { // the first one takes all
+					k.types = types[m.dice.IntN(len(types)):]
+				}
+				m.workers = append(m.workers, k)
+				m.after(m.dice.upTo(100*time.Millisecond), k.poll)
+			}
+		}
+	}
+}
+
+// goHome has workers poll no more.
+func (m *matching) goHome() { m.home = true }
+
+// hints takes what history tells to the streams of the shards.
+func (m *matching) hints(w *world, op *historysim.Op) {
+	var out [shards]matchingsim.Hints
 	for i := range op.Releases {
-		for b := op.Releases[i].Packed; len(b) > 0; b = b[ids.BookingBytes:] {
+		r := &op.Releases[i]
+		for b := r.Packed; len(b) > 0; b = b[ids.BookingBytes:] {
 			w.check.released(string(b[:ids.BookingBytes]))
 		}
+		out[r.Shard].Releases = append(out[r.Shard].Releases, matchingsim.Release{
+			Domain: r.Domain, Type: r.Type, Path: refs(r.Limits), Bookings: slices.Clone(r.Packed),
+		})
 	}
 	for i := range op.Triggers {
-		packed := op.Triggers[i].Packed
-		for k := range len(packed) / ids.TriggerBytes {
-			if w.fault(lostTriggers, 100) {
-				continue
+		t := &op.Triggers[i]
+		out[t.Shard].Triggers = append(out[t.Shard].Triggers, matchingsim.Triggers{
+			Tasklist: matchingsim.Tasklist{Domain: t.Domain, Name: t.Tasklist},
+			Column:   matchingsim.Column{Priority: int(t.Priority), Type: t.Type},
+			ReadyAt:  t.ReadyAt * 1000, Packed: slices.Clone(t.Packed),
+		})
+	}
+	for i := range out {
+		if len(out[i].Releases)+len(out[i].Triggers) > 0 {
+			m.hint(m.shards[i], out[i])
+		}
+	}
+}
+
+// hint stores one message of hints, or loses it, or stores it late or twice.
+func (m *matching) hint(sh *matchShard, h matchingsim.Hints) {
+	if m.fault(lostTriggers, 100) {
+		m.hintsLost = true
+		m.say("hints", "of shard %d are lost", sh.number)
+		return
+	}
+	d := m.dice.upTo(20 * time.Millisecond)
+	if m.fault(lostTriggers, 100) {
+		d = m.dice.upTo(5 * time.Second)
+	}
+	m.after(d, func() { sh.stream.add(h) })
+	if m.fault(lostTriggers, 100) {
+		m.after(m.dice.upTo(2*time.Second), func() { sh.stream.add(h) })
+	}
+}
+
+func refs(p *historysim.Path) (all []matchingsim.Ref) {
+	for _, r := range p.Refs() {
+		all = append(all, matchingsim.Ref(r))
+	}
+	return all
+}
+
+// calm ends what is wrong with shards and tables.
+func (m *matching) calm() {
+	for _, d := range domains {
+		m.nodes[d].away, m.nodes[d].slow = 0, 0
+	}
+	for _, sh := range m.shards {
+		if all := sh.living(); len(all) == 1 && all[0].owner != nil && m.plan.faults&changesOfMatching == 0 && all[0].wall == 0 {
+			if m.hintsLost {
+				all[0].owner.Put(func(in *matchingsim.Inputs) { in.HintsLost = true })
 			}
-			tr := ids.TriggerAt(packed, k)
-			d := w.dice.upTo(20 * time.Millisecond)
-			if w.fault(lostTriggers, 100) {
-				d = w.dice.upTo(5 * time.Second)
+			continue
+		}
+		for _, p := range sh.living() {
+			p.kill()
+		}
+		sh.spawn()
+	}
+}
+
+// trouble makes what no single operation decides.
+func (m *matching) trouble() {
+	for _, sh := range m.shards {
+		for _, p := range sh.living() {
+			switch {
+			case m.fault(matchingPauses, 30):
+				p.pause(m.pauseFor())
+			case m.fault(matchingKills, 15):
+				p.kill()
+				sh.replace()
+			case m.fault(matchingDrains, 15) && p.owner != nil:
+				m.say(p.name, "drains")
+				p.owner.Drain()
 			}
-			w.after(d, func() { m.grab(tr) })
-			if w.fault(lostTriggers, 100) {
-				w.after(w.dice.upTo(2*time.Second), func() { m.grab(tr) })
-			}
+		}
+		if m.fault(matchingRivals, 20) && len(sh.living()) < 3 {
+			sh.spawn()
+		}
+	}
+	for _, d := range domains {
+		m.nodes[d].trouble(d)
+	}
+	if m.fault(limitEdits, 30) {
+		m.edit(domains[m.dice.IntN(len(domains))], types[m.dice.IntN(len(types))], m.dice.IntN(4))
+	}
+}
+
+// edit changes a limit. Each owner hears of it a little later.
+func (m *matching) edit(d, typ string, limit int) {
+	m.setLimit(d, typ, limit)
+	m.say("operator", "limits %s %s to %d", d, typ, limit)
+	for _, sh := range m.shards {
+		for _, p := range sh.living() {
+			p.do(m.dice.upTo(500*time.Millisecond), func() {
+				p.limits = m.limits.copy()
+				if p.owner != nil {
+					p.owner.Put(func(in *matchingsim.Inputs) { in.Limits = append(in.Limits, d) })
+				}
+			})
 		}
 	}
 }
 
-// grab asks for an attempt.
-func (m *matching) grab(tr ids.Trigger) {
-	m.nonce++
-	ev := historysim.Event{
-		Kind: historysim.Started, ID: tr.ID, Worker: "worker", Booked: true,
-		Fence: ids.Token{Position: tr.Position, Version: tr.Version, Nonce: m.nonce},
+func (m *matching) powerCut() {
+	for _, sh := range m.shards {
+		for _, p := range sh.living() {
+			p.kill()
+		}
+		sh.replace()
 	}
-	c := &call{events: []historysim.Event{ev}}
-	c.answers = func(_ int, v *historysim.Verdict) {
-		if v.Granted && !m.held[ev.Fence] {
-			m.held[ev.Fence] = true
-			m.work(ev)
+}
+
+func (sh *matchShard) living() (all []*matchProc) {
+	for _, p := range sh.owners {
+		if !p.dead {
+			all = append(all, p)
 		}
 	}
-	m.ask("matching", c)
+	return all
 }
 
-// answered takes in an answer, or tells that nobody did.
-func (m *matching) answered(p *proc, a *historysim.Answer) {
-	w := m.w
-	w.check.verdicts(p, a)
-	if w.fault(lostAnswers, 50) {
-		return
-	}
-	c := m.calls[a.RequestID]
-	if c == nil || c.gone {
-		return
-	}
-	// Answers of one owner come in order, so one that is there for a repetition was there for
-	// the first.
-	if (!c.done || !firstGrant(a)) && w.fault(bouncedAnswers, 50) {
-		w.say("matching", "answer %d bounces to %s", a.RequestID, p.name)
-		c.gone = firstGrant(a)
-		c.done = c.done || c.gone
-		p.do(p.latency(), func() { p.owner.Bounced(a) })
-		return
-	}
-	c.done = true
-	for i := range a.Verdicts {
-		c.answers(a.First+i, &a.Verdicts[i])
-	}
+// replace begins a new owner a little later, if there is none by then.
+func (sh *matchShard) replace() {
+	sh.m.after(sh.m.dice.upTo(3*time.Second), sh.spawnIfNone)
 }
 
-func firstGrant(a *historysim.Answer) bool {
-	for i := range a.Verdicts {
-		if a.Verdicts[i].Grant.First {
-			return true
-		}
-	}
-	return false
-}
-
-// work ends a granted attempt one way or another.
-func (m *matching) work(grab historysim.Event) {
-	w := m.w
-	ev := historysim.Event{Kind: historysim.Succeeded, ID: grab.ID, Fence: grab.Fence, Domain: domain}
-	d := w.work
-	if d == 0 {
-		d = w.dice.upTo(400 * time.Millisecond)
-	}
-	switch {
-	case w.fault(silentWorkers, 60):
-		return
-	case w.fault(failures, 150):
-		ev.Kind, ev.Message = historysim.Failed, "flaky"
-		if w.dice.chance(300) {
-			ev.DelayMS = 11_000 + w.dice.Int64N(5000)
-		}
-	case w.fault(failures, 50):
-		ev.Kind = historysim.Released
-	case w.fault(lateOutcomes, 80):
-		d = w.dice.upTo(8 * time.Second)
-	case w.fault(lateOutcomes, 80):
-		m.beat(ev, 3)
-		if w.dice.chance(400) {
-			return // and then it is silent
-		}
-		d = w.dice.upTo(2 * time.Second)
-	}
-	w.after(d, func() { m.outcome(ev) })
-	if w.fault(repeatedAsks, 60) {
-		w.after(d+w.dice.upTo(6*time.Second), func() { m.outcome(ev) })
-	}
-}
-
-func (m *matching) beat(ev historysim.Event, times int) {
-	ev.Kind = historysim.Heartbeat
-	m.ask("worker", &call{events: []historysim.Event{ev}, tries: triesMost - 1, answers: func(int, *historysim.Verdict) {}})
-	if times > 1 {
-		m.w.after(m.w.dice.upTo(1200*time.Millisecond), func() { m.beat(ev, times-1) })
-	}
-}
-
-func (m *matching) outcome(ev historysim.Event) {
-	m.ask("worker", &call{events: []historysim.Event{ev}, answers: func(int, *historysim.Verdict) {}})
-}
-
-// hungry asks for lost triggers, as pollers with nothing to do.
-func (m *matching) hungry() {
-	w := m.w
-	w.after(w.dice.between(300*time.Millisecond, 2*time.Second), m.hungry)
-	for _, p := range w.living() {
-		w.check.memory(p)
-		p.do(0, func() { p.owner.Hungry(domain, tasklist) })
+func (sh *matchShard) spawnIfNone() {
+	if len(sh.living()) == 0 {
+		sh.spawn()
 	}
 }

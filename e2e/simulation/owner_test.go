@@ -14,6 +14,7 @@ const timeout = 2 * time.Second
 // proc is one process with a history owner in it.
 type proc struct {
 	host
+	w     *world
 	owner *historysim.Owner
 	// lease is until when its checkpoints let it go on, by its clock that does not jump.
 	lease time.Duration
@@ -21,9 +22,9 @@ type proc struct {
 
 func (w *world) spawn() *proc {
 	w.born++
-	p := &proc{host: w.newHost(fmt.Sprintf("owner-%d", w.born), pauses)}
+	p := &proc{host: w.newHost(w.named(fmt.Sprintf("owner-%d", w.born)), pauses), w: w}
 	p.owner = historysim.New(p.name, historysim.Config{
-		Shards: 1, WindowTasks: w.plan.window, WindowBytes: 1 << 20, CheckpointEveryMS: 500, PurgeEveryMS: 700,
+		Shards: shards, WindowTasks: w.plan.window, WindowBytes: 1 << 20, CheckpointEveryMS: 500, PurgeEveryMS: 700,
 		CarryRecords: w.plan.carry, CarryBytes: 1 << 20, JobTasks: w.plan.job,
 	}, p)
 	w.procs = append(w.procs, p)
@@ -152,10 +153,10 @@ func (p *proc) arrive(op *historysim.Op, sentAt time.Duration, answer func(histo
 		p.read(op, answer)
 		return
 	case historysim.Hints:
-		w.match.hints(op)
+		w.match.hints(w, op)
 		return
 	case historysim.Reply:
-		w.match.answered(p, op.Answer)
+		w.answered(p, op.Answer)
 		return
 	case historysim.AskTimer:
 		w.askTimer(op, answer)

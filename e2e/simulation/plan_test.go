@@ -7,7 +7,7 @@ import (
 )
 
 // faults are kinds of trouble.
-type faults uint32
+type faults uint64
 
 // The kinds. Each can be switched off by itself.
 const (
@@ -24,7 +24,7 @@ const (
 	steppingServer
 	storesDown
 	lostTriggers
-	bouncedAnswers
+	quietAnswers
 	lostAnswers
 	repeatedAsks
 	silentWorkers
@@ -40,16 +40,32 @@ const (
 	fullStores
 	doubledSubmits
 	slowReaders
+	matchingPauses
+	matchingRivals
+	matchingKills
+	matchingDrains
+	wipedTables
+	slowTables
+	awayTables
+	unknownCalls
+	lateAcks
+	goneWorkers
+	limitEdits
 	faultsEnd
 )
 
 // changesOfOwner are the faults by which another owner takes over.
 const changesOfOwner = pauses | rivals | crashes | drains | powerCuts | lostWrites | unknownOutcomes | storesDown | reordering
 
+// changesOfMatching are those by which another owner of a matching shard takes over.
+const changesOfMatching = matchingPauses | matchingRivals | matchingKills | matchingDrains | powerCuts
+
 var faultNames = [...]string{
 	"pauses", "rivals", "crashes", "drains", "power cuts", "lost writes", "unknown outcomes", "doubled writes", "reordering",
-	"skewed clocks", "stepping server", "stores down", "lost triggers", "bounced answers", "lost answers", "repeated asks",
+	"skewed clocks", "stepping server", "stores down", "lost triggers", "quiet answers", "lost answers", "repeated asks",
 	"silent workers", "late outcomes", "failures", "cancels", "foreign cancels", "delayed tasks", "slow timer", "timer pauses", "timer rivals", "timer crashes", "full stores", "doubled submits", "slow readers",
+	"matching pauses", "matching rivals", "matching kills", "matching drains", "wiped tables", "slow tables", "away tables", "unknown calls",
+	"late acks", "gone workers", "limit edits",
 }
 
 func (f faults) String() string {
@@ -73,11 +89,17 @@ type plan struct {
 	carry  uint64
 	// chunk and job bound what the timer fires, and history stores, at once.
 	chunk, job int
+	// parts is how many history partitions there are.
+	parts int
+	// once: each task has one attempt, and workers always succeed.
+	once bool
+	// answer and batch bound the tasks of an answer to a poll, in bytes, and the events of a batch.
+	answer, batch int
 }
 
 func (p plan) String() string {
-	return fmt.Sprintf("seed %d, %d tasks, faults for %v, window %d, carry %d, chunk %d, job %d; %v",
-		p.seed, p.tasks, p.length, p.window, p.carry, p.chunk, p.job, p.faults)
+	return fmt.Sprintf("seed %d, %d tasks, %d partitions, faults for %v, window %d, carry %d, chunk %d, job %d, answer %d, batch %d, once %v; %v",
+		p.seed, p.tasks, p.parts, p.length, p.window, p.carry, p.chunk, p.job, p.answer, p.batch, p.once, p.faults)
 }
 
 func (p plan) has(f faults) bool { return p.faults&f != 0 }
@@ -93,6 +115,13 @@ func planOf(seed uint64) plan {
 		if d.chance(600) {
 			p.faults |= f
 		}
+	}
+	p.parts, p.answer, p.batch = 1+d.IntN(2), taskBytes*(1+d.IntN(8)), 1+d.IntN(12)
+	if p.once = d.chance(250); p.once {
+		p.faults &^= silentWorkers | lateOutcomes | failures | cancels
+	}
+	if d.chance(150) {
+		p.faults &^= changesOfMatching
 	}
 	p.faults &^= doubledSubmits // the log refuses a repeated submit, unless it comes soon
 	if d.chance(150) {

@@ -22,7 +22,7 @@ func wishOf(e *historysim.Event) wish { return wish{e.Kind, e.Fence, e.Domain} }
 
 // noted remembers an event of the log. A carried state changes nothing.
 func (c *checker) noted(e *historysim.Event, at place) {
-	if e.Kind != historysim.Carried {
+	if e.Kind != historysim.Carried && e.Kind != historysim.Fence {
 		c.asks[e.ID] = append(c.asks[e.ID], ask{at, wishOf(e)})
 	}
 }
@@ -38,6 +38,9 @@ func (c *checker) otherwise(e *historysim.Event, v *historysim.Verdict, at place
 	first, ok := c.verdictOf[before]
 	if !ok || e.Kind == historysim.Started && first.verdict.Code == fault.FailedPrecondition {
 		return
+	}
+	if v.Fenced || first.verdict.Fenced {
+		return // another owner of the shard asks, or another asks of it
 	}
 	if _, later := c.holders[attempt{e.ID, e.Fence.Version + 1}]; later && v.Code == fault.Stale {
 		return

@@ -30,6 +30,10 @@ const (
 type stores struct {
 	// log is the log by sequence, from 1; nil is a firing cursor.
 	log []*historysim.Message
+	// senders are who published what a matching shard wrote, by sequence.
+	senders map[uint64]*matchProc
+	// storedAt is when each message was stored, by sequence less one.
+	storedAt []time.Duration
 	// subjects are the messages of each lane and the events that are not purged.
 	subjects [ids.Lanes + 1][]*historysim.Message
 	waiters  [ids.Lanes + 1][]func()
@@ -50,19 +54,10 @@ type stores struct {
 
 	archive  [][]historysim.Task
 	archived map[ids.TaskID]*historysim.Task
-
-	// epochMS is the server's time at the beginning, Unix ms.
-	epochMS int64
-	// serverAhead is how far the server's clock has stepped.
-	serverAhead time.Duration
-	// aheadMost is the furthest that it has ever been ahead.
-	aheadMost time.Duration
 }
 
 // refuses tells whether a store takes nothing now.
 func (w *world) refuses(s store) bool { return w.now < max(w.down, w.fullUntil[s]) }
-
-func (w *world) serverMS() int64 { return w.epochMS + (w.now + w.serverAhead).Milliseconds() }
 
 // appendLog stores a message.
 func (w *world) appendLog(m *historysim.Message) uint64 {
@@ -71,7 +66,7 @@ func (w *world) appendLog(m *historysim.Message) uint64 {
 	if m.Event && m.Request == 0 {
 		m.ReplyTo = ""
 	}
-	w.log = append(w.log, m)
+	w.log, w.storedAt = append(w.log, m), append(w.storedAt, w.now)
 	i := int(m.Lane)
 	if m.Event {
 		i = events
@@ -125,18 +120,20 @@ func (w *world) readLog(op *historysim.Op) (all []*historysim.Message) {
 	return all
 }
 
-func (w *world) unread(op *historysim.Op) historysim.Outcome {
+// unread looks for a task behind the lanes' levels. Of several stays it finds the last: the timer tells where
+// it has fired to.
+func (w *world) unread(op *historysim.Op) (out historysim.Outcome) {
 	for _, m := range w.log {
 		if m == nil || m.Event || m.Purged || m.Seq <= op.Starts[m.Lane] {
 			continue
 		}
 		for i := range m.Tasks {
-			if m.Tasks[i].ID == op.Search.ID {
-				return historysim.Outcome{Task: &m.Tasks[i], Position: ids.NewPosition(m.Seq, m.Lane)}
+			if t := &m.Tasks[i]; t.ID == op.Search.ID && (out.Task == nil || t.Parkings > out.Task.Parkings) {
+				out = historysim.Outcome{Task: t, Position: ids.NewPosition(m.Seq, m.Lane)}
 			}
 		}
 	}
-	return historysim.Outcome{}
+	return out
 }
 
 func (w *world) save(op *historysim.Op) historysim.Outcome {

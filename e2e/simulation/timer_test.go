@@ -21,6 +21,7 @@ const (
 // timerProc is one process with a timer owner in it: the loop and the readers of package firing.
 type timerProc struct {
 	host
+	w     *world
 	owner *timersim.Owner
 	clock timersim.Clock
 	// serving: it has loaded all and is subscribed. busy: a step is under way, and all else waits.
@@ -43,7 +44,7 @@ type timerCall struct {
 
 func (w *world) spawnTimer() {
 	w.timersBorn++
-	p := &timerProc{host: w.newHost(fmt.Sprintf("timer-%d", w.timersBorn), timerPauses), next: 1}
+	p := &timerProc{host: w.newHost(w.named(fmt.Sprintf("timer-%d", w.timersBorn)), timerPauses), w: w, next: 1}
 	p.owner = timersim.New(timersim.Config{
 		Epoch: uint64(w.timersBorn), ChunkTasksMax: w.plan.chunk, CancelKeep: cancelKeep,
 	})

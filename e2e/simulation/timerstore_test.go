@@ -144,7 +144,7 @@ func (w *world) fire(p *timerProc, a timersim.Append) historysim.Result {
 			w.check.fired(&tasks[i])
 		}
 	}
-	w.log = append(w.log, nil)
+	w.log, w.storedAt = append(w.log, nil), append(w.storedAt, w.now)
 	w.cursor, w.cursorSeq = a.Cursor, uint64(len(w.log))
 	return historysim.OK
 }

@@ -115,13 +115,27 @@ func (s *Service) Run(ctx context.Context) error {
 	}
 	beacon := &ownership.Beacon{Service: "frontend", Node: s.Node, KV: members, Log: s.Log}
 
+	checkpoints, err := s.js.KeyValue(ctx, topology.CheckpointsBucket)
+	if err != nil {
+		return fmt.Errorf("open the checkpoints bucket: %w", err)
+	}
 	parts := lifecycle.Group{DrainTimeout: s.Config.Gateway.DrainTimeout + stopGrace}
-	parts.Add("beacon", beacon)    // is among the members
-	parts.Add("inbox", inbox)      // hears verdicts
-	parts.Add("gateway", gate)     // carries requests out
-	parts.Add("api", public)       // lets them in
-	parts.Add("ready", s.opened()) // says so
+	parts.Add("beacon", beacon)                      // is among the members
+	parts.Add("inbox", inbox)                        // hears verdicts
+	parts.Add("gateway", gate)                       // carries requests out
+	parts.Add("epochs", s.epochs(checkpoints, gate)) // knows who takes polls
+	parts.Add("api", public)                         // lets them in
+	parts.Add("ready", s.opened())                   // says so
 	return parts.Run(ctx)
+}
+
+// epochs tells the gateway of the owners of the matching shards.
+func (s *Service) epochs(kv jetstream.KeyValue, gate *gateway.Gateway) *ownership.Epochs {
+	keys := make([]string, s.Partitioning.Matching)
+	for m := range keys {
+		keys[m] = topology.MatchingEpoch(m)
+	}
+	return &ownership.Epochs{KV: kv, Keys: keys, Log: s.Log, Rose: func(m int, now ownership.Epoch) { gate.EpochOpened(m, now.Open) }}
 }
 
 // opened closes Ready: as the last part it starts when all others are there.

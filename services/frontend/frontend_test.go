@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -20,6 +21,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/shared/natsrpc"
+	"github.com/yardmaster-io/yardmaster/shared/ownership"
 	"github.com/yardmaster-io/yardmaster/shared/provision"
 	"github.com/yardmaster-io/yardmaster/shared/telemetry"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
@@ -302,25 +304,81 @@ func TestNoLogAtAllIsUnavailable(t *testing.T) {
 	}
 }
 
-func TestPollReachesMatchingAndIsAnsweredByIt(t *testing.T) {
-	s := newStage(t)
+// matching takes the polls of all shards, in an epoch of its own.
+func (s *stage) matching(take func(*nats.Msg)) {
+	s.t.Helper()
+	kv, err := s.js.KeyValue(s.t.Context(), topology.CheckpointsBucket)
+	if err != nil {
+		s.t.Fatal(err)
+	}
 	for m := range partitioning.Matching {
-		if _, err := s.client.Subscribe(topology.MatchingCall(m, "poll"), func(msg *nats.Msg) {
-			var p rpcv1.Poll
-			if err := p.UnmarshalVT(msg.Data); err != nil {
-				t.Error(err)
-			}
-			data, err := codec.Marshal(codec.Protobuf, &yardv1.PollResponse{Tasks: []*yardv1.PolledTask{{Type: p.Tasklist, Tasklist: p.Tasklist}}})
-			if err != nil || p.Json {
-				t.Error(err, p.Json)
-			}
-			if err := s.client.PublishMsg(&nats.Msg{Subject: p.ReplyTo, Data: data, Header: nats.Header{codec.HeaderContentType: {string(codec.Protobuf)}}}); err != nil {
-				t.Error(err)
-			}
-		}); err != nil {
-			t.Fatal(err)
+		term, err := ownership.TakeEpoch(s.t.Context(), kv, topology.MatchingEpoch(m))
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		if _, err := s.client.Subscribe(topology.MatchingPoll(m, term.Number()), take); err != nil {
+			s.t.Fatal(err)
+		}
+		if err := term.Open(s.t.Context()); err != nil {
+			s.t.Fatal(err)
 		}
 	}
+}
+
+// TestR42AParkedPollEndsWithItsOwner: the next owner's epoch ends it, and the poll after it
+// goes to that one.
+func TestR42AParkedPollEndsWithItsOwner(t *testing.T) {
+	s := newStage(t)
+	body, err := codec.Marshal(codec.JSON, &yardv1.PollRequest{Tasklist: "main", MaxTasks: 1, WaitMs: 60_000})
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer, err := s.client.SubscribeSync(s.client.NewInbox())
+	if err != nil {
+		t.Fatal(err)
+	}
+	polls := make(chan string, 9)
+	poll := func() string {
+		t.Helper()
+		if err := s.client.PublishRequest(topology.API("shop", "tasks.poll"), answer.Subject, body); err != nil {
+			t.Fatal(err)
+		}
+		return <-polls
+	}
+	take := func(msg *nats.Msg) { polls <- msg.Subject }
+	s.matching(take)
+	if subject := poll(); !strings.HasSuffix(subject, ".1") {
+		t.Errorf("the first poll went to %s", subject)
+	}
+	s.matching(take)
+	m, err := answer.NextMsg(10 * time.Second)
+	if err != nil {
+		t.Fatalf("the poll was not ended: %v", err)
+	}
+	resp := &yardv1.PollResponse{}
+	if err := codec.Unmarshal(codec.JSON, m.Data, resp); err != nil || len(resp.Tasks) != 0 || len(m.Header.Get(fault.HeaderCode)) > 0 {
+		t.Errorf("answered %q %v: %v", m.Data, m.Header, err)
+	}
+	if subject := poll(); !strings.HasSuffix(subject, ".2") {
+		t.Errorf("the second poll went to %s", subject)
+	}
+}
+
+func TestPollReachesMatchingAndIsAnsweredByIt(t *testing.T) {
+	s := newStage(t)
+	s.matching(func(msg *nats.Msg) {
+		var p rpcv1.Poll
+		if err := p.UnmarshalVT(msg.Data); err != nil {
+			t.Error(err)
+		}
+		data, err := codec.Marshal(codec.Protobuf, &yardv1.PollResponse{Tasks: []*yardv1.PolledTask{{Type: p.Tasklist, Tasklist: p.Tasklist}}})
+		if err != nil || p.Json {
+			t.Error(err, p.Json)
+		}
+		if err := s.client.PublishMsg(&nats.Msg{Subject: p.ReplyTo, Data: data, Header: nats.Header{codec.HeaderContentType: {string(codec.Protobuf)}}}); err != nil {
+			t.Error(err)
+		}
+	})
 	for i := range 5 {
 		resp := &yardv1.PollResponse{}
 		s.must(topology.API("shop", "tasks.poll"), &yardv1.PollRequest{Tasklist: fmt.Sprint("list", i), MaxTasks: 1, WaitMs: 1000}, resp)

@@ -48,11 +48,7 @@ func TestReplySubjectsAreInboxes(t *testing.T) {
 	var log bytes.Buffer
 	s := newStage(t, func(d *Deps) { d.Log = slog.New(slog.NewTextHandler(&log, nil)) })
 	var polls atomic.Int64
-	for m := range partitioning.Matching { // answers with 0 bytes, as an empty poll in protobuf does
-		if _, err := s.client.Subscribe(topology.MatchingCall(m, "poll"), func(*nats.Msg) { polls.Add(1) }); err != nil {
-			t.Fatal(err)
-		}
-	}
+	s.matching(func(*nats.Msg) { polls.Add(1) }) // answers with 0 bytes, as an empty poll in protobuf does
 	hostile := []string{
 		"$JS.API.STREAM.DELETE." + topology.HistoryStream(0), topology.Event(1), topology.Submit(0, ids.LaneFirst, "shop", "main"),
 		topology.API("shop", "tasks.submit"), "_INBOX", "_INBOX.", "_INBOXES.a", "a._INBOX.b",
@@ -99,11 +95,7 @@ func TestReplySubjectsAreInboxes(t *testing.T) {
 func TestRequestsWithoutAReply(t *testing.T) {
 	s := newStage(t)
 	var polls atomic.Int64
-	for m := range partitioning.Matching {
-		if _, err := s.client.Subscribe(topology.MatchingCall(m, "poll"), func(*nats.Msg) { polls.Add(1) }); err != nil {
-			t.Fatal(err)
-		}
-	}
+	s.matching(func(*nats.Msg) { polls.Add(1) })
 	for _, verb := range []string{"tasks.poll", "tasks.submit"} {
 		subject := topology.API("shop", verb)
 		body, err := codec.Marshal(codec.JSON, s.goodRequests()[subject])

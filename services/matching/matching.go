@@ -4,8 +4,10 @@
 // on the same tables. Never does: import another service; it knows their contracts,
 // and history alone decides who gets a task.
 //
-// On failure: a shard whose owner dies is served by another node within seconds;
-// its polls are repeated by the workers, its hints come again.
+// On failure: a shard whose owner dies is served by another node within seconds, in an
+// epoch of its own: it fences the one before, sends again what that one may not have sent,
+// and is then shown to the frontends, which end the polls of older epochs. Who is overtaken
+// stops at once, and ownership decides anew.
 package matching
 
 import (
@@ -13,6 +15,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math/rand/v2"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -22,14 +25,24 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/yardmaster-io/yardmaster/contracts/catalog"
+	"github.com/yardmaster-io/yardmaster/contracts/logversion"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/api"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/match"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/memtable"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/redistable"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/shard"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/tables"
 	"github.com/yardmaster-io/yardmaster/shared/ownership"
 	"github.com/yardmaster-io/yardmaster/shared/telemetry"
 )
+
+// errFences ends an ownership that began before the cluster's log version knew fences, so
+// that the next one fences.
+var errFences = errors.New("the cluster's log version knows fences now")
+
+// fencesCheck is how often an owner without fences looks whether it may have them.
+const fencesCheck = time.Second
 
 // Deps is what the service works with. All fields but Tracing and Metrics are
 // required.
@@ -55,7 +68,19 @@ type Service struct {
 	mu sync.Mutex
 	// running are the shards served just now.
 	running []*shard.Shard
+	// begun tells of each shard that it was opened here once, or given up.
+	begun []*begun
+	// above are by shard what the next epoch is to be higher than; only who serves a shard uses its.
+	above []uint64
 }
+
+// begun is closed once.
+type begun struct {
+	once sync.Once
+	done chan struct{}
+}
+
+func (b *begun) end() { b.once.Do(func() { close(b.done) }) }
 
 // New makes the service.
 func New(d Deps) (*Service, error) {
@@ -66,12 +91,18 @@ func New(d Deps) (*Service, error) {
 	if err != nil {
 		return nil, fmt.Errorf("matching: %w", err)
 	}
-	return &Service{
+	s := &Service{
 		Deps: d, js: js, metrics: shard.NewMetrics(d.Metrics, d.Partitioning.Matching), ready: make(chan struct{}),
-	}, nil
+	}
+	for range d.Partitioning.Matching {
+		s.begun = append(s.begun, &begun{done: make(chan struct{})})
+	}
+	s.above = make([]uint64, d.Partitioning.Matching)
+	return s, nil
 }
 
-// Ready is closed when the service serves its first share of the shards.
+// Ready is closed when the service serves its first share of the shards: each is open, so
+// history must be there.
 func (s *Service) Ready() <-chan struct{} { return s.ready }
 
 // Check is a condition of being ready besides Ready: an error where this node may
@@ -88,39 +119,55 @@ func (s *Service) Run(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("open the members bucket: %w", err)
 	}
+	epochs, err := s.js.KeyValue(ctx, topology.CheckpointsBucket)
+	if err != nil {
+		return fmt.Errorf("open the checkpoints bucket: %w", err)
+	}
 	watching, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	types, err := catalog.Watch(watching, config, s.limitsChanged)
 	if err != nil {
 		return fmt.Errorf("watch the types: %w", err)
 	}
-	tables, closeTables := s.tables()
+	of, closeTables := s.tables()
 	defer closeTables()
 	owner := ownership.New(ownership.Config{
 		Service: "matching", Node: s.Node, Count: s.Partitioning.Matching, KV: members, Log: s.Log,
 		Version: types.Version, Metrics: s.Metrics,
-		Serve: func(ctx context.Context, m int) error { return s.serve(ctx, m, tables(m), types) },
+		Unfenced: true, // a poll that is parked here is in no log
+		Serve:    func(ctx context.Context, m int) error { return s.serve(ctx, m, of(m), types, epochs) },
 	})
 	s.share.Store(owner)
-	go func() {
-		select {
-		case <-owner.Ready():
-			close(s.ready)
-		case <-watching.Done():
-		}
-	}()
+	go s.becomeReady(watching, owner)
 	return owner.Run(ctx)
 }
 
+// becomeReady closes ready when the first share is served.
+func (s *Service) becomeReady(ctx context.Context, owner *ownership.Share) {
+	select {
+	case <-owner.Ready():
+	case <-ctx.Done():
+		return
+	}
+	for _, m := range owner.Owned() {
+		select {
+		case <-s.begun[m].done:
+		case <-ctx.Done():
+			return
+		}
+	}
+	close(s.ready)
+}
+
 // tables returns what makes a shard's tables, and what closes them all.
-func (s *Service) tables() (of func(m int) shard.Tables, closeAll func()) {
+func (s *Service) tables() (of func(m int) tables.Tables, closeAll func()) {
 	if s.Config.Tables == TablesMemory {
 		store := memtable.New()
-		return func(m int) shard.Tables { return store.Shard(m) }, func() {}
+		return func(m int) tables.Tables { return store.Shard(m) }, func() {}
 	}
 	client := redistable.Connect(s.Config.Redis)
 	calls := s.Metrics.Counter("yard_matching_redis_calls_total", "Round trips to Redis.")
-	of = func(m int) shard.Tables { return redistable.New(client, m, func(n int) { calls.Add(int64(n)) }) }
+	of = func(m int) tables.Tables { return redistable.New(client, m, func(n int) { calls.Add(int64(n)) }) }
 	return of, func() {
 		if err := client.Close(); err != nil {
 			s.Log.Warn("close the connection to Redis", "error", err)
@@ -128,31 +175,105 @@ func (s *Service) tables() (of func(m int) shard.Tables, closeAll func()) {
 	}
 }
 
-// serve owns one shard until ctx ends.
-func (s *Service) serve(ctx context.Context, m int, tables shard.Tables, types *catalog.Catalog) error {
-	log := s.Log.With("shard", m)
-	port, err := api.New(s.NATS, m, s.Partitioning, log)
+// serve owns one shard, in an epoch of its own, until ctx ends or another owner takes the
+// next epoch: that is shard.ErrOvertaken.
+func (s *Service) serve(ctx context.Context, m int, tables tables.Tables, types *catalog.Catalog, epochs jetstream.KeyValue) error {
+	defer s.begun[m].end()
+	term, err := ownership.TakeEpochAbove(ctx, epochs, topology.MatchingEpoch(m), s.above[m])
 	if err != nil {
 		return err
 	}
+	log := s.Log.With("shard", m, "epoch", term.Number())
+	fences := types.WriteVersion() >= logversion.Fences
+	port, err := api.New(api.Config{
+		NATS: s.NATS, Partitioning: s.Partitioning, Shard: m, Epoch: term.Number(), Fences: fences,
+		LogVersion: types.WriteVersion, Log: log,
+	})
+	if err != nil {
+		return err
+	}
+	clock, known := shard.NewClock(), limits{types}
+	core := match.New(s.matchConfig(m, term.Number(), fences, port.AnswerBytesMax()), known, clock.Now())
 	one := shard.New(shard.Deps{
-		Shard: m, Partitions: s.Partitioning.History,
-		VerdictsTo: port.VerdictsTo(), AnswerBytesMax: port.AnswerBytesMax(), Quarantine: s.quarantine(),
-		Tables: tables, Outbox: port, History: port, Limits: limits{types}, LogVersion: types.WriteVersion,
-		Config: s.Config.Shard, Metrics: s.metrics, Tracing: s.Tracing, Log: log,
+		Shard: m, Partitions: s.Partitioning.History, Core: core, Clock: clock,
+		Tables: tables, Outbox: port, History: port, Limited: known.Limited,
+		Open:    func(ctx context.Context) error { return s.opened(m, term.Open(ctx)) },
+		Metrics: s.metrics, Tracing: s.Tracing, Log: log,
+	})
+	held, stop := term.Hold(ctx, log)
+	defer stop()
+	context.AfterFunc(held, func() {
+		if errors.Is(context.Cause(held), ownership.ErrSuperseded) {
+			one.Overtaken()
+		}
 	})
 	s.add(one)
 	defer s.remove(one)
-	return port.Serve(ctx, one)
+	serving, end := untilFences(ctx, fences, types)
+	defer end()
+	err = port.Serve(serving, one)
+	s.above[m] = above(ctx, err, term)
+	if err != nil || ctx.Err() != nil {
+		return err
+	}
+	return errFences
 }
 
-// quarantine is none where this process alone grabs: its memory is lost with the
-// process, and by the time another starts, what it had sent is in the log.
-func (s *Service) quarantine() time.Duration {
-	if s.Config.Tables == TablesMemory {
+// above is what the epoch after a term is to be higher than. If who served it was overtaken, and yet nobody has
+// taken a later epoch, the key is of an older time than the log and the streams, which know a higher epoch:
+// doubling soon comes to that.
+func above(ctx context.Context, ended error, term *ownership.Term) uint64 {
+	if !errors.Is(ended, shard.ErrOvertaken) {
 		return 0
 	}
-	return shard.Quarantine
+	if newest, err := term.Newest(ctx); err != nil || !newest {
+		return 0
+	}
+	return 2 * term.Number()
+}
+
+// matchConfig is what the core of one ownership is to know.
+func (s *Service) matchConfig(m int, epoch uint64, fences bool, answerBytesMax int) match.Config {
+	c := s.Config.Shard
+	return match.Config{
+		Shard: m, Shards: s.Partitioning.Matching, Partitions: s.Partitioning.History,
+		Epoch: epoch, Fences: fences, Seed: rand.Uint64(), AnswerBytesMax: answerBytesMax,
+		PollsMax: c.PollsMax, GrabEventsMax: c.GrabEventsMax, GrabsInFlight: c.GrabsInFlight, PopMax: c.PopMax,
+	}
+}
+
+// untilFences returns a context that ends with ctx, and for an owner without fences when the
+// cluster writes a log version that knows them.
+func untilFences(ctx context.Context, fences bool, types *catalog.Catalog) (serving context.Context, end context.CancelFunc) {
+	serving, end = context.WithCancel(ctx)
+	if fences {
+		return serving, end
+	}
+	go func() {
+		defer end()
+		ticker := time.NewTicker(fencesCheck)
+		defer ticker.Stop()
+		for types.WriteVersion() < logversion.Fences {
+			select {
+			case <-serving.Done():
+				return
+			case <-ticker.C:
+			}
+		}
+	}()
+	return serving, end
+}
+
+// opened notes that a shard was opened, if so. It says of a term that is over what the shard
+// understands.
+func (s *Service) opened(m int, err error) error {
+	switch {
+	case err == nil:
+		s.begun[m].end()
+	case errors.Is(err, ownership.ErrSuperseded):
+		return fmt.Errorf("%w: %w", shard.ErrOvertaken, err)
+	}
+	return err
 }
 
 func (s *Service) add(one *shard.Shard) {
@@ -172,14 +293,14 @@ func (s *Service) limitsChanged(domain string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, one := range s.running {
-		one.LimitsChanged(domain)
+		one.Put(func(in *match.Inputs) { in.Limits = append(in.Limits, domain) })
 	}
 }
 
-// limits reads the limits out of the catalog.
+// limits reads the limits out of the catalog. It is match.Catalog.
 type limits struct{ types *catalog.Catalog }
 
-// Limit implements shard.Limits.
+// Limit implements match.Catalog.
 func (l limits) Limit(domain, typ string) int {
 	if t, ok := l.types.Type(domain, typ); ok {
 		return int(t.MaxConcurrency)
@@ -187,7 +308,7 @@ func (l limits) Limit(domain, typ string) int {
 	return 0
 }
 
-// Limited implements shard.Limits.
+// Limited implements match.Catalog.
 func (l limits) Limited(domain string) []string {
 	var limited []string
 	for _, t := range l.types.Types(domain) {

@@ -2,6 +2,7 @@ package matching_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -13,12 +14,15 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/yardmaster-io/yardmaster/contracts/catalog"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/contracts/logversion"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/services/matching"
 	"github.com/yardmaster-io/yardmaster/shared/natsrpc"
+	"github.com/yardmaster-io/yardmaster/shared/ownership"
 	"github.com/yardmaster-io/yardmaster/shared/provision"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
@@ -73,7 +77,46 @@ func cluster(t *testing.T) (*testkit.NATS, *nats.Conn, jetstream.KeyValue) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	history(t, server.Connect(t))
 	return server, nc, kv
+}
+
+// history lets every event come true and has nothing to tell.
+func history(t *testing.T, nc *nats.Conn) {
+	t.Helper()
+	ok := func(_ *nats.Subscription, err error) {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	ok(nc.Subscribe(topology.Event(0), func(m *nats.Msg) {
+		var b logv1.EventBatch
+		if err := b.UnmarshalVT(m.Data); err != nil {
+			t.Error(err)
+			return
+		}
+		v := &logv1.VerdictBatch{RequestId: b.RequestId}
+		for range b.Events {
+			v.Verdicts = append(v.Verdicts, &logv1.EventVerdict{})
+		}
+		data, err := v.MarshalVT()
+		if err == nil {
+			err = nc.Publish(b.ReplyTo, data)
+		}
+		if err != nil {
+			t.Error(err)
+		}
+	}))
+	log := slog.New(slog.DiscardHandler)
+	ok(natsrpc.Serve(nc, topology.HistoryCall(0, "bookings"), log, func(context.Context, *rpcv1.BookingsRequest) (natsrpc.Message, error) {
+		return &rpcv1.BookingsResponse{}, nil
+	}))
+	ok(natsrpc.Serve(nc, topology.HistoryCall(0, "undelivered"), log, func(context.Context, *rpcv1.UndeliveredRequest) (natsrpc.Message, error) {
+		return &rpcv1.UndeliveredResponse{}, nil
+	}))
+	ok(natsrpc.Serve(nc, topology.HistoryCall(0, "retrigger"), log, func(context.Context, *rpcv1.RetriggerRequest) (natsrpc.Message, error) {
+		return &rpcv1.RetriggerResponse{}, nil
+	}))
 }
 
 // poll sends a poll to the shard of a tasklist and returns where it will be answered.
@@ -89,10 +132,92 @@ func poll(t *testing.T, nc *nats.Conn, tasklist string, wait time.Duration) *nat
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := nc.Publish(topology.MatchingCall(ids.MatchingShard("shop", tasklist, 0, parts.Matching), "poll"), data); err != nil {
+	shard := ids.MatchingShard("shop", tasklist, 0, parts.Matching)
+	if err := nc.Publish(topology.MatchingPoll(shard, open(t, nc, shard)), data); err != nil {
 		t.Fatal(err)
 	}
 	return sub
+}
+
+// open is the epoch of a shard's owner.
+func open(t *testing.T, nc *nats.Conn, shard int) uint64 {
+	t.Helper()
+	js, err := jetstream.New(nc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	kv, err := js.KeyValue(t.Context(), topology.CheckpointsBucket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var now ownership.Epoch
+	testkit.Eventually(t, patience, func() error {
+		e, err := kv.Get(t.Context(), topology.MatchingEpoch(shard))
+		if err != nil {
+			return err
+		}
+		if err := json.Unmarshal(e.Value(), &now); err != nil || now.Open < now.Taken {
+			return fmt.Errorf("%+v is not open: %v", now, err)
+		}
+		return nil
+	})
+	return now.Open
+}
+
+// TestR42AnOvertakenOwnerStops: it sends nothing more to the polls that it holds, which frontends end, and
+// takes the shard again in an epoch of its own, since it is the only member.
+func TestR42AnOvertakenOwnerStops(t *testing.T) {
+	server, nc, _ := cluster(t)
+	defer start(t, server.Connect(t), "a")()
+	parked := poll(t, nc, "mail", time.Hour)
+	testkit.Eventually(t, patience, func() error {
+		if d, err := describe(nc, "mail"); err != nil || d.WaitingPolls != 1 {
+			return fmt.Errorf("%v %v", d, err)
+		}
+		return nil
+	})
+	js, err := jetstream.New(nc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	kv, err := js.KeyValue(t.Context(), topology.CheckpointsBucket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	shard := ids.MatchingShard("shop", "mail", 0, parts.Matching)
+	rival, err := ownership.TakeEpoch(t.Context(), kv, topology.MatchingEpoch(shard))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if now := open(t, nc, shard); now <= rival.Number() {
+		t.Errorf("epoch %d is open, a rival has taken %d", now, rival.Number())
+	}
+	if _, err := poll(t, nc, "mail", 0).NextMsg(patience); err != nil {
+		t.Errorf("a poll of the new epoch: %v", err)
+	}
+	if n, _, err := parked.Pending(); err != nil || n != 0 {
+		t.Errorf("the parked poll got %d answers: %v", n, err)
+	}
+}
+
+// TestEpochComesUpWithTheLog: the bucket with the epochs was lost, or an old one restored. An owner of a low epoch is
+// overtaken by one of which the hint stream, or a fence, still knows. It is not one epoch at a time until that.
+func TestEpochComesUpWithTheLog(t *testing.T) {
+	server, nc, _ := cluster(t)
+	js, err := jetstream.New(nc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := js.CreateConsumer(t.Context(), topology.MatchingStream(1), jetstream.ConsumerConfig{Durable: "owner-60", AckPolicy: jetstream.AckExplicitPolicy}); err != nil {
+		t.Fatal(err)
+	}
+	defer start(t, server.Connect(t), "a")()
+	testkit.Eventually(t, patience, func() error {
+		if now := open(t, nc, 1); now < 60 || now > 2*60 {
+			return fmt.Errorf("epoch %d is open", now)
+		}
+		return nil
+	})
 }
 
 func describe(nc *nats.Conn, tasklist string) (*rpcv1.DescribeShardResponse, error) {
@@ -101,6 +226,40 @@ func describe(nc *nats.Conn, tasklist string) (*rpcv1.DescribeShardResponse, err
 	shard := ids.MatchingShard("shop", tasklist, 0, parts.Matching)
 	return natsrpc.Call[rpcv1.DescribeShardResponse](ctx, nc, topology.MatchingCall(shard, "describe"),
 		&rpcv1.DescribeShardRequest{Domain: "shop", Tasklist: tasklist})
+}
+
+// TestI13OwnersFenceOnceTheVersionAllows: in a cluster of log version 1 no fence is written. When the version is
+// raised each shard gets an owner that fences, without a restart.
+func TestI13OwnersFenceOnceTheVersionAllows(t *testing.T) {
+	server, nc, kv := cluster(t)
+	if err := kv.Delete(t.Context(), topology.VersionKey); err != nil { // as before there were versions
+		t.Fatal(err)
+	}
+	events, err := nc.SubscribeSync(topology.Event(0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer start(t, server.Connect(t), "a")()
+	if n, _, err := events.Pending(); err != nil || n != 0 {
+		t.Fatalf("%d batches were written: %v", n, err)
+	}
+	if err := catalog.RaiseVersion(t.Context(), kv, catalog.Version{Number: logversion.First}, logversion.Fences); err != nil {
+		t.Fatal(err)
+	}
+	fenced := map[uint32]bool{}
+	for len(fenced) < parts.Matching {
+		m, err := events.NextMsg(patience)
+		if err != nil {
+			t.Fatalf("fenced are %v: %v", fenced, err)
+		}
+		var b logv1.EventBatch
+		if err := b.UnmarshalVT(m.Data); err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range b.Events {
+			fenced[b.Shard] = fenced[b.Shard] || e.Kind == logv1.EventKind_EVENT_KIND_FENCE && b.ShardEpoch > 1
+		}
+	}
 }
 
 func TestServesAllShardsAndDrains(t *testing.T) {
@@ -133,7 +292,7 @@ func TestI8_LimitsFollowTheCatalog(t *testing.T) {
 	server, nc, kv := cluster(t)
 	defer start(t, server.Connect(t), "a")()
 	for _, limit := range []int32{5, 0} {
-		if err := catalog.PutType(t.Context(), kv, "shop", &yardv1.TaskType{Name: "pay.out", MaxConcurrency: limit}); err != nil {
+		if _, err := catalog.PutType(t.Context(), kv, "shop", &yardv1.TaskType{Name: "pay.out", MaxConcurrency: limit}); err != nil {
 			t.Fatal(err)
 		}
 		testkit.Eventually(t, patience, func() error {

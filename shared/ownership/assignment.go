@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"runtime/debug"
 	"slices"
 	"time"
@@ -20,12 +21,18 @@ const (
 	steadyAfter     = 10 * time.Second
 )
 
+// handoverMax is how long a partition is waited for that another node holds. That one gives
+// it up as soon as it hears of the new owner, and drains; unless it is ill.
+const handoverMax = 10 * time.Second
+
 // assignment is the goroutines of the partitions being served. It belongs to one
 // goroutine, that of Share.Run.
 type assignment struct {
 	ctx   context.Context // the parent of every Serve; lives as long as Run
 	cfg   Config
 	slots map[int]*slot
+	// waits is since when this node waits for those that are its own and that others hold.
+	waits map[int]time.Time
 	// ended tells of goroutines that returned.
 	ended    chan ending
 	refusals *refusals
@@ -44,22 +51,31 @@ type slot struct {
 	leaving bool
 }
 
+func (s *slot) leave() {
+	s.leaving = true
+	s.cancel()
+}
+
 func newAssignment(ctx context.Context, cfg Config) *assignment {
 	return &assignment{
-		ctx: ctx, cfg: cfg, slots: map[int]*slot{}, ended: make(chan ending),
+		ctx: ctx, cfg: cfg, slots: map[int]*slot{}, waits: map[int]time.Time{}, ended: make(chan ending),
 		refusals: newRefusals(cfg.StoppedRetry), owners: make([]string, cfg.Count),
 	}
 }
 
 // reconcile begins and ends serving so that it matches who is alive. A partition
-// that came back while it is still draining begins when that is done.
-func (a *assignment) reconcile(nodes []Candidate) {
+// that came back while it is still draining begins when that is done; one that another
+// node holds, when it is held no more, or after handoverMax. Whole tells that none is waited for.
+func (a *assignment) reconcile(nodes []Candidate, held []int) (whole bool) {
 	owners := Assign(nodes, a.cfg.Count)
-	a.owners = owners
+	a.owners, whole = owners, true
 	for p := range a.cfg.Count {
 		mine := owners[p] == a.cfg.Node
 		s := a.slots[p]
 		switch {
+		case mine && s == nil && slices.Contains(held, p) && a.wait(p, time.Now()):
+			whole = false
+			continue
 		case mine && s == nil:
 			ctx, cancel := context.WithCancel(a.ctx)
 			a.slots[p] = &slot{cancel: cancel}
@@ -69,9 +85,36 @@ func (a *assignment) reconcile(nodes []Candidate) {
 			}()
 		case !mine && s != nil && !s.leaving:
 			a.cfg.Log.Info("partition given away", "partition", p, "to", owners[p])
-			s.leaving = true
-			s.cancel()
+			s.leave()
 		}
+		delete(a.waits, p)
+	}
+	return whole
+}
+
+// wait tells whether to wait on for a partition that another node holds.
+func (a *assignment) wait(p int, now time.Time) bool {
+	since, found := a.waits[p]
+	if !found {
+		a.waits[p] = now
+	}
+	return !found || now.Sub(since) < handoverMax
+}
+
+// overdue tells whether a partition was waited for long enough.
+func (a *assignment) overdue(now time.Time) bool {
+	for _, since := range a.waits {
+		if now.Sub(since) >= handoverMax {
+			return true
+		}
+	}
+	return false
+}
+
+// suspend ends serving everything, until reconcile is called again.
+func (a *assignment) suspend() {
+	for _, s := range a.slots {
+		s.leave()
 	}
 }
 
@@ -104,6 +147,9 @@ func (a *assignment) stopped(p int) *telemetry.Gauge {
 }
 
 func (a *assignment) busy() bool { return len(a.slots) > 0 }
+
+// holding is the partitions being served or drained, sorted.
+func (a *assignment) holding() []int { return slices.Sorted(maps.Keys(a.slots)) }
 
 // serving is the partitions being served and not being given away, sorted.
 func (a *assignment) serving() []int {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -14,6 +15,10 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/logversion"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 )
+
+// beaconBeat is how often a beacon shows its heartbeat: nobody takes over from it, so
+// nobody is in a hurry.
+const beaconBeat = time.Second
 
 // Beacon shows a heartbeat for a service that has no partitions, so that it is among
 // the members. It is a part for lifecycle.Group.
@@ -26,9 +31,12 @@ type Beacon struct {
 
 // Run shows the heartbeat until ctx ends, then takes it away.
 func (b *Beacon) Run(ctx context.Context) error {
-	m := newMembers(b.KV, b.Service, b.Node, BeatDefault, b.Log)
+	m := newMembers(b.KV, b.Service, b.Node, beaconBeat, b.Log)
 	m.announce(Announcement{Reads: logversion.ReadMax(), Writes: logversion.WriteMax()})
+	var sweeping sync.WaitGroup
+	sweeping.Go(func() { m.sweep(ctx) })
 	m.show(ctx)
+	sweeping.Wait()
 	m.leave()
 	return nil
 }
@@ -38,7 +46,8 @@ type Member struct {
 	Service, Node string
 	Announcement
 	// Silent is for how long it has shown no heartbeat, by the server's clock.
-	Silent time.Duration
+	Silent   time.Duration
+	revision uint64
 }
 
 // List is everybody who has shown a heartbeat and did not take it away, sorted by
@@ -85,7 +94,7 @@ func listEntries(ctx context.Context, kv jetstream.KeyValue) (all []Member, show
 				return all, shown, nil
 			}
 			if service, node, ok := topology.MemberOfKey(e.Key()); ok {
-				all = append(all, Member{Service: service, Node: node, Announcement: readAnnouncement(e.Value())})
+				all = append(all, Member{Service: service, Node: node, Announcement: readAnnouncement(e.Value()), revision: e.Revision()})
 				shown = append(shown, e.Created())
 			}
 		}

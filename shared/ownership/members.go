@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"math"
+	"math/rand/v2"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -16,14 +18,23 @@ import (
 const (
 	watchRetry   = 200 * time.Millisecond
 	leaveTimeout = time.Second
+	// ghostAfter is how long a heartbeat is silent, by the server's clock, before it is
+	// removed by whoever sees it; ghostEvery is how often a node looks.
+	ghostAfter = 15 * time.Second
+	ghostEvery = 15 * time.Second
 )
 
 // signal is one thing that the watch of the members bucket told.
 type signal struct {
-	node   string
-	shows  Announcement
-	left   bool
-	loaded bool // all that was there at the beginning has been told
+	node string
+	// revision and date are the server's.
+	revision uint64
+	date     time.Time
+	shows    Announcement
+	left     bool
+	// replayed: it was there when the watch began.
+	replayed bool
+	loaded   bool // all that was there at the beginning has been told
 }
 
 // members is this node's heartbeat and its ear.
@@ -32,6 +43,9 @@ type members struct {
 	service, node string
 	beat          time.Duration
 	log           *slog.Logger
+	// run is this run of the program, beats how many heartbeats it began to show.
+	run   uint64
+	beats atomic.Uint64
 	// shown counts heartbeats the server took; echoed is what it was when the last
 	// one came back.
 	shown, echoed atomic.Uint64
@@ -44,7 +58,7 @@ type members struct {
 
 func newMembers(kv jetstream.KeyValue, service, node string, beat time.Duration, log *slog.Logger) *members {
 	return &members{
-		kv: kv, service: service, node: node, beat: beat, log: log,
+		kv: kv, service: service, node: node, beat: beat, log: log, run: 1 + rand.Uint64N(math.MaxInt64),
 		deaf: make(chan struct{}, 1), changed: make(chan struct{}, 1),
 	}
 }
@@ -107,7 +121,9 @@ func (m *members) show(ctx context.Context) {
 func (m *members) put(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, max(m.beat, 500*time.Millisecond))
 	defer cancel()
-	_, err := m.kv.Put(ctx, topology.MemberKey(m.service, m.node), m.shows.Load().encode())
+	shows := *m.shows.Load()
+	shows.Run, shows.Beat, shows.EveryMs = m.run, m.beats.Add(1), max(m.beat.Milliseconds(), 1)
+	_, err := m.kv.Put(ctx, topology.MemberKey(m.service, m.node), shows.encode())
 	return err
 }
 
@@ -118,6 +134,45 @@ func (m *members) leave() {
 	if err := m.kv.Delete(ctx, topology.MemberKey(m.service, m.node)); err != nil {
 		m.log.Debug("the heartbeat was left to expire", "error", err)
 	}
+}
+
+// sweep removes the heartbeats of nodes that died without taking them away, every
+// ghostEvery until ctx ends. Nobody counts them; but they would stay for ever.
+func (m *members) sweep(ctx context.Context) {
+	ticker := time.NewTicker(ghostEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		if err := m.sweepOnce(ctx, ghostAfter); err != nil && ctx.Err() == nil {
+			m.log.Debug("heartbeats of the dead were left for the next time", "error", err)
+		}
+	}
+}
+
+// sweepOnce removes the service's heartbeats that are silent for longer than after. One
+// that is shown meanwhile stays, since only what was seen is deleted.
+func (m *members) sweepOnce(ctx context.Context, after time.Duration) error {
+	all, err := List(ctx, m.kv)
+	if err != nil {
+		return err
+	}
+	for _, one := range all {
+		if one.Service != m.service || one.Node == m.node || one.Silent <= after {
+			continue
+		}
+		err := m.kv.Delete(ctx, topology.MemberKey(one.Service, one.Node), jetstream.LastRevision(one.revision))
+		switch {
+		case err == nil:
+			m.log.Info("the heartbeat of a dead node was removed", "node", one.Node, "silent", one.Silent.Round(time.Second))
+		case !outrun(err):
+			return err
+		}
+	}
+	return nil
 }
 
 // listen tells what happens in the members bucket until ctx ends. Where the watch
@@ -144,7 +199,7 @@ func (m *members) watch(ctx context.Context, tell chan<- signal) error {
 	case <-m.deaf: // it was said of the watch before
 	default:
 	}
-	for {
+	for replayed := true; ; {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
@@ -154,8 +209,11 @@ func (m *members) watch(ctx context.Context, tell chan<- signal) error {
 			if !ok {
 				return errors.New("the watch ended")
 			}
-			s := signal{loaded: e == nil}
-			if e != nil {
+			s := signal{loaded: e == nil, replayed: replayed}
+			if e == nil {
+				replayed = false
+			} else {
+				s.revision, s.date = e.Revision(), e.Created()
 				s.node = strings.TrimPrefix(e.Key(), m.service+".")
 				s.left = e.Operation() != jetstream.KeyValuePut
 				s.shows = readAnnouncement(e.Value())

@@ -5,16 +5,15 @@ import (
 	"slices"
 )
 
-// Assign tells the node of each of n partitions: rendezvous hashing with bounded
-// loads. Of all pairs of node and partition, the one with the highest weight is taken
-// first; a node that has its share, n over the number of nodes rounded up, takes no more.
-// The bound matters since partitions are few: four over two nodes would else often
-// be split four to none. Every node computes the same from the same set, in any
-// order. A node that joins or leaves moves little more than its own share. Each is ""
-// where there are no nodes.
+// Assign tells the node of each of n partitions: rendezvous hashing with exact shares.
+// Of all pairs of node and partition, the one with the highest weight is taken
+// first. A node takes n over the number of nodes, rounded down; and as many nodes as the
+// division leaves over, the first ones to want it, take one more. Every node computes the same
+// from the same set, in any order. A node that joins or leaves moves little more than
+// its own share. Each is "" where there are no nodes.
 //
-// A partition that a node refuses goes to the next in line, beyond that one's share
-// where all others have theirs; it is "" where all refuse.
+// A partition that a node refuses goes to the least loaded of the others, beyond that
+// one's share where all have theirs; it is "" where all refuse.
 //
 // Sources: Thaler and Ravishankar, "Using Name-Based Mappings to Increase Hit Rates"
 // (1998); Mirrokni, Thorup, Zadimoghaddam, "Consistent Hashing with Bounded Loads" (2016).
@@ -26,11 +25,38 @@ func Assign(nodes []Candidate, n int) []string {
 	if len(nodes) == 0 {
 		return owners
 	}
-	type pair struct {
-		node      string
-		partition int
-		weight    uint64
+	pairs := pairsOf(nodes, n)
+	share, over := n/len(nodes), n%len(nodes)
+	load := make(map[string]int, len(nodes))
+	for _, one := range pairs {
+		had := load[one.node]
+		if owners[one.partition] != "" || had > share || had == share && over == 0 {
+			continue
+		}
+		if had == share {
+			over--
+		}
+		owners[one.partition] = one.node
+		load[one.node]++
 	}
+	for p := range owners { // left over only where a node refuses
+		if owners[p] == "" {
+			owners[p] = leastLoaded(pairs, p, load)
+			load[owners[p]]++
+		}
+	}
+	return owners
+}
+
+// pair is a node and a partition that it does not refuse.
+type pair struct {
+	node      string
+	partition int
+	weight    uint64
+}
+
+// pairsOf is all of them, the heaviest first.
+func pairsOf(nodes []Candidate, n int) []pair {
 	pairs := make([]pair, 0, len(nodes)*n)
 	for _, c := range nodes {
 		for p := range n {
@@ -42,20 +68,18 @@ func Assign(nodes []Candidate, n int) []string {
 	slices.SortFunc(pairs, func(a, b pair) int {
 		return cmp.Or(cmp.Compare(b.weight, a.weight), cmp.Compare(a.node, b.node), cmp.Compare(a.partition, b.partition))
 	})
-	share := (n + len(nodes) - 1) / len(nodes)
-	load := make(map[string]int, len(nodes))
+	return pairs
+}
+
+// leastLoaded is the node with the fewest partitions among those willing to serve p, the
+// first in line where several have as few; "" where none is willing.
+func leastLoaded(pairs []pair, p int, load map[string]int) (node string) {
 	for _, one := range pairs {
-		if owners[one.partition] == "" && load[one.node] < share {
-			owners[one.partition] = one.node
-			load[one.node]++
+		if one.partition == p && (node == "" || load[one.node] < load[node]) {
+			node = one.node
 		}
 	}
-	for _, one := range pairs { // left over only where a node refuses
-		if owners[one.partition] == "" {
-			owners[one.partition] = one.node
-		}
-	}
-	return owners
+	return node
 }
 
 // weight is FNV-1a over the name and the partition, finished with splitmix64's

@@ -19,9 +19,12 @@ import (
 
 // Defaults of Config.
 const (
-	BeatDefault   = time.Second
-	ExpiryDefault = 3 * time.Second
+	BeatDefault   = 250 * time.Millisecond
+	ExpiryDefault = 1250 * time.Millisecond
 )
+
+// beatsMissedMin is how many of its own beats a node may miss at least.
+const beatsMissedMin = 3
 
 // beatsUnheardMax is how many heartbeats may be shown in a row without being
 // heard before the watch is taken for dead.
@@ -54,6 +57,10 @@ type Config struct {
 	// beats. Default ExpiryDefault. Longer delays takeovers after a crash, shorter
 	// moves partitions on hiccups.
 	Expiry time.Duration
+	// Unfenced: what is served is not fenced by a log, so a node that did not hear itself for
+	// Expiry (it was stopped, or cut off) ends serving, and begins again once it has
+	// heard a heartbeat that it showed since.
+	Unfenced bool
 	// Version is the log version that the cluster writes, asked often. A node that
 	// cannot read it serves nothing. Default: the first version.
 	Version func() uint32
@@ -137,35 +144,39 @@ func (c Config) check() error {
 		return fmt.Errorf("ownership: %d partitions", c.Count)
 	case c.KV == nil || c.Log == nil || c.Serve == nil:
 		return errors.New("ownership: KV, Log and Serve are required")
-	case c.Beat <= 0 || c.Expiry < 3*c.Beat:
+	case c.Beat <= 0 || c.Expiry < beatsMissedMin*c.Beat:
 		return fmt.Errorf("ownership: expiry %v is less than three beats of %v", c.Expiry, c.Beat)
 	}
 	return nil
 }
 
 // Run serves this node's share until ctx ends; then it drains, takes the heartbeat
-// away and returns nil. The heartbeat is shown until all is drained, so that
-// nobody begins with a partition before this node is done with it.
+// away and returns nil. The heartbeat says what is not drained yet, and is shown until all is, so
+// that nobody begins with a partition before this node is done with it.
 func (s *Share) Run(ctx context.Context) error {
 	if err := s.cfg.check(); err != nil {
 		return err
 	}
 	m := newMembers(s.cfg.KV, s.cfg.Service, s.cfg.Node, s.cfg.Beat, s.cfg.Log)
-	m.announce(s.announcement(nil))
+	a := newAssignment(ctx, s.cfg)
+	m.announce(s.announcement(a))
 	alive, die := context.WithCancel(context.WithoutCancel(ctx))
 	var background sync.WaitGroup
 	told := make(chan signal, 64)
 	background.Go(func() { m.show(alive) })
 	background.Go(func() { m.listen(alive, told) })
+	background.Go(func() { m.sweep(alive) })
 	defer func() {
 		die()
 		background.Wait()
 		m.leave()
 	}()
 
-	a := newAssignment(ctx, s.cfg)
 	s.follow(ctx, m, told, a)
 	for a.busy() { // ctx has ended, so every Serve is on its way out
+		shows := s.announcement(a)
+		shows.Leaving = true
+		m.announce(shows)
 		select {
 		case e := <-a.ended:
 			a.forget(e)
@@ -178,11 +189,10 @@ func (s *Share) Run(ctx context.Context) error {
 
 // follow keeps the assignment true to the view until ctx ends.
 func (s *Share) follow(ctx context.Context, m *members, told <-chan signal, a *assignment) {
-	v := newView(s.cfg.Node, s.cfg.Expiry)
-	v.announces(s.announcement(nil))
+	v := newView(s.cfg.Node, m.run, s.cfg.Expiry)
 	ticker := time.NewTicker(s.cfg.Beat / 4)
 	defer ticker.Stop()
-	var nodes []Candidate
+	var is situation
 	for {
 		changed := false
 		select {
@@ -192,45 +202,75 @@ func (s *Share) follow(ctx context.Context, m *members, told <-chan signal, a *a
 			a.forget(e)
 			changed = true // it may be wanted again
 		case sig := <-told:
+			// A pause is noticed before what waited through it is taken.
+			v.lose(time.Now(), m.beats.Load())
 			v.take(sig, time.Now())
-			if sig.node == s.cfg.Node {
+			if sig.node == s.cfg.Node && sig.shows.Run == m.run {
 				m.heard()
 			}
 		case <-ticker.C:
-			v.expire(time.Now())
+			v.lose(time.Now(), m.beats.Load())
 			m.listenAgain()
-			if v.loaded {
+			if v.known() {
 				a.retry()
 			}
+			changed = a.overdue(time.Now())
 		}
-		if !v.loaded {
-			continue // not knowing the others, this node would take everything
-		}
-		shows := s.announcement(a.refusals.partitions())
-		v.announces(shows)
-		m.announce(shows)
-		version := s.cfg.Version()
-		s.readable(version)
-		if now := v.candidates(version); !slices.EqualFunc(now, nodes, Candidate.equal) {
-			nodes, changed = now, true
-			s.cfg.Log.Info("members changed", "nodes", v.nodes(), "candidates", nodes)
-		}
-		if !changed {
+		if !v.known() {
 			continue
 		}
-		a.reconcile(nodes)
-		s.publish(a.serving())
-		select {
-		case <-s.ready:
-		default:
-			close(s.ready)
+		v.expire(time.Now())
+		v.announces(s.announcement(a))
+		version := s.cfg.Version()
+		s.readable(version)
+		now := situation{v.candidates(version), v.held(), v.away && s.cfg.Unfenced}
+		if changed || !now.equal(is) {
+			s.act(a, is, now, v)
+			is = now
 		}
+		m.announce(s.announcement(a))
 	}
 }
 
-// announcement is what this node shows with these partitions given up.
-func (s *Share) announcement(stopped []int) Announcement {
-	return Announcement{Reads: s.cfg.Reads, Writes: s.cfg.Writes, Stopped: stopped}
+// situation is what decides who serves what.
+type situation struct {
+	nodes []Candidate
+	held  []int
+	away  bool
+}
+
+func (s situation) equal(other situation) bool {
+	return slices.EqualFunc(s.nodes, other.nodes, Candidate.equal) && slices.Equal(s.held, other.held) && s.away == other.away
+}
+
+// act brings the assignment in line with the situation.
+func (s *Share) act(a *assignment, was, is situation, v *view) {
+	if !slices.EqualFunc(is.nodes, was.nodes, Candidate.equal) {
+		s.cfg.Log.Info("members changed", "nodes", v.nodes(), "candidates", is.nodes)
+	}
+	if is.away {
+		if !was.away {
+			s.cfg.Log.Warn("this node did not hear itself for longer than others wait: it serves nothing until it does")
+		}
+		a.suspend()
+		s.publish(a.serving())
+		return
+	}
+	whole := a.reconcile(is.nodes, is.held)
+	s.publish(a.serving())
+	if !whole {
+		return
+	}
+	select {
+	case <-s.ready:
+	default:
+		close(s.ready)
+	}
+}
+
+// announcement is what this node shows with this assignment.
+func (s *Share) announcement(a *assignment) Announcement {
+	return Announcement{Reads: s.cfg.Reads, Writes: s.cfg.Writes, Stopped: a.refusals.partitions(), Holds: a.holding()}
 }
 
 // readable notes whether this node reads the cluster's version, and says it when

@@ -111,6 +111,18 @@ func join(t *testing.T, srv *testkit.NATS, name string, serve func(*serving) fun
 // joinWith is join with any change of the config; Serve is to be set.
 func joinWith(t *testing.T, srv *testkit.NATS, name string, change func(*Config, *serving)) *node {
 	t.Helper()
+	n := start(t, srv, name, change)
+	select {
+	case <-n.Ready():
+	case <-time.After(soon):
+		t.Fatalf("node %s is not ready", name)
+	}
+	return n
+}
+
+// start is joinWith that does not wait until the node is ready.
+func start(t *testing.T, srv *testkit.NATS, name string, change func(*Config, *serving)) *node {
+	t.Helper()
 	n := &node{serving: &serving{}, nc: srv.Connect(t)}
 	cfg := Config{
 		Service: "test", Node: name, Count: count, KV: bucket(t, n.nc),
@@ -122,14 +134,11 @@ func joinWith(t *testing.T, srv *testkit.NATS, name string, change func(*Config,
 	done := make(chan error, 1)
 	go func() { done <- n.Run(ctx) }()
 	n.stop = sync.OnceValue(func() error { cancel(); return <-done })
-	t.Cleanup(func() { _ = n.stop() })
-	select {
-	case <-n.Ready():
-	case err := <-done:
-		t.Fatalf("node %s: %v", name, err)
-	case <-time.After(soon):
-		t.Fatalf("node %s is not ready", name)
-	}
+	t.Cleanup(func() {
+		if err := n.stop(); err != nil {
+			t.Errorf("node %s: %v", name, err)
+		}
+	})
 	return n
 }
 
@@ -318,7 +327,7 @@ func TestBadConfig(t *testing.T) {
 		"count":   func(c *Config) { c.Count = 0 },
 		"kv":      func(c *Config) { c.KV = nil },
 		"serve":   func(c *Config) { c.Serve = nil },
-		"expiry":  func(c *Config) { c.Expiry = 2 * time.Second },
+		"expiry":  func(c *Config) { c.Expiry = 500 * time.Millisecond },
 	} {
 		c := good
 		spoil(&c)

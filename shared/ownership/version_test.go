@@ -33,7 +33,7 @@ func TestAnnouncements(t *testing.T) {
 			t.Errorf("%q: %+v, want %+v", value, got, want)
 		}
 	}
-	a := Announcement{Reads: 2, Writes: 2, Stopped: []int{1, 3}}
+	a := Announcement{Reads: 2, Writes: 2, Stopped: []int{1, 3}, Leaving: true, Holds: []int{0}}
 	if got := readAnnouncement(a.encode()); !got.equal(a) {
 		t.Errorf("%+v", got)
 	}
@@ -42,11 +42,11 @@ func TestAnnouncements(t *testing.T) {
 // TestI13WhoCannotReadIsNoCandidate. R21.
 func TestI13WhoCannotReadIsNoCandidate(t *testing.T) {
 	now := time.Unix(1000, 0)
-	v := newView("me", time.Second)
+	v := newView("me", 1, time.Second)
 	v.announces(Announcement{Reads: 2, Stopped: []int{0}})
-	v.heard("me", Announcement{}, now)
-	v.heard("old", readAnnouncement(nil), now)
-	v.heard("new", Announcement{Reads: 3, Stopped: []int{5}}, now)
+	v.take(signal{node: "old", revision: 1, shows: readAnnouncement(nil)}, now)
+	v.take(signal{node: "new", revision: 2, shows: Announcement{Reads: 3, Stopped: []int{5}}}, now)
+	v.take(signal{node: "leaving", revision: 3, shows: Announcement{Reads: 3, Leaving: true}}, now)
 	for version, want := range map[uint32]string{1: "[{me [0]} {new [5]} {old []}]", 2: "[{me [0]} {new [5]}]", 3: "[{new [5]}]", 4: "[]"} {
 		if got := fmt.Sprint(v.candidates(version)); got != want {
 			t.Errorf("version %d: %s, want %s", version, got, want)

@@ -1,102 +1,164 @@
 package ownership
 
 import (
+	"maps"
 	"slices"
 	"time"
 )
 
 // view is who is alive, as far as this node can tell. It is pure: times come in.
 type view struct {
-	self   string
+	self string
+	// run is this run of the program: a heartbeat of the same name with another one
+	// is of a namesake, or of the run before.
+	run    uint64
 	expiry time.Duration
-	// seen is when each node was last heard of, this one's own clock.
-	seen map[string]time.Time
-	// shows is what each node announced last. This one's own is what it announces
-	// now, not what came back.
-	shows map[string]Announcement
+	// peers are the others.
+	peers map[string]*peer
+	// mine is what this node announces now.
+	mine Announcement
 	// loaded: all that was in the bucket at the beginning is known.
 	loaded bool
-	// echo is when this node last heard itself: until then, the view is true.
-	echo time.Time
+	// echo is when this node last heard itself: until then, the view is true. echoed is
+	// the number of that heartbeat, and echoDate its date by the server.
+	echo     time.Time
+	echoed   uint64
+	echoDate time.Time
+	// away: this node did not hear itself for expiry, and has not heard a heartbeat since
+	// that it began to show later, the one of number back or after.
+	away bool
+	back uint64
 }
 
-func newView(self string, expiry time.Duration) *view {
-	return &view{self: self, expiry: expiry, seen: map[string]time.Time{}, shows: map[string]Announcement{}}
+// peer is another node.
+type peer struct {
+	revision uint64
+	// date is the server's of its last heartbeat; seen is this node's clock's, zero until
+	// it can be computed.
+	date, seen time.Time
+	shows      Announcement
+}
+
+func newView(self string, run uint64, expiry time.Duration) *view {
+	return &view{self: self, run: run, expiry: expiry, peers: map[string]*peer{}}
 }
 
 // announces notes what this node announces.
-func (v *view) announces(a Announcement) { v.shows[v.self] = a }
+func (v *view) announces(a Announcement) { v.mine = a }
+
+// known: who is alive can be told. Not knowing the others, this node would take
+// everything; and without its own echo, it does not know the dead from the living.
+func (v *view) known() bool { return v.loaded && !v.echo.IsZero() }
 
 // take notes what the watch told.
 func (v *view) take(s signal, now time.Time) {
 	switch {
 	case s.loaded:
 		v.loaded = true
-	case s.left:
-		v.left(s.node)
-	default:
-		v.heard(s.node, s.shows, now)
-	}
-}
-
-// heard notes a heartbeat.
-func (v *view) heard(node string, shows Announcement, now time.Time) {
-	if node != v.self {
-		v.shows[node] = shows
-	} else {
-		if now.Sub(v.echo) > v.expiry/2 {
-			// Deaf until now: that the others were not heard says nothing about them.
-			for n := range v.seen {
-				v.seen[n] = now
-			}
+	case s.node == v.self:
+		// This one's own heartbeat may be removed by a namesake; it is alive all the same.
+		if !s.left && s.shows.Run == v.run && s.shows.Beat > v.echoed {
+			v.hear(s, now)
 		}
-		v.echo = now
-	}
-	v.seen[node] = now
-}
-
-// left notes that a node took its heartbeat away. This one's own may be removed
-// by a namesake; it is alive all the same.
-func (v *view) left(node string) {
-	if node != v.self {
-		delete(v.seen, node)
-		delete(v.shows, node)
+	case s.left:
+		if p := v.peers[s.node]; p != nil && p.revision < s.revision {
+			delete(v.peers, s.node)
+		}
+	default:
+		v.heard(s, now)
 	}
 }
 
-// expire forgets who was not heard of for expiry, unless this node is deaf.
+// hear notes this node's own heartbeat.
+func (v *view) hear(s signal, now time.Time) {
+	first, deaf := v.echo.IsZero(), now.Sub(v.echo) > v.expiry/2
+	v.echo, v.echoed, v.echoDate = now, s.shows.Beat, s.date
+	v.away = v.away && s.shows.Beat < v.back
+	for _, p := range v.peers {
+		switch {
+		case first:
+			p.seen = v.local(p.date)
+		case deaf: // that the others were not heard says nothing about them
+			p.seen = now
+		}
+	}
+}
+
+// heard notes a heartbeat of another node. What was known before does not count again:
+// a watch that begins anew replays it.
+func (v *view) heard(s signal, now time.Time) {
+	p := v.peers[s.node]
+	switch {
+	case p == nil:
+		p = &peer{}
+		v.peers[s.node] = p
+	case s.revision <= p.revision:
+		return
+	}
+	p.revision, p.date, p.shows = s.revision, s.date, s.shows
+	switch {
+	case !s.replayed:
+		p.seen = now
+	case v.echo.IsZero():
+		p.seen = time.Time{} // dated by the first echo
+	default:
+		p.seen = v.local(s.date)
+	}
+}
+
+// local is a date of the server by this node's clock: as long before its own echo as
+// the server says. No clock is compared with another's.
+func (v *view) local(date time.Time) time.Time {
+	return v.echo.Add(-max(0, v.echoDate.Sub(date)))
+}
+
+// expire forgets who was not heard of for too long, unless this node is deaf.
 func (v *view) expire(now time.Time) {
 	if now.Sub(v.echo) > v.expiry/2 {
 		return
 	}
-	for n, at := range v.seen {
-		if n != v.self && now.Sub(at) > v.expiry {
-			v.left(n)
-		}
+	maps.DeleteFunc(v.peers, func(_ string, p *peer) bool {
+		return now.Sub(p.seen) > max(v.expiry, beatsMissedMin*p.shows.every())
+	})
+}
+
+// lose notes whether this node hears itself no more. Beats is how many heartbeats it
+// has begun to show: it is there again when it hears a later one.
+func (v *view) lose(now time.Time, beats uint64) {
+	if !v.away && v.known() && now.Sub(v.echo) > v.expiry {
+		v.away, v.back = true, beats+1
 	}
 }
 
 // candidates are the nodes alive that can read what a cluster of this version
-// writes, sorted.
+// writes, and that do not leave, sorted.
 func (v *view) candidates(version uint32) []Candidate {
 	var all []Candidate
 	for _, node := range v.nodes() {
-		if c, ok := candidate(node, v.shows[node], version); ok {
+		shows := v.mine
+		if node != v.self {
+			shows = v.peers[node].shows
+		}
+		if c, ok := candidate(node, shows, version); ok {
 			all = append(all, c)
 		}
 	}
 	return all
 }
 
+// held are the partitions that others are not done with, sorted.
+func (v *view) held() []int {
+	var all []int
+	for _, p := range v.peers {
+		all = append(all, p.shows.Holds...)
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
 // nodes is everybody alive, sorted, this one always among them.
 func (v *view) nodes() []string {
-	all := make([]string, 0, len(v.seen)+1)
-	for n := range v.seen {
-		all = append(all, n)
-	}
-	if _, ok := v.seen[v.self]; !ok {
-		all = append(all, v.self)
-	}
+	all := append(slices.Collect(maps.Keys(v.peers)), v.self)
 	slices.Sort(all)
 	return all
 }

@@ -6,37 +6,213 @@ import (
 	"time"
 )
 
+// skew is how far the server's clock is ahead of the node's in these tests.
+const skew = 7 * time.Hour
+
+// watched is a view and the bucket that it watches. Times are ms of the node's clock; the
+// server's dates are skew later.
+type watched struct {
+	t        *testing.T
+	v        *view
+	revision uint64
+	beats    uint64
+}
+
+func watch(t *testing.T, expiry time.Duration) *watched {
+	return &watched{t: t, v: newView("me", 1, expiry)}
+}
+
+func at(ms int) time.Time { return time.Unix(1000, 0).Add(time.Duration(ms) * time.Millisecond) }
+
+// beat is a heartbeat that node shows at ms.
+func (w *watched) beat(node string, ms int) signal {
+	w.revision++
+	s := signal{node: node, revision: w.revision, date: at(ms).Add(skew), shows: Announcement{EveryMs: 250}}
+	if node == "me" {
+		w.beats++
+		s.shows.Run, s.shows.Beat = 1, w.beats
+	}
+	return s
+}
+
+// hear shows a heartbeat and has it heard at once.
+func (w *watched) hear(node string, ms int) signal {
+	s := w.beat(node, ms)
+	w.v.take(s, at(ms))
+	return s
+}
+
+// replay is a heartbeat that was there before the watch began.
+func (w *watched) replay(s signal, ms int) {
+	s.replayed = true
+	w.v.take(s, at(ms))
+}
+
+func (w *watched) loaded() { w.v.take(signal{loaded: true}, time.Time{}) }
+
+func (w *watched) want(ms int, what string, want ...string) {
+	w.t.Helper()
+	w.v.expire(at(ms))
+	if got := w.v.nodes(); !slices.Equal(got, want) {
+		w.t.Errorf("%s: %v, want %v", what, got, want)
+	}
+}
+
 func TestView(t *testing.T) {
-	at := func(ms int) time.Time { return time.Unix(1000, 0).Add(time.Duration(ms) * time.Millisecond) }
-	v := newView("me", 3*time.Second)
-	step := func(ms int, what string, want ...string) {
+	w := watch(t, 3*time.Second)
+	w.want(0, "nobody was heard", "me")
+	w.hear("b", 0)
+	w.hear("c", 0)
+	w.hear("me", 10)
+	w.want(10, "all were heard", "b", "c", "me")
+	for ms := 1010; ms <= 4010; ms += 1000 {
+		w.hear("b", ms)
+		w.hear("me", ms)
+	}
+	w.want(4010, "c was silent for too long", "b", "me")
+	w.v.take(signal{node: "b", revision: w.revision + 1, left: true}, at(4010))
+	w.v.take(signal{node: "me", revision: w.revision + 2, left: true}, at(4010))
+	w.want(4010, "b left", "me")
+
+	w.revision += 2
+	w.hear("b", 5010)
+	w.hear("me", 5010)
+	w.want(60_000, "deaf: nobody is given up", "b", "me")
+	w.hear("me", 60_010)
+	w.want(60_010, "hearing again: b gets another chance", "b", "me")
+	for ms := 61_010; ms <= 64_010; ms += 1000 {
+		w.hear("me", ms)
+	}
+	w.want(64_010, "b did not use it", "me")
+}
+
+// TestR37WhoDiedBeforeIsNotCounted: what a starting node finds is dated by the server, against
+// its own echo, whichever of them comes first.
+func TestR37WhoDiedBeforeIsNotCounted(t *testing.T) {
+	w := watch(t, time.Second)
+	ghost, alive, late := w.beat("ghost", -60_000), w.beat("alive", -200), w.beat("late", -1100)
+	w.replay(ghost, 0)
+	w.replay(alive, 0)
+	mine := w.beat("me", 10)
+	w.loaded()
+	if w.v.known() {
+		t.Error("the view is known without an echo")
+	}
+	w.v.take(mine, at(20))
+	w.replay(late, 30)
+	if !w.v.known() {
+		t.Error("the view is not known")
+	}
+	w.want(30, "by the server's dates", "alive", "me")
+	w.hear("late", 40)
+	w.want(40, "it lives after all", "alive", "late", "me")
+	w.replay(w.beat("ahead", 60_000), 50)
+	for ms := 100; ms <= 1100; ms += 100 {
+		w.hear("me", ms)
+	}
+	w.want(1100, "a date ahead of the echo's is as good as now", "me")
+}
+
+// TestR37AReplayRevivesNobody: a watch that begins anew tells old heartbeats again.
+func TestR37AReplayRevivesNobody(t *testing.T) {
+	w := watch(t, time.Second)
+	w.loaded()
+	w.hear("me", 0)
+	dead, dying := w.hear("dead", 0), w.hear("dying", 900)
+	for ms := 100; ms <= 1300; ms += 100 {
+		w.hear("me", ms)
+	}
+	w.want(1300, "dead was silent for too long", "dying", "me")
+	w.replay(dead, 1300)
+	w.replay(dying, 1300)
+	w.want(1300, "its old heartbeat counts for nothing", "dying", "me")
+	for ms := 1400; ms <= 2000; ms += 100 {
+		w.hear("me", ms)
+	}
+	w.want(2000, "nor does that of one that was not given up yet", "me")
+}
+
+// TestAReplayAfterAnOutageGivesNobodyUp: the watch that begins anew tells what was shown before
+// the outage, while all have a new expiry to show themselves.
+func TestAReplayAfterAnOutageGivesNobodyUp(t *testing.T) {
+	w := watch(t, time.Second)
+	w.loaded()
+	w.hear("me", 0)
+	before := w.hear("b", 0)
+	w.hear("me", 60_000)
+	w.replay(before, 60_010)
+	w.want(60_020, "b has another chance", "b", "me")
+}
+
+// TestWhoBeatsSlowlyIsWaitedFor: a program from before heartbeats said how often they are shown,
+// shows them every second.
+func TestWhoBeatsSlowlyIsWaitedFor(t *testing.T) {
+	w := watch(t, 1250*time.Millisecond)
+	w.loaded()
+	old := w.beat("old", 0)
+	old.shows = Announcement{}
+	w.v.take(old, at(0))
+	w.hear("me", 2900)
+	w.want(2900, "it may miss two", "me", "old")
+	w.hear("me", 3100)
+	w.want(3100, "it missed three", "me")
+}
+
+// TestAPauseIsNoticed: a node that did not hear itself is away until it hears a heartbeat that
+// it showed since; one that was still under way does not count.
+func TestAPauseIsNoticed(t *testing.T) {
+	w := watch(t, time.Second)
+	w.loaded()
+	w.hear("me", 0)
+	buffered, underway := w.beat("me", 100), w.beat("me", 200)
+	step := func(ms int, what string, want bool) {
 		t.Helper()
-		v.expire(at(ms))
-		if got := v.nodes(); !slices.Equal(got, want) {
-			t.Errorf("%s: %v, want %v", what, got, want)
+		w.v.lose(at(ms), w.beats)
+		if w.v.away != want {
+			t.Errorf("%s: away is %t", what, w.v.away)
 		}
 	}
-	step(0, "nobody was heard", "me")
-	v.heard("b", Announcement{}, at(0))
-	v.heard("c", Announcement{}, at(0))
-	v.heard("me", Announcement{}, at(10))
-	step(10, "all were heard", "b", "c", "me")
-	for ms := 1010; ms <= 4010; ms += 1000 {
-		v.heard("b", Announcement{}, at(ms))
-		v.heard("me", Announcement{}, at(ms))
-	}
-	step(4010, "c was silent for too long", "b", "me")
-	v.left("b")
-	v.left("me")
-	step(4010, "b left", "me")
+	step(1000, "others wait as long", false)
+	step(30_000, "after a pause", true)
+	w.v.take(buffered, at(30_001))
+	step(30_001, "that was heard before the pause", true)
+	w.v.take(underway, at(30_002))
+	step(30_002, "that was shown before the pause", true)
+	w.v.take(signal{node: "me", revision: 99, shows: Announcement{Run: 2, Beat: 1000}}, at(30_003))
+	step(30_003, "that is a namesake's", true)
+	w.hear("me", 30_010)
+	step(30_020, "that is its own", false)
+}
 
-	v.heard("b", Announcement{}, at(5010))
-	v.heard("me", Announcement{}, at(5010))
-	step(60_000, "deaf: nobody is given up", "b", "me")
-	v.heard("me", Announcement{}, at(60_010))
-	step(60_010, "hearing again: b gets another chance", "b", "me")
-	for ms := 61_010; ms <= 64_010; ms += 1000 {
-		v.heard("me", Announcement{}, at(ms))
+func TestWhatOthersHold(t *testing.T) {
+	w := watch(t, time.Second)
+	w.loaded()
+	w.hear("me", 0)
+	holds := func(node string, leaving bool, partitions ...int) {
+		s := w.beat(node, 0)
+		s.shows.Leaving, s.shows.Holds = leaving, partitions
+		w.v.take(s, at(0))
 	}
-	step(64_010, "b did not use it", "me")
+	want := func(want ...int) {
+		t.Helper()
+		if got := w.v.held(); !slices.Equal(got, want) {
+			t.Errorf("held: %v, want %v", got, want)
+		}
+	}
+	holds("a", true, 1, 4)
+	holds("b", true, 2, 4)
+	holds("c", false, 7)
+	want(1, 2, 4, 7)
+	if c := w.v.candidates(1); len(c) != 2 || c[0].Node != "c" || c[1].Node != "me" {
+		t.Errorf("candidates: %v", c)
+	}
+	holds("b", true, 2)
+	want(1, 2, 4, 7)
+	holds("a", true)
+	want(2, 7)
+	for ms := 100; ms <= 1100; ms += 100 {
+		w.hear("me", ms)
+	}
+	w.want(1100, "they died while they drained", "me")
+	want()
 }

@@ -35,11 +35,11 @@ func configBucket(t *testing.T, js jetstream.JetStream) jetstream.KeyValue {
 
 func put(t *testing.T, kv jetstream.KeyValue, domain string, retention int64, types ...string) {
 	t.Helper()
-	if err := catalog.PutDomain(t.Context(), kv, &yardv1.Domain{Name: domain, RetentionMs: retention}); err != nil {
+	if _, err := catalog.PutDomain(t.Context(), kv, &yardv1.Domain{Name: domain, RetentionMs: retention}); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range types {
-		if err := catalog.PutType(t.Context(), kv, domain, &yardv1.TaskType{Name: name, MaxConcurrency: 3}); err != nil {
+		if _, err := catalog.PutType(t.Context(), kv, domain, &yardv1.TaskType{Name: name, MaxConcurrency: 3}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -138,8 +138,115 @@ func TestCatalogReadsWhatWasPut(t *testing.T) {
 	srv.Stop()
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
-	if err := catalog.PutDomain(ctx, kv, &yardv1.Domain{Name: "shop"}); fault.CodeOf(err) != fault.Unavailable {
+	if _, err := catalog.PutDomain(ctx, kv, &yardv1.Domain{Name: "shop"}); fault.CodeOf(err) != fault.Unavailable {
 		t.Errorf("without a server: %v", err)
+	}
+}
+
+// R9: what is stored has a revision. A put or a deletion may name it, and one that names another
+// changes nothing.
+func TestCatalogRevisions(t *testing.T) {
+	js := connect(t, testkit.RunNATS(t))
+	if err := apply(t, js, two); err != nil {
+		t.Fatal(err)
+	}
+	kv, ctx := configBucket(t, js), t.Context()
+	shop := func(retention, revision int64) *yardv1.Domain {
+		return &yardv1.Domain{Name: "shop", RetentionMs: retention, Revision: revision}
+	}
+	first, err := catalog.PutDomain(ctx, kv, shop(1, 0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	next, err := catalog.PutDomain(ctx, kv, shop(2, first))
+	if err != nil || next <= first {
+		t.Fatalf("revision %d after %d: %v", next, first, err)
+	}
+	if again, err := catalog.PutDomain(ctx, kv, shop(2, first)); err != nil || again != next {
+		t.Errorf("a repetition whose first answer was lost: %d, %v", again, err)
+	}
+	for what, err := range map[string]error{
+		"put":    second(catalog.PutDomain(ctx, kv, shop(3, first))),
+		"delete": second(catalog.DeleteDomain(ctx, kv, "shop", first)),
+		"new":    second(catalog.PutDomain(ctx, kv, &yardv1.Domain{Name: "new", Revision: 1})),
+	} {
+		if fault.CodeOf(err) != fault.Stale {
+			t.Errorf("%s of an old revision: %v", what, err)
+		}
+	}
+	if _, err := catalog.PutDomain(ctx, kv, shop(3, -1)); fault.CodeOf(err) != fault.InvalidArgument {
+		t.Errorf("a negative revision: %v", err)
+	}
+	c, err := catalog.Watch(ctx, kv, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d, ok := c.Domain("shop"); !ok || d.Revision != next || d.RetentionMs != 2 {
+		t.Errorf("the copy has %v", d)
+	}
+	if d, err := catalog.DeleteDomain(ctx, kv, "shop", next); err != nil || d.RetentionMs != 2 || d.Revision != next {
+		t.Errorf("deleted %v: %v", d, err)
+	}
+	if _, err := catalog.PutDomain(ctx, kv, shop(2, next)); fault.CodeOf(err) != fault.Stale {
+		t.Errorf("a put in place of what was deleted: %v", err)
+	}
+}
+
+// R9: a deleted domain takes its types with it, nobody else's, and every copy hears of all.
+func TestCatalogDeletes(t *testing.T) {
+	js := connect(t, testkit.RunNATS(t))
+	if err := apply(t, js, two); err != nil {
+		t.Fatal(err)
+	}
+	kv, ctx := configBucket(t, js), t.Context()
+	put(t, kv, "shop", 1, "a", "a.b", "c")
+	put(t, kv, "shop2", 1, "a")
+	var mu sync.Mutex
+	heard := map[string]int{}
+	c, err := catalog.Watch(ctx, kv, func(domain string) {
+		mu.Lock()
+		defer mu.Unlock()
+		heard[domain]++
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if tt, err := catalog.DeleteType(ctx, kv, "shop", "c", 0); err != nil || tt.Name != "c" || tt.MaxConcurrency != 3 {
+		t.Fatalf("deleted %v: %v", tt, err)
+	}
+	await(t, func() bool { _, ok := c.Type("shop", "c"); return !ok && len(c.Types("shop")) == 2 })
+	for what, err := range map[string]error{
+		"type":   second(catalog.DeleteType(ctx, kv, "shop", "c", 0)),
+		"domain": second(catalog.DeleteDomain(ctx, kv, "lab", 0)),
+		"key":    second(catalog.DeleteDomain(ctx, kv, "*", 0)),
+	} {
+		if fault.CodeOf(err) != fault.NotFound {
+			t.Errorf("%s that is not there: %v", what, err)
+		}
+	}
+	if d, err := catalog.DeleteDomain(ctx, kv, "shop", 0); err != nil || d.Name != "shop" {
+		t.Fatalf("deleted %v: %v", d, err)
+	}
+	await(t, func() bool { _, ok := c.Domain("shop"); return !ok && len(c.Types("shop")) == 0 })
+	if _, ok := c.Type("shop2", "a"); !ok || len(c.Domains()) != 1 {
+		t.Errorf("another domain's: %v, %v", c.Domains(), c.Types("shop2"))
+	}
+	await(t, func() bool {
+		mu.Lock()
+		defer mu.Unlock()
+		return heard["shop"] == 4 && heard["shop2"] == 0
+	})
+
+	// One that broke off before the types is finished by its repetition.
+	put(t, kv, "shop", 1, "a")
+	if err := kv.Delete(ctx, topology.DomainKey("shop")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := catalog.DeleteDomain(ctx, kv, "shop", 0); fault.CodeOf(err) != fault.NotFound {
+		t.Errorf("a repetition: %v", err)
+	}
+	if _, err := catalog.GetType(ctx, kv, "shop", "a"); fault.CodeOf(err) != fault.NotFound {
+		t.Errorf("its type: %v", err)
 	}
 }
 

@@ -41,6 +41,9 @@ const (
 	EventKind_EVENT_KIND_EXPIRED EventKind = 7
 	// The owner rewrote an old active task at the tail.
 	EventKind_EVENT_KIND_CARRIED EventKind = 8
+	// A matching shard has a new owner: grabs of its older epochs behind this are void.
+	// The batch names shard and epoch. Since log version 2.
+	EventKind_EVENT_KIND_FENCE EventKind = 9
 )
 
 // Enum value maps for EventKind.
@@ -55,6 +58,7 @@ var (
 		6: "EVENT_KIND_CANCEL",
 		7: "EVENT_KIND_EXPIRED",
 		8: "EVENT_KIND_CARRIED",
+		9: "EVENT_KIND_FENCE",
 	}
 	EventKind_value = map[string]int32{
 		"EVENT_KIND_UNSPECIFIED": 0,
@@ -66,6 +70,7 @@ var (
 		"EVENT_KIND_CANCEL":      6,
 		"EVENT_KIND_EXPIRED":     7,
 		"EVENT_KIND_CARRIED":     8,
+		"EVENT_KIND_FENCE":       9,
 	}
 )
 
@@ -471,7 +476,12 @@ type Attempt struct {
 	Progress         []byte                 `protobuf:"bytes,7,opt,name=progress,proto3" json:"progress,omitempty"`
 	ProgressEncoding int32                  `protobuf:"varint,8,opt,name=progress_encoding,json=progressEncoding,proto3" json:"progress_encoding,omitempty"`
 	// Of an attempt that is over: the EventKind that ended it.
-	Ended         int32 `protobuf:"varint,9,opt,name=ended,proto3" json:"ended,omitempty"`
+	Ended int32 `protobuf:"varint,9,opt,name=ended,proto3" json:"ended,omitempty"`
+	// What was booked for it: the path of limits. Left out where that is just the limit of the
+	// type, as in log version 1; then booked says it.
+	Limits []string `protobuf:"bytes,10,rep,name=limits,proto3" json:"limits,omitempty"`
+	// Of a carried task: its running attempt may not have reached its worker. Since log version 2.
+	Granted       *Granted `protobuf:"bytes,11,opt,name=granted,proto3" json:"granted,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -569,6 +579,91 @@ func (x *Attempt) GetEnded() int32 {
 	return 0
 }
 
+func (x *Attempt) GetLimits() []string {
+	if x != nil {
+		return x.Limits
+	}
+	return nil
+}
+
+func (x *Attempt) GetGranted() *Granted {
+	if x != nil {
+		return x.Granted
+	}
+	return nil
+}
+
+// Granted says which batch of a matching shard an attempt was granted by.
+type Granted struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// As in EventBatch.
+	Shard      uint32 `protobuf:"varint,1,opt,name=shard,proto3" json:"shard,omitempty"`
+	ShardEpoch uint64 `protobuf:"varint,2,opt,name=shard_epoch,json=shardEpoch,proto3" json:"shard_epoch,omitempty"`
+	RequestId  uint64 `protobuf:"varint,3,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
+	// The poll that it is for; absent = not known.
+	Poll          *PollRef `protobuf:"bytes,4,opt,name=poll,proto3" json:"poll,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Granted) Reset() {
+	*x = Granted{}
+	mi := &file_yard_log_v1_log_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Granted) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Granted) ProtoMessage() {}
+
+func (x *Granted) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_log_v1_log_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Granted.ProtoReflect.Descriptor instead.
+func (*Granted) Descriptor() ([]byte, []int) {
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *Granted) GetShard() uint32 {
+	if x != nil {
+		return x.Shard
+	}
+	return 0
+}
+
+func (x *Granted) GetShardEpoch() uint64 {
+	if x != nil {
+		return x.ShardEpoch
+	}
+	return 0
+}
+
+func (x *Granted) GetRequestId() uint64 {
+	if x != nil {
+		return x.RequestId
+	}
+	return 0
+}
+
+func (x *Granted) GetPoll() *PollRef {
+	if x != nil {
+		return x.Poll
+	}
+	return nil
+}
+
 // Step is one entry of a task's history (yard.v1.TaskEvent).
 type Step struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -585,7 +680,7 @@ type Step struct {
 
 func (x *Step) Reset() {
 	*x = Step{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[3]
+	mi := &file_yard_log_v1_log_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -597,7 +692,7 @@ func (x *Step) String() string {
 func (*Step) ProtoMessage() {}
 
 func (x *Step) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[3]
+	mi := &file_yard_log_v1_log_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -610,7 +705,7 @@ func (x *Step) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Step.ProtoReflect.Descriptor instead.
 func (*Step) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{3}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Step) GetKind() int32 {
@@ -682,7 +777,7 @@ type Batch struct {
 
 func (x *Batch) Reset() {
 	*x = Batch{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[4]
+	mi := &file_yard_log_v1_log_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -694,7 +789,7 @@ func (x *Batch) String() string {
 func (*Batch) ProtoMessage() {}
 
 func (x *Batch) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[4]
+	mi := &file_yard_log_v1_log_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -707,7 +802,7 @@ func (x *Batch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Batch.ProtoReflect.Descriptor instead.
 func (*Batch) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{4}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Batch) GetTasks() []*Record {
@@ -763,7 +858,7 @@ type ArchivePage struct {
 
 func (x *ArchivePage) Reset() {
 	*x = ArchivePage{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[5]
+	mi := &file_yard_log_v1_log_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -775,7 +870,7 @@ func (x *ArchivePage) String() string {
 func (*ArchivePage) ProtoMessage() {}
 
 func (x *ArchivePage) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[5]
+	mi := &file_yard_log_v1_log_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -788,7 +883,7 @@ func (x *ArchivePage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ArchivePage.ProtoReflect.Descriptor instead.
 func (*ArchivePage) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{5}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *ArchivePage) GetLogVersion() uint32 {
@@ -830,7 +925,7 @@ type Event struct {
 	Nonce    uint64 `protobuf:"varint,5,opt,name=nonce,proto3" json:"nonce,omitempty"`
 	// Started: who gets it.
 	Worker string `protobuf:"bytes,6,opt,name=worker,proto3" json:"worker,omitempty"`
-	// Started: a slot of the type's limit was booked.
+	// Started: slots were booked, in limits; where there are none, one of the type's limit.
 	Booked bool `protobuf:"varint,7,opt,name=booked,proto3" json:"booked,omitempty"`
 	// Completed: result. Heartbeat: progress.
 	Data         []byte `protobuf:"bytes,8,opt,name=data,proto3" json:"data,omitempty"`
@@ -843,14 +938,21 @@ type Event struct {
 	// Carried.
 	Carried *Record `protobuf:"bytes,14,opt,name=carried,proto3" json:"carried,omitempty"`
 	// Complete, fail, heartbeat, cancel: the caller's domain, which must be the task's.
-	Domain        string `protobuf:"bytes,15,opt,name=domain,proto3" json:"domain,omitempty"`
+	Domain string `protobuf:"bytes,15,opt,name=domain,proto3" json:"domain,omitempty"`
+	// Started: the path of limits in which a slot was booked, such as "type/email.send".
+	Limits []string `protobuf:"bytes,16,rep,name=limits,proto3" json:"limits,omitempty"`
+	// Started: the poll that gets it, an index into the batch's polls plus one; 0 = worker
+	// names it. Since log version 2.
+	Poll uint32 `protobuf:"varint,17,opt,name=poll,proto3" json:"poll,omitempty"`
+	// Expired: the grant may never have reached its worker; it burns nothing. Since log version 2.
+	Undelivered   bool `protobuf:"varint,18,opt,name=undelivered,proto3" json:"undelivered,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Event) Reset() {
 	*x = Event{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[6]
+	mi := &file_yard_log_v1_log_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -862,7 +964,7 @@ func (x *Event) String() string {
 func (*Event) ProtoMessage() {}
 
 func (x *Event) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[6]
+	mi := &file_yard_log_v1_log_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -875,7 +977,7 @@ func (x *Event) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Event.ProtoReflect.Descriptor instead.
 func (*Event) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{6}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Event) GetKind() EventKind {
@@ -983,6 +1085,89 @@ func (x *Event) GetDomain() string {
 	return ""
 }
 
+func (x *Event) GetLimits() []string {
+	if x != nil {
+		return x.Limits
+	}
+	return nil
+}
+
+func (x *Event) GetPoll() uint32 {
+	if x != nil {
+		return x.Poll
+	}
+	return 0
+}
+
+func (x *Event) GetUndelivered() bool {
+	if x != nil {
+		return x.Undelivered
+	}
+	return false
+}
+
+// PollRef is a poll that a batch's grabs are for.
+type PollRef struct {
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Worker string                 `protobuf:"bytes,1,opt,name=worker,proto3" json:"worker,omitempty"`
+	// The inbox in which the worker waits, and whether it wants JSON.
+	ReplyTo       string `protobuf:"bytes,2,opt,name=reply_to,json=replyTo,proto3" json:"reply_to,omitempty"`
+	Json          bool   `protobuf:"varint,3,opt,name=json,proto3" json:"json,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PollRef) Reset() {
+	*x = PollRef{}
+	mi := &file_yard_log_v1_log_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PollRef) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PollRef) ProtoMessage() {}
+
+func (x *PollRef) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_log_v1_log_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PollRef.ProtoReflect.Descriptor instead.
+func (*PollRef) Descriptor() ([]byte, []int) {
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *PollRef) GetWorker() string {
+	if x != nil {
+		return x.Worker
+	}
+	return ""
+}
+
+func (x *PollRef) GetReplyTo() string {
+	if x != nil {
+		return x.ReplyTo
+	}
+	return ""
+}
+
+func (x *PollRef) GetJson() bool {
+	if x != nil {
+		return x.Json
+	}
+	return false
+}
+
 // EventBatch is one message on a partition's event subject.
 type EventBatch struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
@@ -992,14 +1177,21 @@ type EventBatch struct {
 	// Echoed in the verdicts.
 	RequestId uint64 `protobuf:"varint,3,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
 	// The format of this message; 0 = 1, the first one.
-	LogVersion    uint32 `protobuf:"varint,4,opt,name=log_version,json=logVersion,proto3" json:"log_version,omitempty"`
+	LogVersion uint32 `protobuf:"varint,4,opt,name=log_version,json=logVersion,proto3" json:"log_version,omitempty"`
+	// The matching shard that wrote this, plus one, and the epoch of its owner; 0 = not
+	// matching. Then request_id counts the shard's batches of this epoch and partition from 1.
+	Shard      uint32 `protobuf:"varint,5,opt,name=shard,proto3" json:"shard,omitempty"`
+	ShardEpoch uint64 `protobuf:"varint,6,opt,name=shard_epoch,json=shardEpoch,proto3" json:"shard_epoch,omitempty"`
+	// What the shard's batches of this epoch up to this one granted has been sent to its polls.
+	Delivered     uint64     `protobuf:"varint,7,opt,name=delivered,proto3" json:"delivered,omitempty"`
+	Polls         []*PollRef `protobuf:"bytes,8,rep,name=polls,proto3" json:"polls,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *EventBatch) Reset() {
 	*x = EventBatch{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[7]
+	mi := &file_yard_log_v1_log_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1011,7 +1203,7 @@ func (x *EventBatch) String() string {
 func (*EventBatch) ProtoMessage() {}
 
 func (x *EventBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[7]
+	mi := &file_yard_log_v1_log_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1024,7 +1216,7 @@ func (x *EventBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EventBatch.ProtoReflect.Descriptor instead.
 func (*EventBatch) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{7}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *EventBatch) GetEvents() []*Event {
@@ -1055,6 +1247,34 @@ func (x *EventBatch) GetLogVersion() uint32 {
 	return 0
 }
 
+func (x *EventBatch) GetShard() uint32 {
+	if x != nil {
+		return x.Shard
+	}
+	return 0
+}
+
+func (x *EventBatch) GetShardEpoch() uint64 {
+	if x != nil {
+		return x.ShardEpoch
+	}
+	return 0
+}
+
+func (x *EventBatch) GetDelivered() uint64 {
+	if x != nil {
+		return x.Delivered
+	}
+	return 0
+}
+
+func (x *EventBatch) GetPolls() []*PollRef {
+	if x != nil {
+		return x.Polls
+	}
+	return nil
+}
+
 // VerdictBatch answers one EventBatch, entry by entry. It is not stored.
 type VerdictBatch struct {
 	state     protoimpl.MessageState `protogen:"open.v1"`
@@ -1070,7 +1290,7 @@ type VerdictBatch struct {
 
 func (x *VerdictBatch) Reset() {
 	*x = VerdictBatch{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[8]
+	mi := &file_yard_log_v1_log_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1082,7 +1302,7 @@ func (x *VerdictBatch) String() string {
 func (*VerdictBatch) ProtoMessage() {}
 
 func (x *VerdictBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[8]
+	mi := &file_yard_log_v1_log_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1095,7 +1315,7 @@ func (x *VerdictBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VerdictBatch.ProtoReflect.Descriptor instead.
 func (*VerdictBatch) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{8}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *VerdictBatch) GetRequestId() uint64 {
@@ -1132,14 +1352,16 @@ type EventVerdict struct {
 	CancelRequested bool   `protobuf:"varint,5,opt,name=cancel_requested,json=cancelRequested,proto3" json:"cancel_requested,omitempty"`
 	LeaseUntilMs    int64  `protobuf:"varint,6,opt,name=lease_until_ms,json=leaseUntilMs,proto3" json:"lease_until_ms,omitempty"`
 	// Started: when the attempt must be over, which is when its slot may lapse.
-	DeadlineMs    int64 `protobuf:"varint,7,opt,name=deadline_ms,json=deadlineMs,proto3" json:"deadline_ms,omitempty"`
+	DeadlineMs int64 `protobuf:"varint,7,opt,name=deadline_ms,json=deadlineMs,proto3" json:"deadline_ms,omitempty"`
+	// Started, fence: the shard has a newer owner; whoever asked must stop.
+	Fenced        bool `protobuf:"varint,8,opt,name=fenced,proto3" json:"fenced,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *EventVerdict) Reset() {
 	*x = EventVerdict{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[9]
+	mi := &file_yard_log_v1_log_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1151,7 +1373,7 @@ func (x *EventVerdict) String() string {
 func (*EventVerdict) ProtoMessage() {}
 
 func (x *EventVerdict) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[9]
+	mi := &file_yard_log_v1_log_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1164,7 +1386,7 @@ func (x *EventVerdict) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EventVerdict.ProtoReflect.Descriptor instead.
 func (*EventVerdict) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{9}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *EventVerdict) GetCode() string {
@@ -1216,6 +1438,13 @@ func (x *EventVerdict) GetDeadlineMs() int64 {
 	return 0
 }
 
+func (x *EventVerdict) GetFenced() bool {
+	if x != nil {
+		return x.Fenced
+	}
+	return false
+}
+
 // Hints is one message on a matching shard's subject.
 type Hints struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1227,7 +1456,7 @@ type Hints struct {
 
 func (x *Hints) Reset() {
 	*x = Hints{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[10]
+	mi := &file_yard_log_v1_log_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1239,7 +1468,7 @@ func (x *Hints) String() string {
 func (*Hints) ProtoMessage() {}
 
 func (x *Hints) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[10]
+	mi := &file_yard_log_v1_log_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1252,7 +1481,7 @@ func (x *Hints) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Hints.ProtoReflect.Descriptor instead.
 func (*Hints) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{10}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Hints) GetTriggers() []*TriggerGroup {
@@ -1287,7 +1516,7 @@ type TriggerGroup struct {
 
 func (x *TriggerGroup) Reset() {
 	*x = TriggerGroup{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[11]
+	mi := &file_yard_log_v1_log_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1299,7 +1528,7 @@ func (x *TriggerGroup) String() string {
 func (*TriggerGroup) ProtoMessage() {}
 
 func (x *TriggerGroup) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[11]
+	mi := &file_yard_log_v1_log_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1312,7 +1541,7 @@ func (x *TriggerGroup) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TriggerGroup.ProtoReflect.Descriptor instead.
 func (*TriggerGroup) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{11}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *TriggerGroup) GetDomain() string {
@@ -1364,20 +1593,21 @@ func (x *TriggerGroup) GetReadyAtUs() int64 {
 	return 0
 }
 
-// SlotRelease frees bookings of one limit.
+// SlotRelease frees the slots of attempts that were booked in the same path of limits.
 type SlotRelease struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
 	Domain string                 `protobuf:"bytes,1,opt,name=domain,proto3" json:"domain,omitempty"`
 	Type   string                 `protobuf:"bytes,2,opt,name=type,proto3" json:"type,omitempty"`
 	// Packed bookings, 20 bytes each (contracts/ids).
-	Bookings      []byte `protobuf:"bytes,3,opt,name=bookings,proto3" json:"bookings,omitempty"`
+	Bookings      []byte   `protobuf:"bytes,3,opt,name=bookings,proto3" json:"bookings,omitempty"`
+	Limits        []string `protobuf:"bytes,4,rep,name=limits,proto3" json:"limits,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *SlotRelease) Reset() {
 	*x = SlotRelease{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[12]
+	mi := &file_yard_log_v1_log_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1389,7 +1619,7 @@ func (x *SlotRelease) String() string {
 func (*SlotRelease) ProtoMessage() {}
 
 func (x *SlotRelease) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[12]
+	mi := &file_yard_log_v1_log_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1402,7 +1632,7 @@ func (x *SlotRelease) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SlotRelease.ProtoReflect.Descriptor instead.
 func (*SlotRelease) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{12}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *SlotRelease) GetDomain() string {
@@ -1422,6 +1652,13 @@ func (x *SlotRelease) GetType() string {
 func (x *SlotRelease) GetBookings() []byte {
 	if x != nil {
 		return x.Bookings
+	}
+	return nil
+}
+
+func (x *SlotRelease) GetLimits() []string {
+	if x != nil {
+		return x.Limits
 	}
 	return nil
 }
@@ -1450,7 +1687,7 @@ type Cursor struct {
 
 func (x *Cursor) Reset() {
 	*x = Cursor{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[13]
+	mi := &file_yard_log_v1_log_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1462,7 +1699,7 @@ func (x *Cursor) String() string {
 func (*Cursor) ProtoMessage() {}
 
 func (x *Cursor) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[13]
+	mi := &file_yard_log_v1_log_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1475,7 +1712,7 @@ func (x *Cursor) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cursor.ProtoReflect.Descriptor instead.
 func (*Cursor) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{13}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Cursor) GetEpoch() uint64 {
@@ -1562,7 +1799,7 @@ type CursorPart struct {
 
 func (x *CursorPart) Reset() {
 	*x = CursorPart{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[14]
+	mi := &file_yard_log_v1_log_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1574,7 +1811,7 @@ func (x *CursorPart) String() string {
 func (*CursorPart) ProtoMessage() {}
 
 func (x *CursorPart) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[14]
+	mi := &file_yard_log_v1_log_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1587,7 +1824,7 @@ func (x *CursorPart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CursorPart.ProtoReflect.Descriptor instead.
 func (*CursorPart) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{14}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *CursorPart) GetSeq() uint64 {
@@ -1641,14 +1878,16 @@ type Checkpoint struct {
 	// Which save of its epoch this is, from 1: an owner knows its own again by it.
 	Save uint64 `protobuf:"varint,11,opt,name=save,proto3" json:"save,omitempty"`
 	// The epoch of the last fence of the timer store up to timer_seq; 0 = not known.
-	TimerEpoch    uint64 `protobuf:"varint,12,opt,name=timer_epoch,json=timerEpoch,proto3" json:"timer_epoch,omitempty"`
+	TimerEpoch uint64 `protobuf:"varint,12,opt,name=timer_epoch,json=timerEpoch,proto3" json:"timer_epoch,omitempty"`
+	// The newest epoch of each matching shard that has fenced, by events up to event_floor.
+	Fences        []*ShardFence `protobuf:"bytes,13,rep,name=fences,proto3" json:"fences,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Checkpoint) Reset() {
 	*x = Checkpoint{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[15]
+	mi := &file_yard_log_v1_log_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1660,7 +1899,7 @@ func (x *Checkpoint) String() string {
 func (*Checkpoint) ProtoMessage() {}
 
 func (x *Checkpoint) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[15]
+	mi := &file_yard_log_v1_log_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1673,7 +1912,7 @@ func (x *Checkpoint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Checkpoint.ProtoReflect.Descriptor instead.
 func (*Checkpoint) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{15}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Checkpoint) GetEpoch() uint64 {
@@ -1760,6 +1999,66 @@ func (x *Checkpoint) GetTimerEpoch() uint64 {
 	return 0
 }
 
+func (x *Checkpoint) GetFences() []*ShardFence {
+	if x != nil {
+		return x.Fences
+	}
+	return nil
+}
+
+// ShardFence is the epoch below which a matching shard's grabs are void.
+type ShardFence struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Shard         uint32                 `protobuf:"varint,1,opt,name=shard,proto3" json:"shard,omitempty"`
+	Epoch         uint64                 `protobuf:"varint,2,opt,name=epoch,proto3" json:"epoch,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ShardFence) Reset() {
+	*x = ShardFence{}
+	mi := &file_yard_log_v1_log_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ShardFence) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ShardFence) ProtoMessage() {}
+
+func (x *ShardFence) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_log_v1_log_proto_msgTypes[18]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ShardFence.ProtoReflect.Descriptor instead.
+func (*ShardFence) Descriptor() ([]byte, []int) {
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{18}
+}
+
+func (x *ShardFence) GetShard() uint32 {
+	if x != nil {
+		return x.Shard
+	}
+	return 0
+}
+
+func (x *ShardFence) GetEpoch() uint64 {
+	if x != nil {
+		return x.Epoch
+	}
+	return 0
+}
+
 // LaneCursor is how far one submit lane is read and finished.
 type LaneCursor struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
@@ -1776,7 +2075,7 @@ type LaneCursor struct {
 
 func (x *LaneCursor) Reset() {
 	*x = LaneCursor{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[16]
+	mi := &file_yard_log_v1_log_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1788,7 +2087,7 @@ func (x *LaneCursor) String() string {
 func (*LaneCursor) ProtoMessage() {}
 
 func (x *LaneCursor) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[16]
+	mi := &file_yard_log_v1_log_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1801,7 +2100,7 @@ func (x *LaneCursor) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LaneCursor.ProtoReflect.Descriptor instead.
 func (*LaneCursor) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{16}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *LaneCursor) GetLane() uint32 {
@@ -1881,7 +2180,7 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"\bposition\x18\x19 \x01(\x04R\bposition\x12\x13\n" +
 	"\x05as_of\x18\x1a \x01(\x04R\x04asOf\x12\x1e\n" +
 	"\vready_at_ms\x18\x1b \x01(\x03R\treadyAtMs\x12#\n" +
-	"\rsteps_dropped\x18\x1c \x01(\rR\fstepsDropped\"\x9d\x02\n" +
+	"\rsteps_dropped\x18\x1c \x01(\rR\fstepsDropped\"\xe5\x02\n" +
 	"\aAttempt\x12\x14\n" +
 	"\x05nonce\x18\x01 \x01(\x04R\x05nonce\x12\x16\n" +
 	"\x06worker\x18\x02 \x01(\tR\x06worker\x12\"\n" +
@@ -1892,7 +2191,17 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"\x06booked\x18\x06 \x01(\bR\x06booked\x12\x1a\n" +
 	"\bprogress\x18\a \x01(\fR\bprogress\x12+\n" +
 	"\x11progress_encoding\x18\b \x01(\x05R\x10progressEncoding\x12\x14\n" +
-	"\x05ended\x18\t \x01(\x05R\x05ended\"\xb2\x01\n" +
+	"\x05ended\x18\t \x01(\x05R\x05ended\x12\x16\n" +
+	"\x06limits\x18\n" +
+	" \x03(\tR\x06limits\x12.\n" +
+	"\agranted\x18\v \x01(\v2\x14.yard.log.v1.GrantedR\agranted\"\x89\x01\n" +
+	"\aGranted\x12\x14\n" +
+	"\x05shard\x18\x01 \x01(\rR\x05shard\x12\x1f\n" +
+	"\vshard_epoch\x18\x02 \x01(\x04R\n" +
+	"shardEpoch\x12\x1d\n" +
+	"\n" +
+	"request_id\x18\x03 \x01(\x04R\trequestId\x12(\n" +
+	"\x04poll\x18\x04 \x01(\v2\x14.yard.log.v1.PollRefR\x04poll\"\xb2\x01\n" +
 	"\x04Step\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\x05R\x04kind\x12\x13\n" +
 	"\x05at_ms\x18\x02 \x01(\x03R\x04atMs\x12\x14\n" +
@@ -1916,7 +2225,7 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"logVersion\x12\x12\n" +
 	"\x04base\x18\x02 \x01(\x04R\x04base\x12\"\n" +
 	"\ffingerprints\x18\x03 \x01(\fR\ffingerprints\x12\x18\n" +
-	"\aoffsets\x18\x04 \x01(\fR\aoffsets\"\xc1\x03\n" +
+	"\aoffsets\x18\x04 \x01(\fR\aoffsets\"\x8f\x04\n" +
 	"\x05Event\x12*\n" +
 	"\x04kind\x18\x01 \x01(\x0e2\x16.yard.log.v1.EventKindR\x04kind\x12\x17\n" +
 	"\atask_id\x18\x02 \x01(\fR\x06taskId\x12\x1a\n" +
@@ -1934,7 +2243,14 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"\rnon_retryable\x18\f \x01(\bR\fnonRetryable\x12\x19\n" +
 	"\bdelay_ms\x18\r \x01(\x03R\adelayMs\x12-\n" +
 	"\acarried\x18\x0e \x01(\v2\x13.yard.log.v1.RecordR\acarried\x12\x16\n" +
-	"\x06domain\x18\x0f \x01(\tR\x06domain\"\x93\x01\n" +
+	"\x06domain\x18\x0f \x01(\tR\x06domain\x12\x16\n" +
+	"\x06limits\x18\x10 \x03(\tR\x06limits\x12\x12\n" +
+	"\x04poll\x18\x11 \x01(\rR\x04poll\x12 \n" +
+	"\vundelivered\x18\x12 \x01(\bR\vundelivered\"P\n" +
+	"\aPollRef\x12\x16\n" +
+	"\x06worker\x18\x01 \x01(\tR\x06worker\x12\x19\n" +
+	"\breply_to\x18\x02 \x01(\tR\areplyTo\x12\x12\n" +
+	"\x04json\x18\x03 \x01(\bR\x04json\"\x94\x02\n" +
 	"\n" +
 	"EventBatch\x12*\n" +
 	"\x06events\x18\x01 \x03(\v2\x12.yard.log.v1.EventR\x06events\x12\x19\n" +
@@ -1942,12 +2258,17 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"\n" +
 	"request_id\x18\x03 \x01(\x04R\trequestId\x12\x1f\n" +
 	"\vlog_version\x18\x04 \x01(\rR\n" +
-	"logVersion\"z\n" +
+	"logVersion\x12\x14\n" +
+	"\x05shard\x18\x05 \x01(\rR\x05shard\x12\x1f\n" +
+	"\vshard_epoch\x18\x06 \x01(\x04R\n" +
+	"shardEpoch\x12\x1c\n" +
+	"\tdelivered\x18\a \x01(\x04R\tdelivered\x12*\n" +
+	"\x05polls\x18\b \x03(\v2\x14.yard.log.v1.PollRefR\x05polls\"z\n" +
 	"\fVerdictBatch\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x01 \x01(\x04R\trequestId\x125\n" +
 	"\bverdicts\x18\x02 \x03(\v2\x19.yard.log.v1.EventVerdictR\bverdicts\x12\x14\n" +
-	"\x05first\x18\x03 \x01(\rR\x05first\"\xd8\x01\n" +
+	"\x05first\x18\x03 \x01(\rR\x05first\"\xf0\x01\n" +
 	"\fEventVerdict\x12\x12\n" +
 	"\x04code\x18\x01 \x01(\tR\x04code\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\tR\amessage\x12\x12\n" +
@@ -1956,7 +2277,8 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"\x10cancel_requested\x18\x05 \x01(\bR\x0fcancelRequested\x12$\n" +
 	"\x0elease_until_ms\x18\x06 \x01(\x03R\fleaseUntilMs\x12\x1f\n" +
 	"\vdeadline_ms\x18\a \x01(\x03R\n" +
-	"deadlineMs\"t\n" +
+	"deadlineMs\x12\x16\n" +
+	"\x06fenced\x18\b \x01(\bR\x06fenced\"t\n" +
 	"\x05Hints\x125\n" +
 	"\btriggers\x18\x01 \x03(\v2\x19.yard.log.v1.TriggerGroupR\btriggers\x124\n" +
 	"\breleases\x18\x02 \x03(\v2\x18.yard.log.v1.SlotReleaseR\breleases\"\xdd\x01\n" +
@@ -1967,11 +2289,12 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"\bpriority\x18\x04 \x01(\x05R\bpriority\x12\x12\n" +
 	"\x04type\x18\x05 \x01(\tR\x04type\x12\x1a\n" +
 	"\btriggers\x18\x06 \x01(\fR\btriggers\x12\x1e\n" +
-	"\vready_at_us\x18\a \x01(\x03R\treadyAtUs\"U\n" +
+	"\vready_at_us\x18\a \x01(\x03R\treadyAtUs\"m\n" +
 	"\vSlotRelease\x12\x16\n" +
 	"\x06domain\x18\x01 \x01(\tR\x06domain\x12\x12\n" +
 	"\x04type\x18\x02 \x01(\tR\x04type\x12\x1a\n" +
-	"\bbookings\x18\x03 \x01(\fR\bbookings\"\xc2\x02\n" +
+	"\bbookings\x18\x03 \x01(\fR\bbookings\x12\x16\n" +
+	"\x06limits\x18\x04 \x03(\tR\x06limits\"\xc2\x02\n" +
 	"\x06Cursor\x12\x14\n" +
 	"\x05epoch\x18\x01 \x01(\x04R\x05epoch\x12\x1e\n" +
 	"\vbase_due_ms\x18\x02 \x01(\x03R\tbaseDueMs\x12\x19\n" +
@@ -1993,7 +2316,7 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"\vlast_due_ms\x18\x02 \x01(\x03R\tlastDueMs\x12\x19\n" +
 	"\blast_seq\x18\x03 \x01(\x04R\alastSeq\x12\x1d\n" +
 	"\n" +
-	"last_index\x18\x04 \x01(\rR\tlastIndex\"\x89\x03\n" +
+	"last_index\x18\x04 \x01(\rR\tlastIndex\"\xba\x03\n" +
 	"\n" +
 	"Checkpoint\x12\x14\n" +
 	"\x05epoch\x18\x01 \x01(\x04R\x05epoch\x12\x14\n" +
@@ -2012,7 +2335,12 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	" \x01(\x04R\x10archivedEventSeq\x12\x12\n" +
 	"\x04save\x18\v \x01(\x04R\x04save\x12\x1f\n" +
 	"\vtimer_epoch\x18\f \x01(\x04R\n" +
-	"timerEpoch\"\x96\x01\n" +
+	"timerEpoch\x12/\n" +
+	"\x06fences\x18\r \x03(\v2\x17.yard.log.v1.ShardFenceR\x06fences\"8\n" +
+	"\n" +
+	"ShardFence\x12\x14\n" +
+	"\x05shard\x18\x01 \x01(\rR\x05shard\x12\x14\n" +
+	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\"\x96\x01\n" +
 	"\n" +
 	"LaneCursor\x12\x12\n" +
 	"\x04lane\x18\x01 \x01(\rR\x04lane\x12\x17\n" +
@@ -2020,7 +2348,7 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"\bread_seq\x18\x03 \x01(\x04R\areadSeq\x12\x1d\n" +
 	"\n" +
 	"parked_seq\x18\x04 \x01(\x04R\tparkedSeq\x12!\n" +
-	"\farchived_seq\x18\x05 \x01(\x04R\varchivedSeq*\xea\x01\n" +
+	"\farchived_seq\x18\x05 \x01(\x04R\varchivedSeq*\x80\x02\n" +
 	"\tEventKind\x12\x1a\n" +
 	"\x16EVENT_KIND_UNSPECIFIED\x10\x00\x12\x16\n" +
 	"\x12EVENT_KIND_STARTED\x10\x01\x12\x18\n" +
@@ -2030,7 +2358,8 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"\x13EVENT_KIND_RELEASED\x10\x05\x12\x15\n" +
 	"\x11EVENT_KIND_CANCEL\x10\x06\x12\x16\n" +
 	"\x12EVENT_KIND_EXPIRED\x10\a\x12\x16\n" +
-	"\x12EVENT_KIND_CARRIED\x10\bB?Z=github.com/yardmaster-io/yardmaster/contracts/gen/logv1;logv1b\x06proto3"
+	"\x12EVENT_KIND_CARRIED\x10\b\x12\x14\n" +
+	"\x10EVENT_KIND_FENCE\x10\tB?Z=github.com/yardmaster-io/yardmaster/contracts/gen/logv1;logv1b\x06proto3"
 
 var (
 	file_yard_log_v1_log_proto_rawDescOnce sync.Once
@@ -2045,45 +2374,52 @@ func file_yard_log_v1_log_proto_rawDescGZIP() []byte {
 }
 
 var file_yard_log_v1_log_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_yard_log_v1_log_proto_msgTypes = make([]protoimpl.MessageInfo, 17)
+var file_yard_log_v1_log_proto_msgTypes = make([]protoimpl.MessageInfo, 20)
 var file_yard_log_v1_log_proto_goTypes = []any{
 	(EventKind)(0),       // 0: yard.log.v1.EventKind
 	(*Policy)(nil),       // 1: yard.log.v1.Policy
 	(*Record)(nil),       // 2: yard.log.v1.Record
 	(*Attempt)(nil),      // 3: yard.log.v1.Attempt
-	(*Step)(nil),         // 4: yard.log.v1.Step
-	(*Batch)(nil),        // 5: yard.log.v1.Batch
-	(*ArchivePage)(nil),  // 6: yard.log.v1.ArchivePage
-	(*Event)(nil),        // 7: yard.log.v1.Event
-	(*EventBatch)(nil),   // 8: yard.log.v1.EventBatch
-	(*VerdictBatch)(nil), // 9: yard.log.v1.VerdictBatch
-	(*EventVerdict)(nil), // 10: yard.log.v1.EventVerdict
-	(*Hints)(nil),        // 11: yard.log.v1.Hints
-	(*TriggerGroup)(nil), // 12: yard.log.v1.TriggerGroup
-	(*SlotRelease)(nil),  // 13: yard.log.v1.SlotRelease
-	(*Cursor)(nil),       // 14: yard.log.v1.Cursor
-	(*CursorPart)(nil),   // 15: yard.log.v1.CursorPart
-	(*Checkpoint)(nil),   // 16: yard.log.v1.Checkpoint
-	(*LaneCursor)(nil),   // 17: yard.log.v1.LaneCursor
+	(*Granted)(nil),      // 4: yard.log.v1.Granted
+	(*Step)(nil),         // 5: yard.log.v1.Step
+	(*Batch)(nil),        // 6: yard.log.v1.Batch
+	(*ArchivePage)(nil),  // 7: yard.log.v1.ArchivePage
+	(*Event)(nil),        // 8: yard.log.v1.Event
+	(*PollRef)(nil),      // 9: yard.log.v1.PollRef
+	(*EventBatch)(nil),   // 10: yard.log.v1.EventBatch
+	(*VerdictBatch)(nil), // 11: yard.log.v1.VerdictBatch
+	(*EventVerdict)(nil), // 12: yard.log.v1.EventVerdict
+	(*Hints)(nil),        // 13: yard.log.v1.Hints
+	(*TriggerGroup)(nil), // 14: yard.log.v1.TriggerGroup
+	(*SlotRelease)(nil),  // 15: yard.log.v1.SlotRelease
+	(*Cursor)(nil),       // 16: yard.log.v1.Cursor
+	(*CursorPart)(nil),   // 17: yard.log.v1.CursorPart
+	(*Checkpoint)(nil),   // 18: yard.log.v1.Checkpoint
+	(*ShardFence)(nil),   // 19: yard.log.v1.ShardFence
+	(*LaneCursor)(nil),   // 20: yard.log.v1.LaneCursor
 }
 var file_yard_log_v1_log_proto_depIdxs = []int32{
 	1,  // 0: yard.log.v1.Record.policy:type_name -> yard.log.v1.Policy
-	4,  // 1: yard.log.v1.Record.steps:type_name -> yard.log.v1.Step
+	5,  // 1: yard.log.v1.Record.steps:type_name -> yard.log.v1.Step
 	3,  // 2: yard.log.v1.Record.attempt:type_name -> yard.log.v1.Attempt
-	2,  // 3: yard.log.v1.Batch.tasks:type_name -> yard.log.v1.Record
-	0,  // 4: yard.log.v1.Event.kind:type_name -> yard.log.v1.EventKind
-	2,  // 5: yard.log.v1.Event.carried:type_name -> yard.log.v1.Record
-	7,  // 6: yard.log.v1.EventBatch.events:type_name -> yard.log.v1.Event
-	10, // 7: yard.log.v1.VerdictBatch.verdicts:type_name -> yard.log.v1.EventVerdict
-	12, // 8: yard.log.v1.Hints.triggers:type_name -> yard.log.v1.TriggerGroup
-	13, // 9: yard.log.v1.Hints.releases:type_name -> yard.log.v1.SlotRelease
-	15, // 10: yard.log.v1.Cursor.ahead:type_name -> yard.log.v1.CursorPart
-	17, // 11: yard.log.v1.Checkpoint.lanes:type_name -> yard.log.v1.LaneCursor
-	12, // [12:12] is the sub-list for method output_type
-	12, // [12:12] is the sub-list for method input_type
-	12, // [12:12] is the sub-list for extension type_name
-	12, // [12:12] is the sub-list for extension extendee
-	0,  // [0:12] is the sub-list for field type_name
+	4,  // 3: yard.log.v1.Attempt.granted:type_name -> yard.log.v1.Granted
+	9,  // 4: yard.log.v1.Granted.poll:type_name -> yard.log.v1.PollRef
+	2,  // 5: yard.log.v1.Batch.tasks:type_name -> yard.log.v1.Record
+	0,  // 6: yard.log.v1.Event.kind:type_name -> yard.log.v1.EventKind
+	2,  // 7: yard.log.v1.Event.carried:type_name -> yard.log.v1.Record
+	8,  // 8: yard.log.v1.EventBatch.events:type_name -> yard.log.v1.Event
+	9,  // 9: yard.log.v1.EventBatch.polls:type_name -> yard.log.v1.PollRef
+	12, // 10: yard.log.v1.VerdictBatch.verdicts:type_name -> yard.log.v1.EventVerdict
+	14, // 11: yard.log.v1.Hints.triggers:type_name -> yard.log.v1.TriggerGroup
+	15, // 12: yard.log.v1.Hints.releases:type_name -> yard.log.v1.SlotRelease
+	17, // 13: yard.log.v1.Cursor.ahead:type_name -> yard.log.v1.CursorPart
+	20, // 14: yard.log.v1.Checkpoint.lanes:type_name -> yard.log.v1.LaneCursor
+	19, // 15: yard.log.v1.Checkpoint.fences:type_name -> yard.log.v1.ShardFence
+	16, // [16:16] is the sub-list for method output_type
+	16, // [16:16] is the sub-list for method input_type
+	16, // [16:16] is the sub-list for extension type_name
+	16, // [16:16] is the sub-list for extension extendee
+	0,  // [0:16] is the sub-list for field type_name
 }
 
 func init() { file_yard_log_v1_log_proto_init() }
@@ -2097,7 +2433,7 @@ func file_yard_log_v1_log_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_yard_log_v1_log_proto_rawDesc), len(file_yard_log_v1_log_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   17,
+			NumMessages:   20,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

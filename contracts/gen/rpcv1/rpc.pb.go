@@ -39,7 +39,11 @@ type Poll struct {
 	// Answer in JSON rather than protobuf.
 	Json bool `protobuf:"varint,7,opt,name=json,proto3" json:"json,omitempty"`
 	// When to answer even if empty, Unix ms.
-	UntilMs       int64 `protobuf:"varint,8,opt,name=until_ms,json=untilMs,proto3" json:"until_ms,omitempty"`
+	UntilMs int64 `protobuf:"varint,8,opt,name=until_ms,json=untilMs,proto3" json:"until_ms,omitempty"`
+	// Where to tell, with this id, that the poll has been answered (PollsAnswered).
+	// Empty: nobody wants to know.
+	AnsweredTo    string `protobuf:"bytes,9,opt,name=answered_to,json=answeredTo,proto3" json:"answered_to,omitempty"`
+	Id            uint64 `protobuf:"varint,10,opt,name=id,proto3" json:"id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -130,6 +134,66 @@ func (x *Poll) GetUntilMs() int64 {
 	return 0
 }
 
+func (x *Poll) GetAnsweredTo() string {
+	if x != nil {
+		return x.AnsweredTo
+	}
+	return ""
+}
+
+func (x *Poll) GetId() uint64 {
+	if x != nil {
+		return x.Id
+	}
+	return 0
+}
+
+// PollsAnswered (from matching to a frontend) tells which of its polls have been
+// answered or refused. Sent soon after, many together; lost without harm.
+type PollsAnswered struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Ids           []uint64               `protobuf:"varint,1,rep,packed,name=ids,proto3" json:"ids,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PollsAnswered) Reset() {
+	*x = PollsAnswered{}
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PollsAnswered) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PollsAnswered) ProtoMessage() {}
+
+func (x *PollsAnswered) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PollsAnswered.ProtoReflect.Descriptor instead.
+func (*PollsAnswered) Descriptor() ([]byte, []int) {
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *PollsAnswered) GetIds() []uint64 {
+	if x != nil {
+		return x.Ids
+	}
+	return nil
+}
+
 // DescribeShard (matching, "describe").
 type DescribeShardRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -141,7 +205,7 @@ type DescribeShardRequest struct {
 
 func (x *DescribeShardRequest) Reset() {
 	*x = DescribeShardRequest{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[1]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -153,7 +217,7 @@ func (x *DescribeShardRequest) String() string {
 func (*DescribeShardRequest) ProtoMessage() {}
 
 func (x *DescribeShardRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[1]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -166,7 +230,7 @@ func (x *DescribeShardRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DescribeShardRequest.ProtoReflect.Descriptor instead.
 func (*DescribeShardRequest) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{1}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *DescribeShardRequest) GetDomain() string {
@@ -196,7 +260,7 @@ type DescribeShardResponse struct {
 
 func (x *DescribeShardResponse) Reset() {
 	*x = DescribeShardResponse{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[2]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -208,7 +272,7 @@ func (x *DescribeShardResponse) String() string {
 func (*DescribeShardResponse) ProtoMessage() {}
 
 func (x *DescribeShardResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[2]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -221,7 +285,7 @@ func (x *DescribeShardResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DescribeShardResponse.ProtoReflect.Descriptor instead.
 func (*DescribeShardResponse) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{2}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *DescribeShardResponse) GetReady() int64 {
@@ -259,7 +323,7 @@ type GetTaskRequest struct {
 
 func (x *GetTaskRequest) Reset() {
 	*x = GetTaskRequest{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[3]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -271,7 +335,7 @@ func (x *GetTaskRequest) String() string {
 func (*GetTaskRequest) ProtoMessage() {}
 
 func (x *GetTaskRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[3]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -284,7 +348,7 @@ func (x *GetTaskRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetTaskRequest.ProtoReflect.Descriptor instead.
 func (*GetTaskRequest) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{3}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *GetTaskRequest) GetTaskId() []byte {
@@ -318,7 +382,7 @@ type GetTaskResponse struct {
 
 func (x *GetTaskResponse) Reset() {
 	*x = GetTaskResponse{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[4]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -330,7 +394,7 @@ func (x *GetTaskResponse) String() string {
 func (*GetTaskResponse) ProtoMessage() {}
 
 func (x *GetTaskResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[4]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -343,7 +407,7 @@ func (x *GetTaskResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetTaskResponse.ProtoReflect.Descriptor instead.
 func (*GetTaskResponse) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{4}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *GetTaskResponse) GetTask() *yardv1.Task {
@@ -364,7 +428,7 @@ type ListTasksRequest struct {
 
 func (x *ListTasksRequest) Reset() {
 	*x = ListTasksRequest{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[5]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -376,7 +440,7 @@ func (x *ListTasksRequest) String() string {
 func (*ListTasksRequest) ProtoMessage() {}
 
 func (x *ListTasksRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[5]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -389,7 +453,7 @@ func (x *ListTasksRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTasksRequest.ProtoReflect.Descriptor instead.
 func (*ListTasksRequest) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{5}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *ListTasksRequest) GetDomain() string {
@@ -407,15 +471,18 @@ func (x *ListTasksRequest) GetFilter() *yardv1.ListRequest {
 }
 
 type ListTasksResponse struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Tasks         []*yardv1.Task         `protobuf:"bytes,1,rep,name=tasks,proto3" json:"tasks,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Newest first.
+	Tasks []*yardv1.Task `protobuf:"bytes,1,rep,name=tasks,proto3" json:"tasks,omitempty"`
+	// There may be more, all older than the last of these.
+	More          bool `protobuf:"varint,2,opt,name=more,proto3" json:"more,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ListTasksResponse) Reset() {
 	*x = ListTasksResponse{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[6]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -427,7 +494,7 @@ func (x *ListTasksResponse) String() string {
 func (*ListTasksResponse) ProtoMessage() {}
 
 func (x *ListTasksResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[6]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -440,7 +507,7 @@ func (x *ListTasksResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTasksResponse.ProtoReflect.Descriptor instead.
 func (*ListTasksResponse) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{6}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *ListTasksResponse) GetTasks() []*yardv1.Task {
@@ -448,6 +515,13 @@ func (x *ListTasksResponse) GetTasks() []*yardv1.Task {
 		return x.Tasks
 	}
 	return nil
+}
+
+func (x *ListTasksResponse) GetMore() bool {
+	if x != nil {
+		return x.More
+	}
+	return false
 }
 
 // DescribePartition (history, "describe").
@@ -461,7 +535,7 @@ type DescribePartitionRequest struct {
 
 func (x *DescribePartitionRequest) Reset() {
 	*x = DescribePartitionRequest{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[7]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -473,7 +547,7 @@ func (x *DescribePartitionRequest) String() string {
 func (*DescribePartitionRequest) ProtoMessage() {}
 
 func (x *DescribePartitionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[7]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -486,7 +560,7 @@ func (x *DescribePartitionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DescribePartitionRequest.ProtoReflect.Descriptor instead.
 func (*DescribePartitionRequest) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{7}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *DescribePartitionRequest) GetDomain() string {
@@ -519,7 +593,7 @@ type DescribePartitionResponse struct {
 
 func (x *DescribePartitionResponse) Reset() {
 	*x = DescribePartitionResponse{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[8]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -531,7 +605,7 @@ func (x *DescribePartitionResponse) String() string {
 func (*DescribePartitionResponse) ProtoMessage() {}
 
 func (x *DescribePartitionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[8]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -544,7 +618,7 @@ func (x *DescribePartitionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DescribePartitionResponse.ProtoReflect.Descriptor instead.
 func (*DescribePartitionResponse) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{8}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *DescribePartitionResponse) GetReady() int64 {
@@ -614,7 +688,7 @@ type DescribeWaitingRequest struct {
 
 func (x *DescribeWaitingRequest) Reset() {
 	*x = DescribeWaitingRequest{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[9]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -626,7 +700,7 @@ func (x *DescribeWaitingRequest) String() string {
 func (*DescribeWaitingRequest) ProtoMessage() {}
 
 func (x *DescribeWaitingRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[9]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -639,7 +713,7 @@ func (x *DescribeWaitingRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DescribeWaitingRequest.ProtoReflect.Descriptor instead.
 func (*DescribeWaitingRequest) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{9}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *DescribeWaitingRequest) GetDomain() string {
@@ -665,7 +739,7 @@ type DescribeWaitingResponse struct {
 
 func (x *DescribeWaitingResponse) Reset() {
 	*x = DescribeWaitingResponse{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[10]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -677,7 +751,7 @@ func (x *DescribeWaitingResponse) String() string {
 func (*DescribeWaitingResponse) ProtoMessage() {}
 
 func (x *DescribeWaitingResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[10]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -690,7 +764,7 @@ func (x *DescribeWaitingResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DescribeWaitingResponse.ProtoReflect.Descriptor instead.
 func (*DescribeWaitingResponse) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{10}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *DescribeWaitingResponse) GetWaiting() int64 {
@@ -700,18 +774,24 @@ func (x *DescribeWaitingResponse) GetWaiting() int64 {
 	return 0
 }
 
-// Bookings (history, "bookings"): the attempts of a domain that hold a slot,
-// as of every event that was in the log when the call came.
+// Bookings (history, "bookings"): the running attempts of one matching shard that hold a
+// slot, as of every event that was in the log when the first page was asked for.
 type BookingsRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Domain        string                 `protobuf:"bytes,1,opt,name=domain,proto3" json:"domain,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Shard int32                  `protobuf:"varint,1,opt,name=shard,proto3" json:"shard,omitempty"`
+	// Empty = of all domains.
+	Domain string `protobuf:"bytes,2,opt,name=domain,proto3" json:"domain,omitempty"`
+	// If there are any: all running attempts of these types, booked or not.
+	Types []string `protobuf:"bytes,3,rep,name=types,proto3" json:"types,omitempty"`
+	// Of the page before; empty = the first page.
+	Cursor        []byte `protobuf:"bytes,4,opt,name=cursor,proto3" json:"cursor,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *BookingsRequest) Reset() {
 	*x = BookingsRequest{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[11]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -723,7 +803,7 @@ func (x *BookingsRequest) String() string {
 func (*BookingsRequest) ProtoMessage() {}
 
 func (x *BookingsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[11]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -736,7 +816,14 @@ func (x *BookingsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BookingsRequest.ProtoReflect.Descriptor instead.
 func (*BookingsRequest) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{11}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *BookingsRequest) GetShard() int32 {
+	if x != nil {
+		return x.Shard
+	}
+	return 0
 }
 
 func (x *BookingsRequest) GetDomain() string {
@@ -746,16 +833,32 @@ func (x *BookingsRequest) GetDomain() string {
 	return ""
 }
 
+func (x *BookingsRequest) GetTypes() []string {
+	if x != nil {
+		return x.Types
+	}
+	return nil
+}
+
+func (x *BookingsRequest) GetCursor() []byte {
+	if x != nil {
+		return x.Cursor
+	}
+	return nil
+}
+
 type BookingsResponse struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Types         []*Bookings            `protobuf:"bytes,1,rep,name=types,proto3" json:"types,omitempty"`
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Groups []*Bookings            `protobuf:"bytes,1,rep,name=groups,proto3" json:"groups,omitempty"`
+	// Where the next page begins; empty = this is the last one.
+	Cursor        []byte `protobuf:"bytes,2,opt,name=cursor,proto3" json:"cursor,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *BookingsResponse) Reset() {
 	*x = BookingsResponse{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[12]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -767,7 +870,7 @@ func (x *BookingsResponse) String() string {
 func (*BookingsResponse) ProtoMessage() {}
 
 func (x *BookingsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[12]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -780,30 +883,41 @@ func (x *BookingsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BookingsResponse.ProtoReflect.Descriptor instead.
 func (*BookingsResponse) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{12}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{13}
 }
 
-func (x *BookingsResponse) GetTypes() []*Bookings {
+func (x *BookingsResponse) GetGroups() []*Bookings {
 	if x != nil {
-		return x.Types
+		return x.Groups
 	}
 	return nil
 }
 
+func (x *BookingsResponse) GetCursor() []byte {
+	if x != nil {
+		return x.Cursor
+	}
+	return nil
+}
+
+// Bookings is running attempts of one type that hold the same path.
 type Bookings struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	Type  string                 `protobuf:"bytes,1,opt,name=type,proto3" json:"type,omitempty"`
-	// Packed bookings, 20 bytes each.
-	Bookings []byte `protobuf:"bytes,2,opt,name=bookings,proto3" json:"bookings,omitempty"`
-	// When each expires, Unix ms.
-	ExpiresMs     []int64 `protobuf:"varint,3,rep,packed,name=expires_ms,json=expiresMs,proto3" json:"expires_ms,omitempty"`
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Domain string                 `protobuf:"bytes,1,opt,name=domain,proto3" json:"domain,omitempty"`
+	Type   string                 `protobuf:"bytes,2,opt,name=type,proto3" json:"type,omitempty"`
+	// Empty: no slot was booked for them.
+	Limits []string `protobuf:"bytes,3,rep,name=limits,proto3" json:"limits,omitempty"`
+	// Packed bookings, 20 bytes each (contracts/ids).
+	Bookings []byte `protobuf:"bytes,4,opt,name=bookings,proto3" json:"bookings,omitempty"`
+	// When the last of them must be over, Unix ms.
+	DeadlineMs    int64 `protobuf:"varint,5,opt,name=deadline_ms,json=deadlineMs,proto3" json:"deadline_ms,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Bookings) Reset() {
 	*x = Bookings{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[13]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -815,7 +929,7 @@ func (x *Bookings) String() string {
 func (*Bookings) ProtoMessage() {}
 
 func (x *Bookings) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[13]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -828,7 +942,14 @@ func (x *Bookings) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Bookings.ProtoReflect.Descriptor instead.
 func (*Bookings) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{13}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *Bookings) GetDomain() string {
+	if x != nil {
+		return x.Domain
+	}
+	return ""
 }
 
 func (x *Bookings) GetType() string {
@@ -838,6 +959,13 @@ func (x *Bookings) GetType() string {
 	return ""
 }
 
+func (x *Bookings) GetLimits() []string {
+	if x != nil {
+		return x.Limits
+	}
+	return nil
+}
+
 func (x *Bookings) GetBookings() []byte {
 	if x != nil {
 		return x.Bookings
@@ -845,9 +973,186 @@ func (x *Bookings) GetBookings() []byte {
 	return nil
 }
 
-func (x *Bookings) GetExpiresMs() []int64 {
+func (x *Bookings) GetDeadlineMs() int64 {
 	if x != nil {
-		return x.ExpiresMs
+		return x.DeadlineMs
+	}
+	return 0
+}
+
+// Undelivered (history, "undelivered"): grants of a matching shard's owners before this epoch that may
+// not have reached their polls, as of every event that was in the log when the first page was asked for.
+type UndeliveredRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Shard int32                  `protobuf:"varint,1,opt,name=shard,proto3" json:"shard,omitempty"`
+	Epoch uint64                 `protobuf:"varint,2,opt,name=epoch,proto3" json:"epoch,omitempty"`
+	// Of the page before; empty = the first page.
+	Cursor        []byte `protobuf:"bytes,3,opt,name=cursor,proto3" json:"cursor,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *UndeliveredRequest) Reset() {
+	*x = UndeliveredRequest{}
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *UndeliveredRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*UndeliveredRequest) ProtoMessage() {}
+
+func (x *UndeliveredRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use UndeliveredRequest.ProtoReflect.Descriptor instead.
+func (*UndeliveredRequest) Descriptor() ([]byte, []int) {
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *UndeliveredRequest) GetShard() int32 {
+	if x != nil {
+		return x.Shard
+	}
+	return 0
+}
+
+func (x *UndeliveredRequest) GetEpoch() uint64 {
+	if x != nil {
+		return x.Epoch
+	}
+	return 0
+}
+
+func (x *UndeliveredRequest) GetCursor() []byte {
+	if x != nil {
+		return x.Cursor
+	}
+	return nil
+}
+
+type UndeliveredResponse struct {
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Grants []*UndeliveredGrant    `protobuf:"bytes,1,rep,name=grants,proto3" json:"grants,omitempty"`
+	// Where the next page begins; empty = this is the last one.
+	Cursor        []byte `protobuf:"bytes,2,opt,name=cursor,proto3" json:"cursor,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *UndeliveredResponse) Reset() {
+	*x = UndeliveredResponse{}
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *UndeliveredResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*UndeliveredResponse) ProtoMessage() {}
+
+func (x *UndeliveredResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use UndeliveredResponse.ProtoReflect.Descriptor instead.
+func (*UndeliveredResponse) Descriptor() ([]byte, []int) {
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *UndeliveredResponse) GetGrants() []*UndeliveredGrant {
+	if x != nil {
+		return x.Grants
+	}
+	return nil
+}
+
+func (x *UndeliveredResponse) GetCursor() []byte {
+	if x != nil {
+		return x.Cursor
+	}
+	return nil
+}
+
+type UndeliveredGrant struct {
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	ReplyTo string                 `protobuf:"bytes,1,opt,name=reply_to,json=replyTo,proto3" json:"reply_to,omitempty"`
+	Json    bool                   `protobuf:"varint,2,opt,name=json,proto3" json:"json,omitempty"`
+	// The encoded yard.v1.PolledTask.
+	Task          []byte `protobuf:"bytes,3,opt,name=task,proto3" json:"task,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *UndeliveredGrant) Reset() {
+	*x = UndeliveredGrant{}
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *UndeliveredGrant) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*UndeliveredGrant) ProtoMessage() {}
+
+func (x *UndeliveredGrant) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use UndeliveredGrant.ProtoReflect.Descriptor instead.
+func (*UndeliveredGrant) Descriptor() ([]byte, []int) {
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *UndeliveredGrant) GetReplyTo() string {
+	if x != nil {
+		return x.ReplyTo
+	}
+	return ""
+}
+
+func (x *UndeliveredGrant) GetJson() bool {
+	if x != nil {
+		return x.Json
+	}
+	return false
+}
+
+func (x *UndeliveredGrant) GetTask() []byte {
+	if x != nil {
+		return x.Task
 	}
 	return nil
 }
@@ -865,7 +1170,7 @@ type RetriggerRequest struct {
 
 func (x *RetriggerRequest) Reset() {
 	*x = RetriggerRequest{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[14]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -877,7 +1182,7 @@ func (x *RetriggerRequest) String() string {
 func (*RetriggerRequest) ProtoMessage() {}
 
 func (x *RetriggerRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[14]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -890,7 +1195,7 @@ func (x *RetriggerRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RetriggerRequest.ProtoReflect.Descriptor instead.
 func (*RetriggerRequest) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{14}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *RetriggerRequest) GetDomain() string {
@@ -916,7 +1221,7 @@ type RetriggerResponse struct {
 
 func (x *RetriggerResponse) Reset() {
 	*x = RetriggerResponse{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[15]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -928,7 +1233,7 @@ func (x *RetriggerResponse) String() string {
 func (*RetriggerResponse) ProtoMessage() {}
 
 func (x *RetriggerResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[15]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -941,7 +1246,7 @@ func (x *RetriggerResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RetriggerResponse.ProtoReflect.Descriptor instead.
 func (*RetriggerResponse) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{15}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *RetriggerResponse) GetTriggers() int64 {
@@ -964,7 +1269,7 @@ type CancelWaitingRequest struct {
 
 func (x *CancelWaitingRequest) Reset() {
 	*x = CancelWaitingRequest{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[16]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -976,7 +1281,7 @@ func (x *CancelWaitingRequest) String() string {
 func (*CancelWaitingRequest) ProtoMessage() {}
 
 func (x *CancelWaitingRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[16]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -989,7 +1294,7 @@ func (x *CancelWaitingRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelWaitingRequest.ProtoReflect.Descriptor instead.
 func (*CancelWaitingRequest) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{16}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *CancelWaitingRequest) GetTaskIds() [][]byte {
@@ -1022,7 +1327,7 @@ type CancelWaitingResponse struct {
 
 func (x *CancelWaitingResponse) Reset() {
 	*x = CancelWaitingResponse{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[17]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1034,7 +1339,7 @@ func (x *CancelWaitingResponse) String() string {
 func (*CancelWaitingResponse) ProtoMessage() {}
 
 func (x *CancelWaitingResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[17]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1047,7 +1352,7 @@ func (x *CancelWaitingResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelWaitingResponse.ProtoReflect.Descriptor instead.
 func (*CancelWaitingResponse) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{17}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *CancelWaitingResponse) GetTasks() []*logv1.Record {
@@ -1083,7 +1388,7 @@ type LocateTaskRequest struct {
 
 func (x *LocateTaskRequest) Reset() {
 	*x = LocateTaskRequest{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[18]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1095,7 +1400,7 @@ func (x *LocateTaskRequest) String() string {
 func (*LocateTaskRequest) ProtoMessage() {}
 
 func (x *LocateTaskRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[18]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1108,7 +1413,7 @@ func (x *LocateTaskRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LocateTaskRequest.ProtoReflect.Descriptor instead.
 func (*LocateTaskRequest) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{18}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *LocateTaskRequest) GetTaskId() []byte {
@@ -1139,7 +1444,7 @@ type LocateTaskResponse struct {
 
 func (x *LocateTaskResponse) Reset() {
 	*x = LocateTaskResponse{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[19]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1151,7 +1456,7 @@ func (x *LocateTaskResponse) String() string {
 func (*LocateTaskResponse) ProtoMessage() {}
 
 func (x *LocateTaskResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[19]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1164,7 +1469,7 @@ func (x *LocateTaskResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LocateTaskResponse.ProtoReflect.Descriptor instead.
 func (*LocateTaskResponse) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{19}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *LocateTaskResponse) GetWaiting() *logv1.Record {
@@ -1205,7 +1510,7 @@ type HistoryLoad struct {
 
 func (x *HistoryLoad) Reset() {
 	*x = HistoryLoad{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[20]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1217,7 +1522,7 @@ func (x *HistoryLoad) String() string {
 func (*HistoryLoad) ProtoMessage() {}
 
 func (x *HistoryLoad) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[20]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1230,7 +1535,7 @@ func (x *HistoryLoad) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HistoryLoad.ProtoReflect.Descriptor instead.
 func (*HistoryLoad) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{20}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *HistoryLoad) GetPartition() int32 {
@@ -1280,7 +1585,7 @@ type Hungry struct {
 
 func (x *Hungry) Reset() {
 	*x = Hungry{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[21]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1292,7 +1597,7 @@ func (x *Hungry) String() string {
 func (*Hungry) ProtoMessage() {}
 
 func (x *Hungry) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[21]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1305,7 +1610,7 @@ func (x *Hungry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Hungry.ProtoReflect.Descriptor instead.
 func (*Hungry) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{21}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Hungry) GetDomain() string {
@@ -1322,18 +1627,19 @@ func (x *Hungry) GetTasklist() string {
 	return ""
 }
 
-// Freed (hint): slots of these limits were freed.
+// Freed (hint): slots of these limits were freed, and a shard other than the one that freed
+// them waits for some.
 type Freed struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Domain        string                 `protobuf:"bytes,1,opt,name=domain,proto3" json:"domain,omitempty"`
-	Types         []string               `protobuf:"bytes,2,rep,name=types,proto3" json:"types,omitempty"`
+	Limits        []string               `protobuf:"bytes,2,rep,name=limits,proto3" json:"limits,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Freed) Reset() {
 	*x = Freed{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[22]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1345,7 +1651,7 @@ func (x *Freed) String() string {
 func (*Freed) ProtoMessage() {}
 
 func (x *Freed) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[22]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1358,7 +1664,7 @@ func (x *Freed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Freed.ProtoReflect.Descriptor instead.
 func (*Freed) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{22}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Freed) GetDomain() string {
@@ -1368,9 +1674,62 @@ func (x *Freed) GetDomain() string {
 	return ""
 }
 
-func (x *Freed) GetTypes() []string {
+func (x *Freed) GetLimits() []string {
 	if x != nil {
-		return x.Types
+		return x.Limits
+	}
+	return nil
+}
+
+// Restore (hint): these limits of a domain lack the entries of some shards; each shard sets its own.
+type Restore struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Domain        string                 `protobuf:"bytes,1,opt,name=domain,proto3" json:"domain,omitempty"`
+	Limits        []string               `protobuf:"bytes,2,rep,name=limits,proto3" json:"limits,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Restore) Reset() {
+	*x = Restore{}
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[27]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Restore) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Restore) ProtoMessage() {}
+
+func (x *Restore) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[27]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Restore.ProtoReflect.Descriptor instead.
+func (*Restore) Descriptor() ([]byte, []int) {
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{27}
+}
+
+func (x *Restore) GetDomain() string {
+	if x != nil {
+		return x.Domain
+	}
+	return ""
+}
+
+func (x *Restore) GetLimits() []string {
+	if x != nil {
+		return x.Limits
 	}
 	return nil
 }
@@ -1379,7 +1738,7 @@ var File_yard_rpc_v1_rpc_proto protoreflect.FileDescriptor
 
 const file_yard_rpc_v1_rpc_proto_rawDesc = "" +
 	"\n" +
-	"\x15yard/rpc/v1/rpc.proto\x12\vyard.rpc.v1\x1a\x15yard/log/v1/log.proto\x1a\x13yard/v1/tasks.proto\"\xcf\x01\n" +
+	"\x15yard/rpc/v1/rpc.proto\x12\vyard.rpc.v1\x1a\x15yard/log/v1/log.proto\x1a\x13yard/v1/tasks.proto\"\x80\x02\n" +
 	"\x04Poll\x12\x16\n" +
 	"\x06domain\x18\x01 \x01(\tR\x06domain\x12\x1a\n" +
 	"\btasklist\x18\x02 \x01(\tR\btasklist\x12\x1b\n" +
@@ -1388,7 +1747,13 @@ const file_yard_rpc_v1_rpc_proto_rawDesc = "" +
 	"\x06worker\x18\x05 \x01(\tR\x06worker\x12\x19\n" +
 	"\breply_to\x18\x06 \x01(\tR\areplyTo\x12\x12\n" +
 	"\x04json\x18\a \x01(\bR\x04json\x12\x19\n" +
-	"\buntil_ms\x18\b \x01(\x03R\auntilMs\"J\n" +
+	"\buntil_ms\x18\b \x01(\x03R\auntilMs\x12\x1f\n" +
+	"\vanswered_to\x18\t \x01(\tR\n" +
+	"answeredTo\x12\x0e\n" +
+	"\x02id\x18\n" +
+	" \x01(\x04R\x02id\"!\n" +
+	"\rPollsAnswered\x12\x10\n" +
+	"\x03ids\x18\x01 \x03(\x04R\x03ids\"J\n" +
 	"\x14DescribeShardRequest\x12\x16\n" +
 	"\x06domain\x18\x01 \x01(\tR\x06domain\x12\x1a\n" +
 	"\btasklist\x18\x02 \x01(\tR\btasklist\"\xd1\x01\n" +
@@ -1408,9 +1773,10 @@ const file_yard_rpc_v1_rpc_proto_rawDesc = "" +
 	"\x04task\x18\x01 \x01(\v2\r.yard.v1.TaskR\x04task\"X\n" +
 	"\x10ListTasksRequest\x12\x16\n" +
 	"\x06domain\x18\x01 \x01(\tR\x06domain\x12,\n" +
-	"\x06filter\x18\x02 \x01(\v2\x14.yard.v1.ListRequestR\x06filter\"8\n" +
+	"\x06filter\x18\x02 \x01(\v2\x14.yard.v1.ListRequestR\x06filter\"L\n" +
 	"\x11ListTasksResponse\x12#\n" +
-	"\x05tasks\x18\x01 \x03(\v2\r.yard.v1.TaskR\x05tasks\"N\n" +
+	"\x05tasks\x18\x01 \x03(\v2\r.yard.v1.TaskR\x05tasks\x12\x12\n" +
+	"\x04more\x18\x02 \x01(\bR\x04more\"N\n" +
 	"\x18DescribePartitionRequest\x12\x16\n" +
 	"\x06domain\x18\x01 \x01(\tR\x06domain\x12\x1a\n" +
 	"\btasklist\x18\x02 \x01(\tR\btasklist\"\xfe\x01\n" +
@@ -1427,16 +1793,33 @@ const file_yard_rpc_v1_rpc_proto_rawDesc = "" +
 	"\x06domain\x18\x01 \x01(\tR\x06domain\x12\x1a\n" +
 	"\btasklist\x18\x02 \x01(\tR\btasklist\"3\n" +
 	"\x17DescribeWaitingResponse\x12\x18\n" +
-	"\awaiting\x18\x01 \x01(\x03R\awaiting\")\n" +
-	"\x0fBookingsRequest\x12\x16\n" +
-	"\x06domain\x18\x01 \x01(\tR\x06domain\"?\n" +
-	"\x10BookingsResponse\x12+\n" +
-	"\x05types\x18\x01 \x03(\v2\x15.yard.rpc.v1.BookingsR\x05types\"Y\n" +
-	"\bBookings\x12\x12\n" +
-	"\x04type\x18\x01 \x01(\tR\x04type\x12\x1a\n" +
-	"\bbookings\x18\x02 \x01(\fR\bbookings\x12\x1d\n" +
-	"\n" +
-	"expires_ms\x18\x03 \x03(\x03R\texpiresMs\"@\n" +
+	"\awaiting\x18\x01 \x01(\x03R\awaiting\"m\n" +
+	"\x0fBookingsRequest\x12\x14\n" +
+	"\x05shard\x18\x01 \x01(\x05R\x05shard\x12\x16\n" +
+	"\x06domain\x18\x02 \x01(\tR\x06domain\x12\x14\n" +
+	"\x05types\x18\x03 \x03(\tR\x05types\x12\x16\n" +
+	"\x06cursor\x18\x04 \x01(\fR\x06cursor\"Y\n" +
+	"\x10BookingsResponse\x12-\n" +
+	"\x06groups\x18\x01 \x03(\v2\x15.yard.rpc.v1.BookingsR\x06groups\x12\x16\n" +
+	"\x06cursor\x18\x02 \x01(\fR\x06cursor\"\x8b\x01\n" +
+	"\bBookings\x12\x16\n" +
+	"\x06domain\x18\x01 \x01(\tR\x06domain\x12\x12\n" +
+	"\x04type\x18\x02 \x01(\tR\x04type\x12\x16\n" +
+	"\x06limits\x18\x03 \x03(\tR\x06limits\x12\x1a\n" +
+	"\bbookings\x18\x04 \x01(\fR\bbookings\x12\x1f\n" +
+	"\vdeadline_ms\x18\x05 \x01(\x03R\n" +
+	"deadlineMs\"X\n" +
+	"\x12UndeliveredRequest\x12\x14\n" +
+	"\x05shard\x18\x01 \x01(\x05R\x05shard\x12\x14\n" +
+	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\x12\x16\n" +
+	"\x06cursor\x18\x03 \x01(\fR\x06cursor\"d\n" +
+	"\x13UndeliveredResponse\x125\n" +
+	"\x06grants\x18\x01 \x03(\v2\x1d.yard.rpc.v1.UndeliveredGrantR\x06grants\x12\x16\n" +
+	"\x06cursor\x18\x02 \x01(\fR\x06cursor\"U\n" +
+	"\x10UndeliveredGrant\x12\x19\n" +
+	"\breply_to\x18\x01 \x01(\tR\areplyTo\x12\x12\n" +
+	"\x04json\x18\x02 \x01(\bR\x04json\x12\x12\n" +
+	"\x04task\x18\x03 \x01(\fR\x04task\"@\n" +
 	"\x10RetriggerRequest\x12\x16\n" +
 	"\x06domain\x18\x01 \x01(\tR\x06domain\x12\x14\n" +
 	"\x05shard\x18\x02 \x01(\x05R\x05shard\"/\n" +
@@ -1465,10 +1848,13 @@ const file_yard_rpc_v1_rpc_proto_rawDesc = "" +
 	"\x0fcancels_full_of\x18\x05 \x03(\tR\rcancelsFullOf\"<\n" +
 	"\x06Hungry\x12\x16\n" +
 	"\x06domain\x18\x01 \x01(\tR\x06domain\x12\x1a\n" +
-	"\btasklist\x18\x02 \x01(\tR\btasklist\"5\n" +
+	"\btasklist\x18\x02 \x01(\tR\btasklist\"7\n" +
 	"\x05Freed\x12\x16\n" +
-	"\x06domain\x18\x01 \x01(\tR\x06domain\x12\x14\n" +
-	"\x05types\x18\x02 \x03(\tR\x05typesB?Z=github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1;rpcv1b\x06proto3"
+	"\x06domain\x18\x01 \x01(\tR\x06domain\x12\x16\n" +
+	"\x06limits\x18\x02 \x03(\tR\x06limits\"9\n" +
+	"\aRestore\x12\x16\n" +
+	"\x06domain\x18\x01 \x01(\tR\x06domain\x12\x16\n" +
+	"\x06limits\x18\x02 \x03(\tR\x06limitsB?Z=github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1;rpcv1b\x06proto3"
 
 var (
 	file_yard_rpc_v1_rpc_proto_rawDescOnce sync.Once
@@ -1482,49 +1868,55 @@ func file_yard_rpc_v1_rpc_proto_rawDescGZIP() []byte {
 	return file_yard_rpc_v1_rpc_proto_rawDescData
 }
 
-var file_yard_rpc_v1_rpc_proto_msgTypes = make([]protoimpl.MessageInfo, 24)
+var file_yard_rpc_v1_rpc_proto_msgTypes = make([]protoimpl.MessageInfo, 29)
 var file_yard_rpc_v1_rpc_proto_goTypes = []any{
 	(*Poll)(nil),                      // 0: yard.rpc.v1.Poll
-	(*DescribeShardRequest)(nil),      // 1: yard.rpc.v1.DescribeShardRequest
-	(*DescribeShardResponse)(nil),     // 2: yard.rpc.v1.DescribeShardResponse
-	(*GetTaskRequest)(nil),            // 3: yard.rpc.v1.GetTaskRequest
-	(*GetTaskResponse)(nil),           // 4: yard.rpc.v1.GetTaskResponse
-	(*ListTasksRequest)(nil),          // 5: yard.rpc.v1.ListTasksRequest
-	(*ListTasksResponse)(nil),         // 6: yard.rpc.v1.ListTasksResponse
-	(*DescribePartitionRequest)(nil),  // 7: yard.rpc.v1.DescribePartitionRequest
-	(*DescribePartitionResponse)(nil), // 8: yard.rpc.v1.DescribePartitionResponse
-	(*DescribeWaitingRequest)(nil),    // 9: yard.rpc.v1.DescribeWaitingRequest
-	(*DescribeWaitingResponse)(nil),   // 10: yard.rpc.v1.DescribeWaitingResponse
-	(*BookingsRequest)(nil),           // 11: yard.rpc.v1.BookingsRequest
-	(*BookingsResponse)(nil),          // 12: yard.rpc.v1.BookingsResponse
-	(*Bookings)(nil),                  // 13: yard.rpc.v1.Bookings
-	(*RetriggerRequest)(nil),          // 14: yard.rpc.v1.RetriggerRequest
-	(*RetriggerResponse)(nil),         // 15: yard.rpc.v1.RetriggerResponse
-	(*CancelWaitingRequest)(nil),      // 16: yard.rpc.v1.CancelWaitingRequest
-	(*CancelWaitingResponse)(nil),     // 17: yard.rpc.v1.CancelWaitingResponse
-	(*LocateTaskRequest)(nil),         // 18: yard.rpc.v1.LocateTaskRequest
-	(*LocateTaskResponse)(nil),        // 19: yard.rpc.v1.LocateTaskResponse
-	(*HistoryLoad)(nil),               // 20: yard.rpc.v1.HistoryLoad
-	(*Hungry)(nil),                    // 21: yard.rpc.v1.Hungry
-	(*Freed)(nil),                     // 22: yard.rpc.v1.Freed
-	nil,                               // 23: yard.rpc.v1.DescribeShardResponse.SlotsEntry
-	(*yardv1.Task)(nil),               // 24: yard.v1.Task
-	(*yardv1.ListRequest)(nil),        // 25: yard.v1.ListRequest
-	(*logv1.Record)(nil),              // 26: yard.log.v1.Record
+	(*PollsAnswered)(nil),             // 1: yard.rpc.v1.PollsAnswered
+	(*DescribeShardRequest)(nil),      // 2: yard.rpc.v1.DescribeShardRequest
+	(*DescribeShardResponse)(nil),     // 3: yard.rpc.v1.DescribeShardResponse
+	(*GetTaskRequest)(nil),            // 4: yard.rpc.v1.GetTaskRequest
+	(*GetTaskResponse)(nil),           // 5: yard.rpc.v1.GetTaskResponse
+	(*ListTasksRequest)(nil),          // 6: yard.rpc.v1.ListTasksRequest
+	(*ListTasksResponse)(nil),         // 7: yard.rpc.v1.ListTasksResponse
+	(*DescribePartitionRequest)(nil),  // 8: yard.rpc.v1.DescribePartitionRequest
+	(*DescribePartitionResponse)(nil), // 9: yard.rpc.v1.DescribePartitionResponse
+	(*DescribeWaitingRequest)(nil),    // 10: yard.rpc.v1.DescribeWaitingRequest
+	(*DescribeWaitingResponse)(nil),   // 11: yard.rpc.v1.DescribeWaitingResponse
+	(*BookingsRequest)(nil),           // 12: yard.rpc.v1.BookingsRequest
+	(*BookingsResponse)(nil),          // 13: yard.rpc.v1.BookingsResponse
+	(*Bookings)(nil),                  // 14: yard.rpc.v1.Bookings
+	(*UndeliveredRequest)(nil),        // 15: yard.rpc.v1.UndeliveredRequest
+	(*UndeliveredResponse)(nil),       // 16: yard.rpc.v1.UndeliveredResponse
+	(*UndeliveredGrant)(nil),          // 17: yard.rpc.v1.UndeliveredGrant
+	(*RetriggerRequest)(nil),          // 18: yard.rpc.v1.RetriggerRequest
+	(*RetriggerResponse)(nil),         // 19: yard.rpc.v1.RetriggerResponse
+	(*CancelWaitingRequest)(nil),      // 20: yard.rpc.v1.CancelWaitingRequest
+	(*CancelWaitingResponse)(nil),     // 21: yard.rpc.v1.CancelWaitingResponse
+	(*LocateTaskRequest)(nil),         // 22: yard.rpc.v1.LocateTaskRequest
+	(*LocateTaskResponse)(nil),        // 23: yard.rpc.v1.LocateTaskResponse
+	(*HistoryLoad)(nil),               // 24: yard.rpc.v1.HistoryLoad
+	(*Hungry)(nil),                    // 25: yard.rpc.v1.Hungry
+	(*Freed)(nil),                     // 26: yard.rpc.v1.Freed
+	(*Restore)(nil),                   // 27: yard.rpc.v1.Restore
+	nil,                               // 28: yard.rpc.v1.DescribeShardResponse.SlotsEntry
+	(*yardv1.Task)(nil),               // 29: yard.v1.Task
+	(*yardv1.ListRequest)(nil),        // 30: yard.v1.ListRequest
+	(*logv1.Record)(nil),              // 31: yard.log.v1.Record
 }
 var file_yard_rpc_v1_rpc_proto_depIdxs = []int32{
-	23, // 0: yard.rpc.v1.DescribeShardResponse.slots:type_name -> yard.rpc.v1.DescribeShardResponse.SlotsEntry
-	24, // 1: yard.rpc.v1.GetTaskResponse.task:type_name -> yard.v1.Task
-	25, // 2: yard.rpc.v1.ListTasksRequest.filter:type_name -> yard.v1.ListRequest
-	24, // 3: yard.rpc.v1.ListTasksResponse.tasks:type_name -> yard.v1.Task
-	13, // 4: yard.rpc.v1.BookingsResponse.types:type_name -> yard.rpc.v1.Bookings
-	26, // 5: yard.rpc.v1.CancelWaitingResponse.tasks:type_name -> yard.log.v1.Record
-	26, // 6: yard.rpc.v1.LocateTaskResponse.waiting:type_name -> yard.log.v1.Record
-	7,  // [7:7] is the sub-list for method output_type
-	7,  // [7:7] is the sub-list for method input_type
-	7,  // [7:7] is the sub-list for extension type_name
-	7,  // [7:7] is the sub-list for extension extendee
-	0,  // [0:7] is the sub-list for field type_name
+	28, // 0: yard.rpc.v1.DescribeShardResponse.slots:type_name -> yard.rpc.v1.DescribeShardResponse.SlotsEntry
+	29, // 1: yard.rpc.v1.GetTaskResponse.task:type_name -> yard.v1.Task
+	30, // 2: yard.rpc.v1.ListTasksRequest.filter:type_name -> yard.v1.ListRequest
+	29, // 3: yard.rpc.v1.ListTasksResponse.tasks:type_name -> yard.v1.Task
+	14, // 4: yard.rpc.v1.BookingsResponse.groups:type_name -> yard.rpc.v1.Bookings
+	17, // 5: yard.rpc.v1.UndeliveredResponse.grants:type_name -> yard.rpc.v1.UndeliveredGrant
+	31, // 6: yard.rpc.v1.CancelWaitingResponse.tasks:type_name -> yard.log.v1.Record
+	31, // 7: yard.rpc.v1.LocateTaskResponse.waiting:type_name -> yard.log.v1.Record
+	8,  // [8:8] is the sub-list for method output_type
+	8,  // [8:8] is the sub-list for method input_type
+	8,  // [8:8] is the sub-list for extension type_name
+	8,  // [8:8] is the sub-list for extension extendee
+	0,  // [0:8] is the sub-list for field type_name
 }
 
 func init() { file_yard_rpc_v1_rpc_proto_init() }
@@ -1538,7 +1930,7 @@ func file_yard_rpc_v1_rpc_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_yard_rpc_v1_rpc_proto_rawDesc), len(file_yard_rpc_v1_rpc_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   24,
+			NumMessages:   29,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

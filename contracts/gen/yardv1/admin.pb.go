@@ -31,7 +31,10 @@ type Domain struct {
 	// For people; at most 1024 bytes.
 	Description string `protobuf:"bytes,2,opt,name=description,proto3" json:"description,omitempty"`
 	// How long finished tasks are kept, ms, 120000..31622400000. Default 604800000 (7 days).
-	RetentionMs   int64 `protobuf:"varint,3,opt,name=retention_ms,json=retentionMs,proto3" json:"retention_ms,omitempty"`
+	RetentionMs int64 `protobuf:"varint,3,opt,name=retention_ms,json=retentionMs,proto3" json:"retention_ms,omitempty"`
+	// Changes with every put; the server sets it. In a put, 0 (default) means: whatever is stored.
+	// Another number means: only in place of this revision, else STALE.
+	Revision      int64 `protobuf:"varint,4,opt,name=revision,proto3" json:"revision,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -83,6 +86,13 @@ func (x *Domain) GetDescription() string {
 func (x *Domain) GetRetentionMs() int64 {
 	if x != nil {
 		return x.RetentionMs
+	}
+	return 0
+}
+
+func (x *Domain) GetRevision() int64 {
+	if x != nil {
+		return x.Revision
 	}
 	return 0
 }
@@ -271,7 +281,11 @@ func (x *GetDomainResponse) GetDomain() *Domain {
 
 // ListDomainsRequest (admin.domains.list).
 type ListDomainsRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// At most so many, 1..1000. Default 1000. Fewer come where they would be more than 400 KiB.
+	Limit int32 `protobuf:"varint,1,opt,name=limit,proto3" json:"limit,omitempty"`
+	// The next_cursor of the answer before. Default: from the first.
+	Cursor        string `protobuf:"bytes,2,opt,name=cursor,proto3" json:"cursor,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -306,10 +320,26 @@ func (*ListDomainsRequest) Descriptor() ([]byte, []int) {
 	return file_yard_v1_admin_proto_rawDescGZIP(), []int{5}
 }
 
+func (x *ListDomainsRequest) GetLimit() int32 {
+	if x != nil {
+		return x.Limit
+	}
+	return 0
+}
+
+func (x *ListDomainsRequest) GetCursor() string {
+	if x != nil {
+		return x.Cursor
+	}
+	return ""
+}
+
 type ListDomainsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Sorted by name.
-	Domains       []*Domain `protobuf:"bytes,1,rep,name=domains,proto3" json:"domains,omitempty"`
+	Domains []*Domain `protobuf:"bytes,1,rep,name=domains,proto3" json:"domains,omitempty"`
+	// Where the next page begins; empty where there is none.
+	NextCursor    string `protobuf:"bytes,2,opt,name=next_cursor,json=nextCursor,proto3" json:"next_cursor,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -351,6 +381,113 @@ func (x *ListDomainsResponse) GetDomains() []*Domain {
 	return nil
 }
 
+func (x *ListDomainsResponse) GetNextCursor() string {
+	if x != nil {
+		return x.NextCursor
+	}
+	return ""
+}
+
+// DeleteDomainRequest (admin.domains.delete) deletes a domain and its task types.
+type DeleteDomainRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Required. [A-Za-z0-9_-]{1,64}.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// Only this revision of it, else STALE. Default 0: whatever is stored.
+	Revision      int64 `protobuf:"varint,2,opt,name=revision,proto3" json:"revision,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DeleteDomainRequest) Reset() {
+	*x = DeleteDomainRequest{}
+	mi := &file_yard_v1_admin_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DeleteDomainRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DeleteDomainRequest) ProtoMessage() {}
+
+func (x *DeleteDomainRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_v1_admin_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DeleteDomainRequest.ProtoReflect.Descriptor instead.
+func (*DeleteDomainRequest) Descriptor() ([]byte, []int) {
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *DeleteDomainRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *DeleteDomainRequest) GetRevision() int64 {
+	if x != nil {
+		return x.Revision
+	}
+	return 0
+}
+
+type DeleteDomainResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// As it was.
+	Domain        *Domain `protobuf:"bytes,1,opt,name=domain,proto3" json:"domain,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DeleteDomainResponse) Reset() {
+	*x = DeleteDomainResponse{}
+	mi := &file_yard_v1_admin_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DeleteDomainResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DeleteDomainResponse) ProtoMessage() {}
+
+func (x *DeleteDomainResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_v1_admin_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DeleteDomainResponse.ProtoReflect.Descriptor instead.
+func (*DeleteDomainResponse) Descriptor() ([]byte, []int) {
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *DeleteDomainResponse) GetDomain() *Domain {
+	if x != nil {
+		return x.Domain
+	}
+	return nil
+}
+
 // TaskType holds what tasks of one type have in common.
 type TaskType struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -365,13 +502,16 @@ type TaskType struct {
 	// At most so many attempts of this type run at once in the domain, on any
 	// number of nodes, 1..1000000. Default 0: no limit.
 	MaxConcurrency int32 `protobuf:"varint,5,opt,name=max_concurrency,json=maxConcurrency,proto3" json:"max_concurrency,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// Changes with every set; the server sets it. In a set, 0 (default) means: whatever is stored.
+	// Another number means: only in place of this revision, else STALE.
+	Revision      int64 `protobuf:"varint,6,opt,name=revision,proto3" json:"revision,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *TaskType) Reset() {
 	*x = TaskType{}
-	mi := &file_yard_v1_admin_proto_msgTypes[7]
+	mi := &file_yard_v1_admin_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -383,7 +523,7 @@ func (x *TaskType) String() string {
 func (*TaskType) ProtoMessage() {}
 
 func (x *TaskType) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[7]
+	mi := &file_yard_v1_admin_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -396,7 +536,7 @@ func (x *TaskType) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskType.ProtoReflect.Descriptor instead.
 func (*TaskType) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{7}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *TaskType) GetName() string {
@@ -434,6 +574,13 @@ func (x *TaskType) GetMaxConcurrency() int32 {
 	return 0
 }
 
+func (x *TaskType) GetRevision() int64 {
+	if x != nil {
+		return x.Revision
+	}
+	return 0
+}
+
 // SetTypeRequest (types.set) creates or changes a type. A changed limit is in
 // force within a second; tasks accepted before keep their retry policy and timeouts.
 type SetTypeRequest struct {
@@ -446,7 +593,7 @@ type SetTypeRequest struct {
 
 func (x *SetTypeRequest) Reset() {
 	*x = SetTypeRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[8]
+	mi := &file_yard_v1_admin_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -458,7 +605,7 @@ func (x *SetTypeRequest) String() string {
 func (*SetTypeRequest) ProtoMessage() {}
 
 func (x *SetTypeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[8]
+	mi := &file_yard_v1_admin_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -471,7 +618,7 @@ func (x *SetTypeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetTypeRequest.ProtoReflect.Descriptor instead.
 func (*SetTypeRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{8}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *SetTypeRequest) GetType() *TaskType {
@@ -491,7 +638,7 @@ type SetTypeResponse struct {
 
 func (x *SetTypeResponse) Reset() {
 	*x = SetTypeResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[9]
+	mi := &file_yard_v1_admin_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -503,7 +650,7 @@ func (x *SetTypeResponse) String() string {
 func (*SetTypeResponse) ProtoMessage() {}
 
 func (x *SetTypeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[9]
+	mi := &file_yard_v1_admin_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -516,7 +663,7 @@ func (x *SetTypeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetTypeResponse.ProtoReflect.Descriptor instead.
 func (*SetTypeResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{9}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *SetTypeResponse) GetType() *TaskType {
@@ -537,7 +684,7 @@ type GetTypeRequest struct {
 
 func (x *GetTypeRequest) Reset() {
 	*x = GetTypeRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[10]
+	mi := &file_yard_v1_admin_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -549,7 +696,7 @@ func (x *GetTypeRequest) String() string {
 func (*GetTypeRequest) ProtoMessage() {}
 
 func (x *GetTypeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[10]
+	mi := &file_yard_v1_admin_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -562,7 +709,7 @@ func (x *GetTypeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetTypeRequest.ProtoReflect.Descriptor instead.
 func (*GetTypeRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{10}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *GetTypeRequest) GetName() string {
@@ -584,7 +731,7 @@ type GetTypeResponse struct {
 
 func (x *GetTypeResponse) Reset() {
 	*x = GetTypeResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[11]
+	mi := &file_yard_v1_admin_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -596,7 +743,7 @@ func (x *GetTypeResponse) String() string {
 func (*GetTypeResponse) ProtoMessage() {}
 
 func (x *GetTypeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[11]
+	mi := &file_yard_v1_admin_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -609,7 +756,7 @@ func (x *GetTypeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetTypeResponse.ProtoReflect.Descriptor instead.
 func (*GetTypeResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{11}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *GetTypeResponse) GetType() *TaskType {
@@ -626,6 +773,217 @@ func (x *GetTypeResponse) GetSlotsInUse() int32 {
 	return 0
 }
 
+// ListTypesRequest (types.list): the task types of the domain that have settings.
+type ListTypesRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// At most so many, 1..1000. Default 1000. Fewer come where they would be more than 400 KiB.
+	Limit int32 `protobuf:"varint,1,opt,name=limit,proto3" json:"limit,omitempty"`
+	// The next_cursor of the answer before. Default: from the first.
+	Cursor        string `protobuf:"bytes,2,opt,name=cursor,proto3" json:"cursor,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListTypesRequest) Reset() {
+	*x = ListTypesRequest{}
+	mi := &file_yard_v1_admin_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListTypesRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListTypesRequest) ProtoMessage() {}
+
+func (x *ListTypesRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_v1_admin_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListTypesRequest.ProtoReflect.Descriptor instead.
+func (*ListTypesRequest) Descriptor() ([]byte, []int) {
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *ListTypesRequest) GetLimit() int32 {
+	if x != nil {
+		return x.Limit
+	}
+	return 0
+}
+
+func (x *ListTypesRequest) GetCursor() string {
+	if x != nil {
+		return x.Cursor
+	}
+	return ""
+}
+
+type ListTypesResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Sorted by name.
+	Types []*TaskType `protobuf:"bytes,1,rep,name=types,proto3" json:"types,omitempty"`
+	// Where the next page begins; empty where there is none.
+	NextCursor    string `protobuf:"bytes,2,opt,name=next_cursor,json=nextCursor,proto3" json:"next_cursor,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListTypesResponse) Reset() {
+	*x = ListTypesResponse{}
+	mi := &file_yard_v1_admin_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListTypesResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListTypesResponse) ProtoMessage() {}
+
+func (x *ListTypesResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_v1_admin_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListTypesResponse.ProtoReflect.Descriptor instead.
+func (*ListTypesResponse) Descriptor() ([]byte, []int) {
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *ListTypesResponse) GetTypes() []*TaskType {
+	if x != nil {
+		return x.Types
+	}
+	return nil
+}
+
+func (x *ListTypesResponse) GetNextCursor() string {
+	if x != nil {
+		return x.NextCursor
+	}
+	return ""
+}
+
+// DeleteTypeRequest (types.delete) deletes the settings of a type. Its limit is gone within a
+// second. Tasks of it may still be submitted, with the default policy; those accepted before
+// keep theirs.
+type DeleteTypeRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Required. [A-Za-z0-9_.-]{1,64}.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// Only this revision of it, else STALE. Default 0: whatever is stored.
+	Revision      int64 `protobuf:"varint,2,opt,name=revision,proto3" json:"revision,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DeleteTypeRequest) Reset() {
+	*x = DeleteTypeRequest{}
+	mi := &file_yard_v1_admin_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DeleteTypeRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DeleteTypeRequest) ProtoMessage() {}
+
+func (x *DeleteTypeRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_v1_admin_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DeleteTypeRequest.ProtoReflect.Descriptor instead.
+func (*DeleteTypeRequest) Descriptor() ([]byte, []int) {
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *DeleteTypeRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *DeleteTypeRequest) GetRevision() int64 {
+	if x != nil {
+		return x.Revision
+	}
+	return 0
+}
+
+type DeleteTypeResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// As it was.
+	Type          *TaskType `protobuf:"bytes,1,opt,name=type,proto3" json:"type,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DeleteTypeResponse) Reset() {
+	*x = DeleteTypeResponse{}
+	mi := &file_yard_v1_admin_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DeleteTypeResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DeleteTypeResponse) ProtoMessage() {}
+
+func (x *DeleteTypeResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_v1_admin_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DeleteTypeResponse.ProtoReflect.Descriptor instead.
+func (*DeleteTypeResponse) Descriptor() ([]byte, []int) {
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *DeleteTypeResponse) GetType() *TaskType {
+	if x != nil {
+		return x.Type
+	}
+	return nil
+}
+
 // DescribeTasklistRequest (tasklists.describe).
 type DescribeTasklistRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -637,7 +995,7 @@ type DescribeTasklistRequest struct {
 
 func (x *DescribeTasklistRequest) Reset() {
 	*x = DescribeTasklistRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[12]
+	mi := &file_yard_v1_admin_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -649,7 +1007,7 @@ func (x *DescribeTasklistRequest) String() string {
 func (*DescribeTasklistRequest) ProtoMessage() {}
 
 func (x *DescribeTasklistRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[12]
+	mi := &file_yard_v1_admin_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -662,7 +1020,7 @@ func (x *DescribeTasklistRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DescribeTasklistRequest.ProtoReflect.Descriptor instead.
 func (*DescribeTasklistRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{12}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *DescribeTasklistRequest) GetTasklist() string {
@@ -704,7 +1062,7 @@ type DescribeTasklistResponse struct {
 
 func (x *DescribeTasklistResponse) Reset() {
 	*x = DescribeTasklistResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[13]
+	mi := &file_yard_v1_admin_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -716,7 +1074,7 @@ func (x *DescribeTasklistResponse) String() string {
 func (*DescribeTasklistResponse) ProtoMessage() {}
 
 func (x *DescribeTasklistResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[13]
+	mi := &file_yard_v1_admin_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -729,7 +1087,7 @@ func (x *DescribeTasklistResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DescribeTasklistResponse.ProtoReflect.Descriptor instead.
 func (*DescribeTasklistResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{13}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *DescribeTasklistResponse) GetTasklist() string {
@@ -831,7 +1189,7 @@ type SlotUse struct {
 
 func (x *SlotUse) Reset() {
 	*x = SlotUse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[14]
+	mi := &file_yard_v1_admin_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -843,7 +1201,7 @@ func (x *SlotUse) String() string {
 func (*SlotUse) ProtoMessage() {}
 
 func (x *SlotUse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[14]
+	mi := &file_yard_v1_admin_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -856,7 +1214,7 @@ func (x *SlotUse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SlotUse.ProtoReflect.Descriptor instead.
 func (*SlotUse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{14}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *SlotUse) GetType() string {
@@ -884,11 +1242,12 @@ var File_yard_v1_admin_proto protoreflect.FileDescriptor
 
 const file_yard_v1_admin_proto_rawDesc = "" +
 	"\n" +
-	"\x13yard/v1/admin.proto\x12\ayard.v1\x1a\x13yard/v1/tasks.proto\"a\n" +
+	"\x13yard/v1/admin.proto\x12\ayard.v1\x1a\x13yard/v1/tasks.proto\"}\n" +
 	"\x06Domain\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12 \n" +
 	"\vdescription\x18\x02 \x01(\tR\vdescription\x12!\n" +
-	"\fretention_ms\x18\x03 \x01(\x03R\vretentionMs\";\n" +
+	"\fretention_ms\x18\x03 \x01(\x03R\vretentionMs\x12\x1a\n" +
+	"\brevision\x18\x04 \x01(\x03R\brevision\";\n" +
 	"\x10PutDomainRequest\x12'\n" +
 	"\x06domain\x18\x01 \x01(\v2\x0f.yard.v1.DomainR\x06domain\"<\n" +
 	"\x11PutDomainResponse\x12'\n" +
@@ -896,16 +1255,26 @@ const file_yard_v1_admin_proto_rawDesc = "" +
 	"\x10GetDomainRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\"<\n" +
 	"\x11GetDomainResponse\x12'\n" +
-	"\x06domain\x18\x01 \x01(\v2\x0f.yard.v1.DomainR\x06domain\"\x14\n" +
-	"\x12ListDomainsRequest\"@\n" +
+	"\x06domain\x18\x01 \x01(\v2\x0f.yard.v1.DomainR\x06domain\"B\n" +
+	"\x12ListDomainsRequest\x12\x14\n" +
+	"\x05limit\x18\x01 \x01(\x05R\x05limit\x12\x16\n" +
+	"\x06cursor\x18\x02 \x01(\tR\x06cursor\"a\n" +
 	"\x13ListDomainsResponse\x12)\n" +
-	"\adomains\x18\x01 \x03(\v2\x0f.yard.v1.DomainR\adomains\"\xd0\x01\n" +
+	"\adomains\x18\x01 \x03(\v2\x0f.yard.v1.DomainR\adomains\x12\x1f\n" +
+	"\vnext_cursor\x18\x02 \x01(\tR\n" +
+	"nextCursor\"E\n" +
+	"\x13DeleteDomainRequest\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1a\n" +
+	"\brevision\x18\x02 \x01(\x03R\brevision\"?\n" +
+	"\x14DeleteDomainResponse\x12'\n" +
+	"\x06domain\x18\x01 \x01(\v2\x0f.yard.v1.DomainR\x06domain\"\xec\x01\n" +
 	"\bTaskType\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12*\n" +
 	"\x05retry\x18\x02 \x01(\v2\x14.yard.v1.RetryPolicyR\x05retry\x12)\n" +
 	"\x11start_to_close_ms\x18\x03 \x01(\x03R\x0estartToCloseMs\x120\n" +
 	"\x14heartbeat_timeout_ms\x18\x04 \x01(\x03R\x12heartbeatTimeoutMs\x12'\n" +
-	"\x0fmax_concurrency\x18\x05 \x01(\x05R\x0emaxConcurrency\"7\n" +
+	"\x0fmax_concurrency\x18\x05 \x01(\x05R\x0emaxConcurrency\x12\x1a\n" +
+	"\brevision\x18\x06 \x01(\x03R\brevision\"7\n" +
 	"\x0eSetTypeRequest\x12%\n" +
 	"\x04type\x18\x01 \x01(\v2\x11.yard.v1.TaskTypeR\x04type\"8\n" +
 	"\x0fSetTypeResponse\x12%\n" +
@@ -915,7 +1284,19 @@ const file_yard_v1_admin_proto_rawDesc = "" +
 	"\x0fGetTypeResponse\x12%\n" +
 	"\x04type\x18\x01 \x01(\v2\x11.yard.v1.TaskTypeR\x04type\x12 \n" +
 	"\fslots_in_use\x18\x02 \x01(\x05R\n" +
-	"slotsInUse\"5\n" +
+	"slotsInUse\"@\n" +
+	"\x10ListTypesRequest\x12\x14\n" +
+	"\x05limit\x18\x01 \x01(\x05R\x05limit\x12\x16\n" +
+	"\x06cursor\x18\x02 \x01(\tR\x06cursor\"]\n" +
+	"\x11ListTypesResponse\x12'\n" +
+	"\x05types\x18\x01 \x03(\v2\x11.yard.v1.TaskTypeR\x05types\x12\x1f\n" +
+	"\vnext_cursor\x18\x02 \x01(\tR\n" +
+	"nextCursor\"C\n" +
+	"\x11DeleteTypeRequest\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1a\n" +
+	"\brevision\x18\x02 \x01(\x03R\brevision\";\n" +
+	"\x12DeleteTypeResponse\x12%\n" +
+	"\x04type\x18\x01 \x01(\v2\x11.yard.v1.TaskTypeR\x04type\"5\n" +
 	"\x17DescribeTasklistRequest\x12\x1a\n" +
 	"\btasklist\x18\x01 \x01(\tR\btasklist\"\x80\x03\n" +
 	"\x18DescribeTasklistResponse\x12\x1a\n" +
@@ -949,7 +1330,7 @@ func file_yard_v1_admin_proto_rawDescGZIP() []byte {
 	return file_yard_v1_admin_proto_rawDescData
 }
 
-var file_yard_v1_admin_proto_msgTypes = make([]protoimpl.MessageInfo, 15)
+var file_yard_v1_admin_proto_msgTypes = make([]protoimpl.MessageInfo, 21)
 var file_yard_v1_admin_proto_goTypes = []any{
 	(*Domain)(nil),                   // 0: yard.v1.Domain
 	(*PutDomainRequest)(nil),         // 1: yard.v1.PutDomainRequest
@@ -958,31 +1339,40 @@ var file_yard_v1_admin_proto_goTypes = []any{
 	(*GetDomainResponse)(nil),        // 4: yard.v1.GetDomainResponse
 	(*ListDomainsRequest)(nil),       // 5: yard.v1.ListDomainsRequest
 	(*ListDomainsResponse)(nil),      // 6: yard.v1.ListDomainsResponse
-	(*TaskType)(nil),                 // 7: yard.v1.TaskType
-	(*SetTypeRequest)(nil),           // 8: yard.v1.SetTypeRequest
-	(*SetTypeResponse)(nil),          // 9: yard.v1.SetTypeResponse
-	(*GetTypeRequest)(nil),           // 10: yard.v1.GetTypeRequest
-	(*GetTypeResponse)(nil),          // 11: yard.v1.GetTypeResponse
-	(*DescribeTasklistRequest)(nil),  // 12: yard.v1.DescribeTasklistRequest
-	(*DescribeTasklistResponse)(nil), // 13: yard.v1.DescribeTasklistResponse
-	(*SlotUse)(nil),                  // 14: yard.v1.SlotUse
-	(*RetryPolicy)(nil),              // 15: yard.v1.RetryPolicy
+	(*DeleteDomainRequest)(nil),      // 7: yard.v1.DeleteDomainRequest
+	(*DeleteDomainResponse)(nil),     // 8: yard.v1.DeleteDomainResponse
+	(*TaskType)(nil),                 // 9: yard.v1.TaskType
+	(*SetTypeRequest)(nil),           // 10: yard.v1.SetTypeRequest
+	(*SetTypeResponse)(nil),          // 11: yard.v1.SetTypeResponse
+	(*GetTypeRequest)(nil),           // 12: yard.v1.GetTypeRequest
+	(*GetTypeResponse)(nil),          // 13: yard.v1.GetTypeResponse
+	(*ListTypesRequest)(nil),         // 14: yard.v1.ListTypesRequest
+	(*ListTypesResponse)(nil),        // 15: yard.v1.ListTypesResponse
+	(*DeleteTypeRequest)(nil),        // 16: yard.v1.DeleteTypeRequest
+	(*DeleteTypeResponse)(nil),       // 17: yard.v1.DeleteTypeResponse
+	(*DescribeTasklistRequest)(nil),  // 18: yard.v1.DescribeTasklistRequest
+	(*DescribeTasklistResponse)(nil), // 19: yard.v1.DescribeTasklistResponse
+	(*SlotUse)(nil),                  // 20: yard.v1.SlotUse
+	(*RetryPolicy)(nil),              // 21: yard.v1.RetryPolicy
 }
 var file_yard_v1_admin_proto_depIdxs = []int32{
 	0,  // 0: yard.v1.PutDomainRequest.domain:type_name -> yard.v1.Domain
 	0,  // 1: yard.v1.PutDomainResponse.domain:type_name -> yard.v1.Domain
 	0,  // 2: yard.v1.GetDomainResponse.domain:type_name -> yard.v1.Domain
 	0,  // 3: yard.v1.ListDomainsResponse.domains:type_name -> yard.v1.Domain
-	15, // 4: yard.v1.TaskType.retry:type_name -> yard.v1.RetryPolicy
-	7,  // 5: yard.v1.SetTypeRequest.type:type_name -> yard.v1.TaskType
-	7,  // 6: yard.v1.SetTypeResponse.type:type_name -> yard.v1.TaskType
-	7,  // 7: yard.v1.GetTypeResponse.type:type_name -> yard.v1.TaskType
-	14, // 8: yard.v1.DescribeTasklistResponse.slots:type_name -> yard.v1.SlotUse
-	9,  // [9:9] is the sub-list for method output_type
-	9,  // [9:9] is the sub-list for method input_type
-	9,  // [9:9] is the sub-list for extension type_name
-	9,  // [9:9] is the sub-list for extension extendee
-	0,  // [0:9] is the sub-list for field type_name
+	0,  // 4: yard.v1.DeleteDomainResponse.domain:type_name -> yard.v1.Domain
+	21, // 5: yard.v1.TaskType.retry:type_name -> yard.v1.RetryPolicy
+	9,  // 6: yard.v1.SetTypeRequest.type:type_name -> yard.v1.TaskType
+	9,  // 7: yard.v1.SetTypeResponse.type:type_name -> yard.v1.TaskType
+	9,  // 8: yard.v1.GetTypeResponse.type:type_name -> yard.v1.TaskType
+	9,  // 9: yard.v1.ListTypesResponse.types:type_name -> yard.v1.TaskType
+	9,  // 10: yard.v1.DeleteTypeResponse.type:type_name -> yard.v1.TaskType
+	20, // 11: yard.v1.DescribeTasklistResponse.slots:type_name -> yard.v1.SlotUse
+	12, // [12:12] is the sub-list for method output_type
+	12, // [12:12] is the sub-list for method input_type
+	12, // [12:12] is the sub-list for extension type_name
+	12, // [12:12] is the sub-list for extension extendee
+	0,  // [0:12] is the sub-list for field type_name
 }
 
 func init() { file_yard_v1_admin_proto_init() }
@@ -997,7 +1387,7 @@ func file_yard_v1_admin_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_yard_v1_admin_proto_rawDesc), len(file_yard_v1_admin_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   15,
+			NumMessages:   21,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -70,31 +70,26 @@ func binaryPayload(value jsontext.Value) (data []byte, ok bool, err error) {
 
 // MarshalJSONTo always writes the list, so that a client can loop over it.
 func (r *PollResponse) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return writeList(enc, "tasks", r.Tasks)
+	return writeList(enc, "tasks", r.Tasks, "")
 }
 
 // MarshalJSONTo always writes the list, so that a client can loop over it.
 func (r *ListResponse) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return writeList(enc, "tasks", r.Tasks)
+	return writeList(enc, "tasks", r.Tasks, r.NextCursor)
 }
 
 // MarshalJSONTo always writes the list, so that a client can loop over it.
 func (r *ListDomainsResponse) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return writeList(enc, "domains", r.Domains)
+	return writeList(enc, "domains", r.Domains, r.NextCursor)
 }
 
-// UnmarshalJSONFrom reads {}: by itself the decoder refuses a message without
-// fields, since it takes it for a type that was not meant to be JSON.
-func (r *ListDomainsRequest) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return json.UnmarshalDecode(dec, &struct{}{})
+// MarshalJSONTo always writes the list, so that a client can loop over it.
+func (r *ListTypesResponse) MarshalJSONTo(enc *jsontext.Encoder) error {
+	return writeList(enc, "types", r.Types, r.NextCursor)
 }
 
-// MarshalJSONTo writes {}.
-func (r *ListDomainsRequest) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return json.MarshalEncode(enc, struct{}{})
-}
-
-func writeList[T any](enc *jsontext.Encoder, name string, list []T) error {
+// writeList writes a list and, where there is one, the cursor of the next page.
+func writeList[T any](enc *jsontext.Encoder, name string, list []T, next string) error {
 	if err := errors.Join(enc.WriteToken(jsontext.BeginObject), enc.WriteToken(jsontext.String(name)), enc.WriteToken(jsontext.BeginArray)); err != nil {
 		return err
 	}
@@ -103,7 +98,15 @@ func writeList[T any](enc *jsontext.Encoder, name string, list []T) error {
 			return err
 		}
 	}
-	return errors.Join(enc.WriteToken(jsontext.EndArray), enc.WriteToken(jsontext.EndObject))
+	if err := enc.WriteToken(jsontext.EndArray); err != nil {
+		return err
+	}
+	if next != "" {
+		if err := errors.Join(enc.WriteToken(jsontext.String("next_cursor")), enc.WriteToken(jsontext.String(next))); err != nil {
+			return err
+		}
+	}
+	return enc.WriteToken(jsontext.EndObject)
 }
 
 // Name is the state's JSON form, such as "running".

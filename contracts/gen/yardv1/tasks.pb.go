@@ -170,7 +170,7 @@ const (
 	TaskEventKind_TASK_EVENT_KIND_TIMED_OUT TaskEventKind = 7
 	// The worker fell silent or went away: ready again, no failure counted.
 	TaskEventKind_TASK_EVENT_KIND_LOST TaskEventKind = 8
-	// The worker gave it back unstarted.
+	// The worker gave it back unstarted, or it may never have reached one: no failure counted.
 	TaskEventKind_TASK_EVENT_KIND_HANDED_BACK TaskEventKind = 9
 	// Cancelled while it ran; the worker is told.
 	TaskEventKind_TASK_EVENT_KIND_CANCEL_REQUESTED TaskEventKind = 10
@@ -584,9 +584,16 @@ type SubmitResponse struct {
 	// One id per task, in order: 26 characters, sortable by time.
 	TaskIds []string `protobuf:"bytes,1,rep,name=task_ids,json=taskIds,proto3" json:"task_ids,omitempty"`
 	// With wait: the task as it was when the wait ended.
-	Task          *Task `protobuf:"bytes,2,opt,name=task,proto3" json:"task,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Task *Task `protobuf:"bytes,2,opt,name=task,proto3" json:"task,omitempty"`
+	// With wait: empty where the wait lasted until the task's end or until its time was over. Else
+	// why it ended before: RESOURCE_EXHAUSTED (too many waits, there was no room for this one) or
+	// UNAVAILABLE (an owner could not be asked). The task is accepted all the same: ask for its end
+	// with tasks.get.
+	WaitCode string `protobuf:"bytes,3,opt,name=wait_code,json=waitCode,proto3" json:"wait_code,omitempty"`
+	// With RESOURCE_EXHAUSTED in wait_code: how long to wait before that, ms.
+	WaitRetryAfterMs int64 `protobuf:"varint,4,opt,name=wait_retry_after_ms,json=waitRetryAfterMs,proto3" json:"wait_retry_after_ms,omitempty"`
+	unknownFields    protoimpl.UnknownFields
+	sizeCache        protoimpl.SizeCache
 }
 
 func (x *SubmitResponse) Reset() {
@@ -633,6 +640,20 @@ func (x *SubmitResponse) GetTask() *Task {
 	return nil
 }
 
+func (x *SubmitResponse) GetWaitCode() string {
+	if x != nil {
+		return x.WaitCode
+	}
+	return ""
+}
+
+func (x *SubmitResponse) GetWaitRetryAfterMs() int64 {
+	if x != nil {
+		return x.WaitRetryAfterMs
+	}
+	return 0
+}
+
 // PollRequest (tasks.poll): a worker asks for work.
 type PollRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -642,7 +663,9 @@ type PollRequest struct {
 	MaxTasks int32 `protobuf:"varint,2,opt,name=max_tasks,json=maxTasks,proto3" json:"max_tasks,omitempty"`
 	// Wait for the first task up to so long, ms, 0..60000. Default 0: answer at once.
 	WaitMs int64 `protobuf:"varint,3,opt,name=wait_ms,json=waitMs,proto3" json:"wait_ms,omitempty"`
-	// Only these types; at most 100. Default: all.
+	// Only these types; at most 100. Default: all. The polls of a domain that wait may name 16384 types
+	// in all at a matching shard, those that name the same counted once per tasklist; further ones
+	// are refused with RESOURCE_EXHAUSTED.
 	Types []string `protobuf:"bytes,4,rep,name=types,proto3" json:"types,omitempty"`
 	// Who asks, for people to read; at most 128 bytes.
 	Worker        string `protobuf:"bytes,5,opt,name=worker,proto3" json:"worker,omitempty"`
@@ -1509,8 +1532,10 @@ type ListRequest struct {
 	Type string `protobuf:"bytes,2,opt,name=type,proto3" json:"type,omitempty"`
 	// Only these states. Default: all.
 	States []TaskState `protobuf:"varint,3,rep,packed,name=states,proto3,enum=yard.v1.TaskState" json:"states,omitempty"`
-	// 1..1000. Default 100.
-	Limit         int32 `protobuf:"varint,4,opt,name=limit,proto3" json:"limit,omitempty"`
+	// At most so many, 1..1000. Default 100. Fewer come where they would be more than 400 KiB.
+	Limit int32 `protobuf:"varint,4,opt,name=limit,proto3" json:"limit,omitempty"`
+	// The next_cursor of the answer before, with the same filter. Default: from the newest.
+	Cursor        string `protobuf:"bytes,5,opt,name=cursor,proto3" json:"cursor,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1573,10 +1598,19 @@ func (x *ListRequest) GetLimit() int32 {
 	return 0
 }
 
+func (x *ListRequest) GetCursor() string {
+	if x != nil {
+		return x.Cursor
+	}
+	return ""
+}
+
 type ListResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Without payloads and events.
-	Tasks         []*Task `protobuf:"bytes,1,rep,name=tasks,proto3" json:"tasks,omitempty"`
+	Tasks []*Task `protobuf:"bytes,1,rep,name=tasks,proto3" json:"tasks,omitempty"`
+	// Where the next page begins; empty where there is none.
+	NextCursor    string `protobuf:"bytes,2,opt,name=next_cursor,json=nextCursor,proto3" json:"next_cursor,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1616,6 +1650,13 @@ func (x *ListResponse) GetTasks() []*Task {
 		return x.Tasks
 	}
 	return nil
+}
+
+func (x *ListResponse) GetNextCursor() string {
+	if x != nil {
+		return x.NextCursor
+	}
+	return ""
 }
 
 // CancelRequest (tasks.cancel). A waiting task is cancelled at once; the worker of a
@@ -2022,10 +2063,12 @@ const file_yard_v1_tasks_proto_rawDesc = "" +
 	"\x04wait\x18\x03 \x01(\bR\x04wait\x12\x17\n" +
 	"\await_ms\x18\x04 \x01(\x03R\x06waitMs\x12\x1f\n" +
 	"\vretry_token\x18\x05 \x01(\tR\n" +
-	"retryToken\"N\n" +
+	"retryToken\"\x9a\x01\n" +
 	"\x0eSubmitResponse\x12\x19\n" +
 	"\btask_ids\x18\x01 \x03(\tR\ataskIds\x12!\n" +
-	"\x04task\x18\x02 \x01(\v2\r.yard.v1.TaskR\x04task\"\x8d\x01\n" +
+	"\x04task\x18\x02 \x01(\v2\r.yard.v1.TaskR\x04task\x12\x1b\n" +
+	"\twait_code\x18\x03 \x01(\tR\bwaitCode\x12-\n" +
+	"\x13wait_retry_after_ms\x18\x04 \x01(\x03R\x10waitRetryAfterMs\"\x8d\x01\n" +
 	"\vPollRequest\x12\x1a\n" +
 	"\btasklist\x18\x01 \x01(\tR\btasklist\x12\x1b\n" +
 	"\tmax_tasks\x18\x02 \x01(\x05R\bmaxTasks\x12\x17\n" +
@@ -2088,14 +2131,17 @@ const file_yard_v1_tasks_proto_rawDesc = "" +
 	"\atask_id\x18\x01 \x01(\tR\x06taskId\x12\x17\n" +
 	"\await_ms\x18\x02 \x01(\x03R\x06waitMs\"0\n" +
 	"\vGetResponse\x12!\n" +
-	"\x04task\x18\x01 \x01(\v2\r.yard.v1.TaskR\x04task\"\x7f\n" +
+	"\x04task\x18\x01 \x01(\v2\r.yard.v1.TaskR\x04task\"\x97\x01\n" +
 	"\vListRequest\x12\x1a\n" +
 	"\btasklist\x18\x01 \x01(\tR\btasklist\x12\x12\n" +
 	"\x04type\x18\x02 \x01(\tR\x04type\x12*\n" +
 	"\x06states\x18\x03 \x03(\x0e2\x12.yard.v1.TaskStateR\x06states\x12\x14\n" +
-	"\x05limit\x18\x04 \x01(\x05R\x05limit\"3\n" +
+	"\x05limit\x18\x04 \x01(\x05R\x05limit\x12\x16\n" +
+	"\x06cursor\x18\x05 \x01(\tR\x06cursor\"T\n" +
 	"\fListResponse\x12#\n" +
-	"\x05tasks\x18\x01 \x03(\v2\r.yard.v1.TaskR\x05tasks\"B\n" +
+	"\x05tasks\x18\x01 \x03(\v2\r.yard.v1.TaskR\x05tasks\x12\x1f\n" +
+	"\vnext_cursor\x18\x02 \x01(\tR\n" +
+	"nextCursor\"B\n" +
 	"\rCancelRequest\x12\x19\n" +
 	"\btask_ids\x18\x01 \x03(\tR\ataskIds\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\"\xa0\x05\n" +

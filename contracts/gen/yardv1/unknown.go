@@ -114,6 +114,15 @@ func (r *GetDomainRequest) UnknownField() (string, bool) { return field("", r.un
 func (r *ListDomainsRequest) UnknownField() (string, bool) { return field("", r.unknownFields) }
 
 // UnknownField returns the path of a field that this version does not know.
+func (r *DeleteDomainRequest) UnknownField() (string, bool) { return field("", r.unknownFields) }
+
+// UnknownField returns the path of a field that this version does not know.
+func (r *ListTypesRequest) UnknownField() (string, bool) { return field("", r.unknownFields) }
+
+// UnknownField returns the path of a field that this version does not know.
+func (r *DeleteTypeRequest) UnknownField() (string, bool) { return field("", r.unknownFields) }
+
+// UnknownField returns the path of a field that this version does not know.
 func (r *SetTypeRequest) UnknownField() (string, bool) {
 	if t := r.Type; t != nil {
 		if len(t.unknownFields) > 0 {

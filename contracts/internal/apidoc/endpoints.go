@@ -34,12 +34,14 @@ const (
 	exampleTask  = "06dabzyw00004emhrks7qr2x30"
 	exampleToken = "0000000006e06000000gqmy6pat8w74nt6ta3a3jbv8wg"
 	examplePair  = `"task_id":"` + exampleTask + `","token":"` + exampleToken + `"`
+	pageNote     = "A page ends where its limit or its bytes are full. Ask again with `next_cursor` as the `cursor` until there is none; what is created or deleted meanwhile may be missed or seen."
+	deleteNote   = "NOT_FOUND answers the repetition of a deletion whose answer was lost, too."
 	verdictNote  = "Each entry is judged by itself: an answer without an error header may hold verdicts other than OK, in the order of the request. An entry with the code UNKNOWN may be repeated as it is; the same outcome told twice by the same attempt is OK twice."
 )
 
 // endpoints are all verbs, in the order of the page.
 func endpoints() []endpoint {
-	return slices.Concat(lifeEndpoints(), queryEndpoints(), settingEndpoints())
+	return slices.Concat(lifeEndpoints(), queryEndpoints(), typeEndpoints(), domainEndpoints())
 }
 
 // lifeEndpoints are what moves a task through its life.
@@ -54,7 +56,7 @@ func lifeEndpoints() []endpoint {
 			Notes: []string{
 				"The answer means: all tasks are stored. An error other than UNKNOWN means: none is.",
 				"UNKNOWN carries `retry_token` in its `detail`. Repeat the same request with it in the field `retry_token`, within 100 s: then no task is stored twice. A repeat without it may store the tasks twice.",
-				"With `wait`, one request submits a task and answers with its end. A wait that runs out is no error: the answer's `task` tells the state so far.",
+				"With `wait`, one request submits a task and answers with its end. A wait that runs out is no error: the answer's `task` tells the state so far. Nor is one that found no room, or lost its owner: the task is accepted, and `wait_code` says why nobody waited.",
 			},
 		},
 		{
@@ -112,20 +114,24 @@ func queryEndpoints() []endpoint {
 			In:    `{"task_id":"` + exampleTask + `"}`,
 			Out:   `{"task":{"task_id":"` + exampleTask + `","domain":"shop","tasklist":"mail","type":"email.send","priority":3,"state":"completed","payload":{"to":"ann@example.com"},"result":{"message_id":"m-17"},"grants":1,"created_at_ms":1763721600000,"due_at_ms":1763721600000,"finished_at_ms":1763721600412,"events":[{"kind":"submitted","at_ms":1763721600000},{"kind":"started","at_ms":1763721600003,"grant":1,"worker":"mailer-1"},{"kind":"completed","at_ms":1763721600412,"grant":1}]}}`,
 			codes: []fault.Code{fault.NotFound, fault.FailedPrecondition},
-			Notes: []string{"Finished tasks are found until their domain's retention is over."},
+			Notes: []string{
+				"Finished tasks are found until their domain's retention is over.",
+				"With `wait_ms`, RESOURCE_EXHAUSTED means that too many requests wait already: ask again later, or without.",
+			},
 		},
 		{
 			Verb: "tasks.list", Does: "Find tasks of the domain, newest first.",
 			Request: "ListRequest", Response: "ListResponse",
 			In:    `{"tasklist":"mail","states":["ready","running"],"limit":2}`,
-			Out:   `{"tasks":[{"task_id":"` + exampleTask + `","domain":"shop","tasklist":"mail","type":"email.send","priority":3,"state":"running","created_at_ms":1763721600000}]}`,
-			codes: []fault.Code{fault.NotFound, fault.FailedPrecondition},
+			Out:   `{"tasks":[{"task_id":"` + exampleTask + `","domain":"shop","tasklist":"mail","type":"email.send","priority":3,"state":"running","created_at_ms":1763721600000}],"next_cursor":"` + exampleTask + `"}`,
+			codes: []fault.Code{fault.NotFound},
+			Notes: []string{pageNote},
 		},
 	}
 }
 
-// settingEndpoints are for operators: tasklists, types, domains.
-func settingEndpoints() []endpoint {
+// typeEndpoints are for operators of one domain: tasklists and types.
+func typeEndpoints() []endpoint {
 	return []endpoint{
 		{
 			Verb: "tasklists.describe", Does: "Tell how a tasklist is doing. A tasklist exists by being used.",
@@ -138,35 +144,74 @@ func settingEndpoints() []endpoint {
 			Verb: "types.set", Does: "Create or change a task type of the domain: retry, timeouts, concurrency limit.",
 			Request: "SetTypeRequest", Response: "SetTypeResponse",
 			In:    `{"type":{"name":"email.send","max_concurrency":16,"retry":{"max_attempts":8,"initial_interval_ms":2000}}}`,
-			Out:   `{"type":{"name":"email.send","max_concurrency":16,"retry":{"max_attempts":8,"initial_interval_ms":2000}}}`,
-			codes: []fault.Code{fault.NotFound},
-			Notes: []string{"A type need not be set before tasks of it are submitted: then the defaults hold, and no limit."},
+			Out:   `{"type":{"name":"email.send","max_concurrency":16,"retry":{"max_attempts":8,"initial_interval_ms":2000},"revision":17}}`,
+			codes: []fault.Code{fault.NotFound, fault.Stale, fault.FailedPrecondition},
+			Notes: []string{
+				"A type need not be set before tasks of it are submitted: then the defaults hold, and no limit.",
+				"FAILED_PRECONDITION: the domain has 10,000 types with settings. Delete some.",
+			},
 		},
 		{
 			Verb: "types.get", Does: "Tell of a task type and how full its limit is.",
 			Request: "GetTypeRequest", Response: "GetTypeResponse",
 			In:    `{"name":"email.send"}`,
-			Out:   `{"type":{"name":"email.send","max_concurrency":16},"slots_in_use":16}`,
+			Out:   `{"type":{"name":"email.send","max_concurrency":16,"revision":17},"slots_in_use":16}`,
 			codes: []fault.Code{fault.NotFound},
 		},
 		{
+			Verb: "types.list", Does: "Tell of the task types of the domain that have settings.",
+			Request: "ListTypesRequest", Response: "ListTypesResponse",
+			In:    `{"limit":1}`,
+			Out:   `{"types":[{"name":"email.send","max_concurrency":16,"revision":17}],"next_cursor":"email.send"}`,
+			codes: []fault.Code{fault.NotFound},
+			Notes: []string{pageNote},
+		},
+		{
+			Verb: "types.delete", Does: "Delete the settings of a task type. Its tasks go on without them.",
+			Request: "DeleteTypeRequest", Response: "DeleteTypeResponse",
+			In:    `{"name":"email.send"}`,
+			Out:   `{"type":{"name":"email.send","max_concurrency":16,"revision":17}}`,
+			codes: []fault.Code{fault.NotFound, fault.Stale},
+			Notes: []string{deleteNote},
+		},
+	}
+}
+
+// domainEndpoints are for operators of the whole.
+func domainEndpoints() []endpoint {
+	return []endpoint{
+		{
 			Verb: "domains.put", admin: true, Does: "Create or change a domain.",
 			Request: "PutDomainRequest", Response: "PutDomainResponse",
-			In:  `{"domain":{"name":"shop","description":"the online shop","retention_ms":259200000}}`,
-			Out: `{"domain":{"name":"shop","description":"the online shop","retention_ms":259200000}}`,
+			In:    `{"domain":{"name":"shop","description":"the online shop","retention_ms":259200000}}`,
+			Out:   `{"domain":{"name":"shop","description":"the online shop","retention_ms":259200000,"revision":12}}`,
+			codes: []fault.Code{fault.Stale},
 		},
 		{
 			Verb: "domains.get", admin: true, Does: "Tell of one domain.",
 			Request: "GetDomainRequest", Response: "GetDomainResponse",
 			In:    `{"name":"shop"}`,
-			Out:   `{"domain":{"name":"shop","retention_ms":604800000}}`,
+			Out:   `{"domain":{"name":"shop","retention_ms":604800000,"revision":12}}`,
 			codes: []fault.Code{fault.NotFound},
 		},
 		{
 			Verb: "domains.list", admin: true, Does: "Tell of all domains.",
 			Request: "ListDomainsRequest", Response: "ListDomainsResponse",
-			In:  `{}`,
-			Out: `{"domains":[{"name":"shop","retention_ms":604800000}]}`,
+			In:    `{}`,
+			Out:   `{"domains":[{"name":"shop","retention_ms":604800000,"revision":12}]}`,
+			Notes: []string{pageNote},
+		},
+		{
+			Verb: "domains.delete", admin: true, Does: "Delete a domain that holds no unfinished task, and its task types.",
+			Request: "DeleteDomainRequest", Response: "DeleteDomainResponse",
+			In:    `{"name":"shop"}`,
+			Out:   `{"domain":{"name":"shop","retention_ms":604800000,"revision":12}}`,
+			codes: []fault.Code{fault.NotFound, fault.Stale, fault.FailedPrecondition},
+			Notes: []string{
+				"FAILED_PRECONDITION: it holds unfinished tasks; `detail` says how many were found of each state. Cancel them, or let them end. Tasks that are only on disk yet, or on their way, may be missed.",
+				"Requests of a deleted domain are refused like those of one that never was. Nothing that it holds is lost: finished tasks are kept until their retention is over, what was missed waits, and a domain created again under the name has all of it.",
+				deleteNote,
+			},
 		},
 	}
 }

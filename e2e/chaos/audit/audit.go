@@ -32,6 +32,8 @@ const (
 	CopiesDiffer Kind = "copies differ"
 	// DeadUnheld: a task is dead and no worker ever held it.
 	DeadUnheld Kind = "dead unheld"
+	// BurnedUnheld: an attempt counts as timed out or lost, and no worker received it.
+	BurnedUnheld Kind = "burned unheld"
 	// Unfounded: a task was completed or cancelled though no client asked for it.
 	Unfounded Kind = "unfounded"
 	// OverLimit: more attempts of a limited type were held at once than allowed.
@@ -40,7 +42,7 @@ const (
 
 // Kinds lists the rules in the order of reports.
 func Kinds() []Kind {
-	return []Kind{Lost, Strange, CompletedTwice, HeldTwice, CancelBroken, NotCompleted, CopiesDiffer, DeadUnheld, Unfounded, OverLimit}
+	return []Kind{Lost, Strange, CompletedTwice, HeldTwice, CancelBroken, NotCompleted, CopiesDiffer, DeadUnheld, BurnedUnheld, Unfounded, OverLimit}
 }
 
 // Violation is one rule violated by one task.
@@ -97,6 +99,7 @@ var rules = []struct {
 	{NotCompleted, notCompleted},
 	{CopiesDiffer, copiesDiffer},
 	{DeadUnheld, deadUnheld},
+	{BurnedUnheld, burnedUnheld},
 	{Unfounded, unfounded},
 }
 

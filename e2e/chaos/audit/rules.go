@@ -176,6 +176,23 @@ func deadUnheld(e *evidence) []string {
 	return nil
 }
 
+// burnedUnheld finds attempts that cost the task something though their poll got nothing.
+func burnedUnheld(e *evidence) (found []string) {
+	seen := map[uint32]bool{}
+	for _, c := range e.copies() {
+		for _, s := range c.Record.Steps {
+			kind := yardv1.TaskEventKind(s.Kind)
+			burned := kind == yardv1.TaskEventKind_TASK_EVENT_KIND_TIMED_OUT || kind == yardv1.TaskEventKind_TASK_EVENT_KIND_LOST
+			if !burned || seen[s.Grant] || slices.ContainsFunc(e.Grants, func(g *Grant) bool { return g.Worker == s.Worker }) {
+				continue
+			}
+			seen[s.Grant] = true
+			found = append(found, fmt.Sprintf("attempt %d of %s is over as %v, and that poll never got it", s.Grant, s.Worker, kind))
+		}
+	}
+	return found
+}
+
 func unfounded(e *evidence) []string {
 	completed := slices.ContainsFunc(e.Grants, func(g *Grant) bool {
 		return slices.ContainsFunc(g.Outcomes, func(o Outcome) bool { return o.Kind == Complete })

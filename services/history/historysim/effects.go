@@ -132,12 +132,12 @@ func (o *Owner) append(own []replica.Proposal) {
 	op := Op{Kind: AppendEvents}
 	for i := range own {
 		p := &own[i]
-		op.Events = append(op.Events, Event{Kind: p.Kind, ID: p.ID, Fence: p.Fence, Message: p.Message})
+		op.Events = append(op.Events, Event{Kind: p.Kind, ID: p.ID, Fence: p.Fence, Message: p.Message, Undelivered: p.Undelivered})
 		if p.Carried != nil {
 			if op.Carried == nil {
 				op.Carried = make(map[int]CarriedState)
 			}
-			op.Carried[i] = CarriedState{CopyTask(p.Carried), p.AsOf}
+			op.Carried[i] = CarriedState{CopyTask(p.Carried), p.AsOf, p.Granted}
 		}
 	}
 	o.until(op, func(out Outcome) { o.give(replica.Stored{Kind: replica.JobAppend, Seq: out.Seq}) })

@@ -21,11 +21,18 @@ type (
 	Verdict      = replica.Verdict
 	TriggerGroup = replica.TriggerGroup
 	ReleaseGroup = replica.ReleaseGroup
-	Task         = taskstate.Task
-	Event        = taskstate.Event
-	Policy       = taskstate.Policy
-	Kind         = taskstate.Kind
-	State        = taskstate.State
+	Poll         = replica.Poll
+	Granted      = replica.Granted
+	Undelivered  = replica.Undelivered
+	Path         = taskstate.Path
+	// BookingsQuery asks for a BookingsPage.
+	BookingsQuery = replica.BookingsQuery
+	BookingsPage  = replica.BookingsPage
+	Task          = taskstate.Task
+	Event         = taskstate.Event
+	Policy        = taskstate.Policy
+	Kind          = taskstate.Kind
+	State         = taskstate.State
 )
 
 // LeaseFor is how long a saved checkpoint lets its owner go on.
@@ -41,6 +48,7 @@ const (
 	Cancel    = taskstate.Cancel
 	Expired   = taskstate.Expired
 	Carried   = taskstate.Carried
+	Fence     = taskstate.Fence
 
 	Running   = taskstate.Running
 	Completed = taskstate.Completed
@@ -106,6 +114,11 @@ type Message struct {
 	Carried map[int]CarriedState
 	ReplyTo string
 	Request uint64
+	// Shard is the matching shard that wrote it, plus one; 0 = not matching. Then Request counts
+	// its batches of Epoch and of this partition, and Polls are what the events' Poll names.
+	Shard            uint32
+	Epoch, Delivered uint64
+	Polls            []Poll
 	// Purged: it is out of the stream.
 	Purged bool
 }
@@ -114,6 +127,8 @@ type Message struct {
 type CarriedState struct {
 	Task Task
 	AsOf uint64
+	// Granted: the attempt may not have reached its worker.
+	Granted *Granted
 }
 
 // Op is one operation that an owner asks for.

@@ -136,6 +136,26 @@ func (o *Owner) Bounced(a *Answer) {
 	}
 }
 
+// GrabsDecided tells whether every grab up to an event has been decided.
+func (o *Owner) GrabsDecided(seq uint64) bool { return o.Live() && o.r.GrabsDecided(seq) }
+
+// Bookings is a page of the running attempts of a matching shard. It is good once the grabs are decided
+// that were in the log when the first page was asked for.
+func (o *Owner) Bookings(q BookingsQuery) BookingsPage { return o.r.Bookings(q) }
+
+// Undelivered is a page of up to limit grants of a shard's owners before epoch that may not have reached
+// their polls, behind a task; likewise.
+func (o *Owner) Undelivered(shard int, epoch uint64, after ids.TaskID, limit int) (page []Undelivered) {
+	o.r.Undelivered(shard, epoch, after, func(u *Undelivered) bool {
+		if len(page) == limit {
+			return false
+		}
+		page = append(page, *u)
+		return true
+	})
+	return page
+}
+
 func (o *Owner) finish(why string) {
 	if !o.ended {
 		o.ended = true
@@ -196,7 +216,7 @@ func (o *Owner) tick() {
 	if o.ended {
 		return
 	}
-	o.give(replica.Tick{})
+	o.give(replica.Tick{Fences: true})
 	o.host.After(tickEvery, o.tick)
 }
 
@@ -286,13 +306,14 @@ func inputOf(m *Message) replica.Input {
 	if m.Event {
 		in := &replica.Events{
 			Seq: m.Seq, At: m.At, Bytes: 100 * len(m.Events), ReplyTo: m.ReplyTo, RequestID: m.Request,
+			Shard: m.Shard, Epoch: m.Epoch, Delivered: m.Delivered, Polls: m.Polls,
 			Events: append([]Event(nil), m.Events...),
 		}
 		for i, c := range m.Carried {
 			if in.Carried == nil {
 				in.Carried = make(map[int]*replica.Carried)
 			}
-			in.Carried[i] = &replica.Carried{Entry: entryOf(&c.Task), AsOf: c.AsOf}
+			in.Carried[i] = &replica.Carried{Entry: entryOf(&c.Task), AsOf: c.AsOf, Granted: c.Granted}
 		}
 		return in
 	}

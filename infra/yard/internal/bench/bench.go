@@ -14,8 +14,8 @@ import (
 	"github.com/yardmaster-io/yardmaster/infra/yard/stack"
 )
 
-// domain that the tasks belong to.
-const domain = "bench"
+// domain that the tasks belong to, and floodDomain that of W10's neighbour.
+const domain, floodDomain = "bench", "bench-flood"
 
 // stopTimeout bounds the stop of an embedded stack.
 const stopTimeout = time.Minute
@@ -77,6 +77,8 @@ func (o *Options) once(ctx context.Context, workload string, found *Settings) (r
 		r, err = load.latency(ctx, w3Rate)
 	case "W9":
 		r, err = load.reads(ctx)
+	case "W10":
+		r, err = load.neighbours(ctx)
 	default:
 		r, err = load.drain(ctx, workload)
 	}
@@ -87,15 +89,17 @@ func (o *Options) once(ctx context.Context, workload string, found *Settings) (r
 // target is the system under test.
 type target struct {
 	stack *stack.Stack // nil for a cluster
-	url   string
-	conns []*nats.Conn
+	// types is how many types the tasks are of, limit how many of each may run at once; 0 = any number.
+	types, limit int
+	url          string
+	conns        []*nats.Conn
 }
 
 // open starts an embedded stack, or names the cluster. The stack's data go into the
 // current folder's file system, since the usual temporary one may be memory.
 func (o *Options) open(ctx context.Context) (*target, error) {
 	if o.URL != "" {
-		return &target{url: o.URL}, nil
+		return &target{url: o.URL, types: o.Types, limit: o.Limit}, nil
 	}
 	dir, err := os.MkdirTemp(".", ".yard-bench-")
 	if err != nil {
@@ -109,12 +113,21 @@ func (o *Options) open(ctx context.Context) (*target, error) {
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
-	return &target{stack: s, url: s.URL}, nil
+	return &target{stack: s, url: s.URL, types: o.Types, limit: o.Limit}, nil
 }
 
 // client makes a client on a connection of its own: in process where the stack is,
 // over TCP else.
 func (t *target) client() (*yard.Client, error) {
+	nc, err := t.connect()
+	if err != nil {
+		return nil, err
+	}
+	return yard.NewClient(nc, domain, yard.WithTimeout(stallAfter))
+}
+
+// connect makes a connection that close closes.
+func (t *target) connect() (*nats.Conn, error) {
 	var nc *nats.Conn
 	var err error
 	if t.stack != nil {
@@ -126,7 +139,7 @@ func (t *target) client() (*yard.Client, error) {
 		return nil, err
 	}
 	t.conns = append(t.conns, nc)
-	return yard.NewClient(nc, domain, yard.WithTimeout(stallAfter))
+	return nc, nil
 }
 
 // prepare makes the domain and sends the first tasks through, so that what is
@@ -138,6 +151,11 @@ func (t *target) prepare(ctx context.Context, retention time.Duration) error {
 	}
 	if _, err := c.Admin().PutDomain(ctx, yard.Domain{Name: domain, Description: "yard bench", Retention: retention}); err != nil {
 		return fmt.Errorf("domain %s: %w", domain, err)
+	}
+	for _, name := range types[:t.types] {
+		if _, err := c.SetType(ctx, yard.TaskType{Name: name, MaxConcurrency: t.limit}); err != nil {
+			return fmt.Errorf("type %s: %w", name, err)
+		}
 	}
 	warmUp := &load{target: t, tasks: warmUpTasks}
 	_, err = warmUp.drain(ctx, "W1")

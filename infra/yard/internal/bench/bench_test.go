@@ -25,7 +25,8 @@ func TestEveryWorkloadProvesItsTasks(t *testing.T) {
 	}
 	for i, r := range report.Results {
 		latency := r.Start != nil && r.Submit != nil
-		if r.Workload != workloads[i] || r.Tasks != 300 || r.TasksPerSecond <= 0 || len(r.Runs) != 1 || latency != (r.Workload == "W3" || r.Workload == "W9") || (r.Reads != nil) != (r.Workload == "W9") {
+		open := r.Workload == "W3" || r.Workload == "W9" || r.Workload == "W10"
+		if r.Workload != workloads[i] || r.Tasks != 300 || r.TasksPerSecond <= 0 || len(r.Runs) != 1 || latency != open || (r.Reads != nil) != (r.Workload == "W9") || (r.Neighbours != nil) != (r.Workload == "W10") {
 			t.Errorf("%+v", r)
 		}
 		if len(r.Memory) != 1 || r.Memory[0].BeforeMB <= 0 || r.Memory[0].PeakMB < r.Memory[0].BeforeMB || r.Memory[0].RestMB <= 0 {
@@ -38,18 +39,22 @@ func TestEveryWorkloadProvesItsTasks(t *testing.T) {
 			t.Errorf("%s: %+v", r.Workload, *g)
 		}
 	}
+	n := report.Results[len(workloads)-1].Neighbours
+	if n.Waits != 1000 || n.Polls != 3000 || n.Get.P50 <= 0 || n.QuietGet.P50 <= 0 || n.QuietSubmit.P50 <= 0 || n.GetRatio <= 0 || n.SubmitRatio <= 0 {
+		t.Errorf("%+v", n)
+	}
 	if s := report.Settings; s.TablesAt != "memory" || s.HistoryPartitions != 2 || s.MatchingShards != 1 || s.Sync != "2m" {
 		t.Errorf("%+v", s)
 	}
 	var table, file bytes.Buffer
-	if err := report.WriteTable(&table); err != nil || strings.Count(table.String(), "\n") != 17 {
+	if err := report.WriteTable(&table); err != nil || strings.Count(table.String(), "\n") != 21 {
 		t.Errorf("%v\n%s", err, &table)
 	}
 	var back Report
 	if err := report.WriteJSON(&file); err != nil {
 		t.Fatal(err)
 	}
-	if err := json.Unmarshal(file.Bytes(), &back); err != nil || len(back.Results) != 4 || back.Machine.Cores < 1 || back.Machine.NATSServer == "" {
+	if err := json.Unmarshal(file.Bytes(), &back); err != nil || len(back.Results) != 5 || back.Machine.Cores < 1 || back.Machine.NATSServer == "" {
 		t.Errorf("%v\n%s", err, &file)
 	}
 }

@@ -121,7 +121,7 @@ func (l *load) produce(ctx context.Context, c *yard.Client, next *atomic.Int64, 
 		}
 		tasks := make([]yard.Task, n)
 		for i := range tasks {
-			tasks[i] = newTask(int(from) + i)
+			tasks[i] = l.target.task(int(from) + i)
 		}
 		ids, err := c.SubmitMany(ctx, tasks)
 		if err != nil {
@@ -141,8 +141,8 @@ var types = func() (names [typeCount]string) {
 	return names
 }()
 
-func newTask(i int) yard.Task {
-	return yard.Task{Type: types[i%typeCount], Tasklist: tasklist, Payload: filler, Priority: priorities[i%len(priorities)]}
+func (t *target) task(i int) yard.Task {
+	return yard.Task{Type: types[i%t.types], Tasklist: tasklist, Payload: filler, Priority: priorities[i%len(priorities)]}
 }
 
 // work polls and completes until ctx ends.

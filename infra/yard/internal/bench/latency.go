@@ -36,7 +36,7 @@ func (l *load) latency(ctx context.Context, rate int) (Result, error) {
 		}
 		c := submitters[i%len(submitters)]
 		submitting.Go(func() {
-			task := newTask(i)
+			task := l.target.task(i)
 			task.Payload = binary.BigEndian.AppendUint64(slices.Clone(filler[8:]), uint64(i))
 			seen.called[i] = time.Now()
 			id, err := c.Submit(ctx, task)

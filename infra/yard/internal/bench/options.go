@@ -11,7 +11,7 @@ import (
 )
 
 // Workloads are the names of all, in order.
-var workloads = []string{"W1", "W2", "W3", "W9"}
+var workloads = []string{"W1", "W2", "W3", "W9", "W10"}
 
 // Shape of the load. They are part of what the numbers mean, so they are no options.
 const (
@@ -27,11 +27,20 @@ const (
 	w3Concurrency = 100
 	w9GetRate     = 5000 // per second
 	w9TaskRate    = 1000 // per second
-	// w9Settle lets the server drop what it keeps in memory of the writing.
-	w9Settle    = 15 * time.Second
-	w9Seconds   = 10 // of each phase
-	warmUpTasks = 1000
-	tasklist    = "bench"
+	// w9SettlePerTask, 15 s for a million, lets the server drop what it keeps in memory of the
+	// writing, which it does within 10 s.
+	w9SettlePerTask = 15 * time.Microsecond
+	w9Seconds       = 10  // of each phase
+	w10Rate         = 500 // tasks, and gets, per second
+	w10Filled       = 10_000
+	w10Waits        = 1000
+	w10Wait         = time.Minute
+	w10PollsPerTask = 10
+	w10PollsEvery   = 5 * time.Millisecond
+	w10PollWait     = 5 * time.Second
+	w10Tasklists    = 100
+	warmUpTasks     = 1000
+	tasklist        = "bench"
 )
 
 // priorities of the tasks, in turn.
@@ -43,6 +52,8 @@ const (
 	w2Tasks = 50_000
 	w3Tasks = 20 * w3Rate
 	w9Tasks = 1_000_000
+	// w10Tasks are 20 s of each phase.
+	w10Tasks = 20 * w10Rate
 )
 
 // stallAfter ends a run in which nothing has moved for so long.
@@ -50,20 +61,24 @@ const stallAfter = 30 * time.Second
 
 // Options of a measurement.
 type Options struct {
-	// Workloads to run, of W1, W2, W3, W9. Default: all.
+	// Workloads to run, of W1, W2, W3, W9, W10. Default: all.
 	Workloads []string
 	// Tasks per run. Default 0 = W1 200,000, W2 50,000, W3 10,000, W9
-	// 1,000,000.
+	// 1,000,000, W10 10,000 in each phase.
 	Tasks int
 	// Runs per workload; the median one is reported. Default 3.
 	Runs int
+	// Types is how many types the tasks are of, 1 to 10. Default 10. Limit is how many tasks of
+	// each may run at once. Default 0 = any number.
+	Types, Limit int
 	// Sync, Tables, Redis and Partitions are those of the embedded stack.
 	Sync       string
 	Tables     string
 	Redis      string
 	Partitions topology.Partitioning
 	// URL of a running cluster to measure in place of an embedded stack. Its domain
-	// bench is created, and keeps the finished tasks for 2 minutes, those of W9 for 30.
+	// bench is created, and keeps the finished tasks for 2 minutes, those of W9 for 30; W10
+	// creates bench-flood too.
 	URL string
 	// Rest is how long the system rests after each run, until its memory is measured a
 	// last time. Default 0 = it is not measured.
@@ -85,6 +100,12 @@ func (o *Options) fill() error {
 	}
 	if o.Runs == 0 {
 		o.Runs = 3
+	}
+	if o.Types == 0 {
+		o.Types = typeCount
+	}
+	if o.Types < 1 || o.Types > typeCount || o.Limit < 0 {
+		return fmt.Errorf("%d types, each limited to %d: want 1 to %d types, and no negative limit", o.Types, o.Limit, typeCount)
 	}
 	if o.Runs < 1 || o.Tasks < 0 {
 		return fmt.Errorf("%d runs of %d tasks: want at least one run, and no negative number of tasks", o.Runs, o.Tasks)
@@ -117,6 +138,8 @@ func (o *Options) tasks(workload string) int {
 		return w2Tasks
 	case workload == "W9":
 		return w9Tasks
+	case workload == "W10":
+		return w10Tasks
 	default:
 		return w3Tasks
 	}

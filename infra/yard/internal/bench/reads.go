@@ -25,7 +25,7 @@ func (l *load) reads(ctx context.Context) (Result, error) {
 	if l.progress != nil {
 		fmt.Fprintf(l.progress, "   filled in %.1f s\n", filled.Seconds)
 	}
-	if !sleepUntil(ctx, time.Now().Add(w9Settle)) {
+	if !sleepUntil(ctx, time.Now().Add(time.Duration(l.tasks)*w9SettlePerTask)) {
 		return Result{}, ctx.Err()
 	}
 	seconds := float64(w9Seconds)
@@ -37,11 +37,11 @@ func (l *load) reads(ctx context.Context) (Result, error) {
 	if err != nil {
 		return Result{}, fmt.Errorf("without gets: %w", err)
 	}
-	first, err := l.newGets(int(seconds * w9GetRate / 5))
+	first, err := l.newGets(int(seconds*w9GetRate/5), w9GetRate)
 	if err != nil {
 		return Result{}, err
 	}
-	gets := &gets{clients: first.clients, ids: first.ids, took: make([]time.Duration, int(seconds*w9GetRate))}
+	gets := &gets{clients: first.clients, ids: first.ids, rate: first.rate, took: make([]time.Duration, int(seconds*w9GetRate))}
 	if err := first.run(ctx); err != nil {
 		return Result{}, fmt.Errorf("first gets: %w", err)
 	}
@@ -65,12 +65,13 @@ func (l *load) reads(ctx context.Context) (Result, error) {
 type gets struct {
 	clients []*yard.Client
 	ids     []string
+	rate    int             // per second
 	took    []time.Duration // from when it was due
 	lasted  time.Duration
 }
 
-func (l *load) newGets(n int) (*gets, error) {
-	g := &gets{ids: l.accepted.ids, took: make([]time.Duration, n)}
+func (l *load) newGets(n, rate int) (*gets, error) {
+	g := &gets{ids: l.accepted.ids, rate: rate, took: make([]time.Duration, n)}
 	for range connections {
 		c, err := l.target.client()
 		if err != nil {
@@ -86,7 +87,7 @@ func (g *gets) run(ctx context.Context) error {
 	var failed atomic.Pointer[error]
 	began := time.Now()
 	for i := range g.took {
-		due := began.Add(time.Duration(i) * time.Second / w9GetRate)
+		due := began.Add(time.Duration(i) * time.Second / time.Duration(g.rate))
 		if !sleepUntil(ctx, due) {
 			break
 		}

@@ -31,6 +31,9 @@ type Settings struct {
 	PayloadBytes      int `json:"payload_bytes"`
 	WarmUpTasks       int `json:"warm_up_tasks"`
 	Runs              int `json:"runs"`
+	Types             int `json:"types"`
+	// Limit is how many tasks of each type may run at once; 0 = any number.
+	Limit int `json:"limit,omitempty"`
 	// RestSeconds is how long the system rested before memory was measured; 0 = it was not.
 	RestSeconds float64 `json:"rest_seconds,omitempty"`
 }
@@ -50,11 +53,13 @@ type Result struct {
 	Submit *Quantiles `json:"submit_latency_us,omitempty"`
 	// Reads are those of W9; Start and Submit are then of the tasks beside them.
 	Reads *Reads `json:"reads,omitempty"`
-	Cost  Cost   `json:"cost"`
+	// Neighbours are those of W10; Start and Submit are then of the tasks beside the flood.
+	Neighbours *Neighbours `json:"neighbours,omitempty"`
+	Cost       Cost        `json:"cost"`
 	// Memory is of the median run, where it was measured.
 	Memory []Memory `json:"memory,omitempty"`
 	// Runs are the deciding number of every run, in order: tasks per second, the
-	// median latency, or the p99 of gets, in µs.
+	// median latency, or the p99 of gets, in µs; or W10's larger ratio.
 	Runs []float64 `json:"runs"`
 }
 
@@ -71,6 +76,23 @@ type Reads struct {
 	QuietStart Quantiles `json:"quiet_start_latency_us"`
 	// CPUPerGet is by how much the CPU time grew with the gets, µs for each.
 	CPUPerGet float64 `json:"cpu_us_per_get"`
+}
+
+// Neighbours is what a domain's requests took alone and beside another one that floods.
+type Neighbours struct {
+	// Waits were open all the time, Polls sent in equal distances, of which PollsRefused were.
+	Waits        int `json:"waits"`
+	Polls        int `json:"polls"`
+	PollsRefused int `json:"polls_refused"`
+	// QuietGet, QuietSubmit and QuietStart are of the phase alone: from when a get was due, and from
+	// the call of submit, to the answer and to the handler.
+	QuietGet    Quantiles `json:"quiet_get_latency_us"`
+	QuietSubmit Quantiles `json:"quiet_submit_latency_us"`
+	QuietStart  Quantiles `json:"quiet_start_latency_us"`
+	Get         Quantiles `json:"get_latency_us"`
+	// GetRatio and SubmitRatio are p99 beside the flood by p99 alone.
+	GetRatio    float64 `json:"get_p99_ratio"`
+	SubmitRatio float64 `json:"submit_p99_ratio"`
 }
 
 // Quantiles of a latency, µs.
@@ -94,7 +116,7 @@ type Cost struct {
 func (o *Options) settings() Settings {
 	s := Settings{
 		Stack: "embedded: one process, in-process connections", Sync: o.Sync,
-		PayloadBytes: payloadBytes, WarmUpTasks: warmUpTasks, Runs: o.Runs,
+		PayloadBytes: payloadBytes, WarmUpTasks: warmUpTasks, Runs: o.Runs, Types: o.Types, Limit: o.Limit,
 		RestSeconds: o.Rest.Seconds(),
 	}
 	if o.URL != "" {
@@ -107,6 +129,9 @@ func (o *Options) settings() Settings {
 func (r Result) key() float64 {
 	if r.Reads != nil {
 		return r.Reads.Get.P99
+	}
+	if n := r.Neighbours; n != nil {
+		return max(n.GetRatio, n.SubmitRatio)
 	}
 	if r.Start != nil {
 		return r.Start.P50
@@ -153,6 +178,13 @@ func (r Result) line() string {
 			g.GetsPerSecond, g.Get.P50/1000, g.Get.P99/1000, g.Get.Max/1000, g.CPUPerGet, g.FirstGet.P99/1000,
 			r.Start.P50/1000, r.Start.P99/1000, g.QuietStart.P50/1000, g.QuietStart.P99/1000)
 	}
+	if n := r.Neighbours; n != nil {
+		return fmt.Sprintf("get p50 %.2f ms, p99 %.2f, alone %.2f, %.2f: %.2f times the p99; submit p50 %.2f ms, p99 %.2f, alone %.2f, %.2f: %.2f times; start p50 %.2f ms, p99 %.2f, alone %.2f, %.2f; beside %d waits and %d polls, %d of them refused",
+			n.Get.P50/1000, n.Get.P99/1000, n.QuietGet.P50/1000, n.QuietGet.P99/1000, n.GetRatio,
+			r.Submit.P50/1000, r.Submit.P99/1000, n.QuietSubmit.P50/1000, n.QuietSubmit.P99/1000, n.SubmitRatio,
+			r.Start.P50/1000, r.Start.P99/1000, n.QuietStart.P50/1000, n.QuietStart.P99/1000,
+			n.Waits, n.Polls, n.PollsRefused)
+	}
 	if r.Start != nil {
 		return fmt.Sprintf("start p50 %.2f ms, p90 %.2f, p99 %.2f, max %.2f; submit p50 %.2f ms; all %d once",
 			r.Start.P50/1000, r.Start.P90/1000, r.Start.P99/1000, r.Start.Max/1000, r.Submit.P50/1000, r.Tasks)
@@ -173,9 +205,13 @@ func (r *Report) WriteTable(w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(t, "machine\t%s, %d cores, %d MB, %s %s\n", r.Machine.CPU, r.Machine.Cores, r.Machine.MemoryMB, r.Machine.OS, r.Machine.Kernel)
 	fmt.Fprintf(t, "versions\t%s, nats-server %s, nats.go %s\n", r.Machine.Go, r.Machine.NATSServer, r.Machine.NATSClient)
-	fmt.Fprintf(t, "settings\t%s; sync %s; tables %s; %d partitions, %d shards; %d B payloads; median of %d\n\n",
+	limit := ""
+	if r.Settings.Limit > 0 {
+		limit = fmt.Sprintf(", %d of each at once", r.Settings.Limit)
+	}
+	fmt.Fprintf(t, "settings\t%s; sync %s; tables %s; %d partitions, %d shards; %d types%s; %d B payloads; median of %d\n\n",
 		r.Settings.Stack, r.Settings.Sync, r.Settings.TablesAt, r.Settings.HistoryPartitions, r.Settings.MatchingShards,
-		r.Settings.PayloadBytes, r.Settings.Runs)
+		r.Settings.Types, limit, r.Settings.PayloadBytes, r.Settings.Runs)
 	fmt.Fprintln(t, "WORKLOAD\tTASKS\tTASKS/S\tP50 MS\tP90\tP99\tMAX\tCPU S/100K\tOF IT REDIS\tPEAK MB\tRUNS")
 	for _, x := range r.Results {
 		latency := "-\t-\t-\t-"
@@ -186,7 +222,7 @@ func (r *Report) WriteTable(w io.Writer) error {
 			x.Workload, x.Tasks, x.TasksPerSecond, latency, x.Cost.CPUPer100k, x.Cost.RedisCPUPer100k, x.Cost.PeakMB, x.Runs)
 	}
 	for _, x := range r.Results {
-		if x.Reads != nil {
+		if x.Reads != nil || x.Neighbours != nil {
 			fmt.Fprintf(t, "\n%s\t%s\n", x.Workload, x.line())
 		}
 	}

@@ -3,7 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
-	"strconv"
+	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -24,11 +24,28 @@ func (a *app) tasklistCommand() *cobra.Command {
 				if err != nil {
 					return err
 				}
+				if !a.json && unused(d) {
+					return a.printUnused(d)
+				}
 				return a.printTasklist(d)
 			})
 		},
 	}
 	return group("tasklist", "Look at tasklists", describe)
+}
+
+// unused tells whether nothing is known of a tasklist. Slots are the whole domain's, and what is
+// unread the whole system's.
+func unused(d *yardv1.DescribeTasklistResponse) bool {
+	return d.Ready+d.Running+d.Backoff+d.Waiting+d.WaitingPolls+d.Completed+d.Failed+d.Dead == 0
+}
+
+func (a *app) printUnused(d *yardv1.DescribeTasklistResponse) error {
+	_, err := fmt.Fprintf(a.Out, "nothing is known of tasklist %s (domain %s): it has no unfinished task and no poll, and has finished none lately; a tasklist exists by being used\n", d.Tasklist, a.domain)
+	if err == nil && d.UnreadBatches > 0 {
+		_, err = fmt.Fprintf(a.Out, "%d batches of tasks are on disk only, and some may be for it\n", d.UnreadBatches)
+	}
+	return err
 }
 
 func (a *app) printTasklist(d *yardv1.DescribeTasklistResponse) error {
@@ -53,7 +70,7 @@ func (a *app) printTasklist(d *yardv1.DescribeTasklistResponse) error {
 }
 
 func (a *app) domainCommand() *cobra.Command {
-	return group("domain", "Create, change and list domains (tenants)", a.domainPut(), a.domainGet(), a.domainList())
+	return group("domain", "Create, change, list and delete domains (tenants)", a.domainPut(), a.domainGet(), a.domainList(), a.domainDelete())
 }
 
 // withAdmin runs do with an admin client.
@@ -90,7 +107,7 @@ func (a *app) domainPut() *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&d.Description, "description", "", "for people")
-	cmd.Flags().DurationVar(&d.Retention, "retention", 0, "how long finished tasks are kept, 1m to 8784h; default 168h")
+	cmd.Flags().DurationVar(&d.Retention, "retention", 0, "how long finished tasks are kept, 2m to 8784h; default 168h")
 	return cmd
 }
 
@@ -124,11 +141,33 @@ func (a *app) domainList() *cobra.Command {
 	}
 }
 
+func (a *app) domainDelete() *cobra.Command {
+	var revision int64
+	cmd := &cobra.Command{
+		Use: "delete NAME", Short: "Delete a domain that holds no unfinished task, and its task types",
+		Long: `Delete a domain that holds no unfinished task, and its task types. Its finished tasks are
+kept until their time is over; a domain created again under the name has them.`,
+		Example: "  yard domain delete shop",
+		Args:    argCount(1, 1, "one name"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.withAdmin(cmd.Context(), func(ctx context.Context, admin *yard.Admin) error {
+				d, err := admin.DeleteDomain(ctx, args[0], revision)
+				if err != nil {
+					return err
+				}
+				return a.printDomains([]yard.Domain{d})
+			})
+		},
+	}
+	cmd.Flags().Int64Var(&revision, "revision", 0, "only this one, as --json shows it; 0 = any")
+	return cmd
+}
+
 func (a *app) printDomains(domains []yard.Domain) error {
 	if a.json {
 		list := &yardv1.ListDomainsResponse{}
 		for _, d := range domains {
-			list.Domains = append(list.Domains, &yardv1.Domain{Name: d.Name, Description: d.Description, RetentionMs: d.Retention.Milliseconds()})
+			list.Domains = append(list.Domains, &yardv1.Domain{Name: d.Name, Description: d.Description, RetentionMs: d.Retention.Milliseconds(), Revision: d.Revision})
 		}
 		return a.printJSON(list)
 	}
@@ -138,134 +177,4 @@ func (a *app) printDomains(domains []yard.Domain) error {
 		t.row(d.Name, span(d.Retention), d.Description)
 	}
 	return a.printTable(&t)
-}
-
-func (a *app) typeCommand() *cobra.Command {
-	return group("type", "Set and show task types: retry, timeouts, concurrency limit", a.typeSet(), a.typeGet())
-}
-
-func (a *app) typeSet() *cobra.Command {
-	var t yard.TaskType
-	var r yard.RetryPolicy
-	cmd := &cobra.Command{
-		Use: "set NAME", Short: "Create or change a task type",
-		Long: `Create a task type, or change the settings of one that are given as flags. A changed
-limit is in force within a second; tasks accepted before keep their retry policy
-and timeouts.`,
-		Example: `  yard type set payout.send --max-concurrency 15 --max-attempts 8 --initial-interval 2s`,
-		Args:    argCount(1, 1, "one name"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.withClient(cmd.Context(), func(ctx context.Context, c *yard.Client) error {
-				have, err := c.GetType(ctx, args[0])
-				if err != nil && !errors.Is(err, &fault.Error{Code: fault.NotFound}) {
-					return err
-				}
-				have.Name = args[0]
-				overlay(&have, t, r, cmd.Flags().Changed)
-				stored, err := c.SetType(ctx, have)
-				if err != nil {
-					return err
-				}
-				return a.printType(stored)
-			})
-		},
-	}
-	flags := cmd.Flags()
-	flags.IntVar(&t.MaxConcurrency, "max-concurrency", 0, "attempts that run at once in the domain; 0 = no limit")
-	flags.DurationVar(&t.StartToClose, "start-to-close", 0, "bound of one attempt; default 5m")
-	flags.DurationVar(&t.HeartbeatTimeout, "heartbeat", 0, "silence after which an attempt is lost; 0 = never")
-	flags.IntVar(&r.MaxAttempts, "max-attempts", 0, "failures until a task is dead; default 5")
-	flags.DurationVar(&r.InitialInterval, "initial-interval", 0, "wait after the first failure; default 1s")
-	flags.Float64Var(&r.Backoff, "backoff", 0, "each further wait is so many times longer; default 2")
-	flags.DurationVar(&r.MaxInterval, "max-interval", 0, "longest wait; default 10m")
-	return cmd
-}
-
-// overlay puts the flags that were given on top of what the type has.
-func overlay(have *yard.TaskType, t yard.TaskType, r yard.RetryPolicy, given func(string) bool) {
-	retry := yard.RetryPolicy{}
-	if have.Retry != nil {
-		retry = *have.Retry
-	}
-	for name, set := range map[string]func(){
-		"max-concurrency":  func() { have.MaxConcurrency = t.MaxConcurrency },
-		"start-to-close":   func() { have.StartToClose = t.StartToClose },
-		"heartbeat":        func() { have.HeartbeatTimeout = t.HeartbeatTimeout },
-		"max-attempts":     func() { retry.MaxAttempts = r.MaxAttempts },
-		"initial-interval": func() { retry.InitialInterval = r.InitialInterval },
-		"backoff":          func() { retry.Backoff = r.Backoff },
-		"max-interval":     func() { retry.MaxInterval = r.MaxInterval },
-	} {
-		if given(name) {
-			set()
-		}
-	}
-	if retry != (yard.RetryPolicy{}) {
-		have.Retry = &retry
-	}
-}
-
-func (a *app) typeGet() *cobra.Command {
-	return &cobra.Command{
-		Use: "get NAME", Short: "Show a task type and how full its limit is", Args: argCount(1, 1, "one name"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.withClient(cmd.Context(), func(ctx context.Context, c *yard.Client) error {
-				t, err := c.GetType(ctx, args[0])
-				if err != nil {
-					return err
-				}
-				return a.printType(t)
-			})
-		},
-	}
-}
-
-func (a *app) printType(t yard.TaskType) error {
-	if a.json {
-		wire := &yardv1.GetTypeResponse{SlotsInUse: int32(t.SlotsInUse), Type: &yardv1.TaskType{
-			Name: t.Name, StartToCloseMs: t.StartToClose.Milliseconds(),
-			HeartbeatTimeoutMs: t.HeartbeatTimeout.Milliseconds(), MaxConcurrency: int32(t.MaxConcurrency),
-		}}
-		if r := t.Retry; r != nil {
-			wire.Type.Retry = &yardv1.RetryPolicy{
-				MaxAttempts: int32(r.MaxAttempts), InitialIntervalMs: r.InitialInterval.Milliseconds(),
-				Backoff: r.Backoff, MaxIntervalMs: r.MaxInterval.Milliseconds(),
-			}
-		}
-		return a.printJSON(wire)
-	}
-	var about table
-	about.row("type", t.Name+" (domain "+a.domain+")")
-	if t.MaxConcurrency > 0 {
-		about.row("concurrency", t.MaxConcurrency, "at once;", t.SlotsInUse, "now")
-	} else {
-		about.row("concurrency", "no limit")
-	}
-	about.row("start to close", or(span(t.StartToClose), "5m0s, the default"))
-	about.row("heartbeat", or(span(t.HeartbeatTimeout), "not needed"))
-	retry := yard.RetryPolicy{}
-	if t.Retry != nil {
-		retry = *t.Retry
-	}
-	about.row("max attempts", number(float64(retry.MaxAttempts), "5, the default"))
-	about.row("first wait", or(span(retry.InitialInterval), "1s, the default"))
-	about.row("backoff", number(retry.Backoff, "2, the default"))
-	about.row("longest wait", or(span(retry.MaxInterval), "10m0s, the default"))
-	return a.printTable(&about)
-}
-
-// or is text, or what stands for none.
-func or(text, none string) string {
-	if text == "-" {
-		return none
-	}
-	return text
-}
-
-// number is n, or what stands for 0.
-func number(n float64, none string) string {
-	if n == 0 {
-		return none
-	}
-	return strconv.FormatFloat(n, 'g', -1, 64)
 }

@@ -39,6 +39,8 @@ one, and print the median run of each workload:
   W9  reads: 1,000,000 tasks are sent through first; then W3 at 1,000 tasks/s for
       10 s, alone and beside 5,000 gets/s of the finished tasks, at random: from when
       a get was due to its answer
+  W10 neighbours: 500 tasks/s and 500 gets/s for 20 s, alone and beside another domain
+      with 1,000 open waits and 100,000 polls: by how much the p99 of get and submit grows
 
 Every accepted task must be completed exactly once, or the measurement fails. The
 numbers include the load generator. Data are synced to disk before every answer
@@ -46,6 +48,7 @@ unless --sync says otherwise.`,
 		Example: `  yard bench
   yard bench --workload W1,W3 --runs 5 --out bench.json
   yard bench --workload W1 --sync 2m --tables memory --cpuprofile cpu.prof
+  yard bench --workload W1 --types 1 --limit 50 --tables redis
   yard bench --workload W2 --url nats://127.0.0.1:4222
   yard bench --workload W1 --tasks 600000 --runs 1 --rest 1m --url nats://127.0.0.1:4222 --pid $(cat .dev/pid/history-1)`,
 		Args: noArgs,
@@ -58,8 +61,10 @@ unless --sync says otherwise.`,
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringSliceVarP(&f.opts.Workloads, "workload", "w", nil, "some of W1, W2, W3, W9; default all")
-	flags.IntVar(&f.opts.Tasks, "tasks", 0, "tasks per run; 0 = W1 200,000, W2 50,000, W3 10,000, W9 1,000,000")
+	flags.StringSliceVarP(&f.opts.Workloads, "workload", "w", nil, "some of W1, W2, W3, W9, W10; default all")
+	flags.IntVar(&f.opts.Tasks, "tasks", 0, "tasks per run; 0 = W1 200,000, W2 50,000, W3 10,000, W9 1,000,000, W10 10,000")
+	flags.IntVar(&f.opts.Types, "types", 10, "types that the tasks are of, 1 to 10")
+	flags.IntVar(&f.opts.Limit, "limit", 0, "tasks of each type that may run at once; 0 = any number")
 	flags.IntVar(&f.opts.Runs, "runs", 3, "runs per workload; the median is reported")
 	flags.StringVar(&f.opts.Sync, "sync", stack.SyncAlways, `when accepted tasks go to disk: "always" or every so often, such as 2m`)
 	flags.StringVar(&f.opts.Tables, "tables", string(stack.TablesAuto), "where tables and slots are: auto, memory or redis")

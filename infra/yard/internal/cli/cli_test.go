@@ -81,6 +81,7 @@ var (
 	idForm   = regexp.MustCompile(`\b[0-9a-hjkmnp-tv-z]{26}\b`)
 	timeForm = regexp.MustCompile(`\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3}`)
 	msForm   = regexp.MustCompile(`"([a-z_]+_at_ms|at_ms)":\d+`)
+	revForm  = regexp.MustCompile(`("revision":|revision )\d+`)
 	ageForm  = regexp.MustCompile(`oldest for \S+`)
 )
 
@@ -89,6 +90,7 @@ func steady(text string) string {
 	text = idForm.ReplaceAllString(text, "<task>")
 	text = timeForm.ReplaceAllString(text, "<time>")
 	text = msForm.ReplaceAllString(text, `"$1":0`)
+	text = revForm.ReplaceAllString(text, "${1}0")
 	return ageForm.ReplaceAllString(text, "oldest for <age>")
 }
 
@@ -127,13 +129,8 @@ func TestASession(t *testing.T) {
 	s.do("type", "get", "greet")
 
 	waiting := s.do("task", "submit", "greet", `"bob"`, "-t", "mail", "--delay", "1h", "-p", "1")
-	testkit.Eventually(t, within, func() error { // it is parked a moment after it was accepted
-		out, errs, _ := run(t, "", "--url", system.URL, "-d", "shop", "--json", "tasklist", "describe", "mail")
-		if !strings.Contains(out, `"waiting":1`) {
-			return fmt.Errorf("%s%s", out, errs)
-		}
-		return nil
-	})
+	// It is parked a moment after it was accepted.
+	untilSaid(t, system.URL, func(out string) bool { return strings.Contains(out, `"waiting":1`) }, "tasklist", "describe", "mail")
 	s.do("task", "list", "--state", "waiting", "--tasklist", "mail")
 	s.do("tasklist", "describe", "mail")
 	s.do("task", "cancel", waiting, "--reason", "moved away")
@@ -149,13 +146,43 @@ func TestASession(t *testing.T) {
 		s.do("task", "watch", id)
 	}
 	s.do("--json", "domain", "get", "shop")
+	// Slots are given back a moment after the end.
+	untilSaid(t, system.URL, func(out string) bool { return !strings.Contains(out, "slots_in_use") }, "type", "get", "greet")
 	s.do("--json", "type", "get", "greet")
 	s.do("--json", "task", "get", "06gzvkw0fc003ewx4bxvk83r20")
 	s.do("--json", "task", "submit", "greet", `"f"`, "-t", "mail", "-p", "9")
 	s.feed(`[{"type":"greet"},{"type":"greet","prio":1}]`, "task", "submit", "-t", "mail", "-f", "-")
 	s.feed(`{"type":"greet"`, "task", "submit", "-t", "mail", "-f", "-")
 
+	s.do("tasklist", "describe", "nowhere")
+	s.do("type", "list")
+	left := s.do("task", "submit", "nobody.does", `"g"`, "-t", "mail")
+	untilSaid(t, system.URL, func(out string) bool { return strings.Contains(out, `"ready":1`) }, "tasklist", "describe", "mail")
+	s.do("domain", "delete", "shop")
+	s.do("task", "cancel", left)
+	s.do("type", "delete", "greet", "--revision", "1")
+	s.do("type", "delete", "greet")
+	s.do("type", "get", "greet")
+	s.do("type", "set", "greet", "--max-concurrency", "7")
+	s.do("domain", "delete", "shop")
+	s.do("domain", "list")
+	s.do("task", "list")
+	s.do("domain", "put", "shop")
+	s.do("type", "list")
+
 	testkit.Golden(t, filepath.Join("testdata", "session.txt"), []byte(steady(s.text.String())))
+}
+
+// untilSaid repeats a command of the domain shop until what it says in JSON is as wanted.
+func untilSaid(t *testing.T, url string, wanted func(out string) bool, args ...string) {
+	t.Helper()
+	testkit.Eventually(t, within, func() error {
+		out, errs, _ := run(t, "", append([]string{"--url", url, "-d", "shop", "--json"}, args...)...)
+		if !wanted(out) {
+			return fmt.Errorf("%s%s", out, errs)
+		}
+		return nil
+	})
 }
 
 func TestUsageErrors(t *testing.T) {
@@ -172,6 +199,7 @@ func TestUsageErrors(t *testing.T) {
 		{"task", "submit", "greet", "--at", "tomorrow"},
 		{"task", "list", "--state", "happy"},
 		{"task", "list", "--nope"},
+		{"task", "list", "--limit", "-1"},
 		{"domain", "put"},
 		{"dev", "--ephemeral", "--data-dir", "x"},
 		{"dev", "--ephemeral", "--log-level", "loud"},
@@ -196,7 +224,7 @@ func TestEveryCommandHasHelp(t *testing.T) {
 	for _, args := range []string{
 		"", "demo", "dev", "bench", "status", "server", "server nats", "task", "task submit", "task get", "task list",
 		"task watch", "task cancel", "tasklist", "tasklist describe", "domain", "domain put", "domain get",
-		"domain list", "type", "type set", "type get", "upgrade", "upgrade status", "upgrade finalize",
+		"domain list", "domain delete", "type", "type set", "type get", "type list", "type delete", "upgrade", "upgrade status", "upgrade finalize",
 		"quarantine", "quarantine list", "quarantine show", "quarantine redrive", "quarantine drop",
 	} {
 		out, errs, code := run(t, "", append(strings.Fields(args), "--help")...)

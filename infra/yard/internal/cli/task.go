@@ -42,6 +42,7 @@ func (a *app) taskGet() *cobra.Command {
 func (a *app) taskList() *cobra.Command {
 	var filter yardv1.ListRequest
 	var states []string
+	var limit int
 	cmd := &cobra.Command{
 		Use: "list", Short: "List tasks, newest first: waiting, active, and lately finished",
 		Example: `  yard task list --tasklist mail --state running,ready
@@ -55,8 +56,11 @@ func (a *app) taskList() *cobra.Command {
 				}
 				filter.States = append(filter.States, s)
 			}
+			if limit < 0 {
+				return usagef("--limit %d: want a number of tasks, or 0 for all", limit)
+			}
 			return a.withClient(cmd.Context(), func(ctx context.Context, c *yard.Client) error {
-				tasks, err := c.List(ctx, &filter)
+				tasks, err := firstTasks(ctx, c, &filter, limit)
 				if err != nil {
 					return err
 				}
@@ -67,8 +71,29 @@ func (a *app) taskList() *cobra.Command {
 	cmd.Flags().StringVarP(&filter.Tasklist, "tasklist", "t", "", "only of this tasklist")
 	cmd.Flags().StringVar(&filter.Type, "type", "", "only of this type")
 	cmd.Flags().StringSliceVar(&states, "state", nil, "only in these states")
-	cmd.Flags().Int32Var(&filter.Limit, "limit", 100, "at most so many, 1 to 1000")
+	cmd.Flags().IntVar(&limit, "limit", 100, "at most so many; 0 = all")
 	return cmd
+}
+
+// pageTasks is how many tasks one request brings at most.
+const pageTasks = 1000
+
+// firstTasks are the newest tasks that match, as many as are wanted; 0 = all.
+func firstTasks(ctx context.Context, c *yard.Client, filter *yardv1.ListRequest, wanted int) ([]*yardv1.Task, error) {
+	filter.Limit = pageTasks
+	if wanted > 0 {
+		filter.Limit = int32(min(wanted, pageTasks))
+	}
+	var tasks []*yardv1.Task
+	for task, err := range c.Tasks(ctx, filter) {
+		if err != nil {
+			return nil, err
+		}
+		if tasks = append(tasks, task); len(tasks) == wanted {
+			break
+		}
+	}
+	return tasks, nil
 }
 
 func (a *app) taskCancel() *cobra.Command {

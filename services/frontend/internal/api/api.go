@@ -12,6 +12,12 @@
 // a JSON body. A request without a reply subject is carried out and not answered,
 // but a poll, which is nothing but its answer, is refused. A request whose reply
 // subject is no inbox is dropped before anything else (inbox.go).
+//
+// Tenants share the goroutine of a verb and what waits for it (pendingMsgsMax). That is not
+// shared out: a handler only decodes and queues, microseconds for all but the largest bodies, and
+// one whose domain has its share under way is refused before it is decoded. A tenant that sends
+// more than that is a matter for NATS' limits per account. Administrative verbs have goroutines
+// of their own.
 package api
 
 import (

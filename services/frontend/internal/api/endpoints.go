@@ -55,9 +55,12 @@ func (a *API) endpoints() []endpoint {
 		of(a, "tasklists.describe", "Tell how a tasklist is doing.", g.DescribeTasklist, &yardv1.DescribeTasklistResponse{}),
 		of(a, "types.set", "Create or change a task type.", g.SetType, &yardv1.SetTypeResponse{}),
 		of(a, "types.get", "Tell of a task type and how full its limit is.", g.GetType, &yardv1.GetTypeResponse{}),
+		of(a, "types.list", "Tell of the task types that have settings, page by page.", g.ListTypes, &yardv1.ListTypesResponse{}),
+		of(a, "types.delete", "Delete the settings of a task type.", g.DeleteType, &yardv1.DeleteTypeResponse{}),
 		admin(of(a, "domains.put", "Create or change a domain.", g.PutDomain, &yardv1.PutDomainResponse{})),
 		admin(of(a, "domains.get", "Tell of one domain.", g.GetDomain, &yardv1.GetDomainResponse{})),
-		admin(of(a, "domains.list", "Tell of all domains.", g.ListDomains, &yardv1.ListDomainsResponse{})),
+		admin(of(a, "domains.list", "Tell of all domains, page by page.", g.ListDomains, &yardv1.ListDomainsResponse{})),
+		admin(of(a, "domains.delete", "Delete a domain that holds no unfinished task.", g.DeleteDomain, &yardv1.DeleteDomainResponse{})),
 	}
 }
 

@@ -28,7 +28,7 @@ type reply struct {
 	api         *API
 	to          string
 	contentType codec.ContentType
-	bytes       int // of the request, as admitted
+	place       gateway.Place
 	released    atomic.Bool
 }
 
@@ -40,8 +40,10 @@ func (a *API) receive(req micro.Request) (gateway.Call, *reply, error) {
 	if !a.inboxes.admits(req, now) {
 		return gateway.Call{}, nil, nil
 	}
-	r := &reply{api: a, to: req.Reply(), contentType: codec.JSON, bytes: len(req.Data())}
-	if err := a.Gateway.Admit(r.bytes); err != nil {
+	r := &reply{api: a, to: req.Reply(), contentType: codec.JSON}
+	domain := topology.DomainOf(req.Subject())
+	var err error
+	if r.place, err = a.Gateway.Admit(domain, len(req.Data())); err != nil {
 		r.refuse(fault.From(err))
 		return gateway.Call{}, nil, nil
 	}
@@ -52,7 +54,7 @@ func (a *API) receive(req micro.Request) (gateway.Call, *reply, error) {
 	}
 	r.contentType = contentType
 	c := gateway.Call{
-		Domain: topology.DomainOf(req.Subject()), JSON: contentType == codec.JSON, Reply: r.to,
+		Domain: domain, JSON: contentType == codec.JSON, Reply: r.to,
 		Received: now, Deadline: a.deadline(h.Get(natsrpc.HeaderDeadline), now),
 	}
 	if text := h.Get(HeaderTraceparent); text != "" {
@@ -132,7 +134,7 @@ func (r *reply) send(m *nats.Msg) {
 // handed on.
 func (r *reply) release() {
 	if r.released.CompareAndSwap(false, true) {
-		r.api.Gateway.Release(r.bytes)
+		r.api.Gateway.Release(r.place)
 	}
 }
 

@@ -5,21 +5,34 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/shared/settings"
+
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/validate"
 )
 
 // Config is what an operator may tune.
 type Config struct {
 	// RequestsMax is how many requests may be under way at once. Default 20000.
 	// Above it requests are refused with RESOURCE_EXHAUSTED; too low refuses load
-	// that could be carried.
+	// that could be carried. Of this and of each limit below one domain may have three
+	// quarters; the last quarter is for domains that have few, a sixteenth at most.
 	RequestsMax int `koanf:"requests_max" usage:"requests under way at once"`
 	// RequestBytesMax is how many bytes of requests may be under way at once.
 	// Default 128 MiB. It bounds the memory an overload takes, about three times as much.
+	// With less than 16 times the longest request, one may be refused to a domain that has
+	// nothing else under way.
 	RequestBytesMax int `koanf:"request_bytes_max" unit:"bytes" usage:"bytes of requests under way at once"`
-	// QueriesMax is how many queries, administrative requests and waits for a
-	// result may be under way at once; each costs a goroutine. One domain may have three
-	// quarters of them. Default 1000.
-	QueriesMax int `koanf:"queries_max" usage:"queries and waits under way at once"`
+	// QueriesMax is how many queries, changes of types and repeats of submits may be under way
+	// at once; each costs a goroutine for each owner that it asks. Default 1000. Too few refuse
+	// queries with RESOURCE_EXHAUSTED while an owner is away.
+	QueriesMax int `koanf:"queries_max" usage:"queries under way at once"`
+	// WaitsMax is how many requests may wait for the end of a task at once (`wait` of a submit,
+	// `wait_ms` of a get); each costs a goroutine here and a place at history. Default 4000.
+	// Too few refuse gets with RESOURCE_EXHAUSTED, and end the waits of submits at once.
+	WaitsMax int `koanf:"waits_max" usage:"waits for the end of a task at once"`
+	// PollsMax is how many polls may wait at once, in parts of 1 KiB; a poll without types is
+	// one. Each is kept until matching has answered it. Default 65536. Too few refuse
+	// polls with RESOURCE_EXHAUSTED. Those of one shard are bounded there too (shard.polls_max).
+	PollsMax int `koanf:"polls_max" usage:"polls that wait at once, in parts of 1 KiB"`
 	// RequestTimeout is the deadline of a request that brings none. Default 10 s.
 	// Too short turns a takeover of a partition into errors.
 	RequestTimeout time.Duration `koanf:"request_timeout" usage:"deadline of a request that brings none"`
@@ -39,6 +52,8 @@ func DefaultConfig() Config {
 		RequestsMax:     20_000,
 		RequestBytesMax: 128 << 20,
 		QueriesMax:      1000,
+		WaitsMax:        4000,
+		PollsMax:        64 << 10,
 		RequestTimeout:  10 * time.Second,
 		AppendTimeout:   2 * time.Second,
 		VerdictTimeout:  2 * time.Second,
@@ -65,10 +80,14 @@ const (
 	messageBytesFloor = 512 << 10
 	// batchBytesMax bounds a group commit. A larger request goes alone.
 	batchBytesMax = 400 << 10
+	// eventBytesMin is what an event counts for at least: a group commit is bounded in events too.
+	eventBytesMin = batchBytesMax / validate.BatchMax
 
 	// fullRetryAfter and awayRetryAfter are what a refused client is told to wait.
 	fullRetryAfter = 100 * time.Millisecond
 	awayRetryAfter = 500 * time.Millisecond
+	// waitsFullRetryAfter is longer: waits last.
+	waitsFullRetryAfter = time.Second
 
 	// tickEvery is how often what is due by time is looked for.
 	tickEvery = 25 * time.Millisecond
@@ -82,7 +101,13 @@ func (c Config) Validate() []settings.Problem {
 	for _, n := range []struct {
 		path  string
 		value int
-	}{{"requests_max", c.RequestsMax}, {"request_bytes_max", c.RequestBytesMax}, {"queries_max", c.QueriesMax}} {
+	}{
+		{"requests_max", c.RequestsMax},
+		{"request_bytes_max", c.RequestBytesMax},
+		{"queries_max", c.QueriesMax},
+		{"waits_max", c.WaitsMax},
+		{"polls_max", c.PollsMax},
+	} {
 		if n.value < 1 {
 			problems = append(problems, settings.Problem{Path: n.path, What: "must be at least 1"})
 		}

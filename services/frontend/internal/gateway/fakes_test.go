@@ -143,9 +143,9 @@ type memBus struct {
 }
 
 type sentPoll struct {
-	shard int
-	id    uint64
-	poll  *rpcv1.Poll
+	shard     int
+	epoch, id uint64
+	poll      *rpcv1.Poll
 }
 
 type sentEvents struct {
@@ -173,13 +173,15 @@ func (b *memBus) PublishEvents(p int, id uint64, data []byte) error {
 
 func (b *memBus) VerdictsTo() string { return "here" }
 
-func (b *memBus) PublishPoll(shard int, id uint64, data []byte) error {
+func (b *memBus) AnsweredTo() string { return "answered" }
+
+func (b *memBus) PublishPoll(shard int, epoch, id uint64, data []byte) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.down {
 		return errDown
 	}
-	s := sentPoll{shard, id, &rpcv1.Poll{}}
+	s := sentPoll{shard, epoch, id, &rpcv1.Poll{}}
 	if err := s.poll.UnmarshalVT(data); err != nil {
 		panic(err)
 	}
@@ -204,6 +206,8 @@ type memCatalog struct {
 	mu      sync.Mutex
 	domains map[string]*yardv1.Domain
 	types   map[string]*yardv1.TaskType
+	// revision is the last one given.
+	revision int64
 }
 
 func newMemCatalog() *memCatalog {
@@ -234,18 +238,71 @@ func (c *memCatalog) Type(domain, name string) *yardv1.TaskType {
 	return c.types[domain+"/"+name]
 }
 
-func (c *memCatalog) PutDomain(_ context.Context, d *yardv1.Domain) error {
+func (c *memCatalog) Types(domain string) []*yardv1.TaskType {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.domains[d.Name] = d
+	var all []*yardv1.TaskType
+	for _, key := range slices.Sorted(maps.Keys(c.types)) {
+		if strings.HasPrefix(key, domain+"/") {
+			all = append(all, c.types[key])
+		}
+	}
+	return all
+}
+
+// stale tells whether another revision is wanted than there is.
+func stale(wanted, stored int64) error {
+	if wanted != 0 && wanted != stored {
+		return fault.New(fault.Stale, "%d is stored", stored)
+	}
 	return nil
 }
 
-func (c *memCatalog) PutType(_ context.Context, domain string, t *yardv1.TaskType) error {
+func (c *memCatalog) PutDomain(_ context.Context, d *yardv1.Domain) (int64, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.types[domain+"/"+t.Name] = t
-	return nil
+	if err := stale(d.Revision, c.domains[d.Name].GetRevision()); err != nil {
+		return 0, err
+	}
+	c.revision++
+	c.domains[d.Name] = d.CloneVT()
+	c.domains[d.Name].Revision = c.revision
+	return c.revision, nil
+}
+
+func (c *memCatalog) PutType(_ context.Context, domain string, t *yardv1.TaskType) (int64, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	key := domain + "/" + t.Name
+	if err := stale(t.Revision, c.types[key].GetRevision()); err != nil {
+		return 0, err
+	}
+	c.revision++
+	c.types[key] = t.CloneVT()
+	c.types[key].Revision = c.revision
+	return c.revision, nil
+}
+
+func (c *memCatalog) DeleteDomain(_ context.Context, name string, revision int64) (*yardv1.Domain, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	d := c.domains[name]
+	if d == nil {
+		return nil, fault.New(fault.NotFound, "nothing")
+	}
+	delete(c.domains, name)
+	return d, stale(revision, d.Revision)
+}
+
+func (c *memCatalog) DeleteType(_ context.Context, domain, name string, revision int64) (*yardv1.TaskType, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	t := c.types[domain+"/"+name]
+	if t == nil {
+		return nil, fault.New(fault.NotFound, "nothing")
+	}
+	delete(c.types, domain+"/"+name)
+	return t, stale(revision, t.Revision)
 }
 
 // noOwners know nothing and are always there.
@@ -281,6 +338,7 @@ type rig struct {
 const (
 	rigPartitions = 3
 	rigShards     = 2
+	rigEpoch      = 1 // of every shard
 )
 
 var rigTokens = ids.NewTokens([ids.TokenSecretBytes]byte{1})
@@ -301,6 +359,9 @@ func newRig(t *testing.T, change ...func(*Deps)) *rig {
 		t.Fatal(err)
 	}
 	r.Gateway = g
+	for m := range rigShards {
+		r.EpochOpened(m, rigEpoch)
+	}
 	return r
 }
 
@@ -335,13 +396,14 @@ type outcome struct {
 // open until then, as the API does it.
 func (r *rig) answers(t *testing.T) (Answer, <-chan outcome) {
 	t.Helper()
-	if err := r.Admit(1); err != nil {
+	place, err := r.Admit("shop", 1)
+	if err != nil {
 		t.Fatal(err)
 	}
 	got := make(chan outcome, 2)
 	return func(resp codec.Message, err error) {
 		got <- outcome{resp, err, time.Now()}
-		r.Release(1)
+		r.Release(place)
 	}, got
 }
 

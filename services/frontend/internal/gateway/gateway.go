@@ -7,7 +7,7 @@
 //
 // Never does: decode or encode a body, or talk to NATS itself (ports.go). It
 // holds no state of a task: a frontend may die at any time, and what it has
-// answered is in the log.
+// answered is in the log. The polls that it remembers serve quickness only.
 //
 // On failure: each request is answered exactly once, by its deadline, with a
 // *fault.Error that says what is known: UNAVAILABLE where nothing was stored,
@@ -16,6 +16,14 @@
 // Nothing here blocks the caller: Submit, Poll, Complete, Fail, Heartbeat and
 // Cancel return as soon as the request is queued, without a goroutine of its
 // own. Queries and administration run in one goroutine each, bounded.
+//
+// What tenants share is bounded for each of them (pools.go, I14): requests under way and their
+// bytes, queries, waits, polls on their way, and events that wait for a partition. The rest
+// needs no bound of its own. Group commits of submits and of cancels are a domain's own, and
+// exist while any of its requests is under way; a flight of events likewise. A query asks each
+// owner once at a time, so its goroutines are as many as there are owners. What is not shared
+// out is time: domains whose events go to one partition stand in one line, behind at most
+// queuedEventsBytes, and the load that owners carry is theirs to share out.
 package gateway
 
 import (
@@ -23,7 +31,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"runtime/debug"
 	"sync/atomic"
 	"time"
 
@@ -39,7 +46,7 @@ import (
 
 // Call is what is known of a request besides its body.
 type Call struct {
-	// Domain is the subject's, not judged yet; empty for administrative requests.
+	// Domain is the subject's, not judged yet; topology.ReservedDomain for administrative requests.
 	Domain string
 	// JSON tells how the request was written, and so how it is answered.
 	JSON bool
@@ -56,8 +63,9 @@ type Call struct {
 func (c *Call) form() validate.Form { return validate.Form{JSON: c.JSON} }
 
 // Answer takes what a request is answered with: a response or an error. It is
-// called once. Only a poll differs: nil and nil say that matching answers it,
-// and an error may still follow where it turns out that nobody was there.
+// called once. Only a poll differs: nil and nil say that matching answers it, and an
+// error may still follow where it turns out that nobody was there, or an empty response
+// where the owner that has it was replaced.
 type Answer func(resp codec.Message, err error)
 
 // Deps is what a gateway needs. Log, Tracing and Metrics may be nil.
@@ -89,9 +97,8 @@ type Gateway struct {
 	base   context.Context
 	giveUp context.CancelFunc
 
-	open      atomic.Int64 // requests admitted and not answered
-	openBytes atomic.Int64
-	queries   *queries
+	open  atomic.Int64 // requests admitted and not answered
+	pools pools
 }
 
 // New makes a gateway. Nothing happens before the first request; Run must run
@@ -112,12 +119,11 @@ func New(d Deps) (*Gateway, error) {
 	if d.LogVersion == nil {
 		d.LogVersion = func() uint32 { return logversion.First }
 	}
-	g := &Gateway{Deps: d, metrics: newMetrics(d.Metrics)}
+	g := &Gateway{Deps: d, metrics: newMetrics(d.Metrics), pools: newPools(d.Config)}
 	g.base, g.giveUp = context.WithCancel(context.Background())
 	g.appender = newAppender(g)
 	g.outcomes = newOutcomes(g)
 	g.polls = newPolls(g)
-	g.queries = newQueries(d.Config.QueriesMax)
 	return g, nil
 }
 
@@ -161,49 +167,6 @@ func (g *Gateway) awaitIdle(tick <-chan time.Time, within time.Duration) bool {
 	return true
 }
 
-// Admit counts a request of so many bytes in, or refuses it. The caller calls
-// Release with the same number once it is answered.
-func (g *Gateway) Admit(bytes int) error {
-	requests, total := g.open.Add(1), g.openBytes.Add(int64(bytes))
-	if requests > int64(g.Config.RequestsMax) || total > int64(g.Config.RequestBytesMax) {
-		g.Release(bytes)
-		return fault.New(fault.ResourceExhausted, "too many requests are under way").After(fullRetryAfter)
-	}
-	return nil
-}
-
-// Release counts a request out.
-func (g *Gateway) Release(bytes int) {
-	g.openBytes.Add(-int64(bytes))
-	g.open.Add(-1)
-}
-
-// query runs f for a domain in a goroutine of its own and answers with what it returns.
-func (g *Gateway) query(domain string, deadline time.Time, answer Answer, f func(ctx context.Context) (codec.Message, error)) {
-	if !g.queries.enter(domain) {
-		answer(nil, fault.New(fault.ResourceExhausted, "too many queries are under way").After(fullRetryAfter))
-		return
-	}
-	go func() {
-		defer g.queries.leave(domain)
-		ctx, cancel := context.WithDeadline(g.base, deadline)
-		defer cancel()
-		answer(g.guarded(ctx, f))
-	}()
-}
-
-// guarded turns a panic into INTERNAL: a defect of one query must not end all
-// requests that are under way.
-func (g *Gateway) guarded(ctx context.Context, f func(ctx context.Context) (codec.Message, error)) (resp codec.Message, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			g.Log.Error("a query panicked", "panic", p, "stack", string(debug.Stack()))
-			resp, err = nil, fault.New(fault.Internal, "the query failed")
-		}
-	}()
-	return f(ctx)
-}
-
 // domain judges the domain of a call and whether it exists.
 func (g *Gateway) domain(c *Call) error {
 	if g.Catalog.HasDomain(c.Domain) { // what exists has been judged
@@ -212,5 +175,10 @@ func (g *Gateway) domain(c *Call) error {
 	if err := validate.Domain(c.Domain); err != nil {
 		return err
 	}
-	return fault.New(fault.NotFound, "there is no domain %q", c.Domain)
+	return noDomain("", c.Domain)
+}
+
+// noDomain refuses what is asked of a domain that does not exist, and says what to do about it.
+func noDomain(path, name string) error {
+	return fault.At(fault.NotFound, path, "there is no domain %q: create it with %s, or `yard domain put %s`", name, topology.Admin("domains.put"), name)
 }

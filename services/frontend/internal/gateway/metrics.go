@@ -12,6 +12,7 @@ type metrics struct {
 	resends       *telemetry.Counter
 	polls         *telemetry.Counter
 	pollsUnheard  *telemetry.Counter
+	pollsEnded    *telemetry.Counter
 }
 
 func newMetrics(m *telemetry.Metrics) metrics {
@@ -24,6 +25,7 @@ func newMetrics(m *telemetry.Metrics) metrics {
 		outcomes:      m.Counter("yard_frontend_outcomes_total", "Outcomes, heartbeats and cancels answered with a verdict."),
 		resends:       m.Counter("yard_frontend_event_resends_total", "Batches of outcomes sent again because no verdict came."),
 		polls:         m.Counter("yard_frontend_polls_total", "Polls forwarded to matching, their repetitions included."),
+		pollsEnded:    m.Counter("yard_frontend_polls_ended_total", "Polls answered empty because the owner that had them was replaced."),
 		pollsUnheard:  m.Counter("yard_frontend_polls_unheard_total", "Polls that reached no owner of their shard."),
 	}
 }

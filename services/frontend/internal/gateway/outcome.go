@@ -173,6 +173,9 @@ func (s *share) fail(code fault.Code, why string) {
 	s.request.settle(len(s.entries))
 }
 
+// weight is what the share takes up of a group commit, in bytes.
+func (s *share) weight() int { return max(s.bytes, len(s.events)*eventBytesMin) }
+
 // cancels tells whether these are cancels: a request is of one kind.
 func (s *share) cancels() bool { return s.events[0].Kind == logv1.EventKind_EVENT_KIND_CANCEL }
 

@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"sync"
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
@@ -12,39 +11,8 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/validate"
 )
 
-const (
-	// pollRetryEvery is how soon a poll that found no owner is sent again.
-	pollRetryEvery = 100 * time.Millisecond
-	// pollHeardAfter is when a poll counts as arrived: the server says at once
-	// that nobody is there, and then only.
-	pollHeardAfter = 2 * time.Second
-)
-
-// polls are those forwarded lately, in case nobody was there to take them. A
-// poll that waits at matching is not held here.
-type polls struct {
-	g *Gateway
-
-	mu        sync.Mutex
-	last      uint64
-	forwarded map[uint64]*poll
-	again     []*poll // unheard, in the order they are due
-	stopped   bool
-}
-
-type poll struct {
-	shard  int
-	data   []byte
-	until  time.Time
-	due    time.Time // when to send it again, or to forget it
-	answer Answer
-}
-
-func newPolls(g *Gateway) *polls {
-	return &polls{g: g, forwarded: map[uint64]*poll{}}
-}
-
-// Poll asks for work (tasks.poll). Matching answers the asker's inbox itself.
+// Poll asks for work (tasks.poll). Matching answers the asker's inbox itself; where the
+// owner that has the poll is replaced, it is answered empty here.
 func (g *Gateway) Poll(c Call, req *yardv1.PollRequest, answer Answer) {
 	if err := g.domain(&c); err != nil {
 		answer(nil, err)
@@ -58,86 +26,52 @@ func (g *Gateway) Poll(c Call, req *yardv1.PollRequest, answer Answer) {
 		answer(nil, fault.New(fault.InvalidArgument, "a poll needs a reply subject"))
 		return
 	}
-	until := c.Received.Add(time.Duration(req.WaitMs) * time.Millisecond)
-	data, err := (&rpcv1.Poll{
+	at := &poll{
+		id: g.polls.newID(), domain: c.Domain, until: c.Received.Add(time.Duration(req.WaitMs) * time.Millisecond), answer: answer,
+		// There is one tasklist partition per tasklist so far: the root, 0.
+		shard: ids.MatchingShard(c.Domain, req.Tasklist, 0, g.Partitioning.Matching),
+	}
+	var err error
+	if at.data, err = (&rpcv1.Poll{
 		Domain: c.Domain, Tasklist: req.Tasklist, MaxTasks: req.MaxTasks, Types: req.Types, Worker: req.Worker,
-		ReplyTo: c.Reply, Json: c.JSON, UntilMs: until.UnixMilli(),
-	}).MarshalVT()
-	if err != nil {
+		ReplyTo: c.Reply, Json: c.JSON, UntilMs: at.until.UnixMilli(), AnsweredTo: g.Bus.AnsweredTo(), Id: at.id,
+	}).MarshalVT(); err != nil {
 		answer(nil, fault.New(fault.Internal, "encode a poll: %v", err))
 		return
 	}
-	// There is one tasklist partition per tasklist so far: the root, 0.
-	shard := ids.MatchingShard(c.Domain, req.Tasklist, 0, g.Partitioning.Matching)
-	g.polls.forward(&poll{shard: shard, data: data, until: until, answer: answer})
+	if !g.pools.polls.Take(at.domain, at.places()) {
+		answer(nil, fault.New(fault.ResourceExhausted, "too many polls wait").After(fullRetryAfter))
+		return
+	}
+	g.polls.forward(at)
 	answer(nil, nil)
 }
 
-func (p *polls) forward(at *poll) {
-	p.g.metrics.polls.Add(1)
-	p.mu.Lock()
-	p.last++
-	id := p.last
-	at.due = time.Now().Add(pollHeardAfter)
-	p.forwarded[id] = at
-	p.mu.Unlock()
-	if p.g.Bus.PublishPoll(at.shard, id, at.data) != nil {
-		p.g.PollUnheard(id)
-	}
-}
+// places is how many the poll holds while it is kept here.
+func (at *poll) places() int { return 1 + len(at.data)/pollPlaceBytes }
 
 // PollUnheard tells that nobody took a forwarded poll.
-func (g *Gateway) PollUnheard(id uint64) {
-	p, now := g.polls, time.Now()
-	p.mu.Lock()
-	at := p.forwarded[id]
-	delete(p.forwarded, id)
-	over := at != nil && (p.stopped || now.Add(pollRetryEvery).After(at.until))
-	if at != nil && !over {
-		at.due = now.Add(pollRetryEvery)
-		p.again = append(p.again, at)
-	}
-	p.mu.Unlock()
-	if at == nil {
+func (g *Gateway) PollUnheard(id uint64) { g.polls.unheard(id, time.Now()) }
+
+// TakeAnswered reads which polls matching has answered.
+func (g *Gateway) TakeAnswered(data []byte) {
+	var m rpcv1.PollsAnswered
+	if err := m.UnmarshalVT(data); err != nil {
+		g.Log.Error("unreadable news of answered polls were dropped", "bytes", len(data), "error", err)
 		return
 	}
-	g.metrics.pollsUnheard.Add(1)
-	if over {
-		at.unavailable()
-	}
+	g.polls.answered(m.Ids)
 }
 
+// EpochOpened tells that a new owner of a matching shard is ready, and that those before
+// it can grant nothing any more: polls that wait for an owner are sent to it, and polls
+// that an older one has are answered empty, so that their askers come again.
+func (g *Gateway) EpochOpened(shard int, epoch uint64) { g.polls.opened(shard, epoch) }
+
+// unavailable answers a poll that no owner took in time.
 func (at *poll) unavailable() {
 	at.answer(nil, fault.New(fault.Unavailable, "nobody serves the tasklist right now").After(awayRetryAfter))
 }
 
-// tick sends unheard polls again and forgets those that arrived.
-func (p *polls) tick(now time.Time) {
-	p.mu.Lock()
-	var due []*poll
-	for len(p.again) > 0 && !now.Before(p.again[0].due) {
-		due = append(due, p.again[0])
-		p.again = p.again[1:]
-	}
-	for id, at := range p.forwarded {
-		if now.After(at.due) {
-			delete(p.forwarded, id)
-		}
-	}
-	p.mu.Unlock()
-	for _, at := range due {
-		p.forward(at)
-	}
-}
-
-// stop answers the unheard ones; those forwarded are matching's.
-func (p *polls) stop() {
-	p.mu.Lock()
-	p.stopped = true
-	again := p.again
-	p.again = nil
-	p.mu.Unlock()
-	for _, at := range again {
-		at.unavailable()
-	}
-}
+// empty answers a poll whose owner is replaced.
+func (at *poll) empty() { at.answer(&yardv1.PollResponse{}, nil) }

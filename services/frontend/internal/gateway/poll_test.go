@@ -8,6 +8,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/codec"
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 )
@@ -34,15 +35,117 @@ func TestPollIsHandedToItsShard(t *testing.T) {
 		}
 		p := sent[0].poll
 		if p.Domain != "shop" || p.Tasklist != "main" || p.MaxTasks != 7 || p.Types[0] != "a" || p.Worker != "w" ||
-			p.ReplyTo != "asker" || !p.Json || p.UntilMs != began.Add(time.Minute).UnixMilli() {
-			t.Errorf("poll %v", p)
+			p.ReplyTo != "asker" || !p.Json || p.UntilMs != began.Add(time.Minute).UnixMilli() ||
+			p.AnsweredTo != "answered" || p.Id != sent[0].id || sent[0].epoch != rigEpoch {
+			t.Errorf("poll %v to epoch %d", p, sent[0].epoch)
 		}
-		time.Sleep(pollHeardAfter + time.Second)
+	})
+}
+
+// kept is how many polls are remembered.
+func (r *rig) kept() int {
+	r.polls.mu.Lock()
+	defer r.polls.mu.Unlock()
+	if len(r.polls.byEnd) != len(r.polls.open) {
+		return -1
+	}
+	return len(r.polls.open)
+}
+
+// tellAnswered tells the gateway of answered polls, as matching does.
+func (r *rig) tellAnswered(t *testing.T, polls ...uint64) {
+	t.Helper()
+	data, err := (&rpcv1.PollsAnswered{Ids: polls}).MarshalVT()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.TakeAnswered(data)
+}
+
+// TestR37PollsAreKeptUntilTheyAreAnswered, and where matching does not say so, until
+// their time is over.
+func TestR37PollsAreKeptUntilTheyAreAnswered(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t).running(t)
+		for range 3 {
+			<-r.poll(time.Minute)
+		}
+		sent := r.bus.sentPolls()
+		r.tellAnswered(t, sent[0].id, 99, sent[2].id)
+		if n := r.kept(); n != 1 {
+			t.Errorf("%d polls are kept", n)
+		}
+		time.Sleep(time.Minute)
+		if n := r.kept(); n != 1 {
+			t.Errorf("%d polls are kept when its time is over", n)
+		}
+		time.Sleep(pollOverAfter + tickEvery)
 		synctest.Wait()
-		r.polls.mu.Lock()
-		defer r.polls.mu.Unlock()
-		if len(r.polls.forwarded) != 0 {
-			t.Error("a poll that arrived is still held")
+		if n := r.kept(); n != 0 {
+			t.Errorf("%d polls are kept", n)
+		}
+	})
+}
+
+// TestR42PollsOfAReplacedOwnerAreAnsweredEmpty at once: those that it has not answered. Polls
+// from then on go to its successor.
+func TestR42PollsOfAReplacedOwnerAreAnsweredEmpty(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t).running(t)
+		answered, parked := r.poll(time.Minute), r.poll(time.Minute)
+		<-answered
+		<-parked
+		sent := r.bus.sentPolls()
+		shard := sent[0].shard
+		r.tellAnswered(t, sent[0].id)
+		r.EpochOpened((shard+1)%rigShards, rigEpoch+1)
+		if n := len(parked); n != 0 {
+			t.Error("another shard's owner ended a poll")
+		}
+		began := time.Now()
+		r.EpochOpened(shard, rigEpoch+2)
+		o := <-parked
+		if resp, ok := o.resp.(*yardv1.PollResponse); !ok || o.err != nil || len(resp.Tasks) != 0 || o.at != began {
+			t.Errorf("answered %v after %v", o, o.at.Sub(began))
+		}
+		if n := len(answered) + r.kept(); n != 0 {
+			t.Errorf("%d polls are answered twice or kept", n)
+		}
+		r.PollUnheard(sent[1].id) // it was on its way to the owner before
+		<-r.poll(time.Minute)
+		r.EpochOpened(shard, rigEpoch+1) // old news
+		<-r.poll(time.Minute)
+		for _, s := range r.bus.sentPolls()[2:] {
+			if s.epoch != rigEpoch+2 {
+				t.Errorf("a poll went to epoch %d", s.epoch)
+			}
+		}
+		if n := r.kept(); n != 2 {
+			t.Errorf("%d polls are kept", n)
+		}
+	})
+}
+
+// TestPollsWaitForTheFirstOwner: they are sent when it opens, once and in their order.
+func TestPollsWaitForTheFirstOwner(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		clear(r.polls.epochs)
+		r.running(t)
+		for range 3 {
+			<-r.poll(time.Minute)
+		}
+		time.Sleep(time.Second)
+		if n := len(r.bus.sentPolls()); n != 0 {
+			t.Errorf("%d polls were sent to nobody", n)
+		}
+		for m := range rigShards {
+			r.EpochOpened(m, 7)
+		}
+		sent := r.bus.sentPolls()
+		time.Sleep(time.Second)
+		if len(sent) != 3 || len(r.bus.sentPolls()) != 3 || sent[0].id > sent[1].id || sent[1].id > sent[2].id || sent[0].epoch != 7 {
+			t.Errorf("sent %v", sent)
 		}
 	})
 }
@@ -97,6 +200,38 @@ func TestPollFindsTheNextOwner(t *testing.T) {
 		if len(r.bus.sentPolls()) != 1 || len(got) != 0 {
 			t.Errorf("sent %d, answers %d", len(r.bus.sentPolls()), len(got))
 		}
+	})
+}
+
+// TestAPollIsNeverSentTwiceAtOnce: found waiting by two, it is sent by one of them.
+func TestAPollIsNeverSentTwiceAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		<-r.poll(time.Minute)
+		id := r.bus.sentPolls()[0].id
+		r.PollUnheard(id)
+		due := []*poll{r.polls.open[id]}
+		r.polls.sendAll(due)
+		r.polls.sendAll(due)
+		if n := len(r.bus.sentPolls()); n != 2 {
+			t.Errorf("sent %d times", n)
+		}
+	})
+}
+
+// TestNoPollWaitsForAnOwnerInADrain: who stops sends nothing again.
+func TestNoPollWaitsForAnOwnerInADrain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		waiting, underway := r.poll(time.Minute), r.poll(time.Minute)
+		<-waiting
+		<-underway
+		sent := r.bus.sentPolls()
+		r.PollUnheard(sent[0].id)
+		r.polls.stop()
+		r.PollUnheard(sent[1].id)
+		wantCode(t, (<-waiting).err, fault.Unavailable)
+		wantCode(t, (<-underway).err, fault.Unavailable)
 	})
 }
 

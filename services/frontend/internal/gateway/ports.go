@@ -25,16 +25,18 @@ type Log interface {
 }
 
 // Bus sends what is not waited for. What comes back arrives at the gateway's
-// EventsRefused, PollUnheard, TakeVerdicts and TakeLoad.
+// EventsRefused, PollUnheard, TakeAnswered, TakeVerdicts and TakeLoad.
 type Bus interface {
 	// PublishEvents appends a batch of events to the log of partition p. A refusal
 	// is told to EventsRefused with this id.
 	PublishEvents(p int, id uint64, data []byte) error
 	// VerdictsTo is the subject where verdicts reach TakeVerdicts.
 	VerdictsTo() string
-	// PublishPoll sends a poll to a matching shard. If nobody is there, PollUnheard
-	// is told with this id.
-	PublishPoll(shard int, id uint64, data []byte) error
+	// PublishPoll sends a poll to the owner of a matching shard in this epoch. If nobody
+	// is there, PollUnheard is told with this id.
+	PublishPoll(shard int, epoch, id uint64, data []byte) error
+	// AnsweredTo is the subject where news of answered polls reach TakeAnswered.
+	AnsweredTo() string
 }
 
 // Owners asks whoever serves a partition or a shard. Each func is one call, not
@@ -64,10 +66,18 @@ type Catalog interface {
 	Domains() []*yardv1.Domain
 	// Type returns nil where the type has no settings.
 	Type(domain, name string) *yardv1.TaskType
+	// Types are all of a domain that have settings, sorted by name.
+	Types(domain string) []*yardv1.TaskType
 }
 
-// Registry stores domains and types.
+// Registry stores domains and types. Its errors are *fault.Error. A put names the revision that
+// it replaces in what it puts, a deletion the one it deletes; 0 is any. STALE tells that another
+// one is stored.
 type Registry interface {
-	PutDomain(ctx context.Context, d *yardv1.Domain) error
-	PutType(ctx context.Context, domain string, t *yardv1.TaskType) error
+	// PutDomain and PutType return the new revision.
+	PutDomain(ctx context.Context, d *yardv1.Domain) (revision int64, err error)
+	PutType(ctx context.Context, domain string, t *yardv1.TaskType) (revision int64, err error)
+	// DeleteDomain and DeleteType return what was deleted, or NOT_FOUND. A domain's types go with it.
+	DeleteDomain(ctx context.Context, name string, revision int64) (*yardv1.Domain, error)
+	DeleteType(ctx context.Context, domain, name string, revision int64) (*yardv1.TaskType, error)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/shared/paging"
 
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/validate"
 )
@@ -38,12 +39,12 @@ func (g *Gateway) Get(c Call, req *yardv1.GetRequest, answer Answer) {
 		return
 	}
 	var until time.Time
-	deadline := c.Deadline
+	deadline, run := c.Deadline, g.query
 	if req.WaitMs > 0 {
 		until = c.Received.Add(time.Duration(req.WaitMs) * time.Millisecond)
-		deadline = later(deadline, until.Add(waitGrace))
+		deadline, run = later(deadline, until.Add(waitGrace)), g.wait
 	}
-	g.query(c.Domain, deadline, answer, func(ctx context.Context) (codec.Message, error) {
+	run(c.Domain, deadline, answer, func(ctx context.Context) (codec.Message, error) {
 		task, err := g.lookUp(ctx, c.Domain, id, time.Time{})
 		if err == nil && task != nil && !until.IsZero() {
 			task, err = g.finished(ctx, c.Domain, id, task, until)
@@ -128,8 +129,11 @@ func (g *Gateway) waitForResult(s *submission) {
 		TaskId: resp.TaskIds[0], Domain: r.Domain, Tasklist: r.Tasklist, Type: r.Type, Priority: r.Priority,
 		State: yardv1.TaskState_TASK_STATE_QUEUED, CreatedAtMs: s.at.UnixMilli(), DueAtMs: r.DueAtMs,
 	}
-	g.query(s.call.Domain, until.Add(waitGrace), func(_ codec.Message, err error) {
-		// The tasks are accepted, so whatever became of the wait is no error.
+	g.wait(s.call.Domain, until.Add(waitGrace), func(_ codec.Message, err error) {
+		// The task is accepted, so whatever became of the wait is no error.
+		if e := fault.From(err); e != nil {
+			resp.WaitCode, resp.WaitRetryAfterMs = string(e.Code), e.RetryAfter.Milliseconds()
+		}
 		s.answer(resp, nil)
 	}, func(ctx context.Context) (codec.Message, error) {
 		task, err := g.finished(ctx, s.call.Domain, id, resp.Task, until)
@@ -162,18 +166,36 @@ func (g *Gateway) List(c Call, req *yardv1.ListRequest, answer Answer) {
 		if err != nil {
 			return nil, err
 		}
-		return &yardv1.ListResponse{Tasks: merge(found, int(req.Limit))}, nil
+		resp := &yardv1.ListResponse{}
+		resp.Tasks, resp.NextCursor = merge(c, found, req)
+		return resp, nil
 	})
 }
 
-// merge sorts tasks newest first and keeps at most limit. A task on its way
-// between two stores may be in both answers; history's, which come first, count.
-func merge(found []*rpcv1.ListTasksResponse, limit int) []*yardv1.Task {
+// merge sorts tasks newest first and cuts a page; next is the cursor of the page after it. A
+// task on its way between two stores may be in both answers; history's, which come first, count.
+// Where an owner has more, a page ends with the last that it told of: older tasks of others come
+// with its own. An owner that knows no cursors yet tells of the newest; those came before.
+func merge(c Call, found []*rpcv1.ListTasksResponse, req *yardv1.ListRequest) (page []*yardv1.Task, next string) {
 	var all []*yardv1.Task
+	end := ""
 	for _, f := range found {
 		all = append(all, f.Tasks...)
+		if n := len(f.Tasks); f.More && n > 0 {
+			end = max(end, f.Tasks[n-1].TaskId)
+		}
 	}
 	slices.SortStableFunc(all, func(a, b *yardv1.Task) int { return strings.Compare(b.TaskId, a.TaskId) })
 	all = slices.CompactFunc(all, func(a, b *yardv1.Task) bool { return a.TaskId == b.TaskId })
-	return all[:min(limit, len(all))]
+	if req.Cursor != "" {
+		all = slices.DeleteFunc(all, func(t *yardv1.Task) bool { return t.TaskId >= req.Cursor })
+	}
+	if older := slices.IndexFunc(all, func(t *yardv1.Task) bool { return t.TaskId < end }); older >= 0 {
+		all = all[:older]
+	}
+	page, more := paging.Cut(all, int(req.Limit), paging.BytesMax, func(t *yardv1.Task) int { return c.size(t) })
+	if (more || end != "") && len(page) > 0 {
+		next = page[len(page)-1].TaskId
+	}
+	return page, next
 }

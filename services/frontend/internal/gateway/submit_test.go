@@ -284,17 +284,22 @@ func TestLoadReportsSteer(t *testing.T) {
 func TestAdmissionIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, func(d *Deps) { d.Config.RequestsMax, d.Config.RequestBytesMax = 2, 100 })
+		admit := func(bytes int) (Place, error) { return r.Admit("shop", bytes) }
+		var last Place
 		for range 2 {
-			if err := r.Admit(40); err != nil {
+			var err error
+			if last, err = admit(30); err != nil {
 				t.Fatalf("refused within the limits: %v", err)
 			}
 		}
-		if e := wantCode(t, r.Admit(1), fault.ResourceExhausted); e.RetryAfter == 0 {
+		_, err := admit(1)
+		if e := wantCode(t, err, fault.ResourceExhausted); e.RetryAfter == 0 {
 			t.Error("no retry-after")
 		}
-		r.Release(40)
-		wantCode(t, r.Admit(61), fault.ResourceExhausted)
-		if err := r.Admit(60); err != nil {
+		r.Release(last)
+		_, err = admit(46)
+		wantCode(t, err, fault.ResourceExhausted)
+		if _, err := admit(45); err != nil {
 			t.Errorf("what is released is free again: %v", err)
 		}
 	})

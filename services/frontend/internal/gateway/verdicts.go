@@ -10,10 +10,10 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
+	"github.com/yardmaster-io/yardmaster/shared/admission"
 	"github.com/yardmaster-io/yardmaster/shared/batcher"
 
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/core/distribution"
-	"github.com/yardmaster-io/yardmaster/services/frontend/internal/validate"
 )
 
 // outcomes brings events into the log and their verdicts back. Each partition
@@ -22,6 +22,8 @@ import (
 type outcomes struct {
 	g          *Gateway
 	partitions []*batcher.Batcher[*share]
+	// queued is what waits in them, in bytes, by domain.
+	queued []*admission.Room
 
 	mu sync.Mutex
 	// cancels go apart: the verdict on a task that is not in memory waits for a search
@@ -65,8 +67,15 @@ func newOutcomes(g *Gateway) *outcomes {
 		takes: distribution.NewCancels(g.Partitioning.History),
 	}
 	for p := range g.Partitioning.History {
-		flush := func(_ context.Context, batch []*share) { o.flush(p, batch) }
-		o.partitions = append(o.partitions, batcher.New(batcher.Config{MaxBytes: batchBytesMax}, flush))
+		queued := admission.New(queuedEventsBytes)
+		o.queued = append(o.queued, queued)
+		flush := func(_ context.Context, batch []*share) {
+			for _, s := range batch {
+				queued.Give(s.request.call.Domain, s.weight())
+			}
+			o.flush(p, batch)
+		}
+		o.partitions = append(o.partitions, batcher.New(batcher.Config{MaxBytes: batchBytesMax, MaxQueuedItems: queuedSharesMax}, flush))
 	}
 	return o
 }
@@ -77,9 +86,8 @@ const cancelsInFlight = 4
 
 // enqueue hands a share to the group commit of its partition, or of its domain's cancels there.
 func (o *outcomes) enqueue(s *share) error {
-	weight := max(s.bytes, len(s.events)*(batchBytesMax/validate.BatchMax))
 	if !s.cancels() {
-		return o.partitions[s.partition].Add(s, weight)
+		return o.enqueueOutcomes(s)
 	}
 	if !o.takesCancels(s.partition, []*share{s}, len(s.events)) {
 		return errCancelsWait
@@ -96,11 +104,24 @@ func (o *outcomes) enqueue(s *share) error {
 		})
 		o.cancels[key] = c
 	}
-	if err := c.batcher.Add(s, weight); err != nil {
+	if err := c.batcher.Add(s, s.weight()); err != nil {
 		return err
 	}
 	c.pending++
 	return nil
+}
+
+// enqueueOutcomes hands a share to the group commit of its partition, if its domain has room there.
+func (o *outcomes) enqueueOutcomes(s *share) error {
+	queued, domain := o.queued[s.partition], s.request.call.Domain
+	if !queued.Take(domain, s.weight()) {
+		return batcher.ErrFull
+	}
+	err := o.partitions[s.partition].Add(s, s.weight())
+	if err != nil {
+		queued.Give(domain, s.weight())
+	}
+	return err
 }
 
 // forget counts n shares of cancels out.

@@ -45,11 +45,21 @@ func (c *Catalog) Type(domain, name string) *yardv1.TaskType {
 }
 
 // PutDomain stores a domain.
-func (c *Catalog) PutDomain(ctx context.Context, d *yardv1.Domain) error {
+func (c *Catalog) PutDomain(ctx context.Context, d *yardv1.Domain) (revision int64, err error) {
 	return catalog.PutDomain(ctx, c.kv, d)
 }
 
 // PutType stores a task type.
-func (c *Catalog) PutType(ctx context.Context, domain string, t *yardv1.TaskType) error {
+func (c *Catalog) PutType(ctx context.Context, domain string, t *yardv1.TaskType) (revision int64, err error) {
 	return catalog.PutType(ctx, c.kv, domain, t)
+}
+
+// DeleteDomain deletes a domain and its types.
+func (c *Catalog) DeleteDomain(ctx context.Context, name string, revision int64) (*yardv1.Domain, error) {
+	return catalog.DeleteDomain(ctx, c.kv, name, revision)
+}
+
+// DeleteType deletes a task type.
+func (c *Catalog) DeleteType(ctx context.Context, domain, name string, revision int64) (*yardv1.TaskType, error) {
+	return catalog.DeleteType(ctx, c.kv, domain, name, revision)
 }

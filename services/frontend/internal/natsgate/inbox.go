@@ -18,6 +18,7 @@ type Listener interface {
 	TakeVerdicts(data []byte)
 	EventsRefused(id uint64, why string)
 	PollUnheard(id uint64)
+	TakeAnswered(data []byte)
 	TakeLoad(data []byte)
 }
 
@@ -43,6 +44,7 @@ const (
 	tokenVerdicts = "v"
 	tokenEvents   = "e"
 	tokenPoll     = "p"
+	tokenAnswered = "a"
 )
 
 // Ready is closed when the subscriptions stand.
@@ -88,11 +90,14 @@ func (b *Inbox) PublishEvents(p int, id uint64, data []byte) error {
 	return b.nc.PublishRequest(topology.Event(p), b.reply(tokenEvents, id), data)
 }
 
-// PublishPoll sends a poll to a matching shard. Matching answers the poller and
-// not this reply subject, which is there for the server to say that nobody is.
-func (b *Inbox) PublishPoll(shard int, id uint64, data []byte) error {
-	return b.nc.PublishRequest(topology.MatchingCall(shard, "poll"), b.reply(tokenPoll, id), data)
+// PublishPoll sends a poll to the owner of a matching shard in an epoch. Matching answers the
+// poller and not this reply subject, which is there for the server to say that nobody is.
+func (b *Inbox) PublishPoll(shard int, epoch, id uint64, data []byte) error {
+	return b.nc.PublishRequest(topology.MatchingPoll(shard, epoch), b.reply(tokenPoll, id), data)
 }
+
+// AnsweredTo is the subject that leads to TakeAnswered.
+func (b *Inbox) AnsweredTo() string { return b.prefix + "." + tokenAnswered }
 
 func (b *Inbox) reply(token string, id uint64) string {
 	return b.prefix + "." + token + "." + strconv.FormatUint(id, 10)
@@ -105,8 +110,12 @@ const (
 
 func (b *Inbox) arrived(m *nats.Msg) {
 	kind, number, _ := strings.Cut(m.Subject[len(b.prefix)+1:], ".")
-	if kind == tokenVerdicts {
+	switch kind {
+	case tokenVerdicts:
 		b.listen.TakeVerdicts(m.Data)
+		return
+	case tokenAnswered:
+		b.listen.TakeAnswered(m.Data)
 		return
 	}
 	id, err := strconv.ParseUint(number, 10, 64)

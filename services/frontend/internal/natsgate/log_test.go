@@ -95,12 +95,14 @@ func TestWhatFailsIsToldApart(t *testing.T) {
 // heard is a Listener.
 type heard struct {
 	verdicts, loads chan string
+	answered        chan string
 	refused         chan uint64
 	unheard         chan uint64
 }
 
 func (h heard) TakeVerdicts(data []byte)          { h.verdicts <- string(data) }
 func (h heard) TakeLoad(data []byte)              { h.loads <- string(data) }
+func (h heard) TakeAnswered(data []byte)          { h.answered <- string(data) }
 func (h heard) EventsRefused(id uint64, _ string) { h.refused <- id }
 func (h heard) PollUnheard(id uint64)             { h.unheard <- id }
 
@@ -117,7 +119,7 @@ func next[T any](t *testing.T, from <-chan T) T {
 
 func TestTheInboxTellsApartWhatArrives(t *testing.T) {
 	nc, js := connect(t)
-	h := heard{make(chan string, 9), make(chan string, 9), make(chan uint64, 9), make(chan uint64, 9)}
+	h := heard{make(chan string, 9), make(chan string, 9), make(chan string, 9), make(chan uint64, 9), make(chan uint64, 9)}
 	inbox := NewInbox(nc)
 	inbox.Listen(h)
 	go func() {
@@ -136,11 +138,17 @@ func TestTheInboxTellsApartWhatArrives(t *testing.T) {
 	if got := next(t, h.verdicts) + next(t, h.loads); got != "vl" {
 		t.Errorf("heard %q", got)
 	}
-	if err := inbox.PublishPoll(0, 41, []byte("poll")); err != nil {
+	if err := inbox.PublishPoll(0, 1, 41, []byte("poll")); err != nil {
 		t.Fatal(err)
 	}
 	if id := next(t, h.unheard); id != 41 {
 		t.Errorf("poll %d was unheard", id)
+	}
+	if err := nc.Publish(inbox.AnsweredTo(), []byte("answered")); err != nil {
+		t.Fatal(err)
+	}
+	if got := next(t, h.answered); got != "answered" {
+		t.Errorf("heard %q", got)
 	}
 	if err := js.DeleteStream(t.Context(), topology.HistoryStream(1)); err != nil {
 		t.Fatal(err)

@@ -1,6 +1,8 @@
 package validate
 
 import (
+	"math"
+
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 )
@@ -21,6 +23,7 @@ func PutDomain(req *yardv1.PutDomainRequest) error {
 	return firstError(
 		text("/domain/description", d.Description, DescriptionBytesMax),
 		between("/domain/retention_ms", d.RetentionMs, ms(RetentionMin), ms(RetentionMax)),
+		revision("/domain/revision", d.Revision),
 	)
 }
 
@@ -52,8 +55,38 @@ func SetType(req *yardv1.SetTypeRequest) error {
 	return firstError(
 		timeouts("/type", t.StartToCloseMs, t.HeartbeatTimeoutMs),
 		between("/type/max_concurrency", t.MaxConcurrency, 0, ConcurrencyMax),
+		revision("/type/revision", t.Revision),
 	)
 }
 
 // GetType judges a types.get.
 func GetType(req *yardv1.GetTypeRequest) error { return typeName("/name", req.Name) }
+
+// DeleteDomain judges a domains.delete.
+func DeleteDomain(req *yardv1.DeleteDomainRequest) error {
+	return firstError(DomainName("/name", req.Name), revision("/revision", req.Revision))
+}
+
+// DeleteType judges a types.delete.
+func DeleteType(req *yardv1.DeleteTypeRequest) error {
+	return firstError(typeName("/name", req.Name), revision("/revision", req.Revision))
+}
+
+// ListDomains judges a domains.list and fills in its default limit.
+func ListDomains(req *yardv1.ListDomainsRequest) error { return page(&req.Limit, req.Cursor, name) }
+
+// ListTypes judges a types.list and fills in its default limit.
+func ListTypes(req *yardv1.ListTypesRequest) error { return page(&req.Limit, req.Cursor, typeName) }
+
+// page judges what a list of names takes; its cursor is one.
+func page(limit *int32, cursor string, name func(path, s string) error) error {
+	if *limit == 0 {
+		*limit = ListMax
+	}
+	if cursor != "" && name("/cursor", cursor) != nil {
+		return invalid("/cursor", "is not the next_cursor of an answer")
+	}
+	return between("/limit", *limit, 1, ListMax)
+}
+
+func revision(path string, n int64) error { return between(path, n, 0, math.MaxInt64) }

@@ -41,7 +41,8 @@ const (
 
 	// PollTypesMax bounds the types that a poll may name.
 	PollTypesMax = 100
-	// ListMax and ListDefault bound the tasks of one list answer.
+	// ListMax bounds the entries of one list answer, ListDefault the tasks where a list
+	// says nothing.
 	ListMax, ListDefault = 1000, 100
 
 	// WorkerBytesMax, ErrorTypeBytesMax, ErrorMessageBytesMax, ReasonBytesMax
@@ -55,6 +56,9 @@ const (
 	// RetentionMin, RetentionMax and RetentionDefault bound how long a domain
 	// keeps finished tasks.
 	RetentionMin, RetentionMax, RetentionDefault = 2 * time.Minute, AheadMax, 7 * 24 * time.Hour
+
+	// TypesMax bounds the types of a domain that have settings.
+	TypesMax = 10_000
 
 	// ConcurrencyMax bounds the limit of a type.
 	ConcurrencyMax = 1_000_000

@@ -37,6 +37,11 @@ func List(req *yardv1.ListRequest) error {
 	if req.Limit == 0 {
 		req.Limit = ListDefault
 	}
+	if req.Cursor != "" {
+		if _, err := ids.ParseTaskID(req.Cursor); err != nil {
+			return invalid("/cursor", "is not the next_cursor of an answer")
+		}
+	}
 	return between("/limit", req.Limit, 1, ListMax)
 }
 

@@ -48,6 +48,9 @@ func Serve(ctx context.Context, nc *nats.Conn, o *partition.Owner, log *slog.Log
 	add(natsrpc.Serve(nc, call("bookings"), log, func(ctx context.Context, r *rpcv1.BookingsRequest) (natsrpc.Message, error) {
 		return reply(o.Bookings(ctx, r))
 	}))
+	add(natsrpc.Serve(nc, call("undelivered"), log, func(ctx context.Context, r *rpcv1.UndeliveredRequest) (natsrpc.Message, error) {
+		return reply(o.Undelivered(ctx, r))
+	}))
 	add(natsrpc.Serve(nc, call("retrigger"), log, func(ctx context.Context, r *rpcv1.RetriggerRequest) (natsrpc.Message, error) {
 		return reply(o.Retrigger(ctx, r))
 	}))

@@ -123,12 +123,12 @@ func (r Reader) Unread(_ context.Context, id ids.TaskID, _ uint64, read [ids.Lan
 }
 
 // Recent implements partition.Reader.
-func (r Reader) Recent(_ context.Context, domain string, limit int) (all []*logv1.Record, _ error) {
+func (r Reader) Recent(_ context.Context, domain string, limit int, wanted func(*logv1.Record) bool) (all []*logv1.Record, _ error) {
 	r.World.mu.Lock()
 	defer r.World.mu.Unlock()
 	for _, write := range slices.Backward(r.World.filed) {
 		for _, f := range slices.Backward(write) {
-			if len(all) < limit && f.task.Domain == domain && f.kept() {
+			if len(all) < limit && f.task.Domain == domain && f.kept() && wanted(f.task) {
 				all = append(all, f.task.CloneVT())
 			}
 		}

@@ -17,7 +17,7 @@ import (
 var recentWindows = [...]uint64{32, 128, 512}
 
 // Recent implements partition.Reader.
-func (r *Reader) Recent(ctx context.Context, domain string, limit int) ([]*logv1.Record, error) {
+func (r *Reader) Recent(ctx context.Context, domain string, limit int, wanted func(*logv1.Record) bool) ([]*logv1.Record, error) {
 	stream := topology.ArchiveStream(r.cfg.Partition)
 	last, err := natslog.LastSeq(ctx, r.cfg.JetStream, stream)
 	if err != nil {
@@ -30,6 +30,7 @@ func (r *Reader) Recent(ctx context.Context, domain string, limit int) ([]*logv1
 		if err != nil {
 			return nil, err
 		}
+		some = slices.DeleteFunc(some, func(t *logv1.Record) bool { return !wanted(t) })
 		slices.Reverse(some)
 		newest = append(newest, some...)
 		end = begin

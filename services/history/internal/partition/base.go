@@ -75,4 +75,7 @@ func (b *base) report(in replica.Input) {
 	b.post(b.work, func() { b.give(in) })
 }
 
+// tick is the input that time has passed.
+func (b *base) tick() replica.Tick { return replica.Tick{Fences: b.version() >= logversion.Fences} }
+
 func (b *base) version() uint32 { return logversion.Field(b.LogVersion()) }

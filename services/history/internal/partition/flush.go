@@ -75,8 +75,10 @@ type hints struct {
 func (h *hints) send(fx *replica.Effects) {
 	for i := range fx.Releases {
 		g := &fx.Releases[i]
-		h.room(g.Shard, len(g.Packed)+len(g.Domain)+len(g.Type))
-		h.shards[g.Shard].Releases = append(h.shards[g.Shard].Releases, &logv1.SlotRelease{Domain: g.Domain, Type: g.Type, Bookings: g.Packed})
+		h.room(g.Shard, len(g.Packed)+len(g.Domain)+len(g.Type)+len(g.Limits.String()))
+		h.shards[g.Shard].Releases = append(h.shards[g.Shard].Releases, &logv1.SlotRelease{
+			Domain: g.Domain, Type: g.Type, Limits: g.Limits.Refs(), Bookings: g.Packed,
+		})
 	}
 	for i := range fx.Triggers {
 		g := &fx.Triggers[i]

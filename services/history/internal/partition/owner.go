@@ -163,7 +163,7 @@ func (o *Owner) serve(ctx context.Context) error {
 		case err := <-o.readers.failed:
 			return err
 		case <-wake.C:
-			o.step(replica.Tick{})
+			o.step(o.tick())
 		case <-beat.C:
 			o.beat()
 		}
@@ -243,7 +243,7 @@ func (o *Owner) step(in replica.Input) {
 
 // beat does what is due now and then.
 func (o *Owner) beat() {
-	o.step(replica.Tick{})
+	o.step(o.tick())
 	o.waiters.expire(o.core, time.Now().UnixMilli())
 	o.Wire.Publish(loadReport(o.Partition, o.core.Active(), o.readers.unread(), o.core.Waiting()))
 	for lane := range ids.Lane(ids.Lanes) {
@@ -270,7 +270,7 @@ func (o *Owner) drain() error {
 		case c := <-o.calls:
 			c.do()
 		case <-beat.C:
-			o.step(replica.Tick{})
+			o.step(o.tick())
 		case <-ctx.Done():
 			o.Logger.Warn("history partition left with writes under way; the next owner repeats them", "partition", o.Partition)
 			return nil

@@ -1,17 +1,21 @@
 package partition
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/record"
+	"github.com/yardmaster-io/yardmaster/shared/paging"
 )
 
 // ask runs fn in the owner's goroutine and waits for it.
@@ -155,43 +159,75 @@ func first(all []*logv1.Record) *logv1.Record {
 	return all[0]
 }
 
-// List returns tasks in memory and lately finished ones, newest first.
+// List returns tasks in memory and lately finished ones, newest first, as many as fit into an
+// answer.
 func (o *Owner) List(ctx context.Context, req *rpcv1.ListTasksRequest) (*rpcv1.ListTasksResponse, error) {
-	filter := req.GetFilter()
-	limit := int(filter.GetLimit())
+	limit := int(req.GetFilter().GetLimit())
 	if limit <= 0 {
 		limit = 100
 	}
-	out := &rpcv1.ListTasksResponse{}
-	wanted := func(t *taskstate.Task) bool {
-		return t.Domain == req.Domain && (filter.GetTasklist() == "" || t.Tasklist == filter.GetTasklist()) &&
-			(filter.GetType() == "" || t.Type == filter.GetType()) &&
-			(len(filter.GetStates()) == 0 || slices.Contains(filter.GetStates(), record.State(t)))
+	wanted, err := wantedBy(req)
+	if err != nil {
+		return nil, err
 	}
+	var all []*yardv1.Task
 	listed := make(map[string]bool)
-	err := o.ask(ctx, func() {
+	err = o.ask(ctx, func() {
 		for _, t := range o.core.List(limit, wanted) {
 			task := record.Public(t, true)
 			listed[task.TaskId] = true
-			out.Tasks = append(out.Tasks, task)
+			all = append(all, task)
 		}
 	})
 	if err != nil {
 		return nil, err
 	}
-	ended, err := o.Reader.Recent(ctx, req.Domain, limit)
-	if err != nil {
-		return nil, fault.New(fault.Unavailable, "read the archive: %v", err)
-	}
-	dec := record.NewDecoder()
-	for _, r := range ended {
-		e, err := dec.Entry(r)
-		if err == nil && wanted(&e.Task) && !listed[e.ID.String()] {
+	more := len(all) == limit
+	if wantsFinished(req.GetFilter().GetStates()) {
+		dec := record.NewDecoder()
+		ended, err := o.Reader.Recent(ctx, req.Domain, limit, func(r *logv1.Record) bool {
+			e, err := dec.Entry(r)
+			return err == nil && wanted(&e.Task) && !listed[e.ID.String()]
+		})
+		if err != nil {
+			return nil, fault.New(fault.Unavailable, "read the archive: %v", err)
+		}
+		for _, r := range ended {
+			e, err := dec.Entry(r)
+			if err != nil || listed[e.ID.String()] { // it may be there twice
+				continue
+			}
 			listed[e.ID.String()] = true
-			out.Tasks = append(out.Tasks, record.Public(&e.Task, true))
+			all = append(all, record.Public(&e.Task, true))
+		}
+		more = more || len(ended) == limit
+	}
+	slices.SortFunc(all, func(a, b *yardv1.Task) int { return strings.Compare(b.TaskId, a.TaskId) })
+	page, cut := paging.Cut(all, limit, paging.BytesMax, (*yardv1.Task).SizeVT)
+	return &rpcv1.ListTasksResponse{Tasks: page, More: more || cut}, nil
+}
+
+// wantedBy tells which tasks a list is of.
+func wantedBy(req *rpcv1.ListTasksRequest) (func(t *taskstate.Task) bool, error) {
+	filter := req.GetFilter()
+	var before ids.TaskID
+	if cursor := filter.GetCursor(); cursor != "" {
+		var err error
+		if before, err = ids.ParseTaskID(cursor); err != nil {
+			return nil, fault.At(fault.InvalidArgument, "/cursor", "%v", err)
 		}
 	}
-	return out, nil
+	return func(t *taskstate.Task) bool {
+		return t.Domain == req.Domain && (filter.GetTasklist() == "" || t.Tasklist == filter.GetTasklist()) &&
+			(filter.GetType() == "" || t.Type == filter.GetType()) &&
+			(before == ids.TaskID{} || bytes.Compare(t.ID[:], before[:]) < 0) &&
+			(len(filter.GetStates()) == 0 || slices.Contains(filter.GetStates(), record.State(t)))
+	}, nil
+}
+
+// wantsFinished tells whether tasks of the archive may be among those of these states.
+func wantsFinished(states []yardv1.TaskState) bool {
+	return len(states) == 0 || slices.ContainsFunc(states, yardv1.TaskState.Finished)
 }
 
 // Describe counts the tasks of one tasklist.
@@ -207,54 +243,6 @@ func (o *Owner) Describe(ctx context.Context, req *rpcv1.DescribePartitionReques
 		}
 	})
 	return out, err
-}
-
-// Bookings tells which attempts of a domain hold a slot, as of every event that was in
-// the log when the call came.
-func (o *Owner) Bookings(ctx context.Context, req *rpcv1.BookingsRequest) (*rpcv1.BookingsResponse, error) {
-	_, ends, err := o.Log.Ends(ctx)
-	if err != nil {
-		return nil, fault.New(fault.Unavailable, "find the log's end: %v", err)
-	}
-	if err := o.reached(ctx, ends[SourceEvents]); err != nil {
-		return nil, err
-	}
-	out := &rpcv1.BookingsResponse{}
-	err = o.ask(ctx, func() {
-		for _, t := range o.core.Booked(req.Domain) {
-			last := len(out.Types) - 1
-			if last < 0 || out.Types[last].Type != t.Type {
-				out.Types = append(out.Types, &rpcv1.Bookings{Type: t.Type})
-				last++
-			}
-			b := out.Types[last]
-			b.Bookings = append(b.Bookings, ids.Booking(t.ID, t.Version)...)
-			b.ExpiresMs = append(b.ExpiresMs, t.Attempt.DeadlineAt+slotGraceMS)
-		}
-	})
-	return out, err
-}
-
-// slotGraceMS is for how long a slot outlives its attempt's deadline, in case that
-// its release is lost.
-const slotGraceMS = 30_000
-
-// reached waits until the event at seq has been applied.
-func (o *Owner) reached(ctx context.Context, seq uint64) error {
-	for {
-		var at uint64
-		if err := o.ask(ctx, func() { at = o.core.EventAt() }); err != nil {
-			return err
-		}
-		if at >= seq {
-			return nil
-		}
-		select {
-		case <-time.After(2 * time.Millisecond):
-		case <-ctx.Done():
-			return fault.New(fault.Unavailable, "the owner of partition %d lags behind its log", o.Partition)
-		}
-	}
 }
 
 // Retrigger sends the triggers of all that is ready of one shard again: those of one

@@ -142,7 +142,7 @@ func (o *Owner) replay(ctx context.Context, cp replica.Checkpoint, ends [Sources
 		case c := <-o.calls:
 			c.do()
 		case <-beat.C:
-			o.step(replica.Tick{})
+			o.step(o.tick())
 		case <-ctx.Done():
 			return ctx.Err()
 		}

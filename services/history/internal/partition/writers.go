@@ -234,11 +234,10 @@ func (w writers) encodeProposals(all []replica.Proposal, enc *record.Encoder) []
 		p := &all[i]
 		e := &logv1.Event{
 			Kind: logv1.EventKind(p.Kind), TaskId: p.ID[:], Position: uint64(p.Fence.Position), Version: p.Fence.Version,
-			Nonce: p.Fence.Nonce, Message: p.Message,
+			Nonce: p.Fence.Nonce, Message: p.Message, Undelivered: p.Undelivered,
 		}
 		if p.Carried != nil {
-			e.Carried = enc.Record(p.Carried).CloneVT()
-			e.Carried.AsOf = p.AsOf
+			e.Carried = enc.Carried(p)
 		}
 		n := e.SizeVT()
 		if len(m.Events) > 0 && (size+n > batchBytesMax || len(m.Events) >= tasksMax) {

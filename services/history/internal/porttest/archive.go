@@ -287,7 +287,7 @@ func manyDomains(t *testing.T, p ArchivePorts) {
 		t.Errorf("3000 tasks of 1000 domains took %d messages", last)
 	}
 	wantFound(t, p.Reader, all)
-	got, err := p.Reader.Recent(t.Context(), "d17", 10)
+	got, err := p.Reader.Recent(t.Context(), "d17", 10, anyTask)
 	if err != nil || len(got) != 3 {
 		t.Errorf("recent of one domain: %v, %v", got, err)
 	}
@@ -450,6 +450,8 @@ func unread(t *testing.T, p ArchivePorts) {
 	}
 }
 
+func anyTask(*logv1.Record) bool { return true }
+
 func recent(t *testing.T, p ArchivePorts) {
 	a := p.Archive()
 	domain := func(i int) string { return []string{"shop", "media"}[i%2] }
@@ -459,7 +461,7 @@ func recent(t *testing.T, p ArchivePorts) {
 	last := many(30, domain, func(int) time.Time { return time.Now() })
 	fileAll(t, a, last)
 	for _, limit := range []int{0, 1, 15, 40} {
-		got, err := p.Reader.Recent(t.Context(), "shop", limit)
+		got, err := p.Reader.Recent(t.Context(), "shop", limit, anyTask)
 		if err != nil || len(got) != limit {
 			t.Fatalf("recent %d: %d, %v", limit, len(got), err)
 		}
@@ -469,7 +471,12 @@ func recent(t *testing.T, p ArchivePorts) {
 			}
 		}
 	}
-	if got, err := p.Reader.Recent(t.Context(), "none", 5); err != nil || len(got) != 0 {
+	older := func(r *logv1.Record) bool { return ids.TaskID(r.Id) == last[20].ID || ids.TaskID(r.Id) == last[4].ID }
+	got, err := p.Reader.Recent(t.Context(), "shop", 5, older)
+	if err != nil || len(got) != 2 || ids.TaskID(got[0].Id) != last[20].ID || ids.TaskID(got[1].Id) != last[4].ID {
+		t.Errorf("the two that are wanted: %v, %v", got, err)
+	}
+	if got, err := p.Reader.Recent(t.Context(), "none", 5, anyTask); err != nil || len(got) != 0 {
 		t.Errorf("tasks of a domain that has none: %v, %v", got, err)
 	}
 }

@@ -17,6 +17,9 @@ func Checkpoint(s *logv1.Checkpoint) replica.Checkpoint {
 			cp.Parked.Lanes[l.Lane], cp.Archived.Lanes[l.Lane] = l.ParkedSeq, l.ArchivedSeq
 		}
 	}
+	for _, f := range s.Fences {
+		cp.Fences = append(cp.Fences, replica.ShardFence{Shard: f.Shard, Epoch: f.Epoch})
+	}
 	return cp
 }
 
@@ -31,6 +34,9 @@ func StoredCheckpoint(cp *replica.Checkpoint) *logv1.Checkpoint {
 			Lane: uint32(i), AckSeq: cp.Ack[i], ReadSeq: cp.Read[i],
 			ParkedSeq: cp.Parked.Lanes[i], ArchivedSeq: cp.Archived.Lanes[i],
 		})
+	}
+	for _, f := range cp.Fences {
+		s.Fences = append(s.Fences, &logv1.ShardFence{Shard: f.Shard, Epoch: f.Epoch})
 	}
 	return s
 }

@@ -28,6 +28,8 @@ type Decoder struct {
 	policies map[taskstate.Policy]*taskstate.Policy
 	// lastPolicy is the last one: mostly the next task has the same.
 	lastPolicy *taskstate.Policy
+	paths      map[string]*taskstate.Path
+	path       []byte // of what is looked up in paths
 	batch      logv1.Batch
 	events     logv1.EventBatch
 }
@@ -39,7 +41,7 @@ const internedMax = 4096
 func NewDecoder() *Decoder {
 	return &Decoder{
 		strings: map[string]string{}, names: map[string]string{}, types: map[string]string{},
-		policies: map[taskstate.Policy]*taskstate.Policy{},
+		policies: map[taskstate.Policy]*taskstate.Policy{}, paths: map[string]*taskstate.Path{},
 	}
 }
 
@@ -113,6 +115,39 @@ func (d *Decoder) policy(p *logv1.Policy) *taskstate.Policy {
 	return own
 }
 
+// limits is the path of an attempt of a type; one that is booked in no limits by name is so in that
+// of its type.
+func (d *Decoder) limits(a *logv1.Attempt, typ string) *taskstate.Path {
+	if len(a.Limits) == 0 && a.Booked {
+		return d.pathOf(taskstate.TypeRef(typ))
+	}
+	return d.pathOf(a.Limits...)
+}
+
+// pathOf is the path of limits as it is kept.
+func (d *Decoder) pathOf(limits ...string) *taskstate.Path {
+	if len(limits) == 0 {
+		return nil
+	}
+	d.path = d.path[:0]
+	for _, limit := range limits {
+		d.path = append(append(d.path, limit...), ' ')
+	}
+	if known, ok := d.paths[string(d.path)]; ok {
+		return known
+	}
+	if len(d.paths) >= internedMax {
+		clear(d.paths)
+	}
+	own := make([]string, len(limits))
+	for i, limit := range limits {
+		own[i] = d.intern(limit)
+	}
+	p := taskstate.NewPath(own...)
+	d.paths[string(d.path)] = p
+	return p
+}
+
 // Submits decodes one submit message. Records that cannot be read are returned apart,
 // each encoded as a batch of its own; the good ones go on. Each task is in a block of
 // memory of its own: in a common one, one long-running task would keep the memory of a
@@ -177,7 +212,7 @@ func (d *Decoder) task(t *taskstate.Task, r *logv1.Record) error {
 	if a := r.Attempt; a != nil {
 		t.Attempt = taskstate.Attempt{
 			Nonce: a.Nonce, Worker: d.intern(a.Worker), StartedAt: a.StartedAtMs, DeadlineAt: a.DeadlineMs,
-			BeatBy: a.BeatDeadlineMs, Booked: a.Booked, Progress: blob(a.Progress, a.ProgressEncoding),
+			BeatBy: a.BeatDeadlineMs, Limits: d.limits(a, t.Type), Progress: blob(a.Progress, a.ProgressEncoding),
 			Ended: taskstate.Kind(a.Ended),
 		}
 	}
@@ -194,6 +229,35 @@ func (d *Decoder) task(t *taskstate.Task, r *logv1.Record) error {
 	return nil
 }
 
+// batchOf is an event message without its events. It owns its bytes.
+func (d *Decoder) batchOf(b *logv1.EventBatch, bytes int) *replica.Events {
+	in := &replica.Events{
+		ReplyTo: d.intern(b.ReplyTo), RequestID: b.RequestId, Bytes: bytes,
+		Shard: b.Shard, Epoch: b.ShardEpoch, Delivered: b.Delivered,
+		Events: make([]taskstate.Event, len(b.Events)),
+	}
+	if len(b.Polls) > 0 {
+		in.Polls = make([]replica.Poll, len(b.Polls))
+	}
+	for i, p := range b.Polls {
+		in.Polls[i] = d.poll(p)
+	}
+	return in
+}
+
+// poll is for one poll; no two have the same inbox.
+func (d *Decoder) poll(p *logv1.PollRef) replica.Poll {
+	return replica.Poll{Worker: d.intern(p.Worker), ReplyTo: string([]byte(p.ReplyTo)), JSON: p.Json}
+}
+
+// taskOf is the task of an event; a fence has none.
+func taskOf(e *logv1.Event) (ids.TaskID, error) {
+	if e.Kind == logv1.EventKind_EVENT_KIND_FENCE && len(e.TaskId) == 0 {
+		return ids.TaskID{}, nil
+	}
+	return ids.TaskIDFromBytes(e.TaskId)
+}
+
 // Events decodes one event message. The events own their bytes. An event that cannot be
 // read makes the message unreadable: events are ours, and their verdicts are by place.
 func (d *Decoder) Events(data []byte) (*replica.Events, error) {
@@ -204,41 +268,48 @@ func (d *Decoder) Events(data []byte) (*replica.Events, error) {
 	if err := logversion.Check(d.events.LogVersion); err != nil {
 		return nil, fmt.Errorf("event batch: %w", err)
 	}
-	out := &replica.Events{
-		ReplyTo: d.intern(d.events.ReplyTo), RequestID: d.events.RequestId, Bytes: len(data),
-		Events: make([]taskstate.Event, len(d.events.Events)),
-	}
+	out := d.batchOf(&d.events, len(data))
 	for i, e := range d.events.Events {
-		id, err := ids.TaskIDFromBytes(e.TaskId)
+		id, err := taskOf(e)
 		if err != nil {
 			return nil, fmt.Errorf("event %d: %w", i, err)
 		}
-		out.Events[i] = taskstate.Event{
-			Kind: kind(e.Kind), ID: id,
-			Fence:  ids.Token{Position: ids.Position(e.Position), Version: e.Version, Nonce: e.Nonce},
-			Domain: d.intern(e.Domain), Worker: d.intern(e.Worker), Booked: e.Booked,
-			Data: blob(e.Data, e.DataEncoding), Message: string([]byte(e.Message)), ErrType: d.intern(e.ErrorType),
-			NonRetryable: e.NonRetryable, DelayMS: e.DelayMs,
-		}
+		out.Events[i] = d.event(e, id, out.Polls)
 		if e.Carried != nil {
-			t, err := d.carried(e.Carried, id)
-			if err != nil {
-				return nil, fmt.Errorf("event %d: %w", i, err)
-			}
 			if out.Carried == nil {
 				out.Carried = map[int]*replica.Carried{}
 			}
-			out.Carried[i] = &replica.Carried{Entry: t, AsOf: e.Carried.AsOf}
+			if out.Carried[i], err = d.carried(e.Carried, id); err != nil {
+				return nil, fmt.Errorf("event %d: %w", i, err)
+			}
 		}
 		// Kept events must not keep the message's buffer.
 		e.TaskId, e.Data, e.Carried = nil, nil, nil
+		clear(e.Limits)
 	}
 	return out, nil
 }
 
+// event converts one event. A grab for a poll that its message does not have is for the worker that
+// it names itself.
+func (d *Decoder) event(e *logv1.Event, id ids.TaskID, polls []replica.Poll) taskstate.Event {
+	ev := taskstate.Event{
+		Kind: kind(e.Kind), ID: id,
+		Fence:  ids.Token{Position: ids.Position(e.Position), Version: e.Version, Nonce: e.Nonce},
+		Domain: d.intern(e.Domain), Worker: d.intern(e.Worker), Limits: d.pathOf(e.Limits...), Booked: e.Booked,
+		Undelivered: e.Undelivered,
+		Data:        blob(e.Data, e.DataEncoding), Message: string([]byte(e.Message)), ErrType: d.intern(e.ErrorType),
+		NonRetryable: e.NonRetryable, DelayMS: e.DelayMs,
+	}
+	if e.Poll > 0 && uint64(e.Poll) <= uint64(len(polls)) {
+		ev.Poll, ev.Worker = e.Poll, polls[e.Poll-1].Worker
+	}
+	return ev
+}
+
 // carried converts the state of a carried task: it is active, and its stay lies in a lane. Any
 // other would not be told by the replica from what it can hold.
-func (d *Decoder) carried(r *logv1.Record, id ids.TaskID) (*replica.Entry, error) {
+func (d *Decoder) carried(r *logv1.Record, id ids.TaskID) (*replica.Carried, error) {
 	e, err := d.Entry(r)
 	if err != nil {
 		return nil, err
@@ -247,7 +318,15 @@ func (d *Decoder) carried(r *logv1.Record, id ids.TaskID) (*replica.Entry, error
 	if e.ID != id || !active || e.Position.Lane() >= ids.Lanes {
 		return nil, fmt.Errorf("the carried state %d of task %s at %d", r.State, e.ID, e.Position)
 	}
-	return e, nil
+	c := &replica.Carried{Entry: e, AsOf: r.AsOf}
+	if g := r.GetAttempt().GetGranted(); g != nil {
+		c.Granted = &replica.Granted{Shard: g.Shard, Epoch: g.ShardEpoch, Request: g.RequestId}
+		if g.Poll != nil {
+			poll := d.poll(g.Poll)
+			c.Granted.Poll = &poll
+		}
+	}
+	return c, nil
 }
 
 // kind keeps a kind that this version does not know from looking like one that it does.

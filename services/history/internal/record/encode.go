@@ -6,6 +6,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/replica"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
 )
 
@@ -75,11 +76,27 @@ func (e *Encoder) Record(t *taskstate.Task) *logv1.Record {
 		a := &e.attempt
 		a.Reset()
 		a.Nonce, a.Worker, a.StartedAtMs, a.DeadlineMs = t.Attempt.Nonce, t.Attempt.Worker, t.Attempt.StartedAt, t.Attempt.DeadlineAt
-		a.BeatDeadlineMs, a.Booked, a.Ended = t.Attempt.BeatBy, t.Attempt.Booked, int32(t.Attempt.Ended)
+		a.BeatDeadlineMs, a.Booked, a.Ended = t.Attempt.BeatBy, t.Attempt.Limits != nil, int32(t.Attempt.Ended)
+		if !t.Attempt.Limits.OfType(t.Type) {
+			a.Limits = t.Attempt.Limits.Refs()
+		}
 		a.Progress, a.ProgressEncoding = t.Attempt.Progress.Data, t.Attempt.Progress.Encoding
 		r.Attempt = a
 	}
 	e.fillSteps(r, t.Steps)
+	return r
+}
+
+// Carried is the record of a task that is carried forward.
+func (e *Encoder) Carried(p *replica.Proposal) *logv1.Record {
+	r := e.Record(p.Carried).CloneVT()
+	r.AsOf = p.AsOf
+	if g := p.Granted; g != nil {
+		r.Attempt.Granted = &logv1.Granted{Shard: g.Shard, ShardEpoch: g.Epoch, RequestId: g.Request}
+		if g.Poll != nil {
+			r.Attempt.Granted.Poll = &logv1.PollRef{Worker: g.Poll.Worker, ReplyTo: g.Poll.ReplyTo, Json: g.Poll.JSON}
+		}
+	}
 	return r
 }
 

@@ -19,6 +19,9 @@ import (
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
+// versions are those whose records are kept.
+var versions = []string{"v1", "v2"}
+
 // The stores of one partition, as programs of a log version have written them once.
 type stores struct {
 	log, timer, archive []testkit.Message
@@ -66,7 +69,13 @@ func (s *stores) inputs(t *testing.T) (all []replica.Input) {
 
 // TestI13StoredRecordsAreReadAsTheyWere: what a version has written means the same for ever. R21.
 func TestI13StoredRecordsAreReadAsTheyWere(t *testing.T) {
-	s := storesOf(t, "v1")
+	for _, version := range versions {
+		readAsTheyWere(t, version)
+	}
+}
+
+func readAsTheyWere(t *testing.T, version string) {
+	s := storesOf(t, version)
 	var b bytes.Buffer
 	for _, in := range s.inputs(t) {
 		switch in := in.(type) {
@@ -77,10 +86,16 @@ func TestI13StoredRecordsAreReadAsTheyWere(t *testing.T) {
 			}
 		case *replica.Events:
 			fmt.Fprintf(&b, "%d events at %d, for %q %d\n", in.Seq, in.At, in.ReplyTo, in.RequestID)
+			if in.Shard > 0 {
+				fmt.Fprintf(&b, "  of shard %d, epoch %d, delivered up to %d, for polls %v\n", in.Shard, in.Epoch, in.Delivered, in.Polls)
+			}
 			for i := range in.Events {
 				writeEvent(&b, &in.Events[i])
 				if c := in.Carried[i]; c != nil {
 					fmt.Fprintf(&b, "  as of %d\n", c.AsOf)
+					if g := c.Granted; g != nil {
+						fmt.Fprintf(&b, "  granted by batch %d of epoch %d of shard %d for %v\n", g.Request, g.Epoch, g.Shard, *g.Poll)
+					}
 					writeTask(&b, &c.Entry.Task)
 				}
 			}
@@ -94,10 +109,10 @@ func TestI13StoredRecordsAreReadAsTheyWere(t *testing.T) {
 				writeTask(&b, &e.Task)
 			}
 		}
-		testkit.Golden(t, "testdata/v1/"+name+".txt", b.Bytes())
+		testkit.Golden(t, "testdata/"+version+"/"+name+".txt", b.Bytes())
 	}
-	testkit.Golden(t, "testdata/v1/history.txt", b.Bytes())
-	testkit.Golden(t, "testdata/v1/checkpoint.txt", fmt.Appendf(nil, "%+v\n", record.Checkpoint(s.checkpoint)))
+	testkit.Golden(t, "testdata/"+version+"/history.txt", b.Bytes())
+	testkit.Golden(t, "testdata/"+version+"/checkpoint.txt", []byte(stands(record.Checkpoint(s.checkpoint))))
 }
 
 // decoded are the tasks of a message of any store.
@@ -113,7 +128,13 @@ func decoded(t *testing.T, m testkit.Message) []*replica.Entry {
 // TestI13StoredRecordsAreWrittenAsTheyWere: a task that was read is written byte for byte as
 // it was, so that an older program reads it too. R21.
 func TestI13StoredRecordsAreWrittenAsTheyWere(t *testing.T) {
-	s := storesOf(t, "v1")
+	for _, version := range versions {
+		writtenAsTheyWere(t, version)
+	}
+}
+
+func writtenAsTheyWere(t *testing.T, version string) {
+	s := storesOf(t, version)
 	var enc record.Encoder
 	for _, m := range slices.Concat(s.log, s.timer, s.archive) {
 		if m.Subject == topology.Event(0) || m.Subject == topology.Fired(0) {
@@ -145,8 +166,12 @@ func TestI13StoredRecordsAreWrittenAsTheyWere(t *testing.T) {
 	cp := record.Checkpoint(s.checkpoint)
 	again := record.StoredCheckpoint(&cp)
 	again.Epoch, again.Owner, again.Save, again.AtMs = s.checkpoint.Epoch, s.checkpoint.Owner, s.checkpoint.Save, s.checkpoint.AtMs
+	again.LogVersion, again.TimerEpoch = s.checkpoint.LogVersion, s.checkpoint.TimerEpoch
 	if !proto.Equal(again, s.checkpoint) {
 		t.Errorf("the checkpoint is %v, was %v", again, s.checkpoint)
+	}
+	if version != "v1" {
+		return
 	}
 	// No healthy short run writes a page, so its form is kept here.
 	var entries []archive.Entry
@@ -165,13 +190,19 @@ func TestI13StoredRecordsAreWrittenAsTheyWere(t *testing.T) {
 // TestI13ATakeoverOfStoredRecords: an owner of today that takes over what a version has
 // written comes to the same states, from the checkpoint as from the beginning. R21.
 func TestI13ATakeoverOfStoredRecords(t *testing.T) {
-	s := storesOf(t, "v1")
+	for _, version := range versions {
+		takenOver(t, version)
+	}
+}
+
+func takenOver(t *testing.T, version string) {
+	s := storesOf(t, version)
 	var b bytes.Buffer
 	for _, from := range []*logv1.Checkpoint{{}, s.checkpoint} {
 		fmt.Fprintf(&b, "from epoch %d\n", from.Epoch)
 		s.takeOver(t, record.Checkpoint(from), &b)
 	}
-	testkit.Golden(t, "testdata/v1/takeover.txt", b.Bytes())
+	testkit.Golden(t, "testdata/"+version+"/takeover.txt", b.Bytes())
 }
 
 // takeOver replays the log from a checkpoint and writes what comes of it.
@@ -235,7 +266,12 @@ func (s *stores) takeOver(t *testing.T, cp replica.Checkpoint, b *bytes.Buffer) 
 	for _, g := range fx.Triggers {
 		fmt.Fprintf(b, " %d %s/%s/%s p%d", len(g.Packed)/ids.TriggerBytes, g.Domain, g.Tasklist, g.Type, g.Priority)
 	}
-	fmt.Fprintf(b, "\n  stands at %+v\n", r.Checkpoint())
+	fmt.Fprintf(b, "\n  stands at %s", stands(r.Checkpoint()))
+}
+
+// stands shows a checkpoint, of version 1 as it always was.
+func stands(cp replica.Checkpoint) string {
+	return strings.Replace(fmt.Sprintf("%+v\n", cp), " Fences:[]", "", 1)
 }
 
 func writeTask(b *bytes.Buffer, t *taskstate.Task) {
@@ -246,16 +282,31 @@ func writeTask(b *bytes.Buffer, t *taskstate.Task) {
 		blob(t.Payload), blob(t.Result), t.ErrMessage, t.ErrType, *t.Policy, t.Trace)
 	a := &t.Attempt
 	fmt.Fprintf(b, "    attempt of %q nonce=%d started=%d deadline=%d beat=%d booked=%v progress=%s ended=%s\n",
-		a.Worker, a.Nonce, a.StartedAt, a.DeadlineAt, a.BeatBy, a.Booked, blob(a.Progress), a.Ended)
+		a.Worker, a.Nonce, a.StartedAt, a.DeadlineAt, a.BeatBy, held(a.Limits, t.Type), blob(a.Progress), a.Ended)
 	for _, s := range t.Steps {
 		fmt.Fprintf(b, "    step %d at %d grant=%d of %q due=%d %q/%q\n", s.Kind, s.At, s.Grant, s.Worker, s.DueAt, s.Message, s.ErrType)
 	}
 }
 
+// held is what an attempt has booked: true is the limit of its type.
+func held(p *taskstate.Path, typ string) string {
+	if p == nil || p.OfType(typ) {
+		return fmt.Sprint(p != nil)
+	}
+	return p.String()
+}
+
 func writeEvent(b *bytes.Buffer, e *taskstate.Event) {
+	booked := fmt.Sprint(e.Booked)
+	if e.Limits != nil {
+		booked += " in " + e.Limits.String()
+	}
 	fmt.Fprintf(b, "  %s %s of %d/%s v%d nonce=%d by %q/%q booked=%v data=%s error=%q/%q final=%v delay=%d\n",
-		e.Kind, e.ID, e.Fence.Position.Seq(), e.Fence.Position.Lane(), e.Fence.Version, e.Fence.Nonce, e.Domain, e.Worker, e.Booked,
+		e.Kind, e.ID, e.Fence.Position.Seq(), e.Fence.Position.Lane(), e.Fence.Version, e.Fence.Nonce, e.Domain, e.Worker, booked,
 		blob(e.Data), e.Message, e.ErrType, e.NonRetryable, e.DelayMS)
+	if e.Poll > 0 || e.Undelivered {
+		fmt.Fprintf(b, "    poll=%d undelivered=%v\n", e.Poll, e.Undelivered)
+	}
 }
 
 func blob(b taskstate.Blob) string {

@@ -36,7 +36,7 @@ func (e *Encoder) Verdicts(a *replica.Answer) [][]byte {
 	first := len(m)
 	for i := range a.Verdicts {
 		v := &a.Verdicts[i]
-		e.polledOf(v)
+		e.polledOf(&v.Grant)
 		size := e.verdictSize(v)
 		if len(m) > first && len(m)+size > verdictBytesMax {
 			out = append(out, m)
@@ -61,8 +61,10 @@ func (e *Encoder) verdictSize(v *replica.Verdict) int {
 	if v.Grant.Task != nil {
 		n += 1 + protowire.SizeBytes(e.polled.SizeVT())
 	}
-	if v.CancelRequested {
-		n += 2
+	for _, yes := range [...]bool{v.CancelRequested, v.Fenced} {
+		if yes {
+			n += 2
+		}
 	}
 	for _, x := range [...]int64{v.LeaseUntil, v.Grant.DeadlineAt} {
 		if x != 0 {
@@ -94,12 +96,14 @@ func (e *Encoder) appendVerdict(m []byte, v *replica.Verdict) []byte {
 	}
 	varint(6, v.LeaseUntil)
 	varint(7, v.Grant.DeadlineAt)
+	if v.Fenced {
+		varint(8, 1)
+	}
 	return m
 }
 
 // polledOf fills e.polled with the granted task as the worker sees it.
-func (e *Encoder) polledOf(v *replica.Verdict) {
-	g := &v.Grant
+func (e *Encoder) polledOf(g *replica.Grant) {
 	if g.Task == nil {
 		return
 	}
@@ -117,6 +121,16 @@ func (e *Encoder) polledOf(v *replica.Verdict) {
 	if len(t.Trace) > 0 {
 		m.Traceparent = telemetry.FormatTraceparent(t.Trace)
 	}
+}
+
+// Polled is a granted task as its worker sees it, encoded.
+func (e *Encoder) Polled(g *replica.Grant) []byte {
+	e.polledOf(g)
+	data, err := e.polled.MarshalVT()
+	if err != nil {
+		panic("record: " + err.Error()) // every field is of our making
+	}
+	return data
 }
 
 func (e *Encoder) appendPolled(m []byte) []byte {

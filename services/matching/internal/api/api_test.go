@@ -1,21 +1,17 @@
 package api_test
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
-	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
-	"github.com/yardmaster-io/yardmaster/contracts/ids"
-	"github.com/yardmaster-io/yardmaster/contracts/topology"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/match"
 )
 
 func TestWaitingPollMeetsTasks(t *testing.T) {
@@ -153,7 +149,16 @@ func TestI4_SilenceIsAskedAgainWithTheSameNonce(t *testing.T) {
 	}
 	s.history.mu.Lock()
 	defer s.history.mu.Unlock()
-	a, b := s.history.batches[0], s.history.batches[1]
+	var asked []*logv1.EventBatch
+	for _, b := range s.history.batches {
+		if len(b.Events) > 0 && b.Events[0].Kind == logv1.EventKind_EVENT_KIND_STARTED {
+			asked = append(asked, b)
+		}
+	}
+	if len(asked) < 2 {
+		t.Fatalf("asked %v", asked)
+	}
+	a, b := asked[0], asked[1]
 	if a.RequestId != b.RequestId || a.Events[0].Nonce != b.Events[0].Nonce {
 		t.Fatalf("asked %v, then %v", a, b)
 	}
@@ -179,42 +184,13 @@ func TestTasksOfAPollerThatWentAwayAreHandedBack(t *testing.T) {
 	}
 }
 
-func TestPoisonHintsWedgeNothing(t *testing.T) {
-	t.Parallel()
-	s := newStack(t)
-	s.start()
-	for _, data := range [][]byte{[]byte("\xff\xff poison"), nil} {
-		if err := s.nc.Publish(topology.Matching(0), data); err != nil {
-			t.Fatal(err)
-		}
-	}
-	s.history.hint([]*logv1.TriggerGroup{
-		{Domain: domain, Tasklist: tasklist, Type: "a", Triggers: []byte("short")},
-		{Domain: "", Tasklist: tasklist, Type: "a", Triggers: make([]byte, ids.TriggerBytes)},
-		{Domain: domain, Tasklist: tasklist, Type: "a", Priority: 99, Triggers: ids.AppendTrigger(nil, ids.Trigger{ID: ids.NewTaskID(time.Now(), 999, 1)})},
-	}, []*logv1.SlotRelease{{Domain: domain, Type: "a", Bookings: []byte("short")}})
-	s.history.submit("a", 3, 1)
-	s.poll(1)
-	js := s.jetStream()
-	s.await(func() error {
-		stream, err := js.Stream(t.Context(), topology.MatchingStream(0))
-		if err != nil {
-			return err
-		}
-		if n := stream.CachedInfo().State.Msgs; n != 0 {
-			return fmt.Errorf("%d hints are left in the stream", n)
-		}
-		return nil
-	})
-}
-
 func TestDrainAnswersParkedPollsAndWaitsForVerdicts(t *testing.T) {
 	t.Parallel()
 	s := newStack(t)
-	_, stop := s.start()
+	o := s.start()
 	parked := s.send(3, time.Minute, nil)
 	s.awaitPolls(1)
-	stop()
+	o.stop()
 	if got := parked.tasks(); len(got) != 0 {
 		t.Fatalf("got %v", got)
 	}
@@ -222,6 +198,49 @@ func TestDrainAnswersParkedPollsAndWaitsForVerdicts(t *testing.T) {
 	s.start()
 	s.history.submit("a", 3, 2)
 	s.history.complete(s.poll(2))
+}
+
+// TestR37FrontendsHearOfAnsweredPolls, the refused and the drained ones too, and of no others.
+func TestR37FrontendsHearOfAnsweredPolls(t *testing.T) {
+	t.Parallel()
+	s := newStack(t)
+	s.config.PollsMax = 1
+	o := s.start()
+	told, err := s.nc.SubscribeSync(s.nc.NewInbox())
+	if err != nil {
+		t.Fatal(err)
+	}
+	of := func(id uint64) func(*rpcv1.Poll) {
+		return func(p *rpcv1.Poll) { p.Id, p.AnsweredTo = id, told.Subject }
+	}
+	want := func(want ...uint64) {
+		t.Helper()
+		var got []uint64
+		for len(got) < len(want) {
+			m, err := told.NextMsg(patience)
+			if err != nil {
+				t.Fatalf("told of %v: %v", got, err)
+			}
+			var news rpcv1.PollsAnswered
+			if err := news.UnmarshalVT(m.Data); err != nil {
+				t.Fatal(err)
+			}
+			got = append(got, news.Ids...)
+		}
+		slices.Sort(got)
+		if !slices.Equal(got, want) {
+			t.Fatalf("told of %v, want %v", got, want)
+		}
+	}
+	s.send(1, 0, of(11)).tasks()
+	want(11)
+	s.send(1, time.Minute, of(12))
+	s.awaitPolls(1)
+	s.send(1, time.Minute, of(13)).message() // refused
+	s.send(1, time.Minute, nil).message()    // of a frontend that does not want to know
+	want(13)
+	o.stop()
+	want(12)
 }
 
 func TestTooManyPollsAreRefused(t *testing.T) {
@@ -235,6 +254,33 @@ func TestTooManyPollsAreRefused(t *testing.T) {
 	e := fault.Decode(m.Header.Get(fault.HeaderCode), "", m.Data)
 	if e == nil || e.Code != fault.ResourceExhausted || e.RetryAfter <= 0 {
 		t.Fatalf("got %v", e)
+	}
+}
+
+// R3: a domain that polls without end leaves the others places, and who is answered gives its
+// place back (I14).
+func TestI14_PollsOfOneDomainLeaveRoomForOthers(t *testing.T) {
+	t.Parallel()
+	s := newStack(t)
+	s.config.PollsMax = 16
+	s.start()
+	flood := func(p *rpcv1.Poll) { p.Domain = "flood" }
+	for range 12 {
+		s.send(1, patience, flood)
+	}
+	m := s.send(1, patience, flood).message()
+	if e := fault.Decode(m.Header.Get(fault.HeaderCode), "", m.Data); e == nil || e.Code != fault.ResourceExhausted {
+		t.Fatalf("the 13th of 16: %v", e)
+	}
+	for range 5 { // each has the one place that a domain with few gets
+		if got := s.send(1, 0, nil).tasks(); len(got) != 0 {
+			t.Fatalf("got %v", got)
+		}
+	}
+	w := s.send(1, patience, nil)
+	s.history.submit("email", 3, 1)
+	if got := w.tasks(); len(got) != 1 {
+		t.Fatalf("got %v", got)
 	}
 }
 
@@ -301,93 +347,14 @@ func TestI8_ChangedLimitHoldsAtOnce(t *testing.T) {
 	t.Parallel()
 	s := newStack(t)
 	s.limits.set("pay", 1)
-	sh, _ := s.start()
+	o := s.start()
 	s.history.submit("pay", 1, 5)
 	s.poll(1)
 	waiting := s.send(5, patience, nil)
 	s.awaitPolls(1)
 	s.limits.set("pay", 3)
-	sh.LimitsChanged(domain)
+	o.Put(func(in *match.Inputs) { in.Limits = append(in.Limits, domain) })
 	if got := waiting.tasks(); len(got) != 2 {
 		t.Fatalf("%d more ran with a limit of 3, want 2", len(got))
-	}
-}
-
-// drainWith has workers poll and complete until n tasks are done.
-func (s *stack) drainWith(workers, n int) {
-	s.t.Helper()
-	var all sync.WaitGroup
-	var mu sync.Mutex
-	done := map[string]bool{}
-	ctx, cancel := context.WithTimeout(context.Background(), 4*patience)
-	defer cancel()
-	for range workers {
-		all.Go(func() {
-			for ctx.Err() == nil {
-				inbox := s.nc.NewInbox()
-				sub, err := s.nc.SubscribeSync(inbox)
-				if err != nil {
-					s.t.Error(err)
-					return
-				}
-				data, _ := (&rpcv1.Poll{Domain: domain, Tasklist: tasklist, MaxTasks: 7, ReplyTo: inbox, UntilMs: time.Now().Add(300 * time.Millisecond).UnixMilli()}).MarshalVT()
-				if err := s.nc.Publish(topology.MatchingCall(0, "poll"), data); err != nil {
-					s.t.Error(err)
-					return
-				}
-				m, err := sub.NextMsg(2 * time.Second)
-				_ = sub.Unsubscribe()
-				if err != nil {
-					continue // an owner died with the poll: poll again
-				}
-				var resp yardv1.PollResponse
-				if err := resp.UnmarshalVT(m.Data); err != nil {
-					s.t.Error(err)
-					return
-				}
-				s.history.complete(resp.Tasks)
-				mu.Lock()
-				for _, p := range resp.Tasks {
-					if done[p.TaskId] {
-						s.t.Errorf("%s was done twice", p.TaskId)
-					}
-					done[p.TaskId] = true
-				}
-				if len(done) >= n {
-					cancel()
-				}
-				mu.Unlock()
-			}
-		})
-	}
-	all.Wait()
-	if len(done) != n {
-		s.t.Fatalf("%d of %d tasks were done", len(done), n)
-	}
-}
-
-// TestI4I8_TwoOwnersAtOnce serves one shard twice, as in a change of ownership that
-// went wrong, and loses the tables' memory in between.
-func TestI4I8_TwoOwnersAtOnce(t *testing.T) {
-	t.Parallel()
-	s := newStack(t)
-	s.limits.set("pay", 3)
-	s.quarantine = 1200 * time.Millisecond
-	s.start()
-	s.start()
-	for range 20 {
-		s.history.submit("pay", 2, 5)
-		s.history.submit("free", 3, 20)
-	}
-	s.history.mu.Lock()
-	s.history.onDone = func(left int) {
-		if left == 300 {
-			s.store.Forget()
-		}
-	}
-	s.history.mu.Unlock()
-	s.drainWith(8, 500)
-	if most := s.history.count(func() int { return s.history.most["pay"] }); most > 3 {
-		t.Fatalf("%d of a limit of 3 ran at once", most)
 	}
 }

@@ -4,42 +4,24 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
-	"os"
+	"slices"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/jetstream"
-	"go.uber.org/goleak"
 
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
-	"github.com/yardmaster-io/yardmaster/services/matching/internal/api"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/match"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/memtable"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/shard"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/tables"
 	"github.com/yardmaster-io/yardmaster/shared/natsrpc"
-	"github.com/yardmaster-io/yardmaster/shared/provision"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
-
-// TestMain runs more tests side by side than there are cores: most of the time they
-// wait for servers and for the disk.
-func TestMain(m *testing.M) {
-	testkit.SideBySide(6)
-	goleak.VerifyTestMain(m)
-}
-
-const (
-	domain   = "shop"
-	tasklist = "mail"
-	patience = 15 * time.Second
-)
-
-var parts = topology.Partitioning{History: 2, Matching: 1}
 
 // limits is what an operator has set; safe for concurrent use.
 type limits struct {
@@ -62,6 +44,7 @@ func (l *limits) Limited(string) []string {
 			all = append(all, typ)
 		}
 	}
+	slices.Sort(all)
 	return all
 }
 
@@ -73,78 +56,117 @@ func (l *limits) set(typ string, n int) {
 
 // stack is one matching shard on a real NATS with a fake history.
 type stack struct {
-	t       testing.TB
-	server  *testkit.NATS
-	nc      *nats.Conn
+	*line
 	history *history
 	limits  *limits
 	store   *memtable.Store
 	metrics *shard.Metrics
 	config  shard.Config
-	tables  func() shard.Tables
-	// quarantine of the shards that are started.
-	quarantine time.Duration
+	tables  func() tables.Tables
+
+	mu sync.Mutex
+	// owners are those that run, last the newest epoch there was, and turn is whose turn it
+	// is to get a poll.
+	owners []*owner
+	last   uint64
+	turn   int
+}
+
+// owner is one ownership of the shard.
+type owner struct {
+	*shard.Shard
+	epoch uint64
+	// done is closed when it has ended, with err.
+	done chan struct{}
+	err  error
+	// kill ends it as a dead process ends: nothing is sent any more. stop drains it.
+	kill, stop func()
 }
 
 func newStack(t testing.TB) *stack {
-	server := testkit.RunNATS(t)
+	l := newLine(t)
 	s := &stack{
-		t: t, server: server, nc: server.Connect(t), limits: &limits{of: map[string]int{}},
+		line: l, limits: &limits{of: map[string]int{}}, history: newHistory(t, l.server.Connect(t)),
 		store: memtable.New(), metrics: shard.NewMetrics(nil, parts.Matching), config: shard.DefaultConfig(),
 	}
-	s.tables = func() shard.Tables { return s.store.Shard(0) }
-	js, err := jetstream.New(s.nc)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := provision.Apply(t.Context(), js, parts, provision.Options{}); err != nil {
-		t.Fatal(err)
-	}
-	s.history = newHistory(t, server.Connect(t))
+	s.tables = func() tables.Tables { return s.store.Shard(0) }
 	return s
 }
 
-func testLog() *slog.Logger {
-	if testing.Verbose() {
-		return slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	}
-	return slog.New(slog.DiscardHandler)
-}
-
-// start serves the shard and returns it with a function that stops it and waits.
-func (s *stack) start() (*shard.Shard, func()) {
+// start serves the shard in the next epoch, and returns when that is open and its domain too.
+func (s *stack) start() *owner {
 	s.t.Helper()
-	port, err := api.New(s.server.Connect(s.t), 0, parts, testLog())
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	sh := shard.New(shard.Deps{
-		Partitions: parts.History, VerdictsTo: port.VerdictsTo(), AnswerBytesMax: port.AnswerBytesMax(), Quarantine: s.quarantine,
-		Tables: s.tables(), Outbox: port, History: port, Limits: s.limits, Config: s.config, Metrics: s.metrics, Log: testLog(),
+	s.mu.Lock()
+	s.last++
+	o := &owner{epoch: s.last, done: make(chan struct{})}
+	s.mu.Unlock()
+	conn := s.server.Connect(s.t)
+	port := s.portOn(conn, o.epoch)
+	opened := make(chan struct{})
+	clock := shard.NewClock()
+	core := match.New(match.Config{
+		Shards: parts.Matching, Partitions: parts.History, Epoch: o.epoch, Fences: true, Seed: o.epoch, AnswerBytesMax: port.AnswerBytesMax(),
+		PollsMax: s.config.PollsMax, GrabEventsMax: s.config.GrabEventsMax, GrabsInFlight: s.config.GrabsInFlight, PopMax: s.config.PopMax,
+	}, s.limits, clock.Now())
+	o.Shard = shard.New(shard.Deps{
+		Partitions: parts.History, Core: core, Clock: clock, Tables: s.tables(), Outbox: port, History: port, Limited: s.limits.Limited,
+		Open: func(context.Context) error { close(opened); return nil }, Metrics: s.metrics, Log: testLog(),
 	})
 	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- port.Serve(ctx, sh) }()
-	stop := sync.OnceFunc(func() {
+	go func() {
+		defer close(o.done)
+		o.err = port.Serve(ctx, o.Shard)
+		s.remove(o)
+	}()
+	o.stop = func() {
+		s.remove(o)
 		cancel()
-		if err := <-done; err != nil {
-			s.t.Errorf("serve: %v", err)
+		<-o.done
+		if o.err != nil && !errors.Is(o.err, shard.ErrOvertaken) {
+			s.t.Errorf("serve: %v", o.err)
 		}
-	})
-	s.t.Cleanup(stop)
-	s.await(func() error { // polls find somebody
-		_, err := s.describe()
-		return err
-	})
-	s.send(1, 0, nil).tasks() // opens the domain
-	s.await(func() error {
-		// Once because the tables are empty, once because the hint consumer is new.
-		if s.history.count(func() int { return s.history.retriggers }) < 2*parts.History {
-			return errors.New("the domain is not open")
-		}
-		return nil
-	})
-	return sh, stop
+	}
+	o.kill = func() {
+		conn.Close()
+		o.Overtaken()
+		<-o.done
+	}
+	s.t.Cleanup(o.stop)
+	select {
+	case <-opened:
+	case <-time.After(patience):
+		s.t.Fatalf("epoch %d is not open", o.epoch)
+	}
+	s.mu.Lock()
+	s.owners = append(s.owners, o)
+	s.mu.Unlock()
+	if o.epoch == 1 { // the tables are new, and so is the hint stream
+		s.sendTo(o.epoch, 1, 0, nil).tasks() // opens the domain
+		s.await(func() error {
+			if s.history.count(func() int { return s.history.retriggers }) < 2*parts.History {
+				return errors.New("the domain is not open")
+			}
+			return nil
+		})
+	}
+	return o
+}
+
+func (s *stack) remove(o *owner) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.owners = slices.DeleteFunc(s.owners, func(other *owner) bool { return other == o })
+}
+
+// someEpoch is that of one of the owners that run; 0 where there is none.
+func (s *stack) someEpoch() uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.owners) == 0 {
+		return 0
+	}
+	s.turn++
+	return s.owners[s.turn%len(s.owners)].epoch
 }
 
 func (s *stack) await(cond func() error) {
@@ -189,8 +211,13 @@ type waiter struct {
 	sub *nats.Subscription
 }
 
-// send sends a poll; change may be nil.
+// send sends a poll to one of the owners; change may be nil.
 func (s *stack) send(n int, wait time.Duration, change func(*rpcv1.Poll)) *waiter {
+	s.t.Helper()
+	return s.sendTo(s.someEpoch(), n, wait, change)
+}
+
+func (s *stack) sendTo(epoch uint64, n int, wait time.Duration, change func(*rpcv1.Poll)) *waiter {
 	s.t.Helper()
 	inbox := s.nc.NewInbox()
 	sub, err := s.nc.SubscribeSync(inbox)
@@ -204,13 +231,7 @@ func (s *stack) send(n int, wait time.Duration, change func(*rpcv1.Poll)) *waite
 	if change != nil {
 		change(p)
 	}
-	data, err := p.MarshalVT()
-	if err == nil {
-		err = s.nc.Publish(topology.MatchingCall(0, "poll"), data)
-	}
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	s.publish(pollSubject(epoch), p)
 	return &waiter{s, sub}
 }
 
@@ -251,11 +272,85 @@ func (s *stack) poll(n int) []*yardv1.PolledTask {
 	return all
 }
 
-func (s *stack) jetStream() jetstream.JetStream {
+// drainWith has workers poll and complete until n tasks are done.
+func (s *stack) drainWith(workers, n int) {
 	s.t.Helper()
-	js, err := jetstream.New(s.nc)
-	if err != nil {
-		s.t.Fatal(err)
+	var all sync.WaitGroup
+	var mu sync.Mutex
+	done := map[string]bool{}
+	ctx, cancel := context.WithTimeout(context.Background(), 2*patience)
+	defer cancel()
+	for range workers {
+		all.Go(func() {
+			for ctx.Err() == nil {
+				s.history.expire()
+				got := s.pollOnce(7)
+				s.history.complete(got)
+				mu.Lock()
+				for _, p := range got {
+					if done[p.TaskId] {
+						s.t.Errorf("%s was done twice", p.TaskId)
+					}
+					done[p.TaskId] = true
+				}
+				if len(done) >= n {
+					cancel()
+				}
+				mu.Unlock()
+			}
+		})
 	}
-	return js
+	all.Wait()
+	if len(done) != n {
+		d, err := s.describe()
+		s.t.Errorf("%d of %d tasks were done; %v %v; %s", len(done), n, d, err, s.history.left())
+	}
+}
+
+// newest is the newest epoch that is open, as frontends know it.
+func (s *stack) newest() uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.owners) == 0 {
+		return 0
+	}
+	return s.owners[len(s.owners)-1].epoch
+}
+
+// pollOnce polls once, for a short while. If a later epoch opens the poll is over, as
+// frontends end it, after what that epoch's owner has sent again.
+func (s *stack) pollOnce(n int) []*yardv1.PolledTask {
+	inbox := s.nc.NewInbox()
+	sub, err := s.nc.SubscribeSync(inbox)
+	if err != nil {
+		s.t.Error(err)
+		return nil
+	}
+	defer func() { _ = sub.Unsubscribe() }()
+	epoch := s.someEpoch()
+	data, err := (&rpcv1.Poll{
+		Domain: domain, Tasklist: tasklist, MaxTasks: int32(n), ReplyTo: inbox, UntilMs: time.Now().Add(300 * time.Millisecond).UnixMilli(),
+	}).MarshalVT()
+	if err == nil {
+		err = s.nc.Publish(pollSubject(epoch), data)
+	}
+	if err != nil {
+		s.t.Error(err)
+		return nil
+	}
+	var m *nats.Msg
+	for end := time.Now().Add(patience); m == nil && time.Now().Before(end); {
+		over := s.newest() != epoch
+		if m, err = sub.NextMsg(500 * time.Millisecond); err != nil && over {
+			return nil
+		}
+	}
+	if m == nil {
+		return nil
+	}
+	var resp yardv1.PollResponse
+	if err := resp.UnmarshalVT(m.Data); err != nil {
+		s.t.Error(err)
+	}
+	return resp.Tasks
 }

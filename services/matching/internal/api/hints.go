@@ -3,25 +3,26 @@ package api
 import (
 	"context"
 	"errors"
-	"sync"
+	"fmt"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 
-	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/match"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/shard"
 	"github.com/yardmaster-io/yardmaster/shared/provision"
 )
 
 const (
-	// hintConsumer is the durable consumer that all owners of a shard share, one
-	// after the other, and harmlessly at once.
-	hintConsumer = "owner"
+	// hintConsumerPrefix and the epoch name the durable consumer of one ownership.
+	hintConsumerPrefix = "owner-"
 	// hintsPending bounds the messages that are not taken care of: what is held in
 	// memory, and what comes again when an owner dies.
 	hintsPending = 1024
-	// hintsAckWait is after how long the hints of an owner that died come again.
+	// hintsAckWait is after how long hints come again that this owner has lost.
 	hintsAckWait = 5 * time.Second
 	// hintsRetry is how long a hint stays away that could not be taken care of.
 	hintsRetry = 500 * time.Millisecond
@@ -32,7 +33,8 @@ const (
 )
 
 // consume hands the shard its hint stream until ctx ends. A stream or consumer that
-// is gone, as after a restart of the server that held it in memory, is made again.
+// is gone, as after a restart of the server that held it in memory, is made again. A
+// consumer of a newer owner ends the shard.
 func (p *Port) consume(ctx context.Context, s *shard.Shard) {
 	broken := false
 	for ctx.Err() == nil {
@@ -40,8 +42,12 @@ func (p *Port) consume(ctx context.Context, s *shard.Shard) {
 		if ctx.Err() != nil {
 			return
 		}
+		if errors.Is(err, shard.ErrOvertaken) {
+			s.Overtaken()
+			return
+		}
 		if !broken {
-			p.log.Warn("the hint stream broke off; trying again", "shard", p.shard, "error", err)
+			p.Log.Warn("the hint stream broke off; trying again", "error", err)
 		}
 		broken = err != nil
 		pause(ctx, consumeRetry)
@@ -50,15 +56,12 @@ func (p *Port) consume(ctx context.Context, s *shard.Shard) {
 
 // consumeOnce returns when consuming breaks off.
 func (p *Port) consumeOnce(ctx context.Context, s *shard.Shard) error {
-	consumer, err := p.consumer(ctx)
+	consumer, lost, err := p.consumer(ctx)
 	if err != nil {
 		return err
 	}
-	if consumer.CachedInfo().Delivered.Consumer == 0 {
-		asking, stop := context.WithCancel(ctx)
-		defer stop()
-		go p.retriggerAll(asking)
-		s.HintsLost()
+	if lost {
+		s.Put(func(in *match.Inputs) { in.HintsLost = true })
 	}
 	failed := make(chan error, 1)
 	consuming, err := consumer.Consume(
@@ -91,30 +94,6 @@ func (p *Port) consumeOnce(ctx context.Context, s *shard.Shard) error {
 	}
 }
 
-// retriggerAll asks history for all triggers of the shard, of whatever domain. A
-// consumer that has delivered nothing is a new one: if the server has lost what it
-// held in memory, the hints of the stream before are lost, and so are those that
-// were sent while there was none. Where the cluster itself is new, it costs a call
-// per history partition.
-func (p *Port) retriggerAll(ctx context.Context) {
-	var calls sync.WaitGroup
-	for partition := range p.parts.History {
-		calls.Go(func() {
-			for ctx.Err() == nil {
-				asking, cancel := context.WithTimeout(ctx, consumerTimeout)
-				err := p.Retrigger(asking, partition, "")
-				cancel()
-				if err == nil {
-					return
-				}
-				p.told("ask for lost triggers", err)
-				pause(ctx, consumeRetry)
-			}
-		})
-	}
-	calls.Wait()
-}
-
 // pause waits for d or the end of ctx.
 func pause(ctx context.Context, d time.Duration) {
 	timer := time.NewTimer(d)
@@ -125,40 +104,78 @@ func pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-func (p *Port) consumer(ctx context.Context) (jetstream.Consumer, error) {
+// consumer finds or makes the consumer of this ownership, and removes those of the ones
+// before: what they had not acknowledged comes again at once rather than after
+// hintsAckWait, since the stream keeps what is not acknowledged, and a new consumer begins
+// with the oldest. A consumer of a higher epoch is shard.ErrOvertaken.
+//
+// Lost tells that hints may have been: no consumer is there that has delivered anything. If
+// the server has lost what it held in memory, the hints of the stream before are lost, and
+// so are those that were sent while there was none.
+func (p *Port) consumer(ctx context.Context) (consumer jetstream.Consumer, lost bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, consumerTimeout)
 	defer cancel()
-	want := jetstream.ConsumerConfig{
-		Durable:       hintConsumer,
+	stream, err := p.js.Stream(ctx, topology.MatchingStream(p.Shard))
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		// Its hints are lost with it, which costs latency only.
+		if err := provision.Apply(ctx, p.js, p.Partitioning, provision.Options{Log: p.Log}); err != nil {
+			return nil, false, err
+		}
+		stream, err = p.js.Stream(ctx, topology.MatchingStream(p.Shard))
+	}
+	if err != nil {
+		return nil, false, err
+	}
+	delivered, err := p.succeed(ctx, stream)
+	if err != nil {
+		return nil, false, err
+	}
+	consumer, err = stream.CreateOrUpdateConsumer(ctx, jetstream.ConsumerConfig{
+		Durable:       hintConsumer(p.Epoch),
 		AckPolicy:     jetstream.AckExplicitPolicy,
 		AckWait:       hintsAckWait,
 		MaxAckPending: hintsPending,
 		MaxDeliver:    -1,
 		MemoryStorage: true,
-	}
-	consumer, err := p.js.CreateOrUpdateConsumer(ctx, topology.MatchingStream(p.shard), want)
-	if !errors.Is(err, jetstream.ErrStreamNotFound) {
-		return consumer, err
-	}
-	// Its hints are lost with it, which costs latency only.
-	if err := provision.Apply(ctx, p.js, p.parts, provision.Options{Log: p.log}); err != nil {
-		return nil, err
-	}
-	return p.js.CreateOrUpdateConsumer(ctx, topology.MatchingStream(p.shard), want)
+	})
+	return consumer, !delivered, err
 }
 
+// succeed removes the consumers of owners before. It tells whether any consumer, its own
+// included, has delivered something.
+func (p *Port) succeed(ctx context.Context, stream jetstream.Stream) (delivered bool, err error) {
+	all := stream.ListConsumers(ctx)
+	var old []string
+	for info := range all.Info() {
+		epoch, _ := strconv.ParseUint(strings.TrimPrefix(info.Name, hintConsumerPrefix), 10, 64) // 0: of a program before epochs
+		if epoch > p.Epoch {
+			err = fmt.Errorf("the hint stream is read by epoch %d, this is %d: %w", epoch, p.Epoch, shard.ErrOvertaken)
+		}
+		delivered = delivered || info.Delivered.Consumer > 0
+		if epoch < p.Epoch {
+			old = append(old, info.Name)
+		}
+	}
+	if err = errors.Join(err, all.Err()); err != nil {
+		return false, err
+	}
+	for _, name := range old {
+		if err := stream.DeleteConsumer(ctx, name); err != nil && !errors.Is(err, jetstream.ErrConsumerNotFound) {
+			return false, err
+		}
+	}
+	return delivered, nil
+}
+
+func hintConsumer(epoch uint64) string { return hintConsumerPrefix + strconv.FormatUint(epoch, 10) }
+
 func (p *Port) hints(s *shard.Shard, m jetstream.Msg) {
-	h := new(logv1.Hints)
-	if err := h.UnmarshalVT(m.Data()); err != nil {
-		p.log.Error("an unreadable hint was dropped", "subject", m.Subject(), "bytes", len(m.Data()), "error", err)
-		p.told("drop a hint", m.Term())
+	h, err := readHints(m.Data())
+	if err != nil {
+		p.Log.Error("an unreadable hint was dropped", "subject", m.Subject(), "bytes", len(m.Data()), "error", err)
+		p.failed("drop a hint", m.Term())
 		return
 	}
-	s.Hints(shard.Delivery{Hints: h, Done: func(ok bool) {
-		if ok {
-			p.told("acknowledge a hint", m.Ack())
-		} else {
-			p.told("put a hint off", m.NakWithDelay(hintsRetry))
-		}
-	}})
+	h.Delivery = p.deliveries.add(m)
+	s.Put(func(in *match.Inputs) { in.Hints = append(in.Hints, h) })
 }

@@ -2,8 +2,10 @@ package api_test
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -19,15 +21,29 @@ import (
 	"github.com/yardmaster-io/yardmaster/shared/natsrpc"
 )
 
+// grant is one that may not have reached its poll, until it is delivered.
+type grant struct {
+	partition    int
+	epoch, batch uint64
+	id           ids.TaskID
+	nonce        uint64
+	to           *logv1.PollRef
+	task         []byte
+	at           time.Time
+}
+
+// leaseTTL is how long the fake believes in a grant of a fenced epoch that nobody
+// is known to have received.
+const leaseTTL = 3 * time.Second
+
 // task is what the fake history knows of one.
 type task struct {
 	typ      string
 	priority int
 	version  uint32 // grants so far
 	running  bool
-	booked   bool
+	path     []string
 	nonce    uint64
-	worker   string
 	grants   int
 }
 
@@ -51,18 +67,25 @@ type history struct {
 	refuse map[string]fault.Code
 	// batches are the events as they came.
 	batches []*logv1.EventBatch
+	// fences are by partition.
+	fences map[int]uint64
+	// grants are those that are not known to be delivered.
+	grants []grant
+	// mute has verdicts of grants sent to nobody.
+	mute bool
 	// running and most count attempts of each type, now and ever at once.
 	running, most map[string]int
 	hungry        int
 	// onDone is told how many tasks are left, each time one is done.
-	onDone     func(left int)
-	retriggers int
+	onDone      func(left int)
+	retriggers  int
+	redelivered int
 }
 
 func newHistory(t testing.TB, nc *nats.Conn) *history {
 	h := &history{
 		t: t, nc: nc, tasks: map[ids.TaskID]*task{}, refuse: map[string]fault.Code{},
-		running: map[string]int{}, most: map[string]int{}, payload: []byte(`{"a":1}`),
+		running: map[string]int{}, most: map[string]int{}, fences: map[int]uint64{}, payload: []byte(`{"a":1}`),
 	}
 	subscribe := func(_ *nats.Subscription, err error) {
 		if err != nil {
@@ -71,9 +94,12 @@ func newHistory(t testing.TB, nc *nats.Conn) *history {
 	}
 	log := slog.New(slog.DiscardHandler)
 	for p := range parts.History {
-		subscribe(nc.Subscribe(topology.Event(p), h.events))
-		subscribe(natsrpc.Serve(nc, topology.HistoryCall(p, "bookings"), log, func(_ context.Context, _ *rpcv1.BookingsRequest) (natsrpc.Message, error) {
-			return h.bookings(p), nil
+		subscribe(nc.Subscribe(topology.Event(p), func(m *nats.Msg) { h.events(p, m) }))
+		subscribe(natsrpc.Serve(nc, topology.HistoryCall(p, "bookings"), log, func(_ context.Context, req *rpcv1.BookingsRequest) (natsrpc.Message, error) {
+			return h.bookings(p, req), nil
+		}))
+		subscribe(natsrpc.Serve(nc, topology.HistoryCall(p, "undelivered"), log, func(_ context.Context, req *rpcv1.UndeliveredRequest) (natsrpc.Message, error) {
+			return h.undelivered(p, req), nil
 		}))
 		subscribe(natsrpc.Serve(nc, topology.HistoryCall(p, "retrigger"), log, func(_ context.Context, _ *rpcv1.RetriggerRequest) (natsrpc.Message, error) {
 			return h.retrigger(p), nil
@@ -83,6 +109,9 @@ func newHistory(t testing.TB, nc *nats.Conn) *history {
 		h.mu.Lock()
 		defer h.mu.Unlock()
 		h.hungry++
+		for p := range parts.History {
+			h.trigger(p)
+		}
 	}))
 	if err := nc.Flush(); err != nil {
 		t.Fatal(err)
@@ -90,7 +119,7 @@ func newHistory(t testing.TB, nc *nats.Conn) *history {
 	return h
 }
 
-func (h *history) events(m *nats.Msg) {
+func (h *history) events(p int, m *nats.Msg) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	batch := new(logv1.EventBatch)
@@ -103,17 +132,72 @@ func (h *history) events(m *nats.Msg) {
 		h.silent--
 		return
 	}
+	h.grants = slices.DeleteFunc(h.grants, func(g grant) bool {
+		return g.partition == p && g.epoch == batch.ShardEpoch && g.batch <= batch.Delivered
+	})
 	answer := &logv1.VerdictBatch{RequestId: batch.RequestId}
 	for i, e := range batch.Events {
-		answer.Verdicts = append(answer.Verdicts, h.apply(e))
+		answer.Verdicts = append(answer.Verdicts, h.decide(p, batch, e))
 		if i == 2 || answer.SizeVT() > 600<<10 { // the rest in another message, as where payloads are large
-			h.publish(batch.ReplyTo, answer)
+			h.answer(batch, answer)
 			answer = &logv1.VerdictBatch{RequestId: batch.RequestId, First: uint32(i + 1)}
 		}
 	}
 	if len(answer.Verdicts) > 0 {
+		h.answer(batch, answer)
+	}
+}
+
+func (h *history) answer(batch *logv1.EventBatch, answer *logv1.VerdictBatch) {
+	if !h.mute {
 		h.publish(batch.ReplyTo, answer)
 	}
+}
+
+// decide is what the log says to an event: fences first.
+func (h *history) decide(p int, b *logv1.EventBatch, e *logv1.Event) *logv1.EventVerdict {
+	if e.Kind != logv1.EventKind_EVENT_KIND_RELEASED && b.ShardEpoch < h.fences[p] {
+		return &logv1.EventVerdict{Code: string(fault.Stale), Fenced: true}
+	}
+	if e.Kind == logv1.EventKind_EVENT_KIND_FENCE {
+		h.fences[p] = b.ShardEpoch
+		return &logv1.EventVerdict{}
+	}
+	v := h.apply(e)
+	if e.Kind == logv1.EventKind_EVENT_KIND_STARTED && v.Code == "" {
+		h.grants = append(h.grants, grant{p, b.ShardEpoch, b.RequestId, ids.TaskID(e.TaskId), e.Nonce, b.Polls[e.Poll-1], v.Task, time.Now()})
+	}
+	return v
+}
+
+// expire ends leases of what nobody may have received.
+func (h *history) expire() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.grants = slices.DeleteFunc(h.grants, func(g grant) bool {
+		if g.epoch >= h.fences[g.partition] || time.Since(g.at) < leaseTTL {
+			return false
+		}
+		if t := h.tasks[g.id]; t != nil && t.running && t.nonce == g.nonce {
+			h.end(g.id, t)
+			h.hint(h.groups(g.id), nil)
+		}
+		return true
+	})
+}
+
+// undelivered are the grants of epochs before, as far as their attempts run.
+func (h *history) undelivered(p int, req *rpcv1.UndeliveredRequest) *rpcv1.UndeliveredResponse {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	resp := &rpcv1.UndeliveredResponse{}
+	for _, g := range h.grants {
+		if t := h.tasks[g.id]; g.partition == p && g.epoch < req.Epoch && t != nil && t.running && t.nonce == g.nonce {
+			resp.Grants = append(resp.Grants, &rpcv1.UndeliveredGrant{ReplyTo: g.to.ReplyTo, Json: g.to.Json, Task: g.task})
+			h.redelivered++
+		}
+	}
+	return resp
 }
 
 func (h *history) apply(e *logv1.Event) *logv1.EventVerdict {
@@ -131,7 +215,7 @@ func (h *history) apply(e *logv1.Event) *logv1.EventVerdict {
 			return &logv1.EventVerdict{Code: string(fault.Stale)}
 		}
 		if !again {
-			t.version, t.running, t.booked, t.nonce, t.worker = e.Version, true, e.Booked, e.Nonce, e.Worker
+			t.version, t.running, t.path, t.nonce = e.Version, true, e.Limits, e.Nonce
 			t.grants++
 			h.running[t.typ]++
 			h.most[t.typ] = max(h.most[t.typ], h.running[t.typ])
@@ -158,8 +242,8 @@ func (h *history) apply(e *logv1.Event) *logv1.EventVerdict {
 func (h *history) end(id ids.TaskID, t *task) {
 	t.running = false
 	h.running[t.typ]--
-	if t.booked {
-		h.hint(nil, []*logv1.SlotRelease{{Domain: domain, Type: t.typ, Bookings: []byte(ids.Booking(id, t.version))}})
+	if len(t.path) > 0 {
+		h.hint(nil, []*logv1.SlotRelease{{Domain: domain, Type: t.typ, Bookings: []byte(ids.Booking(id, t.version)), Limits: t.path}})
 	}
 }
 
@@ -236,14 +320,14 @@ func (h *history) publish(subject string, m interface{ MarshalVT() ([]byte, erro
 	}
 }
 
-func (h *history) bookings(p int) *rpcv1.BookingsResponse {
+func (h *history) bookings(p int, req *rpcv1.BookingsRequest) *rpcv1.BookingsResponse {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	resp := &rpcv1.BookingsResponse{}
 	for id, t := range h.tasks {
-		if t.running && t.booked && id.Partition() == p {
-			resp.Types = append(resp.Types, &rpcv1.Bookings{
-				Type: t.typ, Bookings: []byte(ids.Booking(id, t.version)), ExpiresMs: []int64{time.Now().Add(time.Minute).UnixMilli()},
+		if t.running && id.Partition() == p && (len(t.path) > 0 || slices.Contains(req.Types, t.typ)) {
+			resp.Groups = append(resp.Groups, &rpcv1.Bookings{
+				Domain: domain, Type: t.typ, Limits: t.path, Bookings: []byte(ids.Booking(id, t.version)), DeadlineMs: time.Now().Add(time.Minute).UnixMilli(),
 			})
 		}
 	}
@@ -254,6 +338,11 @@ func (h *history) retrigger(p int) *rpcv1.RetriggerResponse {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.retriggers++
+	return &rpcv1.RetriggerResponse{Triggers: int64(h.trigger(p))}
+}
+
+// trigger sends the triggers of everything ready again.
+func (h *history) trigger(p int) int {
 	var ready []ids.TaskID
 	for id, t := range h.tasks {
 		if !t.running && id.Partition() == p {
@@ -263,7 +352,18 @@ func (h *history) retrigger(p int) *rpcv1.RetriggerResponse {
 	if len(ready) > 0 {
 		h.hint(h.groups(ready...), nil)
 	}
-	return &rpcv1.RetriggerResponse{Triggers: int64(len(ready))}
+	return len(ready)
+}
+
+// left tells of the tasks that are not done.
+func (h *history) left() string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	var b strings.Builder
+	for id, t := range h.tasks {
+		fmt.Fprintf(&b, "%s %+v; ", id, *t)
+	}
+	return b.String()
 }
 
 // count reads one of the fake's numbers.

@@ -4,12 +4,11 @@ import (
 	"context"
 	"fmt"
 	"testing"
-	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/redistable"
-	"github.com/yardmaster-io/yardmaster/services/matching/internal/shard"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/tables"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
@@ -56,7 +55,7 @@ func TestHintStreamIsMadeAgain(t *testing.T) {
 	s.poll(1)
 	s.server.Restart(t)
 	s.await(func() error {
-		_, err := s.jetStream().Stream(context.Background(), topology.MatchingStream(0))
+		_, err := s.js.Stream(context.Background(), topology.MatchingStream(0))
 		return err
 	})
 	s.await(func() error { _, err := s.describe(); return err })
@@ -73,8 +72,7 @@ func redisStack(t *testing.T) (*stack, *testkit.Redis, bool) {
 	client := redistable.Connect(redistable.Config{Addrs: []string{r.Addr}})
 	t.Cleanup(func() { _ = client.Close() })
 	s := newStack(t)
-	s.quarantine = 100 * time.Millisecond
-	s.tables = func() shard.Tables { return redistable.New(client, 0, nil) }
+	s.tables = func() tables.Tables { return redistable.New(client, 0, nil) }
 	return s, r, true
 }
 
@@ -94,8 +92,9 @@ func TestI5_RedisAwayAndBack(t *testing.T) {
 	if len(running) != 2 {
 		t.Fatalf("got %v", running)
 	}
-	r.Stop()
 	waiting := s.send(1, patience, func(p *rpcv1.Poll) { p.Types = []string{"other"} })
+	s.awaitPolls(1)
+	r.Stop()
 	s.history.submit("other", 3, 1)
 	if got := waiting.tasks(); len(got) != 1 {
 		t.Fatalf("without Redis came %v", got)

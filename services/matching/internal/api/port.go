@@ -1,11 +1,12 @@
 package api
 
 import (
-	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -15,8 +16,8 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
-	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/match"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 	"github.com/yardmaster-io/yardmaster/shared/natsrpc"
 )
@@ -25,29 +26,46 @@ import (
 // and framing.
 const answerRoom = 64 << 10
 
-// Port is one shard's side of NATS. It is the shard's Outbox and History.
-type Port struct {
-	nc    *nats.Conn
-	js    jetstream.JetStream
-	shard int
-	parts topology.Partitioning
-	log   *slog.Logger
-	inbox string
-	// frame is reused by Answer, which only the shard's loop calls.
-	frame []byte
+// Config says whose side of NATS a Port is. All fields are required.
+type Config struct {
+	NATS         *nats.Conn
+	Partitioning topology.Partitioning
+	// Shard is the shard's number, Epoch that of this ownership of it.
+	Shard int
+	Epoch uint64
+	// Fences: batches carry the shard and its epoch. Not before log version 2.
+	Fences bool
+	// LogVersion is the version to write.
+	LogVersion func() uint32
+	Log        *slog.Logger
 }
 
-// New returns the port of one shard.
-func New(nc *nats.Conn, shard int, parts topology.Partitioning, log *slog.Logger) (*Port, error) {
-	js, err := jetstream.New(nc)
+// Port is one ownership's side of NATS. It is the shard's Outbox and History.
+type Port struct {
+	Config
+	js    jetstream.JetStream
+	inbox string
+	// frame and events are reused by what only the shard's loop calls.
+	frame      []byte
+	events     *encoder
+	deliveries deliveries
+	answered   *answered
+}
+
+// New returns the port of one ownership.
+func New(c Config) (*Port, error) {
+	js, err := jetstream.New(c.NATS)
 	if err != nil {
 		return nil, fmt.Errorf("matching: %w", err)
 	}
-	return &Port{nc: nc, js: js, shard: shard, parts: parts, log: log, inbox: nc.NewInbox()}, nil
+	p := &Port{Config: c, js: js, inbox: c.NATS.NewInbox()}
+	p.events = newEncoder(c, p.verdictsTo)
+	p.answered = newAnswered(p.tellAnswered)
+	return p, nil
 }
 
-// VerdictsTo is where history answers this port's events.
-func (p *Port) VerdictsTo() string { return p.inbox + ".v" }
+// verdictsTo is where a history partition answers this port's events.
+func (p *Port) verdictsTo(partition int) string { return p.inbox + ".v." + strconv.Itoa(partition) }
 
 // answerReply is the reply subject of an answer, on which the server tells that
 // nobody is there.
@@ -55,39 +73,33 @@ func (p *Port) answerReply(id uint64) string {
 	return p.inbox + ".a." + strconv.FormatUint(id, 36)
 }
 
-func answerID(reply string) (uint64, error) {
-	return strconv.ParseUint(reply[strings.LastIndexByte(reply, '.')+1:], 36, 64)
-}
+// lastToken is what verdictsTo and answerReply put at the end.
+func lastToken(subject string) string { return subject[strings.LastIndexByte(subject, '.')+1:] }
 
 // AnswerBytesMax is how many bytes of tasks fit into one answer.
 func (p *Port) AnswerBytesMax() int {
-	limit := int(p.nc.MaxPayload())
+	limit := int(p.NATS.MaxPayload())
 	return max(limit-answerRoom, limit/2)
 }
 
-// Events implements shard.Outbox. The log's acknowledgement is not asked for: the
-// verdict is one.
-func (p *Port) Events(partition int, batch []byte) error {
-	return p.nc.Publish(topology.Event(partition), batch)
-}
-
 // Answer implements shard.Outbox.
-func (p *Port) Answer(to string, json bool, tasks [][]byte, id uint64) error {
-	if to == "" {
-		return fault.New(fault.InvalidArgument, "the poll names nobody to answer")
+func (p *Port) Answer(a *match.Answer) error {
+	if a.ReplyTo == "" {
+		return errors.New("the poll names no inbox")
 	}
-	msg := &nats.Msg{Subject: to, Header: nats.Header{}}
-	if len(tasks) > 0 {
-		msg.Reply = p.answerReply(id)
+	p.answered.done(a.Poll)
+	msg := &nats.Msg{Subject: a.ReplyTo, Header: nats.Header{}}
+	if a.ID != 0 {
+		msg.Reply = p.answerReply(a.ID)
 	}
-	if !json {
+	if !a.JSON {
 		msg.Header[codec.HeaderContentType] = []string{string(codec.Protobuf)}
-		msg.Data = p.splice(tasks)
-		return p.nc.PublishMsg(msg)
+		msg.Data = p.splice(a.Tasks)
+		return p.NATS.PublishMsg(msg)
 	}
 	msg.Header[codec.HeaderContentType] = []string{string(codec.JSON)}
-	resp := &yardv1.PollResponse{Tasks: make([]*yardv1.PolledTask, len(tasks))}
-	for i, b := range tasks {
+	resp := &yardv1.PollResponse{Tasks: make([]*yardv1.PolledTask, len(a.Tasks))}
+	for i, b := range a.Tasks {
 		resp.Tasks[i] = new(yardv1.PolledTask)
 		if err := resp.Tasks[i].UnmarshalVT(b); err != nil {
 			return fmt.Errorf("a polled task of history: %w", err)
@@ -97,7 +109,7 @@ func (p *Port) Answer(to string, json bool, tasks [][]byte, id uint64) error {
 	if msg.Data, err = codec.Marshal(codec.JSON, resp); err != nil {
 		return err
 	}
-	return p.nc.PublishMsg(msg)
+	return p.NATS.PublishMsg(msg)
 }
 
 // splice frames encoded tasks as a yardv1.PollResponse: field 1, one after the
@@ -113,57 +125,79 @@ func (p *Port) splice(tasks [][]byte) []byte {
 }
 
 // Refuse implements shard.Outbox.
-func (p *Port) Refuse(to string, why *fault.Error) {
-	p.told("refuse a poll", natsrpc.RespondError(p.nc, to, why))
+func (p *Port) Refuse(r *match.Refusal) {
+	p.answered.done(r.Poll)
+	p.refuse(r.ReplyTo, fault.New(fault.Code(r.Code), "%s", r.Message).After(r.RetryAfter))
 }
 
-// Freed implements shard.Outbox.
-func (p *Port) Freed(domain string, types []string) {
-	data, err := (&rpcv1.Freed{Domain: domain, Types: types}).MarshalVT()
+func (p *Port) refuse(to string, why *fault.Error) {
+	p.failed("refuse a poll", natsrpc.RespondError(p.NATS, to, why))
+}
+
+// tellAnswered tells a frontend which of its polls were answered.
+func (p *Port) tellAnswered(to string, ids []uint64) { p.hint(to, &rpcv1.PollsAnswered{Ids: ids}) }
+
+// Batch implements shard.Outbox. The log's acknowledgement is not asked for: the
+// verdict is one.
+func (p *Port) Batch(b *match.Batch) {
+	p.failed("send events", p.NATS.Publish(topology.Event(b.Partition), p.events.encode(b)))
+}
+
+// Hints implements shard.Outbox.
+func (p *Port) Hints(freed, restore []match.LimitHint, hungry []match.Hungry) {
+	for _, f := range freed {
+		p.hint(topology.HintFreed, &rpcv1.Freed{Domain: f.Domain, Limits: texts(f.Limits)})
+	}
+	for _, r := range restore {
+		p.hint(topology.HintRestore, &rpcv1.Restore{Domain: r.Domain, Limits: texts(r.Limits)})
+	}
+	for _, h := range hungry {
+		p.hint(topology.HintHungry, &rpcv1.Hungry{Domain: h.Domain, Tasklist: h.Tasklist})
+	}
+}
+
+func (p *Port) hint(subject string, m natsrpc.Message) {
+	data, err := m.MarshalVT()
 	if err == nil {
-		err = p.nc.Publish(topology.HintFreed, data)
+		err = p.NATS.Publish(subject, data)
 	}
-	p.told("tell of freed slots", err)
+	p.failed("send a hint", err)
 }
 
-// Hungry implements shard.Outbox.
-func (p *Port) Hungry(domain, tasklist string) {
-	data, err := (&rpcv1.Hungry{Domain: domain, Tasklist: tasklist}).MarshalVT()
-	if err == nil {
-		err = p.nc.Publish(topology.HintHungry, data)
+// Ack implements shard.Outbox.
+func (p *Port) Ack(a match.Ack) {
+	m := p.deliveries.take(a.Delivery)
+	switch {
+	case m == nil:
+	case a.OK:
+		p.failed("acknowledge a hint", m.Ack())
+	default:
+		p.failed("put a hint off", m.NakWithDelay(hintsRetry))
 	}
-	p.told("tell of an empty table", err)
 }
 
-// told logs what a hint's loss may be due to; the loss itself does no harm.
-func (p *Port) told(what string, err error) {
+// failed logs what the loss of a message may be due to; the loss itself does no harm.
+func (p *Port) failed(what string, err error) {
 	if err != nil {
-		p.log.Debug(what, "error", err)
+		p.Log.Debug(what, "error", err)
 	}
 }
 
-// Bookings implements shard.History.
-func (p *Port) Bookings(ctx context.Context, partition int, domain string) ([]table.Booking, error) {
-	resp, err := natsrpc.Call[rpcv1.BookingsResponse](ctx, p.nc, topology.HistoryCall(partition, "bookings"), &rpcv1.BookingsRequest{Domain: domain})
-	if err != nil {
-		return nil, err
+func texts(refs []table.Ref) []string {
+	out := make([]string, len(refs))
+	for i, r := range refs {
+		out[i] = string(r)
 	}
-	var all []table.Booking
-	for _, t := range resp.Types {
-		if len(t.Bookings) != len(t.ExpiresMs)*ids.BookingBytes {
-			return nil, fmt.Errorf("history told of %d bytes of bookings and %d expiries", len(t.Bookings), len(t.ExpiresMs))
-		}
-		for i, until := range t.ExpiresMs {
-			member := t.Bookings[i*ids.BookingBytes : (i+1)*ids.BookingBytes]
-			all = append(all, table.Booking{Type: t.Type, Member: string(member), Until: until})
-		}
-	}
-	return all, nil
+	return out
 }
 
-// Retrigger implements shard.History. The empty domain stands for all of them.
-func (p *Port) Retrigger(ctx context.Context, partition int, domain string) error {
-	req := &rpcv1.RetriggerRequest{Domain: domain, Shard: int32(p.shard)}
-	_, err := natsrpc.Call[rpcv1.RetriggerResponse](ctx, p.nc, topology.HistoryCall(partition, "retrigger"), req)
-	return err
+func refs(texts []string) []table.Ref {
+	out := make([]table.Ref, len(texts))
+	for i, t := range texts {
+		out[i] = table.Ref(t)
+	}
+	return out
 }
+
+// wait is how long a poll may wait that ends at an instant, Unix ms.
+func wait(untilMS int64) time.Duration { return max(0, time.Until(time.UnixMilli(untilMS))) }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -11,28 +12,27 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/match"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/shard"
 	"github.com/yardmaster-io/yardmaster/shared/natsrpc"
 )
 
-const (
-	// pollGroup has a poll go to one of two owners that overlap: two answers to one
-	// poll would grant tasks that nobody reads.
-	pollGroup = "matching"
-	// stopTimeout bounds the end of what lets work in.
-	stopTimeout = time.Second
-)
+// stopTimeout bounds the end of what lets work in.
+const stopTimeout = time.Second
 
-// Serve connects the shard to NATS and runs it until ctx ends. When it returns, no
-// call to the shard is made any more. Its error is why NATS refused to subscribe.
+// Serve connects the shard to NATS and runs it until ctx ends, or a newer owner is there:
+// then it returns shard.ErrOvertaken, and polls that wait are left to that owner. When it
+// returns, no call to the shard is made any more. Other errors say why NATS refused to
+// subscribe.
 func (p *Port) Serve(ctx context.Context, s *shard.Shard) error {
 	var in, out subscriptions
-	defer func() { out.end(p.nc) }()
-	out.add(p.nc.Subscribe(p.VerdictsTo(), func(m *nats.Msg) { p.verdicts(s, m) }))
-	out.add(p.nc.Subscribe(p.inbox+".a.*", func(m *nats.Msg) { p.unheard(s, m) }))
-	out.add(p.nc.Subscribe(topology.HintFreed, func(m *nats.Msg) { p.freed(s, m) }))
-	in.add(p.nc.QueueSubscribe(topology.MatchingCall(p.shard, "poll"), pollGroup, func(m *nats.Msg) { p.poll(s, m) }))
-	in.add(natsrpc.Serve(p.nc, topology.MatchingCall(p.shard, "describe"), p.log,
+	defer func() { out.end(p.NATS) }()
+	out.add(p.NATS.Subscribe(p.inbox+".v.*", func(m *nats.Msg) { p.verdicts(s, m) }))
+	out.add(p.NATS.Subscribe(p.inbox+".a.*", func(m *nats.Msg) { p.unheard(s, m) }))
+	out.add(p.NATS.Subscribe(topology.HintFreed, func(m *nats.Msg) { p.freed(s, m) }))
+	out.add(p.NATS.Subscribe(topology.HintRestore, func(m *nats.Msg) { p.restore(s, m) }))
+	in.add(p.NATS.Subscribe(topology.MatchingPoll(p.Shard, p.Epoch), func(m *nats.Msg) { p.poll(s, m) }))
+	in.add(natsrpc.Serve(p.NATS, topology.MatchingCall(p.Shard, "describe"), p.Log,
 		func(ctx context.Context, req *rpcv1.DescribeShardRequest) (natsrpc.Message, error) {
 			resp, err := s.Describe(ctx, req)
 			if err != nil {
@@ -41,9 +41,10 @@ func (p *Port) Serve(ctx context.Context, s *shard.Shard) error {
 			return resp, nil
 		}))
 	if err := errors.Join(in.err, out.err); err != nil {
-		in.end(p.nc)
-		return fmt.Errorf("subscribe for matching shard %d: %w", p.shard, err)
+		in.end(p.NATS)
+		return fmt.Errorf("subscribe for matching shard %d: %w", p.Shard, err)
 	}
+	defer p.answered.flush()
 	intake, stopIntake := context.WithCancel(ctx)
 	defer stopIntake()
 	stopped := make(chan struct{})
@@ -52,7 +53,7 @@ func (p *Port) Serve(ctx context.Context, s *shard.Shard) error {
 	go func() { // what lets work in ends first, then the shard, then what it waits for
 		defer close(stopped)
 		p.consume(intake, s)
-		in.end(p.nc)
+		in.end(p.NATS)
 		stopRunning()
 	}()
 	err := s.Run(running)
@@ -63,11 +64,14 @@ func (p *Port) Serve(ctx context.Context, s *shard.Shard) error {
 
 func (p *Port) verdicts(s *shard.Shard, m *nats.Msg) {
 	v, err := readVerdicts(m.Data)
-	if err != nil {
-		p.log.Error("an unreadable verdict was dropped", "bytes", len(m.Data), "error", err)
+	if err == nil {
+		v.Partition, err = strconv.Atoi(lastToken(m.Subject))
+	}
+	if err != nil || v.Partition >= p.Partitioning.History {
+		p.Log.Error("an unreadable verdict was dropped", "subject", m.Subject, "bytes", len(m.Data), "error", err)
 		return
 	}
-	s.Verdicts(v)
+	s.Put(func(in *match.Inputs) { in.Verdicts = append(in.Verdicts, v) })
 }
 
 // unheard reads the server's word that an answer found nobody.
@@ -75,28 +79,48 @@ func (p *Port) unheard(s *shard.Shard, m *nats.Msg) {
 	if m.Header.Get("Status") != "503" {
 		return // somebody replied to an answer, which means nothing
 	}
-	if id, err := answerID(m.Subject); err == nil {
-		s.Unheard(id)
+	if id, err := strconv.ParseUint(lastToken(m.Subject), 36, 64); err == nil {
+		s.Put(func(in *match.Inputs) { in.Unheard = append(in.Unheard, id) })
 	}
 }
 
 func (p *Port) freed(s *shard.Shard, m *nats.Msg) {
 	f := new(rpcv1.Freed)
 	if err := f.UnmarshalVT(m.Data); err != nil {
-		p.log.Error("an unreadable hint was dropped", "subject", m.Subject, "error", err)
+		p.dropped(m, err)
 		return
 	}
-	s.Freed(f)
+	h := match.LimitHint{Domain: f.Domain, Limits: refs(f.Limits)}
+	s.Put(func(in *match.Inputs) { in.Freed = append(in.Freed, h) })
+}
+
+func (p *Port) restore(s *shard.Shard, m *nats.Msg) {
+	r := new(rpcv1.Restore)
+	if err := r.UnmarshalVT(m.Data); err != nil {
+		p.dropped(m, err)
+		return
+	}
+	h := match.LimitHint{Domain: r.Domain, Limits: refs(r.Limits)}
+	s.Put(func(in *match.Inputs) { in.Restore = append(in.Restore, h) })
+}
+
+func (p *Port) dropped(m *nats.Msg, err error) {
+	p.Log.Error("an unreadable hint was dropped", "subject", m.Subject, "bytes", len(m.Data), "error", err)
 }
 
 func (p *Port) poll(s *shard.Shard, m *nats.Msg) {
 	req := new(rpcv1.Poll)
 	if err := req.UnmarshalVT(m.Data); err != nil || req.ReplyTo == "" {
-		p.log.Error("an unreadable poll was dropped", "bytes", len(m.Data), "error", err)
-		p.told("refuse a poll", natsrpc.RespondError(p.nc, m.Reply, fault.New(fault.Internal, "the poll is unreadable")))
+		p.Log.Error("an unreadable poll was dropped", "bytes", len(m.Data), "error", err)
+		p.refuse(m.Reply, fault.New(fault.Internal, "the poll is unreadable"))
 		return
 	}
-	s.Poll(req)
+	poll := match.Poll{
+		ID:     p.answered.expect(req),
+		Domain: req.Domain, Tasklist: req.Tasklist, Max: int(req.MaxTasks), Types: req.Types,
+		Worker: req.Worker, ReplyTo: req.ReplyTo, JSON: req.Json, For: wait(req.UntilMs),
+	}
+	s.Put(func(in *match.Inputs) { in.Polls = append(in.Polls, poll) })
 }
 
 // subscriptions are ended together.

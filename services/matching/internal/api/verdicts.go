@@ -3,7 +3,7 @@ package api
 import (
 	"google.golang.org/protobuf/encoding/protowire"
 
-	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/match"
 )
 
 // Fields of VerdictBatch and EventVerdict, as in log.proto.
@@ -13,16 +13,16 @@ const (
 	batchFirst     = 3
 
 	verdictCode     = 1
-	verdictMessage  = 2
 	verdictTask     = 3
 	verdictTrace    = 4
 	verdictDeadline = 7
+	verdictFenced   = 8
 )
 
-// readVerdicts decodes a batch of verdicts, as far as a shard wants them. Tasks and
+// readVerdicts decodes a batch of verdicts, as far as the core wants them. Tasks and
 // traces alias data: they are most of a message, and are copied once more, into the
 // answer, anyway.
-func readVerdicts(data []byte) (*logv1.VerdictBatch, error) {
+func readVerdicts(data []byte) (match.Verdicts, error) {
 	count := 0
 	err := fields(data, func(n protowire.Number, _ uint64, _ []byte) error {
 		if n == batchVerdicts {
@@ -31,42 +31,37 @@ func readVerdicts(data []byte) (*logv1.VerdictBatch, error) {
 		return nil
 	})
 	if err != nil {
-		return nil, err
+		return match.Verdicts{}, err
 	}
-	v := new(logv1.VerdictBatch)
-	all := make([]logv1.EventVerdict, 0, count) // one piece of memory for all
+	v := match.Verdicts{All: make([]match.Verdict, 0, count)} // one piece of memory for all
 	err = fields(data, func(n protowire.Number, value uint64, bytes []byte) error {
 		switch n {
 		case batchRequestID:
-			v.RequestId = value
+			v.Batch = value
 		case batchFirst:
-			v.First = uint32(value)
+			v.First = int(uint32(value))
 		case batchVerdicts:
-			all = append(all, logv1.EventVerdict{})
-			return readVerdict(&all[len(all)-1], bytes)
+			v.All = append(v.All, match.Verdict{})
+			return readVerdict(&v.All[len(v.All)-1], bytes)
 		}
 		return nil
 	})
-	v.Verdicts = make([]*logv1.EventVerdict, len(all))
-	for i := range all {
-		v.Verdicts[i] = &all[i]
-	}
 	return v, err
 }
 
-func readVerdict(v *logv1.EventVerdict, data []byte) error {
+func readVerdict(v *match.Verdict, data []byte) error {
 	return fields(data, func(n protowire.Number, value uint64, bytes []byte) error {
 		switch n {
 		case verdictCode:
-			v.Code = string(bytes)
-		case verdictMessage:
-			v.Message = string(bytes)
+			v.Refused = string(bytes)
 		case verdictTask:
 			v.Task = bytes
 		case verdictTrace:
 			v.Trace = bytes
 		case verdictDeadline:
-			v.DeadlineMs = int64(value)
+			v.DeadlineMS = int64(value)
+		case verdictFenced:
+			v.Fenced = value != 0
 		}
 		return nil
 	})

@@ -4,7 +4,7 @@
 // Owns: one table for all shards of the process, since a domain's limits hold
 // across shards. Never does: serve two processes; their limits would add up.
 // On failure: there is none, but it starts empty, which its callers see as memory
-// that was lost: history sends the triggers and bookings again.
+// that was lost: history sends the triggers again, and each shard knows its slots.
 package memtable
 
 import (
@@ -21,6 +21,8 @@ type Store struct {
 	mu     sync.Mutex
 	table  *table.Table
 	epochs int
+	// passed is how much more time has passed here than elsewhere.
+	passed time.Duration
 }
 
 // New returns an empty store.
@@ -33,6 +35,15 @@ func (s *Store) Forget() {
 	s.table.Forget()
 }
 
+// Pass lets time pass at once, for tests.
+func (s *Store) Pass(d time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.passed += d
+}
+
+func (s *Store) now() int64 { return time.Now().Add(s.passed).UnixMilli() }
+
 // Tables is one shard's view of a Store. It is safe for concurrent use.
 type Tables struct {
 	store *Store
@@ -42,7 +53,10 @@ type Tables struct {
 // Shard returns the tables of one shard.
 func (s *Store) Shard(shard int) *Tables { return &Tables{s, shard} }
 
-// Open implements shard.Tables.
+// Group implements tables.Tables.
+func (t *Tables) Group(string) int { return 0 }
+
+// Open implements tables.Tables.
 func (t *Tables) Open(_ context.Context, domain string) (table.Opened, error) {
 	t.store.mu.Lock()
 	defer t.store.mu.Unlock()
@@ -50,65 +64,28 @@ func (t *Tables) Open(_ context.Context, domain string) (table.Opened, error) {
 	return t.store.table.Open(domain, t.shard, strconv.Itoa(t.store.epochs)), nil
 }
 
-// Restore implements shard.Tables.
-func (t *Tables) Restore(_ context.Context, domain, epoch string, bookings []table.Booking) error {
+// Do implements tables.Tables.
+func (t *Tables) Do(_ context.Context, calls []table.Call) ([]table.Outcome, []error) {
 	t.store.mu.Lock()
 	defer t.store.mu.Unlock()
-	if !t.store.table.Restore(domain, t.shard, epoch, bookings, true) {
-		return &table.LostError{Domains: []string{domain}}
+	outcomes := make([]table.Outcome, len(calls))
+	for i, c := range calls {
+		outcomes[i] = t.store.table.Do(c, t.store.now())
 	}
+	return outcomes, make([]error, len(calls))
+}
+
+// Slots implements tables.Tables.
+func (t *Tables) Slots(_ context.Context, domain string, limits []table.Ref) ([]int, error) {
+	t.store.mu.Lock()
+	defer t.store.mu.Unlock()
+	return t.store.table.Slots(domain, limits, t.store.now()), nil
+}
+
+// Drop implements tables.Tables.
+func (t *Tables) Drop(_ context.Context, domain string, limit table.Ref) error {
+	t.store.mu.Lock()
+	defer t.store.mu.Unlock()
+	t.store.table.Drop(domain, limit)
 	return nil
-}
-
-// Put implements shard.Tables.
-func (t *Tables) Put(_ context.Context, chunks []table.Chunk) error {
-	t.store.mu.Lock()
-	defer t.store.mu.Unlock()
-	if lost := t.store.table.Put(t.shard, chunks); len(lost) > 0 {
-		return &table.LostError{Domains: lost}
-	}
-	return nil
-}
-
-// Pop implements shard.Tables.
-func (t *Tables) Pop(_ context.Context, wants []table.Want) ([]table.Taken, error) {
-	t.store.mu.Lock()
-	defer t.store.mu.Unlock()
-	taken := make([]table.Taken, len(wants))
-	var lost []string
-	for i, w := range wants {
-		var ok bool
-		if taken[i], ok = t.store.table.Pop(t.shard, w); !ok {
-			lost = append(lost, w.Domain)
-		}
-	}
-	if len(lost) > 0 {
-		return taken, &table.LostError{Domains: lost}
-	}
-	return taken, nil
-}
-
-// Settle implements shard.Tables.
-func (t *Tables) Settle(_ context.Context, settlements []table.Settlement) ([]table.Settled, error) {
-	t.store.mu.Lock()
-	defer t.store.mu.Unlock()
-	settled := make([]table.Settled, len(settlements))
-	for i, s := range settlements {
-		settled[i] = t.store.table.Settle(s)
-	}
-	return settled, nil
-}
-
-// Bookings implements shard.Tables.
-func (t *Tables) Bookings(_ context.Context, domain string, types []string, beyond time.Time) ([]table.Booking, error) {
-	t.store.mu.Lock()
-	defer t.store.mu.Unlock()
-	return t.store.table.Bookings(domain, types, beyond.UnixMilli()), nil
-}
-
-// Slots implements shard.Tables.
-func (t *Tables) Slots(_ context.Context, domain string, types []string, now time.Time) ([]int, error) {
-	t.store.mu.Lock()
-	defer t.store.mu.Unlock()
-	return t.store.table.Slots(domain, types, now.UnixMilli()), nil
 }

@@ -3,31 +3,29 @@
 //
 // Owns: the scripts, and how tables lie in Redis (contracts/topology spells the
 // keys). Each script names all its keys, and all keys of one call carry the hash
-// tag of its domain, so that it runs on Redis Cluster as on a single server.
+// tag of its domain, so that it runs on Redis Cluster as on a single server. It needs
+// Redis 6.2 or later.
 //
-// Never does: retry. A call that failed may have been carried out; all of them but
-// Pop may be repeated, and what a lost Pop took is sent again by history.
+// Never does: repeat a call, except one that the server refused because it does not know the
+// script. A call that failed may have been carried out.
 //
-// On failure: an error of the client for an unreachable server, table.LostError
-// where Redis has lost its memory. Bookings are safe from a Redis that restarts
-// empty, and not from one that loses a part of its keys: run it with noeviction, and
-// without replicas that may be promoted before they have the last writes. The tables
-// can be rebuilt in seconds.
+// On failure: an error of the client per call. What a run of the server wrote is void
+// under another run (its run id): after a restart, from whatever snapshot, or on a replica
+// that was promoted, the triggers' epoch is lost and no limit has an entry. A Redis that
+// forgets a part of its keys breaks limits: run it with noeviction. The tables can be rebuilt
+// in seconds.
 package redistable
 
 import (
 	"context"
-	"crypto/rand"
 	"embed"
+	"errors"
 	"fmt"
-	"slices"
-	"strconv"
-	"strings"
-	"time"
+	"net"
+	"sync"
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 )
@@ -35,29 +33,14 @@ import (
 //go:embed scripts/*.lua
 var sources embed.FS
 
-// Limits of one script call: Lua blocks all of Redis while it runs, and unpacks at
-// most some thousand values.
-const (
-	chunksPerCall   = 256
-	bookingsPerCall = 1000
-)
-
-// The first byte of an epoch key's value tells how far it may be trusted.
-const (
-	epochOpen  = "o"
-	epochWhole = "w"
-)
-
 // Tables is one shard's view of the tables in Redis. It is safe for concurrent use.
 type Tables struct {
-	client  redis.UniversalClient
-	shard   int
-	calls   func(n int)
-	put     *redis.Script
-	pop     *redis.Script
-	settle  *redis.Script
-	restore *redis.Script
-	count   *redis.Script
+	client redis.UniversalClient
+	shard  int
+	calls  func(n int)
+	groups groups
+
+	call, open, clear, count, slots script
 }
 
 // New returns the tables of one shard. Calls is told of every round trip; nil is
@@ -68,329 +51,155 @@ func New(client redis.UniversalClient, shard int, calls func(n int)) *Tables {
 	}
 	return &Tables{
 		client: client, shard: shard, calls: calls,
-		put: load("put"), pop: load("pop"), settle: load("settle"), restore: load("restore"), count: load("count"),
+		call: load("call"), open: load("open"), clear: load("clear"), count: load("count"), slots: load("slots"),
 	}
 }
 
-func load(name string) *redis.Script {
+// script is the source of a script and the name by which the server knows it.
+type script struct{ source, sha string }
+
+func load(name string) script {
 	source, err := sources.ReadFile("scripts/" + name + ".lua")
 	if err != nil {
 		panic("redistable: " + err.Error()) // embedded: cannot be absent
 	}
-	return redis.NewScript(string(source))
+	return script{string(source), redis.NewScript(string(source)).Hash()}
 }
 
-// call is one script call.
-type call struct {
+// request is one call of a script.
+type request struct {
 	keys []string
 	args []any
 }
 
-// run makes all calls of one script in one round trip. Each has its own outcome.
-func (t *Tables) run(ctx context.Context, script *redis.Script, calls []call) []*redis.Cmd {
+// run makes requests of one script to one node in one round trip, and in one more where
+// the node does not know the script. Each has its own outcome.
+func (t *Tables) run(ctx context.Context, node redis.UniversalClient, s script, requests []request) []*redis.Cmd {
+	out := make([]*redis.Cmd, len(requests))
+	pipe := node.Pipeline()
+	for i, r := range requests {
+		out[i] = pipe.EvalSha(ctx, s.sha, r.keys, r.args...)
+	}
 	t.calls(1)
-	if len(calls) == 1 {
-		return []*redis.Cmd{script.Run(ctx, t.client, calls[0].keys, calls[0].args...)}
-	}
-	out := make([]*redis.Cmd, len(calls))
-	pipe := t.client.Pipeline()
-	for i, c := range calls {
-		out[i] = script.EvalSha(ctx, pipe, c.keys, c.args...)
-	}
 	_, _ = pipe.Exec(ctx) // each command has its own error
-	for i, c := range calls {
-		if redis.HasErrorPrefix(out[i].Err(), "NOSCRIPT") {
-			out[i] = script.Eval(ctx, t.client, c.keys, c.args...)
+	unknown := func(cmd *redis.Cmd) bool { return redis.HasErrorPrefix(cmd.Err(), "NOSCRIPT") }
+	again := node.Pipeline()
+	for i, r := range requests {
+		if unknown(out[i]) {
+			if again.Len() == 0 {
+				again.ScriptLoad(ctx, s.source)
+			}
+			out[i] = again.EvalSha(ctx, s.sha, r.keys, r.args...)
 		}
+	}
+	if again.Len() > 0 {
+		t.calls(1)
+		_, _ = again.Exec(ctx)
+	}
+	for _, cmd := range out {
+		t.failed(ctx, cmd.Err())
 	}
 	return out
 }
 
-// Open implements shard.Tables.
-func (t *Tables) Open(ctx context.Context, domain string) (table.Opened, error) {
-	t.calls(1)
-	key := topology.EpochKey(domain, t.shard)
-	pipe := t.client.Pipeline()
-	pipe.SetNX(ctx, key, epochOpen+rand.Text(), 0)
-	epoch := pipe.Get(ctx, key)
-	lists := pipe.SMembers(ctx, topology.TasklistsKey(domain, t.shard))
-	if _, err := pipe.Exec(ctx); err != nil {
-		return table.Opened{}, fmt.Errorf("open the table of %s: %w", domain, err)
+// Group implements tables.Tables. A domain that was not used yet is in group 0.
+func (t *Tables) Group(domain string) int { return t.groups.of(domain) }
+
+// node is the server of a domain's keys. A call of its client goes to that server or
+// fails: the client of a whole cluster would repeat what timed out.
+func (t *Tables) node(ctx context.Context, domain string) (redis.UniversalClient, error) {
+	cluster, ok := t.client.(*redis.ClusterClient)
+	if !ok {
+		return t.client, nil
 	}
-	value := epoch.Val()
-	opened := table.Opened{Epoch: value[1:], Whole: value[:1] == epochWhole}
-	names := lists.Val()
-	slices.Sort(names)
-	var err error
-	opened.Columns, err = t.columns(ctx, domain, names)
-	return opened, err
+	node, err := cluster.MasterForKey(ctx, topology.EpochKey(domain, t.shard))
+	if err != nil {
+		return nil, fmt.Errorf("find the node of %s: %w", domain, err)
+	}
+	t.groups.learn(domain, node.Options().Addr)
+	return node, nil
 }
 
-// columns finds what the tables of tasklist partitions hold.
-func (t *Tables) columns(ctx context.Context, domain string, lists []string) ([]table.Known, error) {
-	if len(lists) == 0 {
+// failed has the map of a cluster loaded anew where an error says that it may be wrong.
+func (t *Tables) failed(ctx context.Context, err error) {
+	cluster, ok := t.client.(*redis.ClusterClient)
+	if !ok || err == nil {
+		return
+	}
+	var unreachable net.Error
+	if errors.As(err, &unreachable) || redis.HasErrorPrefix(err, "MOVED") || redis.HasErrorPrefix(err, "ASK") ||
+		redis.HasErrorPrefix(err, "CLUSTERDOWN") || redis.HasErrorPrefix(err, "READONLY") {
+		cluster.ReloadState(ctx)
+	}
+}
+
+// groups numbers the nodes of a cluster, as far as they were met.
+type groups struct {
+	mu      sync.RWMutex
+	nodes   map[string]int
+	domains map[string]int
+}
+
+func (g *groups) of(domain string) int {
+	g.mu.RLock()
+	defer g.mu.RUnlock()
+	return g.domains[domain]
+}
+
+func (g *groups) learn(domain, node string) {
+	g.mu.RLock()
+	n, known := g.nodes[node]
+	m, same := g.domains[domain]
+	g.mu.RUnlock()
+	if known && same && n == m {
+		return
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.nodes == nil {
+		g.nodes, g.domains = map[string]int{}, map[string]int{}
+	}
+	if n, known = g.nodes[node]; !known {
+		n = len(g.nodes)
+		g.nodes[node] = n
+	}
+	g.domains[domain] = n
+}
+
+// Slots implements tables.Tables.
+func (t *Tables) Slots(ctx context.Context, domain string, limits []table.Ref) ([]int, error) {
+	if len(limits) == 0 {
 		return nil, nil
 	}
-	t.calls(1)
-	var found []table.Known
-	var heads []*redis.ZSliceCmd
-	var places []table.Known
-	pipe := t.client.Pipeline()
-	for _, entry := range lists {
-		list, ok := parseEntry(domain, entry)
-		if !ok {
-			continue
-		}
-		for p := table.PriorityFirst; p <= table.PriorityLast; p++ {
-			places = append(places, table.Known{Tasklist: list, Column: table.Column{Priority: p}})
-			heads = append(heads, pipe.ZRangeWithScores(ctx, topology.HeadsKey(domain, list.Name, list.Partition, p), 0, -1))
-		}
+	node, err := t.node(ctx, domain)
+	if err != nil {
+		return nil, err
 	}
-	if _, err := pipe.Exec(ctx); err != nil {
-		return nil, fmt.Errorf("load the columns of %s: %w", domain, err)
+	var r request
+	for _, ref := range limits {
+		r.keys = append(r.keys, topology.SlotsKey(domain, string(ref)))
 	}
-	var calls []call
-	for i, cmd := range heads {
-		for _, z := range cmd.Val() {
-			k := places[i]
-			k.Type, k.ReadyAt = z.Member.(string), int64(z.Score)
-			found = append(found, k)
-			calls = append(calls, call{keys: []string{columnKey(k.Tasklist, k.Column)}})
-		}
-	}
-	if len(calls) == 0 {
-		return nil, nil
-	}
-	for i, cmd := range t.run(ctx, t.count, calls) {
-		n, err := cmd.Int()
-		if err != nil {
-			return nil, fmt.Errorf("count the triggers of %s: %w", domain, err)
-		}
-		found[i].Triggers = n
-	}
-	return found, nil
-}
-
-// Restore implements shard.Tables.
-func (t *Tables) Restore(ctx context.Context, domain, epoch string, bookings []table.Booking) error {
-	for {
-		part := bookings[:min(len(bookings), bookingsPerCall)]
-		bookings = bookings[len(part):]
-		c := restoreCall(domain, t.shard, epoch, part, len(bookings) == 0)
-		ok, err := t.run(ctx, t.restore, []call{c})[0].Int()
-		if err != nil {
-			return fmt.Errorf("restore the bookings of %s: %w", domain, err)
-		}
-		if ok == 0 {
-			return &table.LostError{Domains: []string{domain}}
-		}
-		if len(bookings) == 0 {
-			return nil
-		}
-	}
-}
-
-func restoreCall(domain string, shard int, epoch string, bookings []table.Booking, last bool) call {
-	c := call{keys: []string{topology.EpochKey(domain, shard)}, args: []any{epoch, 0}}
-	if last {
-		c.args[1] = 1
-	}
-	for len(bookings) > 0 {
-		typ := bookings[0].Type
-		n := 1
-		for n < len(bookings) && bookings[n].Type == typ {
-			n++
-		}
-		c.keys = append(c.keys, topology.SlotsKey(domain, typ))
-		c.args = append(c.args, n)
-		for _, b := range bookings[:n] {
-			c.args = append(c.args, b.Until, b.Member)
-		}
-		bookings = bookings[n:]
-	}
-	return c
-}
-
-// Put implements shard.Tables.
-func (t *Tables) Put(ctx context.Context, chunks []table.Chunk) error {
-	byDomain := map[string][]table.Chunk{}
-	for _, c := range chunks {
-		byDomain[c.Domain] = append(byDomain[c.Domain], c)
-	}
-	var calls []call
-	var domains []string
-	for domain, all := range byDomain {
-		for part := range slices.Chunk(all, chunksPerCall) {
-			domains = append(domains, domain)
-			calls = append(calls, putCall(domain, t.shard, part))
-		}
-	}
-	var lost []string
-	for i, cmd := range t.run(ctx, t.put, calls) {
-		ok, err := cmd.Int()
-		if err != nil {
-			return fmt.Errorf("store triggers of %s: %w", domains[i], err)
-		}
-		if ok == 0 && !slices.Contains(lost, domains[i]) {
-			lost = append(lost, domains[i])
-		}
-	}
-	return lostError(lost)
-}
-
-func putCall(domain string, shard int, chunks []table.Chunk) call {
-	c := call{
-		keys: make([]string, 2, 2+2*len(chunks)),
-		args: make([]any, 1, 4+5*len(chunks)),
-	}
-	c.keys[0], c.keys[1] = topology.EpochKey(domain, shard), topology.TasklistsKey(domain, shard)
-	type place struct {
-		list     table.Tasklist
-		priority int
-	}
-	var lists []table.Tasklist
-	var places []place
-	heads := map[place][]any{}
-	for _, chunk := range chunks {
-		if !slices.Contains(lists, chunk.Tasklist) {
-			lists = append(lists, chunk.Tasklist)
-			c.args = append(c.args, entry(chunk.Tasklist))
-		}
-		at := place{chunk.Tasklist, chunk.Priority}
-		if heads[at] == nil {
-			places = append(places, at)
-			c.keys = append(c.keys, headsKey(at.list, at.priority))
-		}
-		heads[at] = append(heads[at], chunk.ReadyAt, chunk.Type)
-	}
-	c.args[0] = len(lists)
-	c.args = append(c.args, len(places))
-	for _, at := range places {
-		c.args = append(c.args, len(heads[at])/2)
-		c.args = append(c.args, heads[at]...)
-	}
-	for _, chunk := range chunks {
-		c.keys = append(c.keys, columnKey(chunk.Tasklist, chunk.Column))
-		c.args = append(c.args, chunk.ReadyAt, chunk.Triggers)
-	}
-	return c
-}
-
-// Settle implements shard.Tables.
-func (t *Tables) Settle(ctx context.Context, settlements []table.Settlement) ([]table.Settled, error) {
-	settled := make([]table.Settled, len(settlements))
-	var calls []call
-	type origin struct{ settlement, extension int }
-	var from []origin
-	for i, s := range settlements {
-		for first := 0; first < len(s.Extend); first += bookingsPerCall {
-			part := s
-			part.Extend, part.Release = s.Extend[first:min(first+bookingsPerCall, len(s.Extend))], nil
-			calls, from = append(calls, settleCall(part)), append(from, origin{i, first})
-		}
-		for first := 0; first < len(s.Release); first += bookingsPerCall * ids.BookingBytes {
-			part := s
-			part.Extend, part.Release = nil, s.Release[first:min(first+bookingsPerCall*ids.BookingBytes, len(s.Release))]
-			calls, from = append(calls, settleCall(part)), append(from, origin{i, 0})
-		}
-	}
-	if len(calls) == 0 {
-		return settled, nil
-	}
-	for i, cmd := range t.run(ctx, t.settle, calls) {
-		out, err := cmd.Int64Slice()
-		if err != nil {
-			return nil, fmt.Errorf("settle bookings of %s: %w", settlements[from[i].settlement].Domain, err)
-		}
-		at := &settled[from[i].settlement]
-		at.Freed = at.Freed || out[0] == 1
-		for _, missing := range out[1:] {
-			at.Missing = append(at.Missing, from[i].extension+int(missing))
-		}
-	}
-	return settled, nil
-}
-
-func settleCall(s table.Settlement) call {
-	c := call{keys: []string{topology.SlotsKey(s.Domain, s.Type)}}
-	c.args = make([]any, 0, 2+2*len(s.Extend)+len(s.Release)/ids.BookingBytes)
-	c.args = append(c.args, s.Limit, len(s.Extend))
-	for _, x := range s.Extend {
-		c.args = append(c.args, x.Until, x.Member)
-	}
-	for b := s.Release; len(b) >= ids.BookingBytes; b = b[ids.BookingBytes:] {
-		c.args = append(c.args, b[:ids.BookingBytes])
-	}
-	return c
-}
-
-// Bookings implements shard.Tables.
-func (t *Tables) Bookings(ctx context.Context, domain string, types []string, beyond time.Time) ([]table.Booking, error) {
-	if len(types) == 0 {
-		return nil, nil
-	}
-	t.calls(1)
-	pipe := t.client.Pipeline()
-	cmds := make([]*redis.ZSliceCmd, len(types))
-	for i, typ := range types {
-		cmds[i] = pipe.ZRangeByScoreWithScores(ctx, topology.SlotsKey(domain, typ), &redis.ZRangeBy{Min: after(beyond), Max: "+inf"})
-	}
-	if _, err := pipe.Exec(ctx); err != nil {
-		return nil, fmt.Errorf("list the bookings of %s: %w", domain, err)
-	}
-	var all []table.Booking
-	for i, cmd := range cmds {
-		for _, z := range cmd.Val() {
-			all = append(all, table.Booking{Type: types[i], Member: z.Member.(string), Until: int64(z.Score)})
-		}
-	}
-	return all, nil
-}
-
-// after is the lower bound of scores beyond an instant.
-func after(at time.Time) string { return "(" + strconv.FormatInt(at.UnixMilli(), 10) }
-
-// Slots implements shard.Tables.
-func (t *Tables) Slots(ctx context.Context, domain string, types []string, now time.Time) ([]int, error) {
-	if len(types) == 0 {
-		return nil, nil
-	}
-	t.calls(1)
-	pipe := t.client.Pipeline()
-	cmds := make([]*redis.IntCmd, len(types))
-	for i, typ := range types {
-		cmds[i] = pipe.ZCount(ctx, topology.SlotsKey(domain, typ), after(now), "+inf")
-	}
-	if _, err := pipe.Exec(ctx); err != nil {
+	found, err := t.run(ctx, node, t.slots, []request{r})[0].Int64Slice()
+	if err != nil {
 		return nil, fmt.Errorf("count the slots of %s: %w", domain, err)
 	}
-	counts := make([]int, len(types))
-	for i, cmd := range cmds {
-		counts[i] = int(cmd.Val())
+	counts := make([]int, len(limits))
+	for i, n := range found[:min(len(found), len(counts))] {
+		counts[i] = int(n)
 	}
 	return counts, nil
 }
 
-func lostError(domains []string) error {
-	if len(domains) == 0 {
-		return nil
+// Drop implements tables.Tables.
+func (t *Tables) Drop(ctx context.Context, domain string, limit table.Ref) error {
+	node, err := t.node(ctx, domain)
+	if err != nil {
+		return err
 	}
-	return &table.LostError{Domains: domains}
-}
-
-func columnKey(l table.Tasklist, c table.Column) string {
-	return topology.ColumnKey(l.Domain, l.Name, l.Partition, c.Priority, c.Type)
-}
-
-func headsKey(l table.Tasklist, priority int) string {
-	return topology.HeadsKey(l.Domain, l.Name, l.Partition, priority)
-}
-
-// entry is a tasklist partition in the set of a shard's known ones. No name holds a colon.
-func entry(l table.Tasklist) string { return l.Name + ":" + strconv.Itoa(l.Partition) }
-
-func parseEntry(domain, s string) (table.Tasklist, bool) {
-	name, partition, ok := strings.Cut(s, ":")
-	n, err := strconv.Atoi(partition)
-	return table.Tasklist{Domain: domain, Name: name, Partition: n}, ok && err == nil
+	t.calls(1)
+	if err := node.Unlink(ctx, topology.SlotsKey(domain, string(limit))).Err(); err != nil {
+		t.failed(ctx, err)
+		return fmt.Errorf("drop a limit of %s: %w", domain, err)
+	}
+	return nil
 }

@@ -1,30 +1,21 @@
-// Package shard pairs ready tasks with waiting polls: the loop that owns one
-// matching shard.
+// Package shard runs one matching shard: the loop around core/match, which decides.
 //
-// Owns: the waiting polls and their deadlines, which triggers go to which poll, the
-// bookings made for them until history has decided, and the index of its tables.
-// One goroutine runs a shard; everything else sends it messages, which it takes in
-// batches: take all there is, act, send. There is no linger timer and nothing is
-// done per task that can be done per batch.
+// Owns: the mailbox, the order in which effects are carried out, and what runs beside
+// the loop: calls to the tables, one batch at a time for each group of domains that fail
+// together, and questions to history, one at a time for each partition. One goroutine
+// runs the turns; everything else sends it messages, which it takes in batches. There is no
+// linger timer, and neither goroutine nor timer per task.
 //
-// Never does: decide who gets a task. It asks history with a grab, and what history
-// says is so. It keeps nothing that cannot be lost: triggers are sent again,
-// bookings restored, polls repeated.
+// Never does: decide anything. What comes in is given to the core as it is, what the
+// core asks for is done, in the order of match.Effects. It never waits for tables or
+// history in a turn.
 //
 // On failure:
-//   - Tables unreachable: polls wait, hints go back to their stream, and triggers of
-//     unlimited types still meet waiting polls. It tries again every RetryEvery.
-//   - Tables empty: see domain.go; unlimited types go on at once, limited ones when
-//     history has told their bookings.
-//   - No verdict: the same grab is sent again with the same nonce; after GrabTimeout
-//     the attempts are handed back and their bookings left to lapse.
-//   - Two owners at once: each grab has one winner, and each booking is counted once.
-//
-// # The life of a trigger
-//
-//	hint ──► poll waits, table empty, type unlimited ──────────────► grab
-//	   └───► table (Put) ──► poll ──► Pop books a slot ────────────► grab
-//	grab ──► granted ──► booking extended to the deadline ─► answer ─► heard: done
-//	   │                             └─ booking gone ─► hand back   └─ unheard: hand back
-//	   └───► refused: booking released, the poll waits on
+//   - Tables that do not answer within callTimeout fail the calls under way to their
+//     group. Other groups do not notice.
+//   - A partition that does not answer fails the question, not sooner than askPause, so that
+//     asking again is no storm.
+//   - An answer that could not be sent is one that reached nobody.
+//   - A newer owner: Run ends with ErrOvertaken, and sends nothing more.
+//   - A drain that the core does not finish within drainTimeout is cut short.
 package shard

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -13,432 +12,437 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/yardmaster-io/yardmaster/contracts/fault"
-	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
-	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/match"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
-	"github.com/yardmaster-io/yardmaster/services/matching/internal/memtable"
 )
 
-// world is everything around a shard, in virtual time: it notes what the shard
-// sends and answers grabs as decide says; nil is silence.
+var errAway = errors.New("away")
+
+// world is everything around the loop, in virtual time: a core that does what step says, and
+// tables, history and others that note what they are asked.
 type world struct {
 	t     *testing.T
 	shard *Shard
-	store *memtable.Store
 	start time.Time
+	done  chan error
 
-	mu      sync.Mutex
-	decide  func(e *logv1.Event) *logv1.EventVerdict
-	events  []string // "1s STARTED 7" and so on
-	answers []string // "2s r1: 3 tasks"
-	hungry  []string
-	running []table.Booking // as history knows them
-	// versions are the log versions of the event batches.
-	versions []uint32
-	limit    map[string]int
-	down     bool
-	calls    int
-	logged   strings.Builder
+	mu sync.Mutex
+	// step is the core's; it runs with mu held.
+	step func(in *match.Inputs, fx *match.Effects)
+	// log is what happened, with its time: "0s step", "1s do a b".
+	log []string
+	// hung are the groups of tables that answer nothing; refuses are domains whose calls fail.
+	hung    map[int]bool
+	refuses map[string]bool
+	// slow is how long a batch of calls takes.
+	slow time.Duration
+	// silent are the partitions that answer nothing.
+	silent map[int]bool
+	// unsent: answers cannot be sent.
+	unsent bool
+	// opens are the outcomes of Open, one after the other.
+	opens []error
 }
 
-// failing is the world's tables, which can be taken away.
-type failing struct {
-	Tables
-	w *world
-}
-
-var errDown = errors.New("down")
-
-func (f failing) try() error {
-	f.w.mu.Lock()
-	defer f.w.mu.Unlock()
-	f.w.calls++
-	if f.w.down {
-		return errDown
-	}
-	return nil
-}
-
-func (f failing) Open(ctx context.Context, d string) (table.Opened, error) {
-	if err := f.try(); err != nil {
-		return table.Opened{}, err
-	}
-	return f.Tables.Open(ctx, d)
-}
-
-func (f failing) Put(ctx context.Context, c []table.Chunk) error {
-	if err := f.try(); err != nil {
-		return err
-	}
-	return f.Tables.Put(ctx, c)
-}
-
-func (f failing) Pop(ctx context.Context, w []table.Want) ([]table.Taken, error) {
-	if err := f.try(); err != nil {
-		return nil, err
-	}
-	return f.Tables.Pop(ctx, w)
-}
-
-func (f failing) Settle(ctx context.Context, s []table.Settlement) ([]table.Settled, error) {
-	if err := f.try(); err != nil {
-		return nil, err
-	}
-	return f.Tables.Settle(ctx, s)
-}
-
-func (w *world) at() string { return time.Since(w.start).Round(100 * time.Millisecond).String() }
-
-// Events implements Outbox.
-func (w *world) Events(_ int, data []byte) error {
+func (w *world) note(format string, args ...any) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	var b logv1.EventBatch
-	if err := b.UnmarshalVT(data); err != nil {
-		return err
+	w.noteLocked(format, args...)
+}
+
+func (w *world) noteLocked(format string, args ...any) {
+	w.log = append(w.log, time.Since(w.start).String()+" "+fmt.Sprintf(format, args...))
+}
+
+// Step implements Core.
+func (w *world) Step(in *match.Inputs, _ match.Now, fx *match.Effects) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	*fx = match.Effects{}
+	for _, o := range in.Outcomes {
+		w.noteLocked("outcome %s failed=%v", o.Domain, o.Failed)
 	}
-	w.versions = append(w.versions, b.LogVersion)
-	v := &logv1.VerdictBatch{RequestId: b.RequestId}
-	for _, e := range b.Events {
-		kind := strings.TrimPrefix(e.Kind.String(), "EVENT_KIND_")
-		w.events = append(w.events, fmt.Sprintf("%s %s %d", w.at(), kind, e.TaskId[15]))
-		if w.decide != nil {
-			v.Verdicts = append(v.Verdicts, w.decide(e))
+	for _, o := range in.Opened {
+		w.noteLocked("opened %s failed=%v %s", o.Domain, o.Failed, o.Opened.Epoch)
+	}
+	for _, a := range in.Answers {
+		w.noteLocked("answer %d failed=%v", a.Ask.ID, a.Failed)
+	}
+	for _, id := range in.Unheard {
+		w.noteLocked("unheard %d", id)
+	}
+	if w.step != nil {
+		w.step(in, fx)
+	}
+	if in.Drain {
+		fx.Drained = fx.Wake == 0
+	}
+}
+
+// Tasklist implements Core.
+func (w *world) Tasklist(domain, name string) (ready, polls int) { return len(domain), len(name) }
+
+// Group implements tables.Tables: the domain's last letter is its group.
+func (w *world) Group(domain string) int { return int(domain[len(domain)-1] - '0') }
+
+func (w *world) busy(ctx context.Context, domain string, slow time.Duration) error {
+	w.mu.Lock()
+	hung := w.hung[w.Group(domain)]
+	w.mu.Unlock()
+	if hung {
+		slow = time.Hour
+	}
+	timer := time.NewTimer(slow)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+		return nil
+	}
+}
+
+// Do implements tables.Tables.
+func (w *world) Do(ctx context.Context, calls []table.Call) ([]table.Outcome, []error) {
+	var names []string
+	for _, c := range calls {
+		names = append(names, c.Domain)
+	}
+	w.note("do %s", strings.Join(names, " "))
+	outcomes, errs := make([]table.Outcome, len(calls)), make([]error, len(calls))
+	err := w.busy(ctx, calls[0].Domain, w.slow)
+	for i, c := range calls {
+		if errs[i] = err; w.refuses[c.Domain] {
+			errs[i] = errAway
 		}
 	}
-	if w.decide != nil {
-		w.shard.Verdicts(v)
+	return outcomes, errs
+}
+
+// Open implements tables.Tables.
+func (w *world) Open(ctx context.Context, domain string) (table.Opened, error) {
+	return table.Opened{Epoch: "e" + domain}, w.busy(ctx, domain, 200*time.Millisecond)
+}
+
+// Slots implements tables.Tables.
+func (w *world) Slots(_ context.Context, _ string, limits []table.Ref) ([]int, error) {
+	counts := make([]int, len(limits))
+	for i, l := range limits {
+		counts[i] = len(l)
 	}
-	return nil
+	return counts, nil
+}
+
+// Drop implements tables.Tables.
+func (w *world) Drop(_ context.Context, domain string, limit table.Ref) error {
+	w.note("drop %s %s", domain, limit)
+	return errAway
 }
 
 // Answer implements Outbox.
-func (w *world) Answer(to string, _ bool, tasks [][]byte, _ uint64) error {
+func (w *world) Answer(a *match.Answer) error {
+	w.note("answer to %s", a.ReplyTo)
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.answers = append(w.answers, fmt.Sprintf("%s %s: %d tasks", w.at(), to, len(tasks)))
+	if w.unsent {
+		return errAway
+	}
 	return nil
 }
 
 // Refuse implements Outbox.
-func (w *world) Refuse(to string, why *fault.Error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.answers = append(w.answers, fmt.Sprintf("%s %s: %s", w.at(), to, why.Code))
+func (w *world) Refuse(r *match.Refusal) { w.note("refuse %s", r.ReplyTo) }
+
+// Batch implements Outbox.
+func (w *world) Batch(b *match.Batch) { w.note("batch %d", b.Number) }
+
+// Hints implements Outbox.
+func (w *world) Hints(freed, restore []match.LimitHint, hungry []match.Hungry) {
+	w.note("hints %d %d %d", len(freed), len(restore), len(hungry))
 }
 
-// Freed implements Outbox.
-func (w *world) Freed(string, []string) {}
+// Ack implements Outbox.
+func (w *world) Ack(a match.Ack) { w.note("ack %d", a.Delivery) }
 
-// Hungry implements Outbox.
-func (w *world) Hungry(_, tasklist string) {
+// Ask implements History.
+func (w *world) Ask(ctx context.Context, a match.Ask) (match.AskOutcome, error) {
+	w.note("ask %d", a.ID)
 	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.hungry = append(w.hungry, w.at())
+	silent := w.silent[a.Partition]
+	w.mu.Unlock()
+	if silent {
+		return match.AskOutcome{}, errAway
+	}
+	timer := time.NewTimer(100 * time.Millisecond)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
+	}
+	return match.AskOutcome{}, ctx.Err()
 }
 
-// Bookings implements History.
-func (w *world) Bookings(context.Context, int, string) ([]table.Booking, error) {
+func (w *world) open(context.Context) error {
+	w.note("open")
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.running, nil
+	if len(w.opens) == 0 {
+		return nil
+	}
+	err := w.opens[0]
+	w.opens = w.opens[1:]
+	return err
 }
 
-// Retrigger implements History.
-func (w *world) Retrigger(context.Context, int, string) error { return nil }
-
-// Limit implements Limits.
-func (w *world) Limit(_, typ string) int {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.limit[typ]
-}
-
-// Limited implements Limits.
-func (w *world) Limited(string) []string {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return slices.Sorted(maps.Keys(w.limit))
-}
-
-// inWorld runs a test in a bubble with a running shard whose domain is open.
+// inWorld runs a test in a bubble with a running shard, whose first step is over.
 func inWorld(t *testing.T, test func(w *world)) {
 	synctest.Test(t, func(t *testing.T) {
-		w := &world{t: t, store: memtable.New(), start: time.Now(), limit: map[string]int{}}
-		w.shard = New(Deps{
-			Partitions: 1, AnswerBytesMax: 1000, Tables: failing{w.store.Shard(0), w}, Outbox: w, History: w, Limits: w,
-			Config: DefaultConfig(), Metrics: NewMetrics(nil, 1), Log: slog.New(slog.NewTextHandler(&w.logged, nil)),
+		inBubble(t, func(w *world, cancel context.CancelFunc) {
+			test(w)
+			cancel()
+			if err := <-w.done; err != nil {
+				t.Errorf("run: %v", err)
+			}
 		})
-		ctx, cancel := context.WithCancel(t.Context())
-		done := make(chan error, 1)
-		go func() { done <- w.shard.Run(ctx) }()
-		w.poll("first", 0)
-		synctest.Wait()
-		w.answers, w.calls = nil, 0
-		test(w)
-		cancel()
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
 	})
 }
 
-func (w *world) poll(to string, wait time.Duration) {
-	w.shard.Poll(&rpcv1.Poll{Domain: "d", Tasklist: "l", MaxTasks: 10, ReplyTo: to, UntilMs: time.Now().Add(wait).UnixMilli()})
-}
-
-// ready brings the trigger of task n. It returns what will tell whether the hint was
-// taken care of.
-func (w *world) ready(typ string, n byte) *string {
-	outcome := new(string)
-	w.shard.Hints(Delivery{
-		Hints: &logv1.Hints{Triggers: []*logv1.TriggerGroup{{
-			Domain: "d", Tasklist: "l", Type: typ, Priority: 3, ReadyAtUs: 1, Triggers: ids.AppendTrigger(nil, trigger(n)),
-		}}},
-		Done: func(ok bool) { *outcome = fmt.Sprint(ok) },
+// inBubble is inWorld for tests that end the shard themselves.
+func inBubble(t *testing.T, test func(w *world, cancel context.CancelFunc)) {
+	w := &world{
+		t: t, start: time.Now(), done: make(chan error, 1),
+		hung: map[int]bool{}, refuses: map[string]bool{}, silent: map[int]bool{},
+	}
+	w.shard = New(Deps{
+		Partitions: 2, Core: w, Clock: NewClock(), Tables: w, Outbox: w, History: w, Open: w.open,
+		Limited: func(string) []string { return []string{"pay"} },
+		Metrics: NewMetrics(nil, 1), Log: slog.New(slog.DiscardHandler),
 	})
-	return outcome
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	go func() { w.done <- w.shard.Run(ctx) }()
+	synctest.Wait()
+	test(w, cancel)
 }
 
-func trigger(n byte) ids.Trigger {
-	return ids.Trigger{ID: ids.NewTaskID(time.UnixMilli(1), 0, uint64(n)), Version: 1}
-}
-
-// after lets virtual time pass.
-func (w *world) after(d time.Duration) {
+// run has the core ask for fx in its next step, and lets d pass.
+func (w *world) run(fx match.Effects, d time.Duration) {
+	w.mu.Lock()
+	w.step = func(_ *match.Inputs, out *match.Effects) { *out, w.step = fx, nil }
+	w.mu.Unlock()
+	w.shard.Put(func(*match.Inputs) {})
 	time.Sleep(d)
 	synctest.Wait()
 }
 
-func (w *world) expect(what string, got []string, want ...string) {
+// expect compares the log, without the entries that have none of the words. What happens at
+// the same time has no order.
+func (w *world) expect(words string, want ...string) {
 	w.t.Helper()
+	got := w.having(words)
+	slices.Sort(got)
+	slices.Sort(want)
+	if !slices.Equal(got, want) {
+		w.t.Fatalf("\n got %q\nwant %q", got, want)
+	}
+}
+
+func (w *world) having(words string) (got []string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if strings.Join(got, ", ") != strings.Join(want, ", ") {
-		w.t.Fatalf("%s:\n got %q\nwant %q", what, got, want)
-	}
-}
-
-// granting grants every grab and is fine with hand-backs.
-func granting(e *logv1.Event) *logv1.EventVerdict {
-	if e.Kind != logv1.EventKind_EVENT_KIND_STARTED {
-		return &logv1.EventVerdict{}
-	}
-	return &logv1.EventVerdict{Task: []byte("task"), DeadlineMs: time.Now().Add(time.Minute).UnixMilli()}
-}
-
-func TestI4_SilentHistoryIsAskedAgain(t *testing.T) {
-	inWorld(t, func(w *world) {
-		w.limit["pay"] = 1
-		w.poll("r", time.Hour)
-		w.ready("pay", 7)
-		w.after(9500 * time.Millisecond)
-		if n := len(w.events); n < 8 || n > 10 {
-			t.Fatalf("asked %d times in 9.5 s: %q", n, w.events)
+	for _, line := range w.log {
+		if word := strings.Fields(line)[1]; slices.Contains(strings.Fields(words), word) {
+			got = append(got, line)
 		}
-		w.mu.Lock()
-		w.decide = granting
-		w.mu.Unlock()
-		w.after(2 * time.Second)
-		if len(w.answers) != 1 || !strings.HasSuffix(w.answers[0], "r: 1 tasks") {
-			t.Fatalf("answered %q", w.answers)
+	}
+	return got
+}
+
+func calls(domains ...string) (all []table.Call) {
+	for _, d := range domains {
+		all = append(all, table.Call{Domain: d})
+	}
+	return all
+}
+
+// A group of tables that hangs fails its own domains after a second; the others go on. R8.
+func TestR8_HungGroupHarmsOnlyItsOwnDomains(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.hung[1] = true
+		w.run(match.Effects{Calls: calls("a1", "b2", "c1")}, 100*time.Millisecond)
+		w.expect("outcome", "0s outcome b2 failed=false")
+		w.run(match.Effects{Calls: calls("b2")}, 2*time.Second)
+		w.expect("do outcome",
+			"0s do a1 c1", "0s do b2", "0s outcome b2 failed=false",
+			"100ms do b2", "100ms outcome b2 failed=false",
+			"1s outcome a1 failed=true", "1s outcome c1 failed=true")
+		if n := w.shard.Metrics.TableFailed.Value(); n != 2 {
+			t.Errorf("%d calls failed", n)
 		}
 	})
 }
 
-func TestI8_GivenUpGrabKeepsItsSlotUntilHistoryAnswers(t *testing.T) {
+// One call that fails does not fail the others of its round trip.
+func TestR8_CallsFailOneByOne(t *testing.T) {
 	inWorld(t, func(w *world) {
-		w.limit["pay"] = 1
-		w.poll("r", time.Hour)
-		w.ready("pay", 7)
-		w.ready("pay", 8)
-		w.after(11 * time.Second)
-		for _, e := range w.events {
-			if strings.HasSuffix(e, "STARTED 8") {
-				t.Fatalf("the slot was given away: %q", w.events)
+		w.refuses["a1"] = true
+		w.run(match.Effects{Calls: calls("a1", "c1")}, 0)
+		w.expect("outcome", "0s outcome a1 failed=true", "0s outcome c1 failed=false")
+	})
+}
+
+// What comes while a group is busy goes together in its next round trip.
+func TestCallsOfABusyGroupGather(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.slow = 300 * time.Millisecond
+		w.run(match.Effects{Calls: calls("a1")}, 100*time.Millisecond)
+		w.run(match.Effects{Calls: calls("b1")}, 100*time.Millisecond)
+		w.run(match.Effects{Calls: calls("c1")}, time.Second)
+		w.expect("do", "0s do a1", "300ms do b1 c1")
+	})
+}
+
+// Opening many domains of a group that hangs takes one timeout, not one each, and no
+// call waits for it.
+func TestR8_OpeningHungTablesIsBounded(t *testing.T) {
+	inWorld(t, func(w *world) {
+		var opens []string
+		for i := range 30 {
+			opens = append(opens, fmt.Sprint("d", i, "-1"))
+		}
+		w.run(match.Effects{Opens: opens, Calls: calls("a1")}, time.Second)
+		w.expect("outcome", "0s outcome a1 failed=false")
+		n := strings.Count(strings.Join(w.log, "\n"), "failed=false e")
+		if n != len(opens) {
+			t.Fatalf("%d of %d domains were opened within a second: %q", n, len(opens), w.log)
+		}
+		w.hung[1], w.log = true, nil
+		w.run(match.Effects{Opens: opens}, time.Second)
+		if n := strings.Count(strings.Join(w.log, "\n"), "failed=true"); n != len(opens) {
+			t.Fatalf("%d of %d failed within a second: %q", n, len(opens), w.log)
+		}
+	})
+}
+
+// A partition that does not answer is asked at a measured pace, and holds up no other. R31.
+func TestR31_SilentPartitionHoldsUpNoOther(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.silent[0] = true
+		w.run(match.Effects{Asks: []match.Ask{{ID: 1}, {ID: 2}, {ID: 3, Partition: 1}, {ID: 4, Partition: 1}}}, time.Second)
+		w.expect("ask answer",
+			"0s ask 1", "0s ask 3", "100ms answer 3 failed=false", "100ms ask 4", "200ms answer 4 failed=false",
+			"250ms answer 1 failed=true", "250ms ask 2", "500ms answer 2 failed=true")
+	})
+}
+
+// The order of effects is that of their fields.
+func TestEffectsAreCarriedOutInOrder(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.run(match.Effects{
+			Answers:  []match.Answer{{ReplyTo: "a"}},
+			Refusals: []match.Refusal{{ReplyTo: "b"}},
+			Batches:  []match.Batch{{Number: 1}, {Number: 2}},
+			Freed:    make([]match.LimitHint, 1),
+			Restore:  make([]match.LimitHint, 2),
+			Hungry:   make([]match.Hungry, 3),
+			Acks:     []match.Ack{{Delivery: 7}},
+		}, 0)
+		got := w.having("answer refuse batch hints ack")
+		want := []string{"0s answer to a", "0s refuse b", "0s batch 1", "0s batch 2", "0s hints 1 2 3", "0s ack 7"}
+		if !slices.Equal(got, want) {
+			t.Fatalf("\n got %q\nwant %q", got, want)
+		}
+	})
+}
+
+func TestDroppedLimitsAreForgotten(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.run(match.Effects{Drops: []match.LimitHint{{Domain: "d1", Limits: []table.Ref{"x", "y"}}}}, 0)
+		w.expect("drop", "0s drop d1 x", "0s drop d1 y")
+	})
+}
+
+// What could not be sent has reached nobody; an empty answer is owed to nobody.
+func TestUnsentAnswerIsUnheard(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.unsent = true
+		w.run(match.Effects{Answers: []match.Answer{{ID: 5, ReplyTo: "a"}, {ReplyTo: "b"}}}, 0)
+		w.expect("unheard", "0s unheard 5")
+	})
+}
+
+func TestTheCoreIsWokenWhenItAsks(t *testing.T) {
+	inWorld(t, func(w *world) {
+		steps := 0
+		w.mu.Lock()
+		w.step = func(_ *match.Inputs, fx *match.Effects) {
+			steps++
+			w.noteLocked("step")
+			switch steps {
+			case 1:
+				fx.Wake = w.shard.Clock.Now().Mono + 3*time.Second
+			case 2:
+				fx.Wake = w.shard.Clock.Now().Mono // at once
 			}
 		}
-		if last := w.events[len(w.events)-1]; !strings.HasSuffix(last, "RELEASED 7") {
-			t.Fatalf("sent %q", w.events)
-		}
-		w.mu.Lock()
-		w.events, w.decide = nil, granting
 		w.mu.Unlock()
-		w.after(2 * time.Second) // the hand-back is repeated and answered: both go on
-		if len(w.answers) != 1 || !strings.HasSuffix(w.answers[0], "r: 1 tasks") {
-			t.Fatalf("answered %q after %q", w.answers, w.events)
-		}
+		w.shard.Put(func(*match.Inputs) {})
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		w.expect("step", "0s step", "3s step", "3s step")
 	})
 }
 
-func TestPollIsAnsweredInTimeAndLateGrantsGoBack(t *testing.T) {
+// Every input of one turn is empty in the next.
+func TestInputsAreTakenOnce(t *testing.T) {
 	inWorld(t, func(w *world) {
-		w.poll("r", time.Second)
-		w.ready("a", 7)
-		w.after(5 * time.Second)
-		w.expect("answers", w.answers, "3s r: 0 tasks")
+		total := map[string]int{}
 		w.mu.Lock()
-		w.events, w.decide = nil, granting
-		w.mu.Unlock()
-		w.after(1500 * time.Millisecond)
-		if n := len(w.events); n == 0 || !strings.HasSuffix(w.events[n-1], "RELEASED 7") {
-			t.Fatalf("a late grant led to %q", w.events)
-		}
-	})
-}
-
-func TestComplaintsGrowRarer(t *testing.T) {
-	inWorld(t, func(w *world) {
-		w.poll("r", time.Hour)
-		w.after(100 * time.Second)
-		if n := len(w.hungry); n < 6 || n > 8 { // after 1, 2, 4, 8, 16, 30, 30 s
-			t.Fatalf("complained at %q", w.hungry)
-		}
-	})
-}
-
-func TestI8_LapsedSlotIsFoundWithoutWord(t *testing.T) {
-	inWorld(t, func(w *world) {
-		w.decide = granting
-		w.limit["pay"] = 1
-		// Another owner booked a slot and died before its grab.
-		tables := w.store.Shard(0)
-		other := table.Tasklist{Domain: "d", Name: "other"}
-		at := table.Column{Priority: 3, Type: "pay"}
-		chunk := table.Chunk{Tasklist: other, Column: at, ReadyAt: 1, Triggers: ids.AppendTrigger(nil, trigger(9))}
-		if err := tables.Put(t.Context(), []table.Chunk{chunk}); err != nil {
-			t.Fatal(err)
-		}
-		now := time.Now()
-		if _, err := tables.Pop(t.Context(), []table.Want{{
-			Tasklist: other, N: 1, Candidates: []table.Candidate{{Column: at, Limit: 1}}, Now: now.UnixMilli(), Until: now.Add(bookingTTL).UnixMilli(),
-		}}); err != nil {
-			t.Fatal(err)
-		}
-		w.poll("r", time.Hour)
-		w.ready("pay", 7)
-		w.after(bookingTTL - time.Second)
-		w.expect("answers before it lapses", w.answers)
-		w.after(3 * time.Second)
-		if len(w.answers) != 1 {
-			t.Fatalf("answered %q", w.answers)
-		}
-	})
-}
-
-// TestI8_SlotOfAnAttemptThatIsOverComesBack: nobody says that an attempt is over,
-// and its deadline is far away.
-func TestI8_SlotOfAnAttemptThatIsOverComesBack(t *testing.T) {
-	inWorld(t, func(w *world) {
-		w.decide = granting // for a minute
-		w.limit["pay"] = 1
-		w.running = []table.Booking{{Type: "pay", Member: trigger(7).Booking()}}
-		w.poll("r", time.Hour)
-		w.ready("pay", 7)
-		w.after(time.Second)
-		w.expect("answers", w.answers, "0s r: 1 tasks")
-		w.poll("s", time.Hour)
-		w.ready("pay", 8)
-		w.after(5 * time.Second)
-		w.expect("answers while it runs", w.answers, "0s r: 1 tasks")
-		w.mu.Lock()
-		w.running = nil
-		w.mu.Unlock()
-		w.after(2 * auditEvery)
-		if len(w.answers) != 2 {
-			t.Fatalf("answered %q", w.answers)
-		}
-	})
-}
-
-// TestI8_LostHintsBringAnAudit: there is no wait for a limit that is full.
-func TestI8_LostHintsBringAnAudit(t *testing.T) {
-	inWorld(t, func(w *world) {
-		w.decide = granting
-		w.limit["pay"] = 2
-		w.poll("r", time.Hour)
-		w.ready("pay", 7)
-		w.after(time.Second)
-		w.expect("answers", w.answers, "0s r: 1 tasks")
-		inUse := func() int {
-			counts, err := w.store.Shard(0).Slots(t.Context(), "d", []string{"pay"}, time.Now())
-			if err != nil {
-				t.Fatal(err)
+		w.step = func(in *match.Inputs, _ *match.Effects) {
+			total["limits"] += len(in.Limits)
+			total["verdicts"] += len(in.Verdicts)
+			total["freed"] += len(in.Freed)
+			total["restore"] += len(in.Restore)
+			total["hints"] += len(in.Hints)
+			total["polls"] += len(in.Polls)
+			if in.HintsLost {
+				total["lost"]++
 			}
-			return counts[0]
 		}
-		if n := inUse(); n != 1 {
-			t.Fatalf("%d slots in use", n)
-		}
-		w.shard.HintsLost()
-		w.after(time.Second)
-		if n := inUse(); n != 0 {
-			t.Fatalf("%d slots in use after the audit", n)
-		}
-	})
-}
-
-func TestI5_TablesAway(t *testing.T) {
-	inWorld(t, func(w *world) {
-		w.decide = granting
-		w.mu.Lock()
-		w.down = true
 		w.mu.Unlock()
-		outcome := w.ready("a", 7)
-		w.after(time.Second)
-		if *outcome != "false" {
-			t.Fatalf("a hint that found neither poll nor table: %q", *outcome)
+		var all sync.WaitGroup
+		for range 8 {
+			all.Go(func() {
+				for range 100 {
+					w.shard.Put(func(in *match.Inputs) {
+						in.Limits, in.Verdicts = append(in.Limits, "d"), append(in.Verdicts, match.Verdicts{})
+						in.Freed, in.Restore = append(in.Freed, match.LimitHint{}), append(in.Restore, match.LimitHint{})
+						in.Hints, in.Polls = append(in.Hints, match.Hints{}), append(in.Polls, match.Poll{})
+					})
+				}
+			})
 		}
-		w.poll("r", time.Hour)
-		w.after(time.Second)
-		outcome = w.ready("a", 8) // meets the poll
-		w.after(10 * time.Second)
-		if *outcome != "true" || len(w.answers) != 1 {
-			t.Fatalf("without tables: %q, answered %q", *outcome, w.answers)
-		}
-		if n := strings.Count(w.logged.String(), "level=ERROR"); n != 1 {
-			t.Fatalf("logged %d times: %s", n, w.logged.String())
-		}
+		all.Wait()
+		w.shard.Put(func(in *match.Inputs) { in.HintsLost = true })
+		synctest.Wait()
+		w.shard.Put(func(*match.Inputs) {})
+		synctest.Wait()
 		w.mu.Lock()
-		w.down = false
-		w.mu.Unlock()
-		outcome = w.ready("a", 9)
-		w.poll("s", time.Hour)
-		w.after(time.Second)
-		if *outcome != "true" || len(w.answers) != 2 {
-			t.Fatalf("with tables again: %q, answered %q", *outcome, w.answers)
+		defer w.mu.Unlock()
+		for what, want := range map[string]int{"limits": 800, "verdicts": 800, "freed": 800, "restore": 800, "hints": 800, "polls": 800, "lost": 1} {
+			if total[what] != want {
+				t.Errorf("%s: %d, want %d", what, total[what], want)
+			}
 		}
 	})
 }
 
-func TestIdleShardSleeps(t *testing.T) {
+func TestDescribe(t *testing.T) {
 	inWorld(t, func(w *world) {
-		w.after(10 * time.Minute)
-		if w.calls != 0 {
-			t.Fatalf("%d calls to the tables by an idle shard", w.calls)
-		}
-		w.poll("r", 10*time.Minute)
-		w.after(10 * time.Minute)
-		if w.calls != 0 {
-			t.Fatalf("%d calls to the tables by a poll on an empty table", w.calls)
+		d, err := w.shard.Describe(w.t.Context(), &rpcv1.DescribeShardRequest{Domain: "d1", Tasklist: "mail"})
+		if err != nil || d.Ready != 2 || d.WaitingPolls != 4 || d.Slots["pay"] != int32(len("type/pay")) {
+			t.Fatalf("%v %v", d, err)
 		}
 	})
-}
-
-// TestTimesHangTogether: what the quarantine and the bookings rely on.
-func TestTimesHangTogether(t *testing.T) {
-	if bookingFresh+callTimeout > Quarantine {
-		t.Error("a grab may be sent after the quarantine with a booking made before it")
-	}
-	if bookingTTL <= resendAfter+housekeepEvery+callTimeout+bookingFresh {
-		t.Error("a booking may lapse before its grab is sent again, which renews it")
-	}
-	if bookingSlack <= bookingTTL {
-		t.Error("an audit takes a booking without a verdict for one that has one")
-	}
-	if pollGrace <= resendAfter {
-		t.Error("a poll ends before a lost grab was repeated")
-	}
 }

@@ -4,14 +4,12 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"sync"
 	"sync/atomic"
-	"testing"
+	"time"
 
-	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
-	"github.com/yardmaster-io/yardmaster/services/matching/internal/shard"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/tables"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
@@ -27,20 +25,21 @@ func (u *use) take(n int64) {
 
 const overbookLimit = 7
 
-// neverOverbook has clients of two shards take, hold and give back slots of one
-// limit at the same time, and counts those in use.
-func neverOverbook(t *testing.T, s Store) {
+// neverOverbook has two shards take, hold and give back slots of one limit at the same
+// time, and counts those in use.
+func neverOverbook(r *rig) {
+	r.everywhere(pay)
 	var in use
 	var workers sync.WaitGroup
-	for w := range 4 {
-		tables := s.Shard(w % 2)
-		if w < 2 {
-			open(t, tables)
-		}
+	for shard, tables := range r.shards {
+		epoch := r.epochs[shard]
 		workers.Go(func() {
-			for i := range 150 {
-				if err := bookAndRelease(tables, w, i, &in); err != nil {
-					t.Error(err)
+			w := worker{tables: tables, in: &in, call: table.Call{
+				Domain: domain, Shard: shard, Shards: len(r.shards), Epoch: epoch, Seq: table.Seq{Epoch: 2},
+			}}
+			for i := range 300 {
+				if err := w.round(i); err != nil {
+					r.Error(err)
 					return
 				}
 			}
@@ -48,124 +47,194 @@ func neverOverbook(t *testing.T, s Store) {
 	}
 	workers.Wait()
 	if in.most.Load() > overbookLimit || in.taken.Load() == 0 {
-		t.Fatalf("%d slots in use at once, limit %d; %d taken in all", in.most.Load(), overbookLimit, in.taken.Load())
+		r.Fatalf("%d slots in use at once, limit %d; %d taken in all", in.most.Load(), overbookLimit, in.taken.Load())
 	}
-	equal(t, "slots left", slots(t, s.Shard(0), "pay"), 0)
+	r.equal("slots left", r.slots(pay), int(in.held.Load()))
 }
 
-// bookAndRelease is round i of worker w, whose tasklist is its own.
-func bookAndRelease(tables shard.Tables, w, i int, in *use) error {
-	ctx := context.Background()
-	c := chunk(3, "pay", int64(i), w*10_000+i*10, 10)
-	c.Name = fmt.Sprint("list", w)
-	if err := tables.Put(ctx, []table.Chunk{c}); err != nil {
-		return err
-	}
-	taken, err := tables.Pop(ctx, []table.Want{{
-		Tasklist: c.Tasklist, N: 1 + i%5, Candidates: []table.Candidate{candidate(3, "pay", 0, overbookLimit)},
-		Now: now, Until: now + 60_000,
-	}})
-	if err != nil {
-		return err
-	}
-	var members []byte
-	for _, b := range booked(taken[0]) {
-		members = append(members, b.Member...)
-	}
-	n := int64(len(members) / ids.BookingBytes)
-	in.take(n)
-	in.held.Add(-n) // before the release, so that the count is never too high
-	_, err = tables.Settle(ctx, []table.Settlement{{Domain: domain, Type: "pay", Limit: overbookLimit, Release: members}})
-	return err
+// worker is one shard of neverOverbook.
+type worker struct {
+	tables tables.Tables
+	in     *use
+	call   table.Call
+	held   int
 }
 
-// booked are the bookings made by a Pop.
-func booked(taken table.Taken) []table.Booking {
-	var all []table.Booking
-	for _, b := range taken.Batches {
-		for i := range len(b.Triggers) / ids.TriggerBytes {
-			if b.Booked {
-				all = append(all, table.Booking{Type: b.Type, Member: ids.TriggerAt(b.Triggers, i).Booking()})
+// round gives back some slots and takes others in one call.
+func (w *worker) round(i int) error {
+	c := w.call
+	w.call.Seq.Call++
+	put := chunk(3, "pay", int64(i), c.Shard*30_000+i*10, 10)
+	put.Name = fmt.Sprint("list", c.Shard)
+	back := i % (w.held + 1)
+	w.in.held.Add(int64(-back)) // before the call, so that the count is never too high
+	w.held -= back
+	c.Seq = w.call.Seq
+	c.Stances, c.Put = []table.Stance{stance(overbookLimit, w.held, 3)}, []table.Chunk{put}
+	c.Wants = []table.Want{{Tasklist: put.Tasklist, N: 1 + i%5, Candidates: []table.Candidate{candidate(3, "pay", 0, 0)}}}
+	outcomes, errs := w.tables.Do(context.Background(), []table.Call{c})
+	if errs[0] != nil {
+		return errs[0]
+	}
+	if outcomes[0].Lost || outcomes[0].Overtaken {
+		return fmt.Errorf("refused: %+v", outcomes[0])
+	}
+	n := count(outcomes[0].Taken[0])
+	w.held += n
+	w.in.take(int64(n))
+	return nil
+}
+
+// twins are the pure core and the tables under test, given the same random calls of
+// several shards. Some calls come late: what they set is void by then, or was never known.
+type twins struct {
+	*rig
+	random *rand.Rand
+	core   *table.Table
+	index  []table.Index
+	next   int
+	passed time.Duration
+	// owner is the epoch of each shard's owner; an old one goes on for a while.
+	owner []uint64
+	late  []table.Call
+	// granted says whether anything was ever granted, held back or refused.
+	granted, blocked, refused int
+}
+
+// The limits of likeTheCore: type a has none, d two.
+var (
+	twinTypes  = []string{"a", "b", "c", "d"}
+	twinLimits = []table.Ref{"type/b", "type/c", "type/d", "domain"}
+	twinPaths  = map[string][]int{"b": {0}, "c": {1}, "d": {2, 3}}
+)
+
+// likeTheCore compares random calls with the pure core. I8: what is granted never lifts
+// the sum of what the shards hold above the limit.
+func likeTheCore(r *rig) {
+	w := &twins{rig: r, random: testkit.Seed(r.T), core: table.New(), index: make([]table.Index, len(r.shards)), owner: make([]uint64, len(r.shards))}
+	for i := range r.shards {
+		w.core.Open(domain, i, r.epochs[i])
+		w.owner[i] = 1
+	}
+	for step := range 600 {
+		w.step(step)
+	}
+	if w.granted == 0 || w.blocked == 0 || w.refused == 0 {
+		r.Fatalf("the run shows little: granted %d, blocked %d, refused %d", w.granted, w.blocked, w.refused)
+	}
+}
+
+func (w *twins) step(step int) {
+	switch n := w.random.IntN(40); {
+	case n == 0: // a new owner
+		w.owner[w.random.IntN(len(w.owner))]++
+	case n == 1:
+		w.pass([]time.Duration{2 * time.Second, 2 * time.Second, 127 * time.Second, time.Hour}[w.random.IntN(4)])
+	case n == 2:
+		w.forget()
+	case n == 3:
+		w.drop(twinLimits[w.random.IntN(len(twinLimits))])
+	case n < 7 && len(w.late) > 0:
+		w.send(step, w.late[0])
+		w.late = w.late[1:]
+	default:
+		c := w.randomCall()
+		if w.random.IntN(12) == 0 && len(c.Stances) > 0 {
+			w.late = append(w.late, c)
+			return
+		}
+		w.send(step, c)
+	}
+}
+
+// randomCall is a call as a shard might make it, or its owner before.
+func (w *twins) randomCall() table.Call {
+	shard := w.random.IntN(len(w.shards))
+	c := w.call(shard, table.Call{})
+	c.Seq.Epoch = w.owner[shard]
+	if c.Seq.Epoch > 1 && w.random.IntN(20) == 0 {
+		c.Seq.Epoch--
+	}
+	for range w.random.IntN(3) {
+		w.next += 9
+		c.Put = append(c.Put, chunk(1+w.random.IntN(3), twinTypes[w.random.IntN(4)], int64(w.random.IntN(50)), w.next, 1+w.random.IntN(9)))
+	}
+	index := &w.index[shard]
+	for i, p := range c.Put {
+		c.Put[i].Name = fmt.Sprint("list", shard)
+		index.Put(p.Column, p.ReadyAt, p.Len())
+	}
+	if w.random.IntN(4) > 0 {
+		for _, ref := range twinLimits {
+			c.Stances = append(c.Stances, table.Stance{
+				Ref: ref, Max: 1 + w.random.IntN(12), Held: w.random.IntN(3), Wait: w.random.IntN(4),
+				TTL: time.Duration(w.random.IntN(3)) * time.Minute,
+			})
+		}
+	}
+	for range w.random.IntN(3) {
+		want := table.Want{Tasklist: table.Tasklist{Domain: domain, Name: fmt.Sprint("list", shard)}, N: 1 + w.random.IntN(25)}
+		limited := func(typ string) bool { return len(c.Stances) == 0 && twinPaths[typ] != nil }
+		want.Candidates = index.Candidates(nil, 3+w.random.IntN(10), limited)
+		for i := range want.Candidates {
+			want.Candidates[i].Path = twinPaths[want.Candidates[i].Type]
+		}
+		c.Wants = append(c.Wants, want)
+	}
+	return c
+}
+
+// send makes a call on both and compares.
+func (w *twins) send(step int, c table.Call) {
+	core := w.core.Do(c, w.now())
+	got := w.rig.send(c)
+	if fmt.Sprint(got) != fmt.Sprint(core) {
+		w.Fatalf("step %d: call %+v\ngot  %+v\ncore %+v", step, c, got, core)
+	}
+	if core.Lost || core.Overtaken {
+		w.refused++
+		return
+	}
+	granted := make([]int, len(c.Stances))
+	for _, taken := range core.Taken {
+		w.blocked += len(taken.Blocked)
+		for _, h := range taken.Heads {
+			w.index[c.Shard].Seen(h)
+		}
+		for _, b := range taken.Batches {
+			for _, s := range twinPaths[b.Type] {
+				granted[s] += count(table.Taken{Batches: []table.Batch{b}})
 			}
 		}
 	}
-	return all
-}
-
-// twins are the pure core and the tables under test, given the same random calls.
-type twins struct {
-	t      *testing.T
-	random *rand.Rand
-	core   *table.Table
-	tables shard.Tables
-	index  table.Index
-	booked []table.Booking
-	next   int
-}
-
-var (
-	twinTypes  = []string{"a", "b", "c", "d"}
-	twinLimits = map[string]int{"b": 3, "c": 8}
-)
-
-// likeTheCore compares random calls with the pure core.
-func likeTheCore(t *testing.T, s Store) {
-	w := &twins{t: t, random: testkit.Seed(t), core: table.New(), tables: s.Shard(0)}
-	open(t, w.tables)
-	w.core.Open(domain, 0, "e")
-	w.core.Restore(domain, 0, "e", nil, true)
-	for step := range 400 {
-		switch w.random.IntN(4) {
-		case 0, 1:
-			w.put()
-		case 2:
-			w.pop(step)
-		case 3:
-			w.release()
+	for i, s := range c.Stances {
+		w.granted += granted[i]
+		if state := core.Limits[i]; granted[i] > 0 && (state.Used > s.Max || state.Restoring) {
+			w.Fatalf("step %d: %d granted of %s, at most %d: %+v", step, granted[i], s.Ref, s.Max, state)
 		}
 	}
 }
 
-func (w *twins) put() {
-	n := 1 + w.random.IntN(9)
-	c := chunk(1+w.random.IntN(3), twinTypes[w.random.IntN(4)], int64(w.random.IntN(50)), w.next, n)
-	w.next += n
-	w.core.Put(0, []table.Chunk{c})
-	put(w.t, w.tables, c)
-	w.index.Put(c.Column, c.ReadyAt, n)
+func (w *twins) now() int64 { return time.Now().Add(w.passed).UnixMilli() }
+
+func (w *twins) pass(d time.Duration) {
+	w.passed += d
+	w.store.Pass(d)
 }
 
-func (w *twins) pop(step int) {
-	at := now + int64(step)*10
-	want := table.Want{Tasklist: list, N: 1 + w.random.IntN(25), Now: at, Until: at + 500}
-	skipped := twinTypes[w.random.IntN(4)]
-	want.Candidates = w.index.Candidates(nil, 3+w.random.IntN(10), func(typ string) bool { return step%7 == 0 && typ == skipped })
-	for i := range want.Candidates {
-		want.Candidates[i].Limit = twinLimits[want.Candidates[i].Type]
+// forget loses everything, after which each shard opens its tables.
+func (w *twins) forget() {
+	w.core.Forget()
+	w.store.Forget()
+	for i := range w.shards {
+		w.core.Open(domain, i, w.open(i).Epoch)
+		w.index[i] = table.Index{}
 	}
-	core, _ := w.core.Pop(0, want)
-	got, err := w.tables.Pop(w.t.Context(), []table.Want{want})
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	slices.Sort(core.Full) // their order means nothing
-	slices.Sort(got[0].Full)
-	if fmt.Sprint(got[0]) != fmt.Sprint(core) {
-		w.t.Fatalf("step %d: want %+v\ngot  %+v\ncore %+v", step, want, got[0], core)
-	}
-	for _, h := range got[0].Heads {
-		w.index.Seen(h)
-	}
-	w.booked = append(w.booked, booked(got[0])...)
 }
 
-func (w *twins) release() {
-	if len(w.booked) == 0 {
-		return
+func (w *twins) drop(ref table.Ref) {
+	w.core.Drop(domain, ref)
+	if err := w.shards[0].Drop(w.Context(), domain, ref); err != nil {
+		w.Fatal(err)
 	}
-	i := w.random.IntN(len(w.booked))
-	b := w.booked[i]
-	w.booked = slices.Delete(w.booked, i, i+1)
-	x := table.Settlement{Domain: domain, Type: b.Type, Limit: twinLimits[b.Type], Release: []byte(b.Member)}
-	equal(w.t, "settled", fmt.Sprint(mustSettle(w.t, w.tables, x)), fmt.Sprint(w.core.Settle(x)))
 }

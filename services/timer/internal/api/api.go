@@ -24,6 +24,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/timer/internal/core/due"
 	"github.com/yardmaster-io/yardmaster/services/timer/internal/firing"
 	"github.com/yardmaster-io/yardmaster/shared/natsrpc"
+	"github.com/yardmaster-io/yardmaster/shared/paging"
 )
 
 // Limits of a list.
@@ -138,22 +139,29 @@ func (c calls) list(ctx context.Context, req *rpcv1.ListTasksRequest) (natsrpc.M
 		Retry: all || slices.Contains(want.States, yardv1.TaskState_TASK_STATE_BACKOFF),
 		Limit: min(cmp.Or(max(int(want.Limit), 0), listLimitDefault), listLimitMax),
 	}
-	resp := &rpcv1.ListTasksResponse{}
-	if !f.First && !f.Retry {
-		return resp, nil
+	if want.Cursor != "" {
+		var err error
+		if f.Before, err = ids.ParseTaskID(want.Cursor); err != nil {
+			return nil, fault.At(fault.InvalidArgument, "/cursor", "%v", err)
+		}
 	}
-	records, err := c.owner.List(ctx, f)
+	if !f.First && !f.Retry {
+		return &rpcv1.ListTasksResponse{}, nil
+	}
+	records, more, err := c.owner.List(ctx, f)
 	if err != nil {
 		return nil, refusal(err)
 	}
+	var tasks []*yardv1.Task
 	for _, data := range records {
 		r, err := decode(data)
 		if err != nil {
 			return nil, err
 		}
-		resp.Tasks = append(resp.Tasks, public(r, true))
+		tasks = append(tasks, public(r, true))
 	}
-	return resp, nil
+	page, cut := paging.Cut(tasks, f.Limit, paging.BytesMax, (*yardv1.Task).SizeVT)
+	return &rpcv1.ListTasksResponse{Tasks: page, More: more || cut}, nil
 }
 
 func (c calls) describe(ctx context.Context, req *rpcv1.DescribeWaitingRequest) (natsrpc.Message, error) {

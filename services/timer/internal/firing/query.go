@@ -15,12 +15,15 @@ type Filter struct {
 	Domain, Tasklist, Type string
 	// First and Retry choose tasks that wait for their first attempt, and for another one.
 	First, Retry bool
+	// Before chooses tasks with smaller ids, which are older; zero = all.
+	Before ids.TaskID
 	// Limit is how many are wanted.
 	Limit int
 }
 
-func (f Filter) matches(g due.Group) bool {
-	return g.Domain == f.Domain && (f.Tasklist == "" || g.Tasklist == f.Tasklist) &&
+func (f Filter) matches(s due.Stay) bool {
+	g := s.Group
+	return g.Domain == f.Domain && (f.Before == ids.TaskID{} || bytes.Compare(s.ID[:], f.Before[:]) < 0) && (f.Tasklist == "" || g.Tasklist == f.Tasklist) &&
 		(f.Type == "" || g.Type == f.Type) && (g.Retry && f.Retry || !g.Retry && f.First)
 }
 
@@ -72,9 +75,9 @@ func (o *Owner) Waiting(ctx context.Context, domain, tasklist string) (n int, er
 	return n, err
 }
 
-// List returns the encoded records of waiting tasks, the newest first. The index
-// is visited in slices, so that firing goes on meanwhile.
-func (o *Owner) List(ctx context.Context, f Filter) ([][]byte, error) {
+// List returns the encoded records of waiting tasks, the newest first, and whether there may be
+// more. The index is visited in slices, so that firing goes on meanwhile.
+func (o *Owner) List(ctx context.Context, f Filter) (records [][]byte, more bool, err error) {
 	var found []due.Ref
 	newestFirst := func(a, b due.Ref) int { return bytes.Compare(b.ID[:], a.ID[:]) }
 	keep := func() {
@@ -82,10 +85,10 @@ func (o *Owner) List(ctx context.Context, f Filter) ([][]byte, error) {
 		found = slices.CompactFunc(found, func(a, b due.Ref) bool { return a.ID == b.ID })
 		found = found[:min(len(found), f.Limit)]
 	}
-	for from, more := uint32(0), true; more; {
+	for from, next := uint32(0), true; next; {
 		err := o.ask(ctx, func() {
-			from, more = o.table.Scan(from, scanSlots, func(s due.Stay) {
-				if !f.matches(s.Group) {
+			from, next = o.table.Scan(from, scanSlots, func(s due.Stay) {
+				if !f.matches(s) {
 					return
 				}
 				if found = append(found, s.Ref); len(found) >= 2*f.Limit+1000 {
@@ -94,7 +97,7 @@ func (o *Owner) List(ctx context.Context, f Filter) ([][]byte, error) {
 			})
 		})
 		if err != nil {
-			return nil, err
+			return nil, false, err
 		}
 	}
 	keep()
@@ -103,13 +106,12 @@ func (o *Owner) List(ctx context.Context, f Filter) ([][]byte, error) {
 		refs[i] = &ref{seq: r.Seq, index: r.Index, id: r.ID}
 	}
 	if err := o.fetchHere(ctx, refs); err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	var records [][]byte
 	for _, r := range refs {
 		if r.record != nil {
 			records = append(records, r.record)
 		}
 	}
-	return records, nil
+	return records, len(found) == f.Limit, nil
 }

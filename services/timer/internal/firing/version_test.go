@@ -96,7 +96,7 @@ func TestI13AnUnknownVersionEndsTheOwner(t *testing.T) {
 	}
 }
 
-// TestFirstVersionIsNotWritten: what this version writes is byte for byte what
+// TestFirstVersionIsNotWritten: what is written in the first version is byte for byte what
 // programs without versions wrote.
 func TestFirstVersionIsNotWritten(t *testing.T) {
 	t.Parallel()
@@ -118,7 +118,7 @@ func TestFirstVersionIsNotWritten(t *testing.T) {
 }
 
 func versionIs(v uint32) error {
-	if v != logversion.Field(logversion.WriteMax()) {
+	if v != logversion.Field(logversion.First) {
 		return errors.New("a record carries a version")
 	}
 	return nil

@@ -274,7 +274,7 @@ func (w *world) deps() firing.Deps {
 	if err != nil {
 		w.tb.Fatal(err)
 	}
-	history, err := natstimer.OpenLog(w.tb.Context(), w.js, 0, logversion.WriteMax)
+	history, err := natstimer.OpenLog(w.tb.Context(), w.js, 0, func() uint32 { return logversion.First })
 	if err != nil {
 		w.tb.Fatal(err)
 	}

@@ -71,7 +71,21 @@ func BenchmarkTick(b *testing.B) {
 }
 
 // BenchmarkStep is the life of a task: submitted, started, completed and archived, by the hundred.
-func BenchmarkStep(b *testing.B) {
+func BenchmarkStep(b *testing.B) { benchStep(b, func(*Events, uint64) {}) }
+
+// BenchmarkStepDelivered is the same with grabs that say which batches have been delivered.
+func BenchmarkStepDelivered(b *testing.B) {
+	benchStep(b, func(in *Events, n uint64) {
+		in.Shard, in.Epoch, in.RequestID, in.Delivered = 1, 1, n, max(n, 5)-5
+		in.Polls = []Poll{{Worker: "w", ReplyTo: "inbox"}}
+		for i := range in.Events {
+			in.Events[i].Poll = 1
+		}
+	})
+}
+
+// benchStep is a benchmark of lives; grab changes the message of the n-th hundred's grabs.
+func benchStep(b *testing.B, grab func(in *Events, n uint64)) {
 	r, now := readyTasks(0)
 	fx, archived := new(Effects), uint64(0)
 	b.ReportAllocs()
@@ -87,6 +101,7 @@ func BenchmarkStep(b *testing.B) {
 				events[k].Events[i] = taskstate.Event{Kind: kind, ID: e.ID, Fence: fence, Worker: "w"}
 			}
 		}
+		grab(events[0], seq/3+1)
 		b.StartTimer()
 		for _, in := range []Input{submits, events[0], events[1]} {
 			now.MS++
@@ -96,6 +111,45 @@ func BenchmarkStep(b *testing.B) {
 				r.Step(Stored{Kind: JobArchive, Seq: archived}, now, fx)
 			}
 			fx.Reset()
+		}
+	}
+}
+
+// BenchmarkRunning is the question which attempts of a type run, of a domain that has none, beside 120,000 tasks
+// of another one.
+func BenchmarkRunning(b *testing.B) {
+	r, _ := readyTasks(120_000)
+	q := BookingsQuery{Shard: r.order[0].shard, Domain: "bank", Types: []string{"send"}, BytesMax: 512 << 10}
+	b.ReportAllocs()
+	b.ResetTimer()
+	for range b.N {
+		if page := r.Bookings(q); len(page.Groups) != 0 {
+			b.Fatal("it has some")
+		}
+	}
+}
+
+// BenchmarkBookings is a page of 40,000 attempts that hold slots, beside 80,000 tasks that are ready.
+func BenchmarkBookings(b *testing.B) {
+	r, now := readyTasks(120_000)
+	fx, seq, n := new(Effects), uint64(1_000_000), 0
+	limits := taskstate.NewPath("type/send")
+	in := &Events{At: now.MS}
+	for _, l := range r.order {
+		for e := l.sent.first; e != nil && n < 40_000; e, n = e.after, n+1 {
+			fence := ids.Token{Position: e.Position, Version: 1, Nonce: 7}
+			in.Events = append(in.Events, taskstate.Event{Kind: taskstate.Started, ID: e.ID, Fence: fence, Limits: limits})
+		}
+	}
+	in.Seq = seq
+	r.Step(in, now, fx)
+	r.Flush(now, fx)
+	q := BookingsQuery{Shard: r.order[0].shard, BytesMax: 512 << 10}
+	b.ReportAllocs()
+	b.ResetTimer()
+	for range b.N {
+		if page := r.Bookings(q); len(page.Groups) != 1 || page.Last.IsZero() {
+			b.Fatal("not a full page")
 		}
 	}
 }

@@ -51,7 +51,7 @@ func (r *Replica) carry(fx *Effects) {
 		e.proposed |= 1 << taskstate.Carried
 		state := e.Task
 		state.Steps = slices.Clone(e.Steps)
-		r.own = append(r.own, Proposal{Kind: taskstate.Carried, ID: e.ID, Fence: ids.Token{Position: e.Position}, Carried: &state, AsOf: r.eventAt})
+		r.own = append(r.own, Proposal{Kind: taskstate.Carried, ID: e.ID, Fence: ids.Token{Position: e.Position}, Carried: &state, AsOf: r.eventAt, Granted: e.grantedBy()})
 		fx.Counts.Carried++
 	}
 }
@@ -125,6 +125,7 @@ func (r *Replica) carriedAbsent(h *held, old *Entry, now Now, fx *Effects) {
 	r.tasks[e.ID], r.pinned[e.ID] = e, e
 	r.lineUp(e)
 	r.carryOut(e, taskstate.Effects{}, 0, now, fx)
+	r.grantedBefore(e, c.Granted)
 	// The state has seen the commands before it: any later one would have made it void.
 	for _, h := range r.early.take(e.ID) {
 		if !h.command() {

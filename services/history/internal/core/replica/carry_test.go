@@ -105,7 +105,7 @@ func TestACarriedRecordIsVoidIfItMissesAnEvent(t *testing.T) {
 		task := *b.r.Get(id(c.task))
 		carried := &Events{
 			Seq: 4, Events: []taskstate.Event{{Kind: taskstate.Carried, ID: task.ID, Fence: ids.Token{Position: task.Position}}},
-			Carried: map[int]*Carried{0: {&Entry{Task: task}, c.asOf}},
+			Carried: map[int]*Carried{0: {Entry: &Entry{Task: task}, AsOf: c.asOf}},
 		}
 		b.step(carried)
 		carried.Seq = 5
@@ -137,7 +137,7 @@ func TestCarriedTasksDoNotFeedThemselves(t *testing.T) {
 			task := *p.Carried
 			b.step(&Events{Seq: b.seq, At: b.now.MS, Bytes: 10, Events: []taskstate.Event{
 				{Kind: taskstate.Carried, ID: p.ID, Fence: p.Fence},
-			}, Carried: map[int]*Carried{0: {&Entry{Task: task}, p.AsOf}}})
+			}, Carried: map[int]*Carried{0: {Entry: &Entry{Task: task}, AsOf: p.AsOf}}})
 		}
 	}
 	if written > 80 {
@@ -289,7 +289,7 @@ func TestACarriedRecordThatCameTwice(t *testing.T) {
 	for _, c := range []struct{ seq, asOf, floor uint64 }{{4, 2, 2}, {6, 5, 5}, {8, 2, 5}} {
 		b.step(&Events{
 			Seq: c.seq, Events: []taskstate.Event{{Kind: taskstate.Carried, ID: task.ID, Fence: ids.Token{Position: task.Position}}},
-			Carried: map[int]*Carried{0: {&Entry{Task: task}, c.asOf}},
+			Carried: map[int]*Carried{0: {Entry: &Entry{Task: task}, AsOf: c.asOf}},
 		})
 		if got := b.r.Checkpoint().Floor; got != c.floor {
 			t.Errorf("the floor is %d after message %d, want %d", got, c.seq, c.floor)

@@ -11,7 +11,7 @@ import (
 // Check says what is wrong with the replica, or nil: what must hold after every step. It
 // looks at everything, so it is for tests and simulations.
 func (r *Replica) Check() error {
-	return errors.Join(r.checkTasks(), r.checkWaiting(), r.checkLists(), r.park.check("park"), r.archive.check("archive"), r.gone.check())
+	return errors.Join(r.checkTasks(), r.checkWaiting(), r.checkLists(), r.park.check("park"), r.archive.check("archive"), r.gone.check(), r.checkDeliveries())
 }
 
 // checkTasks compares the rooms and the lanes with the stays that are in memory.
@@ -23,7 +23,7 @@ func (r *Replica) checkTasks() error {
 		lane := e.Position.Lane()
 		if e.charged > 0 {
 			rooms[lane].tasks++
-			rooms[lane].bytes += e.charged
+			rooms[lane].bytes += int64(e.charged)
 		}
 		if exempt := e.left || e.pinned && e.State == taskstate.Running; exempt != (e.charged == 0) {
 			return fmt.Errorf("task %s (%s, left %v, pinned %v) is charged %d bytes", e.ID, e.State, e.left, e.pinned, e.charged)
@@ -109,15 +109,18 @@ func (r *Replica) checkWaiting() error {
 
 // check compares the order and the counts with what waits.
 func (l *earlyList) check() error {
-	commands, inOrder, before := 0, 0, (*early)(nil)
+	commands, grabs, inOrder, before := 0, 0, 0, (*early)(nil)
 	for w := l.first; w != nil; before, w = w, w.after {
 		inOrder++
 		if l.byID[w.id] != w || w.before != before {
 			return fmt.Errorf("what waits for task %s is out of line", w.id)
 		}
 		for _, h := range w.waiting {
-			if h.command() {
+			switch h.ev.Kind {
+			case taskstate.Cancel:
 				commands++
+			case taskstate.Started:
+				grabs++
 			}
 		}
 	}
@@ -125,7 +128,7 @@ func (l *earlyList) check() error {
 	for _, n := range l.ofDomain {
 		sum += n
 	}
-	if l.last != before || inOrder != len(l.byID) || commands != l.commands || sum != commands {
+	if l.last != before || inOrder != len(l.byID) || grabs != l.grabs || commands != l.commands || sum != commands {
 		return fmt.Errorf("%d commands of %d tasks wait, %d of %d are counted, of all domains %d", commands, inOrder, l.commands, len(l.byID), sum)
 	}
 	return nil
@@ -145,6 +148,9 @@ func (r *Replica) checkLists() error {
 		counts[key] = c
 		if e.WakeAt() > 0 {
 			wakes++
+		}
+		if e.booked != (e.State == taskstate.Running && e.Attempt.Limits != nil) {
+			return fmt.Errorf("task %s, %s in %q, is listed as booked: %v", e.ID, e.State, e.Attempt.Limits, e.booked)
 		}
 	}
 	if r.wake.Len() > wakes {
@@ -179,16 +185,84 @@ func (l *tasklist) check() error {
 		}
 		tasks += c.tasks
 	}
+	running := int64(0)
+	for _, list := range []*entryList{&l.booked, &l.unbooked} {
+		before := (*Entry)(nil)
+		for e := list.first; e != nil; before, e = e, e.after {
+			running++
+			if e.State != taskstate.Running || e.booked != (list == &l.booked) || e.waits || e.left || e.before != before || e.column.list != l {
+				return fmt.Errorf("task %s (%s, left %v, booked %v) runs in tasklist %v", e.ID, e.State, e.left, e.booked, l.key)
+			}
+		}
+		if list.last != before {
+			return fmt.Errorf("of tasklist %v not the last task that runs is the last", l.key)
+		}
+	}
+	if running != l.active[taskstate.Running] {
+		return fmt.Errorf("%d tasks of tasklist %v are listed as running, %d run", running, l.key, l.active[taskstate.Running])
+	}
 	waiting, before := 0, (*Entry)(nil)
-	for e := l.sent.first; e != nil; before, e = e, e.sentAfter {
+	for e := l.sent.first; e != nil; before, e = e, e.after {
 		waiting++
 		grantable := e.State == taskstate.Ready || e.State == taskstate.Backoff
-		if !e.waits || e.left || e.sentBefore != before || e.column.list != l || !grantable {
+		if !e.waits || e.left || e.before != before || e.column.list != l || !grantable {
 			return fmt.Errorf("task %s (%s, left %v) waits for a grant in tasklist %v", e.ID, e.State, e.left, l.key)
 		}
 	}
 	if l.sent.last != before || waiting > tasks {
 		return fmt.Errorf("%d of %d tasks of tasklist %v wait for a grant, or not the last one does", waiting, tasks, l.key)
+	}
+	return nil
+}
+
+// checkDeliveries compares what may not have been delivered with the tasks.
+func (r *Replica) checkDeliveries() error {
+	live := 0
+	for number, s := range r.shards {
+		for i, d := range s.owners {
+			if s.number != number || i > 0 && s.owners[i-1].epoch >= d.epoch {
+				return fmt.Errorf("the owners of shard %d are out of order at epoch %d", number, d.epoch)
+			}
+			if err := d.check(s); err != nil {
+				return fmt.Errorf("shard %d, epoch %d: %w", number, d.epoch, err)
+			}
+			live += d.live
+		}
+	}
+	for _, e := range r.tasks {
+		if e.grant == nil {
+			continue
+		}
+		live--
+		if e.grant.entry != e || e.left || e.State != taskstate.Running || !e.grant.batch.queued {
+			return fmt.Errorf("the grant of task %s, %s, is kept wrongly", e.ID, e.State)
+		}
+	}
+	if live != 0 {
+		return fmt.Errorf("%d grants more are counted than tasks have", live)
+	}
+	return nil
+}
+
+func (d *deliveries) check(s *shard) error {
+	live, slots, before := 0, 0, uint64(0)
+	for _, b := range d.queue[d.head:] {
+		used := 0
+		for i := range b.grants {
+			if g := &b.grants[i]; g.entry != nil {
+				used++
+				if g.batch != b || g.entry.grant != g {
+					return fmt.Errorf("task %s is not where its grant is", g.entry.ID)
+				}
+			}
+		}
+		if used != b.live || !b.queued || b.shard != s || b.epoch != d.epoch || b.request < before || b.request <= d.delivered {
+			return fmt.Errorf("batch %d of epoch %d has %d grants, counts %d; %d are delivered", b.request, b.epoch, used, b.live, d.delivered)
+		}
+		live, slots, before = live+used, slots+cap(b.grants), b.request
+	}
+	if live != d.live || slots != d.slots || slots > 2*live+slotsSpare {
+		return fmt.Errorf("%d grants in %d slots, it counts %d in %d", live, slots, d.live, d.slots)
 	}
 	return nil
 }

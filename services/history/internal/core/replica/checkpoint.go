@@ -53,7 +53,7 @@ func (r *Replica) Checkpoint() Checkpoint {
 	for i, l := range r.lanes {
 		cp.Ack[i], cp.Read[i] = l.AckLevel(), l.ReadLevel()
 	}
-	cp.PendingSince = r.pendingSince()
+	cp.PendingSince, cp.Fences = r.pendingSince(), r.fencesUpTo(cp.Floor)
 	return cp
 }
 

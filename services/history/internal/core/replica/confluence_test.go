@@ -87,7 +87,7 @@ func confluence(t *testing.T, seed uint64) {
 // live begins a life with a takeover.
 func (w *world) live(repeats bool) *life {
 	cfg := Config{
-		Shards: 2, WindowTasks: 1 + w.rng.IntN(4), WindowBytes: 1 << 20, CheckpointEveryMS: 1, PurgeEveryMS: 1,
+		Shards: storyShards, WindowTasks: 1 + w.rng.IntN(4), WindowBytes: 1 << 20, CheckpointEveryMS: 1, PurgeEveryMS: 1,
 		CarryRecords: uint64(1 + w.rng.IntN(12)), CarryBytes: 1 << 20,
 	}
 	l := &life{world: w, r: New(cfg, w.saved, 0), now: Now{MS: 1}}
@@ -270,11 +270,22 @@ func compare(s *story, l *life) any {
 				return fmt.Sprintf("%s is ready and was never triggered", id)
 			}
 		}
+		if got == want && e != nil && m.State == taskstate.Running {
+			got, want = got+grantOf(e.grantedBy()), want+grantOf(m.granted)
+		}
 		if got != want {
 			return fmt.Sprintf("task %s ends as\n  %s\nthe model says\n  %s", id, got, want)
 		}
 	}
 	return compareStores(s, l)
+}
+
+// grantOf is what may not have been received of a task.
+func grantOf(g *Granted) string {
+	if g == nil {
+		return "\nreceived"
+	}
+	return fmt.Sprintf("\nperhaps not received: batch %d of epoch %d of shard %d", g.Request, g.Epoch, g.Shard)
 }
 
 func compareStores(s *story, l *life) any {
@@ -290,6 +301,11 @@ func compareStores(s *story, l *life) any {
 	}
 	if !maps.Equal(s.released, l.released) {
 		return fmt.Sprintf("released are %d bookings, not %d", len(l.released), len(s.released))
+	}
+	for number, sh := range s.shards {
+		if got := l.r.shards[uint32(number)]; sh.epoch > 0 && (got == nil || got.epoch() != sh.epoch) {
+			return fmt.Sprintf("shard %d is at epoch %d, not at %+v", number, sh.epoch, got)
+		}
 	}
 	if !l.r.Idle() && l.r.saving == nil || len(l.r.early.byID) > 0 || len(l.r.held) > 0 || len(l.r.asking) > 0 || len(l.r.searching) > 0 {
 		return fmt.Sprintf("it still waits: early %d, held %d, asking %d", len(l.r.early.byID), len(l.r.held), len(l.r.asking))
@@ -339,6 +355,9 @@ func (s *story) String() string {
 func (m *message) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d at %d", m.seq, m.at%10_000_000)
+	if m.shard > 0 {
+		fmt.Fprintf(&b, " | shard %d epoch %d batch %d delivered %d", m.shard, m.epoch, m.request, m.delivered)
+	}
 	for _, t := range m.tasks {
 		fmt.Fprintf(&b, " | %s %d/%d due=%d", m.lane, t.ID[15], t.Parkings, t.DueAt%10_000_000)
 	}

@@ -3,8 +3,9 @@
 //
 // Owns: the tasks in memory, their stays, events and commands that came before their
 // task, how far each reader is, which part of the log is still needed, what the other
-// stores are known to hold, carried tasks, lately ended ones, the lease, and when it is
-// time for a checkpoint, a purge or a repeated trigger.
+// stores are known to hold, carried tasks, lately ended ones, the fences of the matching
+// shards and what these may not have delivered, the lease, and when it is time for a
+// checkpoint, a purge or a repeated trigger.
 // Never does: I/O, reading a clock, randomness; nothing depends on the order of a map or
 // on what a cache holds. The log's own times decide about tasks; the time of a step
 // only decides when to propose a record, to repeat a hint, or that the lease is over.
@@ -53,6 +54,20 @@
 // What is on its way then still comes. An outcome that waits for a search has no
 // effect, whatever is found: past a bound it is refused. Events wait only for a lane that is being
 // read. At a tick a part of what waits is looked at.
+//
+// # Matching shards
+//
+// A fence raises the epoch of a shard. A grab of an older epoch behind it is refused as STALE, and says
+// that it was fenced; so is an attempt that its owner gives back, since the next one may have sent it to its
+// poll once more, where a worker has it; what was read before the fence, or waits since before, is decided as if there were
+// none. The checkpoint has the fences up to its floor and not those behind, since the events behind it are
+// decided again.
+//
+// Beside that, a replica remembers what each owner of a shard was granted, until the owner says that
+// the batch was delivered, or the worker is heard of, or the attempt is over. This is rebuilt from
+// the log, and carried with a task that is carried; no decision depends on it. If the lease of such an attempt
+// runs out, its shard has a moment to say so, or to be fenced; then the proposal to expire it says that it may
+// never have been received, and so the log does. Such an attempt costs nothing, up to the 100th grant of its task.
 //
 // # Live and replay
 //

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
 )
 
 const (
@@ -23,8 +24,9 @@ const (
 type earlyList struct {
 	byID        map[ids.TaskID]*early
 	first, last *early
-	commands    int
-	ofDomain    map[string]int
+	// grabs and commands count those that wait, ofDomain the commands of each domain.
+	grabs, commands int
+	ofDomain        map[string]int
 }
 
 // early is what waits for one task.
@@ -87,6 +89,9 @@ func (l *earlyList) take(id ids.TaskID) []*held {
 }
 
 func (l *earlyList) count(h *held, n int) {
+	if h.ev.Kind == taskstate.Started {
+		l.grabs += n
+	}
 	if !h.command() {
 		return
 	}

@@ -66,9 +66,13 @@ type Proposal struct {
 	ID      ids.TaskID
 	Fence   ids.Token
 	Message string
+	// Undelivered: the attempt that expires may never have reached its worker.
+	Undelivered bool
 	// Carried is a copy of the state as of the event AsOf.
 	Carried *taskstate.Task
 	AsOf    uint64
+	// Granted: the running attempt of Carried may not have reached its worker.
+	Granted *Granted
 }
 
 // Levels say how far the log is no longer needed: the submits of each lane and the events.
@@ -100,6 +104,9 @@ type Checkpoint struct {
 	// the timer store gave up and the archive does not have; 0 = there is none. A takeover
 	// does not begin with it.
 	PendingSince int64
+	// Fences are the newest ones of the matching shards by events up to Floor, by shard. It is not
+	// changed any more.
+	Fences []ShardFence
 }
 
 // Search asks the other stores for a task that is not in memory; without ID, only for the ends
@@ -130,10 +137,11 @@ type TriggerGroup struct {
 	Packed []byte
 }
 
-// ReleaseGroup is bookings that are free again.
+// ReleaseGroup is attempts that are over and held the same path.
 type ReleaseGroup struct {
 	Shard        int
 	Domain, Type string
+	Limits       *taskstate.Path
 	// Packed bookings (contracts/ids).
 	Packed []byte
 }
@@ -143,6 +151,8 @@ type Verdict struct {
 	taskstate.Verdict
 	// Trace is the task's trace context, if the event came true.
 	Trace []byte
+	// Fenced: the matching shard has a newer owner than who asked.
+	Fenced bool
 	// Grant is what the worker gets; its Task is nil if nothing was granted.
 	Grant Grant
 }

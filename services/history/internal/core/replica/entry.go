@@ -11,18 +11,22 @@ type Entry struct {
 	taskstate.Task
 	wakeup deadline.Entry
 	column *column
-	// sentBefore and sentAfter are its neighbours among the tasks that wait for a grant, waits
-	// that it is one of them.
-	sentBefore, sentAfter *Entry
+	// grant: its running attempt may not have reached its worker.
+	grant *grant
+	// before and after are its neighbours among the tasks of its tasklist that wait for a grant, if
+	// waits, or among those that run, if counted says so: those whose attempt holds a slot, if booked, or the others.
+	before, after *Entry
 	// index is its place in the message it was submitted with.
 	index int32
+	// charged is what it takes of its lane's room, in bytes; 0 = nothing.
+	charged int32
 	// counted is the state under which list counts it.
 	counted taskstate.State
 	// proposed are the kinds of events that are on their way to the log for it.
 	proposed uint16
 	// left: it is out of memory but for repeated questions.
-	left  bool
-	waits bool
+	left          bool
+	waits, booked bool
 	// pinned: it holds the floor by pin, not by its submit.
 	pinned bool
 	pin    uint64
@@ -34,8 +38,6 @@ type Entry struct {
 	cause uint64
 	// since is the last event that was read when it came; lastEvent the last one about it.
 	since, lastEvent uint64
-	// charged is what it takes of its lane's room, in bytes; 0 = nothing.
-	charged int64
 }
 
 // held is an event or a command that waits for its stay.
@@ -45,8 +47,10 @@ type held struct {
 	at  int64
 	// carried is the state if the event is a carried one.
 	carried *Carried
-	ans     *Answer
-	i       int
+	// from is the message that it came with, if that is matching's.
+	from *batch
+	ans  *Answer
+	i    int
 	// promised: the command has its verdict and still waits for its task. until, once
 	// known, is where the lanes end that may hold it.
 	promised bool
@@ -78,9 +82,9 @@ func (r *Replica) Room(lane ids.Lane) bool {
 // charge makes e take its room, or give it back. A carried task that runs takes none: how
 // many run is up to the workers.
 func (r *Replica) charge(e *Entry) {
-	want := int64(0)
+	want := int32(0)
 	if !e.left && (!e.pinned || e.State != taskstate.Running) {
-		want = int64(e.Footprint())
+		want = int32(e.Footprint())
 	}
 	w := &r.rooms[e.Position.Lane()]
 	switch {
@@ -89,7 +93,7 @@ func (r *Replica) charge(e *Entry) {
 	case e.charged != 0 && want == 0:
 		w.tasks--
 	}
-	w.bytes += want - e.charged
+	w.bytes += int64(want) - int64(e.charged)
 	e.charged = want
 }
 
@@ -184,6 +188,7 @@ func (r *Replica) leave(e *Entry) {
 	r.charge(e)
 	r.wake.Remove(e)
 	r.uncount(e)
+	e.received()
 	r.stepOut(e)
 	if e.pinned {
 		delete(r.pinned, e.ID)

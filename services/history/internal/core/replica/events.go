@@ -19,16 +19,26 @@ func (r *Replica) events(in *Events, now Now, fx *Effects) {
 			Verdicts: make([]Verdict, len(in.Events)), left: len(in.Events),
 		}
 	}
+	from := r.batchFrom(in)
+	stale := from != nil && from.epoch < from.shard.epoch()
 	h := new(held) // what waits is copied
 	for i := range in.Events {
 		ev := &in.Events[i]
-		if ev.Kind == 0 || ev.Kind > taskstate.Carried {
+		if ev.Kind == 0 || ev.Kind > taskstate.Fence {
 			fx.Halt = fmt.Errorf("event %d of message %d is of kind %d, which this version does not know", i, in.Seq, ev.Kind)
 			return
 		}
-		*h = held{ev: ev, seq: in.Seq, at: in.At, carried: in.Carried[i], ans: ans, i: i}
+		*h = held{ev: ev, seq: in.Seq, at: in.At, carried: in.Carried[i], ans: ans, i: i, from: from}
+		if ev.Kind == taskstate.Fence {
+			r.fenced(h, fx)
+			continue
+		}
 		e := r.tasks[ev.ID]
-		r.decide(h, e, now, fx)
+		if stale && (ev.Kind == taskstate.Started || ev.Kind == taskstate.Released) {
+			r.overtaken(h, fx)
+		} else {
+			r.decide(h, e, now, fx)
+		}
 		switch {
 		case ev.Kind == taskstate.Carried:
 		case e != nil && !e.left:
@@ -121,6 +131,10 @@ func (r *Replica) apply(e *Entry, h *held, now Now, fx *Effects) {
 		r.carriedPresent(e, h, fx)
 		return
 	}
+	if r.unfenced(e, h) {
+		r.overtaken(h, fx)
+		return
+	}
 	at := h.at
 	if h.seq < e.Position.Seq() {
 		at = max(at, e.arrivedAt) // a command from before this stay counts as of its beginning
@@ -138,9 +152,20 @@ func (r *Replica) apply(e *Entry, h *held, now Now, fx *Effects) {
 		if e.State != taskstate.Running {
 			e.proposed = 0
 		}
+		r.delivery(e, h, &v)
 		r.carryOut(e, did, h.seq, now, fx)
 	}
 	r.answer(e, h, v, now, fx)
+}
+
+// delivery notes that an attempt was granted, or that nobody need be told of it any more.
+func (r *Replica) delivery(e *Entry, h *held, v *taskstate.Verdict) {
+	switch {
+	case v.Granted && !v.Repeated && h.from != nil:
+		h.from.granted(e, h.from.poll(h.ev))
+	case e.State != taskstate.Running || h.ev.Kind == taskstate.Heartbeat:
+		e.received()
+	}
 }
 
 // refused looks again at a task whose lease or wait was not over by the log's clock, which is
@@ -163,9 +188,8 @@ func (r *Replica) answer(e *Entry, h *held, v taskstate.Verdict, now Now, fx *Ef
 		out.Trace = e.Trace
 	}
 	if v.Granted {
-		out.Grant = Grant{
-			Task: &e.Task, Token: e.Token(), Attempt: e.Failures + 1, DeadlineAt: e.Attempt.DeadlineAt, First: !v.Repeated,
-		}
+		out.Grant = e.granted()
+		out.Grant.First = !v.Repeated
 		e.column.grantedReadyAt = max(e.column.grantedReadyAt, e.ReadyAt)
 		fx.Counts.Granted++
 		if len(e.Trace) > 0 && !v.Repeated {

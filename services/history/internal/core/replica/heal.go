@@ -21,35 +21,6 @@ const (
 	oldAgeMS = 5 * 60_000
 )
 
-// sentList is tasks that wait for a grant, the one whose trigger was sent first at the front. So what
-// is to be triggered again is found without looking at the rest.
-type sentList struct{ first, last *Entry }
-
-// push puts e at the end.
-func (s *sentList) push(e *Entry) {
-	e.waits, e.sentBefore = true, s.last
-	if s.last == nil {
-		s.first = e
-	} else {
-		s.last.sentAfter = e
-	}
-	s.last = e
-}
-
-func (s *sentList) remove(e *Entry) {
-	if e.sentBefore == nil {
-		s.first = e.sentAfter
-	} else {
-		e.sentBefore.sentAfter = e.sentAfter
-	}
-	if e.sentAfter == nil {
-		s.last = e.sentBefore
-	} else {
-		e.sentAfter.sentBefore = e.sentBefore
-	}
-	e.waits, e.sentBefore, e.sentAfter = false, nil, nil
-}
-
 // sentEarlier tells whether the trigger of e was sent so long ago, or by a clock that has been put
 // back since.
 func (e *Entry) sentEarlier(age int64, now Now) bool {
@@ -69,6 +40,7 @@ type sweep struct {
 func (r *Replica) sentNow(e *Entry, now Now) {
 	r.endWait(e)
 	e.triggeredAt = now.MS
+	e.waits = true
 	e.column.list.sent.push(e)
 }
 
@@ -78,8 +50,9 @@ func (r *Replica) endWait(e *Entry) {
 		return
 	}
 	if r.sweep.next == e {
-		r.sweep.next = e.sentAfter
+		r.sweep.next = e.after
 	}
+	e.waits = false
 	e.column.list.sent.remove(e)
 }
 
@@ -105,7 +78,7 @@ func (r *Replica) heal(now Now, fx *Effects) {
 			s.next = r.order[s.list].sent.first
 			continue
 		}
-		s.next = e.sentAfter
+		s.next = e.after
 		if e.ReadyAt < e.column.grantedReadyAt-overtakenMS || e.sentEarlier(oldAgeMS, now) {
 			lost = append(lost, e)
 		}
@@ -122,21 +95,23 @@ func (r *Replica) Hungry(domain, name string, now Now, fx *Effects) {
 		return
 	}
 	var lost []*Entry
-	for e := l.sent.first; e != nil && len(lost) < hungryMax && e.sentEarlier(hungryAgeMS, now); e = e.sentAfter {
+	for e := l.sent.first; e != nil && len(lost) < hungryMax && e.sentEarlier(hungryAgeMS, now); e = e.after {
 		lost = append(lost, e)
 	}
 	r.retrigger(lost, now, fx)
 }
 
 // Retrigger re-sends the triggers of all that is ready of one shard, or of all of them if
-// shard is negative: those of one domain, or of all if none is named.
+// shard is negative: those of one domain, or of all if none is named. It spares none that was sent
+// a moment ago: who asks has lost what it had, or a connection broke, and a trigger that was taken
+// in before that is lost as well.
 func (r *Replica) Retrigger(domain string, shard int, now Now, fx *Effects) int {
 	var all []*Entry
 	for _, l := range r.order {
 		if domain != "" && l.key.domain != domain || shard >= 0 && l.shard != shard {
 			continue
 		}
-		for e := l.sent.first; e != nil; e = e.sentAfter {
+		for e := l.sent.first; e != nil; e = e.after {
 			all = append(all, e)
 		}
 	}

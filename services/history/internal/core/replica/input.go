@@ -37,7 +37,13 @@ type Events struct {
 	// ReplyTo is who wants the verdicts; empty = nobody.
 	ReplyTo   string
 	RequestID uint64
-	Events    []taskstate.Event
+	// Shard is the matching shard that wrote this, plus one; 0 = not matching. Epoch is that of its
+	// owner, whose batches RequestID then counts. What they were granted up to Delivered has been sent
+	// to its polls. Polls are those that the events name.
+	Shard            uint32
+	Epoch, Delivered uint64
+	Polls            []Poll
+	Events           []taskstate.Event
 	// Carried holds, by index of Events, the states of carried tasks.
 	Carried map[int]*Carried
 }
@@ -47,6 +53,8 @@ type Carried struct {
 	Entry *Entry
 	// AsOf is the last event that the state has seen.
 	AsOf uint64
+	// Granted: its running attempt may not have reached its worker.
+	Granted *Granted
 }
 
 // Stay names one stay of a task in the timer store, or what comes back from it.
@@ -69,7 +77,10 @@ type Recovered struct {
 }
 
 // Tick is that time has passed. It is due every quarter of a second, and at NextWake.
-type Tick struct{}
+type Tick struct {
+	// Fences: the cluster writes a log version that has fences.
+	Fences bool
+}
 
 // Stored is that the job under way of a kind is stored, as far as Seq in its store.
 type Stored struct {

@@ -2,6 +2,14 @@ package replica
 
 import "github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
 
+const (
+	// deliveryWaitMS is how long a lease that is over waits for the word that its grant was delivered,
+	// or for the shard's next owner: a living shard says so within half a second, a dead one has
+	// another owner within 2 s. deliveryLookMS is how often it is looked at meanwhile.
+	deliveryWaitMS = 2500
+	deliveryLookMS = 100
+)
+
 // wakeDue looks at the tasks whose lease or wait is over by our clock. The log decides: a lease
 // that is over is proposed to it, once at a time.
 func (r *Replica) wakeDue(now Now, fx *Effects) {
@@ -15,7 +23,11 @@ func (r *Replica) wakeDue(now Now, fx *Effects) {
 		}
 		switch e.State {
 		case taskstate.Running:
-			r.propose(e, taskstate.Expired, "")
+			if r.fences && e.mayBeDelivered() && now.MS < e.WakeAt()+deliveryWaitMS {
+				r.wake.Set(e, now.MS+deliveryLookMS)
+				continue
+			}
+			r.propose(e, Proposal{Kind: taskstate.Expired, Undelivered: r.fences && e.burnsNothing()})
 		case taskstate.Backoff: // if not by our clock, then by the log's
 			r.trigger(e, now, fx)
 		}
@@ -23,12 +35,13 @@ func (r *Replica) wakeDue(now Now, fx *Effects) {
 }
 
 // propose asks the log for an event about the running attempt, unless that is under way.
-func (r *Replica) propose(e *Entry, kind taskstate.Kind, message string) {
-	if e.proposed&(1<<kind) != 0 {
+func (r *Replica) propose(e *Entry, p Proposal) {
+	if e.proposed&(1<<p.Kind) != 0 {
 		return
 	}
-	e.proposed |= 1 << kind
-	r.own = append(r.own, Proposal{Kind: kind, ID: e.ID, Fence: e.Token(), Message: message})
+	e.proposed |= 1 << p.Kind
+	p.ID, p.Fence = e.ID, e.Token()
+	r.own = append(r.own, p)
 }
 
 // refusedWaitMS is how soon a lease that is over is proposed again that the log has refused.
@@ -55,7 +68,10 @@ func (r *Replica) bounced(in Bounced, fx *Effects) {
 		if !ok || e.State != taskstate.Running || e.Token() != g.Fence {
 			continue
 		}
-		r.propose(e, taskstate.Released, "the poller went away")
+		if e.grant != nil && e.grant.told {
+			continue // a newer owner of the shard sends it again
+		}
+		r.propose(e, Proposal{Kind: taskstate.Released, Message: "the poller went away"})
 		fx.Counts.Bounced++
 	}
 }

@@ -2,7 +2,6 @@ package replica
 
 import (
 	"bytes"
-	"cmp"
 	"slices"
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
@@ -50,7 +49,7 @@ func (r *Replica) Describe(domain, name string) (c Census) {
 	if c.Ready == 0 {
 		return c
 	}
-	for e := l.sent.first; e != nil; e = e.sentAfter {
+	for e := l.sent.first; e != nil; e = e.after {
 		if e.State == taskstate.Ready && (c.OldestReadyAt == 0 || e.ReadyAt < c.OldestReadyAt) {
 			c.OldestReadyAt = e.ReadyAt
 		}
@@ -58,18 +57,20 @@ func (r *Replica) Describe(domain, name string) (c Census) {
 	return c
 }
 
-// Booked are the running attempts of a domain that hold a slot, in a fixed order.
-func (r *Replica) Booked(domain string) []*taskstate.Task {
-	var all []*taskstate.Task
-	for _, e := range r.tasks {
-		if !e.left && e.Domain == domain && e.State == taskstate.Running && e.Attempt.Booked {
-			all = append(all, &e.Task)
+// GrabsDecided tells whether every grab up to an event has been decided: it has been read, and waits
+// for no task.
+func (r *Replica) GrabsDecided(seq uint64) bool {
+	if r.eventAt < seq {
+		return false
+	}
+	for w := r.early.first; w != nil && r.early.grabs > 0; w = w.after {
+		for _, h := range w.waiting {
+			if h.ev.Kind == taskstate.Started && h.seq <= seq {
+				return false
+			}
 		}
 	}
-	slices.SortFunc(all, func(a, b *taskstate.Task) int {
-		return cmp.Or(cmp.Compare(a.Type, b.Type), bytes.Compare(a.ID[:], b.ID[:]))
-	})
-	return all
+	return true
 }
 
 // ArchiveSeq is the last sequence of the archive that this replica knows of.

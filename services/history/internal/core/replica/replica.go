@@ -51,6 +51,12 @@ type Replica struct {
 	order []*tasklist
 	idle  []*column
 	wake  deadline.Heap[*Entry]
+	// shards are the matching shards that have written to the log, by their number there.
+	shards map[uint32]*shard
+	// fences: the cluster writes a log version that has them.
+	fences bool
+	// releases are where the releases of a turn are gathered.
+	releases map[releaseKey]int
 	// eventAt is the last event read.
 	eventAt uint64
 	meter   meter
@@ -134,7 +140,10 @@ func New(cfg Config, cp Checkpoint, claimedAt time.Duration) *Replica {
 		pinned: make(map[ids.TaskID]*Entry), searching: make(map[ids.TaskID]searching), asking: make(map[ids.TaskID]*question),
 		replay: &replay{seen: make(map[ids.TaskID]uint64)}, base: cp,
 		meter: meter{every: max(1, cfg.CarryRecords/64)}, turn: 1,
-		gone: gone{max: goneMax, bytesMax: goneBytesMax},
+		gone: gone{max: goneMax, bytesMax: goneBytesMax}, shards: make(map[uint32]*shard), releases: make(map[releaseKey]int),
+	}
+	for _, f := range cp.Fences {
+		r.shardOf(f.Shard).raise(cp.Floor, f.Epoch)
 	}
 	r.lease.granted(claimedAt)
 	for i := range r.lanes {
@@ -163,6 +172,7 @@ func (r *Replica) Step(in Input, now Now, fx *Effects) bool {
 	case Recovered:
 		r.recovered(in, now, fx)
 	case Tick:
+		r.fences = in.Fences
 		r.tick(now, fx)
 	case Stored:
 		r.jobDone(in, now, fx)
@@ -183,6 +193,7 @@ func (r *Replica) Step(in Input, now Now, fx *Effects) bool {
 // Flush ends a turn of steps, which share one fx: jobs begin whose kind is free.
 func (r *Replica) Flush(now Now, fx *Effects) {
 	r.turn++
+	clear(r.releases)
 	if r.draining || r.company() || now.MS-r.archive.oldest >= archiveLingerMS {
 		r.nextArchive(fx)
 	}
@@ -272,6 +283,7 @@ func (r *Replica) saved(in Saved, now Now) {
 	}
 	r.lease.granted(in.SentAt)
 	r.base = *cp
+	r.forgetFences()
 	r.purger.saved(Levels{Lanes: cp.Ack, Events: cp.Floor}, now.Mono)
 }
 

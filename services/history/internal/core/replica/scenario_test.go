@@ -19,9 +19,11 @@ import (
 // command is one turn: its steps and a flush. YARD_UPDATE=1 writes what followed.
 //
 // What others append: submit, fire, started, complete, fail, beat, release, expire, cancel. An
-// event names the current attempt of its task; seq=, lane=, v= and by change that.
+// event names the current attempt of its task; seq=, lane=, v= and by change that. from=SHARD/EPOCH/BATCH
+// makes its message one of matching, to=INBOX names the poll, in=A+B the limits, delivered=BATCH says how
+// far the shard has delivered; fence and batch are such messages without a task.
 // What the replica is given: read LANE|events|all, tick, stored, saved, purged, found, bounced,
-// hungry, retrigger, drain, crash, replay. `append` writes to the log what it proposes.
+// hungry, retrigger, drain, crash, replay; undelivered SHARD EPOCH and bookings SHARD ask. `append` writes to the log what it proposes.
 func TestScenarios(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txt")
 	if err != nil || len(files) == 0 {
@@ -156,7 +158,13 @@ func (s *scenario) command(args []string) {
 	fx := new(Effects)
 	switch kind, event := scenarioKinds[verb]; {
 	case event:
-		s.events([]taskstate.Event{s.event(kind, args)})
+		s.add(s.fromMatching(&message{events: true, list: []taskstate.Event{s.event(kind, args)}}, args))
+		return
+	case verb == "fence":
+		s.add(s.fromMatching(&message{events: true, list: []taskstate.Event{{Kind: taskstate.Fence}}}, args))
+		return
+	case verb == "batch":
+		s.add(s.fromMatching(&message{events: true}, args))
 		return
 	case verb == "submit" || verb == "fire":
 		s.submit(verb, args)
@@ -213,6 +221,11 @@ func (s *scenario) submit(verb string, args []string) {
 		}
 		a := s.actor(arg)
 		t := taskstate.Task{ID: a.id, Domain: "shop", Tasklist: "mail", Type: "send", Priority: 3, Policy: storyPolicy}
+		if slices.Contains(args, "once") {
+			once := *storyPolicy
+			once.MaxAttempts = 1
+			t.Policy = &once
+		}
 		if due, ok := option(args, "due"); ok {
 			t.DueAt = s.now.MS + span(due).Milliseconds()
 		}
@@ -249,6 +262,12 @@ func (s *scenario) event(kind taskstate.Kind, args []string) taskstate.Event {
 	case taskstate.Started:
 		a.fence.Version++
 		ev.Worker, ev.Booked = by, slices.Contains(args, "booked")
+		if in, ok := option(args, "in"); ok {
+			ev.Limits = taskstate.NewPath(strings.Split(in, "+")...)
+		}
+		if _, ok := option(args, "to"); ok {
+			ev.Poll = 1
+		}
 	}
 	if by != "" {
 		a.fence.Nonce = uint64(by[len(by)-1])
@@ -270,15 +289,13 @@ func (s *scenario) event(kind taskstate.Kind, args []string) taskstate.Event {
 	return ev
 }
 
-func (s *scenario) events(list []taskstate.Event) { s.add(&message{events: true, list: list}) }
-
 // appendOwn writes to the log what the replica proposed.
 func (s *scenario) appendOwn() {
 	m := &message{events: true, carried: make(map[int]carriedRecord)}
 	for i, p := range s.own {
-		m.list = append(m.list, taskstate.Event{Kind: p.Kind, ID: p.ID, Fence: p.Fence, Message: p.Message})
+		m.list = append(m.list, taskstate.Event{Kind: p.Kind, ID: p.ID, Fence: p.Fence, Message: p.Message, Undelivered: p.Undelivered})
 		if p.Carried != nil {
-			m.carried[i] = carriedRecord{cloneTask(p.Carried), p.AsOf}
+			m.carried[i] = carriedRecord{cloneTask(p.Carried), p.AsOf, p.Granted}
 		}
 	}
 	s.add(m)
@@ -326,7 +343,7 @@ func (s *scenario) give(verb string, args []string, fx *Effects) {
 	case "tick":
 		d := span(args[0])
 		s.now.MS, s.now.Mono = s.now.MS+d.Milliseconds(), s.now.Mono+d
-		s.r.Step(Tick{}, s.now, fx)
+		s.r.Step(Tick{Fences: true}, s.now, fx)
 	case "stored":
 		s.stored(map[string]JobKind{"archive": JobArchive, "park": JobPark, "append": JobAppend}[args[0]], fx)
 	case "saved":
@@ -351,10 +368,16 @@ func (s *scenario) give(verb string, args []string, fx *Effects) {
 		s.r.Step(Draining{}, s.now, fx)
 	case "get":
 		if t := s.r.Get(s.actor(args[0]).id); t != nil {
-			s.printf("%s failures=%d v%d ready=%s", t.State, t.Failures, t.Version, since(t.ReadyAt))
+			lost := ""
+			if t.Lost > 0 {
+				lost = fmt.Sprintf(" lost=%d", t.Lost)
+			}
+			s.printf("%s failures=%d%s v%d ready=%s", t.State, t.Failures, lost, t.Version, since(t.ReadyAt))
 		} else {
 			s.printf("not in memory")
 		}
+	case "undelivered", "bookings":
+		s.ask(verb, args)
 	default:
 		panic("unknown command " + verb)
 	}

@@ -30,7 +30,11 @@ func (s *scenario) show(fx *Effects) {
 	}
 	for _, g := range fx.Releases {
 		for b := g.Packed; len(b) > 0; b = b[ids.BookingBytes:] {
-			s.printf("release %s v%d", name(ids.TaskID(b[:16])), b[ids.BookingBytes-1])
+			limits := ""
+			if !g.Limits.OfType("send") {
+				limits = " in " + g.Limits.String()
+			}
+			s.printf("release %s v%d%s", name(ids.TaskID(b[:16])), b[ids.BookingBytes-1], limits)
 		}
 	}
 	for _, g := range fx.Triggers {
@@ -44,6 +48,8 @@ func (s *scenario) show(fx *Effects) {
 		for _, v := range a.Verdicts {
 			text := "ok"
 			switch {
+			case v.Fenced:
+				text = string(v.Code) + ", fenced"
 			case v.Code != "":
 				text = string(v.Code)
 			case v.Grant.Task != nil && v.Grant.First:
@@ -80,16 +86,59 @@ func (s *scenario) showJobs(fx *Effects) {
 		s.jobs[JobPark] = fx.Park
 	}
 	for _, p := range fx.Append {
-		s.printf("append %s %s v%d", p.Kind, name(p.ID), p.Fence.Version)
+		more := ""
+		if p.Undelivered {
+			more = ", perhaps never received"
+		}
+		s.printf("append %s %s v%d%s", p.Kind, name(p.ID), p.Fence.Version, more)
 	}
 	s.own = append(s.own, fx.Append...)
 	if fx.Save != nil {
 		s.save = fx.Save
-		s.printf("save floor=%d%s", fx.Save.Floor, laneLevels(fx.Save.Ack, fx.Save.Read))
+		fences := ""
+		for _, f := range fx.Save.Fences {
+			fences += fmt.Sprintf(" shard %d at epoch %d", f.Shard, f.Epoch)
+		}
+		s.printf("save floor=%d%s%s", fx.Save.Floor, laneLevels(fx.Save.Ack, fx.Save.Read), fences)
 	}
 	if fx.Purge != nil {
 		s.printf("purge events to %d,%s", fx.Purge.Events, laneLevels(fx.Purge.Lanes, fx.Purge.Lanes))
 	}
+}
+
+// fromMatching makes m a message of a matching shard, if it is to be one.
+func (s *scenario) fromMatching(m *message, args []string) *message {
+	if from, ok := option(args, "from"); ok {
+		if _, err := fmt.Sscanf(from, "%d/%d/%d", &m.shard, &m.epoch, &m.request); err != nil {
+			panic(err)
+		}
+	}
+	if inbox, ok := option(args, "to"); ok {
+		worker, _ := option(args, "by")
+		m.polls = []Poll{{Worker: worker, ReplyTo: inbox}}
+	}
+	if n, ok := option(args, "delivered"); ok {
+		m.delivered = number(n)
+	}
+	return m
+}
+
+// ask shows what a matching shard is told.
+func (s *scenario) ask(verb string, args []string) {
+	shard := int(number(args[0]))
+	if verb == "bookings" {
+		for _, g := range s.r.Bookings(BookingsQuery{Shard: shard, BytesMax: 1 << 20}).Groups {
+			for b := g.Packed; len(b) > 0; b = b[ids.BookingBytes:] {
+				s.printf("%s v%d holds %s until %s", name(ids.TaskID(b[:16])), b[ids.BookingBytes-1], g.Limits, since(g.DeadlineAt))
+			}
+		}
+		return
+	}
+	s.r.Undelivered(shard, number(args[1]), ids.TaskID{}, func(u *Undelivered) bool {
+		s.printf("%s v%d, attempt %d until %s, for %s in %s", name(u.Grant.Task.ID), u.Grant.Token.Version,
+			u.Grant.Attempt, since(u.Grant.DeadlineAt), u.Poll.Worker, u.Poll.ReplyTo)
+		return true
+	})
 }
 
 func laneLevels(ack, read [ids.Lanes]uint64) string {

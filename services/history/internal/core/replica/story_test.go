@@ -27,6 +27,8 @@ type story struct {
 	released map[string]bool
 	carried  []carriedRecord
 	accepted map[outcome]bool
+	// shards are what the matching shards have said, by their number in the log.
+	shards [1 + storyShards]modelShard
 	// repeats allows a submit to be repeated in a later message.
 	repeats bool
 }
@@ -37,6 +39,17 @@ type modelTask struct {
 	pending []pendingCancel
 	lane    ids.Lane
 	record  taskstate.Task
+	// granted is the batch that granted the running attempt, as long as it may not have been received.
+	granted *Granted
+}
+
+// storyShards is how many matching shards there are.
+const storyShards = 2
+
+// modelShard is one matching shard: the epoch of its fence, and how many batches its owners have sent.
+type modelShard struct {
+	epoch   uint64
+	batches [8]uint64
 }
 
 type pendingCancel struct {
@@ -58,11 +71,16 @@ type message struct {
 	carried map[int]carriedRecord
 	want    []*want
 	asked   bool
+	// Of matching.
+	shard                     uint32
+	epoch, request, delivered uint64
+	polls                     []Poll
 }
 
 type carriedRecord struct {
-	task taskstate.Task
-	asOf uint64
+	task    taskstate.Task
+	asOf    uint64
+	granted *Granted
 }
 
 // want is the verdict that the model gives.
@@ -214,8 +232,8 @@ func (s *story) note(m *modelTask, fx taskstate.Effects) {
 	if m.State == taskstate.Waiting {
 		s.parked[Stay{m.ID, m.Parkings}] = dump(&m.Task)
 	}
-	if fx.Release {
-		s.released[ids.Booking(m.ID, fx.ReleaseVersion)] = true
+	if fx.Release != nil {
+		s.released[ids.Booking(m.ID, fx.ReleaseVersion)+fx.Release.String()] = true
 	}
 }
 
@@ -224,7 +242,7 @@ func (s *story) snapshot() {
 	id := s.order[s.rng.IntN(len(s.order))]
 	m := s.tasks[id]
 	if active(m.State) {
-		s.carried = append(s.carried, carriedRecord{cloneTask(&m.Task), s.eventAt})
+		s.carried = append(s.carried, carriedRecord{cloneTask(&m.Task), s.eventAt, m.granted})
 	}
 }
 
@@ -235,6 +253,10 @@ func active(st taskstate.State) bool {
 // happen appends a message of events.
 func (s *story) happen() {
 	m := s.append(&message{events: true, asked: s.rng.IntN(6) > 0, carried: make(map[int]carriedRecord)})
+	if s.rng.IntN(2) == 0 && s.ofMatching(m) {
+		s.eventAt = m.seq
+		return
+	}
 	for range 1 + s.rng.IntN(3) {
 		w := new(want)
 		m.want = append(m.want, w)
@@ -253,11 +275,46 @@ func (s *story) happen() {
 	s.eventAt = m.seq
 }
 
+var storyPaths = []*taskstate.Path{nil, nil, taskstate.NewPath("type/send"), taskstate.NewPath("domain", "type/send")}
+
+// fencedMark is behind the code of what a newer owner of the shard has fenced.
+const fencedMark fault.Code = " fenced"
+
+// ofMatching makes a message one of a matching shard: of any owner, before or after its fence. It returns
+// true for a fence, which has no other events.
+func (s *story) ofMatching(m *message) bool {
+	m.shard = uint32(1 + s.rng.IntN(len(s.shards)-1))
+	sh := &s.shards[m.shard]
+	m.epoch = uint64(max(0, int(sh.epoch)+s.rng.IntN(3)-1)) % uint64(len(sh.batches))
+	sh.batches[m.epoch]++
+	m.request = sh.batches[m.epoch]
+	m.delivered = s.rng.Uint64N(m.request)
+	m.polls = []Poll{{Worker: "w", ReplyTo: "inbox"}}
+	for _, t := range s.tasks {
+		if g := t.granted; g != nil && g.Shard == m.shard && g.Epoch == m.epoch && g.Request <= m.delivered {
+			t.granted = nil
+		}
+	}
+	if s.rng.IntN(3) > 0 {
+		return false
+	}
+	w := new(want)
+	m.list, m.want = append(m.list, taskstate.Event{Kind: taskstate.Fence}), append(m.want, w)
+	if m.epoch < sh.epoch {
+		w.code = fault.Stale + fencedMark
+	}
+	sh.epoch = max(sh.epoch, m.epoch)
+	return true
+}
+
 // decide is the model: one reader, in log order.
 func (s *story) decide(ev *taskstate.Event, msg *message, w *want) {
 	m := s.tasks[ev.ID]
 	pos := ev.Fence.Position
 	switch {
+	case (ev.Kind == taskstate.Started || ev.Kind == taskstate.Released) && msg.shard > 0 && msg.epoch < s.shards[msg.shard].epoch:
+		w.code = fault.Stale + fencedMark
+		return
 	case m == nil, ev.Kind != taskstate.Cancel && (pos.Lane() >= ids.Lanes || pos.Seq() >= msg.seq):
 		w.code = fault.NotFound
 		return
@@ -270,11 +327,21 @@ func (s *story) decide(ev *taskstate.Event, msg *message, w *want) {
 		w.code = taskstate.ApplyToEarlierStay(&m.Task, ev).Code
 		return
 	}
+	if ev.Kind == taskstate.Started && msg.shard == 0 && active(m.State) && s.shards[1+ids.MatchingShard(m.Domain, m.Tasklist, 0, storyShards)].epoch > 0 {
+		w.code = fault.Stale + fencedMark
+		return
+	}
 	was := m.State
 	v, fx := taskstate.Apply(&m.Task, ev, msg.at)
 	w.code = v.Code
 	if v.Code == "" && ev.Kind != taskstate.Cancel {
 		s.accepted[outcomeOf(ev)] = true
+	}
+	switch {
+	case v.Granted && !v.Repeated && msg.shard > 0:
+		m.granted = &Granted{Shard: msg.shard, Epoch: msg.epoch, Request: msg.request}
+	case v.Code == "" && (m.State != taskstate.Running || ev.Kind == taskstate.Heartbeat):
+		m.granted = nil
 	}
 	if m.State != was || fx != (taskstate.Effects{}) {
 		s.note(m, fx)
@@ -344,7 +411,8 @@ func (m *message) position() ids.Position { return ids.NewPosition(m.seq, m.lane
 func (s *story) fitting(m *modelTask) taskstate.Event {
 	ev := taskstate.Event{ID: m.ID, Fence: m.Token(), Domain: []string{"", "shop"}[s.rng.IntN(2)]}
 	if m.State != taskstate.Running {
-		ev.Kind, ev.Worker, ev.Booked = taskstate.Started, "w", s.rng.IntN(2) == 0
+		ev.Kind, ev.Worker, ev.Booked, ev.Poll = taskstate.Started, "w", s.rng.IntN(2) == 0, uint32(s.rng.IntN(3))
+		ev.Limits = storyPaths[s.rng.IntN(len(storyPaths))]
 		ev.Fence.Version++
 		ev.Fence.Nonce = s.rng.Uint64N(1000)
 		return ev
@@ -361,7 +429,7 @@ func (s *story) fitting(m *modelTask) taskstate.Event {
 	case n < 85:
 		ev.Kind = taskstate.Released
 	default:
-		ev.Kind = taskstate.Expired
+		ev.Kind, ev.Undelivered = taskstate.Expired, s.rng.IntN(2) == 0
 		if s.rng.IntN(3) > 0 {
 			ev.Domain = ""
 		}

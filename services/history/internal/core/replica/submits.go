@@ -127,8 +127,8 @@ func (r *Replica) carryOut(e *Entry, did taskstate.Effects, cause uint64, now No
 	r.recount(e)
 	r.charge(e)
 	r.wake.Set(e, e.WakeAt())
-	if did.Release {
-		r.release(e, did.ReleaseVersion, fx)
+	if did.Release != nil {
+		r.release(e, &did, fx)
 	}
 	if did.Trigger && e.State == taskstate.Ready {
 		r.trigger(e, now, fx)

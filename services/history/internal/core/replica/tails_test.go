@@ -166,7 +166,7 @@ func TestACarriedStayReplacesTheOneBefore(t *testing.T) {
 		carried.State, carried.Position, carried.Steps = taskstate.Ready, ids.NewPosition(5, 2), slices.Clone(carried.Steps)
 		b.step(&Events{
 			Seq: 6, Events: []taskstate.Event{{Kind: taskstate.Carried, ID: id(1), Fence: ids.Token{Position: carried.Position}}},
-			Carried: map[int]*Carried{0: {&Entry{Task: carried}, asOf}},
+			Carried: map[int]*Carried{0: {Entry: &Entry{Task: carried}, AsOf: asOf}},
 		})
 		if got := b.r.Get(id(1)); (got.State == taskstate.Ready) != taken || b.r.Len() != 1 {
 			t.Errorf("as of %d it is %s", asOf, got.State)

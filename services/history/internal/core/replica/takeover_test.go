@@ -1,6 +1,7 @@
 package replica
 
 import (
+	"reflect"
 	"testing"
 	"time"
 
@@ -27,7 +28,7 @@ func TestTakeoverSaysNothing(t *testing.T) {
 	b.step(&Events{Seq: 20, Events: []taskstate.Event{{Kind: taskstate.Cancel, ID: id(7)}}})
 	b.now.MS += 60_000
 	fx = b.step(Tick{})
-	if fx.Save == nil || *fx.Save != cp {
+	if fx.Save == nil || !reflect.DeepEqual(*fx.Save, cp) {
 		t.Errorf("saved is %+v", fx.Save)
 	}
 	if fx.Append != nil || fx.Purge != nil || fx.Searches != nil || fx.Archive != nil {

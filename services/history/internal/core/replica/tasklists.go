@@ -17,8 +17,10 @@ type tasklist struct {
 	columns         map[columnKey]*column
 	// at is its place in Replica.order.
 	at int
-	// sent are its tasks that wait for a grant.
-	sent sentList
+	// sent are its tasks that wait for a grant, the one whose trigger was sent first at the front. So
+	// what is to be triggered again is found without looking at the rest. booked are those whose running
+	// attempt holds a slot, unbooked the others that run.
+	sent, booked, unbooked entryList
 }
 
 // column is the tasks of one type and priority of a tasklist: matching grants
@@ -32,8 +34,8 @@ type column struct {
 	// grantedReadyAt is the latest ReadyAt among those granted. A task that was ready well
 	// before, and was not granted, has been overtaken: its trigger is lost.
 	grantedReadyAt int64
-	// Where its triggers and releases of a turn are gathered.
-	triggers, releases groupRef
+	// triggers is where its triggers of a turn are gathered.
+	triggers groupRef
 }
 
 type columnKey struct {
@@ -108,6 +110,7 @@ func (r *Replica) recount(e *Entry) {
 		e.column.list.active[e.counted]--
 	}
 	r.endWait(e)
+	e.endRun()
 	e.counted = e.State
 	if e.counted.Finished() {
 		e.counted = taskstate.None
@@ -115,10 +118,31 @@ func (r *Replica) recount(e *Entry) {
 	if e.counted != taskstate.None {
 		e.column.list.active[e.counted]++
 	}
+	if e.State == taskstate.Running {
+		e.booked = e.Attempt.Limits != nil
+		e.running().push(e)
+	}
+}
+
+// running is the list that e is in while it runs.
+func (e *Entry) running() *entryList {
+	if e.booked {
+		return &e.column.list.booked
+	}
+	return &e.column.list.unbooked
+}
+
+// endRun takes e out of those that run.
+func (e *Entry) endRun() {
+	if e.counted == taskstate.Running {
+		e.running().remove(e)
+		e.booked = false
+	}
 }
 
 func (r *Replica) uncount(e *Entry) {
 	r.endWait(e)
+	e.endRun()
 	if e.counted != taskstate.None {
 		e.column.list.active[e.counted]--
 		e.counted = taskstate.None
@@ -136,4 +160,32 @@ func (r *Replica) ended(e *Entry, fx *Effects) {
 	if r.replay == nil {
 		fx.Ended = append(fx.Ended, e)
 	}
+}
+
+// entryList is some tasks of a tasklist, in the order in which they came. A task is in one list at most.
+type entryList struct{ first, last *Entry }
+
+// push puts e at the end.
+func (l *entryList) push(e *Entry) {
+	e.before = l.last
+	if l.last == nil {
+		l.first = e
+	} else {
+		l.last.after = e
+	}
+	l.last = e
+}
+
+func (l *entryList) remove(e *Entry) {
+	if e.before == nil {
+		l.first = e.after
+	} else {
+		e.before.after = e.after
+	}
+	if e.after == nil {
+		l.last = e.before
+	} else {
+		e.after.before = e.before
+	}
+	e.before, e.after = nil, nil
 }

@@ -174,9 +174,6 @@ func TestReads(t *testing.T) {
 	if hits := b.r.List(9, func(t *taskstate.Task) bool { return t.State == taskstate.Running }); len(hits) != 2 {
 		t.Errorf("%d run", len(hits))
 	}
-	if booked := b.r.Booked("shop"); len(booked) != 2 || booked[0].ID != id(4) || booked[1].ID != id(2) || b.r.Booked("rival") != nil {
-		t.Errorf("booked by type: %v", booked)
-	}
 	if b.r.Len() != 4 || b.r.Active() != 4 {
 		t.Errorf("%d tasks, %d active", b.r.Len(), b.r.Active())
 	}
@@ -383,7 +380,7 @@ func TestBounced(t *testing.T) {
 
 // TestUnknownKindHalts (R21): also one just above the last.
 func TestUnknownKindHalts(t *testing.T) {
-	for _, kind := range []taskstate.Kind{0, taskstate.Carried + 1} {
+	for _, kind := range []taskstate.Kind{0, taskstate.Fence + 1} {
 		b := newBench(t, Config{})
 		b.submit(nil, 1)
 		if fx := b.event(kind, 1, ids.Token{}); fx.Halt == nil || fx.Answers != nil || !strings.Contains(fx.Halt.Error(), "message 2") {

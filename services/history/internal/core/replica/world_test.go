@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
@@ -99,13 +100,17 @@ func (m *message) input() Input {
 		return in
 	}
 	in := &Events{Seq: m.seq, At: m.at, Bytes: 100, RequestID: m.seq, Events: slices.Clone(m.list), Carried: make(map[int]*Carried)}
+	in.Shard, in.Epoch, in.Delivered, in.Polls = m.shard, m.epoch, m.delivered, m.polls
+	if m.shard > 0 {
+		in.RequestID = m.request
+	}
 	if m.asked {
-		in.ReplyTo = "asker"
+		in.ReplyTo = fmt.Sprint(m.seq)
 	}
 	for i, c := range m.carried {
 		task := cloneTask(&c.task)
 		task.Before = 0
-		in.Carried[i] = &Carried{Entry: &Entry{Task: task}, AsOf: c.asOf}
+		in.Carried[i] = &Carried{Entry: &Entry{Task: task}, AsOf: c.asOf, Granted: c.granted}
 	}
 	return in
 }
@@ -156,21 +161,28 @@ func (l *life) take() {
 	}
 	l.searches = append(l.searches, fx.Searches...)
 	for _, a := range fx.Answers {
-		codes := l.answers[a.RequestID]
+		asked, err := strconv.ParseUint(a.ReplyTo, 10, 64)
+		if err != nil {
+			panic(err)
+		}
+		codes := l.answers[asked]
 		if codes == nil {
 			codes = make(map[int]fault.Code)
-			l.answers[a.RequestID] = codes
+			l.answers[asked] = codes
 		}
 		for i, v := range a.Verdicts {
 			if _, ok := codes[a.First+i]; ok {
-				panic(fmt.Sprintf("event %d of message %d is answered twice", a.First+i, a.RequestID))
+				panic(fmt.Sprintf("event %d of message %d is answered twice", a.First+i, asked))
 			}
 			codes[a.First+i] = v.Code
+			if v.Fenced {
+				codes[a.First+i] += fencedMark
+			}
 		}
 	}
 	for _, g := range fx.Releases {
 		for b := g.Packed; len(b) > 0; b = b[ids.BookingBytes:] {
-			l.released[string(b[:ids.BookingBytes])] = true
+			l.released[string(b[:ids.BookingBytes])+g.Limits.String()] = true
 		}
 	}
 }
@@ -190,7 +202,7 @@ func (l *life) propose(all []Proposal) {
 		if p.Kind != taskstate.Carried {
 			continue
 		}
-		m.carried[len(m.list)] = carriedRecord{cloneTask(p.Carried), p.AsOf}
+		m.carried[len(m.list)] = carriedRecord{cloneTask(p.Carried), p.AsOf, p.Granted}
 		m.list = append(m.list, taskstate.Event{Kind: p.Kind, ID: p.ID, Fence: p.Fence})
 		m.want = append(m.want, new(want))
 	}

@@ -18,11 +18,13 @@ const (
 	Cancel    Kind = 6
 	Expired   Kind = 7
 	Carried   Kind = 8
+	// Fence is about a matching shard and not about a task.
+	Fence Kind = 9
 )
 
 // String names the kind.
 func (k Kind) String() string {
-	names := [...]string{"none", "started", "succeeded", "failed", "heartbeat", "released", "cancel", "expired", "carried"}
+	names := [...]string{"none", "started", "succeeded", "failed", "heartbeat", "released", "cancel", "expired", "carried", "fence"}
 	if int(k) < len(names) {
 		return names[k]
 	}
@@ -35,9 +37,16 @@ type Event struct {
 	ID    ids.TaskID
 	Fence ids.Token
 	// Domain of the caller; "" = a service of ours.
-	Domain       string
-	Worker       string
-	Booked       bool
+	Domain string
+	Worker string
+	// Limits are those that a slot was booked in for a grab. Booked without them: the limit of the
+	// task's type, as log version 1 has it.
+	Limits *Path
+	Booked bool
+	// Poll is for whom a grab is: an index into the polls of its message, plus one; 0 = not known.
+	Poll uint32
+	// Undelivered: the attempt that expired may never have reached its worker.
+	Undelivered  bool
 	Data         Blob
 	Message      string
 	ErrType      string
@@ -54,8 +63,8 @@ type Effects struct {
 	Park bool
 	// Finish: it ended; archive it. If it is Dead, keep it as a dead letter too.
 	Finish bool
-	// Release: the attempt that ended, ReleaseVersion, held a slot.
-	Release        bool
+	// Release: the attempt that ended, ReleaseVersion, held a slot in these limits; nil = none.
+	Release        *Path
 	ReleaseVersion uint32
 }
 

@@ -134,7 +134,7 @@ func TestTheWorkersDelayReplacesThePolicys(t *testing.T) {
 func TestALongWaitIsParkedAndComesBack(t *testing.T) {
 	task := in(Running)
 	_, fx := Apply(task, &Event{Kind: Failed, ID: task.ID, Fence: task.Token(), Message: "m", ErrType: "e", DelayMS: ParkAfterMS + 1}, t0+5)
-	if task.State != Waiting || fx != (Effects{Park: true, Release: true, ReleaseVersion: 1}) || task.Parkings != 1 || task.WakeAt() != 0 {
+	if task.State != Waiting || fx != (Effects{Park: true, Release: task.Attempt.Limits, ReleaseVersion: 1}) || task.Parkings != 1 || task.WakeAt() != 0 {
 		t.Fatalf("%s, parked %d times, %+v", task.State, task.Parkings, fx)
 	}
 	if fx := Load(task, t0+20_000); task.State != Ready || fx != (Effects{Trigger: true}) {
@@ -179,7 +179,7 @@ func TestTheLastFailureIsTheEnd(t *testing.T) {
 	due := task.DueAt
 	grab(task, due)
 	_, fx := Apply(task, &Event{Kind: Failed, ID: task.ID, Fence: task.Token(), Message: "m", ErrType: "e"}, due+3)
-	if task.State != Dead || task.FinishedAt != due+3 || fx != (Effects{Finish: true, Release: true, ReleaseVersion: 2}) {
+	if task.State != Dead || task.FinishedAt != due+3 || fx != (Effects{Finish: true, Release: task.Attempt.Limits, ReleaseVersion: 2}) {
 		t.Fatalf("%s at %d, %+v", task.State, task.FinishedAt-t0, fx)
 	}
 	at := due - t0
@@ -195,7 +195,7 @@ func TestCompletedForgetsTheErrorsBefore(t *testing.T) {
 	if task.State != Completed || task.ErrMessage+task.ErrType != "" || string(task.Result.Data) != "r" || task.FinishedAt != t0+20 {
 		t.Errorf("%s at %d, %q, result %q", task.State, task.FinishedAt-t0, task.ErrMessage+task.ErrType, task.Result.Data)
 	}
-	if fx != (Effects{Finish: true, Release: true, ReleaseVersion: 2}) {
+	if fx != (Effects{Finish: true, Release: task.Attempt.Limits, ReleaseVersion: 2}) {
 		t.Errorf("%+v", fx)
 	}
 	wantSteps(t, task, "1@0/0 >0; 4@0/1 w>0; 6@0/1 wme>10; 4@10/2 w>0; 5@20/2 w>0")
@@ -204,7 +204,7 @@ func TestCompletedForgetsTheErrorsBefore(t *testing.T) {
 func TestOnlyWhatWasBookedIsReleased(t *testing.T) {
 	task := fresh()
 	Apply(task, &Event{Kind: Started, ID: task.ID, Fence: ids.Token{Position: task.Position, Version: 1, Nonce: 9}}, t0)
-	if _, fx := send(task, Succeeded, t0); fx.Release {
+	if _, fx := send(task, Succeeded, t0); fx.Release != nil {
 		t.Errorf("%+v", fx)
 	}
 }
@@ -288,7 +288,7 @@ func TestAFailureEndsARowOfLostGrants(t *testing.T) {
 func TestAHandedBackTaskIsReadyAtOnce(t *testing.T) {
 	task := in(Running)
 	_, fx := Apply(task, &Event{Kind: Released, ID: task.ID, Fence: task.Token(), Message: "full"}, t0+4)
-	if task.State != Ready || fx != (Effects{Trigger: true, Release: true, ReleaseVersion: 1}) || task.Failures+task.Lost != 0 {
+	if task.State != Ready || fx != (Effects{Trigger: true, Release: task.Attempt.Limits, ReleaseVersion: 1}) || task.Failures+task.Lost != 0 {
 		t.Fatalf("%s, %+v", task.State, fx)
 	}
 	wantSteps(t, task, "1@0/0 >0; 4@0/1 w>0; 9@4/1 wfull>0")
@@ -309,7 +309,7 @@ func TestACancelEndsTheTaskAfterTheAttempt(t *testing.T) {
 		if again, _ := Apply(task, &Event{Kind: kind, ID: task.ID, Fence: fence}, t0+6_000); kind != Expired && again != v {
 			t.Errorf("%s: %+v, and asked again %+v", kind, v, again)
 		}
-		if task.State != Cancelled || fx != (Effects{Finish: true, Release: true, ReleaseVersion: 1}) || task.CancelReason != "first" {
+		if task.State != Cancelled || fx != (Effects{Finish: true, Release: task.Attempt.Limits, ReleaseVersion: 1}) || task.CancelReason != "first" {
 			t.Errorf("%s: %s, %+v, %q", kind, task.State, fx, task.CancelReason)
 		}
 		if last := task.Steps[len(task.Steps)-1]; last.Kind != StepCancelled || last.At != t0+5_000 || last.Message != "first" {
@@ -475,13 +475,13 @@ func TestARefusalSaysWhy(t *testing.T) {
 
 func TestNames(t *testing.T) {
 	var kinds, states []string
-	for k := range Carried + 2 {
+	for k := range Fence + 2 {
 		kinds = append(kinds, k.String())
 	}
 	for s := range Cancelled + 2 {
 		states = append(states, fmt.Sprint(s, s.Finished()))
 	}
-	if got, want := strings.Join(kinds, " "), "none started succeeded failed heartbeat released cancel expired carried unknown"; got != want {
+	if got, want := strings.Join(kinds, " "), "none started succeeded failed heartbeat released cancel expired carried fence unknown"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 	want := "none false,waiting false,none false,ready false,running false,backoff false,completed true,dead true,cancelled true,none true"

@@ -9,6 +9,10 @@ const (
 	// LostMax is how many grants in a row may be lost to silent workers before the
 	// task counts as one that kills its workers.
 	LostMax = 20
+	// UndeliveredMax is up to which grant of a task one that may never have reached its worker costs
+	// nothing. A later one counts as if it had: what takes down matching and its worker time and
+	// again must not go round for ever.
+	UndeliveredMax = 100
 	// ParkAfterMS is the longest wait, in ms, that stays in history's memory; a
 	// longer one goes to the timer store. It is part of the function that the log is
 	// applied by, so it is a constant and not a setting.
@@ -121,7 +125,7 @@ func (t *Task) retryDelay() int64 {
 // endAttempt notes how the running attempt ended and frees its slot.
 func (t *Task) endAttempt(how Kind) Effects {
 	t.Attempt.Ended = how
-	return Effects{Release: t.Attempt.Booked, ReleaseVersion: t.Version}
+	return Effects{Release: t.Attempt.Limits, ReleaseVersion: t.Version}
 }
 
 func (t *Task) cancelled(now int64, fx *Effects) {

@@ -89,8 +89,8 @@ type Attempt struct {
 	// BeatBy is when the worker counts as silent; 0 = never.
 	BeatBy   int64
 	Progress Blob
-	// Booked: a slot of the type's limit is held.
-	Booked bool
+	// Limits are those in which a slot is held; nil = none is.
+	Limits *Path
 	// Ended is how the attempt ended, so that a repeated outcome gets the same verdict.
 	Ended Kind
 }

@@ -36,7 +36,7 @@ func fresh() *Task {
 // in returns a task brought into a state by its own events.
 func in(s State) *Task {
 	t := fresh()
-	t.Attempt.Booked = true
+	t.Attempt.Limits = NewPath("type/send")
 	grab := Event{Kind: Started, ID: t.ID, Fence: ids.Token{Position: t.Position, Version: 1, Nonce: 9}, Worker: "w", Booked: true}
 	if s == Ready {
 		return t
@@ -101,7 +101,7 @@ func TestEveryPairOfStateAndEvent(t *testing.T) {
 					t.Errorf("%s: effects do not fit the state %s", name, task.State)
 				}
 				ended := s == Running && task.State != Running
-				if ended != fx.Release || ended && fx.ReleaseVersion != 1 {
+				if ended != (fx.Release != nil) || ended && fx.ReleaseVersion != 1 {
 					t.Errorf("%s: the slot of an ended attempt must be released, and only then", name)
 				}
 			}
@@ -249,7 +249,8 @@ func TestI3_I4_AnyEventsGiveOneHolderAndOneHistory(t *testing.T) {
 					Position: a.Position, Version: rapid.Uint32Range(0, a.Version+1).Draw(t, "version"),
 					Nonce: rapid.Uint64Range(0, 2).Draw(t, "nonce"),
 				},
-				DelayMS: rapid.SampledFrom([]int64{0, 0, 5, 5000}).Draw(t, "delay"),
+				DelayMS:     rapid.SampledFrom([]int64{0, 0, 5, 5000}).Draw(t, "delay"),
+				Undelivered: rapid.Bool().Draw(t, "undelivered"),
 			}
 			before := a.State
 			v, fx := Apply(a, &ev, now)

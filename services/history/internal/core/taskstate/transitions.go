@@ -119,9 +119,13 @@ func start(t *Task, e *Event, now int64) (Verdict, Effects) {
 	}
 	t.State = Running
 	t.Version++
+	limits := e.Limits
+	if limits == nil && e.Booked {
+		limits = NewPath(TypeRef(t.Type))
+	}
 	t.Attempt = Attempt{
 		Nonce: e.Fence.Nonce, Worker: e.Worker, StartedAt: now,
-		DeadlineAt: now + t.Policy.StartToCloseMS, Booked: e.Booked,
+		DeadlineAt: now + t.Policy.StartToCloseMS, Limits: limits,
 	}
 	if t.Policy.HeartbeatTimeoutMS > 0 {
 		t.Attempt.BeatBy = now + t.Policy.HeartbeatTimeoutMS
@@ -169,12 +173,17 @@ func release(t *Task, e *Event, now int64) (Verdict, Effects) {
 	return Verdict{}, fx
 }
 
-func expire(t *Task, _ *Event, now int64) (Verdict, Effects) {
+func expire(t *Task, e *Event, now int64) (Verdict, Effects) {
 	if now < t.WakeAt() {
 		// A heartbeat came between: the lease goes on.
 		return Verdict{Code: fault.FailedPrecondition, Message: "the lease was extended"}, Effects{}
 	}
 	fx := t.endAttempt(Expired)
+	if e.Undelivered && t.Version <= UndeliveredMax {
+		t.step(Step{Kind: StepHandedBack, At: now, Grant: t.Version, Worker: t.Attempt.Worker, Message: "it may never have reached its worker"})
+		t.again(now, &fx)
+		return Verdict{}, fx
+	}
 	if now >= t.Attempt.DeadlineAt {
 		t.failed(StepTimedOut, "the attempt exceeded start_to_close", "timeout", false, 0, now, &fx)
 		return Verdict{}, fx

@@ -1,9 +1,6 @@
 package table
 
 import (
-	"errors"
-	"strings"
-
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 )
 
@@ -50,30 +47,18 @@ type Candidate struct {
 	// Head is the ReadyAt of its oldest chunk as far as is known; it is trusted as
 	// a lower bound, so a wrong one costs order and nothing else.
 	Head int64
-	// Limit is how many attempts of the type may run at once; 0 = any number.
-	Limit int
+	// Path are the limits that each of its triggers needs a slot of, as indexes into
+	// Call.Stances, in the order in which they are asked; empty = no limit.
+	Path []int
 }
 
-// Want asks for triggers of one tasklist.
+// Want asks for triggers of one tasklist, of the domain of its Call.
 type Want struct {
 	Tasklist
 	// N is how many at most.
 	N int
 	// Candidates in order of priority, then head. No other column is looked at.
 	Candidates []Candidate
-	// Now and Until, Unix ms: bookings that expired by Now are void, and those made
-	// expire at Until.
-	Now, Until int64
-}
-
-// Limited tells whether w can book anything.
-func (w Want) Limited() bool {
-	for _, c := range w.Candidates {
-		if c.Limit > 0 {
-			return true
-		}
-	}
-	return false
 }
 
 // Taken is what a want got.
@@ -81,8 +66,9 @@ type Taken struct {
 	Batches []Batch
 	// Heads are the columns looked at as they are now.
 	Heads []Head
-	// Full are the types that have no free slot left.
-	Full []string
+	// Blocked are the limits for which candidates that were looked at have triggers left,
+	// each once, in the order in which they were met.
+	Blocked []Blocked
 }
 
 // Batch is triggers taken from one chunk.
@@ -90,7 +76,7 @@ type Batch struct {
 	Column
 	ReadyAt  int64
 	Triggers []byte
-	// Booked: each has a booking.
+	// Booked: each has a slot of every limit of its candidate's path.
 	Booked bool
 }
 
@@ -100,7 +86,7 @@ type Head struct {
 	ReadyAt int64
 	// Empty: the column holds nothing, and ReadyAt says nothing.
 	Empty bool
-	// Gone is how many triggers this call took out of the column, doubles included.
+	// Gone is how many triggers this want took out of the column.
 	Gone int
 }
 
@@ -116,60 +102,8 @@ type Known struct {
 type Opened struct {
 	// Epoch names their present life; never empty.
 	Epoch string
-	// Whole: the bookings are complete.
-	Whole   bool
+	// Fresh: this Open began that life. What was in the table before is lost.
+	Fresh bool
+	// Columns are in order of tasklist, priority and type.
 	Columns []Known
 }
-
-// Booking is one slot in use.
-type Booking struct {
-	Type string
-	// Member is ids.Booking of the attempt.
-	Member string
-	// Until is when it expires, Unix ms.
-	Until int64
-}
-
-// Settlement changes bookings of one limit.
-type Settlement struct {
-	Domain string
-	Type   string
-	// Limit is the present one, 0 = none: a release frees somebody only where the
-	// limit was full.
-	Limit int
-	// Extend moves the expiry of bookings that exist, never to an earlier time.
-	Extend []Extension
-	// Release holds packed bookings (ids.BookingBytes each) to remove.
-	Release []byte
-}
-
-// Extension is a booking's new expiry.
-type Extension struct {
-	Member string
-	Until  int64
-}
-
-// Settled is what became of a Settlement.
-type Settled struct {
-	// Missing are the indexes of extensions whose bookings do not exist: the
-	// attempts have no slot.
-	Missing []int
-	// Freed: the limit was full and is no more.
-	Freed bool
-}
-
-// ErrEpochLost: the table of a domain lost its memory, or is not whole and was
-// asked for a booking. Nothing was changed.
-var ErrEpochLost = errors.New("the table has lost its memory")
-
-// LostError names the domains to which ErrEpochLost applies; for the other domains
-// of the same call it was carried out.
-type LostError struct{ Domains []string }
-
-// Error implements error.
-func (e *LostError) Error() string {
-	return ErrEpochLost.Error() + ": " + strings.Join(e.Domains, ", ")
-}
-
-// Unwrap makes errors.Is(err, ErrEpochLost) hold.
-func (e *LostError) Unwrap() error { return ErrEpochLost }

@@ -1,30 +1,36 @@
 // Package table holds the rules of the triggering table: which ready task comes
-// next, which limits a grant must fit into, and when memory that was lost may be
-// trusted again.
+// next, which limits a grant must fit into, and how the slots of a limit are shared out
+// among the shards.
 //
 // Owns: the order (priorities 1 to 5; inside one, the column with the oldest head
-// first), what a full limit sets aside, the bookings of limited types, and the
-// epoch that tells a whole table from one that lost its memory. Table is these
-// rules over plain memory; the Redis scripts follow them, and one conformance suite
+// first), what a full limit sets aside, each shard's entry in a limit, the line of shards that
+// wait for slots, and the epoch that tells a table from one that lost its memory. Table is
+// these rules over plain memory; the Redis scripts follow them, and one conformance suite
 // runs on both. Index is what the owner of a shard remembers of its tables.
 //
 // Never does: I/O, or reading a clock or a random source; both come in as values.
-// It never decides who gets a task: triggers are hints, history's log decides.
+// It never decides who gets a task: triggers are hints, history's log decides. It does not know
+// attempts: two triggers of one task are two to it.
 //
-// On failure: a call for a domain whose memory is lost is refused with ErrEpochLost
-// and changes nothing.
+// On failure: a call for a table whose memory is lost answers Lost, one that is older than
+// what was carried out answers Overtaken; both change nothing.
 //
-// # Bookings
+// # Slots
 //
-// A booking names one attempt (task and version) in the limit of its type, and
-// expires by itself. A trigger whose booking exists already is a double: it is
-// dropped, since two grabs that share one booking would free it when one of them
-// is refused. A booking that was in use stays at least as long as it was granted:
-// nothing but a release ever shortens it.
+// A limit has one entry per shard: how many slots its attempts use, which a call sets (Held), and
+// to which it adds what it grants. A trigger is granted only if every limit of its path has a
+// free slot. A limit grants nothing until each shard has its entry: the sum is not known. An
+// entry expires as a backstop, then what it holds counts as free, and the entry stays.
+//
+// # The line
+//
+// A shard that waits (Stance.Wait) stands in the limit's line with the number of slots that
+// it lacked. What is free is kept for those before it: of a more urgent priority, or of the same
+// that wait longer. Who is granted something and still lacks more goes behind those of
+// its priority; who lacks nothing, or has not shown itself for LineStale, leaves.
 //
 // # Epochs
 //
-// An epoch is one life of a shard's table of one domain. It begins open: triggers
-// may be stored and unlimited types handed out. It becomes whole when every booking
-// that history knows has been restored; only then are limited types handed out.
+// An epoch is one life of a shard's table of one domain. What belongs to another life
+// is refused, so a shard learns that its triggers are gone.
 package table

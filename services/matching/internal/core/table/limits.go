@@ -1,40 +1,162 @@
 package table
 
-import "math"
+import (
+	"cmp"
+	"slices"
+	"time"
+)
 
-// slots are the bookings of one limit and when each expires, Unix ms.
-type slots struct {
-	until map[string]int64
-	// soonest is no later than the first expiry: before it there is nothing to purge.
-	soonest int64
+// limit is how the slots of one limit are shared out among the shards.
+type limit struct {
+	// entries by shard.
+	entries map[int]entry
+	// line are the shards that wait, in no order.
+	line []waiter
+	// turns counts the places given in the line.
+	turns uint64
 }
 
-func newSlots() *slots { return &slots{until: map[string]int64{}, soonest: math.MaxInt64} }
+// entry is what one shard holds of a limit.
+type entry struct {
+	seq  Seq
+	held int
+	// until is when what is held counts no more, Unix ms.
+	until int64
+}
 
-// purge forgets what expired by now.
-func (s *slots) purge(now int64) {
-	if now < s.soonest {
-		return
-	}
-	s.soonest = math.MaxInt64
-	for member, until := range s.until {
-		if until <= now {
-			delete(s.until, member)
-		} else {
-			s.soonest = min(s.soonest, until)
+// waiter is a shard in the line of a limit.
+type waiter struct {
+	shard, priority int
+	// turn orders those of one priority: who came first, or was served longest ago.
+	turn uint64
+	// seen is when the shard last showed itself, Unix ms.
+	seen int64
+	// short is how many slots it lacked then, at least 1.
+	short int
+}
+
+func (w waiter) compare(o waiter) int {
+	return cmp.Or(cmp.Compare(w.priority, o.priority), cmp.Compare(w.turn, o.turn))
+}
+
+func (s Seq) compare(o Seq) int {
+	return cmp.Or(cmp.Compare(s.Epoch, o.Epoch), cmp.Compare(s.Call, o.Call))
+}
+
+// used is how many slots all shards hold at an instant, Unix ms.
+func (l *limit) used(now int64) int {
+	n := 0
+	for _, e := range l.entries {
+		if e.until > now {
+			n += e.held
 		}
 	}
+	return n
 }
 
-// book adds a booking, or moves the expiry of one that exists to a later time.
-func (s *slots) book(member string, until int64) {
-	if s.until[member] < until {
-		s.until[member] = until
-		s.soonest = min(s.soonest, until)
+// place is the index of a shard in the line, or -1.
+func (l *limit) place(shard int) int {
+	return slices.IndexFunc(l.line, func(w waiter) bool { return w.shard == shard })
+}
+
+// leave takes a shard out of the line.
+func (l *limit) leave(shard int) {
+	l.line = slices.DeleteFunc(l.line, func(w waiter) bool { return w.shard == shard })
+}
+
+// stand is one Stance while its call is carried out.
+type stand struct {
+	Stance
+	limit *limit
+	shard int
+	// used are the slots of all shards, this one's included; ahead those that are
+	// kept for shards before this one in the line.
+	used, ahead int
+	restoring   bool
+	// met: a trigger needed a slot here. granted counts those that got one, short those that
+	// did not.
+	met            bool
+	granted, short int
+}
+
+// take sets the shard's entry and its place in the line.
+func (l *limit) take(c *Call, s Stance, now int64) stand {
+	l.entries[c.Shard] = entry{seq: c.Seq, held: s.Held, until: max(l.entries[c.Shard].until, now+Expiry(s.TTL))}
+	l.line = slices.DeleteFunc(l.line, func(w waiter) bool { return now-w.seen >= LineStale.Milliseconds() })
+	if s.Wait == 0 {
+		l.leave(c.Shard)
+	} else if i := l.place(c.Shard); i >= 0 {
+		l.line[i].priority, l.line[i].seen = s.Wait, now
+	} else {
+		l.turns++
+		l.line = append(l.line, waiter{shard: c.Shard, priority: s.Wait, turn: l.turns, seen: now, short: 1})
+	}
+	return stand{
+		Stance: s, limit: l, shard: c.Shard, used: l.used(now), ahead: l.ahead(c.Shard), restoring: len(l.entries) < c.Shards,
 	}
 }
 
-func (s *slots) has(member string) bool {
-	_, ok := s.until[member]
-	return ok
+// Expiry is for how long an entry counts whose slots may be used for ttl, in ms.
+func Expiry(ttl time.Duration) int64 {
+	return max(ttl, 0).Milliseconds() + ExpiryAfter.Milliseconds()
+}
+
+// ahead is how many slots those before a shard in the line lack: all others where it does
+// not stand in it.
+func (l *limit) ahead(shard int) int {
+	mine, n := l.place(shard), 0
+	for _, w := range l.line {
+		if w.shard != shard && (mine < 0 || w.compare(l.line[mine]) < 0) {
+			n += w.short
+		}
+	}
+	return n
+}
+
+// room is how many slots the shard may be granted.
+func (s *stand) room() int {
+	if s.restoring {
+		return 0
+	}
+	return max(0, s.Max-s.used-s.ahead)
+}
+
+// why there is no room.
+func (s *stand) why() BlockedWhy {
+	switch {
+	case s.restoring:
+		return Restoring
+	case s.used >= s.Max:
+		return Full
+	}
+	return InLine
+}
+
+// grant adds n slots to the shard's entry.
+func (s *stand) grant(n int) {
+	s.used += n
+	s.granted += n
+	e := s.limit.entries[s.shard]
+	e.held += n
+	s.limit.entries[s.shard] = e
+}
+
+// finish gives the shard its place in the line by what it got, and tells how the limit
+// stands.
+func (s *stand) finish() LimitState {
+	l := s.limit
+	if i := l.place(s.shard); i >= 0 {
+		switch {
+		case s.short > 0:
+			l.line[i].short = s.short
+			if s.granted > 0 {
+				l.turns++
+				l.line[i].turn = l.turns
+			}
+		case s.met:
+			l.leave(s.shard)
+		}
+	}
+	others := slices.ContainsFunc(l.line, func(w waiter) bool { return w.shard != s.shard })
+	return LimitState{Used: s.used, Restoring: s.restoring, Others: others && !s.restoring && s.used < s.Max}
 }

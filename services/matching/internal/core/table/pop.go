@@ -1,23 +1,33 @@
 package table
 
-import (
-	"github.com/yardmaster-io/yardmaster/contracts/ids"
-)
+import "slices"
 
-// pop is one Pop under way.
+// pop is one Want under way.
 type pop struct {
-	w        Want
-	left     int
-	columns  map[Column]*column
-	bookings *domain
-	// free slots of the limited types met so far.
-	free map[string]int
-	// order of the types in free, so that the outcome does not depend on a map's.
-	met []string
+	w       Want
+	left    int
+	columns map[Column]*column
+	stands  []stand
 	// seen is how far the candidates were looked at; gone what left each.
 	seen int
 	gone []int
-	got  Taken
+	// passed are the candidates that were not looked at: their path has no room, and one
+	// before was left for that. They are taken for what they are said to hold.
+	passed []bool
+	got    Taken
+}
+
+func (p *pop) run() {
+	for from := 0; from < len(p.w.Candidates) && p.left > 0; {
+		to := from + 1
+		for to < len(p.w.Candidates) && p.w.Candidates[to].Priority == p.w.Candidates[from].Priority {
+			to++
+		}
+		p.priority(from, to)
+		from = to
+	}
+	p.block()
+	p.report()
 }
 
 // priority takes from the candidates [from, to), which are of one priority: always
@@ -33,6 +43,7 @@ func (p *pop) priority(from, to int) {
 		}
 		// A candidate further on is looked at only when it may be older.
 		if next < to && (best < 0 || p.w.Candidates[next].Head <= p.live(best).head().ReadyAt) {
+			p.passed[next] = p.leftFor(p.full(next), next)
 			next++
 			continue
 		}
@@ -44,89 +55,90 @@ func (p *pop) priority(from, to int) {
 	p.seen = next
 }
 
-// live returns the candidate's column if it has a head and its limit has room.
+// leftFor tells whether a candidate before this one was left because a limit has no room.
+func (p *pop) leftFor(by *stand, before int) bool {
+	for i := 0; by != nil && i < before; i++ {
+		if !p.passed[i] && p.column(i) != nil && p.full(i) == by {
+			return true
+		}
+	}
+	return false
+}
+
+// column returns the candidate's column if it holds anything.
+func (p *pop) column(i int) *column {
+	if c := p.columns[p.w.Candidates[i].Column]; c != nil && !c.empty() {
+		return c
+	}
+	return nil
+}
+
+// live returns the candidate's column if it holds anything for which there is room.
 func (p *pop) live(i int) *column {
-	c := p.columns[p.w.Candidates[i].Column]
-	if c == nil || c.empty() || p.full(p.w.Candidates[i]) {
+	if p.full(i) != nil {
 		return nil
 	}
-	return c
+	return p.column(i)
 }
 
-func (p *pop) full(c Candidate) bool {
-	free, met := p.free[c.Type]
-	return c.Limit > 0 && met && free <= 0
+// full is the first limit of a candidate's path that has no room.
+func (p *pop) full(i int) *stand {
+	for _, at := range p.w.Candidates[i].Path {
+		if s := &p.stands[at]; s.room() == 0 {
+			return s
+		}
+	}
+	return nil
 }
 
-// take takes what it can of the candidate's first chunk.
+// take takes what it can of a live candidate's first chunk, and the slots that it needs.
 func (p *pop) take(i int) {
 	at := p.w.Candidates[i]
-	c := p.columns[at.Column]
-	head := c.head()
+	head := p.columns[at.Column].head()
 	n := min(p.left, head.Len())
-	batch := Batch{Column: at.Column, ReadyAt: head.ReadyAt}
-	if at.Limit == 0 {
-		batch.Triggers = c.take(n)
-		p.left -= n
-	} else {
-		n = min(n, p.room(at))
-		if n <= 0 {
-			return // full from now on, which live sees
-		}
-		batch.Triggers, batch.Booked = p.book(at.Type, c.take(n)), true
-		booked := len(batch.Triggers) / ids.TriggerBytes
-		p.left -= booked
-		p.free[at.Type] -= booked
+	for _, s := range at.Path {
+		n = min(n, p.stands[s].room())
 	}
+	for _, s := range at.Path {
+		p.stands[s].met = true
+		p.stands[s].grant(n)
+	}
+	batch := Batch{Column: at.Column, ReadyAt: head.ReadyAt, Booked: len(at.Path) > 0}
+	batch.Triggers = p.columns[at.Column].take(n)
+	p.left -= n
 	p.gone[i] += n
-	if len(batch.Triggers) > 0 {
-		p.got.Batches = append(p.got.Batches, batch)
-	}
+	p.got.Batches = append(p.got.Batches, batch)
 }
 
-// room is how many slots of a limited type are free.
-func (p *pop) room(at Candidate) int {
-	free, met := p.free[at.Type]
-	if !met {
-		s := p.bookings.limit(at.Type)
-		s.purge(p.w.Now)
-		free = at.Limit - len(s.until)
-		p.free[at.Type] = free
-		p.met = append(p.met, at.Type)
-	}
-	return free
-}
-
-// book books each trigger and returns them without the doubles.
-func (p *pop) book(typ string, triggers []byte) []byte {
-	s := p.bookings.limit(typ)
-	kept := make([]byte, 0, len(triggers))
-	for ; len(triggers) > 0; triggers = triggers[ids.TriggerBytes:] {
-		member := string(triggers[:ids.BookingBytes])
-		if s.has(member) {
+// block notes the limits for which triggers were left, and how many slots the want lacks.
+func (p *pop) block() {
+	for i, at := range p.w.Candidates[:p.seen] {
+		if p.column(i) == nil && !p.passed[i] {
 			continue
 		}
-		s.book(member, p.w.Until)
-		kept = append(kept, triggers[:ids.TriggerBytes]...)
+		for _, s := range at.Path {
+			p.stands[s].met = true
+		}
+		s := p.full(i)
+		if s == nil || slices.ContainsFunc(p.got.Blocked, func(b Blocked) bool { return b.By == s.Ref }) {
+			continue
+		}
+		s.short += max(p.left, 1)
+		p.got.Blocked = append(p.got.Blocked, Blocked{By: s.Ref, Why: s.why()})
 	}
-	return kept
 }
 
-// report tells the columns looked at and the limits that are full, and drops the
-// columns that are empty.
+// report tells the columns looked at, and drops those that are empty.
 func (p *pop) report() {
 	for i, at := range p.w.Candidates[:p.seen] {
 		head := Head{Column: at.Column, Empty: true, Gone: p.gone[i]}
-		if c := p.columns[at.Column]; c != nil && !c.empty() {
+		if p.passed[i] {
+			head.Empty, head.ReadyAt = false, at.Head
+		} else if c := p.column(i); c != nil {
 			head.Empty, head.ReadyAt = false, c.head().ReadyAt
 		} else {
 			delete(p.columns, at.Column)
 		}
 		p.got.Heads = append(p.got.Heads, head)
-	}
-	for _, typ := range p.met {
-		if p.free[typ] <= 0 {
-			p.got.Full = append(p.got.Full, typ)
-		}
 	}
 }

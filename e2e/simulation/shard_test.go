@@ -1,0 +1,367 @@
+package simulation
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/history/historysim"
+	"github.com/yardmaster-io/yardmaster/services/matching/matchingsim"
+)
+
+// triggerBytes is the size of one packed trigger.
+const triggerBytes = ids.TriggerBytes
+
+// matchProc is one process with the owner of a matching shard in it.
+type matchProc struct {
+	host
+	m     *matching
+	shard *matchShard
+	// owner is nil until it has an epoch.
+	owner  *matchingsim.Owner
+	epoch  uint64
+	limits limits
+	// arrivesAt is when the last thing arrives that it has published; what would arrive after cutAt, when
+	// it was killed, does not.
+	arrivesAt, cutAt time.Duration
+}
+
+func (sh *matchShard) spawn() {
+	m := sh.m
+	m.born++
+	p := &matchProc{host: m.newHost(fmt.Sprintf("match-%d.%d", sh.number, m.born), matchingPauses), m: m, shard: sh}
+	sh.owners = append(slices.DeleteFunc(sh.owners, func(o *matchProc) bool { return o.dead }), p)
+	m.say(p.name, "starts, wall clock %+v", p.wall)
+	p.takeEpoch()
+}
+
+// takeEpoch raises the shard's epoch by a compare-and-set.
+func (p *matchProc) takeEpoch() {
+	p.s.after(p.latency(), func() {
+		found := p.shard.taken
+		p.do(p.latency(), func() {
+			answered := false
+			p.do(timeout, func() {
+				if !answered {
+					answered = true
+					p.takeEpoch() // nobody knows whether this one has it
+				}
+			})
+			p.s.after(p.latency(), func() {
+				ok := p.shard.taken == found
+				if ok {
+					p.shard.took(found + 1)
+				}
+				if p.s.fault(unknownOutcomes, 40) {
+					return
+				}
+				p.do(p.latency(), func() {
+					switch {
+					case answered:
+						return
+					case ok:
+						p.begin(found + 1)
+					default:
+						p.takeEpoch()
+					}
+					answered = true
+				})
+			})
+		})
+	})
+}
+
+// took raises the epoch. Owners of older ones hear of it some time.
+func (sh *matchShard) took(epoch uint64) {
+	sh.taken = epoch
+	for _, p := range sh.living() {
+		d := sh.m.dice.upTo(50 * time.Millisecond)
+		if sh.m.fault(reordering, 300) {
+			d = sh.m.dice.upTo(5 * time.Second)
+		}
+		p.do(d, func() {
+			if p.owner != nil && p.epoch < epoch {
+				p.owner.Kill()
+				p.Ended("a later epoch is taken")
+			}
+		})
+	}
+}
+
+// begin begins the ownership of an epoch.
+func (p *matchProc) begin(epoch uint64) {
+	p.epoch, p.limits = epoch, p.m.limits.copy()
+	p.s.say(p.name, "takes epoch %d", epoch)
+	p.owner = matchingsim.New(matchingsim.Config{
+		Shard: p.shard.number, Shards: shards, Partitions: len(p.s.parts), Epoch: epoch, Fences: true, Seed: p.s.dice.Uint64(),
+		AnswerBytesMax: cmp.Or(p.s.plan.answer, 1<<20), PollsMax: 1000, GrabEventsMax: cmp.Or(p.s.plan.batch, 1000), GrabsInFlight: 2, PopMax: 100,
+	}, p, p)
+	p.shard.stream.deliver()
+}
+
+// kill ends the process as SIGKILL does: the last of what it has published is not sent.
+func (p *matchProc) kill() {
+	p.dead = true
+	p.cutAt = p.s.now + 1 + p.s.dice.upTo(4*time.Millisecond)
+	p.s.say(p.name, "is killed")
+	if p.owner != nil {
+		p.owner.Kill()
+	}
+}
+
+// Limit is part of matchingsim.Catalog.
+func (p *matchProc) Limit(domain, typ string) int { return p.limits[domain][typ] }
+
+// Limited is part of matchingsim.Catalog.
+func (p *matchProc) Limited(domain string) (all []string) {
+	for _, typ := range slices.Sorted(maps.Keys(p.limits[domain])) {
+		if p.limits[domain][typ] > 0 {
+			all = append(all, typ)
+		}
+	}
+	return all
+}
+
+// Now is part of matchingsim.Host.
+func (p *matchProc) Now() matchingsim.Now {
+	return matchingsim.Now{MS: p.wallMS(), Mono: p.mono() + time.Hour}
+}
+
+// After is part of matchingsim.Host.
+func (p *matchProc) After(d time.Duration, do func()) {
+	p.do(time.Duration(float64(d)/p.rate)+p.s.dice.upTo(2*time.Millisecond)+1, do)
+}
+
+// Ended is part of matchingsim.Host.
+func (p *matchProc) Ended(why string) {
+	p.s.say(p.name, "ends: %s", why)
+	p.dead = true
+	p.shard.replace()
+}
+
+// hop is how long something is on its way between the process and the server. Matching takes for received
+// what nobody has complained of in 250 ms.
+func (p *matchProc) hop() time.Duration {
+	if p.s.fault(reordering, 60) {
+		return p.s.dice.upTo(100 * time.Millisecond)
+	}
+	return p.s.dice.between(200*time.Microsecond, 3*time.Millisecond)
+}
+
+// publish sends something: it arrives behind what was sent before.
+func (p *matchProc) publish(arrive func()) {
+	p.arrivesAt = max(p.arrivesAt, p.s.now+p.hop())
+	p.s.after(p.arrivesAt-p.s.now, func() {
+		if p.cutAt == 0 || p.s.now < p.cutAt {
+			arrive()
+		}
+	})
+}
+
+// CarryOut is part of matchingsim.Host.
+func (p *matchProc) CarryOut(fx *matchingsim.Effects) {
+	for _, a := range fx.Answers {
+		p.publish(func() { p.m.answer(p, a) })
+	}
+	for _, r := range fx.Refusals {
+		p.s.violated("%s refuses a poll: %s", p.name, r.Message)
+	}
+	for i := range fx.Batches {
+		w, msg := p.s.parts[fx.Batches[i].Partition], p.message(&fx.Batches[i])
+		p.publish(func() { w.publishBatch(p, msg) })
+	}
+	for _, c := range fx.Calls {
+		p.callTables(c)
+	}
+	for _, d := range fx.Opens {
+		p.openTables(d)
+	}
+	for _, d := range fx.Drops {
+		p.m.nodes[d.Domain].ask(p, func() { p.m.nodes[d.Domain].tables.Drop(d.Domain, d.Limits) }, func(bool) {})
+	}
+	for _, a := range fx.Asks {
+		p.ask(a)
+	}
+	p.tellOthers(fx)
+	for _, a := range fx.Acks {
+		p.publish(func() { p.shard.stream.acked(a) })
+	}
+	if fx.Counts.Malformed > 0 {
+		p.s.violated("%s has met something malformed", p.name)
+	}
+	if fx.Open {
+		p.open()
+	}
+}
+
+// tellOthers sends the hints for other shards, and for history.
+func (p *matchProc) tellOthers(fx *matchingsim.Effects) {
+	freed, restore := slices.Clone(fx.Freed), slices.Clone(fx.Restore)
+	if len(freed)+len(restore) > 0 {
+		p.publish(func() {
+			for _, sh := range p.m.shards {
+				for _, o := range sh.living() {
+					if o.owner == nil || p.s.fault(lostTriggers, 100) {
+						continue
+					}
+					o.do(o.latency(), func() {
+						o.owner.Put(func(in *matchingsim.Inputs) {
+							in.Freed, in.Restore = append(in.Freed, freed...), append(in.Restore, restore...)
+						})
+					})
+				}
+			}
+		})
+	}
+	for _, h := range fx.Hungry {
+		p.publish(func() {
+			for _, w := range p.s.parts {
+				for _, o := range w.living() {
+					if !p.s.fault(lostTriggers, 100) {
+						o.do(o.latency(), func() { o.owner.Hungry(h.Domain, h.Tasklist) })
+					}
+				}
+			}
+		})
+	}
+}
+
+// message is a batch as it lies in the log.
+func (p *matchProc) message(b *matchingsim.Batch) *historysim.Message {
+	m := &historysim.Message{
+		Event: true, Shard: uint32(p.shard.number) + 1, Epoch: p.epoch, Request: b.Number, Delivered: b.Delivered,
+	}
+	if b.Fence {
+		m.Events = append(m.Events, historysim.Event{Kind: historysim.Fence})
+	}
+	for _, q := range b.Polls {
+		m.Polls = append(m.Polls, historysim.Poll{Worker: q.Worker, ReplyTo: q.ReplyTo, JSON: q.JSON})
+	}
+	for _, g := range b.Grabs {
+		var path []string
+		for _, ref := range g.Path {
+			path = append(path, string(ref))
+		}
+		m.Events = append(m.Events, historysim.Event{
+			Kind: historysim.Started, ID: g.Trigger.ID, Worker: b.Polls[g.Poll].Worker, Poll: uint32(g.Poll) + 1,
+			Limits: historysim.NewPath(path...), Booked: len(path) > 0,
+			Fence: ids.Token{Position: g.Trigger.Position, Version: g.Trigger.Version, Nonce: g.Nonce},
+		})
+	}
+	for _, h := range b.HandBacks {
+		m.Events = append(m.Events, historysim.Event{
+			Kind: historysim.Released, ID: h.ID, Domain: h.Domain, Fence: ids.Token{Position: h.Position, Version: h.Version, Nonce: h.Nonce},
+		})
+	}
+	return m
+}
+
+// publishBatch stores a batch of matching, if the log takes it. Nobody is told.
+func (w *world) publishBatch(p *matchProc, msg *historysim.Message) {
+	if w.refuses(logFull) || w.fault(lostWrites, 40) {
+		return
+	}
+	times := 1
+	if w.fault(doubledWrites, 30) {
+		times = 2
+	}
+	for range times {
+		m := *msg
+		seq := w.appendLog(&m)
+		w.senders[seq] = p
+		if !w.telling {
+			continue
+		}
+		w.say(p.name, "batch %d at event %d, delivered %d", m.Request, seq, m.Delivered)
+		for i := range m.Events {
+			e := &m.Events[i]
+			w.say(p.name, "  %d: %v %s %s %v", i, e.Kind, w.name(e.ID), fence(e), e.Limits)
+		}
+	}
+}
+
+// decided takes what history has decided about a batch. If the process is gone, history mostly hears that
+// it has reached nobody.
+func (p *matchProc) decided(from *proc, a *historysim.Answer) {
+	if grants := from.w.granted; grants != nil && firstGrant(a) {
+		grants(p)
+		return
+	}
+	if p.dead {
+		if p.s.fault(quietAnswers, 300) {
+			return
+		}
+		p.s.say(p.name, "answer %d bounces to %s", a.RequestID, from.name)
+		from.do(from.latency(), func() { from.owner.Bounced(a) })
+		return
+	}
+	out := matchingsim.Verdicts{Partition: from.w.part, Batch: a.RequestID, First: a.First}
+	for i := range a.Verdicts {
+		v := &a.Verdicts[i]
+		verdict := matchingsim.Verdict{Refused: string(v.Code), Fenced: v.Fenced, Trace: v.Trace, DeadlineMS: v.Grant.DeadlineAt}
+		if v.Grant.Task != nil {
+			verdict.Task = encodeGrant(v.Grant.Task.ID, v.Grant.Token)
+		}
+		out.All = append(out.All, verdict)
+	}
+	p.do(p.latency(), func() { p.owner.Put(func(in *matchingsim.Inputs) { in.Verdicts = append(in.Verdicts, out) }) })
+}
+
+func firstGrant(a *historysim.Answer) bool {
+	return slices.ContainsFunc(a.Verdicts, func(v historysim.Verdict) bool { return v.Grant.First })
+}
+
+// open shows frontends the epoch, until that is done or a later one is taken.
+func (p *matchProc) open() {
+	sh, answered := p.shard, false
+	p.do(timeout, func() {
+		if !answered {
+			answered = true
+			p.open()
+		}
+	})
+	p.s.after(p.latency(), func() {
+		ok := sh.taken == p.epoch
+		if ok && sh.open < p.epoch {
+			sh.open = p.epoch
+			p.s.say(p.name, "opens epoch %d", p.epoch)
+			p.s.after(p.s.dice.upTo(50*time.Millisecond), func() { p.m.opened(sh, p.epoch) })
+		}
+		if p.s.fault(unknownOutcomes, 40) {
+			return
+		}
+		p.do(p.latency(), func() {
+			if answered = true; !ok && !p.dead {
+				p.owner.Kill()
+				p.Ended("it cannot open its epoch")
+			}
+		})
+	})
+}
+
+// encodeGrant is a task as a worker gets it.
+func encodeGrant(id ids.TaskID, token ids.Token) []byte {
+	b := make([]byte, 0, taskBytes)
+	b = append(b, id[:]...)
+	b = fmt.Appendf(b, " %d %d %d", token.Position, token.Version, token.Nonce)
+	return b[:taskBytes:taskBytes]
+}
+
+func decodeGrant(b []byte) (id ids.TaskID, token ids.Token) {
+	copy(id[:], b)
+	var numbers [3]uint64
+	at := len(id) + 1
+	for i := range numbers {
+		end := at
+		for end < len(b) && b[end] >= '0' && b[end] <= '9' {
+			end++
+		}
+		numbers[i], _ = strconv.ParseUint(string(b[at:end]), 10, 64)
+		at = end + 1
+	}
+	return id, ids.Token{Position: ids.Position(numbers[0]), Version: uint32(numbers[1]), Nonce: numbers[2]}
+}

@@ -1,0 +1,210 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"github.com/yardmaster-io/yardmaster/contracts/fault"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/contracts/yard"
+)
+
+func (a *app) typeCommand() *cobra.Command {
+	return group("type", "Set, show, list and delete task types: retry, timeouts, concurrency limit",
+		a.typeSet(), a.typeGet(), a.typeList(), a.typeDelete())
+}
+
+func (a *app) typeSet() *cobra.Command {
+	var t yard.TaskType
+	var r yard.RetryPolicy
+	cmd := &cobra.Command{
+		Use: "set NAME", Short: "Create or change a task type",
+		Long: `Create a task type, or change the settings of one that are given as flags. A changed
+limit is in force within a second; tasks accepted before keep their retry policy
+and timeouts.`,
+		Example: `  yard type set payout.send --max-concurrency 15 --max-attempts 8 --initial-interval 2s`,
+		Args:    argCount(1, 1, "one name"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.withClient(cmd.Context(), func(ctx context.Context, c *yard.Client) error {
+				have, err := c.GetType(ctx, args[0])
+				if err != nil && !errors.Is(err, &fault.Error{Code: fault.NotFound}) {
+					return err
+				}
+				have.Name = args[0]
+				overlay(&have, t, r, cmd.Flags().Changed)
+				stored, err := c.SetType(ctx, have)
+				if err != nil {
+					return err
+				}
+				return a.printType(stored)
+			})
+		},
+	}
+	flags := cmd.Flags()
+	flags.IntVar(&t.MaxConcurrency, "max-concurrency", 0, "attempts that run at once in the domain; 0 = no limit")
+	flags.DurationVar(&t.StartToClose, "start-to-close", 0, "bound of one attempt; default 5m")
+	flags.DurationVar(&t.HeartbeatTimeout, "heartbeat", 0, "silence after which an attempt is lost; 0 = never")
+	flags.IntVar(&r.MaxAttempts, "max-attempts", 0, "failures until a task is dead; default 5")
+	flags.DurationVar(&r.InitialInterval, "initial-interval", 0, "wait after the first failure; default 1s")
+	flags.Float64Var(&r.Backoff, "backoff", 0, "each further wait is so many times longer; default 2")
+	flags.DurationVar(&r.MaxInterval, "max-interval", 0, "longest wait; default 10m")
+	return cmd
+}
+
+// overlay puts the flags that were given on top of what the type has.
+func overlay(have *yard.TaskType, t yard.TaskType, r yard.RetryPolicy, given func(string) bool) {
+	retry := yard.RetryPolicy{}
+	if have.Retry != nil {
+		retry = *have.Retry
+	}
+	for name, set := range map[string]func(){
+		"max-concurrency":  func() { have.MaxConcurrency = t.MaxConcurrency },
+		"start-to-close":   func() { have.StartToClose = t.StartToClose },
+		"heartbeat":        func() { have.HeartbeatTimeout = t.HeartbeatTimeout },
+		"max-attempts":     func() { retry.MaxAttempts = r.MaxAttempts },
+		"initial-interval": func() { retry.InitialInterval = r.InitialInterval },
+		"backoff":          func() { retry.Backoff = r.Backoff },
+		"max-interval":     func() { retry.MaxInterval = r.MaxInterval },
+	} {
+		if given(name) {
+			set()
+		}
+	}
+	if retry != (yard.RetryPolicy{}) {
+		have.Retry = &retry
+	}
+}
+
+func (a *app) typeGet() *cobra.Command {
+	return &cobra.Command{
+		Use: "get NAME", Short: "Show a task type and how full its limit is", Args: argCount(1, 1, "one name"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.withClient(cmd.Context(), func(ctx context.Context, c *yard.Client) error {
+				t, err := c.GetType(ctx, args[0])
+				if err != nil {
+					return err
+				}
+				return a.printType(t)
+			})
+		},
+	}
+}
+
+func (a *app) typeList() *cobra.Command {
+	return &cobra.Command{
+		Use: "list", Short: "List the task types of the domain that have settings", Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.withClient(cmd.Context(), func(ctx context.Context, c *yard.Client) error {
+				var all []yard.TaskType
+				for t, err := range c.Types(ctx) {
+					if err != nil {
+						return err
+					}
+					all = append(all, t)
+				}
+				return a.printTypes(all)
+			})
+		},
+	}
+}
+
+func (a *app) typeDelete() *cobra.Command {
+	var revision int64
+	cmd := &cobra.Command{
+		Use: "delete NAME", Short: "Delete the settings of a task type; its tasks go on without them",
+		Long: `Delete the settings of a task type. Its limit is gone within a second; tasks of it may
+still be submitted, with the default policy, and those accepted before keep theirs.`,
+		Example: "  yard type delete payout.send",
+		Args:    argCount(1, 1, "one name"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.withClient(cmd.Context(), func(ctx context.Context, c *yard.Client) error {
+				t, err := c.DeleteType(ctx, args[0], revision)
+				if err != nil {
+					return err
+				}
+				return a.printTypes([]yard.TaskType{t})
+			})
+		},
+	}
+	cmd.Flags().Int64Var(&revision, "revision", 0, "only this one, as --json shows it; 0 = any")
+	return cmd
+}
+
+// printTypes prints a line each: what is the default is left out.
+func (a *app) printTypes(types []yard.TaskType) error {
+	if a.json {
+		list := &yardv1.ListTypesResponse{}
+		for _, t := range types {
+			list.Types = append(list.Types, wireType(t))
+		}
+		return a.printJSON(list)
+	}
+	var t table
+	t.row("TYPE", "CONCURRENCY", "START TO CLOSE", "HEARTBEAT", "ATTEMPTS")
+	for _, one := range types {
+		retry := yard.RetryPolicy{}
+		if one.Retry != nil {
+			retry = *one.Retry
+		}
+		t.row(one.Name, number(float64(one.MaxConcurrency), "-"), span(one.StartToClose), span(one.HeartbeatTimeout), number(float64(retry.MaxAttempts), "-"))
+	}
+	return a.printTable(&t)
+}
+
+// wireType is a type as the API writes it.
+func wireType(t yard.TaskType) *yardv1.TaskType {
+	w := &yardv1.TaskType{
+		Name: t.Name, StartToCloseMs: t.StartToClose.Milliseconds(), HeartbeatTimeoutMs: t.HeartbeatTimeout.Milliseconds(),
+		MaxConcurrency: int32(t.MaxConcurrency), Revision: t.Revision,
+	}
+	if r := t.Retry; r != nil {
+		w.Retry = &yardv1.RetryPolicy{
+			MaxAttempts: int32(r.MaxAttempts), InitialIntervalMs: r.InitialInterval.Milliseconds(),
+			Backoff: r.Backoff, MaxIntervalMs: r.MaxInterval.Milliseconds(),
+		}
+	}
+	return w
+}
+
+func (a *app) printType(t yard.TaskType) error {
+	if a.json {
+		return a.printJSON(&yardv1.GetTypeResponse{Type: wireType(t), SlotsInUse: int32(t.SlotsInUse)})
+	}
+	var about table
+	about.row("type", t.Name+" (domain "+a.domain+")")
+	if t.MaxConcurrency > 0 {
+		about.row("concurrency", t.MaxConcurrency, "at once;", t.SlotsInUse, "now")
+	} else {
+		about.row("concurrency", "no limit")
+	}
+	about.row("start to close", or(span(t.StartToClose), "5m0s, the default"))
+	about.row("heartbeat", or(span(t.HeartbeatTimeout), "not needed"))
+	retry := yard.RetryPolicy{}
+	if t.Retry != nil {
+		retry = *t.Retry
+	}
+	about.row("max attempts", number(float64(retry.MaxAttempts), "5, the default"))
+	about.row("first wait", or(span(retry.InitialInterval), "1s, the default"))
+	about.row("backoff", number(retry.Backoff, "2, the default"))
+	about.row("longest wait", or(span(retry.MaxInterval), "10m0s, the default"))
+	return a.printTable(&about)
+}
+
+// or is text, or what stands for none.
+func or(text, none string) string {
+	if text == "-" {
+		return none
+	}
+	return text
+}
+
+// number is n, or what stands for 0.
+func number(n float64, none string) string {
+	if n == 0 {
+		return none
+	}
+	return strconv.FormatFloat(n, 'g', -1, 64)
+}

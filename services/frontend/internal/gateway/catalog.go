@@ -1,0 +1,66 @@
+package gateway
+
+import (
+	"context"
+	"time"
+
+	"github.com/yardmaster-io/yardmaster/contracts/codec"
+	"github.com/yardmaster-io/yardmaster/contracts/fault"
+	"github.com/yardmaster-io/yardmaster/shared/paging"
+)
+
+// ownWritesWithin is how long a change waits until this frontend itself goes by
+// it, so that who made it sees it. Others follow as soon.
+const ownWritesWithin = time.Second
+
+// notWritten is why a change was refused, or that it may not have been stored.
+func notWritten(err error) error {
+	switch fault.CodeOf(err) {
+	case fault.InvalidArgument, fault.Stale, fault.NotFound: // a name that is no key, another revision, nothing
+		return err
+	}
+	return fault.New(fault.Unavailable, "the change may not have been stored, repeat it: %v", err).After(awayRetryAfter)
+}
+
+// awaitCatalog waits for a change to come by. It has been stored by then, so that
+// running out of time is no failure.
+func (g *Gateway) awaitCatalog(ctx context.Context, arrived func() bool) {
+	ctx, cancel := context.WithTimeout(ctx, ownWritesWithin)
+	defer cancel()
+	for delay := time.Millisecond; !arrived() && ctx.Err() == nil; delay = min(2*delay, 20*time.Millisecond) {
+		pause(ctx, delay)
+	}
+}
+
+// listed is a message that a catalog is sorted by.
+type listed interface {
+	codec.Message
+	GetName() string
+}
+
+// pageOf cuts a page out of what is sorted by name, behind the name that is the cursor; next is
+// the cursor of the page after it.
+func pageOf[M listed](c Call, sorted []M, cursor string, limit int32) (page []M, next string) {
+	from := 0
+	for from < len(sorted) && sorted[from].GetName() <= cursor {
+		from++
+	}
+	page, more := paging.Cut(sorted[from:], int(limit), paging.BytesMax, func(m M) int { return c.size(m) })
+	if more {
+		next = page[len(page)-1].GetName()
+	}
+	return page, next
+}
+
+// size is how many bytes m takes in the answer to c.
+func (c *Call) size(m codec.Message) int {
+	form := codec.Protobuf
+	if c.JSON {
+		form = codec.JSON
+	}
+	data, err := codec.Marshal(form, m)
+	if err != nil { // the answer as a whole will say so
+		return 0
+	}
+	return len(data)
+}

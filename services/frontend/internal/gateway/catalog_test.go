@@ -1,0 +1,331 @@
+package gateway
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/yardmaster-io/yardmaster/contracts/codec"
+	"github.com/yardmaster-io/yardmaster/contracts/fault"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/contracts/topology"
+
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/validate"
+)
+
+// asked is what a verb answers a request of a domain with.
+func asked[Req any](r *rig, domain string, json bool, do func(Call, Req, Answer), req Req) (codec.Message, error) {
+	got := make(chan outcome, 1)
+	c := r.from(domain)
+	c.JSON = json
+	do(c, req, func(resp codec.Message, err error) { got <- outcome{resp: resp, err: err} })
+	o := <-got
+	return o.resp, o.err
+}
+
+// answerBytesMax is what an answer may have: the least message that a server must take.
+const answerBytesMax = 512 << 10
+
+// fits checks how long an answer is in the form it is asked for.
+func fits(t *testing.T, json bool, resp codec.Message) {
+	t.Helper()
+	form := codec.Protobuf
+	if json {
+		form = codec.JSON
+	}
+	data, err := codec.Marshal(form, resp)
+	if err != nil || len(data) > answerBytesMax {
+		t.Fatalf("an answer of %d bytes: %v", len(data), err)
+	}
+}
+
+// R9: however many domains there are and whatever they are called, lists of them fit into
+// answers, and page by page each comes once.
+func TestDomainsAreListedPageByPage(t *testing.T) {
+	const domains = 5000
+	r := newRig(t)
+	clear(r.catalog.domains)
+	for i := range domains {
+		name, letter := fmt.Sprintf("d%04d", i), "x"
+		if i > domains-200 {
+			letter = "\x01" // six bytes in JSON
+		}
+		r.catalog.domains[name] = &yardv1.Domain{Name: name, Description: strings.Repeat(letter, 4<<10)}
+	}
+	for _, json := range []bool{false, true} {
+		seen, pages := 0, 0
+		for req := (&yardv1.ListDomainsRequest{}); seen == 0 || req.Cursor != ""; pages++ {
+			got, err := asked(r, topology.ReservedDomain, json, r.ListDomains, req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			resp := got.(*yardv1.ListDomainsResponse)
+			fits(t, json, resp)
+			for _, d := range resp.Domains {
+				if want := fmt.Sprintf("d%04d", seen); d.Name != want {
+					t.Fatalf("%s comes where %s should", d.Name, want)
+				}
+				seen++
+			}
+			req = &yardv1.ListDomainsRequest{Cursor: resp.NextCursor}
+		}
+		if seen != domains || pages > 80 {
+			t.Errorf("%d domains on %d pages", seen, pages)
+		}
+	}
+	got, err := asked(r, topology.ReservedDomain, true, r.ListDomains, &yardv1.ListDomainsRequest{Limit: 3, Cursor: "d0007x"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if resp := got.(*yardv1.ListDomainsResponse); len(resp.Domains) != 3 || resp.Domains[0].Name != "d0008" || resp.NextCursor != "d0010" {
+		t.Errorf("from a name that is gone: %s", resp.NextCursor)
+	}
+	for path, req := range map[string]*yardv1.ListDomainsRequest{"/limit": {Limit: 1001}, "/cursor": {Cursor: "a b"}} {
+		_, err := asked(r, topology.ReservedDomain, true, r.ListDomains, req)
+		if e := wantCode(t, err, fault.InvalidArgument); e.Path != path {
+			t.Errorf("got %v", e)
+		}
+	}
+}
+
+func TestTypesAreListedPageByPage(t *testing.T) {
+	r := flooded(t)
+	for _, name := range []string{"c", "a.b", "b", "a"} {
+		r.catalog.types["shop/"+name] = &yardv1.TaskType{Name: name}
+	}
+	r.catalog.types["flood/z"] = &yardv1.TaskType{Name: "z"}
+	var names []string
+	for req := (&yardv1.ListTypesRequest{Limit: 3}); req != nil; {
+		got, err := asked(r, "shop", true, r.ListTypes, req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp := got.(*yardv1.ListTypesResponse)
+		for _, tt := range resp.Types {
+			names = append(names, tt.Name)
+		}
+		if req = nil; resp.NextCursor != "" {
+			req = &yardv1.ListTypesRequest{Limit: 3, Cursor: resp.NextCursor}
+		}
+	}
+	if !slices.Equal(names, []string{"a", "a.b", "b", "c"}) {
+		t.Errorf("got %v", names)
+	}
+	_, err := asked(r, "nobody", true, r.ListTypes, &yardv1.ListTypesRequest{})
+	wantCode(t, err, fault.NotFound)
+}
+
+// holding has the owners tell of a domain's unfinished tasks.
+func holding(inHistory []yardv1.TaskState, inTimer int64) func(*Deps) {
+	return func(d *Deps) {
+		d.Owners.HistoryList = func(_ context.Context, p int, req *rpcv1.ListTasksRequest) (*rpcv1.ListTasksResponse, error) {
+			resp := &rpcv1.ListTasksResponse{}
+			for _, s := range inHistory {
+				if p == 1 && req.Domain == "shop" && slices.Contains(req.Filter.States, s) {
+					resp.Tasks = append(resp.Tasks, &yardv1.Task{State: s})
+				}
+			}
+			return resp, nil
+		}
+		d.Owners.TimerDescribe = func(_ context.Context, p int, req *rpcv1.DescribeWaitingRequest) (*rpcv1.DescribeWaitingResponse, error) {
+			if p != 2 || req.Domain != "shop" || req.Tasklist != "" {
+				return &rpcv1.DescribeWaitingResponse{}, nil
+			}
+			return &rpcv1.DescribeWaitingResponse{Waiting: inTimer}, nil
+		}
+	}
+}
+
+// R9: a domain is deleted where it holds nothing, and else told what it holds.
+func TestDomainsAreDeletedWhereTheyHoldNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		remove := func(r *rig, req *yardv1.DeleteDomainRequest) (codec.Message, error) {
+			return asked(r, topology.ReservedDomain, true, r.DeleteDomain, req)
+		}
+		shop := &yardv1.DeleteDomainRequest{Name: "shop"}
+		r := newRig(t, holding([]yardv1.TaskState{yardv1.TaskState_TASK_STATE_READY, yardv1.TaskState_TASK_STATE_RUNNING, yardv1.TaskState_TASK_STATE_READY}, 7))
+		_, err := remove(r, shop)
+		e := wantCode(t, err, fault.FailedPrecondition)
+		if len(e.Detail) != 3 || e.Detail["ready"] != "2" || e.Detail["running"] != "1" || e.Detail["waiting"] != "7" {
+			t.Errorf("detail %v", e.Detail)
+		}
+		if !r.catalog.HasDomain("shop") {
+			t.Fatal("it is gone")
+		}
+
+		r = newRig(t, func(d *Deps) {
+			d.Owners.TimerDescribe = func(context.Context, int, *rpcv1.DescribeWaitingRequest) (*rpcv1.DescribeWaitingResponse, error) {
+				return nil, fault.New(fault.Unavailable, "nobody")
+			}
+		})
+		_, err = remove(r, shop)
+		wantCode(t, err, fault.Unavailable)
+		if !r.catalog.HasDomain("shop") {
+			t.Fatal("it is gone, and nobody knows what it held")
+		}
+
+		r = newRig(t, holding([]yardv1.TaskState{yardv1.TaskState_TASK_STATE_COMPLETED}, 0))
+		_, err = remove(r, &yardv1.DeleteDomainRequest{Name: "shop", Revision: 3})
+		wantCode(t, err, fault.Stale)
+		r.catalog.domains["shop"] = &yardv1.Domain{Name: "shop", RetentionMs: 5}
+		got, err := remove(r, shop)
+		if err != nil || got.(*yardv1.DeleteDomainResponse).Domain.RetentionMs != 5 {
+			t.Fatalf("got %v, %v", got, err)
+		}
+		o := <-r.submit(t, tasks(1))
+		if e := wantCode(t, o.err, fault.NotFound); !strings.Contains(e.Message, "domains.put") {
+			t.Errorf("no next step: %v", e)
+		}
+		_, err = remove(r, shop)
+		wantCode(t, err, fault.NotFound)
+		for path, req := range map[string]*yardv1.DeleteDomainRequest{"/name": {Name: "admin"}, "/revision": {Name: "shop", Revision: -1}} {
+			_, err := remove(r, req)
+			if e := wantCode(t, err, fault.InvalidArgument); e.Path != path {
+				t.Errorf("got %v", e)
+			}
+		}
+	})
+}
+
+// R9: put, set and delete name the revision that they mean, and tell the new one.
+func TestTypesHaveRevisions(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		set := func(limit int32, revision int64) (*yardv1.TaskType, error) {
+			got, err := asked(r, "shop", true, r.SetType, &yardv1.SetTypeRequest{Type: &yardv1.TaskType{Name: "email", MaxConcurrency: limit, Revision: revision}})
+			if err != nil {
+				return nil, err
+			}
+			return got.(*yardv1.SetTypeResponse).Type, nil
+		}
+		first, err := set(1, 0)
+		if err != nil || first.Revision == 0 {
+			t.Fatalf("got %v, %v", first, err)
+		}
+		next, err := set(2, first.Revision)
+		if err != nil || next.Revision <= first.Revision {
+			t.Fatalf("got %v, %v", next, err)
+		}
+		_, err = set(3, first.Revision)
+		wantCode(t, err, fault.Stale)
+		_, err = asked(r, "shop", true, r.DeleteType, &yardv1.DeleteTypeRequest{Name: "none"})
+		if e := wantCode(t, err, fault.NotFound); !strings.Contains(e.Message, "types.set") {
+			t.Errorf("no next step: %v", e)
+		}
+		got, err := asked(r, "shop", true, r.DeleteType, &yardv1.DeleteTypeRequest{Name: "email", Revision: next.Revision})
+		if err != nil || got.(*yardv1.DeleteTypeResponse).Type.MaxConcurrency != 2 {
+			t.Errorf("got %v, %v", got, err)
+		}
+		if r.catalog.Type("shop", "email") != nil {
+			t.Error("it is still there")
+		}
+	})
+}
+
+// R9, I14: a domain's types are bounded, since every process keeps them. A type that is there may
+// be changed all the same.
+func TestTypesOfADomainAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		for i := range validate.TypesMax {
+			name := fmt.Sprint("t", i)
+			r.catalog.types["shop/"+name] = &yardv1.TaskType{Name: name}
+		}
+		for name, code := range map[string]fault.Code{"t7": "", "new": fault.FailedPrecondition} {
+			_, err := asked(r, "shop", true, r.SetType, &yardv1.SetTypeRequest{Type: &yardv1.TaskType{Name: name}})
+			wantCode(t, err, code)
+		}
+	})
+}
+
+// R9: tasks are listed page by page, whoever has them and wherever its answers are cut: each
+// once, newest first.
+func TestTasksAreListedPageByPage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const each, ownersCut = 57, 10
+		stores := make([][]string, 2*rigPartitions)
+		var all []string
+		for i := range each * len(stores) {
+			age := i * 37 % (each * len(stores))
+			id := ids.NewTaskID(time.UnixMilli(int64(1000+age)), 0, uint64(i)).String()
+			owner := age / each // most owners' tasks are of one time, the first one's of all
+			if age%3 == 0 {
+				owner = 0
+			}
+			stores[owner], all = append(stores[owner], id), append(all, id)
+		}
+		stores[rigPartitions] = append(stores[rigPartitions], stores[0][:3]...) // on their way: in two stores
+		tell := func(owner int, f *yardv1.ListRequest) (*rpcv1.ListTasksResponse, error) {
+			resp := &rpcv1.ListTasksResponse{}
+			for _, id := range slices.Backward(slices.Sorted(slices.Values(stores[owner]))) {
+				if f.Cursor != "" && id >= f.Cursor {
+					continue
+				}
+				if len(resp.Tasks) == min(int(f.Limit), ownersCut) {
+					resp.More = true
+					break
+				}
+				resp.Tasks = append(resp.Tasks, &yardv1.Task{TaskId: id, ErrorMessage: strings.Repeat("\x01", 4<<10)})
+			}
+			return resp, nil
+		}
+		r := newRig(t, func(d *Deps) {
+			d.Owners.HistoryList = func(_ context.Context, p int, req *rpcv1.ListTasksRequest) (*rpcv1.ListTasksResponse, error) {
+				return tell(p, req.Filter)
+			}
+			d.Owners.TimerList = func(_ context.Context, p int, req *rpcv1.ListTasksRequest) (*rpcv1.ListTasksResponse, error) {
+				return tell(p+rigPartitions, req.Filter)
+			}
+		})
+		slices.Sort(all)
+		slices.Reverse(all)
+		for _, limit := range []int32{1, 7, 1000} {
+			var seen []string
+			for cursor, last := "", false; !last; {
+				got, err := asked(r, "shop", true, r.List, &yardv1.ListRequest{Limit: limit, Cursor: cursor})
+				if err != nil {
+					t.Fatal(err)
+				}
+				resp := got.(*yardv1.ListResponse)
+				fits(t, true, resp)
+				if len(resp.Tasks) > int(limit) {
+					t.Fatalf("%d tasks on a page of %d", len(resp.Tasks), limit)
+				}
+				for _, task := range resp.Tasks {
+					seen = append(seen, task.TaskId)
+				}
+				cursor, last = resp.NextCursor, resp.NextCursor == ""
+			}
+			if !slices.Equal(seen, all) {
+				t.Errorf("pages of %d: %d tasks of %d, or in another order", limit, len(seen), len(all))
+			}
+		}
+		_, err := asked(r, "shop", true, r.List, &yardv1.ListRequest{Cursor: "x"})
+		if e := wantCode(t, err, fault.InvalidArgument); e.Path != "/cursor" {
+			t.Errorf("got %v", e)
+		}
+	})
+}
+
+// Owners that know no cursor, as while a new frontend runs beside old ones, tell of the newest
+// tasks again: those are no next page.
+func TestPagesEndWhereOwnersKnowNoCursor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		older, newer := ids.NewTaskID(time.UnixMilli(1), 0, 1).String(), ids.NewTaskID(time.UnixMilli(2), 0, 1).String()
+		r := newRig(t, func(d *Deps) {
+			d.Owners.HistoryList = func(context.Context, int, *rpcv1.ListTasksRequest) (*rpcv1.ListTasksResponse, error) {
+				return &rpcv1.ListTasksResponse{Tasks: []*yardv1.Task{{TaskId: newer}, {TaskId: older}}}, nil
+			}
+		})
+		got, err := asked(r, "shop", true, r.List, &yardv1.ListRequest{Cursor: newer})
+		if resp, _ := got.(*yardv1.ListResponse); err != nil || len(resp.Tasks) != 1 || resp.Tasks[0].TaskId != older || resp.NextCursor != "" {
+			t.Errorf("behind %s: %v, %v", newer, got, err)
+		}
+	})
+}

@@ -1,0 +1,141 @@
+package gateway
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/yardmaster-io/yardmaster/contracts/codec"
+	"github.com/yardmaster-io/yardmaster/contracts/fault"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/validate"
+)
+
+// PutDomain creates or changes a domain (admin domains.put).
+func (g *Gateway) PutDomain(c Call, req *yardv1.PutDomainRequest, answer Answer) {
+	if err := validate.PutDomain(req); err != nil {
+		answer(nil, err)
+		return
+	}
+	g.administer(c.Deadline, answer, func(ctx context.Context) (codec.Message, error) {
+		d := req.Domain
+		revision, err := g.Registry.PutDomain(ctx, d)
+		if err != nil {
+			return nil, notWritten(err)
+		}
+		d.Revision = revision
+		g.awaitCatalog(ctx, func() bool { return g.Catalog.Domain(d.Name).GetRevision() >= revision })
+		return &yardv1.PutDomainResponse{Domain: d}, nil
+	})
+}
+
+// GetDomain tells of one domain (admin domains.get).
+func (g *Gateway) GetDomain(_ Call, req *yardv1.GetDomainRequest, answer Answer) {
+	if err := validate.DomainName("/name", req.Name); err != nil {
+		answer(nil, err)
+		return
+	}
+	d := g.Catalog.Domain(req.Name)
+	if d == nil {
+		answer(nil, noDomain("/name", req.Name))
+		return
+	}
+	answer(&yardv1.GetDomainResponse{Domain: d}, nil)
+}
+
+// ListDomains tells of all domains, page by page (admin domains.list).
+func (g *Gateway) ListDomains(c Call, req *yardv1.ListDomainsRequest, answer Answer) {
+	if err := validate.ListDomains(req); err != nil {
+		answer(nil, err)
+		return
+	}
+	g.administer(c.Deadline, answer, func(context.Context) (codec.Message, error) {
+		page, next := pageOf(c, g.Catalog.Domains(), req.Cursor, req.Limit)
+		return &yardv1.ListDomainsResponse{Domains: page, NextCursor: next}, nil
+	})
+}
+
+// DeleteDomain deletes a domain that holds nothing, as far as can be told, and its types (admin
+// domains.delete). A submit may come in while it is looked for tasks, and what is on disk only is
+// not seen; such tasks are the domain's that is created again under the name.
+func (g *Gateway) DeleteDomain(c Call, req *yardv1.DeleteDomainRequest, answer Answer) {
+	if err := validate.DeleteDomain(req); err != nil {
+		answer(nil, err)
+		return
+	}
+	g.administer(c.Deadline, answer, func(ctx context.Context) (codec.Message, error) {
+		if g.Catalog.HasDomain(req.Name) {
+			held, err := g.unfinished(ctx, req.Name)
+			if err != nil {
+				return nil, err
+			}
+			if len(held) > 0 {
+				return nil, holdsTasks(req.Name, held)
+			}
+		}
+		d, err := g.Registry.DeleteDomain(ctx, req.Name, req.Revision)
+		if fault.CodeOf(err) == fault.NotFound {
+			return nil, noDomain("/name", req.Name)
+		}
+		if err != nil {
+			return nil, notWritten(err)
+		}
+		g.awaitCatalog(ctx, func() bool { return !g.Catalog.HasDomain(req.Name) })
+		return &yardv1.DeleteDomainResponse{Domain: d}, nil
+	})
+}
+
+// unfinishedStates are those of tasks that a domain holds.
+var unfinishedStates = []yardv1.TaskState{
+	yardv1.TaskState_TASK_STATE_WAITING, yardv1.TaskState_TASK_STATE_QUEUED, yardv1.TaskState_TASK_STATE_READY,
+	yardv1.TaskState_TASK_STATE_RUNNING, yardv1.TaskState_TASK_STATE_BACKOFF,
+}
+
+// unfinished counts the unfinished tasks of a domain that are known of, by state; of those in
+// history as many as fit into one list of each owner. What timer keeps counts as waiting.
+func (g *Gateway) unfinished(ctx context.Context, domain string) (map[yardv1.TaskState]int64, error) {
+	n := g.Partitioning.History
+	ask := &rpcv1.ListTasksRequest{Domain: domain, Filter: &yardv1.ListRequest{States: unfinishedStates, Limit: validate.ListMax}}
+	parts, err := everyone(ctx, 2*n, func(ctx context.Context, i int) (map[yardv1.TaskState]int64, error) {
+		held := map[yardv1.TaskState]int64{}
+		if i >= n {
+			d, err := g.Owners.TimerDescribe(ctx, i-n, &rpcv1.DescribeWaitingRequest{Domain: domain})
+			held[yardv1.TaskState_TASK_STATE_WAITING] = d.GetWaiting()
+			return held, err
+		}
+		found, err := g.Owners.HistoryList(ctx, i, ask)
+		for _, task := range found.GetTasks() {
+			held[task.State]++
+		}
+		return held, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	sum := map[yardv1.TaskState]int64{}
+	for _, part := range parts {
+		for state, n := range part {
+			if n > 0 {
+				sum[state] += n
+			}
+		}
+	}
+	return sum, nil
+}
+
+// holdsTasks refuses the deletion of a domain, with what was found in it.
+func holdsTasks(domain string, held map[yardv1.TaskState]int64) error {
+	detail, texts := map[string]string{}, []string{}
+	for _, state := range unfinishedStates {
+		if n := held[state]; n > 0 {
+			detail[state.Name()] = strconv.FormatInt(n, 10)
+			texts = append(texts, fmt.Sprintf("%d %s", n, state.Name()))
+		}
+	}
+	e := fault.At(fault.FailedPrecondition, "/name", "domain %q holds unfinished tasks (at least %s): cancel them, or let them end, and delete it then", domain, strings.Join(texts, ", "))
+	e.Detail = detail
+	return e
+}

@@ -1,0 +1,365 @@
+package gateway
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/yardmaster-io/yardmaster/contracts/codec"
+	"github.com/yardmaster-io/yardmaster/contracts/fault"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/contracts/topology"
+	"github.com/yardmaster-io/yardmaster/shared/admission"
+)
+
+// free is how many places one domain that has none finds in a room of less than 4 times as many.
+func free(r *admission.Room) (n int) {
+	for r.Enter("probe") {
+		n++
+	}
+	r.Give("probe", n)
+	return n
+}
+
+// from is a call of a domain.
+func (r *rig) from(domain string) Call {
+	c := r.call()
+	c.Domain = domain
+	return c
+}
+
+// small makes all pools small: 12 places for one domain, and one for each other.
+func small(d *Deps) {
+	d.Config.RequestsMax, d.Config.QueriesMax, d.Config.WaitsMax, d.Config.PollsMax = 16, 16, 16, 16
+}
+
+// roomy is small but for the requests, which are counted before all else.
+func roomy(d *Deps) {
+	small(d)
+	d.Config.RequestsMax = 1000
+}
+
+const poolOfOne = 12
+
+// flooded is a rig with a second domain.
+func flooded(t *testing.T, change ...func(*Deps)) *rig {
+	t.Helper()
+	r := newRig(t, change...)
+	r.catalog.domains["flood"] = &yardv1.Domain{Name: "flood"}
+	return r
+}
+
+// heldUp has every get at history held up until open is closed, or its context ends.
+func heldUp(open <-chan struct{}) func(*Deps) {
+	return func(d *Deps) {
+		d.Owners.HistoryGet = func(ctx context.Context, _ int, _ *rpcv1.GetTaskRequest) (*rpcv1.GetTaskResponse, error) {
+			select {
+			case <-open:
+				return &rpcv1.GetTaskResponse{Task: &yardv1.Task{State: yardv1.TaskState_TASK_STATE_COMPLETED}}, nil
+			case <-ctx.Done():
+				return nil, fault.New(fault.Unavailable, "gone")
+			}
+		}
+	}
+}
+
+// ask sends a get of a domain, with or without a wait.
+func (r *rig) ask(t *testing.T, domain string, wait time.Duration) <-chan outcome {
+	answer, got := r.answers(t)
+	r.Get(r.from(domain), &yardv1.GetRequest{TaskId: ids.NewTaskID(time.Now(), 1, 1).String(), WaitMs: wait.Milliseconds()}, answer)
+	return got
+}
+
+// R3: a domain that fills the queries or the waits leaves the others theirs; waits take no
+// place from queries, and neither takes one from the administration (I14).
+func TestI14_QueriesAndWaitsLeaveRoomForOthers(t *testing.T) {
+	for name, c := range map[string]struct {
+		wait, other time.Duration
+		room        func(*rig) *admission.Room
+	}{
+		"queries": {0, time.Minute, func(r *rig) *admission.Room { return r.pools.queries }},
+		"waits":   {time.Minute, 0, func(r *rig) *admission.Room { return r.pools.waits }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				open := make(chan struct{})
+				r := flooded(t, roomy, heldUp(open)).running(t)
+				var held []<-chan outcome
+				for range poolOfOne {
+					held = append(held, r.ask(t, "flood", c.wait))
+				}
+				if e := wantCode(t, (<-r.ask(t, "flood", c.wait)).err, fault.ResourceExhausted); e.RetryAfter == 0 {
+					t.Error("no retry-after")
+				}
+				held = append(held, r.ask(t, "shop", c.wait), r.ask(t, "flood", c.other))
+				put := make(chan outcome, 1)
+				r.PutDomain(r.from(topology.ReservedDomain), &yardv1.PutDomainRequest{Domain: &yardv1.Domain{Name: "new"}},
+					func(resp codec.Message, err error) { put <- outcome{resp: resp, err: err} })
+				if o := <-put; o.err != nil {
+					t.Errorf("the administration was refused: %v", o.err)
+				}
+				close(open)
+				for _, one := range held {
+					if o := <-one; o.err != nil {
+						t.Errorf("got %v", o.err)
+					}
+				}
+				if n := free(c.room(r)); n != poolOfOne {
+					t.Errorf("%d places are free in the end", n)
+				}
+			})
+		})
+	}
+}
+
+// R3: no way out of a query keeps its place.
+func TestQueriesAndWaitsLeaveTheirPlaces(t *testing.T) {
+	for name, end := range map[string]func(t *testing.T, r *rig, stop func()){
+		"its time is over": func(*testing.T, *rig, func()) { time.Sleep(2 * time.Minute) },
+		"the gateway gives up": func(_ *testing.T, r *rig, stop func()) {
+			stop()
+			time.Sleep(r.Config.DrainTimeout + time.Second)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := flooded(t, roomy, heldUp(nil))
+				ctx, stop := context.WithCancel(context.Background())
+				ended := make(chan error, 1)
+				go func() { ended <- r.Run(ctx) }()
+				for range 5 {
+					r.ask(t, "shop", 0)
+					r.ask(t, "shop", time.Minute)
+				}
+				synctest.Wait()
+				if q, w := free(r.pools.queries), free(r.pools.waits); q != poolOfOne-5 || w != poolOfOne-5 {
+					t.Fatalf("%d and %d places are free beside five", q, w)
+				}
+				end(t, r, stop)
+				synctest.Wait()
+				if q, w := free(r.pools.queries), free(r.pools.waits); q != poolOfOne || w != poolOfOne {
+					t.Errorf("%d and %d places are free in the end", q, w)
+				}
+				if n := free(r.pools.requests); n != 750 {
+					t.Errorf("%d requests may come in the end", n)
+				}
+				stop()
+				if err := <-ended; err != nil {
+					t.Error(err)
+				}
+			})
+		})
+	}
+}
+
+// R3: a domain's polls leave places to others, and give theirs back: answered, ended by a new
+// owner, when their time is over, heard or not, and when the gateway stops.
+func TestI14_PollsLeaveRoomForOthers(t *testing.T) {
+	for name, end := range map[string]func(r *rig, stop func()){
+		"answered": func(r *rig, _ func()) {
+			for _, s := range r.bus.sentPolls() {
+				r.tellAnswered(t, s.id)
+			}
+		},
+		"ended by a new owner": func(r *rig, _ func()) {
+			for m := range rigShards {
+				r.EpochOpened(m, rigEpoch+1)
+			}
+		},
+		"over":        func(*rig, func()) { time.Sleep(10*time.Second + 2*pollOverAfter) },
+		"never heard": func(r *rig, _ func()) { unheard(r, 11*time.Second) },
+		"at a stop":   func(_ *rig, stop func()) { stop() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := flooded(t, roomy)
+				ctx, stop := context.WithCancel(t.Context())
+				ended := make(chan error, 1)
+				go func() { ended <- r.Run(ctx) }()
+				poll := func(domain string) error {
+					got := make(chan error, 2)
+					r.Poll(r.from(domain), &yardv1.PollRequest{Tasklist: "main", MaxTasks: 1, WaitMs: 10_000}, func(_ codec.Message, err error) { got <- err })
+					return <-got
+				}
+				for range poolOfOne {
+					if err := poll("flood"); err != nil {
+						t.Fatal(err)
+					}
+				}
+				if e := wantCode(t, poll("flood"), fault.ResourceExhausted); e.RetryAfter == 0 {
+					t.Error("no retry-after")
+				}
+				if err := poll("shop"); err != nil {
+					t.Errorf("another domain: %v", err)
+				}
+				if name == "at a stop" {
+					unheard(r, pollRetryEvery/2)
+				}
+				end(r, stop)
+				stop()
+				if err := <-ended; err != nil {
+					t.Error(err)
+				}
+				if n := free(r.pools.polls); n != poolOfOne {
+					t.Errorf("%d places are free in the end", n)
+				}
+			})
+		})
+	}
+}
+
+// unheard tells for so long that nobody took what is sent.
+func unheard(r *rig, lasts time.Duration) {
+	told := 0
+	for end := time.Now().Add(lasts); time.Now().Before(end); time.Sleep(tickEvery) {
+		synctest.Wait()
+		sent := r.bus.sentPolls()
+		for _, s := range sent[told:] {
+			r.PollUnheard(s.id)
+		}
+		told = len(sent)
+	}
+}
+
+// A poll counts for what it takes: one with many types is many.
+func TestLongPollsTakeMorePlaces(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := flooded(t, roomy)
+		req := &yardv1.PollRequest{Tasklist: "main", MaxTasks: 1}
+		for i := range 100 {
+			req.Types = append(req.Types, ids.NewTaskID(time.Now(), 1, uint64(i)).String())
+		}
+		r.Poll(r.from("flood"), req, func(codec.Message, error) {})
+		if n := free(r.pools.polls); n >= poolOfOne-1 {
+			t.Errorf("%d places are free beside a poll of %d B", n, req.SizeVT())
+		}
+	})
+}
+
+// R3: neither the number nor the bytes of one domain's requests shut others out, nor the
+// administration; domains that do not exist share what one may have.
+func TestI14_RequestsLeaveRoomForOthers(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*Deps)
+		bytes  int
+	}{
+		"many":  {small, 1},
+		"large": {func(d *Deps) { d.Config.RequestBytesMax = 1600 }, 100},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := flooded(t, c.change)
+			var all []Place
+			admit := func(domain string) error {
+				p, err := r.Admit(domain, c.bytes)
+				if err == nil {
+					all = append(all, p)
+				}
+				return err
+			}
+			for _, made := range []string{"made", "up"} {
+				for range poolOfOne / 2 {
+					if err := admit(made); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			for _, full := range []string{"made", "another", "flood"} {
+				if err := admit(full); (err == nil) != (full == "flood") {
+					t.Errorf("%s: %v", full, err)
+				}
+			}
+			wantCode(t, admit("flood"), fault.ResourceExhausted) // it has the one of a domain with few
+			for _, other := range []string{"shop", topology.ReservedDomain} {
+				if err := admit(other); err != nil {
+					t.Errorf("%s: %v", other, err)
+				}
+			}
+			for _, p := range all {
+				r.Release(p)
+			}
+			if n := free(r.pools.requests); n != r.Config.RequestsMax*3/4 || r.open.Load() != 0 {
+				t.Errorf("%d places are free in the end, %d are open", n, r.open.Load())
+			}
+			if !r.pools.bytes.Take("probe", r.Config.RequestBytesMax*3/4) {
+				t.Error("bytes are kept")
+			}
+			if n := free(r.pools.admin); n != adminMax*3/4 {
+				t.Errorf("%d places are free for the administration", n)
+			}
+		})
+	}
+}
+
+// R3: outcomes that wait for a partition are bounded for each domain, not for all together.
+func TestI14_OutcomesThatWaitLeaveRoomForOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := flooded(t).running(t)
+		const partition = 1
+		queued := r.outcomes.queued[partition]
+		if !queued.Take("flood", queuedEventsBytes*3/4) { // as if history stood still
+			t.Fatal("not even three quarters")
+		}
+		complete := func(domain string) <-chan outcome {
+			answer, got := r.answers(t)
+			r.Complete(r.from(domain), &yardv1.CompleteRequest{Tasks: []*yardv1.Completion{completion(partition, 1)}}, answer)
+			return got
+		}
+		if v := verdicts(t, <-complete("flood"))[0]; v.Code != string(fault.ResourceExhausted) {
+			t.Errorf("the domain that has its share: %v", v)
+		}
+		got := complete("shop")
+		synctest.Wait()
+		if len(r.bus.sentEvents()) != 1 {
+			t.Fatal("another domain's was not sent")
+		}
+		r.verdict(t, r.bus.sentEvents()[0], 0, 1)
+		if v := verdicts(t, <-got)[0]; v.Code != codeOK {
+			t.Errorf("another domain: %v", v)
+		}
+		queued.Give("flood", queuedEventsBytes*3/4)
+		if !queued.Take("probe", queuedEventsBytes*3/4) {
+			t.Error("what was sent still counts as waiting")
+		}
+	})
+}
+
+// R3: a submit that found no room to wait is stored, and says so; one whose time ran out does not.
+func TestSubmitThatFindsNoRoomToWaitSaysSo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := flooded(t, roomy, heldUp(nil)).running(t)
+		wait := func() <-chan outcome {
+			req := tasks(1)
+			req.Wait, req.WaitMs = true, 5000
+			return r.submit(t, req)
+		}
+		began := time.Now()
+		var held []<-chan outcome
+		for range poolOfOne {
+			held = append(held, wait())
+		}
+		synctest.Wait()
+		o := <-wait()
+		if accepted(t, o); o.at != began {
+			t.Errorf("answered after %v", o.at.Sub(began))
+		}
+		resp := o.resp.(*yardv1.SubmitResponse)
+		if resp.WaitCode != string(fault.ResourceExhausted) || resp.WaitRetryAfterMs <= 0 || resp.Task.GetTaskId() != resp.TaskIds[0] {
+			t.Errorf("got %v", resp)
+		}
+		for _, one := range held {
+			o := <-one
+			if accepted(t, o); o.at.Sub(began) < 5*time.Second || o.resp.(*yardv1.SubmitResponse).WaitCode != "" {
+				t.Errorf("a wait whose time ran out, after %v: %v", o.at.Sub(began), o.resp)
+			}
+		}
+		if n := len(r.log.tasks(t)); n != poolOfOne+1 {
+			t.Errorf("%d tasks are stored", n)
+		}
+		if n := free(r.pools.waits); n != poolOfOne {
+			t.Errorf("%d places are free in the end", n)
+		}
+	})
+}

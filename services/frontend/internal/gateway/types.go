@@ -1,0 +1,119 @@
+package gateway
+
+import (
+	"context"
+
+	"github.com/yardmaster-io/yardmaster/contracts/codec"
+	"github.com/yardmaster-io/yardmaster/contracts/fault"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/validate"
+)
+
+// SetType creates or changes a task type (types.set). Every process keeps all types in memory,
+// so a domain may have so many; some more where sets meet.
+func (g *Gateway) SetType(c Call, req *yardv1.SetTypeRequest, answer Answer) {
+	if err := g.domain(&c); err != nil {
+		answer(nil, err)
+		return
+	}
+	if err := validate.SetType(req); err != nil {
+		answer(nil, err)
+		return
+	}
+	t := req.Type
+	g.query(c.Domain, c.Deadline, answer, func(ctx context.Context) (codec.Message, error) {
+		if g.Catalog.Type(c.Domain, t.Name) == nil && len(g.Catalog.Types(c.Domain)) >= validate.TypesMax {
+			return nil, fault.At(fault.FailedPrecondition, "/type/name", "the domain has %d types with settings, and no more are allowed: delete some", validate.TypesMax)
+		}
+		revision, err := g.Registry.PutType(ctx, c.Domain, t)
+		if err != nil {
+			return nil, notWritten(err)
+		}
+		t.Revision = revision
+		g.awaitCatalog(ctx, func() bool { return g.Catalog.Type(c.Domain, t.Name).GetRevision() >= revision })
+		return &yardv1.SetTypeResponse{Type: t}, nil
+	})
+}
+
+// GetType tells of a task type and how full its limit is (types.get).
+func (g *Gateway) GetType(c Call, req *yardv1.GetTypeRequest, answer Answer) {
+	if err := g.domain(&c); err != nil {
+		answer(nil, err)
+		return
+	}
+	if err := validate.GetType(req); err != nil {
+		answer(nil, err)
+		return
+	}
+	t := g.Catalog.Type(c.Domain, req.Name)
+	if t == nil {
+		answer(nil, noType(req.Name))
+		return
+	}
+	if t.MaxConcurrency == 0 {
+		answer(&yardv1.GetTypeResponse{Type: t}, nil)
+		return
+	}
+	g.query(c.Domain, c.Deadline, answer, func(ctx context.Context) (codec.Message, error) {
+		shards, err := everyone(ctx, g.Partitioning.Matching, func(ctx context.Context, m int) (*rpcv1.DescribeShardResponse, error) {
+			return g.Owners.MatchingDescribe(ctx, m, &rpcv1.DescribeShardRequest{Domain: c.Domain})
+		})
+		if err != nil {
+			return nil, err
+		}
+		resp := &yardv1.GetTypeResponse{Type: t}
+		for _, s := range shards { // each tells of the whole domain
+			resp.SlotsInUse = max(resp.SlotsInUse, s.Slots[req.Name])
+		}
+		return resp, nil
+	})
+}
+
+// ListTypes tells of the types with settings, page by page (types.list).
+func (g *Gateway) ListTypes(c Call, req *yardv1.ListTypesRequest, answer Answer) {
+	if err := g.domain(&c); err != nil {
+		answer(nil, err)
+		return
+	}
+	if err := validate.ListTypes(req); err != nil {
+		answer(nil, err)
+		return
+	}
+	g.query(c.Domain, c.Deadline, answer, func(context.Context) (codec.Message, error) {
+		page, next := pageOf(c, g.Catalog.Types(c.Domain), req.Cursor, req.Limit)
+		return &yardv1.ListTypesResponse{Types: page, NextCursor: next}, nil
+	})
+}
+
+// DeleteType deletes the settings of a type (types.delete).
+func (g *Gateway) DeleteType(c Call, req *yardv1.DeleteTypeRequest, answer Answer) {
+	if err := g.domain(&c); err != nil {
+		answer(nil, err)
+		return
+	}
+	if err := validate.DeleteType(req); err != nil {
+		answer(nil, err)
+		return
+	}
+	g.query(c.Domain, c.Deadline, answer, func(ctx context.Context) (codec.Message, error) {
+		t, err := g.Registry.DeleteType(ctx, c.Domain, req.Name, req.Revision)
+		if fault.CodeOf(err) == fault.NotFound {
+			return nil, noType(req.Name)
+		}
+		if err != nil {
+			return nil, notWritten(err)
+		}
+		g.awaitCatalog(ctx, func() bool {
+			left := g.Catalog.Type(c.Domain, req.Name)
+			return left == nil || left.Revision > t.Revision
+		})
+		return &yardv1.DeleteTypeResponse{Type: t}, nil
+	})
+}
+
+// noType refuses what is asked of a type without settings, and says what to do about it.
+func noType(name string) error {
+	return fault.At(fault.NotFound, "/name", "the type %q has no settings, so the defaults hold: set some with types.set, or `yard type set %s`", name, name)
+}

@@ -1,0 +1,24 @@
+package historysim
+
+import "github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
+
+// The steps of a task's history that cost it an attempt, or would if its worker had got it.
+const (
+	StepFailed   = taskstate.StepFailed
+	StepTimedOut = taskstate.StepTimedOut
+	StepLost     = taskstate.StepLost
+)
+
+// NewPath is a path of limits; nil of none.
+func NewPath(refs ...string) *Path { return taskstate.NewPath(refs...) }
+
+// Retrigger sends the triggers of all that is ready of a matching shard again, those of one
+// domain or of all domains. It returns false if the owner does not serve.
+func (o *Owner) Retrigger(domain string, shard int) bool {
+	if !o.Live() {
+		return false
+	}
+	o.r.Retrigger(domain, shard, o.host.Now(), &o.fx)
+	o.flush()
+	return true
+}

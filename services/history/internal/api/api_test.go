@@ -1,0 +1,108 @@
+package api_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/yardmaster-io/yardmaster/contracts/fault"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/contracts/logversion"
+	"github.com/yardmaster-io/yardmaster/contracts/topology"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/api"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/memhistory"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/partition"
+	"github.com/yardmaster-io/yardmaster/shared/natsrpc"
+	"github.com/yardmaster-io/yardmaster/shared/telemetry"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
+)
+
+// serve serves a partition whose log already holds something.
+func serve(t *testing.T, w *memhistory.World) *nats.Conn {
+	t.Helper()
+	o := partition.New(partition.Deps{
+		Shards: 1, Node: "node", Config: partition.DefaultConfig(),
+		Log: w, Archive: memhistory.Archive{World: w, Retention: func(string) time.Duration { return time.Hour }},
+		Reader: memhistory.Reader{World: w}, TimerStore: w, Timer: w, Checkpoints: w, Wire: w,
+		Quarantine: func(context.Context, partition.Quarantined) error { return errors.New("nothing is to be set apart") },
+		LogVersion: func() uint32 { return logversion.Fences }, Tokens: ids.NewTokens([ids.TokenSecretBytes]byte{}),
+		Logger: slog.New(slog.DiscardHandler), Metrics: partition.NewMetrics(new(telemetry.Metrics)),
+	})
+	nc := testkit.RunNATS(t).Connect(t)
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 2)
+	go func() { ended <- o.Run(ctx) }()
+	go func() { ended <- api.Serve(ctx, nc, o, slog.New(slog.DiscardHandler)) }()
+	t.Cleanup(func() {
+		cancel()
+		for range cap(ended) {
+			if err := <-ended; err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	<-o.Ready()
+	return nc
+}
+
+// call asks until somebody serves.
+func call[Resp any, PResp interface {
+	*Resp
+	natsrpc.Message
+}](t *testing.T, nc *nats.Conn, verb string, req natsrpc.Message) PResp {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	for {
+		resp, err := natsrpc.Call[Resp, PResp](ctx, nc, topology.HistoryCall(0, verb), req)
+		if err == nil {
+			return resp
+		}
+		if fault.From(err).Code != fault.Unavailable || ctx.Err() != nil {
+			t.Fatalf("%s: %v", verb, err)
+		}
+	}
+}
+
+// TestCallsOfAMatchingShard: what it is told by NATS is what its owner knows.
+func TestCallsOfAMatchingShard(t *testing.T) {
+	t.Parallel()
+	id := ids.NewTaskID(time.Now(), 0, 1)
+	encoded := func(m interface{ MarshalVT() ([]byte, error) }) []byte {
+		data, err := m.MarshalVT()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return data
+	}
+	w := memhistory.NewWorld(func(string, []byte) {}, func(string, []byte) bool { return true })
+	w.AppendSubmit(3, encoded(&logv1.Batch{Tasks: []*logv1.Record{{
+		Id: id[:], Domain: "shop", Tasklist: "mail", Type: "send", Priority: 3, Policy: &logv1.Policy{MaxAttempts: 1, StartToCloseMs: 600_000},
+	}}}))
+	w.AppendForeignEvents(encoded(&logv1.EventBatch{
+		LogVersion: logversion.Fences, Shard: 1, ShardEpoch: 1, RequestId: 1, Polls: []*logv1.PollRef{{Worker: "w", ReplyTo: "inbox"}},
+		Events: []*logv1.Event{{
+			Kind: logv1.EventKind_EVENT_KIND_STARTED, TaskId: id[:], Position: uint64(ids.NewPosition(1, 3)), Version: 1, Poll: 1, Limits: []string{"type/send"},
+		}},
+	}))
+	nc := serve(t, w)
+	booked := call[rpcv1.BookingsResponse](t, nc, "bookings", &rpcv1.BookingsRequest{})
+	if len(booked.Groups) != 1 || string(booked.Groups[0].Bookings) != ids.Booking(id, 1) || len(booked.Cursor) > 0 {
+		t.Errorf("bookings: %v", booked)
+	}
+	told := call[rpcv1.UndeliveredResponse](t, nc, "undelivered", &rpcv1.UndeliveredRequest{Epoch: 2})
+	var task yardv1.PolledTask
+	if len(told.Grants) != 1 || task.UnmarshalVT(told.Grants[0].Task) != nil || task.TaskId != id.String() || told.Grants[0].ReplyTo != "inbox" {
+		t.Errorf("undelivered: %v", told)
+	}
+	if none := call[rpcv1.UndeliveredResponse](t, nc, "undelivered", &rpcv1.UndeliveredRequest{Epoch: 1}); len(none.Grants) > 0 {
+		t.Errorf("of the asker's own epoch: %v", none)
+	}
+}

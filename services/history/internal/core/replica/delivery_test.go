@@ -1,0 +1,289 @@
+package replica
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
+)
+
+// grabs gives a message of an owner of shard 0 that grabs tasks, each for a poll of its own.
+func (b *bench) grabs(epoch, request, delivered uint64, tasks ...int) *Effects {
+	b.Helper()
+	b.seq++
+	in := &Events{Seq: b.seq, At: b.now.MS, ReplyTo: "asker", RequestID: request, Shard: 1, Epoch: epoch, Delivered: delivered}
+	for i, n := range tasks {
+		e := b.r.tasks[id(n)]
+		in.Polls = append(in.Polls, Poll{Worker: fmt.Sprint("w", n), ReplyTo: fmt.Sprint("inbox", n), JSON: n%2 == 1})
+		in.Events = append(in.Events, taskstate.Event{
+			Kind: taskstate.Started, ID: id(n), Poll: uint32(i + 1), Worker: in.Polls[i].Worker,
+			Fence: ids.Token{Position: e.Position, Version: e.Version + 1, Nonce: uint64(b.seq)},
+		})
+	}
+	return b.step(in)
+}
+
+func (b *bench) fence(epoch uint64) *Effects {
+	b.Helper()
+	b.seq++
+	return b.step(&Events{Seq: b.seq, At: b.now.MS, ReplyTo: "asker", Shard: 1, Epoch: epoch, Events: []taskstate.Event{{Kind: taskstate.Fence}}})
+}
+
+// undelivered are the tasks that owners before epoch may not have delivered.
+func (b *bench) undelivered(epoch uint64) (numbers []int) {
+	b.r.Undelivered(0, epoch, ids.TaskID{}, func(u *Undelivered) bool {
+		n := int(u.Grant.Task.ID[15])
+		numbers = append(numbers, n)
+		if u.Poll != (Poll{fmt.Sprint("w", n), fmt.Sprint("inbox", n), n%2 == 1}) || u.Grant.Token != b.r.tasks[u.Grant.Task.ID].Token() || u.Grant.First {
+			b.Errorf("task %d is for %+v, %+v", n, u.Poll, u.Grant)
+		}
+		return true
+	})
+	return numbers
+}
+
+// upFrom are n numbers from one on.
+func upFrom(first, n int) (all []int) {
+	for i := range n {
+		all = append(all, first+i)
+	}
+	return all
+}
+
+// TestR41WhatIsNotDelivered: of each owner of a shard, until it says so or the worker is heard of.
+func TestR41WhatIsNotDelivered(t *testing.T) {
+	b := newBench(t, Config{})
+	b.submit(nil, upFrom(1, 9)...)
+	b.grabs(1, 1, 0, 1, 2)
+	b.grabs(1, 2, 0, 3, 4)
+	b.grabs(2, 1, 0, 5)
+	b.grabs(3, 1, 0, 6)
+	b.equal("of older owners only", b.undelivered(3), []int{1, 2, 3, 4, 5})
+	b.grabs(1, 3, 1)
+	b.grabs(2, 2, 0)
+	b.equal("the first batch is delivered", b.undelivered(3), []int{3, 4, 5})
+	b.finish(taskstate.Heartbeat, 3)
+	b.equal("its worker was heard of", b.undelivered(3), []int{4, 5})
+	b.finish(taskstate.Cancel, 4)
+	b.equal("a cancel is not from its worker", b.undelivered(3), []int{4, 5})
+	b.finish(taskstate.Succeeded, 4)
+	b.finish(taskstate.Failed, 5)
+	b.equal("they are over", b.undelivered(9), []int{6})
+	b.start(7)
+	b.equal("not of matching as it was", b.undelivered(9), []int{6})
+	b.grabs(3, 2, 1)
+	b.equal("all is delivered", b.undelivered(9), nil)
+
+	b.grabs(3, 3, 1, 8)
+	b.seq++
+	e := b.r.tasks[id(9)]
+	b.step(&Events{Seq: b.seq, At: b.now.MS, Shard: 1, Epoch: 3, RequestID: 4, Events: []taskstate.Event{{
+		Kind: taskstate.Started, ID: id(9), Fence: ids.Token{Position: e.Position, Version: 1, Nonce: 1}, Poll: 7,
+	}}})
+	b.equal("whose poll is not known cannot be sent again", b.undelivered(4), []int{8})
+	b.fence(4)
+	b.now.MS += 9_000
+	fx := b.step(Tick{Fences: true})
+	for _, p := range fx.Append {
+		if want := p.ID == id(8) || p.ID == id(9); p.Undelivered != want {
+			t.Errorf("%s: undelivered %v", p.ID, p.Undelivered)
+		}
+	}
+}
+
+// TestI13UndeliveredIsOfLogVersion2: in a cluster that writes version 1, nobody proposes what its programs
+// would misread.
+func TestI13UndeliveredIsOfLogVersion2(t *testing.T) {
+	for _, fences := range []bool{false, true} {
+		b := newBench(t, Config{})
+		b.submit(nil, 1)
+		b.grabs(1, 1, 0, 1)
+		b.fence(2)
+		b.now.MS += 9_000
+		if fx := b.step(Tick{Fences: fences}); len(fx.Append) != 1 || fx.Append[0].Undelivered != fences {
+			t.Errorf("version with fences %v: %+v", fences, fx.Append)
+		}
+	}
+}
+
+// TestUndeliveredIsToldInPages: each page begins behind the last task that was taken of the one before,
+// and what was not taken is not yet told.
+func TestUndeliveredIsToldInPages(t *testing.T) {
+	b := newBench(t, Config{})
+	b.submit(nil, upFrom(1, 5)...)
+	b.grabs(1, 1, 0, 5, 1, 4)
+	b.grabs(1, 2, 0, 2, 3)
+	var pages [][]int
+	for after := (ids.TaskID{}); len(pages) < 9; {
+		var page []int
+		b.r.Undelivered(0, 2, after, func(u *Undelivered) bool {
+			if len(page) == 2 {
+				return false
+			}
+			after = u.Grant.Task.ID
+			page = append(page, int(after[15]))
+			return true
+		})
+		if page == nil {
+			break
+		}
+		pages = append(pages, page)
+		if len(pages) == 1 { // 3 was offered and not taken
+			fx := b.step(Bounced{[]GrantRef{{id(1), b.r.Get(id(1)).Token()}, {id(3), b.r.Get(id(3)).Token()}}})
+			if len(fx.Append) != 1 || fx.Append[0].ID != id(3) {
+				t.Errorf("taken back: %+v", fx.Append)
+			}
+		}
+	}
+	if got := fmt.Sprint(pages); got != "[[1 2] [4 5]]" {
+		t.Errorf("pages %s, without the one that is taken back", got)
+	}
+}
+
+// TestLateGrabsKeepTheirPlace: a grab that waited for its task is of its own batch, whatever has been
+// granted and delivered since.
+func TestLateGrabsKeepTheirPlace(t *testing.T) {
+	for _, delivered := range []uint64{0, 1, 2} {
+		b := newBench(t, Config{})
+		b.submit(nil, 1, 2)
+		late := ids.NewPosition(b.seq+1, 3)
+		b.seq++
+		in := &Events{Seq: b.seq + 1, At: b.now.MS, Shard: 1, Epoch: 1, RequestID: 1, Polls: []Poll{{"w3", "inbox3", true}, {"w1", "inbox1", true}}}
+		in.Events = []taskstate.Event{
+			{Kind: taskstate.Started, ID: id(3), Poll: 1, Fence: ids.Token{Position: late, Version: 1, Nonce: 1}},
+			{Kind: taskstate.Started, ID: id(1), Poll: 2, Fence: ids.Token{Position: b.r.tasks[id(1)].Position, Version: 1, Nonce: 1}},
+		}
+		b.seq++
+		b.step(in)
+		b.grabs(1, 2, 0, 2)
+		if !b.r.GrabsDecided(in.Seq-1) || b.r.GrabsDecided(in.Seq) || b.r.GrabsDecided(b.seq) {
+			t.Error("one grab waits for its task")
+		}
+		b.finish(taskstate.Succeeded, 1) // its batch is left without grants for now
+		if delivered == 2 {
+			b.grabs(1, 3, 1)
+		}
+		b.step(&Submits{Lane: 3, Seq: late.Seq(), At: b.now.MS, Tasks: []*Entry{{Task: taskstate.Task{
+			ID: id(3), Domain: "shop", Tasklist: "mail", Type: "send", Priority: 3, Policy: storyPolicy,
+		}}}})
+		if !b.r.GrabsDecided(b.seq) || b.r.GrabsDecided(b.seq+1) {
+			t.Error("all are decided that have been read")
+		}
+		if delivered == 1 {
+			b.equal("before", b.undelivered(2), []int{2, 3})
+			b.grabs(1, 3, 1)
+		}
+		want := []int{2}
+		if delivered == 0 {
+			want = []int{2, 3}
+		}
+		b.equal(fmt.Sprint("delivered ", delivered), b.undelivered(2), want)
+	}
+}
+
+// TestI7WhatIsNotDeliveredIsBounded: by the attempts that run, whatever the shards say, or do not.
+func TestI7WhatIsNotDeliveredIsBounded(t *testing.T) {
+	b := newBench(t, Config{Shards: 1, WindowTasks: 1 << 20, WindowBytes: 1 << 40, CheckpointEveryMS: 1 << 50, PurgeEveryMS: 1 << 50, CarryRecords: 1 << 40, CarryBytes: 1 << 40})
+	b.submit(nil, upFrom(1, 40)...)
+	kept := []int{3, 17}
+	b.grabs(1, 1, 0, kept...)
+	rest := slices.DeleteFunc(upFrom(1, 40), func(n int) bool { return slices.Contains(kept, n) })
+	most := 0
+	for request := uint64(2); request < 200; request++ {
+		b.grabs(1, request, 0, rest...)
+		for _, n := range rest {
+			b.finish(taskstate.Released, n)
+		}
+		most = max(most, b.r.shards[1].of(1).slots)
+	}
+	d := b.r.shards[1].of(1)
+	if most < slotsSpare-slotsFirst || most > slotsSpare+2*slotsFirst || d.live != 2 || len(d.queue)-d.head > slotsSpare/len(rest)+2 {
+		t.Errorf("%d slots at most, %d live in %d batches", most, d.live, len(d.queue)-d.head)
+	}
+	b.equal("what was kept", b.undelivered(2), kept)
+	b.grabs(1, 200, 199)
+	if d.live != 0 || d.slots != 0 || len(d.queue) != 0 {
+		t.Errorf("%+v", d)
+	}
+
+	for epoch := uint64(2); epoch < 100; epoch++ {
+		b.fence(epoch)
+		b.grabs(epoch, 2, 1)
+	}
+	if n := len(b.r.shards[1].owners); n > ownersMax+2 {
+		t.Errorf("%d owners are remembered", n)
+	}
+}
+
+// TestFencesAreThoseUpToTheFloor: a checkpoint has those that lie up to its floor, whatever is read; an
+// earlier one is forgotten once the next is below the saved floor.
+func TestFencesAreThoseUpToTheFloor(t *testing.T) {
+	cfg := carryConfig()
+	cfg.CheckpointEveryMS = 1
+	cfg.CarryRecords = 1 << 40
+	b := newBench(t, cfg)
+	saved := func() (at string) {
+		b.now.MS += 10
+		if fx := b.step(Tick{}); fx.Save != nil {
+			at = fmt.Sprintf("%d %v", fx.Save.Floor, fx.Save.Fences)
+			b.step(Saved{OK: true, SentAt: time.Hour})
+		}
+		return at
+	}
+	end := func(n int) {
+		b.event(taskstate.Cancel, n, ids.Token{})
+		b.now.MS += archiveLingerMS
+		b.step(Draining{})
+		b.step(Stored{Kind: JobArchive, Seq: b.seq})
+	}
+	b.fence(3) // event 1
+	b.submit(nil, 1)
+	b.fence(4) // event 3
+	b.submit(nil, 2)
+	b.fence(7) // event 5
+	b.fence(7)
+	b.fence(6)
+	s := b.r.shards[1]
+	for _, want := range []string{"1 [{1 3}]", "3 [{1 4}]"} {
+		if got := saved(); got != want {
+			t.Errorf("saved %s, want %s", got, want)
+		}
+		if s.epoch() != 7 || len(s.raised) != map[string]int{"1 [{1 3}]": 3, "3 [{1 4}]": 2}[want] {
+			t.Errorf("after %s: %+v", want, s.raised)
+		}
+		end(int(want[0]-'0')/2 + 1)
+	}
+	if got := saved(); got != fmt.Sprintf("%d [{1 7}]", b.seq) || len(s.raised) != 1 {
+		t.Errorf("saved %s, %+v", got, s.raised)
+	}
+	if fx := b.fence(6); !fx.Answers[0].Verdicts[0].Fenced {
+		t.Error("the fence is forgotten")
+	}
+}
+
+// TestI8AnUnfencedOwnerIsFencedToo: an owner that began under log version 1 names no shard. Behind the fence
+// of a later one it grabs nothing: that one has counted what runs. Other shards are not concerned.
+func TestI8AnUnfencedOwnerIsFencedToo(t *testing.T) {
+	b := newBench(t, Config{})
+	b.submit(nil, 1, 2)
+	own := uint32(b.r.tasks[id(1)].column.list.shard) + 1
+	fence := func(shard uint32) {
+		b.seq++
+		b.step(&Events{Seq: b.seq, At: b.now.MS, Shard: shard, Epoch: 2, Events: []taskstate.Event{{Kind: taskstate.Fence}}})
+	}
+	grab := func(n int) Verdict { return b.start(n).Answers[0].Verdicts[0] }
+	fence(3 - own)
+	if v := grab(1); !v.Granted || v.Fenced {
+		t.Errorf("before its shard's fence its grab is answered with %+v", v)
+	}
+	fence(own)
+	if v := grab(2); v.Granted || !v.Fenced {
+		t.Errorf("behind the fence its grab is answered with %+v", v)
+	}
+	if v := b.finish(taskstate.Succeeded, 1).Answers[0].Verdicts[0]; v.Code != "" {
+		t.Errorf("what was granted before is its worker's, but %+v", v)
+	}
+}

@@ -1,0 +1,192 @@
+package partition_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/contracts/logversion"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/partition"
+)
+
+// batch appends a message of shard 0.
+func (s *shell) batch(epoch, request, delivered uint64, polls []*logv1.PollRef, events ...*logv1.Event) {
+	data, err := (&logv1.EventBatch{
+		ReplyTo: "asker", LogVersion: logversion.Fences, Shard: 1, ShardEpoch: epoch, RequestId: request, Delivered: delivered,
+		Polls: polls, Events: events,
+	}).MarshalVT()
+	if err != nil {
+		s.t.Error(err)
+	}
+	s.world.AppendForeignEvents(data)
+}
+
+func (s *shell) fence(epoch uint64) {
+	s.batch(epoch, 1, 0, nil, &logv1.Event{Kind: logv1.EventKind_EVENT_KIND_FENCE})
+}
+
+// grab asks for the attempt of a task in lane 3 for the first poll of its batch.
+func grab(id ids.TaskID, seq uint64, version uint32, limits ...string) *logv1.Event {
+	return &logv1.Event{
+		Kind: logv1.EventKind_EVENT_KIND_STARTED, TaskId: id[:], Position: uint64(ids.NewPosition(seq, 3)), Version: version, Nonce: 1,
+		Poll: 1, Booked: len(limits) > 0, Limits: limits,
+	}
+}
+
+func inbox(name string) []*logv1.PollRef {
+	return []*logv1.PollRef{{Worker: "worker-1", ReplyTo: name, Json: true}}
+}
+
+// last is the last verdict.
+func (s *shell) last() *logv1.EventVerdict {
+	synctest.Wait()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.verdicts[len(s.verdicts)-1]
+}
+
+// undelivered asks for all pages.
+func (s *shell) undelivered(o *partition.Owner, epoch uint64) (grants []*rpcv1.UndeliveredGrant, pages int) {
+	req := &rpcv1.UndeliveredRequest{Epoch: epoch}
+	for {
+		page, err := o.Undelivered(s.t.Context(), req)
+		if err != nil || page.SizeVT() > 520<<10 {
+			s.t.Fatalf("page %d has %d bytes: %v", pages, page.SizeVT(), err)
+		}
+		grants, pages = append(grants, page.Grants...), pages+1
+		if req.Cursor = page.Cursor; len(req.Cursor) == 0 {
+			return grants, pages
+		}
+	}
+}
+
+// TestR41UndeliveredGrantsAreToldAndBurnNothing: a new owner of a matching shard fences and is told what the one
+// before may not have delivered, as its worker would have got it, once every event in the log is applied.
+// What nobody has received by the end of its lease is ready again, and no failure is counted.
+func TestR41UndeliveredGrantsAreToldAndBurnNothing(t *testing.T) {
+	for _, version := range []uint32{logversion.First, logversion.Fences} {
+		synctest.Test(t, func(t *testing.T) {
+			s := newShell(t)
+			d := s.deps("a")
+			d.LogVersion = func() uint32 { return version }
+			o, stop := run(d)
+			<-o.Ready()
+			const n = 12
+			var all []ids.TaskID
+			var records []*logv1.Record
+			for i := range uint64(n) {
+				all = append(all, newID(i+1))
+				r := task(all[i], "shop")
+				r.Payload = make([]byte, 100<<10)
+				records = append(records, r)
+			}
+			s.submit(3, records...)
+			for i, id := range all {
+				s.batch(1, uint64(i+1), 0, inbox(fmt.Sprint("inbox-", i)), grab(id, 1, 1, "type/t"))
+			}
+			s.batch(1, n+1, 2, nil)
+			s.fence(2)
+			grants, pages := s.undelivered(o, 2)
+			if len(grants) != n-2 || pages < 2 {
+				t.Fatalf("%d grants in %d pages", len(grants), pages)
+			}
+			for i, g := range grants {
+				var polled yardv1.PolledTask
+				if err := polled.UnmarshalVT(g.Task); err != nil {
+					t.Fatal(err)
+				}
+				token, err := d.Tokens.Read(all[i+2], polled.Token)
+				if err != nil || token.Version != 1 || polled.TaskId != all[i+2].String() || g.ReplyTo != fmt.Sprint("inbox-", i+2) || !g.Json ||
+					polled.Attempt != 1 || polled.DeadlineMs == 0 || len(polled.Payload.GetData()) != 100<<10 {
+					t.Errorf("grant %d: for %s, %v %v", i, g.ReplyTo, polled.TaskId, err)
+				}
+			}
+			if v := s.last(); v.Code != "" || v.Fenced {
+				t.Errorf("the fence: %v", v)
+			}
+			s.batch(1, n+2, 2, inbox("old"), grab(all[0], 1, 1))
+			if v := s.last(); v.Code != "STALE" || !v.Fenced {
+				t.Errorf("the old owner: %v", v)
+			}
+			s.mu.Lock()
+			before := s.triggered[all[5]]
+			s.mu.Unlock()
+			time.Sleep(11 * time.Minute) // max_attempts is 1: what counts ends the task
+			s.mu.Lock()
+			dead := len(s.world.DeadTasks())
+			again := s.triggered[all[5]] - before
+			s.mu.Unlock()
+			want, ready := 2, true
+			if version == logversion.First {
+				want, ready = n, false
+			}
+			if dead != want || again > 0 != ready {
+				t.Errorf("log version %d: %d tasks are dead, want %d; triggered %d times", version, dead, want, again)
+			}
+			if err := stop(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// TestR39BookingsOfManyAttemptsFitIntoPages: 30,000 attempts of one limit, which are more than a message holds.
+func TestR39BookingsOfManyAttemptsFitIntoPages(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShell(t)
+		d := s.deps("a")
+		d.Config.WindowTasks = 100_000
+		o, stop := run(d)
+		<-o.Ready()
+		const messages, each = 30, 1000
+		for m := range uint64(messages) {
+			var records []*logv1.Record
+			var grabs []*logv1.Event
+			for i := range uint64(each) {
+				id := newID(m*each + i)
+				records = append(records, task(id, "shop"))
+				grabs = append(grabs, grab(id, 2*m+1, 1, "type/t"))
+			}
+			s.submit(3, records...)
+			s.batch(1, m+1, 0, inbox("inbox"), grabs...)
+		}
+		seen := map[string]bool{}
+		pages := 0
+		for req := (&rpcv1.BookingsRequest{}); ; pages++ {
+			page, err := o.Bookings(t.Context(), req)
+			if err != nil || page.SizeVT() > 520<<10 {
+				t.Fatalf("page %d has %d bytes: %v", pages, page.SizeVT(), err)
+			}
+			for _, g := range page.Groups {
+				if g.Domain != "shop" || g.Type != "t" || !slices.Equal(g.Limits, []string{"type/t"}) || g.DeadlineMs < time.Now().UnixMilli() {
+					t.Errorf("a group of %s/%s in %v until %d", g.Domain, g.Type, g.Limits, g.DeadlineMs)
+				}
+				for b := g.Bookings; len(b) > 0; b = b[ids.BookingBytes:] {
+					seen[string(b[:ids.BookingBytes])] = true
+				}
+			}
+			if req.Cursor = page.Cursor; len(req.Cursor) == 0 {
+				break
+			}
+		}
+		if len(seen) != messages*each || pages == 0 {
+			t.Errorf("%d attempts in %d pages", len(seen), pages+1)
+		}
+		if _, err := o.Bookings(t.Context(), &rpcv1.BookingsRequest{Cursor: []byte("forged")}); err == nil {
+			t.Error("a cursor of nobody's was taken")
+		}
+		none, err := o.Bookings(t.Context(), &rpcv1.BookingsRequest{Shard: 1})
+		if err != nil || len(none.Groups)+len(none.Cursor) > 0 {
+			t.Errorf("another shard has %v, %v", none, err)
+		}
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+	})
+}

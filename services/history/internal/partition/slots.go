@@ -1,0 +1,98 @@
+package partition
+
+import (
+	"context"
+	"time"
+
+	"github.com/yardmaster-io/yardmaster/contracts/fault"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/replica"
+)
+
+// pageBytesMax bounds one page of an answer to a matching shard.
+const pageBytesMax = 512 << 10
+
+// Bookings tells, page by page, which attempts of a matching shard hold a slot, or run; as of every
+// event that was in the log when the first page was asked for.
+func (o *Owner) Bookings(ctx context.Context, req *rpcv1.BookingsRequest) (*rpcv1.BookingsResponse, error) {
+	after, err := o.pageAfter(ctx, req.Cursor)
+	if err != nil {
+		return nil, err
+	}
+	var page replica.BookingsPage
+	err = o.ask(ctx, func() {
+		page = o.core.Bookings(replica.BookingsQuery{
+			Shard: int(req.Shard), Domain: req.Domain, Types: req.Types, After: after, BytesMax: pageBytesMax,
+		})
+	})
+	if err != nil {
+		return nil, err
+	}
+	out := &rpcv1.BookingsResponse{Cursor: cursor(page.Last)}
+	for i := range page.Groups {
+		g := &page.Groups[i]
+		out.Groups = append(out.Groups, &rpcv1.Bookings{
+			Domain: g.Domain, Type: g.Type, Limits: g.Limits.Refs(), Bookings: g.Packed, DeadlineMs: g.DeadlineAt,
+		})
+	}
+	return out, nil
+}
+
+// Undelivered tells, page by page, what the owners before an epoch of a matching shard were granted and
+// may not have delivered; as of every event that was in the log when the first page was asked for.
+func (o *Owner) Undelivered(ctx context.Context, req *rpcv1.UndeliveredRequest) (*rpcv1.UndeliveredResponse, error) {
+	after, err := o.pageAfter(ctx, req.Cursor)
+	if err != nil {
+		return nil, err
+	}
+	out := &rpcv1.UndeliveredResponse{}
+	err = o.ask(ctx, func() {
+		const fixed = 16
+		size, last := 0, ids.TaskID{}
+		o.core.Undelivered(int(req.Shard), req.Epoch, after, func(u *replica.Undelivered) bool {
+			task := o.encoder.Polled(&u.Grant)
+			if size += fixed + len(task) + len(u.Poll.ReplyTo); size > pageBytesMax && len(out.Grants) > 0 {
+				out.Cursor = cursor(last)
+				return false
+			}
+			last = u.Grant.Task.ID
+			out.Grants = append(out.Grants, &rpcv1.UndeliveredGrant{ReplyTo: u.Poll.ReplyTo, Json: u.Poll.JSON, Task: task})
+			return true
+		})
+	})
+	return out, err
+}
+
+// pageAfter is the task that a page begins behind. For the first page it waits until every grab is
+// decided that is in the log now.
+func (o *Owner) pageAfter(ctx context.Context, cursor []byte) (after ids.TaskID, err error) {
+	if len(cursor) > 0 {
+		if after, err = ids.TaskIDFromBytes(cursor); err != nil {
+			return after, fault.At(fault.InvalidArgument, "/cursor", "%v", err)
+		}
+		return after, nil
+	}
+	_, ends, err := o.Log.Ends(ctx)
+	if err != nil {
+		return after, fault.New(fault.Unavailable, "find the log's end: %v", err)
+	}
+	for decided := false; ; {
+		if err := o.ask(ctx, func() { decided = o.core.GrabsDecided(ends[SourceEvents]) }); err != nil || decided {
+			return after, err
+		}
+		select {
+		case <-time.After(2 * time.Millisecond):
+		case <-ctx.Done():
+			return after, fault.New(fault.Unavailable, "the owner of partition %d lags behind its log", o.Partition)
+		}
+	}
+}
+
+// cursor is where the page behind a task begins; empty behind none.
+func cursor(last ids.TaskID) []byte {
+	if last.IsZero() {
+		return nil
+	}
+	return last[:]
+}

@@ -1,0 +1,119 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/contracts/topology"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/match"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
+	"github.com/yardmaster-io/yardmaster/shared/natsrpc"
+)
+
+// pageTimeout bounds one page of an answer.
+const pageTimeout = 5 * time.Second
+
+// Ask implements shard.History.
+func (p *Port) Ask(ctx context.Context, a match.Ask) (out match.AskOutcome, err error) {
+	switch a.Kind {
+	case match.AskBookings, match.AskRunning:
+		out.Held, err = p.bookings(ctx, a)
+	case match.AskUndelivered:
+		out.Undelivered, err = p.undelivered(ctx, a)
+	case match.AskRetrigger:
+		err = p.retrigger(ctx, a)
+	default:
+		err = fmt.Errorf("there is no question %d", a.Kind)
+	}
+	return out, err
+}
+
+func (p *Port) bookings(ctx context.Context, a match.Ask) (all []match.Held, err error) {
+	req := &rpcv1.BookingsRequest{Shard: int32(p.Shard), Domain: a.Domain, Types: a.Types}
+	err = pages(func(cursor []byte) ([]byte, error) {
+		req.Cursor = cursor
+		resp, err := page[rpcv1.BookingsResponse](ctx, p, a.Partition, "bookings", req)
+		if err != nil {
+			return nil, err
+		}
+		for _, g := range resp.Groups {
+			if all, err = appendHeld(all, g); err != nil {
+				return nil, err
+			}
+		}
+		return resp.Cursor, nil
+	})
+	return all, err
+}
+
+// appendHeld takes a group apart. Its path is shared.
+func appendHeld(all []match.Held, g *rpcv1.Bookings) ([]match.Held, error) {
+	if len(g.Bookings)%ids.BookingBytes != 0 {
+		return nil, fmt.Errorf("history answered with %d bytes of bookings", len(g.Bookings))
+	}
+	var path []table.Ref
+	if len(g.Limits) > 0 {
+		path = refs(g.Limits)
+	}
+	for members := string(g.Bookings); members != ""; members = members[ids.BookingBytes:] {
+		all = append(all, match.Held{
+			Domain: g.Domain, Type: g.Type, Path: path, Member: members[:ids.BookingBytes], DeadlineMS: g.DeadlineMs,
+		})
+	}
+	return all, nil
+}
+
+func (p *Port) undelivered(ctx context.Context, a match.Ask) (all []match.Undelivered, err error) {
+	req := &rpcv1.UndeliveredRequest{Shard: int32(p.Shard), Epoch: p.Epoch}
+	err = pages(func(cursor []byte) ([]byte, error) {
+		req.Cursor = cursor
+		resp, err := page[rpcv1.UndeliveredResponse](ctx, p, a.Partition, "undelivered", req)
+		if err != nil {
+			return nil, err
+		}
+		for _, g := range resp.Grants {
+			all = append(all, match.Undelivered{ReplyTo: g.ReplyTo, JSON: g.Json, Task: g.Task})
+		}
+		return resp.Cursor, nil
+	})
+	return all, err
+}
+
+// retrigger has history send triggers again; the empty domain stands for all.
+func (p *Port) retrigger(ctx context.Context, a match.Ask) error {
+	req := &rpcv1.RetriggerRequest{Domain: a.Domain, Shard: int32(p.Shard)}
+	_, err := page[rpcv1.RetriggerResponse](ctx, p, a.Partition, "retrigger", req)
+	return err
+}
+
+// page makes one call to a history partition.
+func page[Resp any, PResp interface {
+	*Resp
+	natsrpc.Message
+}](ctx context.Context, p *Port, partition int, verb string, req natsrpc.Message) (PResp, error) {
+	ctx, cancel := context.WithTimeout(ctx, pageTimeout)
+	defer cancel()
+	return natsrpc.Call[Resp, PResp](ctx, p.NATS, topology.HistoryCall(partition, verb), req)
+}
+
+// pages calls next with the cursor that it returned before, until that is empty.
+func pages(next func(cursor []byte) ([]byte, error)) error {
+	var cursor []byte
+	for {
+		after, err := next(cursor)
+		switch {
+		case err != nil:
+			return err
+		case len(after) == 0:
+			return nil
+		case bytes.Equal(after, cursor):
+			return errors.New("history answered with the same page again")
+		}
+		cursor = after
+	}
+}

@@ -1,0 +1,122 @@
+package api_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/yardmaster-io/yardmaster/contracts/fault"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/contracts/topology"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/match"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
+	"github.com/yardmaster-io/yardmaster/shared/natsrpc"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
+)
+
+// serve answers calls to history partition 1.
+func serve[Req any, PReq interface {
+	*Req
+	natsrpc.Message
+}](t *testing.T, l *line, verb string, handle func(req PReq) (natsrpc.Message, error)) {
+	t.Helper()
+	nc := l.server.Connect(t)
+	_, err := natsrpc.Serve(nc, topology.HistoryCall(1, verb), testLog(), func(_ context.Context, req PReq) (natsrpc.Message, error) {
+		return handle(req)
+	})
+	if err == nil {
+		err = nc.Flush()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestR39_AnswersAreReadPageByPage to the last one.
+func TestR39_AnswersAreReadPageByPage(t *testing.T) {
+	t.Parallel()
+	l := newLine(t)
+	p := l.port(5)
+	member := func(i int) string { return ids.Booking(ids.TaskID{byte(i)}, 1) }
+	serve(t, l, "bookings", func(req *rpcv1.BookingsRequest) (natsrpc.Message, error) {
+		if req.Shard != 0 || req.Domain != "d" || !slices.Equal(req.Types, []string{"a"}) {
+			return nil, fault.New(fault.InvalidArgument, "asked for %v", req)
+		}
+		i := len(req.Cursor)
+		resp := &rpcv1.BookingsResponse{Groups: []*rpcv1.Bookings{
+			{Domain: "d", Type: "a", Limits: []string{"type/a"}, Bookings: []byte(member(2*i) + member(2*i+1)), DeadlineMs: int64(i)},
+		}}
+		if i < 3 {
+			resp.Cursor = make([]byte, i+1)
+		} else {
+			resp.Groups[0].Limits = nil
+		}
+		return resp, nil
+	})
+	got, err := p.Ask(t.Context(), match.Ask{Kind: match.AskRunning, Partition: 1, Domain: "d", Types: []string{"a"}})
+	if err != nil || len(got.Held) != 8 {
+		t.Fatalf("%v %v", got, err)
+	}
+	for i, h := range got.Held {
+		path := []table.Ref{"type/a"}
+		if i >= 6 {
+			path = nil
+		}
+		if h.Domain != "d" || h.Type != "a" || !slices.Equal(h.Path, path) || h.Member != member(i) || h.DeadlineMS != int64(i/2) {
+			t.Errorf("%d is %v", i, h)
+		}
+	}
+	serve(t, l, "undelivered", func(req *rpcv1.UndeliveredRequest) (natsrpc.Message, error) {
+		if req.Epoch != 5 {
+			return nil, fault.New(fault.InvalidArgument, "asked for %v", req)
+		}
+		resp := &rpcv1.UndeliveredResponse{Grants: []*rpcv1.UndeliveredGrant{{ReplyTo: fmt.Sprint("r", len(req.Cursor)), Json: true, Task: []byte("t")}}}
+		if len(req.Cursor) == 0 {
+			resp.Cursor = []byte("x")
+		}
+		return resp, nil
+	})
+	got, err = p.Ask(t.Context(), match.Ask{Kind: match.AskUndelivered, Partition: 1})
+	if err != nil || len(got.Undelivered) != 2 || got.Undelivered[1].ReplyTo != "r1" || !got.Undelivered[1].JSON || string(got.Undelivered[1].Task) != "t" {
+		t.Fatalf("%v %v", got, err)
+	}
+}
+
+// Answers that cannot be, and partitions that nobody serves, are errors.
+func TestAnswersThatCannotBeAreErrors(t *testing.T) {
+	t.Parallel()
+	l := newLine(t)
+	p := l.port(5)
+	if _, err := p.Ask(t.Context(), match.Ask{Kind: match.AskRetrigger, Partition: 1}); fault.From(err).Code != fault.Unavailable {
+		t.Errorf("nobody serves it: %v", err)
+	}
+	serve(t, l, "bookings", func(*rpcv1.BookingsRequest) (natsrpc.Message, error) {
+		return &rpcv1.BookingsResponse{Groups: []*rpcv1.Bookings{{Bookings: []byte("short")}}}, nil
+	})
+	if _, err := p.Ask(t.Context(), match.Ask{Kind: match.AskBookings, Partition: 1}); err == nil {
+		t.Error("half a booking was read")
+	}
+	serve(t, l, "undelivered", func(*rpcv1.UndeliveredRequest) (natsrpc.Message, error) {
+		return &rpcv1.UndeliveredResponse{Cursor: []byte("again")}, nil
+	})
+	if _, err := p.Ask(t.Context(), match.Ask{Kind: match.AskUndelivered, Partition: 1}); err == nil {
+		t.Error("the same page was asked for without end")
+	}
+	if _, err := p.Ask(t.Context(), match.Ask{Partition: 1}); err == nil {
+		t.Error("no question was answered")
+	}
+	asked := make(chan *rpcv1.RetriggerRequest, 1)
+	serve(t, l, "retrigger", func(req *rpcv1.RetriggerRequest) (natsrpc.Message, error) {
+		asked <- req
+		return &rpcv1.RetriggerResponse{}, nil
+	})
+	testkit.Eventually(t, patience, func() error {
+		_, err := p.Ask(t.Context(), match.Ask{Kind: match.AskRetrigger, Partition: 1, Domain: "d"})
+		return err
+	})
+	if req := <-asked; req.Domain != "d" || req.Shard != 0 {
+		t.Errorf("asked for %v", req)
+	}
+}

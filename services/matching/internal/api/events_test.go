@@ -1,0 +1,150 @@
+package api
+
+import (
+	"fmt"
+	"testing"
+
+	"google.golang.org/protobuf/proto"
+	"pgregory.net/rapid"
+
+	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/contracts/topology"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/match"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
+)
+
+func testEncoder(fences bool, version uint32) *encoder {
+	return newEncoder(
+		Config{Partitioning: topology.Partitioning{History: 2}, Shard: 3, Epoch: 7, Fences: fences, LogVersion: func() uint32 { return version }},
+		func(p int) string { return fmt.Sprint("inbox.", p) },
+	)
+}
+
+func (e *encoder) read(t interface{ Fatal(...any) }, b *match.Batch) *logv1.EventBatch {
+	m := new(logv1.EventBatch)
+	if err := m.UnmarshalVT(e.encode(b)); err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+func drawTrigger(t *rapid.T) ids.Trigger {
+	return ids.Trigger{
+		ID:      ids.TaskID(rapid.SliceOfN(rapid.Byte(), len(ids.TaskID{}), len(ids.TaskID{})).Draw(t, "id")),
+		Version: rapid.Uint32().Draw(t, "version"), Position: ids.Position(rapid.Uint64().Draw(t, "position")),
+	}
+}
+
+func drawBatch(t *rapid.T) *match.Batch {
+	b := &match.Batch{
+		Partition: rapid.IntRange(0, 1).Draw(t, "partition"), Number: rapid.Uint64().Draw(t, "number"),
+		Delivered: rapid.Uint64().Draw(t, "delivered"), Fence: rapid.Bool().Draw(t, "fence"),
+	}
+	if b.Fence {
+		return b
+	}
+	for i := range rapid.IntRange(0, 3).Draw(t, "polls") {
+		b.Polls = append(b.Polls, match.PollRef{Worker: fmt.Sprint("w", i), ReplyTo: fmt.Sprint("r", i), JSON: rapid.Bool().Draw(t, "json")})
+	}
+	for range rapid.IntRange(0, 5).Draw(t, "grabs") {
+		g := match.Grab{Trigger: drawTrigger(t), Nonce: rapid.Uint64().Draw(t, "nonce")}
+		for i := range rapid.IntRange(0, 3).Draw(t, "path") {
+			g.Path = append(g.Path, table.Ref(fmt.Sprint("type/", i)))
+		}
+		if len(b.Polls) > 0 {
+			g.Poll = rapid.IntRange(0, len(b.Polls)-1).Draw(t, "poll")
+			b.Grabs = append(b.Grabs, g)
+		}
+	}
+	for range rapid.IntRange(0, 3).Draw(t, "hand-backs") {
+		trigger := drawTrigger(t)
+		b.HandBacks = append(b.HandBacks, match.HandBack{
+			ID: trigger.ID, Version: trigger.Version, Position: trigger.Position, Nonce: rapid.Uint64().Draw(t, "nonce"), Domain: "d",
+		})
+	}
+	return b
+}
+
+// wanted is the batch in the words of the log.
+func wanted(b *match.Batch, fences bool) *logv1.EventBatch {
+	m := &logv1.EventBatch{ReplyTo: fmt.Sprint("inbox.", b.Partition), RequestId: b.Number}
+	if fences {
+		m.LogVersion, m.Shard, m.ShardEpoch, m.Delivered = 2, 4, 7, b.Delivered
+		for _, p := range b.Polls {
+			m.Polls = append(m.Polls, &logv1.PollRef{Worker: p.Worker, ReplyTo: p.ReplyTo, Json: p.JSON})
+		}
+	}
+	if b.Fence {
+		m.Events = append(m.Events, &logv1.Event{Kind: logv1.EventKind_EVENT_KIND_FENCE})
+	}
+	for _, g := range b.Grabs {
+		e := &logv1.Event{
+			Kind: logv1.EventKind_EVENT_KIND_STARTED, TaskId: g.Trigger.ID[:], Position: uint64(g.Trigger.Position),
+			Version: g.Trigger.Version, Nonce: g.Nonce, Booked: len(g.Path) > 0,
+		}
+		if fences {
+			e.Poll = uint32(g.Poll + 1)
+		} else {
+			e.Worker = b.Polls[g.Poll].Worker
+		}
+		for _, ref := range g.Path {
+			e.Limits = append(e.Limits, string(ref))
+		}
+		m.Events = append(m.Events, e)
+	}
+	for _, h := range b.HandBacks {
+		m.Events = append(m.Events, &logv1.Event{
+			Kind: logv1.EventKind_EVENT_KIND_RELEASED, TaskId: h.ID[:], Position: uint64(h.Position),
+			Version: h.Version, Nonce: h.Nonce, Domain: h.Domain, Message: handBackReason,
+		})
+	}
+	return m
+}
+
+// TestI13BatchesAreWhatTheirVersionAllows: batches of one encoder hold nothing of the ones before, and in a cluster
+// that writes version 1 nothing that came with version 2. R21.
+func TestI13BatchesAreWhatTheirVersionAllows(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		fences := rapid.Bool().Draw(t, "fences")
+		version := uint32(1)
+		if fences {
+			version = 2
+		}
+		e := testEncoder(fences, version)
+		for range 4 {
+			b := drawBatch(t)
+			if got, want := e.read(t, b), wanted(b, fences); !proto.Equal(got, want) {
+				t.Fatalf("\n got %v\nwant %v", got, want)
+			}
+		}
+	})
+}
+
+// grabs is a batch as large as they get.
+func grabs(n int) *match.Batch {
+	b := &match.Batch{Number: 1, Polls: make([]match.PollRef, 10)}
+	path := []table.Ref{"type/pay"}
+	for i := range n {
+		b.Grabs = append(b.Grabs, match.Grab{Trigger: ids.Trigger{Version: 1, Position: 1 << 30}, Nonce: uint64(i), Path: path, Poll: i % 10})
+	}
+	return b
+}
+
+// Nothing is allocated per event.
+func TestEncodingMakesNoGarbage(t *testing.T) {
+	e, b := testEncoder(true, 2), grabs(1000)
+	e.encode(b)
+	if n := testing.AllocsPerRun(10, func() { e.encode(b) }); n > 1 {
+		t.Errorf("%v allocations for a batch of 1000", n)
+	}
+}
+
+func BenchmarkEncodeGrabs(b *testing.B) {
+	e, batch := testEncoder(true, 2), grabs(100)
+	b.ReportAllocs()
+	for n := 0; n < b.N; n += 100 {
+		e.encode(batch)
+	}
+}

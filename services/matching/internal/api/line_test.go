@@ -1,0 +1,147 @@
+package api_test
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"go.uber.org/goleak"
+
+	"github.com/yardmaster-io/yardmaster/contracts/topology"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/api"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/match"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/shard"
+	"github.com/yardmaster-io/yardmaster/shared/provision"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
+)
+
+// TestMain runs more tests side by side than there are cores: most of the time they
+// wait for servers and for the disk.
+func TestMain(m *testing.M) {
+	testkit.SideBySide(6)
+	goleak.VerifyTestMain(m)
+}
+
+const (
+	domain   = "shop"
+	tasklist = "mail"
+	patience = 15 * time.Second
+)
+
+var parts = topology.Partitioning{History: 2, Matching: 1}
+
+func testLog() *slog.Logger {
+	if testing.Verbose() {
+		return slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	}
+	return slog.New(slog.DiscardHandler)
+}
+
+// line is a real NATS.
+type line struct {
+	t      testing.TB
+	server *testkit.NATS
+	nc     *nats.Conn
+	js     jetstream.JetStream
+}
+
+func newLine(t testing.TB) *line {
+	server := testkit.RunNATS(t)
+	l := &line{t: t, server: server, nc: server.Connect(t)}
+	var err error
+	if l.js, err = jetstream.New(l.nc); err == nil {
+		err = provision.Apply(t.Context(), l.js, parts, provision.Options{})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+func (l *line) port(epoch uint64) *api.Port {
+	l.t.Helper()
+	return l.portOn(l.server.Connect(l.t), epoch)
+}
+
+func (l *line) portOn(nc *nats.Conn, epoch uint64) *api.Port {
+	l.t.Helper()
+	p, err := api.New(api.Config{
+		NATS: nc, Partitioning: parts, Epoch: epoch, Fences: true, LogVersion: func() uint32 { return 2 }, Log: testLog(),
+	})
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	return p
+}
+
+// note is a core that decides nothing: it notes what comes in, and asks for what it is told.
+type note struct {
+	shard *shard.Shard
+	// done is what Serve returned.
+	done chan error
+	stop func()
+
+	mu   sync.Mutex
+	in   match.Inputs
+	next match.Effects
+}
+
+// Step implements shard.Core.
+func (n *note) Step(in *match.Inputs, _ match.Now, fx *match.Effects) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.in.Hints = append(n.in.Hints, in.Hints...)
+	n.in.Polls = append(n.in.Polls, in.Polls...)
+	n.in.Verdicts = append(n.in.Verdicts, in.Verdicts...)
+	n.in.Unheard = append(n.in.Unheard, in.Unheard...)
+	n.in.Freed = append(n.in.Freed, in.Freed...)
+	n.in.Restore = append(n.in.Restore, in.Restore...)
+	n.in.HintsLost = n.in.HintsLost || in.HintsLost
+	*fx, n.next = n.next, match.Effects{}
+	fx.Drained = in.Drain
+}
+
+// Tasklist implements shard.Core.
+func (n *note) Tasklist(string, string) (ready, polls int) { return 0, 0 }
+
+// do has the core ask for fx.
+func (n *note) do(fx match.Effects) {
+	n.mu.Lock()
+	n.next = fx
+	n.mu.Unlock()
+	n.shard.Put(func(*match.Inputs) {})
+}
+
+// saw waits until what has come in is as cond wants it.
+func (n *note) saw(t *testing.T, cond func(in *match.Inputs) error) {
+	t.Helper()
+	testkit.Eventually(t, patience, func() error {
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		return cond(&n.in)
+	})
+}
+
+// serve serves the shard as one owner, on a core that decides nothing.
+func (l *line) serve(epoch uint64) *note {
+	n := &note{done: make(chan error, 1)}
+	port := l.port(epoch)
+	n.shard = shard.New(shard.Deps{
+		Partitions: parts.History, Core: n, Clock: shard.NewClock(), Outbox: port, History: port,
+		Limited: func(string) []string { return nil }, Open: func(context.Context) error { return nil },
+		Metrics: shard.NewMetrics(nil, parts.Matching), Log: testLog(),
+	})
+	ctx, cancel := context.WithCancel(context.Background())
+	go func() { n.done <- port.Serve(ctx, n.shard) }()
+	n.stop = sync.OnceFunc(func() {
+		cancel()
+		l.t.Log("an owner has ended:", <-n.done)
+	})
+	l.t.Cleanup(n.stop)
+	return n
+}

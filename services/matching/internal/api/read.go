@@ -1,0 +1,40 @@
+package api
+
+import (
+	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/match"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
+)
+
+// readHints decodes a message of the hint stream. Triggers and bookings alias data.
+func readHints(data []byte) (match.Hints, error) {
+	m := new(logv1.Hints)
+	if err := m.UnmarshalVT(data); err != nil {
+		return match.Hints{}, err
+	}
+	h := match.Hints{
+		Releases: make([]match.Release, 0, len(m.Releases)),
+		Triggers: make([]match.Triggers, 0, len(m.Triggers)),
+	}
+	for _, r := range m.Releases {
+		h.Releases = append(h.Releases, match.Release{Domain: r.Domain, Type: r.Type, Path: releasePath(r), Bookings: r.Bookings})
+	}
+	for _, g := range m.Triggers {
+		h.Triggers = append(h.Triggers, match.Triggers{
+			Tasklist: table.Tasklist{Domain: g.Domain, Name: g.Tasklist, Partition: int(g.TasklistPartition)},
+			Column:   table.Column{Priority: int(g.Priority), Type: g.Type},
+			ReadyAt:  g.ReadyAtUs,
+			Packed:   g.Triggers,
+		})
+	}
+	return h, nil
+}
+
+// releasePath is what was booked. History of log version 1 does not say: then it was one
+// slot of the type's limit.
+func releasePath(r *logv1.SlotRelease) []table.Ref {
+	if len(r.Limits) == 0 {
+		return []table.Ref{table.TypeRef(r.Type)}
+	}
+	return refs(r.Limits)
+}

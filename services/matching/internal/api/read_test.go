@@ -1,0 +1,49 @@
+package api
+
+import (
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/match"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
+)
+
+// A release without a path is one of log version 1 and means the type's limit.
+func TestReadHints(t *testing.T) {
+	t.Parallel()
+	trigger := ids.AppendTrigger(nil, ids.Trigger{ID: ids.NewTaskID(time.UnixMilli(1), 1, 1), Version: 1})
+	booking := []byte(ids.Booking(ids.TaskID{}, 1))
+	data, err := (&logv1.Hints{
+		Triggers: []*logv1.TriggerGroup{
+			{Domain: "d", Tasklist: "l", TasklistPartition: 3, Type: "a", Priority: 2, ReadyAtUs: 5, Triggers: trigger},
+			{},
+		},
+		Releases: []*logv1.SlotRelease{
+			{Domain: "d", Type: "a", Bookings: booking},
+			{Domain: "d", Type: "a", Bookings: booking, Limits: []string{"domain", "type/a"}},
+		},
+	}).MarshalVT()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := readHints(data)
+	want := match.Hints{
+		Triggers: []match.Triggers{
+			{Tasklist: table.Tasklist{Domain: "d", Name: "l", Partition: 3}, Column: table.Column{Priority: 2, Type: "a"}, ReadyAt: 5, Packed: trigger},
+			{}, // the core counts what cannot be meant
+		},
+		Releases: []match.Release{
+			{Domain: "d", Type: "a", Path: []table.Ref{"type/a"}, Bookings: booking},
+			{Domain: "d", Type: "a", Path: []table.Ref{"domain", "type/a"}, Bookings: booking},
+		},
+	}
+	if err != nil || !reflect.DeepEqual(got, want) {
+		t.Fatalf("%v\n got %v\nwant %v", err, got, want)
+	}
+	if _, err := readHints([]byte("\xff\xff")); err == nil {
+		t.Error("noise was read")
+	}
+}

@@ -1,0 +1,201 @@
+package api_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/yardmaster-io/yardmaster/contracts/codec"
+	"github.com/yardmaster-io/yardmaster/contracts/fault"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/contracts/topology"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/match"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
+	"github.com/yardmaster-io/yardmaster/shared/natsrpc"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
+)
+
+// listen subscribes until the test ends.
+func (l *line) listen(subject string) *nats.Subscription {
+	l.t.Helper()
+	sub, err := l.nc.SubscribeSync(subject)
+	if err == nil {
+		err = l.nc.Flush()
+	}
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	return sub
+}
+
+func (l *line) publish(subject string, m natsrpc.Message) {
+	l.t.Helper()
+	data, err := m.MarshalVT()
+	if err == nil {
+		err = l.nc.Publish(subject, data)
+	}
+	if err != nil {
+		l.t.Fatal(err)
+	}
+}
+
+// pollSubject is where the owner of an epoch takes polls.
+func pollSubject(epoch uint64) string { return topology.MatchingPoll(0, epoch) }
+
+// served waits until the shard's subscriptions are there.
+func (l *line) served(t *testing.T) {
+	t.Helper()
+	testkit.Eventually(t, patience, func() error {
+		_, err := l.nc.Request(topology.MatchingCall(0, "describe"), nil, time.Second)
+		return err
+	})
+}
+
+// TestR41_AnswersThatNobodyGetsAreTold, with and without anybody there, by the answer's id.
+func TestR41_AnswersThatNobodyGetsAreTold(t *testing.T) {
+	t.Parallel()
+	l := newLine(t)
+	n := l.serve(1)
+	l.served(t)
+	inbox := l.listen("inbox.there")
+	task, err := (&yardv1.PolledTask{TaskId: "x", Payload: &yardv1.Payload{Data: []byte(`{"a":1}`)}}).MarshalVT()
+	if err != nil {
+		t.Fatal(err)
+	}
+	n.do(match.Effects{Answers: []match.Answer{
+		{ID: 5, ReplyTo: "inbox.there", Tasks: [][]byte{task, task}},
+		{ID: 6, ReplyTo: "inbox.gone", Tasks: [][]byte{task}},
+		{ReplyTo: "inbox.gone"},
+		{ID: 7, ReplyTo: "", Tasks: [][]byte{task}},
+		{ID: 8, ReplyTo: "inbox.there", JSON: true, Tasks: [][]byte{[]byte("\xff")}},
+		{ReplyTo: "inbox.there", JSON: true, Tasks: [][]byte{task}},
+		{ReplyTo: "inbox.there", JSON: true},
+	}, Refusals: []match.Refusal{{ReplyTo: "inbox.there", Code: string(fault.ResourceExhausted), Message: "full", RetryAfter: time.Second}}})
+	n.saw(t, func(in *match.Inputs) error {
+		if slices.Sort(in.Unheard); !slices.Equal(in.Unheard, []uint64{6, 7, 8}) {
+			return fmt.Errorf("unheard are %v", in.Unheard)
+		}
+		return nil
+	})
+	m, err := inbox.NextMsg(patience)
+	var resp yardv1.PollResponse
+	if err != nil || resp.UnmarshalVT(m.Data) != nil || len(resp.Tasks) != 2 || resp.Tasks[1].TaskId != "x" ||
+		m.Header.Get(codec.HeaderContentType) != string(codec.Protobuf) {
+		t.Fatalf("%v %v", m, err)
+	}
+	for _, want := range []string{`{"tasks":[{"task_id":"x","payload":{"a":1}}]}`, `{"tasks":[]}`} {
+		if m, err = inbox.NextMsg(patience); err != nil || string(m.Data) != want {
+			t.Fatalf("%s %v", m.Data, err)
+		}
+	}
+	m, err = inbox.NextMsg(patience)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := fault.Decode(m.Header.Get(fault.HeaderCode), "", m.Data)
+	if e == nil || e.Code != fault.ResourceExhausted || e.RetryAfter != time.Second {
+		t.Fatalf("refused with %v", e)
+	}
+}
+
+// Verdicts are read with their partition, of this ownership only.
+func TestVerdictsAreOfTheirPartition(t *testing.T) {
+	t.Parallel()
+	l := newLine(t)
+	events := l.listen(topology.Event(1))
+	n := l.serve(3)
+	l.served(t)
+	n.do(match.Effects{Batches: []match.Batch{{Partition: 1, Number: 9, Fence: true}}})
+	m, err := events.NextMsg(patience)
+	var batch logv1.EventBatch
+	if err != nil || batch.UnmarshalVT(m.Data) != nil || batch.Shard != 1 || batch.ShardEpoch != 3 || batch.RequestId != 9 ||
+		len(batch.Events) != 1 || batch.Events[0].Kind != logv1.EventKind_EVENT_KIND_FENCE {
+		t.Fatalf("%v %v", &batch, err)
+	}
+	if err := l.nc.Publish(batch.ReplyTo, []byte("\xff\xff")); err != nil { // dropped
+		t.Fatal(err)
+	}
+	l.publish(batch.ReplyTo[:len(batch.ReplyTo)-1]+"7", &logv1.VerdictBatch{}) // there is no partition 7
+	l.publish(batch.ReplyTo, &logv1.VerdictBatch{RequestId: 9, First: 2, Verdicts: []*logv1.EventVerdict{{Code: "STALE", Fenced: true}}})
+	n.saw(t, func(in *match.Inputs) error {
+		if len(in.Verdicts) != 1 {
+			return fmt.Errorf("%d verdicts", len(in.Verdicts))
+		}
+		v := in.Verdicts[0]
+		if v.Partition != 1 || v.Batch != 9 || v.First != 2 || len(v.All) != 1 || !v.All[0].Fenced || v.All[0].Refused != "STALE" {
+			t.Fatalf("%v", v)
+		}
+		return nil
+	})
+}
+
+func TestPollsAreReadOrRefused(t *testing.T) {
+	t.Parallel()
+	l := newLine(t)
+	n := l.serve(1)
+	l.served(t)
+	for _, unreadable := range [][]byte{[]byte("\xff\xff"), nil} {
+		m, err := l.nc.Request(pollSubject(1), unreadable, patience)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e := fault.Decode(m.Header.Get(fault.HeaderCode), "", m.Data); e == nil || e.Code != fault.Internal {
+			t.Fatalf("an unreadable poll: %v", e)
+		}
+	}
+	now := time.Now()
+	l.publish(pollSubject(1), &rpcv1.Poll{
+		Domain: domain, Tasklist: tasklist, MaxTasks: 7, Types: []string{"b", "a"}, Worker: "w", ReplyTo: "inbox", Json: true, UntilMs: now.Add(time.Hour).UnixMilli(),
+	})
+	l.publish(pollSubject(1), &rpcv1.Poll{Domain: domain, Tasklist: tasklist, MaxTasks: 1, ReplyTo: "inbox", UntilMs: now.Add(-time.Hour).UnixMilli()})
+	n.saw(t, func(in *match.Inputs) error {
+		if len(in.Polls) != 2 {
+			return fmt.Errorf("%d polls", len(in.Polls))
+		}
+		p := in.Polls[0]
+		if p.Domain != domain || p.Tasklist != tasklist || p.Max != 7 || len(p.Types) != 2 || p.Worker != "w" || p.ReplyTo != "inbox" || !p.JSON ||
+			p.For > time.Hour || p.For < time.Minute || in.Polls[1].For != 0 {
+			t.Fatalf("%v", in.Polls)
+		}
+		return nil
+	})
+}
+
+// Hints of shards reach all shards, hungry ones history.
+func TestHintsAreHeard(t *testing.T) {
+	t.Parallel()
+	l := newLine(t)
+	hungry := l.listen(topology.HintHungry)
+	n := l.serve(1)
+	l.served(t)
+	for _, subject := range []string{topology.HintFreed, topology.HintRestore} {
+		if err := l.nc.Publish(subject, []byte("\xff\xff")); err != nil { // dropped
+			t.Fatal(err)
+		}
+	}
+	n.do(match.Effects{
+		Freed:   []match.LimitHint{{Domain: "d", Limits: []table.Ref{"type/a", "type/b"}}},
+		Restore: []match.LimitHint{{Domain: "e", Limits: []table.Ref{"type/c"}}},
+		Hungry:  []match.Hungry{{Domain: "d", Tasklist: "l"}},
+	})
+	n.saw(t, func(in *match.Inputs) error {
+		if len(in.Freed) == 0 || len(in.Restore) == 0 {
+			return errors.New("not heard")
+		}
+		if fmt.Sprint(in.Freed, in.Restore) != "[{d [type/a type/b]}] [{e [type/c]}]" {
+			t.Fatalf("%v %v", in.Freed, in.Restore)
+		}
+		return nil
+	})
+	m, err := hungry.NextMsg(patience)
+	var h rpcv1.Hungry
+	if err != nil || h.UnmarshalVT(m.Data) != nil || h.Domain != "d" || h.Tasklist != "l" {
+		t.Fatalf("%v %v", &h, err)
+	}
+}

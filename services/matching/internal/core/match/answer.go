@@ -1,0 +1,249 @@
+package match
+
+import (
+	"time"
+
+	"github.com/yardmaster-io/yardmaster/contracts/fault"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
+)
+
+// arrivePoll queues a poll or refuses it.
+func (s *Shard) arrivePoll(m *Poll) {
+	s.fx.Counts.Polls++
+	switch {
+	case s.drain.on:
+		s.fx.Answers = append(s.fx.Answers, Answer{Poll: m.ID, ReplyTo: m.ReplyTo, JSON: m.JSON})
+		return
+	case m.Domain == "" || m.Tasklist == "" || m.Max < 1:
+		s.refuse(m, fault.InvalidArgument, "a poll needs a domain, a tasklist and max_tasks", 0)
+		return
+	case !s.hasRoom(m.Domain):
+		s.fx.Counts.PollsRefused++
+		s.refuse(m, fault.ResourceExhausted, "too many polls wait", time.Second)
+		return
+	}
+	l := s.list(table.Tasklist{Domain: m.Domain, Name: m.Tasklist})
+	p := newPoll(l, m, s.now.Mono)
+	if !l.join(p) {
+		s.fx.Counts.PollsRefused++
+		s.refuse(m, fault.ResourceExhausted, "the polls that wait name too many different sets of types", time.Second)
+		return
+	}
+	s.polls.add(p)
+	l.queue.add(p)
+	s.mark(l)
+}
+
+// hasRoom tells whether one more poll of a domain may wait (I14): the last quarter of the places is
+// for domains that have a sixteenth of them at most, as in shared/admission.
+func (s *Shard) hasRoom(name string) bool {
+	mine, most := 1, s.cfg.PollsMax
+	if d := s.domains[name]; d != nil {
+		mine += d.alive
+	}
+	all := s.polls.alive + 1
+	return all <= most-most/4 || all <= most && mine <= max(most/16, 1)
+}
+
+func (s *Shard) refuse(m *Poll, code fault.Code, why string, after time.Duration) {
+	s.fx.Refusals = append(s.fx.Refusals, Refusal{Poll: m.ID, ReplyTo: m.ReplyTo, Code: string(code), Message: why, RetryAfter: after})
+}
+
+func (s *Shard) touch(p *poll) {
+	if !p.touched && !p.answered {
+		p.touched = true
+		s.touched = append(s.touched, p)
+	}
+}
+
+// finishPolls looks at polls whose grabs have all been decided, or are not waited for.
+func (s *Shard) finishPolls() {
+	for _, p := range s.touched {
+		p.touched = false
+		switch {
+		case p.answered || p.pending > 0:
+		case len(p.granted) > 0 || s.drain.on:
+			s.answer(p)
+		case p.until > s.now.Mono:
+			s.waitOn(p)
+		case p.rounds < wastedRounds: // a last look at the table, then it ends
+			p.rounds++
+			s.waitOn(p)
+			s.polls.look(p, s.now.Mono)
+		default:
+			s.answer(p)
+		}
+	}
+	clear(s.touched)
+	s.touched = s.touched[:0]
+}
+
+// waitOn puts a poll that got nothing back into its place.
+func (s *Shard) waitOn(p *poll) {
+	p.lookBy = 0
+	p.list.queue.add(p)
+	s.mark(p.list)
+}
+
+// expirePolls looks at the polls whose time is over, or that have waited for more than
+// their first grant for long enough.
+func (s *Shard) expirePolls() {
+	for {
+		p, ok := s.polls.next()
+		if !ok || p.at > s.now.Mono {
+			return
+		}
+		s.expire(p)
+	}
+}
+
+func (s *Shard) expire(p *poll) {
+	now, enough := s.now.Mono, p.firstGrant+answerAfter
+	switch {
+	case len(p.granted) > 0 && now < enough:
+		s.polls.look(p, enough)
+	case len(p.granted) > 0, now >= p.until+pollGrace:
+		s.answer(p)
+	case now < p.until:
+		s.polls.look(p, p.until)
+	case p.pending > 0:
+		s.polls.look(p, p.until+pollGrace)
+	case !s.drain.on && s.mayStillGet(p):
+		p.list.overdue = append(p.list.overdue, p)
+		s.polls.look(p, p.until+pollGrace)
+	default:
+		s.answer(p)
+	}
+}
+
+// mayStillGet tells whether the table has yet to be asked for a poll, once.
+func (s *Shard) mayStillGet(p *poll) bool {
+	l := p.list
+	if l.domain.state == opening {
+		return !l.domain.down
+	}
+	if p.lookBy == 0 {
+		p.lookBy = l.issued
+		if l.dirty {
+			p.lookBy++
+		}
+	}
+	return l.done < p.lookBy && (l.dirty || l.asking)
+}
+
+// reconsider has the polls looked at that waited for a last look at the table.
+func (s *Shard) reconsider(l *list) {
+	for _, p := range l.overdue {
+		if !p.answered {
+			s.polls.look(p, s.now.Mono)
+		}
+	}
+	clear(l.overdue)
+	l.overdue = l.overdue[:0]
+}
+
+// answer ends a poll with what it was granted. What does not fit into an answer is
+// handed back.
+func (s *Shard) answer(p *poll) {
+	p.list.queue.remove(p)
+	p.list.leave(p)
+	s.polls.remove(p)
+	p.answered = true
+	var tasks [][]byte
+	if len(p.granted) > 0 {
+		tasks = make([][]byte, 0, len(p.granted))
+	}
+	bytes, most := 0, p.answerBytes(s.cfg.AnswerBytesMax)
+	kept := p.granted[:0]
+	for _, g := range p.granted {
+		if bytes+len(g.task) > most && len(tasks) > 0 {
+			s.takeBack(g.batch, g.i, true)
+			continue
+		}
+		bytes += len(g.task)
+		tasks = append(tasks, g.task)
+		g.task = nil
+		kept = append(kept, g)
+	}
+	p.granted = nil
+	a := Answer{Poll: p.id, ReplyTo: p.replyTo, JSON: p.json, Tasks: tasks}
+	if len(tasks) > 0 {
+		p.list.weigh(bytes, len(tasks))
+		a.ID = s.answers.add(kept, s.now.Mono)
+	}
+	s.fx.Answers = append(s.fx.Answers, a)
+}
+
+// unheard takes back what an answer held that reached nobody.
+func (s *Shard) unheard(id uint64) {
+	a := s.answers.byID[id]
+	if a == nil || a.unheard {
+		return
+	}
+	a.unheard = true
+	s.fx.Counts.Unheard += int64(len(a.grants))
+	for _, g := range a.grants {
+		s.takeBack(g.batch, g.i, !a.settled)
+	}
+}
+
+// answers are those that held tasks, for as long as they may turn out to be unheard.
+type answers struct {
+	last uint64
+	byID map[uint64]*sentAnswer
+	// queue is in the order of sending; the first settled of it are settled.
+	queue   []*sentAnswer
+	settled int
+}
+
+// sentAnswer is one of them.
+type sentAnswer struct {
+	id     uint64
+	at     time.Duration
+	grants []grant
+	// settled: it counts as received. unheard: nobody was there.
+	settled, unheard bool
+}
+
+func (a *answers) add(grants []grant, now time.Duration) uint64 {
+	a.last++
+	if a.last == 0 {
+		a.last++
+	}
+	one := &sentAnswer{id: a.last, at: now, grants: grants}
+	a.byID[one.id] = one
+	a.queue = append(a.queue, one)
+	return one.id
+}
+
+// settle counts as received what was sent long enough ago, and forgets what cannot be
+// unheard any more.
+func (a *answers) settle(now time.Duration) {
+	for ; a.settled < len(a.queue) && now-a.queue[a.settled].at >= heardAfter; a.settled++ {
+		one := a.queue[a.settled]
+		one.settled = true
+		for _, g := range one.grants {
+			if !one.unheard {
+				g.batch.unsettled--
+			}
+		}
+	}
+	n := 0
+	for ; n < a.settled && now-a.queue[n].at >= unheardWithin; n++ {
+		delete(a.byID, a.queue[n].id)
+	}
+	if n > 0 {
+		rest := copy(a.queue, a.queue[n:])
+		clear(a.queue[rest:])
+		a.queue = a.queue[:rest]
+		a.settled -= n
+	}
+}
+
+// wake is when the next one settles.
+func (a *answers) wake(w time.Duration) time.Duration {
+	if a.settled < len(a.queue) {
+		w = min(w, a.queue[a.settled].at+heardAfter)
+	}
+	return w
+}

@@ -1,0 +1,241 @@
+package match
+
+import (
+	"slices"
+	"time"
+
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
+)
+
+// question is an Ask until it is answered.
+type question struct {
+	Ask
+	// askedAt is when it was asked, dueAt when it may be asked again.
+	askedAt, dueAt time.Duration
+	// limits are those of AskRunning; adopt: what is not known here is counted.
+	limits []*limit
+	adopt  bool
+	// again: it came up again while it was under way.
+	again bool
+}
+
+// asks are the questions to history that are not answered.
+type asks struct {
+	last uint64
+	// open are those under way, waiting those to be asked.
+	open    map[uint64]*question
+	waiting []*question
+	// retriggers are those of this kind, of which there is one per partition and domain. counts tells for
+	// which an AskRunning is under way: there is one at a time.
+	retriggers map[about]*question
+	counts     map[about]bool
+}
+
+// about is what a question is about: a domain in a partition.
+type about struct {
+	partition int
+	domain    string
+}
+
+func newAsks() asks {
+	return asks{open: map[uint64]*question{}, retriggers: map[about]*question{}, counts: map[about]bool{}}
+}
+
+// add has a question asked.
+func (a *asks) add(q *question) {
+	a.last++
+	q.ID = a.last
+	a.waiting = append(a.waiting, q)
+}
+
+// retrigger has all triggers of a domain sent again, or of all domains.
+func (a *asks) retrigger(partition int, domain string) {
+	at := about{partition, domain}
+	if q := a.retriggers[at]; q != nil {
+		q.again = true // what is under way may have looked too early
+		return
+	}
+	q := &question{Ask: Ask{Kind: AskRetrigger, Partition: partition, Domain: domain}}
+	a.retriggers[at] = q
+	a.add(q)
+}
+
+// pointless tells whether all limits are no more that a question is for.
+func (q *question) pointless() bool {
+	return q.Kind == AskRunning && !slices.ContainsFunc(q.limits, (*limit).known)
+}
+
+// ask asks what is due. What is counted must be asked behind the fence.
+func (s *Shard) ask() {
+	rest := s.asks.waiting[:0]
+	for _, q := range s.asks.waiting {
+		at := about{q.Partition, q.Domain}
+		switch {
+		case q.pointless():
+			continue
+		case s.now.Mono < q.dueAt || !s.lanes[q.Partition].open || q.Kind == AskRunning && s.asks.counts[at]:
+			rest = append(rest, q)
+			continue
+		case q.Kind == AskRunning:
+			s.asks.counts[at] = true
+		}
+		q.askedAt, q.again = s.now.Mono, false
+		s.asks.open[q.ID] = q
+		s.fx.Asks = append(s.fx.Asks, q.Ask)
+	}
+	clear(s.asks.waiting[len(rest):])
+	s.asks.waiting = rest
+}
+
+// answered takes in what history answered.
+func (s *Shard) answered(o *AskOutcome) {
+	q := s.asks.open[o.Ask.ID]
+	if q == nil {
+		return
+	}
+	delete(s.asks.open, q.ID)
+	if q.Kind == AskRunning {
+		delete(s.asks.counts, about{q.Partition, q.Domain})
+	}
+	if o.Failed || q.again {
+		q.dueAt = s.now.Mono
+		if o.Failed {
+			q.dueAt += retryEvery
+		}
+		s.asks.waiting = append(s.asks.waiting, q)
+		return
+	}
+	switch q.Kind {
+	case AskBookings:
+		s.booked(o.Held)
+	case AskUndelivered:
+		s.start.undelivered(q.Partition, o.Undelivered)
+	case AskRunning:
+		s.running(q, o.Held)
+	case AskRetrigger:
+		delete(s.asks.retriggers, about{q.Partition, q.Domain})
+	}
+}
+
+// booked learns of the limits in which owners before this have booked: their entries are
+// this owner's now.
+func (s *Shard) booked(held []Held) {
+	for i := range held {
+		h := &held[i]
+		if s.catalog.Limit(h.Domain, h.Type) <= 0 {
+			continue
+		}
+		if l := s.domain(h.Domain).limits[h.Type]; l != nil {
+			s.dueLimit(l)
+		}
+	}
+}
+
+// audit asks which attempts of limited types run. If adopt is set, those that are not
+// known here are counted.
+func (s *Shard) audit(d *domain, limits []*limit, adopt bool) {
+	if len(limits) == 0 {
+		return
+	}
+	types := make([]string, len(limits))
+	var full []table.Ref
+	for i, l := range limits {
+		types[i] = l.typ
+		l.auditing, l.auditLeft = true, len(s.lanes)
+		if l.blocked == table.Full && !adopt {
+			full = append(full, l.ref)
+		}
+	}
+	slices.Sort(types)
+	s.askForEntries(d, full) // other shards' may be too high
+	for p := range s.lanes {
+		s.asks.add(&question{
+			Ask:    Ask{Kind: AskRunning, Partition: p, Domain: d.name, Types: types},
+			limits: limits, adopt: adopt,
+		})
+	}
+}
+
+// auditAll looks for slots whose release may have been lost.
+func (s *Shard) auditAll() {
+	for _, d := range s.inOrder {
+		for _, l := range d.met {
+			if len(l.held) > 0 {
+				l.auditAt = earliest(s.now.Mono, l.auditAt)
+			}
+		}
+	}
+	s.sweepAt = s.now.Mono
+}
+
+// running compares what runs in a partition with what is counted here.
+func (s *Shard) running(q *question, held []Held) {
+	runs := make(map[string]map[member]bool, len(q.limits))
+	for i := range held {
+		h := &held[i]
+		if len(h.Member) != ids.BookingBytes {
+			s.fx.Counts.Malformed++
+			continue
+		}
+		if runs[h.Type] == nil {
+			runs[h.Type] = map[member]bool{}
+		}
+		m := member([]byte(h.Member))
+		runs[h.Type][m] = true
+		if q.adopt {
+			s.adopt(q, h, m)
+		}
+	}
+	for _, l := range q.limits {
+		if !l.known() {
+			continue
+		}
+		for m, h := range l.held {
+			if m.partition() == q.Partition && !h.undecided && h.since < q.askedAt && !runs[l.typ][m] {
+				s.fx.Counts.Audited++
+				s.release(l, m)
+			}
+		}
+		s.audited(l, q.adopt)
+	}
+}
+
+// adopt counts an attempt that this owner has not granted.
+func (s *Shard) adopt(q *question, h *Held, m member) {
+	d := s.domains[q.Domain]
+	if d == nil {
+		return
+	}
+	if l := d.limits[h.Type]; l != nil {
+		l.deadline = max(l.deadline, h.DeadlineMS)
+		if one, ok := l.held[m]; !ok {
+			l.hold(m, holding{since: s.now.Mono, unbooked: len(h.Path) == 0})
+		} else if one.undecided { // it runs, whatever becomes of the grab
+			one.since, one.undecided = s.now.Mono, false
+			l.held[m] = one
+		}
+	}
+}
+
+// audited notes that a partition has told about a limit.
+func (s *Shard) audited(l *limit, adopt bool) {
+	if adopt && l.unknown > 0 {
+		if l.unknown--; l.unknown == 0 {
+			s.dueLimit(l) // the entry of the owner before may be too high
+			s.markAll(l.domain)
+		}
+	}
+	if l.auditLeft--; l.auditLeft > 0 {
+		return
+	}
+	l.auditing = false
+	switch {
+	case adopt && len(l.held) > 0, l.unbooked > 0:
+		l.auditAt = s.now.Mono + auditSoon
+	case l.full && len(l.held) > 0 || l.blocked != 0:
+		l.auditAt = s.now.Mono + auditEvery
+	default:
+		l.auditAt = 0
+	}
+}

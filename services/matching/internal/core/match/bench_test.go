@@ -1,0 +1,142 @@
+package match
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
+)
+
+// free has no limits.
+type free struct{}
+
+func (free) Limit(string, string) int { return 0 }
+func (free) Limited(string) []string  { return nil }
+
+// bench drives one shard: history grants what it is asked for, tables are plain memory, and
+// polls are repeated as they are answered.
+type bench struct {
+	s      *Shard
+	in, to *Inputs
+	fx     Effects
+	now    Now
+	tables *table.Table
+	task   []byte
+	poll   Poll
+	got    int
+	acked  int
+	all    [4][]Verdict
+}
+
+func newBench(polls, most int) *bench {
+	cfg := Config{
+		Shards: 1, Partitions: 2, Epoch: 1, Fences: true, Seed: 1, AnswerBytesMax: 900 << 10,
+		PollsMax: 10_000, GrabEventsMax: 1000, GrabsInFlight: 2, PopMax: 1000,
+	}
+	b := &bench{in: &Inputs{}, to: &Inputs{}, tables: table.New(), task: make([]byte, 400)}
+	b.s = New(cfg, free{}, b.now)
+	b.poll = Poll{Domain: "d", Tasklist: "l", Max: most, Worker: "w", ReplyTo: "r", For: time.Hour}
+	for range polls {
+		b.to.Polls = append(b.to.Polls, b.poll)
+	}
+	for range 10 {
+		b.turn()
+	}
+	return b
+}
+
+// turn is one step, whose effects are carried out at once.
+func (b *bench) turn() {
+	b.in, b.to = b.to, b.in
+	*b.to = Inputs{
+		Polls: b.to.Polls[:0], Verdicts: b.to.Verdicts[:0], Hints: b.to.Hints[:0], Outcomes: b.to.Outcomes[:0],
+		Opened: b.to.Opened[:0], Answers: b.to.Answers[:0],
+	}
+	b.now.Mono += time.Millisecond
+	b.now.MS++
+	b.s.Step(b.in, b.now, &b.fx)
+	for i := range b.fx.Answers {
+		b.got += len(b.fx.Answers[i].Tasks)
+		b.to.Polls = append(b.to.Polls, b.poll)
+	}
+	for i := range b.fx.Batches {
+		batch := &b.fx.Batches[i]
+		n := len(batch.Grabs) + len(batch.HandBacks)
+		if batch.Fence {
+			n = 1
+		}
+		all := b.all[i%len(b.all)][:0]
+		for range n {
+			all = append(all, Verdict{Task: b.task, DeadlineMS: b.now.MS + 60_000})
+		}
+		b.all[i%len(b.all)] = all
+		b.to.Verdicts = append(b.to.Verdicts, Verdicts{Partition: batch.Partition, Batch: batch.Number, All: all})
+	}
+	for _, c := range b.fx.Calls {
+		b.to.Outcomes = append(b.to.Outcomes, CallOutcome{Domain: c.Domain, Outcome: b.tables.Do(c, b.now.MS)})
+	}
+	for _, name := range b.fx.Opens {
+		b.to.Opened = append(b.to.Opened, OpenOutcome{Domain: name, Opened: b.tables.Open(name, 0, "life")})
+	}
+	for _, a := range b.fx.Asks {
+		b.to.Answers = append(b.to.Answers, AskOutcome{Ask: a})
+	}
+	b.acked += len(b.fx.Acks)
+}
+
+// BenchmarkStep is the turn's share of a task: hints of 128 tasks of one type, in two
+// partitions, and polls of 50 or 100 that are repeated as they are answered.
+func BenchmarkStep(b *testing.B) {
+	for _, most := range []int{50, 100} {
+		b.Run(fmt.Sprint("polls of ", most), func(b *testing.B) {
+			w := newBench(32, most)
+			next := uint64(0)
+			b.ReportAllocs()
+			b.ResetTimer()
+			for sent := 0; sent < b.N; {
+				for range 4 {
+					packed := make([]byte, 0, 128*ids.TriggerBytes)
+					for range 128 {
+						next++
+						packed = ids.AppendTrigger(packed, ids.Trigger{ID: ids.NewTaskID(time.UnixMilli(1), int(next%2), next), Version: 1})
+					}
+					w.to.Hints = append(w.to.Hints, Hints{Delivery: next, Triggers: []Triggers{{
+						Tasklist: table.Tasklist{Domain: "d", Name: "l"}, Column: table.Column{Priority: 3, Type: "t"},
+						ReadyAt: int64(next), Packed: packed,
+					}}})
+					sent += 128
+				}
+				w.turn()
+			}
+			for w.got < int(next) {
+				w.turn()
+			}
+			b.StopTimer()
+			b.ReportMetric(float64(w.acked)*128/float64(w.got), "acked/task")
+		})
+	}
+}
+
+// BenchmarkUnfitPolls is a trigger for which none of many waiting polls is: it costs as much as with few.
+func BenchmarkUnfitPolls(b *testing.B) {
+	for _, polls := range []int{10, 7000} {
+		b.Run(fmt.Sprint(polls, " polls"), func(b *testing.B) {
+			w := newBench(0, 1)
+			w.poll.Types = []string{"x"}
+			for range polls {
+				w.to.Polls = append(w.to.Polls, w.poll)
+			}
+			w.turn()
+			b.ResetTimer()
+			for n := range b.N {
+				w.to.Hints = append(w.to.Hints, Hints{Delivery: uint64(n + 1), Triggers: []Triggers{{
+					Tasklist: table.Tasklist{Domain: "d", Name: "l"}, Column: table.Column{Priority: 3, Type: "t"}, ReadyAt: int64(n),
+					Packed: ids.AppendTrigger(nil, ids.Trigger{ID: ids.NewTaskID(time.UnixMilli(1), 0, uint64(n+1)), Version: 1}),
+				}}})
+				w.turn()
+			}
+		})
+	}
+}

@@ -1,0 +1,43 @@
+package match
+
+// Census counts what a shard holds. All but Domains and Lists is 0 where nothing is under
+// way, and nothing waits.
+type Census struct {
+	// Polls wait. Grabs are those gathered or undecided, HandBacks those that history has not heard of,
+	// Aside triggers of silent partitions.
+	Polls, Grabs, HandBacks, Aside int
+	// Slots are in use by attempts of the shard, Told by what the tables were told; Unbooked are those of
+	// them for which nothing was booked.
+	Slots, Told, Unbooked int
+	// Chunks wait to be stored, Calls and Questions to be answered, Receipts are batches of which some
+	// grants may not have been received.
+	Chunks, Calls, Questions, Receipts int
+	// Domains and Lists are kept for a while.
+	Domains, Lists int
+}
+
+// Census counts what s holds.
+func (s *Shard) Census() Census {
+	c := Census{
+		Polls: s.polls.alive, Questions: len(s.asks.open) + len(s.asks.waiting),
+		Domains: len(s.domains), Lists: len(s.lists), Chunks: len(s.arrivals) + len(s.taken),
+	}
+	for _, l := range s.lanes {
+		c.Grabs += len(l.gather) + l.undecided
+		c.HandBacks += len(l.handBacks) + l.backs
+		c.Aside += l.asideN
+		c.Receipts += len(l.receipts)
+	}
+	for _, d := range s.domains {
+		c.Chunks += len(d.held) + len(d.puts)
+		if d.call != nil {
+			c.Calls++
+		}
+		for _, l := range d.limits {
+			c.Slots += len(l.held)
+			c.Told += l.entry
+			c.Unbooked += l.unbooked
+		}
+	}
+	return c
+}

@@ -1,0 +1,178 @@
+package match
+
+import (
+	"testing"
+
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
+)
+
+// check counts again, the slow way, what a shard counts as it goes.
+func check(t *testing.T, s *Shard) {
+	t.Helper()
+	pending, undecided := checkGrabs(t, s)
+	alive := checkPolls(t, s, pending)
+	putting := map[*list]int{}
+	for _, d := range s.domains {
+		for _, a := range d.puts {
+			putting[a.list]++
+		}
+		checkLimits(t, d)
+	}
+	for name, l := range s.lists {
+		if l.alive != alive[l] || l.undecided != undecided[l] || l.putting != putting[l] {
+			t.Fatalf("%v: %d alive, %d undecided, %d putting; counted %d %d %d", name,
+				alive[l], undecided[l], putting[l], l.alive, l.undecided, l.putting)
+		}
+	}
+	if s.polls.alive != len(s.polls.due) {
+		t.Fatalf("%d polls are alive, %d are counted", len(s.polls.due), s.polls.alive)
+	}
+}
+
+// checkGrabs counts the grabs that polls wait for, and those of each tasklist. No trigger is under way
+// twice, and none without its slot.
+func checkGrabs(t *testing.T, s *Shard) (pending map[*poll]int, undecided map[*list]int) {
+	t.Helper()
+	pending, undecided = map[*poll]int{}, map[*list]int{}
+	seen := map[[ids.TriggerBytes]byte]bool{}
+	count := func(g *grab) {
+		key := [ids.TriggerBytes]byte(ids.AppendTrigger(nil, g.trigger))
+		if seen[key] {
+			t.Fatalf("a trigger is under way twice")
+		}
+		seen[key] = true
+		undecided[g.from.list]++
+		if !g.detached {
+			pending[g.poll]++
+		}
+		if l := g.from.list.domain.limits[g.from.Type]; l != nil && !l.holds(memberOf(g.trigger)) {
+			t.Fatalf("a grab of %s holds no slot", l.typ)
+		}
+	}
+	for _, l := range s.lanes {
+		n := 0
+		for i := range l.gather {
+			count(&l.gather[i])
+		}
+		for _, b := range l.flight {
+			left := 0
+			for i := range b.grabs {
+				if !b.grabs[i].decided {
+					count(&b.grabs[i])
+					left++
+				}
+			}
+			n += left
+			if len(b.grabs) > 0 && left != b.left {
+				t.Fatalf("%d grabs are left, %d are counted", left, b.left)
+			}
+		}
+		if n != l.undecided {
+			t.Fatalf("%d grabs are undecided, %d are counted", n, l.undecided)
+		}
+		checkLane(t, s, l)
+	}
+	return pending, undecided
+}
+
+// checkPolls counts the polls of each tasklist.
+func checkPolls(t *testing.T, s *Shard, pending map[*poll]int) map[*list]int {
+	t.Helper()
+	alive := map[*list]int{}
+	for i, p := range s.polls.due {
+		alive[p.list]++
+		if p.answered || p.index != i || p.pending != pending[p] {
+			t.Fatalf("a poll waits for %d grabs, %d are under way; answered: %v", p.pending, pending[p], p.answered)
+		}
+		if len(p.granted) > p.max {
+			t.Fatalf("a poll of %d holds %d", p.max, len(p.granted))
+		}
+		if p.line == nil && p.pending == 0 && len(p.granted) == 0 {
+			t.Fatal("a poll waits for nothing")
+		}
+	}
+	return alive
+}
+
+func checkLane(t *testing.T, s *Shard, l *lane) {
+	t.Helper()
+	if l.asideN > asideMax {
+		t.Fatalf("%d triggers are aside", l.asideN)
+	}
+	aside := 0
+	for _, c := range l.aside {
+		aside += c.Len()
+	}
+	if aside != l.asideN {
+		t.Fatalf("%d triggers are aside, %d are counted", aside, l.asideN)
+	}
+	if l.grabs > s.cfg.GrabsInFlight {
+		t.Fatalf("%d batches are in flight", l.grabs)
+	}
+	if !l.open && l.undecided > 0 {
+		t.Fatal("grabs went out before the fence")
+	}
+}
+
+func checkLimits(t *testing.T, d *domain) {
+	t.Helper()
+	if len(d.limits) != len(d.refs) {
+		t.Fatal("limits and refs differ")
+	}
+	for typ, l := range d.limits {
+		unbooked := 0
+		for _, h := range l.held {
+			if h.unbooked {
+				unbooked++
+			}
+		}
+		if unbooked != l.unbooked {
+			t.Fatalf("%s: %d unbooked, %d are counted", typ, unbooked, l.unbooked)
+		}
+		if d.refs[table.TypeRef(typ)] != l {
+			t.Fatalf("%s has another reference", typ)
+		}
+	}
+}
+
+// checkEmpty: what has ended leaves nothing.
+func checkEmpty(t *testing.T, s *Shard) {
+	t.Helper()
+	n := map[string]int{
+		"domains": len(s.domains), "lists": len(s.lists), "polls": len(s.polls.due), "asks": len(s.asks.open) + len(s.asks.waiting),
+		"retriggers": len(s.asks.retriggers), "counts": len(s.asks.counts), "answers": len(s.answers.byID) + len(s.answers.queue), "found": len(s.start.found),
+		"taken": len(s.taken), "arrivals": len(s.arrivals), "touched": len(s.touched), "busy": len(s.busy), "telling": len(s.telling),
+	}
+	for _, l := range s.lanes {
+		n["flight"] += len(l.flight)
+		n["receipts"] += len(l.receipts)
+		n["gather"] += len(l.gather)
+		n["aside"] += l.asideN + len(l.aside)
+		n["handBacks"] += len(l.handBacks)
+	}
+	for what, count := range n {
+		if count > 0 {
+			t.Errorf("%d %s are left", count, what)
+		}
+	}
+}
+
+func (c *Counts) add(o *Counts) {
+	c.HintBatches += o.HintBatches
+	c.Triggers += o.Triggers
+	c.Polls += o.Polls
+	c.PollsRefused += o.PollsRefused
+	c.SyncMatches += o.SyncMatches
+	c.Matches += o.Matches
+	c.GrabBatches += o.GrabBatches
+	c.Granted += o.Granted
+	c.GrabsRefused += o.GrabsRefused
+	c.HandedBack += o.HandedBack
+	c.Unheard += o.Unheard
+	c.Doubles += o.Doubles
+	c.Losses += o.Losses
+	c.Audited += o.Audited
+	c.Malformed += o.Malformed
+	c.WaitingPolls = o.WaitingPolls
+}

@@ -1,0 +1,199 @@
+package match
+
+import (
+	"time"
+
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
+)
+
+// domainState says whether the tables of a domain may be used.
+//
+//	opening ──► open
+//	   ▲         │ memory lost, or no answer
+//	   └─────────┘
+type domainState uint8
+
+const (
+	opening domainState = iota
+	open
+)
+
+// domain is what a shard knows of a domain.
+type domain struct {
+	name  string
+	state domainState
+	// down: the tables did not answer the last time; they are opened again at retryAt.
+	// asked: an Open is under way.
+	down, asked bool
+	retryAt     time.Duration
+	// epoch is the present life of its tables.
+	epoch string
+	// lost: triggers were let go of. They are asked for when the tables are open.
+	lost  bool
+	lists []*list
+	// alive counts its polls that are not answered, named the types in their different sets.
+	alive, named int
+	// limits by type, by reference and in the order in which they were met.
+	limits map[string]*limit
+	refs   map[table.Ref]*limit
+	met    []*limit
+	// held are chunks that wait until the domain is open, puts those to be stored.
+	held, puts []arrival
+	// dirty are tasklists whose polls may find something, due limits to be told.
+	dirty []*list
+	due   []*limit
+	// call is under way.
+	call *call
+	// busy: in turn.busy.
+	busy bool
+	// idle: it was found without use, since idleSince; then gone.
+	idle, gone bool
+	idleSince  time.Duration
+}
+
+// domain finds or makes a domain. A new one is opened, and its limits are counted.
+func (s *Shard) domain(name string) *domain {
+	d := s.domains[name]
+	if d == nil {
+		d = &domain{name: name, limits: map[string]*limit{}, refs: map[table.Ref]*limit{}}
+		s.domains[name] = d
+		s.inOrder = append(s.inOrder, d)
+		s.open(d)
+		s.meetLimits(d)
+	}
+	return d
+}
+
+// inUse tells whether forgetting d would lose something.
+func (d *domain) inUse() bool {
+	if len(d.lists)+len(d.held)+len(d.puts)+len(d.due) > 0 || d.call != nil || d.asked || d.lost {
+		return true
+	}
+	for _, l := range d.met {
+		if l.inUse() {
+			return true
+		}
+	}
+	return false
+}
+
+// unused tells whether d holds nothing, and nobody has asked for it in a while.
+func (d *domain) unused(now time.Duration) bool {
+	switch {
+	case d.inUse():
+		d.idle = false
+	case !d.idle:
+		d.idle, d.idleSince = true, now
+	}
+	return d.idle && now-d.idleSince >= idleAfter
+}
+
+// blocked tells whether triggers of a type cannot be had just now.
+func (d *domain) blocked(typ string) bool {
+	l := d.limits[typ]
+	return l != nil && (l.unknown > 0 || l.blocked != 0)
+}
+
+// short tells whether triggers of a type could not be had the last time.
+func (d *domain) short(typ string) bool {
+	l := d.limits[typ]
+	return l != nil && (l.unknown > 0 || l.short)
+}
+
+// work has a domain's tables called, if there is something to call them for.
+func (s *Shard) work(d *domain) {
+	if !d.busy {
+		d.busy = true
+		s.busy = append(s.busy, d)
+	}
+}
+
+// open asks for the state of a domain's tables.
+func (s *Shard) open(d *domain) {
+	d.state = opening
+	if !d.asked {
+		d.asked = true
+		s.fx.Opens = append(s.fx.Opens, d.name)
+	}
+}
+
+// opened takes over what the tables of a domain hold.
+func (s *Shard) opened(o *OpenOutcome) {
+	d := s.domains[o.Domain]
+	if d == nil || !d.asked {
+		return
+	}
+	d.asked = false
+	if o.Failed {
+		s.fail(d)
+		return
+	}
+	d.state, d.down = open, false
+	d.lost = d.lost || o.Opened.Fresh || d.epoch != "" && d.epoch != o.Opened.Epoch
+	d.epoch = o.Opened.Epoch
+	for _, l := range d.lists {
+		l.index = table.Index{}
+	}
+	for _, k := range o.Opened.Columns {
+		s.list(k.Tasklist).index.Put(k.Column, k.ReadyAt, k.Triggers)
+	}
+	if d.lost {
+		d.lost = false
+		for p := range s.lanes {
+			s.asks.retrigger(p, d.name)
+		}
+	}
+	s.unblockAll(d)
+	s.arrivals = append(s.arrivals, d.held...)
+	d.held = nil
+	s.restart(d)
+}
+
+// restart has the polls of a domain looked at whose tables have changed their state.
+func (s *Shard) restart(d *domain) {
+	for _, l := range d.lists {
+		s.reconsider(l)
+	}
+	s.markAll(d)
+	s.work(d)
+}
+
+// fail notes that the tables of a domain do not answer. What waits for them meets a
+// poll, or is let go of.
+func (s *Shard) fail(d *domain) {
+	d.state, d.down, d.retryAt = opening, true, s.now.Mono+retryEvery
+	s.arrivals = append(s.arrivals, d.held...)
+	for _, a := range d.puts {
+		a.list.putting--
+		s.arrivals = append(s.arrivals, a)
+	}
+	d.held, d.puts = nil, nil
+	s.restart(d)
+}
+
+// letGo forgets a chunk that nothing can be done for; history is asked for it later.
+func (s *Shard) letGo(a *arrival) {
+	a.list.domain.lost = true
+	s.settle(a.from, true)
+}
+
+// sweepDomain does what is due after a while.
+func (s *Shard) sweepDomain(d *domain) {
+	if d.down && !d.asked && d.call == nil && s.now.Mono >= d.retryAt {
+		s.open(d)
+	}
+	var audit []*limit
+	for _, l := range d.met {
+		if l.unknown > 0 {
+			continue
+		}
+		s.sweepLimit(l)
+		if l.auditAt != 0 && s.now.Mono >= l.auditAt && !l.auditing {
+			audit = append(audit, l)
+		}
+	}
+	s.audit(d, audit, false)
+	for _, l := range d.lists {
+		s.complain(l)
+	}
+}

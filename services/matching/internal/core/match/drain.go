@@ -1,0 +1,134 @@
+package match
+
+import "time"
+
+// drain is how a shard is given up: polls are answered, verdicts awaited for a short
+// while, triggers stored, and what nobody takes is handed back.
+type drain struct {
+	on bool
+	// end is when it waits no longer; then forced.
+	end    time.Duration
+	forced bool
+	done   bool
+}
+
+// leave gives the shard up.
+func (s *Shard) leave() {
+	if s.drain.on {
+		return
+	}
+	s.drain = drain{on: true, end: s.now.Mono + drainTimeout}
+	for _, l := range s.lanes {
+		for i := range l.gather {
+			g := &l.gather[i]
+			s.ungrab(g)
+			s.arrivals = append(s.arrivals, arrival{Chunk: g.chunk(), list: g.from.list})
+		}
+		l.gather = nil
+		for _, c := range l.aside {
+			s.arrivals = append(s.arrivals, arrival{Chunk: c, list: s.list(c.Tasklist)})
+		}
+		l.aside, l.asideN = nil, 0
+	}
+	for _, p := range s.polls.due {
+		s.touch(p)
+	}
+	s.finishPolls()
+}
+
+// drained ends the shard when nothing is under way any more, or it has taken too long.
+func (s *Shard) drained() {
+	if !s.drain.on {
+		return
+	}
+	if s.now.Mono < s.drain.end {
+		if s.underWay() {
+			return
+		}
+	} else {
+		s.force()
+	}
+	s.letGoAll()
+	s.drain.done, s.fx.Drained = true, true
+}
+
+// underWay tells whether something may still come of waiting.
+func (s *Shard) underWay() bool {
+	if s.polls.alive > 0 || s.answers.settled < len(s.answers.queue) {
+		return true
+	}
+	for _, l := range s.lanes {
+		if l.undecided > 0 || l.backs > 0 || len(l.handBacks) > 0 {
+			return true
+		}
+	}
+	for _, d := range s.inOrder {
+		if d.call != nil || d.state == open && len(d.puts) > 0 || d.state == opening && len(d.held) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// force ends what did not end in time. Grabs without a verdict are handed back: if history
+// grants them yet, nobody takes them.
+func (s *Shard) force() {
+	s.drain.forced = true
+	for len(s.polls.due) > 0 {
+		s.answer(s.polls.due[0])
+	}
+	for _, l := range s.lanes {
+		for _, b := range l.flight {
+			for i := range b.grabs {
+				if !b.grabs[i].decided {
+					s.takeBack(b, i, false)
+				}
+			}
+		}
+	}
+	s.handOver()
+}
+
+// stop ends everything at once: a newer owner serves the shard.
+func (s *Shard) stop(in *Inputs) {
+	s.fx.Overtaken, s.fx.Wake = true, s.now.Mono+idleAfter
+	for i := range in.Hints {
+		s.fx.Acks = append(s.fx.Acks, Ack{Delivery: in.Hints[i].Delivery})
+	}
+	s.letGoAll()
+}
+
+// letGoAll has messages of the hint stream come again that are not taken care of.
+func (s *Shard) letGoAll() {
+	again := func(all []arrival) {
+		for i := range all {
+			s.settle(all[i].from, false)
+		}
+	}
+	again(s.arrivals)
+	for _, d := range s.inOrder {
+		again(d.held)
+		again(d.puts)
+		for i := range d.puts {
+			d.puts[i].list.putting--
+		}
+		d.held, d.puts = nil, nil
+		if d.call != nil {
+			again(d.call.puts)
+			d.call.puts = nil
+		}
+	}
+	s.arrivals = nil
+}
+
+// ended answers what comes in after the end.
+func (s *Shard) ended(in *Inputs) {
+	s.fx.Drained, s.fx.Overtaken = s.drain.done, s.overtaken
+	for i := range in.Hints {
+		s.fx.Acks = append(s.fx.Acks, Ack{Delivery: in.Hints[i].Delivery})
+	}
+	for i := range in.Polls {
+		s.fx.Answers = append(s.fx.Answers, Answer{Poll: in.Polls[i].ID, ReplyTo: in.Polls[i].ReplyTo, JSON: in.Polls[i].JSON})
+	}
+	s.fx.Wake = s.now.Mono + idleAfter
+}

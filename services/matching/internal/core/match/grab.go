@@ -1,0 +1,288 @@
+package match
+
+import (
+	"time"
+
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
+)
+
+// give gives the triggers of a chunk to waiting polls, first come first served. It returns those
+// for which there is none, and how many grabs it made.
+func (s *Shard) give(l *list, c table.Chunk, lim *limit) (left []byte, n int) {
+	if l.sets[""] == 0 && l.takers[c.Type] == 0 {
+		return c.Triggers, 0
+	}
+	from := &origin{list: l, Column: c.Column, readyAt: c.ReadyAt, at: s.now.Mono}
+	if lim != nil {
+		from.path = lim.path
+	}
+	p, room := l.queue.taker(c.Type, s.cfg.AnswerBytesMax)
+	for i := 0; i < len(c.Triggers); i += ids.TriggerBytes {
+		if p != nil && room == 0 {
+			p, room = l.queue.taker(c.Type, s.cfg.AnswerBytesMax)
+		}
+		if p == nil {
+			return c.Triggers[i:], n
+		}
+		if s.grab(p, from, lim, c.Triggers[i:i+ids.TriggerBytes]) {
+			n++
+			if room--; room == 0 { // it waits for its grabs
+				l.queue.remove(p)
+			}
+		}
+	}
+	return nil, n
+}
+
+// grab has history asked for a trigger. It returns false where it is of no use, or its
+// partition is silent.
+func (s *Shard) grab(p *poll, from *origin, lim *limit, packed []byte) bool {
+	t := ids.TriggerAt(packed, 0)
+	at := t.ID.Partition()
+	if at >= len(s.lanes) {
+		s.fx.Counts.Malformed++
+		return false
+	}
+	print, l := printOf(packed), s.lanes[at]
+	switch {
+	case lim != nil && lim.holds(memberOf(t)): // it runs: an owner before has grabbed it
+		s.fx.Counts.Doubles++
+		return false
+	case l.room() <= 0:
+		if !s.doubles.has(print) {
+			l.keep(from, t)
+		}
+		return false
+	case !s.doubles.add(print):
+		s.fx.Counts.Doubles++
+		return false
+	}
+	if lim != nil {
+		lim.hold(memberOf(t), holding{undecided: true})
+	}
+	l.gather = append(l.gather, grab{trigger: t, poll: p, from: from})
+	p.pending++
+	from.list.undecided++
+	return true
+}
+
+// ungrab takes back a grab that history has not heard of.
+func (s *Shard) ungrab(g *grab) {
+	s.doubles.forget(g.trigger)
+	s.unhold(g)
+	s.detach(g)
+	g.from.list.undecided--
+}
+
+// unhold frees the slot that a grab holds, unless the attempt is known to run: an owner before has
+// grabbed it.
+func (s *Shard) unhold(g *grab) {
+	if lim := g.from.list.domain.limits[g.from.Type]; lim != nil && lim.held[memberOf(g.trigger)].undecided {
+		s.release(lim, memberOf(g.trigger))
+	}
+}
+
+// detach has a poll not wait for a grab.
+func (s *Shard) detach(g *grab) {
+	if !g.detached {
+		g.detached = true
+		g.poll.pending--
+		s.touch(g.poll)
+	}
+}
+
+// listen finds out which partitions are silent, and acts on it.
+func (s *Shard) listen() {
+	for _, l := range s.lanes {
+		l.listen(s.now.Mono)
+		switch {
+		case l.silent:
+			s.silence(l)
+		case l.open:
+			s.bringBack(l)
+		}
+	}
+}
+
+// silence lets polls go on without a silent partition.
+func (s *Shard) silence(l *lane) {
+	for _, b := range l.flight {
+		if b.detached || s.now.Mono < b.firstAt+detachAfter {
+			continue
+		}
+		b.detached = true
+		for i := range b.grabs {
+			if !b.grabs[i].decided {
+				s.detach(&b.grabs[i])
+			}
+		}
+	}
+	keep := len(l.gather)
+	if over := -l.room(); l.grabs >= l.inFlightMax {
+		keep = 0
+	} else if over > 0 {
+		keep = max(0, keep-over)
+	}
+	for i := keep; i < len(l.gather); i++ {
+		g := &l.gather[i]
+		s.ungrab(g)
+		l.keep(g.from, g.trigger)
+	}
+	clear(l.gather[keep:])
+	l.gather = l.gather[:keep]
+}
+
+// bringBack has what was put aside for a partition matched again.
+func (s *Shard) bringBack(l *lane) {
+	for _, c := range l.aside {
+		s.arrivals = append(s.arrivals, arrival{Chunk: c, list: s.list(c.Tasklist)})
+	}
+	l.aside, l.asideN = nil, 0
+	if l.dropped {
+		l.dropped = false
+		s.asks.retrigger(l.partition, "")
+	}
+}
+
+// send sends the grabs that have gathered, where there is room.
+func (s *Shard) send() {
+	for _, l := range s.lanes {
+		for l.open && l.grabs < l.inFlightMax && len(l.gather) > 0 {
+			s.sendGrabs(l)
+		}
+	}
+}
+
+// sendGrabs sends one batch of grabs.
+func (s *Shard) sendGrabs(l *lane) {
+	n := min(len(l.gather), l.eventsMax)
+	b := &batch{nonce: s.dice.Uint64(), grabs: make([]grab, 0, n)}
+	b.out.Grabs = make([]Grab, 0, n)
+	for i := range l.gather[:n] {
+		g := &l.gather[i]
+		if g.poll.answered { // it got something else meanwhile
+			s.ungrab(g)
+			s.arrivals = append(s.arrivals, arrival{Chunk: g.chunk(), list: g.from.list})
+			continue
+		}
+		g.poll.list.queue.remove(g.poll)
+		b.out.Grabs = append(b.out.Grabs, Grab{
+			Trigger: g.trigger, Nonce: b.nonce + uint64(len(b.grabs)), Path: g.from.path, Poll: b.ref(g.poll),
+		})
+		b.grabs = append(b.grabs, *g)
+	}
+	rest := copy(l.gather, l.gather[n:])
+	clear(l.gather[rest:])
+	l.gather = l.gather[:rest]
+	if len(b.grabs) == 0 {
+		return
+	}
+	b.left = len(b.grabs)
+	l.grabs++
+	l.undecided += b.left
+	s.fx.Counts.GrabBatches++
+	l.add(b, s.now.Mono)
+	s.publish(b)
+}
+
+// ref is the index of a poll among the batch's.
+func (b *batch) ref(p *poll) int {
+	if p.batch != b {
+		p.batch, p.batchAt = b, len(b.out.Polls)
+		b.out.Polls = append(b.out.Polls, PollRef{Worker: p.worker, ReplyTo: p.replyTo, JSON: p.json})
+	}
+	return p.batchAt
+}
+
+// publish sends a batch, for the first time or again.
+func (s *Shard) publish(b *batch) {
+	l := b.lane
+	b.sentAt = s.now.Mono
+	b.copies++
+	out := b.out
+	if s.cfg.Fences {
+		out.Delivered = l.delivered
+	}
+	l.told, l.toldAt, l.news = l.delivered, s.now.Mono, false
+	s.fx.Batches = append(s.fx.Batches, out)
+}
+
+// resend repeats what history has not answered. It is never given up: what became of
+// a batch must be known, or what it granted would be lost.
+func (s *Shard) resend(l *lane) {
+	for _, b := range l.flight {
+		if s.now.Mono-b.sentAt >= resendAfter {
+			s.publish(b)
+		}
+	}
+}
+
+// handOver tells history what nobody holds, and what has been delivered.
+func (s *Shard) handOver() {
+	s.answers.settle(s.now.Mono)
+	for _, l := range s.lanes {
+		l.advance()
+		for len(l.handBacks) > 0 && (l.backs < l.inFlightMax || s.drain.forced) {
+			s.sendHandBacks(l)
+		}
+		if l.news && s.cfg.Fences && (s.now.Mono-l.toldAt >= heardAfter || s.drain.on) {
+			b := &batch{}
+			l.add(b, s.now.Mono)
+			s.publish(b)
+		}
+		l.news = l.news && s.cfg.Fences
+	}
+}
+
+// sendHandBacks sends one batch of them.
+func (s *Shard) sendHandBacks(l *lane) {
+	n := min(len(l.handBacks), l.eventsMax)
+	b := &batch{backs: append([]handBack(nil), l.handBacks[:n]...), left: n}
+	for _, h := range b.backs {
+		g := &h.batch.grabs[h.i]
+		b.out.HandBacks = append(b.out.HandBacks, HandBack{
+			ID: g.trigger.ID, Version: g.trigger.Version, Position: g.trigger.Position,
+			Nonce: h.batch.nonce + uint64(h.i), Domain: g.from.list.Domain,
+		})
+	}
+	rest := copy(l.handBacks, l.handBacks[n:])
+	clear(l.handBacks[rest:])
+	l.handBacks = l.handBacks[:rest]
+	s.fx.Counts.HandedBack += int64(n)
+	l.backs++
+	l.add(b, s.now.Mono)
+	s.publish(b)
+}
+
+// takeBack has a granted attempt given back.
+func (s *Shard) takeBack(b *batch, i int, settles bool) {
+	b.lane.handBacks = append(b.lane.handBacks, handBack{batch: b, i: i, settles: settles})
+}
+
+// sendFences announces this owner to every partition.
+func (s *Shard) sendFences() {
+	for _, l := range s.lanes {
+		b := &batch{left: 1}
+		b.out.Fence = true
+		l.add(b, s.now.Mono)
+		s.publish(b)
+	}
+}
+
+// traced tells of a grab of a traced task that was decided.
+func (s *Shard) traced(b *batch, g *grab, v *Verdict) {
+	s.fx.Traced = append(s.fx.Traced, Traced{
+		Trace: v.Trace, Domain: g.from.list.Domain, Tasklist: g.from.list.Name, Type: g.from.Type,
+		ID: g.trigger.ID, Partition: b.lane.partition, Code: v.Refused,
+		Matched: g.from.at, Sent: b.firstAt, Decided: s.now.Mono,
+	})
+}
+
+// earliest is the earlier of two times, of which 0 says nothing.
+func earliest(a, b time.Duration) time.Duration {
+	if b == 0 {
+		return a
+	}
+	return min(a, b)
+}

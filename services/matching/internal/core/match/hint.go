@@ -1,0 +1,173 @@
+package match
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
+)
+
+// arrival is a chunk on its way from a hint to a poll or the table.
+type arrival struct {
+	table.Chunk
+	list *list
+	from *delivery
+}
+
+// delivery is a message of the hint stream until all of it is taken care of.
+type delivery struct {
+	id   uint64
+	left int
+	// again: part of it could not be taken care of, so all of it must come again.
+	again bool
+}
+
+// settle notes that a part of a message is done with. What was put back is of none.
+func (s *Shard) settle(d *delivery, ok bool) {
+	if d == nil {
+		return
+	}
+	d.again = d.again || !ok
+	if d.left--; d.left == 0 {
+		s.fx.Acks = append(s.fx.Acks, Ack{Delivery: d.id, OK: !d.again})
+	}
+}
+
+// arrive takes a message of the hint stream apart.
+func (s *Shard) arrive(h *Hints) {
+	if s.drain.on {
+		s.fx.Acks = append(s.fx.Acks, Ack{Delivery: h.Delivery})
+		return
+	}
+	s.fx.Counts.HintBatches++
+	d := &delivery{id: h.Delivery, left: 1}
+	for i := range h.Releases {
+		r := &h.Releases[i]
+		if r.Domain == "" || r.Type == "" || len(r.Bookings)%ids.BookingBytes != 0 {
+			s.fx.Counts.Malformed++
+			continue
+		}
+		s.releaseAll(r)
+	}
+	for i := range h.Triggers {
+		t := &h.Triggers[i]
+		if t.Domain == "" || t.Name == "" || t.Type == "" || len(t.Packed) == 0 || len(t.Packed)%ids.TriggerBytes != 0 {
+			s.fx.Counts.Malformed++
+			continue
+		}
+		s.arriveGroup(t, d)
+	}
+	s.settle(d, true)
+}
+
+// arriveGroup cuts a group into chunks. History's times are of milliseconds: the
+// microseconds keep the chunks of one group in order.
+func (s *Shard) arriveGroup(t *Triggers, from *delivery) {
+	l := s.list(t.Tasklist)
+	s.fx.Counts.Triggers += int64(len(t.Packed) / ids.TriggerBytes)
+	column := table.Column{Priority: min(max(t.Priority, table.PriorityFirst), table.PriorityLast), Type: t.Type}
+	readyAt := t.ReadyAt
+	for part := range slices.Chunk(t.Packed, table.ChunkTriggersMax*ids.TriggerBytes) {
+		from.left++
+		s.arrivals = append(s.arrivals, arrival{
+			Chunk: table.Chunk{Tasklist: l.Tasklist, Column: column, ReadyAt: readyAt, Triggers: part},
+			list:  l, from: from,
+		})
+		readyAt++
+	}
+}
+
+// match pairs triggers with polls: those taken from the tables, then new ones where
+// nothing older or more urgent stands before them in the table.
+func (s *Shard) match() {
+	for i := range s.taken {
+		s.matchTaken(&s.taken[i])
+	}
+	clear(s.taken)
+	s.taken = s.taken[:0]
+	for _, l := range s.owing {
+		s.owe(l)
+	}
+	clear(s.owing)
+	s.owing = s.owing[:0]
+	if len(s.arrivals) > 1 {
+		slices.SortStableFunc(s.arrivals, func(a, b arrival) int {
+			return cmp.Or(cmp.Compare(a.Priority, b.Priority), cmp.Compare(a.ReadyAt, b.ReadyAt))
+		})
+	}
+	for i := range s.arrivals {
+		s.matchArrival(&s.arrivals[i])
+	}
+	clear(s.arrivals)
+	s.arrivals = s.arrivals[:0]
+}
+
+// matchTaken gives what was taken from a table to polls. What no poll wants any more, or has
+// no slot of a limit that is new, goes back.
+func (s *Shard) matchTaken(t *taken) {
+	left := t.chunk.Triggers
+	if lim := t.list.domain.limits[t.chunk.Type]; !s.drain.on && (lim == nil || lim == t.limit) {
+		left, _ = s.give(t.list, t.chunk, lim)
+	}
+	if len(left) > 0 {
+		t.chunk.Triggers = left
+		s.arrivals = append(s.arrivals, arrival{Chunk: t.chunk, list: t.list})
+	}
+}
+
+// matchArrival gives a chunk to polls, or stores it.
+func (s *Shard) matchArrival(a *arrival) {
+	if s.direct(a.list, a.Type) {
+		left, n := s.give(a.list, a.Chunk, nil)
+		s.fx.Counts.SyncMatches += int64(n)
+		a.Triggers = left
+	}
+	if len(a.Triggers) > 0 {
+		s.store(a)
+		return
+	}
+	s.settle(a.from, true)
+}
+
+// direct tells whether a trigger may go to a poll without passing the table.
+// Limited ones always pass it: there a slot is booked.
+func (s *Shard) direct(l *list, typ string) bool {
+	d := l.domain
+	switch {
+	case l.queue.n == 0 || s.drain.on || d.limits[typ] != nil:
+		return false
+	case d.down:
+		return true // overtaking beats standing still
+	}
+	return d.state == open && l.putting == 0 && !l.index.Any(func(typ string) bool { return d.blocked(typ) })
+}
+
+// store has a chunk stored, as soon as the tables are open.
+func (s *Shard) store(a *arrival) {
+	d := a.list.domain
+	switch {
+	case d.down:
+		s.letGo(a)
+		return
+	case d.state == opening:
+		if len(d.held) >= heldChunksMax {
+			s.letGo(a)
+			return
+		}
+		d.held = append(d.held, *a)
+		return
+	}
+	left, n := s.doubles.without(a.Triggers)
+	s.fx.Counts.Doubles += int64(n)
+	if a.Triggers = left; len(left) == 0 {
+		s.settle(a.from, true)
+		return
+	}
+	d.puts = append(d.puts, *a)
+	a.list.putting++
+	if a.list.queue.n > 0 {
+		s.mark(a.list)
+	}
+	s.work(d)
+}

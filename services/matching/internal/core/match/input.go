@@ -1,0 +1,165 @@
+package match
+
+import (
+	"time"
+
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
+)
+
+// Now is the time of a step: Mono never jumps, and all waiting is measured with it. MS is
+// the wall clock, Unix ms, which only dates what people and other processes read.
+type Now struct {
+	Mono time.Duration
+	MS   int64
+}
+
+// Inputs is everything that came in since the last turn, in the order of the fields. Their
+// slices may be reused after the step; the bytes of tasks, triggers and payloads are kept.
+type Inputs struct {
+	// Limits are domains whose limits may have changed.
+	Limits []string
+	// Outcomes are what became of Effects.Calls.
+	Outcomes []CallOutcome
+	// Opened are what became of Effects.Opens.
+	Opened []OpenOutcome
+	// Answers are what became of Effects.Asks.
+	Answers []AskOutcome
+	// Verdicts are history's answers to batches.
+	Verdicts []Verdicts
+	// Unheard are ids of answers that reached nobody.
+	Unheard []uint64
+	// Freed and Restore are hints of other shards.
+	Freed, Restore []LimitHint
+	// Hints are messages of the hint stream.
+	Hints []Hints
+	// Polls are new polls.
+	Polls []Poll
+	// HintsLost: hints may have been lost, triggers and those of released slots.
+	HintsLost bool
+	// Drain: the shard is given up: no poll and no hint is taken any more.
+	Drain bool
+}
+
+// CallOutcome is what became of the call about a domain that is under way.
+type CallOutcome struct {
+	Domain string
+	// Failed: it is not known whether it was carried out.
+	Failed  bool
+	Outcome table.Outcome
+}
+
+// OpenOutcome is what became of opening a domain.
+type OpenOutcome struct {
+	Domain string
+	Failed bool
+	Opened table.Opened
+}
+
+// AskOutcome is what history answered, all pages of it.
+type AskOutcome struct {
+	Ask Ask
+	// Failed: the partition gave no answer; ask again.
+	Failed bool
+	// Held are attempts that run (AskBookings, AskRunning).
+	Held []Held
+	// Undelivered are grants of owners before (AskUndelivered).
+	Undelivered []Undelivered
+}
+
+// Undelivered is a grant that may not have reached its poll.
+type Undelivered struct {
+	ReplyTo string
+	JSON    bool
+	// Task is the encoded yardv1.PolledTask.
+	Task []byte
+}
+
+// Held is one running attempt of the shard.
+type Held struct {
+	Domain string
+	Type   string
+	// Path is what was booked; empty = nothing.
+	Path []table.Ref
+	// Member is ids.Booking of the attempt.
+	Member string
+	// DeadlineMS is when it must be over, Unix ms.
+	DeadlineMS int64
+}
+
+// Verdicts are history's answers to a batch, or to a part of it.
+type Verdicts struct {
+	Partition int
+	// Batch is the batch's number, First the index of the first verdict.
+	Batch uint64
+	First int
+	All   []Verdict
+}
+
+// Verdict is what history decided about one event.
+type Verdict struct {
+	// Refused: a fault code; empty = it came true.
+	Refused string
+	// Fenced: a newer owner serves this shard.
+	Fenced bool
+	// Task is the encoded yardv1.PolledTask of a grant.
+	Task []byte
+	// Trace is the task's trace context, empty where it is not traced.
+	Trace []byte
+	// DeadlineMS is when the attempt must be over, Unix ms.
+	DeadlineMS int64
+}
+
+// LimitHint names limits of a domain.
+type LimitHint struct {
+	Domain string
+	Limits []table.Ref
+}
+
+// Hints is one message of the hint stream.
+type Hints struct {
+	// Delivery names it in Effects.Acks.
+	Delivery uint64
+	Releases []Release
+	Triggers []Triggers
+}
+
+// Release is attempts of one domain, type and path that are over.
+type Release struct {
+	Domain, Type string
+	Path         []table.Ref
+	// Bookings are packed (ids.BookingBytes each).
+	Bookings []byte
+}
+
+// Triggers is ready tasks of one column.
+type Triggers struct {
+	table.Tasklist
+	table.Column
+	// ReadyAt is when the first became ready, Unix µs.
+	ReadyAt int64
+	// Packed (ids.TriggerBytes each).
+	Packed []byte
+}
+
+// Poll is a worker's poll.
+type Poll struct {
+	// ID names it in its answer or refusal: polls may share an inbox. 0 where nobody asks.
+	ID               uint64
+	Domain, Tasklist string
+	Max              int
+	// Types that it accepts; empty = all.
+	Types   []string
+	Worker  string
+	ReplyTo string
+	JSON    bool
+	// For is how long it may wait.
+	For time.Duration
+}
+
+// Catalog tells what operators have set.
+type Catalog interface {
+	// Limit is how many attempts of a type may run at once; 0 = any number.
+	Limit(domain, typ string) int
+	// Limited are the types of a domain that have a limit, sorted.
+	Limited(domain string) []string
+}

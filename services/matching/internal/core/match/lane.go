@@ -1,0 +1,221 @@
+package match
+
+import (
+	"encoding/binary"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
+)
+
+// lane is the way to one history partition: a few batches under way, the next one
+// gathering.
+type lane struct {
+	partition              int
+	inFlightMax, eventsMax int
+	// open: this owner's fence is in the log.
+	open bool
+	// silent: it owes a verdict and says nothing. heardAt is when it spoke last.
+	silent  bool
+	heardAt time.Duration
+
+	// number is the last batch's. flight are the batches that are not answered, receipts all
+	// those behind delivered.
+	number           uint64
+	flight, receipts []*batch
+	// delivered: what the batches up to this one granted has reached its polls. told is
+	// what history knows of it, and since when; news is whether there is more to tell.
+	delivered, told uint64
+	toldAt          time.Duration
+	news            bool
+
+	// grabs and backs count batches of these kinds in flight, undecided their grabs.
+	grabs, backs, undecided int
+	gather                  []grab
+	handBacks               []handBack
+
+	// aside are triggers kept until it speaks again, asideN how many, dropped that there
+	// were too many.
+	aside   []table.Chunk
+	asideN  int
+	dropped bool
+}
+
+// origin is where the triggers of one chunk come from.
+type origin struct {
+	list *list
+	table.Column
+	readyAt int64
+	// path is what was booked for each; empty = nothing.
+	path []table.Ref
+	at   time.Duration
+}
+
+// grab is a trigger on its way to a poll.
+type grab struct {
+	trigger ids.Trigger
+	poll    *poll
+	from    *origin
+	// decided: history has answered. detached: the poll does not wait for it. doubtful: it was refused, and
+	// another copy of it may have been granted.
+	decided, detached, doubtful bool
+}
+
+// chunk is the grab's trigger as it was in the table.
+func (g *grab) chunk() table.Chunk {
+	return table.Chunk{
+		Tasklist: g.from.list.Tasklist, Column: g.from.Column, ReadyAt: g.from.readyAt,
+		Triggers: ids.AppendTrigger(nil, g.trigger),
+	}
+}
+
+// batch is one message of events, or a fence.
+type batch struct {
+	lane *lane
+	out  Batch
+	// grabs or backs are its events; the i-th grab has the i-th nonce.
+	nonce uint64
+	grabs []grab
+	backs []handBack
+	// left counts events without a verdict, unsettled grants that may not have reached
+	// their polls, granted all of them.
+	left, unsettled, granted int
+	firstAt, sentAt          time.Duration
+	// copies counts how often it was sent.
+	copies int
+	// detached: no poll waits for its grabs.
+	detached bool
+}
+
+// handBack is a granted attempt that nobody holds.
+type handBack struct {
+	batch *batch
+	i     int
+	// settles: when history knows of it, the grant is settled.
+	settles bool
+	done    bool
+}
+
+func (b *batch) settled() bool { return b.left == 0 && b.unsettled == 0 }
+
+// room is how many grabs more may be meant for it.
+func (l *lane) room() int {
+	switch {
+	case !l.open:
+		return 0
+	case !l.silent:
+		return math.MaxInt
+	case l.grabs >= l.inFlightMax:
+		return 0
+	}
+	return silentGrabsMax - l.undecided - len(l.gather)
+}
+
+// listen notes whether the partition is silent.
+func (l *lane) listen(now time.Duration) { l.silent = len(l.flight) > 0 && now >= l.silentAt() }
+
+// silentAt is when it is silent if it does not speak; it owes something.
+func (l *lane) silentAt() time.Duration { return max(l.flight[0].firstAt, l.heardAt) + silentAfter }
+
+// find returns the batch of a number that is not answered.
+func (l *lane) find(number uint64) *batch {
+	for _, b := range l.flight {
+		if b.out.Number == number {
+			return b
+		}
+	}
+	return nil
+}
+
+// add numbers a batch. One without events waits for nothing.
+func (l *lane) add(b *batch, now time.Duration) {
+	l.number++
+	b.lane, b.firstAt = l, now
+	b.out.Partition, b.out.Number = l.partition, l.number
+	l.receipts = append(l.receipts, b)
+	if b.left > 0 {
+		l.flight = append(l.flight, b)
+	}
+}
+
+// close takes an answered batch out of flight.
+func (l *lane) close(b *batch) {
+	if i := slices.Index(l.flight, b); i >= 0 {
+		l.flight = slices.Delete(l.flight, i, i+1)
+	}
+	switch {
+	case len(b.grabs) > 0:
+		l.grabs--
+	case len(b.backs) > 0:
+		l.backs--
+	}
+}
+
+// advance counts what has been delivered.
+func (l *lane) advance() {
+	n := 0
+	for n < len(l.receipts) && l.receipts[n].settled() {
+		l.news = l.news || l.receipts[n].granted > 0
+		n++
+	}
+	l.delivered += uint64(n)
+	l.receipts = slices.Delete(l.receipts, 0, n)
+}
+
+// keep puts a trigger aside, or forgets it if there are too many.
+func (l *lane) keep(from *origin, t ids.Trigger) {
+	if l.asideN >= asideMax {
+		l.dropped = true
+		return
+	}
+	l.asideN++
+	if n := len(l.aside); n > 0 {
+		last := &l.aside[n-1]
+		if last.Tasklist == from.list.Tasklist && last.Column == from.Column && last.ReadyAt == from.readyAt && last.Len() < table.ChunkTriggersMax {
+			last.Triggers = ids.AppendTrigger(last.Triggers, t)
+			return
+		}
+	}
+	l.aside = append(l.aside, table.Chunk{
+		Tasklist: from.list.Tasklist, Column: from.Column, ReadyAt: from.readyAt, Triggers: ids.AppendTrigger(nil, t),
+	})
+}
+
+// busy tells whether something is under way, or kept.
+func (l *lane) busy() bool {
+	return len(l.flight)+len(l.gather)+len(l.handBacks)+l.asideN > 0 || l.news || l.dropped
+}
+
+// wake is when it has to be looked at.
+func (l *lane) wake(w time.Duration) time.Duration {
+	if l.news {
+		w = min(w, l.toldAt+heardAfter)
+	}
+	if len(l.flight) == 0 {
+		return w
+	}
+	if !l.silent {
+		return min(w, l.silentAt())
+	}
+	for _, b := range l.flight {
+		if len(b.grabs) > 0 && !b.detached {
+			w = min(w, b.firstAt+detachAfter)
+		}
+	}
+	return w
+}
+
+// member names one attempt in a limit.
+type member [ids.BookingBytes]byte
+
+func memberOf(t ids.Trigger) member {
+	var m member
+	copy(m[:], t.ID[:])
+	binary.BigEndian.PutUint32(m[len(t.ID):], t.Version)
+	return m
+}
+
+// partition is the history partition of the attempt.
+func (m member) partition() int { return ids.TaskID(m[:16]).Partition() }

@@ -1,0 +1,342 @@
+package match
+
+import (
+	"slices"
+	"time"
+
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
+)
+
+// limit is what a shard knows of one limit of a domain.
+type limit struct {
+	domain *domain
+	typ    string
+	ref    table.Ref
+	path   []table.Ref
+	max    int
+	// held are the attempts that use slots, decided or not. unbooked counts those for which
+	// nothing was booked: they began before there was a limit.
+	held     map[member]holding
+	unbooked int
+	// unknown counts partitions that have yet to tell which attempts run. Until it is 0 nothing
+	// is said about the limit.
+	unknown int
+	// entry is what the tables count for this shard; unsaid: that is not known.
+	entry  int
+	unsaid bool
+	// wait is the priority of the most urgent trigger that waits here; 0 = none.
+	wait int
+	// blocked says why no slot was to be had; 0 = it is worth asking. short: none was the last
+	// time.
+	blocked table.BlockedWhy
+	short   bool
+	// again: something has become free since the call under way began.
+	again bool
+	// others: another shard waits, and slots are free for it. full: none is.
+	others, full bool
+	// due: in domain.due. telling: in turn.telling, until tellAt.
+	due, telling bool
+	tellAt       time.Duration
+	// shownAt is when the tables were last told, restoreAt when other shards were.
+	shownAt, restoreAt time.Duration
+	// deadline is the last one known of its attempts, Unix ms.
+	deadline int64
+	// auditAt is when to compare with history, 0 = no need; auditing: it is under way.
+	// auditLeft counts the partitions that have not answered.
+	auditAt   time.Duration
+	auditing  bool
+	auditLeft int
+	// at is its place among the stances of call in, asked how many triggers that asks for, at least.
+	in    *call
+	at    []int
+	asked int
+}
+
+// holding is one attempt that uses a slot.
+type holding struct {
+	// since is when it was known to run.
+	since time.Duration
+	// undecided: it is a grab. unbooked: nothing was booked for it.
+	undecided, unbooked bool
+}
+
+func (l *limit) inUse() bool {
+	return len(l.held) > 0 || l.unknown > 0 || l.wait > 0 || l.blocked != 0 || l.auditing
+}
+
+func (l *limit) hold(m member, h holding) {
+	if old, ok := l.held[m]; ok && old.unbooked {
+		l.unbooked--
+	}
+	if h.unbooked {
+		l.unbooked++
+	}
+	l.held[m] = h
+}
+
+// granted notes that an attempt runs.
+func (l *limit) granted(m member, now Now, deadlineMS int64) {
+	if h, ok := l.held[m]; ok {
+		h.since, h.undecided = now.Mono, false
+		l.held[m] = h
+		l.deadline = max(l.deadline, deadlineMS)
+	}
+}
+
+// free forgets an attempt; false if it holds nothing.
+func (l *limit) free(m member) bool {
+	h, ok := l.held[m]
+	if !ok {
+		return false
+	}
+	if h.unbooked {
+		l.unbooked--
+	}
+	delete(l.held, m)
+	if len(l.held) == 0 {
+		l.deadline = 0
+	}
+	return true
+}
+
+// waitAt notes that a trigger of a priority waits.
+func (l *limit) waitAt(priority int) {
+	if l.wait == 0 || priority < l.wait {
+		l.wait = priority
+	}
+}
+
+// stance is how the shard stands with it.
+func (l *limit) stance(now Now) table.Stance {
+	st := table.Stance{Ref: l.ref, Max: l.max, Held: len(l.held), Wait: l.wait}
+	if len(l.held) > 0 {
+		st.TTL = time.Duration(max(0, l.deadline-now.MS)) * time.Millisecond
+	}
+	return st
+}
+
+// meetLimits finds out which types of a domain have a limit, and counts the attempts of
+// those that are new here.
+func (s *Shard) meetLimits(d *domain) []*limit {
+	var met []*limit
+	for _, typ := range s.catalog.Limited(d.name) {
+		if most := s.catalog.Limit(d.name, typ); d.limits[typ] == nil && most > 0 {
+			ref := table.TypeRef(typ)
+			l := &limit{
+				domain: d, typ: typ, ref: ref, path: []table.Ref{ref}, max: most,
+				held: map[member]holding{}, unknown: len(s.lanes), unsaid: true,
+			}
+			d.limits[typ], d.refs[ref] = l, l
+			d.met = append(d.met, l)
+			met = append(met, l)
+		}
+	}
+	if len(met) == 0 {
+		return nil
+	}
+	for _, lane := range s.lanes { // what is under way may come to run
+		for i := range lane.gather {
+			s.adoptGrab(d, &lane.gather[i])
+		}
+		for _, b := range lane.flight {
+			for i := range b.grabs {
+				s.adoptGrab(d, &b.grabs[i])
+			}
+		}
+	}
+	s.audit(d, met, true)
+	return met
+}
+
+// adoptGrab counts a grab whose type has a limit now.
+func (s *Shard) adoptGrab(d *domain, g *grab) {
+	l := d.limits[g.from.Type]
+	if l == nil || g.decided || g.from.list.domain != d {
+		return
+	}
+	if m := memberOf(g.trigger); !l.holds(m) {
+		l.hold(m, holding{undecided: true, unbooked: len(g.from.path) == 0})
+	}
+}
+
+func (l *limit) holds(m member) bool {
+	_, ok := l.held[m]
+	return ok
+}
+
+// limitsChanged takes over what operators have set.
+func (s *Shard) limitsChanged(name string) {
+	if s.domains[name] == nil {
+		if len(s.catalog.Limited(name)) == 0 {
+			return
+		}
+		for _, l := range s.domain(name).met {
+			s.dueLimit(l)
+		}
+		return
+	}
+	d := s.domains[name]
+	d.met = slices.DeleteFunc(d.met, func(l *limit) bool {
+		most := s.catalog.Limit(name, l.typ)
+		switch {
+		case most <= 0:
+			delete(d.limits, l.typ)
+			delete(d.refs, l.ref)
+			s.fx.Drops = append(s.fx.Drops, LimitHint{name, []table.Ref{l.ref}})
+			s.markAll(d)
+		case most != l.max:
+			l.max = most
+			s.unblock(l)
+		}
+		return most <= 0
+	})
+	for _, l := range s.meetLimits(d) {
+		s.dueLimit(l)
+	}
+}
+
+// known tells whether l is a limit still.
+func (l *limit) known() bool { return !l.domain.gone && l.domain.limits[l.typ] == l }
+
+// dueLimit has the tables told about a limit, as soon as it is known.
+func (s *Shard) dueLimit(l *limit) {
+	if !l.due {
+		l.due = true
+		l.domain.due = append(l.domain.due, l)
+	}
+	s.work(l.domain)
+}
+
+// unblock has triggers tried again for which there was no slot. What a call under way
+// says of them is out of date.
+func (s *Shard) unblock(l *limit) {
+	if c := l.domain.call; c != nil && l.in == c {
+		l.again = true
+		return
+	}
+	if l.blocked == 0 && l.wait == 0 {
+		return
+	}
+	l.blocked, l.wait = 0, 0
+	s.dueLimit(l)
+	s.markAll(l.domain)
+}
+
+func (s *Shard) unblockAll(d *domain) {
+	for _, l := range d.met {
+		s.unblock(l)
+	}
+}
+
+// release frees the slot of an attempt.
+func (s *Shard) release(l *limit, m member) {
+	if !l.free(m) {
+		return
+	}
+	s.unblock(l)
+	if !l.again {
+		s.owe(l)
+	}
+}
+
+// owe sees to it that the tables do not count slots for long that are free: at once where
+// somebody waits, else when the chance comes, or after a while.
+func (s *Shard) owe(l *limit) {
+	if l.again || l.blocked != 0 && l.entry > len(l.held) { // what blocked it is out of date
+		l.again = false
+		s.unblock(l)
+	}
+	switch {
+	case l.entry <= len(l.held):
+	case l.others:
+		s.dueLimit(l)
+	case !l.telling:
+		l.telling, l.tellAt = true, s.now.Mono+tellAfter
+		s.telling = append(s.telling, l)
+	}
+}
+
+// tell has the tables told what they have not heard for a while.
+func (s *Shard) tell() {
+	rest := s.telling[:0]
+	for _, l := range s.telling {
+		switch {
+		case !l.known() || l.entry <= len(l.held):
+			l.telling = false
+		case s.now.Mono >= l.tellAt:
+			l.telling = false
+			s.dueLimit(l)
+		default:
+			rest = append(rest, l)
+		}
+	}
+	clear(s.telling[len(rest):])
+	s.telling = rest
+}
+
+// sweepLimit has a limit tried, or shown, again.
+func (s *Shard) sweepLimit(l *limit) {
+	since := s.now.Mono - l.shownAt
+	switch {
+	case l.domain.state != open || l.domain.call != nil:
+	case l.blocked == table.Restoring && since >= retryEvery, (l.blocked != 0 || l.wait > 0) && since >= lineEvery:
+		s.unblock(l)
+	case len(l.held) > 0 && since >= refreshEvery:
+		s.dueLimit(l)
+	}
+}
+
+// freed tries limits again of which slots have become free.
+func (s *Shard) freed(h *LimitHint) {
+	if d := s.domains[h.Domain]; d != nil {
+		for _, ref := range h.Limits {
+			if l := d.refs[ref]; l != nil {
+				s.unblock(l)
+			}
+		}
+	}
+}
+
+// restore sets the entries of limits that lack some.
+func (s *Shard) restore(h *LimitHint) {
+	d := s.domains[h.Domain]
+	if d == nil {
+		if len(s.catalog.Limited(h.Domain)) == 0 {
+			return
+		}
+		d = s.domain(h.Domain)
+	}
+	for _, ref := range h.Limits {
+		if l := d.refs[ref]; l != nil {
+			s.dueLimit(l)
+		}
+	}
+}
+
+// releaseAll counts the slots of attempts that are over. Those that it does not know
+// hold none.
+func (s *Shard) releaseAll(r *Release) {
+	d := s.domains[r.Domain]
+	if d == nil {
+		// The owner before may have told the tables of them.
+		if s.catalog.Limit(r.Domain, r.Type) <= 0 {
+			return
+		}
+		d = s.domain(r.Domain)
+		if l := d.limits[r.Type]; l != nil { // operators may change it any time
+			s.dueLimit(l)
+		}
+	}
+	free := func(l *limit) {
+		for b := r.Bookings; l != nil && len(b) > 0; b = b[len(member{}):] {
+			s.release(l, member(b[:len(member{})]))
+		}
+	}
+	byType := d.limits[r.Type]
+	free(byType)
+	for _, ref := range r.Path {
+		if l := d.refs[ref]; l != byType {
+			free(l)
+		}
+	}
+}

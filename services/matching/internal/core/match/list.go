@@ -1,0 +1,183 @@
+package match
+
+import (
+	"slices"
+	"time"
+
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
+)
+
+// list is one tasklist partition at its shard.
+type list struct {
+	table.Tasklist
+	domain *domain
+	index  table.Index
+	queue  pollQueue
+	// alive counts polls that are not answered, undecided grabs of its triggers.
+	alive, undecided int
+	// sets counts those polls by the types that they accept, takers how many different sets name a
+	// type.
+	sets, takers map[string]int
+	// taskBytes is what a task of it weighs in an answer, on average.
+	taskBytes int
+	// dirty: in domain.dirty, to be asked for.
+	dirty bool
+	// putting counts chunks of it that no call has stored yet.
+	putting int
+	// asking: a call is under way that takes triggers of it. issued and done count these.
+	asking       bool
+	issued, done uint64
+	// overdue are polls that only wait for a last look at the table.
+	overdue []*poll
+	// hungryAt is when to complain next that polls wait in vain; 0 = they do not.
+	// patient: a limit was full when that was set.
+	hungryAt, hungryWait time.Duration
+	patient              bool
+	// idleSince is when it was first found idle; idle tells whether it was.
+	idleSince time.Duration
+	idle      bool
+}
+
+// list finds or makes a tasklist, and opens its domain where that is new.
+func (s *Shard) list(name table.Tasklist) *list {
+	l := s.lists[name]
+	if l == nil {
+		l = &list{Tasklist: name, domain: s.domain(name.Domain), taskBytes: taskBytesGuess, sets: map[string]int{}, takers: map[string]int{}}
+		s.lists[name] = l
+		l.domain.lists = append(l.domain.lists, l)
+	}
+	return l
+}
+
+// join counts a poll that waits; false if the polls of its domain name too many types already.
+func (l *list) join(p *poll) bool {
+	if l.sets[p.key] == 0 {
+		if n := l.domain.named + len(p.types); len(p.types) > 0 && n > typesNamedMax {
+			return false
+		}
+		l.domain.named += len(p.types)
+		for _, typ := range p.types {
+			l.takers[typ]++
+		}
+	}
+	l.sets[p.key]++
+	l.alive++
+	l.domain.alive++
+	return true
+}
+
+// leave counts a poll that is answered.
+func (l *list) leave(p *poll) {
+	l.alive--
+	l.domain.alive--
+	if l.sets[p.key]--; l.sets[p.key] > 0 {
+		return
+	}
+	delete(l.sets, p.key)
+	l.domain.named -= len(p.types)
+	for _, typ := range p.types {
+		if l.takers[typ]--; l.takers[typ] == 0 {
+			delete(l.takers, typ)
+		}
+	}
+}
+
+// mark has a tasklist's triggers asked for.
+func (s *Shard) mark(l *list) {
+	if !l.dirty {
+		l.dirty = true
+		l.domain.dirty = append(l.domain.dirty, l)
+	}
+	s.work(l.domain)
+}
+
+// markAll marks the tasklists of a domain where polls wait.
+func (s *Shard) markAll(d *domain) {
+	for _, l := range d.lists {
+		if l.queue.n > 0 {
+			s.mark(l)
+		}
+	}
+}
+
+// weigh notes what the tasks of one answer weighed. It follows growth at once and
+// forgets slowly: an answer that does not fit costs more than a small one.
+func (l *list) weigh(bytes, tasks int) {
+	mean := bytes / tasks
+	if mean > l.taskBytes {
+		l.taskBytes = mean
+	} else {
+		l.taskBytes += (mean - l.taskBytes) / 8
+	}
+}
+
+// starving tells whether a poll waits for which the table holds nothing that could be
+// had: what it waits for may have been lost. full: it holds something, for which there is no slot.
+func (l *list) starving() (starves, full bool) {
+	if l.domain.down {
+		return l.queue.n > 0, false // whatever the table holds
+	}
+	for _, line := range l.queue.lines {
+		p := line.first
+		if len(l.index.CandidatesOf(p.types, 1, l.domain.short)) == 0 {
+			return true, len(l.index.CandidatesOf(p.types, 1, func(string) bool { return false })) > 0
+		}
+	}
+	return false, false
+}
+
+// complain tells history of tasklists where polls wait in vain: triggers may have been lost.
+func (s *Shard) complain(l *list) {
+	now := s.now.Mono
+	starves, full := l.starving()
+	switch {
+	case !starves:
+		l.hungryAt = 0
+	case l.hungryAt == 0, l.patient && !full:
+		if l.hungryWait = hungryMin; full { // it waits for a slot, most likely
+			l.hungryWait = hungryMax
+		}
+		l.patient = full
+		l.hungryAt = now + l.hungryWait
+	case now >= l.hungryAt:
+		s.fx.Hungry = append(s.fx.Hungry, Hungry{l.Domain, l.Name})
+		l.hungryWait = min(2*l.hungryWait, hungryMax)
+		l.hungryAt = now + l.hungryWait
+	}
+}
+
+// unused tells whether nothing is known of a tasklist, and nobody has asked for it for so long.
+func (l *list) unused(now, after time.Duration) bool {
+	busy := l.alive > 0 || l.undecided > 0 || !l.index.Empty() || l.dirty || l.asking || l.putting > 0 || len(l.domain.held) > 0
+	switch {
+	case busy:
+		l.idle = false
+	case !l.idle:
+		l.idle, l.idleSince = true, now
+	}
+	return l.idle && now-l.idleSince >= after
+}
+
+// forget drops tasklists and domains that are not used; at once those of a domain that has many: a poll is
+// enough to make one, and each sweep looks at all of them.
+func (s *Shard) forget() {
+	now := s.now.Mono
+	s.inOrder = slices.DeleteFunc(s.inOrder, func(d *domain) bool {
+		after := idleAfter
+		if len(d.lists) > idleListsMax {
+			after = 0
+		}
+		d.lists = slices.DeleteFunc(d.lists, func(l *list) bool {
+			unused := l.unused(now, after)
+			if unused {
+				delete(s.lists, l.Tasklist)
+			}
+			return unused
+		})
+		d.gone = d.unused(now)
+		if d.gone {
+			delete(s.domains, d.name)
+		}
+		return d.gone
+	})
+}

@@ -1,0 +1,266 @@
+package match
+
+import (
+	"math/rand/v2"
+	"time"
+
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
+)
+
+// Config of a Shard.
+type Config struct {
+	// Shard is its number, Shards how many there are, Partitions how many history
+	// partitions there are.
+	Shard, Shards, Partitions int
+	// Epoch is this ownership's, from 1.
+	Epoch uint64
+	// Fences: the cluster's log version knows fences, and attempts that are not delivered.
+	Fences bool
+	// Seed makes nonces and ids of answers: two owners of one shard never have the same.
+	Seed uint64
+	// AnswerBytesMax bounds the tasks of one answer, in encoded bytes.
+	AnswerBytesMax int
+	// PollsMax, GrabEventsMax, GrabsInFlight and PopMax are settings; see shard.Config.
+	PollsMax, GrabEventsMax, GrabsInFlight, PopMax int
+}
+
+// Times, on the clock of Now.Mono.
+const (
+	// answerAfter is how long after its first grant a poll waits for more.
+	answerAfter = 50 * time.Millisecond
+	// detachAfter is how long a poll waits for a grab of a silent partition.
+	detachAfter = 50 * time.Millisecond
+	// silentAfter is for how long a partition owes a verdict until it is silent.
+	silentAfter = 100 * time.Millisecond
+	// resendAfter is how long a verdict may take before its batch is sent again.
+	resendAfter = time.Second
+	// pollGrace is how long past its time a poll waits for what is under way.
+	pollGrace = 2 * time.Second
+	// retryEvery is how often tables, partitions and limits are tried that do not answer.
+	retryEvery = 250 * time.Millisecond
+	// sweepEvery is how often the shard looks after what nothing wakes it for.
+	sweepEvery = 250 * time.Millisecond
+	// heardAfter is when an answer counts as received, if nobody has said otherwise.
+	heardAfter = 250 * time.Millisecond
+	// unheardWithin is for how long an answer may turn out to have reached nobody.
+	unheardWithin = time.Second
+	// startWait is how long the first fence waits for what other partitions have to send again.
+	startWait = time.Second
+	// recountAfter is when grabs of an older owner are in the log that was not fenced.
+	recountAfter = 2 * time.Second
+	// tellAfter is how long the tables may count slots that are not in use any more, if
+	// nobody waits for them.
+	tellAfter = 50 * time.Millisecond
+	// lineEvery is how often a shard that waits for slots shows itself.
+	lineEvery = time.Second
+	// refreshEvery is how often slots in use are shown, so that they do not expire.
+	refreshEvery = time.Minute
+	// restoreEvery bounds how often other shards are asked for their entries of a limit.
+	restoreEvery = time.Second
+	// auditSoon is when the attempts of a type are asked for again where some may be over
+	// without a word, auditEvery while its limit is full.
+	auditSoon, auditEvery = time.Second, 30 * time.Second
+	// hungryMin and hungryMax bound how often an empty table is complained about.
+	hungryMin, hungryMax = time.Second, 30 * time.Second
+	// drainTimeout bounds the wait for verdicts when a shard is given up.
+	drainTimeout = 2 * time.Second
+	// idleAfter is when a tasklist or domain nobody asks for is forgotten, and for how long an
+	// idle shard sleeps.
+	idleAfter = time.Minute
+)
+
+// Limits that are no settings.
+const (
+	// candidatesMax is how many columns one want looks at: each costs Redis 6 µs.
+	candidatesMax = 32
+	// callCandidatesMax is how many columns one call looks at, and one want more: 2 ms of Redis, which
+	// does nothing for others meanwhile.
+	callCandidatesMax = 256
+	// typesNamedMax is how many types the polls of a domain name, those that name the same counted
+	// once per tasklist: each costs a look into the index whenever the tasklist is looked at.
+	typesNamedMax = 16_384
+	// heldChunksMax is how many chunks wait while a domain is being opened.
+	heldChunksMax = 4096
+	// putChunksMax is how many chunks one call stores.
+	putChunksMax = 512
+	// silentGrabsMax is how many grabs a silent partition may owe.
+	silentGrabsMax = 64
+	// asideMax is how many triggers of a silent partition are kept.
+	asideMax = 16_384
+	// doublesMax is how many grabs are remembered so that they are not asked for twice.
+	doublesMax = 65_536
+	// taskBytesGuess is what a task weighs in an answer until some were seen.
+	taskBytesGuess = 512
+	// idleListsMax is how many tasklists a domain may have for its idle ones to be remembered.
+	idleListsMax = 1000
+	// wastedRounds is how often a poll whose time is over tries again after all
+	// that it was given was refused.
+	wastedRounds = 3
+)
+
+// Shard is the state of one matching shard. It is not safe for concurrent use.
+type Shard struct {
+	cfg     Config
+	catalog Catalog
+	dice    *rand.Rand
+	now     Now
+	fx      *Effects
+
+	// domains by name, and in the order in which they were met, so that equal inputs have equal
+	// effects.
+	domains map[string]*domain
+	inOrder []*domain
+	lists   map[table.Tasklist]*list
+	lanes   []*lane
+	polls   polls
+	asks    asks
+	answers answers
+	doubles doubles
+	start   start
+	drain   drain
+	// calls counts the calls to the tables.
+	calls   uint64
+	sweepAt time.Duration
+
+	turn
+}
+
+// turn is what one turn gathers. What is left of it makes the next turn due at once.
+type turn struct {
+	// taken came out of the tables and arrivals from hints: both are to meet polls.
+	taken    []taken
+	arrivals []arrival
+	// touched are polls to be looked at.
+	touched []*poll
+	// busy are domains that may have something to call the tables for.
+	busy []*domain
+	// telling are limits of which the tables count too many slots, owing those that may be.
+	telling, owing []*limit
+	// overtaken: a newer owner was seen.
+	overtaken bool
+}
+
+// New returns the shard of a new owner. Its first step fences.
+func New(cfg Config, catalog Catalog, now Now) *Shard {
+	s := &Shard{
+		cfg: cfg, catalog: catalog, now: now, dice: rand.New(rand.NewPCG(cfg.Seed, cfg.Epoch)),
+		domains: map[string]*domain{}, lists: map[table.Tasklist]*list{}, lanes: make([]*lane, cfg.Partitions),
+		asks: newAsks(),
+	}
+	s.answers = answers{byID: map[uint64]*sentAnswer{}, last: s.dice.Uint64()}
+	for p := range s.lanes {
+		s.lanes[p] = &lane{partition: p, open: !cfg.Fences, inFlightMax: cfg.GrabsInFlight, eventsMax: cfg.GrabEventsMax}
+	}
+	return s
+}
+
+// Step is one turn. fx is emptied first; it is good until the next step.
+func (s *Shard) Step(in *Inputs, now Now, fx *Effects) {
+	fx.reset()
+	s.now, s.fx = now, fx
+	if s.overtaken || s.drain.done {
+		s.ended(in)
+		return
+	}
+	s.begin()
+	s.learn(in)
+	if s.overtaken {
+		s.stop(in)
+		return
+	}
+	s.hear(in)
+	s.listen()
+	s.finishPolls()
+	for i := range in.Polls {
+		s.arrivePoll(&in.Polls[i])
+	}
+	if in.Drain {
+		s.leave()
+	}
+	s.act()
+	s.conclude(in)
+}
+
+// hear takes in what was said to the shard.
+func (s *Shard) hear(in *Inputs) {
+	for _, id := range in.Unheard {
+		s.unheard(id)
+	}
+	for i := range in.Freed {
+		s.freed(&in.Freed[i])
+	}
+	for i := range in.Restore {
+		s.restore(&in.Restore[i])
+	}
+	for i := range in.Hints {
+		s.arrive(&in.Hints[i])
+	}
+	if in.HintsLost {
+		s.auditAll()
+		for p := range s.lanes {
+			s.asks.retrigger(p, "")
+		}
+	}
+}
+
+// act is matching, and what comes of it.
+func (s *Shard) act() {
+	s.match()
+	if s.now.Mono >= s.sweepAt {
+		s.sweep()
+	}
+	s.tell()
+	s.callAll()
+	s.send()
+	s.expirePolls()
+	s.finishPolls()
+	s.redeliver()
+	s.handOver()
+	s.ask()
+	s.drained()
+}
+
+// learn takes in what is known anew, and what history decided.
+func (s *Shard) learn(in *Inputs) {
+	for _, name := range in.Limits {
+		s.limitsChanged(name)
+	}
+	for i := range in.Outcomes {
+		s.called(&in.Outcomes[i])
+	}
+	for i := range in.Opened {
+		s.opened(&in.Opened[i])
+	}
+	for i := range in.Answers {
+		s.answered(&in.Answers[i])
+	}
+	for i := range in.Verdicts {
+		s.decideAll(&in.Verdicts[i])
+	}
+}
+
+// reset empties fx and keeps its memory.
+func (fx *Effects) reset() {
+	clear(fx.Answers)
+	clear(fx.Batches)
+	clear(fx.Calls)
+	*fx = Effects{
+		Answers: fx.Answers[:0], Refusals: fx.Refusals[:0], Batches: fx.Batches[:0], Calls: fx.Calls[:0],
+		Opens: fx.Opens[:0], Drops: fx.Drops[:0], Asks: fx.Asks[:0], Freed: fx.Freed[:0], Restore: fx.Restore[:0],
+		Hungry: fx.Hungry[:0], Acks: fx.Acks[:0], Traced: fx.Traced[:0],
+	}
+}
+
+// Tasklist tells how many triggers of a tasklist are in the table as far as is known,
+// and how many of its polls are not answered.
+func (s *Shard) Tasklist(domain, name string) (ready, polls int) {
+	if d := s.domains[domain]; d != nil {
+		for _, l := range d.lists {
+			if l.Name == name {
+				ready += l.index.Triggers()
+				polls += l.alive
+			}
+		}
+	}
+	return ready, polls
+}

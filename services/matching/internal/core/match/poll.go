@@ -1,0 +1,151 @@
+package match
+
+import (
+	"container/heap"
+	"slices"
+	"strings"
+	"time"
+)
+
+// poll is a worker's poll until it is answered.
+//
+//	waiting (in its tasklist's queue) ──► pending (grabs sent) ──► answered
+//	   ▲                                     │ all refused, or their partitions silent
+//	   └─────────────────────────────────────┘
+type poll struct {
+	id      uint64
+	list    *list
+	max     int
+	types   []string // sorted, each once; empty = all
+	key     string   // types as one string
+	worker  string
+	replyTo string
+	json    bool
+	until   time.Duration
+	// order is its place in the queue: first come, first served.
+	order uint64
+
+	// pending counts the grabs that it waits for, gathered or sent.
+	pending int
+	granted []grant
+	// firstGrant is when it was granted the first one.
+	firstGrant time.Duration
+	rounds     int
+	touched    bool
+	// answered: whatever is granted from now on is handed back.
+	answered bool
+	// lookBy is the call about its list that it waits for where its time is over.
+	lookBy uint64
+
+	// line is its place in its tasklist's queue; nil if it is not there.
+	line       *pollLine
+	prev, next *poll
+
+	// at is when it is looked at, index its place in the heap of these times.
+	at    time.Duration
+	index int
+
+	// batch and batchAt are where the batch being made names it.
+	batch   *batch
+	batchAt int
+}
+
+// grant is an attempt that history granted to a poll.
+type grant struct {
+	batch *batch
+	i     int
+	// task is the encoded yardv1.PolledTask.
+	task []byte
+}
+
+func newPoll(l *list, m *Poll, now time.Duration) *poll {
+	p := &poll{
+		id: m.ID, list: l, max: m.Max, worker: m.Worker, replyTo: m.ReplyTo, json: m.JSON, until: now + max(0, m.For),
+	}
+	if len(m.Types) > 0 {
+		p.types = slices.Compact(slices.Sorted(slices.Values(m.Types)))
+		p.key = strings.Join(p.types, "\x00")
+	}
+	return p
+}
+
+func (p *poll) accepts(typ string) bool {
+	if len(p.types) == 0 {
+		return true
+	}
+	_, found := slices.BinarySearch(p.types, typ)
+	return found
+}
+
+// room is how many tasks it may still be given: what it asked for, as far as it fits
+// into an answer of so many bytes.
+func (p *poll) room(answerBytesMax int) int {
+	fits := max(1, p.answerBytes(answerBytesMax)/max(1, p.list.taskBytes))
+	return min(p.max, fits) - p.pending - len(p.granted)
+}
+
+// answerBytes bounds the tasks of an answer; as JSON they grow by up to a half.
+func (p *poll) answerBytes(most int) int {
+	if p.json {
+		return most / 2
+	}
+	return most
+}
+
+// polls are all polls that are not answered, by when they have to be looked at.
+type polls struct {
+	due   pollHeap
+	alive int
+	last  uint64
+}
+
+func (s *polls) add(p *poll) {
+	s.alive++
+	s.last++
+	p.order, p.at = s.last, p.until
+	heap.Push(&s.due, p)
+}
+
+func (s *polls) remove(p *poll) {
+	s.alive--
+	heap.Remove(&s.due, p.index)
+}
+
+// look has p looked at.
+func (s *polls) look(p *poll, at time.Duration) {
+	p.at = at
+	heap.Fix(&s.due, p.index)
+}
+
+// next is the poll to be looked at next.
+func (s *polls) next() (*poll, bool) {
+	if len(s.due) == 0 {
+		return nil, false
+	}
+	return s.due[0], true
+}
+
+type pollHeap []*poll
+
+func (h pollHeap) Len() int           { return len(h) }
+func (h pollHeap) Less(i, j int) bool { return h[i].at < h[j].at }
+func (h pollHeap) Swap(i, j int) {
+	h[i], h[j] = h[j], h[i]
+	h[i].index, h[j].index = i, j
+}
+
+// Push implements heap.Interface.
+func (h *pollHeap) Push(x any) {
+	p := x.(*poll)
+	p.index = len(*h)
+	*h = append(*h, p)
+}
+
+// Pop implements heap.Interface.
+func (h *pollHeap) Pop() any {
+	last := len(*h) - 1
+	p := (*h)[last]
+	(*h)[last] = nil
+	*h = (*h)[:last]
+	return p
+}

@@ -1,0 +1,144 @@
+package match
+
+import (
+	"cmp"
+	"container/heap"
+	"slices"
+)
+
+// pollQueue is the polls of a tasklist that wait and have room, first come first served. They stand in lines by
+// the types that they accept: a trigger that none of many equal polls accepts costs one look.
+type pollQueue struct {
+	byKey map[string]*pollLine
+	lines []*pollLine
+	n     int
+}
+
+// pollLine is those that accept the same types, by their order. It is in its queue's lines at index at.
+type pollLine struct {
+	at          int
+	first, last *poll
+}
+
+// add files p by its order.
+func (q *pollQueue) add(p *poll) {
+	if p.line != nil {
+		return
+	}
+	line := q.byKey[p.key]
+	if line == nil {
+		if q.byKey == nil {
+			q.byKey = map[string]*pollLine{}
+		}
+		line = &pollLine{at: len(q.lines)}
+		q.byKey[p.key], q.lines = line, append(q.lines, line)
+	}
+	line.add(p)
+	q.n++
+}
+
+func (l *pollLine) add(p *poll) {
+	after := l.last
+	if after != nil && after.order > p.order { // it comes back: its place is in front
+		after = nil
+		for at := l.first; at.order < p.order; at = at.next {
+			after = at
+		}
+	}
+	p.line, p.prev = l, after
+	if after == nil {
+		p.next, l.first = l.first, p
+	} else {
+		p.next, after.next = after.next, p
+	}
+	if p.next == nil {
+		l.last = p
+	} else {
+		p.next.prev = p
+	}
+}
+
+// remove takes p out, and its line if it was the last one there.
+func (q *pollQueue) remove(p *poll) {
+	l := p.line
+	if l == nil {
+		return
+	}
+	if p.prev != nil {
+		p.prev.next = p.next
+	} else {
+		l.first = p.next
+	}
+	if p.next != nil {
+		p.next.prev = p.prev
+	} else {
+		l.last = p.prev
+	}
+	p.line, p.prev, p.next = nil, nil, nil
+	q.n--
+	if l.first == nil {
+		q.drop(l, p.key)
+	}
+}
+
+func (q *pollQueue) drop(l *pollLine, key string) {
+	delete(q.byKey, key)
+	last := len(q.lines) - 1
+	q.lines[l.at] = q.lines[last]
+	q.lines[l.at].at = l.at
+	q.lines[last] = nil
+	q.lines = q.lines[:last]
+}
+
+// taker is the first poll that takes a type, and how many.
+func (q *pollQueue) taker(typ string, answerBytesMax int) (*poll, int) {
+	var found *poll
+	most := 0
+	for _, l := range q.lines {
+		if !l.first.accepts(typ) {
+			continue
+		}
+		for p := l.first; p != nil && (found == nil || p.order < found.order); p = p.next {
+			if room := p.room(answerBytesMax); room > 0 {
+				found, most = p, room
+				break
+			}
+		}
+	}
+	return found, most
+}
+
+// each calls f with the polls in their order. If f returns false it gets no more of that line.
+func (q *pollQueue) each(f func(p *poll) bool) {
+	heads := make(heads, len(q.lines))
+	for i, l := range q.lines {
+		heads[i] = l.first
+	}
+	slices.SortFunc(heads, func(a, b *poll) int { return cmp.Compare(a.order, b.order) }) // which is a heap
+	for len(heads) > 0 {
+		if p := heads[0]; f(p) && p.next != nil {
+			heads[0] = p.next
+			heap.Fix(&heads, 0)
+			continue
+		}
+		heap.Pop(&heads)
+	}
+}
+
+// heads are the next polls of lines, as a heap.
+type heads []*poll
+
+func (h heads) Len() int           { return len(h) }
+func (h heads) Less(i, j int) bool { return h[i].order < h[j].order }
+func (h heads) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
+
+// Push implements heap.Interface.
+func (h *heads) Push(x any) { *h = append(*h, x.(*poll)) }
+
+// Pop implements heap.Interface.
+func (h *heads) Pop() any {
+	last := len(*h) - 1
+	p := (*h)[last]
+	*h = (*h)[:last]
+	return p
+}

@@ -1,0 +1,215 @@
+package match
+
+import (
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
+)
+
+var (
+	seedFlag  = flag.Uint64("match.seed", 0, "the only seed of TestRandom")
+	seedsFlag = flag.Uint64("match.seeds", 12, "how many seeds TestRandom tries")
+)
+
+// TestRandom runs two shards on random inputs, tables that fail, partitions that fall silent, owners
+// that are killed or overtaken and workers that leave. After each step the counts are checked;
+// at the end every task is done, no limit was ever exceeded, and nothing is left in memory.
+func TestRandom(t *testing.T) {
+	first, n := uint64(1), *seedsFlag
+	if *seedFlag > 0 {
+		first, n = *seedFlag, 1
+	}
+	for seed := first; seed < first+n; seed++ {
+		t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) { randomRun(t, seed) })
+	}
+}
+
+// storm is a world in which everything fails now and then.
+type storm struct {
+	*world
+	r      *rand.Rand
+	wild   bool
+	epochs []uint64
+	polled int
+}
+
+func newStorm(t *testing.T, seed uint64) *storm {
+	r := rand.New(rand.NewPCG(seed, 1))
+	w := &storm{world: newWorld(t, 2, 1+r.IntN(4)), r: r, wild: true, epochs: []uint64{0, 0}}
+	w.limits["d/a"] = 1 + r.IntN(4)
+	w.limits["e/pay"] = 1 + r.IntN(8)
+	w.delay = func() time.Duration { return time.Duration(r.IntN(4000)) * time.Microsecond }
+	w.work = func() time.Duration { return time.Duration(r.IntN(60)) * time.Millisecond }
+	w.lease = 5 * time.Second
+	w.twice = func() bool { return w.wild && r.IntN(5) == 0 }
+	w.deaf = func(string) bool { return w.wild && r.IntN(12) == 0 }
+	w.lossy = func(*table.Call) (bool, bool) {
+		lost := w.wild && r.IntN(60) == 0
+		return lost, !lost || r.IntN(2) == 0
+	}
+	w.next(0)
+	w.next(1)
+	return w
+}
+
+// next is a new owner of a shard.
+func (w *storm) next(shard int) {
+	w.epochs[shard]++
+	w.own(shard, w.epochs[shard], func(c *Config) {
+		c.GrabEventsMax, c.PopMax, c.AnswerBytesMax = 1+w.r.IntN(20), 1+w.r.IntN(40), 100+w.r.IntN(2000)
+	})
+}
+
+func (w *storm) domain() string { return []string{"d", "e"}[w.r.IntN(2)] }
+func (w *storm) list() string   { return fmt.Sprint("l", w.r.IntN(4)) }
+func (w *storm) typ() string    { return []string{"a", "b", "pay"}[w.r.IntN(3)] }
+
+func (w *storm) pollOnce() {
+	w.polled++
+	p := Poll{
+		Domain: w.domain(), Tasklist: w.list(), Max: 1 + w.r.IntN(20), JSON: w.r.IntN(4) == 0,
+		For: time.Duration(w.r.IntN(3000)) * time.Millisecond,
+	}
+	if w.wild && w.r.IntN(3) == 0 {
+		p.Types = []string{w.typ()}
+	}
+	w.poll(fmt.Sprint("inbox", w.polled), p)
+}
+
+// blow is one thing that happens.
+func (w *storm) blow() {
+	switch n := w.r.IntN(100); {
+	case n < 30:
+		w.ready(w.domain(), w.list(), w.typ(), 1+w.r.IntN(3), 1+w.r.IntN(20))
+	case n < 75:
+		w.pollOnce()
+	case n < 78:
+		p := w.r.IntN(len(w.partitions))
+		w.partitions[p].silent = true
+		w.after(time.Duration(w.r.IntN(1500))*time.Millisecond, func() { w.speak(p) })
+	case n < 80:
+		name := w.domain()
+		w.down[name] = true
+		w.after(time.Duration(w.r.IntN(800))*time.Millisecond, func() { w.down[name] = false })
+	case n < 81:
+		w.tables.Forget()
+	case n < 82: // a new owner; the one before is killed, or does not know yet
+		shard := w.r.IntN(2)
+		if w.r.IntN(2) == 0 {
+			w.kill(shard)
+		}
+		w.next(shard)
+	case n < 83:
+		w.newest(w.r.IntN(2)).give(func(in *Inputs) { in.HintsLost = true })
+	case n < 84:
+		shard := w.r.IntN(2)
+		w.newest(shard).give(func(in *Inputs) { in.Drain = true })
+		w.run(2500 * time.Millisecond)
+		if o := w.newest(shard); !o.drained && !o.overtaken {
+			w.t.Fatal("it does not end")
+		}
+		w.next(shard)
+	}
+}
+
+// calm ends all failures, and has all tasks done.
+func (w *storm) calm() {
+	w.wild = false
+	for p := range w.partitions {
+		w.speak(p)
+	}
+	clear(w.down)
+	for i := 0; w.done() < len(w.tasks) || w.stored(); i++ {
+		if i > 6000 {
+			w.t.Fatalf("%d of %d tasks are done: %s", w.done(), len(w.tasks), w.undone())
+		}
+		w.pollOnce()
+		w.run(20 * time.Millisecond)
+	}
+}
+
+func randomRun(t *testing.T, seed uint64) {
+	w := newStorm(t, seed)
+	for range 400 {
+		w.blow()
+		w.run(time.Duration(w.r.IntN(40)) * time.Millisecond)
+	}
+	w.calm()
+	for key, most := range w.limits {
+		if w.peak[key] > most {
+			t.Errorf("%d attempts of %s ran at once, %d may", w.peak[key], key, most)
+		}
+	}
+	w.run(5 * time.Minute)
+	for shard := range w.shards {
+		o := w.newest(shard) // those before may not know yet
+		if len(o.live) > 0 || len(o.deliveries) > 0 {
+			t.Errorf("%d polls were never answered, %d messages never acknowledged", len(o.live), len(o.deliveries))
+		}
+		checkEmpty(t, o.s)
+	}
+	if w.counts.SyncMatches == 0 || w.counts.Matches == 0 {
+		t.Errorf("nothing was matched: %+v", w.counts)
+	}
+}
+
+// Equal inputs have equal effects: a seed that fails can be run again.
+func TestEqualInputsHaveEqualEffects(t *testing.T) {
+	run := func() string {
+		w := newStorm(t, 7)
+		for range 200 {
+			w.blow()
+			w.run(time.Duration(w.r.IntN(40)) * time.Millisecond)
+		}
+		return fmt.Sprint(w.batches, w.calls, w.answers, w.asked, w.hungry)
+	}
+	if first := run(); first != run() {
+		t.Fatal("two runs of one seed differ")
+	}
+}
+
+// newest is the present owner of a shard.
+func (w *world) newest(shard int) *owner {
+	for i := len(w.owners) - 1; ; i-- {
+		if w.owners[i].shard == shard {
+			return w.owners[i]
+		}
+	}
+}
+
+// kill ends the owners of a shard without a word.
+func (w *world) kill(shard int) {
+	for _, o := range w.owners {
+		if o.shard == shard {
+			o.dead = true
+		}
+	}
+}
+
+// undone is what became of the tasks that are not done.
+func (w *world) undone() string {
+	text, n := "", 0
+	for _, t := range w.sorted() {
+		if t.state != "done" && n < 5 {
+			n++
+			text += fmt.Sprintf("%s/%s/%s %s shard %d partition %d version %d; ", t.domain, t.list, t.typ, t.state, t.shard, t.id.Partition(), t.version)
+		}
+	}
+	return text
+}
+
+// stored tells whether a table holds triggers, be they of no use any more.
+func (w *world) stored() bool {
+	for shard := range w.shards {
+		for _, l := range w.newest(shard).s.lists {
+			if !l.index.Empty() {
+				return true
+			}
+		}
+	}
+	return false
+}

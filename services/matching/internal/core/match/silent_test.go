@@ -1,0 +1,244 @@
+package match
+
+import (
+	"fmt"
+	"testing"
+	"time"
+)
+
+const ms = time.Millisecond
+
+// poll is for most tasks of the tasklist l0 of domain d, for a minute.
+func (w *world) wait(inbox string, most int, types ...string) {
+	w.poll(inbox, Poll{Domain: "d", Tasklist: "l0", Max: most, Types: types, For: time.Minute})
+}
+
+// begun is a world whose only shard has started.
+func begun(t *testing.T, partitions int, change ...func(*Config)) (*world, *owner) {
+	w := newWorld(t, 1, partitions)
+	o := w.own(0, 1, change...)
+	w.poll("first", Poll{Domain: "d", Tasklist: "l0", Max: 1})
+	w.run(300 * ms)
+	if !o.open || w.polls["first"].answered != 1 {
+		t.Fatal("it has not started")
+	}
+	return w, o
+}
+
+// R31: what one partition has granted does not wait for another one that is silent.
+func TestR31AnswersWithoutSilentPartition(t *testing.T) {
+	w, _ := begun(t, 2)
+	w.partitions[1].silent = true
+	w.wait("p", 10)
+	w.run(ms)
+	w.ready("d", "l0", "b", 1, 2) // one in each partition
+	w.run(60 * ms)
+	if p := w.polls["p"]; p.answered != 1 || p.tasks != 1 {
+		t.Fatalf("after 60 ms it is %+v", p)
+	}
+	// What is granted later is handed back, and goes to another poll.
+	w.wait("q", 10)
+	w.speak(1)
+	w.run(200 * ms)
+	if p := w.polls["q"]; p.tasks != 1 || w.counts.HandedBack != 1 {
+		t.Fatalf("%+v, %d handed back", p, w.counts.HandedBack)
+	}
+}
+
+// R31: a poll that has only grabs of silent partitions goes on waiting for others; a grab granted
+// later is given to it if it waits still.
+func TestR31PollWaitsForOthers(t *testing.T) {
+	w, _ := begun(t, 2)
+	w.partitions[0].silent = true
+	w.wait("p", 1)
+	w.run(ms)
+	silent := w.task("d", "l0", "b", 1, 0)
+	w.trigger(silent)
+	w.run(120 * ms)
+	live := w.task("d", "l0", "b", 1, 1)
+	w.trigger(live)
+	w.run(20 * ms)
+	if w.polls["p"].tasks != 1 || live.state == "ready" {
+		t.Fatalf("the poll got %+v", w.polls["p"])
+	}
+	w.wait("q", 1)
+	w.speak(0)
+	w.run(20 * ms)
+	if w.polls["q"].tasks != 1 || silent.state == "ready" {
+		t.Fatalf("the poll that waits got %+v", w.polls["q"])
+	}
+	w.partitions[0].silent, w.counts.HandedBack = true, 0
+	w.wait("r", 1)
+	late := w.task("d", "l0", "b", 1, 0)
+	w.trigger(late)
+	w.run(300 * ms) // it is silent: r is detached
+	w.speak(0)
+	w.run(20 * ms)
+	if w.polls["r"].tasks != 1 || w.counts.HandedBack != 0 || late.state == "ready" {
+		t.Fatalf("the poll that waited on got %+v", w.polls["r"])
+	}
+}
+
+// R31: a silent partition owes few grabs; its triggers are kept aside, up to a bound, and
+// come back when it speaks. Its batches are repeated as they are.
+func TestR31SilentPartitionHasABudget(t *testing.T) {
+	w, o := begun(t, 2)
+	w.partitions[0].silent = true
+	w.work = func() time.Duration { return time.Millisecond }
+	w.wait("first of it", 1)
+	w.run(ms)
+	w.trigger(w.task("d", "l0", "b", 1, 0))
+	w.run(150 * ms)
+	for i := range 300 {
+		w.wait(fmt.Sprint("p", i), 1)
+	}
+	w.run(ms)
+	var silent []*task
+	for range 200 {
+		silent = append(silent, w.task("d", "l0", "b", 1, 0))
+	}
+	w.trigger(silent...)
+	w.run(50 * ms)
+	if n := o.s.lanes[0].undecided; n != silentGrabsMax || o.s.lanes[0].asideN != 201-silentGrabsMax {
+		t.Fatalf("%d grabs are undecided, %d aside", n, o.s.lanes[0].asideN)
+	}
+	w.run(2500 * ms)
+	if n := len(w.batches); n < 4 {
+		t.Fatalf("%d batches: nothing was repeated", n)
+	}
+	for range 100 {
+		w.trigger(w.task("d", "l0", "b", 1, 1)) // the others go on
+	}
+	w.run(50 * ms)
+	if w.done() != 100 {
+		t.Fatalf("%d of 100 tasks of the live partition are done", w.done())
+	}
+	w.speak(0)
+	w.run(100 * ms)
+	if w.done() != 301 {
+		t.Fatalf("%d of 301 tasks are done", w.done())
+	}
+}
+
+// R31: past the bound triggers are forgotten, and history is asked for them.
+func TestR31AsideIsBounded(t *testing.T) {
+	w, o := begun(t, 1)
+	w.partitions[0].silent = true
+	w.wait("p", 1)
+	w.run(ms)
+	w.trigger(w.task("d", "l0", "b", 1, 0))
+	w.run(150 * ms)
+	w.wait("q", 100)
+	var all []*task
+	for range asideMax + 100 {
+		all = append(all, w.task("d", "l0", "b", 1, 0))
+	}
+	w.trigger(all...)
+	w.run(50 * ms)
+	l := o.s.lanes[0]
+	if l.asideN != asideMax || !l.dropped {
+		t.Fatalf("%d are aside, dropped: %v", l.asideN, l.dropped)
+	}
+	w.speak(0)
+	w.run(20 * ms)
+	if len(w.retrigs) == 0 || w.retrigs[len(w.retrigs)-1].Domain != "" {
+		t.Fatalf("asked for %+v", w.retrigs)
+	}
+}
+
+// A grab that waits behind full batches of a partition that falls silent is kept aside too, and its
+// poll goes on.
+func TestR31GatheredGrabsGoAside(t *testing.T) {
+	w, o := begun(t, 2, func(c *Config) { c.GrabsInFlight, c.GrabEventsMax = 1, 2 })
+	w.partitions[0].silent = true
+	for i := range 5 {
+		w.wait(fmt.Sprint("p", i), 1)
+	}
+	w.run(ms)
+	for range 5 {
+		w.trigger(w.task("d", "l0", "b", 1, 0))
+	}
+	w.run(20 * ms)
+	if l := o.s.lanes[0]; len(l.gather) != 4 && len(l.gather) != 3 {
+		t.Fatalf("%d have gathered", len(l.gather))
+	}
+	w.run(150 * ms)
+	if l := o.s.lanes[0]; len(l.gather) != 0 || l.asideN+l.undecided != 5 {
+		t.Fatalf("%d have gathered, %d are aside", len(l.gather), l.asideN)
+	}
+	for range 5 {
+		w.trigger(w.task("d", "l0", "b", 1, 1))
+	}
+	w.run(30 * ms)
+	for i := range 5 {
+		if p := w.polls[fmt.Sprint("p", i)]; p.tasks != 1 {
+			t.Errorf("poll %d got %+v", i, p)
+		}
+	}
+}
+
+// A slow partition that keeps answering is not silent.
+func TestSlowIsNotSilent(t *testing.T) {
+	w, o := begun(t, 1, func(c *Config) { c.GrabsInFlight = 64 })
+	w.delay = func() time.Duration { return 60 * ms }
+	for i := range 80 {
+		w.wait(fmt.Sprint("p", i), 1)
+	}
+	w.run(70 * ms)
+	for range 80 {
+		w.trigger(w.task("d", "l0", "b", 1, 0))
+		w.run(5 * ms)
+		if w.now > 650*ms && o.s.lanes[0].silent {
+			t.Fatal("it is silent")
+		}
+	}
+	w.run(time.Second)
+	if w.done() != 80 {
+		t.Fatalf("%d of 80 tasks are done", w.done())
+	}
+}
+
+// The slot of a grab that is not decided is held, however long its partition is silent: it may
+// yet be granted.
+func TestUndecidedGrabHoldsItsSlot(t *testing.T) {
+	w, o := begun(t, 2)
+	w.limits["d/a"] = 1
+	o.give(func(in *Inputs) { in.Limits = []string{"d"} })
+	w.run(100 * ms)
+	w.partitions[0].silent = true
+	w.wait("p", 1)
+	w.run(ms)
+	w.trigger(w.task("d", "l0", "a", 1, 0))
+	w.run(200 * ms)
+	w.wait("q", 1)
+	w.trigger(w.task("d", "l0", "a", 1, 1))
+	w.run(20 * time.Second)
+	if w.running["d/a"] > 0 {
+		t.Fatal("the slot was given to another one")
+	}
+	w.speak(0)
+	w.run(2 * time.Second)
+	if w.done() != 2 || w.peak["d/a"] != 1 {
+		t.Fatalf("%d are done, %d ran at once", w.done(), w.peak["d/a"])
+	}
+}
+
+// A poll that got what it did not count on any more gets no more than it asked for.
+func TestR31NoMoreThanAskedFor(t *testing.T) {
+	w, _ := begun(t, 2)
+	w.ends = false
+	w.partitions[0].silent = true
+	w.wait("p", 1)
+	w.run(ms)
+	w.trigger(w.task("d", "l0", "b", 1, 0))
+	w.run(300 * ms) // it waits for others
+	w.trigger(w.task("d", "l0", "b", 1, 1))
+	w.delay = func() time.Duration { return 30 * ms }
+	w.run(2 * ms) // its other grab is under way
+	w.delay = func() time.Duration { return ms }
+	w.speak(0)
+	w.run(80 * ms)
+	if p := w.polls["p"]; p.tasks != 1 || w.counts.HandedBack != 1 {
+		t.Fatalf("%+v, %d handed back", p, w.counts.HandedBack)
+	}
+}

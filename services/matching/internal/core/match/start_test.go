@@ -1,0 +1,287 @@
+package match
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
+)
+
+// R41: what an owner was granted and did not send, or nobody can tell, its successor sends again: each inbox
+// gets one answer, with all of it; then the shard is open.
+func TestR41GrantsAreSentAgain(t *testing.T) {
+	for _, silent := range []bool{false, true} {
+		w, _ := begun(t, 3)
+		w.wait("p", 10)
+		w.poll("q", Poll{Domain: "d", Tasklist: "l2", Max: 10, JSON: true, For: time.Minute})
+		w.run(ms)
+		w.delay = func() time.Duration { return 10 * ms }
+		w.ready("d", "l0", "b", 1, 6)
+		w.ready("d", "l2", "b", 1, 3)
+		w.run(25 * ms) // history has granted them, and its verdicts are on their way
+		w.kill(0)
+		w.delay = func() time.Duration { return ms }
+		w.partitions[2].silent = silent
+		o := w.own(0, 2)
+		w.run(20 * ms)
+		if !silent {
+			if w.polls["p"].tasks != 6 || w.polls["q"].tasks != 3 || !o.open {
+				t.Fatalf("%+v, %+v, open: %v", w.polls["p"], w.polls["q"], o.open)
+			}
+			w.run(10 * time.Second)
+			if w.done() != 9 || w.grantedN != 9 {
+				t.Fatalf("%d are done, %d were granted", w.done(), w.grantedN)
+			}
+			continue
+		}
+		w.run(900 * ms)
+		if o.open || w.polls["p"].answered > 0 {
+			t.Fatal("it did not wait for all partitions")
+		}
+		w.run(200 * ms)
+		if !o.open || w.polls["p"].tasks != 4 {
+			t.Fatalf("a second later: open: %v, %+v", o.open, w.polls["p"])
+		}
+		w.speak(2)
+		w.run(time.Second) // too late for these inboxes
+		if w.polls["p"].tasks != 4 {
+			t.Fatalf("%+v", w.polls["p"])
+		}
+	}
+}
+
+// What does not fit into one answer is not sent again.
+func TestRedeliveryIsBounded(t *testing.T) {
+	w, _ := begun(t, 1)
+	w.wait("p", 10)
+	w.run(ms)
+	w.delay = func() time.Duration { return 10 * ms }
+	w.ready("d", "l0", "b", 1, 6)
+	w.run(25 * ms)
+	w.kill(0)
+	w.own(0, 2, func(c *Config) { c.AnswerBytesMax = 60 })
+	w.run(200 * ms)
+	if w.polls["p"].tasks != 2 { // of 28 bytes each
+		t.Fatalf("%+v", w.polls["p"])
+	}
+}
+
+// Nothing goes to a partition before its fence, which is repeated until it counts.
+func TestFenceComesFirst(t *testing.T) {
+	w := newWorld(t, 1, 2)
+	w.partitions[1].silent = true
+	o := w.own(0, 1)
+	w.wait("p", 5)
+	w.run(20 * ms)
+	w.ready("d", "l0", "b", 1, 4)
+	w.run(3 * time.Second)
+	if w.polls["p"].tasks != 2 {
+		t.Fatalf("%+v", w.polls["p"])
+	}
+	w.wait("only", 1) // what it is not fenced for keeps no poll from others
+	w.trigger(w.task("d", "l0", "b", 1, 1))
+	w.run(20 * ms)
+	w.trigger(w.task("d", "l0", "b", 1, 0))
+	w.run(20 * ms)
+	if w.polls["only"].tasks != 1 {
+		t.Fatalf("%+v", w.polls["only"])
+	}
+	for _, a := range w.asked {
+		if a.Partition == 1 {
+			t.Fatalf("asked before the fence: %+v", a)
+		}
+	}
+	fences := 0
+	for _, b := range w.batches {
+		if b.Partition == 1 && !b.Fence {
+			t.Fatalf("a batch before the fence: %+v", b)
+		}
+		if b.Partition == 1 {
+			fences++
+		}
+	}
+	if fences < 3 || fences > 4 {
+		t.Fatalf("%d fences in 3 s", fences)
+	}
+	w.wait("q", 5)
+	w.speak(1)
+	w.run(100 * ms)
+	if w.polls["q"].tasks != 3 || !o.open {
+		t.Fatalf("%+v", w.polls["q"])
+	}
+}
+
+// A fence that is refused is sent again; nothing is open before one counts.
+func TestRefusedFence(t *testing.T) {
+	w := newWorld(t, 1, 1)
+	w.partitions[0].silent = true
+	o := w.own(0, 1)
+	w.run(10 * ms)
+	o.give(func(in *Inputs) {
+		in.Verdicts = []Verdicts{{Partition: 0, Batch: 1, All: []Verdict{{Refused: "UNAVAILABLE"}}}, {Partition: 7}, {Partition: -1}}
+	})
+	w.run(10 * time.Second)
+	if o.open || len(w.batches) < 5 {
+		t.Fatalf("open: %v after %d fences", o.open, len(w.batches))
+	}
+	w.speak(0)
+	w.run(time.Second)
+	if !o.open {
+		t.Fatal("it is not open")
+	}
+}
+
+// A grab of an owner that was overtaken ends it: nothing goes out any more, and what it has of
+// the hint stream comes again.
+func TestOvertakenStops(t *testing.T) {
+	w, old := begun(t, 1)
+	w.limits["d/a"] = 1
+	old.give(func(in *Inputs) { in.Limits = []string{"d"} })
+	w.run(50 * ms)
+	w.down["d"], w.down["e"] = true, true
+	w.poll("e", Poll{Domain: "e", Tasklist: "l0", Max: 1, For: time.Minute})
+	w.ready("d", "l0", "a", 1, 1)
+	w.run(ms)
+	w.wait("p", 1)
+	w.run(ms)
+	w.own(0, 2)
+	w.run(2 * ms)
+	x := w.task("d", "l0", "b", 1, 0)
+	group := Triggers{Tasklist: table.Tasklist{Domain: "d", Name: "l0"}, Column: table.Column{Priority: 1, Type: "b"}, ReadyAt: 1}
+	group.Packed = appendTrigger(nil, x)
+	old.deliveries[1000], old.deliveries[1001] = true, true
+	old.give(func(in *Inputs) { in.Hints = []Hints{{Delivery: 1000, Triggers: []Triggers{group}}} })
+	w.run(300 * ms)
+	if !old.overtaken {
+		t.Fatal("it goes on")
+	}
+	n := len(w.batches)
+	old.give(func(in *Inputs) { in.Hints = []Hints{{Delivery: 1001, Triggers: []Triggers{group}}} })
+	w.run(5 * time.Second)
+	if w.acks[1001] || len(old.deliveries) != 0 {
+		t.Fatalf("%d messages are kept", len(old.deliveries))
+	}
+	for _, b := range w.batches[n:] {
+		if len(b.Grabs) > 0 && b.Polls[0].ReplyTo == "p" {
+			t.Fatal("it sends still")
+		}
+	}
+}
+
+// Without fences the shard is open at once, and counts attempts again when grabs of an older owner
+// must have arrived.
+func TestWithoutFences(t *testing.T) {
+	w := newWorld(t, 1, 1)
+	w.limits["d/a"] = 2
+	plain := func(c *Config) { c.Fences = false }
+	w.own(0, 1, plain)
+	w.ends = false
+	w.run(10 * ms)
+	w.wait("p", 1)
+	w.run(50 * ms)
+	w.delay = func() time.Duration { return 60 * ms }
+	w.ready("d", "l0", "a", 1, 1)
+	for n := len(w.batches); len(w.batches) == n; { // until the grab is on its way
+		w.run(ms)
+	}
+	w.kill(0)
+	w.delay = func() time.Duration { return ms }
+	o := w.own(0, 2, plain)
+	w.wait("other", 1, "x") // the domain is known, and counted too early
+	w.run(ms)
+	if !o.open {
+		t.Fatal("it is not open")
+	}
+	w.run(4 * time.Second)
+	for _, b := range w.batches {
+		if b.Fence || b.Delivered > 0 {
+			t.Fatalf("%+v", b)
+		}
+	}
+	if l := o.s.domains["d"].limits["a"]; w.running["d/a"] != 1 || len(l.held) != 1 {
+		t.Fatalf("%d run, %d are counted", w.running["d/a"], len(l.held))
+	}
+}
+
+// What has been delivered is told with the next batch, or alone, once.
+func TestDeliveredIsTold(t *testing.T) {
+	w, _ := begun(t, 1)
+	w.ends = false
+	w.wait("p", 2)
+	w.run(ms)
+	w.ready("d", "l0", "b", 1, 2)
+	w.run(20 * ms)
+	sent := w.batches[len(w.batches)-1]
+	w.run(200 * ms)
+	if n := len(w.batches); w.batches[n-1].Number != sent.Number {
+		t.Fatalf("too early: %+v", w.batches[n-1])
+	}
+	w.run(100 * ms)
+	last := w.batches[len(w.batches)-1]
+	if last.Number != sent.Number+1 || last.Delivered != sent.Number || len(last.Grabs)+len(last.HandBacks) > 0 {
+		t.Fatalf("%+v", last)
+	}
+	w.run(10 * time.Second)
+	if n := len(w.batches); w.batches[n-1].Number != last.Number {
+		t.Fatalf("it is said again: %+v", w.batches[n-1])
+	}
+}
+
+// An answer that reached nobody is handed back, also after it counted as received; another poll gets it.
+func TestUnheardIsHandedBack(t *testing.T) {
+	for _, late := range []time.Duration{10 * ms, 600 * ms} {
+		w, o := begun(t, 1)
+		w.delay = func() time.Duration { return ms }
+		w.ends = false
+		w.deaf = func(inbox string) bool { return inbox == "deaf" }
+		w.wait("deaf", 2)
+		w.run(ms)
+		w.ready("d", "l0", "b", 1, 2)
+		w.run(4 * ms)
+		w.delay = func() time.Duration { return late }
+		w.run(ms)
+		w.delay = func() time.Duration { return ms }
+		w.run(late + 50*ms)
+		o.give(func(in *Inputs) { in.Unheard = []uint64{1, 2, 3} }) // nobody knows these
+		w.wait("p", 5)
+		w.run(100 * ms)
+		if w.polls["p"].tasks != 2 || w.counts.HandedBack != 2 || w.counts.Unheard != 2 {
+			t.Fatalf("after %v: %+v; %d handed back", late, w.polls["p"], w.counts.HandedBack)
+		}
+	}
+}
+
+// A hand-back that history could not look at is repeated.
+func TestHandBackIsRepeated(t *testing.T) {
+	w, o := begun(t, 1)
+	w.ends = false
+	w.deaf = func(inbox string) bool { return inbox == "deaf" }
+	w.wait("deaf", 1)
+	w.run(ms)
+	w.ready("d", "l0", "b", 1, 1)
+	w.run(3 * ms)
+	w.partitions[0].silent = true
+	w.run(50 * ms)
+	back := w.batches[len(w.batches)-1]
+	if len(back.HandBacks) != 1 {
+		t.Fatalf("%+v", back)
+	}
+	if w.partitions[0].kept == nil {
+		t.Fatal("it was heard")
+	}
+	w.partitions[0].kept = nil
+	o.give(func(in *Inputs) {
+		in.Verdicts = []Verdicts{{Partition: 0, Batch: back.Number, All: []Verdict{{Refused: "UNAVAILABLE"}, {}}}}
+	})
+	w.run(10 * ms)
+	if last := w.batches[len(w.batches)-1]; len(last.HandBacks) != 1 || last.Number != back.Number+1 {
+		t.Fatalf("%+v", last)
+	}
+	w.speak(0)
+	w.wait("p", 1)
+	w.run(100 * ms)
+	if w.polls["p"].tasks != 1 {
+		t.Fatalf("%+v; %s", w.polls["p"], fmt.Sprint(w.batches))
+	}
+}

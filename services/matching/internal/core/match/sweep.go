@@ -1,0 +1,76 @@
+package match
+
+// sweep does what no message brings about. Where there is nothing to look after, it is
+// not due again for long: an idle shard sleeps.
+func (s *Shard) sweep() {
+	s.sweepAt = s.now.Mono + idleAfter
+	if s.watchful() {
+		s.sweepAt = s.now.Mono + sweepEvery
+	}
+	for _, l := range s.lanes {
+		s.resend(l)
+	}
+	s.recount()
+	for _, d := range s.inOrder {
+		s.sweepDomain(d)
+	}
+	s.forget()
+}
+
+// watchful tells whether something may become due before long.
+func (s *Shard) watchful() bool {
+	if s.polls.alive > 0 || len(s.asks.open)+len(s.asks.waiting) > 0 || len(s.answers.queue) > 0 || s.start.recountAt != 0 {
+		return true
+	}
+	for _, l := range s.lanes {
+		if l.busy() {
+			return true
+		}
+	}
+	for _, d := range s.inOrder {
+		if d.state != open || d.call != nil || len(d.puts)+len(d.due) > 0 {
+			return true
+		}
+		for _, l := range d.met {
+			if l.wait > 0 || l.blocked != 0 || l.auditAt != 0 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// conclude tells when to step next.
+func (s *Shard) conclude(in *Inputs) {
+	s.fx.Counts.WaitingPolls = int64(s.polls.alive)
+	if in.any() || s.watchful() {
+		s.sweepAt = min(s.sweepAt, s.now.Mono+sweepEvery)
+	}
+	if len(s.arrivals)+len(s.touched)+len(s.turn.busy) > 0 && !s.drain.done {
+		s.fx.Wake = max(s.now.Mono, 1) // 0 means never
+		return
+	}
+	w := s.answers.wake(s.sweepAt)
+	if p, ok := s.polls.next(); ok {
+		w = min(w, p.at)
+	}
+	for _, l := range s.lanes {
+		w = l.wake(w)
+	}
+	for _, l := range s.telling {
+		w = min(w, l.tellAt)
+	}
+	if st := &s.start; st.fenced && !st.open {
+		w = min(w, st.fencedAt+startWait)
+	}
+	if s.drain.on {
+		w = min(w, s.drain.end)
+	}
+	s.fx.Wake = max(w, s.now.Mono, 1)
+}
+
+// any tells whether something came in.
+func (in *Inputs) any() bool {
+	return len(in.Outcomes)+len(in.Opened)+len(in.Answers)+len(in.Verdicts)+len(in.Unheard)+len(in.Hints)+len(in.Polls)+
+		len(in.Limits)+len(in.Freed)+len(in.Restore) > 0 || in.HintsLost || in.Drain
+}

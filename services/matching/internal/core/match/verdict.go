@@ -1,0 +1,125 @@
+package match
+
+import (
+	"github.com/yardmaster-io/yardmaster/contracts/fault"
+)
+
+// decideAll applies history's answer to one batch, or to a part of it.
+func (s *Shard) decideAll(v *Verdicts) {
+	if v.Partition < 0 || v.Partition >= len(s.lanes) {
+		return
+	}
+	l := s.lanes[v.Partition]
+	l.heardAt = s.now.Mono
+	b := l.find(v.Batch)
+	if b == nil {
+		return // repeated
+	}
+	for i := range v.All {
+		if v.All[i].Fenced {
+			s.overtaken = true
+			return
+		}
+		switch at := v.First + i; {
+		case b.out.Fence:
+			s.fenced(b, &v.All[i])
+		case at < 0:
+		case at < len(b.grabs):
+			s.decide(b, at, &v.All[i])
+		case at < len(b.backs):
+			s.handedBack(b, at, &v.All[i])
+		}
+	}
+	if b.left == 0 {
+		l.close(b)
+	}
+}
+
+// fenced opens the way to a partition: nothing of an older owner follows.
+func (s *Shard) fenced(b *batch, v *Verdict) {
+	if v.Refused != "" || b.left == 0 {
+		return // it is sent again
+	}
+	b.left = 0
+	b.lane.open = true
+	s.start.fence(s.now.Mono)
+}
+
+// decide applies one verdict about a grab.
+func (s *Shard) decide(b *batch, i int, v *Verdict) {
+	g := &b.grabs[i]
+	if g.decided {
+		return
+	}
+	g.decided = true
+	b.left--
+	b.lane.undecided--
+	g.from.list.undecided--
+	if len(v.Trace) > 0 {
+		s.traced(b, g, v)
+	}
+	p := g.poll
+	if !g.detached {
+		p.pending--
+		s.touch(p)
+	}
+	if v.Refused != "" {
+		s.fx.Counts.GrabsRefused++
+		if passes(fault.Code(v.Refused)) && b.copies > 1 {
+			g.doubtful = true
+			b.unsettled++
+			s.takeBack(b, i, true)
+			return
+		}
+		s.unhold(g)
+		if passes(fault.Code(v.Refused)) {
+			s.doubles.forget(g.trigger)
+		}
+		return
+	}
+	s.fx.Counts.Granted++
+	b.granted++
+	b.unsettled++
+	if lim := g.from.list.domain.limits[g.from.Type]; lim != nil {
+		lim.granted(memberOf(g.trigger), s.now, v.DeadlineMS)
+	}
+	if p.answered || len(p.granted) >= p.max {
+		s.takeBack(b, i, true)
+		return
+	}
+	p.granted = append(p.granted, grant{batch: b, i: i, task: v.Task})
+	if len(p.granted) == 1 {
+		p.firstGrant = s.now.Mono
+		s.polls.look(p, min(p.at, s.now.Mono+answerAfter))
+	}
+	s.touch(p)
+}
+
+// passes tells whether a grab that was refused may be granted another time.
+func passes(code fault.Code) bool { return code != fault.Stale && code != fault.NotFound }
+
+// doubtless: all copies of a grab are decided, and none of them runs.
+func (s *Shard) doubtless(g *grab) {
+	s.unhold(g)
+	s.doubles.forget(g.trigger)
+}
+
+// handedBack applies one verdict about a hand-back. Whatever it says, history knows,
+// unless it says that it could not look.
+func (s *Shard) handedBack(b *batch, i int, v *Verdict) {
+	h := &b.backs[i]
+	if h.done {
+		return
+	}
+	h.done = true
+	b.left--
+	switch {
+	case fault.Code(v.Refused).Retryable():
+		s.takeBack(h.batch, h.i, h.settles)
+	case h.settles:
+		h.batch.unsettled--
+		if g := &h.batch.grabs[h.i]; g.doubtful {
+			s.doubtless(g)
+		}
+	}
+}

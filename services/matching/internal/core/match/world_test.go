@@ -1,0 +1,444 @@
+package match
+
+import (
+	"container/heap"
+	"encoding/binary"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
+)
+
+// world is everything around some shards: the tables, history, workers and time. It has no
+// index and no batches; its rules are straight. What goes in and out is checked as it goes.
+type world struct {
+	t   *testing.T
+	now time.Duration
+	// later is what happens at a time.
+	later events
+	count int
+
+	tables *table.Table
+	// down are domains whose tables do not answer.
+	down map[string]bool
+	// lossy tells, for each call, whether its outcome is lost, and whether it is carried out.
+	lossy func(c *table.Call) (lost, done bool)
+
+	partitions []*partition
+	tasks      map[ids.TaskID]*task
+	running    map[string]int // by domain and type
+	peak       map[string]int
+	limits     map[string]int // by domain and type
+	owners     []*owner
+	shards     int
+
+	polls    map[string]*pollSeen
+	hungry   []Hungry
+	retrigs  []Ask
+	asked    []Ask
+	restores []LimitHint
+	freeds   []LimitHint
+	batches  []Batch
+	calls    []table.Call
+	traced   []Traced
+	refusals []Refusal
+	drops    []LimitHint
+	acks     map[uint64]bool
+	answers  []Answer
+	grantedN int
+	counts   Counts
+
+	// delay is how long messages take, work how long a task takes, lease after how long history
+	// takes an attempt back that nobody works on.
+	delay func() time.Duration
+	work  func() time.Duration
+	lease time.Duration
+	// deaf tells whether nobody waits for an answer any more.
+	deaf func(inbox string) bool
+	// twice tells whether a message comes twice.
+	twice func() bool
+	// ends: attempts end by themselves.
+	ends bool
+}
+
+type partition struct {
+	fences map[int]uint64
+	silent bool
+	kept   []func()
+}
+
+type task struct {
+	id       ids.TaskID
+	domain   string
+	list     string
+	typ      string
+	priority int
+	shard    int
+	version  uint32
+	state    string // ready, running, done
+	nonce    uint64
+	path     []table.Ref
+	inbox    string
+	json     bool
+	owner    [2]uint64 // epoch, batch
+	received bool
+	worked   bool
+	// triggeredAt is when its trigger was sent last.
+	triggeredAt time.Duration
+}
+
+type pollSeen struct {
+	id       uint64
+	answered int
+	tasks    int
+	at       time.Duration
+	// again: another owner has answered it, too.
+	again bool
+}
+
+// owner is one ownership of a shard.
+type owner struct {
+	w       *world
+	shard   int
+	epoch   uint64
+	s       *Shard
+	in      Inputs
+	fx      Effects
+	dead    bool
+	stepped bool
+	wakeAt  time.Duration
+	// what came out, for the checks
+	open, drained, overtaken bool
+	calls                    map[string]uint64
+	sent                     map[[2]uint64]string
+	numbers                  map[int]uint64
+	deliveries               map[uint64]bool
+	live                     map[string]time.Duration // polls that wait here
+	lastSeq                  uint64
+	sentAt                   map[[2]uint64]time.Duration // of grants by partition and batch: when the last was answered
+	outstanding              map[[2]uint64]int
+}
+
+type event struct {
+	at time.Duration
+	n  int
+	do func()
+}
+type events []event
+
+func (e events) Len() int { return len(e) }
+func (e events) Less(i, j int) bool {
+	return e[i].at < e[j].at || e[i].at == e[j].at && e[i].n < e[j].n
+}
+func (e events) Swap(i, j int) { e[i], e[j] = e[j], e[i] }
+func (e *events) Push(x any)   { *e = append(*e, x.(event)) }
+func (e *events) Pop() any {
+	last := len(*e) - 1
+	x := (*e)[last]
+	*e = (*e)[:last]
+	return x
+}
+
+const epochMS = int64(1_700_000_000_000)
+
+func newWorld(t *testing.T, shards, partitions int) *world {
+	w := &world{
+		t: t, tables: table.New(), down: map[string]bool{}, tasks: map[ids.TaskID]*task{}, running: map[string]int{},
+		peak: map[string]int{}, limits: map[string]int{}, shards: shards, polls: map[string]*pollSeen{}, acks: map[uint64]bool{},
+		delay: func() time.Duration { return time.Millisecond }, work: func() time.Duration { return 10 * time.Millisecond },
+		lease: 30 * time.Second, deaf: func(string) bool { return false }, twice: func() bool { return false }, ends: true,
+		lossy: func(*table.Call) (bool, bool) { return false, true },
+	}
+	for range partitions {
+		w.partitions = append(w.partitions, &partition{fences: map[int]uint64{}})
+	}
+	return w
+}
+
+func (w *world) Limit(domain, typ string) int { return w.limits[domain+"/"+typ] }
+
+func (w *world) Limited(domain string) []string {
+	var all []string
+	for _, typ := range []string{"a", "b", "c", "mail", "pay", "x"} {
+		if w.limits[domain+"/"+typ] > 0 {
+			all = append(all, typ)
+		}
+	}
+	return all
+}
+
+func (w *world) after(d time.Duration, do func()) {
+	w.count++
+	heap.Push(&w.later, event{w.now + d, w.count, do})
+}
+
+// own makes a new owner of a shard.
+func (w *world) own(shard int, epoch uint64, change ...func(*Config)) *owner {
+	cfg := Config{
+		Shard: shard, Shards: w.shards, Partitions: len(w.partitions), Epoch: epoch, Fences: true, Seed: uint64(shard)<<32 | epoch,
+		AnswerBytesMax: 100_000, PollsMax: 10_000, GrabEventsMax: 1000, GrabsInFlight: 2, PopMax: 1000,
+	}
+	for _, f := range change {
+		f(&cfg)
+	}
+	o := &owner{
+		w: w, shard: shard, epoch: epoch, calls: map[string]uint64{}, sent: map[[2]uint64]string{}, numbers: map[int]uint64{},
+		deliveries: map[uint64]bool{}, live: map[string]time.Duration{},
+		sentAt: map[[2]uint64]time.Duration{}, outstanding: map[[2]uint64]int{},
+	}
+	o.s = New(cfg, w, Now{Mono: w.now, MS: epochMS + w.now.Milliseconds()})
+	w.owners = append(w.owners, o)
+	o.due(0)
+	return o
+}
+
+// due has an owner step after a while.
+func (o *owner) due(d time.Duration) {
+	if at := o.w.now + d; !o.stepped || at < o.wakeAt || o.wakeAt <= o.w.now {
+		o.stepped, o.wakeAt = true, at
+		o.w.after(d, func() {
+			if !o.dead && o.w.now >= o.wakeAt {
+				o.step()
+			}
+		})
+	}
+}
+
+// give hands an owner something at the end of the instant.
+func (o *owner) give(change func(in *Inputs)) {
+	if o.dead {
+		return
+	}
+	change(&o.in)
+	o.due(0)
+}
+
+func (o *owner) step() {
+	in := o.in
+	o.in = Inputs{}
+	o.s.Step(&in, Now{Mono: o.w.now, MS: epochMS + o.w.now.Milliseconds()}, &o.fx)
+	check(o.w.t, o.s)
+	if o.fx.Wake < o.w.now {
+		o.w.t.Fatalf("wakes at %v, it is %v", o.fx.Wake, o.w.now)
+	}
+	o.carry(&o.fx)
+	wake := o.fx.Wake - o.w.now
+	o.stepped = false
+	o.due(wake)
+}
+
+// run lets time pass.
+func (w *world) run(d time.Duration) {
+	end := w.now + d
+	for len(w.later) > 0 && w.later[0].at <= end {
+		e := heap.Pop(&w.later).(event)
+		w.now = max(w.now, e.at)
+		e.do()
+	}
+	w.now = end
+}
+
+// carry carries out effects.
+func (o *owner) carry(fx *Effects) {
+	w := o.w
+	for _, a := range fx.Answers {
+		o.answer(a)
+	}
+	for _, r := range fx.Refusals {
+		w.refusals = append(w.refusals, r)
+		w.end(o, r.ReplyTo, r.Poll)
+	}
+	for _, b := range fx.Batches {
+		o.batch(b)
+	}
+	for _, c := range fx.Calls {
+		o.call(c)
+	}
+	for _, name := range fx.Opens {
+		w.after(w.delay(), func() {
+			out := OpenOutcome{Domain: name, Failed: w.down[name]}
+			if !out.Failed {
+				w.count++
+				out.Opened = w.tables.Open(name, o.shard, fmt.Sprint("life", w.count))
+			}
+			w.after(w.delay(), func() { o.give(func(in *Inputs) { in.Opened = append(in.Opened, out) }) })
+		})
+	}
+	for _, d := range fx.Drops {
+		w.drops = append(w.drops, d)
+		for _, ref := range d.Limits {
+			w.tables.Drop(d.Domain, ref)
+		}
+	}
+	for _, a := range fx.Asks {
+		o.ask(a)
+	}
+	o.hints(fx)
+	for _, a := range fx.Acks {
+		if !o.deliveries[a.Delivery] {
+			w.t.Fatalf("delivery %d was acknowledged twice, or never came", a.Delivery)
+		}
+		delete(o.deliveries, a.Delivery)
+		w.acks[a.Delivery] = a.OK
+	}
+	w.traced = append(w.traced, fx.Traced...)
+	if fx.Open && o.open {
+		w.t.Fatal("open was said twice")
+	}
+	o.open = o.open || fx.Open
+	o.drained, o.overtaken = o.drained || fx.Drained, o.overtaken || fx.Overtaken
+	w.counts.add(&fx.Counts)
+}
+
+func (o *owner) hints(fx *Effects) {
+	w := o.w
+	send := func(h LimitHint, set func(in *Inputs, h LimitHint)) {
+		for _, other := range w.owners {
+			w.after(w.delay(), func() { other.give(func(in *Inputs) { set(in, h) }) })
+		}
+	}
+	for _, h := range fx.Freed {
+		w.freeds = append(w.freeds, h)
+		send(h, func(in *Inputs, h LimitHint) { in.Freed = append(in.Freed, h) })
+	}
+	for _, h := range fx.Restore {
+		w.restores = append(w.restores, h)
+		send(h, func(in *Inputs, h LimitHint) { in.Restore = append(in.Restore, h) })
+	}
+	for _, h := range fx.Hungry {
+		w.hungry = append(w.hungry, h)
+		w.after(w.delay(), func() { w.retrigger(-1, o.shard, h.Domain, h.Tasklist) })
+	}
+}
+
+// call carries a call to the tables out.
+func (o *owner) call(c table.Call) {
+	w := o.w
+	w.calls = append(w.calls, c)
+	if o.calls[c.Domain] != 0 {
+		w.t.Fatalf("a second call about %s", c.Domain)
+	}
+	if c.Seq.Epoch != o.epoch || c.Seq.Call <= o.lastSeq {
+		w.t.Fatalf("call %v after %d", c.Seq, o.lastSeq)
+	}
+	o.lastSeq, o.calls[c.Domain] = c.Seq.Call, c.Seq.Call
+	for _, want := range c.Wants {
+		for _, at := range want.Candidates {
+			if w.Limit(c.Domain, at.Type) > 0 && len(at.Path) == 0 && o.s.domains[c.Domain].limits[at.Type] != nil {
+				w.t.Fatalf("a want of %s without its limit", at.Type)
+			}
+		}
+	}
+	w.after(w.delay(), func() {
+		lost, done := w.lossy(&c)
+		out := CallOutcome{Domain: c.Domain, Failed: lost || w.down[c.Domain]}
+		if done && !w.down[c.Domain] {
+			out.Outcome = w.tables.Do(c, epochMS+w.now.Milliseconds())
+		}
+		if out.Failed {
+			out.Outcome = table.Outcome{}
+		}
+		w.after(w.delay(), func() {
+			o.calls[c.Domain] = 0
+			o.give(func(in *Inputs) { in.Outcomes = append(in.Outcomes, out) })
+		})
+	})
+}
+
+// hears has a partition do something, or keeps it until it speaks again.
+func (w *world) hears(p int, do func()) {
+	w.after(w.delay(), func() {
+		if at := w.partitions[p]; at.silent {
+			at.kept = append(at.kept, do)
+			return
+		}
+		do()
+	})
+}
+
+// speak ends the silence of a partition.
+func (w *world) speak(p int) {
+	at := w.partitions[p]
+	at.silent = false
+	for _, do := range at.kept {
+		w.after(0, do)
+	}
+	at.kept = nil
+}
+
+func (o *owner) ask(a Ask) {
+	w := o.w
+	w.asked = append(w.asked, a)
+	if a.Kind == AskRetrigger {
+		w.retrigs = append(w.retrigs, a)
+	}
+	answered := false
+	reply := func(out AskOutcome) {
+		if !answered {
+			answered = true
+			w.after(w.delay(), func() { o.give(func(in *Inputs) { in.Answers = append(in.Answers, out) }) })
+		}
+	}
+	w.after(2*time.Second, func() { reply(AskOutcome{Ask: a, Failed: true}) })
+	w.hears(a.Partition, func() {
+		if answered {
+			return
+		}
+		out := AskOutcome{Ask: a}
+		switch a.Kind {
+		case AskRetrigger:
+			w.retrigger(a.Partition, o.shard, a.Domain, "")
+		case AskUndelivered:
+			out.Undelivered = w.undelivered(a.Partition, o.shard, o.epoch)
+		default:
+			out.Held = w.held(a, o.shard)
+		}
+		reply(out)
+	})
+}
+
+// held is the attempts that run.
+func (w *world) held(a Ask, shard int) []Held {
+	var all []Held
+	for _, t := range w.sorted() {
+		if t.id.Partition() != a.Partition || t.shard != shard || t.state != "running" {
+			continue
+		}
+		if a.Kind == AskBookings && len(t.path) == 0 || a.Kind == AskRunning && (t.domain != a.Domain || !contains(a.Types, t.typ)) {
+			continue
+		}
+		all = append(all, Held{
+			Domain: t.domain, Type: t.typ, Path: t.path, Member: ids.Booking(t.id, t.version),
+			DeadlineMS: epochMS + w.now.Milliseconds() + 60_000,
+		})
+	}
+	return all
+}
+
+func contains(all []string, one string) bool {
+	for _, s := range all {
+		if s == one {
+			return true
+		}
+	}
+	return false
+}
+
+func (w *world) undelivered(p, shard int, epoch uint64) []Undelivered {
+	var all []Undelivered
+	for _, t := range w.sorted() {
+		if t.id.Partition() == p && t.shard == shard && t.state == "running" && !t.received && t.owner[0] < epoch {
+			all = append(all, Undelivered{ReplyTo: t.inbox, JSON: t.json, Task: t.encode()})
+		}
+	}
+	return all
+}
+
+// encode is the task as a worker gets it.
+func (t *task) encode() []byte {
+	b := append([]byte(nil), t.id[:]...)
+	b = binary.BigEndian.AppendUint32(b, t.version)
+	return binary.BigEndian.AppendUint64(b, t.nonce)
+}

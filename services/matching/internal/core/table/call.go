@@ -1,0 +1,106 @@
+package table
+
+import "time"
+
+// Ref names one limit of a domain, such as "type/email.send".
+type Ref string
+
+// TypeRef is the limit of a task type.
+func TypeRef(typ string) Ref { return Ref("type/" + typ) }
+
+// Seq orders the calls of one shard about slots: by the epoch of its owner, then by
+// the number of the call. Each call has its own; a call is refused where one with the same or a
+// later Seq has set the entry of a limit that it names. Both numbers stay below 2^53.
+type Seq struct {
+	Epoch uint64
+	Call  uint64
+}
+
+// Stance is how one shard stands with one limit when it makes a call.
+type Stance struct {
+	Ref Ref
+	// Max is how many attempts may run at once, at least 1.
+	Max int
+	// Held is how many slots this shard's attempts use, decided or not. It is what
+	// the shard's entry is set to.
+	Held int
+	// Wait is the priority of the most urgent trigger that waits for a slot here; 0 =
+	// none waits, and the shard leaves the limit's line, as it does when its wants get all
+	// that they ask of this limit. To keep its place a shard shows itself, with any call that
+	// names the limit, more often than every LineStale.
+	Wait int
+	// TTL is for how long the slots held, and those granted by the call, may be used at
+	// most. The entry expires ExpiryAfter later: from then on they count as free.
+	TTL time.Duration
+}
+
+// Call is all that a shard asks of the tables of one domain at once. It is carried
+// out in the order of its fields.
+type Call struct {
+	Domain string
+	// Shard makes the call; Shards is how many there are.
+	Shard, Shards int
+	Seq           Seq
+	// Epoch is the present life of the shard's triggers, from Open.
+	Epoch string
+	// Stances set the entries of all limits that Wants name, and of others. Each limit is
+	// named once.
+	Stances []Stance
+	// Put are chunks to store. Some hundred are a good number: the store does nothing else
+	// meanwhile.
+	Put []Chunk
+	// Wants are to be taken, one after another: each finds what those before it left.
+	Wants []Want
+}
+
+// Outcome is what became of a Call. If Lost or Overtaken is set, nothing was changed.
+type Outcome struct {
+	// Lost: the shard's triggers are not of Epoch any more: open the domain again.
+	Lost bool
+	// Overtaken: a call with a later Seq has been carried out; by a later owner, or a
+	// later one of this owner.
+	Overtaken bool
+	// Taken, by index of Wants.
+	Taken []Taken
+	// Limits, by index of Stances.
+	Limits []LimitState
+}
+
+// Times of a limit, by the clock of the store.
+const (
+	// LineStale is for how long a shard that does not show itself keeps its place in the
+	// line of a limit.
+	LineStale = 3 * time.Second
+	// ExpiryAfter is how much longer than it may be used a slot is counted: a shard has an
+	// owner long before.
+	ExpiryAfter = 5 * time.Minute
+)
+
+// LimitState is how a limit stands after a call.
+type LimitState struct {
+	// Used is how many slots all shards hold, this one included.
+	Used int
+	// Restoring: some shard has no entry, so nothing may be booked.
+	Restoring bool
+	// Others: another shard waits in the line, and slots are free for it.
+	Others bool
+}
+
+// BlockedWhy says why triggers were not taken.
+type BlockedWhy uint8
+
+// The reasons.
+const (
+	// Full: no slot is free.
+	Full BlockedWhy = iota + 1
+	// InLine: the free slots are for shards that have waited longer.
+	InLine
+	// Restoring: the limit lacks entries of some shards.
+	Restoring
+)
+
+// Blocked is a limit for which triggers were left.
+type Blocked struct {
+	By  Ref
+	Why BlockedWhy
+}

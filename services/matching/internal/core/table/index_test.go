@@ -1,0 +1,144 @@
+package table
+
+import (
+	"cmp"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+func TestIndexOrdersByPriorityThenAge(t *testing.T) {
+	var x Index
+	x.Put(Column{3, "a"}, 1, 1)
+	x.Put(Column{1, "b"}, 9, 1)
+	x.Put(Column{1, "c"}, 5, 1)
+	x.Put(Column{1, "b"}, 4, 1) // an older chunk came late
+	got := fmt.Sprint(x.Candidates(nil, 2, func(string) bool { return false }))
+	if want := "[{{1 b} 4 []} {{1 c} 5 []}]"; got != want {
+		t.Fatalf("got %s, want %s", got, want)
+	}
+	if x.Any(func(typ string) bool { return true }) {
+		t.Fatal("skipped columns count")
+	}
+	for _, c := range []Column{{3, "a"}, {1, "b"}, {1, "c"}} {
+		x.Seen(Head{Column: c, Empty: true})
+	}
+	if !x.Empty() || x.Triggers() != 0 {
+		t.Fatalf("%d triggers are left", x.Triggers())
+	}
+}
+
+func TestTheIndexFollowsWhatPopsTell(t *testing.T) {
+	all := func(string) bool { return false }
+	var x Index
+	x.Put(Column{3, "a"}, 5, 10)
+	x.Put(Column{3, "a"}, 7, 2)
+	x.Put(Column{3, "b"}, 6, 1)
+	heads := func() string { return fmt.Sprint(x.Triggers(), x.Candidates(nil, 9, all)) }
+	for _, step := range []struct {
+		seen Head
+		want string
+	}{
+		{Head{Column: Column{3, "a"}, ReadyAt: 5, Gone: 4}, "9 [{{3 a} 5 []} {{3 b} 6 []}]"},
+		{Head{Column: Column{3, "a"}, ReadyAt: 7, Gone: 7}, "2 [{{3 b} 6 []} {{3 a} 7 []}]"},
+		// More than is known has gone: another owner's.
+		{Head{Column: Column{3, "a"}, ReadyAt: 8, Gone: 5}, "1 [{{3 b} 6 []} {{3 a} 8 []}]"},
+		{Head{Column: Column{1, "c"}, ReadyAt: 9}, "1 [{{1 c} 9 []} {{3 b} 6 []} {{3 a} 8 []}]"},
+		{Head{Column: Column{3, "d"}, Empty: true}, "1 [{{1 c} 9 []} {{3 b} 6 []} {{3 a} 8 []}]"},
+		{Head{Column: Column{3, "b"}, Empty: true}, "0 [{{1 c} 9 []} {{3 a} 8 []}]"},
+	} {
+		x.Seen(step.seen)
+		if got := heads(); got != step.want {
+			t.Fatalf("after %+v: %s, want %s", step.seen, got, step.want)
+		}
+	}
+	if !x.Any(func(typ string) bool { return typ == "a" }) || x.Any(func(typ string) bool { return true }) || x.Empty() {
+		t.Fatal("what is left is wrong")
+	}
+	if got := fmt.Sprint(x.Candidates(nil, 1, func(typ string) bool { return typ == "c" })); got != "[{{3 a} 8 []}]" {
+		t.Fatalf("without c: %s", got)
+	}
+}
+
+// An index of many columns says the same as a plain list, sorted anew each time.
+func TestIndexOfManyColumns(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var x Index
+		plain := map[Column]*indexed{}
+		columns := rapid.SampledFrom([]int{20, 30, 40, 2 * blockMax}).Draw(t, "columns")
+		random := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1))
+		emptied := 1 + random.IntN(9) // of ten looks at a column, how many find it empty
+		for range 3 * columns {
+			at := Column{1 + random.IntN(5), strconv.Itoa(random.IntN(columns))}
+			c, readyAt, n := plain[at], random.Int64N(1000), 1+random.IntN(9)
+			if c == nil {
+				c = &indexed{Column: at, head: readyAt}
+			}
+			switch head := (Head{Column: at, ReadyAt: readyAt, Gone: n, Empty: random.IntN(10) < emptied}); {
+			case random.IntN(2) == 0:
+				x.Put(at, readyAt, n)
+				c.triggers, c.head = c.triggers+n, min(c.head, readyAt)
+				plain[at] = c
+			case head.Empty:
+				x.Seen(head)
+				delete(plain, at)
+			default:
+				x.Seen(head)
+				c.triggers, c.head = max(0, c.triggers-n), readyAt
+				plain[at] = c
+			}
+		}
+		var want []Candidate
+		triggers := 0
+		for _, c := range plain {
+			want = append(want, Candidate{Column: c.Column, Head: c.head})
+			triggers += c.triggers
+		}
+		slices.SortFunc(want, func(a, b Candidate) int {
+			return cmp.Or(cmp.Compare(a.Priority, b.Priority), cmp.Compare(a.Head, b.Head), strings.Compare(a.Type, b.Type))
+		})
+		got := x.CandidatesOf(nil, 10*columns, func(string) bool { return false })
+		if fmt.Sprint(got) != fmt.Sprint(want) || x.Triggers() != triggers || x.Empty() != (len(plain) == 0) {
+			t.Fatalf("%d columns, %d triggers; want %d, %d", len(got), x.Triggers(), len(plain), triggers)
+		}
+		for _, n := range []int{1, columns / 6, columns} { // by the types, and by the columns
+			candidatesOf(t, &x, want, random, n)
+		}
+		for _, block := range x.blocks {
+			if len(block) == 0 || len(block) > blockMax {
+				t.Fatalf("a block of %d", len(block))
+			}
+		}
+		for c := range plain {
+			x.Seen(Head{Column: c, Empty: true})
+		}
+		if !x.Empty() || x.Triggers() != 0 || len(x.heads) != 0 {
+			t.Fatal("it is not empty")
+		}
+	})
+}
+
+// candidatesOf compares the candidates of up to n types with those among all.
+func candidatesOf(t *rapid.T, x *Index, all []Candidate, random *rand.Rand, n int) {
+	types := make([]string, n)
+	for i := range types {
+		types[i] = strconv.Itoa(random.IntN(max(n, 20)))
+	}
+	slices.Sort(types)
+	types = slices.Compact(types)
+	limit := 1 + random.IntN(10)
+	var want []Candidate
+	for _, c := range all {
+		if _, named := slices.BinarySearch(types, c.Type); named && c.Type != "1" && len(want) < limit {
+			want = append(want, c)
+		}
+	}
+	if got := x.CandidatesOf(types, limit, func(typ string) bool { return typ == "1" }); fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Fatalf("of %d types: %v, want %v", n, got, want)
+	}
+}

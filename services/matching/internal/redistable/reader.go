@@ -1,0 +1,93 @@
+package redistable
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
+)
+
+// reader reads values of a script's answer and keeps the first surprise.
+type reader struct{ err error }
+
+func (r *reader) fail(what string, v any) {
+	if r.err == nil {
+		r.err = fmt.Errorf("the script answered %v for %s", v, what)
+	}
+}
+
+func (r *reader) at(v []any, i int) any {
+	if i < len(v) {
+		return v[i]
+	}
+	return nil
+}
+
+func (r *reader) list(v []any, i int) []any {
+	l, ok := r.at(v, i).([]any)
+	if !ok {
+		r.fail("a list", v)
+	}
+	return l
+}
+
+func (r *reader) number(v []any, i int) int64 {
+	n, ok := r.at(v, i).(int64)
+	if !ok {
+		r.fail("a number", v)
+	}
+	return n
+}
+
+func (r *reader) text(v []any, i int) string {
+	s, ok := r.at(v, i).(string)
+	if !ok {
+		r.fail("a text", v)
+	}
+	return s
+}
+
+func (r *reader) score(v []any, i int) int64 {
+	f, err := strconv.ParseFloat(r.text(v, i), 64)
+	if err != nil {
+		r.fail("a score", v)
+	}
+	return int64(f)
+}
+
+// taken reads what became of a want.
+func (r *reader) taken(out *table.Taken, answer []any, c *table.Call, candidates []table.Candidate) {
+	column := func(n int64) table.Candidate {
+		if n < 1 || int(n) > len(candidates) {
+			r.fail("a candidate", n)
+			return table.Candidate{}
+		}
+		return candidates[n-1]
+	}
+	batches := r.list(answer, 0)
+	for i := 0; i+2 < len(batches); i += 3 {
+		at := column(r.number(batches, i))
+		out.Batches = append(out.Batches, table.Batch{
+			Column: at.Column, ReadyAt: r.score(batches, i+1), Triggers: []byte(r.text(batches, i+2)), Booked: len(at.Path) > 0,
+		})
+	}
+	heads := r.list(answer, 1)
+	for i := 0; i+1 < len(heads); i += 2 {
+		h := table.Head{Column: column(int64(i/2 + 1)).Column, Gone: int(r.number(heads, i+1))}
+		if r.text(heads, i) == "" {
+			h.Empty = true
+		} else {
+			h.ReadyAt = r.score(heads, i)
+		}
+		out.Heads = append(out.Heads, h)
+	}
+	blocked := r.list(answer, 2)
+	for i := 0; i+1 < len(blocked); i += 2 {
+		n := r.number(blocked, i)
+		if n < 1 || int(n) > len(c.Stances) {
+			r.fail("a stance", n)
+			return
+		}
+		out.Blocked = append(out.Blocked, table.Blocked{By: c.Stances[n-1].Ref, Why: table.BlockedWhy(r.number(blocked, i+1))})
+	}
+}

@@ -1,0 +1,334 @@
+package redistable_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/contracts/topology"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/redistable"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/tables"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
+)
+
+// shards are two shards of domain "d" that use one limit of three, as matching does.
+type shards struct {
+	t      testing.TB
+	tables [2]tables.Tables
+	epochs [2]string
+	held   [2]int
+	calls  uint64
+	tasks  uint64
+}
+
+const payMax = 3
+
+func newShards(t testing.TB, s store) *shards {
+	all := &shards{t: t}
+	for i := range all.tables {
+		all.tables[i] = s.Shard(i)
+		all.open(i)
+	}
+	return all
+}
+
+func (s *shards) open(i int) table.Opened {
+	s.t.Helper()
+	opened, err := s.tables[i].Open(context.Background(), "d")
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.epochs[i] = opened.Epoch
+	return opened
+}
+
+// book has a shard state what it holds, and take n of as many triggers.
+func (s *shards) book(i, n int) (table.Outcome, error) {
+	s.calls++
+	c := table.Chunk{Tasklist: table.Tasklist{Domain: "d", Name: fmt.Sprint("l", i)}, Column: table.Column{Priority: 3, Type: "pay"}, ReadyAt: 1}
+	for range n {
+		s.tasks++
+		c.Triggers = ids.AppendTrigger(c.Triggers, ids.Trigger{ID: ids.NewTaskID(time.UnixMilli(1), 0, s.tasks)})
+	}
+	call := table.Call{
+		Domain: "d", Shard: i, Shards: 2, Epoch: s.epochs[i], Seq: table.Seq{Epoch: 1, Call: s.calls},
+		Stances: []table.Stance{{Ref: "type/pay", Max: payMax, Held: s.held[i], TTL: time.Minute}}, Put: []table.Chunk{c},
+		Wants: []table.Want{{Tasklist: c.Tasklist, N: n, Candidates: []table.Candidate{{Column: c.Column, Path: []int{0}}}}},
+	}
+	outcomes, errs := s.tables[i].Do(context.Background(), []table.Call{call})
+	if errs[0] == nil {
+		for _, taken := range outcomes[0].Taken {
+			for _, b := range taken.Batches {
+				s.held[i] += len(b.Triggers) / ids.TriggerBytes
+			}
+		}
+	}
+	return outcomes[0], errs[0]
+}
+
+func (s *shards) mustBook(i, n int) table.Outcome {
+	s.t.Helper()
+	out, err := s.book(i, n)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if s.held[0]+s.held[1] > payMax {
+		s.t.Fatalf("I8: %v are held, at most %d", s.held, payMax)
+	}
+	return out
+}
+
+// comesBack checks that a server that lost what happened last grants nothing until each
+// shard has said again what it holds. It had granted two slots then, and one more since.
+func (s *shards) comesBack() {
+	s.t.Helper()
+	for i := range s.tables {
+		if out := s.mustBook(i, 3); !out.Lost {
+			s.t.Fatalf("shard %d: %+v, want a lost epoch", i, out)
+		}
+		if opened := s.open(i); len(opened.Columns) > 0 {
+			s.t.Fatalf("shard %d found triggers of another life: %+v", i, opened.Columns)
+		}
+	}
+	for range 2 {
+		if out := s.mustBook(1, 3); !out.Limits[0].Restoring || len(out.Taken[0].Batches) > 0 {
+			s.t.Fatalf("granted before all shards have said what they hold: %+v", out)
+		}
+	}
+	if out := s.mustBook(0, 3); out.Limits[0] != (table.LimitState{Used: payMax}) {
+		s.t.Fatalf("all shards have said what they hold: %+v", out.Limits)
+	}
+	s.held[0]--
+	s.mustBook(0, 0)
+	s.mustBook(1, 3)
+	if s.held[0]+s.held[1] != payMax {
+		s.t.Fatalf("a free slot was not granted: %v", s.held)
+	}
+}
+
+func await(t testing.TB, client redis.UniversalClient) {
+	t.Helper()
+	testkit.Eventually(t, 20*time.Second, func() error { return client.Ping(context.Background()).Err() })
+}
+
+// R32, I8: killed, and started again from a snapshot that is older than what it granted.
+func TestI8_R32_ARestartFromASnapshotOverbooksNothing(t *testing.T) {
+	s, server, ok := run(t, "--save", "3600 1")
+	if !ok {
+		return // announced
+	}
+	all := newShards(t, s)
+	all.mustBook(1, 0)
+	all.mustBook(0, 2)
+	if err := s.client.Save(t.Context()).Err(); err != nil {
+		t.Fatal(err)
+	}
+	all.mustBook(1, 3)
+	server.Restart(t)
+	await(t, s.client)
+	if n := s.client.Exists(t.Context(), topology.SlotsKey("d", "type/pay")).Val(); n != 1 {
+		t.Fatal("the snapshot was not loaded, so this test shows nothing")
+	}
+	if counts, err := all.tables[0].Slots(t.Context(), "d", []table.Ref{"type/pay"}); err != nil || counts[0] != 0 {
+		t.Fatalf("slots of another run are counted: %v %v", counts, err)
+	}
+	all.comesBack()
+}
+
+// I8: all keys are lost while the server goes on.
+func TestI8_AFlushOverbooksNothing(t *testing.T) {
+	s, _, ok := run(t)
+	if !ok {
+		return // announced
+	}
+	all := newShards(t, s)
+	all.mustBook(1, 0)
+	all.mustBook(0, 2)
+	all.mustBook(1, 3)
+	s.Forget()
+	all.comesBack()
+}
+
+// I8: a replica is promoted that has not seen the last that was granted.
+func TestI8_APromotedReplicaOverbooksNothing(t *testing.T) {
+	s, server, ok := run(t, "--repl-diskless-sync-delay", "0")
+	if !ok {
+		return // announced
+	}
+	host, port, _ := strings.Cut(server.Addr, ":")
+	replica, _, _ := run(t, "--replicaof", host+" "+port)
+	all := newShards(t, s)
+	all.mustBook(1, 0)
+	all.mustBook(0, 2)
+	testkit.Eventually(t, 20*time.Second, func() error {
+		if all := replica.client.HGet(t.Context(), topology.SlotsKey("d", "type/pay"), "all").Val(); !strings.Contains(all, " 2 2 ") {
+			return fmt.Errorf("%q has come to the replica", all)
+		}
+		return nil
+	})
+	if err := replica.client.ReplicaOf(t.Context(), "NO", "ONE").Err(); err != nil {
+		t.Fatal(err)
+	}
+	all.mustBook(1, 3)
+	server.Stop()
+	for i := range all.tables {
+		all.tables[i] = replica.Shard(i)
+	}
+	all.comesBack()
+}
+
+// Tables of a life that is over are cleared when a new one begins: their triggers
+// come again from history, and would be there twice. What is of another shard stays.
+func TestALifeThatIsOverLeavesNothing(t *testing.T) {
+	s, server, ok := run(t, "--save", "3600 1")
+	if !ok {
+		return // announced
+	}
+	tables := s.Shard(0)
+	opened, err := tables.Open(t.Context(), "d")
+	if err != nil {
+		t.Fatal(err)
+	}
+	call := table.Call{Domain: "d", Shards: 2, Epoch: opened.Epoch}
+	for i := range 2500 {
+		c := table.Chunk{Tasklist: table.Tasklist{Domain: "d", Name: fmt.Sprint("l", i)}, Column: table.Column{Priority: 1 + i%5, Type: "a"}, ReadyAt: 1}
+		c.Triggers = ids.AppendTrigger(nil, ids.Trigger{Version: uint32(i)})
+		call.Put = append(call.Put, c)
+	}
+	if outcomes, errs := tables.Do(t.Context(), []table.Call{call}); errs[0] != nil || outcomes[0].Lost {
+		t.Fatal(outcomes, errs)
+	}
+	if err := s.client.Save(t.Context()).Err(); err != nil {
+		t.Fatal(err)
+	}
+	server.Restart(t)
+	await(t, s.client)
+	if n := len(s.keys()); n != 5001 {
+		t.Fatalf("%d keys were loaded, want two for each tasklist and one", n)
+	}
+	if other, err := s.Shard(1).Open(t.Context(), "d"); err != nil || len(other.Columns) > 0 || len(s.keys()) != 5001 {
+		t.Fatalf("another shard: %v %v, %d keys", other.Columns, err, len(s.keys()))
+	}
+	again, err := tables.Open(t.Context(), "d")
+	if err != nil || again.Epoch == opened.Epoch || len(again.Columns) > 0 {
+		t.Fatalf("%+v %v", again, err)
+	}
+	if keys := s.keys(); len(keys) > 0 {
+		t.Fatalf("%d keys are left, such as %s", len(keys), keys[0])
+	}
+}
+
+// A server that does not know the scripts any more is told in one more round trip.
+func TestAScriptIsSentAgainWhereTheServerDoesNotKnowIt(t *testing.T) {
+	s, _, ok := run(t)
+	if !ok {
+		return // announced
+	}
+	trips := 0
+	tables := redistable.New(s.client, 0, func(n int) { trips += n })
+	calls := make([]table.Call, 3)
+	for i := range calls {
+		opened, err := tables.Open(t.Context(), fmt.Sprint("d", i))
+		if err != nil {
+			t.Fatal(err)
+		}
+		calls[i] = table.Call{Domain: fmt.Sprint("d", i), Shards: 1, Epoch: opened.Epoch}
+	}
+	for round, want := range []int{2, 1, 2} {
+		if round == 2 {
+			if err := s.client.ScriptFlush(t.Context()).Err(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		trips = 0
+		outcomes, errs := tables.Do(t.Context(), calls)
+		for i := range calls {
+			if errs[i] != nil || outcomes[i].Lost {
+				t.Fatalf("round %d: %+v %v", round, outcomes[i], errs[i])
+			}
+		}
+		if trips != want {
+			t.Fatalf("round %d: %d round trips, want %d", round, trips, want)
+		}
+	}
+}
+
+// R8: a node of a cluster that is away fails its own domains and no others.
+func TestR8_ANodeThatIsAwayHarmsItsOwnDomainsOnly(t *testing.T) {
+	s, servers, ok := cluster(t, 3)
+	if !ok {
+		return // announced
+	}
+	tables := s.Shard(0)
+	var calls []table.Call
+	byGroup := map[int]int{}
+	for i := range 30 {
+		domain := fmt.Sprint("d", i)
+		opened, err := tables.Open(t.Context(), domain)
+		if err != nil {
+			t.Fatal(err)
+		}
+		calls = append(calls, table.Call{Domain: domain, Shards: 1, Epoch: opened.Epoch})
+		byGroup[tables.Group(domain)]++
+	}
+	if len(byGroup) != 3 {
+		t.Fatalf("domains by group: %v", byGroup)
+	}
+	owner := func(domain string) string {
+		node, err := s.client.(*redis.ClusterClient).MasterForKey(t.Context(), topology.EpochKey(domain, 0))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return node.Options().Addr
+	}
+	away := make([]bool, len(calls))
+	groups := map[string]int{}
+	for i, c := range calls {
+		away[i] = owner(c.Domain) == servers[1].Addr
+		if g, known := groups[owner(c.Domain)]; known && g != tables.Group(c.Domain) {
+			t.Fatalf("%s is in group %d, others of its node in %d", c.Domain, tables.Group(c.Domain), g)
+		}
+		groups[owner(c.Domain)] = tables.Group(c.Domain)
+	}
+	servers[1].Stop()
+	outcomes, errs := tables.Do(t.Context(), calls)
+	for i := range calls {
+		if failed := errs[i] != nil; failed != away[i] || outcomes[i].Lost || outcomes[i].Overtaken {
+			t.Fatalf("%s, node away: %v: %v %+v", calls[i].Domain, away[i], errs[i], outcomes[i])
+		}
+	}
+}
+
+// A call that fails on the server fails alone.
+func TestACallThatFailsLeavesTheOthersAlone(t *testing.T) {
+	s, _, ok := run(t)
+	if !ok {
+		return // announced
+	}
+	tables := s.Shard(0)
+	var calls []table.Call
+	for _, domain := range []string{"a", "b", "c"} {
+		opened, err := tables.Open(t.Context(), domain)
+		if err != nil {
+			t.Fatal(err)
+		}
+		calls = append(calls, table.Call{
+			Domain: domain, Shards: 1, Epoch: opened.Epoch, Seq: table.Seq{Epoch: 1, Call: 1}, Stances: []table.Stance{{Ref: "type/x", Max: 1, Held: 1}},
+		})
+	}
+	if err := s.client.Set(t.Context(), topology.SlotsKey("b", "type/x"), "not a hash", 0).Err(); err != nil {
+		t.Fatal(err)
+	}
+	outcomes, errs := tables.Do(t.Context(), calls)
+	for i := range calls {
+		if failed := errs[i] != nil; failed != (i == 1) || !failed && outcomes[i].Limits[0].Used != 1 {
+			t.Fatalf("call %d: %v %+v", i, errs[i], outcomes[i])
+		}
+	}
+}

@@ -1,0 +1,43 @@
+package shard
+
+import (
+	"context"
+
+	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
+)
+
+// Describe tells how a tasklist stands. Slots are those of its domain, by type. It fails
+// when ctx ends, or if the tables do.
+func (s *Shard) Describe(ctx context.Context, req *rpcv1.DescribeShardRequest) (*rpcv1.DescribeShardResponse, error) {
+	resp := &rpcv1.DescribeShardResponse{Slots: map[string]int32{}}
+	done := make(chan struct{})
+	s.box.put(func(m *mail) {
+		m.looks = append(m.looks, func(c Core) {
+			ready, polls := c.Tasklist(req.Domain, req.Tasklist)
+			resp.Ready, resp.WaitingPolls = int64(ready), int64(polls)
+			close(done)
+		})
+	})
+	select {
+	case <-done:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	types := s.Limited(req.Domain)
+	if len(types) == 0 {
+		return resp, nil
+	}
+	limits := make([]table.Ref, len(types))
+	for i, typ := range types {
+		limits[i] = table.TypeRef(typ)
+	}
+	counts, err := s.Tables.Slots(ctx, req.Domain, limits)
+	if err != nil {
+		return nil, err
+	}
+	for i, typ := range types {
+		resp.Slots[typ] = int32(counts[i])
+	}
+	return resp, nil
+}

@@ -1,0 +1,114 @@
+package shard
+
+import (
+	"errors"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/match"
+)
+
+// carryOut does what a step asks for, in the order of match.Effects.
+func (s *Shard) carryOut(fx *match.Effects) {
+	for i := range fx.Answers {
+		s.answer(&fx.Answers[i])
+	}
+	for i := range fx.Refusals {
+		s.Outbox.Refuse(&fx.Refusals[i])
+	}
+	for i := range fx.Batches {
+		s.Outbox.Batch(&fx.Batches[i])
+	}
+	for _, c := range fx.Calls {
+		s.group(c.Domain).calls.add(c)
+	}
+	for _, domain := range fx.Opens {
+		s.group(domain).chores.add(chore{domain: domain})
+	}
+	for _, d := range fx.Drops {
+		for _, limit := range d.Limits {
+			s.group(d.Domain).chores.add(chore{domain: d.Domain, drop: limit})
+		}
+	}
+	for _, a := range fx.Asks {
+		s.asks[a.Partition].add(a)
+	}
+	if len(fx.Freed)+len(fx.Restore)+len(fx.Hungry) > 0 {
+		s.Outbox.Hints(fx.Freed, fx.Restore, fx.Hungry)
+	}
+	for _, a := range fx.Acks {
+		s.Outbox.Ack(a)
+	}
+	for i := range fx.Traced {
+		s.trace(&fx.Traced[i])
+	}
+	s.Metrics.count(s.Shard, &fx.Counts)
+	if n := fx.Counts.Malformed; n > 0 {
+		s.Log.Warn("malformed hints were dropped", "number", n)
+	}
+	if fx.Open {
+		s.beside.Go(s.open)
+	}
+}
+
+// answer sends an answer. One that cannot be sent has reached nobody.
+func (s *Shard) answer(a *match.Answer) {
+	err := s.Outbox.Answer(a)
+	if err == nil {
+		return
+	}
+	s.Log.Warn("an answer to a poll was not sent", "error", err, "tasks", len(a.Tasks))
+	if id := a.ID; id != 0 {
+		s.Put(func(in *match.Inputs) { in.Unheard = append(in.Unheard, id) })
+	}
+}
+
+// open shows that this owner is ready, however often it takes.
+func (s *Shard) open() {
+	for s.ctx.Err() == nil {
+		err := s.Open(s.ctx)
+		switch {
+		case err == nil:
+			return
+		case errors.Is(err, ErrOvertaken):
+			s.end(err)
+			return
+		}
+		s.Log.Debug("show that the shard is served", "error", err)
+		s.pause(openRetry)
+	}
+}
+
+// pause waits for d or the end of the shard.
+func (s *Shard) pause(d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-s.ctx.Done():
+	case <-timer.C:
+	}
+}
+
+// trace shows what a traced task went through here.
+func (s *Shard) trace(t *match.Traced) {
+	if !s.Tracing.On() {
+		return
+	}
+	outcome := t.Code
+	if outcome == "" {
+		outcome = "GRANTED"
+	}
+	attrs := []attribute.KeyValue{
+		attribute.String("yard.domain", t.Domain),
+		attribute.String("yard.tasklist", t.Tasklist),
+		attribute.String("yard.type", t.Type),
+		attribute.String("yard.task_id", t.ID.String()),
+		attribute.Int("yard.partition", t.Partition),
+		attribute.String("yard.verdict", outcome),
+	}
+	matched, sent, decided := s.Clock.at(t.Matched), s.Clock.at(t.Sent), s.Clock.at(t.Decided)
+	s.Tracing.Span(t.Trace, "match", trace.SpanKindInternal, matched, sent, attrs...)
+	s.Tracing.Span(t.Trace, "grab", trace.SpanKindClient, sent, decided, attrs...)
+}

@@ -1,0 +1,154 @@
+package matchingsim
+
+import (
+	"time"
+
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/match"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
+)
+
+// The core's types, for who may not import them.
+type (
+	Config      = match.Config
+	Catalog     = match.Catalog
+	Now         = match.Now
+	Inputs      = match.Inputs
+	Effects     = match.Effects
+	CallOutcome = match.CallOutcome
+	OpenOutcome = match.OpenOutcome
+	AskOutcome  = match.AskOutcome
+	Undelivered = match.Undelivered
+	Held        = match.Held
+	Verdicts    = match.Verdicts
+	Verdict     = match.Verdict
+	LimitHint   = match.LimitHint
+	Hints       = match.Hints
+	Release     = match.Release
+	Triggers    = match.Triggers
+	Poll        = match.Poll
+	Answer      = match.Answer
+	Refusal     = match.Refusal
+	Batch       = match.Batch
+	Grab        = match.Grab
+	HandBack    = match.HandBack
+	PollRef     = match.PollRef
+	Ask         = match.Ask
+	Hungry      = match.Hungry
+	Ack         = match.Ack
+	Census      = match.Census
+	Ref         = table.Ref
+	Tasklist    = table.Tasklist
+	Column      = table.Column
+	Call        = table.Call
+	Outcome     = table.Outcome
+	Opened      = table.Opened
+)
+
+// The questions to history.
+const (
+	AskBookings    = match.AskBookings
+	AskUndelivered = match.AskUndelivered
+	AskRunning     = match.AskRunning
+	AskRetrigger   = match.AskRetrigger
+)
+
+// Why an owner ends.
+const (
+	Overtaken = "a newer owner has fenced it"
+	Drained   = "drained"
+)
+
+// TypeRef is the limit of a task type.
+func TypeRef(typ string) Ref { return table.TypeRef(typ) }
+
+// Host is what an owner runs on.
+type Host interface {
+	Now() Now
+	// After calls do, later, and not before d has passed.
+	After(d time.Duration, do func())
+	// CarryOut does what a turn asks for, in the order of its fields. fx is good until it returns.
+	CarryOut(fx *Effects)
+	// Ended says that the owner is no more, and why.
+	Ended(why string)
+}
+
+// Owner is one ownership of a shard.
+type Owner struct {
+	host Host
+	core *match.Shard
+	in   Inputs
+	fx   Effects
+	// turning: a turn is due. wakes counts the times that it was said when the next one is.
+	turning bool
+	wakes   int
+	ended   bool
+}
+
+// New begins an ownership.
+func New(cfg Config, catalog Catalog, host Host) *Owner {
+	o := &Owner{host: host, core: match.New(cfg, catalog, host.Now())}
+	o.wake()
+	return o
+}
+
+// Put adds to what the next turn takes in.
+func (o *Owner) Put(add func(in *Inputs)) {
+	if o.ended {
+		return
+	}
+	add(&o.in)
+	o.wake()
+}
+
+// Drain has the owner give the shard up.
+func (o *Owner) Drain() { o.Put(func(in *Inputs) { in.Drain = true }) }
+
+// Kill ends the owner as SIGKILL does.
+func (o *Owner) Kill() { o.ended = true }
+
+// Census counts what the owner holds.
+func (o *Owner) Census() Census { return o.core.Census() }
+
+func (o *Owner) wake() {
+	if o.turning {
+		return
+	}
+	o.turning = true
+	o.host.After(0, func() {
+		o.turning = false
+		if !o.ended {
+			o.turn()
+		}
+	})
+}
+
+// turn takes in what has come, and carries out what follows.
+func (o *Owner) turn() {
+	now, in := o.host.Now(), o.in
+	o.in = Inputs{Drain: in.Drain}
+	o.core.Step(&in, now, &o.fx)
+	o.host.CarryOut(&o.fx)
+	switch {
+	case o.fx.Overtaken:
+		o.end(Overtaken)
+	case o.fx.Drained:
+		o.end(Drained)
+	case o.fx.Wake > 0:
+		o.wakes++
+		o.wakeIn(o.fx.Wake-now.Mono, o.wakes)
+	}
+}
+
+// wakeIn takes a turn after a while, if no other has said by then when the next one is.
+func (o *Owner) wakeIn(d time.Duration, said int) {
+	o.host.After(d, func() {
+		if said == o.wakes && !o.ended {
+			o.wake()
+		}
+	})
+}
+
+func (o *Owner) end(why string) {
+	o.ended = true
+	o.host.Ended(why)
+}

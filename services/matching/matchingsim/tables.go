@@ -1,0 +1,41 @@
+package matchingsim
+
+import (
+	"strconv"
+
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
+)
+
+// Tables is the tables and slots that all shards share.
+type Tables struct {
+	table *table.Table
+	lives int
+}
+
+// NewTables makes tables that hold nothing.
+func NewTables() *Tables { return &Tables{table: table.New()} }
+
+// Open tells how the tables of a shard stand.
+func (t *Tables) Open(domain string, shard int) Opened {
+	t.lives++
+	return t.table.Open(domain, shard, strconv.Itoa(t.lives))
+}
+
+// Do carries out a call at an instant of the store's clock, Unix ms.
+func (t *Tables) Do(c Call, now int64) Outcome { return t.table.Do(c, now) }
+
+// Drop forgets limits of a domain.
+func (t *Tables) Drop(domain string, limits []Ref) {
+	for _, ref := range limits {
+		t.table.Drop(domain, ref)
+	}
+}
+
+// Slots counts the slots in use of a limit.
+func (t *Tables) Slots(domain string, limit Ref, now int64) int {
+	return t.table.Slots(domain, []Ref{limit}, now)[0]
+}
+
+// Forget loses everything. That is also what a server does that was restarted, whatever snapshot it
+// has read: all that was written under another run id is void.
+func (t *Tables) Forget() { t.table.Forget() }

@@ -1,0 +1,196 @@
+package ownership
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
+)
+
+const epochKey = "matching.0"
+
+// TestEachTermHasItsOwnNumber however many take the epoch at once.
+func TestEachTermHasItsOwnNumber(t *testing.T) {
+	const owners = 8
+	kv := bucket(t, server(t).Connect(t))
+	var mu sync.Mutex
+	var numbers []uint64
+	var all sync.WaitGroup
+	for range owners {
+		all.Go(func() {
+			term, err := TakeEpoch(t.Context(), kv, epochKey)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			numbers = append(numbers, term.Number())
+		})
+	}
+	all.Wait()
+	slices.Sort(numbers)
+	if want := []uint64{1, 2, 3, 4, 5, 6, 7, 8}; !slices.Equal(numbers, want) {
+		t.Errorf("numbers %v", numbers)
+	}
+}
+
+// TestR42OnlyTheNewestOwnerOpens: an owner that was overtaken is told so, and what is open
+// never goes back.
+func TestR42OnlyTheNewestOwnerOpens(t *testing.T) {
+	kv := bucket(t, server(t).Connect(t))
+	take := func() *Term {
+		t.Helper()
+		term, err := TakeEpoch(t.Context(), kv, epochKey)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return term
+	}
+	want := func(what string, want Epoch) {
+		t.Helper()
+		if now, _, err := readEpoch(t.Context(), kv, epochKey); err != nil || now != want {
+			t.Errorf("%s: %+v, %v", what, now, err)
+		}
+	}
+	first := take()
+	want("one has taken it", Epoch{Taken: 1})
+	if err := first.Open(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	want("and is ready", Epoch{Taken: 1, Open: 1})
+	hung, next := take(), take()
+	if err := hung.Open(t.Context()); !errors.Is(err, ErrSuperseded) {
+		t.Errorf("a hung owner opens: %v", err)
+	}
+	want("nobody is ready since", Epoch{Taken: 3, Open: 1})
+	if err := next.Open(t.Context()); err != nil {
+		t.Error(err)
+	}
+	next.revision-- // as if the acknowledgement had been lost
+	if err := next.Open(t.Context()); err != nil {
+		t.Errorf("again: %v", err)
+	}
+	want("the newest is ready", Epoch{Taken: 3, Open: 3})
+	if err := first.Open(t.Context()); !errors.Is(err, ErrSuperseded) {
+		t.Errorf("the first one opens again: %v", err)
+	}
+}
+
+// TestR42AnOwnerThatWasOvertakenStops.
+func TestR42AnOwnerThatWasOvertakenStops(t *testing.T) {
+	kv := bucket(t, server(t).Connect(t))
+	term, err := TakeEpoch(t.Context(), kv, epochKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	held, stop := term.Hold(t.Context(), slog.New(slog.DiscardHandler))
+	defer stop()
+	if err := term.Open(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if held.Err() != nil {
+		t.Error("it was not overtaken")
+	}
+	if _, err := TakeEpoch(t.Context(), kv, epochKey); err != nil {
+		t.Fatal(err)
+	}
+	<-held.Done()
+	if err := context.Cause(held); !errors.Is(err, ErrSuperseded) {
+		t.Errorf("it ended since %v", err)
+	}
+}
+
+// TestEpochsAreFollowed from what is there, over a restart of the server, and up only.
+func TestEpochsAreFollowed(t *testing.T) {
+	srv := server(t)
+	kv := bucket(t, srv.Connect(t))
+	if _, err := TakeEpoch(t.Context(), kv, "matching.1"); err != nil {
+		t.Fatal(err)
+	}
+	var mu sync.Mutex
+	heard := map[int]Epoch{}
+	e := &Epochs{
+		KV: bucket(t, srv.Connect(t)), Keys: []string{"matching.0", "matching.1"}, Log: slog.New(slog.DiscardHandler),
+		Rose: func(i int, now Epoch) {
+			mu.Lock()
+			defer mu.Unlock()
+			if now.Taken < heard[i].Taken || now.Open < heard[i].Open || now == heard[i] {
+				t.Errorf("key %d: %+v after %+v", i, now, heard[i])
+			}
+			heard[i] = now
+		},
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error)
+	go func() { done <- e.Run(ctx) }()
+	want := func(want map[int]Epoch) {
+		t.Helper()
+		testkit.Eventually(t, soon, func() error {
+			mu.Lock()
+			defer mu.Unlock()
+			for i, one := range want {
+				if heard[i] != one {
+					return fmt.Errorf("heard %v, want %v", heard, want)
+				}
+			}
+			return nil
+		})
+	}
+	raise := func(key string) {
+		t.Helper()
+		testkit.Eventually(t, soon, func() error { // the server may be back only just now
+			term, err := TakeEpoch(t.Context(), kv, key)
+			if err == nil {
+				err = term.Open(t.Context())
+			}
+			return err
+		})
+	}
+	want(map[int]Epoch{1: {Taken: 1}})
+	raise("matching.0")
+	want(map[int]Epoch{0: {1, 1}, 1: {Taken: 1}})
+	srv.Stop()
+	srv.Restart(t)
+	raise("matching.1")
+	testkit.Eventually(t, soon, func() error {
+		now, _, err := readEpoch(t.Context(), kv, "matching.1")
+		if err != nil {
+			return err
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		if now.Open < 2 || heard[1] != now {
+			return fmt.Errorf("heard %v, it is %v", heard, now)
+		}
+		return nil
+	})
+	cancel()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}
+
+// TestAnAuditHearsWhatAWatchMissed.
+func TestAnAuditHearsWhatAWatchMissed(t *testing.T) {
+	kv := bucket(t, server(t).Connect(t))
+	var heard []Epoch
+	e := &Epochs{KV: kv, Keys: []string{epochKey}, last: make([]Epoch, 1), Rose: func(_ int, now Epoch) { heard = append(heard, now) }}
+	if err := e.audit(t.Context()); err != nil {
+		t.Errorf("nothing is there: %v", err)
+	}
+	if _, err := TakeEpoch(t.Context(), kv, epochKey); err != nil {
+		t.Fatal(err)
+	}
+	if err := e.audit(t.Context()); !errors.Is(err, errDeaf) {
+		t.Errorf("it does not say that it was deaf: %v", err)
+	}
+	if err := e.audit(t.Context()); err != nil || !slices.Equal(heard, []Epoch{{Taken: 1}}) {
+		t.Errorf("heard %v, %v", heard, err)
+	}
+}

@@ -1,0 +1,208 @@
+package ownership
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
+)
+
+const ghosts = 200
+
+// haunt shows heartbeats of nodes that are dead by the time it returns.
+func haunt(t *testing.T, kv jetstream.KeyValue) {
+	t.Helper()
+	for i := range ghosts {
+		if _, err := kv.Put(t.Context(), fmt.Sprintf("test.ghost-%d", i), Announcement{EveryMs: beat.Milliseconds()}.encode()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	<-time.After(expiry + beat) // how long the server has to know of no other
+}
+
+// TestR37WhoIsReadyHasItsShare although many nodes died without a word.
+func TestR37WhoIsReadyHasItsShare(t *testing.T) {
+	srv := server(t)
+	haunt(t, bucket(t, srv.Connect(t)))
+	a := join(t, srv, "a", normal)
+	if owned := a.Owned(); len(owned) != count {
+		t.Errorf("ready with %v", owned)
+	}
+	b := join(t, srv, "b", normal)
+	if owned := b.Owned(); len(owned) != count/2 {
+		t.Errorf("ready with %v", owned)
+	}
+}
+
+// TestR37GhostsAreRemoved, and nobody else: not who is alive, not those of another service.
+func TestR37GhostsAreRemoved(t *testing.T) {
+	srv := server(t)
+	kv := bucket(t, srv.Connect(t))
+	if _, err := kv.Put(t.Context(), "other.ghost", nil); err != nil {
+		t.Fatal(err)
+	}
+	haunt(t, kv)
+	join(t, srv, "a", normal)
+	m := newMembers(kv, "test", "b", beat, slog.New(slog.DiscardHandler))
+	if _, err := kv.Put(t.Context(), "test.late", nil); err != nil { // it may live
+		t.Fatal(err)
+	}
+	if err := m.sweepOnce(t.Context(), expiry); err != nil {
+		t.Fatal(err)
+	}
+	keys, err := kv.Keys(t.Context())
+	slices.Sort(keys)
+	if err != nil || !slices.Equal(keys, []string{"other.ghost", "test.a", "test.late"}) {
+		t.Errorf("%d keys left: %v, %v", len(keys), keys, err)
+	}
+}
+
+// TestAJoiningNodeWaitsForTheDrain: a partition that moves is never served twice, and the new
+// owner begins with it when the one before is done, whoever is slow.
+func TestAJoiningNodeWaitsForTheDrain(t *testing.T) {
+	srv := server(t)
+	release := make(chan struct{})
+	var both serving // what a and b serve together
+	a := join(t, srv, "a", func(s *serving) func(context.Context, int) error {
+		return func(ctx context.Context, p int) error {
+			both.add(p, 1)
+			defer both.add(p, -1)
+			err := s.serve(ctx, p)
+			<-release
+			return err
+		}
+	})
+	settle(t, map[string]*node{"a": a})
+	b := start(t, srv, "b", func(c *Config, s *serving) {
+		c.Serve = func(ctx context.Context, p int) error {
+			both.add(p, 1)
+			defer both.add(p, -1)
+			return s.serve(ctx, p)
+		}
+	})
+	for moved := 1; moved <= count/2; moved++ {
+		select {
+		case <-b.Ready():
+			t.Fatalf("ready with %v", b.Owned())
+		case release <- struct{}{}:
+		}
+		testkit.Eventually(t, soon, func() error {
+			if n := len(b.serving.partitions()); n != moved {
+				return fmt.Errorf("%d are drained, b serves %d", moved, n)
+			}
+			return nil
+		})
+	}
+	close(release)
+	settle(t, map[string]*node{"a": a, "b": b})
+	<-b.Ready()
+	if both.max > 1 {
+		t.Error("a partition was served twice at once")
+	}
+}
+
+// TestAHeldPartitionIsNotWaitedForForEver: who holds it may be ill.
+func TestAHeldPartitionIsNotWaitedForForEver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var s serving
+		ctx, cancel := context.WithCancel(t.Context())
+		a := newAssignment(ctx, Config{Node: "me", Count: 2, Log: slog.New(slog.DiscardHandler), Serve: s.serve})
+		nodes, held := []Candidate{{Node: "me"}}, []int{1}
+		step := func(what string, whole bool, want ...int) {
+			t.Helper()
+			if got := a.reconcile(nodes, held); got != whole || !slices.Equal(a.serving(), want) {
+				t.Errorf("%s: whole is %t, serving %v", what, got, a.serving())
+			}
+		}
+		step("it is held", false, 0)
+		time.Sleep(handoverMax - 1)
+		if a.overdue(time.Now()) {
+			t.Error("overdue too soon")
+		}
+		step("it is held still", false, 0)
+		time.Sleep(time.Nanosecond)
+		if !a.overdue(time.Now()) {
+			t.Error("not overdue")
+		}
+		step("long enough", true, 0, 1)
+		if a.overdue(time.Now()) {
+			t.Error("overdue although it is served")
+		}
+		cancel()
+		for a.busy() {
+			a.forget(<-a.ended)
+		}
+	})
+}
+
+// TestDrainPassesEachPartitionOnAsItIsDone: the next owner begins with each as soon as it is
+// drained, and with none before.
+func TestDrainPassesEachPartitionOnAsItIsDone(t *testing.T) {
+	srv := server(t)
+	release := make(chan struct{})
+	var both serving // what a and b serve together
+	b := join(t, srv, "b", func(s *serving) func(context.Context, int) error {
+		return func(ctx context.Context, p int) error {
+			both.add(p, 1)
+			defer both.add(p, -1)
+			return s.serve(ctx, p)
+		}
+	})
+	a := join(t, srv, "a", func(s *serving) func(context.Context, int) error {
+		return func(ctx context.Context, p int) error {
+			both.add(p, 1)
+			defer both.add(p, -1)
+			err := s.serve(ctx, p)
+			<-release
+			return err
+		}
+	})
+	settle(t, map[string]*node{"a": a, "b": b})
+	both.mu.Lock()
+	both.max = 0
+	both.mu.Unlock()
+	t.Cleanup(func() { close(release) })
+	left := make(chan error, 1)
+	go func() { left <- a.stop() }()
+	for done := 1; done <= count/2; done++ {
+		release <- struct{}{}
+		testkit.Eventually(t, soon, func() error {
+			if n := len(b.serving.partitions()); n != count/2+done {
+				return fmt.Errorf("%d are drained, b serves %d", done, n)
+			}
+			return nil
+		})
+	}
+	if err := <-left; err != nil {
+		t.Error(err)
+	}
+	if both.max > 1 {
+		t.Error("a partition was served before it was drained")
+	}
+}
+
+// TestWhatIsUnfencedEndsWhileTheNodeIsAway, and begins again when it hears itself.
+func TestWhatIsUnfencedEndsWhileTheNodeIsAway(t *testing.T) {
+	srv := server(t)
+	a := joinWith(t, srv, "a", func(c *Config, s *serving) { c.Unfenced, c.Serve = true, s.serve })
+	settle(t, map[string]*node{"a": a})
+	srv.Stop()
+	testkit.Eventually(t, soon, func() error {
+		if n, said := len(a.serving.partitions()), len(a.Owned()); n+said > 0 {
+			return fmt.Errorf("it serves %d and says %d", n, said)
+		}
+		return nil
+	})
+	srv.Restart(t)
+	settle(t, map[string]*node{"a": a})
+	if n := a.serving.total(); n != 2*count {
+		t.Errorf("Serve was called %d times", n)
+	}
+}
