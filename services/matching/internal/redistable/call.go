@@ -54,9 +54,9 @@ func (t *Tables) do(ctx context.Context, node redis.UniversalClient, calls []tab
 // encode writes a call as the script reads it.
 func encode(c *table.Call) request {
 	var r request
-	keys, args := 2+len(c.Stances)+2*len(c.Put), 9+4*len(c.Stances)+6*len(c.Put)
+	keys, args := 2+len(c.Stances)+2*len(c.Put), 9+5*len(c.Stances)+6*len(c.Put)
 	for _, w := range c.Wants {
-		keys, args = keys+1+len(w.Candidates), args+3+5*len(w.Candidates)
+		keys, args = keys+1+len(w.Candidates), args+4+5*len(w.Candidates)
 	}
 	r.keys, r.args = make([]string, 0, keys), make([]any, 0, args)
 	r.keys = append(r.keys, topology.EpochKey(c.Domain, c.Shard), topology.TasklistsKey(c.Domain, c.Shard))
@@ -64,7 +64,7 @@ func encode(c *table.Call) request {
 	r.args = append(r.args, c.Epoch, c.Shard, c.Shards, c.Seq.Epoch, c.Seq.Call, len(c.Stances), len(p.lists), len(p.columns), len(c.Wants))
 	for _, s := range c.Stances {
 		r.keys = append(r.keys, topology.SlotsKey(c.Domain, string(s.Ref)))
-		r.args = append(r.args, s.Max, s.Held, s.Wait, table.Expiry(s.TTL))
+		r.args = append(r.args, s.Max, s.Held, s.Ask, s.Wait, table.Expiry(s.TTL))
 	}
 	p.encode(&r, c.Put)
 	for _, w := range c.Wants {
@@ -75,7 +75,7 @@ func encode(c *table.Call) request {
 
 func encodeWant(r *request, w *table.Want) {
 	r.keys = append(r.keys, headsKey(w.Tasklist))
-	r.args = append(r.args, entry(w.Tasklist), w.N, len(w.Candidates))
+	r.args = append(r.args, entry(w.Tasklist), w.N, w.Ahead, len(w.Candidates))
 	for _, at := range w.Candidates {
 		r.keys = append(r.keys, columnKey(w.Tasklist, at.Column))
 		r.args = append(r.args, at.Priority, columnName(at.Column), at.Head, len(at.Path))
@@ -189,7 +189,8 @@ func decode(out *table.Outcome, cmd *redis.Cmd, c *table.Call) error {
 	out.Limits = make([]table.LimitState, len(c.Stances))
 	for i := range c.Stances {
 		out.Limits[i] = table.LimitState{
-			Used: int(r.number(limits, 3*i)), Restoring: r.number(limits, 3*i+1) == 1, Others: r.number(limits, 3*i+2) == 1,
+			Used: int(r.number(limits, 4*i)), Leased: int(r.number(limits, 4*i+1)),
+			Restoring: r.number(limits, 4*i+2) == 1, Others: r.number(limits, 4*i+3) == 1,
 		}
 	}
 	out.Taken = make([]table.Taken, len(c.Wants))

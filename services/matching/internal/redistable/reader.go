@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strconv"
 
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 )
 
@@ -65,11 +66,14 @@ func (r *reader) taken(out *table.Taken, answer []any, c *table.Call, candidates
 		return candidates[n-1]
 	}
 	batches := r.list(answer, 0)
-	for i := 0; i+2 < len(batches); i += 3 {
+	for i := 0; i+3 < len(batches); i += 4 {
 		at := column(r.number(batches, i))
-		out.Batches = append(out.Batches, table.Batch{
-			Column: at.Column, ReadyAt: r.score(batches, i+1), Triggers: []byte(r.text(batches, i+2)), Booked: len(at.Path) > 0,
-		})
+		b := table.Batch{Column: at.Column, ReadyAt: r.score(batches, i+1), Triggers: []byte(r.text(batches, i+2)), Booked: len(at.Path) > 0}
+		if over := int(r.number(batches, i+3)) * ids.TriggerBytes; over > 0 && over < len(b.Triggers) {
+			n := len(b.Triggers) - over
+			b.Triggers, b.Ahead = b.Triggers[:n:n], b.Triggers[n:]
+		}
+		out.Batches = append(out.Batches, b)
 	}
 	heads := r.list(answer, 1)
 	for i := 0; i+1 < len(heads); i += 2 {

@@ -167,13 +167,13 @@ func (w *twins) randomCall() table.Call {
 	if w.random.IntN(4) > 0 {
 		for _, ref := range twinLimits {
 			c.Stances = append(c.Stances, table.Stance{
-				Ref: ref, Max: 1 + w.random.IntN(12), Held: w.random.IntN(3), Wait: w.random.IntN(4),
+				Ref: ref, Max: 1 + w.random.IntN(12), Held: w.random.IntN(3), Wait: w.random.IntN(4), Ask: max(0, w.random.IntN(12)-6),
 				TTL: time.Duration(w.random.IntN(3)) * time.Minute,
 			})
 		}
 	}
 	for range w.random.IntN(3) {
-		want := table.Want{Tasklist: table.Tasklist{Domain: domain, Name: fmt.Sprint("list", shard)}, N: 1 + w.random.IntN(25)}
+		want := table.Want{Tasklist: table.Tasklist{Domain: domain, Name: fmt.Sprint("list", shard)}, N: 1 + w.random.IntN(25), Ahead: max(0, w.random.IntN(16)-6)}
 		limited := func(typ string) bool { return len(c.Stances) == 0 && twinPaths[typ] != nil }
 		want.Candidates = index.Candidates(nil, 3+w.random.IntN(10), limited)
 		for i := range want.Candidates {
@@ -208,6 +208,7 @@ func (w *twins) send(step int, c table.Call) {
 		}
 	}
 	for i, s := range c.Stances {
+		granted[i] += core.Limits[i].Leased
 		w.granted += granted[i]
 		if state := core.Limits[i]; granted[i] > 0 && (state.Used > s.Max || state.Restoring) {
 			w.Fatalf("step %d: %d granted of %s, at most %d: %+v", step, granted[i], s.Ref, s.Max, state)

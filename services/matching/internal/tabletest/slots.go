@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 )
 
@@ -172,7 +173,7 @@ func overtaken(r *rig) {
 func wholeOnly(r *rig) {
 	r.equal("alone", r.books(0, 3, stance(9, 2, 3), 0, "restoring"), table.LimitState{Used: 2, Restoring: true})
 	r.equal("two of three", r.books(1, 3, stance(9, 2, 3), 0, "restoring"), table.LimitState{Used: 4, Restoring: true})
-	r.equal("all", r.books(2, 3, stance(9, 4, 1), 1, "full"), table.LimitState{Used: 9})
+	r.equal("all", r.books(2, 3, stance(9, 4, 1), 1, "full"), table.LimitState{Used: 9, Others: true})
 	r.store.Forget()
 	for i := range r.shards {
 		r.open(i)
@@ -265,7 +266,7 @@ func priorities(r *rig) {
 	r.books(1, 2, stance(2, 0, 3), 1, "in line") // one is kept for shard 2
 	r.books(0, 1, stance(2, 0, 0), 0, "in line") // who does not wait is behind all
 	r.books(2, 1, stance(2, 0, 1), 1, "full")
-	r.equal("both are taken", r.state(1, stance(2, 1, 0)), table.LimitState{Used: 2, Others: false})
+	r.equal("both are taken", r.state(1, stance(2, 1, 0)), table.LimitState{Used: 2, Others: true})
 	// The urgent one waits for what is not urgent any more.
 	r.books(0, 1, stance(2, 0, 2), 0, "full")
 	r.state(2, stance(2, 0, 3))
@@ -287,6 +288,61 @@ func reserved(r *rig) {
 	// A shard that only says that it waits keeps one slot.
 	r.state(0, stance(5, 0, 3))
 	r.books(1, 9, stance(5, 1, 3), 3, "in line")
+}
+
+// leases: slots are kept for attempts to come, as long as nobody waits for them.
+func leases(r *rig) {
+	r.everywhere(pay)
+	s := stance(30, 2, 0)
+	s.Ask = 100
+	r.equal("its share of what is free", r.state(0, s), table.LimitState{Used: 11, Leased: 9}) // of three shards
+	r.equal("slots", r.slots(pay), 11)
+	s.Held, s.Ask = 11, 4
+	r.equal("a little more", r.state(0, s), table.LimitState{Used: 15, Leased: 4})
+	r.equal("wants come first", r.books(1, 13, s, 4, "full"), table.LimitState{Used: 30})
+	s.Held, s.Ask = 0, 0
+	r.books(0, 1, s, 1, "") // what is not held is free again
+	s = stance(30, 0, 3)
+	s.Ask = 4
+	r.books(1, 29, s, 29, "full")
+	r.state(0, stance(30, 1, 3)) // waits
+	r.equal("not where others wait", r.state(1, s), table.LimitState{Used: 1, Others: true})
+	r.store.Forget()
+	for i := range r.shards {
+		r.open(i)
+	}
+	r.equal("not before all have told", r.state(0, s), table.LimitState{Restoring: true})
+}
+
+// readAhead: what a chunk holds beyond what has slots comes along, if it is wanted.
+func readAhead(r *rig) {
+	r.everywhere(pay)
+	r.put(0, chunk(1, "pay", 1, 1, 3), chunk(2, "pay", 2, 10, 6), chunk(3, "mail", 3, 20, 4))
+	want := table.Want{Tasklist: list, Candidates: []table.Candidate{candidate(1, "pay", 1, 0), candidate(2, "pay", 2, 0), candidate(3, "mail", 3)}}
+	take := func(n, ahead, most int, got, over string) {
+		r.Helper()
+		want.N, want.Ahead = n, ahead
+		out := r.do(0, table.Call{Stances: []table.Stance{stance(most, 0, 1)}, Wants: []table.Want{want}}).Taken[0]
+		r.equal("taken", numbers(out), got)
+		rest := table.Taken{}
+		gone := 0
+		for _, b := range out.Batches {
+			rest.Batches = append(rest.Batches, table.Batch{Triggers: b.Ahead})
+			gone += len(b.Triggers)/ids.TriggerBytes + len(b.Ahead)/ids.TriggerBytes
+		}
+		r.equal("ahead", numbers(rest), over)
+		for _, h := range out.Heads {
+			gone -= h.Gone
+		}
+		r.equal("told as gone, and not taken", gone, 0)
+	}
+	take(2, 0, 9, "1 2", "")
+	take(9, 3, 2, "3 10 20 21 22 23", "") // five would be ahead: the chunk is cut
+	take(1, 9, 9, "11", "12 13 14 15")    // the want has all
+	r.put(0, chunk(2, "pay", 4, 30, 4), chunk(2, "pay", 5, 40, 4), chunk(3, "mail", 6, 50, 3))
+	take(9, 9, 1, "30 50 51 52", "31 32 33") // there is no slot
+	take(9, 9, 9, "40 41 42 43", "")
+	take(9, 9, 9, "", "")
 }
 
 func stale(r *rig) {

@@ -51,6 +51,8 @@ func Exercise(t *testing.T, factory func(t *testing.T) Store) {
 		{"R34_TheLineGoesByTurns", 2, turns},
 		{"TheLineGoesByPriority", 3, priorities},
 		{"TheLineKeepsWhatIsLacked", 2, reserved},
+		{"SlotsAreLeasedWhileNobodyWaits", 3, leases},
+		{"ChunksAreReadAheadOfTheirSlots", 1, readAhead},
 		{"WhoIsAwayLeavesTheLine", 2, stale},
 		{"DroppedLimitsAreForgotten", 2, dropped},
 		{"TestI8_TwoClientsNeverOverbook", 2, neverOverbook},

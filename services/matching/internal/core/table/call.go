@@ -21,9 +21,12 @@ type Stance struct {
 	Ref Ref
 	// Max is how many attempts may run at once, at least 1.
 	Max int
-	// Held is how many slots this shard's attempts use, decided or not. It is what
-	// the shard's entry is set to.
+	// Held is how many slots this shard's attempts use, decided or not, and how many more it
+	// keeps for those to come. It is what the shard's entry is set to.
 	Held int
+	// Ask is how many slots more the shard wants for attempts to come. They are granted after the
+	// wants, where no other shard stands in the line; at most the shard's share of what is free then.
+	Ask int
 	// Wait is the priority of the most urgent trigger that waits for a slot here; 0 =
 	// none waits, and the shard leaves the limit's line, as it does when its wants get all
 	// that they ask of this limit. To keep its place a shard shows itself, with any call that
@@ -80,9 +83,11 @@ const (
 type LimitState struct {
 	// Used is how many slots all shards hold, this one included.
 	Used int
+	// Leased is how many of those that the shard asked for it was granted.
+	Leased int
 	// Restoring: some shard has no entry, so nothing may be booked.
 	Restoring bool
-	// Others: another shard waits in the line, and slots are free for it.
+	// Others: another shard waits in the line, and the limit is not restoring.
 	Others bool
 }
 

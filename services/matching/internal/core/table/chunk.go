@@ -57,6 +57,9 @@ type Want struct {
 	Tasklist
 	// N is how many at most.
 	N int
+	// Ahead is how many more may be taken without slots, so that a chunk of a limited type of which some
+	// are taken need not be cut. Cutting costs more than all else.
+	Ahead int
 	// Candidates in order of priority, then head. No other column is looked at.
 	Candidates []Candidate
 }
@@ -78,6 +81,8 @@ type Batch struct {
 	Triggers []byte
 	// Booked: each has a slot of every limit of its candidate's path.
 	Booked bool
+	// Ahead is the rest of the chunk, read ahead: it has no slots.
+	Ahead []byte
 }
 
 // Head is the oldest chunk of a column.
@@ -86,7 +91,7 @@ type Head struct {
 	ReadyAt int64
 	// Empty: the column holds nothing, and ReadyAt says nothing.
 	Empty bool
-	// Gone is how many triggers this want took out of the column.
+	// Gone is how many triggers this want took out of the column, those ahead included.
 	Gone int
 }
 

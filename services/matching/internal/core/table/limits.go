@@ -67,8 +67,8 @@ func (l *limit) leave(shard int) {
 // stand is one Stance while its call is carried out.
 type stand struct {
 	Stance
-	limit *limit
-	shard int
+	limit         *limit
+	shard, shards int
 	// used are the slots of all shards, this one's included; ahead those that are
 	// kept for shards before this one in the line.
 	used, ahead int
@@ -92,7 +92,8 @@ func (l *limit) take(c *Call, s Stance, now int64) stand {
 		l.line = append(l.line, waiter{shard: c.Shard, priority: s.Wait, turn: l.turns, seen: now, short: 1})
 	}
 	return stand{
-		Stance: s, limit: l, shard: c.Shard, used: l.used(now), ahead: l.ahead(c.Shard), restoring: len(l.entries) < c.Shards,
+		Stance: s, limit: l, shard: c.Shard, shards: c.Shards,
+		used: l.used(now), ahead: l.ahead(c.Shard), restoring: len(l.entries) < c.Shards,
 	}
 }
 
@@ -141,8 +142,8 @@ func (s *stand) grant(n int) {
 	s.limit.entries[s.shard] = e
 }
 
-// finish gives the shard its place in the line by what it got, and tells how the limit
-// stands.
+// finish gives the shard its place in the line by what it got, leases what it asks for, and tells
+// how the limit stands.
 func (s *stand) finish() LimitState {
 	l := s.limit
 	if i := l.place(s.shard); i >= 0 {
@@ -158,5 +159,10 @@ func (s *stand) finish() LimitState {
 		}
 	}
 	others := slices.ContainsFunc(l.line, func(w waiter) bool { return w.shard != s.shard })
-	return LimitState{Used: s.used, Restoring: s.restoring, Others: others && !s.restoring && s.used < s.Max}
+	leased := 0
+	if !others && !s.restoring {
+		leased = max(0, min(s.Ask, (s.Max-s.used)/s.shards))
+		s.grant(leased)
+	}
+	return LimitState{Used: s.used, Leased: leased, Restoring: s.restoring, Others: others && !s.restoring}
 }

@@ -125,9 +125,10 @@ func (m *model) oldest(shard int, list Tasklist, at Column) int {
 	return best
 }
 
-// modelWant is what became of a want: its triggers, and the limits met.
+// modelWant is what became of a want: its triggers, those that come ahead, and the limits met.
 type modelWant struct {
 	triggers [][]byte
+	ahead    []byte
 	blocked  []Blocked
 }
 
@@ -158,13 +159,19 @@ func (m *model) do(c Call, now int64, seen []int) ([]modelWant, []LimitState, bo
 		l.end(c.Shard, met[i], granted[i], short[i])
 		states[i] = LimitState{Used: l.used(), Restoring: len(l.held) < c.Shards}
 		others := slices.ContainsFunc(l.queue, func(w modelWaiter) bool { return w.shard != c.Shard })
-		states[i].Others = others && !states[i].Restoring && states[i].Used < s.Max
+		states[i].Others = others && !states[i].Restoring
+		for !others && !states[i].Restoring && states[i].Leased < s.Ask && (states[i].Leased+1)*c.Shards <= s.Max-states[i].Used {
+			states[i].Leased++
+		}
+		l.held[c.Shard] += states[i].Leased
+		states[i].Used += states[i].Leased
 	}
 	return wants, states, true
 }
 
 func (m *model) want(c *Call, w Want, seen int, met []bool, granted, short []int) modelWant {
 	var got modelWant
+	ahead := w.Ahead
 	blocks := func(at Candidate) (int, BlockedWhy) {
 		for _, s := range at.Path {
 			if n, why := m.limits[c.Stances[s].Ref].free(c, c.Stances[s]); n <= 0 {
@@ -189,15 +196,22 @@ func (m *model) want(c *Call, w Want, seen int, met []bool, granted, short []int
 		if best < 0 {
 			break
 		}
-		head := &m.chunks[c.Shard][best]
-		got.triggers = append(got.triggers, bytes.Clone(head.Triggers[:ids.TriggerBytes]))
-		if head.Triggers = head.Triggers[ids.TriggerBytes:]; len(head.Triggers) == 0 {
-			m.chunks[c.Shard] = slices.Delete(m.chunks[c.Shard], best, best+1)
-		}
 		for _, s := range which.Path {
 			met[s] = true
 			granted[s]++
 			m.limits[c.Stances[s].Ref].held[c.Shard]++
+		}
+		head := &m.chunks[c.Shard][best]
+		got.triggers = append(got.triggers, bytes.Clone(head.Triggers[:ids.TriggerBytes]))
+		head.Triggers = head.Triggers[ids.TriggerBytes:]
+		by, _ := blocks(which)
+		if rest := head.Len(); len(which.Path) > 0 && rest <= ahead && (by >= 0 || len(got.triggers) == w.N) {
+			ahead -= rest
+			got.ahead = append(got.ahead, head.Triggers...)
+			head.Triggers = nil
+		}
+		if head.Len() == 0 {
+			m.chunks[c.Shard] = slices.Delete(m.chunks[c.Shard], best, best+1)
 		}
 	}
 	for _, at := range w.Candidates[:seen] {
@@ -290,11 +304,13 @@ func (p *pair) call() Call {
 	for _, ref := range modelRefs {
 		c.Stances = append(c.Stances, Stance{
 			Ref: ref, Max: rapid.IntRange(1, 8).Draw(p.T, "max"), Held: rapid.IntRange(0, 3).Draw(p.T, "held"),
-			Wait: rapid.IntRange(0, 2).Draw(p.T, "wait"), TTL: time.Duration(rapid.IntRange(0, 2).Draw(p.T, "ttl")) * time.Second,
+			Ask: rapid.IntRange(0, 6).Draw(p.T, "ask"), Wait: rapid.IntRange(0, 2).Draw(p.T, "wait"), TTL: time.Duration(rapid.IntRange(0, 2).Draw(p.T, "ttl")) * time.Second,
 		})
 	}
 	for range rapid.IntRange(0, 2).Draw(p.T, "wants") {
-		c.Wants = append(c.Wants, Want{Tasklist: list, N: rapid.IntRange(1, 12).Draw(p.T, "n")})
+		c.Wants = append(c.Wants, Want{
+			Tasklist: list, N: rapid.IntRange(1, 12).Draw(p.T, "n"), Ahead: rapid.IntRange(0, 6).Draw(p.T, "ahead"),
+		})
 	}
 	return c
 }
@@ -350,6 +366,7 @@ func (p *pair) do(c Call) {
 		}
 	}
 	for i, s := range c.Stances {
+		granted[i] += states[i].Leased
 		if granted[i] > 0 && (states[i].Used > s.Max || states[i].Restoring) {
 			p.Fatalf("%d granted of %s, at most %d: %+v", granted[i], s.Ref, s.Max, states[i])
 		}
@@ -361,7 +378,9 @@ func (p *pair) do(c Call) {
 
 func (p *pair) compare(shard int, taken Taken, want modelWant) {
 	var flat [][]byte
+	var ahead []byte
 	for _, b := range taken.Batches {
+		ahead = append(ahead, b.Ahead...)
 		for tr := range slices.Chunk(b.Triggers, ids.TriggerBytes) {
 			flat = append(flat, tr)
 		}
@@ -371,6 +390,9 @@ func (p *pair) compare(shard int, taken Taken, want modelWant) {
 	}
 	if !slices.EqualFunc(flat, want.triggers, bytes.Equal) {
 		p.Fatalf("took\n%x, want\n%x", flat, want.triggers)
+	}
+	if !bytes.Equal(ahead, want.ahead) {
+		p.Fatalf("ahead\n%x, want\n%x", ahead, want.ahead)
 	}
 	if !slices.Equal(taken.Blocked, want.blocked) {
 		p.Fatalf("blocked %+v, want %+v", taken.Blocked, want.blocked)

@@ -1,13 +1,18 @@
 package table
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+)
 
 // pop is one Want under way.
 type pop struct {
-	w       Want
-	left    int
-	columns map[Column]*column
-	stands  []stand
+	w Want
+	// left is how many it wants still, and ahead how many more may come without slots.
+	left, ahead int
+	columns     map[Column]*column
+	stands      []stand
 	// seen is how far the candidates were looked at; gone what left each.
 	seen int
 	gone []int
@@ -104,9 +109,18 @@ func (p *pop) take(i int) {
 		p.stands[s].grant(n)
 	}
 	batch := Batch{Column: at.Column, ReadyAt: head.ReadyAt, Booked: len(at.Path) > 0}
-	batch.Triggers = p.columns[at.Column].take(n)
+	over := head.Len() - n
+	if len(at.Path) == 0 || over > p.ahead {
+		over = 0
+	}
+	batch.Triggers = p.columns[at.Column].take(n + over)
+	if over > 0 {
+		at := n * ids.TriggerBytes
+		batch.Triggers, batch.Ahead = batch.Triggers[:at:at], batch.Triggers[at:]
+	}
 	p.left -= n
-	p.gone[i] += n
+	p.ahead -= over
+	p.gone[i] += n + over
 	p.got.Batches = append(p.got.Batches, batch)
 }
 

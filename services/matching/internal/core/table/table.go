@@ -124,7 +124,7 @@ func (e *life) put(c Chunk) {
 func (e *life) pop(w Want, stands []stand) Taken {
 	columns := e.lists[w.Tasklist]
 	p := pop{
-		w: w, left: w.N, columns: columns, stands: stands,
+		w: w, left: w.N, ahead: w.Ahead, columns: columns, stands: stands,
 		gone: make([]int, len(w.Candidates)), passed: make([]bool, len(w.Candidates)),
 	}
 	p.run()

@@ -5,15 +5,15 @@
 -- KEYS: epoch, tasklists, slots per stance, heads per tasklist stored to, a column per column
 --       stored to; then per want: heads, a column per candidate
 -- ARGV: epoch, shard, shards, seq epoch, seq call, stances, tasklists, columns, wants,
---       per stance: max, held, wait, expiry in ms;
+--       per stance: max, held, ask, wait, expiry in ms;
 --       per tasklist: its name, number of columns, per column: head, name;
 --       per column: number of chunks, per chunk: ready at, triggers;
---       per want: tasklist, wanted, candidates, per candidate: priority, name,
+--       per want: tasklist, wanted, ahead, candidates, per candidate: priority, name,
 --         hint (its head or an older age), length of its path, the path's stances (from 1)
 -- Returns {1} where the epoch is lost, {2} where a later call was carried out, else
 -- {0, limits, per want: {taken, heads, blocked}}:
---   limits:  used, restoring, others, ... per stance
---   taken:   candidate, ready at, triggers, ...
+--   limits:  used, leased, restoring, others, ... per stance
+--   taken:   candidate, ready at, triggers, how many of these are ahead, ...
 --   heads:   ready at ('' = empty), gone, ... of the first candidates, as many as were looked at
 --   blocked: stance, why (1 full, 2 in line, 3 restoring), ...
 --
@@ -129,7 +129,8 @@ for i = 1, stances do
     expire(s)
   end
   s.max = tonumber(ARGV[a + 1])
-  local held, wait, expiry = tonumber(ARGV[a + 2]), tonumber(ARGV[a + 3]), tonumber(ARGV[a + 4])
+  local held, wait, expiry = tonumber(ARGV[a + 2]), tonumber(ARGV[a + 4]), tonumber(ARGV[a + 5])
+  s.ask = tonumber(ARGV[a + 3])
   s.used, s.held, s.till = s.used - s.held + held, held, math.max(s.till, now + expiry)
   if not s.known then
     s.entries = s.entries + 1
@@ -138,7 +139,7 @@ for i = 1, stances do
   s.restoring = s.entries < shards
   s.room = s.restoring and 0 or math.max(0, s.max - s.used - s.ahead)
   s.granted, s.short, s.met = 0, 0, false
-  a = a + 4
+  a = a + 5
 end
 k = k + stances
 
@@ -162,9 +163,9 @@ k = k + columns
 
 -- Takes what one want asks for.
 local function want()
-  local list, left, candidates = ARGV[a + 1], tonumber(ARGV[a + 2]), tonumber(ARGV[a + 3])
+  local list, left, ahead, candidates = ARGV[a + 1], tonumber(ARGV[a + 2]), tonumber(ARGV[a + 3]), tonumber(ARGV[a + 4])
   local heads_key, column = KEYS[k + 1], k + 1
-  a, k = a + 3, k + 1 + candidates
+  a, k = a + 4, k + 1 + candidates
   local priority, name, hint, text, path = {}, {}, {}, {}, {}
   for i = 1, candidates do
     priority[i], name[i], hint[i], text[i] = ARGV[a + 1], ARGV[a + 2], tonumber(ARGV[a + 3]), ARGV[a + 3]
@@ -202,10 +203,10 @@ local function want()
     step(i, 1)
   end
 
-  -- Goes on to the next chunk when the head is taken.
-  local function advance(i)
+  -- Goes on to the next chunk when the head is taken; more than that one is of use if n > 1.
+  local function advance(i, n)
     if more[i] and not page[i][place[i] + 2] then
-      look(i, 8)
+      look(i, n)
     else
       step(i, place[i] + 2)
     end
@@ -247,7 +248,8 @@ local function want()
 
   local function take(i)
     local chunk, p = head[i], path[i]
-    local n = math.min(left, #chunk / TRIGGER)
+    local all = #chunk / TRIGGER
+    local n, over = math.min(left, all), 0
     if p then
       for j = 1, #p do
         n = math.min(n, stand[p[j]].room)
@@ -256,20 +258,24 @@ local function want()
         local s = stand[p[j]]
         s.met, s.granted, s.room = true, s.granted + n, s.room - n
       end
+      if all - n <= ahead then
+        over = all - n
+      end
     end
-    left = left - n
-    gone[i] = gone[i] + n
+    left, ahead = left - n, ahead - over
+    gone[i] = gone[i] + n + over
     taken[#taken + 1] = i
     taken[#taken + 1] = score[i]
     used[i] = used[i] + 1
-    if n * TRIGGER < #chunk then
+    if n + over < all then
       -- The want has all, or the path has no more room: nothing more is taken of it.
       taken[#taken + 1] = string.sub(chunk, 1, n * TRIGGER)
       rest[i] = string.sub(chunk, n * TRIGGER + 1)
     else
       taken[#taken + 1] = chunk
-      advance(i)
+      advance(i, over > 0 and 1 or 8)
     end
+    taken[#taken + 1] = over
   end
 
   -- Removes what was taken of a candidate.
@@ -378,14 +384,19 @@ for i = 1, stances do
       others = others or w ~= mine
     end
   end
-  s.used, s.held = s.used + s.granted, s.held + s.granted
+  local leased = 0
+  if s.ask > 0 and not others and not s.restoring then
+    leased = math.max(0, math.min(s.ask, math.floor((s.max - s.used - s.granted) / shards)))
+  end
+  s.used, s.held = s.used + s.granted + leased, s.held + s.granted + leased
   if s.held > 0 then
     s.soon = math.min(s.soon, s.till)
   end
   redis.call('HSET', s.key, 's' .. shard, ARGV[4] .. ' ' .. ARGV[5] .. ' ' .. s.held .. ' ' .. s.till, 'all',
     run .. ' ' .. s.used .. ' ' .. s.entries .. ' ' .. s.soon .. ' ' .. s.turns .. ' ' .. table.concat(line))
   limits[#limits + 1] = s.used
+  limits[#limits + 1] = leased
   limits[#limits + 1] = s.restoring and 1 or 0
-  limits[#limits + 1] = (others and not s.restoring and s.used < s.max) and 1 or 0
+  limits[#limits + 1] = (others and not s.restoring) and 1 or 0
 end
 return out
