@@ -338,7 +338,8 @@ func readAhead(r *rig) {
 	}
 	take(2, 0, 9, "1 2", "")
 	take(9, 3, 2, "3 10 20 21 22 23", "") // five would be ahead: the chunk is cut
-	take(1, 9, 9, "11", "12 13 14 15")    // the want has all
+	take(1, 9, 9, "11", "")               // the want has all
+	take(1, 9, 1, "12", "13 14 15")
 	r.put(0, chunk(2, "pay", 4, 30, 4), chunk(2, "pay", 5, 40, 4), chunk(3, "mail", 6, 50, 3))
 	take(9, 9, 1, "30 50 51 52", "31 32 33") // there is no slot
 	take(9, 9, 9, "40 41 42 43", "")

@@ -61,7 +61,7 @@ func (s *Shard) call(d *domain) {
 		return
 	}
 	for _, l := range c.limits {
-		c.out.Stances = append(c.out.Stances, l.stance(s.now))
+		c.out.Stances = append(c.out.Stances, s.stance(l))
 	}
 	s.calls++
 	c.out.Domain, c.out.Epoch = d.name, d.epoch
@@ -193,7 +193,11 @@ func (s *Shard) wantFor(l *list, p *poll, c *call) bool {
 			lim.waitAt(at.Priority)
 		}
 	}
-	c.out.Wants = append(c.out.Wants, table.Want{Tasklist: l.Tasklist, Candidates: candidates})
+	w := table.Want{Tasklist: l.Tasklist, Candidates: candidates}
+	if s.ahead < aheadMax {
+		w.Ahead = table.ChunkTriggersMax
+	}
+	c.out.Wants = append(c.out.Wants, w)
 	c.lists = append(c.lists, l)
 	c.candidates += len(candidates)
 	return true
@@ -266,8 +270,13 @@ func (s *Shard) told(d *domain, c *call, o *table.Outcome) {
 	blocked := make([]table.BlockedWhy, len(c.limits))
 	for i := range o.Taken {
 		for _, b := range o.Taken[i].Batches {
-			if l := d.limits[b.Type]; b.Booked && l != nil && l.in == c {
-				booked[l.at[0]] += len(b.Triggers) / ids.TriggerBytes
+			l := d.limits[b.Type]
+			if !b.Booked || l == nil || l.in != c {
+				continue
+			}
+			booked[l.at[0]] += len(b.Triggers) / ids.TriggerBytes
+			if len(b.Ahead) > 0 { // though that may be all that was left
+				blocked[l.at[0]] = table.Full
 			}
 		}
 		for _, b := range o.Taken[i].Blocked {
@@ -283,10 +292,11 @@ func (s *Shard) told(d *domain, c *call, o *table.Outcome) {
 		}
 		// Who leaves the line may have kept more slots from those behind than it took.
 		freer := l.unsaid || c.out.Stances[i].Held < l.entry || l.short && blocked[i] == 0
-		if l.stands(&o.Limits[i], c.out.Stances[i].Held+booked[i], blocked[i], s.now) {
+		l.booked += booked[i]
+		if l.stands(&o.Limits[i], c.out.Stances[i].Held+booked[i]+o.Limits[i].Leased, blocked[i], s.now) {
 			restore.Limits = append(restore.Limits, l.ref)
 		}
-		if l.others && freer {
+		if l.others && !l.full && freer {
 			freed.Limits = append(freed.Limits, l.ref)
 		}
 		s.owing = append(s.owing, l)
@@ -338,6 +348,11 @@ func (s *Shard) took(c *call, i int, got *table.Taken) {
 		}
 		s.taken = append(s.taken, t)
 		s.fx.Counts.Matches += int64(len(b.Triggers) / ids.TriggerBytes)
+		if len(b.Ahead) > 0 {
+			rest := t.chunk
+			rest.Triggers = b.Ahead
+			s.readAhead(l, t.limit, rest)
+		}
 		progress = true
 	}
 	for _, h := range got.Heads {

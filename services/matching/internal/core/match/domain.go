@@ -168,6 +168,9 @@ func (s *Shard) fail(d *domain) {
 		s.arrivals = append(s.arrivals, a)
 	}
 	d.held, d.puts = nil, nil
+	for _, l := range d.met {
+		s.unread(l)
+	}
 	s.restart(d)
 }
 

@@ -30,6 +30,14 @@ func (s *Shard) leave() {
 		}
 		l.aside, l.asideN = nil, 0
 	}
+	for _, d := range s.inOrder {
+		for _, l := range d.met {
+			s.unread(l)
+			if l.entry > len(l.held) {
+				s.dueLimit(l)
+			}
+		}
+	}
 	for _, p := range s.polls.due {
 		s.touch(p)
 	}

@@ -2,6 +2,7 @@ package match
 
 import (
 	"cmp"
+	"math"
 	"slices"
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
@@ -86,6 +87,7 @@ func (s *Shard) match() {
 	}
 	clear(s.taken)
 	s.taken = s.taken[:0]
+	s.takeUpSlack()
 	for _, l := range s.owing {
 		s.owe(l)
 	}
@@ -118,10 +120,15 @@ func (s *Shard) matchTaken(t *taken) {
 
 // matchArrival gives a chunk to polls, or stores it.
 func (s *Shard) matchArrival(a *arrival) {
-	if s.direct(a.list, a.Type) {
-		left, n := s.give(a.list, a.Chunk, nil)
-		s.fx.Counts.SyncMatches += int64(n)
-		a.Triggers = left
+	if lim, n := s.direct(a.list, a.Type); n > 0 {
+		part := a.Chunk
+		part.Triggers = a.Triggers[:min(n, a.Len())*ids.TriggerBytes]
+		left, given := s.give(a.list, part, lim)
+		s.fx.Counts.SyncMatches += int64(given)
+		if lim != nil {
+			s.use(lim, given)
+		}
+		a.Triggers = a.Triggers[len(part.Triggers)-len(left):]
 	}
 	if len(a.Triggers) > 0 {
 		s.store(a)
@@ -130,17 +137,24 @@ func (s *Shard) matchArrival(a *arrival) {
 	s.settle(a.from, true)
 }
 
-// direct tells whether a trigger may go to a poll without passing the table.
-// Limited ones always pass it: there a slot is booked.
-func (s *Shard) direct(l *list, typ string) bool {
-	d := l.domain
-	switch {
-	case l.queue.n == 0 || s.drain.on || d.limits[typ] != nil:
-		return false
-	case d.down:
-		return true // overtaking beats standing still
+// direct tells how many triggers of a type may go to polls without passing the table, and which limit
+// they need slots of. Limited ones need some that are spare, else they are booked in the table.
+func (s *Shard) direct(l *list, typ string) (*limit, int) {
+	d, lim, n := l.domain, l.domain.limits[typ], math.MaxInt
+	if lim != nil {
+		if n = s.spare(lim); lim.blocked != 0 {
+			n = 0
+		}
 	}
-	return d.state == open && l.putting == 0 && !l.index.Any(func(typ string) bool { return d.blocked(typ) })
+	switch {
+	case n == 0 || l.queue.n == 0 || s.drain.on:
+		return nil, 0
+	case lim == nil && d.down:
+		return nil, n // overtaking beats standing still
+	case d.state == open && l.putting == 0 && !l.index.Any(func(typ string) bool { return d.blocked(typ) }):
+		return lim, n
+	}
+	return nil, 0
 }
 
 // store has a chunk stored, as soon as the tables are open.
@@ -163,6 +177,9 @@ func (s *Shard) store(a *arrival) {
 	if a.Triggers = left; len(left) == 0 {
 		s.settle(a.from, true)
 		return
+	}
+	if lim := d.limits[a.Type]; lim != nil && a.list.ahead > 0 {
+		s.unreadBehind(lim, a)
 	}
 	d.puts = append(d.puts, *a)
 	a.list.putting++

@@ -46,6 +46,12 @@ type limit struct {
 	auditAt   time.Duration
 	auditing  bool
 	auditLeft int
+	// ahead are triggers of the type that came without slots, in order: some, only while the limit is blocked.
+	ahead []ahead
+	// booked counts the slots booked since the tables were told.
+	booked int
+	// slack: in turn.slack.
+	slack bool
 	// at is its place among the stances of call in, asked how many triggers that asks for, at least.
 	in    *call
 	at    []int
@@ -61,7 +67,7 @@ type holding struct {
 }
 
 func (l *limit) inUse() bool {
-	return len(l.held) > 0 || l.unknown > 0 || l.wait > 0 || l.blocked != 0 || l.auditing
+	return len(l.held) > 0 || l.unknown > 0 || l.wait > 0 || l.blocked != 0 || l.auditing || len(l.ahead) > 0
 }
 
 func (l *limit) hold(m member, h holding) {
@@ -106,11 +112,13 @@ func (l *limit) waitAt(priority int) {
 	}
 }
 
-// stance is how the shard stands with it.
-func (l *limit) stance(now Now) table.Stance {
-	st := table.Stance{Ref: l.ref, Max: l.max, Held: len(l.held), Wait: l.wait}
+// stance is how the shard stands with a limit that a call is to name.
+func (s *Shard) stance(l *limit) table.Stance {
+	keeps, asks := s.lease(l)
+	l.booked = 0
+	st := table.Stance{Ref: l.ref, Max: l.max, Held: len(l.held) + keeps, Ask: asks, Wait: l.wait}
 	if len(l.held) > 0 {
-		st.TTL = time.Duration(max(0, l.deadline-now.MS)) * time.Millisecond
+		st.TTL = time.Duration(max(0, l.deadline-s.now.MS)) * time.Millisecond
 	}
 	return st
 }
@@ -180,6 +188,7 @@ func (s *Shard) limitsChanged(name string) {
 		most := s.catalog.Limit(name, l.typ)
 		switch {
 		case most <= 0:
+			s.unread(l)
 			delete(d.limits, l.typ)
 			delete(d.refs, l.ref)
 			s.fx.Drops = append(s.fx.Drops, LimitHint{name, []table.Ref{l.ref}})
@@ -218,6 +227,7 @@ func (s *Shard) unblock(l *limit) {
 		return
 	}
 	l.blocked, l.wait = 0, 0
+	s.unread(l)
 	s.dueLimit(l)
 	s.markAll(l.domain)
 }
@@ -230,18 +240,36 @@ func (s *Shard) unblockAll(d *domain) {
 
 // release frees the slot of an attempt.
 func (s *Shard) release(l *limit, m member) {
-	if !l.free(m) {
-		return
+	if l.free(m) && !l.slack {
+		l.slack = true
+		s.slack = append(s.slack, l)
 	}
-	s.unblock(l)
-	if !l.again {
+}
+
+// takeUpSlack uses slots again that have become free, or has the tables know.
+func (s *Shard) takeUpSlack() {
+	for _, l := range s.slack {
+		l.slack = false
+		if !l.known() {
+			continue
+		}
+		s.reuse(l)
+		if l.inCall() { // its outcome is out of date, and will be found so
+			continue
+		}
+		if l.entry > len(l.held) || l.unsaid {
+			s.unblock(l)
+		}
 		s.owe(l)
 	}
+	clear(s.slack)
+	s.slack = s.slack[:0]
 }
 
 // owe sees to it that the tables do not count slots for long that are free: at once where
 // somebody waits, else when the chance comes, or after a while.
 func (s *Shard) owe(l *limit) {
+	s.reuse(l)
 	if l.again || l.blocked != 0 && l.entry > len(l.held) { // what blocked it is out of date
 		l.again = false
 		s.unblock(l)
@@ -281,7 +309,7 @@ func (s *Shard) sweepLimit(l *limit) {
 	case l.domain.state != open || l.domain.call != nil:
 	case l.blocked == table.Restoring && since >= retryEvery, (l.blocked != 0 || l.wait > 0) && since >= lineEvery:
 		s.unblock(l)
-	case len(l.held) > 0 && since >= refreshEvery:
+	case len(l.held) > 0 && since >= refreshAfter:
 		s.dueLimit(l)
 	}
 }

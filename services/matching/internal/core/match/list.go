@@ -20,6 +20,8 @@ type list struct {
 	sets, takers map[string]int
 	// taskBytes is what a task of it weighs in an answer, on average.
 	taskBytes int
+	// ahead counts the triggers read ahead.
+	ahead int
 	// dirty: in domain.dirty, to be asked for.
 	dirty bool
 	// putting counts chunks of it that no call has stored yet.
@@ -148,7 +150,7 @@ func (s *Shard) complain(l *list) {
 
 // unused tells whether nothing is known of a tasklist, and nobody has asked for it for so long.
 func (l *list) unused(now, after time.Duration) bool {
-	busy := l.alive > 0 || l.undecided > 0 || !l.index.Empty() || l.dirty || l.asking || l.putting > 0 || len(l.domain.held) > 0
+	busy := l.alive > 0 || l.undecided > 0 || l.ahead > 0 || !l.index.Empty() || l.dirty || l.asking || l.putting > 0 || len(l.domain.held) > 0
 	switch {
 	case busy:
 		l.idle = false

@@ -53,8 +53,8 @@ const (
 	tellAfter = 50 * time.Millisecond
 	// lineEvery is how often a shard that waits for slots shows itself.
 	lineEvery = time.Second
-	// refreshEvery is how often slots in use are shown, so that they do not expire.
-	refreshEvery = time.Minute
+	// refreshAfter is after how long a sweep shows slots in use again, so that they do not expire.
+	refreshAfter = 30 * time.Second
 	// restoreEvery bounds how often other shards are asked for their entries of a limit.
 	restoreEvery = time.Second
 	// auditSoon is when the attempts of a type are asked for again where some may be over
@@ -118,8 +118,9 @@ type Shard struct {
 	doubles doubles
 	start   start
 	drain   drain
-	// calls counts the calls to the tables.
+	// calls counts the calls to the tables, ahead the triggers read ahead.
 	calls   uint64
+	ahead   int
 	sweepAt time.Duration
 
 	turn
@@ -136,6 +137,8 @@ type turn struct {
 	busy []*domain
 	// telling are limits of which the tables count too many slots, owing those that may be.
 	telling, owing []*limit
+	// slack are limits of which slots have become free.
+	slack []*limit
 	// overtaken: a newer owner was seen.
 	overtaken bool
 }
@@ -257,7 +260,7 @@ func (s *Shard) Tasklist(domain, name string) (ready, polls int) {
 	if d := s.domains[domain]; d != nil {
 		for _, l := range d.lists {
 			if l.Name == name {
-				ready += l.index.Triggers()
+				ready += l.index.Triggers() + l.ahead
 				polls += l.alive
 			}
 		}

@@ -46,7 +46,7 @@ func (s *Shard) conclude(in *Inputs) {
 	if in.any() || s.watchful() {
 		s.sweepAt = min(s.sweepAt, s.now.Mono+sweepEvery)
 	}
-	if len(s.arrivals)+len(s.touched)+len(s.turn.busy) > 0 && !s.drain.done {
+	if len(s.arrivals)+len(s.touched)+len(s.turn.busy)+len(s.slack) > 0 && !s.drain.done {
 		s.fx.Wake = max(s.now.Mono, 1) // 0 means never
 		return
 	}

@@ -57,8 +57,8 @@ type Want struct {
 	Tasklist
 	// N is how many at most.
 	N int
-	// Ahead is how many more may be taken without slots, so that a chunk of a limited type of which some
-	// are taken need not be cut. Cutting costs more than all else.
+	// Ahead is how many more may be taken without slots: the rest of a chunk that a limit does not let
+	// through. To leave it means to cut the chunk, which costs more than all else.
 	Ahead int
 	// Candidates in order of priority, then head. No other column is looked at.
 	Candidates []Candidate

@@ -205,7 +205,7 @@ func (m *model) want(c *Call, w Want, seen int, met []bool, granted, short []int
 		got.triggers = append(got.triggers, bytes.Clone(head.Triggers[:ids.TriggerBytes]))
 		head.Triggers = head.Triggers[ids.TriggerBytes:]
 		by, _ := blocks(which)
-		if rest := head.Len(); len(which.Path) > 0 && rest <= ahead && (by >= 0 || len(got.triggers) == w.N) {
+		if rest := head.Len(); by >= 0 && rest <= ahead {
 			ahead -= rest
 			got.ahead = append(got.ahead, head.Triggers...)
 			head.Triggers = nil

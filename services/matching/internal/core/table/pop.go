@@ -109,9 +109,9 @@ func (p *pop) take(i int) {
 		p.stands[s].grant(n)
 	}
 	batch := Batch{Column: at.Column, ReadyAt: head.ReadyAt, Booked: len(at.Path) > 0}
-	over := head.Len() - n
-	if len(at.Path) == 0 || over > p.ahead {
-		over = 0
+	over := 0
+	if rest := head.Len() - n; rest <= p.ahead && p.full(i) != nil {
+		over = rest
 	}
 	batch.Triggers = p.columns[at.Column].take(n + over)
 	if over > 0 {

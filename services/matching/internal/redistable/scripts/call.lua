@@ -258,7 +258,7 @@ local function want()
         local s = stand[p[j]]
         s.met, s.granted, s.room = true, s.granted + n, s.room - n
       end
-      if all - n <= ahead then
+      if all - n <= ahead and full(i) then
         over = all - n
       end
     end

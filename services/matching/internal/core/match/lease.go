@@ -1,0 +1,155 @@
+package match
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
+)
+
+const (
+	// leaseFor is for how long slots are used without asking whether others wait for them. Where they are
+	// in use the tables are asked after half of it.
+	leaseFor = 50 * time.Millisecond
+	// aheadMax is how many triggers a shard reads ahead. Should its owner die, history sends them again.
+	aheadMax = 16_384
+)
+
+// ahead is triggers of one chunk that came out of the tables without slots. None of their type that the
+// tables hold for their tasklist comes before them.
+type ahead struct {
+	list  *list
+	chunk table.Chunk
+}
+
+func (a ahead) compare(b ahead) int {
+	return cmp.Or(cmp.Compare(a.chunk.Priority, b.chunk.Priority), cmp.Compare(a.chunk.ReadyAt, b.chunk.ReadyAt))
+}
+
+// inCall tells whether a call is under way that names l.
+func (l *limit) inCall() bool { return l.domain.call != nil && l.in == l.domain.call }
+
+// spare is how many slots are free that the tables count for the shard, and may be used without
+// asking: what the tables count is never less than what is in use. They may as long as nobody else
+// waits for them, as far as was heard within leaseFor.
+func (s *Shard) spare(l *limit) int {
+	if l.unsaid || l.unknown > 0 || l.others || l.domain.state != open || s.drain.on || s.now.Mono-l.shownAt >= leaseFor {
+		return 0
+	}
+	told := min(l.entry, l.max)
+	if l.inCall() {
+		told = min(told, l.domain.call.out.Stances[l.at[0]].Held)
+	}
+	return max(0, told-len(l.held))
+}
+
+// use notes that n spare slots were booked.
+func (s *Shard) use(l *limit, n int) {
+	if n == 0 {
+		return
+	}
+	l.booked += n
+	if s.now.Mono-l.shownAt >= leaseFor/2 && !l.inCall() {
+		s.dueLimit(l)
+	}
+}
+
+// lease is how many free slots a call keeps for attempts to come, and for how many more it asks: in
+// all twice what was booked since the call before, while slots are in use. What a call takes triggers
+// for has used up what was free.
+func (s *Shard) lease(l *limit) (keeps, asks int) {
+	if l.booked == 0 || l.others || l.unsaid || s.drain.on {
+		return 0, 0
+	}
+	most := 2 * l.booked
+	if l.asked == 0 {
+		keeps = max(0, min(most, min(l.entry, l.max)-len(l.held)))
+	}
+	return keeps, most - keeps
+}
+
+// readAhead keeps triggers that came without slots.
+func (s *Shard) readAhead(l *list, lim *limit, c table.Chunk) {
+	if lim == nil || lim.blocked == 0 || s.drain.on { // there is no limit any more
+		s.arrivals = append(s.arrivals, arrival{Chunk: c, list: l})
+		return
+	}
+	a := ahead{l, c}
+	at, _ := slices.BinarySearchFunc(lim.ahead, a, ahead.compare)
+	lim.ahead = slices.Insert(lim.ahead, at, a)
+	l.ahead += c.Len()
+	s.ahead += c.Len()
+}
+
+// reuse gives triggers that were read ahead to polls, as far as there are spare slots.
+func (s *Shard) reuse(l *limit) {
+	for i := 0; i < len(l.ahead); {
+		a := &l.ahead[i]
+		n := min(s.spare(l), a.chunk.Len())
+		if n == 0 {
+			return
+		}
+		if a.list.asking || a.list.dirty && a.list.moreUrgent(a.chunk.Priority) { // its polls get those first
+			i++
+			continue
+		}
+		part := a.chunk
+		part.Triggers = part.Triggers[:n*ids.TriggerBytes]
+		left, given := s.give(a.list, part, l)
+		s.use(l, given)
+		gone := len(part.Triggers) - len(left)
+		a.chunk.Triggers = a.chunk.Triggers[gone:]
+		s.forgetAhead(a.list, gone/ids.TriggerBytes)
+		switch {
+		case len(a.chunk.Triggers) == 0:
+			l.ahead = slices.Delete(l.ahead, i, i+1)
+		case len(left) > 0: // there is no poll for it
+			i++
+		}
+	}
+}
+
+func (s *Shard) forgetAhead(l *list, n int) {
+	l.ahead -= n
+	s.ahead -= n
+}
+
+// moreUrgent tells whether the table holds something that may be had before what is of a priority.
+func (l *list) moreUrgent(priority int) bool {
+	first := l.index.Candidates(nil, 1, l.domain.blocked)
+	return len(first) > 0 && first[0].Priority < priority
+}
+
+// unread puts back what was read ahead: the tables are asked again.
+func (s *Shard) unread(l *limit) {
+	for i := range l.ahead {
+		s.putBack(&l.ahead[i])
+	}
+	l.ahead = nil
+}
+
+// unreadBehind puts back what was read ahead and comes behind a trigger that is stored.
+func (s *Shard) unreadBehind(l *limit, a *arrival) {
+	l.ahead = slices.DeleteFunc(l.ahead, func(b ahead) bool {
+		behind := b.list == a.list && b.compare(ahead{chunk: a.Chunk}) > 0
+		if behind {
+			s.putBack(&b)
+		}
+		return behind
+	})
+}
+
+// putBack has a chunk stored that was read ahead, before the next call takes anything.
+func (s *Shard) putBack(a *ahead) {
+	s.forgetAhead(a.list, a.chunk.Len())
+	back, d := arrival{Chunk: a.chunk, list: a.list}, a.list.domain
+	if d.state != open {
+		s.arrivals = append(s.arrivals, back)
+		return
+	}
+	d.puts = append(d.puts, back)
+	a.list.putting++
+	s.work(d)
+}
