@@ -1,6 +1,8 @@
 package match
 
 import (
+	"maps"
+	"slices"
 	"testing"
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
@@ -8,9 +10,10 @@ import (
 )
 
 // check counts again, the slow way, what a shard counts as it goes.
-func check(t *testing.T, s *Shard) {
+func check(w *world, s *Shard) {
+	t := w.t
 	t.Helper()
-	pending, undecided := checkGrabs(t, s)
+	pending, undecided := checkGrabs(w, s)
 	alive := checkPolls(t, s, pending)
 	putting := map[*list]int{}
 	for _, d := range s.domains {
@@ -19,6 +22,7 @@ func check(t *testing.T, s *Shard) {
 		}
 		checkLimits(t, d)
 	}
+	checkAhead(t, s)
 	for name, l := range s.lists {
 		if l.alive != alive[l] || l.undecided != undecided[l] || l.putting != putting[l] {
 			t.Fatalf("%v: %d alive, %d undecided, %d putting; counted %d %d %d", name,
@@ -31,8 +35,9 @@ func check(t *testing.T, s *Shard) {
 }
 
 // checkGrabs counts the grabs that polls wait for, and those of each tasklist. No trigger is under way
-// twice, and none without its slot.
-func checkGrabs(t *testing.T, s *Shard) (pending map[*poll]int, undecided map[*list]int) {
+// twice, and none without its slot, but for attempts that history has told to be over.
+func checkGrabs(w *world, s *Shard) (pending map[*poll]int, undecided map[*list]int) {
+	t := w.t
 	t.Helper()
 	pending, undecided = map[*poll]int{}, map[*list]int{}
 	seen := map[[ids.TriggerBytes]byte]bool{}
@@ -46,7 +51,7 @@ func checkGrabs(t *testing.T, s *Shard) (pending map[*poll]int, undecided map[*l
 		if !g.detached {
 			pending[g.poll]++
 		}
-		if l := g.from.list.domain.limits[g.from.Type]; l != nil && !l.holds(memberOf(g.trigger)) {
+		if l := g.from.list.domain.limits[g.from.Type]; l != nil && !l.holds(memberOf(g.trigger)) && !w.ran(g.trigger) {
 			t.Fatalf("a grab of %s holds no slot", l.typ)
 		}
 	}
@@ -136,6 +141,34 @@ func checkLimits(t *testing.T, d *domain) {
 	}
 }
 
+// checkAhead counts what was read ahead. It is in order, and there is none while the limit has room.
+func checkAhead(t *testing.T, s *Shard) {
+	t.Helper()
+	all, by := 0, map[*list]map[string]int{}
+	for _, d := range s.domains {
+		for typ, l := range d.limits {
+			if len(l.ahead) > 0 && l.blocked == 0 || !slices.IsSortedFunc(l.ahead, ahead.compare) {
+				t.Fatalf("%s is blocked: %d; read ahead: %+v", typ, l.blocked, l.ahead)
+			}
+			for _, a := range l.ahead {
+				all += a.chunk.Len()
+				if by[a.list] == nil {
+					by[a.list] = map[string]int{}
+				}
+				by[a.list][typ] += a.chunk.Len()
+			}
+		}
+	}
+	for name, l := range s.lists {
+		if !maps.Equal(l.ahead, by[l]) {
+			t.Fatalf("%v: %v are ahead, %v are counted", name, by[l], l.ahead)
+		}
+	}
+	if all != s.ahead {
+		t.Fatalf("%d triggers are ahead, %d are counted", all, s.ahead)
+	}
+}
+
 // checkEmpty: what has ended leaves nothing.
 func checkEmpty(t *testing.T, s *Shard) {
 	t.Helper()
@@ -143,6 +176,7 @@ func checkEmpty(t *testing.T, s *Shard) {
 		"domains": len(s.domains), "lists": len(s.lists), "polls": len(s.polls.due), "asks": len(s.asks.open) + len(s.asks.waiting),
 		"retriggers": len(s.asks.retriggers), "counts": len(s.asks.counts), "answers": len(s.answers.byID) + len(s.answers.queue), "found": len(s.start.found),
 		"taken": len(s.taken), "arrivals": len(s.arrivals), "touched": len(s.touched), "busy": len(s.busy), "telling": len(s.telling),
+		"slack": len(s.slack), "ahead": s.ahead,
 	}
 	for _, l := range s.lanes {
 		n["flight"] += len(l.flight)

@@ -37,7 +37,7 @@ func TestR41ACopyOfARefusedGrabIsHandedBack(t *testing.T) {
 					t.Errorf("%s: batch 2 counts as delivered before it is handed back", code)
 				}
 			}
-			check(t, s)
+			check(&world{t: t}, s)
 		}
 		decide := func(batch uint64, v Verdict) {
 			step(0, Inputs{Verdicts: []Verdicts{{Batch: batch, All: []Verdict{v}}}})

@@ -31,6 +31,16 @@
 //
 // Attempts that ended while the answers were on their way are found by asking again a second later.
 //
+// # When slots are used again
+//
+// What the tables count for the shard is never less than what is in use, so a slot that has become free may
+// be used again without asking, as long as nobody else waits for it: that is asked every leaseFor/2 while
+// slots are in use. A shard asks for some more than it needs; then new triggers meet polls without
+// passing the table. Those that are not in use are given back with the next call, tellAfter later at most,
+// or at once where others wait. Of a chunk that a limit cut the rest is read ahead, for the slots to
+// come. It goes back whenever the tables are asked for triggers of that limit again, so the order of
+// a column is that of its table.
+//
 // # When a partition is silent
 //
 // If it owes a verdict for silentAfter, and has said nothing for as long: a partition that is

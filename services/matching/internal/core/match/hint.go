@@ -178,11 +178,11 @@ func (s *Shard) store(a *arrival) {
 		s.settle(a.from, true)
 		return
 	}
-	if lim := d.limits[a.Type]; lim != nil && a.list.ahead > 0 {
-		s.unreadBehind(lim, a)
-	}
 	d.puts = append(d.puts, *a)
 	a.list.putting++
+	if lim := d.limits[a.Type]; lim != nil && a.list.ahead[a.Type] > 0 {
+		s.unreadBehind(lim, a)
+	}
 	if a.list.queue.n > 0 {
 		s.mark(a.list)
 	}

@@ -79,8 +79,33 @@ func (s *Shard) readAhead(l *list, lim *limit, c table.Chunk) {
 	a := ahead{l, c}
 	at, _ := slices.BinarySearchFunc(lim.ahead, a, ahead.compare)
 	lim.ahead = slices.Insert(lim.ahead, at, a)
-	l.ahead += c.Len()
-	s.ahead += c.Len()
+	s.countAhead(a, c.Len())
+}
+
+func (s *Shard) countAhead(a ahead, n int) {
+	s.ahead += n
+	if a.list.ahead[a.chunk.Type] += n; a.list.ahead[a.chunk.Type] == 0 {
+		delete(a.list.ahead, a.chunk.Type)
+	}
+}
+
+// readAhead is how many triggers of a tasklist are.
+func (l *list) readAhead() int {
+	all := 0
+	for _, n := range l.ahead {
+		all += n
+	}
+	return all
+}
+
+// hasAhead tells whether some of them are of a type that a poll accepts.
+func (l *list) hasAhead(p *poll) bool {
+	for typ := range l.ahead {
+		if p.accepts(typ) {
+			return true
+		}
+	}
+	return false
 }
 
 // reuse gives triggers that were read ahead to polls, as far as there are spare slots.
@@ -101,7 +126,7 @@ func (s *Shard) reuse(l *limit) {
 		s.use(l, given)
 		gone := len(part.Triggers) - len(left)
 		a.chunk.Triggers = a.chunk.Triggers[gone:]
-		s.forgetAhead(a.list, gone/ids.TriggerBytes)
+		s.countAhead(*a, -gone/ids.TriggerBytes)
 		switch {
 		case len(a.chunk.Triggers) == 0:
 			l.ahead = slices.Delete(l.ahead, i, i+1)
@@ -109,11 +134,6 @@ func (s *Shard) reuse(l *limit) {
 			i++
 		}
 	}
-}
-
-func (s *Shard) forgetAhead(l *list, n int) {
-	l.ahead -= n
-	s.ahead -= n
 }
 
 // moreUrgent tells whether the table holds something that may be had before what is of a priority.
@@ -143,7 +163,7 @@ func (s *Shard) unreadBehind(l *limit, a *arrival) {
 
 // putBack has a chunk stored that was read ahead, before the next call takes anything.
 func (s *Shard) putBack(a *ahead) {
-	s.forgetAhead(a.list, a.chunk.Len())
+	s.countAhead(*a, -a.chunk.Len())
 	back, d := arrival{Chunk: a.chunk, list: a.list}, a.list.domain
 	if d.state != open {
 		s.arrivals = append(s.arrivals, back)

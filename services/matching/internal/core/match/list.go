@@ -20,8 +20,8 @@ type list struct {
 	sets, takers map[string]int
 	// taskBytes is what a task of it weighs in an answer, on average.
 	taskBytes int
-	// ahead counts the triggers read ahead.
-	ahead int
+	// ahead counts the triggers read ahead, by type.
+	ahead map[string]int
 	// dirty: in domain.dirty, to be asked for.
 	dirty bool
 	// putting counts chunks of it that no call has stored yet.
@@ -44,7 +44,7 @@ type list struct {
 func (s *Shard) list(name table.Tasklist) *list {
 	l := s.lists[name]
 	if l == nil {
-		l = &list{Tasklist: name, domain: s.domain(name.Domain), taskBytes: taskBytesGuess, sets: map[string]int{}, takers: map[string]int{}}
+		l = &list{Tasklist: name, domain: s.domain(name.Domain), taskBytes: taskBytesGuess, sets: map[string]int{}, takers: map[string]int{}, ahead: map[string]int{}}
 		s.lists[name] = l
 		l.domain.lists = append(l.domain.lists, l)
 	}
@@ -114,7 +114,8 @@ func (l *list) weigh(bytes, tasks int) {
 }
 
 // starving tells whether a poll waits for which the table holds nothing that could be
-// had: what it waits for may have been lost. full: it holds something, for which there is no slot.
+// had: what it waits for may have been lost. full: it holds something, for which there is no slot, or some
+// is read ahead, or on its way into the table.
 func (l *list) starving() (starves, full bool) {
 	if l.domain.down {
 		return l.queue.n > 0, false // whatever the table holds
@@ -122,7 +123,7 @@ func (l *list) starving() (starves, full bool) {
 	for _, line := range l.queue.lines {
 		p := line.first
 		if len(l.index.CandidatesOf(p.types, 1, l.domain.short)) == 0 {
-			return true, len(l.index.CandidatesOf(p.types, 1, func(string) bool { return false })) > 0
+			return true, l.putting > 0 || l.hasAhead(p) || len(l.index.CandidatesOf(p.types, 1, func(string) bool { return false })) > 0
 		}
 	}
 	return false, false
@@ -150,7 +151,7 @@ func (s *Shard) complain(l *list) {
 
 // unused tells whether nothing is known of a tasklist, and nobody has asked for it for so long.
 func (l *list) unused(now, after time.Duration) bool {
-	busy := l.alive > 0 || l.undecided > 0 || l.ahead > 0 || !l.index.Empty() || l.dirty || l.asking || l.putting > 0 || len(l.domain.held) > 0
+	busy := l.alive > 0 || l.undecided > 0 || len(l.ahead) > 0 || !l.index.Empty() || l.dirty || l.asking || l.putting > 0 || len(l.domain.held) > 0
 	switch {
 	case busy:
 		l.idle = false

@@ -260,7 +260,7 @@ func (s *Shard) Tasklist(domain, name string) (ready, polls int) {
 	if d := s.domains[domain]; d != nil {
 		for _, l := range d.lists {
 			if l.Name == name {
-				ready += l.index.Triggers() + l.ahead
+				ready += l.index.Triggers() + l.readAhead()
 				polls += l.alive
 			}
 		}

@@ -56,9 +56,14 @@ func newStorm(t *testing.T, seed uint64) *storm {
 	return w
 }
 
-// next is a new owner of a shard.
+// next is a new owner of a shard. Those before learn of it after a while, if nothing tells them before.
 func (w *storm) next(shard int) {
 	w.epochs[shard]++
+	for _, old := range w.owners {
+		if old.shard == shard && !old.dead {
+			w.after(time.Duration(w.r.IntN(3000))*time.Millisecond, func() { old.dead = true })
+		}
+	}
 	w.own(shard, w.epochs[shard], func(c *Config) {
 		c.GrabEventsMax, c.PopMax, c.AnswerBytesMax = 1+w.r.IntN(20), 1+w.r.IntN(40), 100+w.r.IntN(2000)
 	})

@@ -219,7 +219,7 @@ func (o *owner) step() {
 	in := o.in
 	o.in = Inputs{}
 	o.s.Step(&in, Now{Mono: o.w.now, MS: epochMS + o.w.now.Milliseconds()}, &o.fx)
-	check(o.w.t, o.s)
+	check(o.w, o.s)
 	if o.fx.Wake < o.w.now {
 		o.w.t.Fatalf("wakes at %v, it is %v", o.fx.Wake, o.w.now)
 	}
