@@ -24,6 +24,7 @@ type Metrics struct {
 	Losses       *telemetry.Counter
 	Audited      *telemetry.Counter
 	Malformed    *telemetry.Counter
+	Looks        *telemetry.Counter
 	TableCalls   *telemetry.Counter
 	TableFailed  *telemetry.Counter
 	AsksFailed   *telemetry.Counter
@@ -50,6 +51,7 @@ func NewMetrics(m *telemetry.Metrics, shards int) *Metrics {
 		Losses:       m.Counter("yard_matching_table_losses_total", "Times that a domain's table had lost its memory."),
 		Audited:      m.Counter("yard_matching_audited_slots_total", "Slots freed because their attempts were over and no release had come."),
 		Malformed:    m.Counter("yard_matching_malformed_total", "Triggers, releases and bookings dropped because they cannot be meant."),
+		Looks:        m.Counter("yard_matching_looks_total", "Tasklists looked at for triggers to take."),
 		TableCalls:   m.Counter("yard_matching_table_calls_total", "Calls to the tables, one per domain and turn at most."),
 		TableFailed:  m.Counter("yard_matching_table_calls_failed_total", "Calls to the tables that failed or took longer than a second."),
 		AsksFailed:   m.Counter("yard_matching_history_asks_failed_total", "Questions that a history partition did not answer; each is asked again."),
@@ -83,6 +85,7 @@ func (m *Metrics) count(shard int, c *match.Counts) {
 		{m.Losses, c.Losses},
 		{m.Audited, c.Audited},
 		{m.Malformed, c.Malformed},
+		{m.Looks, c.Looks},
 	} {
 		if one.n != 0 {
 			one.to.Add(one.n)

@@ -174,7 +174,7 @@ func (w *twins) randomCall() table.Call {
 	}
 	for range w.random.IntN(3) {
 		want := table.Want{Tasklist: table.Tasklist{Domain: domain, Name: fmt.Sprint("list", shard)}, N: 1 + w.random.IntN(25), Ahead: max(0, w.random.IntN(16)-6)}
-		limited := func(typ string) bool { return len(c.Stances) == 0 && twinPaths[typ] != nil }
+		limited := func(at table.Column) bool { return len(c.Stances) == 0 && twinPaths[at.Type] != nil }
 		want.Candidates = index.Candidates(nil, 3+w.random.IntN(10), limited)
 		for i := range want.Candidates {
 			want.Candidates[i].Path = twinPaths[want.Candidates[i].Type]

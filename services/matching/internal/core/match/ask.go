@@ -223,7 +223,6 @@ func (s *Shard) audited(l *limit, adopt bool) {
 	if adopt && l.unknown > 0 {
 		if l.unknown--; l.unknown == 0 {
 			s.dueLimit(l) // the entry of the owner before may be too high
-			s.markAll(l.domain)
 		}
 	}
 	if l.auditLeft--; l.auditLeft > 0 {

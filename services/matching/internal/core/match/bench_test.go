@@ -9,11 +9,22 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 )
 
-// free has no limits.
-type free struct{}
+// few is how many tasks of type "few" may run at once; 0 = any number.
+type few int
 
-func (free) Limit(string, string) int { return 0 }
-func (free) Limited(string) []string  { return nil }
+func (n few) Limit(_, typ string) int {
+	if typ == "few" {
+		return int(n)
+	}
+	return 0
+}
+
+func (n few) Limited(string) []string {
+	if n == 0 {
+		return nil
+	}
+	return []string{"few"}
+}
 
 // bench drives one shard: history grants what it is asked for, tables are plain memory, and
 // polls are repeated as they are answered.
@@ -28,15 +39,17 @@ type bench struct {
 	got    int
 	acked  int
 	all    [4][]Verdict
+	// granted is what becomes of a grab, if not nil.
+	granted func(g *Grab, inbox string)
 }
 
-func newBench(polls, most int) *bench {
+func newBench(polls, most int, limit few) *bench {
 	cfg := Config{
 		Shards: 1, Partitions: 2, Epoch: 1, Fences: true, Seed: 1, AnswerBytesMax: 900 << 10,
 		PollsMax: 10_000, GrabEventsMax: 1000, GrabsInFlight: 2, PopMax: 1000,
 	}
 	b := &bench{in: &Inputs{}, to: &Inputs{}, tables: table.New(), task: make([]byte, 400)}
-	b.s = New(cfg, free{}, b.now)
+	b.s = New(cfg, limit, b.now)
 	b.poll = Poll{Domain: "d", Tasklist: "l", Max: most, Worker: "w", ReplyTo: "r", For: time.Hour}
 	for range polls {
 		b.to.Polls = append(b.to.Polls, b.poll)
@@ -59,7 +72,7 @@ func (b *bench) turn() {
 	b.s.Step(b.in, b.now, &b.fx)
 	for i := range b.fx.Answers {
 		b.got += len(b.fx.Answers[i].Tasks)
-		b.to.Polls = append(b.to.Polls, b.poll)
+		b.pollAgain(b.fx.Answers[i].ReplyTo)
 	}
 	for i := range b.fx.Batches {
 		batch := &b.fx.Batches[i]
@@ -72,6 +85,11 @@ func (b *bench) turn() {
 			all = append(all, Verdict{Task: b.task, DeadlineMS: b.now.MS + 60_000})
 		}
 		b.all[i%len(b.all)] = all
+		for i := range batch.Grabs {
+			if g := &batch.Grabs[i]; b.granted != nil {
+				b.granted(g, batch.Polls[g.Poll].ReplyTo)
+			}
+		}
 		b.to.Verdicts = append(b.to.Verdicts, Verdicts{Partition: batch.Partition, Batch: batch.Number, All: all})
 	}
 	for _, c := range b.fx.Calls {
@@ -86,12 +104,20 @@ func (b *bench) turn() {
 	b.acked += len(b.fx.Acks)
 }
 
+func (b *bench) pollAgain(inbox string) {
+	again := b.poll
+	if again.ReplyTo = inbox; b.granted != nil {
+		again.Tasklist = inbox
+	}
+	b.to.Polls = append(b.to.Polls, again)
+}
+
 // BenchmarkStep is the turn's share of a task: hints of 128 tasks of one type, in two
 // partitions, and polls of 50 or 100 that are repeated as they are answered.
 func BenchmarkStep(b *testing.B) {
 	for _, most := range []int{50, 100} {
 		b.Run(fmt.Sprint("polls of ", most), func(b *testing.B) {
-			w := newBench(32, most)
+			w := newBench(32, most, 0)
 			next := uint64(0)
 			b.ReportAllocs()
 			b.ResetTimer()
@@ -123,7 +149,7 @@ func BenchmarkStep(b *testing.B) {
 func BenchmarkUnfitPolls(b *testing.B) {
 	for _, polls := range []int{10, 7000} {
 		b.Run(fmt.Sprint(polls, " polls"), func(b *testing.B) {
-			w := newBench(0, 1)
+			w := newBench(0, 1, 0)
 			w.poll.Types = []string{"x"}
 			for range polls {
 				w.to.Polls = append(w.to.Polls, w.poll)
@@ -135,6 +161,43 @@ func BenchmarkUnfitPolls(b *testing.B) {
 					Tasklist: table.Tasklist{Domain: "d", Name: "l"}, Column: table.Column{Priority: 3, Type: "t"}, ReadyAt: int64(n),
 					Packed: ids.AppendTrigger(nil, ids.Trigger{ID: ids.NewTaskID(time.UnixMilli(1), 0, uint64(n+1)), Version: 1}),
 				}}})
+				w.turn()
+			}
+		})
+	}
+}
+
+// BenchmarkCrowdedLimit is a task of a type of which two may run, where tasks and polls wait at many tasklists: it
+// costs as much as with few.
+func BenchmarkCrowdedLimit(b *testing.B) {
+	for _, lists := range []int{10, 5000} {
+		b.Run(fmt.Sprint(lists, " tasklists"), func(b *testing.B) {
+			w := newBench(0, 1, 2)
+			next := uint64(0)
+			ready := func(name string) Hints {
+				next++
+				return Hints{Delivery: next, Triggers: []Triggers{{
+					Tasklist: table.Tasklist{Domain: "d", Name: name}, Column: table.Column{Priority: 3, Type: "few"}, ReadyAt: int64(next),
+					Packed: ids.AppendTrigger(nil, ids.Trigger{ID: ids.NewTaskID(time.UnixMilli(1), 0, next), Version: 1}),
+				}}}
+			}
+			w.granted = func(g *Grab, inbox string) { // it ends at once, and another one is ready
+				again, m := ready(inbox), memberOf(g.Trigger)
+				again.Releases = []Release{{Domain: "d", Type: "few", Path: g.Path, Bookings: m[:]}}
+				w.to.Hints = append(w.to.Hints, again)
+			}
+			for i := range lists {
+				name := fmt.Sprint("l", i)
+				w.pollAgain(name)
+				w.to.Hints = append(w.to.Hints, ready(name))
+			}
+			for range 200 {
+				w.turn()
+			}
+			w.got = 0
+			b.ReportAllocs()
+			b.ResetTimer()
+			for w.got < b.N {
 				w.turn()
 			}
 		})

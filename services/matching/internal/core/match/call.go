@@ -1,6 +1,8 @@
 package match
 
 import (
+	"slices"
+
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 )
@@ -16,6 +18,11 @@ type call struct {
 	// this one asks for as many of their limit as there can be.
 	candidates int
 	more       bool
+	// looks counts the tasklists looked at. cut: there are more.
+	looks int
+	cut   bool
+	// tried are waiters for whose triggers it asks.
+	tried []*waiter
 }
 
 // taken is triggers that came out of a table.
@@ -26,17 +33,25 @@ type taken struct {
 	limit *limit
 }
 
-// callAll calls the tables of the domains that need it.
+// callAll calls the tables of the domains that need it, as far as one turn may look at tasklists. The others come
+// first in the next one, which is due at once.
 func (s *Shard) callAll() {
-	for i := 0; i < len(s.turn.busy); i++ {
+	i := 0
+	for n := len(s.turn.busy); i < n && s.fx.Counts.Looks < turnLooksMax; i++ {
 		d := s.turn.busy[i]
 		d.busy = false
 		if d.call == nil && d.state == open && !d.gone {
 			s.call(d)
 		}
 	}
-	clear(s.turn.busy)
-	s.turn.busy = s.turn.busy[:0]
+	s.turn.busy = shift(s.turn.busy, i)
+}
+
+// shift takes the first n out, and keeps the memory.
+func shift[T any](all []T, n int) []T {
+	rest := copy(all, all[n:])
+	clear(all[rest:])
+	return all[:rest]
 }
 
 // call makes one call out of everything that there is to say.
@@ -58,6 +73,9 @@ func (s *Shard) call(d *domain) {
 	}
 	s.wantAll(d, c)
 	if len(c.out.Put)+len(c.limits)+len(c.out.Wants) == 0 {
+		if c.cut {
+			s.work(d)
+		}
 		return
 	}
 	for _, l := range c.limits {
@@ -111,25 +129,85 @@ func (s *Shard) put(d *domain, c *call) {
 	}
 }
 
-// wantAll has a call take triggers for the polls of dirty tasklists, as far as one call may look
-// at columns. The others wait for the next call: by then, what is full is known.
+// wantAll has a call take triggers for the polls of tasklists: of those that wait for slots that may be free, then of
+// dirty ones, as far as one turn may look at tasklists, and one call at columns. The others come
+// next: by then, what is full is known.
 func (s *Shard) wantAll(d *domain, c *call) {
-	rest := d.dirty[:0]
-	for _, l := range d.dirty {
-		if !s.drain.on && c.candidates >= callCandidatesMax {
-			rest = append(rest, l)
-			continue
+	if !s.drain.on {
+		s.wantWaiters(d, c)
+	}
+	var again []*list
+	n := 0
+	for ; n < len(d.dirty) && (s.drain.on || c.candidates < callCandidatesMax); n++ {
+		if c.looks >= looksMax {
+			c.cut = true
+			break
 		}
-		c.more = false
-		asked := !s.drain.on && s.want(l, c)
-		if l.dirty = c.more; c.more {
-			rest = append(rest, l)
-		} else if !asked {
-			s.reconsider(l) // there is nothing to wait for
+		if l := d.dirty[n]; l.asking || s.look(l, c) {
+			again = append(again, l)
 		}
 	}
-	clear(d.dirty[len(rest):])
-	d.dirty = rest
+	d.dirty = append(shift(d.dirty, n), again...)
+	for _, l := range c.limits {
+		if w := l.waiters.first(); w != nil {
+			l.waitAt(w.priority)
+		}
+	}
+}
+
+// wantWaiters does so for those that wait for slots, with half of what there is: dirty ones are not to wait for them. Limits
+// take turns.
+func (s *Shard) wantWaiters(d *domain, c *call) {
+	var again []*limit
+	n := 0
+	for all := len(d.waited); n < all; n++ {
+		if c.looks >= looksMax/2 || c.candidates >= callCandidatesMax/2 {
+			c.cut = true
+			break
+		}
+		lim := d.waited[n]
+		for w := lim.waiters.first(); w != nil && s.turnOf(w, c); w = lim.waiters.first() {
+			dirty := w.list.dirty
+			if more := s.look(w.list, c); dirty {
+				w.list.dirty = true
+			} else if more {
+				d.dirty = append(d.dirty, w.list)
+			}
+			if !w.tried { // it has nothing to ask for any more
+				lim.waiters.leave(w)
+			}
+		}
+		if lim.waited = lim.waiters.any(); lim.waited {
+			again = append(again, lim)
+		} else if lim.known() && lim.in != c { // the tables think that somebody waits
+			s.dueLimit(lim)
+		}
+	}
+	d.waited = append(shift(d.waited, n), again...)
+}
+
+// turnOf tells whether a call may ask for slots for the first waiter of a limit.
+func (s *Shard) turnOf(w *waiter, c *call) bool {
+	switch {
+	case w.limit.taken() || c.asksAll(w.limit) || w.list.asking || c.candidates >= callCandidatesMax/2:
+		return false
+	case c.looks >= looksMax/2:
+		c.cut = true
+		return false
+	}
+	return true
+}
+
+// look has a call take triggers of a tasklist. It returns whether some were left to the next call.
+func (s *Shard) look(l *list, c *call) (more bool) {
+	s.fx.Counts.Looks++
+	c.looks++
+	c.more = false
+	asked := !s.drain.on && s.want(l, c)
+	if l.dirty = c.more; !asked && !c.more {
+		s.reconsider(l) // there is nothing to wait for
+	}
+	return c.more
 }
 
 // want has a call take as many triggers as a tasklist's polls have room for: one want
@@ -164,38 +242,41 @@ func (s *Shard) want(l *list, c *call) bool {
 	return total > 0
 }
 
-// wantFor adds a want of what a poll accepts; false if the table holds nothing of it.
+// wantFor adds a want of what a poll accepts; false if the table holds nothing of it that could be had.
 func (s *Shard) wantFor(l *list, p *poll, c *call) bool {
-	full := false
-	candidates := l.index.CandidatesOf(p.types, candidatesMax, func(typ string) bool {
-		if l.domain.blocked(typ) {
+	candidates := l.index.CandidatesOf(p.types, candidatesMax, func(at table.Column) bool {
+		lim := l.domain.limits[at.Type]
+		switch {
+		case lim == nil:
+			return false
+		case lim.taken() || lim.waiters.before(l):
+			s.wait(lim, l, at.Priority)
+			return true
+		case c.asksAll(lim):
+			c.more = true
+			lim.waitAt(at.Priority)
 			return true
 		}
-		left := c.asksAll(l.domain.limits[typ])
-		full = full || left
-		return left
+		return false
 	})
-	if full {
-		c.more = true
-		left := func(typ string) bool { return !l.domain.blocked(typ) && c.asksAll(l.domain.limits[typ]) }
-		for _, at := range l.index.CandidatesOf(p.types, candidatesMax, func(typ string) bool { return !left(typ) }) {
-			l.domain.limits[at.Type].waitAt(at.Priority)
-		}
-	}
 	if len(candidates) == 0 {
 		return false
-	}
-	for i := range candidates {
-		at := &candidates[i]
-		if lim := l.domain.limits[at.Type]; lim != nil {
-			at.Path = c.stand(lim)
-			lim.asked += p.room(s.cfg.AnswerBytesMax)
-			lim.waitAt(at.Priority)
-		}
 	}
 	w := table.Want{Tasklist: l.Tasklist, Candidates: candidates}
 	if s.ahead < aheadMax {
 		w.Ahead = table.ChunkTriggersMax
+	}
+	for i := range candidates {
+		at := &candidates[i]
+		if lim := l.domain.limits[at.Type]; lim != nil {
+			if lim.waiters.others(l) { // their turn comes before that of the rest of a chunk
+				w.Ahead = 0
+			}
+			at.Path = c.stand(lim)
+			lim.asked += p.room(s.cfg.AnswerBytesMax)
+			lim.waitAt(at.Priority)
+			c.try(lim.waiters.all[l])
+		}
 	}
 	c.out.Wants = append(c.out.Wants, w)
 	c.lists = append(c.lists, l)
@@ -246,6 +327,11 @@ func (s *Shard) called(o *CallOutcome) {
 		for i := range o.Outcome.Taken {
 			s.took(c, i, &o.Outcome.Taken[i])
 		}
+		for _, w := range c.tried {
+			if w.tried {
+				w.limit.waiters.leave(w)
+			}
+		}
 	}
 	for _, l := range c.lists {
 		s.reconsider(l)
@@ -253,7 +339,7 @@ func (s *Shard) called(o *CallOutcome) {
 	s.work(d)
 }
 
-// notCalled: what the call said about limits is said again.
+// notCalled: what the call said about limits is said again, and who was tried keeps its place.
 func (s *Shard) notCalled(c *call) {
 	for _, l := range c.limits {
 		l.again = false
@@ -261,6 +347,9 @@ func (s *Shard) notCalled(c *call) {
 			l.unsaid = true
 			s.dueLimit(l)
 		}
+	}
+	for _, w := range c.tried {
+		w.limit.waiters.back(w)
 	}
 }
 
@@ -354,6 +443,11 @@ func (s *Shard) took(c *call, i int, got *table.Taken) {
 			s.readAhead(l, t.limit, rest)
 		}
 		progress = true
+	}
+	for _, b := range got.Blocked {
+		if lim := l.domain.refs[b.By]; lim != nil && !slices.ContainsFunc(got.Batches, func(t table.Batch) bool { return t.Type == lim.typ }) { // it keeps its place
+			lim.waiters.back(lim.waiters.all[l])
+		}
 	}
 	for _, h := range got.Heads {
 		l.index.Seen(h)

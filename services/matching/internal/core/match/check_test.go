@@ -21,6 +21,8 @@ func check(w *world, s *Shard) {
 			putting[a.list]++
 		}
 		checkLimits(t, d)
+		checkWaiters(t, d)
+		checkNobodyIsForgotten(t, s, d)
 	}
 	checkAhead(t, s)
 	for name, l := range s.lists {
@@ -169,6 +171,70 @@ func checkAhead(t *testing.T, s *Shard) {
 	}
 }
 
+// checkWaiters: each stands in one line, at its place, or is tried by the call under way.
+func checkWaiters(t *testing.T, d *domain) {
+	t.Helper()
+	waits, waited := map[*list]int{}, map[*limit]int{}
+	for _, lim := range d.waited {
+		waited[lim]++
+	}
+	for typ, lim := range d.limits {
+		free := 0
+		for w := range lim.waiters.each() {
+			free++
+			if w.tried || lim.waiters.all[w.list] != w || w.next != nil && w.next.order <= w.order {
+				t.Fatalf("%v stands in the line of %s at the wrong place", w.list.Tasklist, typ)
+			}
+		}
+		for l, w := range lim.waiters.all {
+			waits[l]++
+			if w.tried {
+				free++
+				if d.call == nil {
+					t.Fatalf("%v is tried for %s by no call", l.Tasklist, typ)
+				}
+			}
+		}
+		if free != len(lim.waiters.all) || lim.waited != (waited[lim] > 0) || waited[lim] > 1 || free > 0 && !lim.waited {
+			t.Fatalf("%s: %d wait, %d stand in line or are tried; it is named %d times", typ, len(lim.waiters.all), free, waited[lim])
+		}
+	}
+	for _, l := range d.lists {
+		if l.waits != waits[l] {
+			t.Fatalf("%v waits for %d limits, %d are counted", l.Tasklist, waits[l], l.waits)
+		}
+	}
+}
+
+// checkNobodyIsForgotten: where nothing is under way, a poll has either nothing to get, or waits for a slot.
+func checkNobodyIsForgotten(t *testing.T, s *Shard, d *domain) {
+	t.Helper()
+	if d.state != open || d.call != nil || d.busy || s.drain.on {
+		return
+	}
+	for typ, lim := range d.limits {
+		if w := lim.waiters.first(); w != nil && !lim.taken() {
+			t.Fatalf("%v waits for a slot of %s, which may be free", w.list.Tasklist, typ)
+		}
+	}
+	for _, l := range d.lists {
+		if l.dirty {
+			t.Fatalf("%v is dirty, and nobody looks at it", l.Tasklist)
+		}
+		l.queue.each(func(p *poll) bool {
+			if p.room(s.cfg.AnswerBytesMax) <= 0 {
+				return true
+			}
+			for _, at := range l.index.CandidatesOf(p.types, 1000, func(table.Column) bool { return false }) {
+				if lim := d.limits[at.Type]; lim == nil || lim.waiters.all[l] == nil {
+					t.Fatalf("a poll at %v could have %v", l.Tasklist, at)
+				}
+			}
+			return false
+		})
+	}
+}
+
 // checkEmpty: what has ended leaves nothing.
 func checkEmpty(t *testing.T, s *Shard) {
 	t.Helper()
@@ -207,6 +273,7 @@ func (c *Counts) add(o *Counts) {
 	c.Doubles += o.Doubles
 	c.Losses += o.Losses
 	c.Audited += o.Audited
+	c.Looks += o.Looks
 	c.Malformed += o.Malformed
 	c.WaitingPolls = o.WaitingPolls
 }

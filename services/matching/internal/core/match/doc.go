@@ -20,6 +20,10 @@
 // Its order is that of the fields of Inputs, then matching, then what goes out. So what a turn
 // frees is counted before the same turn books. See contracts/decisions, number 12.
 //
+// It looks at a part of the tasklists only that may have something to give: what is left makes the next turn due at once, and
+// other domains are served in between. Tasklists that wait for a slot of a limit stand in line, and one that comes free
+// is tried for the first of them.
+//
 // # When slots are counted
 //
 // A shard may never tell the tables fewer slots than its attempts use. So it says nothing about

@@ -39,9 +39,11 @@ type domain struct {
 	met    []*limit
 	// held are chunks that wait until the domain is open, puts those to be stored.
 	held, puts []arrival
-	// dirty are tasklists whose polls may find something, due limits to be told.
-	dirty []*list
-	due   []*limit
+	// dirty are tasklists whose polls may find something, waited limits for whose slots tasklists wait,
+	// due limits to be told.
+	dirty  []*list
+	waited []*limit
+	due    []*limit
 	// call is under way.
 	call *call
 	// busy: in turn.busy.
@@ -91,7 +93,7 @@ func (d *domain) unused(now time.Duration) bool {
 // blocked tells whether triggers of a type cannot be had just now.
 func (d *domain) blocked(typ string) bool {
 	l := d.limits[typ]
-	return l != nil && (l.unknown > 0 || l.blocked != 0)
+	return l != nil && l.taken()
 }
 
 // short tells whether triggers of a type could not be had the last time.

@@ -164,6 +164,8 @@ type Counts struct {
 	HintBatches, Triggers, Polls, PollsRefused, SyncMatches, Matches int64
 	GrabBatches, Granted, GrabsRefused, HandedBack, Unheard, Doubles int64
 	Losses, Audited                                                  int64
+	// Looks counts tasklists that were looked at for triggers to take.
+	Looks int64
 	// Malformed counts what came in and cannot be meant.
 	Malformed    int64
 	WaitingPolls int64

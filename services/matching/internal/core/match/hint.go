@@ -142,7 +142,7 @@ func (s *Shard) matchArrival(a *arrival) {
 func (s *Shard) direct(l *list, typ string) (*limit, int) {
 	d, lim, n := l.domain, l.domain.limits[typ], math.MaxInt
 	if lim != nil {
-		if n = s.spare(lim); lim.blocked != 0 {
+		if n = s.spare(lim); lim.blocked != 0 || lim.waiters.any() {
 			n = 0
 		}
 	}

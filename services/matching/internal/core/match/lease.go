@@ -116,6 +116,10 @@ func (s *Shard) reuse(l *limit) {
 		if n == 0 {
 			return
 		}
+		if w := l.waiters.first(); w != nil && w.list != a.list && w.priority <= a.chunk.Priority {
+			s.unread(l) // it is another tasklist's turn
+			return
+		}
 		if a.list.asking || a.list.dirty && a.list.moreUrgent(a.chunk.Priority) { // its polls get those first
 			i++
 			continue
@@ -138,7 +142,7 @@ func (s *Shard) reuse(l *limit) {
 
 // moreUrgent tells whether the table holds something that may be had before what is of a priority.
 func (l *list) moreUrgent(priority int) bool {
-	first := l.index.Candidates(nil, 1, l.domain.blocked)
+	first := l.index.Candidates(nil, 1, func(at table.Column) bool { return l.domain.blocked(at.Type) })
 	return len(first) > 0 && first[0].Priority < priority
 }
 
@@ -171,5 +175,8 @@ func (s *Shard) putBack(a *ahead) {
 	}
 	d.puts = append(d.puts, back)
 	a.list.putting++
+	if a.list.queue.n > 0 {
+		s.mark(a.list)
+	}
 	s.work(d)
 }

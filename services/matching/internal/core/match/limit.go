@@ -24,8 +24,11 @@ type limit struct {
 	// entry is what the tables count for this shard; unsaid: that is not known.
 	entry  int
 	unsaid bool
-	// wait is the priority of the most urgent trigger that waits here; 0 = none.
-	wait int
+	// wait is the priority of the most urgent trigger that waits here; 0 = none. waiters are the
+	// tasklists that wait; waited: in domain.waited.
+	wait    int
+	waiters waiters
+	waited  bool
 	// blocked says why no slot was to be had; 0 = it is worth asking. short: none was the last
 	// time.
 	blocked table.BlockedWhy
@@ -192,7 +195,7 @@ func (s *Shard) limitsChanged(name string) {
 			delete(d.limits, l.typ)
 			delete(d.refs, l.ref)
 			s.fx.Drops = append(s.fx.Drops, LimitHint{name, []table.Ref{l.ref}})
-			s.markAll(d)
+			s.markWaiters(l)
 		case most != l.max:
 			l.max = most
 			s.unblock(l)
@@ -207,6 +210,9 @@ func (s *Shard) limitsChanged(name string) {
 // known tells whether l is a limit still.
 func (l *limit) known() bool { return !l.domain.gone && l.domain.limits[l.typ] == l }
 
+// taken tells whether no slot can be had just now.
+func (l *limit) taken() bool { return l.unknown > 0 || l.blocked != 0 }
+
 // dueLimit has the tables told about a limit, as soon as it is known.
 func (s *Shard) dueLimit(l *limit) {
 	if !l.due {
@@ -216,7 +222,7 @@ func (s *Shard) dueLimit(l *limit) {
 	s.work(l.domain)
 }
 
-// unblock has triggers tried again for which there was no slot. What a call under way
+// unblock has tasklists tried again that wait for slots, as many as there may be slots for. What a call under way
 // says of them is out of date.
 func (s *Shard) unblock(l *limit) {
 	if c := l.domain.call; c != nil && l.in == c {
@@ -229,7 +235,6 @@ func (s *Shard) unblock(l *limit) {
 	l.blocked, l.wait = 0, 0
 	s.unread(l)
 	s.dueLimit(l)
-	s.markAll(l.domain)
 }
 
 func (s *Shard) unblockAll(d *domain) {

@@ -22,8 +22,9 @@ type list struct {
 	taskBytes int
 	// ahead counts the triggers read ahead, by type.
 	ahead map[string]int
-	// dirty: in domain.dirty, to be asked for.
+	// dirty: in domain.dirty, to be asked for. waits counts the limits for whose slots it waits.
 	dirty bool
+	waits int
 	// putting counts chunks of it that no call has stored yet.
 	putting int
 	// asking: a call is under way that takes triggers of it. issued and done count these.
@@ -122,8 +123,8 @@ func (l *list) starving() (starves, full bool) {
 	}
 	for _, line := range l.queue.lines {
 		p := line.first
-		if len(l.index.CandidatesOf(p.types, 1, l.domain.short)) == 0 {
-			return true, l.putting > 0 || l.hasAhead(p) || len(l.index.CandidatesOf(p.types, 1, func(string) bool { return false })) > 0
+		if len(l.index.CandidatesOf(p.types, 1, func(at table.Column) bool { return l.domain.short(at.Type) })) == 0 {
+			return true, l.putting > 0 || l.hasAhead(p) || len(l.index.CandidatesOf(p.types, 1, func(table.Column) bool { return false })) > 0
 		}
 	}
 	return false, false
@@ -151,7 +152,7 @@ func (s *Shard) complain(l *list) {
 
 // unused tells whether nothing is known of a tasklist, and nobody has asked for it for so long.
 func (l *list) unused(now, after time.Duration) bool {
-	busy := l.alive > 0 || l.undecided > 0 || len(l.ahead) > 0 || !l.index.Empty() || l.dirty || l.asking || l.putting > 0 || len(l.domain.held) > 0
+	busy := l.alive > 0 || l.undecided > 0 || len(l.ahead) > 0 || l.waits > 0 || !l.index.Empty() || l.dirty || l.asking || l.putting > 0 || len(l.domain.held) > 0
 	switch {
 	case busy:
 		l.idle = false

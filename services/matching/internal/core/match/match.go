@@ -73,6 +73,9 @@ const (
 const (
 	// candidatesMax is how many columns one want looks at: each costs Redis 6 µs.
 	candidatesMax = 32
+	// looksMax is how many tasklists of a domain one turn looks at for triggers to take, turnLooksMax how many
+	// of all domains, and one domain more: each costs up to a microsecond, and all others wait meanwhile.
+	looksMax, turnLooksMax = 256, 1024
 	// callCandidatesMax is how many columns one call looks at, and one want more: 2 ms of Redis, which
 	// does nothing for others meanwhile.
 	callCandidatesMax = 256

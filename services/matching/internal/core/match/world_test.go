@@ -49,6 +49,8 @@ type world struct {
 	answers  []Answer
 	grantedN int
 	counts   Counts
+	// looksMost is the most looks of one turn.
+	looksMost int64
 
 	// delay is how long messages take, work how long a task takes, lease after how long history
 	// takes an attempt back that nobody works on.
@@ -220,6 +222,7 @@ func (o *owner) step() {
 	o.in = Inputs{}
 	o.s.Step(&in, Now{Mono: o.w.now, MS: epochMS + o.w.now.Milliseconds()}, &o.fx)
 	check(o.w, o.s)
+	o.w.looksMost = max(o.w.looksMost, o.fx.Counts.Looks)
 	if o.fx.Wake < o.w.now {
 		o.w.t.Fatalf("wakes at %v, it is %v", o.fx.Wake, o.w.now)
 	}

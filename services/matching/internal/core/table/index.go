@@ -70,13 +70,13 @@ func (x *Index) Seen(h Head) {
 
 // Candidates appends to dst up to limit columns in order, leaving out those for
 // which skip is true.
-func (x *Index) Candidates(dst []Candidate, limit int, skip func(typ string) bool) []Candidate {
+func (x *Index) Candidates(dst []Candidate, limit int, skip func(at Column) bool) []Candidate {
 	for _, block := range x.blocks {
 		for _, c := range block {
 			if limit == 0 {
 				return dst
 			}
-			if !skip(c.Type) {
+			if !skip(c.Column) {
 				dst = append(dst, Candidate{Column: c.Column, Head: c.head})
 				limit--
 			}
@@ -97,21 +97,21 @@ func (x *Index) Any(skip func(typ string) bool) bool {
 
 // CandidatesOf is Candidates of some types only, sorted, each once; none = of all. Its cost is that of the types, or of
 // the columns where those are fewer.
-func (x *Index) CandidatesOf(types []string, limit int, skip func(typ string) bool) []Candidate {
+func (x *Index) CandidatesOf(types []string, limit int, skip func(at Column) bool) []Candidate {
 	if len(types) == 0 {
 		return x.Candidates(nil, limit, skip)
 	}
 	if !x.few(types) {
-		return x.Candidates(nil, limit, func(typ string) bool {
-			_, named := slices.BinarySearch(types, typ)
-			return !named || skip(typ)
+		return x.Candidates(nil, limit, func(at Column) bool {
+			_, named := slices.BinarySearch(types, at.Type)
+			return !named || skip(at)
 		})
 	}
 	var found []indexed
 	for _, typ := range types {
 		for p := PriorityFirst; p <= PriorityLast; p++ {
 			at := Column{Priority: p, Type: typ}
-			if head, ok := x.heads[at]; ok && !skip(typ) {
+			if head, ok := x.heads[at]; ok && !skip(at) {
 				found = append(found, indexed{Column: at, head: head})
 			}
 		}

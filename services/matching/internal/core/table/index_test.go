@@ -18,7 +18,7 @@ func TestIndexOrdersByPriorityThenAge(t *testing.T) {
 	x.Put(Column{1, "b"}, 9, 1)
 	x.Put(Column{1, "c"}, 5, 1)
 	x.Put(Column{1, "b"}, 4, 1) // an older chunk came late
-	got := fmt.Sprint(x.Candidates(nil, 2, func(string) bool { return false }))
+	got := fmt.Sprint(x.Candidates(nil, 2, func(Column) bool { return false }))
 	if want := "[{{1 b} 4 []} {{1 c} 5 []}]"; got != want {
 		t.Fatalf("got %s, want %s", got, want)
 	}
@@ -34,7 +34,7 @@ func TestIndexOrdersByPriorityThenAge(t *testing.T) {
 }
 
 func TestTheIndexFollowsWhatPopsTell(t *testing.T) {
-	all := func(string) bool { return false }
+	all := func(Column) bool { return false }
 	var x Index
 	x.Put(Column{3, "a"}, 5, 10)
 	x.Put(Column{3, "a"}, 7, 2)
@@ -60,7 +60,7 @@ func TestTheIndexFollowsWhatPopsTell(t *testing.T) {
 	if !x.Any(func(typ string) bool { return typ == "a" }) || x.Any(func(typ string) bool { return true }) || x.Empty() {
 		t.Fatal("what is left is wrong")
 	}
-	if got := fmt.Sprint(x.Candidates(nil, 1, func(typ string) bool { return typ == "c" })); got != "[{{3 a} 8 []}]" {
+	if got := fmt.Sprint(x.Candidates(nil, 1, func(at Column) bool { return at.Type == "c" })); got != "[{{3 a} 8 []}]" {
 		t.Fatalf("without c: %s", got)
 	}
 }
@@ -102,7 +102,7 @@ func TestIndexOfManyColumns(t *testing.T) {
 		slices.SortFunc(want, func(a, b Candidate) int {
 			return cmp.Or(cmp.Compare(a.Priority, b.Priority), cmp.Compare(a.Head, b.Head), strings.Compare(a.Type, b.Type))
 		})
-		got := x.CandidatesOf(nil, 10*columns, func(string) bool { return false })
+		got := x.CandidatesOf(nil, 10*columns, func(Column) bool { return false })
 		if fmt.Sprint(got) != fmt.Sprint(want) || x.Triggers() != triggers || x.Empty() != (len(plain) == 0) {
 			t.Fatalf("%d columns, %d triggers; want %d, %d", len(got), x.Triggers(), len(plain), triggers)
 		}
@@ -138,7 +138,7 @@ func candidatesOf(t *rapid.T, x *Index, all []Candidate, random *rand.Rand, n in
 			want = append(want, c)
 		}
 	}
-	if got := x.CandidatesOf(types, limit, func(typ string) bool { return typ == "1" }); fmt.Sprint(got) != fmt.Sprint(want) {
+	if got := x.CandidatesOf(types, limit, func(at Column) bool { return at.Type == "1" }); fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Fatalf("of %d types: %v, want %v", n, got, want)
 	}
 }

@@ -332,7 +332,7 @@ func (p *pair) do(c Call) {
 		known.Put(chunk.Column, chunk.ReadyAt, chunk.Len())
 	}
 	for i := range c.Wants {
-		c.Wants[i].Candidates = known.Candidates(nil, 100, func(string) bool { return false })
+		c.Wants[i].Candidates = known.Candidates(nil, 100, func(Column) bool { return false })
 		for k := range c.Wants[i].Candidates {
 			c.Wants[i].Candidates[k].Path = modelPaths[c.Wants[i].Candidates[k].Type]
 		}
@@ -458,7 +458,7 @@ func BenchmarkPutPop(b *testing.B) {
 					c.Put = append(c.Put, chunk)
 					index.Put(chunk.Column, chunk.ReadyAt, 10)
 				}
-				w := Want{Tasklist: list, N: 100, Candidates: index.Candidates(nil, 32, func(string) bool { return false })}
+				w := Want{Tasklist: list, N: 100, Candidates: index.Candidates(nil, 32, func(Column) bool { return false })}
 				if most > 0 {
 					c.Stances = []Stance{{Ref: "all", Max: most}}
 					for i := range w.Candidates {

@@ -1,0 +1,149 @@
+package match
+
+import "github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
+
+// waiters are the tasklists that wait for a slot of a limit: by the most urgent of their triggers that do, then first
+// come, first served. So a slot that comes free costs a look at one tasklist, however many wait.
+type waiters struct {
+	all   map[*list]*waiter
+	lines [table.PriorityLast + 1]waiterLine
+	// came counts those that came.
+	came uint64
+}
+
+// waiterLine is those of one priority, by their order.
+type waiterLine struct{ first, last *waiter }
+
+// waiter is one tasklist that waits for slots of one limit.
+type waiter struct {
+	list     *list
+	limit    *limit
+	priority int
+	order    uint64
+	// tried: a call under way asks for its triggers, and it stands in no line.
+	tried      bool
+	prev, next *waiter
+}
+
+// wait has a tasklist wait for a slot, for a trigger of a priority.
+func (s *Shard) wait(lim *limit, l *list, priority int) {
+	q := &lim.waiters
+	w := q.all[l]
+	switch {
+	case w == nil:
+		if q.all == nil {
+			q.all = map[*list]*waiter{}
+		}
+		w = &waiter{list: l, limit: lim}
+		q.all[l] = w
+		l.waits++
+	case w.tried || w.priority <= priority:
+		return
+	default:
+		q.unlink(w)
+	}
+	q.came++
+	w.priority, w.order = priority, q.came
+	q.link(w)
+	if !lim.waited {
+		lim.waited = true
+		l.domain.waited = append(l.domain.waited, lim)
+	}
+}
+
+// try notes that a call asks for what a waiter waits for.
+func (c *call) try(w *waiter) {
+	if w != nil && !w.tried {
+		w.limit.waiters.unlink(w)
+		w.tried = true
+		c.tried = append(c.tried, w)
+	}
+}
+
+// back returns a waiter that was tried in vain to its place.
+func (q *waiters) back(w *waiter) {
+	if w != nil && w.tried && q.all[w.list] == w {
+		w.tried = false
+		q.link(w)
+	}
+}
+
+// leave forgets a waiter.
+func (q *waiters) leave(w *waiter) {
+	if q.all[w.list] != w {
+		return
+	}
+	if !w.tried {
+		q.unlink(w)
+	}
+	delete(q.all, w.list)
+	w.list.waits--
+}
+
+// markWaiters has the tasklists looked at that wait for a limit that is no more.
+func (s *Shard) markWaiters(lim *limit) {
+	for w := lim.waiters.first(); w != nil; w = lim.waiters.first() {
+		lim.waiters.leave(w)
+		s.mark(w.list)
+	}
+}
+
+func (q *waiters) any() bool { return len(q.all) > 0 }
+
+// first is the one whose turn it is, or nil.
+func (q *waiters) first() *waiter {
+	for i := range q.lines {
+		if w := q.lines[i].first; w != nil {
+			return w
+		}
+	}
+	return nil
+}
+
+// others tells whether another tasklist waits, be it tried just now.
+func (q *waiters) others(l *list) bool {
+	return len(q.all) > 1 || len(q.all) == 1 && q.all[l] == nil
+}
+
+// before tells whether a tasklist has to wait for others.
+func (q *waiters) before(l *list) bool {
+	w := q.first()
+	return w != nil && w.list != l
+}
+
+func (q *waiters) link(w *waiter) {
+	line := &q.lines[w.priority]
+	after := line.last
+	if after != nil && after.order > w.order { // it comes back: its place is in front
+		after = nil
+		for at := line.first; at.order < w.order; at = at.next {
+			after = at
+		}
+	}
+	w.prev = after
+	if after == nil {
+		w.next, line.first = line.first, w
+	} else {
+		w.next, after.next = after.next, w
+	}
+	if w.next == nil {
+		line.last = w
+	} else {
+		w.next.prev = w
+	}
+}
+
+func (q *waiters) unlink(w *waiter) {
+	line := &q.lines[w.priority]
+	if w.prev != nil {
+		w.prev.next = w.next
+	} else {
+		line.first = w.next
+	}
+	if w.next != nil {
+		w.next.prev = w.prev
+	} else {
+		line.last = w.prev
+	}
+	w.prev, w.next = nil, nil
+}
