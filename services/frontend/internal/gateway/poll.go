@@ -27,28 +27,22 @@ func (g *Gateway) Poll(c Call, req *yardv1.PollRequest, answer Answer) {
 		return
 	}
 	at := &poll{
-		id: g.polls.newID(), domain: c.Domain, until: c.Received.Add(time.Duration(req.WaitMs) * time.Millisecond), answer: answer,
 		// There is one tasklist partition per tasklist so far: the root, 0.
 		shard: ids.MatchingShard(c.Domain, req.Tasklist, 0, g.Partitioning.Matching),
+		req: &rpcv1.Poll{
+			Domain: c.Domain, Tasklist: req.Tasklist, MaxTasks: req.MaxTasks, Types: req.Types, Worker: req.Worker,
+			ReplyTo: c.Reply, Json: c.JSON, AnsweredTo: g.Bus.AnsweredTo(), Id: g.polls.newID(), WaitMs: req.WaitMs,
+		},
+		until: c.Received.Add(time.Duration(req.WaitMs) * time.Millisecond), answer: answer,
 	}
-	var err error
-	if at.data, err = (&rpcv1.Poll{
-		Domain: c.Domain, Tasklist: req.Tasklist, MaxTasks: req.MaxTasks, Types: req.Types, Worker: req.Worker,
-		ReplyTo: c.Reply, Json: c.JSON, UntilMs: at.until.UnixMilli(), AnsweredTo: g.Bus.AnsweredTo(), Id: at.id,
-	}).MarshalVT(); err != nil {
-		answer(nil, fault.New(fault.Internal, "encode a poll: %v", err))
-		return
-	}
-	if !g.pools.polls.Take(at.domain, at.places()) {
+	at.places = 1 + at.req.SizeVT()/pollPlaceBytes
+	if !g.pools.polls.Take(c.Domain, at.places) {
 		answer(nil, fault.New(fault.ResourceExhausted, "too many polls wait").After(fullRetryAfter))
 		return
 	}
 	g.polls.forward(at)
 	answer(nil, nil)
 }
-
-// places is how many the poll holds while it is kept here.
-func (at *poll) places() int { return 1 + len(at.data)/pollPlaceBytes }
 
 // PollUnheard tells that nobody took a forwarded poll.
 func (g *Gateway) PollUnheard(id uint64) { g.polls.unheard(id, time.Now()) }

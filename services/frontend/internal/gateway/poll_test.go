@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -24,7 +25,6 @@ func (r *rig) poll(wait time.Duration) <-chan outcome {
 func TestPollIsHandedToItsShard(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t).running(t)
-		began := time.Now()
 		got := r.poll(time.Minute)
 		if o := <-got; o.err != nil || o.resp != nil {
 			t.Fatalf("answered %v", o)
@@ -35,7 +35,7 @@ func TestPollIsHandedToItsShard(t *testing.T) {
 		}
 		p := sent[0].poll
 		if p.Domain != "shop" || p.Tasklist != "main" || p.MaxTasks != 7 || p.Types[0] != "a" || p.Worker != "w" ||
-			p.ReplyTo != "asker" || !p.Json || p.UntilMs != began.Add(time.Minute).UnixMilli() ||
+			p.ReplyTo != "asker" || !p.Json || p.WaitMs != 60_000 ||
 			p.AnsweredTo != "answered" || p.Id != sent[0].id || sent[0].epoch != rigEpoch {
 			t.Errorf("poll %v to epoch %d", p, sent[0].epoch)
 		}
@@ -170,6 +170,28 @@ func TestUnheardPollIsSentAgainUntilItsTimeIsOver(t *testing.T) {
 		}
 		if n := len(r.bus.sentPolls()); n < 6 || n > 11 {
 			t.Errorf("sent %d times", n)
+		}
+	})
+}
+
+// TestR40_APollIsSentAgainWithTheRestOfItsTime.
+func TestR40_APollIsSentAgainWithTheRestOfItsTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t).running(t)
+		<-r.poll(time.Minute)
+		for _, after := range []time.Duration{time.Second, 30 * time.Second} {
+			time.Sleep(after)
+			sent := r.bus.sentPolls()
+			r.PollUnheard(sent[len(sent)-1].id)
+			time.Sleep(pollRetryEvery)
+			synctest.Wait()
+		}
+		var left []int64
+		for _, s := range r.bus.sentPolls() {
+			left = append(left, s.poll.WaitMs)
+		}
+		if want := []int64{60_000, 58_900, 28_800}; !slices.Equal(left, want) {
+			t.Errorf("sent with %d ms, want %d", left, want)
 		}
 	})
 }

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 )
 
 const (
@@ -36,12 +38,13 @@ type polls struct {
 }
 
 type poll struct {
-	id     uint64
-	domain string
+	// req is what is sent; how long it may wait is written into it each time.
+	req *rpcv1.Poll
+	// places is how many it holds while it is kept here.
+	places int
 	shard  int
 	// epoch is that of the owner it was sent to, 0 while nobody has it.
 	epoch  uint64
-	data   []byte
 	until  time.Time
 	due    time.Time // when a waiting one is sent again
 	answer Answer
@@ -64,7 +67,7 @@ func (p *polls) newID() uint64 {
 // forward takes a new poll and sends it to the newest owner of its shard.
 func (p *polls) forward(at *poll) {
 	p.mu.Lock()
-	p.open[at.id] = at
+	p.open[at.req.Id] = at
 	heap.Push(&p.byEnd, at)
 	epoch := p.give(at)
 	p.mu.Unlock()
@@ -75,15 +78,17 @@ func (p *polls) forward(at *poll) {
 // lock, and sends it then: a poll that is sent twice gets tasks twice.
 func (p *polls) give(at *poll) (epoch uint64) {
 	at.epoch = p.epochs[at.shard]
-	delete(p.waiting, at.id)
+	delete(p.waiting, at.req.Id)
 	return at.epoch
 }
 
-// send sends a given poll.
+// send sends a given poll, with what is left of its time.
 func (p *polls) send(at *poll, epoch uint64) {
 	p.g.metrics.polls.Add(1)
-	if epoch == 0 || p.g.Bus.PublishPoll(at.shard, epoch, at.id, at.data) != nil {
-		p.unheard(at.id, time.Now())
+	at.req.WaitMs = max(0, time.Until(at.until).Milliseconds())
+	data, err := at.req.MarshalVT()
+	if err != nil || epoch == 0 || p.g.Bus.PublishPoll(at.shard, epoch, at.req.Id, data) != nil {
+		p.unheard(at.req.Id, time.Now())
 	}
 }
 
@@ -128,7 +133,7 @@ func (p *polls) opened(shard int, epoch uint64) {
 		for _, at := range p.open {
 			switch {
 			case at.shard != shard:
-			case p.waiting[at.id] != nil:
+			case p.waiting[at.req.Id] != nil:
 				due = append(due, at)
 			case at.epoch != 0: // an older one, since epochs only rise
 				ended = append(ended, at)
@@ -164,10 +169,10 @@ func (p *polls) tick(now time.Time) {
 
 // sendAll sends those that wait still, in the order in which they came.
 func (p *polls) sendAll(due []*poll) {
-	slices.SortFunc(due, func(a, b *poll) int { return cmp.Compare(a.id, b.id) })
+	slices.SortFunc(due, func(a, b *poll) int { return cmp.Compare(a.req.Id, b.req.Id) })
 	for _, at := range due {
 		p.mu.Lock()
-		waits := p.waiting[at.id] != nil
+		waits := p.waiting[at.req.Id] != nil
 		var epoch uint64
 		if waits {
 			epoch = p.give(at)
@@ -198,9 +203,9 @@ func (p *polls) stop() {
 
 // forget removes an open poll and leaves its places. The caller holds the lock.
 func (p *polls) forget(at *poll) {
-	p.g.pools.polls.Give(at.domain, at.places())
-	delete(p.open, at.id)
-	delete(p.waiting, at.id)
+	p.g.pools.polls.Give(at.req.Domain, at.places)
+	delete(p.open, at.req.Id)
+	delete(p.waiting, at.req.Id)
 	heap.Remove(&p.byEnd, at.place)
 }
 
