@@ -127,7 +127,7 @@ func poll(t *testing.T, nc *nats.Conn, tasklist string, wait time.Duration) *nat
 		t.Fatal(err)
 	}
 	data, err := (&rpcv1.Poll{
-		Domain: "shop", Tasklist: tasklist, MaxTasks: 1, ReplyTo: sub.Subject, UntilMs: time.Now().Add(wait).UnixMilli(),
+		Domain: "shop", Tasklist: tasklist, MaxTasks: 1, ReplyTo: sub.Subject, WaitMs: wait.Milliseconds(),
 	}).MarshalVT()
 	if err != nil {
 		t.Fatal(err)

@@ -38,12 +38,12 @@ type Poll struct {
 	ReplyTo string `protobuf:"bytes,6,opt,name=reply_to,json=replyTo,proto3" json:"reply_to,omitempty"`
 	// Answer in JSON rather than protobuf.
 	Json bool `protobuf:"varint,7,opt,name=json,proto3" json:"json,omitempty"`
-	// When to answer even if empty, Unix ms.
-	UntilMs int64 `protobuf:"varint,8,opt,name=until_ms,json=untilMs,proto3" json:"until_ms,omitempty"`
 	// Where to tell, with this id, that the poll has been answered (PollsAnswered).
 	// Empty: nobody wants to know.
-	AnsweredTo    string `protobuf:"bytes,9,opt,name=answered_to,json=answeredTo,proto3" json:"answered_to,omitempty"`
-	Id            uint64 `protobuf:"varint,10,opt,name=id,proto3" json:"id,omitempty"`
+	AnsweredTo string `protobuf:"bytes,9,opt,name=answered_to,json=answeredTo,proto3" json:"answered_to,omitempty"`
+	Id         uint64 `protobuf:"varint,10,opt,name=id,proto3" json:"id,omitempty"`
+	// How long it may wait from when it is sent, in ms: then it is answered even if empty.
+	WaitMs        int64 `protobuf:"varint,11,opt,name=wait_ms,json=waitMs,proto3" json:"wait_ms,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -127,13 +127,6 @@ func (x *Poll) GetJson() bool {
 	return false
 }
 
-func (x *Poll) GetUntilMs() int64 {
-	if x != nil {
-		return x.UntilMs
-	}
-	return 0
-}
-
 func (x *Poll) GetAnsweredTo() string {
 	if x != nil {
 		return x.AnsweredTo
@@ -144,6 +137,13 @@ func (x *Poll) GetAnsweredTo() string {
 func (x *Poll) GetId() uint64 {
 	if x != nil {
 		return x.Id
+	}
+	return 0
+}
+
+func (x *Poll) GetWaitMs() int64 {
+	if x != nil {
+		return x.WaitMs
 	}
 	return 0
 }
@@ -1738,7 +1738,7 @@ var File_yard_rpc_v1_rpc_proto protoreflect.FileDescriptor
 
 const file_yard_rpc_v1_rpc_proto_rawDesc = "" +
 	"\n" +
-	"\x15yard/rpc/v1/rpc.proto\x12\vyard.rpc.v1\x1a\x15yard/log/v1/log.proto\x1a\x13yard/v1/tasks.proto\"\x80\x02\n" +
+	"\x15yard/rpc/v1/rpc.proto\x12\vyard.rpc.v1\x1a\x15yard/log/v1/log.proto\x1a\x13yard/v1/tasks.proto\"\x8e\x02\n" +
 	"\x04Poll\x12\x16\n" +
 	"\x06domain\x18\x01 \x01(\tR\x06domain\x12\x1a\n" +
 	"\btasklist\x18\x02 \x01(\tR\btasklist\x12\x1b\n" +
@@ -1746,12 +1746,12 @@ const file_yard_rpc_v1_rpc_proto_rawDesc = "" +
 	"\x05types\x18\x04 \x03(\tR\x05types\x12\x16\n" +
 	"\x06worker\x18\x05 \x01(\tR\x06worker\x12\x19\n" +
 	"\breply_to\x18\x06 \x01(\tR\areplyTo\x12\x12\n" +
-	"\x04json\x18\a \x01(\bR\x04json\x12\x19\n" +
-	"\buntil_ms\x18\b \x01(\x03R\auntilMs\x12\x1f\n" +
+	"\x04json\x18\a \x01(\bR\x04json\x12\x1f\n" +
 	"\vanswered_to\x18\t \x01(\tR\n" +
 	"answeredTo\x12\x0e\n" +
 	"\x02id\x18\n" +
-	" \x01(\x04R\x02id\"!\n" +
+	" \x01(\x04R\x02id\x12\x17\n" +
+	"\await_ms\x18\v \x01(\x03R\x06waitMsJ\x04\b\b\x10\tR\buntil_ms\"!\n" +
 	"\rPollsAnswered\x12\x10\n" +
 	"\x03ids\x18\x01 \x03(\x04R\x03ids\"J\n" +
 	"\x14DescribeShardRequest\x12\x16\n" +

@@ -33,9 +33,9 @@ func (m *Poll) CloneVT() *Poll {
 	r.Worker = m.Worker
 	r.ReplyTo = m.ReplyTo
 	r.Json = m.Json
-	r.UntilMs = m.UntilMs
 	r.AnsweredTo = m.AnsweredTo
 	r.Id = m.Id
+	r.WaitMs = m.WaitMs
 	if rhs := m.Types; rhs != nil {
 		tmpContainer := make([]string, len(rhs))
 		copy(tmpContainer, rhs)
@@ -694,6 +694,11 @@ func (m *Poll) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
 	}
+	if m.WaitMs != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.WaitMs))
+		i--
+		dAtA[i] = 0x58
+	}
 	if m.Id != 0 {
 		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.Id))
 		i--
@@ -705,11 +710,6 @@ func (m *Poll) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i = protohelpers.EncodeVarint(dAtA, i, uint64(len(m.AnsweredTo)))
 		i--
 		dAtA[i] = 0x4a
-	}
-	if m.UntilMs != 0 {
-		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.UntilMs))
-		i--
-		dAtA[i] = 0x40
 	}
 	if m.Json {
 		i--
@@ -2230,15 +2230,15 @@ func (m *Poll) SizeVT() (n int) {
 	if m.Json {
 		n += 2
 	}
-	if m.UntilMs != 0 {
-		n += 1 + protohelpers.SizeOfVarint(uint64(m.UntilMs))
-	}
 	l = len(m.AnsweredTo)
 	if l > 0 {
 		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 	}
 	if m.Id != 0 {
 		n += 1 + protohelpers.SizeOfVarint(uint64(m.Id))
+	}
+	if m.WaitMs != 0 {
+		n += 1 + protohelpers.SizeOfVarint(uint64(m.WaitMs))
 	}
 	n += len(m.unknownFields)
 	return n
@@ -3030,25 +3030,6 @@ func (m *Poll) UnmarshalVT(dAtA []byte) error {
 				}
 			}
 			m.Json = bool(v != 0)
-		case 8:
-			if wireType != 0 {
-				return fmt.Errorf("proto: wrong wireType = %d for field UntilMs", wireType)
-			}
-			m.UntilMs = 0
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				m.UntilMs |= int64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
 		case 9:
 			if wireType != 2 {
 				return fmt.Errorf("proto: wrong wireType = %d for field AnsweredTo", wireType)
@@ -3096,6 +3077,25 @@ func (m *Poll) UnmarshalVT(dAtA []byte) error {
 				b := dAtA[iNdEx]
 				iNdEx++
 				m.Id |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 11:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field WaitMs", wireType)
+			}
+			m.WaitMs = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.WaitMs |= int64(b&0x7F) << shift
 				if b < 0x80 {
 					break
 				}
@@ -6858,25 +6858,6 @@ func (m *Poll) UnmarshalVTUnsafe(dAtA []byte) error {
 				}
 			}
 			m.Json = bool(v != 0)
-		case 8:
-			if wireType != 0 {
-				return fmt.Errorf("proto: wrong wireType = %d for field UntilMs", wireType)
-			}
-			m.UntilMs = 0
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				m.UntilMs |= int64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
 		case 9:
 			if wireType != 2 {
 				return fmt.Errorf("proto: wrong wireType = %d for field AnsweredTo", wireType)
@@ -6928,6 +6909,25 @@ func (m *Poll) UnmarshalVTUnsafe(dAtA []byte) error {
 				b := dAtA[iNdEx]
 				iNdEx++
 				m.Id |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 11:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field WaitMs", wireType)
+			}
+			m.WaitMs = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.WaitMs |= int64(b&0x7F) << shift
 				if b < 0x80 {
 					break
 				}

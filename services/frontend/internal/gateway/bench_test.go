@@ -33,7 +33,7 @@ func BenchmarkSubmit(b *testing.B) {
 func benchmarkSubmit(b *testing.B, form codec.ContentType, n int) {
 	g, err := New(Deps{
 		Config: DefaultConfig(), Partitioning: topology.DefaultPartitioning(),
-		History: nullLog{}, Bus: &memBus{}, Owners: noOwners(), Catalog: newMemCatalog(), Registry: newMemCatalog(),
+		Tokens: rigTokens, History: nullLog{}, Bus: &memBus{}, Owners: noOwners(), Catalog: newMemCatalog(), Registry: newMemCatalog(),
 	})
 	if err != nil {
 		b.Fatal(err)

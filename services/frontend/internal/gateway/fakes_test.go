@@ -140,6 +140,8 @@ type memBus struct {
 	polls  []sentPoll
 	events []sentEvents
 	down   bool
+	// fails, if set, is called for a poll, which is not sent then.
+	fails func(sentPoll)
 }
 
 type sentPoll struct {
@@ -176,14 +178,18 @@ func (b *memBus) VerdictsTo() string { return "here" }
 func (b *memBus) AnsweredTo() string { return "answered" }
 
 func (b *memBus) PublishPoll(shard int, epoch, id uint64, data []byte) error {
+	s := sentPoll{shard, epoch, id, &rpcv1.Poll{}}
+	if err := s.poll.UnmarshalVT(data); err != nil {
+		panic(err)
+	}
+	if b.fails != nil {
+		b.fails(s)
+		return errDown
+	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.down {
 		return errDown
-	}
-	s := sentPoll{shard, epoch, id, &rpcv1.Poll{}}
-	if err := s.poll.UnmarshalVT(data); err != nil {
-		panic(err)
 	}
 	b.polls = append(b.polls, s)
 	return nil

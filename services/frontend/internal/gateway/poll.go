@@ -27,19 +27,16 @@ func (g *Gateway) Poll(c Call, req *yardv1.PollRequest, answer Answer) {
 		return
 	}
 	at := &poll{
-		id: g.polls.newID(), domain: c.Domain, until: c.Received.Add(time.Duration(req.WaitMs) * time.Millisecond), answer: answer,
 		// There is one tasklist partition per tasklist so far: the root, 0.
 		shard: ids.MatchingShard(c.Domain, req.Tasklist, 0, g.Partitioning.Matching),
+		req: &rpcv1.Poll{
+			Domain: c.Domain, Tasklist: req.Tasklist, MaxTasks: req.MaxTasks, Types: req.Types, Worker: req.Worker,
+			ReplyTo: c.Reply, Json: c.JSON, AnsweredTo: g.Bus.AnsweredTo(), WaitMs: req.WaitMs,
+		},
+		until: c.Received.Add(time.Duration(req.WaitMs) * time.Millisecond), answer: answer,
 	}
-	var err error
-	if at.data, err = (&rpcv1.Poll{
-		Domain: c.Domain, Tasklist: req.Tasklist, MaxTasks: req.MaxTasks, Types: req.Types, Worker: req.Worker,
-		ReplyTo: c.Reply, Json: c.JSON, UntilMs: at.until.UnixMilli(), AnsweredTo: g.Bus.AnsweredTo(), Id: at.id,
-	}).MarshalVT(); err != nil {
-		answer(nil, fault.New(fault.Internal, "encode a poll: %v", err))
-		return
-	}
-	if !g.pools.polls.Take(at.domain, at.places()) {
+	at.places = 1 + at.req.SizeVT()/pollPlaceBytes
+	if !g.pools.polls.Take(c.Domain, at.places) {
 		answer(nil, fault.New(fault.ResourceExhausted, "too many polls wait").After(fullRetryAfter))
 		return
 	}
@@ -47,11 +44,8 @@ func (g *Gateway) Poll(c Call, req *yardv1.PollRequest, answer Answer) {
 	answer(nil, nil)
 }
 
-// places is how many the poll holds while it is kept here.
-func (at *poll) places() int { return 1 + len(at.data)/pollPlaceBytes }
-
-// PollUnheard tells that nobody took a forwarded poll.
-func (g *Gateway) PollUnheard(id uint64) { g.polls.unheard(id, time.Now()) }
+// PollUnheard tells that nobody took a poll that was sent with this id.
+func (g *Gateway) PollUnheard(id uint64) { g.polls.unheard(id) }
 
 // TakeAnswered reads which polls matching has answered.
 func (g *Gateway) TakeAnswered(data []byte) {
@@ -68,9 +62,9 @@ func (g *Gateway) TakeAnswered(data []byte) {
 // that an older one has are answered empty, so that their askers come again.
 func (g *Gateway) EpochOpened(shard int, epoch uint64) { g.polls.opened(shard, epoch) }
 
-// unavailable answers a poll that no owner took in time.
-func (at *poll) unavailable() {
-	at.answer(nil, fault.New(fault.Unavailable, "nobody serves the tasklist right now").After(awayRetryAfter))
+// unserved is the answer of a poll that no owner took in time.
+func unserved() error {
+	return fault.New(fault.Unavailable, "nobody serves the tasklist right now").After(awayRetryAfter)
 }
 
 // empty answers a poll whose owner is replaced.

@@ -2,6 +2,8 @@ package gateway
 
 import (
 	"context"
+	"fmt"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -24,7 +26,6 @@ func (r *rig) poll(wait time.Duration) <-chan outcome {
 func TestPollIsHandedToItsShard(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t).running(t)
-		began := time.Now()
 		got := r.poll(time.Minute)
 		if o := <-got; o.err != nil || o.resp != nil {
 			t.Fatalf("answered %v", o)
@@ -35,7 +36,7 @@ func TestPollIsHandedToItsShard(t *testing.T) {
 		}
 		p := sent[0].poll
 		if p.Domain != "shop" || p.Tasklist != "main" || p.MaxTasks != 7 || p.Types[0] != "a" || p.Worker != "w" ||
-			p.ReplyTo != "asker" || !p.Json || p.UntilMs != began.Add(time.Minute).UnixMilli() ||
+			p.ReplyTo != "asker" || !p.Json || p.WaitMs != 60_000 ||
 			p.AnsweredTo != "answered" || p.Id != sent[0].id || sent[0].epoch != rigEpoch {
 			t.Errorf("poll %v to epoch %d", p, sent[0].epoch)
 		}
@@ -46,10 +47,10 @@ func TestPollIsHandedToItsShard(t *testing.T) {
 func (r *rig) kept() int {
 	r.polls.mu.Lock()
 	defer r.polls.mu.Unlock()
-	if len(r.polls.byEnd) != len(r.polls.open) {
+	if len(r.polls.byEnd) != len(r.polls.sent)+len(r.polls.waiting) {
 		return -1
 	}
-	return len(r.polls.open)
+	return len(r.polls.byEnd)
 }
 
 // tellAnswered tells the gateway of answered polls, as matching does.
@@ -132,10 +133,10 @@ func TestPollsWaitForTheFirstOwner(t *testing.T) {
 		r := newRig(t)
 		clear(r.polls.epochs)
 		r.running(t)
-		for range 3 {
-			<-r.poll(time.Minute)
+		for i := range 3 {
+			<-r.poll(time.Duration(30+i) * time.Second)
 		}
-		time.Sleep(time.Second)
+		time.Sleep(time.Second + tickEvery/5) // between two ticks
 		if n := len(r.bus.sentPolls()); n != 0 {
 			t.Errorf("%d polls were sent to nobody", n)
 		}
@@ -144,10 +145,47 @@ func TestPollsWaitForTheFirstOwner(t *testing.T) {
 		}
 		sent := r.bus.sentPolls()
 		time.Sleep(time.Second)
-		if len(sent) != 3 || len(r.bus.sentPolls()) != 3 || sent[0].id > sent[1].id || sent[1].id > sent[2].id || sent[0].epoch != 7 {
-			t.Errorf("sent %v", sent)
+		if len(sent) != 3 || len(r.bus.sentPolls()) != 3 || sent[0].epoch != 7 {
+			t.Fatalf("sent %v", sent)
+		}
+		for i, s := range sent {
+			if want := 28_995 + int64(i)*1000; s.poll.WaitMs != want {
+				t.Errorf("poll %d may wait %d ms, want %d", i, s.poll.WaitMs, want)
+			}
+		}
+		if n, waits := r.metrics.polls.Value(), r.metrics.pollsUnheard.Value(); n != 3 || waits < 3*9 {
+			t.Errorf("%d are counted as sent, %d as waiting", n, waits)
 		}
 	})
+}
+
+// TestPollsThatAreDueWhenTheFirstOwnerOpens are sent to it then, each once, also where the tick looks for an owner at
+// the same time.
+func TestPollsThatAreDueWhenTheFirstOwnerOpens(t *testing.T) {
+	for range 100 {
+		synctest.Test(t, func(t *testing.T) {
+			r := newRig(t)
+			clear(r.polls.epochs)
+			r.running(t)
+			for range 3 {
+				<-r.poll(time.Minute)
+			}
+			time.Sleep(pollRetryEvery) // a tick comes now
+			for m := range rigShards {
+				r.EpochOpened(m, 7)
+			}
+			time.Sleep(time.Second)
+			sent := r.bus.sentPolls()
+			if len(sent) != 3 {
+				t.Fatalf("sent %v", sent)
+			}
+			for _, s := range sent {
+				if left := time.Minute - pollRetryEvery; s.poll.WaitMs != left.Milliseconds() {
+					t.Fatalf("a poll was sent with %d ms, want %v", s.poll.WaitMs, left)
+				}
+			}
+		})
+	}
 }
 
 func TestUnheardPollIsSentAgainUntilItsTimeIsOver(t *testing.T) {
@@ -170,6 +208,28 @@ func TestUnheardPollIsSentAgainUntilItsTimeIsOver(t *testing.T) {
 		}
 		if n := len(r.bus.sentPolls()); n < 6 || n > 11 {
 			t.Errorf("sent %d times", n)
+		}
+	})
+}
+
+// TestR40_APollIsSentAgainWithTheRestOfItsTime.
+func TestR40_APollIsSentAgainWithTheRestOfItsTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t).running(t)
+		<-r.poll(time.Minute)
+		for _, after := range []time.Duration{time.Second, 30 * time.Second} {
+			time.Sleep(after)
+			sent := r.bus.sentPolls()
+			r.PollUnheard(sent[len(sent)-1].id)
+			time.Sleep(pollRetryEvery)
+			synctest.Wait()
+		}
+		var left []int64
+		for _, s := range r.bus.sentPolls() {
+			left = append(left, s.poll.WaitMs)
+		}
+		if want := []int64{60_000, 58_900, 28_800}; !slices.Equal(left, want) {
+			t.Errorf("sent with %d ms, want %d", left, want)
 		}
 	})
 }
@@ -209,14 +269,118 @@ func TestAPollIsNeverSentTwiceAtOnce(t *testing.T) {
 		r := newRig(t)
 		<-r.poll(time.Minute)
 		id := r.bus.sentPolls()[0].id
+		due := []*poll{r.polls.sent[id]}
 		r.PollUnheard(id)
-		due := []*poll{r.polls.open[id]}
 		r.polls.sendAll(due)
 		r.polls.sendAll(due)
 		if n := len(r.bus.sentPolls()); n != 2 {
 			t.Errorf("sent %d times", n)
 		}
 	})
+}
+
+// TestAnEarlierSendingThatNobodyTookChangesNothing: the poll is with another owner by then, and a third one would
+// give it tasks again.
+func TestAnEarlierSendingThatNobodyTookChangesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t).running(t)
+		got := r.poll(time.Minute)
+		<-got
+		first := r.bus.sentPolls()[0]
+		r.PollUnheard(first.id)
+		r.EpochOpened(first.shard, rigEpoch+1)
+		r.PollUnheard(first.id)
+		time.Sleep(time.Second)
+		r.EpochOpened(first.shard, rigEpoch+2)
+		if n := len(r.bus.sentPolls()); n != 2 || len(got) != 1 || r.kept() != 0 {
+			t.Fatalf("the owner that had it is replaced: sent %d times, answered %d times, %d polls are kept", n, len(got), r.kept())
+		}
+		if o := <-got; o.err != nil || o.resp == nil {
+			t.Errorf("answered %v", o)
+		}
+	})
+}
+
+// TestASendingThatFails and what else happens meanwhile: the poll is answered once, and with one owner at a time.
+func TestASendingThatFails(t *testing.T) {
+	for name, c := range map[string]struct {
+		meanwhile   func(r *rig, s sentPoll)
+		sent, empty int // how often it is sent otherwise, and answered empty
+		err         fault.Code
+	}{
+		"nothing": {func(*rig, sentPoll) {}, 1, 0, ""},
+		"it reached the server, where nobody was, and it was sent again": {func(r *rig, s sentPoll) {
+			r.PollUnheard(s.id)
+			r.EpochOpened(s.shard, rigEpoch+1)
+		}, 1, 0, ""},
+		"a new owner": {func(r *rig, s sentPoll) { r.EpochOpened(s.shard, rigEpoch+1) }, 0, 1, ""},
+		"answered":    {func(r *rig, s sentPoll) { r.tellAnswered(t, s.id) }, 0, 0, ""},
+		"a stop":      {func(r *rig, _ sentPoll) { r.polls.stop() }, 0, 0, fault.Unavailable},
+		"a long time": {func(*rig, sentPoll) { time.Sleep(time.Hour) }, 0, 0, fault.Unavailable},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newRig(t)
+				r.bus.fails = func(s sentPoll) {
+					r.bus.fails = nil
+					c.meanwhile(r, s)
+				}
+				got := r.poll(time.Minute)
+				r.running(t)
+				time.Sleep(time.Second)
+				synctest.Wait()
+				if n := len(r.bus.sentPolls()); n != c.sent {
+					t.Errorf("sent %d times, want %d", n, c.sent)
+				}
+				if n := r.kept(); n != c.sent {
+					t.Errorf("%d polls are kept", n)
+				}
+				empty, err := 0, fault.Code("")
+				for range len(got) {
+					switch o := <-got; {
+					case o.err != nil:
+						err = fault.CodeOf(o.err)
+					case o.resp != nil:
+						empty++
+					}
+				}
+				if empty != c.empty || err != c.err {
+					t.Errorf("answered empty %d times, and %q", empty, err)
+				}
+			})
+		})
+	}
+}
+
+// TestAPollWhoseTimeIsOverIsNotSent, but answered: this process stood still while it waited.
+func TestAPollWhoseTimeIsOverIsNotSent(t *testing.T) {
+	for name, wake := range map[string]func(r *rig){
+		"tick": func(r *rig) { r.polls.tick(time.Now()) },
+		"opened": func(r *rig) {
+			for m := range rigShards {
+				r.EpochOpened(m, rigEpoch+1)
+			}
+		},
+		"stop": func(r *rig) { r.polls.stop() },
+	} {
+		for _, late := range []time.Duration{0, time.Millisecond, time.Minute} {
+			t.Run(fmt.Sprint(name, " ", late), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					r := newRig(t)
+					got := r.poll(time.Second)
+					<-got
+					r.PollUnheard(r.bus.sentPolls()[0].id)
+					time.Sleep(time.Second + late)
+					wake(r)
+					wake(r)
+					if n := len(r.bus.sentPolls()); n != 1 || len(got) != 1 || r.kept() != 0 {
+						t.Fatalf("sent %d times, answered %d times, %d are kept", n, len(got), r.kept())
+					}
+					wantCode(t, (<-got).err, fault.Unavailable)
+				})
+			})
+		}
+	}
 }
 
 // TestNoPollWaitsForAnOwnerInADrain: who stops sends nothing again.

@@ -6,6 +6,9 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/yardmaster-io/yardmaster/contracts/fault"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 )
 
 const (
@@ -19,15 +22,21 @@ const (
 // polls are those that are not answered, as far as matching has told.
 //
 //	waiting (nobody has it) ──► sent to the owner of an epoch ──► answered, or over
-//	   ▲                            │ nobody was there      └──► answered empty: a newer epoch is open
+//	   ▲  │                         │ nobody was there      └──► answered empty: a newer epoch is open
+//	   │  └► over: answered         │
 //	   └────────────────────────────┘
+//
+// Each is in one of the two states, and changes it under the lock. So a poll is never with two
+// owners, which would give it tasks twice.
 type polls struct {
 	g *Gateway
 
-	mu   sync.Mutex
+	mu sync.Mutex
+	// last numbers polls as they come, and each sending of one: its id. News name that, so what
+	// is heard late of an earlier sending changes nothing.
 	last uint64
-	open map[uint64]*poll
-	// waiting are the open ones that nobody has.
+	// sent are by the id of their sending, waiting by their number.
+	sent    map[uint64]*poll
 	waiting map[uint64]*poll
 	byEnd   byEnd
 	// epochs are the newest open ones by shard, 0 where none is known.
@@ -36,76 +45,105 @@ type polls struct {
 }
 
 type poll struct {
-	id     uint64
-	domain string
+	number uint64
+	// req is what is sent. The id and what is left of the poll's time are written into it each time.
+	req *rpcv1.Poll
+	// places is how many it holds while it is kept here.
+	places int
 	shard  int
-	// epoch is that of the owner it was sent to, 0 while nobody has it.
-	epoch  uint64
-	data   []byte
 	until  time.Time
-	due    time.Time // when a waiting one is sent again
+	// due is when a waiting one is sent again. It is not after until.
+	due    time.Time
 	answer Answer
 	// place in polls.byEnd.
 	place int
 }
 
+// effect is what is left to do for a poll once the lock is given up. Zero: nothing.
+type effect struct {
+	at *poll
+	// epoch is that of the owner that it is sent to, with this id; 0 = it is not sent.
+	epoch, id uint64
+	data      []byte
+	// err is what it is answered with.
+	err error
+}
+
 func newPolls(g *Gateway) *polls {
-	return &polls{g: g, open: map[uint64]*poll{}, waiting: map[uint64]*poll{}, epochs: make([]uint64, g.Partitioning.Matching)}
+	return &polls{g: g, sent: map[uint64]*poll{}, waiting: map[uint64]*poll{}, epochs: make([]uint64, g.Partitioning.Matching)}
 }
 
-// newID names a poll.
-func (p *polls) newID() uint64 {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.last++
-	return p.last
-}
-
-// forward takes a new poll and sends it to the newest owner of its shard.
+// forward takes a new poll and sends it to the newest owner of its shard, also if it may not wait.
 func (p *polls) forward(at *poll) {
 	p.mu.Lock()
-	p.open[at.id] = at
+	p.last++
+	at.number = p.last
 	heap.Push(&p.byEnd, at)
-	epoch := p.give(at)
+	e := p.give(at, time.Now())
 	p.mu.Unlock()
-	p.send(at, epoch)
+	p.carryOut(e)
 }
 
-// give notes that a poll goes to the newest owner of its shard. The caller holds the
-// lock, and sends it then: a poll that is sent twice gets tasks twice.
-func (p *polls) give(at *poll) (epoch uint64) {
-	at.epoch = p.epochs[at.shard]
-	delete(p.waiting, at.id)
-	return at.epoch
-}
-
-// send sends a given poll.
-func (p *polls) send(at *poll, epoch uint64) {
-	p.g.metrics.polls.Add(1)
-	if epoch == 0 || p.g.Bus.PublishPoll(at.shard, epoch, at.id, at.data) != nil {
-		p.unheard(at.id, time.Now())
+// give has a poll that nobody has sent to the newest owner of its shard. Where none is known
+// it waits. The caller holds the lock.
+func (p *polls) give(at *poll, now time.Time) effect {
+	epoch := p.epochs[at.shard]
+	if epoch == 0 {
+		return p.rest(at, now)
 	}
+	delete(p.waiting, at.number)
+	p.last++
+	at.req.Id, at.req.WaitMs = p.last, max(0, at.until.Sub(now).Milliseconds())
+	data, err := at.req.MarshalVT()
+	if err != nil {
+		return p.end(at, fault.New(fault.Internal, "encode a poll: %v", err))
+	}
+	p.sent[at.req.Id] = at
+	return effect{at: at, epoch: epoch, id: at.req.Id, data: data}
 }
 
-// unheard has a poll wait that nobody took, or answers it where its time is over.
-func (p *polls) unheard(id uint64, now time.Time) {
-	p.mu.Lock()
-	at := p.open[id]
-	over := at != nil && (p.stopped || now.Add(pollRetryEvery).After(at.until))
+// rest has a poll wait that reached nobody, or ends it where its time would be over. The caller
+// holds the lock.
+func (p *polls) rest(at *poll, now time.Time) effect {
+	p.g.metrics.pollsUnheard.Add(1)
+	delete(p.sent, at.req.Id)
+	due := now.Add(pollRetryEvery)
+	if p.stopped || due.After(at.until) {
+		return p.end(at, unserved())
+	}
+	at.due = due
+	p.waiting[at.number] = at
+	return effect{}
+}
+
+// end forgets a poll that is answered with an error. The caller holds the lock.
+func (p *polls) end(at *poll, err error) effect {
+	p.forget(at)
+	return effect{at: at, err: err}
+}
+
+// carryOut does what a change of state has left to do. The caller does not hold the lock.
+func (p *polls) carryOut(e effect) {
 	switch {
-	case over:
-		p.forget(at)
-	case at != nil:
-		at.epoch, at.due = 0, now.Add(pollRetryEvery)
-		p.waiting[id] = at
+	case e.err != nil:
+		e.at.answer(nil, e.err)
+	case e.epoch != 0:
+		p.g.metrics.polls.Add(1)
+		if p.g.Bus.PublishPoll(e.at.shard, e.epoch, e.id, e.data) != nil {
+			p.unheard(e.id)
+		}
+	}
+}
+
+// unheard has a poll wait whose sending nobody took, or answers it where its time is over.
+func (p *polls) unheard(id uint64) {
+	var e effect
+	p.mu.Lock()
+	if at := p.sent[id]; at != nil {
+		e = p.rest(at, time.Now())
 	}
 	p.mu.Unlock()
-	if at != nil {
-		p.g.metrics.pollsUnheard.Add(1)
-	}
-	if over {
-		at.unavailable()
-	}
+	p.carryOut(e)
 }
 
 // answered forgets polls that matching has answered.
@@ -113,7 +151,7 @@ func (p *polls) answered(ids []uint64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, id := range ids {
-		if at := p.open[id]; at != nil {
+		if at := p.sent[id]; at != nil {
 			p.forget(at)
 		}
 	}
@@ -125,13 +163,14 @@ func (p *polls) opened(shard int, epoch uint64) {
 	p.mu.Lock()
 	if epoch > p.epochs[shard] {
 		p.epochs[shard] = epoch
-		for _, at := range p.open {
-			switch {
-			case at.shard != shard:
-			case p.waiting[at.id] != nil:
-				due = append(due, at)
-			case at.epoch != 0: // an older one, since epochs only rise
+		for _, at := range p.sent { // to an older one, since epochs only rise
+			if at.shard == shard {
 				ended = append(ended, at)
+			}
+		}
+		for _, at := range p.waiting {
+			if at.shard == shard {
+				due = append(due, at)
 			}
 		}
 	}
@@ -148,59 +187,61 @@ func (p *polls) opened(shard int, epoch uint64) {
 
 // tick sends waiting polls again and forgets those whose time is over.
 func (p *polls) tick(now time.Time) {
-	p.mu.Lock()
 	var due []*poll
+	p.mu.Lock()
 	for _, at := range p.waiting {
 		if !now.Before(at.due) {
 			due = append(due, at)
 		}
 	}
-	for len(p.byEnd) > 0 && now.Sub(p.byEnd[0].until) > pollOverAfter {
-		p.forget(p.byEnd[0])
-	}
 	p.mu.Unlock()
 	p.sendAll(due)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for len(p.byEnd) > 0 && now.Sub(p.byEnd[0].until) > pollOverAfter { // it does not wait, or it was due
+		p.forget(p.byEnd[0])
+	}
 }
 
-// sendAll sends those that wait still, in the order in which they came.
+// sendAll sends those that wait still, in the order in which they came. Those whose time is
+// over are answered.
 func (p *polls) sendAll(due []*poll) {
-	slices.SortFunc(due, func(a, b *poll) int { return cmp.Compare(a.id, b.id) })
+	slices.SortFunc(due, func(a, b *poll) int { return cmp.Compare(a.number, b.number) })
 	for _, at := range due {
+		var e effect
 		p.mu.Lock()
-		waits := p.waiting[at.id] != nil
-		var epoch uint64
-		if waits {
-			epoch = p.give(at)
+		now := time.Now()
+		switch {
+		case p.waiting[at.number] == nil: // sent or answered meanwhile
+		case now.Before(at.until):
+			e = p.give(at, now)
+		default:
+			e = p.end(at, unserved())
 		}
 		p.mu.Unlock()
-		if waits {
-			p.send(at, epoch)
-		}
+		p.carryOut(e)
 	}
 }
 
 // stop answers those that nobody has; the others are matching's.
 func (p *polls) stop() {
+	var all []effect
 	p.mu.Lock()
 	p.stopped = true
-	var waiting []*poll
 	for _, at := range p.waiting {
-		waiting = append(waiting, at)
-	}
-	for _, at := range waiting {
-		p.forget(at)
+		all = append(all, p.end(at, unserved()))
 	}
 	p.mu.Unlock()
-	for _, at := range waiting {
-		at.unavailable()
+	for _, e := range all {
+		p.carryOut(e)
 	}
 }
 
-// forget removes an open poll and leaves its places. The caller holds the lock.
+// forget removes a poll and leaves its places. The caller holds the lock.
 func (p *polls) forget(at *poll) {
-	p.g.pools.polls.Give(at.domain, at.places())
-	delete(p.open, at.id)
-	delete(p.waiting, at.id)
+	p.g.pools.polls.Give(at.req.Domain, at.places)
+	delete(p.sent, at.req.Id)
+	delete(p.waiting, at.number)
 	heap.Remove(&p.byEnd, at.place)
 }
 

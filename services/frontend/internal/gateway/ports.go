@@ -33,7 +33,7 @@ type Bus interface {
 	// VerdictsTo is the subject where verdicts reach TakeVerdicts.
 	VerdictsTo() string
 	// PublishPoll sends a poll to the owner of a matching shard in this epoch. If nobody
-	// is there, PollUnheard is told with this id.
+	// is there, PollUnheard is told with this id, which no other sending has.
 	PublishPoll(shard int, epoch, id uint64, data []byte) error
 	// AnsweredTo is the subject where news of answered polls reach TakeAnswered.
 	AnsweredTo() string

@@ -226,7 +226,7 @@ func (s *stack) sendTo(epoch uint64, n int, wait time.Duration, change func(*rpc
 	}
 	p := &rpcv1.Poll{
 		Domain: domain, Tasklist: tasklist, MaxTasks: int32(n), Worker: "w", ReplyTo: inbox,
-		UntilMs: time.Now().Add(wait).UnixMilli(),
+		WaitMs: wait.Milliseconds(),
 	}
 	if change != nil {
 		change(p)
@@ -329,7 +329,7 @@ func (s *stack) pollOnce(n int) []*yardv1.PolledTask {
 	defer func() { _ = sub.Unsubscribe() }()
 	epoch := s.someEpoch()
 	data, err := (&rpcv1.Poll{
-		Domain: domain, Tasklist: tasklist, MaxTasks: int32(n), ReplyTo: inbox, UntilMs: time.Now().Add(300 * time.Millisecond).UnixMilli(),
+		Domain: domain, Tasklist: tasklist, MaxTasks: int32(n), ReplyTo: inbox, WaitMs: 300,
 	}).MarshalVT()
 	if err == nil {
 		err = s.nc.Publish(pollSubject(epoch), data)

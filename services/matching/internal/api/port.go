@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -198,6 +197,3 @@ func refs(texts []string) []table.Ref {
 	}
 	return out
 }
-
-// wait is how long a poll may wait that ends at an instant, Unix ms.
-func wait(untilMS int64) time.Duration { return max(0, time.Until(time.UnixMilli(untilMS))) }

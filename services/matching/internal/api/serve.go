@@ -118,7 +118,7 @@ func (p *Port) poll(s *shard.Shard, m *nats.Msg) {
 	poll := match.Poll{
 		ID:     p.answered.expect(req),
 		Domain: req.Domain, Tasklist: req.Tasklist, Max: int(req.MaxTasks), Types: req.Types,
-		Worker: req.Worker, ReplyTo: req.ReplyTo, JSON: req.Json, For: wait(req.UntilMs),
+		Worker: req.Worker, ReplyTo: req.ReplyTo, JSON: req.Json, For: time.Duration(req.WaitMs) * time.Millisecond,
 	}
 	s.Put(func(in *match.Inputs) { in.Polls = append(in.Polls, poll) })
 }

@@ -152,7 +152,7 @@ type Poll struct {
 	Worker  string
 	ReplyTo string
 	JSON    bool
-	// For is how long it may wait.
+	// For is how long it may wait, from the step that takes it in.
 	For time.Duration
 }
 

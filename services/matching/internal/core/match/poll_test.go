@@ -86,6 +86,25 @@ func TestPollWithoutTimeLooksOnce(t *testing.T) {
 	}
 }
 
+// R40: a clock that is set neither ends a poll nor prolongs it.
+func TestR40_PollsWaitWhateverTheClockShows(t *testing.T) {
+	const hour = int64(time.Hour / ms)
+	for _, set := range []int64{-hour, hour} {
+		w, _ := begun(t, 1)
+		began := w.now
+		w.poll("p", Poll{Domain: "d", Tasklist: "l0", Max: 1, For: 2 * time.Second})
+		w.run(time.Second)
+		w.skewMS = set
+		w.poll("q", Poll{Domain: "d", Tasklist: "l0", Max: 1, For: 2 * time.Second})
+		w.run(10 * time.Second)
+		for name, until := range map[string]time.Duration{"p": began + 2*time.Second, "q": began + 3*time.Second} {
+			if p := w.polls[name]; p.answered != 1 || p.at < until || p.at > until+10*ms {
+				t.Errorf("clock set by %d ms: poll %s was answered %d times, %v after its time", set, name, p.answered, p.at-until)
+			}
+		}
+	}
+}
+
 // A poll whose time is over waits for verdicts, but not for ever.
 func TestExpiredPollWaitsForVerdicts(t *testing.T) {
 	w, o := begun(t, 1)

@@ -63,6 +63,8 @@ type world struct {
 	twice func() bool
 	// ends: attempts end by themselves.
 	ends bool
+	// skewMS is how far the clock of the owners' machine is off.
+	skewMS int64
 }
 
 type partition struct {
@@ -220,7 +222,7 @@ func (o *owner) give(change func(in *Inputs)) {
 func (o *owner) step() {
 	in := o.in
 	o.in = Inputs{}
-	o.s.Step(&in, Now{Mono: o.w.now, MS: epochMS + o.w.now.Milliseconds()}, &o.fx)
+	o.s.Step(&in, Now{Mono: o.w.now, MS: epochMS + o.w.now.Milliseconds() + o.w.skewMS}, &o.fx)
 	check(o.w, o.s)
 	o.w.looksMost = max(o.w.looksMost, o.fx.Counts.Looks)
 	if o.fx.Wake < o.w.now {
