@@ -60,9 +60,9 @@ func TestRedeliveryIsBounded(t *testing.T) {
 	w.ready("d", "l0", "b", 1, 6)
 	w.run(25 * ms)
 	w.kill(0)
-	w.own(0, 2, func(c *Config) { c.AnswerBytesMax = 60 })
+	w.own(0, 2, func(c *Config) { c.AnswerBytesMax = 2 * 28 })
 	w.run(200 * ms)
-	if w.polls["p"].tasks != 2 { // of 28 bytes each
+	if w.polls["p"].tasks != 2 {
 		t.Fatalf("%+v", w.polls["p"])
 	}
 }
