@@ -140,8 +140,12 @@ func TestShardWithQuestionsWatches(t *testing.T) {
 func TestI14_TasklistsOfPollsThatDoNotWaitAreForgotten(t *testing.T) {
 	o := alone(t, 1)
 	lists := func(n int) {
-		for i := range n {
-			o.step(0, Inputs{Polls: []Poll{{Domain: "d", Tasklist: fmt.Sprint("l", i), Max: 1}}})
+		for first := 0; first < n; first += 50 {
+			var in Inputs
+			for i := range min(50, n-first) {
+				in.Polls = append(in.Polls, Poll{Domain: "d", Tasklist: fmt.Sprint("l", first+i), Max: 1})
+			}
+			o.step(0, in)
 		}
 		o.step(sweepEvery, Inputs{})
 	}
