@@ -114,7 +114,7 @@ func TestExpiredPollWaitsForVerdicts(t *testing.T) {
 	o.give(func(in *Inputs) { in.Hints = []Hints{{Delivery: 901, Triggers: groups}} })
 	w.run(50 * ms)
 	w.counts.GrabsRefused = 0
-	w.poll("q", Poll{Domain: "d", Tasklist: "l0", Max: 1})
+	w.poll("q", Poll{Domain: "d", Tasklist: "l0", Max: 1, For: 4 * ms}) // until the first refusal
 	w.run(500 * ms)
 	if p := w.polls["q"]; p.answered != 1 || w.counts.GrabsRefused != wastedRounds+1 {
 		t.Fatalf("%+v after %d refused grabs", p, w.counts.GrabsRefused)
