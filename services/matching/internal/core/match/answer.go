@@ -149,10 +149,7 @@ func (s *Shard) answer(p *poll) {
 	p.list.leave(p)
 	s.polls.remove(p)
 	p.answered = true
-	var tasks [][]byte
-	if len(p.granted) > 0 {
-		tasks = make([][]byte, 0, len(p.granted))
-	}
+	tasks := make([][]byte, 0, len(p.granted))
 	bytes, most := 0, p.answerBytes(s.cfg.AnswerBytesMax)
 	kept := p.granted[:0]
 	for _, g := range p.granted {

@@ -2,6 +2,7 @@ package match
 
 import (
 	"fmt"
+	"math"
 	"testing"
 	"time"
 
@@ -25,6 +26,12 @@ type solo struct {
 // alone is a shard that has fenced its partitions, has no questions, and whose domain "d" is open.
 func alone(t *testing.T, partitions int, change ...func(*Config)) *solo {
 	t.Helper()
+	return aloneAt(t, time.Hour, partitions, change...)
+}
+
+// aloneAt is one that begins at some time.
+func aloneAt(t *testing.T, begins time.Duration, partitions int, change ...func(*Config)) *solo {
+	t.Helper()
 	cfg := Config{
 		Shards: 1, Partitions: partitions, Epoch: 1, Fences: true, AnswerBytesMax: 100_000, PollsMax: 100, GrabEventsMax: 10,
 		GrabsInFlight: 2, PopMax: 10,
@@ -33,8 +40,8 @@ func alone(t *testing.T, partitions int, change ...func(*Config)) *solo {
 		f(&cfg)
 	}
 	o := &solo{T: t, catalog: &world{limits: map[string]int{}}}
-	o.s = New(cfg, o.catalog, o.now)
-	o.step(0, Inputs{})
+	o.s = New(cfg, o.catalog, Now{Mono: begins})
+	o.step(begins, Inputs{})
 	var fenced Inputs
 	for p := range partitions {
 		fenced.Verdicts = append(fenced.Verdicts, Verdicts{Partition: p, Batch: 1, All: []Verdict{{}}})
@@ -122,7 +129,8 @@ func (o *solo) granted(batch, bytes int) Inputs {
 
 // join puts two inputs into one.
 func join(a, b Inputs) Inputs {
-	a.Verdicts, a.Hints, a.Polls = append(a.Verdicts, b.Verdicts...), append(a.Hints, b.Hints...), append(a.Polls, b.Polls...)
+	a.Outcomes, a.Verdicts = append(a.Outcomes, b.Outcomes...), append(a.Verdicts, b.Verdicts...)
+	a.Hints, a.Polls = append(a.Hints, b.Hints...), append(a.Polls, b.Polls...)
 	return a
 }
 
@@ -150,7 +158,7 @@ func TestI14_TheLastPlacesAreForDomainsThatHaveFew(t *testing.T) {
 
 // A poll that may not wait is answered in its turn where the table holds nothing, however young the clock is.
 func TestPollWithoutTimeDoesNotWait(t *testing.T) {
-	o := alone(t, 1)
+	o := aloneAt(t, 0, 1)
 	o.step(ms, o.poll(1, 0))
 	if len(o.fx.Answers) != 1 {
 		t.Fatal("it waits")
@@ -161,7 +169,7 @@ func TestPollWithoutTimeDoesNotWait(t *testing.T) {
 func TestPollWaitsAWhileForMoreThanItsFirstGrant(t *testing.T) {
 	for _, second := range []bool{false, true} {
 		o := alone(t, 1, func(c *Config) { c.GrabEventsMax = 1 })
-		o.step(time.Second, o.poll(2, 30*ms))
+		o.step(0, o.poll(2, 30*ms))
 		o.step(0, o.hint("b", 0, 2))
 		first, last := o.granted(0, 10), o.granted(1, 10)
 		o.step(10*ms, first)
@@ -199,6 +207,53 @@ func TestPollWaitsForACallOnlySoLong(t *testing.T) {
 	}
 	if o.step(1, Inputs{}); len(o.fx.Answers) != 1 {
 		t.Fatal("it waits still")
+	}
+}
+
+// A poll that may not wait gets one look at the table, which may have to wait for another call; and one
+// only.
+func TestPollWithoutTimeGetsOneLook(t *testing.T) {
+	o := stored(t, 5, "b")
+	o.step(0, o.poll(1, ms))
+	o.step(0, o.called())
+	if o.step(ms, Inputs{}); len(o.fx.Answers) != 1 { // so a call has taken nothing before
+		t.Fatal("it waits")
+	}
+	o.step(0, o.hint("b", 0, 1))
+	call := o.called()
+	if o.step(0, o.poll(1, 0)); len(o.fx.Answers) != 0 {
+		t.Fatal("it got no look")
+	}
+	o.step(0, call)
+	if len(o.fx.Answers) != 0 || len(o.wants()) != 1 {
+		t.Fatalf("%d answers, it asks for %+v", len(o.fx.Answers), o.wants())
+	}
+	if o.step(0, join(o.called(), o.poll(1, time.Hour))); len(o.fx.Answers) != 1 || len(o.wants()) != 1 {
+		t.Fatalf("%d answers, it asks for %+v", len(o.fx.Answers), o.wants())
+	}
+}
+
+// A task that is larger than an answer may be is an answer of its own.
+func TestATaskThatIsTooLargeIsAnswered(t *testing.T) {
+	o := alone(t, 1)
+	o.step(0, o.poll(3, time.Hour))
+	o.step(0, o.hint("b", 0, 3))
+	o.step(0, o.granted(0, o.s.cfg.AnswerBytesMax+1))
+	if len(o.fx.Answers) != 1 || len(o.fx.Answers[0].Tasks) != 1 || o.fx.Counts.HandedBack != 2 {
+		t.Fatalf("%d answers; %+v", len(o.fx.Answers), o.fx.Counts)
+	}
+}
+
+// No answer has the number 0: it stands for none.
+func TestAnswersHaveNumbers(t *testing.T) {
+	o := alone(t, 1)
+	o.s.answers.last = math.MaxUint64 - 1
+	for _, want := range []uint64{math.MaxUint64, 1} {
+		o.step(0, o.poll(1, time.Hour))
+		o.step(0, o.hint("b", 0, 1))
+		if o.step(0, o.granted(0, 1)); len(o.fx.Answers) != 1 || o.fx.Answers[0].ID != want {
+			t.Fatalf("%+v, want number %d", o.fx.Answers, want)
+		}
 	}
 }
 
