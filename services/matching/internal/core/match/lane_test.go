@@ -69,6 +69,26 @@ func TestASilentPartitionWithFullFlightGetsNoMore(t *testing.T) {
 	}
 }
 
+// A poll with room for more keeps its place while a grab of it gathers, and gets others where that is put aside.
+func TestAPollWithRoomKeepsItsPlace(t *testing.T) {
+	o := alone(t, 2, func(c *Config) { c.GrabsInFlight = 1 })
+	o.step(0, o.poll(1, time.Hour))
+	o.step(0, o.hint("b", 0, 1))
+	o.step(0, o.poll(2, time.Hour))
+	o.step(0, o.hint("b", 0, 1))
+	if c := o.s.Census(); c.Grabs != 2 || c.Aside != 0 {
+		t.Fatalf("%+v", c)
+	}
+	o.step(silentAfter, Inputs{})
+	if c := o.s.Census(); c.Grabs != 1 || c.Aside != 1 {
+		t.Fatalf("%+v", c)
+	}
+	o.step(0, o.hint("b", 1, 4))
+	if len(o.fx.Batches) != 1 || len(o.fx.Batches[0].Grabs) != 3 || len(o.fx.Batches[0].Polls) != 2 {
+		t.Fatalf("it asks for %+v", o.fx.Batches)
+	}
+}
+
 // A batch is repeated when it is not answered for resendAfter, and each time as long after the last.
 func TestBatchesAreRepeated(t *testing.T) {
 	o := alone(t, 1)
