@@ -14,17 +14,17 @@ import (
 	"strings"
 )
 
-// hang is a mutant whose tests did not end: where it is, and whether the
-// boundary of a comparison was moved, which tells it from its negation.
-//
-// Gremlins counts the compilation into its time-out, and leaves a test that hangs
-// running. So a test binary gets a time-out of its own, gremlins hears that
-// the mutant was killed, and the stand-in notes here that it hung.
-type hang struct {
+// spot is where a mutant is, and whether the boundary of a comparison was moved,
+// which tells it from its negation.
+type spot struct {
 	File     string
 	Line     int
 	Column   int
 	Boundary bool
+}
+
+func (m mutant) spot() spot {
+	return spot{m.File, m.Line, m.Column, strings.HasSuffix(m.Type, "_BOUNDARY")}
 }
 
 // timedOut is in the output of a test binary that took longer than its -timeout.
@@ -32,30 +32,43 @@ var timedOut = []byte("panic: test timed out after ")
 
 // noteHang adds the mutant in the working directory to a file; original is the
 // directory of the same package without mutation.
+//
+// Gremlins counts the compilation into its time-out, and leaves a test that hangs
+// running. So a test binary gets a time-out of its own, gremlins hears that
+// the mutant was killed, and the stand-in notes that it hung.
 func noteHang(file, original string) error {
-	found, err := filepath.Glob("*.go")
+	s, err := mutated(original)
 	if err != nil {
 		return err
+	}
+	return note(file, s)
+}
+
+// mutated finds the mutant in the working directory.
+func mutated(original string) (spot, error) {
+	found, err := filepath.Glob("*.go")
+	if err != nil {
+		return spot{}, err
 	}
 	for _, name := range found {
 		before, err := os.ReadFile(filepath.Join(original, name))
 		if err != nil {
-			return err
+			return spot{}, err
 		}
 		after, err := os.ReadFile(name)
 		if err != nil {
-			return err
+			return spot{}, err
 		}
-		if h, ok := difference(before, after); ok {
-			h.File = name
-			return appendHang(file, h)
+		if s, ok := difference(before, after); ok {
+			s.File = name
+			return s, nil
 		}
 	}
-	return errors.New("a test hangs, and no code was mutated")
+	return spot{}, errors.New("no code was mutated")
 }
 
-func appendHang(file string, h hang) error {
-	line, err := json.Marshal(h)
+func note(file string, s spot) error {
+	line, err := json.Marshal(s)
 	if err != nil {
 		return err
 	}
@@ -70,15 +83,15 @@ func appendHang(file string, h hang) error {
 
 // difference is the first token that differs; layout does not count, since
 // gremlins prints what it mutates anew.
-func difference(before, after []byte) (hang, bool) {
+func difference(before, after []byte) (spot, bool) {
 	a, b := tokens(before), tokens(after)
 	for i := range min(len(a), len(b)) {
 		x, y := a[i], b[i]
 		if x.text != y.text {
-			return hang{Line: x.at.Line, Column: x.at.Column, Boundary: x.text+"=" == y.text || x.text == y.text+"="}, true
+			return spot{Line: x.at.Line, Column: x.at.Column, Boundary: x.text+"=" == y.text || x.text == y.text+"="}, true
 		}
 	}
-	return hang{}, false
+	return spot{}, false
 }
 
 type word struct {
@@ -106,7 +119,7 @@ func tokens(src []byte) []word {
 }
 
 // readHangs reads the file that noteHang writes; there may be none.
-func readHangs(file string) ([]hang, error) {
+func readHangs(file string) ([]spot, error) {
 	text, err := os.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -114,24 +127,21 @@ func readHangs(file string) ([]hang, error) {
 	if err != nil {
 		return nil, err
 	}
-	var all []hang
+	var all []spot
 	for line := range bytes.Lines(text) {
-		var h hang
-		if err := json.Unmarshal(line, &h); err != nil {
+		var s spot
+		if err := json.Unmarshal(line, &s); err != nil {
 			return nil, fmt.Errorf("%s: %w", file, err)
 		}
-		all = append(all, h)
+		all = append(all, s)
 	}
 	return all, nil
 }
 
 // applyHangs marks the mutants that hung.
-func applyHangs(mutants []mutant, hangs []hang) error {
+func applyHangs(mutants []mutant, hangs []spot) error {
 	for _, h := range hangs {
-		i := slices.IndexFunc(mutants, func(m mutant) bool {
-			boundary := strings.HasSuffix(m.Type, "_BOUNDARY")
-			return m.File == h.File && m.Line == h.Line && m.Column == h.Column && boundary == h.Boundary
-		})
+		i := slices.IndexFunc(mutants, func(m mutant) bool { return m.spot() == h })
 		if i < 0 {
 			return fmt.Errorf("no mutant is known of the hang at %s:%d:%d", h.File, h.Line, h.Column)
 		}

@@ -42,6 +42,7 @@ type harness struct {
 	root, dir string
 	gremlins  string
 	workers   int
+	sample    int
 	env       []string
 	goCommand string
 	out       io.Writer
@@ -68,7 +69,7 @@ func newHarness(root string, o options, out io.Writer) (*harness, error) {
 	if err != nil {
 		return nil, err
 	}
-	h := &harness{root: root, dir: dir, gremlins: gremlins, workers: o.workers, goCommand: goCommand, out: out}
+	h := &harness{root: root, dir: dir, gremlins: gremlins, workers: o.workers, sample: o.sample, goCommand: goCommand, out: out}
 	path, scratch := filepath.Join(dir, "path"), filepath.Join(dir, "scratch")
 	for _, d := range []string{path, scratch} {
 		if err := os.Mkdir(d, 0o755); err != nil {
@@ -114,7 +115,7 @@ func (h *harness) mutate(ctx context.Context, pkg string) (result, error) {
 	for _, f := range files {
 		others = append(others, "^"+regexp.QuoteMeta(f)+"$")
 	}
-	planted, err := h.unleash(ctx, dir, others, took)
+	planted, err := h.unleash(ctx, dir, others, took, sampleAll)
 	if err != nil {
 		return result{}, err
 	}
@@ -125,7 +126,7 @@ func (h *harness) mutate(ctx context.Context, pkg string) (result, error) {
 	if err := uproot(dir); err != nil {
 		return result{}, err
 	}
-	mutants, err := h.unleash(ctx, dir, nil, took)
+	mutants, err := h.unleash(ctx, dir, nil, took, h.sample)
 	if err != nil {
 		return result{}, err
 	}
@@ -178,8 +179,8 @@ func (h *harness) baseline(ctx context.Context, dir string) (took time.Duration,
 // hangAfter is how long the tests of a mutant may run.
 func hangAfter(took time.Duration) time.Duration { return max(hangMin, hangFactor*took) }
 
-// unleash runs gremlins on the package in dir without the files that match exclude.
-func (h *harness) unleash(ctx context.Context, dir string, exclude []string, took time.Duration) ([]mutant, error) {
+// unleash runs gremlins on a sample of the package in dir without the files that match exclude.
+func (h *harness) unleash(ctx context.Context, dir string, exclude []string, took time.Duration, percent int) ([]mutant, error) {
 	module, err := moduleDir(h.repository(), dir)
 	if err != nil {
 		return nil, err
@@ -209,6 +210,7 @@ func (h *harness) unleash(ctx context.Context, dir string, exclude []string, too
 	cmd.Dir, cmd.Env = module, append(
 		slices.Clone(h.env), packageVariable+"="+dir, hangsVariable+"="+hung,
 		timeoutVariable+"="+hangAfter(took).String(), flagsVariable+"="+flags,
+		sampleVariable+"="+strconv.Itoa(percent),
 	)
 	pipe, err := cmd.StdoutPipe()
 	if err != nil {
@@ -240,6 +242,7 @@ func (h *harness) unleash(ctx context.Context, dir string, exclude []string, too
 	if err != nil {
 		return nil, err
 	}
+	mutants = sample(mutants, percent)
 	hangs, err := readHangs(hung)
 	if err != nil {
 		return nil, err
@@ -280,7 +283,7 @@ func (h *harness) follow(pipe io.Reader) string {
 		if mutants++; mutants%progressEvery == 0 {
 			fmt.Fprintf(h.out, "  %d mutants after %d s\n", mutants, int(time.Since(started).Seconds()))
 		}
-		if !strings.HasPrefix(line, statusKilled) && !strings.Contains(line, plantFile) {
+		if !strings.HasPrefix(line, statusKilled) && !strings.HasPrefix(line, statusNotViable) && !strings.Contains(line, plantFile) {
 			fmt.Fprintf(h.out, "  %s\n", line)
 		}
 	}

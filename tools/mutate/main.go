@@ -38,7 +38,8 @@ const usage = `usage: task mutate -- [flags] [package directory...]
 Changes one operator at a time in the packages, by default every core of the
 workspace (services/*/internal/core/*), and runs their tests on each change.
 A change that no test sees is a survivor: write a test, or put the reason why it
-may live into tools/mutate/survivors.txt.
+may live into tools/mutate/survivors.txt. Of a large package with slow tests -sample tests
+a part.
 
 exit code 0: every package reaches %d %% killed and %d %% covered, and every
 survivor has a reason; 1: not so; 2: the run failed.
@@ -52,6 +53,7 @@ type options struct {
 	gremlins string
 	out      string
 	workers  int
+	sample   int // percent
 }
 
 func main() {
@@ -83,9 +85,15 @@ func parseFlags(args []string, out io.Writer) (options, error) {
 	flags.StringVar(&o.gremlins, "gremlins", "bin/gremlins", "the gremlins `program`; task mutate builds it")
 	flags.StringVar(&o.out, "out", "", "write the results as JSON to this `file`")
 	flags.IntVar(&o.workers, "workers", 2, "mutants tested at once")
-	err := flags.Parse(args)
+	flags.IntVar(&o.sample, "sample", sampleAll, "how many `percent` of the mutants are tested, always the same ones")
+	if err := flags.Parse(args); err != nil {
+		return o, err
+	}
+	if o.sample < 1 || o.sample > sampleAll {
+		return o, fmt.Errorf("-sample %d: it is 1 to %d percent", o.sample, sampleAll)
+	}
 	o.packages = flags.Args()
-	return o, err
+	return o, nil
 }
 
 func run(ctx context.Context, args []string, out io.Writer) error {
@@ -118,7 +126,10 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		}
 		results = append(results, r)
 	}
-	findings := explain(results, list, all)
+	if o.sample < sampleAll {
+		fmt.Fprintf(out, "\na sample: about %d %% of the mutants were tested\n", o.sample)
+	}
+	findings := explain(results, list, all, o.sample < sampleAll)
 	if err := report(out, results, findings); err != nil {
 		return err
 	}

@@ -3,10 +3,12 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -248,10 +250,17 @@ func TestASurvivorNeedsAReasonAndAReasonASurvivor(t *testing.T) {
 		}
 		r := newResult("p", c.mutants)
 		r.KilledPercent = 100
-		got := explain([]result{r}, list, c.all)
+		got := explain([]result{r}, list, c.all, false)
 		if !slices.EqualFunc(got, c.want, strings.Contains) {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)
 		}
+	}
+	needless, err := parseSurvivors(reason)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := explain([]result{newResult("p", nil)}, needless, true, true); len(got) != 0 {
+		t.Errorf("a reason whose survivor may be left out: %q", got)
 	}
 	for _, bad := range []string{"p/x.go f T reason", "p/x.go:f T", "p/x.go:f T ", ":f T reason"} {
 		if _, err := parseSurvivors(bad); err == nil {
@@ -314,6 +323,45 @@ func TestHelpSaysWhatIsWanted(t *testing.T) {
 	}
 }
 
+func TestASampleIsTheSameEachTime(t *testing.T) {
+	var all []mutant
+	for line := range 500 {
+		all = append(all, mutant{File: "x.go", Line: line, Type: "X_BOUNDARY"}, mutant{File: "x.go", Line: line, Type: "X_NEGATION"})
+	}
+	some, more := sample(all, 40), sample(all, 60)
+	if len(some) < 300 || len(some) > 500 || len(sample(all, sampleAll)) != len(all) {
+		t.Errorf("%d of 1000 are 40 %%", len(some))
+	}
+	for _, m := range some {
+		if !slices.Contains(more, m) {
+			t.Errorf("%+v is in the smaller sample alone", m)
+		}
+	}
+	const code = "package x\n\nfunc f(n int) bool { return n < 2 }\n"
+	original := t.TempDir()
+	write(t, original, "x.go", code)
+	mutated := t.TempDir()
+	write(t, mutated, "x.go", strings.Replace(code, "<", "<=", 1))
+	t.Chdir(mutated)
+	t.Setenv(packageVariable, original)
+	m := mutant{File: "x.go", Line: 3, Column: 31, Type: "CONDITIONALS_BOUNDARY"}
+	for percent := 1; percent <= sampleAll; percent++ {
+		t.Setenv(sampleVariable, strconv.Itoa(percent))
+		if out, err := leftOut(); err != nil || out == (len(sample([]mutant{m}, percent)) == 1) {
+			t.Fatalf("%d %%: the stand-in leaves it out: %v, %v", percent, out, err)
+		}
+	}
+	t.Setenv(sampleVariable, "")
+	if _, err := leftOut(); err == nil {
+		t.Error("no sample was accepted")
+	}
+	for _, bad := range []string{"0", "101"} {
+		if _, err := parseFlags([]string{"--sample", bad}, io.Discard); err == nil {
+			t.Errorf("a sample of %s %% was accepted", bad)
+		}
+	}
+}
+
 func TestRandomTestsLearnNothingFromAMutant(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "x.go", "package x\n\nimport _ \"pgregory.net/rapid\"\n")
@@ -360,7 +408,7 @@ func TestAMutantThatHangsIsKnownByItsDifference(t *testing.T) {
 		t.Error("a hang without mutation was accepted")
 	}
 	got, err := readHangs(hangs)
-	if want := []hang{{"x.go", 4, 11, true}, {"x.go", 4, 11, false}}; err != nil || !slices.Equal(got, want) {
+	if want := []spot{{"x.go", 4, 11, true}, {"x.go", 4, 11, false}}; err != nil || !slices.Equal(got, want) {
 		t.Fatalf("%+v, %v, want %+v", got, err, want)
 	}
 	mutants := []mutant{
@@ -370,7 +418,7 @@ func TestAMutantThatHangsIsKnownByItsDifference(t *testing.T) {
 	if err := applyHangs(mutants, got[:1]); err != nil || mutants[0].Status != statusKilled || mutants[1].Status != statusTimedOut {
 		t.Errorf("%+v, %v", mutants, err)
 	}
-	if err := applyHangs(mutants, []hang{{File: "x.go", Line: 5}}); err == nil {
+	if err := applyHangs(mutants, []spot{{File: "x.go", Line: 5}}); err == nil {
 		t.Error("a hang of no mutant was accepted")
 	}
 	if none, err := readHangs(hangs + "-none"); err != nil || none != nil {

@@ -22,6 +22,8 @@ const (
 	hangsVariable = "MUTATE_HANGS"
 	// timeoutVariable is how long the tests of a mutant may run.
 	timeoutVariable = "MUTATE_TIMEOUT"
+	// sampleVariable is how many percent of the mutants are tested.
+	sampleVariable = "MUTATE_SAMPLE"
 	// flagsVariable holds flags for the test binary, separated by spaces.
 	flagsVariable = "MUTATE_FLAGS"
 )
@@ -50,13 +52,23 @@ func standIn(args []string) int {
 		fmt.Fprintln(os.Stderr, "limit memory:", err)
 		return exitNotViable
 	}
+	profile := slices.Index(args, "-coverprofile") // the run without mutants
+	if len(args) > 0 && args[0] == "test" && profile < 0 {
+		out, err := leftOut()
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+		}
+		if out || err != nil {
+			return exitNotViable
+		}
+	}
 	var out bytes.Buffer
 	cmd := exec.Command(os.Getenv(goVariable), testArgs(args)...)
 	cmd.Stdout, cmd.Stderr = &out, &out
 	code := testExit(cmd.Run(), out.Bytes())
 	var err error
-	if at := slices.Index(args, "-coverprofile"); code == 0 && at >= 0 && at+1 < len(args) {
-		err = widenFile(args[at+1], os.Getenv(packageVariable))
+	if code == 0 && profile >= 0 && profile+1 < len(args) {
+		err = widenFile(args[profile+1], os.Getenv(packageVariable))
 	} else if code == exitKilled && bytes.Contains(out.Bytes(), timedOut) {
 		err = noteHang(os.Getenv(hangsVariable), os.Getenv(packageVariable))
 	}

@@ -48,8 +48,9 @@ func parseSurvivors(text string) ([]survivor, error) {
 
 // explain gives each mutant that lived its reason, and returns what is wrong: the
 // packages below their marks, survivors without a reason, and reasons without a
-// survivor. Where all packages were run, a reason for any other is one too many.
-func explain(results []result, list []survivor, all bool) []string {
+// survivor. Where all packages were run, a reason for any other is one too many; in a
+// sample none is: its survivor may be left out.
+func explain(results []result, list []survivor, all, sampled bool) []string {
 	var findings []string
 	list = slices.Clone(list)
 	run := map[string]bool{}
@@ -71,6 +72,9 @@ func explain(results []result, list []survivor, all bool) []string {
 			m.Reason = list[at].reason
 			list = slices.Delete(list, at, at+1)
 		}
+	}
+	if sampled {
+		return findings
 	}
 	for _, s := range list {
 		if all || run[path.Dir(s.path)] {

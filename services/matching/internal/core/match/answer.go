@@ -97,6 +97,7 @@ func (s *Shard) expirePolls() {
 	}
 }
 
+// expire looks at a poll: one without a grant, when its time is over.
 func (s *Shard) expire(p *poll) {
 	now, enough := s.now.Mono, p.firstGrant+answerAfter
 	switch {
@@ -104,8 +105,6 @@ func (s *Shard) expire(p *poll) {
 		s.polls.look(p, enough)
 	case len(p.granted) > 0, now >= p.until+pollGrace:
 		s.answer(p)
-	case now < p.until:
-		s.polls.look(p, p.until)
 	case p.pending > 0:
 		s.polls.look(p, p.until+pollGrace)
 	case !s.drain.on && s.mayStillGet(p):
@@ -149,10 +148,7 @@ func (s *Shard) answer(p *poll) {
 	p.list.leave(p)
 	s.polls.remove(p)
 	p.answered = true
-	var tasks [][]byte
-	if len(p.granted) > 0 {
-		tasks = make([][]byte, 0, len(p.granted))
-	}
+	tasks := make([][]byte, 0, len(p.granted))
 	bytes, most := 0, p.answerBytes(s.cfg.AnswerBytesMax)
 	kept := p.granted[:0]
 	for _, g := range p.granted {

@@ -118,16 +118,12 @@ func (s *Shard) answered(o *AskOutcome) {
 	}
 }
 
-// booked learns of the limits in which owners before this have booked: their entries are
+// booked learns of the domains in which owners before this have booked: the entries of their limits are
 // this owner's now.
 func (s *Shard) booked(held []Held) {
 	for i := range held {
-		h := &held[i]
-		if s.catalog.Limit(h.Domain, h.Type) <= 0 {
-			continue
-		}
-		if l := s.domain(h.Domain).limits[h.Type]; l != nil {
-			s.dueLimit(l)
+		if h := &held[i]; s.catalog.Limit(h.Domain, h.Type) > 0 {
+			s.domain(h.Domain)
 		}
 	}
 }
@@ -162,7 +158,7 @@ func (s *Shard) auditAll() {
 	for _, d := range s.inOrder {
 		for _, l := range d.met {
 			if len(l.held) > 0 {
-				l.auditAt = earliest(s.now.Mono, l.auditAt)
+				l.auditAt = s.now.Mono
 			}
 		}
 	}
@@ -220,15 +216,15 @@ func (s *Shard) adopt(q *question, h *Held, m member) {
 
 // audited notes that a partition has told about a limit.
 func (s *Shard) audited(l *limit, adopt bool) {
-	if adopt && l.unknown > 0 {
-		if l.unknown--; l.unknown == 0 {
-			s.dueLimit(l) // the entry of the owner before may be too high
-		}
-	}
-	if l.auditLeft--; l.auditLeft > 0 {
+	l.auditLeft--
+	l.unknown = min(l.unknown, l.auditLeft)
+	if l.auditLeft > 0 {
 		return
 	}
 	l.auditing = false
+	if adopt {
+		s.dueLimit(l) // the entry of the owner before may be too high, and what was found is not in it
+	}
 	switch {
 	case adopt && len(l.held) > 0, l.unbooked > 0:
 		l.auditAt = s.now.Mono + auditSoon

@@ -20,7 +20,7 @@ type Census struct {
 func (s *Shard) Census() Census {
 	c := Census{
 		Polls: s.polls.alive, Questions: len(s.asks.open) + len(s.asks.waiting),
-		Domains: len(s.domains), Lists: len(s.lists), Chunks: len(s.arrivals) + len(s.taken),
+		Domains: len(s.domains), Lists: len(s.lists), Chunks: len(s.arrivals),
 	}
 	for _, l := range s.lanes {
 		c.Grabs += len(l.gather) + l.undecided

@@ -66,9 +66,9 @@ func (s *Shard) domain(name string) *domain {
 	return d
 }
 
-// inUse tells whether forgetting d would lose something.
+// inUse tells whether forgetting d would lose something. Chunks that wait keep their tasklists.
 func (d *domain) inUse() bool {
-	if len(d.lists)+len(d.held)+len(d.puts)+len(d.due) > 0 || d.call != nil || d.asked || d.lost {
+	if len(d.lists) > 0 || len(d.due) > 0 || d.call != nil || d.asked || d.lost {
 		return true
 	}
 	for _, l := range d.met {

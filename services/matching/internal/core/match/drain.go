@@ -71,7 +71,7 @@ func (s *Shard) underWay() bool {
 		}
 	}
 	for _, d := range s.inOrder {
-		if d.call != nil || d.state == open && len(d.puts) > 0 || d.state == opening && len(d.held) > 0 {
+		if d.call != nil || d.state == open && len(d.puts) > 0 || len(d.held) > 0 {
 			return true
 		}
 	}

@@ -328,7 +328,7 @@ func TestMalformedAnswers(t *testing.T) {
 	w.ready("d", "l0", "a", 1, 1)
 	w.run(50 * ms)
 	o.s.running(&question{Ask: Ask{Kind: AskRunning, Domain: "gone"}, adopt: true}, []Held{{Type: "a", Member: "short"}, {Type: "a", Member: string(make([]byte, 20))}})
-	if o.fx.Counts.Malformed == 0 || len(o.s.domains["d"].limits["a"].held) != 1 {
+	if o.fx.Counts.Malformed != 1 || len(o.s.domains["d"].limits["a"].held) != 1 {
 		t.Fatalf("%d malformed", o.fx.Counts.Malformed)
 	}
 	o.s.booked([]Held{{Domain: "unlimited", Type: "z"}})

@@ -1,8 +1,6 @@
 package match
 
 import (
-	"time"
-
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 )
@@ -118,19 +116,13 @@ func (s *Shard) silence(l *lane) {
 			}
 		}
 	}
-	keep := len(l.gather)
-	if over := -l.room(); l.grabs >= l.inFlightMax {
-		keep = 0
-	} else if over > 0 {
-		keep = max(0, keep-over)
-	}
-	for i := keep; i < len(l.gather); i++ {
+	for i := range l.gather { // behind batches that are not answered, or they would have been sent
 		g := &l.gather[i]
 		s.ungrab(g)
 		l.keep(g.from, g.trigger)
 	}
-	clear(l.gather[keep:])
-	l.gather = l.gather[:keep]
+	clear(l.gather)
+	l.gather = l.gather[:0]
 }
 
 // bringBack has what was put aside for a partition matched again.
@@ -277,12 +269,4 @@ func (s *Shard) traced(b *batch, g *grab, v *Verdict) {
 		ID: g.trigger.ID, Partition: b.lane.partition, Code: v.Refused,
 		Matched: g.from.at, Sent: b.firstAt, Decided: s.now.Mono,
 	})
-}
-
-// earliest is the earlier of two times, of which 0 says nothing.
-func earliest(a, b time.Duration) time.Duration {
-	if b == 0 {
-		return a
-	}
-	return min(a, b)
 }

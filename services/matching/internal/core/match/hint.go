@@ -93,11 +93,9 @@ func (s *Shard) match() {
 	}
 	clear(s.owing)
 	s.owing = s.owing[:0]
-	if len(s.arrivals) > 1 {
-		slices.SortStableFunc(s.arrivals, func(a, b arrival) int {
-			return cmp.Or(cmp.Compare(a.Priority, b.Priority), cmp.Compare(a.ReadyAt, b.ReadyAt))
-		})
-	}
+	slices.SortStableFunc(s.arrivals, func(a, b arrival) int {
+		return cmp.Or(cmp.Compare(a.Priority, b.Priority), cmp.Compare(a.ReadyAt, b.ReadyAt))
+	})
 	for i := range s.arrivals {
 		s.matchArrival(&s.arrivals[i])
 	}

@@ -256,7 +256,7 @@ func (w *world) over(t *task, state string) {
 // ran tells whether the attempt is over that a grab asks for: its slot is free, whatever the verdict.
 func (w *world) ran(tr ids.Trigger) bool {
 	t := w.tasks[tr.ID]
-	return t.version > tr.Version || t.version == tr.Version && t.state != "running"
+	return t != nil && (t.version > tr.Version || t.version == tr.Version && t.state != "running")
 }
 
 // poll has a worker poll.

@@ -183,10 +183,8 @@ func (l *lane) keep(from *origin, t ids.Trigger) {
 	})
 }
 
-// busy tells whether something is under way, or kept.
-func (l *lane) busy() bool {
-	return len(l.flight)+len(l.gather)+len(l.handBacks)+l.asideN > 0 || l.news || l.dropped
-}
+// busy tells whether something is under way. Nothing gathers or is kept but behind that.
+func (l *lane) busy() bool { return len(l.flight) > 0 || l.news }
 
 // wake is when it has to be looked at.
 func (l *lane) wake(w time.Duration) time.Duration {
@@ -200,7 +198,7 @@ func (l *lane) wake(w time.Duration) time.Duration {
 		return min(w, l.silentAt())
 	}
 	for _, b := range l.flight {
-		if len(b.grabs) > 0 && !b.detached {
+		if !b.detached {
 			w = min(w, b.firstAt+detachAfter)
 		}
 	}

@@ -55,7 +55,7 @@ func (s *Shard) list(name table.Tasklist) *list {
 // join counts a poll that waits; false if the polls of its domain name too many types already.
 func (l *list) join(p *poll) bool {
 	if l.sets[p.key] == 0 {
-		if n := l.domain.named + len(p.types); len(p.types) > 0 && n > typesNamedMax {
+		if l.domain.named+len(p.types) > typesNamedMax {
 			return false
 		}
 		l.domain.named += len(p.types)

@@ -133,7 +133,7 @@ func TestExpiredPollWaitsForVerdicts(t *testing.T) {
 	o.give(func(in *Inputs) { in.Hints = []Hints{{Delivery: 901, Triggers: groups}} })
 	w.run(50 * ms)
 	w.counts.GrabsRefused = 0
-	w.poll("q", Poll{Domain: "d", Tasklist: "l0", Max: 1})
+	w.poll("q", Poll{Domain: "d", Tasklist: "l0", Max: 1, For: 4 * ms}) // until the first refusal
 	w.run(500 * ms)
 	if p := w.polls["q"]; p.answered != 1 || w.counts.GrabsRefused != wastedRounds+1 {
 		t.Fatalf("%+v after %d refused grabs", p, w.counts.GrabsRefused)
@@ -185,7 +185,7 @@ func TestPollsAreRefused(t *testing.T) {
 	if want := []string{"r RESOURCE_EXHAUSTED 1s", "s INVALID_ARGUMENT 0s", "t INVALID_ARGUMENT 0s"}; !slices.Equal(got, want) {
 		t.Fatalf("%q", got)
 	}
-	if w.counts.PollsRefused != 1 || w.counts.WaitingPolls != 2 {
+	if w.counts.PollsRefused != 1 || w.counts.WaitingPolls != 2 || w.counts.Polls != 6 {
 		t.Fatalf("%+v", w.counts)
 	}
 }
@@ -466,7 +466,7 @@ func TestI14_PollsThatNameTooManyTypes(t *testing.T) {
 	w.run(ms)
 	w.ready("d", "l0", "one", 1, 1)
 	w.run(10 * ms)
-	if len(w.refusals) != 2 || w.polls["all"].tasks+w.polls["room"].tasks != 1 {
+	if len(w.refusals) != 2 || w.counts.PollsRefused != 2 || w.polls["all"].tasks+w.polls["room"].tasks != 1 {
 		t.Errorf("%d are refused, %+v, %+v", len(w.refusals), w.polls["all"], w.polls["room"])
 	}
 	w.run(2 * time.Minute)

@@ -60,9 +60,9 @@ func TestRedeliveryIsBounded(t *testing.T) {
 	w.ready("d", "l0", "b", 1, 6)
 	w.run(25 * ms)
 	w.kill(0)
-	w.own(0, 2, func(c *Config) { c.AnswerBytesMax = 60 })
+	w.own(0, 2, func(c *Config) { c.AnswerBytesMax = 2 * 28 })
 	w.run(200 * ms)
-	if w.polls["p"].tasks != 2 { // of 28 bytes each
+	if w.polls["p"].tasks != 2 {
 		t.Fatalf("%+v", w.polls["p"])
 	}
 }
@@ -119,7 +119,7 @@ func TestRefusedFence(t *testing.T) {
 	o := w.own(0, 1)
 	w.run(10 * ms)
 	o.give(func(in *Inputs) {
-		in.Verdicts = []Verdicts{{Partition: 0, Batch: 1, All: []Verdict{{Refused: "UNAVAILABLE"}}}, {Partition: 7}, {Partition: -1}}
+		in.Verdicts = []Verdicts{{Partition: 0, Batch: 1, All: []Verdict{{Refused: "UNAVAILABLE"}}}, {Partition: 1}, {Partition: -1}}
 	})
 	w.run(10 * time.Second)
 	if o.open || len(w.batches) < 5 {
@@ -228,26 +228,45 @@ func TestDeliveredIsTold(t *testing.T) {
 	}
 }
 
-// An answer that reached nobody is handed back, also after it counted as received; another poll gets it.
+// An answer that reached nobody is handed back; another poll gets it.
 func TestUnheardIsHandedBack(t *testing.T) {
-	for _, late := range []time.Duration{10 * ms, 600 * ms} {
-		w, o := begun(t, 1)
-		w.delay = func() time.Duration { return ms }
-		w.ends = false
-		w.deaf = func(inbox string) bool { return inbox == "deaf" }
-		w.wait("deaf", 2)
-		w.run(ms)
-		w.ready("d", "l0", "b", 1, 2)
-		w.run(4 * ms)
-		w.delay = func() time.Duration { return late }
-		w.run(ms)
-		w.delay = func() time.Duration { return ms }
-		w.run(late + 50*ms)
-		o.give(func(in *Inputs) { in.Unheard = []uint64{1, 2, 3} }) // nobody knows these
-		w.wait("p", 5)
-		w.run(100 * ms)
-		if w.polls["p"].tasks != 2 || w.counts.HandedBack != 2 || w.counts.Unheard != 2 {
-			t.Fatalf("after %v: %+v; %d handed back", late, w.polls["p"], w.counts.HandedBack)
+	w, o := begun(t, 1)
+	w.ends = false
+	w.deaf = func(inbox string) bool { return inbox == "deaf" }
+	w.wait("deaf", 2)
+	w.run(ms)
+	w.ready("d", "l0", "b", 1, 2)
+	w.run(50 * ms)
+	o.give(func(in *Inputs) { in.Unheard = []uint64{1, 2, 3} }) // nobody knows these
+	w.wait("p", 5)
+	w.run(100 * ms)
+	if w.polls["p"].tasks != 2 || w.counts.HandedBack != 2 || w.counts.Unheard != 2 {
+		t.Fatalf("%+v; %d handed back", w.polls["p"], w.counts.HandedBack)
+	}
+}
+
+// The word that an answer reached nobody counts also after the answer counted as received, up to
+// unheardWithin; once.
+func TestHowLateAnAnswerIsUnheard(t *testing.T) {
+	for after, backs := range map[time.Duration]int{0: 1, heardAfter: 1, unheardWithin - 1: 1, unheardWithin: 0} {
+		o := alone(t, 1)
+		o.step(0, o.poll(1, time.Hour))
+		o.step(0, o.hint("b", 0, 1))
+		o.step(0, o.granted(0, 10))
+		answer := o.fx.Answers[0].ID
+		o.step(after, Inputs{})
+		o.step(0, Inputs{Unheard: []uint64{answer, answer}})
+		got := 0
+		for _, b := range o.fx.Batches {
+			got += len(b.HandBacks)
+		}
+		if got != backs || o.fx.Counts.Unheard != int64(backs) {
+			t.Errorf("after %v %d are handed back, want %d; %+v", after, got, backs, o.fx.Counts)
+		}
+		o.step(heardAfter, Inputs{Verdicts: []Verdicts{{Batch: 3, All: []Verdict{{}}}, {Batch: 4, All: []Verdict{{}}}}})
+		o.step(heardAfter, Inputs{})
+		if o.step(0, Inputs{}); o.s.Census().Receipts != 0 {
+			t.Errorf("after %v: %+v", after, o.s.Census())
 		}
 	}
 }

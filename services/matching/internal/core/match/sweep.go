@@ -28,7 +28,7 @@ func (s *Shard) watchful() bool {
 		}
 	}
 	for _, d := range s.inOrder {
-		if d.state != open || d.call != nil || len(d.puts)+len(d.due) > 0 {
+		if d.state != open { // what waits in one that is open waits for a call, or for answers
 			return true
 		}
 		for _, l := range d.met {
@@ -43,10 +43,11 @@ func (s *Shard) watchful() bool {
 // conclude tells when to step next.
 func (s *Shard) conclude(in *Inputs) {
 	s.fx.Counts.WaitingPolls = int64(s.polls.alive)
-	if in.any() || s.watchful() {
+	// Polls that were answered at once leave tasklists to be forgotten, calls leave entries to be shown again.
+	if len(in.Polls) > 0 || len(in.Outcomes) > 0 || s.watchful() {
 		s.sweepAt = min(s.sweepAt, s.now.Mono+sweepEvery)
 	}
-	if len(s.arrivals)+len(s.touched)+len(s.turn.busy)+len(s.slack) > 0 && !s.drain.done {
+	if len(s.arrivals)+len(s.turn.busy)+len(s.slack) > 0 && !s.drain.done {
 		s.fx.Wake = max(s.now.Mono, 1) // 0 means never
 		return
 	}
@@ -67,10 +68,4 @@ func (s *Shard) conclude(in *Inputs) {
 		w = min(w, s.drain.end)
 	}
 	s.fx.Wake = max(w, s.now.Mono, 1)
-}
-
-// any tells whether something came in.
-func (in *Inputs) any() bool {
-	return len(in.Outcomes)+len(in.Opened)+len(in.Answers)+len(in.Verdicts)+len(in.Unheard)+len(in.Hints)+len(in.Polls)+
-		len(in.Limits)+len(in.Freed)+len(in.Restore) > 0 || in.HintsLost || in.Drain
 }

@@ -14,8 +14,10 @@ import (
 // world is everything around some shards: the tables, history, workers and time. It has no
 // index and no batches; its rules are straight. What goes in and out is checked as it goes.
 type world struct {
-	t   *testing.T
-	now time.Duration
+	t *testing.T
+	// byHand: what the tables answer is up to the test.
+	byHand bool
+	now    time.Duration
 	// later is what happens at a time.
 	later events
 	count int

@@ -123,6 +123,46 @@ func TestIndexOfManyColumns(t *testing.T) {
 	})
 }
 
+// Columns that come in order leave full blocks behind, others halves: none is empty or too long.
+func TestABlockThatIsFullIsSplit(t *testing.T) {
+	const columns = 3 * blockMax
+	for name, c := range map[string]struct {
+		head func(n int64) int64
+		most int // blocks
+	}{
+		"in order":   {func(n int64) int64 { return n }, 3},
+		"backwards":  {func(n int64) int64 { return -n }, 6},
+		"in between": {func(n int64) int64 { return n * (1 - n%2*2) }, 6},
+	} {
+		var x Index
+		for n := range int64(columns) {
+			x.Put(Column{1, strconv.FormatInt(n, 10)}, c.head(n), 1)
+		}
+		if len(x.blocks) > c.most {
+			t.Errorf("%s: %d blocks, want at most %d", name, len(x.blocks), c.most)
+		}
+		for _, block := range x.blocks {
+			if len(block) == 0 || len(block) > blockMax {
+				t.Errorf("%s: a block of %d", name, len(block))
+			}
+		}
+	}
+}
+
+// Looking for a type costs a look for each priority, so it is worth it only if there are more columns.
+func TestFewTypesAreLookedForByName(t *testing.T) {
+	var x Index
+	for n := range 11 {
+		if x.few([]string{"a", "b"}) {
+			t.Fatalf("2 types are few where there are %d columns", n)
+		}
+		x.Put(Column{1, strconv.Itoa(n)}, 1, 1)
+	}
+	if !x.few([]string{"a", "b"}) {
+		t.Fatal("2 types are not few where there are 11 columns")
+	}
+}
+
 // candidatesOf compares the candidates of up to n types with those among all.
 func candidatesOf(t *rapid.T, x *Index, all []Candidate, random *rand.Rand, n int) {
 	types := make([]string, n)

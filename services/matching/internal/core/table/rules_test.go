@@ -234,3 +234,28 @@ func TestOpenTellsTheColumnsInOrder(t *testing.T) {
 		t.Fatalf("after all of one tasklist: %+v", columns)
 	}
 }
+
+// Of the candidates of a limit without room only the first that holds anything is looked at: the others are
+// taken for what they are said to hold. Those of another limit are looked at.
+func TestOneCandidateOfAFullLimitIsLookedAt(t *testing.T) {
+	r := open(t)
+	r.put(chunk("b", 5, 1), chunk("c", 6, 2), chunk("d", 7, 3))
+	w := want(9, "a0", "b0", "c0", "d1", "e0")
+	for i := range w.Candidates {
+		w.Candidates[i].Head = int64(i)
+	}
+	got := r.pop(w, Stance{Ref: "type/a", Max: 1, Held: 1}, Stance{Ref: "type/d", Max: 2, Held: 2})
+	expect := []Head{
+		{Column: Column{3, "a"}, Empty: true},
+		{Column: Column{3, "b"}, ReadyAt: 5},
+		{Column: Column{3, "c"}, ReadyAt: 2},
+		{Column: Column{3, "d"}, ReadyAt: 7},
+		{Column: Column{3, "e"}, ReadyAt: 4},
+	}
+	if !slices.Equal(got.Heads, expect) {
+		t.Errorf("looked at %+v, want %+v", got.Heads, expect)
+	}
+	if blocked := []Blocked{{"type/a", Full}, {"type/d", Full}}; !slices.Equal(got.Blocked, blocked) {
+		t.Errorf("blocked by %+v, want %+v", got.Blocked, blocked)
+	}
+}

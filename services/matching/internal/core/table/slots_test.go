@@ -7,7 +7,7 @@ import (
 )
 
 // pay is a stance on the limit of type a.
-func pay(most, held int) Stance { return Stance{Ref: "type/a", Max: most, Held: held} }
+func pay(most, held int) Stance { return Stance{Ref: TypeRef("a"), Max: most, Held: held} }
 
 func TestI8_WhatIsRefusedChangesNothing(t *testing.T) {
 	r := open(t)

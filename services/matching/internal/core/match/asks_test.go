@@ -1,0 +1,166 @@
+package match
+
+import (
+	"testing"
+	"time"
+
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
+)
+
+// kinds counts the questions of one kind.
+func kinds(asks []Ask, kind AskKind) (n int) {
+	for _, a := range asks {
+		if a.Kind == kind {
+			n++
+		}
+	}
+	return n
+}
+
+// What came up again while it was asked is asked once more as soon as it is answered; what failed, after
+// retryEvery.
+func TestWhenAQuestionIsAskedAgain(t *testing.T) {
+	o := alone(t, 1)
+	o.step(0, Inputs{HintsLost: true})
+	if kinds(o.fx.Asks, AskRetrigger) != 1 {
+		t.Fatalf("%+v", o.fx.Asks)
+	}
+	first := o.fx.Asks[0]
+	o.step(ms, Inputs{HintsLost: true})
+	if len(o.fx.Asks) != 0 {
+		t.Fatalf("%+v while it is asked", o.fx.Asks)
+	}
+	o.step(0, Inputs{Answers: []AskOutcome{{Ask: first}}})
+	if len(o.fx.Asks) != 1 {
+		t.Fatal("it is not asked again at once")
+	}
+	o.step(0, Inputs{Answers: []AskOutcome{{Ask: o.fx.Asks[0], Failed: true}}})
+	for _, c := range []struct {
+		after time.Duration
+		asked int
+	}{{0, 0}, {retryEvery - 1, 0}, {1, 1}} {
+		if o.step(c.after, Inputs{}); len(o.fx.Asks) != c.asked {
+			t.Fatalf("%v later: %+v", c.after, o.fx.Asks)
+		}
+	}
+	o.reply()
+	if o.step(time.Second, Inputs{}); len(o.fx.Asks) != 0 || o.s.Census().Questions != 0 {
+		t.Fatalf("it is answered: %+v", o.fx.Asks)
+	}
+}
+
+// A limit without attempts is asked about once, also if hints were lost.
+func TestALimitThatNobodyUsesIsNotAudited(t *testing.T) {
+	w, o := limited(t, 1, 1)
+	o.give(func(in *Inputs) { in.HintsLost = true })
+	w.run(40 * time.Second)
+	if n := kinds(w.asked, AskRunning); n != 1 || len(w.restores) != 0 {
+		t.Errorf("asked %d times, others %d times", n, len(w.restores))
+	}
+}
+
+// A new owner asks a second time about a limit that is in use, a second later, and then no more.
+func TestATakeoverAuditsOnce(t *testing.T) {
+	w, _ := limited(t, 1, 2)
+	w.ends = false
+	w.wait("p", 1)
+	w.run(ms)
+	w.ready("d", "l0", "a", 1, 1)
+	w.run(50 * ms)
+	w.kill(0)
+	w.asked = nil
+	o := w.own(0, 2)
+	for _, c := range []struct {
+		after time.Duration
+		asked int
+	}{{auditSoon - sweepEvery, 1}, {2 * sweepEvery, 2}, {2 * time.Minute, 2}} {
+		w.run(c.after)
+		if n := kinds(w.asked, AskRunning); n != c.asked {
+			t.Fatalf("asked %d times after %v more, want %d", n, c.after, c.asked)
+		}
+	}
+	if c := o.s.Census(); c.Slots != 1 || c.Told != 1 || c.Unbooked != 0 {
+		t.Errorf("%+v", c)
+	}
+}
+
+// Attempts for which nothing was booked are looked after each second: nothing tells of their end.
+func TestUnbookedAttemptsAreAudited(t *testing.T) {
+	w, o := begun(t, 1)
+	w.ends = false
+	w.wait("p", 2)
+	w.run(ms)
+	w.ready("d", "l0", "a", 1, 2)
+	w.run(50 * ms)
+	w.limits["d/a"] = 9
+	o.give(func(in *Inputs) { in.Limits = []string{"d"} })
+	w.run(10500 * ms)
+	if c := o.s.Census(); c.Slots != 2 || c.Unbooked != 2 {
+		t.Errorf("%+v", c)
+	}
+	if n := kinds(w.asked, AskRunning); n < 8 || n > 11 {
+		t.Errorf("asked %d times in 10 s", n)
+	}
+}
+
+// A limit that was shown to be full is audited each 30 s, also if nobody waits for it.
+func TestAFullLimitIsAudited(t *testing.T) {
+	w, _ := limited(t, 1, 1)
+	w.ends = false
+	w.wait("p", 1)
+	w.run(ms)
+	w.ready("d", "l0", "a", 1, 1)
+	w.run(61 * time.Second) // it is shown again
+	w.asked = nil
+	w.run(85 * time.Second)
+	if n := kinds(w.asked, AskRunning); n != 2 {
+		t.Errorf("asked %d times in 85 s", n)
+	}
+	if len(w.restores) != 0 {
+		t.Errorf("%d times others were asked for their entries, and nobody waits", len(w.restores))
+	}
+}
+
+// A shard that waits for slots asks the others for their entries before it compares with history: one of them may be too high.
+func TestWhoWaitsForSlotsAsksOthersForTheirEntries(t *testing.T) {
+	w, _ := limited(t, 1, 1)
+	w.ends = false
+	w.wait("p", 2)
+	w.run(ms)
+	w.ready("d", "l0", "a", 1, 2)
+	w.run(100 * ms)
+	w.wait("q", 1)
+	w.run(29 * time.Second)
+	if len(w.restores) != 0 {
+		t.Fatalf("%d times others were asked early", len(w.restores))
+	}
+	w.run(2 * time.Second)
+	if len(w.restores) != 1 || w.restores[0].Domain != "d" || len(w.restores[0].Limits) != 1 || w.restores[0].Limits[0] != table.TypeRef("a") {
+		t.Fatalf("others were asked for %+v", w.restores)
+	}
+}
+
+// Without fences a new owner asks a second time, when grabs of an older one have reached the log. What
+// it finds then is told to the tables.
+func TestWithoutFencesWhatIsFoundLaterIsTold(t *testing.T) {
+	o := alone(t, 1, func(c *Config) { c.Fences = false })
+	o.catalog.limits["d/a"] = 2
+	o.step(0, Inputs{Limits: []string{"d"}})
+	o.reply()
+	o.step(0, o.called())
+	for range recountAfter/sweepEvery - 1 {
+		if o.step(sweepEvery, Inputs{}); len(o.fx.Asks) != 0 || o.fx.Wake > o.now.Mono+sweepEvery {
+			t.Fatalf("%+v; it wakes in %v", o.fx.Asks, o.fx.Wake-o.now.Mono)
+		}
+	}
+	if o.step(sweepEvery, Inputs{}); kinds(o.fx.Asks, AskBookings) != 1 || kinds(o.fx.Asks, AskRunning) != 1 {
+		t.Fatalf("%+v", o.fx.Asks)
+	}
+	id := ids.NewTaskID(time.UnixMilli(1), 0, 1)
+	path := []table.Ref{table.TypeRef("a")}
+	o.reply(Held{Domain: "d", Type: "a", Path: path, Member: ids.Booking(id, 1), DeadlineMS: o.now.MS + 60_000})
+	if len(o.fx.Calls) != 1 || len(o.fx.Calls[0].Stances) != 1 || o.fx.Calls[0].Stances[0].Held != 1 {
+		t.Fatalf("the tables are told %+v", o.fx.Calls)
+	}
+}

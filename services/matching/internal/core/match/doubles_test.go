@@ -1,0 +1,61 @@
+package match
+
+import (
+	"bytes"
+	"testing"
+	"time"
+
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+)
+
+// packedTask is the trigger of the n-th task.
+func packedTask(n int) []byte {
+	return ids.AppendTrigger(nil, ids.Trigger{ID: ids.NewTaskID(time.UnixMilli(1), 0, uint64(n)), Version: 1})
+}
+
+// I7: of many grabs about the last doublesMax are remembered, in as much memory.
+func TestI7_DoublesAreForgotten(t *testing.T) {
+	var d doubles
+	const grabs = 3 * doublesMax
+	for n := range grabs {
+		if !d.add(printOf(packedTask(n))) {
+			t.Fatalf("the grab of task %d counts as a double", n)
+		}
+	}
+	if room := len(d.buckets) * bucketPrints; room != doublesMax {
+		t.Errorf("there is room for %d", room)
+	}
+	last := 0
+	for n := grabs - doublesMax/2; n < grabs; n++ {
+		if d.has(printOf(packedTask(n))) {
+			last++
+		}
+	}
+	if last < doublesMax/2*9/10 {
+		t.Errorf("of the last %d only %d are remembered", doublesMax/2, last)
+	}
+}
+
+// What is of no use is left out, all else is kept in its order; without any the triggers are not copied.
+func TestDoublesAreLeftOut(t *testing.T) {
+	for kept, noted := range map[string][]int{"012345": nil, "345": {0, 1, 2}, "0145": {2, 3}, "0245": {1, 3}, "012": {3, 4, 5}, "": {0, 1, 2, 3, 4, 5}} {
+		var d doubles
+		var all, want []byte
+		for n := range 6 {
+			all = append(all, packedTask(n)...)
+		}
+		for _, n := range noted {
+			d.add(printOf(packedTask(n)))
+		}
+		for _, n := range kept {
+			want = append(want, packedTask(int(n-'0'))...)
+		}
+		got, n := d.without(all)
+		if !bytes.Equal(got, want) || n != len(noted) {
+			t.Errorf("without %v are left %d, and %d left out", noted, len(got)/ids.TriggerBytes, n)
+		}
+		if noted == nil && &got[0] != &all[0] {
+			t.Error("it was copied")
+		}
+	}
+}

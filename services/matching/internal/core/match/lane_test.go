@@ -1,0 +1,165 @@
+package match
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
+)
+
+// What is put aside comes back to the column of its tasklist that it came from, in chunks of a bounded size.
+func TestWhatIsAsideKeepsItsPlace(t *testing.T) {
+	home := &list{Tasklist: table.Tasklist{Domain: "d", Name: "l"}}
+	away := &list{Tasklist: table.Tasklist{Domain: "d", Name: "m"}}
+	low, high := table.Column{Priority: 2, Type: "b"}, table.Column{Priority: 1, Type: "b"}
+	var l lane
+	for _, c := range []struct {
+		from origin
+		n    int
+	}{
+		{origin{list: home, Column: low, readyAt: 1}, 2},
+		{origin{list: home, Column: low, readyAt: 2}, 1},
+		{origin{list: home, Column: high, readyAt: 2}, 1},
+		{origin{list: away, Column: high, readyAt: 2}, table.ChunkTriggersMax + 1},
+	} {
+		for range c.n {
+			l.keep(&c.from, ids.Trigger{})
+		}
+	}
+	got := ""
+	for _, c := range l.aside {
+		got += fmt.Sprint(c.Name, c.Priority, c.ReadyAt, ":", c.Len(), " ")
+	}
+	if want := "l2 1:2 l2 2:1 l1 2:1 m1 2:128 m1 2:1 "; got != want || l.asideN != 5+table.ChunkTriggersMax {
+		t.Errorf("aside are %s(%d), want %s", got, l.asideN, want)
+	}
+}
+
+// A poll waits detachAfter for a grab of a partition that is silent, also where others wait for it already.
+func TestPollWaitsAWhileForASilentPartition(t *testing.T) {
+	o := alone(t, 2)
+	o.step(0, o.poll(1, time.Hour))
+	o.step(0, o.hint("b", 0, 1))
+	o.step(silentAfter, Inputs{})
+	o.step(0, o.poll(1, time.Hour))
+	o.step(0, o.hint("b", 0, 1))
+	waits := func() int { return o.s.lists[table.Tasklist{Domain: "d", Name: "l"}].queue.n }
+	if waits() != 1 || o.fx.Wake != o.now.Mono+detachAfter {
+		t.Fatalf("%d polls wait for others; it wakes in %v", waits(), o.fx.Wake-o.now.Mono)
+	}
+	if o.step(detachAfter-1, Inputs{}); waits() != 1 {
+		t.Fatalf("%d polls wait for others", waits())
+	}
+	if o.step(1, Inputs{}); waits() != 2 {
+		t.Fatalf("%d polls wait for others", waits())
+	}
+}
+
+// Nothing gathers for a silent partition behind the batches that it owes.
+func TestASilentPartitionWithFullFlightGetsNoMore(t *testing.T) {
+	o := alone(t, 1, func(c *Config) { c.GrabsInFlight = 1 })
+	o.step(0, o.poll(1, time.Hour))
+	o.step(0, o.hint("b", 0, 1))
+	o.step(silentAfter, o.poll(1, time.Hour))
+	o.step(0, o.hint("b", 0, 1))
+	if c := o.s.Census(); c.Grabs != 1 || c.Aside != 1 {
+		t.Fatalf("%+v", c)
+	}
+}
+
+// A poll with room for more keeps its place while a grab of it gathers, and gets others where that is put aside.
+func TestAPollWithRoomKeepsItsPlace(t *testing.T) {
+	o := alone(t, 2, func(c *Config) { c.GrabsInFlight = 1 })
+	o.step(0, o.poll(1, time.Hour))
+	o.step(0, o.hint("b", 0, 1))
+	o.step(0, o.poll(2, time.Hour))
+	o.step(0, o.hint("b", 0, 1))
+	if c := o.s.Census(); c.Grabs != 2 || c.Aside != 0 {
+		t.Fatalf("%+v", c)
+	}
+	o.step(silentAfter, Inputs{})
+	if c := o.s.Census(); c.Grabs != 1 || c.Aside != 1 {
+		t.Fatalf("%+v", c)
+	}
+	o.step(0, o.hint("b", 1, 4))
+	if len(o.fx.Batches) != 1 || len(o.fx.Batches[0].Grabs) != 3 || len(o.fx.Batches[0].Polls) != 2 {
+		t.Fatalf("it asks for %+v", o.fx.Batches)
+	}
+}
+
+// A batch is repeated when it is not answered for resendAfter, and each time as long after the last.
+func TestBatchesAreRepeated(t *testing.T) {
+	o := alone(t, 1)
+	o.step(0, o.poll(1, time.Hour))
+	o.step(0, o.hint("b", 0, 1))
+	for range 3 {
+		for at := sweepEvery; at <= resendAfter; at += sweepEvery {
+			o.step(sweepEvery, Inputs{})
+			if again := len(o.fx.Batches) == 1; again != (at == resendAfter) {
+				t.Fatalf("after %v it is repeated: %v", at, again)
+			}
+		}
+	}
+}
+
+// A trigger of a partition that does not exist is dropped, and counted.
+func TestTriggerOfAPartitionThatDoesNotExist(t *testing.T) {
+	o := alone(t, 2)
+	o.step(0, o.poll(1, time.Hour))
+	o.step(0, o.hint("b", 2, 1))
+	if len(o.fx.Batches) != 0 || o.fx.Counts.Malformed != 1 || o.fx.Counts.SyncMatches != 0 {
+		t.Fatalf("%d batches, %+v", len(o.fx.Batches), o.fx.Counts)
+	}
+}
+
+// No more batches of hand-backs are in flight than of grabs.
+func TestHandBacksInFlightAreBounded(t *testing.T) {
+	o := alone(t, 1, func(c *Config) { c.GrabEventsMax, c.AnswerBytesMax = 1, 2*taskBytesGuess })
+	o.step(0, Inputs{Polls: []Poll{{Domain: "d", Tasklist: "l", Max: 4, For: time.Hour}}})
+	o.s.lists[table.Tasklist{Domain: "d", Name: "l"}].taskBytes = 1 // a guess that is far too low
+	o.step(0, o.hint("b", 0, 4))
+	backs := func() (n int) {
+		for _, b := range o.fx.Batches {
+			n += len(b.HandBacks)
+		}
+		return n
+	}
+	verdicts := o.granted(0, 2*taskBytesGuess)
+	verdicts = join(verdicts, o.granted(1, 2*taskBytesGuess))
+	o.step(0, verdicts)
+	verdicts = o.granted(0, 2*taskBytesGuess)
+	verdicts = join(verdicts, o.granted(1, 2*taskBytesGuess))
+	o.step(0, verdicts) // one fits, three do not
+	if backs() != 2 || o.s.Census().HandBacks != 3 {
+		t.Fatalf("%d are handed back, %+v", backs(), o.s.Census())
+	}
+	first := o.fx.Batches[0]
+	o.step(0, Inputs{Verdicts: []Verdicts{{Batch: first.Number, All: []Verdict{{}}}}})
+	if backs() != 1 || o.s.Census().HandBacks != 2 {
+		t.Fatalf("%d are handed back, %+v", backs(), o.s.Census())
+	}
+}
+
+// What has been delivered is told alone only where no batch has told anything for heardAfter.
+func TestDeliveredIsToldAloneAfterAWhile(t *testing.T) {
+	o := alone(t, 1)
+	o.step(0, o.poll(1, time.Hour))
+	o.step(0, o.hint("b", 0, 1))
+	o.step(0, o.granted(0, 1))
+	o.step(0, o.poll(1, time.Hour))
+	o.step(200*ms, o.hint("b", 0, 1))
+	if len(o.fx.Batches) != 1 || o.fx.Batches[0].Delivered != 1 { // the fence
+		t.Fatalf("%+v", o.fx.Batches)
+	}
+	for _, c := range []struct {
+		after   time.Duration
+		batches int
+	}{{heardAfter - 200*ms, 0}, {200*ms - 1, 0}, {1, 1}, {heardAfter, 0}} {
+		o.step(c.after, Inputs{})
+		if len(o.fx.Batches) != c.batches || c.batches == 1 && o.fx.Batches[0].Delivered != 2 {
+			t.Fatalf("at %v: %+v", o.now.Mono, o.fx.Batches)
+		}
+	}
+}

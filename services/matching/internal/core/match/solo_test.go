@@ -1,0 +1,286 @@
+package match
+
+import (
+	"fmt"
+	"math"
+	"testing"
+	"time"
+
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
+)
+
+// solo is a shard without a world: what comes in, and at which instant, is up to the test.
+type solo struct {
+	*testing.T
+	s   *Shard
+	now Now
+	fx  Effects
+	// catalog holds limits by domain and type.
+	catalog *world
+	// delivery and task count hints and triggers.
+	delivery uint64
+	task     uint64
+}
+
+// alone is a shard that has fenced its partitions, has no questions, and whose domain "d" is open.
+func alone(t *testing.T, partitions int, change ...func(*Config)) *solo {
+	t.Helper()
+	return aloneAt(t, time.Hour, partitions, change...)
+}
+
+// aloneAt is one that begins at some time.
+func aloneAt(t *testing.T, begins time.Duration, partitions int, change ...func(*Config)) *solo {
+	t.Helper()
+	cfg := Config{
+		Shards: 1, Partitions: partitions, Epoch: 1, Fences: true, AnswerBytesMax: 100_000, PollsMax: 100, GrabEventsMax: 10,
+		GrabsInFlight: 2, PopMax: 10,
+	}
+	for _, f := range change {
+		f(&cfg)
+	}
+	o := &solo{T: t, catalog: &world{t: t, limits: map[string]int{}, byHand: true}}
+	o.s = New(cfg, o.catalog, Now{Mono: begins})
+	o.step(begins, Inputs{})
+	var fenced Inputs
+	for p := range partitions {
+		fenced.Verdicts = append(fenced.Verdicts, Verdicts{Partition: p, Batch: 1, All: []Verdict{{}}})
+	}
+	o.step(0, fenced)
+	o.reply()
+	o.step(0, Inputs{Polls: []Poll{{Domain: "d", Tasklist: "l", Max: 1}}})
+	o.step(0, Inputs{Opened: []OpenOutcome{{Domain: "d", Opened: table.Opened{Epoch: "e"}}}})
+	if !o.s.start.open || o.s.domains["d"].state != open || len(o.fx.Answers) != 1 {
+		t.Fatal("it has not started")
+	}
+	return o
+}
+
+// step is one turn, some time after the one before.
+func (o *solo) step(after time.Duration, in Inputs) {
+	o.Helper()
+	o.now.Mono += after
+	o.now.MS = 1_000_000 + o.now.Mono.Milliseconds()
+	o.s.Step(&in, o.now, &o.fx)
+	check(o.catalog, o.s)
+}
+
+// reply answers the questions of the last turn: nothing runs, nothing is to be sent again.
+func (o *solo) reply(held ...Held) {
+	o.Helper()
+	var in Inputs
+	for _, a := range o.fx.Asks {
+		out := AskOutcome{Ask: a}
+		if a.Kind == AskRunning {
+			out.Held = held
+		}
+		in.Answers = append(in.Answers, out)
+	}
+	o.step(0, in)
+}
+
+// poll is for so many tasks of tasklist "l" of domain "d".
+func (o *solo) poll(most int, wait time.Duration, types ...string) Inputs {
+	return Inputs{Polls: []Poll{{Domain: "d", Tasklist: "l", Max: most, For: wait, Types: types, ReplyTo: "inbox"}}}
+}
+
+// hint is one message with n new triggers of a partition.
+func (o *solo) hint(typ string, partition, n int) Inputs {
+	o.delivery++
+	return Inputs{Hints: []Hints{{Delivery: o.delivery, Triggers: []Triggers{o.group(typ, 3, partition, n)}}}}
+}
+
+func (o *solo) group(typ string, priority, partition, n int) Triggers {
+	g := Triggers{Tasklist: table.Tasklist{Domain: "d", Name: "l"}, Column: table.Column{Priority: priority, Type: typ}, ReadyAt: 1000}
+	for range n {
+		o.task++
+		g.Packed = ids.AppendTrigger(g.Packed, ids.Trigger{ID: ids.NewTaskID(time.UnixMilli(1), partition, o.task), Version: 1})
+	}
+	return g
+}
+
+// called is what a call came to that found nothing out of the ordinary.
+func (o *solo) called() Inputs {
+	o.Helper()
+	if len(o.fx.Calls) != 1 {
+		o.Fatalf("%d calls", len(o.fx.Calls))
+	}
+	c := o.fx.Calls[0]
+	out := table.Outcome{Taken: make([]table.Taken, len(c.Wants)), Limits: make([]table.LimitState, len(c.Stances))}
+	for i, st := range c.Stances {
+		out.Limits[i].Used = st.Held
+	}
+	return Inputs{Outcomes: []CallOutcome{{Domain: c.Domain, Outcome: out}}}
+}
+
+// granted is a verdict about all grabs of a batch of the last turn: they got tasks of so many bytes.
+func (o *solo) granted(batch, bytes int) Inputs {
+	o.Helper()
+	if batch >= len(o.fx.Batches) {
+		o.Fatalf("%d batches", len(o.fx.Batches))
+	}
+	b := o.fx.Batches[batch]
+	v := Verdicts{Partition: b.Partition, Batch: b.Number}
+	for range b.Grabs {
+		v.All = append(v.All, Verdict{Task: make([]byte, bytes), DeadlineMS: o.now.MS + 60_000})
+	}
+	return Inputs{Verdicts: []Verdicts{v}}
+}
+
+// join puts two inputs into one.
+func join(a, b Inputs) Inputs {
+	a.Outcomes, a.Verdicts = append(a.Outcomes, b.Outcomes...), append(a.Verdicts, b.Verdicts...)
+	a.Hints, a.Polls = append(a.Hints, b.Hints...), append(a.Polls, b.Polls...)
+	return a
+}
+
+// I14: three quarters of the places are for anybody, the others for domains that have a sixteenth of all at
+// most.
+func TestI14_TheLastPlacesAreForDomainsThatHaveFew(t *testing.T) {
+	o := alone(t, 1, func(c *Config) { c.PollsMax = 32 })
+	for _, c := range []struct {
+		domain       string
+		polls, taken int
+	}{{"greedy", 30, 24}, {"a", 3, 2}, {"b", 3, 2}, {"c", 2, 2}, {"d", 3, 2}, {"e", 1, 0}} {
+		taken := 0
+		for range c.polls {
+			o.step(0, Inputs{Polls: []Poll{{Domain: c.domain, Tasklist: "l", Max: 1, For: time.Minute}}})
+			if o.fx.Counts.Polls != 1 || o.fx.Counts.PollsRefused != int64(len(o.fx.Refusals)) {
+				t.Errorf("counted %+v of %d refusals", o.fx.Counts, len(o.fx.Refusals))
+			}
+			taken += 1 - len(o.fx.Refusals)
+		}
+		if taken != c.taken {
+			t.Errorf("%d polls of %s wait, want %d", taken, c.domain, c.taken)
+		}
+	}
+}
+
+// A poll that may not wait is answered in its turn where the table holds nothing, however young the clock is.
+func TestPollWithoutTimeDoesNotWait(t *testing.T) {
+	o := aloneAt(t, 0, 1)
+	o.step(ms, o.poll(1, 0))
+	if len(o.fx.Answers) != 1 {
+		t.Fatal("it waits")
+	}
+}
+
+// A poll waits for what is under way until answerAfter after its first grant, though its own time is over.
+func TestPollWaitsAWhileForMoreThanItsFirstGrant(t *testing.T) {
+	for _, second := range []bool{false, true} {
+		o := alone(t, 1, func(c *Config) { c.GrabEventsMax = 1 })
+		o.step(0, o.poll(2, 30*ms))
+		o.step(0, o.hint("b", 0, 2))
+		first, last := o.granted(0, 10), o.granted(1, 10)
+		o.step(10*ms, first)
+		o.step(20*ms, Inputs{})
+		o.step(answerAfter-20*ms-1, Inputs{})
+		if len(o.fx.Answers) != 0 || o.fx.Wake != o.now.Mono+1 {
+			t.Fatalf("%d answers; it wakes in %v", len(o.fx.Answers), o.fx.Wake-o.now.Mono)
+		}
+		tasks := 1
+		if second {
+			o.step(0, last)
+			tasks = 2
+		} else {
+			o.step(1, Inputs{})
+		}
+		if len(o.fx.Answers) != 1 || len(o.fx.Answers[0].Tasks) != tasks {
+			t.Fatalf("%+v, want one with %d tasks", o.fx.Answers, tasks)
+		}
+	}
+}
+
+// A poll whose time is over waits for a last look at the table, but no longer than pollGrace.
+func TestPollWaitsForACallOnlySoLong(t *testing.T) {
+	o := alone(t, 1)
+	o.step(0, o.hint("b", 0, 1))
+	o.step(0, o.called())
+	o.step(0, o.poll(1, 20*ms))
+	if len(o.fx.Calls) != 1 || len(o.fx.Calls[0].Wants) != 1 {
+		t.Fatalf("it calls %+v", o.fx.Calls)
+	}
+	for _, after := range []time.Duration{20 * ms, pollGrace - 1} {
+		if o.step(after, Inputs{}); len(o.fx.Answers) != 0 {
+			t.Fatalf("after %v it is answered", after)
+		}
+	}
+	if o.step(1, Inputs{}); len(o.fx.Answers) != 1 {
+		t.Fatal("it waits still")
+	}
+}
+
+// A poll that may not wait gets one look at the table, which may have to wait for another call; and one
+// only.
+func TestPollWithoutTimeGetsOneLook(t *testing.T) {
+	o := stored(t, 5, "b")
+	o.step(0, o.poll(1, ms))
+	o.step(0, o.called())
+	if o.step(ms, Inputs{}); len(o.fx.Answers) != 1 { // so a call has taken nothing before
+		t.Fatal("it waits")
+	}
+	o.step(0, o.hint("b", 0, 1))
+	call := o.called()
+	if o.step(0, o.poll(1, 0)); len(o.fx.Answers) != 0 {
+		t.Fatal("it got no look")
+	}
+	o.step(0, call)
+	if len(o.fx.Answers) != 0 || len(o.wants()) != 1 {
+		t.Fatalf("%d answers, it asks for %+v", len(o.fx.Answers), o.wants())
+	}
+	if o.step(0, join(o.called(), o.poll(1, time.Hour))); len(o.fx.Answers) != 1 || len(o.wants()) != 1 {
+		t.Fatalf("%d answers, it asks for %+v", len(o.fx.Answers), o.wants())
+	}
+}
+
+// A task that is larger than an answer may be is an answer of its own.
+func TestATaskThatIsTooLargeIsAnswered(t *testing.T) {
+	o := alone(t, 1)
+	o.step(0, o.poll(3, time.Hour))
+	o.step(0, o.hint("b", 0, 3))
+	o.step(0, o.granted(0, o.s.cfg.AnswerBytesMax+1))
+	if len(o.fx.Answers) != 1 || len(o.fx.Answers[0].Tasks) != 1 || o.fx.Counts.HandedBack != 2 {
+		t.Fatalf("%d answers; %+v", len(o.fx.Answers), o.fx.Counts)
+	}
+}
+
+// No answer has the number 0: it stands for none.
+func TestAnswersHaveNumbers(t *testing.T) {
+	o := alone(t, 1)
+	o.s.answers.last = math.MaxUint64 - 1
+	for _, want := range []uint64{math.MaxUint64, 1} {
+		o.step(0, o.poll(1, time.Hour))
+		o.step(0, o.hint("b", 0, 1))
+		if o.step(0, o.granted(0, 1)); len(o.fx.Answers) != 1 || o.fx.Answers[0].ID != want {
+			t.Fatalf("%+v, want number %d", o.fx.Answers, want)
+		}
+	}
+}
+
+// Of what comes in one turn the most urgent and oldest goes to a poll, wherever it stands in its message.
+func TestWhatComesTogetherIsMatchedInOrder(t *testing.T) {
+	o := alone(t, 1)
+	o.step(0, o.poll(1, time.Minute))
+	late, urgent, old := o.group("b", 2, 0, 1), o.group("b", 1, 0, 1), o.group("b", 1, 0, 1)
+	old.ReadyAt--
+	o.step(0, Inputs{Hints: []Hints{{Delivery: 1, Triggers: []Triggers{late, urgent, old}}}})
+	if len(o.fx.Batches) != 1 || len(o.fx.Batches[0].Grabs) != 1 || o.fx.Batches[0].Grabs[0].Trigger != ids.TriggerAt(old.Packed, 0) {
+		t.Fatalf("it asks for %+v", o.fx.Batches)
+	}
+}
+
+// A large group is stored as chunks, of which each counts as a little younger than the one before.
+func TestChunksOfAGroupKeepTheirOrder(t *testing.T) {
+	o := alone(t, 1)
+	o.step(0, o.hint("b", 0, 2*table.ChunkTriggersMax+1))
+	if o.fx.Counts.Triggers != 2*table.ChunkTriggersMax+1 {
+		t.Errorf("%d triggers are counted", o.fx.Counts.Triggers)
+	}
+	got := ""
+	for _, c := range o.fx.Calls[0].Put {
+		got += fmt.Sprint(c.ReadyAt, ":", c.Len(), " ")
+	}
+	if want := "1000:128 1001:128 1002:1 "; got != want {
+		t.Errorf("stored %s, want %s", got, want)
+	}
+}
