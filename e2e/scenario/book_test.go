@@ -132,7 +132,7 @@ func (b *book) drain(w *world) {
 		}
 		for _, p := range resp.Tasks {
 			req := &yardv1.CompleteRequest{Tasks: []*yardv1.Completion{{TaskId: p.TaskId, Token: p.Token}}}
-			resp, err := call[yardv1.OutcomeResponse](w, "tasks.complete", req)
+			resp, err := w.decide("tasks.complete", req)
 			if err := b.decided("completed", p.TaskId, p.Token, resp, err); err != nil {
 				w.t.Fatal(err)
 			}

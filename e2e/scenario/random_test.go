@@ -84,7 +84,7 @@ func (c *client) submitSome() error {
 		}
 		req.Tasks = append(req.Tasks, task)
 	}
-	resp, err := call[yardv1.SubmitResponse](c.world, "tasks.submit", req)
+	resp, err := c.handIn(req)
 	if err == nil {
 		c.submitted(resp.TaskIds)
 	}
@@ -119,7 +119,7 @@ func (c *client) completeOne() error {
 	if !ok {
 		return nil
 	}
-	resp, err := call[yardv1.OutcomeResponse](c.world, "tasks.complete", &yardv1.CompleteRequest{
+	resp, err := c.decide("tasks.complete", &yardv1.CompleteRequest{
 		Tasks: []*yardv1.Completion{{TaskId: id, Token: token}},
 	})
 	return c.decided("completed", id, token, resp, err)
@@ -140,7 +140,7 @@ func (c *client) failOne() error {
 	case 2:
 		f.NonRetryable = c.random.IntN(3) == 0
 	}
-	resp, err := call[yardv1.OutcomeResponse](c.world, "tasks.fail", &yardv1.FailRequest{Tasks: []*yardv1.Failure{f}})
+	resp, err := c.decide("tasks.fail", &yardv1.FailRequest{Tasks: []*yardv1.Failure{f}})
 	return c.decided(what, id, token, resp, err)
 }
 
@@ -149,7 +149,7 @@ func (c *client) beatOne() error {
 	if !ok {
 		return nil
 	}
-	resp, err := call[yardv1.OutcomeResponse](c.world, "tasks.heartbeat", &yardv1.HeartbeatRequest{
+	resp, err := c.decide("tasks.heartbeat", &yardv1.HeartbeatRequest{
 		Tasks: []*yardv1.Beat{{TaskId: id, Token: token}},
 	})
 	return c.decided("", id, token, resp, err)
@@ -160,7 +160,7 @@ func (c *client) cancelOne() error {
 	if id == "" {
 		return nil
 	}
-	resp, err := call[yardv1.OutcomeResponse](c.world, "tasks.cancel", &yardv1.CancelRequest{TaskIds: []string{id}})
+	resp, err := c.decide("tasks.cancel", &yardv1.CancelRequest{TaskIds: []string{id}})
 	if err != nil {
 		return err
 	}
