@@ -179,7 +179,7 @@ func (i *idle) round(name string, disturb func()) {
 func TestTakeoversAreQuick(t *testing.T) {
 	t.Parallel()
 	c := cluster.Start(t, binaries, instances)
-	nc, err := nats.Connect(c.URL())
+	nc, err := nats.Connect(c.URL(), nats.Timeout(within))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -67,8 +67,11 @@ func TestOneMessagePerBatchOnEveryHop(t *testing.T) {
 			within("the log in all", w.logged(), batch*batches*5/100)
 			equal(t, "sent again for want of a verdict", m["yard_frontend_event_resends_total"], 0)
 			equal(t, "tasks", m["yard_frontend_tasks_accepted_total"], batch*batches)
-			// On a slow machine a poll is answered without a partition that is late.
-			equal(t, "grants", m["yard_matching_grabs_granted_total"]-m["yard_matching_handed_back_total"], batch*batches)
+			// On a slow machine a poll is answered without a partition that is late, and an owner that is
+			// replaced hands back what may not even be granted.
+			if kept := m["yard_matching_grabs_granted_total"] - m["yard_matching_handed_back_total"]; kept > batch*batches {
+				t.Errorf("%d grants were kept, of %d tasks", kept, batch*batches)
+			}
 		})
 	}
 }

@@ -55,7 +55,8 @@ func enter(t *testing.T, s *stack.Stack) *world {
 // join connects to s for a domain that need not exist.
 func join(t *testing.T, s *stack.Stack, domain string) *world {
 	t.Helper()
-	nc, err := nats.Connect(s.URL, nats.Name(t.Name()), nats.Timeout(within))
+	// An inbox for each request, so that tasks of a poll that was given up find nobody, and come back.
+	nc, err := nats.Connect(s.URL, nats.Name(t.Name()), nats.Timeout(within), nats.UseOldRequestStyle())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,7 +119,11 @@ func (w *world) setType(t yard.TaskType) {
 // raw sends a JSON body and returns the answer's. As clients do, it sends it again where the
 // answer is that it did not happen: on a slow machine owners lose what they serve for moments.
 func (w *world) raw(endpoint, body string) (string, error) {
-	ctx := w.soon()
+	return w.request(w.soon(), endpoint, body)
+}
+
+// request is raw until ctx ends.
+func (w *world) request(ctx context.Context, endpoint, body string) (string, error) {
 	for {
 		answer, err := w.nc.RequestWithContext(ctx, topology.API(w.domain, endpoint), []byte(body))
 		if err != nil {
@@ -199,17 +204,38 @@ func (w *world) submitOne(task *yardv1.NewTask) string {
 	return w.submit(task)[0]
 }
 
+// pollGrace is how long after its wait a poll is given up.
+const pollGrace = 10 * time.Second
+
+// poll asks once. As the SDK does, it gives a poll up that is not answered in its time: on a slow machine
+// its owner may be replaced after the frontend has forgotten it.
+func (w *world) poll(req *yardv1.PollRequest) ([]*yardv1.PolledTask, error) {
+	body, err := codec.Marshal(codec.JSON, req)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(w.soon(), time.Duration(req.WaitMs)*time.Millisecond+pollGrace)
+	defer cancel()
+	answer, err := w.request(ctx, "tasks.poll", string(body))
+	if ctx.Err() != nil {
+		return nil, fault.New(fault.Unavailable, "the poll was not answered: %v", err)
+	} else if err != nil {
+		return nil, err
+	}
+	var resp yardv1.PollResponse
+	err = codec.Unmarshal(codec.JSON, []byte(answer), &resp)
+	return resp.Tasks, err
+}
+
 // someOf polls a tasklist until tasks come, n at most.
 func (w *world) someOf(tasklist string, n int, types ...string) (tasks []*yardv1.PolledTask) {
 	w.t.Helper()
-	w.eventually(func() error {
-		tasks = must[yardv1.PollResponse](w, "tasks.poll", &yardv1.PollRequest{
-			Tasklist: tasklist, MaxTasks: int32(n), WaitMs: 20_000, Types: types, Worker: "scenario",
-		}).Tasks
-		if len(tasks) == 0 {
-			return errNothing
+	w.eventually(func() (err error) {
+		tasks, err = w.poll(&yardv1.PollRequest{Tasklist: tasklist, MaxTasks: int32(n), WaitMs: 20_000, Types: types, Worker: "scenario"})
+		if err == nil && len(tasks) == 0 {
+			err = errNothing
 		}
-		return nil
+		return err
 	})
 	return tasks
 }
@@ -239,10 +265,13 @@ func (w *world) takeOne(types ...string) *yardv1.PolledTask {
 // nothing polls without a wait, and fails where a task comes.
 func (w *world) nothing(tasklist string) {
 	w.t.Helper()
-	resp := must[yardv1.PollResponse](w, "tasks.poll", &yardv1.PollRequest{Tasklist: tasklist, MaxTasks: 10})
-	if len(resp.Tasks) > 0 {
-		w.t.Fatalf("a poll brought %v", resp.Tasks)
-	}
+	w.eventually(func() error {
+		tasks, err := w.poll(&yardv1.PollRequest{Tasklist: tasklist, MaxTasks: 10})
+		if len(tasks) > 0 {
+			w.t.Fatalf("a poll brought %v", tasks)
+		}
+		return err
+	})
 }
 
 // grant is the number of an attempt among all that the task was granted.
