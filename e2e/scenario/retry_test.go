@@ -9,34 +9,30 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
-	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
 )
 
-// deadLetter is what is kept of a dead task, nil where there is nothing.
+// deadLetter waits until a dead task is kept, and returns what is.
 func (w *world) deadLetter(tasklist, id string) *logv1.Record {
 	w.t.Helper()
-	taskID, err := ids.ParseTaskID(id)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	subject := topology.Dead(w.domain, tasklist, taskID(w.t, id))
 	js, err := jetstream.New(w.nc)
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	letter, err := natslog.LastForSubject(w.soon(), js, topology.DeadLetterStream, topology.Dead(w.domain, tasklist, taskID))
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	if letter == nil {
-		return nil
-	}
 	var batch logv1.Batch
-	if err := batch.UnmarshalVT(letter.Data); err != nil {
-		w.t.Fatal(err)
-	}
+	w.eventually(func() error {
+		letter, err := natslog.LastForSubject(w.soon(), js, topology.DeadLetterStream, subject)
+		if err != nil {
+			return err
+		}
+		if letter == nil {
+			return errNothing
+		}
+		return batch.UnmarshalVT(letter.Data)
+	})
 	if len(batch.Tasks) != 1 {
 		w.t.Fatalf("%d tasks in a dead letter", len(batch.Tasks))
 	}
@@ -71,13 +67,7 @@ func TestRetriesBackOffThenDeadLetter(t *testing.T) {
 			}
 		}
 
-		var letter *logv1.Record
-		w.eventually(func() error {
-			if letter = w.deadLetter(list, id); letter == nil {
-				return errNothing
-			}
-			return nil
-		})
+		letter := w.deadLetter(list, id)
 		equal(t, "type", letter.Type, "bank")
 		equal(t, "domain", letter.Domain, w.domain)
 		equal(t, "payload", string(letter.Payload), `{"iban":"x"}`)
@@ -94,12 +84,7 @@ func TestNonRetryableGoesToTheDeadLettersAtOnce(t *testing.T) {
 		id := w.submitOne(&yardv1.NewTask{Type: "x"})
 		equal(t, "verdict", w.fail(w.takeOne(), &yardv1.Failure{Message: "no such account", NonRetryable: true}), "OK")
 		want(t, w.ended(id), "dead", "submitted started failed dead")
-		w.eventually(func() error {
-			if w.deadLetter(list, id) == nil {
-				return errNothing
-			}
-			return nil
-		})
+		w.deadLetter(list, id)
 	})
 }
 

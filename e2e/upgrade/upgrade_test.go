@@ -23,7 +23,7 @@ import (
 )
 
 // within bounds what happens soon in a healthy run.
-const within = 60 * time.Second
+const within = 120 * time.Second
 
 const domain, tasklist = "upgraded", "work"
 
