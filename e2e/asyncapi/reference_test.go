@@ -113,7 +113,7 @@ func startStack(t *testing.T) *nats.Conn {
 			t.Errorf("stop: %v", err)
 		}
 	})
-	nc, err := nats.Connect(s.URL)
+	nc, err := nats.Connect(s.URL, nats.Timeout(within))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -28,7 +28,7 @@ type archive struct {
 // openArchive connects to NATS until the test's end.
 func openArchive(t *testing.T, url string) *archive {
 	t.Helper()
-	nc, err := nats.Connect(url, nats.MaxReconnects(-1))
+	nc, err := nats.Connect(url, nats.MaxReconnects(-1), nats.Timeout(within))
 	if err != nil {
 		t.Fatal(err)
 	}

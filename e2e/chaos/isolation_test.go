@@ -40,7 +40,7 @@ func TestI14_R31_APartitionThatNobodyServes(t *testing.T) {
 	m := startMeter(t, c, domain)
 	m.phase("all partitions are served", lasts, -1)
 	const dead = 1
-	nc, err := nats.Connect(c.URL())
+	nc, err := nats.Connect(c.URL(), nats.Timeout(within))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/e2e/cluster"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // TestNATSDownAtStart starts the services first: they live, say what they wait
@@ -16,9 +17,7 @@ func TestNATSDownAtStart(t *testing.T) {
 	for _, s := range cluster.Services() {
 		for i := range c.Instances(s) {
 			c.AwaitLog(s, i, "waiting for NATS", within)
-			if err := c.Alive(s, i); err != nil {
-				t.Errorf("it waits for NATS and does not live: %v", err)
-			}
+			testkit.Eventually(t, within, func() error { return c.Alive(s, i) })
 			if c.Ready(s, i) == nil {
 				t.Errorf("%s-%d says that it is ready without NATS", s, i)
 			}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -25,19 +27,24 @@ const (
 	idleWait = 60 * time.Second
 )
 
+// takeoverMax is how long a takeover may take in the long form, on a machine that is free for it; the
+// short form prints how long it takes.
+const takeoverMax = 20 * time.Second
+
 // disturbances are what befalls one process of a service, and how it comes back.
 var disturbances = []struct {
 	name     string
+	drains   bool // it ends what waits there before it goes
 	do, undo func(*cluster.Cluster, cluster.Service)
 }{
-	{"kill -9", func(c *cluster.Cluster, s cluster.Service) { c.Kill(s, 0) }, func(c *cluster.Cluster, s cluster.Service) { c.Restart(s, 0) }},
-	{"SIGTERM", func(c *cluster.Cluster, s cluster.Service) { c.Term(s, 0) }, func(c *cluster.Cluster, s cluster.Service) { c.Restart(s, 0) }},
-	{"SIGSTOP", func(c *cluster.Cluster, s cluster.Service) { c.Pause(s, 0) }, func(c *cluster.Cluster, s cluster.Service) { c.Resume(s, 0) }},
+	{"kill -9", false, func(c *cluster.Cluster, s cluster.Service) { c.Kill(s, 0) }, func(c *cluster.Cluster, s cluster.Service) { c.Restart(s, 0) }},
+	{"SIGTERM", true, func(c *cluster.Cluster, s cluster.Service) { c.Term(s, 0) }, func(c *cluster.Cluster, s cluster.Service) { c.Restart(s, 0) }},
+	{"SIGSTOP", false, func(c *cluster.Cluster, s cluster.Service) { c.Pause(s, 0) }, func(c *cluster.Cluster, s cluster.Service) { c.Resume(s, 0) }},
 }
 
 // TestIdleWorkersAreServedAfterATakeover: workers whose polls wait at a matching process that
-// is killed, drained or hung get the tasks that come next from its successor, long before
-// their polls are over (R42).
+// is killed, drained or hung get the tasks that come next from its successor: the frontends end
+// polls that a process cannot answer any more, so that nobody waits until they are over (R42).
 func TestIdleWorkersAreServedAfterATakeover(t *testing.T) {
 	t.Parallel()
 	c := cluster.Start(t, binaries, instances)
@@ -47,7 +54,11 @@ func TestIdleWorkersAreServedAfterATakeover(t *testing.T) {
 	i := startIdle(t, c)
 	for _, d := range disturbances {
 		i.round("before "+d.name, func() {})
+		before := ended(t, c)
 		i.round(d.name, func() { d.do(c, cluster.Matching) })
+		if !d.drains && ended(t, c) == before {
+			t.Errorf("%s: no frontend has ended a poll", d.name)
+		}
 		d.undo(c, cluster.Matching)
 		c.AwaitProcess(cluster.Matching, 0)
 		i.round("back after "+d.name, func() {})
@@ -93,6 +104,28 @@ func startIdle(t *testing.T, c *cluster.Cluster) *idle {
 	return i
 }
 
+// ended is how many polls the frontends have ended because their owner was replaced.
+func ended(t *testing.T, c *cluster.Cluster) (n int) {
+	t.Helper()
+	for i := range c.Instances(cluster.Frontend) {
+		var page string
+		testkit.Eventually(t, within, func() (err error) {
+			page, err = c.Metrics(cluster.Frontend, i)
+			return err
+		})
+		for line := range strings.Lines(page) {
+			if text, ok := strings.CutPrefix(line, "yard_frontend_polls_ended_total "); ok {
+				count, err := strconv.Atoi(strings.TrimSpace(text))
+				if err != nil {
+					t.Fatal(err)
+				}
+				n += count
+			}
+		}
+	}
+	return n
+}
+
 func idleList(n int) string { return fmt.Sprintf("idle-%d", n) }
 
 // round waits until all workers are idle, disturbs, submits a task to each and prints
@@ -136,7 +169,7 @@ func (i *idle) round(name string, disturb func()) {
 	slices.Sort(took)
 	most := took[len(took)-1]
 	i.t.Logf("%-20s served after %4d ms (p50), %4d ms (max)", name, took[len(took)/2].Milliseconds(), most.Milliseconds())
-	if most > idleWait/3 {
+	if settingsOf(i.t).long && most > takeoverMax {
 		i.t.Errorf("%s: served after %v", name, most)
 	}
 }
@@ -146,11 +179,15 @@ func (i *idle) round(name string, disturb func()) {
 func TestTakeoversAreQuick(t *testing.T) {
 	t.Parallel()
 	c := cluster.Start(t, binaries, instances)
-	nc, err := nats.Connect(c.URL())
+	nc, err := nats.Connect(c.URL(), nats.Timeout(within))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer nc.Close()
+	bound := within
+	if settingsOf(t).long {
+		bound = takeoverMax
+	}
 	for _, s := range []cluster.Service{cluster.History, cluster.Timer, cluster.Matching} {
 		if c.Instances(s) < 2 {
 			continue
@@ -163,7 +200,7 @@ func TestTakeoversAreQuick(t *testing.T) {
 			c.AwaitProcess(s, 0)
 			slices.Sort(gaps)
 			t.Logf("%-8s %-8s nobody answers for %v", s, d.name, gaps)
-			if most := gaps[len(gaps)-1]; most > within/3 {
+			if most := gaps[len(gaps)-1]; most > bound {
 				t.Errorf("%s, %s: nobody answered for %v", s, d.name, most)
 			}
 		}
@@ -196,6 +233,10 @@ func probe(t *testing.T, nc *nats.Conn, s cluster.Service) (stop func() []time.D
 					if time.Since(began) > calmFor {
 						return
 					}
+				}
+				if !last.IsZero() && time.Since(last) > within { // nobody comes any more
+					gaps[p] = time.Since(last)
+					return
 				}
 				wait(all, every)
 			}

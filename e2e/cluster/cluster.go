@@ -171,7 +171,7 @@ func (c *Cluster) Instances(s Service) int { return len(c.processes[s]) }
 // Client connects a client of a domain, closed with the test.
 func (c *Cluster) Client(domain string) *yard.Client {
 	c.tb.Helper()
-	client, err := yard.Connect(c.URL(), domain, yard.WithNATSOptions(nats.Name(c.tb.Name())))
+	client, err := yard.Connect(c.URL(), domain, yard.WithNATSOptions(nats.Name(c.tb.Name()), nats.Timeout(readyWithin)))
 	if err != nil {
 		c.tb.Fatal(err)
 	}

@@ -3,10 +3,15 @@ package scenario_test
 import (
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/infra/yard/stack"
+	"github.com/yardmaster-io/yardmaster/shared/natslog"
 )
 
 // TestOneMessagePerBatchOnEveryHop runs 10,000 tasks in hundreds, and counts what
@@ -20,10 +25,11 @@ func TestOneMessagePerBatchOnEveryHop(t *testing.T) {
 		t.Run(string(kind), func(t *testing.T) {
 			t.Parallel()
 			const batch, batches = 100, 100
-			w := enter(t, own(t, stack.Config{Tables: kind}))
+			services := stack.DefaultServices()
+			services.Frontend.Gateway.VerdictTimeout = within / 2 // a slow machine's verdicts are not lost
+			services.History.Partition.PurgeEvery, services.Timer.Firing.PurgeEvery = time.Hour, time.Hour
+			w := enter(t, own(t, stack.Config{Tables: kind, Services: &services}))
 			n := w.stack.Partitioning
-			logBefore := stored(w, n.History, topology.HistoryStream)
-
 			tasks := make([]*yardv1.NewTask, batch)
 			for i := range tasks {
 				tasks[i] = &yardv1.NewTask{Type: "x", Payload: jsonPayload(strings.Repeat("1", 250))}
@@ -31,12 +37,11 @@ func TestOneMessagePerBatchOnEveryHop(t *testing.T) {
 			for range batches {
 				w.submit(tasks...)
 			}
-			polls := int64(0)
+			// A poll that finds them all takes them as a whole, on a slow machine too.
+			w.meter("yard_matching_triggers_total", batch*batches)
+			polls := int64(0) // that brought tasks
 			for left := batch * batches; left > 0; polls++ {
-				polled := w.poll(batch)
-				if len(polled) == 0 {
-					t.Fatalf("%d tasks did not come", left)
-				}
+				polled := w.some(batch)
 				if got := w.complete(polled...); strings.Trim(got, "OK ") != "" {
 					t.Fatalf("verdicts %s", got)
 				}
@@ -59,11 +64,40 @@ func TestOneMessagePerBatchOnEveryHop(t *testing.T) {
 			within("outcomes", m["yard_frontend_event_batches_total"], 2*batches)
 			// A message of the archive is at most 32 KiB, and many are stored as one.
 			within("archive", stored(w, n.History, topology.ArchiveStream), 4*batches)
-			within("the log in all", stored(w, n.History, topology.HistoryStream)-logBefore, batch*batches*5/100)
+			within("the log in all", w.logged(), batch*batches*5/100)
 			equal(t, "sent again for want of a verdict", m["yard_frontend_event_resends_total"], 0)
 			equal(t, "tasks", m["yard_frontend_tasks_accepted_total"], batch*batches)
-			// On a slow machine a poll is answered without a partition that is late.
-			equal(t, "grants", m["yard_matching_grabs_granted_total"]-m["yard_matching_handed_back_total"], batch*batches)
+			// On a slow machine a poll is answered without a partition that is late, and an owner that is
+			// replaced hands back what may not even be granted.
+			if kept := m["yard_matching_grabs_granted_total"] - m["yard_matching_handed_back_total"]; kept > batch*batches {
+				t.Errorf("%d grants were kept, of %d tasks", kept, batch*batches)
+			}
 		})
 	}
+}
+
+// logged counts the messages of the logs that hold tasks or events. The others tell at most four times a
+// second what polls have received, as long as it takes.
+func (w *world) logged() (n int64) {
+	w.t.Helper()
+	js, err := jetstream.New(w.nc)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	for p := range w.stack.Partitioning.History {
+		err := natslog.ReadAll(w.soon(), js, natslog.ReadConfig{Stream: topology.HistoryStream(p)}, func(r natslog.Record) error {
+			var b logv1.EventBatch
+			if r.Subject == topology.Event(p) {
+				if err := b.UnmarshalVT(r.Data); err != nil || len(b.Events) == 0 {
+					return err
+				}
+			}
+			n++
+			return nil
+		})
+		if err != nil {
+			w.t.Fatal(err)
+		}
+	}
+	return n
 }

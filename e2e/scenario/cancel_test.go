@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
@@ -131,7 +132,7 @@ func TestCancelReachesTheHandler(t *testing.T) {
 				return struct{}{}, ctx.Err()
 			})
 		})
-		id, err := w.client.Submit(w.soon(), yard.Task{Type: "long", Tasklist: list, HeartbeatTimeout: 1_000_000_000})
+		id, err := w.client.Submit(w.soon(), yard.Task{Type: "long", Tasklist: list, HeartbeatTimeout: 6 * time.Second})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,14 +1,20 @@
 package scenario_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
+	"github.com/yardmaster-io/yardmaster/shared/ownership"
 )
 
 // TestPrioritiesComeOutSorted holds the only slot of a type while its tasks gather
@@ -102,21 +108,71 @@ func TestPollsTakeOnlyTheirTypes(t *testing.T) {
 		}
 
 		// A long poll is not ended by a task of another type.
-		answer := make(chan []*yardv1.PolledTask, 1)
-		go func() {
-			resp, err := call[yardv1.PollResponse](w, "tasks.poll", &yardv1.PollRequest{Tasklist: list, MaxTasks: 1, WaitMs: 20_000, Types: []string{"late"}})
-			if err != nil {
-				t.Error(err)
-			}
-			answer <- resp.GetTasks()
-		}()
+		answer := make(chan *yardv1.PolledTask, 1)
+		go func() { answer <- w.longPoll("late") }()
 		w.pollsWait(1)
 		w.submit(&yardv1.NewTask{Type: "early"}, &yardv1.NewTask{Type: "late"})
-		if tasks := <-answer; len(tasks) != 1 || tasks[0].Type != "late" {
-			t.Errorf("the poll got %v", tasks)
+		if p := <-answer; p.GetType() != "late" {
+			t.Errorf("the poll got %v", p)
 		}
 		equal(t, "type", w.takeOne().Type, "early")
 	})
+}
+
+// longPoll polls for one task until it comes, nil if it does not. It polls again where a poll ends without
+// a task, which is an error where neither its time was over nor its shard was given to a new owner. It may be
+// called on any goroutine.
+func (w *world) longPoll(types ...string) *yardv1.PolledTask {
+	const wait = 60 * time.Second
+	for {
+		owner, began := w.owner(), time.Now()
+		tasks, err := w.poll(&yardv1.PollRequest{Tasklist: list, MaxTasks: 1, WaitMs: wait.Milliseconds(), Types: types})
+		switch {
+		case err != nil || len(tasks) > 1:
+			w.t.Errorf("a poll for one task ended with %v, %v", tasks, err)
+			return nil
+		case len(tasks) == 1:
+			return tasks[0]
+		case time.Since(began) < wait && !w.followed(owner):
+			w.t.Errorf("a poll ended without a task after %v, and its shard has the same owner", time.Since(began))
+			return nil
+		}
+	}
+}
+
+// owner is the epoch of the owner that serves the shard of the tasklist, 0 where that cannot be read.
+func (w *world) owner() uint64 {
+	shard := ids.MatchingShard(w.domain, list, 0, w.stack.Partitioning.Matching)
+	js, err := jetstream.New(w.nc)
+	if err != nil {
+		w.t.Error(err)
+		return 0
+	}
+	epochs, err := js.KeyValue(w.soon(), topology.CheckpointsBucket)
+	if err != nil {
+		w.t.Error(err)
+		return 0
+	}
+	at, err := epochs.Get(w.soon(), topology.MatchingEpoch(shard))
+	if err != nil {
+		w.t.Error(err)
+		return 0
+	}
+	var epoch ownership.Epoch
+	if err := json.Unmarshal(at.Value(), &epoch); err != nil {
+		w.t.Error(err)
+	}
+	return epoch.Open
+}
+
+// followed waits for a while until there is a later owner, and tells whether there is one.
+func (w *world) followed(owner uint64) bool {
+	for end := time.Now().Add(within); time.Now().Before(end); {
+		if w.owner() > owner {
+			return true
+		}
+	}
+	return false
 }
 
 // pollsWait waits until n polls wait at the tasklist.
@@ -136,15 +192,7 @@ func TestLongPollsWaitForWork(t *testing.T) {
 		const polls = 5
 		answers := make(chan *yardv1.PolledTask, polls)
 		for range polls {
-			go func() {
-				resp, err := call[yardv1.PollResponse](w, "tasks.poll", &yardv1.PollRequest{Tasklist: list, MaxTasks: 1, WaitMs: 30_000})
-				if err != nil || len(resp.Tasks) != 1 {
-					t.Errorf("a poll ended with %v, %v", resp, err)
-					answers <- nil
-					return
-				}
-				answers <- resp.Tasks[0]
-			}()
+			go func() { answers <- w.longPoll() }()
 		}
 		w.pollsWait(polls)
 		var tasks []*yardv1.NewTask
@@ -163,7 +211,10 @@ func TestLongPollsWaitForWork(t *testing.T) {
 		}
 		equal(t, "different tasks", len(seen), polls)
 
-		resp := must[yardv1.PollResponse](w, "tasks.poll", &yardv1.PollRequest{Tasklist: list, MaxTasks: 1, WaitMs: 300})
-		equal(t, "tasks", len(resp.Tasks), 0)
+		w.eventually(func() error {
+			tasks, err := w.poll(&yardv1.PollRequest{Tasklist: list, MaxTasks: 1, WaitMs: 300})
+			equal(t, "tasks", len(tasks), 0)
+			return err
+		})
 	})
 }

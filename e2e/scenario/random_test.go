@@ -6,6 +6,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
@@ -84,7 +85,7 @@ func (c *client) submitSome() error {
 		}
 		req.Tasks = append(req.Tasks, task)
 	}
-	resp, err := call[yardv1.SubmitResponse](c.world, "tasks.submit", req)
+	resp, err := c.handIn(req)
 	if err == nil {
 		c.submitted(resp.TaskIds)
 	}
@@ -92,13 +93,13 @@ func (c *client) submitSome() error {
 }
 
 func (c *client) pollSome() error {
-	resp, err := call[yardv1.PollResponse](c.world, "tasks.poll", &yardv1.PollRequest{
+	tasks, err := c.poll(&yardv1.PollRequest{
 		Tasklist: list, MaxTasks: 1 + c.random.Int32N(5), WaitMs: c.random.Int64N(30),
 	})
-	if err != nil {
+	if err != nil && fault.CodeOf(err) != fault.Unavailable {
 		return err
 	}
-	return c.granted(resp.Tasks)
+	return c.granted(tasks)
 }
 
 // any chooses an attempt, most likely one of the latest; now and then its token is
@@ -119,7 +120,7 @@ func (c *client) completeOne() error {
 	if !ok {
 		return nil
 	}
-	resp, err := call[yardv1.OutcomeResponse](c.world, "tasks.complete", &yardv1.CompleteRequest{
+	resp, err := c.decide("tasks.complete", &yardv1.CompleteRequest{
 		Tasks: []*yardv1.Completion{{TaskId: id, Token: token}},
 	})
 	return c.decided("completed", id, token, resp, err)
@@ -140,7 +141,7 @@ func (c *client) failOne() error {
 	case 2:
 		f.NonRetryable = c.random.IntN(3) == 0
 	}
-	resp, err := call[yardv1.OutcomeResponse](c.world, "tasks.fail", &yardv1.FailRequest{Tasks: []*yardv1.Failure{f}})
+	resp, err := c.decide("tasks.fail", &yardv1.FailRequest{Tasks: []*yardv1.Failure{f}})
 	return c.decided(what, id, token, resp, err)
 }
 
@@ -149,7 +150,7 @@ func (c *client) beatOne() error {
 	if !ok {
 		return nil
 	}
-	resp, err := call[yardv1.OutcomeResponse](c.world, "tasks.heartbeat", &yardv1.HeartbeatRequest{
+	resp, err := c.decide("tasks.heartbeat", &yardv1.HeartbeatRequest{
 		Tasks: []*yardv1.Beat{{TaskId: id, Token: token}},
 	})
 	return c.decided("", id, token, resp, err)
@@ -160,7 +161,7 @@ func (c *client) cancelOne() error {
 	if id == "" {
 		return nil
 	}
-	resp, err := call[yardv1.OutcomeResponse](c.world, "tasks.cancel", &yardv1.CancelRequest{TaskIds: []string{id}})
+	resp, err := c.decide("tasks.cancel", &yardv1.CancelRequest{TaskIds: []string{id}})
 	if err != nil {
 		return err
 	}

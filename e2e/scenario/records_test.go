@@ -213,7 +213,7 @@ func failInEveryWay(w *world) {
 		task := &yardv1.NewTask{Type: kind, Retry: soon(), Traceparent: traceparent}
 		switch kind {
 		case "overdue":
-			task.StartToCloseMs = 200
+			task.StartToCloseMs, task.Retry.MaxAttempts = 200, 1000
 		case "silent":
 			task.HeartbeatTimeoutMs = 200
 		}
@@ -230,12 +230,17 @@ func failInEveryWay(w *world) {
 			w.ended(id)
 			continue
 		}
-		second := w.takeOne(kind)
-		if kind == "overdue" {
-			w.fail(second, &yardv1.Failure{Message: "enough", NonRetryable: true})
-		} else {
-			w.complete(second)
-		}
+		w.eventually(func() error { // on a slow machine an attempt may be over before it is answered
+			next := w.takeOne(kind)
+			end := func() string { return w.complete(next) }
+			if kind == "overdue" {
+				end = func() string { return w.fail(next, &yardv1.Failure{Message: "enough", NonRetryable: true}) }
+			}
+			if code := end(); code != "OK" {
+				return fmt.Errorf("an attempt of %s ends %s", kind, code)
+			}
+			return nil
+		})
 		w.ended(id)
 	}
 }

@@ -9,34 +9,30 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
-	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
 )
 
-// deadLetter is what is kept of a dead task, nil where there is nothing.
+// deadLetter waits until a dead task is kept, and returns what is.
 func (w *world) deadLetter(tasklist, id string) *logv1.Record {
 	w.t.Helper()
-	taskID, err := ids.ParseTaskID(id)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	subject := topology.Dead(w.domain, tasklist, taskID(w.t, id))
 	js, err := jetstream.New(w.nc)
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	letter, err := natslog.LastForSubject(w.soon(), js, topology.DeadLetterStream, topology.Dead(w.domain, tasklist, taskID))
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	if letter == nil {
-		return nil
-	}
 	var batch logv1.Batch
-	if err := batch.UnmarshalVT(letter.Data); err != nil {
-		w.t.Fatal(err)
-	}
+	w.eventually(func() error {
+		letter, err := natslog.LastForSubject(w.soon(), js, topology.DeadLetterStream, subject)
+		if err != nil {
+			return err
+		}
+		if letter == nil {
+			return errNothing
+		}
+		return batch.UnmarshalVT(letter.Data)
+	})
 	if len(batch.Tasks) != 1 {
 		w.t.Fatalf("%d tasks in a dead letter", len(batch.Tasks))
 	}
@@ -60,8 +56,9 @@ func TestRetriesBackOffThenDeadLetter(t *testing.T) {
 		equal(t, "failures", task.Failures, 3)
 		equal(t, "error", task.ErrorMessage, "no money")
 		equal(t, "error type", task.ErrorType, "funds")
+		events := past(task)
 		for i, wait := range waits {
-			failed, started := task.Events[2+2*i], task.Events[3+2*i]
+			failed, started := events[2+2*i], events[3+2*i]
 			if got := failed.DueAtMs - failed.AtMs; got < wait*9/10 || got > wait*11/10 {
 				t.Errorf("wait %d is of %d ms, want %d within 10%%", i+1, got, wait)
 			}
@@ -70,13 +67,7 @@ func TestRetriesBackOffThenDeadLetter(t *testing.T) {
 			}
 		}
 
-		var letter *logv1.Record
-		w.eventually(func() error {
-			if letter = w.deadLetter(list, id); letter == nil {
-				return errNothing
-			}
-			return nil
-		})
+		letter := w.deadLetter(list, id)
 		equal(t, "type", letter.Type, "bank")
 		equal(t, "domain", letter.Domain, w.domain)
 		equal(t, "payload", string(letter.Payload), `{"iban":"x"}`)
@@ -93,12 +84,7 @@ func TestNonRetryableGoesToTheDeadLettersAtOnce(t *testing.T) {
 		id := w.submitOne(&yardv1.NewTask{Type: "x"})
 		equal(t, "verdict", w.fail(w.takeOne(), &yardv1.Failure{Message: "no such account", NonRetryable: true}), "OK")
 		want(t, w.ended(id), "dead", "submitted started failed dead")
-		w.eventually(func() error {
-			if w.deadLetter(list, id) == nil {
-				return errNothing
-			}
-			return nil
-		})
+		w.deadLetter(list, id)
 	})
 }
 
@@ -127,10 +113,11 @@ func TestLongRetriesAreParked(t *testing.T) {
 		equal(t, "verdict", w.complete(p), "OK")
 		task := w.ended(id)
 		want(t, task, "completed", "submitted started failed parked fired started completed")
-		if early := task.Events[2].DueAtMs - task.Events[5].AtMs; early > 0 {
+		failed, started := past(task)[2], past(task)[5]
+		if early := failed.DueAtMs - started.AtMs; early > 0 {
 			t.Errorf("the second attempt began %d ms early", early)
 		}
-		equal(t, "wait", task.Events[2].DueAtMs-task.Events[2].AtMs, 11_000)
+		equal(t, "wait", failed.DueAtMs-failed.AtMs, 11_000)
 		equal(t, "failures", task.Failures, 1)
 	})
 }
@@ -149,15 +136,17 @@ func TestTheTypesPolicyHoldsWhereTheTaskHasNone(t *testing.T) {
 func TestHandedBackBurnsNoAttempt(t *testing.T) {
 	everywhere(t, func(t *testing.T, w *world) {
 		id := w.submitOne(&yardv1.NewTask{Type: "x", Retry: &yardv1.RetryPolicy{MaxAttempts: 1}})
+		var held []int32
 		for range 3 {
 			p := w.takeOne()
+			held = append(held, w.grant(p))
 			equal(t, "attempt", p.Attempt, 1)
 			equal(t, "verdict", w.fail(p, &yardv1.Failure{NotStarted: true}), "OK")
 		}
 		equal(t, "verdict", w.complete(w.takeOne()), "OK")
 		task := w.ended(id)
-		want(t, task, "completed", "submitted started handed_back started handed_back started handed_back started completed")
+		want(t, task, "completed", "submitted started handed_back started handed_back started handed_back started completed", held...)
 		equal(t, "failures", task.Failures, 0)
-		equal(t, "grants", task.Grants, 4)
+		equal(t, "grants", int(task.Grants), strings.Count(eventsOf(task), "started"))
 	})
 }

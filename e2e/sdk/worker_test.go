@@ -70,7 +70,7 @@ func TestCancelReachesARunningHandler(t *testing.T) {
 		return struct{}{}, ctx.Err()
 	})
 	run(t, w)
-	id, err := s.client.Submit(soon(t), yard.Task{Type: "x", Tasklist: "mail", HeartbeatTimeout: 600 * time.Millisecond})
+	id, err := s.client.Submit(soon(t), yard.Task{Type: "x", Tasklist: "mail", HeartbeatTimeout: 3 * time.Second})
 	if err != nil || id != <-started {
 		t.Fatal(err)
 	}

@@ -22,7 +22,7 @@ import (
 )
 
 // within bounds what must happen soon.
-const within = 30 * time.Second
+const within = 90 * time.Second
 
 const (
 	domain = "shop"

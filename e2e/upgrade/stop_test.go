@@ -32,32 +32,35 @@ func (r *rollout) writeTooEarly(js jetstream.JetStream, partitions int) {
 	}
 }
 
-// submit hands in tasks one by one, until each partition has one that is due at once and one
-// that waits.
+// burst is how many tasks a request has: more than a frontend lets a partition be ahead of the emptiest one
+// (distribution.StayTasks), so that the next request goes to another.
+const burst = 130
+
+// submit hands in tasks until each partition has some that are due at once and some that wait.
 func (r *rollout) submit(partitions int) (all []string) {
 	r.t.Helper()
 	ctx, cancel := context.WithTimeout(r.t.Context(), within)
 	defer cancel()
-	type place struct {
-		partition int
-		waits     bool
+	tasks := make([]yard.Task, burst)
+	for i := range tasks {
+		tasks[i] = yard.Task{Type: "echo", Tasklist: tasklist, Payload: "kept"}
+		if i%2 == 1 {
+			tasks[i].Delay = 2 * time.Second
+		}
 	}
-	for filled := map[place]bool{}; len(filled) < 2*partitions; {
-		task := yard.Task{Type: "echo", Tasklist: tasklist, Payload: "kept"}
-		waits := len(all)%2 == 1
-		if waits {
-			task.Delay = 2 * time.Second
-		}
-		text, err := r.client.Submit(ctx, task)
+	for filled := map[int]bool{}; len(filled) < partitions; { // a request goes to one partition
+		submitted, err := r.client.SubmitMany(ctx, tasks)
 		if err != nil {
 			r.t.Fatal(err)
 		}
-		id, err := ids.ParseTaskID(text)
-		if err != nil {
-			r.t.Fatal(err)
+		for _, text := range submitted {
+			id, err := ids.ParseTaskID(text)
+			if err != nil {
+				r.t.Fatal(err)
+			}
+			filled[id.Partition()] = true
 		}
-		filled[place{id.Partition(), waits}] = true
-		all = append(all, text)
+		all = append(all, submitted...)
 	}
 	return all
 }

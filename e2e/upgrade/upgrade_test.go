@@ -23,7 +23,7 @@ import (
 )
 
 // within bounds what happens soon in a healthy run.
-const within = 60 * time.Second
+const within = 120 * time.Second
 
 const domain, tasklist = "upgraded", "work"
 
@@ -154,7 +154,7 @@ func (r *rollout) finalize(args ...string) (out string, err error) {
 // jetStream connects to the cluster's streams.
 func (r *rollout) jetStream() (js jetstream.JetStream, partitions int) {
 	r.t.Helper()
-	nc, err := nats.Connect(r.URL())
+	nc, err := nats.Connect(r.URL(), nats.Timeout(within))
 	if err != nil {
 		r.t.Fatal(err)
 	}

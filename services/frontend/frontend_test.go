@@ -96,7 +96,7 @@ func (s *stage) readTokens() {
 }
 
 // within bounds every wait of these tests; it is for a broken run.
-const within = 20 * time.Second
+const within = 60 * time.Second
 
 func (s *stage) raw(subject string, header nats.Header, body []byte) *nats.Msg {
 	s.t.Helper()
@@ -297,7 +297,7 @@ func TestNoLogAtAllIsUnavailable(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	deadline := nats.Header{natsrpc.HeaderDeadline: {fmt.Sprint(time.Now().Add(300 * time.Millisecond).UnixMilli())}}
+	deadline := nats.Header{natsrpc.HeaderDeadline: {fmt.Sprint(time.Now().Add(2 * time.Second).UnixMilli())}}
 	e := refusalOf(s.raw(topology.API("shop", "tasks.submit"), deadline, body))
 	if fault.CodeOf(e) != fault.Unavailable || e.RetryAfter == 0 {
 		t.Errorf("got %v", e)

@@ -29,7 +29,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-const patience = 20 * time.Second
+const patience = 60 * time.Second
 
 var parts = topology.Partitioning{History: 1, Matching: 3}
 

@@ -17,7 +17,7 @@ import (
 
 const (
 	stream = "LOG"
-	soon   = 30 * time.Second
+	soon   = 60 * time.Second
 )
 
 // logServer is a real server with one stream, LOG, of the subjects log.>.

@@ -20,7 +20,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
-const soon = 20 * time.Second
+const soon = 60 * time.Second
 
 type (
 	request  = rpcv1.GetTaskRequest

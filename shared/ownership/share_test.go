@@ -21,7 +21,7 @@ const (
 	count  = 16
 	beat   = 100 * time.Millisecond
 	expiry = 600 * time.Millisecond
-	soon   = 30 * time.Second
+	soon   = 60 * time.Second
 )
 
 // serving records what one node serves.

@@ -25,7 +25,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-const within = 20 * time.Second
+const within = 60 * time.Second
 
 type testSettings struct {
 	Config

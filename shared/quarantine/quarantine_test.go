@@ -19,7 +19,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
-const soon = 30 * time.Second
+const soon = 60 * time.Second
 
 func cluster(t *testing.T) (*testkit.NATS, jetstream.JetStream) {
 	t.Helper()

@@ -10,7 +10,7 @@ import (
 
 // serverReadyWithin is how long a server may take to accept connections. It is
 // generous because CI machines are shared; a healthy one needs milliseconds.
-const serverReadyWithin = 20 * time.Second
+const serverReadyWithin = 60 * time.Second
 
 // NATS is one real nats-server with JetStream, inside the test process. Its data
 // lives in the test's temporary folder and every write is synced, as in production.
@@ -67,6 +67,7 @@ func (n *NATS) Connect(tb testing.TB) *nats.Conn {
 	tb.Helper()
 	nc, err := nats.Connect(n.URL,
 		nats.Name(tb.Name()),
+		nats.Timeout(serverReadyWithin),
 		nats.MaxReconnects(-1),
 		nats.ReconnectWait(20*time.Millisecond),
 		nats.ReconnectJitter(time.Millisecond, time.Millisecond),

@@ -23,7 +23,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
-const within = 30 * time.Second
+const within = 90 * time.Second
 
 // start starts a stack that is closed when the test ends, unless it was before.
 func start(t *testing.T, cfg stack.Config) *stack.Stack {

@@ -23,7 +23,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
-const within = 30 * time.Second
+const within = 90 * time.Second
 
 // run runs a command line and returns what it wrote and its exit code.
 func run(t *testing.T, in string, args ...string) (out, errs string, code int) {

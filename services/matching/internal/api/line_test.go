@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 const (
 	domain   = "shop"
 	tasklist = "mail"
-	patience = 15 * time.Second
+	patience = 60 * time.Second
 )
 
 var parts = topology.Partitioning{History: 2, Matching: 1}

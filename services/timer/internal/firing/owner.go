@@ -268,7 +268,8 @@ func (o *Owner) catchUp(ctx context.Context) error {
 // ErrNotServing: the owner has ended; another one will answer.
 var ErrNotServing = errors.New("the owner of the timer partition has ended")
 
-// ask has the loop call do, and waits for it.
+// ask has the loop call do, and waits for it. After an error do may still be called, or run just now: what it
+// sets is not to be read then.
 func (o *Owner) ask(ctx context.Context, do func()) error {
 	done := make(chan struct{})
 	select {

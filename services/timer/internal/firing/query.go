@@ -48,8 +48,11 @@ func (o *Owner) Locate(ctx context.Context, id ids.TaskID, domain string) (Locat
 		var stay due.Stay
 		var status due.Status
 		err := o.ask(ctx, func() { stay, status = o.table.Find(id, domain) })
-		if err != nil || status != due.Waiting {
-			return Located{Fired: status == due.Fired, LogSeq: stay.LogSeq}, err
+		if err != nil {
+			return Located{}, err
+		}
+		if status != due.Waiting {
+			return Located{Fired: status == due.Fired, LogSeq: stay.LogSeq}, nil
 		}
 		want := &ref{seq: stay.Seq, index: stay.Index, id: id}
 		if err := o.fetchHere(ctx, []*ref{want}); err != nil || want.record != nil {
@@ -70,9 +73,12 @@ func (o *Owner) fetchHere(ctx context.Context, refs []*ref) error {
 }
 
 // Waiting counts the waiting tasks of a tasklist, or of a domain.
-func (o *Owner) Waiting(ctx context.Context, domain, tasklist string) (n int, err error) {
-	err = o.ask(ctx, func() { n = o.table.Waiting(domain, tasklist) })
-	return n, err
+func (o *Owner) Waiting(ctx context.Context, domain, tasklist string) (int, error) {
+	n := 0
+	if err := o.ask(ctx, func() { n = o.table.Waiting(domain, tasklist) }); err != nil {
+		return 0, err
+	}
+	return n, nil
 }
 
 // List returns the encoded records of waiting tasks, the newest first, and whether there may be
