@@ -207,11 +207,11 @@ func (w *world) undone() string {
 	return text
 }
 
-// stored tells whether a table holds triggers, be they of no use any more.
+// stored tells whether a table holds triggers, or is about to, be they of no use any more.
 func (w *world) stored() bool {
 	for shard := range w.shards {
 		for _, l := range w.newest(shard).s.lists {
-			if !l.index.Empty() {
+			if !l.index.Empty() || l.putting > 0 || len(l.ahead) > 0 {
 				return true
 			}
 		}
