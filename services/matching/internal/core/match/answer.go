@@ -212,6 +212,13 @@ func (a *answers) add(grants []grant, now time.Duration) uint64 {
 	return one.id
 }
 
+// stopped: the shard has heard nothing for long. It may only now be told that nobody was there.
+func (a *answers) stopped(now time.Duration) {
+	for _, one := range a.queue[a.settled:] {
+		one.at = now
+	}
+}
+
 // settle counts as received what was sent long enough ago, and forgets what cannot be
 // unheard any more.
 func (a *answers) settle(now time.Duration) {

@@ -42,6 +42,9 @@ const (
 	sweepEvery = 250 * time.Millisecond
 	// heardAfter is when an answer counts as received, if nobody has said otherwise.
 	heardAfter = 250 * time.Millisecond
+	// stoppedAfter is after how long without a turn a shard was stopped: while an answer may not have been received,
+	// it takes one within heardAfter.
+	stoppedAfter = 2 * heardAfter
 	// unheardWithin is for how long an answer may turn out to have reached nobody.
 	unheardWithin = time.Second
 	// startWait is how long the first fence waits for what other partitions have to send again.
@@ -163,6 +166,9 @@ func New(cfg Config, catalog Catalog, now Now) *Shard {
 // Step is one turn. fx is emptied first; it is good until the next step.
 func (s *Shard) Step(in *Inputs, now Now, fx *Effects) {
 	fx.reset()
+	if now.Mono-s.now.Mono >= stoppedAfter {
+		s.answers.stopped(now.Mono)
+	}
 	s.now, s.fx = now, fx
 	if s.overtaken || s.drain.done {
 		s.ended(in)

@@ -271,6 +271,37 @@ func TestHowLateAnAnswerIsUnheard(t *testing.T) {
 	}
 }
 
+// R41: an owner that was stopped hears that nobody was there when it goes on, a little after its first turn: until then
+// its answer does not count as received.
+func TestR41StoppedOwnerHearsLate(t *testing.T) {
+	w, o := begun(t, 1)
+	w.ends = false
+	w.deaf = func(inbox string) bool { return inbox == "deaf" }
+	w.wait("deaf", 2)
+	w.run(ms)
+	w.ready("d", "l0", "b", 1, 2)
+	w.delay = func() time.Duration {
+		if w.polls["deaf"].answered > 0 {
+			return 5 * time.Second
+		}
+		return ms
+	}
+	for w.polls["deaf"].answered == 0 {
+		w.run(100 * time.Microsecond)
+	}
+	w.delay = func() time.Duration { return ms }
+	o.stop(4990 * ms)
+	w.run(5010 * ms)
+	w.wait("p", 5)
+	w.run(100 * ms)
+	if w.polls["p"].tasks != 2 || w.counts.HandedBack != 2 {
+		t.Fatalf("%+v; %d handed back", w.polls["p"], w.counts.HandedBack)
+	}
+	if last := w.batches[len(w.batches)-1]; last.Delivered >= last.Number {
+		t.Fatalf("%+v", last)
+	}
+}
+
 // A hand-back that history could not look at is repeated.
 func TestHandBackIsRepeated(t *testing.T) {
 	w, o := begun(t, 1)

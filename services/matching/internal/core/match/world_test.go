@@ -114,7 +114,9 @@ type owner struct {
 	fx      Effects
 	dead    bool
 	stepped bool
-	wakeAt  time.Duration
+	// stoppedUntil is when it goes on that was stopped.
+	stoppedUntil time.Duration
+	wakeAt       time.Duration
 	// what came out, for the checks
 	open, drained, overtaken bool
 	calls                    map[string]uint64
@@ -204,12 +206,18 @@ func (w *world) own(shard int, epoch uint64, change ...func(*Config)) *owner {
 func (o *owner) due(d time.Duration) {
 	if at := o.w.now + d; !o.stepped || at < o.wakeAt || o.wakeAt <= o.w.now {
 		o.stepped, o.wakeAt = true, at
-		o.w.after(d, func() {
-			if !o.dead && o.w.now >= o.wakeAt {
+		o.w.after(max(d, o.stoppedUntil-o.w.now), func() {
+			if !o.dead && o.w.now >= max(o.wakeAt, o.stoppedUntil) {
 				o.step()
 			}
 		})
 	}
+}
+
+// stop stops an owner for a while, and what it would do.
+func (o *owner) stop(d time.Duration) {
+	o.stoppedUntil, o.stepped = o.w.now+d, false
+	o.due(d)
 }
 
 // give hands an owner something at the end of the instant.
