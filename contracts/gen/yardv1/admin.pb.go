@@ -723,7 +723,8 @@ type GetTypeResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// As it is stored.
 	Type *TaskType `protobuf:"bytes,1,opt,name=type,proto3" json:"type,omitempty"`
-	// Attempts running now that hold a slot; only where there is a limit.
+	// Slots of attempts that run now, and of some to come that a matching shard keeps for up to 50 ms more; only
+	// where there is a limit.
 	SlotsInUse    int32 `protobuf:"varint,2,opt,name=slots_in_use,json=slotsInUse,proto3" json:"slots_in_use,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1179,7 +1180,7 @@ type SlotUse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The task type.
 	Type string `protobuf:"bytes,1,opt,name=type,proto3" json:"type,omitempty"`
-	// Slots booked now.
+	// Slots of attempts that run now, and of some to come that a matching shard keeps for up to 50 ms more.
 	InUse int32 `protobuf:"varint,2,opt,name=in_use,json=inUse,proto3" json:"in_use,omitempty"`
 	// Slots in all.
 	Limit         int32 `protobuf:"varint,3,opt,name=limit,proto3" json:"limit,omitempty"`
