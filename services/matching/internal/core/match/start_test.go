@@ -254,7 +254,9 @@ func TestHowLateAnAnswerIsUnheard(t *testing.T) {
 		o.step(0, o.hint("b", 0, 1))
 		o.step(0, o.granted(0, 10))
 		answer := o.fx.Answers[0].ID
-		o.step(after, Inputs{})
+		for left := after; left > 0; left -= heardAfter { // it is never stopped
+			o.step(min(left, heardAfter), Inputs{})
+		}
 		o.step(0, Inputs{Unheard: []uint64{answer, answer}})
 		got := 0
 		for _, b := range o.fx.Batches {
