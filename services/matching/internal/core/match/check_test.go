@@ -164,8 +164,8 @@ func checkLane(t *testing.T, s *Shard, l *lane) {
 
 func checkLimits(t *testing.T, d *domain) {
 	t.Helper()
-	if len(d.limits) != len(d.refs) {
-		t.Fatal("limits and refs differ")
+	if len(d.limits) != len(d.refs) || len(d.limits) != len(d.met) {
+		t.Fatalf("%d limits, %d references, %d in order", len(d.limits), len(d.refs), len(d.met))
 	}
 	for typ, l := range d.limits {
 		unbooked := 0

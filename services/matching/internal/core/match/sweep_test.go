@@ -5,7 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 )
 
@@ -44,12 +43,12 @@ func runs(t *testing.T) *solo {
 	o.catalog.limits["d/a"] = 2
 	o.step(0, Inputs{Limits: []string{"d"}})
 	o.reply(Held{
-		Domain: "d", Type: "a", Path: []table.Ref{table.TypeRef("a")}, Member: ids.Booking(ids.NewTaskID(time.UnixMilli(1), 0, 99), 1),
+		Domain: "d", Type: "a", Path: []table.Ref{table.TypeRef("a")}, Member: booking(),
 		DeadlineMS: o.now.MS + 600_000,
 	})
 	o.step(0, o.called())
 	o.step(auditSoon, Inputs{})
-	o.reply(Held{Domain: "d", Type: "a", Member: ids.Booking(ids.NewTaskID(time.UnixMilli(1), 0, 99), 1)})
+	o.reply(Held{Domain: "d", Type: "a", Member: booking()})
 	o.step(sweepEvery, Inputs{})
 	if c := o.s.Census(); c.Slots != 1 || c.Told != 1 || c.Questions != 0 {
 		t.Fatalf("%+v", c)
