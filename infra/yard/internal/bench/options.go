@@ -57,7 +57,7 @@ const (
 )
 
 // stallAfter ends a run in which nothing has moved for so long.
-const stallAfter = 30 * time.Second
+const stallAfter = 2 * time.Minute
 
 // Options of a measurement.
 type Options struct {
