@@ -60,9 +60,9 @@ func TestI2_RequestsOfOneDestinationShareMessages(t *testing.T) {
 		if n := len(r.log.tasks(t)); n != 3*requests {
 			t.Errorf("%d tasks", n)
 		}
+		synctest.Wait()
 		r.appender.mu.Lock()
 		defer r.appender.mu.Unlock()
-		synctest.Wait()
 		if n := len(r.appender.destinations); n != 0 {
 			t.Errorf("%d idle destinations are kept", n)
 		}

@@ -1,0 +1,285 @@
+package gateway
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/yardmaster-io/yardmaster/contracts/codec"
+	"github.com/yardmaster-io/yardmaster/contracts/fault"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
+)
+
+// TestPollsWaitForTheFirstOwner: they are sent when it opens, once and in their order.
+func TestPollsWaitForTheFirstOwner(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		clear(r.polls.epochs)
+		r.running(t)
+		for i := range 3 {
+			<-r.poll(time.Duration(30+i) * time.Second)
+		}
+		time.Sleep(time.Second + tickEvery/5) // between two ticks
+		if n := len(r.bus.sentPolls()); n != 0 {
+			t.Errorf("%d polls were sent to nobody", n)
+		}
+		for m := range rigShards {
+			r.EpochOpened(m, 7)
+		}
+		sent := r.bus.sentPolls()
+		time.Sleep(time.Second)
+		if len(sent) != 3 || len(r.bus.sentPolls()) != 3 || sent[0].epoch != 7 {
+			t.Fatalf("sent %v", sent)
+		}
+		for i, s := range sent {
+			if want := 28_995 + int64(i)*1000; s.poll.WaitMs != want {
+				t.Errorf("poll %d may wait %d ms, want %d", i, s.poll.WaitMs, want)
+			}
+		}
+		if n, waits := r.metrics.polls.Value(), r.metrics.pollsUnheard.Value(); n != 3 || waits < 3*9 {
+			t.Errorf("%d are counted as sent, %d as waiting", n, waits)
+		}
+	})
+}
+
+// TestPollsThatAreDueWhenTheFirstOwnerOpens are sent to it then, each once, also where the tick looks for an owner at
+// the same time.
+func TestPollsThatAreDueWhenTheFirstOwnerOpens(t *testing.T) {
+	for range 100 {
+		synctest.Test(t, func(t *testing.T) {
+			r := newRig(t)
+			clear(r.polls.epochs)
+			r.running(t)
+			for range 3 {
+				<-r.poll(time.Minute)
+			}
+			time.Sleep(pollRetryEvery) // a tick comes now
+			for m := range rigShards {
+				r.EpochOpened(m, 7)
+			}
+			time.Sleep(time.Second)
+			sent := r.bus.sentPolls()
+			if len(sent) != 3 {
+				t.Fatalf("sent %v", sent)
+			}
+			for _, s := range sent {
+				if left := time.Minute - pollRetryEvery; s.poll.WaitMs != left.Milliseconds() {
+					t.Fatalf("a poll was sent with %d ms, want %v", s.poll.WaitMs, left)
+				}
+			}
+		})
+	}
+}
+
+// TestAPollIsNeverSentTwiceAtOnce: found waiting by two, it is sent by one of them.
+func TestAPollIsNeverSentTwiceAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		<-r.poll(time.Minute)
+		id := r.bus.sentPolls()[0].id
+		due := []*poll{r.polls.sent[id]}
+		r.PollUnheard(id)
+		r.polls.sendAll(due)
+		r.polls.sendAll(due)
+		if n := len(r.bus.sentPolls()); n != 2 {
+			t.Errorf("sent %d times", n)
+		}
+	})
+}
+
+// TestAnEarlierSendingThatNobodyTookChangesNothing: the poll is with another owner by then, and a third one would
+// give it tasks again.
+func TestAnEarlierSendingThatNobodyTookChangesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t).running(t)
+		got := r.poll(time.Minute)
+		<-got
+		first := r.bus.sentPolls()[0]
+		r.PollUnheard(first.id)
+		r.EpochOpened(first.shard, rigEpoch+1)
+		r.PollUnheard(first.id)
+		time.Sleep(time.Second)
+		r.EpochOpened(first.shard, rigEpoch+2)
+		if n := len(r.bus.sentPolls()); n != 2 || len(got) != 1 || r.kept() != 0 {
+			t.Fatalf("the owner that had it is replaced: sent %d times, answered %d times, %d polls are kept", n, len(got), r.kept())
+		}
+		if o := <-got; o.err != nil || o.resp == nil {
+			t.Errorf("answered %v", o)
+		}
+	})
+}
+
+// TestASendingThatFails and what else happens meanwhile: the poll is answered once, and with one owner at a time.
+func TestASendingThatFails(t *testing.T) {
+	for name, c := range map[string]struct {
+		meanwhile   func(r *rig, s sentPoll)
+		sent, empty int // how often it is sent otherwise, and answered empty
+		err         fault.Code
+	}{
+		"nothing": {func(*rig, sentPoll) {}, 1, 0, ""},
+		"it reached the server, where nobody was, and it was sent again": {func(r *rig, s sentPoll) {
+			r.PollUnheard(s.id)
+			r.EpochOpened(s.shard, rigEpoch+1)
+		}, 1, 0, ""},
+		"a new owner": {func(r *rig, s sentPoll) { r.EpochOpened(s.shard, rigEpoch+1) }, 0, 1, ""},
+		"answered":    {func(r *rig, s sentPoll) { r.tellAnswered(t, s.id) }, 0, 0, ""},
+		"a stop":      {func(r *rig, _ sentPoll) { r.polls.stop() }, 0, 0, fault.Unavailable},
+		"a long time": {func(*rig, sentPoll) { time.Sleep(time.Hour) }, 0, 0, fault.Unavailable},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newRig(t)
+				r.bus.send = func(s sentPoll) error {
+					r.bus.send = nil
+					c.meanwhile(r, s)
+					return errDown
+				}
+				got := r.poll(time.Minute)
+				r.running(t)
+				time.Sleep(time.Second)
+				synctest.Wait()
+				if n := len(r.bus.sentPolls()); n != c.sent {
+					t.Errorf("sent %d times, want %d", n, c.sent)
+				}
+				if n := r.kept(); n != c.sent {
+					t.Errorf("%d polls are kept", n)
+				}
+				empty, err := 0, fault.Code("")
+				for range len(got) {
+					switch o := <-got; {
+					case o.err != nil:
+						err = fault.CodeOf(o.err)
+					case o.resp != nil:
+						empty++
+					}
+				}
+				if empty != c.empty || err != c.err {
+					t.Errorf("answered empty %d times, and %q", empty, err)
+				}
+			})
+		})
+	}
+}
+
+// TestPollsHaveOneOwnerAndOneAnswer at most, whatever becomes of their sendings while owners change. A sending may fail
+// and be told of too.
+func TestPollsHaveOneOwnerAndOneAnswer(t *testing.T) {
+	const polls, epochs = 200, 20
+	dice := testkit.Seed(t)
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		clear(r.polls.epochs)
+		var mu sync.Mutex // guards the dice, and what follows
+		owned, answers := map[int32]bool{}, map[int32]int{}
+		r.bus.send = func(s sentPoll) error {
+			mu.Lock()
+			defer mu.Unlock()
+			n := s.poll.MaxTasks
+			if owned[n] {
+				t.Errorf("poll %d has two owners", n)
+			}
+			fails, heard, later := dice.IntN(3) == 0, dice.IntN(3) == 0, time.Duration(dice.IntN(200))*time.Millisecond
+			if heard && !fails {
+				owned[n] = true
+				return nil
+			}
+			go func() {
+				time.Sleep(later)
+				r.PollUnheard(s.id)
+			}()
+			if fails {
+				return errDown
+			}
+			return nil
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- r.Run(ctx) }()
+		for n := range int32(polls) {
+			wait := time.Duration(dice.IntN(3000)) * time.Millisecond
+			go func() {
+				time.Sleep(tickEvery * time.Duration(n%40))
+				r.Poll(r.call(), &yardv1.PollRequest{Tasklist: "main", MaxTasks: n + 1, WaitMs: wait.Milliseconds()}, func(resp codec.Message, err error) {
+					mu.Lock()
+					defer mu.Unlock()
+					if resp != nil || err != nil {
+						answers[n+1]++
+					}
+				})
+			}()
+		}
+		for epoch := range uint64(epochs) {
+			time.Sleep(4 * tickEvery)
+			for m := range rigShards {
+				r.EpochOpened(m, epoch+1)
+			}
+		}
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+		time.Sleep(time.Second) // what is told late has been told
+		r.polls.tick(time.Now().Add(time.Hour))
+		mu.Lock()
+		defer mu.Unlock()
+		for n := range int32(polls) {
+			if got := answers[n+1]; got > 1 || got == 0 && !owned[n+1] {
+				t.Errorf("poll %d was answered %d times, it has an owner: %v", n+1, got, owned[n+1])
+			}
+		}
+		if n := r.kept(); n != 0 {
+			t.Errorf("%d polls are kept", n)
+		}
+	})
+}
+
+// TestAPollWhoseTimeIsOverIsNotSent, but answered: this process stood still while it waited.
+func TestAPollWhoseTimeIsOverIsNotSent(t *testing.T) {
+	for name, wake := range map[string]func(r *rig){
+		"tick": func(r *rig) { r.polls.tick(time.Now()) },
+		"opened": func(r *rig) {
+			for m := range rigShards {
+				r.EpochOpened(m, rigEpoch+1)
+			}
+		},
+		"stop": func(r *rig) { r.polls.stop() },
+	} {
+		for _, late := range []time.Duration{0, time.Millisecond, time.Minute} {
+			t.Run(fmt.Sprint(name, " ", late), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					r := newRig(t)
+					got := r.poll(time.Second)
+					<-got
+					r.PollUnheard(r.bus.sentPolls()[0].id)
+					time.Sleep(time.Second + late)
+					wake(r)
+					wake(r)
+					if n := len(r.bus.sentPolls()); n != 1 || len(got) != 1 || r.kept() != 0 {
+						t.Fatalf("sent %d times, answered %d times, %d are kept", n, len(got), r.kept())
+					}
+					wantCode(t, (<-got).err, fault.Unavailable)
+				})
+			})
+		}
+	}
+}
+
+// TestNoPollWaitsForAnOwnerInADrain: who stops sends nothing again.
+func TestNoPollWaitsForAnOwnerInADrain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		waiting, underway := r.poll(time.Minute), r.poll(time.Minute)
+		<-waiting
+		<-underway
+		sent := r.bus.sentPolls()
+		r.PollUnheard(sent[0].id)
+		r.polls.stop()
+		r.PollUnheard(sent[1].id)
+		wantCode(t, (<-waiting).err, fault.Unavailable)
+		wantCode(t, (<-underway).err, fault.Unavailable)
+	})
+}
