@@ -91,15 +91,17 @@ type target struct {
 	stack *stack.Stack // nil for a cluster
 	// types is how many types the tasks are of, limit how many of each may run at once; 0 = any number.
 	types, limit int
-	url          string
-	conns        []*nats.Conn
+	// slower is that of Options.
+	slower int
+	url    string
+	conns  []*nats.Conn
 }
 
 // open starts an embedded stack, or names the cluster. The stack's data go into the
 // current folder's file system, since the usual temporary one may be memory.
 func (o *Options) open(ctx context.Context) (*target, error) {
 	if o.URL != "" {
-		return &target{url: o.URL, types: o.Types, limit: o.Limit}, nil
+		return &target{url: o.URL, types: o.Types, limit: o.Limit, slower: o.slower}, nil
 	}
 	dir, err := os.MkdirTemp(".", ".yard-bench-")
 	if err != nil {
@@ -113,7 +115,7 @@ func (o *Options) open(ctx context.Context) (*target, error) {
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
-	return &target{stack: s, url: s.URL, types: o.Types, limit: o.Limit}, nil
+	return &target{stack: s, url: s.URL, types: o.Types, limit: o.Limit, slower: o.slower}, nil
 }
 
 // client makes a client on a connection of its own: in process where the stack is,

@@ -14,7 +14,7 @@ func TestEveryWorkloadProvesItsTasks(t *testing.T) {
 	t.Chdir(t.TempDir())
 	var progress bytes.Buffer
 	report, err := Run(t.Context(), Options{
-		Tasks: 300, Runs: 1, Tables: "memory", Sync: "2m", Progress: &progress, Rest: time.Millisecond,
+		Tasks: 300, Runs: 1, Tables: "memory", Sync: "2m", Progress: &progress, Rest: time.Millisecond, slower: 5,
 		Partitions: topology.Partitioning{History: 2, Matching: 1},
 	})
 	if err != nil {

@@ -30,7 +30,7 @@ func (l *load) latency(ctx context.Context, rate int) (Result, error) {
 	before, began := usage(l.target.redisPID()), time.Now()
 	var submitting sync.WaitGroup
 	for i := range l.tasks {
-		due := began.Add(time.Duration(i) * time.Second / time.Duration(rate))
+		due := began.Add(time.Duration(i*l.target.slower) * time.Second / time.Duration(rate))
 		if !sleepUntil(ctx, due) {
 			break
 		}

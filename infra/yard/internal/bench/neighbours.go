@@ -69,6 +69,7 @@ func (l *load) besideGets(ctx context.Context, filled *load) (Result, *gets, err
 type flood struct {
 	nc     *nats.Conn
 	client *yard.Client
+	slower int
 	held   string // the task whose end is waited for
 
 	ended   atomic.Int64 // waits that were answered
@@ -82,7 +83,7 @@ func (l *load) openFlood(ctx context.Context) (*flood, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &flood{nc: nc}
+	f := &flood{nc: nc, slower: l.target.slower}
 	if f.client, err = yard.NewClient(nc, floodDomain, yard.WithTimeout(stallAfter)); err != nil {
 		return nil, err
 	}
@@ -157,7 +158,7 @@ func (f *flood) poll(ctx context.Context, polls int) error {
 		if !sleepUntil(ctx, time.Now().Add(w10PollsEvery)) {
 			return ctx.Err()
 		}
-		for due := int(time.Since(began) * w10Rate * w10PollsPerTask / time.Second); sent < min(due, polls); sent++ {
+		for due := int(time.Since(began)*w10Rate*w10PollsPerTask/time.Second) / f.slower; sent < min(due, polls); sent++ {
 			if err := f.send("tasks.poll", inbox, bodies[sent%len(bodies)]); err != nil {
 				return err
 			}

@@ -87,6 +87,10 @@ type Options struct {
 	PIDs []int
 	// Progress hears of each run. Default: nobody.
 	Progress io.Writer
+
+	// slower is by how much the open loops are slower than they are to be, where their numbers
+	// do not matter. Default 1.
+	slower int
 }
 
 func (o *Options) fill() error {
@@ -104,6 +108,7 @@ func (o *Options) fill() error {
 	if o.Types == 0 {
 		o.Types = typeCount
 	}
+	o.slower = max(o.slower, 1)
 	if o.Types < 1 || o.Types > typeCount || o.Limit < 0 {
 		return fmt.Errorf("%d types, each limited to %d: want 1 to %d types, and no negative limit", o.Types, o.Limit, typeCount)
 	}

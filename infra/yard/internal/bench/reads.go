@@ -41,7 +41,7 @@ func (l *load) reads(ctx context.Context) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	gets := &gets{clients: first.clients, ids: first.ids, rate: first.rate, took: make([]time.Duration, int(seconds*w9GetRate))}
+	gets := &gets{clients: first.clients, ids: first.ids, rate: first.rate, slower: first.slower, took: make([]time.Duration, int(seconds*w9GetRate))}
 	if err := first.run(ctx); err != nil {
 		return Result{}, fmt.Errorf("first gets: %w", err)
 	}
@@ -65,13 +65,14 @@ func (l *load) reads(ctx context.Context) (Result, error) {
 type gets struct {
 	clients []*yard.Client
 	ids     []string
-	rate    int             // per second
+	rate    int // per second
+	slower  int
 	took    []time.Duration // from when it was due
 	lasted  time.Duration
 }
 
 func (l *load) newGets(n, rate int) (*gets, error) {
-	g := &gets{ids: l.accepted.ids, rate: rate, took: make([]time.Duration, n)}
+	g := &gets{ids: l.accepted.ids, rate: rate, slower: l.target.slower, took: make([]time.Duration, n)}
 	for range connections {
 		c, err := l.target.client()
 		if err != nil {
@@ -87,7 +88,7 @@ func (g *gets) run(ctx context.Context) error {
 	var failed atomic.Pointer[error]
 	began := time.Now()
 	for i := range g.took {
-		due := began.Add(time.Duration(i) * time.Second / time.Duration(g.rate))
+		due := began.Add(time.Duration(i*g.slower) * time.Second / time.Duration(g.rate))
 		if !sleepUntil(ctx, due) {
 			break
 		}

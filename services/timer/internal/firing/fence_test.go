@@ -134,7 +134,7 @@ func TestR18_AFiredTaskIsLocatedInTheLog(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	r := w.own()
-	all := w.park(3, time.Now().Add(200*time.Millisecond), func(i int, r *logv1.Record) { r.Tasklist = fmt.Sprint("list", i) })
+	all := w.park(3, time.Now().Add(notSoon), func(i int, r *logv1.Record) { r.Tasklist = fmt.Sprint("list", i) })
 	waits(t, r, 3)
 	for _, task := range all {
 		if at, err := r.Locate(t.Context(), ids.TaskID(task.Id), "shop"); err != nil || at.Record == nil && !at.Fired {

@@ -35,6 +35,10 @@ func TestMain(m *testing.M) {
 // soon bounds a broken run; nothing is expected to take this long.
 const soon = 60 * time.Second
 
+// notSoon is when tasks are due that are to wait still when a test has done something to them, on a slow
+// machine too.
+const notSoon = 5 * time.Second
+
 // world is a real server with one timer partition, and the hand of history:
 // it parks tasks and reads back what was fired.
 type world struct {
