@@ -163,3 +163,25 @@ func TestDeliveredIsToldAloneAfterAWhile(t *testing.T) {
 		}
 	}
 }
+
+// What an owner that is overtaken has of the hint stream and not stored comes again, whether a call carries it
+// or it waits for one.
+func TestOvertakenLetsGoOfWhatIsNotStored(t *testing.T) {
+	o := alone(t, 1)
+	o.step(0, o.poll(1, time.Hour))
+	o.step(0, o.hint("b", 0, 1))
+	fenced := Inputs{Verdicts: []Verdicts{{Batch: o.fx.Batches[0].Number, All: []Verdict{{Fenced: true}}}}}
+	o.step(0, o.hint("b", 0, 1))
+	o.step(0, o.hint("b", 0, 1))
+	if c := o.s.Census(); c.Calls != 1 || c.Chunks != 1 {
+		t.Fatalf("%+v", c)
+	}
+	o.step(0, fenced)
+	again := map[uint64]bool{}
+	for _, a := range o.fx.Acks {
+		again[a.Delivery] = !a.OK
+	}
+	if !o.fx.Overtaken || len(again) != 2 || !again[2] || !again[3] {
+		t.Fatalf("overtaken: %v; %+v", o.fx.Overtaken, o.fx.Acks)
+	}
+}
