@@ -63,12 +63,14 @@ func (r *rig) tellAnswered(t *testing.T, polls ...uint64) {
 }
 
 // TestR37PollsAreKeptUntilTheyAreAnswered, and where matching does not say so, until
-// their time is over.
+// their time is long over: then they are answered empty.
 func TestR37PollsAreKeptUntilTheyAreAnswered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t).running(t)
-		for range 3 {
-			<-r.poll(time.Minute)
+		var got [3]<-chan outcome
+		for i := range got {
+			got[i] = r.poll(time.Minute)
+			<-got[i]
 		}
 		sent := r.bus.sentPolls()
 		r.tellAnswered(t, sent[0].id, 99, sent[2].id)
@@ -83,6 +85,10 @@ func TestR37PollsAreKeptUntilTheyAreAnswered(t *testing.T) {
 		synctest.Wait()
 		if n := r.kept(); n != 0 {
 			t.Errorf("%d polls are kept", n)
+		}
+		o := <-got[1]
+		if resp, ok := o.resp.(*yardv1.PollResponse); !ok || o.err != nil || len(resp.Tasks) != 0 || len(got[0])+len(got[2]) != 0 {
+			t.Errorf("answered %v; %d and %d answers more", o, len(got[0]), len(got[2]))
 		}
 	})
 }

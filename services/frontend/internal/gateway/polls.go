@@ -14,9 +14,10 @@ import (
 const (
 	// pollRetryEvery is how soon a poll that found no owner is sent again.
 	pollRetryEvery = 100 * time.Millisecond
-	// pollOverAfter is how long after its time a poll is forgotten that matching did not
-	// say to have answered.
-	pollOverAfter = time.Second
+	// pollOverAfter is how long after its time a poll is answered empty that matching did not say to have
+	// answered. Matching waits for up to 2 s for what is under way; an owner that lost its shard without a
+	// successor answers nothing.
+	pollOverAfter = 4 * time.Second
 )
 
 // polls are those that are not answered, as far as matching has told.
@@ -185,7 +186,7 @@ func (p *polls) opened(shard int, epoch uint64) {
 	p.sendAll(due)
 }
 
-// tick sends waiting polls again and forgets those whose time is over.
+// tick sends waiting polls again, and ends those whose time is long over.
 func (p *polls) tick(now time.Time) {
 	var due []*poll
 	p.mu.Lock()
@@ -196,10 +197,15 @@ func (p *polls) tick(now time.Time) {
 	}
 	p.mu.Unlock()
 	p.sendAll(due)
+	var over []*poll
 	p.mu.Lock()
-	defer p.mu.Unlock()
 	for len(p.byEnd) > 0 && now.Sub(p.byEnd[0].until) > pollOverAfter { // it does not wait, or it was due
+		over = append(over, p.byEnd[0])
 		p.forget(p.byEnd[0])
+	}
+	p.mu.Unlock()
+	for _, at := range over {
+		at.empty()
 	}
 }
 
