@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -79,6 +80,8 @@ func TestAJoiningNodeWaitsForTheDrain(t *testing.T) {
 			return err
 		}
 	})
+	free := sync.OnceFunc(func() { close(release) })
+	t.Cleanup(free) // before a is stopped
 	settle(t, map[string]*node{"a": a})
 	b := start(t, srv, "b", func(c *Config, s *serving) {
 		c.Serve = func(ctx context.Context, p int) error {
@@ -100,7 +103,7 @@ func TestAJoiningNodeWaitsForTheDrain(t *testing.T) {
 			return nil
 		})
 	}
-	close(release)
+	free()
 	settle(t, map[string]*node{"a": a, "b": b})
 	<-b.Ready()
 	if both.max > 1 {
