@@ -222,7 +222,7 @@ func Health(service string) string { return "yard.health." + service }
 const (
 	// HintLoad carries rpcv1.HistoryLoad: how much is queued in a history partition.
 	HintLoad = "yard.hint.load"
-	// HintHungry carries rpcv1.Hungry: a tasklist has idle pollers and an empty table.
+	// HintHungry carries rpcv1.Hungry: a tasklist has idle pollers, for whom its table holds nothing.
 	HintHungry = "yard.hint.hungry"
 	// HintFreed carries rpcv1.Freed: slots of these limits were freed.
 	HintFreed = "yard.hint.freed"

@@ -222,7 +222,7 @@ func (p *matchProc) tellOthers(fx *matchingsim.Effects) {
 			for _, w := range p.s.parts {
 				for _, o := range w.living() {
 					if !p.s.fault(lostTriggers, 100) {
-						o.do(o.latency(), func() { o.owner.Hungry(h.Domain, h.Tasklist) })
+						o.do(o.latency(), func() { o.owner.Hungry(h.Domain, h.Tasklist, h.Present) })
 					}
 				}
 			}

@@ -1573,12 +1573,15 @@ func (x *HistoryLoad) GetCancelsFullOf() []string {
 	return nil
 }
 
-// Hungry (hint): polls wait on an empty table; whoever has ready tasks of this
+// Hungry (hint): polls wait for what the table does not hold; whoever has ready tasks of this
 // tasklist that were not triggered lately sends their triggers again.
 type Hungry struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Domain        string                 `protobuf:"bytes,1,opt,name=domain,proto3" json:"domain,omitempty"`
-	Tasklist      string                 `protobuf:"bytes,2,opt,name=tasklist,proto3" json:"tasklist,omitempty"`
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	Domain   string                 `protobuf:"bytes,1,opt,name=domain,proto3" json:"domain,omitempty"`
+	Tasklist string                 `protobuf:"bytes,2,opt,name=tasklist,proto3" json:"tasklist,omitempty"`
+	// Types of which the table holds triggers: those of their tasks are not needed. Not all of them, where they
+	// are many.
+	Present       []string `protobuf:"bytes,3,rep,name=present,proto3" json:"present,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1625,6 +1628,13 @@ func (x *Hungry) GetTasklist() string {
 		return x.Tasklist
 	}
 	return ""
+}
+
+func (x *Hungry) GetPresent() []string {
+	if x != nil {
+		return x.Present
+	}
+	return nil
 }
 
 // Freed (hint): slots of these limits were freed, and a shard other than the one that freed
@@ -1845,10 +1855,11 @@ const file_yard_rpc_v1_rpc_proto_rawDesc = "" +
 	"\x06active\x18\x02 \x01(\x03R\x06active\x12%\n" +
 	"\x0eunread_batches\x18\x03 \x01(\x03R\runreadBatches\x12!\n" +
 	"\fcancels_full\x18\x04 \x01(\bR\vcancelsFull\x12&\n" +
-	"\x0fcancels_full_of\x18\x05 \x03(\tR\rcancelsFullOf\"<\n" +
+	"\x0fcancels_full_of\x18\x05 \x03(\tR\rcancelsFullOf\"V\n" +
 	"\x06Hungry\x12\x16\n" +
 	"\x06domain\x18\x01 \x01(\tR\x06domain\x12\x1a\n" +
-	"\btasklist\x18\x02 \x01(\tR\btasklist\"7\n" +
+	"\btasklist\x18\x02 \x01(\tR\btasklist\x12\x18\n" +
+	"\apresent\x18\x03 \x03(\tR\apresent\"7\n" +
 	"\x05Freed\x12\x16\n" +
 	"\x06domain\x18\x01 \x01(\tR\x06domain\x12\x16\n" +
 	"\x06limits\x18\x02 \x03(\tR\x06limits\"9\n" +

@@ -113,12 +113,12 @@ func (o *Owner) Drain() {
 	}
 }
 
-// Hungry asks for the triggers of a tasklist again.
-func (o *Owner) Hungry(domain, tasklist string) {
+// Hungry asks for the triggers of a tasklist again, but for those of the types that are present.
+func (o *Owner) Hungry(domain, tasklist string, present []string) {
 	if !o.Live() {
 		return
 	}
-	o.r.Hungry(domain, tasklist, o.host.Now(), &o.fx)
+	o.r.Hungry(domain, tasklist, present, o.host.Now(), &o.fx)
 	o.flush()
 }
 

@@ -264,5 +264,5 @@ func (o *Owner) Reconnected(ctx context.Context) {
 // Hungry re-sends the triggers of a tasklist that were not sent lately: its pollers
 // have nothing to do.
 func (o *Owner) Hungry(ctx context.Context, hint *rpcv1.Hungry) {
-	o.post(ctx, func() { o.core.Hungry(hint.Domain, hint.Tasklist, o.now(), &o.fx) })
+	o.post(ctx, func() { o.core.Hungry(hint.Domain, hint.Tasklist, hint.Present, o.now(), &o.fx) })
 }

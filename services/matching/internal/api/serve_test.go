@@ -181,7 +181,7 @@ func TestHintsAreHeard(t *testing.T) {
 	n.do(match.Effects{
 		Freed:   []match.LimitHint{{Domain: "d", Limits: []table.Ref{"type/a", "type/b"}}},
 		Restore: []match.LimitHint{{Domain: "e", Limits: []table.Ref{"type/c"}}},
-		Hungry:  []match.Hungry{{Domain: "d", Tasklist: "l"}},
+		Hungry:  []match.Hungry{{Domain: "d", Tasklist: "l", Present: []string{"a", "b"}}},
 	})
 	n.saw(t, func(in *match.Inputs) error {
 		if len(in.Freed) == 0 || len(in.Restore) == 0 {
@@ -194,7 +194,7 @@ func TestHintsAreHeard(t *testing.T) {
 	})
 	m, err := hungry.NextMsg(patience)
 	var h rpcv1.Hungry
-	if err != nil || h.UnmarshalVT(m.Data) != nil || h.Domain != "d" || h.Tasklist != "l" {
+	if err != nil || h.UnmarshalVT(m.Data) != nil || h.Domain != "d" || h.Tasklist != "l" || !slices.Equal(h.Present, []string{"a", "b"}) {
 		t.Fatalf("%v %v", &h, err)
 	}
 }

@@ -50,7 +50,7 @@ func BenchmarkHungry(b *testing.B) {
 	b.ResetTimer()
 	for range b.N {
 		now.MS++
-		r.Hungry("shop", "mail", now, fx)
+		r.Hungry("shop", "mail", nil, now, fx)
 		r.Flush(now, fx)
 		fx.Reset()
 	}

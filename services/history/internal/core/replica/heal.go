@@ -10,8 +10,8 @@ const (
 	// healMax how many of them, and of their tasklists, at one tick.
 	healEveryMS = 5000
 	healMax     = 5000
-	// hungryMax bounds what one hint triggers again. More is asked for again.
-	hungryMax = 5000
+	// hungryMax bounds what one hint triggers again, hungryLooksMax what it looks at. More is asked for again.
+	hungryMax, hungryLooksMax = 5000, 20_000
 	// hungryAgeMS spares triggers that are still on their way.
 	hungryAgeMS = 2000
 	// overtakenMS is how much later another task must have become ready, to say that
@@ -87,16 +87,25 @@ func (r *Replica) heal(now Now, fx *Effects) {
 }
 
 // Hungry re-sends the triggers of a tasklist that were not sent lately: its pollers
-// have nothing to do. They ask again, so without a lease, when nothing goes out, it does not
-// gather what they ask for. It costs what it sends again.
-func (r *Replica) Hungry(domain, name string, now Now, fx *Effects) {
+// have nothing to do. Matching has those of the types that are present: copies of them would
+// only pile up there (R33). Pollers ask again, so without a lease, when nothing goes out, it does
+// not gather what they ask for. It costs what it sends again, and a look at what is present.
+func (r *Replica) Hungry(domain, name string, present []string, now Now, fx *Effects) {
 	l, ok := r.lists[tasklistKey{domain, name}]
 	if !ok || !r.lease.holds(now.Mono) {
 		return
 	}
+	there := make(map[string]bool, len(present))
+	for _, typ := range present {
+		there[typ] = true
+	}
 	var lost []*Entry
-	for e := l.sent.first; e != nil && len(lost) < hungryMax && e.sentEarlier(hungryAgeMS, now); e = e.after {
-		lost = append(lost, e)
+	looks := 0
+	for e := l.sent.first; e != nil && len(lost) < hungryMax && looks < hungryLooksMax && e.sentEarlier(hungryAgeMS, now); e = e.after {
+		looks++
+		if !there[e.column.key.taskType] {
+			lost = append(lost, e)
+		}
 	}
 	r.retrigger(lost, now, fx)
 }

@@ -211,9 +211,9 @@ func (b *bench) step(in Input) *Effects {
 	return fx
 }
 
-func (b *bench) hungry(domain, tasklist string) *Effects {
+func (b *bench) hungry(domain, tasklist string, present ...string) *Effects {
 	fx := new(Effects)
-	b.r.Hungry(domain, tasklist, b.now, fx)
+	b.r.Hungry(domain, tasklist, present, b.now, fx)
 	b.r.Flush(b.now, fx)
 	return fx
 }

@@ -361,7 +361,7 @@ func (s *scenario) give(verb string, args []string, fx *Effects) {
 		a := s.actor(args[0])
 		s.r.Step(Bounced{[]GrantRef{{a.id, a.fence}}}, s.now, fx)
 	case "hungry":
-		s.r.Hungry("shop", "mail", s.now, fx)
+		s.r.Hungry("shop", "mail", nil, s.now, fx)
 	case "retrigger":
 		s.r.Retrigger("", -1, s.now, fx)
 	case "drain":

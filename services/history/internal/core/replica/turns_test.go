@@ -58,6 +58,19 @@ func TestI5_HungryFindsBothKindsOfReady(t *testing.T) {
 	b.equal("one is ready, one is due", triggered(b.hungry("shop", "mail")), []int{1, 2})
 }
 
+// TestR33_HungryLeavesOutWhatIsThere: matching holds triggers of these types, and copies would pile up.
+func TestR33_HungryLeavesOutWhatIsThere(t *testing.T) {
+	b := newBench(t, Config{})
+	typed := func(typ string) func(*taskstate.Task) { return func(t *taskstate.Task) { t.Type = typ } }
+	b.submit(typed("there"), 1, 2)
+	b.submit(typed("lost"), 3)
+	b.submit(typed("too"), 4)
+	b.now.MS += hungryAgeMS + 1
+	b.equal("of the others", triggered(b.hungry("shop", "mail", "there", "too", "unknown")), []int{3})
+	b.now.MS += hungryAgeMS + 1
+	b.equal("of all", triggered(b.hungry("shop", "mail")), []int{1, 2, 3, 4})
+}
+
 // TestI5_RetriggerOfEachShard: of one shard, the first one too, or of all.
 func TestI5_RetriggerOfEachShard(t *testing.T) {
 	b := newBench(t, Config{})

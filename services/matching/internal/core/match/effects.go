@@ -137,8 +137,12 @@ type Ask struct {
 	Types     []string
 }
 
-// Hungry is a tasklist where polls wait and nothing is ready.
-type Hungry struct{ Domain, Tasklist string }
+// Hungry is a tasklist where polls wait for what its table does not hold.
+type Hungry struct {
+	Domain, Tasklist string
+	// Present are types that it does hold, presentMax of them at most: copies of their triggers would pile up.
+	Present []string
+}
 
 // Ack says what became of a message of the hint stream.
 type Ack struct {

@@ -93,11 +93,11 @@ func (w *world) hint(shard int, h Hints) uint64 {
 }
 
 // retrigger sends the triggers of what is ready again.
-func (w *world) retrigger(partition, shard int, domain, list string) {
+func (w *world) retrigger(partition, shard int, domain, list string, present ...string) {
 	var all []*task
 	for _, t := range w.sorted() {
 		if t.state == "ready" && t.shard == shard && (partition < 0 || t.id.Partition() == partition) &&
-			(domain == "" || t.domain == domain) && (list == "" || t.list == list && w.now-t.triggeredAt >= 2*time.Second) {
+			(domain == "" || t.domain == domain) && !slices.Contains(present, t.typ) && (list == "" || t.list == list && w.now-t.triggeredAt >= 2*time.Second) {
 			all = append(all, t)
 		}
 	}

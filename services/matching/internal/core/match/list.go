@@ -1,6 +1,7 @@
 package match
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -130,6 +131,20 @@ func (l *list) starving() (starves, full bool) {
 	return false, false
 }
 
+// present is types of which triggers are in the table, or were read ahead of it, and will be had in time.
+func (l *list) present() []string {
+	if l.domain.down {
+		return nil // what the tables hold cannot be had
+	}
+	all := slices.Sorted(maps.Keys(l.ahead))
+	for _, at := range l.index.Candidates(nil, presentMax, func(table.Column) bool { return false }) {
+		all = append(all, at.Type)
+	}
+	slices.Sort(all)
+	all = slices.Compact(all)
+	return all[:min(len(all), presentMax)]
+}
+
 // complain tells history of tasklists where polls wait in vain: triggers may have been lost.
 func (s *Shard) complain(l *list) {
 	now := s.now.Mono
@@ -144,7 +159,7 @@ func (s *Shard) complain(l *list) {
 		l.patient = full
 		l.hungryAt = now + l.hungryWait
 	case now >= l.hungryAt:
-		s.fx.Hungry = append(s.fx.Hungry, Hungry{l.Domain, l.Name})
+		s.fx.Hungry = append(s.fx.Hungry, Hungry{l.Domain, l.Name, l.present()})
 		l.hungryWait = min(2*l.hungryWait, hungryMax)
 		l.hungryAt = now + l.hungryWait
 	}

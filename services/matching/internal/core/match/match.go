@@ -91,6 +91,8 @@ const (
 	putChunksMax = 512
 	// silentGrabsMax is how many grabs a silent partition may owe.
 	silentGrabsMax = 64
+	// presentMax is how many types a tasklist that complains says to hold.
+	presentMax = 256
 	// asideMax is how many triggers of a silent partition are kept.
 	asideMax = 16_384
 	// doublesMax is how many grabs are remembered so that they are not asked for twice.

@@ -324,7 +324,7 @@ func (o *owner) hints(fx *Effects) {
 	}
 	for _, h := range fx.Hungry {
 		w.hungry = append(w.hungry, h)
-		w.after(w.delay(), func() { w.retrigger(-1, o.shard, h.Domain, h.Tasklist) })
+		w.after(w.delay(), func() { w.retrigger(-1, o.shard, h.Domain, h.Tasklist, h.Present...) })
 	}
 }
 
