@@ -22,18 +22,30 @@ func (s *Shard) carryOut(fx *match.Effects) {
 		s.Outbox.Batch(&fx.Batches[i])
 	}
 	for _, c := range fx.Calls {
-		s.group(c.Domain).calls.add(c)
+		s.group(c.Domain).calls.queue(c)
+	}
+	for _, c := range fx.Calls {
+		s.group(c.Domain).calls.start()
 	}
 	for _, domain := range fx.Opens {
-		s.group(domain).chores.add(chore{domain: domain})
+		s.group(domain).chores.queue(chore{domain: domain})
 	}
 	for _, d := range fx.Drops {
 		for _, limit := range d.Limits {
-			s.group(d.Domain).chores.add(chore{domain: d.Domain, drop: limit})
+			s.group(d.Domain).chores.queue(chore{domain: d.Domain, drop: limit})
 		}
 	}
+	for _, domain := range fx.Opens {
+		s.group(domain).chores.start()
+	}
+	for _, d := range fx.Drops {
+		s.group(d.Domain).chores.start()
+	}
 	for _, a := range fx.Asks {
-		s.asks[a.Partition].add(a)
+		s.asks[a.Partition].queue(a)
+	}
+	for _, a := range fx.Asks {
+		s.asks[a.Partition].start()
 	}
 	if len(fx.Freed)+len(fx.Restore)+len(fx.Hungry) > 0 {
 		s.Outbox.Hints(fx.Freed, fx.Restore, fx.Hungry)

@@ -16,12 +16,18 @@ type lane[T any] struct {
 	busy  bool
 }
 
-// add queues jobs.
-func (l *lane[T]) add(jobs ...T) {
+// queue adds a job to the next batch. What one turn queues is one batch, so that is started only then.
+func (l *lane[T]) queue(job T) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.next = append(l.next, jobs...)
-	if !l.busy {
+	l.next = append(l.next, job)
+}
+
+// start has what is queued carried out.
+func (l *lane[T]) start() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.busy && len(l.next) > 0 {
 		l.busy = true
 		l.beside.Go(l.work)
 	}

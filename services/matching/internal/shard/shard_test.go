@@ -318,7 +318,7 @@ func TestR8_OpeningHungTablesIsBounded(t *testing.T) {
 			t.Fatalf("%d of %d domains were opened within a second: %q", n, len(opens), w.log)
 		}
 		w.hung[1], w.log = true, nil
-		w.run(match.Effects{Opens: opens}, time.Second)
+		w.run(match.Effects{Opens: opens}, callTimeout)
 		if n := strings.Count(strings.Join(w.log, "\n"), "failed=true"); n != len(opens) {
 			t.Fatalf("%d of %d failed within a second: %q", n, len(opens), w.log)
 		}
