@@ -35,7 +35,7 @@ func (g *Gateway) Poll(c Call, req *yardv1.PollRequest, answer Answer) {
 		},
 		until: c.Received.Add(time.Duration(req.WaitMs) * time.Millisecond), answer: answer,
 	}
-	at.places = 1 + at.req.SizeVT()/pollPlaceBytes
+	at.places = 1 + (at.req.SizeVT()+typeBytes*len(req.Types))/pollPlaceBytes
 	if !g.pools.polls.Take(c.Domain, at.places) {
 		answer(nil, fault.New(fault.ResourceExhausted, "too many polls wait").After(fullRetryAfter))
 		return

@@ -30,8 +30,10 @@ const (
 	// strangers is whom the requests of domains that do not exist are counted for, all together:
 	// each made-up name would else have a share of its own.
 	strangers = ""
-	// pollPlaceBytes is how much of an encoded poll one place stands for.
+	// pollPlaceBytes is how much of a poll one place stands for, and typeBytes what each of its types takes
+	// in memory beyond its encoding.
 	pollPlaceBytes = 1 << 10
+	typeBytes      = 32
 	// queuedEventsBytes bounds the events of a partition that wait for their turn, in bytes,
 	// and queuedSharesMax in number, beyond what those bytes are.
 	queuedEventsBytes = batcher.MaxQueuedBytesDefault
