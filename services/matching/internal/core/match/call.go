@@ -269,7 +269,7 @@ func (s *Shard) wantFor(l *list, p *poll, c *call) bool {
 	for i := range candidates {
 		at := &candidates[i]
 		if lim := l.domain.limits[at.Type]; lim != nil {
-			if lim.waiters.others(l) { // their turn comes before that of the rest of a chunk
+			if lim.others || lim.waiters.others(l) { // their turn comes before that of the rest of a chunk
 				w.Ahead = 0
 			}
 			at.Path = c.stand(lim)

@@ -119,7 +119,16 @@ func TestSlotsAreNotUsedAgainWhereOthersWait(t *testing.T) {
 	for i := range 100 {
 		w.poll(fmt.Sprint("other", i), Poll{Domain: "d", Tasklist: "l1", Max: 1, For: time.Minute})
 	}
-	w.keepPolling(300*ms, "l0")
+	w.keepPolling(50*ms, "l0")
+	calls := len(w.calls)
+	w.keepPolling(250*ms, "l0")
+	for _, c := range w.calls[calls:] { // what is read ahead would go back with the next call
+		for _, want := range c.Wants {
+			if want.Ahead > 0 {
+				t.Fatalf("%+v", want)
+			}
+		}
+	}
 	done := 0
 	for _, task := range other {
 		if task.state == "done" {
