@@ -73,10 +73,8 @@ func (l *limit) inUse() bool {
 	return len(l.held) > 0 || l.unknown > 0 || l.wait > 0 || l.blocked != 0 || l.auditing || len(l.ahead) > 0
 }
 
+// hold counts an attempt that is not counted yet.
 func (l *limit) hold(m member, h holding) {
-	if old, ok := l.held[m]; ok && old.unbooked {
-		l.unbooked--
-	}
 	if h.unbooked {
 		l.unbooked++
 	}
