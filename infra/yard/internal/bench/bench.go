@@ -10,6 +10,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
 	"github.com/yardmaster-io/yardmaster/infra/yard/stack"
 )
@@ -28,33 +29,55 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	}
 	report := &Report{At: time.Now().UTC(), Machine: machine(), Settings: o.settings()}
 	for _, workload := range o.Workloads {
-		var runs []Result
+		runs := make([][]Result, len(o.Syncs))
 		for i := range o.Runs {
-			fmt.Fprintf(o.Progress, "%s run %d of %d: %d tasks\n", workload, i+1, o.Runs, o.tasks(workload))
-			r, err := o.once(ctx, workload, &report.Settings)
-			if err != nil {
-				return nil, fmt.Errorf("%s run %d: %w", workload, i+1, err)
+			for k, sync := range o.Syncs {
+				fmt.Fprintf(o.Progress, "%s run %d of %d: %d tasks%s\n", workload, i+1, o.Runs, o.tasks(workload), o.turn(sync))
+				r, err := o.once(ctx, workload, sync, &report.Settings)
+				if err != nil {
+					return nil, fmt.Errorf("%s run %d: %w", workload, i+1, err)
+				}
+				fmt.Fprintln(o.Progress, "  ", r.line())
+				runs[k] = append(runs[k], r)
 			}
-			fmt.Fprintln(o.Progress, "  ", r.line())
-			runs = append(runs, r)
 		}
-		report.Results = append(report.Results, median(runs))
+		for k := range runs[1:] {
+			report.Ratios = append(report.Ratios, ratio(runs[0], runs[k+1]))
+		}
+		for k := range runs {
+			report.Results = append(report.Results, median(runs[k]))
+		}
 	}
 	return report, nil
 }
 
+// turn tells which sync a run is done with, where they take turns.
+func (o *Options) turn(sync string) string {
+	if len(o.Syncs) == 1 {
+		return ""
+	}
+	return ", sync " + sync
+}
+
 // once does one run of a workload, on a fresh stack unless there is a cluster, and
 // notes what it found itself on.
-func (o *Options) once(ctx context.Context, workload string, found *Settings) (r Result, err error) {
-	target, err := o.open(ctx)
+func (o *Options) once(ctx context.Context, workload, sync string, found *Settings) (r Result, err error) {
+	target, err := o.open(ctx, sync)
 	if err != nil {
 		return r, err
 	}
 	defer func() { err = errors.Join(err, target.close(ctx)) }()
 	if s := target.stack; s != nil {
 		found.TablesAt = s.TablesAt
-		found.HistoryPartitions, found.MatchingShards = s.Partitioning.History, s.Partitioning.Matching
 	}
+	if err := target.openLog(ctx); err != nil {
+		if target.stack != nil {
+			return r, err
+		}
+		fmt.Fprintf(o.Progress, "   tasks per sync are not known: %v\n", err)
+		target.log = nil
+	}
+	found.HistoryPartitions, found.MatchingShards = target.partitioning.History, target.partitioning.Matching
 	if o.Rest > 0 {
 		memory, failed := watchMemory(ctx, o.processes())
 		if failed != nil {
@@ -68,7 +91,8 @@ func (o *Options) once(ctx context.Context, workload string, found *Settings) (r
 			r.Memory, err = memory.rest(ctx, o.Rest)
 		}()
 	}
-	if err := target.prepare(ctx, retention(workload)); err != nil {
+	shape := o.shape(workload)
+	if err := target.prepare(ctx, shape, retention(workload)); err != nil {
 		return r, err
 	}
 	load := &load{target: target, tasks: o.tasks(workload), progress: o.Progress}
@@ -80,15 +104,21 @@ func (o *Options) once(ctx context.Context, workload string, found *Settings) (r
 	case "W10":
 		r, err = load.neighbours(ctx)
 	default:
-		r, err = load.drain(ctx, workload)
+		r, err = load.drain(ctx, shape)
 	}
-	r.Workload = workload
+	r.Workload, r.Sync = workload, sync
+	if target.stack == nil {
+		r.Sync = unknown
+	}
 	return r, err
 }
 
 // target is the system under test.
 type target struct {
-	stack *stack.Stack // nil for a cluster
+	stack        *stack.Stack // nil for a cluster
+	partitioning topology.Partitioning
+	// log is nil where it may not be read.
+	log *historyLog
 	// types is how many types the tasks are of, limit how many of each may run at once; 0 = any number.
 	types, limit int
 	// slower is that of Options.
@@ -99,7 +129,7 @@ type target struct {
 
 // open starts an embedded stack, or names the cluster. The stack's data go into the
 // current folder's file system, since the usual temporary one may be memory.
-func (o *Options) open(ctx context.Context) (*target, error) {
+func (o *Options) open(ctx context.Context, sync string) (*target, error) {
 	if o.URL != "" {
 		return &target{url: o.URL, types: o.Types, limit: o.Limit, slower: o.slower}, nil
 	}
@@ -109,7 +139,7 @@ func (o *Options) open(ctx context.Context) (*target, error) {
 	}
 	logs := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	s, err := stack.Start(ctx, stack.Config{
-		DataDir: dir, Sync: o.Sync, Tables: stack.Tables(o.Tables), Redis: o.Redis,
+		DataDir: dir, Sync: sync, Tables: stack.Tables(o.Tables), Redis: o.Redis,
 		Partitioning: o.Partitions, Log: logs,
 	})
 	if err != nil {
@@ -118,17 +148,7 @@ func (o *Options) open(ctx context.Context) (*target, error) {
 	return &target{stack: s, url: s.URL, types: o.Types, limit: o.Limit, slower: o.slower}, nil
 }
 
-// client makes a client on a connection of its own: in process where the stack is,
-// over TCP else.
-func (t *target) client() (*yard.Client, error) {
-	nc, err := t.connect()
-	if err != nil {
-		return nil, err
-	}
-	return yard.NewClient(nc, domain, yard.WithTimeout(stallAfter))
-}
-
-// connect makes a connection that close closes.
+// connect makes a connection that close closes: in process where the stack is, over TCP else.
 func (t *target) connect() (*nats.Conn, error) {
 	var nc *nats.Conn
 	var err error
@@ -144,24 +164,23 @@ func (t *target) connect() (*nats.Conn, error) {
 	return nc, nil
 }
 
-// prepare makes the domain and sends the first tasks through, so that what is
+// prepare makes the domains and sends the first tasks through, so that what is
 // measured is a system at work.
-func (t *target) prepare(ctx context.Context, retention time.Duration) error {
-	c, err := t.client()
+func (t *target) prepare(ctx context.Context, s shape, retention time.Duration) error {
+	if err := t.domains(ctx, append([]string{domain}, s.domains...), retention); err != nil {
+		return err
+	}
+	clients, err := t.clients([]string{domain})
 	if err != nil {
 		return err
 	}
-	if _, err := c.Admin().PutDomain(ctx, yard.Domain{Name: domain, Description: "yard bench", Retention: retention}); err != nil {
-		return fmt.Errorf("domain %s: %w", domain, err)
-	}
 	for _, name := range types[:t.types] {
-		if _, err := c.SetType(ctx, yard.TaskType{Name: name, MaxConcurrency: t.limit}); err != nil {
+		if _, err := clients[0].SetType(ctx, yard.TaskType{Name: name, MaxConcurrency: t.limit}); err != nil {
 			return fmt.Errorf("type %s: %w", name, err)
 		}
 	}
-	warmUp := &load{target: t, tasks: warmUpTasks}
-	_, err = warmUp.drain(ctx, "W1")
-	if err != nil {
+	warmUp := &load{target: t, tasks: s.warmUp()}
+	if _, err := warmUp.drain(ctx, s); err != nil {
 		return fmt.Errorf("warm-up: %w", err)
 	}
 	return nil

@@ -3,9 +3,12 @@ package bench
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/nats-io/nats.go"
 
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 )
@@ -14,20 +17,23 @@ func TestEveryWorkloadProvesItsTasks(t *testing.T) {
 	t.Chdir(t.TempDir())
 	var progress bytes.Buffer
 	report, err := Run(t.Context(), Options{
-		Tasks: 300, Runs: 1, Tables: "memory", Sync: "2m", Progress: &progress, Rest: time.Millisecond, slower: 5,
+		Tasks: 300, Runs: 1, Tables: "memory", Syncs: []string{"2m"}, Domains: 20, Progress: &progress, Rest: time.Millisecond, slower: 5,
 		Partitions: topology.Partitioning{History: 2, Matching: 1},
 	})
 	if err != nil {
 		t.Fatalf("%v\n%s", err, &progress)
 	}
-	if len(report.Results) != len(workloads) {
-		t.Fatalf("%+v", report.Results)
+	if len(report.Results) != len(workloads) || len(report.Ratios) > 0 {
+		t.Fatalf("%+v, %+v", report.Results, report.Ratios)
 	}
 	for i, r := range report.Results {
 		latency := r.Start != nil && r.Submit != nil
 		open := r.Workload == "W3" || r.Workload == "W9" || r.Workload == "W10"
 		if r.Workload != workloads[i] || r.Tasks != 300 || r.TasksPerSecond <= 0 || len(r.Runs) != 1 || latency != open || (r.Reads != nil) != (r.Workload == "W9") || (r.Neighbours != nil) != (r.Workload == "W10") {
 			t.Errorf("%+v", r)
+		}
+		if r.Sync != "2m" || r.LogMessages == 0 || r.LogMessages > 4*300 || r.TasksPerSync <= 0 {
+			t.Errorf("%s, sync %s: %d messages of the log, %v tasks per sync", r.Workload, r.Sync, r.LogMessages, r.TasksPerSync)
 		}
 		if len(r.Memory) != 1 || r.Memory[0].BeforeMB <= 0 || r.Memory[0].PeakMB < r.Memory[0].BeforeMB || r.Memory[0].RestMB <= 0 {
 			t.Errorf("%s: memory %+v", r.Workload, r.Memory)
@@ -47,15 +53,131 @@ func TestEveryWorkloadProvesItsTasks(t *testing.T) {
 		t.Errorf("%+v", s)
 	}
 	var table, file bytes.Buffer
-	if err := report.WriteTable(&table); err != nil || strings.Count(table.String(), "\n") != 21 {
+	if err := report.WriteTable(&table); err != nil || strings.Count(table.String(), "\n") != 25 {
 		t.Errorf("%v\n%s", err, &table)
 	}
 	var back Report
 	if err := report.WriteJSON(&file); err != nil {
 		t.Fatal(err)
 	}
-	if err := json.Unmarshal(file.Bytes(), &back); err != nil || len(back.Results) != 5 || back.Machine.Cores < 1 || back.Machine.NATSServer == "" {
+	if err := json.Unmarshal(file.Bytes(), &back); err != nil || len(back.Results) != len(workloads) || back.Machine.Cores < 1 || back.Machine.NATSServer == "" {
 		t.Errorf("%v\n%s", err, &file)
+	}
+}
+
+// W8 has a worker for each domain, and each domain its part of the tasks.
+func TestManyDomainsHaveTheirShare(t *testing.T) {
+	t.Chdir(t.TempDir())
+	o := Options{Workloads: []string{"W8", "W8s"}, Tasks: 90, Runs: 1, Tables: "memory", Domains: 30, Producers: 7}
+	if err := o.fill(); err != nil {
+		t.Fatal(err)
+	}
+	target, err := o.open(t.Context(), "2m")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := target.close(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}()
+	spy, err := target.connect()
+	if err != nil {
+		t.Fatal(err)
+	}
+	requests := make(chan *nats.Msg, 10*o.Tasks)
+	for _, endpoint := range []string{"tasks.submit", "tasks.poll"} {
+		if _, err := spy.ChanSubscribe(topology.APIAny(endpoint), requests); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := spy.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	for _, workload := range o.Workloads {
+		shape := o.shape(workload)
+		if shape.producers != 7 || shape.request != 1 || shape.ahead != (workload == "W8s") {
+			t.Errorf("%s: %+v", workload, shape)
+		}
+		if err := target.domains(t.Context(), shape.domains, retention(workload)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := (&load{target: target, tasks: o.Tasks}).drain(t.Context(), shape); err != nil {
+			t.Fatal(err)
+		}
+		if err := spy.Flush(); err != nil {
+			t.Fatal(err)
+		}
+		submits, polls := map[string]int{}, map[string]int{}
+		for range len(requests) {
+			subject := (<-requests).Subject
+			if strings.HasSuffix(subject, ".submit") {
+				submits[topology.DomainOf(subject)]++
+			} else {
+				polls[topology.DomainOf(subject)]++
+			}
+		}
+		if len(submits) != o.Domains || len(polls) != o.Domains {
+			t.Errorf("%s: %d domains submitted, %d polled", workload, len(submits), len(polls))
+		}
+		for d, n := range submits {
+			if n != o.Tasks/o.Domains {
+				t.Errorf("%s: %d submits of domain %s", workload, n, d)
+			}
+		}
+	}
+}
+
+// Runs with several settings of sync take turns, so that a slower hour slows both.
+func TestSettingsOfSyncTakeTurns(t *testing.T) {
+	t.Chdir(t.TempDir())
+	var progress bytes.Buffer
+	report, err := Run(t.Context(), Options{
+		Workloads: []string{"W1"}, Tasks: 200, Runs: 2, Tables: "memory", Syncs: []string{"always", "2m"}, Progress: &progress,
+	})
+	if err != nil {
+		t.Fatalf("%v\n%s", err, &progress)
+	}
+	var turns []string
+	for line := range strings.Lines(progress.String()) {
+		if _, sync, ok := strings.Cut(line, ", sync "); ok {
+			turns = append(turns, strings.TrimSpace(sync))
+		}
+	}
+	if !slices.Equal(turns, []string{"always", "2m", "always", "2m"}) {
+		t.Errorf("turns %q", turns)
+	}
+	if r := report.Results; len(r) != 2 || r[0].Sync != "always" || r[1].Sync != "2m" || len(r[0].Runs) != 2 {
+		t.Errorf("%+v", r)
+	}
+	if r := report.Ratios; len(r) != 1 || r[0].Workload != "W1" || r[0].Sync != "always" || r[0].By != "2m" || len(r[0].Runs) != 2 || r[0].Ratio <= 0 {
+		t.Errorf("%+v", r)
+	}
+	var table bytes.Buffer
+	if err := report.WriteTable(&table); err != nil || !strings.Contains(table.String(), "sync always by 2m: ") {
+		t.Errorf("%v\n%s", err, &table)
+	}
+}
+
+// A run's ratio is that of two neighbouring runs, whatever the hour did to both.
+func TestRatioIsOfPairs(t *testing.T) {
+	rate := func(sync string, all ...float64) (runs []Result) {
+		for _, x := range all {
+			runs = append(runs, Result{Workload: "W1", Sync: sync, TasksPerSecond: x})
+		}
+		return runs
+	}
+	r := ratio(rate("always", 50, 10, 80), rate("1s", 100, 25, 100))
+	want := Ratio{Workload: "W1", Sync: "always", By: "1s", Ratio: 0.5, Runs: []float64{0.5, 0.4, 0.8}}
+	if r.Ratio != want.Ratio || !slices.Equal(r.Runs, want.Runs) || r.Sync != want.Sync || r.By != want.By {
+		t.Errorf("got %+v, want %+v", r, want)
+	}
+}
+
+// Where the history streams may not be read, what is not known is not shown as a number.
+func TestTasksPerSyncThatAreNotKnown(t *testing.T) {
+	if got := (Result{Tasks: 10}).perSync(); got != "-" {
+		t.Errorf("got %q", got)
 	}
 }
 
@@ -115,7 +237,16 @@ func TestMedianAndQuantiles(t *testing.T) {
 }
 
 func TestWrongOptionsAreRefused(t *testing.T) {
-	for _, o := range []Options{{Workloads: []string{"W0"}}, {Runs: -1}, {Tasks: -1}} {
+	for _, o := range []Options{
+		{Workloads: []string{"W0"}},
+		{Runs: -1},
+		{Tasks: -1},
+		{Producers: -1},
+		{Domains: -1},
+		{Domains: domainsMax + 1},
+		{Syncs: []string{"always", "often"}},
+		{Syncs: []string{"always", "1s"}, URL: "nats://127.0.0.1:1"},
+	} {
 		if _, err := Run(t.Context(), o); err == nil {
 			t.Errorf("%+v was taken", o)
 		}

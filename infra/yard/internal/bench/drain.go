@@ -42,53 +42,46 @@ func (t *tally) add(ids []string) {
 	t.n.Add(int64(len(ids)))
 }
 
-// drain runs W1 or W2: producers and workers together, from the first submit to
-// the last accepted completion.
-func (l *load) drain(ctx context.Context, workload string) (Result, error) {
-	producers, request := w1Producers, w1Request
-	if workload == "W2" {
-		producers, request = w2Producers, 1
-	}
-	submitters, workers, err := l.clients()
+// drain runs W1, W2, W8 or W8s: producers and workers together, from the first submit to
+// the last accepted completion. Where workers begin later, to the last answer of a submit.
+func (l *load) drain(ctx context.Context, s shape) (r Result, err error) {
+	submitters, err := l.target.clients(s.domains)
 	if err != nil {
-		return Result{}, err
+		return r, err
+	}
+	workers, err := l.target.clients(s.domains)
+	if err != nil {
+		return r, err
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	var polling, producing sync.WaitGroup
-	for i := range pollLoops {
-		polling.Go(func() {
-			if err := l.work(ctx, workers[i%len(workers)]); err != nil && ctx.Err() == nil {
-				cancel(err)
-			}
-		})
+	var polling sync.WaitGroup
+	if !s.ahead {
+		l.poll(ctx, cancel, &polling, workers)
 	}
-	before, began := usage(l.target.redisPID()), time.Now()
-	var next atomic.Int64
-	for i := range producers {
-		producing.Go(func() {
-			if err := l.produce(ctx, submitters[i%len(submitters)], &next, request); err != nil && ctx.Err() == nil {
-				cancel(err)
-			}
-		})
+	m, err := l.target.meter(ctx)
+	if err != nil {
+		return r, err
+	}
+	producing := l.producers(ctx, cancel, s, submitters)
+	if s.ahead {
+		producing.Wait()
+		r, err = m.end(ctx, l.tasks, time.Now())
+		l.poll(ctx, cancel, &polling, workers)
 	}
 	l.await(ctx, cancel)
 	producing.Wait()
-	took := time.Duration(l.last.Load() - began.UnixNano())
-	spent := usage(l.target.redisPID()).since(before)
-	err = context.Cause(ctx)
+	if !s.ahead {
+		r, err = m.end(ctx, l.tasks, time.Unix(0, l.last.Load()))
+	}
+	failed := context.Cause(ctx)
 	cancel(errDone) // ends the polls
 	polling.Wait()
-	if err == nil {
-		err = l.proof()
+	if failed != nil {
+		return Result{}, failed
 	}
-	if err != nil {
-		return Result{}, err
-	}
-	return Result{
-		Tasks: l.tasks, Seconds: took.Seconds(), TasksPerSecond: float64(l.tasks) / took.Seconds(),
-		Polls: int(l.batches.Load()), LateOutcomes: int(l.lost.Load()), Cost: spent.per(l.tasks),
-	}, nil
+	r.Polls, r.LateOutcomes, r.ahead = int(l.batches.Load()), int(l.lost.Load()), s.ahead
+	return r, errors.Join(err, l.proof())
 }
 
 var errDone = errors.New("all tasks are completed")
@@ -96,23 +89,32 @@ var errDone = errors.New("all tasks are completed")
 // connections per side; a connection's reader is one goroutine on each end.
 const connections = 2
 
-func (l *load) clients() (submitters, workers []*yard.Client, err error) {
-	for range connections {
-		s, err := l.target.client()
-		if err != nil {
-			return nil, nil, err
-		}
-		w, err := l.target.client()
-		if err != nil {
-			return nil, nil, err
-		}
-		submitters, workers = append(submitters, s), append(workers, w)
+// poll starts the workers: a loop for each client, and a few at least.
+func (l *load) poll(ctx context.Context, cancel context.CancelCauseFunc, polling *sync.WaitGroup, workers []*yard.Client) {
+	for i := range max(pollLoops, len(workers)) {
+		polling.Go(func() {
+			if err := l.work(ctx, workers[i%len(workers)]); err != nil && ctx.Err() == nil {
+				cancel(err)
+			}
+		})
 	}
-	return submitters, workers, nil
 }
 
-// produce submits requests until all tasks are handed out.
-func (l *load) produce(ctx context.Context, c *yard.Client, next *atomic.Int64, request int) error {
+// producers starts them.
+func (l *load) producers(ctx context.Context, cancel context.CancelCauseFunc, s shape, clients []*yard.Client) *sync.WaitGroup {
+	producing, next := new(sync.WaitGroup), new(atomic.Int64)
+	for range s.producers {
+		producing.Go(func() {
+			if err := l.produce(ctx, clients, next, s.request); err != nil && ctx.Err() == nil {
+				cancel(err)
+			}
+		})
+	}
+	return producing
+}
+
+// produce submits requests until all tasks are handed out. Clients take turns.
+func (l *load) produce(ctx context.Context, clients []*yard.Client, next *atomic.Int64, request int) error {
 	for {
 		from := next.Add(int64(request)) - int64(request)
 		n := min(int64(request), int64(l.tasks)-from)
@@ -123,7 +125,7 @@ func (l *load) produce(ctx context.Context, c *yard.Client, next *atomic.Int64, 
 		for i := range tasks {
 			tasks[i] = l.target.task(int(from) + i)
 		}
-		ids, err := c.SubmitMany(ctx, tasks)
+		ids, err := clients[int(from)/request%len(clients)].SubmitMany(ctx, tasks)
 		if err != nil {
 			return fmt.Errorf("submit: %w", err)
 		}

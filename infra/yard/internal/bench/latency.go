@@ -18,23 +18,30 @@ import (
 // when its time has come, whatever became of those before it, so a stall is seen by all
 // tasks it delays.
 func (l *load) latency(ctx context.Context, rate int) (Result, error) {
-	submitters, workers, err := l.clients()
+	clients, err := l.target.clients([]string{domain})
+	if err != nil {
+		return Result{}, err
+	}
+	worker, err := l.target.clients([]string{domain})
 	if err != nil {
 		return Result{}, err
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	seen := newStarts(l.tasks)
-	running := l.workers(ctx, cancel, workers[0], seen)
+	running := l.workers(ctx, cancel, worker[0], seen)
 
-	before, began := usage(l.target.redisPID()), time.Now()
+	m, err := l.target.meter(ctx)
+	if err != nil {
+		return Result{}, err
+	}
 	var submitting sync.WaitGroup
 	for i := range l.tasks {
-		due := began.Add(time.Duration(i*l.target.slower) * time.Second / time.Duration(rate))
+		due := m.began.Add(time.Duration(i*l.target.slower) * time.Second / time.Duration(rate))
 		if !sleepUntil(ctx, due) {
 			break
 		}
-		c := submitters[i%len(submitters)]
+		c := clients[i%len(clients)]
 		submitting.Go(func() {
 			task := l.target.task(i)
 			task.Payload = binary.BigEndian.AppendUint64(slices.Clone(filler[8:]), uint64(i))
@@ -50,22 +57,18 @@ func (l *load) latency(ctx context.Context, rate int) (Result, error) {
 	}
 	submitting.Wait()
 	l.completedBy(ctx, cancel, seen)
-	took := time.Since(began)
-	spent := usage(l.target.redisPID()).since(before)
-	err = context.Cause(ctx)
+	if ctx.Err() != nil {
+		return Result{}, context.Cause(ctx)
+	}
+	r, err := m.end(ctx, l.tasks, time.Now())
 	cancel(errDone)
 	running.Wait()
-	if err == nil {
-		err = errors.Join(seen.err(), l.proof())
-	}
-	if err != nil {
+	if err = errors.Join(err, seen.err(), l.proof()); err != nil {
 		return Result{}, err
 	}
 	start, submit := seen.quantiles()
-	return Result{
-		Tasks: l.tasks, Seconds: took.Seconds(), TasksPerSecond: float64(l.tasks) / took.Seconds(),
-		Start: &start, Submit: &submit, Cost: spent.per(l.tasks),
-	}, nil
+	r.Start, r.Submit = &start, &submit
+	return r, nil
 }
 
 // starts is when each task was submitted and when its handler began.

@@ -21,7 +21,7 @@ import (
 // difference is what a neighbour costs.
 func (l *load) neighbours(ctx context.Context) (Result, error) {
 	filled := &load{target: l.target, tasks: min(l.tasks, w10Filled)}
-	if _, err := filled.drain(ctx, "W1"); err != nil {
+	if _, err := filled.drain(ctx, bulk); err != nil {
 		return Result{}, fmt.Errorf("fill: %w", err)
 	}
 	quiet, quietGets, err := l.besideGets(ctx, filled)

@@ -8,18 +8,23 @@ import (
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
+	"github.com/yardmaster-io/yardmaster/infra/yard/internal/natsserver"
+	"github.com/yardmaster-io/yardmaster/infra/yard/stack"
 )
 
 // Workloads are the names of all, in order.
-var workloads = []string{"W1", "W2", "W3", "W9", "W10"}
+var workloads = []string{"W1", "W2", "W3", "W8", "W8s", "W9", "W10"}
 
-// Shape of the load. They are part of what the numbers mean, so they are no options.
+// Shape of the load. They are part of what the numbers mean, so most are no options.
 const (
 	payloadBytes  = 256
 	typeCount     = 10
 	w1Producers   = 8
 	w1Request     = 100
 	w2Producers   = 64
+	w8Producers   = 64
+	w8sProducers  = 512
+	w8Domains     = 1000
 	pollLoops     = 16
 	pollTasks     = 100
 	pollWait      = 20 * time.Second
@@ -41,6 +46,8 @@ const (
 	w10Tasklists    = 100
 	warmUpTasks     = 1000
 	tasklist        = "bench"
+	// domainsMax bounds W8: each domain has a goroutine and a poll of its own.
+	domainsMax = 10_000
 )
 
 // priorities of the tasks, in turn.
@@ -48,10 +55,12 @@ var priorities = [...]int{1, 3, 5}
 
 // Default numbers of tasks.
 const (
-	w1Tasks = 200_000
-	w2Tasks = 50_000
-	w3Tasks = 20 * w3Rate
-	w9Tasks = 1_000_000
+	w1Tasks  = 200_000
+	w2Tasks  = 50_000
+	w3Tasks  = 20 * w3Rate
+	w8Tasks  = 50_000
+	w8sTasks = 100_000
+	w9Tasks  = 1_000_000
 	// w10Tasks are 20 s of each phase.
 	w10Tasks = 20 * w10Rate
 )
@@ -61,24 +70,29 @@ const stallAfter = 2 * time.Minute
 
 // Options of a measurement.
 type Options struct {
-	// Workloads to run, of W1, W2, W3, W9, W10. Default: all.
+	// Workloads to run, of W1, W2, W3, W8, W8s, W9, W10. Default: all.
 	Workloads []string
-	// Tasks per run. Default 0 = W1 200,000, W2 50,000, W3 10,000, W9
-	// 1,000,000, W10 10,000 in each phase.
+	// Tasks per run. Default 0 = W1 200,000, W2 50,000, W3 10,000, W8 50,000,
+	// W8s 100,000, W9 1,000,000, W10 10,000 in each phase.
 	Tasks int
 	// Runs per workload; the median one is reported. Default 3.
 	Runs int
+	// Producers that submit at once in W1, W2, W8 and W8s. Default 0 = W1 8, W2 and W8 64,
+	// W8s 512. Domains are those of W8 and W8s, 1 to 10,000. Default 1000.
+	Producers, Domains int
 	// Types is how many types the tasks are of, 1 to 10. Default 10. Limit is how many tasks of
-	// each may run at once. Default 0 = any number.
+	// each may run at once. Default 0 = any number. The many domains of W8 and W8s have no limits.
 	Types, Limit int
-	// Sync, Tables, Redis and Partitions are those of the embedded stack.
-	Sync       string
+	// Syncs are those of the embedded stack: "always" or a duration. With several every run is
+	// done with each, in turn, and the report has their ratios. Default: always.
+	Syncs []string
+	// Tables, Redis and Partitions are those of the embedded stack.
 	Tables     string
 	Redis      string
 	Partitions topology.Partitioning
 	// URL of a running cluster to measure in place of an embedded stack. Its domain
 	// bench is created, and keeps the finished tasks for 2 minutes, those of W9 for 30; W10
-	// creates bench-flood too.
+	// creates bench-flood too, W8 bench-0 and so on.
 	URL string
 	// Rest is how long the system rests after each run, until its memory is measured a
 	// last time. Default 0 = it is not measured.
@@ -112,6 +126,15 @@ func (o *Options) fill() error {
 	if o.Types < 1 || o.Types > typeCount || o.Limit < 0 {
 		return fmt.Errorf("%d types, each limited to %d: want 1 to %d types, and no negative limit", o.Types, o.Limit, typeCount)
 	}
+	if o.Domains == 0 {
+		o.Domains = w8Domains
+	}
+	if o.Producers < 0 || o.Domains < 1 || o.Domains > domainsMax {
+		return fmt.Errorf("%d producers, %d domains: want no negative number of producers, and 1 to %d domains", o.Producers, o.Domains, domainsMax)
+	}
+	if err := o.fillSyncs(); err != nil {
+		return err
+	}
 	if o.Runs < 1 || o.Tasks < 0 {
 		return fmt.Errorf("%d runs of %d tasks: want at least one run, and no negative number of tasks", o.Runs, o.Tasks)
 	}
@@ -120,6 +143,22 @@ func (o *Options) fill() error {
 	}
 	if o.Progress == nil {
 		o.Progress = io.Discard
+	}
+	return nil
+}
+
+// fillSyncs refuses a wrong value before the first run.
+func (o *Options) fillSyncs() error {
+	if len(o.Syncs) == 0 {
+		o.Syncs = []string{stack.SyncAlways}
+	}
+	if o.URL != "" && len(o.Syncs) > 1 {
+		return fmt.Errorf("sync %v with the cluster at %s: its servers' setting is measured; name no more than one", o.Syncs, o.URL)
+	}
+	for _, s := range o.Syncs {
+		if _, err := natsserver.Sync(s).Interval(); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -141,6 +180,10 @@ func (o *Options) tasks(workload string) int {
 		return w1Tasks
 	case workload == "W2":
 		return w2Tasks
+	case workload == "W8":
+		return w8Tasks
+	case workload == "W8s":
+		return w8sTasks
 	case workload == "W9":
 		return w9Tasks
 	case workload == "W10":

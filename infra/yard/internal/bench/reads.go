@@ -18,7 +18,7 @@ import (
 // what gets cost. Before the second phase there are gets alone: the first ones find
 // the server with none of the archive in memory.
 func (l *load) reads(ctx context.Context) (Result, error) {
-	filled, err := l.drain(ctx, "W1")
+	filled, err := l.drain(ctx, bulk)
 	if err != nil {
 		return Result{}, fmt.Errorf("fill: %w", err)
 	}
@@ -73,14 +73,9 @@ type gets struct {
 
 func (l *load) newGets(n, rate int) (*gets, error) {
 	g := &gets{ids: l.accepted.ids, rate: rate, slower: l.target.slower, took: make([]time.Duration, n)}
-	for range connections {
-		c, err := l.target.client()
-		if err != nil {
-			return nil, err
-		}
-		g.clients = append(g.clients, c)
-	}
-	return g, nil
+	var err error
+	g.clients, err = l.target.clients([]string{domain})
+	return g, err
 }
 
 func (g *gets) run(ctx context.Context) error {

@@ -6,6 +6,7 @@ import (
 	"io"
 	"math"
 	"slices"
+	"strings"
 	"text/tabwriter"
 	"time"
 )
@@ -16,13 +17,19 @@ type Report struct {
 	Machine  Machine   `json:"machine"`
 	Settings Settings  `json:"settings"`
 	Results  []Result  `json:"results"`
+	// Ratios are those of each further setting of sync, by workload.
+	Ratios []Ratio `json:"ratios,omitempty"`
 }
+
+// unknown is what a cluster does not tell.
+const unknown = "unknown"
 
 // Settings is what was measured.
 type Settings struct {
 	// Stack tells what was measured: one process with in-process connections, or a
 	// cluster by its URL.
-	Stack    string `json:"stack"`
+	Stack string `json:"stack"`
+	// Sync is how often what is stored goes to disk; several are separated by commas.
 	Sync     string `json:"sync"`
 	TablesAt string `json:"tables"`
 	// HistoryPartitions and MatchingShards are 0 where they are not known.
@@ -34,16 +41,25 @@ type Settings struct {
 	Types             int `json:"types"`
 	// Limit is how many tasks of each type may run at once; 0 = any number.
 	Limit int `json:"limit,omitempty"`
+	// Producers is 0 where each workload has its own number; Domains are those of W8 and W8s.
+	Producers int `json:"producers,omitempty"`
+	Domains   int `json:"domains"`
 	// RestSeconds is how long the system rested before memory was measured; 0 = it was not.
 	RestSeconds float64 `json:"rest_seconds,omitempty"`
 }
 
-// Result is the median run of one workload.
+// Result is the median run of one workload under one setting of sync.
 type Result struct {
-	Workload       string  `json:"workload"`
-	Tasks          int     `json:"tasks"`
-	Seconds        float64 `json:"seconds"`
+	Workload string  `json:"workload"`
+	Sync     string  `json:"sync"`
+	Tasks    int     `json:"tasks"`
+	Seconds  float64 `json:"seconds"`
+	// TasksPerSecond are those submitted, in W8s, and else those that went through.
 	TasksPerSecond float64 `json:"tasks_per_second"`
+	// LogMessages is how many messages were appended to the history streams meanwhile. Under
+	// sync always each is a sync to disk. TasksPerSync is tasks by these; 0 = not known.
+	LogMessages  uint64  `json:"log_messages,omitempty"`
+	TasksPerSync float64 `json:"tasks_per_sync,omitempty"`
 	// Polls is how many brought tasks.
 	Polls int `json:"polls,omitempty"`
 	// LateOutcomes were refused as stale; their tasks ran again and were completed.
@@ -61,6 +77,9 @@ type Result struct {
 	// Runs are the deciding number of every run, in order: tasks per second, the
 	// median latency, or the p99 of gets, in µs; or W10's larger ratio.
 	Runs []float64 `json:"runs"`
+
+	// ahead is the shape's.
+	ahead bool
 }
 
 // Reads are gets of finished tasks.
@@ -115,12 +134,12 @@ type Cost struct {
 
 func (o *Options) settings() Settings {
 	s := Settings{
-		Stack: "embedded: one process, in-process connections", Sync: o.Sync,
+		Stack: "embedded: one process, in-process connections", Sync: strings.Join(o.Syncs, ","),
 		PayloadBytes: payloadBytes, WarmUpTasks: warmUpTasks, Runs: o.Runs, Types: o.Types, Limit: o.Limit,
-		RestSeconds: o.Rest.Seconds(),
+		RestSeconds: o.Rest.Seconds(), Producers: o.Producers, Domains: o.Domains,
 	}
 	if o.URL != "" {
-		s.Stack, s.Sync, s.TablesAt = "cluster at "+o.URL, "unknown", "unknown"
+		s.Stack, s.Sync, s.TablesAt = "cluster at "+o.URL, unknown, unknown
 	}
 	return s
 }
@@ -189,8 +208,20 @@ func (r Result) line() string {
 		return fmt.Sprintf("start p50 %.2f ms, p90 %.2f, p99 %.2f, max %.2f; submit p50 %.2f ms; all %d once",
 			r.Start.P50/1000, r.Start.P90/1000, r.Start.P99/1000, r.Start.Max/1000, r.Submit.P50/1000, r.Tasks)
 	}
-	return fmt.Sprintf("%.0f tasks/s, %.2f CPU s per 100 k, %d polls; all %d completed once",
-		r.TasksPerSecond, r.Cost.CPUPer100k, r.Polls, r.Tasks)
+	what := "tasks/s"
+	if r.ahead {
+		what = "submits/s"
+	}
+	return fmt.Sprintf("%.0f %s, %s tasks per sync, %.2f CPU s per 100 k, %d polls; all %d completed once",
+		r.TasksPerSecond, what, r.perSync(), r.Cost.CPUPer100k, r.Polls, r.Tasks)
+}
+
+// perSync is for people: a dash where it is not known.
+func (r Result) perSync() string {
+	if r.TasksPerSync == 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%.1f", r.TasksPerSync)
 }
 
 // WriteJSON writes the report for programs.
@@ -212,19 +243,25 @@ func (r *Report) WriteTable(w io.Writer) error {
 	fmt.Fprintf(t, "settings\t%s; sync %s; tables %s; %d partitions, %d shards; %d types%s; %d B payloads; median of %d\n\n",
 		r.Settings.Stack, r.Settings.Sync, r.Settings.TablesAt, r.Settings.HistoryPartitions, r.Settings.MatchingShards,
 		r.Settings.Types, limit, r.Settings.PayloadBytes, r.Settings.Runs)
-	fmt.Fprintln(t, "WORKLOAD\tTASKS\tTASKS/S\tP50 MS\tP90\tP99\tMAX\tCPU S/100K\tOF IT REDIS\tPEAK MB\tRUNS")
+	fmt.Fprintln(t, "WORKLOAD\tSYNC\tTASKS\tTASKS/S\tTASKS/SYNC\tP50 MS\tP90\tP99\tMAX\tCPU S/100K\tOF IT REDIS\tPEAK MB\tRUNS")
 	for _, x := range r.Results {
 		latency := "-\t-\t-\t-"
 		if q := x.Start; q != nil {
 			latency = fmt.Sprintf("%.2f\t%.2f\t%.2f\t%.2f", q.P50/1000, q.P90/1000, q.P99/1000, q.Max/1000)
 		}
-		fmt.Fprintf(t, "%s\t%d\t%.0f\t%s\t%.2f\t%.2f\t%.0f\t%.0f\n",
-			x.Workload, x.Tasks, x.TasksPerSecond, latency, x.Cost.CPUPer100k, x.Cost.RedisCPUPer100k, x.Cost.PeakMB, x.Runs)
+		fmt.Fprintf(t, "%s\t%s\t%d\t%.0f\t%s\t%s\t%.2f\t%.2f\t%.0f\t%.0f\n",
+			x.Workload, x.Sync, x.Tasks, x.TasksPerSecond, x.perSync(), latency, x.Cost.CPUPer100k, x.Cost.RedisCPUPer100k, x.Cost.PeakMB, x.Runs)
 	}
 	for _, x := range r.Results {
 		if x.Reads != nil || x.Neighbours != nil {
 			fmt.Fprintf(t, "\n%s\t%s\n", x.Workload, x.line())
 		}
+	}
+	if len(r.Ratios) > 0 {
+		fmt.Fprintln(t)
+	}
+	for _, x := range r.Ratios {
+		fmt.Fprintln(t, x.line())
 	}
 	if r.Settings.RestSeconds > 0 {
 		fmt.Fprintf(t, "\nWORKLOAD\tPROCESS\tPID\tBEFORE MB\tPEAK MB\tMB AFTER %v\n", time.Duration(r.Settings.RestSeconds*float64(time.Second)))

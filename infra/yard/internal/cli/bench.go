@@ -36,6 +36,9 @@ one, and print the median run of each workload:
       accepted completion
   W2  64 producers, one task per request
   W3  an open loop of 500 tasks/s for 20 s: from the submit call to the handler
+  W8  1,000 domains in turn, one task per request, 64 producers; a worker for each
+  W8s the same with 512 producers and 100,000 tasks, and workers only afterwards:
+      submits/s
   W9  reads: 1,000,000 tasks are sent through first; then W3 at 1,000 tasks/s for
       10 s, alone and beside 5,000 gets/s of the finished tasks, at random: from when
       a get was due to its answer
@@ -44,11 +47,16 @@ one, and print the median run of each workload:
 
 Every accepted task must be completed exactly once, or the measurement fails. The
 numbers include the load generator. Data are synced to disk before every answer
-unless --sync says otherwise.`,
+unless --sync says otherwise. With several, as in --sync always,1s, every run is done
+with each, in turn, and the report has the ratio.
+
+TASKS/SYNC is tasks by messages appended to the history streams during the run: each
+stored message is one sync to disk under --sync always.`,
 		Example: `  yard bench
   yard bench --workload W1,W3 --runs 5 --out bench.json
   yard bench --workload W1 --sync 2m --tables memory --cpuprofile cpu.prof
   yard bench --workload W1 --types 1 --limit 50 --tables redis
+  yard bench --workload W1,W2,W8 --sync always,1s
   yard bench --workload W2 --url nats://127.0.0.1:4222
   yard bench --workload W1 --tasks 600000 --runs 1 --rest 1m --url nats://127.0.0.1:4222 --pid $(cat .dev/pid/history-1)`,
 		Args: noArgs,
@@ -61,12 +69,14 @@ unless --sync says otherwise.`,
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringSliceVarP(&f.opts.Workloads, "workload", "w", nil, "some of W1, W2, W3, W9, W10; default all")
-	flags.IntVar(&f.opts.Tasks, "tasks", 0, "tasks per run; 0 = W1 200,000, W2 50,000, W3 10,000, W9 1,000,000, W10 10,000")
+	flags.StringSliceVarP(&f.opts.Workloads, "workload", "w", nil, "some of W1, W2, W3, W8, W8s, W9, W10; default all")
+	flags.IntVar(&f.opts.Tasks, "tasks", 0, "tasks per run; 0 = W1 200,000, W2 50,000, W3 10,000, W8 50,000, W8s 100,000, W9 1,000,000, W10 10,000")
+	flags.IntVar(&f.opts.Producers, "producers", 0, "producers that submit at once; 0 = W1 8, W2 and W8 64, W8s 512")
+	flags.IntVar(&f.opts.Domains, "domains", 1000, "domains of W8 and W8s, 1 to 10,000")
 	flags.IntVar(&f.opts.Types, "types", 10, "types that the tasks are of, 1 to 10")
-	flags.IntVar(&f.opts.Limit, "limit", 0, "tasks of each type that may run at once; 0 = any number")
+	flags.IntVar(&f.opts.Limit, "limit", 0, "tasks of each type that may run at once, not in W8; 0 = any number")
 	flags.IntVar(&f.opts.Runs, "runs", 3, "runs per workload; the median is reported")
-	flags.StringVar(&f.opts.Sync, "sync", stack.SyncAlways, `when accepted tasks go to disk: "always" or every so often, such as 2m`)
+	flags.StringSliceVar(&f.opts.Syncs, "sync", []string{stack.SyncAlways}, `when accepted tasks go to disk: "always" or every so often, such as 2m; several take turns`)
 	flags.StringVar(&f.opts.Tables, "tables", string(stack.TablesAuto), "where tables and slots are: auto, memory or redis")
 	flags.StringVar(&f.opts.Redis, "redis", "", "URL of a Redis for them")
 	flags.IntVar(&f.partitions, "partitions", 0, "history partitions and matching shards; 0 = 2")
