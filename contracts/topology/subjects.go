@@ -70,6 +70,12 @@ func Submit(p int, lane ids.Lane, domain, tasklist string) string {
 	return "yard.history." + num(p) + ".submit." + lane.String() + "." + domain + "." + tasklist
 }
 
+// SubmitShared is where a batch of tasks of several domains or tasklists is appended. A tasklist's
+// subject has one token more, so no name collides with it.
+func SubmitShared(p int, lane ids.Lane) string {
+	return "yard.history." + num(p) + submitPart + lane.String() + ".shared"
+}
+
 // SubmitLane filters all submits of one lane.
 func SubmitLane(p int, lane ids.Lane) string {
 	return "yard.history." + num(p) + ".submit." + lane.String() + ".>"

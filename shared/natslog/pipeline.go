@@ -11,38 +11,50 @@ import (
 	"github.com/yardmaster-io/yardmaster/shared/natsrpc"
 )
 
-// PipelineMsgsMax is how many messages AppendEach takes.
+// PipelineMsgsMax is how many messages Pipeline takes.
 const PipelineMsgsMax = 1000
 
-// Appended is the outcome of one message of AppendEach; Err is as of Append.
+// Appended is the outcome of one message of Pipeline; Err is as of Append.
 type Appended struct {
 	Seq       uint64
 	Duplicate bool
 	Err       error
 }
 
-// AppendEach stores every message on its own and waits for all of them together:
-// the server takes them one after the other, in order, without the way there and
-// back between two. At most PipelineMsgsMax are taken.
+// AppendEach is Pipeline, and returns the outcomes all together.
 func AppendEach(ctx context.Context, nc *nats.Conn, msgs []Msg) []Appended {
 	out := make([]Appended, len(msgs))
-	fail := func(err error) []Appended {
-		for i := range out {
-			out[i].Err = fmt.Errorf("append to %s: %w: %w", msgs[i].Subject, ErrNotStored, err)
+	Pipeline(ctx, nc, msgs, func(i int, a Appended) { out[i] = a })
+	return out
+}
+
+// Pipeline stores every message on its own: the server takes them one after the other, in
+// order, without the way there and back between two. At most PipelineMsgsMax are taken. It calls outcome
+// once for each, as soon as it is known, and returns when all are. Outcome should be quick:
+// meanwhile no other outcome is taken in.
+func Pipeline(ctx context.Context, nc *nats.Conn, msgs []Msg, outcome func(i int, a Appended)) {
+	failed := func(i int, class, err error) {
+		outcome(i, Appended{Err: fmt.Errorf("append to %s: %w: %w", msgs[i].Subject, class, err)})
+	}
+	fail := func(err error) {
+		for i := range msgs {
+			failed(i, ErrNotStored, err)
 		}
-		return out
 	}
 	if len(msgs) > PipelineMsgsMax {
-		return fail(fmt.Errorf("%d messages, at most %d go together", len(msgs), PipelineMsgsMax))
+		fail(fmt.Errorf("%d messages, at most %d go together", len(msgs), PipelineMsgsMax))
+		return
 	}
 	if !nc.IsConnected() {
-		return fail(natsrpc.ErrNotSent)
+		fail(natsrpc.ErrNotSent)
+		return
 	}
 	inbox := nc.NewInbox()
 	answers := make(chan *nats.Msg, len(msgs)+1) // each is answered once
 	sub, err := nc.ChanSubscribe(inbox+".*", answers)
 	if err != nil {
-		return fail(err)
+		fail(err)
+		return
 	}
 	defer func() { _ = sub.Unsubscribe() }() // fails only where the connection is closed
 	waiting, end := natsrpc.WhileConnected(ctx, nc)
@@ -52,7 +64,7 @@ func AppendEach(ctx context.Context, nc *nats.Conn, msgs []Msg) []Appended {
 		m := msgs[i].wire(0)
 		m.Reply = inbox + "." + strconv.Itoa(i)
 		if err := nc.PublishMsg(m); err != nil {
-			out[i].Err = fmt.Errorf("append to %s: %w: %w", m.Subject, ErrNotStored, err)
+			failed(i, ErrNotStored, err)
 			continue
 		}
 		open[i] = true
@@ -62,22 +74,21 @@ func AppendEach(ctx context.Context, nc *nats.Conn, msgs []Msg) []Appended {
 		select {
 		case m := <-answers:
 			i, err := strconv.Atoi(m.Subject[len(inbox)+1:])
-			if err != nil || i < 0 || i >= len(out) || !open[i] {
+			if err != nil || i < 0 || i >= len(open) || !open[i] {
 				continue
 			}
 			open[i] = false
 			left--
-			out[i] = appended(m, msgs[i].Subject)
+			outcome(i, appended(m, msgs[i].Subject))
 		case <-waiting.Done():
-			for i := range out {
+			for i := range open {
 				if open[i] {
-					out[i].Err = fmt.Errorf("append to %s: %w: %w", msgs[i].Subject, ErrOutcomeUnknown, context.Cause(waiting))
+					failed(i, ErrOutcomeUnknown, context.Cause(waiting))
 				}
 			}
-			return out
+			return
 		}
 	}
-	return out
 }
 
 func appended(m *nats.Msg, subject string) (out Appended) {

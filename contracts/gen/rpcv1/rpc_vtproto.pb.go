@@ -586,6 +586,8 @@ func (m *HistoryLoad) CloneVT() *HistoryLoad {
 	r.Active = m.Active
 	r.UnreadBatches = m.UnreadBatches
 	r.CancelsFull = m.CancelsFull
+	r.SharedTasks = m.SharedTasks
+	r.SharedBytes = m.SharedBytes
 	if rhs := m.CancelsFullOf; rhs != nil {
 		tmpContainer := make([]string, len(rhs))
 		copy(tmpContainer, rhs)
@@ -2019,6 +2021,16 @@ func (m *HistoryLoad) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
 	}
+	if m.SharedBytes != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.SharedBytes))
+		i--
+		dAtA[i] = 0x38
+	}
+	if m.SharedTasks != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.SharedTasks))
+		i--
+		dAtA[i] = 0x30
+	}
 	if len(m.CancelsFullOf) > 0 {
 		for iNdEx := len(m.CancelsFullOf) - 1; iNdEx >= 0; iNdEx-- {
 			i -= len(m.CancelsFullOf[iNdEx])
@@ -2753,6 +2765,12 @@ func (m *HistoryLoad) SizeVT() (n int) {
 			l = len(s)
 			n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 		}
+	}
+	if m.SharedTasks != 0 {
+		n += 1 + protohelpers.SizeOfVarint(uint64(m.SharedTasks))
+	}
+	if m.SharedBytes != 0 {
+		n += 1 + protohelpers.SizeOfVarint(uint64(m.SharedBytes))
 	}
 	n += len(m.unknownFields)
 	return n
@@ -6263,6 +6281,44 @@ func (m *HistoryLoad) UnmarshalVT(dAtA []byte) error {
 			}
 			m.CancelsFullOf = append(m.CancelsFullOf, string(dAtA[iNdEx:postIndex]))
 			iNdEx = postIndex
+		case 6:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field SharedTasks", wireType)
+			}
+			m.SharedTasks = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.SharedTasks |= int64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 7:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field SharedBytes", wireType)
+			}
+			m.SharedBytes = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.SharedBytes |= int64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])
@@ -10177,6 +10233,44 @@ func (m *HistoryLoad) UnmarshalVTUnsafe(dAtA []byte) error {
 			}
 			m.CancelsFullOf = append(m.CancelsFullOf, stringValue)
 			iNdEx = postIndex
+		case 6:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field SharedTasks", wireType)
+			}
+			m.SharedTasks = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.SharedTasks |= int64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 7:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field SharedBytes", wireType)
+			}
+			m.SharedBytes = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.SharedBytes |= int64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])

@@ -1,71 +1,55 @@
 package gateway
 
 import (
-	"context"
-	"errors"
 	"math/rand/v2"
 	"sync"
 	"time"
 
-	"github.com/yardmaster-io/yardmaster/contracts/fault"
-	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
-	"github.com/yardmaster-io/yardmaster/contracts/ids"
-	"github.com/yardmaster-io/yardmaster/contracts/topology"
-	"github.com/yardmaster-io/yardmaster/shared/batcher"
-	"github.com/yardmaster-io/yardmaster/shared/natslog"
 
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/core/distribution"
 )
 
-// appender brings submissions into the log: it chooses their partition, merges
-// those of one destination into one message, and moves them to the next
-// partition where that is known to have failed.
+// appender brings submissions into the log: it chooses their partition, hands them to its group
+// commit, and moves them to the next partition where that is known to have failed.
 type appender struct {
 	g *Gateway
 
-	mu           sync.Mutex
-	balancer     *distribution.Balancer
-	destinations map[destinationKey]*destination
-}
-
-// destinationKey names a subject of the log: submissions of one key may share a
-// message. Those of a domain that span tasklists have one of their own, of no partition yet.
-type destinationKey struct {
-	partition        int
-	lane             ids.Lane
-	domain, tasklist string
-}
-
-// destination exists while anything is on its way there, so their number is
-// bounded by that of the requests under way.
-type destination struct {
-	batcher *batcher.Batcher[*submission]
-	pending int
+	mu       sync.Mutex
+	balancer *distribution.Balancer
+	commits  []*commit // by partition
 }
 
 func newAppender(g *Gateway) *appender {
-	return &appender{
-		g:            g,
-		balancer:     distribution.New(g.Partitioning.History),
-		destinations: map[destinationKey]*destination{},
+	a := &appender{g: g, balancer: distribution.New(g.Partitioning.History)}
+	for range g.Partitioning.History {
+		a.commits = append(a.commits, newCommit())
 	}
+	return a
 }
 
 // TakeLoad takes in what the owner of a partition reports (topology.HintLoad).
 func (g *Gateway) TakeLoad(data []byte) {
 	var load rpcv1.HistoryLoad
 	if load.UnmarshalVT(data) != nil {
-		return // a hint: the next one comes in half a second
+		return // a hint: the next one comes soon
 	}
 	g.outcomes.report(&load)
-	g.appender.mu.Lock()
-	defer g.appender.mu.Unlock()
-	g.appender.balancer.Report(int(load.Partition), load.Active, load.UnreadBatches)
+	g.appender.report(&load)
 }
 
-// place sends s, which has one share, to the best partition. It answers s, now
-// or later, whatever happens.
+func (a *appender) report(load *rpcv1.HistoryLoad) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	p := int(load.Partition)
+	if p < 0 || p >= len(a.commits) {
+		return // a hint from a stranger
+	}
+	a.balancer.Report(p, load.Active, load.UnreadBatches)
+	a.commits[p].room.Report(load.SharedTasks, load.SharedBytes)
+}
+
+// place sends s to the best partition. It answers s, now or later, whatever happens.
 func (a *appender) place(s *submission) {
 	now := time.Now()
 	if why := a.tooLate(s, now); why != "" {
@@ -81,116 +65,14 @@ func (a *appender) place(s *submission) {
 		return
 	}
 	s.place(p)
-	share := s.accepted.Shares[0]
-	key := destinationKey{p, share.Lane, s.call.Domain, share.Tasklist}
-	err := a.enqueue(s, key, batcher.Config{MaxBytes: batchBytesMax}, a.flush)
-	if err != nil {
+	queued := a.enqueue(p, s)
+	if !queued {
 		a.balancer.Returned(p, s.tasks())
 	}
 	a.mu.Unlock()
-	if err != nil {
+	if !queued {
 		s.refuseFull()
 	}
-}
-
-// refuseFull answers s: there is no room for it to wait.
-func (s *submission) refuseFull() {
-	s.refuse(fault.New(fault.ResourceExhausted, "too many tasks wait for the log").After(fullRetryAfter))
-}
-
-// enqueue hands s to the group commit of its destination; a.mu is held.
-func (a *appender) enqueue(s *submission, key destinationKey, cfg batcher.Config, flush func(destinationKey, []*submission)) error {
-	d := a.destinations[key]
-	if d == nil {
-		d = &destination{}
-		d.batcher = batcher.New(cfg, func(_ context.Context, batch []*submission) {
-			flush(key, batch)
-			a.forget(key, d, len(batch))
-		})
-		a.destinations[key] = d
-	}
-	if err := d.batcher.Add(s, s.weight); err != nil {
-		return err
-	}
-	d.pending++
-	return nil
-}
-
-// forget counts n submissions out, and drops a destination with none left.
-func (a *appender) forget(key destinationKey, d *destination, n int) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if d.pending -= n; d.pending == 0 {
-		delete(a.destinations, key)
-	}
-}
-
-// flush appends one batch as one message and tells each submission.
-func (a *appender) flush(key destinationKey, batch []*submission) {
-	now := time.Now()
-	batch = a.dropLate(batch, now)
-	if len(batch) == 0 {
-		return
-	}
-	if !a.healthy(key.partition) { // failed while these waited
-		for _, s := range batch {
-			a.returned(s)
-			a.place(s)
-		}
-		return
-	}
-	message := newMessageID()
-	msg := natslog.Msg{Subject: topology.Submit(key.partition, key.lane, key.domain, key.tasklist), MsgID: message.String()}
-	var err error
-	if msg.Data, err = merged(batch, a.g.logVersion()).MarshalVT(); err != nil {
-		for _, s := range batch {
-			a.returned(s)
-			s.refuse(fault.New(fault.Internal, "encode a batch: %v", err))
-		}
-		return
-	}
-	_, _, err = a.append(msg)
-	a.learn(key.partition, batch, err)
-	switch {
-	case err == nil:
-		a.g.storedAll(batch, 1, now, time.Now())
-	case errors.Is(err, natslog.ErrNotStored):
-		for _, s := range batch {
-			a.place(s)
-		}
-	default:
-		a.g.Log.Warn("an append has no known outcome, repeating it", "subject", msg.Subject, "error", err)
-		go a.settle(msg, message, batch, now)
-	}
-}
-
-func merged(batch []*submission, version uint32) *logv1.Batch {
-	if len(batch) == 1 {
-		return &logv1.Batch{Tasks: batch[0].accepted.Records, LogVersion: version}
-	}
-	n := 0
-	for _, s := range batch {
-		n += s.tasks()
-	}
-	tasks := make([]*logv1.Record, 0, n)
-	for _, s := range batch {
-		tasks = append(tasks, s.accepted.Records...)
-	}
-	return &logv1.Batch{Tasks: tasks, LogVersion: version}
-}
-
-// storedAll answers submissions that lie in so many messages of the log.
-func (g *Gateway) storedAll(batch []*submission, messages int, sent, acked time.Time) {
-	g.metrics.logMessages.Add(int64(messages))
-	for _, s := range batch {
-		g.stored(s, sent, acked)
-	}
-}
-
-func (a *appender) append(msg natslog.Msg) (seq uint64, duplicate bool, err error) {
-	ctx, cancel := context.WithTimeout(a.g.base, a.g.Config.AppendTimeout)
-	defer cancel()
-	return a.g.History.Append(ctx, msg)
 }
 
 // learn tells the balancer how an append to p went.

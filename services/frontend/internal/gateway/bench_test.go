@@ -16,9 +16,14 @@ import (
 type nullLog struct{}
 
 func (nullLog) Append(context.Context, natslog.Msg) (uint64, bool, error) { return 1, false, nil }
-func (nullLog) AppendAtomic(context.Context, []natslog.Msg) error         { return nil }
 func (nullLog) Message(context.Context, int, uint64) ([]byte, error)      { return nil, nil }
 func (nullLog) MessageBytesMax() int                                      { return 1 << 20 }
+
+func (nullLog) AppendEach(_ context.Context, msgs []natslog.Msg, outcome func(int, error)) {
+	for i := range msgs {
+		outcome(i, nil)
+	}
+}
 
 // BenchmarkSubmit is what the frontend itself costs per task, from the request's
 // bytes to the answer's: decode, judge, resolve, encode for the log, answer.

@@ -78,8 +78,10 @@ const (
 	// messageBytesFloor is the least the log must take in one message: a full
 	// group commit.
 	messageBytesFloor = 512 << 10
-	// batchBytesMax bounds a group commit. A larger request goes alone.
+	// batchBytesMax bounds a message of a group commit. A larger request goes alone.
 	batchBytesMax = 400 << 10
+	// flushBytesMax bounds the submits of a flush: what comes meanwhile waits for it.
+	flushBytesMax = 2 * batchBytesMax
 	// eventBytesMin is what an event counts for at least: a group commit is bounded in events too.
 	eventBytesMin = batchBytesMax / validate.BatchMax
 

@@ -30,7 +30,7 @@ type memLog struct {
 	tries      []natslog.Msg
 	// fault decides what befalls an append: what it returns is returned, after the
 	// message was stored if stored is true. Nil means nothing does.
-	fault func(p int, msgs []natslog.Msg) (stored bool, err error)
+	fault func(p int, m natslog.Msg) (stored bool, err error)
 	// gate, if set, is received from before each append.
 	gate chan struct{}
 }
@@ -54,7 +54,7 @@ func (l *memLog) find(p int, id string) (seq uint64, found bool) {
 	return 0, false
 }
 
-func (l *memLog) append(ctx context.Context, msgs []natslog.Msg) (seq uint64, duplicate bool, err error) {
+func (l *memLog) Append(ctx context.Context, m natslog.Msg) (seq uint64, duplicate bool, err error) {
 	if l.gate != nil {
 		select {
 		case <-l.gate:
@@ -64,33 +64,26 @@ func (l *memLog) append(ctx context.Context, msgs []natslog.Msg) (seq uint64, du
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	p := partitionOf(msgs[0].Subject)
-	l.tries = append(l.tries, msgs...)
+	p := partitionOf(m.Subject)
+	l.tries = append(l.tries, m)
 	stored := true
 	if l.fault != nil {
-		stored, err = l.fault(p, msgs)
+		stored, err = l.fault(p, m)
 	}
-	for _, m := range msgs {
-		if at, found := l.find(p, m.MsgID); found {
-			return at, true, err
-		}
+	if at, found := l.find(p, m.MsgID); found {
+		return at, true, err
 	}
 	if stored {
-		l.partitions[p] = append(l.partitions[p], msgs...)
+		l.partitions[p] = append(l.partitions[p], m)
 	}
 	return uint64(len(l.partitions[p])), false, err
 }
 
-func (l *memLog) Append(ctx context.Context, m natslog.Msg) (uint64, bool, error) {
-	return l.append(ctx, []natslog.Msg{m})
-}
-
-func (l *memLog) AppendAtomic(ctx context.Context, msgs []natslog.Msg) error {
-	_, duplicate, err := l.append(ctx, msgs)
-	if err == nil && duplicate {
-		return natslog.ErrDuplicate
+func (l *memLog) AppendEach(ctx context.Context, msgs []natslog.Msg, outcome func(i int, err error)) {
+	for i, m := range msgs {
+		_, _, err := l.Append(ctx, m)
+		outcome(i, err)
 	}
-	return err
 }
 
 func (l *memLog) Message(_ context.Context, p int, seq uint64) ([]byte, error) {

@@ -18,11 +18,12 @@
 // own. Queries and administration run in one goroutine each, bounded.
 //
 // What tenants share is bounded for each of them (pools.go, I14): requests under way and their
-// bytes, queries, waits, polls on their way, and events that wait for a partition. The rest
-// needs no bound of its own. Group commits of submits and of cancels are a domain's own, and
+// bytes, queries, waits, polls on their way, and submits and events that wait for a partition. The
+// rest needs no bound of its own. Group commits of cancels are a domain's own, and
 // exist while any of its requests is under way; a flight of events likewise. A query asks each
-// owner once at a time, so its goroutines are as many as there are owners. What is not shared
-// out is time: domains whose events go to one partition stand in one line, behind at most
+// owner once at a time, so its goroutines are as many as there are owners. Domains whose submits go to
+// one partition take turns (core/filing). Not shared out is the time of events: domains whose events
+// go to one partition stand in one line, behind at most
 // queuedEventsBytes, and the load that owners carry is theirs to share out.
 package gateway
 

@@ -34,6 +34,8 @@ const (
 	// in memory beyond its encoding.
 	pollPlaceBytes = 1 << 10
 	typeBytes      = 32
+	// queuedSubmitsBytes bounds the submits of a partition that wait for their turn, in bytes.
+	queuedSubmitsBytes = batcher.MaxQueuedBytesDefault
 	// queuedEventsBytes bounds the events of a partition that wait for their turn, in bytes,
 	// and queuedSharesMax in number, beyond what those bytes are.
 	queuedEventsBytes = batcher.MaxQueuedBytesDefault

@@ -57,18 +57,11 @@ func (g *Gateway) repeat(ctx context.Context, s *submission, first messageID) (m
 	if known, err := g.knows(ctx, s); known || err != nil {
 		return 0, err
 	}
-	msgs, err := s.messages(first, g.logVersion())
+	msg, err := s.message(first, g.logVersion())
 	if err != nil {
 		return 0, err
 	}
-	if len(msgs) > 1 { // never merged: who has the id is this request
-		err := g.appender.appendAtomic(msgs)
-		if errors.Is(err, natslog.ErrDuplicate) {
-			return 0, nil
-		}
-		return len(msgs), err
-	}
-	seq, duplicate, err := g.appender.append(msgs[0])
+	seq, duplicate, err := g.appender.append(msg)
 	if err != nil || !duplicate {
 		return 1, err
 	}
@@ -84,12 +77,21 @@ func (g *Gateway) repeat(ctx context.Context, s *submission, first messageID) (m
 	} else if holds(holder, s.id(0)) {
 		return 0, nil
 	}
-	msgs[0].MsgID = first.String() + "." + strconv.FormatUint(s.seed, 16)
-	_, duplicate, err = g.appender.append(msgs[0])
+	msg.MsgID = first.String() + "." + strconv.FormatUint(s.seed, 16)
+	_, duplicate, err = g.appender.append(msg)
 	if duplicate {
 		return 0, err
 	}
 	return 1, err
+}
+
+// message is s as a message of its own in its partition.
+func (s *submission) message(id messageID, version uint32) (natslog.Msg, error) {
+	data, err := merged([]*submission{s}, version).MarshalVT()
+	if err != nil {
+		return natslog.Msg{}, fault.New(fault.Internal, "encode a batch: %v", err)
+	}
+	return natslog.Msg{Subject: subject(s.partition, s.destination()), MsgID: id.String(), Data: data}, nil
 }
 
 // knows asks the owners whether they know the first task of s.

@@ -2,14 +2,8 @@ package gateway
 
 import (
 	"context"
-	"errors"
-	"math/rand/v2"
 	"time"
 
-	"github.com/yardmaster-io/yardmaster/contracts/fault"
-	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
-	"github.com/yardmaster-io/yardmaster/contracts/topology"
-	"github.com/yardmaster-io/yardmaster/shared/batcher"
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
 )
 
@@ -20,28 +14,34 @@ const settleFirst, settleLast = 100 * time.Millisecond, time.Second
 // id, until the log tells. Only an acknowledgement settles it: a refusal of the
 // repeat says nothing about the first try. Each submission waits until its own
 // deadline and is then answered UNKNOWN.
-func (a *appender) settle(msg natslog.Msg, message messageID, batch []*submission, sent time.Time) {
+func (a *appender) settle(m message, sent time.Time) {
 	for delay := settleFirst; ; delay = min(2*delay, settleLast) {
-		batch = a.untilDeadline(batch, message)
-		if len(batch) == 0 {
+		m.batch = a.untilDeadline(m.batch, m.id)
+		if len(m.batch) == 0 {
 			return
 		}
-		sleep(a.g.base, delay, batch)
+		sleep(a.g.base, delay, m.batch)
 		if a.g.base.Err() != nil {
 			continue
 		}
-		seq, duplicate, err := a.append(msg)
+		seq, duplicate, err := a.append(m.Msg)
 		switch {
 		case err != nil:
 			a.g.metrics.appendsFailed.Add(1)
 		case !duplicate:
-			a.learn(batch[0].partition, batch, nil)
-			a.g.storedAll(batch, 1, sent, time.Now())
+			a.learn(m.batch[0].partition, m.batch, nil)
+			a.g.storedAll(m.batch, 1, sent, time.Now())
 			return
-		case a.recognise(seq, batch, sent):
+		case a.recognise(seq, m.batch, sent):
 			return
 		}
 	}
+}
+
+func (a *appender) append(msg natslog.Msg) (seq uint64, duplicate bool, err error) {
+	ctx, cancel := context.WithTimeout(a.g.base, a.g.Config.AppendTimeout)
+	defer cancel()
+	return a.g.History.Append(ctx, msg)
 }
 
 // recognise looks at the message that the log has under the id of a batch. It is
@@ -99,104 +99,4 @@ func pause(ctx context.Context, d time.Duration) {
 	case <-ctx.Done():
 	case <-timer.C:
 	}
-}
-
-// noPartition is that of the key under which the requests of a domain wait that span
-// tasklists.
-const noPartition = -1
-
-// placeSpanning sends s, which has several shares, in its turn. An atomic batch costs the log
-// as much as dozens of messages, and all that are in flight stand before the appends of all
-// others: so each domain has only so many in flight as a batcher has flushes.
-func (a *appender) placeSpanning(s *submission) {
-	key := destinationKey{partition: noPartition, domain: s.call.Domain}
-	a.mu.Lock()
-	err := a.enqueue(s, key, batcher.Config{MaxItems: 1}, func(_ destinationKey, batch []*submission) {
-		for _, s := range batch {
-			a.flushSpanning(s)
-		}
-	})
-	a.mu.Unlock()
-	if err != nil {
-		s.refuseFull()
-	}
-}
-
-// flushSpanning appends a request that spans tasklists as one atomic batch (I2),
-// alone. It answers s, whatever happens.
-func (a *appender) flushSpanning(s *submission) {
-	for {
-		now := time.Now()
-		if why := a.tooLate(s, now); why != "" {
-			s.unavailable(why)
-			return
-		}
-		a.mu.Lock()
-		p, ok := a.balancer.Pick(now, s.tasks(), rand.Uint64())
-		wait := a.patience(s, now)
-		a.mu.Unlock()
-		if !ok {
-			pause(a.g.base, wait)
-			continue
-		}
-		s.place(p)
-		message := newMessageID()
-		msgs, err := s.messages(message, a.g.logVersion())
-		if err != nil {
-			a.returned(s)
-			s.refuse(err)
-			return
-		}
-		err = a.appendAtomic(msgs)
-		a.learn(p, []*submission{s}, err)
-		switch {
-		case err == nil:
-			a.g.storedAll([]*submission{s}, len(msgs), now, time.Now())
-			return
-		case !errors.Is(err, natslog.ErrNotStored):
-			go a.settleSpanning(msgs, message, s, now)
-			return
-		}
-	}
-}
-
-// settleSpanning is settle for an atomic batch: that the log refuses it as a
-// repetition says that it has it.
-func (a *appender) settleSpanning(msgs []natslog.Msg, message messageID, s *submission, sent time.Time) {
-	for delay := settleFirst; ; delay = min(2*delay, settleLast) {
-		if len(a.untilDeadline([]*submission{s}, message)) == 0 {
-			return
-		}
-		sleep(a.g.base, delay, []*submission{s})
-		if a.g.base.Err() != nil {
-			continue
-		}
-		if err := a.appendAtomic(msgs); err == nil || errors.Is(err, natslog.ErrDuplicate) {
-			a.learn(s.partition, nil, nil)
-			a.g.storedAll([]*submission{s}, len(msgs), sent, time.Now())
-			return
-		}
-		a.g.metrics.appendsFailed.Add(1)
-	}
-}
-
-// messages are the shares of s as messages of its partition. The first carries
-// the id: the log refuses a batch whole for one message that it knows.
-func (s *submission) messages(message messageID, version uint32) ([]natslog.Msg, error) {
-	msgs := make([]natslog.Msg, len(s.accepted.Shares))
-	for i, share := range s.accepted.Shares {
-		data, err := (&logv1.Batch{Tasks: share.Records, LogVersion: version}).MarshalVT()
-		if err != nil {
-			return nil, fault.New(fault.Internal, "encode a batch: %v", err)
-		}
-		msgs[i] = natslog.Msg{Subject: topology.Submit(s.partition, share.Lane, s.call.Domain, share.Tasklist), Data: data}
-	}
-	msgs[0].MsgID = message.String()
-	return msgs, nil
-}
-
-func (a *appender) appendAtomic(msgs []natslog.Msg) error {
-	ctx, cancel := context.WithTimeout(a.g.base, a.g.Config.AppendTimeout)
-	defer cancel()
-	return a.g.History.AppendAtomic(ctx, msgs)
 }

@@ -9,7 +9,6 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/codec"
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
-	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/shared/telemetry"
@@ -51,8 +50,6 @@ func (g *Gateway) Submit(c Call, req *yardv1.SubmitRequest, answer Answer) {
 				s.refuse(err)
 			}
 		}, s.repeatOf(g, *repeats))
-	case len(s.accepted.Shares) > 1:
-		g.appender.placeSpanning(s)
 	default:
 		g.appender.place(s)
 	}
@@ -127,14 +124,12 @@ func mix(seed uint64, i int) uint64 {
 
 // measure works out the weight, and refuses what no log message can hold.
 func (s *submission) measure(messageBytesMax int, version uint32) error {
-	for _, share := range s.accepted.Shares {
-		size := (&logv1.Batch{Tasks: share.Records, LogVersion: version}).SizeVT()
-		if size > messageBytesMax {
-			return fault.At(fault.InvalidArgument, "/tasks", "take %d bytes together, the log takes %d in one message: send fewer at once", size, messageBytesMax)
-		}
-		// A batch is bounded in bytes and in tasks; the heavier one counts.
-		s.weight += max(size, len(share.Records)*(batchBytesMax/validate.BatchMax))
+	size := merged([]*submission{s}, version).SizeVT()
+	if size > messageBytesMax {
+		return fault.At(fault.InvalidArgument, "/tasks", "take %d bytes together, the log takes %d in one message: send fewer at once", size, messageBytesMax)
 	}
+	// A batch is bounded in bytes and in tasks; the heavier one counts.
+	s.weight = max(size, s.tasks()*(batchBytesMax/validate.BatchMax))
 	return nil
 }
 
@@ -162,6 +157,11 @@ func (g *Gateway) stored(s *submission, sent, acked time.Time) {
 func (s *submission) refuse(err error) {
 	s.endSpans(err)
 	s.answer(nil, err)
+}
+
+// refuseFull answers s: there is no room for it to wait.
+func (s *submission) refuseFull() {
+	s.refuse(fault.New(fault.ResourceExhausted, "too many tasks wait for the log").After(fullRetryAfter))
 }
 
 // unavailable answers s: it is certain that it was not stored.

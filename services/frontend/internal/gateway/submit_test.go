@@ -9,7 +9,6 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
-	"github.com/yardmaster-io/yardmaster/shared/batcher"
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
 )
 
@@ -40,65 +39,10 @@ func TestI2_ARequestIsOneMessage(t *testing.T) {
 	})
 }
 
-func TestI2_RequestsOfOneDestinationShareMessages(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, func(d *Deps) { d.Partitioning.History = 1 }).running(t)
-		r.log.gate = make(chan struct{})
-		const requests = 200
-		var answers []<-chan outcome
-		for range requests {
-			answers = append(answers, r.submit(t, tasks(3)))
-		}
-		synctest.Wait() // two appends are under way, the rest gathers
-		close(r.log.gate)
-		for _, a := range answers {
-			accepted(t, <-a)
-		}
-		if n := r.log.messages(); n > 4 {
-			t.Errorf("%d requests took %d messages", requests, n)
-		}
-		if n := len(r.log.tasks(t)); n != 3*requests {
-			t.Errorf("%d tasks", n)
-		}
-		synctest.Wait()
-		r.appender.mu.Lock()
-		defer r.appender.mu.Unlock()
-		if n := len(r.appender.destinations); n != 0 {
-			t.Errorf("%d idle destinations are kept", n)
-		}
-	})
-}
-
-func TestLanesAndTasklistsDoNotShareAMessage(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, func(d *Deps) { d.Partitioning.History = 1 }).running(t)
-		r.log.gate = make(chan struct{})
-		urgent, delayed, other := tasks(1), tasks(1), tasks(1)
-		urgent.Tasks[0].Priority = 1
-		delayed.Tasks[0].DelayMs = 60_000
-		other.Tasklist = "other"
-		var answers []<-chan outcome
-		for _, req := range []*yardv1.SubmitRequest{tasks(1), urgent, delayed, other} {
-			answers = append(answers, r.submit(t, req))
-		}
-		close(r.log.gate)
-		for _, a := range answers {
-			accepted(t, <-a)
-		}
-		subjects := map[string]bool{}
-		for _, m := range r.log.partitions[0] {
-			subjects[m.Subject] = true
-		}
-		if len(subjects) != 4 {
-			t.Errorf("subjects %v", subjects)
-		}
-	})
-}
-
 func TestI1_KnownFailureGoesToTheNextPartition(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t).running(t)
-		r.log.fault = func(p int, _ []natslog.Msg) (bool, error) {
+		r.log.fault = func(p int, _ natslog.Msg) (bool, error) {
 			if p != 2 {
 				return false, natslog.ErrNotStored
 			}
@@ -121,7 +65,7 @@ func TestI1_KnownFailureGoesToTheNextPartition(t *testing.T) {
 func TestNoPartitionIsUnavailableAtTheDeadlineAndRecoversQuickly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t).running(t)
-		r.log.fault = func(int, []natslog.Msg) (bool, error) { return false, natslog.ErrNotStored }
+		r.log.fault = func(int, natslog.Msg) (bool, error) { return false, natslog.ErrNotStored }
 		began := time.Now()
 		got := <-r.submit(t, tasks(1))
 		e := wantCode(t, got.err, fault.Unavailable)
@@ -147,7 +91,7 @@ func TestUnknownOutcomeIsRepeatedAsTheSameMessage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t).running(t)
 		n := 0
-		r.log.fault = func(int, []natslog.Msg) (bool, error) {
+		r.log.fault = func(int, natslog.Msg) (bool, error) {
 			if n++; n < 4 {
 				return n == 1, natslog.ErrOutcomeUnknown // stored by the first, which nobody hears
 			}
@@ -172,7 +116,7 @@ func TestARefusedRepeatDoesNotMakeAnOutcomeKnown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t).running(t)
 		n := 0
-		r.log.fault = func(int, []natslog.Msg) (bool, error) {
+		r.log.fault = func(int, natslog.Msg) (bool, error) {
 			if n++; n == 1 {
 				return true, natslog.ErrOutcomeUnknown
 			}
@@ -192,7 +136,7 @@ func TestUnknownPartitionIsSetAsideForOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t).running(t)
 		sick := -1
-		r.log.fault = func(p int, _ []natslog.Msg) (bool, error) {
+		r.log.fault = func(p int, _ natslog.Msg) (bool, error) {
 			if sick < 0 {
 				sick = p
 			}
@@ -212,34 +156,6 @@ func TestUnknownPartitionIsSetAsideForOthers(t *testing.T) {
 			}
 		}
 		wantCode(t, (<-first).err, fault.Unknown)
-	})
-}
-
-func TestI2_TasklistsOfOneRequestAreStoredTogether(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t).running(t)
-		req := tasks(4)
-		req.Tasks[1].Tasklist = "other"
-		n := 0
-		r.log.fault = func(int, []natslog.Msg) (bool, error) {
-			if n++; n == 1 {
-				return true, natslog.ErrOutcomeUnknown
-			}
-			return true, nil
-		}
-		got := accepted(t, <-r.submit(t, req))
-		stored := r.log.tasks(t)
-		partitions := map[int]bool{}
-		for _, id := range got {
-			parsed, err := ids.ParseTaskID(id)
-			if err != nil || stored[id] != 1 {
-				t.Fatalf("task %s stored %d times: %v", id, stored[id], err)
-			}
-			partitions[parsed.Partition()] = true
-		}
-		if len(partitions) != 1 || r.log.messages() != 2 {
-			t.Errorf("partitions %v, %d messages", partitions, r.log.messages())
-		}
 	})
 }
 
@@ -317,49 +233,6 @@ func TestUnknownDomain(t *testing.T) {
 		}
 		if r.log.messages() != 0 {
 			t.Error("something was stored")
-		}
-	})
-}
-
-// I14: a domain that sends many requests which span tasklists has few of them at the log at a
-// time, so that another's does not wait for all of them.
-func TestI14_DomainsTakeTurnsWithSpanningRequests(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t).running(t)
-		r.catalog.domains["other"] = &yardv1.Domain{Name: "other"}
-		r.log.gate = make(chan struct{})
-		submit := func(domain string) <-chan outcome {
-			answer, got := r.answers(t)
-			c := r.call()
-			c.Domain = domain
-			req := tasks(2)
-			req.Tasks[0].Tasklist = "another"
-			r.Submit(c, req, answer)
-			synctest.Wait()
-			return got
-		}
-		var waiting []<-chan outcome
-		for range 20 {
-			waiting = append(waiting, submit("shop"))
-		}
-		mine := submit("other")
-		for range batcher.InFlightDefault + 1 {
-			r.log.gate <- struct{}{}
-		}
-		synctest.Wait()
-		select {
-		case o := <-mine:
-			accepted(t, o)
-		default:
-			t.Error("it waits for the requests of another domain")
-		}
-		close(r.log.gate)
-		for _, w := range waiting {
-			accepted(t, <-w)
-		}
-		synctest.Wait()
-		if n := len(r.appender.destinations); n != 0 {
-			t.Errorf("%d destinations are kept", n)
 		}
 	})
 }

@@ -27,10 +27,14 @@ func (l *Log) Append(ctx context.Context, m natslog.Msg) (seq uint64, duplicate 
 	return natslog.Append(ctx, l.nc, m)
 }
 
-// AppendAtomic stores all messages or none.
-func (l *Log) AppendAtomic(ctx context.Context, msgs []natslog.Msg) error {
-	_, err := natslog.AppendAtomic(ctx, l.nc, msgs)
-	return err
+// AppendEach stores messages one after the other, each for itself.
+func (l *Log) AppendEach(ctx context.Context, msgs []natslog.Msg, outcome func(i int, err error)) {
+	if len(msgs) == 1 { // without a subscription of its own
+		_, _, err := l.Append(ctx, msgs[0])
+		outcome(0, err)
+		return
+	}
+	natslog.Pipeline(ctx, l.nc, msgs, func(i int, a natslog.Appended) { outcome(i, a.Err) })
 }
 
 // Message reads one message, or nil where it is gone.

@@ -2,6 +2,7 @@ package natsgate
 
 import (
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -50,12 +51,16 @@ func TestTheLogRecognisesARepeatedMessage(t *testing.T) {
 		t.Fatalf("holder of the id: %q, %v", data, err)
 	}
 
-	batch := []natslog.Msg{msg("a", "x", "m2"), msg("b", "y", "")}
-	if err := log.AppendAtomic(ctx, batch); err != nil {
-		t.Fatal(err)
-	}
-	if err := log.AppendAtomic(ctx, batch); !errors.Is(err, natslog.ErrDuplicate) {
-		t.Fatalf("a repeated batch: %v", err)
+	for _, msgs := range [][]natslog.Msg{{msg("a", "x", "m2")}, {msg("a", "x", "m2"), msg("b", "y", "m3")}} {
+		told := make([]int, len(msgs))
+		log.AppendEach(ctx, msgs, func(i int, err error) {
+			if told[i]++; err != nil {
+				t.Errorf("%d of %d: %v", i, len(msgs), err)
+			}
+		})
+		if slices.Min(told) != 1 || slices.Max(told) != 1 {
+			t.Errorf("outcomes were told %v times", told)
+		}
 	}
 	stream, err := js.Stream(ctx, topology.HistoryStream(0))
 	if err != nil {
@@ -86,6 +91,12 @@ func TestWhatFailsIsToldApart(t *testing.T) {
 	if _, _, err := log.Append(ctx, m); !errors.Is(err, natslog.ErrNotStored) {
 		t.Errorf("a missing stream: %v", err)
 	}
+	other := natslog.Msg{Subject: topology.SubmitShared(0, ids.LaneFirst)}
+	log.AppendEach(ctx, []natslog.Msg{m, other}, func(i int, err error) {
+		if i == 0 && !errors.Is(err, natslog.ErrNotStored) || i == 1 && err != nil {
+			t.Errorf("%d of two, the first into a missing stream: %v", i, err)
+		}
+	})
 	nc.Close()
 	if _, _, err := log.Append(ctx, m); !errors.Is(err, natslog.ErrNotStored) {
 		t.Errorf("no connection: %v", err)

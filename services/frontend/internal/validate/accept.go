@@ -28,18 +28,10 @@ type Terms struct {
 type Accepted struct {
 	// Records are the tasks in the order of the request, without ids.
 	Records []*logv1.Record
-	// Shares are the messages the request becomes: one per tasklist, in the order
-	// in which the tasklists first come up.
-	Shares []Share
-}
-
-// Share is the tasks of a request that go to one tasklist.
-type Share struct {
+	// Tasklist is that of all tasks; empty if they have several.
 	Tasklist string
 	// Lane is the highest priority among the tasks that are due, or Later.
 	Lane ids.Lane
-	// Records are some of Accepted.Records, in their order.
-	Records []*logv1.Record
 }
 
 // Accept turns a request that Submit found good into records. It cannot fail.
@@ -65,7 +57,7 @@ func Accept(req *yardv1.SubmitRequest, terms Terms) Accepted {
 		r.Trace = traceOf(t, terms)
 		records[i] = r
 	}
-	return Accepted{Records: records, Shares: split(records)}
+	return Accepted{Records: records, Tasklist: tasklist(records), Lane: lane(records)}
 }
 
 // dueAt is when t shall run: 0 where that is now or has been.
@@ -89,33 +81,13 @@ func traceOf(t *yardv1.NewTask, terms Terms) []byte {
 	return terms.RequestTrace
 }
 
-// split files records by tasklist. Nearly every request has one.
-func split(records []*logv1.Record) []Share {
-	same := true
+func tasklist(records []*logv1.Record) string {
 	for _, r := range records[1:] {
 		if r.Tasklist != records[0].Tasklist {
-			same = false
-			break
+			return ""
 		}
 	}
-	if same {
-		return []Share{{Tasklist: records[0].Tasklist, Lane: lane(records), Records: records}}
-	}
-	var shares []Share
-	index := map[string]int{}
-	for _, r := range records {
-		i, ok := index[r.Tasklist]
-		if !ok {
-			i = len(shares)
-			index[r.Tasklist] = i
-			shares = append(shares, Share{Tasklist: r.Tasklist})
-		}
-		shares[i].Records = append(shares[i].Records, r)
-	}
-	for i := range shares {
-		shares[i].Lane = lane(shares[i].Records)
-	}
-	return shares
+	return records[0].Tasklist
 }
 
 func lane(records []*logv1.Record) ids.Lane {

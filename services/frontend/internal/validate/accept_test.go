@@ -70,43 +70,33 @@ func TestTraces(t *testing.T) {
 	}
 }
 
-// Whatever the request, its shares hold each task once, in the order of the
-// request, in its tasklist; and the lane is the best priority that is due.
-func TestSharesPartitionTheRequest(t *testing.T) {
+// Whatever the request, its lane is the best priority that is due, and its tasklist that of all its
+// tasks.
+func TestWhereARequestBelongs(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		r := request(rapid.IntRange(1, 30).Draw(t, "tasks"))
+		r := request(rapid.IntRange(1, 5).Draw(t, "tasks"))
 		for _, task := range r.Tasks {
 			task.Tasklist = rapid.SampledFrom([]string{"", "a", "b"}).Draw(t, "tasklist")
 			task.Priority = rapid.Int32Range(0, 5).Draw(t, "priority")
 			task.DelayMs = rapid.SampledFrom([]int64{0, 0, 60_000}).Draw(t, "delay")
 		}
 		got := Accept(r, terms(nil))
-		index := map[*logv1.Record]int{}
+		lists, best := map[string]bool{}, ids.LaneLater
 		for i, rec := range got.Records {
-			index[rec] = i
-		}
-		seen, lists := map[*logv1.Record]bool{}, map[string]bool{}
-		for _, s := range got.Shares {
-			if lists[s.Tasklist] || len(s.Records) == 0 {
-				t.Fatalf("tasklist %s comes twice or empty", s.Tasklist)
+			want := r.Tasks[i].Tasklist
+			if want == "" {
+				want = r.Tasklist
 			}
-			lists[s.Tasklist] = true
-			last, best := -1, ids.LaneLater
-			for _, rec := range s.Records {
-				if rec.Tasklist != s.Tasklist || seen[rec] || index[rec] <= last {
-					t.Fatalf("record %d in share %s", index[rec], s.Tasklist)
-				}
-				seen[rec], last = true, index[rec]
-				if p := ids.Lane(rec.Priority); rec.DueAtMs == 0 && (best == ids.LaneLater || p < best) {
-					best = p
-				}
+			if rec.Tasklist != want {
+				t.Fatalf("task %d belongs to %s, not to %s", i, want, rec.Tasklist)
 			}
-			if s.Lane != best {
-				t.Fatalf("lane %s, want %s", s.Lane, best)
+			lists[want] = true
+			if p := ids.Lane(rec.Priority); rec.DueAtMs == 0 && (best == ids.LaneLater || p < best) {
+				best = p
 			}
 		}
-		if len(seen) != len(r.Tasks) {
-			t.Fatalf("%d of %d tasks", len(seen), len(r.Tasks))
+		if len(got.Records) != len(r.Tasks) || got.Lane != best || (got.Tasklist != "") != (len(lists) == 1) || got.Tasklist != "" && !lists[got.Tasklist] {
+			t.Fatalf("%d records of lane %s and tasklist %q, want lane %s of %v", len(got.Records), got.Lane, got.Tasklist, best, lists)
 		}
 	})
 }

@@ -3,6 +3,7 @@ package partition
 import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/replica"
 )
@@ -109,10 +110,13 @@ func (h *hints) publish(shard int) {
 	h.shards[shard], h.sizes[shard] = logv1.Hints{}, 0
 }
 
-func loadReport(partition, active int, unread int64, waiting replica.Waiting) (subject string, data []byte) {
+// loadReport is what frontends are told of the partition.
+func (o *Owner) loadReport() (subject string, data []byte) {
+	waiting := o.core.Waiting()
+	tasks, bytes := o.core.Shareable(o.readers.pending[ids.LaneFirst].Load())
 	return topology.HintLoad, encode(&rpcv1.HistoryLoad{
-		Partition: int32(partition), Active: int64(active), UnreadBatches: unread,
-		CancelsFull: waiting.Full, CancelsFullOf: waiting.Domains,
+		Partition: int32(o.Partition), Active: int64(o.core.Active()), UnreadBatches: o.readers.unread(),
+		CancelsFull: waiting.Full, CancelsFullOf: waiting.Domains, SharedTasks: tasks, SharedBytes: bytes,
 	})
 }
 

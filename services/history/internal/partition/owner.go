@@ -245,7 +245,7 @@ func (o *Owner) step(in replica.Input) {
 func (o *Owner) beat() {
 	o.step(o.tick())
 	o.waiters.expire(o.core, time.Now().UnixMilli())
-	o.Wire.Publish(loadReport(o.Partition, o.core.Active(), o.readers.unread(), o.core.Waiting()))
+	o.Wire.Publish(o.loadReport())
 	for lane := range ids.Lane(ids.Lanes) {
 		if !o.core.Room(lane) {
 			o.readers.count(lane, o.core.ReadLevels()[lane])

@@ -79,6 +79,23 @@ func (r *Replica) Room(lane ids.Lane) bool {
 	return w.tasks < r.cfg.WindowTasks && w.bytes < r.cfg.WindowBytes || r.lanes[lane].ReadLevel() < w.demand
 }
 
+// unreadTasks is how many tasks an unread message is taken for; opening it would cost more.
+const unreadTasks = 100
+
+// Shareable is how much may be filed in messages of the most urgent lane whatever its
+// priority, tasks and their bytes, while so many messages of that lane are unread. It leaves half
+// of the lane's window to the tasks that belong there: past it an urgent task could have to
+// wait on disk behind others (I7).
+func (r *Replica) Shareable(unread int64) (tasks, bytes int64) {
+	w := &r.rooms[ids.LaneFirst]
+	tasks = int64(r.cfg.WindowTasks/2-w.tasks) - unread*unreadTasks
+	bytes = r.cfg.WindowBytes/2 - w.bytes
+	if tasks <= 0 || bytes <= 0 {
+		return 0, 0
+	}
+	return tasks, bytes
+}
+
 // charge makes e take its room, or give it back. A carried task that runs takes none: how
 // many run is up to the workers.
 func (r *Replica) charge(e *Entry) {

@@ -1,0 +1,156 @@
+package filing
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+)
+
+const (
+	// OwnTasks and OwnBytes are what a destination has in a flush, one or the other, to get a message
+	// of its own. Fewer share: a sync for each would cost more than they gain.
+	OwnTasks = 16
+	OwnBytes = 32 << 10
+	// OwnMax bounds the destinations of a flush that get one, the largest first: what a flush costs
+	// must not grow with the number of tasklists that a domain makes up.
+	OwnMax = 8
+)
+
+// Destination is where the tasks of a request belong.
+type Destination struct {
+	// Lane is the highest priority among those that are due, or Later.
+	Lane   ids.Lane
+	Domain string
+	// Tasklist is empty if there are several.
+	Tasklist string
+}
+
+// Request is what Plan needs to know of one.
+type Request struct {
+	Destination
+	// Tasks and Bytes are 1 or more.
+	Tasks, Bytes int
+}
+
+// Message is one message of the log.
+type Message struct {
+	// Destination is that of all its requests. If they differ, or each is for several
+	// tasklists, Tasklist is empty, and Lane is where the message is filed.
+	Destination
+	// Requests are indexes of what was planned.
+	Requests []int
+}
+
+// group is the requests of one destination, or those that share messages.
+type group struct {
+	Message
+	tasks, bytes int
+	mixed        bool
+}
+
+func (g *group) add(i int, r *Request) {
+	if len(g.Requests) > 0 && g.Destination != r.Destination {
+		g.mixed = true
+	}
+	if !g.mixed {
+		g.Destination = r.Destination
+	}
+	g.Requests = append(g.Requests, i)
+	g.tasks += r.Tasks
+	g.bytes += r.Bytes
+}
+
+// Plan cuts a flush into messages of so many bytes at most; a longer request goes alone. Destinations
+// with many tasks get messages of their own, the others share. While there is room, all of them share
+// one, on the most urgent lane; else one for each lane, so that what waits on disk waits by
+// priority. What many share comes first: it is answered for the least wait.
+func Plan(requests []Request, room *Room, bytesMax int) []Message {
+	own, small := divide(requests)
+	groups := append(share(requests, small, room), own...)
+	messages := make([]Message, 0, len(groups))
+	for i := range groups {
+		messages = groups[i].cut(requests, bytesMax, messages)
+	}
+	return messages
+}
+
+// divide finds the destinations that get messages of their own, and the requests of the others, in
+// their order.
+func divide(requests []Request) (own []group, small []int) {
+	at := make(map[Destination]int)
+	var all []group
+	for i := range requests {
+		r := &requests[i]
+		k, ok := at[r.Destination]
+		if !ok {
+			k = len(all)
+			at[r.Destination] = k
+			all = append(all, group{})
+		}
+		all[k].add(i, r)
+	}
+	for i := range all {
+		if all[i].tasks >= OwnTasks || all[i].bytes >= OwnBytes {
+			own = append(own, all[i])
+			continue
+		}
+		small = append(small, all[i].Requests...)
+	}
+	slices.SortStableFunc(own, func(a, b group) int { return cmp.Compare(b.bytes, a.bytes) })
+	for len(own) > OwnMax {
+		last := len(own) - 1
+		small = append(small, own[last].Requests...)
+		own = own[:last]
+	}
+	slices.Sort(small)
+	return own, small
+}
+
+// share groups small requests: all in one, or by lane.
+func share(requests []Request, small []int, room *Room) []group {
+	if len(small) == 0 {
+		return nil
+	}
+	var one group
+	for _, i := range small {
+		one.add(i, &requests[i])
+	}
+	if !one.mixed {
+		return []group{one} // by lane and together are the same
+	}
+	if room.take(one.tasks, one.bytes) {
+		one.Destination = Destination{Lane: ids.LaneFirst}
+		return []group{one}
+	}
+	var lanes [ids.Lanes]group
+	for _, i := range small {
+		lanes[requests[i].Lane].add(i, &requests[i])
+	}
+	var out []group
+	for lane := range lanes {
+		g := &lanes[lane]
+		if len(g.Requests) == 0 {
+			continue
+		}
+		if g.mixed {
+			g.Destination = Destination{Lane: ids.Lane(lane)}
+		}
+		out = append(out, *g)
+	}
+	return out
+}
+
+// cut appends the messages of g.
+func (g *group) cut(requests []Request, bytesMax int, to []Message) []Message {
+	begin, bytes := 0, 0
+	for k, i := range g.Requests {
+		size := requests[i].Bytes
+		if k > begin && bytes+size > bytesMax {
+			to = append(to, Message{g.Destination, g.Requests[begin:k]})
+			begin, bytes = k, 0
+		}
+		bytes += size
+	}
+	return append(to, Message{g.Destination, g.Requests[begin:]})
+}

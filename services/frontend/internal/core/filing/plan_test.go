@@ -1,0 +1,153 @@
+package filing
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+)
+
+const most = 400 << 10
+
+func request(lane ids.Lane, domain, tasklist string, tasks int) Request {
+	return Request{Destination{lane, domain, tasklist}, tasks, 500 * tasks}
+}
+
+func plenty() *Room { return &Room{1 << 30, 1 << 40} }
+
+func want(t *testing.T, got []Message, want ...Message) {
+	t.Helper()
+	if fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("got\n%v\nwant\n%v", got, want)
+	}
+}
+
+func TestWhatIsAloneHasItsSubject(t *testing.T) {
+	room := plenty()
+	requests := []Request{request(4, "shop", "mail", 2), request(4, "shop", "mail", 1)}
+	want(t, Plan(requests, room, most), Message{requests[0].Destination, []int{0, 1}})
+	if *room != *plenty() {
+		t.Errorf("room was spent: %+v", room)
+	}
+}
+
+func TestSmallOnesShareManyDoNot(t *testing.T) {
+	requests := []Request{
+		request(3, "shop", "mail", 1), request(5, "flood", "bulk", OwnTasks-1), request(ids.LaneLater, "shop", "mail", 1), request(5, "flood", "bulk", 1),
+		{Destination{2, "shop", ""}, 3, OwnBytes}, {Destination{2, "shop", "fat"}, 1, OwnBytes - 1},
+	}
+	own := []Message{
+		{requests[4].Destination, []int{4}}, // the larger one first
+		{requests[1].Destination, []int{1, 3}},
+	}
+	room := plenty()
+	want(t, Plan(requests, room, most), append([]Message{{Destination{Lane: ids.LaneFirst}, []int{0, 2, 5}}}, own...)...)
+	if spent := (Room{plenty().tasks - 3, plenty().bytes - 1000 - OwnBytes + 1}); *room != spent {
+		t.Errorf("left %+v, want %+v", room, spent)
+	}
+	// Without room each lane has its own; what is alone there has its subject.
+	room = &Room{2, 1 << 40}
+	want(t, Plan(requests, room, most), append([]Message{
+		{requests[2].Destination, []int{2}}, {requests[5].Destination, []int{5}}, {requests[0].Destination, []int{0}},
+	}, own...)...)
+	if *room != (Room{2, 1 << 40}) {
+		t.Errorf("room was spent: %+v", room)
+	}
+}
+
+// However many destinations have many tasks, only the largest get messages of their own.
+func TestMessagesOfAFlushAreBounded(t *testing.T) {
+	var requests []Request
+	for i := range 100 {
+		requests = append(requests, request(3, "shop", fmt.Sprintf("list%d", i), OwnTasks+i))
+	}
+	got := Plan(requests, &Room{}, most)
+	shared := 0
+	for _, m := range got {
+		if m.Tasklist == "" {
+			shared++
+			continue
+		}
+		if m.Requests[0] < 100-OwnMax {
+			t.Errorf("request %d has a message of its own", m.Requests[0])
+		}
+	}
+	if shared != 8 || len(got) != shared+OwnMax { // 5,600 tasks of 500 bytes
+		t.Errorf("%d messages, %d of them shared", len(got), shared)
+	}
+}
+
+func TestRoomIsWhatIsReportedLessWhatWasSent(t *testing.T) {
+	r := NewRoom()
+	if !r.take(RoomTasksFirst, RoomBytesFirst) || r.take(1, 0) || r.take(0, 1) {
+		t.Error("the first room is not what it says")
+	}
+	r.Report(10, 100)
+	if r.take(11, 1) || r.take(1, 101) || !r.take(9, 99) || r.take(2, 1) || !r.take(1, 1) {
+		t.Error("the reported room is not what it says")
+	}
+	r.Report(-5, -5)
+	if r.take(1, 1) || !r.take(0, 0) {
+		t.Error("what is negative is not nothing")
+	}
+}
+
+// Whatever is in a flush: each request is in one message, in its order, where it may be; no message is
+// too long but for a request that is alone; and their number is bounded.
+func TestPlan(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		draw := func(name string, low, high int) int { return rapid.IntRange(low, high).Draw(t, name) }
+		var requests []Request
+		tasks, bytes := 0, 0
+		for range draw("requests", 1, 60) {
+			r := Request{
+				Destination{ids.Lane(draw("lane", 0, 5)), fmt.Sprint("d", draw("domain", 0, 3)), rapid.SampledFrom([]string{"", "a", "b"}).Draw(t, "tasklist")},
+				draw("tasks", 1, 20), draw("bytes", 1, 150),
+			}
+			requests = append(requests, r)
+			tasks += r.Tasks
+			bytes += r.Bytes
+		}
+		room := Room{int64(draw("room", 0, tasks)), int64(bytes)}
+		before := room
+		bytesMax := draw("most", 50, 300)
+		messages := Plan(requests, &room, bytesMax)
+		seen := make([]bool, len(requests))
+		urgent, parts := 0, 0
+		for _, m := range messages {
+			size := 0
+			for k, i := range m.Requests {
+				r := requests[i]
+				if seen[i] || k > 0 && m.Requests[k-1] > i {
+					t.Fatalf("request %d is out of order, or comes twice: %v", i, messages)
+				}
+				seen[i] = true
+				size += r.Bytes
+				if m.Tasklist != "" && m.Destination != r.Destination {
+					t.Fatalf("request %d for %v in %v", i, r.Destination, m.Destination)
+				}
+				if m.Lane != r.Lane {
+					if m.Lane != ids.LaneFirst || m.Tasklist != "" {
+						t.Fatalf("request %d of lane %v on lane %v", i, r.Lane, m.Lane)
+					}
+					urgent += r.Tasks
+				}
+			}
+			if len(m.Requests) == 0 || len(m.Requests) > 1 && size > bytesMax {
+				t.Fatalf("a message of %d requests and %d bytes", len(m.Requests), size)
+			}
+			if 2*size > bytesMax {
+				parts++
+			}
+		}
+		if slices.Contains(seen, false) || int64(urgent) > before.tasks-room.tasks {
+			t.Fatalf("%v: %d tasks on a lane that is not theirs, room %v and then %v", seen, urgent, before, room)
+		}
+		if most := OwnMax + ids.Lanes + 2*parts; len(messages) > most {
+			t.Fatalf("%d messages, want %d at most", len(messages), most)
+		}
+	})
+}

@@ -1,0 +1,113 @@
+// Package filing says in which order the submits of a partition are taken, and which messages of its
+// log they become.
+//
+// Owns: the queue of what waits for a partition, the turns of its domains, the cutting of a flush
+// into messages, and the account of how much may still be filed without regard to priority.
+//
+// Never does: I/O, or bounding what waits; the caller admits. It does not know tasks: an item is a
+// whole request, which is never divided (I2).
+//
+// On failure: nothing can fail. A message costs the log a sync to disk whatever it holds, so requests
+// share one; but an urgent task must not wait on disk behind others (I7), and a domain with many
+// tasks gets a subject to itself, where a reader can leave them aside (I11).
+package filing
+
+import "container/heap"
+
+// Queue holds what waits for one partition. Domains are served in turn, by weight: however much
+// others have waiting, before an item comes of each of them at most one item, which has waited longer,
+// and as much as the item weighs. The items of a domain keep their order. The zero value is
+// empty. It is not safe for concurrent use.
+type Queue[T any] struct {
+	lines map[string]*line[T]
+	heads heads[T]
+	// clock is the finish of the item served last. It counts in weight, by domain.
+	clock uint64
+	// placed counts the heads that were placed: the tie-break.
+	placed uint64
+}
+
+// line is what one domain has waiting; it exists while that is something.
+type line[T any] struct {
+	domain string
+	items  []weighed[T]
+	// finish is when the first item would be served, on the queue's clock, if all domains were
+	// served at once and alike.
+	finish, placed uint64
+}
+
+type weighed[T any] struct {
+	item   T
+	weight int
+}
+
+// Add puts an item of a domain at the end of its line. Weight is 1 or more.
+func (q *Queue[T]) Add(domain string, item T, weight int) {
+	l := q.lines[domain]
+	if l == nil {
+		if q.lines == nil {
+			q.lines = map[string]*line[T]{}
+		}
+		l = &line[T]{domain: domain}
+		q.lines[domain] = l
+	}
+	l.items = append(l.items, weighed[T]{item, weight})
+	if len(l.items) == 1 {
+		q.place(l)
+		heap.Push(&q.heads, l)
+	}
+}
+
+// place gives the first item of l its time.
+func (q *Queue[T]) place(l *line[T]) {
+	q.placed++
+	l.finish, l.placed = q.clock+uint64(l.items[0].weight), q.placed
+}
+
+// Cut takes items off the queue, up to a weight in all, and one at least if there is any.
+func (q *Queue[T]) Cut(weightMax int) (items []T) {
+	for weight := 0; len(q.heads) > 0; {
+		l := q.heads[0]
+		first := l.items[0]
+		if weight += first.weight; weight > weightMax && len(items) > 0 {
+			break
+		}
+		items = append(items, first.item)
+		q.clock = l.finish
+		l.items[0] = weighed[T]{} // or the array would keep it alive
+		if l.items = l.items[1:]; len(l.items) > 0 {
+			q.place(l)
+			heap.Fix(&q.heads, 0)
+			continue
+		}
+		heap.Pop(&q.heads)
+		delete(q.lines, l.domain)
+	}
+	return items
+}
+
+// heads are the lines, the one whose first item is next at the front.
+type heads[T any] []*line[T]
+
+func (h heads[T]) Len() int { return len(h) }
+
+func (h heads[T]) Less(i, j int) bool {
+	if h[i].finish != h[j].finish {
+		return h[i].finish < h[j].finish
+	}
+	return h[i].placed < h[j].placed
+}
+
+func (h heads[T]) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
+
+// Push implements heap.Interface.
+func (h *heads[T]) Push(x any) { *h = append(*h, x.(*line[T])) }
+
+// Pop implements heap.Interface.
+func (h *heads[T]) Pop() any {
+	last := len(*h) - 1
+	l := (*h)[last]
+	(*h)[last] = nil
+	*h = (*h)[:last]
+	return l
+}

@@ -1,0 +1,129 @@
+package filing
+
+import (
+	"fmt"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+type item struct {
+	domain string
+	place  int
+	weight int
+}
+
+// Whatever is added and cut: each item comes out once, the items of a domain in their order, and no cut
+// is heavier than it may be, or empty while there is something.
+func TestEachItemComesOnceInTheOrderOfItsDomain(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var q Queue[item]
+		added, next, left := map[string]int{}, map[string]int{}, 0
+		cut := func(most int) {
+			items, weight := q.Cut(most), 0
+			for _, it := range items {
+				if weight += it.weight; it.place != next[it.domain] {
+					t.Fatalf("item %d of %s where %d belongs", it.place, it.domain, next[it.domain])
+				}
+				next[it.domain]++
+			}
+			if left -= len(items); left < 0 || len(items) > 1 && weight > most || len(items) == 0 && left > 0 {
+				t.Fatalf("a cut of %d items, %d of %d, %d left", len(items), weight, most, left)
+			}
+		}
+		for range rapid.IntRange(0, 80).Draw(t, "steps") {
+			if rapid.IntRange(0, 3).Draw(t, "what") == 0 {
+				cut(rapid.IntRange(1, 100).Draw(t, "most"))
+				continue
+			}
+			domain := rapid.SampledFrom([]string{"a", "b", "c", "d"}).Draw(t, "domain")
+			weight := rapid.IntRange(1, 60).Draw(t, "weight")
+			q.Add(domain, item{domain, added[domain], weight}, weight)
+			added[domain]++
+			left++
+		}
+		for left > 0 {
+			cut(50)
+		}
+		if len(q.lines) != 0 || len(q.heads) != 0 || len(q.Cut(1)) != 0 {
+			t.Fatalf("%d lines are kept", len(q.lines))
+		}
+	})
+}
+
+// I11: domains that always have something waiting are served alike, in weight, whatever the size of their
+// items; and who comes newly neither waits for the others' past nor is paid for its absence.
+func TestI11_DomainsAreServedByWeight(t *testing.T) {
+	var q Queue[item]
+	sizes := map[string]int{"tiny": 1, "middle": 30, "huge": 300}
+	for domain, size := range sizes {
+		for range 30_000 / size {
+			q.Add(domain, item{domain: domain}, size)
+		}
+	}
+	served := map[string]int{}
+	for range 30 {
+		for _, it := range q.Cut(1500) {
+			served[it.domain] += sizes[it.domain]
+		}
+	}
+	for domain := range sizes {
+		if n := served[domain]; n < 14_000 || n > 16_000 {
+			t.Errorf("%s was served %d of 45000", domain, n)
+		}
+	}
+	q.Add("late", item{domain: "late"}, 1)
+	for range 1000 {
+		q.Add("late", item{domain: "late"}, 100)
+	}
+	first, late := q.Cut(650), 0
+	for _, it := range first {
+		if it.domain == "late" {
+			late++
+		}
+	}
+	if late < 1 || late > 3 {
+		t.Errorf("%d of the first %d are of who came late", late, len(first))
+	}
+}
+
+// I11: beside a thousand floods a small item waits for one item of each at most.
+func TestI11_ASmallItemPassesAThousandFloods(t *testing.T) {
+	var q Queue[item]
+	for d := range 1000 {
+		for range 10 {
+			q.Add(fmt.Sprint(d), item{domain: "flood"}, 300)
+		}
+	}
+	q.Cut(100_000)
+	q.Add("small", item{domain: "small"}, 1)
+	before := 0
+	for {
+		items := q.Cut(1)
+		if len(items) == 0 {
+			t.Fatal("it never came")
+		}
+		if items[0].domain == "small" {
+			break
+		}
+		before++
+	}
+	if before > 1000 {
+		t.Errorf("%d items came before", before)
+	}
+}
+
+func BenchmarkQueue(b *testing.B) {
+	var q Queue[int]
+	domains := make([]string, 1000)
+	for i := range domains {
+		domains[i] = fmt.Sprint(i)
+	}
+	b.ReportAllocs()
+	for n := 0; b.Loop(); n++ {
+		q.Add(domains[n%len(domains)], n, 409)
+		if n%512 == 511 {
+			q.Cut(1 << 30)
+		}
+	}
+}

@@ -1,0 +1,183 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/yardmaster-io/yardmaster/contracts/fault"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
+	"github.com/yardmaster-io/yardmaster/contracts/topology"
+	"github.com/yardmaster-io/yardmaster/shared/admission"
+	"github.com/yardmaster-io/yardmaster/shared/natslog"
+
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/core/filing"
+)
+
+// commit is the group commit of one partition, whatever the domains, tasklists and priorities of what
+// is submitted: the log syncs each message to disk, one after the other, so that what gathers
+// while one flush is under way goes together with the next. The appender's lock guards it.
+type commit struct {
+	queue filing.Queue[*submission]
+	room  filing.Room
+	// places are what waits in the queue, in bytes, by domain.
+	places *admission.Room
+	// flushing: a goroutine takes what waits.
+	flushing bool
+}
+
+func newCommit() *commit {
+	return &commit{room: filing.NewRoom(), places: admission.New(queuedSubmitsBytes)}
+}
+
+// enqueue hands s to the group commit of partition p, or returns false: its domain has no room there
+// to wait. a.mu is held.
+func (a *appender) enqueue(p int, s *submission) bool {
+	c := a.commits[p]
+	if !c.places.Take(s.call.Domain, s.weight) {
+		return false
+	}
+	c.queue.Add(s.call.Domain, s, s.weight)
+	if !c.flushing {
+		c.flushing = true
+		go a.flushAll(p) // takes its batch when it first runs: a burst goes together
+	}
+	return true
+}
+
+// flushAll flushes until nothing waits.
+func (a *appender) flushAll(p int) {
+	for {
+		batch := a.next(p)
+		if len(batch) == 0 {
+			return
+		}
+		a.flush(p, batch)
+	}
+}
+
+// next takes what goes with the next flush. If there is nothing, flushing is over.
+func (a *appender) next(p int) []*submission {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	c := a.commits[p]
+	batch := c.queue.Cut(flushBytesMax)
+	for _, s := range batch {
+		c.places.Give(s.call.Domain, s.weight)
+	}
+	c.flushing = len(batch) > 0
+	return batch
+}
+
+// flush appends one batch, as few messages as its priorities and the room for shared ones allow, and
+// tells each submission.
+func (a *appender) flush(p int, batch []*submission) {
+	now := time.Now()
+	batch = a.dropLate(batch, now)
+	if len(batch) == 0 {
+		return
+	}
+	if !a.healthy(p) { // failed while these waited
+		for _, s := range batch {
+			a.returned(s)
+			a.place(s)
+		}
+		return
+	}
+	messages := a.messages(p, batch)
+	msgs := make([]natslog.Msg, len(messages))
+	for i := range messages {
+		msgs[i] = messages[i].Msg
+	}
+	ctx, cancel := context.WithTimeout(a.g.base, a.g.Config.AppendTimeout)
+	defer cancel()
+	a.g.History.AppendEach(ctx, msgs, func(i int, err error) { a.flushed(&messages[i], now, err) })
+}
+
+// flushed tells the submissions of a message how its append went.
+func (a *appender) flushed(m *message, sent time.Time, err error) {
+	a.learn(m.batch[0].partition, m.batch, err)
+	switch {
+	case err == nil:
+		a.g.storedAll(m.batch, 1, sent, time.Now())
+	case errors.Is(err, natslog.ErrNotStored):
+		for _, s := range m.batch {
+			a.place(s)
+		}
+	default:
+		a.g.Log.Warn("an append has no known outcome, repeating it", "subject", m.Subject, "error", err)
+		go a.settle(*m, sent)
+	}
+}
+
+// message is one on its way into the log, with the submissions that it holds.
+type message struct {
+	natslog.Msg
+	id    messageID
+	batch []*submission
+}
+
+// messages cuts a batch into messages. Submissions that cannot be encoded are refused.
+func (a *appender) messages(p int, batch []*submission) []message {
+	requests := make([]filing.Request, len(batch))
+	for i, s := range batch {
+		requests[i] = filing.Request{Destination: s.destination(), Tasks: s.tasks(), Bytes: s.weight}
+	}
+	a.mu.Lock()
+	plan := filing.Plan(requests, &a.commits[p].room, batchBytesMax)
+	a.mu.Unlock()
+	messages := make([]message, 0, len(plan))
+	for _, planned := range plan {
+		m := message{id: newMessageID(), batch: make([]*submission, len(planned.Requests))}
+		for k, i := range planned.Requests {
+			m.batch[k] = batch[i]
+		}
+		data, err := merged(m.batch, a.g.logVersion()).MarshalVT()
+		if err != nil {
+			for _, s := range m.batch {
+				a.returned(s)
+				s.refuse(fault.New(fault.Internal, "encode a batch: %v", err))
+			}
+			continue
+		}
+		m.Msg = natslog.Msg{Subject: subject(p, planned.Destination), MsgID: m.id.String(), Data: data}
+		messages = append(messages, m)
+	}
+	return messages
+}
+
+// destination is where s belongs in the log.
+func (s *submission) destination() filing.Destination {
+	return filing.Destination{Lane: s.accepted.Lane, Domain: s.call.Domain, Tasklist: s.accepted.Tasklist}
+}
+
+// subject is where a message for a destination is filed.
+func subject(p int, d filing.Destination) string {
+	if d.Tasklist == "" {
+		return topology.SubmitShared(p, d.Lane)
+	}
+	return topology.Submit(p, d.Lane, d.Domain, d.Tasklist)
+}
+
+func merged(batch []*submission, version uint32) *logv1.Batch {
+	if len(batch) == 1 {
+		return &logv1.Batch{Tasks: batch[0].accepted.Records, LogVersion: version}
+	}
+	n := 0
+	for _, s := range batch {
+		n += s.tasks()
+	}
+	tasks := make([]*logv1.Record, 0, n)
+	for _, s := range batch {
+		tasks = append(tasks, s.accepted.Records...)
+	}
+	return &logv1.Batch{Tasks: tasks, LogVersion: version}
+}
+
+// storedAll answers submissions that lie in so many messages of the log.
+func (g *Gateway) storedAll(batch []*submission, messages int, sent, acked time.Time) {
+	g.metrics.logMessages.Add(int64(messages))
+	for _, s := range batch {
+		g.stored(s, sent, acked)
+	}
+}

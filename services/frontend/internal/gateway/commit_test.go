@@ -1,0 +1,332 @@
+package gateway
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/yardmaster-io/yardmaster/contracts/fault"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/contracts/topology"
+	"github.com/yardmaster-io/yardmaster/shared/natslog"
+)
+
+// alone has one partition, so that all meet in one group commit.
+func alone(d *Deps) { d.Partitioning.History = 1 }
+
+// plugged is a rig whose first flush is held up, so that what comes next gathers until open.
+func plugged(t *testing.T) (r *rig, open func()) {
+	t.Helper()
+	r = newRig(t, alone).running(t)
+	r.log.gate = make(chan struct{})
+	plug := r.submit(t, tasks(1))
+	synctest.Wait()
+	return r, func() {
+		t.Helper()
+		close(r.log.gate)
+		accepted(t, <-plug)
+	}
+}
+
+// submitAs is submit for a domain, which is made if needed.
+func (r *rig) submitAs(t *testing.T, domain string, req *yardv1.SubmitRequest) <-chan outcome {
+	t.Helper()
+	r.catalog.mu.Lock()
+	r.catalog.domains[domain] = &yardv1.Domain{Name: domain}
+	r.catalog.mu.Unlock()
+	answer, got := r.answers(t)
+	r.Submit(r.from(domain), req, answer)
+	return got
+}
+
+// subjects are those of the log's messages behind the first, which is the plug, with the number of tasks.
+func (r *rig) subjects(t *testing.T) map[string]int {
+	t.Helper()
+	r.log.mu.Lock()
+	defer r.log.mu.Unlock()
+	found := map[string]int{}
+	for _, m := range r.log.partitions[0][1:] {
+		found[m.Subject] += len(decode(t, m.Data).Tasks)
+	}
+	return found
+}
+
+func wantSubjects(t *testing.T, r *rig, want map[string]int) {
+	t.Helper()
+	if got := r.subjects(t); !maps.Equal(got, want) {
+		t.Errorf("stored\n%v\nwant\n%v", got, want)
+	}
+	if n := r.log.messages(); n != len(want)+1 || int(r.metrics.logMessages.Value()) != n {
+		t.Errorf("%d messages, counted %d, want %d", n, r.metrics.logMessages.Value(), len(want)+1)
+	}
+}
+
+// reported makes the owner of partition 0 say how much may be filed in shared messages.
+func (r *rig) reported(t *testing.T, tasks, bytes int64) {
+	t.Helper()
+	data, err := (&rpcv1.HistoryLoad{SharedTasks: tasks, SharedBytes: bytes}).MarshalVT()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.TakeLoad(data)
+}
+
+// of is a request of n tasks of a tasklist and priority; 0 = due later.
+func of(n int, tasklist string, priority int32) *yardv1.SubmitRequest {
+	req := tasks(n)
+	req.Tasklist = tasklist
+	for _, t := range req.Tasks {
+		if t.Priority = priority; priority == 0 {
+			t.DelayMs = 60_000
+		}
+	}
+	return req
+}
+
+func TestI2_RequestsOfOneDestinationShareMessages(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, open := plugged(t)
+		const requests = 200
+		var answers []<-chan outcome
+		for range requests {
+			answers = append(answers, r.submit(t, tasks(3)))
+		}
+		synctest.Wait()
+		open()
+		for _, a := range answers {
+			accepted(t, <-a)
+		}
+		wantSubjects(t, r, map[string]int{topology.Submit(0, 3, "shop", "main"): 3 * requests})
+	})
+}
+
+// A thousand tenants with a task each cost the log one sync.
+func TestSmallSubmitsOfManyTenantsShareAMessage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, open := plugged(t)
+		var answers []<-chan outcome
+		for i := range 500 {
+			answers = append(answers, r.submitAs(t, fmt.Sprintf("tenant%d", i), of(1, "main", int32(i%6))))
+		}
+		flood := r.submitAs(t, "flood", of(100, "main", 5))
+		synctest.Wait()
+		open()
+		for _, a := range append(answers, flood) {
+			accepted(t, <-a)
+		}
+		wantSubjects(t, r, map[string]int{topology.SubmitShared(0, ids.LaneFirst): 500, topology.Submit(0, 5, "flood", "main"): 100})
+		first := r.log.partitions[0][1].Subject
+		if first != topology.SubmitShared(0, ids.LaneFirst) {
+			t.Errorf("%s stands before the many", first)
+		}
+	})
+}
+
+// I7: with a backlog, what is less urgent does not stand before what is more urgent on disk.
+func TestI7_WithoutRoomSharedMessagesKeepPriorities(t *testing.T) {
+	for name, report := range map[string]func(t *testing.T, r *rig){
+		"no tasks": func(t *testing.T, r *rig) { r.reported(t, 0, 1<<20) },
+		"no bytes": func(t *testing.T, r *rig) { r.reported(t, 1000, 100) },
+		"an owner that says nothing of it": func(t *testing.T, r *rig) {
+			r.TakeLoad(nil)
+		},
+		"spent": func(t *testing.T, r *rig) { r.reported(t, 11, 1<<20) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r, open := plugged(t)
+				report(t, r)
+				var answers []<-chan outcome
+				want := map[string]int{}
+				for _, priority := range []int32{0, 1, 2, 3, 4, 5} {
+					for _, domain := range []string{"one", "two"} {
+						answers = append(answers, r.submitAs(t, domain, of(1, "main", priority)))
+					}
+					want[topology.SubmitShared(0, ids.Lane(priority))] = 2
+				}
+				synctest.Wait()
+				open()
+				for _, a := range answers {
+					accepted(t, <-a)
+				}
+				wantSubjects(t, r, want)
+			})
+		})
+	}
+}
+
+// I2: a request that spans tasklists is whole, in one message, which it may share.
+func TestI2_TasklistsOfOneRequestAreStoredTogether(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, open := plugged(t)
+		req := tasks(4)
+		req.Tasks[1].Tasklist = "other"
+		other := r.submitAs(t, "two", tasks(1))
+		spans := r.submit(t, req)
+		many := tasks(100)
+		many.Tasks[0].Tasklist, many.Tasks[99].Priority = "other", 2
+		large := r.submitAs(t, "three", many)
+		synctest.Wait()
+		n := 0
+		r.log.fault = func(int, natslog.Msg) (bool, error) {
+			if n++; n == 2 { // the first shared one
+				return true, natslog.ErrOutcomeUnknown
+			}
+			return true, nil
+		}
+		open()
+		for _, a := range []<-chan outcome{other, spans, large} {
+			stored := r.log.tasks(t)
+			for _, id := range accepted(t, <-a) {
+				if stored[id] != 1 {
+					t.Fatalf("task %s stored %d times", id, stored[id])
+				}
+			}
+		}
+		wantSubjects(t, r, map[string]int{topology.SubmitShared(0, ids.LaneFirst): 5, topology.SubmitShared(0, 2): 100})
+	})
+}
+
+// Each message of a flush has its own outcome: what is stored is answered, what is not goes to another
+// partition, what is unknown is settled; and the next flush does not wait for that.
+func TestMessagesOfAFlushFailEachForItself(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, func(d *Deps) { d.Partitioning.History = 2 }).running(t)
+		r.log.gate = make(chan struct{})
+		plug := r.submit(t, tasks(1))
+		synctest.Wait()
+		home := 0
+		if r.appender.commits[1].flushing {
+			home = 1
+		}
+		answers := map[string]<-chan outcome{}
+		for _, domain := range []string{"stored", "moved", "unknown"} {
+			answers[domain] = r.submitAs(t, domain, tasks(20))
+		}
+		synctest.Wait()
+		unknown := 0
+		r.log.fault = func(p int, m natslog.Msg) (bool, error) {
+			switch {
+			case strings.Contains(m.Subject, ".moved.") && p == home:
+				return false, natslog.ErrNotStored
+			case strings.Contains(m.Subject, ".unknown."):
+				if unknown++; unknown < 3 {
+					return unknown == 2, natslog.ErrOutcomeUnknown
+				}
+			}
+			return true, nil
+		}
+		close(r.log.gate)
+		began := time.Now()
+		accepted(t, <-plug)
+		for _, domain := range []string{"stored", "moved", "unknown"} {
+			got := <-answers[domain]
+			stored := r.log.tasks(t)
+			for _, id := range accepted(t, got) {
+				at, err := ids.ParseTaskID(id)
+				if err != nil || stored[id] != 1 || (at.Partition() == home) == (domain == "moved") {
+					t.Fatalf("a task of %s in partition %d stored %d times: %v", domain, at.Partition(), stored[id], err)
+				}
+			}
+			if late := got.at.Sub(began); (late > 0) != (domain == "unknown") {
+				t.Errorf("%s is answered after %v", domain, late)
+			}
+		}
+	})
+}
+
+// I11: a domain with many submits in the queue delays another's by about a flush.
+func TestI11_DomainsTakeTurnsInTheQueue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, open := plugged(t)
+		var flood []<-chan outcome
+		for range 50 {
+			flood = append(flood, r.submitAs(t, "flood", tasks(1000)))
+		}
+		mine := r.submitAs(t, "small", tasks(1))
+		synctest.Wait()
+		open()
+		for _, f := range flood {
+			accepted(t, <-f)
+		}
+		accepted(t, <-mine)
+		at := slices.IndexFunc(r.log.partitions[0], func(m natslog.Msg) bool { return strings.Contains(m.Subject, ".small.") })
+		if at < 0 || at > 2 {
+			t.Errorf("message %d of %d", at, r.log.messages())
+		}
+	})
+}
+
+// I14: what waits is bounded, and a domain that fills the queue is refused before others are.
+func TestI14_TheQueueLeavesRoomForOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, open := plugged(t)
+		var waiting []<-chan outcome
+		var refused outcome
+		for range 2 * queuedSubmitsBytes / batchBytesMax {
+			got := r.submitAs(t, "flood", tasks(1000))
+			select {
+			case refused = <-got:
+			default:
+				waiting = append(waiting, got)
+				continue
+			}
+			break
+		}
+		if e := wantCode(t, refused.err, fault.ResourceExhausted); e.RetryAfter == 0 {
+			t.Error("no retry-after")
+		}
+		waiting = append(waiting, r.submitAs(t, "small", tasks(1000)))
+		synctest.Wait()
+		open()
+		for _, w := range waiting {
+			accepted(t, <-w)
+		}
+		if !r.appender.commits[0].places.Take("flood", queuedSubmitsBytes*3/4) {
+			t.Error("the queue is empty, and there is no room")
+		}
+	})
+}
+
+// What waits when the partition fails goes elsewhere, and what waits too long is refused.
+func TestWhatWaitsMovesWithItsPartition(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t).running(t)
+		r.log.gate = make(chan struct{})
+		var sick int
+		r.log.fault = func(p int, _ natslog.Msg) (bool, error) {
+			if len(r.log.tries) == 1 {
+				sick = p
+			}
+			if p == sick {
+				return false, natslog.ErrNotStored
+			}
+			return true, nil
+		}
+		answers := []<-chan outcome{r.submit(t, tasks(1))}
+		synctest.Wait()
+		for range 10 {
+			answers = append(answers, r.submit(t, tasks(1)))
+		}
+		hasty, got := r.answers(t)
+		c := r.call()
+		c.Deadline = c.Received.Add(time.Second)
+		r.Submit(c, tasks(1), hasty)
+		time.Sleep(time.Second)
+		close(r.log.gate)
+		for _, a := range answers {
+			for _, id := range accepted(t, <-a) {
+				if at, err := ids.ParseTaskID(id); err != nil || at.Partition() == sick {
+					t.Errorf("in the partition that failed: %v", err)
+				}
+			}
+		}
+		wantCode(t, (<-got).err, fault.Unavailable)
+	})
+}
