@@ -8,7 +8,9 @@ import (
 )
 
 // server is the time of a server whose clock is ahead of ours by some, as of since.
-func server(ahead, since time.Duration) time.Time { return time.UnixMilli(1_800_000_000_000).Add(ahead + since) }
+func server(ahead, since time.Duration) time.Time {
+	return time.UnixMilli(1_800_000_000_000).Add(ahead + since)
+}
 
 // R23, R44: whatever the ways of questions and answers, the estimate is never ahead of the server's time, not behind it
 // by more than the quickest answer took, and the skew is right within what it says.
