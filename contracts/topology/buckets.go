@@ -17,6 +17,9 @@ const (
 // Buckets lists every KV bucket of a cluster.
 func Buckets() []string { return []string{ConfigBucket, MembersBucket, CheckpointsBucket} }
 
+// BucketStream is the name of the stream that a bucket is.
+func BucketStream(bucket string) string { return "KV_" + bucket }
+
 // Keys of the config bucket.
 
 // ClusterKey holds the Partitioning.

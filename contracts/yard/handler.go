@@ -43,7 +43,10 @@ func newAttempt(domain string, t *yardv1.PolledTask) Attempt {
 		HeartbeatTimeout: time.Duration(t.HeartbeatTimeoutMs) * time.Millisecond,
 		token:            t.Token,
 	}
-	if t.DeadlineMs > 0 {
+	switch {
+	case t.TimeoutMs > 0:
+		a.Deadline = time.Now().Add(time.Duration(t.TimeoutMs) * time.Millisecond)
+	case t.DeadlineMs > 0: // of an engine that says no more
 		a.Deadline = time.UnixMilli(t.DeadlineMs)
 	}
 	return a

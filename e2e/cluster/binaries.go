@@ -35,7 +35,7 @@ func build(ldflags string) (Binaries, error) {
 	b := Binaries{dir, &ports{taken: map[string]bool{}}}
 	packages := []string{repository + "infra/yard"}
 	for _, s := range Services() {
-		packages = append(packages, repository+"services/"+string(s)+"/cmd/"+string(s))
+		packages = append(packages, servicePackage(s))
 	}
 	if err := b.add(ldflags, packages...); err != nil {
 		_ = b.Remove() // the build's error tells more
@@ -44,9 +44,17 @@ func build(ldflags string) (Binaries, error) {
 	return b, nil
 }
 
+func servicePackage(s Service) string {
+	return repository + "services/" + string(s) + "/cmd/" + string(s)
+}
+
 // add builds further programs into the folder; those that are there stay.
 func (b Binaries) add(ldflags string, packages ...string) error {
-	args := append([]string{"build", "-ldflags", ldflags, "-o", b.dir + string(filepath.Separator)}, packages...)
+	return b.goBuild([]string{"-ldflags", ldflags}, packages...)
+}
+
+func (b Binaries) goBuild(flags []string, packages ...string) error {
+	args := append([]string{"build", "-o", b.dir + string(filepath.Separator)}, append(flags, packages...)...)
 	if out, err := exec.Command("go", args...).CombinedOutput(); err != nil {
 		return fmt.Errorf("build the binaries: %w\n%s", err, out)
 	}

@@ -62,6 +62,7 @@ type shape struct {
 	flags                []string // further ones of every service
 	redis                []string // further ones of redis-server
 	redisNodes           int
+	skew                 func(Service, int) time.Duration
 }
 
 // Option changes what a cluster consists of.
@@ -162,7 +163,11 @@ func (c *Cluster) newNode(bin Binaries, s Service, i int) *node {
 	default:
 		args = append(args, "--redis.addrs", c.Redis.Addr)
 	}
-	return &node{process: c.newProcess(name, append(args, c.shape.flags...)...), http: at}
+	n := &node{process: c.newProcess(name, append(args, c.shape.flags...)...), http: at}
+	if c.shape.skew != nil {
+		n.env = skewed(c.shape.skew(s, i))
+	}
+	return n
 }
 
 // Instances is how many processes of a service there are.

@@ -20,6 +20,7 @@ type process struct {
 	name string
 	log  string // path
 	argv []string
+	env  []string // besides the test's own
 
 	mu   sync.Mutex
 	life *life // the last one; nil before the first start
@@ -50,6 +51,7 @@ func (p *process) start() error {
 	}
 	l := &life{cmd: exec.Command(p.argv[0], p.argv[1:]...), gone: make(chan struct{})}
 	l.cmd.Stdout, l.cmd.Stderr = out, out
+	l.cmd.Env = append(os.Environ(), p.env...)
 	l.cmd.SysProcAttr = dieWithParent()
 	started := make(chan error, 1)
 	go func() {

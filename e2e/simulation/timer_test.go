@@ -7,6 +7,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/history/historysim"
 	"github.com/yardmaster-io/yardmaster/services/timer/timersim"
+	serverclock "github.com/yardmaster-io/yardmaster/shared/clock"
 )
 
 const (
@@ -23,7 +24,7 @@ type timerProc struct {
 	host
 	w     *world
 	owner *timersim.Owner
-	clock timersim.Clock
+	clock serverclock.Estimate
 	// serving: it has loaded all and is subscribed. busy: a step is under way, and all else waits.
 	serving, busy bool
 	// next is the first message that it has not read, inbox what is read and not taken in.
@@ -73,7 +74,7 @@ func (w *world) replaceTimer() {
 
 // now is the time to fire by, Unix ms.
 func (p *timerProc) now() int64 {
-	return p.clock.Now(time.UnixMilli(p.wallMS()), p.mono()).UnixMilli()
+	return p.clock.At(p.mono()).UnixMilli()
 }
 
 // until has a store do something, again and again until it has, and calls then with the answer.
@@ -131,8 +132,9 @@ func (p *timerProc) arrive(m timersim.Message) {
 // learn has looks at the server's clock.
 func (p *timerProc) learn(looks int, then func()) {
 	var server time.Time
+	asked := p.mono()
 	p.until(func() bool { server = time.UnixMilli(p.w.serverMS()); return true }, func() {
-		p.clock.Learn(server, p.mono())
+		p.clock.Learn(server, asked, p.mono())
 		if looks > 1 {
 			p.learn(looks-1, then)
 		} else {

@@ -22,6 +22,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
+	"github.com/yardmaster-io/yardmaster/shared/clock"
 	"github.com/yardmaster-io/yardmaster/shared/lifecycle"
 	"github.com/yardmaster-io/yardmaster/shared/ownership"
 	"github.com/yardmaster-io/yardmaster/shared/provision"
@@ -38,8 +39,10 @@ type Deps struct {
 	NATS         *nats.Conn
 	Partitioning topology.Partitioning
 	// Node names this process among the members and in INFO.
-	Node    string
-	Config  Config
+	Node   string
+	Config Config
+	// Clock tells the server's time; nil = the server is in this process.
+	Clock   *clock.Clock
 	Log     *slog.Logger
 	Tracing *telemetry.Tracing
 	Metrics *telemetry.Metrics
@@ -97,7 +100,7 @@ func (s *Service) Run(ctx context.Context) error {
 	gate, err := gateway.New(gateway.Deps{
 		Config: s.Config.Gateway, Partitioning: s.Partitioning, Tokens: ids.NewTokens(secret),
 		History: natsgate.NewLog(s.NATS, s.js), Bus: inbox, Owners: natsgate.Owners(s.NATS),
-		Catalog: catalog, Registry: catalog, LogVersion: catalog.WriteVersion,
+		Catalog: catalog, Registry: catalog, LogVersion: catalog.WriteVersion, Clock: s.Clock,
 		Log: s.Log, Tracing: s.Tracing, Metrics: s.Metrics,
 	})
 	if err != nil {
@@ -106,7 +109,7 @@ func (s *Service) Run(ctx context.Context) error {
 	inbox.Listen(gate)
 	public := api.New(api.Deps{
 		NATS: s.NATS, Gateway: gate, InboxPrefixes: s.Config.InboxPrefixes, RequestTimeout: s.Config.Gateway.RequestTimeout,
-		Node: s.Node, Log: s.Log, Metrics: s.Metrics,
+		Clock: s.Clock, Node: s.Node, Log: s.Log, Metrics: s.Metrics,
 	})
 
 	members, err := s.js.KeyValue(ctx, topology.MembersBucket)

@@ -297,8 +297,8 @@ func TestNoLogAtAllIsUnavailable(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	deadline := nats.Header{natsrpc.HeaderDeadline: {fmt.Sprint(time.Now().Add(2 * time.Second).UnixMilli())}}
-	e := refusalOf(s.raw(topology.API("shop", "tasks.submit"), deadline, body))
+	timeout := nats.Header{natsrpc.HeaderTimeout: {"2000"}}
+	e := refusalOf(s.raw(topology.API("shop", "tasks.submit"), timeout, body))
 	if fault.CodeOf(e) != fault.Unavailable || e.RetryAfter == 0 {
 		t.Errorf("got %v", e)
 	}

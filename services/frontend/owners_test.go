@@ -122,7 +122,7 @@ func TestSubmitWaitsForTheResult(t *testing.T) {
 			if asked.Add(1) < 3 || err != nil { // not read yet
 				return &rpcv1.GetTaskResponse{}, err
 			}
-			if r.WaitUntilMs == 0 {
+			if r.WaitMs == 0 {
 				t.Error("history was not asked to wait")
 			}
 			return &rpcv1.GetTaskResponse{Task: &yardv1.Task{TaskId: id.String(), State: yardv1.TaskState_TASK_STATE_COMPLETED}}, nil

@@ -23,13 +23,14 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/history/internal/api"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/natshistory"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/partition"
+	"github.com/yardmaster-io/yardmaster/shared/clock"
 	"github.com/yardmaster-io/yardmaster/shared/lifecycle"
 	"github.com/yardmaster-io/yardmaster/shared/ownership"
 	"github.com/yardmaster-io/yardmaster/shared/provision"
 	"github.com/yardmaster-io/yardmaster/shared/telemetry"
 )
 
-// Deps is what the service works with. All fields but Tracing are required.
+// Deps is what the service works with. All fields but Clock and Tracing are required.
 type Deps struct {
 	NATS *nats.Conn
 	// Connect makes the connections that tasks which are not in memory are read over, one
@@ -37,8 +38,10 @@ type Deps struct {
 	Connect      func(ctx context.Context, purpose string) (*nats.Conn, error)
 	Partitioning topology.Partitioning
 	// Node names this process among the members.
-	Node    string
-	Config  Config
+	Node   string
+	Config Config
+	// Clock tells the server's time; nil = the server is in this process.
+	Clock   *clock.Clock
 	Log     *slog.Logger
 	Tracing *telemetry.Tracing
 	Metrics *telemetry.Metrics
@@ -141,7 +144,7 @@ func (s *Service) serve(ctx context.Context, p int, domains *catalog.Catalog, to
 		Log: natshistory.Log{Config: nc}, Archive: natshistory.NewArchive(nc, retention), Reader: reader,
 		TimerStore: natshistory.NewTimerStore(nc), Timer: natshistory.Timer{Config: nc},
 		Checkpoints: natshistory.Checkpoints{Config: nc, KV: checkpoints}, Wire: wire, Quarantine: nc.Quarantine,
-		LogVersion: domains.WriteVersion, Tokens: tokens, Logger: s.Log, Tracing: s.Tracing, Metrics: s.metrics,
+		LogVersion: domains.WriteVersion, Tokens: tokens, Clock: s.Clock, Logger: s.Log, Tracing: s.Tracing, Metrics: s.metrics,
 	})
 	var parts lifecycle.Group
 	parts.Add("owner", owner)

@@ -33,6 +33,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/redistable"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/shard"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/tables"
+	"github.com/yardmaster-io/yardmaster/shared/clock"
 	"github.com/yardmaster-io/yardmaster/shared/ownership"
 	"github.com/yardmaster-io/yardmaster/shared/telemetry"
 )
@@ -44,14 +45,16 @@ var errFences = errors.New("the cluster's log version knows fences now")
 // fencesCheck is how often an owner without fences looks whether it may have them.
 const fencesCheck = time.Second
 
-// Deps is what the service works with. All fields but Tracing and Metrics are
+// Deps is what the service works with. All fields but Clock, Tracing and Metrics are
 // required.
 type Deps struct {
 	NATS         *nats.Conn
 	Partitioning topology.Partitioning
 	// Node names this process among the members.
-	Node    string
-	Config  Config
+	Node   string
+	Config Config
+	// Clock tells the server's time; nil = the server is in this process.
+	Clock   *clock.Clock
 	Log     *slog.Logger
 	Tracing *telemetry.Tracing
 	Metrics *telemetry.Metrics
@@ -192,10 +195,10 @@ func (s *Service) serve(ctx context.Context, m int, tables tables.Tables, types 
 	if err != nil {
 		return err
 	}
-	clock, known := shard.NewClock(), limits{types}
-	core := match.New(s.matchConfig(m, term.Number(), fences, port.AnswerBytesMax()), known, clock.Now())
+	now, known := shard.NewClock(s.Clock), limits{types}
+	core := match.New(s.matchConfig(m, term.Number(), fences, port.AnswerBytesMax()), known, now.Now())
 	one := shard.New(shard.Deps{
-		Shard: m, Partitions: s.Partitioning.History, Core: core, Clock: clock,
+		Shard: m, Partitions: s.Partitioning.History, Core: core, Clock: now,
 		Tables: tables, Outbox: port, History: port, Limited: known.Limited,
 		Open:    func(ctx context.Context) error { return s.opened(m, term.Open(ctx)) },
 		Metrics: s.metrics, Tracing: s.Tracing, Log: log,

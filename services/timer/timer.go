@@ -12,7 +12,6 @@ import (
 	"fmt"
 	"log/slog"
 	"sync/atomic"
-	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -23,19 +22,22 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/timer/internal/api"
 	"github.com/yardmaster-io/yardmaster/services/timer/internal/firing"
 	"github.com/yardmaster-io/yardmaster/services/timer/internal/natstimer"
+	"github.com/yardmaster-io/yardmaster/shared/clock"
 	"github.com/yardmaster-io/yardmaster/shared/lifecycle"
 	"github.com/yardmaster-io/yardmaster/shared/ownership"
 	"github.com/yardmaster-io/yardmaster/shared/telemetry"
 )
 
-// Deps is what the service works with. Tracing and Metrics may be nil.
+// Deps is what the service works with. Clock, Tracing and Metrics may be nil.
 type Deps struct {
 	NATS         *nats.Conn
 	Partitioning topology.Partitioning
 	// Node names this process among the members.
 	Node   string
 	Config Config
-	Log    *slog.Logger
+	// Clock tells the server's time; nil = the server is in this process.
+	Clock *clock.Clock
+	Log   *slog.Logger
 	// Tracing is not used: history makes the span of a wait, from the log's own times.
 	Tracing *telemetry.Tracing
 	Metrics *telemetry.Metrics
@@ -125,7 +127,7 @@ func (s *Service) own(ctx context.Context, p int, cluster *catalog.Catalog) erro
 	gauges, done := gauges(s.Metrics, p)
 	defer done()
 	owner := firing.New(firing.Deps{
-		Store: store, Pruner: store, Log: history, Config: s.Config.Firing, Gauges: gauges, Logger: log, Now: time.Now,
+		Store: store, Pruner: store, Log: history, Config: s.Config.Firing, Gauges: gauges, Logger: log, Now: s.Clock.Now,
 		Quarantine: counted(s.Metrics, p, store.SetApart), LogVersion: cluster.WriteVersion,
 	})
 	if err := owner.Load(ctx); err != nil {

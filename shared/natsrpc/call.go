@@ -15,10 +15,9 @@ import (
 // Message is a generated message.
 type Message = codec.Message
 
-// HeaderDeadline carries when the caller stops waiting, Unix ms. The handler's
-// context ends then. Clocks of different machines are assumed to agree to
-// within a second or so; where they do not, calls end early or late, no more.
-const HeaderDeadline = "Yard-Deadline-Ms"
+// HeaderTimeout carries how long the caller waits from when it sends, ms. The handler's context ends
+// so long after the call has come. It is a duration since clocks differ.
+const HeaderTimeout = "Yard-Timeout-Ms"
 
 // CallTimeoutDefault bounds a call whose context has no deadline, on both ends.
 const CallTimeoutDefault = 30 * time.Second
@@ -43,7 +42,7 @@ func Call[Resp any, PResp interface {
 	}
 	deadline, _ := ctx.Deadline()
 	msg := &nats.Msg{Subject: subject, Data: data, Header: nats.Header{
-		HeaderDeadline: {strconv.FormatInt(deadline.UnixMilli(), 10)},
+		HeaderTimeout: {strconv.FormatInt(max(time.Until(deadline).Milliseconds(), 0), 10)},
 	}}
 	answer, err := Request(ctx, nc, msg)
 	if err != nil {

@@ -68,11 +68,7 @@ type server struct {
 }
 
 func (s *server) answer(msg *nats.Msg, handle func(context.Context) (Message, error)) {
-	deadline, ok := deadlineOf(msg)
-	if !ok {
-		deadline = time.Now().Add(CallTimeoutDefault)
-	}
-	ctx, cancel := context.WithDeadline(context.Background(), deadline)
+	ctx, cancel := context.WithTimeout(context.Background(), timeoutOf(msg))
 	defer cancel()
 	if ctx.Err() != nil {
 		return // nobody waits for it any more
@@ -162,10 +158,21 @@ func headerText(s string) string {
 	return string(b)
 }
 
-func deadlineOf(msg *nats.Msg) (time.Time, bool) {
-	ms, err := strconv.ParseInt(msg.Header.Get(HeaderDeadline), 10, 64)
-	if err != nil {
-		return time.Time{}, false
+// TimeoutMax bounds what ParseTimeout returns.
+const TimeoutMax = 24 * time.Hour
+
+func timeoutOf(msg *nats.Msg) time.Duration {
+	if d, ok := ParseTimeout(msg.Header.Get(HeaderTimeout)); ok {
+		return d
 	}
-	return time.UnixMilli(ms), true
+	return CallTimeoutDefault
+}
+
+// ParseTimeout reads a value of HeaderTimeout, at most TimeoutMax; ok is false where it is none.
+func ParseTimeout(value string) (d time.Duration, ok bool) {
+	ms, err := strconv.ParseInt(value, 10, 64)
+	if err != nil {
+		return 0, false
+	}
+	return time.Duration(min(max(ms, 0), TimeoutMax.Milliseconds())) * time.Millisecond, true
 }

@@ -5,11 +5,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/micro"
 
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
+	"github.com/yardmaster-io/yardmaster/shared/clock"
 	"github.com/yardmaster-io/yardmaster/shared/telemetry"
 )
 
@@ -25,6 +27,8 @@ type Presence struct {
 	NATS *nats.Conn
 	// Health is asked at each request.
 	Health *telemetry.Health
+	// Clock is the process's; nil = the server is in it.
+	Clock *clock.Clock
 	// Log hears of answers that could not be sent.
 	Log *slog.Logger
 }
@@ -34,6 +38,15 @@ type presenceAnswer struct {
 	Service string `json:"service"`
 	Node    string `json:"node"`
 	telemetry.Readiness
+	// Clock is absent where it is not known, or is the server's own.
+	Clock *clockAnswer `json:"clock,omitempty"`
+}
+
+// clockAnswer tells how far the node's clock is ahead of the server's.
+type clockAnswer struct {
+	SkewMs float64 `json:"skew_ms"`
+	// WithinMs is by how much that may be wrong, either way.
+	WithinMs float64 `json:"within_ms"`
 }
 
 // Run serves until ctx ends.
@@ -58,7 +71,11 @@ func (p *Presence) Run(ctx context.Context) error {
 }
 
 func (p *Presence) answer(req micro.Request) {
-	body, err := json.Marshal(presenceAnswer{p.Service, p.Node, p.Health.Readiness()})
+	a := presenceAnswer{Service: p.Service, Node: p.Node, Readiness: p.Health.Readiness()}
+	if s, ok := p.Clock.Skew(); ok {
+		a.Clock = &clockAnswer{milliseconds(s.Ahead), milliseconds(s.Within)}
+	}
+	body, err := json.Marshal(a)
 	if err == nil {
 		err = req.Respond(body)
 	}
@@ -66,3 +83,5 @@ func (p *Presence) answer(req micro.Request) {
 		p.Log.Warn("could not answer a health request", "error", err)
 	}
 }
+
+func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
+	"github.com/yardmaster-io/yardmaster/shared/clock"
 	"github.com/yardmaster-io/yardmaster/shared/lifecycle"
 	"github.com/yardmaster-io/yardmaster/shared/natsrpc"
 	"github.com/yardmaster-io/yardmaster/shared/settings"
@@ -28,6 +29,8 @@ type Config struct {
 	HTTP string `koanf:"http" usage:"address of /livez, /readyz and /metrics; empty = off"`
 	// Log says what is logged and how. It goes to standard error.
 	Log telemetry.LogConfig `koanf:"log"`
+	// Clock says how right this node's clock must be.
+	Clock Clock `koanf:"clock"`
 	// Provision says how streams and buckets come to be.
 	Provision Provision `koanf:"provision"`
 	// HistoryPartitions is P, 1..1024. Default 0 = what the cluster was created with,
@@ -62,6 +65,7 @@ func DefaultConfig(http string) Config {
 	return Config{
 		NATS: natsrpc.DefaultConnConfig(), HTTP: http,
 		Log:         telemetry.LogConfig{Level: "info", Format: "text"},
+		Clock:       Clock{SkewMax: clock.SkewMaxDefault},
 		Provision:   Provision{Enabled: true, Replicas: 1},
 		StopTimeout: lifecycle.DrainTimeoutDefault,
 	}
@@ -89,6 +93,8 @@ func (c Config) Validate() []settings.Problem {
 		check(n >= 0 && n <= topology.PartitionsMax, path, "want 0 to %d, got %d", topology.PartitionsMax, n)
 	}
 	check(c.Provision.Replicas == 1 || c.Provision.Replicas == 3, "provision.replicas", "want 1 or 3, got %d", c.Provision.Replicas)
+	check(c.Clock.SkewMax == 0 || c.Clock.SkewMax >= skewMaxMin && c.Clock.SkewMax <= skewMaxMax, "clock.skew_max",
+		"want 0 or %v to %v, got %v", skewMaxMin, skewMaxMax, c.Clock.SkewMax)
 	check(c.StopTimeout >= time.Millisecond && c.StopTimeout <= StopTimeoutMax, "stop_timeout", "want 1ms to %v, got %v", StopTimeoutMax, c.StopTimeout)
 	return all
 }

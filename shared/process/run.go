@@ -12,6 +12,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
+	"github.com/yardmaster-io/yardmaster/shared/clock"
 	"github.com/yardmaster-io/yardmaster/shared/lifecycle"
 	"github.com/yardmaster-io/yardmaster/shared/natsrpc"
 	"github.com/yardmaster-io/yardmaster/shared/telemetry"
@@ -32,9 +33,11 @@ type Env struct {
 	Connect      func(ctx context.Context, purpose string) (*nats.Conn, error)
 	Partitioning topology.Partitioning
 	Node         string
-	Log          *slog.Logger
-	Tracing      *telemetry.Tracing
-	Metrics      *telemetry.Metrics
+	// Clock tells the server's time.
+	Clock   *clock.Clock
+	Log     *slog.Logger
+	Tracing *telemetry.Tracing
+	Metrics *telemetry.Metrics
 }
 
 // Service is a service's root: it runs until its context ends, and then drains.
@@ -85,12 +88,15 @@ func Run(ctx context.Context, name string, cfg Config, build func(Env) (Service,
 	metrics := new(telemetry.Metrics)
 	p := &body{
 		name: name, cfg: cfg, build: build, log: log, ready: make(chan struct{}),
-		env:    Env{Node: cfg.Node, Log: log, Tracing: tracing, Metrics: metrics},
+		env:    Env{Node: cfg.Node, Clock: clock.New(), Log: log, Tracing: tracing, Metrics: metrics},
 		health: telemetry.NewHealth(cfg.HTTP, metrics),
 	}
 	p.health.AddCheck("stopping", ctx.Err) // not ready from the signal on, while it drains
 	p.health.AddCheck("nats", p.connected)
 	p.health.AddCheck(name, p.serving)
+	p.watch = &clock.Watch{Clock: p.env.Clock, Ask: p.serverTime, SkewMax: cfg.Clock.SkewMax, Log: log}
+	p.health.AddCheck("clock", p.watch.Check)
+	showSkew(metrics, p.env.Clock)
 
 	log.Info("starting", "version", Version, "revision", revision())
 	defer context.AfterFunc(ctx, func() { log.Info("stopping") })()
@@ -113,6 +119,7 @@ type body struct {
 	log    *slog.Logger
 	ready  chan struct{}
 	conn   atomic.Pointer[nats.Conn]
+	watch  *clock.Watch
 	// service is set before ready is closed.
 	service Service
 }
@@ -144,7 +151,8 @@ func (p *body) Run(ctx context.Context) error {
 	}
 	p.service = service
 	group := lifecycle.Group{DrainTimeout: p.cfg.StopTimeout}
-	group.Add("presence", &Presence{Service: p.name, Node: p.cfg.Node, NATS: nc, Health: p.health, Log: p.log})
+	group.Add("presence", &Presence{Service: p.name, Node: p.cfg.Node, NATS: nc, Health: p.health, Clock: env.Clock, Log: p.log})
+	group.Add("clock", p.watch) // ready when it is right: only then is the service let in
 	group.Add(p.name, service)
 	group.Add("ready", lifecycle.Func(func(context.Context) error {
 		close(p.ready)

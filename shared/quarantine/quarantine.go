@@ -19,7 +19,6 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -51,14 +50,11 @@ func (i Item) Target() string {
 }
 
 // Put stores an item and returns when it is stored. The same item is stored once
-// within topology.QuarantineDedupeWindow. AtMs is set where it is 0; q is not kept.
+// within topology.QuarantineDedupeWindow. Where AtMs is 0 it is dated by when it was stored; q is not kept.
 func Put(ctx context.Context, nc *nats.Conn, q *logv1.Quarantined) error {
 	size := int(min(partBytesMax, nc.MaxPayload()/2))
 	parts := max((len(q.Data)+size-1)/size, 1)
 	head := q.CloneVT()
-	if head.AtMs == 0 {
-		head.AtMs = time.Now().UnixMilli()
-	}
 	head.Parts = uint32(parts)
 	subject := topology.Quarantine(q.Service, int(q.Partition))
 	msgs := make([]natslog.Msg, parts)
@@ -151,6 +147,9 @@ func decode(r natslog.Record) (Item, error) {
 	q := &logv1.Quarantined{}
 	if err := q.UnmarshalVT(r.Data); err != nil {
 		return Item{}, fmt.Errorf("message %d of %s: %w", r.Seq, topology.QuarantineStream, err)
+	}
+	if q.AtMs == 0 {
+		q.AtMs = r.Time.UnixMilli()
 	}
 	return Item{Seq: r.Seq, Quarantined: q}, nil
 }

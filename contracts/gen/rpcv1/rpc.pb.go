@@ -313,10 +313,10 @@ func (x *DescribeShardResponse) GetSlots() map[string]int32 {
 type GetTaskRequest struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
 	TaskId []byte                 `protobuf:"bytes,1,opt,name=task_id,json=taskId,proto3" json:"task_id,omitempty"`
-	// Wait until it is finished, until then; 0 = do not wait. History only.
-	WaitUntilMs int64 `protobuf:"varint,2,opt,name=wait_until_ms,json=waitUntilMs,proto3" json:"wait_until_ms,omitempty"`
 	// Only if of this domain.
-	Domain        string `protobuf:"bytes,3,opt,name=domain,proto3" json:"domain,omitempty"`
+	Domain string `protobuf:"bytes,3,opt,name=domain,proto3" json:"domain,omitempty"`
+	// Wait until it is finished, for so long from when this is sent, in ms; 0 = do not wait. History only.
+	WaitMs        int64 `protobuf:"varint,4,opt,name=wait_ms,json=waitMs,proto3" json:"wait_ms,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -358,18 +358,18 @@ func (x *GetTaskRequest) GetTaskId() []byte {
 	return nil
 }
 
-func (x *GetTaskRequest) GetWaitUntilMs() int64 {
-	if x != nil {
-		return x.WaitUntilMs
-	}
-	return 0
-}
-
 func (x *GetTaskRequest) GetDomain() string {
 	if x != nil {
 		return x.Domain
 	}
 	return ""
+}
+
+func (x *GetTaskRequest) GetWaitMs() int64 {
+	if x != nil {
+		return x.WaitMs
+	}
+	return 0
 }
 
 type GetTaskResponse struct {
@@ -1792,11 +1792,11 @@ const file_yard_rpc_v1_rpc_proto_rawDesc = "" +
 	"\n" +
 	"SlotsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\x05R\x05value:\x028\x01\"e\n" +
+	"\x05value\x18\x02 \x01(\x05R\x05value:\x028\x01\"o\n" +
 	"\x0eGetTaskRequest\x12\x17\n" +
-	"\atask_id\x18\x01 \x01(\fR\x06taskId\x12\"\n" +
-	"\rwait_until_ms\x18\x02 \x01(\x03R\vwaitUntilMs\x12\x16\n" +
-	"\x06domain\x18\x03 \x01(\tR\x06domain\"4\n" +
+	"\atask_id\x18\x01 \x01(\fR\x06taskId\x12\x16\n" +
+	"\x06domain\x18\x03 \x01(\tR\x06domain\x12\x17\n" +
+	"\await_ms\x18\x04 \x01(\x03R\x06waitMsJ\x04\b\x02\x10\x03R\rwait_until_ms\"4\n" +
 	"\x0fGetTaskResponse\x12!\n" +
 	"\x04task\x18\x01 \x01(\v2\r.yard.v1.TaskR\x04task\"X\n" +
 	"\x10ListTasksRequest\x12\x16\n" +

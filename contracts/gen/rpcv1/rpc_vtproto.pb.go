@@ -121,8 +121,8 @@ func (m *GetTaskRequest) CloneVT() *GetTaskRequest {
 		return (*GetTaskRequest)(nil)
 	}
 	r := new(GetTaskRequest)
-	r.WaitUntilMs = m.WaitUntilMs
 	r.Domain = m.Domain
+	r.WaitMs = m.WaitMs
 	if rhs := m.TaskId; rhs != nil {
 		tmpBytes := make([]byte, len(rhs))
 		copy(tmpBytes, rhs)
@@ -963,17 +963,17 @@ func (m *GetTaskRequest) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
 	}
+	if m.WaitMs != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.WaitMs))
+		i--
+		dAtA[i] = 0x20
+	}
 	if len(m.Domain) > 0 {
 		i -= len(m.Domain)
 		copy(dAtA[i:], m.Domain)
 		i = protohelpers.EncodeVarint(dAtA, i, uint64(len(m.Domain)))
 		i--
 		dAtA[i] = 0x1a
-	}
-	if m.WaitUntilMs != 0 {
-		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.WaitUntilMs))
-		i--
-		dAtA[i] = 0x10
 	}
 	if len(m.TaskId) > 0 {
 		i -= len(m.TaskId)
@@ -2339,12 +2339,12 @@ func (m *GetTaskRequest) SizeVT() (n int) {
 	if l > 0 {
 		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 	}
-	if m.WaitUntilMs != 0 {
-		n += 1 + protohelpers.SizeOfVarint(uint64(m.WaitUntilMs))
-	}
 	l = len(m.Domain)
 	if l > 0 {
 		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
+	}
+	if m.WaitMs != 0 {
+		n += 1 + protohelpers.SizeOfVarint(uint64(m.WaitMs))
 	}
 	n += len(m.unknownFields)
 	return n
@@ -3667,25 +3667,6 @@ func (m *GetTaskRequest) UnmarshalVT(dAtA []byte) error {
 				m.TaskId = []byte{}
 			}
 			iNdEx = postIndex
-		case 2:
-			if wireType != 0 {
-				return fmt.Errorf("proto: wrong wireType = %d for field WaitUntilMs", wireType)
-			}
-			m.WaitUntilMs = 0
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				m.WaitUntilMs |= int64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
 		case 3:
 			if wireType != 2 {
 				return fmt.Errorf("proto: wrong wireType = %d for field Domain", wireType)
@@ -3718,6 +3699,25 @@ func (m *GetTaskRequest) UnmarshalVT(dAtA []byte) error {
 			}
 			m.Domain = string(dAtA[iNdEx:postIndex])
 			iNdEx = postIndex
+		case 4:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field WaitMs", wireType)
+			}
+			m.WaitMs = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.WaitMs |= int64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])
@@ -7578,25 +7578,6 @@ func (m *GetTaskRequest) UnmarshalVTUnsafe(dAtA []byte) error {
 			}
 			m.TaskId = dAtA[iNdEx:postIndex]
 			iNdEx = postIndex
-		case 2:
-			if wireType != 0 {
-				return fmt.Errorf("proto: wrong wireType = %d for field WaitUntilMs", wireType)
-			}
-			m.WaitUntilMs = 0
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				m.WaitUntilMs |= int64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
 		case 3:
 			if wireType != 2 {
 				return fmt.Errorf("proto: wrong wireType = %d for field Domain", wireType)
@@ -7633,6 +7614,25 @@ func (m *GetTaskRequest) UnmarshalVTUnsafe(dAtA []byte) error {
 			}
 			m.Domain = stringValue
 			iNdEx = postIndex
+		case 4:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field WaitMs", wireType)
+			}
+			m.WaitMs = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.WaitMs |= int64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])

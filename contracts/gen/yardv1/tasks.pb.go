@@ -381,9 +381,9 @@ type NewTask struct {
 	Payload *Payload `protobuf:"bytes,3,opt,name=payload,proto3" json:"payload,omitempty"`
 	// 1 (most urgent) to 5. Default 3.
 	Priority int32 `protobuf:"varint,4,opt,name=priority,proto3" json:"priority,omitempty"`
-	// Run this many ms after acceptance, 0..31622400000 (366 days). Excludes run_at_ms.
+	// Run this many ms after acceptance by the engine's clock, 0..31622400000 (366 days). Excludes run_at_ms.
 	DelayMs int64 `protobuf:"varint,5,opt,name=delay_ms,json=delayMs,proto3" json:"delay_ms,omitempty"`
-	// Run at this Unix time in ms; at most 10 s in the past, 366 days ahead. Excludes delay_ms.
+	// Run at this Unix time in ms by the engine's clock; at most 10 s in the past, 366 days ahead. Excludes delay_ms.
 	RunAtMs int64 `protobuf:"varint,6,opt,name=run_at_ms,json=runAtMs,proto3" json:"run_at_ms,omitempty"`
 	// What follows a failure. Default: the type's.
 	Retry *RetryPolicy `protobuf:"bytes,7,opt,name=retry,proto3" json:"retry,omitempty"`
@@ -809,7 +809,9 @@ type PolledTask struct {
 	// Heartbeat at least this often, ms; 0 = no need to.
 	HeartbeatTimeoutMs int64 `protobuf:"varint,11,opt,name=heartbeat_timeout_ms,json=heartbeatTimeoutMs,proto3" json:"heartbeat_timeout_ms,omitempty"`
 	// W3C trace context to continue.
-	Traceparent   string `protobuf:"bytes,12,opt,name=traceparent,proto3" json:"traceparent,omitempty"`
+	Traceparent string `protobuf:"bytes,12,opt,name=traceparent,proto3" json:"traceparent,omitempty"`
+	// So much of the time until deadline_ms is left when this is sent, ms: for a worker whose clock may be wrong.
+	TimeoutMs     int64 `protobuf:"varint,13,opt,name=timeout_ms,json=timeoutMs,proto3" json:"timeout_ms,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -926,6 +928,13 @@ func (x *PolledTask) GetTraceparent() string {
 		return x.Traceparent
 	}
 	return ""
+}
+
+func (x *PolledTask) GetTimeoutMs() int64 {
+	if x != nil {
+		return x.TimeoutMs
+	}
+	return 0
 }
 
 // Completion is one attempt that succeeded.
@@ -2076,7 +2085,7 @@ const file_yard_v1_tasks_proto_rawDesc = "" +
 	"\x05types\x18\x04 \x03(\tR\x05types\x12\x16\n" +
 	"\x06worker\x18\x05 \x01(\tR\x06worker\"9\n" +
 	"\fPollResponse\x12)\n" +
-	"\x05tasks\x18\x01 \x03(\v2\x13.yard.v1.PolledTaskR\x05tasks\"\x89\x03\n" +
+	"\x05tasks\x18\x01 \x03(\v2\x13.yard.v1.PolledTaskR\x05tasks\"\xa8\x03\n" +
 	"\n" +
 	"PolledTask\x12\x17\n" +
 	"\atask_id\x18\x01 \x01(\tR\x06taskId\x12\x14\n" +
@@ -2092,7 +2101,9 @@ const file_yard_v1_tasks_proto_rawDesc = "" +
 	" \x01(\x03R\n" +
 	"deadlineMs\x120\n" +
 	"\x14heartbeat_timeout_ms\x18\v \x01(\x03R\x12heartbeatTimeoutMs\x12 \n" +
-	"\vtraceparent\x18\f \x01(\tR\vtraceparent\"e\n" +
+	"\vtraceparent\x18\f \x01(\tR\vtraceparent\x12\x1d\n" +
+	"\n" +
+	"timeout_ms\x18\r \x01(\x03R\ttimeoutMs\"e\n" +
 	"\n" +
 	"Completion\x12\x17\n" +
 	"\atask_id\x18\x01 \x01(\tR\x06taskId\x12\x14\n" +

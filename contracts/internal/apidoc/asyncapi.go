@@ -290,7 +290,7 @@ func headerSchemas(a *api) object {
 		{"requestHeaders", object{{"type", "object"}, {"properties", object{
 			{codec.HeaderContentType, contentType},
 			{headerTraceparent, text(traceparentAbout)},
-			{headerDeadline, text(deadlineAbout)},
+			{headerTimeout, text(timeoutAbout)},
 		}}}},
 		{"replyHeaders", object{{"type", "object"}, {"properties", object{{codec.HeaderContentType, contentType}}}}},
 		{"errorHeaders", object{{"type", "object"}, {"properties", object{

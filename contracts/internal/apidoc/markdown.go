@@ -17,8 +17,8 @@ import (
 const (
 	headerTraceparent = "traceparent"
 	traceparentAbout  = "W3C trace context of the request; its tasks join that trace. A malformed one is ignored."
-	headerDeadline    = "Yard-Deadline-Ms"
-	deadlineAbout     = "When the caller stops waiting, Unix ms. Default: 10 s after arrival; at most 60 s. What has no answer by then is answered UNAVAILABLE or UNKNOWN."
+	headerTimeout     = "Yard-Timeout-Ms"
+	timeoutAbout      = "How long the caller waits, in ms. Default: 10000; at most 60000. What has no answer by then is answered UNAVAILABLE or UNKNOWN."
 )
 
 // errorExample is the body of an error.
@@ -52,7 +52,7 @@ func markdown(a *api) ([]byte, error) {
 		"CodeHeader": fault.HeaderCode, "TextHeader": fault.HeaderDescription,
 		"ContentType": codec.HeaderContentType, "JSON": codec.JSON, "Protobuf": codec.Protobuf,
 		"Traceparent": headerTraceparent, "TraceparentAbout": traceparentAbout,
-		"Deadline": headerDeadline, "DeadlineAbout": deadlineAbout, "ErrorExample": errorExample,
+		"Timeout": headerTimeout, "TimeoutAbout": timeoutAbout, "ErrorExample": errorExample,
 	})
 	return out.Bytes(), err
 }

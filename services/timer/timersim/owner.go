@@ -40,9 +40,6 @@ type Config struct {
 	CancelKeep time.Duration
 }
 
-// Clock says what time it is for firing.
-type Clock = due.Clock
-
 // Message is one message of the timer store.
 type Message struct {
 	Seq     uint64

@@ -27,7 +27,12 @@ type serviceHealth struct {
 	Service string `json:"service"`
 	Node    string `json:"node"`
 	Ready   bool   `json:"ready"`
-	Checks  []struct {
+	// Clock is how far the node's is ahead of the NATS server's; nil = not known, or the server is in the process.
+	Clock *struct {
+		SkewMs   float64 `json:"skew_ms"`
+		WithinMs float64 `json:"within_ms"`
+	} `json:"clock,omitempty"`
+	Checks []struct {
 		Name  string `json:"name"`
 		OK    bool   `json:"ok"`
 		Error string `json:"error,omitempty"`
@@ -104,7 +109,7 @@ func (a *app) printHealth(answers []serviceHealth) error {
 		return a.printJSON(map[string]any{"processes": answers})
 	}
 	var t table
-	t.row("SERVICE", "NODE", "READY", "")
+	t.row("SERVICE", "NODE", "READY", "CLOCK", "")
 	for _, h := range answers {
 		var wrong []string
 		for _, c := range h.Checks {
@@ -112,7 +117,19 @@ func (a *app) printHealth(answers []serviceHealth) error {
 				wrong = append(wrong, fmt.Sprintf("%s: %s", c.Name, c.Error))
 			}
 		}
-		t.row(h.Service, h.Node, h.Ready, strings.Join(wrong, "; "))
+		t.row(h.Service, h.Node, h.Ready, h.skew(), strings.Join(wrong, "; "))
 	}
 	return a.printTable(&t)
+}
+
+// skew is what people read of the clock, such as "+1m0.2s".
+func (h *serviceHealth) skew() string {
+	if h.Clock == nil {
+		return "-"
+	}
+	d := time.Duration(h.Clock.SkewMs * float64(time.Millisecond)).Round(time.Millisecond)
+	if d >= 0 {
+		return "+" + d.String()
+	}
+	return d.String()
 }

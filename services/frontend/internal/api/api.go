@@ -32,6 +32,7 @@ import (
 	"github.com/nats-io/nats.go/micro"
 
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
+	"github.com/yardmaster-io/yardmaster/shared/clock"
 	"github.com/yardmaster-io/yardmaster/shared/telemetry"
 
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/gateway"
@@ -63,6 +64,8 @@ type Deps struct {
 	InboxPrefixes []string
 	// RequestTimeout is the deadline of a request that brings none.
 	RequestTimeout time.Duration
+	// Clock dates requests.
+	Clock *clock.Clock
 	// Node names this process in INFO.
 	Node    string
 	Log     *slog.Logger

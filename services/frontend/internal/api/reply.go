@@ -2,7 +2,6 @@ package api
 
 import (
 	"runtime/debug"
-	"strconv"
 	"sync/atomic"
 	"time"
 
@@ -55,7 +54,7 @@ func (a *API) receive(req micro.Request) (gateway.Call, *reply, error) {
 	r.contentType = contentType
 	c := gateway.Call{
 		Domain: domain, JSON: contentType == codec.JSON, Reply: r.to,
-		Received: now, Deadline: a.deadline(h.Get(natsrpc.HeaderDeadline), now),
+		Received: now, Now: a.Clock.At(now), Deadline: now.Add(a.timeout(h.Get(natsrpc.HeaderTimeout))),
 	}
 	if text := h.Get(HeaderTraceparent); text != "" {
 		c.Trace = telemetry.ParseTraceparent(text)
@@ -63,18 +62,12 @@ func (a *API) receive(req micro.Request) (gateway.Call, *reply, error) {
 	return c, r, nil
 }
 
-// deadline reads the deadline header; a malformed one counts as none.
-func (a *API) deadline(header string, now time.Time) time.Time {
-	if header != "" {
-		if ms, err := strconv.ParseInt(header, 10, 64); err == nil {
-			asked, most := time.UnixMilli(ms), now.Add(gateway.DeadlineMax)
-			if asked.After(most) {
-				return most
-			}
-			return asked
-		}
+// timeout reads the timeout header; a malformed one counts as none.
+func (a *API) timeout(header string) time.Duration {
+	if d, ok := natsrpc.ParseTimeout(header); ok {
+		return min(d, gateway.DeadlineMax)
 	}
-	return now.Add(a.RequestTimeout)
+	return a.RequestTimeout
 }
 
 // The headers of answers, shared: they are only read when sent.

@@ -65,7 +65,7 @@ func benchmarkSubmit(b *testing.B, form codec.ContentType, n int) {
 		if err := codec.UnmarshalRequest(form, body, req); err != nil {
 			b.Fatal(err)
 		}
-		g.Submit(Call{Domain: "shop", JSON: form == codec.JSON, Received: now, Deadline: now.Add(time.Second)}, req, answer)
+		g.Submit(Call{Domain: "shop", JSON: form == codec.JSON, Received: now, Now: now, Deadline: now.Add(time.Second)}, req, answer)
 		if err := <-answered; err != nil {
 			b.Fatal(err)
 		}

@@ -71,8 +71,8 @@ const (
 	// DeadlineMax after it was made, and must still be recognised then.
 	repeatMax = topology.DedupeWindow - 20*time.Second
 
-	// clockSkewMax is how far in the future a task's id may be dated: the clock of the
-	// frontend that made it may be ahead.
+	// clockSkewMax is how far in the future a task's id may be dated: the server's clock
+	// may have been set back since.
 	clockSkewMax = 24 * time.Hour
 
 	// messageBytesFloor is the least the log must take in one message: a full

@@ -380,7 +380,7 @@ func (r *rig) running(t *testing.T) *rig {
 // call is a request that came now.
 func (r *rig) call() Call {
 	now := time.Now()
-	return Call{Domain: "shop", JSON: true, Reply: "asker", Received: now, Deadline: now.Add(r.Config.RequestTimeout)}
+	return Call{Domain: "shop", JSON: true, Reply: "asker", Received: now, Now: now, Deadline: now.Add(r.Config.RequestTimeout)}
 }
 
 // outcome is what a request was answered with.

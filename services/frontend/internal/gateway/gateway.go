@@ -40,6 +40,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/logversion"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
+	"github.com/yardmaster-io/yardmaster/shared/clock"
 	"github.com/yardmaster-io/yardmaster/shared/telemetry"
 
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/validate"
@@ -55,8 +56,10 @@ type Call struct {
 	Reply string
 	// Trace is the trace context of the request (telemetry.ParseTraceparent); nil = none.
 	Trace []byte
-	// Received is when the request came.
+	// Received is when the request came, by this node's clock: for durations.
 	Received time.Time
+	// Now is the same by the server's clock: what has to do with the log is judged and dated by it.
+	Now time.Time
 	// Deadline is when it must have been answered.
 	Deadline time.Time
 }
@@ -82,8 +85,10 @@ type Deps struct {
 	// LogVersion is the log version to write; nil = the first.
 	LogVersion func() uint32
 	Log        *slog.Logger
-	Tracing    *telemetry.Tracing
-	Metrics    *telemetry.Metrics
+	// Clock dates spans as the log dates what it has.
+	Clock   *clock.Clock
+	Tracing *telemetry.Tracing
+	Metrics *telemetry.Metrics
 }
 
 // Gateway carries out requests. It is safe for concurrent use.

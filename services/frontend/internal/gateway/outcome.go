@@ -103,7 +103,7 @@ func (r *outcomeRequest) split(entries []validate.Outcome) (shares []*share, str
 	open := map[int]*share{}
 	for i, e := range entries {
 		p := e.ID.Partition()
-		if e.Forged || r.g.stranger(e.ID, r.call.Received) {
+		if e.Forged || r.g.stranger(e.ID, r.call.Now) {
 			strangers = append(strangers, i)
 			continue
 		}

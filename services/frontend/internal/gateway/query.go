@@ -34,7 +34,7 @@ func (g *Gateway) Get(c Call, req *yardv1.GetRequest, answer Answer) {
 		answer(nil, err)
 		return
 	}
-	if g.stranger(id, c.Received) {
+	if g.stranger(id, c.Now) {
 		answer(nil, noTask(id))
 		return
 	}
@@ -80,14 +80,17 @@ func later(a, b time.Time) time.Time {
 // since a task may have been fired from the timer store into history between the
 // two questions.
 func (g *Gateway) lookUp(ctx context.Context, domain string, id ids.TaskID, until time.Time) (*yardv1.Task, error) {
-	p, req := id.Partition(), &rpcv1.GetTaskRequest{TaskId: id[:], Domain: domain}
-	if !until.IsZero() {
-		req.WaitUntilMs = until.UnixMilli()
-	}
+	p := id.Partition()
 	for _, ask := range []func(context.Context, int, *rpcv1.GetTaskRequest) (*rpcv1.GetTaskResponse, error){
 		g.Owners.HistoryGet, g.Owners.TimerGet, g.Owners.HistoryGet,
 	} {
-		resp, err := insist(ctx, until, func(ctx context.Context) (*rpcv1.GetTaskResponse, error) { return ask(ctx, p, req) })
+		resp, err := insist(ctx, until, func(ctx context.Context) (*rpcv1.GetTaskResponse, error) {
+			req := &rpcv1.GetTaskRequest{TaskId: id[:], Domain: domain}
+			if !until.IsZero() {
+				req.WaitMs = max(time.Until(until).Milliseconds(), 0)
+			}
+			return ask(ctx, p, req)
+		})
 		if err != nil {
 			return nil, err
 		}

@@ -57,7 +57,7 @@ func TestGetWaitsThroughEveryHome(t *testing.T) {
 				if since() < 4*time.Second {
 					return &rpcv1.GetTaskResponse{}, nil
 				}
-				if req.WaitUntilMs > 0 {
+				if req.WaitMs > 0 {
 					pause(ctx, 8*time.Second-since())
 					return seen(yardv1.TaskState_TASK_STATE_COMPLETED)
 				}
@@ -78,8 +78,8 @@ func TestGetEndsItsWaitWithTheStateSoFar(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, func(d *Deps) {
 			d.Owners.HistoryGet = func(ctx context.Context, _ int, req *rpcv1.GetTaskRequest) (*rpcv1.GetTaskResponse, error) {
-				if req.WaitUntilMs > 0 {
-					pause(ctx, time.Until(time.UnixMilli(req.WaitUntilMs)))
+				if req.WaitMs > 0 {
+					pause(ctx, time.Duration(req.WaitMs)*time.Millisecond)
 				}
 				return &rpcv1.GetTaskResponse{Task: &yardv1.Task{State: yardv1.TaskState_TASK_STATE_RUNNING}}, nil
 			}

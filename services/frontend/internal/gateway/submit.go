@@ -60,14 +60,14 @@ func (g *Gateway) submission(c Call, req *yardv1.SubmitRequest, answer Answer) (
 	if err := g.domain(&c); err != nil {
 		return nil, nil, err
 	}
-	s := &submission{call: c, answer: answer, at: c.Received, seed: rand.Uint64(), wait: -1}
+	s := &submission{call: c, answer: answer, at: c.Now, seed: rand.Uint64(), wait: -1}
 	var repeats *token
 	if req.RetryToken != "" {
 		t, err := parseToken(g.Tokens, c.Domain, req.RetryToken)
 		if err != nil {
 			return nil, nil, err
 		}
-		if err := t.check(g.Partitioning.History, len(req.Tasks), c.Received); err != nil {
+		if err := t.check(g.Partitioning.History, len(req.Tasks), c.Now); err != nil {
 			return nil, nil, err
 		}
 		// Judged as of the first time, or a repeat could be refused for its age.

@@ -25,7 +25,7 @@ const (
 // startSubmit begins the span of a submit and returns the context that its tasks
 // get: the span's, where it is recorded; else the caller's, passed through.
 func (g *Gateway) startSubmit(c Call) (trace.Span, []byte) {
-	span, ctx := g.Tracing.Start(c.Trace, "submit", trace.SpanKindServer, c.Received, attribute.String(attrDomain, c.Domain))
+	span, ctx := g.Tracing.Start(c.Trace, "submit", trace.SpanKindServer, c.Now, attribute.String(attrDomain, c.Domain))
 	if len(c.Trace) == 0 && !telemetry.Sampled(ctx) {
 		return span, nil // the sampler does not want it: 25 bytes less in each record
 	}
@@ -45,7 +45,7 @@ func (g *Gateway) startTasks(s *submission, request []byte) {
 		if s.spans == nil {
 			s.spans = make([]trace.Span, s.tasks())
 		}
-		s.spans[i], r.Trace = g.Tracing.Start(r.Trace, "submit", trace.SpanKindServer, s.call.Received)
+		s.spans[i], r.Trace = g.Tracing.Start(r.Trace, "submit", trace.SpanKindServer, s.call.Now)
 	}
 }
 
@@ -54,6 +54,7 @@ func (g *Gateway) traceStored(s *submission, sent, acked time.Time) {
 	if !g.Tracing.On() {
 		return
 	}
+	sent, acked = g.Clock.At(sent), g.Clock.At(acked)
 	end := func(span trace.Span, about []attribute.KeyValue) {
 		g.Tracing.Span(telemetry.FromSpan(span.SpanContext()), "append", trace.SpanKindProducer, sent, acked, about...)
 		span.SetAttributes(about...)
@@ -96,7 +97,7 @@ func (g *Gateway) traceOutcomes(s *share, verdicts []*logv1.EventVerdict) {
 	if !r.traced || !g.Tracing.On() {
 		return
 	}
-	now := time.Now()
+	now := g.Clock.Now()
 	for k, i := range s.entries {
 		parent := verdicts[k].Trace
 		if len(parent) == 0 {
@@ -105,7 +106,7 @@ func (g *Gateway) traceOutcomes(s *share, verdicts []*logv1.EventVerdict) {
 		if !telemetry.Sampled(parent) {
 			continue
 		}
-		g.Tracing.Span(parent, "complete", trace.SpanKindServer, r.call.Received, now,
+		g.Tracing.Span(parent, "complete", trace.SpanKindServer, r.call.Now, now,
 			attribute.String(attrDomain, r.call.Domain),
 			attribute.String(attrTaskID, r.verdicts[i].TaskId),
 			attribute.Int(attrPartition, s.partition),

@@ -26,6 +26,6 @@ func main() {
 func build(e process.Env, s settings) (process.Service, error) {
 	return history.New(history.Deps{
 		NATS: e.NATS, Connect: e.Connect, Partitioning: e.Partitioning, Node: e.Node, Config: s.Own,
-		Log: e.Log, Tracing: e.Tracing, Metrics: e.Metrics,
+		Clock: e.Clock, Log: e.Log, Tracing: e.Tracing, Metrics: e.Metrics,
 	})
 }

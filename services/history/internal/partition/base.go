@@ -31,7 +31,7 @@ type base struct {
 
 func (b *base) now() replica.Now {
 	now := time.Now()
-	return replica.Now{MS: now.UnixMilli(), Mono: now.Sub(b.origin)}
+	return replica.Now{MS: b.Clock.At(now).UnixMilli(), Mono: now.Sub(b.origin)}
 }
 
 // call is what another goroutine wants of the owner's: do, or leave if the owner ends before that.

@@ -52,7 +52,7 @@ func TestWhoWaitsIsAnsweredWhenTheOwnerIsOvertaken(t *testing.T) {
 		time.Sleep(time.Second)
 		var answers atomic.Int64
 		for _, id := range []ids.TaskID{known, absent} {
-			req := &rpcv1.GetTaskRequest{TaskId: id[:], Domain: "shop", WaitUntilMs: time.Now().Add(time.Hour).UnixMilli()}
+			req := &rpcv1.GetTaskRequest{TaskId: id[:], Domain: "shop", WaitMs: time.Hour.Milliseconds()}
 			o.Get(t.Context(), req, func(*rpcv1.GetTaskResponse, error) { answers.Add(1) })
 		}
 		time.Sleep(time.Second)

@@ -10,6 +10,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/replica"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/record"
+	"github.com/yardmaster-io/yardmaster/shared/clock"
 	"github.com/yardmaster-io/yardmaster/shared/telemetry"
 )
 
@@ -67,9 +68,11 @@ type Deps struct {
 	// LogVersion is the version that the cluster writes.
 	LogVersion func() uint32
 	Tokens     *ids.Tokens
-	Logger     *slog.Logger
-	Tracing    *telemetry.Tracing
-	Metrics    *Metrics
+	// Clock tells the time of the log; nil = the node's own is right.
+	Clock   *clock.Clock
+	Logger  *slog.Logger
+	Tracing *telemetry.Tracing
+	Metrics *Metrics
 }
 
 // Owner serves one partition, once. Its fields belong to the goroutine in Run; others
@@ -174,7 +177,7 @@ func (o *Owner) serve(ctx context.Context) error {
 		}
 		wait := time.Hour
 		if at, ok := o.core.NextWake(); ok {
-			wait = time.Until(time.UnixMilli(at))
+			wait = time.Duration(at-o.now().MS) * time.Millisecond
 		}
 		wake.Reset(max(0, wait))
 	}
@@ -244,7 +247,7 @@ func (o *Owner) step(in replica.Input) {
 // beat does what is due now and then.
 func (o *Owner) beat() {
 	o.step(o.tick())
-	o.waiters.expire(o.core, time.Now().UnixMilli())
+	o.waiters.expire(o.core, o.now().Mono)
 	o.Wire.Publish(o.loadReport())
 	for lane := range ids.Lane(ids.Lanes) {
 		if !o.core.Room(lane) {

@@ -47,17 +47,17 @@ func (o *Owner) Get(ctx context.Context, req *rpcv1.GetTaskRequest, reply func(*
 	}
 	ok := func(r *rpcv1.GetTaskResponse) { reply(r, nil) }
 	leave := func() { reply(nil, o.leaving()) }
+	waits, until := req.WaitMs > 0, o.now().Mono+time.Duration(req.WaitMs)*time.Millisecond
 	posted := o.postOr(ctx, func() {
 		known := o.core.Get(id)
-		waits := req.WaitUntilMs > time.Now().UnixMilli()
 		switch {
 		case known != nil && (known.State.Finished() || !waits):
 			ok(visible(record.Public(known, false), req.Domain))
 		case known != nil:
-			o.waiters.add(id, waiter{req.Domain, req.WaitUntilMs, ok})
+			o.waiters.add(id, waiter{req.Domain, until, ok})
 		default:
 			levels := o.core.ReadLevels()
-			go o.getAbsent(ctx, id, req, levels, waits, reply)
+			go o.getAbsent(ctx, id, req, levels, until, reply)
 		}
 	}, leave)
 	if !posted {
@@ -66,7 +66,7 @@ func (o *Owner) Get(ctx context.Context, req *rpcv1.GetTaskRequest, reply func(*
 }
 
 // getAbsent looks for a task that was not in memory a moment ago.
-func (o *Owner) getAbsent(ctx context.Context, id ids.TaskID, req *rpcv1.GetTaskRequest, levels [ids.Lanes]uint64, waits bool, reply func(*rpcv1.GetTaskResponse, error)) {
+func (o *Owner) getAbsent(ctx context.Context, id ids.TaskID, req *rpcv1.GetTaskRequest, levels [ids.Lanes]uint64, until time.Duration, reply func(*rpcv1.GetTaskResponse, error)) {
 	finding, cancel := context.WithTimeout(ctx, findTimeout)
 	found, err := o.find(finding, req.Domain, id, levels)
 	cancel()
@@ -87,7 +87,7 @@ func (o *Owner) getAbsent(ctx context.Context, id ids.TaskID, req *rpcv1.GetTask
 		}
 		answer = visible(record.Public(&e.Task, false), req.Domain)
 	}
-	if !waits || answer.Task != nil && taskstate.State(answer.Task.State).Finished() {
+	if req.WaitMs <= 0 || answer.Task != nil && taskstate.State(answer.Task.State).Finished() {
 		reply(answer, nil)
 		return
 	}
@@ -98,7 +98,7 @@ func (o *Owner) getAbsent(ctx context.Context, id ids.TaskID, req *rpcv1.GetTask
 			reply(visible(record.Public(known, false), req.Domain), nil)
 			return
 		}
-		o.waiters.add(id, waiter{req.Domain, req.WaitUntilMs, func(r *rpcv1.GetTaskResponse) {
+		o.waiters.add(id, waiter{req.Domain, until, func(r *rpcv1.GetTaskResponse) {
 			if r.Task == nil {
 				r = answer
 			}
@@ -239,7 +239,7 @@ func (o *Owner) Describe(ctx context.Context, req *rpcv1.DescribePartitionReques
 		out.Ready, out.Running, out.Backoff = c.Ready, c.Running, c.Backoff
 		out.Completed, out.Dead = c.Completed, c.Dead
 		if c.OldestReadyAt > 0 {
-			out.OldestReadyMs = max(0, time.Now().UnixMilli()-c.OldestReadyAt)
+			out.OldestReadyMs = max(0, o.now().MS-c.OldestReadyAt)
 		}
 	})
 	return out, err

@@ -85,7 +85,7 @@ func (s *saver) save(ctx context.Context, cp *replica.Checkpoint) (sentAt time.D
 
 // settle notes, for the saves to come, what cp says of cancels. In a takeover nothing is known.
 func (s *saver) settle(cp *replica.Checkpoint) {
-	s.settledAt = time.Now().UnixMilli()
+	s.settledAt = s.now().MS
 	if cp.PendingSince > 0 {
 		s.settledAt = min(s.settledAt, cp.PendingSince-1)
 	}

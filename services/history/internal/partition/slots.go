@@ -50,6 +50,7 @@ func (o *Owner) Undelivered(ctx context.Context, req *rpcv1.UndeliveredRequest) 
 	err = o.ask(ctx, func() {
 		const fixed = 16
 		size, last := 0, ids.TaskID{}
+		o.encoder.NowMS = o.now().MS
 		o.core.Undelivered(int(req.Shard), req.Epoch, after, func(u *replica.Undelivered) bool {
 			task := o.encoder.Polled(&u.Grant)
 			if size += fixed + len(task) + len(u.Poll.ReplyTo); size > pageBytesMax && len(out.Grants) > 0 {

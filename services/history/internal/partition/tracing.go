@@ -28,7 +28,7 @@ func showTraces(d *Deps, all []replica.Traced) {
 		if !telemetry.Sampled(x.Task.Trace) {
 			continue
 		}
-		name, kind, end := "apply", trace.SpanKindConsumer, time.Now()
+		name, kind, end := "apply", trace.SpanKindConsumer, d.Clock.Now()
 		switch x.What {
 		case replica.TraceTriggered:
 			name, kind = "trigger", trace.SpanKindProducer

@@ -1,6 +1,8 @@
 package partition
 
 import (
+	"time"
+
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
@@ -12,8 +14,9 @@ import (
 // waiter is somebody who wants to hear when a task has ended.
 type waiter struct {
 	domain string
-	until  int64
-	reply  func(*rpcv1.GetTaskResponse)
+	// until is when it has waited long enough, as replica.Now.Mono.
+	until time.Duration
+	reply func(*rpcv1.GetTaskResponse)
 }
 
 // waiters are those who wait, by task. The task need not be in memory.
@@ -37,7 +40,7 @@ func (w *waiters) ended(t *taskstate.Task) {
 }
 
 // expire answers those whose time is over with the state so far.
-func (w *waiters) expire(r *replica.Replica, now int64) {
+func (w *waiters) expire(r *replica.Replica, now time.Duration) {
 	for id, waiting := range w.byID {
 		kept := waiting[:0]
 		for _, one := range waiting {

@@ -15,6 +15,8 @@ import (
 type Encoder struct {
 	// Tokens print the tokens of granted attempts; only Polled needs them.
 	Tokens *ids.Tokens
+	// NowMS is the time of the log, Unix ms: what is left of an attempt's time is as of then.
+	NowMS int64
 
 	record  logv1.Record
 	policy  logv1.Policy

@@ -118,6 +118,7 @@ func (e *Encoder) polledOf(g *replica.Grant) {
 	}
 	m.Attempt, m.MaxAttempts = g.Attempt, t.Policy.MaxAttempts
 	m.CreatedAtMs, m.DeadlineMs, m.HeartbeatTimeoutMs = t.CreatedAt(), g.DeadlineAt, t.Policy.HeartbeatTimeoutMS
+	m.TimeoutMs = max(g.DeadlineAt-e.NowMS, 1) // never 0, which would say nothing
 	if len(t.Trace) > 0 {
 		m.Traceparent = telemetry.FormatTraceparent(t.Trace)
 	}

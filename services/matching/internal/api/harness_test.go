@@ -103,7 +103,7 @@ func (s *stack) start() *owner {
 	conn := s.server.Connect(s.t)
 	port := s.portOn(conn, o.epoch)
 	opened := make(chan struct{})
-	clock := shard.NewClock()
+	clock := shard.NewClock(nil)
 	core := match.New(match.Config{
 		Shards: parts.Matching, Partitions: parts.History, Epoch: o.epoch, Fences: true, Seed: o.epoch, AnswerBytesMax: port.AnswerBytesMax(),
 		PollsMax: s.config.PollsMax, GrabEventsMax: s.config.GrabEventsMax, GrabsInFlight: s.config.GrabsInFlight, PopMax: s.config.PopMax,

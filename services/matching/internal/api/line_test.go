@@ -132,7 +132,7 @@ func (l *line) serve(epoch uint64) *note {
 	n := &note{done: make(chan error, 1)}
 	port := l.port(epoch)
 	n.shard = shard.New(shard.Deps{
-		Partitions: parts.History, Core: n, Clock: shard.NewClock(), Outbox: port, History: port,
+		Partitions: parts.History, Core: n, Clock: shard.NewClock(nil), Outbox: port, History: port,
 		Limited: func(string) []string { return nil }, Open: func(context.Context) error { return nil },
 		Metrics: shard.NewMetrics(nil, parts.Matching), Log: testLog(),
 	})

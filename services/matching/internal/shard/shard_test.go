@@ -215,7 +215,7 @@ func inBubble(t *testing.T, test func(w *world, cancel context.CancelFunc)) {
 		hung: map[int]bool{}, refuses: map[string]bool{}, silent: map[int]bool{},
 	}
 	w.shard = New(Deps{
-		Partitions: 2, Core: w, Clock: NewClock(), Tables: w, Outbox: w, History: w, Open: w.open,
+		Partitions: 2, Core: w, Clock: NewClock(nil), Tables: w, Outbox: w, History: w, Open: w.open,
 		Limited: func(string) []string { return []string{"pay"} },
 		Metrics: NewMetrics(nil, 1), Log: slog.New(slog.DiscardHandler),
 	})

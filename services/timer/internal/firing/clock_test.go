@@ -7,31 +7,8 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/services/timer/internal/core/due"
-	"github.com/yardmaster-io/yardmaster/services/timer/internal/firing"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
-
-// ahead is the clock of a node that is an hour ahead.
-func ahead(d *firing.Deps) { d.Now = func() time.Time { return time.Now().Add(time.Hour) } }
-
-// R23: the server's clock decides where the node's is ahead.
-func TestR23_ANodeWithAClockAheadFiresOnTime(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	r := w.own(ahead)
-	far := w.park(1, time.Now().Add(30*time.Minute))
-	want := append(w.park(3, time.Now().Add(-time.Second)), w.park(3, time.Now().Add(300*time.Millisecond))...)
-	for k, f := range w.eachOnce(want) {
-		if at := time.UnixMilli(f[0].record.DueAtMs); f[0].at.Before(at) {
-			t.Errorf("%s fired %v early", k, at.Sub(f[0].at))
-		}
-	}
-	r.stop()
-	// Its cursor does not hold up the next owner.
-	w.own()
-	w.eachOnce(append(want, w.park(3, time.Now())...))
-	waitsIn(t, w, far)
-}
 
 // R23: a cursor of the future, as an owner of old wrote it, stops nobody and is
 // not forgotten: what it fired early is not fired again.

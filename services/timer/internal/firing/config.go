@@ -71,10 +71,6 @@ const (
 	// retryFirst and retryLast bound the pause before something is tried again.
 	retryFirst = 20 * time.Millisecond
 	retryLast  = 2 * time.Second
-	// clockEvery is how often the server's clock is asked for.
-	clockEvery = 2 * time.Second
-	// clockFirst is how often it is asked for at first.
-	clockFirst = 3
 	// locateTries is how often a task is looked for that fires meanwhile.
 	locateTries = 3
 	// cacheAhead: an arriving message with a task due this soon is kept at hand.

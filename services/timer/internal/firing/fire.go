@@ -16,7 +16,7 @@ func (o *Owner) fire(ctx context.Context) (fired bool, err error) {
 	if time.Now().Before(o.retryAt) {
 		return false, nil
 	}
-	chunk, ok := o.table.NextChunk(o.now().UnixMilli(), o.limits)
+	chunk, ok := o.table.NextChunk(o.Now().UnixMilli(), o.limits)
 	if !ok {
 		return false, nil
 	}
@@ -35,7 +35,7 @@ func (o *Owner) fire(ctx context.Context) (fired bool, err error) {
 		o.backOff("due tasks could not be stored, trying again", err)
 		return false, nil
 	}
-	now := o.now()
+	now := o.Now()
 	o.table.Commit(now.UnixMilli(), o.cursorSeq)
 	o.retry, o.retryAt = 0, time.Time{}
 	o.Gauges.Fired(chunk.Tasks, now.Sub(time.UnixMilli(chunk.OldestDueMS)))

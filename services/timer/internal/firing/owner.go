@@ -26,7 +26,7 @@ type Deps struct {
 	Config     Config
 	Gauges     Gauges
 	Logger     *slog.Logger
-	// Now is the node's clock: time.Now, but in tests of clocks.
+	// Now is the time of the log, at most: nothing fires early by it.
 	Now func() time.Time
 }
 
@@ -46,7 +46,6 @@ type Gauges struct {
 type Owner struct {
 	Deps
 	limits   due.Limits
-	began    time.Time
 	arrivals chan arrival
 	asks     chan func()
 	ended    chan struct{}
@@ -54,7 +53,6 @@ type Owner struct {
 	// Of the loop alone, and of Load before it.
 	table *due.Table
 	cache *cache
-	clock due.Clock
 	// readTo: all that is in the store up to here is in the table.
 	readTo uint64
 	// versionRead is the newest log version of the messages read so far.
@@ -76,7 +74,6 @@ func New(d Deps) *Owner {
 	return &Owner{
 		Deps:     d,
 		limits:   d.Config.Limits(),
-		began:    d.Now(),
 		arrivals: make(chan arrival, arrivalsMax),
 		asks:     make(chan func(), arrivalsMax),
 		ended:    make(chan struct{}),
@@ -121,11 +118,8 @@ func (o *Owner) Load(ctx context.Context) error {
 		return fmt.Errorf("load: the firing cursor covers messages up to %d, but the timer store ends at %d: "+
 			"it was made anew, and its tasks would be taken for fired; remove the cursor", covered, read)
 	}
-	if err := o.learnClock(ctx); err != nil {
-		return fmt.Errorf("load: %w", err)
-	}
 	o.readTo = read
-	o.table.Resume(cursor, rand.Uint64(), o.now().UnixMilli())
+	o.table.Resume(cursor, rand.Uint64(), o.Now().UnixMilli())
 	o.cursorSeq = seq
 	o.report()
 	o.Logger.Info("waiting tasks loaded", "tasks", o.table.Len(), "messages_up_to", read, "took", time.Since(began))
@@ -149,7 +143,6 @@ func (o *Owner) Run(parent context.Context) error {
 			stop(err)
 		}
 	})
-	parts.Go(func() { o.watchClock(ctx) })
 	stop(o.loop(ctx)) // an earlier cause, such as the reader's, stays
 	close(o.ended)
 	parts.Wait()
@@ -234,7 +227,7 @@ func (o *Owner) arrive(a arrival) {
 	}
 	o.versionRead = max(o.versionRead, a.version)
 	o.readTo = max(o.readTo, a.index.Seq)
-	if a.body.Records() > 0 && a.firstDueMS < o.now().Add(cacheAhead).UnixMilli() {
+	if a.body.Records() > 0 && a.firstDueMS < o.Now().Add(cacheAhead).UnixMilli() {
 		o.cache.put(a.index.Seq, a.body)
 	}
 }
@@ -242,7 +235,7 @@ func (o *Owner) arrive(a arrival) {
 // wakeIn is after how long something is to be done though nothing comes.
 func (o *Owner) wakeIn() (time.Duration, bool) {
 	dueMS, ok := o.table.Next()
-	return max(time.UnixMilli(dueMS).Sub(o.now()), time.Until(o.retryAt)), ok
+	return max(time.UnixMilli(dueMS).Sub(o.Now()), time.Until(o.retryAt)), ok
 }
 
 func (o *Owner) report() { o.Gauges.Waiting(o.table.Len()) }

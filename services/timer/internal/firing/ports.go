@@ -3,7 +3,6 @@ package firing
 import (
 	"context"
 	"errors"
-	"time"
 
 	"github.com/yardmaster-io/yardmaster/services/timer/internal/core/due"
 )
@@ -36,8 +35,6 @@ type Store interface {
 	ReadRange(ctx context.Context, from, upTo uint64, handle func(Stored) error) error
 	// Read hands out all messages from a sequence on, in order, until ctx ends.
 	Read(ctx context.Context, from uint64, handle func(Stored) error) error
-	// Time is what the server's clock says.
-	Time(ctx context.Context) (time.Time, error)
 	// Get is the data of one message, or ErrGone. It is called concurrently.
 	Get(ctx context.Context, seq uint64) ([]byte, error)
 }

@@ -40,19 +40,6 @@ func (s *Store) Last(ctx context.Context) (uint64, error) {
 	return natslog.LastSeq(ctx, s.js, topology.TimerStream(s.p))
 }
 
-// Time implements firing.Store: every answer of the stream's leader tells its clock.
-func (s *Store) Time(ctx context.Context) (time.Time, error) {
-	stream, err := s.js.Stream(ctx, topology.TimerStream(s.p))
-	if err != nil {
-		return time.Time{}, fmt.Errorf("time of the server: %w", err)
-	}
-	at := stream.CachedInfo().TimeStamp
-	if at.IsZero() {
-		return at, errors.New("time of the server: its answer does not tell")
-	}
-	return at, nil
-}
-
 // ReadRange implements firing.Store.
 func (s *Store) ReadRange(ctx context.Context, from, upTo uint64, handle func(firing.Stored) error) error {
 	if upTo < from { // and not "to the end", which 0 would mean

@@ -9,7 +9,7 @@ import (
 
 // Now is the time of a step.
 type Now struct {
-	// MS is the wall clock, Unix ms. It decides nothing about a task.
+	// MS is the time of the log as this node knows it, Unix ms. It decides nothing about a task.
 	MS int64
 	// Mono is a clock that never jumps, from any origin: the lease is measured with it.
 	Mono time.Duration

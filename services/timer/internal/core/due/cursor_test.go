@@ -3,7 +3,6 @@ package due
 import (
 	"slices"
 	"testing"
-	"time"
 
 	"pgregory.net/rapid"
 
@@ -138,28 +137,6 @@ func TestR23_WithoutRoomTheClockIsWaitedFor(t *testing.T) {
 	}
 	if got := fire(table, 900_000); len(got) != 1 {
 		t.Fatalf("fired %v", got)
-	}
-}
-
-func TestR23_TheClockIsTheEarlierOfTwo(t *testing.T) {
-	var c Clock
-	start := time.UnixMilli(1_000_000)
-	if got := c.Now(start, 0); !got.Equal(start) {
-		t.Fatalf("alone it says %v", got)
-	}
-	c.Learn(start.Add(-time.Hour), time.Second)
-	c.Learn(start.Add(-time.Hour).Add(900*time.Millisecond), 2*time.Second) // its answer was slow
-	if got, want := c.Now(start.Add(3*time.Second), 3*time.Second), start.Add(-time.Hour+2*time.Second); !got.Equal(want) {
-		t.Fatalf("a clock ahead says %v, want %v", got, want)
-	}
-	if got, want := c.Now(start.Add(-2*time.Hour), 3*time.Second), start.Add(-2*time.Hour); !got.Equal(want) {
-		t.Fatalf("a clock behind says %v, want %v", got, want)
-	}
-	for i := range clockSamples { // the server's clock was set back
-		c.Learn(start.Add(-2*time.Hour), time.Duration(i)*time.Second)
-	}
-	if got, want := c.Now(start, 0), start.Add(-2*time.Hour); !got.Equal(want) {
-		t.Fatalf("after the server's clock was set it says %v, want %v", got, want)
 	}
 }
 

@@ -1,0 +1,89 @@
+package cluster
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// BuildSkewed is Build of services whose clocks can be off (WithSkew): with a package time of their own, so that
+// whatever reads the wall clock reads the wrong one. Durations are measured as ever.
+func BuildSkewed() (Binaries, error) {
+	b, err := Build()
+	if err != nil {
+		return Binaries{}, err
+	}
+	overlay, err := b.overlay()
+	if err == nil {
+		var packages []string
+		for _, s := range Services() {
+			packages = append(packages, servicePackage(s))
+		}
+		err = b.goBuild([]string{"-ldflags", stripped, "-overlay", overlay}, packages...)
+	}
+	if err != nil {
+		_ = b.Remove() // the build's error tells more
+		return Binaries{}, err
+	}
+	return b, nil
+}
+
+// WithSkew sets the clock of each process; the binaries are those of BuildSkewed. Whole seconds only.
+func WithSkew(skew func(s Service, i int) time.Duration) Option {
+	return func(s *shape) { s.skew = skew }
+}
+
+// skewEnv is how far a process's clock is off, in seconds.
+const skewEnv = "YARD_TEST_CLOCK_SKEW_SECONDS"
+
+func skewed(d time.Duration) []string { return []string{fmt.Sprintf("%s=%d", skewEnv, d/time.Second)} }
+
+// overlay writes a package time whose Now is off, and the file that tells the compiler of it.
+func (b Binaries) overlay() (path string, err error) {
+	root, err := exec.Command("go", "env", "GOROOT").Output()
+	if err != nil {
+		return "", fmt.Errorf("find the Go root: %w", err)
+	}
+	original := filepath.Join(strings.TrimSpace(string(root)), "src", "time", "time.go")
+	source, err := os.ReadFile(original)
+	if err != nil {
+		return "", err
+	}
+	const look = "\tsec, nsec, mono := runtimeNow()\n"
+	head, body, found := strings.Cut(string(source), "\nfunc Now() Time {\n")
+	if !found || !strings.HasPrefix(body, look) || !strings.Contains(head, "\nimport (\n") {
+		return "", fmt.Errorf("%s: Now is not as expected: adapt %q", original, "e2e/cluster/skew.go")
+	}
+	text := strings.Replace(head, "\nimport (\n", "\nimport (\n\t\"syscall\"\n", 1) +
+		"\nfunc Now() Time {\n" + look + "\tsec += skewSeconds\n" + strings.TrimPrefix(body, look) + skewSource
+	changed := filepath.Join(b.dir, "time.go")
+	if err := os.WriteFile(changed, []byte(text), 0o600); err != nil {
+		return "", err
+	}
+	list, err := json.Marshal(map[string]map[string]string{"Replace": {original: changed}})
+	if err != nil {
+		return "", err
+	}
+	path = filepath.Join(b.dir, "overlay.json")
+	return path, os.WriteFile(path, list, 0o600)
+}
+
+// skewSource is what package time gets besides. It can import next to nothing.
+const skewSource = `
+var skewSeconds = func() (n int64) {
+	text, _ := syscall.Getenv("` + skewEnv + `")
+	for i := 0; i < len(text); i++ {
+		if c := text[i]; c >= '0' && c <= '9' {
+			n = 10*n + int64(c-'0')
+		}
+	}
+	if len(text) > 0 && text[0] == '-' {
+		return -n
+	}
+	return n
+}()
+`
