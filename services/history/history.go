@@ -74,7 +74,7 @@ func (s *Service) Check() error { return s.share.Load().Check() }
 
 // Run serves the partitions that this node owns until ctx ends, then drains.
 func (s *Service) Run(ctx context.Context) error {
-	config, err := s.js.KeyValue(ctx, topology.ConfigBucket)
+	config, err := provision.Bucket(ctx, s.js, topology.ConfigBucket, s.Log)
 	if err != nil {
 		return fmt.Errorf("open the config bucket: %w", err)
 	}
@@ -83,11 +83,11 @@ func (s *Service) Run(ctx context.Context) error {
 		return err
 	}
 	tokens := ids.NewTokens(secret)
-	checkpoints, err := s.js.KeyValue(ctx, topology.CheckpointsBucket)
+	checkpoints, err := provision.Bucket(ctx, s.js, topology.CheckpointsBucket, s.Log)
 	if err != nil {
 		return fmt.Errorf("open the checkpoints bucket: %w", err)
 	}
-	members, err := s.js.KeyValue(ctx, topology.MembersBucket)
+	members, err := provision.Bucket(ctx, s.js, topology.MembersBucket, s.Log)
 	if err != nil {
 		return fmt.Errorf("open the members bucket: %w", err)
 	}

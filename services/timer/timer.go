@@ -25,6 +25,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/timer/internal/natstimer"
 	"github.com/yardmaster-io/yardmaster/shared/lifecycle"
 	"github.com/yardmaster-io/yardmaster/shared/ownership"
+	"github.com/yardmaster-io/yardmaster/shared/provision"
 	"github.com/yardmaster-io/yardmaster/shared/telemetry"
 )
 
@@ -70,11 +71,11 @@ func (s *Service) Check() error { return s.share.Load().Check() }
 
 // Run serves the partitions that this node owns until ctx ends, then drains.
 func (s *Service) Run(ctx context.Context) error {
-	members, err := s.js.KeyValue(ctx, topology.MembersBucket)
+	members, err := provision.Bucket(ctx, s.js, topology.MembersBucket, s.Log)
 	if err != nil {
 		return fmt.Errorf("open the members bucket: %w", err)
 	}
-	config, err := s.js.KeyValue(ctx, topology.ConfigBucket)
+	config, err := provision.Bucket(ctx, s.js, topology.ConfigBucket, s.Log)
 	if err != nil {
 		return fmt.Errorf("open the config bucket: %w", err)
 	}

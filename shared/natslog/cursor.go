@@ -30,9 +30,10 @@ const (
 	// pullExpiry ends a request that finds nothing to do; heartbeats tell meanwhile
 	// that the server still knows of it.
 	pullExpiry    = 30 * time.Second
-	pullHeartbeat = 5 * time.Second
-	// silenceMax is how long nothing may come before the consumer is given up.
-	silenceMax = 12 * time.Second
+	pullHeartbeat = time.Second
+	// silenceMax is how long nothing may come before the consumer is given up. Its server may
+	// be lost, and nobody says so: in a cluster a reader stands still for as long.
+	silenceMax = 3 * time.Second
 	// idleConsumerKept is how long the server keeps the consumer of a paused
 	// reader. When it comes back later, it makes a new one.
 	idleConsumerKept = 2 * time.Minute

@@ -40,8 +40,8 @@ func streamConfig(s topology.Stream, replicas int) jetstream.StreamConfig {
 		AllowDirect: true, AllowRollup: true,
 		AllowMsgTTL: s.MessageTTL, AllowAtomicPublish: s.AtomicBatch,
 	}
-	if s.Memory { // hints: their loss costs time only, so no replica is worth its price
-		cfg.Storage, cfg.Replicas = jetstream.MemoryStorage, 1
+	if s.Memory { // hints: replicated too, or the loss of a server stops the shards that it has
+		cfg.Storage = jetstream.MemoryStorage
 	}
 	if s.WorkQueue {
 		cfg.Retention = jetstream.WorkQueuePolicy
@@ -55,6 +55,9 @@ func streamConfig(s topology.Stream, replicas int) jetstream.StreamConfig {
 	return cfg
 }
 
+// bucketPrefix is what the streams behind KV buckets begin with.
+const bucketPrefix = "KV_"
+
 // bucketConfig is the stream behind a KV bucket, as nats.go makes it, but for one
 // thing: there are no direct gets. A follower may answer those, and who takes a
 // partition over must not read an old checkpoint.
@@ -63,7 +66,7 @@ func streamConfig(s topology.Stream, replicas int) jetstream.StreamConfig {
 // memory when it restarts, the bucket itself included.
 func bucketConfig(bucket string, replicas int) jetstream.StreamConfig {
 	return jetstream.StreamConfig{
-		Name: "KV_" + bucket, Subjects: []string{"$KV." + bucket + ".>"},
+		Name: bucketPrefix + bucket, Subjects: []string{"$KV." + bucket + ".>"},
 		MaxConsumers: unlimited, MaxMsgs: unlimited, MaxMsgSize: unlimited, MaxMsgsPerSubject: 1,
 		MaxBytes: unlimited, Storage: jetstream.FileStorage, Replicas: replicas,
 		Discard: jetstream.DiscardNew, Duplicates: bucketDuplicates,

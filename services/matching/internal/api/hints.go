@@ -10,7 +10,6 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
-	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/match"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/shard"
 	"github.com/yardmaster-io/yardmaster/shared/provision"
@@ -67,7 +66,7 @@ func (p *Port) consumeOnce(ctx context.Context, s *shard.Shard) error {
 	consuming, err := consumer.Consume(
 		func(m jetstream.Msg) { p.hints(s, m) },
 		jetstream.PullMaxMessages(256),
-		jetstream.PullHeartbeat(2*time.Second), jetstream.PullExpiry(10*time.Second),
+		jetstream.PullHeartbeat(time.Second), jetstream.PullExpiry(10*time.Second),
 		jetstream.ConsumeErrHandler(func(_ jetstream.ConsumeContext, err error) {
 			select {
 			case failed <- err:
@@ -115,14 +114,7 @@ func pause(ctx context.Context, d time.Duration) {
 func (p *Port) consumer(ctx context.Context) (consumer jetstream.Consumer, lost bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, consumerTimeout)
 	defer cancel()
-	stream, err := p.js.Stream(ctx, topology.MatchingStream(p.Shard))
-	if errors.Is(err, jetstream.ErrStreamNotFound) {
-		// Its hints are lost with it, which costs latency only.
-		if err := provision.Apply(ctx, p.js, p.Partitioning, provision.Options{Log: p.Log}); err != nil {
-			return nil, false, err
-		}
-		stream, err = p.js.Stream(ctx, topology.MatchingStream(p.Shard))
-	}
+	stream, err := provision.Hints(ctx, p.js, p.Shard, p.Log)
 	if err != nil {
 		return nil, false, err
 	}
@@ -142,18 +134,20 @@ func (p *Port) consumer(ctx context.Context) (consumer jetstream.Consumer, lost 
 }
 
 // succeed removes the consumers of owners before. It tells whether any consumer, its own
-// included, has delivered something.
+// included, has delivered something. The cluster knows their names while their servers are away.
 func (p *Port) succeed(ctx context.Context, stream jetstream.Stream) (delivered bool, err error) {
-	all := stream.ListConsumers(ctx)
+	all := stream.ConsumerNames(ctx)
 	var old []string
-	for info := range all.Info() {
-		epoch, _ := strconv.ParseUint(strings.TrimPrefix(info.Name, hintConsumerPrefix), 10, 64) // 0: of a program before epochs
+	for name := range all.Name() {
+		epoch, _ := strconv.ParseUint(strings.TrimPrefix(name, hintConsumerPrefix), 10, 64) // 0: of a program before epochs
 		if epoch > p.Epoch {
 			err = fmt.Errorf("the hint stream is read by epoch %d, this is %d: %w", epoch, p.Epoch, shard.ErrOvertaken)
 		}
-		delivered = delivered || info.Delivered.Consumer > 0
+		if c, unknown := stream.Consumer(ctx, name); unknown == nil {
+			delivered = delivered || c.CachedInfo().Delivered.Consumer > 0
+		}
 		if epoch < p.Epoch {
-			old = append(old, info.Name)
+			old = append(old, name)
 		}
 	}
 	if err = errors.Join(err, all.Err()); err != nil {
