@@ -25,8 +25,11 @@ const (
 	hintsAckWait = 5 * time.Second
 	// hintsRetry is how long a hint stays away that could not be taken care of.
 	hintsRetry = 500 * time.Millisecond
-	// consumerTimeout bounds one try to find or make the consumer.
-	consumerTimeout = 5 * time.Second
+	// consumerTimeoutFirst bounds one try to find or make the consumer, and
+	// consumerTimeoutLast one that follows on such: a call that meets a lost leader is never
+	// answered, and a loaded server takes its time.
+	consumerTimeoutFirst = 2 * time.Second
+	consumerTimeoutLast  = 8 * time.Second
 	// consumeRetry is how long to wait before the next.
 	consumeRetry = 250 * time.Millisecond
 )
@@ -35,9 +38,9 @@ const (
 // is gone, as after a restart of the server that held it in memory, is made again. A
 // consumer of a newer owner ends the shard.
 func (p *Port) consume(ctx context.Context, s *shard.Shard) {
-	broken := false
+	broken, timeout := false, consumerTimeoutFirst
 	for ctx.Err() == nil {
-		err := p.consumeOnce(ctx, s)
+		err := p.consumeOnce(ctx, s, timeout)
 		if ctx.Err() != nil {
 			return
 		}
@@ -49,13 +52,17 @@ func (p *Port) consume(ctx context.Context, s *shard.Shard) {
 			p.Log.Warn("the hint stream broke off; trying again", "error", err)
 		}
 		broken = err != nil
+		timeout = consumerTimeoutFirst
+		if errors.Is(err, context.DeadlineExceeded) {
+			timeout = consumerTimeoutLast
+		}
 		pause(ctx, consumeRetry)
 	}
 }
 
 // consumeOnce returns when consuming breaks off.
-func (p *Port) consumeOnce(ctx context.Context, s *shard.Shard) error {
-	consumer, lost, err := p.consumer(ctx)
+func (p *Port) consumeOnce(ctx context.Context, s *shard.Shard, timeout time.Duration) error {
+	consumer, lost, err := p.consumer(ctx, timeout)
 	if err != nil {
 		return err
 	}
@@ -111,8 +118,8 @@ func pause(ctx context.Context, d time.Duration) {
 // Lost tells that hints may have been: no consumer is there that has delivered anything. If
 // the server has lost what it held in memory, the hints of the stream before are lost, and
 // so are those that were sent while there was none.
-func (p *Port) consumer(ctx context.Context) (consumer jetstream.Consumer, lost bool, err error) {
-	ctx, cancel := context.WithTimeout(ctx, consumerTimeout)
+func (p *Port) consumer(ctx context.Context, timeout time.Duration) (consumer jetstream.Consumer, lost bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	stream, err := provision.Hints(ctx, p.js, p.Shard, p.Log)
 	if err != nil {
