@@ -1504,6 +1504,8 @@ type HistoryLoad struct {
 	// So many cancels wait for their task that no more are taken; or of these domains.
 	CancelsFull   bool     `protobuf:"varint,4,opt,name=cancels_full,json=cancelsFull,proto3" json:"cancels_full,omitempty"`
 	CancelsFullOf []string `protobuf:"bytes,5,rep,name=cancels_full_of,json=cancelsFullOf,proto3" json:"cancels_full_of,omitempty"`
+	// The log has no room for further tasks: its storage is down to the reserve.
+	StorageFull   bool `protobuf:"varint,20,opt,name=storage_full,json=storageFull,proto3" json:"storage_full,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1571,6 +1573,13 @@ func (x *HistoryLoad) GetCancelsFullOf() []string {
 		return x.CancelsFullOf
 	}
 	return nil
+}
+
+func (x *HistoryLoad) GetStorageFull() bool {
+	if x != nil {
+		return x.StorageFull
+	}
+	return false
 }
 
 // Hungry (hint): polls wait for what the table does not hold; whoever has ready tasks of this
@@ -1849,13 +1858,14 @@ const file_yard_rpc_v1_rpc_proto_rawDesc = "" +
 	"\x12LocateTaskResponse\x12-\n" +
 	"\awaiting\x18\x01 \x01(\v2\x13.yard.log.v1.RecordR\awaiting\x12\x14\n" +
 	"\x05fired\x18\x02 \x01(\bR\x05fired\x12\x1b\n" +
-	"\tfired_seq\x18\x03 \x01(\x04R\bfiredSeq\"\xb5\x01\n" +
+	"\tfired_seq\x18\x03 \x01(\x04R\bfiredSeq\"\xd8\x01\n" +
 	"\vHistoryLoad\x12\x1c\n" +
 	"\tpartition\x18\x01 \x01(\x05R\tpartition\x12\x16\n" +
 	"\x06active\x18\x02 \x01(\x03R\x06active\x12%\n" +
 	"\x0eunread_batches\x18\x03 \x01(\x03R\runreadBatches\x12!\n" +
 	"\fcancels_full\x18\x04 \x01(\bR\vcancelsFull\x12&\n" +
-	"\x0fcancels_full_of\x18\x05 \x03(\tR\rcancelsFullOf\"V\n" +
+	"\x0fcancels_full_of\x18\x05 \x03(\tR\rcancelsFullOf\x12!\n" +
+	"\fstorage_full\x18\x14 \x01(\bR\vstorageFull\"V\n" +
 	"\x06Hungry\x12\x16\n" +
 	"\x06domain\x18\x01 \x01(\tR\x06domain\x12\x1a\n" +
 	"\btasklist\x18\x02 \x01(\tR\btasklist\x12\x18\n" +

@@ -586,6 +586,7 @@ func (m *HistoryLoad) CloneVT() *HistoryLoad {
 	r.Active = m.Active
 	r.UnreadBatches = m.UnreadBatches
 	r.CancelsFull = m.CancelsFull
+	r.StorageFull = m.StorageFull
 	if rhs := m.CancelsFullOf; rhs != nil {
 		tmpContainer := make([]string, len(rhs))
 		copy(tmpContainer, rhs)
@@ -2019,6 +2020,18 @@ func (m *HistoryLoad) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
 	}
+	if m.StorageFull {
+		i--
+		if m.StorageFull {
+			dAtA[i] = 1
+		} else {
+			dAtA[i] = 0
+		}
+		i--
+		dAtA[i] = 0x1
+		i--
+		dAtA[i] = 0xa0
+	}
 	if len(m.CancelsFullOf) > 0 {
 		for iNdEx := len(m.CancelsFullOf) - 1; iNdEx >= 0; iNdEx-- {
 			i -= len(m.CancelsFullOf[iNdEx])
@@ -2753,6 +2766,9 @@ func (m *HistoryLoad) SizeVT() (n int) {
 			l = len(s)
 			n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 		}
+	}
+	if m.StorageFull {
+		n += 3
 	}
 	n += len(m.unknownFields)
 	return n
@@ -6263,6 +6279,26 @@ func (m *HistoryLoad) UnmarshalVT(dAtA []byte) error {
 			}
 			m.CancelsFullOf = append(m.CancelsFullOf, string(dAtA[iNdEx:postIndex]))
 			iNdEx = postIndex
+		case 20:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field StorageFull", wireType)
+			}
+			var v int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				v |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			m.StorageFull = bool(v != 0)
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])
@@ -10177,6 +10213,26 @@ func (m *HistoryLoad) UnmarshalVTUnsafe(dAtA []byte) error {
 			}
 			m.CancelsFullOf = append(m.CancelsFullOf, stringValue)
 			iNdEx = postIndex
+		case 20:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field StorageFull", wireType)
+			}
+			var v int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				v |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			m.StorageFull = bool(v != 0)
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])

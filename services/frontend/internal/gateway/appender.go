@@ -62,6 +62,7 @@ func (g *Gateway) TakeLoad(data []byte) {
 	g.appender.mu.Lock()
 	defer g.appender.mu.Unlock()
 	g.appender.balancer.Report(int(load.Partition), load.Active, load.UnreadBatches)
+	g.appender.balancer.ReportFull(int(load.Partition), load.StorageFull)
 }
 
 // place sends s, which has one share, to the best partition. It answers s, now
@@ -75,8 +76,12 @@ func (a *appender) place(s *submission) {
 	a.mu.Lock()
 	p, ok := a.balancer.Pick(now, s.tasks(), rand.Uint64())
 	if !ok {
-		wait := a.patience(s, now)
+		wait, full := a.patience(s, now), a.balancer.Full(now) > 0
 		a.mu.Unlock()
+		if full {
+			s.refuseStorageFull()
+			return
+		}
 		time.AfterFunc(wait, func() { a.place(s) })
 		return
 	}
@@ -205,6 +210,10 @@ func (a *appender) learn(p int, batch []*submission, err error) {
 	n := 0
 	for _, s := range batch {
 		n += s.tasks()
+	}
+	if errors.Is(err, natslog.ErrFull) {
+		a.balancer.Refused(p, n, time.Now())
+		return
 	}
 	a.balancer.Failed(p, n, time.Now())
 }

@@ -133,8 +133,12 @@ func (a *appender) flushSpanning(s *submission) {
 		}
 		a.mu.Lock()
 		p, ok := a.balancer.Pick(now, s.tasks(), rand.Uint64())
-		wait := a.patience(s, now)
+		wait, full := a.patience(s, now), a.balancer.Full(now) > 0
 		a.mu.Unlock()
+		if !ok && full {
+			s.refuseStorageFull()
+			return
+		}
 		if !ok {
 			pause(a.g.base, wait)
 			continue

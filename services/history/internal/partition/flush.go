@@ -109,10 +109,11 @@ func (h *hints) publish(shard int) {
 	h.shards[shard], h.sizes[shard] = logv1.Hints{}, 0
 }
 
-func loadReport(partition, active int, unread int64, waiting replica.Waiting) (subject string, data []byte) {
+func loadReport(partition, active int, unread int64, waiting replica.Waiting, storageFull bool) (subject string, data []byte) {
 	return topology.HintLoad, encode(&rpcv1.HistoryLoad{
 		Partition: int32(partition), Active: int64(active), UnreadBatches: unread,
 		CancelsFull: waiting.Full, CancelsFullOf: waiting.Domains,
+		StorageFull: storageFull,
 	})
 }
 

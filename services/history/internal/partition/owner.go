@@ -64,6 +64,8 @@ type Deps struct {
 	Checkpoints Checkpoints
 	Wire        Wire
 	Quarantine  Quarantine
+	// StorageFull tells why the log has no room for further tasks, "" if it has; nil = it always has.
+	StorageFull func() string
 	// LogVersion is the version that the cluster writes.
 	LogVersion func() uint32
 	Tokens     *ids.Tokens
@@ -245,7 +247,7 @@ func (o *Owner) step(in replica.Input) {
 func (o *Owner) beat() {
 	o.step(o.tick())
 	o.waiters.expire(o.core, time.Now().UnixMilli())
-	o.Wire.Publish(loadReport(o.Partition, o.core.Active(), o.readers.unread(), o.core.Waiting()))
+	o.Wire.Publish(loadReport(o.Partition, o.core.Active(), o.readers.unread(), o.core.Waiting(), o.StorageFull != nil && o.StorageFull() != ""))
 	for lane := range ids.Lane(ids.Lanes) {
 		if !o.core.Room(lane) {
 			o.readers.count(lane, o.core.ReadLevels()[lane])

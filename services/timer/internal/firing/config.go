@@ -71,6 +71,8 @@ const (
 	// retryFirst and retryLast bound the pause before something is tried again.
 	retryFirst = 20 * time.Millisecond
 	retryLast  = 2 * time.Second
+	// fullPause is how soon it is looked again whether the log has room.
+	fullPause = time.Second
 	// clockEvery is how often the server's clock is asked for.
 	clockEvery = 2 * time.Second
 	// clockFirst is how often it is asked for at first.
