@@ -73,10 +73,7 @@ func Streams(n Partitioning) []Stream {
 		)
 	}
 	for m := range n.Matching {
-		all = append(all, Stream{
-			Name: MatchingStream(m), Subjects: []string{Matching(m)}, Memory: true, WorkQueue: true,
-			DiscardOld: true, BytesMax: 256 << 20, DedupeWindow: time.Second,
-		})
+		all = append(all, Hints(m))
 	}
 	return append(
 		all,
@@ -86,4 +83,16 @@ func Streams(n Partitioning) []Stream {
 			AtomicBatch: true, DedupeWindow: QuarantineDedupeWindow,
 		},
 	)
+}
+
+// hintsBytesMax bounds a hint stream. The servers set it aside in memory at each replica, whether it
+// is used or not.
+const hintsBytesMax = 64 << 20
+
+// Hints is the stream of triggers and slot releases of shard m.
+func Hints(m int) Stream {
+	return Stream{
+		Name: MatchingStream(m), Subjects: []string{Matching(m)}, Memory: true, WorkQueue: true,
+		DiscardOld: true, BytesMax: hintsBytesMax, DedupeWindow: time.Second,
+	}
 }

@@ -21,7 +21,7 @@ const (
 	dialTimeout     = 2 * time.Second
 	reconnectWait   = 100 * time.Millisecond
 	reconnectJitter = 200 * time.Millisecond
-	pingInterval    = 5 * time.Second
+	pingInterval    = time.Second
 )
 
 // Client speaks for one domain. It is safe for concurrent use.

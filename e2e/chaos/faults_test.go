@@ -2,21 +2,19 @@ package chaos_test
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"math/rand/v2"
 	"slices"
 	"testing"
 	"time"
 
-	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/e2e/cluster"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 const (
-	// pauseMax is how long a history process or a NATS node is paused at most, and
-	// runMax how long it runs in between.
+	// pauseMax is how long a history process is paused at most, and runMax how long it
+	// runs in between.
 	pauseMax = 12 * time.Second
 	runMax   = 8 * time.Second
 	// calm is how long nothing is paused before the faults end, so that what a
@@ -80,44 +78,6 @@ func pauseHistory(t *testing.T, c *cluster.Cluster, seed *rand.Rand, lasts time.
 		c.Resume(cluster.History, i)
 		return fmt.Sprintf("history-%d goes on", i)
 	})
-}
-
-// pauseNATS stops one node of the NATS cluster at a time. Streams of one replica
-// are as lost as their node, so a node that has some is left alone.
-func pauseNATS(t *testing.T, c *cluster.Cluster, seed *rand.Rand, lasts time.Duration) {
-	t.Helper()
-	var paused int
-	follow(t, pausePlan(seed, 1, lasts), lasts, func(int) string {
-		leaders := hintLeaders(t, c)
-		for paused = seed.IntN(c.NATSNodes()); leaders[fmt.Sprintf("nats-%d", paused)]; {
-			paused = (paused + 1) % c.NATSNodes()
-		}
-		c.PauseNATS(paused)
-		return fmt.Sprintf("nats-%d is paused", paused)
-	}, func(int) string {
-		c.ResumeNATS(paused)
-		return fmt.Sprintf("nats-%d goes on", paused)
-	})
-}
-
-// hintLeaders are the names of the nodes that alone have a stream of hints.
-func hintLeaders(t *testing.T, c *cluster.Cluster) map[string]bool {
-	t.Helper()
-	leaders := map[string]bool{}
-	a := openArchive(t, c.URL())
-	testkit.Eventually(t, within, func() error {
-		ctx, cancel := context.WithTimeout(context.Background(), within)
-		defer cancel()
-		stream, err := a.js.Stream(ctx, topology.MatchingStream(0))
-		if err != nil {
-			return err
-		}
-		if info := stream.CachedInfo(); info.Config.Replicas == 1 {
-			leaders[info.Cluster.Leader] = true
-		}
-		return nil
-	})
-	return leaders
 }
 
 // every is the time between two faults of one kind.

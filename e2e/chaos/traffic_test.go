@@ -74,6 +74,7 @@ type traffic struct {
 	byKey  map[string]*wish
 	ledger audit.Ledger
 	done   int // completions that got OK
+	pace   pace
 }
 
 // startTraffic sets the types up and lets everybody work until the test's end.

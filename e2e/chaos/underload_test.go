@@ -27,15 +27,6 @@ func TestI4_I12_HistoryPausedUnderLoad(t *testing.T) {
 	runRounds(t, settingsOf(t), pauseHistory)
 }
 
-// TestI1_I4_NATSNodePausedUnderLoad pauses a node of a NATS cluster of three for
-// 12 s; no service is touched (R10). One shard, so that a node is free of hint
-// streams, which have one replica (R30). It has no short form: three servers that
-// sync to one disk take too long in the suite.
-func TestI1_I4_NATSNodePausedUnderLoad(t *testing.T) {
-	longOnly(t)
-	runRounds(t, settingsOf(t), pauseNATS, cluster.WithNATSNodes(3), cluster.WithFlags("--matching-shards", "1"))
-}
-
 // TestI1_I4_I8_AnythingKilledUnderLoad ends processes at random: a grant that no
 // worker received must not burn an attempt (R41), and no task ends twice (R27).
 func TestI1_I4_I8_AnythingKilledUnderLoad(t *testing.T) {
@@ -120,7 +111,9 @@ func runRound(t *testing.T, s settings, disturb faults, opts ...cluster.Option) 
 	a := openArchive(t, c.URL())
 	tr := startTraffic(t, c, s, fork(seed))
 	tr.awaitDone(s.rate / 2)
+	tr.pace.reset()
 	disturb(t, c, seed, s.lasts)
+	t.Log(tr.pace.String())
 	report := tr.finish(a)
 	c.Check()
 	for _, key := range report.Open[:min(len(report.Open), violationsMax)] {

@@ -75,17 +75,63 @@ func (c *Cluster) NATSNodes() int { return len(c.nats) }
 // clients and JetStream answers.
 func (c *Cluster) StartNATS() {
 	c.tb.Helper()
-	for _, n := range c.nats {
-		c.must(n.start())
+	for i := range c.nats {
+		c.StartNATSNode(i)
 	}
-	for _, n := range c.nats {
-		testkit.Eventually(c.tb, readyWithin, func() error {
-			if err := n.failed(); err != nil {
-				c.tb.Fatal(err)
+	for i := range c.nats {
+		c.AwaitNATSNode(i)
+	}
+}
+
+// StartNATSNode starts one nats-server on the data it had. It does not wait for it.
+func (c *Cluster) StartNATSNode(i int) {
+	c.tb.Helper()
+	c.must(c.nats[i].start())
+}
+
+// AwaitNATSNode waits until a nats-server takes clients and its JetStream answers.
+func (c *Cluster) AwaitNATSNode(i int) {
+	c.tb.Helper()
+	n := c.nats[i]
+	testkit.Eventually(c.tb, readyWithin, func() error {
+		if err := n.failed(); err != nil {
+			c.tb.Fatal(err)
+		}
+		return jetStreamAnswers("nats://" + n.addr)
+	})
+}
+
+// AwaitReplicas waits until every stream has a leader and all its replicas hold what it does, so
+// that the loss of any one node leaves the others whole.
+func (c *Cluster) AwaitReplicas() {
+	c.tb.Helper()
+	nc, err := nats.Connect(c.URL(), nats.Timeout(readyWithin))
+	c.must(err)
+	defer nc.Close()
+	js, err := jetstream.New(nc)
+	c.must(err)
+	testkit.Eventually(c.tb, readyWithin, func() error { return replicasCurrent(js) })
+}
+
+func replicasCurrent(js jetstream.JetStream) error {
+	all, done := context.WithTimeout(context.Background(), readyWithin)
+	defer done()
+	names := js.StreamNames(all)
+	for name := range names.Name() {
+		is, err := clusterOf(js, name)
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		if is == nil || is.Leader == "" {
+			return fmt.Errorf("%s has no leader", name)
+		}
+		for _, r := range is.Replicas {
+			if !r.Current || r.Offline {
+				return fmt.Errorf("%s is behind at %s", name, r.Name)
 			}
-			return jetStreamAnswers("nats://" + n.addr)
-		})
+		}
 	}
+	return names.Err()
 }
 
 // jetStreamAnswers asks a node for the account's state, which in a cluster takes a leader.
@@ -105,13 +151,37 @@ func jetStreamAnswers(url string) error {
 	return err
 }
 
+// clusterOf asks where a stream is. One that elects its leader does not answer.
+func clusterOf(js jetstream.JetStream, name string) (*jetstream.ClusterInfo, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), askTimeout)
+	defer cancel()
+	stream, err := js.Stream(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	return stream.CachedInfo().Cluster, nil
+}
+
 // KillNATS kills every nats-server with SIGKILL.
 func (c *Cluster) KillNATS() {
 	c.tb.Helper()
-	for _, n := range c.nats {
-		_, err := n.signal(syscall.SIGKILL, false)
-		c.must(err)
+	for i := range c.nats {
+		c.KillNATSNode(i)
 	}
+}
+
+// KillNATSNode kills one nats-server with SIGKILL.
+func (c *Cluster) KillNATSNode(i int) {
+	c.tb.Helper()
+	_, err := c.nats[i].signal(syscall.SIGKILL, false)
+	c.must(err)
+}
+
+// TermNATSNode ends one nats-server with SIGTERM.
+func (c *Cluster) TermNATSNode(i int) {
+	c.tb.Helper()
+	_, err := c.nats[i].signal(syscall.SIGTERM, false)
+	c.must(err)
 }
 
 // PauseNATS stops one nats-server with SIGSTOP until ResumeNATS.

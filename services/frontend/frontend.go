@@ -82,7 +82,7 @@ const stopGrace = 5 * time.Second
 // Run serves until ctx ends, then takes no more requests, finishes those under
 // way, and returns.
 func (s *Service) Run(ctx context.Context) error {
-	config, err := s.js.KeyValue(ctx, topology.ConfigBucket)
+	config, err := provision.Bucket(ctx, s.js, topology.ConfigBucket, s.Log)
 	if err != nil {
 		return fmt.Errorf("open the config bucket: %w", err)
 	}
@@ -112,13 +112,13 @@ func (s *Service) Run(ctx context.Context) error {
 		Clock: s.Clock, Node: s.Node, Log: s.Log, Metrics: s.Metrics,
 	})
 
-	members, err := s.js.KeyValue(ctx, topology.MembersBucket)
+	members, err := provision.Bucket(ctx, s.js, topology.MembersBucket, s.Log)
 	if err != nil {
 		return fmt.Errorf("open the members bucket: %w", err)
 	}
 	beacon := &ownership.Beacon{Service: "frontend", Node: s.Node, KV: members, Log: s.Log}
 
-	checkpoints, err := s.js.KeyValue(ctx, topology.CheckpointsBucket)
+	checkpoints, err := provision.Bucket(ctx, s.js, topology.CheckpointsBucket, s.Log)
 	if err != nil {
 		return fmt.Errorf("open the checkpoints bucket: %w", err)
 	}

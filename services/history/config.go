@@ -5,15 +5,20 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/services/history/internal/partition"
 	"github.com/yardmaster-io/yardmaster/shared/settings"
+	"github.com/yardmaster-io/yardmaster/shared/storage"
 )
 
 // Config of the history service.
 type Config struct {
 	Partition partition.Config `koanf:"partition"`
+	// Storage says when the log takes no further tasks.
+	Storage storage.Config `koanf:"storage"`
 }
 
 // DefaultConfig is the defaults given at the fields.
-func DefaultConfig() Config { return Config{Partition: partition.DefaultConfig()} }
+func DefaultConfig() Config {
+	return Config{Partition: partition.DefaultConfig(), Storage: storage.DefaultConfig()}
+}
 
 // Validate lists what is out of range.
 func (c Config) Validate() []settings.Problem {
@@ -30,5 +35,8 @@ func (c Config) Validate() []settings.Problem {
 	check(p.PurgeEvery >= time.Second && p.PurgeEvery <= time.Hour, "purge_every", "want 1s to 1h")
 	check(p.CarryAfter >= 1000, "carry_after", "want at least 1000")
 	check(p.DrainTimeout >= 100*time.Millisecond && p.DrainTimeout <= time.Minute, "drain_timeout", "want 100ms to 1m")
+	if why := c.Storage.Valid(); why != "" {
+		all = append(all, settings.Problem{Path: "storage", What: why})
+	}
 	return all
 }

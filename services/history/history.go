@@ -27,6 +27,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/shared/lifecycle"
 	"github.com/yardmaster-io/yardmaster/shared/ownership"
 	"github.com/yardmaster-io/yardmaster/shared/provision"
+	"github.com/yardmaster-io/yardmaster/shared/storage"
 	"github.com/yardmaster-io/yardmaster/shared/telemetry"
 )
 
@@ -77,7 +78,7 @@ func (s *Service) Check() error { return s.share.Load().Check() }
 
 // Run serves the partitions that this node owns until ctx ends, then drains.
 func (s *Service) Run(ctx context.Context) error {
-	config, err := s.js.KeyValue(ctx, topology.ConfigBucket)
+	config, err := provision.Bucket(ctx, s.js, topology.ConfigBucket, s.Log)
 	if err != nil {
 		return fmt.Errorf("open the config bucket: %w", err)
 	}
@@ -86,11 +87,11 @@ func (s *Service) Run(ctx context.Context) error {
 		return err
 	}
 	tokens := ids.NewTokens(secret)
-	checkpoints, err := s.js.KeyValue(ctx, topology.CheckpointsBucket)
+	checkpoints, err := provision.Bucket(ctx, s.js, topology.CheckpointsBucket, s.Log)
 	if err != nil {
 		return fmt.Errorf("open the checkpoints bucket: %w", err)
 	}
-	members, err := s.js.KeyValue(ctx, topology.MembersBucket)
+	members, err := provision.Bucket(ctx, s.js, topology.MembersBucket, s.Log)
 	if err != nil {
 		return fmt.Errorf("open the members bucket: %w", err)
 	}
@@ -139,14 +140,16 @@ func (s *Service) serve(ctx context.Context, p int, domains *catalog.Catalog, to
 		}
 		return retentionDefault
 	}
+	room := s.watchStorage(p)
 	owner := partition.New(partition.Deps{
 		Partition: p, Shards: s.Partitioning.Matching, Node: s.Node, Config: s.Config.Partition,
 		Log: natshistory.Log{Config: nc}, Archive: natshistory.NewArchive(nc, retention), Reader: reader,
 		TimerStore: natshistory.NewTimerStore(nc), Timer: natshistory.Timer{Config: nc},
 		Checkpoints: natshistory.Checkpoints{Config: nc, KV: checkpoints}, Wire: wire, Quarantine: nc.Quarantine,
-		LogVersion: domains.WriteVersion, Tokens: tokens, Clock: s.Clock, Logger: s.Log, Tracing: s.Tracing, Metrics: s.metrics,
+		StorageFull: room.Full, LogVersion: domains.WriteVersion, Tokens: tokens, Clock: s.Clock, Logger: s.Log, Tracing: s.Tracing, Metrics: s.metrics,
 	})
 	var parts lifecycle.Group
+	parts.Add("storage", room)
 	parts.Add("owner", owner)
 	parts.Add("calls", lifecycle.Func(func(ctx context.Context) error { return api.Serve(ctx, s.NATS, owner, s.Log) }))
 	err = parts.Run(ctx)
@@ -154,6 +157,14 @@ func (s *Service) serve(ctx context.Context, p int, domains *catalog.Catalog, to
 		return fmt.Errorf("%w: %w", ownership.ErrGiveUp, err)
 	}
 	return err
+}
+
+// watchStorage looks at the room in the log of a partition, from here until its next owner does.
+func (s *Service) watchStorage(p int) *storage.Watch {
+	full := s.Deps.Metrics.Gauge(fmt.Sprintf(`yard_history_storage_full{partition="%d"}`, p), "1 while the log takes no tasks since its storage is down to the reserve.")
+	return &storage.Watch{
+		JetStream: s.js, Stream: topology.HistoryStream(p), Config: s.Config.Storage, Log: s.Log.With("partition", p), Gauge: full,
+	}
 }
 
 // readerTimeout bounds how long the answers under way are waited for.

@@ -35,6 +35,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/tables"
 	"github.com/yardmaster-io/yardmaster/shared/clock"
 	"github.com/yardmaster-io/yardmaster/shared/ownership"
+	"github.com/yardmaster-io/yardmaster/shared/provision"
 	"github.com/yardmaster-io/yardmaster/shared/telemetry"
 )
 
@@ -114,15 +115,15 @@ func (s *Service) Check() error { return s.share.Load().Check() }
 
 // Run serves the shards that this node owns until ctx ends, then drains.
 func (s *Service) Run(ctx context.Context) error {
-	config, err := s.js.KeyValue(ctx, topology.ConfigBucket)
+	config, err := provision.Bucket(ctx, s.js, topology.ConfigBucket, s.Log)
 	if err != nil {
 		return fmt.Errorf("open the config bucket: %w", err)
 	}
-	members, err := s.js.KeyValue(ctx, topology.MembersBucket)
+	members, err := provision.Bucket(ctx, s.js, topology.MembersBucket, s.Log)
 	if err != nil {
 		return fmt.Errorf("open the members bucket: %w", err)
 	}
-	epochs, err := s.js.KeyValue(ctx, topology.CheckpointsBucket)
+	epochs, err := provision.Bucket(ctx, s.js, topology.CheckpointsBucket, s.Log)
 	if err != nil {
 		return fmt.Errorf("open the checkpoints bucket: %w", err)
 	}

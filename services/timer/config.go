@@ -5,15 +5,21 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/services/timer/internal/firing"
 	"github.com/yardmaster-io/yardmaster/shared/settings"
+	"github.com/yardmaster-io/yardmaster/shared/storage"
 )
 
 // Config of the timer service.
 type Config struct {
 	Firing firing.Config `koanf:"firing"`
+	// Storage says when nothing is fired, since the log takes no further tasks. It should say the same
+	// as history's.
+	Storage storage.Config `koanf:"storage"`
 }
 
 // DefaultConfig is the defaults given at the fields.
-func DefaultConfig() Config { return Config{Firing: firing.DefaultConfig()} }
+func DefaultConfig() Config {
+	return Config{Firing: firing.DefaultConfig(), Storage: storage.DefaultConfig()}
+}
 
 // Validate lists what is out of range.
 func (c Config) Validate() []settings.Problem {
@@ -32,5 +38,8 @@ func (c Config) Validate() []settings.Problem {
 	check(f.FiredKeep >= 0 && f.FiredKeep <= 24*time.Hour, "fired_keep", "want 0 to 24h")
 	check(f.FiredKeepMax >= 0 && f.FiredKeepMax <= 10_000_000, "fired_keep_max", "want 0 to 10000000")
 	check(f.CancelKeep >= 0 && f.CancelKeep <= 24*time.Hour, "cancel_keep", "want 0 to 24h")
+	if why := c.Storage.Valid(); why != "" {
+		all = append(all, settings.Problem{Path: "storage", What: why})
+	}
 	return all
 }

@@ -25,6 +25,8 @@ import (
 	"github.com/yardmaster-io/yardmaster/shared/clock"
 	"github.com/yardmaster-io/yardmaster/shared/lifecycle"
 	"github.com/yardmaster-io/yardmaster/shared/ownership"
+	"github.com/yardmaster-io/yardmaster/shared/provision"
+	"github.com/yardmaster-io/yardmaster/shared/storage"
 	"github.com/yardmaster-io/yardmaster/shared/telemetry"
 )
 
@@ -72,11 +74,11 @@ func (s *Service) Check() error { return s.share.Load().Check() }
 
 // Run serves the partitions that this node owns until ctx ends, then drains.
 func (s *Service) Run(ctx context.Context) error {
-	members, err := s.js.KeyValue(ctx, topology.MembersBucket)
+	members, err := provision.Bucket(ctx, s.js, topology.MembersBucket, s.Log)
 	if err != nil {
 		return fmt.Errorf("open the members bucket: %w", err)
 	}
-	config, err := s.js.KeyValue(ctx, topology.ConfigBucket)
+	config, err := provision.Bucket(ctx, s.js, topology.ConfigBucket, s.Log)
 	if err != nil {
 		return fmt.Errorf("open the config bucket: %w", err)
 	}
@@ -126,14 +128,16 @@ func (s *Service) own(ctx context.Context, p int, cluster *catalog.Catalog) erro
 	}
 	gauges, done := gauges(s.Metrics, p)
 	defer done()
+	room := &storage.Watch{JetStream: s.js, Stream: topology.HistoryStream(p), Config: s.Config.Storage, Log: log}
 	owner := firing.New(firing.Deps{
 		Store: store, Pruner: store, Log: history, Config: s.Config.Firing, Gauges: gauges, Logger: log, Now: s.Clock.Now,
-		Quarantine: counted(s.Metrics, p, store.SetApart), LogVersion: cluster.WriteVersion,
+		Quarantine: counted(s.Metrics, p, store.SetApart), LogVersion: cluster.WriteVersion, StorageFull: room.Full,
 	})
 	if err := owner.Load(ctx); err != nil {
 		return err
 	}
 	var parts lifecycle.Group
+	parts.Add("storage", room)
 	parts.Add("firing", owner)
 	parts.Add("calls", lifecycle.Func(func(ctx context.Context) error { return api.Serve(ctx, s.NATS, p, owner, log) }))
 	return parts.Run(ctx)

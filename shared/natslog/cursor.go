@@ -30,14 +30,19 @@ const (
 	// pullExpiry ends a request that finds nothing to do; heartbeats tell meanwhile
 	// that the server still knows of it.
 	pullExpiry    = 30 * time.Second
-	pullHeartbeat = 5 * time.Second
-	// silenceMax is how long nothing may come before the consumer is given up.
-	silenceMax = 12 * time.Second
+	pullHeartbeat = time.Second
+	// silenceMax is how long nothing may come before the consumer is given up. Its server may
+	// be lost, and nobody says so: in a cluster a reader stands still for as long.
+	silenceMax = 3 * time.Second
 	// idleConsumerKept is how long the server keeps the consumer of a paused
 	// reader. When it comes back later, it makes a new one.
 	idleConsumerKept = 2 * time.Minute
-	// createTimeout and deleteTimeout bound single calls of the JetStream API.
-	createTimeout = 5 * time.Second
+	// createTimeoutFirst bounds the first try to make a consumer, and createTimeoutLast each
+	// that follows twice as long on another: a call that meets a lost leader is never answered, and
+	// a loaded server takes its time.
+	createTimeoutFirst = time.Second
+	createTimeoutLast  = 8 * time.Second
+	// deleteTimeout bounds the removal of a consumer.
 	deleteTimeout = time.Second
 	// overheadBytes covers what the server counts beside a message's payload:
 	// its subject and the acknowledgement subject.
@@ -60,6 +65,8 @@ type cursor struct {
 	status chan nats.Status
 
 	want uint64 // the first sequence still wanted
+	// createTimeout bounds the next try to make a consumer.
+	createTimeout time.Duration
 
 	// Of the current consumer; sub is nil while there is none.
 	name      string
@@ -80,7 +87,8 @@ type cursor struct {
 
 func newCursor(js jetstream.JetStream, cfg ReadConfig, toEnd bool) *cursor {
 	c := &cursor{
-		js: js, nc: js.Conn(), cfg: cfg, log: cfg.Log, toEnd: toEnd,
+		createTimeout: createTimeoutFirst,
+		js:            js, nc: js.Conn(), cfg: cfg, log: cfg.Log, toEnd: toEnd,
 		status:  js.Conn().StatusChanged(nats.CONNECTED, nats.CLOSED),
 		want:    max(cfg.StartSeq, 1),
 		silence: time.NewTimer(silenceMax),
@@ -168,7 +176,7 @@ func (c *cursor) rest(ctx context.Context, d time.Duration) error {
 }
 
 func (c *cursor) create(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, createTimeout)
+	ctx, cancel := context.WithTimeout(ctx, c.createTimeout)
 	defer cancel()
 	ctx, end := natsrpc.WhileConnected(ctx, c.nc)
 	defer end()
@@ -197,8 +205,10 @@ func (c *cursor) create(ctx context.Context) error {
 	}
 	c.sub, c.delivered, c.pull, c.open = sub, 0, 0, false
 	if _, err := c.js.CreateConsumer(ctx, c.cfg.Stream, cfg); err != nil {
+		c.createTimeout = min(2*c.createTimeout, createTimeoutLast)
 		return err
 	}
+	c.createTimeout = createTimeoutFirst
 	c.bytesMax = max(c.bytesMax, int(c.nc.MaxPayload())+overheadBytes)
 	return nil
 }

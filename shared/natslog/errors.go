@@ -16,6 +16,9 @@ var (
 	// ErrWrongLast: not stored, because an expected last sequence was not the
 	// last one. It wraps ErrNotStored.
 	ErrWrongLast = fmt.Errorf("%w: wrong last sequence", ErrNotStored)
+	// ErrFull: not stored, since there is no room: of the server's storage, the account's, or the
+	// stream's own. It wraps ErrNotStored.
+	ErrFull = fmt.Errorf("%w: the storage is full", ErrNotStored)
 	// ErrIncomplete: AppendAtomic was refused because the server did not take one of its
 	// messages, but the last. It does not tell which, nor why; appending fewer at a time
 	// does. It wraps ErrNotStored.
@@ -39,6 +42,9 @@ const (
 	codeAtomicIncomplete   = 10176
 	codeAtomicHasDuplicate = 10201
 	codeStreamNotFound     = 10059
+	codeAccountFull        = 10002
+	codeServerFull         = 10023
+	codeStorageFull        = 10047
 )
 
 // Error codes of appends that are refused however often they are repeated: for what
@@ -105,6 +111,8 @@ func (e *apiError) class() error {
 	switch e.ErrCode {
 	case codeWrongLast, codeWrongLastConstant:
 		return ErrWrongLast
+	case codeAccountFull, codeServerFull, codeStorageFull:
+		return ErrFull
 	case codeAtomicIncomplete:
 		return ErrIncomplete
 	case codeAtomicHasDuplicate:
@@ -113,7 +121,9 @@ func (e *apiError) class() error {
 		return ErrOutcomeUnknown // the first try is still being decided
 	case codeStoreFailed:
 		switch e.Description {
-		case "maximum messages exceeded", "maximum bytes exceeded", "maximum messages per subject exceeded", descriptionTooLarge:
+		case "maximum messages exceeded", "maximum bytes exceeded":
+			return ErrFull
+		case "maximum messages per subject exceeded", descriptionTooLarge:
 			return ErrNotStored
 		}
 		return ErrOutcomeUnknown // the disk failed somewhere in the middle

@@ -12,14 +12,15 @@ import (
 )
 
 // How a connection behaves. A broken one must be noticed within seconds, since
-// callers wait meanwhile, and is tried again for ever.
+// callers wait meanwhile, and is tried again for ever. One to a server that hangs is given up
+// after pingsOutstanding+1 intervals.
 const (
 	dialTimeout      = 2 * time.Second
 	dialRetryEvery   = 500 * time.Millisecond
 	dialNoticeEvery  = 10 * time.Second
 	reconnectWait    = 100 * time.Millisecond
 	reconnectJitter  = 200 * time.Millisecond
-	pingInterval     = 5 * time.Second
+	pingInterval     = time.Second
 	pingsOutstanding = 2
 )
 

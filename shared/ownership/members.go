@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
@@ -49,6 +50,10 @@ type members struct {
 	// shown counts heartbeats the server took; echoed is what it was when the last
 	// one came back.
 	shown, echoed atomic.Uint64
+	// taken and refused are when the last heartbeat began to be shown that the server took, and when
+	// the last one failed though the connection was there, in ns after origin; 0 = none.
+	taken, refused atomic.Int64
+	origin         time.Time
 	// deaf asks for a new watch.
 	deaf chan struct{}
 	// shows is the heartbeat's value; changed asks for it to be shown at once.
@@ -58,7 +63,7 @@ type members struct {
 
 func newMembers(kv jetstream.KeyValue, service, node string, beat time.Duration, log *slog.Logger) *members {
 	return &members{
-		kv: kv, service: service, node: node, beat: beat, log: log, run: 1 + rand.Uint64N(math.MaxInt64),
+		origin: time.Now(), kv: kv, service: service, node: node, beat: beat, log: log, run: 1 + rand.Uint64N(math.MaxInt64),
 		deaf: make(chan struct{}, 1), changed: make(chan struct{}, 1),
 	}
 }
@@ -123,8 +128,33 @@ func (m *members) put(ctx context.Context) error {
 	defer cancel()
 	shows := *m.shows.Load()
 	shows.Run, shows.Beat, shows.EveryMs = m.run, m.beats.Add(1), max(m.beat.Milliseconds(), 1)
+	began := time.Since(m.origin)
 	_, err := m.kv.Put(ctx, topology.MemberKey(m.service, m.node), shows.encode())
+	switch {
+	case err == nil:
+		m.taken.Store(int64(began))
+	case leaderless(err):
+		m.refused.Store(int64(time.Since(m.origin)))
+	}
 	return err
+}
+
+// leaderless tells whether a write failed as it does while the bucket elects its leader: nobody
+// answers, though the connection is there.
+func leaderless(err error) bool {
+	return errors.Is(err, jetstream.ErrNoStreamResponse) || errors.Is(err, nats.ErrNoResponders) ||
+		errors.Is(err, nats.ErrTimeout) || errors.Is(err, context.DeadlineExceeded)
+}
+
+// signs are what the writes of heartbeats say.
+func (m *members) signs() signs {
+	at := func(ns int64) (t time.Time) {
+		if ns > 0 {
+			t = m.origin.Add(time.Duration(ns))
+		}
+		return t
+	}
+	return signs{beats: m.beats.Load(), taken: at(m.taken.Load()), refused: at(m.refused.Load())}
 }
 
 // leave takes the heartbeat away, so that the others need not wait for its expiry.

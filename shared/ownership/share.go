@@ -57,9 +57,10 @@ type Config struct {
 	// beats. Default ExpiryDefault. Longer delays takeovers after a crash, shorter
 	// moves partitions on hiccups.
 	Expiry time.Duration
-	// Unfenced: what is served is not fenced by a log, so a node that did not hear itself for
+	// Unfenced: what is served is not fenced by a log, so a node of which nobody may have heard for
 	// Expiry (it was stopped, or cut off) ends serving, and begins again once it has
-	// heard a heartbeat that it showed since.
+	// heard a heartbeat that it showed since. While the members bucket has no leader, for
+	// seconds after the loss of a NATS server, all go on.
 	Unfenced bool
 	// Version is the log version that the cluster writes, asked often. A node that
 	// cannot read it serves nothing. Default: the first version.
@@ -203,13 +204,13 @@ func (s *Share) follow(ctx context.Context, m *members, told <-chan signal, a *a
 			changed = true // it may be wanted again
 		case sig := <-told:
 			// A pause is noticed before what waited through it is taken.
-			v.lose(time.Now(), m.beats.Load())
+			v.lose(time.Now(), m.signs())
 			v.take(sig, time.Now())
 			if sig.node == s.cfg.Node && sig.shows.Run == m.run {
 				m.heard()
 			}
 		case <-ticker.C:
-			v.lose(time.Now(), m.beats.Load())
+			v.lose(time.Now(), m.signs())
 			m.listenAgain()
 			if v.known() {
 				a.retry()

@@ -24,10 +24,12 @@ type view struct {
 	echo     time.Time
 	echoed   uint64
 	echoDate time.Time
-	// away: this node did not hear itself for expiry, and has not heard a heartbeat since
-	// that it began to show later, the one of number back or after.
+	// away: others may believe this node dead, and it has not heard a heartbeat since that it
+	// began to show later, the one of number back or after.
 	away bool
 	back uint64
+	// looked is when that was last looked into.
+	looked time.Time
 }
 
 // peer is another node.
@@ -122,12 +124,38 @@ func (v *view) expire(now time.Time) {
 	})
 }
 
-// lose notes whether this node hears itself no more. Beats is how many heartbeats it
-// has begun to show: it is there again when it hears a later one.
-func (v *view) lose(now time.Time, beats uint64) {
-	if !v.away && v.known() && now.Sub(v.echo) > v.expiry {
-		v.away, v.back = true, beats+1
+// signs are what is known of this node's heartbeats besides their echo.
+type signs struct {
+	// beats is how many it has begun to show.
+	beats uint64
+	// taken is when the last one began to be shown that the server took, refused when the last
+	// one found no leader of the bucket; zero = none.
+	taken, refused time.Time
+}
+
+// leaderlessMax is how long a node takes a bucket without a leader to be silent for all, and
+// not for it alone: NATS elects one within 9 s.
+const leaderlessMax = 15 * time.Second
+
+// lose notes whether others may believe this node dead: it shows no heartbeats, as after a stop, or
+// is cut off. One that the server took is heard by others. While the bucket has no
+// leader nobody hears anybody, and nobody takes anything over. A node that was lost is
+// there again when it hears a heartbeat that it showed since.
+func (v *view) lose(now time.Time, s signs) {
+	stopped := !v.looked.IsZero() && now.Sub(v.looked) > v.expiry // whatever has been heard or shown since it goes on
+	v.looked = now
+	if v.away || !v.known() {
+		return
 	}
+	heard := v.echo
+	if s.taken.After(heard) {
+		heard = s.taken
+	}
+	silent := now.Sub(heard)
+	if !stopped && (silent <= v.expiry || silent <= leaderlessMax && now.Sub(s.refused) <= v.expiry) {
+		return
+	}
+	v.away, v.back = true, s.beats+1
 }
 
 // candidates are the nodes alive that can read what a cluster of this version

@@ -167,7 +167,7 @@ func TestAPauseIsNoticed(t *testing.T) {
 	buffered, underway := w.beat("me", 100), w.beat("me", 200)
 	step := func(ms int, what string, want bool) {
 		t.Helper()
-		w.v.lose(at(ms), w.beats)
+		w.v.lose(at(ms), signs{beats: w.beats})
 		if w.v.away != want {
 			t.Errorf("%s: away is %t", what, w.v.away)
 		}
@@ -182,6 +182,41 @@ func TestAPauseIsNoticed(t *testing.T) {
 	step(30_003, "that is a namesake's", true)
 	w.hear("me", 30_010)
 	step(30_020, "that is its own", false)
+}
+
+// TestWithoutALeaderOfTheBucketNobodyIsAway: while the members bucket elects its leader no heartbeat is
+// taken or heard, of anybody. A node goes on then, for as long as an election may take; one that
+// hears nothing but whose heartbeats are taken does so for ever; one that was stopped does not.
+func TestWithoutALeaderOfTheBucketNobodyIsAway(t *testing.T) {
+	for _, c := range []struct {
+		what  string
+		until int // ms
+		signs func(ms int) signs
+		want  bool
+	}{
+		{"nobody answers", 9000, func(ms int) signs { return signs{refused: at(ms - 500)} }, false},
+		{"nobody answers for longer than an election takes", 16_000, func(ms int) signs { return signs{refused: at(ms - 500)} }, true},
+		{"it answered long ago", 4000, func(int) signs { return signs{refused: at(500)} }, true},
+		{"it is heard, and deaf", 60_000, func(ms int) signs { return signs{taken: at(ms - 500)} }, false},
+		{"it was heard long ago", 4000, func(int) signs { return signs{taken: at(500)} }, true},
+	} {
+		w := watch(t, 1250*time.Millisecond)
+		w.loaded()
+		w.hear("me", 0)
+		for ms := 0; ms <= c.until; ms += 50 {
+			w.v.lose(at(ms), c.signs(ms))
+		}
+		if w.v.away != c.want {
+			t.Errorf("%s: away is %t", c.what, w.v.away)
+		}
+	}
+	w := watch(t, 1250*time.Millisecond)
+	w.loaded()
+	w.hear("me", 0)
+	w.v.lose(at(0), signs{})
+	if w.v.lose(at(2000), signs{taken: at(1999), refused: at(1999)}); !w.v.away {
+		t.Error("it was stopped for longer than others wait, and did not notice")
+	}
 }
 
 func TestWhatOthersHold(t *testing.T) {

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
+	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -22,6 +24,8 @@ const (
 	retryFirst  = 100 * time.Millisecond
 	retryLast   = 2 * time.Second
 	noticeEvery = 10 * time.Second
+	// atOnce is how many streams are looked at together.
+	atOnce = 8
 )
 
 // What a server or cluster that is still starting answers.
@@ -37,8 +41,8 @@ var ErrNotProvisioned = errors.New("the cluster was not created yet")
 
 // Options of Apply.
 type Options struct {
-	// Replicas of file streams and buckets, 1 or 3. Default 1. Streams that have
-	// more keep them.
+	// Replicas of streams and buckets, 1 or 3. Default 1. Streams that have more keep
+	// them.
 	Replicas int
 	// Log tells what was created and changed. Default: nothing does.
 	Log *slog.Logger
@@ -46,10 +50,13 @@ type Options struct {
 
 // Apply creates every stream and bucket of a cluster with this partitioning and
 // corrects those that differ. A cluster that is created writes the newest log
-// version of this program. It waits for JetStream until ctx ends. It fails where the
-// cluster writes a log version that this program cannot read or was created with
-// another partitioning, before it changes anything else, and where a stream differs
-// in what cannot be changed.
+// version of this program. It fails where the cluster writes a log version that this
+// program cannot read or was created with another partitioning, before it changes
+// anything else, and where a stream differs in what cannot be changed.
+//
+// It waits until ctx ends for the buckets, and for streams that it must create. Of the
+// others it waits for none: a stream that exists and does not answer, as while a server
+// is away, is left as it is, and so is a hint stream that cannot be made (Hints makes it).
 func Apply(ctx context.Context, js jetstream.JetStream, want topology.Partitioning, opts Options) error {
 	for name, n := range map[string]int{"history partitions": want.History, "matching shards": want.Matching} {
 		if n < 1 || n > topology.PartitionsMax {
@@ -83,12 +90,63 @@ func Apply(ctx context.Context, js jetstream.JetStream, want topology.Partitioni
 	if err := a.retry(ctx, "partitioning", func(ctx context.Context) error { return a.partitioning(ctx, want) }); err != nil {
 		return err
 	}
-	for _, cfg := range configs(want, opts.Replicas) {
-		if err := a.retry(ctx, cfg.Name, func(ctx context.Context) error { return a.stream(ctx, cfg) }); err != nil {
-			return err
+	return a.all(ctx, configs(want, opts.Replicas))
+}
+
+// all makes the streams match, several at a time, since each that is away takes a while to say so.
+func (a *applier) all(ctx context.Context, configs []jetstream.StreamConfig) error {
+	whole, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var work sync.WaitGroup
+	next := make(chan jetstream.StreamConfig)
+	for range min(atOnce, len(configs)) {
+		work.Go(func() {
+			for cfg := range next {
+				err := a.retry(whole, cfg.Name, func(ctx context.Context) error {
+					return a.tolerate(whole, cfg, a.stream(ctx, cfg))
+				})
+				if err != nil {
+					cancel(err)
+				}
+			}
+		})
+	}
+	for _, cfg := range configs {
+		select {
+		case next <- cfg:
+		case <-whole.Done():
 		}
 	}
+	close(next)
+	work.Wait()
+	return context.Cause(whole)
+}
+
+// tolerate passes over the errors of a stream that need not answer for the start: it exists and
+// is no bucket, or it holds hints.
+func (a *applier) tolerate(ctx context.Context, cfg jetstream.StreamConfig, err error) error {
+	var r refusal
+	hints := cfg.Storage == jetstream.MemoryStorage
+	switch {
+	case err == nil || errors.As(err, &r):
+		return err
+	case !hints && (final(err) || strings.HasPrefix(cfg.Name, topology.BucketStream("")) || !a.exists(ctx, cfg)):
+		return err
+	}
+	a.opts.Log.Warn("a stream does not answer; the start goes on without it", "stream", cfg.Name, "error", err)
 	return nil
+}
+
+// exists tells whether the cluster knows of a stream, which needs none of the stream's own servers.
+func (a *applier) exists(ctx context.Context, cfg jetstream.StreamConfig) bool {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	found := false
+	names := a.js.StreamNames(ctx, jetstream.WithStreamListSubject(cfg.Subjects[0]))
+	for name := range names.Name() {
+		found = found || name == cfg.Name
+	}
+	return found && names.Err() == nil
 }
 
 // Partitioning is what the cluster was created with, or ErrNotProvisioned.
@@ -268,6 +326,9 @@ func (a *applier) retry(ctx context.Context, what string, do func(context.Contex
 func final(err error) bool {
 	var r refusal
 	if errors.As(err, &r) {
+		return true
+	}
+	if errors.Is(err, jetstream.ErrBucketNotFound) || errors.Is(err, jetstream.ErrBadBucket) {
 		return true
 	}
 	var api *jetstream.APIError

@@ -40,8 +40,8 @@ func streamConfig(s topology.Stream, replicas int) jetstream.StreamConfig {
 		AllowDirect: true, AllowRollup: true,
 		AllowMsgTTL: s.MessageTTL, AllowAtomicPublish: s.AtomicBatch,
 	}
-	if s.Memory { // hints: their loss costs time only, so no replica is worth its price
-		cfg.Storage, cfg.Replicas = jetstream.MemoryStorage, 1
+	if s.Memory { // hints: replicated too, or the loss of a server stops the shards that it has
+		cfg.Storage = jetstream.MemoryStorage
 	}
 	if s.WorkQueue {
 		cfg.Retention = jetstream.WorkQueuePolicy

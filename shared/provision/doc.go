@@ -5,11 +5,12 @@
 // its tokens, which are written once and never changed. Several services may do all
 // this at once.
 //
-// Never does: delete anything, scale a stream's replicas down, or touch settings
+// Never does: delete anything but a hint stream that is offline, scale a stream's replicas down, or touch settings
 // it has no opinion about (placement, metadata, a size limit where topology sets
 // none): those are the operator's.
 //
-// On failure: while JetStream is not ready it waits, saying so. A difference that
+// On failure: while JetStream is not ready it waits, saying so; a stream that exists and does not
+// answer holds up nobody's start. A difference that
 // cannot be corrected is an error that names the stream and the setting: the
 // service must not start on it.
 package provision

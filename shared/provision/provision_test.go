@@ -83,34 +83,6 @@ func TestSeveralServicesCreateTheClusterAtOnce(t *testing.T) {
 	}
 }
 
-// TestKeepMakesMemoryStreamsAgain restarts a single server, which forgets them.
-func TestKeepMakesMemoryStreamsAgain(t *testing.T) {
-	srv := testkit.RunNATS(t)
-	js := connect(t, srv)
-	if err := apply(t, js, two); err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan error)
-	go func() { done <- provision.Keep(ctx, js, two, provision.Options{}) }()
-	for range 2 {
-		srv.Restart(t)
-		testkit.Eventually(t, 30*time.Second, func() error {
-			_, err := js.Publish(t.Context(), topology.Matching(0), []byte("hint"))
-			return err
-		})
-	}
-	cancel()
-	if err := <-done; err != nil {
-		t.Error(err)
-	}
-	for _, b := range topology.Buckets() {
-		if _, err := js.KeyValue(t.Context(), b); err != nil {
-			t.Errorf("bucket %s did not survive a restart: %v", b, err)
-		}
-	}
-}
-
 func TestAnotherPartitioningIsRefused(t *testing.T) {
 	js := connect(t, testkit.RunNATS(t))
 	if err := apply(t, js, two); err != nil {

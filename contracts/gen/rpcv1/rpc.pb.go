@@ -1506,8 +1506,10 @@ type HistoryLoad struct {
 	CancelsFullOf []string `protobuf:"bytes,5,rep,name=cancels_full_of,json=cancelsFullOf,proto3" json:"cancels_full_of,omitempty"`
 	// How many tasks of any priority, and bytes of them, may still be filed in messages of the most
 	// urgent lane. 0: each lane gets its own.
-	SharedTasks   int64 `protobuf:"varint,6,opt,name=shared_tasks,json=sharedTasks,proto3" json:"shared_tasks,omitempty"`
-	SharedBytes   int64 `protobuf:"varint,7,opt,name=shared_bytes,json=sharedBytes,proto3" json:"shared_bytes,omitempty"`
+	SharedTasks int64 `protobuf:"varint,6,opt,name=shared_tasks,json=sharedTasks,proto3" json:"shared_tasks,omitempty"`
+	SharedBytes int64 `protobuf:"varint,7,opt,name=shared_bytes,json=sharedBytes,proto3" json:"shared_bytes,omitempty"`
+	// The log has no room for further tasks: its storage is down to the reserve.
+	StorageFull   bool `protobuf:"varint,20,opt,name=storage_full,json=storageFull,proto3" json:"storage_full,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1589,6 +1591,13 @@ func (x *HistoryLoad) GetSharedBytes() int64 {
 		return x.SharedBytes
 	}
 	return 0
+}
+
+func (x *HistoryLoad) GetStorageFull() bool {
+	if x != nil {
+		return x.StorageFull
+	}
+	return false
 }
 
 // Hungry (hint): polls wait for what the table does not hold; whoever has ready tasks of this
@@ -1867,7 +1876,7 @@ const file_yard_rpc_v1_rpc_proto_rawDesc = "" +
 	"\x12LocateTaskResponse\x12-\n" +
 	"\awaiting\x18\x01 \x01(\v2\x13.yard.log.v1.RecordR\awaiting\x12\x14\n" +
 	"\x05fired\x18\x02 \x01(\bR\x05fired\x12\x1b\n" +
-	"\tfired_seq\x18\x03 \x01(\x04R\bfiredSeq\"\xfb\x01\n" +
+	"\tfired_seq\x18\x03 \x01(\x04R\bfiredSeq\"\x9e\x02\n" +
 	"\vHistoryLoad\x12\x1c\n" +
 	"\tpartition\x18\x01 \x01(\x05R\tpartition\x12\x16\n" +
 	"\x06active\x18\x02 \x01(\x03R\x06active\x12%\n" +
@@ -1875,7 +1884,8 @@ const file_yard_rpc_v1_rpc_proto_rawDesc = "" +
 	"\fcancels_full\x18\x04 \x01(\bR\vcancelsFull\x12&\n" +
 	"\x0fcancels_full_of\x18\x05 \x03(\tR\rcancelsFullOf\x12!\n" +
 	"\fshared_tasks\x18\x06 \x01(\x03R\vsharedTasks\x12!\n" +
-	"\fshared_bytes\x18\a \x01(\x03R\vsharedBytes\"V\n" +
+	"\fshared_bytes\x18\a \x01(\x03R\vsharedBytes\x12!\n" +
+	"\fstorage_full\x18\x14 \x01(\bR\vstorageFull\"V\n" +
 	"\x06Hungry\x12\x16\n" +
 	"\x06domain\x18\x01 \x01(\tR\x06domain\x12\x1a\n" +
 	"\btasklist\x18\x02 \x01(\tR\btasklist\x12\x18\n" +

@@ -588,6 +588,7 @@ func (m *HistoryLoad) CloneVT() *HistoryLoad {
 	r.CancelsFull = m.CancelsFull
 	r.SharedTasks = m.SharedTasks
 	r.SharedBytes = m.SharedBytes
+	r.StorageFull = m.StorageFull
 	if rhs := m.CancelsFullOf; rhs != nil {
 		tmpContainer := make([]string, len(rhs))
 		copy(tmpContainer, rhs)
@@ -2021,6 +2022,18 @@ func (m *HistoryLoad) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
 	}
+	if m.StorageFull {
+		i--
+		if m.StorageFull {
+			dAtA[i] = 1
+		} else {
+			dAtA[i] = 0
+		}
+		i--
+		dAtA[i] = 0x1
+		i--
+		dAtA[i] = 0xa0
+	}
 	if m.SharedBytes != 0 {
 		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.SharedBytes))
 		i--
@@ -2771,6 +2784,9 @@ func (m *HistoryLoad) SizeVT() (n int) {
 	}
 	if m.SharedBytes != 0 {
 		n += 1 + protohelpers.SizeOfVarint(uint64(m.SharedBytes))
+	}
+	if m.StorageFull {
+		n += 3
 	}
 	n += len(m.unknownFields)
 	return n
@@ -6319,6 +6335,26 @@ func (m *HistoryLoad) UnmarshalVT(dAtA []byte) error {
 					break
 				}
 			}
+		case 20:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field StorageFull", wireType)
+			}
+			var v int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				v |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			m.StorageFull = bool(v != 0)
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])
@@ -10271,6 +10307,26 @@ func (m *HistoryLoad) UnmarshalVTUnsafe(dAtA []byte) error {
 					break
 				}
 			}
+		case 20:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field StorageFull", wireType)
+			}
+			var v int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				v |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			m.StorageFull = bool(v != 0)
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])

@@ -1,11 +1,13 @@
 package gateway
 
 import (
+	"errors"
 	"math/rand/v2"
 	"sync"
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
+	"github.com/yardmaster-io/yardmaster/shared/natslog"
 
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/core/distribution"
 )
@@ -46,6 +48,7 @@ func (a *appender) report(load *rpcv1.HistoryLoad) {
 		return // a hint from a stranger
 	}
 	a.balancer.Report(p, load.Active, load.UnreadBatches)
+	a.balancer.ReportFull(p, load.StorageFull)
 	a.commits[p].room.Report(load.SharedTasks, load.SharedBytes)
 }
 
@@ -59,8 +62,12 @@ func (a *appender) place(s *submission) {
 	a.mu.Lock()
 	p, ok := a.balancer.Pick(now, s.tasks(), rand.Uint64())
 	if !ok {
-		wait := a.patience(s, now)
+		wait, full := a.patience(s, now), a.balancer.Full(now) > 0
 		a.mu.Unlock()
+		if full {
+			s.refuseStorageFull()
+			return
+		}
 		time.AfterFunc(wait, func() { a.place(s) })
 		return
 	}
@@ -87,6 +94,10 @@ func (a *appender) learn(p int, batch []*submission, err error) {
 	n := 0
 	for _, s := range batch {
 		n += s.tasks()
+	}
+	if errors.Is(err, natslog.ErrFull) {
+		a.balancer.Refused(p, n, time.Now())
+		return
 	}
 	a.balancer.Failed(p, n, time.Now())
 }

@@ -88,6 +88,8 @@ const (
 	// fullRetryAfter and awayRetryAfter are what a refused client is told to wait.
 	fullRetryAfter = 100 * time.Millisecond
 	awayRetryAfter = 500 * time.Millisecond
+	// storageRetryAfter is what a client is told to wait for room in the log.
+	storageRetryAfter = time.Second
 	// waitsFullRetryAfter is longer: waits last.
 	waitsFullRetryAfter = time.Second
 

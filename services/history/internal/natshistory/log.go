@@ -124,8 +124,9 @@ func (l Log) Forget(ctx context.Context, levels replica.Levels) error {
 	return purge(topology.Event(l.Partition), levels.Events)
 }
 
-// appendTimeout bounds one write; the partition repeats it.
-const appendTimeout = 5 * time.Second
+// appendTimeout bounds one write; the partition repeats it. One that meets a lost leader is never
+// answered.
+const appendTimeout = 3 * time.Second
 
 // appendTo appends one message.
 func appendTo(ctx context.Context, c Config, m natslog.Msg) (uint64, error) {

@@ -65,6 +65,8 @@ type Deps struct {
 	Checkpoints Checkpoints
 	Wire        Wire
 	Quarantine  Quarantine
+	// StorageFull tells why the log has no room for further tasks, "" if it has; nil = it always has.
+	StorageFull func() string
 	// LogVersion is the version that the cluster writes.
 	LogVersion func() uint32
 	Tokens     *ids.Tokens

@@ -25,8 +25,8 @@ type saver struct {
 	found *logv1.Checkpoint
 }
 
-// saveTimeout bounds one write.
-const saveTimeout = 5 * time.Second
+// saveTimeout bounds one write: what is stored later grants no lease any more.
+const saveTimeout = replica.LeaseFor
 
 // claim raises the epoch: from here on, other owners' checkpoints are refused. It returns
 // the checkpoint found and when the claim was sent.

@@ -10,7 +10,6 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
-	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/match"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/shard"
 	"github.com/yardmaster-io/yardmaster/shared/provision"
@@ -26,8 +25,11 @@ const (
 	hintsAckWait = 5 * time.Second
 	// hintsRetry is how long a hint stays away that could not be taken care of.
 	hintsRetry = 500 * time.Millisecond
-	// consumerTimeout bounds one try to find or make the consumer.
-	consumerTimeout = 5 * time.Second
+	// consumerTimeoutFirst bounds one try to find or make the consumer, and
+	// consumerTimeoutLast one that follows on such: a call that meets a lost leader is never
+	// answered, and a loaded server takes its time.
+	consumerTimeoutFirst = 2 * time.Second
+	consumerTimeoutLast  = 8 * time.Second
 	// consumeRetry is how long to wait before the next.
 	consumeRetry = 250 * time.Millisecond
 )
@@ -36,9 +38,9 @@ const (
 // is gone, as after a restart of the server that held it in memory, is made again. A
 // consumer of a newer owner ends the shard.
 func (p *Port) consume(ctx context.Context, s *shard.Shard) {
-	broken := false
+	broken, timeout := false, consumerTimeoutFirst
 	for ctx.Err() == nil {
-		err := p.consumeOnce(ctx, s)
+		err := p.consumeOnce(ctx, s, timeout)
 		if ctx.Err() != nil {
 			return
 		}
@@ -50,13 +52,17 @@ func (p *Port) consume(ctx context.Context, s *shard.Shard) {
 			p.Log.Warn("the hint stream broke off; trying again", "error", err)
 		}
 		broken = err != nil
+		timeout = consumerTimeoutFirst
+		if errors.Is(err, context.DeadlineExceeded) {
+			timeout = consumerTimeoutLast
+		}
 		pause(ctx, consumeRetry)
 	}
 }
 
 // consumeOnce returns when consuming breaks off.
-func (p *Port) consumeOnce(ctx context.Context, s *shard.Shard) error {
-	consumer, lost, err := p.consumer(ctx)
+func (p *Port) consumeOnce(ctx context.Context, s *shard.Shard, timeout time.Duration) error {
+	consumer, lost, err := p.consumer(ctx, timeout)
 	if err != nil {
 		return err
 	}
@@ -67,7 +73,7 @@ func (p *Port) consumeOnce(ctx context.Context, s *shard.Shard) error {
 	consuming, err := consumer.Consume(
 		func(m jetstream.Msg) { p.hints(s, m) },
 		jetstream.PullMaxMessages(256),
-		jetstream.PullHeartbeat(2*time.Second), jetstream.PullExpiry(10*time.Second),
+		jetstream.PullHeartbeat(time.Second), jetstream.PullExpiry(10*time.Second),
 		jetstream.ConsumeErrHandler(func(_ jetstream.ConsumeContext, err error) {
 			select {
 			case failed <- err:
@@ -112,17 +118,10 @@ func pause(ctx context.Context, d time.Duration) {
 // Lost tells that hints may have been: no consumer is there that has delivered anything. If
 // the server has lost what it held in memory, the hints of the stream before are lost, and
 // so are those that were sent while there was none.
-func (p *Port) consumer(ctx context.Context) (consumer jetstream.Consumer, lost bool, err error) {
-	ctx, cancel := context.WithTimeout(ctx, consumerTimeout)
+func (p *Port) consumer(ctx context.Context, timeout time.Duration) (consumer jetstream.Consumer, lost bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	stream, err := p.js.Stream(ctx, topology.MatchingStream(p.Shard))
-	if errors.Is(err, jetstream.ErrStreamNotFound) {
-		// Its hints are lost with it, which costs latency only.
-		if err := provision.Apply(ctx, p.js, p.Partitioning, provision.Options{Log: p.Log}); err != nil {
-			return nil, false, err
-		}
-		stream, err = p.js.Stream(ctx, topology.MatchingStream(p.Shard))
-	}
+	stream, err := provision.Hints(ctx, p.js, p.Shard, p.Log)
 	if err != nil {
 		return nil, false, err
 	}
@@ -142,18 +141,20 @@ func (p *Port) consumer(ctx context.Context) (consumer jetstream.Consumer, lost 
 }
 
 // succeed removes the consumers of owners before. It tells whether any consumer, its own
-// included, has delivered something.
+// included, has delivered something. The cluster knows their names while their servers are away.
 func (p *Port) succeed(ctx context.Context, stream jetstream.Stream) (delivered bool, err error) {
-	all := stream.ListConsumers(ctx)
+	all := stream.ConsumerNames(ctx)
 	var old []string
-	for info := range all.Info() {
-		epoch, _ := strconv.ParseUint(strings.TrimPrefix(info.Name, hintConsumerPrefix), 10, 64) // 0: of a program before epochs
+	for name := range all.Name() {
+		epoch, _ := strconv.ParseUint(strings.TrimPrefix(name, hintConsumerPrefix), 10, 64) // 0: of a program before epochs
 		if epoch > p.Epoch {
 			err = fmt.Errorf("the hint stream is read by epoch %d, this is %d: %w", epoch, p.Epoch, shard.ErrOvertaken)
 		}
-		delivered = delivered || info.Delivered.Consumer > 0
+		if c, unknown := stream.Consumer(ctx, name); unknown == nil {
+			delivered = delivered || c.CachedInfo().Delivered.Consumer > 0
+		}
 		if epoch < p.Epoch {
-			old = append(old, info.Name)
+			old = append(old, name)
 		}
 	}
 	if err = errors.Join(err, all.Err()); err != nil {

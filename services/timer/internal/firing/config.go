@@ -71,6 +71,8 @@ const (
 	// retryFirst and retryLast bound the pause before something is tried again.
 	retryFirst = 20 * time.Millisecond
 	retryLast  = 2 * time.Second
+	// fullPause is how soon it is looked again whether the log has room.
+	fullPause = time.Second
 	// locateTries is how often a task is looked for that fires meanwhile.
 	locateTries = 3
 	// cacheAhead: an arriving message with a task due this soon is kept at hand.

@@ -16,6 +16,10 @@ func (o *Owner) fire(ctx context.Context) (fired bool, err error) {
 	if time.Now().Before(o.retryAt) {
 		return false, nil
 	}
+	if o.StorageFull != nil && o.StorageFull() != "" { // what is due waits here, where it has its room already
+		o.retryAt = time.Now().Add(fullPause)
+		return false, nil
+	}
 	chunk, ok := o.table.NextChunk(o.Now().UnixMilli(), o.limits)
 	if !ok {
 		return false, nil

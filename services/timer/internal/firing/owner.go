@@ -23,9 +23,11 @@ type Deps struct {
 	Quarantine func(ctx context.Context, m Stored, reason string) error
 	// LogVersion is the log version to write; nil = the first.
 	LogVersion func() uint32
-	Config     Config
-	Gauges     Gauges
-	Logger     *slog.Logger
+	// StorageFull tells why the log has no room for further tasks, "" if it has; nil = it always has.
+	StorageFull func() string
+	Config      Config
+	Gauges      Gauges
+	Logger      *slog.Logger
 	// Now is the time of the log, at most: nothing fires early by it.
 	Now func() time.Time
 }

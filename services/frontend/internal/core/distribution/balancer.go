@@ -31,6 +31,9 @@ const (
 	// over a longer time the partitions are filled evenly all the same.
 	StayTasks = 128
 
+	// FullFor is for how long a partition is taken to be full that refused for want of room.
+	FullFor = time.Second
+
 	// TasksPerBatchGuess is how many tasks a message is taken for that the owner
 	// has not read yet. Its report counts messages; opening them would cost it.
 	TasksPerBatchGuess = 100
@@ -51,7 +54,13 @@ type partition struct {
 	setAside time.Duration
 	failedAt time.Time
 	probing  bool
+
+	// full: the owner says that the log has no room. fullUntil is as the log itself said it.
+	full      bool
+	fullUntil time.Time
 }
+
+func (p *partition) hasRoom(now time.Time) bool { return !p.full && !now.Before(p.fullUntil) }
 
 func (p *partition) queued() int64 { return p.reported + p.sent }
 
@@ -65,7 +74,7 @@ func New(n int) *Balancer {
 
 // Pick chooses the partition of a request of so many tasks and counts them as
 // queued there: the one chosen last, while it is no more than StayTasks ahead, else the
-// emptiest. ok is false where every partition is set aside. Among equals, tie
+// emptiest. ok is false where every partition is set aside, or full. Among equals, tie
 // decides; it should be random, so that several frontends do not agree.
 //
 // A partition that is due for a probe comes first, and once: without traffic
@@ -74,10 +83,13 @@ func New(n int) *Balancer {
 func (b *Balancer) Pick(now time.Time, tasks int, tie uint64) (chosen int, ok bool) {
 	chosen = -1
 	n := len(b.partitions)
-	alone := b.aloneFor()
+	alone := b.aloneFor(now)
 	for i := range n {
 		at := (i + int(tie%uint64(n))) % n
 		p := &b.partitions[at]
+		if !p.hasRoom(now) {
+			continue
+		}
 		if p.setAside > 0 {
 			if p.probing || now.Before(p.probeAt(alone)) {
 				continue
@@ -93,7 +105,7 @@ func (b *Balancer) Pick(now time.Time, tasks int, tie uint64) (chosen int, ok bo
 	if chosen < 0 {
 		return 0, false
 	}
-	if l := b.last; l >= 0 && b.partitions[l].setAside == 0 && b.partitions[l].queued() < b.partitions[chosen].queued()+StayTasks {
+	if l := b.last; l >= 0 && b.partitions[l].setAside == 0 && b.partitions[l].hasRoom(now) && b.partitions[l].queued() < b.partitions[chosen].queued()+StayTasks {
 		chosen = l
 	}
 	b.last = chosen
@@ -104,7 +116,7 @@ func (b *Balancer) Pick(now time.Time, tasks int, tie uint64) (chosen int, ok bo
 // Next is when Pick may have an answer again: the earliest probe of a partition
 // that nobody is probing. ok is false where that depends on a probe under way.
 func (b *Balancer) Next() (at time.Time, ok bool) {
-	alone := b.aloneFor()
+	alone := b.aloneFor(time.Time{})
 	for i := range b.partitions {
 		p := &b.partitions[i]
 		if p.setAside == 0 {
@@ -118,10 +130,10 @@ func (b *Balancer) Next() (at time.Time, ok bool) {
 }
 
 // aloneFor is the longest that a partition is left alone. Where all are set
-// aside, what failed is the way there, and patience with one gains nothing.
-func (b *Balancer) aloneFor() time.Duration {
+// aside, or full, what failed is the way there, and patience with one gains nothing.
+func (b *Balancer) aloneFor(now time.Time) time.Duration {
 	for i := range b.partitions {
-		if b.partitions[i].setAside == 0 {
+		if b.partitions[i].setAside == 0 && b.partitions[i].hasRoom(now) {
 			return SetAsideMax
 		}
 	}
@@ -147,6 +159,31 @@ func (b *Balancer) Report(p int, active, unreadBatches int64) {
 	}
 	b.partitions[p].reported = active + unreadBatches*TasksPerBatchGuess
 	b.partitions[p].sent = 0
+}
+
+// ReportFull takes in whether the owner of p says that the log there has no room for tasks.
+func (b *Balancer) ReportFull(p int, full bool) {
+	if p >= 0 && p < len(b.partitions) {
+		b.partitions[p].full = full
+	}
+}
+
+// Full is how many partitions have no room.
+func (b *Balancer) Full(now time.Time) (n int) {
+	for i := range b.partitions {
+		if !b.partitions[i].hasRoom(now) {
+			n++
+		}
+	}
+	return n
+}
+
+// Refused tells that the log of p refused so many tasks for want of room. It is left alone for
+// FullFor; it has not failed.
+func (b *Balancer) Refused(p, tasks int, now time.Time) {
+	at := &b.partitions[p]
+	at.sent = max(0, at.sent-int64(tasks))
+	at.setAside, at.probing, at.fullUntil = 0, false, now.Add(FullFor)
 }
 
 // Stored tells that an append to p went well: it is healthy.

@@ -1,0 +1,58 @@
+package distribution
+
+import (
+	"testing"
+	"time"
+)
+
+// TestR43_FullPartitionsAreLeftOut: others get what is for a partition whose owner says that it has no
+// room, or whose log has refused; when none is left, Pick says so at once.
+func TestR43_FullPartitionsAreLeftOut(t *testing.T) {
+	b := New(3)
+	if p := pick(t, b, t0, 1, 0); p != 0 { // it would stay there
+		t.Fatalf("began with %d", p)
+	}
+	b.ReportFull(0, true)
+	b.Report(1, 5000, 0)
+	b.Refused(2, 0, t0)
+	for tie := range uint64(5) {
+		if p := pick(t, b, t0, 100, tie); p != 1 {
+			t.Fatalf("a task went to the full partition %d", p)
+		}
+	}
+	if n := b.Full(t0); n != 2 {
+		t.Errorf("%d are full", n)
+	}
+	b.ReportFull(1, true)
+	if p, ok := b.Pick(t0, 1, 0); ok {
+		t.Errorf("all are full, and %d was chosen", p)
+	}
+	if b.Full(t0) != 3 {
+		t.Error("not all are full")
+	}
+	if p := pick(t, b, t0.Add(FullFor), 1, 0); p != 2 {
+		t.Errorf("%d was chosen when the log that refused may have room", p)
+	}
+	b.ReportFull(0, false)
+	b.Refused(2, 0, t0.Add(FullFor))
+	if p := pick(t, b, t0.Add(FullFor), 1, 0); p != 0 {
+		t.Errorf("%d was chosen when 0 had room again", p)
+	}
+	b.ReportFull(7, true) // a hint from a stranger
+}
+
+// A partition that is set aside and full is not probed; one that is set aside is, though the others are full.
+func TestR43_ProbesGoWhereThereIsRoom(t *testing.T) {
+	b := New(2)
+	b.Failed(0, 0, t0)
+	b.ReportFull(0, true)
+	later := t0.Add(time.Minute)
+	if p := pick(t, b, later, 1, 0); p != 1 {
+		t.Error("a full partition was probed")
+	}
+	b.ReportFull(0, false)
+	b.ReportFull(1, true)
+	if p := pick(t, b, later, 1, 0); p != 0 {
+		t.Error("no probe")
+	}
+}

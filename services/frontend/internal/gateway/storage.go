@@ -1,0 +1,25 @@
+package gateway
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/yardmaster-io/yardmaster/contracts/fault"
+)
+
+// refuseStorageFull answers s: no partition that can be reached has room. It does not wait for
+// room, which takes a person or the end of a retention.
+func (s *submission) refuseStorageFull() {
+	s.refuse(fault.New(fault.ResourceExhausted,
+		"the log's storage is full: nothing was stored; give JetStream more room, or wait until finished tasks are forgotten, and repeat the request").After(storageRetryAfter))
+}
+
+// StorageFull is a warning where partitions take no tasks for want of room.
+func (g *Gateway) StorageFull() error {
+	g.appender.mu.Lock()
+	defer g.appender.mu.Unlock()
+	if n := g.appender.balancer.Full(time.Now()); n > 0 {
+		return fmt.Errorf("the log's storage is full in %d of %d partitions: submits are refused there", n, g.Partitioning.History)
+	}
+	return nil
+}

@@ -1,0 +1,89 @@
+package gateway
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/yardmaster-io/yardmaster/contracts/fault"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/shared/natslog"
+)
+
+// storageFull has the owner of a partition say so.
+func (r *rig) storageFull(t *testing.T, p int, full bool) {
+	t.Helper()
+	data, err := (&rpcv1.HistoryLoad{Partition: int32(p), StorageFull: full}).MarshalVT()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.TakeLoad(data)
+}
+
+// spanning is a request of two tasklists, which is stored as an atomic batch.
+func spanning() *yardv1.SubmitRequest {
+	req := tasks(2)
+	req.Tasks[1].Tasklist = "other"
+	return req
+}
+
+// TestR43_FullLogRefusesAtOnce: submits go to partitions with room, and are refused at once, as
+// RESOURCE_EXHAUSTED, when there is none; they are accepted as soon as an owner has room.
+func TestR43_FullLogRefusesAtOnce(t *testing.T) {
+	for _, request := range []func() *yardv1.SubmitRequest{func() *yardv1.SubmitRequest { return tasks(2) }, spanning} {
+		synctest.Test(t, func(t *testing.T) {
+			r := newRig(t).running(t)
+			r.storageFull(t, 0, true)
+			r.storageFull(t, 1, true)
+			for range 3 {
+				accepted(t, <-r.submit(t, request()))
+			}
+			if len(r.log.partitions[0])+len(r.log.partitions[1]) > 0 || r.StorageFull() == nil {
+				t.Errorf("full partitions got tasks, or nothing warns: %v", r.StorageFull())
+			}
+			r.storageFull(t, 2, true)
+			stored, began := r.log.messages(), time.Now()
+			if e := wantCode(t, (<-r.submit(t, request())).err, fault.ResourceExhausted); e.RetryAfter == 0 {
+				t.Error("no retry-after")
+			}
+			if took := time.Since(began); took > 0 || r.log.messages() != stored {
+				t.Errorf("answered after %v, %d messages stored", took, r.log.messages()-stored)
+			}
+			r.storageFull(t, 1, false)
+			accepted(t, <-r.submit(t, request()))
+		})
+	}
+}
+
+// TestR43_RefusalsOfTheLogAreRefusals: the log itself says that it is full, before any owner did.
+func TestR43_RefusalsOfTheLogAreRefusals(t *testing.T) {
+	for _, request := range []func() *yardv1.SubmitRequest{func() *yardv1.SubmitRequest { return tasks(2) }, spanning} {
+		synctest.Test(t, func(t *testing.T) {
+			r := newRig(t).running(t)
+			full := true
+			r.log.fault = func(int, natslog.Msg) (bool, error) {
+				if full {
+					return false, natslog.ErrFull
+				}
+				return true, nil
+			}
+			began := time.Now()
+			wantCode(t, (<-r.submit(t, request())).err, fault.ResourceExhausted)
+			if took := time.Since(began); took > 100*time.Millisecond {
+				t.Errorf("answered after %v", took)
+			}
+			if r.StorageFull() == nil {
+				t.Error("nothing warns")
+			}
+			r.log.mu.Lock()
+			full = false
+			r.log.mu.Unlock()
+			time.Sleep(storageRetryAfter)
+			accepted(t, <-r.submit(t, request()))
+			if err := r.StorageFull(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}

@@ -1,0 +1,68 @@
+package provision
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/yardmaster-io/yardmaster/contracts/topology"
+)
+
+// Hints makes the hint stream of a shard and returns it. One that is gone is created, one that has
+// fewer replicas than the cluster's buckets is given as many, and one that is offline is
+// deleted and created on servers that are there: its hints are lost, which costs latency only.
+// Who serves the shard calls it, so that no two do at once for long. It does not wait: its
+// errors pass.
+func Hints(ctx context.Context, js jetstream.JetStream, shard int, log *slog.Logger) (jetstream.Stream, error) {
+	want, err := hintConfig(ctx, js, shard)
+	if err != nil {
+		return nil, err
+	}
+	stream, err := js.Stream(ctx, want.Name)
+	if offline(err) {
+		log.Warn("the hint stream is offline; it is made anew, and history sends its hints again", "stream", want.Name)
+		if err := js.DeleteStream(ctx, want.Name); err != nil && !errors.Is(err, jetstream.ErrStreamNotFound) {
+			return nil, fmt.Errorf("delete the offline stream %s: %w", want.Name, err)
+		}
+		err = jetstream.ErrStreamNotFound
+	}
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		stream, err = js.CreateStream(ctx, want)
+		if err != nil {
+			return nil, fmt.Errorf("create the stream %s: %w", want.Name, err)
+		}
+		return stream, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("find the stream %s: %w", want.Name, err)
+	}
+	update, changes, err := correct(stream.CachedInfo().Config, want)
+	if err != nil || len(changes) == 0 {
+		return stream, err
+	}
+	changed, err := js.UpdateStream(ctx, update)
+	if err != nil {
+		log.Debug("the hint stream stays as it is", "stream", want.Name, "wanted", changes, "error", err)
+		return stream, nil // it serves, with fewer replicas
+	}
+	return changed, nil
+}
+
+// hintConfig is what the hint stream of a shard is to be. The buckets tell how many replicas the
+// cluster has.
+func hintConfig(ctx context.Context, js jetstream.JetStream, shard int) (jetstream.StreamConfig, error) {
+	bucket, err := js.Stream(ctx, topology.BucketStream(topology.ConfigBucket))
+	if err != nil {
+		return jetstream.StreamConfig{}, fmt.Errorf("how many replicas has the config bucket: %w", err)
+	}
+	return streamConfig(topology.Hints(shard), bucket.CachedInfo().Config.Replicas), nil
+}
+
+// offline tells that no server has the stream that is there.
+func offline(err error) bool {
+	var api *jetstream.APIError
+	return errors.As(err, &api) && api.ErrorCode == codeStreamOffline
+}

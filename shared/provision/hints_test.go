@@ -1,0 +1,115 @@
+package provision_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/yardmaster-io/yardmaster/contracts/topology"
+	"github.com/yardmaster-io/yardmaster/shared/provision"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
+)
+
+// within bounds what a healthy cluster of servers does in seconds.
+const within = 60 * time.Second
+
+// hints makes the hint stream of shard 0, as its owner does, until that succeeds.
+func hints(t *testing.T, js jetstream.JetStream) jetstream.StreamConfig {
+	t.Helper()
+	var stream jetstream.Stream
+	testkit.Eventually(t, within, func() (err error) {
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		defer cancel()
+		stream, err = provision.Hints(ctx, js, 0, slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelDebug})))
+		return err
+	})
+	return stream.CachedInfo().Config
+}
+
+// TestHintsAreMadeAgain restarts a single server, which forgets what is in memory.
+func TestHintsAreMadeAgain(t *testing.T) {
+	srv := testkit.RunNATS(t)
+	js := connect(t, srv)
+	if err := apply(t, js, two); err != nil {
+		t.Fatal(err)
+	}
+	want := config(t, js, topology.MatchingStream(0))
+	srv.Restart(t)
+	if got := hints(t, js); got.MaxBytes != want.MaxBytes || got.Retention != want.Retention || got.Storage != jetstream.MemoryStorage {
+		t.Errorf("made again as %+v, was %+v", got, want)
+	}
+	for _, b := range topology.Buckets() {
+		if _, err := js.KeyValue(t.Context(), b); err != nil {
+			t.Errorf("bucket %s did not survive a restart: %v", b, err)
+		}
+	}
+}
+
+// TestR30_HintsSurviveANode: in a cluster of three servers hint streams have three replicas; one that
+// has a single replica is raised, and made elsewhere if its server is away. Services start meanwhile.
+func TestR30_HintsSurviveANode(t *testing.T) {
+	nodes := testkit.RunNATSCluster(t, 3)
+	js, err := jetstream.New(testkit.ConnectAll(t, nodes))
+	if err != nil {
+		t.Fatal(err)
+	}
+	three := provision.Options{Replicas: 3}
+	start := func() error {
+		ctx, cancel := context.WithTimeout(t.Context(), within)
+		defer cancel()
+		return provision.Apply(ctx, js, two, three)
+	}
+	if err := start(); err != nil {
+		t.Fatal(err)
+	}
+	single := config(t, js, topology.MatchingStream(0))
+	if single.Replicas != 3 {
+		t.Fatalf("the hint stream has %d replicas", single.Replicas)
+	}
+	alone(t, js, single)
+	if got := hints(t, js); got.Replicas != 3 {
+		t.Errorf("raised to %d replicas", got.Replicas)
+	}
+
+	away := alone(t, js, single)
+	for i, n := range nodes {
+		if n.Server.Name() == away {
+			nodes[i].Stop()
+			defer nodes[i].Restart(t)
+		}
+	}
+	began := time.Now()
+	if err := start(); err != nil {
+		t.Errorf("a service does not start while %s is away: %v", away, err)
+	}
+	t.Logf("started after %v", time.Since(began))
+	hints(t, js)
+	testkit.Eventually(t, within, func() error {
+		_, err := js.Publish(t.Context(), topology.Matching(0), []byte("hint"))
+		return err
+	})
+}
+
+// alone makes the hint stream anew with one replica and returns the name of the server that has it.
+func alone(t *testing.T, js jetstream.JetStream, cfg jetstream.StreamConfig) (server string) {
+	t.Helper()
+	cfg.Replicas = 1
+	testkit.Eventually(t, within, func() error {
+		if err := js.DeleteStream(t.Context(), cfg.Name); err != nil {
+			return err
+		}
+		s, err := js.CreateStream(t.Context(), cfg)
+		if err != nil {
+			return err
+		}
+		if server = s.CachedInfo().Cluster.Leader; server == "" {
+			return fmt.Errorf("%s has no leader", cfg.Name)
+		}
+		return nil
+	})
+	return server
+}

@@ -1,0 +1,108 @@
+package storage
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/yardmaster-io/yardmaster/shared/telemetry"
+)
+
+const (
+	// lookEvery is how often the storage is looked at; lookTimeout bounds one look.
+	lookEvery   = time.Second
+	lookTimeout = 2 * time.Second
+)
+
+// Watch looks at the storage of one stream, about once a second. It is a part for lifecycle.Group.
+type Watch struct {
+	// JetStream is asked about Stream and the account.
+	JetStream jetstream.JetStream
+	Stream    string
+	Config    Config
+	Log       *slog.Logger
+	// Gauge is 1 while the stream has no room; it may be nil.
+	Gauge *telemetry.Gauge
+
+	why atomic.Pointer[string]
+}
+
+// Full tells why the stream has no room for further tasks, "" if it has. It is quick, and safe for
+// concurrent use.
+func (w *Watch) Full() string {
+	if why := w.why.Load(); why != nil {
+		return *why
+	}
+	return ""
+}
+
+// Run looks until ctx ends. It returns nil.
+func (w *Watch) Run(ctx context.Context) error {
+	defer w.gauge(false) // its next owner says what is
+	var gate Gate
+	ticker := time.NewTicker(lookEvery)
+	defer ticker.Stop()
+	for {
+		if limits, err := w.limits(ctx); err == nil {
+			w.tell(gate.Look(w.Config, limits))
+		} else if ctx.Err() == nil {
+			w.Log.Debug("the storage cannot be looked at; what was known stays", "stream", w.Stream, "error", err)
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C:
+		}
+	}
+}
+
+func (w *Watch) tell(why string) {
+	switch before := w.Full(); {
+	case why != "" && before == "":
+		w.Log.Error("the log's storage is full: no tasks are accepted until there is room; what is in it goes on", "stream", w.Stream, "why", why)
+	case why == "" && before != "":
+		w.Log.Info("the log has room again", "stream", w.Stream)
+	}
+	w.why.Store(&why)
+	w.gauge(why != "")
+}
+
+func (w *Watch) gauge(full bool) {
+	n := int64(0)
+	if full {
+		n = 1
+	}
+	if w.Gauge != nil {
+		w.Gauge.Set(n)
+	}
+}
+
+// limits are those that there are.
+func (w *Watch) limits(ctx context.Context) ([]Limit, error) {
+	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
+	defer cancel()
+	account, err := w.JetStream.AccountInfo(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("ask for the account: %w", err)
+	}
+	stream, err := w.JetStream.Stream(ctx, w.Stream)
+	if err != nil {
+		return nil, fmt.Errorf("ask for the stream: %w", err)
+	}
+	info := stream.CachedInfo()
+	all := []Limit{
+		{"the account", int64(account.Store), account.Limits.MaxStore},
+		{"the storage (storage.bytes_max)", int64(account.Store), w.Config.BytesMax},
+		{"the stream " + w.Stream, int64(info.State.Bytes), info.Config.MaxBytes},
+	}
+	if tier, ok := account.Tiers["R"+strconv.Itoa(info.Config.Replicas)]; ok {
+		all = append(all, Limit{"the account's tier", int64(tier.Store), tier.Limits.MaxStore})
+	}
+	return slices.DeleteFunc(all, func(l Limit) bool { return l.Max <= 0 }), nil
+}
