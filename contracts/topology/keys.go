@@ -1,5 +1,7 @@
 package topology
 
+import "strings"
+
 // Redis keys. Each carries the hash tag {domain}, so that all keys of one
 // script call live on one node of a Redis Cluster. Redis holds nothing that
 // cannot be rebuilt from history.
@@ -32,3 +34,28 @@ func SlotsKey(domain, limit string) string { return "yard:{" + domain + "}:slots
 // EpochKey names the present life of a shard's tables of a domain, and the run of the
 // server that it began in. It is missing in a Redis that has lost its memory.
 func EpochKey(domain string, shard int) string { return "yard:{" + domain + "}:epoch:" + num(shard) }
+
+// redisCommands are what matching and its scripts call, besides what a connection begins with. The tests of
+// its tables fail if one is missing, or is not used.
+var redisCommands = [...]string{
+	"evalsha", "script|load", "time", "info", "exists", "del", "unlink", "get", "set", "sadd", "srem", "smembers",
+	"hget", "hgetall", "hmget", "hset", "zadd", "zrange", "zrem", "zremrangebyrank",
+}
+
+// redisConnection is what the client library calls by itself: the log-in, the name in CLIENT LIST, and the map
+// of a cluster.
+var redisConnection = [...]string{"hello", "client|setname", "cluster|slots"}
+
+// RedisACL is a user line for the ACL file of Redis 7 or later, or the arguments of ACL SETUSER: matching may call what
+// it needs, on the keys above, and nothing else. PasswordSHA256 is the digest of its password, 64 hexadecimal
+// digits. Where this is all that Redis serves, switch the user "default" off ("user default off").
+func RedisACL(user, passwordSHA256 string) string {
+	var line strings.Builder
+	line.WriteString("user " + user + " on #" + passwordSHA256 + " resetchannels resetkeys ~yard:* -@all")
+	for _, all := range [][]string{redisConnection[:], redisCommands[:]} {
+		for _, command := range all {
+			line.WriteString(" +" + command)
+		}
+	}
+	return line.String()
+}

@@ -1,6 +1,7 @@
 package chaos_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -28,4 +29,25 @@ func TestI5_I8_RedisLostAndBack(t *testing.T) {
 	l.awaitAcceptedBefore(killed, "redis-server killed")
 	l.works()
 	l.verify()
+}
+
+// TestRedisWithTLSAndAUserOfItsOwn: limited types and backlogs work over TLS as a user who may do no more
+// than topology.RedisACL allows, and nobody prints the password.
+func TestRedisWithTLSAndAUserOfItsOwn(t *testing.T) {
+	t.Parallel()
+	c := cluster.New(t, binaries, instances, cluster.WithSecuredRedis())
+	if c.Redis == nil {
+		t.Skip("without redis-server there is nothing to secure")
+	}
+	c.StartNATS()
+	c.StartServices()
+	c.AwaitReady()
+	l := startLoad(t, c, shortLeases)
+	l.works()
+	l.verify()
+	for i := range c.Instances(cluster.Matching) {
+		if log := c.Log(cluster.Matching, i); strings.Contains(log, cluster.RedisPassword) || strings.Contains(log, "NOPERM") {
+			t.Errorf("matching-%d says\n%s", i, log)
+		}
+	}
 }

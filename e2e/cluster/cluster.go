@@ -52,6 +52,8 @@ type Cluster struct {
 	shape     shape
 	nats      []*natsNode
 	processes map[Service][]*node
+	// redisSecured are the flags by which matching reaches a Redis that is secured.
+	redisSecured []string
 	// dir holds the data; logs outlives a failed test.
 	dir, logs string
 }
@@ -62,6 +64,7 @@ type shape struct {
 	flags                []string // further ones of every service
 	redis                []string // further ones of redis-server
 	redisNodes           int
+	redisSecured         bool
 	skew                 func(Service, int) time.Duration
 }
 
@@ -161,7 +164,7 @@ func (c *Cluster) newNode(bin Binaries, s Service, i int) *node {
 			args = append(args, "--redis.addrs", r.Addr)
 		}
 	default:
-		args = append(args, "--redis.addrs", c.Redis.Addr)
+		args = append(args, c.redisFlags()...)
 	}
 	n := &node{process: c.newProcess(name, append(args, c.shape.flags...)...), http: at}
 	if c.shape.skew != nil {

@@ -30,6 +30,9 @@ type Config struct {
 // RedisConfig says how to reach Redis.
 type RedisConfig = redistable.Config
 
+// RedisTLSConfig is the TLS of RedisConfig.
+type RedisTLSConfig = redistable.TLSConfig
+
 // ShardConfig is what may be tuned about a shard.
 type ShardConfig = shard.Config
 

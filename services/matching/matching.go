@@ -133,7 +133,10 @@ func (s *Service) Run(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("watch the types: %w", err)
 	}
-	of, closeTables := s.tables()
+	of, closeTables, err := s.tables()
+	if err != nil {
+		return err
+	}
 	defer closeTables()
 	owner := ownership.New(ownership.Config{
 		Service: "matching", Node: s.Node, Count: s.Partitioning.Matching, KV: members, Log: s.Log,
@@ -164,19 +167,22 @@ func (s *Service) becomeReady(ctx context.Context, owner *ownership.Share) {
 }
 
 // tables returns what makes a shard's tables, and what closes them all.
-func (s *Service) tables() (of func(m int) tables.Tables, closeAll func()) {
+func (s *Service) tables() (of func(m int) tables.Tables, closeAll func(), err error) {
 	if s.Config.Tables == TablesMemory {
 		store := memtable.New()
-		return func(m int) tables.Tables { return store.Shard(m) }, func() {}
+		return func(m int) tables.Tables { return store.Shard(m) }, func() {}, nil
 	}
-	client := redistable.Connect(s.Config.Redis)
+	client, err := redistable.Connect(s.Config.Redis)
+	if err != nil {
+		return nil, nil, fmt.Errorf("connect to Redis: %w", err)
+	}
 	calls := s.Metrics.Counter("yard_matching_redis_calls_total", "Round trips to Redis.")
 	of = func(m int) tables.Tables { return redistable.New(client, m, func(n int) { calls.Add(int64(n)) }) }
 	return of, func() {
 		if err := client.Close(); err != nil {
 			s.Log.Warn("close the connection to Redis", "error", err)
 		}
-	}
+	}, nil
 }
 
 // serve owns one shard, in an epoch of its own, until ctx ends or another owner takes the

@@ -28,7 +28,7 @@ const (
 type ConnConfig struct {
 	// URL is one server or several, separated by commas. Default
 	// nats://127.0.0.1:4222. A wrong one keeps the service waiting at its start.
-	URL string `koanf:"url" usage:"NATS server, or several separated by commas"`
+	URL string `koanf:"url" secret:"url" usage:"NATS server, or several separated by commas"`
 	// Credentials is the path of a .creds file (JWT and key). Default none.
 	Credentials string `koanf:"credentials" usage:"path of a .creds file with JWT and key"`
 	// NKeySeed is the path of a file with an nkey seed. Default none.

@@ -32,7 +32,8 @@
 // Fields are booleans, numbers, strings, durations ("5s"), anything that
 // implements encoding.TextUnmarshaler, and slices of those (a list in the file,
 // commas elsewhere). The tag unit:"bytes" lets a whole number be written as
-// "400KiB", and secret:"true" keeps a value out of every text this package makes.
+// "400KiB", secret:"true" keeps a value out of every text this package makes, and
+// secret:"url" what URLs hold before the host: a user and password, or a token.
 //
 // A struct at any depth may check itself, either with Validate() []Problem, whose
 // paths are relative to it, or, where it must not import this package, with

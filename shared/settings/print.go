@@ -37,7 +37,7 @@ func (f *field) node(v reflect.Value) *yaml.Node {
 	if v.Kind() == reflect.Slice && !isText(f.typ) && !f.secret {
 		list := &yaml.Node{Kind: yaml.SequenceNode, Style: yaml.FlowStyle}
 		for i := range v.Len() {
-			list.Content = append(list.Content, scalar(f.formatScalar(v.Index(i)), v.Index(i)))
+			list.Content = append(list.Content, scalar(f.shown(f.formatScalar(v.Index(i))), v.Index(i)))
 		}
 		return list
 	}

@@ -16,6 +16,7 @@ type field struct {
 	flag   string // window.tasks-max
 	usage  string
 	secret bool
+	url    bool // of URLs, the passwords are secret
 	bytes  bool // a size: may be written with a unit
 	typ    reflect.Type
 	index  []int // for reflect.Value.FieldByIndex
@@ -87,6 +88,7 @@ func (s *schema) addField(owner reflect.Type, sf reflect.StructField, words []st
 		flag:   strings.ReplaceAll(strings.Join(words, "."), "_", "-"),
 		usage:  sf.Tag.Get("usage"),
 		secret: sf.Tag.Get("secret") == "true",
+		url:    sf.Tag.Get("secret") == "url",
 		bytes:  sf.Tag.Get("unit") == "bytes",
 		typ:    sf.Type,
 		index:  index,

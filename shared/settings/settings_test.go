@@ -221,6 +221,30 @@ func TestSecretsStaySecret(t *testing.T) {
 	}
 }
 
+// TestPasswordsOfURLsStaySecret: what else is in a URL is printed.
+func TestPasswordsOfURLsStaySecret(t *testing.T) {
+	type one struct {
+		URL  string   `koanf:"url" secret:"url"`
+		URLs []string `koanf:"urls" secret:"url"`
+	}
+	c := one{URL: "nats://ann:hunter2@hunter2@a:4222, bob:hunter2@b:4222,hunter2@c", URLs: []string{"tls://hunter2@d:1", "nats://e:2/@x"}}
+	var out strings.Builder
+	if err := settings.Print(&out, c); err != nil {
+		t.Fatal(err)
+	}
+	if err := settings.Usage(&out, "x", c); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"nats://********@a:4222, ********@b:4222,********@c", "tls://********@d:1", "nats://e:2/@x"} {
+		if strings.Count(out.String(), want) != 2 {
+			t.Errorf("%s is not printed twice:\n%s", want, out.String())
+		}
+	}
+	if strings.Contains(out.String(), "hunter2") {
+		t.Errorf("printed:\n%s", out.String())
+	}
+}
+
 func TestOptions(t *testing.T) {
 	for arg, want := range map[string]settings.Options{
 		"--help":               {Help: true},

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -24,7 +25,7 @@ func (f *field) set(v reflect.Value, raw any) error {
 	case raw == nil:
 		return fmt.Errorf("want %s, got nothing", f.want())
 	default:
-		return fmt.Errorf("want %s, got %q", f.want(), fmt.Sprint(raw))
+		return fmt.Errorf("want %s, got %q", f.want(), f.shown(fmt.Sprint(raw)))
 	}
 }
 
@@ -205,13 +206,25 @@ func (f *field) format(v reflect.Value) string {
 		return "********"
 	}
 	if v.Kind() != reflect.Slice || isText(f.typ) {
-		return f.formatScalar(v)
+		return f.shown(f.formatScalar(v))
 	}
 	items := make([]string, v.Len())
 	for i := range items {
-		items[i] = f.formatScalar(v.Index(i))
+		items[i] = f.shown(f.formatScalar(v.Index(i)))
 	}
 	return strings.Join(items, ",")
+}
+
+// userinfo is what stands between the scheme, or the beginning, of a URL and its host.
+var userinfo = regexp.MustCompile(`(^|[,\s]|://)[^/,\s]*@`)
+
+// shown is a value without what is secret in it: of a URL, who logs in and the password, or the token that
+// stands in its place.
+func (f *field) shown(text string) string {
+	if !f.url {
+		return text
+	}
+	return userinfo.ReplaceAllString(text, "${1}********@")
 }
 
 func (f *field) formatScalar(v reflect.Value) string {

@@ -114,7 +114,7 @@ func withTables(all Services, url string) (Services, error) {
 	}
 	all.Matching.Tables = matching.TablesRedis
 	all.Matching.Redis = matching.RedisConfig{
-		Addrs: []string{opts.Addr}, Username: opts.Username, Password: opts.Password, TLS: opts.TLSConfig != nil,
+		Addrs: []string{opts.Addr}, Username: opts.Username, Password: opts.Password, TLS: matching.RedisTLSConfig{Enabled: opts.TLSConfig != nil},
 	}
 	return all, nil
 }

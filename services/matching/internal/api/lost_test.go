@@ -69,7 +69,10 @@ func redisStack(t *testing.T) (*stack, *testkit.Redis, bool) {
 	if !ok {
 		return nil, nil, false
 	}
-	client := redistable.Connect(redistable.Config{Addrs: []string{r.Addr}})
+	client, err := redistable.Connect(redistable.Config{Addrs: []string{r.Addr}})
+	if err != nil {
+		t.Fatal(err)
+	}
 	t.Cleanup(func() { _ = client.Close() })
 	s := newStack(t)
 	s.tables = func() tables.Tables { return redistable.New(client, 0, nil) }

@@ -99,7 +99,10 @@ func run(t testing.TB, args ...string) (store, *testkit.Redis, bool) {
 }
 
 func connect(t testing.TB, c redistable.Config) store {
-	client := redistable.Connect(c)
+	client, err := redistable.Connect(c)
+	if err != nil {
+		t.Fatal(err)
+	}
 	t.Cleanup(func() { _ = client.Close() })
 	s := store{t: t, client: client}
 	for _, addr := range c.Addrs {
