@@ -286,6 +286,9 @@ func (c *Cluster) Ready(s Service, i int) error {
 	return err
 }
 
+// Readiness is the list of checks of a process that is ready.
+func (c *Cluster) Readiness(s Service, i int) (string, error) { return c.page(s, i, "/readyz") }
+
 // Metrics is the page of numbers of a process.
 func (c *Cluster) Metrics(s Service, i int) (string, error) { return c.page(s, i, "/metrics") }
 

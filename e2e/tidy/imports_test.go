@@ -102,7 +102,7 @@ func libraryOf(dir string) string {
 // leavesOnNATS are the packages of contracts and shared that wrap NATS.
 var leavesOnNATS = []string{
 	"contracts/catalog", "contracts/yard",
-	"shared/natsrpc", "shared/natslog", "shared/quarantine", "shared/provision", "shared/ownership", "shared/process",
+	"shared/natsrpc", "shared/natslog", "shared/quarantine", "shared/provision", "shared/ownership", "shared/storage", "shared/process",
 }
 
 // packageClasses holds who may import whom, by class.

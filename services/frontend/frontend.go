@@ -15,6 +15,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -53,6 +54,9 @@ type Service struct {
 	Deps
 	js    jetstream.JetStream
 	ready chan struct{}
+	// beacon and gate are set by Run.
+	beacon atomic.Pointer[ownership.Beacon]
+	gate   atomic.Pointer[gateway.Gateway]
 }
 
 // New makes the service. The streams and buckets exist by the time of Run.
@@ -75,6 +79,18 @@ func New(d Deps) (*Service, error) {
 
 // Ready is closed when requests are served.
 func (s *Service) Ready() <-chan struct{} { return s.ready }
+
+// Check is a condition of being ready besides Ready: an error where JetStream is not available here.
+func (s *Service) Check() error { return s.beacon.Load().Check() }
+
+// Warn is an error where submits are refused since the log's storage is full. Another frontend
+// would refuse them too, and outcomes go on.
+func (s *Service) Warn() error {
+	if gate := s.gate.Load(); gate != nil {
+		return gate.StorageFull()
+	}
+	return nil
+}
 
 // stopGrace is what a part gets to stop beyond the time it takes by its config.
 const stopGrace = 5 * time.Second
@@ -106,6 +122,7 @@ func (s *Service) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	s.gate.Store(gate)
 	inbox.Listen(gate)
 	public := api.New(api.Deps{
 		NATS: s.NATS, Gateway: gate, InboxPrefixes: s.Config.InboxPrefixes, RequestTimeout: s.Config.Gateway.RequestTimeout,
@@ -117,6 +134,7 @@ func (s *Service) Run(ctx context.Context) error {
 		return fmt.Errorf("open the members bucket: %w", err)
 	}
 	beacon := &ownership.Beacon{Service: "frontend", Node: s.Node, KV: members, Log: s.Log}
+	s.beacon.Store(beacon)
 
 	checkpoints, err := provision.Bucket(ctx, s.js, topology.CheckpointsBucket, s.Log)
 	if err != nil {

@@ -27,7 +27,6 @@ import (
 	"github.com/yardmaster-io/yardmaster/shared/lifecycle"
 	"github.com/yardmaster-io/yardmaster/shared/ownership"
 	"github.com/yardmaster-io/yardmaster/shared/provision"
-	"github.com/yardmaster-io/yardmaster/shared/storage"
 	"github.com/yardmaster-io/yardmaster/shared/telemetry"
 )
 
@@ -55,6 +54,7 @@ type Service struct {
 	metrics *partition.Metrics
 	ready   chan struct{}
 	share   atomic.Pointer[ownership.Share]
+	rooms   rooms
 }
 
 // New makes the service.
@@ -75,6 +75,9 @@ func (s *Service) Ready() <-chan struct{} { return s.ready }
 // Check is a condition of being ready besides Ready: an error where this node may
 // serve no partition.
 func (s *Service) Check() error { return s.share.Load().Check() }
+
+// Warn is an error where partitions have no owner, or take no further tasks since the storage is full.
+func (s *Service) Warn() error { return errors.Join(s.share.Load().Warn(), s.rooms.warn()) }
 
 // Run serves the partitions that this node owns until ctx ends, then drains.
 func (s *Service) Run(ctx context.Context) error {
@@ -140,7 +143,7 @@ func (s *Service) serve(ctx context.Context, p int, domains *catalog.Catalog, to
 		}
 		return retentionDefault
 	}
-	room := s.watchStorage(p)
+	room := s.room(p)
 	owner := partition.New(partition.Deps{
 		Partition: p, Shards: s.Partitioning.Matching, Node: s.Node, Config: s.Config.Partition,
 		Log: natshistory.Log{Config: nc}, Archive: natshistory.NewArchive(nc, retention), Reader: reader,
@@ -157,14 +160,6 @@ func (s *Service) serve(ctx context.Context, p int, domains *catalog.Catalog, to
 		return fmt.Errorf("%w: %w", ownership.ErrGiveUp, err)
 	}
 	return err
-}
-
-// watchStorage looks at the room in the log of a partition, from here until its next owner does.
-func (s *Service) watchStorage(p int) *storage.Watch {
-	full := s.Deps.Metrics.Gauge(fmt.Sprintf(`yard_history_storage_full{partition="%d"}`, p), "1 while the log takes no tasks since its storage is down to the reserve.")
-	return &storage.Watch{
-		JetStream: s.js, Stream: topology.HistoryStream(p), Config: s.Config.Storage, Log: s.Log.With("partition", p), Gauge: full,
-	}
 }
 
 // readerTimeout bounds how long the answers under way are waited for.

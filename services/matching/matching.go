@@ -68,6 +68,8 @@ type Service struct {
 	metrics *shard.Metrics
 	ready   chan struct{}
 	share   atomic.Pointer[ownership.Share]
+	// redis is nil where the tables are in memory, and before Run.
+	redis atomic.Pointer[redistable.Health]
 
 	mu sync.Mutex
 	// running are the shards served just now.
@@ -110,8 +112,12 @@ func New(d Deps) (*Service, error) {
 func (s *Service) Ready() <-chan struct{} { return s.ready }
 
 // Check is a condition of being ready besides Ready: an error where this node may
-// serve no shard.
-func (s *Service) Check() error { return s.share.Load().Check() }
+// serve no shard, or does not reach Redis: another node may, and a roll-out with a wrong
+// address must not go on.
+func (s *Service) Check() error { return errors.Join(s.share.Load().Check(), s.redis.Load().Check()) }
+
+// Warn is an error where shards have no owner.
+func (s *Service) Warn() error { return s.share.Load().Warn() }
 
 // Run serves the shards that this node owns until ctx ends, then drains.
 func (s *Service) Run(ctx context.Context) error {
@@ -176,9 +182,16 @@ func (s *Service) tables() (of func(m int) tables.Tables, closeAll func(), err e
 	if err != nil {
 		return nil, nil, fmt.Errorf("connect to Redis: %w", err)
 	}
+	health := redistable.NewHealth(client)
+	s.redis.Store(health)
+	ctx, stop := context.WithCancel(context.Background())
+	var looking sync.WaitGroup
+	looking.Go(func() { _ = health.Run(ctx) }) // it returns nil
 	calls := s.Metrics.Counter("yard_matching_redis_calls_total", "Round trips to Redis.")
 	of = func(m int) tables.Tables { return redistable.New(client, m, func(n int) { calls.Add(int64(n)) }) }
 	return of, func() {
+		stop()
+		looking.Wait()
 		if err := client.Close(); err != nil {
 			s.Log.Warn("close the connection to Redis", "error", err)
 		}

@@ -72,6 +72,9 @@ func (s *Service) Ready() <-chan struct{} { return s.ready }
 // serve no partition.
 func (s *Service) Check() error { return s.share.Load().Check() }
 
+// Warn is an error where partitions have no owner.
+func (s *Service) Warn() error { return s.share.Load().Warn() }
+
 // Run serves the partitions that this node owns until ctx ends, then drains.
 func (s *Service) Run(ctx context.Context) error {
 	members, err := provision.Bucket(ctx, s.js, topology.MembersBucket, s.Log)

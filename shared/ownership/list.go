@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -27,11 +28,27 @@ type Beacon struct {
 	// KV is the members bucket.
 	KV  jetstream.KeyValue
 	Log *slog.Logger
+
+	members atomic.Pointer[members]
+}
+
+// Check is a condition of being ready, of a nil Beacon too: an error where JetStream is not
+// available to this node.
+func (b *Beacon) Check() error {
+	if b == nil { // not made yet, which is another condition's to say
+		return nil
+	}
+	m := b.members.Load()
+	if m == nil {
+		return nil
+	}
+	return m.check()
 }
 
 // Run shows the heartbeat until ctx ends, then takes it away.
 func (b *Beacon) Run(ctx context.Context) error {
 	m := newMembers(b.KV, b.Service, b.Node, beaconBeat, b.Log)
+	b.members.Store(m)
 	m.announce(Announcement{Reads: logversion.ReadMax(), Writes: logversion.WriteMax()})
 	var sweeping sync.WaitGroup
 	sweeping.Go(func() { m.sweep(ctx) })

@@ -3,6 +3,7 @@ package ownership
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"math"
 	"math/rand/v2"
@@ -144,6 +145,20 @@ func (m *members) put(ctx context.Context) error {
 func leaderless(err error) bool {
 	return errors.Is(err, jetstream.ErrNoStreamResponse) || errors.Is(err, nats.ErrNoResponders) ||
 		errors.Is(err, nats.ErrTimeout) || errors.Is(err, context.DeadlineExceeded)
+}
+
+// unstoredMax is how long no heartbeat may have been stored: longer than NATS takes to elect
+// a leader.
+const unstoredMax = 12 * time.Second
+
+// check is an error if the server has stored no heartbeat for long: JetStream, or this node's
+// part of it, is not available. Before the first, readiness is another's to say.
+func (m *members) check() error {
+	taken := m.taken.Load()
+	if silent := time.Since(m.origin) - time.Duration(taken); taken > 0 && silent > unstoredMax {
+		return fmt.Errorf("JetStream has stored no heartbeat of this node for %v: it is not available", silent.Round(time.Second))
+	}
+	return nil
 }
 
 // signs are what the writes of heartbeats say.

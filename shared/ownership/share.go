@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -85,8 +86,13 @@ type Share struct {
 	cfg   Config
 	ready chan struct{}
 
+	// members is set by Run.
+	members atomic.Pointer[members]
+
 	mu    sync.Mutex
 	owned []int
+	// unowned are the partitions that no node serves, as far as this one can tell.
+	unowned []int
 	// unreadable is the cluster's version that this node cannot read, or 0.
 	unreadable uint32
 }
@@ -119,11 +125,32 @@ func (s *Share) Owned() []int {
 	return slices.Clone(s.owned)
 }
 
-// Check is a condition of being ready, of a nil Share too: an error where the
-// cluster writes a log version that this node cannot read, so that it serves nothing.
+// Warn is an error that names the partitions without an owner, if there are any; it says nothing
+// about this node. A nil Share has nothing to say.
+func (s *Share) Warn() error {
+	if s == nil {
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.unowned) == 0 {
+		return nil
+	}
+	return fmt.Errorf("no node serves %d of %d partitions: %v", len(s.unowned), s.cfg.Count, s.unowned)
+}
+
+// Check is a condition of being ready, of a nil Share too: an error where JetStream is not
+// available to this node, or the cluster writes a log version that it cannot read, so
+// that it serves nothing. It does not depend on what the node owns, or a roll-out would
+// wait for partitions that have not moved yet.
 func (s *Share) Check() error {
 	if s == nil { // not made yet, which is another condition's to say
 		return nil
+	}
+	if m := s.members.Load(); m != nil {
+		if err := m.check(); err != nil {
+			return err
+		}
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -160,6 +187,7 @@ func (s *Share) Run(ctx context.Context) error {
 	}
 	m := newMembers(s.cfg.KV, s.cfg.Service, s.cfg.Node, s.cfg.Beat, s.cfg.Log)
 	a := newAssignment(ctx, s.cfg)
+	s.members.Store(m)
 	m.announce(s.announcement(a))
 	alive, die := context.WithCancel(context.WithoutCancel(ctx))
 	var background sync.WaitGroup
@@ -193,6 +221,7 @@ func (s *Share) follow(ctx context.Context, m *members, told <-chan signal, a *a
 	v := newView(s.cfg.Node, m.run, s.cfg.Expiry)
 	ticker := time.NewTicker(s.cfg.Beat / 4)
 	defer ticker.Stop()
+	unowned := s.cfg.Metrics.Gauge(fmt.Sprintf(`yard_partitions_unowned{service="%s"}`, s.cfg.Service), "Partitions that no live node serves.")
 	var is situation
 	for {
 		changed := false
@@ -230,7 +259,22 @@ func (s *Share) follow(ctx context.Context, m *members, told <-chan signal, a *a
 			is = now
 		}
 		m.announce(s.announcement(a))
+		unowned.Set(int64(s.noteUnowned(now.held, a.holding())))
 	}
+}
+
+// noteUnowned takes in what others and this node serve, and returns how many partitions nobody does.
+func (s *Share) noteUnowned(held, mine []int) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.unowned = s.unowned[:0]
+	for p := range s.cfg.Count {
+		_, theirs := slices.BinarySearch(held, p)
+		if _, ours := slices.BinarySearch(mine, p); !theirs && !ours {
+			s.unowned = append(s.unowned, p)
+		}
+	}
+	return len(s.unowned)
 }
 
 // situation is what decides who serves what.

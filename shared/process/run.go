@@ -50,6 +50,18 @@ type Service interface {
 // Checked is a service that has a condition of being ready besides Ready.
 type Checked interface{ Check() error }
 
+// Warned is a service that may have something to say that its readiness does not depend on:
+// nil where it has nothing.
+type Warned interface{ Warn() error }
+
+// Warning is what a service warns of.
+func Warning(s Service) error {
+	if w, ok := s.(Warned); ok {
+		return w.Warn()
+	}
+	return nil
+}
+
 // Serving is a service's part of readiness: nil where it serves.
 func Serving(s Service) error {
 	select {
@@ -97,6 +109,7 @@ func Run(ctx context.Context, name string, cfg Config, build func(Env) (Service,
 	p.watch = &clock.Watch{Clock: p.env.Clock, Ask: p.serverTime, SkewMax: cfg.Clock.SkewMax, Log: log}
 	p.health.AddCheck("clock", p.watch.Check)
 	showSkew(metrics, p.env.Clock)
+	p.health.AddWarning(name+" at large", p.warning)
 
 	log.Info("starting", "version", Version, "revision", revision())
 	defer context.AfterFunc(ctx, func() { log.Info("stopping") })()
@@ -189,6 +202,15 @@ func (p *body) serving() error {
 		return Serving(p.service)
 	default:
 		return errors.New("not ready yet")
+	}
+}
+
+func (p *body) warning() error {
+	select {
+	case <-p.ready:
+		return Warning(p.service)
+	default:
+		return nil
 	}
 }
 

@@ -25,7 +25,8 @@ const (
 //   - /livez: 200 while the process runs. It never depends on anything outside, or
 //     an outage of NATS would make the platform restart every service.
 //   - /readyz: 200 if every check passes, else 503; both with the list of checks
-//     and why each one that fails does so.
+//     and why each one that fails does so. What is wrong and would be no better at
+//     another process is a warning: it is in the list, and the answer stays 200.
 //   - /metrics: the numbers as Prometheus text.
 //
 // It is a part for lifecycle.Group: add it first, so that it answers while the
@@ -41,8 +42,9 @@ type Health struct {
 }
 
 type check struct {
-	name string
-	run  func() error
+	name    string
+	run     func() error
+	warning bool
 }
 
 // CheckResult is one line of the /readyz answer.
@@ -50,6 +52,8 @@ type CheckResult struct {
 	Name  string `json:"name"`
 	OK    bool   `json:"ok"`
 	Error string `json:"error,omitempty"`
+	// Warning: it is not OK, and the process is ready all the same.
+	Warning bool `json:"warning,omitempty"`
 }
 
 // Readiness is the /readyz answer.
@@ -68,10 +72,22 @@ func NewHealth(address string, metrics *Metrics) *Health {
 // AddCheck adds a condition of being ready. The function must be quick, since a
 // probe waits for it, and safe for concurrent use: it looks at a value the process
 // already has, it does not go and ask a server.
-func (h *Health) AddCheck(name string, run func() error) {
+//
+// It decides whether requests, or a roll-out, go on at this process: so it fails where
+// another process may do better, as with a connection that is broken here. What is the
+// same everywhere is for AddWarning, or all processes would be taken out together.
+func (h *Health) AddCheck(name string, run func() error) { h.add(check{name: name, run: run}) }
+
+// AddWarning adds what people are to know of and readiness does not depend on. The
+// function is as for AddCheck.
+func (h *Health) AddWarning(name string, run func() error) {
+	h.add(check{name: name, run: run, warning: true})
+}
+
+func (h *Health) add(c check) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.checks = append(h.checks, check{name, run})
+	h.checks = append(h.checks, c)
 }
 
 // Readiness runs all checks, in the order they were added.
@@ -83,8 +99,8 @@ func (h *Health) Readiness() Readiness {
 	for _, c := range checks {
 		result := CheckResult{Name: c.name, OK: true}
 		if err := c.run(); err != nil {
-			result.OK, result.Error = false, err.Error()
-			answer.Ready = false
+			result.OK, result.Error, result.Warning = false, err.Error(), c.warning
+			answer.Ready = answer.Ready && c.warning
 		}
 		answer.Checks = append(answer.Checks, result)
 	}

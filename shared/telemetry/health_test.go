@@ -62,6 +62,21 @@ func TestHealth(t *testing.T) {
 	}
 }
 
+// TestWarningsLeaveReady: what would be no better elsewhere is told, and takes nothing out of service.
+func TestWarningsLeaveReady(t *testing.T) {
+	h := telemetry.NewHealth("", nil)
+	h.AddCheck("nats", func() error { return nil })
+	h.AddWarning("storage", func() error { return errors.New("full") })
+	got := h.Readiness()
+	if !got.Ready || len(got.Checks) != 2 || got.Checks[1] != (telemetry.CheckResult{Name: "storage", Error: "full", Warning: true}) {
+		t.Errorf("%+v", got)
+	}
+	h.AddCheck("redis", func() error { return errors.New("away") })
+	if h.Readiness().Ready {
+		t.Error("ready though a check fails")
+	}
+}
+
 func TestHealthWithoutAddress(t *testing.T) {
 	h := telemetry.NewHealth("", nil)
 	stop := run(t, h)

@@ -36,6 +36,8 @@ type serviceHealth struct {
 		Name  string `json:"name"`
 		OK    bool   `json:"ok"`
 		Error string `json:"error,omitempty"`
+		// Warning: the process is ready all the same.
+		Warning bool `json:"warning,omitempty"`
 	} `json:"checks"`
 }
 
@@ -43,7 +45,8 @@ func (a *app) statusCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "status", Short: "Ask every process of the system how it is",
 		Long: `Ask every process of the system how it is. The exit code is 1 where a service has
-no process that is ready.`,
+no process that is ready. A warning is of what no process could do better, such as a full storage or
+partitions without an owner.`,
 		Example: "  yard status --url nats://127.0.0.1:4222",
 		Args:    noArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return a.status(cmd.Context()) },
@@ -113,7 +116,11 @@ func (a *app) printHealth(answers []serviceHealth) error {
 	for _, h := range answers {
 		var wrong []string
 		for _, c := range h.Checks {
-			if !c.OK {
+			switch {
+			case c.OK:
+			case c.Warning:
+				wrong = append(wrong, fmt.Sprintf("warning: %s: %s", c.Name, c.Error))
+			default:
 				wrong = append(wrong, fmt.Sprintf("%s: %s", c.Name, c.Error))
 			}
 		}

@@ -1,0 +1,66 @@
+package history
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/yardmaster-io/yardmaster/contracts/topology"
+	"github.com/yardmaster-io/yardmaster/shared/storage"
+)
+
+// rooms are the watches of the partitions served here.
+type rooms struct {
+	mu  sync.Mutex
+	all map[int]*storage.Watch
+}
+
+// warn names the partitions that have no room.
+func (r *rooms) warn() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var full []error
+	for p, w := range r.all {
+		if why := w.Full(); why != "" {
+			full = append(full, fmt.Errorf("partition %d takes no tasks since its storage is full: %s", p, why))
+		}
+	}
+	return errors.Join(full...)
+}
+
+func (r *rooms) add(p int, w *storage.Watch) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.all == nil {
+		r.all = map[int]*storage.Watch{}
+	}
+	r.all[p] = w
+}
+
+func (r *rooms) remove(p int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.all, p)
+}
+
+// room is the part of one ownership that looks at the room in the log of its partition.
+type room struct {
+	*storage.Watch
+	rooms     *rooms
+	partition int
+}
+
+func (s *Service) room(p int) room {
+	full := s.Deps.Metrics.Gauge(fmt.Sprintf(`yard_history_storage_full{partition="%d"}`, p), "1 while the log takes no tasks since its storage is down to the reserve.")
+	return room{&storage.Watch{
+		JetStream: s.js, Stream: topology.HistoryStream(p), Config: s.Config.Storage, Log: s.Log.With("partition", p), Gauge: full,
+	}, &s.rooms, p}
+}
+
+// Run looks until ctx ends.
+func (r room) Run(ctx context.Context) error {
+	r.rooms.add(r.partition, r.Watch)
+	defer r.rooms.remove(r.partition)
+	return r.Watch.Run(ctx)
+}

@@ -1,0 +1,66 @@
+package ownership
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/yardmaster-io/yardmaster/shared/telemetry"
+)
+
+// TestR43_ReadinessKnowsWhetherJetStreamStores: a node whose heartbeats nobody stores for longer than an
+// election takes is not ready; one that has just begun, or whose bucket elects a leader, is not blamed.
+func TestR43_ReadinessKnowsWhetherJetStreamStores(t *testing.T) {
+	m := newMembers(nil, "history", "me", BeatDefault, slog.New(slog.DiscardHandler))
+	for _, c := range []struct {
+		what         string
+		began, taken time.Duration // ago; 0 = none was taken
+		wrong        bool
+	}{
+		{"it has just begun", time.Minute, 0, false},
+		{"all is well", time.Minute, time.Second, false},
+		{"an election", time.Minute, 9 * time.Second, false},
+		{"JetStream is away", time.Minute, 20 * time.Second, true},
+	} {
+		m.origin = time.Now().Add(-c.began)
+		m.taken.Store(0)
+		if c.taken > 0 {
+			m.taken.Store(int64(c.began - c.taken))
+		}
+		s := &Share{}
+		s.members.Store(m)
+		b := &Beacon{}
+		b.members.Store(m)
+		for _, err := range []error{s.Check(), b.Check()} {
+			if (err != nil) != c.wrong {
+				t.Errorf("%s: %v", c.what, err)
+			}
+		}
+	}
+	if err := errors.Join((*Share)(nil).Check(), (*Beacon)(nil).Check(), (&Share{}).Check(), (&Beacon{}).Check()); err != nil {
+		t.Errorf("before Run: %v", err)
+	}
+}
+
+// TestPartitionsWithoutAnOwnerAreNamed: they are a warning and a metric, and do not make a node
+// unready.
+func TestPartitionsWithoutAnOwnerAreNamed(t *testing.T) {
+	metrics := new(telemetry.Metrics)
+	s := New(Config{Service: "history", Node: "me", Count: 5, Metrics: metrics})
+	if n := s.noteUnowned([]int{0, 3}, []int{1}); n != 2 {
+		t.Errorf("%d are without an owner", n)
+	}
+	if err := s.Warn(); err == nil || !strings.Contains(err.Error(), fmt.Sprint([]int{2, 4})) {
+		t.Errorf("%v", err)
+	}
+	if err := s.Check(); err != nil {
+		t.Errorf("not ready for it: %v", err)
+	}
+	s.noteUnowned([]int{0, 2, 3}, []int{1, 4})
+	if err := errors.Join(s.Warn(), (*Share)(nil).Warn()); err != nil {
+		t.Error(err)
+	}
+}
