@@ -29,7 +29,10 @@ const (
 	// may have and still be chosen again. Requests of one moment then meet in one
 	// partition and share a message, where each message costs a sync to disk; and
 	// over a longer time the partitions are filled evenly all the same.
-	StayTasks = 128
+	StayTasks = 1024
+	// StayReported is how old the report of an owner may be that says so: who has none gets no
+	// more than its share, since what it gets may wait for a takeover.
+	StayReported = time.Second
 
 	// TasksPerBatchGuess is how many tasks a message is taken for that the owner
 	// has not read yet. Its report counts messages; opening them would cost it.
@@ -43,8 +46,9 @@ type Balancer struct {
 }
 
 type partition struct {
-	reported int64
-	sent     int64 // tasks sent there by this frontend since the report
+	reported   int64
+	reportedAt time.Time
+	sent       int64 // tasks sent there by this frontend since the report
 
 	// While setAside is above zero the partition is out of the choice, but for
 	// one probe at a time from failedAt+setAside on.
@@ -55,6 +59,11 @@ type partition struct {
 
 func (p *partition) queued() int64 { return p.reported + p.sent }
 
+// stays tells whether p, chosen last, is chosen again, where the emptiest has so many queued.
+func (p *partition) stays(least int64, now time.Time) bool {
+	return p.setAside == 0 && p.queued() < least+StayTasks && now.Sub(p.reportedAt) <= StayReported
+}
+
 // New makes a balancer of n partitions, 0..n-1, all healthy and empty.
 func New(n int) *Balancer {
 	if n < 1 {
@@ -64,7 +73,7 @@ func New(n int) *Balancer {
 }
 
 // Pick chooses the partition of a request of so many tasks and counts them as
-// queued there: the one chosen last, while it is no more than StayTasks ahead, else the
+// queued there: the one chosen last, while it is no more than StayTasks ahead and has an owner, else the
 // emptiest. ok is false where every partition is set aside. Among equals, tie
 // decides; it should be random, so that several frontends do not agree.
 //
@@ -93,7 +102,7 @@ func (b *Balancer) Pick(now time.Time, tasks int, tie uint64) (chosen int, ok bo
 	if chosen < 0 {
 		return 0, false
 	}
-	if l := b.last; l >= 0 && b.partitions[l].setAside == 0 && b.partitions[l].queued() < b.partitions[chosen].queued()+StayTasks {
+	if l := b.last; l >= 0 && b.partitions[l].stays(b.partitions[chosen].queued(), now) {
 		chosen = l
 	}
 	b.last = chosen
@@ -141,11 +150,12 @@ func (b *Balancer) Healthy(p int) bool {
 
 // Report takes in what the owner of p says is queued: tasks in its window and
 // log messages it has not read. What was sent before counts as contained in it.
-func (b *Balancer) Report(p int, active, unreadBatches int64) {
+func (b *Balancer) Report(p int, active, unreadBatches int64, now time.Time) {
 	if p < 0 || p >= len(b.partitions) || active < 0 || unreadBatches < 0 {
 		return // a hint from a stranger
 	}
 	b.partitions[p].reported = active + unreadBatches*TasksPerBatchGuess
+	b.partitions[p].reportedAt = now
 	b.partitions[p].sent = 0
 }
 
