@@ -249,7 +249,7 @@ func TestI2_TasklistsOfOneRequestLieInOnePartition(t *testing.T) {
 	if a, b := len(s.records(0)), len(s.records(1)); a+b != 6 || a*b != 0 {
 		t.Errorf("%d and %d tasks", a, b)
 	}
-	if n := s.stored(); n != 3 {
+	if n := s.stored(); n != 1 {
 		t.Errorf("%d messages", n)
 	}
 }

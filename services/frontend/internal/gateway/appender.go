@@ -47,7 +47,7 @@ func (a *appender) report(load *rpcv1.HistoryLoad) {
 	if p < 0 || p >= len(a.commits) {
 		return // a hint from a stranger
 	}
-	a.balancer.Report(p, load.Active, load.UnreadBatches)
+	a.balancer.Report(p, load.Active, load.UnreadBatches, time.Now())
 	a.balancer.ReportFull(p, load.StorageFull)
 	a.commits[p].room.Report(load.SharedTasks, load.SharedBytes)
 }

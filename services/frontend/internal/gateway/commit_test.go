@@ -77,6 +77,16 @@ func (r *rig) reported(t *testing.T, tasks, bytes int64) {
 	r.TakeLoad(data)
 }
 
+// queued makes the owner of partition p say how many tasks it has.
+func (r *rig) queued(t *testing.T, p int, active int64) {
+	t.Helper()
+	data, err := (&rpcv1.HistoryLoad{Partition: int32(p), Active: active}).MarshalVT()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.TakeLoad(data)
+}
+
 // of is a request of n tasks of a tasklist and priority; 0 = due later.
 func of(n int, tasklist string, priority int32) *yardv1.SubmitRequest {
 	req := tasks(n)
@@ -198,16 +208,14 @@ func TestI2_TasklistsOfOneRequestAreStoredTogether(t *testing.T) {
 func TestMessagesOfAFlushFailEachForItself(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, func(d *Deps) { d.Partitioning.History = 2 }).running(t)
+		r.queued(t, 1, 5000)
+		const home = 0
 		r.log.gate = make(chan struct{})
 		plug := r.submit(t, tasks(1))
 		synctest.Wait()
-		home := 0
-		if r.appender.commits[1].flushing {
-			home = 1
-		}
 		answers := map[string]<-chan outcome{}
 		for _, domain := range []string{"stored", "moved", "unknown"} {
-			answers[domain] = r.submitAs(t, domain, tasks(20))
+			answers[domain] = r.submitAs(t, domain, tasks(100))
 		}
 		synctest.Wait()
 		unknown := 0
@@ -298,12 +306,11 @@ func TestI14_TheQueueLeavesRoomForOthers(t *testing.T) {
 func TestWhatWaitsMovesWithItsPartition(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t).running(t)
+		r.queued(t, 1, 5000)
+		r.queued(t, 2, 5000)
+		const sick = 0
 		r.log.gate = make(chan struct{})
-		var sick int
 		r.log.fault = func(p int, _ natslog.Msg) (bool, error) {
-			if len(r.log.tries) == 1 {
-				sick = p
-			}
 			if p == sick {
 				return false, natslog.ErrNotStored
 			}

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
-	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
@@ -181,11 +180,7 @@ func TestLoadReportsSteer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t).running(t)
 		for p, active := range []int64{5000, 10, 5000} {
-			data, err := (&rpcv1.HistoryLoad{Partition: int32(p), Active: active}).MarshalVT()
-			if err != nil {
-				t.Fatal(err)
-			}
-			r.TakeLoad(data)
+			r.queued(t, p, active)
 		}
 		for range 5 {
 			accepted(t, <-r.submit(t, tasks(100)))

@@ -75,7 +75,7 @@ func newOutcomes(g *Gateway) *outcomes {
 			}
 			o.flush(p, batch)
 		}
-		o.partitions = append(o.partitions, batcher.New(batcher.Config{MaxBytes: batchBytesMax, MaxQueuedItems: queuedSharesMax}, flush))
+		o.partitions = append(o.partitions, batcher.New(batcher.Config{InFlight: 1, MaxBytes: batchBytesMax, MaxQueuedItems: queuedSharesMax}, flush))
 	}
 	return o
 }

@@ -16,7 +16,10 @@ func TestR56_RedisThatIsAwayIsToldOf(t *testing.T) {
 	if !ok {
 		t.Skip("there is no redis-server")
 	}
-	client := redistable.Connect(redistable.Config{Addrs: []string{r.Addr}})
+	client, err := redistable.Connect(redistable.Config{Addrs: []string{r.Addr}})
+	if err != nil {
+		t.Fatal(err)
+	}
 	h := redistable.NewHealth(client)
 	ctx, stop := context.WithCancel(t.Context())
 	done := make(chan error)

@@ -29,7 +29,10 @@ const (
 	// may have and still be chosen again. Requests of one moment then meet in one
 	// partition and share a message, where each message costs a sync to disk; and
 	// over a longer time the partitions are filled evenly all the same.
-	StayTasks = 128
+	StayTasks = 1024
+	// StayReported is how old the report of an owner may be that says so: who has none gets no
+	// more than its share, since what it gets may wait for a takeover.
+	StayReported = time.Second
 
 	// FullFor is for how long a partition is taken to be full that refused for want of room.
 	FullFor = time.Second
@@ -46,8 +49,9 @@ type Balancer struct {
 }
 
 type partition struct {
-	reported int64
-	sent     int64 // tasks sent there by this frontend since the report
+	reported   int64
+	reportedAt time.Time
+	sent       int64 // tasks sent there by this frontend since the report
 
 	// While setAside is above zero the partition is out of the choice, but for
 	// one probe at a time from failedAt+setAside on.
@@ -64,6 +68,11 @@ func (p *partition) hasRoom(now time.Time) bool { return !p.full && !now.Before(
 
 func (p *partition) queued() int64 { return p.reported + p.sent }
 
+// stays tells whether p, chosen last, is chosen again, where the emptiest has so many queued.
+func (p *partition) stays(least int64, now time.Time) bool {
+	return p.setAside == 0 && p.hasRoom(now) && p.queued() < least+StayTasks && now.Sub(p.reportedAt) <= StayReported
+}
+
 // New makes a balancer of n partitions, 0..n-1, all healthy and empty.
 func New(n int) *Balancer {
 	if n < 1 {
@@ -73,7 +82,7 @@ func New(n int) *Balancer {
 }
 
 // Pick chooses the partition of a request of so many tasks and counts them as
-// queued there: the one chosen last, while it is no more than StayTasks ahead, else the
+// queued there: the one chosen last, while it is no more than StayTasks ahead and has an owner, else the
 // emptiest. ok is false where every partition is set aside, or full. Among equals, tie
 // decides; it should be random, so that several frontends do not agree.
 //
@@ -105,7 +114,7 @@ func (b *Balancer) Pick(now time.Time, tasks int, tie uint64) (chosen int, ok bo
 	if chosen < 0 {
 		return 0, false
 	}
-	if l := b.last; l >= 0 && b.partitions[l].setAside == 0 && b.partitions[l].hasRoom(now) && b.partitions[l].queued() < b.partitions[chosen].queued()+StayTasks {
+	if l := b.last; l >= 0 && b.partitions[l].stays(b.partitions[chosen].queued(), now) {
 		chosen = l
 	}
 	b.last = chosen
@@ -153,11 +162,12 @@ func (b *Balancer) Healthy(p int) bool {
 
 // Report takes in what the owner of p says is queued: tasks in its window and
 // log messages it has not read. What was sent before counts as contained in it.
-func (b *Balancer) Report(p int, active, unreadBatches int64) {
+func (b *Balancer) Report(p int, active, unreadBatches int64, now time.Time) {
 	if p < 0 || p >= len(b.partitions) || active < 0 || unreadBatches < 0 {
 		return // a hint from a stranger
 	}
 	b.partitions[p].reported = active + unreadBatches*TasksPerBatchGuess
+	b.partitions[p].reportedAt = now
 	b.partitions[p].sent = 0
 }
 

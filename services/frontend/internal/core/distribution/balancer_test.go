@@ -33,17 +33,18 @@ func TestWholeRequestsGoWhereTheFewestAreQueued(t *testing.T) {
 
 func TestReportsReplaceWhatWasSentSince(t *testing.T) {
 	b := New(2)
-	b.Report(0, 0, 0)
-	b.Report(1, 0, 3) // 3 messages, taken for 300 tasks
+	b.Report(0, 0, 0, t0)
+	b.Report(1, 0, 3, t0) // 3 messages, taken for 300 tasks
 	for queued := range 2 {
-		if p := pick(t, b, t0, 250, 0); p != 0 {
-			t.Fatalf("%d queued against 300: got %d", queued*250, p)
+		if p := pick(t, b, t0, 700, 0); p != 0 {
+			t.Fatalf("%d queued against 300: got %d", queued*700, p)
 		}
 	}
 	if p := pick(t, b, t0, 1, 0); p != 1 {
-		t.Fatalf("500 queued against 300: got %d", p)
+		t.Fatalf("1400 queued against 300: got %d", p)
 	}
-	b.Report(0, 0, 0) // read and finished meanwhile
+	b.Report(0, 0, 0, t0) // read and finished meanwhile
+	b.Report(1, StayTasks, 0, t0)
 	if p := pick(t, b, t0, 1, 0); p != 0 {
 		t.Fatalf("nothing queued at 0: got %d", p)
 	}
@@ -52,6 +53,9 @@ func TestReportsReplaceWhatWasSentSince(t *testing.T) {
 // Single tasks of one moment meet in one partition, and yet all get their share.
 func TestSmallRequestsStayTogether(t *testing.T) {
 	b, changes, got := New(4), 0, [4]int{}
+	for p := range got {
+		b.Report(p, 0, 0, t0)
+	}
 	last := -1
 	for tie := range uint64(40_000) {
 		p := pick(t, b, t0, 1, tie)
@@ -63,6 +67,22 @@ func TestSmallRequestsStayTogether(t *testing.T) {
 	}
 	if changes > 40_000/StayTasks+4 || slices.Min(got[:]) < 10_000-2*StayTasks {
 		t.Errorf("%d changes, dealt %v", changes, got)
+	}
+}
+
+// A partition whose owner is silent, such as during a takeover, gets its share and no more.
+func TestNobodyStaysWithoutAnOwner(t *testing.T) {
+	b := New(2)
+	b.Report(0, 0, 0, t0)
+	b.Report(1, 10, 0, t0)
+	for range 100 { // more than at 1
+		if p := pick(t, b, t0.Add(StayReported), 1, 0); p != 0 {
+			t.Fatalf("got %d", p)
+		}
+	}
+	silent := t0.Add(StayReported + 1)
+	if p := pick(t, b, silent, 1, 0); p != 1 {
+		t.Fatalf("got %d, which is silent", p)
 	}
 }
 
@@ -78,7 +98,7 @@ func TestTieSpreads(t *testing.T) {
 
 func TestFailedPartitionIsLeftAloneThenProbedByOneRequest(t *testing.T) {
 	b := New(2)
-	b.Report(1, 1000, 0)
+	b.Report(1, 2*StayTasks, 0, t0)
 	b.Failed(0, 1, t0)
 	b.Failed(0, 1, t0) // of the same outage: counts once
 	if b.Healthy(0) || !b.Healthy(1) {
@@ -128,6 +148,8 @@ type model struct {
 	failed  []time.Time // zero = healthy
 	wait    []time.Duration
 	probing []bool
+	// reported is when.
+	reported []time.Time
 }
 
 func (m *model) mayProbe(p int) bool {
@@ -158,7 +180,11 @@ func (m *model) pick(t *rapid.T) {
 		m.probing[p] = true
 	} else {
 		for i := range m.queued {
-			if m.failed[i].IsZero() && m.queued[i]+StayTasks <= m.queued[p] {
+			stay := int64(0)
+			if m.now.Sub(m.reported[p]) <= StayReported {
+				stay = StayTasks - 1
+			}
+			if m.failed[i].IsZero() && m.queued[i]+stay < m.queued[p] {
 				t.Fatalf("%d has %d queued, %d has %d", i, m.queued[i], p, m.queued[p])
 			}
 		}
@@ -201,7 +227,7 @@ func TestBalancerPromises(t *testing.T) {
 		n := rapid.IntRange(1, 5).Draw(t, "partitions")
 		m := &model{
 			b: New(n), now: t0,
-			queued: make([]int64, n), failed: make([]time.Time, n), wait: make([]time.Duration, n), probing: make([]bool, n),
+			queued: make([]int64, n), failed: make([]time.Time, n), wait: make([]time.Duration, n), probing: make([]bool, n), reported: make([]time.Time, n),
 		}
 		t.Repeat(map[string]func(*rapid.T){
 			"time passes": func(t *rapid.T) {
@@ -212,8 +238,8 @@ func TestBalancerPromises(t *testing.T) {
 			"returned": m.giveBack,
 			"report": func(t *rapid.T) {
 				p, active := m.partition(t), rapid.Int64Range(0, 10_000).Draw(t, "active")
-				m.b.Report(p, active, 0)
-				m.queued[p] = active
+				m.b.Report(p, active, 0, m.now)
+				m.queued[p], m.reported[p] = active, m.now
 			},
 			"stored": func(t *rapid.T) {
 				p := m.partition(t)

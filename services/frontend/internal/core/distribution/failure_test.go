@@ -35,21 +35,21 @@ func TestNobodyIsLeftAloneForLongWhereAllFail(t *testing.T) {
 
 func TestReportsOfStrangersAreIgnored(t *testing.T) {
 	b := New(2)
-	b.Report(0, 10_000, 0)
+	b.Report(0, 10_000, 0, t0)
 	for _, report := range []struct {
 		p               int
 		active, batches int64
 	}{{-1, 1, 1}, {2, 1, 1}, {0, -1, 1}, {0, 1, -1}} {
-		b.Report(report.p, report.active, report.batches)
+		b.Report(report.p, report.active, report.batches, t0)
 		if p := pick(t, b, t0, 1, 0); p != 1 {
 			t.Fatalf("after the report %+v: got %d", report, p)
 		}
 	}
-	b.Report(1, 0, 103) // the smallest values that count are 0
+	b.Report(1, 0, 120, t0) // the smallest values that count are 0
 	if p := pick(t, b, t0, 1, 0); p != 0 {
-		t.Fatalf("got %d, where 10,300 are queued", p)
+		t.Fatalf("got %d, where 12,000 are queued", p)
 	}
-	b.Report(1, 9_000, 0)
+	b.Report(1, 8_000, 0, t0)
 	if p := pick(t, b, t0, 1, 0); p != 1 {
 		t.Fatalf("got %d, where 10,001 are queued", p)
 	}
@@ -65,7 +65,7 @@ func TestWhatWasNotSentDoesNotCountAsQueued(t *testing.T) {
 			t.Fatalf("%s: got %d first", name, p)
 		}
 		giveBack(b)
-		b.Report(1, StayTasks+1, 0)
+		b.Report(1, StayTasks+1, 0, t0)
 		if p := pick(t, b, t0, 1, 1); p != 0 {
 			t.Errorf("%s: got %d, with nothing queued at 0", name, p)
 		}

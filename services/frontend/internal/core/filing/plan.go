@@ -10,7 +10,7 @@ import (
 const (
 	// OwnTasks and OwnBytes are what a destination has in a flush, one or the other, to get a message
 	// of its own. Fewer share: a sync for each would cost more than they gain.
-	OwnTasks = 16
+	OwnTasks = 64
 	OwnBytes = 32 << 10
 	// OwnMax bounds the destinations of a flush that get one, the largest first: what a flush costs
 	// must not grow with the number of tasklists that a domain makes up.
