@@ -9,11 +9,12 @@ import (
 // room, or whose log has refused; when none is left, Pick says so at once.
 func TestR43_FullPartitionsAreLeftOut(t *testing.T) {
 	b := New(3)
+	b.Report(0, 0, 0, t0)
 	if p := pick(t, b, t0, 1, 0); p != 0 { // it would stay there
 		t.Fatalf("began with %d", p)
 	}
 	b.ReportFull(0, true)
-	b.Report(1, 5000, 0)
+	b.Report(1, 5000, 0, t0)
 	b.Refused(2, 0, t0)
 	for tie := range uint64(5) {
 		if p := pick(t, b, t0, 100, tie); p != 1 {
