@@ -119,8 +119,9 @@ func TestAcceptedTasksSurviveAStop(t *testing.T) {
 		if err != nil {
 			t.Fatalf("task %d: %v", i, err)
 		}
-		if result.Task.Grants != 1 || result.Task.State != yardv1.TaskState_TASK_STATE_COMPLETED {
-			t.Errorf("task %d: %v after %d grants", i, result.Task.State, result.Task.Grants)
+		// On a busy machine a grant may reach nobody, and come back without cost.
+		if result.Task.Failures != 0 || result.Task.State != yardv1.TaskState_TASK_STATE_COMPLETED {
+			t.Errorf("task %d: %v after %d failures", i, result.Task.State, result.Task.Failures)
 		}
 	}
 
