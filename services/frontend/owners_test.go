@@ -2,6 +2,7 @@ package frontend
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"slices"
 	"sync/atomic"
@@ -17,6 +18,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/shared/natsrpc"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 var farPast = time.UnixMilli(1000)
@@ -80,9 +82,13 @@ func TestOutcomesGetHistorysVerdicts(t *testing.T) {
 	if n := batches.Load(); n != int64(partitioning.History) {
 		t.Errorf("%d batches", n)
 	}
-	if n := s.stored(); n != partitioning.History {
-		t.Errorf("%d messages stored", n)
-	}
+	// This history answers what is on its way into the log.
+	testkit.Eventually(t, time.Minute, func() error {
+		if n := s.stored(); n != partitioning.History {
+			return fmt.Errorf("%d messages stored", n)
+		}
+		return nil
+	})
 }
 
 func TestGetFindsATaskWhereverItIs(t *testing.T) {
