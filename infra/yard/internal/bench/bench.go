@@ -179,7 +179,7 @@ func (t *target) prepare(ctx context.Context, s shape, retention time.Duration) 
 			return fmt.Errorf("type %s: %w", name, err)
 		}
 	}
-	warmUp := &load{target: t, tasks: s.warmUp()}
+	warmUp := &load{target: t, tasks: s.warmUp(), brief: true}
 	if _, err := warmUp.drain(ctx, s); err != nil {
 		return fmt.Errorf("warm-up: %w", err)
 	}

@@ -128,6 +128,35 @@ func TestManyDomainsHaveTheirShare(t *testing.T) {
 	}
 }
 
+// What runs before something is measured leaves no polls behind: the engine would grant tasks to
+// them, and grant those again.
+func TestABriefDrainLeavesNoPolls(t *testing.T) {
+	t.Chdir(t.TempDir())
+	o := Options{Tables: "memory"}
+	if err := o.fill(); err != nil {
+		t.Fatal(err)
+	}
+	target, err := o.open(t.Context(), "2m")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := target.close(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}()
+	if err := target.prepare(t.Context(), bulk, retention("W1")); err != nil {
+		t.Fatal(err)
+	}
+	clients, err := target.clients([]string{domain})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d, err := clients[0].DescribeTasklist(t.Context(), tasklist); err != nil || d.WaitingPolls != 0 {
+		t.Errorf("%d polls wait, %v", d.GetWaitingPolls(), err)
+	}
+}
+
 // Runs with several settings of sync take turns, so that a slower hour slows both.
 func TestSettingsOfSyncTakeTurns(t *testing.T) {
 	t.Chdir(t.TempDir())

@@ -20,12 +20,16 @@ type load struct {
 	target   *target
 	tasks    int
 	progress io.Writer
+	// brief: another run follows at once. Polls wait for a short while only, and end by themselves:
+	// the engine learns that one was given up when it has tasks for it, and grants them again.
+	brief bool
 
 	accepted  tally
 	completed tally
 	lost      atomic.Int64 // outcomes that came too late: their tasks run again
 	batches   atomic.Int64 // polls that brought tasks
 	last      atomic.Int64 // Unix ns of the last accepted completion
+	over      atomic.Bool  // no more polls
 }
 
 // tally gathers task ids.
@@ -75,7 +79,10 @@ func (l *load) drain(ctx context.Context, s shape) (r Result, err error) {
 		r, err = m.end(ctx, l.tasks, time.Unix(0, l.last.Load()))
 	}
 	failed := context.Cause(ctx)
-	cancel(errDone) // ends the polls
+	l.over.Store(true)
+	if !l.brief {
+		cancel(errDone) // ends the polls
+	}
 	polling.Wait()
 	if failed != nil {
 		return Result{}, failed
@@ -147,10 +154,13 @@ func (t *target) task(i int) yard.Task {
 	return yard.Task{Type: types[i%t.types], Tasklist: tasklist, Payload: filler, Priority: priorities[i%len(priorities)]}
 }
 
-// work polls and completes until ctx ends.
+// work polls and completes until all is over, or ctx ends.
 func (l *load) work(ctx context.Context, c *yard.Client) error {
 	poll := &yardv1.PollRequest{Tasklist: tasklist, MaxTasks: pollTasks, WaitMs: pollWait.Milliseconds(), Worker: "bench"}
-	for ctx.Err() == nil {
+	if l.brief {
+		poll.WaitMs = pollWaitBrief.Milliseconds()
+	}
+	for ctx.Err() == nil && !l.over.Load() {
 		tasks, err := c.Poll(ctx, poll)
 		switch {
 		case ctx.Err() != nil && len(tasks) == 0:

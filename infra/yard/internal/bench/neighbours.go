@@ -20,7 +20,7 @@ import (
 // that holds waits open and polls without end. Both phases see the same machine, so their
 // difference is what a neighbour costs.
 func (l *load) neighbours(ctx context.Context) (Result, error) {
-	filled := &load{target: l.target, tasks: min(l.tasks, w10Filled)}
+	filled := &load{target: l.target, tasks: min(l.tasks, w10Filled), brief: true}
 	if _, err := filled.drain(ctx, bulk); err != nil {
 		return Result{}, fmt.Errorf("fill: %w", err)
 	}

@@ -28,6 +28,7 @@ const (
 	pollLoops     = 16
 	pollTasks     = 100
 	pollWait      = 20 * time.Second
+	pollWaitBrief = 200 * time.Millisecond
 	w3Rate        = 500 // per second
 	w3Concurrency = 100
 	w9GetRate     = 5000 // per second

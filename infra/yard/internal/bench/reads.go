@@ -18,6 +18,7 @@ import (
 // what gets cost. Before the second phase there are gets alone: the first ones find
 // the server with none of the archive in memory.
 func (l *load) reads(ctx context.Context) (Result, error) {
+	l.brief = true
 	filled, err := l.drain(ctx, bulk)
 	if err != nil {
 		return Result{}, fmt.Errorf("fill: %w", err)

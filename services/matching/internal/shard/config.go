@@ -17,8 +17,9 @@ type Config struct {
 	// GrabEventsMax is how many grabs go to history in one batch. Default 1000.
 	GrabEventsMax int `koanf:"grab_events_max" usage:"grabs in one batch"`
 	// GrabsInFlight is how many batches may wait for verdicts per history partition.
-	// Default 2: one is on its way while the other is being decided. More make
-	// batches smaller.
+	// Default 1: each is a message of the log with a sync to disk of its own, so while one is
+	// under way the next one gathers. More make batches smaller; 1 has a partition wait
+	// for a second where a verdict is lost.
 	GrabsInFlight int `koanf:"grabs_in_flight" usage:"grab batches without verdict per history partition"`
 	// PopMax is how many triggers one table call takes for a tasklist. Default 1000.
 	// Redis does nothing else meanwhile: about half a millisecond per thousand.
@@ -27,7 +28,7 @@ type Config struct {
 
 // DefaultConfig returns the defaults.
 func DefaultConfig() Config {
-	return Config{PollsMax: 10_000, GrabEventsMax: 1000, GrabsInFlight: 2, PopMax: 1000}
+	return Config{PollsMax: 10_000, GrabEventsMax: 1000, GrabsInFlight: 1, PopMax: 1000}
 }
 
 // Validate tells what is out of range.

@@ -39,7 +39,7 @@ func TestWhatIsAsideKeepsItsPlace(t *testing.T) {
 
 // A poll waits detachAfter for a grab of a partition that is silent, also where others wait for it already.
 func TestPollWaitsAWhileForASilentPartition(t *testing.T) {
-	o := alone(t, 2)
+	o := alone(t, 2, func(c *Config) { c.GrabsInFlight = 2 })
 	o.step(0, o.poll(1, time.Hour))
 	o.step(0, o.hint("b", 0, 1))
 	o.step(silentAfter, Inputs{})
@@ -114,9 +114,28 @@ func TestTriggerOfAPartitionThatDoesNotExist(t *testing.T) {
 	}
 }
 
+// While a batch is under way all that comes gathers, and goes as one: each batch is a sync to disk.
+func TestGrabsGatherBehindTheBatchUnderWay(t *testing.T) {
+	o := alone(t, 2)
+	sent := 0
+	for i, c := range []struct{ partition, n, sent int }{
+		{0, 1, 1}, {0, 2, 1}, {0, 2, 1}, {1, 1, 2},
+	} {
+		o.step(ms, o.poll(c.n, time.Hour))
+		o.step(0, o.hint("b", c.partition, c.n))
+		if sent += len(o.fx.Batches); sent != c.sent {
+			t.Fatalf("hint %d: %d batches were sent, want %d", i, sent, c.sent)
+		}
+	}
+	o.step(ms, Inputs{Verdicts: []Verdicts{{Partition: 0, Batch: 2, All: []Verdict{{DeadlineMS: o.now.MS + 60_000}}}}}) // 1 is the fence
+	if len(o.fx.Batches) != 1 || o.fx.Batches[0].Partition != 0 || len(o.fx.Batches[0].Grabs) != 4 {
+		t.Fatalf("then %+v", o.fx.Batches)
+	}
+}
+
 // No more batches of hand-backs are in flight than of grabs.
 func TestHandBacksInFlightAreBounded(t *testing.T) {
-	o := alone(t, 1, func(c *Config) { c.GrabEventsMax, c.AnswerBytesMax = 1, 2*taskBytesGuess })
+	o := alone(t, 1, func(c *Config) { c.GrabsInFlight, c.GrabEventsMax, c.AnswerBytesMax = 2, 1, 2*taskBytesGuess })
 	o.step(0, Inputs{Polls: []Poll{{Domain: "d", Tasklist: "l", Max: 4, For: time.Hour}}})
 	o.s.lists[table.Tasklist{Domain: "d", Name: "l"}].taskBytes = 1 // a guess that is far too low
 	o.step(0, o.hint("b", 0, 4))

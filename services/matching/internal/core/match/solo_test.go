@@ -34,7 +34,7 @@ func aloneAt(t *testing.T, begins time.Duration, partitions int, change ...func(
 	t.Helper()
 	cfg := Config{
 		Shards: 1, Partitions: partitions, Epoch: 1, Fences: true, AnswerBytesMax: 100_000, PollsMax: 100, GrabEventsMax: 10,
-		GrabsInFlight: 2, PopMax: 10,
+		GrabsInFlight: 1, PopMax: 10,
 	}
 	for _, f := range change {
 		f(&cfg)
@@ -168,7 +168,7 @@ func TestPollWithoutTimeDoesNotWait(t *testing.T) {
 // A poll waits for what is under way until answerAfter after its first grant, though its own time is over.
 func TestPollWaitsAWhileForMoreThanItsFirstGrant(t *testing.T) {
 	for _, second := range []bool{false, true} {
-		o := alone(t, 1, func(c *Config) { c.GrabEventsMax = 1 })
+		o := alone(t, 1, func(c *Config) { c.GrabsInFlight, c.GrabEventsMax = 2, 1 })
 		o.step(0, o.poll(2, 30*ms))
 		o.step(0, o.hint("b", 0, 2))
 		first, last := o.granted(0, 10), o.granted(1, 10)

@@ -186,7 +186,7 @@ func (w *world) after(d time.Duration, do func()) {
 func (w *world) own(shard int, epoch uint64, change ...func(*Config)) *owner {
 	cfg := Config{
 		Shard: shard, Shards: w.shards, Partitions: len(w.partitions), Epoch: epoch, Fences: true, Seed: uint64(shard)<<32 | epoch,
-		AnswerBytesMax: 100_000, PollsMax: 10_000, GrabEventsMax: 1000, GrabsInFlight: 2, PopMax: 1000,
+		AnswerBytesMax: 100_000, PollsMax: 10_000, GrabEventsMax: 1000, GrabsInFlight: 1, PopMax: 1000,
 	}
 	for _, f := range change {
 		f(&cfg)
