@@ -588,6 +588,7 @@ func (m *HistoryLoad) CloneVT() *HistoryLoad {
 	r.CancelsFull = m.CancelsFull
 	r.SharedTasks = m.SharedTasks
 	r.SharedBytes = m.SharedBytes
+	r.SharedRead = m.SharedRead
 	if rhs := m.CancelsFullOf; rhs != nil {
 		tmpContainer := make([]string, len(rhs))
 		copy(tmpContainer, rhs)
@@ -2021,6 +2022,11 @@ func (m *HistoryLoad) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
 	}
+	if m.SharedRead != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.SharedRead))
+		i--
+		dAtA[i] = 0x40
+	}
 	if m.SharedBytes != 0 {
 		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.SharedBytes))
 		i--
@@ -2771,6 +2777,9 @@ func (m *HistoryLoad) SizeVT() (n int) {
 	}
 	if m.SharedBytes != 0 {
 		n += 1 + protohelpers.SizeOfVarint(uint64(m.SharedBytes))
+	}
+	if m.SharedRead != 0 {
+		n += 1 + protohelpers.SizeOfVarint(uint64(m.SharedRead))
 	}
 	n += len(m.unknownFields)
 	return n
@@ -6315,6 +6324,25 @@ func (m *HistoryLoad) UnmarshalVT(dAtA []byte) error {
 				b := dAtA[iNdEx]
 				iNdEx++
 				m.SharedBytes |= int64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 8:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field SharedRead", wireType)
+			}
+			m.SharedRead = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.SharedRead |= uint64(b&0x7F) << shift
 				if b < 0x80 {
 					break
 				}
@@ -10267,6 +10295,25 @@ func (m *HistoryLoad) UnmarshalVTUnsafe(dAtA []byte) error {
 				b := dAtA[iNdEx]
 				iNdEx++
 				m.SharedBytes |= int64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 8:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field SharedRead", wireType)
+			}
+			m.SharedRead = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.SharedRead |= uint64(b&0x7F) << shift
 				if b < 0x80 {
 					break
 				}
