@@ -135,20 +135,13 @@ func TestI7_ABacklogOfSmallSubmitsLetsUrgentOnesBy(t *testing.T) {
 	draining.Wait()
 }
 
-// TestI11_AFloodDelaysNoSmallTenant: beside a domain that always has many requests waiting at the log, and
-// many times the window behind it, hundreds of others hand in a task each. None of these waits for the
-// flood's requests to be stored, and all are handed out while the flood's tasks lie on disk.
-func TestI11_AFloodDelaysNoSmallTenant(t *testing.T) {
-	t.Parallel()
-	const window, tenants, floods, many = 4000, 300, 32, 1000
-	s := onePartition(t, window)
-	w := enter(t, s)
-	names := make(chan string, tenants)
-	for i := range tenants {
+// tenants makes n domains more.
+func (w *world) tenants(n int) (clients []*yard.Client) {
+	names := make(chan string, n)
+	for i := range n {
 		names <- fmt.Sprintf("%s-%d", w.domain, i)
 	}
 	close(names)
-	var small []*yard.Client
 	var mu sync.Mutex
 	side(8, func() bool {
 		name, ok := <-names
@@ -160,32 +153,50 @@ func TestI11_AFloodDelaysNoSmallTenant(t *testing.T) {
 			_, err = client.Admin().PutDomain(w.soon(), yard.Domain{Name: name})
 		}
 		if err != nil {
-			t.Error(err)
+			w.t.Error(err)
 			return false
 		}
 		mu.Lock()
 		defer mu.Unlock()
-		small = append(small, client)
+		clients = append(clients, client)
 		return true
 	})
-	if t.Failed() {
-		return
-	}
+	return clients
+}
 
+// floods hands in requests of many tasks, so many at a time, until the returned func is called.
+func (w *world) floods(beside, many int) (stop func()) {
 	request := make([]yard.Task, many)
 	for i := range request {
 		request[i] = yard.Task{Type: "flood", Tasklist: list, Payload: strings.Repeat("f", 100)}
 	}
-	ctx, stop := context.WithCancel(w.soon())
+	ctx, cancel := context.WithCancel(w.soon())
 	var flooding sync.WaitGroup
 	flooding.Go(func() {
-		side(floods, func() bool {
+		side(beside, func() bool {
 			_, err := w.client.SubmitMany(ctx, request)
 			return err == nil || ctx.Err() == nil // what is refused is handed in again
 		})
 	})
-	defer flooding.Wait()
-	defer stop()
+	return func() {
+		cancel()
+		flooding.Wait()
+	}
+}
+
+// TestI11_AFloodDelaysNoSmallTenant: beside a domain that always has many requests waiting at the log, and
+// many times the window behind it, hundreds of others hand in a task each. None of these waits for the
+// flood's requests to be stored, and all are handed out while the flood's tasks lie on disk.
+func TestI11_AFloodDelaysNoSmallTenant(t *testing.T) {
+	t.Parallel()
+	const window, tenants, floods, many = 4000, 300, 32, 1000
+	s := onePartition(t, window)
+	w := enter(t, s)
+	small := w.tenants(tenants)
+	if t.Failed() {
+		return
+	}
+	defer w.floods(floods, many)()
 	w.meter("yard_frontend_tasks_accepted_total", 2*window)
 
 	stored := func() int64 { return meters(t, s)["yard_frontend_tasks_accepted_total"] }
@@ -194,6 +205,7 @@ func TestI11_AFloodDelaysNoSmallTenant(t *testing.T) {
 		next <- client
 	}
 	close(next)
+	var mu sync.Mutex
 	var passed []int64 // how many requests of the flood were stored during a submit
 	side(8, func() bool {
 		client, ok := <-next

@@ -48,8 +48,12 @@ func TestWhatIsAlone(t *testing.T) {
 
 func TestSmallOnesShareManyDoNot(t *testing.T) {
 	requests := []Request{
-		request(3, "shop", "mail", 1), request(5, "flood", "bulk", OwnTasks-1), request(ids.LaneLater, "shop", "mail", 1), request(5, "flood", "bulk", 1),
-		{Destination{2, "shop", ""}, 3, OwnBytes}, {Destination{2, "shop", "fat"}, 1, OwnBytes - 1},
+		request(3, "shop", "mail", 1),
+		request(5, "flood", "bulk", OwnTasks-1),
+		request(ids.LaneLater, "shop", "mail", 1),
+		request(5, "flood", "bulk", 1),
+		{Destination{2, "shop", ""}, 3, OwnBytes},
+		{Destination{2, "shop", "fat"}, 1, OwnBytes - 1},
 	}
 	own := []Message{
 		{requests[4].Destination, []int{4}}, // the larger one first
