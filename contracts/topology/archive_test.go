@@ -1,6 +1,7 @@
 package topology
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
@@ -19,9 +20,13 @@ func TestArchiveTasksAreToldFromItsIndex(t *testing.T) {
 
 func TestLaneOf(t *testing.T) {
 	for lane := range ids.Lane(ids.Lanes) {
-		subject := Submit(3, lane, "shop", "mail")
-		if got, ok := LaneOf(3, subject); got != lane || !ok || !IsSubmit(3, subject) {
-			t.Errorf("%s is a submit: %v, lane %v %v", subject, IsSubmit(3, subject), got, ok)
+		for _, subject := range []string{Submit(3, lane, "shop", "mail"), SubmitShared(3, lane)} {
+			if got, ok := LaneOf(3, subject); got != lane || !ok || !IsSubmit(3, subject) {
+				t.Errorf("%s is a submit: %v, lane %v %v", subject, IsSubmit(3, subject), got, ok)
+			}
+			if !strings.HasPrefix(subject, strings.TrimSuffix(SubmitLane(3, lane), ">")) {
+				t.Errorf("the filter %s does not match %s", SubmitLane(3, lane), subject)
+			}
 		}
 	}
 	for _, subject := range []string{Event(3), Fired(3), Submit(4, 1, "shop", "mail")} {

@@ -64,7 +64,7 @@ func (w *world) submitOne(delay time.Duration) ids.TaskID {
 // submitAt submits a task that belongs somewhere.
 func (w *world) submitAt(at task, delay time.Duration) ids.TaskID {
 	m := &historysim.Message{Lane: 3}
-	id := w.addTask(m, false, at)
+	id := w.addTask(m, int(m.Lane), false, at)
 	if delay > 0 {
 		m.Lane, m.Tasks[0].DueAt = ids.LaneLater, w.serverMS()+delay.Milliseconds()
 	}

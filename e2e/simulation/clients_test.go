@@ -43,13 +43,11 @@ func (w *world) submit(n int) {
 		w.after(w.dice.upTo(time.Second), func() { w.submit(n) })
 		return
 	}
-	m := &historysim.Message{Lane: ids.Lane(1 + w.dice.IntN(5))}
-	delayed := w.fault(delayedTasks, 250)
-	if delayed {
-		m.Lane = ids.LaneLater
-	}
-	for range n {
-		w.addTask(m, delayed, w.match.someTask())
+	m := &historysim.Message{}
+	if w.fault(sharedMessages, 300) {
+		w.fillShared(m, n)
+	} else {
+		w.fill(m, n)
 	}
 	w.appendLog(m)
 	if w.fault(doubledSubmits, 200) {
@@ -66,18 +64,41 @@ func (w *world) submit(n int) {
 	}
 }
 
-func (w *world) addTask(m *historysim.Message, delayed bool, at task) ids.TaskID {
+// fill gives m tasks of one lane: of one priority, or delayed, of all tasklists.
+func (w *world) fill(m *historysim.Message, n int) {
+	if delayed := w.fault(delayedTasks, 250); delayed {
+		m.Lane = ids.LaneLater
+		for range n {
+			w.addTask(m, 1+w.dice.IntN(5), delayed, w.match.someTask())
+		}
+		return
+	}
+	m.Lane = ids.Lane(1 + w.dice.IntN(5))
+	for range n {
+		w.addTask(m, int(m.Lane), false, w.match.someTask())
+	}
+}
+
+// fillShared gives m tasks of all priorities, some of them delayed, on the most urgent lane, as frontends
+// do without a backlog.
+func (w *world) fillShared(m *historysim.Message, n int) {
+	m.Lane = ids.LaneFirst
+	for range n {
+		w.addTask(m, 1+w.dice.IntN(5), w.fault(delayedTasks, 250), w.match.someTask())
+	}
+}
+
+func (w *world) addTask(m *historysim.Message, priority int, delayed bool, at task) ids.TaskID {
 	now := w.serverMS()
 	id := ids.NewTaskID(time.UnixMilli(now), w.part, w.dice.Uint64())
 	t := historysim.Task{
-		ID: id, Domain: at.domain, Tasklist: at.tasklist, Type: at.typ, Priority: int32(m.Lane), Policy: w.policy(),
+		ID: id, Domain: at.domain, Tasklist: at.tasklist, Type: at.typ, Priority: int32(priority), Policy: w.policy(),
 	}
 	if delayed {
 		t.DueAt = now + 200 + w.dice.Int64N(3000)
 		if w.dice.chance(400) {
 			t.DueAt += w.dice.Int64N(30_000)
 		}
-		t.Priority = int32(1 + w.dice.IntN(5))
 	}
 	w.order = append(w.order, id)
 	w.names[id] = w.named(fmt.Sprintf("t%d", len(w.order)))

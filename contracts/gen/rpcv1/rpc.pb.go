@@ -1508,8 +1508,10 @@ type HistoryLoad struct {
 	// urgent lane. 0: each lane gets its own.
 	SharedTasks int64 `protobuf:"varint,6,opt,name=shared_tasks,json=sharedTasks,proto3" json:"shared_tasks,omitempty"`
 	SharedBytes int64 `protobuf:"varint,7,opt,name=shared_bytes,json=sharedBytes,proto3" json:"shared_bytes,omitempty"`
+	// Up to here that lane is read: later messages are not counted in these.
+	SharedRead uint64 `protobuf:"varint,8,opt,name=shared_read,json=sharedRead,proto3" json:"shared_read,omitempty"`
 	// The log has no room for further tasks: its storage is down to the reserve.
-	StorageFull   bool `protobuf:"varint,20,opt,name=storage_full,json=storageFull,proto3" json:"storage_full,omitempty"`
+	StorageFull   bool `protobuf:"varint,9,opt,name=storage_full,json=storageFull,proto3" json:"storage_full,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1589,6 +1591,13 @@ func (x *HistoryLoad) GetSharedTasks() int64 {
 func (x *HistoryLoad) GetSharedBytes() int64 {
 	if x != nil {
 		return x.SharedBytes
+	}
+	return 0
+}
+
+func (x *HistoryLoad) GetSharedRead() uint64 {
+	if x != nil {
+		return x.SharedRead
 	}
 	return 0
 }
@@ -1876,7 +1885,7 @@ const file_yard_rpc_v1_rpc_proto_rawDesc = "" +
 	"\x12LocateTaskResponse\x12-\n" +
 	"\awaiting\x18\x01 \x01(\v2\x13.yard.log.v1.RecordR\awaiting\x12\x14\n" +
 	"\x05fired\x18\x02 \x01(\bR\x05fired\x12\x1b\n" +
-	"\tfired_seq\x18\x03 \x01(\x04R\bfiredSeq\"\x9e\x02\n" +
+	"\tfired_seq\x18\x03 \x01(\x04R\bfiredSeq\"\xbf\x02\n" +
 	"\vHistoryLoad\x12\x1c\n" +
 	"\tpartition\x18\x01 \x01(\x05R\tpartition\x12\x16\n" +
 	"\x06active\x18\x02 \x01(\x03R\x06active\x12%\n" +
@@ -1884,8 +1893,10 @@ const file_yard_rpc_v1_rpc_proto_rawDesc = "" +
 	"\fcancels_full\x18\x04 \x01(\bR\vcancelsFull\x12&\n" +
 	"\x0fcancels_full_of\x18\x05 \x03(\tR\rcancelsFullOf\x12!\n" +
 	"\fshared_tasks\x18\x06 \x01(\x03R\vsharedTasks\x12!\n" +
-	"\fshared_bytes\x18\a \x01(\x03R\vsharedBytes\x12!\n" +
-	"\fstorage_full\x18\x14 \x01(\bR\vstorageFull\"V\n" +
+	"\fshared_bytes\x18\a \x01(\x03R\vsharedBytes\x12\x1f\n" +
+	"\vshared_read\x18\b \x01(\x04R\n" +
+	"sharedRead\x12!\n" +
+	"\fstorage_full\x18\t \x01(\bR\vstorageFull\"V\n" +
 	"\x06Hungry\x12\x16\n" +
 	"\x06domain\x18\x01 \x01(\tR\x06domain\x12\x1a\n" +
 	"\btasklist\x18\x02 \x01(\tR\btasklist\x12\x18\n" +

@@ -588,6 +588,7 @@ func (m *HistoryLoad) CloneVT() *HistoryLoad {
 	r.CancelsFull = m.CancelsFull
 	r.SharedTasks = m.SharedTasks
 	r.SharedBytes = m.SharedBytes
+	r.SharedRead = m.SharedRead
 	r.StorageFull = m.StorageFull
 	if rhs := m.CancelsFullOf; rhs != nil {
 		tmpContainer := make([]string, len(rhs))
@@ -2030,9 +2031,12 @@ func (m *HistoryLoad) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 			dAtA[i] = 0
 		}
 		i--
-		dAtA[i] = 0x1
+		dAtA[i] = 0x48
+	}
+	if m.SharedRead != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.SharedRead))
 		i--
-		dAtA[i] = 0xa0
+		dAtA[i] = 0x40
 	}
 	if m.SharedBytes != 0 {
 		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.SharedBytes))
@@ -2785,8 +2789,11 @@ func (m *HistoryLoad) SizeVT() (n int) {
 	if m.SharedBytes != 0 {
 		n += 1 + protohelpers.SizeOfVarint(uint64(m.SharedBytes))
 	}
+	if m.SharedRead != 0 {
+		n += 1 + protohelpers.SizeOfVarint(uint64(m.SharedRead))
+	}
 	if m.StorageFull {
-		n += 3
+		n += 2
 	}
 	n += len(m.unknownFields)
 	return n
@@ -6335,7 +6342,26 @@ func (m *HistoryLoad) UnmarshalVT(dAtA []byte) error {
 					break
 				}
 			}
-		case 20:
+		case 8:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field SharedRead", wireType)
+			}
+			m.SharedRead = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.SharedRead |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 9:
 			if wireType != 0 {
 				return fmt.Errorf("proto: wrong wireType = %d for field StorageFull", wireType)
 			}
@@ -10307,7 +10333,26 @@ func (m *HistoryLoad) UnmarshalVTUnsafe(dAtA []byte) error {
 					break
 				}
 			}
-		case 20:
+		case 8:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field SharedRead", wireType)
+			}
+			m.SharedRead = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.SharedRead |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 9:
 			if wireType != 0 {
 				return fmt.Errorf("proto: wrong wireType = %d for field StorageFull", wireType)
 			}

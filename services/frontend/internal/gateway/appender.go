@@ -49,7 +49,7 @@ func (a *appender) report(load *rpcv1.HistoryLoad) {
 	}
 	a.balancer.Report(p, load.Active, load.UnreadBatches, time.Now())
 	a.balancer.ReportFull(p, load.StorageFull)
-	a.commits[p].room.Report(load.SharedTasks, load.SharedBytes)
+	a.commits[p].room.Report(load.SharedTasks, load.SharedBytes, load.SharedRead)
 }
 
 // place sends s to the best partition. It answers s, now or later, whatever happens.

@@ -19,9 +19,9 @@ func (nullLog) Append(context.Context, natslog.Msg) (uint64, bool, error) { retu
 func (nullLog) Message(context.Context, int, uint64) ([]byte, error)      { return nil, nil }
 func (nullLog) MessageBytesMax() int                                      { return 1 << 20 }
 
-func (nullLog) AppendEach(_ context.Context, msgs []natslog.Msg, outcome func(int, error)) {
+func (nullLog) AppendEach(_ context.Context, msgs []natslog.Msg, outcome func(int, natslog.Appended)) {
 	for i := range msgs {
-		outcome(i, nil)
+		outcome(i, natslog.Appended{Seq: 1})
 	}
 }
 

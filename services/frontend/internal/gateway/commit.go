@@ -7,6 +7,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/shared/admission"
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
@@ -91,7 +92,16 @@ func (a *appender) flush(p int, batch []*submission) {
 	}
 	ctx, cancel := context.WithTimeout(a.g.base, a.g.Config.AppendTimeout)
 	defer cancel()
-	a.g.History.AppendEach(ctx, msgs, func(i int, err error) { a.flushed(&messages[i], now, err) })
+	shared := uint64(0) // where the last message lies that takes of the room
+	a.g.History.AppendEach(ctx, msgs, func(i int, outcome natslog.Appended) {
+		if messages[i].urgent {
+			shared = max(shared, outcome.Seq)
+		}
+		a.flushed(&messages[i], now, outcome.Err)
+	})
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.commits[p].room.Landed(shared)
 }
 
 // flushed tells the submissions of a message how its append went.
@@ -115,6 +125,8 @@ type message struct {
 	natslog.Msg
 	id    messageID
 	batch []*submission
+	// urgent: it is shared, on the most urgent lane.
+	urgent bool
 }
 
 // messages cuts a batch into messages. Submissions that cannot be encoded are refused.
@@ -128,7 +140,7 @@ func (a *appender) messages(p int, batch []*submission) []message {
 	a.mu.Unlock()
 	messages := make([]message, 0, len(plan))
 	for _, planned := range plan {
-		m := message{id: newMessageID(), batch: make([]*submission, len(planned.Requests))}
+		m := message{id: newMessageID(), batch: make([]*submission, len(planned.Requests)), urgent: planned.Destination == filing.Destination{Lane: ids.LaneFirst}}
 		for k, i := range planned.Requests {
 			m.batch[k] = batch[i]
 		}

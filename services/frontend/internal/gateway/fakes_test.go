@@ -79,10 +79,10 @@ func (l *memLog) Append(ctx context.Context, m natslog.Msg) (seq uint64, duplica
 	return uint64(len(l.partitions[p])), false, err
 }
 
-func (l *memLog) AppendEach(ctx context.Context, msgs []natslog.Msg, outcome func(i int, err error)) {
+func (l *memLog) AppendEach(ctx context.Context, msgs []natslog.Msg, outcome func(i int, a natslog.Appended)) {
 	for i, m := range msgs {
-		_, _, err := l.Append(ctx, m)
-		outcome(i, err)
+		seq, duplicate, err := l.Append(ctx, m)
+		outcome(i, natslog.Appended{Seq: seq, Duplicate: duplicate, Err: err})
 	}
 }
 

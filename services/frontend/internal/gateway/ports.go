@@ -14,9 +14,9 @@ type Log interface {
 	// natslog.ErrOutcomeUnknown. Duplicate tells that a message with this id was
 	// stored before, at seq.
 	Append(ctx context.Context, m natslog.Msg) (seq uint64, duplicate bool, err error)
-	// AppendEach stores messages one after the other, each for itself. It tells the outcome of each, in
-	// any order, once, before it returns.
-	AppendEach(ctx context.Context, msgs []natslog.Msg, outcome func(i int, err error))
+	// AppendEach stores messages one after the other, each for itself. It tells the outcome of each as of
+	// Append, in any order, once, before it returns.
+	AppendEach(ctx context.Context, msgs []natslog.Msg, outcome func(i int, a natslog.Appended))
 	// Message returns the body of message seq of partition p; nil where the log
 	// has forgotten it.
 	Message(ctx context.Context, p int, seq uint64) ([]byte, error)

@@ -23,17 +23,37 @@ import (
 )
 
 func TestTokenRoundTrip(t *testing.T) {
-	want := token{partition: 1023, at: time.UnixMilli(1_800_000_000_000), seed: 1<<63 + 5, tasks: 1000, message: newMessageID()}
-	printed := want.print(rigTokens, "shop")
-	got, err := parseToken(rigTokens, "shop", printed)
-	if err != nil || *got != want {
-		t.Fatalf("got %+v, %v", got, err)
-	}
-	for _, s := range []string{"x", printed[1:], printed + "A", "B" + printed[1:], "!" + printed[1:]} {
-		if e := wantCode(t, second(parseToken(rigTokens, "shop", s)), fault.InvalidArgument); e.Path != "/retry_token" {
-			t.Errorf("%q: path %q", s, e.Path)
+	for _, spans := range []bool{false, true} {
+		want := token{partition: 1023, at: time.UnixMilli(1_800_000_000_000), seed: 1<<63 + 5, tasks: 1000, message: newMessageID(), spans: spans}
+		printed := want.print(rigTokens, "shop")
+		got, err := parseToken(rigTokens, "shop", printed)
+		if err != nil || *got != want {
+			t.Fatalf("got %+v, %v", got, err)
+		}
+		for _, s := range []string{"x", printed[1:], printed + "A", "B" + printed[1:], "!" + printed[1:]} {
+			if e := wantCode(t, second(parseToken(rigTokens, "shop", s)), fault.InvalidArgument); e.Path != "/retry_token" {
+				t.Errorf("%q: path %q", s, e.Path)
+			}
 		}
 	}
+}
+
+// Frontends from before take a duplicate of a spanning request's message for its own, so they must not read
+// its token.
+func TestTheTokenOfASpanningRequestHasAVersionOfItsOwn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t).running(t)
+		r.log.fault = func(int, natslog.Msg) (bool, error) { return false, natslog.ErrOutcomeUnknown }
+		for other, want := range map[string]byte{"main": tokenVersion, "other": tokenVersionSpans} {
+			req := tasks(2)
+			req.Tasks[1].Tasklist = other
+			e := wantCode(t, (<-r.submit(t, req)).err, fault.Unknown)
+			raw, err := base64.RawURLEncoding.DecodeString(e.Detail[fault.DetailRetryToken])
+			if err != nil || raw[0] != want {
+				t.Errorf("beside %s: version %d, %v", other, raw[0], err)
+			}
+		}
+	})
 }
 
 // A token that nobody was given, or another domain, is refused: it names the ids of the

@@ -172,7 +172,7 @@ func (s *submission) unavailable(why string) {
 // unknown answers s: its outcome is not known, and the token pins a repeat.
 func (g *Gateway) unknown(s *submission, message messageID) {
 	g.metrics.unknown.Add(1)
-	t := token{partition: s.partition, at: s.at, seed: s.seed, tasks: s.tasks(), message: message}
+	t := token{partition: s.partition, at: s.at, seed: s.seed, tasks: s.tasks(), message: message, spans: s.accepted.Tasklist == ""}
 	e := fault.New(fault.Unknown, "the log did not say whether the tasks were stored: repeat the request with this token")
 	e.Detail = map[string]string{fault.DetailRetryToken: t.print(g.Tokens, s.call.Domain)}
 	s.refuse(e.After(awayRetryAfter))

@@ -22,16 +22,24 @@ type token struct {
 	seed      uint64
 	tasks     int
 	message   messageID
+	// spans: the request has several tasklists. Frontends of before take a duplicate of such a message for
+	// the request's own, so they must not read the token.
+	spans bool
 }
 
 const (
-	tokenVersion = 2
-	tokenBytes   = 1 + 2 + 8 + 8 + 2 + 16
+	tokenVersion      = 2
+	tokenVersionSpans = 3
+	tokenBytes        = 1 + 2 + 8 + 8 + 2 + 16
 )
 
 // print prints the token for clients of a domain; it is opaque to them.
 func (t token) print(seals *ids.Tokens, domain string) string {
-	b := append(make([]byte, 0, tokenBytes+ids.SealBytes), tokenVersion)
+	version := byte(tokenVersion)
+	if t.spans {
+		version = tokenVersionSpans
+	}
+	b := append(make([]byte, 0, tokenBytes+ids.SealBytes), version)
 	b = binary.BigEndian.AppendUint16(b, uint16(t.partition))
 	b = binary.BigEndian.AppendUint64(b, uint64(t.at.UnixMilli()))
 	b = binary.BigEndian.AppendUint64(b, t.seed)
@@ -45,7 +53,7 @@ func (t token) print(seals *ids.Tokens, domain string) string {
 // parseToken reads a token that a client of a domain presents.
 func parseToken(seals *ids.Tokens, domain, s string) (*token, error) {
 	b, err := base64.RawURLEncoding.Strict().DecodeString(s)
-	if err != nil || len(b) != tokenBytes+ids.SealBytes || b[0] != tokenVersion || !seals.Sealed(domain, b[:tokenBytes], b[tokenBytes:]) {
+	if err != nil || len(b) != tokenBytes+ids.SealBytes || b[0] != tokenVersion && b[0] != tokenVersionSpans || !seals.Sealed(domain, b[:tokenBytes], b[tokenBytes:]) {
 		return nil, fault.At(fault.InvalidArgument, "/retry_token", "is not a token that this domain was given")
 	}
 	return &token{
@@ -54,6 +62,7 @@ func parseToken(seals *ids.Tokens, domain, s string) (*token, error) {
 		seed:      binary.BigEndian.Uint64(b[11:]),
 		tasks:     int(binary.BigEndian.Uint16(b[19:])),
 		message:   messageID(b[21:tokenBytes]),
+		spans:     b[0] == tokenVersionSpans,
 	}, nil
 }
 

@@ -28,13 +28,13 @@ func (l *Log) Append(ctx context.Context, m natslog.Msg) (seq uint64, duplicate 
 }
 
 // AppendEach stores messages one after the other, each for itself.
-func (l *Log) AppendEach(ctx context.Context, msgs []natslog.Msg, outcome func(i int, err error)) {
+func (l *Log) AppendEach(ctx context.Context, msgs []natslog.Msg, outcome func(i int, a natslog.Appended)) {
 	if len(msgs) == 1 { // without a subscription of its own
-		_, _, err := l.Append(ctx, msgs[0])
-		outcome(0, err)
+		seq, duplicate, err := l.Append(ctx, msgs[0])
+		outcome(0, natslog.Appended{Seq: seq, Duplicate: duplicate, Err: err})
 		return
 	}
-	natslog.Pipeline(ctx, l.nc, msgs, func(i int, a natslog.Appended) { outcome(i, a.Err) })
+	natslog.Pipeline(ctx, l.nc, msgs, outcome)
 }
 
 // Message reads one message, or nil where it is gone.

@@ -53,9 +53,9 @@ func TestTheLogRecognisesARepeatedMessage(t *testing.T) {
 
 	for _, msgs := range [][]natslog.Msg{{msg("a", "x", "m2")}, {msg("a", "x", "m2"), msg("b", "y", "m3")}} {
 		told := make([]int, len(msgs))
-		log.AppendEach(ctx, msgs, func(i int, err error) {
-			if told[i]++; err != nil {
-				t.Errorf("%d of %d: %v", i, len(msgs), err)
+		log.AppendEach(ctx, msgs, func(i int, a natslog.Appended) {
+			if told[i]++; a.Err != nil || a.Seq != first+1+uint64(i) || a.Duplicate != (i == 0 && len(msgs) == 2) {
+				t.Errorf("%d of %d: %+v", i, len(msgs), a)
 			}
 		})
 		if slices.Min(told) != 1 || slices.Max(told) != 1 {
@@ -92,9 +92,9 @@ func TestWhatFailsIsToldApart(t *testing.T) {
 		t.Errorf("a missing stream: %v", err)
 	}
 	other := natslog.Msg{Subject: topology.SubmitShared(0, ids.LaneFirst)}
-	log.AppendEach(ctx, []natslog.Msg{m, other}, func(i int, err error) {
-		if i == 0 && !errors.Is(err, natslog.ErrNotStored) || i == 1 && err != nil {
-			t.Errorf("%d of two, the first into a missing stream: %v", i, err)
+	log.AppendEach(ctx, []natslog.Msg{m, other}, func(i int, a natslog.Appended) {
+		if i == 0 && !errors.Is(a.Err, natslog.ErrNotStored) || i == 1 && a.Err != nil {
+			t.Errorf("%d of two, the first into a missing stream: %v", i, a.Err)
 		}
 	})
 	nc.Close()

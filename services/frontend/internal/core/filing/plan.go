@@ -107,7 +107,8 @@ func divide(requests []Request) (own []group, small []int) {
 	return own, small
 }
 
-// share groups small requests: all in one, or by lane.
+// share groups small requests: all in one, also a single one, or it could wait on disk behind a flood of
+// its lane; or by lane.
 func share(requests []Request, small []int, room *Room) []group {
 	if len(small) == 0 {
 		return nil
@@ -116,8 +117,8 @@ func share(requests []Request, small []int, room *Room) []group {
 	for _, i := range small {
 		one.add(i, &requests[i])
 	}
-	if !one.mixed {
-		return []group{one} // by lane and together are the same
+	if !one.mixed && (one.Lane == ids.LaneFirst || one.Lane == ids.LaneLater) {
+		return []group{one} // what is read eagerly needs no room
 	}
 	if room.take(one.tasks, one.bytes) {
 		one.Destination = Destination{Lane: ids.LaneFirst}

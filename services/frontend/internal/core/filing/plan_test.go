@@ -16,7 +16,10 @@ func request(lane ids.Lane, domain, tasklist string, tasks int) Request {
 	return Request{Destination{lane, domain, tasklist}, tasks, 500 * tasks}
 }
 
-func plenty() *Room { return &Room{1 << 30, 1 << 40} }
+// roomOf is room for so many tasks and bytes.
+func roomOf(tasks, bytes int64) *Room { return &Room{left: load{tasks: tasks, bytes: bytes}} }
+
+func plenty() *Room { return roomOf(1<<30, 1<<40) }
 
 func want(t *testing.T, got []Message, want ...Message) {
 	t.Helper()
@@ -25,19 +28,32 @@ func want(t *testing.T, got []Message, want ...Message) {
 	}
 }
 
-func TestWhatIsAloneHasItsSubject(t *testing.T) {
-	room := plenty()
-	requests := []Request{request(4, "shop", "mail", 2), request(4, "shop", "mail", 1)}
-	want(t, Plan(requests, room, most), Message{requests[0].Destination, []int{0, 1}})
-	if *room != *plenty() {
-		t.Errorf("room was spent: %+v", room)
+// What is alone in a flush is read eagerly too, while there is room; else it has its subject.
+func TestWhatIsAlone(t *testing.T) {
+	for lane := range ids.Lane(ids.Lanes) {
+		requests := []Request{request(lane, "shop", "mail", 2), request(lane, "shop", "mail", 1)}
+		its := Message{requests[0].Destination, []int{0, 1}}
+		want(t, Plan(requests, &Room{}, most), its)
+		room := plenty()
+		if lane == ids.LaneFirst || lane == ids.LaneLater { // which is read eagerly
+			want(t, Plan(requests, room, most), its)
+		} else {
+			want(t, Plan(requests, room, most), Message{Destination{Lane: ids.LaneFirst}, []int{0, 1}})
+		}
+		if spent := room.left != plenty().left; spent != (lane != ids.LaneFirst && lane != ids.LaneLater) {
+			t.Errorf("lane %v: left %+v", lane, room.left)
+		}
 	}
 }
 
 func TestSmallOnesShareManyDoNot(t *testing.T) {
 	requests := []Request{
-		request(3, "shop", "mail", 1), request(5, "flood", "bulk", OwnTasks-1), request(ids.LaneLater, "shop", "mail", 1), request(5, "flood", "bulk", 1),
-		{Destination{2, "shop", ""}, 3, OwnBytes}, {Destination{2, "shop", "fat"}, 1, OwnBytes - 1},
+		request(3, "shop", "mail", 1),
+		request(5, "flood", "bulk", OwnTasks-1),
+		request(ids.LaneLater, "shop", "mail", 1),
+		request(5, "flood", "bulk", 1),
+		{Destination{2, "shop", ""}, 3, OwnBytes},
+		{Destination{2, "shop", "fat"}, 1, OwnBytes - 1},
 	}
 	own := []Message{
 		{requests[4].Destination, []int{4}}, // the larger one first
@@ -45,15 +61,15 @@ func TestSmallOnesShareManyDoNot(t *testing.T) {
 	}
 	room := plenty()
 	want(t, Plan(requests, room, most), append([]Message{{Destination{Lane: ids.LaneFirst}, []int{0, 2, 5}}}, own...)...)
-	if spent := (Room{plenty().tasks - 3, plenty().bytes - 1000 - OwnBytes + 1}); *room != spent {
-		t.Errorf("left %+v, want %+v", room, spent)
+	if flying := (load{tasks: 3, bytes: 1000 + OwnBytes - 1}); room.flying != flying {
+		t.Errorf("%+v is under way, want %+v", room.flying, flying)
 	}
 	// Without room each lane has its own; what is alone there has its subject.
-	room = &Room{2, 1 << 40}
+	room = roomOf(2, 1<<40)
 	want(t, Plan(requests, room, most), append([]Message{
 		{requests[2].Destination, []int{2}}, {requests[5].Destination, []int{5}}, {requests[0].Destination, []int{0}},
 	}, own...)...)
-	if *room != (Room{2, 1 << 40}) {
+	if room.left != roomOf(2, 1<<40).left {
 		t.Errorf("room was spent: %+v", room)
 	}
 }
@@ -84,18 +100,50 @@ func TestMessagesOfAFlushAreBounded(t *testing.T) {
 	}
 }
 
-func TestRoomIsWhatIsReportedLessWhatWasSent(t *testing.T) {
+func TestTheFirstRoom(t *testing.T) {
 	r := NewRoom()
 	if !r.take(RoomTasksFirst, RoomBytesFirst) || r.take(1, 0) || r.take(0, 1) {
-		t.Error("the first room is not what it says")
+		t.Error("it is not what it says")
 	}
-	r.Report(10, 100)
-	if r.take(11, 1) || r.take(1, 101) || !r.take(9, 99) || r.take(2, 1) || !r.take(1, 1) {
-		t.Error("the reported room is not what it says")
+}
+
+// Room is what is reported, less what is not read as of the report: on its way or in the log.
+func TestRoomIsWhatIsReportedLessWhatWasSent(t *testing.T) {
+	var r Room
+	left := func(tasks, bytes int64) {
+		t.Helper()
+		if r.left != (load{tasks: tasks, bytes: bytes}) {
+			t.Fatalf("%+v is left, want %d tasks of %d bytes", r.left, tasks, bytes)
+		}
 	}
-	r.Report(-5, -5)
-	if r.take(1, 1) || !r.take(0, 0) {
-		t.Error("what is negative is not nothing")
+	r.Report(10, 100, 5)
+	if r.take(11, 1) || r.take(1, 101) || !r.take(3, 30) || r.take(8, 1) || r.take(1, 71) {
+		t.Fatal("the reported room is not what it says")
+	}
+	left(7, 70)
+	r.Report(10, 100, 5) // it is on its way
+	left(7, 70)
+	r.Landed(8)
+	r.Report(10, 100, 7) // it is not read
+	left(7, 70)
+	if !r.take(7, 1) {
+		t.Fatal("what is left cannot be had")
+	}
+	r.Report(1, 100, 7) // the owner has less than was sent
+	left(-9, 69)
+	if r.take(0, 0) {
+		t.Fatal("there is less than nothing")
+	}
+	r.Report(10, 100, 8)
+	left(3, 99)
+	r.Landed(0) // not stored
+	r.Report(10, 100, 8)
+	left(10, 100)
+	r.Landed(9) // nothing was on its way
+	r.Report(-5, -5, 0)
+	left(0, 0)
+	if len(r.sent) != 0 {
+		t.Errorf("%v is kept", r.sent)
 	}
 }
 
@@ -115,10 +163,9 @@ func TestPlan(t *testing.T) {
 			tasks += r.Tasks
 			bytes += r.Bytes
 		}
-		room := Room{int64(draw("room", 0, tasks)), int64(bytes)}
-		before := room
+		room := roomOf(int64(draw("room", 0, tasks)), int64(bytes))
 		bytesMax := draw("most", 50, 300)
-		messages := Plan(requests, &room, bytesMax)
+		messages := Plan(requests, room, bytesMax)
 		seen := make([]bool, len(requests))
 		urgent, parts := 0, 0
 		for _, m := range messages {
@@ -147,8 +194,8 @@ func TestPlan(t *testing.T) {
 				parts++
 			}
 		}
-		if slices.Contains(seen, false) || int64(urgent) > before.tasks-room.tasks {
-			t.Fatalf("%v: %d tasks on a lane that is not theirs, room %v and then %v", seen, urgent, before, room)
+		if slices.Contains(seen, false) || int64(urgent) > room.flying.tasks {
+			t.Fatalf("%v: %d tasks on a lane that is not theirs, room %+v", seen, urgent, room)
 		}
 		if most := OwnMax + ids.Lanes + 2*parts; len(messages) > most {
 			t.Fatalf("%d messages, want %d at most", len(messages), most)
