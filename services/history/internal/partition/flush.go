@@ -118,7 +118,7 @@ func (o *Owner) loadReport() (subject string, data []byte) {
 	return topology.HintLoad, encode(&rpcv1.HistoryLoad{
 		Partition: int32(o.Partition), Active: int64(o.core.Active()), UnreadBatches: o.readers.unread(),
 		CancelsFull: waiting.Full, CancelsFullOf: waiting.Domains, SharedTasks: tasks, SharedBytes: bytes,
-		SharedRead: o.core.ReadLevels()[ids.LaneFirst],
+		SharedRead:  o.core.ReadLevels()[ids.LaneFirst],
 		StorageFull: o.StorageFull != nil && o.StorageFull() != "",
 	})
 }
