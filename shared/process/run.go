@@ -103,7 +103,7 @@ func Run(ctx context.Context, name string, cfg Config, build func(Env) (Service,
 	p.health.AddCheck("stopping", ctx.Err) // not ready from the signal on, while it drains
 	p.health.AddCheck("nats", p.connected)
 	p.health.AddCheck(name, p.serving)
-	p.health.AddWarning(name+" at large", p.warning)
+	p.health.AddWarning("cluster", p.warning)
 
 	log.Info("starting", "version", Version, "revision", revision())
 	defer context.AfterFunc(ctx, func() { log.Info("stopping") })()
