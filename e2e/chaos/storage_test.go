@@ -50,6 +50,8 @@ func TestI1_R43_FullStorage(t *testing.T) {
 	s.awaitSaid(true)
 	if out, err := c.Yard(binaries, "status"); err != nil || !strings.Contains(out, "storage is full") {
 		t.Errorf("yard status: %v\n%s", err, out)
+	} else {
+		t.Logf("yard status:\n%s", out)
 	}
 	s.refused()
 

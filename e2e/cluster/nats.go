@@ -114,10 +114,11 @@ func (c *Cluster) AwaitReplicas() {
 }
 
 func replicasCurrent(js jetstream.JetStream) error {
-	all, done := context.WithTimeout(context.Background(), readyWithin)
-	defer done()
-	names := js.StreamNames(all)
-	for name := range names.Name() {
+	names, err := streamNames(js)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
 		is, err := clusterOf(js, name)
 		if err != nil {
 			return fmt.Errorf("%s: %w", name, err)
@@ -131,7 +132,17 @@ func replicasCurrent(js jetstream.JetStream) error {
 			}
 		}
 	}
-	return names.Err()
+	return nil
+}
+
+func streamNames(js jetstream.JetStream) (names []string, err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), askTimeout)
+	defer cancel()
+	list := js.StreamNames(ctx)
+	for name := range list.Name() {
+		names = append(names, name)
+	}
+	return names, list.Err()
 }
 
 // jetStreamAnswers asks a node for the account's state, which in a cluster takes a leader.

@@ -7,6 +7,7 @@
 package history
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -77,7 +78,13 @@ func (s *Service) Ready() <-chan struct{} { return s.ready }
 func (s *Service) Check() error { return s.share.Load().Check() }
 
 // Warn is an error where partitions have no owner, or take no further tasks since the storage is full.
-func (s *Service) Warn() error { return errors.Join(s.share.Load().Warn(), s.rooms.warn()) }
+func (s *Service) Warn() error {
+	unowned, full := s.share.Load().Warn(), s.rooms.warn()
+	if unowned != nil && full != nil {
+		return fmt.Errorf("%w; %w", unowned, full)
+	}
+	return cmp.Or(unowned, full)
+}
 
 // Run serves the partitions that this node owns until ctx ends, then drains.
 func (s *Service) Run(ctx context.Context) error {

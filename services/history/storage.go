@@ -2,8 +2,9 @@ package history
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
@@ -20,13 +21,17 @@ type rooms struct {
 func (r *rooms) warn() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	var full []error
-	for p, w := range r.all {
-		if why := w.Full(); why != "" {
-			full = append(full, fmt.Errorf("partition %d takes no tasks since its storage is full: %s", p, why))
+	var full []int
+	why := ""
+	for _, p := range slices.Sorted(maps.Keys(r.all)) {
+		if says := r.all[p].Full(); says != "" {
+			full, why = append(full, p), says
 		}
 	}
-	return errors.Join(full...)
+	if len(full) == 0 {
+		return nil
+	}
+	return fmt.Errorf("partitions %v take no tasks since the storage is full: %s", full, why)
 }
 
 func (r *rooms) add(p int, w *storage.Watch) {

@@ -37,10 +37,11 @@ const (
 	// idleConsumerKept is how long the server keeps the consumer of a paused
 	// reader. When it comes back later, it makes a new one.
 	idleConsumerKept = 2 * time.Minute
-	// createTimeoutFirst bounds the first try to make a consumer, and createTimeoutLast each
-	// that follows twice as long on another: a call that meets a lost leader is never answered, and
-	// a loaded server takes its time.
+	// createTimeoutFirst bounds each try to make a consumer for as long as NATS may take to elect a
+	// leader, which is createTriesShort tries: a call that meets a lost one is never answered.
+	// createTimeoutLast bounds those that follow: a loaded server takes its time.
 	createTimeoutFirst = time.Second
+	createTriesShort   = 10
 	createTimeoutLast  = 8 * time.Second
 	// deleteTimeout bounds the removal of a consumer.
 	deleteTimeout = time.Second
@@ -65,8 +66,8 @@ type cursor struct {
 	status chan nats.Status
 
 	want uint64 // the first sequence still wanted
-	// createTimeout bounds the next try to make a consumer.
-	createTimeout time.Duration
+	// failed counts the tries to make a consumer that failed in a row.
+	failed int
 
 	// Of the current consumer; sub is nil while there is none.
 	name      string
@@ -87,8 +88,7 @@ type cursor struct {
 
 func newCursor(js jetstream.JetStream, cfg ReadConfig, toEnd bool) *cursor {
 	c := &cursor{
-		createTimeout: createTimeoutFirst,
-		js:            js, nc: js.Conn(), cfg: cfg, log: cfg.Log, toEnd: toEnd,
+		js: js, nc: js.Conn(), cfg: cfg, log: cfg.Log, toEnd: toEnd,
 		status:  js.Conn().StatusChanged(nats.CONNECTED, nats.CLOSED),
 		want:    max(cfg.StartSeq, 1),
 		silence: time.NewTimer(silenceMax),
@@ -176,7 +176,11 @@ func (c *cursor) rest(ctx context.Context, d time.Duration) error {
 }
 
 func (c *cursor) create(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, c.createTimeout)
+	timeout := createTimeoutFirst
+	if c.failed >= createTriesShort {
+		timeout = createTimeoutLast
+	}
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	ctx, end := natsrpc.WhileConnected(ctx, c.nc)
 	defer end()
@@ -205,10 +209,10 @@ func (c *cursor) create(ctx context.Context) error {
 	}
 	c.sub, c.delivered, c.pull, c.open = sub, 0, 0, false
 	if _, err := c.js.CreateConsumer(ctx, c.cfg.Stream, cfg); err != nil {
-		c.createTimeout = min(2*c.createTimeout, createTimeoutLast)
+		c.failed++
 		return err
 	}
-	c.createTimeout = createTimeoutFirst
+	c.failed = 0
 	c.bytesMax = max(c.bytesMax, int(c.nc.MaxPayload())+overheadBytes)
 	return nil
 }

@@ -109,7 +109,7 @@ func Run(ctx context.Context, name string, cfg Config, build func(Env) (Service,
 	p.watch = &clock.Watch{Clock: p.env.Clock, Ask: p.serverTime, SkewMax: cfg.Clock.SkewMax, Log: log}
 	p.health.AddCheck("clock", p.watch.Check)
 	showSkew(metrics, p.env.Clock)
-	p.health.AddWarning(name+" at large", p.warning)
+	p.health.AddWarning("cluster", p.warning)
 
 	log.Info("starting", "version", Version, "revision", revision())
 	defer context.AfterFunc(ctx, func() { log.Info("stopping") })()

@@ -84,7 +84,7 @@ func (s *Stack) addServices(ctx context.Context, parts *lifecycle.Group, health 
 			return err
 		}
 		health.AddCheck(b.name, func() error { return process.Serving(service) })
-		health.AddWarning(b.name+" at large", func() error { return process.Warning(service) })
+		health.AddWarning("cluster, by "+b.name, func() error { return process.Warning(service) })
 		parts.Add("presence of "+b.name, &process.Presence{Service: b.name, Node: node, NATS: nc, Health: health, Log: log})
 		parts.Add(b.name, service)
 	}

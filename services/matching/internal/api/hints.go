@@ -25,10 +25,11 @@ const (
 	hintsAckWait = 5 * time.Second
 	// hintsRetry is how long a hint stays away that could not be taken care of.
 	hintsRetry = 500 * time.Millisecond
-	// consumerTimeoutFirst bounds one try to find or make the consumer, and
-	// consumerTimeoutLast one that follows on such: a call that meets a lost leader is never
-	// answered, and a loaded server takes its time.
-	consumerTimeoutFirst = 2 * time.Second
+	// consumerTimeoutFirst bounds each try to find or make the consumer for as long as NATS may take
+	// to elect a leader, which is consumerTriesShort tries: a call that meets a lost one is never
+	// answered. consumerTimeoutLast bounds those that follow: a loaded server takes its time.
+	consumerTimeoutFirst = 1500 * time.Millisecond
+	consumerTriesShort   = 6
 	consumerTimeoutLast  = 8 * time.Second
 	// consumeRetry is how long to wait before the next.
 	consumeRetry = 250 * time.Millisecond
@@ -38,8 +39,12 @@ const (
 // is gone, as after a restart of the server that held it in memory, is made again. A
 // consumer of a newer owner ends the shard.
 func (p *Port) consume(ctx context.Context, s *shard.Shard) {
-	broken, timeout := false, consumerTimeoutFirst
+	broken, failed := false, 0
 	for ctx.Err() == nil {
+		timeout := consumerTimeoutFirst
+		if failed >= consumerTriesShort {
+			timeout = consumerTimeoutLast
+		}
 		err := p.consumeOnce(ctx, s, timeout)
 		if ctx.Err() != nil {
 			return
@@ -52,9 +57,8 @@ func (p *Port) consume(ctx context.Context, s *shard.Shard) {
 			p.Log.Warn("the hint stream broke off; trying again", "error", err)
 		}
 		broken = err != nil
-		timeout = consumerTimeoutFirst
-		if errors.Is(err, context.DeadlineExceeded) {
-			timeout = consumerTimeoutLast
+		if failed++; !errors.Is(err, context.DeadlineExceeded) {
+			failed = 0
 		}
 		pause(ctx, consumeRetry)
 	}
