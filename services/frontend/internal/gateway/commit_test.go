@@ -68,9 +68,12 @@ func wantSubjects(t *testing.T, r *rig, want map[string]int) {
 }
 
 // reported makes the owner of partition 0 say how much may be filed in shared messages.
-func (r *rig) reported(t *testing.T, tasks, bytes int64) {
+func (r *rig) reported(t *testing.T, tasks, bytes int64) { r.reportedAsOf(t, tasks, bytes, 0) }
+
+// reportedAsOf is reported by an owner that has read so far.
+func (r *rig) reportedAsOf(t *testing.T, tasks, bytes int64, read uint64) {
 	t.Helper()
-	data, err := (&rpcv1.HistoryLoad{SharedTasks: tasks, SharedBytes: bytes}).MarshalVT()
+	data, err := (&rpcv1.HistoryLoad{SharedTasks: tasks, SharedBytes: bytes, SharedRead: read}).MarshalVT()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -169,6 +172,25 @@ func TestI7_WithoutRoomSharedMessagesKeepPriorities(t *testing.T) {
 			})
 		})
 	}
+}
+
+// I7: what is in the log and not read as of a report takes of the room that it tells of.
+func TestI7_WhatIsNotReadTakesRoom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, alone).running(t)
+		shared, its := topology.SubmitShared(0, ids.LaneFirst), topology.Submit(0, 3, "shop", "main")
+		for i, step := range []struct {
+			read uint64
+			want string
+		}{{0, shared}, {0, its}, {1, shared}, {2, its}, {3, shared}} {
+			r.reportedAsOf(t, 1, 1<<20, step.read)
+			accepted(t, <-r.submit(t, tasks(1)))
+			synctest.Wait()
+			if got := r.log.partitions[0][i].Subject; got != step.want {
+				t.Fatalf("message %d, where %d are read: %s, want %s", i+1, step.read, got, step.want)
+			}
+		}
+	})
 }
 
 // I2: a request that spans tasklists is whole, in one message, which it may share.
