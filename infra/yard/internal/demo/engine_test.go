@@ -134,6 +134,11 @@ func (e *engine) running(taskType string) int32 {
 	return n
 }
 
+// repeats tells whether an outcome has been taken before: clients repeat one whose answer was slow.
+func (j *job) repeats(token string) bool {
+	return j.State != yardv1.TaskState_TASK_STATE_RUNNING || token != fmt.Sprint(j.Grants)
+}
+
 // finish ends a task, honestly or not; it is called under the lock.
 func (e *engine) finish(j *job, state yardv1.TaskState, kind yardv1.TaskEventKind) {
 	if !e.honest && state == yardv1.TaskState_TASK_STATE_COMPLETED && j != e.order[0] {
@@ -154,7 +159,9 @@ func (e *engine) complete(_ context.Context, r *yardv1.CompleteRequest) (natsrpc
 	defer e.mu.Unlock()
 	resp := &yardv1.OutcomeResponse{}
 	for _, c := range r.Tasks {
-		e.finish(e.tasks[c.TaskId], yardv1.TaskState_TASK_STATE_COMPLETED, yardv1.TaskEventKind_TASK_EVENT_KIND_COMPLETED)
+		if j := e.tasks[c.TaskId]; !j.repeats(c.Token) {
+			e.finish(j, yardv1.TaskState_TASK_STATE_COMPLETED, yardv1.TaskEventKind_TASK_EVENT_KIND_COMPLETED)
+		}
 		resp.Verdicts = append(resp.Verdicts, &yardv1.Verdict{TaskId: c.TaskId, Code: verdictOK})
 	}
 	return resp, nil
@@ -165,16 +172,21 @@ func (e *engine) fail(_ context.Context, r *yardv1.FailRequest) (natsrpc.Message
 	defer e.mu.Unlock()
 	resp := &yardv1.OutcomeResponse{}
 	for _, f := range r.Tasks {
-		j := e.tasks[f.TaskId]
-		j.Failures++
-		if f.NonRetryable {
-			e.finish(j, yardv1.TaskState_TASK_STATE_DEAD, yardv1.TaskEventKind_TASK_EVENT_KIND_DEAD)
-		} else {
-			j.State, j.DueAtMs = yardv1.TaskState_TASK_STATE_READY, time.Now().UnixMilli()+20
+		if j := e.tasks[f.TaskId]; !j.repeats(f.Token) {
+			e.failed(j, f.NonRetryable)
 		}
 		resp.Verdicts = append(resp.Verdicts, &yardv1.Verdict{TaskId: f.TaskId, Code: verdictOK})
 	}
 	return resp, nil
+}
+
+func (e *engine) failed(j *job, final bool) {
+	j.Failures++
+	if final {
+		e.finish(j, yardv1.TaskState_TASK_STATE_DEAD, yardv1.TaskEventKind_TASK_EVENT_KIND_DEAD)
+		return
+	}
+	j.State, j.DueAtMs = yardv1.TaskState_TASK_STATE_READY, time.Now().UnixMilli()+20
 }
 
 func (e *engine) heartbeat(_ context.Context, r *yardv1.HeartbeatRequest) (natsrpc.Message, error) {
