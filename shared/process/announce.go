@@ -10,6 +10,7 @@ import (
 	"github.com/nats-io/nats.go/micro"
 
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
+	"github.com/yardmaster-io/yardmaster/shared/natsrpc"
 	"github.com/yardmaster-io/yardmaster/shared/telemetry"
 )
 
@@ -23,6 +24,8 @@ type Presence struct {
 	Node string
 	// NATS carries it.
 	NATS *nats.Conn
+	// Replies says who is answered; nil is the default.
+	Replies *natsrpc.Replies
 	// Health is asked at each request.
 	Health *telemetry.Health
 	// Log hears of answers that could not be sent.
@@ -58,6 +61,9 @@ func (p *Presence) Run(ctx context.Context) error {
 }
 
 func (p *Presence) answer(req micro.Request) {
+	if !p.Replies.Operator(req.Reply()) {
+		return
+	}
 	body, err := json.Marshal(presenceAnswer{p.Service, p.Node, p.Health.Readiness()})
 	if err == nil {
 		err = req.Respond(body)

@@ -116,7 +116,7 @@ func (p *Port) consumer(ctx context.Context) (consumer jetstream.Consumer, lost 
 	ctx, cancel := context.WithTimeout(ctx, consumerTimeout)
 	defer cancel()
 	stream, err := p.js.Stream(ctx, topology.MatchingStream(p.Shard))
-	if errors.Is(err, jetstream.ErrStreamNotFound) {
+	if errors.Is(err, jetstream.ErrStreamNotFound) && p.Provisions {
 		// Its hints are lost with it, which costs latency only.
 		if err := provision.Apply(ctx, p.js, p.Partitioning, provision.Options{Log: p.Log}); err != nil {
 			return nil, false, err
