@@ -182,9 +182,14 @@ func (s *Stack) user(service string) natsrpc.ConnConfig {
 }
 
 // Connect makes a connection to the stack in this process, without a socket. It may do
-// everything, also where others may not. The caller closes it.
+// everything, also where others may not; with Auth its inboxes are an operator's. The
+// caller closes it.
 func (s *Stack) Connect(name string) (*nats.Conn, error) {
-	return natsrpc.ConnectInProcess(s.server, natsrpc.ConnConfig{}, name, s.log, s.server.Own())
+	login := natsrpc.ConnConfig{}
+	if s.Auth != "" {
+		login.InboxPrefix = topology.OperatorInbox("stack")
+	}
+	return natsrpc.ConnectInProcess(s.server, login, name, s.log, s.server.Own())
 }
 
 // Reload has the server take the users that Auth holds by now.

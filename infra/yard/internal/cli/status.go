@@ -46,9 +46,9 @@ no process that is ready.`,
 }
 
 func (a *app) status(ctx context.Context) error {
-	nc, err := nats.Connect(a.url, nats.Name("yard-cli"), nats.Timeout(a.timeout))
+	nc, err := a.connect()
 	if err != nil {
-		return unreachable(fmt.Errorf("connect to NATS: %w", err))
+		return err
 	}
 	defer nc.Close()
 	answers, err := a.askHealth(ctx, nc)
