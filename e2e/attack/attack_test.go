@@ -256,7 +256,6 @@ func TestR1_NoServiceIsADeputy(t *testing.T) {
 	defer spy.Close()
 	nc := connect(t, s, sealed.Admin(attacker), nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {})) // some the server refuses itself
 	targets := append(append(places(parts), commands(parts)...), inboxes()...)
-	answers := 0
 	sent := map[string]bool{}
 	for _, target := range targets {
 		sent[target] = true
@@ -269,31 +268,11 @@ func TestR1_NoServiceIsADeputy(t *testing.T) {
 	if err := spy.Flush(); err != nil {
 		t.Fatal(err)
 	}
-	bodies := map[string]string{"tasks.poll": `{"tasklist":"mail","max_tasks":1}`, "tasks.submit": `{"tasklist":"mail","tasks":[{"type":"deputy"}]}`}
-	mark := map[string]bool{}
-	for _, verb := range verbs {
-		body := bodies[verb]
-		if body == "" {
-			body = "{}"
-		}
-		for i, target := range targets {
-			m := &nats.Msg{Subject: topology.API(attacker, verb), Reply: target, Data: []byte(body), Header: nats.Header{"Content-Type": {"application/protobuf"}}}
-			if i%2 == 0 {
-				m.Header = nil
-			}
-			if err := nc.PublishMsg(m); err != nil {
-				t.Fatal(err)
-			}
-			answers++
-		}
-		// One endpoint takes its requests one after the other.
-		if _, err := nc.Request(topology.API(attacker, verb), []byte("{}"), within); err != nil {
-			t.Fatalf("%s: %v", verb, err)
-		}
-	}
+	answers := sendAll(t, nc, targets)
 	if err := spy.Flush(); err != nil {
 		t.Fatal(err)
 	}
+	mark := map[string]bool{}
 	for {
 		m, err := seen.NextMsg(100 * time.Millisecond)
 		if err != nil {
@@ -320,6 +299,34 @@ func TestR1_NoServiceIsADeputy(t *testing.T) {
 	}
 	t.Logf("%d requests with a foreign reply subject, %d answered", answers, len(mark))
 	intact(t, s)
+}
+
+// sendAll sends a request of each verb with each reply subject, as JSON and as protobuf in turn, and
+// returns how many once all are handled.
+func sendAll(t *testing.T, nc *nats.Conn, targets []string) (n int) {
+	t.Helper()
+	bodies := map[string]string{"tasks.poll": `{"tasklist":"mail","max_tasks":1}`, "tasks.submit": `{"tasklist":"mail","tasks":[{"type":"deputy"}]}`}
+	for _, verb := range verbs {
+		body := bodies[verb]
+		if body == "" {
+			body = "{}"
+		}
+		for i, target := range targets {
+			m := &nats.Msg{Subject: topology.API(attacker, verb), Reply: target, Data: []byte(body), Header: nats.Header{"Content-Type": {"application/protobuf"}}}
+			if i%2 == 0 {
+				m.Header = nil
+			}
+			if err := nc.PublishMsg(m); err != nil {
+				t.Fatal(err)
+			}
+			n++
+		}
+		// One endpoint takes its requests one after the other.
+		if _, err := nc.Request(topology.API(attacker, verb), []byte("{}"), within); err != nil {
+			t.Fatalf("%s: %v", verb, err)
+		}
+	}
+	return n
 }
 
 // I14: another domain's task ids and tokens are unknown, in every verb that takes one.
