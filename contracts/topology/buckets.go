@@ -17,8 +17,11 @@ const (
 // Buckets lists every KV bucket of a cluster.
 func Buckets() []string { return []string{ConfigBucket, MembersBucket, CheckpointsBucket} }
 
-// BucketStream is the name of the stream that a bucket is.
+// BucketStream is the stream that a bucket is made of.
 func BucketStream(bucket string) string { return "KV_" + bucket }
+
+// BucketSubject is the subject of a key, or of a filter of keys, in the stream of a bucket.
+func BucketSubject(bucket, key string) string { return "$KV." + bucket + "." + key }
 
 // Keys of the config bucket.
 
@@ -83,6 +86,12 @@ func MemberOfKey(key string) (service, node string, ok bool) {
 
 // MemberKeys filters the heartbeats of one service.
 func MemberKeys(service string) string { return service + ".*" }
+
+// HistoryCheckpoints and MatchingEpochs filter all of them.
+const (
+	HistoryCheckpoints = "history.*"
+	MatchingEpochs     = "matching.*"
+)
 
 // HistoryCheckpoint is the key of a history partition's checkpoint.
 func HistoryCheckpoint(p int) string { return "history." + num(p) }

@@ -59,15 +59,15 @@ func Streams(n Partitioning) []Stream {
 		all = append(
 			all,
 			Stream{
-				Name: HistoryStream(p), Subjects: []string{"yard.history." + num(p) + ".>"},
+				Name: HistoryStream(p), Subjects: []string{HistoryAny(p)},
 				AtomicBatch: true, MessageTTL: true, DedupeWindow: DedupeWindow,
 			},
 			Stream{
-				Name: TimerStream(p), Subjects: []string{"yard.timer." + num(p) + ".*"},
+				Name: TimerStream(p), Subjects: []string{TimerAny(p)},
 				DedupeWindow: DedupeWindow,
 			},
 			Stream{
-				Name: ArchiveStream(p), Subjects: []string{"yard.archive." + num(p) + ".>"},
+				Name: ArchiveStream(p), Subjects: []string{ArchiveAny(p)},
 				AtomicBatch: true, MessageTTL: true, DedupeWindow: DedupeWindow,
 			},
 		)
@@ -77,7 +77,7 @@ func Streams(n Partitioning) []Stream {
 	}
 	return append(
 		all,
-		Stream{Name: DeadLetterStream, Subjects: []string{"yard.dead.>"}, DedupeWindow: DedupeWindow},
+		Stream{Name: DeadLetterStream, Subjects: []string{DeadAny}, DedupeWindow: DedupeWindow},
 		Stream{
 			Name: QuarantineStream, Subjects: []string{quarantinePrefix + ">"},
 			AtomicBatch: true, DedupeWindow: QuarantineDedupeWindow,

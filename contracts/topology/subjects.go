@@ -1,8 +1,6 @@
 package topology
 
 import (
-	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -19,6 +17,12 @@ func API(domain, endpoint string) string { return apiPrefix + domain + "." + end
 
 // APIAny is what a frontend subscribes to: the endpoint of every domain.
 func APIAny(endpoint string) string { return apiPrefix + "*." + endpoint }
+
+// APIOf filters all endpoints of a domain, or of ReservedDomain.
+func APIOf(domain string) string { return apiPrefix + domain + ".>" }
+
+// APIAll filters the whole public API.
+const APIAll = apiPrefix + ">"
 
 // Admin is the subject of an administrative endpoint, such as
 // Admin("domains.put"). `admin` is therefore no domain's name.
@@ -41,26 +45,6 @@ func DomainOf(subject string) string {
 	return ""
 }
 
-// InboxPrefix is where NATS clients have their inboxes unless they choose otherwise.
-const InboxPrefix = "_INBOX."
-
-// CheckInboxPrefix says why answers may not be sent below prefix, or nil. What a
-// service publishes there goes out with its own rights, so no prefix may lead to
-// subjects of this system or of the NATS server.
-func CheckInboxPrefix(prefix string) error {
-	tokens := strings.Split(prefix, ".")
-	last := len(tokens) - 1
-	switch {
-	case last < 1 || tokens[last] != "":
-		return fmt.Errorf("%q must be subject tokens that end with a dot, such as %s", prefix, InboxPrefix)
-	case slices.Contains(tokens[:last], "") || strings.ContainsAny(prefix, "*> \t\r\n"):
-		return fmt.Errorf("%q has an empty token, a wildcard or a space", prefix)
-	case tokens[0] == "yard" || prefix[0] == '$':
-		return fmt.Errorf("%q leads to subjects of the system itself", prefix)
-	}
-	return nil
-}
-
 func num(n int) string { return strconv.Itoa(n) }
 
 // History log of partition p.
@@ -75,6 +59,12 @@ func Submit(p int, lane ids.Lane, domain, tasklist string) string {
 func SubmitShared(p int, lane ids.Lane) string {
 	return "yard.history." + num(p) + submitPart + lane.String() + ".shared"
 }
+
+// HistoryAny filters the whole log of partition p.
+func HistoryAny(p int) string { return "yard.history." + num(p) + ".>" }
+
+// SubmitAny filters the submits of partition p.
+func SubmitAny(p int) string { return "yard.history." + num(p) + submitPart + ">" }
 
 // SubmitLane filters all submits of one lane.
 func SubmitLane(p int, lane ids.Lane) string {
@@ -122,6 +112,9 @@ func Timer(p int, bucket int64) string {
 	return "yard.timer." + num(p) + "." + strconv.FormatInt(bucket, 10)
 }
 
+// TimerAny filters all that waits in partition p.
+func TimerAny(p int) string { return "yard.timer." + num(p) + ".*" }
+
 // TimerFence is where the owners of history partition p append their fences: what
 // an earlier owner writes behind one is void.
 func TimerFence(p int) string { return "yard.timer." + num(p) + ".fence" }
@@ -143,6 +136,9 @@ func TimerBucketOf(subject string) (bucket int64, ok bool) {
 func Matching(m int) string { return "yard.matching." + num(m) }
 
 // Archive.
+
+// ArchiveAny filters the whole archive of partition p.
+func ArchiveAny(p int) string { return "yard.archive." + num(p) + ".>" }
 
 // ArchiveTasks filters the messages of finished tasks.
 func ArchiveTasks(p int) string { return "yard.archive." + num(p) + ".tasks.>" }
@@ -179,6 +175,9 @@ func ArchiveIndexed(p int) string { return "yard.archive." + num(p) + ".indexed"
 func Dead(domain, tasklist string, id ids.TaskID) string {
 	return "yard.dead." + domain + "." + tasklist + "." + id.String()
 }
+
+// DeadAny filters the dead letters of all domains.
+const DeadAny = "yard.dead.>"
 
 // DeadFilter filters the dead letters of a domain.
 func DeadFilter(domain string) string { return "yard.dead." + domain + ".>" }
@@ -217,6 +216,9 @@ func MatchingCall(m int, verb string) string { return "yard.rpc.matching." + num
 func MatchingPoll(m int, epoch uint64) string {
 	return MatchingCall(m, "poll") + "." + strconv.FormatUint(epoch, 10)
 }
+
+// MatchingPollAny filters the polls for shard m, whatever the epoch.
+func MatchingPollAny(m int) string { return MatchingCall(m, "poll") + ".*" }
 
 // TimerCall is a call to the owner of timer partition p, such as "cancel".
 func TimerCall(p int, verb string) string { return "yard.rpc.timer." + num(p) + "." + verb }

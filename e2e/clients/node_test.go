@@ -12,9 +12,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"go.uber.org/goleak"
 
+	"github.com/yardmaster-io/yardmaster/contracts/permissions"
+	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
+	"github.com/yardmaster-io/yardmaster/e2e/sealed"
+	"github.com/yardmaster-io/yardmaster/infra/yard/auth"
 	"github.com/yardmaster-io/yardmaster/infra/yard/stack"
 )
 
@@ -37,9 +42,36 @@ func TestNode(t *testing.T) {
 		fmt.Fprintf(os.Stderr, "clients in Node.js are left out (set %s=1 to make this a failure): %v\n", requireNodeEnv, err)
 		t.SkipNow()
 	}
-	s := running(t)
+	t.Run("open", func(t *testing.T) { programs(t, running(t, stack.Config{}), dir) })
+	t.Run("sealed", func(t *testing.T) {
+		refused := new(sealed.Log)
+		users := t.TempDir()
+		if err := sealed.Render(users, topology.Partitioning{}, []string{"tour", "mixed"}, nodeWorker("mixed")); err != nil {
+			t.Fatal(err)
+		}
+		programs(t, running(t, stack.Config{Auth: users, Log: refused.Logger()}), dir)
+		if err := refused.Refused(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func programs(t *testing.T, s *stack.Stack, dir string) {
 	t.Run("tour", func(t *testing.T) { tour(t, s, dir) })
 	t.Run("worker", func(t *testing.T) { worker(t, s, dir) })
+}
+
+// nodeWorker is who worker.mjs logs in as: it may neither submit nor administer.
+func nodeWorker(domain string) permissions.User {
+	return permissions.User{Role: permissions.Worker, Domain: domain, Name: sealed.UserName}
+}
+
+// login is the environment of a program that is a user of s.
+func login(s *stack.Stack, u permissions.User) []string {
+	if s.Auth == "" {
+		return nil
+	}
+	return []string{"YARD_NKEY=" + auth.SeedFile(s.Auth, u), "YARD_INBOX_PREFIX=" + u.Inbox()}
 }
 
 // installed copies the programs to a folder of the test, and installs their locked
@@ -77,11 +109,12 @@ func run(t *testing.T, dir string, env []string, name string, args ...string) (s
 }
 
 // running is a stack with a domain.
-func running(t *testing.T) *stack.Stack {
+func running(t *testing.T, cfg stack.Config) *stack.Stack {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), within)
 	defer cancel()
-	s, err := stack.Start(ctx, stack.Config{Tables: stack.TablesMemory})
+	cfg.Tables = stack.TablesMemory
+	s, err := stack.Start(ctx, cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,12 +131,23 @@ func running(t *testing.T) *stack.Stack {
 // domain makes a domain and a client for it.
 func domain(t *testing.T, s *stack.Stack, name string) *yard.Client {
 	t.Helper()
-	client, err := yard.Connect(s.URL, name)
+	connect := func(u permissions.User) *nats.Conn {
+		nc, err := sealed.Connect(s, u)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(nc.Close)
+		return nc
+	}
+	client, err := yard.NewClient(connect(sealed.Admin(name)), name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(client.Close)
-	if _, err := client.Admin().PutDomain(t.Context(), yard.Domain{Name: name}); err != nil {
+	admin, err := yard.NewAdmin(connect(sealed.Operator()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := admin.PutDomain(t.Context(), yard.Domain{Name: name}); err != nil {
 		t.Fatal(err)
 	}
 	return client
@@ -111,7 +155,7 @@ func domain(t *testing.T, s *stack.Stack, name string) *yard.Client {
 
 func tour(t *testing.T, s *stack.Stack, dir string) {
 	domain(t, s, "tour")
-	said, err := run(t, dir, []string{"YARD_URL=" + s.URL, "YARD_DOMAIN=tour"}, "node", "--test", "--test-reporter=tap", "tour.test.mjs")
+	said, err := run(t, dir, append(login(s, sealed.Admin("tour")), "YARD_URL="+s.URL, "YARD_DOMAIN=tour"), "node", "--test", "--test-reporter=tap", "tour.test.mjs")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,6 +169,7 @@ func worker(t *testing.T, s *stack.Stack, dir string) {
 	client := domain(t, s, "mixed")
 	var said bytes.Buffer
 	cmd := exec.Command("node", "worker.mjs", s.URL, "mixed", "sums")
+	cmd.Env = append(os.Environ(), login(s, nodeWorker("mixed"))...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, &said, &said
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)

@@ -5,8 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/nats-io/nats.go/jetstream"
-
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
@@ -80,10 +78,7 @@ func TestOneMessagePerBatchOnEveryHop(t *testing.T) {
 // second what polls have received, as long as it takes.
 func (w *world) logged() (n int64) {
 	w.t.Helper()
-	js, err := jetstream.New(w.nc)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	js := w.inside()
 	for p := range w.stack.Partitioning.History {
 		err := natslog.ReadAll(w.soon(), js, natslog.ReadConfig{Stream: topology.HistoryStream(p)}, func(r natslog.Record) error {
 			var b logv1.EventBatch

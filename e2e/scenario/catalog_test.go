@@ -22,18 +22,18 @@ func TestDomainsBeyondOneMessage(t *testing.T) {
 	const domains = 1300
 	for i := range domains {
 		d := yard.Domain{Name: fmt.Sprintf("t%04d", i), Description: strings.Repeat("ä", 512)}
-		if _, err := w.client.Admin().PutDomain(w.soon(), d); err != nil {
+		if _, err := w.admin.PutDomain(w.soon(), d); err != nil {
 			t.Fatal(err)
 		}
 	}
-	all, err := w.client.Admin().ListDomains(w.soon())
+	all, err := w.admin.ListDomains(w.soon())
 	if err != nil {
 		t.Fatal(err)
 	}
 	if len(all) != domains+1 || !slices.IsSortedFunc(all, func(a, b yard.Domain) int { return strings.Compare(a.Name, b.Name) }) {
 		t.Errorf("%d domains", len(all))
 	}
-	first := must[yardv1.ListDomainsResponse](&world{t: t, nc: w.nc, domain: topology.ReservedDomain}, "domains.list", &yardv1.ListDomainsRequest{Limit: 2})
+	first := must[yardv1.ListDomainsResponse](&world{t: t, nc: w.operator, domain: topology.ReservedDomain}, "domains.list", &yardv1.ListDomainsRequest{Limit: 2})
 	equal(t, "domains on a page of two", len(first.Domains), 2)
 	equal(t, "its cursor", first.NextCursor, first.Domains[1].Name)
 }
@@ -104,7 +104,7 @@ func TestALimitGoesWithItsType(t *testing.T) {
 // was; made again, it has what was left, but no types.
 func TestADomainIsDeletedAndMadeAgain(t *testing.T) {
 	everywhere(t, func(t *testing.T, w *world) {
-		admin := w.client.Admin()
+		admin := w.admin
 		w.setType(yard.TaskType{Name: "x", MaxConcurrency: 1})
 		id := w.submitOne(&yardv1.NewTask{Type: "x"})
 		later := w.submitOne(&yardv1.NewTask{Type: "x", DelayMs: 3_600_000})

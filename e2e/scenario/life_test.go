@@ -143,8 +143,8 @@ func TestRefusalsOverTheWire(t *testing.T) {
 			refused(t, err, fault.InvalidArgument)
 			equal(t, body, fault.From(err).Path, path)
 		}
-		stranger := join(t, w.stack, "nobody-made-it")
-		_, err := stranger.raw("tasks.submit", `{"tasklist":"a","tasks":[{"type":"x"}]}`)
+		nobody := join(t, w.stack, stranger)
+		_, err := nobody.raw("tasks.submit", `{"tasklist":"a","tasks":[{"type":"x"}]}`)
 		refused(t, err, fault.NotFound)
 		_, err = w.raw("tasks.get", `{"task_id":"00000000000000000000000000"}`)
 		refused(t, err, fault.NotFound)

@@ -2,15 +2,18 @@ package scenario_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
-	"sync/atomic"
+	"sync"
 	"testing"
 	"time"
 
 	"go.uber.org/goleak"
 
+	"github.com/yardmaster-io/yardmaster/contracts/topology"
+	"github.com/yardmaster-io/yardmaster/e2e/sealed"
 	"github.com/yardmaster-io/yardmaster/infra/yard/stack"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
@@ -51,8 +54,61 @@ func (s suite) Run() int {
 
 // stacks are running systems, by where their tables are.
 type stacks struct {
-	of      map[stack.Tables]*stack.Stack
-	domains atomic.Int64 // names given out
+	of map[stack.Tables]*stack.Stack
+	// users is the folder of those of the shared stacks; refused is what servers refused.
+	users   string
+	refused *sealed.Log
+
+	mu sync.Mutex
+	// given counts the domains given out of each stack; rendered, those that have users in the
+	// shared folder.
+	given    map[*stack.Stack]int
+	rendered int
+}
+
+// domainsAtOnce is how many domains get users at a time.
+const domainsAtOnce = 200
+
+// ownDomains is how many have users on a stack of one test.
+const ownDomains = 4
+
+// stranger is a domain that has users and was never made.
+const stranger = "nobody-made-it"
+
+func domainName(i int) string { return fmt.Sprintf("d%d", i+1) }
+
+func domainNames(n int) []string {
+	all := []string{stranger}
+	for i := range n {
+		all = append(all, domainName(i))
+	}
+	return all
+}
+
+// domain is the name of one that was not given out yet, and has users.
+func (s *stacks) domain(t *testing.T, of *stack.Stack) string {
+	t.Helper()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	i := s.given[of]
+	s.given[of]++
+	if of.Auth == s.users && i >= s.rendered {
+		if err := s.render(); err != nil {
+			t.Fatal(err)
+		}
+		for _, one := range s.of {
+			if err := one.Reload(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	return domainName(i)
+}
+
+// render makes the users of further domains of the shared stacks.
+func (s *stacks) render() error {
+	s.rendered += domainsAtOnce
+	return sealed.Render(s.users, topology.Partitioning{}, domainNames(s.rendered))
 }
 
 // kinds are the places for tables that this machine has.
@@ -72,9 +128,15 @@ func startStacks(ctx context.Context) (*stacks, error) {
 	if err != nil {
 		return nil, err
 	}
-	all := &stacks{of: map[stack.Tables]*stack.Stack{}}
+	all := &stacks{of: map[stack.Tables]*stack.Stack{}, given: map[*stack.Stack]int{}, refused: new(sealed.Log)}
+	if all.users, err = os.MkdirTemp("", "yard-users-"); err != nil {
+		return nil, err
+	}
+	if err := all.render(); err != nil {
+		return nil, err
+	}
 	for _, kind := range tables {
-		s, err := stack.Start(ctx, stack.Config{Tables: kind})
+		s, err := stack.Start(ctx, stack.Config{Tables: kind, Auth: all.users, Log: all.refused.Logger()})
 		if err != nil {
 			_ = all.close() // the start's error is the one to tell
 			return nil, fmt.Errorf("tables in %s: %w", kind, err)
@@ -84,11 +146,13 @@ func startStacks(ctx context.Context) (*stacks, error) {
 	return all, nil
 }
 
+// close ends the stacks. What a server refused its users is a failure too: the permissions are
+// to be all that is needed.
 func (s *stacks) close() error {
-	var failed error
+	failed := errors.Join(os.RemoveAll(s.users), s.refused.Refused())
 	for kind, one := range s.of {
 		if err := closeStack(one); err != nil {
-			failed = fmt.Errorf("tables in %s: %w", kind, err)
+			failed = errors.Join(failed, fmt.Errorf("tables in %s: %w", kind, err))
 		}
 	}
 	return failed
@@ -115,6 +179,10 @@ func everywhere(t *testing.T, scenario func(t *testing.T, w *world)) {
 // own starts a stack for one test, with settings that the shared ones do not have.
 func own(t *testing.T, cfg stack.Config) *stack.Stack {
 	t.Helper()
+	cfg.Auth, cfg.Log = t.TempDir(), shared.refused.Logger()
+	if err := sealed.Render(cfg.Auth, cfg.Partitioning, domainNames(ownDomains)); err != nil {
+		t.Fatal(err)
+	}
 	ctx, cancel := context.WithTimeout(t.Context(), within)
 	defer cancel()
 	var s *stack.Stack

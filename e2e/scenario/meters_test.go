@@ -7,8 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/nats-io/nats.go/jetstream"
-
 	"github.com/yardmaster-io/yardmaster/infra/yard/stack"
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
 )
@@ -38,10 +36,7 @@ func meters(t *testing.T, s *stack.Stack) map[string]int64 {
 // stored is how many messages each kind of stream has ever taken.
 func stored(w *world, count int, stream func(int) string) (n int64) {
 	w.t.Helper()
-	js, err := jetstream.New(w.nc)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	js := w.inside()
 	for i := range count {
 		last, err := natslog.LastSeq(w.soon(), js, stream(i))
 		if err != nil {

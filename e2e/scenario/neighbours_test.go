@@ -128,7 +128,7 @@ func TestI14_AFloodIsAloneWithItsRefusals(t *testing.T) {
 	quiet.lives(t)
 	for i := range 20 {
 		name := fmt.Sprint("new", i)
-		if _, err := quiet.client.Admin().PutDomain(quiet.soon(), yard.Domain{Name: name}); err != nil {
+		if _, err := quiet.admin.PutDomain(quiet.soon(), yard.Domain{Name: name}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -8,8 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/nats-io/nats.go/jetstream"
-
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
@@ -168,11 +166,7 @@ func (w *world) longPoll(types ...string) *yardv1.PolledTask {
 // owner is the epoch of the owner that serves the shard of the tasklist, 0 where that cannot be read.
 func (w *world) owner() uint64 {
 	shard := ids.MatchingShard(w.domain, list, 0, w.stack.Partitioning.Matching)
-	js, err := jetstream.New(w.nc)
-	if err != nil {
-		w.t.Error(err)
-		return 0
-	}
+	js := w.inside()
 	epochs, err := js.KeyValue(w.soon(), topology.CheckpointsBucket)
 	if err != nil {
 		w.t.Error(err)

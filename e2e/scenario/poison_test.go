@@ -44,10 +44,7 @@ func TestR19_PoisonInTheStoresStopsNothing(t *testing.T) {
 	cfg := stack.Config{DataDir: t.TempDir(), Partitioning: topology.Partitioning{History: 1, Matching: 1}}
 	first := own(t, cfg)
 	w := enter(t, first)
-	js, err := jetstream.New(w.nc)
-	if err != nil {
-		t.Fatal(err)
-	}
+	js := w.inside()
 	written := 0
 	put := func(subject string, data []byte) {
 		t.Helper()
@@ -85,10 +82,7 @@ func TestR19_PoisonInTheStoresStopsNothing(t *testing.T) {
 	}
 	again := join(t, own(t, cfg), w.domain)
 	again.othersGoOn()
-	if js, err = jetstream.New(again.nc); err != nil {
-		t.Fatal(err)
-	}
-	if err := setApart(js); err != nil {
+	if err := setApart(again.inside()); err != nil {
 		t.Error(err)
 	}
 }

@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/nats-io/nats.go/jetstream"
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
@@ -137,10 +136,7 @@ func fieldName(f protoreflect.FieldDescriptor) string {
 // reads them.
 func (w *world) stores() map[string][]testkit.Message {
 	w.t.Helper()
-	js, err := jetstream.New(w.nc)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	js := w.inside()
 	checkpoints, err := js.KeyValue(w.soon(), topology.CheckpointsBucket)
 	if err != nil {
 		w.t.Fatal(err)

@@ -5,8 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/nats-io/nats.go/jetstream"
-
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
@@ -18,10 +16,7 @@ import (
 func (w *world) deadLetter(tasklist, id string) *logv1.Record {
 	w.t.Helper()
 	subject := topology.Dead(w.domain, tasklist, taskID(w.t, id))
-	js, err := jetstream.New(w.nc)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	js := w.inside()
 	var batch logv1.Batch
 	w.eventually(func() error {
 		letter, err := natslog.LastForSubject(w.soon(), js, topology.DeadLetterStream, subject)

@@ -18,8 +18,10 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/contracts/permissions"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
+	"github.com/yardmaster-io/yardmaster/e2e/sealed"
 	"github.com/yardmaster-io/yardmaster/infra/yard/stack"
 	"github.com/yardmaster-io/yardmaster/shared/provision"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
@@ -35,14 +37,17 @@ type world struct {
 	stack  *stack.Stack
 	nc     *nats.Conn // JSON by hand
 	client *yard.Client
-	domain string
+	// operator and admin manage domains.
+	operator *nats.Conn
+	admin    *yard.Admin
+	domain   string
 }
 
 // enter makes a domain on s and connects to it.
 func enter(t *testing.T, s *stack.Stack) *world {
 	t.Helper()
-	w := join(t, s, fmt.Sprintf("d%d", shared.domains.Add(1)))
-	if _, err := w.client.Admin().PutDomain(w.soon(), yard.Domain{Name: w.domain, Description: t.Name()}); err != nil {
+	w := join(t, s, shared.domain(t, s))
+	if _, err := w.admin.PutDomain(w.soon(), yard.Domain{Name: w.domain, Description: t.Name()}); err != nil {
 		t.Fatal(err)
 	}
 	w.eventually(func() error { // a slow frontend learns of it a moment later
@@ -56,25 +61,49 @@ func enter(t *testing.T, s *stack.Stack) *world {
 func join(t *testing.T, s *stack.Stack, domain string) *world {
 	t.Helper()
 	// An inbox for each request, so that tasks of a poll that was given up find nobody, and come back.
-	nc, err := nats.Connect(s.URL, nats.Name(t.Name()), nats.Timeout(within), nats.UseOldRequestStyle())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(nc.Close)
+	nc := connect(t, s, sealed.Admin(domain), nats.UseOldRequestStyle())
 	client, err := yard.NewClient(nc, domain)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &world{t: t, stack: s, nc: nc, client: client, domain: domain}
+	operator := connect(t, s, sealed.Operator())
+	admin, err := yard.NewAdmin(operator)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &world{t: t, stack: s, nc: nc, client: client, operator: operator, admin: admin, domain: domain}
+}
+
+// connect connects to s as one of its users.
+func connect(t *testing.T, s *stack.Stack, u permissions.User, opts ...nats.Option) *nats.Conn {
+	t.Helper()
+	nc, err := sealed.Connect(s, u, append(opts, nats.Name(t.Name()))...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(nc.Close)
+	return nc
+}
+
+// inside is a connection to what no user may see.
+func (w *world) inside() jetstream.JetStream {
+	w.t.Helper()
+	nc, err := w.stack.Connect(w.t.Name())
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.t.Cleanup(nc.Close)
+	js, err := jetstream.New(nc)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return js
 }
 
 // tokens read and print tokens as the engine does.
 func (w *world) tokens() *ids.Tokens {
 	w.t.Helper()
-	js, err := jetstream.New(w.nc)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	js := w.inside()
 	config, err := js.KeyValue(w.soon(), topology.ConfigBucket)
 	if err != nil {
 		w.t.Fatal(err)

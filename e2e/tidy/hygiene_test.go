@@ -34,6 +34,21 @@ func sleeps(t *tree) []string {
 	return append(findings, allowed.rest()...)
 }
 
+// inboxes finds nats.NewInbox: it ignores the inbox prefix that a sealed cluster gives to a
+// connection, and so its answers never come.
+func inboxes(t *tree) []string {
+	var findings []string
+	for _, f := range t.code {
+		ast.Inspect(f.syntax, func(n ast.Node) bool {
+			if pkg, name, ok := f.selector(n); ok && pkg == "github.com/nats-io/nats.go" && name == "NewInbox" {
+				findings = append(findings, t.at(n)+": nats.NewInbox ignores the connection's inbox prefix: call NewInbox of the connection")
+			}
+			return true
+		})
+	}
+	return findings
+}
+
 // The words are glued together, so that this file does not find itself.
 var looseEnd = regexp.MustCompile(`\b(` + "TO" + "DO" + `|` + "FIX" + "ME" + `|` + "XX" + "X" + `|` + "HA" + "CK" + `)\b`)
 

@@ -85,6 +85,8 @@ func codeOffences() []offence {
 		{"no comment", packageComments, source{"shared/x/x.go": "package x\n"}, "has no comment"},
 		{"empty name", packageNames, source{"shared/util/x.go": "package util\n"}, "says nothing"},
 		{"init", noInit, source{"shared/x/x.go": "package x\nfunc init() {}\n"}, "no init"},
+		{"inbox of nobody", inboxes, source{"shared/x/x.go": "package x\nimport \"github.com/nats-io/nats.go\"\nvar s = nats.NewInbox()\n"}, "NewInbox of the connection"},
+		{"inbox of a connection", inboxes, source{"shared/x/x.go": "package x\nimport \"github.com/nats-io/nats.go\"\nfunc f(nc *nats.Conn) string { return nc.NewInbox() }\n"}, ""},
 		{"sleep", sleeps, source{"shared/x/x_test.go": "package x\nimport \"time\"\nfunc f() { time.Sleep(1) }\n"}, "time.Sleep"},
 		{"sleep in a bubble", sleeps, source{
 			"shared/x/x_test.go": "package x\nimport (\n\"time\"\n\"testing/synctest\"\n)\nfunc f() { synctest.Test(nil, func() { time.Sleep(1) }) }\n",

@@ -18,6 +18,7 @@ func rules() map[string]rule {
 		"package names":                 packageNames,
 		"no init":                       noInit,
 		"no sleeping on hope":           sleeps,
+		"inboxes have their prefix":     inboxes,
 		"no loose ends":                 looseEnds,
 		"links lead somewhere":          links,
 		"quoted code is compiled":       quotes,

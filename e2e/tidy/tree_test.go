@@ -231,11 +231,11 @@ func (f *goFile) selector(n ast.Node) (pkg, name string, ok bool) {
 }
 
 // localName is how a package is called where it is imported: the last element of
-// its path that is not a version.
+// its path that is not a version, without the ending that some have.
 func localName(importPath string) string {
 	base := path.Base(importPath)
 	if len(base) > 1 && base[0] == 'v' && strings.Trim(base[1:], "0123456789") == "" {
 		base = path.Base(path.Dir(importPath))
 	}
-	return base
+	return strings.TrimSuffix(base, ".go")
 }

@@ -25,6 +25,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/shared/clock"
 	"github.com/yardmaster-io/yardmaster/shared/lifecycle"
+	"github.com/yardmaster-io/yardmaster/shared/natsrpc"
 	"github.com/yardmaster-io/yardmaster/shared/ownership"
 	"github.com/yardmaster-io/yardmaster/shared/provision"
 	"github.com/yardmaster-io/yardmaster/shared/telemetry"
@@ -39,6 +40,8 @@ import (
 type Deps struct {
 	NATS         *nats.Conn
 	Partitioning topology.Partitioning
+	// Replies says which reply subjects are answered; nil is the default.
+	Replies *natsrpc.Replies
 	// Node names this process among the members and in INFO.
 	Node   string
 	Config Config
@@ -125,7 +128,7 @@ func (s *Service) Run(ctx context.Context) error {
 	s.gate.Store(gate)
 	inbox.Listen(gate)
 	public := api.New(api.Deps{
-		NATS: s.NATS, Gateway: gate, InboxPrefixes: s.Config.InboxPrefixes, RequestTimeout: s.Config.Gateway.RequestTimeout,
+		NATS: s.NATS, Gateway: gate, Replies: s.Replies, RequestTimeout: s.Config.Gateway.RequestTimeout,
 		Clock: s.Clock, Node: s.Node, Log: s.Log, Metrics: s.Metrics,
 	})
 

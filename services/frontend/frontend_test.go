@@ -44,7 +44,7 @@ func newStage(t *testing.T, change ...func(*Deps)) *stage {
 	t.Helper()
 	s := &stage{t: t, metrics: &telemetry.Metrics{}}
 	s.server = testkit.RunNATS(t, testkit.WithServerOptions(func(o *server.Options) { o.MaxPayload = 2 << 20 }))
-	s.client = s.server.Connect(t)
+	s.client = s.server.Connect(t, nats.CustomInboxPrefix(topology.OperatorInbox("stage")))
 	var err error
 	if s.js, err = jetstream.New(s.client); err != nil {
 		t.Fatal(err)

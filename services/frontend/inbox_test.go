@@ -15,6 +15,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
+	"github.com/yardmaster-io/yardmaster/shared/natsrpc"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
@@ -46,7 +47,10 @@ func (s *stage) goodRequests() map[string]codec.Message {
 // forwarded, whatever its verb.
 func TestReplySubjectsAreInboxes(t *testing.T) {
 	var log bytes.Buffer
-	s := newStage(t, func(d *Deps) { d.Log = slog.New(slog.NewTextHandler(&log, nil)) })
+	s := newStage(t, func(d *Deps) {
+		d.Log = slog.New(slog.NewTextHandler(&log, nil))
+		d.Replies = natsrpc.NewReplies(topology.LenientInboxes(), "frontend", d.Metrics, d.Log)
+	})
 	var polls atomic.Int64
 	s.matching(func(*nats.Msg) { polls.Add(1) }) // answers with 0 bytes, as an empty poll in protobuf does
 	hostile := []string{
@@ -118,24 +122,47 @@ func TestRequestsWithoutAReply(t *testing.T) {
 	}
 }
 
-func TestInboxPrefixesMayBeChosen(t *testing.T) {
-	s := newStage(t, func(d *Deps) { d.Config.InboxPrefixes = []string{"answers.shop.", topology.InboxPrefix} })
-	inbox, err := s.client.SubscribeSync("answers.shop.one")
+// I14: where each domain has inboxes of its own, a request of one domain cannot have its answer
+// sent to another domain's user, an operator or a service, and administrative requests
+// are answered to operators only.
+func TestI14_StrictInboxesAreOfTheDomainThatAsks(t *testing.T) {
+	inboxes, err := topology.NewInboxes([]string{topology.TenantInboxes})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.client.PublishRequest(topology.Admin("domains.list"), inbox.Subject, []byte("{}")); err != nil {
-		t.Fatal(err)
+	log := slog.New(slog.DiscardHandler)
+	s := newStage(t, func(d *Deps) { d.Replies = natsrpc.NewReplies(inboxes, "frontend", d.Metrics, log) })
+	ask := func(subject, reply string) *nats.Subscription {
+		t.Helper()
+		inbox, err := s.client.SubscribeSync(reply)
+		if err == nil {
+			err = s.client.PublishRequest(subject, reply, []byte("{}"))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return inbox
 	}
-	if _, err := inbox.NextMsg(within); err != nil {
-		t.Error(err)
+	types, domains := topology.API("shop", "types.list"), topology.Admin("domains.list")
+	foreign := []*nats.Subscription{
+		ask(types, topology.UserInbox("bank", "ann")+".1"), ask(types, topology.OperatorInbox("ann")+".1"),
+		ask(types, topology.ServiceInbox("history")+".1"), ask(types, "_INBOX.1"),
+		ask(domains, topology.UserInbox("shop", "ann")+".2"), ask(domains, topology.UserInbox("admin", "ann")+".2"),
 	}
-	for _, wrong := range [][]string{nil, {""}, {">"}, {topology.InboxPrefix, "$JS."}} {
-		c := DefaultConfig()
-		c.InboxPrefixes = wrong
-		problems := c.Validate()
-		if len(problems) != 1 || problems[0].Path != "inbox_prefixes" {
-			t.Errorf("%q: %v", wrong, problems)
+	for _, own := range []*nats.Subscription{ask(types, topology.UserInbox("shop", "ann")+".3"), ask(domains, topology.OperatorInbox("ann")+".3")} {
+		if _, err := own.NextMsg(within); err != nil {
+			t.Errorf("%s: %v", own.Subject, err)
+		}
+	}
+	testkit.Eventually(t, within, func() error {
+		if n := s.metrics.Counter("yard_frontend_foreign_replies_total", "").Value(); n != int64(len(foreign)) {
+			return fmt.Errorf("%d of %d were dropped", n, len(foreign))
+		}
+		return nil
+	})
+	for _, sub := range foreign {
+		if n, _, err := sub.Pending(); n != 0 || err != nil {
+			t.Errorf("%s was answered: %d %v", sub.Subject, n, err)
 		}
 	}
 }

@@ -29,7 +29,7 @@ func serve[Req any, PReq interface {
 	natsrpc.Message
 }](s *stage, subject string, f func(PReq) (natsrpc.Message, error)) {
 	s.t.Helper()
-	if _, err := natsrpc.Serve[Req, PReq](s.client, subject, slog.New(slog.DiscardHandler), func(_ context.Context, req PReq) (natsrpc.Message, error) { return f(req) }); err != nil {
+	if _, err := natsrpc.Serve[Req, PReq](s.client, subject, nil, slog.New(slog.DiscardHandler), func(_ context.Context, req PReq) (natsrpc.Message, error) { return f(req) }); err != nil {
 		s.t.Fatal(err)
 	}
 }

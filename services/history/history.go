@@ -26,18 +26,21 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/history/internal/partition"
 	"github.com/yardmaster-io/yardmaster/shared/clock"
 	"github.com/yardmaster-io/yardmaster/shared/lifecycle"
+	"github.com/yardmaster-io/yardmaster/shared/natsrpc"
 	"github.com/yardmaster-io/yardmaster/shared/ownership"
 	"github.com/yardmaster-io/yardmaster/shared/provision"
 	"github.com/yardmaster-io/yardmaster/shared/telemetry"
 )
 
-// Deps is what the service works with. All fields but Clock and Tracing are required.
+// Deps is what the service works with. All fields but Replies, Clock and Tracing are required.
 type Deps struct {
 	NATS *nats.Conn
 	// Connect makes the connections that tasks which are not in memory are read over, one
 	// for each partition, so that no such read holds up an owner.
 	Connect      func(ctx context.Context, purpose string) (*nats.Conn, error)
 	Partitioning topology.Partitioning
+	// Replies says which reply subjects are answered; nil is the default.
+	Replies *natsrpc.Replies
 	// Node names this process among the members.
 	Node   string
 	Config Config
@@ -133,7 +136,7 @@ const retentionDefault = 7 * 24 * time.Hour
 // serve owns one partition until ctx ends: first the wire, then the owner, then,
 // once it has taken over, its calls.
 func (s *Service) serve(ctx context.Context, p int, domains *catalog.Catalog, tokens *ids.Tokens, checkpoints jetstream.KeyValue) error {
-	wire, closeWire, err := natshistory.NewWire(s.NATS, s.Log)
+	wire, closeWire, err := natshistory.NewWire(s.NATS, s.Replies, s.Log)
 	if err != nil {
 		return fmt.Errorf("listen for bounced answers: %w", err)
 	}
@@ -161,7 +164,7 @@ func (s *Service) serve(ctx context.Context, p int, domains *catalog.Catalog, to
 	var parts lifecycle.Group
 	parts.Add("storage", room)
 	parts.Add("owner", owner)
-	parts.Add("calls", lifecycle.Func(func(ctx context.Context) error { return api.Serve(ctx, s.NATS, owner, s.Log) }))
+	parts.Add("calls", lifecycle.Func(func(ctx context.Context) error { return api.Serve(ctx, s.NATS, owner, s.Replies, s.Log) }))
 	err = parts.Run(ctx)
 	if errors.Is(err, partition.ErrUnreadable) {
 		return fmt.Errorf("%w: %w", ownership.ErrGiveUp, err)

@@ -34,6 +34,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/shard"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/tables"
 	"github.com/yardmaster-io/yardmaster/shared/clock"
+	"github.com/yardmaster-io/yardmaster/shared/natsrpc"
 	"github.com/yardmaster-io/yardmaster/shared/ownership"
 	"github.com/yardmaster-io/yardmaster/shared/provision"
 	"github.com/yardmaster-io/yardmaster/shared/telemetry"
@@ -46,11 +47,15 @@ var errFences = errors.New("the cluster's log version knows fences now")
 // fencesCheck is how often an owner without fences looks whether it may have them.
 const fencesCheck = time.Second
 
-// Deps is what the service works with. All fields but Clock, Tracing and Metrics are
-// required.
+// Deps is what the service works with. All fields but Replies, Provisions, Clock, Tracing and
+// Metrics are required.
 type Deps struct {
 	NATS         *nats.Conn
 	Partitioning topology.Partitioning
+	// Replies says which reply subjects are answered; nil is the default.
+	Replies *natsrpc.Replies
+	// Provisions tells that this process may create streams: hint streams that were lost.
+	Provisions bool
 	// Node names this process among the members.
 	Node   string
 	Config Config
@@ -210,7 +215,7 @@ func (s *Service) serve(ctx context.Context, m int, tables tables.Tables, types 
 	fences := types.WriteVersion() >= logversion.Fences
 	port, err := api.New(api.Config{
 		NATS: s.NATS, Partitioning: s.Partitioning, Shard: m, Epoch: term.Number(), Fences: fences,
-		LogVersion: types.WriteVersion, Log: log,
+		Replies: s.Replies, Provisions: s.Provisions, LogVersion: types.WriteVersion, Log: log,
 	})
 	if err != nil {
 		return err

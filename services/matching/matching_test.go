@@ -39,7 +39,7 @@ func start(t *testing.T, nc *nats.Conn, node string) (stop func()) {
 	cfg := matching.DefaultConfig()
 	cfg.Tables = matching.TablesMemory
 	s, err := matching.New(matching.Deps{
-		NATS: nc, Partitioning: parts, Node: node, Config: cfg, Log: slog.New(slog.DiscardHandler),
+		NATS: nc, Partitioning: parts, Provisions: true, Node: node, Config: cfg, Log: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -108,13 +108,13 @@ func history(t *testing.T, nc *nats.Conn) {
 		}
 	}))
 	log := slog.New(slog.DiscardHandler)
-	ok(natsrpc.Serve(nc, topology.HistoryCall(0, "bookings"), log, func(context.Context, *rpcv1.BookingsRequest) (natsrpc.Message, error) {
+	ok(natsrpc.Serve(nc, topology.HistoryCall(0, "bookings"), nil, log, func(context.Context, *rpcv1.BookingsRequest) (natsrpc.Message, error) {
 		return &rpcv1.BookingsResponse{}, nil
 	}))
-	ok(natsrpc.Serve(nc, topology.HistoryCall(0, "undelivered"), log, func(context.Context, *rpcv1.UndeliveredRequest) (natsrpc.Message, error) {
+	ok(natsrpc.Serve(nc, topology.HistoryCall(0, "undelivered"), nil, log, func(context.Context, *rpcv1.UndeliveredRequest) (natsrpc.Message, error) {
 		return &rpcv1.UndeliveredResponse{}, nil
 	}))
-	ok(natsrpc.Serve(nc, topology.HistoryCall(0, "retrigger"), log, func(context.Context, *rpcv1.RetriggerRequest) (natsrpc.Message, error) {
+	ok(natsrpc.Serve(nc, topology.HistoryCall(0, "retrigger"), nil, log, func(context.Context, *rpcv1.RetriggerRequest) (natsrpc.Message, error) {
 		return &rpcv1.RetriggerResponse{}, nil
 	}))
 }

@@ -24,6 +24,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/timer/internal/natstimer"
 	"github.com/yardmaster-io/yardmaster/shared/clock"
 	"github.com/yardmaster-io/yardmaster/shared/lifecycle"
+	"github.com/yardmaster-io/yardmaster/shared/natsrpc"
 	"github.com/yardmaster-io/yardmaster/shared/ownership"
 	"github.com/yardmaster-io/yardmaster/shared/provision"
 	"github.com/yardmaster-io/yardmaster/shared/storage"
@@ -34,6 +35,8 @@ import (
 type Deps struct {
 	NATS         *nats.Conn
 	Partitioning topology.Partitioning
+	// Replies says which reply subjects are answered; nil is the default.
+	Replies *natsrpc.Replies
 	// Node names this process among the members.
 	Node   string
 	Config Config
@@ -142,6 +145,6 @@ func (s *Service) own(ctx context.Context, p int, cluster *catalog.Catalog) erro
 	var parts lifecycle.Group
 	parts.Add("storage", room)
 	parts.Add("firing", owner)
-	parts.Add("calls", lifecycle.Func(func(ctx context.Context) error { return api.Serve(ctx, s.NATS, p, owner, log) }))
+	parts.Add("calls", lifecycle.Func(func(ctx context.Context) error { return api.Serve(ctx, s.NATS, p, owner, s.Replies, log) }))
 	return parts.Run(ctx)
 }

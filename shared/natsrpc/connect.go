@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+
+	"github.com/yardmaster-io/yardmaster/contracts/topology"
 )
 
 // How a connection behaves. A broken one must be noticed within seconds, since
@@ -29,15 +31,20 @@ type ConnConfig struct {
 	// URL is one server or several, separated by commas. Default
 	// nats://127.0.0.1:4222. A wrong one keeps the service waiting at its start.
 	URL string `koanf:"url" secret:"url" usage:"NATS server, or several separated by commas"`
-	// Credentials is the path of a .creds file (JWT and key). Default none.
+	// Credentials is the path of a .creds file (JWT and key). Default none. It is read again at
+	// each reconnect.
 	Credentials string `koanf:"credentials" usage:"path of a .creds file with JWT and key"`
-	// NKeySeed is the path of a file with an nkey seed. Default none.
+	// NKeySeed is the path of a file with an nkey seed. Default none. Another key in it takes a
+	// restart: it is another user.
 	NKeySeed string `koanf:"nkey_seed" usage:"path of a file with an nkey seed"`
+	// InboxPrefix is below which the answers to this connection come, tokens without a last
+	// dot. Default _INBOX. A sealed cluster gives each user its own.
+	InboxPrefix string `koanf:"inbox_prefix" usage:"subject prefix of this connection's inboxes"`
 	// TLS is used where any of its files is named, or where the URL says tls://.
 	TLS TLSConfig `koanf:"tls"`
 }
 
-// TLSConfig names PEM files.
+// TLSConfig names PEM files. They are read again at each reconnect.
 type TLSConfig struct {
 	// CA holds the authorities that sign the servers' certificates. Default: the system's.
 	CA string `koanf:"ca" usage:"PEM file of the authorities that sign the servers' certificates"`
@@ -57,12 +64,11 @@ func Connect(ctx context.Context, cfg ConnConfig, name string, log *slog.Logger)
 	if cfg.URL == "" {
 		cfg.URL = nats.DefaultURL
 	}
-	opts := options(name, log)
-	auth, err := cfg.auth()
+	auth, err := cfg.Options()
 	if err != nil {
 		return nil, err
 	}
-	opts = append(opts, auth...)
+	opts := append(options(name, log), auth...)
 	began := time.Now()
 	noticed := time.Time{}
 	for {
@@ -86,17 +92,32 @@ func Connect(ctx context.Context, cfg ConnConfig, name string, log *slog.Logger)
 	}
 }
 
-// ConnectInProcess connects to a server in the same process, without a socket.
-func ConnectInProcess(srv nats.InProcessConnProvider, name string, log *slog.Logger) (*nats.Conn, error) {
-	nc, err := nats.Connect("", append(options(name, log), nats.InProcessServer(srv))...)
+// ConnectInProcess connects to a server in the same process, without a socket. Of cfg
+// only the credentials and the inbox prefix are used; more options win over them.
+func ConnectInProcess(srv nats.InProcessConnProvider, cfg ConnConfig, name string, log *slog.Logger, more ...nats.Option) (*nats.Conn, error) {
+	cfg.URL, cfg.TLS = "", TLSConfig{}
+	auth, err := cfg.Options()
+	if err != nil {
+		return nil, err
+	}
+	all := append(append(options(name, log), auth...), nats.InProcessServer(srv))
+	nc, err := nats.Connect("", append(all, more...)...)
 	if err != nil {
 		return nil, fmt.Errorf("connect to the NATS server in this process: %w", err)
 	}
 	return nc, nil
 }
 
-func (c ConnConfig) auth() ([]nats.Option, error) {
+// Options are those of the connection that c tells of: who it is, TLS and its inboxes. The
+// error names the setting at fault.
+func (c ConnConfig) Options() ([]nats.Option, error) {
 	var opts []nats.Option
+	if c.InboxPrefix != "" {
+		if err := topology.CheckInboxPrefix(c.InboxPrefix + "."); err != nil {
+			return nil, fmt.Errorf("inbox_prefix: %w", err)
+		}
+		opts = append(opts, nats.CustomInboxPrefix(c.InboxPrefix))
+	}
 	if c.Credentials != "" {
 		opts = append(opts, nats.UserCredentials(c.Credentials))
 	}

@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -16,7 +17,9 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
+	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/shared/natsrpc"
+	"github.com/yardmaster-io/yardmaster/shared/telemetry"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
@@ -33,7 +36,7 @@ func call(ctx context.Context, nc *nats.Conn, req *request) (*response, error) {
 
 func serve(t *testing.T, nc *nats.Conn, handle func(context.Context, *request) (natsrpc.Message, error)) {
 	t.Helper()
-	sub, err := natsrpc.Serve(nc, "test.get", slog.New(slog.DiscardHandler), handle)
+	sub, err := natsrpc.Serve(nc, "test.get", nil, slog.New(slog.DiscardHandler), handle)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -247,7 +250,7 @@ func TestConnectGivesUpWithItsContext(t *testing.T) {
 
 func TestConnectInProcess(t *testing.T) {
 	srv := testkit.RunNATS(t)
-	nc, err := natsrpc.ConnectInProcess(srv.Server, "inside", slog.New(slog.DiscardHandler))
+	nc, err := natsrpc.ConnectInProcess(srv.Server, natsrpc.ConnConfig{}, "inside", slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -272,4 +275,40 @@ func TestNoGoroutineOutlivesACall(t *testing.T) {
 		}
 	}
 	goleak.VerifyNone(t, before)
+}
+
+// R1: a call that wants its answer elsewhere than in a service's inbox is not handled.
+func TestR1_CallsAreAnsweredInInboxesOnly(t *testing.T) {
+	srv := testkit.RunNATS(t)
+	inboxes, err := topology.NewInboxes([]string{topology.TenantInboxes})
+	if err != nil {
+		t.Fatal(err)
+	}
+	log, metrics := slog.New(slog.DiscardHandler), new(telemetry.Metrics)
+	replies := natsrpc.NewReplies(inboxes, "test", metrics, log)
+	var handled atomic.Int64
+	nc := srv.Connect(t, nats.CustomInboxPrefix(topology.ServiceInbox("test")))
+	sub, err := natsrpc.Serve(nc, "test.get", replies, log, func(context.Context, *request) (natsrpc.Message, error) {
+		handled.Add(1)
+		return &response{}, nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = sub.Unsubscribe() }()
+	wrong := []string{"$JS.API.STREAM.DELETE.X", topology.Event(0), topology.UserInbox("shop", "ann") + ".1", "_INBOX.1"}
+	for _, reply := range wrong {
+		if err := nc.PublishRequest("test.get", reply, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := call(t.Context(), nc, &request{}); err != nil {
+		t.Error(err)
+	}
+	if n := handled.Load(); n != 1 {
+		t.Errorf("%d calls were handled", n)
+	}
+	if n := metrics.Counter("yard_test_foreign_replies_total", "").Value(); n != int64(len(wrong)) {
+		t.Errorf("%d of %d were counted", n, len(wrong))
+	}
 }

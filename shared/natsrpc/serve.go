@@ -27,15 +27,21 @@ const serveFullRetryAfter = 50 * time.Millisecond
 // when its caller stops waiting, and not when the subscription ends: calls
 // already begun are finished.
 //
+// A call whose reply subject is not a service's inbox is dropped before anything is done for
+// it (Replies).
+//
 // An error of handle goes to the caller as fault.From makes it (Unavailable where
 // it is that of a context which ended), and is not logged. A panic, and an answer
 // too large for the server, are logged and are Internal to the caller.
 func Serve[Req any, PReq interface {
 	*Req
 	Message
-}](nc *nats.Conn, subject string, log *slog.Logger, handle func(ctx context.Context, req PReq) (Message, error)) (*nats.Subscription, error) {
+}](nc *nats.Conn, subject string, replies *Replies, log *slog.Logger, handle func(ctx context.Context, req PReq) (Message, error)) (*nats.Subscription, error) {
 	s := &server{nc: nc, log: log, slots: make(chan struct{}, ServeInFlightMax)}
 	sub, err := nc.Subscribe(subject, func(msg *nats.Msg) {
+		if msg.Reply != "" && !replies.Service(msg.Reply) {
+			return
+		}
 		select {
 		case s.slots <- struct{}{}:
 		default:

@@ -12,6 +12,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/shared/clock"
+	"github.com/yardmaster-io/yardmaster/shared/natsrpc"
 	"github.com/yardmaster-io/yardmaster/shared/telemetry"
 )
 
@@ -25,6 +26,8 @@ type Presence struct {
 	Node string
 	// NATS carries it.
 	NATS *nats.Conn
+	// Replies says who is answered; nil is the default.
+	Replies *natsrpc.Replies
 	// Health is asked at each request.
 	Health *telemetry.Health
 	// Clock is the process's; nil = the server is in it.
@@ -71,6 +74,9 @@ func (p *Presence) Run(ctx context.Context) error {
 }
 
 func (p *Presence) answer(req micro.Request) {
+	if !p.Replies.Operator(req.Reply()) {
+		return
+	}
 	a := presenceAnswer{Service: p.Service, Node: p.Node, Readiness: p.Health.Readiness()}
 	if s, ok := p.Clock.Skew(); ok {
 		a.Clock = &clockAnswer{milliseconds(s.Ahead), milliseconds(s.Within)}

@@ -67,6 +67,9 @@ func existing(ctx context.Context, js jetstream.JetStream, wait bool, log *slog.
 	var noticed time.Time
 	for {
 		p, err := readPartitioning(ctx, js)
+		if err == nil && wait {
+			err = complete(ctx, js)
+		}
 		if err == nil || (errors.Is(err, provision.ErrNotProvisioned) && !wait) {
 			return p, nil
 		}
@@ -80,6 +83,19 @@ func existing(ctx context.Context, js jetstream.JetStream, wait bool, log *slog.
 		case <-time.After(clusterRetryEvery):
 		}
 	}
+}
+
+// complete tells whether who creates the cluster is done: the last of the buckets is the last
+// that is made.
+func complete(ctx context.Context, js jetstream.JetStream) error {
+	ctx, cancel := context.WithTimeout(ctx, clusterCallTimeout)
+	defer cancel()
+	buckets := topology.Buckets()
+	_, err := js.KeyValue(ctx, buckets[len(buckets)-1])
+	if errors.Is(err, jetstream.ErrBucketNotFound) {
+		return fmt.Errorf("it is being created: %w", provision.ErrNotProvisioned)
+	}
+	return err
 }
 
 // checkVersion refuses a cluster whose records this program cannot read.

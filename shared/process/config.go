@@ -24,6 +24,13 @@ type Config struct {
 	// host name, process id and four random characters. Two live processes of one
 	// name would take each other's place and leave partitions unserved.
 	Node string `koanf:"node" usage:"name of this process among the members; default host, pid and a random part"`
+	// InboxPrefixes are the subjects below which answers are sent, each with its last dot.
+	// Default _INBOX. only. The same in all services. A request with another reply
+	// subject is dropped: its answer would be published with the engine's rights,
+	// wherever the asker wants. With _INBOX.t.{domain}. each domain has its own, operators
+	// have _INBOX.o. and services _INBOX.s. (topology.NewInboxes). Too narrow shuts out
+	// clients with an inbox prefix of their own.
+	InboxPrefixes []string `koanf:"inbox_prefixes" usage:"reply subjects must begin with one of these; {domain} in one separates the domains"`
 	// HTTP is the address of /livez, /readyz and /metrics. Empty = off: then health
 	// is told over NATS only. Port 0 takes a free one, which is logged.
 	HTTP string `koanf:"http" usage:"address of /livez, /readyz and /metrics; empty = off"`
@@ -64,10 +71,11 @@ type Provision struct {
 func DefaultConfig(http string) Config {
 	return Config{
 		NATS: natsrpc.DefaultConnConfig(), HTTP: http,
-		Log:         telemetry.LogConfig{Level: "info", Format: "text"},
-		Clock:       Clock{SkewMax: clock.SkewMaxDefault},
-		Provision:   Provision{Enabled: true, Replicas: 1},
-		StopTimeout: lifecycle.DrainTimeoutDefault,
+		InboxPrefixes: []string{topology.InboxPrefix},
+		Log:           telemetry.LogConfig{Level: "info", Format: "text"},
+		Clock:         Clock{SkewMax: clock.SkewMaxDefault},
+		Provision:     Provision{Enabled: true, Replicas: 1},
+		StopTimeout:   lifecycle.DrainTimeoutDefault,
 	}
 }
 
@@ -85,6 +93,8 @@ func (c Config) Validate() []settings.Problem {
 		}
 	}
 	check(c.Node == "" || nodeForm.MatchString(c.Node), "node", "want 1 to 64 of A-Z a-z 0-9 _ -, got %q", c.Node)
+	_, err := topology.NewInboxes(c.InboxPrefixes)
+	check(err == nil, "inbox_prefixes", "%v", err)
 	if c.HTTP != "" {
 		_, _, err := net.SplitHostPort(c.HTTP)
 		check(err == nil, "http", `want an address such as ":8080" or nothing, got %q`, c.HTTP)

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go/jetstream"
 	"github.com/nats-io/nats.go/micro"
 	"go.uber.org/goleak"
 
@@ -164,6 +165,17 @@ func TestLifeOfAProcess(t *testing.T) {
 	if err != nil || !strings.Contains(string(answer.Data), `"node":"a-1","ready":true`) {
 		t.Errorf("%v %s", err, answer.Data)
 	}
+	// R1: health is told in inboxes only.
+	elsewhere, err := nc.SubscribeSync(topology.Event(0))
+	if err == nil {
+		err = nc.PublishRequest(topology.Health("history"), elsewhere.Subject, nil)
+	}
+	if err == nil {
+		_, err = nc.Request(topology.Health("history"), nil, within)
+	}
+	if n, _, failed := elsewhere.Pending(); n != 0 || err != nil || failed != nil {
+		t.Errorf("health was told to %s: %v", elsewhere.Subject, err)
+	}
 	subject, err := micro.ControlSubject(micro.PingVerb, "yard-history", "")
 	if err != nil {
 		t.Fatal(err)
@@ -271,5 +283,37 @@ func TestNodeNamesDiffer(t *testing.T) {
 	a, b := NodeName(), NodeName()
 	if a == b || !nodeForm.MatchString(a) {
 		t.Errorf("%q %q", a, b)
+	}
+}
+
+// The partitioning is known before all of the cluster is there. Who may not create it waits for the rest.
+func TestAClusterThatIsBeingCreatedIsWaitedFor(t *testing.T) {
+	nc := testkit.RunNATS(t).Connect(t)
+	log := slog.New(slog.DiscardHandler)
+	js, err := jetstream.New(nc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config, err := js.CreateKeyValue(t.Context(), jetstream.KeyValueConfig{Bucket: topology.ConfigBucket})
+	if err != nil {
+		t.Fatal(err)
+	}
+	two := topology.Partitioning{History: 2, Matching: 1}
+	value, err := json.Marshal(two)
+	if err == nil {
+		_, err = config.Put(t.Context(), topology.ClusterKey, value)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	soon, cancel := context.WithTimeout(t.Context(), clusterRetryEvery/2)
+	defer cancel()
+	if p, err := Cluster(soon, nc, topology.Partitioning{}, Provision{Replicas: 1}, log); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("half a cluster: %v %v", p, err)
+	}
+	for _, create := range []bool{true, false} {
+		if p, err := Cluster(t.Context(), nc, topology.Partitioning{}, Provision{Enabled: create, Replicas: 1}, log); err != nil || p != two {
+			t.Errorf("%v %v", p, err)
+		}
 	}
 }

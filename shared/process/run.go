@@ -32,7 +32,11 @@ type Env struct {
 	// held up by, what goes over NATS. Who asked for it closes it.
 	Connect      func(ctx context.Context, purpose string) (*nats.Conn, error)
 	Partitioning topology.Partitioning
-	Node         string
+	// Replies says which reply subjects are answered.
+	Replies *natsrpc.Replies
+	// Provisions tells that this process may create streams.
+	Provisions bool
+	Node       string
 	// Clock tells the server's time.
 	Clock   *clock.Clock
 	Log     *slog.Logger
@@ -98,9 +102,16 @@ func Run(ctx context.Context, name string, cfg Config, build func(Env) (Service,
 		}
 	}()
 	metrics := new(telemetry.Metrics)
+	inboxes, err := topology.NewInboxes(cfg.InboxPrefixes)
+	if err != nil {
+		return fmt.Errorf("inbox_prefixes: %w", err)
+	}
 	p := &body{
 		name: name, cfg: cfg, build: build, log: log, ready: make(chan struct{}),
-		env:    Env{Node: cfg.Node, Clock: clock.New(), Log: log, Tracing: tracing, Metrics: metrics},
+		env: Env{
+			Node: cfg.Node, Clock: clock.New(), Log: log, Tracing: tracing, Metrics: metrics, Provisions: cfg.Provision.Enabled,
+			Replies: natsrpc.NewReplies(inboxes, name, metrics, log),
+		},
 		health: telemetry.NewHealth(cfg.HTTP, metrics),
 	}
 	p.health.AddCheck("stopping", ctx.Err) // not ready from the signal on, while it drains
@@ -164,7 +175,7 @@ func (p *body) Run(ctx context.Context) error {
 	}
 	p.service = service
 	group := lifecycle.Group{DrainTimeout: p.cfg.StopTimeout}
-	group.Add("presence", &Presence{Service: p.name, Node: p.cfg.Node, NATS: nc, Health: p.health, Clock: env.Clock, Log: p.log})
+	group.Add("presence", &Presence{Service: p.name, Node: p.cfg.Node, NATS: nc, Replies: env.Replies, Health: p.health, Clock: env.Clock, Log: p.log})
 	group.Add("clock", p.watch) // ready when it is right: only then is the service let in
 	group.Add(p.name, service)
 	group.Add("ready", lifecycle.Func(func(context.Context) error {

@@ -63,7 +63,7 @@ func streamConfig(s topology.Stream, replicas int) jetstream.StreamConfig {
 // memory when it restarts, the bucket itself included.
 func bucketConfig(bucket string, replicas int) jetstream.StreamConfig {
 	return jetstream.StreamConfig{
-		Name: topology.BucketStream(bucket), Subjects: []string{"$KV." + bucket + ".>"},
+		Name: topology.BucketStream(bucket), Subjects: []string{topology.BucketSubject(bucket, ">")},
 		MaxConsumers: unlimited, MaxMsgs: unlimited, MaxMsgSize: unlimited, MaxMsgsPerSubject: 1,
 		MaxBytes: unlimited, Storage: jetstream.FileStorage, Replicas: replicas,
 		Discard: jetstream.DiscardNew, Duplicates: bucketDuplicates,

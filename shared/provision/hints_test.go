@@ -113,3 +113,29 @@ func alone(t *testing.T, js jetstream.JetStream, cfg jetstream.StreamConfig) (se
 	})
 	return server
 }
+
+// TestKeptHintsAreMadeAgain: where services may not create streams, who keeps them does.
+func TestKeptHintsAreMadeAgain(t *testing.T) {
+	srv := testkit.RunNATS(t)
+	js := connect(t, srv)
+	if err := apply(t, js, two); err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		provision.Keep(ctx, js, two, slog.New(slog.DiscardHandler))
+	}()
+	srv.Restart(t)
+	for m := range two.Matching {
+		testkit.Eventually(t, within, func() error {
+			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+			defer cancel()
+			_, err := js.Stream(ctx, topology.MatchingStream(m))
+			return err
+		})
+	}
+	stop()
+	<-done
+}

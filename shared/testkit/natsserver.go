@@ -62,16 +62,17 @@ func RunNATS(tb testing.TB, opts ...NATSOption) *NATS {
 }
 
 // Connect returns a connection that reconnects for ever and quickly, so a test
-// may take the server away and give it back. It is closed when tb ends.
-func (n *NATS) Connect(tb testing.TB) *nats.Conn {
+// may take the server away and give it back, with further options if given. It is closed
+// when tb ends.
+func (n *NATS) Connect(tb testing.TB, opts ...nats.Option) *nats.Conn {
 	tb.Helper()
-	nc, err := nats.Connect(n.URL,
+	nc, err := nats.Connect(n.URL, append([]nats.Option{
 		nats.Name(tb.Name()),
 		nats.Timeout(serverReadyWithin),
 		nats.MaxReconnects(-1),
-		nats.ReconnectWait(20*time.Millisecond),
+		nats.ReconnectWait(20 * time.Millisecond),
 		nats.ReconnectJitter(time.Millisecond, time.Millisecond),
-	)
+	}, opts...)...)
 	if err != nil {
 		tb.Fatalf("connect to the test's NATS: %v", err)
 	}

@@ -1101,7 +1101,9 @@ type UndeliveredGrant struct {
 	ReplyTo string                 `protobuf:"bytes,1,opt,name=reply_to,json=replyTo,proto3" json:"reply_to,omitempty"`
 	Json    bool                   `protobuf:"varint,2,opt,name=json,proto3" json:"json,omitempty"`
 	// The encoded yard.v1.PolledTask.
-	Task          []byte `protobuf:"bytes,3,opt,name=task,proto3" json:"task,omitempty"`
+	Task []byte `protobuf:"bytes,3,opt,name=task,proto3" json:"task,omitempty"`
+	// Whose task it is.
+	Domain        string `protobuf:"bytes,4,opt,name=domain,proto3" json:"domain,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1155,6 +1157,13 @@ func (x *UndeliveredGrant) GetTask() []byte {
 		return x.Task
 	}
 	return nil
+}
+
+func (x *UndeliveredGrant) GetDomain() string {
+	if x != nil {
+		return x.Domain
+	}
+	return ""
 }
 
 // Retrigger (history, "retrigger"): send the triggers of everything ready of one
@@ -1861,11 +1870,12 @@ const file_yard_rpc_v1_rpc_proto_rawDesc = "" +
 	"\x06cursor\x18\x03 \x01(\fR\x06cursor\"d\n" +
 	"\x13UndeliveredResponse\x125\n" +
 	"\x06grants\x18\x01 \x03(\v2\x1d.yard.rpc.v1.UndeliveredGrantR\x06grants\x12\x16\n" +
-	"\x06cursor\x18\x02 \x01(\fR\x06cursor\"U\n" +
+	"\x06cursor\x18\x02 \x01(\fR\x06cursor\"m\n" +
 	"\x10UndeliveredGrant\x12\x19\n" +
 	"\breply_to\x18\x01 \x01(\tR\areplyTo\x12\x12\n" +
 	"\x04json\x18\x02 \x01(\bR\x04json\x12\x12\n" +
-	"\x04task\x18\x03 \x01(\fR\x04task\"@\n" +
+	"\x04task\x18\x03 \x01(\fR\x04task\x12\x16\n" +
+	"\x06domain\x18\x04 \x01(\tR\x06domain\"@\n" +
 	"\x10RetriggerRequest\x12\x16\n" +
 	"\x06domain\x18\x01 \x01(\tR\x06domain\x12\x14\n" +
 	"\x05shard\x18\x02 \x01(\x05R\x05shard\"/\n" +

@@ -3,9 +3,9 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import { connect } from "@nats-io/transport-node";
-import { Refusal, domain } from "./yardmaster.mjs";
+import { Refusal, domain, login } from "./yardmaster.mjs";
 
-const nc = await connect({ servers: process.env.YARD_URL, name: "tour" });
+const nc = await connect({ servers: process.env.YARD_URL, name: "tour", ...login() });
 const call = domain(nc, process.env.YARD_DOMAIN);
 after(() => nc.close());
 
@@ -94,10 +94,16 @@ test("errors come in headers, with their code and the field's path", async () =>
   await refused("tasks.submit", { tasklist: "a", tasks: [{ type: "x", delay_ms: -1 }] }, "INVALID_ARGUMENT", "/tasks/0/delay_ms");
   await refused("tasks.submit", { tasklist: "a", tasks: [{ type: "x", colour: "red" }] }, "INVALID_ARGUMENT", "/tasks/0/colour");
   await refused("tasks.get", { task_id: "00000000000000000000000000" }, "NOT_FOUND", undefined);
+});
+
+// On a sealed cluster the server itself refuses both.
+const sealed = process.env.YARD_NKEY ? "only its own domain is open to it" : false;
+
+test("a domain that was never made", { skip: sealed }, async () => {
   await assert.rejects(domain(nc, "no-such-domain")("tasks.submit", { tasklist: "a", tasks: [{ type: "x" }] }), { code: "NOT_FOUND" });
 });
 
-test("the API describes itself", async () => {
+test("the API describes itself", { skip: sealed }, async () => {
   // Every process answers for itself; the one with the API lists its endpoints.
   let submit;
   for await (const m of await nc.requestMany("$SRV.INFO.yard-frontend", "", { maxWait: 10_000, strategy: "timer" })) {

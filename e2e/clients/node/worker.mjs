@@ -4,10 +4,10 @@
 // `flaky` fails until its third attempt. While it waits for work it says so on
 // standard output, a line for each poll that ended.
 import { connect } from "@nats-io/transport-node";
-import { domain } from "./yardmaster.mjs";
+import { domain, login } from "./yardmaster.mjs";
 
 const [url, name, tasklist] = process.argv.slice(2);
-const nc = await connect({ servers: url, name: "worker.mjs" });
+const nc = await connect({ servers: url, name: "worker.mjs", ...login() });
 const call = domain(nc, name);
 
 const handlers = {

@@ -1,4 +1,15 @@
-// All that a client of Yardmaster needs beside NATS: one function.
+// All that a client of Yardmaster needs beside NATS: one function, and on a sealed cluster
+// how to log in.
+import { readFileSync } from "node:fs";
+import { nkeyAuthenticator } from "@nats-io/transport-node";
+
+// login are the options of a connection: with YARD_NKEY, the path of a seed, it is that user, whose
+// answers come below YARD_INBOX_PREFIX.
+export function login({ YARD_NKEY, YARD_INBOX_PREFIX } = process.env) {
+  if (!YARD_NKEY) return {};
+  const seed = new TextEncoder().encode(readFileSync(YARD_NKEY, "utf8").trim());
+  return { authenticator: nkeyAuthenticator(seed), inboxPrefix: YARD_INBOX_PREFIX };
+}
 
 // Refusal is an error that the engine answered with.
 export class Refusal extends Error {

@@ -45,6 +45,10 @@ type Config struct {
 	// Sync is when accepted tasks go to disk: "always" (the default), that is before
 	// the answer, or every so often, such as "2m".
 	Sync string
+	// Auth is a folder that auth.Render wrote: the server takes its users only, each
+	// service is one of them, and each domain has inboxes of its own. Default: none,
+	// and everybody who reaches the server may do everything.
+	Auth string
 	// MaxPayload is NATS's limit of one message, bytes. Default 1 MiB.
 	MaxPayload int
 	// Partitioning of a cluster that is created. Default: 2 and 2, or, in a data

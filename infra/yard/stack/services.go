@@ -34,25 +34,25 @@ func builds(c Services) []build {
 	return []build{
 		{"history", func(e process.Env) (process.Service, error) {
 			return history.New(history.Deps{
-				NATS: e.NATS, Connect: e.Connect, Partitioning: e.Partitioning, Node: e.Node, Config: c.History,
+				NATS: e.NATS, Connect: e.Connect, Partitioning: e.Partitioning, Replies: e.Replies, Node: e.Node, Config: c.History,
 				Log: e.Log, Tracing: e.Tracing, Metrics: e.Metrics,
 			})
 		}},
 		{"timer", func(e process.Env) (process.Service, error) {
 			return timer.New(timer.Deps{
-				NATS: e.NATS, Partitioning: e.Partitioning, Node: e.Node, Config: c.Timer,
+				NATS: e.NATS, Partitioning: e.Partitioning, Replies: e.Replies, Node: e.Node, Config: c.Timer,
 				Log: e.Log, Tracing: e.Tracing, Metrics: e.Metrics,
 			})
 		}},
 		{"matching", func(e process.Env) (process.Service, error) {
 			return matching.New(matching.Deps{
-				NATS: e.NATS, Partitioning: e.Partitioning, Node: e.Node, Config: c.Matching,
+				NATS: e.NATS, Partitioning: e.Partitioning, Replies: e.Replies, Node: e.Node, Config: c.Matching,
 				Log: e.Log, Tracing: e.Tracing, Metrics: e.Metrics,
 			})
 		}},
 		{"frontend", func(e process.Env) (process.Service, error) {
 			return frontend.New(frontend.Deps{
-				NATS: e.NATS, Partitioning: e.Partitioning, Node: e.Node, Config: c.Frontend,
+				NATS: e.NATS, Partitioning: e.Partitioning, Replies: e.Replies, Node: e.Node, Config: c.Frontend,
 				Log: e.Log, Tracing: e.Tracing, Metrics: e.Metrics,
 			})
 		}},
@@ -64,7 +64,7 @@ func builds(c Services) []build {
 func (s *Stack) addServices(ctx context.Context, parts *lifecycle.Group, health *telemetry.Health, c Services) error {
 	node := process.NodeName()
 	for _, b := range builds(c) {
-		nc, err := s.connect("yard-" + b.name)
+		nc, err := s.connect(b.name)
 		if err != nil {
 			return err
 		}
@@ -74,10 +74,11 @@ func (s *Stack) addServices(ctx context.Context, parts *lifecycle.Group, health 
 		}
 		s.traces = append(s.traces, tracing)
 		log := s.log.With("service", b.name)
+		replies := natsrpc.NewReplies(s.inboxes, b.name, s.Metrics, log)
 		service, err := b.make(process.Env{
-			NATS: nc, Partitioning: s.Partitioning, Node: node, Log: log, Tracing: tracing, Metrics: s.Metrics,
+			NATS: nc, Partitioning: s.Partitioning, Replies: replies, Node: node, Log: log, Tracing: tracing, Metrics: s.Metrics,
 			Connect: func(_ context.Context, purpose string) (*nats.Conn, error) {
-				return natsrpc.ConnectInProcess(s.server, "yard-"+b.name+" "+purpose, log)
+				return natsrpc.ConnectInProcess(s.server, s.user(b.name), "yard-"+b.name+" "+purpose, log)
 			},
 		})
 		if err != nil {
@@ -85,7 +86,7 @@ func (s *Stack) addServices(ctx context.Context, parts *lifecycle.Group, health 
 		}
 		health.AddCheck(b.name, func() error { return process.Serving(service) })
 		health.AddWarning("cluster, by "+b.name, func() error { return process.Warning(service) })
-		parts.Add("presence of "+b.name, &process.Presence{Service: b.name, Node: node, NATS: nc, Health: health, Log: log})
+		parts.Add("presence of "+b.name, &process.Presence{Service: b.name, Node: node, NATS: nc, Replies: replies, Health: health, Log: log})
 		parts.Add(b.name, service)
 	}
 	return nil

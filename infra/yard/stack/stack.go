@@ -6,10 +6,13 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"path/filepath"
 
 	"github.com/nats-io/nats.go"
 
+	"github.com/yardmaster-io/yardmaster/contracts/permissions"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
+	"github.com/yardmaster-io/yardmaster/infra/yard/auth"
 	"github.com/yardmaster-io/yardmaster/infra/yard/internal/natsserver"
 	"github.com/yardmaster-io/yardmaster/infra/yard/internal/redischild"
 	"github.com/yardmaster-io/yardmaster/shared/lifecycle"
@@ -26,20 +29,23 @@ type Stack struct {
 	TablesAt string
 	// DataDir holds the streams.
 	DataDir string
+	// Auth is the folder of the users, "" where everybody may do everything.
+	Auth string
 	// Partitioning is the cluster's.
 	Partitioning topology.Partitioning
 	// Metrics are those of all services.
 	Metrics *telemetry.Metrics
 
-	server *natsserver.Server
-	redis  *redischild.Child // nil unless it is our own
-	log    *slog.Logger
-	conns  []*nats.Conn
-	traces []*telemetry.Tracing
-	tmp    string // removed at the end
-	stop   context.CancelFunc
-	done   chan struct{}
-	err    error // set before done is closed
+	server  *natsserver.Server
+	inboxes topology.Inboxes
+	redis   *redischild.Child // nil unless it is our own
+	log     *slog.Logger
+	conns   []*nats.Conn
+	traces  []*telemetry.Tracing
+	tmp     string // removed at the end
+	stop    context.CancelFunc
+	done    chan struct{}
+	err     error // set before done is closed
 }
 
 // Start starts a stack and returns when it serves. The context bounds the start
@@ -81,10 +87,13 @@ func (s *Stack) prepare(ctx context.Context, cfg Config) (*lifecycle.Group, erro
 	if err != nil {
 		return nil, err
 	}
+	if s.inboxes, err = topology.NewInboxes(cfg.prefixes()); err != nil {
+		return nil, err
+	}
 	if err := s.listen(ctx, cfg); err != nil {
 		return nil, err
 	}
-	nc, err := s.connect("yard-provision")
+	nc, err := s.connect(string(permissions.Provisioner))
 	if err != nil {
 		return nil, err
 	}
@@ -122,8 +131,12 @@ func (s *Stack) listen(ctx context.Context, cfg Config) (err error) {
 		}
 		cfg.DataDir = s.tmp
 	}
+	config := ""
+	if s.Auth = cfg.Auth; s.Auth != "" {
+		config = filepath.Join(s.Auth, auth.ConfigFile)
+	}
 	s.server, err = natsserver.Start(ctx, natsserver.Config{
-		DataDir: cfg.DataDir, Host: cfg.Host, Port: cfg.Port, Sync: natsserver.Sync(cfg.Sync),
+		DataDir: cfg.DataDir, Auth: config, Host: cfg.Host, Port: cfg.Port, Sync: natsserver.Sync(cfg.Sync),
 		MaxPayload: cfg.MaxPayload, Log: s.log.With("service", "nats"),
 	})
 	if err != nil {
@@ -148,10 +161,10 @@ func (s *Stack) describeTables(url, binary string) {
 	}
 }
 
-// connect makes a connection to the server in this process; it lives as long as
-// the stack.
+// connect makes a connection of a service to the server in this process; it lives as
+// long as the stack.
 func (s *Stack) connect(name string) (*nats.Conn, error) {
-	nc, err := natsrpc.ConnectInProcess(s.server, name, s.log)
+	nc, err := natsrpc.ConnectInProcess(s.server, s.user(name), "yard-"+name, s.log)
 	if err != nil {
 		return nil, err
 	}
@@ -159,10 +172,35 @@ func (s *Stack) connect(name string) (*nats.Conn, error) {
 	return nc, nil
 }
 
-// Connect makes a connection to the stack in this process, without a socket. The
+// user is how a service logs in.
+func (s *Stack) user(service string) natsrpc.ConnConfig {
+	if s.Auth == "" {
+		return natsrpc.ConnConfig{}
+	}
+	u := permissions.User{Role: permissions.Role(service)}
+	return natsrpc.ConnConfig{NKeySeed: auth.SeedFile(s.Auth, u), InboxPrefix: u.Inbox()}
+}
+
+// Connect makes a connection to the stack in this process, without a socket. It may do
+// everything, also where others may not; with Auth its inboxes are an operator's. The
 // caller closes it.
 func (s *Stack) Connect(name string) (*nats.Conn, error) {
-	return natsrpc.ConnectInProcess(s.server, name, s.log)
+	login := natsrpc.ConnConfig{}
+	if s.Auth != "" {
+		login.InboxPrefix = topology.OperatorInbox("stack")
+	}
+	return natsrpc.ConnectInProcess(s.server, login, name, s.log, s.server.Own())
+}
+
+// Reload has the server take the users that Auth holds by now.
+func (s *Stack) Reload() error { return s.server.Reload() }
+
+// prefixes are the inboxes that are answered.
+func (c Config) prefixes() []string {
+	if c.Auth == "" {
+		return []string{topology.InboxPrefix}
+	}
+	return []string{topology.TenantInboxes}
 }
 
 // RedisPID is the process of the redis-server of our own; 0 if there is none.

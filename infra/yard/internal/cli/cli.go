@@ -25,6 +25,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
+	"github.com/yardmaster-io/yardmaster/shared/natsrpc"
 )
 
 // Exit codes.
@@ -62,6 +63,8 @@ type app struct {
 	domain  string
 	json    bool
 	timeout time.Duration
+	// login is who the command is to NATS; its URL is not used.
+	login natsrpc.ConnConfig
 }
 
 // usageError is an error of the command line.
@@ -116,11 +119,12 @@ func (a *app) root() *cobra.Command {
 	flags.StringVarP(&a.domain, "domain", "d", envOr(envDomain, domainDefault), "tenant to act for (environment: "+envDomain+")")
 	flags.BoolVar(&a.json, "json", false, "print JSON instead of tables")
 	flags.DurationVar(&a.timeout, "timeout", 10*time.Second, "how long to try")
+	a.loginFlags(flags)
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.AddCommand(
 		a.demoCommand(), a.devCommand(), a.benchCommand(),
-		a.statusCommand(), a.upgradeCommand(), a.quarantineCommand(), a.serverCommand(),
+		a.statusCommand(), a.upgradeCommand(), a.provisionCommand(), a.authCommand(), a.quarantineCommand(), a.serverCommand(),
 		a.taskCommand(), a.tasklistCommand(), a.domainCommand(), a.typeCommand(),
 	)
 	return root
@@ -162,7 +166,11 @@ func argCount(least, most int, what string) cobra.PositionalArgs {
 
 // withClient runs do with a client of the domain.
 func (a *app) withClient(ctx context.Context, do func(ctx context.Context, c *yard.Client) error) error {
-	c, err := yard.Connect(a.url, a.domain, yard.WithTimeout(a.timeout), yard.WithNATSOptions(nats.Name("yard-cli")))
+	options, err := a.options()
+	if err != nil {
+		return err
+	}
+	c, err := yard.Connect(a.url, a.domain, yard.WithTimeout(a.timeout), yard.WithNATSOptions(options...))
 	if fault.CodeOf(err) == fault.Unavailable {
 		return unreachable(err)
 	}

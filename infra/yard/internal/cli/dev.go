@@ -76,6 +76,7 @@ says which. The domain of --domain is created if it is not there.`,
 	f.add(cmd)
 	flags := cmd.Flags()
 	flags.StringVar(&f.cfg.DataDir, "data-dir", "data", "folder for everything that must last")
+	flags.StringVar(&f.cfg.Auth, "auth", "", "folder that yard auth render wrote: its users only, each with its own rights; default: no authentication")
 	flags.BoolVar(&ephemeral, "ephemeral", false, "keep the data in a temporary folder and remove it at the end")
 	flags.StringVar(&f.cfg.Host, "host", "127.0.0.1", "address to listen on; there is no authentication")
 	flags.IntVar(&f.cfg.Port, "port", defaultPort, "port for NATS clients; 0 = a free one")

@@ -31,7 +31,8 @@ four services as processes of their own. It stops when it is interrupted.`,
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&cfg.DataDir, "data-dir", "data", "folder for the streams")
-	flags.StringVar(&cfg.Host, "host", "127.0.0.1", "address to listen on; there is no authentication")
+	flags.StringVar(&cfg.Host, "host", "127.0.0.1", "address to listen on; there is no authentication without --auth")
+	flags.StringVar(&cfg.Auth, "auth", "", "configuration with users and TLS, such as auth.conf of yard auth render")
 	flags.IntVar(&cfg.Port, "port", defaultPort, "port for clients; 0 = a free one")
 	flags.StringVar(&sync, "sync", string(natsserver.SyncAlways), `when what is stored goes to disk: "always" or every so often, such as 2m`)
 	flags.IntVar(&cfg.MaxPayload, "max-payload", natsserver.MaxPayloadDefault, "limit of one message, bytes")

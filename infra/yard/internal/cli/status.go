@@ -54,9 +54,9 @@ partitions without an owner.`,
 }
 
 func (a *app) status(ctx context.Context) error {
-	nc, err := nats.Connect(a.url, nats.Name("yard-cli"), nats.Timeout(a.timeout))
+	nc, err := a.connect()
 	if err != nil {
-		return unreachable(fmt.Errorf("connect to NATS: %w", err))
+		return err
 	}
 	defer nc.Close()
 	answers, err := a.askHealth(ctx, nc)

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/spf13/cobra"
 
@@ -59,9 +58,9 @@ no way back: programs of older versions refuse to start on the cluster from then
 func (a *app) withJetStream(ctx context.Context, do func(ctx context.Context, js jetstream.JetStream) error) error {
 	ctx, cancel := context.WithTimeout(ctx, a.timeout)
 	defer cancel()
-	nc, err := nats.Connect(a.url, nats.Name("yard-cli"), nats.Timeout(a.timeout))
+	nc, err := a.connect()
 	if err != nil {
-		return unreachable(fmt.Errorf("connect to NATS: %w", err))
+		return err
 	}
 	defer nc.Close()
 	js, err := jetstream.New(nc)

@@ -47,21 +47,21 @@ func openEngine(t *testing.T, nc *nats.Conn, honest bool) {
 			t.Fatal(err)
 		}
 	}
-	must(natsrpc.Serve(nc, topology.Admin("domains.put"), log, func(_ context.Context, r *yardv1.PutDomainRequest) (natsrpc.Message, error) {
+	must(natsrpc.Serve(nc, topology.Admin("domains.put"), nil, log, func(_ context.Context, r *yardv1.PutDomainRequest) (natsrpc.Message, error) {
 		return &yardv1.PutDomainResponse{Domain: r.Domain}, nil
 	}))
 	for _, domain := range []string{"shop", "media", domainPayouts} {
 		e := &engine{domain: domain, honest: honest, limits: map[string]int32{}, tasks: map[string]*job{}}
 		at := func(verb string) string { return topology.API(domain, verb) }
-		must(natsrpc.Serve(nc, at("types.set"), log, e.setType))
-		must(natsrpc.Serve(nc, at("tasks.submit"), log, e.submit))
-		must(natsrpc.Serve(nc, at("tasks.poll"), log, e.poll))
-		must(natsrpc.Serve(nc, at("tasks.complete"), log, e.complete))
-		must(natsrpc.Serve(nc, at("tasks.fail"), log, e.fail))
-		must(natsrpc.Serve(nc, at("tasks.heartbeat"), log, e.heartbeat))
-		must(natsrpc.Serve(nc, at("tasks.cancel"), log, e.cancel))
-		must(natsrpc.Serve(nc, at("tasks.get"), log, e.get))
-		must(natsrpc.Serve(nc, at("tasklists.describe"), log, e.describe))
+		must(natsrpc.Serve(nc, at("types.set"), nil, log, e.setType))
+		must(natsrpc.Serve(nc, at("tasks.submit"), nil, log, e.submit))
+		must(natsrpc.Serve(nc, at("tasks.poll"), nil, log, e.poll))
+		must(natsrpc.Serve(nc, at("tasks.complete"), nil, log, e.complete))
+		must(natsrpc.Serve(nc, at("tasks.fail"), nil, log, e.fail))
+		must(natsrpc.Serve(nc, at("tasks.heartbeat"), nil, log, e.heartbeat))
+		must(natsrpc.Serve(nc, at("tasks.cancel"), nil, log, e.cancel))
+		must(natsrpc.Serve(nc, at("tasks.get"), nil, log, e.get))
+		must(natsrpc.Serve(nc, at("tasklists.describe"), nil, log, e.describe))
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"os"
 	"path/filepath"
 	"time"
@@ -47,6 +48,9 @@ type Config struct {
 	// tasks may exist in memory only. A killed process loses nothing either way; a
 	// power cut loses that much.
 	Sync Sync
+	// Auth is a configuration file with accounts, users and TLS, as package auth renders it.
+	// Default: none, and everybody may do everything.
+	Auth string
 	// MaxPayload is the size limit of one message, bytes. Default 1 MiB.
 	MaxPayload int
 	// Log hears the server's warnings and errors. Default: nobody.
@@ -58,6 +62,9 @@ type Server struct {
 	// Server is the embedded server itself, for in-process connections.
 	*server.Server
 	lock *os.File
+	cfg  Config
+	// own is the user that is this process itself; nil where there are no users.
+	own *ownUser
 }
 
 // Interval returns how often to sync; 0 means always.
@@ -82,7 +89,15 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{lock: lock}
+	s := &Server{lock: lock, cfg: cfg}
+	if cfg.Auth != "" {
+		if s.own, err = newOwnUser(); err == nil {
+			err = s.own.join(opts)
+		}
+		if err != nil {
+			return nil, errors.Join(err, lock.Close())
+		}
+	}
 	if s.Server, err = server.NewServer(opts); err != nil {
 		return nil, errors.Join(fmt.Errorf("nats-server: %w", err), lock.Close())
 	}
@@ -122,6 +137,27 @@ func (s *Server) await(ctx context.Context, logger *bridge) error {
 	}
 }
 
+// Reload reads Config.Auth again: users that are new can connect from then on, those that
+// are gone lose their connections, and the others keep theirs.
+func (s *Server) Reload() error {
+	opts, err := s.cfg.options()
+	if err != nil {
+		return err
+	}
+	if s.own != nil {
+		if err := s.own.join(opts); err != nil {
+			return err
+		}
+	}
+	if addr, ok := s.Addr().(*net.TCPAddr); ok {
+		opts.Port = addr.Port
+	}
+	if err := s.ReloadOptions(opts); err != nil {
+		return fmt.Errorf("nats-server: %w", err)
+	}
+	return nil
+}
+
 // Run waits for the end of ctx and stops the server; it is a part for
 // lifecycle.Group.
 func (s *Server) Run(ctx context.Context) error {
@@ -145,13 +181,16 @@ func (c Config) options() (*server.Options, error) {
 	if err != nil {
 		return nil, err
 	}
-	opts := &server.Options{
-		ServerName: "yard", Host: c.Host, Port: c.Port,
-		JetStream: true, StoreDir: c.DataDir,
-		SyncAlways: interval == 0, SyncInterval: interval,
-		MaxPayload: int32(c.MaxPayload),
-		NoSigs:     true,
+	opts := &server.Options{}
+	if c.Auth != "" {
+		if opts, err = server.ProcessConfigFile(c.Auth); err != nil {
+			return nil, fmt.Errorf("nats-server: %w", err)
+		}
 	}
+	opts.ServerName, opts.Host, opts.Port = "yard", c.Host, c.Port
+	opts.JetStream, opts.StoreDir = true, c.DataDir
+	opts.SyncAlways, opts.SyncInterval = interval == 0, interval
+	opts.MaxPayload, opts.NoSigs = int32(c.MaxPayload), true
 	if opts.Host == "" {
 		opts.Host = "127.0.0.1"
 	}

@@ -33,6 +33,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/shared/clock"
+	"github.com/yardmaster-io/yardmaster/shared/natsrpc"
 	"github.com/yardmaster-io/yardmaster/shared/telemetry"
 
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/gateway"
@@ -60,8 +61,8 @@ const (
 type Deps struct {
 	NATS    *nats.Conn
 	Gateway *gateway.Gateway
-	// InboxPrefixes are the only subjects that are answered.
-	InboxPrefixes []string
+	// Replies says which reply subjects are answered; nil is the default.
+	Replies *natsrpc.Replies
 	// RequestTimeout is the deadline of a request that brings none.
 	RequestTimeout time.Duration
 	// Clock dates requests.
@@ -75,7 +76,6 @@ type Deps struct {
 // API serves. It is a part for lifecycle.Group.
 type API struct {
 	Deps
-	inboxes *inboxes
 	ready   chan struct{}
 	refused map[fault.Code]*telemetry.Counter
 	last    atomic.Int64 // when the last request came, Unix ns
@@ -83,7 +83,7 @@ type API struct {
 
 // New makes the API; Run serves it.
 func New(d Deps) *API {
-	a := &API{Deps: d, inboxes: newInboxes(d), ready: make(chan struct{}), refused: map[fault.Code]*telemetry.Counter{}}
+	a := &API{Deps: d, ready: make(chan struct{}), refused: map[fault.Code]*telemetry.Counter{}}
 	for _, code := range []fault.Code{
 		fault.InvalidArgument, fault.InvalidTime, fault.NotFound, fault.AlreadyExists, fault.Stale, fault.FailedPrecondition,
 		fault.ResourceExhausted, fault.Unavailable, fault.Unknown, fault.PermissionDenied, fault.Internal,

@@ -36,11 +36,11 @@ type reply struct {
 func (a *API) receive(req micro.Request) (gateway.Call, *reply, error) {
 	now := time.Now()
 	a.last.Store(now.UnixNano())
-	if !a.inboxes.admits(req, now) {
-		return gateway.Call{}, nil, nil
+	domain := topology.DomainOf(req.Subject())
+	if to := req.Reply(); to != "" && !a.Replies.Asker(domain, to) {
+		return gateway.Call{}, nil, nil // who asks for that would not read an error
 	}
 	r := &reply{api: a, to: req.Reply(), contentType: codec.JSON}
-	domain := topology.DomainOf(req.Subject())
 	var err error
 	if r.place, err = a.Gateway.Admit(domain, len(req.Data())); err != nil {
 		r.refuse(fault.From(err))

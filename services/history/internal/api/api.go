@@ -22,7 +22,7 @@ import (
 )
 
 // Serve subscribes to the calls of o's partition until ctx ends.
-func Serve(ctx context.Context, nc *nats.Conn, o *partition.Owner, log *slog.Logger) error {
+func Serve(ctx context.Context, nc *nats.Conn, o *partition.Owner, replies *natsrpc.Replies, log *slog.Logger) error {
 	var subs []*nats.Subscription
 	defer func() {
 		for _, s := range subs {
@@ -38,20 +38,24 @@ func Serve(ctx context.Context, nc *nats.Conn, o *partition.Owner, log *slog.Log
 		subs = append(subs, s)
 	}
 	call := func(verb string) string { return topology.HistoryCall(o.Partition, verb) }
-	add(nc.Subscribe(call("get"), func(m *nats.Msg) { get(ctx, nc, o, m, log) }))
-	add(natsrpc.Serve(nc, call("list"), log, func(ctx context.Context, r *rpcv1.ListTasksRequest) (natsrpc.Message, error) {
+	add(nc.Subscribe(call("get"), func(m *nats.Msg) {
+		if replies.Service(m.Reply) {
+			get(ctx, nc, o, m, log)
+		}
+	}))
+	add(natsrpc.Serve(nc, call("list"), replies, log, func(ctx context.Context, r *rpcv1.ListTasksRequest) (natsrpc.Message, error) {
 		return reply(o.List(ctx, r))
 	}))
-	add(natsrpc.Serve(nc, call("describe"), log, func(ctx context.Context, r *rpcv1.DescribePartitionRequest) (natsrpc.Message, error) {
+	add(natsrpc.Serve(nc, call("describe"), replies, log, func(ctx context.Context, r *rpcv1.DescribePartitionRequest) (natsrpc.Message, error) {
 		return reply(o.Describe(ctx, r))
 	}))
-	add(natsrpc.Serve(nc, call("bookings"), log, func(ctx context.Context, r *rpcv1.BookingsRequest) (natsrpc.Message, error) {
+	add(natsrpc.Serve(nc, call("bookings"), replies, log, func(ctx context.Context, r *rpcv1.BookingsRequest) (natsrpc.Message, error) {
 		return reply(o.Bookings(ctx, r))
 	}))
-	add(natsrpc.Serve(nc, call("undelivered"), log, func(ctx context.Context, r *rpcv1.UndeliveredRequest) (natsrpc.Message, error) {
+	add(natsrpc.Serve(nc, call("undelivered"), replies, log, func(ctx context.Context, r *rpcv1.UndeliveredRequest) (natsrpc.Message, error) {
 		return reply(o.Undelivered(ctx, r))
 	}))
-	add(natsrpc.Serve(nc, call("retrigger"), log, func(ctx context.Context, r *rpcv1.RetriggerRequest) (natsrpc.Message, error) {
+	add(natsrpc.Serve(nc, call("retrigger"), replies, log, func(ctx context.Context, r *rpcv1.RetriggerRequest) (natsrpc.Message, error) {
 		return reply(o.Retrigger(ctx, r))
 	}))
 	add(nc.Subscribe(topology.HintHungry, func(m *nats.Msg) {

@@ -39,7 +39,7 @@ func serve(t *testing.T, w *memhistory.World) *nats.Conn {
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 2)
 	go func() { ended <- o.Run(ctx) }()
-	go func() { ended <- api.Serve(ctx, nc, o, slog.New(slog.DiscardHandler)) }()
+	go func() { ended <- api.Serve(ctx, nc, o, nil, slog.New(slog.DiscardHandler)) }()
 	t.Cleanup(func() {
 		cancel()
 		for range cap(ended) {

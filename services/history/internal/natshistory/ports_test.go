@@ -12,7 +12,9 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/porttest"
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
+	"github.com/yardmaster-io/yardmaster/shared/natsrpc"
 	"github.com/yardmaster-io/yardmaster/shared/provision"
+	"github.com/yardmaster-io/yardmaster/shared/telemetry"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
@@ -54,22 +56,22 @@ func TestPorts(t *testing.T) {
 func TestAnswersThatReachNobodyBounce(t *testing.T) {
 	t.Parallel()
 	nc, _ := connect(t)
-	w, closeWire, err := NewWire(nc, slog.New(slog.DiscardHandler))
+	w, closeWire, err := NewWire(nc, nil, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer closeWire()
 	bounced := make(chan string, 2)
-	heard, err := nc.SubscribeSync("someone")
+	heard, err := nc.SubscribeSync("_INBOX.someone")
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.Answer("someone", []byte("x"), func() { bounced <- "someone" })
-	w.Answer("nobody", []byte("x"), func() { bounced <- "nobody" })
+	w.Answer("_INBOX.someone", []byte("x"), func() { bounced <- "_INBOX.someone" })
+	w.Answer("_INBOX.nobody", []byte("x"), func() { bounced <- "_INBOX.nobody" })
 	if _, err := heard.NextMsg(5 * time.Second); err != nil {
 		t.Fatal(err)
 	}
-	if who := <-bounced; who != "nobody" {
+	if who := <-bounced; who != "_INBOX.nobody" {
 		t.Errorf("the answer to %s bounced", who)
 	}
 	if err := nc.Flush(); err != nil {
@@ -79,5 +81,46 @@ func TestAnswersThatReachNobodyBounce(t *testing.T) {
 	case who := <-bounced:
 		t.Errorf("the answer to %s bounced too", who)
 	default:
+	}
+}
+
+// R1: a reply subject in the log is no proof that it leads to an inbox. Nothing is published
+// elsewhere, and what was granted there is taken back as if nobody listened.
+func TestR1_VerdictsGoToInboxesOnly(t *testing.T) {
+	t.Parallel()
+	nc, _ := connect(t)
+	inboxes, err := topology.NewInboxes([]string{topology.TenantInboxes})
+	if err != nil {
+		t.Fatal(err)
+	}
+	log, metrics := slog.New(slog.DiscardHandler), new(telemetry.Metrics)
+	w, closeWire, err := NewWire(nc, natsrpc.NewReplies(inboxes, "history", metrics, log), log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer closeWire()
+	heard, err := nc.SubscribeSync(">")
+	if err != nil {
+		t.Fatal(err)
+	}
+	wrong := []string{
+		"$JS.API.STREAM.PURGE." + topology.HistoryStream(0), topology.Event(1), topology.UserInbox("shop", "ann") + ".1", "_INBOX.1",
+		topology.ServiceInbox("frontend") + ".1\r\nPUB yard.history.0.event 0\r\n",
+	}
+	bounced := make(chan struct{}, len(wrong))
+	for _, to := range wrong {
+		w.Answer(to, []byte("x"), nil)
+		w.Answer(to, []byte("x"), func() { bounced <- struct{}{} })
+	}
+	for range wrong {
+		<-bounced
+	}
+	good := topology.ServiceInbox("frontend") + ".1"
+	w.Answer(good, []byte("x"), nil)
+	if m, err := heard.NextMsg(5 * time.Second); err != nil || m.Subject != good {
+		t.Errorf("%v %v", m, err)
+	}
+	if n := metrics.Counter("yard_history_foreign_replies_total", "").Value(); n != int64(2*len(wrong)) {
+		t.Errorf("%d were counted", n)
 	}
 }

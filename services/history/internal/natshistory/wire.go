@@ -7,13 +7,16 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+
+	"github.com/yardmaster-io/yardmaster/shared/natsrpc"
 )
 
 // Wire sends hints and answers by core NATS.
 type Wire struct {
-	nc    *nats.Conn
-	log   *slog.Logger
-	inbox string
+	nc      *nats.Conn
+	replies *natsrpc.Replies
+	log     *slog.Logger
+	inbox   string
 
 	mu sync.Mutex
 	n  uint64
@@ -27,8 +30,8 @@ type Wire struct {
 const bounceWindow = 5 * time.Second
 
 // NewWire makes a wire; close ends it.
-func NewWire(nc *nats.Conn, log *slog.Logger) (w *Wire, closeWire func(), err error) {
-	w = &Wire{nc: nc, log: log, inbox: nats.NewInbox(), young: map[string]func(){}, old: map[string]func(){}, turned: time.Now()}
+func NewWire(nc *nats.Conn, replies *natsrpc.Replies, log *slog.Logger) (w *Wire, closeWire func(), err error) {
+	w = &Wire{nc: nc, replies: replies, log: log, inbox: nc.NewInbox(), young: map[string]func(){}, old: map[string]func(){}, turned: time.Now()}
 	sub, err := nc.Subscribe(w.inbox+".*", w.bounced)
 	if err != nil {
 		return nil, nil, err
@@ -43,9 +46,20 @@ func (w *Wire) Publish(subject string, data []byte) {
 	}
 }
 
-// Answer implements partition.Wire. A message with a reply subject that reaches
+// Answer implements partition.Wire. An answer to what is no service's inbox reaches nobody,
+// like one whose asker is gone: the subject came out of the log. A message with a reply subject that reaches
 // nobody makes the server send a "no responders" status there.
 func (w *Wire) Answer(subject string, data []byte, bounced func()) {
+	if !w.replies.Service(subject) {
+		if bounced != nil {
+			go bounced()
+		}
+		return
+	}
+	if bounced == nil {
+		w.Publish(subject, data)
+		return
+	}
 	w.mu.Lock()
 	w.n++
 	reply := w.inbox + "." + strconv.FormatUint(w.n, 36)

@@ -57,7 +57,7 @@ func (o *Owner) answer(a *replica.Answer) {
 	o.encoder.NowMS = o.now().MS
 	for i, m := range o.encoder.Verdicts(a) {
 		if i > 0 || len(grants) == 0 {
-			o.Wire.Publish(a.ReplyTo, m)
+			o.Wire.Answer(a.ReplyTo, m, nil)
 			continue
 		}
 		o.Wire.Answer(a.ReplyTo, m, func() { o.report(replica.Bounced{Grants: grants}) })

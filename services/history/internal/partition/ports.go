@@ -84,10 +84,10 @@ type Checkpoints interface {
 
 // Wire sends messages that may be lost: hints and answers.
 type Wire interface {
-	// Publish sends data; a failure is the same as a loss on the way.
+	// Publish sends data to a subject of topology; a failure is the same as a loss on the way.
 	Publish(subject string, data []byte)
-	// Answer is Publish of verdicts that grant attempts: bounced is called, from any
-	// goroutine, if nobody listens on subject any more.
+	// Answer sends verdicts to a reply subject of the log: bounced, if it is not nil, is
+	// called, from any goroutine, if nobody listens there any more, or nobody may.
 	Answer(subject string, data []byte, bounced func())
 }
 

@@ -53,12 +53,12 @@ func (o *Owner) Undelivered(ctx context.Context, req *rpcv1.UndeliveredRequest) 
 		o.encoder.NowMS = o.now().MS
 		o.core.Undelivered(int(req.Shard), req.Epoch, after, func(u *replica.Undelivered) bool {
 			task := o.encoder.Polled(&u.Grant)
-			if size += fixed + len(task) + len(u.Poll.ReplyTo); size > pageBytesMax && len(out.Grants) > 0 {
+			if size += fixed + len(task) + len(u.Poll.ReplyTo) + len(u.Grant.Task.Domain); size > pageBytesMax && len(out.Grants) > 0 {
 				out.Cursor = cursor(last)
 				return false
 			}
 			last = u.Grant.Task.ID
-			out.Grants = append(out.Grants, &rpcv1.UndeliveredGrant{ReplyTo: u.Poll.ReplyTo, Json: u.Poll.JSON, Task: task})
+			out.Grants = append(out.Grants, &rpcv1.UndeliveredGrant{ReplyTo: u.Poll.ReplyTo, Json: u.Poll.JSON, Task: task, Domain: u.Grant.Task.Domain})
 			return true
 		})
 	})

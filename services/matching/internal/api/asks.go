@@ -77,6 +77,9 @@ func (p *Port) undelivered(ctx context.Context, a match.Ask) (all []match.Undeli
 			return nil, err
 		}
 		for _, g := range resp.Grants {
+			if !p.Replies.Asker(g.Domain, g.ReplyTo) {
+				g.ReplyTo = "" // nobody is told of it, so it comes back and burns nothing
+			}
 			all = append(all, match.Undelivered{ReplyTo: g.ReplyTo, JSON: g.Json, Task: g.Task})
 		}
 		return resp.Cursor, nil

@@ -23,7 +23,7 @@ func serve[Req any, PReq interface {
 }](t *testing.T, l *line, verb string, handle func(req PReq) (natsrpc.Message, error)) {
 	t.Helper()
 	nc := l.server.Connect(t)
-	_, err := natsrpc.Serve(nc, topology.HistoryCall(1, verb), testLog(), func(_ context.Context, req PReq) (natsrpc.Message, error) {
+	_, err := natsrpc.Serve(nc, topology.HistoryCall(1, verb), nil, testLog(), func(_ context.Context, req PReq) (natsrpc.Message, error) {
 		return handle(req)
 	})
 	if err == nil {
@@ -72,14 +72,14 @@ func TestR39_AnswersAreReadPageByPage(t *testing.T) {
 		if req.Epoch != 5 {
 			return nil, fault.New(fault.InvalidArgument, "asked for %v", req)
 		}
-		resp := &rpcv1.UndeliveredResponse{Grants: []*rpcv1.UndeliveredGrant{{ReplyTo: fmt.Sprint("r", len(req.Cursor)), Json: true, Task: []byte("t")}}}
+		resp := &rpcv1.UndeliveredResponse{Grants: []*rpcv1.UndeliveredGrant{{ReplyTo: fmt.Sprint("_INBOX.r", len(req.Cursor)), Json: true, Task: []byte("t")}}}
 		if len(req.Cursor) == 0 {
 			resp.Cursor = []byte("x")
 		}
 		return resp, nil
 	})
 	got, err = p.Ask(t.Context(), match.Ask{Kind: match.AskUndelivered, Partition: 1})
-	if err != nil || len(got.Undelivered) != 2 || got.Undelivered[1].ReplyTo != "r1" || !got.Undelivered[1].JSON || string(got.Undelivered[1].Task) != "t" {
+	if err != nil || len(got.Undelivered) != 2 || got.Undelivered[1].ReplyTo != "_INBOX.r1" || !got.Undelivered[1].JSON || string(got.Undelivered[1].Task) != "t" {
 		t.Fatalf("%v %v", got, err)
 	}
 }

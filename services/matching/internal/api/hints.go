@@ -10,6 +10,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/match"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/shard"
 	"github.com/yardmaster-io/yardmaster/shared/provision"
@@ -125,7 +126,7 @@ func pause(ctx context.Context, d time.Duration) {
 func (p *Port) consumer(ctx context.Context, timeout time.Duration) (consumer jetstream.Consumer, lost bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	stream, err := provision.Hints(ctx, p.js, p.Shard, p.Log)
+	stream, err := p.hintStream(ctx)
 	if err != nil {
 		return nil, false, err
 	}
@@ -142,6 +143,14 @@ func (p *Port) consumer(ctx context.Context, timeout time.Duration) (consumer je
 		MemoryStorage: true,
 	})
 	return consumer, !delivered, err
+}
+
+// hintStream finds the shard's stream, and mends it if this process may.
+func (p *Port) hintStream(ctx context.Context) (jetstream.Stream, error) {
+	if !p.Provisions {
+		return p.js.Stream(ctx, topology.MatchingStream(p.Shard))
+	}
+	return provision.Hints(ctx, p.js, p.Shard, p.Log)
 }
 
 // succeed removes the consumers of owners before. It tells whether any consumer, its own

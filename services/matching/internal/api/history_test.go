@@ -95,13 +95,13 @@ func newHistory(t testing.TB, nc *nats.Conn) *history {
 	log := slog.New(slog.DiscardHandler)
 	for p := range parts.History {
 		subscribe(nc.Subscribe(topology.Event(p), func(m *nats.Msg) { h.events(p, m) }))
-		subscribe(natsrpc.Serve(nc, topology.HistoryCall(p, "bookings"), log, func(_ context.Context, req *rpcv1.BookingsRequest) (natsrpc.Message, error) {
+		subscribe(natsrpc.Serve(nc, topology.HistoryCall(p, "bookings"), nil, log, func(_ context.Context, req *rpcv1.BookingsRequest) (natsrpc.Message, error) {
 			return h.bookings(p, req), nil
 		}))
-		subscribe(natsrpc.Serve(nc, topology.HistoryCall(p, "undelivered"), log, func(_ context.Context, req *rpcv1.UndeliveredRequest) (natsrpc.Message, error) {
+		subscribe(natsrpc.Serve(nc, topology.HistoryCall(p, "undelivered"), nil, log, func(_ context.Context, req *rpcv1.UndeliveredRequest) (natsrpc.Message, error) {
 			return h.undelivered(p, req), nil
 		}))
-		subscribe(natsrpc.Serve(nc, topology.HistoryCall(p, "retrigger"), log, func(_ context.Context, _ *rpcv1.RetriggerRequest) (natsrpc.Message, error) {
+		subscribe(natsrpc.Serve(nc, topology.HistoryCall(p, "retrigger"), nil, log, func(_ context.Context, _ *rpcv1.RetriggerRequest) (natsrpc.Message, error) {
 			return h.retrigger(p), nil
 		}))
 	}

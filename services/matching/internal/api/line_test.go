@@ -16,6 +16,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/api"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/match"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/shard"
+	"github.com/yardmaster-io/yardmaster/shared/natsrpc"
 	"github.com/yardmaster-io/yardmaster/shared/provision"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
@@ -52,7 +53,7 @@ type line struct {
 
 func newLine(t testing.TB) *line {
 	server := testkit.RunNATS(t)
-	l := &line{t: t, server: server, nc: server.Connect(t)}
+	l := &line{t: t, server: server, nc: server.Connect(t, nats.CustomInboxPrefix(topology.ServiceInbox("test")))}
 	var err error
 	if l.js, err = jetstream.New(l.nc); err == nil {
 		err = provision.Apply(t.Context(), l.js, parts, provision.Options{})
@@ -70,8 +71,14 @@ func (l *line) port(epoch uint64) *api.Port {
 
 func (l *line) portOn(nc *nats.Conn, epoch uint64) *api.Port {
 	l.t.Helper()
+	return l.portWith(nc, epoch, nil)
+}
+
+func (l *line) portWith(nc *nats.Conn, epoch uint64, replies *natsrpc.Replies) *api.Port {
+	l.t.Helper()
 	p, err := api.New(api.Config{
 		NATS: nc, Partitioning: parts, Epoch: epoch, Fences: true, LogVersion: func() uint32 { return 2 }, Log: testLog(),
+		Replies: replies, Provisions: true,
 	})
 	if err != nil {
 		l.t.Fatal(err)
@@ -128,9 +135,10 @@ func (n *note) saw(t *testing.T, cond func(in *match.Inputs) error) {
 }
 
 // serve serves the shard as one owner, on a core that decides nothing.
-func (l *line) serve(epoch uint64) *note {
+func (l *line) serve(epoch uint64) *note { return l.serveOn(l.port(epoch)) }
+
+func (l *line) serveOn(port *api.Port) *note {
 	n := &note{done: make(chan error, 1)}
-	port := l.port(epoch)
 	n.shard = shard.New(shard.Deps{
 		Partitions: parts.History, Core: n, Clock: shard.NewClock(nil), Outbox: port, History: port,
 		Limited: func(string) []string { return nil }, Open: func(context.Context) error { return nil },

@@ -25,7 +25,7 @@ import (
 // and framing.
 const answerRoom = 64 << 10
 
-// Config says whose side of NATS a Port is. All fields are required.
+// Config says whose side of NATS a Port is. All fields but Replies and Provisions are required.
 type Config struct {
 	NATS         *nats.Conn
 	Partitioning topology.Partitioning
@@ -34,6 +34,10 @@ type Config struct {
 	Epoch uint64
 	// Fences: batches carry the shard and its epoch. Not before log version 2.
 	Fences bool
+	// Replies says which reply subjects are answered; nil is the default.
+	Replies *natsrpc.Replies
+	// Provisions tells that this process may create streams.
+	Provisions bool
 	// LogVersion is the version to write.
 	LogVersion func() uint32
 	Log        *slog.Logger

@@ -32,7 +32,7 @@ func (p *Port) Serve(ctx context.Context, s *shard.Shard) error {
 	out.add(p.NATS.Subscribe(topology.HintFreed, func(m *nats.Msg) { p.freed(s, m) }))
 	out.add(p.NATS.Subscribe(topology.HintRestore, func(m *nats.Msg) { p.restore(s, m) }))
 	in.add(p.NATS.Subscribe(topology.MatchingPoll(p.Shard, p.Epoch), func(m *nats.Msg) { p.poll(s, m) }))
-	in.add(natsrpc.Serve(p.NATS, topology.MatchingCall(p.Shard, "describe"), p.Log,
+	in.add(natsrpc.Serve(p.NATS, topology.MatchingCall(p.Shard, "describe"), p.Replies, p.Log,
 		func(ctx context.Context, req *rpcv1.DescribeShardRequest) (natsrpc.Message, error) {
 			resp, err := s.Describe(ctx, req)
 			if err != nil {
@@ -112,7 +112,14 @@ func (p *Port) poll(s *shard.Shard, m *nats.Msg) {
 	req := new(rpcv1.Poll)
 	if err := req.UnmarshalVT(m.Data); err != nil || req.ReplyTo == "" {
 		p.Log.Error("an unreadable poll was dropped", "bytes", len(m.Data), "error", err)
-		p.refuse(m.Reply, fault.New(fault.Internal, "the poll is unreadable"))
+		if p.Replies.Service(m.Reply) {
+			p.refuse(m.Reply, fault.New(fault.Internal, "the poll is unreadable"))
+		}
+		return
+	}
+	// Before anything is granted: the frontend has checked it, but whoever reaches this
+	// subject could be another.
+	if !p.Replies.Asker(req.Domain, req.ReplyTo) || req.AnsweredTo != "" && !p.Replies.Service(req.AnsweredTo) {
 		return
 	}
 	poll := match.Poll{

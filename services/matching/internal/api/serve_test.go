@@ -18,6 +18,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/match"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 	"github.com/yardmaster-io/yardmaster/shared/natsrpc"
+	"github.com/yardmaster-io/yardmaster/shared/telemetry"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
@@ -150,15 +151,15 @@ func TestPollsAreReadOrRefused(t *testing.T) {
 		}
 	}
 	l.publish(pollSubject(1), &rpcv1.Poll{
-		Domain: domain, Tasklist: tasklist, MaxTasks: 7, Types: []string{"b", "a"}, Worker: "w", ReplyTo: "inbox", Json: true, WaitMs: 59_990,
+		Domain: domain, Tasklist: tasklist, MaxTasks: 7, Types: []string{"b", "a"}, Worker: "w", ReplyTo: "_INBOX.worker", Json: true, WaitMs: 59_990,
 	})
-	l.publish(pollSubject(1), &rpcv1.Poll{Domain: domain, Tasklist: tasklist, MaxTasks: 1, ReplyTo: "inbox"})
+	l.publish(pollSubject(1), &rpcv1.Poll{Domain: domain, Tasklist: tasklist, MaxTasks: 1, ReplyTo: "_INBOX.worker"})
 	n.saw(t, func(in *match.Inputs) error {
 		if len(in.Polls) != 2 {
 			return fmt.Errorf("%d polls", len(in.Polls))
 		}
 		p := in.Polls[0] // R40: it waits for as long as it says, whatever any clock shows
-		if p.Domain != domain || p.Tasklist != tasklist || p.Max != 7 || len(p.Types) != 2 || p.Worker != "w" || p.ReplyTo != "inbox" || !p.JSON ||
+		if p.Domain != domain || p.Tasklist != tasklist || p.Max != 7 || len(p.Types) != 2 || p.Worker != "w" || p.ReplyTo != "_INBOX.worker" || !p.JSON ||
 			p.For != 59_990*time.Millisecond || in.Polls[1].For != 0 {
 			t.Fatalf("%v", in.Polls)
 		}
@@ -196,5 +197,65 @@ func TestHintsAreHeard(t *testing.T) {
 	var h rpcv1.Hungry
 	if err != nil || h.UnmarshalVT(m.Data) != nil || h.Domain != "d" || h.Tasklist != "l" || !slices.Equal(h.Present, []string{"a", "b"}) {
 		t.Fatalf("%v %v", &h, err)
+	}
+}
+
+// R1, I14: whoever reaches the subject of polls cannot have tasks of a domain sent to another
+// domain's inbox, or an answer to a subject that is none.
+func TestR1_PollsAreAnsweredInInboxesOnly(t *testing.T) {
+	t.Parallel()
+	l := newLine(t)
+	inboxes, err := topology.NewInboxes([]string{topology.TenantInboxes})
+	if err != nil {
+		t.Fatal(err)
+	}
+	metrics := new(telemetry.Metrics)
+	p := l.portWith(l.server.Connect(t, nats.CustomInboxPrefix(topology.ServiceInbox("matching"))), 1, natsrpc.NewReplies(inboxes, "matching", metrics, testLog()))
+	n := l.serveOn(p)
+	l.served(t)
+	own := topology.UserInbox(domain, "ann") + ".1"
+	wrong := []string{"$JS.API.STREAM.DELETE.YARD_HISTORY_0", topology.Event(0), topology.UserInbox("bank", "ann") + ".1", "_INBOX.1", own + "\r\nPING"}
+	for _, to := range wrong {
+		l.publish(pollSubject(1), &rpcv1.Poll{Domain: domain, Tasklist: tasklist, MaxTasks: 1, ReplyTo: to})
+	}
+	l.publish(pollSubject(1), &rpcv1.Poll{Domain: domain, Tasklist: tasklist, MaxTasks: 1, ReplyTo: own, AnsweredTo: topology.Event(0)})
+	l.publish(pollSubject(1), &rpcv1.Poll{Domain: domain, Tasklist: tasklist, MaxTasks: 1, ReplyTo: own})
+	n.saw(t, func(in *match.Inputs) error {
+		if len(in.Polls) == 0 {
+			return errors.New("no poll was read")
+		}
+		if len(in.Polls) != 1 || in.Polls[0].ReplyTo != own {
+			t.Fatalf("%v", in.Polls)
+		}
+		return nil
+	})
+	if n := metrics.Counter("yard_matching_foreign_replies_total", "").Value(); n != int64(len(wrong)+1) {
+		t.Errorf("%d were counted", n)
+	}
+}
+
+// R1: what history found undelivered in its log is sent again to the domain's own inboxes only.
+func TestR1_UndeliveredGrantsGoToInboxesOfTheirDomain(t *testing.T) {
+	t.Parallel()
+	l := newLine(t)
+	inboxes, err := topology.NewInboxes([]string{topology.TenantInboxes})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := l.portWith(l.nc, 1, natsrpc.NewReplies(inboxes, "matching", new(telemetry.Metrics), testLog()))
+	own := topology.UserInbox(domain, "ann") + ".1"
+	serve(t, l, "undelivered", func(*rpcv1.UndeliveredRequest) (natsrpc.Message, error) {
+		return &rpcv1.UndeliveredResponse{Grants: []*rpcv1.UndeliveredGrant{
+			{ReplyTo: own, Domain: "bank"}, {ReplyTo: topology.Event(0), Domain: domain}, {ReplyTo: own, Domain: domain},
+		}}, nil
+	})
+	got, err := p.Ask(t.Context(), match.Ask{Kind: match.AskUndelivered, Partition: 1})
+	if err != nil || len(got.Undelivered) != 3 {
+		t.Fatalf("%v %v", got, err)
+	}
+	for i, want := range []string{"", "", own} {
+		if got.Undelivered[i].ReplyTo != want {
+			t.Errorf("%d goes to %q, want %q", i, got.Undelivered[i].ReplyTo, want)
+		}
 	}
 }

@@ -25,7 +25,7 @@ func main() {
 
 func build(e process.Env, s settings) (process.Service, error) {
 	return timer.New(timer.Deps{
-		NATS: e.NATS, Partitioning: e.Partitioning, Node: e.Node, Config: s.Own,
+		NATS: e.NATS, Partitioning: e.Partitioning, Replies: e.Replies, Node: e.Node, Config: s.Own,
 		Clock: e.Clock, Log: e.Log, Tracing: e.Tracing, Metrics: e.Metrics,
 	})
 }

@@ -34,7 +34,7 @@ const (
 )
 
 // Serve subscribes to the calls of partition p until ctx ends.
-func Serve(ctx context.Context, nc *nats.Conn, p int, o *firing.Owner, log *slog.Logger) error {
+func Serve(ctx context.Context, nc *nats.Conn, p int, o *firing.Owner, replies *natsrpc.Replies, log *slog.Logger) error {
 	var subs []*nats.Subscription
 	defer func() {
 		for _, s := range subs {
@@ -50,11 +50,11 @@ func Serve(ctx context.Context, nc *nats.Conn, p int, o *firing.Owner, log *slog
 		subs = append(subs, s)
 	}
 	c := calls{o}
-	add(natsrpc.Serve(nc, topology.TimerCall(p, "cancel"), log, c.cancel))
-	add(natsrpc.Serve(nc, topology.TimerCall(p, "get"), log, c.get))
-	add(natsrpc.Serve(nc, topology.TimerCall(p, "locate"), log, c.locate))
-	add(natsrpc.Serve(nc, topology.TimerCall(p, "list"), log, c.list))
-	add(natsrpc.Serve(nc, topology.TimerCall(p, "describe"), log, c.describe))
+	add(natsrpc.Serve(nc, topology.TimerCall(p, "cancel"), replies, log, c.cancel))
+	add(natsrpc.Serve(nc, topology.TimerCall(p, "get"), replies, log, c.get))
+	add(natsrpc.Serve(nc, topology.TimerCall(p, "locate"), replies, log, c.locate))
+	add(natsrpc.Serve(nc, topology.TimerCall(p, "list"), replies, log, c.list))
+	add(natsrpc.Serve(nc, topology.TimerCall(p, "describe"), replies, log, c.describe))
 	if failed != nil {
 		return fmt.Errorf("subscribe to the calls of timer partition %d: %w", p, failed)
 	}

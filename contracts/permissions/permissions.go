@@ -1,0 +1,225 @@
+package permissions
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/yardmaster-io/yardmaster/contracts/topology"
+)
+
+// Permissions are allow lists of subjects, with wildcards; all else is refused.
+type Permissions struct {
+	Publish   []string
+	Subscribe []string
+}
+
+// Of returns what a user may do on a cluster of this partitioning.
+func Of(u User, n topology.Partitioning) (Permissions, error) {
+	if _, err := ParseUser(u.String()); err != nil {
+		return Permissions{}, err
+	}
+	if n.History < 1 || n.Matching < 1 || n.History > topology.PartitionsMax || n.Matching > topology.PartitionsMax {
+		return Permissions{}, fmt.Errorf("%d history partitions and %d matching shards: want 1 to %d of each", n.History, n.Matching, topology.PartitionsMax)
+	}
+	var l lists
+	switch u.Role {
+	case Frontend:
+		l.frontend(n)
+	case History:
+		l.history(n)
+	case Matching:
+		l.matching(n)
+	case Timer:
+		l.timer(n)
+	case Provisioner:
+		l.provisioner(n)
+	case Operator:
+		l.operator(n)
+	default:
+		l.tenant(u)
+	}
+	l.subscribe(u.Inbox() + ".>")
+	slices.Sort(l.Publish)
+	slices.Sort(l.Subscribe)
+	return Permissions{Publish: slices.Compact(l.Publish), Subscribe: slices.Compact(l.Subscribe)}, nil
+}
+
+// lists are permissions that grow.
+type lists struct{ Permissions }
+
+func (l *lists) publish(subjects ...string)   { l.Publish = append(l.Publish, subjects...) }
+func (l *lists) subscribe(subjects ...string) { l.Subscribe = append(l.Subscribe, subjects...) }
+
+// Answers go to these.
+const (
+	anyTenant   = "_INBOX.t.>"
+	anyOperator = topology.OperatorInboxes + ">"
+	anyService  = topology.ServiceInboxes + ">"
+)
+
+// service is what all services do: they answer each other and operators' questions about their
+// health, are micro services, show a heartbeat, and watch the domains.
+func (l *lists) service(r Role) {
+	l.publish(anyService, anyOperator)
+	l.publish(topology.BucketSubject(topology.MembersBucket, topology.MemberKeys(string(r))))
+	l.subscribe(topology.Health(string(r)), "$SRV.>")
+	l.bucket(topology.MembersBucket)
+	l.bucket(topology.ConfigBucket)
+}
+
+func (l *lists) frontend(n topology.Partitioning) {
+	l.service(Frontend)
+	l.publish(anyTenant)
+	l.subscribe(topology.APIAll, topology.HintLoad)
+	l.publish(
+		topology.BucketSubject(topology.ConfigBucket, topology.DomainKeys),
+		topology.BucketSubject(topology.ConfigBucket, topology.TypeKeys),
+	)
+	l.bucket(topology.CheckpointsBucket) // the epochs of matching's owners
+	for p := range n.History {
+		l.publish(topology.SubmitAny(p), topology.Event(p))
+		l.publish(api("STREAM.MSG.GET", topology.HistoryStream(p))) // what a repeated request stored
+		l.calls(p, topology.HistoryCall, "get", "list", "describe")
+		l.calls(p, topology.TimerCall, "get", "list", "describe")
+	}
+	for m := range n.Matching {
+		l.publish(topology.MatchingPollAny(m))
+		l.calls(m, topology.MatchingCall, "describe")
+	}
+}
+
+func (l *lists) history(n topology.Partitioning) {
+	l.service(History)
+	l.subscribe(topology.HintHungry)
+	l.publish(topology.HintLoad, topology.DeadAny)
+	l.bucket(topology.CheckpointsBucket)
+	l.publish(topology.BucketSubject(topology.CheckpointsBucket, topology.HistoryCheckpoints))
+	for p := range n.History {
+		log, waiting, archive := topology.HistoryStream(p), topology.TimerStream(p), topology.ArchiveStream(p)
+		l.publish(topology.Event(p), topology.TimerAny(p), topology.ArchiveAny(p), topology.Quarantine(string(History), p))
+		l.stream(log)
+		l.publish(api("STREAM.PURGE", log), api("DIRECT.GET", log))
+		l.stream(waiting) // its tail, at a takeover
+		l.stream(archive)
+		l.publish(api("DIRECT.GET", archive))
+		l.calls(p, topology.TimerCall, "cancel", "locate")
+		for _, verb := range []string{"get", "list", "describe", "bookings", "undelivered", "retrigger"} {
+			l.subscribe(topology.HistoryCall(p, verb))
+		}
+	}
+	for m := range n.Matching {
+		l.publish(topology.Matching(m))
+	}
+}
+
+func (l *lists) matching(n topology.Partitioning) {
+	l.service(Matching)
+	l.publish(anyTenant) // hands out tasks
+	hints := []string{topology.HintFreed, topology.HintRestore}
+	l.publish(append(hints, topology.HintHungry)...)
+	l.subscribe(hints...)
+	l.bucket(topology.CheckpointsBucket)
+	l.publish(topology.BucketSubject(topology.CheckpointsBucket, topology.MatchingEpochs))
+	for p := range n.History {
+		l.publish(topology.Event(p)) // grabs
+		l.calls(p, topology.HistoryCall, "bookings", "undelivered", "retrigger")
+	}
+	for m := range n.Matching {
+		s := topology.MatchingStream(m)
+		l.stream(s)
+		l.publish(api("CONSUMER.LIST", s), "$JS.ACK."+s+".>", "$JS.ACK.*.*."+s+".>") // the second is how later servers spell it
+		l.subscribe(topology.MatchingPollAny(m), topology.MatchingCall(m, "describe"))
+	}
+}
+
+func (l *lists) timer(n topology.Partitioning) {
+	l.service(Timer)
+	l.bucket(topology.CheckpointsBucket) // how far history has read
+	for p := range n.History {
+		log, waiting := topology.HistoryStream(p), topology.TimerStream(p)
+		l.publish(topology.SubmitAny(p), topology.Fired(p), topology.TimerAny(p), topology.Quarantine(string(Timer), p))
+		l.publish(api("STREAM.INFO", log), api("STREAM.MSG.GET", log), api("STREAM.PURGE", log))
+		l.stream(waiting)
+		l.publish(api("STREAM.PURGE", waiting), api("DIRECT.GET", waiting))
+		for _, verb := range []string{"cancel", "get", "locate", "list", "describe"} {
+			l.subscribe(topology.TimerCall(p, verb))
+		}
+	}
+}
+
+func (l *lists) provisioner(n topology.Partitioning) {
+	names := make([]string, 0, 3*n.History+n.Matching+5)
+	for _, s := range topology.Streams(n) {
+		names = append(names, s.Name)
+	}
+	for _, b := range topology.Buckets() {
+		names = append(names, topology.BucketStream(b))
+	}
+	for _, s := range names {
+		l.publish(api("STREAM.INFO", s), api("STREAM.CREATE", s), api("STREAM.UPDATE", s))
+	}
+	l.publish(api("STREAM.MSG.GET", topology.BucketStream(topology.ConfigBucket)))
+	for _, key := range []string{topology.ClusterKey, topology.VersionKey, topology.TokenSecretKey} {
+		l.publish(topology.BucketSubject(topology.ConfigBucket, key))
+	}
+}
+
+func (l *lists) operator(n topology.Partitioning) {
+	l.publish(topology.APIOf(topology.ReservedDomain))
+	for _, s := range []Role{Frontend, History, Matching, Timer} {
+		l.publish(topology.Health(string(s)))
+	}
+	// Upgrades.
+	l.bucket(topology.ConfigBucket)
+	l.bucket(topology.MembersBucket)
+	l.publish(topology.BucketSubject(topology.ConfigBucket, topology.VersionKey))
+	// Quarantine: an item goes back to the stream that it came from or was meant for.
+	l.stream(topology.QuarantineStream)
+	l.publish(api("STREAM.MSG.DELETE", topology.QuarantineStream))
+	l.publish(topology.DeadAny)
+	for p := range n.History {
+		l.publish(topology.HistoryAny(p), topology.TimerAny(p), topology.ArchiveAny(p))
+	}
+}
+
+func (l *lists) tenant(u User) {
+	switch u.Role {
+	case Submitter:
+		for _, verb := range []string{"submit", "get", "cancel"} {
+			l.publish(topology.API(u.Domain, "tasks."+verb))
+		}
+	case Worker:
+		for _, verb := range []string{"poll", "complete", "fail", "heartbeat"} {
+			l.publish(topology.API(u.Domain, "tasks."+verb))
+		}
+	case Admin:
+		l.publish(topology.APIOf(u.Domain))
+	}
+}
+
+// calls are requests to the owner of a partition or shard.
+func (l *lists) calls(n int, subject func(n int, verb string) string, verbs ...string) {
+	for _, verb := range verbs {
+		l.publish(subject(n, verb))
+	}
+}
+
+// api is a subject of the JetStream API.
+func api(endpoint, stream string) string { return "$JS.API." + endpoint + "." + stream }
+
+// stream reads a stream: single messages, and consumers of its own, ordered ones included.
+func (l *lists) stream(s string) {
+	l.publish(
+		api("STREAM.INFO", s), api("STREAM.MSG.GET", s),
+		api("CONSUMER.CREATE", s)+".>", api("CONSUMER.INFO", s)+".*", api("CONSUMER.DELETE", s)+".*", api("CONSUMER.MSG.NEXT", s)+".*",
+	)
+}
+
+// bucket reads and watches a bucket.
+func (l *lists) bucket(b string) {
+	s := topology.BucketStream(b)
+	l.publish(
+		api("STREAM.INFO", s), api("STREAM.MSG.GET", s),
+		api("CONSUMER.CREATE", s)+".>", api("CONSUMER.INFO", s)+".*", api("CONSUMER.DELETE", s)+".*", "$JS.FC."+s+".>",
+	)
+}

@@ -1,0 +1,113 @@
+package permissions_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/yardmaster-io/yardmaster/contracts/permissions"
+	"github.com/yardmaster-io/yardmaster/contracts/topology"
+)
+
+var parts = topology.Partitioning{History: 3, Matching: 2}
+
+func of(t *testing.T, user string) permissions.Permissions {
+	t.Helper()
+	u, err := permissions.ParseUser(user)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := permissions.Of(u, parts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+var everybody = []string{
+	"provisioner", "frontend", "history", "matching", "timer", "operator:ann", "submitter:shop:web", "worker:shop:mail", "admin:shop:boss",
+}
+
+// I14, R1: who may change or delete streams, and who may purge which.
+func TestI14_OnlyTheProvisionerMakesStreams(t *testing.T) {
+	purges := map[string][]string{
+		"history": {"YARD_HISTORY_0", "YARD_HISTORY_1", "YARD_HISTORY_2"},
+		"timer":   {"YARD_HISTORY_0", "YARD_HISTORY_1", "YARD_HISTORY_2", "YARD_TIMER_0", "YARD_TIMER_1", "YARD_TIMER_2"},
+	}
+	for _, who := range everybody {
+		var purged []string
+		for _, s := range of(t, who).Publish {
+			for _, call := range []string{"CREATE", "UPDATE", "DELETE"} {
+				if strings.HasPrefix(s, "$JS.API.STREAM."+call+".") && (who != "provisioner" || call == "DELETE") {
+					t.Errorf("%s may publish %s", who, s)
+				}
+			}
+			if stream, ok := strings.CutPrefix(s, "$JS.API.STREAM.PURGE."); ok {
+				purged = append(purged, stream)
+			}
+			// A wildcard that reaches over streams or subjects of several kinds.
+			if slices.Contains([]string{">", "*.>", "$JS.>", "$JS.API.>", "$KV.>", "yard.>", "yard.v1.>", "_INBOX.>", "$SYS.>", "$SRV.>"}, s) {
+				t.Errorf("%s may publish %s", who, s)
+			}
+		}
+		if !slices.Equal(purged, purges[who]) {
+			t.Errorf("%s may purge %v", who, purged)
+		}
+	}
+}
+
+func TestI14_TenantsHaveTheirVerbsAndTheirInbox(t *testing.T) {
+	for who, want := range map[string]permissions.Permissions{
+		"submitter:shop:web": {
+			Publish:   []string{"yard.v1.shop.tasks.cancel", "yard.v1.shop.tasks.get", "yard.v1.shop.tasks.submit"},
+			Subscribe: []string{"_INBOX.t.shop.submitter-web.>"},
+		},
+		"worker:shop:mail": {
+			Publish:   []string{"yard.v1.shop.tasks.complete", "yard.v1.shop.tasks.fail", "yard.v1.shop.tasks.heartbeat", "yard.v1.shop.tasks.poll"},
+			Subscribe: []string{"_INBOX.t.shop.worker-mail.>"},
+		},
+		"admin:shop:boss": {Publish: []string{"yard.v1.shop.>"}, Subscribe: []string{"_INBOX.t.shop.admin-boss.>"}},
+	} {
+		if got := of(t, who); !slices.Equal(got.Publish, want.Publish) || !slices.Equal(got.Subscribe, want.Subscribe) {
+			t.Errorf("%s: %v", who, got)
+		}
+	}
+}
+
+// No two users subscribe to each other's inboxes.
+func TestI14_InboxesAreApart(t *testing.T) {
+	for _, a := range everybody {
+		for _, b := range everybody {
+			u, err := permissions.ParseUser(b)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, s := range of(t, a).Subscribe {
+				if a != b && strings.HasPrefix(u.Inbox()+".", strings.TrimSuffix(s, ">")) {
+					t.Errorf("%s may read %s of %s", a, s, b)
+				}
+			}
+		}
+	}
+}
+
+func TestUsers(t *testing.T) {
+	for _, who := range everybody {
+		if u, err := permissions.ParseUser(who); err != nil || u.String() != who {
+			t.Errorf("%s: %v %v", who, u, err)
+		}
+	}
+	for who, want := range map[string]string{
+		"": "no role", "root": "no role", "frontend:a": "want role", "operator": "operator:name", "operator:a:b": "operator:name", "worker:shop": "worker:domain:name",
+		"worker:sh.op:a": "domain", "worker:shop:*": "name", "admin:admin:a": "reserved", "operator:>": "name", "worker:shop:a:b": "worker:domain:name",
+	} {
+		if u, err := permissions.ParseUser(who); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v %v, want %q", who, u, err, want)
+		}
+	}
+	for _, n := range []topology.Partitioning{{}, {History: 1}, {History: 2000, Matching: 1}} {
+		if _, err := permissions.Of(permissions.User{Role: permissions.Timer}, n); err == nil {
+			t.Errorf("%v", n)
+		}
+	}
+}

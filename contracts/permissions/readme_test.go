@@ -1,0 +1,80 @@
+package permissions_test
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/yardmaster-io/yardmaster/contracts/permissions"
+	"github.com/yardmaster-io/yardmaster/contracts/topology"
+)
+
+const (
+	tableBegin = "<!-- roles -->\n"
+	tableEnd   = "<!-- /roles -->"
+)
+
+// summary are the subjects of a list, those of the JetStream API by endpoint.
+func summary(subjects []string) string {
+	const api = "$JS.API."
+	calls := map[string][]string{}
+	var all []string
+	for _, s := range subjects {
+		rest, ok := strings.CutPrefix(s, api)
+		if !ok {
+			all = append(all, "`"+s+"`")
+			continue
+		}
+		at := max(strings.Index(rest, ".YARD_"), strings.Index(rest, ".KV_"))
+		endpoint, stream := rest[:at], rest[at+1:]
+		stream, _, _ = strings.Cut(stream, ".")
+		if !slices.Contains(calls[endpoint], stream) {
+			calls[endpoint] = append(calls[endpoint], stream)
+		}
+	}
+	endpoints := make([]string, 0, len(calls))
+	for e := range calls {
+		endpoints = append(endpoints, e)
+	}
+	slices.Sort(endpoints)
+	for _, e := range endpoints {
+		all = append(all, fmt.Sprintf("`$JS` %s: %s", e, strings.Join(calls[e], ", ")))
+	}
+	return strings.Join(all, "<br>")
+}
+
+func TestTheTableInTheREADME(t *testing.T) {
+	var b strings.Builder
+	b.WriteString("| user | publishes | subscribes |\n|---|---|---|\n")
+	for _, who := range everybody {
+		u, err := permissions.ParseUser(who)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := permissions.Of(u, topology.Partitioning{History: 1, Matching: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(&b, "| %s | %s | %s |\n", who, summary(p.Publish), summary(p.Subscribe))
+	}
+	readme, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, rest, _ := strings.Cut(string(readme), tableBegin)
+	table, after, ok := strings.Cut(rest, tableEnd)
+	if !ok {
+		t.Fatal("the README has no table")
+	}
+	if table == b.String() {
+		return
+	}
+	if os.Getenv("UPDATE_ROLES") != "1" {
+		t.Fatal("the README's table differs from the code: run this test with UPDATE_ROLES=1")
+	}
+	if err := os.WriteFile("README.md", []byte(before+tableBegin+b.String()+tableEnd+after), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,111 @@
+package permissions
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/contracts/topology"
+)
+
+// Role is a kind of user.
+type Role string
+
+// The roles. Services and the provisioner are one user each; operators have names;
+// submitters, workers and admins are of one domain and have names.
+const (
+	Frontend Role = "frontend"
+	History  Role = "history"
+	Matching Role = "matching"
+	Timer    Role = "timer"
+	// Provisioner creates and corrects streams and buckets, and nothing else.
+	Provisioner Role = "provisioner"
+	// Operator manages domains, upgrades and quarantine. Of the tasks of domains
+	// it sees what is in quarantine only.
+	Operator Role = "operator"
+	// Submitter hands in tasks of a domain, looks at them and cancels them.
+	Submitter Role = "submitter"
+	// Worker polls for the tasks of a domain and decides them.
+	Worker Role = "worker"
+	// Admin does all that a domain may.
+	Admin Role = "admin"
+)
+
+// Services are the roles without a name or domain, in the order in which they are listed.
+func Services() []Role { return []Role{Provisioner, Frontend, History, Matching, Timer} }
+
+// Roles are all of them.
+func Roles() []Role { return append(Services(), Operator, Submitter, Worker, Admin) }
+
+// Tenant tells whether users of a role are of a domain.
+func (r Role) Tenant() bool { return r == Submitter || r == Worker || r == Admin }
+
+// User is somebody who connects.
+type User struct {
+	Role Role
+	// Domain is a tenant's, and empty for others.
+	Domain string
+	// Name tells users of one role apart; services have none.
+	Name string
+}
+
+// ParseUser reads `role`, `role:name` or `role:domain:name`, as its role takes them. Domain
+// and name are [A-Za-z0-9_-]{1,64}.
+func ParseUser(text string) (User, error) {
+	part := strings.Split(text, ":")
+	u := User{Role: Role(part[0])}
+	want := "role"
+	switch {
+	case slices.Contains(Services(), u.Role):
+		if len(part) == 1 {
+			return u, nil
+		}
+	case u.Role == Operator:
+		if want = "operator:name"; len(part) == 2 {
+			u.Name = part[1]
+			return u, u.check(text)
+		}
+	case u.Role.Tenant():
+		if want = string(u.Role) + ":domain:name"; len(part) == 3 {
+			u.Domain, u.Name = part[1], part[2]
+			return u, u.check(text)
+		}
+	default:
+		return u, fmt.Errorf("user %q: there is no role %q; the roles are %v", text, part[0], Roles())
+	}
+	return u, fmt.Errorf("user %q: want %s", text, want)
+}
+
+func (u User) check(text string) error {
+	if err := ids.CheckName(u.Name); err != nil {
+		return fmt.Errorf("user %q: name: %w", text, err)
+	}
+	if !u.Role.Tenant() {
+		return nil
+	}
+	if err := ids.CheckName(u.Domain); err != nil {
+		return fmt.Errorf("user %q: domain: %w", text, err)
+	}
+	if u.Domain == topology.ReservedDomain {
+		return fmt.Errorf("user %q: the domain %q is reserved; operators manage domains", text, u.Domain)
+	}
+	return nil
+}
+
+// String is what ParseUser reads.
+func (u User) String() string {
+	return strings.Join(slices.DeleteFunc([]string{string(u.Role), u.Domain, u.Name}, func(s string) bool { return s == "" }), ":")
+}
+
+// Inbox is the inbox prefix that the user connects with, without its last dot.
+// Nobody else may subscribe below it.
+func (u User) Inbox() string {
+	switch {
+	case u.Role.Tenant():
+		return topology.UserInbox(u.Domain, string(u.Role)+"-"+u.Name)
+	case u.Role == Operator:
+		return topology.OperatorInbox(u.Name)
+	}
+	return topology.ServiceInbox(string(u.Role))
+}

@@ -1,0 +1,373 @@
+package attack_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/yardmaster-io/yardmaster/contracts/fault"
+	"github.com/yardmaster-io/yardmaster/contracts/permissions"
+	"github.com/yardmaster-io/yardmaster/contracts/topology"
+	"github.com/yardmaster-io/yardmaster/contracts/yard"
+	"github.com/yardmaster-io/yardmaster/e2e/sealed"
+	"github.com/yardmaster-io/yardmaster/infra/yard/stack"
+	"github.com/yardmaster-io/yardmaster/shared/provision"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
+)
+
+const (
+	attacker, victim = "shop", "bank"
+	within           = 90 * time.Second
+)
+
+var parts = topology.Partitioning{History: 2, Matching: 2}
+
+// attackers are who tries, and how each connects.
+func attackers() map[string]permissions.User {
+	return map[string]permissions.User{
+		"tenant":    sealed.Admin(attacker),
+		"worker":    {Role: permissions.Worker, Domain: attacker, Name: sealed.UserName},
+		"submitter": {Role: permissions.Submitter, Domain: attacker, Name: sealed.UserName},
+		"operator":  sealed.Operator(),
+	}
+}
+
+// sealedStack is a system with the users and a domain for each side.
+func sealedStack(t *testing.T) *stack.Stack {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), within)
+	defer cancel()
+	dir := t.TempDir()
+	all := attackers()
+	if err := sealed.Render(dir, parts, []string{attacker, victim}, all["worker"], all["submitter"]); err != nil {
+		t.Fatal(err)
+	}
+	s, err := stack.Start(ctx, stack.Config{Auth: dir, Tables: stack.TablesMemory, Partitioning: parts})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), within)
+		defer cancel()
+		if err := s.Close(ctx); err != nil {
+			t.Error(err)
+		}
+	})
+	admin, err := yard.NewAdmin(connect(t, s, sealed.Operator()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range []string{attacker, victim} {
+		if _, err := admin.PutDomain(ctx, yard.Domain{Name: d}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return s
+}
+
+func connect(t *testing.T, s *stack.Stack, u permissions.User, opts ...nats.Option) *nats.Conn {
+	t.Helper()
+	nc, err := sealed.Connect(s, u, opts...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(nc.Close)
+	return nc
+}
+
+// passes tells whether the server takes an attempt. A connection of its own has no errors of others.
+func passes(dial func(...nats.Option) (*nats.Conn, error), a attempt) (bool, error) {
+	nc, err := dial(nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}))
+	if errors.Is(err, nats.ErrAuthorization) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	defer nc.Close()
+	if a.subscribe {
+		if a.queue == "" {
+			_, err = nc.SubscribeSync(a.subject)
+		} else {
+			_, err = nc.QueueSubscribeSync(a.subject, a.queue)
+		}
+	} else {
+		err = nc.PublishMsg(&nats.Msg{Subject: a.subject, Reply: a.reply, Data: []byte(a.body)})
+	}
+	if err == nil {
+		err = nc.FlushTimeout(within) // the server's refusal comes before its answer
+	}
+	if err != nil {
+		return false, err
+	}
+	if err := nc.LastError(); err != nil {
+		if strings.Contains(strings.ToLower(err.Error()), "permissions violation") {
+			return false, nil
+		}
+		return false, err
+	}
+	return true, nil
+}
+
+// try makes all attempts and returns those that got through.
+func try(t *testing.T, who string, dial func(...nats.Option) (*nats.Conn, error), all []attempt) (through []attempt) {
+	t.Helper()
+	for _, a := range all {
+		ok, err := passes(dial, a)
+		if err != nil {
+			t.Fatalf("%s: %s: %v", who, a, err)
+		}
+		if ok {
+			through = append(through, a)
+		}
+	}
+	t.Logf("%s: %d attempts, %d got through", who, len(all), len(through))
+	return through
+}
+
+// allowed tells what a user may do and others of its kind may not.
+func allowed(t *testing.T, u permissions.User, a attempt) bool {
+	t.Helper()
+	p, err := permissions.Of(u, parts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := p.Publish
+	if a.subscribe {
+		list = p.Subscribe
+	}
+	for _, pattern := range list {
+		if covers(pattern, a.subject) {
+			return true
+		}
+	}
+	return false
+}
+
+func covers(pattern, subject string) bool {
+	p, s := strings.Split(pattern, "."), strings.Split(subject, ".")
+	for i, token := range p {
+		switch {
+		case token == ">":
+			return len(s) > i
+		case i >= len(s), token != "*" && token != s[i]:
+			return false
+		}
+	}
+	return len(p) == len(s)
+}
+
+// I14: nothing that is not a tenant's gets through the permissions, from any of a tenant's users or from
+// nobody; and an operator, who may do more, gets through to nothing but that.
+func TestI14_NoAttackGetsThroughTheSeal(t *testing.T) {
+	s := sealedStack(t)
+	all := attempts(parts)
+	for who, u := range attackers() {
+		dial := func(opts ...nats.Option) (*nats.Conn, error) { return sealed.Connect(s, u, opts...) }
+		for _, a := range try(t, who, dial, all) {
+			if u.Role != permissions.Operator || !allowed(t, u, a) {
+				t.Errorf("%s got through: %s", who, a)
+			}
+		}
+	}
+	anonymous := func(opts ...nats.Option) (*nats.Conn, error) { return nats.Connect(s.URL, opts...) }
+	if through := try(t, "anonymous", anonymous, all); len(through) > 0 {
+		t.Errorf("anonymous got through: %v", through)
+	}
+	workers(t, s)
+	intact(t, s)
+}
+
+// workers may not submit or administer, and submitters not poll.
+func workers(t *testing.T, s *stack.Stack) {
+	t.Helper()
+	may := map[string]string{
+		"worker": "tasks.poll tasks.complete tasks.fail tasks.heartbeat", "submitter": "tasks.submit tasks.get tasks.cancel",
+		"tenant": strings.Join(verbs, " "), "operator": "",
+	}
+	for who, u := range attackers() {
+		dial := func(opts ...nats.Option) (*nats.Conn, error) { return sealed.Connect(s, u, opts...) }
+		for _, verb := range verbs {
+			want := strings.Contains(" "+may[who]+" ", " "+verb+" ")
+			got, err := passes(dial, attempt{subject: topology.API(attacker, verb), body: "{}"})
+			if err != nil || got != want {
+				t.Errorf("%s may %s: %v %v, want %v", who, verb, got, err, want)
+			}
+		}
+	}
+}
+
+// intact checks that every stream is there, and the cluster's keys are what they were.
+func intact(t *testing.T, s *stack.Stack) {
+	t.Helper()
+	nc, err := s.Connect("spy")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
+	js, err := jetstream.New(nc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := 0
+	for range js.StreamNames(t.Context()).Name() {
+		names++
+	}
+	if want := len(topology.Streams(parts)) + len(topology.Buckets()); names != want {
+		t.Errorf("%d streams, want %d", names, want)
+	}
+	if got, err := provision.Partitioning(t.Context(), js); err != nil || got != parts {
+		t.Errorf("%v %v", got, err)
+	}
+}
+
+// The same attempts on a server without the permissions: most get through, so it is them that hold.
+func TestTheSuiteCanFail(t *testing.T) {
+	server := testkit.RunNATS(t)
+	js, err := jetstream.New(server.Connect(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := provision.Apply(t.Context(), js, parts, provision.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	all := attempts(parts)
+	open := func(opts ...nats.Option) (*nats.Conn, error) { return nats.Connect(server.URL, opts...) }
+	if through := try(t, "anyone, without permissions", open, all); len(through) < len(all)*9/10 {
+		t.Errorf("%d of %d", len(through), len(all))
+	}
+}
+
+// R1: a reply subject that points at the engine's inside, at a command of the server or at somebody else's
+// inbox is answered by nobody, whatever the verb.
+func TestR1_NoServiceIsADeputy(t *testing.T) {
+	s := sealedStack(t)
+	spy, err := s.Connect("spy")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer spy.Close()
+	nc := connect(t, s, sealed.Admin(attacker), nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {})) // some the server refuses itself
+	targets := append(append(places(parts), commands(parts)...), inboxes()...)
+	sent := map[string]bool{}
+	for _, target := range targets {
+		sent[target] = true
+	}
+	seen, err := spy.SubscribeSync(">")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = seen.SetPendingLimits(-1, -1)
+	if err := spy.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	answers := sendAll(t, nc, targets)
+	if err := spy.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	mark := map[string]bool{}
+	for {
+		m, err := seen.NextMsg(100 * time.Millisecond)
+		if err != nil {
+			break
+		}
+		// An answer has an error's or a content type's header; what services tell each other has neither.
+		if sent[m.Subject] && (m.Header.Get(fault.HeaderCode) != "" || m.Header.Get("Content-Type") != "") {
+			mark[m.Subject] = true
+		}
+	}
+	if len(mark) > 0 {
+		t.Errorf("answered: %v", mark)
+	}
+	client, err := yard.NewClient(nc, attacker)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := client.DescribeTasklist(t.Context(), "mail")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d.Ready != 0 {
+		t.Errorf("%d tasks were stored", d.Ready)
+	}
+	t.Logf("%d requests with a foreign reply subject, %d answered", answers, len(mark))
+	intact(t, s)
+}
+
+// sendAll sends a request of each verb with each reply subject, as JSON and as protobuf in turn, and
+// returns how many once all are handled.
+func sendAll(t *testing.T, nc *nats.Conn, targets []string) (n int) {
+	t.Helper()
+	bodies := map[string]string{"tasks.poll": `{"tasklist":"mail","max_tasks":1}`, "tasks.submit": `{"tasklist":"mail","tasks":[{"type":"deputy"}]}`}
+	for _, verb := range verbs {
+		body := bodies[verb]
+		if body == "" {
+			body = "{}"
+		}
+		for i, target := range targets {
+			m := &nats.Msg{Subject: topology.API(attacker, verb), Reply: target, Data: []byte(body), Header: nats.Header{"Content-Type": {"application/protobuf"}}}
+			if i%2 == 0 {
+				m.Header = nil
+			}
+			if err := nc.PublishMsg(m); err != nil {
+				t.Fatal(err)
+			}
+			n++
+		}
+		// One endpoint takes its requests one after the other.
+		if _, err := nc.Request(topology.API(attacker, verb), []byte("{}"), within); err != nil {
+			t.Fatalf("%s: %v", verb, err)
+		}
+	}
+	return n
+}
+
+// I14: another domain's task ids and tokens are unknown, in every verb that takes one.
+func TestI14_ForeignIDsAndTokens(t *testing.T) {
+	s := sealedStack(t)
+	owner, thief := connect(t, s, sealed.Admin(victim)), connect(t, s, sealed.Admin(attacker))
+	ask := func(nc *nats.Conn, domain, verb, body string) string {
+		t.Helper()
+		m, err := nc.Request(topology.API(domain, verb), []byte(body), within)
+		if err != nil {
+			t.Fatalf("%s: %v", verb, err)
+		}
+		if code := m.Header.Get(fault.HeaderDescription); code != "" {
+			return code + " " + string(m.Data)
+		}
+		return string(m.Data)
+	}
+	ask(owner, victim, "tasks.submit", `{"tasklist":"mail","tasks":[{"type":"x"}]}`)
+	var raw struct {
+		Tasks []map[string]any `json:"tasks"`
+	}
+	if err := json.Unmarshal([]byte(ask(owner, victim, "tasks.poll", `{"tasklist":"mail","max_tasks":1,"wait_ms":30000}`)), &raw); err != nil || len(raw.Tasks) != 1 {
+		t.Fatal(raw, err)
+	}
+	id, token := fmt.Sprint(raw.Tasks[0]["task_id"]), fmt.Sprint(raw.Tasks[0]["token"])
+	proof := fmt.Sprintf(`{"tasks":[{"task_id":%q,"token":%q}]}`, id, token)
+	tried := 0
+	for verb, body := range map[string]string{
+		"tasks.complete": proof, "tasks.fail": proof, "tasks.heartbeat": proof,
+		"tasks.cancel": fmt.Sprintf(`{"task_ids":[%q]}`, id), "tasks.get": fmt.Sprintf(`{"task_id":%q}`, id),
+	} {
+		tried++
+		if got := ask(thief, attacker, verb, body); !strings.Contains(got, "NOT_FOUND") && !strings.Contains(got, "STALE") {
+			t.Errorf("%s: %s", verb, got)
+		}
+	}
+	if got := ask(thief, attacker, "tasks.list", "{}"); strings.Contains(got, id) {
+		t.Errorf("tasks.list: %s", got)
+	}
+	if got := ask(owner, victim, "tasks.complete", proof); !strings.Contains(got, `"OK"`) {
+		t.Errorf("the owner's own: %s", got)
+	}
+	t.Logf("%d verbs with another domain's id and token, 0 got through", tried+1)
+}

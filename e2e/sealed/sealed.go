@@ -1,0 +1,100 @@
+package sealed
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/yardmaster-io/yardmaster/contracts/permissions"
+	"github.com/yardmaster-io/yardmaster/contracts/topology"
+	"github.com/yardmaster-io/yardmaster/infra/yard/auth"
+	"github.com/yardmaster-io/yardmaster/infra/yard/stack"
+	"github.com/yardmaster-io/yardmaster/shared/natsrpc"
+)
+
+// UserName is the name of all users that Render makes.
+const UserName = "test"
+
+// Admin is the user of a domain that may do all that the domain may.
+func Admin(domain string) permissions.User {
+	return permissions.User{Role: permissions.Admin, Domain: domain, Name: UserName}
+}
+
+// Operator is the one who manages domains.
+func Operator() permissions.User {
+	return permissions.User{Role: permissions.Operator, Name: UserName}
+}
+
+// Render writes the users into dir: an operator, an admin of each domain, and more. A zero
+// partitioning is that of a stack that is not told of any.
+func Render(dir string, n topology.Partitioning, domains []string, more ...permissions.User) error {
+	if n == (topology.Partitioning{}) {
+		n = topology.Partitioning{History: 2, Matching: 2}
+	}
+	users := append([]permissions.User{Operator()}, more...)
+	for _, d := range domains {
+		users = append(users, Admin(d))
+	}
+	_, err := auth.Render(dir, auth.Plan{Partitioning: n, Users: users})
+	return err
+}
+
+// Connect connects as a user of a stack, or as nobody in particular where it has no users.
+func Connect(s *stack.Stack, u permissions.User, opts ...nats.Option) (*nats.Conn, error) {
+	if s.Auth != "" {
+		login, err := natsrpc.ConnConfig{NKeySeed: auth.SeedFile(s.Auth, u), InboxPrefix: u.Inbox()}.Options()
+		if err != nil {
+			return nil, err
+		}
+		opts = append(opts, login...)
+	}
+	return nats.Connect(s.URL, append(opts, nats.Timeout(time.Minute))...)
+}
+
+// Log is a logger that keeps what a server refused. Its zero value is ready.
+type Log struct {
+	mu      sync.Mutex
+	refused []string
+}
+
+// violation is how the server's log names what permissions refused.
+const violation = "Violation"
+
+// Logger is the logger to give to a stack.
+func (l *Log) Logger() *slog.Logger { return slog.New(l) }
+
+// Enabled implements slog.Handler.
+func (l *Log) Enabled(_ context.Context, level slog.Level) bool { return level >= slog.LevelWarn }
+
+// Handle implements slog.Handler.
+func (l *Log) Handle(_ context.Context, r slog.Record) error {
+	if strings.Contains(r.Message, violation) {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.refused = append(l.refused, r.Message)
+		fmt.Fprintln(os.Stderr, r.Message) // at once: who is refused often waits until the test's end
+	}
+	return nil
+}
+
+// WithAttrs implements slog.Handler.
+func (l *Log) WithAttrs([]slog.Attr) slog.Handler { return l }
+
+// WithGroup implements slog.Handler.
+func (l *Log) WithGroup(string) slog.Handler { return l }
+
+// Refused is an error that lists what was refused, or nil.
+func (l *Log) Refused() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.refused) == 0 {
+		return nil
+	}
+	return fmt.Errorf("the server refused %d times:\n%s", len(l.refused), strings.Join(l.refused, "\n"))
+}

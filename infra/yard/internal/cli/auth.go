@@ -1,0 +1,123 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/spf13/cobra"
+
+	"github.com/yardmaster-io/yardmaster/contracts/fault"
+	"github.com/yardmaster-io/yardmaster/contracts/permissions"
+	"github.com/yardmaster-io/yardmaster/contracts/topology"
+	"github.com/yardmaster-io/yardmaster/infra/yard/auth"
+	"github.com/yardmaster-io/yardmaster/shared/provision"
+)
+
+func (a *app) authCommand() *cobra.Command {
+	return group("auth", "Write the users and permissions of a sealed cluster", a.authRender())
+}
+
+// renderFlags are what auth render is told.
+type renderFlags struct {
+	out         string
+	users       []string
+	n           topology.Partitioning
+	fromCluster bool
+	tls         auth.TLS
+}
+
+func (a *app) authRender() *cobra.Command {
+	f := renderFlags{n: topology.DefaultPartitioning()}
+	cmd := &cobra.Command{
+		Use: "render", Short: "Write a nats-server configuration with users, permissions and TLS",
+		Long: `Write a nats-server configuration with an account for Yardmaster, the account SYS apart, and
+one user for each service and for each --user, with exactly what it may publish and subscribe
+to. Each user has an nkey and an inbox prefix of its own.
+
+A user is role:domain:name for submitter, worker and admin, and operator:name for operators.
+The services and the provisioner are always there.
+
+Keys go to <out>/keys, one file per user, readable by its owner only; they are never printed. A
+key that exists stays, so rendering again with another --user changes nothing for the others;
+remove a key file to replace that key. The configuration, <out>/auth.conf, holds public keys
+only. Include it in the configuration of each nats-server and reload it. A user that is not
+named again loses its access.
+
+Services then need --inbox-prefixes '_INBOX.t.{domain}.', --provision.enabled=false,
+--nats.nkey-seed and --nats.inbox-prefix; clients the last two, as --nkey and --inbox-prefix here.`,
+		Example: `  yard auth render --out auth --user operator:ann --user submitter:shop:web --user worker:shop:mailer
+  yard auth render --out auth --history-partitions 16 --matching-shards 8 --tls-server-cert /etc/nats/cert.pem --tls-server-key /etc/nats/key.pem`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.renderAuth(cmd.Context(), f) },
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&f.out, "out", "", "folder to write to; required")
+	flags.StringArrayVar(&f.users, "user", nil, "a user, as role:domain:name or operator:name; repeated")
+	flags.IntVar(&f.n.History, "history-partitions", f.n.History, "history partitions of the cluster")
+	flags.IntVar(&f.n.Matching, "matching-shards", f.n.Matching, "matching shards of the cluster")
+	flags.BoolVar(&f.fromCluster, "from-cluster", false, "take both numbers from the cluster at --url")
+	flags.StringVar(&f.tls.Cert, "tls-server-cert", "", "the nats-server's PEM certificate, as it finds it; clients then need TLS")
+	flags.StringVar(&f.tls.Key, "tls-server-key", "", "the PEM key of that certificate")
+	flags.StringVar(&f.tls.CA, "tls-client-ca", "", "PEM authorities; clients must then present a certificate that these signed")
+	return cmd
+}
+
+func (a *app) renderAuth(ctx context.Context, f renderFlags) error {
+	if f.out == "" {
+		return usagef("--out is required: a folder for %s and the keys", auth.ConfigFile)
+	}
+	plan := auth.Plan{Partitioning: f.n, TLS: f.tls}
+	for _, text := range f.users {
+		u, err := permissions.ParseUser(text)
+		if err != nil {
+			return usageError{err}
+		}
+		plan.Users = append(plan.Users, u)
+	}
+	if f.fromCluster {
+		err := a.withJetStream(ctx, func(ctx context.Context, js jetstream.JetStream) (err error) {
+			plan.Partitioning, err = provision.Partitioning(ctx, js)
+			if errors.Is(err, provision.ErrNotProvisioned) {
+				err = fault.New(fault.FailedPrecondition, "there is no cluster at %s yet: name --history-partitions and --matching-shards instead", a.url)
+			}
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	users, err := auth.Render(f.out, plan)
+	if err != nil {
+		return fmt.Errorf("render: %w", err)
+	}
+	return a.printUsers(filepath.Join(f.out, auth.ConfigFile), users)
+}
+
+func (a *app) printUsers(config string, users []auth.Rendered) error {
+	if a.json {
+		type user struct {
+			User   string `json:"user"`
+			Inbox  string `json:"inbox_prefix"`
+			Seed   string `json:"seed_file"`
+			Public string `json:"public_key"`
+		}
+		var all []user
+		for _, u := range users {
+			all = append(all, user{u.User.String(), u.User.Inbox(), u.Seed, u.Public})
+		}
+		return a.printJSON(map[string]any{"config": config, "users": all})
+	}
+	var t table
+	t.row("USER", "INBOX PREFIX", "KEY FILE")
+	for _, u := range users {
+		t.row(u.User, u.User.Inbox(), u.Seed)
+	}
+	if err := a.printTable(&t); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintln(a.Out, "\nInclude", config, "in the configuration of each nats-server.")
+	return err
+}

@@ -1,0 +1,72 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/spf13/cobra"
+
+	"github.com/yardmaster-io/yardmaster/contracts/topology"
+	"github.com/yardmaster-io/yardmaster/shared/natsrpc"
+	"github.com/yardmaster-io/yardmaster/shared/process"
+	"github.com/yardmaster-io/yardmaster/shared/provision"
+	"github.com/yardmaster-io/yardmaster/shared/telemetry"
+)
+
+func (a *app) provisionCommand() *cobra.Command {
+	how := process.Provision{Enabled: true, Replicas: 1}
+	var want topology.Partitioning
+	var keep bool
+	cmd := &cobra.Command{
+		Use: "provision", Short: "Create the streams and buckets of a cluster, and correct them",
+		Long: `Create the streams and buckets of a cluster and correct those that differ, for services that
+may not (--provision.enabled=false). It waits for NATS, and may be run again at any time.
+
+With --keep it goes on until it is interrupted, and makes the streams in memory again that a
+single nats-server forgets when it restarts, or a cluster with the servers that held them. One is enough.`,
+		Example: "  yard provision --keep --nkey auth/keys/provisioner.nk --inbox-prefix _INBOX.s.provisioner",
+		Args:    noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.provision(cmd.Context(), want, how, keep)
+		},
+	}
+	flags := cmd.Flags()
+	flags.IntVar(&want.History, "history-partitions", 0, "history partitions; 0 = as the cluster was created, else 4")
+	flags.IntVar(&want.Matching, "matching-shards", 0, "matching shards; 0 = as the cluster was created, else 4")
+	flags.IntVar(&how.Replicas, "replicas", how.Replicas, "replicas of streams and buckets: 1 or 3")
+	flags.BoolVar(&keep, "keep", false, "go on, and make streams in memory again")
+	return cmd
+}
+
+func (a *app) provision(ctx context.Context, want topology.Partitioning, how process.Provision, keep bool) error {
+	log, err := telemetry.NewLogger(telemetry.LogConfig{Level: "info", Format: "text"}, a.Err)
+	if err != nil {
+		return err
+	}
+	login := a.login
+	login.URL = a.url
+	nc, err := natsrpc.Connect(ctx, login, "yard-provision", log)
+	if err != nil {
+		return err
+	}
+	defer nc.Close()
+	n, err := process.Cluster(ctx, nc, want, how, log)
+	if err != nil {
+		return err
+	}
+	if a.json {
+		err = a.printJSON(n)
+	} else {
+		_, err = fmt.Fprintf(a.Out, "The cluster has %d history partitions and %d matching shards.\n", n.History, n.Matching)
+	}
+	if err != nil || !keep {
+		return err
+	}
+	js, err := jetstream.New(nc)
+	if err != nil {
+		return err
+	}
+	provision.Keep(ctx, js, n, log)
+	return nil
+}
