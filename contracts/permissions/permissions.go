@@ -91,7 +91,7 @@ func (l *lists) frontend(n topology.Partitioning) {
 func (l *lists) history(n topology.Partitioning) {
 	l.service(History)
 	l.subscribe(topology.HintHungry)
-	l.publish(topology.HintLoad, topology.DeadAny)
+	l.publish(topology.HintLoad, topology.DeadAny, accountInfo)
 	l.bucket(topology.CheckpointsBucket)
 	l.publish(topology.BucketSubject(topology.CheckpointsBucket, topology.HistoryCheckpoints))
 	for p := range n.History {
@@ -127,13 +127,14 @@ func (l *lists) matching(n topology.Partitioning) {
 	for m := range n.Matching {
 		s := topology.MatchingStream(m)
 		l.stream(s)
-		l.publish(api("CONSUMER.LIST", s), "$JS.ACK."+s+".>", "$JS.ACK.*.*."+s+".>") // the second is how later servers spell it
+		l.publish(api("CONSUMER.NAMES", s), "$JS.ACK."+s+".>", "$JS.ACK.*.*."+s+".>") // the second is how later servers spell it
 		l.subscribe(topology.MatchingPollAny(m), topology.MatchingCall(m, "describe"))
 	}
 }
 
 func (l *lists) timer(n topology.Partitioning) {
 	l.service(Timer)
+	l.publish(accountInfo)
 	l.bucket(topology.CheckpointsBucket) // how far history has read
 	for p := range n.History {
 		log, waiting := topology.HistoryStream(p), topology.TimerStream(p)
@@ -158,6 +159,10 @@ func (l *lists) provisioner(n topology.Partitioning) {
 	for _, s := range names {
 		l.publish(api("STREAM.INFO", s), api("STREAM.CREATE", s), api("STREAM.UPDATE", s))
 	}
+	for m := range n.Matching { // one that is offline is made anew
+		l.publish(api("STREAM.DELETE", topology.MatchingStream(m)))
+	}
+	l.publish(streamNames) // which exist, though they do not answer
 	l.publish(api("STREAM.MSG.GET", topology.BucketStream(topology.ConfigBucket)))
 	for _, key := range []string{topology.ClusterKey, topology.VersionKey, topology.TokenSecretKey} {
 		l.publish(topology.BucketSubject(topology.ConfigBucket, key))
@@ -203,6 +208,13 @@ func (l *lists) calls(n int, subject func(n int, verb string) string, verbs ...s
 		l.publish(subject(n, verb))
 	}
 }
+
+// Calls of the JetStream API that name no stream: what the account has stored and may store, so whether the
+// log has room; and the names of all streams.
+const (
+	accountInfo = "$JS.API.INFO"
+	streamNames = "$JS.API.STREAM.NAMES"
+)
 
 // api is a subject of the JetStream API.
 func api(endpoint, stream string) string { return "$JS.API." + endpoint + "." + stream }

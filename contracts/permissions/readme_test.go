@@ -28,6 +28,10 @@ func summary(subjects []string) string {
 			continue
 		}
 		at := max(strings.Index(rest, ".YARD_"), strings.Index(rest, ".KV_"))
+		if at < 0 { // of no stream
+			all = append(all, "`"+s+"`")
+			continue
+		}
 		endpoint, stream := rest[:at], rest[at+1:]
 		stream, _, _ = strings.Cut(stream, ".")
 		if !slices.Contains(calls[endpoint], stream) {
