@@ -179,8 +179,14 @@ func everywhere(t *testing.T, scenario func(t *testing.T, w *world)) {
 // own starts a stack for one test, with settings that the shared ones do not have.
 func own(t *testing.T, cfg stack.Config) *stack.Stack {
 	t.Helper()
+	return ownOf(t, cfg, ownDomains)
+}
+
+// ownOf is own for so many domains.
+func ownOf(t *testing.T, cfg stack.Config, domains int) *stack.Stack {
+	t.Helper()
 	cfg.Auth, cfg.Log = t.TempDir(), shared.refused.Logger()
-	if err := sealed.Render(cfg.Auth, cfg.Partitioning, domainNames(ownDomains)); err != nil {
+	if err := sealed.Render(cfg.Auth, cfg.Partitioning, domainNames(domains)); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), within)

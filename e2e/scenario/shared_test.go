@@ -2,14 +2,12 @@ package scenario_test
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 
 	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
@@ -20,19 +18,20 @@ import (
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
 )
 
-// onePartition is a stack of its own with one partition and a window of so many tasks.
-func onePartition(t *testing.T, window int) *stack.Stack {
+// onePartition is a stack of its own with one partition and a window of so many tasks, for so many domains.
+func onePartition(t *testing.T, window, domains int) *stack.Stack {
 	t.Helper()
 	services := stack.DefaultServices()
 	services.History.Partition.WindowTasks = window
-	return own(t, stack.Config{Tables: stack.TablesMemory, Services: &services, Partitioning: topology.Partitioning{History: 1, Matching: 1}})
+	cfg := stack.Config{Tables: stack.TablesMemory, Services: &services, Partitioning: topology.Partitioning{History: 1, Matching: 1}}
+	return ownOf(t, cfg, domains)
 }
 
 // reported waits for a report of load.
 func (w *world) reported() {
 	w.t.Helper()
 	came := make(chan *rpcv1.HistoryLoad, 1)
-	sub, err := w.nc.Subscribe(topology.HintLoad, func(m *nats.Msg) {
+	sub, err := w.inside().Conn().Subscribe(topology.HintLoad, func(m *nats.Msg) {
 		load := &rpcv1.HistoryLoad{}
 		if load.UnmarshalVT(m.Data) != nil {
 			load = nil
@@ -71,12 +70,8 @@ func side(n int, f func() bool) {
 // filed counts the submits of the log by subject.
 func (w *world) filed() map[string]int {
 	w.t.Helper()
-	js, err := jetstream.New(w.nc)
-	if err != nil {
-		w.t.Fatal(err)
-	}
 	found := map[string]int{}
-	if err := natslog.ReadAll(w.soon(), js, natslog.ReadConfig{Stream: topology.HistoryStream(0)}, func(r natslog.Record) error {
+	if err := natslog.ReadAll(w.soon(), w.inside(), natslog.ReadConfig{Stream: topology.HistoryStream(0)}, func(r natslog.Record) error {
 		if topology.IsSubmit(0, r.Subject) {
 			found[r.Subject]++
 		}
@@ -93,7 +88,7 @@ func (w *world) filed() map[string]int {
 func TestI7_ABacklogOfSmallSubmitsLetsUrgentOnesBy(t *testing.T) {
 	t.Parallel()
 	const window, each, requests = 500, 5, 800
-	s := onePartition(t, window)
+	s := onePartition(t, window, 2)
 	tenants := []*world{enter(t, s), enter(t, s)}
 	tenants[0].reported()
 
@@ -136,32 +131,26 @@ func TestI7_ABacklogOfSmallSubmitsLetsUrgentOnesBy(t *testing.T) {
 }
 
 // tenants makes n domains more.
-func (w *world) tenants(n int) (clients []*yard.Client) {
-	names := make(chan string, n)
-	for i := range n {
-		names <- fmt.Sprintf("%s-%d", w.domain, i)
+func (w *world) tenants(n int) chan *world {
+	entered, all := make(chan *world, n), make(chan *world, n)
+	for range n {
+		entered <- join(w.t, w.stack, shared.domain(w.t, w.stack))
 	}
-	close(names)
-	var mu sync.Mutex
+	close(entered)
 	side(8, func() bool {
-		name, ok := <-names
+		one, ok := <-entered
 		if !ok {
 			return false
 		}
-		client, err := yard.NewClient(w.nc, name)
-		if err == nil {
-			_, err = client.Admin().PutDomain(w.soon(), yard.Domain{Name: name})
-		}
-		if err != nil {
+		if _, err := w.admin.PutDomain(w.soon(), yard.Domain{Name: one.domain}); err != nil {
 			w.t.Error(err)
 			return false
 		}
-		mu.Lock()
-		defer mu.Unlock()
-		clients = append(clients, client)
+		all <- one
 		return true
 	})
-	return clients
+	close(all)
+	return all
 }
 
 // floods hands in requests of many tasks, so many at a time, until the returned func is called.
@@ -190,7 +179,7 @@ func (w *world) floods(beside, many int) (stop func()) {
 func TestI11_AFloodDelaysNoSmallTenant(t *testing.T) {
 	t.Parallel()
 	const window, tenants, floods, many = 4000, 300, 32, 1000
-	s := onePartition(t, window)
+	s := onePartition(t, window, 1+tenants)
 	w := enter(t, s)
 	small := w.tenants(tenants)
 	if t.Failed() {
@@ -200,29 +189,23 @@ func TestI11_AFloodDelaysNoSmallTenant(t *testing.T) {
 	w.meter("yard_frontend_tasks_accepted_total", 2*window)
 
 	stored := func() int64 { return meters(t, s)["yard_frontend_tasks_accepted_total"] }
-	next := make(chan *yard.Client, tenants)
-	for _, client := range small {
-		next <- client
-	}
-	close(next)
 	var mu sync.Mutex
 	var passed []int64 // how many requests of the flood were stored during a submit
 	side(8, func() bool {
-		client, ok := <-next
+		one, ok := <-small
 		if !ok {
 			return false
 		}
 		before := stored()
-		id, err := client.Submit(w.soon(), yard.Task{Type: "small", Tasklist: list})
+		id, err := one.client.Submit(w.soon(), yard.Task{Type: "small", Tasklist: list})
 		if err != nil {
-			t.Errorf("submit of %s: %v", client.Domain(), err)
+			t.Errorf("submit of %s: %v", one.domain, err)
 			return false
 		}
 		meanwhile := (stored() - before) / many
 		mu.Lock()
 		passed = append(passed, meanwhile)
 		mu.Unlock()
-		one := &world{t: t, stack: s, nc: w.nc, client: client, domain: client.Domain()}
 		polled := one.takeOne("small")
 		equal(t, "the task that comes", polled.TaskId, id)
 		equal(t, "complete", one.complete(polled), "OK")
