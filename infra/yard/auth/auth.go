@@ -62,8 +62,8 @@ func SeedFile(dir string, u permissions.User) string {
 	return filepath.Join(dir, keysDir, strings.ReplaceAll(u.String(), ":", ".")+".nk")
 }
 
-// Render writes ConfigFile and the key files into dir, which it makes, and returns the
-// users in the order in which they stand in it.
+// Render writes ConfigFile, RedisACLFile and the key files into dir, which it makes, and returns the
+// users in the order in which they stand in the configuration.
 func Render(dir string, p Plan) ([]Rendered, error) {
 	if (p.TLS.Cert == "") != (p.TLS.Key == "") {
 		return nil, errors.New("tls: the certificate and its key must both be given, or neither")
@@ -91,6 +91,9 @@ func Render(dir string, p Plan) ([]Rendered, error) {
 	system, err := key(filepath.Join(dir, keysDir, systemKey+".nk"))
 	if err != nil {
 		return nil, fmt.Errorf("user %s: %w", systemKey, err)
+	}
+	if err := renderRedis(dir); err != nil {
+		return nil, fmt.Errorf("redis: %w", err)
 	}
 	text := fmt.Sprintf(head, p.Partitioning.History, p.Partitioning.Matching, Account, users.String(), SystemAccount, system, SystemAccount) + p.TLS.text()
 	return all, replace(filepath.Join(dir, ConfigFile), []byte(text))

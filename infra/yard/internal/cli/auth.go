@@ -32,7 +32,7 @@ type renderFlags struct {
 func (a *app) authRender() *cobra.Command {
 	f := renderFlags{n: topology.DefaultPartitioning()}
 	cmd := &cobra.Command{
-		Use: "render", Short: "Write a nats-server configuration with users, permissions and TLS",
+		Use: "render", Short: "Write users, permissions and TLS for nats-server, and an ACL for Redis",
 		Long: `Write a nats-server configuration with an account for Yardmaster, the account SYS apart, and
 one user for each service and for each --user, with exactly what it may publish and subscribe
 to. Each user has an nkey and an inbox prefix of its own.
@@ -45,6 +45,9 @@ key that exists stays, so rendering again with another --user changes nothing fo
 remove a key file to replace that key. The configuration, <out>/auth.conf, holds public keys
 only. Include it in the configuration of each nats-server and reload it. A user that is not
 named again loses its access.
+
+<out>/redis.acl is the ACL file of a Redis that serves matching alone, and <out>/keys/redis.password
+the password of its user there, which stays too.
 
 Services then need --inbox-prefixes '_INBOX.t.{domain}.', --provision.enabled=false,
 --nats.nkey-seed and --nats.inbox-prefix; clients the last two, as --nkey and --inbox-prefix here.`,
@@ -93,10 +96,11 @@ func (a *app) renderAuth(ctx context.Context, f renderFlags) error {
 	if err != nil {
 		return fmt.Errorf("render: %w", err)
 	}
-	return a.printUsers(filepath.Join(f.out, auth.ConfigFile), users)
+	return a.printUsers(f.out, users)
 }
 
-func (a *app) printUsers(config string, users []auth.Rendered) error {
+func (a *app) printUsers(dir string, users []auth.Rendered) error {
+	config, redis := filepath.Join(dir, auth.ConfigFile), filepath.Join(dir, auth.RedisACLFile)
 	if a.json {
 		type user struct {
 			User   string `json:"user"`
@@ -108,7 +112,10 @@ func (a *app) printUsers(config string, users []auth.Rendered) error {
 		for _, u := range users {
 			all = append(all, user{u.User.String(), u.User.Inbox(), u.Seed, u.Public})
 		}
-		return a.printJSON(map[string]any{"config": config, "users": all})
+		return a.printJSON(map[string]any{
+			"config": config, "users": all,
+			"redis": map[string]string{"acl_file": redis, "user": auth.RedisUser, "password_file": auth.RedisPasswordFile(dir)},
+		})
 	}
 	var t table
 	t.row("USER", "INBOX PREFIX", "KEY FILE")
@@ -118,6 +125,7 @@ func (a *app) printUsers(config string, users []auth.Rendered) error {
 	if err := a.printTable(&t); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintln(a.Out, "\nInclude", config, "in the configuration of each nats-server.")
+	_, err := fmt.Fprintf(a.Out, "\nInclude %s in the configuration of each nats-server; %s is the aclfile of Redis,\nwhose user %s has the password in %s.\n",
+		config, redis, auth.RedisUser, auth.RedisPasswordFile(dir))
 	return err
 }
