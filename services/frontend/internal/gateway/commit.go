@@ -46,6 +46,13 @@ func (a *appender) enqueue(p int, s *submission) bool {
 	return true
 }
 
+// After a flush of several, the next waits for companyShare of the time that it took, and companyMax at most.
+// Clients that were answered come again: without a rest two halves of them take turns, with a sync for each.
+const (
+	companyShare = 4
+	companyMax   = 2 * time.Millisecond
+)
+
 // flushAll flushes until nothing waits.
 func (a *appender) flushAll(p int) {
 	for {
@@ -53,7 +60,11 @@ func (a *appender) flushAll(p int) {
 		if len(batch) == 0 {
 			return
 		}
+		began := time.Now()
 		a.flush(p, batch)
+		if len(batch) > 1 {
+			pause(a.g.base, min(time.Since(began)/companyShare, companyMax))
+		}
 	}
 }
 

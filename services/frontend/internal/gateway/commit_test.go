@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -358,5 +359,38 @@ func TestWhatWaitsMovesWithItsPartition(t *testing.T) {
 			}
 		}
 		wantCode(t, (<-got).err, fault.Unavailable)
+	})
+}
+
+// Clients that submit again as soon as they are answered meet in one message, though their answers take a moment; one
+// alone is not held up.
+func TestClientsOfOneFlushMeetInTheNext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const clients, rounds, syncs = 20, 50, 4 * time.Millisecond
+		r := newRig(t, alone).running(t)
+		r.log.fault = func(int, natslog.Msg) (bool, error) {
+			time.Sleep(syncs)
+			return true, nil
+		}
+		var all sync.WaitGroup
+		for i := range clients {
+			all.Go(func() {
+				for range rounds {
+					accepted(t, <-r.submit(t, tasks(1)))
+					time.Sleep(time.Duration(i) * syncs / 100) // its way back
+				}
+			})
+		}
+		all.Wait()
+		if n := r.log.messages(); n > rounds+5 {
+			t.Errorf("%d messages for %d rounds of %d clients", n, rounds, clients)
+		}
+		time.Sleep(time.Second)
+		began := time.Now()
+		accepted(t, <-r.submit(t, tasks(1)))
+		accepted(t, <-r.submit(t, tasks(1)))
+		if took := time.Since(began); took != 2*syncs {
+			t.Errorf("two submits, one after the other, took %v", took)
+		}
 	})
 }
