@@ -6,7 +6,7 @@ const (
 	// looksKept is how many looks at the server's clock are remembered.
 	looksKept = 8
 	// driftMax is how far two clocks may run apart while looks are remembered. More says that the
-	// server's clock was set back.
+	// server's clock was set.
 	driftMax = 20 * time.Millisecond
 )
 
@@ -30,11 +30,14 @@ type look struct {
 	took time.Duration
 }
 
+// most is the server's time at the node's start, at most.
+func (l look) most() time.Time { return l.zero.Add(l.took) }
+
 // Learn takes in that the server's clock said server, in answer to a question of asked that was answered at
-// answered. If the server's clock was set back, what was known before is forgotten.
+// answered. If the server's clock was set, either way, what was known before is forgotten.
 func (e *Estimate) Learn(server time.Time, asked, answered time.Duration) {
 	l := look{zero: server.Add(-answered), took: max(answered-asked, 0)}
-	if most := l.zero.Add(l.took); e.Known() && e.latest.zero.Sub(most) > driftMax {
+	if e.Known() && (e.latest.zero.Sub(l.most()) > driftMax || l.zero.Sub(e.quickest.most()) > driftMax) {
 		e.looks = e.looks[:0]
 	}
 	if len(e.looks) == looksKept {

@@ -66,3 +66,21 @@ func TestR23_AServerWhoseClockIsSetIsBelieved(t *testing.T) {
 		t.Errorf("after one look at a clock that was set back it says %v", got)
 	}
 }
+
+// A server's clock that is set, forward or back, is what the skew is measured by from the next look on, even if its
+// answer is slower than those before.
+func TestTheSkewFollowsAServersClockThatIsSet(t *testing.T) {
+	for _, by := range []time.Duration{time.Minute, -time.Minute} {
+		var e Estimate
+		start := time.Unix(1_000_000, 0)
+		for i := range looksKept {
+			at := time.Duration(i) * watchEvery
+			e.Learn(start.Add(at), at, at+time.Millisecond)
+		}
+		at := looksKept * watchEvery
+		e.Learn(start.Add(at+by), at, at+2*time.Millisecond)
+		if s := e.Skew(start.Add(at), at); (s.Ahead + by).Abs() > 10*time.Millisecond {
+			t.Errorf("set by %v: the node is %v ahead, within %v", by, s.Ahead, s.Within)
+		}
+	}
+}

@@ -312,3 +312,22 @@ func TestR1_CallsAreAnsweredInInboxesOnly(t *testing.T) {
 		t.Errorf("%d of %d were counted", n, len(wrong))
 	}
 }
+
+// A URL that is malformed (a password with a % or a / that nobody has escaped) is told without its password.
+func TestAMalformedURLIsToldWithoutItsPassword(t *testing.T) {
+	for _, url := range []string{"nats://user:s3cret%zz@127.0.0.1:1", "nats://user:s3cret/x@127.0.0.1:1", "nats://a:b@127.0.0.1:1,nats://user:s3cret%zz@127.0.0.1:1"} {
+		var out bytes.Buffer
+		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+		_, err := natsrpc.Connect(ctx, natsrpc.ConnConfig{URL: url}, "test", slog.New(slog.NewTextHandler(&out, nil)))
+		cancel()
+		if err == nil {
+			t.Fatal("connected")
+		}
+		if strings.Contains(err.Error(), "s3cret") {
+			t.Errorf("the error tells the password: %v", err)
+		}
+		if strings.Contains(out.String(), "s3cret") {
+			t.Errorf("the log tells the password: %s", out.String())
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package natsrpc
 
 import (
+	"errors"
 	"net/url"
 	"strings"
 )
@@ -24,4 +25,13 @@ func redact(list string) string {
 		urls[i] = s
 	}
 	return strings.Join(urls, ",")
+}
+
+// WithoutURL is an error of nats.Connect without what a malformed URL has in it: the parser's error quotes the
+// URL, and a part of the password again as the port that it took it for.
+func WithoutURL(err error) error {
+	if errors.As(err, new(*url.Error)) {
+		return errors.New("the URL is malformed: write what is special in a user or password as %XX, such as %25 for %")
+	}
+	return err
 }

@@ -50,12 +50,13 @@ func (c Config) reserve(l Limit) int64 { return min(l.Max/100*int64(c.ReservePer
 type Gate struct{ full bool }
 
 // Look takes in the limits as they are. It returns why no tasks are taken, "" if they are: each
-// limit must have its reserve free, and a quarter more to take tasks again after it had not.
+// limit must have its reserve free, and to take tasks again after it had not a quarter more, but no more than half of
+// what is not reserve: a large reserve and a quarter are more than there is.
 func (g *Gate) Look(c Config, limits []Limit) (why string) {
 	for _, l := range limits {
 		need := c.reserve(l)
 		if g.full {
-			need += need / 4
+			need += min(need/4, (l.Max-need)/2)
 		}
 		if l.left() < need {
 			g.full = true

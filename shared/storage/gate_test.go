@@ -58,3 +58,22 @@ func TestConfig(t *testing.T) {
 		}
 	}
 }
+
+// Whatever reserve is valid: a storage that is empty again takes tasks again.
+func TestAnEmptyStorageTakesTasksAgain(t *testing.T) {
+	for percent := 1; percent <= 90; percent++ {
+		c := storage.Config{ReservePercent: percent, ReserveBytes: 1 << 40}
+		if why := c.Valid(); why != "" {
+			t.Fatal(why)
+		}
+		var g storage.Gate
+		l := storage.Limit{Of: "the account", Used: 100 * mib, Max: 100 * mib}
+		if g.Look(c, []storage.Limit{l}) == "" {
+			t.Fatalf("%d %%: not full at the brim", percent)
+		}
+		l.Used = 1 * mib
+		if why := g.Look(c, []storage.Limit{l}); why != "" {
+			t.Errorf("%d %%: with 99 of 100 MiB free: %s", percent, why)
+		}
+	}
+}

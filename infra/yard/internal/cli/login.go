@@ -5,6 +5,8 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/spf13/pflag"
+
+	"github.com/yardmaster-io/yardmaster/shared/natsrpc"
 )
 
 // The environment's defaults of how to log in, as the nats command spells them.
@@ -48,7 +50,7 @@ func (a *app) connect() (*nats.Conn, error) {
 	}
 	nc, err := nats.Connect(a.url, options...)
 	if err != nil {
-		return nil, unreachable(fmt.Errorf("connect to NATS: %w", err))
+		return nil, unreachable(fmt.Errorf("connect to NATS: %w", natsrpc.WithoutURL(err)))
 	}
 	return nc, nil
 }
