@@ -62,7 +62,7 @@ func (a *appender) place(s *submission) {
 	a.mu.Lock()
 	p, ok := a.balancer.Pick(now, s.tasks(), rand.Uint64())
 	if !ok {
-		wait, full := a.patience(s, now), a.balancer.Full(now) > 0
+		wait, full := a.patience(s, now), a.balancer.Full(now) == len(a.commits)
 		a.mu.Unlock()
 		if full {
 			s.refuseStorageFull()

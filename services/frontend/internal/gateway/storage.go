@@ -7,7 +7,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 )
 
-// refuseStorageFull answers s: no partition that can be reached has room. It does not wait for
+// refuseStorageFull answers s: no partition has room, one that is set aside included. It does not wait for
 // room, which takes a person or the end of a retention.
 func (s *submission) refuseStorageFull() {
 	s.refuse(fault.New(fault.ResourceExhausted,

@@ -87,3 +87,29 @@ func TestR43_RefusalsOfTheLogAreRefusals(t *testing.T) {
 		})
 	}
 }
+
+// One partition is full for long. The others have room, and one append to each fails, as in an
+// election: a submit is accepted when it is over, within its deadline, as it is if none is full.
+func TestR43_AFullPartitionMakesNoFullStorageOfAnElection(t *testing.T) {
+	for _, full := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			r := newRig(t).running(t)
+			r.storageFull(t, 0, full)
+			electing := true
+			r.log.fault = func(int, natslog.Msg) (bool, error) {
+				if electing {
+					return false, natslog.ErrNotStored
+				}
+				return true, nil
+			}
+			answer := r.submit(t, tasks(2))
+			time.Sleep(500 * time.Millisecond)
+			r.log.mu.Lock()
+			electing = false
+			r.log.mu.Unlock()
+			if got := <-answer; got.err != nil {
+				t.Errorf("one partition full: %v: %v", full, got.err)
+			}
+		})
+	}
+}
