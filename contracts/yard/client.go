@@ -1,6 +1,8 @@
 package yard
 
 import (
+	"errors"
+	neturl "net/url"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -83,7 +85,8 @@ func NewClient(nc *nats.Conn, domain string, opts ...ClientOption) (*Client, err
 
 // Connect connects to NATS (one URL, or several separated by commas) and makes a
 // client of a domain; Close ends the connection. A connection that breaks later
-// is restored for ever. The error is UNAVAILABLE where no server answers.
+// is restored for ever. The error is UNAVAILABLE where no server answers, INVALID_ARGUMENT
+// where the URL or the domain is none.
 func Connect(url, domain string, opts ...ClientOption) (*Client, error) {
 	if err := checkDomain(domain); err != nil {
 		return nil, err
@@ -101,7 +104,10 @@ func Connect(url, domain string, opts ...ClientOption) (*Client, error) {
 		nats.IgnoreAuthErrorAbort(),
 	}, cfg.nats...)
 	nc, err := nats.Connect(url, options...)
-	if err != nil {
+	switch {
+	case errors.As(err, new(*neturl.Error)): // its text would quote the password
+		return nil, fault.New(fault.InvalidArgument, "the URL of NATS is malformed: write what is special in a user or password as %%XX, such as %%25 for %%")
+	case err != nil:
 		return nil, fault.New(fault.Unavailable, "connect to NATS: %v", err)
 	}
 	c, err := NewClient(nc, domain, opts...)
