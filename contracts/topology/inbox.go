@@ -151,8 +151,12 @@ func within(all []inboxTemplate, domain, reply string) bool {
 }
 
 // literal tells whether a subject is one line of visible characters and names one
-// place: a reply that came inside a message was never looked at by a NATS server.
+// place: a reply that came inside a message was never looked at by a NATS server. Nobody can
+// subscribe to one with an empty token, and the server does not tell of that.
 func literal(subject string) bool {
+	if strings.Contains(subject, "..") || strings.HasSuffix(subject, ".") {
+		return false
+	}
 	for i := range len(subject) {
 		if c := subject[i]; c <= ' ' || c == 0x7f || c == '*' || c == '>' {
 			return false

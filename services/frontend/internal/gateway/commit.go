@@ -103,16 +103,16 @@ func (a *appender) flush(p int, batch []*submission) {
 	}
 	ctx, cancel := context.WithTimeout(a.g.base, a.g.Config.AppendTimeout)
 	defer cancel()
-	shared := uint64(0) // where the last message lies that takes of the room
+	urgent := uint64(0) // where the last message lies that takes of the room
 	a.g.History.AppendEach(ctx, msgs, func(i int, outcome natslog.Appended) {
 		if messages[i].urgent {
-			shared = max(shared, outcome.Seq)
+			urgent = max(urgent, outcome.Seq)
 		}
 		a.flushed(&messages[i], now, outcome.Err)
 	})
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.commits[p].room.Landed(shared)
+	a.commits[p].room.Landed(urgent)
 }
 
 // flushed tells the submissions of a message how its append went.
@@ -136,7 +136,7 @@ type message struct {
 	natslog.Msg
 	id    messageID
 	batch []*submission
-	// urgent: it is shared, on the most urgent lane.
+	// urgent: it is on the most urgent lane.
 	urgent bool
 }
 
@@ -151,7 +151,7 @@ func (a *appender) messages(p int, batch []*submission) []message {
 	a.mu.Unlock()
 	messages := make([]message, 0, len(plan))
 	for _, planned := range plan {
-		m := message{id: newMessageID(), batch: make([]*submission, len(planned.Requests)), urgent: planned.Destination == filing.Destination{Lane: ids.LaneFirst}}
+		m := message{id: newMessageID(), batch: make([]*submission, len(planned.Requests)), urgent: planned.Lane == ids.LaneFirst}
 		for k, i := range planned.Requests {
 			m.batch[k] = batch[i]
 		}

@@ -70,6 +70,8 @@ const (
 	// repeatMax is how old a retry token may be: what it names was sent by
 	// DeadlineMax after it was made, and must still be recognised then.
 	repeatMax = topology.DedupeWindow - 20*time.Second
+	// repeatEnds is how long before the log forgets the first try a repeat is given up that came in time.
+	repeatEnds = 10 * time.Second
 
 	// clockSkewMax is how far in the future a task's id may be dated: the server's clock
 	// may have been set back since.

@@ -11,6 +11,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
 )
 
@@ -49,6 +50,15 @@ func (s *submission) repeatOf(g *Gateway, t token) func(ctx context.Context) (co
 			}
 		}
 	}
+}
+
+// repeatUntil is when a repeat ends, at its deadline or before the log forgets the message of the first try.
+func (s *submission) repeatUntil() time.Time {
+	left := s.at.Add(topology.DedupeWindow - repeatEnds).Sub(s.call.Now) // by the server's clock
+	if forgotten := s.call.Received.Add(left); forgotten.Before(s.call.Deadline) {
+		return forgotten
+	}
+	return s.call.Deadline
 }
 
 // repeat tries once. It returns how many messages it stored; an error leaves the

@@ -74,6 +74,47 @@ func TestAMadeUpTokenIsRefused(t *testing.T) {
 	}
 }
 
+// The log recognises a message for DedupeWindow, and the archive may have forgotten a task by then: a
+// repeat that came in time and then waited for an owner must not be appended after that, or a task
+// that has finished would run again.
+func TestARepeatEndsBeforeTheLogForgets(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		away := false
+		r := newRig(t, func(d *Deps) {
+			get := d.Owners.HistoryGet
+			d.Owners.HistoryGet = func(ctx context.Context, p int, req *rpcv1.GetTaskRequest) (*rpcv1.GetTaskResponse, error) {
+				if away {
+					return nil, fault.New(fault.Unavailable, "nobody is there")
+				}
+				return get(ctx, p, req)
+			}
+		}).running(t)
+		began := time.Now()
+		r.log.fault = func(int, natslog.Msg) (bool, error) { return true, natslog.ErrOutcomeUnknown }
+		req := tasks(1)
+		e := wantCode(t, (<-r.submit(t, req)).err, fault.Unknown)
+		late := false
+		r.log.fault = func(int, natslog.Msg) (bool, error) {
+			late = late || time.Since(began) >= topology.DedupeWindow
+			return true, nil
+		}
+		away = true
+		time.Sleep(time.Until(began.Add(repeatMax - time.Second)))
+		req.RetryToken = e.Detail[fault.DetailRetryToken]
+		answer, got := r.answers(t)
+		c := r.call()
+		c.Deadline = c.Now.Add(DeadlineMax)
+		r.Submit(c, req, answer)
+		time.Sleep(time.Until(began.Add(topology.DedupeWindow + time.Second)))
+		away = false
+		if o := <-got; late {
+			t.Errorf("it was appended when the log had forgotten the first try, and answered %v, %v", o.resp, o.err)
+		} else {
+			wantCode(t, o.err, fault.Unknown)
+		}
+	})
+}
+
 func second[T any](_ T, err error) error { return err }
 
 func TestTokenIsRefusedWhereItDoesNotBelong(t *testing.T) {

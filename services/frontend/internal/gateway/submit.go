@@ -45,7 +45,7 @@ func (g *Gateway) Submit(c Call, req *yardv1.SubmitRequest, answer Answer) {
 	case err != nil:
 		answer(nil, err)
 	case repeats != nil:
-		g.query(c.Domain, c.Deadline, func(resp codec.Message, err error) {
+		g.query(c.Domain, s.repeatUntil(), func(resp codec.Message, err error) {
 			if err != nil {
 				s.refuse(err)
 			}

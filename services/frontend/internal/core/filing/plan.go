@@ -68,6 +68,11 @@ func (g *group) add(i int, r *Request) {
 func Plan(requests []Request, room *Room, bytesMax int) []Message {
 	own, small := divide(requests)
 	groups := append(share(requests, small, room), own...)
+	for i := range groups {
+		if g := &groups[i]; g.Lane == ids.LaneFirst {
+			room.charge(g.tasks, g.bytes)
+		}
+	}
 	messages := make([]Message, 0, len(groups))
 	for i := range groups {
 		messages = groups[i].cut(requests, bytesMax, messages)
@@ -118,9 +123,9 @@ func share(requests []Request, small []int, room *Room) []group {
 		one.add(i, &requests[i])
 	}
 	if !one.mixed && (one.Lane == ids.LaneFirst || one.Lane == ids.LaneLater) {
-		return []group{one} // what is read eagerly needs no room
+		return []group{one} // it belongs there
 	}
-	if room.take(one.tasks, one.bytes) {
+	if room.has(one.tasks, one.bytes) {
 		one.Destination = Destination{Lane: ids.LaneFirst}
 		return []group{one}
 	}

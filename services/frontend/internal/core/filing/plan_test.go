@@ -19,6 +19,15 @@ func request(lane ids.Lane, domain, tasklist string, tasks int) Request {
 // roomOf is room for so many tasks and bytes.
 func roomOf(tasks, bytes int64) *Room { return &Room{left: load{tasks: tasks, bytes: bytes}} }
 
+// take spends room where there is enough.
+func (r *Room) take(tasks, bytes int) bool {
+	if !r.has(tasks, bytes) {
+		return false
+	}
+	r.charge(tasks, bytes)
+	return true
+}
+
 func plenty() *Room { return roomOf(1<<30, 1<<40) }
 
 func want(t *testing.T, got []Message, want ...Message) {
@@ -40,9 +49,47 @@ func TestWhatIsAlone(t *testing.T) {
 		} else {
 			want(t, Plan(requests, room, most), Message{Destination{Lane: ids.LaneFirst}, []int{0, 1}})
 		}
-		if spent := room.left != plenty().left; spent != (lane != ids.LaneFirst && lane != ids.LaneLater) {
+		if spent := room.left != plenty().left; spent != (lane != ids.LaneLater) {
 			t.Errorf("lane %v: left %+v", lane, room.left)
 		}
+	}
+}
+
+// I11: urgent tasks take of the room too, what they share and what has a message of its own. Others that
+// were filed behind a flood of them would wait on disk until its worker comes.
+func TestI11_UrgentTasksTakeOfTheRoom(t *testing.T) {
+	flood, small := request(ids.LaneFirst, "flood", "bulk", OwnTasks), request(3, "shop", "mail", 1)
+	room := roomOf(OwnTasks, 1<<40)
+	first := Message{Destination{Lane: ids.LaneFirst}, []int{1}}
+	want(t, Plan([]Request{flood, small}, room, most), first, Message{flood.Destination, []int{0}})
+	if room.left.tasks != -1 {
+		t.Errorf("%+v is left", room.left)
+	}
+	want(t, Plan([]Request{small}, room, most), Message{small.Destination, []int{0}})
+	room.Landed(7)
+	room.Report(OwnTasks, 1<<40, 6)
+	want(t, Plan([]Request{small}, room, most), Message{small.Destination, []int{0}})
+	room.Report(OwnTasks, 1<<40, 7)
+	want(t, Plan([]Request{small}, room, most), Message{Destination{Lane: ids.LaneFirst}, []int{0}})
+}
+
+// However much is filed that its owner does not read, what is kept of it is bounded, and forgotten once it is read.
+func TestWhatIsNotReadIsBounded(t *testing.T) {
+	room := plenty()
+	for seq := range uint64(10 * sentMax) {
+		room.charge(1, 10)
+		room.Landed(seq + 1)
+	}
+	if len(room.sent) > sentMax {
+		t.Errorf("%d loads are kept", len(room.sent))
+	}
+	room.Report(10*sentMax, 1<<20, 0)
+	if room.left.tasks != 0 {
+		t.Errorf("%+v is left", room.left)
+	}
+	room.Report(10, 100, 10*sentMax)
+	if len(room.sent) > 0 || room.left != (load{tasks: 10, bytes: 100}) {
+		t.Errorf("%v is kept, %+v is left", room.sent, room.left)
 	}
 }
 

@@ -10,8 +10,9 @@ const (
 
 // Room is how much a partition still takes in messages of its most urgent lane that hold tasks of any
 // priority. Its owner reports it several times a second, as of what it has read; a frontend
-// subtracts what it has sent since. That several frontends together may spend more is harmless, since the
-// owner's window bounds what it reads.
+// subtracts what it has sent to that lane since, urgent tasks too: behind a flood of these, others would wait on
+// disk. That several frontends together may spend more, between two reports, costs those others their place only:
+// the owner's window bounds what it reads.
 type Room struct {
 	left load
 	// flying is on its way into the log; sent is stored there and not read as of the last report, in the log's order.
@@ -19,7 +20,10 @@ type Room struct {
 	sent   []load
 }
 
-// load is what was filed in shared messages, up to a sequence of the log.
+// sentMax bounds the loads that are kept apart. Further ones count as one, which is read when its last is.
+const sentMax = 64
+
+// load is what was filed on the most urgent lane, up to a sequence of the log.
 type load struct {
 	tasks, bytes int64
 	seq          uint64
@@ -45,24 +49,31 @@ func (r *load) spend(l load) {
 	r.bytes -= l.bytes
 }
 
-// take spends room for tasks of so many bytes, or returns false if there is not enough.
-func (r *Room) take(tasks, bytes int) bool {
+// has tells whether there is room for tasks of so many bytes.
+func (r *Room) has(tasks, bytes int) bool {
+	return int64(tasks) <= r.left.tasks && int64(bytes) <= r.left.bytes
+}
+
+// charge spends room for tasks that go to the most urgent lane, whether or not there is any.
+func (r *Room) charge(tasks, bytes int) {
 	l := load{tasks: int64(tasks), bytes: int64(bytes)}
-	if l.tasks > r.left.tasks || l.bytes > r.left.bytes {
-		return false
-	}
 	r.left.spend(l)
 	r.flying.tasks += l.tasks
 	r.flying.bytes += l.bytes
-	return true
 }
 
-// Landed tells that what Plan has put into shared messages is in the log, the last of them at seq; or, if
+// Landed tells that what Plan has put on the most urgent lane is in the log, the last of it at seq; or, if
 // that is 0, that it is not, or that nobody knows.
 func (r *Room) Landed(seq uint64) {
-	if r.flying.tasks > 0 && seq > 0 {
-		r.flying.seq = seq
-		r.sent = append(r.sent, r.flying)
+	switch n := len(r.sent); {
+	case r.flying.tasks == 0 || seq == 0:
+	case n < sentMax:
+		r.sent = append(r.sent, load{tasks: r.flying.tasks, bytes: r.flying.bytes, seq: seq})
+	default:
+		last := &r.sent[n-1]
+		last.tasks += r.flying.tasks
+		last.bytes += r.flying.bytes
+		last.seq = max(last.seq, seq)
 	}
 	r.flying = load{}
 }
