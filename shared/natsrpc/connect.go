@@ -77,6 +77,7 @@ func Connect(ctx context.Context, cfg ConnConfig, name string, log *slog.Logger)
 			log.Info("connected to NATS", "server", nc.ConnectedUrlRedacted(), "after", time.Since(began).Round(time.Millisecond))
 			return nc, nil
 		}
+		err = unquoted(err)
 		if ctx.Err() != nil {
 			return nil, fmt.Errorf("connect to NATS at %s: %w", redact(cfg.URL), errors.Join(ctx.Err(), err))
 		}

@@ -1,6 +1,7 @@
 package natsrpc
 
 import (
+	"errors"
 	"net/url"
 	"strings"
 )
@@ -15,7 +16,7 @@ func redact(list string) string {
 		}
 		u, err := url.Parse(s)
 		switch {
-		case err != nil:
+		case err != nil || u.User == nil && strings.Contains(s, "@"): // a password with a slash
 			s = "(not a URL)"
 		case u.User != nil:
 			u.User = url.User("xxxxx")
@@ -24,4 +25,12 @@ func redact(list string) string {
 		urls[i] = s
 	}
 	return strings.Join(urls, ",")
+}
+
+// unquoted is err, but for that of a URL that cannot be read, which quotes it with its password.
+func unquoted(err error) error {
+	if errors.As(err, new(*url.Error)) {
+		return errors.New("it is no URL; escape what is special in a password, such as %2F for a slash")
+	}
+	return err
 }
