@@ -29,6 +29,9 @@ func TestR44_TheServersTimeIsNeverRunAheadOf(t *testing.T) {
 			now = stamped + duration(time.Second).Draw(t, "back")
 			e.Learn(server(ahead, stamped), asked, now)
 			took = append(took, now-asked)
+			if len(e.looks) > looksKept {
+				t.Fatalf("%d looks are kept", len(e.looks))
+			}
 			quickest := took[max(0, len(took)-looksKept)]
 			for _, d := range took[max(0, len(took)-looksKept):] {
 				quickest = min(quickest, d)
@@ -64,5 +67,16 @@ func TestR23_AServerWhoseClockIsSetIsBelieved(t *testing.T) {
 	look(-time.Hour)
 	if got := e.At(now); got.After(server(-time.Hour, now)) {
 		t.Errorf("after one look at a clock that was set back it says %v", got)
+	}
+}
+
+// A clock that may be right is not said to be off.
+func TestR44_ASlowAnswerIsNoSkew(t *testing.T) {
+	for _, c := range []struct{ ahead, within, least time.Duration }{
+		{3 * time.Second, time.Second, 2 * time.Second}, {-3 * time.Second, time.Second, 2 * time.Second}, {time.Second, 2 * time.Second, 0},
+	} {
+		if got := (Skew{c.ahead, c.within}).Least(); got != c.least {
+			t.Errorf("%v give or take %v is %v off at least, want %v", c.ahead, c.within, got, c.least)
+		}
 	}
 }
