@@ -106,9 +106,21 @@ func TestUsers(t *testing.T) {
 			t.Errorf("%q: %v %v, want %q", who, u, err, want)
 		}
 	}
-	for _, n := range []topology.Partitioning{{}, {History: 1}, {History: 2000, Matching: 1}} {
+	for _, n := range []topology.Partitioning{{}, {History: 1}, {History: 2000, Matching: 1}, {History: 1, Matching: 2000}} {
 		if _, err := permissions.Of(permissions.User{Role: permissions.Timer}, n); err == nil {
 			t.Errorf("%v", n)
+		}
+	}
+}
+
+// A user that was not read from text is judged all the same: a wildcard in its domain would reach others.
+func TestI14_WildcardsAreNoNames(t *testing.T) {
+	for _, u := range []permissions.User{
+		{Role: permissions.Admin, Domain: "*", Name: "a"}, {Role: permissions.Worker, Domain: "shop", Name: ">"}, {Role: permissions.Admin, Domain: topology.ReservedDomain, Name: "a"},
+		{Role: permissions.Operator}, {Role: "root"},
+	} {
+		if p, err := permissions.Of(u, parts); err == nil {
+			t.Errorf("%v may %v", u, p)
 		}
 	}
 }

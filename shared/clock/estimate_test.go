@@ -29,6 +29,9 @@ func TestR44_TheServersTimeIsNeverRunAheadOf(t *testing.T) {
 			now = stamped + duration(time.Second).Draw(t, "back")
 			e.Learn(server(ahead, stamped), asked, now)
 			took = append(took, now-asked)
+			if len(e.looks) > looksKept {
+				t.Fatalf("%d looks are kept", len(e.looks))
+			}
 			quickest := took[max(0, len(took)-looksKept)]
 			for _, d := range took[max(0, len(took)-looksKept):] {
 				quickest = min(quickest, d)
@@ -81,6 +84,17 @@ func TestTheSkewFollowsAServersClockThatIsSet(t *testing.T) {
 		e.Learn(start.Add(at+by), at, at+2*time.Millisecond)
 		if s := e.Skew(start.Add(at), at); (s.Ahead + by).Abs() > 10*time.Millisecond {
 			t.Errorf("set by %v: the node is %v ahead, within %v", by, s.Ahead, s.Within)
+		}
+	}
+}
+
+// A clock that may be right is not said to be off.
+func TestR44_ASlowAnswerIsNoSkew(t *testing.T) {
+	for _, c := range []struct{ ahead, within, least time.Duration }{
+		{3 * time.Second, time.Second, 2 * time.Second}, {-3 * time.Second, time.Second, 2 * time.Second}, {time.Second, 2 * time.Second, 0},
+	} {
+		if got := (Skew{c.ahead, c.within}).Least(); got != c.least {
+			t.Errorf("%v give or take %v is %v off at least, want %v", c.ahead, c.within, got, c.least)
 		}
 	}
 }

@@ -16,7 +16,7 @@ func redact(list string) string {
 		}
 		u, err := url.Parse(s)
 		switch {
-		case err != nil:
+		case err != nil || u.User == nil && strings.Contains(s, "@"): // a password with a slash
 			s = "(not a URL)"
 		case u.User != nil:
 			u.User = url.User("xxxxx")

@@ -1,12 +1,16 @@
 package ownership
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/yardmaster-io/yardmaster/shared/telemetry"
 )
@@ -62,5 +66,35 @@ func TestPartitionsWithoutAnOwnerAreNamed(t *testing.T) {
 	s.noteUnowned([]int{0, 2, 3}, []int{1, 4})
 	if err := errors.Join(s.Warn(), (*Share)(nil).Warn()); err != nil {
 		t.Error(err)
+	}
+}
+
+// failing is a members bucket whose writes end as the test says.
+type failing struct {
+	jetstream.KeyValue
+	err error
+}
+
+func (b *failing) Put(context.Context, string, []byte) (uint64, error) { return 1, b.err }
+
+// TestOnlyABucketWithoutALeaderExcusesSilence: a write that found no leader is a sign that all are silent, one without
+// a connection is none; one that was taken counts from when it began.
+func TestOnlyABucketWithoutALeaderExcusesSilence(t *testing.T) {
+	for _, c := range []struct {
+		err            error
+		taken, refused bool
+	}{
+		{nil, true, false}, {nats.ErrNoResponders, false, true}, {jetstream.ErrNoStreamResponse, false, true}, {context.DeadlineExceeded, false, true},
+		{nats.ErrConnectionClosed, false, false}, {nats.ErrConnectionReconnecting, false, false},
+	} {
+		kv := &failing{err: c.err}
+		m := newMembers(kv, "matching", "me", BeatDefault, slog.New(slog.DiscardHandler))
+		m.announce(Announcement{})
+		if err := m.put(t.Context()); !errors.Is(err, c.err) {
+			t.Fatal(err)
+		}
+		if s := m.signs(); s.taken.IsZero() == c.taken || s.refused.IsZero() == c.refused || s.beats != 1 {
+			t.Errorf("%v: %+v", c.err, s)
+		}
 	}
 }

@@ -23,6 +23,7 @@ func TestGate(t *testing.T) {
 		{"it is touched", 91, true},
 		{"it is whole, but for the margin", 89, true},
 		{"and so is the margin", 87, false},
+		{"the reserve is whole again", 90, false},
 		{"it is filled to the brim", 100, true},
 		{"and past it", 120, true},
 	} {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nkeys"
 
 	"github.com/yardmaster-io/yardmaster/contracts/permissions"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
@@ -93,6 +94,23 @@ func TestKeysStay(t *testing.T) {
 		if seed := strings.TrimSpace(read(t, u.Seed)); !strings.HasPrefix(seed, "SU") || strings.Contains(config, seed) {
 			t.Errorf("the seed of %s", u.User)
 		}
+	}
+	if info, err := os.Stat(filepath.Dir(first[0].Seed)); err != nil || info.Mode().Perm() != 0o700 {
+		t.Errorf("the folder of the keys: %v %v", info.Mode(), err)
+	}
+	account, err := nkeys.CreateAccount()
+	if err != nil {
+		t.Fatal(err)
+	}
+	seed, err := account.Seed()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(first[0].Seed, seed, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := auth.Render(dir, plan()); err == nil || !strings.Contains(err.Error(), "something else than a user") {
+		t.Errorf("the key of an account: %v", err)
 	}
 	if err := os.WriteFile(first[0].Seed, []byte("nothing"), 0o600); err != nil {
 		t.Fatal(err)

@@ -2,6 +2,7 @@ package stack
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/url"
 	"time"
@@ -109,7 +110,7 @@ func withTables(all Services, url string) (Services, error) {
 	}
 	opts, err := redis.ParseURL(url)
 	if err != nil {
-		return all, fmt.Errorf("redis %s: %w", redact(url), err)
+		return all, fmt.Errorf("redis %s: %w", redact(url), unquoted(err))
 	}
 	if opts.DB != 0 {
 		return all, fmt.Errorf("redis %s: only database 0 is used, so that a cluster serves as well", redact(url))
@@ -128,4 +129,12 @@ func redact(text string) string {
 		return "(not a URL)"
 	}
 	return u.Redacted()
+}
+
+// unquoted is err, but for that of a URL that cannot be read, which quotes it with its password.
+func unquoted(err error) error {
+	if errors.As(err, new(*url.Error)) {
+		return errors.New("it cannot be read; escape what is special in a password")
+	}
+	return err
 }

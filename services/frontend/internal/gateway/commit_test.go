@@ -359,6 +359,55 @@ func TestWhatWaitsMovesWithItsPartition(t *testing.T) {
 			}
 		}
 		wantCode(t, (<-got).err, fault.Unavailable)
+		tried := 0
+		for _, m := range r.log.tries {
+			if partitionOf(m.Subject) == sick {
+				tried++
+			}
+		}
+		if tried != 1 {
+			t.Errorf("%d messages were sent to the partition that failed", tried)
+		}
+	})
+}
+
+// What has waited past its deadline is not stored any more: its client may have given up, and repeats it.
+func TestWhatIsLateIsNotStored(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, open := plugged(t)
+		hasty, got := r.answers(t)
+		c := r.call()
+		c.Deadline = c.Received.Add(time.Second)
+		r.Submit(c, tasks(1), hasty)
+		mine := r.submitAs(t, "two", tasks(1))
+		time.Sleep(time.Second)
+		open()
+		wantCode(t, (<-got).err, fault.Unavailable)
+		accepted(t, <-mine)
+		if stored := r.log.tasks(t); len(stored) != 2 {
+			t.Errorf("stored %v", stored)
+		}
+	})
+}
+
+// I7: what a flush stores beside its shared messages takes none of their room, however long it is unread.
+func TestI7_FloodsTakeNoSharedRoom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, open := plugged(t)
+		shared := topology.SubmitShared(0, ids.LaneFirst)
+		r.reportedAsOf(t, 2, 1<<20, 0) // one of it is the plug's
+		answers := []<-chan outcome{r.submitAs(t, "flood", of(100, "main", 5)), r.submitAs(t, "two", tasks(1))}
+		synctest.Wait()
+		open()
+		for _, a := range answers {
+			accepted(t, <-a)
+		}
+		wantSubjects(t, r, map[string]int{shared: 1, topology.Submit(0, 5, "flood", "main"): 100})
+		r.reportedAsOf(t, 1, 1<<20, 2) // the flood, behind the shared one, is not read
+		accepted(t, <-r.submit(t, tasks(1)))
+		if got := r.log.partitions[0][3].Subject; got != shared {
+			t.Errorf("filed as %s", got)
+		}
 	})
 }
 

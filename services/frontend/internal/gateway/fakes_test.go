@@ -33,6 +33,8 @@ type memLog struct {
 	fault func(p int, m natslog.Msg) (stored bool, err error)
 	// gate, if set, is received from before each append.
 	gate chan struct{}
+	// forgotten: all that is stored was purged, but for the ids.
+	forgotten bool
 }
 
 func newMemLog(partitions int) *memLog { return &memLog{partitions: make([][]natslog.Msg, partitions)} }
@@ -89,6 +91,9 @@ func (l *memLog) AppendEach(ctx context.Context, msgs []natslog.Msg, outcome fun
 func (l *memLog) Message(_ context.Context, p int, seq uint64) ([]byte, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.forgotten {
+		return nil, nil
+	}
 	return l.partitions[p][seq-1].Data, nil
 }
 

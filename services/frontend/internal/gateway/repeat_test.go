@@ -363,3 +363,57 @@ func TestTheBoundsOfTokensFit(t *testing.T) {
 		t.Error("the default deadline is out of bounds")
 	}
 }
+
+// forgets makes the log purge what it holds.
+func (l *memLog) forgets() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.forgotten = true
+}
+
+// What was stored by a try of unknown outcome, carried out and forgotten before the repeat, is not stored again: the
+// outcome stays unknown, and the owners know.
+func TestI1_WhatTheLogHasForgottenIsNotStoredAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t).running(t)
+		n := 0
+		r.log.fault = func(int, natslog.Msg) (bool, error) {
+			if n++; n == 1 {
+				return true, natslog.ErrOutcomeUnknown
+			}
+			return true, nil
+		}
+		got := r.submit(t, tasks(1))
+		synctest.Wait()
+		r.log.forgets()
+		wantCode(t, (<-got).err, fault.Unknown)
+		if stored := r.log.messages(); stored != 1 {
+			t.Errorf("%d messages", stored)
+		}
+	})
+}
+
+// So it is with a repeat by token, where the task is finished and forgotten between the question to the owners and the append.
+func TestI1_ARepeatAsksAgainForWhatTheLogHasForgotten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var known atomic.Bool
+		r := newRig(t, func(d *Deps) {
+			d.Owners.HistoryGet = func(context.Context, int, *rpcv1.GetTaskRequest) (*rpcv1.GetTaskResponse, error) {
+				if !known.Load() {
+					return &rpcv1.GetTaskResponse{}, nil
+				}
+				return &rpcv1.GetTaskResponse{Task: &yardv1.Task{}}, nil
+			}
+		}).running(t)
+		repeat := unknownThen(t, r, 1, true)
+		r.log.forgets()
+		r.log.fault = func(int, natslog.Msg) (bool, error) { // the append, after the first question
+			known.Store(true)
+			return true, nil
+		}
+		repeat()
+		if stored := r.log.messages(); stored != 1 {
+			t.Errorf("%d messages", stored)
+		}
+	})
+}

@@ -57,3 +57,39 @@ func TestR43_ProbesGoWhereThereIsRoom(t *testing.T) {
 		t.Error("no probe")
 	}
 }
+
+// A probe that the log refuses for want of room has found it well: the partition is in the choice again, as soon as it
+// may have room, and what was meant for it is not counted as queued there.
+func TestR43_ARefusedProbeEndsASetAside(t *testing.T) {
+	b := New(2)
+	b.Report(1, 500, 0, t0)
+	b.Failed(0, 0, t0)
+	now := t0.Add(SetAsideMin)
+	if p := pick(t, b, now, 1000, 0); p != 0 {
+		t.Fatal("no probe")
+	}
+	b.Refused(0, 1000, now)
+	if p := pick(t, b, now, 1, 0); p != 1 {
+		t.Fatalf("%d was chosen, which has refused", p)
+	}
+	if p := pick(t, b, now.Add(FullFor), 1, 0); p != 0 {
+		t.Errorf("%d was chosen when the one that refused, which is empty, may have room", p)
+	}
+}
+
+// Where the others are full, one that failed several probes is the way there, and is tried as soon as one that failed once.
+func TestR43_NobodyIsLeftAloneForLongWhereTheOthersAreFull(t *testing.T) {
+	b, now := New(2), t0
+	b.Failed(0, 0, now)
+	for range 3 { // failed probes
+		now = now.Add(SetAsideMax)
+		if p := pick(t, b, now, 1, 0); p != 0 {
+			t.Fatal("no probe")
+		}
+		b.Failed(0, 1, now)
+	}
+	b.ReportFull(1, true)
+	if p, ok := b.Pick(now.Add(SetAsideMin), 1, 0); !ok || p != 0 {
+		t.Errorf("chosen: %d, %v", p, ok)
+	}
+}

@@ -1,0 +1,18 @@
+package stack
+
+import (
+	"strings"
+	"testing"
+)
+
+// No password of a URL is printed, whatever is wrong with it.
+func TestNoPasswordIsPrinted(t *testing.T) {
+	for _, url := range []string{
+		"redis://me:s3cret@127.0.0.1:port", "redis://me:s3cret%zz@127.0.0.1:1", "redis://me:s3 cret@127.0.0.1:1", "redis://me:s3/cret@127.0.0.1:1",
+		"redis://me:s3cret@127.0.0.1:1/7", "http://me:s3cret@127.0.0.1:1",
+	} {
+		if _, err := withTables(Services{}, url); err == nil || strings.Contains(err.Error(), "s3") || strings.Contains(err.Error(), "cret") {
+			t.Errorf("%v", err)
+		}
+	}
+}

@@ -1,0 +1,107 @@
+package partition_test
+
+import (
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/contracts/topology"
+)
+
+// wire keeps apart what an owner publishes and what it answers.
+type wire struct {
+	mu        sync.Mutex
+	published map[string][]byte // the last by subject
+	answered  map[string]int
+}
+
+func (w *wire) Publish(subject string, data []byte) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.published[subject] = data
+}
+
+func (w *wire) Answer(subject string, _ []byte, _ func()) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.answered[subject]++
+}
+
+// R1: a subject that came out of the log is answered, which looks at it first, whether attempts are granted or not.
+func TestR1_SubjectsOfTheLogAreAnswered(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, w := newShell(t), &wire{published: map[string][]byte{}, answered: map[string]int{}}
+		d := s.deps("a")
+		d.Wire = w
+		o, stop := run(d)
+		<-o.Ready()
+		id := newID(1)
+		s.submit(3, task(id, "shop"))
+		s.batch(1, 1, 0, inbox("poll"), grab(id, 1, 1))
+		synctest.Wait()
+		if n := w.answered["asker"]; n != 1 {
+			t.Errorf("the grant was answered %d times", n)
+		}
+		s.event(&logv1.Event{Kind: logv1.EventKind_EVENT_KIND_COMPLETED, TaskId: id[:], Position: uint64(ids.NewPosition(1, 3)), Version: 1, Nonce: 1})
+		synctest.Wait()
+		if n := w.answered["asker"]; n != 2 {
+			t.Errorf("the outcome was answered, with the grant, %d times", n)
+		}
+		if w.published["asker"] != nil {
+			t.Error("what the log named was published to")
+		}
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// I7, R43: the report tells frontends how much is left for shared messages, as of what is read, and whether there is room at all.
+func TestI7_R43_TheLoadReportTellsWhatIsLeft(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, w := newShell(t), &wire{published: map[string][]byte{}, answered: map[string]int{}}
+		d := s.deps("a")
+		d.Wire = w
+		var full atomic.Bool
+		d.StorageFull = func() string {
+			if full.Load() {
+				return "full"
+			}
+			return ""
+		}
+		o, stop := run(d)
+		<-o.Ready()
+		report := func() *rpcv1.HistoryLoad {
+			t.Helper()
+			time.Sleep(2 * time.Second)
+			synctest.Wait()
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			var load rpcv1.HistoryLoad
+			if err := load.UnmarshalVT(w.published[topology.HintLoad]); err != nil {
+				t.Fatal(err)
+			}
+			return &load
+		}
+		before := report()
+		if before.SharedTasks != int64(d.Config.WindowTasks/2) || before.SharedBytes != d.Config.WindowBytes/2 || before.SharedRead != 0 || before.StorageFull {
+			t.Errorf("nothing is there: %v", before)
+		}
+		s.submit(3, task(newID(1), "shop"))
+		s.submit(ids.LaneFirst, task(newID(2), "shop"))
+		s.submit(3, task(newID(3), "shop"))
+		full.Store(true)
+		load := report()
+		if load.SharedTasks != before.SharedTasks-1 || load.SharedBytes >= before.SharedBytes || load.SharedRead != 2 || !load.StorageFull {
+			t.Errorf("one task is read on the first lane, and the storage is full: %v", load)
+		}
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+	})
+}
