@@ -79,11 +79,11 @@ func TestAMadeUpTokenIsRefused(t *testing.T) {
 // that has finished would run again.
 func TestARepeatEndsBeforeTheLogForgets(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		away := false
+		var away, late atomic.Bool
 		r := newRig(t, func(d *Deps) {
 			get := d.Owners.HistoryGet
 			d.Owners.HistoryGet = func(ctx context.Context, p int, req *rpcv1.GetTaskRequest) (*rpcv1.GetTaskResponse, error) {
-				if away {
+				if away.Load() {
 					return nil, fault.New(fault.Unavailable, "nobody is there")
 				}
 				return get(ctx, p, req)
@@ -93,12 +93,15 @@ func TestARepeatEndsBeforeTheLogForgets(t *testing.T) {
 		r.log.fault = func(int, natslog.Msg) (bool, error) { return true, natslog.ErrOutcomeUnknown }
 		req := tasks(1)
 		e := wantCode(t, (<-r.submit(t, req)).err, fault.Unknown)
-		late := false
+		r.log.mu.Lock()
 		r.log.fault = func(int, natslog.Msg) (bool, error) {
-			late = late || time.Since(began) >= topology.DedupeWindow
+			if time.Since(began) >= topology.DedupeWindow {
+				late.Store(true)
+			}
 			return true, nil
 		}
-		away = true
+		r.log.mu.Unlock()
+		away.Store(true)
 		time.Sleep(time.Until(began.Add(repeatMax - time.Second)))
 		req.RetryToken = e.Detail[fault.DetailRetryToken]
 		answer, got := r.answers(t)
@@ -106,8 +109,8 @@ func TestARepeatEndsBeforeTheLogForgets(t *testing.T) {
 		c.Deadline = c.Now.Add(DeadlineMax)
 		r.Submit(c, req, answer)
 		time.Sleep(time.Until(began.Add(topology.DedupeWindow + time.Second)))
-		away = false
-		if o := <-got; late {
+		away.Store(false)
+		if o := <-got; late.Load() {
 			t.Errorf("it was appended when the log had forgotten the first try, and answered %v, %v", o.resp, o.err)
 		} else {
 			wantCode(t, o.err, fault.Unknown)
