@@ -71,8 +71,9 @@ func TestAJoiningNodeWaitsForTheDrain(t *testing.T) {
 	srv := server(t)
 	release := make(chan struct{})
 	var both serving // what a and b serve together
-	a := join(t, srv, "a", func(s *serving) func(context.Context, int) error {
-		return func(ctx context.Context, p int) error {
+	a := joinWith(t, srv, "a", func(c *Config, s *serving) {
+		c.Expiry = soon // it lives, however busy the machine is
+		c.Serve = func(ctx context.Context, p int) error {
 			both.add(p, 1)
 			defer both.add(p, -1)
 			err := s.serve(ctx, p)
@@ -84,6 +85,7 @@ func TestAJoiningNodeWaitsForTheDrain(t *testing.T) {
 	t.Cleanup(free) // before a is stopped
 	settle(t, map[string]*node{"a": a})
 	b := start(t, srv, "b", func(c *Config, s *serving) {
+		c.Expiry = soon
 		c.Serve = func(ctx context.Context, p int) error {
 			both.add(p, 1)
 			defer both.add(p, -1)
