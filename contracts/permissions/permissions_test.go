@@ -116,8 +116,11 @@ func TestUsers(t *testing.T) {
 // A user that was not read from text is judged all the same: a wildcard in its domain would reach others.
 func TestI14_WildcardsAreNoNames(t *testing.T) {
 	for _, u := range []permissions.User{
-		{Role: permissions.Admin, Domain: "*", Name: "a"}, {Role: permissions.Worker, Domain: "shop", Name: ">"}, {Role: permissions.Admin, Domain: topology.ReservedDomain, Name: "a"},
-		{Role: permissions.Operator}, {Role: "root"},
+		{Role: permissions.Admin, Domain: "*", Name: "a"},
+		{Role: permissions.Worker, Domain: "shop", Name: ">"},
+		{Role: permissions.Admin, Domain: topology.ReservedDomain, Name: "a"},
+		{Role: permissions.Operator},
+		{Role: "root"},
 	} {
 		if p, err := permissions.Of(u, parts); err == nil {
 			t.Errorf("%v may %v", u, p)

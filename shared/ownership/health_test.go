@@ -84,8 +84,12 @@ func TestOnlyABucketWithoutALeaderExcusesSilence(t *testing.T) {
 		err            error
 		taken, refused bool
 	}{
-		{nil, true, false}, {nats.ErrNoResponders, false, true}, {jetstream.ErrNoStreamResponse, false, true}, {context.DeadlineExceeded, false, true},
-		{nats.ErrConnectionClosed, false, false}, {nats.ErrConnectionReconnecting, false, false},
+		{nil, true, false},
+		{nats.ErrNoResponders, false, true},
+		{jetstream.ErrNoStreamResponse, false, true},
+		{context.DeadlineExceeded, false, true},
+		{nats.ErrConnectionClosed, false, false},
+		{nats.ErrConnectionReconnecting, false, false},
 	} {
 		kv := &failing{err: c.err}
 		m := newMembers(kv, "matching", "me", BeatDefault, slog.New(slog.DiscardHandler))
