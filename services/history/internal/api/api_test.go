@@ -106,3 +106,40 @@ func TestCallsOfAMatchingShard(t *testing.T) {
 		t.Errorf("of the asker's own epoch: %v", none)
 	}
 }
+
+// R1: no call is answered elsewhere than in an inbox, whatever it asks.
+func TestR1_CallsAreAnsweredInInboxesOnly(t *testing.T) {
+	t.Parallel()
+	nc := serve(t, memhistory.NewWorld(func(string, []byte) {}, func(string, []byte) bool { return true }))
+	spy, err := nc.SubscribeSync("spy.*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := ids.NewTaskID(time.Now(), 0, 1)
+	for verb, ask := range map[string]func(){
+		"get": func() {
+			call[rpcv1.GetTaskResponse](t, nc, "get", &rpcv1.GetTaskRequest{TaskId: id[:], Domain: "shop"})
+		},
+		"list":        func() { call[rpcv1.ListTasksResponse](t, nc, "list", &rpcv1.ListTasksRequest{Domain: "shop"}) },
+		"describe":    func() { call[rpcv1.DescribePartitionResponse](t, nc, "describe", &rpcv1.DescribePartitionRequest{}) },
+		"bookings":    func() { call[rpcv1.BookingsResponse](t, nc, "bookings", &rpcv1.BookingsRequest{}) },
+		"undelivered": func() { call[rpcv1.UndeliveredResponse](t, nc, "undelivered", &rpcv1.UndeliveredRequest{}) },
+		"retrigger":   func() { call[rpcv1.RetriggerResponse](t, nc, "retrigger", &rpcv1.RetriggerRequest{}) },
+	} {
+		ask() // it is served
+		if err := nc.PublishRequest(topology.HistoryCall(0, verb), "spy."+verb, []byte{0xff}); err != nil {
+			t.Fatal(err)
+		}
+		ask() // and has been through what came before
+	}
+	if err := nc.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	for {
+		m, err := spy.NextMsg(0)
+		if err != nil {
+			return
+		}
+		t.Errorf("%s was answered", m.Subject)
+	}
+}
