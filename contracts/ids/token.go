@@ -13,12 +13,27 @@ import (
 // Token is the fence of one attempt: only who presents it may complete, fail
 // or extend the attempt. Version counts the grants of the task; Nonce is
 // chosen by the asker of the grab, so that a repeated grab gets the same
-// verdict and a rival's another.
+// verdict and a rival's another (Nonce).
 type Token struct {
 	Position Position
 	Version  uint32
 	Nonce    uint64
 }
+
+// nonceBooked is the bit of a nonce that says that slots were booked for the attempt.
+const nonceBooked = 1 << 63
+
+// Nonce makes the nonce of an attempt of a random number. Booked tells whether slots of limits were booked for it.
+func Nonce(random uint64, booked bool) uint64 {
+	if booked {
+		return random | nonceBooked
+	}
+	return random &^ nonceBooked
+}
+
+// Booked tells whether slots may be booked for the attempt of this nonce, which others then wait for. It is a
+// hint: releases before Nonce set that bit at random.
+func Booked(nonce uint64) bool { return nonce&nonceBooked != 0 }
 
 const (
 	tokenBytes = 20

@@ -2,12 +2,14 @@ package gateway
 
 import (
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
 
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/validate"
 )
@@ -94,6 +96,11 @@ type share struct {
 	events    []*logv1.Event
 	bytes     int
 	over      bool // answered already
+}
+
+// urgent tells whether slots are booked for some of it: other tasks wait for them.
+func (s *share) urgent() bool {
+	return slices.ContainsFunc(s.events, func(e *logv1.Event) bool { return ids.Booked(e.Nonce) })
 }
 
 // split groups entries by partition, in order, and cuts what is too large for

@@ -14,6 +14,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/shared/batcher"
 
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/core/distribution"
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/core/filing"
 )
 
 // outcomes brings events into the log and their verdicts back. Each partition
@@ -24,6 +25,8 @@ type outcomes struct {
 	partitions []*batcher.Batcher[*share]
 	// queued is what waits in them, in bytes, by domain.
 	queued []*admission.Room
+	// urgent is told when something waits for which slots are booked, with room for one.
+	urgent []chan struct{}
 
 	mu sync.Mutex
 	// cancels go apart: the verdict on a task that is not in memory waits for a search
@@ -67,13 +70,20 @@ func newOutcomes(g *Gateway) *outcomes {
 		takes: distribution.NewCancels(g.Partitioning.History),
 	}
 	for p := range g.Partitioning.History {
-		queued := admission.New(queuedEventsBytes)
-		o.queued = append(o.queued, queued)
+		queued, urgent := admission.New(queuedEventsBytes), make(chan struct{}, 1)
+		o.queued, o.urgent = append(o.queued, queued), append(o.urgent, urgent)
 		flush := func(_ context.Context, batch []*share) {
 			for _, s := range batch {
 				queued.Give(s.request.call.Domain, s.weight())
 			}
-			o.flush(p, batch)
+			select {
+			case <-urgent: // it is in this batch, or comes a little early
+			default:
+			}
+			began := time.Now()
+			if n := o.flush(p, batch); n > 0 {
+				o.rest(urgent, filing.Rest(n, time.Since(began)))
+			}
 		}
 		o.partitions = append(o.partitions, batcher.New(batcher.Config{InFlight: 1, MaxBytes: batchBytesMax, MaxQueuedItems: queuedSharesMax}, flush))
 	}
@@ -120,8 +130,26 @@ func (o *outcomes) enqueueOutcomes(s *share) error {
 	err := o.partitions[s.partition].Add(s, s.weight())
 	if err != nil {
 		queued.Give(domain, s.weight())
+		return err
 	}
-	return err
+	if s.urgent() {
+		select {
+		case o.urgent[s.partition] <- struct{}{}:
+		default: // one does
+		}
+	}
+	return nil
+}
+
+// rest leaves the log of a partition to others for d, or until something is urgent.
+func (o *outcomes) rest(urgent <-chan struct{}, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-o.g.base.Done():
+	case <-urgent:
+	case <-timer.C:
+	}
 }
 
 // forget counts n shares of cancels out.
@@ -167,10 +195,10 @@ type sending struct {
 }
 
 // flush sends one batch and waits for its verdicts. Once history has answered some of them the next
-// batch may go: the rest, which needs a search, is waited for apart.
-func (o *outcomes) flush(p int, batch []*share) {
+// batch may go: the rest, which needs a search, is waited for apart. It returns how many events it sent.
+func (o *outcomes) flush(p int, batch []*share) (sent int) {
 	if o.expire(batch, "there was no room for it in the log") == 0 {
-		return
+		return 0
 	}
 	batch = slices.DeleteFunc(batch, func(s *share) bool { return s.over })
 	var events []*logv1.Event
@@ -186,7 +214,7 @@ func (o *outcomes) flush(p int, batch []*share) {
 		for _, s := range batch {
 			s.fail(fault.Internal, err.Error())
 		}
-		return
+		return 0
 	}
 	w := &sending{
 		outcomes: o, flight: f, id: id, partition: p, batch: batch, events: len(events), data: data,
@@ -195,6 +223,7 @@ func (o *outcomes) flush(p int, batch []*share) {
 	if !w.wait(o.untilNext(batch, w.send()), true) {
 		go w.wait(o.untilNext(batch, o.g.Config.VerdictTimeout), false)
 	}
+	return len(events)
 }
 
 // wait returns true when every share is answered, or, if partly, false when some verdicts have come.

@@ -140,7 +140,7 @@ func (s *Shard) bringBack(l *lane) {
 // send sends the grabs that have gathered, where there is room.
 func (s *Shard) send() {
 	for _, l := range s.lanes {
-		for l.open && l.grabs < l.inFlightMax && len(l.gather) > 0 {
+		for l.open && l.grabs < l.inFlightMax && len(l.gather) > 0 && l.rested(s.now.Mono) {
 			s.sendGrabs(l)
 		}
 	}
@@ -159,8 +159,9 @@ func (s *Shard) sendGrabs(l *lane) {
 			continue
 		}
 		g.poll.list.queue.remove(g.poll)
+		g.booked = len(g.from.path) > 0
 		b.out.Grabs = append(b.out.Grabs, Grab{
-			Trigger: g.trigger, Nonce: b.nonce + uint64(len(b.grabs)), Path: g.from.path, Poll: b.ref(g.poll),
+			Trigger: g.trigger, Nonce: b.nonceOf(len(b.grabs), g), Path: g.from.path, Poll: b.ref(g.poll),
 		})
 		b.grabs = append(b.grabs, *g)
 	}
@@ -235,7 +236,7 @@ func (s *Shard) sendHandBacks(l *lane) {
 		g := &h.batch.grabs[h.i]
 		b.out.HandBacks = append(b.out.HandBacks, HandBack{
 			ID: g.trigger.ID, Version: g.trigger.Version, Position: g.trigger.Position,
-			Nonce: h.batch.nonce + uint64(h.i), Domain: g.from.list.Domain,
+			Nonce: h.batch.nonceOf(h.i, g), Domain: g.from.list.Domain,
 		})
 	}
 	rest := copy(l.handBacks, l.handBacks[n:])

@@ -34,7 +34,9 @@ type lane struct {
 	// grabs and backs count batches of these kinds in flight, undecided their grabs.
 	grabs, backs, undecided int
 	gather                  []grab
-	handBacks               []handBack
+	// restUntil: what gathers waits for company until then.
+	restUntil time.Duration
+	handBacks []handBack
 
 	// aside are triggers kept until it speaks again, asideN how many, dropped that there
 	// were too many.
@@ -61,7 +63,12 @@ type grab struct {
 	// decided: history has answered. detached: the poll does not wait for it. doubtful: it was refused, and
 	// another copy of it may have been granted.
 	decided, detached, doubtful bool
+	// booked: it was sent with slots booked.
+	booked bool
 }
+
+// nonceOf is the nonce of the i-th grab, g.
+func (b *batch) nonceOf(i int, g *grab) uint64 { return ids.Nonce(b.nonce+uint64(i), g.booked) }
 
 // chunk is the grab's trigger as it was in the table.
 func (g *grab) chunk() table.Chunk {
@@ -75,7 +82,7 @@ func (g *grab) chunk() table.Chunk {
 type batch struct {
 	lane *lane
 	out  Batch
-	// grabs or backs are its events; the i-th grab has the i-th nonce.
+	// grabs or backs are its events; nonce is what those of the grabs are counted from.
 	nonce uint64
 	grabs []grab
 	backs []handBack
@@ -140,14 +147,37 @@ func (l *lane) add(b *batch, now time.Duration) {
 	}
 }
 
+// After a batch of grabs the next one waits, so that it is larger: each is a message of the log, which
+// syncs them to disk one after the other, and the submits of the partition wait behind them. The rest grows with
+// the load, from nothing for one grab to restShare times what the batch took for restCompany of them, and ends
+// when restEnough have gathered. A booked slot does not wait.
+const (
+	restShare   = 3
+	restCompany = 24
+	restMax     = 20 * time.Millisecond
+	restEnough  = 200
+)
+
+// rested tells whether what has gathered may go.
+func (l *lane) rested(now time.Duration) bool {
+	return now >= l.restUntil || len(l.gather) >= restEnough ||
+		slices.ContainsFunc(l.gather, func(g grab) bool { return len(g.from.path) > 0 })
+}
+
+// rest begins when a batch of n grabs is over that took so long.
+func (l *lane) rest(n int, took, now time.Duration) {
+	l.restUntil = now + min(took*restShare*time.Duration(min(n-1, restCompany))/restCompany, restMax)
+}
+
 // close takes an answered batch out of flight.
-func (l *lane) close(b *batch) {
+func (l *lane) close(b *batch, now time.Duration) {
 	if i := slices.Index(l.flight, b); i >= 0 {
 		l.flight = slices.Delete(l.flight, i, i+1)
 	}
 	switch {
 	case len(b.grabs) > 0:
 		l.grabs--
+		l.rest(len(b.grabs), now-b.firstAt, now)
 	case len(b.backs) > 0:
 		l.backs--
 	}
@@ -183,13 +213,16 @@ func (l *lane) keep(from *origin, t ids.Trigger) {
 	})
 }
 
-// busy tells whether something is under way. Nothing gathers or is kept but behind that.
-func (l *lane) busy() bool { return len(l.flight) > 0 || l.news }
+// busy tells whether something is under way, or about to be.
+func (l *lane) busy() bool { return len(l.flight) > 0 || l.news || len(l.gather) > 0 }
 
 // wake is when it has to be looked at.
 func (l *lane) wake(w time.Duration) time.Duration {
 	if l.news {
 		w = min(w, l.toldAt+heardAfter)
+	}
+	if l.open && l.grabs < l.inFlightMax && len(l.gather) > 0 {
+		w = min(w, l.restUntil)
 	}
 	if len(l.flight) == 0 {
 		return w

@@ -31,7 +31,7 @@ func (s *Shard) decideAll(v *Verdicts) {
 		}
 	}
 	if b.left == 0 {
-		l.close(b)
+		l.close(b, s.now.Mono)
 	}
 }
 
