@@ -3,6 +3,9 @@ package natslog_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -47,9 +50,11 @@ func TestAppendEach(t *testing.T) {
 	if out := natslog.AppendEach(t.Context(), nc, nil); len(out) != 0 {
 		t.Errorf("nothing: %v", out)
 	}
-	for _, r := range natslog.AppendEach(t.Context(), nc, make([]natslog.Msg, natslog.PipelineMsgsMax+1)) {
-		if !errors.Is(r.Err, natslog.ErrNotStored) {
-			t.Fatalf("too many: %v", r.Err)
+	for n, stored := range map[int]bool{natslog.PipelineMsgsMax: true, natslog.PipelineMsgsMax + 1: false} {
+		for _, r := range natslog.AppendEach(t.Context(), nc, slices.Repeat([]natslog.Msg{{Subject: "log.c"}}, n)) {
+			if stored != (r.Err == nil) || !stored && !errors.Is(r.Err, natslog.ErrNotStored) {
+				t.Fatalf("of %d messages together: %v", n, r.Err)
+			}
 		}
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Nanosecond)
@@ -66,5 +71,64 @@ func TestAppendEach(t *testing.T) {
 	})
 	if out := natslog.AppendEach(t.Context(), nc, []natslog.Msg{{Subject: "log.a"}}); !errors.Is(out[0].Err, natslog.ErrNotStored) {
 		t.Errorf("without a server: %v", out[0].Err)
+	}
+}
+
+// What was sent when the connection breaks has an unknown outcome, and its caller learns of it at once.
+func TestAppendEachEndsWithItsConnection(t *testing.T) {
+	t.Parallel()
+	srv, js := logServer(t, nil)
+	nc := js.Conn()
+	sent := make(chan struct{})
+	if _, err := nc.Subscribe("silent", func(*nats.Msg) { close(sent) }); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), soon)
+	defer cancel()
+	go func() {
+		<-sent
+		srv.Stop()
+	}()
+	out := natslog.AppendEach(ctx, nc, []natslog.Msg{{Subject: "silent"}})
+	if !errors.Is(out[0].Err, natslog.ErrOutcomeUnknown) || ctx.Err() != nil {
+		t.Errorf("%v; it was waited for: %v", out[0].Err, ctx.Err())
+	}
+}
+
+// Each message has one outcome, its own, also where answers come twice, or name no message.
+func TestAppendEachTakesOneAnswerForEachMessage(t *testing.T) {
+	t.Parallel()
+	_, js := logServer(t, nil)
+	nc := js.Conn()
+	taken := make(chan struct{}, 4)
+	strays := []string{"0", "2", "x", "-1"}
+	round := 0
+	if _, err := nc.Subscribe("odd.*", func(m *nats.Msg) {
+		seq := 1
+		if m.Subject == "odd.1" {
+			<-taken // what comes without being read is bounded
+			seq = 2
+			if err := nc.Publish(strings.TrimSuffix(m.Reply, "1")+strays[round], []byte(`{"stream":"LOG","seq":9}`)); err != nil {
+				t.Error(err)
+			}
+		}
+		if err := m.Respond(fmt.Appendf(nil, `{"stream":"LOG","seq":%d}`, seq)); err != nil {
+			t.Error(err)
+		}
+	}); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), soon)
+	defer cancel()
+	for round = range strays {
+		got := ""
+		natslog.Pipeline(ctx, nc, []natslog.Msg{{Subject: "odd.0"}, {Subject: "odd.1"}}, func(i int, a natslog.Appended) {
+			got += fmt.Sprint(i, ":", a.Seq, " ", a.Err, " ")
+			taken <- struct{}{}
+		})
+		<-taken
+		if want := "0:1 <nil> 1:2 <nil> "; got != want {
+			t.Errorf("with an answer for %s: %s, want %s", strays[round], got, want)
+		}
 	}
 }

@@ -1,10 +1,12 @@
 package storage_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -13,6 +15,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
 	"github.com/yardmaster-io/yardmaster/shared/storage"
+	"github.com/yardmaster-io/yardmaster/shared/telemetry"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
@@ -27,11 +30,27 @@ type room struct {
 	srv   *testkit.NATS
 	js    jetstream.JetStream
 	watch *storage.Watch
+	// failed counts the looks that failed. stop ends the watch, and waits for it.
+	failed failures
+	stop   func()
 }
 
-func newRoom(t *testing.T, cfg storage.Config, opts ...testkit.NATSOption) *room {
+// failures counts what is logged at debug.
+type failures struct{ atomic.Int64 }
+
+func (*failures) Enabled(context.Context, slog.Level) bool { return true }
+func (f *failures) WithAttrs([]slog.Attr) slog.Handler     { return f }
+func (f *failures) WithGroup(string) slog.Handler          { return f }
+func (f *failures) Handle(_ context.Context, r slog.Record) error {
+	if r.Level == slog.LevelDebug {
+		f.Add(1)
+	}
+	return nil
+}
+
+func newRoom(t *testing.T, cfg storage.Config, gauge *telemetry.Gauge) *room {
 	t.Helper()
-	r := &room{t: t, srv: testkit.RunNATS(t, opts...)}
+	r := &room{t: t, srv: testkit.RunNATS(t)}
 	var err error
 	if r.js, err = jetstream.New(r.srv.Connect(t)); err != nil {
 		t.Fatal(err)
@@ -39,8 +58,18 @@ func newRoom(t *testing.T, cfg storage.Config, opts ...testkit.NATSOption) *room
 	if _, err := r.js.CreateStream(t.Context(), jetstream.StreamConfig{Name: stream, Subjects: []string{"log"}, Discard: jetstream.DiscardNew, AllowAtomicPublish: true}); err != nil {
 		t.Fatal(err)
 	}
-	r.watch = &storage.Watch{JetStream: r.js, Stream: stream, Config: cfg, Log: slog.New(slog.DiscardHandler)}
-	go func() { _ = r.watch.Run(t.Context()) }() // it returns nil
+	r.watch = &storage.Watch{JetStream: r.js, Stream: stream, Config: cfg, Log: slog.New(&r.failed), Gauge: gauge}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = r.watch.Run(ctx) // it returns nil
+	}()
+	r.stop = func() {
+		cancel()
+		<-ended
+	}
+	t.Cleanup(r.stop)
 	return r
 }
 
@@ -85,7 +114,7 @@ func TestR43_EachLimitIsWatched(t *testing.T) {
 	const limit = 20 * mib
 	t.Run("account", func(t *testing.T) {
 		t.Parallel()
-		r := newRoom(t, storage.DefaultConfig())
+		r := newRoom(t, storage.DefaultConfig(), nil)
 		if err := r.srv.Server.GlobalAccount().UpdateJetStreamLimits(map[string]server.JetStreamAccountLimits{"": {
 			MaxMemory: -1, MaxStore: limit, MaxStreams: -1, MaxConsumers: -1, MaxAckPending: -1, MemoryMaxStreamBytes: -1, StoreMaxStreamBytes: -1,
 		}}); err != nil {
@@ -98,7 +127,7 @@ func TestR43_EachLimitIsWatched(t *testing.T) {
 	})
 	t.Run("stream", func(t *testing.T) {
 		t.Parallel()
-		r := newRoom(t, storage.DefaultConfig())
+		r := newRoom(t, storage.DefaultConfig(), nil)
 		s, err := r.js.Stream(t.Context(), stream)
 		if err != nil {
 			t.Fatal(err)
@@ -115,12 +144,63 @@ func TestR43_EachLimitIsWatched(t *testing.T) {
 	})
 	t.Run("named", func(t *testing.T) {
 		t.Parallel()
-		cfg := storage.DefaultConfig()
-		cfg.BytesMax = limit
-		r := newRoom(t, cfg)
+		r := newRoom(t, named(limit), nil)
 		if why := r.fill(); !strings.Contains(why, "storage.bytes_max") {
 			t.Error(why)
 		}
 		r.empty()
 	})
+}
+
+// named is the configuration of an operator who names a limit.
+func named(limit int64) storage.Config {
+	cfg := storage.DefaultConfig()
+	cfg.BytesMax = limit
+	return cfg
+}
+
+// gauge waits until the gauge says whether the stream is full: it follows what Full says.
+func (r *room) gauge(full int64) {
+	r.t.Helper()
+	testkit.Eventually(r.t, within, func() error {
+		if n := r.watch.Gauge.Value(); n != full {
+			return fmt.Errorf("the gauge says %d, want %d", n, full)
+		}
+		return nil
+	})
+}
+
+// The gauge is 1 while there is no room, and only while somebody watches.
+func TestTheGaugeSaysWhetherTheStreamIsFull(t *testing.T) {
+	t.Parallel()
+	r := newRoom(t, named(20*mib), &telemetry.Gauge{})
+	r.fill()
+	r.gauge(1)
+	r.empty()
+	r.gauge(0)
+	r.fill()
+	r.gauge(1)
+	r.stop()
+	if n := r.watch.Gauge.Value(); n != 0 {
+		t.Errorf("nobody watches, and the gauge says %d", n)
+	}
+}
+
+// What was known stays where the storage cannot be looked at: a full one that does not answer takes nothing.
+func TestAFailedLookChangesNothing(t *testing.T) {
+	t.Parallel()
+	r := newRoom(t, named(20*mib), &telemetry.Gauge{})
+	why := r.fill()
+	if err := r.js.DeleteStream(t.Context(), stream); err != nil {
+		t.Fatal(err)
+	}
+	testkit.Eventually(t, within, func() error {
+		if n := r.failed.Load(); n < 2 {
+			return fmt.Errorf("%d looks have failed", n)
+		}
+		return nil
+	})
+	if r.watch.Full() != why || r.watch.Gauge.Value() != 1 {
+		t.Errorf("it says %q, the gauge %d", r.watch.Full(), r.watch.Gauge.Value())
+	}
 }

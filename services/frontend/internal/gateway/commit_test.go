@@ -403,7 +403,7 @@ func TestI7_FloodsTakeNoSharedRoom(t *testing.T) {
 			accepted(t, <-a)
 		}
 		wantSubjects(t, r, map[string]int{shared: 1, topology.Submit(0, 5, "flood", "main"): 100})
-		synctest.Wait() // clients are answered before the flush is over
+		synctest.Wait()                // clients are answered before the flush is over
 		r.reportedAsOf(t, 1, 1<<20, 2) // the flood, behind the shared one, is not read
 		accepted(t, <-r.submit(t, tasks(1)))
 		if got := r.log.partitions[0][3].Subject; got != shared {

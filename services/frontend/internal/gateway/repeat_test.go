@@ -56,6 +56,28 @@ func TestTheTokenOfASpanningRequestHasAVersionOfItsOwn(t *testing.T) {
 	})
 }
 
+// A token of a version that this frontend does not know is refused, though a frontend of its cluster printed it: what it
+// says may mean something else.
+func TestATokenOfAnotherVersionIsRefused(t *testing.T) {
+	given := token{partition: 1, at: time.UnixMilli(1_800_000_000_000), seed: 5, tasks: 1, message: newMessageID()}
+	raw, err := base64.RawURLEncoding.DecodeString(given.print(rigTokens, "shop"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for version := range 256 {
+		raw[0] = byte(version)
+		seal := rigTokens.Seal("shop", raw[:tokenBytes])
+		_, err := parseToken(rigTokens, "shop", base64.RawURLEncoding.EncodeToString(append(raw[:tokenBytes:tokenBytes], seal[:]...)))
+		if version == tokenVersion || version == tokenVersionSpans {
+			if err != nil {
+				t.Errorf("version %d: %v", version, err)
+			}
+			continue
+		}
+		wantCode(t, err, fault.InvalidArgument)
+	}
+}
+
 // A token that nobody was given, or another domain, is refused: it names the ids of the
 // tasks, which may be those of another domain's.
 func TestAMadeUpTokenIsRefused(t *testing.T) {

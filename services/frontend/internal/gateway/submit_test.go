@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"math"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -9,6 +10,8 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
+
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/core/distribution"
 )
 
 func printed(id []byte) string {
@@ -228,6 +231,65 @@ func TestUnknownDomain(t *testing.T) {
 		}
 		if r.log.messages() != 0 {
 			t.Error("something was stored")
+		}
+	})
+}
+
+// A submission that waits for a partition is answered at its deadline, and not when one is tried again.
+func TestWhatFindsNoPartitionIsAnsweredAtItsDeadline(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, alone).running(t)
+		r.log.fault = func(int, natslog.Msg) (bool, error) { return false, natslog.ErrNotStored }
+		first := r.submit(t, tasks(1))
+		synctest.Wait() // the partition is set aside
+		hasty, got := r.answers(t)
+		c := r.call()
+		c.Deadline = c.Received.Add(distribution.SetAsideMin / 2)
+		r.Submit(c, tasks(1), hasty)
+		o := <-got
+		wantCode(t, o.err, fault.Unavailable)
+		if late := o.at.Sub(c.Deadline); late != 0 {
+			t.Errorf("it is answered %v after its deadline", late)
+		}
+		wantCode(t, (<-first).err, fault.Unavailable)
+	})
+}
+
+// A partition is well again when a repeat there is acknowledged, whether it stored the message or found it stored.
+func TestAPartitionIsWellAgainWhenARepeatIsAcknowledged(t *testing.T) {
+	for name, stored := range map[string]bool{"stored by the first try": true, "by the repeat": false} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newRig(t, alone).running(t)
+				tries := 0
+				r.log.fault = func(int, natslog.Msg) (bool, error) {
+					if tries++; tries == 1 {
+						return stored, natslog.ErrOutcomeUnknown
+					}
+					return true, nil
+				}
+				accepted(t, <-r.submit(t, tasks(1)))
+				began := time.Now()
+				o := <-r.submit(t, tasks(1))
+				accepted(t, o)
+				if took := o.at.Sub(began); took != 0 {
+					t.Errorf("the next submit took %v", took)
+				}
+			})
+		})
+	}
+}
+
+// A report about a partition that does not exist changes nothing.
+func TestAReportOfNoPartitionIsDropped(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t).running(t)
+		for _, p := range []int{-1, rigPartitions, math.MaxInt32} {
+			r.storageFull(t, p, true)
+		}
+		accepted(t, <-r.submit(t, tasks(1)))
+		if err := r.StorageFull(); err != nil {
+			t.Errorf("it warns: %v", err)
 		}
 	})
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
@@ -25,8 +26,7 @@ type outcomes struct {
 	partitions []*batcher.Batcher[*share]
 	// queued is what waits in them, in bytes, by domain.
 	queued []*admission.Room
-	// urgent is told when something waits for which slots are booked, with room for one.
-	urgent []chan struct{}
+	urgent []*urgent
 
 	mu sync.Mutex
 	// cancels go apart: the verdict on a task that is not in memory waits for a search
@@ -40,6 +40,12 @@ type outcomes struct {
 
 // errCancelsWait: too many cancels wait in history.
 var errCancelsWait = errors.New("too many cancels wait")
+
+// urgent are the shares that wait in a partition for which slots are booked.
+type urgent struct {
+	waiting atomic.Int64
+	news    chan struct{} // room for one: there may be one more
+}
 
 type cancelsKey struct {
 	partition int
@@ -70,20 +76,18 @@ func newOutcomes(g *Gateway) *outcomes {
 		takes: distribution.NewCancels(g.Partitioning.History),
 	}
 	for p := range g.Partitioning.History {
-		queued, urgent := admission.New(queuedEventsBytes), make(chan struct{}, 1)
+		queued, urgent := admission.New(queuedEventsBytes), &urgent{news: make(chan struct{}, 1)}
 		o.queued, o.urgent = append(o.queued, queued), append(o.urgent, urgent)
 		flush := func(_ context.Context, batch []*share) {
 			for _, s := range batch {
 				queued.Give(s.request.call.Domain, s.weight())
-			}
-			select {
-			case <-urgent: // it is in this batch, or comes a little early
-			default:
+				if s.urgent() {
+					urgent.waiting.Add(-1)
+				}
 			}
 			began := time.Now()
-			if n := o.flush(p, batch); n > 0 {
-				o.rest(urgent, filing.Rest(n, time.Since(began)))
-			}
+			n := o.flush(p, batch)
+			o.rest(urgent, filing.Rest(n, time.Since(began)))
 		}
 		o.partitions = append(o.partitions, batcher.New(batcher.Config{InFlight: 1, MaxBytes: batchBytesMax, MaxQueuedItems: queuedSharesMax}, flush))
 	}
@@ -123,32 +127,42 @@ func (o *outcomes) enqueue(s *share) error {
 
 // enqueueOutcomes hands a share to the group commit of its partition, if its domain has room there.
 func (o *outcomes) enqueueOutcomes(s *share) error {
-	queued, domain := o.queued[s.partition], s.request.call.Domain
+	queued, urgent, domain := o.queued[s.partition], o.urgent[s.partition], s.request.call.Domain
 	if !queued.Take(domain, s.weight()) {
 		return batcher.ErrFull
 	}
-	err := o.partitions[s.partition].Add(s, s.weight())
-	if err != nil {
-		queued.Give(domain, s.weight())
-		return err
+	urges := s.urgent()
+	if urges { // counted before it can be in a batch
+		urgent.waiting.Add(1)
 	}
-	if s.urgent() {
+	err := o.partitions[s.partition].Add(s, s.weight())
+	switch {
+	case err != nil:
+		queued.Give(domain, s.weight())
+		if urges {
+			urgent.waiting.Add(-1)
+		}
+	case urges:
 		select {
-		case o.urgent[s.partition] <- struct{}{}:
-		default: // one does
+		case urgent.news <- struct{}{}:
+		default: // it has not looked since
 		}
 	}
-	return nil
+	return err
 }
 
-// rest leaves the log of a partition to others for d, or until something is urgent.
-func (o *outcomes) rest(urgent <-chan struct{}, d time.Duration) {
+// rest leaves the log of a partition to others for d, or until something urgent waits.
+func (o *outcomes) rest(u *urgent, d time.Duration) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
-	select {
-	case <-o.g.base.Done():
-	case <-urgent:
-	case <-timer.C:
+	for u.waiting.Load() == 0 {
+		select {
+		case <-u.news:
+			continue
+		case <-o.g.base.Done():
+		case <-timer.C:
+		}
+		return
 	}
 }
 

@@ -122,7 +122,7 @@ func (b *Inbox) arrived(m *nats.Msg) {
 	if err != nil {
 		return // not ours
 	}
-	nobody := len(m.Data) == 0 && m.Header.Get(headerStatus) == statusNoResponders
+	nobody := m.Header.Get(headerStatus) == statusNoResponders
 	switch kind {
 	case tokenPoll:
 		if nobody {

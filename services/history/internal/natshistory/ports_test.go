@@ -1,6 +1,7 @@
 package natshistory
 
 import (
+	"errors"
 	"log/slog"
 	"testing"
 	"time"
@@ -53,6 +54,7 @@ func TestPorts(t *testing.T) {
 	})
 }
 
+// An answer bounces where nobody is there, and not where somebody replies to it.
 func TestAnswersThatReachNobodyBounce(t *testing.T) {
 	t.Parallel()
 	nc, _ := connect(t)
@@ -67,10 +69,14 @@ func TestAnswersThatReachNobodyBounce(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.Answer("_INBOX.someone", []byte("x"), func() { bounced <- "_INBOX.someone" })
-	w.Answer("_INBOX.nobody", []byte("x"), func() { bounced <- "_INBOX.nobody" })
-	if _, err := heard.NextMsg(5 * time.Second); err != nil {
+	m, err := heard.NextMsg(5 * time.Second)
+	if err == nil {
+		err = errors.Join(m.Respond(nil), m.Respond([]byte("thanks")))
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
+	w.Answer("_INBOX.nobody", []byte("x"), func() { bounced <- "_INBOX.nobody" })
 	if who := <-bounced; who != "_INBOX.nobody" {
 		t.Errorf("the answer to %s bounced", who)
 	}

@@ -74,8 +74,8 @@ func (w *Wire) Answer(subject string, data []byte, bounced func()) {
 }
 
 func (w *Wire) bounced(m *nats.Msg) {
-	if len(m.Data) > 0 || m.Header.Get("Status") != "503" {
-		return
+	if m.Header.Get("Status") != "503" {
+		return // somebody replied to an answer, which means nothing
 	}
 	w.mu.Lock()
 	fn, ok := w.young[m.Subject]

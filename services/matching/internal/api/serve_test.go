@@ -105,6 +105,34 @@ func TestR41_AnswersThatNobodyGetsAreTold(t *testing.T) {
 	}
 }
 
+// An answer that somebody replies to was heard: its tasks are not taken back.
+func TestAnswersThatAreRepliedToAreHeard(t *testing.T) {
+	t.Parallel()
+	l := newLine(t)
+	n := l.serve(1)
+	l.served(t)
+	inbox := l.listen("inbox.there")
+	task, err := (&yardv1.PolledTask{TaskId: "x"}).MarshalVT()
+	if err != nil {
+		t.Fatal(err)
+	}
+	n.do(match.Effects{Answers: []match.Answer{{ID: 5, ReplyTo: "inbox.there", Tasks: [][]byte{task}}}})
+	m, err := inbox.NextMsg(patience)
+	if err == nil {
+		err = errors.Join(m.Respond(nil), m.Respond([]byte("thanks")), l.nc.Flush())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	n.do(match.Effects{Answers: []match.Answer{{ID: 6, ReplyTo: "inbox.gone", Tasks: [][]byte{task}}}})
+	n.saw(t, func(in *match.Inputs) error {
+		if !slices.Equal(in.Unheard, []uint64{6}) {
+			return fmt.Errorf("unheard are %v", in.Unheard)
+		}
+		return nil
+	})
+}
+
 // Verdicts are read with their partition, of this ownership only.
 func TestVerdictsAreOfTheirPartition(t *testing.T) {
 	t.Parallel()

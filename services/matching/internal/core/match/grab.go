@@ -116,7 +116,7 @@ func (s *Shard) silence(l *lane) {
 			}
 		}
 	}
-	for i := range l.gather { // behind batches that are not answered, or they would have been sent
+	for i := range l.gather { // behind batches that are not answered, or at rest
 		g := &l.gather[i]
 		s.ungrab(g)
 		l.keep(g.from, g.trigger)
@@ -159,7 +159,6 @@ func (s *Shard) sendGrabs(l *lane) {
 			continue
 		}
 		g.poll.list.queue.remove(g.poll)
-		g.booked = len(g.from.path) > 0
 		b.out.Grabs = append(b.out.Grabs, Grab{
 			Trigger: g.trigger, Nonce: b.nonceOf(len(b.grabs), g), Path: g.from.path, Poll: b.ref(g.poll),
 		})

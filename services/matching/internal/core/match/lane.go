@@ -63,12 +63,13 @@ type grab struct {
 	// decided: history has answered. detached: the poll does not wait for it. doubtful: it was refused, and
 	// another copy of it may have been granted.
 	decided, detached, doubtful bool
-	// booked: it was sent with slots booked.
-	booked bool
 }
 
+// booked tells whether slots are booked for it. That stays as it is, whatever becomes of the limit.
+func (g *grab) booked() bool { return len(g.from.path) > 0 }
+
 // nonceOf is the nonce of the i-th grab, g.
-func (b *batch) nonceOf(i int, g *grab) uint64 { return ids.Nonce(b.nonce+uint64(i), g.booked) }
+func (b *batch) nonceOf(i int, g *grab) uint64 { return ids.Nonce(b.nonce+uint64(i), g.booked()) }
 
 // chunk is the grab's trigger as it was in the table.
 func (g *grab) chunk() table.Chunk {
@@ -161,7 +162,7 @@ const (
 // rested tells whether what has gathered may go.
 func (l *lane) rested(now time.Duration) bool {
 	return now >= l.restUntil || len(l.gather) >= restEnough ||
-		slices.ContainsFunc(l.gather, func(g grab) bool { return len(g.from.path) > 0 })
+		slices.ContainsFunc(l.gather, func(g grab) bool { return g.booked() })
 }
 
 // rest begins when a batch of n grabs is over that took so long.
@@ -221,7 +222,7 @@ func (l *lane) wake(w time.Duration) time.Duration {
 	if l.news {
 		w = min(w, l.toldAt+heardAfter)
 	}
-	if l.open && l.grabs < l.inFlightMax && len(l.gather) > 0 {
+	if l.grabs < l.inFlightMax && len(l.gather) > 0 {
 		w = min(w, l.restUntil)
 	}
 	if len(l.flight) == 0 {

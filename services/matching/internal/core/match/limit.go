@@ -164,7 +164,7 @@ func (s *Shard) adoptGrab(d *domain, g *grab) {
 		return
 	}
 	if m := memberOf(g.trigger); !l.holds(m) {
-		l.hold(m, holding{undecided: true, unbooked: len(g.from.path) == 0})
+		l.hold(m, holding{undecided: true, unbooked: !g.booked()})
 	}
 }
 

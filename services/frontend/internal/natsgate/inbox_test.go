@@ -1,0 +1,126 @@
+package natsgate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/yardmaster-io/yardmaster/contracts/topology"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
+)
+
+// words is a listener that tells in words what it hears.
+type words chan string
+
+func (w words) TakeVerdicts(data []byte)            { w <- "verdicts " + string(data) }
+func (w words) EventsRefused(id uint64, why string) { w <- fmt.Sprintf("events %d: %s", id, why) }
+func (w words) PollUnheard(id uint64)               { w <- fmt.Sprintf("poll %d", id) }
+func (w words) TakeAnswered(data []byte)            { w <- "answered " + string(data) }
+func (w words) TakeLoad(data []byte)                { w <- "load " + string(data) }
+
+// listening is an inbox that runs until the test ends.
+func listening(t *testing.T) (*nats.Conn, *Inbox, words) {
+	t.Helper()
+	nc := testkit.RunNATS(t).Connect(t)
+	inbox, w := NewInbox(nc), make(words, 100)
+	inbox.Listen(w)
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- inbox.Run(ctx) }()
+	t.Cleanup(func() {
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+	<-inbox.Ready()
+	return nc, inbox, w
+}
+
+// replies has somebody take what is sent to a subject, and answer it. It returns how to wait until that was done once.
+func replies(t *testing.T, nc *nats.Conn, subject string, answers ...*nats.Msg) (await func()) {
+	t.Helper()
+	done := make(chan error, 1)
+	_, err := nc.Subscribe(subject, func(m *nats.Msg) {
+		var all error
+		for _, a := range answers {
+			all = errors.Join(all, m.RespondMsg(&nats.Msg{Data: a.Data, Header: a.Header}))
+		}
+		done <- all
+	})
+	if err == nil {
+		err = nc.Flush()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return func() {
+		t.Helper()
+		if err := <-done; err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// hears waits for what is heard, in this order.
+func (w words) hears(t *testing.T, want ...string) {
+	t.Helper()
+	var got []string
+	for range want {
+		select {
+		case one := <-w:
+			got = append(got, one)
+		case <-time.After(30 * time.Second):
+			t.Fatalf("heard %q, want %q", got, want)
+		}
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("heard %q, want %q", got, want)
+	}
+}
+
+// A poll counts as unheard where the server says that nobody was there, and not where somebody replies to it.
+func TestOnlyAPollThatReachedNobodyIsUnheard(t *testing.T) {
+	nc, inbox, w := listening(t)
+	awaitReplies := replies(t, nc, topology.MatchingPoll(0, 1), &nats.Msg{}, &nats.Msg{Data: []byte("refused"), Header: nats.Header{"Status": {"400"}}})
+	if err := inbox.PublishPoll(0, 1, 5, nil); err != nil {
+		t.Fatal(err)
+	}
+	// Words about what is no poll of ours.
+	for _, token := range []string{"p.x", "p", "q.7"} {
+		if err := nc.PublishRequest("nobody", inbox.prefix+"."+token, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	awaitReplies()
+	for epoch := range uint64(2) { // nobody is there, in either
+		if err := inbox.PublishPoll(0, 3+epoch, 8+epoch, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.hears(t, "poll 8", "poll 9")
+}
+
+// Events are refused where the partition has no log, or its log says so; what it stores is not told.
+func TestOnlyEventsThatAreNotStoredAreRefused(t *testing.T) {
+	nc, inbox, w := listening(t)
+	replies(t, nc, topology.Event(0),
+		&nats.Msg{Data: []byte(`{"stream":"HISTORY_0","seq":7}`)},
+		&nats.Msg{Data: []byte(`no JSON`)},
+		&nats.Msg{},
+		&nats.Msg{Data: []byte(`{"error":{"code":503,"description":"no room"}}`)},
+	)
+	if err := inbox.PublishEvents(0, 5, []byte("x")); err != nil {
+		t.Fatal(err)
+	}
+	w.hears(t, "events 5: the log refuses: no room")
+	if err := inbox.PublishEvents(1, 6, []byte("x")); err != nil {
+		t.Fatal(err)
+	}
+	w.hears(t, "events 6: nobody keeps the log of this partition right now")
+}
