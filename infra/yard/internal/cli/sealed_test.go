@@ -3,13 +3,16 @@ package cli_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/yardmaster-io/yardmaster/infra/yard/internal/cli"
 	"github.com/yardmaster-io/yardmaster/infra/yard/stack"
@@ -130,6 +133,37 @@ func TestBenchAndDemoOnASealedCluster(t *testing.T) {
 	if said := log.String(); strings.Contains(said, "Violation") {
 		t.Errorf("the server refused:\n%s", said)
 	}
+}
+
+// A server alone reads its users again when it is told to: those that are new can log in.
+func TestAServerReadsItsUsersAgain(t *testing.T) {
+	dir := t.TempDir()
+	render := func(users ...string) {
+		t.Helper()
+		args := []string{"auth", "render", "--out", dir, "--history-partitions", "2", "--matching-shards", "2"}
+		for _, u := range users {
+			args = append(args, "--user", u)
+		}
+		if _, errs, code := run(t, "", args...); code != cli.ExitOK {
+			t.Fatal(errs)
+		}
+	}
+	render()
+	hello, _ := background(t, "server", "nats", "--data-dir", t.TempDir(), "--port", "0", "--sync", "2m", "--auth", filepath.Join(dir, "auth.conf"))
+	render("operator:ann")
+	status := []string{"upgrade", "status", "--url", hello["url"], "--nkey", filepath.Join(dir, "keys", "operator.ann.nk"), "--inbox-prefix", "_INBOX.o.ann"}
+	if _, errs, _ := run(t, "", status...); !strings.Contains(errs, "Authorization Violation") {
+		t.Errorf("before it is told: %s", errs)
+	}
+	if err := syscall.Kill(os.Getpid(), syscall.SIGHUP); err != nil {
+		t.Fatal(err)
+	}
+	testkit.Eventually(t, time.Minute, func() error {
+		if _, errs, _ := run(t, "", status...); !strings.Contains(errs, "there is no cluster") {
+			return errors.New(errs)
+		}
+		return nil
+	})
 }
 
 // journal is a log that is written and read at once.
