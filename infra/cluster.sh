@@ -1,7 +1,12 @@
 #!/usr/bin/env bash
 # A local cluster of real processes: NATS, Redis, and the four services, each
 # INSTANCES times (default 2). Everything it writes is below .dev; logs are in
-# .dev/log. For development: no authentication, this machine only.
+# .dev/log. For development: this machine only.
+#
+# By default there is no authentication. With SEALED=1 each process is a user of its own,
+# in NATS and in Redis, with the rights it needs and no others; the keys are in .dev/auth.
+# USERS names further ones, such as "submitter:shop:web worker:shop:mailer"; `up` again with
+# others adds and removes them while the cluster runs.
 #
 #   infra/cluster.sh build|up|down|status|clean
 set -euo pipefail
@@ -10,7 +15,9 @@ cd "$(dirname "$0")/.."
 readonly services=(history matching timer frontend)
 readonly instances=${INSTANCES:-2} nats_port=${NATS_PORT:-4222} redis_port=${REDIS_PORT:-6390}
 readonly url=nats://127.0.0.1:$nats_port
-readonly pids=.dev/pid logs=.dev/log
+readonly pids=.dev/pid logs=.dev/log auth=.dev/auth
+# As the services create a cluster: users are rendered for its partitions.
+readonly partitions=4
 
 build() {
 	mkdir -p bin
@@ -46,29 +53,73 @@ stop() {
 	rm -f "$pids/$name"
 }
 
+# sealed: whether the cluster that was started last is.
+sealed() { [[ -f .dev/sealed ]]; }
+
+# seal: write the users of a sealed cluster, and have a NATS that runs read them.
+seal() {
+	local u users=()
+	for u in operator:dev admin:default:dev ${USERS:-}; do users+=(--user "$u"); done
+	bin/yard auth render --out "$auth" --history-partitions "$partitions" --matching-shards "$partitions" "${users[@]}"
+	touch .dev/sealed
+	if alive nats; then kill -HUP "$(<"$pids/nats")"; fi
+}
+
+# as USER INBOX: how the yard command logs in.
+as() { if sealed; then echo "--nkey=$auth/keys/$1.nk --inbox-prefix=$2"; fi; }
+
+# ask: what the cluster says of its health.
+ask() {
+	# shellcheck disable=SC2046
+	bin/yard status --url "$url" $(as operator.dev _INBOX.o.dev)
+}
+
+# start_service NAME NUMBER
+start_service() {
+	local s=$1 flags=("--nats.url=$url" "--node=$1-$2" --http=127.0.0.1:0)
+	[[ $s == matching ]] && flags+=("--redis.addrs=127.0.0.1:$redis_port")
+	if sealed; then
+		flags+=("--inbox-prefixes=_INBOX.t.{domain}." --provision.enabled=false "--nats.nkey-seed=$auth/keys/$s.nk" "--nats.inbox-prefix=_INBOX.s.$s")
+		[[ $s == matching ]] && flags+=(--redis.username=matching "--redis.password-file=$auth/keys/redis.password")
+	fi
+	start "$s-$2" "bin/$s" "${flags[@]}"
+}
+
 up() {
+	local nats_auth=() redis_auth=()
 	build
 	mkdir -p "$pids" "$logs" .dev/redis
 	command -v redis-server >/dev/null || { echo "redis-server is not installed; on Debian: apt-get install redis-server" >&2; exit 1; }
-	start nats bin/yard server nats --data-dir .dev/nats --port "$nats_port"
+	if alive nats && [[ ${SEALED:+yes} != "$(sealed && echo yes)" ]]; then
+		echo "what runs is sealed and SEALED is not set, or the other way round: stop it first, with infra/cluster.sh down" >&2
+		exit 1
+	fi
+	rm -f .dev/sealed
+	if [[ -n ${SEALED:-} ]]; then
+		seal
+		nats_auth=(--auth "$auth/auth.conf") redis_auth=(--aclfile "$PWD/$auth/redis.acl")
+	fi
+	start nats bin/yard server nats --data-dir .dev/nats --port "$nats_port" "${nats_auth[@]}"
 	# Redis holds nothing that cannot be rebuilt: it need not write to disk.
-	start redis redis-server --port "$redis_port" --bind 127.0.0.1 --save "" --appendonly no --dir .dev/redis
+	start redis redis-server --port "$redis_port" --bind 127.0.0.1 --save "" --appendonly no --dir .dev/redis "${redis_auth[@]}"
+	# shellcheck disable=SC2046
+	if sealed; then start provisioner bin/yard provision --keep --url "$url" $(as provisioner _INBOX.s.provisioner); fi
 	for ((i = 1; i <= instances; i++)); do
-		for s in "${services[@]}"; do
-			local own=()
-			[[ $s == matching ]] && own=("--redis.addrs=127.0.0.1:$redis_port")
-			start "$s-$i" "bin/$s" "--nats.url=$url" "--node=$s-$i" --http=127.0.0.1:0 "${own[@]}"
-		done
+		for s in "${services[@]}"; do start_service "$s" "$i"; done
 	done
 	for _ in {1..60}; do
-		if bin/yard status --url "$url" >/dev/null 2>&1; then
-			bin/yard status --url "$url"
+		if ask >/dev/null 2>&1; then
+			ask
 			echo "ready at $url"
+			if sealed; then
+				echo "as operator:              $(as operator.dev _INBOX.o.dev)"
+				echo "as admin of default:      $(as admin.default.dev _INBOX.t.default.admin-dev)"
+			fi
 			return
 		fi
 		sleep 0.5
 	done
-	bin/yard status --url "$url" || true
+	ask || true
 	echo "not ready after 30 s; the logs are in $logs" >&2
 	exit 1
 }
@@ -77,6 +128,7 @@ down() {
 	for s in frontend timer matching history; do
 		for ((i = instances; i >= 1; i--)); do stop "$s-$i"; done
 	done
+	stop provisioner
 	stop redis
 	stop nats
 }
@@ -87,7 +139,7 @@ status() {
 		name=${file##*/}
 		if alive "$name"; then echo "$name pid $(<"$file")"; else echo "$name is gone; see $logs/$name.log"; fi
 	done
-	bin/yard status --url "$url"
+	ask
 }
 
 case ${1:-} in
@@ -97,7 +149,7 @@ clean)
 	rm -rf .dev
 	;;
 *)
-	sed -n '2,6s/^# \{0,1\}//p' "$0"
+	sed -n '2,11s/^# \{0,1\}//p' "$0"
 	exit 2
 	;;
 esac

@@ -41,6 +41,17 @@ func OperatorInbox(user string) string { return OperatorInboxes + user }
 // ServiceInbox is the inbox prefix of a service, without its last dot.
 func ServiceInbox(service string) string { return ServiceInboxes + service }
 
+// InboxDomain tells whether an inbox prefix, without its last dot, is one that a sealed cluster
+// gives to a user, and of which domain the user is: none for operators and services.
+func InboxDomain(prefix string) (domain string, sealed bool) {
+	before, _, _ := strings.Cut(TenantInboxes, domainPlace)
+	if rest, ok := strings.CutPrefix(prefix, before); ok {
+		domain, _, _ = strings.Cut(rest, ".")
+		return domain, true
+	}
+	return "", strings.HasPrefix(prefix, OperatorInboxes) || strings.HasPrefix(prefix, ServiceInboxes)
+}
+
 // CheckInboxPrefix says why answers may not be sent below prefix, or nil. What a
 // service publishes there goes out with its own rights, so no prefix may lead to
 // subjects of this system or of the NATS server.

@@ -78,3 +78,21 @@ func TestI14_AnswersGoToTheAskersOwnInboxes(t *testing.T) {
 		}
 	}
 }
+
+func TestAnInboxPrefixTellsItsDomain(t *testing.T) {
+	for prefix, want := range map[string]struct {
+		domain string
+		sealed bool
+	}{
+		UserInbox("shop", "admin-ann"): {"shop", true},
+		OperatorInbox("ann"):           {"", true},
+		ServiceInbox("history"):        {"", true},
+		"_INBOX":                       {"", false},
+		"":                             {"", false},
+		"_INBOX.other.shop":            {"", false},
+	} {
+		if domain, sealed := InboxDomain(prefix); domain != want.domain || sealed != want.sealed {
+			t.Errorf("%q: domain %q, sealed %v", prefix, domain, sealed)
+		}
+	}
+}

@@ -35,10 +35,10 @@ func SlotsKey(domain, limit string) string { return "yard:{" + domain + "}:slots
 // server that it began in. It is missing in a Redis that has lost its memory.
 func EpochKey(domain string, shard int) string { return "yard:{" + domain + "}:epoch:" + num(shard) }
 
-// redisCommands are what matching and its scripts call, besides what a connection begins with. The tests of
+// redisCommands are what matching, its readiness and its scripts call, besides what a connection begins with. The tests of
 // its tables fail if one is missing, or is not used.
 var redisCommands = [...]string{
-	"evalsha", "script|load", "time", "info", "exists", "del", "unlink", "get", "set", "sadd", "srem", "smembers",
+	"evalsha", "script|load", "ping", "time", "info", "exists", "del", "unlink", "get", "set", "sadd", "srem", "smembers",
 	"hget", "hgetall", "hmget", "hset", "zadd", "zrange", "zrem", "zremrangebyrank",
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/e2e/chaos/audit"
+	"github.com/yardmaster-io/yardmaster/e2e/cluster"
 )
 
 // archive reads the finished tasks straight from JetStream, and each message once.
@@ -26,14 +27,9 @@ type archive struct {
 }
 
 // openArchive connects to NATS until the test's end.
-func openArchive(t *testing.T, url string) *archive {
+func openArchive(t *testing.T, c *cluster.Cluster) *archive {
 	t.Helper()
-	nc, err := nats.Connect(url, nats.MaxReconnects(-1), nats.Timeout(within))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(nc.Close)
-	js, err := jetstream.New(nc)
+	js, err := jetstream.New(c.Inside(nats.MaxReconnects(-1)))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,8 @@
 // kinds of tasks through random faults, whose ledger package audit compares with
 // what JetStream holds.
 //
+// One test has a sealed cluster always; with YARD_SEALED=1 in the environment all have.
+//
 // Never does: assert how long a takeover takes; it logs it. Deadlines in here are
 // bounds for a broken run on a loaded machine.
 //

@@ -40,11 +40,7 @@ func TestI14_R31_APartitionThatNobodyServes(t *testing.T) {
 	m := startMeter(t, c, domain)
 	m.phase("all partitions are served", lasts, -1)
 	const dead = 1
-	nc, err := nats.Connect(c.URL(), nats.Timeout(within))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(nc.Close)
+	nc := c.Inside()
 	poison, err := (&logv1.EventBatch{LogVersion: unreadable}).MarshalVT()
 	if err != nil {
 		t.Fatal(err)
@@ -105,7 +101,7 @@ func startMeter(t *testing.T, c *cluster.Cluster, name string) *meter {
 	m := &meter{t: t, client: c.Client(name), sent: map[string]time.Time{}, took: map[string]time.Duration{}}
 	ctx, cancel := context.WithTimeout(t.Context(), within)
 	defer cancel()
-	if _, err := m.client.Admin().PutDomain(ctx, yard.Domain{Name: name}); err != nil {
+	if _, err := c.Admin().PutDomain(ctx, yard.Domain{Name: name}); err != nil {
 		t.Fatal(err)
 	}
 	testkit.Eventually(t, within, func() error {

@@ -10,10 +10,10 @@ import (
 
 // TestI1_I4_KillingEachServiceLosesAndDoublesNothing kills one process of each
 // service with SIGKILL under load. The other one takes over; the killed one comes
-// back under its old name.
+// back under its old name. The cluster is sealed: to take over takes no right that a service lacks.
 func TestI1_I4_KillingEachServiceLosesAndDoublesNothing(t *testing.T) {
 	t.Parallel()
-	c := cluster.Start(t, binaries, instances)
+	c := cluster.Start(t, binaries, instances, cluster.WithSealed())
 	l := startLoad(t, c, shortLeases)
 	l.works()
 	for i, s := range cluster.Services() {

@@ -112,16 +112,16 @@ func (l *load) define() {
 		}
 		types = append(types, tt)
 	}
-	define(l.t, l.client, types...)
+	define(l.t, l.cluster, l.client, types...)
 }
 
 // define makes the domain and types of it. A frontend learns of a new domain a
 // moment after the one that stored it.
-func define(t *testing.T, client *yard.Client, types ...yard.TaskType) {
+func define(t *testing.T, c *cluster.Cluster, client *yard.Client, types ...yard.TaskType) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), within)
 	defer cancel()
-	if _, err := client.Admin().PutDomain(ctx, yard.Domain{Name: domain}); err != nil {
+	if _, err := c.Admin().PutDomain(ctx, yard.Domain{Name: domain}); err != nil {
 		t.Fatal(err)
 	}
 	for _, tt := range types {

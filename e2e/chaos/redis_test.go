@@ -46,6 +46,9 @@ func TestRedisWithTLSAndAUserOfItsOwn(t *testing.T) {
 	l.works()
 	l.verify()
 	for i := range c.Instances(cluster.Matching) {
+		if err := c.Ready(cluster.Matching, i); err != nil { // it has asked Redis for long enough to know
+			t.Error(err)
+		}
 		if log := c.Log(cluster.Matching, i); strings.Contains(log, cluster.RedisPassword) || strings.Contains(log, "NOPERM") {
 			t.Errorf("matching-%d says\n%s", i, log)
 		}

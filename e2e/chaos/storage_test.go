@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/nats-io/nats.go/micro"
 
@@ -39,7 +38,7 @@ func TestI1_R43_FullStorage(t *testing.T) {
 	t.Parallel()
 	c := cluster.Start(t, binaries, instances)
 	s := &storageRun{t: t, cluster: c, client: c.Client(domain), accepted: map[string]bool{}, done: map[string]bool{}}
-	define(t, s.client, yard.TaskType{Name: plainType, StartToClose: 10 * time.Minute})
+	define(t, c, s.client, yard.TaskType{Name: plainType, StartToClose: 10 * time.Minute})
 	if err := s.submit(heldTasks); err != nil {
 		t.Fatal(err)
 	}
@@ -84,12 +83,7 @@ type storageRun struct {
 // limitLogs is the operator's hand: it bounds each log, and the frontends' balance with it.
 func (s *storageRun) limitLogs(bytes int64) {
 	s.t.Helper()
-	nc, err := nats.Connect(s.cluster.URL(), nats.Timeout(within))
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	defer nc.Close()
-	js, err := jetstream.New(nc)
+	js, err := jetstream.New(s.cluster.Inside())
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -110,11 +104,7 @@ func (s *storageRun) limitLogs(bytes int64) {
 // refusals came.
 func (s *storageRun) refused() {
 	s.t.Helper()
-	nc, err := nats.Connect(s.cluster.URL(), nats.Timeout(within))
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	defer nc.Close()
+	nc := s.cluster.Conn(domain)
 	var took []time.Duration
 	for range 20 {
 		began := time.Now()

@@ -82,7 +82,7 @@ type ran struct {
 func startIdle(t *testing.T, c *cluster.Cluster) *idle {
 	t.Helper()
 	i := &idle{t: t, client: c.Client(domain), ran: make(chan ran, idleLists)}
-	define(t, i.client, yard.TaskType{Name: string(quick)})
+	define(t, c, i.client, yard.TaskType{Name: string(quick)})
 	working, stop := context.WithCancel(context.Background())
 	var workers sync.WaitGroup
 	for n := range idleLists {
@@ -179,11 +179,7 @@ func (i *idle) round(name string, disturb func()) {
 func TestTakeoversAreQuick(t *testing.T) {
 	t.Parallel()
 	c := cluster.Start(t, binaries, instances)
-	nc, err := nats.Connect(c.URL(), nats.Timeout(within))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer nc.Close()
+	nc := c.Inside()
 	bound := within
 	if settingsOf(t).long {
 		bound = takeoverMax

@@ -107,7 +107,7 @@ func (tr *traffic) define(s settings) {
 		types[i].StartToClose = s.attempt
 		types[i].Retry = &yard.RetryPolicy{MaxAttempts: 30, InitialInterval: 50 * time.Millisecond, MaxInterval: 200 * time.Millisecond}
 	}
-	define(tr.t, tr.clients[0], types...)
+	define(tr.t, tr.cluster, tr.clients[0], types...)
 }
 
 // stop ends everybody, the producers first.

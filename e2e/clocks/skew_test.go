@@ -145,12 +145,8 @@ func newWorld(t *testing.T, ahead map[cluster.Service]time.Duration, opts ...clu
 	w.ctx, cancel = context.WithTimeout(t.Context(), within)
 	t.Cleanup(cancel)
 	w.client = w.Client(domain)
-	var err error
-	if w.nc, err = nats.Connect(w.URL(), nats.Timeout(within)); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(w.nc.Close)
-	if _, err := w.client.Admin().PutDomain(w.ctx, yard.Domain{Name: domain}); err != nil {
+	w.nc = w.Conn(domain)
+	if _, err := w.Admin().PutDomain(w.ctx, yard.Domain{Name: domain}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := w.client.SetType(w.ctx, yard.TaskType{Name: "limited", MaxConcurrency: slots}); err != nil {

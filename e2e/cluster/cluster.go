@@ -12,8 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/nats-io/nats.go"
-
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
@@ -52,6 +50,8 @@ type Cluster struct {
 	shape     shape
 	nats      []*natsNode
 	processes map[Service][]*node
+	// seal is nil where everybody may do everything.
+	seal *seal
 	// redisSecured are the flags by which matching reaches a Redis that is secured.
 	redisSecured []string
 	// dir holds the data; logs outlives a failed test.
@@ -64,7 +64,7 @@ type shape struct {
 	flags                []string // further ones of every service
 	redis                []string // further ones of redis-server
 	redisNodes           int
-	redisSecured         bool
+	redisSecured, sealed bool
 	skew                 func(Service, int) time.Duration
 }
 
@@ -106,7 +106,7 @@ type node struct {
 // starts nothing but Redis. It ends with the test.
 func New(tb testing.TB, bin Binaries, instances int, opts ...Option) *Cluster {
 	tb.Helper()
-	c := &Cluster{tb: tb, bin: bin, shape: shape{instances: instances, natsNodes: 1}, processes: map[Service][]*node{}, dir: tb.TempDir()}
+	c := &Cluster{tb: tb, bin: bin, shape: shape{instances: instances, natsNodes: 1, sealed: os.Getenv(SealedEnv) != ""}, processes: map[Service][]*node{}, dir: tb.TempDir()}
 	for _, o := range opts {
 		o(&c.shape)
 	}
@@ -166,7 +166,8 @@ func (c *Cluster) newNode(bin Binaries, s Service, i int) *node {
 	default:
 		args = append(args, c.redisFlags()...)
 	}
-	n := &node{process: c.newProcess(name, append(args, c.shape.flags...)...), http: at}
+	args = append(append(args, c.serviceFlags(s)...), c.shape.flags...)
+	n := &node{process: c.newProcess(name, args...), http: at}
 	if c.shape.skew != nil {
 		n.env = skewed(c.shape.skew(s, i))
 	}
@@ -176,10 +177,10 @@ func (c *Cluster) newNode(bin Binaries, s Service, i int) *node {
 // Instances is how many processes of a service there are.
 func (c *Cluster) Instances(s Service) int { return len(c.processes[s]) }
 
-// Client connects a client of a domain, closed with the test.
+// Client connects a client of a domain, closed with the test. Domains are made by Admin.
 func (c *Cluster) Client(domain string) *yard.Client {
 	c.tb.Helper()
-	client, err := yard.Connect(c.URL(), domain, yard.WithNATSOptions(nats.Name(c.tb.Name()), nats.Timeout(readyWithin)))
+	client, err := yard.Connect(c.URL(), domain, yard.WithNATSOptions(c.asAdmin(domain)...))
 	if err != nil {
 		c.tb.Fatal(err)
 	}
@@ -200,6 +201,7 @@ func (c *Cluster) StartServices() {
 // Restart starts a process again that was ended. It does not wait for it.
 func (c *Cluster) Restart(s Service, i int) {
 	c.tb.Helper()
+	c.provision()
 	c.must(c.processes[s][i].start())
 }
 
@@ -325,6 +327,9 @@ func (c *Cluster) all() []*process {
 	for _, n := range c.nats {
 		all = append(all, n.process)
 	}
+	if c.seal != nil {
+		all = append(all, c.seal.provisioner)
+	}
 	for _, s := range Services() {
 		for _, n := range c.processes[s] {
 			all = append(all, n.process)
@@ -340,6 +345,7 @@ func (c *Cluster) end() {
 	for _, p := range all {
 		_, _ = p.signal(syscall.SIGKILL, true)
 	}
+	c.checkRefusals()
 	if c.tb.Failed() {
 		c.printLogs()
 		return

@@ -32,6 +32,7 @@ func (c *Cluster) prepareNATS() {
 		c.nats = append(c.nats, &natsNode{addr: c.bin.ports.free(c.tb)})
 		routes[i] = c.bin.ports.free(c.tb)
 	}
+	c.prepareSeal()
 	for i, n := range c.nats {
 		name := fmt.Sprintf("nats-%d", i)
 		data := filepath.Join(c.dir, name)
@@ -41,7 +42,11 @@ func (c *Cluster) prepareNATS() {
 		}
 		_, port, err := net.SplitHostPort(n.addr)
 		c.must(err)
-		n.process = c.newProcess(name, c.bin.path("yard"), "server", "nats", "--data-dir", data, "--port", port)
+		argv := []string{c.bin.path("yard"), "server", "nats", "--data-dir", data, "--port", port}
+		if c.seal != nil {
+			argv = append(argv, "--auth", c.seal.config())
+		}
+		n.process = c.newProcess(name, argv...)
 	}
 }
 
@@ -54,6 +59,11 @@ listen: %q
 jetstream: { store_dir: %q, sync_interval: always }
 cluster: { name: yard, listen: %q, routes: ["nats://%s"] }
 `, name, addr, data, routes[i], strings.Join(routes, `", "nats://`))
+	if c.seal != nil {
+		below, err := filepath.Rel(c.dir, c.seal.config()) // as the server wants it
+		c.must(err)
+		text += fmt.Sprintf("include %q\n", below)
+	}
 	path := filepath.Join(c.dir, name+".conf")
 	c.must(os.WriteFile(path, []byte(text), 0o600))
 	return path
@@ -97,7 +107,7 @@ func (c *Cluster) AwaitNATSNode(i int) {
 		if err := n.failed(); err != nil {
 			c.tb.Fatal(err)
 		}
-		return jetStreamAnswers("nats://" + n.addr)
+		return jetStreamAnswers("nats://"+n.addr, append(c.asInside(), nats.Timeout(askTimeout)))
 	})
 }
 
@@ -105,10 +115,7 @@ func (c *Cluster) AwaitNATSNode(i int) {
 // that the loss of any one node leaves the others whole.
 func (c *Cluster) AwaitReplicas() {
 	c.tb.Helper()
-	nc, err := nats.Connect(c.URL(), nats.Timeout(readyWithin))
-	c.must(err)
-	defer nc.Close()
-	js, err := jetstream.New(nc)
+	js, err := jetstream.New(c.Inside())
 	c.must(err)
 	testkit.Eventually(c.tb, readyWithin, func() error { return replicasCurrent(js) })
 }
@@ -146,8 +153,8 @@ func streamNames(js jetstream.JetStream) (names []string, err error) {
 }
 
 // jetStreamAnswers asks a node for the account's state, which in a cluster takes a leader.
-func jetStreamAnswers(url string) error {
-	nc, err := nats.Connect(url, nats.Timeout(askTimeout))
+func jetStreamAnswers(url string, login []nats.Option) error {
+	nc, err := nats.Connect(url, login...)
 	if err != nil {
 		return err
 	}

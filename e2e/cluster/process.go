@@ -111,6 +111,13 @@ func (p *process) send(sig syscall.Signal) error {
 	return p.life.cmd.Process.Signal(sig)
 }
 
+// runs tells whether it does.
+func (p *process) runs() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.life != nil && !p.life.over()
+}
+
 // failed tells why the process is not running although it should be.
 func (p *process) failed() error {
 	p.mu.Lock()

@@ -5,6 +5,8 @@ import (
 	"os/exec"
 	"syscall"
 	"time"
+
+	"github.com/yardmaster-io/yardmaster/e2e/sealed"
 )
 
 // BuildVersion is Build of programs that read and write one more log version, or
@@ -45,8 +47,9 @@ func (p *process) awaitRefusal(within time.Duration) error {
 	return nil
 }
 
-// Yard runs the yard command of bin against the cluster and returns what it printed.
+// Yard runs the yard command of bin against the cluster, as its operator, and returns what it printed.
 func (c *Cluster) Yard(bin Binaries, args ...string) (string, error) {
-	out, err := exec.Command(bin.path("yard"), append(args, "--url", c.URL())...).CombinedOutput()
+	login := append([]string{"--url", c.URL()}, c.yardLogin(sealed.Operator())...)
+	out, err := exec.Command(bin.path("yard"), append(args, login...)...).CombinedOutput()
 	return string(out), err
 }

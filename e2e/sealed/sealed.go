@@ -63,8 +63,8 @@ type Log struct {
 	refused []string
 }
 
-// violation is how the server's log names what permissions refused.
-const violation = "Violation"
+// Violation is how the server's log names what permissions refused.
+const Violation = "Violation"
 
 // Logger is the logger to give to a stack.
 func (l *Log) Logger() *slog.Logger { return slog.New(l) }
@@ -74,7 +74,7 @@ func (l *Log) Enabled(_ context.Context, level slog.Level) bool { return level >
 
 // Handle implements slog.Handler.
 func (l *Log) Handle(_ context.Context, r slog.Record) error {
-	if strings.Contains(r.Message, violation) {
+	if strings.Contains(r.Message, Violation) {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		l.refused = append(l.refused, r.Message)

@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"go.uber.org/goleak"
 
@@ -80,7 +79,7 @@ func startOld(t *testing.T) *rollout {
 	r.client = r.Client(domain)
 	ctx, cancel := context.WithTimeout(t.Context(), within)
 	defer cancel()
-	if _, err := r.client.Admin().PutDomain(ctx, yard.Domain{Name: domain}); err != nil {
+	if _, err := r.Admin().PutDomain(ctx, yard.Domain{Name: domain}); err != nil {
 		t.Fatal(err)
 	}
 	w := yard.NewWorker(r.Client(domain), tasklist, yard.WithLogger(slog.New(slog.DiscardHandler)))
@@ -154,12 +153,8 @@ func (r *rollout) finalize(args ...string) (out string, err error) {
 // jetStream connects to the cluster's streams.
 func (r *rollout) jetStream() (js jetstream.JetStream, partitions int) {
 	r.t.Helper()
-	nc, err := nats.Connect(r.URL(), nats.Timeout(within))
+	js, err := jetstream.New(r.Inside())
 	if err != nil {
-		r.t.Fatal(err)
-	}
-	r.t.Cleanup(nc.Close)
-	if js, err = jetstream.New(nc); err != nil {
 		r.t.Fatal(err)
 	}
 	n, err := provision.Partitioning(r.t.Context(), js)

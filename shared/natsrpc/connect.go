@@ -34,8 +34,8 @@ type ConnConfig struct {
 	// Credentials is the path of a .creds file (JWT and key). Default none. It is read again at
 	// each reconnect.
 	Credentials string `koanf:"credentials" usage:"path of a .creds file with JWT and key"`
-	// NKeySeed is the path of a file with an nkey seed. Default none. Another key in it takes a
-	// restart: it is another user.
+	// NKeySeed is the path of a file with an nkey seed. Default none. It is read again at each
+	// reconnect of Connect.
 	NKeySeed string `koanf:"nkey_seed" usage:"path of a file with an nkey seed"`
 	// InboxPrefix is below which the answers to this connection come, tokens without a last
 	// dot. Default _INBOX. A sealed cluster gives each user its own.
@@ -69,11 +69,16 @@ func Connect(ctx context.Context, cfg ConnConfig, name string, log *slog.Logger)
 		return nil, err
 	}
 	opts := append(options(name, log), auth...)
+	key := &rotatingKey{file: cfg.NKeySeed}
+	if key.file != "" {
+		opts = append(opts, key.option)
+	}
 	began := time.Now()
 	noticed := time.Time{}
 	for {
 		nc, err := nats.Connect(cfg.URL, opts...)
 		if err == nil {
+			key.conn.Store(nc)
 			log.Info("connected to NATS", "server", nc.ConnectedUrlRedacted(), "after", time.Since(began).Round(time.Millisecond))
 			return nc, nil
 		}
@@ -120,7 +125,11 @@ func (c ConnConfig) Options() ([]nats.Option, error) {
 		opts = append(opts, nats.CustomInboxPrefix(c.InboxPrefix))
 	}
 	if c.Credentials != "" {
-		opts = append(opts, nats.UserCredentials(c.Credentials))
+		opt := nats.UserCredentials(c.Credentials)
+		if err := opt(new(nats.Options)); err != nil {
+			return nil, fmt.Errorf("credentials: %w", err)
+		}
+		opts = append(opts, opt)
 	}
 	if c.NKeySeed != "" {
 		opt, err := nats.NkeyOptionFromSeed(c.NKeySeed)
@@ -139,7 +148,11 @@ func (c ConnConfig) Options() ([]nats.Option, error) {
 		opts = append(opts, nats.ClientCert(c.TLS.Cert, c.TLS.Key))
 	}
 	if c.TLS.CA != "" {
-		opts = append(opts, nats.RootCAs(c.TLS.CA))
+		opt := nats.RootCAs(c.TLS.CA)
+		if err := opt(new(nats.Options)); err != nil {
+			return nil, fmt.Errorf("tls: ca: %w", err)
+		}
+		opts = append(opts, opt)
 	}
 	return opts, nil
 }

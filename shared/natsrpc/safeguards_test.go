@@ -105,6 +105,9 @@ func TestWrongConnectionsAreRefused(t *testing.T) {
 		"a key alone":                {TLS: natsrpc.TLSConfig{Key: "only"}},
 		"a key pair that is missing": {TLS: natsrpc.TLSConfig{Cert: "missing", Key: "missing"}},
 		"a seed that is missing":     {NKeySeed: "missing"},
+		"credentials that are gone":  {Credentials: "missing"},
+		"an authority that is gone":  {TLS: natsrpc.TLSConfig{CA: "missing"}},
+		"a CA file without any":      {TLS: natsrpc.TLSConfig{CA: "safeguards_test.go"}},
 	} {
 		if _, err := c.Options(); err == nil {
 			t.Errorf("%s is taken", what)

@@ -13,6 +13,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
 	"github.com/yardmaster-io/yardmaster/infra/yard/stack"
+	"github.com/yardmaster-io/yardmaster/shared/natsrpc"
 )
 
 // domain that the tasks belong to, and floodDomain that of W10's neighbour.
@@ -124,6 +125,9 @@ type target struct {
 	// slower is that of Options.
 	slower int
 	url    string
+	login  natsrpc.ConnConfig
+	// tenant is that of Options.
+	tenant bool
 	conns  []*nats.Conn
 }
 
@@ -131,7 +135,7 @@ type target struct {
 // current folder's file system, since the usual temporary one may be memory.
 func (o *Options) open(ctx context.Context, sync string) (*target, error) {
 	if o.URL != "" {
-		return &target{url: o.URL, types: o.Types, limit: o.Limit, slower: o.slower}, nil
+		return &target{url: o.URL, login: o.Login, tenant: o.tenant(), types: o.Types, limit: o.Limit, slower: o.slower}, nil
 	}
 	dir, err := os.MkdirTemp(".", ".yard-bench-")
 	if err != nil {
@@ -150,13 +154,11 @@ func (o *Options) open(ctx context.Context, sync string) (*target, error) {
 
 // connect makes a connection that close closes: in process where the stack is, over TCP else.
 func (t *target) connect() (*nats.Conn, error) {
-	var nc *nats.Conn
-	var err error
+	dial := t.dial
 	if t.stack != nil {
-		nc, err = t.stack.Connect("yard-bench")
-	} else {
-		nc, err = nats.Connect(t.url, nats.Name("yard-bench"), nats.MaxReconnects(-1), nats.ReconnectBufSize(-1))
+		dial = func() (*nats.Conn, error) { return t.stack.Connect("yard-bench") }
 	}
+	nc, err := dial()
 	if err != nil {
 		return nil, err
 	}
@@ -164,11 +166,26 @@ func (t *target) connect() (*nats.Conn, error) {
 	return nc, nil
 }
 
-// prepare makes the domains and sends the first tasks through, so that what is
+// dial logs in to the cluster.
+func (t *target) dial() (*nats.Conn, error) {
+	login, err := t.login.Options()
+	if err != nil {
+		return nil, err
+	}
+	nc, err := nats.Connect(t.url, append(login, nats.Name("yard-bench"), nats.MaxReconnects(-1), nats.ReconnectBufSize(-1))...)
+	if err != nil {
+		return nil, fmt.Errorf("connect to NATS: %w", natsrpc.WithoutURL(err))
+	}
+	return nc, nil
+}
+
+// prepare makes the domains, unless they are made for it, and sends the first tasks through, so that what is
 // measured is a system at work.
 func (t *target) prepare(ctx context.Context, s shape, retention time.Duration) error {
-	if err := t.domains(ctx, append([]string{domain}, s.domains...), retention); err != nil {
-		return err
+	if !t.tenant {
+		if err := t.domains(ctx, append([]string{domain}, s.domains...), retention); err != nil {
+			return err
+		}
 	}
 	clients, err := t.clients([]string{domain})
 	if err != nil {
@@ -176,7 +193,7 @@ func (t *target) prepare(ctx context.Context, s shape, retention time.Duration) 
 	}
 	for _, name := range types[:t.types] {
 		if _, err := clients[0].SetType(ctx, yard.TaskType{Name: name, MaxConcurrency: t.limit}); err != nil {
-			return fmt.Errorf("type %s: %w", name, err)
+			return fmt.Errorf("type %s: %w", name, t.noDomain(err))
 		}
 	}
 	warmUp := &load{target: t, tasks: s.warmUp(), brief: true}

@@ -2,6 +2,7 @@ package bench
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -20,6 +21,9 @@ type historyLog struct {
 
 // openLog asks a cluster for its partitions. Who may not read its streams has no log.
 func (t *target) openLog(ctx context.Context) error {
+	if t.tenant {
+		return errors.New("a domain's user does not see the log")
+	}
 	nc, err := t.connect()
 	if err != nil {
 		return err

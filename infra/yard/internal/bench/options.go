@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"os"
@@ -10,6 +11,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/infra/yard/internal/natsserver"
 	"github.com/yardmaster-io/yardmaster/infra/yard/stack"
+	"github.com/yardmaster-io/yardmaster/shared/natsrpc"
 )
 
 // Workloads are the names of all, in order.
@@ -95,6 +97,10 @@ type Options struct {
 	// bench is created, and keeps the finished tasks for 2 minutes, those of W9 for 30; W10
 	// creates bench-flood too, W8 bench-0 and so on.
 	URL string
+	// Login is how to log in to the cluster at URL; its own URL is not used. On a sealed cluster it
+	// is an admin of the domain bench, which an operator has made and which keeps finished tasks as
+	// long as that one said. Workloads of several domains are refused there.
+	Login natsrpc.ConnConfig
 	// Rest is how long the system rests after each run, until its memory is measured a
 	// last time. Default 0 = it is not measured.
 	Rest time.Duration
@@ -133,7 +139,7 @@ func (o *Options) fill() error {
 	if o.Producers < 0 || o.Domains < 1 || o.Domains > domainsMax {
 		return fmt.Errorf("%d producers, %d domains: want no negative number of producers, and 1 to %d domains", o.Producers, o.Domains, domainsMax)
 	}
-	if err := o.fillSyncs(); err != nil {
+	if err := cmp.Or(o.fillSyncs(), o.checkLogin()); err != nil {
 		return err
 	}
 	if o.Runs < 1 || o.Tasks < 0 {

@@ -224,6 +224,14 @@ func (r Result) perSync() string {
 	return fmt.Sprintf("%.1f", r.TasksPerSync)
 }
 
+// partitioning is for people.
+func (s Settings) partitioning() string {
+	if s.HistoryPartitions == 0 {
+		return "partitions " + unknown
+	}
+	return fmt.Sprintf("%d partitions, %d shards", s.HistoryPartitions, s.MatchingShards)
+}
+
 // WriteJSON writes the report for programs.
 func (r *Report) WriteJSON(w io.Writer) error {
 	enc := json.NewEncoder(w)
@@ -240,8 +248,8 @@ func (r *Report) WriteTable(w io.Writer) error {
 	if r.Settings.Limit > 0 {
 		limit = fmt.Sprintf(", %d of each at once", r.Settings.Limit)
 	}
-	fmt.Fprintf(t, "settings\t%s; sync %s; tables %s; %d partitions, %d shards; %d types%s; %d B payloads; median of %d\n\n",
-		r.Settings.Stack, r.Settings.Sync, r.Settings.TablesAt, r.Settings.HistoryPartitions, r.Settings.MatchingShards,
+	fmt.Fprintf(t, "settings\t%s; sync %s; tables %s; %s; %d types%s; %d B payloads; median of %d\n\n",
+		r.Settings.Stack, r.Settings.Sync, r.Settings.TablesAt, r.Settings.partitioning(),
 		r.Settings.Types, limit, r.Settings.PayloadBytes, r.Settings.Runs)
 	fmt.Fprintln(t, "WORKLOAD\tSYNC\tTASKS\tTASKS/S\tTASKS/SYNC\tP50 MS\tP90\tP99\tMAX\tCPU S/100K\tOF IT REDIS\tPEAK MB\tRUNS")
 	for _, x := range r.Results {

@@ -9,10 +9,15 @@ import (
 	"strings"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/spf13/cobra"
 
+	"github.com/yardmaster-io/yardmaster/contracts/permissions"
+	"github.com/yardmaster-io/yardmaster/contracts/topology"
+	"github.com/yardmaster-io/yardmaster/infra/yard/auth"
 	"github.com/yardmaster-io/yardmaster/infra/yard/internal/demo"
 	"github.com/yardmaster-io/yardmaster/infra/yard/stack"
+	"github.com/yardmaster-io/yardmaster/shared/natsrpc"
 	"github.com/yardmaster-io/yardmaster/shared/telemetry"
 )
 
@@ -20,19 +25,32 @@ func (a *app) demoCommand() *cobra.Command {
 	var f stackFlags
 	var opts demo.Options
 	var plain bool
+	var users string
 	cmd := &cobra.Command{
-		Use: "demo", Short: "Watch three tenants at work on a system in this process",
+		Use: "demo", Short: "Watch three tenants at work on a system in this process, or on a cluster",
 		Long: `Start a whole system in this process, with its data in a temporary folder, and let
 three tenants use it: an online shop's order e-mails, image thumbnails that are
 really resized, and payouts with a cluster-wide limit and a flaky bank. At the end
-it proves that every accepted task was finished exactly once.`,
+it proves that every accepted task was finished exactly once.
+
+With --url it uses a running cluster, in its domains shop, media and payouts. On a sealed one
+each tenant is a user of its own: --auth is the folder of yard auth render, which holds the
+keys of operator:demo, admin:shop:demo, admin:media:demo and admin:payouts:demo.`,
 		Example: `  yard demo
   yard demo --duration 15s --plain
-  yard demo --seed 42 --json`,
+  yard demo --seed 42 --json
+  yard demo --url nats://127.0.0.1:4222
+  yard demo --url tls://127.0.0.1:4222 --auth auth --tls-ca ca.pem`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			opts.Interactive = !plain
 			opts.JSON = a.json
+			switch {
+			case cmd.Flags().Changed("url"):
+				return a.demoOnCluster(cmd.Context(), f.log, users, opts)
+			case users != "":
+				return usagef("--auth names the users of a cluster: name it too, with --url")
+			}
 			return a.demo(cmd.Context(), f, opts)
 		},
 	}
@@ -43,6 +61,7 @@ it proves that every accepted task was finished exactly once.`,
 	flags.Float64Var(&opts.Scale, "scale", 1, "so many times the number of tasks, up to 100")
 	flags.Uint64Var(&opts.Seed, "seed", 0, "repeat the tasks of an earlier run; 0 = fresh ones")
 	flags.IntVar(&f.cfg.Port, "port", defaultPort, "port for NATS clients; another one if it is taken")
+	flags.StringVar(&users, "auth", "", "folder that yard auth render wrote, with the demo's users of a sealed cluster at --url")
 	flags.BoolVar(&plain, "plain", false, "lines of progress instead of the live view")
 	return cmd
 }
@@ -58,12 +77,52 @@ func (a *app) demo(ctx context.Context, f stackFlags, opts demo.Options) error {
 		cfg.Port = 0
 	}
 	return onStack(ctx, cfg, func(s *stack.Stack) error {
-		opts.Connect, opts.Out, opts.Log, opts.Command = s.Connect, a.Out, log, command()
+		opts.Connect = func(_, name string) (*nats.Conn, error) { return s.Connect(name) }
+		opts.Out, opts.Log, opts.Command = a.Out, log, command()
 		if cfg.Port != defaultPort {
-			opts.URL = s.URL
+			opts.Shop = "--url " + s.URL
 		}
 		return demo.Run(ctx, opts)
 	})
+}
+
+// demoOnCluster runs the demo on the cluster at --url, as the users of a folder or, without one,
+// all as who the command is.
+func (a *app) demoOnCluster(ctx context.Context, logs telemetry.LogConfig, users string, opts demo.Options) error {
+	log, err := telemetry.NewLogger(logs, a.Err)
+	if err != nil {
+		return usageError{err}
+	}
+	if _, sealed := topology.InboxDomain(a.login.InboxPrefix); sealed {
+		return usagef("the demo has three tenants, and inbox prefix %s is of one user: leave it out, and name the folder of their keys with --auth", a.login.InboxPrefix)
+	}
+	login := func(string) natsrpc.ConnConfig { return a.login }
+	opts.Shop = "--url " + a.url
+	if strings.Contains(a.url, "@") { // a password may be in it
+		opts.Shop = "--url URL"
+	}
+	if users != "" {
+		login = func(domain string) natsrpc.ConnConfig {
+			u := demoUser(domain)
+			return natsrpc.ConnConfig{NKeySeed: auth.SeedFile(users, u), InboxPrefix: u.Inbox(), TLS: a.login.TLS}
+		}
+		shop := login("shop")
+		opts.Shop += " --nkey " + shop.NKeySeed + " --inbox-prefix " + shop.InboxPrefix
+	}
+	if ca := a.login.TLS.CA; ca != "" {
+		opts.Shop += " --tls-ca " + ca
+	}
+	opts.Connect = demo.ConnectURL(a.url, login)
+	opts.Out, opts.Log, opts.Command = a.Out, log, command()
+	return demo.Run(ctx, opts)
+}
+
+// demoUser is who a tenant of the demo is on a sealed cluster, or who makes the domains.
+func demoUser(domain string) permissions.User {
+	if domain == "" {
+		return permissions.User{Role: permissions.Operator, Name: "demo"}
+	}
+	return permissions.User{Role: permissions.Admin, Domain: domain, Name: "demo"}
 }
 
 // free tells whether a port can be listened on just now.

@@ -58,10 +58,14 @@ func (a *app) devCommand() *cobra.Command {
 directory, which syncs to disk before each answer, and the four services. Any NATS
 client can use it. Tables and slots are in the Redis named by --redis, else in a
 redis-server found on this machine and started as a child, else in memory; the log
-says which. The domain of --domain is created if it is not there.`,
+says which. The domain of --domain is created if it is not there.
+
+With --auth it is a sealed cluster: its users only, each with its own rights, and TLS if they were
+rendered with --tls-server-cert and --tls-server-key.`,
 		Example: `  yard dev
   yard dev --ephemeral --port 0 --tables memory
-  yard dev --data-dir /var/lib/yard --http 127.0.0.1:8080`,
+  yard dev --data-dir /var/lib/yard --http 127.0.0.1:8080
+  yard auth render --out auth --history-partitions 2 --matching-shards 2 --user admin:shop:boss && yard dev --auth auth -d shop`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if ephemeral {
@@ -78,7 +82,7 @@ says which. The domain of --domain is created if it is not there.`,
 	flags.StringVar(&f.cfg.DataDir, "data-dir", "data", "folder for everything that must last")
 	flags.StringVar(&f.cfg.Auth, "auth", "", "folder that yard auth render wrote: its users only, each with its own rights; default: no authentication")
 	flags.BoolVar(&ephemeral, "ephemeral", false, "keep the data in a temporary folder and remove it at the end")
-	flags.StringVar(&f.cfg.Host, "host", "127.0.0.1", "address to listen on; there is no authentication")
+	flags.StringVar(&f.cfg.Host, "host", "127.0.0.1", "address to listen on; there is no authentication without --auth")
 	flags.IntVar(&f.cfg.Port, "port", defaultPort, "port for NATS clients; 0 = a free one")
 	flags.StringVar(&f.cfg.HTTP, "http", "", "address of /livez, /readyz and /metrics; empty = off")
 	return cmd

@@ -3,13 +3,20 @@ package cli_test
 import (
 	"bytes"
 	"context"
+	"errors"
+	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/yardmaster-io/yardmaster/infra/yard/internal/cli"
 	"github.com/yardmaster-io/yardmaster/infra/yard/stack"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // The rendered users start a server; the command logs in as one of them, and is refused as nobody. No seed
@@ -64,4 +71,115 @@ func TestASealedSession(t *testing.T) {
 	if code, _ := run("status", "--url", s.URL, "--nkey", "gone.nk"); code != cli.ExitUsage {
 		t.Errorf("a key file that is not there: exit %d", code)
 	}
+}
+
+// What the bench and the demo do on a cluster with users and TLS is what their users may: the
+// server's log has no violation. What a login cannot do is refused before the first task.
+func TestBenchAndDemoOnASealedCluster(t *testing.T) {
+	dir := t.TempDir()
+	files := testkit.NewCertificates(t, dir)
+	render := []string{"auth", "render", "--out", dir, "--history-partitions", "2", "--matching-shards", "2", "--tls-server-cert", files.Cert, "--tls-server-key", files.Key}
+	for _, u := range []string{"operator:demo", "admin:shop:demo", "admin:media:demo", "admin:payouts:demo", "admin:bench:ann"} {
+		render = append(render, "--user", u)
+	}
+	if _, errs, code := run(t, "", render...); code != cli.ExitOK {
+		t.Fatal(errs)
+	}
+	log := new(journal)
+	s, err := stack.Start(t.Context(), stack.Config{Auth: dir, Tables: stack.TablesMemory, Log: slog.New(slog.NewTextHandler(log, nil))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	at := []string{"--url", s.URL, "--tls-ca", files.CA}
+	as := func(user, inbox string) []string {
+		return append(slices.Clone(at), "--nkey", filepath.Join(dir, "keys", user+".nk"), "--inbox-prefix", inbox)
+	}
+	ann, operator := as("admin.bench.ann", "_INBOX.t.bench.admin-ann"), as("operator.demo", "_INBOX.o.demo")
+	bench := []string{"bench", "--tasks", "300", "--runs", "1", "--workload"}
+	for what, c := range map[string]struct {
+		args []string
+		code int
+		want string
+	}{
+		"a domain that is not there":  {slices.Concat(bench, []string{"W1"}, ann), cli.ExitFailed, "yard domain put bench"},
+		"several domains":             {slices.Concat(bench, []string{"W1,W8"}, ann), cli.ExitFailed, "name some of [W1 W2 W3 W9]"},
+		"an operator has no tasks":    {slices.Concat(bench, []string{"W1"}, operator), cli.ExitFailed, "an admin of the domain bench"},
+		"a user of another domain":    {slices.Concat(bench, []string{"W1"}, as("admin.shop.demo", "_INBOX.t.shop.admin-demo")), cli.ExitFailed, "an admin of the domain bench"},
+		"a key that is not there":     {slices.Concat(bench, []string{"W1"}, as("nobody", "_INBOX.t.bench.admin-ann")), cli.ExitFailed, "nkey_seed"},
+		"the demo as one user":        {append([]string{"demo"}, ann...), cli.ExitUsage, "--auth"},
+		"the demo without its folder": {append([]string{"demo", "--auth", t.TempDir()}, at...), cli.ExitFailed, "nkey_seed"},
+		"the demo without a cluster":  {[]string{"demo", "--auth", dir}, cli.ExitUsage, "--url"},
+	} {
+		if out, errs, code := run(t, "", c.args...); code != c.code || !strings.Contains(errs, c.want) {
+			t.Errorf("%s: exit code %d\n%s%s", what, code, out, errs)
+		}
+	}
+	if _, errs, code := run(t, "", append([]string{"domain", "put", "bench", "--retention", "30m"}, operator...)...); code != cli.ExitOK {
+		t.Fatal(errs)
+	}
+	out, errs, code := run(t, "", slices.Concat(bench, []string{"W1,W2,W3"}, ann)...)
+	if code != cli.ExitOK || strings.Count(errs, "; all 300 ") != 3 || !strings.Contains(out, "partitions unknown") || !strings.Contains(errs, "does not see the log") {
+		t.Errorf("bench: exit code %d\n%s%s\nthe log:\n%s", code, out, errs, log)
+	}
+	out, errs, code = run(t, "", append([]string{"demo", "--auth", dir, "--duration", "3s", "--plain"}, at...)...)
+	if code != cli.ExitOK || !strings.Contains(out, "ok     every accepted task was looked up") || !strings.Contains(out, "--inbox-prefix _INBOX.t.shop.admin-demo") {
+		t.Errorf("demo: exit code %d\n%s%s\nthe log:\n%s", code, out, errs, log)
+	}
+	if said := log.String(); strings.Contains(said, "Violation") {
+		t.Errorf("the server refused:\n%s", said)
+	}
+}
+
+// A server alone reads its users again when it is told to: those that are new can log in.
+func TestAServerReadsItsUsersAgain(t *testing.T) {
+	dir := t.TempDir()
+	render := func(users ...string) {
+		t.Helper()
+		args := []string{"auth", "render", "--out", dir, "--history-partitions", "2", "--matching-shards", "2"}
+		for _, u := range users {
+			args = append(args, "--user", u)
+		}
+		if _, errs, code := run(t, "", args...); code != cli.ExitOK {
+			t.Fatal(errs)
+		}
+	}
+	render()
+	hello, _ := background(t, "server", "nats", "--data-dir", t.TempDir(), "--port", "0", "--sync", "2m", "--auth", filepath.Join(dir, "auth.conf"))
+	render("operator:ann")
+	status := []string{"upgrade", "status", "--url", hello["url"], "--nkey", filepath.Join(dir, "keys", "operator.ann.nk"), "--inbox-prefix", "_INBOX.o.ann"}
+	if _, errs, _ := run(t, "", status...); !strings.Contains(errs, "Authorization Violation") {
+		t.Errorf("before it is told: %s", errs)
+	}
+	if err := syscall.Kill(os.Getpid(), syscall.SIGHUP); err != nil {
+		t.Fatal(err)
+	}
+	testkit.Eventually(t, time.Minute, func() error {
+		if _, errs, _ := run(t, "", status...); !strings.Contains(errs, "there is no cluster") {
+			return errors.New(errs)
+		}
+		return nil
+	})
+}
+
+// journal is a log that is written and read at once.
+type journal struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (j *journal) Write(b []byte) (int, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.text.Write(b)
+}
+
+func (j *journal) String() string {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.text.String()
 }

@@ -3,6 +3,10 @@ package cli
 import (
 	"context"
 	"fmt"
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -21,9 +25,11 @@ func (a *app) serverNATS() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "nats", Short: "Run the embedded nats-server alone",
 		Long: `Run the nats-server with JetStream that is built into this command, alone, for the
-four services as processes of their own. It stops when it is interrupted.`,
-		Example: "  yard server nats --data-dir .dev/nats --port 4222",
-		Args:    noArgs,
+four services as processes of their own. It stops when it is interrupted. With --auth it reads
+the users again on SIGHUP, as nats-server does.`,
+		Example: `  yard server nats --data-dir .dev/nats --port 4222
+  yard server nats --data-dir .dev/nats --port 4222 --auth auth/auth.conf`,
+		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			cfg.Sync = natsserver.Sync(sync)
 			return a.nats(cmd.Context(), cfg, log)
@@ -46,6 +52,11 @@ func (a *app) nats(ctx context.Context, cfg natsserver.Config, logs telemetry.Lo
 	if cfg.Log, err = telemetry.NewLogger(logs, a.Err); err != nil {
 		return usageError{err}
 	}
+	hangups := make(chan os.Signal, 1)
+	if cfg.Auth != "" { // without it the end of a terminal is the server's
+		signal.Notify(hangups, syscall.SIGHUP)
+		defer signal.Stop(hangups)
+	}
 	s, err := natsserver.Start(ctx, cfg)
 	if err != nil {
 		return startError(ctx, err)
@@ -56,8 +67,24 @@ func (a *app) nats(ctx context.Context, cfg natsserver.Config, logs telemetry.Lo
 		_, err = fmt.Fprintln(a.Out, "NATS with JetStream is ready at", s.ClientURL())
 	}
 	if err == nil {
-		<-ctx.Done()
+		reload(ctx, s, hangups, cfg.Log)
 	}
 	s.Stop()
 	return err
+}
+
+// reload has the server read its users again at each signal, until ctx ends.
+func reload(ctx context.Context, s *natsserver.Server, hangups <-chan os.Signal, log *slog.Logger) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-hangups:
+		}
+		if err := s.Reload(); err != nil {
+			log.Error("the users were not read again", "error", err)
+			continue
+		}
+		log.Info("the users were read again")
+	}
 }

@@ -58,6 +58,7 @@ type demo struct {
 	tenants []*tenant
 	conns   []*nats.Conn
 	clients map[string]*yard.Client // of the producers, by domain
+	admin   *yard.Admin             // makes the domains
 	stage   stage
 	probe   *probe
 	looked  atomic.Int64        // accepted tasks looked up at the end
@@ -79,26 +80,48 @@ func newDemo(opts Options) (*demo, error) {
 		t.ledger = newLedger(d.began)
 		d.tenants = append(d.tenants, &t)
 	}
-	for _, t := range d.tenants {
-		client, err := d.connect(t, t.domain+"-producer")
-		if err != nil {
-			d.close()
-			return nil, err
-		}
-		d.clients[t.domain] = client
+	if err := d.connectAll(); err != nil {
+		d.close()
+		return nil, err
 	}
 	d.probe = newProbe(d.tenants, d.clients)
 	return d, nil
 }
 
+// connectAll connects who makes the domains, and the producers.
+func (d *demo) connectAll() error {
+	nc, err := d.dial("", "demo-operator")
+	if err != nil {
+		return err
+	}
+	if d.admin, err = yard.NewAdmin(nc); err != nil {
+		return err
+	}
+	for _, t := range d.tenants {
+		if d.clients[t.domain], err = d.connect(t, t.domain+"-producer"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // connect makes a client on a connection of its own.
 func (d *demo) connect(t *tenant, name string) (*yard.Client, error) {
-	nc, err := d.opts.Connect(name)
+	nc, err := d.dial(t.domain, name)
+	if err != nil {
+		return nil, err
+	}
+	return yard.NewClient(nc, t.domain)
+}
+
+// dial makes a connection that close closes.
+func (d *demo) dial(domain, name string) (*nats.Conn, error) {
+	nc, err := d.opts.Connect(domain, name)
 	if err != nil {
 		return nil, fmt.Errorf("connect %s: %w", name, err)
 	}
 	d.conns = append(d.conns, nc)
-	return yard.NewClient(nc, t.domain)
+	return nc, nil
 }
 
 func (d *demo) close() {
@@ -163,7 +186,7 @@ func (d *demo) setUp(ctx context.Context) error {
 	for _, t := range d.tenants {
 		client := d.clients[t.domain]
 		domain := yard.Domain{Name: t.domain, Description: t.description, Retention: 24 * time.Hour}
-		if _, err := client.Admin().PutDomain(ctx, domain); err != nil {
+		if _, err := d.admin.PutDomain(ctx, domain); err != nil {
 			return fmt.Errorf("make domain %s: %w", t.domain, err)
 		}
 		for _, taskType := range t.types {

@@ -9,8 +9,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/yardmaster-io/yardmaster/shared/natsrpc"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
+
+// nobody is the login where there are no users.
+func nobody(string) natsrpc.ConnConfig { return natsrpc.ConnConfig{} }
 
 // play runs a short demo on the in-memory engine and returns what it reports.
 func play(t *testing.T, honest bool) (report, error) {
@@ -19,7 +23,7 @@ func play(t *testing.T, honest bool) (report, error) {
 	openEngine(t, server.Connect(t), honest)
 	var out bytes.Buffer
 	err := Run(t.Context(), Options{
-		Connect: ConnectURL(server.URL), Out: &out, JSON: true, Duration: 1500 * time.Millisecond, Scale: 0.3, Seed: 3,
+		Connect: ConnectURL(server.URL, nobody), Out: &out, JSON: true, Duration: 1500 * time.Millisecond, Scale: 0.3, Seed: 3,
 		lookUpStall: 2 * time.Second,
 	})
 	var r report
@@ -66,7 +70,7 @@ func TestDemoToldToStopStillProves(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	out := &stopWriter{stop: stop}
-	if err := Run(ctx, Options{Connect: ConnectURL(server.URL), Out: out, Duration: time.Hour, Scale: 0.3}); err != nil {
+	if err := Run(ctx, Options{Connect: ConnectURL(server.URL, nobody), Out: out, Duration: time.Hour, Scale: 0.3}); err != nil {
 		t.Fatalf("%v\n%s", err, out.text.String())
 	}
 	if !strings.Contains(out.text.String(), "ok     every accepted task was looked up") {
@@ -88,7 +92,7 @@ func (w *stopWriter) Write(p []byte) (int, error) {
 }
 
 func TestBadOptionsAreRefused(t *testing.T) {
-	connect := ConnectURL("nats://127.0.0.1:1")
+	connect := ConnectURL("nats://127.0.0.1:1", nobody)
 	for name, opts := range map[string]Options{
 		"nothing":       {},
 		"no writer":     {Connect: connect},

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+
+	"github.com/yardmaster-io/yardmaster/shared/natsrpc"
 )
 
 // Defaults and limits of Options.
@@ -23,9 +25,10 @@ const (
 
 // Options are what a caller chooses.
 type Options struct {
-	// Connect makes a connection to NATS; every program of the demo has its own,
-	// and closes it. Required.
-	Connect func(name string) (*nats.Conn, error)
+	// Connect makes a connection to NATS for a program of a tenant, by its domain, or with
+	// an empty domain for who makes the domains. Every program of the demo has its own, and
+	// closes it. Required.
+	Connect func(domain, name string) (*nats.Conn, error)
 	// Out takes the view, the progress and the summary. Required.
 	Out io.Writer
 	// Interactive asks for the live view; it is shown where Out is a terminal.
@@ -45,9 +48,9 @@ type Options struct {
 	Log *slog.Logger
 	// Command is how the reader runs the yard command, for hints. Default "yard".
 	Command string
-	// URL is where commands reach the engine, for hints. Default: where they look
-	// without being told.
-	URL string
+	// Shop are the flags by which commands reach the engine as the shop, for hints.
+	// Default: none, they find it without being told.
+	Shop string
 
 	// lookUpStall is shorter in tests in which tasks are lost. Default 30 s.
 	lookUpStall time.Duration
@@ -84,15 +87,23 @@ func (o *Options) complete() error {
 // elsewhere is a command for another terminal while the demo runs.
 func (o *Options) elsewhere() string {
 	command := o.Command
-	if o.URL != "" {
-		command += " --url " + o.URL
+	if o.Shop != "" {
+		command += " " + o.Shop
 	}
 	return command + " task list --domain shop"
 }
 
-// ConnectURL is an Options.Connect that dials NATS servers.
-func ConnectURL(url string) func(name string) (*nats.Conn, error) {
-	return func(name string) (*nats.Conn, error) {
-		return nats.Connect(url, nats.Name(name), nats.MaxReconnects(-1), nats.ReconnectBufSize(-1))
+// ConnectURL is an Options.Connect that dials NATS servers and logs in by the domain.
+func ConnectURL(url string, login func(domain string) natsrpc.ConnConfig) func(domain, name string) (*nats.Conn, error) {
+	return func(domain, name string) (*nats.Conn, error) {
+		options, err := login(domain).Options()
+		if err != nil {
+			return nil, err
+		}
+		nc, err := nats.Connect(url, append(options, nats.Name(name), nats.MaxReconnects(-1), nats.ReconnectBufSize(-1))...)
+		if err != nil {
+			return nil, natsrpc.WithoutURL(err)
+		}
+		return nc, nil
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go"
+
 	"github.com/yardmaster-io/yardmaster/infra/yard/stack"
 )
 
@@ -19,7 +21,7 @@ func TestDemoOnTheRealStack(t *testing.T) {
 	}
 	var out bytes.Buffer
 	runErr := Run(t.Context(), Options{
-		Connect: s.Connect, Out: &out, JSON: true, Duration: 3 * time.Second, Scale: 1, Seed: 11, lookUpStall: 20 * time.Second,
+		Connect: func(_, name string) (*nats.Conn, error) { return s.Connect(name) }, Out: &out, JSON: true, Duration: 3 * time.Second, Scale: 1, Seed: 11, lookUpStall: 20 * time.Second,
 	})
 	if err := s.Close(t.Context()); err != nil {
 		t.Errorf("the stack stopped with: %v", err)

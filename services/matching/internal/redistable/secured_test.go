@@ -65,6 +65,24 @@ func (s *secured) used(cluster bool) {
 	}
 }
 
+// looks has readiness look at Redis, as the user.
+func (s *secured) looks(client redis.UniversalClient) {
+	s.t.Helper()
+	ctx, stop := context.WithCancel(s.t.Context())
+	done := make(chan error)
+	go func() { done <- redistable.NewHealth(client).Run(ctx) }()
+	testkit.Eventually(s.t, soon, func() error {
+		if stats := s.admin.Info(ctx, "commandstats").Val(); !strings.Contains(stats, "cmdstat_ping:") {
+			return fmt.Errorf("it has not looked: %s", stats)
+		}
+		return nil
+	})
+	stop()
+	if err := <-done; err != nil {
+		s.t.Error(err)
+	}
+}
+
 // TestTablesWithTLSAsAUserOfItsOwn runs the suite over TLS, as a user that may do what topology.RedisACL
 // allows; the whole of that is used.
 func TestTablesWithTLSAsAUserOfItsOwn(t *testing.T) {
@@ -80,6 +98,7 @@ func TestTablesWithTLSAsAUserOfItsOwn(t *testing.T) {
 	})
 	store.nodes = []*redis.Client{s.admin}
 	exercise(t, store)
+	s.looks(store.client)
 	s.used(false)
 }
 
@@ -92,6 +111,7 @@ func TestTablesOnAClusterAsAUserOfItsOwn(t *testing.T) {
 	store := connect(t, redistable.Config{Addrs: []string{servers[0].Addr}, Cluster: true, Username: "matching", PasswordFile: s.password})
 	store.nodes = []*redis.Client{s.admin}
 	exercise(t, store)
+	s.looks(store.client)
 	s.used(true)
 }
 
