@@ -86,6 +86,32 @@ func TestView(t *testing.T) {
 	w.want(64_010, "b did not use it", "me")
 }
 
+// Who has heard nothing for more than half of the expiry, not even itself, gives nobody up: others have been silent no longer
+// than it was deaf. When it hears again, they have as long as ever.
+func TestWhoIsDeafForHalfTheExpiryGivesNobodyUp(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		echoes []int // after the first, at 0, when b was heard too
+		at     int
+		want   []string
+	}{
+		{"deaf since the beginning", nil, 3001, []string{"b", "me"}},
+		{"deaf for more than half at the end", []int{1000, 1500}, 3001, []string{"b", "me"}},
+		{"deaf for half at the end", []int{1000, 1501}, 3001, []string{"me"}},
+		{"deaf for more than half in between", []int{1501, 3000}, 3001, []string{"b", "me"}},
+		{"deaf for half in between", []int{1500, 3000}, 3001, []string{"me"}},
+		{"and then as long as ever", []int{1501, 3000, 4500}, 4502, []string{"me"}},
+	} {
+		w := watch(t, 3*time.Second)
+		w.hear("b", 0)
+		w.hear("me", 0)
+		for _, ms := range c.echoes {
+			w.hear("me", ms)
+		}
+		w.want(c.at, c.name, c.want...)
+	}
+}
+
 // TestR37WhoDiedBeforeIsNotCounted: what a starting node finds is dated by the server, against
 // its own echo, whichever of them comes first.
 func TestR37WhoDiedBeforeIsNotCounted(t *testing.T) {

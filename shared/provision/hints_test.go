@@ -4,9 +4,12 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
@@ -138,4 +141,46 @@ func TestKeptHintsAreMadeAgain(t *testing.T) {
 	}
 	stop()
 	<-done
+}
+
+// A hint stream is deleted where its servers are away, and left alone where the cluster says anything else about it: it
+// may be there, with hints in it.
+func TestOnlyHintsThatAreOfflineAreDeleted(t *testing.T) {
+	for name, c := range map[string]struct {
+		code, errCode int
+		deleted       bool
+	}{
+		"offline":             {500, 10118, true},
+		"no leader":           {503, 10008, false},
+		"too few servers":     {400, 10005, false},
+		"not the leader":      {500, 10009, false},
+		"not to be asked":     {503, 10039, false},
+		"offline, by no code": {503, 0, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			js := connect(t, testkit.RunNATS(t, testkit.WithServerOptions(func(o *server.Options) { o.JetStream = false })))
+			deleted := make(chan string, 1)
+			_, err := js.Conn().Subscribe("$JS.API.STREAM.>", func(m *nats.Msg) {
+				verb, stream, _ := strings.Cut(strings.TrimPrefix(m.Subject, "$JS.API.STREAM."), ".")
+				answer := fmt.Sprintf(`{"config":{"name":%q,"num_replicas":1},"success":true}`, stream)
+				switch {
+				case verb == "DELETE":
+					deleted <- stream
+				case verb == "INFO" && stream == topology.MatchingStream(0):
+					answer = fmt.Sprintf(`{"error":{"code":%d,"err_code":%d,"description":"stream is offline"}}`, c.code, c.errCode)
+				}
+				if err := m.Respond([]byte(answer)); err != nil {
+					t.Error(err)
+				}
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = provision.Hints(t.Context(), js, 0, slog.New(slog.DiscardHandler))
+			if (err == nil) != c.deleted || (len(deleted) == 1) != c.deleted {
+				t.Errorf("%v; %d were deleted", err, len(deleted))
+			}
+		})
+	}
 }

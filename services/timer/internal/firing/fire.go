@@ -41,7 +41,7 @@ func (o *Owner) fire(ctx context.Context) (fired bool, err error) {
 	}
 	now := o.Now()
 	o.table.Commit(now.UnixMilli(), o.cursorSeq)
-	o.retry, o.retryAt = 0, time.Time{}
+	o.retry = 0
 	o.Gauges.Fired(chunk.Tasks, now.Sub(time.UnixMilli(chunk.OldestDueMS)))
 	return true, nil
 }

@@ -278,3 +278,42 @@ func TestWhatIsReadAheadIsNotMissed(t *testing.T) {
 		t.Errorf("%d triggers are said to be ready; history was asked for %v", ready, w.hungry)
 	}
 }
+
+// What was read ahead waits while the table may give a poll something more urgent; else it needs no call.
+func TestWhatIsReadAheadLetsTheMoreUrgentGoFirst(t *testing.T) {
+	for _, c := range []struct {
+		name     string
+		priority int
+		types    []string
+		poll     time.Duration // when it comes; the slot is free after 3 ms
+		first    bool          // the other one is
+	}{
+		{"the poll comes with the slot", 1, nil, 3 * ms, true},
+		{"the tables are being asked", 1, nil, 2 * ms, true},
+		{"as urgent", 3, nil, 3 * ms, false},
+		{"less urgent", 4, nil, 3 * ms, false},
+		{"of no use to the poll", 1, []string{"a"}, 0, false},
+	} {
+		w, o := limited(t, 1, 2)
+		w.ends = false
+		w.wait("first", 20)
+		w.run(ms)
+		made := w.ready("d", "l0", "a", 3, 20)
+		w.run(10 * ms)
+		other := w.ready("d", "l0", "b", c.priority, 1)[0]
+		w.run(5 * ms)
+		if w.running["d/a"] != 2 || o.s.ahead != 18 || other.state != "ready" {
+			t.Fatalf("%s: %d run, %d are read ahead, the other is %s", c.name, w.running["d/a"], o.s.ahead, other.state)
+		}
+		w.after(2*ms, func() { w.finish(made[0]) }) // it is heard of a millisecond later
+		w.after(c.poll, func() { w.wait("p", 1, c.types...) })
+		calls := len(w.calls)
+		w.run(12 * ms)
+		if first := other.state == "running"; first != c.first || w.running["d/a"] == 2 == c.first {
+			t.Errorf("%s: the other is %s, %d run", c.name, other.state, w.running["d/a"])
+		}
+		if n := w.taking(calls); n > 0 != c.first {
+			t.Errorf("%s: %d calls took triggers", c.name, n)
+		}
+	}
+}

@@ -171,3 +171,12 @@ func TestDrainWaitsForADomainThatOpens(t *testing.T) {
 		t.Fatalf("drained: %v, %+v", o.fx.Drained, o.fx.Acks)
 	}
 }
+
+// A hint for a tasklist where nobody polls is stored without a look at what the tasklist may give.
+func TestAHintWithoutPollsCostsNoLook(t *testing.T) {
+	o := alone(t, 1)
+	o.step(0, o.hint("b", 0, 1))
+	if o.fx.Counts.Looks != 0 || len(o.fx.Calls) != 1 || o.fx.Wake == o.now.Mono {
+		t.Errorf("%d looks, %d calls", o.fx.Counts.Looks, len(o.fx.Calls))
+	}
+}
