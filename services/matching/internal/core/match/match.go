@@ -40,7 +40,7 @@ const (
 	retryEvery = 250 * time.Millisecond
 	// sweepEvery is how often the shard looks after what nothing wakes it for.
 	sweepEvery = 250 * time.Millisecond
-	// heardAfter is when an answer counts as received, if nobody has said otherwise.
+	// heardAfter is when an answer counts as received, if nobody has said otherwise and the server then answers.
 	heardAfter = 250 * time.Millisecond
 	// stoppedAfter is after how long without a turn a shard was stopped: while an answer may not have been received,
 	// it takes one within heardAfter.
@@ -197,8 +197,12 @@ func (s *Shard) Step(in *Inputs, now Now, fx *Effects) {
 
 // hear takes in what was said to the shard.
 func (s *Shard) hear(in *Inputs) {
+	s.answers.proven = max(s.answers.proven, in.Proven)
 	for _, id := range in.Unheard {
 		s.unheard(id)
+	}
+	if in.Broke {
+		s.repeat()
 	}
 	for i := range in.Freed {
 		s.freed(&in.Freed[i])
