@@ -10,6 +10,9 @@ import (
 // arrivePoll queues a poll or refuses it.
 func (s *Shard) arrivePoll(m *Poll) {
 	s.fx.Counts.Polls++
+	for _, inbox := range m.Unanswered {
+		s.givenUp(inbox, m.Domain)
+	}
 	switch {
 	case s.drain.on:
 		s.fx.Answers = append(s.fx.Answers, Answer{Poll: m.ID, ReplyTo: m.ReplyTo, JSON: m.JSON})
@@ -182,6 +185,13 @@ func (s *Shard) unheard(id uint64) {
 	}
 }
 
+// givenUp takes back what was sent to an inbox of a domain whose poll was given up without an answer.
+func (s *Shard) givenUp(inbox, domain string) {
+	if a := s.answers.byInbox[inbox]; a != nil && a.domain == domain {
+		s.unheard(a.id)
+	}
+}
+
 // repeat sends again what may have been lost with the connection. A worker that has it ignores it. That a repeat
 // reaches nobody says nothing: who has its tasks waits no more.
 func (s *Shard) repeat() {
@@ -204,6 +214,8 @@ type answers struct {
 	// proven is when the last round trip to the server began that has ended.
 	proven time.Duration
 	byID   map[uint64]*sentAnswer
+	// byInbox has the last one of each inbox.
+	byInbox map[string]*sentAnswer
 	// queue is in the order of sending; the first settled of it are settled.
 	queue   []*sentAnswer
 	settled int
@@ -213,8 +225,9 @@ type answers struct {
 type sentAnswer struct {
 	id uint64
 	at time.Duration
-	// replyTo and json are its poll's. The grants have their tasks until it is settled.
+	// replyTo, domain and json are its poll's. The grants have their tasks until it is settled.
 	replyTo string
+	domain  string
 	json    bool
 	grants  []grant
 	// settled: it counts as received. unheard: nobody was there.
@@ -226,8 +239,8 @@ func (a *answers) add(p *poll, grants []grant, now time.Duration) uint64 {
 	if a.last == 0 {
 		a.last++
 	}
-	one := &sentAnswer{id: a.last, at: now, replyTo: p.replyTo, json: p.json, grants: grants}
-	a.byID[one.id] = one
+	one := &sentAnswer{id: a.last, at: now, replyTo: p.replyTo, domain: p.list.Domain, json: p.json, grants: grants}
+	a.byID[one.id], a.byInbox[one.replyTo] = one, one
 	a.queue = append(a.queue, one)
 	return one.id
 }
@@ -255,7 +268,11 @@ func (a *answers) settle(now time.Duration) {
 	}
 	n := 0
 	for ; n < a.settled && now-a.queue[n].at >= unheardWithin; n++ {
-		delete(a.byID, a.queue[n].id)
+		one := a.queue[n]
+		delete(a.byID, one.id)
+		if a.byInbox[one.replyTo] == one {
+			delete(a.byInbox, one.replyTo)
+		}
 	}
 	if n > 0 {
 		rest := copy(a.queue, a.queue[n:])

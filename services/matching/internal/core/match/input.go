@@ -158,6 +158,8 @@ type Poll struct {
 	JSON    bool
 	// For is how long it may wait, from the step that takes it in.
 	For time.Duration
+	// Unanswered are inboxes of polls of the domain that were given up: what was sent there has reached nobody.
+	Unanswered []string
 }
 
 // Catalog tells what operators have set.

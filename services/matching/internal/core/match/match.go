@@ -45,8 +45,9 @@ const (
 	// stoppedAfter is after how long without a turn a shard was stopped: while an answer may not have been received,
 	// it takes one within heardAfter.
 	stoppedAfter = 2 * heardAfter
-	// unheardWithin is for how long an answer may turn out to have reached nobody.
-	unheardWithin = time.Second
+	// unheardWithin is for how long an answer may turn out to have reached nobody: a worker may take seconds to
+	// find out that its connection is dead.
+	unheardWithin = 10 * time.Second
 	// startWait is how long the first fence waits for what other partitions have to send again.
 	startWait = time.Second
 	// recountAfter is when grabs of an older owner are in the log that was not fenced.
@@ -158,7 +159,7 @@ func New(cfg Config, catalog Catalog, now Now) *Shard {
 		domains: map[string]*domain{}, lists: map[table.Tasklist]*list{}, lanes: make([]*lane, cfg.Partitions),
 		asks: newAsks(),
 	}
-	s.answers = answers{byID: map[uint64]*sentAnswer{}, last: s.dice.Uint64()}
+	s.answers = answers{byID: map[uint64]*sentAnswer{}, byInbox: map[string]*sentAnswer{}, last: s.dice.Uint64()}
 	for p := range s.lanes {
 		s.lanes[p] = &lane{partition: p, open: !cfg.Fences, inFlightMax: cfg.GrabsInFlight, eventsMax: cfg.GrabEventsMax}
 	}

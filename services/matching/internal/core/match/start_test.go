@@ -378,3 +378,37 @@ func TestR41AnswersAreSentAgainWhenTheConnectionBroke(t *testing.T) {
 		t.Error("what was received is sent again")
 	}
 }
+
+// R41: a worker that lost its connection tells of the inboxes that it has given up: what was sent there is handed back,
+// also after it counted as received, if it is of the same domain.
+func TestR41WhatAGivenUpPollWasSentIsHandedBack(t *testing.T) {
+	for _, c := range []struct {
+		domain, inbox string
+		after         time.Duration
+		backs         int
+	}{
+		{"d", "inbox", 0, 1},
+		{"d", "inbox", unheardWithin - 1, 1},
+		{"d", "inbox", unheardWithin, 0},
+		{"d", "another", 0, 0},
+		{"e", "inbox", 0, 0},
+	} {
+		o := alone(t, 1)
+		first := o.poll(1, time.Hour)
+		first.Polls[0].ReplyTo = "inbox"
+		o.step(0, first)
+		o.step(0, o.hint("b", 0, 1))
+		o.step(0, o.granted(0, 10))
+		for left := c.after; left > 0; left -= heardAfter {
+			o.step(min(left, heardAfter), Inputs{})
+		}
+		o.step(0, Inputs{Polls: []Poll{{Domain: c.domain, Tasklist: "l", Max: 1, ReplyTo: "next", Unanswered: []string{c.inbox, c.inbox}}}})
+		got := 0
+		for _, b := range o.fx.Batches {
+			got += len(b.HandBacks)
+		}
+		if got != c.backs || o.fx.Counts.Unheard != int64(c.backs) {
+			t.Errorf("%+v: %d are handed back; %+v", c, got, o.fx.Counts)
+		}
+	}
+}
