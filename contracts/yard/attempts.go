@@ -40,6 +40,11 @@ const (
 // run them or hand them back (Fail with not_started). An answer after that finds
 // nobody, and the engine hands its tasks to others by itself.
 func (c *Client) Poll(ctx context.Context, req *yardv1.PollRequest) ([]*yardv1.PolledTask, error) {
+	unanswered := c.givenUp.of(req.Tasklist)
+	if len(unanswered) > 0 {
+		req = req.CloneVT()
+		req.Unanswered = unanswered
+	}
 	data, err := req.MarshalVT()
 	if err != nil {
 		return nil, fault.New(fault.Internal, "encode a poll: %v", err)
@@ -70,17 +75,30 @@ func (c *Client) Poll(ctx context.Context, req *yardv1.PollRequest) ([]*yardv1.P
 			if err := sub.Unsubscribe(); err != nil && c.nc.IsClosed() {
 				return nil, notSent(ctx, c.nc)
 			}
-			return polled(answer)
+			tasks, err := polled(answer)
+			if err == nil {
+				c.givenUp.told(req.Tasklist, unanswered)
+			}
+			return tasks, err
 		case <-ctx.Done():
 			return c.withdraw(sub, answers, ended(ctx, fault.New(fault.Unavailable, "the poll was given up")))
 		case <-limit.C:
-			return c.withdraw(sub, answers, fault.New(fault.Unavailable, "the poll was not answered"))
+			return c.giveUp(req.Tasklist, sub, answers, fault.New(fault.Unavailable, "the poll was not answered"))
 		case <-check.C:
 			if connBroke(c.nc, reconnects) {
-				return c.withdraw(sub, answers, fault.New(fault.Unavailable, "%v", errConnectionBroke))
+				return c.giveUp(req.Tasklist, sub, answers, fault.New(fault.Unavailable, "%v", errConnectionBroke))
 			}
 		}
 	}
+}
+
+// giveUp ends a poll whose answer may be lost. If none is here, the next poll says so.
+func (c *Client) giveUp(tasklist string, sub *nats.Subscription, answers <-chan *nats.Msg, why error) ([]*yardv1.PolledTask, error) {
+	tasks, err := c.withdraw(sub, answers, why)
+	if len(tasks) == 0 {
+		c.givenUp.add(tasklist, sub.Subject)
+	}
+	return tasks, err
 }
 
 // withdraw ends a poll that was not answered yet. The server is done with the

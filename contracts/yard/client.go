@@ -32,6 +32,7 @@ type Client struct {
 	domain    string
 	ownsConn  bool
 	providers trace.TracerProvider
+	givenUp   *givenUp
 }
 
 type clientConfig struct {
@@ -80,7 +81,7 @@ func NewClient(nc *nats.Conn, domain string, opts ...ClientOption) (*Client, err
 		return nil, err
 	}
 	cfg := newClientConfig(opts)
-	return &Client{transport: transport{nc: nc, timeout: cfg.timeout}, domain: domain, providers: cfg.providers}, nil
+	return &Client{transport: transport{nc: nc, timeout: cfg.timeout}, domain: domain, providers: cfg.providers, givenUp: &givenUp{inboxes: map[string][]string{}}}, nil
 }
 
 // Connect connects to NATS (one URL, or several separated by commas) and makes a

@@ -75,7 +75,11 @@ func (p *poller) take(tasks []*yardv1.PolledTask, name string, got *int) []held 
 		}
 		g := &audit.Grant{Worker: name, TaskID: task.TaskId, At: now, LeaseEnd: time.UnixMilli(task.DeadlineMs)}
 		w.account.Grants = append(w.account.Grants, g)
-		p.pace.moved(task.TaskId, now)
+		p.pace.moved(task.TaskId, now, handsOut, both)
+		if w.owed {
+			p.pace.handed(task.TaskId, now)
+			w.owed = false
+		}
 		*got++
 		all = append(all, held{w, g, task.Token, *got})
 	}
@@ -176,7 +180,7 @@ func (p *poller) hear(all []held, sent []*audit.Outcome, verdicts []*yardv1.Verd
 			h.wish.fails--
 		default:
 			p.done++
-			p.pace.moved(h.grant.TaskID, now)
+			p.pace.moved(h.grant.TaskID, now, completes, both)
 		}
 	}
 	return again

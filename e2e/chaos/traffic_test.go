@@ -53,6 +53,13 @@ type wish struct {
 	// cancelAfter its acceptance, if not negative; cancelRunning: in mid-attempt.
 	cancelAfter   time.Duration
 	cancelRunning bool
+	// owed: it is counted in the pace.
+	owed bool
+}
+
+// ready tells whether it can be handed out as soon as it is accepted, whatever comes.
+func (w *wish) ready() bool {
+	return w.task.Delay == 0 && w.cancelAfter < 0 && w.task.Type != limitedType
 }
 
 // traffic is a mixed load with its own account of everything.
@@ -219,6 +226,11 @@ func (tr *traffic) submit(client *yard.Client, batch []*wish) {
 		switch {
 		case i < len(ids):
 			w.account.Fate, w.account.ID = audit.Accepted, ids[i]
+			tr.pace.moved(ids[i], now, accepts)
+			if w.ready() && len(w.account.Grants) == 0 {
+				tr.pace.owes(ids[i], now)
+				w.owed = true
+			}
 		case fault.CodeOf(err) == fault.Unknown:
 			w.account.Fate = audit.Unsure
 		default:

@@ -28,27 +28,28 @@ const (
 // turn: each is killed, paused and restarted, and the services are restarted while one is
 // away. No accepted task is lost or runs twice, and no service waits for the node.
 func TestI1_I4_R30_NATSNodesLostInTurnUnderLoad(t *testing.T) {
-	s := trioSettings(t)
+	s := pausedSettings(t)
 	s.rate = min(s.rate, trioRate)
 	runRounds(t, s, loseNATSInTurn(s), cluster.WithNATSNodes(trio))
 }
 
-// TestI1_I4_NATSNodesKilledUnderLoad kills one of three nodes every 11 s.
+// TestI1_I4_NATSNodesKilledUnderLoad kills one of three nodes every 11 s. What its servers lose with them burns no
+// attempt that no worker received (R41).
 func TestI1_I4_NATSNodesKilledUnderLoad(t *testing.T) {
 	longOnly(t)
-	runRounds(t, trioSettings(t), killNATSNodes, cluster.WithNATSNodes(trio))
+	runRounds(t, settingsOf(t), killNATSNodes, cluster.WithNATSNodes(trio))
 }
 
 // TestI1_I4_NATSNodesPausedUnderLoad pauses one of three nodes after the other, for 15 s each: what
 // they say when they go on is old (R10).
 func TestI1_I4_NATSNodesPausedUnderLoad(t *testing.T) {
 	longOnly(t)
-	runRounds(t, trioSettings(t), pauseNATSNodes, cluster.WithNATSNodes(trio))
+	runRounds(t, pausedSettings(t), pauseNATSNodes, cluster.WithNATSNodes(trio))
 }
 
-// trioSettings pass over attempts that no worker held: an answer that is on its way through a server is
-// lost with it, and nobody says so.
-func trioSettings(t *testing.T) settings {
+// pausedSettings pass over attempts that no worker held: a paused node is still believed to have the inboxes of its
+// clients, so what is sent there meanwhile is lost, and nobody says so.
+func pausedSettings(t *testing.T) settings {
 	t.Helper()
 	s := settingsOf(t)
 	s.passOver = []audit.Kind{audit.DeadUnheld, audit.BurnedUnheld}

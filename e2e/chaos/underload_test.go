@@ -112,6 +112,9 @@ func runRound(t *testing.T, s settings, disturb faults, opts ...cluster.Option) 
 	tr := startTraffic(t, c, s, fork(seed))
 	tr.awaitDone(s.rate / 2)
 	tr.pace.reset()
+	if c.NATSNodes() > 1 {
+		tr.watchLeaders()
+	}
 	disturb(t, c, seed, s.lasts)
 	t.Log(tr.pace.String())
 	report := tr.finish(a)

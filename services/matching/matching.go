@@ -225,8 +225,9 @@ func (s *Service) serve(ctx context.Context, m int, tables tables.Tables, types 
 	one := shard.New(shard.Deps{
 		Shard: m, Partitions: s.Partitioning.History, Core: core, Clock: now,
 		Tables: tables, Outbox: port, History: port, Limited: known.Limited,
-		Open:    func(ctx context.Context) error { return s.opened(m, term.Open(ctx)) },
-		Metrics: s.metrics, Tracing: s.Tracing, Log: log,
+		Open:      func(ctx context.Context) error { return s.opened(m, term.Open(ctx)) },
+		RoundTrip: port.RoundTrip,
+		Metrics:   s.metrics, Tracing: s.Tracing, Log: log,
 	})
 	held, stop := term.Hold(ctx, log)
 	defer stop()

@@ -43,7 +43,9 @@ type Poll struct {
 	AnsweredTo string `protobuf:"bytes,9,opt,name=answered_to,json=answeredTo,proto3" json:"answered_to,omitempty"`
 	Id         uint64 `protobuf:"varint,10,opt,name=id,proto3" json:"id,omitempty"`
 	// How long it may wait from when it is sent, in ms: then it is answered even if empty.
-	WaitMs        int64 `protobuf:"varint,11,opt,name=wait_ms,json=waitMs,proto3" json:"wait_ms,omitempty"`
+	WaitMs int64 `protobuf:"varint,11,opt,name=wait_ms,json=waitMs,proto3" json:"wait_ms,omitempty"`
+	// Inboxes of the domain's polls that were given up: answers to them are lost.
+	Unanswered    []string `protobuf:"bytes,12,rep,name=unanswered,proto3" json:"unanswered,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -146,6 +148,13 @@ func (x *Poll) GetWaitMs() int64 {
 		return x.WaitMs
 	}
 	return 0
+}
+
+func (x *Poll) GetUnanswered() []string {
+	if x != nil {
+		return x.Unanswered
+	}
+	return nil
 }
 
 // PollsAnswered (from matching to a frontend) tells which of its polls have been
@@ -1793,7 +1802,7 @@ var File_yard_rpc_v1_rpc_proto protoreflect.FileDescriptor
 
 const file_yard_rpc_v1_rpc_proto_rawDesc = "" +
 	"\n" +
-	"\x15yard/rpc/v1/rpc.proto\x12\vyard.rpc.v1\x1a\x15yard/log/v1/log.proto\x1a\x13yard/v1/tasks.proto\"\x8e\x02\n" +
+	"\x15yard/rpc/v1/rpc.proto\x12\vyard.rpc.v1\x1a\x15yard/log/v1/log.proto\x1a\x13yard/v1/tasks.proto\"\xae\x02\n" +
 	"\x04Poll\x12\x16\n" +
 	"\x06domain\x18\x01 \x01(\tR\x06domain\x12\x1a\n" +
 	"\btasklist\x18\x02 \x01(\tR\btasklist\x12\x1b\n" +
@@ -1806,7 +1815,10 @@ const file_yard_rpc_v1_rpc_proto_rawDesc = "" +
 	"answeredTo\x12\x0e\n" +
 	"\x02id\x18\n" +
 	" \x01(\x04R\x02id\x12\x17\n" +
-	"\await_ms\x18\v \x01(\x03R\x06waitMsJ\x04\b\b\x10\tR\buntil_ms\"!\n" +
+	"\await_ms\x18\v \x01(\x03R\x06waitMs\x12\x1e\n" +
+	"\n" +
+	"unanswered\x18\f \x03(\tR\n" +
+	"unansweredJ\x04\b\b\x10\tR\buntil_ms\"!\n" +
 	"\rPollsAnswered\x12\x10\n" +
 	"\x03ids\x18\x01 \x03(\x04R\x03ids\"J\n" +
 	"\x14DescribeShardRequest\x12\x16\n" +

@@ -668,7 +668,10 @@ type PollRequest struct {
 	// are refused with RESOURCE_EXHAUSTED.
 	Types []string `protobuf:"bytes,4,rep,name=types,proto3" json:"types,omitempty"`
 	// Who asks, for people to read; at most 128 bytes.
-	Worker        string `protobuf:"bytes,5,opt,name=worker,proto3" json:"worker,omitempty"`
+	Worker string `protobuf:"bytes,5,opt,name=worker,proto3" json:"worker,omitempty"`
+	// Inboxes of polls of this tasklist that were given up, because the connection broke or no answer came: what was
+	// sent there in the last 10 s and is not here goes to others at once, and is no failure. At most 16.
+	Unanswered    []string `protobuf:"bytes,6,rep,name=unanswered,proto3" json:"unanswered,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -736,6 +739,13 @@ func (x *PollRequest) GetWorker() string {
 		return x.Worker
 	}
 	return ""
+}
+
+func (x *PollRequest) GetUnanswered() []string {
+	if x != nil {
+		return x.Unanswered
+	}
+	return nil
 }
 
 type PollResponse struct {
@@ -2077,13 +2087,16 @@ const file_yard_v1_tasks_proto_rawDesc = "" +
 	"\btask_ids\x18\x01 \x03(\tR\ataskIds\x12!\n" +
 	"\x04task\x18\x02 \x01(\v2\r.yard.v1.TaskR\x04task\x12\x1b\n" +
 	"\twait_code\x18\x03 \x01(\tR\bwaitCode\x12-\n" +
-	"\x13wait_retry_after_ms\x18\x04 \x01(\x03R\x10waitRetryAfterMs\"\x8d\x01\n" +
+	"\x13wait_retry_after_ms\x18\x04 \x01(\x03R\x10waitRetryAfterMs\"\xad\x01\n" +
 	"\vPollRequest\x12\x1a\n" +
 	"\btasklist\x18\x01 \x01(\tR\btasklist\x12\x1b\n" +
 	"\tmax_tasks\x18\x02 \x01(\x05R\bmaxTasks\x12\x17\n" +
 	"\await_ms\x18\x03 \x01(\x03R\x06waitMs\x12\x14\n" +
 	"\x05types\x18\x04 \x03(\tR\x05types\x12\x16\n" +
-	"\x06worker\x18\x05 \x01(\tR\x06worker\"9\n" +
+	"\x06worker\x18\x05 \x01(\tR\x06worker\x12\x1e\n" +
+	"\n" +
+	"unanswered\x18\x06 \x03(\tR\n" +
+	"unanswered\"9\n" +
 	"\fPollResponse\x12)\n" +
 	"\x05tasks\x18\x01 \x03(\v2\x13.yard.v1.PolledTaskR\x05tasks\"\xa8\x03\n" +
 	"\n" +

@@ -126,6 +126,7 @@ func (o *Owner) wake() {
 func (o *Owner) turn() {
 	now, in := o.host.Now(), o.in
 	o.in = Inputs{Drain: in.Drain}
+	in.Proven = now.Mono // no connection breaks here
 	o.core.Step(&in, now, &o.fx)
 	o.host.CarryOut(&o.fx)
 	switch {

@@ -39,6 +39,9 @@ const (
 	// SubmitWaitDefault is how long a submit with wait waits where it says nothing.
 	SubmitWaitDefault = 30 * time.Second
 
+	// PollUnansweredMax bounds the inboxes of polls given up that a poll may name, InboxBytesMax each of them.
+	PollUnansweredMax = 16
+	InboxBytesMax     = 256
 	// PollTypesMax bounds the types that a poll may name.
 	PollTypesMax = 100
 	// ListMax bounds the entries of one list answer, ListDefault the tasks where a list

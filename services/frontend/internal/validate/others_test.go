@@ -54,6 +54,8 @@ func TestPollRefuses(t *testing.T) {
 		"many types":      {func(r *yardv1.PollRequest) { r.Types = make([]string, 101) }, "/types"},
 		"long worker":     {func(r *yardv1.PollRequest) { r.Worker = strings.Repeat("w", 129) }, "/worker"},
 		"worker no UTF-8": {func(r *yardv1.PollRequest) { r.Worker = "\xff" }, "/worker"},
+		"many inboxes":    {func(r *yardv1.PollRequest) { r.Unanswered = make([]string, 17) }, "/unanswered"},
+		"long inbox":      {func(r *yardv1.PollRequest) { r.Unanswered = []string{"a", strings.Repeat("i", 257)} }, "/unanswered/1"},
 	})
 }
 

@@ -22,5 +22,13 @@ func Poll(req *yardv1.PollRequest) error {
 			return err
 		}
 	}
+	if len(req.Unanswered) > PollUnansweredMax {
+		return invalid("/unanswered", "holds %d entries, at most %d are allowed", len(req.Unanswered), PollUnansweredMax)
+	}
+	for i, inbox := range req.Unanswered {
+		if err := text(at("unanswered", i, ""), inbox, InboxBytesMax); err != nil {
+			return err
+		}
+	}
 	return nil
 }

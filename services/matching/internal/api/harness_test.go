@@ -63,6 +63,8 @@ type stack struct {
 	metrics *shard.Metrics
 	config  shard.Config
 	tables  func() tables.Tables
+	// dial are further options of the owners' connections.
+	dial []nats.Option
 
 	mu sync.Mutex
 	// owners are those that run, last the newest epoch there was, and turn is whose turn it
@@ -100,7 +102,7 @@ func (s *stack) start() *owner {
 	s.last++
 	o := &owner{epoch: s.last, done: make(chan struct{})}
 	s.mu.Unlock()
-	conn := s.server.Connect(s.t)
+	conn := s.server.Connect(s.t, s.dial...)
 	port := s.portOn(conn, o.epoch)
 	opened := make(chan struct{})
 	clock := shard.NewClock(nil)
@@ -109,7 +111,7 @@ func (s *stack) start() *owner {
 		PollsMax: s.config.PollsMax, GrabEventsMax: s.config.GrabEventsMax, GrabsInFlight: s.config.GrabsInFlight, PopMax: s.config.PopMax,
 	}, s.limits, clock.Now())
 	o.Shard = shard.New(shard.Deps{
-		Partitions: parts.History, Core: core, Clock: clock, Tables: s.tables(), Outbox: port, History: port, Limited: s.limits.Limited,
+		Partitions: parts.History, Core: core, Clock: clock, Tables: s.tables(), Outbox: port, History: port, Limited: s.limits.Limited, RoundTrip: port.RoundTrip,
 		Open: func(context.Context) error { close(opened); return nil }, Metrics: s.metrics, Log: testLog(),
 	})
 	ctx, cancel := context.WithCancel(context.Background())

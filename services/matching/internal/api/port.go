@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -53,6 +54,8 @@ type Port struct {
 	events     *encoder
 	deliveries deliveries
 	answered   *answered
+	// reconnects is how often the connection had been restored as of the last round trip.
+	reconnects uint64
 }
 
 // New returns the port of one ownership.
@@ -61,7 +64,7 @@ func New(c Config) (*Port, error) {
 	if err != nil {
 		return nil, fmt.Errorf("matching: %w", err)
 	}
-	p := &Port{Config: c, js: js, inbox: c.NATS.NewInbox()}
+	p := &Port{Config: c, js: js, inbox: c.NATS.NewInbox(), reconnects: c.NATS.Stats().Reconnects}
 	p.events = newEncoder(c, p.verdictsTo)
 	p.answered = newAnswered(p.tellAnswered)
 	return p, nil
@@ -113,6 +116,17 @@ func (p *Port) Answer(a *match.Answer) error {
 		return err
 	}
 	return p.NATS.PublishMsg(msg)
+}
+
+// RoundTrip returns when the server has taken in all that was sent before. It tells whether the connection broke
+// since the call before.
+func (p *Port) RoundTrip(ctx context.Context) (broke bool, err error) {
+	if err := p.NATS.FlushWithContext(ctx); err != nil {
+		return false, fmt.Errorf("wait for NATS: %w", err)
+	}
+	n := p.NATS.Stats().Reconnects
+	broke, p.reconnects = n != p.reconnects, n
+	return broke, nil
 }
 
 // splice frames encoded tasks as a yardv1.PollResponse: field 1, one after the

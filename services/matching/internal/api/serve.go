@@ -127,6 +127,11 @@ func (p *Port) poll(s *shard.Shard, m *nats.Msg) {
 		Domain: req.Domain, Tasklist: req.Tasklist, Max: int(req.MaxTasks), Types: req.Types,
 		Worker: req.Worker, ReplyTo: req.ReplyTo, JSON: req.Json, For: time.Duration(req.WaitMs) * time.Millisecond,
 	}
+	for _, inbox := range req.Unanswered {
+		if p.Replies.Asker(req.Domain, inbox) {
+			poll.Unanswered = append(poll.Unanswered, inbox)
+		}
+	}
 	s.Put(func(in *match.Inputs) { in.Polls = append(in.Polls, poll) })
 }
 

@@ -53,6 +53,8 @@ func (c Config) Validate() []settings.Problem {
 }
 
 const (
+	// proveTimeout bounds one round trip to the server, proveRetry is how soon the next follows one that failed.
+	proveTimeout, proveRetry = 2 * time.Second, 50 * time.Millisecond
 	// callTimeout bounds one batch of calls to a group of tables.
 	callTimeout = time.Second
 	// choresAtOnce is how many domains of a group are opened at the same time.

@@ -1,6 +1,7 @@
 package shard
 
 import (
+	"context"
 	"errors"
 	"time"
 
@@ -60,6 +61,9 @@ func (s *Shard) carryOut(fx *match.Effects) {
 	if n := fx.Counts.Malformed; n > 0 {
 		s.Log.Warn("malformed hints were dropped", "number", n)
 	}
+	if fx.Prove && s.proving.CompareAndSwap(false, true) {
+		s.beside.Go(s.prove)
+	}
 	if fx.Open {
 		s.beside.Go(s.open)
 	}
@@ -75,6 +79,27 @@ func (s *Shard) answer(a *match.Answer) {
 	if id := a.ID; id != 0 {
 		s.Put(func(in *match.Inputs) { in.Unheard = append(in.Unheard, id) })
 	}
+}
+
+// prove makes a round trip to the server. The core asks again where it fails.
+func (s *Shard) prove() {
+	began := s.Clock.Now().Mono
+	ctx, cancel := context.WithTimeout(s.ctx, proveTimeout)
+	defer cancel()
+	broke, err := s.RoundTrip(ctx)
+	if err != nil {
+		s.pause(proveRetry)
+	}
+	s.proving.Store(false)
+	s.Put(func(in *match.Inputs) {
+		switch {
+		case err != nil:
+		case broke:
+			in.Broke = true
+		default:
+			in.Proven = max(in.Proven, began)
+		}
+	})
 }
 
 // open shows that this owner is ready, however often it takes.

@@ -20,7 +20,7 @@ func (m *mail) reset() {
 	in.Answers, in.Verdicts, in.Unheard = emptied(in.Answers), emptied(in.Verdicts), emptied(in.Unheard)
 	in.Freed, in.Restore = emptied(in.Freed), emptied(in.Restore)
 	in.Hints, in.Polls = emptied(in.Hints), emptied(in.Polls)
-	in.HintsLost, in.Drain = false, false
+	in.HintsLost, in.Drain, in.Proven, in.Broke = false, false, 0, false
 	m.looks = emptied(m.looks)
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/match"
@@ -30,10 +31,13 @@ type Deps struct {
 	Limited func(domain string) []string
 	// Open shows others that this owner is ready. It is tried again until it
 	// succeeds, or fails with ErrOvertaken.
-	Open    func(ctx context.Context) error
-	Metrics *Metrics
-	Tracing *telemetry.Tracing
-	Log     *slog.Logger
+	Open func(ctx context.Context) error
+	// RoundTrip asks NATS for a sign of life, behind all that was sent: broke tells that the connection broke since
+	// the call before, and is back. It is called from one goroutine at a time.
+	RoundTrip func(ctx context.Context) (broke bool, err error)
+	Metrics   *Metrics
+	Tracing   *telemetry.Tracing
+	Log       *slog.Logger
 }
 
 // Shard is one matching shard while it is owned. Its fields belong to the loop,
@@ -49,6 +53,8 @@ type Shard struct {
 	beside sync.WaitGroup
 	groups map[int]*group
 	asks   []*lane[match.Ask]
+	// proving: a round trip is under way.
+	proving atomic.Bool
 
 	mail     mail
 	fx       match.Effects

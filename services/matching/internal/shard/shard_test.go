@@ -41,6 +41,8 @@ type world struct {
 	silent map[int]bool
 	// unsent: answers cannot be sent.
 	unsent bool
+	// roundTrips counts them.
+	roundTrips int
 	// opens are the outcomes of Open, one after the other.
 	opens []error
 }
@@ -71,6 +73,9 @@ func (w *world) Step(in *match.Inputs, _ match.Now, fx *match.Effects) {
 	}
 	for _, id := range in.Unheard {
 		w.noteLocked("unheard %d", id)
+	}
+	if in.Broke || in.Proven > 0 {
+		w.noteLocked("broke %v, proven %v", in.Broke, in.Proven)
 	}
 	if w.step != nil {
 		w.step(in, fx)
@@ -151,6 +156,17 @@ func (w *world) Answer(a *match.Answer) error {
 	return nil
 }
 
+// roundTrip is Deps.RoundTrip: the first finds nobody, and by the second the connection broke.
+func (w *world) roundTrip(context.Context) (broke bool, err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.roundTrips++
+	if w.roundTrips == 1 {
+		return false, errAway
+	}
+	return w.roundTrips == 2, nil
+}
+
 // Refuse implements Outbox.
 func (w *world) Refuse(r *match.Refusal) { w.note("refuse %s", r.ReplyTo) }
 
@@ -215,7 +231,7 @@ func inBubble(t *testing.T, test func(w *world, cancel context.CancelFunc)) {
 		hung: map[int]bool{}, refuses: map[string]bool{}, silent: map[int]bool{},
 	}
 	w.shard = New(Deps{
-		Partitions: 2, Core: w, Clock: NewClock(nil), Tables: w, Outbox: w, History: w, Open: w.open,
+		Partitions: 2, Core: w, Clock: NewClock(nil), Tables: w, Outbox: w, History: w, Open: w.open, RoundTrip: w.roundTrip,
 		Limited: func(string) []string { return []string{"pay"} },
 		Metrics: NewMetrics(nil, 1), Log: slog.New(slog.DiscardHandler),
 	})
@@ -369,6 +385,16 @@ func TestUnsentAnswerIsUnheard(t *testing.T) {
 		w.unsent = true
 		w.run(match.Effects{Answers: []match.Answer{{ID: 5, ReplyTo: "a"}, {ReplyTo: "b"}}}, 0)
 		w.expect("unheard", "0s unheard 5")
+	})
+}
+
+// A round trip that fails has the core ask again; one behind a break proves nothing. What proves is when it began.
+func TestRoundTripsProveOrTellOfABreak(t *testing.T) {
+	inWorld(t, func(w *world) {
+		for range 3 {
+			w.run(match.Effects{Prove: true}, time.Second)
+		}
+		w.expect("broke", "1s broke true, proven 0s", "2s broke false, proven 3s") // its clock began a second before
 	})
 }
 

@@ -10,6 +10,9 @@ import (
 // arrivePoll queues a poll or refuses it.
 func (s *Shard) arrivePoll(m *Poll) {
 	s.fx.Counts.Polls++
+	for _, inbox := range m.Unanswered {
+		s.givenUp(inbox, m.Domain)
+	}
 	switch {
 	case s.drain.on:
 		s.fx.Answers = append(s.fx.Answers, Answer{Poll: m.ID, ReplyTo: m.ReplyTo, JSON: m.JSON})
@@ -158,14 +161,13 @@ func (s *Shard) answer(p *poll) {
 		}
 		bytes += len(g.task)
 		tasks = append(tasks, g.task)
-		g.task = nil
 		kept = append(kept, g)
 	}
 	p.granted = nil
 	a := Answer{Poll: p.id, ReplyTo: p.replyTo, JSON: p.json, Tasks: tasks}
 	if len(tasks) > 0 {
 		p.list.weigh(bytes, len(tasks))
-		a.ID = s.answers.add(kept, s.now.Mono)
+		a.ID = s.answers.add(p, kept, s.now.Mono)
 	}
 	s.fx.Answers = append(s.fx.Answers, a)
 }
@@ -183,10 +185,37 @@ func (s *Shard) unheard(id uint64) {
 	}
 }
 
+// givenUp takes back what was sent to an inbox of a domain whose poll was given up without an answer.
+func (s *Shard) givenUp(inbox, domain string) {
+	if a := s.answers.byInbox[inbox]; a != nil && a.domain == domain {
+		s.unheard(a.id)
+	}
+}
+
+// repeat sends again what may have been lost with the connection. A worker that has it ignores it. That a repeat
+// reaches nobody says nothing: who has its tasks waits no more.
+func (s *Shard) repeat() {
+	for _, one := range s.answers.queue[s.answers.settled:] {
+		if one.unheard {
+			continue
+		}
+		one.at = s.now.Mono
+		a := Answer{ReplyTo: one.replyTo, JSON: one.json}
+		for _, g := range one.grants {
+			a.Tasks = append(a.Tasks, g.task)
+		}
+		s.fx.Answers = append(s.fx.Answers, a)
+	}
+}
+
 // answers are those that held tasks, for as long as they may turn out to be unheard.
 type answers struct {
 	last uint64
-	byID map[uint64]*sentAnswer
+	// proven is when the last round trip to the server began that has ended.
+	proven time.Duration
+	byID   map[uint64]*sentAnswer
+	// byInbox has the last one of each inbox.
+	byInbox map[string]*sentAnswer
 	// queue is in the order of sending; the first settled of it are settled.
 	queue   []*sentAnswer
 	settled int
@@ -194,20 +223,24 @@ type answers struct {
 
 // sentAnswer is one of them.
 type sentAnswer struct {
-	id     uint64
-	at     time.Duration
-	grants []grant
+	id uint64
+	at time.Duration
+	// replyTo, domain and json are its poll's. The grants have their tasks until it is settled.
+	replyTo string
+	domain  string
+	json    bool
+	grants  []grant
 	// settled: it counts as received. unheard: nobody was there.
 	settled, unheard bool
 }
 
-func (a *answers) add(grants []grant, now time.Duration) uint64 {
+func (a *answers) add(p *poll, grants []grant, now time.Duration) uint64 {
 	a.last++
 	if a.last == 0 {
 		a.last++
 	}
-	one := &sentAnswer{id: a.last, at: now, grants: grants}
-	a.byID[one.id] = one
+	one := &sentAnswer{id: a.last, at: now, replyTo: p.replyTo, domain: p.list.Domain, json: p.json, grants: grants}
+	a.byID[one.id], a.byInbox[one.replyTo] = one, one
 	a.queue = append(a.queue, one)
 	return one.id
 }
@@ -219,13 +252,15 @@ func (a *answers) stopped(now time.Duration) {
 	}
 }
 
-// settle counts as received what was sent long enough ago, and forgets what cannot be
-// unheard any more.
+// settle counts as received what was sent long enough before a round trip to the server, which would have
+// brought the word that nobody was there. It forgets what cannot be unheard any more.
 func (a *answers) settle(now time.Duration) {
-	for ; a.settled < len(a.queue) && now-a.queue[a.settled].at >= heardAfter; a.settled++ {
+	for ; a.settled < len(a.queue) && a.proven-a.queue[a.settled].at >= heardAfter; a.settled++ {
 		one := a.queue[a.settled]
 		one.settled = true
-		for _, g := range one.grants {
+		for i := range one.grants {
+			g := &one.grants[i]
+			g.task = nil
 			if !one.unheard {
 				g.batch.unsettled--
 			}
@@ -233,7 +268,11 @@ func (a *answers) settle(now time.Duration) {
 	}
 	n := 0
 	for ; n < a.settled && now-a.queue[n].at >= unheardWithin; n++ {
-		delete(a.byID, a.queue[n].id)
+		one := a.queue[n]
+		delete(a.byID, one.id)
+		if a.byInbox[one.replyTo] == one {
+			delete(a.byInbox, one.replyTo)
+		}
 	}
 	if n > 0 {
 		rest := copy(a.queue, a.queue[n:])
@@ -243,9 +282,14 @@ func (a *answers) settle(now time.Duration) {
 	}
 }
 
-// wake is when the next one settles.
-func (a *answers) wake(w time.Duration) time.Duration {
-	if a.settled < len(a.queue) {
+// unproven tells whether a round trip would settle one.
+func (a *answers) unproven(now time.Duration) bool {
+	return a.settled < len(a.queue) && now-a.queue[a.settled].at >= heardAfter
+}
+
+// wake is when a round trip settles the next one. Where one is under way, its end is a turn.
+func (a *answers) wake(w, now time.Duration) time.Duration {
+	if a.settled < len(a.queue) && !a.unproven(now) {
 		w = min(w, a.queue[a.settled].at+heardAfter)
 	}
 	return w

@@ -69,6 +69,7 @@ func (b *bench) turn() {
 	}
 	b.now.Mono += time.Millisecond
 	b.now.MS++
+	b.in.Proven = b.now.Mono
 	b.s.Step(b.in, b.now, &b.fx)
 	for i := range b.fx.Answers {
 		b.got += len(b.fx.Answers[i].Tasks)

@@ -30,6 +30,7 @@ func TestR41ACopyOfARefusedGrabIsHandedBack(t *testing.T) {
 		batches := map[uint64]int{}
 		step := func(after time.Duration, in Inputs) {
 			now.Mono += after
+			in.Proven = now.Mono
 			s.Step(&in, now, &fx)
 			for _, b := range fx.Batches {
 				backs = append(backs, b.HandBacks...)

@@ -34,6 +34,8 @@ type Effects struct {
 	Traced []Traced
 	Counts Counts
 
+	// Prove: a round trip to the server is wanted, unless one is under way.
+	Prove bool
 	// Wake is when to step even if nothing comes in, on the clock of Now.Mono; 0 = never.
 	Wake time.Duration
 	// Open: what owners before had under way is decided and sent again, as far as could be

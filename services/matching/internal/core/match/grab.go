@@ -213,6 +213,7 @@ func (s *Shard) resend(l *lane) {
 // handOver tells history what nobody holds, and what has been delivered.
 func (s *Shard) handOver() {
 	s.answers.settle(s.now.Mono)
+	s.fx.Prove = s.answers.unproven(s.now.Mono)
 	for _, l := range s.lanes {
 		l.advance()
 		for len(l.handBacks) > 0 && (l.backs < l.inFlightMax || s.drain.forced) {

@@ -28,6 +28,10 @@ type Inputs struct {
 	Verdicts []Verdicts
 	// Unheard are ids of answers that reached nobody.
 	Unheard []uint64
+	// Proven is when a round trip to the server began that has ended, on the clock of Now.Mono; 0 = none.
+	Proven time.Duration
+	// Broke: the connection broke since the last round trip, and is back. What was sent may be lost.
+	Broke bool
 	// Freed and Restore are hints of other shards.
 	Freed, Restore []LimitHint
 	// Hints are messages of the hint stream.
@@ -154,6 +158,8 @@ type Poll struct {
 	JSON    bool
 	// For is how long it may wait, from the step that takes it in.
 	For time.Duration
+	// Unanswered are inboxes of polls of the domain that were given up: what was sent there has reached nobody.
+	Unanswered []string
 }
 
 // Catalog tells what operators have set.

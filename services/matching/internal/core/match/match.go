@@ -40,13 +40,14 @@ const (
 	retryEvery = 250 * time.Millisecond
 	// sweepEvery is how often the shard looks after what nothing wakes it for.
 	sweepEvery = 250 * time.Millisecond
-	// heardAfter is when an answer counts as received, if nobody has said otherwise.
+	// heardAfter is when an answer counts as received, if nobody has said otherwise and the server then answers.
 	heardAfter = 250 * time.Millisecond
 	// stoppedAfter is after how long without a turn a shard was stopped: while an answer may not have been received,
 	// it takes one within heardAfter.
 	stoppedAfter = 2 * heardAfter
-	// unheardWithin is for how long an answer may turn out to have reached nobody.
-	unheardWithin = time.Second
+	// unheardWithin is for how long an answer may turn out to have reached nobody: a worker may take seconds to
+	// find out that its connection is dead.
+	unheardWithin = 10 * time.Second
 	// startWait is how long the first fence waits for what other partitions have to send again.
 	startWait = time.Second
 	// recountAfter is when grabs of an older owner are in the log that was not fenced.
@@ -158,7 +159,7 @@ func New(cfg Config, catalog Catalog, now Now) *Shard {
 		domains: map[string]*domain{}, lists: map[table.Tasklist]*list{}, lanes: make([]*lane, cfg.Partitions),
 		asks: newAsks(),
 	}
-	s.answers = answers{byID: map[uint64]*sentAnswer{}, last: s.dice.Uint64()}
+	s.answers = answers{byID: map[uint64]*sentAnswer{}, byInbox: map[string]*sentAnswer{}, last: s.dice.Uint64()}
 	for p := range s.lanes {
 		s.lanes[p] = &lane{partition: p, open: !cfg.Fences, inFlightMax: cfg.GrabsInFlight, eventsMax: cfg.GrabEventsMax}
 	}
@@ -197,8 +198,12 @@ func (s *Shard) Step(in *Inputs, now Now, fx *Effects) {
 
 // hear takes in what was said to the shard.
 func (s *Shard) hear(in *Inputs) {
+	s.answers.proven = max(s.answers.proven, in.Proven)
 	for _, id := range in.Unheard {
 		s.unheard(id)
+	}
+	if in.Broke {
+		s.repeat()
 	}
 	for i := range in.Freed {
 		s.freed(&in.Freed[i])

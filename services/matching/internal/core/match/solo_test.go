@@ -21,6 +21,8 @@ type solo struct {
 	// delivery and task count hints and triggers.
 	delivery uint64
 	task     uint64
+	// unproven: no round trip ends but those of the test.
+	unproven bool
 }
 
 // alone is a shard that has fenced its partitions, has no questions, and whose domain "d" is open.
@@ -61,6 +63,9 @@ func (o *solo) step(after time.Duration, in Inputs) {
 	o.Helper()
 	o.now.Mono += after
 	o.now.MS = 1_000_000 + o.now.Mono.Milliseconds()
+	if !o.unproven {
+		in.Proven = o.now.Mono
+	}
 	o.s.Step(&in, o.now, &o.fx)
 	check(o.catalog, o.s)
 }

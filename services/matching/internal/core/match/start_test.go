@@ -1,7 +1,9 @@
 package match
 
 import (
+	"bytes"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -335,5 +337,78 @@ func TestHandBackIsRepeated(t *testing.T) {
 	w.run(100 * ms)
 	if w.polls["p"].tasks != 1 {
 		t.Fatalf("%+v; %s", w.polls["p"], fmt.Sprint(w.batches))
+	}
+}
+
+// R41: an answer counts as received only by a round trip to the server that began heardAfter later. If the connection
+// broke before, it is sent again to the same inbox, and not handed back where the repeat finds nobody.
+func TestR41AnswersAreSentAgainWhenTheConnectionBroke(t *testing.T) {
+	o := alone(t, 1)
+	o.step(0, o.poll(1, time.Hour))
+	o.step(0, o.hint("b", 0, 1))
+	o.step(0, o.granted(0, 10))
+	first := o.fx.Answers[0]
+	o.unproven = true
+	o.step(heardAfter-1, Inputs{})
+	if o.fx.Prove {
+		t.Error("a round trip is too early")
+	}
+	o.step(1, Inputs{})
+	if !o.fx.Prove {
+		t.Error("no round trip is asked for")
+	}
+	o.step(2*heardAfter, Inputs{Proven: o.now.Mono - 1})
+	if receipts := o.s.Census().Receipts; receipts == 0 {
+		t.Error("a round trip from too early a time settles it")
+	}
+	o.step(0, Inputs{Broke: true})
+	if len(o.fx.Answers) != 1 {
+		t.Fatalf("%d answers are sent", len(o.fx.Answers))
+	}
+	again := o.fx.Answers[0]
+	if again.ID != 0 || again.ReplyTo != first.ReplyTo || again.JSON != first.JSON || !slices.EqualFunc(again.Tasks, first.Tasks, bytes.Equal) {
+		t.Errorf("sent again is %+v, first was %+v", again, first)
+	}
+	o.unproven = false
+	o.step(heardAfter, Inputs{})
+	if o.step(0, Inputs{}); o.s.Census().Receipts != 0 || o.fx.Counts.HandedBack != 0 {
+		t.Errorf("%+v, %+v", o.s.Census(), o.fx.Counts)
+	}
+	if o.step(0, Inputs{Broke: true}); len(o.fx.Answers) != 0 {
+		t.Error("what was received is sent again")
+	}
+}
+
+// R41: a worker that lost its connection tells of the inboxes that it has given up: what was sent there is handed back,
+// also after it counted as received, if it is of the same domain.
+func TestR41WhatAGivenUpPollWasSentIsHandedBack(t *testing.T) {
+	for _, c := range []struct {
+		domain, inbox string
+		after         time.Duration
+		backs         int
+	}{
+		{"d", "inbox", 0, 1},
+		{"d", "inbox", unheardWithin - 1, 1},
+		{"d", "inbox", unheardWithin, 0},
+		{"d", "another", 0, 0},
+		{"e", "inbox", 0, 0},
+	} {
+		o := alone(t, 1)
+		first := o.poll(1, time.Hour)
+		first.Polls[0].ReplyTo = "inbox"
+		o.step(0, first)
+		o.step(0, o.hint("b", 0, 1))
+		o.step(0, o.granted(0, 10))
+		for left := c.after; left > 0; left -= heardAfter {
+			o.step(min(left, heardAfter), Inputs{})
+		}
+		o.step(0, Inputs{Polls: []Poll{{Domain: c.domain, Tasklist: "l", Max: 1, ReplyTo: "next", Unanswered: []string{c.inbox, c.inbox}}}})
+		got := 0
+		for _, b := range o.fx.Batches {
+			got += len(b.HandBacks)
+		}
+		if got != c.backs || o.fx.Counts.Unheard != int64(c.backs) {
+			t.Errorf("%+v: %d are handed back; %+v", c, got, o.fx.Counts)
+		}
 	}
 }

@@ -51,7 +51,7 @@ func (s *Shard) conclude(in *Inputs) {
 		s.fx.Wake = max(s.now.Mono, 1) // 0 means never
 		return
 	}
-	w := s.answers.wake(s.sweepAt)
+	w := s.answers.wake(s.sweepAt, s.now.Mono)
 	if p, ok := s.polls.next(); ok {
 		w = min(w, p.at)
 	}

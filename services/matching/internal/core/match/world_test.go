@@ -232,6 +232,7 @@ func (o *owner) give(change func(in *Inputs)) {
 func (o *owner) step() {
 	in := o.in
 	o.in = Inputs{}
+	in.Proven = o.w.now
 	o.s.Step(&in, Now{Mono: o.w.now, MS: epochMS + o.w.now.Milliseconds() + o.w.skewMS}, &o.fx)
 	check(o.w, o.s)
 	o.w.looksMost = max(o.w.looksMost, o.fx.Counts.Looks)

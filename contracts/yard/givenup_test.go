@@ -1,0 +1,30 @@
+package yard
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+)
+
+// The last 16 inboxes of a tasklist are named until a poll that named them is answered.
+func TestInboxesThatWereGivenUpAreNamedUntilTheEngineKnows(t *testing.T) {
+	g := &givenUp{inboxes: map[string][]string{}}
+	g.told("mail", nil)
+	for n := range givenUpMax + 1 {
+		g.add("mail", fmt.Sprint(n))
+	}
+	g.add("other", "x")
+	named := g.of("mail")
+	if len(named) != givenUpMax || named[0] != "1" || named[givenUpMax-1] != "16" {
+		t.Fatalf("named are %q", named)
+	}
+	g.add("mail", "late")
+	g.told("mail", named)
+	if got := g.of("mail"); !slices.Equal(got, []string{"late"}) {
+		t.Errorf("left are %q", got)
+	}
+	g.told("mail", []string{"late"})
+	if got := g.of("other"); len(g.inboxes) != 1 || !slices.Equal(got, []string{"x"}) {
+		t.Errorf("left are %v", g.inboxes)
+	}
+}
