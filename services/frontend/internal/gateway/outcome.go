@@ -98,9 +98,11 @@ type share struct {
 	over      bool // answered already
 }
 
-// urgent tells whether slots are booked for some of it: other tasks wait for them.
+// urgent tells whether some of it frees slots: other tasks wait for them.
 func (s *share) urgent() bool {
-	return slices.ContainsFunc(s.events, func(e *logv1.Event) bool { return ids.Booked(e.Nonce) })
+	return slices.ContainsFunc(s.events, func(e *logv1.Event) bool {
+		return e.Kind != logv1.EventKind_EVENT_KIND_HEARTBEAT && ids.Booked(e.Nonce)
+	})
 }
 
 // split groups entries by partition, in order, and cuts what is too large for

@@ -111,6 +111,24 @@ func TestARestEndsForABookedSlot(t *testing.T) {
 	}
 }
 
+// A sign of life frees no slot.
+func TestAHeartbeatEndsNoRest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, alone)
+		r.rest(t, 100, time.Second)
+		id := ids.NewTaskID(time.UnixMilli(5), 0, 1001)
+		token := rigTokens.Print(id, ids.Token{Nonce: ids.Nonce(1001, true)})
+		answer, got := r.answers(t)
+		r.Heartbeat(r.call(), &yardv1.HeartbeatRequest{Tasks: []*yardv1.Beat{{TaskId: id.String(), Token: token}}}, answer)
+		if r.batches() != 1 {
+			t.Error("it ends the rest")
+		}
+		time.Sleep(20 * time.Millisecond)
+		r.decided(t, 0, 1)
+		verdicts(t, <-got)
+	})
+}
+
 // An outcome for which slots are booked ends no rest after its own message.
 func TestWhatIsSentEndsNoRest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
