@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"time"
 
@@ -78,7 +79,7 @@ says which. The domain of --domain is created if it is not there.`,
 	flags.StringVar(&f.cfg.DataDir, "data-dir", "data", "folder for everything that must last")
 	flags.StringVar(&f.cfg.Auth, "auth", "", "folder that yard auth render wrote: its users only, each with its own rights; default: no authentication")
 	flags.BoolVar(&ephemeral, "ephemeral", false, "keep the data in a temporary folder and remove it at the end")
-	flags.StringVar(&f.cfg.Host, "host", "127.0.0.1", "address to listen on; there is no authentication")
+	flags.StringVar(&f.cfg.Host, "host", "127.0.0.1", "address to listen on; there is no authentication without --auth")
 	flags.IntVar(&f.cfg.Port, "port", defaultPort, "port for NATS clients; 0 = a free one")
 	flags.StringVar(&f.cfg.HTTP, "http", "", "address of /livez, /readyz and /metrics; empty = off")
 	return cmd
@@ -91,6 +92,9 @@ func (a *app) dev(ctx context.Context, f stackFlags) error {
 		return usageError{err}
 	}
 	s, err := stack.Start(ctx, f.config(log))
+	if errors.Is(err, fs.ErrNotExist) && f.cfg.Auth != "" {
+		return usagef("%w; `yard auth render --out %s` writes the folder", err, f.cfg.Auth)
+	}
 	if err != nil {
 		return startError(ctx, err)
 	}
@@ -130,6 +134,10 @@ func (a *app) welcome(ctx context.Context, s *stack.Stack, f stackFlags) error {
 	if data == "" {
 		data = "temporary"
 	}
+	login := ""
+	if f.cfg.Auth != "" {
+		login = " \\\n  --nkey KEY-FILE --inbox-prefix PREFIX    # those of a user of the domain, as yard auth render prints them"
+	}
 	_, err := fmt.Fprintf(a.Out, `
 Yardmaster is ready. Stop it with Ctrl-C.
 
@@ -138,8 +146,8 @@ Yardmaster is ready. Stop it with Ctrl-C.
   tables  %s
   domain  %s
 
-Try:  yard task submit hello '"world"' --tasklist first --url %s -d %s
-`, s.URL, data, f.cfg.Sync, s.TablesAt, a.domain, s.URL, a.domain)
+Try:  yard task submit hello '"world"' --tasklist first --url %s -d %s%s
+`, s.URL, data, f.cfg.Sync, s.TablesAt, a.domain, s.URL, a.domain, login)
 	return err
 }
 
