@@ -65,6 +65,8 @@ type app struct {
 	timeout time.Duration
 	// login is who the command is to NATS; its URL is not used.
 	login natsrpc.ConnConfig
+	// deny ends the command, since the server refused what it needs.
+	deny context.CancelCauseFunc
 }
 
 // usageError is an error of the command line.
@@ -77,7 +79,9 @@ func usagef(format string, args ...any) error { return usageError{fmt.Errorf(for
 
 // Run runs one command line and returns the exit code.
 func Run(ctx context.Context, args []string, streams Streams) int {
-	a := &app{Streams: streams}
+	ctx, deny := context.WithCancelCause(ctx)
+	defer deny(nil)
+	a := &app{Streams: streams, deny: deny}
 	root := a.root()
 	root.SetArgs(args)
 	root.SetIn(streams.In)
@@ -86,6 +90,9 @@ func Run(ctx context.Context, args []string, streams Streams) int {
 	err := root.ExecuteContext(ctx)
 	if err == nil {
 		return ExitOK
+	}
+	if cause := context.Cause(ctx); fault.CodeOf(cause) == fault.PermissionDenied {
+		err = cause
 	}
 	a.printError(err)
 	var usage usageError
@@ -181,12 +188,15 @@ func (a *app) withClient(ctx context.Context, do func(ctx context.Context, c *ya
 	return do(ctx, c)
 }
 
-// unreachable says that NATS is not where it was looked for, and what to do.
+// unreachable says that NATS is not where it was looked for, or lets nobody in who does not log in, and what to do.
 func unreachable(err error) error {
 	why := err.Error()
 	var f *fault.Error
 	if errors.As(err, &f) {
 		why = f.Message
+	}
+	if strings.Contains(strings.ToLower(why), nats.AUTHORIZATION_ERR) {
+		return fault.New(fault.Unavailable, "%s; the server takes known users only: log in with --nkey or --creds, and with the user's --inbox-prefix", why)
 	}
 	return fault.New(fault.Unavailable, "%s; `yard dev` starts a system, and --url or NATS_URL names another one", why)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"time"
 
@@ -95,6 +96,9 @@ func (a *app) dev(ctx context.Context, f stackFlags) error {
 		return usageError{err}
 	}
 	s, err := stack.Start(ctx, f.config(log))
+	if errors.Is(err, fs.ErrNotExist) && f.cfg.Auth != "" {
+		return usagef("%w; `yard auth render --out %s` writes the folder", err, f.cfg.Auth)
+	}
 	if err != nil {
 		return startError(ctx, err)
 	}
@@ -134,6 +138,10 @@ func (a *app) welcome(ctx context.Context, s *stack.Stack, f stackFlags) error {
 	if data == "" {
 		data = "temporary"
 	}
+	login := ""
+	if f.cfg.Auth != "" {
+		login = " \\\n  --nkey KEY-FILE --inbox-prefix PREFIX    # those of a user of the domain, as yard auth render prints them"
+	}
 	_, err := fmt.Fprintf(a.Out, `
 Yardmaster is ready. Stop it with Ctrl-C.
 
@@ -142,8 +150,8 @@ Yardmaster is ready. Stop it with Ctrl-C.
   tables  %s
   domain  %s
 
-Try:  yard task submit hello '"world"' --tasklist first --url %s -d %s
-`, s.URL, data, f.cfg.Sync, s.TablesAt, a.domain, s.URL, a.domain)
+Try:  yard task submit hello '"world"' --tasklist first --url %s -d %s%s
+`, s.URL, data, f.cfg.Sync, s.TablesAt, a.domain, s.URL, a.domain, login)
 	return err
 }
 

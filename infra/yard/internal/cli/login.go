@@ -1,11 +1,14 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/nats-io/nats.go"
 	"github.com/spf13/pflag"
 
+	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/shared/natsrpc"
 )
 
@@ -39,7 +42,21 @@ func (a *app) options(more ...nats.Option) ([]nats.Option, error) {
 	if err != nil {
 		return nil, usageError{err}
 	}
-	return append(append(login, nats.Name("yard-cli"), nats.Timeout(a.timeout)), more...), nil
+	login = append(login, nats.Name("yard-cli"), nats.Timeout(a.timeout), nats.ErrorHandler(a.refused))
+	return append(login, more...), nil
+}
+
+// refused takes what the server reports of a connection. Who lacks a right gets no answer, so there is nothing to wait for.
+func (a *app) refused(_ *nats.Conn, _ *nats.Subscription, err error) {
+	if !errors.Is(err, nats.ErrPermissionViolation) {
+		fmt.Fprintln(a.Err, "warning:", err)
+		return
+	}
+	next := "this user lacks the right: log in as another one with --nkey or --creds, or name the user's own --domain"
+	if strings.Contains(err.Error(), "Subscription to") {
+		next = "name the user's own --inbox-prefix, which `yard auth render` prints for each"
+	}
+	a.deny(fault.New(fault.PermissionDenied, "%v; %s", err, next))
 }
 
 // connect connects to NATS; the caller closes it.

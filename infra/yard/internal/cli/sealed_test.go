@@ -1,9 +1,11 @@
 package cli_test
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"errors"
+	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -65,11 +67,45 @@ func TestASealedSession(t *testing.T) {
 			t.Errorf("%v: exit %d: %s", c, code, said)
 		}
 	}
-	if code, said := run("status", "--url", s.URL, "--timeout", "5s"); code != cli.ExitFailed || !strings.Contains(said, "Authorization") {
+	if code, said := run("status", "--url", s.URL, "--timeout", "5s"); code != cli.ExitFailed || !strings.Contains(said, "Authorization") || !strings.Contains(said, "--nkey") || strings.Contains(said, "yard dev") {
 		t.Errorf("nobody: exit %d: %s", code, said)
 	}
 	if code, _ := run("status", "--url", s.URL, "--nkey", "gone.nk"); code != cli.ExitUsage {
 		t.Errorf("a key file that is not there: exit %d", code)
+	}
+	boss[3] = "other"
+	for want, args := range map[string][]string{
+		"--domain":       append([]string{"task", "list", "--timeout", "5m"}, boss...),
+		"--inbox-prefix": {"task", "list", "--timeout", "5m", "--url", s.URL, "--domain", "shop", "--nkey", filepath.Join(dir, "keys", "admin.shop.boss.nk")},
+	} {
+		if code, said := run(args...); code != cli.ExitFailed || !strings.Contains(said, "PERMISSION_DENIED") || !strings.Contains(said, want) || strings.Contains(said, "no answer") {
+			t.Errorf("%v lacks a right: exit %d: %s", args, code, said)
+		}
+	}
+}
+
+// A stack that takes known users only says how to log in, and where the users come from.
+func TestDevOnASealedServerSaysHowToLogIn(t *testing.T) {
+	dir := t.TempDir()
+	args := []string{"dev", "--auth", dir, "--ephemeral", "--port", "0", "--tables", "memory", "--log-level", "error"}
+	if _, errs, code := run(t, "", args...); code != cli.ExitUsage || !strings.Contains(errs, "yard auth render --out "+dir) {
+		t.Errorf("a folder without users: exit %d: %s", code, errs)
+	}
+	if _, errs, code := run(t, "", "auth", "render", "--out", dir, "--history-partitions", "2", "--matching-shards", "2"); code != cli.ExitOK {
+		t.Fatal(errs)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	out, in := io.Pipe()
+	ended := make(chan int, 1)
+	go func() { ended <- cli.Run(ctx, args, cli.Streams{Out: in, Err: io.Discard}); _ = in.Close() }()
+	said, err := bufio.NewReader(out).ReadString('#')
+	if err != nil || !strings.Contains(said, "--nkey") || !strings.Contains(said, "--inbox-prefix") {
+		t.Errorf("%v: %s", err, said)
+	}
+	go func() { _, _ = io.Copy(io.Discard, out) }()
+	stop()
+	if code := <-ended; code != cli.ExitOK {
+		t.Errorf("exit %d", code)
 	}
 }
 
