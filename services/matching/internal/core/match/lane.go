@@ -156,7 +156,7 @@ const (
 	restShare   = 3
 	restCompany = 24
 	restMax     = 20 * time.Millisecond
-	restEnough  = 200
+	restEnough  = 100
 )
 
 // rested tells whether what has gathered may go.
