@@ -1,6 +1,7 @@
 package match
 
 import (
+	"slices"
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
@@ -193,10 +194,11 @@ func (s *Shard) givenUp(inbox, domain string) {
 }
 
 // repeat sends again what may have been lost with the connection. A worker that has it ignores it. That a repeat
-// reaches nobody says nothing: who has its tasks waits no more.
+// reaches nobody says nothing: who has its tasks waits no more. What is old is left to its deadline: a worker
+// that gets it now would count from now, and the attempt may be another's before.
 func (s *Shard) repeat() {
 	for _, one := range s.answers.queue[s.answers.settled:] {
-		if one.unheard {
+		if one.unheard || s.now.Mono-one.firstAt >= repeatWithin {
 			continue
 		}
 		one.at = s.now.Mono
@@ -216,15 +218,16 @@ type answers struct {
 	byID   map[uint64]*sentAnswer
 	// byInbox has the last one of each inbox.
 	byInbox map[string]*sentAnswer
-	// queue is in the order of sending; the first settled of it are settled.
-	queue   []*sentAnswer
-	settled int
+	// queue is in the order of sending; the first forgotten of it are nil, those up to settled are settled.
+	queue              []*sentAnswer
+	forgotten, settled int
 }
 
 // sentAnswer is one of them.
 type sentAnswer struct {
 	id uint64
-	at time.Duration
+	// firstAt is when it was sent, at when last, or when the shard went on after a stop.
+	firstAt, at time.Duration
 	// replyTo, domain and json are its poll's. The grants have their tasks until it is settled.
 	replyTo string
 	domain  string
@@ -239,7 +242,7 @@ func (a *answers) add(p *poll, grants []grant, now time.Duration) uint64 {
 	if a.last == 0 {
 		a.last++
 	}
-	one := &sentAnswer{id: a.last, at: now, replyTo: p.replyTo, domain: p.list.Domain, json: p.json, grants: grants}
+	one := &sentAnswer{id: a.last, firstAt: now, at: now, replyTo: p.replyTo, domain: p.list.Domain, json: p.json, grants: grants}
 	a.byID[one.id], a.byInbox[one.replyTo] = one, one
 	a.queue = append(a.queue, one)
 	return one.id
@@ -266,19 +269,18 @@ func (a *answers) settle(now time.Duration) {
 			}
 		}
 	}
-	n := 0
-	for ; n < a.settled && now-a.queue[n].at >= unheardWithin; n++ {
-		one := a.queue[n]
+	for ; a.forgotten < a.settled && now-a.queue[a.forgotten].at >= unheardWithin; a.forgotten++ {
+		one := a.queue[a.forgotten]
+		a.queue[a.forgotten] = nil
 		delete(a.byID, one.id)
 		if a.byInbox[one.replyTo] == one {
 			delete(a.byInbox, one.replyTo)
 		}
 	}
-	if n > 0 {
-		rest := copy(a.queue, a.queue[n:])
-		clear(a.queue[rest:])
-		a.queue = a.queue[:rest]
-		a.settled -= n
+	if a.forgotten > len(a.queue)/2 { // not at each: the queue is of seconds
+		a.queue = slices.Delete(a.queue, 0, a.forgotten)
+		a.settled -= a.forgotten
+		a.forgotten = 0
 	}
 }
 

@@ -48,6 +48,8 @@ const (
 	// unheardWithin is for how long an answer may turn out to have reached nobody: a worker may take seconds to
 	// find out that its connection is dead.
 	unheardWithin = 10 * time.Second
+	// repeatWithin is for how long an answer may be sent again: a dead connection is found out within.
+	repeatWithin = 5 * time.Second
 	// startWait is how long the first fence waits for what other partitions have to send again.
 	startWait = time.Second
 	// recountAfter is when grabs of an older owner are in the log that was not fenced.

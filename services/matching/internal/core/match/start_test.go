@@ -379,6 +379,23 @@ func TestR41AnswersAreSentAgainWhenTheConnectionBroke(t *testing.T) {
 	}
 }
 
+// R41: what was sent so long ago that another may have the attempt soon is not sent again.
+func TestR41OldAnswersAreNotSentAgain(t *testing.T) {
+	for after, want := range map[time.Duration]int{repeatWithin - 1: 1, repeatWithin: 0} {
+		o := alone(t, 1)
+		o.step(0, o.poll(1, time.Hour))
+		o.step(0, o.hint("b", 0, 1))
+		o.step(0, o.granted(0, 10))
+		o.unproven = true
+		for left := after; left > 0; left -= heardAfter {
+			o.step(min(left, heardAfter), Inputs{Broke: left == after}) // a repeat does not make it younger
+		}
+		if o.step(0, Inputs{Broke: true}); len(o.fx.Answers) != want {
+			t.Errorf("after %v: %d answers are sent again", after, len(o.fx.Answers))
+		}
+	}
+}
+
 // R41: a worker that lost its connection tells of the inboxes that it has given up: what was sent there is handed back,
 // also after it counted as received, if it is of the same domain.
 func TestR41WhatAGivenUpPollWasSentIsHandedBack(t *testing.T) {
