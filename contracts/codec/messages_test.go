@@ -64,7 +64,7 @@ func sample(f protoreflect.FieldDescriptor) protoreflect.Value {
 	case protoreflect.DoubleKind:
 		return protoreflect.ValueOfFloat64(1.5)
 	case protoreflect.EnumKind:
-		return protoreflect.ValueOfEnum(2)
+		return protoreflect.ValueOfEnum(f.Enum().Values().Get(1).Number())
 	}
 	panic("no sample of a " + f.Kind().String())
 }

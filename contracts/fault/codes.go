@@ -34,6 +34,8 @@ const (
 	Unknown Code = "UNKNOWN"
 	// PermissionDenied: the caller may not do this.
 	PermissionDenied Code = "PERMISSION_DENIED"
+	// Unimplemented: this version of the engine does not know the verb; nothing happened.
+	Unimplemented Code = "UNIMPLEMENTED"
 	// Internal: a defect of ours.
 	Internal Code = "INTERNAL"
 )
@@ -41,7 +43,7 @@ const (
 var codes = map[Code]bool{
 	InvalidArgument: true, InvalidTime: true, NotFound: true, AlreadyExists: true, Stale: true,
 	FailedPrecondition: true, ResourceExhausted: true, Unavailable: true, Unknown: true,
-	PermissionDenied: true, Internal: true,
+	PermissionDenied: true, Unimplemented: true, Internal: true,
 }
 
 // Known tells whether c is in the closed list.

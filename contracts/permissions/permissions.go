@@ -194,8 +194,14 @@ func (l *lists) tenant(u User) {
 			l.publish(topology.API(u.Domain, "tasks."+verb))
 		}
 	case Worker:
-		for _, verb := range []string{"poll", "complete", "fail", "heartbeat"} {
+		for _, verb := range []string{"complete", "fail", "heartbeat"} {
 			l.publish(topology.API(u.Domain, "tasks."+verb))
+		}
+		for _, tasklist := range u.TasklistNames() {
+			l.publish(topology.PollOf(u.Domain, tasklist))
+		}
+		if u.Tasklists == "" {
+			l.publish(topology.API(u.Domain, "tasks.poll"), topology.PollOf(u.Domain, "*"))
 		}
 	case Admin:
 		l.publish(topology.APIOf(u.Domain))

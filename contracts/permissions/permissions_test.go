@@ -25,7 +25,7 @@ func of(t *testing.T, user string) permissions.Permissions {
 }
 
 var everybody = []string{
-	"provisioner", "frontend", "history", "matching", "timer", "operator:ann", "submitter:shop:web", "worker:shop:mail", "admin:shop:boss",
+	"provisioner", "frontend", "history", "matching", "timer", "operator:ann", "submitter:shop:web", "worker:shop:mail", "worker:shop:letters:mail:push", "admin:shop:boss",
 }
 
 // I14, R1: who may change or delete streams, and who may purge which.
@@ -64,7 +64,11 @@ func TestI14_TenantsHaveTheirVerbsAndTheirInbox(t *testing.T) {
 			Subscribe: []string{"_INBOX.t.shop.submitter-web.>"},
 		},
 		"worker:shop:mail": {
-			Publish:   []string{"yard.v1.shop.tasks.complete", "yard.v1.shop.tasks.fail", "yard.v1.shop.tasks.heartbeat", "yard.v1.shop.tasks.poll"},
+			Publish:   []string{"yard.v1.shop.tasks.complete", "yard.v1.shop.tasks.fail", "yard.v1.shop.tasks.heartbeat", "yard.v1.shop.tasks.poll", "yard.v1.shop.tasks.poll.*"},
+			Subscribe: []string{"_INBOX.t.shop.worker-mail.>"},
+		},
+		"worker:shop:mail:letters:push": {
+			Publish:   []string{"yard.v1.shop.tasks.complete", "yard.v1.shop.tasks.fail", "yard.v1.shop.tasks.heartbeat", "yard.v1.shop.tasks.poll.letters", "yard.v1.shop.tasks.poll.push"},
 			Subscribe: []string{"_INBOX.t.shop.worker-mail.>"},
 		},
 		"admin:shop:boss": {Publish: []string{"yard.v1.shop.>"}, Subscribe: []string{"_INBOX.t.shop.admin-boss.>"}},
@@ -100,7 +104,8 @@ func TestUsers(t *testing.T) {
 	}
 	for who, want := range map[string]string{
 		"": "no role", "root": "no role", "frontend:a": "want role", "operator": "operator:name", "operator:a:b": "operator:name", "worker:shop": "worker:domain:name",
-		"worker:sh.op:a": "domain", "worker:shop:*": "name", "admin:admin:a": "reserved", "operator:>": "name", "worker:shop:a:b": "worker:domain:name",
+		"worker:sh.op:a": "domain", "worker:shop:*": "name", "admin:admin:a": "reserved", "operator:>": "name", "submitter:shop:a:b": "submitter:domain:name",
+		"worker:shop:a:": "tasklist", "worker:shop:a:b:*": "tasklist",
 	} {
 		if u, err := permissions.ParseUser(who); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v %v, want %q", who, u, err, want)

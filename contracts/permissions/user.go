@@ -48,10 +48,21 @@ type User struct {
 	Domain string
 	// Name tells users of one role apart; services have none.
 	Name string
+	// Tasklists are those that a worker may poll, with colons between them. Default: all of its domain. Outcomes are
+	// fenced by the tokens of attempts, which only a poll gives.
+	Tasklists string
 }
 
-// ParseUser reads `role`, `role:name` or `role:domain:name`, as its role takes them. Domain
-// and name are [A-Za-z0-9_-]{1,64}.
+// TasklistNames are the tasklists that a worker is restricted to; none = it is not.
+func (u User) TasklistNames() []string {
+	if u.Tasklists == "" {
+		return nil
+	}
+	return strings.Split(u.Tasklists, ":")
+}
+
+// ParseUser reads `role`, `role:name` or `role:domain:name`, as its role takes them, and
+// `worker:domain:name:tasklist…`. Each part is [A-Za-z0-9_-]{1,64}.
 func ParseUser(text string) (User, error) {
 	part := strings.Split(text, ":")
 	u := User{Role: Role(part[0])}
@@ -67,8 +78,12 @@ func ParseUser(text string) (User, error) {
 			return u, u.check(text)
 		}
 	case u.Role.Tenant():
-		if want = string(u.Role) + ":domain:name"; len(part) == 3 {
-			u.Domain, u.Name = part[1], part[2]
+		want = string(u.Role) + ":domain:name"
+		if len(part) == 3 || len(part) > 3 && u.Role == Worker {
+			u.Domain, u.Name, u.Tasklists = part[1], part[2], strings.Join(part[3:], ":")
+			if len(part) > 3 && u.Tasklists == "" {
+				return u, fmt.Errorf("user %q: tasklist: it has no name", text)
+			}
 			return u, u.check(text)
 		}
 	default:
@@ -87,6 +102,11 @@ func (u User) check(text string) error {
 	if err := ids.CheckName(u.Domain); err != nil {
 		return fmt.Errorf("user %q: domain: %w", text, err)
 	}
+	for _, tasklist := range u.TasklistNames() {
+		if err := ids.CheckName(tasklist); err != nil {
+			return fmt.Errorf("user %q: tasklist: %w", text, err)
+		}
+	}
 	if u.Domain == topology.ReservedDomain {
 		return fmt.Errorf("user %q: the domain %q is reserved; operators manage domains", text, u.Domain)
 	}
@@ -95,7 +115,7 @@ func (u User) check(text string) error {
 
 // String is what ParseUser reads.
 func (u User) String() string {
-	return strings.Join(slices.DeleteFunc([]string{string(u.Role), u.Domain, u.Name}, func(s string) bool { return s == "" }), ":")
+	return strings.Join(slices.DeleteFunc([]string{string(u.Role), u.Domain, u.Name, u.Tasklists}, func(s string) bool { return s == "" }), ":")
 }
 
 // Inbox is the inbox prefix that the user connects with, without its last dot.

@@ -18,6 +18,33 @@ func API(domain, endpoint string) string { return apiPrefix + domain + "." + end
 // APIAny is what a frontend subscribes to: the endpoint of every domain.
 func APIAny(endpoint string) string { return apiPrefix + "*." + endpoint }
 
+// PollOf is where polls for one tasklist may go, so that NATS permissions fence workers inside a domain.
+func PollOf(domain, tasklist string) string { return API(domain, "tasks.poll") + "." + tasklist }
+
+// PollOfAny is PollOf of every domain and tasklist.
+const PollOfAny = apiPrefix + "*.tasks.poll.*"
+
+// TasklistOf returns the tasklist token of a subject of PollOf, or "".
+func TasklistOf(subject string) string {
+	const dots = 5 // yard.v1.<domain>.tasks.poll.<tasklist>
+	if strings.Count(subject, ".") != dots {
+		return ""
+	}
+	return subject[strings.LastIndexByte(subject, '.')+1:]
+}
+
+// APIPlanned are endpoints of versions to come: this one answers that it does not know them, so that a newer
+// client need not take an older engine for one that is away.
+func APIPlanned() []string {
+	return []string{
+		"tasks.explain", "tasks.update", "tasks.redrive", "tasks.count", "tasks.purge",
+		"tasklists.put", "tasklists.get", "tasklists.list", "tasklists.update", "tasklists.delete",
+		"tasklists.pause", "tasklists.resume", "tasklists.drain", "tasklists.purge", "tasklists.peek",
+		"types.pause", "types.resume", "types.describe",
+		"limits.*", "groups.*", "keys.*", "batches.*", "schedules.*", "workers.*", "deadletters.*",
+	}
+}
+
 // APIOf filters all endpoints of a domain, or of ReservedDomain.
 func APIOf(domain string) string { return apiPrefix + domain + ".>" }
 
@@ -43,6 +70,15 @@ func DomainOf(subject string) string {
 		}
 	}
 	return ""
+}
+
+// VerbOf returns what follows the domain token of a public subject, such as "tasks.submit", or "".
+func VerbOf(subject string) string {
+	domain := DomainOf(subject)
+	if domain == "" {
+		return ""
+	}
+	return subject[len(apiPrefix)+len(domain)+1:]
 }
 
 func num(n int) string { return strconv.Itoa(n) }

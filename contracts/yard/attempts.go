@@ -9,6 +9,8 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/codec"
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/contracts/topology"
 )
 
 // The low-level API, for those who write their own loop in place of a Worker.
@@ -40,6 +42,9 @@ const (
 // run them or hand them back (Fail with not_started). An answer after that finds
 // nobody, and the engine hands its tasks to others by itself.
 func (c *Client) Poll(ctx context.Context, req *yardv1.PollRequest) ([]*yardv1.PolledTask, error) {
+	if err := ids.CheckName(req.Tasklist); err != nil { // it becomes part of a subject
+		return nil, fault.At(fault.InvalidArgument, "/tasklist", "%v", err)
+	}
 	unanswered := c.givenUp.of(req.Tasklist)
 	if len(unanswered) > 0 {
 		req = req.CloneVT()
@@ -61,7 +66,7 @@ func (c *Client) Poll(ctx context.Context, req *yardv1.PollRequest) ([]*yardv1.P
 	if err != nil {
 		return nil, fault.New(fault.Unavailable, "subscribe for a poll: %v", err)
 	}
-	msg := &nats.Msg{Subject: c.subject("tasks.poll"), Reply: inbox, Data: data, Header: nats.Header{codec.HeaderContentType: {string(codec.Protobuf)}}}
+	msg := &nats.Msg{Subject: topology.PollOf(c.domain, req.Tasklist), Reply: inbox, Data: data, Header: nats.Header{codec.HeaderContentType: {string(codec.Protobuf)}}}
 	if err := c.nc.PublishMsg(msg); err != nil {
 		return c.withdraw(sub, answers, fault.New(fault.Unavailable, "send a poll: %v", err))
 	}

@@ -6,7 +6,7 @@
 // does: decide about a task; the engine does, and its verdict is final. On
 // failure: every call returns a *fault.Error, matched by code:
 //
-//	if errors.Is(err, &fault.Error{Code: fault.NotFound}) { … }
+//	if errors.Is(err, yard.ErrNotFound) { … }
 //
 // Where the caller's context ended, the error matches the context's error too.
 // The messages of reads and of the low-level calls are those of the wire

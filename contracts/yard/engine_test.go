@@ -140,7 +140,7 @@ func granted(taskType string, n int) []*yardv1.PolledTask {
 	for i := range tasks {
 		tasks[i] = &yardv1.PolledTask{
 			TaskId: fmt.Sprintf("%s-%d", taskType, i), Token: fmt.Sprintf("token-%d", i), Type: taskType, Tasklist: "list",
-			Attempt: 1, MaxAttempts: 5, DeadlineMs: time.Now().Add(time.Hour).UnixMilli(),
+			Attempt: 1, MaxAttempts: 5, TimeoutMs: time.Hour.Milliseconds(),
 			Payload: &yardv1.Payload{Data: fmt.Appendf(nil, "%d", i)},
 		}
 	}

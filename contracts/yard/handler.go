@@ -20,9 +20,12 @@ type Attempt struct {
 	Payload Payload
 	// Priority is 1 (most urgent) to 5.
 	Priority int
-	// Number is 1 for the first try, then one more per failure.
+	// Number is the number of this grant, from 1: one more each time that the task is given to a worker,
+	// whatever became of the grant before.
 	Number int
-	// MaxAttempts is how many failures are allowed in all.
+	// Failures is how many attempts have failed so far.
+	Failures int
+	// MaxAttempts is how many failures send the task to the dead letters.
 	MaxAttempts int
 	// CreatedAt is when the task was accepted.
 	CreatedAt time.Time
@@ -35,22 +38,19 @@ type Attempt struct {
 }
 
 func newAttempt(domain string, t *yardv1.PolledTask) Attempt {
-	a := Attempt{
+	return Attempt{
 		TaskID: t.TaskId, Domain: domain, Tasklist: t.Tasklist, Type: t.Type,
 		Payload: payloadOf(t.Payload), Priority: int(t.Priority),
-		Number: int(t.Attempt), MaxAttempts: int(t.MaxAttempts),
+		Number: int(t.Attempt), Failures: int(t.Failures), MaxAttempts: int(t.MaxAttempts),
 		CreatedAt:        time.UnixMilli(t.CreatedAtMs),
+		Deadline:         time.Now().Add(time.Duration(t.TimeoutMs) * time.Millisecond),
 		HeartbeatTimeout: time.Duration(t.HeartbeatTimeoutMs) * time.Millisecond,
 		token:            t.Token,
 	}
-	switch {
-	case t.TimeoutMs > 0:
-		a.Deadline = time.Now().Add(time.Duration(t.TimeoutMs) * time.Millisecond)
-	case t.DeadlineMs > 0: // of an engine that says no more
-		a.Deadline = time.UnixMilli(t.DeadlineMs)
-	}
-	return a
 }
+
+// Last tells whether the task goes to the dead letters if this attempt fails.
+func (a *Attempt) Last() bool { return a.Failures+1 >= a.MaxAttempts }
 
 // HandlerFunc runs one attempt. Its error becomes a failure (see NonRetryable and
 // RetryAfter); a panic becomes a failure too. It must return soon after its

@@ -107,22 +107,22 @@ type TaskType struct {
 	MaxConcurrency int
 	// SlotsInUse is how many run now, where there is a limit. Only in the answer of GetType.
 	SlotsInUse int
-	// Revision changes with every set. SetType replaces this one only, or any where it is 0.
+	// Revision changes with every put. PutType replaces this one only, or any where it is 0.
 	Revision int64
 }
 
-// SetType creates or changes a task type and returns it as stored. A changed
+// PutType creates or changes a task type and returns it as stored. A changed
 // limit is in force within a second; tasks accepted before keep their retry
 // policy and timeouts. STALE: another revision than t's is stored.
-func (c *Client) SetType(ctx context.Context, t TaskType) (TaskType, error) {
-	req := &yardv1.SetTypeRequest{Type: &yardv1.TaskType{
+func (c *Client) PutType(ctx context.Context, t TaskType) (TaskType, error) {
+	req := &yardv1.PutTypeRequest{Type: &yardv1.TaskType{
 		Name: t.Name, Retry: t.Retry.wire(),
 		StartToCloseMs:     milliseconds(t.StartToClose),
 		HeartbeatTimeoutMs: milliseconds(t.HeartbeatTimeout),
 		MaxConcurrency:     int32Of(t.MaxConcurrency),
 		Revision:           t.Revision,
 	}}
-	resp, err := call[yardv1.SetTypeResponse](ctx, &c.transport, c.subject("types.set"), req, repeatable)
+	resp, err := call[yardv1.PutTypeResponse](ctx, &c.transport, c.subject("types.put"), req, repeatable)
 	if err != nil {
 		return TaskType{}, err
 	}

@@ -47,10 +47,10 @@ func (c *Client) SubmitMany(ctx context.Context, tasks []Task) ([]string, error)
 		if err != nil {
 			return accepted, offsetPath(err, offset)
 		}
-		if len(resp.TaskIds) != len(req.Tasks) {
-			return accepted, fault.New(fault.Internal, "%d ids were answered for %d tasks", len(resp.TaskIds), len(req.Tasks))
+		if len(resp.Results) != len(req.Tasks) {
+			return accepted, fault.New(fault.Internal, "%d results were answered for %d tasks", len(resp.Results), len(req.Tasks))
 		}
-		accepted = append(accepted, resp.TaskIds...)
+		accepted = append(accepted, resp.TaskIDs()...)
 	}
 	return accepted, nil
 }

@@ -34,6 +34,7 @@ func attackers() map[string]permissions.User {
 	return map[string]permissions.User{
 		"tenant":    sealed.Admin(attacker),
 		"worker":    {Role: permissions.Worker, Domain: attacker, Name: sealed.UserName},
+		"fenced":    {Role: permissions.Worker, Domain: attacker, Name: "fenced", Tasklists: "mail"},
 		"submitter": {Role: permissions.Submitter, Domain: attacker, Name: sealed.UserName},
 		"operator":  sealed.Operator(),
 	}
@@ -46,7 +47,7 @@ func sealedStack(t *testing.T) *stack.Stack {
 	defer cancel()
 	dir := t.TempDir()
 	all := attackers()
-	if err := sealed.Render(dir, parts, []string{attacker, victim}, all["worker"], all["submitter"]); err != nil {
+	if err := sealed.Render(dir, parts, []string{attacker, victim}, all["worker"], all["fenced"], all["submitter"]); err != nil {
 		t.Fatal(err)
 	}
 	s, err := stack.Start(ctx, stack.Config{Auth: dir, Tables: stack.TablesMemory, Partitioning: parts})
@@ -189,7 +190,8 @@ func TestI14_NoAttackGetsThroughTheSeal(t *testing.T) {
 func workers(t *testing.T, s *stack.Stack) {
 	t.Helper()
 	may := map[string]string{
-		"worker": "tasks.poll tasks.complete tasks.fail tasks.heartbeat", "submitter": "tasks.submit tasks.get tasks.cancel",
+		"worker": "tasks.poll tasks.poll.mail tasks.poll.other tasks.complete tasks.fail tasks.heartbeat", "submitter": "tasks.submit tasks.get tasks.cancel",
+		"fenced": "tasks.poll.mail tasks.complete tasks.fail tasks.heartbeat",
 		"tenant": strings.Join(verbs, " "), "operator": "",
 	}
 	for who, u := range attackers() {

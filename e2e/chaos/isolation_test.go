@@ -105,7 +105,7 @@ func startMeter(t *testing.T, c *cluster.Cluster, name string) *meter {
 		t.Fatal(err)
 	}
 	testkit.Eventually(t, within, func() error {
-		_, err := m.client.SetType(ctx, yard.TaskType{Name: string(quick)})
+		_, err := m.client.PutType(ctx, yard.TaskType{Name: string(quick)})
 		return err
 	})
 	w := yard.NewWorker(c.Client(name), tasklist, yard.WithConcurrency(100), yard.WithPollWait(2*time.Second))

@@ -126,7 +126,7 @@ func define(t *testing.T, c *cluster.Cluster, client *yard.Client, types ...yard
 	}
 	for _, tt := range types {
 		testkit.Eventually(t, within, func() error {
-			_, err := client.SetType(ctx, tt)
+			_, err := client.PutType(ctx, tt)
 			return err
 		})
 	}
@@ -331,7 +331,7 @@ func (w *handWorker) serve(ctx context.Context, tasks []*yardv1.PolledTask) {
 	for _, task := range tasks {
 		key := string(task.Payload.GetData())
 		key = key[1 : len(key)-1] // a JSON string without escapes
-		run := w.begin(key, kind(task.Type), task.TaskId, w.leaseEnd(time.UnixMilli(task.DeadlineMs)))
+		run := w.begin(key, kind(task.Type), task.TaskId, w.leaseEnd(time.Now().Add(time.Duration(task.TimeoutMs)*time.Millisecond)))
 		err := work(ctx, kind(task.Type), key, int(task.Attempt))
 		w.end(run, err)
 		if err != nil {

@@ -48,19 +48,21 @@ func (p *poller) run() {
 	got := 0
 	for n := 0; p.working.Err() == nil; n++ {
 		name := fmt.Sprintf("%s/%d", p.name, n)
+		asked := time.Now()
 		tasks, err := p.client.Poll(p.working, &yardv1.PollRequest{Tasklist: tasklist, MaxTasks: pollTasks, WaitMs: pollWait.Milliseconds(), Worker: name})
 		if err != nil {
 			wait(p.working, 50*time.Millisecond)
 			continue
 		}
-		all := p.take(tasks, name, &got)
+		all := p.take(tasks, name, asked, &got)
 		pace := time.Duration(p.rand.Int64N(int64(quickRun)))
 		p.crew.Go(func() { p.serve(all, pace) })
 	}
 }
 
-// take enters the grants of one poll into the ledger.
-func (p *poller) take(tasks []*yardv1.PolledTask, name string, got *int) []held {
+// take enters the grants of one poll into the ledger. None was sent before the poll was asked, so their leases
+// last from then at least.
+func (p *poller) take(tasks []*yardv1.PolledTask, name string, asked time.Time, got *int) []held {
 	now := time.Now()
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -73,7 +75,7 @@ func (p *poller) take(tasks []*yardv1.PolledTask, name string, got *int) []held 
 			p.t.Errorf("%s got a task that was never submitted: %v", name, task)
 			continue
 		}
-		g := &audit.Grant{Worker: name, TaskID: task.TaskId, At: now, LeaseEnd: time.UnixMilli(task.DeadlineMs)}
+		g := &audit.Grant{Worker: name, TaskID: task.TaskId, At: now, LeaseEnd: asked.Add(time.Duration(task.TimeoutMs) * time.Millisecond)}
 		w.account.Grants = append(w.account.Grants, g)
 		p.pace.moved(task.TaskId, now, handsOut, both)
 		if w.owed {

@@ -80,7 +80,7 @@ func TestTasksArePaged(t *testing.T) {
 // TestALimitGoesWithItsType (R9): a deleted type's limit is gone at every shard; tasks of it go on.
 func TestALimitGoesWithItsType(t *testing.T) {
 	everywhere(t, func(t *testing.T, w *world) {
-		w.setType(yard.TaskType{Name: "x", MaxConcurrency: 1})
+		w.putType(yard.TaskType{Name: "x", MaxConcurrency: 1})
 		for range 3 {
 			w.submitOne(&yardv1.NewTask{Type: "x"})
 		}
@@ -105,7 +105,7 @@ func TestALimitGoesWithItsType(t *testing.T) {
 func TestADomainIsDeletedAndMadeAgain(t *testing.T) {
 	everywhere(t, func(t *testing.T, w *world) {
 		admin := w.admin
-		w.setType(yard.TaskType{Name: "x", MaxConcurrency: 1})
+		w.putType(yard.TaskType{Name: "x", MaxConcurrency: 1})
 		id := w.submitOne(&yardv1.NewTask{Type: "x"})
 		later := w.submitOne(&yardv1.NewTask{Type: "x", DelayMs: 3_600_000})
 		p := w.takeOne()

@@ -42,7 +42,7 @@ func (c *crowd) most() int {
 func TestI8LimitsHoldOverAllWorkers(t *testing.T) {
 	everywhere(t, func(t *testing.T, w *world) {
 		const tasks = 60
-		w.setType(yard.TaskType{Name: "payout", MaxConcurrency: 3})
+		w.putType(yard.TaskType{Name: "payout", MaxConcurrency: 3})
 		// The limit is known before the first task is.
 		w.eventually(func() error {
 			got, err := w.client.GetType(w.soon(), "payout")
@@ -83,12 +83,12 @@ func TestI8LimitsHoldOverAllWorkers(t *testing.T) {
 		equal(t, "most at once", c.most(), 3)
 		w.slots(3, 3)
 
-		w.setType(yard.TaskType{Name: "payout", MaxConcurrency: 5})
+		w.putType(yard.TaskType{Name: "payout", MaxConcurrency: 5})
 		arrive(2)
 		w.slots(5, 5)
 		equal(t, "most at once", c.most(), 5)
 
-		w.setType(yard.TaskType{Name: "payout", MaxConcurrency: 2})
+		w.putType(yard.TaskType{Name: "payout", MaxConcurrency: 2})
 		w.slots(5, 2)
 		for range 3 { // out, and nobody in
 			gate <- struct{}{}
@@ -126,7 +126,7 @@ func (w *world) slots(inUse, limit int32) {
 // runs out, and no longer.
 func TestI8SlotsOfTheLostComeBack(t *testing.T) {
 	everywhere(t, func(t *testing.T, w *world) {
-		w.setType(yard.TaskType{Name: "x", MaxConcurrency: 1})
+		w.putType(yard.TaskType{Name: "x", MaxConcurrency: 1})
 		ids := w.submit(
 			&yardv1.NewTask{Type: "x", HeartbeatTimeoutMs: 500},
 			&yardv1.NewTask{Type: "x", StartToCloseMs: 300},
@@ -141,7 +141,7 @@ func TestI8SlotsOfTheLostComeBack(t *testing.T) {
 // TestLimitedAndFreeTypesDoNotBlockEachOther: a full type is set aside.
 func TestLimitedAndFreeTypesDoNotBlockEachOther(t *testing.T) {
 	everywhere(t, func(t *testing.T, w *world) {
-		w.setType(yard.TaskType{Name: "narrow", MaxConcurrency: 1})
+		w.putType(yard.TaskType{Name: "narrow", MaxConcurrency: 1})
 		var tasks []*yardv1.NewTask
 		for i := range 40 {
 			task := &yardv1.NewTask{Type: "narrow", Priority: 1}

@@ -123,7 +123,7 @@ func TestI14_AFloodIsAloneWithItsRefusals(t *testing.T) {
 	f.send(100, 48, "tasks.poll", &yardv1.PollRequest{Tasklist: "empty", MaxTasks: 1, WaitMs: 60_000}, brought)
 	late := must[yardv1.SubmitResponse](loud, "tasks.submit", &yardv1.SubmitRequest{Tasklist: "other", Tasks: []*yardv1.NewTask{{Type: "x"}}, Wait: true, WaitMs: 60_000})
 	equal(t, "the wait of a submit that found no room", late.WaitCode, string(fault.ResourceExhausted))
-	loud.reach(late.TaskIds[0], "ready") // stored all the same, and a get without a wait has room
+	loud.reach(late.TaskIDs()[0], "ready") // stored all the same, and a get without a wait has room
 
 	quiet.lives(t)
 	for i := range 20 {
@@ -141,7 +141,7 @@ func TestI14_AFloodIsAloneWithItsRefusals(t *testing.T) {
 // lives does what a tenant does: all verbs, with a wait too.
 func (w *world) lives(t *testing.T) {
 	t.Helper()
-	w.setType(yard.TaskType{Name: "x", MaxConcurrency: 5})
+	w.putType(yard.TaskType{Name: "x", MaxConcurrency: 5})
 	id := w.submitOne(&yardv1.NewTask{Type: "x"})
 	ended := make(chan *yardv1.SubmitResponse, 1)
 	go func() {

@@ -19,7 +19,7 @@ import (
 // in the table, so that what comes then was chosen among all of them.
 func TestPrioritiesComeOutSorted(t *testing.T) {
 	everywhere(t, func(t *testing.T, w *world) {
-		w.setType(yard.TaskType{Name: "x", MaxConcurrency: 1})
+		w.putType(yard.TaskType{Name: "x", MaxConcurrency: 1})
 		w.underOneOwner(func() error {
 			w.submitOne(&yardv1.NewTask{Type: "x"})
 			holder := w.takeOne()

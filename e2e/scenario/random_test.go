@@ -21,7 +21,7 @@ const narrow, narrowSlots = "narrow", 2
 // that were given. YARD_SEED repeats what is random here; how the clients meet is not.
 func TestRandomVerbsKeepThePromises(t *testing.T) {
 	everywhere(t, func(t *testing.T, w *world) {
-		w.setType(yard.TaskType{Name: narrow, MaxConcurrency: narrowSlots})
+		w.putType(yard.TaskType{Name: narrow, MaxConcurrency: narrowSlots})
 		seed := testkit.Seed(t)
 		book := &book{grants: map[string]*yardv1.PolledTask{}, tokens: w.tokens()}
 		var clients sync.WaitGroup
@@ -87,7 +87,7 @@ func (c *client) submitSome() error {
 	}
 	resp, err := c.handIn(req)
 	if err == nil {
-		c.submitted(resp.TaskIds)
+		c.submitted(resp.TaskIDs())
 	}
 	return err
 }

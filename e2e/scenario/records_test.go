@@ -172,7 +172,7 @@ func soon() *yardv1.RetryPolicy {
 
 // liveThrough gives tasks every fate that there is. Some are left on their way.
 func liveThrough(w *world) {
-	w.setType(yard.TaskType{Name: "back", MaxConcurrency: 1})
+	w.putType(yard.TaskType{Name: "back", MaxConcurrency: 1})
 	long := w.submitOne(&yardv1.NewTask{
 		Type: "long", StartToCloseMs: 3_600_000, HeartbeatTimeoutMs: 1_800_000, Payload: jsonPayload(`"long"`), Traceparent: traceparent,
 	})

@@ -46,7 +46,7 @@ type expectation struct{ state, events string }
 // fill makes a task of each state.
 func (r *restarts) fill() {
 	w := r.w
-	w.setType(yard.TaskType{Name: "narrow", MaxConcurrency: 1})
+	w.putType(yard.TaskType{Name: "narrow", MaxConcurrency: 1})
 	expect := func(id, state, events string) { r.tasks[id] = expectation{state, events} }
 
 	w.submitOne(&yardv1.NewTask{Type: "done", Payload: jsonPayload(`{"n":1}`)})

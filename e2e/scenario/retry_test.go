@@ -119,7 +119,7 @@ func TestLongRetriesAreParked(t *testing.T) {
 
 func TestTheTypesPolicyHoldsWhereTheTaskHasNone(t *testing.T) {
 	everywhere(t, func(t *testing.T, w *world) {
-		w.setType(yard.TaskType{Name: "once", Retry: &yard.RetryPolicy{MaxAttempts: 1}})
+		w.putType(yard.TaskType{Name: "once", Retry: &yard.RetryPolicy{MaxAttempts: 1}})
 		id := w.submitOne(&yardv1.NewTask{Type: "once"})
 		p := w.takeOne()
 		equal(t, "attempts in all", p.MaxAttempts, 1)
@@ -135,7 +135,8 @@ func TestHandedBackBurnsNoAttempt(t *testing.T) {
 		for range 3 {
 			p := w.takeOne()
 			held = append(held, w.grant(p))
-			equal(t, "attempt", p.Attempt, 1)
+			equal(t, "attempt", p.Attempt, w.grant(p))
+			equal(t, "failures so far", p.Failures, 0)
 			equal(t, "verdict", w.fail(p, &yardv1.Failure{NotStarted: true}), "OK")
 		}
 		equal(t, "verdict", w.complete(w.takeOne()), "OK")

@@ -137,10 +137,10 @@ func (w *world) eventually(cond func() error) {
 	testkit.Eventually(w.t, within, cond)
 }
 
-// setType makes a task type.
-func (w *world) setType(t yard.TaskType) {
+// putType makes a task type.
+func (w *world) putType(t yard.TaskType) {
 	w.t.Helper()
-	if _, err := w.client.SetType(w.soon(), t); err != nil {
+	if _, err := w.client.PutType(w.soon(), t); err != nil {
 		w.t.Fatal(err)
 	}
 }
@@ -221,10 +221,10 @@ func (w *world) submit(tasks ...*yardv1.NewTask) []string {
 	if err != nil {
 		w.t.Fatalf("tasks.submit: %v", err)
 	}
-	if len(resp.TaskIds) != len(tasks) {
-		w.t.Fatalf("%d ids for %d tasks", len(resp.TaskIds), len(tasks))
+	if len(resp.TaskIDs()) != len(tasks) {
+		w.t.Fatalf("%d ids for %d tasks", len(resp.TaskIDs()), len(tasks))
 	}
-	return resp.TaskIds
+	return resp.TaskIDs()
 }
 
 // submitOne hands in one task.

@@ -68,7 +68,11 @@ func newFake(tb testing.TB, nc *nats.Conn) *fake {
 func (f *fake) serve() *fake {
 	f.tb.Helper()
 	for _, endpoint := range endpoints {
-		sub, err := f.nc.Subscribe(topology.APIAny(endpoint), func(msg *nats.Msg) { f.handle(endpoint, msg) })
+		subject := topology.APIAny(endpoint)
+		if endpoint == "tasks.poll" {
+			subject = topology.PollOfAny
+		}
+		sub, err := f.nc.Subscribe(subject, func(msg *nats.Msg) { f.handle(endpoint, msg) })
 		if err != nil {
 			f.tb.Fatal(err)
 		}
@@ -179,7 +183,7 @@ func (f *fake) submit(msg *nats.Msg) {
 		entry := &task{id: id, task: t, state: yardv1.TaskState_TASK_STATE_READY}
 		f.tasks[id] = entry
 		f.ready = append(f.ready, entry)
-		resp.TaskIds = append(resp.TaskIds, id)
+		resp.Results = append(resp.Results, &yardv1.SubmitResult{TaskId: id, Outcome: yardv1.SubmitOutcome_SUBMIT_OUTCOME_CREATED})
 	}
 	f.answer(msg.Reply, resp)
 	f.match()
@@ -234,7 +238,7 @@ func (f *fake) grant(t *task) *yardv1.PolledTask {
 	t.token = fmt.Sprintf("%s-%d", t.id, t.grants)
 	return &yardv1.PolledTask{
 		TaskId: t.id, Token: t.token, Type: t.task.Type, Tasklist: t.task.Tasklist, Payload: t.task.Payload,
-		Attempt: int32(t.failures + 1), MaxAttempts: 3, DeadlineMs: time.Now().Add(time.Minute).UnixMilli(),
+		Attempt: int32(t.grants), Failures: int32(t.failures), MaxAttempts: 3, TimeoutMs: time.Minute.Milliseconds(),
 		HeartbeatTimeoutMs: t.task.HeartbeatTimeoutMs, Traceparent: t.task.Traceparent,
 	}
 }

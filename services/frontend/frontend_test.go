@@ -142,7 +142,7 @@ func (s *stage) submit(n int) []string {
 	s.t.Helper()
 	resp := &yardv1.SubmitResponse{}
 	s.must(topology.API("shop", "tasks.submit"), tasks(n), resp)
-	return resp.TaskIds
+	return resp.TaskIDs()
 }
 
 // stored is how many messages all history logs hold.
@@ -197,9 +197,12 @@ func TestJSONIsAnsweredInJSON(t *testing.T) {
 		t.Errorf("answered as %q", got)
 	}
 	var resp struct {
-		TaskIDs []string `json:"task_ids"`
+		Results []struct {
+			TaskID  string `json:"task_id"`
+			Outcome string `json:"outcome"`
+		} `json:"results"`
 	}
-	if err := json.Unmarshal(answer.Data, &resp); err != nil || len(resp.TaskIDs) != 2 {
+	if err := json.Unmarshal(answer.Data, &resp); err != nil || len(resp.Results) != 2 || resp.Results[1].TaskID == "" || resp.Results[1].Outcome != "created" {
 		t.Fatalf("answer %s: %v", answer.Data, err)
 	}
 	all := append(s.records(0), s.records(1)...)

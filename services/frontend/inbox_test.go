@@ -34,7 +34,7 @@ func (s *stage) goodRequests() map[string]codec.Message {
 		shop("tasks.get"):              &yardv1.GetRequest{TaskId: id},
 		shop("tasks.list"):             &yardv1.ListRequest{},
 		shop("tasklists.describe"):     &yardv1.DescribeTasklistRequest{Tasklist: "main"},
-		shop("types.set"):              &yardv1.SetTypeRequest{Type: &yardv1.TaskType{Name: "planted"}},
+		shop("types.put"):              &yardv1.PutTypeRequest{Type: &yardv1.TaskType{Name: "planted"}},
 		shop("types.get"):              &yardv1.GetTypeRequest{Name: "planted"},
 		topology.Admin("domains.put"):  &yardv1.PutDomainRequest{Domain: &yardv1.Domain{Name: "planted"}},
 		topology.Admin("domains.get"):  &yardv1.GetDomainRequest{Name: "shop"},

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"strconv"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -48,7 +49,7 @@ func (s *stage) history(batches *atomic.Int64) {
 			batches.Add(1)
 			v := &logv1.VerdictBatch{RequestId: b.RequestId}
 			for _, e := range b.Events {
-				v.Verdicts = append(v.Verdicts, &logv1.EventVerdict{LeaseUntilMs: int64(e.Nonce)})
+				v.Verdicts = append(v.Verdicts, &logv1.EventVerdict{Message: strconv.FormatUint(e.Nonce, 10)})
 			}
 			data, err := v.MarshalVT()
 			if err != nil {
@@ -75,7 +76,7 @@ func TestOutcomesGetHistorysVerdicts(t *testing.T) {
 	resp := &yardv1.OutcomeResponse{}
 	s.must(topology.API("shop", "tasks.heartbeat"), req, resp)
 	for i, v := range resp.Verdicts {
-		if v.Code != "OK" || v.TaskId != req.Tasks[i].TaskId || v.LeaseUntilMs != int64(i+1) {
+		if v.Code != "OK" || v.TaskId != req.Tasks[i].TaskId || v.Message != strconv.Itoa(i+1) {
 			t.Fatalf("entry %d: %v", i, v)
 		}
 	}
@@ -138,7 +139,7 @@ func TestSubmitWaitsForTheResult(t *testing.T) {
 	req, resp := tasks(1), &yardv1.SubmitResponse{}
 	req.Wait = true
 	s.must(topology.API("shop", "tasks.submit"), req, resp)
-	if resp.Task.GetState() != yardv1.TaskState_TASK_STATE_COMPLETED || resp.Task.TaskId != resp.TaskIds[0] {
+	if resp.Task.GetState() != yardv1.TaskState_TASK_STATE_COMPLETED || resp.Task.TaskId != resp.TaskIDs()[0] {
 		t.Errorf("got %v", resp)
 	}
 }
@@ -148,7 +149,7 @@ func TestSubmitWaitEndsWithTheStateSoFar(t *testing.T) {
 	req, resp := tasks(1), &yardv1.SubmitResponse{}
 	req.Wait, req.WaitMs = true, 200
 	s.must(topology.API("shop", "tasks.submit"), req, resp)
-	if resp.Task.GetState() != yardv1.TaskState_TASK_STATE_QUEUED || resp.Task.Tasklist != "main" || len(resp.TaskIds) != 1 {
+	if resp.Task.GetState() != yardv1.TaskState_TASK_STATE_QUEUED || resp.Task.Tasklist != "main" || len(resp.TaskIDs()) != 1 {
 		t.Errorf("got %v", resp)
 	}
 }
@@ -183,7 +184,7 @@ func TestListMergesNewestFirst(t *testing.T) {
 
 func TestDescribeSumsUp(t *testing.T) {
 	s := newStage(t)
-	s.must(topology.API("shop", "types.set"), &yardv1.SetTypeRequest{Type: &yardv1.TaskType{Name: "pay", MaxConcurrency: 10}}, &yardv1.SetTypeResponse{})
+	s.must(topology.API("shop", "types.put"), &yardv1.PutTypeRequest{Type: &yardv1.TaskType{Name: "pay", MaxConcurrency: 10}}, &yardv1.PutTypeResponse{})
 	for p := range partitioning.History {
 		serve(s, topology.HistoryCall(p, "describe"), func(*rpcv1.DescribePartitionRequest) (natsrpc.Message, error) {
 			return &rpcv1.DescribePartitionResponse{Ready: 10, Running: 2, OldestReadyMs: int64(100 * p), UnreadBatches: 7}, nil
@@ -231,7 +232,7 @@ func TestDomainsAndTypesAreReadAsWritten(t *testing.T) {
 		t.Errorf("got %v", e)
 	}
 	// The very next submit goes by the type.
-	s.must(topology.API("shop", "types.set"), &yardv1.SetTypeRequest{Type: &yardv1.TaskType{Name: "email.send", StartToCloseMs: 1234}}, &yardv1.SetTypeResponse{})
+	s.must(topology.API("shop", "types.put"), &yardv1.PutTypeRequest{Type: &yardv1.TaskType{Name: "email.send", StartToCloseMs: 1234}}, &yardv1.PutTypeResponse{})
 	s.submit(1)
 	all := append(s.records(0), s.records(1)...)
 	if all[0].Policy.StartToCloseMs != 1234 {

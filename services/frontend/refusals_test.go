@@ -8,6 +8,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/codec"
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
@@ -68,8 +69,8 @@ func badRequests() map[string]bad {
 		"get of no partition":  {verb: "tasks.get", message: &yardv1.GetRequest{TaskId: ids.NewTaskID(farPast, 1000, 1).String()}, code: fault.NotFound},
 		"list too many":        {verb: "tasks.list", message: &yardv1.ListRequest{Limit: 1001}, code: fault.InvalidArgument, path: "/limit"},
 		"describe nothing":     {verb: "tasklists.describe", message: &yardv1.DescribeTasklistRequest{}, code: fault.InvalidArgument, path: "/tasklist"},
-		"type without a name":  {verb: "types.set", message: &yardv1.SetTypeRequest{Type: &yardv1.TaskType{}}, code: fault.InvalidArgument, path: "/type/name"},
-		"type that is no key":  {verb: "types.set", message: &yardv1.SetTypeRequest{Type: &yardv1.TaskType{Name: "a..b"}}, code: fault.InvalidArgument, path: "/type/name"},
+		"type without a name":  {verb: "types.put", message: &yardv1.PutTypeRequest{Type: &yardv1.TaskType{}}, code: fault.InvalidArgument, path: "/type/name"},
+		"type that is no key":  {verb: "types.put", message: &yardv1.PutTypeRequest{Type: &yardv1.TaskType{Name: "a..b"}}, code: fault.InvalidArgument, path: "/type/name"},
 		"type without setting": {verb: "types.get", message: &yardv1.GetTypeRequest{Name: "nothing"}, code: fault.NotFound, path: "/name"},
 	}
 }
@@ -147,7 +148,7 @@ func TestBadDomainsAreRefused(t *testing.T) {
 		for verb, message := range map[string]codec.Message{
 			"tasks.submit": tasks(1), "tasks.poll": &yardv1.PollRequest{Tasklist: "main", MaxTasks: 1},
 			"tasks.complete": &yardv1.CompleteRequest{}, "tasks.get": &yardv1.GetRequest{}, "tasks.list": &yardv1.ListRequest{},
-			"tasklists.describe": &yardv1.DescribeTasklistRequest{}, "types.set": &yardv1.SetTypeRequest{}, "types.get": &yardv1.GetTypeRequest{},
+			"tasklists.describe": &yardv1.DescribeTasklistRequest{}, "types.put": &yardv1.PutTypeRequest{}, "types.get": &yardv1.GetTypeRequest{},
 		} {
 			if e := s.ask(topology.API(domain, verb), message, nil); fault.CodeOf(e) != code {
 				t.Errorf("%s of %q: got %v, want %s", verb, domain, e, code)
@@ -162,5 +163,43 @@ func TestBadDomainsAreRefused(t *testing.T) {
 	}
 	if n := s.stored(); n != 0 {
 		t.Errorf("%d messages were stored", n)
+	}
+}
+
+// R55: a verb of a later version is answered, so that its client need not take us for one that is away.
+func TestR55_VerbsOfLaterVersionsAreUnimplemented(t *testing.T) {
+	s := newStage(t)
+	for _, verb := range []string{"tasks.redrive", "tasklists.pause", "limits.put", "schedules.whatever"} {
+		if e := s.ask(topology.API("shop", verb), &yardv1.GetRequest{}, nil); fault.CodeOf(e) != fault.Unimplemented {
+			t.Errorf("%s: %v", verb, e)
+		}
+	}
+}
+
+// The subject of a poll may name its tasklist, and then nothing else may.
+func TestAPollsSubjectNamesItsTasklist(t *testing.T) {
+	s := newStage(t)
+	polls := make(chan *nats.Msg, 9)
+	s.matching(func(m *nats.Msg) { polls <- m })
+	subject := topology.PollOf("shop", "main")
+	for _, named := range []string{"", "main"} {
+		body, err := (&yardv1.PollRequest{Tasklist: named, MaxTasks: 1}).MarshalVT()
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := &nats.Msg{Subject: subject, Reply: s.client.NewInbox(), Data: body, Header: nats.Header{codec.HeaderContentType: {string(codec.Protobuf)}}}
+		if err := s.client.PublishMsg(m); err != nil {
+			t.Fatal(err)
+		}
+		var got rpcv1.Poll
+		if err := got.UnmarshalVT((<-polls).Data); err != nil || got.Tasklist != "main" || got.Domain != "shop" {
+			t.Errorf("tasklist %q: %v %v", named, &got, err)
+		}
+	}
+	for named, subject := range map[string]string{"other": subject, "": topology.PollOf("shop", "a,b")} {
+		e := s.ask(subject, &yardv1.PollRequest{Tasklist: named, MaxTasks: 1}, nil)
+		if fault.CodeOf(e) != fault.InvalidArgument || e.Path != "/tasklist" {
+			t.Errorf("%q to %s: %v", named, subject, e)
+		}
 	}
 }

@@ -502,7 +502,7 @@ type TaskType struct {
 	// At most so many attempts of this type run at once in the domain, on any
 	// number of nodes, 1..1000000. Default 0: no limit.
 	MaxConcurrency int32 `protobuf:"varint,5,opt,name=max_concurrency,json=maxConcurrency,proto3" json:"max_concurrency,omitempty"`
-	// Changes with every set; the server sets it. In a set, 0 (default) means: whatever is stored.
+	// Changes with every put; the server sets it. In a put, 0 (default) means: whatever is stored.
 	// Another number means: only in place of this revision, else STALE.
 	Revision      int64 `protobuf:"varint,6,opt,name=revision,proto3" json:"revision,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -581,9 +581,9 @@ func (x *TaskType) GetRevision() int64 {
 	return 0
 }
 
-// SetTypeRequest (types.set) creates or changes a type. A changed limit is in
+// PutTypeRequest (types.put) creates or changes a type. A changed limit is in
 // force within a second; tasks accepted before keep their retry policy and timeouts.
-type SetTypeRequest struct {
+type PutTypeRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Required: the type as it shall be.
 	Type          *TaskType `protobuf:"bytes,1,opt,name=type,proto3" json:"type,omitempty"`
@@ -591,20 +591,20 @@ type SetTypeRequest struct {
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *SetTypeRequest) Reset() {
-	*x = SetTypeRequest{}
+func (x *PutTypeRequest) Reset() {
+	*x = PutTypeRequest{}
 	mi := &file_yard_v1_admin_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *SetTypeRequest) String() string {
+func (x *PutTypeRequest) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*SetTypeRequest) ProtoMessage() {}
+func (*PutTypeRequest) ProtoMessage() {}
 
-func (x *SetTypeRequest) ProtoReflect() protoreflect.Message {
+func (x *PutTypeRequest) ProtoReflect() protoreflect.Message {
 	mi := &file_yard_v1_admin_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -616,19 +616,19 @@ func (x *SetTypeRequest) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use SetTypeRequest.ProtoReflect.Descriptor instead.
-func (*SetTypeRequest) Descriptor() ([]byte, []int) {
+// Deprecated: Use PutTypeRequest.ProtoReflect.Descriptor instead.
+func (*PutTypeRequest) Descriptor() ([]byte, []int) {
 	return file_yard_v1_admin_proto_rawDescGZIP(), []int{10}
 }
 
-func (x *SetTypeRequest) GetType() *TaskType {
+func (x *PutTypeRequest) GetType() *TaskType {
 	if x != nil {
 		return x.Type
 	}
 	return nil
 }
 
-type SetTypeResponse struct {
+type PutTypeResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// As it is stored.
 	Type          *TaskType `protobuf:"bytes,1,opt,name=type,proto3" json:"type,omitempty"`
@@ -636,20 +636,20 @@ type SetTypeResponse struct {
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *SetTypeResponse) Reset() {
-	*x = SetTypeResponse{}
+func (x *PutTypeResponse) Reset() {
+	*x = PutTypeResponse{}
 	mi := &file_yard_v1_admin_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *SetTypeResponse) String() string {
+func (x *PutTypeResponse) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*SetTypeResponse) ProtoMessage() {}
+func (*PutTypeResponse) ProtoMessage() {}
 
-func (x *SetTypeResponse) ProtoReflect() protoreflect.Message {
+func (x *PutTypeResponse) ProtoReflect() protoreflect.Message {
 	mi := &file_yard_v1_admin_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -661,12 +661,12 @@ func (x *SetTypeResponse) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use SetTypeResponse.ProtoReflect.Descriptor instead.
-func (*SetTypeResponse) Descriptor() ([]byte, []int) {
+// Deprecated: Use PutTypeResponse.ProtoReflect.Descriptor instead.
+func (*PutTypeResponse) Descriptor() ([]byte, []int) {
 	return file_yard_v1_admin_proto_rawDescGZIP(), []int{11}
 }
 
-func (x *SetTypeResponse) GetType() *TaskType {
+func (x *PutTypeResponse) GetType() *TaskType {
 	if x != nil {
 		return x.Type
 	}
@@ -1276,9 +1276,9 @@ const file_yard_v1_admin_proto_rawDesc = "" +
 	"\x14heartbeat_timeout_ms\x18\x04 \x01(\x03R\x12heartbeatTimeoutMs\x12'\n" +
 	"\x0fmax_concurrency\x18\x05 \x01(\x05R\x0emaxConcurrency\x12\x1a\n" +
 	"\brevision\x18\x06 \x01(\x03R\brevision\"7\n" +
-	"\x0eSetTypeRequest\x12%\n" +
+	"\x0ePutTypeRequest\x12%\n" +
 	"\x04type\x18\x01 \x01(\v2\x11.yard.v1.TaskTypeR\x04type\"8\n" +
-	"\x0fSetTypeResponse\x12%\n" +
+	"\x0fPutTypeResponse\x12%\n" +
 	"\x04type\x18\x01 \x01(\v2\x11.yard.v1.TaskTypeR\x04type\"$\n" +
 	"\x0eGetTypeRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\"Z\n" +
@@ -1343,8 +1343,8 @@ var file_yard_v1_admin_proto_goTypes = []any{
 	(*DeleteDomainRequest)(nil),      // 7: yard.v1.DeleteDomainRequest
 	(*DeleteDomainResponse)(nil),     // 8: yard.v1.DeleteDomainResponse
 	(*TaskType)(nil),                 // 9: yard.v1.TaskType
-	(*SetTypeRequest)(nil),           // 10: yard.v1.SetTypeRequest
-	(*SetTypeResponse)(nil),          // 11: yard.v1.SetTypeResponse
+	(*PutTypeRequest)(nil),           // 10: yard.v1.PutTypeRequest
+	(*PutTypeResponse)(nil),          // 11: yard.v1.PutTypeResponse
 	(*GetTypeRequest)(nil),           // 12: yard.v1.GetTypeRequest
 	(*GetTypeResponse)(nil),          // 13: yard.v1.GetTypeResponse
 	(*ListTypesRequest)(nil),         // 14: yard.v1.ListTypesRequest
@@ -1363,8 +1363,8 @@ var file_yard_v1_admin_proto_depIdxs = []int32{
 	0,  // 3: yard.v1.ListDomainsResponse.domains:type_name -> yard.v1.Domain
 	0,  // 4: yard.v1.DeleteDomainResponse.domain:type_name -> yard.v1.Domain
 	21, // 5: yard.v1.TaskType.retry:type_name -> yard.v1.RetryPolicy
-	9,  // 6: yard.v1.SetTypeRequest.type:type_name -> yard.v1.TaskType
-	9,  // 7: yard.v1.SetTypeResponse.type:type_name -> yard.v1.TaskType
+	9,  // 6: yard.v1.PutTypeRequest.type:type_name -> yard.v1.TaskType
+	9,  // 7: yard.v1.PutTypeResponse.type:type_name -> yard.v1.TaskType
 	9,  // 8: yard.v1.GetTypeResponse.type:type_name -> yard.v1.TaskType
 	9,  // 9: yard.v1.ListTypesResponse.types:type_name -> yard.v1.TaskType
 	9,  // 10: yard.v1.DeleteTypeResponse.type:type_name -> yard.v1.TaskType

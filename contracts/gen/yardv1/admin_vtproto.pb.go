@@ -207,11 +207,11 @@ func (m *TaskType) CloneMessageVT() proto.Message {
 	return m.CloneVT()
 }
 
-func (m *SetTypeRequest) CloneVT() *SetTypeRequest {
+func (m *PutTypeRequest) CloneVT() *PutTypeRequest {
 	if m == nil {
-		return (*SetTypeRequest)(nil)
+		return (*PutTypeRequest)(nil)
 	}
-	r := new(SetTypeRequest)
+	r := new(PutTypeRequest)
 	r.Type = m.Type.CloneVT()
 	if len(m.unknownFields) > 0 {
 		r.unknownFields = make([]byte, len(m.unknownFields))
@@ -220,15 +220,15 @@ func (m *SetTypeRequest) CloneVT() *SetTypeRequest {
 	return r
 }
 
-func (m *SetTypeRequest) CloneMessageVT() proto.Message {
+func (m *PutTypeRequest) CloneMessageVT() proto.Message {
 	return m.CloneVT()
 }
 
-func (m *SetTypeResponse) CloneVT() *SetTypeResponse {
+func (m *PutTypeResponse) CloneVT() *PutTypeResponse {
 	if m == nil {
-		return (*SetTypeResponse)(nil)
+		return (*PutTypeResponse)(nil)
 	}
-	r := new(SetTypeResponse)
+	r := new(PutTypeResponse)
 	r.Type = m.Type.CloneVT()
 	if len(m.unknownFields) > 0 {
 		r.unknownFields = make([]byte, len(m.unknownFields))
@@ -237,7 +237,7 @@ func (m *SetTypeResponse) CloneVT() *SetTypeResponse {
 	return r
 }
 
-func (m *SetTypeResponse) CloneMessageVT() proto.Message {
+func (m *PutTypeResponse) CloneMessageVT() proto.Message {
 	return m.CloneVT()
 }
 
@@ -904,7 +904,7 @@ func (m *TaskType) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 	return len(dAtA) - i, nil
 }
 
-func (m *SetTypeRequest) MarshalVT() (dAtA []byte, err error) {
+func (m *PutTypeRequest) MarshalVT() (dAtA []byte, err error) {
 	if m == nil {
 		return nil, nil
 	}
@@ -917,12 +917,12 @@ func (m *SetTypeRequest) MarshalVT() (dAtA []byte, err error) {
 	return dAtA[:n], nil
 }
 
-func (m *SetTypeRequest) MarshalToVT(dAtA []byte) (int, error) {
+func (m *PutTypeRequest) MarshalToVT(dAtA []byte) (int, error) {
 	size := m.SizeVT()
 	return m.MarshalToSizedBufferVT(dAtA[:size])
 }
 
-func (m *SetTypeRequest) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
+func (m *PutTypeRequest) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 	if m == nil {
 		return 0, nil
 	}
@@ -947,7 +947,7 @@ func (m *SetTypeRequest) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 	return len(dAtA) - i, nil
 }
 
-func (m *SetTypeResponse) MarshalVT() (dAtA []byte, err error) {
+func (m *PutTypeResponse) MarshalVT() (dAtA []byte, err error) {
 	if m == nil {
 		return nil, nil
 	}
@@ -960,12 +960,12 @@ func (m *SetTypeResponse) MarshalVT() (dAtA []byte, err error) {
 	return dAtA[:n], nil
 }
 
-func (m *SetTypeResponse) MarshalToVT(dAtA []byte) (int, error) {
+func (m *PutTypeResponse) MarshalToVT(dAtA []byte) (int, error) {
 	size := m.SizeVT()
 	return m.MarshalToSizedBufferVT(dAtA[:size])
 }
 
-func (m *SetTypeResponse) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
+func (m *PutTypeResponse) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 	if m == nil {
 		return 0, nil
 	}
@@ -1633,7 +1633,7 @@ func (m *TaskType) SizeVT() (n int) {
 	return n
 }
 
-func (m *SetTypeRequest) SizeVT() (n int) {
+func (m *PutTypeRequest) SizeVT() (n int) {
 	if m == nil {
 		return 0
 	}
@@ -1647,7 +1647,7 @@ func (m *SetTypeRequest) SizeVT() (n int) {
 	return n
 }
 
-func (m *SetTypeResponse) SizeVT() (n int) {
+func (m *PutTypeResponse) SizeVT() (n int) {
 	if m == nil {
 		return 0
 	}
@@ -2944,7 +2944,7 @@ func (m *TaskType) UnmarshalVT(dAtA []byte) error {
 	}
 	return nil
 }
-func (m *SetTypeRequest) UnmarshalVT(dAtA []byte) error {
+func (m *PutTypeRequest) UnmarshalVT(dAtA []byte) error {
 	l := len(dAtA)
 	iNdEx := 0
 	for iNdEx < l {
@@ -2967,10 +2967,10 @@ func (m *SetTypeRequest) UnmarshalVT(dAtA []byte) error {
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
 		if wireType == 4 {
-			return fmt.Errorf("proto: SetTypeRequest: wiretype end group for non-group")
+			return fmt.Errorf("proto: PutTypeRequest: wiretype end group for non-group")
 		}
 		if fieldNum <= 0 {
-			return fmt.Errorf("proto: SetTypeRequest: illegal tag %d (wire type %d)", fieldNum, wire)
+			return fmt.Errorf("proto: PutTypeRequest: illegal tag %d (wire type %d)", fieldNum, wire)
 		}
 		switch fieldNum {
 		case 1:
@@ -3031,7 +3031,7 @@ func (m *SetTypeRequest) UnmarshalVT(dAtA []byte) error {
 	}
 	return nil
 }
-func (m *SetTypeResponse) UnmarshalVT(dAtA []byte) error {
+func (m *PutTypeResponse) UnmarshalVT(dAtA []byte) error {
 	l := len(dAtA)
 	iNdEx := 0
 	for iNdEx < l {
@@ -3054,10 +3054,10 @@ func (m *SetTypeResponse) UnmarshalVT(dAtA []byte) error {
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
 		if wireType == 4 {
-			return fmt.Errorf("proto: SetTypeResponse: wiretype end group for non-group")
+			return fmt.Errorf("proto: PutTypeResponse: wiretype end group for non-group")
 		}
 		if fieldNum <= 0 {
-			return fmt.Errorf("proto: SetTypeResponse: illegal tag %d (wire type %d)", fieldNum, wire)
+			return fmt.Errorf("proto: PutTypeResponse: illegal tag %d (wire type %d)", fieldNum, wire)
 		}
 		switch fieldNum {
 		case 1:
@@ -5354,7 +5354,7 @@ func (m *TaskType) UnmarshalVTUnsafe(dAtA []byte) error {
 	}
 	return nil
 }
-func (m *SetTypeRequest) UnmarshalVTUnsafe(dAtA []byte) error {
+func (m *PutTypeRequest) UnmarshalVTUnsafe(dAtA []byte) error {
 	l := len(dAtA)
 	iNdEx := 0
 	for iNdEx < l {
@@ -5377,10 +5377,10 @@ func (m *SetTypeRequest) UnmarshalVTUnsafe(dAtA []byte) error {
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
 		if wireType == 4 {
-			return fmt.Errorf("proto: SetTypeRequest: wiretype end group for non-group")
+			return fmt.Errorf("proto: PutTypeRequest: wiretype end group for non-group")
 		}
 		if fieldNum <= 0 {
-			return fmt.Errorf("proto: SetTypeRequest: illegal tag %d (wire type %d)", fieldNum, wire)
+			return fmt.Errorf("proto: PutTypeRequest: illegal tag %d (wire type %d)", fieldNum, wire)
 		}
 		switch fieldNum {
 		case 1:
@@ -5441,7 +5441,7 @@ func (m *SetTypeRequest) UnmarshalVTUnsafe(dAtA []byte) error {
 	}
 	return nil
 }
-func (m *SetTypeResponse) UnmarshalVTUnsafe(dAtA []byte) error {
+func (m *PutTypeResponse) UnmarshalVTUnsafe(dAtA []byte) error {
 	l := len(dAtA)
 	iNdEx := 0
 	for iNdEx < l {
@@ -5464,10 +5464,10 @@ func (m *SetTypeResponse) UnmarshalVTUnsafe(dAtA []byte) error {
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
 		if wireType == 4 {
-			return fmt.Errorf("proto: SetTypeResponse: wiretype end group for non-group")
+			return fmt.Errorf("proto: PutTypeResponse: wiretype end group for non-group")
 		}
 		if fieldNum <= 0 {
-			return fmt.Errorf("proto: SetTypeResponse: illegal tag %d (wire type %d)", fieldNum, wire)
+			return fmt.Errorf("proto: PutTypeResponse: illegal tag %d (wire type %d)", fieldNum, wire)
 		}
 		switch fieldNum {
 		case 1:

@@ -132,6 +132,29 @@ func (s *TaskState) UnmarshalText(text []byte) error {
 	return nil
 }
 
+// TaskIDs are the ids of the tasks, in order.
+func (r *SubmitResponse) TaskIDs() []string {
+	out := make([]string, len(r.GetResults()))
+	for i, result := range r.GetResults() {
+		out[i] = result.TaskId
+	}
+	return out
+}
+
+// Name is the outcome's JSON form, such as "created".
+func (o SubmitOutcome) Name() string {
+	return strings.ToLower(strings.TrimPrefix(o.String(), "SUBMIT_OUTCOME_"))
+}
+
+// MarshalText implements encoding.TextMarshaler.
+func (o SubmitOutcome) MarshalText() ([]byte, error) { return []byte(o.Name()), nil }
+
+// UnmarshalText is the inverse of MarshalText. An outcome of a newer engine is read as unspecified.
+func (o *SubmitOutcome) UnmarshalText(text []byte) error {
+	*o = SubmitOutcome(SubmitOutcome_value["SUBMIT_OUTCOME_"+strings.ToUpper(string(text))])
+	return nil
+}
+
 // Name is the kind's JSON form, such as "handed_back".
 func (k TaskEventKind) Name() string {
 	return strings.ToLower(strings.TrimPrefix(k.String(), "TASK_EVENT_KIND_"))

@@ -75,6 +75,53 @@ func (Encoding) EnumDescriptor() ([]byte, []int) {
 	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{0}
 }
 
+type SubmitOutcome int32
+
+const (
+	SubmitOutcome_SUBMIT_OUTCOME_UNSPECIFIED SubmitOutcome = 0
+	// The task is stored.
+	SubmitOutcome_SUBMIT_OUTCOME_CREATED SubmitOutcome = 1
+)
+
+// Enum value maps for SubmitOutcome.
+var (
+	SubmitOutcome_name = map[int32]string{
+		0: "SUBMIT_OUTCOME_UNSPECIFIED",
+		1: "SUBMIT_OUTCOME_CREATED",
+	}
+	SubmitOutcome_value = map[string]int32{
+		"SUBMIT_OUTCOME_UNSPECIFIED": 0,
+		"SUBMIT_OUTCOME_CREATED":     1,
+	}
+)
+
+func (x SubmitOutcome) Enum() *SubmitOutcome {
+	p := new(SubmitOutcome)
+	*p = x
+	return p
+}
+
+func (x SubmitOutcome) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (SubmitOutcome) Descriptor() protoreflect.EnumDescriptor {
+	return file_yard_v1_tasks_proto_enumTypes[1].Descriptor()
+}
+
+func (SubmitOutcome) Type() protoreflect.EnumType {
+	return &file_yard_v1_tasks_proto_enumTypes[1]
+}
+
+func (x SubmitOutcome) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use SubmitOutcome.Descriptor instead.
+func (SubmitOutcome) EnumDescriptor() ([]byte, []int) {
+	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{1}
+}
+
 type TaskState int32
 
 const (
@@ -134,11 +181,11 @@ func (x TaskState) String() string {
 }
 
 func (TaskState) Descriptor() protoreflect.EnumDescriptor {
-	return file_yard_v1_tasks_proto_enumTypes[1].Descriptor()
+	return file_yard_v1_tasks_proto_enumTypes[2].Descriptor()
 }
 
 func (TaskState) Type() protoreflect.EnumType {
-	return &file_yard_v1_tasks_proto_enumTypes[1]
+	return &file_yard_v1_tasks_proto_enumTypes[2]
 }
 
 func (x TaskState) Number() protoreflect.EnumNumber {
@@ -147,7 +194,7 @@ func (x TaskState) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use TaskState.Descriptor instead.
 func (TaskState) EnumDescriptor() ([]byte, []int) {
-	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{1}
+	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{2}
 }
 
 type TaskEventKind int32
@@ -225,11 +272,11 @@ func (x TaskEventKind) String() string {
 }
 
 func (TaskEventKind) Descriptor() protoreflect.EnumDescriptor {
-	return file_yard_v1_tasks_proto_enumTypes[2].Descriptor()
+	return file_yard_v1_tasks_proto_enumTypes[3].Descriptor()
 }
 
 func (TaskEventKind) Type() protoreflect.EnumType {
-	return &file_yard_v1_tasks_proto_enumTypes[2]
+	return &file_yard_v1_tasks_proto_enumTypes[3]
 }
 
 func (x TaskEventKind) Number() protoreflect.EnumNumber {
@@ -238,7 +285,7 @@ func (x TaskEventKind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use TaskEventKind.Descriptor instead.
 func (TaskEventKind) EnumDescriptor() ([]byte, []int) {
-	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{2}
+	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{3}
 }
 
 // Payload is bytes that the engine never looks into.
@@ -579,10 +626,65 @@ func (x *SubmitRequest) GetRetryToken() string {
 	return ""
 }
 
+// SubmitResult is what became of one task of a submit.
+type SubmitResult struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The task's id: 26 characters, sortable by time.
+	TaskId string `protobuf:"bytes,1,opt,name=task_id,json=taskId,proto3" json:"task_id,omitempty"`
+	// What was done. Further outcomes may come in later versions; each of them says that the task of this id exists.
+	Outcome       SubmitOutcome `protobuf:"varint,2,opt,name=outcome,proto3,enum=yard.v1.SubmitOutcome" json:"outcome,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SubmitResult) Reset() {
+	*x = SubmitResult{}
+	mi := &file_yard_v1_tasks_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SubmitResult) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SubmitResult) ProtoMessage() {}
+
+func (x *SubmitResult) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_v1_tasks_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SubmitResult.ProtoReflect.Descriptor instead.
+func (*SubmitResult) Descriptor() ([]byte, []int) {
+	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *SubmitResult) GetTaskId() string {
+	if x != nil {
+		return x.TaskId
+	}
+	return ""
+}
+
+func (x *SubmitResult) GetOutcome() SubmitOutcome {
+	if x != nil {
+		return x.Outcome
+	}
+	return SubmitOutcome_SUBMIT_OUTCOME_UNSPECIFIED
+}
+
 type SubmitResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// One id per task, in order: 26 characters, sortable by time.
-	TaskIds []string `protobuf:"bytes,1,rep,name=task_ids,json=taskIds,proto3" json:"task_ids,omitempty"`
+	// One per task, in order.
+	Results []*SubmitResult `protobuf:"bytes,1,rep,name=results,proto3" json:"results,omitempty"`
 	// With wait: the task as it was when the wait ended.
 	Task *Task `protobuf:"bytes,2,opt,name=task,proto3" json:"task,omitempty"`
 	// With wait: empty where the wait lasted until the task's end or until its time was over. Else
@@ -598,7 +700,7 @@ type SubmitResponse struct {
 
 func (x *SubmitResponse) Reset() {
 	*x = SubmitResponse{}
-	mi := &file_yard_v1_tasks_proto_msgTypes[4]
+	mi := &file_yard_v1_tasks_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -610,7 +712,7 @@ func (x *SubmitResponse) String() string {
 func (*SubmitResponse) ProtoMessage() {}
 
 func (x *SubmitResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_tasks_proto_msgTypes[4]
+	mi := &file_yard_v1_tasks_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -623,12 +725,12 @@ func (x *SubmitResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubmitResponse.ProtoReflect.Descriptor instead.
 func (*SubmitResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{4}
+	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{5}
 }
 
-func (x *SubmitResponse) GetTaskIds() []string {
+func (x *SubmitResponse) GetResults() []*SubmitResult {
 	if x != nil {
-		return x.TaskIds
+		return x.Results
 	}
 	return nil
 }
@@ -657,7 +759,7 @@ func (x *SubmitResponse) GetWaitRetryAfterMs() int64 {
 // PollRequest (tasks.poll): a worker asks for work.
 type PollRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Required.
+	// Required, but in a request to `tasks.poll.<tasklist>`, where it may be left out and may not differ.
 	Tasklist string `protobuf:"bytes,1,opt,name=tasklist,proto3" json:"tasklist,omitempty"`
 	// At most so many tasks, 1..1000. Required.
 	MaxTasks int32 `protobuf:"varint,2,opt,name=max_tasks,json=maxTasks,proto3" json:"max_tasks,omitempty"`
@@ -678,7 +780,7 @@ type PollRequest struct {
 
 func (x *PollRequest) Reset() {
 	*x = PollRequest{}
-	mi := &file_yard_v1_tasks_proto_msgTypes[5]
+	mi := &file_yard_v1_tasks_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -690,7 +792,7 @@ func (x *PollRequest) String() string {
 func (*PollRequest) ProtoMessage() {}
 
 func (x *PollRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_tasks_proto_msgTypes[5]
+	mi := &file_yard_v1_tasks_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -703,7 +805,7 @@ func (x *PollRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PollRequest.ProtoReflect.Descriptor instead.
 func (*PollRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{5}
+	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *PollRequest) GetTasklist() string {
@@ -758,7 +860,7 @@ type PollResponse struct {
 
 func (x *PollResponse) Reset() {
 	*x = PollResponse{}
-	mi := &file_yard_v1_tasks_proto_msgTypes[6]
+	mi := &file_yard_v1_tasks_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -770,7 +872,7 @@ func (x *PollResponse) String() string {
 func (*PollResponse) ProtoMessage() {}
 
 func (x *PollResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_tasks_proto_msgTypes[6]
+	mi := &file_yard_v1_tasks_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -783,7 +885,7 @@ func (x *PollResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PollResponse.ProtoReflect.Descriptor instead.
 func (*PollResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{6}
+	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *PollResponse) GetTasks() []*PolledTask {
@@ -808,27 +910,29 @@ type PolledTask struct {
 	Payload *Payload `protobuf:"bytes,5,opt,name=payload,proto3" json:"payload,omitempty"`
 	// 1 (most urgent) to 5.
 	Priority int32 `protobuf:"varint,6,opt,name=priority,proto3" json:"priority,omitempty"`
-	// 1 for the first try, then one more per failure.
+	// The number of this grant, from 1: one more each time that the task is given to a worker, whatever became of
+	// the grant before.
 	Attempt int32 `protobuf:"varint,7,opt,name=attempt,proto3" json:"attempt,omitempty"`
-	// How many failures are allowed in all.
-	MaxAttempts int32 `protobuf:"varint,8,opt,name=max_attempts,json=maxAttempts,proto3" json:"max_attempts,omitempty"`
+	// How many attempts have failed so far.
+	Failures int32 `protobuf:"varint,8,opt,name=failures,proto3" json:"failures,omitempty"`
+	// So many failures send it to the dead letters.
+	MaxAttempts int32 `protobuf:"varint,9,opt,name=max_attempts,json=maxAttempts,proto3" json:"max_attempts,omitempty"`
 	// When it was accepted, Unix ms.
-	CreatedAtMs int64 `protobuf:"varint,9,opt,name=created_at_ms,json=createdAtMs,proto3" json:"created_at_ms,omitempty"`
-	// The attempt must be over by then, Unix ms.
-	DeadlineMs int64 `protobuf:"varint,10,opt,name=deadline_ms,json=deadlineMs,proto3" json:"deadline_ms,omitempty"`
+	CreatedAtMs int64 `protobuf:"varint,10,opt,name=created_at_ms,json=createdAtMs,proto3" json:"created_at_ms,omitempty"`
+	// The attempt must be over after this time, ms, counted from when this was sent. A duration, since the
+	// worker's clock may be wrong.
+	TimeoutMs int64 `protobuf:"varint,11,opt,name=timeout_ms,json=timeoutMs,proto3" json:"timeout_ms,omitempty"`
 	// Heartbeat at least this often, ms; 0 = no need to.
-	HeartbeatTimeoutMs int64 `protobuf:"varint,11,opt,name=heartbeat_timeout_ms,json=heartbeatTimeoutMs,proto3" json:"heartbeat_timeout_ms,omitempty"`
+	HeartbeatTimeoutMs int64 `protobuf:"varint,12,opt,name=heartbeat_timeout_ms,json=heartbeatTimeoutMs,proto3" json:"heartbeat_timeout_ms,omitempty"`
 	// W3C trace context to continue.
-	Traceparent string `protobuf:"bytes,12,opt,name=traceparent,proto3" json:"traceparent,omitempty"`
-	// So much of the time until deadline_ms is left when this is sent, ms: for a worker whose clock may be wrong.
-	TimeoutMs     int64 `protobuf:"varint,13,opt,name=timeout_ms,json=timeoutMs,proto3" json:"timeout_ms,omitempty"`
+	Traceparent   string `protobuf:"bytes,13,opt,name=traceparent,proto3" json:"traceparent,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *PolledTask) Reset() {
 	*x = PolledTask{}
-	mi := &file_yard_v1_tasks_proto_msgTypes[7]
+	mi := &file_yard_v1_tasks_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -840,7 +944,7 @@ func (x *PolledTask) String() string {
 func (*PolledTask) ProtoMessage() {}
 
 func (x *PolledTask) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_tasks_proto_msgTypes[7]
+	mi := &file_yard_v1_tasks_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -853,7 +957,7 @@ func (x *PolledTask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PolledTask.ProtoReflect.Descriptor instead.
 func (*PolledTask) Descriptor() ([]byte, []int) {
-	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{7}
+	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *PolledTask) GetTaskId() string {
@@ -905,6 +1009,13 @@ func (x *PolledTask) GetAttempt() int32 {
 	return 0
 }
 
+func (x *PolledTask) GetFailures() int32 {
+	if x != nil {
+		return x.Failures
+	}
+	return 0
+}
+
 func (x *PolledTask) GetMaxAttempts() int32 {
 	if x != nil {
 		return x.MaxAttempts
@@ -919,9 +1030,9 @@ func (x *PolledTask) GetCreatedAtMs() int64 {
 	return 0
 }
 
-func (x *PolledTask) GetDeadlineMs() int64 {
+func (x *PolledTask) GetTimeoutMs() int64 {
 	if x != nil {
-		return x.DeadlineMs
+		return x.TimeoutMs
 	}
 	return 0
 }
@@ -940,13 +1051,6 @@ func (x *PolledTask) GetTraceparent() string {
 	return ""
 }
 
-func (x *PolledTask) GetTimeoutMs() int64 {
-	if x != nil {
-		return x.TimeoutMs
-	}
-	return 0
-}
-
 // Completion is one attempt that succeeded.
 type Completion struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -962,7 +1066,7 @@ type Completion struct {
 
 func (x *Completion) Reset() {
 	*x = Completion{}
-	mi := &file_yard_v1_tasks_proto_msgTypes[8]
+	mi := &file_yard_v1_tasks_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -974,7 +1078,7 @@ func (x *Completion) String() string {
 func (*Completion) ProtoMessage() {}
 
 func (x *Completion) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_tasks_proto_msgTypes[8]
+	mi := &file_yard_v1_tasks_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -987,7 +1091,7 @@ func (x *Completion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Completion.ProtoReflect.Descriptor instead.
 func (*Completion) Descriptor() ([]byte, []int) {
-	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{8}
+	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Completion) GetTaskId() string {
@@ -1022,7 +1126,7 @@ type CompleteRequest struct {
 
 func (x *CompleteRequest) Reset() {
 	*x = CompleteRequest{}
-	mi := &file_yard_v1_tasks_proto_msgTypes[9]
+	mi := &file_yard_v1_tasks_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1034,7 +1138,7 @@ func (x *CompleteRequest) String() string {
 func (*CompleteRequest) ProtoMessage() {}
 
 func (x *CompleteRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_tasks_proto_msgTypes[9]
+	mi := &file_yard_v1_tasks_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1047,7 +1151,7 @@ func (x *CompleteRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CompleteRequest.ProtoReflect.Descriptor instead.
 func (*CompleteRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{9}
+	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *CompleteRequest) GetTasks() []*Completion {
@@ -1080,7 +1184,7 @@ type Failure struct {
 
 func (x *Failure) Reset() {
 	*x = Failure{}
-	mi := &file_yard_v1_tasks_proto_msgTypes[10]
+	mi := &file_yard_v1_tasks_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1092,7 +1196,7 @@ func (x *Failure) String() string {
 func (*Failure) ProtoMessage() {}
 
 func (x *Failure) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_tasks_proto_msgTypes[10]
+	mi := &file_yard_v1_tasks_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1105,7 +1209,7 @@ func (x *Failure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Failure.ProtoReflect.Descriptor instead.
 func (*Failure) Descriptor() ([]byte, []int) {
-	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{10}
+	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Failure) GetTaskId() string {
@@ -1168,7 +1272,7 @@ type FailRequest struct {
 
 func (x *FailRequest) Reset() {
 	*x = FailRequest{}
-	mi := &file_yard_v1_tasks_proto_msgTypes[11]
+	mi := &file_yard_v1_tasks_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1180,7 +1284,7 @@ func (x *FailRequest) String() string {
 func (*FailRequest) ProtoMessage() {}
 
 func (x *FailRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_tasks_proto_msgTypes[11]
+	mi := &file_yard_v1_tasks_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1193,7 +1297,7 @@ func (x *FailRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FailRequest.ProtoReflect.Descriptor instead.
 func (*FailRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{11}
+	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *FailRequest) GetTasks() []*Failure {
@@ -1218,7 +1322,7 @@ type Beat struct {
 
 func (x *Beat) Reset() {
 	*x = Beat{}
-	mi := &file_yard_v1_tasks_proto_msgTypes[12]
+	mi := &file_yard_v1_tasks_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1230,7 +1334,7 @@ func (x *Beat) String() string {
 func (*Beat) ProtoMessage() {}
 
 func (x *Beat) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_tasks_proto_msgTypes[12]
+	mi := &file_yard_v1_tasks_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1243,7 +1347,7 @@ func (x *Beat) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Beat.ProtoReflect.Descriptor instead.
 func (*Beat) Descriptor() ([]byte, []int) {
-	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{12}
+	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Beat) GetTaskId() string {
@@ -1278,7 +1382,7 @@ type HeartbeatRequest struct {
 
 func (x *HeartbeatRequest) Reset() {
 	*x = HeartbeatRequest{}
-	mi := &file_yard_v1_tasks_proto_msgTypes[13]
+	mi := &file_yard_v1_tasks_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1290,7 +1394,7 @@ func (x *HeartbeatRequest) String() string {
 func (*HeartbeatRequest) ProtoMessage() {}
 
 func (x *HeartbeatRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_tasks_proto_msgTypes[13]
+	mi := &file_yard_v1_tasks_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1303,7 +1407,7 @@ func (x *HeartbeatRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HeartbeatRequest.ProtoReflect.Descriptor instead.
 func (*HeartbeatRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{13}
+	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *HeartbeatRequest) GetTasks() []*Beat {
@@ -1324,7 +1428,7 @@ type OutcomeResponse struct {
 
 func (x *OutcomeResponse) Reset() {
 	*x = OutcomeResponse{}
-	mi := &file_yard_v1_tasks_proto_msgTypes[14]
+	mi := &file_yard_v1_tasks_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1336,7 +1440,7 @@ func (x *OutcomeResponse) String() string {
 func (*OutcomeResponse) ProtoMessage() {}
 
 func (x *OutcomeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_tasks_proto_msgTypes[14]
+	mi := &file_yard_v1_tasks_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1349,7 +1453,7 @@ func (x *OutcomeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OutcomeResponse.ProtoReflect.Descriptor instead.
 func (*OutcomeResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{14}
+	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *OutcomeResponse) GetVerdicts() []*Verdict {
@@ -1370,15 +1474,16 @@ type Verdict struct {
 	Message string `protobuf:"bytes,3,opt,name=message,proto3" json:"message,omitempty"`
 	// Heartbeat: the worker shall stop; the task was cancelled. Cancel: the running worker was told.
 	CancelRequested bool `protobuf:"varint,4,opt,name=cancel_requested,json=cancelRequested,proto3" json:"cancel_requested,omitempty"`
-	// Heartbeat: silent until then is fine, Unix ms.
-	LeaseUntilMs  int64 `protobuf:"varint,5,opt,name=lease_until_ms,json=leaseUntilMs,proto3" json:"lease_until_ms,omitempty"`
+	// Heartbeat: the attempt is taken from its worker after this time without another one, ms, counted from when this
+	// was sent; at the end of the attempt's time if that is sooner.
+	LeaseMs       int64 `protobuf:"varint,5,opt,name=lease_ms,json=leaseMs,proto3" json:"lease_ms,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Verdict) Reset() {
 	*x = Verdict{}
-	mi := &file_yard_v1_tasks_proto_msgTypes[15]
+	mi := &file_yard_v1_tasks_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1390,7 +1495,7 @@ func (x *Verdict) String() string {
 func (*Verdict) ProtoMessage() {}
 
 func (x *Verdict) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_tasks_proto_msgTypes[15]
+	mi := &file_yard_v1_tasks_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1403,7 +1508,7 @@ func (x *Verdict) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Verdict.ProtoReflect.Descriptor instead.
 func (*Verdict) Descriptor() ([]byte, []int) {
-	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{15}
+	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Verdict) GetTaskId() string {
@@ -1434,9 +1539,9 @@ func (x *Verdict) GetCancelRequested() bool {
 	return false
 }
 
-func (x *Verdict) GetLeaseUntilMs() int64 {
+func (x *Verdict) GetLeaseMs() int64 {
 	if x != nil {
-		return x.LeaseUntilMs
+		return x.LeaseMs
 	}
 	return 0
 }
@@ -1454,7 +1559,7 @@ type GetRequest struct {
 
 func (x *GetRequest) Reset() {
 	*x = GetRequest{}
-	mi := &file_yard_v1_tasks_proto_msgTypes[16]
+	mi := &file_yard_v1_tasks_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1466,7 +1571,7 @@ func (x *GetRequest) String() string {
 func (*GetRequest) ProtoMessage() {}
 
 func (x *GetRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_tasks_proto_msgTypes[16]
+	mi := &file_yard_v1_tasks_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1479,7 +1584,7 @@ func (x *GetRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetRequest.ProtoReflect.Descriptor instead.
 func (*GetRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{16}
+	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *GetRequest) GetTaskId() string {
@@ -1506,7 +1611,7 @@ type GetResponse struct {
 
 func (x *GetResponse) Reset() {
 	*x = GetResponse{}
-	mi := &file_yard_v1_tasks_proto_msgTypes[17]
+	mi := &file_yard_v1_tasks_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1518,7 +1623,7 @@ func (x *GetResponse) String() string {
 func (*GetResponse) ProtoMessage() {}
 
 func (x *GetResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_tasks_proto_msgTypes[17]
+	mi := &file_yard_v1_tasks_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1531,7 +1636,7 @@ func (x *GetResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetResponse.ProtoReflect.Descriptor instead.
 func (*GetResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{17}
+	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *GetResponse) GetTask() *Task {
@@ -1561,7 +1666,7 @@ type ListRequest struct {
 
 func (x *ListRequest) Reset() {
 	*x = ListRequest{}
-	mi := &file_yard_v1_tasks_proto_msgTypes[18]
+	mi := &file_yard_v1_tasks_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1573,7 +1678,7 @@ func (x *ListRequest) String() string {
 func (*ListRequest) ProtoMessage() {}
 
 func (x *ListRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_tasks_proto_msgTypes[18]
+	mi := &file_yard_v1_tasks_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1586,7 +1691,7 @@ func (x *ListRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRequest.ProtoReflect.Descriptor instead.
 func (*ListRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{18}
+	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *ListRequest) GetTasklist() string {
@@ -1636,7 +1741,7 @@ type ListResponse struct {
 
 func (x *ListResponse) Reset() {
 	*x = ListResponse{}
-	mi := &file_yard_v1_tasks_proto_msgTypes[19]
+	mi := &file_yard_v1_tasks_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1648,7 +1753,7 @@ func (x *ListResponse) String() string {
 func (*ListResponse) ProtoMessage() {}
 
 func (x *ListResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_tasks_proto_msgTypes[19]
+	mi := &file_yard_v1_tasks_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1661,7 +1766,7 @@ func (x *ListResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListResponse.ProtoReflect.Descriptor instead.
 func (*ListResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{19}
+	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *ListResponse) GetTasks() []*Task {
@@ -1692,7 +1797,7 @@ type CancelRequest struct {
 
 func (x *CancelRequest) Reset() {
 	*x = CancelRequest{}
-	mi := &file_yard_v1_tasks_proto_msgTypes[20]
+	mi := &file_yard_v1_tasks_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1704,7 +1809,7 @@ func (x *CancelRequest) String() string {
 func (*CancelRequest) ProtoMessage() {}
 
 func (x *CancelRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_tasks_proto_msgTypes[20]
+	mi := &file_yard_v1_tasks_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1717,7 +1822,7 @@ func (x *CancelRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelRequest.ProtoReflect.Descriptor instead.
 func (*CancelRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{20}
+	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *CancelRequest) GetTaskIds() []string {
@@ -1783,7 +1888,7 @@ type Task struct {
 
 func (x *Task) Reset() {
 	*x = Task{}
-	mi := &file_yard_v1_tasks_proto_msgTypes[21]
+	mi := &file_yard_v1_tasks_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1795,7 +1900,7 @@ func (x *Task) String() string {
 func (*Task) ProtoMessage() {}
 
 func (x *Task) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_tasks_proto_msgTypes[21]
+	mi := &file_yard_v1_tasks_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1808,7 +1913,7 @@ func (x *Task) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Task.ProtoReflect.Descriptor instead.
 func (*Task) Descriptor() ([]byte, []int) {
-	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{21}
+	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Task) GetTaskId() string {
@@ -1974,7 +2079,7 @@ type TaskEvent struct {
 
 func (x *TaskEvent) Reset() {
 	*x = TaskEvent{}
-	mi := &file_yard_v1_tasks_proto_msgTypes[22]
+	mi := &file_yard_v1_tasks_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1986,7 +2091,7 @@ func (x *TaskEvent) String() string {
 func (*TaskEvent) ProtoMessage() {}
 
 func (x *TaskEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_tasks_proto_msgTypes[22]
+	mi := &file_yard_v1_tasks_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1999,7 +2104,7 @@ func (x *TaskEvent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskEvent.ProtoReflect.Descriptor instead.
 func (*TaskEvent) Descriptor() ([]byte, []int) {
-	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{22}
+	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *TaskEvent) GetKind() TaskEventKind {
@@ -2082,9 +2187,12 @@ const file_yard_v1_tasks_proto_rawDesc = "" +
 	"\x04wait\x18\x03 \x01(\bR\x04wait\x12\x17\n" +
 	"\await_ms\x18\x04 \x01(\x03R\x06waitMs\x12\x1f\n" +
 	"\vretry_token\x18\x05 \x01(\tR\n" +
-	"retryToken\"\x9a\x01\n" +
-	"\x0eSubmitResponse\x12\x19\n" +
-	"\btask_ids\x18\x01 \x03(\tR\ataskIds\x12!\n" +
+	"retryToken\"Y\n" +
+	"\fSubmitResult\x12\x17\n" +
+	"\atask_id\x18\x01 \x01(\tR\x06taskId\x120\n" +
+	"\aoutcome\x18\x02 \x01(\x0e2\x16.yard.v1.SubmitOutcomeR\aoutcome\"\xb0\x01\n" +
+	"\x0eSubmitResponse\x12/\n" +
+	"\aresults\x18\x01 \x03(\v2\x15.yard.v1.SubmitResultR\aresults\x12!\n" +
 	"\x04task\x18\x02 \x01(\v2\r.yard.v1.TaskR\x04task\x12\x1b\n" +
 	"\twait_code\x18\x03 \x01(\tR\bwaitCode\x12-\n" +
 	"\x13wait_retry_after_ms\x18\x04 \x01(\x03R\x10waitRetryAfterMs\"\xad\x01\n" +
@@ -2098,7 +2206,7 @@ const file_yard_v1_tasks_proto_rawDesc = "" +
 	"unanswered\x18\x06 \x03(\tR\n" +
 	"unanswered\"9\n" +
 	"\fPollResponse\x12)\n" +
-	"\x05tasks\x18\x01 \x03(\v2\x13.yard.v1.PolledTaskR\x05tasks\"\xa8\x03\n" +
+	"\x05tasks\x18\x01 \x03(\v2\x13.yard.v1.PolledTaskR\x05tasks\"\xa3\x03\n" +
 	"\n" +
 	"PolledTask\x12\x17\n" +
 	"\atask_id\x18\x01 \x01(\tR\x06taskId\x12\x14\n" +
@@ -2107,16 +2215,15 @@ const file_yard_v1_tasks_proto_rawDesc = "" +
 	"\btasklist\x18\x04 \x01(\tR\btasklist\x12*\n" +
 	"\apayload\x18\x05 \x01(\v2\x10.yard.v1.PayloadR\apayload\x12\x1a\n" +
 	"\bpriority\x18\x06 \x01(\x05R\bpriority\x12\x18\n" +
-	"\aattempt\x18\a \x01(\x05R\aattempt\x12!\n" +
-	"\fmax_attempts\x18\b \x01(\x05R\vmaxAttempts\x12\"\n" +
-	"\rcreated_at_ms\x18\t \x01(\x03R\vcreatedAtMs\x12\x1f\n" +
-	"\vdeadline_ms\x18\n" +
-	" \x01(\x03R\n" +
-	"deadlineMs\x120\n" +
-	"\x14heartbeat_timeout_ms\x18\v \x01(\x03R\x12heartbeatTimeoutMs\x12 \n" +
-	"\vtraceparent\x18\f \x01(\tR\vtraceparent\x12\x1d\n" +
+	"\aattempt\x18\a \x01(\x05R\aattempt\x12\x1a\n" +
+	"\bfailures\x18\b \x01(\x05R\bfailures\x12!\n" +
+	"\fmax_attempts\x18\t \x01(\x05R\vmaxAttempts\x12\"\n" +
+	"\rcreated_at_ms\x18\n" +
+	" \x01(\x03R\vcreatedAtMs\x12\x1d\n" +
 	"\n" +
-	"timeout_ms\x18\r \x01(\x03R\ttimeoutMs\"e\n" +
+	"timeout_ms\x18\v \x01(\x03R\ttimeoutMs\x120\n" +
+	"\x14heartbeat_timeout_ms\x18\f \x01(\x03R\x12heartbeatTimeoutMs\x12 \n" +
+	"\vtraceparent\x18\r \x01(\tR\vtraceparent\"e\n" +
 	"\n" +
 	"Completion\x12\x17\n" +
 	"\atask_id\x18\x01 \x01(\tR\x06taskId\x12\x14\n" +
@@ -2143,13 +2250,13 @@ const file_yard_v1_tasks_proto_rawDesc = "" +
 	"\x10HeartbeatRequest\x12#\n" +
 	"\x05tasks\x18\x01 \x03(\v2\r.yard.v1.BeatR\x05tasks\"?\n" +
 	"\x0fOutcomeResponse\x12,\n" +
-	"\bverdicts\x18\x01 \x03(\v2\x10.yard.v1.VerdictR\bverdicts\"\xa1\x01\n" +
+	"\bverdicts\x18\x01 \x03(\v2\x10.yard.v1.VerdictR\bverdicts\"\x96\x01\n" +
 	"\aVerdict\x12\x17\n" +
 	"\atask_id\x18\x01 \x01(\tR\x06taskId\x12\x12\n" +
 	"\x04code\x18\x02 \x01(\tR\x04code\x12\x18\n" +
 	"\amessage\x18\x03 \x01(\tR\amessage\x12)\n" +
-	"\x10cancel_requested\x18\x04 \x01(\bR\x0fcancelRequested\x12$\n" +
-	"\x0elease_until_ms\x18\x05 \x01(\x03R\fleaseUntilMs\">\n" +
+	"\x10cancel_requested\x18\x04 \x01(\bR\x0fcancelRequested\x12\x19\n" +
+	"\blease_ms\x18\x05 \x01(\x03R\aleaseMs\">\n" +
 	"\n" +
 	"GetRequest\x12\x17\n" +
 	"\atask_id\x18\x01 \x01(\tR\x06taskId\x12\x17\n" +
@@ -2203,7 +2310,10 @@ const file_yard_v1_tasks_proto_rawDesc = "" +
 	"\tdue_at_ms\x18\a \x01(\x03R\adueAtMs*2\n" +
 	"\bEncoding\x12\x11\n" +
 	"\rENCODING_JSON\x10\x00\x12\x13\n" +
-	"\x0fENCODING_BINARY\x10\x01*\xe5\x01\n" +
+	"\x0fENCODING_BINARY\x10\x01*K\n" +
+	"\rSubmitOutcome\x12\x1e\n" +
+	"\x1aSUBMIT_OUTCOME_UNSPECIFIED\x10\x00\x12\x1a\n" +
+	"\x16SUBMIT_OUTCOME_CREATED\x10\x01*\xe5\x01\n" +
 	"\tTaskState\x12\x1a\n" +
 	"\x16TASK_STATE_UNSPECIFIED\x10\x00\x12\x16\n" +
 	"\x12TASK_STATE_WAITING\x10\x01\x12\x15\n" +
@@ -2242,64 +2352,68 @@ func file_yard_v1_tasks_proto_rawDescGZIP() []byte {
 	return file_yard_v1_tasks_proto_rawDescData
 }
 
-var file_yard_v1_tasks_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_yard_v1_tasks_proto_msgTypes = make([]protoimpl.MessageInfo, 23)
+var file_yard_v1_tasks_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
+var file_yard_v1_tasks_proto_msgTypes = make([]protoimpl.MessageInfo, 24)
 var file_yard_v1_tasks_proto_goTypes = []any{
 	(Encoding)(0),            // 0: yard.v1.Encoding
-	(TaskState)(0),           // 1: yard.v1.TaskState
-	(TaskEventKind)(0),       // 2: yard.v1.TaskEventKind
-	(*Payload)(nil),          // 3: yard.v1.Payload
-	(*RetryPolicy)(nil),      // 4: yard.v1.RetryPolicy
-	(*NewTask)(nil),          // 5: yard.v1.NewTask
-	(*SubmitRequest)(nil),    // 6: yard.v1.SubmitRequest
-	(*SubmitResponse)(nil),   // 7: yard.v1.SubmitResponse
-	(*PollRequest)(nil),      // 8: yard.v1.PollRequest
-	(*PollResponse)(nil),     // 9: yard.v1.PollResponse
-	(*PolledTask)(nil),       // 10: yard.v1.PolledTask
-	(*Completion)(nil),       // 11: yard.v1.Completion
-	(*CompleteRequest)(nil),  // 12: yard.v1.CompleteRequest
-	(*Failure)(nil),          // 13: yard.v1.Failure
-	(*FailRequest)(nil),      // 14: yard.v1.FailRequest
-	(*Beat)(nil),             // 15: yard.v1.Beat
-	(*HeartbeatRequest)(nil), // 16: yard.v1.HeartbeatRequest
-	(*OutcomeResponse)(nil),  // 17: yard.v1.OutcomeResponse
-	(*Verdict)(nil),          // 18: yard.v1.Verdict
-	(*GetRequest)(nil),       // 19: yard.v1.GetRequest
-	(*GetResponse)(nil),      // 20: yard.v1.GetResponse
-	(*ListRequest)(nil),      // 21: yard.v1.ListRequest
-	(*ListResponse)(nil),     // 22: yard.v1.ListResponse
-	(*CancelRequest)(nil),    // 23: yard.v1.CancelRequest
-	(*Task)(nil),             // 24: yard.v1.Task
-	(*TaskEvent)(nil),        // 25: yard.v1.TaskEvent
+	(SubmitOutcome)(0),       // 1: yard.v1.SubmitOutcome
+	(TaskState)(0),           // 2: yard.v1.TaskState
+	(TaskEventKind)(0),       // 3: yard.v1.TaskEventKind
+	(*Payload)(nil),          // 4: yard.v1.Payload
+	(*RetryPolicy)(nil),      // 5: yard.v1.RetryPolicy
+	(*NewTask)(nil),          // 6: yard.v1.NewTask
+	(*SubmitRequest)(nil),    // 7: yard.v1.SubmitRequest
+	(*SubmitResult)(nil),     // 8: yard.v1.SubmitResult
+	(*SubmitResponse)(nil),   // 9: yard.v1.SubmitResponse
+	(*PollRequest)(nil),      // 10: yard.v1.PollRequest
+	(*PollResponse)(nil),     // 11: yard.v1.PollResponse
+	(*PolledTask)(nil),       // 12: yard.v1.PolledTask
+	(*Completion)(nil),       // 13: yard.v1.Completion
+	(*CompleteRequest)(nil),  // 14: yard.v1.CompleteRequest
+	(*Failure)(nil),          // 15: yard.v1.Failure
+	(*FailRequest)(nil),      // 16: yard.v1.FailRequest
+	(*Beat)(nil),             // 17: yard.v1.Beat
+	(*HeartbeatRequest)(nil), // 18: yard.v1.HeartbeatRequest
+	(*OutcomeResponse)(nil),  // 19: yard.v1.OutcomeResponse
+	(*Verdict)(nil),          // 20: yard.v1.Verdict
+	(*GetRequest)(nil),       // 21: yard.v1.GetRequest
+	(*GetResponse)(nil),      // 22: yard.v1.GetResponse
+	(*ListRequest)(nil),      // 23: yard.v1.ListRequest
+	(*ListResponse)(nil),     // 24: yard.v1.ListResponse
+	(*CancelRequest)(nil),    // 25: yard.v1.CancelRequest
+	(*Task)(nil),             // 26: yard.v1.Task
+	(*TaskEvent)(nil),        // 27: yard.v1.TaskEvent
 }
 var file_yard_v1_tasks_proto_depIdxs = []int32{
 	0,  // 0: yard.v1.Payload.encoding:type_name -> yard.v1.Encoding
-	3,  // 1: yard.v1.NewTask.payload:type_name -> yard.v1.Payload
-	4,  // 2: yard.v1.NewTask.retry:type_name -> yard.v1.RetryPolicy
-	5,  // 3: yard.v1.SubmitRequest.tasks:type_name -> yard.v1.NewTask
-	24, // 4: yard.v1.SubmitResponse.task:type_name -> yard.v1.Task
-	10, // 5: yard.v1.PollResponse.tasks:type_name -> yard.v1.PolledTask
-	3,  // 6: yard.v1.PolledTask.payload:type_name -> yard.v1.Payload
-	3,  // 7: yard.v1.Completion.result:type_name -> yard.v1.Payload
-	11, // 8: yard.v1.CompleteRequest.tasks:type_name -> yard.v1.Completion
-	13, // 9: yard.v1.FailRequest.tasks:type_name -> yard.v1.Failure
-	3,  // 10: yard.v1.Beat.progress:type_name -> yard.v1.Payload
-	15, // 11: yard.v1.HeartbeatRequest.tasks:type_name -> yard.v1.Beat
-	18, // 12: yard.v1.OutcomeResponse.verdicts:type_name -> yard.v1.Verdict
-	24, // 13: yard.v1.GetResponse.task:type_name -> yard.v1.Task
-	1,  // 14: yard.v1.ListRequest.states:type_name -> yard.v1.TaskState
-	24, // 15: yard.v1.ListResponse.tasks:type_name -> yard.v1.Task
-	1,  // 16: yard.v1.Task.state:type_name -> yard.v1.TaskState
-	3,  // 17: yard.v1.Task.payload:type_name -> yard.v1.Payload
-	3,  // 18: yard.v1.Task.result:type_name -> yard.v1.Payload
-	3,  // 19: yard.v1.Task.progress:type_name -> yard.v1.Payload
-	25, // 20: yard.v1.Task.events:type_name -> yard.v1.TaskEvent
-	2,  // 21: yard.v1.TaskEvent.kind:type_name -> yard.v1.TaskEventKind
-	22, // [22:22] is the sub-list for method output_type
-	22, // [22:22] is the sub-list for method input_type
-	22, // [22:22] is the sub-list for extension type_name
-	22, // [22:22] is the sub-list for extension extendee
-	0,  // [0:22] is the sub-list for field type_name
+	4,  // 1: yard.v1.NewTask.payload:type_name -> yard.v1.Payload
+	5,  // 2: yard.v1.NewTask.retry:type_name -> yard.v1.RetryPolicy
+	6,  // 3: yard.v1.SubmitRequest.tasks:type_name -> yard.v1.NewTask
+	1,  // 4: yard.v1.SubmitResult.outcome:type_name -> yard.v1.SubmitOutcome
+	8,  // 5: yard.v1.SubmitResponse.results:type_name -> yard.v1.SubmitResult
+	26, // 6: yard.v1.SubmitResponse.task:type_name -> yard.v1.Task
+	12, // 7: yard.v1.PollResponse.tasks:type_name -> yard.v1.PolledTask
+	4,  // 8: yard.v1.PolledTask.payload:type_name -> yard.v1.Payload
+	4,  // 9: yard.v1.Completion.result:type_name -> yard.v1.Payload
+	13, // 10: yard.v1.CompleteRequest.tasks:type_name -> yard.v1.Completion
+	15, // 11: yard.v1.FailRequest.tasks:type_name -> yard.v1.Failure
+	4,  // 12: yard.v1.Beat.progress:type_name -> yard.v1.Payload
+	17, // 13: yard.v1.HeartbeatRequest.tasks:type_name -> yard.v1.Beat
+	20, // 14: yard.v1.OutcomeResponse.verdicts:type_name -> yard.v1.Verdict
+	26, // 15: yard.v1.GetResponse.task:type_name -> yard.v1.Task
+	2,  // 16: yard.v1.ListRequest.states:type_name -> yard.v1.TaskState
+	26, // 17: yard.v1.ListResponse.tasks:type_name -> yard.v1.Task
+	2,  // 18: yard.v1.Task.state:type_name -> yard.v1.TaskState
+	4,  // 19: yard.v1.Task.payload:type_name -> yard.v1.Payload
+	4,  // 20: yard.v1.Task.result:type_name -> yard.v1.Payload
+	4,  // 21: yard.v1.Task.progress:type_name -> yard.v1.Payload
+	27, // 22: yard.v1.Task.events:type_name -> yard.v1.TaskEvent
+	3,  // 23: yard.v1.TaskEvent.kind:type_name -> yard.v1.TaskEventKind
+	24, // [24:24] is the sub-list for method output_type
+	24, // [24:24] is the sub-list for method input_type
+	24, // [24:24] is the sub-list for extension type_name
+	24, // [24:24] is the sub-list for extension extendee
+	0,  // [0:24] is the sub-list for field type_name
 }
 
 func init() { file_yard_v1_tasks_proto_init() }
@@ -2312,8 +2426,8 @@ func file_yard_v1_tasks_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_yard_v1_tasks_proto_rawDesc), len(file_yard_v1_tasks_proto_rawDesc)),
-			NumEnums:      3,
-			NumMessages:   23,
+			NumEnums:      4,
+			NumMessages:   24,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

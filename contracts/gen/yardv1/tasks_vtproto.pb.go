@@ -117,6 +117,24 @@ func (m *SubmitRequest) CloneMessageVT() proto.Message {
 	return m.CloneVT()
 }
 
+func (m *SubmitResult) CloneVT() *SubmitResult {
+	if m == nil {
+		return (*SubmitResult)(nil)
+	}
+	r := new(SubmitResult)
+	r.TaskId = m.TaskId
+	r.Outcome = m.Outcome
+	if len(m.unknownFields) > 0 {
+		r.unknownFields = make([]byte, len(m.unknownFields))
+		copy(r.unknownFields, m.unknownFields)
+	}
+	return r
+}
+
+func (m *SubmitResult) CloneMessageVT() proto.Message {
+	return m.CloneVT()
+}
+
 func (m *SubmitResponse) CloneVT() *SubmitResponse {
 	if m == nil {
 		return (*SubmitResponse)(nil)
@@ -125,10 +143,12 @@ func (m *SubmitResponse) CloneVT() *SubmitResponse {
 	r.Task = m.Task.CloneVT()
 	r.WaitCode = m.WaitCode
 	r.WaitRetryAfterMs = m.WaitRetryAfterMs
-	if rhs := m.TaskIds; rhs != nil {
-		tmpContainer := make([]string, len(rhs))
-		copy(tmpContainer, rhs)
-		r.TaskIds = tmpContainer
+	if rhs := m.Results; rhs != nil {
+		tmpContainer := make([]*SubmitResult, len(rhs))
+		for k, v := range rhs {
+			tmpContainer[k] = v.CloneVT()
+		}
+		r.Results = tmpContainer
 	}
 	if len(m.unknownFields) > 0 {
 		r.unknownFields = make([]byte, len(m.unknownFields))
@@ -206,12 +226,12 @@ func (m *PolledTask) CloneVT() *PolledTask {
 	r.Payload = m.Payload.CloneVT()
 	r.Priority = m.Priority
 	r.Attempt = m.Attempt
+	r.Failures = m.Failures
 	r.MaxAttempts = m.MaxAttempts
 	r.CreatedAtMs = m.CreatedAtMs
-	r.DeadlineMs = m.DeadlineMs
+	r.TimeoutMs = m.TimeoutMs
 	r.HeartbeatTimeoutMs = m.HeartbeatTimeoutMs
 	r.Traceparent = m.Traceparent
-	r.TimeoutMs = m.TimeoutMs
 	if len(m.unknownFields) > 0 {
 		r.unknownFields = make([]byte, len(m.unknownFields))
 		copy(r.unknownFields, m.unknownFields)
@@ -385,7 +405,7 @@ func (m *Verdict) CloneVT() *Verdict {
 	r.Code = m.Code
 	r.Message = m.Message
 	r.CancelRequested = m.CancelRequested
-	r.LeaseUntilMs = m.LeaseUntilMs
+	r.LeaseMs = m.LeaseMs
 	if len(m.unknownFields) > 0 {
 		r.unknownFields = make([]byte, len(m.unknownFields))
 		copy(r.unknownFields, m.unknownFields)
@@ -840,6 +860,51 @@ func (m *SubmitRequest) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 	return len(dAtA) - i, nil
 }
 
+func (m *SubmitResult) MarshalVT() (dAtA []byte, err error) {
+	if m == nil {
+		return nil, nil
+	}
+	size := m.SizeVT()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBufferVT(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *SubmitResult) MarshalToVT(dAtA []byte) (int, error) {
+	size := m.SizeVT()
+	return m.MarshalToSizedBufferVT(dAtA[:size])
+}
+
+func (m *SubmitResult) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
+	if m == nil {
+		return 0, nil
+	}
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	if m.unknownFields != nil {
+		i -= len(m.unknownFields)
+		copy(dAtA[i:], m.unknownFields)
+	}
+	if m.Outcome != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.Outcome))
+		i--
+		dAtA[i] = 0x10
+	}
+	if len(m.TaskId) > 0 {
+		i -= len(m.TaskId)
+		copy(dAtA[i:], m.TaskId)
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(len(m.TaskId)))
+		i--
+		dAtA[i] = 0xa
+	}
+	return len(dAtA) - i, nil
+}
+
 func (m *SubmitResponse) MarshalVT() (dAtA []byte, err error) {
 	if m == nil {
 		return nil, nil
@@ -892,11 +957,14 @@ func (m *SubmitResponse) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i--
 		dAtA[i] = 0x12
 	}
-	if len(m.TaskIds) > 0 {
-		for iNdEx := len(m.TaskIds) - 1; iNdEx >= 0; iNdEx-- {
-			i -= len(m.TaskIds[iNdEx])
-			copy(dAtA[i:], m.TaskIds[iNdEx])
-			i = protohelpers.EncodeVarint(dAtA, i, uint64(len(m.TaskIds[iNdEx])))
+	if len(m.Results) > 0 {
+		for iNdEx := len(m.Results) - 1; iNdEx >= 0; iNdEx-- {
+			size, err := m.Results[iNdEx].MarshalToSizedBufferVT(dAtA[:i])
+			if err != nil {
+				return 0, err
+			}
+			i -= size
+			i = protohelpers.EncodeVarint(dAtA, i, uint64(size))
 			i--
 			dAtA[i] = 0xa
 		}
@@ -1054,35 +1122,35 @@ func (m *PolledTask) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
 	}
-	if m.TimeoutMs != 0 {
-		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.TimeoutMs))
-		i--
-		dAtA[i] = 0x68
-	}
 	if len(m.Traceparent) > 0 {
 		i -= len(m.Traceparent)
 		copy(dAtA[i:], m.Traceparent)
 		i = protohelpers.EncodeVarint(dAtA, i, uint64(len(m.Traceparent)))
 		i--
-		dAtA[i] = 0x62
+		dAtA[i] = 0x6a
 	}
 	if m.HeartbeatTimeoutMs != 0 {
 		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.HeartbeatTimeoutMs))
 		i--
-		dAtA[i] = 0x58
+		dAtA[i] = 0x60
 	}
-	if m.DeadlineMs != 0 {
-		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.DeadlineMs))
+	if m.TimeoutMs != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.TimeoutMs))
 		i--
-		dAtA[i] = 0x50
+		dAtA[i] = 0x58
 	}
 	if m.CreatedAtMs != 0 {
 		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.CreatedAtMs))
 		i--
-		dAtA[i] = 0x48
+		dAtA[i] = 0x50
 	}
 	if m.MaxAttempts != 0 {
 		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.MaxAttempts))
+		i--
+		dAtA[i] = 0x48
+	}
+	if m.Failures != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.Failures))
 		i--
 		dAtA[i] = 0x40
 	}
@@ -1547,8 +1615,8 @@ func (m *Verdict) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
 	}
-	if m.LeaseUntilMs != 0 {
-		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.LeaseUntilMs))
+	if m.LeaseMs != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.LeaseMs))
 		i--
 		dAtA[i] = 0x28
 	}
@@ -2229,15 +2297,32 @@ func (m *SubmitRequest) SizeVT() (n int) {
 	return n
 }
 
+func (m *SubmitResult) SizeVT() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	l = len(m.TaskId)
+	if l > 0 {
+		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
+	}
+	if m.Outcome != 0 {
+		n += 1 + protohelpers.SizeOfVarint(uint64(m.Outcome))
+	}
+	n += len(m.unknownFields)
+	return n
+}
+
 func (m *SubmitResponse) SizeVT() (n int) {
 	if m == nil {
 		return 0
 	}
 	var l int
 	_ = l
-	if len(m.TaskIds) > 0 {
-		for _, s := range m.TaskIds {
-			l = len(s)
+	if len(m.Results) > 0 {
+		for _, e := range m.Results {
+			l = e.SizeVT()
 			n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 		}
 	}
@@ -2340,14 +2425,17 @@ func (m *PolledTask) SizeVT() (n int) {
 	if m.Attempt != 0 {
 		n += 1 + protohelpers.SizeOfVarint(uint64(m.Attempt))
 	}
+	if m.Failures != 0 {
+		n += 1 + protohelpers.SizeOfVarint(uint64(m.Failures))
+	}
 	if m.MaxAttempts != 0 {
 		n += 1 + protohelpers.SizeOfVarint(uint64(m.MaxAttempts))
 	}
 	if m.CreatedAtMs != 0 {
 		n += 1 + protohelpers.SizeOfVarint(uint64(m.CreatedAtMs))
 	}
-	if m.DeadlineMs != 0 {
-		n += 1 + protohelpers.SizeOfVarint(uint64(m.DeadlineMs))
+	if m.TimeoutMs != 0 {
+		n += 1 + protohelpers.SizeOfVarint(uint64(m.TimeoutMs))
 	}
 	if m.HeartbeatTimeoutMs != 0 {
 		n += 1 + protohelpers.SizeOfVarint(uint64(m.HeartbeatTimeoutMs))
@@ -2355,9 +2443,6 @@ func (m *PolledTask) SizeVT() (n int) {
 	l = len(m.Traceparent)
 	if l > 0 {
 		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
-	}
-	if m.TimeoutMs != 0 {
-		n += 1 + protohelpers.SizeOfVarint(uint64(m.TimeoutMs))
 	}
 	n += len(m.unknownFields)
 	return n
@@ -2527,8 +2612,8 @@ func (m *Verdict) SizeVT() (n int) {
 	if m.CancelRequested {
 		n += 2
 	}
-	if m.LeaseUntilMs != 0 {
-		n += 1 + protohelpers.SizeOfVarint(uint64(m.LeaseUntilMs))
+	if m.LeaseMs != 0 {
+		n += 1 + protohelpers.SizeOfVarint(uint64(m.LeaseMs))
 	}
 	n += len(m.unknownFields)
 	return n
@@ -3480,6 +3565,108 @@ func (m *SubmitRequest) UnmarshalVT(dAtA []byte) error {
 	}
 	return nil
 }
+func (m *SubmitResult) UnmarshalVT(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return protohelpers.ErrIntOverflow
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: SubmitResult: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: SubmitResult: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		case 1:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field TaskId", wireType)
+			}
+			var stringLen uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				stringLen |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			intStringLen := int(stringLen)
+			if intStringLen < 0 {
+				return protohelpers.ErrInvalidLength
+			}
+			postIndex := iNdEx + intStringLen
+			if postIndex < 0 {
+				return protohelpers.ErrInvalidLength
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.TaskId = string(dAtA[iNdEx:postIndex])
+			iNdEx = postIndex
+		case 2:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Outcome", wireType)
+			}
+			m.Outcome = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.Outcome |= SubmitOutcome(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		default:
+			iNdEx = preIndex
+			skippy, err := protohelpers.Skip(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return protohelpers.ErrInvalidLength
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.unknownFields = append(m.unknownFields, dAtA[iNdEx:iNdEx+skippy]...)
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
 func (m *SubmitResponse) UnmarshalVT(dAtA []byte) error {
 	l := len(dAtA)
 	iNdEx := 0
@@ -3511,9 +3698,9 @@ func (m *SubmitResponse) UnmarshalVT(dAtA []byte) error {
 		switch fieldNum {
 		case 1:
 			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field TaskIds", wireType)
+				return fmt.Errorf("proto: wrong wireType = %d for field Results", wireType)
 			}
-			var stringLen uint64
+			var msglen int
 			for shift := uint(0); ; shift += 7 {
 				if shift >= 64 {
 					return protohelpers.ErrIntOverflow
@@ -3523,23 +3710,25 @@ func (m *SubmitResponse) UnmarshalVT(dAtA []byte) error {
 				}
 				b := dAtA[iNdEx]
 				iNdEx++
-				stringLen |= uint64(b&0x7F) << shift
+				msglen |= int(b&0x7F) << shift
 				if b < 0x80 {
 					break
 				}
 			}
-			intStringLen := int(stringLen)
-			if intStringLen < 0 {
+			if msglen < 0 {
 				return protohelpers.ErrInvalidLength
 			}
-			postIndex := iNdEx + intStringLen
+			postIndex := iNdEx + msglen
 			if postIndex < 0 {
 				return protohelpers.ErrInvalidLength
 			}
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			m.TaskIds = append(m.TaskIds, string(dAtA[iNdEx:postIndex]))
+			m.Results = append(m.Results, &SubmitResult{})
+			if err := m.Results[len(m.Results)-1].UnmarshalVT(dAtA[iNdEx:postIndex]); err != nil {
+				return err
+			}
 			iNdEx = postIndex
 		case 2:
 			if wireType != 2 {
@@ -4185,6 +4374,25 @@ func (m *PolledTask) UnmarshalVT(dAtA []byte) error {
 			}
 		case 8:
 			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Failures", wireType)
+			}
+			m.Failures = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.Failures |= int32(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 9:
+			if wireType != 0 {
 				return fmt.Errorf("proto: wrong wireType = %d for field MaxAttempts", wireType)
 			}
 			m.MaxAttempts = 0
@@ -4202,7 +4410,7 @@ func (m *PolledTask) UnmarshalVT(dAtA []byte) error {
 					break
 				}
 			}
-		case 9:
+		case 10:
 			if wireType != 0 {
 				return fmt.Errorf("proto: wrong wireType = %d for field CreatedAtMs", wireType)
 			}
@@ -4221,11 +4429,11 @@ func (m *PolledTask) UnmarshalVT(dAtA []byte) error {
 					break
 				}
 			}
-		case 10:
+		case 11:
 			if wireType != 0 {
-				return fmt.Errorf("proto: wrong wireType = %d for field DeadlineMs", wireType)
+				return fmt.Errorf("proto: wrong wireType = %d for field TimeoutMs", wireType)
 			}
-			m.DeadlineMs = 0
+			m.TimeoutMs = 0
 			for shift := uint(0); ; shift += 7 {
 				if shift >= 64 {
 					return protohelpers.ErrIntOverflow
@@ -4235,12 +4443,12 @@ func (m *PolledTask) UnmarshalVT(dAtA []byte) error {
 				}
 				b := dAtA[iNdEx]
 				iNdEx++
-				m.DeadlineMs |= int64(b&0x7F) << shift
+				m.TimeoutMs |= int64(b&0x7F) << shift
 				if b < 0x80 {
 					break
 				}
 			}
-		case 11:
+		case 12:
 			if wireType != 0 {
 				return fmt.Errorf("proto: wrong wireType = %d for field HeartbeatTimeoutMs", wireType)
 			}
@@ -4259,7 +4467,7 @@ func (m *PolledTask) UnmarshalVT(dAtA []byte) error {
 					break
 				}
 			}
-		case 12:
+		case 13:
 			if wireType != 2 {
 				return fmt.Errorf("proto: wrong wireType = %d for field Traceparent", wireType)
 			}
@@ -4291,25 +4499,6 @@ func (m *PolledTask) UnmarshalVT(dAtA []byte) error {
 			}
 			m.Traceparent = string(dAtA[iNdEx:postIndex])
 			iNdEx = postIndex
-		case 13:
-			if wireType != 0 {
-				return fmt.Errorf("proto: wrong wireType = %d for field TimeoutMs", wireType)
-			}
-			m.TimeoutMs = 0
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				m.TimeoutMs |= int64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])
@@ -5359,9 +5548,9 @@ func (m *Verdict) UnmarshalVT(dAtA []byte) error {
 			m.CancelRequested = bool(v != 0)
 		case 5:
 			if wireType != 0 {
-				return fmt.Errorf("proto: wrong wireType = %d for field LeaseUntilMs", wireType)
+				return fmt.Errorf("proto: wrong wireType = %d for field LeaseMs", wireType)
 			}
-			m.LeaseUntilMs = 0
+			m.LeaseMs = 0
 			for shift := uint(0); ; shift += 7 {
 				if shift >= 64 {
 					return protohelpers.ErrIntOverflow
@@ -5371,7 +5560,7 @@ func (m *Verdict) UnmarshalVT(dAtA []byte) error {
 				}
 				b := dAtA[iNdEx]
 				iNdEx++
-				m.LeaseUntilMs |= int64(b&0x7F) << shift
+				m.LeaseMs |= int64(b&0x7F) << shift
 				if b < 0x80 {
 					break
 				}
@@ -7621,7 +7810,7 @@ func (m *SubmitRequest) UnmarshalVTUnsafe(dAtA []byte) error {
 	}
 	return nil
 }
-func (m *SubmitResponse) UnmarshalVTUnsafe(dAtA []byte) error {
+func (m *SubmitResult) UnmarshalVTUnsafe(dAtA []byte) error {
 	l := len(dAtA)
 	iNdEx := 0
 	for iNdEx < l {
@@ -7644,15 +7833,15 @@ func (m *SubmitResponse) UnmarshalVTUnsafe(dAtA []byte) error {
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
 		if wireType == 4 {
-			return fmt.Errorf("proto: SubmitResponse: wiretype end group for non-group")
+			return fmt.Errorf("proto: SubmitResult: wiretype end group for non-group")
 		}
 		if fieldNum <= 0 {
-			return fmt.Errorf("proto: SubmitResponse: illegal tag %d (wire type %d)", fieldNum, wire)
+			return fmt.Errorf("proto: SubmitResult: illegal tag %d (wire type %d)", fieldNum, wire)
 		}
 		switch fieldNum {
 		case 1:
 			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field TaskIds", wireType)
+				return fmt.Errorf("proto: wrong wireType = %d for field TaskId", wireType)
 			}
 			var stringLen uint64
 			for shift := uint(0); ; shift += 7 {
@@ -7684,7 +7873,111 @@ func (m *SubmitResponse) UnmarshalVTUnsafe(dAtA []byte) error {
 			if intStringLen > 0 {
 				stringValue = unsafe.String(&dAtA[iNdEx], intStringLen)
 			}
-			m.TaskIds = append(m.TaskIds, stringValue)
+			m.TaskId = stringValue
+			iNdEx = postIndex
+		case 2:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Outcome", wireType)
+			}
+			m.Outcome = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.Outcome |= SubmitOutcome(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		default:
+			iNdEx = preIndex
+			skippy, err := protohelpers.Skip(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return protohelpers.ErrInvalidLength
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.unknownFields = append(m.unknownFields, dAtA[iNdEx:iNdEx+skippy]...)
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *SubmitResponse) UnmarshalVTUnsafe(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return protohelpers.ErrIntOverflow
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: SubmitResponse: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: SubmitResponse: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		case 1:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Results", wireType)
+			}
+			var msglen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				msglen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if msglen < 0 {
+				return protohelpers.ErrInvalidLength
+			}
+			postIndex := iNdEx + msglen
+			if postIndex < 0 {
+				return protohelpers.ErrInvalidLength
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Results = append(m.Results, &SubmitResult{})
+			if err := m.Results[len(m.Results)-1].UnmarshalVTUnsafe(dAtA[iNdEx:postIndex]); err != nil {
+				return err
+			}
 			iNdEx = postIndex
 		case 2:
 			if wireType != 2 {
@@ -8366,6 +8659,25 @@ func (m *PolledTask) UnmarshalVTUnsafe(dAtA []byte) error {
 			}
 		case 8:
 			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Failures", wireType)
+			}
+			m.Failures = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.Failures |= int32(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 9:
+			if wireType != 0 {
 				return fmt.Errorf("proto: wrong wireType = %d for field MaxAttempts", wireType)
 			}
 			m.MaxAttempts = 0
@@ -8383,7 +8695,7 @@ func (m *PolledTask) UnmarshalVTUnsafe(dAtA []byte) error {
 					break
 				}
 			}
-		case 9:
+		case 10:
 			if wireType != 0 {
 				return fmt.Errorf("proto: wrong wireType = %d for field CreatedAtMs", wireType)
 			}
@@ -8402,11 +8714,11 @@ func (m *PolledTask) UnmarshalVTUnsafe(dAtA []byte) error {
 					break
 				}
 			}
-		case 10:
+		case 11:
 			if wireType != 0 {
-				return fmt.Errorf("proto: wrong wireType = %d for field DeadlineMs", wireType)
+				return fmt.Errorf("proto: wrong wireType = %d for field TimeoutMs", wireType)
 			}
-			m.DeadlineMs = 0
+			m.TimeoutMs = 0
 			for shift := uint(0); ; shift += 7 {
 				if shift >= 64 {
 					return protohelpers.ErrIntOverflow
@@ -8416,12 +8728,12 @@ func (m *PolledTask) UnmarshalVTUnsafe(dAtA []byte) error {
 				}
 				b := dAtA[iNdEx]
 				iNdEx++
-				m.DeadlineMs |= int64(b&0x7F) << shift
+				m.TimeoutMs |= int64(b&0x7F) << shift
 				if b < 0x80 {
 					break
 				}
 			}
-		case 11:
+		case 12:
 			if wireType != 0 {
 				return fmt.Errorf("proto: wrong wireType = %d for field HeartbeatTimeoutMs", wireType)
 			}
@@ -8440,7 +8752,7 @@ func (m *PolledTask) UnmarshalVTUnsafe(dAtA []byte) error {
 					break
 				}
 			}
-		case 12:
+		case 13:
 			if wireType != 2 {
 				return fmt.Errorf("proto: wrong wireType = %d for field Traceparent", wireType)
 			}
@@ -8476,25 +8788,6 @@ func (m *PolledTask) UnmarshalVTUnsafe(dAtA []byte) error {
 			}
 			m.Traceparent = stringValue
 			iNdEx = postIndex
-		case 13:
-			if wireType != 0 {
-				return fmt.Errorf("proto: wrong wireType = %d for field TimeoutMs", wireType)
-			}
-			m.TimeoutMs = 0
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				m.TimeoutMs |= int64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])
@@ -9588,9 +9881,9 @@ func (m *Verdict) UnmarshalVTUnsafe(dAtA []byte) error {
 			m.CancelRequested = bool(v != 0)
 		case 5:
 			if wireType != 0 {
-				return fmt.Errorf("proto: wrong wireType = %d for field LeaseUntilMs", wireType)
+				return fmt.Errorf("proto: wrong wireType = %d for field LeaseMs", wireType)
 			}
-			m.LeaseUntilMs = 0
+			m.LeaseMs = 0
 			for shift := uint(0); ; shift += 7 {
 				if shift >= 64 {
 					return protohelpers.ErrIntOverflow
@@ -9600,7 +9893,7 @@ func (m *Verdict) UnmarshalVTUnsafe(dAtA []byte) error {
 				}
 				b := dAtA[iNdEx]
 				iNdEx++
-				m.LeaseUntilMs |= int64(b&0x7F) << shift
+				m.LeaseMs |= int64(b&0x7F) << shift
 				if b < 0x80 {
 					break
 				}

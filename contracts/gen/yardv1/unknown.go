@@ -123,7 +123,7 @@ func (r *ListTypesRequest) UnknownField() (string, bool) { return field("", r.un
 func (r *DeleteTypeRequest) UnknownField() (string, bool) { return field("", r.unknownFields) }
 
 // UnknownField returns the path of a field that this version does not know.
-func (r *SetTypeRequest) UnknownField() (string, bool) {
+func (r *PutTypeRequest) UnknownField() (string, bool) {
 	if t := r.Type; t != nil {
 		if len(t.unknownFields) > 0 {
 			return field("/type", t.unknownFields)

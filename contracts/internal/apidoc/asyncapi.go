@@ -55,8 +55,8 @@ func ref(path ...string) object {
 // receives requests and replies.
 func asyncAPI(a *api) ([]byte, error) {
 	var channels, operations, messages, schemas object
-	for _, e := range a.endpoints {
-		id := strings.ReplaceAll(e.Verb, ".", "_")
+	for _, e := range addresses(a.endpoints) {
+		id := strings.NewReplacer(".", "_", tasklistToken, "tasklist").Replace(e.Verb)
 		channels = append(channels, member{id, requestChannel(e)}, member{id + "_reply", replyChannel(e)})
 		operations = append(operations, member{id, object{
 			{"action", "receive"},
@@ -119,16 +119,42 @@ func subject(e endpoint, domain string) string {
 	return topology.API(domain, e.Verb)
 }
 
+// tasklistToken stands for a tasklist in a subject.
+const tasklistToken = "{tasklist}"
+
+// addresses has an endpoint for each subject.
+func addresses(endpoints []endpoint) (all []endpoint) {
+	for _, e := range endpoints {
+		all = append(all, e)
+		if e.ofTasklist {
+			e.Verb += "." + tasklistToken
+			all = append(all, e)
+		}
+	}
+	return all
+}
+
 func requestChannel(e endpoint) object {
-	var parameters any
+	var parameters object
 	if !e.admin {
-		parameters = object{{"domain", object{{"description", "The tenant: [A-Za-z0-9_-]{1,64}, created before with domains.put."}}}}
+		parameters = append(parameters, member{"domain", object{{"description", "The tenant: [A-Za-z0-9_-]{1,64}, created before with domains.put."}}})
+	}
+	if strings.HasSuffix(e.Verb, tasklistToken) {
+		parameters = append(parameters, member{"tasklist", object{{"description", "Where the tasks queue: [A-Za-z0-9_-]{1,64}."}}})
 	}
 	return object{
 		{"address", subject(e, "{domain}")},
 		{"messages", object{{e.Request, ref("components", "messages", e.Request)}}},
-		{"parameters", parameters},
+		{"parameters", optional(parameters)},
 	}
+}
+
+// optional is nil for an object without members.
+func optional(o object) any {
+	if len(o) == 0 {
+		return nil
+	}
+	return o
 }
 
 func replyChannel(e endpoint) object {

@@ -16,6 +16,8 @@ type endpoint struct {
 	Request, Response string
 	// In and Out are examples, as JSON on one line.
 	In, Out string
+	// ofTasklist: the tasklist may be the last token of the subject.
+	ofTasklist bool
 	// timeout is what the example's caller must be ready to wait; empty = its default.
 	timeout string
 	// codes are the endpoint's own; commonCodes go with every one.
@@ -51,7 +53,7 @@ func lifeEndpoints() []endpoint {
 			Verb: "tasks.submit", Does: "Accept 1 to 1000 tasks, all or none.",
 			Request: "SubmitRequest", Response: "SubmitResponse",
 			In:    `{"tasklist":"mail","tasks":[{"type":"email.send","payload":{"to":"ann@example.com"}},{"type":"email.send","payload":{"to":"bob@example.com"},"delay_ms":60000,"priority":1}]}`,
-			Out:   `{"task_ids":["` + exampleTask + `","06dabzyw00005p697tnzpaps5m"]}`,
+			Out:   `{"results":[{"task_id":"` + exampleTask + `","outcome":"created"},{"task_id":"06dabzyw00005p697tnzpaps5m","outcome":"created"}]}`,
 			codes: []fault.Code{fault.InvalidTime, fault.NotFound, fault.FailedPrecondition, fault.Unknown},
 			Notes: []string{
 				"The answer means: all tasks are stored. An error other than UNKNOWN means: none is.",
@@ -61,13 +63,14 @@ func lifeEndpoints() []endpoint {
 		},
 		{
 			Verb: "tasks.poll", Does: "Get up to `max_tasks` tasks of a tasklist, waiting for the first one.",
-			Request: "PollRequest", Response: "PollResponse", timeout: "35s",
+			Request: "PollRequest", Response: "PollResponse", ofTasklist: true, timeout: "35s",
 			In:    `{"tasklist":"mail","max_tasks":10,"wait_ms":30000,"worker":"mailer-1"}`,
-			Out:   `{"tasks":[{` + examplePair + `,"type":"email.send","tasklist":"mail","payload":{"to":"ann@example.com"},"priority":3,"attempt":1,"max_attempts":5,"created_at_ms":1763721600000,"deadline_ms":1763721900000}]}`,
+			Out:   `{"tasks":[{` + examplePair + `,"type":"email.send","tasklist":"mail","payload":{"to":"ann@example.com"},"priority":3,"attempt":1,"max_attempts":5,"created_at_ms":1763721600000,"timeout_ms":300000}]}`,
 			codes: []fault.Code{fault.NotFound},
 			Notes: []string{
+				"The subject may end with the tasklist as one more token, `….tasks.poll.<tasklist>`, so that NATS permissions can fence a worker by it. The SDK polls so.",
 				"Wait longer for the answer than `wait_ms`, say 5 s: a client that gives up earlier leaves tasks on their way to nobody. They come back by themselves, at once where NATS sees that nobody listens.",
-				"Every task is an attempt that has begun: its time runs until `deadline_ms`. Ask for no more than you start at once; hand back the others with `tasks.fail` and `not_started`.",
+				"Every task is an attempt that has begun: it may run for `timeout_ms`. Ask for no more than you start at once; hand back the others with `tasks.fail` and `not_started`.",
 			},
 		},
 		{
@@ -88,7 +91,7 @@ func lifeEndpoints() []endpoint {
 			Verb: "tasks.heartbeat", Does: "Keep attempts alive, tell of their progress, and learn of cancels.",
 			Request: "HeartbeatRequest", Response: "OutcomeResponse",
 			In:    `{"tasks":[{` + examplePair + `,"progress":{"percent":40}}]}`,
-			Out:   `{"verdicts":[{"task_id":"` + exampleTask + `","code":"OK","lease_until_ms":1763721630000}]}`,
+			Out:   `{"verdicts":[{"task_id":"` + exampleTask + `","code":"OK","lease_ms":30000}]}`,
 			codes: []fault.Code{fault.NotFound},
 			Notes: []string{
 				"Beat at least every `heartbeat_timeout_ms` of the polled task, better at a third of it. One request may carry the beats of all tasks of a worker.",
@@ -141,13 +144,13 @@ func typeEndpoints() []endpoint {
 			codes: []fault.Code{fault.NotFound},
 		},
 		{
-			Verb: "types.set", Does: "Create or change a task type of the domain: retry, timeouts, concurrency limit.",
-			Request: "SetTypeRequest", Response: "SetTypeResponse",
+			Verb: "types.put", Does: "Create or change a task type of the domain: retry, timeouts, concurrency limit.",
+			Request: "PutTypeRequest", Response: "PutTypeResponse",
 			In:    `{"type":{"name":"email.send","max_concurrency":16,"retry":{"max_attempts":8,"initial_interval_ms":2000}}}`,
 			Out:   `{"type":{"name":"email.send","max_concurrency":16,"retry":{"max_attempts":8,"initial_interval_ms":2000},"revision":17}}`,
 			codes: []fault.Code{fault.NotFound, fault.Stale, fault.FailedPrecondition},
 			Notes: []string{
-				"A type need not be set before tasks of it are submitted: then the defaults hold, and no limit.",
+				"A type need not exist before tasks of it are submitted: then the defaults hold, and no limit.",
 				"FAILED_PRECONDITION: the domain has 10,000 types with settings. Delete some.",
 			},
 		},

@@ -13,7 +13,8 @@ const kinds = (task) => task.events.map((e) => e.kind).join(" ");
 
 // One task, submitted and taken.
 async function taken(tasklist, task) {
-  const { task_ids: [id] } = await call("tasks.submit", { tasklist, tasks: [task] });
+  const { results: [{ task_id: id, outcome }] } = await call("tasks.submit", { tasklist, tasks: [task] });
+  assert.equal(outcome, "created");
   const { tasks: [polled] } = await call("tasks.poll", { tasklist, max_tasks: 1, wait_ms: 20_000, worker: "tour" }, 30_000);
   assert.equal(polled.task_id, id);
   return polled;
@@ -26,6 +27,8 @@ test("submit, poll, complete, get", async () => {
   assert.equal(task.type, "mail.send");
   assert.equal(task.priority, 2);
   assert.equal(task.attempt, 1);
+  assert.equal(task.failures, undefined);
+  assert.ok(task.timeout_ms > 0 && task.timeout_ms <= 300_000);
   const { verdicts } = await call("tasks.complete", { tasks: [{ task_id: task.task_id, token: task.token, result: ["sent", payload] }] });
   assert.deepEqual(verdicts, [{ task_id: task.task_id, code: "OK" }]);
 
@@ -44,7 +47,7 @@ test("binary payloads", async () => {
 
 test("a poll waits for work", async () => {
   const poll = call("tasks.poll", { tasklist: "long", max_tasks: 1, wait_ms: 20_000 }, 30_000);
-  const { task_ids: [id] } = await call("tasks.submit", { tasklist: "long", tasks: [{ type: "x" }] });
+  const { results: [{ task_id: id }] } = await call("tasks.submit", { tasklist: "long", tasks: [{ type: "x" }] });
   assert.equal((await poll).tasks[0].task_id, id);
   const { tasks = [] } = await call("tasks.poll", { tasklist: "long", max_tasks: 1 });
   assert.deepEqual(tasks, []);
@@ -56,7 +59,7 @@ test("heartbeats carry progress, and tell of a cancel", async () => {
   const { verdicts: [first] } = await call("tasks.heartbeat", beat);
   assert.equal(first.code, "OK");
   assert.ok(!first.cancel_requested);
-  assert.ok(first.lease_until_ms > task.created_at_ms);
+  assert.ok(first.lease_ms > 0 && first.lease_ms <= 60_000);
   assert.deepEqual((await call("tasks.get", { task_id: task.task_id })).task.progress, { percent: 40 });
 
   const { verdicts: [cancel] } = await call("tasks.cancel", { task_ids: [task.task_id], reason: "changed my mind" });
@@ -72,6 +75,7 @@ test("failures are retried, and the old token is stale", async () => {
   assert.equal((await fail(first)).verdicts[0].code, "OK");
   const { tasks: [second] } = await call("tasks.poll", { tasklist: "retries", max_tasks: 1, wait_ms: 20_000 }, 30_000);
   assert.equal(second.attempt, 2);
+  assert.equal(second.failures, 1);
   const late = await call("tasks.complete", { tasks: [{ task_id: first.task_id, token: first.token }] });
   assert.equal(late.verdicts[0].code, "STALE");
   assert.equal((await fail(second)).verdicts[0].code, "OK");

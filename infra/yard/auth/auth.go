@@ -57,8 +57,9 @@ type Rendered struct {
 	Public string
 }
 
-// SeedFile is where the key of a user is below the folder of Render.
+// SeedFile is where the key of a user is below the folder of Render. What a user may do is no part of it.
 func SeedFile(dir string, u permissions.User) string {
+	u.Tasklists = ""
 	return filepath.Join(dir, keysDir, strings.ReplaceAll(u.String(), ":", ".")+".nk")
 }
 
@@ -76,12 +77,18 @@ func Render(dir string, p Plan) ([]Rendered, error) {
 	}
 	var all []Rendered
 	var users strings.Builder
+	known := map[string]permissions.User{}
 	for _, u := range p.users() {
+		seed := SeedFile(dir, u)
+		if other, twice := known[seed]; twice {
+			return nil, fmt.Errorf("user %s is named twice, also as %s: name all its tasklists at once", u, other)
+		}
+		known[seed] = u
 		allowed, err := permissions.Of(u, p.Partitioning)
 		if err != nil {
 			return nil, err
 		}
-		r := Rendered{User: u, Seed: SeedFile(dir, u)}
+		r := Rendered{User: u, Seed: seed}
 		if r.Public, err = key(r.Seed); err != nil {
 			return nil, fmt.Errorf("user %s: %w", u, err)
 		}

@@ -120,6 +120,27 @@ func TestKeysStay(t *testing.T) {
 	}
 }
 
+// What a worker may poll can change, and its key stays; two answers to what it may are none.
+func TestAWorkersTasklists(t *testing.T) {
+	dir := t.TempDir()
+	before, err := auth.Render(dir, plan(mailer))
+	if err != nil {
+		t.Fatal(err)
+	}
+	fenced := mailer
+	fenced.Tasklists = "letters:push"
+	after, err := auth.Render(dir, plan(fenced))
+	if err != nil || after[len(after)-1].Public != before[len(before)-1].Public {
+		t.Errorf("another key: %v", err)
+	}
+	if conf := read(t, filepath.Join(dir, auth.ConfigFile)); !strings.Contains(conf, "tasks.poll.letters") || strings.Contains(conf, "tasks.poll.*") {
+		t.Error("it may poll all tasklists")
+	}
+	if _, err := auth.Render(dir, plan(mailer, fenced)); err == nil {
+		t.Error("a user with and without tasklists")
+	}
+}
+
 func TestTLSNeedsBothHalves(t *testing.T) {
 	for _, tls := range []auth.TLS{{Cert: "c.pem"}, {Key: "k.pem"}, {CA: "ca.pem"}} {
 		p := plan()

@@ -177,7 +177,7 @@ func TestRedisOfOurOwnIsReplacedWhenItDies(t *testing.T) {
 		t.Fatalf("tables at %q, redis %d", s.TablesAt, s.RedisPID())
 	}
 	c := client(t, s, "shop")
-	if _, err := c.SetType(t.Context(), yard.TaskType{Name: "greet", MaxConcurrency: 3}); err != nil {
+	if _, err := c.PutType(t.Context(), yard.TaskType{Name: "greet", MaxConcurrency: 3}); err != nil {
 		t.Fatal(err)
 	}
 	runWorker(t, c, "mail")

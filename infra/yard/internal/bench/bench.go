@@ -192,7 +192,7 @@ func (t *target) prepare(ctx context.Context, s shape, retention time.Duration) 
 		return err
 	}
 	for _, name := range types[:t.types] {
-		if _, err := clients[0].SetType(ctx, yard.TaskType{Name: name, MaxConcurrency: t.limit}); err != nil {
+		if _, err := clients[0].PutType(ctx, yard.TaskType{Name: name, MaxConcurrency: t.limit}); err != nil {
 			return fmt.Errorf("type %s: %w", name, t.noDomain(err))
 		}
 	}

@@ -86,8 +86,8 @@ func TestManyDomainsHaveTheirShare(t *testing.T) {
 		t.Fatal(err)
 	}
 	requests := make(chan *nats.Msg, 10*o.Tasks)
-	for _, endpoint := range []string{"tasks.submit", "tasks.poll"} {
-		if _, err := spy.ChanSubscribe(topology.APIAny(endpoint), requests); err != nil {
+	for _, subject := range []string{topology.APIAny("tasks.submit"), topology.PollOfAny} {
+		if _, err := spy.ChanSubscribe(subject, requests); err != nil {
 			t.Fatal(err)
 		}
 	}

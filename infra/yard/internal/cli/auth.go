@@ -58,7 +58,7 @@ Services then need --inbox-prefixes '_INBOX.t.{domain}.', --provision.enabled=fa
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.out, "out", "", "folder to write to; required")
-	flags.StringArrayVar(&f.users, "user", nil, "a user, as role:domain:name or operator:name; repeated")
+	flags.StringArrayVar(&f.users, "user", nil, "a user, as role:domain:name, worker:domain:name:tasklist... or operator:name; repeated")
 	flags.IntVar(&f.n.History, "history-partitions", f.n.History, "history partitions of the cluster")
 	flags.IntVar(&f.n.Matching, "matching-shards", f.n.Matching, "matching shards of the cluster")
 	flags.BoolVar(&f.fromCluster, "from-cluster", false, "take both numbers from the cluster at --url")

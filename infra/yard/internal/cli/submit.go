@@ -239,7 +239,11 @@ func (a *app) printIDs(ids []string) error {
 		return nil
 	}
 	if a.json {
-		return a.printJSON(&yardv1.SubmitResponse{TaskIds: ids})
+		resp := &yardv1.SubmitResponse{}
+		for _, id := range ids {
+			resp.Results = append(resp.Results, &yardv1.SubmitResult{TaskId: id, Outcome: yardv1.SubmitOutcome_SUBMIT_OUTCOME_CREATED})
+		}
+		return a.printJSON(resp)
 	}
 	_, err := fmt.Fprintln(a.Out, strings.Join(ids, "\n"))
 	return err

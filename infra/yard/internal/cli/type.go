@@ -35,7 +35,7 @@ and timeouts.`,
 				}
 				have.Name = args[0]
 				overlay(&have, t, r, cmd.Flags().Changed)
-				stored, err := c.SetType(ctx, have)
+				stored, err := c.PutType(ctx, have)
 				if err != nil {
 					return err
 				}

@@ -190,7 +190,7 @@ func (d *demo) setUp(ctx context.Context) error {
 			return fmt.Errorf("make domain %s: %w", t.domain, err)
 		}
 		for _, taskType := range t.types {
-			if err := setType(ctx, client, taskType); err != nil {
+			if err := putType(ctx, client, taskType); err != nil {
 				return fmt.Errorf("make type %s of domain %s: %w", taskType.Name, t.domain, err)
 			}
 		}
@@ -201,11 +201,11 @@ func (d *demo) setUp(ctx context.Context) error {
 	return nil
 }
 
-// setType makes a type, and bears with a frontend that has not heard of the
+// putType makes a type, and bears with a frontend that has not heard of the
 // domain yet.
-func setType(ctx context.Context, client *yard.Client, t yard.TaskType) error {
+func putType(ctx context.Context, client *yard.Client, t yard.TaskType) error {
 	for {
-		_, err := client.SetType(ctx, t)
+		_, err := client.PutType(ctx, t)
 		if fault.CodeOf(err) != fault.NotFound || !pause(ctx, 50*time.Millisecond) {
 			return err
 		}

@@ -53,9 +53,9 @@ func openEngine(t *testing.T, nc *nats.Conn, honest bool) {
 	for _, domain := range []string{"shop", "media", domainPayouts} {
 		e := &engine{domain: domain, honest: honest, limits: map[string]int32{}, tasks: map[string]*job{}}
 		at := func(verb string) string { return topology.API(domain, verb) }
-		must(natsrpc.Serve(nc, at("types.set"), nil, log, e.setType))
+		must(natsrpc.Serve(nc, at("types.put"), nil, log, e.putType))
 		must(natsrpc.Serve(nc, at("tasks.submit"), nil, log, e.submit))
-		must(natsrpc.Serve(nc, at("tasks.poll"), nil, log, e.poll))
+		must(natsrpc.Serve(nc, topology.PollOf(domain, "*"), nil, log, e.poll))
 		must(natsrpc.Serve(nc, at("tasks.complete"), nil, log, e.complete))
 		must(natsrpc.Serve(nc, at("tasks.fail"), nil, log, e.fail))
 		must(natsrpc.Serve(nc, at("tasks.heartbeat"), nil, log, e.heartbeat))
@@ -65,13 +65,13 @@ func openEngine(t *testing.T, nc *nats.Conn, honest bool) {
 	}
 }
 
-func (e *engine) setType(_ context.Context, r *yardv1.SetTypeRequest) (natsrpc.Message, error) {
+func (e *engine) putType(_ context.Context, r *yardv1.PutTypeRequest) (natsrpc.Message, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if r.Type.MaxConcurrency > 0 && e.honest {
 		e.limits[r.Type.Name] = r.Type.MaxConcurrency
 	}
-	return &yardv1.SetTypeResponse{Type: r.Type}, nil
+	return &yardv1.PutTypeResponse{Type: r.Type}, nil
 }
 
 func (e *engine) submit(_ context.Context, r *yardv1.SubmitRequest) (natsrpc.Message, error) {
@@ -85,7 +85,7 @@ func (e *engine) submit(_ context.Context, r *yardv1.SubmitRequest) (natsrpc.Mes
 			Priority: cmp.Or(n.Priority, 3), CreatedAtMs: now, DueAtMs: now + n.DelayMs, State: yardv1.TaskState_TASK_STATE_READY,
 		}}
 		e.order, e.tasks[j.TaskId] = append(e.order, j), j
-		resp.TaskIds = append(resp.TaskIds, j.TaskId)
+		resp.Results = append(resp.Results, &yardv1.SubmitResult{TaskId: j.TaskId, Outcome: yardv1.SubmitOutcome_SUBMIT_OUTCOME_CREATED})
 	}
 	return resp, nil
 }
@@ -117,8 +117,8 @@ func (e *engine) grant(r *yardv1.PollRequest) *yardv1.PollResponse {
 		j.Grants++
 		resp.Tasks = append(resp.Tasks, &yardv1.PolledTask{
 			TaskId: j.TaskId, Token: fmt.Sprint(j.Grants), Type: j.Type, Tasklist: j.Tasklist, Payload: j.Payload,
-			Priority: j.Priority, Attempt: j.Failures + 1, MaxAttempts: 100, CreatedAtMs: j.CreatedAtMs,
-			DeadlineMs: now + time.Minute.Milliseconds(),
+			Priority: j.Priority, Attempt: j.Grants, Failures: j.Failures, MaxAttempts: 100, CreatedAtMs: j.CreatedAtMs,
+			TimeoutMs: time.Minute.Milliseconds(),
 		})
 	}
 	return resp

@@ -145,7 +145,7 @@ func (l *ledger) start(a *yard.Attempt, now time.Time) {
 	if e.running++; e.running > 1 {
 		l.counts.overlaps++
 	}
-	if a.Number > 1 {
+	if a.Failures > 0 {
 		l.counts.retried++
 	}
 	if e.startedAt.IsZero() {
@@ -166,7 +166,7 @@ func (l *ledger) end(a *yard.Attempt, panicked bool, err error) {
 		return
 	}
 	l.counts.failed++
-	if a.Number >= a.MaxAttempts || errors.Is(err, errForGood) {
+	if a.Last() || errors.Is(err, errForGood) {
 		l.counts.givenUp++
 	}
 }

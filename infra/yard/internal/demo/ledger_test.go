@@ -17,7 +17,7 @@ var errBusy = errors.New("busy")
 func attempt(l *ledger, id string, number int, handle func() error) {
 	run := l.watch(func(context.Context, *yard.Attempt) (yard.Payload, error) { return yard.Payload{}, handle() })
 	defer func() { _ = recover() }()
-	_, _ = run(context.Background(), &yard.Attempt{TaskID: id, Number: number, MaxAttempts: 3, CreatedAt: time.Now()})
+	_, _ = run(context.Background(), &yard.Attempt{TaskID: id, Number: number, Failures: number - 1, MaxAttempts: 3, CreatedAt: time.Now()})
 }
 
 func fails(err error) func() error { return func() error { return err } }

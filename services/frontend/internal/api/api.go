@@ -32,6 +32,7 @@ import (
 	"github.com/nats-io/nats.go/micro"
 
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
+	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/shared/clock"
 	"github.com/yardmaster-io/yardmaster/shared/natsrpc"
 	"github.com/yardmaster-io/yardmaster/shared/telemetry"
@@ -86,7 +87,7 @@ func New(d Deps) *API {
 	a := &API{Deps: d, ready: make(chan struct{}), refused: map[fault.Code]*telemetry.Counter{}}
 	for _, code := range []fault.Code{
 		fault.InvalidArgument, fault.InvalidTime, fault.NotFound, fault.AlreadyExists, fault.Stale, fault.FailedPrecondition,
-		fault.ResourceExhausted, fault.Unavailable, fault.Unknown, fault.PermissionDenied, fault.Internal,
+		fault.ResourceExhausted, fault.Unavailable, fault.Unknown, fault.PermissionDenied, fault.Unimplemented, fault.Internal,
 	} {
 		a.refused[code] = d.Metrics.Counter(fmt.Sprintf("yard_frontend_refused_total{code=%q}", code), "Requests answered with an error.")
 	}
@@ -115,6 +116,15 @@ func (a *API) Run(ctx context.Context) error {
 			return errors.Join(fmt.Errorf("serve %s: %w", e.subject, err), service.Stop())
 		}
 	}
+	planned, err := a.answerPlanned()
+	defer func() {
+		for _, sub := range planned {
+			_ = sub.Unsubscribe() // the connection may be closed, and then nobody is answered
+		}
+	}()
+	if err != nil {
+		return errors.Join(err, service.Stop())
+	}
 	if err := a.NATS.Flush(); err != nil && ctx.Err() == nil {
 		return errors.Join(fmt.Errorf("serve the API: %w", err), service.Stop())
 	}
@@ -125,6 +135,25 @@ func (a *API) Run(ctx context.Context) error {
 	}
 	a.awaitQuiet()
 	return nil
+}
+
+// answerPlanned answers UNIMPLEMENTED to the verbs of later versions. Without it they would find no
+// responders, as if no frontend ran, and their client would try for ever.
+func (a *API) answerPlanned() (all []*nats.Subscription, err error) {
+	for _, verb := range topology.APIPlanned() {
+		sub, err := a.NATS.QueueSubscribe(topology.APIAny(verb), ServiceName, func(m *nats.Msg) {
+			if m.Reply == "" || !a.Replies.Asker(topology.DomainOf(m.Subject), m.Reply) {
+				return
+			}
+			e := fault.New(fault.Unimplemented, "this version of the engine (API %s) does not know %s", Version, topology.VerbOf(m.Subject))
+			(&reply{api: a, to: m.Reply}).refuse(e)
+		})
+		if err != nil {
+			return all, fmt.Errorf("serve %s: %w", verb, err)
+		}
+		all = append(all, sub)
+	}
+	return all, nil
 }
 
 // awaitQuiet waits until requests that were on their way have been handled. Micro

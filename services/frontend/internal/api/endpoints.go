@@ -46,6 +46,7 @@ func (a *API) endpoints() []endpoint {
 	return []endpoint{
 		of(a, "tasks.submit", "Accept 1 to 1000 tasks, all or none; may wait for the result of one.", g.Submit, &yardv1.SubmitResponse{}),
 		of(a, "tasks.poll", "Get up to max_tasks tasks of a tasklist, waiting for the first one.", g.Poll, &yardv1.PollResponse{}),
+		pollOf(of(a, "tasks.poll.tasklist", "The same for the tasklist that the subject names: permissions can fence a worker by it.", g.Poll, &yardv1.PollResponse{})),
 		of(a, "tasks.complete", "Tell of attempts that succeeded; a verdict each.", g.Complete, &yardv1.OutcomeResponse{}),
 		of(a, "tasks.fail", "Tell of attempts that failed, or were never begun; a verdict each.", g.Fail, &yardv1.OutcomeResponse{}),
 		of(a, "tasks.heartbeat", "Keep attempts alive and tell their progress; a verdict each.", g.Heartbeat, &yardv1.OutcomeResponse{}),
@@ -53,7 +54,7 @@ func (a *API) endpoints() []endpoint {
 		of(a, "tasks.get", "Tell all of one task; may wait for its end.", g.Get, &yardv1.GetResponse{}),
 		of(a, "tasks.list", "Find tasks of the domain, newest first.", g.List, &yardv1.ListResponse{}),
 		of(a, "tasklists.describe", "Tell how a tasklist is doing.", g.DescribeTasklist, &yardv1.DescribeTasklistResponse{}),
-		of(a, "types.set", "Create or change a task type.", g.SetType, &yardv1.SetTypeResponse{}),
+		of(a, "types.put", "Create or change a task type.", g.PutType, &yardv1.PutTypeResponse{}),
 		of(a, "types.get", "Tell of a task type and how full its limit is.", g.GetType, &yardv1.GetTypeResponse{}),
 		of(a, "types.list", "Tell of the task types that have settings, page by page.", g.ListTypes, &yardv1.ListTypesResponse{}),
 		of(a, "types.delete", "Delete the settings of a task type.", g.DeleteType, &yardv1.DeleteTypeResponse{}),
@@ -79,6 +80,12 @@ func of[Req any, PReq pointer[Req]](a *API, verb, description string, do func(ga
 		request: PReq(new(Req)), response: response,
 		handler: func(req micro.Request) { handle[Req, PReq](a, req, requests, do) },
 	}
+}
+
+// pollOf makes an endpoint one whose subject names the tasklist.
+func pollOf(e endpoint) endpoint {
+	e.subject = topology.PollOfAny
+	return e
 }
 
 // admin makes an endpoint an administrative one: its subject has no domain.

@@ -53,7 +53,7 @@ func (a *API) receive(req micro.Request) (gateway.Call, *reply, error) {
 	}
 	r.contentType = contentType
 	c := gateway.Call{
-		Domain: domain, JSON: contentType == codec.JSON, Reply: r.to,
+		Domain: domain, Tasklist: topology.TasklistOf(req.Subject()), JSON: contentType == codec.JSON, Reply: r.to,
 		Received: now, Now: a.Clock.At(now), Deadline: now.Add(a.timeout(h.Get(natsrpc.HeaderTimeout))),
 	}
 	if text := h.Get(HeaderTraceparent); text != "" {

@@ -198,11 +198,11 @@ func TestTypesHaveRevisions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
 		set := func(limit int32, revision int64) (*yardv1.TaskType, error) {
-			got, err := asked(r, "shop", true, r.SetType, &yardv1.SetTypeRequest{Type: &yardv1.TaskType{Name: "email", MaxConcurrency: limit, Revision: revision}})
+			got, err := asked(r, "shop", true, r.PutType, &yardv1.PutTypeRequest{Type: &yardv1.TaskType{Name: "email", MaxConcurrency: limit, Revision: revision}})
 			if err != nil {
 				return nil, err
 			}
-			return got.(*yardv1.SetTypeResponse).Type, nil
+			return got.(*yardv1.PutTypeResponse).Type, nil
 		}
 		first, err := set(1, 0)
 		if err != nil || first.Revision == 0 {
@@ -215,7 +215,7 @@ func TestTypesHaveRevisions(t *testing.T) {
 		_, err = set(3, first.Revision)
 		wantCode(t, err, fault.Stale)
 		_, err = asked(r, "shop", true, r.DeleteType, &yardv1.DeleteTypeRequest{Name: "none"})
-		if e := wantCode(t, err, fault.NotFound); !strings.Contains(e.Message, "types.set") {
+		if e := wantCode(t, err, fault.NotFound); !strings.Contains(e.Message, "types.put") {
 			t.Errorf("no next step: %v", e)
 		}
 		got, err := asked(r, "shop", true, r.DeleteType, &yardv1.DeleteTypeRequest{Name: "email", Revision: next.Revision})
@@ -238,7 +238,7 @@ func TestTypesOfADomainAreBounded(t *testing.T) {
 			r.catalog.types["shop/"+name] = &yardv1.TaskType{Name: name}
 		}
 		for name, code := range map[string]fault.Code{"t7": "", "new": fault.FailedPrecondition} {
-			_, err := asked(r, "shop", true, r.SetType, &yardv1.SetTypeRequest{Type: &yardv1.TaskType{Name: name}})
+			_, err := asked(r, "shop", true, r.PutType, &yardv1.PutTypeRequest{Type: &yardv1.TaskType{Name: name}})
 			wantCode(t, err, code)
 		}
 	})

@@ -431,7 +431,7 @@ func accepted(t *testing.T, o outcome) []string {
 	if o.err != nil {
 		t.Fatalf("refused: %v", o.err)
 	}
-	return o.resp.(*yardv1.SubmitResponse).TaskIds
+	return o.resp.(*yardv1.SubmitResponse).TaskIDs()
 }
 
 func wantCode(t *testing.T, err error, code fault.Code) *fault.Error {

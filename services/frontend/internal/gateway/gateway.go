@@ -50,6 +50,8 @@ import (
 type Call struct {
 	// Domain is the subject's, not judged yet; topology.ReservedDomain for administrative requests.
 	Domain string
+	// Tasklist is that of the subject, if it names one.
+	Tasklist string
 	// JSON tells how the request was written, and so how it is answered.
 	JSON bool
 	// Reply is the asker's inbox: a poll is answered there by matching itself.
@@ -63,6 +65,9 @@ type Call struct {
 	// Deadline is when it must have been answered.
 	Deadline time.Time
 }
+
+// now is the server's clock.
+func (c *Call) now() time.Time { return c.Now.Add(time.Since(c.Received)) }
 
 func (c *Call) form() validate.Form { return validate.Form{JSON: c.JSON} }
 

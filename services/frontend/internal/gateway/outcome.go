@@ -148,7 +148,10 @@ func (r *outcomeRequest) write(i int, v *logv1.EventVerdict) {
 	case string(fault.NotFound):
 		out.Message = noSuchTask
 	}
-	out.CancelRequested, out.LeaseUntilMs = v.CancelRequested, v.LeaseUntilMs
+	out.CancelRequested = v.CancelRequested
+	if v.LeaseUntilMs > 0 {
+		out.LeaseMs = max(v.LeaseUntilMs-r.call.now().UnixMilli(), 1) // never 0, which would say nothing
+	}
 }
 
 // settle counts n verdicts in; the last one answers the request. The verdicts

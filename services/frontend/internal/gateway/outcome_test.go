@@ -35,7 +35,7 @@ func (r *rig) verdict(t *testing.T, e sentEvents, from, to int) {
 	t.Helper()
 	b := &logv1.VerdictBatch{RequestId: e.id, First: uint32(from)}
 	for _, event := range e.batch.Events[from:to] {
-		b.Verdicts = append(b.Verdicts, &logv1.EventVerdict{Message: string(rune('a' + event.Nonce)), LeaseUntilMs: int64(event.Nonce)})
+		b.Verdicts = append(b.Verdicts, &logv1.EventVerdict{Message: string(rune('a' + event.Nonce)), LeaseUntilMs: time.Now().UnixMilli() + int64(event.Nonce) + 1})
 	}
 	data, err := b.MarshalVT()
 	if err != nil {
@@ -212,7 +212,7 @@ func TestRequestsShareABatchAndGetTheirOwnVerdicts(t *testing.T) {
 			answered = len(sent)
 		}
 		for n, a := range got {
-			if v := verdicts(t, <-a)[0]; v.Message != string(rune('a'+n)) || v.LeaseUntilMs != int64(n) {
+			if v := verdicts(t, <-a)[0]; v.Message != string(rune('a'+n)) || v.LeaseMs != int64(n)+1 {
 				t.Errorf("request %d got %v", n, v)
 			}
 		}

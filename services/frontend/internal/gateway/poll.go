@@ -18,7 +18,7 @@ func (g *Gateway) Poll(c Call, req *yardv1.PollRequest, answer Answer) {
 		answer(nil, err)
 		return
 	}
-	if err := validate.Poll(req); err != nil {
+	if err := validate.Poll(req, c.Tasklist); err != nil {
 		answer(nil, err)
 		return
 	}

@@ -346,7 +346,7 @@ func TestSubmitThatFindsNoRoomToWaitSaysSo(t *testing.T) {
 			t.Errorf("answered after %v", o.at.Sub(began))
 		}
 		resp := o.resp.(*yardv1.SubmitResponse)
-		if resp.WaitCode != string(fault.ResourceExhausted) || resp.WaitRetryAfterMs <= 0 || resp.Task.GetTaskId() != resp.TaskIds[0] {
+		if resp.WaitCode != string(fault.ResourceExhausted) || resp.WaitRetryAfterMs <= 0 || resp.Task.GetTaskId() != resp.TaskIDs()[0] {
 			t.Errorf("got %v", resp)
 		}
 		for _, one := range held {

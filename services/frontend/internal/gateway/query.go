@@ -126,10 +126,10 @@ func (g *Gateway) waitForResult(s *submission) {
 	r := s.accepted.Records[0]
 	id := s.id(0)
 	until := s.call.Received.Add(s.wait)
-	resp := &yardv1.SubmitResponse{TaskIds: s.taskIDs()}
+	resp := &yardv1.SubmitResponse{Results: s.results()}
 	// What is known without asking: the log has it.
 	resp.Task = &yardv1.Task{
-		TaskId: resp.TaskIds[0], Domain: r.Domain, Tasklist: r.Tasklist, Type: r.Type, Priority: r.Priority,
+		TaskId: resp.Results[0].TaskId, Domain: r.Domain, Tasklist: r.Tasklist, Type: r.Type, Priority: r.Priority,
 		State: yardv1.TaskState_TASK_STATE_QUEUED, CreatedAtMs: s.at.UnixMilli(), DueAtMs: r.DueAtMs,
 	}
 	g.wait(s.call.Domain, until.Add(waitGrace), func(_ codec.Message, err error) {

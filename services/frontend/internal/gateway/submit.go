@@ -133,11 +133,13 @@ func (s *submission) measure(messageBytesMax int, version uint32) error {
 	return nil
 }
 
-// taskIDs are the printed ids.
-func (s *submission) taskIDs() []string {
-	out := make([]string, s.tasks())
-	for i := range out {
-		out[i] = s.id(i).String()
+// results tells that every task is stored.
+func (s *submission) results() []*yardv1.SubmitResult {
+	slab := make([]yardv1.SubmitResult, s.tasks()) // one allocation for all
+	out := make([]*yardv1.SubmitResult, len(slab))
+	for i := range slab {
+		slab[i].TaskId, slab[i].Outcome = s.id(i).String(), yardv1.SubmitOutcome_SUBMIT_OUTCOME_CREATED
+		out[i] = &slab[i]
 	}
 	return out
 }
@@ -147,7 +149,7 @@ func (g *Gateway) stored(s *submission, sent, acked time.Time) {
 	g.metrics.tasksAccepted.Add(int64(s.tasks()))
 	g.traceStored(s, sent, acked)
 	if s.wait < 0 {
-		s.answer(&yardv1.SubmitResponse{TaskIds: s.taskIDs()}, nil)
+		s.answer(&yardv1.SubmitResponse{Results: s.results()}, nil)
 		return
 	}
 	g.waitForResult(s)

@@ -11,14 +11,14 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/validate"
 )
 
-// SetType creates or changes a task type (types.set). Every process keeps all types in memory,
+// PutType creates or changes a task type (types.put). Every process keeps all types in memory,
 // so a domain may have so many; some more where sets meet.
-func (g *Gateway) SetType(c Call, req *yardv1.SetTypeRequest, answer Answer) {
+func (g *Gateway) PutType(c Call, req *yardv1.PutTypeRequest, answer Answer) {
 	if err := g.domain(&c); err != nil {
 		answer(nil, err)
 		return
 	}
-	if err := validate.SetType(req); err != nil {
+	if err := validate.PutType(req); err != nil {
 		answer(nil, err)
 		return
 	}
@@ -33,7 +33,7 @@ func (g *Gateway) SetType(c Call, req *yardv1.SetTypeRequest, answer Answer) {
 		}
 		t.Revision = revision
 		g.awaitCatalog(ctx, func() bool { return g.Catalog.Type(c.Domain, t.Name).GetRevision() >= revision })
-		return &yardv1.SetTypeResponse{Type: t}, nil
+		return &yardv1.PutTypeResponse{Type: t}, nil
 	})
 }
 
@@ -115,5 +115,5 @@ func (g *Gateway) DeleteType(c Call, req *yardv1.DeleteTypeRequest, answer Answe
 
 // noType refuses what is asked of a type without settings, and says what to do about it.
 func noType(name string) error {
-	return fault.At(fault.NotFound, "/name", "the type %q has no settings, so the defaults hold: set some with types.set, or `yard type set %s`", name, name)
+	return fault.At(fault.NotFound, "/name", "the type %q has no settings, so the defaults hold: set some with types.put, or `yard type set %s`", name, name)
 }

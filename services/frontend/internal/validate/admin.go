@@ -38,8 +38,8 @@ func DomainName(path, s string) error {
 	return nil
 }
 
-// SetType judges a types.set.
-func SetType(req *yardv1.SetTypeRequest) error {
+// PutType judges a types.put.
+func PutType(req *yardv1.PutTypeRequest) error {
 	t := req.Type
 	if t == nil {
 		return invalid("/type", "is missing")

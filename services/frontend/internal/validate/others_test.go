@@ -43,7 +43,7 @@ type row[Req any] = struct {
 func TestPollRefuses(t *testing.T) {
 	refusals(t, func() *yardv1.PollRequest {
 		return &yardv1.PollRequest{Tasklist: "main", MaxTasks: 1000, WaitMs: 60_000, Types: []string{"a", "b.c"}, Worker: "w"}
-	}, Poll, map[string]row[*yardv1.PollRequest]{
+	}, func(r *yardv1.PollRequest) error { return Poll(r, "") }, map[string]row[*yardv1.PollRequest]{
 		"no tasklist":     {func(r *yardv1.PollRequest) { r.Tasklist = "" }, "/tasklist"},
 		"no tasks":        {func(r *yardv1.PollRequest) { r.MaxTasks = 0 }, "/max_tasks"},
 		"negative":        {func(r *yardv1.PollRequest) { r.MaxTasks = -1 }, "/max_tasks"},
@@ -167,17 +167,17 @@ func TestPutDomainRefuses(t *testing.T) {
 	}
 }
 
-func TestSetTypeRefuses(t *testing.T) {
-	refusals(t, func() *yardv1.SetTypeRequest {
-		return &yardv1.SetTypeRequest{Type: &yardv1.TaskType{Name: "email.send", Retry: &yardv1.RetryPolicy{}, MaxConcurrency: 1_000_000}}
-	}, SetType, map[string]row[*yardv1.SetTypeRequest]{
-		"none":        {func(r *yardv1.SetTypeRequest) { r.Type = nil }, "/type"},
-		"no name":     {func(r *yardv1.SetTypeRequest) { r.Type.Name = "" }, "/type/name"},
-		"retry":       {func(r *yardv1.SetTypeRequest) { r.Type.Retry.Backoff = -1 }, "/type/retry/backoff"},
-		"timeout":     {func(r *yardv1.SetTypeRequest) { r.Type.StartToCloseMs = 1 }, "/type/start_to_close_ms"},
-		"heartbeat":   {func(r *yardv1.SetTypeRequest) { r.Type.HeartbeatTimeoutMs = 1 }, "/type/heartbeat_timeout_ms"},
-		"concurrency": {func(r *yardv1.SetTypeRequest) { r.Type.MaxConcurrency = 1_000_001 }, "/type/max_concurrency"},
-		"negative":    {func(r *yardv1.SetTypeRequest) { r.Type.MaxConcurrency = -1 }, "/type/max_concurrency"},
+func TestPutTypeRefuses(t *testing.T) {
+	refusals(t, func() *yardv1.PutTypeRequest {
+		return &yardv1.PutTypeRequest{Type: &yardv1.TaskType{Name: "email.send", Retry: &yardv1.RetryPolicy{}, MaxConcurrency: 1_000_000}}
+	}, PutType, map[string]row[*yardv1.PutTypeRequest]{
+		"none":        {func(r *yardv1.PutTypeRequest) { r.Type = nil }, "/type"},
+		"no name":     {func(r *yardv1.PutTypeRequest) { r.Type.Name = "" }, "/type/name"},
+		"retry":       {func(r *yardv1.PutTypeRequest) { r.Type.Retry.Backoff = -1 }, "/type/retry/backoff"},
+		"timeout":     {func(r *yardv1.PutTypeRequest) { r.Type.StartToCloseMs = 1 }, "/type/start_to_close_ms"},
+		"heartbeat":   {func(r *yardv1.PutTypeRequest) { r.Type.HeartbeatTimeoutMs = 1 }, "/type/heartbeat_timeout_ms"},
+		"concurrency": {func(r *yardv1.PutTypeRequest) { r.Type.MaxConcurrency = 1_000_001 }, "/type/max_concurrency"},
+		"negative":    {func(r *yardv1.PutTypeRequest) { r.Type.MaxConcurrency = -1 }, "/type/max_concurrency"},
 	})
 }
 

@@ -4,8 +4,15 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 )
 
-// Poll judges a poll.
-func Poll(req *yardv1.PollRequest) error {
+// Poll judges a poll. It fills in the tasklist of the subject, if that names one.
+func Poll(req *yardv1.PollRequest, subject string) error {
+	switch {
+	case subject == "":
+	case req.Tasklist == "":
+		req.Tasklist = subject
+	case req.Tasklist != subject:
+		return invalid("/tasklist", "is %q, and the subject names %q", req.Tasklist, subject)
+	}
 	if err := firstError(
 		name("/tasklist", req.Tasklist),
 		between("/max_tasks", req.MaxTasks, 1, BatchMax),

@@ -1,6 +1,8 @@
 package record
 
 import (
+	"math"
+
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
@@ -116,8 +118,8 @@ func (e *Encoder) polledOf(g *replica.Grant) {
 		e.payload.Data, e.payload.Encoding = t.Payload.Data, yardv1.Encoding(t.Payload.Encoding)
 		m.Payload = &e.payload
 	}
-	m.Attempt, m.MaxAttempts = g.Attempt, t.Policy.MaxAttempts
-	m.CreatedAtMs, m.DeadlineMs, m.HeartbeatTimeoutMs = t.CreatedAt(), g.DeadlineAt, t.Policy.HeartbeatTimeoutMS
+	m.Attempt, m.Failures, m.MaxAttempts = int32(min(t.Version, math.MaxInt32)), t.Failures, t.Policy.MaxAttempts
+	m.CreatedAtMs, m.HeartbeatTimeoutMs = t.CreatedAt(), t.Policy.HeartbeatTimeoutMS
 	m.TimeoutMs = max(g.DeadlineAt-e.NowMS, 1) // never 0, which would say nothing
 	if len(t.Trace) > 0 {
 		m.Traceparent = telemetry.FormatTraceparent(t.Trace)

@@ -289,5 +289,5 @@ func (g *grant) again(after ids.TaskID) bool {
 
 // granted is the running attempt of e as its worker gets it.
 func (e *Entry) granted() Grant {
-	return Grant{Task: &e.Task, Token: e.Token(), Attempt: e.Failures + 1, DeadlineAt: e.Attempt.DeadlineAt}
+	return Grant{Task: &e.Task, Token: e.Token(), DeadlineAt: e.Attempt.DeadlineAt}
 }

@@ -160,10 +160,8 @@ type Verdict struct {
 // Grant is an attempt as it was granted.
 type Grant struct {
 	// Task: only what never changes may be read of it later.
-	Task  *taskstate.Task
-	Token ids.Token
-	// Attempt is the number of failures before, plus one.
-	Attempt    int32
+	Task       *taskstate.Task
+	Token      ids.Token
 	DeadlineAt int64
 	// First: not the answer to a repetition.
 	First bool

@@ -136,7 +136,7 @@ func (s *scenario) ask(verb string, args []string) {
 	}
 	s.r.Undelivered(shard, number(args[1]), ids.TaskID{}, func(u *Undelivered) bool {
 		s.printf("%s v%d, attempt %d until %s, for %s in %s", name(u.Grant.Task.ID), u.Grant.Token.Version,
-			u.Grant.Attempt, since(u.Grant.DeadlineAt), u.Poll.Worker, u.Poll.ReplyTo)
+			u.Grant.Task.Failures+1, since(u.Grant.DeadlineAt), u.Poll.Worker, u.Poll.ReplyTo)
 		return true
 	})
 }

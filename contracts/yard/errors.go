@@ -1,0 +1,30 @@
+package yard
+
+import "github.com/yardmaster-io/yardmaster/contracts/fault"
+
+// The errors of the engine by their code, for errors.Is. What an error says besides is in its *fault.Error
+// (errors.As): the field at fault, details, how long to wait before a retry.
+var (
+	// ErrInvalidArgument: the request is malformed; nothing was stored.
+	ErrInvalidArgument error = &fault.Error{Code: fault.InvalidArgument, Message: "the request is malformed"}
+	// ErrInvalidTime: a due time is too far in the past or in the future; nothing was stored.
+	ErrInvalidTime error = &fault.Error{Code: fault.InvalidTime, Message: "the time is out of range"}
+	// ErrNotFound: there is no such domain, type or task.
+	ErrNotFound error = &fault.Error{Code: fault.NotFound, Message: "not found"}
+	// ErrStale: the attempt is no longer current, or another revision is stored.
+	ErrStale error = &fault.Error{Code: fault.Stale, Message: "no longer current"}
+	// ErrFailedPrecondition: it exists, but not in a state that allows this.
+	ErrFailedPrecondition error = &fault.Error{Code: fault.FailedPrecondition, Message: "its state does not allow this"}
+	// ErrResourceExhausted: a limit is full; nothing was stored. The client has tried again until its context ended.
+	ErrResourceExhausted error = &fault.Error{Code: fault.ResourceExhausted, Message: "a limit is full"}
+	// ErrUnavailable: it has certainly not happened. The client has tried again until its context ended.
+	ErrUnavailable error = &fault.Error{Code: fault.Unavailable, Message: "unavailable"}
+	// ErrUnknown: it may or may not have happened.
+	ErrUnknown error = &fault.Error{Code: fault.Unknown, Message: "it is not known whether it happened"}
+	// ErrPermissionDenied: the login may not do this.
+	ErrPermissionDenied error = &fault.Error{Code: fault.PermissionDenied, Message: "permission denied"}
+	// ErrUnimplemented: the engine is older than this call.
+	ErrUnimplemented error = &fault.Error{Code: fault.Unimplemented, Message: "the engine does not know this call"}
+	// ErrInternal: a defect of the engine.
+	ErrInternal error = &fault.Error{Code: fault.Internal, Message: "a defect of the engine"}
+)
