@@ -9,8 +9,11 @@ package codec
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
+	"math"
 	"mime"
+	"strconv"
 	"strings"
 
 	"github.com/go-json-experiment/json"
@@ -65,8 +68,11 @@ type request interface {
 }
 
 var (
-	jsonIn  = json.JoinOptions(json.RejectUnknownMembers(true))
-	jsonOut = json.JoinOptions(jsonv1.OmitEmptyWithLegacySemantics(true), jsontext.AllowInvalidUTF8(true))
+	jsonIn = json.JoinOptions(
+		json.RejectUnknownMembers(true),
+		json.WithUnmarshalers(json.JoinUnmarshalers(json.UnmarshalFromFunc(wholeNumber[int64]), json.UnmarshalFromFunc(wholeNumber[int32]))),
+	)
+	jsonOut = json.JoinOptions(jsonv1.OmitEmptyWithLegacySemantics(true), jsontext.AllowInvalidUTF8(true), jsontext.PreserveRawStrings(true))
 )
 
 // Marshal writes m. It cannot fail on a message of ours; an error is INTERNAL.
@@ -120,11 +126,46 @@ func UnmarshalRequest(ct ContentType, data []byte, m Message) error {
 	return nil
 }
 
+// wholeNumber reads a number however JSON writes it: some languages write 100 as 100.0 or 1e2.
+func wholeNumber[N int32 | int64](dec *jsontext.Decoder, into *N) error {
+	if dec.PeekKind() != '0' {
+		return errors.ErrUnsupported
+	}
+	value, err := dec.ReadValue()
+	if err != nil {
+		return err
+	}
+	n, err := strconv.ParseInt(string(value), 10, 64)
+	if err != nil {
+		const exact = 1 << 53 // a float64 tells whole numbers apart up to here
+		f, err := strconv.ParseFloat(string(value), 64)
+		if err != nil || math.Abs(f) > exact || math.Trunc(f) != f {
+			return fmt.Errorf("%s is not a whole number, or too large", value)
+		}
+		n = int64(f)
+	}
+	if *into = N(n); int64(*into) != n {
+		return fmt.Errorf("%s is too large", value)
+	}
+	return nil
+}
+
+// pathBytesMax bounds a path: a payload can be nested deeper than anybody reads.
+const pathBytesMax = 200
+
+// pathTo is the path of what is wrong, cut if it is long.
+func pathTo(p jsontext.Pointer) string {
+	if len(p) <= pathBytesMax {
+		return string(p)
+	}
+	return strings.ToValidUTF8(string(p[:pathBytesMax]), "") + "..."
+}
+
 // jsonFault says what is wrong and where, without the Go types of the decoder's text.
 func jsonFault(err error) error {
 	var semantic *json.SemanticError
 	if errors.As(err, &semantic) {
-		path := string(semantic.JSONPointer)
+		path := pathTo(semantic.JSONPointer)
 		switch {
 		case errors.Is(err, json.ErrUnknownName):
 			return fault.At(fault.InvalidArgument, path, "unknown field")
@@ -137,7 +178,7 @@ func jsonFault(err error) error {
 	}
 	var syntactic *jsontext.SyntacticError
 	if errors.As(err, &syntactic) {
-		return fault.At(fault.InvalidArgument, string(syntactic.JSONPointer), "bad JSON at byte %d: %v", syntactic.ByteOffset, syntactic.Err)
+		return fault.At(fault.InvalidArgument, pathTo(syntactic.JSONPointer), "bad JSON at byte %d: %v", syntactic.ByteOffset, syntactic.Err)
 	}
 	return fault.At(fault.InvalidArgument, "", "bad JSON: %v", err)
 }

@@ -95,6 +95,44 @@ func TestBadRequestsNameTheField(t *testing.T) {
 	}
 }
 
+// R56: a whole number may be written as other languages write it, and nothing else may pass for one.
+func TestR56_WholeNumbersInEveryForm(t *testing.T) {
+	for text, want := range map[string]int64{"100": 100, "1e2": 100, "100.0": 100, "-0.0": 0, "9007199254740993": 9007199254740993} {
+		var r yardv1.SubmitRequest
+		if err := UnmarshalRequest(JSON, []byte(`{"wait_ms":`+text+`}`), &r); err != nil || r.WaitMs != want {
+			t.Errorf("%s is %d: %v", text, r.WaitMs, err)
+		}
+	}
+	for _, body := range []string{
+		`{"wait_ms":1.5}`, `{"wait_ms":1e30}`, `{"wait_ms":"100"}`, `{"wait_ms":9223372036854775808}`, `{"tasks":[{"priority":4294967297}]}`, `{"tasks":[{"priority":true}]}`,
+	} {
+		e := fault.From(UnmarshalRequest(JSON, []byte(body), &yardv1.SubmitRequest{}))
+		if e == nil || e.Code != fault.InvalidArgument || e.Path != "/wait_ms" && e.Path != "/tasks/0/priority" {
+			t.Errorf("%s: %v", body, e)
+		}
+	}
+}
+
+// R56: a payload comes back as it was written, but for white space; a state has one name; a path can be read.
+func TestR56_FormsAreKept(t *testing.T) {
+	const payload = `{"a" : 1.0,  "b":"\u00e4\/", "c":1e2}`
+	var r yardv1.SubmitRequest
+	if err := UnmarshalRequest(JSON, []byte(`{"tasks":[{"payload":`+payload+`}]}`), &r); err != nil || string(r.Tasks[0].Payload.Data) != payload {
+		t.Errorf("%v %v", &r, err)
+	}
+	got, err := Marshal(JSON, &yardv1.PolledTask{Payload: r.Tasks[0].Payload})
+	if want := `{"payload":{"a":1.0,"b":"\u00e4\/","c":1e2}}`; err != nil || string(got) != want {
+		t.Errorf("got %s %v", got, err)
+	}
+	if err := UnmarshalRequest(JSON, []byte(`{"states":["RUNNING"]}`), &yardv1.ListRequest{}); fault.CodeOf(err) != fault.InvalidArgument {
+		t.Errorf("a state in upper case: %v", err)
+	}
+	deep := `{"tasks":[{"payload":` + strings.Repeat(`{"a":`, 5000) + `x`
+	if e := fault.From(UnmarshalRequest(JSON, []byte(deep), &yardv1.SubmitRequest{})); e == nil || len(e.Path) > 300 || !strings.HasPrefix(e.Path, "/tasks/0/payload/a") {
+		t.Errorf("%v", e)
+	}
+}
+
 func TestContentTypes(t *testing.T) {
 	for s, want := range map[string]ContentType{
 		"": JSON, "application/json": JSON, "application/json; charset=utf-8": JSON,

@@ -29,8 +29,7 @@ func check(s string, dots bool) error {
 	if len(s) > NameBytesMax {
 		return fmt.Errorf("is %d bytes long, at most %d are allowed", len(s), NameBytesMax)
 	}
-	for i := 0; i < len(s); i++ {
-		c := s[i]
+	for i, c := range s {
 		ok := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_' || c == '-' || dots && c == '.'
 		if !ok {
 			allowed := "A-Z a-z 0-9 _ -"

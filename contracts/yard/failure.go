@@ -53,7 +53,7 @@ type nonRetryable struct{ error }
 
 func (e nonRetryable) Unwrap() error { return e.error }
 
-// NonRetryable wraps an error so that the task goes to the dead letters at once.
+// NonRetryable wraps an error so that the task goes to the dead letters at once, whatever RetryAfter says.
 // Nil stays nil.
 func NonRetryable(err error) error {
 	if err == nil {
@@ -125,7 +125,7 @@ func failureOf(a *Attempt, err error) *yardv1.Failure {
 	var final nonRetryable
 	f.NonRetryable = errors.As(err, &final)
 	var later retryAfter
-	if errors.As(err, &later) {
+	if !f.NonRetryable && errors.As(err, &later) {
 		f.DelayMs = milliseconds(min(max(later.delay, time.Millisecond), delayMax))
 	}
 	return f

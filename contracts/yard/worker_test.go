@@ -51,6 +51,7 @@ func TestHandlerFailures(t *testing.T) {
 		"error":         {failing(errors.New("no route")), "error", "no route", false, 0},
 		"own type":      {failing(fault.New(fault.NotFound, "gone")), "fault.Error", "NOT_FOUND: gone", false, 0},
 		"non-retryable": {failing(NonRetryable(errors.New("bad address"))), "error", "bad address", true, 0},
+		"final anyway":  {failing(NonRetryable(RetryAfter(errors.New("gone"), time.Minute))), "error", "gone", true, 0},
 		"retry after":   {failing(RetryAfter(errors.New("busy"), 90*time.Second)), "error", "busy", false, 90_000},
 		"panic":         {func(context.Context, *Attempt) (Payload, error) { panic("out of cheese") }, "panic", "panic: out of cheese\n", false, 0},
 		"exit": {func(context.Context, *Attempt) (Payload, error) {

@@ -125,7 +125,7 @@ func (s TaskState) MarshalText() ([]byte, error) { return []byte(s.Name()), nil 
 // UnmarshalText is the inverse of MarshalText.
 func (s *TaskState) UnmarshalText(text []byte) error {
 	v, ok := TaskState_value["TASK_STATE_"+strings.ToUpper(string(text))]
-	if !ok || v == 0 {
+	if !ok || v == 0 || TaskState(v).Name() != string(text) {
 		return fmt.Errorf("%q is not a task state", text)
 	}
 	*s = TaskState(v)

@@ -68,6 +68,9 @@ func (g *Gateway) describeMatching(ctx context.Context, m int, domain, tasklist 
 	}
 	out := &yardv1.DescribeTasklistResponse{WaitingPolls: d.WaitingPolls}
 	for name, inUse := range d.Slots {
+		if inUse == 0 {
+			continue
+		}
 		limit := g.Catalog.Type(domain, name).GetMaxConcurrency()
 		out.Slots = append(out.Slots, &yardv1.SlotUse{Type: name, InUse: inUse, Limit: limit})
 	}

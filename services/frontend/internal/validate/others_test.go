@@ -90,6 +90,7 @@ func TestFailRefuses(t *testing.T) {
 			"no UTF-8":       {func(r *yardv1.FailRequest) { r.Tasks[0].Message = "\xff" }, "/tasks/0/message"},
 			"long type":      {func(r *yardv1.FailRequest) { r.Tasks[0].ErrorType = strings.Repeat("m", 129) }, "/tasks/0/error_type"},
 			"negative delay": {func(r *yardv1.FailRequest) { r.Tasks[0].DelayMs = -1 }, "/tasks/0/delay_ms"},
+			"last and delay": {func(r *yardv1.FailRequest) { r.Tasks[0].NonRetryable, r.Tasks[0].DelayMs = true, 5 }, "/tasks/0/delay_ms"},
 			"long delay":     {func(r *yardv1.FailRequest) { r.Tasks[0].DelayMs = 2_592_000_001 }, "/tasks/0/delay_ms"},
 			"not started with delay": {
 				func(r *yardv1.FailRequest) { r.Tasks[0].NotStarted = true }, "/tasks/0/not_started",
@@ -183,7 +184,7 @@ func TestPutTypeRefuses(t *testing.T) {
 
 func TestOutcomesBecomeEvents(t *testing.T) {
 	fail := &yardv1.FailRequest{Tasks: []*yardv1.Failure{
-		{TaskId: goodID.String(), Token: tokens.Print(goodID, goodToken), Message: "m", ErrorType: "e", NonRetryable: true, DelayMs: 4},
+		{TaskId: goodID.String(), Token: tokens.Print(goodID, goodToken), Message: "m", ErrorType: "e", NonRetryable: true},
 		{TaskId: goodID.String(), Token: tokens.Print(goodID, goodToken), NotStarted: true}, // one task twice is allowed
 	}}
 	got, err := Fail(fail, "shop", tokens)
@@ -191,7 +192,7 @@ func TestOutcomesBecomeEvents(t *testing.T) {
 		t.Fatal(err)
 	}
 	e := got[0].Event
-	if e.Kind != logv1.EventKind_EVENT_KIND_FAILED || e.Domain != "shop" || e.Message != "m" || e.ErrorType != "e" || !e.NonRetryable || e.DelayMs != 4 {
+	if e.Kind != logv1.EventKind_EVENT_KIND_FAILED || e.Domain != "shop" || e.Message != "m" || e.ErrorType != "e" || !e.NonRetryable || e.DelayMs != 0 {
 		t.Errorf("got %v", e)
 	}
 	if string(e.TaskId) != string(goodID[:]) || e.Position != uint64(goodToken.Position) || e.Version != 2 || e.Nonce != 5 {

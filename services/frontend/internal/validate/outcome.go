@@ -72,6 +72,9 @@ func failure(i int, t *yardv1.Failure) error {
 			return err
 		}
 	}
+	if t.NonRetryable && t.DelayMs != 0 {
+		return invalid(at("tasks", i, "delay_ms"), "excludes non_retryable: there is no next attempt")
+	}
 	if t.NotStarted && (t.NonRetryable || t.DelayMs != 0) {
 		return invalid(at("tasks", i, "not_started"), "excludes non_retryable and delay_ms: the task is ready again at once")
 	}

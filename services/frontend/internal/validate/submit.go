@@ -21,6 +21,9 @@ func Submit(req *yardv1.SubmitRequest, now time.Time, form Form) error {
 	if req.Wait && len(req.Tasks) != 1 {
 		return invalid("/wait", "one can wait for exactly one task, not %d", len(req.Tasks))
 	}
+	if !req.Wait && req.WaitMs != 0 {
+		return invalid("/wait_ms", "has no effect without wait")
+	}
 	if err := between("/wait_ms", req.WaitMs, 0, ms(WaitMax)); err != nil {
 		return err
 	}

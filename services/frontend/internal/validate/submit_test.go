@@ -61,8 +61,9 @@ func TestSubmitRefuses(t *testing.T) {
 		"null task":        {func(r *yardv1.SubmitRequest) { r.Tasks[3] = nil }, wants{bad, "/tasks/3"}},
 		"no tasklist":      {func(r *yardv1.SubmitRequest) { r.Tasklist = "" }, wants{bad, "/tasks/0/tasklist"}},
 		"wait for several": {func(r *yardv1.SubmitRequest) { r.Wait = true }, wants{bad, "/wait"}},
-		"negative wait":    {func(r *yardv1.SubmitRequest) { r.WaitMs = -1 }, wants{bad, "/wait_ms"}},
-		"long wait":        {func(r *yardv1.SubmitRequest) { r.WaitMs = 60_001 }, wants{bad, "/wait_ms"}},
+		"wait_ms alone":    {func(r *yardv1.SubmitRequest) { r.WaitMs = 1000 }, wants{bad, "/wait_ms"}},
+		"negative wait":    {func(r *yardv1.SubmitRequest) { r.Wait, r.Tasks, r.WaitMs = true, r.Tasks[:1], -1 }, wants{bad, "/wait_ms"}},
+		"long wait":        {func(r *yardv1.SubmitRequest) { r.Wait, r.Tasks, r.WaitMs = true, r.Tasks[:1], 60_001 }, wants{bad, "/wait_ms"}},
 
 		"own bad tasklist":  {task(func(t *yardv1.NewTask) { t.Tasklist = "*" }), wants{bad, "/tasks/3/tasklist"}},
 		"missing type":      {task(func(t *yardv1.NewTask) { t.Type = "" }), wants{bad, "/tasks/3/type"}},
@@ -109,7 +110,6 @@ func TestSubmitRefuses(t *testing.T) {
 
 func TestSubmitTakesEveryEdge(t *testing.T) {
 	r := request(1000)
-	r.WaitMs = 60_000
 	r.Tasks[0].Payload = &yardv1.Payload{Data: bytes.Repeat([]byte{'1'}, 256<<10)}
 	r.Tasks[1].Payload = &yardv1.Payload{Data: []byte("\xff"), Encoding: yardv1.Encoding_ENCODING_BINARY}
 	r.Tasks[2].Payload = nil
@@ -125,6 +125,7 @@ func TestSubmitTakesEveryEdge(t *testing.T) {
 		t.Fatal(err)
 	}
 	one := request(1)
+	one.WaitMs = 60_000
 	one.Wait = true
 	if err := Submit(one, now, Form{}); err != nil {
 		t.Fatal(err)

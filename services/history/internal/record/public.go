@@ -11,7 +11,7 @@ func Public(t *taskstate.Task, brief bool) *yardv1.Task {
 		TaskId: t.ID.String(), Domain: t.Domain, Tasklist: t.Tasklist, Type: t.Type, Priority: t.Priority,
 		State: State(t), Failures: t.Failures, Grants: int32(t.Version),
 		CreatedAtMs: t.CreatedAt(), DueAtMs: t.DueAt, FinishedAtMs: t.FinishedAt,
-		ErrorMessage: t.ErrMessage, ErrorType: t.ErrType, CancelRequested: t.CancelRequested,
+		ErrorMessage: t.ErrMessage, ErrorType: t.ErrType, CancelRequested: t.CancelRequested && t.State == taskstate.Running,
 	}
 	if t.State == taskstate.Running {
 		out.Worker = t.Attempt.Worker
