@@ -14,7 +14,7 @@ func versions(t *tree) []string {
 	where := map[string]string{}
 	language := ""
 	for _, m := range t.mods {
-		if rank(moduleOf(m.dir)) < 0 {
+		if strings.HasPrefix(m.dir, "infra/tools/") {
 			continue // tools are no part of the system
 		}
 		if language == "" {

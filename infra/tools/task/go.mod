@@ -1,4 +1,4 @@
-module github.com/yardmaster-io/yardmaster/tools/task
+module github.com/yardmaster-io/yardmaster/infra/tools/task
 
 go 1.26.0
 

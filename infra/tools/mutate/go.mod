@@ -1,0 +1,3 @@
+module github.com/yardmaster-io/yardmaster/infra/tools/mutate
+
+go 1.26.0
