@@ -112,11 +112,14 @@ func decisions(t *tree) []string {
 // serviceReadmes: whoever has read one knows where to look in the others.
 func serviceReadmes(t *tree) []string {
 	var findings []string
-	for _, m := range t.mods {
-		if !strings.HasPrefix(m.dir, "services/") {
-			continue
+	services := map[string]bool{}
+	for _, p := range t.paths {
+		if words := strings.Split(p, "/"); words[0] == "services" {
+			services[words[1]] = true
 		}
-		p := m.dir + "/README.md"
+	}
+	for name := range services {
+		p := "services/" + name + "/README.md"
 		if text, ok := t.text[p]; ok {
 			findings = append(findings, missingHeadings(p, text, "What it owns", "Picture", "States", "On failure", "Read in this order")...)
 		} else {

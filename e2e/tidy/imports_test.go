@@ -30,7 +30,7 @@ func moduleDirection(t *tree) []string {
 // moduleOf is the module of a slash path: `services/history`.
 func moduleOf(p string) string {
 	first, rest, _ := strings.Cut(p, "/")
-	if first == "services" || first == "infra" || first == "tools" {
+	if first == "services" || first == "infra" {
 		second, _, _ := strings.Cut(rest, "/")
 		return first + "/" + second
 	}

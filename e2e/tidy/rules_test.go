@@ -60,7 +60,15 @@ func importOffences() []offence {
 			"contracts/go.mod": "module " + repository + "contracts\ngo 1.26.0\nrequire a.b/c v1.0.0\n",
 			"shared/go.mod":    "module " + repository + "shared\ngo 1.26.0\nrequire (\n\ta.b/c v1.1.0\n\ta.b/d v1.0.0 // indirect\n)\n",
 		}, "contracts has v1.0.0"},
-		{"no replace", versions, source{"shared/go.mod": "module " + repository + "shared\nrequire " + repository + "contracts v0.0.0\n"}, "replace line"},
+		{"a replace line", versions, source{"infra/tools/x/go.mod": "replace a.b/c => ../c\n"}, "nobody could install"},
+		{"a sibling from elsewhere", versions, source{
+			"go.mod":  "module " + strings.TrimSuffix(repository, "/") + "\nrequire " + repository + "contracts v0.2.0\n",
+			"go.work": "use (\n\t.\n)\nreplace " + repository + "contracts v0.1.0 => ./contracts\n",
+		}, "needs a replace line in go.work"},
+		{"a sibling from here", versions, source{
+			"go.mod":  "module " + strings.TrimSuffix(repository, "/") + "\nrequire " + repository + "contracts v0.1.0\n",
+			"go.work": "replace (\n\t" + repository + "contracts v0.1.0 => ./contracts\n)\n",
+		}, ""},
 	}
 }
 
@@ -107,7 +115,7 @@ func documentOffences() []offence {
 			"contracts/decisions/0001-x.md": "## Context\n## Decision\n## Rejected\n## How we would know it is wrong\n" + strings.Repeat("\n", 60),
 		}, "has 64 lines"},
 		{"decision without reason", decisions, source{"contracts/decisions/0001-x.md": "## Decision\n"}, "the headings are"},
-		{"silent service", serviceReadmes, source{"services/x/go.mod": "module " + repository + "services/x\n"}, "README.md does not exist"},
+		{"silent service", serviceReadmes, source{"services/x/x.go": "package x\n"}, "README.md does not exist"},
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// repository is the module path before the name of each module.
+// repository is the module at the root, and what stands before the name of each other.
 const repository = "github.com/yardmaster-io/yardmaster/"
 
 // source is every text file of the repository by its slash path.
@@ -50,8 +50,11 @@ type module struct {
 	path     string
 	language string
 	requires []requirement
-	replaces map[string]string
+	replaces []replacement
 }
+
+// replacement is a replace line. No version = all.
+type replacement struct{ path, version, target string }
 
 type requirement struct {
 	path, version string
@@ -60,10 +63,8 @@ type requirement struct {
 
 // readRepository reads all text files below the directory of go.work.
 //
-// Paths are glued together and never cleaned: `…/e2e/tidy/../../shared/x.go`.
-// The go command remembers which files of its own module a test opened, and
-// drops the cached result when one of them changes; by spelling, all of these
-// lie in this module. Cleaned, a stale "ok (cached)" would be the answer.
+// All lie in the module of this test, whose files the go command knows to drop a
+// cached result when one of them changes.
 func readRepository(t *testing.T) source {
 	t.Helper()
 	wd, err := os.Getwd()
@@ -154,10 +155,10 @@ func newGoFile(fset *token.FileSet, p string, syntax *ast.File) *goFile {
 	return f
 }
 
-// parseModule reads what the rules need of a go.mod, which the go command has
+// parseModule reads what the rules need of a go.mod or go.work, which the go command has
 // accepted before.
 func parseModule(p, text string) *module {
-	m := &module{dir: path.Dir(p), replaces: map[string]string{}}
+	m := &module{dir: path.Dir(p)}
 	block := ""
 	for line := range strings.Lines(text) {
 		line, comment, _ := strings.Cut(line, "//")
@@ -182,7 +183,9 @@ func parseModule(p, text string) *module {
 		case words[0] == "require":
 			m.requires = append(m.requires, requirement{words[1], words[2], strings.Contains(comment, "indirect")})
 		case words[0] == "replace" && len(words) == 4:
-			m.replaces[words[1]] = words[3]
+			m.replaces = append(m.replaces, replacement{words[1], "", words[3]})
+		case words[0] == "replace" && len(words) == 5:
+			m.replaces = append(m.replaces, replacement{words[1], words[2], words[4]})
 		}
 	}
 	return m

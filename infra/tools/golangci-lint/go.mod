@@ -1,4 +1,4 @@
-module github.com/yardmaster-io/yardmaster/tools/golangci-lint
+module github.com/yardmaster-io/yardmaster/infra/tools/golangci-lint
 
 go 1.26.0
 

@@ -79,9 +79,14 @@ func skipped(name string) bool {
 }
 
 // copyRepository copies the modules to dir, where each builds alone and from
-// anywhere. Gremlins copies a module once more: a relative replace line would
-// then lead nowhere, nothing would build, and every mutant would look killed.
+// anywhere: what go.work replaces, each go.mod of the copy does, by a path from the root
+// of the disk. Gremlins copies a module once more, without the workspace: a sibling
+// that it does not find would make nothing build, and every mutant look killed.
 func copyRepository(root, dir string) error {
+	siblings, err := replaces(root, dir)
+	if err != nil {
+		return err
+	}
 	return filepath.WalkDir(root, func(from string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -104,23 +109,26 @@ func copyRepository(root, dir string) error {
 			return err
 		}
 		if entry.Name() == "go.mod" {
-			data = []byte(absoluteReplaces(string(data), filepath.Dir(to)))
+			data = append(data, siblings...)
 		}
 		return os.WriteFile(to, data, 0o644)
 	})
 }
 
-// absoluteReplaces rewrites the relative replace lines of a go.mod that lies in dir.
-func absoluteReplaces(mod, dir string) string {
-	var b strings.Builder
-	for line := range strings.Lines(mod) {
-		head, target, ok := strings.Cut(line, "=> ")
-		if ok && strings.HasPrefix(target, ".") {
-			line = head + "=> " + filepath.Join(dir, strings.TrimSpace(target)) + "\n"
-		}
-		b.WriteString(line)
+// replaces are the replace lines of root's go.work, for a copy in dir.
+func replaces(root, dir string) (string, error) {
+	work, err := os.ReadFile(filepath.Join(root, "go.work"))
+	if err != nil {
+		return "", err
 	}
-	return b.String()
+	var b strings.Builder
+	for line := range strings.Lines(string(work)) {
+		head, target, ok := strings.Cut(line, "=> ")
+		if ok && strings.HasPrefix(head, "replace ") {
+			b.WriteString("\n" + head + "=> " + filepath.Join(dir, strings.TrimSpace(target)) + "\n")
+		}
+	}
+	return b.String(), nil
 }
 
 // moduleDir is the directory of the go.mod at or above dir, not above root.

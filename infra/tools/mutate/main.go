@@ -38,7 +38,7 @@ const usage = `usage: task mutate -- [flags] [package directory...]
 Changes one operator at a time in the packages, by default every core of the
 workspace (services/*/internal/core/*), and runs their tests on each change.
 A change that no test sees is a survivor: write a test, or put the reason why it
-may live into tools/mutate/survivors.txt. Of a large package with slow tests -sample tests
+may live into infra/tools/mutate/survivors.txt. Of a large package with slow tests -sample tests
 a part.
 
 exit code 0: every package reaches %d %% killed and %d %% covered, and every

@@ -28,18 +28,19 @@ func write(t *testing.T, dir, name, text string) string {
 
 func TestTheCopyBuildsFromAnywhere(t *testing.T) {
 	root, dir := t.TempDir(), t.TempDir()
-	write(t, root, "services/x/go.mod", "module x\n\nreplace (\n\tb => ../../b\n)\nreplace c => ../../c\nreplace d => e v1.0.0\n")
+	write(t, root, "go.work", "go 1.26.0\n\nuse (\n\t.\n\t./c\n)\n\n// Here.\nreplace m/c v0.1.0 => ./c\n")
+	write(t, root, "go.mod", "module m\n")
 	write(t, root, "services/x/internal/core/y/y.go", "package y\n")
 	write(t, root, "node_modules/z.js", "")
 	write(t, root, ".git/config", "")
 	if err := copyRepository(root, dir); err != nil {
 		t.Fatal(err)
 	}
-	mod, err := os.ReadFile(filepath.Join(dir, "services/x/go.mod"))
+	mod, err := os.ReadFile(filepath.Join(dir, "go.mod"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := "module x\n\nreplace (\n\tb => " + dir + "/b\n)\nreplace c => " + dir + "/c\nreplace d => e v1.0.0\n"
+	want := "module m\n\nreplace m/c v0.1.0 => " + dir + "/c\n"
 	if string(mod) != want {
 		t.Errorf("go.mod is\n%swant\n%s", mod, want)
 	}
@@ -51,7 +52,7 @@ func TestTheCopyBuildsFromAnywhere(t *testing.T) {
 			t.Errorf("%s was copied", gone)
 		}
 	}
-	if module, err := moduleDir(dir, filepath.Join(dir, "services/x/internal/core/y")); err != nil || module != filepath.Join(dir, "services/x") {
+	if module, err := moduleDir(dir, filepath.Join(dir, "services/x/internal/core/y")); err != nil || module != dir {
 		t.Errorf("module %s, %v", module, err)
 	}
 }

@@ -11,7 +11,7 @@ import (
 // survivorsFile lists the mutants that may live. A line is
 // `<path>:<func> <mutation type> <reason>`; a line each, also for two of one function
 // and type.
-const survivorsFile = "tools/mutate/survivors.txt"
+const survivorsFile = "infra/tools/mutate/survivors.txt"
 
 // survivor is a line of survivorsFile.
 type survivor struct {

@@ -1,4 +1,4 @@
-module github.com/yardmaster-io/yardmaster/tools/gremlins
+module github.com/yardmaster-io/yardmaster/infra/tools/gremlins
 
 go 1.26.0
 

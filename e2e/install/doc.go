@@ -1,0 +1,12 @@
+// Package install installs the command as a stranger does: by its path and version, without the
+// repository.
+//
+// Owns: the proxy, a folder that has the modules of the working tree as if they were tagged, and what
+// is proved with it: `go install` of the command and the services, programs that use the SDK, and
+// each module that builds without the workspace.
+//
+// Never does: use the network, or the module cache but as a proxy. What other modules the
+// repository needs are there, since this test is built with them.
+//
+// On failure: the test prints what the go command said.
+package install

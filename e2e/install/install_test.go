@@ -1,0 +1,151 @@
+package install
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// within bounds one go command: it compiles everything where the build cache is cold.
+const within = 9 * time.Minute
+
+// stranger is a machine that has Go and nothing of ours.
+type stranger struct {
+	t    *testing.T
+	path string // GOPATH
+	env  []string
+}
+
+// newStranger is one whose proxy has the modules.
+func newStranger(t *testing.T, modules []published) stranger {
+	t.Helper()
+	proxy := t.TempDir()
+	if err := newProxy(proxy, modules); err != nil {
+		t.Fatal(err)
+	}
+	cache, err := exec.Command("go", "env", "GOMODCACHE").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	others := filepath.Join(strings.TrimSpace(string(cache)), "cache", "download")
+	s := stranger{t: t, path: t.TempDir()}
+	s.env = append(
+		os.Environ(), "GOPATH="+s.path, "GOMODCACHE="+filepath.Join(s.path, "pkg", "mod"), "GOBIN="+filepath.Join(s.path, "bin"),
+		"GOPROXY=file://"+filepath.ToSlash(proxy)+",file://"+filepath.ToSlash(others),
+		"GOWORK=off", "GOENV=off", "GOTOOLCHAIN=local", "GOSUMDB=off", "GONOSUMDB=", "GOPRIVATE=", "GONOPROXY=", "GOVCS=*:off",
+		// Writable, so that the folder can be removed; without paths, so that the build cache knows what did not change.
+		"GOFLAGS=-modcacherw -trimpath",
+	)
+	return s
+}
+
+// run runs a program in dir and returns what it wrote to its output.
+func (s stranger) run(dir, name string, args ...string) string {
+	s.t.Helper()
+	ctx, cancel := context.WithTimeout(s.t.Context(), within)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, name, args...)
+	cmd.Dir, cmd.Env = dir, s.env
+	var errs strings.Builder
+	cmd.Stderr = &errs
+	out, err := cmd.Output()
+	if err != nil {
+		s.t.Fatalf("%s %s: %v\n%s%s", name, strings.Join(args, " "), err, out, errs.String())
+	}
+	return string(out)
+}
+
+func workspace(t *testing.T) []published {
+	t.Helper()
+	modules, err := readModules()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return modules
+}
+
+// TestInstall installs the command and a service by path and version, outside of the repository.
+func TestInstall(t *testing.T) {
+	modules := workspace(t)
+	at := slices.IndexFunc(modules, func(m published) bool { return m.Path == repository })
+	if at < 0 {
+		t.Fatal("go.work does not use the module at the root")
+	}
+	version := modules[at].Version
+	s := newStranger(t, modules)
+	s.run(t.TempDir(), "go", "install", repository+"/infra/yard@"+version, repository+"/services/history/cmd/history@"+version)
+	for _, name := range []string{"yard", "history"} {
+		s.run(t.TempDir(), filepath.Join(s.path, "bin", name+exe()), "--help")
+	}
+}
+
+// TestAProgramUsesTheSDK builds a program of somebody who requires nothing but the SDK's module.
+func TestAProgramUsesTheSDK(t *testing.T) {
+	modules := workspace(t)
+	at := slices.IndexFunc(modules, func(m published) bool { return strings.HasSuffix(m.Path, "/contracts") })
+	if at < 0 {
+		t.Fatal("go.work does not use contracts")
+	}
+	s, dir := newStranger(t, modules), t.TempDir()
+	for name, text := range map[string]string{
+		"go.mod":  fmt.Sprintf("module example.com/program\n\ngo 1.26.0\n\nrequire %s %s\n", modules[at].Path, modules[at].Version),
+		"main.go": "package main\n\nimport \"" + modules[at].Path + "/yard\"\n\nfunc main() { _ = yard.Task{} }\n",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.run(dir, "go", "build", "-mod=mod", "-o", os.DevNull, ".")
+	// What the engine needs is not forced upon those who only call it.
+	if needs := s.run(dir, "go", "mod", "graph"); strings.Contains(needs, "nats-server") || strings.Contains(needs, "redis") {
+		t.Errorf("a program with the SDK requires\n%s", needs)
+	}
+}
+
+// TestEveryModuleBuildsAlone builds each without the workspace: its go.mod names all that it needs.
+func TestEveryModuleBuildsAlone(t *testing.T) {
+	modules := workspace(t)
+	s := newStranger(t, modules)
+	for _, m := range modules {
+		// The archive of a module of ours has no sum before it is published.
+		alone := filepath.Join(t.TempDir(), "go.mod")
+		for _, name := range []string{"go.mod", "go.sum"} {
+			text, err := os.ReadFile(filepath.Join(root, m.dir, name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(filepath.Join(filepath.Dir(alone), name), text, 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		dir := filepath.Join(root, m.dir)
+		s.run(dir, "go", "build", "-mod=mod", "-modfile="+alone, "./...")
+		var before, after struct {
+			Require []struct{ Path, Version string }
+		}
+		for file, into := range map[string]any{filepath.Join(dir, "go.mod"): &before, alone: &after} {
+			if err := json.Unmarshal([]byte(s.run(".", "go", "mod", "edit", "-json", file)), into); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if !slices.Equal(before.Require, after.Require) {
+			t.Errorf("%s lacks requirements: it has %v, the build wants %v", filepath.Join(m.dir, "go.mod"), before.Require, after.Require)
+		}
+	}
+}
+
+// exe is the ending of a program's file.
+func exe() string {
+	if runtime.GOOS == "windows" {
+		return ".exe"
+	}
+	return ""
+}

@@ -1,3 +1,0 @@
-module github.com/yardmaster-io/yardmaster/tools/mutate
-
-go 1.26.0
