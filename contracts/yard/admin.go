@@ -41,7 +41,7 @@ func (a *Admin) PutDomain(ctx context.Context, d Domain) (Domain, error) {
 	req := &yardv1.PutDomainRequest{Domain: &yardv1.Domain{
 		Name: d.Name, Description: d.Description, RetentionMs: milliseconds(d.Retention), Revision: d.Revision,
 	}}
-	resp, err := call[yardv1.PutDomainResponse](ctx, &a.transport, topology.Admin("domains.put"), req, repeatable)
+	resp, err := call[yardv1.PutDomainResponse](ctx, &a.transport, topology.Admin("domains.put"), req)
 	if err != nil {
 		return Domain{}, err
 	}
@@ -50,7 +50,7 @@ func (a *Admin) PutDomain(ctx context.Context, d Domain) (Domain, error) {
 
 // GetDomain returns a domain, or NOT_FOUND.
 func (a *Admin) GetDomain(ctx context.Context, name string) (Domain, error) {
-	resp, err := call[yardv1.GetDomainResponse](ctx, &a.transport, topology.Admin("domains.get"), &yardv1.GetDomainRequest{Name: name}, repeatable)
+	resp, err := call[yardv1.GetDomainResponse](ctx, &a.transport, topology.Admin("domains.get"), &yardv1.GetDomainRequest{Name: name})
 	if err != nil {
 		return Domain{}, err
 	}
@@ -75,7 +75,7 @@ func (a *Admin) ListDomains(ctx context.Context) ([]Domain, error) {
 // answered, too, if a first try deleted it and its answer was lost.
 func (a *Admin) DeleteDomain(ctx context.Context, name string, revision int64) (Domain, error) {
 	req := &yardv1.DeleteDomainRequest{Name: name, Revision: revision}
-	resp, err := call[yardv1.DeleteDomainResponse](ctx, &a.transport, topology.Admin("domains.delete"), req, repeatable)
+	resp, err := call[yardv1.DeleteDomainResponse](ctx, &a.transport, topology.Admin("domains.delete"), req)
 	if err != nil {
 		return Domain{}, err
 	}

@@ -162,7 +162,7 @@ func (c *Client) Heartbeat(ctx context.Context, tasks []*yardv1.Beat) ([]*yardv1
 
 // outcome sends a request that is answered by n verdicts.
 func (c *Client) outcome(ctx context.Context, endpoint string, req codec.Message, n int) ([]*yardv1.Verdict, error) {
-	resp, err := call[yardv1.OutcomeResponse](ctx, &c.transport, c.subject(endpoint), req, repeatable)
+	resp, err := call[yardv1.OutcomeResponse](ctx, &c.transport, c.subject(endpoint), req)
 	return verdicts(resp, err, n)
 }
 

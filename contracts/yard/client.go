@@ -33,6 +33,7 @@ type Client struct {
 	ownsConn  bool
 	providers trace.TracerProvider
 	givenUp   *givenUp
+	together  *together
 }
 
 type clientConfig struct {
@@ -81,7 +82,7 @@ func NewClient(nc *nats.Conn, domain string, opts ...ClientOption) (*Client, err
 		return nil, err
 	}
 	cfg := newClientConfig(opts)
-	return &Client{transport: transport{nc: nc, timeout: cfg.timeout}, domain: domain, providers: cfg.providers, givenUp: &givenUp{inboxes: map[string][]string{}}}, nil
+	return &Client{transport: transport{nc: nc, timeout: cfg.timeout}, domain: domain, providers: cfg.providers, givenUp: &givenUp{inboxes: map[string][]string{}}, together: &together{}}, nil
 }
 
 // Connect connects to NATS (one URL, or several separated by commas) and makes a

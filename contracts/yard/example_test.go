@@ -12,6 +12,9 @@ type Email struct{ To, Subject string }
 
 type Receipt struct{ MessageID string }
 
+// SendEmail is what both sides share: the type's name, its tasklist, its input and output.
+var SendEmail = yard.Define[Email, Receipt]("email.send", "mail")
+
 // A first typed task: a worker with one handler, and a caller that waits for its result.
 func Example() {
 	ctx, stop := context.WithCancel(context.Background())
@@ -21,15 +24,14 @@ func Example() {
 	}
 	defer client.Close()
 
-	worker := yard.NewWorker(client, "mail")
-	yard.Handle(worker, "email.send", func(ctx context.Context, in Email) (Receipt, error) {
+	worker := yard.NewWorker(client, SendEmail.Tasklist())
+	SendEmail.Handle(worker, func(ctx context.Context, in Email) (Receipt, error) {
 		return Receipt{MessageID: "<" + in.To + ">"}, nil
 	})
 	done := make(chan error, 1)
 	go func() { done <- worker.Run(ctx) }()
 
-	task := yard.Task{Type: "email.send", Tasklist: "mail", Payload: Email{To: "ann@example.com", Subject: "Hello"}}
-	receipt, err := yard.Run[Receipt](ctx, client, task)
+	receipt, err := SendEmail.Run(ctx, client, Email{To: "ann@example.com", Subject: "Hello"})
 	fmt.Println(receipt.MessageID, err)
 
 	stop()

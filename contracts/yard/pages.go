@@ -42,7 +42,7 @@ func (c *Client) Tasks(ctx context.Context, filter *yardv1.ListRequest) iter.Seq
 		if cursor != "" {
 			req.Cursor = cursor
 		}
-		resp, err := call[yardv1.ListResponse](ctx, &c.transport, c.subject("tasks.list"), req, repeatable)
+		resp, err := call[yardv1.ListResponse](ctx, &c.transport, c.subject("tasks.list"), req)
 		return resp.GetTasks(), resp.GetNextCursor(), err
 	})
 }
@@ -51,7 +51,7 @@ func (c *Client) Tasks(ctx context.Context, filter *yardv1.ListRequest) iter.Seq
 // by page as Tasks does.
 func (c *Client) Types(ctx context.Context) iter.Seq2[TaskType, error] {
 	return pages(func(cursor string) ([]TaskType, string, error) {
-		resp, err := call[yardv1.ListTypesResponse](ctx, &c.transport, c.subject("types.list"), &yardv1.ListTypesRequest{Cursor: cursor}, repeatable)
+		resp, err := call[yardv1.ListTypesResponse](ctx, &c.transport, c.subject("types.list"), &yardv1.ListTypesRequest{Cursor: cursor})
 		return each(resp.GetTypes(), taskTypeOf), resp.GetNextCursor(), err
 	})
 }
@@ -59,7 +59,7 @@ func (c *Client) Types(ctx context.Context) iter.Seq2[TaskType, error] {
 // Domains yields all domains, by name, and asks for them page by page as Client.Tasks does.
 func (a *Admin) Domains(ctx context.Context) iter.Seq2[Domain, error] {
 	return pages(func(cursor string) ([]Domain, string, error) {
-		resp, err := call[yardv1.ListDomainsResponse](ctx, &a.transport, topology.Admin("domains.list"), &yardv1.ListDomainsRequest{Cursor: cursor}, repeatable)
+		resp, err := call[yardv1.ListDomainsResponse](ctx, &a.transport, topology.Admin("domains.list"), &yardv1.ListDomainsRequest{Cursor: cursor})
 		return each(resp.GetDomains(), domainOf), resp.GetNextCursor(), err
 	})
 }

@@ -14,7 +14,7 @@ const detailTaskID = "task_id"
 
 // Get returns all that is known of a task, or NOT_FOUND.
 func (c *Client) Get(ctx context.Context, taskID string) (*yardv1.Task, error) {
-	resp, err := call[yardv1.GetResponse](ctx, &c.transport, c.subject("tasks.get"), &yardv1.GetRequest{TaskId: taskID}, repeatable)
+	resp, err := call[yardv1.GetResponse](ctx, &c.transport, c.subject("tasks.get"), &yardv1.GetRequest{TaskId: taskID})
 	if err != nil {
 		return nil, err
 	}
@@ -28,7 +28,7 @@ func (c *Client) List(ctx context.Context, filter *yardv1.ListRequest) ([]*yardv
 	if filter == nil {
 		filter = &yardv1.ListRequest{}
 	}
-	resp, err := call[yardv1.ListResponse](ctx, &c.transport, c.subject("tasks.list"), filter, repeatable)
+	resp, err := call[yardv1.ListResponse](ctx, &c.transport, c.subject("tasks.list"), filter)
 	if err != nil {
 		return nil, err
 	}
@@ -88,7 +88,7 @@ func verdictError(v *yardv1.Verdict) error {
 // DescribeTasklist tells how much is queued, running and finished in a tasklist.
 func (c *Client) DescribeTasklist(ctx context.Context, tasklist string) (*yardv1.DescribeTasklistResponse, error) {
 	req := &yardv1.DescribeTasklistRequest{Tasklist: tasklist}
-	return call[yardv1.DescribeTasklistResponse](ctx, &c.transport, c.subject("tasklists.describe"), req, repeatable)
+	return call[yardv1.DescribeTasklistResponse](ctx, &c.transport, c.subject("tasklists.describe"), req)
 }
 
 // TaskType is what tasks of one type have in common. Zero fields take the
@@ -122,7 +122,7 @@ func (c *Client) PutType(ctx context.Context, t TaskType) (TaskType, error) {
 		MaxConcurrency:     int32Of(t.MaxConcurrency),
 		Revision:           t.Revision,
 	}}
-	resp, err := call[yardv1.PutTypeResponse](ctx, &c.transport, c.subject("types.put"), req, repeatable)
+	resp, err := call[yardv1.PutTypeResponse](ctx, &c.transport, c.subject("types.put"), req)
 	if err != nil {
 		return TaskType{}, err
 	}
@@ -131,7 +131,7 @@ func (c *Client) PutType(ctx context.Context, t TaskType) (TaskType, error) {
 
 // GetType returns a task type, or NOT_FOUND.
 func (c *Client) GetType(ctx context.Context, name string) (TaskType, error) {
-	resp, err := call[yardv1.GetTypeResponse](ctx, &c.transport, c.subject("types.get"), &yardv1.GetTypeRequest{Name: name}, repeatable)
+	resp, err := call[yardv1.GetTypeResponse](ctx, &c.transport, c.subject("types.get"), &yardv1.GetTypeRequest{Name: name})
 	if err != nil {
 		return TaskType{}, err
 	}
@@ -146,7 +146,7 @@ func (c *Client) GetType(ctx context.Context, name string) (TaskType, error) {
 // answered, too, if a first try deleted them and its answer was lost.
 func (c *Client) DeleteType(ctx context.Context, name string, revision int64) (TaskType, error) {
 	req := &yardv1.DeleteTypeRequest{Name: name, Revision: revision}
-	resp, err := call[yardv1.DeleteTypeResponse](ctx, &c.transport, c.subject("types.delete"), req, repeatable)
+	resp, err := call[yardv1.DeleteTypeResponse](ctx, &c.transport, c.subject("types.delete"), req)
 	if err != nil {
 		return TaskType{}, err
 	}

@@ -9,6 +9,9 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 )
 
+// taskOverhead is what a task takes in its request besides itself, bytes.
+const taskOverhead = 5
+
 // requestTasksMax is the engine's limit of tasks or outcomes in one request.
 const requestTasksMax = 1000
 
@@ -19,12 +22,11 @@ const requestTasksMax = 1000
 // the engine's token, so that the task is not doubled. An error with code
 // UNKNOWN means that the task may or may not have been accepted; with any other
 // code it was not.
+//
+// Tasks that several goroutines submit at once travel together: while one request is
+// under way, the next one gathers. Each is judged by itself all the same.
 func (c *Client) Submit(ctx context.Context, task Task) (string, error) {
-	ids, err := c.SubmitMany(ctx, []Task{task})
-	if err != nil {
-		return "", err
-	}
-	return ids[0], nil
+	return c.submitOne(ctx, task)
 }
 
 // SubmitMany hands in any number of tasks and returns their ids, in order.
@@ -43,7 +45,7 @@ func (c *Client) SubmitMany(ctx context.Context, tasks []Task) ([]string, error)
 		if err != nil {
 			return accepted, offsetPath(err, offset)
 		}
-		resp, err := c.submit(ctx, req)
+		resp, err := c.submitRequest(ctx, req)
 		if err != nil {
 			return accepted, offsetPath(err, offset)
 		}
@@ -68,7 +70,7 @@ func gather(tasks []Task, bytesMax int) (*yardv1.SubmitRequest, error) {
 			e := fault.From(err)
 			return nil, fault.At(e.Code, taskPath(i)+"/payload", "%s", e.Message)
 		}
-		size += w.SizeVT() + 5 // field tag and length
+		size += w.SizeVT() + taskOverhead
 		if i > 0 && size > bytesMax {
 			break
 		}
@@ -77,18 +79,23 @@ func gather(tasks []Task, bytesMax int) (*yardv1.SubmitRequest, error) {
 	return req, nil
 }
 
-// submit sends one request until its fate is known. Once a try has ended with
-// UNKNOWN, nothing but success tells what became of it: a later refusal is about
-// the repeat.
-func (c *Client) submit(ctx context.Context, req *yardv1.SubmitRequest) (*yardv1.SubmitResponse, error) {
+func (c *Client) submitRequest(ctx context.Context, req *yardv1.SubmitRequest) (*yardv1.SubmitResponse, error) {
 	ctx, cancel := c.bounded(ctx)
 	defer cancel()
+	return c.submit(ctx, req, nil)
+}
+
+// submit sends one request until its fate is known, or ctx ends. Once a try has ended with UNKNOWN, nothing but
+// success tells what became of it: a later refusal is about the repeat.
+func (c *Client) submit(ctx context.Context, req *yardv1.SubmitRequest, f *fate) (*yardv1.SubmitResponse, error) {
 	var unsure error
 	for try := 0; ; try++ {
-		resp, err := call[yardv1.SubmitResponse](ctx, &c.transport, c.subject("tasks.submit"), req, unrepeatable)
+		f.flies()
+		resp, err := callOnce[yardv1.SubmitResponse](ctx, &c.transport, c.subject("tasks.submit"), req)
 		if err == nil {
 			return resp, nil
 		}
+		f.landed(err)
 		e := fault.From(err)
 		if e.Code == fault.Unknown {
 			unsure = err
@@ -96,12 +103,14 @@ func (c *Client) submit(ctx context.Context, req *yardv1.SubmitRequest) (*yardv1
 				req.RetryToken = token
 			}
 		}
-		switch {
-		case unsure == nil:
-			return nil, err
-		case e.Code != fault.Unknown, req.RetryToken == "", !pause(ctx, backoff(try, e.RetryAfter)):
-			return nil, ended(ctx, unsure)
+		again := e.Code.Retryable() || e.Code == fault.Unknown && req.RetryToken != ""
+		if again && !c.nc.IsClosed() && pause(ctx, backoff(try, e.RetryAfter)) {
+			continue
 		}
+		if unsure != nil {
+			err = unsure
+		}
+		return nil, ended(ctx, err)
 	}
 }
 

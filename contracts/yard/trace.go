@@ -41,15 +41,20 @@ func (t *traceparent) Set(key, value string) {
 // Keys implements propagation.TextMapCarrier.
 func (t *traceparent) Keys() []string { return []string{headerTraceparent} }
 
-// injectTrace puts the context's span, if any, into a request's headers.
-func injectTrace(ctx context.Context, h nats.Header) {
+// traceOf is the context's span as it travels, empty if there is none.
+func traceOf(ctx context.Context) string {
 	if !trace.SpanContextFromContext(ctx).IsValid() {
-		return
+		return ""
 	}
 	var t traceparent
 	propagation.TraceContext{}.Inject(ctx, &t)
-	if t != "" {
-		h[headerTraceparent] = []string{string(t)}
+	return string(t)
+}
+
+// injectTrace puts the context's span, if any, into a request's headers.
+func injectTrace(ctx context.Context, h nats.Header) {
+	if t := traceOf(ctx); t != "" {
+		h[headerTraceparent] = []string{t}
 	}
 }
 

@@ -38,22 +38,12 @@ type transport struct {
 	timeout time.Duration
 }
 
-// repeats says what may be done about a try that brought no answer.
-type repeats int
-
-const (
-	// repeatable: the same request has the same effect twice.
-	repeatable repeats = iota
-	// unrepeatable: only a try that certainly did nothing is repeated.
-	unrepeatable
-)
-
-// call sends req until it is answered with anything but a passing trouble, or
+// call sends req, which has the same effect twice, until it is answered with anything but a passing trouble, or
 // until ctx ends. Without a deadline ctx gets the client's timeout.
 func call[Resp any, P interface {
 	*Resp
 	codec.Message
-}](ctx context.Context, t *transport, subject string, req codec.Message, mode repeats) (P, error) {
+}](ctx context.Context, t *transport, subject string, req codec.Message) (P, error) {
 	ctx, cancel := t.bounded(ctx)
 	defer cancel()
 	for try := 0; ; try++ {
@@ -62,7 +52,7 @@ func call[Resp any, P interface {
 			return resp, nil
 		}
 		e := fault.From(err)
-		again := e.Code.Retryable() || mode == repeatable && e.Code == fault.Unknown
+		again := e.Code.Retryable() || e.Code == fault.Unknown
 		if !again || t.nc.IsClosed() || !pause(ctx, backoff(try, e.RetryAfter)) {
 			return nil, ended(ctx, err)
 		}

@@ -48,6 +48,24 @@ type TaskError struct {
 // ErrDead matches the TaskError of a task that failed for good.
 var ErrDead = errors.New("the task is dead")
 
+// ErrUnfinished matches the UnfinishedError of a wait that ended before its task did.
+var ErrUnfinished = errors.New("the task is stored, and not finished yet")
+
+// UnfinishedError tells that a wait ended and its task goes on: it is stored, and Wait with its id waits again.
+// Submitting it again would make a second task. It matches ErrUnfinished, and the error of the context.
+type UnfinishedError struct {
+	TaskID string
+	cause  error
+}
+
+// Error implements error.
+func (e *UnfinishedError) Error() string {
+	return fmt.Sprintf("task %s is stored, and not finished yet: %v", e.TaskID, e.cause)
+}
+
+// Unwrap returns why the wait ended.
+func (e *UnfinishedError) Unwrap() []error { return []error{ErrUnfinished, e.cause} }
+
 // Error implements error.
 func (e *TaskError) Error() string {
 	s := fmt.Sprintf("task %s is %s", e.TaskID, e.State.Name())
@@ -64,8 +82,9 @@ func (e *TaskError) Is(target error) bool {
 }
 
 // Run hands in a task and waits until it is finished or ctx ends, however long
-// that is. A task that ends dead or cancelled is a *TaskError. Where ctx ends
-// first, the task goes on; its id is in the error's detail under "task_id".
+// that is. A task that ends dead or cancelled is a *TaskError. If ctx ends before the task does, the
+// error is an *UnfinishedError: the task goes on. With ErrUnknown it may or may not be stored; any other
+// error says that it is not.
 func (c *Client) Run(ctx context.Context, task Task) (*Result, error) {
 	id, err := c.Submit(ctx, task)
 	if err != nil {
@@ -93,6 +112,7 @@ func (c *Client) Wait(ctx context.Context, taskID string) (*Result, error) {
 // wait asks again and again. Until unseenUntil, NOT_FOUND is not believed.
 func (c *Client) wait(ctx context.Context, taskID string, unseenUntil time.Time) (*Result, error) {
 	req := &yardv1.GetRequest{TaskId: taskID}
+	stored := !unseenUntil.IsZero()
 	for try := 0; ; try++ {
 		req.WaitMs = waitMS(ctx)
 		asked := time.Now()
@@ -102,20 +122,27 @@ func (c *Client) wait(ctx context.Context, taskID string, unseenUntil time.Time)
 		}
 		var retryAfter time.Duration
 		if err == nil {
-			try = 0
+			try, stored = 0, true
 			if req.WaitMs > 0 && time.Since(asked).Milliseconds() >= req.WaitMs/2 {
 				continue // the engine waited; only an answer given too soon is followed by a pause
 			}
 		} else {
 			e := fault.From(err)
 			unseen := e.Code == fault.NotFound && time.Now().Before(unseenUntil)
-			if !e.Code.Retryable() && e.Code != fault.Unknown && !unseen || c.nc.IsClosed() {
+			if !e.Code.Retryable() && e.Code != fault.Unknown && !unseen {
 				return nil, err
+			}
+			if c.nc.IsClosed() {
+				return nil, unfinished(taskID, stored, err)
 			}
 			retryAfter = e.RetryAfter
 		}
 		if !pause(ctx, backoff(try, retryAfter)) {
-			return nil, notFinished(ctx, taskID)
+			cause := ctx.Err()
+			if cause == nil { // its deadline is nearer than the next try
+				cause = context.DeadlineExceeded
+			}
+			return nil, unfinished(taskID, stored, cause)
 		}
 	}
 }
@@ -129,14 +156,12 @@ func waitMS(ctx context.Context) int64 {
 	return max(wait.Milliseconds(), 0)
 }
 
-// notFinished is the error of a wait that ran out.
-func notFinished(ctx context.Context, taskID string) error {
-	e := fault.New(fault.Unavailable, "task %s was not finished in time", taskID)
-	e.Detail = map[string]string{detailTaskID: taskID}
-	if ctx.Err() == nil { // its deadline is nearer than the next try
-		return fmt.Errorf("%w: %w", e, context.DeadlineExceeded)
+// unfinished is the error of a wait that ended first. Stored says whether the engine has told of the task.
+func unfinished(taskID string, stored bool, cause error) error {
+	if !stored {
+		return fmt.Errorf("%w: %w", fault.New(fault.Unavailable, "the engine told nothing of task %s", taskID), cause)
 	}
-	return ended(ctx, e)
+	return &UnfinishedError{TaskID: taskID, cause: cause}
 }
 
 func resultOf(t *yardv1.Task) (*Result, error) {
