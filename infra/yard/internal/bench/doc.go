@@ -15,7 +15,8 @@
 //	W1  drain: tasks of 256 B in requests of 100, 10 types, 3 priorities, 8
 //	    producers; 16 long polls of 100; completed in batches. First submit to last
 //	    accepted completion.
-//	W2  64 producers that submit one task per request; workers as in W1.
+//	W2  64 producers that submit one task per request, as programs of their own do; workers as in W1.
+//	W2s the same tasks from 64 goroutines of one program that call the SDK's Submit, which gathers them.
 //	W3  an open loop of 500 tasks/s: from the submit call to the handler's start.
 //	W8  1,000 domains in turn, 64 producers that submit one task per request; each
 //	    domain has a long poll of its own, on 2 connections for all.

@@ -46,7 +46,7 @@ func (t *tally) add(ids []string) {
 	t.n.Add(int64(len(ids)))
 }
 
-// drain runs W1, W2, W8 or W8s: producers and workers together, from the first submit to
+// drain runs W1, W2, W2s, W8 or W8s: producers and workers together, from the first submit to
 // the last accepted completion. Where workers begin later, to the last answer of a submit.
 func (l *load) drain(ctx context.Context, s shape) (r Result, err error) {
 	submitters, err := l.target.clients(s.domains)
@@ -112,7 +112,7 @@ func (l *load) producers(ctx context.Context, cancel context.CancelCauseFunc, s 
 	producing, next := new(sync.WaitGroup), new(atomic.Int64)
 	for range s.producers {
 		producing.Go(func() {
-			if err := l.produce(ctx, clients, next, s.request); err != nil && ctx.Err() == nil {
+			if err := l.produce(ctx, clients, next, s); err != nil && ctx.Err() == nil {
 				cancel(err)
 			}
 		})
@@ -121,10 +121,10 @@ func (l *load) producers(ctx context.Context, cancel context.CancelCauseFunc, s 
 }
 
 // produce submits requests until all tasks are handed out. Clients take turns.
-func (l *load) produce(ctx context.Context, clients []*yard.Client, next *atomic.Int64, request int) error {
+func (l *load) produce(ctx context.Context, clients []*yard.Client, next *atomic.Int64, s shape) error {
 	for {
-		from := next.Add(int64(request)) - int64(request)
-		n := min(int64(request), int64(l.tasks)-from)
+		from := next.Add(int64(s.request)) - int64(s.request)
+		n := min(int64(s.request), int64(l.tasks)-from)
 		if n <= 0 {
 			return nil
 		}
@@ -132,7 +132,15 @@ func (l *load) produce(ctx context.Context, clients []*yard.Client, next *atomic
 		for i := range tasks {
 			tasks[i] = l.target.task(int(from) + i)
 		}
-		ids, err := clients[int(from)/request%len(clients)].SubmitMany(ctx, tasks)
+		c := clients[int(from)/s.request%len(clients)]
+		var ids []string
+		var err error
+		if s.together {
+			ids = make([]string, 1)
+			ids[0], err = c.Submit(ctx, tasks[0])
+		} else {
+			ids, err = c.SubmitMany(ctx, tasks) // a request of its own
+		}
 		if err != nil {
 			return fmt.Errorf("submit: %w", err)
 		}

@@ -15,7 +15,7 @@ import (
 )
 
 // Workloads are the names of all, in order.
-var workloads = []string{"W1", "W2", "W3", "W8", "W8s", "W9", "W10"}
+var workloads = []string{"W1", "W2", "W2s", "W3", "W8", "W8s", "W9", "W10"}
 
 // Shape of the load. They are part of what the numbers mean, so most are no options.
 const (
@@ -73,14 +73,14 @@ const stallAfter = 2 * time.Minute
 
 // Options of a measurement.
 type Options struct {
-	// Workloads to run, of W1, W2, W3, W8, W8s, W9, W10. Default: all.
+	// Workloads to run, of W1, W2, W2s, W3, W8, W8s, W9, W10. Default: all.
 	Workloads []string
-	// Tasks per run. Default 0 = W1 200,000, W2 50,000, W3 10,000, W8 50,000,
+	// Tasks per run. Default 0 = W1 200,000, W2 and W2s 50,000, W3 10,000, W8 50,000,
 	// W8s 100,000, W9 1,000,000, W10 10,000 in each phase.
 	Tasks int
 	// Runs per workload; the median one is reported. Default 3.
 	Runs int
-	// Producers that submit at once in W1, W2, W8 and W8s. Default 0 = W1 8, W2 and W8 64,
+	// Producers that submit at once in W1, W2, W2s, W8 and W8s. Default 0 = W1 8, W2, W2s and W8 64,
 	// W8s 512. Domains are those of W8 and W8s, 1 to 10,000. Default 1000.
 	Producers, Domains int
 	// Types is how many types the tasks are of, 1 to 10. Default 10. Limit is how many tasks of
@@ -185,7 +185,7 @@ func (o *Options) tasks(workload string) int {
 		return o.Tasks
 	case workload == "W1":
 		return w1Tasks
-	case workload == "W2":
+	case workload == "W2" || workload == "W2s":
 		return w2Tasks
 	case workload == "W8":
 		return w8Tasks

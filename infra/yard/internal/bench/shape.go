@@ -18,6 +18,8 @@ type shape struct {
 	producers, request int
 	// domains that the requests are for, in turn.
 	domains []string
+	// together: a request has one task, and the SDK may gather those of one program.
+	together bool
 	// ahead: workers begin when all tasks are accepted, and only the submits are measured.
 	ahead bool
 }
@@ -31,6 +33,8 @@ func (o *Options) shape(workload string) shape {
 	switch workload {
 	case "W2":
 		s.producers, s.request = w2Producers, 1
+	case "W2s":
+		s.producers, s.request, s.together = w2Producers, 1, true
 	case "W8":
 		s = shape{producers: w8Producers, request: 1, domains: many(o.Domains)}
 	case "W8s":

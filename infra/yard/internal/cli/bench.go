@@ -35,6 +35,7 @@ one, and print the median run of each workload:
       producers, 16 long polls of 100, completed in batches; first submit to last
       accepted completion
   W2  64 producers, one task per request
+  W2s the same from one program: the SDK gathers what its goroutines submit
   W3  an open loop of 500 tasks/s for 20 s: from the submit call to the handler
   W8  1,000 domains in turn, one task per request, 64 producers; a worker for each
   W8s the same with 512 producers and 100,000 tasks, and workers only afterwards:
@@ -51,7 +52,7 @@ unless --sync says otherwise. With several, as in --sync always,1s, every run is
 with each, in turn, and the report has the ratio.
 
 On a sealed cluster log in as an admin of the domain bench, which an operator has made. W1,
-W2, W3 and W9 run there; the others take several domains, and a user acts for one. W9 reads
+W2, W2s, W3 and W9 run there; the others take several domains, and a user acts for one. W9 reads
 finished tasks for minutes: the domain keeps them for 30m or more.
 
 TASKS/SYNC is tasks by messages appended to the history streams during the run: each
@@ -74,9 +75,9 @@ stored message is one sync to disk under --sync always.`,
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringSliceVarP(&f.opts.Workloads, "workload", "w", nil, "some of W1, W2, W3, W8, W8s, W9, W10; default all")
-	flags.IntVar(&f.opts.Tasks, "tasks", 0, "tasks per run; 0 = W1 200,000, W2 50,000, W3 10,000, W8 50,000, W8s 100,000, W9 1,000,000, W10 10,000")
-	flags.IntVar(&f.opts.Producers, "producers", 0, "producers that submit at once; 0 = W1 8, W2 and W8 64, W8s 512")
+	flags.StringSliceVarP(&f.opts.Workloads, "workload", "w", nil, "some of W1, W2, W2s, W3, W8, W8s, W9, W10; default all")
+	flags.IntVar(&f.opts.Tasks, "tasks", 0, "tasks per run; 0 = W1 200,000, W2 and W2s 50,000, W3 10,000, W8 50,000, W8s 100,000, W9 1,000,000, W10 10,000")
+	flags.IntVar(&f.opts.Producers, "producers", 0, "producers that submit at once; 0 = W1 8, W2, W2s and W8 64, W8s 512")
 	flags.IntVar(&f.opts.Domains, "domains", 1000, "domains of W8 and W8s, 1 to 10,000")
 	flags.IntVar(&f.opts.Types, "types", 10, "types that the tasks are of, 1 to 10")
 	flags.IntVar(&f.opts.Limit, "limit", 0, "tasks of each type that may run at once, not in W8; 0 = any number")
