@@ -8,6 +8,11 @@
 // the original code in its message, so that an old client survives a new server.
 package fault
 
+import (
+	"maps"
+	"slices"
+)
+
 // Code names what went wrong. The list is closed and its values are never
 // reused: clients of other languages match on the text.
 type Code string
@@ -45,6 +50,9 @@ var codes = map[Code]bool{
 	FailedPrecondition: true, ResourceExhausted: true, Unavailable: true, Unknown: true,
 	PermissionDenied: true, Unimplemented: true, Internal: true,
 }
+
+// Codes are all of them, sorted.
+func Codes() []Code { return slices.Sorted(maps.Keys(codes)) }
 
 // Known tells whether c is in the closed list.
 func (c Code) Known() bool { return codes[c] }

@@ -85,10 +85,7 @@ type API struct {
 // New makes the API; Run serves it.
 func New(d Deps) *API {
 	a := &API{Deps: d, ready: make(chan struct{}), refused: map[fault.Code]*telemetry.Counter{}}
-	for _, code := range []fault.Code{
-		fault.InvalidArgument, fault.InvalidTime, fault.NotFound, fault.AlreadyExists, fault.Stale, fault.FailedPrecondition,
-		fault.ResourceExhausted, fault.Unavailable, fault.Unknown, fault.PermissionDenied, fault.Unimplemented, fault.Internal,
-	} {
+	for _, code := range fault.Codes() {
 		a.refused[code] = d.Metrics.Counter(fmt.Sprintf("yard_frontend_refused_total{code=%q}", code), "Requests answered with an error.")
 	}
 	return a
