@@ -69,7 +69,7 @@ func (l *lists) service(r Role) {
 
 func (l *lists) frontend(n topology.Partitioning) {
 	l.service(Frontend)
-	l.publish(anyTenant)
+	l.publish(anyTenant, topology.CancelHintAny)
 	l.subscribe(topology.APIAll, topology.HintLoad)
 	l.publish(
 		topology.BucketSubject(topology.ConfigBucket, topology.DomainKeys),
@@ -197,6 +197,7 @@ func (l *lists) tenant(u User) {
 		for _, verb := range []string{"complete", "fail", "heartbeat"} {
 			l.publish(topology.API(u.Domain, "tasks."+verb))
 		}
+		l.subscribe(topology.CancelHint(u.Domain))
 		for _, tasklist := range u.TasklistNames() {
 			l.publish(topology.PollOf(u.Domain, tasklist))
 		}
@@ -205,6 +206,7 @@ func (l *lists) tenant(u User) {
 		}
 	case Admin:
 		l.publish(topology.APIOf(u.Domain))
+		l.subscribe(topology.CancelHint(u.Domain))
 	}
 }
 

@@ -33,6 +33,13 @@ func TasklistOf(subject string) string {
 	return subject[strings.LastIndexByte(subject, '.')+1:]
 }
 
+// CancelHint is where the workers of a domain hear that running tasks were cancelled (yardv1.CancelHint as JSON):
+// core NATS, to whoever listens, lost without harm. Who runs one of them sends a heartbeat, whose answer is the truth.
+func CancelHint(domain string) string { return apiPrefix + domain + ".hint.cancel" }
+
+// CancelHintAny filters those of all domains.
+const CancelHintAny = apiPrefix + "*.hint.cancel"
+
 // APIPlanned are endpoints of versions to come: this one answers that it does not know them, so that a newer
 // client need not take an older engine for one that is away.
 func APIPlanned() []string {

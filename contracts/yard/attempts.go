@@ -188,6 +188,20 @@ func (c *Client) heartbeatOnce(ctx context.Context, tasks []*yardv1.Beat) ([]*ya
 	return c.outcomeOnce(ctx, "tasks.heartbeat", &yardv1.HeartbeatRequest{Tasks: tasks}, len(tasks))
 }
 
+// cancels implements engine. Without the right to subscribe a worker hears of cancels by its heartbeats.
+func (c *Client) cancels(heard func(taskIDs []string)) (stop func()) {
+	sub, err := c.nc.Subscribe(topology.CancelHint(c.domain), func(msg *nats.Msg) {
+		var hint yardv1.CancelHint
+		if codec.Unmarshal(codec.JSON, msg.Data, &hint) == nil {
+			heard(hint.TaskIds)
+		}
+	})
+	if err != nil {
+		return func() {} // the connection is closed
+	}
+	return func() { _ = sub.Unsubscribe() }
+}
+
 func (c *Client) gone() bool { return c.nc.IsClosed() }
 
 // verdicts checks that there is one for each of n entries.

@@ -18,6 +18,8 @@ const (
 	beatMin = 50 * time.Millisecond
 	// progressPace is how often an attempt's progress is sent.
 	progressPace = time.Second
+	// hintPace bounds how often hints of a cancel make an attempt be beaten for: anybody in the domain may send some.
+	hintPace = 100 * time.Millisecond
 	// beatTimeout bounds one request; a later beat does the same work.
 	beatTimeout = 5 * time.Second
 	// beatBytes is the size of one beat without its progress, rounded up.
@@ -31,6 +33,8 @@ type pulse struct {
 	every time.Duration
 	next  time.Time
 	last  time.Time
+	// hinted: the next beat is for a hint of a cancel.
+	hinted bool
 	// progress is what the handler told and the engine has not confirmed.
 	progress *yardv1.Payload
 }
@@ -83,6 +87,26 @@ func (b *beater) progress(h *held, p *yardv1.Payload) {
 	h.pulse.progress = p
 	if due := h.pulse.last.Add(progressPace); due.Before(h.pulse.next) {
 		b.plan(h, due)
+	}
+}
+
+// hear has a beat sent at once for those of the tasks that are held: somebody cancelled them.
+func (b *beater) hear(taskIDs []string) {
+	ids := make(map[string]bool, len(taskIDs))
+	for _, id := range taskIDs {
+		ids[id] = true
+	}
+	now := time.Now()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for h := range b.held {
+		if due := h.pulse.last.Add(hintPace); ids[h.TaskID] && due.Before(h.pulse.next) {
+			if due.Before(now) {
+				due = now
+			}
+			h.pulse.hinted = true
+			b.plan(h, due)
+		}
 	}
 }
 
@@ -158,12 +182,12 @@ func (b *beater) due(now time.Time) (due []*held, next time.Time) {
 	for h := range b.held {
 		p := &h.pulse
 		ahead := p.every / 4
-		if p.progress != nil {
+		if p.progress != nil || p.hinted {
 			ahead = 0 // paced; not to be sent with every batch
 		}
 		if !p.next.After(now.Add(ahead)) {
 			due = append(due, h)
-			p.last, p.next = now, now.Add(p.every)
+			p.last, p.next, p.hinted = now, now.Add(p.every), false
 		}
 		if next.IsZero() || p.next.Before(next) {
 			next = p.next

@@ -23,6 +23,43 @@ func sleeping(causes chan<- error) HandlerFunc {
 	}
 }
 
+// A cancel reaches a handler at once, though its task needs no heartbeats: a hint has one sent. Hints of what others
+// run, and many hints, cost little.
+func TestACancelReachesItsHandlerAtOnce(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		b := newBench()
+		causes := make(chan error, 2)
+		cancelled := false
+		b.engine.script = func(verb string, _ int, ids []string) (all []*yardv1.Verdict, err error) {
+			for range ids {
+				all = append(all, &yardv1.Verdict{Code: codeOK, CancelRequested: verb == "heartbeat" && cancelled})
+			}
+			return all, nil
+		}
+		b.worker.HandleFunc("x", sleeping(causes))
+		b.start()
+		b.engine.push(granted("x", 1)...)
+		time.Sleep(time.Second)
+		for range 1000 {
+			b.engine.hint([]string{"x-7"})
+			b.engine.hint([]string{"x-0"})
+			time.Sleep(time.Millisecond)
+		}
+		b.engine.locked(func() {
+			if n := len(b.engine.requests["heartbeat"]); n < 5 || n > 12 {
+				t.Errorf("%d heartbeats for a thousand hints in a second", n)
+			}
+			cancelled = true
+		})
+		began := time.Now()
+		b.engine.hint([]string{"x-0"})
+		if cause := <-causes; cause != ErrCancelled || time.Since(began) > hintPace {
+			t.Errorf("after %v: %v", time.Since(began), cause)
+		}
+		b.finish(t)
+	})
+}
+
 func TestHeartbeatsKeepTheTimeoutAndShareRequests(t *testing.T) {
 	const tasks = 200
 	inBubble(t, func(t *testing.T) {

@@ -32,6 +32,8 @@ type fakeEngine struct {
 	// latency of every answer but those of polls.
 	latency time.Duration
 	closed  bool
+	// hint tells the worker of cancelled tasks.
+	hint func(taskIDs []string)
 }
 
 func newFakeEngine() *fakeEngine {
@@ -44,6 +46,13 @@ func (e *fakeEngine) push(tasks ...*yardv1.PolledTask) {
 	e.tasks = append(e.tasks, tasks...)
 	close(e.arrived)
 	e.arrived = make(chan struct{})
+}
+
+func (e *fakeEngine) cancels(heard func([]string)) (stop func()) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.hint = heard
+	return func() {}
 }
 
 func (e *fakeEngine) Poll(ctx context.Context, req *yardv1.PollRequest) ([]*yardv1.PolledTask, error) {

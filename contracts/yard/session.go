@@ -21,6 +21,8 @@ type engine interface {
 	completeOnce(ctx context.Context, tasks []*yardv1.Completion) ([]*yardv1.Verdict, error)
 	failOnce(ctx context.Context, tasks []*yardv1.Failure) ([]*yardv1.Verdict, error)
 	heartbeatOnce(ctx context.Context, tasks []*yardv1.Beat) ([]*yardv1.Verdict, error)
+	// cancels calls heard with the ids of tasks that were cancelled while they ran, until stop is called.
+	cancels(heard func(taskIDs []string)) (stop func())
 	// gone tells that the connection is closed for good.
 	gone() bool
 }
@@ -112,6 +114,7 @@ func (s *session) run(ctx context.Context) error {
 	carriers.Go(func() { s.complete.run(lasting) })
 	carriers.Go(func() { s.fail.run(lasting) })
 
+	defer s.engine.cancels(s.beats.hear)()
 	polling, stopPolling := context.WithCancel(ctx)
 	defer stopPolling()
 	errs := make(chan error, pollLoops)

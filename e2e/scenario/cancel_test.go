@@ -8,6 +8,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
 )
 
@@ -79,6 +80,26 @@ func TestCancelRunning(t *testing.T) {
 		equal(t, "verdict", w.fail(p, &yardv1.Failure{Message: "stopped"}), "OK")
 		want(t, w.ended(id), "cancelled", "submitted started cancel_requested failed cancelled")
 		w.nothing(list)
+	})
+}
+
+// Workers of the domain are told of a cancel at once, if its task runs.
+func TestCancelIsTold(t *testing.T) {
+	everywhere(t, func(t *testing.T, w *world) {
+		told, err := w.nc.SubscribeSync(topology.CancelHint(w.domain))
+		if err != nil {
+			t.Fatal(err)
+		}
+		idle := w.submitOne(&yardv1.NewTask{Type: "x", DelayMs: 60_000})
+		equal(t, "verdict", w.cancel(idle).Code, "OK")
+		id := w.submitOne(&yardv1.NewTask{Type: "x"})
+		p := w.takeOne()
+		equal(t, "verdict", w.cancel(id).Code, "OK")
+		msg, err := told.NextMsg(30 * time.Second)
+		if err != nil {
+			t.Fatal(err)
+		}
+		equal(t, "hint", string(msg.Data), `{"task_ids":["`+p.TaskId+`"]}`)
 	})
 }
 

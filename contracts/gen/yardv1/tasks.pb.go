@@ -291,7 +291,8 @@ func (TaskEventKind) EnumDescriptor() ([]byte, []int) {
 // Payload is bytes that the engine never looks into.
 type Payload struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The content; at most 256 KiB.
+	// The content; at most 256 KiB. It is kept byte for byte. In a JSON answer a JSON value comes without the white space
+	// between its tokens; strings and numbers are as they were written.
 	Data []byte `protobuf:"bytes,1,opt,name=data,proto3" json:"data,omitempty"`
 	// How to show it in JSON: json (default; data must be one valid JSON value) or binary.
 	Encoding      Encoding `protobuf:"varint,2,opt,name=encoding,proto3,enum=yard.v1.Encoding" json:"encoding,omitempty"`
@@ -553,7 +554,7 @@ type SubmitRequest struct {
 	Tasklist string `protobuf:"bytes,2,opt,name=tasklist,proto3" json:"tasklist,omitempty"`
 	// Answer with the finished task; for exactly one task.
 	Wait bool `protobuf:"varint,3,opt,name=wait,proto3" json:"wait,omitempty"`
-	// How long to wait for it, ms, 0..60000. Default 30000. Past it the answer tells the state so far.
+	// How long to wait for it, ms, 0..60000; only with wait. Default 30000. Past it the answer tells the state so far.
 	WaitMs int64 `protobuf:"varint,4,opt,name=wait_ms,json=waitMs,proto3" json:"wait_ms,omitempty"`
 	// From an UNKNOWN answer: pins the partition and identity of the repeat, so that no task is doubled.
 	RetryToken    string `protobuf:"bytes,5,opt,name=retry_token,json=retryToken,proto3" json:"retry_token,omitempty"`
@@ -1172,7 +1173,7 @@ type Failure struct {
 	Message string `protobuf:"bytes,3,opt,name=message,proto3" json:"message,omitempty"`
 	// The kind of error, for programs; at most 128 bytes.
 	ErrorType string `protobuf:"bytes,4,opt,name=error_type,json=errorType,proto3" json:"error_type,omitempty"`
-	// Send it to the dead letters at once.
+	// Send it to the dead letters at once. Excludes delay_ms.
 	NonRetryable bool `protobuf:"varint,5,opt,name=non_retryable,json=nonRetryable,proto3" json:"non_retryable,omitempty"`
 	// Wait this long before the next attempt instead of what the policy says, ms, 0..2592000000. Negative is refused; 0 = the policy.
 	DelayMs int64 `protobuf:"varint,6,opt,name=delay_ms,json=delayMs,proto3" json:"delay_ms,omitempty"`
@@ -1783,8 +1784,9 @@ func (x *ListResponse) GetNextCursor() string {
 	return ""
 }
 
-// CancelRequest (tasks.cancel). A waiting task is cancelled at once; the worker of a
-// running one is told by its next heartbeat, or its outcome is ignored.
+// CancelRequest (tasks.cancel). A task that does not run is cancelled at once. The worker of one that runs is told
+// by its next heartbeat: if the attempt fails or is lost after that, the task is cancelled; if it completes all
+// the same, the task is completed.
 type CancelRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// 1..1000 ids. Required.
@@ -1839,6 +1841,54 @@ func (x *CancelRequest) GetReason() string {
 	return ""
 }
 
+// CancelHint is published, as JSON and without a reply, on the subject hint.cancel of a domain when running tasks of it were
+// cancelled. It may get lost, and whoever may publish there can make one up: a worker that runs such a task sends a
+// heartbeat at once, whose answer says whether it shall stop.
+type CancelHint struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// 1..1000.
+	TaskIds       []string `protobuf:"bytes,1,rep,name=task_ids,json=taskIds,proto3" json:"task_ids,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CancelHint) Reset() {
+	*x = CancelHint{}
+	mi := &file_yard_v1_tasks_proto_msgTypes[22]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CancelHint) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CancelHint) ProtoMessage() {}
+
+func (x *CancelHint) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_v1_tasks_proto_msgTypes[22]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CancelHint.ProtoReflect.Descriptor instead.
+func (*CancelHint) Descriptor() ([]byte, []int) {
+	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{22}
+}
+
+func (x *CancelHint) GetTaskIds() []string {
+	if x != nil {
+		return x.TaskIds
+	}
+	return nil
+}
+
 // Task is all that is known of a task.
 type Task struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1888,7 +1938,7 @@ type Task struct {
 
 func (x *Task) Reset() {
 	*x = Task{}
-	mi := &file_yard_v1_tasks_proto_msgTypes[22]
+	mi := &file_yard_v1_tasks_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1900,7 +1950,7 @@ func (x *Task) String() string {
 func (*Task) ProtoMessage() {}
 
 func (x *Task) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_tasks_proto_msgTypes[22]
+	mi := &file_yard_v1_tasks_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1913,7 +1963,7 @@ func (x *Task) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Task.ProtoReflect.Descriptor instead.
 func (*Task) Descriptor() ([]byte, []int) {
-	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{22}
+	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Task) GetTaskId() string {
@@ -2079,7 +2129,7 @@ type TaskEvent struct {
 
 func (x *TaskEvent) Reset() {
 	*x = TaskEvent{}
-	mi := &file_yard_v1_tasks_proto_msgTypes[23]
+	mi := &file_yard_v1_tasks_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2091,7 +2141,7 @@ func (x *TaskEvent) String() string {
 func (*TaskEvent) ProtoMessage() {}
 
 func (x *TaskEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_tasks_proto_msgTypes[23]
+	mi := &file_yard_v1_tasks_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2104,7 +2154,7 @@ func (x *TaskEvent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskEvent.ProtoReflect.Descriptor instead.
 func (*TaskEvent) Descriptor() ([]byte, []int) {
-	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{23}
+	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *TaskEvent) GetKind() TaskEventKind {
@@ -2275,7 +2325,10 @@ const file_yard_v1_tasks_proto_rawDesc = "" +
 	"nextCursor\"B\n" +
 	"\rCancelRequest\x12\x19\n" +
 	"\btask_ids\x18\x01 \x03(\tR\ataskIds\x12\x16\n" +
-	"\x06reason\x18\x02 \x01(\tR\x06reason\"\xa0\x05\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason\"'\n" +
+	"\n" +
+	"CancelHint\x12\x19\n" +
+	"\btask_ids\x18\x01 \x03(\tR\ataskIds\"\xa0\x05\n" +
 	"\x04Task\x12\x17\n" +
 	"\atask_id\x18\x01 \x01(\tR\x06taskId\x12\x16\n" +
 	"\x06domain\x18\x02 \x01(\tR\x06domain\x12\x1a\n" +
@@ -2353,7 +2406,7 @@ func file_yard_v1_tasks_proto_rawDescGZIP() []byte {
 }
 
 var file_yard_v1_tasks_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_yard_v1_tasks_proto_msgTypes = make([]protoimpl.MessageInfo, 24)
+var file_yard_v1_tasks_proto_msgTypes = make([]protoimpl.MessageInfo, 25)
 var file_yard_v1_tasks_proto_goTypes = []any{
 	(Encoding)(0),            // 0: yard.v1.Encoding
 	(SubmitOutcome)(0),       // 1: yard.v1.SubmitOutcome
@@ -2381,8 +2434,9 @@ var file_yard_v1_tasks_proto_goTypes = []any{
 	(*ListRequest)(nil),      // 23: yard.v1.ListRequest
 	(*ListResponse)(nil),     // 24: yard.v1.ListResponse
 	(*CancelRequest)(nil),    // 25: yard.v1.CancelRequest
-	(*Task)(nil),             // 26: yard.v1.Task
-	(*TaskEvent)(nil),        // 27: yard.v1.TaskEvent
+	(*CancelHint)(nil),       // 26: yard.v1.CancelHint
+	(*Task)(nil),             // 27: yard.v1.Task
+	(*TaskEvent)(nil),        // 28: yard.v1.TaskEvent
 }
 var file_yard_v1_tasks_proto_depIdxs = []int32{
 	0,  // 0: yard.v1.Payload.encoding:type_name -> yard.v1.Encoding
@@ -2391,7 +2445,7 @@ var file_yard_v1_tasks_proto_depIdxs = []int32{
 	6,  // 3: yard.v1.SubmitRequest.tasks:type_name -> yard.v1.NewTask
 	1,  // 4: yard.v1.SubmitResult.outcome:type_name -> yard.v1.SubmitOutcome
 	8,  // 5: yard.v1.SubmitResponse.results:type_name -> yard.v1.SubmitResult
-	26, // 6: yard.v1.SubmitResponse.task:type_name -> yard.v1.Task
+	27, // 6: yard.v1.SubmitResponse.task:type_name -> yard.v1.Task
 	12, // 7: yard.v1.PollResponse.tasks:type_name -> yard.v1.PolledTask
 	4,  // 8: yard.v1.PolledTask.payload:type_name -> yard.v1.Payload
 	4,  // 9: yard.v1.Completion.result:type_name -> yard.v1.Payload
@@ -2400,14 +2454,14 @@ var file_yard_v1_tasks_proto_depIdxs = []int32{
 	4,  // 12: yard.v1.Beat.progress:type_name -> yard.v1.Payload
 	17, // 13: yard.v1.HeartbeatRequest.tasks:type_name -> yard.v1.Beat
 	20, // 14: yard.v1.OutcomeResponse.verdicts:type_name -> yard.v1.Verdict
-	26, // 15: yard.v1.GetResponse.task:type_name -> yard.v1.Task
+	27, // 15: yard.v1.GetResponse.task:type_name -> yard.v1.Task
 	2,  // 16: yard.v1.ListRequest.states:type_name -> yard.v1.TaskState
-	26, // 17: yard.v1.ListResponse.tasks:type_name -> yard.v1.Task
+	27, // 17: yard.v1.ListResponse.tasks:type_name -> yard.v1.Task
 	2,  // 18: yard.v1.Task.state:type_name -> yard.v1.TaskState
 	4,  // 19: yard.v1.Task.payload:type_name -> yard.v1.Payload
 	4,  // 20: yard.v1.Task.result:type_name -> yard.v1.Payload
 	4,  // 21: yard.v1.Task.progress:type_name -> yard.v1.Payload
-	27, // 22: yard.v1.Task.events:type_name -> yard.v1.TaskEvent
+	28, // 22: yard.v1.Task.events:type_name -> yard.v1.TaskEvent
 	3,  // 23: yard.v1.TaskEvent.kind:type_name -> yard.v1.TaskEventKind
 	24, // [24:24] is the sub-list for method output_type
 	24, // [24:24] is the sub-list for method input_type
@@ -2427,7 +2481,7 @@ func file_yard_v1_tasks_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_yard_v1_tasks_proto_rawDesc), len(file_yard_v1_tasks_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   24,
+			NumMessages:   25,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -103,7 +103,11 @@ func lifeEndpoints() []endpoint {
 			Request: "CancelRequest", Response: "OutcomeResponse",
 			In:    `{"task_ids":["` + exampleTask + `"],"reason":"order withdrawn"}`,
 			Out:   `{"verdicts":[{"task_id":"` + exampleTask + `","code":"OK"}]}`,
-			codes: []fault.Code{fault.NotFound}, Notes: []string{verdictNote},
+			codes: []fault.Code{fault.NotFound},
+			Notes: []string{
+				"A worker need not wait for its next heartbeat: subscribed to the domain's subject `hint.cancel` in place of `tasks.cancel`, it hears at once of running tasks that were cancelled (CancelHint, without a reply). It then sends a heartbeat for those that it runs.",
+				verdictNote,
+			},
 		},
 	}
 }

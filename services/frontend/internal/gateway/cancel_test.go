@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 )
@@ -52,6 +53,35 @@ func TestCancelsAreRefusedWhileTooManyWait(t *testing.T) {
 		verdicts(t, <-before)
 		if n := len(r.bus.sentEvents()); n < 3 {
 			t.Errorf("%d batches were sent: the first one not again", n)
+		}
+	})
+}
+
+// Workers are told at once of the cancelled tasks that run, and of no others.
+func TestWorkersHearOfCancelledTasksThatRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t).running(t)
+		ids := []string{completion(1, 1).TaskId, completion(1, 2).TaskId, completion(1, 3).TaskId}
+		for _, running := range [][]bool{{false, true, false}, {false, false, false}} {
+			got := r.cancel(t, ids...)
+			synctest.Wait()
+			sent := r.bus.sentEvents()
+			e := sent[len(sent)-1]
+			b := &logv1.VerdictBatch{RequestId: e.id}
+			for _, yes := range running {
+				b.Verdicts = append(b.Verdicts, &logv1.EventVerdict{CancelRequested: yes})
+			}
+			data, err := b.MarshalVT()
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.TakeVerdicts(data)
+			verdicts(t, <-got)
+		}
+		r.bus.mu.Lock()
+		defer r.bus.mu.Unlock()
+		if want := `shop {"task_ids":["` + ids[1] + `"]}`; len(r.bus.hints) != 1 || r.bus.hints[0] != want {
+			t.Errorf("workers heard %q, want %s", r.bus.hints, want)
 		}
 	})
 }

@@ -138,6 +138,8 @@ type memBus struct {
 	polls  []sentPoll
 	events []sentEvents
 	down   bool
+	// hints are the cancels that workers were told of.
+	hints []string
 	// send, if set, is where polls go.
 	send func(sentPoll) error
 }
@@ -172,6 +174,13 @@ func (b *memBus) PublishEvents(p int, id uint64, data []byte) error {
 }
 
 func (b *memBus) VerdictsTo() string { return "here" }
+
+func (b *memBus) PublishCancelHint(domain string, data []byte) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.hints = append(b.hints, domain+" "+string(data))
+	return nil
+}
 
 func (b *memBus) AnsweredTo() string { return "answered" }
 

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/yardmaster-io/yardmaster/contracts/codec"
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
@@ -53,7 +54,7 @@ func (g *Gateway) outcome(c Call, traced bool, answer Answer, judge func() ([]va
 		answer(nil, err)
 		return
 	}
-	r := &outcomeRequest{g: g, call: c, answer: answer, traced: traced, verdicts: make([]*yardv1.Verdict, len(entries)), left: len(entries)}
+	r := &outcomeRequest{g: g, call: c, answer: answer, traced: traced, cancels: len(entries) > 0 && entries[0].Event.Kind == logv1.EventKind_EVENT_KIND_CANCEL, verdicts: make([]*yardv1.Verdict, len(entries)), left: len(entries)}
 	slab := make([]yardv1.Verdict, len(entries))
 	for i := range entries {
 		slab[i].TaskId = entries[i].ID.String()
@@ -82,6 +83,8 @@ type outcomeRequest struct {
 	call   Call
 	answer Answer
 	traced bool
+	// cancels: it asks for tasks to end.
+	cancels bool
 
 	mu       sync.Mutex
 	verdicts []*yardv1.Verdict // by entry
@@ -165,7 +168,30 @@ func (r *outcomeRequest) settle(n int) {
 		return
 	}
 	r.g.metrics.outcomes.Add(int64(len(r.verdicts)))
+	if r.cancels {
+		r.hint()
+	}
 	r.answer(&yardv1.OutcomeResponse{Verdicts: r.verdicts}, nil)
+}
+
+// hint tells the workers which of the cancelled tasks run. They would hear of it with their next heartbeat.
+func (r *outcomeRequest) hint() {
+	hint := &yardv1.CancelHint{}
+	for _, v := range r.verdicts {
+		if v.CancelRequested {
+			hint.TaskIds = append(hint.TaskIds, v.TaskId)
+		}
+	}
+	if len(hint.TaskIds) == 0 {
+		return
+	}
+	data, err := codec.Marshal(codec.JSON, hint)
+	if err == nil {
+		err = r.g.Bus.PublishCancelHint(r.call.Domain, data)
+	}
+	if err != nil {
+		r.g.Log.Debug("workers were not told of a cancel", "domain", r.call.Domain, "tasks", len(hint.TaskIds), "error", err)
+	}
 }
 
 // conclude hands the share its verdicts, in order.

@@ -35,6 +35,8 @@ type Bus interface {
 	// PublishPoll sends a poll to the owner of a matching shard in this epoch. If nobody
 	// is there, PollUnheard is told with this id, which no other sending has.
 	PublishPoll(shard int, epoch, id uint64, data []byte) error
+	// PublishCancelHint tells the workers of a domain which running tasks were cancelled.
+	PublishCancelHint(domain string, data []byte) error
 	// AnsweredTo is the subject where news of answered polls reach TakeAnswered.
 	AnsweredTo() string
 }

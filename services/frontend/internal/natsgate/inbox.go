@@ -96,6 +96,11 @@ func (b *Inbox) PublishPoll(shard int, epoch, id uint64, data []byte) error {
 	return b.nc.PublishRequest(topology.MatchingPoll(shard, epoch), b.reply(tokenPoll, id), data)
 }
 
+// PublishCancelHint implements gateway.Bus.
+func (b *Inbox) PublishCancelHint(domain string, data []byte) error {
+	return b.nc.Publish(topology.CancelHint(domain), data)
+}
+
 // AnsweredTo is the subject that leads to TakeAnswered.
 func (b *Inbox) AnsweredTo() string { return b.prefix + "." + tokenAnswered }
 
