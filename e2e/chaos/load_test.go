@@ -283,7 +283,7 @@ func (l *load) worker(name string) *yard.Worker {
 				return yard.Payload{}, err
 			}
 			run := l.begin(key, k, a.TaskID, l.leaseEnd(a.Deadline))
-			err := work(ctx, k, key, a.Number)
+			err := work(ctx, k, key, a.Failures+1)
 			l.end(run, err)
 			if err != nil {
 				return yard.Payload{}, err
@@ -332,7 +332,7 @@ func (w *handWorker) serve(ctx context.Context, tasks []*yardv1.PolledTask) {
 		key := string(task.Payload.GetData())
 		key = key[1 : len(key)-1] // a JSON string without escapes
 		run := w.begin(key, kind(task.Type), task.TaskId, w.leaseEnd(time.Now().Add(time.Duration(task.TimeoutMs)*time.Millisecond)))
-		err := work(ctx, kind(task.Type), key, int(task.Attempt))
+		err := work(ctx, kind(task.Type), key, int(task.Failures)+1)
 		w.end(run, err)
 		if err != nil {
 			failures = append(failures, &yardv1.Failure{TaskId: task.TaskId, Token: task.Token, Message: err.Error()})

@@ -67,7 +67,7 @@ func TestI4AnOverdueAttemptIsStale(t *testing.T) {
 		deadline := w.started(id) + lease
 		second := w.takeOne()
 		equal(t, "id", second.TaskId, id)
-		equal(t, "attempt", second.Attempt, 2)
+		equal(t, "attempt", second.Attempt, w.grant(second))
 		w.stale(first)
 		over := 1 + w.finish(second)
 		task := w.ended(id)
