@@ -32,6 +32,7 @@ import (
 	"github.com/nats-io/nats.go/micro"
 
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
+	"github.com/yardmaster-io/yardmaster/contracts/signals"
 	"github.com/yardmaster-io/yardmaster/shared/clock"
 	"github.com/yardmaster-io/yardmaster/shared/natsrpc"
 	"github.com/yardmaster-io/yardmaster/shared/telemetry"
@@ -88,7 +89,7 @@ func New(d Deps) *API {
 		fault.InvalidArgument, fault.InvalidTime, fault.NotFound, fault.AlreadyExists, fault.Stale, fault.FailedPrecondition,
 		fault.ResourceExhausted, fault.Unavailable, fault.Unknown, fault.PermissionDenied, fault.Internal,
 	} {
-		a.refused[code] = d.Metrics.Counter(fmt.Sprintf("yard_frontend_refused_total{code=%q}", code), "Requests answered with an error.")
+		a.refused[code] = d.Metrics.Counter(signals.RequestsFailed, string(code))
 	}
 	return a
 }

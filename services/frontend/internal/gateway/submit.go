@@ -144,7 +144,7 @@ func (s *submission) taskIDs() []string {
 
 // stored answers s: it is in the log. sent and acked are when it was appended.
 func (g *Gateway) stored(s *submission, sent, acked time.Time) {
-	g.metrics.tasksAccepted.Add(int64(s.tasks()))
+	g.metrics.accepted(s.call.Domain, s.accepted.Records, acked.Sub(s.call.Received))
 	g.traceStored(s, sent, acked)
 	if s.wait < 0 {
 		s.answer(&yardv1.SubmitResponse{TaskIds: s.taskIDs()}, nil)
