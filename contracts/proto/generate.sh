@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Generates contracts/gen and the API reference (API.md, asyncapi.json) from the
+# Generates METRICS.md, and contracts/gen and the API reference (API.md, asyncapi.json) from the
 # .proto files. Needs protoc (Debian's protobuf-compiler); the plugins are built
 # from the versions pinned in this module, so that the output is the same everywhere.
 set -euo pipefail
@@ -15,5 +15,6 @@ PATH="$tmp/bin:$PATH" protoc -I proto --include_source_info --descriptor_set_out
   --go-vtproto_out="$tmp/out" --go-vtproto_opt=module=$mod,features=marshal+unmarshal+unmarshal_unsafe+size+clone+pool,pool=$mod/gen/logv1.Batch,pool=$mod/gen/logv1.Record,pool=$mod/gen/logv1.Policy,pool=$mod/gen/logv1.Step,pool=$mod/gen/logv1.Attempt,pool=$mod/gen/logv1.EventBatch,pool=$mod/gen/logv1.Event,pool=$mod/gen/logv1.PollRef \
   yard/v1/tasks.proto yard/v1/admin.proto yard/log/v1/log.proto yard/log/v1/quarantine.proto yard/rpc/v1/rpc.proto
 "$tmp/bin/apidoc" -descriptors "$tmp/api.pb"
+GOWORK=off go generate ./signals
 find gen -name '*.pb.go' | while read -r old; do [[ -e $tmp/out/$old ]] || rm "$old"; done
 cp -r "$tmp/out/gen" .

@@ -16,6 +16,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/contracts/signals"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
 	"github.com/yardmaster-io/yardmaster/e2e/cluster"
@@ -183,7 +184,7 @@ func (s *storageRun) awaitSaid(full bool) {
 				return err
 			}
 			for line := range strings.Lines(page) {
-				metric = metric || strings.HasPrefix(line, "yard_history_storage_full{") && strings.HasSuffix(line, " 1\n")
+				metric = metric || strings.HasPrefix(line, signals.StorageFull.Prometheus()+"{") && strings.HasSuffix(line, " 1\n")
 			}
 		}
 		if metric != full {

@@ -13,6 +13,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
+	"github.com/yardmaster-io/yardmaster/contracts/signals"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
 	"github.com/yardmaster-io/yardmaster/e2e/cluster"
@@ -114,7 +115,7 @@ func ended(t *testing.T, c *cluster.Cluster) (n int) {
 			return err
 		})
 		for line := range strings.Lines(page) {
-			if text, ok := strings.CutPrefix(line, "yard_frontend_polls_ended_total "); ok {
+			if text, ok := strings.CutPrefix(line, signals.PollsOwnerReplaced.Prometheus()+" "); ok {
 				count, err := strconv.Atoi(strings.TrimSpace(text))
 				if err != nil {
 					t.Fatal(err)

@@ -21,6 +21,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/codec"
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/contracts/signals"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
 	"github.com/yardmaster-io/yardmaster/e2e/cluster"
@@ -155,7 +156,7 @@ func newWorld(t *testing.T, ahead map[cluster.Service]time.Duration, opts ...clu
 	return w
 }
 
-var skewMetric = regexp.MustCompile(`(?m)^yard_clock_skew_seconds (\S+)$`)
+var skewMetric = regexp.MustCompile(`(?m)^` + signals.ClockSkew.Prometheus() + ` (\S+)$`)
 
 // told checks that the skew is told: by the log of the node, once, as a number, and by yard status.
 func (w *world) told(ahead map[cluster.Service]time.Duration) {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/contracts/signals"
 	"github.com/yardmaster-io/yardmaster/infra/yard/stack"
 )
 
@@ -30,8 +31,8 @@ func TestI7TheBacklogStaysOnDisk(t *testing.T) {
 	}
 	// A message is read whole, so a window is passed by less than one.
 	most := int64(w.stack.Partitioning.History * (window + batch))
-	loaded := func() int64 { return meters(t, w.stack)["yard_history_tasks_loaded_total"] }
-	w.meter("yard_history_tasks_loaded_total", window)
+	loaded := func() int64 { return meters(t, w.stack)[signals.TasksLoaded.Prometheus()] }
+	w.meter(signals.TasksLoaded, window)
 	if n := loaded(); n > most {
 		t.Fatalf("%d tasks are in memory, at most %d may be", n, most)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/contracts/signals"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/infra/yard/stack"
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
@@ -36,7 +37,7 @@ func TestOneMessagePerBatchOnEveryHop(t *testing.T) {
 				w.submit(tasks...)
 			}
 			// A poll that finds them all takes them as a whole, on a slow machine too.
-			w.meter("yard_matching_triggers_total", batch*batches)
+			w.meter(signals.TriggersReceived, batch*batches)
 			polls := int64(0) // that brought tasks
 			for left := batch * batches; left > 0; polls++ {
 				polled := w.some(batch)
@@ -45,7 +46,7 @@ func TestOneMessagePerBatchOnEveryHop(t *testing.T) {
 				}
 				left -= len(polled)
 			}
-			w.meter("yard_history_archived_total", batch*batches)
+			w.meter(signals.TasksArchived, batch*batches)
 
 			m := meters(t, w.stack)
 			within := func(hop string, messages, most int64) {
@@ -55,19 +56,26 @@ func TestOneMessagePerBatchOnEveryHop(t *testing.T) {
 					t.Errorf("%s: %d messages, at most %d are one per batch", hop, messages, most)
 				}
 			}
-			within("submits", m["yard_frontend_log_messages_total"], batches)
+			within("submits", m[signals.SubmitMessages.Prometheus()], batches)
 			within("hints", stored(w, n.Matching, topology.MatchingStream), 2*batches)
 			within("polls", polls, 2*batches)
-			within("grabs", m["yard_matching_grab_batches_total"], 2*batches)
-			within("outcomes", m["yard_frontend_event_batches_total"], 2*batches)
+			within("grabs", m[signals.GrabMessages.Prometheus()], 2*batches)
+			within("outcomes", m[signals.OutcomeMessages.Prometheus()], 2*batches)
 			// A message of the archive is at most 32 KiB, and many are stored as one.
 			within("archive", stored(w, n.History, topology.ArchiveStream), 4*batches)
 			within("the log in all", w.logged(), batch*batches*5/100)
-			equal(t, "sent again for want of a verdict", m["yard_frontend_event_resends_total"], 0)
-			equal(t, "tasks", m["yard_frontend_tasks_accepted_total"], batch*batches)
+			equal(t, "sent again for want of a verdict", m[signals.OutcomeResends.Prometheus()], 0)
+			equal(t, "tasks", m[signals.TasksAccepted.Prometheus()], batch*batches)
+			equal(t, "submits measured", m[signals.SubmitDuration.Prometheus()+"_count"], batches)
+			equal(t, "appends measured and submits stored", m[signals.AppendDuration.Prometheus()+"_count"] > m[signals.SubmitMessages.Prometheus()], true)
+			if n := m[signals.TaskWait.Prometheus()+"_count"]; n < batch*batches || n > m[signals.AttemptsGranted.Prometheus()] {
+				t.Errorf("%d waits were measured", n) // a grant that is repeated has been
+			}
+			equal(t, "grabs measured", m[signals.GrabDuration.Prometheus()+"_count"] > 0, true)
+			equal(t, "calls of Redis measured", m[signals.RedisCallDuration.Prometheus()+"_count"] > 0, kind == stack.TablesRedis)
 			// On a slow machine a poll is answered without a partition that is late, and an owner that is
 			// replaced hands back what may not even be granted.
-			if kept := m["yard_matching_grabs_granted_total"] - m["yard_matching_handed_back_total"]; kept > batch*batches {
+			if kept := m[signals.GrabsGranted.Prometheus()] - m[signals.AttemptsReturned.Prometheus()]; kept > batch*batches {
 				t.Errorf("%d grants were kept, of %d tasks", kept, batch*batches)
 			}
 		})

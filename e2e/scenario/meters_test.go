@@ -1,12 +1,11 @@
 package scenario_test
 
 import (
-	"bytes"
 	"fmt"
-	"strconv"
 	"strings"
 	"testing"
 
+	"github.com/yardmaster-io/yardmaster/contracts/signals"
 	"github.com/yardmaster-io/yardmaster/infra/yard/stack"
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
 )
@@ -14,21 +13,14 @@ import (
 // meters reads a stack's page of numbers, as a monitoring system does.
 func meters(t *testing.T, s *stack.Stack) map[string]int64 {
 	t.Helper()
-	var page bytes.Buffer
-	if err := s.Metrics.WritePrometheus(&page); err != nil {
+	values, err := s.Metrics.Values()
+	if err != nil {
 		t.Fatal(err)
 	}
 	all := map[string]int64{}
-	for line := range strings.Lines(page.String()) {
-		name, value, ok := strings.Cut(strings.TrimSpace(line), " ")
-		if !ok || strings.HasPrefix(name, "#") {
-			continue
-		}
-		n, err := strconv.ParseFloat(value, 64)
-		if err != nil {
-			t.Fatalf("%s: %v", line, err)
-		}
-		all[name] += int64(n)
+	for series, value := range values {
+		name, _, _ := strings.Cut(series, "{")
+		all[name] += int64(value)
 	}
 	return all
 }
@@ -48,15 +40,12 @@ func stored(w *world, count int, stream func(int) string) (n int64) {
 }
 
 // meter waits for a number to reach a value.
-func (w *world) meter(name string, least int64) {
+func (w *world) meter(of signals.Metric, least int64) {
 	w.t.Helper()
+	name := of.Prometheus()
 	w.eventually(func() error {
-		all := meters(w.t, w.stack)
-		if _, known := all[name]; !known {
-			w.t.Fatalf("there is no meter %s", name)
-		}
-		if all[name] < least {
-			return fmt.Errorf("%s is %d, want %d", name, all[name], least)
+		if got := meters(w.t, w.stack)[name]; got < least {
+			return fmt.Errorf("%s is %d, want %d", name, got, least)
 		}
 		return nil
 	})

@@ -12,6 +12,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/contracts/signals"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
 	"github.com/yardmaster-io/yardmaster/infra/yard/stack"
@@ -111,7 +112,7 @@ func TestI7_ABacklogOfSmallSubmitsLetsUrgentOnesBy(t *testing.T) {
 		return n > 0
 	})
 	// Messages are read whole: of the most urgent lane, and of their own.
-	loaded := meters(t, s)["yard_history_tasks_loaded_total"]
+	loaded := meters(t, s)[signals.TasksLoaded.Prometheus()]
 	if most := int64(2 * (window + 16*each)); loaded > most {
 		t.Errorf("%d tasks are in memory, at most %d may be", loaded, most)
 	}
@@ -186,9 +187,9 @@ func TestI11_AFloodDelaysNoSmallTenant(t *testing.T) {
 		return
 	}
 	defer w.floods(floods, many)()
-	w.meter("yard_frontend_tasks_accepted_total", 2*window)
+	w.meter(signals.TasksAccepted, 2*window)
 
-	stored := func() int64 { return meters(t, s)["yard_frontend_tasks_accepted_total"] }
+	stored := func() int64 { return meters(t, s)[signals.TasksAccepted.Prometheus()] }
 	var mu sync.Mutex
 	var passed []int64 // how many requests of the flood were stored during a submit
 	side(8, func() bool {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/contracts/signals"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
 	"github.com/yardmaster-io/yardmaster/e2e/cluster"
@@ -85,7 +86,7 @@ func (r *rollout) stopped(i int) (n int) {
 		r.t.Fatal(err)
 	}
 	for line := range strings.Lines(page) {
-		if strings.HasPrefix(line, "yard_partition_stopped{") && strings.HasSuffix(line, " 1\n") {
+		if strings.HasPrefix(line, signals.PartitionStopped.Prometheus()+"{") && strings.HasSuffix(line, " 1\n") {
 			n++
 		}
 	}

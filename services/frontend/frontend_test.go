@@ -19,6 +19,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/contracts/signals"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/shared/natsrpc"
 	"github.com/yardmaster-io/yardmaster/shared/ownership"
@@ -42,7 +43,7 @@ var partitioning = topology.Partitioning{History: 2, Matching: 2}
 
 func newStage(t *testing.T, change ...func(*Deps)) *stage {
 	t.Helper()
-	s := &stage{t: t, metrics: &telemetry.Metrics{}}
+	s := &stage{t: t, metrics: testkit.Metrics(t)}
 	s.server = testkit.RunNATS(t, testkit.WithServerOptions(func(o *server.Options) { o.MaxPayload = 2 << 20 }))
 	s.client = s.server.Connect(t, nats.CustomInboxPrefix(topology.OperatorInbox("stage")))
 	var err error
@@ -231,10 +232,10 @@ func TestConcurrentRequestsAreMerged(t *testing.T) {
 	if n >= requests {
 		t.Errorf("%d messages for %d requests", n, requests)
 	}
-	if got := s.metrics.Counter("yard_frontend_log_messages_total", "").Value(); got != int64(n) {
+	if got := s.metrics.Counter(signals.SubmitMessages).Value(); got != int64(n) {
 		t.Errorf("%d messages were counted, %d are stored", got, n)
 	}
-	if got := s.metrics.Counter("yard_frontend_tasks_accepted_total", "").Value(); got != 2*requests {
+	if got := s.metrics.Counter(signals.TasksAccepted, "shop", "main").Value(); got != 2*requests {
 		t.Errorf("%d tasks were counted", got)
 	}
 	if got := len(s.records(0)) + len(s.records(1)); got != 2*requests {
@@ -254,6 +255,11 @@ func TestI2_TasklistsOfOneRequestLieInOnePartition(t *testing.T) {
 	}
 	if n := s.stored(); n != 1 {
 		t.Errorf("%d messages", n)
+	}
+	for _, list := range []string{"a", "b", "c"} {
+		if n := s.metrics.Counter(signals.TasksAccepted, "shop", list).Value(); n != 2 {
+			t.Errorf("%d tasks of %s were counted", n, list)
+		}
 	}
 }
 
@@ -397,7 +403,7 @@ func TestPollWithoutMatchingIsUnavailable(t *testing.T) {
 	if fault.CodeOf(e) != fault.Unavailable {
 		t.Errorf("got %v", e)
 	}
-	if n := s.metrics.Counter("yard_frontend_polls_unheard_total", "").Value(); n < 2 {
+	if n := s.metrics.Counter(signals.PollsWithoutOwner).Value(); n < 2 {
 		t.Errorf("sent %d times", n)
 	}
 }

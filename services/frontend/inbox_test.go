@@ -12,8 +12,10 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/yardmaster-io/yardmaster/contracts/codec"
+	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/contracts/signals"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/shared/natsrpc"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
@@ -74,7 +76,7 @@ func TestReplySubjectsAreInboxes(t *testing.T) {
 		}
 	}
 	testkit.Eventually(t, within, func() error {
-		if n := s.metrics.Counter("yard_frontend_foreign_replies_total", "").Value(); n != sent {
+		if n := s.metrics.Counter(signals.RepliesRefused, "frontend").Value(); n != sent {
 			return fmt.Errorf("%d of %d were dropped", n, sent)
 		}
 		return nil
@@ -111,7 +113,7 @@ func TestRequestsWithoutAReply(t *testing.T) {
 		}
 	}
 	testkit.Eventually(t, within, func() error {
-		refused := s.metrics.Counter(`yard_frontend_refused_total{code="INVALID_ARGUMENT"}`, "").Value()
+		refused := s.metrics.Counter(signals.RequestsFailed, string(fault.InvalidArgument)).Value()
 		if refused != 1 || s.stored() != 1 {
 			return errors.New("not both were handled")
 		}
@@ -155,7 +157,7 @@ func TestI14_StrictInboxesAreOfTheDomainThatAsks(t *testing.T) {
 		}
 	}
 	testkit.Eventually(t, within, func() error {
-		if n := s.metrics.Counter("yard_frontend_foreign_replies_total", "").Value(); n != int64(len(foreign)) {
+		if n := s.metrics.Counter(signals.RepliesRefused, "frontend").Value(); n != int64(len(foreign)) {
 			return fmt.Errorf("%d of %d were dropped", n, len(foreign))
 		}
 		return nil

@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"sync"
 
+	"github.com/yardmaster-io/yardmaster/contracts/signals"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/shared/storage"
 )
@@ -57,7 +59,7 @@ type room struct {
 }
 
 func (s *Service) room(p int) room {
-	full := s.Deps.Metrics.Gauge(fmt.Sprintf(`yard_history_storage_full{partition="%d"}`, p), "1 while the log takes no tasks since its storage is down to the reserve.")
+	full := s.Deps.Metrics.Gauge(signals.StorageFull, strconv.Itoa(p))
 	return room{&storage.Watch{
 		JetStream: s.js, Stream: topology.HistoryStream(p), Config: s.Config.Storage, Log: s.Log.With("partition", p), Gauge: full,
 	}, &s.rooms, p}

@@ -26,6 +26,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/catalog"
 	"github.com/yardmaster-io/yardmaster/contracts/logversion"
+	"github.com/yardmaster-io/yardmaster/contracts/signals"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/api"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/match"
@@ -192,8 +193,12 @@ func (s *Service) tables() (of func(m int) tables.Tables, closeAll func(), err e
 	ctx, stop := context.WithCancel(context.Background())
 	var looking sync.WaitGroup
 	looking.Go(func() { _ = health.Run(ctx) }) // it returns nil
-	calls := s.Metrics.Counter("yard_matching_redis_calls_total", "Round trips to Redis.")
-	of = func(m int) tables.Tables { return redistable.New(client, m, func(n int) { calls.Add(int64(n)) }) }
+	calls := map[string]*telemetry.Histogram{}
+	for _, operation := range redistable.Operations() {
+		calls[operation] = s.Metrics.Histogram(signals.RedisCallDuration, operation)
+	}
+	called := func(operation string, took time.Duration) { calls[operation].Record(took, 1) }
+	of = func(m int) tables.Tables { return redistable.New(client, m, called) }
 	return of, func() {
 		stop()
 		looking.Wait()

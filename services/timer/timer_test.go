@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -21,6 +20,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/logversion"
+	"github.com/yardmaster-io/yardmaster/contracts/signals"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/services/timer"
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
@@ -52,7 +52,7 @@ func startService(t *testing.T) (*timer.Service, *nats.Conn, *telemetry.Metrics)
 	if err := provision.Apply(t.Context(), js, n, provision.Options{}); err != nil {
 		t.Fatal(err)
 	}
-	metrics := &telemetry.Metrics{}
+	metrics := testkit.Metrics(t)
 	s, err := timer.New(timer.Deps{
 		NATS: nc, Partitioning: n, Node: "one", Config: timer.DefaultConfig(), Log: slog.New(slog.DiscardHandler), Metrics: metrics,
 	})
@@ -168,14 +168,9 @@ func TestTheServiceAnswersItsCalls(t *testing.T) {
 		t.Errorf("a bad id: %v", err)
 	}
 	testkit.Eventually(t, soon, func() error {
-		var page strings.Builder
-		if err := metrics.WritePrometheus(&page); err != nil {
-			return err
-		}
-		for _, line := range []string{`yard_timer_waiting{partition="1"} 2`, `yard_timer_cancelled_total{partition="1"} 1`} {
-			if !strings.Contains(page.String(), line) {
-				return errors.New(page.String())
-			}
+		waiting, cancelled := metrics.Gauge(signals.TimersWaiting, "1").Value(), metrics.Counter(signals.TimersCancelled, "1").Value()
+		if waiting != 2 || cancelled != 1 {
+			return fmt.Errorf("%d wait, %d were cancelled", waiting, cancelled)
 		}
 		return nil
 	})
@@ -222,7 +217,7 @@ func TestI13ARecordOfANewerVersionStopsItsPartition(t *testing.T) {
 	if _, _, err := natslog.Append(t.Context(), nc, natslog.Msg{Subject: topology.Timer(1, 7), Data: data}); err != nil {
 		t.Fatal(err)
 	}
-	stopped := metrics.Gauge(`yard_partition_stopped{service="timer",partition="1"}`, "")
+	stopped := metrics.Gauge(signals.PartitionStopped, "timer", "1")
 	testkit.Eventually(t, soon, func() error {
 		if stopped.Value() != 1 {
 			return errors.New("no alarm")

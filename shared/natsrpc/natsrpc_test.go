@@ -17,9 +17,9 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
+	"github.com/yardmaster-io/yardmaster/contracts/signals"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/shared/natsrpc"
-	"github.com/yardmaster-io/yardmaster/shared/telemetry"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
@@ -284,7 +284,7 @@ func TestR1_CallsAreAnsweredInInboxesOnly(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	log, metrics := slog.New(slog.DiscardHandler), new(telemetry.Metrics)
+	log, metrics := slog.New(slog.DiscardHandler), testkit.Metrics(t)
 	replies := natsrpc.NewReplies(inboxes, "test", metrics, log)
 	var handled atomic.Int64
 	nc := srv.Connect(t, nats.CustomInboxPrefix(topology.ServiceInbox("test")))
@@ -308,7 +308,7 @@ func TestR1_CallsAreAnsweredInInboxesOnly(t *testing.T) {
 	if n := handled.Load(); n != 1 {
 		t.Errorf("%d calls were handled", n)
 	}
-	if n := metrics.Counter("yard_test_foreign_replies_total", "").Value(); n != int64(len(wrong)) {
+	if n := metrics.Counter(signals.RepliesRefused, "test").Value(); n != int64(len(wrong)) {
 		t.Errorf("%d of %d were counted", n, len(wrong))
 	}
 }

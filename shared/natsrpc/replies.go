@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/yardmaster-io/yardmaster/contracts/signals"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/shared/telemetry"
 )
@@ -26,12 +27,10 @@ type Replies struct {
 	noticed atomic.Int64 // when it was logged last, Unix ns
 }
 
-// NewReplies makes the rule of a service. Metrics count what is dropped as
-// yard_<service>_foreign_replies_total.
+// NewReplies makes the rule of a service. Metrics count what is dropped.
 func NewReplies(rule topology.Inboxes, service string, metrics *telemetry.Metrics, log *slog.Logger) *Replies {
 	return &Replies{
-		rule: rule, log: log,
-		dropped: metrics.Counter("yard_"+service+"_foreign_replies_total", "Answers dropped because their reply subject is no inbox of the asker's."),
+		rule: rule, log: log, dropped: metrics.Counter(signals.RepliesRefused, service),
 	}
 }
 

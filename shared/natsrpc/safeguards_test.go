@@ -13,9 +13,9 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"github.com/yardmaster-io/yardmaster/contracts/signals"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/shared/natsrpc"
-	"github.com/yardmaster-io/yardmaster/shared/telemetry"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
@@ -26,7 +26,7 @@ func TestR1_RepliesAreJudgedByWhoAsks(t *testing.T) {
 		t.Fatal(err)
 	}
 	var out bytes.Buffer
-	metrics := new(telemetry.Metrics)
+	metrics := testkit.Metrics(t)
 	r := natsrpc.NewReplies(strict, "test", metrics, slog.New(slog.NewTextHandler(&out, nil)))
 	mine, others := topology.UserInbox("shop", "ann")+".1", topology.UserInbox("other", "ann")+".1"
 	operators, services := topology.OperatorInbox("ann")+".1", topology.ServiceInbox("timer")+".1"
@@ -41,7 +41,7 @@ func TestR1_RepliesAreJudgedByWhoAsks(t *testing.T) {
 			t.Errorf("an administrative request for %s", reply)
 		}
 	}
-	if n := metrics.Counter("yard_test_foreign_replies_total", "").Value(); n != 4*3+3 {
+	if n := metrics.Counter(signals.RepliesRefused, "test").Value(); n != 4*3+3 {
 		t.Errorf("%d were counted", n)
 	}
 	if n := strings.Count(out.String(), "level=WARN"); n != 1 {

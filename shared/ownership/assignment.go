@@ -8,8 +8,10 @@ import (
 	"maps"
 	"runtime/debug"
 	"slices"
+	"strconv"
 	"time"
 
+	"github.com/yardmaster-io/yardmaster/contracts/signals"
 	"github.com/yardmaster-io/yardmaster/shared/telemetry"
 )
 
@@ -140,10 +142,7 @@ func (a *assignment) retry() {
 
 // stopped is the alarm of a partition.
 func (a *assignment) stopped(p int) *telemetry.Gauge {
-	return a.cfg.Metrics.Gauge(
-		fmt.Sprintf(`yard_partition_stopped{service="%s",partition="%d"}`, a.cfg.Service, p),
-		"1 where this node gave the partition up; its log says why.",
-	)
+	return a.cfg.Metrics.Gauge(signals.PartitionStopped, a.cfg.Service, strconv.Itoa(p))
 }
 
 func (a *assignment) busy() bool { return len(a.slots) > 0 }

@@ -11,8 +11,6 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
-
-	"github.com/yardmaster-io/yardmaster/shared/telemetry"
 )
 
 // TestR43_ReadinessKnowsWhetherJetStreamStores: a node whose heartbeats nobody stores for longer than an
@@ -52,8 +50,7 @@ func TestR43_ReadinessKnowsWhetherJetStreamStores(t *testing.T) {
 // TestPartitionsWithoutAnOwnerAreNamed: they are a warning and a metric, and do not make a node
 // unready.
 func TestPartitionsWithoutAnOwnerAreNamed(t *testing.T) {
-	metrics := new(telemetry.Metrics)
-	s := New(Config{Service: "history", Node: "me", Count: 5, Metrics: metrics})
+	s := New(Config{Service: "history", Node: "me", Count: 5})
 	if n := s.noteUnowned([]int{0, 3}, []int{1}); n != 2 {
 		t.Errorf("%d are without an owner", n)
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/logversion"
+	"github.com/yardmaster-io/yardmaster/contracts/signals"
 	"github.com/yardmaster-io/yardmaster/shared/telemetry"
 )
 
@@ -38,7 +39,7 @@ const (
 )
 
 // ErrGiveUp is what Serve wraps to give its partition up: this node does not serve
-// it any more, says so to the others, and raises the alarm yard_partition_stopped.
+// it any more, says so to the others, and raises the alarm signals.PartitionStopped.
 // The next node in line begins. It ends with the process; or, where every node has
 // given the partition up, after a while, in which the reason may have gone.
 var ErrGiveUp = errors.New("the partition is given up")
@@ -221,7 +222,7 @@ func (s *Share) follow(ctx context.Context, m *members, told <-chan signal, a *a
 	v := newView(s.cfg.Node, m.run, s.cfg.Expiry)
 	ticker := time.NewTicker(s.cfg.Beat / 4)
 	defer ticker.Stop()
-	unowned := s.cfg.Metrics.Gauge(fmt.Sprintf(`yard_partitions_unowned{service="%s"}`, s.cfg.Service), "Partitions that no live node serves.")
+	unowned := s.cfg.Metrics.Gauge(signals.PartitionsUnowned, s.cfg.Service)
 	var is situation
 	for {
 		changed := false

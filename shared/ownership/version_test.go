@@ -15,6 +15,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/yardmaster-io/yardmaster/contracts/logversion"
+	"github.com/yardmaster-io/yardmaster/contracts/signals"
 	"github.com/yardmaster-io/yardmaster/shared/telemetry"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
@@ -138,7 +139,7 @@ func TestI13AGivenUpPartitionPassesOn(t *testing.T) {
 	var broken atomic.Bool
 	broken.Store(true)
 	const p = 5
-	metrics := map[string]*telemetry.Metrics{"a": {}, "b": {}}
+	metrics := map[string]*telemetry.Metrics{"a": testkit.Metrics(t), "b": testkit.Metrics(t)}
 	log := &lines{}
 	refusing := func(name string) *node {
 		return joinWith(t, srv, name, func(c *Config, s *serving) {
@@ -153,7 +154,7 @@ func TestI13AGivenUpPartitionPassesOn(t *testing.T) {
 		})
 	}
 	alarm := func(name string) int64 {
-		return metrics[name].Gauge(`yard_partition_stopped{service="test",partition="5"}`, "").Value()
+		return metrics[name].Gauge(signals.PartitionStopped, "test", "5").Value()
 	}
 	a := refusing("a")
 	testkit.Eventually(t, soon, func() error {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/yardmaster-io/yardmaster/contracts/signals"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/shared/clock"
 	"github.com/yardmaster-io/yardmaster/shared/telemetry"
@@ -47,7 +48,7 @@ func (p *body) serverTime(ctx context.Context) (time.Time, error) {
 
 // showSkew makes the number that an alert is for.
 func showSkew(m *telemetry.Metrics, c *clock.Clock) {
-	m.GaugeFunc("yard_clock_skew_seconds", "How far this node's clock is ahead of the NATS server's; NaN = not known.", func() float64 {
+	m.GaugeFunc(signals.ClockSkew, func() float64 {
 		s, ok := c.Skew()
 		if !ok {
 			return math.NaN()

@@ -101,7 +101,10 @@ func Run(ctx context.Context, name string, cfg Config, build func(Env) (Service,
 			log.Warn("the last spans were lost", "error", failed)
 		}
 	}()
-	metrics := new(telemetry.Metrics)
+	metrics, err := telemetry.NewMetrics()
+	if err != nil {
+		return err
+	}
 	inboxes, err := topology.NewInboxes(cfg.InboxPrefixes)
 	if err != nil {
 		return fmt.Errorf("inbox_prefixes: %w", err)

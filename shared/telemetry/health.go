@@ -168,9 +168,7 @@ func (h *Health) handler() http.Handler {
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
 		h.answerReadiness(w)
 	})
-	mux.HandleFunc("GET /metrics", func(w http.ResponseWriter, _ *http.Request) {
-		write(w, http.StatusOK, "text/plain; version=0.0.4; charset=utf-8", []byte(h.metrics.page()))
-	})
+	mux.Handle("GET /metrics", h.metrics.Handler())
 	return mux
 }
 

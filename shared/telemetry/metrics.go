@@ -1,39 +1,61 @@
 package telemetry
 
 import (
+	"context"
 	"fmt"
-	"io"
-	"regexp"
+	"net/http"
 	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"github.com/prometheus/otlptranslator"
+	"go.opentelemetry.io/otel/attribute"
+	otelprom "go.opentelemetry.io/otel/exporters/prometheus"
+	"go.opentelemetry.io/otel/metric"
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+
+	"github.com/yardmaster-io/yardmaster/contracts/signals"
 )
 
-// Metrics is a registry of numbers, written as a Prometheus text page. The zero
-// value is empty and ready for use. Nil is one that nobody reads: it hands out
-// numbers that work and are not written anywhere.
+// Metrics makes the instruments of one process, by OpenTelemetry's SDK, and shows them as a
+// Prometheus page. Nil is one that nobody reads: it hands out instruments that work and
+// are shown nowhere. What there is to measure is listed in contracts/signals.
 //
-// A name is yard_<service>_<what>, with _total for counters and the unit before
-// it (_bytes, _seconds), and may end in labels:
-//
-//	m.Counter(`yard_history_records_total{partition="3"}`, "Records applied.")
-//
-// A rate or a mean is left to the reader: count events and sum their sizes in two
-// counters.
+// An instrument is bound to the values of its attributes once, and is then an atomic number: the SDK
+// reads it when the page is asked for. So it may be used for every task. Making or finding one takes
+// a lock and a map: that is for the start, and for a batch at most.
 type Metrics struct {
+	meter    metric.Meter
+	registry *prometheus.Registry
+	began    time.Time
+
 	mu       sync.Mutex
-	families map[string]*family // by name without labels
+	families map[string]*family
 }
 
-// family is all the series of one name.
+// family is all instruments of one metric.
 type family struct {
-	kind   string // counter or gauge
-	help   string
-	series map[string]series // by full name
+	of     signals.Metric
+	mu     sync.Mutex
+	series map[string]*series // by the values of the attributes
+	order  []*series
 }
 
-type series interface{ text() string }
+// series is one instrument.
+type series struct {
+	set    attribute.Set
+	option metric.ObserveOption
+	// One of these is set.
+	counter   *Counter
+	gauge     *Gauge
+	function  func() float64
+	histogram *Histogram
+}
 
 // Counter is a number that only grows. It is safe for concurrent use.
 type Counter struct{ n atomic.Int64 }
@@ -43,8 +65,6 @@ func (c *Counter) Add(n int64) { c.n.Add(n) }
 
 // Value returns the count since the process started.
 func (c *Counter) Value() int64 { return c.n.Load() }
-
-func (c *Counter) text() string { return fmt.Sprint(c.Value()) }
 
 // Gauge is a number that goes up and down. It is safe for concurrent use.
 type Gauge struct{ n atomic.Int64 }
@@ -58,95 +78,168 @@ func (g *Gauge) Add(n int64) { g.n.Add(n) }
 // Value returns the number.
 func (g *Gauge) Value() int64 { return g.n.Load() }
 
-func (g *Gauge) text() string { return fmt.Sprint(g.Value()) }
-
-type gaugeFunc func() float64
-
-func (f gaugeFunc) text() string { return fmt.Sprint(f()) }
-
-// Counter returns the counter of that name, and makes it at the first call. A
-// malformed name, or one already used for a gauge, panics: it is a mistake in the
-// program.
-func (m *Metrics) Counter(name, help string) *Counter {
-	return register(m, "counter", name, help, new(Counter))
+// NewMetrics makes metrics with those of the Go runtime and of the process among them. It
+// fails only where the exporter refuses its own options.
+func NewMetrics() (*Metrics, error) {
+	m := &Metrics{registry: prometheus.NewRegistry(), families: map[string]*family{}, began: time.Now()}
+	exporter, err := otelprom.New(
+		otelprom.WithRegisterer(m.registry),
+		otelprom.WithTranslationStrategy(otlptranslator.UnderscoreEscapingWithSuffixes),
+		otelprom.WithoutScopeInfo(),
+		otelprom.WithoutTargetInfo(), // a scraper knows whom it asks
+		otelprom.WithProducer(histograms{m}),
+	)
+	if err != nil {
+		return nil, fmt.Errorf("metrics: %w", err)
+	}
+	m.meter = sdkmetric.NewMeterProvider(sdkmetric.WithReader(exporter), sdkmetric.WithCardinalityLimit(0)).Meter(scope)
+	m.registry.MustRegister(
+		collectors.NewGoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+	)
+	return m, nil
 }
 
-// Gauge returns the gauge of that name, under the same rules as Counter.
-func (m *Metrics) Gauge(name, help string) *Gauge {
-	return register(m, "gauge", name, help, new(Gauge))
+// Counter returns the counter with these values of its attributes, and makes it at the
+// first call. A metric of another kind, or another number of values, panics: it is a
+// mistake in the program. So it is with the other kinds.
+func (m *Metrics) Counter(of signals.Metric, values ...string) *Counter {
+	return m.instrument(of, signals.Counter, values, func() *series { return &series{counter: new(Counter)} }).counter
+}
+
+// Gauge returns the gauge with these values of its attributes.
+func (m *Metrics) Gauge(of signals.Metric, values ...string) *Gauge {
+	return m.instrument(of, signals.Gauge, values, func() *series { return &series{gauge: new(Gauge)} }).gauge
 }
 
 // GaugeFunc adds a gauge whose value is asked for when the page is read. The
-// function must be quick and safe for concurrent use; the first one of a name
-// stays.
-func (m *Metrics) GaugeFunc(name, help string, value func() float64) {
-	register(m, "gauge", name, help, gaugeFunc(value))
+// function must be quick and safe for concurrent use; the first one stays.
+func (m *Metrics) GaugeFunc(of signals.Metric, value func() float64, values ...string) {
+	m.instrument(of, signals.Gauge, values, func() *series { return &series{function: value} })
 }
 
-var seriesName = regexp.MustCompile(`^([a-z_][a-z0-9_]*)(\{[a-z_][a-z0-9_]*="[^"\\\n]*"(,[a-z_][a-z0-9_]*="[^"\\\n]*")*\})?$`)
+// Histogram returns the histogram with these values of its attributes.
+func (m *Metrics) Histogram(of signals.Metric, values ...string) *Histogram {
+	return m.instrument(of, signals.Histogram, values, func() *series { return &series{histogram: newHistogram(of.Buckets)} }).histogram
+}
 
-func register[S series](m *Metrics, kind, name, help string, fresh S) S {
-	parts := seriesName.FindStringSubmatch(name)
-	if parts == nil {
-		panic(fmt.Sprintf("telemetry: malformed metric name %q", name))
+func (m *Metrics) instrument(of signals.Metric, kind signals.Kind, values []string, fresh func() *series) *series {
+	if of.Kind != kind || len(of.Attributes) != len(values) {
+		panic(fmt.Sprintf("telemetry: %s is a %s by %q, it was used as a %s of %q", of.Name, of.Kind, of.Attributes, kind, values))
 	}
 	if m == nil {
-		return fresh
+		return fresh()
 	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	f := m.families[parts[1]]
-	if f == nil {
-		f = &family{kind: kind, help: help, series: map[string]series{}}
-		if m.families == nil {
-			m.families = map[string]*family{}
-		}
-		m.families[parts[1]] = f
-	}
-	if f.kind != kind {
-		panic(fmt.Sprintf("telemetry: metric %q is a %s already", name, f.kind))
-	}
-	if f.series[name] == nil {
-		f.series[name] = fresh
-	}
-	known, ok := f.series[name].(S)
-	if !ok {
-		panic(fmt.Sprintf("telemetry: metric %q is made both by Gauge and by GaugeFunc", name))
-	}
-	return known
+	return m.family(of).find(values, fresh)
 }
 
-// WritePrometheus writes all numbers in the Prometheus text format, sorted by
-// name.
-func (m *Metrics) WritePrometheus(w io.Writer) error {
-	_, err := io.WriteString(w, m.page())
+// family registers a metric at its first use.
+func (m *Metrics) family(of signals.Metric) *family {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	f := m.families[of.Name]
+	if f == nil {
+		f = &family{of: of, series: map[string]*series{}}
+		m.families[of.Name] = f
+		if err := m.register(f); err != nil {
+			panic(fmt.Sprintf("telemetry: %s: %v", of.Name, err)) // a malformed name
+		}
+	}
+	return f
+}
+
+// register has the SDK ask the family when the page is read. Histograms have a way of their own.
+func (m *Metrics) register(f *family) (err error) {
+	description, unit := metric.WithDescription(f.of.Tells), metric.WithUnit(f.of.Unit)
+	switch f.of.Kind {
+	case signals.Counter:
+		_, err = m.meter.Int64ObservableCounter(f.of.Name, description, unit, metric.WithInt64Callback(f.observeCounters))
+	case signals.Gauge:
+		_, err = m.meter.Float64ObservableGauge(f.of.Name, description, unit, metric.WithFloat64Callback(f.observeGauges))
+	}
 	return err
 }
 
-func (m *Metrics) page() string {
-	if m == nil {
-		return ""
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	var page strings.Builder
-	for _, name := range sortedKeys(m.families) {
-		f := m.families[name]
-		fmt.Fprintf(&page, "# HELP %s %s\n# TYPE %s %s\n", name, helpEscaper.Replace(f.help), name, f.kind)
-		for _, full := range sortedKeys(f.series) {
-			fmt.Fprintf(&page, "%s %s\n", full, f.series[full].text())
+func (f *family) find(values []string, fresh func() *series) *series {
+	key := strings.Join(values, "\x00")
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	s := f.series[key]
+	if s == nil {
+		s = fresh()
+		attrs := make([]attribute.KeyValue, len(values))
+		for i, v := range values {
+			attrs[i] = attribute.String(f.of.Attributes[i], v)
 		}
+		s.set = attribute.NewSet(attrs...)
+		s.option = metric.WithAttributeSet(s.set)
+		f.series[key] = s
+		f.order = append(f.order, s)
 	}
-	return page.String()
+	return s
 }
 
-var helpEscaper = strings.NewReplacer(`\`, `\\`, "\n", `\n`)
+// all are the series as they are now.
+func (f *family) all() []*series {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clip(f.order)
+}
 
-func sortedKeys[V any](m map[string]V) []string {
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
+func (f *family) observeCounters(_ context.Context, o metric.Int64Observer) error {
+	for _, s := range f.all() {
+		o.Observe(s.counter.Value(), s.option)
 	}
-	slices.Sort(keys)
-	return keys
+	return nil
+}
+
+func (f *family) observeGauges(_ context.Context, o metric.Float64Observer) error {
+	for _, s := range f.all() {
+		if s.function != nil {
+			o.Observe(s.function(), s.option)
+		} else {
+			o.Observe(float64(s.gauge.Value()), s.option)
+		}
+	}
+	return nil
+}
+
+// Handler serves the page.
+func (m *Metrics) Handler() http.Handler {
+	if m == nil {
+		return promhttp.HandlerFor(prometheus.NewRegistry(), promhttp.HandlerOpts{})
+	}
+	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{})
+}
+
+// Values are the numbers of our own metrics as the page shows them, by name and labels: `x_total` or
+// `x_total{partition="1"}`. A histogram is its _count and its _sum. What is only asked for by tests
+// and by people has no need to be quick.
+func (m *Metrics) Values() (map[string]float64, error) {
+	all := map[string]float64{}
+	if m == nil {
+		return all, nil
+	}
+	families, err := m.registry.Gather()
+	if err != nil {
+		return nil, fmt.Errorf("metrics: %w", err)
+	}
+	for _, f := range families {
+		for _, one := range f.GetMetric() {
+			labels := make([]string, 0, len(one.GetLabel()))
+			for _, l := range one.GetLabel() {
+				labels = append(labels, fmt.Sprintf("%s=%q", l.GetName(), l.GetValue()))
+			}
+			text := ""
+			if len(labels) > 0 {
+				text = "{" + strings.Join(labels, ",") + "}"
+			}
+			if h := one.GetHistogram(); h != nil {
+				all[f.GetName()+"_count"+text], all[f.GetName()+"_sum"+text] = float64(h.GetSampleCount()), h.GetSampleSum()
+				continue
+			}
+			all[f.GetName()+text] = one.GetCounter().GetValue() + one.GetGauge().GetValue()
+		}
+	}
+	return all, nil
 }

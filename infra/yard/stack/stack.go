@@ -51,7 +51,11 @@ type Stack struct {
 // Start starts a stack and returns when it serves. The context bounds the start
 // only. The caller closes the stack.
 func Start(ctx context.Context, cfg Config) (*Stack, error) {
-	s := &Stack{Metrics: new(telemetry.Metrics), log: cfg.Log, done: make(chan struct{}), stop: func() {}}
+	metrics, err := telemetry.NewMetrics()
+	if err != nil {
+		return nil, err
+	}
+	s := &Stack{Metrics: metrics, log: cfg.Log, done: make(chan struct{}), stop: func() {}}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}

@@ -153,7 +153,7 @@ func TestTemporaryDataGoWithTheStack(t *testing.T) {
 func TestHealthAndMetrics(t *testing.T) {
 	addr := freeAddr(t)
 	start(t, stack.Config{Tables: stack.TablesMemory, HTTP: addr})
-	for path, want := range map[string]string{"/readyz": `"ready": true`, "/livez": "ok", "/metrics": "yard_history_"} {
+	for path, want := range map[string]string{"/readyz": `"ready": true`, "/livez": "ok", "/metrics": "yardmaster_history_"} {
 		resp, err := http.Get("http://" + addr + path)
 		if err != nil {
 			t.Fatal(err)

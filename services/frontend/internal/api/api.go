@@ -32,6 +32,7 @@ import (
 	"github.com/nats-io/nats.go/micro"
 
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
+	"github.com/yardmaster-io/yardmaster/contracts/signals"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/shared/clock"
 	"github.com/yardmaster-io/yardmaster/shared/natsrpc"
@@ -86,7 +87,7 @@ type API struct {
 func New(d Deps) *API {
 	a := &API{Deps: d, ready: make(chan struct{}), refused: map[fault.Code]*telemetry.Counter{}}
 	for _, code := range fault.Codes() {
-		a.refused[code] = d.Metrics.Counter(fmt.Sprintf("yard_frontend_refused_total{code=%q}", code), "Requests answered with an error.")
+		a.refused[code] = d.Metrics.Counter(signals.RequestsFailed, string(code))
 	}
 	return a
 }

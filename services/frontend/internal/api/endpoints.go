@@ -8,6 +8,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/codec"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/contracts/signals"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/shared/telemetry"
 
@@ -74,7 +75,7 @@ type pointer[M any] interface {
 
 // of makes the endpoint of a verb, in every domain.
 func of[Req any, PReq pointer[Req]](a *API, verb, description string, do func(gateway.Call, PReq, gateway.Answer), response protoreflect.ProtoMessage) endpoint {
-	requests := a.Metrics.Counter(`yard_frontend_requests_total{verb="`+verb+`"}`, "Requests received.")
+	requests := a.Metrics.Counter(signals.Requests, verb)
 	return endpoint{
 		verb: verb, subject: topology.APIAny(verb), description: description,
 		request: PReq(new(Req)), response: response,

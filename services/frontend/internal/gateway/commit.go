@@ -120,7 +120,9 @@ func (a *appender) flushed(m *message, sent time.Time, err error) {
 	a.learn(m.batch[0].partition, m.batch, err)
 	switch {
 	case err == nil:
-		a.g.storedAll(m.batch, 1, sent, time.Now())
+		acked := time.Now()
+		a.g.metrics.appends.Record(acked.Sub(sent), 1)
+		a.g.storedAll(m.batch, 1, sent, acked)
 	case errors.Is(err, natslog.ErrNotStored):
 		for _, s := range m.batch {
 			a.place(s)
@@ -199,7 +201,7 @@ func merged(batch []*submission, version uint32) *logv1.Batch {
 
 // storedAll answers submissions that lie in so many messages of the log.
 func (g *Gateway) storedAll(batch []*submission, messages int, sent, acked time.Time) {
-	g.metrics.logMessages.Add(int64(messages))
+	g.metrics.submitMessages.Add(int64(messages))
 	for _, s := range batch {
 		g.stored(s, sent, acked)
 	}

@@ -63,8 +63,8 @@ func wantSubjects(t *testing.T, r *rig, want map[string]int) {
 	if got := r.subjects(t); !maps.Equal(got, want) {
 		t.Errorf("stored\n%v\nwant\n%v", got, want)
 	}
-	if n := r.log.messages(); n != len(want)+1 || int(r.metrics.logMessages.Value()) != n {
-		t.Errorf("%d messages, counted %d, want %d", n, r.metrics.logMessages.Value(), len(want)+1)
+	if n := r.log.messages(); n != len(want)+1 || int(r.metrics.submitMessages.Value()) != n {
+		t.Errorf("%d messages, counted %d, want %d", n, r.metrics.submitMessages.Value(), len(want)+1)
 	}
 }
 

@@ -20,7 +20,6 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
-	"github.com/yardmaster-io/yardmaster/shared/telemetry"
 )
 
 // memLog is a log in memory that recognises message ids like JetStream does.
@@ -361,7 +360,7 @@ func newRig(t *testing.T, change ...func(*Deps)) *rig {
 	d := Deps{
 		Config: DefaultConfig(), Partitioning: topology.Partitioning{History: rigPartitions, Matching: rigShards},
 		Tokens:  rigTokens,
-		History: r.log, Bus: r.bus, Owners: noOwners(), Catalog: r.catalog, Registry: r.catalog, Metrics: &telemetry.Metrics{},
+		History: r.log, Bus: r.bus, Owners: noOwners(), Catalog: r.catalog, Registry: r.catalog, Metrics: nil,
 	}
 	for _, f := range change {
 		f(&d)

@@ -106,7 +106,7 @@ func (p *polls) give(at *poll, now time.Time) effect {
 // rest has a poll wait that reached nobody, or ends it where its time would be over. The caller
 // holds the lock.
 func (p *polls) rest(at *poll, now time.Time) effect {
-	p.g.metrics.pollsUnheard.Add(1)
+	p.g.metrics.pollsWithoutOwner.Add(1)
 	delete(p.sent, at.req.Id)
 	due := now.Add(pollRetryEvery)
 	if p.stopped || due.After(at.until) {
@@ -179,7 +179,7 @@ func (p *polls) opened(shard int, epoch uint64) {
 		p.forget(at)
 	}
 	p.mu.Unlock()
-	p.g.metrics.pollsEnded.Add(int64(len(ended)))
+	p.g.metrics.pollsReplaced.Add(int64(len(ended)))
 	for _, at := range ended {
 		at.empty()
 	}

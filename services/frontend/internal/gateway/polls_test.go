@@ -40,7 +40,7 @@ func TestPollsWaitForTheFirstOwner(t *testing.T) {
 				t.Errorf("poll %d may wait %d ms, want %d", i, s.poll.WaitMs, want)
 			}
 		}
-		if n, waits := r.metrics.polls.Value(), r.metrics.pollsUnheard.Value(); n != 3 || waits < 3*9 {
+		if n, waits := r.metrics.polls.Value(), r.metrics.pollsWithoutOwner.Value(); n != 3 || waits < 3*9 {
 			t.Errorf("%d are counted as sent, %d as waiting", n, waits)
 		}
 	})

@@ -146,7 +146,7 @@ func (s *submission) results() []*yardv1.SubmitResult {
 
 // stored answers s: it is in the log. sent and acked are when it was appended.
 func (g *Gateway) stored(s *submission, sent, acked time.Time) {
-	g.metrics.tasksAccepted.Add(int64(s.tasks()))
+	g.metrics.accepted(s.call.Domain, s.accepted.Records, acked.Sub(s.call.Received))
 	g.traceStored(s, sent, acked)
 	if s.wait < 0 {
 		s.answer(&yardv1.SubmitResponse{Results: s.results()}, nil)

@@ -26,8 +26,11 @@ func TestI2_ARequestIsOneMessage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t).running(t)
 		got := accepted(t, <-r.submit(t, tasks(1000)))
-		if r.log.messages() != 1 || r.metrics.logMessages.Value() != 1 || r.metrics.tasksAccepted.Value() != 1000 {
-			t.Errorf("%d messages, counted %d", r.log.messages(), r.metrics.logMessages.Value())
+		if r.log.messages() != 1 || r.metrics.submitMessages.Value() != 1 || r.metrics.tasksAccepted.Of("shop", "main").Value() != 1000 {
+			t.Errorf("%d messages, counted %d", r.log.messages(), r.metrics.submitMessages.Value())
+		}
+		if n, m := r.metrics.submits.Of("shop", "main").Count(), r.metrics.appends.Count(); n != 1 || m != 1 {
+			t.Errorf("%d submits and %d appends were measured", n, m)
 		}
 		stored := r.log.tasks(t)
 		for _, id := range got {

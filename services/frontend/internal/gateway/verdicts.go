@@ -284,7 +284,7 @@ func (w *sending) send() time.Duration {
 	if w.g.Bus.PublishEvents(w.partition, w.id, w.data) != nil {
 		next, w.why = refusedPause, "there is no connection to the log"
 	}
-	w.g.metrics.eventBatches.Add(1)
+	w.g.metrics.outcomeMessages.Add(1)
 	if w.sends++; w.sends > 1 {
 		w.g.metrics.resends.Add(1)
 	}

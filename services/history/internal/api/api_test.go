@@ -20,7 +20,6 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/history/internal/memhistory"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/partition"
 	"github.com/yardmaster-io/yardmaster/shared/natsrpc"
-	"github.com/yardmaster-io/yardmaster/shared/telemetry"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
@@ -33,7 +32,7 @@ func serve(t *testing.T, w *memhistory.World) *nats.Conn {
 		Reader: memhistory.Reader{World: w}, TimerStore: w, Timer: w, Checkpoints: w, Wire: w,
 		Quarantine: func(context.Context, partition.Quarantined) error { return errors.New("nothing is to be set apart") },
 		LogVersion: func() uint32 { return logversion.Fences }, Tokens: ids.NewTokens([ids.TokenSecretBytes]byte{}),
-		Logger: slog.New(slog.DiscardHandler), Metrics: partition.NewMetrics(new(telemetry.Metrics)),
+		Logger: slog.New(slog.DiscardHandler), Metrics: partition.NewMetrics(nil),
 	})
 	nc := testkit.RunNATS(t).Connect(t)
 	ctx, cancel := context.WithCancel(context.Background())

@@ -10,12 +10,12 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/contracts/signals"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/porttest"
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
 	"github.com/yardmaster-io/yardmaster/shared/natsrpc"
 	"github.com/yardmaster-io/yardmaster/shared/provision"
-	"github.com/yardmaster-io/yardmaster/shared/telemetry"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
@@ -99,7 +99,7 @@ func TestR1_VerdictsGoToInboxesOnly(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	log, metrics := slog.New(slog.DiscardHandler), new(telemetry.Metrics)
+	log, metrics := slog.New(slog.DiscardHandler), testkit.Metrics(t)
 	w, closeWire, err := NewWire(nc, natsrpc.NewReplies(inboxes, "history", metrics, log), log)
 	if err != nil {
 		t.Fatal(err)
@@ -126,7 +126,7 @@ func TestR1_VerdictsGoToInboxesOnly(t *testing.T) {
 	if m, err := heard.NextMsg(5 * time.Second); err != nil || m.Subject != good {
 		t.Errorf("%v %v", m, err)
 	}
-	if n := metrics.Counter("yard_history_foreign_replies_total", "").Value(); n != int64(2*len(wrong)) {
+	if n := metrics.Counter(signals.RepliesRefused, "history").Value(); n != int64(2*len(wrong)) {
 		t.Errorf("%d were counted", n)
 	}
 }

@@ -10,7 +10,6 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/memhistory"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/partition"
-	"github.com/yardmaster-io/yardmaster/shared/telemetry"
 )
 
 // bench is an owner on a world in memory, and what it says.
@@ -43,7 +42,7 @@ func (s *bench) start(b *testing.B) (stop func()) {
 		Log: w, Archive: memhistory.Archive{World: w, Retention: func(string) time.Duration { return time.Hour }},
 		Reader: memhistory.Reader{World: w}, TimerStore: w, Timer: w, Checkpoints: w, Wire: w,
 		LogVersion: func() uint32 { return 1 }, Tokens: ids.NewTokens([ids.TokenSecretBytes]byte{}),
-		Logger: slog.New(slog.DiscardHandler), Metrics: partition.NewMetrics(new(telemetry.Metrics)),
+		Logger: slog.New(slog.DiscardHandler), Metrics: partition.NewMetrics(nil),
 	})
 	ctx, cancel := context.WithCancel(b.Context())
 	done := make(chan error, 1)

@@ -54,6 +54,7 @@ func (o *Owner) answer(a *replica.Answer) {
 			grants = append(grants, replica.GrantRef{ID: g.Task.ID, Fence: g.Token})
 		}
 	}
+	o.Metrics.started(a.Verdicts)
 	o.encoder.NowMS = o.now().MS
 	for i, m := range o.encoder.Verdicts(a) {
 		if i > 0 || len(grants) == 0 {

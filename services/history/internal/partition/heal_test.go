@@ -12,7 +12,6 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/memhistory"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/partition"
-	"github.com/yardmaster-io/yardmaster/shared/telemetry"
 )
 
 // TestI5_AnOvertakenTaskIsTriggeredAgain: a trigger is lost while its tasklist is
@@ -46,7 +45,7 @@ func TestI5_AnOvertakenTaskIsTriggeredAgain(t *testing.T) {
 			Log: w, Archive: memhistory.Archive{World: w, Retention: func(string) time.Duration { return time.Hour }},
 			Reader: memhistory.Reader{World: w}, TimerStore: w, Timer: w, Checkpoints: w, Wire: w,
 			LogVersion: func() uint32 { return 1 }, Tokens: ids.NewTokens([ids.TokenSecretBytes]byte{}),
-			Logger: slog.New(slog.DiscardHandler), Metrics: partition.NewMetrics(new(telemetry.Metrics)),
+			Logger: slog.New(slog.DiscardHandler), Metrics: partition.NewMetrics(nil),
 		})
 		ctx, stop := context.WithCancel(context.Background())
 		ended := make(chan error, 1)

@@ -1,34 +1,80 @@
 package partition
 
 import (
+	"time"
+
+	"github.com/yardmaster-io/yardmaster/contracts/signals"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/replica"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
 	"github.com/yardmaster-io/yardmaster/shared/telemetry"
 )
 
-// Metrics counts what the owners of a process do.
+// Metrics measures what the owners of a process do.
 type Metrics struct {
 	SubmitBatches, Loaded, EventBatches, Events, Refused, Triggers, Retriggered *telemetry.Counter
 	Granted, Bounced, Archived, Parked, Carried, WriteRetries, Poison           *telemetry.Counter
+	waits                                                                       *telemetry.Queues[*telemetry.Histogram]
+	writes                                                                      map[string]*telemetry.Histogram // by what is written
 }
 
-// NewMetrics registers the counters.
+// NewMetrics makes the instruments.
 func NewMetrics(m *telemetry.Metrics) *Metrics {
-	return &Metrics{
-		SubmitBatches: m.Counter("yard_history_submit_batches_total", "submit messages read"),
-		Loaded:        m.Counter("yard_history_tasks_loaded_total", "tasks read into the window"),
-		EventBatches:  m.Counter("yard_history_event_batches_total", "event messages applied"),
-		Events:        m.Counter("yard_history_events_total", "events applied"),
-		Refused:       m.Counter("yard_history_events_refused_total", "events that did not come true"),
-		Triggers:      m.Counter("yard_history_triggers_total", "triggers sent"),
-		Retriggered:   m.Counter("yard_history_retriggers_total", "triggers sent again"),
-		Granted:       m.Counter("yard_history_grants_total", "attempts granted"),
-		Bounced:       m.Counter("yard_history_grants_bounced_total", "grants taken back since nobody heard of them"),
-		Archived:      m.Counter("yard_history_archived_total", "finished tasks archived"),
-		Parked:        m.Counter("yard_history_parked_total", "tasks moved to the timer store"),
-		Carried:       m.Counter("yard_history_carried_total", "tasks carried forward"),
-		WriteRetries:  m.Counter("yard_history_write_retries_total", "writes repeated after a failure"),
-		Poison:        m.Counter("yard_history_poison_records_total", "records that could not be read"),
+	out := &Metrics{
+		waits: m.HistogramsByQueue(signals.TaskWait), writes: map[string]*telemetry.Histogram{},
+		SubmitBatches: m.Counter(signals.SubmitMessagesRead),
+		Loaded:        m.Counter(signals.TasksLoaded),
+		EventBatches:  m.Counter(signals.EventMessagesApplied),
+		Events:        m.Counter(signals.EventsApplied),
+		Refused:       m.Counter(signals.EventsRefused),
+		Triggers:      m.Counter(signals.TriggersSent),
+		Retriggered:   m.Counter(signals.TriggersResent),
+		Granted:       m.Counter(signals.AttemptsGranted),
+		Bounced:       m.Counter(signals.AttemptsTakenBack),
+		Archived:      m.Counter(signals.TasksArchived),
+		Parked:        m.Counter(signals.TasksParked),
+		Carried:       m.Counter(signals.TasksCarried),
+		WriteRetries:  m.Counter(signals.WriteRetries),
+		Poison:        m.Counter(signals.RecordsQuarantined),
 	}
+	for _, what := range []string{writeArchive, writeEvents, writeQuarantine, writeTimerStore} {
+		out.writes[what] = m.Histogram(signals.AppendDuration, "history", what)
+	}
+	return out
+}
+
+// appended tells how long something took that may be a write; searches are not counted.
+func (m *Metrics) appended(what string, took time.Duration) {
+	if h := m.writes[what]; h != nil {
+		h.Record(took, 1)
+	}
+}
+
+// started tells how long the tasks that were granted for the first time by an answer have waited. Those that
+// became ready together are told of together: they came in one message, mostly.
+func (m *Metrics) started(verdicts []replica.Verdict) {
+	var of *taskstate.Task
+	var wait int64
+	n := 0
+	for i := range verdicts {
+		g := &verdicts[i].Grant
+		if g.Task == nil || !g.First {
+			continue
+		}
+		waited := g.Task.Attempt.StartedAt - g.Task.ReadyAt
+		if n > 0 && (waited != wait || g.Task.Tasklist != of.Tasklist || g.Task.Domain != of.Domain) {
+			m.waited(of, wait, n)
+			n = 0
+		}
+		of, wait = g.Task, waited
+		n++
+	}
+	if n > 0 {
+		m.waited(of, wait, n)
+	}
+}
+
+func (m *Metrics) waited(of *taskstate.Task, ms int64, n int) {
+	m.waits.Of(of.Domain, of.Tasklist).Record(time.Duration(ms)*time.Millisecond, n)
 }
 
 // add counts what the replica has done in a turn.

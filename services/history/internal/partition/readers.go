@@ -152,7 +152,7 @@ func (r *readers) quarantine(ctx context.Context, s Source, m Record, data []byt
 	r.Logger.Error("the log holds a record that cannot be read; it goes to the quarantine",
 		"partition", r.Partition, "source", s.String(), "sequence", m.Seq, "error", reason)
 	item := Quarantined{Unreadable: true, Reason: reason.Error(), Subject: m.Subject, Seq: m.Seq, Data: data}
-	return r.persist(ctx, "quarantine", func(ctx context.Context) error { return r.Quarantine(ctx, item) }) == nil
+	return r.persist(ctx, writeQuarantine, func(ctx context.Context) error { return r.Quarantine(ctx, item) }) == nil
 }
 
 // String names a source.

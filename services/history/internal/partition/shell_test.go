@@ -11,7 +11,6 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/memhistory"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/partition"
-	"github.com/yardmaster-io/yardmaster/shared/telemetry"
 )
 
 // shell is a world, what owners on it have said, and a worker that does what they trigger.
@@ -72,7 +71,7 @@ func (s *shell) deps(node string) partition.Deps {
 			return nil
 		},
 		LogVersion: func() uint32 { return 1 }, Tokens: ids.NewTokens([ids.TokenSecretBytes]byte{}),
-		Logger: slog.New(slog.DiscardHandler), Metrics: partition.NewMetrics(new(telemetry.Metrics)),
+		Logger: slog.New(slog.DiscardHandler), Metrics: partition.NewMetrics(nil),
 	}
 }
 

@@ -13,7 +13,6 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/logversion"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/memhistory"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/partition"
-	"github.com/yardmaster-io/yardmaster/shared/telemetry"
 )
 
 // line is the owners of one partition, one after the other, on a world in memory.
@@ -48,7 +47,7 @@ func (l *line) run(node string) (o *partition.Owner, ended chan error, stop func
 			return nil
 		},
 		LogVersion: func() uint32 { return 1 }, Tokens: ids.NewTokens([ids.TokenSecretBytes]byte{}),
-		Logger: slog.New(slog.DiscardHandler), Metrics: partition.NewMetrics(new(telemetry.Metrics)),
+		Logger: slog.New(slog.DiscardHandler), Metrics: partition.NewMetrics(nil),
 	}
 	l.change(&d)
 	o = partition.New(d)

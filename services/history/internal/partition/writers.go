@@ -25,14 +25,25 @@ const (
 	writeRetryMax = 2 * time.Second
 )
 
+// What is written: in the log, and as the operation of signals.AppendDuration.
+const (
+	writeArchive    = "archive"
+	writeEvents     = "events"
+	writeQuarantine = "quarantine"
+	writeTimerStore = "timer store"
+)
+
 // persist repeats a write until it is stored, outside the lease not at all. It returns an
 // error that wraps ErrRefused if the write can never succeed, or ctx's.
 func (w writers) persist(ctx context.Context, what string, write func(context.Context) error) error {
 	wait, complained := writeRetryMin, false
 	for {
-		err := errNoLease
+		err, began := errNoLease, time.Now()
 		if int64(w.now().Mono) < w.leaseUntil.Load() {
 			err = write(ctx)
+		}
+		if err == nil {
+			w.Metrics.appended(what, time.Since(began))
 		}
 		switch {
 		case err == nil && complained:
@@ -69,7 +80,7 @@ func (w writers) setApart(ctx context.Context, subject string, data []byte, reas
 	}
 	w.Logger.Error("a record that its store does not take goes to the quarantine",
 		"partition", w.Partition, "subject", subject, "bytes", len(data), "error", reason)
-	return w.persist(ctx, "quarantine", func(ctx context.Context) error { return w.Quarantine(ctx, item) })
+	return w.persist(ctx, writeQuarantine, func(ctx context.Context) error { return w.Quarantine(ctx, item) })
 }
 
 // archive files ended tasks by compare-and-set. If something came first, it is read what, and
@@ -152,7 +163,7 @@ func levelsOf(ends [Sources]uint64) replica.Levels {
 // for the subject that it belongs to, and the others go on.
 func (w writers) each(ctx context.Context, subject func(*taskstate.Task) string, tasks []*taskstate.Task, write func(context.Context, []*taskstate.Task) error) error {
 	for len(tasks) > 0 {
-		err := w.persist(ctx, "archive", func(ctx context.Context) error { return write(ctx, tasks) })
+		err := w.persist(ctx, writeArchive, func(ctx context.Context) error { return write(ctx, tasks) })
 		var refused *RefusedTaskError
 		if !errors.As(err, &refused) {
 			return err
@@ -186,7 +197,7 @@ func (w writers) park(job []*replica.Entry) {
 	store := func(bucket int64) error {
 		data := record.AppendStamp(open[bucket], w.version(), w.epoch)
 		open[bucket] = nil
-		err := w.persist(ctx, "timer store", func(ctx context.Context) error {
+		err := w.persist(ctx, writeTimerStore, func(ctx context.Context) error {
 			seq, err := w.TimerStore.Park(ctx, bucket, data)
 			last = max(last, seq)
 			return err
@@ -255,7 +266,7 @@ func (w writers) encodeProposals(all []replica.Proposal, enc *record.Encoder) []
 func (w writers) appendEvents(batches []proposed) {
 	stored := replica.Stored{Kind: replica.JobAppend}
 	for _, b := range batches {
-		err := w.persist(w.work, "events", func(ctx context.Context) error { return w.Log.Append(ctx, b.data) })
+		err := w.persist(w.work, writeEvents, func(ctx context.Context) error { return w.Log.Append(ctx, b.data) })
 		switch {
 		case errors.Is(err, ErrRefused):
 			w.Logger.Error("the log does not take events of its owner; they are proposed again later",

@@ -14,11 +14,11 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/contracts/signals"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/match"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 	"github.com/yardmaster-io/yardmaster/shared/natsrpc"
-	"github.com/yardmaster-io/yardmaster/shared/telemetry"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
@@ -238,7 +238,7 @@ func TestR1_PollsAreAnsweredInInboxesOnly(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	metrics := new(telemetry.Metrics)
+	metrics := testkit.Metrics(t)
 	p := l.portWith(l.server.Connect(t, nats.CustomInboxPrefix(topology.ServiceInbox("matching"))), 1, natsrpc.NewReplies(inboxes, "matching", metrics, testLog()))
 	n := l.serveOn(p)
 	l.served(t)
@@ -264,7 +264,7 @@ func TestR1_PollsAreAnsweredInInboxesOnly(t *testing.T) {
 		return nil
 	})
 	testkit.Eventually(t, time.Minute, func() error {
-		if n := metrics.Counter("yard_matching_foreign_replies_total", "").Value(); n != int64(len(wrong)+3) {
+		if n := metrics.Counter(signals.RepliesRefused, "matching").Value(); n != int64(len(wrong)+3) {
 			return fmt.Errorf("%d were counted", n)
 		}
 		return nil
@@ -279,7 +279,7 @@ func TestR1_UndeliveredGrantsGoToInboxesOfTheirDomain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := l.portWith(l.nc, 1, natsrpc.NewReplies(inboxes, "matching", new(telemetry.Metrics), testLog()))
+	p := l.portWith(l.nc, 1, natsrpc.NewReplies(inboxes, "matching", nil, testLog()))
 	own := topology.UserInbox(domain, "ann") + ".1"
 	serve(t, l, "undelivered", func(*rpcv1.UndeliveredRequest) (natsrpc.Message, error) {
 		return &rpcv1.UndeliveredResponse{Grants: []*rpcv1.UndeliveredGrant{

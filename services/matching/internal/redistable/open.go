@@ -97,13 +97,12 @@ func (o *opener) columns(ctx context.Context, lists []table.Tasklist) ([]table.K
 	if len(lists) == 0 {
 		return nil, nil
 	}
-	o.calls(1)
 	pipe := o.node.Pipeline()
 	heads := make([]*redis.ZSliceCmd, len(lists))
 	for i, list := range lists {
 		heads[i] = pipe.ZRangeWithScores(ctx, headsKey(list), 0, -1)
 	}
-	if _, err := pipe.Exec(ctx); err != nil {
+	if _, err := o.exec(ctx, opHeads, pipe); err != nil {
 		o.failed(ctx, err)
 		return nil, err
 	}

@@ -23,6 +23,7 @@ import (
 	"fmt"
 	"net"
 	"sync"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -37,33 +38,48 @@ var sources embed.FS
 type Tables struct {
 	client redis.UniversalClient
 	shard  int
-	calls  func(n int)
+	called Called
 	groups groups
 
 	call, open, clear, count, slots script
 }
 
-// New returns the tables of one shard. Calls is told of every round trip; nil is
-// nobody. The caller closes the client.
-func New(client redis.UniversalClient, shard int, calls func(n int)) *Tables {
-	if calls == nil {
-		calls = func(int) {}
+// What Redis is asked for; the first ones are the names of scripts.
+const (
+	opCall, opOpen, opClear, opCount, opSlots = "call", "open", "clear", "count", "slots"
+
+	opHeads, opDrop = "heads", "drop"
+)
+
+// Operations are all that Called is told of.
+func Operations() []string {
+	return []string{opCall, opOpen, opClear, opCount, opSlots, opHeads, opDrop}
+}
+
+// Called is told of every round trip, failed ones included: what was asked for, one of Operations, and how
+// long it took.
+type Called func(operation string, took time.Duration)
+
+// New returns the tables of one shard. Called may be nil. The caller closes the client.
+func New(client redis.UniversalClient, shard int, called Called) *Tables {
+	if called == nil {
+		called = func(string, time.Duration) {}
 	}
 	return &Tables{
-		client: client, shard: shard, calls: calls,
-		call: load("call"), open: load("open"), clear: load("clear"), count: load("count"), slots: load("slots"),
+		client: client, shard: shard, called: called,
+		call: load(opCall), open: load(opOpen), clear: load(opClear), count: load(opCount), slots: load(opSlots),
 	}
 }
 
 // script is the source of a script and the name by which the server knows it.
-type script struct{ source, sha string }
+type script struct{ name, source, sha string }
 
 func load(name string) script {
 	source, err := sources.ReadFile("scripts/" + name + ".lua")
 	if err != nil {
 		panic("redistable: " + err.Error()) // embedded: cannot be absent
 	}
-	return script{string(source), redis.NewScript(string(source)).Hash()}
+	return script{name, string(source), redis.NewScript(string(source)).Hash()}
 }
 
 // request is one call of a script.
@@ -80,8 +96,7 @@ func (t *Tables) run(ctx context.Context, node redis.UniversalClient, s script, 
 	for i, r := range requests {
 		out[i] = pipe.EvalSha(ctx, s.sha, r.keys, r.args...)
 	}
-	t.calls(1)
-	_, _ = pipe.Exec(ctx) // each command has its own error
+	_, _ = t.exec(ctx, s.name, pipe) // each command has its own error
 	unknown := func(cmd *redis.Cmd) bool { return redis.HasErrorPrefix(cmd.Err(), "NOSCRIPT") }
 	again := node.Pipeline()
 	for i, r := range requests {
@@ -93,13 +108,19 @@ func (t *Tables) run(ctx context.Context, node redis.UniversalClient, s script, 
 		}
 	}
 	if again.Len() > 0 {
-		t.calls(1)
-		_, _ = again.Exec(ctx)
+		_, _ = t.exec(ctx, s.name, again)
 	}
 	for _, cmd := range out {
 		t.failed(ctx, cmd.Err())
 	}
 	return out
+}
+
+// exec makes one round trip.
+func (t *Tables) exec(ctx context.Context, operation string, pipe redis.Pipeliner) ([]redis.Cmder, error) {
+	began := time.Now()
+	defer func() { t.called(operation, time.Since(began)) }()
+	return pipe.Exec(ctx)
 }
 
 // Group implements tables.Tables. A domain that was not used yet is in group 0.
@@ -196,8 +217,9 @@ func (t *Tables) Drop(ctx context.Context, domain string, limit table.Ref) error
 	if err != nil {
 		return err
 	}
-	t.calls(1)
-	if err := node.Unlink(ctx, topology.SlotsKey(domain, string(limit))).Err(); err != nil {
+	pipe := node.Pipeline()
+	pipe.Unlink(ctx, topology.SlotsKey(domain, string(limit)))
+	if _, err := t.exec(ctx, opDrop, pipe); err != nil {
 		t.failed(ctx, err)
 		return fmt.Errorf("drop a limit of %s: %w", domain, err)
 	}

@@ -231,7 +231,7 @@ func TestAScriptIsSentAgainWhereTheServerDoesNotKnowIt(t *testing.T) {
 		return // announced
 	}
 	trips := 0
-	tables := redistable.New(s.client, 0, func(n int) { trips += n })
+	tables := redistable.New(s.client, 0, func(string, time.Duration) { trips++ })
 	calls := make([]table.Call, 3)
 	for i := range calls {
 		opened, err := tables.Open(t.Context(), fmt.Sprint("d", i))

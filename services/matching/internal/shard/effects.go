@@ -57,6 +57,9 @@ func (s *Shard) carryOut(fx *match.Effects) {
 	for i := range fx.Traced {
 		s.trace(&fx.Traced[i])
 	}
+	for _, took := range fx.Decided {
+		s.Metrics.Grabs.Record(took, 1)
+	}
 	s.Metrics.count(s.Shard, &fx.Counts)
 	if n := fx.Counts.Malformed; n > 0 {
 		s.Log.Warn("malformed hints were dropped", "number", n)

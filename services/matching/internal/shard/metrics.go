@@ -1,8 +1,9 @@
 package shard
 
 import (
-	"fmt"
+	"strconv"
 
+	"github.com/yardmaster-io/yardmaster/contracts/signals"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/match"
 	"github.com/yardmaster-io/yardmaster/shared/telemetry"
 )
@@ -29,6 +30,8 @@ type Metrics struct {
 	TableFailed  *telemetry.Counter
 	AsksFailed   *telemetry.Counter
 	Overtaken    *telemetry.Counter
+	// Grabs is how long grabs wait for their verdicts.
+	Grabs *telemetry.Histogram
 	// WaitingPolls by shard.
 	WaitingPolls []*telemetry.Gauge
 }
@@ -36,30 +39,30 @@ type Metrics struct {
 // NewMetrics registers the numbers. A nil registry is one that nobody reads.
 func NewMetrics(m *telemetry.Metrics, shards int) *Metrics {
 	out := &Metrics{
-		HintBatches:  m.Counter("yard_matching_hint_batches_total", "Messages of the hint streams."),
-		Triggers:     m.Counter("yard_matching_triggers_total", "Triggers that came in, doubles included."),
-		Doubles:      m.Counter("yard_matching_double_triggers_total", "Triggers dropped because their tasks have been asked for already."),
-		Matches:      m.Counter("yard_matching_table_matches_total", "Triggers taken from a table for a poll."),
-		SyncMatches:  m.Counter("yard_matching_sync_matches_total", "Triggers that met a waiting poll without passing a table."),
-		GrabBatches:  m.Counter("yard_matching_grab_batches_total", "Batches of grabs sent to history."),
-		GrabsGranted: m.Counter("yard_matching_grabs_granted_total", "Grabs that history granted."),
-		GrabsRefused: m.Counter("yard_matching_grabs_refused_total", "Grabs that history refused."),
-		HandedBack:   m.Counter("yard_matching_handed_back_total", "Attempts handed back to history."),
-		Unheard:      m.Counter("yard_matching_unheard_total", "Attempts in answers that reached nobody."),
-		Polls:        m.Counter("yard_matching_polls_total", "Polls that came in."),
-		PollsRefused: m.Counter("yard_matching_polls_refused_total", "Polls refused because too many wait."),
-		Losses:       m.Counter("yard_matching_table_losses_total", "Times that a domain's table had lost its memory."),
-		Audited:      m.Counter("yard_matching_audited_slots_total", "Slots freed because their attempts were over and no release had come."),
-		Malformed:    m.Counter("yard_matching_malformed_total", "Triggers, releases and bookings dropped because they cannot be meant."),
-		Looks:        m.Counter("yard_matching_looks_total", "Tasklists looked at for triggers to take."),
-		TableCalls:   m.Counter("yard_matching_table_calls_total", "Calls to the tables, one per domain and turn at most."),
-		TableFailed:  m.Counter("yard_matching_table_calls_failed_total", "Calls to the tables that failed or took longer than a second."),
-		AsksFailed:   m.Counter("yard_matching_history_asks_failed_total", "Questions that a history partition did not answer; each is asked again."),
-		Overtaken:    m.Counter("yard_matching_overtaken_total", "Times that a shard was given up because a newer owner serves it."),
+		Grabs:        m.Histogram(signals.GrabDuration),
+		HintBatches:  m.Counter(signals.HintMessages),
+		Triggers:     m.Counter(signals.TriggersReceived),
+		Doubles:      m.Counter(signals.TriggersDuplicate),
+		Matches:      m.Counter(signals.MatchesFromTable),
+		SyncMatches:  m.Counter(signals.MatchesDirect),
+		GrabBatches:  m.Counter(signals.GrabMessages),
+		GrabsGranted: m.Counter(signals.GrabsGranted),
+		GrabsRefused: m.Counter(signals.GrabsRefused),
+		HandedBack:   m.Counter(signals.AttemptsReturned),
+		Unheard:      m.Counter(signals.AttemptsUndelivered),
+		Polls:        m.Counter(signals.PollsReceived),
+		PollsRefused: m.Counter(signals.PollsRefused),
+		Losses:       m.Counter(signals.TablesLost),
+		Audited:      m.Counter(signals.SlotsReclaimed),
+		Malformed:    m.Counter(signals.HintsMalformed),
+		Looks:        m.Counter(signals.TasklistsSearched),
+		TableCalls:   m.Counter(signals.TableCalls),
+		TableFailed:  m.Counter(signals.TableCallsFailed),
+		AsksFailed:   m.Counter(signals.QueriesFailed),
+		Overtaken:    m.Counter(signals.ShardsSuperseded),
 	}
 	for i := range shards {
-		out.WaitingPolls = append(out.WaitingPolls, m.Gauge(
-			fmt.Sprintf("yard_matching_waiting_polls{shard=%q}", fmt.Sprint(i)), "Polls that are not answered yet."))
+		out.WaitingPolls = append(out.WaitingPolls, m.Gauge(signals.PollsWaiting, strconv.Itoa(i)))
 	}
 	return out
 }

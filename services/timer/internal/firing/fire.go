@@ -42,8 +42,22 @@ func (o *Owner) fire(ctx context.Context) (fired bool, err error) {
 	now := o.Now()
 	o.table.Commit(now.UnixMilli(), o.cursorSeq)
 	o.retry = 0
-	o.Gauges.Fired(chunk.Tasks, now.Sub(time.UnixMilli(chunk.OldestDueMS)))
+	o.reportFired(chunk, now)
 	return true, nil
+}
+
+// reportFired tells how late the tasks of a chunk were; those of one due time are told of together.
+func (o *Owner) reportFired(chunk due.Chunk, now time.Time) {
+	for _, m := range chunk.Messages {
+		for from := 0; from < len(m.DueMS); {
+			to := from + 1
+			for to < len(m.DueMS) && m.DueMS[to] == m.DueMS[from] {
+				to++
+			}
+			o.Gauges.Fired(to-from, now.Sub(time.UnixMilli(m.DueMS[from])))
+			from = to
+		}
+	}
 }
 
 // mustEnd tells errors of append after which this owner cannot go on.
@@ -109,10 +123,12 @@ func (o *Owner) append(ctx context.Context, all []Submit, c due.Cursor) error {
 	for wait := retryFirst; ; wait = min(2*wait, retryLast) {
 		// Not ctx: who leaves finishes what is under way.
 		storing, done := context.WithTimeout(context.WithoutCancel(ctx), appendTimeout)
+		began := time.Now()
 		seq, err := o.Log.Append(storing, all, c, o.cursorSeq)
 		done()
 		switch {
 		case err == nil:
+			o.Gauges.Appended(time.Since(began))
 			o.committed(seq)
 			return nil
 		case !errors.Is(err, ErrOvertaken) && !errors.Is(err, ErrOutcomeUnknown):

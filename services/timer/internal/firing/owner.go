@@ -36,8 +36,10 @@ type Deps struct {
 type Gauges struct {
 	// Waiting is how many tasks wait.
 	Waiting func(n int)
-	// Fired counts fired tasks, and tells the lateness of the oldest of them.
+	// Fired counts fired tasks, and tells how late they were.
 	Fired func(n int, late time.Duration)
+	// Appended tells how long the log took to store due tasks, or a cursor.
+	Appended func(took time.Duration)
 	// Cancelled counts tasks taken out.
 	Cancelled func(n int)
 	// Outdated counts tasks that are void because a replaced history owner wrote them.

@@ -286,7 +286,7 @@ func (w *world) deps() firing.Deps {
 		Store: store, Pruner: store, Log: history, Config: firing.DefaultConfig(), Logger: log, Now: time.Now,
 		Quarantine: store.SetApart,
 		Gauges: firing.Gauges{
-			Waiting: func(int) {}, Fired: func(int, time.Duration) {}, Cancelled: func(int) {}, Outdated: func(int) {},
+			Waiting: func(int) {}, Fired: func(int, time.Duration) {}, Appended: func(time.Duration) {}, Cancelled: func(int) {}, Outdated: func(int) {},
 		},
 	}
 }

@@ -32,7 +32,9 @@ type Effects struct {
 	Acks []Ack
 	// Traced are tasks with a trace context of which something is to be shown.
 	Traced []Traced
-	Counts Counts
+	// Decided is how long each batch of grabs took, of which the last verdict came.
+	Decided []time.Duration
+	Counts  Counts
 
 	// Prove: a round trip to the server is wanted, unless one is under way.
 	Prove bool

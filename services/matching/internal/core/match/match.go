@@ -268,7 +268,7 @@ func (fx *Effects) reset() {
 	*fx = Effects{
 		Answers: fx.Answers[:0], Refusals: fx.Refusals[:0], Batches: fx.Batches[:0], Calls: fx.Calls[:0],
 		Opens: fx.Opens[:0], Drops: fx.Drops[:0], Asks: fx.Asks[:0], Freed: fx.Freed[:0], Restore: fx.Restore[:0],
-		Hungry: fx.Hungry[:0], Acks: fx.Acks[:0], Traced: fx.Traced[:0],
+		Hungry: fx.Hungry[:0], Acks: fx.Acks[:0], Traced: fx.Traced[:0], Decided: fx.Decided[:0],
 	}
 }
 

@@ -32,6 +32,9 @@ func (s *Shard) decideAll(v *Verdicts) {
 	}
 	if b.left == 0 {
 		l.close(b, s.now.Mono)
+		if len(b.grabs) > 0 {
+			s.fx.Decided = append(s.fx.Decided, s.now.Mono-b.firstAt)
+		}
 	}
 }
 

@@ -106,7 +106,7 @@ func TestFindTellsWhereARecordIs(t *testing.T) {
 		t.Fatalf("status %d, %+v, want %+v", status, stay, want)
 	}
 	chunk, _ := table.NextChunk(1000, wide)
-	if stay, status := table.Find(testID(1), ""); status != Fired || stay != (Stay{}) || chunk.Tasks != 1 || chunk.OldestDueMS != 1000 {
+	if stay, status := table.Find(testID(1), ""); status != Fired || stay != (Stay{}) || chunk.Tasks != 1 || !slices.Equal(chunk.Messages[0].DueMS, []int64{1000}) {
 		t.Fatalf("status %d while it is being stored, %+v", status, stay)
 	}
 	table.Abort()

@@ -27,8 +27,6 @@ type Chunk struct {
 	Cursor   Cursor
 	// Tasks is how many there are in all messages.
 	Tasks int
-	// OldestDueMS is the earliest due time among them.
-	OldestDueMS int64
 }
 
 // Outgoing is one message of fired tasks: all of one tasklist and priority.
@@ -36,9 +34,11 @@ type Outgoing struct {
 	Domain, Tasklist string
 	Priority         uint8
 	Records          []Ref
-	handles          []handle
-	bytes            int
-	turn             int
+	// DueMS is when each of them was due, Unix ms.
+	DueMS   []int64
+	handles []handle
+	bytes   int
+	turn    int
 }
 
 // Ref says where a record is stored.
@@ -66,7 +66,7 @@ func (t *Table) NextChunk(nowMS int64, limits Limits) (Chunk, bool) {
 		next.Round = Mark{DueMS: nowMS, Seq: t.lastSeq}
 	}
 	t.plan.begin(limits)
-	chunk := Chunk{OldestDueMS: t.heap.head().dueMS}
+	chunk := Chunk{}
 	for t.heap.len() > 0 {
 		e := t.heap.head()
 		if e.dueMS > next.Round.DueMS || !t.plan.add(t.heap.order[0], e, t.groups.at(e.group)) {
@@ -151,6 +151,7 @@ func (p *planner) add(h handle, e *entry, g *group) bool {
 	}
 	m := &p.all[i]
 	m.Records = append(m.Records, Ref{Seq: e.seq, Index: e.index, ID: e.id})
+	m.DueMS = append(m.DueMS, e.dueMS)
 	m.handles = append(m.handles, h)
 	m.bytes += size
 	p.tasks++

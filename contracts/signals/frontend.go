@@ -1,0 +1,73 @@
+package signals
+
+// What the frontend tells.
+var (
+	Requests = Metric{
+		Name: "yardmaster.requests.received", Kind: Counter, Unit: "{request}", Attributes: []string{Verb},
+		Tells: "Requests of the API.",
+	}
+	RequestsFailed = Metric{
+		Name: "yardmaster.requests.failed", Kind: Counter, Unit: "{request}", Attributes: []string{Code},
+		Tells: "Requests answered with an error.",
+		Worry: "INTERNAL: always. UNAVAILABLE, UNKNOWN: outside of outages. RESOURCE_EXHAUSTED: the cluster or a quota is too small",
+	}
+	TasksAccepted = Metric{
+		Name: "yardmaster.submit.tasks", Kind: Counter, Unit: "{task}", Attributes: []string{Domain, Tasklist},
+		Tells: "Tasks accepted.",
+	}
+	SubmitDuration = Metric{
+		Name: "yardmaster.submit.duration", Kind: Histogram, Unit: Seconds, Attributes: []string{Domain, Tasklist}, Buckets: quick(),
+		Tells: "From a submit's arrival until the log has acknowledged its tasks. A request for several tasklists counts at its first task's.",
+		Worry: "p99 above 1 s: compare with yardmaster_append_duration_seconds",
+	}
+	SubmitMessages = Metric{
+		Name: "yardmaster.submit.messages", Kind: Counter, Unit: "{message}",
+		Tells: "Messages of accepted tasks stored in the log: tasks by messages is how large group commits are.",
+		Worry: "as many as tasks under load: each task pays for a sync of its own",
+	}
+	AppendFailures = Metric{
+		Name: "yardmaster.submit.append_failures", Kind: Counter, Unit: "{append}",
+		Tells: "Appends of tasks to the log that failed, those of their repetitions included.",
+		Worry: "a rate while NATS is well",
+	}
+	SubmitsUnknown = Metric{
+		Name: "yardmaster.submit.unknown_outcomes", Kind: Counter, Unit: "{request}",
+		Tells: "Submits answered UNKNOWN: the log did not say whether it stored them.",
+		Worry: "outside of outages",
+	}
+	OutcomeMessages = Metric{
+		Name: "yardmaster.outcome.messages", Kind: Counter, Unit: "{message}",
+		Tells: "Messages of outcomes, heartbeats and cancels sent to the log, their repetitions included.",
+	}
+	OutcomeResends = Metric{
+		Name: "yardmaster.outcome.resends", Kind: Counter, Unit: "{message}",
+		Tells: "Those of them that were sent again, since no verdict came.",
+		Worry: "a rate: history partitions are slow, or have no owner",
+	}
+	OutcomeVerdicts = Metric{
+		Name: "yardmaster.outcome.verdicts", Kind: Counter, Unit: "{outcome}",
+		Tells: "Outcomes, heartbeats and cancels answered with a verdict.",
+	}
+	PollsForwarded = Metric{
+		Name: "yardmaster.poll.forwarded", Kind: Counter, Unit: "{poll}",
+		Tells: "Polls sent on to matching, their repetitions included.",
+	}
+	PollsWithoutOwner = Metric{
+		Name: "yardmaster.poll.without_owner", Kind: Counter, Unit: "{poll}",
+		Tells: "Polls that found no owner of their shard; each is sent again.",
+		Worry: "a rate that lasts: matching is down",
+	}
+	PollsOwnerReplaced = Metric{
+		Name: "yardmaster.poll.owner_replaced", Kind: Counter, Unit: "{poll}",
+		Tells: "Polls answered empty, since another node took over the shard that had them.",
+	}
+)
+
+func frontend() []Metric {
+	return []Metric{
+		Requests, RequestsFailed,
+		SubmitDuration, TasksAccepted, SubmitMessages, AppendFailures, SubmitsUnknown,
+		OutcomeMessages, OutcomeResends, OutcomeVerdicts,
+		PollsForwarded, PollsWithoutOwner, PollsOwnerReplaced,
+	}
+}

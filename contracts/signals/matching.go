@@ -1,0 +1,117 @@
+package signals
+
+// What matching tells.
+var (
+	PollsReceived = Metric{
+		Name: "yardmaster.matching.polls.received", Kind: Counter, Unit: "{poll}",
+		Tells: "Polls that came in.",
+	}
+	PollsRefused = Metric{
+		Name: "yardmaster.matching.polls.refused", Kind: Counter, Unit: "{poll}",
+		Tells: "Polls refused, since too many wait.",
+		Worry: "a rate: fewer workers, or more shards",
+	}
+	PollsWaiting = Metric{
+		Name: "yardmaster.matching.polls.waiting", Kind: Gauge, Unit: "{poll}", Attributes: []string{Shard},
+		Tells: "Polls that wait for a task.",
+	}
+	HintMessages = Metric{
+		Name: "yardmaster.matching.hint_messages.received", Kind: Counter, Unit: "{message}",
+		Tells: "Messages of the hint stream.",
+	}
+	HintsMalformed = Metric{
+		Name: "yardmaster.matching.hints.malformed", Kind: Counter, Unit: "{hint}",
+		Tells: "Hints dropped, since they cannot be meant.",
+		Worry: "any: somebody else writes to the hint stream",
+	}
+	TriggersReceived = Metric{
+		Name: "yardmaster.matching.triggers.received", Kind: Counter, Unit: "{trigger}",
+		Tells: "Hints that a task is ready, duplicates included.",
+	}
+	TriggersDuplicate = Metric{
+		Name: "yardmaster.matching.triggers.duplicate", Kind: Counter, Unit: "{trigger}",
+		Tells: "Those of them dropped, since their tasks have been asked for already.",
+	}
+	MatchesDirect = Metric{
+		Name: "yardmaster.matching.matches.direct", Kind: Counter, Unit: "{trigger}",
+		Tells: "Triggers that met a waiting poll without passing a table.",
+	}
+	MatchesFromTable = Metric{
+		Name: "yardmaster.matching.matches.from_table", Kind: Counter, Unit: "{trigger}",
+		Tells: "Triggers taken from a table for a poll.",
+	}
+	GrabMessages = Metric{
+		Name: "yardmaster.matching.grab_messages.sent", Kind: Counter, Unit: "{message}",
+		Tells: "Messages of grabs sent to history.",
+	}
+	GrabsGranted = Metric{
+		Name: "yardmaster.matching.grabs.granted", Kind: Counter, Unit: "{grab}",
+		Tells: "Grabs that history granted.",
+	}
+	GrabsRefused = Metric{
+		Name: "yardmaster.matching.grabs.refused", Kind: Counter, Unit: "{grab}",
+		Tells: "Grabs that history refused: the task has started, or ended.",
+		Worry: "more than grabs granted: tables hold what is long over",
+	}
+	AttemptsUndelivered = Metric{
+		Name: "yardmaster.matching.attempts.undelivered", Kind: Counter, Unit: "{attempt}",
+		Tells: "Attempts in answers that reached nobody.",
+		Worry: "a rate: workers leave without ending their polls",
+	}
+	AttemptsReturned = Metric{
+		Name: "yardmaster.matching.attempts.returned", Kind: Counter, Unit: "{attempt}",
+		Tells: "Attempts given back to history.",
+	}
+	TableCalls = Metric{
+		Name: "yardmaster.matching.table_calls.made", Kind: Counter, Unit: "{call}",
+		Tells: "Calls to the tables, at most one per domain and turn.",
+	}
+	TableCallsFailed = Metric{
+		Name: "yardmaster.matching.table_calls.failed", Kind: Counter, Unit: "{call}",
+		Tells: "Those of them that failed, or took longer than a second.",
+		Worry: "a rate: Redis is away or overloaded",
+	}
+	TablesLost = Metric{
+		Name: "yardmaster.matching.tables.lost", Kind: Counter, Unit: "{table}",
+		Tells: "Tables found without their memory; they are filled again.",
+		Worry: "any without a restart of Redis: it evicts keys",
+	}
+	TasklistsSearched = Metric{
+		Name: "yardmaster.matching.tasklists.searched", Kind: Counter, Unit: "{tasklist}",
+		Tells: "Tasklists looked at for triggers to take.",
+	}
+	SlotsReclaimed = Metric{
+		Name: "yardmaster.matching.slots.reclaimed", Kind: Counter, Unit: "{slot}",
+		Tells: "Slots of limits freed by an audit: their attempts were over and no release had come.",
+		Worry: "a rate: releases are lost",
+	}
+	QueriesFailed = Metric{
+		Name: "yardmaster.matching.history_queries.failed", Kind: Counter, Unit: "{query}",
+		Tells: "Questions that a history partition did not answer; each is asked again.",
+		Worry: "a rate: the partition has no owner",
+	}
+	ShardsSuperseded = Metric{
+		Name: "yardmaster.matching.shards.superseded", Kind: Counter, Unit: "{shard}",
+		Tells: "Ownerships that ended, since a newer owner serves the shard.",
+	}
+	GrabDuration = Metric{
+		Name: "yardmaster.matching.grab.duration", Kind: Histogram, Unit: Seconds, Buckets: quick(),
+		Tells: "From a message of grabs to history's verdict on it.",
+		Worry: "p99 above 1 s: messages are sent again; history or the log is slow",
+	}
+	RedisCallDuration = Metric{
+		Name: "yardmaster.redis.call.duration", Kind: Histogram, Unit: Seconds, Attributes: []string{Operation}, Buckets: quick(),
+		Tells: "Round trips to Redis, failed ones included, by what is asked for.",
+		Worry: "p99 above 0.1 s: Redis is overloaded, or far; at 1 s calls fail",
+	}
+)
+
+func matching() []Metric {
+	return []Metric{
+		PollsReceived, PollsRefused, PollsWaiting, MatchesDirect, MatchesFromTable,
+		GrabDuration, GrabMessages, GrabsGranted, GrabsRefused, AttemptsUndelivered, AttemptsReturned,
+		HintMessages, TriggersReceived, TriggersDuplicate, HintsMalformed,
+		TableCalls, TableCallsFailed, TablesLost, TasklistsSearched, RedisCallDuration,
+		SlotsReclaimed, QueriesFailed, ShardsSuperseded,
+	}
+}

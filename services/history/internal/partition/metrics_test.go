@@ -1,0 +1,57 @@
+package partition
+
+import (
+	"testing"
+	"time"
+
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/replica"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
+	"github.com/yardmaster-io/yardmaster/shared/telemetry"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
+)
+
+// TestWaitsAreCountedOncePerAttempt: by domain and tasklist, however the answer mixes them; what was granted
+// before, and what was not, is left out.
+func TestWaitsAreCountedOncePerAttempt(t *testing.T) {
+	grant := func(tasklist string, wait time.Duration, first bool) replica.Verdict {
+		task := &taskstate.Task{ReadyAt: 1000}
+		task.Domain, task.Tasklist = "shop", tasklist
+		task.Attempt.StartedAt = task.ReadyAt + wait.Milliseconds()
+		return replica.Verdict{Grant: replica.Grant{Task: task, First: first}}
+	}
+	m := NewMetrics(testkit.Metrics(t))
+	m.started([]replica.Verdict{
+		grant("mail", time.Second, true), grant("mail", time.Second, true),
+		{},
+		grant("mail", 2*time.Second, true),
+		grant("sms", 2*time.Second, true), grant("sms", time.Second, false), grant("mail", 2*time.Second, true),
+	})
+	m.started(nil)
+	for tasklist, want := range map[string]int64{"mail": 4, "sms": 1} {
+		if n := m.waits.Of("shop", tasklist).Count(); n != want {
+			t.Errorf("%s: %d, want %d", tasklist, n, want)
+		}
+	}
+	m.appended(writeArchive, time.Second)
+	m.appended("search of tasks", time.Second)
+	if n := m.writes[writeArchive].Count(); n != 1 {
+		t.Errorf("%d writes", n)
+	}
+}
+
+// BenchmarkStarted is what an answer with a hundred grants costs.
+func BenchmarkStarted(b *testing.B) {
+	registry, err := telemetry.NewMetrics()
+	if err != nil {
+		b.Fatal(err)
+	}
+	m := NewMetrics(registry)
+	verdicts := make([]replica.Verdict, 100)
+	for i := range verdicts {
+		verdicts[i].Grant = replica.Grant{Task: &taskstate.Task{ReadyAt: int64(i / 10)}, First: true}
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		m.started(verdicts)
+	}
+}
