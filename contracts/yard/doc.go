@@ -27,7 +27,8 @@
 // who runs the task beats for it. When a handler returns, its outcome joins the next request:
 // while one request is under way the next one gathers, so a busy worker sends
 // hundreds of outcomes at once and an idle one sends each at once. Outcomes
-// whose fate is unknown are repeated until the attempt's deadline; the engine
+// whose fate is unknown are repeated until a minute after the attempt's deadline,
+// since attempts do not end while the engine's log stands still; the engine
 // answers repeats alike.
 //
 // When the context of Run ends, the worker stops polling and takes back its

@@ -37,6 +37,9 @@ const (
 	flushTimeout = 10 * time.Second
 	// outcomeLifetime bounds the repeats of an outcome of an attempt without deadline.
 	outcomeLifetime = 5 * time.Minute
+	// outcomeGrace is how long past the attempt's deadline an outcome is repeated that has no verdict. While the
+	// engine's log stands still attempts do not end, and afterwards their workers have time to be heard.
+	outcomeGrace = time.Minute
 )
 
 // held is an attempt that this worker holds: granted, and not yet settled.
@@ -180,7 +183,7 @@ func (s *session) start(t *yardv1.PolledTask) {
 
 func (s *session) hold(t *yardv1.PolledTask) *held {
 	h := &held{Attempt: newAttempt(s.worker.client.domain, t), traceparent: t.Traceparent, beats: s.beats}
-	if h.expires = h.Deadline; h.expires.IsZero() {
+	if h.expires = h.Deadline.Add(outcomeGrace); h.Deadline.IsZero() {
 		h.expires = time.Now().Add(outcomeLifetime)
 	}
 	return h

@@ -68,6 +68,7 @@ func longOnly(t *testing.T) {
 // to say of the same traffic, so what it says elsewhere is the faults' doing.
 func TestNothingDisturbedUnderLoad(t *testing.T) {
 	s := settingsOf(t)
+	s.passOver = nil
 	if !s.long {
 		t.Parallel()
 		s.lasts = controlLasts
@@ -91,7 +92,7 @@ func runRounds(t *testing.T, s settings, disturb faults, opts ...cluster.Option)
 	t.Helper()
 	if !s.long {
 		t.Parallel()
-		s.passOver = []audit.Kind{audit.DeadUnheld, audit.BurnedUnheld}
+		s.passOver = append(s.passOver, audit.DeadUnheld, audit.BurnedUnheld)
 	}
 	var rows []row
 	for n := range s.rounds {

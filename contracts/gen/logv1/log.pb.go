@@ -945,7 +945,10 @@ type Event struct {
 	// names it. Since log version 2.
 	Poll uint32 `protobuf:"varint,17,opt,name=poll,proto3" json:"poll,omitempty"`
 	// Expired: the grant may never have reached its worker; it burns nothing. Since log version 2.
-	Undelivered   bool `protobuf:"varint,18,opt,name=undelivered,proto3" json:"undelivered,omitempty"`
+	Undelivered bool `protobuf:"varint,18,opt,name=undelivered,proto3" json:"undelivered,omitempty"`
+	// Expired: void if the log takes it later than this, Unix ms, since the log then stood still and
+	// workers were not heard; 0 = never. Since log version 3.
+	NotAfterMs    int64 `protobuf:"varint,19,opt,name=not_after_ms,json=notAfterMs,proto3" json:"not_after_ms,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1104,6 +1107,13 @@ func (x *Event) GetUndelivered() bool {
 		return x.Undelivered
 	}
 	return false
+}
+
+func (x *Event) GetNotAfterMs() int64 {
+	if x != nil {
+		return x.NotAfterMs
+	}
+	return 0
 }
 
 // PollRef is a poll that a batch's grabs are for.
@@ -2225,7 +2235,7 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"logVersion\x12\x12\n" +
 	"\x04base\x18\x02 \x01(\x04R\x04base\x12\"\n" +
 	"\ffingerprints\x18\x03 \x01(\fR\ffingerprints\x12\x18\n" +
-	"\aoffsets\x18\x04 \x01(\fR\aoffsets\"\x8f\x04\n" +
+	"\aoffsets\x18\x04 \x01(\fR\aoffsets\"\xb1\x04\n" +
 	"\x05Event\x12*\n" +
 	"\x04kind\x18\x01 \x01(\x0e2\x16.yard.log.v1.EventKindR\x04kind\x12\x17\n" +
 	"\atask_id\x18\x02 \x01(\fR\x06taskId\x12\x1a\n" +
@@ -2246,7 +2256,9 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"\x06domain\x18\x0f \x01(\tR\x06domain\x12\x16\n" +
 	"\x06limits\x18\x10 \x03(\tR\x06limits\x12\x12\n" +
 	"\x04poll\x18\x11 \x01(\rR\x04poll\x12 \n" +
-	"\vundelivered\x18\x12 \x01(\bR\vundelivered\"P\n" +
+	"\vundelivered\x18\x12 \x01(\bR\vundelivered\x12 \n" +
+	"\fnot_after_ms\x18\x13 \x01(\x03R\n" +
+	"notAfterMs\"P\n" +
 	"\aPollRef\x12\x16\n" +
 	"\x06worker\x18\x01 \x01(\tR\x06worker\x12\x19\n" +
 	"\breply_to\x18\x02 \x01(\tR\areplyTo\x12\x12\n" +

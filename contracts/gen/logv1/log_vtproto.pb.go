@@ -272,6 +272,7 @@ func (m *Event) CloneVT() *Event {
 	r.Domain = m.Domain
 	r.Poll = m.Poll
 	r.Undelivered = m.Undelivered
+	r.NotAfterMs = m.NotAfterMs
 	if rhs := m.TaskId; rhs != nil {
 		tmpBytes := make([]byte, len(rhs))
 		copy(tmpBytes, rhs)
@@ -1330,6 +1331,13 @@ func (m *Event) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 	if m.unknownFields != nil {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
+	}
+	if m.NotAfterMs != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.NotAfterMs))
+		i--
+		dAtA[i] = 0x1
+		i--
+		dAtA[i] = 0x98
 	}
 	if m.Undelivered {
 		i--
@@ -2889,6 +2897,9 @@ func (m *Event) SizeVT() (n int) {
 	}
 	if m.Undelivered {
 		n += 3
+	}
+	if m.NotAfterMs != 0 {
+		n += 2 + protohelpers.SizeOfVarint(uint64(m.NotAfterMs))
 	}
 	n += len(m.unknownFields)
 	return n
@@ -5709,6 +5720,25 @@ func (m *Event) UnmarshalVT(dAtA []byte) error {
 				}
 			}
 			m.Undelivered = bool(v != 0)
+		case 19:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field NotAfterMs", wireType)
+			}
+			m.NotAfterMs = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.NotAfterMs |= int64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])
@@ -10489,6 +10519,25 @@ func (m *Event) UnmarshalVTUnsafe(dAtA []byte) error {
 				}
 			}
 			m.Undelivered = bool(v != 0)
+		case 19:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field NotAfterMs", wireType)
+			}
+			m.NotAfterMs = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.NotAfterMs |= int64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])

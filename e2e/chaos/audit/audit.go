@@ -34,6 +34,8 @@ const (
 	DeadUnheld Kind = "dead unheld"
 	// BurnedUnheld: an attempt counts as timed out or lost, and no worker received it.
 	BurnedUnheld Kind = "burned unheld"
+	// BurnedInTime: an attempt counts as timed out or lost, and its worker had sent its outcome in time.
+	BurnedInTime Kind = "burned in time"
 	// Unfounded: a task was completed or cancelled though no client asked for it.
 	Unfounded Kind = "unfounded"
 	// OverLimit: more attempts of a limited type were held at once than allowed.
@@ -42,7 +44,7 @@ const (
 
 // Kinds lists the rules in the order of reports.
 func Kinds() []Kind {
-	return []Kind{Lost, Strange, CompletedTwice, HeldTwice, CancelBroken, NotCompleted, CopiesDiffer, DeadUnheld, BurnedUnheld, Unfounded, OverLimit}
+	return []Kind{Lost, Strange, CompletedTwice, HeldTwice, CancelBroken, NotCompleted, CopiesDiffer, DeadUnheld, BurnedUnheld, BurnedInTime, Unfounded, OverLimit}
 }
 
 // Violation is one rule violated by one task.
@@ -100,6 +102,7 @@ var rules = []struct {
 	{CopiesDiffer, copiesDiffer},
 	{DeadUnheld, deadUnheld},
 	{BurnedUnheld, burnedUnheld},
+	{BurnedInTime, burnedInTime},
 	{Unfounded, unfounded},
 }
 

@@ -100,6 +100,17 @@ func (s *story) second(outcomes ...audit.Outcome) {
 	s.task.Grants = append(s.task.Grants, grant("b", 15, outcomes...))
 }
 
+// burned adds worker b, whose attempt ends so though it sent its outcome at a time, of a lease until another.
+func (s *story) burned(kind yardv1.TaskEventKind, sent, until int) {
+	s.task.Grants[0].At = at(1600)
+	s.task.Grants[0].LeaseEnd = at(2600)
+	s.task.Grants[0].Outcomes[0].SentAt = at(1610)
+	s.task.Grants = append(s.task.Grants, grant("b", 15, outcome(audit.Complete, sent, "STALE")))
+	s.task.Grants[1].LeaseEnd = at(until)
+	r := s.copies[0].Record
+	r.Steps = append(r.Steps, step(until, kind, 2, "b"))
+}
+
 // takenBack archives that a's attempt ended without a's word.
 func (s *story) takenBack(kind yardv1.TaskEventKind) {
 	r := s.copies[0].Record
@@ -158,6 +169,19 @@ func endings() []trial {
 		{"an attempt of nobody that timed out", completed, func(s *story) {
 			s.copies[0].Record.Steps = append(s.copies[0].Record.Steps, step(8, yardv1.TaskEventKind_TASK_EVENT_KIND_TIMED_OUT, 3, "z"), step(8, yardv1.TaskEventKind_TASK_EVENT_KIND_LOST, 4, "y"))
 		}, []audit.Kind{audit.BurnedUnheld, audit.BurnedUnheld}},
+		{"an attempt that timed out, and its outcome came a second before", completed, func(s *story) {
+			s.burned(yardv1.TaskEventKind_TASK_EVENT_KIND_TIMED_OUT, 500, 1500)
+		}, []audit.Kind{audit.BurnedInTime}},
+		{"an attempt that was lost likewise", completed, func(s *story) {
+			s.burned(yardv1.TaskEventKind_TASK_EVENT_KIND_LOST, 500, 1500)
+		}, []audit.Kind{audit.BurnedInTime}},
+		{"an attempt that timed out, and its outcome came a little later", completed, func(s *story) {
+			s.burned(yardv1.TaskEventKind_TASK_EVENT_KIND_TIMED_OUT, 501, 1500)
+		}, nil},
+		{"an attempt that timed out without a word", completed, func(s *story) {
+			s.burned(yardv1.TaskEventKind_TASK_EVENT_KIND_TIMED_OUT, 500, 1500)
+			s.task.Grants[1].Outcomes = nil
+		}, nil},
 		{"an attempt of nobody that was handed back", completed, func(s *story) {
 			s.copies[0].Record.Steps = append(s.copies[0].Record.Steps, step(8, yardv1.TaskEventKind_TASK_EVENT_KIND_HANDED_BACK, 3, "z"))
 		}, nil},

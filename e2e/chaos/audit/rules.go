@@ -177,20 +177,55 @@ func deadUnheld(e *evidence) []string {
 }
 
 // burnedUnheld finds attempts that cost the task something though their poll got nothing.
-func burnedUnheld(e *evidence) (found []string) {
+func burnedUnheld(e *evidence) []string {
+	return e.burned(func(s *logv1.Step) string {
+		if e.grantOf(s) != nil {
+			return ""
+		}
+		return "that poll never got it"
+	})
+}
+
+// inTime is how long before the end of its lease an outcome must have been sent: later ones may be late by the
+// ways of a busy machine.
+const inTime = time.Second
+
+// burnedInTime finds attempts that cost the task something though their worker was done in time: the outcome was
+// sent, and had no verdict.
+func burnedInTime(e *evidence) []string {
+	return e.burned(func(s *logv1.Step) string {
+		g := e.grantOf(s)
+		if g == nil || len(g.Outcomes) == 0 || g.Outcomes[0].SentAt.Add(inTime).After(g.LeaseEnd) {
+			return ""
+		}
+		return fmt.Sprintf("its outcome was sent %v before the end", g.LeaseEnd.Sub(g.Outcomes[0].SentAt).Round(time.Millisecond))
+	})
+}
+
+// burned are the attempts that count as timed out or lost and that why says something of.
+func (e *evidence) burned(why func(*logv1.Step) string) (found []string) {
 	seen := map[uint32]bool{}
 	for _, c := range e.copies() {
 		for _, s := range c.Record.Steps {
 			kind := yardv1.TaskEventKind(s.Kind)
-			burned := kind == yardv1.TaskEventKind_TASK_EVENT_KIND_TIMED_OUT || kind == yardv1.TaskEventKind_TASK_EVENT_KIND_LOST
-			if !burned || seen[s.Grant] || slices.ContainsFunc(e.Grants, func(g *Grant) bool { return g.Worker == s.Worker }) {
+			if kind != yardv1.TaskEventKind_TASK_EVENT_KIND_TIMED_OUT && kind != yardv1.TaskEventKind_TASK_EVENT_KIND_LOST || seen[s.Grant] {
 				continue
 			}
-			seen[s.Grant] = true
-			found = append(found, fmt.Sprintf("attempt %d of %s is over as %v, and that poll never got it", s.Grant, s.Worker, kind))
+			if text := why(s); text != "" {
+				seen[s.Grant] = true
+				found = append(found, fmt.Sprintf("attempt %d of %s is over as %v, and %s", s.Grant, s.Worker, kind, text))
+			}
 		}
 	}
 	return found
+}
+
+// grantOf is the grant whose worker a step names; nil = no worker received it.
+func (e *evidence) grantOf(s *logv1.Step) *Grant {
+	if i := slices.IndexFunc(e.Grants, func(g *Grant) bool { return g.Worker == s.Worker }); i >= 0 {
+		return e.Grants[i]
+	}
+	return nil
 }
 
 func unfounded(e *evidence) []string {

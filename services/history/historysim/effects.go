@@ -132,7 +132,7 @@ func (o *Owner) append(own []replica.Proposal) {
 	op := Op{Kind: AppendEvents}
 	for i := range own {
 		p := &own[i]
-		op.Events = append(op.Events, Event{Kind: p.Kind, ID: p.ID, Fence: p.Fence, Message: p.Message, Undelivered: p.Undelivered})
+		op.Events = append(op.Events, Event{Kind: p.Kind, ID: p.ID, Fence: p.Fence, Message: p.Message, Undelivered: p.Undelivered, NotAfter: p.NotAfter})
 		if p.Carried != nil {
 			if op.Carried == nil {
 				op.Carried = make(map[int]CarriedState)

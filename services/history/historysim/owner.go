@@ -216,7 +216,7 @@ func (o *Owner) tick() {
 	if o.ended {
 		return
 	}
-	o.give(replica.Tick{Fences: true})
+	o.give(replica.Tick{Fences: true, NotAfter: true})
 	o.host.After(tickEvery, o.tick)
 }
 

@@ -72,6 +72,14 @@ func (a *app) renderAuth(ctx context.Context, f renderFlags) error {
 	if f.out == "" {
 		return usagef("--out is required: a folder for %s and the keys", auth.ConfigFile)
 	}
+	for _, f := range []struct {
+		flag string
+		n    int
+	}{{"--history-partitions", f.n.History}, {"--matching-shards", f.n.Matching}} {
+		if f.n < 1 || f.n > topology.PartitionsMax {
+			return usagef("%s: want 1 to %d, got %d", f.flag, topology.PartitionsMax, f.n)
+		}
+	}
 	plan := auth.Plan{Partitioning: f.n, TLS: f.tls}
 	for _, text := range f.users {
 		u, err := permissions.ParseUser(text)

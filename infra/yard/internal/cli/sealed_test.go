@@ -31,7 +31,11 @@ func TestASealedSession(t *testing.T) {
 		return code, out.String()
 	}
 	for _, wrong := range [][]string{
-		{"auth", "render"}, {"auth", "render", "--out", dir, "--user", "root"}, {"auth", "render", "--out", dir, "--user", "worker:shop"},
+		{"auth", "render"},
+		{"auth", "render", "--out", dir, "--user", "root"},
+		{"auth", "render", "--out", dir, "--user", "worker:shop"},
+		{"auth", "render", "--out", dir, "--history-partitions", "0"},
+		{"auth", "render", "--out", dir, "--matching-shards", "1025"},
 	} {
 		if code, said := run(wrong...); code != cli.ExitUsage {
 			t.Errorf("%v: exit %d: %s", wrong, code, said)

@@ -76,6 +76,9 @@ func (b *base) report(in replica.Input) {
 }
 
 // tick is the input that time has passed.
-func (b *base) tick() replica.Tick { return replica.Tick{Fences: b.version() >= logversion.Fences} }
+func (b *base) tick() replica.Tick {
+	version := b.version()
+	return replica.Tick{Fences: version >= logversion.Fences, NotAfter: version >= logversion.NotAfter}
+}
 
 func (b *base) version() uint32 { return logversion.Field(b.LogVersion()) }

@@ -23,7 +23,7 @@ func (o *Owner) flush() {
 	if len(fx.Park) > 0 {
 		go o.writers.park(fx.Park)
 	}
-	if len(fx.Append) > 0 {
+	if fx.Append != nil {
 		go o.writers.appendEvents(o.writers.encodeProposals(fx.Append, &o.encoder))
 	}
 	if fx.Purge != nil {

@@ -70,6 +70,9 @@ func TestI13WhatVersion2Writes(t *testing.T) {
 				t.Errorf("%s is not written", field)
 			}
 		}
+		if seen["Event.not_after_ms"] {
+			t.Error("an expiry has a date, which came with log version 3")
+		}
 		if *record != "" && !t.Failed() {
 			for name, messages := range stores {
 				testkit.WriteMessages(t, filepath.Join(*record, name+".log"), messages)

@@ -154,6 +154,7 @@ func (l *life) run(n int) {
 		case 11:
 			l.answer()
 		case 12:
+			l.r.moves(l.now)
 			l.step(Tick{})
 		case 13:
 			l.checkpoint()
@@ -239,6 +240,7 @@ func (l *life) settleAll() {
 		}
 		did = l.ask() || l.answer() || did
 		l.checkpoint()
+		l.r.moves(l.now)
 		l.step(Tick{})
 		if idle++; did {
 			idle = 0

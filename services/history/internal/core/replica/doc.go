@@ -69,6 +69,14 @@
 // runs out, its shard has a moment to say so, or to be fenced; then the proposal to expire it says that it may
 // never have been received, and so the log does. Such an attempt costs nothing, up to the 100th grant of its task.
 //
+// # A log that stands still
+//
+// Workers are heard through the log. While it takes nothing, and for graceMS afterwards, no lease is proposed to expire of an
+// attempt that began before: its worker may have been done in time. An event is the sign that the log moves; if there was none for
+// quietMS and a lease ends soon, an Append without proposals asks for one. An expiry that was on its way when the log stopped
+// names until when it may be stored, and is void later. None of it is needed for two owners to agree: the first only decides
+// what is proposed, the second is decided by the log's own times.
+//
 // # Live and replay
 //
 // A takeover feeds the same records through the same Step, in log order, from the

@@ -11,7 +11,8 @@ import (
 type Effects struct {
 	// Archive, Park and Append are jobs: to be stored, repeated until that is so, and then
 	// reported with Stored. One of a kind is under way at a time. The entries do not
-	// change any more.
+	// change any more. An Append without proposals is a batch without events, which shows whether
+	// the log moves.
 	Archive, Park []*Entry
 	Append        []Proposal
 	// Save is a checkpoint to be saved, to be reported with Saved.
@@ -68,6 +69,8 @@ type Proposal struct {
 	Message string
 	// Undelivered: the attempt that expires may never have reached its worker.
 	Undelivered bool
+	// NotAfter: the log is to refuse an expiry that it takes later than this, Unix ms; 0 = never.
+	NotAfter int64
 	// Carried is a copy of the state as of the event AsOf.
 	Carried *taskstate.Task
 	AsOf    uint64

@@ -11,6 +11,7 @@ import (
 // events takes one event message.
 func (r *Replica) events(in *Events, now Now, fx *Effects) {
 	r.eventAt = in.Seq
+	r.heard(in.At, now)
 	r.meter.add(in.Seq, len(in.Events), in.Bytes)
 	var ans *Answer
 	if in.ReplyTo != "" && r.replay == nil {
@@ -169,12 +170,17 @@ func (r *Replica) delivery(e *Entry, h *held, v *taskstate.Verdict) {
 }
 
 // refused looks again at a task whose lease or wait was not over by the log's clock, which is
-// behind ours: after what is left of it.
+// behind ours: after what is left of it. One that the log took too late waits until its worker has
+// had time to be heard.
 func (r *Replica) refused(e *Entry, ev *taskstate.Event, before taskstate.State, at int64, now Now) {
 	early := before == taskstate.Backoff && ev.Kind == taskstate.Started ||
 		before == taskstate.Running && ev.Kind == taskstate.Expired && e.Token() == ev.Fence
-	if early && e.WakeAt() > at {
+	switch {
+	case early && e.WakeAt() > at:
 		r.wake.Set(e, now.MS+e.WakeAt()-at)
+	case early && ev.NotAfter > 0:
+		e.proposed |= spared
+		r.wake.Set(e, now.MS+graceMS)
 	}
 }
 

@@ -78,8 +78,9 @@ type Recovered struct {
 
 // Tick is that time has passed. It is due every quarter of a second, and at NextWake.
 type Tick struct {
-	// Fences: the cluster writes a log version that has fences.
-	Fences bool
+	// Fences: the cluster writes a log version that has fences. NotAfter: one whose expiries may have
+	// a date.
+	Fences, NotAfter bool
 }
 
 // Stored is that the job under way of a kind is stored, as far as Seq in its store.

@@ -184,7 +184,12 @@ type bench struct {
 	r   *Replica
 	now Now
 	seq uint64
+	// silent: a tick does not mean that the log has moved.
+	silent bool
 }
+
+// moves makes r hear of its log, which has no event to read.
+func (r *Replica) moves(now Now) { r.still.heardAt = now.MS }
 
 func newBench(t *testing.T, cfg Config) *bench {
 	if cfg.WindowTasks == 0 {
@@ -201,6 +206,9 @@ func newBench(t *testing.T, cfg Config) *bench {
 func (b *bench) step(in Input) *Effects {
 	b.Helper()
 	fx := new(Effects)
+	if _, tick := in.(Tick); tick && !b.silent {
+		b.r.moves(b.now)
+	}
 	if !b.r.Step(in, b.now, fx) {
 		b.Fatal("the lease is over")
 	}

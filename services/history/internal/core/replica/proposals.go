@@ -27,7 +27,11 @@ func (r *Replica) wakeDue(now Now, fx *Effects) {
 				r.wake.Set(e, now.MS+deliveryLookMS)
 				continue
 			}
-			r.propose(e, Proposal{Kind: taskstate.Expired, Undelivered: r.fences && e.burnsNothing()})
+			if at := r.still.until(e, now); at > now.MS {
+				r.wake.Set(e, at)
+				continue
+			}
+			r.propose(e, Proposal{Kind: taskstate.Expired, Undelivered: r.fences && e.burnsNothing(), NotAfter: r.notAfter(e, now)})
 		case taskstate.Backoff: // if not by our clock, then by the log's
 			r.trigger(e, now, fx)
 		}

@@ -55,11 +55,14 @@ type Replica struct {
 	shards map[uint32]*shard
 	// fences: the cluster writes a log version that has them.
 	fences bool
+	// dated: it writes one whose expiries may have a date.
+	dated bool
 	// releases are where the releases of a turn are gathered.
 	releases map[releaseKey]int
 	// eventAt is the last event read.
 	eventAt uint64
 	meter   meter
+	still   standstill
 
 	// early are events and commands whose stay is not in memory yet, in log order.
 	early earlyList
@@ -172,7 +175,7 @@ func (r *Replica) Step(in Input, now Now, fx *Effects) bool {
 	case Recovered:
 		r.recovered(in, now, fx)
 	case Tick:
-		r.fences = in.Fences
+		r.fences, r.dated = in.Fences, in.NotAfter
 		r.tick(now, fx)
 	case Stored:
 		r.jobDone(in, now, fx)
@@ -205,8 +208,9 @@ func (r *Replica) Flush(now Now, fx *Effects) {
 			r.park.done(r.park.last, false)
 		}
 	}
-	if !r.appending && len(r.own) > 0 {
-		fx.Append, r.own, r.appending = r.own, nil, true
+	if !r.appending && (len(r.own) > 0 || r.still.asks) {
+		fx.Append = append([]Proposal{}, r.own...)
+		r.own, r.appending, r.still.asks = nil, true, false
 	}
 	r.handOut(fx)
 	r.answerKnown(fx)
@@ -251,6 +255,7 @@ func (r *Replica) tick(now Now, fx *Effects) {
 	if r.replay == nil {
 		r.endWaits(now, fx)
 		r.dropTails()
+		r.listen(now)
 	}
 	if r.saving == nil && now.MS-r.savedAt >= r.cfg.CheckpointEveryMS {
 		cp := r.Checkpoint()

@@ -24,6 +24,7 @@ import (
 // far the shard has delivered; fence and batch are such messages without a task.
 // What the replica is given: read LANE|events|all, tick, stored, saved, purged, found, bounced,
 // hungry, retrigger, drain, crash, replay; undelivered SHARD EPOCH and bookings SHARD ask. `append` writes to the log what it proposes.
+// The log moves all the while before a tick, but before one that is silent.
 func TestScenarios(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txt")
 	if err != nil || len(files) == 0 {
@@ -293,7 +294,7 @@ func (s *scenario) event(kind taskstate.Kind, args []string) taskstate.Event {
 func (s *scenario) appendOwn() {
 	m := &message{events: true, carried: make(map[int]carriedRecord)}
 	for i, p := range s.own {
-		m.list = append(m.list, taskstate.Event{Kind: p.Kind, ID: p.ID, Fence: p.Fence, Message: p.Message, Undelivered: p.Undelivered})
+		m.list = append(m.list, taskstate.Event{Kind: p.Kind, ID: p.ID, Fence: p.Fence, Message: p.Message, Undelivered: p.Undelivered, NotAfter: p.NotAfter})
 		if p.Carried != nil {
 			m.carried[i] = carriedRecord{cloneTask(p.Carried), p.AsOf, p.Granted}
 		}
@@ -343,7 +344,10 @@ func (s *scenario) give(verb string, args []string, fx *Effects) {
 	case "tick":
 		d := span(args[0])
 		s.now.MS, s.now.Mono = s.now.MS+d.Milliseconds(), s.now.Mono+d
-		s.r.Step(Tick{Fences: true}, s.now, fx)
+		if !slices.Contains(args, "silent") {
+			s.r.moves(s.now)
+		}
+		s.r.Step(Tick{Fences: true, NotAfter: true}, s.now, fx)
 	case "stored":
 		s.stored(map[string]JobKind{"archive": JobArchive, "park": JobPark, "append": JobAppend}[args[0]], fx)
 	case "saved":

@@ -92,6 +92,9 @@ func (s *scenario) showJobs(fx *Effects) {
 		}
 		s.printf("append %s %s v%d%s", p.Kind, name(p.ID), p.Fence.Version, more)
 	}
+	if fx.Append != nil && len(fx.Append) == 0 {
+		s.printf("append nothing")
+	}
 	s.own = append(s.own, fx.Append...)
 	if fx.Save != nil {
 		s.save = fx.Save

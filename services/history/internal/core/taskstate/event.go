@@ -46,7 +46,10 @@ type Event struct {
 	// Poll is for whom a grab is: an index into the polls of its message, plus one; 0 = not known.
 	Poll uint32
 	// Undelivered: the attempt that expired may never have reached its worker.
-	Undelivered  bool
+	Undelivered bool
+	// NotAfter: an expiry that is stored later than this (Unix ms) is void; 0 = never. The log stood still
+	// meanwhile, so the attempt's worker may not have been heard.
+	NotAfter     int64
 	Data         Blob
 	Message      string
 	ErrType      string

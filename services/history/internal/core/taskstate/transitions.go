@@ -178,13 +178,18 @@ func expire(t *Task, e *Event, now int64) (Verdict, Effects) {
 		// A heartbeat came between: the lease goes on.
 		return Verdict{Code: fault.FailedPrecondition, Message: "the lease was extended"}, Effects{}
 	}
+	if e.NotAfter > 0 && now > e.NotAfter {
+		return refuse(fault.FailedPrecondition, "the log stood still when the lease ran out")
+	}
 	fx := t.endAttempt(Expired)
 	if e.Undelivered && t.Version <= UndeliveredMax {
 		t.step(Step{Kind: StepHandedBack, At: now, Grant: t.Version, Worker: t.Attempt.Worker, Message: "it may never have reached its worker"})
 		t.again(now, &fx)
 		return Verdict{}, fx
 	}
-	if now >= t.Attempt.DeadlineAt {
+	// An expiry with a date may be proposed long after the worker fell silent: what ran out first counts.
+	silent := e.NotAfter > 0 && t.WakeAt() < t.Attempt.DeadlineAt
+	if now >= t.Attempt.DeadlineAt && !silent {
 		t.failed(StepTimedOut, "the attempt exceeded start_to_close", "timeout", false, 0, now, &fx)
 		return Verdict{}, fx
 	}

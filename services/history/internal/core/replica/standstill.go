@@ -1,0 +1,80 @@
+package replica
+
+const (
+	// standsStillMS is after how long without an event the log counts as standing still, and how late it may take
+	// an expiry.
+	standsStillMS = 1000
+	// graceMS is how long workers get to be heard once the log moves again, before a lease that is over is proposed to
+	// expire. A request that met the standstill is given up after 4 s, and repeated after 2 s at most.
+	graceMS = 8000
+	// quietMS is after how long without an event the log is asked whether it moves, if a lease ends within
+	// leaseNearMS: then a standstill is known, and its grace over, when the lease is.
+	quietMS     = standsStillMS / 2
+	leaseNearMS = graceMS + 2*standsStillMS
+	// stillLookMS is how often a lease that is over is looked at while the log stands still.
+	stillLookMS = 250
+	// heldBackMaxMS bounds how long an expiry is held back: a log that moves once in a while must not keep
+	// attempts of the dead for ever.
+	heldBackMaxMS = 60_000
+)
+
+// spared marks, in Entry.proposed, an attempt whose expiry the log took too late. The next one may be stored as late as
+// sparedMS: a log that is always slow must not keep the attempt for ever.
+const (
+	spared   = 1 << 0
+	sparedMS = 3_600_000
+)
+
+// standstill is what is known of how the log moves. It only decides when to propose that a lease is over.
+type standstill struct {
+	// heardAt is when the last event came, Unix ms by our clock; in a takeover by the log's.
+	heardAt int64
+	// endedAt is the log's time of the first event behind the last standstill; until graceUntil the workers of
+	// attempts from before it may be heard.
+	endedAt, graceUntil int64
+	// asks: the log is to be asked whether it moves.
+	asks bool
+}
+
+// heard notes that the log has moved.
+func (r *Replica) heard(at int64, now Now) {
+	nowMS := now.MS
+	if r.replay != nil {
+		nowMS = at
+	}
+	s := &r.still
+	if nowMS-s.heardAt >= standsStillMS {
+		s.endedAt, s.graceUntil = at, nowMS+graceMS
+	}
+	s.heardAt = nowMS
+}
+
+// listen has the log asked whether it moves, if there is silence and a lease ends soon.
+func (r *Replica) listen(now Now) {
+	at, ok := r.wake.Next()
+	r.still.asks = ok && !r.appending && !r.draining && at <= now.MS+leaseNearMS && now.MS-r.still.heardAt >= quietMS
+}
+
+// until is when to look again at e, whose lease is over; a time that is over: now it may be proposed to expire.
+func (s *standstill) until(e *Entry, now Now) int64 {
+	switch {
+	case now.MS-e.WakeAt() >= heldBackMaxMS:
+		return 0
+	case now.MS-s.heardAt >= standsStillMS:
+		return now.MS + stillLookMS
+	case e.Attempt.StartedAt < s.endedAt:
+		return s.graceUntil
+	}
+	return 0
+}
+
+// notAfter is the date of the expiry of e.
+func (r *Replica) notAfter(e *Entry, now Now) int64 {
+	switch {
+	case !r.dated:
+		return 0
+	case e.proposed&spared != 0:
+		return now.MS + sparedMS
+	}
+	return now.MS + standsStillMS
+}

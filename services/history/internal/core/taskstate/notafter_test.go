@@ -1,0 +1,54 @@
+package taskstate
+
+import (
+	"reflect"
+	"testing"
+
+	"github.com/yardmaster-io/yardmaster/contracts/fault"
+)
+
+// TestAnExpiryThatTheLogTookTooLateIsVoid, up to the millisecond; without a date it never is.
+func TestAnExpiryThatTheLogTookTooLateIsVoid(t *testing.T) {
+	for _, c := range []struct {
+		notAfter, at int64
+		void         bool
+	}{{t0 + 20_000, t0 + 20_000, false}, {t0 + 20_000, t0 + 20_001, true}, {0, t0 + 1<<40, false}} {
+		task := fresh()
+		grab(task, t0)
+		before := task.Attempt
+		v, fx := Apply(task, &Event{Kind: Expired, ID: task.ID, Fence: task.Token(), NotAfter: c.notAfter}, c.at)
+		if c.void != (v.Code == fault.FailedPrecondition) || c.void != (task.State == Running) {
+			t.Errorf("not after %d, at %d: %+v, %s", c.notAfter-t0, c.at-t0, v, task.State)
+		}
+		if c.void && (fx != (Effects{}) || !reflect.DeepEqual(task.Attempt, before)) {
+			t.Errorf("a void one changed it: %+v", fx)
+		}
+	}
+}
+
+// TestWhatRanOutFirstCounts: an expiry with a date may be held back past start_to_close. A worker that fell silent before
+// costs no failure; without a date, as in earlier log versions, it does.
+func TestWhatRanOutFirstCounts(t *testing.T) {
+	for _, c := range []struct {
+		notAfter       int64
+		beats          bool
+		failures, lost int32
+	}{{0, true, 1, 0}, {1 << 60, true, 0, 1}, {1 << 60, false, 1, 0}} {
+		task := fresh()
+		if !c.beats {
+			task.Policy.HeartbeatTimeoutMS = 0
+		}
+		grab(task, t0)
+		Apply(task, &Event{Kind: Expired, ID: task.ID, Fence: task.Token(), NotAfter: c.notAfter}, task.Attempt.DeadlineAt)
+		if task.Failures != c.failures || task.Lost != c.lost {
+			t.Errorf("date %d, heartbeats %v: %d failures, %d lost", c.notAfter, c.beats, task.Failures, task.Lost)
+		}
+	}
+	task := fresh()
+	grab(task, t0)
+	task.Attempt.BeatBy = task.Attempt.DeadlineAt // both at once
+	Apply(task, &Event{Kind: Expired, ID: task.ID, Fence: task.Token(), NotAfter: 1 << 60}, task.Attempt.DeadlineAt)
+	if task.Failures != 1 {
+		t.Errorf("both ran out: %d failures", task.Failures)
+	}
+}

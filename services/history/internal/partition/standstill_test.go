@@ -1,0 +1,93 @@
+package partition_test
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/contracts/logversion"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/partition"
+)
+
+// stillLog takes what its owner appends only when it moves again.
+type stillLog struct {
+	partition.Log
+	moves    atomic.Pointer[chan struct{}]
+	appended atomic.Int64
+}
+
+func (l *stillLog) Append(ctx context.Context, batch []byte) error {
+	l.appended.Add(1)
+	if moves := l.moves.Load(); moves != nil {
+		<-*moves
+	}
+	return l.Log.Append(ctx, batch)
+}
+
+// TestALogThatStandsStillBurnsNoAttempt: two attempts run whose leases end while the log takes nothing, one right at the
+// beginning, when it has just been proposed. A worker that was done in time is heard afterwards, in either way. The
+// third one is dead: its task is over when the workers had time to be heard.
+func TestALogThatStandsStillBurnsNoAttempt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShell(t)
+		d := s.deps("a")
+		d.LogVersion = func() uint32 { return logversion.NotAfter }
+		still := &stillLog{Log: s.world}
+		d.Log = still
+		o, stop := run(d)
+		<-o.Ready()
+		var all []ids.TaskID
+		started := make(map[ids.TaskID]ids.Trigger)
+		s.worker = func(tr ids.Trigger) {
+			s.event(outcome(tr, logv1.EventKind_EVENT_KIND_STARTED))
+			s.mu.Lock()
+			started[tr.ID] = tr
+			s.mu.Unlock()
+		}
+		for n, lease := range []int64{60_000, 65_000, 65_000} {
+			r := task(newID(uint64(n+1)), "shop")
+			r.Policy.StartToCloseMs = lease
+			all = append(all, ids.TaskID(r.Id))
+			s.submit(3, r)
+		}
+		time.Sleep(59_950 * time.Millisecond)
+		synctest.Wait()
+		if still.appended.Load() == 0 {
+			t.Error("the log was not asked whether it moves, though a lease ends soon")
+		}
+		moves := make(chan struct{})
+		still.moves.Store(&moves)
+		time.Sleep(15 * time.Second)
+		still.moves.Store(nil)
+		close(moves)
+		synctest.Wait()
+		time.Sleep(4 * time.Second)
+		for _, id := range all[:2] {
+			s.event(outcome(started[id], logv1.EventKind_EVENT_KIND_COMPLETED))
+		}
+		time.Sleep(3900 * time.Millisecond)
+		synctest.Wait()
+		if n := len(s.world.DeadTasks()); n != 0 {
+			t.Errorf("%d tasks are dead before their workers had time to be heard", n)
+		}
+		time.Sleep(3 * time.Second)
+		synctest.Wait()
+		if dead := s.world.DeadTasks(); len(dead) != 1 || ids.TaskID(dead[0].Id) != all[2] {
+			t.Errorf("%d tasks are dead, want the one whose worker is not heard", len(dead))
+		}
+		s.mu.Lock()
+		for _, v := range s.verdicts {
+			if v.Code != "" {
+				t.Errorf("a worker was told %s: %s", v.Code, v.Message)
+			}
+		}
+		s.mu.Unlock()
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+	})
+}
