@@ -24,13 +24,16 @@ const (
 	// Fences is the format since which matching shards fence in the log, batches name the shard
 	// that wrote them, and what nobody received expires without cost.
 	Fences = 2
+	// Queues is the format since which a checkpoint may hold the cursors of domains that lag behind
+	// their lane, grabs name their domain, and positions tell whether domains share a message.
+	Queues = 3
 )
 
 // newest is the newest format that this program reads and writes. A build raises
 // it, for tests of programs of two versions side by side:
 //
-//	go build -ldflags "-X github.com/yardmaster-io/yardmaster/contracts/logversion.newest=3"
-var newest = "2"
+//	go build -ldflags "-X github.com/yardmaster-io/yardmaster/contracts/logversion.newest=4"
+var newest = "3"
 
 var parsed = sync.OnceValue(func() uint32 {
 	v, err := parse(newest)

@@ -76,6 +76,11 @@ func (b *base) report(in replica.Input) {
 }
 
 // tick is the input that time has passed.
-func (b *base) tick() replica.Tick { return replica.Tick{Fences: b.version() >= logversion.Fences} }
+func (b *base) tick() replica.Tick {
+	return replica.Tick{Fences: b.version() >= logversion.Fences, Queues: b.queues()}
+}
+
+// queues tells whether the cluster writes a log version that has queues.
+func (b *base) queues() bool { return b.version() >= logversion.Queues }
 
 func (b *base) version() uint32 { return logversion.Field(b.LogVersion()) }

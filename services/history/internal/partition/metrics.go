@@ -9,6 +9,7 @@ import (
 type Metrics struct {
 	SubmitBatches, Loaded, EventBatches, Events, Refused, Triggers, Retriggered *telemetry.Counter
 	Granted, Bounced, Archived, Parked, Carried, WriteRetries, Poison           *telemetry.Counter
+	PassedOver                                                                  *telemetry.Counter
 }
 
 // NewMetrics registers the counters.
@@ -26,6 +27,7 @@ func NewMetrics(m *telemetry.Metrics) *Metrics {
 		Archived:      m.Counter("yard_history_archived_total", "finished tasks archived"),
 		Parked:        m.Counter("yard_history_parked_total", "tasks moved to the timer store"),
 		Carried:       m.Counter("yard_history_carried_total", "tasks carried forward"),
+		PassedOver:    m.Counter("yard_history_passed_over_total", "submit messages left to the readers of domains that lag"),
 		WriteRetries:  m.Counter("yard_history_write_retries_total", "writes repeated after a failure"),
 		Poison:        m.Counter("yard_history_poison_records_total", "records that could not be read"),
 	}
@@ -45,4 +47,5 @@ func (m *Metrics) add(c *replica.Counts) {
 	m.Archived.Add(c.Archived)
 	m.Parked.Add(c.Parked)
 	m.Carried.Add(c.Carried)
+	m.PassedOver.Add(c.PassedOver)
 }
