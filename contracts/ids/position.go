@@ -24,7 +24,13 @@ func (l Lane) String() string {
 // Position says where in its partition's log a task was (last) submitted: the
 // stream sequence and the lane. With it an owner can tell a task it has not
 // read yet from one it has already forgotten.
+//
+// It may also say that the task lies in a message that domains share. Owners say it since
+// logversion.Queues, so positions are compared by Same.
 type Position uint64
+
+// positionShared is set in the positions of tasks in shared messages.
+const positionShared = 1 << 7
 
 // NewPosition packs a stream sequence (below 2^56) and a lane.
 func NewPosition(seq uint64, lane Lane) Position { return Position(seq<<8 | uint64(lane)) }
@@ -33,4 +39,13 @@ func NewPosition(seq uint64, lane Lane) Position { return Position(seq<<8 | uint
 func (p Position) Seq() uint64 { return uint64(p) >> 8 }
 
 // Lane is the lane.
-func (p Position) Lane() Lane { return Lane(p) }
+func (p Position) Lane() Lane { return Lane(p) &^ positionShared }
+
+// InShared is p in a message that domains share.
+func (p Position) InShared() Position { return p | positionShared }
+
+// Same tells whether p and o are one place, whatever they say of its message.
+func (p Position) Same(o Position) bool { return (p^o)&^positionShared == 0 }
+
+// Shared tells whether p is known to be in a message that domains share.
+func (p Position) Shared() bool { return p&positionShared != 0 }

@@ -20,6 +20,11 @@ type Token struct {
 	Nonce    uint64
 }
 
+// Same tells whether t and o are tokens of one attempt.
+func (t Token) Same(o Token) bool {
+	return t.Version == o.Version && t.Nonce == o.Nonce && t.Position.Same(o.Position)
+}
+
 // nonceBooked is the bit of a nonce that says that slots were booked for the attempt.
 const nonceBooked = 1 << 63
 

@@ -26,6 +26,9 @@ const (
 	Fences = 2
 	// NotAfter is the format since which an expiry is void that the log takes too late.
 	NotAfter = 3
+	// Queues is the format since which a checkpoint may hold the cursors of domains that lag behind
+	// their lane, grabs name their domain, and positions tell whether domains share a message.
+	Queues = 3
 )
 
 // newest is the newest format that this program reads and writes. A build raises

@@ -58,6 +58,11 @@ var (
 		Name: "yardmaster.history.tasks.carried", Kind: Counter, Unit: "{task}",
 		Tells: "Old tasks written again at the log's end, so that its beginning can be forgotten.",
 	}
+	SubmitMessagesPassedOver = Metric{
+		Name: "yardmaster.history.submit.messages.skipped", Kind: Counter, Unit: "{message}",
+		Tells: "Messages of submits that a lane's reader left to the reader of a domain with too many ready tasks.",
+		Worry: "a rate for hours: a domain floods and has too few workers",
+	}
 	WriteRetries = Metric{
 		Name: "yardmaster.history.write.retries", Kind: Counter, Unit: "{write}",
 		Tells: "Writes of owners repeated after a failure.",
@@ -78,7 +83,7 @@ var (
 func history() []Metric {
 	return []Metric{
 		TaskWait, TasksLoaded, AttemptsGranted, AttemptsTakenBack, TasksArchived, TasksParked, TasksCarried,
-		SubmitMessagesRead, EventMessagesApplied, EventsApplied, EventsRefused,
+		SubmitMessagesRead, SubmitMessagesPassedOver, EventMessagesApplied, EventsApplied, EventsRefused,
 		TriggersSent, TriggersResent,
 		WriteRetries, RecordsQuarantined, StorageFull,
 	}

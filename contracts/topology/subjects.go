@@ -103,6 +103,27 @@ func SubmitShared(p int, lane ids.Lane) string {
 	return "yard.history." + num(p) + submitPart + lane.String() + ".shared"
 }
 
+// SubmitOf is where a batch of tasks of one domain and several tasklists is appended. No tasklist
+// has this name.
+func SubmitOf(p int, lane ids.Lane, domain string) string { return Submit(p, lane, domain, "+") }
+
+// SubmitDomain filters the submits of one lane that are filed under a domain of their own.
+func SubmitDomain(p int, lane ids.Lane, domain string) string { return Submit(p, lane, domain, ">") }
+
+// DomainOfSubmit is the domain that a submit is filed under; "" where domains share it.
+func DomainOfSubmit(p int, subject string) string {
+	rest, ok := strings.CutPrefix(subject, "yard.history."+num(p)+submitPart)
+	if !ok {
+		return ""
+	}
+	_, rest, _ = strings.Cut(rest, ".")
+	domain, _, own := strings.Cut(rest, ".")
+	if !own {
+		return ""
+	}
+	return domain
+}
+
 // HistoryAny filters the whole log of partition p.
 func HistoryAny(p int) string { return "yard.history." + num(p) + ".>" }
 

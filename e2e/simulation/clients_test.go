@@ -2,6 +2,7 @@ package simulation
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
@@ -51,7 +52,7 @@ func (w *world) submit(n int) {
 	}
 	w.appendLog(m)
 	if w.fault(doubledSubmits, 200) {
-		w.appendLog(&historysim.Message{Lane: m.Lane, Tasks: m.Tasks})
+		w.appendLog(&historysim.Message{Lane: m.Lane, Domain: m.Domain, Tasks: m.Tasks})
 	}
 	for i := range m.Tasks {
 		w.cancelSome(m.Tasks[i].ID)
@@ -64,19 +65,41 @@ func (w *world) submit(n int) {
 	}
 }
 
-// fill gives m tasks of one lane: of one priority, or delayed, of all tasklists.
+// fill gives m tasks of one lane: of one priority, or delayed, of all tasklists, or of one that it is filed under
+// the domain of.
 func (w *world) fill(m *historysim.Message, n int) {
+	some := w.match.someTask
+	if at := some(); w.dice.chance(600) || w.apart(at.domain) {
+		m.Domain, some = at.domain, func() task { return at }
+	}
 	if delayed := w.fault(delayedTasks, 250); delayed {
 		m.Lane = ids.LaneLater
 		for range n {
-			w.addTask(m, 1+w.dice.IntN(5), delayed, w.match.someTask())
+			w.addTask(m, 1+w.dice.IntN(5), delayed, some())
 		}
 		return
 	}
 	m.Lane = ids.Lane(1 + w.dice.IntN(5))
-	for range n {
-		w.addTask(m, int(m.Lane), false, w.match.someTask())
+	if w.plan.has(floods) {
+		m.Lane = ids.Lane(1 + w.dice.IntN(2))
 	}
+	for range n {
+		at := some()
+		if m.Domain == "" && w.apart(at.domain) {
+			at = task{domains[0], tasklists[domains[0]][0], free}
+		}
+		w.addTask(m, int(m.Lane), false, at)
+	}
+}
+
+// apart tells whether an owner wants the tasks of a domain to be filed under it.
+func (w *world) apart(domain string) bool {
+	for _, p := range w.living() {
+		if p.owner.Live() && slices.Contains(p.owner.Apart(), domain) {
+			return true
+		}
+	}
+	return false
 }
 
 // fillShared gives m tasks of all priorities, some of them delayed, on the most urgent lane, as frontends
@@ -84,7 +107,11 @@ func (w *world) fill(m *historysim.Message, n int) {
 func (w *world) fillShared(m *historysim.Message, n int) {
 	m.Lane = ids.LaneFirst
 	for range n {
-		w.addTask(m, 1+w.dice.IntN(5), w.fault(delayedTasks, 250), w.match.someTask())
+		at := w.match.someTask()
+		if w.apart(at.domain) {
+			at = task{domains[0], tasklists[domains[0]][0], free}
+		}
+		w.addTask(m, 1+w.dice.IntN(5), w.fault(delayedTasks, 250), at)
 	}
 }
 

@@ -16,6 +16,8 @@ const (
 	shards = 2
 	// rival is a domain that has no tasks, and cancels those of others.
 	rival = "rival"
+	// flood is the domain that has many tasks, and no worker while others have tasks, if there are floods.
+	flood = "mall"
 	// free is a type without a limit, one and few have one of 1 and 3.
 	free, one, few = "free", "one", "few"
 	// workersEach is how many workers poll each tasklist.
@@ -27,7 +29,7 @@ type task struct{ domain, tasklist, typ string }
 
 // domains, and their tasklists: one at each shard.
 var (
-	domains   = []string{"shop", "mall"}
+	domains   = []string{"shop", flood}
 	tasklists = func() map[string][shards]string {
 		all := map[string][shards]string{}
 		for _, d := range domains {
@@ -121,6 +123,9 @@ func (m *matching) someTask() task {
 		return task{domains[0], tasklists[domains[0]][0], free}
 	}
 	d := domains[m.dice.IntN(len(domains))]
+	if m.plan.has(floods) && m.dice.chance(500) {
+		d = flood
+	}
 	return task{d, tasklists[d][m.dice.IntN(shards)], types[m.dice.IntN(len(types))]}
 }
 
@@ -139,8 +144,19 @@ func (m *matching) begin() {
 					k.types = types[m.dice.IntN(len(types)):]
 				}
 				m.workers = append(m.workers, k)
-				m.after(m.dice.upTo(100*time.Millisecond), k.poll)
+				if d != flood || !m.plan.has(floods) {
+					m.after(m.dice.upTo(100*time.Millisecond), k.poll)
+				}
 			}
+		}
+	}
+}
+
+// serveFlood lets the workers come that a flood has had to do without.
+func (m *matching) serveFlood() {
+	for _, k := range m.workers {
+		if k.domain == flood && m.plan.has(floods) {
+			m.after(m.dice.upTo(100*time.Millisecond), k.poll)
 		}
 	}
 }

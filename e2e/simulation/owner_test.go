@@ -187,7 +187,7 @@ func (p *proc) read(op *historysim.Op, answer func(historysim.Outcome)) {
 	if op.Kind == historysim.FetchEvents {
 		subject = events
 	}
-	if all, ok := p.w.fetch(subject, op.From); ok {
+	if all, ok := p.w.fetch(subject, op.Domain, op.From); ok {
 		answer(historysim.Outcome{Messages: all})
 		return
 	}
@@ -226,6 +226,10 @@ func (p *proc) carryOut(op *historysim.Op) historysim.Outcome {
 		return w.ends()
 	case historysim.ReadLog:
 		return historysim.Outcome{Messages: w.readLog(op)}
+	case historysim.ReadQueues:
+		return historysim.Outcome{Messages: w.readQueues(op)}
+	case historysim.Count:
+		return w.count(op)
 	case historysim.AppendArchive:
 		return w.appendArchive(op)
 	case historysim.Park:
@@ -252,7 +256,7 @@ func (p *proc) tell(op *historysim.Op, out historysim.Outcome) {
 	switch op.Kind {
 	case historysim.SaveCheckpoint:
 		c := op.Checkpoint
-		what = fmt.Sprintf("epoch %d floor %d ack %v read %v timer %d archive %d", c.Epoch, c.Floor, c.Ack, c.Read, c.TimerSeq, c.ArchiveSeq)
+		what = fmt.Sprintf("epoch %d floor %d ack %v read %v queues %v timer %d archive %d", c.Epoch, c.Floor, c.Ack, c.Read, c.Queues, c.TimerSeq, c.ArchiveSeq)
 	case historysim.Park, historysim.AppendArchive:
 		for i := range op.Tasks {
 			what += fmt.Sprintf(" %s %v stay %d", w.name(op.Tasks[i].ID), op.Tasks[i].State, op.Tasks[i].Parkings)

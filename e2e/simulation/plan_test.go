@@ -52,6 +52,7 @@ const (
 	goneWorkers
 	limitEdits
 	sharedMessages
+	floods
 	faultsEnd
 )
 
@@ -66,7 +67,7 @@ var faultNames = [...]string{
 	"skewed clocks", "stepping server", "stores down", "lost triggers", "quiet answers", "lost answers", "repeated asks",
 	"silent workers", "late outcomes", "failures", "cancels", "foreign cancels", "delayed tasks", "slow timer", "timer pauses", "timer rivals", "timer crashes", "full stores", "doubled submits", "slow readers",
 	"matching pauses", "matching rivals", "matching kills", "matching drains", "wiped tables", "slow tables", "away tables", "unknown calls",
-	"late acks", "gone workers", "limit edits", "shared messages",
+	"late acks", "gone workers", "limit edits", "shared messages", "floods",
 }
 
 func (f faults) String() string {
@@ -116,6 +117,9 @@ func planOf(seed uint64) plan {
 		if d.chance(600) {
 			p.faults |= f
 		}
+	}
+	if p.has(floods) { // of few tasks of a priority the window is full
+		p.window, p.tasks = requestMost+p.window/8, p.tasks+60
 	}
 	p.parts, p.answer, p.batch = 1+d.IntN(2), taskBytes*(1+d.IntN(8)), 1+d.IntN(12)
 	if p.once = d.chance(250); p.once {

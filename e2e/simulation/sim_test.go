@@ -90,9 +90,16 @@ func (s *sim) run() string {
 	s.begin()
 	s.until(s.plan.length, func() bool { return false })
 	s.calm()
+	if s.plan.has(floods) {
+		s.until(s.now+calmMost, s.othersEnded)
+		for _, w := range s.parts {
+			w.check.progress(flood)
+		}
+	}
+	s.match.serveFlood()
 	s.until(s.now+calmMost, s.allEnded)
 	for _, w := range s.parts {
-		w.check.progress()
+		w.check.progress("")
 	}
 	s.until(s.now+settle/2, func() bool { return false })
 	s.match.goHome()
@@ -120,6 +127,16 @@ func (s *sim) until(end time.Duration, enough func() bool) {
 			s.violated("nothing happens any more")
 		}
 	}
+}
+
+// othersEnded tells whether only tasks of the flood are left.
+func (s *sim) othersEnded() bool {
+	for _, w := range s.parts {
+		if len(w.accepted) < w.submits || w.check.stuck(flood) != nil {
+			return false
+		}
+	}
+	return true
 }
 
 func (s *sim) step() (more bool) {

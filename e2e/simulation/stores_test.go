@@ -81,9 +81,12 @@ func (w *world) appendLog(m *historysim.Message) uint64 {
 	return m.Seq
 }
 
-// fetch hands out the next messages of a subject; false if there is none yet.
-func (w *world) fetch(subject int, from uint64) ([]*historysim.Message, bool) {
+// fetch hands out the next messages of a subject, of a domain if one is named; false if there is none yet.
+func (w *world) fetch(subject int, domain string, from uint64) ([]*historysim.Message, bool) {
 	all := w.subjects[subject]
+	if domain != "" {
+		all = slices.DeleteFunc(slices.Clone(all), func(m *historysim.Message) bool { return m.Domain != domain })
+	}
 	i, _ := slices.BinarySearchFunc(all, from, func(m *historysim.Message, seq uint64) int { return int(m.Seq) - int(seq) })
 	if i == len(all) {
 		return nil, false
@@ -120,11 +123,36 @@ func (w *world) readLog(op *historysim.Op) (all []*historysim.Message) {
 	return all
 }
 
+// readQueues is what a takeover reads of domains that lag.
+func (w *world) readQueues(op *historysim.Op) (all []*historysim.Message) {
+	for _, m := range w.log {
+		for _, q := range op.Queues {
+			if m != nil && !m.Purged && !m.Event && m.Lane == q.Lane && m.Domain == q.Domain && m.Seq > q.Ack && m.Seq <= q.Read {
+				all = append(all, m)
+			}
+		}
+	}
+	return all
+}
+
+// count counts what lies behind a level of a lane.
+func (w *world) count(op *historysim.Op) (out historysim.Outcome) {
+	for _, m := range w.subjects[op.Lane] {
+		if m.Seq <= op.From {
+			continue
+		}
+		if out.All++; m.Domain == op.Domain {
+			out.Own++
+		}
+	}
+	return out
+}
+
 // unread looks for a task behind the lanes' levels. Of several stays it finds the last: the timer tells where
 // it has fired to.
 func (w *world) unread(op *historysim.Op) (out historysim.Outcome) {
 	for _, m := range w.log {
-		if m == nil || m.Event || m.Purged || m.Seq <= op.Starts[m.Lane] {
+		if m == nil || m.Event || m.Purged || m.Seq <= op.Levels.Of(historysim.Queue{Lane: m.Lane, Domain: m.Domain}) {
 			continue
 		}
 		for i := range m.Tasks {
@@ -172,16 +200,19 @@ func (w *world) readArchive(from uint64) historysim.Outcome {
 // purge removes what an owner says that the log may forget.
 func (w *world) purge(p *proc, levels historysim.Levels) {
 	for i := range w.subjects {
-		upTo := levels.Events
-		if i < events {
-			upTo = levels.Lanes[i]
+		var kept []*historysim.Message
+		for _, m := range w.subjects[i] {
+			upTo := levels.Events
+			if !m.Event {
+				upTo = levels.Of(historysim.Queue{Lane: m.Lane, Domain: m.Domain})
+			}
+			if m.Seq > upTo {
+				kept = append(kept, m)
+				continue
+			}
+			m.Purged = true
+			w.check.purged(p, m)
 		}
-		all := w.subjects[i]
-		for len(all) > 0 && all[0].Seq <= upTo {
-			all[0].Purged = true
-			w.check.purged(p, all[0])
-			all = all[1:]
-		}
-		w.subjects[i] = all
+		w.subjects[i] = kept
 	}
 }

@@ -156,7 +156,7 @@ func (s *Service) serve(ctx context.Context, p int, domains *catalog.Catalog, to
 	room := s.room(p)
 	owner := partition.New(partition.Deps{
 		Partition: p, Shards: s.Partitioning.Matching, Node: s.Node, Config: s.Config.Partition,
-		Log: natshistory.Log{Config: nc}, Archive: natshistory.NewArchive(nc, retention), Reader: reader,
+		Log: natshistory.NewLog(nc), Archive: natshistory.NewArchive(nc, retention), Reader: reader,
 		TimerStore: natshistory.NewTimerStore(nc), Timer: natshistory.Timer{Config: nc},
 		Checkpoints: natshistory.Checkpoints{Config: nc, KV: checkpoints}, Wire: wire, Quarantine: nc.Quarantine,
 		StorageFull: room.Full, LogVersion: domains.WriteVersion, Tokens: tokens, Clock: s.Clock, Logger: s.Log, Tracing: s.Tracing, Metrics: s.metrics,

@@ -1121,8 +1121,10 @@ type PollRef struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
 	Worker string                 `protobuf:"bytes,1,opt,name=worker,proto3" json:"worker,omitempty"`
 	// The inbox in which the worker waits, and whether it wants JSON.
-	ReplyTo       string `protobuf:"bytes,2,opt,name=reply_to,json=replyTo,proto3" json:"reply_to,omitempty"`
-	Json          bool   `protobuf:"varint,3,opt,name=json,proto3" json:"json,omitempty"`
+	ReplyTo string `protobuf:"bytes,2,opt,name=reply_to,json=replyTo,proto3" json:"reply_to,omitempty"`
+	Json    bool   `protobuf:"varint,3,opt,name=json,proto3" json:"json,omitempty"`
+	// Whose tasks it gets. Since log version 3.
+	Domain        string `protobuf:"bytes,4,opt,name=domain,proto3" json:"domain,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1176,6 +1178,13 @@ func (x *PollRef) GetJson() bool {
 		return x.Json
 	}
 	return false
+}
+
+func (x *PollRef) GetDomain() string {
+	if x != nil {
+		return x.Domain
+	}
+	return ""
 }
 
 // EventBatch is one message on a partition's event subject.
@@ -1890,9 +1899,15 @@ type Checkpoint struct {
 	// The epoch of the last fence of the timer store up to timer_seq; 0 = not known.
 	TimerEpoch uint64 `protobuf:"varint,12,opt,name=timer_epoch,json=timerEpoch,proto3" json:"timer_epoch,omitempty"`
 	// The newest epoch of each matching shard that has fenced, by events up to event_floor.
-	Fences        []*ShardFence `protobuf:"bytes,13,rep,name=fences,proto3" json:"fences,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Fences []*ShardFence `protobuf:"bytes,13,rep,name=fences,proto3" json:"fences,omitempty"`
+	// The domains that lag behind a lane. Since log version 3.
+	Queues []*QueueCursor `protobuf:"bytes,14,rep,name=queues,proto3" json:"queues,omitempty"`
+	// What submits of domains that lagged parked (archived) is in the timer store up to timer_seq (the archive up
+	// to archive_seq). Since log version 3.
+	ParkedQueues   []*QueueLevel `protobuf:"bytes,15,rep,name=parked_queues,json=parkedQueues,proto3" json:"parked_queues,omitempty"`
+	ArchivedQueues []*QueueLevel `protobuf:"bytes,16,rep,name=archived_queues,json=archivedQueues,proto3" json:"archived_queues,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *Checkpoint) Reset() {
@@ -2012,6 +2027,27 @@ func (x *Checkpoint) GetTimerEpoch() uint64 {
 func (x *Checkpoint) GetFences() []*ShardFence {
 	if x != nil {
 		return x.Fences
+	}
+	return nil
+}
+
+func (x *Checkpoint) GetQueues() []*QueueCursor {
+	if x != nil {
+		return x.Queues
+	}
+	return nil
+}
+
+func (x *Checkpoint) GetParkedQueues() []*QueueLevel {
+	if x != nil {
+		return x.ParkedQueues
+	}
+	return nil
+}
+
+func (x *Checkpoint) GetArchivedQueues() []*QueueLevel {
+	if x != nil {
+		return x.ArchivedQueues
 	}
 	return nil
 }
@@ -2148,6 +2184,155 @@ func (x *LaneCursor) GetArchivedSeq() uint64 {
 	return 0
 }
 
+// QueueCursor is how far one domain is read of a lane that does not wait for it: the messages of the
+// lane that are filed under that domain. The lane's own cursors do not speak of these.
+type QueueCursor struct {
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Lane    uint32                 `protobuf:"varint,1,opt,name=lane,proto3" json:"lane,omitempty"`
+	Domain  string                 `protobuf:"bytes,2,opt,name=domain,proto3" json:"domain,omitempty"`
+	AckSeq  uint64                 `protobuf:"varint,3,opt,name=ack_seq,json=ackSeq,proto3" json:"ack_seq,omitempty"`
+	ReadSeq uint64                 `protobuf:"varint,4,opt,name=read_seq,json=readSeq,proto3" json:"read_seq,omitempty"`
+	// The last of these messages up to read_seq of the lane.
+	LastSeq uint64 `protobuf:"varint,5,opt,name=last_seq,json=lastSeq,proto3" json:"last_seq,omitempty"`
+	// Not 0: it lags no more, and messages behind this one are read with the lane's others.
+	EndSeq        uint64 `protobuf:"varint,6,opt,name=end_seq,json=endSeq,proto3" json:"end_seq,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *QueueCursor) Reset() {
+	*x = QueueCursor{}
+	mi := &file_yard_log_v1_log_proto_msgTypes[20]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *QueueCursor) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*QueueCursor) ProtoMessage() {}
+
+func (x *QueueCursor) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_log_v1_log_proto_msgTypes[20]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use QueueCursor.ProtoReflect.Descriptor instead.
+func (*QueueCursor) Descriptor() ([]byte, []int) {
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{20}
+}
+
+func (x *QueueCursor) GetLane() uint32 {
+	if x != nil {
+		return x.Lane
+	}
+	return 0
+}
+
+func (x *QueueCursor) GetDomain() string {
+	if x != nil {
+		return x.Domain
+	}
+	return ""
+}
+
+func (x *QueueCursor) GetAckSeq() uint64 {
+	if x != nil {
+		return x.AckSeq
+	}
+	return 0
+}
+
+func (x *QueueCursor) GetReadSeq() uint64 {
+	if x != nil {
+		return x.ReadSeq
+	}
+	return 0
+}
+
+func (x *QueueCursor) GetLastSeq() uint64 {
+	if x != nil {
+		return x.LastSeq
+	}
+	return 0
+}
+
+func (x *QueueCursor) GetEndSeq() uint64 {
+	if x != nil {
+		return x.EndSeq
+	}
+	return 0
+}
+
+// QueueLevel is a place in the messages of a lane that are filed under one domain.
+type QueueLevel struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Lane          uint32                 `protobuf:"varint,1,opt,name=lane,proto3" json:"lane,omitempty"`
+	Domain        string                 `protobuf:"bytes,2,opt,name=domain,proto3" json:"domain,omitempty"`
+	Seq           uint64                 `protobuf:"varint,3,opt,name=seq,proto3" json:"seq,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *QueueLevel) Reset() {
+	*x = QueueLevel{}
+	mi := &file_yard_log_v1_log_proto_msgTypes[21]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *QueueLevel) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*QueueLevel) ProtoMessage() {}
+
+func (x *QueueLevel) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_log_v1_log_proto_msgTypes[21]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use QueueLevel.ProtoReflect.Descriptor instead.
+func (*QueueLevel) Descriptor() ([]byte, []int) {
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{21}
+}
+
+func (x *QueueLevel) GetLane() uint32 {
+	if x != nil {
+		return x.Lane
+	}
+	return 0
+}
+
+func (x *QueueLevel) GetDomain() string {
+	if x != nil {
+		return x.Domain
+	}
+	return ""
+}
+
+func (x *QueueLevel) GetSeq() uint64 {
+	if x != nil {
+		return x.Seq
+	}
+	return 0
+}
+
 var File_yard_log_v1_log_proto protoreflect.FileDescriptor
 
 const file_yard_log_v1_log_proto_rawDesc = "" +
@@ -2258,11 +2443,12 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"\x04poll\x18\x11 \x01(\rR\x04poll\x12 \n" +
 	"\vundelivered\x18\x12 \x01(\bR\vundelivered\x12 \n" +
 	"\fnot_after_ms\x18\x13 \x01(\x03R\n" +
-	"notAfterMs\"P\n" +
+	"notAfterMs\"h\n" +
 	"\aPollRef\x12\x16\n" +
 	"\x06worker\x18\x01 \x01(\tR\x06worker\x12\x19\n" +
 	"\breply_to\x18\x02 \x01(\tR\areplyTo\x12\x12\n" +
-	"\x04json\x18\x03 \x01(\bR\x04json\"\x94\x02\n" +
+	"\x04json\x18\x03 \x01(\bR\x04json\x12\x16\n" +
+	"\x06domain\x18\x04 \x01(\tR\x06domain\"\x94\x02\n" +
 	"\n" +
 	"EventBatch\x12*\n" +
 	"\x06events\x18\x01 \x03(\v2\x12.yard.log.v1.EventR\x06events\x12\x19\n" +
@@ -2328,7 +2514,7 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"\vlast_due_ms\x18\x02 \x01(\x03R\tlastDueMs\x12\x19\n" +
 	"\blast_seq\x18\x03 \x01(\x04R\alastSeq\x12\x1d\n" +
 	"\n" +
-	"last_index\x18\x04 \x01(\rR\tlastIndex\"\xba\x03\n" +
+	"last_index\x18\x04 \x01(\rR\tlastIndex\"\xec\x04\n" +
 	"\n" +
 	"Checkpoint\x12\x14\n" +
 	"\x05epoch\x18\x01 \x01(\x04R\x05epoch\x12\x14\n" +
@@ -2348,7 +2534,10 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"\x04save\x18\v \x01(\x04R\x04save\x12\x1f\n" +
 	"\vtimer_epoch\x18\f \x01(\x04R\n" +
 	"timerEpoch\x12/\n" +
-	"\x06fences\x18\r \x03(\v2\x17.yard.log.v1.ShardFenceR\x06fences\"8\n" +
+	"\x06fences\x18\r \x03(\v2\x17.yard.log.v1.ShardFenceR\x06fences\x120\n" +
+	"\x06queues\x18\x0e \x03(\v2\x18.yard.log.v1.QueueCursorR\x06queues\x12<\n" +
+	"\rparked_queues\x18\x0f \x03(\v2\x17.yard.log.v1.QueueLevelR\fparkedQueues\x12@\n" +
+	"\x0farchived_queues\x18\x10 \x03(\v2\x17.yard.log.v1.QueueLevelR\x0earchivedQueues\"8\n" +
 	"\n" +
 	"ShardFence\x12\x14\n" +
 	"\x05shard\x18\x01 \x01(\rR\x05shard\x12\x14\n" +
@@ -2360,7 +2549,19 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"\bread_seq\x18\x03 \x01(\x04R\areadSeq\x12\x1d\n" +
 	"\n" +
 	"parked_seq\x18\x04 \x01(\x04R\tparkedSeq\x12!\n" +
-	"\farchived_seq\x18\x05 \x01(\x04R\varchivedSeq*\x80\x02\n" +
+	"\farchived_seq\x18\x05 \x01(\x04R\varchivedSeq\"\xa1\x01\n" +
+	"\vQueueCursor\x12\x12\n" +
+	"\x04lane\x18\x01 \x01(\rR\x04lane\x12\x16\n" +
+	"\x06domain\x18\x02 \x01(\tR\x06domain\x12\x17\n" +
+	"\aack_seq\x18\x03 \x01(\x04R\x06ackSeq\x12\x19\n" +
+	"\bread_seq\x18\x04 \x01(\x04R\areadSeq\x12\x19\n" +
+	"\blast_seq\x18\x05 \x01(\x04R\alastSeq\x12\x17\n" +
+	"\aend_seq\x18\x06 \x01(\x04R\x06endSeq\"J\n" +
+	"\n" +
+	"QueueLevel\x12\x12\n" +
+	"\x04lane\x18\x01 \x01(\rR\x04lane\x12\x16\n" +
+	"\x06domain\x18\x02 \x01(\tR\x06domain\x12\x10\n" +
+	"\x03seq\x18\x03 \x01(\x04R\x03seq*\x80\x02\n" +
 	"\tEventKind\x12\x1a\n" +
 	"\x16EVENT_KIND_UNSPECIFIED\x10\x00\x12\x16\n" +
 	"\x12EVENT_KIND_STARTED\x10\x01\x12\x18\n" +
@@ -2386,7 +2587,7 @@ func file_yard_log_v1_log_proto_rawDescGZIP() []byte {
 }
 
 var file_yard_log_v1_log_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_yard_log_v1_log_proto_msgTypes = make([]protoimpl.MessageInfo, 20)
+var file_yard_log_v1_log_proto_msgTypes = make([]protoimpl.MessageInfo, 22)
 var file_yard_log_v1_log_proto_goTypes = []any{
 	(EventKind)(0),       // 0: yard.log.v1.EventKind
 	(*Policy)(nil),       // 1: yard.log.v1.Policy
@@ -2409,6 +2610,8 @@ var file_yard_log_v1_log_proto_goTypes = []any{
 	(*Checkpoint)(nil),   // 18: yard.log.v1.Checkpoint
 	(*ShardFence)(nil),   // 19: yard.log.v1.ShardFence
 	(*LaneCursor)(nil),   // 20: yard.log.v1.LaneCursor
+	(*QueueCursor)(nil),  // 21: yard.log.v1.QueueCursor
+	(*QueueLevel)(nil),   // 22: yard.log.v1.QueueLevel
 }
 var file_yard_log_v1_log_proto_depIdxs = []int32{
 	1,  // 0: yard.log.v1.Record.policy:type_name -> yard.log.v1.Policy
@@ -2427,11 +2630,14 @@ var file_yard_log_v1_log_proto_depIdxs = []int32{
 	17, // 13: yard.log.v1.Cursor.ahead:type_name -> yard.log.v1.CursorPart
 	20, // 14: yard.log.v1.Checkpoint.lanes:type_name -> yard.log.v1.LaneCursor
 	19, // 15: yard.log.v1.Checkpoint.fences:type_name -> yard.log.v1.ShardFence
-	16, // [16:16] is the sub-list for method output_type
-	16, // [16:16] is the sub-list for method input_type
-	16, // [16:16] is the sub-list for extension type_name
-	16, // [16:16] is the sub-list for extension extendee
-	0,  // [0:16] is the sub-list for field type_name
+	21, // 16: yard.log.v1.Checkpoint.queues:type_name -> yard.log.v1.QueueCursor
+	22, // 17: yard.log.v1.Checkpoint.parked_queues:type_name -> yard.log.v1.QueueLevel
+	22, // 18: yard.log.v1.Checkpoint.archived_queues:type_name -> yard.log.v1.QueueLevel
+	19, // [19:19] is the sub-list for method output_type
+	19, // [19:19] is the sub-list for method input_type
+	19, // [19:19] is the sub-list for extension type_name
+	19, // [19:19] is the sub-list for extension extendee
+	0,  // [0:19] is the sub-list for field type_name
 }
 
 func init() { file_yard_log_v1_log_proto_init() }
@@ -2445,7 +2651,7 @@ func file_yard_log_v1_log_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_yard_log_v1_log_proto_rawDesc), len(file_yard_log_v1_log_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   20,
+			NumMessages:   22,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

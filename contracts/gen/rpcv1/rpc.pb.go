@@ -596,6 +596,9 @@ type DescribePartitionResponse struct {
 	Completed     int64                  `protobuf:"varint,6,opt,name=completed,proto3" json:"completed,omitempty"`
 	Failed        int64                  `protobuf:"varint,7,opt,name=failed,proto3" json:"failed,omitempty"`
 	Dead          int64                  `protobuf:"varint,8,opt,name=dead,proto3" json:"dead,omitempty"`
+	// How many lanes the domain lags behind, since others do not wait for it there. unread_batches are then
+	// those of the lanes and of this domain.
+	LaggingLanes  int32 `protobuf:"varint,9,opt,name=lagging_lanes,json=laggingLanes,proto3" json:"lagging_lanes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -682,6 +685,13 @@ func (x *DescribePartitionResponse) GetFailed() int64 {
 func (x *DescribePartitionResponse) GetDead() int64 {
 	if x != nil {
 		return x.Dead
+	}
+	return 0
+}
+
+func (x *DescribePartitionResponse) GetLaggingLanes() int32 {
+	if x != nil {
+		return x.LaggingLanes
 	}
 	return 0
 }
@@ -1529,7 +1539,10 @@ type HistoryLoad struct {
 	// Up to here that lane is read: later messages are not counted in these.
 	SharedRead uint64 `protobuf:"varint,8,opt,name=shared_read,json=sharedRead,proto3" json:"shared_read,omitempty"`
 	// The log has no room for further tasks: its storage is down to the reserve.
-	StorageFull   bool `protobuf:"varint,9,opt,name=storage_full,json=storageFull,proto3" json:"storage_full,omitempty"`
+	StorageFull bool `protobuf:"varint,9,opt,name=storage_full,json=storageFull,proto3" json:"storage_full,omitempty"`
+	// Domains whose tasks are to be filed under the domain, however few: they lag behind a lane, or hold much of
+	// what is read of shared messages. The largest ones.
+	Apart         []string `protobuf:"bytes,10,rep,name=apart,proto3" json:"apart,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1625,6 +1638,13 @@ func (x *HistoryLoad) GetStorageFull() bool {
 		return x.StorageFull
 	}
 	return false
+}
+
+func (x *HistoryLoad) GetApart() []string {
+	if x != nil {
+		return x.Apart
+	}
+	return nil
 }
 
 // Hungry (hint): polls wait for what the table does not hold; whoever has ready tasks of this
@@ -1846,7 +1866,7 @@ const file_yard_rpc_v1_rpc_proto_rawDesc = "" +
 	"\x04more\x18\x02 \x01(\bR\x04more\"N\n" +
 	"\x18DescribePartitionRequest\x12\x16\n" +
 	"\x06domain\x18\x01 \x01(\tR\x06domain\x12\x1a\n" +
-	"\btasklist\x18\x02 \x01(\tR\btasklist\"\xfe\x01\n" +
+	"\btasklist\x18\x02 \x01(\tR\btasklist\"\xa3\x02\n" +
 	"\x19DescribePartitionResponse\x12\x14\n" +
 	"\x05ready\x18\x01 \x01(\x03R\x05ready\x12\x18\n" +
 	"\arunning\x18\x02 \x01(\x03R\arunning\x12\x18\n" +
@@ -1855,7 +1875,8 @@ const file_yard_rpc_v1_rpc_proto_rawDesc = "" +
 	"\x0foldest_ready_ms\x18\x05 \x01(\x03R\roldestReadyMs\x12\x1c\n" +
 	"\tcompleted\x18\x06 \x01(\x03R\tcompleted\x12\x16\n" +
 	"\x06failed\x18\a \x01(\x03R\x06failed\x12\x12\n" +
-	"\x04dead\x18\b \x01(\x03R\x04dead\"L\n" +
+	"\x04dead\x18\b \x01(\x03R\x04dead\x12#\n" +
+	"\rlagging_lanes\x18\t \x01(\x05R\flaggingLanes\"L\n" +
 	"\x16DescribeWaitingRequest\x12\x16\n" +
 	"\x06domain\x18\x01 \x01(\tR\x06domain\x12\x1a\n" +
 	"\btasklist\x18\x02 \x01(\tR\btasklist\"3\n" +
@@ -1907,7 +1928,7 @@ const file_yard_rpc_v1_rpc_proto_rawDesc = "" +
 	"\x12LocateTaskResponse\x12-\n" +
 	"\awaiting\x18\x01 \x01(\v2\x13.yard.log.v1.RecordR\awaiting\x12\x14\n" +
 	"\x05fired\x18\x02 \x01(\bR\x05fired\x12\x1b\n" +
-	"\tfired_seq\x18\x03 \x01(\x04R\bfiredSeq\"\xbf\x02\n" +
+	"\tfired_seq\x18\x03 \x01(\x04R\bfiredSeq\"\xd5\x02\n" +
 	"\vHistoryLoad\x12\x1c\n" +
 	"\tpartition\x18\x01 \x01(\x05R\tpartition\x12\x16\n" +
 	"\x06active\x18\x02 \x01(\x03R\x06active\x12%\n" +
@@ -1918,7 +1939,9 @@ const file_yard_rpc_v1_rpc_proto_rawDesc = "" +
 	"\fshared_bytes\x18\a \x01(\x03R\vsharedBytes\x12\x1f\n" +
 	"\vshared_read\x18\b \x01(\x04R\n" +
 	"sharedRead\x12!\n" +
-	"\fstorage_full\x18\t \x01(\bR\vstorageFull\"V\n" +
+	"\fstorage_full\x18\t \x01(\bR\vstorageFull\x12\x14\n" +
+	"\x05apart\x18\n" +
+	" \x03(\tR\x05apart\"V\n" +
 	"\x06Hungry\x12\x16\n" +
 	"\x06domain\x18\x01 \x01(\tR\x06domain\x12\x1a\n" +
 	"\btasklist\x18\x02 \x01(\tR\btasklist\x12\x18\n" +

@@ -234,6 +234,7 @@ func (m *DescribePartitionResponse) CloneVT() *DescribePartitionResponse {
 	r.Completed = m.Completed
 	r.Failed = m.Failed
 	r.Dead = m.Dead
+	r.LaggingLanes = m.LaggingLanes
 	if len(m.unknownFields) > 0 {
 		r.unknownFields = make([]byte, len(m.unknownFields))
 		copy(r.unknownFields, m.unknownFields)
@@ -600,6 +601,11 @@ func (m *HistoryLoad) CloneVT() *HistoryLoad {
 		tmpContainer := make([]string, len(rhs))
 		copy(tmpContainer, rhs)
 		r.CancelsFullOf = tmpContainer
+	}
+	if rhs := m.Apart; rhs != nil {
+		tmpContainer := make([]string, len(rhs))
+		copy(tmpContainer, rhs)
+		r.Apart = tmpContainer
 	}
 	if len(m.unknownFields) > 0 {
 		r.unknownFields = make([]byte, len(m.unknownFields))
@@ -1226,6 +1232,11 @@ func (m *DescribePartitionResponse) MarshalToSizedBufferVT(dAtA []byte) (int, er
 	if m.unknownFields != nil {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
+	}
+	if m.LaggingLanes != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.LaggingLanes))
+		i--
+		dAtA[i] = 0x48
 	}
 	if m.Dead != 0 {
 		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.Dead))
@@ -2045,6 +2056,15 @@ func (m *HistoryLoad) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
 	}
+	if len(m.Apart) > 0 {
+		for iNdEx := len(m.Apart) - 1; iNdEx >= 0; iNdEx-- {
+			i -= len(m.Apart[iNdEx])
+			copy(dAtA[i:], m.Apart[iNdEx])
+			i = protohelpers.EncodeVarint(dAtA, i, uint64(len(m.Apart[iNdEx])))
+			i--
+			dAtA[i] = 0x52
+		}
+	}
 	if m.StorageFull {
 		i--
 		if m.StorageFull {
@@ -2494,6 +2514,9 @@ func (m *DescribePartitionResponse) SizeVT() (n int) {
 	if m.Dead != 0 {
 		n += 1 + protohelpers.SizeOfVarint(uint64(m.Dead))
 	}
+	if m.LaggingLanes != 0 {
+		n += 1 + protohelpers.SizeOfVarint(uint64(m.LaggingLanes))
+	}
 	n += len(m.unknownFields)
 	return n
 }
@@ -2826,6 +2849,12 @@ func (m *HistoryLoad) SizeVT() (n int) {
 	}
 	if m.StorageFull {
 		n += 2
+	}
+	if len(m.Apart) > 0 {
+		for _, s := range m.Apart {
+			l = len(s)
+			n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
+		}
 	}
 	n += len(m.unknownFields)
 	return n
@@ -4430,6 +4459,25 @@ func (m *DescribePartitionResponse) UnmarshalVT(dAtA []byte) error {
 				b := dAtA[iNdEx]
 				iNdEx++
 				m.Dead |= int64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 9:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field LaggingLanes", wireType)
+			}
+			m.LaggingLanes = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.LaggingLanes |= int32(b&0x7F) << shift
 				if b < 0x80 {
 					break
 				}
@@ -6477,6 +6525,38 @@ func (m *HistoryLoad) UnmarshalVT(dAtA []byte) error {
 				}
 			}
 			m.StorageFull = bool(v != 0)
+		case 10:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Apart", wireType)
+			}
+			var stringLen uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				stringLen |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			intStringLen := int(stringLen)
+			if intStringLen < 0 {
+				return protohelpers.ErrInvalidLength
+			}
+			postIndex := iNdEx + intStringLen
+			if postIndex < 0 {
+				return protohelpers.ErrInvalidLength
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Apart = append(m.Apart, string(dAtA[iNdEx:postIndex]))
+			iNdEx = postIndex
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])
@@ -8464,6 +8544,25 @@ func (m *DescribePartitionResponse) UnmarshalVTUnsafe(dAtA []byte) error {
 				b := dAtA[iNdEx]
 				iNdEx++
 				m.Dead |= int64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 9:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field LaggingLanes", wireType)
+			}
+			m.LaggingLanes = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.LaggingLanes |= int32(b&0x7F) << shift
 				if b < 0x80 {
 					break
 				}
@@ -10540,6 +10639,42 @@ func (m *HistoryLoad) UnmarshalVTUnsafe(dAtA []byte) error {
 				}
 			}
 			m.StorageFull = bool(v != 0)
+		case 10:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Apart", wireType)
+			}
+			var stringLen uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				stringLen |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			intStringLen := int(stringLen)
+			if intStringLen < 0 {
+				return protohelpers.ErrInvalidLength
+			}
+			postIndex := iNdEx + intStringLen
+			if postIndex < 0 {
+				return protohelpers.ErrInvalidLength
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			var stringValue string
+			if intStringLen > 0 {
+				stringValue = unsafe.String(&dAtA[iNdEx], intStringLen)
+			}
+			m.Apart = append(m.Apart, stringValue)
+			iNdEx = postIndex
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])

@@ -37,6 +37,11 @@ func (o *Owner) flush() {
 	for _, s := range fx.Searches {
 		o.search(s)
 	}
+	for _, l := range fx.Looks {
+		o.send(&Op{Kind: Count, Lane: l.Lane, Domain: l.Domain, From: l.Read}, func(out Outcome) {
+			o.give(replica.Looked{Look: l, All: out.All, Own: out.Own})
+		})
+	}
 	if len(fx.Releases) > 0 || len(fx.Triggers) > 0 {
 		o.send(&Op{
 			Kind: Hints, Triggers: append([]TriggerGroup(nil), fx.Triggers...), Releases: append([]ReleaseGroup(nil), fx.Releases...),
@@ -132,7 +137,9 @@ func (o *Owner) append(own []replica.Proposal) {
 	op := Op{Kind: AppendEvents}
 	for i := range own {
 		p := &own[i]
-		op.Events = append(op.Events, Event{Kind: p.Kind, ID: p.ID, Fence: p.Fence, Message: p.Message, Undelivered: p.Undelivered, NotAfter: p.NotAfter})
+		op.Events = append(op.Events, Event{
+			Kind: p.Kind, ID: p.ID, Fence: p.Fence, Domain: p.Domain, Message: p.Message, Undelivered: p.Undelivered, NotAfter: p.NotAfter,
+		})
 		if p.Carried != nil {
 			if op.Carried == nil {
 				op.Carried = make(map[int]CarriedState)
@@ -192,7 +199,7 @@ func (o *Owner) saved(ok bool, revision uint64, sentAt time.Duration) {
 // search asks the timer to take out what is cancelled; then the archive, the timer, and the part
 // of the log that is not read. The lanes' ends are measured after the first answer.
 func (o *Owner) search(s Search) {
-	found, levels := &replica.Found{Search: s}, o.r.ReadLevels()
+	found, levels := &replica.Found{Search: s}, o.r.UnreadLevels("")
 	if !s.Cancel {
 		o.searchArchive(found, levels, false)
 		return
@@ -204,7 +211,7 @@ func (o *Owner) search(s Search) {
 }
 
 // searchArchive goes on with a search; fired: what the timer took out may have been fired before.
-func (o *Owner) searchArchive(found *replica.Found, levels [ids.Lanes]uint64, fired bool) {
+func (o *Owner) searchArchive(found *replica.Found, levels Levels, fired bool) {
 	o.until(Op{Kind: ReadEnds}, func(ends Outcome) {
 		found.Ends = ends.Ends
 		if found.ID.IsZero() { // only how far the lanes go is asked for
@@ -228,8 +235,8 @@ func (o *Owner) searchArchive(found *replica.Found, levels [ids.Lanes]uint64, fi
 	})
 }
 
-func (o *Owner) searchUnread(found *replica.Found, levels [ids.Lanes]uint64) {
-	o.until(Op{Kind: AskUnread, Search: found.Search, Starts: levels}, func(unread Outcome) {
+func (o *Owner) searchUnread(found *replica.Found, levels Levels) {
+	o.until(Op{Kind: AskUnread, Search: found.Search, Levels: levels}, func(unread Outcome) {
 		if found.Unread = entryOf(unread.Task); found.Unread != nil {
 			found.Unread.Before, found.Unread.Position = found.Unread.Position, unread.Position
 		}

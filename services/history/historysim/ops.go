@@ -14,6 +14,8 @@ type (
 	Config       = replica.Config
 	Checkpoint   = replica.Checkpoint
 	Levels       = replica.Levels
+	Queue        = replica.Queue
+	QueueCursor  = replica.QueueCursor
 	Now          = replica.Now
 	Search       = replica.Search
 	Stay         = replica.Stay
@@ -68,6 +70,8 @@ const (
 	ReadArchive
 	ReadEnds
 	ReadLog
+	ReadQueues
+	Count
 	FetchLane
 	FetchEvents
 	AppendArchive
@@ -82,7 +86,7 @@ const (
 )
 
 var opNames = [...]string{
-	"load checkpoint", "save checkpoint", "append fence", "read timer", "read archive", "read ends", "read log",
+	"load checkpoint", "save checkpoint", "append fence", "read timer", "read archive", "read ends", "read log", "read queues", "count",
 	"fetch lane", "fetch events", "append archive", "park", "append events", "ask timer", "ask archive", "ask unread",
 	"purge", "hints", "reply",
 }
@@ -107,6 +111,8 @@ type Message struct {
 	Seq   uint64
 	Event bool
 	Lane  ids.Lane
+	// Domain is the one that it is filed under; "" where domains share it.
+	Domain string
 	// At is when it was stored, Unix ms.
 	At      int64
 	Tasks   []Task
@@ -139,19 +145,23 @@ type Op struct {
 	Revision   uint64
 	// Epoch is the owner's.
 	Epoch uint64
-	// Lane, From, To: what to read; Starts: the lanes' levels, of ReadLog and AskUnread.
+	// Lane, From, To: what to read, of a domain if one is named; or to count behind From, all and of the
+	// domain. Starts: the lanes' levels, of ReadLog. Queues: what to read of domains that lag.
 	Lane         ids.Lane
+	Domain       string
 	From, To     uint64
 	Starts, Ends [ids.Lanes]uint64
+	Queues       []QueueCursor
 	// Expected is the last sequence of the archive that an append builds upon.
 	Expected uint64
 	Tasks    []Task
 	// Data is what goes to the timer store, encoded, of Park and AppendFence; Bucket is where
 	// Park puts it. Tasks are in it.
-	Data     []byte
-	Bucket   int64
-	Events   []Event
-	Carried  map[int]CarriedState
+	Data    []byte
+	Bucket  int64
+	Events  []Event
+	Carried map[int]CarriedState
+	// Levels are those of Purge and AskUnread.
 	Levels   Levels
 	Search   Search
 	Triggers []TriggerGroup
@@ -194,6 +204,8 @@ type Outcome struct {
 	// Task was found; Position is where it lies, if it is unread.
 	Task     *Task
 	Position ids.Position
+	// All messages of the lane lie behind, and Own of the domain, of Count.
+	All, Own uint64
 	// Fired: the timer has fired the task lately, or may have.
 	Fired bool
 }

@@ -29,6 +29,12 @@ type reader struct {
 	waiting bool
 }
 
+// replayed is a message of a takeover; queue: it is read as that of a domain that lags.
+type replayed struct {
+	*Message
+	queue bool
+}
+
 // Owner is one ownership of a partition.
 type Owner struct {
 	name string
@@ -48,8 +54,11 @@ type Owner struct {
 	end             uint64
 
 	readers [ids.Lanes + 1]reader
-	// replaying are the messages of the takeover that have not been stepped through.
-	replaying []*Message
+	// queues are the readers of domains that lag.
+	queues map[Queue]*reader
+	// replaying are the messages of the takeover that have not been stepped through, once logRead.
+	replaying []replayed
+	logRead   bool
 	inputs    []replica.Input
 	live      bool
 	turning   bool
@@ -62,7 +71,8 @@ type Owner struct {
 
 // New makes an owner; Start begins its takeover.
 func New(name string, cfg Config, host Host) *Owner {
-	return &Owner{name: name, cfg: cfg, host: host}
+	cfg.Queues = true
+	return &Owner{name: name, cfg: cfg, host: host, queues: make(map[Queue]*reader)}
 }
 
 // Live tells whether the takeover is over.
@@ -86,8 +96,24 @@ func (o *Owner) Read(m *Message) bool {
 	if m.Event {
 		return o.r.EventAt() >= m.Seq || m.Seq <= o.base.Floor
 	}
-	return o.r.ReadLevels()[m.Lane] >= m.Seq || m.Seq <= o.base.Ack[m.Lane]
+	at := Queue{Lane: m.Lane, Domain: m.Domain}
+	levels := o.r.UnreadLevels("")
+	if levels.Of(at) >= m.Seq {
+		return true
+	}
+	for _, q := range o.base.Queues {
+		if q.Queue == at {
+			return m.Seq <= max(q.Ack, q.End)
+		}
+	}
+	return m.Seq <= o.base.Ack[m.Lane]
 }
+
+// Apart are the domains whose tasks are to be filed under the domain.
+func (o *Owner) Apart() []string { return o.r.Apart() }
+
+// Lagging counts the domains that lag behind a lane.
+func (o *Owner) Lagging() int { return o.r.Lagging() }
 
 // Len counts the tasks in memory.
 func (o *Owner) Len() int {
@@ -216,7 +242,7 @@ func (o *Owner) tick() {
 	if o.ended {
 		return
 	}
-	o.give(replica.Tick{Fences: true, NotAfter: true})
+	o.give(replica.Tick{Fences: true, Queues: true, NotAfter: true})
 	o.host.After(tickEvery, o.tick)
 }
 
@@ -244,13 +270,16 @@ func (o *Owner) turn() {
 // inputsOf is the source of inputs that are no records, behind the readers.
 const inputsOf = events + 1
 
+// queuesOf are the sources of domains that lag, in the order of their readings.
+const queuesOf = inputsOf + 1
+
 // sources are where something waits that may be stepped through now.
 func (o *Owner) sources() []int {
 	var all []int
 	if len(o.inputs) > 0 {
 		all = append(all, inputsOf)
 	}
-	if o.stalled || !o.live && len(o.replaying) == 0 {
+	if o.stalled || !o.live && (!o.logRead || len(o.replaying) == 0) {
 		return all
 	}
 	if !o.live {
@@ -262,6 +291,11 @@ func (o *Owner) sources() []int {
 	for i := range o.readers {
 		if len(o.readers[i].queue) > 0 && (i == events || o.r.Room(ids.Lane(i))) {
 			all = append(all, i)
+		}
+	}
+	for i, rd := range o.r.Readings() {
+		if q := o.queues[rd.Queue]; q != nil && len(q.queue) > 0 && o.r.QueueRoom(rd.Queue, q.queue[0].Seq) {
+			all = append(all, queuesOf+i)
 		}
 	}
 	return all
@@ -280,17 +314,13 @@ func (o *Owner) stepOne() bool {
 		o.check()
 		return true
 	}
-	queue := &o.replaying
-	if o.live {
-		queue = &o.readers[which].queue
-	}
-	m := (*queue)[0]
+	m, taken := o.next(which)
 	if !o.r.Step(inputOf(m), o.host.Now(), &o.fx) {
 		o.stalled = true
 		return true
 	}
-	*queue = (*queue)[1:]
-	o.host.Applied(m)
+	taken()
+	o.host.Applied(m.Message)
 	o.check()
 	if o.fx.Halt != nil {
 		o.finish(Halted + o.fx.Halt.Error())
@@ -302,7 +332,19 @@ func (o *Owner) stepOne() bool {
 	return true
 }
 
-func inputOf(m *Message) replica.Input {
+// next is the next message of a source; taken takes it out.
+func (o *Owner) next(which int) (m replayed, taken func()) {
+	if !o.live {
+		return o.replaying[0], func() { o.replaying = o.replaying[1:] }
+	}
+	from, queue := &o.readers[min(which, events)], false
+	if which >= queuesOf {
+		from, queue = o.queues[o.r.Readings()[which-queuesOf].Queue], true
+	}
+	return replayed{from.queue[0], queue}, func() { from.queue = from.queue[1:] }
+}
+
+func inputOf(m replayed) replica.Input {
 	if m.Event {
 		in := &replica.Events{
 			Seq: m.Seq, At: m.At, Bytes: 100 * len(m.Events), ReplyTo: m.ReplyTo, RequestID: m.Request,
@@ -317,7 +359,7 @@ func inputOf(m *Message) replica.Input {
 		}
 		return in
 	}
-	in := &replica.Submits{Lane: m.Lane, Seq: m.Seq, At: m.At, Bytes: 200 * len(m.Tasks)}
+	in := &replica.Submits{Lane: m.Lane, Domain: m.Domain, Queue: m.queue, Seq: m.Seq, At: m.At, Bytes: 200 * len(m.Tasks)}
 	for i := range m.Tasks {
 		in.Tasks = append(in.Tasks, entryOf(&m.Tasks[i]))
 	}
@@ -354,13 +396,36 @@ func (o *Owner) fetch() {
 			op = Op{Kind: FetchEvents, From: rd.next}
 		}
 		rd.waiting = true
-		o.until(op, func(out Outcome) {
-			rd.waiting = false
-			for _, m := range out.Messages {
-				rd.queue = append(rd.queue, m)
-				rd.next = m.Seq + 1
-			}
-			o.wake()
-		})
+		o.read(op, rd)
 	}
+	lagging := make(map[Queue]bool)
+	for _, reading := range o.r.Readings() {
+		lagging[reading.Queue] = true
+		rd := o.queues[reading.Queue]
+		if rd == nil {
+			rd = &reader{next: reading.From}
+			o.queues[reading.Queue] = rd
+		}
+		if !rd.waiting && len(rd.queue) <= 2 && reading.Room {
+			rd.waiting = true
+			o.read(Op{Kind: FetchLane, Lane: reading.Lane, Domain: reading.Domain, From: rd.next}, rd)
+		}
+	}
+	for at := range o.queues {
+		if !lagging[at] {
+			delete(o.queues, at)
+		}
+	}
+}
+
+// read hands what an operation has found to a reader.
+func (o *Owner) read(op Op, rd *reader) {
+	o.until(op, func(out Outcome) {
+		rd.waiting = false
+		for _, m := range out.Messages {
+			rd.queue = append(rd.queue, m)
+			rd.next = m.Seq + 1
+		}
+		o.wake()
+	})
 }

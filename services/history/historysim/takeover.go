@@ -1,6 +1,9 @@
 package historysim
 
 import (
+	"cmp"
+	"slices"
+
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/replica"
 )
@@ -70,6 +73,9 @@ func (o *Owner) readLog() {
 		for _, seq := range o.base.Read {
 			read = max(read, seq)
 		}
+		for _, q := range o.base.Queues {
+			read = max(read, q.Read, q.Last)
+		}
 		if ends.Seq < read {
 			o.finish("the log ends before the checkpoint")
 			return
@@ -77,11 +83,19 @@ func (o *Owner) readLog() {
 		o.end = ends.Seq
 		o.recovered.Ends = Levels{Lanes: ends.Ends, Events: ends.Events}
 		o.until(Op{Kind: ReadLog, Starts: o.base.Ack, Ends: o.base.Read, From: o.base.Floor + 1, To: o.end}, func(log Outcome) {
-			o.replaying = log.Messages
-			if len(o.replaying) == 0 {
-				o.recover()
+			for _, m := range log.Messages {
+				o.replaying = append(o.replaying, replayed{m, false})
 			}
-			o.wake()
+			o.until(Op{Kind: ReadQueues, Queues: o.base.Queues}, func(queues Outcome) {
+				for _, m := range queues.Messages {
+					o.replaying = append(o.replaying, replayed{m, true})
+				}
+				slices.SortStableFunc(o.replaying, func(a, b replayed) int { return cmp.Compare(a.Seq, b.Seq) })
+				if o.logRead = true; len(o.replaying) == 0 {
+					o.recover()
+				}
+				o.wake()
+			})
 		})
 	})
 }

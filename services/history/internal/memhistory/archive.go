@@ -8,6 +8,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/replica"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/partition"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/record"
@@ -118,7 +119,7 @@ func (r Reader) Archived(_ context.Context, wanted []ids.TaskID) ([]*logv1.Recor
 }
 
 // Unread implements partition.Reader; a hint spares nothing in memory.
-func (r Reader) Unread(_ context.Context, id ids.TaskID, _ uint64, read [ids.Lanes]uint64) (*logv1.Record, ids.Position, error) {
+func (r Reader) Unread(_ context.Context, id ids.TaskID, _ uint64, read replica.Levels) (*logv1.Record, ids.Position, error) {
 	return r.World.unread(id, read)
 }
 

@@ -13,7 +13,7 @@ func TestArchive(t *testing.T) {
 		w := NewWorld(func(string, []byte) {}, func(string, []byte) bool { return true })
 		return porttest.ArchivePorts{
 			Archive: func() partition.Archive { return Archive{w, porttest.Retention} },
-			Reader:  Reader{w}, Submit: w.AppendSubmit,
+			Reader:  Reader{w}, Submit: w.AppendSubmit, SubmitOf: w.AppendSubmitOf,
 			Dead: func(*testing.T) []*logv1.Record { return w.DeadTasks() },
 		}
 	})

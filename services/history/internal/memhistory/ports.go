@@ -19,8 +19,8 @@ func laneOf(s partition.Source) ids.Lane {
 }
 
 // Read implements partition.Log.
-func (w *World) Read(ctx context.Context, s partition.Source, from, upTo uint64, handle func(partition.Record) error) error {
-	return w.read(ctx, laneOf(s), from, upTo, handle)
+func (w *World) Read(ctx context.Context, s partition.Source, domain string, from, upTo uint64, handle func(partition.Record) error) error {
+	return w.read(ctx, replica.Queue{Lane: laneOf(s), Domain: domain}, from, upTo, handle)
 }
 
 // Ends implements partition.Log.
@@ -43,7 +43,7 @@ func (w *World) Append(_ context.Context, batch []byte) error {
 	err := w.write()
 	w.mu.Unlock()
 	if err == nil {
-		w.append(laneEvent, batch)
+		w.append(replica.Queue{Lane: laneEvent}, batch)
 	}
 	return err
 }
@@ -56,7 +56,7 @@ func (w *World) Forget(_ context.Context, levels replica.Levels) error {
 		m := &w.log[i]
 		upTo := levels.Events
 		if m.lane != laneEvent {
-			upTo = levels.Lanes[m.lane]
+			upTo = levels.Of(replica.Queue{Lane: m.lane, Domain: m.domain})
 		}
 		if m.rec.Seq <= upTo {
 			m.gone = true
@@ -149,11 +149,11 @@ func (w *World) latest(id ids.TaskID) (latest *logv1.Record) {
 }
 
 // unread finds a task behind the read levels.
-func (w *World) unread(id ids.TaskID, read [ids.Lanes]uint64) (*logv1.Record, ids.Position, error) {
+func (w *World) unread(id ids.TaskID, read replica.Levels) (*logv1.Record, ids.Position, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, m := range w.log {
-		if m.lane == laneEvent || m.gone || m.rec.Seq <= read[m.lane] {
+		if m.lane == laneEvent || m.gone || m.rec.Seq <= read.Of(replica.Queue{Lane: m.lane, Domain: m.domain}) {
 			continue
 		}
 		var b logv1.Batch
@@ -170,11 +170,11 @@ func (w *World) unread(id ids.TaskID, read [ids.Lanes]uint64) (*logv1.Record, id
 }
 
 // Backlog implements partition.Log.
-func (w *World) Backlog(_ context.Context, lane ids.Lane, read uint64) (n uint64, err error) {
+func (w *World) Backlog(_ context.Context, of replica.Queue, read uint64) (n uint64, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, m := range w.log {
-		if m.lane == lane && m.rec.Seq > read {
+		if m.in(of) && m.rec.Seq > read && !m.gone {
 			n++
 		}
 	}

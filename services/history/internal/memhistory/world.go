@@ -15,14 +15,17 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/contracts/topology"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/replica"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/partition"
 )
 
-// message is one stored message; lane is laneEvent for events.
+// message is one stored message; lane is laneEvent for events, domain the one that a submit is filed under.
 type message struct {
-	lane ids.Lane
-	rec  partition.Record
-	gone bool
+	lane   ids.Lane
+	domain string
+	rec    partition.Record
+	gone   bool
 }
 
 const laneEvent ids.Lane = 255
@@ -65,17 +68,35 @@ func (w *World) FailWrites(fail bool) {
 	w.mu.Unlock()
 }
 
-// AppendSubmit appends a submit batch, as a frontend or the timer does.
-func (w *World) AppendSubmit(lane ids.Lane, batch []byte) uint64 { return w.append(lane, batch) }
+// AppendSubmit appends a submit batch that domains share, as a frontend does.
+func (w *World) AppendSubmit(lane ids.Lane, batch []byte) uint64 {
+	return w.append(replica.Queue{Lane: lane}, batch)
+}
+
+// AppendSubmitOf appends a submit batch of a domain, as a frontend or the timer does.
+func (w *World) AppendSubmitOf(at replica.Queue, batch []byte) uint64 { return w.append(at, batch) }
 
 // AppendForeignEvents appends an event batch of another service.
-func (w *World) AppendForeignEvents(batch []byte) uint64 { return w.append(laneEvent, batch) }
+func (w *World) AppendForeignEvents(batch []byte) uint64 {
+	return w.append(replica.Queue{Lane: laneEvent}, batch)
+}
 
-func (w *World) append(lane ids.Lane, data []byte) uint64 {
+// subjectOf is where a message is filed, in partition 0.
+func subjectOf(at replica.Queue) string {
+	switch {
+	case at.Lane == laneEvent:
+		return topology.Event(0)
+	case at.Domain == "":
+		return topology.SubmitShared(0, at.Lane)
+	}
+	return topology.SubmitOf(0, at.Lane, at.Domain)
+}
+
+func (w *World) append(at replica.Queue, data []byte) uint64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	seq := uint64(len(w.log) + 1)
-	w.log = append(w.log, message{lane: lane, rec: partition.Record{Seq: seq, Time: time.Now(), Data: data}})
+	w.log = append(w.log, message{lane: at.Lane, domain: at.Domain, rec: partition.Record{Subject: subjectOf(at), Seq: seq, Time: time.Now(), Data: data}})
 	close(w.grown)
 	w.grown = make(chan struct{})
 	return seq
@@ -159,13 +180,13 @@ func (w *World) write() error {
 	return nil
 }
 
-// read hands out messages of a lane from a sequence; upTo 0 = for ever.
-func (w *World) read(ctx context.Context, lane ids.Lane, from, upTo uint64, handle func(partition.Record) error) error {
+// read hands out messages of a lane, or of a domain's there, from a sequence; upTo 0 = for ever.
+func (w *World) read(ctx context.Context, of replica.Queue, from, upTo uint64, handle func(partition.Record) error) error {
 	for next := max(from, 1); ; {
 		w.mu.Lock()
 		var batch []partition.Record
 		for ; next <= uint64(len(w.log)) && (upTo == 0 || next <= upTo); next++ {
-			if m := w.log[next-1]; m.lane == lane && !m.gone {
+			if m := w.log[next-1]; m.in(of) && !m.gone {
 				batch = append(batch, m.rec)
 			}
 		}
@@ -188,6 +209,11 @@ func (w *World) read(ctx context.Context, lane ids.Lane, from, upTo uint64, hand
 			return nil
 		}
 	}
+}
+
+// in tells whether m is of a lane, and filed under a domain if one is named.
+func (m *message) in(of replica.Queue) bool {
+	return m.lane == of.Lane && (of.Domain == "" || m.domain == of.Domain)
 }
 
 // Dump tells all that concerns a task, for a test that fails.

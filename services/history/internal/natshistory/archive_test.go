@@ -12,6 +12,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/replica"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/partition"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/porttest"
@@ -57,11 +58,10 @@ func TestArchive(t *testing.T) {
 			Archive: func() partition.Archive { return NewArchive(owner, porttest.Retention) },
 			Reader:  reader,
 			Submit: func(lane ids.Lane, batch []byte) uint64 {
-				seq, _, err := natslog.Append(t.Context(), owner.NATS, natslog.Msg{Subject: topology.Submit(0, lane, "shop", "mail"), Data: batch})
-				if err != nil {
-					t.Fatal(err)
-				}
-				return seq
+				return store(t, owner.NATS, topology.SubmitShared(0, lane), batch)
+			},
+			SubmitOf: func(at replica.Queue, batch []byte) uint64 {
+				return store(t, owner.NATS, topology.Submit(0, at.Lane, at.Domain, "mail"), batch)
 			},
 			Dead: func(t *testing.T) (all []*logv1.Record) {
 				err := natslog.ReadAll(t.Context(), owner.JetStream, natslog.ReadConfig{Stream: topology.DeadLetterStream}, func(r natslog.Record) error {

@@ -3,11 +3,13 @@ package natshistory
 import (
 	"context"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/replica"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/partition"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/record"
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
@@ -28,7 +30,7 @@ const (
 
 // Unread implements partition.Reader. The log is read as it lies, events too: for a
 // filter the server would have to count what matches, which takes longer.
-func (r *Reader) Unread(ctx context.Context, id ids.TaskID, hint uint64, read [ids.Lanes]uint64) (*logv1.Record, ids.Position, error) {
+func (r *Reader) Unread(ctx context.Context, id ids.TaskID, hint uint64, read replica.Levels) (*logv1.Record, ids.Position, error) {
 	if hint > 0 {
 		answers, err := r.get(ctx, topology.HistoryStream(r.cfg.Partition), natslog.Query{Seq: hint, Batch: hintMsgs})
 		if err != nil {
@@ -61,7 +63,7 @@ func (r *Reader) ask(ctx context.Context, stream string, queries []natslog.Query
 
 // scan reads the log from the task's creation, which its id tells, until a message
 // is too young to hold its submit.
-func (r *Reader) scan(ctx context.Context, id ids.TaskID, read [ids.Lanes]uint64) (*logv1.Record, ids.Position, error) {
+func (r *Reader) scan(ctx context.Context, id ids.TaskID, read replica.Levels) (*logv1.Record, ids.Position, error) {
 	stream := topology.HistoryStream(r.cfg.Partition)
 	created := id.Time()
 	begin, end := created.Add(-clockSkew), created.Add(clockSkew+appendDelay)
@@ -99,10 +101,21 @@ func (r *Reader) scan(ctx context.Context, id ids.TaskID, read [ids.Lanes]uint64
 // firstUnread is the first message from a sequence on that its lane has not read, 0 = there
 // is none. The read level of a lane that was not used lately, or never, says nothing of what
 // is unread: its next message does.
-func (r *Reader) firstUnread(ctx context.Context, stream string, from uint64, read [ids.Lanes]uint64) (first uint64, err error) {
-	queries := make([]natslog.Query, ids.Lanes)
-	for lane := range queries {
-		queries[lane] = natslog.Query{Seq: max(from, read[lane]+1), NextFor: topology.SubmitLane(r.cfg.Partition, ids.Lane(lane))}
+func (r *Reader) firstUnread(ctx context.Context, stream string, from uint64, read replica.Levels) (first uint64, err error) {
+	var queries []natslog.Query
+	after := func(seq uint64, subject string) {
+		if seq < math.MaxUint64 {
+			queries = append(queries, natslog.Query{Seq: max(from, seq+1), NextFor: subject})
+		}
+	}
+	for lane, seq := range read.Lanes {
+		after(seq, topology.SubmitLane(r.cfg.Partition, ids.Lane(lane)))
+	}
+	for _, q := range read.Queues {
+		after(q.Seq, topology.SubmitDomain(r.cfg.Partition, q.Lane, q.Domain))
+	}
+	if len(queries) == 0 {
+		return 0, nil
 	}
 	answers, err := r.ask(ctx, stream, queries)
 	if err != nil {
@@ -119,13 +132,14 @@ func (r *Reader) firstUnread(ctx context.Context, stream string, from uint64, re
 }
 
 // unreadIn looks through messages of the log, and tells where the task lies.
-func (r *Reader) unreadIn(some []natslog.Record, id ids.TaskID, read [ids.Lanes]uint64) (*logv1.Record, ids.Position, error) {
+func (r *Reader) unreadIn(some []natslog.Record, id ids.TaskID, read replica.Levels) (*logv1.Record, ids.Position, error) {
 	for _, rec := range some {
 		if !topology.IsSubmit(r.cfg.Partition, rec.Subject) {
 			continue
 		}
 		lane, ok := topology.LaneOf(r.cfg.Partition, rec.Subject)
-		if ok && rec.Seq <= read[lane] {
+		at := replica.Queue{Lane: lane, Domain: topology.DomainOfSubmit(r.cfg.Partition, rec.Subject)}
+		if ok && rec.Seq <= read.Of(at) {
 			continue
 		}
 		found, err := record.Cut(rec.Data, id)

@@ -8,6 +8,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/replica"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/partition"
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
 )
@@ -50,7 +51,7 @@ func TestUnreadIsBounded(t *testing.T) {
 		{"it lies at the begin", id, [ids.Lanes]uint64{1: late}, ids.NewPosition(early, 3), false},
 	} {
 		before := reader.cfg.NATS.Stats().InBytes
-		found, at, err := reader.Unread(t.Context(), c.id, 0, c.read)
+		found, at, err := reader.Unread(t.Context(), c.id, 0, replica.Levels{Lanes: c.read})
 		if errors.Is(err, partition.ErrSearchTooLong) != c.tooLong || !c.tooLong && err != nil || (found != nil) != (c.at != 0) || found != nil && at != c.at {
 			t.Errorf("%s: %v at %v: %v", c.what, found, at, err)
 		}

@@ -31,13 +31,23 @@ type Config struct {
 }
 
 // Log reads the partition's log.
-type Log struct{ Config }
+type Log struct {
+	Config
+	// forgotten is the domain of each lane that was purged last, where they are too many for one time.
+	forgotten [ids.Lanes]string
+}
+
+// NewLog makes one.
+func NewLog(c Config) *Log { return &Log{Config: c} }
 
 // prefetchBytes bounds what a lane's reader holds ahead of the window; there are six
-// lanes in each partition.
-const prefetchBytes = 2 << 20
+// lanes in each partition. queuePrefetchBytes is that of a domain that lags, of which there may be many.
+const (
+	prefetchBytes      = 2 << 20
+	queuePrefetchBytes = 512 << 10
+)
 
-func (l Log) read(filter string, from uint64) natslog.ReadConfig {
+func (l *Log) read(filter string, from uint64) natslog.ReadConfig {
 	return natslog.ReadConfig{
 		Stream: topology.HistoryStream(l.Partition), Filters: []string{filter}, StartSeq: from,
 		PrefetchBytes: prefetchBytes, Log: l.Config.Log,
@@ -50,23 +60,36 @@ func pass(handle func(partition.Record) error) func(natslog.Record) error {
 	}
 }
 
-func (l Log) subject(s partition.Source) string {
+func (l *Log) subject(s partition.Source) string {
 	if s == partition.SourceEvents {
 		return topology.Event(l.Partition)
 	}
-	return topology.SubmitLane(l.Partition, ids.Lane(s))
+	return l.submits(replica.Queue{Lane: ids.Lane(s)})
+}
+
+// submits filters a lane, or what is filed there under a domain.
+func (l *Log) submits(of replica.Queue) string {
+	if of.Domain == "" {
+		return topology.SubmitLane(l.Partition, of.Lane)
+	}
+	return topology.SubmitDomain(l.Partition, of.Lane, of.Domain)
 }
 
 // Read implements partition.Log.
-func (l Log) Read(ctx context.Context, s partition.Source, from, upTo uint64, handle func(partition.Record) error) error {
-	if upTo == 0 {
-		return natslog.Read(ctx, l.JetStream, l.read(l.subject(s), from), pass(handle))
+func (l *Log) Read(ctx context.Context, s partition.Source, domain string, from, upTo uint64, handle func(partition.Record) error) error {
+	what := l.read(l.subject(s), from)
+	if domain != "" {
+		what = l.read(l.submits(replica.Queue{Lane: ids.Lane(s), Domain: domain}), from)
+		what.PrefetchBytes = queuePrefetchBytes
 	}
-	return natslog.ReadRange(ctx, l.JetStream, l.read(l.subject(s), from), upTo, pass(handle))
+	if upTo == 0 {
+		return natslog.Read(ctx, l.JetStream, what, pass(handle))
+	}
+	return natslog.ReadRange(ctx, l.JetStream, what, upTo, pass(handle))
 }
 
 // Ends implements partition.Log.
-func (l Log) Ends(ctx context.Context) (last uint64, of [partition.Sources]uint64, err error) {
+func (l *Log) Ends(ctx context.Context) (last uint64, of [partition.Sources]uint64, err error) {
 	for s := range of {
 		r, err := natslog.LastForSubject(ctx, l.JetStream, topology.HistoryStream(l.Partition), l.subject(partition.Source(s)))
 		if err != nil {
@@ -81,10 +104,10 @@ func (l Log) Ends(ctx context.Context) (last uint64, of [partition.Sources]uint6
 }
 
 // Backlog implements partition.Log.
-func (l Log) Backlog(ctx context.Context, lane ids.Lane, read uint64) (uint64, error) {
+func (l *Log) Backlog(ctx context.Context, of replica.Queue, read uint64) (uint64, error) {
 	stream := topology.HistoryStream(l.Partition)
 	c, err := l.JetStream.CreateConsumer(ctx, stream, jetstream.ConsumerConfig{
-		FilterSubject: topology.SubmitLane(l.Partition, lane), AckPolicy: jetstream.AckNonePolicy,
+		FilterSubject: l.submits(of), AckPolicy: jetstream.AckNonePolicy,
 		DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: read + 1,
 		MemoryStorage: true, InactiveThreshold: 10 * time.Second,
 	})
@@ -96,32 +119,9 @@ func (l Log) Backlog(ctx context.Context, lane ids.Lane, read uint64) (uint64, e
 
 // Append implements partition.Log. Events have no identity: repeating one changes nothing,
 // and the same wish a second later is a new one.
-func (l Log) Append(ctx context.Context, batch []byte) error {
+func (l *Log) Append(ctx context.Context, batch []byte) error {
 	_, err := appendTo(ctx, l.Config, natslog.Msg{Subject: topology.Event(l.Partition), Data: batch})
 	return err
-}
-
-// Forget implements partition.Log.
-func (l Log) Forget(ctx context.Context, levels replica.Levels) error {
-	stream, err := l.JetStream.Stream(ctx, topology.HistoryStream(l.Partition))
-	if err != nil {
-		return err
-	}
-	purge := func(subject string, upTo uint64) error {
-		if upTo == 0 {
-			return nil
-		}
-		if err := stream.Purge(ctx, jetstream.WithPurgeSubject(subject), jetstream.WithPurgeSequence(upTo+1)); err != nil {
-			return fmt.Errorf("purge %s up to %d: %w", subject, upTo, err)
-		}
-		return nil
-	}
-	for lane := range ids.Lane(ids.Lanes) {
-		if err := purge(topology.SubmitLane(l.Partition, lane), levels.Lanes[lane]); err != nil {
-			return err
-		}
-	}
-	return purge(topology.Event(l.Partition), levels.Events)
 }
 
 // appendTimeout bounds one write; the partition repeats it. One that meets a lost leader is never

@@ -12,6 +12,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/signals"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/replica"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/porttest"
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
 	"github.com/yardmaster-io/yardmaster/shared/natsrpc"
@@ -42,13 +43,12 @@ func TestPorts(t *testing.T) {
 		}
 		cfg := Config{NATS: nc, JetStream: js, Log: slog.New(slog.DiscardHandler)}
 		return porttest.Ports{
-			Log: Log{cfg}, TimerStore: NewTimerStore(cfg), Checkpoints: Checkpoints{cfg, kv},
+			Log: NewLog(cfg), TimerStore: NewTimerStore(cfg), Checkpoints: Checkpoints{cfg, kv},
 			Submit: func(lane ids.Lane, batch []byte) uint64 {
-				seq, _, err := natslog.Append(t.Context(), nc, natslog.Msg{Subject: topology.Submit(0, lane, "shop", "mail"), Data: batch})
-				if err != nil {
-					t.Fatal(err)
-				}
-				return seq
+				return store(t, nc, topology.SubmitShared(0, lane), batch)
+			},
+			SubmitOf: func(at replica.Queue, batch []byte) uint64 {
+				return store(t, nc, topology.Submit(0, at.Lane, at.Domain, "mail"), batch)
 			},
 		}
 	})
@@ -129,4 +129,13 @@ func TestR1_VerdictsGoToInboxesOnly(t *testing.T) {
 	if n := metrics.Counter(signals.RepliesRefused, "history").Value(); n != int64(2*len(wrong)) {
 		t.Errorf("%d were counted", n)
 	}
+}
+
+func store(t *testing.T, nc *nats.Conn, subject string, data []byte) uint64 {
+	t.Helper()
+	seq, _, err := natslog.Append(t.Context(), nc, natslog.Msg{Subject: subject, Data: data})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return seq
 }

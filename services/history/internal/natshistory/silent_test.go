@@ -10,6 +10,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/replica"
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
 )
 
@@ -27,7 +28,7 @@ func TestASearchWithoutAnAnswerEnds(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 4*readTimeout)
 	defer cancel()
-	if _, _, err := reader.Unread(ctx, ids.NewTaskID(time.Now(), 9, 1), 0, [ids.Lanes]uint64{}); err == nil {
+	if _, _, err := reader.Unread(ctx, ids.NewTaskID(time.Now(), 9, 1), 0, replica.Levels{}); err == nil {
 		t.Error("there was an answer")
 	}
 	if ctx.Err() != nil {
@@ -50,7 +51,7 @@ func TestAPoisonMessageDoesNotHideATask(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	found, at, err := reader.Unread(t.Context(), id, 0, [ids.Lanes]uint64{})
+	found, at, err := reader.Unread(t.Context(), id, 0, replica.Levels{})
 	if err != nil || found == nil || at.Seq() != 2 {
 		t.Errorf("found %v at %v, %v", found, at, err)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/replica"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/partition"
 )
 
@@ -20,7 +21,7 @@ type slowReader struct {
 	running, most *atomic.Int64
 }
 
-func (r slowReader) Unread(ctx context.Context, _ ids.TaskID, _ uint64, _ [ids.Lanes]uint64) (*logv1.Record, ids.Position, error) {
+func (r slowReader) Unread(ctx context.Context, _ ids.TaskID, _ uint64, _ replica.Levels) (*logv1.Record, ids.Position, error) {
 	n := r.running.Add(1)
 	defer r.running.Add(-1)
 	if n > r.most.Load() {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/replica"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
 )
 
@@ -39,7 +40,7 @@ type Reader interface {
 	// log sequence where it should be, 0 = unknown. It tells where the task lies too. Nil
 	// where it does not.
 	// ErrSearchTooLong: without a hint, the log around the task's creation holds too much.
-	Unread(ctx context.Context, id ids.TaskID, hint uint64, read [ids.Lanes]uint64) (*logv1.Record, ids.Position, error)
+	Unread(ctx context.Context, id ids.TaskID, hint uint64, read replica.Levels) (*logv1.Record, ids.Position, error)
 	// Recent returns lately finished tasks of a domain that are wanted, the last one first, as far as
 	// they are among the archive's last messages. Wanted is not kept, nor what it is asked about.
 	Recent(ctx context.Context, domain string, limit int, wanted func(*logv1.Record) bool) ([]*logv1.Record, error)

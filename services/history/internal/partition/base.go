@@ -78,7 +78,10 @@ func (b *base) report(in replica.Input) {
 // tick is the input that time has passed.
 func (b *base) tick() replica.Tick {
 	version := b.version()
-	return replica.Tick{Fences: version >= logversion.Fences, NotAfter: version >= logversion.NotAfter}
+	return replica.Tick{Fences: version >= logversion.Fences, Queues: b.queues(), NotAfter: version >= logversion.NotAfter}
 }
+
+// queues tells whether the cluster writes a log version that has queues.
+func (b *base) queues() bool { return b.version() >= logversion.Queues }
 
 func (b *base) version() uint32 { return logversion.Field(b.LogVersion()) }

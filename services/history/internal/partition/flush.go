@@ -29,7 +29,12 @@ func (o *Owner) flush() {
 	if fx.Purge != nil {
 		go o.writers.purge(*fx.Purge)
 	}
-	o.searches.add(o.core.ReadLevels(), fx.Searches)
+	if len(fx.Searches) > 0 {
+		o.searches.add(o.core.UnreadLevels(""), fx.Searches)
+	}
+	for _, l := range fx.Looks {
+		go o.readers.look(l)
+	}
 	if len(fx.Triggers) > 0 || len(fx.Releases) > 0 {
 		hints := hints{wire: o.Wire, shards: make([]logv1.Hints, o.Shards), sizes: make([]int, o.Shards)}
 		hints.send(fx)
@@ -117,9 +122,10 @@ func (o *Owner) loadReport() (subject string, data []byte) {
 	waiting := o.core.Waiting()
 	tasks, bytes := o.core.Shareable(o.readers.pending[ids.LaneFirst].Load())
 	return topology.HintLoad, encode(&rpcv1.HistoryLoad{
-		Partition: int32(o.Partition), Active: int64(o.core.Active()), UnreadBatches: o.readers.unread(),
+		Partition: int32(o.Partition), Active: int64(o.core.Active()), UnreadBatches: o.readers.unread(""),
 		CancelsFull: waiting.Full, CancelsFullOf: waiting.Domains, SharedTasks: tasks, SharedBytes: bytes,
 		SharedRead:  o.core.ReadLevels()[ids.LaneFirst],
+		Apart:       o.core.Apart(),
 		StorageFull: o.StorageFull != nil && o.StorageFull() != "",
 	})
 }

@@ -13,6 +13,7 @@ import (
 type Metrics struct {
 	SubmitBatches, Loaded, EventBatches, Events, Refused, Triggers, Retriggered *telemetry.Counter
 	Granted, Bounced, Archived, Parked, Carried, WriteRetries, Poison           *telemetry.Counter
+	PassedOver                                                                  *telemetry.Counter
 	waits                                                                       *telemetry.Queues[*telemetry.Histogram]
 	writes                                                                      map[string]*telemetry.Histogram // by what is written
 }
@@ -33,6 +34,7 @@ func NewMetrics(m *telemetry.Metrics) *Metrics {
 		Archived:      m.Counter(signals.TasksArchived),
 		Parked:        m.Counter(signals.TasksParked),
 		Carried:       m.Counter(signals.TasksCarried),
+		PassedOver:    m.Counter(signals.SubmitMessagesPassedOver),
 		WriteRetries:  m.Counter(signals.WriteRetries),
 		Poison:        m.Counter(signals.RecordsQuarantined),
 	}
@@ -91,4 +93,5 @@ func (m *Metrics) add(c *replica.Counts) {
 	m.Archived.Add(c.Archived)
 	m.Parked.Add(c.Parked)
 	m.Carried.Add(c.Carried)
+	m.PassedOver.Add(c.PassedOver)
 }

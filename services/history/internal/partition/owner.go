@@ -163,6 +163,7 @@ func (o *Owner) serve(ctx context.Context) error {
 			o.take(in)
 		case in := <-o.open(5):
 			o.take(in)
+		case <-o.readers.queues.woken:
 		case c := <-o.calls:
 			c.do()
 		case err := <-o.readers.failed:
@@ -219,12 +220,22 @@ func (o *Owner) takeOne() bool {
 		default:
 		}
 	}
-	return false
+	return o.offered == nil && o.takeQueue()
 }
 
 // take steps through a record of the log.
 func (o *Owner) take(in input) {
-	o.readers.note(in)
+	if s, ok := in.what.(*replica.Submits); ok {
+		at := replica.Queue{Lane: s.Lane, Domain: s.Domain}
+		if in.passed && !o.core.Lags(at) {
+			o.readQueues()
+			o.readers.again(o.work, s.Lane, in.seq) // it lags no more, so this has to be decoded
+			return
+		}
+		if !s.Queue {
+			o.readers.note(in)
+		}
+	}
 	if in.err != nil {
 		o.fatal = fmt.Errorf("%w: %w", ErrUnreadable, in.err)
 		return
@@ -251,6 +262,7 @@ func (o *Owner) beat() {
 	o.step(o.tick())
 	o.waiters.expire(o.core, o.now().Mono)
 	o.Wire.Publish(o.loadReport())
+	o.readQueues()
 	for lane := range ids.Lane(ids.Lanes) {
 		if !o.core.Room(lane) {
 			o.readers.count(lane, o.core.ReadLevels()[lane])

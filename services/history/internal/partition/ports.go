@@ -40,13 +40,14 @@ const (
 // Log is the partition's log.
 type Log interface {
 	// Read hands out the messages of a source from a sequence on, in order: up to upTo, or
-	// for ever if that is 0. A blocking handler is back-pressure. It returns nil at its
-	// end or when ctx has ended.
-	Read(ctx context.Context, source Source, from, upTo uint64, handle func(Record) error) error
+	// for ever if that is 0; of a lane only those that are filed under a domain, if one is named. A blocking
+	// handler is back-pressure. It returns nil at its end or when ctx has ended.
+	Read(ctx context.Context, source Source, domain string, from, upTo uint64, handle func(Record) error) error
 	// Ends are the last sequences of the log and of each source; 0 where it is empty.
 	Ends(ctx context.Context) (last uint64, of [Sources]uint64, err error)
-	// Backlog is how many messages of a lane lie behind a sequence.
-	Backlog(ctx context.Context, lane ids.Lane, read uint64) (uint64, error)
+	// Backlog is how many messages of a lane lie behind a sequence; only those that are filed under a
+	// domain, if one is named.
+	Backlog(ctx context.Context, of replica.Queue, read uint64) (uint64, error)
 	// Append appends an encoded EventBatch.
 	Append(ctx context.Context, batch []byte) error
 	// Forget purges the log up to the levels.

@@ -13,6 +13,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/replica"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/record"
 	"github.com/yardmaster-io/yardmaster/shared/paging"
@@ -56,7 +57,7 @@ func (o *Owner) Get(ctx context.Context, req *rpcv1.GetTaskRequest, reply func(*
 		case known != nil:
 			o.waiters.add(id, waiter{req.Domain, until, ok})
 		default:
-			levels := o.core.ReadLevels()
+			levels := o.core.UnreadLevels(req.Domain)
 			go o.getAbsent(ctx, id, req, levels, until, reply)
 		}
 	}, leave)
@@ -66,7 +67,7 @@ func (o *Owner) Get(ctx context.Context, req *rpcv1.GetTaskRequest, reply func(*
 }
 
 // getAbsent looks for a task that was not in memory a moment ago.
-func (o *Owner) getAbsent(ctx context.Context, id ids.TaskID, req *rpcv1.GetTaskRequest, levels [ids.Lanes]uint64, until time.Duration, reply func(*rpcv1.GetTaskResponse, error)) {
+func (o *Owner) getAbsent(ctx context.Context, id ids.TaskID, req *rpcv1.GetTaskRequest, levels replica.Levels, until time.Duration, reply func(*rpcv1.GetTaskResponse, error)) {
 	finding, cancel := context.WithTimeout(ctx, findTimeout)
 	found, err := o.find(finding, req.Domain, id, levels)
 	cancel()
@@ -121,7 +122,7 @@ const (
 
 // find looks for one task in the archive, and for one that is submitted or fired and not
 // read yet.
-func (b *base) find(ctx context.Context, domain string, id ids.TaskID, levels [ids.Lanes]uint64) (*logv1.Record, error) {
+func (b *base) find(ctx context.Context, domain string, id ids.TaskID, levels replica.Levels) (*logv1.Record, error) {
 	archived, err := b.Reader.Archived(ctx, []ids.TaskID{id})
 	if err != nil || archived[0] != nil {
 		return first(archived), err
@@ -142,7 +143,7 @@ func (b *base) find(ctx context.Context, domain string, id ids.TaskID, levels [i
 	return b.findUnread(ctx, domain, id, fired, levels)
 }
 
-func (b *base) findUnread(ctx context.Context, domain string, id ids.TaskID, hint uint64, levels [ids.Lanes]uint64) (*logv1.Record, error) {
+func (b *base) findUnread(ctx context.Context, domain string, id ids.TaskID, hint uint64, levels replica.Levels) (*logv1.Record, error) {
 	leave, err := b.inLog.enter(ctx, domain)
 	if err != nil {
 		return nil, err
@@ -234,7 +235,7 @@ func wantsFinished(states []yardv1.TaskState) bool {
 func (o *Owner) Describe(ctx context.Context, req *rpcv1.DescribePartitionRequest) (*rpcv1.DescribePartitionResponse, error) {
 	out := &rpcv1.DescribePartitionResponse{}
 	err := o.ask(ctx, func() {
-		out.UnreadBatches = o.readers.unread()
+		out.UnreadBatches, out.LaggingLanes = o.readers.unread(req.Domain), int32(o.core.LaggingLanes(req.Domain))
 		c := o.core.Describe(req.Domain, req.Tasklist)
 		out.Ready, out.Running, out.Backoff = c.Ready, c.Running, c.Backoff
 		out.Completed, out.Dead = c.Completed, c.Dead

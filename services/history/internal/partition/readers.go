@@ -9,6 +9,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/logversion"
+	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/replica"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/record"
 )
@@ -19,28 +20,36 @@ type input struct {
 	seq     uint64
 	pending uint64
 	what    replica.Input
-	err     error
+	// passed: it was not decoded, since the replica passes over it as long as its domain lags.
+	passed bool
+	err    error
 }
 
-// readers hand over what they read: one for the events, never paused, and one for each
-// lane, paused while the replica has no room. They must be separate: a single paused
-// reader would not see the outcomes that make room. They decode, the loop steps.
+// readers hand over what they read: one for the events, never paused, one for each
+// lane, paused while the replica has no room, and one for each domain that lags behind a lane. They must be
+// separate: a single paused reader would not see the outcomes that make room. They decode, the loop steps.
 type readers struct {
 	writers
 	in     [Sources]chan input
+	stop   [Sources]context.CancelFunc
 	failed chan error
 	// pending are messages not read yet, as last told.
 	pending  [ids.Lanes]atomic.Int64
 	counting [ids.Lanes]atomic.Bool
+
+	queues queueReaders
 }
 
 func newReaders(w writers) *readers {
-	r := &readers{writers: w, failed: make(chan error, 1)}
+	r := &readers{writers: w, failed: make(chan error, 1), queues: newQueueReaders()}
 	for s := range r.in {
-		r.in[s] = make(chan input, 8)
+		r.in[s] = make(chan input, readAhead)
 	}
 	return r
 }
+
+// readAhead is how many messages a reader is ahead of the loop.
+const readAhead = 8
 
 // note remembers how much is behind a message of a lane.
 func (r *readers) note(in input) {
@@ -57,7 +66,7 @@ func (r *readers) count(lane ids.Lane, read uint64) {
 	}
 	go func() {
 		defer r.counting[lane].Store(false)
-		if n, err := r.Log.Backlog(r.work, lane, read); err == nil {
+		if n, err := r.Log.Backlog(r.work, replica.Queue{Lane: lane}, read); err == nil {
 			r.pending[lane].Store(int64(n))
 		}
 		select { // not more often than this
@@ -70,16 +79,49 @@ func (r *readers) count(lane ids.Lane, read uint64) {
 // countEvery is how often a paused lane is counted.
 const countEvery = time.Second
 
-func (r *readers) unread() (n int64) {
+// look counts what waits behind a lane without room.
+func (r *readers) look(l replica.Look) {
+	ctx, cancel := context.WithTimeout(r.work, lookTimeout)
+	defer cancel()
+	out := replica.Looked{Look: l}
+	all, err := r.Log.Backlog(ctx, replica.Queue{Lane: l.Lane}, l.Read)
+	if err == nil {
+		out.Own, err = r.Log.Backlog(ctx, l.Queue, l.Read)
+	}
+	if err == nil {
+		out.All = all
+	} else {
+		out.Own = 0
+	}
+	r.report(out)
+}
+
+// lookTimeout bounds one count.
+const lookTimeout = 5 * time.Second
+
+// unread is how many messages of the lanes are not read, and of the domains that lag, or of one.
+func (r *readers) unread(domain string) (n int64) {
 	for i := range r.pending {
 		n += r.pending[i].Load()
 	}
-	return n
+	return n + r.queues.behind(domain)
 }
 
 // follow reads a source for ever.
 func (r *readers) follow(ctx context.Context, s Source, from uint64) {
-	err := r.read(ctx, s, from, 0, r.in[s])
+	ctx, r.stop[s] = context.WithCancel(ctx)
+	go r.followTo(ctx, s, "", from, r.in[s])
+}
+
+// again reads a lane anew: what its reader has handed over is void.
+func (r *readers) again(ctx context.Context, lane ids.Lane, from uint64) {
+	r.stop[lane]()
+	r.in[lane] = make(chan input, readAhead)
+	r.follow(ctx, Source(lane), from)
+}
+
+func (r *readers) followTo(ctx context.Context, s Source, domain string, from uint64, to chan<- input) {
+	err := r.read(ctx, s, domain, from, 0, to)
 	if err == nil || ctx.Err() != nil {
 		return
 	}
@@ -89,19 +131,30 @@ func (r *readers) follow(ctx context.Context, s Source, from uint64) {
 	}
 }
 
-// read decodes the messages of a source and hands them over.
-func (r *readers) read(ctx context.Context, s Source, from, upTo uint64, to chan<- input) error {
+// read decodes the messages of a source, or those of a domain that lags behind a lane, and hands them over.
+func (r *readers) read(ctx context.Context, s Source, domain string, from, upTo uint64, to chan<- input) error {
 	dec := record.NewDecoder()
-	err := r.Log.Read(ctx, s, from, upTo, func(m Record) error {
+	err := r.Log.Read(ctx, s, domain, from, upTo, func(m Record) error {
 		in := input{source: s, seq: m.Seq, pending: m.Pending}
-		if in.what, in.err = r.decode(ctx, dec, s, m); in.what == nil && in.err == nil {
+		switch at := (replica.Queue{Lane: ids.Lane(s), Domain: topology.DomainOfSubmit(r.Partition, m.Subject)}); {
+		case s == SourceEvents:
+			in.what, in.err = r.decodeEvents(ctx, dec, m)
+		case domain == "" && r.queues.lags(at):
+			in.what, in.passed = &replica.Submits{Lane: at.Lane, Domain: at.Domain, Seq: m.Seq, At: m.Time.UnixMilli()}, true
+		default:
+			in.what, in.err = r.decodeSubmits(ctx, dec, at, domain != "", m)
+		}
+		if in.what == nil && in.err == nil {
 			return nil // ctx has ended
 		}
-		if s != SourceEvents {
+		if s != SourceEvents && domain == "" {
 			r.pending[s].Store(int64(m.Pending) + 1)
 		}
 		select {
 		case to <- in:
+			if domain != "" {
+				r.queues.wake()
+			}
 			return nil
 		case <-ctx.Done():
 			return nil
@@ -113,25 +166,28 @@ func (r *readers) read(ctx context.Context, s Source, from, upTo uint64, to chan
 	return nil
 }
 
-// decode turns a message into an input. What cannot be read goes to the quarantine, and the
-// rest goes on; but a version that is not known stops everything.
-func (r *readers) decode(ctx context.Context, dec *record.Decoder, s Source, m Record) (replica.Input, error) {
+// decodeEvents turns a message into an input. What cannot be read goes to the quarantine, and the
+// rest goes on; but a version that is not known stops everything. Nil: ctx has ended.
+func (r *readers) decodeEvents(ctx context.Context, dec *record.Decoder, m Record) (replica.Input, error) {
 	var unknown *logversion.UnknownError
-	if s == SourceEvents {
-		events, err := dec.Events(m.Data)
-		if errors.As(err, &unknown) {
-			return nil, fmt.Errorf("message %d: %w", m.Seq, err)
-		}
-		if err != nil {
-			if !r.quarantine(ctx, s, m, m.Data, err) {
-				return nil, nil
-			}
-			events = &replica.Events{}
-		}
-		events.Seq, events.At = m.Seq, m.Time.UnixMilli()
-		return events, nil
+	events, err := dec.Events(m.Data)
+	if errors.As(err, &unknown) {
+		return nil, fmt.Errorf("message %d: %w", m.Seq, err)
 	}
-	tasks, bad, err := dec.Submits(m.Data)
+	if err != nil {
+		if !r.quarantine(ctx, SourceEvents, m, m.Data, err) {
+			return nil, nil
+		}
+		events = &replica.Events{}
+	}
+	events.Seq, events.At = m.Seq, m.Time.UnixMilli()
+	return events, nil
+}
+
+// decodeSubmits does the same for a message of a lane, which the reader of its domain may have read.
+func (r *readers) decodeSubmits(ctx context.Context, dec *record.Decoder, at replica.Queue, queue bool, m Record) (replica.Input, error) {
+	var unknown *logversion.UnknownError
+	tasks, bad, err := dec.SubmitsOf(at.Domain, m.Data)
 	if errors.As(err, &unknown) {
 		return nil, fmt.Errorf("message %d: %w", m.Seq, err)
 	}
@@ -139,11 +195,13 @@ func (r *readers) decode(ctx context.Context, dec *record.Decoder, s Source, m R
 		bad = []record.Bad{{Batch: m.Data, Err: err}}
 	}
 	for _, b := range bad {
-		if !r.quarantine(ctx, s, m, b.Batch, b.Err) {
+		if !r.quarantine(ctx, Source(at.Lane), m, b.Batch, b.Err) {
 			return nil, nil
 		}
 	}
-	return &replica.Submits{Lane: ids.Lane(s), Seq: m.Seq, At: m.Time.UnixMilli(), Bytes: len(m.Data), Tasks: tasks}, nil
+	return &replica.Submits{
+		Lane: at.Lane, Domain: at.Domain, Queue: queue, Seq: m.Seq, At: m.Time.UnixMilli(), Bytes: len(m.Data), Tasks: tasks,
+	}, nil
 }
 
 // quarantine sets a record apart that cannot be read; false = ctx has ended.
@@ -163,20 +221,26 @@ func (s Source) String() string {
 	return "lane " + ids.Lane(s).String()
 }
 
-// merge hands over the messages from the levels to the ends, of all sources, in log order, and
-// closes to.
-func (r *readers) merge(ctx context.Context, from, upTo [Sources]uint64, to chan<- input, failed chan<- error) {
+// stretch is what a takeover reads of a source: of all of it, or of a domain that lagged behind a lane.
+type stretch struct {
+	source     Source
+	domain     string
+	from, upTo uint64
+}
+
+// merge hands over the messages of all stretches, in log order, and closes to.
+func (r *readers) merge(ctx context.Context, all []stretch, to chan<- input, failed chan<- error) {
 	defer close(to)
-	var heads [Sources]input
-	var in [Sources]chan input
-	for s := range Source(Sources) {
-		in[s] = make(chan input, 8)
+	heads := make([]input, len(all))
+	in := make([]chan input, len(all))
+	for i, s := range all {
+		in[i] = make(chan input, readAhead)
 		go func() {
-			defer close(in[s])
-			if from[s] > upTo[s] {
+			defer close(in[i])
+			if s.from > s.upTo {
 				return
 			}
-			if err := r.read(ctx, s, from[s], upTo[s], in[s]); err != nil {
+			if err := r.read(ctx, s.source, s.domain, s.from, s.upTo, in[i]); err != nil {
 				select {
 				case failed <- err:
 				default:
@@ -184,14 +248,14 @@ func (r *readers) merge(ctx context.Context, from, upTo [Sources]uint64, to chan
 			}
 		}()
 	}
-	for s := range heads {
-		heads[s] = <-in[s]
+	for i := range heads {
+		heads[i] = <-in[i]
 	}
 	for {
 		next := -1
-		for s := range heads {
-			if heads[s].seq != 0 && (next < 0 || heads[s].seq < heads[next].seq) {
-				next = s
+		for i := range heads {
+			if heads[i].seq != 0 && (next < 0 || heads[i].seq < heads[next].seq) {
+				next = i
 			}
 		}
 		if next < 0 {

@@ -151,7 +151,7 @@ func (s *shell) stores() map[string][]testkit.Message {
 		if source != partition.SourceEvents {
 			subject = topology.Submit(0, ids.Lane(source), "shop", "mail")
 		}
-		err = cmp.Or(err, s.world.Read(ctx, source, 1, last, func(r partition.Record) error {
+		err = cmp.Or(err, s.world.Read(ctx, source, "", 1, last, func(r partition.Record) error {
 			log = append(log, testkit.Message{Subject: subject, Seq: r.Seq, At: r.Time.UnixMilli(), Data: r.Data})
 			return nil
 		}))

@@ -55,7 +55,7 @@ type sought struct {
 	replica.Found
 	// levels are the read levels as of when it began: what was read later may have ended
 	// after the archive was asked.
-	levels [ids.Lanes]uint64
+	levels replica.Levels
 }
 
 // searches look for tasks in the other stores, off the loop. Their state is the loop's.
@@ -68,7 +68,7 @@ type searches struct {
 }
 
 // add queues searches and begins as many as may run.
-func (s *searches) add(levels [ids.Lanes]uint64, all []replica.Search) {
+func (s *searches) add(levels replica.Levels, all []replica.Search) {
 	for _, one := range all {
 		s.enqueue(firstStage(one), &sought{replica.Found{Search: one}, levels})
 	}
@@ -180,13 +180,18 @@ func (w writers) askForCancels(ctx context.Context, job []*sought, dec searchDec
 }
 
 // unreadBehind are the read levels, but without end for the lanes that are read to where they
-// end: nothing is looked for there. Some tells whether there is any other.
-func unreadBehind(levels, ends [ids.Lanes]uint64) (behind [ids.Lanes]uint64, some bool) {
-	for lane, level := range levels {
-		if behind[lane] = level; ends[lane] <= level {
-			behind[lane] = math.MaxUint64
+// end: nothing is looked for there, unless a domain lags behind. Some tells whether there is any other.
+func unreadBehind(levels replica.Levels, ends [ids.Lanes]uint64) (behind replica.Levels, some bool) {
+	for lane, level := range levels.Lanes {
+		if behind.Lanes[lane] = level; ends[lane] <= level {
+			behind.Lanes[lane] = math.MaxUint64
 		} else {
 			some = true
+		}
+	}
+	for _, q := range levels.Queues {
+		if q.Seq < ends[q.Lane] {
+			behind.Queues, some = append(behind.Queues, q), true
 		}
 	}
 	return behind, some

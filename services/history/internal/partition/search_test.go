@@ -10,6 +10,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/replica"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/partition"
 )
 
@@ -30,7 +31,7 @@ func (r *watchedReader) Archived(ctx context.Context, wanted []ids.TaskID) ([]*l
 	return r.Reader.Archived(ctx, wanted)
 }
 
-func (r *watchedReader) Unread(ctx context.Context, id ids.TaskID, hint uint64, read [ids.Lanes]uint64) (*logv1.Record, ids.Position, error) {
+func (r *watchedReader) Unread(ctx context.Context, id ids.TaskID, hint uint64, read replica.Levels) (*logv1.Record, ids.Position, error) {
 	r.mu.Lock()
 	r.unread++
 	r.mu.Unlock()

@@ -111,7 +111,7 @@ func (blindReader) Archived(_ context.Context, wanted []ids.TaskID) ([]*logv1.Re
 	return make([]*logv1.Record, len(wanted)), nil
 }
 
-func (r blindReader) Unread(ctx context.Context, id ids.TaskID, hint uint64, read [ids.Lanes]uint64) (*logv1.Record, ids.Position, error) {
+func (r blindReader) Unread(ctx context.Context, id ids.TaskID, hint uint64, read replica.Levels) (*logv1.Record, ids.Position, error) {
 	if time.Now().Before(r.until) {
 		return nil, 0, r.err
 	}

@@ -26,7 +26,7 @@ func (o *Owner) takeOver(ctx context.Context) error {
 	o.core = replica.New(replica.Config{
 		Shards: o.Shards, WindowTasks: o.Config.WindowTasks, WindowBytes: o.Config.WindowBytes,
 		CheckpointEveryMS: o.Config.CheckpointEvery.Milliseconds(), PurgeEveryMS: o.Config.PurgeEvery.Milliseconds(),
-		CarryRecords: o.Config.CarryAfter, CarryBytes: carryBytes,
+		CarryRecords: o.Config.CarryAfter, CarryBytes: carryBytes, Queues: o.queues(),
 	}, cp, claimedAt)
 	o.leaseUntil.Store(int64(claimedAt + replica.LeaseFor))
 	fence, err := (&logv1.Batch{Fence: true, Epoch: o.epoch, LogVersion: o.version()}).MarshalVT()
@@ -55,10 +55,11 @@ func (o *Owner) takeOver(ctx context.Context) error {
 	o.recovered = true
 	o.Logger.Info("history partition taken over", "partition", o.Partition, "epoch", o.epoch,
 		"tasks", o.core.Len(), "took", time.Since(began).Round(time.Millisecond))
-	go o.readers.follow(ctx, SourceEvents, max(ends[SourceEvents], cp.Floor)+1)
+	o.readers.follow(ctx, SourceEvents, max(ends[SourceEvents], cp.Floor)+1)
 	for lane := range ids.Lane(ids.Lanes) {
-		go o.readers.follow(ctx, Source(lane), cp.Read[lane]+1)
+		o.readers.follow(ctx, Source(lane), cp.Read[lane]+1)
 	}
+	o.readQueues()
 	return nil
 }
 
@@ -113,14 +114,17 @@ func (o *Owner) tails(ctx context.Context, cp replica.Checkpoint, before *logv1.
 func (o *Owner) replay(ctx context.Context, cp replica.Checkpoint, ends [Sources]uint64) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	var from, upTo [Sources]uint64
-	from[SourceEvents], upTo[SourceEvents] = cp.Floor+1, ends[SourceEvents]
+	all := []stretch{{source: SourceEvents, from: cp.Floor + 1, upTo: ends[SourceEvents]}}
 	for i := range cp.Ack {
-		from[i], upTo[i] = cp.Ack[i]+1, min(cp.Read[i], ends[i])
+		all = append(all, stretch{source: Source(i), from: cp.Ack[i] + 1, upTo: min(cp.Read[i], ends[i])})
 	}
-	merged := make(chan input, 8)
+	for _, q := range cp.Queues {
+		all = append(all, stretch{Source(q.Lane), q.Domain, q.Ack + 1, min(q.Read, ends[q.Lane])})
+	}
+	o.readers.queues.start(cp.Queues)
+	merged := make(chan input, readAhead)
 	failed := make(chan error, 1)
-	go o.readers.merge(ctx, from, upTo, merged, failed)
+	go o.readers.merge(ctx, all, merged, failed)
 	beat := time.NewTicker(beatEvery)
 	defer beat.Stop()
 	for {

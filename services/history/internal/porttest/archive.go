@@ -11,6 +11,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/replica"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/partition"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
@@ -33,6 +34,8 @@ type ArchivePorts struct {
 	Archive func() partition.Archive
 	Reader  partition.Reader
 	Submit  func(lane ids.Lane, batch []byte) uint64
+	// SubmitOf appends a submit batch of a domain.
+	SubmitOf func(at replica.Queue, batch []byte) uint64
 	// Dead lists the dead letters.
 	Dead func(t *testing.T) []*logv1.Record
 }
@@ -418,6 +421,11 @@ func unread(t *testing.T, p ArchivePorts) {
 	p.Submit(2, batch(t, other))
 	first := p.Submit(1, batch(t, old)) // fired long after its creation
 	second := p.Submit(3, batch(t, other, fresh))
+	own := task(4, now)
+	third := p.SubmitOf(replica.Queue{Lane: 4, Domain: "shop"}, batch(t, own))
+	lags := func(lane ids.Lane, domain string, seq uint64) []replica.QueueLevel {
+		return []replica.QueueLevel{{Queue: replica.Queue{Lane: lane, Domain: domain}, Seq: seq}}
+	}
 	var none [ids.Lanes]uint64
 	read := func(lane ids.Lane, seq uint64) (levels [ids.Lanes]uint64) { levels[lane] = seq; return levels }
 	for _, c := range []struct {
@@ -426,24 +434,33 @@ func unread(t *testing.T, p ArchivePorts) {
 		hint uint64
 		read [ids.Lanes]uint64
 		want bool
+		// queues are domains that lag behind.
+		queues []replica.QueueLevel
 	}{
-		{"fresh, without a hint", ids.TaskID(fresh.Id), 0, none, true},
-		{"fresh, with a hint", ids.TaskID(fresh.Id), second, none, true},
-		{"fresh, with a wrong hint", ids.TaskID(fresh.Id), first, none, true},
-		{"fresh, with a hint beyond the end", ids.TaskID(fresh.Id), second + 100, none, true},
-		{"fresh, but read", ids.TaskID(fresh.Id), second, read(3, second), false},
-		{"fresh, others read", ids.TaskID(fresh.Id), 0, read(1, second), true},
-		{"old, with a hint", ids.TaskID(old.Id), first, none, true},
-		{"old, but read", ids.TaskID(old.Id), first, read(1, first), false},
-		{"unknown", ids.NewTaskID(now, 0, 9), 0, none, false},
-		{"unknown, with a hint", ids.NewTaskID(now, 0, 9), first, none, false},
+		{"fresh, without a hint", ids.TaskID(fresh.Id), 0, none, true, nil},
+		{"fresh, with a hint", ids.TaskID(fresh.Id), second, none, true, nil},
+		{"fresh, with a wrong hint", ids.TaskID(fresh.Id), first, none, true, nil},
+		{"fresh, with a hint beyond the end", ids.TaskID(fresh.Id), second + 100, none, true, nil},
+		{"fresh, but read", ids.TaskID(fresh.Id), second, read(3, second), false, nil},
+		{"fresh, others read", ids.TaskID(fresh.Id), 0, read(1, second), true, nil},
+		{"old, with a hint", ids.TaskID(old.Id), first, none, true, nil},
+		{"old, but read", ids.TaskID(old.Id), first, read(1, first), false, nil},
+		{"old, others read", ids.TaskID(old.Id), first, read(1, first), false, lags(1, "shop", 0)},
+		{"own, but read", ids.TaskID(own.Id), 0, read(4, third), false, nil},
+		{"own, but read, another lags", ids.TaskID(own.Id), 0, read(4, third), false, lags(4, "depot", 0)},
+		{"own, and lags", ids.TaskID(own.Id), 0, read(4, third), true, lags(4, "shop", third-1)},
+		{"own, and lags, with a hint", ids.TaskID(own.Id), third, read(4, third), true, lags(4, "shop", third-1)},
+		{"own, and has caught up", ids.TaskID(own.Id), third, read(4, third), false, lags(4, "shop", third)},
+		{"unknown", ids.NewTaskID(now, 0, 9), 0, none, false, nil},
+		{"unknown, with a hint", ids.NewTaskID(now, 0, 9), first, none, false, nil},
 	} {
-		got, at, err := p.Reader.Unread(ctx, c.id, c.hint, c.read)
+		got, at, err := p.Reader.Unread(ctx, c.id, c.hint, replica.Levels{Lanes: c.read, Queues: c.queues})
 		if err != nil || (got != nil) != c.want || got != nil && ids.TaskID(got.Id) != c.id {
 			t.Errorf("%s: %v, %v", c.what, got, err)
 		}
 		if want := map[ids.TaskID]ids.Position{
 			ids.TaskID(old.Id): ids.NewPosition(first, 1), ids.TaskID(fresh.Id): ids.NewPosition(second, 3),
+			ids.TaskID(own.Id): ids.NewPosition(third, 4),
 		}; got != nil && at != want[c.id] {
 			t.Errorf("%s: it lies at %d in lane %s", c.what, at.Seq(), at.Lane())
 		}

@@ -21,8 +21,9 @@ type Ports struct {
 	Log         partition.Log
 	TimerStore  partition.TimerStore
 	Checkpoints partition.Checkpoints
-	// Submit appends a submit batch, as a frontend does.
-	Submit func(lane ids.Lane, batch []byte) uint64
+	// Submit appends a submit batch that domains share, as a frontend does, SubmitOf one of a domain.
+	Submit   func(lane ids.Lane, batch []byte) uint64
+	SubmitOf func(at replica.Queue, batch []byte) uint64
 }
 
 func task(n uint64, at time.Time) *logv1.Record {
@@ -44,7 +45,7 @@ func Exercise(t *testing.T, make func(t *testing.T) Ports) {
 	t.Helper()
 	for name, part := range map[string]func(*testing.T, Ports){
 		"lanes are read apart, in order, live": lanesApart, "replay ends": replayEnds, "forget": forget,
-		"ends": ends, "timer tail": timerTail, "checkpoint is compare-and-set": checkpoints,
+		"a domain's messages": ofDomain, "forget beside a domain that lags": forgetBeside, "ends": ends, "timer tail": timerTail, "checkpoint is compare-and-set": checkpoints,
 	} {
 		t.Run(name, func(t *testing.T) { part(t, make(t)) })
 	}
@@ -62,7 +63,7 @@ func lanesApart(t *testing.T, p Ports) {
 	got := make(chan uint64, 10)
 	failed := make(chan error, 1)
 	go func() {
-		failed <- p.Log.Read(ctx, 1, 1, 0, func(r partition.Record) error { got <- r.Seq; return nil })
+		failed <- p.Log.Read(ctx, 1, "", 1, 0, func(r partition.Record) error { got <- r.Seq; return nil })
 	}()
 	want := []uint64{s1, p.Submit(1, batch(t, task(3, now))), p.Submit(1, batch(t, task(4, now)))}
 	for _, seq := range want {
@@ -74,7 +75,7 @@ func lanesApart(t *testing.T, p Ports) {
 	if err := <-failed; err != nil {
 		t.Fatal(err)
 	}
-	if n, err := p.Log.Backlog(t.Context(), 1, s1); err != nil || n != 2 {
+	if n, err := p.Log.Backlog(t.Context(), replica.Queue{Lane: 1}, s1); err != nil || n != 2 {
 		t.Errorf("backlog %d %v, want 2", n, err)
 	}
 	if _, of, err := p.Log.Ends(t.Context()); err != nil || of[partition.SourceEvents] != s1+1 || of[2] != s3 {
@@ -94,13 +95,13 @@ func replayEnds(t *testing.T, p Ports) {
 	collect := func(to *[]uint64) func(partition.Record) error {
 		return func(r partition.Record) error { *to = append(*to, r.Seq); return nil }
 	}
-	if err := p.Log.Read(ctx, partition.SourceEvents, 2, 4, collect(&events)); err != nil {
+	if err := p.Log.Read(ctx, partition.SourceEvents, "", 2, 4, collect(&events)); err != nil {
 		t.Fatal(err)
 	}
-	if err := p.Log.Read(ctx, 3, 1, 4, collect(&submits)); err != nil {
+	if err := p.Log.Read(ctx, 3, "", 1, 4, collect(&submits)); err != nil {
 		t.Fatal(err)
 	}
-	if err := p.Log.Read(ctx, 5, 1, 6, collect(&submits)); err != nil {
+	if err := p.Log.Read(ctx, 5, "", 1, 6, collect(&submits)); err != nil {
 		t.Fatal(err) // nothing there: it must end all the same
 	}
 	if !slices.Equal(events, []uint64{3}) || !slices.Equal(submits, []uint64{2, 4}) {
@@ -121,7 +122,7 @@ func forget(t *testing.T, p Ports) {
 	}
 	var left []uint64
 	note := func(r partition.Record) error { left = append(left, r.Seq); return nil }
-	if err := errors.Join(p.Log.Read(ctx, 1, 1, 6, note), p.Log.Read(ctx, partition.SourceEvents, 1, 6, note)); err != nil {
+	if err := errors.Join(p.Log.Read(ctx, 1, "", 1, 6, note), p.Log.Read(ctx, partition.SourceEvents, "", 1, 6, note)); err != nil {
 		t.Fatal(err)
 	}
 	if !slices.Equal(left, []uint64{5, 4, 6}) {
@@ -129,6 +130,54 @@ func forget(t *testing.T, p Ports) {
 	}
 	if last, _, err := p.Log.Ends(ctx); err != nil || last != 6 {
 		t.Errorf("last %d %v: forgetting must not move it", last, err)
+	}
+}
+
+// ofDomain: what is filed under a domain is read and counted apart, whatever the tasklist, and is in its lane too.
+func ofDomain(t *testing.T, p Ports) {
+	ctx := t.Context()
+	shop, depot := replica.Queue{Lane: 2, Domain: "shop"}, replica.Queue{Lane: 2, Domain: "depot"}
+	p.Submit(2, batch(t, task(1, time.Now())))
+	p.SubmitOf(shop, batch(t, task(2, time.Now())))
+	p.SubmitOf(depot, batch(t, task(3, time.Now())))
+	p.SubmitOf(replica.Queue{Lane: 3, Domain: "shop"}, batch(t, task(4, time.Now())))
+	p.SubmitOf(shop, batch(t, task(5, time.Now())))
+	for _, c := range []struct {
+		domain  string
+		want    []uint64
+		backlog uint64
+	}{{"shop", []uint64{2, 5}, 1}, {"depot", []uint64{3}, 1}, {"", []uint64{1, 2, 3, 5}, 2}, {"shared", nil, 0}, {"sho", nil, 0}} {
+		var got []uint64
+		err := p.Log.Read(ctx, 2, c.domain, 1, 5, func(r partition.Record) error { got = append(got, r.Seq); return nil })
+		if err != nil || !slices.Equal(got, c.want) {
+			t.Errorf("%q has %v, %v", c.domain, got, err)
+		}
+		if n, err := p.Log.Backlog(ctx, replica.Queue{Lane: 2, Domain: c.domain}, 2); err != nil || n != c.backlog {
+			t.Errorf("%d of %q lie behind, %v", n, c.domain, err)
+		}
+	}
+}
+
+// forgetBeside: one domain that needs much of a lane keeps nobody else's messages, and loses none of its own.
+func forgetBeside(t *testing.T, p Ports) {
+	ctx := t.Context()
+	at := func(domain string) replica.Queue { return replica.Queue{Lane: 2, Domain: domain} }
+	for range 2 {
+		p.SubmitOf(at("stuck"), batch(t, task(1, time.Now())))
+		p.SubmitOf(at("shop"), batch(t, task(2, time.Now())))
+		p.Submit(2, batch(t, task(3, time.Now())))
+		p.SubmitOf(at("depot"), batch(t, task(4, time.Now())))
+	}
+	levels := replica.Levels{Lanes: [ids.Lanes]uint64{2: 7}, Queues: []replica.QueueLevel{{Queue: at("depot"), Seq: 8}, {Queue: at("stuck"), Seq: 1}}}
+	if err := p.Log.Forget(ctx, levels); err != nil {
+		t.Fatal(err)
+	}
+	var left []uint64
+	if err := p.Log.Read(ctx, 2, "", 1, 8, func(r partition.Record) error { left = append(left, r.Seq); return nil }); err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(left, []uint64{5}) {
+		t.Errorf("left %v, want 5", left)
 	}
 }
 

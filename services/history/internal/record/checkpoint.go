@@ -2,6 +2,7 @@ package record
 
 import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/replica"
 )
 
@@ -20,7 +21,34 @@ func Checkpoint(s *logv1.Checkpoint) replica.Checkpoint {
 	for _, f := range s.Fences {
 		cp.Fences = append(cp.Fences, replica.ShardFence{Shard: f.Shard, Epoch: f.Epoch})
 	}
+	for _, q := range s.Queues {
+		cp.Queues = append(cp.Queues, replica.QueueCursor{
+			Queue: queue(q), Ack: q.AckSeq, Read: q.ReadSeq, Last: q.LastSeq, End: q.EndSeq,
+		})
+	}
+	cp.Parked.Queues, cp.Archived.Queues = levels(s.ParkedQueues), levels(s.ArchivedQueues)
 	return cp
+}
+
+func queue(q interface {
+	GetLane() uint32
+	GetDomain() string
+}) replica.Queue {
+	return replica.Queue{Lane: ids.Lane(q.GetLane()), Domain: q.GetDomain()}
+}
+
+func levels(stored []*logv1.QueueLevel) (all []replica.QueueLevel) {
+	for _, q := range stored {
+		all = append(all, replica.QueueLevel{Queue: queue(q), Seq: q.Seq})
+	}
+	return all
+}
+
+func storedLevels(all []replica.QueueLevel) (stored []*logv1.QueueLevel) {
+	for _, q := range all {
+		stored = append(stored, &logv1.QueueLevel{Lane: uint32(q.Lane), Domain: q.Domain, Seq: q.Seq})
+	}
+	return stored
 }
 
 // StoredCheckpoint is the inverse of Checkpoint. Whose it is, and its format, are the caller's to add.
@@ -38,5 +66,11 @@ func StoredCheckpoint(cp *replica.Checkpoint) *logv1.Checkpoint {
 	for _, f := range cp.Fences {
 		s.Fences = append(s.Fences, &logv1.ShardFence{Shard: f.Shard, Epoch: f.Epoch})
 	}
+	for _, q := range cp.Queues {
+		s.Queues = append(s.Queues, &logv1.QueueCursor{
+			Lane: uint32(q.Lane), Domain: q.Domain, AckSeq: q.Ack, ReadSeq: q.Read, LastSeq: q.Last, EndSeq: q.End,
+		})
+	}
+	s.ParkedQueues, s.ArchivedQueues = storedLevels(cp.Parked.Queues), storedLevels(cp.Archived.Queues)
 	return s
 }

@@ -153,6 +153,11 @@ func (d *Decoder) pathOf(limits ...string) *taskstate.Path {
 // memory of its own: in a common one, one long-running task would keep the memory of a
 // thousand finished ones. The tasks own their bytes.
 func (d *Decoder) Submits(data []byte) (tasks []*replica.Entry, bad []Bad, err error) {
+	return d.SubmitsOf("", data)
+}
+
+// SubmitsOf decodes a submit message that is filed under a domain, whose tasks alone it may have; "" = any.
+func (d *Decoder) SubmitsOf(domain string, data []byte) (tasks []*replica.Entry, bad []Bad, err error) {
 	defer d.batch.ResetVT() // keeps its records for the next message
 	if err := d.batch.UnmarshalVTUnsafe(data); err != nil {
 		return nil, nil, fmt.Errorf("submit batch: %w", err)
@@ -163,7 +168,11 @@ func (d *Decoder) Submits(data []byte) (tasks []*replica.Entry, bad []Bad, err e
 	tasks = make([]*replica.Entry, 0, len(d.batch.Tasks))
 	for _, r := range d.batch.Tasks {
 		e := new(replica.Entry)
-		if err := d.task(&e.Task, r); err != nil {
+		err := d.task(&e.Task, r)
+		if err == nil && domain != "" && e.Domain != domain {
+			err = fmt.Errorf("record: its domain %q is not %q, which it is filed under", e.Domain, domain)
+		}
+		if err != nil {
 			alone, encodeErr := (&logv1.Batch{Tasks: []*logv1.Record{r}, LogVersion: d.batch.LogVersion}).MarshalVT()
 			bad = append(bad, Bad{alone, errors.Join(err, encodeErr)})
 		} else {
@@ -247,7 +256,7 @@ func (d *Decoder) batchOf(b *logv1.EventBatch, bytes int) *replica.Events {
 
 // poll is for one poll; no two have the same inbox.
 func (d *Decoder) poll(p *logv1.PollRef) replica.Poll {
-	return replica.Poll{Worker: d.intern(p.Worker), ReplyTo: string([]byte(p.ReplyTo)), JSON: p.Json}
+	return replica.Poll{Domain: d.intern(p.Domain), Worker: d.intern(p.Worker), ReplyTo: string([]byte(p.ReplyTo)), JSON: p.Json}
 }
 
 // taskOf is the task of an event; a fence has none.
@@ -303,6 +312,9 @@ func (d *Decoder) event(e *logv1.Event, id ids.TaskID, polls []replica.Poll) tas
 	}
 	if e.Poll > 0 && uint64(e.Poll) <= uint64(len(polls)) {
 		ev.Poll, ev.Worker = e.Poll, polls[e.Poll-1].Worker
+		if ev.Domain == "" {
+			ev.Domain = polls[e.Poll-1].Domain
+		}
 	}
 	return ev
 }

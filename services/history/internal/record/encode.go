@@ -96,7 +96,7 @@ func (e *Encoder) Carried(p *replica.Proposal) *logv1.Record {
 	if g := p.Granted; g != nil {
 		r.Attempt.Granted = &logv1.Granted{Shard: g.Shard, ShardEpoch: g.Epoch, RequestId: g.Request}
 		if g.Poll != nil {
-			r.Attempt.Granted.Poll = &logv1.PollRef{Worker: g.Poll.Worker, ReplyTo: g.Poll.ReplyTo, Json: g.Poll.JSON}
+			r.Attempt.Granted.Poll = &logv1.PollRef{Domain: g.Poll.Domain, Worker: g.Poll.Worker, ReplyTo: g.Poll.ReplyTo, Json: g.Poll.JSON}
 		}
 	}
 	return r

@@ -87,14 +87,14 @@ func readAsTheyWere(t *testing.T, version string) {
 		case *replica.Events:
 			fmt.Fprintf(&b, "%d events at %d, for %q %d\n", in.Seq, in.At, in.ReplyTo, in.RequestID)
 			if in.Shard > 0 {
-				fmt.Fprintf(&b, "  of shard %d, epoch %d, delivered up to %d, for polls %v\n", in.Shard, in.Epoch, in.Delivered, in.Polls)
+				fmt.Fprintf(&b, "  of shard %d, epoch %d, delivered up to %d, for polls %s\n", in.Shard, in.Epoch, in.Delivered, polls(in.Polls))
 			}
 			for i := range in.Events {
 				writeEvent(&b, &in.Events[i])
 				if c := in.Carried[i]; c != nil {
 					fmt.Fprintf(&b, "  as of %d\n", c.AsOf)
 					if g := c.Granted; g != nil {
-						fmt.Fprintf(&b, "  granted by batch %d of epoch %d of shard %d for %v\n", g.Request, g.Epoch, g.Shard, *g.Poll)
+						fmt.Fprintf(&b, "  granted by batch %d of epoch %d of shard %d for %s\n", g.Request, g.Epoch, g.Shard, polls(*g.Poll))
 					}
 					writeTask(&b, &c.Entry.Task)
 				}
@@ -269,10 +269,13 @@ func (s *stores) takeOver(t *testing.T, cp replica.Checkpoint, b *bytes.Buffer) 
 	fmt.Fprintf(b, "\n  stands at %s", stands(r.Checkpoint()))
 }
 
-// stands shows a checkpoint, of version 1 as it always was.
+// stands shows a checkpoint, of each version as it always was.
 func stands(cp replica.Checkpoint) string {
-	return strings.Replace(fmt.Sprintf("%+v\n", cp), " Fences:[]", "", 1)
+	return strings.NewReplacer(" Fences:[]", "", " Queues:[]", "").Replace(fmt.Sprintf("%+v\n", cp))
 }
+
+// polls shows one or several, of each version as it always was.
+func polls(what any) string { return strings.ReplaceAll(fmt.Sprint(what), "{ ", "{") }
 
 func writeTask(b *bytes.Buffer, t *taskstate.Task) {
 	fmt.Fprintf(b, "  %s %s/%s/%s p%d %s v%d failures=%d lost=%d parkings=%d at=%d/%s before=%d due=%d ready=%d finished=%d cancel=%v/%q\n",

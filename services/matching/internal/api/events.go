@@ -108,7 +108,10 @@ func (e *encoder) pollRefs(polls []match.PollRef) {
 	}
 	for i, p := range polls {
 		one := &e.polls[i]
-		one.Worker, one.ReplyTo, one.Json = p.Worker, p.ReplyTo, p.JSON
+		one.Worker, one.ReplyTo, one.Json, one.Domain = p.Worker, p.ReplyTo, p.JSON, ""
+		if logversion.Of(e.batch.LogVersion) >= logversion.Queues {
+			one.Domain = p.Domain
+		}
 		e.batch.Polls = append(e.batch.Polls, one)
 	}
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/window"
 )
 
 const (
@@ -32,40 +33,44 @@ func (r *Replica) carry(fx *Effects) {
 	if events > max(r.cfg.CarryRecords, 2*uint64(len(r.pinned))) || bytes > max(r.cfg.CarryBytes, 2*own) {
 		eventsTo = r.meter.half()
 	}
-	var lanesTo [ids.Lanes]uint64
-	due := eventsTo > 0
-	for i, l := range r.lanes {
+	submitsTo := make(map[*window.Lane]uint64)
+	long := func(l *window.Lane) {
 		tasks, size := l.Span()
 		if uint64(tasks) > max(r.cfg.CarryRecords, 2*uint64(r.cfg.WindowTasks)) || uint64(size) > max(r.cfg.CarryBytes, 2*uint64(r.cfg.WindowBytes)) {
-			lanesTo[i], due = l.Half(), true
+			submitsTo[l] = l.Half()
 		}
 	}
-	if !due {
+	for _, l := range r.lanes {
+		long(l)
+	}
+	for _, q := range r.queues {
+		long(q.window)
+	}
+	if eventsTo == 0 && len(submitsTo) == 0 {
 		return
 	}
 	size := 0
-	for _, e := range r.oldest(eventsTo, lanesTo) {
+	for _, e := range r.oldest(eventsTo, submitsTo) {
 		if size += e.Footprint(); size > carryBytesMax {
 			break
 		}
 		e.proposed |= 1 << taskstate.Carried
 		state := e.Task
 		state.Steps = slices.Clone(e.Steps)
-		r.own = append(r.own, Proposal{Kind: taskstate.Carried, ID: e.ID, Fence: ids.Token{Position: e.Position}, Carried: &state, AsOf: r.eventAt, Granted: e.grantedBy()})
+		r.own = append(r.own, Proposal{Kind: taskstate.Carried, ID: e.ID, Domain: e.Domain, Fence: ids.Token{Position: e.Position}, Carried: &state, AsOf: r.eventAt, Granted: e.grantedBy()})
 		fx.Counts.Carried++
 	}
 }
 
 // oldest are the active tasks that hold the log below the levels, the oldest first.
-func (r *Replica) oldest(eventsTo uint64, lanesTo [ids.Lanes]uint64) []*Entry {
+func (r *Replica) oldest(eventsTo uint64, submitsTo map[*window.Lane]uint64) []*Entry {
 	var all []*Entry
 	for _, e := range r.tasks {
 		active := e.State == taskstate.Ready || e.State == taskstate.Running || e.State == taskstate.Backoff
 		if !active || e.left || e.proposed&(1<<taskstate.Carried) != 0 {
 			continue
 		}
-		pos := e.Position
-		if r.pinOf(e) < eventsTo || !e.pinned && pos.Seq() < lanesTo[pos.Lane()] {
+		if r.pinOf(e) < eventsTo || !e.pinned && e.Position.Seq() < submitsTo[r.windowOf(e)] {
 			all = append(all, e)
 		}
 	}
@@ -81,7 +86,7 @@ func (r *Replica) pinOf(e *Entry) uint64 {
 	if e.pinned {
 		return e.pin
 	}
-	floor, _ := r.lanes[e.Position.Lane()].FloorOf(e.Position.Seq())
+	floor, _ := r.windowOf(e).FloorOf(e.Position.Seq())
 	return floor
 }
 
@@ -94,7 +99,7 @@ func (r *Replica) carriedPresent(e *Entry, h *held, fx *Effects) {
 		return
 	}
 	if !e.pinned {
-		r.lanes[e.Position.Lane()].Done(e.Position.Seq())
+		r.windowOf(e).Done(e.Position.Seq())
 		e.pinned = true
 		r.pinned[e.ID] = e
 	}
@@ -109,7 +114,7 @@ func (r *Replica) carriedPresent(e *Entry, h *held, fx *Effects) {
 func (r *Replica) carriedAbsent(h *held, old *Entry, now Now, fx *Effects) {
 	r.settle(h, taskstate.Verdict{}, fx)
 	c := h.carried
-	if r.replay == nil || c.AsOf < r.base.Floor || r.replay.seen[h.ev.ID] > c.AsOf || r.unread(h.ev.Fence.Position) || c.AsOf >= h.seq {
+	if r.replay == nil || c.AsOf < r.base.Floor || r.replay.seen[h.ev.ID] > c.AsOf || r.unread(h.ev.Fence.Position, c.Entry.Domain) || c.AsOf >= h.seq {
 		return
 	}
 	if old != nil && !old.left {
@@ -120,12 +125,13 @@ func (r *Replica) carriedAbsent(h *held, old *Entry, now Now, fx *Effects) {
 		r.leave(old)
 	}
 	e := c.Entry
-	e.pinned, e.pin = true, c.AsOf
+	e.pinned, e.pin, e.shared = true, c.AsOf, e.Position.Shared()
 	e.since, e.lastEvent = c.AsOf, c.AsOf
 	r.tasks[e.ID], r.pinned[e.ID] = e, e
 	r.lineUp(e)
 	r.carryOut(e, taskstate.Effects{}, 0, now, fx)
 	r.grantedBefore(e, c.Granted)
+	r.letGo(e.ID, now, fx) // the stay itself may be held, for the one before has not been read
 	// The state has seen the commands before it: any later one would have made it void.
 	for _, h := range r.early.take(e.ID) {
 		if !h.command() {

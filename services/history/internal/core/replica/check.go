@@ -6,6 +6,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/window"
 )
 
 // Check says what is wrong with the replica, or nil: what must hold after every step. It
@@ -16,14 +17,21 @@ func (r *Replica) Check() error {
 
 // checkTasks compares the rooms and the lanes with the stays that are in memory.
 func (r *Replica) checkTasks() error {
-	var rooms [ids.Lanes]room
-	var active [ids.Lanes]int
+	rooms := make(map[Queue]*account)
+	active := make(map[*window.Lane]int)
 	pinned := 0
 	for _, e := range r.inMemory() {
-		lane := e.Position.Lane()
-		if e.charged > 0 {
-			rooms[lane].tasks++
-			rooms[lane].bytes += int64(e.charged)
+		if at := (Queue{e.Position.Lane(), e.Domain}); e.charged > 0 {
+			a := rooms[at]
+			if a == nil {
+				a = &account{Queue: at}
+				rooms[at] = a
+			}
+			a.tasks++
+			a.bytes += int64(e.charged)
+			if e.shared {
+				a.shared++
+			}
 		}
 		if exempt := e.left || e.pinned && e.State == taskstate.Running; exempt != (e.charged == 0) {
 			return fmt.Errorf("task %s (%s, left %v, pinned %v) is charged %d bytes", e.ID, e.State, e.left, e.pinned, e.charged)
@@ -36,18 +44,61 @@ func (r *Replica) checkTasks() error {
 				return fmt.Errorf("task %s is pinned and not listed", e.ID)
 			}
 		default:
-			active[lane]++
+			active[r.windowOf(e)]++
 		}
 	}
 	if pinned != len(r.pinned) {
 		return fmt.Errorf("%d tasks are pinned, %d are listed", pinned, len(r.pinned))
 	}
 	for i, l := range r.lanes {
-		if l.Active() != active[i] {
-			return fmt.Errorf("lane %s counts %d active tasks, there are %d", ids.Lane(i), l.Active(), active[i])
+		if l.Active() != active[l] {
+			return fmt.Errorf("lane %s counts %d active tasks, there are %d", ids.Lane(i), l.Active(), active[l])
 		}
-		if rooms[i].tasks != r.rooms[i].tasks || rooms[i].bytes != r.rooms[i].bytes {
-			return fmt.Errorf("the room of lane %s is %+v, its tasks take %+v", ids.Lane(i), r.rooms[i], rooms[i])
+	}
+	return errors.Join(r.checkRooms(rooms), r.checkQueues(active))
+}
+
+// checkRooms compares accounts, rooms and pools with what is charged.
+func (r *Replica) checkRooms(want map[Queue]*account) error {
+	var rooms, pools [ids.Lanes]room
+	for at, a := range r.accounts {
+		w := want[at]
+		if w == nil {
+			w = &account{}
+		}
+		if a.tasks != w.tasks || a.bytes != w.bytes || a.shared != w.shared || a.tasks == 0 && a.queue == nil {
+			return fmt.Errorf("the account of %+v is %+v, its tasks take %+v", at, a, w)
+		}
+		if a.queue != nil {
+			a.move(new(room), &pools[at.Lane])
+		} else {
+			a.move(new(room), &rooms[at.Lane])
+		}
+	}
+	for at := range want {
+		if r.accounts[at] == nil {
+			return fmt.Errorf("%+v has no account", at)
+		}
+	}
+	for i := range rooms {
+		if rooms[i].demand, rooms[i].nameless = r.rooms[i].demand, r.rooms[i].nameless; rooms[i] != r.rooms[i] || pools[i] != r.pools[i] {
+			return fmt.Errorf("the room of lane %s is %+v and %+v, its tasks take %+v and %+v", ids.Lane(i), r.rooms[i], r.pools[i], rooms[i], pools[i])
+		}
+	}
+	return nil
+}
+
+// checkQueues compares the queues with the tasks and the lanes.
+func (r *Replica) checkQueues(active map[*window.Lane]int) error {
+	for at, q := range r.queues {
+		if q.Queue != at || at.Domain == "" || q.window.Active() != active[q.window] {
+			return fmt.Errorf("queue %+v counts %d active tasks, there are %d", at, q.window.Active(), active[q.window])
+		}
+		if a := r.accounts[at]; q.lags() && (a == nil || a != q.account || a.queue != q) || !q.lags() && (q.account != nil || a != nil && a.queue != nil) {
+			return fmt.Errorf("queue %+v has the account %+v", at, q.account)
+		}
+		if read := r.lanes[at.Lane].ReadLevel(); r.replay == nil && (q.window.ReadLevel() > read || q.last > read) {
+			return fmt.Errorf("queue %+v is read up to %d, passed over up to %d, the lane is read up to %d", at, q.window.ReadLevel(), q.last, read)
 		}
 	}
 	return nil
@@ -79,7 +130,7 @@ func (r *Replica) checkWaiting() error {
 			if h.ev.ID != id || i > 0 && h.seq < waiting[i-1].seq {
 				return fmt.Errorf("what waits for task %s is out of order: event %d of message %d", id, i, h.seq)
 			}
-			if pos := h.ev.Fence.Position; !h.command() && r.unread(pos) && r.rooms[pos.Lane()].demand < pos.Seq() {
+			if pos := h.ev.Fence.Position; !h.command() && r.unread(pos, h.ev.Domain) && !r.demanded(pos, h.ev.Domain) {
 				return fmt.Errorf("an event waits for message %d of lane %s, and nothing demands it", pos.Seq(), pos.Lane())
 			}
 			if e := r.tasks[id]; h.command() && e != nil && !e.left && e.State != taskstate.Waiting {
@@ -92,11 +143,11 @@ func (r *Replica) checkWaiting() error {
 			return fmt.Errorf("an empty list of stays of task %s is held", id)
 		}
 		e := r.tasks[id]
-		if over := e == nil || e.left || e.State == taskstate.Waiting || e.State.Finished(); over && !r.unread(waiting[0].Before) {
+		if over := e == nil || e.left || e.State == taskstate.Waiting || e.State.Finished(); over && !r.unread(waiting[0].Before, waiting[0].Domain) {
 			return fmt.Errorf("stay %d of task %s is held, and the one before is over", waiting[0].Parkings, id)
 		}
 		for i, h := range waiting {
-			if r.unread(h.Before) && r.rooms[h.Before.Lane()].demand < h.Before.Seq() {
+			if r.unread(h.Before, h.Domain) && !r.demanded(h.Before, h.Domain) {
 				return fmt.Errorf("stay %d of task %s waits for message %d of lane %s, and nothing demands it", h.Parkings, id, h.Before.Seq(), h.Before.Lane())
 			}
 			if h.ID != id || h.left || i > 0 && h.Parkings < waiting[i-1].Parkings {

@@ -13,6 +13,9 @@ func (cp *Checkpoint) Check(log, timer, archive uint64) error {
 	for i := range cp.Read {
 		read = max(read, cp.Read[i], cp.Ack[i])
 	}
+	for _, q := range cp.Queues {
+		read = max(read, q.Read, q.Last)
+	}
 	for _, store := range [...]struct {
 		name      string
 		ends, had uint64
@@ -32,10 +35,7 @@ func (r *Replica) Checkpoint() Checkpoint {
 	if r.replay != nil {
 		return r.base
 	}
-	levels := Levels{Events: r.eventAt}
-	for i, l := range r.lanes {
-		levels.Lanes[i] = l.ReadLevel()
-	}
+	levels := r.UnreadLevels("")
 	if len(r.held) == 0 {
 		// A held stay has been read and has sent nothing yet.
 		// What the stores hold ahead of that would be forgotten with it.
@@ -53,7 +53,7 @@ func (r *Replica) Checkpoint() Checkpoint {
 	for i, l := range r.lanes {
 		cp.Ack[i], cp.Read[i] = l.AckLevel(), l.ReadLevel()
 	}
-	cp.PendingSince, cp.Fences = r.pendingSince(), r.fencesUpTo(cp.Floor)
+	cp.PendingSince, cp.Fences, cp.Queues = r.pendingSince(), r.fencesUpTo(cp.Floor), r.queueCursors()
 	return cp
 }
 
@@ -85,6 +85,11 @@ func (r *Replica) floor() uint64 {
 	floor := r.eventAt
 	for _, l := range r.lanes {
 		if f, ok := l.Floor(); ok {
+			floor = min(floor, f)
+		}
+	}
+	for _, q := range r.queues {
+		if f, ok := q.window.Floor(); ok {
 			floor = min(floor, f)
 		}
 	}

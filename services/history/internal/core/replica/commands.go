@@ -222,7 +222,7 @@ func (r *Replica) cancelTaken(in *Found, now Now, fx *Effects) {
 			break
 		}
 	}
-	e.pinned, e.pin = true, seq-1
+	e.pinned, e.pin, e.shared = true, seq-1, e.Position.Shared()
 	e.since, e.lastEvent = r.eventAt, r.eventAt
 	r.tasks[in.ID], r.pinned[in.ID] = e, e
 	e.State = taskstate.Waiting
@@ -261,7 +261,7 @@ func (r *Replica) foundForOutcomes(in *Found, now Now, fx *Effects) {
 			r.settle(h, taskstate.ApplyToEarlierStay(&e.Task, h.ev), fx)
 		case known == nil:
 			r.settle(h, notFound(), fx)
-		case known.Position == h.ev.Fence.Position:
+		case known.Position.Same(h.ev.Fence.Position):
 			task := known.Task
 			v, _ := taskstate.Apply(&task, h.ev, h.at)
 			r.settle(h, v, fx)
@@ -296,7 +296,7 @@ func (r *Replica) endWaits(now Now, fx *Effects) {
 // that it names may be made up, in a lane where nothing follows. One search at a
 // time answers for all that wait.
 func (r *Replica) askEnds(h *held) {
-	if h.command() || !r.unread(h.ev.Fence.Position) {
+	if h.command() || !r.unread(h.ev.Fence.Position, h.ev.Domain) {
 		return
 	}
 	if h.waited && !r.endsAsked {
@@ -321,13 +321,13 @@ func (r *Replica) endsFound(ends *[ids.Lanes]uint64) {
 func (r *Replica) stillComing(h *held) bool {
 	if !h.command() {
 		pos := h.ev.Fence.Position
-		return r.unread(pos) && !h.nowhere || r.isHeld(h.ev.ID, pos)
+		return r.unread(pos, h.ev.Domain) && !h.nowhere || r.isHeld(h.ev.ID, pos)
 	}
 	if h.until == nil {
 		return true
 	}
-	for i, l := range r.lanes {
-		if l.ReadLevel() < h.until[i] {
+	for lane := range ids.Lane(ids.Lanes) {
+		if !r.passed(lane, h.until[lane], h.ev.Domain) {
 			return true
 		}
 	}

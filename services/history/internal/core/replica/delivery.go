@@ -10,6 +10,8 @@ import (
 
 // Poll is for whom matching has grabbed.
 type Poll struct {
+	// Domain is whose tasks it gets; "" = not known.
+	Domain string
 	Worker string
 	// ReplyTo is the inbox in which it waits.
 	ReplyTo string

@@ -1,6 +1,8 @@
 package replica
 
 import (
+	"slices"
+
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
@@ -21,6 +23,8 @@ type Effects struct {
 	Purge *Levels
 	// Searches are looked up in the other stores, to be reported with Found, each.
 	Searches []Search
+	// Looks are counted in the log, to be reported with Looked, each.
+	Looks []Look
 
 	// Releases and Triggers go to matching and may be lost.
 	Releases []ReleaseGroup
@@ -46,7 +50,7 @@ func (fx *Effects) Reset() {
 	clear(fx.Triggers)
 	clear(fx.Releases)
 	*fx = Effects{
-		Searches: fx.Searches[:0], Releases: fx.Releases[:0], Triggers: fx.Triggers[:0],
+		Searches: fx.Searches[:0], Looks: fx.Looks[:0], Releases: fx.Releases[:0], Triggers: fx.Triggers[:0],
 		Answers: fx.Answers[:0], Ended: fx.Ended[:0], Traced: fx.Traced[:0],
 	}
 }
@@ -63,9 +67,11 @@ const (
 
 // Proposal is an event that the owner wishes to append to the log.
 type Proposal struct {
-	Kind    taskstate.Kind
-	ID      ids.TaskID
-	Fence   ids.Token
+	Kind  taskstate.Kind
+	ID    ids.TaskID
+	Fence ids.Token
+	// Domain is the task's.
+	Domain  string
 	Message string
 	// Undelivered: the attempt that expires may never have reached its worker.
 	Undelivered bool
@@ -82,9 +88,36 @@ type Proposal struct {
 type Levels struct {
 	Lanes  [ids.Lanes]uint64
 	Events uint64
+	// Queues are the levels of domains that lag, in order, each instead of its lane's. They are not changed any more.
+	Queues []QueueLevel
 }
 
-// max is the higher one of each level.
+// Of is the level of the messages of a lane that are filed under a domain; "" = that of those which domains share.
+func (l *Levels) Of(at Queue) uint64 {
+	if len(l.Queues) > 0 && at.Domain != "" {
+		if i, ok := slices.BinarySearchFunc(l.Queues, at, func(q QueueLevel, at Queue) int { return q.compare(at) }); ok {
+			return l.Queues[i].Seq
+		}
+	}
+	return l.Lanes[at.Lane]
+}
+
+// Lowest is the level that all messages of a lane have at least.
+func (l *Levels) Lowest(lane ids.Lane) uint64 {
+	lowest := l.Lanes[lane]
+	for _, q := range l.Queues {
+		if q.Lane == lane {
+			lowest = min(lowest, q.Seq)
+		}
+	}
+	return lowest
+}
+
+func (l *Levels) equal(o *Levels) bool {
+	return l.Lanes == o.Lanes && l.Events == o.Events && slices.Equal(l.Queues, o.Queues)
+}
+
+// max is the higher one of each level of the lanes and the events.
 func (l Levels) max(o Levels) Levels {
 	for i := range l.Lanes {
 		l.Lanes[i] = max(l.Lanes[i], o.Lanes[i])
@@ -110,6 +143,8 @@ type Checkpoint struct {
 	// Fences are the newest ones of the matching shards by events up to Floor, by shard. It is not
 	// changed any more.
 	Fences []ShardFence
+	// Queues are the domains that lag, or have lagged, in order. It is not changed any more.
+	Queues []QueueCursor
 }
 
 // Search asks the other stores for a task that is not in memory; without ID, only for the ends
@@ -188,7 +223,7 @@ type Traced struct {
 // Counts is what steps have done, for metrics.
 type Counts struct {
 	SubmitBatches, Loaded, EventBatches, Events, Refused, Triggers, Retriggered int64
-	Granted, Bounced, Archived, Parked, Carried                                 int64
+	Granted, Bounced, Archived, Parked, Carried, PassedOver                     int64
 }
 
 func notFound() taskstate.Verdict {

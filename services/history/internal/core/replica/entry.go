@@ -22,6 +22,8 @@ type Entry struct {
 	charged int32
 	// counted is the state under which list counts it.
 	counted taskstate.State
+	// shared: domains share its message.
+	shared bool
 	// proposed are the kinds of events that are on their way to the log for it.
 	proposed uint16
 	// left: it is out of memory but for repeated questions.
@@ -63,56 +65,6 @@ type held struct {
 }
 
 func (h *held) command() bool { return h.ev.Kind == taskstate.Cancel }
-
-// room is what a lane's tasks take of its window.
-type room struct {
-	tasks int
-	bytes int64
-	// demand: up to here the lane is read whatever the window holds, for tasks of which
-	// events have been read.
-	demand uint64
-}
-
-// Room tells whether the next message of a lane may be read (I7).
-func (r *Replica) Room(lane ids.Lane) bool {
-	w := &r.rooms[lane]
-	return w.tasks < r.cfg.WindowTasks && w.bytes < r.cfg.WindowBytes || r.lanes[lane].ReadLevel() < w.demand
-}
-
-// unreadTasks is how many tasks an unread message is taken for; opening it would cost more.
-const unreadTasks = 100
-
-// Shareable is how much may be filed in messages of the most urgent lane whatever its
-// priority, tasks and their bytes, while so many messages of that lane are unread. It leaves half
-// of the lane's window to the tasks that belong there: past it an urgent task could have to
-// wait on disk behind others (I7).
-func (r *Replica) Shareable(unread int64) (tasks, bytes int64) {
-	w := &r.rooms[ids.LaneFirst]
-	tasks = int64(r.cfg.WindowTasks/2-w.tasks) - unread*unreadTasks
-	bytes = r.cfg.WindowBytes/2 - w.bytes
-	if tasks <= 0 || bytes <= 0 {
-		return 0, 0
-	}
-	return tasks, bytes
-}
-
-// charge makes e take its room, or give it back. A carried task that runs takes none: how
-// many run is up to the workers.
-func (r *Replica) charge(e *Entry) {
-	want := int32(0)
-	if !e.left && (!e.pinned || e.State != taskstate.Running) {
-		want = int32(e.Footprint())
-	}
-	w := &r.rooms[e.Position.Lane()]
-	switch {
-	case e.charged == 0 && want != 0:
-		w.tasks++
-	case e.charged != 0 && want == 0:
-		w.tasks--
-	}
-	w.bytes += int64(want) - int64(e.charged)
-	e.charged = want
-}
 
 const (
 	// goneMax and goneBytesMax bound the tasks that are kept after they have left, so
@@ -210,7 +162,7 @@ func (r *Replica) leave(e *Entry) {
 	if e.pinned {
 		delete(r.pinned, e.ID)
 	} else {
-		r.lanes[e.Position.Lane()].Done(e.Position.Seq())
+		r.windowOf(e).Done(e.Position.Seq())
 	}
 	if r.tasks[e.ID] != e {
 		return

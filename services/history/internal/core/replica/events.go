@@ -2,6 +2,7 @@ package replica
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
@@ -28,6 +29,9 @@ func (r *Replica) events(in *Events, now Now, fx *Effects) {
 		if ev.Kind == 0 || ev.Kind > taskstate.Fence {
 			fx.Halt = fmt.Errorf("event %d of message %d is of kind %d, which this version does not know", i, in.Seq, ev.Kind)
 			return
+		}
+		if ev.Domain == "" && ev.Kind < taskstate.Carried && ev.Kind != taskstate.Cancel {
+			r.namelessAt = in.Seq
 		}
 		*h = held{ev: ev, seq: in.Seq, at: in.At, carried: in.Carried[i], ans: ans, i: i, from: from}
 		if ev.Kind == taskstate.Fence {
@@ -85,22 +89,36 @@ func (r *Replica) decide(h *held, e *Entry, now Now, fx *Effects) {
 		r.settle(h, notFound(), fx) // an event lies behind its submit: forged
 	case h.carried != nil && (e == nil || e.left || e.Position.Seq() < pos.Seq()):
 		r.carriedAbsent(h, e, now, fx)
-	case e != nil && e.Position == pos:
+	case e != nil && e.Position.Same(pos):
 		r.apply(e, h, now, fx)
-	case r.unread(pos) && !h.nowhere:
-		r.rooms[pos.Lane()].demand = max(r.rooms[pos.Lane()].demand, pos.Seq())
+	case r.unread(pos, h.ev.Domain) && !h.nowhere:
+		if r.hopeless(h) {
+			r.ask(h, fx)
+			return
+		}
+		r.demand(pos, h.ev.Domain)
 		r.wait(h)
 	case r.isHeld(h.ev.ID, pos):
 		r.wait(h)
 	case e != nil && !e.leftBefore(pos):
 		r.settle(h, taskstate.ApplyToEarlierStay(&e.Task, h.ev), fx)
-	case h.ev.Kind == taskstate.Started && h.ev.Domain == "":
+	case h.ev.Kind == taskstate.Started:
 		// Matching gets nothing, wherever the task is now. A search may take long, and the grants
 		// of the same message would run out with it.
 		r.settle(h, taskstate.Verdict{Code: fault.Stale, Message: "the trigger is out of date"}, fx)
 	default:
 		r.ask(h, fx)
 	}
+}
+
+// hopeless tells whether an event can have no effect, though its task has not been read: no grab of the task waits,
+// and it is no grab itself. Otherwise whoever has two domains could make the backlog of one be read
+// into memory, for an attempt of the other. A lane that is not read so far is read soon in any case.
+func (r *Replica) hopeless(h *held) bool {
+	if h.ev.Kind == taskstate.Started || !r.passedOver(h.ev.Fence.Position, h.ev.Domain) {
+		return false
+	}
+	return !slices.ContainsFunc(r.early.of(h.ev.ID), func(w *held) bool { return w.ev.Kind == taskstate.Started })
 }
 
 // wait keeps a copy: the rest of the message must not stay in memory with it.
@@ -119,7 +137,7 @@ func (e *Entry) leftBefore(pos ids.Position) bool { return e.left && e.Position.
 
 func (r *Replica) isHeld(id ids.TaskID, pos ids.Position) bool {
 	for _, e := range r.held[id] {
-		if e.Position == pos {
+		if e.Position.Same(pos) {
 			return true
 		}
 	}
@@ -140,7 +158,7 @@ func (r *Replica) apply(e *Entry, h *held, now Now, fx *Effects) {
 	if h.seq < e.Position.Seq() {
 		at = max(at, e.arrivedAt) // a command from before this stay counts as of its beginning
 	}
-	ended := e.Token() == h.ev.Fence
+	ended := h.ev.Fence.Same(e.Token())
 	before := e.State
 	v, did := taskstate.Apply(&e.Task, h.ev, at)
 	if ended {

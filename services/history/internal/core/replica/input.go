@@ -21,7 +21,11 @@ type Input interface{ input() }
 // Submits is one message of a lane. Lanes are read each in log order.
 type Submits struct {
 	Lane ids.Lane
-	Seq  uint64
+	// Domain is the one that it is filed under; "" where domains share it.
+	Domain string
+	// Queue: the domain's own reader has read it.
+	Queue bool
+	Seq   uint64
 	// At is when it was stored, Unix ms.
 	At    int64
 	Bytes int
@@ -78,9 +82,16 @@ type Recovered struct {
 
 // Tick is that time has passed. It is due every quarter of a second, and at NextWake.
 type Tick struct {
-	// Fences: the cluster writes a log version that has fences. NotAfter: one whose expiries may have
-	// a date.
-	Fences, NotAfter bool
+	// Fences: the cluster writes a log version that has fences. Queues: it writes one that has queues. NotAfter: one
+	// whose expiries may have a date.
+	Fences, Queues, NotAfter bool
+}
+
+// Looked is the answer to a Look: so many messages lie behind its sequence, and so many of them are the domain's. Both
+// are 0 if they could not be counted.
+type Looked struct {
+	Look
+	All, Own uint64
 }
 
 // Stored is that the job under way of a kind is stored, as far as Seq in its store.
@@ -136,6 +147,7 @@ func (*Submits) input()  {}
 func (*Events) input()   {}
 func (Recovered) input() {}
 func (Tick) input()      {}
+func (Looked) input()    {}
 func (Stored) input()    {}
 func (Saved) input()     {}
 func (Purged) input()    {}

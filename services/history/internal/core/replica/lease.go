@@ -55,7 +55,7 @@ func (p *purger) take(now time.Duration) *Levels {
 	}
 	levels := *ripe
 	p.covered = p.covered[n:]
-	if levels == p.done {
+	if levels.equal(&p.done) {
 		return nil
 	}
 	p.done = levels

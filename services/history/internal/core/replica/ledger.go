@@ -1,7 +1,5 @@
 package replica
 
-import "github.com/yardmaster-io/yardmaster/contracts/ids"
-
 // ledger is the way into another store: tasks are queued, handed out in jobs, one at
 // a time and in order, and are stored when their job is. It knows up to which records of
 // the log everything is stored, and where in the store: a takeover stores nothing
@@ -90,10 +88,13 @@ func (l *ledger) mark(levels Levels) {
 	}
 }
 
-// holds tells whether what a record sent is known to be in the store: pos is the
-// submit of the stay, event the event that sent it, 0 where the submit itself did.
-func (l *ledger) holds(pos ids.Position, event uint64) bool {
-	return pos.Seq() <= l.covered.Lanes[pos.Lane()] && event <= l.covered.Events
+// holds tells whether e, as its cause has sent it here, is known to be in the store.
+func (l *ledger) holds(e *Entry) bool {
+	at := Queue{Lane: e.Position.Lane()}
+	if !e.shared {
+		at.Domain = e.Domain
+	}
+	return e.Position.Seq() <= l.covered.Of(at) && e.cause <= l.covered.Events
 }
 
 func (l *ledger) idle() bool { return l.queued == l.stored }

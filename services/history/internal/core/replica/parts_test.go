@@ -24,7 +24,7 @@ func upTo(n uint64) Levels { return Levels{Events: n} }
 func TestLedgerCoversWhatIsStored(t *testing.T) {
 	var l ledger
 	l.mark(upTo(1))
-	if l.covered != upTo(1) || l.seq != 0 {
+	if !l.covered.equal(&Levels{Events: 1}) || l.seq != 0 {
 		t.Fatalf("nothing is queued, so all is covered: %+v", l)
 	}
 	for _, e := range entries(5) {
@@ -56,7 +56,7 @@ func TestLedgerCoversWhatIsStored(t *testing.T) {
 		if l.next(9) != nil {
 			t.Fatal("two jobs at a time")
 		}
-		if done := l.done(s.seq, false); len(done) != s.job || l.covered != s.covered || l.seq != s.coveredSeq {
+		if done := l.done(s.seq, false); len(done) != s.job || !l.covered.equal(&s.covered) || l.seq != s.coveredSeq {
 			t.Fatalf("after job %d: covered %+v to %d, want %+v to %d", i, l.covered, l.seq, s.covered, s.coveredSeq)
 		}
 		if err := l.check("test"); err != nil {
@@ -67,7 +67,7 @@ func TestLedgerCoversWhatIsStored(t *testing.T) {
 		t.Fatalf("it should be idle: %+v", l)
 	}
 	l.mark(upTo(9))
-	if l.covered != upTo(9) || l.seq != 13 {
+	if !l.covered.equal(&Levels{Events: 9}) || l.seq != 13 {
 		t.Fatalf("%+v", l)
 	}
 	l.add(new(Entry), 0)
@@ -87,7 +87,8 @@ func TestLedgerHolds(t *testing.T) {
 		ev   uint64
 		want bool
 	}{{10, 2, 20, true}, {11, 2, 20, false}, {10, 2, 21, false}, {10, 3, 0, false}} {
-		if got := l.holds(ids.NewPosition(c.seq, c.lane), c.ev); got != c.want {
+		e := &Entry{Task: taskstate.Task{Domain: "shop", Position: ids.NewPosition(c.seq, c.lane)}, cause: c.ev}
+		if got := l.holds(e); got != c.want {
 			t.Errorf("%+v: %v", c, got)
 		}
 	}
@@ -99,7 +100,7 @@ func TestLedgerMarksAreBounded(t *testing.T) {
 		l.add(new(Entry), 0)
 		l.mark(upTo(i))
 	}
-	if len(l.marks) != marksMax || l.marks[marksMax-1].levels != upTo(marksMax-1) {
+	if len(l.marks) != marksMax || l.marks[marksMax-1].levels.Events != marksMax-1 {
 		t.Fatalf("%d marks", len(l.marks))
 	}
 }
@@ -130,11 +131,11 @@ func TestI12_PurgesWhatIsCoveredForTwiceALease(t *testing.T) {
 	if got := p.take(2 * LeaseFor); got != nil {
 		t.Fatalf("%+v: too early", got)
 	}
-	if got := p.take(2*LeaseFor + time.Second + 1); got == nil || *got != upTo(2) {
+	if got := p.take(2*LeaseFor + time.Second + 1); got == nil || got.Events != 2 {
 		t.Fatalf("%+v, want the newest that is old enough", got)
 	}
 	p.saved(upTo(3), 10*time.Second)
-	if got := p.take(time.Minute); got == nil || *got != upTo(3) {
+	if got := p.take(time.Minute); got == nil || got.Events != 3 {
 		t.Fatalf("%+v", got)
 	}
 	p.saved(upTo(3), time.Minute)
@@ -144,7 +145,7 @@ func TestI12_PurgesWhatIsCoveredForTwiceALease(t *testing.T) {
 	for i := range 3 * coveredMax {
 		p.saved(upTo(uint64(i)), time.Duration(i))
 	}
-	if len(p.covered) != coveredMax || p.covered[0].levels != upTo(0) || p.covered[coveredMax-1].levels != upTo(3*coveredMax-1) {
+	if len(p.covered) != coveredMax || p.covered[0].levels.Events != 0 || p.covered[coveredMax-1].levels.Events != 3*coveredMax-1 {
 		t.Fatalf("%d are remembered; the first and the last must be among them", len(p.covered))
 	}
 }

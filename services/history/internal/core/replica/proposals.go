@@ -44,7 +44,7 @@ func (r *Replica) propose(e *Entry, p Proposal) {
 		return
 	}
 	e.proposed |= 1 << p.Kind
-	p.ID, p.Fence = e.ID, e.Token()
+	p.ID, p.Fence, p.Domain = e.ID, e.Token(), e.Domain
 	r.own = append(r.own, p)
 }
 
@@ -56,10 +56,10 @@ const refusedWaitMS = 10_000
 func (r *Replica) refusedByLog(all []Proposal, now Now) {
 	for _, p := range all {
 		e := r.tasks[p.ID]
-		if e == nil || e.left || e.Position != p.Fence.Position {
+		if e == nil || e.left || !e.Position.Same(p.Fence.Position) {
 			continue
 		}
-		if e.proposed &^= 1 << p.Kind; p.Kind == taskstate.Expired && e.State == taskstate.Running && e.Token() == p.Fence {
+		if e.proposed &^= 1 << p.Kind; p.Kind == taskstate.Expired && e.State == taskstate.Running && e.Token().Same(p.Fence) {
 			r.wake.Set(e, now.MS+refusedWaitMS)
 		}
 	}
@@ -69,7 +69,7 @@ func (r *Replica) refusedByLog(all []Proposal, now Now) {
 func (r *Replica) bounced(in Bounced, fx *Effects) {
 	for _, g := range in.Grants {
 		e, ok := r.tasks[g.ID]
-		if !ok || e.State != taskstate.Running || e.Token() != g.Fence {
+		if !ok || e.State != taskstate.Running || !e.Token().Same(g.Fence) {
 			continue
 		}
 		if e.grant != nil && e.grant.told {

@@ -81,6 +81,9 @@ func (r *Replica) Active() (n int) {
 	for _, l := range r.lanes {
 		n += l.Active()
 	}
+	for _, q := range r.queues {
+		n += q.window.Active()
+	}
 	return n
 }
 

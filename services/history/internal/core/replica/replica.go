@@ -23,6 +23,8 @@ type Config struct {
 	CarryRecords, CarryBytes uint64
 	// JobTasks bounds a job; 0 = jobTasksMax.
 	JobTasks int
+	// Queues: the cluster writes a log version that has queues.
+	Queues bool
 }
 
 const (
@@ -45,7 +47,14 @@ type Replica struct {
 	past  pastStays
 	lanes [ids.Lanes]*window.Lane
 	rooms [ids.Lanes]room
-	lists map[tasklistKey]*tasklist
+	// queues are the domains that lag behind a lane, or have; pools is what those hold that lag.
+	queues map[Queue]*queue
+	pools  [ids.Lanes]room
+	// accounts are those that hold something; lastAccount is the one that was used last.
+	accounts    map[Queue]*account
+	lastAccount *account
+	congested   [ids.Lanes]congestion
+	lists       map[tasklistKey]*tasklist
 	// order is all lists, in an order that does not depend on a map; idle are columns that have
 	// had no tasks for a while, the longest first.
 	order []*tasklist
@@ -53,16 +62,19 @@ type Replica struct {
 	wake  deadline.Heap[*Entry]
 	// shards are the matching shards that have written to the log, by their number there.
 	shards map[uint32]*shard
-	// fences: the cluster writes a log version that has them.
-	fences bool
+	// fences and lagging: the cluster writes a log version that has fences, or queues. Once it has queues,
+	// positions tell whether domains share a message: what was read before that, no queue has to read.
+	fences, lagging bool
 	// dated: it writes one whose expiries may have a date.
 	dated bool
 	// releases are where the releases of a turn are gathered.
 	releases map[releaseKey]int
 	// eventAt is the last event read.
 	eventAt uint64
-	meter   meter
-	still   standstill
+	// namelessAt is the last event read that does not name its domain.
+	namelessAt uint64
+	meter      meter
+	still      standstill
 
 	// early are events and commands whose stay is not in memory yet, in log order.
 	early earlyList
@@ -142,7 +154,8 @@ func New(cfg Config, cp Checkpoint, claimedAt time.Duration) *Replica {
 		eventAt: cp.Floor, early: newEarlyList(), held: make(map[ids.TaskID][]*Entry),
 		pinned: make(map[ids.TaskID]*Entry), searching: make(map[ids.TaskID]searching), asking: make(map[ids.TaskID]*question),
 		replay: &replay{seen: make(map[ids.TaskID]uint64)}, base: cp,
-		meter: meter{every: max(1, cfg.CarryRecords/64)}, turn: 1,
+		meter: meter{every: max(1, cfg.CarryRecords/64)}, turn: 1, lagging: cfg.Queues || len(cp.Queues) > 0,
+		queues: make(map[Queue]*queue), accounts: make(map[Queue]*account),
 		gone: gone{max: goneMax, bytesMax: goneBytesMax}, shards: make(map[uint32]*shard), releases: make(map[releaseKey]int),
 	}
 	for _, f := range cp.Fences {
@@ -152,6 +165,7 @@ func New(cfg Config, cp Checkpoint, claimedAt time.Duration) *Replica {
 	for i := range r.lanes {
 		r.lanes[i] = window.NewLane(cp.Ack[i])
 	}
+	r.startQueues(cp.Queues)
 	r.park = ledger{covered: cp.Parked, seq: cp.TimerSeq, last: cp.TimerSeq}
 	r.archive = ledger{covered: cp.Archived, seq: cp.ArchiveSeq, last: cp.ArchiveSeq}
 	return r
@@ -175,8 +189,10 @@ func (r *Replica) Step(in Input, now Now, fx *Effects) bool {
 	case Recovered:
 		r.recovered(in, now, fx)
 	case Tick:
-		r.fences, r.dated = in.Fences, in.NotAfter
+		r.fences, r.dated, r.lagging = in.Fences, in.NotAfter, r.lagging || in.Queues
 		r.tick(now, fx)
+	case Looked:
+		r.looked(in, now)
 	case Stored:
 		r.jobDone(in, now, fx)
 	case Saved:
@@ -221,9 +237,10 @@ func (r *Replica) Flush(now Now, fx *Effects) {
 // enough, and anything if its bytes are full: few fat tasks fill those.
 func (r *Replica) company() bool {
 	ended := len(r.archive.queue)
-	return ended >= archiveTasksMin || slices.ContainsFunc(r.rooms[:], func(w room) bool {
+	full := func(w room) bool {
 		return w.bytes >= r.cfg.WindowBytes || w.tasks >= r.cfg.WindowTasks && ended >= r.cfg.WindowTasks/4
-	})
+	}
+	return ended >= archiveTasksMin || slices.ContainsFunc(r.rooms[:], full) || len(r.queues) > 0 && slices.ContainsFunc(r.pools[:], full)
 }
 
 // jobDone lets go of what is stored.
@@ -256,6 +273,7 @@ func (r *Replica) tick(now Now, fx *Effects) {
 		r.endWaits(now, fx)
 		r.dropTails()
 		r.listen(now)
+		r.endLags()
 	}
 	if r.saving == nil && now.MS-r.savedAt >= r.cfg.CheckpointEveryMS {
 		cp := r.Checkpoint()
@@ -276,6 +294,7 @@ func (r *Replica) tick(now Now, fx *Effects) {
 	}
 	if r.lease.holds(now.Mono) { // else it would gather
 		r.heal(now, fx)
+		r.findCongestion(now, fx)
 	}
 }
 
@@ -289,7 +308,7 @@ func (r *Replica) saved(in Saved, now Now) {
 	r.lease.granted(in.SentAt)
 	r.base = *cp
 	r.forgetFences()
-	r.purger.saved(Levels{Lanes: cp.Ack, Events: cp.Floor}, now.Mono)
+	r.purger.saved(cp.acks(), now.Mono)
 }
 
 // NextWake is when a lease or a wait is over by our clock, Unix ms; ok is false if

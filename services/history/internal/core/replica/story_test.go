@@ -29,8 +29,8 @@ type story struct {
 	accepted map[outcome]bool
 	// shards are what the matching shards have said, by their number in the log.
 	shards [1 + storyShards]modelShard
-	// repeats allows a submit to be repeated in a later message.
-	repeats bool
+	// repeats allows a submit to be repeated in a later message, copies in its own.
+	repeats, copies bool
 }
 
 type modelTask struct {
@@ -64,6 +64,8 @@ type message struct {
 	at     int64
 	events bool
 	lane   ids.Lane
+	// domain is the one that it is filed under; "" where domains share it.
+	domain string
 	// Of a lane: the records, whose Position is that of the stay before.
 	tasks []taskstate.Task
 	// Of the events.
@@ -89,6 +91,8 @@ type want struct {
 	// repeated: an outcome that was accepted before, of a stay that is over. It may get OK
 	// or STALE.
 	repeated bool
+	// foreign: it names another domain than its task's. It is refused, whatever the code.
+	foreign bool
 }
 
 // seqGap leaves room in the log for what replicas append.
@@ -98,10 +102,10 @@ var storyPolicy = &taskstate.Policy{
 	MaxAttempts: 4, InitialIntervalMS: 1000, Backoff: 6, MaxIntervalMS: 60_000, StartToCloseMS: 9_000, HeartbeatTimeoutMS: 4_000,
 }
 
-func newStory(rng *rand.Rand, tasks, messages int, repeats bool) *story {
+func newStory(rng *rand.Rand, tasks, messages int, repeats, copies bool) *story {
 	s := &story{
 		rng: rng, now: 1_700_000_000_000, tasks: make(map[ids.TaskID]*modelTask),
-		parked: make(map[Stay]string), released: make(map[string]bool), accepted: make(map[outcome]bool), repeats: repeats,
+		parked: make(map[Stay]string), released: make(map[string]bool), accepted: make(map[outcome]bool), repeats: repeats, copies: copies,
 	}
 	for i := range tasks {
 		s.unborn = append(s.unborn, ids.NewTaskID(time.UnixMilli(s.now), 0, uint64(i+1)))
@@ -144,33 +148,53 @@ func (s *story) submit() {
 	var records []taskstate.Task
 	for _, id := range s.unborn[:n] {
 		t := taskstate.Task{
-			ID: id, Domain: "shop", Tasklist: "mail", Type: "send", Priority: int32(max(1, lane)), Policy: storyPolicy,
+			ID: id, Domain: domainOf(id), Tasklist: "mail", Type: "send", Priority: int32(max(1, lane)), Policy: storyPolicy,
 			Payload: taskstate.Blob{Data: []byte("payload")},
 		}
 		if lane == ids.LaneLater || s.rng.IntN(4) == 0 {
 			t.DueAt = s.now + 1 + s.rng.Int64N(60_000)
 		}
 		records = append(records, t)
-		if s.rng.IntN(6) == 0 {
+		if s.copies && s.rng.IntN(6) == 0 {
 			records = append(records, t)
 		}
 	}
 	s.unborn = s.unborn[n:]
-	s.submitted(lane, records)
+	domain := s.filedUnder(records)
+	s.submitted(lane, domain, records)
 	if s.repeats && s.rng.IntN(4) == 0 {
-		s.submitted(lane, records)
+		s.submitted(lane, domain, records)
 	}
 }
 
-func (s *story) submitted(lane ids.Lane, records []taskstate.Task) {
-	m := s.append(&message{lane: lane, tasks: records})
+// domains are whose tasks there are.
+var domains = []string{"shop", "depot"}
+
+func domainOf(id ids.TaskID) string { return domains[id[15]%2] }
+
+// filedUnder is the domain of all records, if a message of them is filed under it.
+func (s *story) filedUnder(records []taskstate.Task) string {
+	domain := records[0].Domain
+	for _, r := range records {
+		if r.Domain != domain {
+			return ""
+		}
+	}
+	if s.rng.IntN(4) == 0 {
+		return ""
+	}
+	return domain
+}
+
+func (s *story) submitted(lane ids.Lane, domain string, records []taskstate.Task) {
+	m := s.append(&message{lane: lane, domain: domain, tasks: records})
 	for _, r := range records {
 		known := s.tasks[r.ID]
 		if known != nil {
 			continue
 		}
 		known = &modelTask{Task: r, lane: max(1, lane), record: r}
-		known.Position = ids.NewPosition(m.seq, lane)
+		known.Position = m.position()
 		s.tasks[r.ID] = known
 		s.order = append(s.order, r.ID)
 		taskstate.Load(&known.Task, m.at)
@@ -192,12 +216,14 @@ func (s *story) fire() {
 }
 
 func (s *story) fireTasks(due []*modelTask) {
-	byLane := map[ids.Lane][]*modelTask{}
+	byLane := map[Queue][]*modelTask{}
 	for _, m := range due {
-		byLane[m.lane] = append(byLane[m.lane], m)
+		at := Queue{m.lane, m.Domain}
+		byLane[at] = append(byLane[at], m)
 	}
-	for _, lane := range []ids.Lane{1, 2, 4} {
-		tasks := byLane[lane]
+	for i := range 3 * len(domains) {
+		lane := []ids.Lane{1, 2, 4}[i%3]
+		tasks := byLane[Queue{lane, domains[i/3]}]
 		if len(tasks) == 0 {
 			continue
 		}
@@ -206,13 +232,13 @@ func (s *story) fireTasks(due []*modelTask) {
 			r := cloneTask(&m.Task)
 			r.State, r.Before = taskstate.None, 0
 			records = append(records, r)
-			if s.rng.IntN(6) == 0 {
+			if s.copies && s.rng.IntN(6) == 0 {
 				records = append(records, r)
 			}
 		}
-		msg := s.append(&message{lane: lane, tasks: records})
+		msg := s.append(&message{lane: lane, domain: domains[i/3], tasks: records})
 		for _, m := range tasks {
-			m.Before, m.Position = m.Position, ids.NewPosition(msg.seq, lane)
+			m.Before, m.Position = m.Position, msg.position()
 			taskstate.Load(&m.Task, msg.at)
 			for _, c := range m.pending {
 				v, fx := taskstate.Apply(&m.Task, &c.ev, max(c.at, msg.at))
@@ -222,7 +248,7 @@ func (s *story) fireTasks(due []*modelTask) {
 			m.pending = nil
 		}
 		if s.repeats && s.rng.IntN(4) == 0 {
-			s.append(&message{lane: lane, tasks: records})
+			s.append(&message{lane: lane, domain: domains[i/3], tasks: records})
 		}
 	}
 }
@@ -311,6 +337,7 @@ func (s *story) ofMatching(m *message) bool {
 func (s *story) decide(ev *taskstate.Event, msg *message, w *want) {
 	m := s.tasks[ev.ID]
 	pos := ev.Fence.Position
+	w.foreign = m != nil && ev.Domain != "" && ev.Domain != m.Domain
 	switch {
 	case (ev.Kind == taskstate.Started || ev.Kind == taskstate.Released) && msg.shard > 0 && msg.epoch < s.shards[msg.shard].epoch:
 		w.code = fault.Stale + fencedMark
@@ -322,8 +349,8 @@ func (s *story) decide(ev *taskstate.Event, msg *message, w *want) {
 		s.cancelWaiting(ev, msg, m, w)
 		return
 	}
-	w.repeated = s.accepted[outcomeOf(ev)] && (m.State == taskstate.Waiting || pos != m.Position)
-	if ev.Kind != taskstate.Cancel && pos != m.Position {
+	w.repeated = s.accepted[outcomeOf(ev)] && (m.State == taskstate.Waiting || !pos.Same(m.Position))
+	if ev.Kind != taskstate.Cancel && !pos.Same(m.Position) {
 		w.code = taskstate.ApplyToEarlierStay(&m.Task, ev).Code
 		return
 	}
@@ -384,12 +411,12 @@ func (s *story) wish(seq uint64) taskstate.Event {
 	case n < 20:
 		return taskstate.Event{Kind: taskstate.Cancel, ID: ids.NewTaskID(time.UnixMilli(1), 0, 99), Domain: "shop"}
 	case n < 32:
-		return taskstate.Event{Kind: taskstate.Cancel, ID: id, Domain: []string{"shop", "shop", "", "rival"}[s.rng.IntN(4)], Message: "why"}
+		return taskstate.Event{Kind: taskstate.Cancel, ID: id, Domain: []string{m.Domain, m.Domain, "", "rival", otherThan(m.Domain)}[s.rng.IntN(5)], Message: "why"}
 	}
 	ev := s.fitting(m)
 	switch n := s.rng.IntN(100); {
 	case n < 5:
-		ev.Domain = "rival"
+		ev.Domain = []string{"rival", otherThan(m.Domain)}[s.rng.IntN(2)]
 	case n < 10:
 		ev.Fence.Version += uint32(s.rng.IntN(3)) - 1
 	case n < 15:
@@ -405,11 +432,27 @@ func (s *story) wish(seq uint64) taskstate.Event {
 	return ev
 }
 
-func (m *message) position() ids.Position { return ids.NewPosition(m.seq, m.lane) }
+func otherThan(domain string) string {
+	if domain == domains[0] {
+		return domains[1]
+	}
+	return domains[0]
+}
+
+func (m *message) position() ids.Position {
+	pos := ids.NewPosition(m.seq, m.lane)
+	if m.domain == "" {
+		return pos.InShared()
+	}
+	return pos
+}
+
+// queue is what it belongs to if its domain lags.
+func (m *message) queue() Queue { return Queue{m.lane, m.domain} }
 
 // fitting is an event that fits the state of m.
 func (s *story) fitting(m *modelTask) taskstate.Event {
-	ev := taskstate.Event{ID: m.ID, Fence: m.Token(), Domain: []string{"", "shop"}[s.rng.IntN(2)]}
+	ev := taskstate.Event{ID: m.ID, Fence: m.Token(), Domain: []string{"", m.Domain, m.Domain}[s.rng.IntN(3)]}
 	if m.State != taskstate.Running {
 		ev.Kind, ev.Worker, ev.Booked, ev.Poll = taskstate.Started, "w", s.rng.IntN(2) == 0, uint32(s.rng.IntN(3))
 		ev.Limits = storyPaths[s.rng.IntN(len(storyPaths))]

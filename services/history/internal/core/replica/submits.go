@@ -7,12 +7,20 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
 )
 
-// submits takes one message of a lane.
+// submits takes one message of a lane, or of a queue.
 func (r *Replica) submits(in *Submits, now Now, fx *Effects) {
-	r.lanes[in.Lane].Read(in.Seq, len(in.Tasks), in.Bytes, r.floorFor(in.Tasks))
+	account := r.reader(in, fx)
+	if account == nil {
+		return
+	}
+	account.Read(in.Seq, len(in.Tasks), in.Bytes, r.floorFor(in.Tasks), in.Domain)
+	pos := ids.NewPosition(in.Seq, in.Lane)
+	if in.Domain == "" && r.lagging {
+		pos = pos.InShared()
+	}
 	for i, e := range in.Tasks {
-		e.index, e.arrivedAt = int32(i), in.At
-		e.Before, e.Position = e.Position, ids.NewPosition(in.Seq, in.Lane)
+		e.index, e.arrivedAt, e.shared = int32(i), in.At, in.Domain == ""
+		e.Before, e.Position = e.Position, pos
 		e.State = taskstate.None
 		r.charge(e)
 		r.arrive(e, now, fx)
@@ -46,8 +54,8 @@ func (r *Replica) arrive(e *Entry, now Now, fx *Effects) {
 		known.State.Finished()),
 		known == nil && r.past.knows(e):
 		r.drop(e)
-	case r.unread(e.Before):
-		r.rooms[e.Before.Lane()].demand = max(r.rooms[e.Before.Lane()].demand, e.Before.Seq())
+	case r.unread(e.Before, e.Domain):
+		r.demand(e.Before, e.Domain)
 		r.hold(e)
 	case r.isHeld(e.ID, e.Before):
 		r.hold(e)
@@ -69,7 +77,7 @@ func (r *Replica) arrive(e *Entry, now Now, fx *Effects) {
 func (r *Replica) drop(e *Entry) {
 	e.left = true
 	r.charge(e)
-	r.lanes[e.Position.Lane()].Done(e.Position.Seq())
+	r.windowOf(e).Done(e.Position.Seq())
 }
 
 func (r *Replica) hold(e *Entry) {
@@ -88,11 +96,6 @@ func (r *Replica) letGo(id ids.TaskID, now Now, fx *Effects) {
 	for _, e := range all {
 		r.arrive(e, now, fx)
 	}
-}
-
-// unread tells whether the submit at pos has not been read.
-func (r *Replica) unread(pos ids.Position) bool {
-	return pos.Lane() < ids.Lanes && pos.Seq() > r.lanes[pos.Lane()].ReadLevel()
 }
 
 // admit takes a stay in, and then what came before it.
@@ -173,7 +176,7 @@ func (r *Replica) isStored(e *Entry) bool {
 	if e.State.Finished() {
 		store = &r.archive
 	}
-	return store.holds(e.Position, e.cause)
+	return store.holds(e)
 }
 
 // recovered ends a takeover.
@@ -183,6 +186,9 @@ func (r *Replica) recovered(in Recovered, now Now, fx *Effects) {
 	r.park.last, r.archive.last = max(r.park.last, in.TimerSeq), max(r.archive.last, in.ArchiveSeq)
 	for i, l := range r.lanes {
 		l.Skip(r.base.Read[i])
+	}
+	for _, c := range r.base.Queues {
+		r.queues[c.Queue].window.Skip(c.Read)
 	}
 	for _, e := range r.inLine(func(e *Entry) bool { return e.State == taskstate.Ready }) {
 		r.trigger(e, now, fx)

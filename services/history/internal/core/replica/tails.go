@@ -44,8 +44,8 @@ func (r *Replica) dropTails() {
 	if len(r.parkedTail)+len(r.archivedTail) == 0 || r.eventAt < r.tailEnds.Events || len(r.held) > 0 {
 		return
 	}
-	for i, l := range r.lanes {
-		if l.ReadLevel() < r.tailEnds.Lanes[i] {
+	for lane := range ids.Lane(ids.Lanes) {
+		if !r.passed(lane, r.tailEnds.Lanes[lane], "") {
 			return
 		}
 	}

@@ -72,7 +72,7 @@ func TestR14_WhatAnotherOwnerArchivedIsNotArchivedAgain(t *testing.T) {
 	if b.r.Len() != 2 {
 		t.Error("a task that ended, and is archived, is still in memory")
 	}
-	if cp := b.r.Checkpoint(); cp.ArchiveSeq != 0 || cp.Archived != (Levels{}) {
+	if cp := b.r.Checkpoint(); cp.ArchiveSeq != 0 || !cp.Archived.equal(&Levels{}) {
 		t.Errorf("covered to %d, %+v, before the job is stored", cp.ArchiveSeq, cp.Archived)
 	}
 	fx = b.step(Stored{Kind: JobArchive, Seq: 9})

@@ -34,7 +34,9 @@ type stored struct {
 // world is the log and the stores that the lives of one partition share.
 type world struct {
 	rng *rand.Rand
-	log []*message
+	// queues: the cluster's log version has queues.
+	queues bool
+	log    []*message
 	// visible is how many messages of the log have been appended by now.
 	visible int
 	archive map[ids.TaskID]*stored
@@ -90,10 +92,27 @@ func (w *world) next(events bool, lane ids.Lane, level uint64) *message {
 	return nil
 }
 
+// nextOf is the next message of the reader of a domain that lags.
+func (w *world) nextOf(at Queue, level uint64) *message {
+	for _, m := range w.log[:w.visible] {
+		if !m.events && m.queue() == at && m.seq > level {
+			return m
+		}
+	}
+	return nil
+}
+
+// inputOf is a fresh copy of a message as a domain's own reader gives it.
+func (m *message) inputOf() Input {
+	in := m.input().(*Submits)
+	in.Queue = true
+	return in
+}
+
 // input is a fresh copy of a message, as if decoded.
 func (m *message) input() Input {
 	if !m.events {
-		in := &Submits{Lane: m.lane, Seq: m.seq, At: m.at, Bytes: 100}
+		in := &Submits{Lane: m.lane, Domain: m.domain, Seq: m.seq, At: m.at, Bytes: 100}
 		for i := range m.tasks {
 			in.Tasks = append(in.Tasks, &Entry{Task: cloneTask(&m.tasks[i])})
 		}
@@ -304,10 +323,10 @@ func (w *world) firing(id ids.TaskID, parkings uint32, from int) int {
 
 // unread is the stay of a task behind the read levels.
 func (l *life) unread(id ids.TaskID) *Entry {
-	levels := l.r.ReadLevels()
+	levels := l.r.UnreadLevels("")
 	for _, m := range l.log[:l.visible] {
 		for i := range m.tasks {
-			if t := &m.tasks[i]; t.ID == id && !m.events && m.seq > levels[m.lane] {
+			if t := &m.tasks[i]; t.ID == id && !m.events && m.seq > levels.Of(m.queue()) {
 				c := cloneTask(t)
 				c.Before, c.Position = c.Position, m.position()
 				return &Entry{Task: c}

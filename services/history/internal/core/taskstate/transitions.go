@@ -54,7 +54,7 @@ func Apply(t *Task, e *Event, now int64) (Verdict, Effects) {
 	if row.do == nil {
 		return t.misfit(e)
 	}
-	if row.Fenced && e.Fence != t.Token() {
+	if row.Fenced && !e.Fence.Same(t.Token()) {
 		return refuse(fault.Stale, "another attempt is current")
 	}
 	return row.do(t, e, now)
@@ -65,11 +65,11 @@ func Apply(t *Task, e *Event, now int64) (Verdict, Effects) {
 func (t *Task) repeated(e *Event) (Verdict, bool) {
 	switch e.Kind {
 	case Started:
-		if t.State == Running && e.Fence == t.Token() {
+		if t.State == Running && e.Fence.Same(t.Token()) {
 			return Verdict{Granted: true, Repeated: true, LeaseUntil: t.WakeAt()}, true
 		}
 	case Succeeded, Failed, Released:
-		if t.State != Running && t.Attempt.Ended == e.Kind && e.Fence == t.Token() {
+		if t.State != Running && t.Attempt.Ended == e.Kind && e.Fence.Same(t.Token()) {
 			return Verdict{CancelRequested: e.Kind == Failed && t.failedToCancel()}, true
 		}
 	case Cancel:
@@ -103,7 +103,7 @@ func ApplyToEarlierStay(t *Task, e *Event) Verdict {
 		return notInDomain()
 	}
 	last := ids.Token{Position: t.Before, Version: t.Version, Nonce: t.Attempt.Nonce}
-	if e.Fence == last && e.Kind == Failed && t.Attempt.Ended == Failed { // no other outcome ends a stay and not the task
+	if e.Fence.Same(last) && e.Kind == Failed && t.Attempt.Ended == Failed { // no other outcome ends a stay and not the task
 		return Verdict{}
 	}
 	return Verdict{Code: fault.Stale, Message: "the task has waited and come back since"}
@@ -114,7 +114,7 @@ func notInDomain() Verdict {
 }
 
 func start(t *Task, e *Event, now int64) (Verdict, Effects) {
-	if e.Fence.Version != t.Version+1 || e.Fence.Position != t.Position {
+	if e.Fence.Version != t.Version+1 || !e.Fence.Position.Same(t.Position) {
 		return refuse(fault.Stale, "the trigger is out of date")
 	}
 	t.State = Running

@@ -2,8 +2,8 @@
 // submit lane how far it is read and how far it is finished, and how far back
 // in the events an owner must start to know all that is active.
 //
-// Owns: read level, ack level and event floor of a lane. Never does: read the
-// log or decide when to read on. On failure: marking something done that was
+// Owns: read level, ack level and event floor of a lane, or of a domain that lags behind one.
+// Never does: read the log or decide when to read on. On failure: marking something done that was
 // never read, or twice, is a defect of the caller and panics.
 package window
 
@@ -20,9 +20,11 @@ type message struct {
 	tasks, bytes int
 	// floor: the events up to here concern no task of this message nor of a later one.
 	floor uint64
+	// domain is whose message it is; "" where domains share it.
+	domain string
 }
 
-// Lane is the account of one submit lane: the seed of a virtual queue.
+// Lane is the account of one submit lane, or of one domain's messages of it.
 type Lane struct {
 	// read is the sequence of the last message read.
 	read uint64
@@ -40,8 +42,8 @@ func NewLane(ack uint64) *Lane { return &Lane{read: ack} }
 
 // Read notes a message of n tasks and so many bytes, none of which the events up to floor
 // concern: those applied before it was read, but for a cancel that was early. Messages come
-// in log order.
-func (l *Lane) Read(seq uint64, n, bytes int, floor uint64) {
+// in log order. Domain is whose message it is, "" where domains share it.
+func (l *Lane) Read(seq uint64, n, bytes int, floor uint64, domain string) {
 	if seq <= l.read {
 		panic(fmt.Sprintf("window: message %d read after %d", seq, l.read))
 	}
@@ -54,7 +56,7 @@ func (l *Lane) Read(seq uint64, n, bytes int, floor uint64) {
 	for i := len(l.open) - 1; i >= 0 && l.open[i].floor > floor; i-- {
 		l.open[i].floor = floor
 	}
-	l.open = append(l.open, message{seq: seq, left: n, tasks: n, bytes: bytes, floor: floor})
+	l.open = append(l.open, message{seq: seq, left: n, tasks: n, bytes: bytes, floor: floor, domain: domain})
 	l.tasks += n
 	l.bytes += bytes
 }
@@ -71,6 +73,11 @@ func (l *Lane) Done(seq uint64) {
 	}
 	l.open[i].left--
 	l.active--
+	l.shift()
+}
+
+// shift lets go of the finished messages at the front.
+func (l *Lane) shift() {
 	front := 0
 	for front < len(l.open) && l.open[front].left == 0 {
 		l.tasks -= l.open[front].tasks
@@ -84,6 +91,31 @@ func (l *Lane) Done(seq uint64) {
 	if len(l.open) == 0 {
 		l.open = nil // let the array go
 	}
+}
+
+// Split moves the messages of a domain into an account of their own, which is read as far as this one.
+// What is read of the domain up to either account's ack level is done.
+func (l *Lane) Split(domain string) *Lane {
+	own := &Lane{read: l.read}
+	kept := l.open[:0]
+	for _, m := range l.open {
+		if m.domain != domain {
+			kept = append(kept, m)
+			continue
+		}
+		own.open = append(own.open, m)
+		own.active += m.left
+		own.tasks += m.tasks
+		own.bytes += m.bytes
+	}
+	l.active -= own.active
+	l.tasks -= own.tasks
+	l.bytes -= own.bytes
+	clear(l.open[len(kept):])
+	l.open = kept
+	l.shift()
+	own.shift()
+	return own
 }
 
 // find is the index of an open message, or -1.

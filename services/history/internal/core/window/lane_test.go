@@ -50,7 +50,7 @@ func TestLaneAgainstModel(t *testing.T) {
 				applied += rapid.Uint64Range(0, 3).Draw(t, "events")
 				floor := applied - min(applied, rapid.SampledFrom([]uint64{0, 0, 0, 1, 5}).Draw(t, "early cancel"))
 				n := rapid.IntRange(0, 3).Draw(t, "tasks")
-				lane.Read(seq, n, 100*n, floor)
+				lane.Read(seq, n, 100*n, floor, "")
 				m.read, m.floors[seq] = seq, floor
 				for range n {
 					m.seqs = append(m.seqs, seq)
@@ -82,7 +82,7 @@ func TestDoneTwicePanics(t *testing.T) {
 		}
 	}()
 	lane := NewLane(0)
-	lane.Read(1, 1, 100, 0)
+	lane.Read(1, 1, 100, 0, "")
 	lane.Done(1)
 	lane.Done(1)
 }

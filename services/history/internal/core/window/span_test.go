@@ -10,16 +10,16 @@ func TestSpanAndHalf(t *testing.T) {
 		t.Errorf("an empty lane spans %d tasks, half at %d", tasks, lane.Half())
 	}
 	for seq := uint64(10); seq <= 40; seq += 10 {
-		lane.Read(seq, 2, 100, seq)
+		lane.Read(seq, 2, 100, seq, "")
 	}
-	lane.Read(45, 0, 100, 45)
+	lane.Read(45, 0, 100, 45, "")
 	if tasks, bytes := lane.Span(); tasks != 8 || bytes != 400 {
 		t.Errorf("it spans %d tasks, %d bytes", tasks, bytes)
 	}
 	if got := lane.Half(); got != 30 {
 		t.Errorf("half by tasks is at %d", got)
 	}
-	lane.Read(50, 1, 10_000, 50)
+	lane.Read(50, 1, 10_000, 50, "")
 	if got := lane.Half(); got != 40 {
 		t.Errorf("with one large message, half is at %d", got)
 	}
@@ -57,7 +57,7 @@ func TestHalfIsReachedExactly(t *testing.T) {
 	} {
 		lane := NewLane(0)
 		for i, m := range messages {
-			lane.Read(uint64(i+1), m.tasks, m.bytes, 0)
+			lane.Read(uint64(i+1), m.tasks, m.bytes, 0, "")
 		}
 		if got := lane.Half(); got != 2 {
 			t.Errorf("half by %s is at %d", what, got)
@@ -72,5 +72,5 @@ func TestReadBackwardsPanics(t *testing.T) {
 		}
 	}()
 	lane := NewLane(5)
-	lane.Read(5, 1, 1, 0)
+	lane.Read(5, 1, 1, 0, "")
 }

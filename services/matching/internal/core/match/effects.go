@@ -92,6 +92,8 @@ type Batch struct {
 
 // PollRef is a poll of a batch.
 type PollRef struct {
+	// Domain is that of its tasklist, and so of all that is grabbed for it.
+	Domain          string
 	Worker, ReplyTo string
 	JSON            bool
 }

@@ -1,0 +1,183 @@
+package partition
+
+import (
+	"context"
+	"sync/atomic"
+
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/replica"
+)
+
+// queueReader reads a domain that lags behind a lane, as long as it has room.
+type queueReader struct {
+	replica.Queue
+	in   chan input
+	stop context.CancelFunc
+	// head is the next message, if it has been taken out of in.
+	head *input
+	// full counts the beats for which it has had no room.
+	full int
+}
+
+// fullMax is how many beats a reader without room is kept. One that waits holds messages which nobody
+// reads for now, and there may be many.
+const fullMax = 4
+
+// queueReaders are the readers of the domains that lag. They belong to the loop, but for lagging and woken.
+type queueReaders struct {
+	running map[replica.Queue]*queueReader
+	// order is those that run, the one whose turn comes next first.
+	order []*queueReader
+	// unread is how many messages of a domain are not read, as last counted.
+	unread   map[replica.Queue]int64
+	counting bool
+	counted  int
+	// lagging are all domains that lag: their messages are not decoded by the lane's reader.
+	lagging atomic.Pointer[map[replica.Queue]bool]
+	// woken is ready when a reader has handed over something.
+	woken chan struct{}
+}
+
+func newQueueReaders() queueReaders {
+	return queueReaders{running: make(map[replica.Queue]*queueReader), unread: make(map[replica.Queue]int64), woken: make(chan struct{}, 1)}
+}
+
+// start notes which domains lag as a takeover begins.
+func (q *queueReaders) start(all []replica.QueueCursor) {
+	lagging := make(map[replica.Queue]bool)
+	for _, c := range all {
+		if c.End == 0 {
+			lagging[c.Queue] = true
+		}
+	}
+	q.lagging.Store(&lagging)
+}
+
+func (q *queueReaders) lags(at replica.Queue) bool {
+	all := q.lagging.Load()
+	return all != nil && (*all)[at]
+}
+
+func (q *queueReaders) wake() {
+	select {
+	case q.woken <- struct{}{}:
+	default:
+	}
+}
+
+// behind is how many messages are not read of a domain, "" = of all that lag.
+func (q *queueReaders) behind(domain string) (n int64) {
+	for at, unread := range q.unread {
+		if domain == "" || at.Domain == domain {
+			n += unread
+		}
+	}
+	return n
+}
+
+// readQueues starts and stops the readers of domains that lag, as the replica says.
+func (o *Owner) readQueues() {
+	q := &o.readers.queues
+	readings := o.core.Readings()
+	if len(readings)+len(q.running)+len(q.unread) == 0 {
+		return
+	}
+	lagging := make(map[replica.Queue]bool, len(readings))
+	for _, rd := range readings {
+		lagging[rd.Queue] = true
+		r := q.running[rd.Queue]
+		switch {
+		case r == nil && rd.Room:
+			o.startQueue(rd)
+		case r == nil:
+		case rd.Room:
+			r.full = 0
+		default:
+			if r.full++; r.full > fullMax {
+				q.end(r)
+			}
+		}
+	}
+	q.lagging.Store(&lagging)
+	for at, r := range q.running {
+		if !lagging[at] {
+			q.end(r)
+		}
+	}
+	for at := range q.unread {
+		if !lagging[at] {
+			delete(q.unread, at)
+		}
+	}
+	o.countQueue(readings)
+}
+
+func (o *Owner) startQueue(rd replica.Reading) {
+	ctx, stop := context.WithCancel(o.work)
+	r := &queueReader{Queue: rd.Queue, in: make(chan input, readAhead), stop: stop}
+	q := &o.readers.queues
+	q.running[rd.Queue] = r
+	q.order = append(q.order, r)
+	go o.readers.followTo(ctx, Source(rd.Lane), rd.Domain, rd.From, r.in)
+}
+
+func (q *queueReaders) end(r *queueReader) {
+	r.stop()
+	delete(q.running, r.Queue)
+	kept := q.order[:0]
+	for _, other := range q.order {
+		if other != r {
+			kept = append(kept, other)
+		}
+	}
+	clear(q.order[len(kept):])
+	q.order = kept
+}
+
+// countQueue counts what is behind one of the domains whose reader does not run, one after the other.
+func (o *Owner) countQueue(readings []replica.Reading) {
+	q := &o.readers.queues
+	if q.counting || len(readings) == 0 {
+		return
+	}
+	q.counted++
+	rd := readings[q.counted%len(readings)]
+	if q.running[rd.Queue] != nil {
+		return
+	}
+	q.counting = true
+	go func() {
+		n, err := o.Log.Backlog(o.work, rd.Queue, rd.From-1)
+		o.post(o.work, func() {
+			q.counting = false
+			if err == nil && o.core.Lags(rd.Queue) {
+				q.unread[rd.Queue] = int64(n)
+			}
+		})
+	}()
+}
+
+// takeQueue steps through one message of a domain that lags, if one has come that has room. Domains take turns.
+func (o *Owner) takeQueue() bool {
+	q := &o.readers.queues
+	for i, r := range q.order {
+		if r.head == nil {
+			select {
+			case in := <-r.in:
+				r.head = &in
+			default:
+				continue
+			}
+		}
+		if r.head.err == nil && !o.core.QueueRoom(r.Queue, r.head.seq) {
+			continue
+		}
+		in := *r.head
+		r.head = nil
+		copy(q.order[i:], q.order[i+1:])
+		q.order[len(q.order)-1] = r
+		q.unread[r.Queue] = int64(in.pending)
+		o.take(in)
+		return true
+	}
+	return false
+}
