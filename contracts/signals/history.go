@@ -59,7 +59,7 @@ var (
 		Tells: "Old tasks written again at the log's end, so that its beginning can be forgotten.",
 	}
 	SubmitMessagesPassedOver = Metric{
-		Name: "yardmaster.history.submit.messages.skipped", Kind: Counter, Unit: "{message}",
+		Name: "yardmaster.history.submit_messages.skipped", Kind: Counter, Unit: "{message}",
 		Tells: "Messages of submits that a lane's reader left to the reader of a domain with too many ready tasks.",
 		Worry: "a rate for hours: a domain floods and has too few workers",
 	}
