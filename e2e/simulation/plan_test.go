@@ -118,9 +118,6 @@ func planOf(seed uint64) plan {
 			p.faults |= f
 		}
 	}
-	if p.has(floods) { // of few tasks of a priority the window is full
-		p.window, p.tasks = requestMost+p.window/8, p.tasks+60
-	}
 	p.parts, p.answer, p.batch = 1+d.IntN(2), taskBytes*(1+d.IntN(8)), 1+d.IntN(12)
 	if p.once = d.chance(250); p.once {
 		p.faults &^= silentWorkers | lateOutcomes | failures | cancels
@@ -133,6 +130,9 @@ func planOf(seed uint64) plan {
 		p.faults = p.faults&^changesOfOwner | doubledSubmits
 		// Small enough to fill, and nothing is carried, which would make room.
 		p.window, p.carry = 1+d.IntN(4), 1<<40
+	}
+	if p.has(floods) { // of few tasks of a priority the window is full, but not of one request
+		p.window, p.tasks = requestMost+p.window/8, p.tasks+60
 	}
 	return p
 }

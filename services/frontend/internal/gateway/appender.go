@@ -49,7 +49,15 @@ func (a *appender) report(load *rpcv1.HistoryLoad) {
 	}
 	a.balancer.Report(p, load.Active, load.UnreadBatches, time.Now())
 	a.balancer.ReportFull(p, load.StorageFull)
-	a.commits[p].room.Report(load.SharedTasks, load.SharedBytes, load.SharedRead)
+	c := a.commits[p]
+	c.room.Report(load.SharedTasks, load.SharedBytes, load.SharedRead)
+	c.apart = nil
+	for _, domain := range load.Apart {
+		if c.apart == nil {
+			c.apart = make(map[string]bool, len(load.Apart))
+		}
+		c.apart[domain] = true
+	}
 }
 
 // place sends s to the best partition. It answers s, now or later, whatever happens.

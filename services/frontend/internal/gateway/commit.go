@@ -23,6 +23,8 @@ type commit struct {
 	room  filing.Room
 	// places are what waits in the queue, in bytes, by domain.
 	places *admission.Room
+	// apart are the domains whose tasks the owner wants to be filed under the domain.
+	apart map[string]bool
 	// flushing: a goroutine takes what waits.
 	flushing bool
 }
@@ -149,6 +151,9 @@ func (a *appender) messages(p int, batch []*submission) []message {
 		requests[i] = filing.Request{Destination: s.destination(), Tasks: s.tasks(), Bytes: s.weight}
 	}
 	a.mu.Lock()
+	for i := range requests {
+		requests[i].Apart = a.commits[p].apart[requests[i].Domain]
+	}
 	plan := filing.Plan(requests, &a.commits[p].room, batchBytesMax)
 	a.mu.Unlock()
 	messages := make([]message, 0, len(plan))
@@ -178,8 +183,11 @@ func (s *submission) destination() filing.Destination {
 
 // subject is where a message for a destination is filed.
 func subject(p int, d filing.Destination) string {
-	if d.Tasklist == "" {
+	switch {
+	case d.Domain == "":
 		return topology.SubmitShared(p, d.Lane)
+	case d.Tasklist == "":
+		return topology.SubmitOf(p, d.Lane, d.Domain)
 	}
 	return topology.Submit(p, d.Lane, d.Domain, d.Tasklist)
 }

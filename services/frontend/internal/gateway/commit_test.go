@@ -223,7 +223,7 @@ func TestI2_TasklistsOfOneRequestAreStoredTogether(t *testing.T) {
 				}
 			}
 		}
-		wantSubjects(t, r, map[string]int{topology.SubmitShared(0, ids.LaneFirst): 5, topology.SubmitShared(0, 2): 100})
+		wantSubjects(t, r, map[string]int{topology.SubmitShared(0, ids.LaneFirst): 5, topology.SubmitOf(0, 2, "three"): 100})
 	})
 }
 

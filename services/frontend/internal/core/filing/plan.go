@@ -15,6 +15,8 @@ const (
 	// OwnMax bounds the destinations of a flush that get one, the largest first: what a flush costs
 	// must not grow with the number of tasklists that a domain makes up.
 	OwnMax = 8
+	// ApartMax bounds the domains and lanes of a flush that get one because the owner wants it, the first ones.
+	ApartMax = 64
 )
 
 // Destination is where the tasks of a request belong.
@@ -31,12 +33,14 @@ type Request struct {
 	Destination
 	// Tasks and Bytes are 1 or more.
 	Tasks, Bytes int
+	// Apart: the owner of the partition wants the tasks of this domain to be filed under it, however few.
+	Apart bool
 }
 
 // Message is one message of the log.
 type Message struct {
 	// Destination is that of all its requests. If they differ, or each is for several
-	// tasklists, Tasklist is empty, and Lane is where the message is filed.
+	// tasklists, Tasklist is empty, and Lane is where the message is filed; Domain is empty if domains share it.
 	Destination
 	// Requests are indexes of what was planned.
 	Requests []int
@@ -46,7 +50,7 @@ type Message struct {
 type group struct {
 	Message
 	tasks, bytes int
-	mixed        bool
+	mixed, apart bool
 }
 
 func (g *group) add(i int, r *Request) {
@@ -69,7 +73,7 @@ func Plan(requests []Request, room *Room, bytesMax int) []Message {
 	own, small := divide(requests)
 	groups := append(share(requests, small, room), own...)
 	for i := range groups {
-		if g := &groups[i]; g.Lane == ids.LaneFirst {
+		if g := &groups[i]; g.Lane == ids.LaneFirst && !g.apart { // what lags takes nothing of the room
 			room.charge(g.tasks, g.bytes)
 		}
 	}
@@ -85,17 +89,34 @@ func Plan(requests []Request, room *Room, bytesMax int) []Message {
 func divide(requests []Request) (own []group, small []int) {
 	at := make(map[Destination]int)
 	var all []group
+	apart := 0
 	for i := range requests {
 		r := &requests[i]
-		k, ok := at[r.Destination]
+		key := r.Destination
+		if r.Apart {
+			key.Tasklist = apartTasklist
+		}
+		k, ok := at[key]
 		if !ok {
 			k = len(all)
-			at[r.Destination] = k
+			at[key] = k
 			all = append(all, group{})
+			if r.Apart && apart < ApartMax {
+				all[k].apart = true
+				apart++
+			}
 		}
 		all[k].add(i, r)
 	}
+	var aparts []group
 	for i := range all {
+		if g := &all[i]; g.mixed {
+			g.Destination.Tasklist = ""
+		}
+		if all[i].apart {
+			aparts = append(aparts, all[i])
+			continue
+		}
 		if all[i].tasks >= OwnTasks || all[i].bytes >= OwnBytes {
 			own = append(own, all[i])
 			continue
@@ -109,8 +130,11 @@ func divide(requests []Request) (own []group, small []int) {
 		own = own[:last]
 	}
 	slices.Sort(small)
-	return own, small
+	return append(own, aparts...), small
 }
+
+// apartTasklist stands for all tasklists of a domain that is filed apart; none has this name.
+const apartTasklist = "+"
 
 // share groups small requests: all in one, also a single one, or it could wait on disk behind a flood of
 // its lane; or by lane.

@@ -13,7 +13,7 @@ import (
 const most = 400 << 10
 
 func request(lane ids.Lane, domain, tasklist string, tasks int) Request {
-	return Request{Destination{lane, domain, tasklist}, tasks, 500 * tasks}
+	return Request{Destination: Destination{lane, domain, tasklist}, Tasks: tasks, Bytes: 500 * tasks}
 }
 
 // roomOf is room for so many tasks and bytes.
@@ -99,8 +99,8 @@ func TestSmallOnesShareManyDoNot(t *testing.T) {
 		request(5, "flood", "bulk", OwnTasks-1),
 		request(ids.LaneLater, "shop", "mail", 1),
 		request(5, "flood", "bulk", 1),
-		{Destination{2, "shop", ""}, 3, OwnBytes},
-		{Destination{2, "shop", "fat"}, 1, OwnBytes - 1},
+		{Destination: Destination{2, "shop", ""}, Tasks: 3, Bytes: OwnBytes},
+		{Destination: Destination{2, "shop", "fat"}, Tasks: 1, Bytes: OwnBytes - 1},
 	}
 	own := []Message{
 		{requests[4].Destination, []int{4}}, // the larger one first
@@ -203,8 +203,8 @@ func TestPlan(t *testing.T) {
 		tasks, bytes := 0, 0
 		for range draw("requests", 1, 60) {
 			r := Request{
-				Destination{ids.Lane(draw("lane", 0, 5)), fmt.Sprint("d", draw("domain", 0, 3)), rapid.SampledFrom([]string{"", "a", "b"}).Draw(t, "tasklist")},
-				draw("tasks", 1, 20), draw("bytes", 1, 150),
+				Destination: Destination{ids.Lane(draw("lane", 0, 5)), fmt.Sprint("d", draw("domain", 0, 3)), rapid.SampledFrom([]string{"", "a", "b"}).Draw(t, "tasklist")},
+				Tasks:       draw("tasks", 1, 20), Bytes: draw("bytes", 1, 150), Apart: rapid.Bool().Draw(t, "apart"),
 			}
 			requests = append(requests, r)
 			tasks += r.Tasks
@@ -227,6 +227,9 @@ func TestPlan(t *testing.T) {
 				if m.Tasklist != "" && m.Destination != r.Destination {
 					t.Fatalf("request %d for %v in %v", i, r.Destination, m.Destination)
 				}
+				if m.Domain != "" && m.Domain != r.Domain {
+					t.Fatalf("request %d of %s in a message of %s", i, r.Domain, m.Domain)
+				}
 				if m.Lane != r.Lane {
 					if m.Lane != ids.LaneFirst || m.Tasklist != "" {
 						t.Fatalf("request %d of lane %v on lane %v", i, r.Lane, m.Lane)
@@ -244,8 +247,42 @@ func TestPlan(t *testing.T) {
 		if slices.Contains(seen, false) || int64(urgent) > room.flying.tasks {
 			t.Fatalf("%v: %d tasks on a lane that is not theirs, room %+v", seen, urgent, room)
 		}
-		if most := OwnMax + ids.Lanes + 2*parts; len(messages) > most {
+		if most := OwnMax + ids.Lanes + 4*ids.Lanes + 2*parts; len(messages) > most {
 			t.Fatalf("%d messages, want %d at most", len(messages), most)
 		}
 	})
+}
+
+// I11: what the owner wants apart is filed under its domain, however few, in one message for each lane, and takes nothing
+// of the room. One request for several tasklists, or several, makes no difference.
+func TestI11_WhatLagsIsFiledApart(t *testing.T) {
+	apart := func(lane ids.Lane, tasklist string) Request {
+		r := request(lane, "flood", tasklist, 1)
+		r.Apart = true
+		return r
+	}
+	requests := []Request{
+		apart(1, "bulk"), request(1, "shop", "mail", 1), apart(1, "more"), apart(3, "bulk"), request(3, "flood", "bulk", 1), apart(3, ""),
+	}
+	room := roomOf(100, 1<<40)
+	want(t, Plan(requests, room, most),
+		Message{Destination{Lane: ids.LaneFirst}, []int{1, 4}},
+		Message{Destination{1, "flood", ""}, []int{0, 2}}, Message{Destination{3, "flood", ""}, []int{3, 5}})
+	if room.left.tasks != 98 {
+		t.Errorf("%+v is left", room.left)
+	}
+	want(t, Plan([]Request{apart(3, "bulk")}, room, most), Message{Destination{3, "flood", "bulk"}, []int{0}})
+}
+
+// However many domains the owner wants apart, a flush has not more messages than so many.
+func TestMessagesApartAreBounded(t *testing.T) {
+	var requests []Request
+	for i := range 2 * ApartMax {
+		r := request(3, fmt.Sprint("flood", i), "bulk", 1)
+		r.Apart = true
+		requests = append(requests, r)
+	}
+	if got := Plan(requests, plenty(), most); len(got) != ApartMax+1 {
+		t.Errorf("%d messages", len(got))
+	}
 }
