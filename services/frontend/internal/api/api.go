@@ -31,8 +31,6 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/micro"
 
-	"github.com/yardmaster-io/yardmaster/contracts/fault"
-	"github.com/yardmaster-io/yardmaster/contracts/signals"
 	"github.com/yardmaster-io/yardmaster/shared/clock"
 	"github.com/yardmaster-io/yardmaster/shared/natsrpc"
 	"github.com/yardmaster-io/yardmaster/shared/telemetry"
@@ -77,21 +75,13 @@ type Deps struct {
 // API serves. It is a part for lifecycle.Group.
 type API struct {
 	Deps
-	ready   chan struct{}
-	refused map[fault.Code]*telemetry.Counter
-	last    atomic.Int64 // when the last request came, Unix ns
+	ready chan struct{}
+	last  atomic.Int64 // when the last request came, Unix ns
 }
 
 // New makes the API; Run serves it.
 func New(d Deps) *API {
-	a := &API{Deps: d, ready: make(chan struct{}), refused: map[fault.Code]*telemetry.Counter{}}
-	for _, code := range []fault.Code{
-		fault.InvalidArgument, fault.InvalidTime, fault.NotFound, fault.AlreadyExists, fault.Stale, fault.FailedPrecondition,
-		fault.ResourceExhausted, fault.Unavailable, fault.Unknown, fault.PermissionDenied, fault.Internal,
-	} {
-		a.refused[code] = d.Metrics.Counter(signals.RequestsFailed, string(code))
-	}
-	return a
+	return &API{Deps: d, ready: make(chan struct{})}
 }
 
 // Ready is closed when requests are taken.
@@ -100,15 +90,17 @@ func (a *API) Ready() <-chan struct{} { return a.ready }
 // Run serves until ctx ends. Then it takes no more requests and returns when
 // those that had arrived are in the gateway's hands.
 func (a *API) Run(ctx context.Context) error {
+	all := a.endpoints()
 	service, err := micro.AddService(a.NATS, micro.Config{
 		Name: ServiceName, Version: Version, QueueGroup: ServiceName,
-		Description: "The public API of Yardmaster, a durable task engine.",
-		Metadata:    map[string]string{"node": a.Node},
+		Description:  "The public API of Yardmaster, a durable task engine.",
+		Metadata:     map[string]string{"node": a.Node},
+		StatsHandler: statsOf(all),
 	})
 	if err != nil {
 		return fmt.Errorf("serve the API: %w", err)
 	}
-	for _, e := range a.endpoints() {
+	for _, e := range all {
 		if err := service.AddEndpoint(e.name(), e.handler,
 			micro.WithEndpointSubject(e.subject), micro.WithEndpointMetadata(e.metadata()),
 			micro.WithEndpointPendingLimits(pendingMsgsMax, pendingBytesMax),
