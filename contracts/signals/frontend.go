@@ -7,7 +7,7 @@ var (
 		Tells: "Requests of the API.",
 	}
 	RequestsFailed = Metric{
-		Name: "yardmaster.requests.failed", Kind: Counter, Unit: "{request}", Attributes: []string{Code},
+		Name: "yardmaster.requests.failed", Kind: Counter, Unit: "{request}", Attributes: []string{Verb, Code},
 		Tells: "Requests answered with an error.",
 		Worry: "INTERNAL: always. UNAVAILABLE, UNKNOWN: outside of outages. RESOURCE_EXHAUSTED: the cluster or a quota is too small",
 	}

@@ -35,5 +35,5 @@ var (
 )
 
 func process() []Metric {
-	return []Metric{ClockSkew, PartitionStopped, PartitionsUnowned, AppendDuration, RepliesRefused}
+	return []Metric{ClockSkew, PartitionStopped, PartitionsUnowned, AppendDuration, RepliesRefused, SpansDropped}
 }

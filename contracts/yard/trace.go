@@ -4,12 +4,12 @@ import (
 	"context"
 
 	"github.com/nats-io/nats.go"
-	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/contracts/signals"
 )
 
 // headerTraceparent is lower case on purpose: Go's nats.Header and clients in
@@ -65,18 +65,13 @@ func (s *session) startRun(ctx context.Context, parent string, a *Attempt) (cont
 		t := traceparent(parent)
 		ctx = propagation.TraceContext{}.Extract(ctx, &t)
 	}
-	ctx, span := s.tracer.Start(ctx, "run", s.spanOptions...)
+	ctx, span := s.tracer.Start(ctx, signals.SpanRun, s.spanOptions...)
 	if span.IsRecording() {
-		span.SetAttributes(
-			attribute.String("yard.domain", a.Domain),
-			attribute.String("yard.tasklist", a.Tasklist),
-			attribute.String("yard.type", a.Type),
-			attribute.String("yard.task_id", a.TaskID),
-			attribute.Int("yard.attempt", a.Number),
-		)
+		about := signals.Task{Domain: a.Domain, Tasklist: a.Tasklist, Type: a.Type, ID: a.TaskID}
 		if id, err := ids.ParseTaskID(a.TaskID); err == nil {
-			span.SetAttributes(attribute.Int("yard.partition", id.Partition()))
+			about.Partition = id.Partition()
 		}
+		span.SetAttributes(about.Attributes(signals.SpanRun, signals.Attribute(signals.Attempt, a.Number))...)
 	}
 	return ctx, span
 }

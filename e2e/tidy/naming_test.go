@@ -10,7 +10,7 @@ import (
 )
 
 // spelled matches subjects, streams, buckets and Redis keys, but not the names
-// of span attributes (`yard.task_id`) or of environment variables.
+// of span attributes (`yardmaster.task_id`) or of environment variables.
 var spelled = regexp.MustCompile(`yard\.(v1|history|timer|matching|archive|dead|rpc|hint)\.|yard:\{|YARD_(HISTORY|TIMER|MATCHING|ARCHIVE|DEADLETTER|MEMBERS|CHECKPOINTS)\b`)
 
 // subjects finds names that topology has a function for.

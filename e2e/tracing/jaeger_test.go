@@ -113,8 +113,8 @@ func (a *answer) spans() (all []testkit.Span) {
 func TestJaegerIsUnderstood(t *testing.T) {
 	const text = `{"data":[{"traceID":"4bf92f3577b34da6a3ce929d0e0e4736","spans":[{"traceID":"4bf92f3577b34da6a3ce929d0e0e4736",
 		"spanID":"00f067aa0ba902b7","operationName":"wait","references":[{"refType":"CHILD_OF","traceID":"4bf92f3577b34da6a3ce929d0e0e4736",
-		"spanID":"b7ad6b7169203331"}],"startTime":1700000000000001,"duration":2500,"tags":[{"key":"yard.partition","type":"int64","value":3},
-		{"key":"yard.domain","type":"string","value":"shop"}],"logs":[],"processID":"p1","warnings":null}],
+		"spanID":"b7ad6b7169203331"}],"startTime":1700000000000001,"duration":2500,"tags":[{"key":"yardmaster.partition","type":"int64","value":3},
+		{"key":"yardmaster.domain","type":"string","value":"shop"}],"logs":[],"processID":"p1","warnings":null}],
 		"processes":{"p1":{"serviceName":"yard-history","tags":[]}},"warnings":null}],"total":0,"limit":0,"offset":0,"errors":null}`
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/api/traces/4bf92f3577b34da6a3ce929d0e0e4736" {
@@ -139,6 +139,6 @@ func TestJaegerIsUnderstood(t *testing.T) {
 	equal(t, "parent", s.ParentID, "b7ad6b7169203331")
 	equal(t, "start", s.Start.UnixMicro(), 1700000000000001)
 	equal(t, "duration", s.End.Sub(s.Start), 2500*time.Microsecond)
-	equal(t, "partition", s.Attrs["yard.partition"], "3")
-	equal(t, "domain", s.Attrs["yard.domain"], "shop")
+	equal(t, "partition", s.Attrs["yardmaster.partition"], "3")
+	equal(t, "domain", s.Attrs["yardmaster.domain"], "shop")
 }

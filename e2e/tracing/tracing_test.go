@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"go.opentelemetry.io/otel/trace"
+	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
@@ -99,9 +100,44 @@ func TestATraceOutlivesRetriesAndTheTimerStore(t *testing.T) {
 			t.Fatal(err)
 		}
 		spans := w.spans(order.SpanContext().TraceID(),
-			"order submit append apply apply trigger wait match grab run complete trigger wait match grab run complete")
+			"order submit append apply delay apply trigger wait match grab run fail trigger backoff wait match grab run complete")
 		w.task(spans, order.SpanContext().SpanID(), id)
 		equal(t, "the first attempt's status", spans["run"][0].Raw.GetStatus().GetMessage(), "not yet")
+		equal(t, "its failure's status", spans["fail"][0].Raw.GetStatus().GetCode(), tracepb.Status_STATUS_CODE_ERROR)
+		delay, backoff := spans["delay"][0], spans["backoff"][0]
+		equal(t, "why it was delayed", delay.Attrs["yardmaster.reason"], "scheduled")
+		equal(t, "why it backed off", backoff.Attrs["yardmaster.reason"], "failed: not yet")
+		if lasted := delay.End.Sub(delay.Start); lasted < 200*time.Millisecond {
+			t.Errorf("a delay of 300 ms is shown as %v", lasted)
+		}
+		if lasted := backoff.End.Sub(backoff.Start); lasted < 45*time.Millisecond { // less a tenth
+			t.Errorf("a backoff of 50 ms is shown as %v", lasted)
+		}
+		for first, then := range map[string]string{"delay": "wait", "fail": "backoff"} {
+			if spans[then][0].End.Before(spans[first][0].Start) {
+				t.Errorf("%s ends before %s starts", then, first)
+			}
+		}
+	})
+}
+
+// TestAnAttemptThatExpiresIsAnError: its worker says nothing, so history shows it.
+func TestAnAttemptThatExpiresIsAnError(t *testing.T) {
+	everywhere(t, func(t *testing.T, w *world) {
+		ctx, order := w.tracer.Start(w.soon(), "order")
+		id, err := w.client.Submit(ctx, yard.Task{Type: "ship", Tasklist: list, StartToClose: time.Second, Retry: &yard.RetryPolicy{MaxAttempts: 1}})
+		order.End()
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.pollOnce()
+		spans := w.spans(order.SpanContext().TraceID(), "order submit append apply trigger wait match grab", "expired attempt")
+		w.task(spans, order.SpanContext().SpanID(), id)
+		expired := spans["expired attempt"][0]
+		equal(t, "status", expired.Raw.GetStatus().GetCode(), tracepb.Status_STATUS_CODE_ERROR)
+		if lasted := expired.End.Sub(expired.Start); lasted < time.Second {
+			t.Errorf("a time-out of 1 s is shown as %v", lasted)
+		}
 	})
 }
 

@@ -11,10 +11,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"go.opentelemetry.io/otel/trace"
 	"go.opentelemetry.io/otel/trace/embedded"
 	"go.uber.org/goleak"
 
+	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
 	"github.com/yardmaster-io/yardmaster/infra/yard/stack"
 	"github.com/yardmaster-io/yardmaster/shared/telemetry"
@@ -59,6 +61,7 @@ type world struct {
 	collector collector
 	tracer    trace.Tracer
 	client    *yard.Client
+	nc        *nats.Conn
 }
 
 // everywhere runs a test with each collector that there is. Tests do not run side
@@ -84,7 +87,7 @@ func newWorld(t *testing.T, c collector) *world {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { closing(t, "stack", s.Close) })
-	tracing, err := telemetry.NewTracing(ctx, "shop", "test")
+	tracing, err := telemetry.NewTracing(ctx, "shop", "test", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,7 +100,12 @@ func newWorld(t *testing.T, c collector) *world {
 	if _, err := client.Admin().PutDomain(ctx, yard.Domain{Name: domain}); err != nil {
 		t.Fatal(err)
 	}
-	return &world{t: t, collector: c, tracer: tracing.Tracer(), client: client}
+	nc, err := nats.Connect(s.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(nc.Close)
+	return &world{t: t, collector: c, tracer: tracing.Tracer(), client: client, nc: nc}
 }
 
 func closing(t *testing.T, what string, end func(context.Context) error) {
@@ -140,14 +148,24 @@ func (w *world) work(handle func(context.Context, struct{}) (struct{}, error)) {
 	})
 }
 
+// pollOnce takes a task, and leaves it.
+func (w *world) pollOnce() {
+	w.t.Helper()
+	body := `{"tasklist":"` + list + `","max_tasks":1,"wait_ms":20000}`
+	answer, err := w.nc.Request(topology.API(domain, "tasks.poll"), []byte(body), within)
+	if err != nil || !strings.Contains(string(answer.Data), "task_id") {
+		w.t.Fatalf("%v: %s", err, answer.Data)
+	}
+}
+
 func nothing(context.Context, struct{}) (struct{}, error) { return struct{}{}, nil }
 
 // spans waits until a trace has these spans, no more and no fewer, and returns them
 // by name, in the order of their start. Only triggers may have been sent again: they
 // are hints, and matching asks for them when it first hears of a domain.
-func (w *world) spans(id trace.TraceID, names string) map[string][]testkit.Span {
+func (w *world) spans(id trace.TraceID, names string, more ...string) map[string][]testkit.Span {
 	w.t.Helper()
-	want := strings.Fields(names)
+	want := append(strings.Fields(names), more...)
 	slices.Sort(want)
 	var all []testkit.Span
 	testkit.Eventually(w.t, within, func() (err error) {
@@ -187,8 +205,9 @@ func count(all []string, name string) (n int) {
 func (w *world) task(byName map[string][]testkit.Span, parent trace.SpanID, taskID string) {
 	w.t.Helper()
 	senders := map[string]string{
-		"submit": "yard-frontend", "append": "yard-frontend", "complete": "yard-frontend",
+		"submit": "yard-frontend", "append": "yard-frontend", "complete": "yard-frontend", "fail": "yard-frontend",
 		"apply": "yard-history", "trigger": "yard-history", "wait": "yard-history",
+		"delay": "yard-history", "backoff": "yard-history", "expired attempt": "yard-history",
 		"match": "yard-matching", "grab": "yard-matching", "run": "shop",
 	}
 	if len(byName["submit"]) != 1 {
@@ -203,14 +222,17 @@ func (w *world) task(byName map[string][]testkit.Span, parent trace.SpanID, task
 			}
 			equal(w.t, name+": parent", s.ParentID, under)
 			equal(w.t, name+": service", s.Service, senders[name])
-			equal(w.t, name+": domain", s.Attrs["yard.domain"], domain)
-			equal(w.t, name+": task", s.Attrs["yard.task_id"], taskID)
-			if s.Attrs["yard.partition"] == "" {
+			equal(w.t, name+": domain", s.Attrs["yardmaster.domain"], domain)
+			equal(w.t, name+": task", s.Attrs["yardmaster.task_id"], taskID)
+			if s.Attrs["yardmaster.partition"] == "" {
 				w.t.Errorf("%s does not tell its partition", name)
 			}
-			if name != "complete" { // an outcome names its task and nothing else
-				equal(w.t, name+": tasklist", s.Attrs["yard.tasklist"], list)
-				equal(w.t, name+": type", s.Attrs["yard.type"], "ship")
+			equal(w.t, name+": system", s.Attrs["messaging.system"], "yardmaster")
+			equal(w.t, name+": message", s.Attrs["messaging.message.id"], taskID)
+			if name != "complete" && name != "fail" { // an outcome names its task and nothing else
+				equal(w.t, name+": tasklist", s.Attrs["yardmaster.tasklist"], list)
+				equal(w.t, name+": destination", s.Attrs["messaging.destination.name"], list)
+				equal(w.t, name+": type", s.Attrs["yardmaster.type"], "ship")
 			}
 			if s.End.Before(s.Start) {
 				w.t.Errorf("%s ends %v before it starts", name, s.Start.Sub(s.End))

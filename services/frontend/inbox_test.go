@@ -113,7 +113,7 @@ func TestRequestsWithoutAReply(t *testing.T) {
 		}
 	}
 	testkit.Eventually(t, within, func() error {
-		refused := s.metrics.Counter(signals.RequestsFailed, string(fault.InvalidArgument)).Value()
+		refused := s.metrics.Counter(signals.RequestsFailed, "tasks.poll", string(fault.InvalidArgument)).Value()
 		if refused != 1 || s.stored() != 1 {
 			return errors.New("not both were handled")
 		}

@@ -90,7 +90,11 @@ func Run(ctx context.Context, name string, cfg Config, build func(Env) (Service,
 		return err
 	}
 	log := base.With("service", name, "node", cfg.Node)
-	tracing, err := telemetry.NewTracing(ctx, "yard-"+name, cfg.Node)
+	metrics, err := telemetry.NewMetrics()
+	if err != nil {
+		return err
+	}
+	tracing, err := telemetry.NewTracing(ctx, "yard-"+name, cfg.Node, metrics)
 	if err != nil {
 		return err
 	}
@@ -101,10 +105,6 @@ func Run(ctx context.Context, name string, cfg Config, build func(Env) (Service,
 			log.Warn("the last spans were lost", "error", failed)
 		}
 	}()
-	metrics, err := telemetry.NewMetrics()
-	if err != nil {
-		return err
-	}
 	inboxes, err := topology.NewInboxes(cfg.InboxPrefixes)
 	if err != nil {
 		return fmt.Errorf("inbox_prefixes: %w", err)

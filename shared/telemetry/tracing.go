@@ -10,12 +10,15 @@ import (
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracegrpc"
 	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
 	"go.opentelemetry.io/otel/sdk/resource"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
 	"go.opentelemetry.io/otel/trace/noop"
+
+	"github.com/yardmaster-io/yardmaster/contracts/signals"
 )
 
 // scope names the instrumentation in every span.
@@ -41,7 +44,8 @@ type Tracing struct {
 //
 // OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES win over service and instance.
 // The collector is not contacted here. The caller calls Shutdown.
-func NewTracing(ctx context.Context, service, instance string) (*Tracing, error) {
+// Spans that are lost are counted in metrics, which may be nil.
+func NewTracing(ctx context.Context, service, instance string, metrics *Metrics) (*Tracing, error) {
 	exporter, err := newExporter(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("tracing: %w", err)
@@ -62,7 +66,7 @@ func NewTracing(ctx context.Context, service, instance string) (*Tracing, error)
 		return nil, fmt.Errorf("tracing: %w", errors.Join(err, exporter.Shutdown(ctx)))
 	}
 	provider := sdktrace.NewTracerProvider(
-		sdktrace.WithBatcher(exporter),
+		sdktrace.WithSpanProcessor(newQueue(exporter, queueSize(), metrics.Counter(signals.SpansDropped, strings.TrimPrefix(service, "yard-")))),
 		sdktrace.WithResource(about),
 	)
 	return &Tracing{provider: provider, tracer: provider.Tracer(scope)}, nil
@@ -141,6 +145,16 @@ func (t *Tracing) Span(parent []byte, name string, kind trace.SpanKind, start, e
 		return
 	}
 	span := t.begin(parent, name, kind, start, attrs)
+	span.End(trace.WithTimestamp(end))
+}
+
+// Failed records one finished span under parent, as Span does, of what failed and why.
+func (t *Tracing) Failed(parent []byte, name string, kind trace.SpanKind, start, end time.Time, why string, attrs ...attribute.KeyValue) {
+	if !t.On() || !Sampled(parent) {
+		return
+	}
+	span := t.begin(parent, name, kind, start, attrs)
+	span.SetStatus(codes.Error, why)
 	span.End(trace.WithTimestamp(end))
 }
 

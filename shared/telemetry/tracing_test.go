@@ -36,7 +36,7 @@ func TestSpansReachTheCollector(t *testing.T) {
 		t.Run(protocol, func(t *testing.T) {
 			sink := testkit.RunTraceSink(t)
 			setEnv(t, "OTEL_EXPORTER_OTLP_ENDPOINT="+sink.Endpoint, "OTEL_EXPORTER_OTLP_PROTOCOL="+protocol)
-			tracing, err := telemetry.NewTracing(t.Context(), "yard-history", "history-1")
+			tracing, err := telemetry.NewTracing(t.Context(), "yard-history", "history-1", nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -92,7 +92,7 @@ func TestSampling(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			sink.Reset()
 			setEnv(t, append(sink.Env(), "OTEL_TRACES_SAMPLER="+c.sampler)...)
-			tracing, err := telemetry.NewTracing(t.Context(), "s", "i")
+			tracing, err := telemetry.NewTracing(t.Context(), "s", "i", nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -118,7 +118,7 @@ func TestSampling(t *testing.T) {
 func TestSpanWithoutParentIsNone(t *testing.T) {
 	sink := testkit.RunTraceSink(t)
 	setEnv(t, sink.Env()...)
-	tracing, err := telemetry.NewTracing(t.Context(), "s", "i")
+	tracing, err := telemetry.NewTracing(t.Context(), "s", "i", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -149,7 +149,7 @@ func TestTracingEnvironment(t *testing.T) {
 	} {
 		t.Run(strings.Join(c.env, " "), func(t *testing.T) {
 			setEnv(t, c.env...)
-			tracing, err := telemetry.NewTracing(t.Context(), "s", "i")
+			tracing, err := telemetry.NewTracing(t.Context(), "s", "i", nil)
 			if c.fail != "" {
 				if err == nil || !strings.Contains(err.Error(), c.fail) {
 					t.Fatalf("got %v, want an error that names %s", err, c.fail)

@@ -176,7 +176,7 @@ func TestTraceSink(t *testing.T) {
 			ScopeSpans: []*tracepb.ScopeSpans{{Spans: []*tracepb.Span{{
 				Name: "commit", TraceId: make([]byte, 16), SpanId: make([]byte, 8), StartTimeUnixNano: 7,
 				Attributes: []*commonpb.KeyValue{
-					text("yard.domain", "d"),
+					text("yardmaster.domain", "d"),
 					{Key: "yard.batch.size", Value: &commonpb.AnyValue{Value: &commonpb.AnyValue_IntValue{IntValue: 3}}},
 				},
 			}}}},
@@ -191,7 +191,7 @@ func TestTraceSink(t *testing.T) {
 	}
 	s := spans[0]
 	if s.Service != "history" || s.Name != "commit" || s.ParentID != "" || s.Start != time.Unix(0, 7) ||
-		s.Attrs["yard.domain"] != "d" || s.Attrs["yard.batch.size"] != "3" {
+		s.Attrs["yardmaster.domain"] != "d" || s.Attrs["yard.batch.size"] != "3" {
 		t.Fatalf("got %+v", s)
 	}
 	sink.Reset()

@@ -69,7 +69,7 @@ func (s *Stack) addServices(ctx context.Context, parts *lifecycle.Group, health 
 		if err != nil {
 			return err
 		}
-		tracing, err := telemetry.NewTracing(ctx, "yard-"+b.name, node)
+		tracing, err := telemetry.NewTracing(ctx, "yard-"+b.name, node, s.Metrics)
 		if err != nil {
 			return err
 		}

@@ -32,7 +32,6 @@ import (
 	"github.com/nats-io/nats.go/micro"
 
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
-	"github.com/yardmaster-io/yardmaster/contracts/signals"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/shared/clock"
 	"github.com/yardmaster-io/yardmaster/shared/natsrpc"
@@ -78,18 +77,13 @@ type Deps struct {
 // API serves. It is a part for lifecycle.Group.
 type API struct {
 	Deps
-	ready   chan struct{}
-	refused map[fault.Code]*telemetry.Counter
-	last    atomic.Int64 // when the last request came, Unix ns
+	ready chan struct{}
+	last  atomic.Int64 // when the last request came, Unix ns
 }
 
 // New makes the API; Run serves it.
 func New(d Deps) *API {
-	a := &API{Deps: d, ready: make(chan struct{}), refused: map[fault.Code]*telemetry.Counter{}}
-	for _, code := range fault.Codes() {
-		a.refused[code] = d.Metrics.Counter(signals.RequestsFailed, string(code))
-	}
-	return a
+	return &API{Deps: d, ready: make(chan struct{})}
 }
 
 // Ready is closed when requests are taken.
@@ -98,15 +92,17 @@ func (a *API) Ready() <-chan struct{} { return a.ready }
 // Run serves until ctx ends. Then it takes no more requests and returns when
 // those that had arrived are in the gateway's hands.
 func (a *API) Run(ctx context.Context) error {
+	all := a.endpoints()
 	service, err := micro.AddService(a.NATS, micro.Config{
 		Name: ServiceName, Version: Version, QueueGroup: ServiceName,
-		Description: "The public API of Yardmaster, a durable task engine.",
-		Metadata:    map[string]string{"node": a.Node},
+		Description:  "The public API of Yardmaster, a durable task engine.",
+		Metadata:     map[string]string{"node": a.Node},
+		StatsHandler: statsOf(all),
 	})
 	if err != nil {
 		return fmt.Errorf("serve the API: %w", err)
 	}
-	for _, e := range a.endpoints() {
+	for _, e := range all {
 		if err := service.AddEndpoint(e.name(), e.handler,
 			micro.WithEndpointSubject(e.subject), micro.WithEndpointMetadata(e.metadata()),
 			micro.WithEndpointPendingLimits(pendingMsgsMax, pendingBytesMax),
@@ -138,13 +134,15 @@ func (a *API) Run(ctx context.Context) error {
 // answerPlanned answers UNIMPLEMENTED to the verbs of later versions. Without it they would find no
 // responders, as if no frontend ran, and their client would try for ever.
 func (a *API) answerPlanned() (all []*nats.Subscription, err error) {
+	unknown := newTally(a.Metrics, "unknown")
 	for _, verb := range topology.APIPlanned() {
 		sub, err := a.NATS.QueueSubscribe(topology.APIAny(verb), ServiceName, func(m *nats.Msg) {
 			if m.Reply == "" || !a.Replies.Asker(topology.DomainOf(m.Subject), m.Reply) {
 				return
 			}
 			e := fault.New(fault.Unimplemented, "this version of the engine (API %s) does not know %s", Version, topology.VerbOf(m.Subject))
-			(&reply{api: a, to: m.Reply}).refuse(e)
+			unknown.requests.Add(1)
+			(&reply{api: a, tally: unknown, to: m.Reply}).refuse(e)
 		})
 		if err != nil {
 			return all, fmt.Errorf("serve %s: %w", verb, err)

@@ -8,9 +8,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/codec"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
-	"github.com/yardmaster-io/yardmaster/contracts/signals"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
-	"github.com/yardmaster-io/yardmaster/shared/telemetry"
 
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/gateway"
 )
@@ -21,6 +19,7 @@ type endpoint struct {
 	subject     string
 	description string
 	handler     micro.HandlerFunc
+	tally       *tally
 	// request and response are empty messages, for their descriptions.
 	request, response protoreflect.ProtoMessage
 }
@@ -75,11 +74,11 @@ type pointer[M any] interface {
 
 // of makes the endpoint of a verb, in every domain.
 func of[Req any, PReq pointer[Req]](a *API, verb, description string, do func(gateway.Call, PReq, gateway.Answer), response protoreflect.ProtoMessage) endpoint {
-	requests := a.Metrics.Counter(signals.Requests, verb)
+	t := newTally(a.Metrics, verb)
 	return endpoint{
 		verb: verb, subject: topology.APIAny(verb), description: description,
-		request: PReq(new(Req)), response: response,
-		handler: func(req micro.Request) { handle[Req, PReq](a, req, requests, do) },
+		request: PReq(new(Req)), response: response, tally: t,
+		handler: func(req micro.Request) { handle[Req, PReq](a, req, t, do) },
 	}
 }
 
@@ -96,12 +95,13 @@ func admin(e endpoint) endpoint {
 	return e
 }
 
-func handle[Req any, PReq pointer[Req]](a *API, req micro.Request, requests *telemetry.Counter, do func(gateway.Call, PReq, gateway.Answer)) {
-	requests.Add(1)
-	c, r, err := a.receive(req)
+func handle[Req any, PReq pointer[Req]](a *API, req micro.Request, t *tally, do func(gateway.Call, PReq, gateway.Answer)) {
+	t.requests.Add(1)
+	c, r, err := a.receive(req, t)
 	if r == nil {
 		return
 	}
+	defer r.returned()
 	defer r.recovered()
 	if err != nil {
 		r.answer(nil, err)

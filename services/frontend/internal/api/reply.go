@@ -2,6 +2,7 @@ package api
 
 import (
 	"runtime/debug"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -21,26 +22,30 @@ import (
 // case-sensitive, and this is how it is written.
 const HeaderTraceparent = "traceparent"
 
-// reply answers one request. Micro's own Respond is not used: it notes errors in
-// the request, which only the handler's goroutine may do.
+// reply answers one request, from any goroutine.
 type reply struct {
 	api         *API
+	tally       *tally
 	to          string
 	contentType codec.ContentType
 	place       gateway.Place
 	released    atomic.Bool
+
+	mu sync.Mutex
+	// handled is the request while its handler runs: micro looks after that whether an error was noted in it.
+	handled micro.Request
 }
 
 // receive admits a request and reads its headers. A nil reply means that it has
 // been answered already, or never will be.
-func (a *API) receive(req micro.Request) (gateway.Call, *reply, error) {
+func (a *API) receive(req micro.Request, t *tally) (gateway.Call, *reply, error) {
 	now := time.Now()
 	a.last.Store(now.UnixNano())
 	domain := topology.DomainOf(req.Subject())
 	if to := req.Reply(); to != "" && !a.Replies.Asker(domain, to) {
 		return gateway.Call{}, nil, nil // who asks for that would not read an error
 	}
-	r := &reply{api: a, to: req.Reply(), contentType: codec.JSON}
+	r := &reply{api: a, tally: t, to: req.Reply(), contentType: codec.JSON, handled: req}
 	var err error
 	if r.place, err = a.Gateway.Admit(domain, len(req.Data())); err != nil {
 		r.refuse(fault.From(err))
@@ -103,18 +108,38 @@ func (r *reply) answer(resp codec.Message, err error) {
 }
 
 func (r *reply) refuse(e *fault.Error) {
-	if counter := r.api.refused[e.Code]; counter != nil {
-		counter.Add(1)
-	}
+	r.tally.fail(e.Code)
 	if e.Code == fault.Internal {
 		r.api.Log.Error("a request failed by our fault", "error", e)
 	}
-	if r.to == "" {
+	m := natsrpc.ErrorMsg(e)
+	if r.refuseHandled(m) || r.to == "" {
 		return
 	}
-	m := natsrpc.ErrorMsg(e)
 	m.Subject = r.to
 	r.send(m)
+}
+
+// refuseHandled sends a refusal by way of micro, which then counts it as an error, while the handler runs. A
+// request without a reply subject is counted and not answered.
+func (r *reply) refuseHandled(m *nats.Msg) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	h := m.Header
+	if r.handled == nil || h.Get(fault.HeaderDescription) == "" { // micro would not send that
+		return false
+	}
+	if err := r.handled.Error(h.Get(fault.HeaderCode), h.Get(fault.HeaderDescription), m.Data, micro.WithHeaders(micro.Headers(h))); err != nil && r.to != "" {
+		r.api.Log.Debug("an answer was not sent", "error", err)
+	}
+	return true
+}
+
+// returned is called when the handler is about to return.
+func (r *reply) returned() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.handled = nil
 }
 
 func (r *reply) send(m *nats.Msg) {

@@ -4,28 +4,20 @@ import (
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/contracts/signals"
 	"github.com/yardmaster-io/yardmaster/shared/telemetry"
-)
-
-// Attributes of spans.
-const (
-	attrDomain    = "yard.domain"
-	attrTasklist  = "yard.tasklist"
-	attrType      = "yard.type"
-	attrTaskID    = "yard.task_id"
-	attrPartition = "yard.partition"
-	attrTasks     = "yard.tasks"
-	attrCode      = "yard.code"
 )
 
 // startSubmit begins the span of a submit and returns the context that its tasks
 // get: the span's, where it is recorded; else the caller's, passed through.
 func (g *Gateway) startSubmit(c Call) (trace.Span, []byte) {
-	span, ctx := g.Tracing.Start(c.Trace, "submit", trace.SpanKindServer, c.Now, attribute.String(attrDomain, c.Domain))
+	span, ctx := g.Tracing.Start(c.Trace, signals.SpanSubmit, signals.SpanKind(signals.SpanSubmit), c.Now, signals.Attribute(signals.Domain, c.Domain))
 	if len(c.Trace) == 0 && !telemetry.Sampled(ctx) {
 		return span, nil // the sampler does not want it: 25 bytes less in each record
 	}
@@ -45,7 +37,7 @@ func (g *Gateway) startTasks(s *submission, request []byte) {
 		if s.spans == nil {
 			s.spans = make([]trace.Span, s.tasks())
 		}
-		s.spans[i], r.Trace = g.Tracing.Start(r.Trace, "submit", trace.SpanKindServer, s.call.Now)
+		s.spans[i], r.Trace = g.Tracing.Start(r.Trace, signals.SpanSubmit, signals.SpanKind(signals.SpanSubmit), s.call.Now)
 	}
 }
 
@@ -55,39 +47,36 @@ func (g *Gateway) traceStored(s *submission, sent, acked time.Time) {
 		return
 	}
 	sent, acked = g.Clock.At(sent), g.Clock.At(acked)
-	end := func(span trace.Span, about []attribute.KeyValue) {
-		g.Tracing.Span(telemetry.FromSpan(span.SpanContext()), "append", trace.SpanKindProducer, sent, acked, about...)
-		span.SetAttributes(about...)
+	end := func(span trace.Span, about signals.Task, more ...attribute.KeyValue) {
+		g.Tracing.Span(telemetry.FromSpan(span.SpanContext()), signals.SpanAppend, signals.SpanKind(signals.SpanAppend), sent, acked,
+			about.Attributes(signals.SpanAppend, more...)...)
+		span.SetAttributes(about.Attributes(signals.SpanSubmit, more...)...)
 		span.End(trace.WithTimestamp(acked))
 	}
-	end(s.span, append(s.attributes(0), attribute.Int(attrTasks, s.tasks())))
+	end(s.span, s.subject(0), attribute.Int(signals.MessagingBatchCount, s.tasks()))
 	for i, span := range s.spans {
 		if span != nil {
-			end(span, s.attributes(i))
+			end(span, s.subject(i))
 		}
 	}
 }
 
 // endSpans ends the spans of a submit that was refused.
 func (s *submission) endSpans(err error) {
-	code := attribute.String(attrCode, string(fault.CodeOf(err)))
+	code := string(fault.CodeOf(err))
 	for _, span := range append(s.spans, s.span) {
 		if span != nil {
-			span.SetAttributes(code)
+			span.SetAttributes(signals.Attribute(signals.Code, code))
+			span.SetStatus(codes.Error, err.Error())
 			span.End()
 		}
 	}
 }
 
-func (s *submission) attributes(i int) []attribute.KeyValue {
+// subject is task i for its spans.
+func (s *submission) subject(i int) signals.Task {
 	r := s.accepted.Records[i]
-	return []attribute.KeyValue{
-		attribute.String(attrDomain, r.Domain),
-		attribute.String(attrTasklist, r.Tasklist),
-		attribute.String(attrType, r.Type),
-		attribute.String(attrTaskID, s.id(i).String()),
-		attribute.Int(attrPartition, s.partition),
-	}
+	return signals.Task{Domain: r.Domain, Tasklist: r.Tasklist, Type: r.Type, ID: s.id(i).String(), Partition: s.partition}
 }
 
 // traceOutcomes adds the span of each outcome that history knows a trace of, or
@@ -106,10 +95,27 @@ func (g *Gateway) traceOutcomes(s *share, verdicts []*logv1.EventVerdict) {
 		if !telemetry.Sampled(parent) {
 			continue
 		}
-		g.Tracing.Span(parent, "complete", trace.SpanKindServer, r.call.Now, now,
-			attribute.String(attrDomain, r.call.Domain),
-			attribute.String(attrTaskID, r.verdicts[i].TaskId),
-			attribute.Int(attrPartition, s.partition),
-			attribute.String(attrCode, r.verdicts[i].Code))
+		g.traceOutcome(parent, s, k, now, r.verdicts[i])
 	}
+}
+
+// traceOutcome adds the span of one outcome. An attempt that failed is an error, and so is an outcome that is refused.
+func (g *Gateway) traceOutcome(parent []byte, s *share, k int, now time.Time, v *yardv1.Verdict) {
+	e, call := s.events[k], &s.request.call
+	name, why := signals.SpanComplete, ""
+	switch e.Kind {
+	case logv1.EventKind_EVENT_KIND_FAILED:
+		name, why = signals.SpanFail, "the attempt failed: "+e.Message
+	case logv1.EventKind_EVENT_KIND_RELEASED:
+		name = signals.SpanHandBack
+	}
+	if v.Code != codeOK {
+		why = v.Code + ": " + v.Message
+	}
+	about := signals.Task{Domain: call.Domain, ID: v.TaskId, Partition: s.partition}.Attributes(name, signals.Attribute(signals.Code, v.Code))
+	if why != "" {
+		g.Tracing.Failed(parent, name, signals.SpanKind(name), call.Now, now, why, about...)
+		return
+	}
+	g.Tracing.Span(parent, name, signals.SpanKind(name), call.Now, now, about...)
 }

@@ -18,7 +18,7 @@ func traced(t *testing.T) (r *rig, sink *testkit.TraceSink, flush func()) {
 	sink = testkit.RunTraceSink(t)
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", sink.Endpoint)
 	t.Setenv("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc")
-	tracing, err := telemetry.NewTracing(t.Context(), "yard-frontend", "n1")
+	tracing, err := telemetry.NewTracing(t.Context(), "yard-frontend", "n1", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +50,7 @@ func TestASubmitStartsATraceForItsTasks(t *testing.T) {
 	if appends[0].ParentID != submits[0].SpanID || submits[0].ParentID != "" {
 		t.Error("append is not a child of submit")
 	}
-	if a := submits[0].Attrs; a["yard.domain"] != "shop" || a["yard.tasklist"] != "main" || a["yard.type"] != "email" || a["yard.task_id"] != got[0] || a["yard.tasks"] != "3" {
+	if a := submits[0].Attrs; a["yardmaster.domain"] != "shop" || a["yardmaster.tasklist"] != "main" || a["yardmaster.type"] != "email" || a["yardmaster.task_id"] != got[0] || a["messaging.batch.message_count"] != "3" {
 		t.Errorf("attributes %v", a)
 	}
 	for _, m := range r.log.tries {
@@ -106,7 +106,7 @@ func TestTheCallersTraceGoesOnThroughOutcomes(t *testing.T) {
 	verdicts(t, <-got)
 	flush()
 	spans := named(sink.Spans(), "complete")
-	if len(spans) != 1 || spans[0].ParentID != "b7ad6b7169203331" || spans[0].Attrs["yard.task_id"] != entry.TaskId || spans[0].Attrs["yard.code"] != "OK" {
+	if len(spans) != 1 || spans[0].ParentID != "b7ad6b7169203331" || spans[0].Attrs["yardmaster.task_id"] != entry.TaskId || spans[0].Attrs["yardmaster.code"] != "OK" {
 		t.Errorf("spans %v", spans)
 	}
 }

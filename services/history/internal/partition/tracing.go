@@ -4,37 +4,59 @@ import (
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/trace"
 
+	"github.com/yardmaster-io/yardmaster/contracts/signals"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/replica"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
 	"github.com/yardmaster-io/yardmaster/shared/telemetry"
 )
-
-func attributes(d *Deps, t *taskstate.Task) []attribute.KeyValue {
-	return []attribute.KeyValue{
-		attribute.String("yard.domain", t.Domain), attribute.String("yard.tasklist", t.Tasklist),
-		attribute.String("yard.type", t.Type), attribute.String("yard.task_id", t.ID.String()),
-		attribute.Int("yard.partition", d.Partition),
-	}
-}
 
 // showTraces makes spans of what a turn has done to traced tasks.
 func showTraces(d *Deps, all []replica.Traced) {
 	if !d.Tracing.On() {
 		return
 	}
-	for _, x := range all {
+	for i := range all {
+		x := &all[i]
 		if !telemetry.Sampled(x.Task.Trace) {
 			continue
 		}
-		name, kind, end := "apply", trace.SpanKindConsumer, d.Clock.Now()
+		since, now := time.UnixMilli(x.Since), d.Clock.Now()
 		switch x.What {
+		case replica.TraceApplied:
+			show(d, x.Task, signals.SpanApply, since, now)
 		case replica.TraceTriggered:
-			name, kind = "trigger", trace.SpanKindProducer
+			show(d, x.Task, signals.SpanTrigger, since, now)
 		case replica.TraceGranted:
-			name, kind, end = "wait", trace.SpanKindInternal, time.UnixMilli(x.Task.Attempt.StartedAt)
+			showWait(d, x.Task, x.Waited)
+			show(d, x.Task, signals.SpanWait, since, time.UnixMilli(x.Task.Attempt.StartedAt))
+		case replica.TraceExpired:
+			d.Tracing.Failed(x.Task.Trace, signals.SpanExpired, signals.SpanKind(signals.SpanExpired), since, now,
+				"its worker did not say how the attempt ended, in its time", attributes(d, x.Task, signals.SpanExpired)...)
 		}
-		d.Tracing.Span(x.Task.Trace, name, kind, time.UnixMilli(x.Since), end, attributes(d, x.Task)...)
 	}
+}
+
+// showWait shows why a task was not to run before it was ready, and how long.
+func showWait(d *Deps, t *taskstate.Task, w taskstate.Wait) {
+	name, reason := signals.SpanBackoff, "failed: "+w.Message
+	switch w.After {
+	case 0:
+		return
+	case taskstate.StepParked:
+		name, reason = signals.SpanDelay, "scheduled"
+	case taskstate.StepTimedOut:
+		reason = "timed out: " + w.Message
+	}
+	show(d, t, name, time.UnixMilli(w.Since), time.UnixMilli(w.Until), signals.Attribute(signals.Reason, reason))
+}
+
+func show(d *Deps, t *taskstate.Task, name string, since, until time.Time, more ...attribute.KeyValue) {
+	d.Tracing.Span(t.Trace, name, signals.SpanKind(name), since, until, attributes(d, t, name, more...)...)
+}
+
+func attributes(d *Deps, t *taskstate.Task, span string, more ...attribute.KeyValue) []attribute.KeyValue {
+	return signals.Task{
+		Domain: t.Domain, Tasklist: t.Tasklist, Type: t.Type, ID: t.ID.String(), Partition: d.Partition,
+	}.Attributes(span, more...)
 }

@@ -5,8 +5,7 @@ import (
 	"errors"
 	"time"
 
-	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/trace"
+	"github.com/yardmaster-io/yardmaster/contracts/signals"
 
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/match"
 )
@@ -138,17 +137,13 @@ func (s *Shard) trace(t *match.Traced) {
 	}
 	outcome := t.Code
 	if outcome == "" {
-		outcome = "GRANTED"
+		outcome = "OK"
 	}
-	attrs := []attribute.KeyValue{
-		attribute.String("yard.domain", t.Domain),
-		attribute.String("yard.tasklist", t.Tasklist),
-		attribute.String("yard.type", t.Type),
-		attribute.String("yard.task_id", t.ID.String()),
-		attribute.Int("yard.partition", t.Partition),
-		attribute.String("yard.verdict", outcome),
+	about := signals.Task{Domain: t.Domain, Tasklist: t.Tasklist, Type: t.Type, ID: t.ID.String(), Partition: t.Partition}
+	show := func(span string, since, until time.Time) {
+		s.Tracing.Span(t.Trace, span, signals.SpanKind(span), since, until, about.Attributes(span, signals.Attribute(signals.Code, outcome))...)
 	}
 	matched, sent, decided := s.Clock.at(t.Matched), s.Clock.at(t.Sent), s.Clock.at(t.Decided)
-	s.Tracing.Span(t.Trace, "match", trace.SpanKindInternal, matched, sent, attrs...)
-	s.Tracing.Span(t.Trace, "grab", trace.SpanKindClient, sent, decided, attrs...)
+	show(signals.SpanMatch, matched, sent)
+	show(signals.SpanGrab, sent, decided)
 }

@@ -210,6 +210,8 @@ const (
 	TraceApplied = iota
 	TraceTriggered
 	TraceGranted
+	// TraceExpired is an attempt of which its worker did not say the end.
+	TraceExpired
 )
 
 // Traced is something to be shown in a task's trace.
@@ -218,6 +220,8 @@ type Traced struct {
 	Task *taskstate.Task
 	// Since is when it began, Unix ms.
 	Since int64
+	// Waited is the wait before the attempt that was granted; the zero one = none.
+	Waited taskstate.Wait
 }
 
 // Counts is what steps have done, for metrics.

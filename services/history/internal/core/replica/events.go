@@ -171,6 +171,9 @@ func (r *Replica) apply(e *Entry, h *held, now Now, fx *Effects) {
 		if e.State != taskstate.Running {
 			e.proposed = 0
 		}
+		if h.ev.Kind == taskstate.Expired && len(e.Trace) > 0 && r.replay == nil {
+			fx.Traced = append(fx.Traced, Traced{What: TraceExpired, Task: &e.Task, Since: e.Attempt.StartedAt})
+		}
 		r.delivery(e, h, &v)
 		r.carryOut(e, did, h.seq, now, fx)
 	}
@@ -217,7 +220,11 @@ func (r *Replica) answer(e *Entry, h *held, v taskstate.Verdict, now Now, fx *Ef
 		e.column.grantedReadyAt = max(e.column.grantedReadyAt, e.ReadyAt)
 		fx.Counts.Granted++
 		if len(e.Trace) > 0 && !v.Repeated {
-			fx.Traced = append(fx.Traced, Traced{TraceGranted, &e.Task, e.ReadyAt})
+			waited, ok := e.Waited()
+			if !ok {
+				waited = taskstate.Wait{}
+			}
+			fx.Traced = append(fx.Traced, Traced{What: TraceGranted, Task: &e.Task, Since: e.ReadyAt, Waited: waited})
 		}
 	}
 	r.settle(h, v, fx)

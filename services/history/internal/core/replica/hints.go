@@ -28,7 +28,7 @@ func (r *Replica) trigger(e *Entry, now Now, fx *Effects) {
 	g.Packed = ids.AppendTrigger(g.Packed, e.Trigger())
 	fx.Counts.Triggers++
 	if len(e.Trace) > 0 {
-		fx.Traced = append(fx.Traced, Traced{TraceTriggered, &e.Task, now.MS})
+		fx.Traced = append(fx.Traced, Traced{What: TraceTriggered, Task: &e.Task, Since: now.MS})
 	}
 }
 

@@ -108,7 +108,7 @@ func (r *Replica) admit(e *Entry, now Now, fx *Effects) {
 	}
 	r.lineUp(e)
 	if len(e.Trace) > 0 && r.replay == nil {
-		fx.Traced = append(fx.Traced, Traced{TraceApplied, &e.Task, e.arrivedAt})
+		fx.Traced = append(fx.Traced, Traced{What: TraceApplied, Task: &e.Task, Since: e.arrivedAt})
 	}
 	did := taskstate.Load(&e.Task, e.arrivedAt)
 	trigger := did.Trigger

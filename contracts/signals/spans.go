@@ -1,0 +1,112 @@
+package signals
+
+import (
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/trace"
+)
+
+// Keys of OpenTelemetry's conventions for messaging, which trace viewers know.
+const (
+	MessagingSystem      = "messaging.system"
+	MessagingDestination = "messaging.destination.name"
+	MessagingMessageID   = "messaging.message.id"
+	MessagingBatchCount  = "messaging.batch.message_count"
+	MessagingOperation   = "messaging.operation.name"
+	MessagingKind        = "messaging.operation.type"
+)
+
+// The values of MessagingSystem and MessagingKind.
+const (
+	System = "yardmaster"
+
+	// KindSend is of what brings a task to its tasklist.
+	KindSend = "send"
+	// KindReceive is of what brings it to a worker.
+	KindReceive = "receive"
+	// KindProcess is of its run.
+	KindProcess = "process"
+	// KindSettle is of what its worker says of it.
+	KindSettle = "settle"
+)
+
+// kinds are the span names that are operations of messaging.
+var kinds = map[string]string{
+	SpanSubmit: KindSend, SpanAppend: KindSend, SpanTrigger: KindSend, SpanMatch: KindReceive, SpanGrab: KindReceive,
+	SpanRun: KindProcess, SpanComplete: KindSettle, SpanFail: KindSettle, SpanHandBack: KindSettle,
+}
+
+// The names of spans, in the order of a task's life.
+const (
+	SpanSubmit = "submit"
+	SpanAppend = "append"
+	SpanApply  = "apply"
+	// SpanDelay is the wait for the time at which a task is to run.
+	SpanDelay = "delay"
+	// SpanBackoff is the wait after an attempt that failed.
+	SpanBackoff = "backoff"
+	SpanTrigger = "trigger"
+	// SpanWait is the wait for a worker and for limits.
+	SpanWait  = "wait"
+	SpanMatch = "match"
+	SpanGrab  = "grab"
+	SpanRun   = "run"
+	// SpanExpired is an attempt of which its worker did not say the end.
+	SpanExpired  = "expired attempt"
+	SpanComplete = "complete"
+	SpanFail     = "fail"
+	SpanHandBack = "hand back"
+)
+
+// Task is what a span is about.
+type Task struct {
+	Domain, Tasklist, Type, ID string
+	Partition                  int
+}
+
+// Attributes are those of a span of that name, and more. What is empty is left out.
+func (t Task) Attributes(span string, more ...attribute.KeyValue) []attribute.KeyValue {
+	all := make([]attribute.KeyValue, 0, 10+len(more))
+	if kind := kinds[span]; kind != "" {
+		all = append(all, attribute.String(MessagingKind, kind), attribute.String(MessagingOperation, span))
+	}
+	all = append(all, attribute.String(MessagingSystem, System), Attribute(Partition, t.Partition))
+	for _, x := range [...]struct{ key, value string }{
+		{SpanPrefix + Domain, t.Domain},
+		{SpanPrefix + Tasklist, t.Tasklist},
+		{MessagingDestination, t.Tasklist},
+		{SpanPrefix + Type, t.Type},
+		{SpanPrefix + TaskID, t.ID},
+		{MessagingMessageID, t.ID},
+	} {
+		if x.value != "" {
+			all = append(all, attribute.String(x.key, x.value))
+		}
+	}
+	return append(all, more...)
+}
+
+// Attribute is that of a span under one of the keys.
+func Attribute[V string | int](key string, value V) attribute.KeyValue {
+	switch v := any(value).(type) {
+	case int:
+		return attribute.Int(SpanPrefix+key, v)
+	case string:
+		return attribute.String(SpanPrefix+key, v)
+	}
+	panic("signals: no such type")
+}
+
+// SpanKind is the kind of the span of that name.
+func SpanKind(name string) trace.SpanKind {
+	switch name {
+	case SpanSubmit, SpanComplete, SpanFail, SpanHandBack:
+		return trace.SpanKindServer
+	case SpanAppend, SpanTrigger:
+		return trace.SpanKindProducer
+	case SpanApply, SpanRun:
+		return trace.SpanKindConsumer
+	case SpanGrab:
+		return trace.SpanKindClient
+	}
+	return trace.SpanKindInternal
+}

@@ -1,0 +1,55 @@
+package telemetry_test
+
+import (
+	"testing"
+	"time"
+
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/yardmaster-io/yardmaster/contracts/signals"
+	"github.com/yardmaster-io/yardmaster/shared/telemetry"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
+)
+
+// TestLostSpansAreCounted: those that the queue has no room for, and those that the collector does not take. What
+// is counted and what arrives is all there was.
+func TestLostSpansAreCounted(t *testing.T) {
+	const spans = 2000
+	for _, c := range []struct {
+		name string
+		env  []string
+		away bool
+	}{
+		{"enough room", nil, false},
+		{"a full queue", []string{"OTEL_BSP_MAX_QUEUE_SIZE=10", "OTEL_BSP_MAX_EXPORT_BATCH_SIZE=10"}, false},
+		{"nobody collects", nil, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			sink := testkit.RunTraceSink(t)
+			env := append(sink.Env(), c.env...)
+			if c.away {
+				env = []string{"OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:1", "OTEL_EXPORTER_OTLP_TIMEOUT=100"}
+			}
+			setEnv(t, env...)
+			m := newMetrics(t)
+			tracing, err := telemetry.NewTracing(t.Context(), "s", "i", m)
+			if err != nil {
+				t.Fatal(err)
+			}
+			parent := telemetry.ParseTraceparent(sampledParent)
+			for range spans {
+				tracing.Span(parent, "x", trace.SpanKindInternal, time.Now(), time.Now())
+			}
+			if err := tracing.Shutdown(t.Context()); err != nil && !c.away {
+				t.Fatal(err)
+			}
+			dropped, arrived := m.Counter(signals.SpansDropped, "s").Value(), int64(len(sink.Spans()))
+			if dropped+arrived != spans {
+				t.Errorf("%d were counted as lost and %d arrived, of %d", dropped, arrived, spans)
+			}
+			if lossy := c.away || c.env != nil; (dropped > 0) != lossy {
+				t.Errorf("%d were lost", dropped)
+			}
+		})
+	}
+}
