@@ -115,6 +115,7 @@ func (a *app) root() *cobra.Command {
 		Example: `  yard demo                                        # see it work
   yard dev                                         # a whole system in one process
   yard task submit email.send '{"to":"a@b.c"}' --tasklist mail --wait
+  yard worker --tasklist mail --exec ./send-mail   # a worker in any language
   yard task list --tasklist mail
   yard tasklist describe mail`,
 		SilenceErrors: true,
@@ -133,7 +134,7 @@ func (a *app) root() *cobra.Command {
 	root.AddCommand(
 		a.demoCommand(), a.devCommand(), a.benchCommand(),
 		a.statusCommand(), a.versionCommand(), a.upgradeCommand(), a.provisionCommand(), a.authCommand(), a.quarantineCommand(), a.serverCommand(),
-		a.taskCommand(), a.tasklistCommand(), a.domainCommand(), a.typeCommand(),
+		a.taskCommand(), a.workerCommand(), a.tasklistCommand(), a.domainCommand(), a.typeCommand(),
 	)
 	return root
 }

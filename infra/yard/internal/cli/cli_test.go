@@ -218,6 +218,11 @@ func TestUsageErrors(t *testing.T) {
 		{"task", "list", "--output", "yaml"},
 		{"task", "list", "--json=false"},
 		{"version", "extra"},
+		{"worker"},
+		{"worker", "--exec", "cat"},
+		{"worker", "--exec", "cat", "-t", "mail", "--kill-after", "0s"},
+		{"worker", "--exec", "cat", "-t", "mail", "--retry-after", "10000h"},
+		{"worker", "--exec", "cat", "-t", "mail", "--log-level", "loud"},
 		{"upgrade", "nonsense"},
 		{"quarantine", "list", "--kind", "odd"},
 		{"quarantine", "list", "--service", "a.b"},
@@ -236,7 +241,7 @@ func TestUsageErrors(t *testing.T) {
 func TestEveryCommandHasHelp(t *testing.T) {
 	for _, args := range []string{
 		"", "demo", "dev", "bench", "status", "version", "server", "server nats", "task", "task submit", "task get", "task list",
-		"task watch", "task cancel", "tasklist", "tasklist describe", "domain", "domain put", "domain get",
+		"task watch", "task cancel", "worker", "tasklist", "tasklist describe", "domain", "domain put", "domain get",
 		"domain list", "domain delete", "type", "type set", "type get", "type list", "type delete", "upgrade", "upgrade status", "upgrade finalize",
 		"quarantine", "quarantine list", "quarantine show", "quarantine redrive", "quarantine drop",
 	} {
