@@ -66,7 +66,7 @@ stored message is one sync to disk under --sync always.`,
   yard bench --workload W1 --tasks 600000 --runs 1 --rest 1m --url nats://127.0.0.1:4222 --pid $(cat .dev/pid/history-1)`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if cmd.Flags().Changed("url") {
+			if a.onCluster(cmd) {
 				f.opts.URL, f.opts.Login = a.url, a.login
 			}
 			f.opts.Partitions = topology.Partitioning{History: f.partitions, Matching: f.partitions}

@@ -61,6 +61,8 @@ type app struct {
 	Streams
 	url    string
 	domain string
+	// context is the name that was given; resolve takes the one in use where it is empty.
+	context string
 	// json and wide say how to print; neither = a table.
 	json, wide bool
 	timeout    time.Duration
@@ -118,24 +120,26 @@ func (a *app) root() *cobra.Command {
   yard worker --tasklist mail --exec ./send-mail   # a worker in any language
   yard task list --tasklist mail
   yard tasklist describe mail`,
-		SilenceErrors: true,
-		SilenceUsage:  true,
-		Args:          noArgs,
-		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		SilenceErrors:     true,
+		SilenceUsage:      true,
+		Args:              noArgs,
+		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return a.resolve(cmd) },
 	}
 	flags := root.PersistentFlags()
 	flags.StringVar(&a.url, "url", envOr(envURL, nats.DefaultURL), "NATS server, or several separated by commas (environment: "+envURL+")")
-	flags.StringVarP(&a.domain, "domain", "d", envOr(envDomain, domainDefault), "tenant to act for (environment: "+envDomain+")")
+	flags.StringVarP(&a.domain, domainFlag, "d", envOr(envDomain, domainDefault), "tenant to act for (environment: "+envDomain+")")
+	flags.StringVar(&a.context, "context", envOr(envContext, ""), "context to take server, login and domain from, see yard context (environment: "+envContext+")")
 	a.outputFlags(flags)
 	flags.DurationVar(&a.timeout, "timeout", 10*time.Second, "how long to try")
 	a.loginFlags(flags)
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
-	root.CompletionOptions.HiddenDefaultCmd = true
 	root.AddCommand(
 		a.demoCommand(), a.devCommand(), a.benchCommand(),
-		a.statusCommand(), a.versionCommand(), a.upgradeCommand(), a.provisionCommand(), a.authCommand(), a.quarantineCommand(), a.serverCommand(),
+		a.statusCommand(), a.versionCommand(), a.contextCommand(), a.upgradeCommand(), a.provisionCommand(), a.authCommand(), a.quarantineCommand(), a.serverCommand(),
 		a.taskCommand(), a.workerCommand(), a.tasklistCommand(), a.domainCommand(), a.typeCommand(),
 	)
+	a.completions(root)
 	return root
 }
 

@@ -240,7 +240,7 @@ func TestUsageErrors(t *testing.T) {
 
 func TestEveryCommandHasHelp(t *testing.T) {
 	for _, args := range []string{
-		"", "demo", "dev", "bench", "status", "version", "server", "server nats", "task", "task submit", "task get", "task list",
+		"", "demo", "dev", "bench", "status", "version", "completion", "completion bash", "completion zsh", "completion fish", "context", "context add", "context use", "context list", "context show", "context remove", "server", "server nats", "task", "task submit", "task get", "task list",
 		"task watch", "task cancel", "worker", "tasklist", "tasklist describe", "domain", "domain put", "domain get",
 		"domain list", "domain delete", "type", "type set", "type get", "type list", "type delete", "upgrade", "upgrade status", "upgrade finalize",
 		"quarantine", "quarantine list", "quarantine show", "quarantine redrive", "quarantine drop",
