@@ -2,6 +2,7 @@ package yard
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -118,6 +119,20 @@ func (w *Worker) HandleFunc(taskType string, handle HandlerFunc, opts ...Handler
 		opt(&cfg)
 	}
 	w.handlers[taskType] = wrap(handle, cfg.middleware)
+}
+
+// HandleRest takes the tasks of all types that have no handler of their own: the worker then asks
+// for tasks of any type. What is wrong with a registration is told by Run.
+func (w *Worker) HandleRest(handle HandlerFunc, opts ...HandlerOption) {
+	if handle == nil || w.rest != nil {
+		w.problems = append(w.problems, errors.New("the rest of the types wants one handler function"))
+		return
+	}
+	var cfg handlerConfig
+	for _, opt := range opts {
+		opt(&cfg)
+	}
+	w.rest = wrap(handle, cfg.middleware)
 }
 
 func wrap(handle HandlerFunc, middleware []Middleware) HandlerFunc {

@@ -31,8 +31,6 @@ const (
 	// pollLoops is how many polls may be under way. The second one picks up slots
 	// that come free while the first waits with fewer.
 	pollLoops = 2
-	// stopGrace is how long handlers get to return once their contexts have ended.
-	stopGrace = 2 * time.Second
 	// flushTimeout bounds the sending of the last outcomes.
 	flushTimeout = 10 * time.Second
 	// outcomeLifetime bounds the repeats of an outcome of an attempt without deadline.
@@ -63,12 +61,14 @@ type session struct {
 	tracer trace.Tracer
 	// spanOptions are those of every span; made once, since a no-op tracer shall cost nothing.
 	spanOptions []trace.SpanStartOption
-	types       []string
-	handlers    map[string]HandlerFunc
-	slots       *slots
-	complete    *reporter
-	fail        *reporter
-	beats       *beater
+	// types are those that are asked for; none = all.
+	types    []string
+	handlers map[string]HandlerFunc
+	rest     HandlerFunc
+	slots    *slots
+	complete *reporter
+	fail     *reporter
+	beats    *beater
 	// handlerCtx is the parent of all handlers' contexts; stopHandlers ends it.
 	handlerCtx   context.Context
 	stopHandlers context.CancelCauseFunc
@@ -80,12 +80,16 @@ func newSession(w *Worker, e engine) *session {
 		log:         w.cfg.log.With("tasklist", w.tasklist, "worker", w.cfg.identity),
 		tracer:      w.client.providers.Tracer(tracerName),
 		spanOptions: []trace.SpanStartOption{trace.WithSpanKind(trace.SpanKindConsumer)},
-		types:       slices.Sorted(maps.Keys(w.handlers)),
 		handlers:    make(map[string]HandlerFunc, len(w.handlers)),
 		slots:       newSlots(w.cfg.concurrency),
 	}
 	for name, handle := range w.handlers {
 		s.handlers[name] = wrap(handle, w.cfg.middleware)
+	}
+	if w.rest != nil {
+		s.rest = wrap(w.rest, w.cfg.middleware)
+	} else {
+		s.types = slices.Sorted(maps.Keys(w.handlers))
 	}
 	s.beats = newBeater(s.log, e.heartbeatOnce)
 	s.complete = newReporter(s.log, s.settled, func(ctx context.Context, batch []outcome) ([]*yardv1.Verdict, error) {
@@ -149,7 +153,7 @@ func (s *session) drain() error {
 	cancel()
 
 	s.stopHandlers(ErrStopping)
-	grace, cancel := context.WithTimeout(background, stopGrace)
+	grace, cancel := context.WithTimeout(background, s.worker.cfg.stopGrace)
 	s.slots.idle(grace)
 	cancel()
 
@@ -169,6 +173,9 @@ func (s *session) start(t *yardv1.PolledTask) {
 	h := s.hold(t)
 	handle, ok := s.handlers[h.Type]
 	if !ok {
+		handle = s.rest
+	}
+	if handle == nil {
 		s.log.Error("the engine sent a task of a type that was not asked for", "task", h.TaskID, "type", h.Type)
 		s.slots.cancel(1)
 		s.reportFailure(h, handBack(&h.Attempt, "no handler for this type"))

@@ -21,6 +21,7 @@ const (
 	pollWaitMin         = 100 * time.Millisecond // below it an idle worker would be busy asking
 	pollWaitMax         = 60 * time.Second
 	drainTimeoutDefault = 30 * time.Second
+	stopGraceDefault    = 2 * time.Second
 	typesMax            = 100
 )
 
@@ -31,6 +32,8 @@ type Worker struct {
 	tasklist string
 	cfg      workerConfig
 	handlers map[string]HandlerFunc
+	// rest handles the types that have no handler; nil where these are not asked for.
+	rest     HandlerFunc
 	problems []error
 	started  atomic.Bool
 }
@@ -40,6 +43,7 @@ type workerConfig struct {
 	pollBatch    int
 	pollWait     time.Duration
 	drainTimeout time.Duration
+	stopGrace    time.Duration
 	identity     string
 	log          *slog.Logger
 	middleware   []Middleware
@@ -66,6 +70,10 @@ func WithDrainTimeout(d time.Duration) WorkerOption {
 	return func(c *workerConfig) { c.drainTimeout = d }
 }
 
+// WithStopGrace sets how long handlers may take to return once the drain timeout is over and
+// their contexts have ended. Default 2 s.
+func WithStopGrace(d time.Duration) WorkerOption { return func(c *workerConfig) { c.stopGrace = d } }
+
 // WithIdentity names the worker for people, at most 128 bytes. Default: host name
 // and process id.
 func WithIdentity(name string) WorkerOption { return func(c *workerConfig) { c.identity = name } }
@@ -85,7 +93,7 @@ func WithMiddleware(m ...Middleware) WorkerOption {
 func NewWorker(c *Client, tasklist string, opts ...WorkerOption) *Worker {
 	cfg := workerConfig{
 		concurrency: concurrencyDefault, pollBatch: requestTasksMax, pollWait: pollWaitDefault,
-		drainTimeout: drainTimeoutDefault, identity: defaultIdentity(), log: slog.Default(),
+		drainTimeout: drainTimeoutDefault, stopGrace: stopGraceDefault, identity: defaultIdentity(), log: slog.Default(),
 	}
 	for _, opt := range opts {
 		opt(&cfg)
@@ -109,6 +117,7 @@ func (c *workerConfig) check() []error {
 	bound(c.pollBatch >= 1 && c.pollBatch <= requestTasksMax, "poll batch %d is not in 1..%d", c.pollBatch, requestTasksMax)
 	bound(c.pollWait >= pollWaitMin && c.pollWait <= pollWaitMax, "poll wait %v is not in %v..%v", c.pollWait, pollWaitMin, pollWaitMax)
 	bound(c.drainTimeout >= 0, "drain timeout %v is negative", c.drainTimeout)
+	bound(c.stopGrace >= 0, "stop grace %v is negative", c.stopGrace)
 	bound(len(c.identity) <= workerBytesMax, "identity has %d bytes, more than %d", len(c.identity), workerBytesMax)
 	bound(c.log != nil, "the logger is nil")
 	return problems
@@ -142,7 +151,7 @@ func (w *Worker) check() []error {
 	if w.client == nil {
 		problems = append(problems, errors.New("it has no client"))
 	}
-	if len(w.handlers) == 0 {
+	if len(w.handlers) == 0 && w.rest == nil {
 		problems = append(problems, errors.New("it has no handlers"))
 	}
 	if len(w.handlers) > typesMax {

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/yardmaster-io/yardmaster/shared/process"
 )
 
 // within bounds one go command: it compiles everything where the build cache is cold.
@@ -82,8 +84,14 @@ func TestInstall(t *testing.T) {
 	version := modules[at].Version
 	s := newStranger(t, modules)
 	s.run(t.TempDir(), "go", "install", repository+"/infra/yard@"+version, repository+"/services/history/cmd/history@"+version)
-	for _, name := range []string{"yard", "history"} {
-		s.run(t.TempDir(), filepath.Join(s.path, "bin", name+exe()), "--help")
+	program := func(name string) string { return filepath.Join(s.path, "bin", name+exe()) }
+	s.run(t.TempDir(), program("history"), "--help")
+	var told struct{ Version string }
+	if err := json.Unmarshal([]byte(s.run(t.TempDir(), program("yard"), "version", "--output", "json")), &told); err != nil {
+		t.Fatal(err)
+	}
+	if told.Version != version || version != "v"+process.Version {
+		t.Errorf("the command says that it is %s, its module was asked for as %s, and the services say %s", told.Version, version, process.Version)
 	}
 }
 

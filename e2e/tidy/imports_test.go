@@ -27,6 +27,21 @@ func moduleDirection(t *tree) []string {
 	return findings
 }
 
+// topLevel: a person who opens the repository sees the layers, and nothing beside them.
+func topLevel(t *tree) []string {
+	var findings []string
+	seen := map[string]bool{}
+	for _, p := range t.paths {
+		top, _, below := strings.Cut(p, "/")
+		if !below || seen[top] || rank(top) >= 0 || strings.HasPrefix(top, ".") {
+			continue
+		}
+		seen[top] = true
+		findings = append(findings, fmt.Sprintf("%s: the top level is contracts, shared, services, infra, e2e and files", top))
+	}
+	return findings
+}
+
 // moduleOf is the module of a slash path: `services/history`.
 func moduleOf(p string) string {
 	first, rest, _ := strings.Cut(p, "/")

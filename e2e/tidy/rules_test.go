@@ -35,6 +35,8 @@ const inCore = "services/history/internal/core/window/w.go"
 func importOffences() []offence {
 	ids := repository + "contracts/ids"
 	return []offence{
+		{"a folder more", topLevel, source{"tools/x/x.go": "package x\n", "tools/y.md": ""}, "tools: the top level"},
+		{"the layers", topLevel, source{".ci/run": "", "infra/x.sh": "", "README.md": ""}, ""},
 		{"back", moduleDirection, source{"contracts/a/a.go": importing(repository + "shared/batcher")}, "contracts may not import shared/batcher"},
 		{"sideways", moduleDirection, source{"services/timer/t_test.go": importing(repository + "services/history")}, "never back or sideways"},
 		{"down", moduleDirection, source{"services/timer/t.go": importing(repository+"shared/batcher", ids)}, ""},

@@ -8,6 +8,7 @@ type rule func(*tree) []string
 // rules are all of them, by the name of their subtest.
 func rules() map[string]rule {
 	return map[string]rule{
+		"the top level":                 topLevel,
 		"modules depend downwards":      moduleDirection,
 		"classes of packages":           packageClasses,
 		"cores are pure":                corePurity,

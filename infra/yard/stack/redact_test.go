@@ -14,5 +14,8 @@ func TestNoPasswordIsPrinted(t *testing.T) {
 		if _, err := withTables(Services{}, url); err == nil || strings.Contains(err.Error(), "s3") || strings.Contains(err.Error(), "cret") {
 			t.Errorf("%v", err)
 		}
+		if err := reachRedis(t.Context(), url); err == nil || strings.Contains(err.Error(), "s3") || strings.Contains(err.Error(), "cret") {
+			t.Errorf("%v", err)
+		}
 	}
 }

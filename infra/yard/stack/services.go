@@ -122,6 +122,26 @@ func withTables(all Services, url string) (Services, error) {
 	return all, nil
 }
 
+// redisTimeout is how long a Redis that was named may take to answer.
+const redisTimeout = 5 * time.Second
+
+// reachRedis returns an error if the Redis at url does not answer. A system that starts without the
+// one that was asked for would take tasks and hand out few.
+func reachRedis(ctx context.Context, url string) error {
+	opts, err := redis.ParseURL(url)
+	if err != nil {
+		return fmt.Errorf("redis %s: %w", redact(url), unquoted(err))
+	}
+	client := redis.NewClient(opts)
+	defer client.Close()
+	ctx, cancel := context.WithTimeout(ctx, redisTimeout)
+	defer cancel()
+	if err := client.Ping(ctx).Err(); err != nil {
+		return fmt.Errorf("redis %s does not answer: %w; name another one with --redis, or use --tables memory", redact(url), err)
+	}
+	return nil
+}
+
 // redact hides the password of a Redis URL.
 func redact(text string) string {
 	u, err := url.Parse(text)

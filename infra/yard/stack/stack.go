@@ -124,6 +124,11 @@ func (s *Stack) prepare(ctx context.Context, cfg Config) (*lifecycle.Group, erro
 	if all, err = withTables(all, url); err != nil {
 		return nil, err
 	}
+	if url != "" && binary == "" {
+		if err := reachRedis(ctx, url); err != nil {
+			return nil, err
+		}
+	}
 	return parts, s.addServices(ctx, parts, health, all)
 }
 

@@ -245,6 +245,7 @@ func TestWhatCannotStartSaysWhy(t *testing.T) {
 		"bad tables":        {stack.Config{Tables: "disk"}, "want auto, memory or redis"},
 		"two tables":        {stack.Config{Tables: stack.TablesMemory, Redis: "redis://x"}, "choose one"},
 		"bad redis":         {stack.Config{Redis: "http://x"}, "invalid URL scheme"},
+		"redis not there":   {stack.Config{Redis: "redis://" + freeAddr(t)}, "does not answer"},
 		"redis database":    {stack.Config{Redis: "redis://x/3"}, "only database 0"},
 		"partitions":        {stack.Config{Tables: stack.TablesMemory, Partitioning: topology.Partitioning{History: 2000}}, "must be 1..1024"},
 		"health port taken": {stack.Config{Tables: stack.TablesMemory, HTTP: "127.0.0.1:" + port}, "health server"},

@@ -159,7 +159,7 @@ kept until their time is over; a domain created again under the name has them.`,
 			})
 		},
 	}
-	cmd.Flags().Int64Var(&revision, "revision", 0, "only this one, as --json shows it; 0 = any")
+	cmd.Flags().Int64Var(&revision, "revision", 0, "only this one, as --output wide shows it; 0 = any")
 	return cmd
 }
 
@@ -172,9 +172,9 @@ func (a *app) printDomains(domains []yard.Domain) error {
 		return a.printJSON(list)
 	}
 	var t table
-	t.row("DOMAIN", "RETENTION", "DESCRIPTION")
+	t.row(a.more([]any{"DOMAIN", "RETENTION", "DESCRIPTION"}, "REVISION")...)
 	for _, d := range domains {
-		t.row(d.Name, span(d.Retention), d.Description)
+		t.row(a.more([]any{d.Name, span(d.Retention), d.Description}, d.Revision)...)
 	}
 	return a.printTable(&t)
 }

@@ -67,7 +67,7 @@ stored message is one sync to disk under --sync always.`,
   yard bench --workload W1 --tasks 600000 --runs 1 --rest 1m --url nats://127.0.0.1:4222 --pid $(cat .dev/pid/history-1)`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if cmd.Flags().Changed("url") {
+			if a.onCluster(cmd) {
 				f.opts.URL, f.opts.Login = a.url, a.login
 			}
 			f.opts.Partitions = topology.Partitioning{History: f.partitions, Matching: f.partitions}
@@ -88,7 +88,7 @@ stored message is one sync to disk under --sync always.`,
 	flags.IntVar(&f.partitions, "partitions", 0, "history partitions and matching shards; 0 = 2")
 	flags.DurationVar(&f.opts.Rest, "rest", 0, "measure memory before each run, at its peak and so long after it, such as 1m; 0 = not")
 	flags.IntSliceVar(&f.opts.PIDs, "pid", nil, "processes whose memory is measured; default this one")
-	flags.StringVarP(&f.file, "out", "o", "", "write the report as JSON to this file too")
+	flags.StringVar(&f.file, "out", "", "write the report as JSON to this file too")
 	flags.StringVar(&f.profile, "cpuprofile", "", "write a CPU profile of this process to this file")
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "no lines of progress")
 	return cmd

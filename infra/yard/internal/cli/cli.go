@@ -59,10 +59,13 @@ const domainDefault = "default"
 // app is one run of the command.
 type app struct {
 	Streams
-	url     string
-	domain  string
-	json    bool
-	timeout time.Duration
+	url    string
+	domain string
+	// context is the name that was given; resolve takes the one in use where it is empty.
+	context string
+	// json and wide say how to print; neither = a table.
+	json, wide bool
+	timeout    time.Duration
 	// login is who the command is to NATS; its URL is not used.
 	login natsrpc.ConnConfig
 	// deny ends the command, since the server refused what it needs.
@@ -87,14 +90,14 @@ func Run(ctx context.Context, args []string, streams Streams) int {
 	root.SetIn(streams.In)
 	root.SetOut(streams.Out)
 	root.SetErr(streams.Err)
-	err := root.ExecuteContext(ctx)
+	cmd, err := root.ExecuteContextC(ctx)
 	if err == nil {
 		return ExitOK
 	}
 	if cause := context.Cause(ctx); fault.CodeOf(cause) == fault.PermissionDenied {
 		err = cause
 	}
-	a.printError(err)
+	a.printError(err, advice(cmd, err))
 	var usage usageError
 	var unfinished *yard.TaskError
 	switch {
@@ -114,26 +117,29 @@ func (a *app) root() *cobra.Command {
 		Example: `  yard demo                                        # see it work
   yard dev                                         # a whole system in one process
   yard task submit email.send '{"to":"a@b.c"}' --tasklist mail --wait
+  yard worker --tasklist mail --exec ./send-mail   # a worker in any language
   yard task list --tasklist mail
   yard tasklist describe mail`,
-		SilenceErrors: true,
-		SilenceUsage:  true,
-		Args:          noArgs,
-		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		SilenceErrors:     true,
+		SilenceUsage:      true,
+		Args:              noArgs,
+		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return a.resolve(cmd) },
 	}
 	flags := root.PersistentFlags()
 	flags.StringVar(&a.url, "url", envOr(envURL, nats.DefaultURL), "NATS server, or several separated by commas (environment: "+envURL+")")
-	flags.StringVarP(&a.domain, "domain", "d", envOr(envDomain, domainDefault), "tenant to act for (environment: "+envDomain+")")
-	flags.BoolVar(&a.json, "json", false, "print JSON instead of tables")
+	flags.StringVarP(&a.domain, domainFlag, "d", envOr(envDomain, domainDefault), "tenant to act for (environment: "+envDomain+")")
+	flags.StringVar(&a.context, "context", envOr(envContext, ""), "context to take server, login and domain from, see yard context (environment: "+envContext+")")
+	a.outputFlags(flags)
 	flags.DurationVar(&a.timeout, "timeout", 10*time.Second, "how long to try")
 	a.loginFlags(flags)
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
-	root.CompletionOptions.HiddenDefaultCmd = true
 	root.AddCommand(
 		a.demoCommand(), a.devCommand(), a.benchCommand(),
-		a.statusCommand(), a.upgradeCommand(), a.provisionCommand(), a.authCommand(), a.quarantineCommand(), a.serverCommand(),
-		a.taskCommand(), a.tasklistCommand(), a.domainCommand(), a.typeCommand(),
+		a.statusCommand(), a.versionCommand(), a.contextCommand(), a.upgradeCommand(), a.provisionCommand(), a.authCommand(), a.quarantineCommand(), a.serverCommand(),
+		a.taskCommand(), a.workerCommand(), a.tasklistCommand(), a.domainCommand(), a.typeCommand(),
 	)
+	a.completions(root)
 	return root
 }
 
@@ -156,7 +162,7 @@ func group(use, short string, below ...*cobra.Command) *cobra.Command {
 
 func noArgs(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
-		return usagef("unknown command or argument %q for %q; see --help", args[0], cmd.CommandPath())
+		return usagef("unknown command or argument %q for %q", args[0], cmd.CommandPath())
 	}
 	return nil
 }
@@ -165,7 +171,7 @@ func noArgs(cmd *cobra.Command, args []string) error {
 func argCount(least, most int, what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) < least || (most >= 0 && len(args) > most) {
-			return usagef("%s wants %s; see --help", cmd.CommandPath(), what)
+			return usagef("%s wants %s", cmd.CommandPath(), what)
 		}
 		return nil
 	}
@@ -201,12 +207,13 @@ func unreachable(err error) error {
 	return fault.New(fault.Unavailable, "%s; `yard dev` starts a system, and --url or NATS_URL names another one", why)
 }
 
-// printError writes an error for a person or, with --json, for a program.
-func (a *app) printError(err error) {
+// printError writes an error and what to do about it, for a person or, as JSON, for a program.
+func (a *app) printError(err error, next string) {
 	if a.json {
-		var body struct {
-			Error any `json:"error"`
-		}
+		body := struct {
+			Error any    `json:"error"`
+			Next  string `json:"next,omitempty"`
+		}{Next: next}
 		var f *fault.Error
 		if errors.As(err, &f) {
 			body.Error = f
@@ -220,5 +227,8 @@ func (a *app) printError(err error) {
 	}
 	for line := range strings.SplitSeq(strings.TrimSpace(err.Error()), "\n") {
 		fmt.Fprintln(a.Err, "error:", line)
+	}
+	if next != "" {
+		fmt.Fprintln(a.Err, "next: ", next)
 	}
 }

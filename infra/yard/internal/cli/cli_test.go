@@ -11,15 +11,19 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/contracts/logversion"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
 	"github.com/yardmaster-io/yardmaster/infra/yard/internal/cli"
 	"github.com/yardmaster-io/yardmaster/infra/yard/stack"
+	"github.com/yardmaster-io/yardmaster/shared/process"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
@@ -153,6 +157,11 @@ func TestASession(t *testing.T) {
 	s.do("--json", "task", "submit", "greet", `"f"`, "-t", "mail", "-p", "9")
 	s.feed(`[{"type":"greet"},{"type":"greet","prio":1}]`, "task", "submit", "-t", "mail", "-f", "-")
 	s.feed(`{"type":"greet"`, "task", "submit", "-t", "mail", "-f", "-")
+	s.feed("", "task", "submit", "-t", "mail", "-f", "-")
+	s.feed(`{"tasks":[]}`, "task", "submit", "-t", "mail", "-f", "-")
+	s.feed(`{"tasks":[{"type":"greet"}],"retry_token":"x"}`, "task", "submit", "-t", "mail", "-f", "-")
+	s.feed(`{"tasks":[{"type":"greet"}],"pay":1}`, "task", "submit", "-t", "mail", "-f", "-")
+	s.feed(`{"tasklist":"mail","wait":true,"tasks":[{"type":"greet","payload":"h"}]}`, "task", "submit", "-f", "-")
 
 	s.do("tasklist", "describe", "nowhere")
 	s.do("type", "list")
@@ -205,6 +214,15 @@ func TestUsageErrors(t *testing.T) {
 		{"dev", "--ephemeral", "--log-level", "loud"},
 		{"server", "nats", "extra"},
 		{"bench", "--runs", "x"},
+		{"task", "submit", "--file", "-", "--delay", "1h"},
+		{"task", "list", "--output", "yaml"},
+		{"task", "list", "--json=false"},
+		{"version", "extra"},
+		{"worker"},
+		{"worker", "--exec", "cat"},
+		{"worker", "--exec", "cat", "-t", "mail", "--kill-after", "0s"},
+		{"worker", "--exec", "cat", "-t", "mail", "--retry-after", "10000h"},
+		{"worker", "--exec", "cat", "-t", "mail", "--log-level", "loud"},
 		{"upgrade", "nonsense"},
 		{"quarantine", "list", "--kind", "odd"},
 		{"quarantine", "list", "--service", "a.b"},
@@ -222,14 +240,115 @@ func TestUsageErrors(t *testing.T) {
 
 func TestEveryCommandHasHelp(t *testing.T) {
 	for _, args := range []string{
-		"", "demo", "dev", "bench", "status", "server", "server nats", "task", "task submit", "task get", "task list",
-		"task watch", "task cancel", "tasklist", "tasklist describe", "domain", "domain put", "domain get",
+		"", "demo", "dev", "bench", "status", "version", "completion", "completion bash", "completion zsh", "completion fish", "context", "context add", "context use", "context list", "context show", "context remove", "server", "server nats", "task", "task submit", "task get", "task list",
+		"task watch", "task cancel", "worker", "tasklist", "tasklist describe", "domain", "domain put", "domain get",
 		"domain list", "domain delete", "type", "type set", "type get", "type list", "type delete", "upgrade", "upgrade status", "upgrade finalize",
 		"quarantine", "quarantine list", "quarantine show", "quarantine redrive", "quarantine drop",
 	} {
 		out, errs, code := run(t, "", append(strings.Fields(args), "--help")...)
 		if code != cli.ExitOK || errs != "" || !strings.Contains(out, "Usage:") {
 			t.Errorf("yard %s --help: exit code %d\n%s%s", args, code, out, errs)
+		}
+	}
+}
+
+// TestExamplesHoldTaskIDs: a person who copies an example is told about the task, not about the id.
+func TestExamplesHoldTaskIDs(t *testing.T) {
+	found := 0
+	for _, command := range []string{"get", "watch", "cancel"} {
+		out, _, _ := run(t, "", "task", command, "--help")
+		for _, word := range regexp.MustCompile(`\b[0-9A-Za-z]{26}\b`).FindAllString(out, -1) {
+			found++
+			if _, err := ids.ParseTaskID(word); err != nil {
+				t.Errorf("task %s --help: %v", command, err)
+			}
+		}
+	}
+	if found == 0 {
+		t.Error("no example has a task id")
+	}
+}
+
+func TestVersion(t *testing.T) {
+	out, errs, code := run(t, "", "version", "--output", "json")
+	var v struct {
+		Version, Commit, Date, Go string
+		Log                       struct {
+			ReadMin  int `json:"read_min"`
+			WriteMax int `json:"write_max"`
+		} `json:"log_version"`
+	}
+	if err := json.Unmarshal([]byte(out), &v); err != nil || code != cli.ExitOK {
+		t.Fatalf("exit code %d, %v: %s%s", code, err, out, errs)
+	}
+	if !strings.HasPrefix(v.Version, "v"+process.Version) || v.Go != runtime.Version() || v.Log.ReadMin != logversion.First || v.Log.WriteMax != int(logversion.WriteMax()) {
+		t.Errorf("%s", out)
+	}
+	if out, _, _ := run(t, "", "version"); !strings.Contains(out, "log version  reads 1 to ") {
+		t.Errorf("%s", out)
+	}
+}
+
+func TestErrorsSayWhatIsNext(t *testing.T) {
+	system := startStack(t)
+	url := []string{"--url", system.URL, "-d", "shop"}
+	if _, errs, code := run(t, "", append(url, "domain", "put", "shop")...); code != cli.ExitOK {
+		t.Fatal(errs)
+	}
+	for _, c := range []struct {
+		args []string
+		next string
+	}{
+		{[]string{"task", "get", "06gzvkw0fc003ewx4bxvk83r20"}, "next:  `yard task list` shows"},
+		{[]string{"task", "submit", "greet", "-t", "mail", "-p", "9"}, "next:  see `yard task submit --help`"},
+		{[]string{"domain", "put", "shop", "--retention", "1s"}, "next:  see `yard domain put --help`"},
+		{[]string{"type", "delete", "greet"}, "`yard type set greet`"}, // the engine says so itself
+		{[]string{"task", "nonsense"}, "next:  see `yard task --help`"},
+	} {
+		_, errs, code := run(t, "", append(url, c.args...)...)
+		if code == cli.ExitOK || !strings.Contains(errs, c.next) {
+			t.Errorf("%v: exit code %d\n%s", c.args, code, errs)
+		}
+	}
+	_, errs, _ := run(t, "", append(url, "-o", "json", "task", "get", "06gzvkw0fc003ewx4bxvk83r20")...)
+	var body struct {
+		Error struct{ Code string }
+		Next  string
+	}
+	if err := json.Unmarshal([]byte(errs), &body); err != nil || body.Error.Code != "NOT_FOUND" || body.Next == "" {
+		t.Errorf("%v: %s", err, errs)
+	}
+}
+
+func TestWideTables(t *testing.T) {
+	system := startStack(t)
+	url := []string{"--url", system.URL, "-d", "shop", "-o", "wide"}
+	long := strings.Repeat("x", 300)
+	for _, args := range [][]string{
+		{"domain", "put", "shop"},
+		{"type", "set", "greet", "--initial-interval", "3s"},
+		{"task", "submit", "greet", `"` + long + `"`, "-t", "mail", "--delay", "1h"},
+	} {
+		if _, errs, code := run(t, "", append(url, args...)...); code != cli.ExitOK {
+			t.Fatal(errs)
+		}
+	}
+	out, _, _ := run(t, "", append(url, "task", "list")...)
+	id := idForm.FindString(out)
+	if id == "" || !strings.Contains(out, "WORKER  ERROR") {
+		t.Fatalf("%s", out)
+	}
+	for _, c := range []struct {
+		want string
+		args []string
+	}{
+		{long, []string{"task", "get", id}},
+		{"FIRST WAIT", []string{"type", "list"}},
+		{"REVISION", []string{"domain", "list"}},
+		{"CHECKS", []string{"status"}},
+	} {
+		if out, errs, _ := run(t, "", append(url, c.args...)...); !strings.Contains(out, c.want) {
+			t.Errorf("%v: %s%s", c.args, out, errs)
 		}
 	}
 }
@@ -317,7 +436,7 @@ func TestServerNATS(t *testing.T) {
 func TestBench(t *testing.T) {
 	t.Chdir(t.TempDir())
 	out, errs, code := run(t, "", "bench", "-w", "W1", "--tasks", "500", "--runs", "1", "--tables", "memory", "--partitions", "1", "--sync", "2m",
-		"-o", "bench.json", "--cpuprofile", "cpu.prof")
+		"--out", "bench.json", "--cpuprofile", "cpu.prof")
 	if code != cli.ExitOK || !strings.Contains(out, "W1") || !strings.Contains(errs, "all 500 completed once") {
 		t.Fatalf("exit code %d\n%s%s", code, out, errs)
 	}

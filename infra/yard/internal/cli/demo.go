@@ -46,7 +46,7 @@ keys of operator:demo, admin:shop:demo, admin:media:demo and admin:payouts:demo.
 			opts.Interactive = !plain
 			opts.JSON = a.json
 			switch {
-			case cmd.Flags().Changed("url"):
+			case a.onCluster(cmd):
 				return a.demoOnCluster(cmd.Context(), f.log, users, opts)
 			case users != "":
 				return usagef("--auth names the users of a cluster: name it too, with --url")

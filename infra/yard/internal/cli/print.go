@@ -80,13 +80,13 @@ func orDash(s string) string {
 	return s
 }
 
-// payload prints what of a payload fits a line.
-func payload(p *yardv1.Payload) string {
+// payload prints what of a payload fits a line; in a wide table, all of it.
+func (a *app) payload(p *yardv1.Payload) string {
 	data := p.GetData()
 	if p.GetEncoding() == yardv1.Encoding_ENCODING_BINARY {
 		return fmt.Sprintf("%d bytes", len(data))
 	}
-	if len(data) > payloadShown {
+	if len(data) > payloadShown && !a.wide {
 		return fmt.Sprintf("%s… (%d bytes)", strings.ToValidUTF8(string(data[:payloadShown]), ""), len(data))
 	}
 	return orDash(string(data))
@@ -107,13 +107,13 @@ func (a *app) printTask(t *yardv1.Task) error {
 	about.row("due", at(t.DueAtMs))
 	about.row("finished", at(t.FinishedAtMs))
 	about.row("granted", fmt.Sprintf("%d times, %d failures", t.Grants, t.Failures))
-	about.row("payload", payload(t.Payload))
+	about.row("payload", a.payload(t.Payload))
 	for _, optional := range []struct {
 		name, text string
 		show       bool
 	}{
-		{"result", payload(t.Result), t.Result != nil},
-		{"progress", payload(t.Progress), t.Progress != nil},
+		{"result", a.payload(t.Result), t.Result != nil},
+		{"progress", a.payload(t.Progress), t.Progress != nil},
 		{"last error", strings.TrimSpace(t.ErrorType + " " + t.ErrorMessage), t.ErrorMessage != "" || t.ErrorType != ""},
 		{"worker", t.Worker, t.Worker != ""},
 		{"cancel", "requested", t.CancelRequested},
@@ -157,9 +157,13 @@ func (a *app) printTasks(tasks []*yardv1.Task) error {
 		return a.printJSON(&yardv1.ListResponse{Tasks: tasks})
 	}
 	var t table
-	t.row("TASK", "STATE", "TYPE", "TASKLIST", "PRIO", "FAILURES", "CREATED", "DUE")
+	t.row(a.more([]any{"TASK", "STATE", "TYPE", "TASKLIST", "PRIO", "FAILURES", "CREATED", "DUE"}, "FINISHED", "GRANTS", "WORKER", "ERROR")...)
 	for _, task := range tasks {
-		t.row(task.TaskId, task.State.Name(), task.Type, task.Tasklist, task.Priority, task.Failures, at(task.CreatedAtMs), at(task.DueAtMs))
+		t.row(a.more([]any{task.TaskId, task.State.Name(), task.Type, task.Tasklist, task.Priority, task.Failures, at(task.CreatedAtMs), at(task.DueAtMs)},
+			at(task.FinishedAtMs), task.Grants, orDash(task.Worker), orDash(oneLine(task.ErrorType+" "+task.ErrorMessage)))...)
 	}
 	return a.printTable(&t)
 }
+
+// oneLine is a text with its line breaks and runs of blanks as single blanks.
+func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }

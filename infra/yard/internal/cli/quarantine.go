@@ -192,16 +192,21 @@ func (a *app) printItems(all []quarantine.Item) error {
 		return a.printJSON(map[string]any{"items": list})
 	}
 	var t table
-	t.row("ITEM", "TIME", "KIND", "SERVICE", "PARTITION", "TARGET", "REASON")
+	reason := shortened
+	if a.wide {
+		reason = oneLine
+	}
+	t.row(a.more([]any{"ITEM", "TIME", "KIND", "SERVICE", "PARTITION", "TARGET", "REASON"}, "ORIGIN", "SEQUENCE", "BYTES")...)
 	for _, i := range all {
-		t.row(i.Seq, at(i.AtMs), kindName(i.Kind), i.Service, i.Partition, i.Target(), shortened(i.Reason))
+		t.row(a.more([]any{i.Seq, at(i.AtMs), kindName(i.Kind), i.Service, i.Partition, i.Target(), reason(i.Reason)},
+			orDash(i.OriginStream), i.OriginSeq, len(i.Data))...)
 	}
 	return a.printTable(&t)
 }
 
 // shortened makes a reason fit a line.
 func shortened(s string) string {
-	s = strings.Join(strings.Fields(s), " ")
+	s = oneLine(s)
 	if len(s) > reasonShown {
 		s = strings.ToValidUTF8(s[:reasonShown], "") + "…"
 	}
@@ -218,7 +223,7 @@ func (a *app) printItem(i quarantine.Item) error {
 	about.row("item", i.Seq)
 	about.row("kind", kindName(i.Kind))
 	about.row("set apart", at(i.AtMs), "by", i.Service, "of partition", i.Partition)
-	about.row("reason", strings.Join(strings.Fields(i.Reason), " "))
+	about.row("reason", oneLine(i.Reason))
 	if i.OriginStream != "" {
 		about.row("read at", fmt.Sprintf("%s, sequence %d, subject %s", i.OriginStream, i.OriginSeq, i.OriginSubject))
 	}

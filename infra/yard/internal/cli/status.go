@@ -112,10 +112,11 @@ func (a *app) printHealth(answers []serviceHealth) error {
 		return a.printJSON(map[string]any{"processes": answers})
 	}
 	var t table
-	t.row("SERVICE", "NODE", "READY", "CLOCK", "")
+	t.row(a.more([]any{"SERVICE", "NODE", "READY", "CLOCK", ""}, "CHECKS")...)
 	for _, h := range answers {
-		var wrong []string
+		var wrong, checks []string
 		for _, c := range h.Checks {
+			checks = append(checks, c.Name)
 			switch {
 			case c.OK:
 			case c.Warning:
@@ -124,7 +125,7 @@ func (a *app) printHealth(answers []serviceHealth) error {
 				wrong = append(wrong, fmt.Sprintf("%s: %s", c.Name, c.Error))
 			}
 		}
-		t.row(h.Service, h.Node, h.Ready, h.skew(), strings.Join(wrong, "; "))
+		t.row(a.more([]any{h.Service, h.Node, h.Ready, h.skew(), strings.Join(wrong, "; ")}, strings.Join(checks, ", "))...)
 	}
 	return a.printTable(&t)
 }

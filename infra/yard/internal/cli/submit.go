@@ -44,8 +44,8 @@ func (a *app) taskSubmit() *cobra.Command {
 The ids are printed, one a line, once the tasks are stored for good.
 
 A file ("-" is standard input) holds tasks as the API takes them: objects one after
-the other, a list of them, or {"tasks": [...]}; --tasklist and --priority are the
-defaults of those that say nothing. More than 1000 tasks go in several requests,
+the other, a list of them, or requests such as {"tasklist":"mail","wait":true,"tasks":[...]};
+--tasklist and --priority are the defaults of those that say nothing. More than 1000 tasks go in several requests,
 each of which is accepted whole or not at all.`,
 		Example: `  yard task submit email.send '{"to":"a@b.c"}' --tasklist mail
   yard task submit report '{"month":11}' -t reports --priority 1 --wait
@@ -53,10 +53,11 @@ each of which is accepted whole or not at all.`,
   echo '{"type":"email.send","payload":{"to":"x@y.z"}}' | yard task submit -t mail --file -`,
 		Args: argCount(0, 2, "a type and a payload, or --file"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			tasks, err := a.tasksToSubmit(f, args)
+			tasks, wait, err := a.tasksToSubmit(f, args)
 			if err != nil {
 				return err
 			}
+			f.wait = wait
 			return a.withClient(cmd.Context(), func(ctx context.Context, c *yard.Client) error {
 				return a.submit(ctx, c, f, tasks)
 			})
@@ -76,27 +77,28 @@ each of which is accepted whole or not at all.`,
 	return cmd
 }
 
-// tasksToSubmit reads the tasks of the command line.
-func (a *app) tasksToSubmit(f submitFlags, args []string) ([]yard.Task, error) {
+// tasksToSubmit reads the tasks of the command line, and whether to watch the only one.
+func (a *app) tasksToSubmit(f submitFlags, args []string) (tasks []yard.Task, wait bool, err error) {
 	switch {
 	case (len(args) > 0) == (f.file != ""):
-		return nil, usagef("want either a type or --file; see --help")
+		return nil, false, usagef("want either a type or --file")
 	case f.count < 1 || f.count > countMax:
-		return nil, usagef("--count %d is not in 1..%d", f.count, countMax)
+		return nil, false, usagef("--count %d is not in 1..%d", f.count, countMax)
 	case f.file != "" && f.count != 1:
-		return nil, usagef("--count does not go with --file")
+		return nil, false, usagef("--count does not go with --file")
+	case f.file != "" && (f.delay != 0 || f.at != "" || f.maxAttempts != 0 || f.startToClose != 0 || f.heartbeat != 0):
+		return nil, false, usagef("only --tasklist, --priority and --wait go with --file: the rest is in its tasks")
 	}
-	var tasks []yard.Task
-	var err error
 	if f.file != "" {
-		tasks, err = a.tasksOfFile(f)
+		tasks, wait, err = a.tasksOfFile(f)
 	} else {
 		tasks, err = tasksOfFlags(f, args)
 	}
-	if err == nil && f.wait && len(tasks) != 1 {
-		return nil, usagef("--wait is for one task, not %d", len(tasks))
+	wait = wait || f.wait
+	if err == nil && wait && len(tasks) != 1 {
+		return nil, false, usagef("to wait is for one task, not %d", len(tasks))
 	}
-	return tasks, err
+	return tasks, wait, err
 }
 
 func tasksOfFlags(f submitFlags, args []string) ([]yard.Task, error) {
@@ -127,69 +129,96 @@ func tasksOfFlags(f submitFlags, args []string) ([]yard.Task, error) {
 	return tasks, nil
 }
 
-func (a *app) tasksOfFile(f submitFlags) ([]yard.Task, error) {
+func (a *app) tasksOfFile(f submitFlags) (tasks []yard.Task, wait bool, err error) {
 	in := a.In
 	if f.file != "-" {
 		file, err := os.Open(f.file)
 		if err != nil {
-			return nil, err
+			return nil, false, err
 		}
 		defer func() { _ = file.Close() }() // only read
 		in = file
 	}
-	wire, err := readTasks(in)
+	wire, wait, err := readTasks(in)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	tasks := make([]yard.Task, len(wire))
-	for i, w := range wire {
-		tasks[i] = taskOf(w, f)
+	for _, w := range wire {
+		tasks = append(tasks, taskOf(w, f))
 	}
-	return tasks, nil
+	return tasks, wait, nil
 }
 
-// readTasks reads JSON values, each a task, a list of tasks or a submit request.
-// An error names the task by its number in the whole file.
-func readTasks(in io.Reader) ([]*yardv1.NewTask, error) {
-	var tasks []*yardv1.NewTask
+// readTasks reads JSON values, each a task, a list of tasks or a submit request; wait is that of a
+// request. An error names the task by its number in the whole file.
+func readTasks(in io.Reader) (tasks []*yardv1.NewTask, wait bool, err error) {
 	values := json.NewDecoder(in)
 	for {
 		var value json.RawMessage
 		if err := values.Decode(&value); errors.Is(err, io.EOF) {
-			return tasks, nil
+			break
 		} else if err != nil {
-			return nil, fault.At(fault.InvalidArgument, taskPath(len(tasks)), "bad JSON: %v", err)
+			return nil, false, fault.At(fault.InvalidArgument, taskPath(len(tasks)), "bad JSON: %v", err)
 		}
-		more, err := tasksOfValue(value, len(tasks))
+		request, err := requestOfValue(value, len(tasks))
 		if err != nil {
-			return nil, err
+			return nil, false, err
 		}
-		tasks = append(tasks, more...)
+		tasks, wait = append(tasks, request.Tasks...), wait || request.Wait
 	}
+	if len(tasks) == 0 {
+		return nil, false, fault.At(fault.InvalidArgument, "/tasks", "there is no task in what was read: want JSON, each value a task, a list of tasks, or a request with `tasks`")
+	}
+	return tasks, wait, nil
 }
 
-// tasksOfValue reads one JSON value; before is how many tasks came before it.
-func tasksOfValue(value json.RawMessage, before int) ([]*yardv1.NewTask, error) {
-	var list []json.RawMessage
-	if json.Unmarshal(value, &list) != nil { // not a list
-		var request struct {
-			Tasks []json.RawMessage `json:"tasks"`
+// requestOfValue reads one JSON value; before is how many tasks came before it. The tasks
+// have the request's tasklist where they name none.
+func requestOfValue(value json.RawMessage, before int) (*yardv1.SubmitRequest, error) {
+	request := new(yardv1.SubmitRequest)
+	list := []json.RawMessage{value}
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(value, &fields) != nil {
+		var several []json.RawMessage
+		if json.Unmarshal(value, &several) == nil {
+			list = several
 		}
-		if json.Unmarshal(value, &request) == nil && request.Tasks != nil {
-			list = request.Tasks
-		} else {
-			list = []json.RawMessage{value}
+	} else if fields["tasks"] != nil {
+		if err := json.Unmarshal(fields["tasks"], &list); err != nil {
+			return nil, fault.At(fault.InvalidArgument, "/tasks", "want a list of tasks")
+		}
+		delete(fields, "tasks")
+		if err := readRest(fields, request); err != nil {
+			return nil, err
 		}
 	}
-	tasks := make([]*yardv1.NewTask, len(list))
 	for i, item := range list {
-		tasks[i] = new(yardv1.NewTask)
-		if err := codec.UnmarshalRequest(codec.JSON, item, tasks[i]); err != nil {
+		task := new(yardv1.NewTask)
+		if err := codec.UnmarshalRequest(codec.JSON, item, task); err != nil {
 			f := fault.From(err)
 			return nil, fault.At(f.Code, taskPath(before+i)+f.Path, "%s", f.Message)
 		}
+		if task.Tasklist == "" {
+			task.Tasklist = request.Tasklist
+		}
+		request.Tasks = append(request.Tasks, task)
 	}
-	return tasks, nil
+	return request, nil
+}
+
+// readRest reads what a submit request says beside its tasks. What only one request of the
+// API can have is refused: the command cuts requests itself, and watches for as long as it takes.
+func readRest(fields map[string]json.RawMessage, into *yardv1.SubmitRequest) error {
+	for _, name := range []string{"wait_ms", "retry_token"} {
+		if fields[name] != nil {
+			return fault.At(fault.InvalidArgument, "/"+name, "a file of tasks cannot have it: leave it out")
+		}
+	}
+	rest, err := json.Marshal(fields)
+	if err != nil {
+		return err
+	}
+	return codec.UnmarshalRequest(codec.JSON, rest, into)
 }
 
 func taskPath(i int) string { return "/tasks/" + strconv.Itoa(i) }

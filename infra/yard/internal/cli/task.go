@@ -25,7 +25,7 @@ func (a *app) taskCommand() *cobra.Command {
 func (a *app) taskGet() *cobra.Command {
 	return &cobra.Command{
 		Use: "get TASK", Short: "Show all that is known of a task, with its whole history",
-		Example: "  yard task get 06B5W6T0RHQ4V3ZK8M1N2P3Q4R",
+		Example: "  yard task get 06gzvkw0fc003ewx4bxvk83r20",
 		Args:    argCount(1, 1, "one task id"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.withClient(cmd.Context(), func(ctx context.Context, c *yard.Client) error {
@@ -100,7 +100,7 @@ func (a *app) taskCancel() *cobra.Command {
 	var reason string
 	cmd := &cobra.Command{
 		Use: "cancel TASK...", Short: "Cancel tasks: waiting ones at once, running ones by their worker's next heartbeat",
-		Example: `  yard task cancel 06B5W6T0RHQ4V3ZK8M1N2P3Q4R --reason "ordered twice"`,
+		Example: `  yard task cancel 06gzvkw0fc003ewx4bxvk83r20 --reason "ordered twice"`,
 		Args:    argCount(1, 1000, "1 to 1000 task ids"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.withClient(cmd.Context(), func(ctx context.Context, c *yard.Client) error {
@@ -144,7 +144,7 @@ func (a *app) taskWatch() *cobra.Command {
 		Long: `Print what happens to a task, from its beginning, until it is finished, however
 long that takes. The exit code is 0 where it completed, 3 where it ended dead or
 cancelled.`,
-		Example: "  yard task watch 06B5W6T0RHQ4V3ZK8M1N2P3Q4R",
+		Example: "  yard task watch 06gzvkw0fc003ewx4bxvk83r20",
 		Args:    argCount(1, 1, "one task id"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.withClient(cmd.Context(), func(ctx context.Context, c *yard.Client) error {
@@ -221,6 +221,6 @@ func (a *app) printEnd(task *yardv1.Task) error {
 	if a.json {
 		return nil
 	}
-	_, err := fmt.Fprintln(a.Out, "result:", payload(task.Result))
+	_, err := fmt.Fprintln(a.Out, "result:", a.payload(task.Result))
 	return err
 }

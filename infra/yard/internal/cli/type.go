@@ -129,7 +129,7 @@ still be submitted, with the default policy, and those accepted before keep thei
 			})
 		},
 	}
-	cmd.Flags().Int64Var(&revision, "revision", 0, "only this one, as --json shows it; 0 = any")
+	cmd.Flags().Int64Var(&revision, "revision", 0, "only this one, as --output wide shows it; 0 = any")
 	return cmd
 }
 
@@ -143,13 +143,14 @@ func (a *app) printTypes(types []yard.TaskType) error {
 		return a.printJSON(list)
 	}
 	var t table
-	t.row("TYPE", "CONCURRENCY", "START TO CLOSE", "HEARTBEAT", "ATTEMPTS")
+	t.row(a.more([]any{"TYPE", "CONCURRENCY", "START TO CLOSE", "HEARTBEAT", "ATTEMPTS"}, "FIRST WAIT", "BACKOFF", "LONGEST WAIT", "REVISION")...)
 	for _, one := range types {
 		retry := yard.RetryPolicy{}
 		if one.Retry != nil {
 			retry = *one.Retry
 		}
-		t.row(one.Name, number(float64(one.MaxConcurrency), "-"), span(one.StartToClose), span(one.HeartbeatTimeout), number(float64(retry.MaxAttempts), "-"))
+		t.row(a.more([]any{one.Name, number(float64(one.MaxConcurrency), "-"), span(one.StartToClose), span(one.HeartbeatTimeout), number(float64(retry.MaxAttempts), "-")},
+			span(retry.InitialInterval), number(retry.Backoff, "-"), span(retry.MaxInterval), one.Revision)...)
 	}
 	return a.printTable(&t)
 }

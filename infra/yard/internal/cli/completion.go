@@ -1,0 +1,145 @@
+package cli
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/contracts/yard"
+)
+
+const (
+	// completionTimeout bounds what a person waits for after pressing the tab key.
+	completionTimeout = 2 * time.Second
+	// completionTasks is how many tasks are looked at for ids and names of tasklists.
+	completionTasks = 200
+)
+
+// names finds what a word may be completed to.
+type names func(ctx context.Context, c *yard.Client) ([]string, error)
+
+// completions tells the shells' completion what flags and arguments may be.
+func (a *app) completions(root *cobra.Command) {
+	flags := map[string]cobra.CompletionFunc{
+		"output":  words(outputTable, outputWide, outputJSON),
+		"context": a.completeContext,
+		"state":   words("waiting", "queued", "ready", "running", "backoff", "completed", "dead", "cancelled"),
+		"tables":  words("auto", "memory", "redis"),
+		domainFlag: a.complete(func(ctx context.Context, c *yard.Client) ([]string, error) {
+			domains, err := c.Admin().ListDomains(ctx)
+			var found []string
+			for _, d := range domains {
+				found = append(found, d.Name)
+			}
+			return found, err
+		}),
+		"tasklist": a.complete(ofTasks(func(t *yardv1.Task) string { return t.Tasklist })),
+		"type":     a.complete(ofTasks(func(t *yardv1.Task) string { return t.Type })),
+	}
+	types := a.complete(func(ctx context.Context, c *yard.Client) ([]string, error) {
+		var found []string
+		for t, err := range c.Types(ctx) {
+			if err != nil {
+				return nil, err
+			}
+			found = append(found, t.Name)
+		}
+		return found, nil
+	})
+	ids := a.complete(ofTasks(func(t *yardv1.Task) string { return t.TaskId }))
+	args := map[string]cobra.CompletionFunc{
+		"yard task get": ids, "yard task watch": ids, "yard task cancel": ids,
+		"yard task submit": flags["type"], "yard tasklist describe": flags["tasklist"],
+		"yard domain put": flags[domainFlag], "yard domain get": flags[domainFlag], "yard domain delete": flags[domainFlag],
+		"yard type set": types, "yard type get": types, "yard type delete": types,
+		"yard context use": a.completeContext, "yard context show": a.completeContext, "yard context remove": a.completeContext,
+	}
+	visit(root, func(cmd *cobra.Command) {
+		if complete, ok := args[cmd.CommandPath()]; ok {
+			cmd.ValidArgsFunction = firstOnly(complete)
+		} else if !cmd.HasSubCommands() {
+			cmd.ValidArgsFunction = cobra.NoFileCompletions
+		}
+		for name, complete := range flags {
+			if f := cmd.LocalFlags().Lookup(name); f != nil {
+				_ = cmd.RegisterFlagCompletionFunc(name, complete) // it refuses flags that there are none of
+			}
+		}
+	})
+}
+
+func visit(cmd *cobra.Command, do func(*cobra.Command)) {
+	do(cmd)
+	for _, below := range cmd.Commands() {
+		visit(below, do)
+	}
+}
+
+// words completes to one of a few.
+func words(all ...string) cobra.CompletionFunc {
+	return func(_ *cobra.Command, _ []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		return begins(slices.Clone(all), word), cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+// firstOnly completes the first argument, and no further one.
+func firstOnly(complete cobra.CompletionFunc) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		if len(args) > 0 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return complete(cmd, args, word)
+	}
+}
+
+// ofTasks are the values of a field in the newest tasks.
+func ofTasks(field func(*yardv1.Task) string) names {
+	return func(ctx context.Context, c *yard.Client) ([]string, error) {
+		tasks, err := firstTasks(ctx, c, new(yardv1.ListRequest), completionTasks)
+		var found []string
+		for _, t := range tasks {
+			found = append(found, field(t))
+		}
+		return found, err
+	}
+}
+
+// complete asks the engine. Without an answer there is nothing to complete to, and no word about it.
+func (a *app) complete(list names) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, _ []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		if a.resolve(cmd) != nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		a.timeout = completionTimeout
+		ctx, cancel := context.WithTimeout(cmd.Context(), completionTimeout)
+		defer cancel()
+		var found []string
+		err := a.withClient(ctx, func(ctx context.Context, c *yard.Client) (err error) {
+			found, err = list(ctx, c)
+			return err
+		})
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return begins(found, word), cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+func (a *app) completeContext(_ *cobra.Command, _ []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	book, err := readContexts()
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return begins(slices.Collect(maps.Keys(book.Contexts)), word), cobra.ShellCompDirectiveNoFileComp
+}
+
+// begins are the names that begin with a word, once each and in order.
+func begins(all []string, word string) []string {
+	slices.Sort(all)
+	return slices.DeleteFunc(slices.Compact(all), func(name string) bool { return !strings.HasPrefix(name, word) })
+}

@@ -1,0 +1,55 @@
+package cli_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/yardmaster-io/yardmaster/infra/yard/internal/cli"
+)
+
+func TestCompletion(t *testing.T) {
+	configDir(t)
+	system := startStack(t)
+	ok(t, "context", "add", "here", "--url", system.URL, "-d", "shop", "--use")
+	ok(t, "context", "add", "there", "--url", system.URL)
+	for _, name := range []string{"shop", "media"} {
+		ok(t, "domain", "put", name)
+	}
+	ok(t, "type", "set", "email.send", "--max-attempts", "2")
+	id := strings.TrimSpace(ok(t, "task", "submit", "email.read", "-t", "mail", "--delay", "1h"))
+	ok(t, "task", "submit", "email.read", "-t", "mails", "--delay", "1h")
+	for _, c := range []struct {
+		words string // the last one is completed
+		want  string
+	}{
+		{"task list --tasklist m", "mail mails"},
+		{"worker -t ", "mail mails"},
+		{"task list --type ", "email.read"},
+		{"task list --state w", "waiting"},
+		{"tasklist describe mails", "mails"},
+		{"task get " + id[:len(id)-1], id},
+		{"task list -d ", "media shop"},
+		{"domain get s", "shop"},
+		{"domain get shop ", ""},
+		{"type get ", "email.send"},
+		{"context use t", "there"},
+		{"--output w", "wide"},
+		{"task list -d nobody -t ", ""},
+		{"task list --context nobody -t ", ""},
+		{"context re", "remove"},
+	} {
+		out, errs, code := run(t, "", append([]string{"__completeNoDesc"}, strings.Split(c.words, " ")...)...)
+		lines := strings.Split(strings.TrimSpace(out), "\n")
+		if got := strings.Join(lines[:len(lines)-1], " "); code != cli.ExitOK || got != c.want {
+			t.Errorf("%q: exit code %d, got %q, want %q\n%s", c.words, code, got, c.want, errs)
+		}
+	}
+}
+
+func TestCompletionScripts(t *testing.T) {
+	for _, shell := range []string{"bash", "zsh", "fish"} {
+		if out := ok(t, "completion", shell); !strings.Contains(out, "__complete") {
+			t.Errorf("%s: %.200s", shell, out)
+		}
+	}
+}

@@ -1,0 +1,157 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/yardmaster-io/yardmaster/contracts/fault"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/contracts/yard"
+	"github.com/yardmaster-io/yardmaster/infra/yard/internal/program"
+	"github.com/yardmaster-io/yardmaster/shared/telemetry"
+)
+
+const (
+	// probeType is a type that nobody uses: a poll for it tells whether polls are answered.
+	probeType = "yard.worker.probe"
+	// killSlack is how long after SIGKILL an attempt may still take to be handed back.
+	killSlack = 2 * time.Second
+	// killAfterMax bounds --kill-after.
+	killAfterMax = 10 * time.Minute
+)
+
+// workerFlags is what `worker` takes.
+type workerFlags struct {
+	run         program.Runner
+	tasklist    string
+	types       []string
+	concurrency int
+	drain       time.Duration
+	identity    string
+	log         telemetry.LogConfig
+}
+
+func (a *app) workerCommand() *cobra.Command {
+	var f workerFlags
+	cmd := &cobra.Command{
+		Use: "worker --exec COMMAND --tasklist TASKLIST", Short: "Run tasks of a tasklist, each by a command of the shell",
+		Long: fmt.Sprintf(`Run the tasks of a tasklist, each by a process of its own: sh -c COMMAND.
+
+  input     the payload: JSON text, or bytes as they were submitted; nothing without a payload
+  output    the result, up to %d KiB: one JSON value as it stands, other text as a JSON string without
+            its last line break, other bytes as they are; nothing is no result
+  errors    what is written to standard error goes to the log, up to 64 KiB; its last line is
+            the failure's message
+  variables YARD_TASK_ID, YARD_TASK_TYPE, YARD_ATTEMPT, YARD_DOMAIN, YARD_TASKLIST, and the worker's own
+
+The exit code decides:
+
+  0         completed
+  %d        dead at once: no other attempt would do better (EX_DATAERR)
+  %d        failed; tried again after --retry-after (EX_TEMPFAIL)
+  others    failed; the task's retry policy says whether and when it is tried again
+
+The worker sends heartbeats while the command runs. A command whose time is over (--start-to-close
+of the task or its type), or whose task was cancelled, gets SIGTERM, and SIGKILL after --kill-after,
+with all that it has started; then its exit code does not count. What it leaves running when it ends
+is killed too.
+
+SIGTERM or Ctrl-C drains the worker: it takes no more tasks, and waits for its commands. What still
+runs after --drain-timeout is stopped, and its task is handed back, which costs no attempt.`,
+			program.ResultBytesMax>>10, program.ExitBadData, program.ExitRetryLater),
+		Example: `  yard worker --tasklist mail --exec 'jq -r .to | xargs ./send-mail' --concurrency 4
+  yard worker -t thumbnails --type image.resize --type image.crop --exec ./resize.sh
+  yard worker -t reports --exec 'python3 report.py' --kill-after 30s --drain-timeout 5m`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := f.check(); err != nil {
+				return err
+			}
+			log, err := telemetry.NewLogger(f.log, a.Err)
+			if err != nil {
+				return usageError{err}
+			}
+			return a.withClient(cmd.Context(), func(ctx context.Context, c *yard.Client) error {
+				return a.work(ctx, c, f, log)
+			})
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVarP(&f.run.Command, "exec", "e", "", "command of the shell that runs one task; required")
+	flags.StringVarP(&f.tasklist, "tasklist", "t", "", "tasklist to take tasks from; required")
+	flags.StringSliceVar(&f.types, "type", nil, "only tasks of these types; default all")
+	flags.IntVarP(&f.concurrency, "concurrency", "c", 1, "commands that run at once, 1 to 100000")
+	flags.DurationVar(&f.run.KillAfter, "kill-after", 5*time.Second, "between SIGTERM and SIGKILL, up to 10m")
+	flags.DurationVar(&f.run.RetryAfter, "retry-after", time.Minute, fmt.Sprintf("when a task is tried again whose command ended with %d, 1ms to 720h", program.ExitRetryLater))
+	flags.DurationVar(&f.drain, "drain-timeout", 30*time.Second, "how long commands may go on when the worker is to stop")
+	flags.StringVar(&f.identity, "identity", "", "name of the worker for people, up to 128 bytes; default host and process id")
+	flags.StringVar(&f.log.Level, "log-level", "info", "debug, info, warn or error")
+	flags.StringVar(&f.log.Format, "log-format", "text", "text or json")
+	return cmd
+}
+
+func (f *workerFlags) check() error {
+	switch {
+	case f.run.Command == "":
+		return usagef("--exec is required: the command that runs one task")
+	case f.tasklist == "":
+		return usagef("--tasklist is required")
+	case f.run.KillAfter <= 0 || f.run.KillAfter > killAfterMax:
+		return usagef("--kill-after %v is not in 1ns..%v", f.run.KillAfter, killAfterMax)
+	case f.run.RetryAfter < time.Millisecond || f.run.RetryAfter > 30*24*time.Hour:
+		return usagef("--retry-after %v is not in 1ms..720h", f.run.RetryAfter)
+	}
+	return nil
+}
+
+// work runs a worker until ctx ends and its commands have.
+func (a *app) work(ctx context.Context, c *yard.Client, f workerFlags, log *slog.Logger) error {
+	if err := probe(ctx, c, f.tasklist); err != nil {
+		return err
+	}
+	f.run.Log = log
+	options := []yard.WorkerOption{
+		yard.WithConcurrency(f.concurrency), yard.WithDrainTimeout(f.drain), yard.WithStopGrace(f.run.KillAfter + killSlack), yard.WithLogger(log),
+	}
+	if f.identity != "" {
+		options = append(options, yard.WithIdentity(f.identity))
+	}
+	w := yard.NewWorker(c, f.tasklist, options...)
+	for _, name := range f.types {
+		w.HandleFunc(name, f.run.Run)
+	}
+	if len(f.types) == 0 {
+		w.HandleRest(f.run.Run)
+	}
+	log.Info("the worker takes tasks", "domain", c.Domain(), "tasklist", f.tasklist, "concurrency", f.concurrency)
+	err := w.Run(ctx)
+	if fault.CodeOf(err) == fault.InvalidArgument {
+		return usageError{err}
+	}
+	if err == nil && ctx.Err() != nil {
+		log.Info("the worker has stopped")
+	}
+	return err
+}
+
+// probe returns an error if polls are refused, as those for a domain that does not exist: a worker would
+// ask on for ever, in case it is created.
+func probe(ctx context.Context, c *yard.Client, tasklist string) error {
+	tasks, err := c.Poll(ctx, &yardv1.PollRequest{Tasklist: tasklist, MaxTasks: 1, Types: []string{probeType}})
+	if err != nil && !fault.CodeOf(err).Retryable() {
+		return err
+	}
+	var back []*yardv1.Failure
+	for _, t := range tasks {
+		back = append(back, &yardv1.Failure{TaskId: t.TaskId, Token: t.Token, Message: "no worker runs tasks of this type", NotStarted: true})
+	}
+	if len(back) == 0 {
+		return nil
+	}
+	_, err = c.Fail(ctx, back)
+	return err
+}

@@ -1,0 +1,250 @@
+package cli_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/yardmaster-io/yardmaster/infra/yard/internal/cli"
+	"github.com/yardmaster-io/yardmaster/infra/yard/stack"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
+)
+
+// shell is a system with a domain, and workers of the command.
+type shell struct {
+	t   *testing.T
+	url string
+}
+
+func newShell(t *testing.T) *shell {
+	t.Helper()
+	s := &shell{t, startStack(t).URL}
+	s.yard("domain", "put", "shop")
+	return s
+}
+
+// yard runs a command that must succeed and returns what it printed.
+func (s *shell) yard(args ...string) string {
+	s.t.Helper()
+	out, errs, code := run(s.t, "", append([]string{"--url", s.url, "-d", "shop"}, args...)...)
+	if code != cli.ExitOK {
+		s.t.Fatalf("yard %v: exit code %d\n%s%s", args, code, out, errs)
+	}
+	return strings.TrimSpace(out)
+}
+
+// work starts a worker of the tasklist mail; stop interrupts it and returns its exit code and log.
+func (s *shell) work(args ...string) (stop func() (int, string)) {
+	s.t.Helper()
+	ctx, interrupt := context.WithCancel(s.t.Context())
+	var log bytes.Buffer
+	code := make(chan int, 1)
+	go func() {
+		args := append([]string{"--url", s.url, "-d", "shop", "worker", "-t", "mail"}, args...)
+		code <- cli.Run(ctx, args, cli.Streams{In: strings.NewReader(""), Out: &log, Err: &log})
+	}()
+	stop = sync.OnceValues(func() (int, string) {
+		interrupt()
+		return <-code, log.String()
+	})
+	s.t.Cleanup(func() { stop() })
+	return stop
+}
+
+// task is a task as the API shows it.
+type task struct {
+	State     string
+	Result    json.RawMessage
+	Failures  int
+	ErrorType string `json:"error_type"`
+	Message   string `json:"error_message"`
+	DueAtMS   int64  `json:"due_at_ms"`
+	CreatedMS int64  `json:"created_at_ms"`
+}
+
+// await waits until a task is as wanted.
+func (s *shell) await(id string, wanted func(task) bool) task {
+	s.t.Helper()
+	var last task
+	testkit.Eventually(s.t, within, func() error {
+		out, errs, _ := run(s.t, "", "--url", s.url, "-d", "shop", "--json", "task", "get", id)
+		last = task{}
+		if err := json.Unmarshal([]byte(out), &last); err != nil {
+			return fmt.Errorf("%w: %s%s", err, out, errs)
+		}
+		if !wanted(last) {
+			return fmt.Errorf("it is %s", out)
+		}
+		return nil
+	})
+	return last
+}
+
+func inState(state string) func(task) bool {
+	return func(t task) bool { return t.State == state }
+}
+
+func TestWorker(t *testing.T) {
+	s := newShell(t)
+	stop := s.work("--concurrency", "3", "--exec", `
+case $YARD_TASK_TYPE in
+echo) cat ;;
+hello) echo "hello from $YARD_DOMAIN, $YARD_TASKLIST" ;;
+flaky) test "$YARD_ATTEMPT" -gt 1 || { echo not yet >&2; exit 1; } ;;
+bad) echo no such address >&2; exit 65 ;;
+later) exit 75 ;;
+esac`, "--retry-after", "1h")
+	submit := func(args ...string) string {
+		return s.yard(append([]string{"task", "submit", "-t", "mail"}, args...)...)
+	}
+	echo, hello, flaky, bad, later := submit("echo", `{"to":"ann"}`), submit("hello"), submit("flaky"), submit("bad"), submit("later")
+	if got := s.await(echo, inState("completed")); string(got.Result) != `{"to":"ann"}` {
+		t.Errorf("echo: %+v", got)
+	}
+	if got := s.await(hello, inState("completed")); string(got.Result) != `"hello from shop, mail"` {
+		t.Errorf("hello: %+v", got)
+	}
+	if got := s.await(flaky, inState("completed")); got.Failures != 1 || got.Result != nil {
+		t.Errorf("flaky: %+v", got)
+	}
+	if got := s.await(bad, inState("dead")); got.Failures != 1 || got.ErrorType != "exit_65" || !strings.HasSuffix(got.Message, "no such address") {
+		t.Errorf("bad: %+v", got)
+	}
+	got := s.await(later, func(t task) bool { return t.Failures == 1 })
+	if hour := int64(3_600_000); got.State == "dead" || got.DueAtMS < got.CreatedMS+hour {
+		t.Errorf("later: %+v", got)
+	}
+	code, log := stop()
+	if code != cli.ExitOK || !strings.Contains(log, `line="no such address"`) || !strings.Contains(log, "task_id="+bad) || !strings.Contains(log, "the worker has stopped") {
+		t.Errorf("exit code %d\n%s", code, log)
+	}
+}
+
+func TestWorkerTakesTheTypesThatAreNamed(t *testing.T) {
+	s := newShell(t)
+	s.work("--type", "one,two", "--exec", "cat")
+	other := s.yard("task", "submit", "-t", "mail", "three", "3")
+	for _, name := range []string{"one", "two"} {
+		s.await(s.yard("task", "submit", "-t", "mail", name, "1"), inState("completed"))
+	}
+	if got := s.await(other, func(task) bool { return true }); got.State != "ready" {
+		t.Errorf("%+v", got)
+	}
+}
+
+// A cancelled task's command is told to stop, by the answer to a heartbeat.
+func TestWorkerStopsWhatIsCancelled(t *testing.T) {
+	s, dir := newShell(t), t.TempDir()
+	s.work("--exec", "trap 'touch "+dir+"/stopped; exit 0' TERM; touch "+dir+"/begun; while :; do sleep 0.01; done")
+	id := s.yard("task", "submit", "-t", "mail", "endless", "--heartbeat", "3s")
+	appears(t, filepath.Join(dir, "begun"))
+	s.yard("task", "cancel", id)
+	if got := s.await(id, inState("cancelled")); got.Result != nil {
+		t.Errorf("%+v", got)
+	}
+	appears(t, filepath.Join(dir, "stopped"))
+}
+
+// A worker that is to stop lets a command finish, and hands back what does not in time.
+func TestWorkerDrains(t *testing.T) {
+	s, dir := newShell(t), t.TempDir()
+	stop := s.work("--concurrency", "2", "--drain-timeout", "3s", "--kill-after", "100ms", "--exec", `touch `+dir+`/$YARD_TASK_TYPE
+if [ $YARD_TASK_TYPE = quick ]; then until [ -e `+dir+`/go ]; do sleep 0.01; done; echo done
+else trap '' TERM; while :; do sleep 0.01; done; fi`)
+	quick, slow := s.yard("task", "submit", "-t", "mail", "quick"), s.yard("task", "submit", "-t", "mail", "slow")
+	appears(t, filepath.Join(dir, "quick"))
+	appears(t, filepath.Join(dir, "slow"))
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		if code, log := stop(); code != cli.ExitOK {
+			t.Errorf("exit code %d\n%s", code, log)
+		}
+	}()
+	if err := os.WriteFile(filepath.Join(dir, "go"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	<-ended
+	if got := s.await(quick, inState("completed")); string(got.Result) != `"done"` {
+		t.Errorf("%+v", got)
+	}
+	if got := s.await(slow, inState("ready")); got.Failures != 0 {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestWorkerOfAnUnknownDomainEnds(t *testing.T) {
+	system := startStack(t)
+	_, errs, code := run(t, "", "worker", "--url", system.URL, "-d", "nobody", "-t", "mail", "--exec", "cat")
+	if code != cli.ExitFailed || !strings.Contains(errs, "`yard domain put nobody`") {
+		t.Errorf("exit code %d: %s", code, errs)
+	}
+}
+
+// What the worker asks with is a type like others: a task of it is handed back, unharmed.
+func TestWorkerProbeHarmsNoTask(t *testing.T) {
+	s := newShell(t)
+	id := s.yard("task", "submit", "-t", "mail", "yard.worker.probe", "1")
+	s.await(id, inState("ready"))
+	s.work("--exec", "cat")
+	if got := s.await(id, inState("completed")); got.Failures != 0 {
+		t.Errorf("%+v", got)
+	}
+}
+
+// A worker that may only work needs no other right.
+func TestWorkerOnASealedCluster(t *testing.T) {
+	dir := t.TempDir()
+	render := []string{"auth", "render", "--out", dir, "--history-partitions", "2", "--matching-shards", "2", "--user", "operator:ann", "--user", "worker:shop:mailer", "--user", "submitter:shop:web"}
+	if _, errs, code := run(t, "", render...); code != cli.ExitOK {
+		t.Fatal(errs)
+	}
+	system, err := stack.Start(t.Context(), stack.Config{Auth: dir, Tables: stack.TablesMemory})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := system.Close(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	user := func(file, inbox string, args ...string) []string {
+		return append([]string{"--url", system.URL, "-d", "shop", "--nkey", filepath.Join(dir, "keys", file), "--inbox-prefix", inbox}, args...)
+	}
+	if _, errs, code := run(t, "", user("operator.ann.nk", "_INBOX.o.ann", "domain", "put", "shop")...); code != cli.ExitOK {
+		t.Fatal(errs)
+	}
+	ctx, interrupt := context.WithCancel(t.Context())
+	var log bytes.Buffer
+	done := make(chan int, 1)
+	go func() {
+		args := user("worker.shop.mailer.nk", "_INBOX.t.shop.worker-mailer", "worker", "-t", "mail", "--exec", "cat")
+		done <- cli.Run(ctx, args, cli.Streams{In: strings.NewReader(""), Out: &log, Err: &log})
+	}()
+	out, errs, code := run(t, "", user("submitter.shop.web.nk", "_INBOX.t.shop.submitter-web", "task", "submit", "-t", "mail", "echo", "7", "--wait")...)
+	if code != cli.ExitOK || !strings.Contains(out, "result: 7") {
+		t.Errorf("exit code %d\n%s%s", code, out, errs)
+	}
+	interrupt()
+	if code := <-done; code != cli.ExitOK {
+		t.Errorf("exit code %d\n%s", code, log.String())
+	}
+}
+
+// appears waits for a file.
+func appears(t *testing.T, file string) {
+	t.Helper()
+	testkit.Eventually(t, within, func() error {
+		if _, err := os.Stat(file); err != nil {
+			return errors.New(file + " is not there")
+		}
+		return nil
+	})
+}

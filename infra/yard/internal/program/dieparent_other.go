@@ -1,0 +1,8 @@
+//go:build unix && !linux
+
+package program
+
+import "syscall"
+
+// dieWithParent does nothing: only Linux can.
+func dieWithParent(*syscall.SysProcAttr) {}

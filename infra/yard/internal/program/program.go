@@ -1,0 +1,86 @@
+package program
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/exec"
+	"runtime"
+	"strconv"
+	"time"
+
+	"github.com/yardmaster-io/yardmaster/contracts/yard"
+)
+
+// ResultBytesMax bounds the result of a task, as the engine does. Bytes.
+const ResultBytesMax = 256 << 10
+
+// Runner runs programs. Its Run is a handler of the SDK's worker.
+type Runner struct {
+	// Command is a command of the shell: sh -c Command.
+	Command string
+	// KillAfter is the time between SIGTERM and SIGKILL, and how long a program that has ended may
+	// leave its output to others.
+	KillAfter time.Duration
+	// RetryAfter is when a task is tried again whose program ended with ExitRetryLater.
+	RetryAfter time.Duration
+	// Log gets what programs write to standard error, and a line for each that ends.
+	Log *slog.Logger
+}
+
+// Run runs one attempt. It returns when the program and all that it left behind have ended.
+func (r *Runner) Run(ctx context.Context, a *yard.Attempt) (yard.Payload, error) {
+	// The kernel binds a child's life to the thread that started it.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	log := r.Log.With("task_id", a.TaskID, "type", a.Type, "attempt", a.Number)
+	out, errs := &capture{max: ResultBytesMax}, &stderr{log: log, left: stderrBytesMax}
+	cmd := exec.CommandContext(ctx, "sh", "-c", r.Command)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(a.Payload.Data), out, errs
+	cmd.Env = append(os.Environ(), environment(a)...)
+	ownGroup(cmd)
+	stopped := false
+	cmd.Cancel = func() error {
+		err := terminate(cmd.Process)
+		stopped = err == nil
+		return err
+	}
+	cmd.WaitDelay = r.KillAfter
+	began := time.Now()
+	if err := cmd.Start(); err != nil {
+		return yard.Payload{}, fmt.Errorf("start the program: %w", err)
+	}
+	err := cmd.Wait()
+	killGroup(cmd.Process)
+	errs.flush()
+	log = log.With("took", time.Since(began).Round(time.Millisecond))
+	if stopped {
+		log.Warn("the program was stopped", "why", context.Cause(ctx), "ended", cmd.ProcessState.String())
+		return yard.Payload{}, fmt.Errorf("the program was stopped: %w", context.Cause(ctx))
+	}
+	if errors.Is(err, exec.ErrWaitDelay) {
+		log.Warn("the program has ended and left its output to another process, which was killed", "after", r.KillAfter)
+		err = nil
+	}
+	result, err := r.judge(err, out, errs.last)
+	if err != nil {
+		log.Warn("the program failed", "error", err)
+		return yard.Payload{}, err
+	}
+	log.Info("the program has completed")
+	return result, nil
+}
+
+// environment is what a program knows of its task, beside the worker's own environment.
+func environment(a *yard.Attempt) []string {
+	return []string{
+		"YARD_TASK_ID=" + a.TaskID,
+		"YARD_TASK_TYPE=" + a.Type,
+		"YARD_ATTEMPT=" + strconv.Itoa(a.Number),
+		"YARD_DOMAIN=" + a.Domain,
+		"YARD_TASKLIST=" + a.Tasklist,
+	}
+}
