@@ -62,6 +62,7 @@ type Cluster struct {
 type shape struct {
 	instances, natsNodes int
 	flags                []string // further ones of every service
+	flagsOf              map[Service][]string
 	redis                []string // further ones of redis-server
 	redisNodes           int
 	redisSecured, sealed bool
@@ -83,6 +84,16 @@ func WithNATSNodes(n int) Option {
 // WithFlags gives every service further flags.
 func WithFlags(flags ...string) Option {
 	return func(s *shape) { s.flags = append(s.flags, flags...) }
+}
+
+// WithFlagsOf gives one service further flags.
+func WithFlagsOf(service Service, flags ...string) Option {
+	return func(s *shape) {
+		if s.flagsOf == nil {
+			s.flagsOf = map[Service][]string{}
+		}
+		s.flagsOf[service] = append(s.flagsOf[service], flags...)
+	}
 }
 
 // WithRedis gives redis-server further arguments, such as "--save", "60 1".
@@ -166,7 +177,7 @@ func (c *Cluster) newNode(bin Binaries, s Service, i int) *node {
 	default:
 		args = append(args, c.redisFlags()...)
 	}
-	args = append(append(args, c.serviceFlags(s)...), c.shape.flags...)
+	args = append(append(append(args, c.serviceFlags(s)...), c.shape.flags...), c.shape.flagsOf[s]...)
 	n := &node{process: c.newProcess(name, args...), http: at}
 	if c.shape.skew != nil {
 		n.env = skewed(c.shape.skew(s, i))

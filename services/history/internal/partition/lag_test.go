@@ -1,6 +1,7 @@
 package partition_test
 
 import (
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -31,80 +32,97 @@ func (s *shell) grants(tr ids.Trigger, domain string) {
 	}
 }
 
+// tenants are domains, some of which have a worker.
+type tenants struct {
+	*shell
+	served map[string]bool
+	domain map[ids.TaskID]string
+	n      uint64
+}
+
+func newTenants(t *testing.T) *tenants {
+	s := &tenants{shell: newShell(t), served: map[string]bool{}, domain: map[ids.TaskID]string{}}
+	s.worker = func(tr ids.Trigger) {
+		s.mu.Lock()
+		domain := s.domain[tr.ID]
+		served := s.served[domain]
+		s.mu.Unlock()
+		if served {
+			s.grants(tr, domain)
+		}
+	}
+	return s
+}
+
+// owner runs an owner with a window of ten tasks.
+func (s *tenants) owner() (*partition.Owner, func() error) {
+	d := s.deps("n")
+	d.LogVersion = func() uint32 { return logversion.Queues }
+	d.Config.WindowTasks, d.Config.PurgeEvery = 10, time.Second
+	o, stop := run(d)
+	<-o.Ready()
+	return o, stop
+}
+
+func (s *tenants) serve(domain string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.served[domain] = true
+}
+
+// submit files a message of so many tasks under a domain.
+func (s *tenants) submit(domain string, tasks int) (all []ids.TaskID) {
+	var records []*logv1.Record
+	s.mu.Lock()
+	for range tasks {
+		s.n++
+		id := newID(s.n)
+		s.domain[id] = domain
+		all, records = append(all, id), append(records, task(id, domain))
+	}
+	s.mu.Unlock()
+	s.submitOf(3, domain, records...)
+	return all
+}
+
+// end waits until tasks have ended.
+func (s *tenants) end(what string, all []ids.TaskID) {
+	s.t.Helper()
+	for range 600 {
+		time.Sleep(100 * time.Millisecond)
+		archived := s.archived()
+		if !slices.ContainsFunc(all, func(id ids.TaskID) bool { return archived[id] == 0 }) {
+			return
+		}
+	}
+	s.t.Fatalf("%s: it does not end", what)
+}
+
+// describe compares what is told of a domain.
+func (s *tenants) describe(o *partition.Owner, domain string, lags bool, unread int64) {
+	s.t.Helper()
+	d, err := o.Describe(s.t.Context(), &rpcv1.DescribePartitionRequest{Domain: domain, Tasklist: "mail"})
+	if err != nil || d.LaggingLanes != 0 != lags || d.UnreadBatches < unread || !lags && d.UnreadBatches > 0 {
+		s.t.Errorf("%s is described as %v, %v", domain, d, err)
+	}
+}
+
 // I11: a domain without a worker fills the window many times over. Another's task of the same priority is run all
 // the same, also by the next owner; and when a worker comes, each of the flood's tasks is run once. In the end nothing
 // is left in the log.
 func TestI11_AFloodWithoutAWorkerHoldsUpNobody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShell(t)
-		const window, each, messages = 10, 4, 30
-		served := map[string]bool{}
-		domains := map[ids.TaskID]string{}
-		s.worker = func(tr ids.Trigger) {
-			s.mu.Lock()
-			domain := domains[tr.ID]
-			ok := served[domain]
-			s.mu.Unlock()
-			if ok {
-				s.grants(tr, domain)
-			}
-		}
-		n := uint64(0)
-		submit := func(domain string, each int) (all []ids.TaskID) {
-			var records []*logv1.Record
-			s.mu.Lock()
-			for range each {
-				n++
-				all = append(all, newID(n))
-				domains[all[len(all)-1]] = domain
-				records = append(records, task(all[len(all)-1], domain))
-			}
-			s.mu.Unlock()
-			s.submitOf(3, domain, records...)
-			return all
-		}
-		serve := func(domain string) {
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			served[domain] = true
-		}
-		deps := func() partition.Deps {
-			d := s.deps("n")
-			d.LogVersion = func() uint32 { return logversion.Queues }
-			d.Config.WindowTasks, d.Config.PurgeEvery = window, time.Second
-			return d
-		}
-		ends := func(what string, all []ids.TaskID) {
-			t.Helper()
-			for range 600 {
-				time.Sleep(100 * time.Millisecond)
-				left := 0
-				for _, id := range all {
-					if s.archived()[id] == 0 {
-						left++
-					}
-				}
-				if left == 0 {
-					return
-				}
-			}
-			t.Fatalf("%s: it does not end", what)
-		}
-		o, stop := run(deps())
-		<-o.Ready()
-		serve("shop")
+		const messages = 30
+		s := newTenants(t)
+		o, stop := s.owner()
+		s.serve("shop")
 		var flood []ids.TaskID
 		for range messages {
-			flood = append(flood, submit("flood", each)...)
+			flood = append(flood, s.submit("flood", 4)...)
 		}
-		ends("behind a flood", submit("shop", 1))
-		described, err := o.Describe(t.Context(), &rpcv1.DescribePartitionRequest{Domain: "flood", Tasklist: "mail"})
-		if err != nil || described.LaggingLanes != 1 || described.Ready > 3*window || described.UnreadBatches < messages/2 {
-			t.Errorf("the flood is described as %v, %v", described, err)
-		}
-		if described, err := o.Describe(t.Context(), &rpcv1.DescribePartitionRequest{Domain: "shop", Tasklist: "mail"}); err != nil || described.LaggingLanes != 0 || described.UnreadBatches != 0 {
-			t.Errorf("the other is described as %v, %v", described, err)
-		}
+		s.end("behind a flood", s.submit("shop", 1))
+		s.describe(o, "flood", true, messages/2)
+		s.describe(o, "shop", false, 0)
 		time.Sleep(time.Minute)
 		if n := s.world.LogLength(); n > messages+2 { // and the events since the flood was read
 			t.Errorf("%d messages are kept, %d are needed", n, messages+2)
@@ -112,17 +130,15 @@ func TestI11_AFloodWithoutAWorkerHoldsUpNobody(t *testing.T) {
 		if err := stop(); err != nil {
 			t.Fatal(err)
 		}
-		cp := s.world.Checkpoint()
-		if len(cp.Queues) == 0 || cp.LogVersion != logversion.Queues {
+		if cp := s.world.Checkpoint(); len(cp.Queues) == 0 || cp.LogVersion != logversion.Queues {
 			t.Errorf("the checkpoint is %v", cp)
 		}
 
-		o, stop = run(deps())
-		<-o.Ready()
-		ends("after a takeover", submit("shop", 1))
-		serve("flood")
+		o, stop = s.owner()
+		s.end("after a takeover", s.submit("shop", 1))
+		s.serve("flood")
 		o.Reconnected(t.Context()) // what is ready is triggered again
-		ends("the flood", flood)
+		s.end("the flood", flood)
 		time.Sleep(time.Minute)
 		for id, copies := range s.archived() {
 			if copies != 1 {
