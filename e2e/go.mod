@@ -10,6 +10,7 @@ require (
 	github.com/yardmaster-io/yardmaster/services/matching v0.0.0
 	github.com/yardmaster-io/yardmaster/services/timer v0.0.0
 	github.com/yardmaster-io/yardmaster/shared v0.0.0
+	go.opentelemetry.io/otel v1.47.0
 	go.opentelemetry.io/otel/sdk v1.47.0
 	go.opentelemetry.io/otel/trace v1.47.0
 	go.opentelemetry.io/proto/otlp v1.11.0
@@ -53,7 +54,6 @@ require (
 	github.com/redis/go-redis/v9 v9.23.0 // indirect
 	github.com/yardmaster-io/yardmaster/services/frontend v0.0.0 // indirect
 	go.opentelemetry.io/auto/sdk v1.2.1 // indirect
-	go.opentelemetry.io/otel v1.47.0 // indirect
 	go.opentelemetry.io/otel/exporters/otlp/otlptrace v1.47.0 // indirect
 	go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracegrpc v1.47.0 // indirect
 	go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp v1.47.0 // indirect
