@@ -1,6 +1,6 @@
 package signals
 
-// The keys of log lines and of metrics' attributes. Spans have the same ones behind
+// The keys of log lines and of metrics' attributes: a log line has no other (e2e/tidy). Spans have the same ones behind
 // SpanPrefix: domain in a log line is yardmaster.domain in a span.
 const (
 	// Service is the service that speaks: frontend, history, matching or timer.
@@ -39,8 +39,38 @@ const (
 	Operation = "operation"
 	// Reason is why something waits, ended or was set apart.
 	Reason = "reason"
-	// Error is an error's text. Log lines only.
+	// Limit is a limit's name.
+	Limit = "limit"
+	// Worker is what a worker calls itself.
+	Worker = "worker"
+)
+
+// Keys of log lines alone.
+const (
 	Error = "error"
+	// Duration is how long something took, or has taken so far; RetryIn after how long it is tried again.
+	Duration = "duration"
+	RetryIn  = "retry_in"
+	// Panic is what a program panicked with, Stack where.
+	Panic = "panic"
+	Stack = "stack"
+	// What something is about, by number.
+	Attempts, Domains, Events, Hints, Dropped, Bytes = "attempts", "domains", "events", "hints", "dropped", "bytes"
+	Asked, Sent                                      = "asked", "sent"
+	HistoryPartitions, MatchingShards                = "history_partitions", "matching_shards"
+	MessagesUpTo                                     = "messages_up_to"
+	ReplyBytesMax                                    = "reply_bytes_max"
+	// Where something is: a server, an address or URL to connect to or to listen at, a key of a
+	// bucket, a bucket of the timer store, a reply subject, a consumer, a source of records.
+	Server, Address, URL, Key, Bucket, Reply, Consumer, Source = "server", "address", "url", "key", "bucket", "reply", "consumer", "source"
+	// Nodes are the live ones, Candidates those that may serve.
+	Nodes, Candidates = "nodes", "candidates"
+	// A program: its version and revision, the file that it is, what it wrote, whether it stopped as it should.
+	Version, Revision, Binary, Output, Clean = "version", "revision", "binary", "output", "clean"
+	// Settings are what a stream's settings differ in.
+	Settings = "settings"
+	// Skew is how far a clock is ahead; GiveOrTake by how much that may be wrong.
+	Skew, GiveOrTake = "skew", "give_or_take"
 )
 
 // SpanPrefix is before the keys above in spans, as OpenTelemetry asks of names that

@@ -175,8 +175,8 @@ func (r *reporter) tell(o outcome, code, message string) {
 	switch {
 	case code == codeOK:
 	case fault.Code(code) == fault.Stale, fault.Code(code) == fault.NotFound:
-		r.log.Debug("an outcome came too late", "task", o.held.TaskID, "code", code, "reason", message)
+		r.log.Debug("an outcome came too late", "task_id", o.held.TaskID, "code", code, "reason", message)
 	default:
-		r.log.Error("an outcome was not taken", "task", o.held.TaskID, "code", code, "reason", message)
+		r.log.Error("an outcome was not taken", "task_id", o.held.TaskID, "code", code, "reason", message)
 	}
 }

@@ -176,7 +176,7 @@ func (s *session) start(t *yardv1.PolledTask) {
 		handle = s.rest
 	}
 	if handle == nil {
-		s.log.Error("the engine sent a task of a type that was not asked for", "task", h.TaskID, "type", h.Type)
+		s.log.Error("the engine sent a task of a type that was not asked for", "task_id", h.TaskID, "type", h.Type)
 		s.slots.cancel(1)
 		s.reportFailure(h, handBack(&h.Attempt, "no handler for this type"))
 		return
@@ -221,7 +221,7 @@ func (s *session) execute(ctx context.Context, h *held, handle HandlerFunc) {
 	defer func() {
 		if value := recover(); value != nil {
 			p := newHandlerPanic(value)
-			s.log.Error("a handler panicked", "task", h.TaskID, "type", h.Type, "panic", value, "stack", string(p.stack))
+			s.log.Error("a handler panicked", "task_id", h.TaskID, "type", h.Type, "panic", value, "stack", string(p.stack))
 			err = p
 		}
 		if err == nil {
@@ -244,7 +244,7 @@ func (s *session) conclude(h *held, cause error, result Payload, err error) {
 	switch {
 	case cause == ErrLostAttempt:
 		s.beats.remove(h)
-		s.log.Debug("the outcome of a lost attempt is dropped", "task", h.TaskID, "error", err)
+		s.log.Debug("the outcome of a lost attempt is dropped", "task_id", h.TaskID, "error", err)
 	case err == nil:
 		s.slots.owe()
 		completion := &yardv1.Completion{TaskId: h.TaskID, Token: h.token, Result: result.wire()}
@@ -254,7 +254,7 @@ func (s *session) conclude(h *held, cause error, result Payload, err error) {
 	case cause == ErrCancelled:
 		s.reportFailure(h, failureOf(&h.Attempt, NonRetryable(typedError{err, TypeCancelled})))
 	default:
-		s.log.Debug("an attempt failed", "task", h.TaskID, "type", h.Type, "attempt", h.Number, "error", err)
+		s.log.Debug("an attempt failed", "task_id", h.TaskID, "type", h.Type, "attempt", h.Number, "error", err)
 		s.reportFailure(h, failureOf(&h.Attempt, err))
 	}
 }

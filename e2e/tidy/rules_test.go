@@ -97,6 +97,13 @@ func codeOffences() []offence {
 		{"init", noInit, source{"shared/x/x.go": "package x\nfunc init() {}\n"}, "no init"},
 		{"inbox of nobody", inboxes, source{"shared/x/x.go": "package x\nimport \"github.com/nats-io/nats.go\"\nvar s = nats.NewInbox()\n"}, "NewInbox of the connection"},
 		{"inbox of a connection", inboxes, source{"shared/x/x.go": "package x\nimport \"github.com/nats-io/nats.go\"\nfunc f(nc *nats.Conn) string { return nc.NewInbox() }\n"}, ""},
+		{"log key of its own", logKeys, source{
+			"shared/x/x.go": "package x\nfunc f() { s.Log.Warn(\"text\", \"task\", 1) }\n", keysFile: "package signals\nconst TaskID = \"task_id\"\n",
+		}, "log key \"task\""},
+		{"known log keys", logKeys, source{
+			"shared/x/x.go": "package x\nfunc f() { log.With(\"task_id\", 1).Info(\"task\"); t.Error(\"x\", \"task\") }\n",
+			keysFile:        "package signals\nconst TaskID = \"task_id\"\n",
+		}, ""},
 		{"sleep", sleeps, source{"shared/x/x_test.go": "package x\nimport \"time\"\nfunc f() { time.Sleep(1) }\n"}, "time.Sleep"},
 		{"sleep in a bubble", sleeps, source{
 			"shared/x/x_test.go": "package x\nimport (\n\"time\"\n\"testing/synctest\"\n)\nfunc f() { synctest.Test(nil, func() { time.Sleep(1) }) }\n",

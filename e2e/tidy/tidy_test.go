@@ -20,6 +20,7 @@ func rules() map[string]rule {
 		"no init":                       noInit,
 		"no sleeping on hope":           sleeps,
 		"inboxes have their prefix":     inboxes,
+		"log lines have known keys":     logKeys,
 		"no loose ends":                 looseEnds,
 		"links lead somewhere":          links,
 		"quoted code is compiled":       quotes,

@@ -79,7 +79,7 @@ func Connect(ctx context.Context, cfg ConnConfig, name string, log *slog.Logger)
 		nc, err := nats.Connect(cfg.URL, opts...)
 		if err == nil {
 			key.conn.Store(nc)
-			log.Info("connected to NATS", "server", nc.ConnectedUrlRedacted(), "after", time.Since(began).Round(time.Millisecond))
+			log.Info("connected to NATS", "server", nc.ConnectedUrlRedacted(), "duration", time.Since(began).Round(time.Millisecond))
 			return nc, nil
 		}
 		err = WithoutURL(err)
@@ -88,7 +88,7 @@ func Connect(ctx context.Context, cfg ConnConfig, name string, log *slog.Logger)
 		}
 		if now := time.Now(); now.Sub(noticed) >= dialNoticeEvery {
 			noticed = now
-			log.Warn("waiting for NATS", "url", redact(cfg.URL), "for", now.Sub(began).Round(time.Second), "error", err)
+			log.Warn("waiting for NATS", "url", redact(cfg.URL), "duration", now.Sub(began).Round(time.Second), "error", err)
 		}
 		select {
 		case <-ctx.Done():

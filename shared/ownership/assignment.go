@@ -86,7 +86,7 @@ func (a *assignment) reconcile(nodes []Candidate, held []int) (whole bool) {
 				a.ended <- ending{p, a.serve(ctx, p)}
 			}()
 		case !mine && s != nil && !s.leaving:
-			a.cfg.Log.Info("partition given away", "partition", p, "to", owners[p])
+			a.cfg.Log.Info("partition given away", "partition", p, "node", owners[p])
 			s.leave()
 		}
 		delete(a.waits, p)
@@ -181,7 +181,7 @@ func (a *assignment) serve(ctx context.Context, p int) (gaveUp error) {
 		if time.Since(began) > steadyAfter {
 			wait = serveRetryFirst
 		}
-		log.Error("a partition stopped being served, beginning again", "in", wait, "error", err)
+		log.Error("a partition stopped being served, beginning again", "retry_in", wait, "error", err)
 		select {
 		case <-ctx.Done():
 			return nil

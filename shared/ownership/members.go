@@ -212,7 +212,7 @@ func (m *members) sweepOnce(ctx context.Context, after time.Duration) error {
 		err := m.kv.Delete(ctx, topology.MemberKey(one.Service, one.Node), jetstream.LastRevision(one.revision))
 		switch {
 		case err == nil:
-			m.log.Info("the heartbeat of a dead node was removed", "node", one.Node, "silent", one.Silent.Round(time.Second))
+			m.log.Info("the heartbeat of a dead node was removed", "node", one.Node, "duration", one.Silent.Round(time.Second))
 		case !outrun(err):
 			return err
 		}

@@ -311,7 +311,7 @@ func (a *applier) retry(ctx context.Context, what string, do func(context.Contex
 		}
 		if now := time.Now(); now.Sub(noticed) >= noticeEvery {
 			noticed = now
-			a.opts.Log.Warn("waiting for JetStream", "for", what, "since", now.Sub(began).Round(time.Second), "error", err)
+			a.opts.Log.Warn("waiting for JetStream", "operation", what, "duration", now.Sub(began).Round(time.Second), "error", err)
 		}
 		select {
 		case <-ctx.Done():

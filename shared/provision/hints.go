@@ -45,7 +45,7 @@ func Hints(ctx context.Context, js jetstream.JetStream, shard int, log *slog.Log
 	}
 	changed, err := js.UpdateStream(ctx, update)
 	if err != nil {
-		log.Debug("the hint stream stays as it is", "stream", want.Name, "wanted", changes, "error", err)
+		log.Debug("the hint stream stays as it is", "stream", want.Name, "settings", changes, "error", err)
 		return stream, nil // it serves, with fewer replicas
 	}
 	return changed, nil

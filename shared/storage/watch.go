@@ -65,7 +65,7 @@ func (w *Watch) Run(ctx context.Context) error {
 func (w *Watch) tell(why string) {
 	switch before := w.Full(); {
 	case why != "" && before == "":
-		w.Log.Error("the log's storage is full: no tasks are accepted until there is room; what is in it goes on", "stream", w.Stream, "why", why)
+		w.Log.Error("the log's storage is full: no tasks are accepted until there is room; what is in it goes on", "stream", w.Stream, "reason", why)
 	case why == "" && before != "":
 		w.Log.Info("the log has room again", "stream", w.Stream)
 	}

@@ -98,7 +98,7 @@ func (p *producer) send(ctx context.Context, f flow, r *rand.Rand) {
 	ids, err := p.client.SubmitMany(ctx, tasks)
 	p.tenant.ledger.accept(tasks, ids, sentAt)
 	if err != nil {
-		p.log.Warn("submit", "tenant", p.tenant.domain, "tasks", len(tasks)-len(ids), "error", err)
+		p.log.Warn("submit", "domain", p.tenant.domain, "tasks", len(tasks)-len(ids), "error", err)
 		p.tenant.ledger.refuse(len(tasks)-len(ids), fault.CodeOf(err) == fault.Unknown)
 		return
 	}
@@ -121,7 +121,7 @@ func (p *producer) cancel(ctx context.Context, picked []int, ids []string) {
 	}
 	verdicts, err := p.client.CancelMany(ctx, req)
 	if err != nil {
-		p.log.Warn("cancel", "tenant", p.tenant.domain, "tasks", len(picked), "error", err)
+		p.log.Warn("cancel", "domain", p.tenant.domain, "tasks", len(picked), "error", err)
 	}
 	for _, v := range verdicts {
 		if v.Code == verdictOK {

@@ -65,11 +65,12 @@ func (l *Log) domains(ctx context.Context, stream jetstream.Stream, lane ids.Lan
 	}
 	var all []string
 	for subject := range info.State.Subjects {
-		if domain := topology.DomainOfSubmit(l.Partition, subject); domain != "" && !slices.Contains(all, domain) {
+		if domain := topology.DomainOfSubmit(l.Partition, subject); domain != "" {
 			all = append(all, domain)
 		}
 	}
 	slices.Sort(all)
+	all = slices.Compact(all)
 	if len(all) <= forgetDomainsMax {
 		return all, nil
 	}

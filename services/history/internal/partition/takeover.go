@@ -54,7 +54,7 @@ func (o *Owner) takeOver(ctx context.Context) error {
 	o.step(recovered)
 	o.recovered = true
 	o.Logger.Info("history partition taken over", "partition", o.Partition, "epoch", o.epoch,
-		"tasks", o.core.Len(), "took", time.Since(began).Round(time.Millisecond))
+		"tasks", o.core.Len(), "duration", time.Since(began).Round(time.Millisecond))
 	o.readers.follow(ctx, SourceEvents, max(ends[SourceEvents], cp.Floor)+1)
 	for lane := range ids.Lane(ids.Lanes) {
 		o.readers.follow(ctx, Source(lane), cp.Read[lane]+1)

@@ -47,7 +47,7 @@ func (w writers) persist(ctx context.Context, what string, write func(context.Co
 		}
 		switch {
 		case err == nil && complained:
-			w.Logger.Info("history writes again", "partition", w.Partition, "what", what)
+			w.Logger.Info("history writes again", "partition", w.Partition, "operation", what)
 			return nil
 		case err == nil || errors.Is(err, ErrRefused):
 			return err
@@ -57,7 +57,7 @@ func (w writers) persist(ctx context.Context, what string, write func(context.Co
 		w.Metrics.WriteRetries.Add(1)
 		if !complained && wait >= writeRetryMin*4 {
 			complained = true
-			w.Logger.Warn("history cannot write, keeps trying", "partition", w.Partition, "what", what, "error", err)
+			w.Logger.Warn("history cannot write, keeps trying", "partition", w.Partition, "operation", what, "error", err)
 		}
 		select {
 		case <-time.After(wait):

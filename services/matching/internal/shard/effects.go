@@ -61,7 +61,7 @@ func (s *Shard) carryOut(fx *match.Effects) {
 	}
 	s.Metrics.count(s.Shard, &fx.Counts)
 	if n := fx.Counts.Malformed; n > 0 {
-		s.Log.Warn("malformed hints were dropped", "number", n)
+		s.Log.Warn("malformed hints were dropped", "hints", n)
 	}
 	if fx.Prove && s.proving.CompareAndSwap(false, true) {
 		s.beside.Go(s.prove)

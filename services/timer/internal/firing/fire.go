@@ -181,7 +181,7 @@ func (o *Owner) readCursor(ctx context.Context) (due.Cursor, uint64, error) {
 func (o *Owner) backOff(what string, err error) {
 	o.retry = min(max(2*o.retry, retryFirst), retryLast)
 	o.retryAt = time.Now().Add(o.retry)
-	o.Logger.Warn(what, "in", o.retry, "error", err)
+	o.Logger.Warn(what, "retry_in", o.retry, "error", err)
 }
 
 // sleep is false where ctx ended first.

@@ -126,7 +126,7 @@ func (o *Owner) Load(ctx context.Context) error {
 	o.table.Resume(cursor, rand.Uint64(), o.Now().UnixMilli())
 	o.cursorSeq = seq
 	o.report()
-	o.Logger.Info("waiting tasks loaded", "tasks", o.table.Len(), "messages_up_to", read, "took", time.Since(began))
+	o.Logger.Info("waiting tasks loaded", "tasks", o.table.Len(), "messages_up_to", read, "duration", time.Since(began))
 	return nil
 }
 
