@@ -37,6 +37,9 @@ func newStranger(t *testing.T, modules []published) stranger {
 	if err != nil {
 		t.Fatal(err)
 	}
+	for _, m := range modules {
+		fill(t, m)
+	}
 	others := filepath.Join(strings.TrimSpace(string(cache)), "cache", "download")
 	s := stranger{t: t, path: t.TempDir()}
 	s.env = append(
@@ -47,6 +50,23 @@ func newStranger(t *testing.T, modules []published) stranger {
 		"GOFLAGS=-modcacherw -trimpath",
 	)
 	return s
+}
+
+// fill has the module cache hold what a module needs when it is alone, as a build of it would: in the
+// workspace others may raise the versions. It is the one step for which the machine's own proxy is asked,
+// if something is missing.
+func fill(t *testing.T, m published) {
+	t.Helper()
+	if m.Path == repository {
+		return // it requires all others, and this test is built with it
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), within)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "go", "list", "-deps", "./...")
+	cmd.Dir, cmd.Env = filepath.Join(root, m.dir), append(os.Environ(), "GOWORK=off")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%s: %v\n%s", m.dir, err, out)
+	}
 }
 
 // run runs a program in dir and returns what it wrote to its output.
