@@ -65,8 +65,10 @@ const (
 	Server, Address, URL, Key, Bucket, Reply, Consumer, Source = "server", "address", "url", "key", "bucket", "reply", "consumer", "source"
 	// Nodes are the live ones, Candidates those that may serve.
 	Nodes, Candidates = "nodes", "candidates"
-	// A program: its version and revision, the file that it is, what it wrote, whether it stopped as it should.
+	// A program: its version and revision, the file that it is, what it wrote, whether it stopped as it should, how it
+	// exited, how many of its kind may run at once.
 	Version, Revision, Binary, Output, Clean = "version", "revision", "binary", "output", "clean"
+	Status, Concurrency                      = "status", "concurrency"
 	// Settings are what a stream's settings differ in.
 	Settings = "settings"
 	// Skew is how far a clock is ahead; GiveOrTake by how much that may be wrong.

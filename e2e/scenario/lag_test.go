@@ -57,7 +57,7 @@ func TestI11_AFloodWithoutAWorkerHoldsUpNobody(t *testing.T) {
 		all = append(all, flood.submitOne(one))
 	}
 	runs("behind a flood of single tasks")
-	flood.meter("yard_history_passed_over_total", batches/2)
+	flood.meter(signals.SubmitMessagesPassedOver, batches/2)
 	want(t, flood.get(all[batch*batches-1]), "queued", "")
 
 	if err := closeStack(s); err != nil {

@@ -63,7 +63,7 @@ func (s *stderr) flush() {
 	if s.left <= 0 {
 		return
 	}
-	s.log.Info("the program says", "line", line)
+	s.log.Info("the program says", "output", line)
 	if s.left -= len(line); s.left <= 0 {
 		s.log.Warn("the program says more than is logged", "bytes", stderrBytesMax)
 	}

@@ -56,13 +56,13 @@ func (r *Runner) Run(ctx context.Context, a *yard.Attempt) (yard.Payload, error)
 	err := cmd.Wait()
 	killGroup(cmd.Process)
 	errs.flush()
-	log = log.With("took", time.Since(began).Round(time.Millisecond))
+	log = log.With("duration", time.Since(began).Round(time.Millisecond))
 	if stopped {
-		log.Warn("the program was stopped", "why", context.Cause(ctx), "ended", cmd.ProcessState.String())
+		log.Warn("the program was stopped", "reason", context.Cause(ctx), "status", cmd.ProcessState.String())
 		return yard.Payload{}, fmt.Errorf("the program was stopped: %w", context.Cause(ctx))
 	}
 	if errors.Is(err, exec.ErrWaitDelay) {
-		log.Warn("the program has ended and left its output to another process, which was killed", "after", r.KillAfter)
+		log.Warn("the program has ended and left its output to another process, which was killed", "duration", r.KillAfter)
 		err = nil
 	}
 	result, err := r.judge(err, out, errs.last)
