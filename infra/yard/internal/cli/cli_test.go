@@ -333,6 +333,8 @@ func TestWideTables(t *testing.T) {
 			t.Fatal(errs)
 		}
 	}
+	// It is parked a moment after it was accepted.
+	untilSaid(t, system.URL, func(out string) bool { return strings.Contains(out, `"task_id"`) }, "task", "list", "--state", "waiting")
 	out, _, _ := run(t, "", append(url, "task", "list")...)
 	id := idForm.FindString(out)
 	if id == "" || !strings.Contains(out, "WORKER  ERROR") {

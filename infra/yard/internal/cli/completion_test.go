@@ -18,6 +18,7 @@ func TestCompletion(t *testing.T) {
 	ok(t, "type", "set", "email.send", "--max-attempts", "2")
 	id := strings.TrimSpace(ok(t, "task", "submit", "email.read", "-t", "mail", "--delay", "1h"))
 	ok(t, "task", "submit", "email.read", "-t", "mails", "--delay", "1h")
+	untilSaid(t, system.URL, func(out string) bool { return strings.Count(out, `"task_id"`) == 2 }, "task", "list", "--state", "waiting")
 	for _, c := range []struct {
 		words string // the last one is completed
 		want  string
