@@ -153,12 +153,15 @@ func (s *Service) serve(ctx context.Context, p int, domains *catalog.Catalog, to
 		}
 		return retentionDefault
 	}
+	lagging := s.Deps.Metrics.Gauge(fmt.Sprintf(`yard_history_lagging{partition="%d"}`, p), "Domains that lag behind a priority, which goes on without them.")
+	defer lagging.Set(0) // it is then another node's to tell of
 	room := s.room(p)
 	owner := partition.New(partition.Deps{
 		Partition: p, Shards: s.Partitioning.Matching, Node: s.Node, Config: s.Config.Partition,
 		Log: natshistory.NewLog(nc), Archive: natshistory.NewArchive(nc, retention), Reader: reader,
 		TimerStore: natshistory.NewTimerStore(nc), Timer: natshistory.Timer{Config: nc},
 		Checkpoints: natshistory.Checkpoints{Config: nc, KV: checkpoints}, Wire: wire, Quarantine: nc.Quarantine,
+		Lagging:     func(n int) { lagging.Set(int64(n)) },
 		StorageFull: room.Full, LogVersion: domains.WriteVersion, Tokens: tokens, Clock: s.Clock, Logger: s.Log, Tracing: s.Tracing, Metrics: s.metrics,
 	})
 	var parts lifecycle.Group
