@@ -245,3 +245,29 @@ func TestSharedMessagesLieInNoQueue(t *testing.T) {
 		t.Error("what is unread of no domain is wrong")
 	}
 }
+
+// TestATakeoverReadsQueuesByThemselves: what one has done is no concern of the lane's, also when it lags no more; and until it is
+// read, what it has not done is unread.
+func TestATakeoverReadsQueuesByThemselves(t *testing.T) {
+	at, over := Queue{lagLane, "flood"}, Queue{lagLane, "over"}
+	cp := Checkpoint{Queues: []QueueCursor{{Queue: at, Ack: 1, Read: 2, Last: 6}, {Queue: over, Ack: 5, Read: 5, Last: 3, End: 5}}}
+	cp.Ack[lagLane], cp.Read[lagLane] = 2, 7
+	b := &bench{T: t, r: New(carryConfig(), cp, 0), now: Now{MS: scenarioStart}}
+	b.file(true, 2, "flood", 2)
+	b.file(false, 3, "over", 3)
+	b.file(false, 4, "shop", 4)
+	b.file(false, 6, "flood", 6)
+	b.file(false, 7, "over", 7)
+	b.step(Recovered{})
+	for n, there := range map[int]bool{2: true, 3: false, 4: true, 6: false, 7: true} {
+		if (b.r.tasks[id(n)] != nil) != there {
+			t.Errorf("task %d is there: %v", n, !there)
+		}
+	}
+	if !b.r.unread(ids.NewPosition(6, lagLane), "flood") || b.r.unread(ids.NewPosition(2, lagLane), "flood") || b.r.unread(ids.NewPosition(3, lagLane), "over") {
+		t.Error("what is unread is wrong")
+	}
+	if all := b.r.Readings(); len(all) != 1 || all[0] != (Reading{Queue: at, From: 3, Room: true}) {
+		t.Errorf("%+v", all)
+	}
+}
