@@ -63,6 +63,11 @@ var (
 		Tells: "Messages of submits that a lane's reader left to the reader of a domain with too many ready tasks.",
 		Worry: "a rate for hours: a domain floods and has too few workers",
 	}
+	DomainsLagging = Metric{
+		Name: "yardmaster.history.domains.lagging", Kind: Gauge, Unit: "{domain}", Attributes: []string{Partition},
+		Tells: "Domains that have too many ready tasks of a priority and are read apart; the others go on.",
+		Worry: "more than 0 for hours: they have too few workers",
+	}
 	WriteRetries = Metric{
 		Name: "yardmaster.history.write.retries", Kind: Counter, Unit: "{write}",
 		Tells: "Writes of owners repeated after a failure.",
@@ -83,7 +88,7 @@ var (
 func history() []Metric {
 	return []Metric{
 		TaskWait, TasksLoaded, AttemptsGranted, AttemptsTakenBack, TasksArchived, TasksParked, TasksCarried,
-		SubmitMessagesRead, SubmitMessagesPassedOver, EventMessagesApplied, EventsApplied, EventsRefused,
+		SubmitMessagesRead, SubmitMessagesPassedOver, DomainsLagging, EventMessagesApplied, EventsApplied, EventsRefused,
 		TriggersSent, TriggersResent,
 		WriteRetries, RecordsQuarantined, StorageFull,
 	}

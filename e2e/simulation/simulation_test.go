@@ -83,6 +83,23 @@ func TestRunIsRepeatable(t *testing.T) {
 	}
 }
 
+// TestFloodsLag: what the runs are to show happens in most of those that have floods.
+func TestFloodsLag(t *testing.T) {
+	runs, lagged := 0, 0
+	for seed := range uint64(16) {
+		if p := planOf(seed); p.has(floods) {
+			w := newWorld(p, false)
+			w.run()
+			if runs++; w.lagged || len(w.parts) > 1 && w.parts[1].lagged {
+				lagged++
+			}
+		}
+	}
+	if lagged*2 < runs {
+		t.Errorf("a domain lagged in %d of %d runs", lagged, runs)
+	}
+}
+
 // report makes a failing run small and prints it.
 func report(t *testing.T, p plan, broken string) {
 	t.Helper()

@@ -35,6 +35,8 @@ type world struct {
 	unknownAt uint64
 	halts     int
 
+	// lagged: a domain has lagged behind a lane.
+	lagged bool
 	// submits is how many tasks clients submit by themselves.
 	submits  int
 	accepted map[ids.TaskID]task
@@ -73,6 +75,7 @@ func (w *world) watchMemory() {
 	w.after(w.dice.between(300*time.Millisecond, 2*time.Second), w.watchMemory)
 	for _, p := range w.living() {
 		w.check.memory(p)
+		w.lagged = w.lagged || p.owner.Live() && p.owner.Lagging() > 0
 	}
 }
 

@@ -1056,7 +1056,10 @@ type DescribeTasklistResponse struct {
 	// Tasks given up since then.
 	Dead int64 `protobuf:"varint,11,opt,name=dead,proto3" json:"dead,omitempty"`
 	// Per type that holds slots.
-	Slots         []*SlotUse `protobuf:"bytes,12,rep,name=slots,proto3" json:"slots,omitempty"`
+	Slots []*SlotUse `protobuf:"bytes,12,rep,name=slots,proto3" json:"slots,omitempty"`
+	// How many priorities, of all partitions, go on without this domain: it has more ready tasks there than are
+	// held of one. They are unread until workers have taken some of those.
+	LaggingLanes  int32 `protobuf:"varint,13,opt,name=lagging_lanes,json=laggingLanes,proto3" json:"lagging_lanes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1173,6 +1176,13 @@ func (x *DescribeTasklistResponse) GetSlots() []*SlotUse {
 		return x.Slots
 	}
 	return nil
+}
+
+func (x *DescribeTasklistResponse) GetLaggingLanes() int32 {
+	if x != nil {
+		return x.LaggingLanes
+	}
+	return 0
 }
 
 // SlotUse tells how full one concurrency limit is.
@@ -1299,7 +1309,7 @@ const file_yard_v1_admin_proto_rawDesc = "" +
 	"\x12DeleteTypeResponse\x12%\n" +
 	"\x04type\x18\x01 \x01(\v2\x11.yard.v1.TaskTypeR\x04type\"5\n" +
 	"\x17DescribeTasklistRequest\x12\x1a\n" +
-	"\btasklist\x18\x01 \x01(\tR\btasklist\"\x80\x03\n" +
+	"\btasklist\x18\x01 \x01(\tR\btasklist\"\xa5\x03\n" +
 	"\x18DescribeTasklistResponse\x12\x1a\n" +
 	"\btasklist\x18\x01 \x01(\tR\btasklist\x12\x14\n" +
 	"\x05ready\x18\x02 \x01(\x03R\x05ready\x12\x18\n" +
@@ -1313,7 +1323,8 @@ const file_yard_v1_admin_proto_rawDesc = "" +
 	"\x06failed\x18\n" +
 	" \x01(\x03R\x06failed\x12\x12\n" +
 	"\x04dead\x18\v \x01(\x03R\x04dead\x12&\n" +
-	"\x05slots\x18\f \x03(\v2\x10.yard.v1.SlotUseR\x05slots\"J\n" +
+	"\x05slots\x18\f \x03(\v2\x10.yard.v1.SlotUseR\x05slots\x12#\n" +
+	"\rlagging_lanes\x18\r \x01(\x05R\flaggingLanes\"J\n" +
 	"\aSlotUse\x12\x12\n" +
 	"\x04type\x18\x01 \x01(\tR\x04type\x12\x15\n" +
 	"\x06in_use\x18\x02 \x01(\x05R\x05inUse\x12\x14\n" +

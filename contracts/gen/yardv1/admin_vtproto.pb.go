@@ -386,6 +386,7 @@ func (m *DescribeTasklistResponse) CloneVT() *DescribeTasklistResponse {
 	r.Completed = m.Completed
 	r.Failed = m.Failed
 	r.Dead = m.Dead
+	r.LaggingLanes = m.LaggingLanes
 	if rhs := m.Slots; rhs != nil {
 		tmpContainer := make([]*SlotUse, len(rhs))
 		for k, v := range rhs {
@@ -1333,6 +1334,11 @@ func (m *DescribeTasklistResponse) MarshalToSizedBufferVT(dAtA []byte) (int, err
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
 	}
+	if m.LaggingLanes != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.LaggingLanes))
+		i--
+		dAtA[i] = 0x68
+	}
 	if len(m.Slots) > 0 {
 		for iNdEx := len(m.Slots) - 1; iNdEx >= 0; iNdEx-- {
 			size, err := m.Slots[iNdEx].MarshalToSizedBufferVT(dAtA[:i])
@@ -1819,6 +1825,9 @@ func (m *DescribeTasklistResponse) SizeVT() (n int) {
 			l = e.SizeVT()
 			n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 		}
+	}
+	if m.LaggingLanes != 0 {
+		n += 1 + protohelpers.SizeOfVarint(uint64(m.LaggingLanes))
 	}
 	n += len(m.unknownFields)
 	return n
@@ -4083,6 +4092,25 @@ func (m *DescribeTasklistResponse) UnmarshalVT(dAtA []byte) error {
 				return err
 			}
 			iNdEx = postIndex
+		case 13:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field LaggingLanes", wireType)
+			}
+			m.LaggingLanes = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.LaggingLanes |= int32(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])
@@ -6517,6 +6545,25 @@ func (m *DescribeTasklistResponse) UnmarshalVTUnsafe(dAtA []byte) error {
 				return err
 			}
 			iNdEx = postIndex
+		case 13:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field LaggingLanes", wireType)
+			}
+			m.LaggingLanes = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.LaggingLanes |= int32(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])

@@ -59,6 +59,9 @@ func (a *app) printTasklist(d *yardv1.DescribeTasklistResponse) error {
 	t.row("backoff", d.Backoff, "failed, about to be tried again")
 	t.row("waiting", d.Waiting, "in the timer store")
 	t.row("unread", d.UnreadBatches, "batches on disk only")
+	if d.LaggingLanes > 0 {
+		t.row("lags", d.LaggingLanes, "priorities go on without this domain: it needs more workers")
+	}
 	t.row("polls", d.WaitingPolls, "waiting right now")
 	t.row("completed", d.Completed, "since the partitions' owners took over")
 	t.row("failed", d.Failed)

@@ -47,7 +47,7 @@ func (g *Gateway) describeHistory(ctx context.Context, p int, domain, tasklist s
 	}
 	return &yardv1.DescribeTasklistResponse{
 		Ready: d.Ready, Running: d.Running, Backoff: d.Backoff, UnreadBatches: d.UnreadBatches,
-		OldestReadyMs: d.OldestReadyMs, Completed: d.Completed, Failed: d.Failed, Dead: d.Dead,
+		LaggingLanes: d.LaggingLanes, OldestReadyMs: d.OldestReadyMs, Completed: d.Completed, Failed: d.Failed, Dead: d.Dead,
 	}, nil
 }
 
@@ -88,6 +88,7 @@ func sum(tasklist string, parts []*yardv1.DescribeTasklistResponse) *yardv1.Desc
 		out.Backoff += p.Backoff
 		out.Waiting += p.Waiting
 		out.UnreadBatches += p.UnreadBatches
+		out.LaggingLanes += p.LaggingLanes
 		out.OldestReadyMs = max(out.OldestReadyMs, p.OldestReadyMs)
 		out.WaitingPolls += p.WaitingPolls
 		out.Completed += p.Completed

@@ -78,6 +78,9 @@ func (q *queueReaders) behind(domain string) (n int64) {
 func (o *Owner) readQueues() {
 	q := &o.readers.queues
 	readings := o.core.Readings()
+	if o.Lagging != nil {
+		o.Lagging(len(readings))
+	}
 	if len(readings)+len(q.running)+len(q.unread) == 0 {
 		return
 	}

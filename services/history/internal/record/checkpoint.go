@@ -23,23 +23,20 @@ func Checkpoint(s *logv1.Checkpoint) replica.Checkpoint {
 	}
 	for _, q := range s.Queues {
 		cp.Queues = append(cp.Queues, replica.QueueCursor{
-			Queue: queue(q), Ack: q.AckSeq, Read: q.ReadSeq, Last: q.LastSeq, End: q.EndSeq,
+			Queue: queue(q.Lane, q.Domain), Ack: q.AckSeq, Read: q.ReadSeq, Last: q.LastSeq, End: q.EndSeq,
 		})
 	}
 	cp.Parked.Queues, cp.Archived.Queues = levels(s.ParkedQueues), levels(s.ArchivedQueues)
 	return cp
 }
 
-func queue(q interface {
-	GetLane() uint32
-	GetDomain() string
-}) replica.Queue {
-	return replica.Queue{Lane: ids.Lane(q.GetLane()), Domain: q.GetDomain()}
+func queue(lane uint32, domain string) replica.Queue {
+	return replica.Queue{Lane: ids.Lane(lane), Domain: domain}
 }
 
 func levels(stored []*logv1.QueueLevel) (all []replica.QueueLevel) {
 	for _, q := range stored {
-		all = append(all, replica.QueueLevel{Queue: queue(q), Seq: q.Seq})
+		all = append(all, replica.QueueLevel{Queue: queue(q.Lane, q.Domain), Seq: q.Seq})
 	}
 	return all
 }

@@ -2,7 +2,7 @@
 // the log, the result of a write, an answer or a tick, and says what has to be done.
 //
 // Owns: the tasks in memory, their stays, events and commands that came before their
-// task, how far each reader is, which part of the log is still needed, what the other
+// task, how far each reader is, which domains lag behind a lane, which part of the log is still needed, what the other
 // stores are known to hold, carried tasks, lately ended ones, the fences of the matching
 // shards and what these may not have delivered, the lease, and when it is time for a
 // checkpoint, a purge or a repeated trigger.
@@ -44,6 +44,14 @@
 // and archive for the task first, so the archive must keep it for 2 minutes. After that the token is
 // refused, and a request without one has other ids. What the timer fires is in the log once, with
 // its cursor (I10).
+//
+// # Queues
+//
+// A domain may lag behind a lane: the lane's reader passes over the messages that are filed under it, and a reader
+// of its own reads them. So what is unread is a function of a position and of the domain of its task. Events name
+// that. One that does not, of an older program, waits for every domain that lags behind the lane; and an event with
+// another domain than its task's has no effect. A message that domains share lies in no queue, and its positions
+// say so. When to lag is no decision about tasks: owners may differ in it.
 //
 // # Bounds
 //

@@ -1,0 +1,273 @@
+package replica
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/yardmaster-io/yardmaster/contracts/fault"
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
+)
+
+const lagLane = 3
+
+// crowd is a bench with a window of ten tasks, whose cluster has queues.
+func crowd(t *testing.T) *bench {
+	t.Helper()
+	b := newBench(t, Config{
+		Shards: 2, WindowTasks: 10, WindowBytes: 1 << 20, CheckpointEveryMS: 1 << 50, PurgeEveryMS: 1 << 50, CarryRecords: 1 << 40, CarryBytes: 1 << 40, Queues: true,
+	})
+	b.tick()
+	return b
+}
+
+// tick lets so much time pass that a lane without room is looked at.
+func (b *bench) tick() *Effects {
+	b.now.MS += congestedMS
+	return b.step(Tick{Queues: true})
+}
+
+// file reads a message that is filed under a domain, "" = of shop in one that domains share, by the lane's reader or the domain's own.
+func (b *bench) file(queue bool, seq uint64, domain string, numbers ...int) *Effects {
+	b.Helper()
+	b.seq = max(b.seq, seq)
+	in := &Submits{Lane: lagLane, Domain: domain, Queue: queue, Seq: seq, At: b.now.MS, Bytes: 10}
+	for _, n := range numbers {
+		e := &Entry{Task: taskstate.Task{ID: id(n), Domain: domain, Tasklist: "mail", Type: "send", Priority: lagLane, Policy: storyPolicy}}
+		if domain == "" {
+			e.Domain = "shop"
+		}
+		in.Tasks = append(in.Tasks, e)
+	}
+	return b.step(in)
+}
+
+func series(from, n int) (all []int) {
+	for i := range n {
+		all = append(all, from+i)
+	}
+	return all
+}
+
+// flood fills the window, and tells that so many messages wait behind it, some of them its own.
+func (b *bench) flood(all, own uint64) {
+	b.Helper()
+	b.file(false, 1, "flood", series(1, 10)...)
+	b.file(false, 2, "shop", 11)
+	if fx := b.tick(); len(fx.Looks) > 0 {
+		b.Fatal("it looks at once")
+	}
+	fx := b.tick()
+	if len(fx.Looks) != 1 || fx.Looks[0] != (Look{Queue{lagLane, "flood"}, 2}) {
+		b.Fatalf("it looks for %+v", fx.Looks)
+	}
+	if fx := b.tick(); len(fx.Looks) > 0 {
+		b.Fatal("it looks twice")
+	}
+	b.step(Looked{Look: fx.Looks[0], All: all, Own: own})
+}
+
+// TestI11_WhoFillsALaneLags, and only who holds up somebody else; one that waits for itself alone is looked at again
+// after a while.
+func TestI11_WhoFillsALaneLags(t *testing.T) {
+	b := crowd(t)
+	b.flood(5, 5)
+	if b.r.Room(lagLane) || b.r.Lagging() > 0 {
+		t.Error("a lone domain lags")
+	}
+	for range lookAgainMS/congestedMS - 1 {
+		if fx := b.tick(); len(fx.Looks) > 0 {
+			t.Fatal("it looks again too soon")
+		}
+	}
+	fx := b.tick()
+	if len(fx.Looks) != 1 {
+		t.Fatal("it does not look again")
+	}
+	b.step(Looked{Look: fx.Looks[0], All: 6, Own: 5})
+	if !b.r.Room(lagLane) || !b.r.Lags(Queue{lagLane, "flood"}) || b.r.Lagging() != 1 || b.r.LaggingLanes("shop") != 0 || b.r.rooms[lagLane].tasks != 1 {
+		t.Errorf("room %v, lagging %d, %+v", b.r.Room(lagLane), b.r.Lagging(), b.r.rooms[lagLane])
+	}
+	b.file(false, 3, "flood", 20)
+	b.file(false, 4, "shop", 21)
+	b.equal("of the flood nothing is read", []int{int(b.r.tasks[id(21)].Position.Seq())}, []int{4})
+	if b.r.tasks[id(20)] != nil || b.r.ReadLevels()[lagLane] != 4 || b.r.QueueRoom(Queue{lagLane, "flood"}, 3) {
+		t.Error("the flood goes on")
+	}
+}
+
+// TestNothingLagsWithoutAnAnswer: a count that failed says nothing.
+func TestNothingLagsWithoutAnAnswer(t *testing.T) {
+	b := crowd(t)
+	b.flood(0, 0)
+	if b.r.Lagging() > 0 {
+		t.Error("it lags")
+	}
+}
+
+// TestI13_NothingLagsBesideNamelessEvents: an event that does not name its domain would wait for every one that
+// lags, as long as a takeover would read it.
+func TestI13_NothingLagsBesideNamelessEvents(t *testing.T) {
+	b := crowd(t)
+	b.step(&Events{Seq: 1, At: b.now.MS, Events: []taskstate.Event{{Kind: taskstate.Started, ID: id(99), Fence: ids.Token{Position: ids.NewPosition(1, 2)}}}})
+	b.seq = 1
+	b.file(false, 2, "flood", series(1, 10)...)
+	b.tick()
+	if fx := b.tick(); len(fx.Looks) > 0 {
+		t.Errorf("it looks for %+v", fx.Looks)
+	}
+}
+
+// lagging is a crowd whose flood lags with its first ten tasks, and with message 3 passed over.
+func lagging(t *testing.T) *bench {
+	t.Helper()
+	b := crowd(t)
+	b.flood(6, 5)
+	b.file(false, 3, "flood", 20)
+	b.file(false, 4, "shop", 21)
+	return b
+}
+
+// TestAGrabMakesItsQueueBeRead, whatever it holds; another event does not, and is looked for.
+func TestAGrabMakesItsQueueBeRead(t *testing.T) {
+	b := lagging(t)
+	ask := func(seq uint64, ev taskstate.Event) *Effects {
+		ev.ID, ev.Fence.Position = id(20), ids.NewPosition(3, lagLane)
+		b.seq = seq
+		return b.step(&Events{Seq: seq, At: b.now.MS, ReplyTo: "asker", Events: []taskstate.Event{ev}})
+	}
+	attempt := ids.Token{Version: 1, Nonce: 7}
+	fx := ask(5, taskstate.Event{Kind: taskstate.Succeeded, Domain: "flood", Fence: attempt})
+	if len(fx.Searches) != 1 || b.r.QueueRoom(Queue{lagLane, "flood"}, 3) {
+		t.Errorf("an outcome without a grab: searches %v", fx.Searches)
+	}
+	if fx = ask(6, taskstate.Event{Kind: taskstate.Started, Domain: "shop", Fence: attempt}); len(fx.Answers) != 1 || fx.Answers[0].Verdicts[0].Code != fault.Stale {
+		t.Errorf("a grab of another domain: %+v", fx.Answers)
+	}
+	if fx = ask(7, taskstate.Event{Kind: taskstate.Started, Domain: "flood", Worker: "w", Fence: attempt}); len(fx.Answers) > 0 || !b.r.QueueRoom(Queue{lagLane, "flood"}, 3) {
+		t.Errorf("a grab: %+v", fx.Answers)
+	}
+	if fx = ask(8, taskstate.Event{Kind: taskstate.Succeeded, Domain: "flood", Fence: attempt}); len(fx.Answers)+len(fx.Searches) > 0 {
+		t.Error("an outcome behind a grab does not wait")
+	}
+	if fx = b.file(true, 3, "flood", 20); b.r.tasks[id(20)].State != taskstate.Completed || len(fx.Answers) != 2 {
+		t.Errorf("%s, %d answers", b.r.tasks[id(20)].State, len(fx.Answers))
+	}
+}
+
+// TestALagEnds when all is read and done, and is forgotten once no takeover reads what the queue has done.
+func TestALagEnds(t *testing.T) {
+	b := lagging(t)
+	at := Queue{lagLane, "flood"}
+	b.file(true, 3, "flood", 20)
+	for n := range 11 {
+		n++
+		if n == 11 {
+			n = 20
+		}
+		b.r.leave(b.r.tasks[id(n)])
+		if !b.r.Lags(at) {
+			t.Fatalf("it ends with task %d", n)
+		}
+		b.tick()
+	}
+	if b.r.Lags(at) || len(b.r.queues) != 1 || b.r.queues[at].end != 4 {
+		t.Fatalf("it lags: %+v", b.r.queues[at])
+	}
+	cp := b.r.Checkpoint()
+	if len(cp.Queues) != 1 || cp.Queues[0] != (QueueCursor{Queue: at, Ack: 4, Read: 4, Last: 3, End: 4}) || cp.Ack[lagLane] != 1 {
+		t.Errorf("the checkpoint is %+v", cp)
+	}
+	b.file(false, 5, "flood", 30) // it is read with the lane's others
+	b.step(&Submits{Lane: lagLane, Domain: "flood", Queue: true, Seq: 5})
+	if b.r.tasks[id(30)] == nil {
+		t.Error("a message behind the end is passed over")
+	}
+	for _, n := range []int{11, 21} {
+		b.r.leave(b.r.tasks[id(n)])
+	}
+	b.tick()
+	if len(b.r.queues) > 0 || b.r.Checkpoint().Ack[lagLane] != 4 {
+		t.Errorf("it is kept: %+v", b.r.queues)
+	}
+}
+
+// TestI7_FloodsAreBounded: however many domains fill a lane one after the other, what all of them hold is.
+func TestI7_FloodsAreBounded(t *testing.T) {
+	b := crowd(t)
+	seq := uint64(0)
+	for n := range 300 {
+		domain := fmt.Sprint("flood-", n)
+		for b.r.Room(lagLane) {
+			seq++
+			b.file(false, seq, domain, int(seq))
+		}
+		if b.r.hasRoom(lagLane) || b.r.pools[lagLane].tasks > (halvingsMax+1)*b.r.cfg.WindowTasks {
+			break
+		}
+		for range lookAgainMS / congestedMS {
+			if fx := b.tick(); len(fx.Looks) > 0 {
+				b.step(Looked{Look: fx.Looks[0], All: 1})
+			}
+		}
+	}
+	if held, most := b.r.pools[lagLane].tasks+b.r.rooms[lagLane].tasks, (halvingsMax+2)*b.r.cfg.WindowTasks; held > most || held < 5*b.r.cfg.WindowTasks {
+		t.Errorf("%d tasks are held, at most %d may be", held, most)
+	}
+}
+
+// TestWhoHoldsMuchOfWhatIsSharedIsFiledApart, and who lags.
+func TestWhoHoldsMuchOfWhatIsSharedIsFiledApart(t *testing.T) {
+	b := crowd(t)
+	b.file(false, 1, "", series(1, 5)...)
+	if all := b.r.Apart(); len(all) > 0 {
+		t.Errorf("%v are apart, with half of the window left", all)
+	}
+	b.file(false, 2, "", 6)
+	if all := b.r.Apart(); len(all) != 1 || all[0] != "shop" {
+		t.Errorf("%v are apart", all)
+	}
+	b = lagging(t)
+	if all := b.r.Apart(); len(all) != 1 || all[0] != "flood" {
+		t.Errorf("%v are apart", all)
+	}
+}
+
+// TestSharedMessagesLieInNoQueue: their positions say so, and what is done of one that lags is known at once.
+func TestSharedMessagesLieInNoQueue(t *testing.T) {
+	b := lagging(t)
+	b.file(false, 5, "flood", 22)
+	pos := ids.NewPosition(4, lagLane)
+	if b.r.unread(pos.InShared(), "flood") || !b.r.unread(ids.NewPosition(3, lagLane), "flood") || b.r.unread(ids.NewPosition(3, lagLane), "shop") {
+		t.Error("what is unread is wrong")
+	}
+	if !b.r.unread(ids.NewPosition(5, lagLane), "") || b.r.unread(ids.NewPosition(2, lagLane), "") {
+		t.Error("what is unread of no domain is wrong")
+	}
+}
+
+// TestATakeoverReadsQueuesByThemselves: what one has done is no concern of the lane's, also when it lags no more; and until it is
+// read, what it has not done is unread.
+func TestATakeoverReadsQueuesByThemselves(t *testing.T) {
+	at, over := Queue{lagLane, "flood"}, Queue{lagLane, "over"}
+	cp := Checkpoint{Queues: []QueueCursor{{Queue: at, Ack: 1, Read: 2, Last: 6}, {Queue: over, Ack: 5, Read: 5, Last: 3, End: 5}}}
+	cp.Ack[lagLane], cp.Read[lagLane] = 2, 7
+	b := &bench{T: t, r: New(carryConfig(), cp, 0), now: Now{MS: scenarioStart}}
+	b.file(true, 2, "flood", 2)
+	b.file(false, 3, "over", 3)
+	b.file(false, 4, "shop", 4)
+	b.file(false, 6, "flood", 6)
+	b.file(false, 7, "over", 7)
+	b.step(Recovered{})
+	for n, there := range map[int]bool{2: true, 3: false, 4: true, 6: false, 7: true} {
+		if (b.r.tasks[id(n)] != nil) != there {
+			t.Errorf("task %d is there: %v", n, !there)
+		}
+	}
+	if !b.r.unread(ids.NewPosition(6, lagLane), "flood") || b.r.unread(ids.NewPosition(2, lagLane), "flood") || b.r.unread(ids.NewPosition(3, lagLane), "over") {
+		t.Error("what is unread is wrong")
+	}
+	if all := b.r.Readings(); len(all) != 1 || all[0] != (Reading{Queue: at, From: 3, Room: true}) {
+		t.Errorf("%+v", all)
+	}
+}

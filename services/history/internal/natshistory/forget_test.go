@@ -1,0 +1,46 @@
+package natshistory
+
+import (
+	"fmt"
+	"log/slog"
+	"testing"
+
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/contracts/topology"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/replica"
+	"github.com/yardmaster-io/yardmaster/shared/natslog"
+)
+
+// TestForgetTakesDomainsInTurn: beside one that needs everything, however many others are forgotten in a few rounds.
+func TestForgetTakesDomainsInTurn(t *testing.T) {
+	t.Parallel()
+	owner, _ := archivePorts(t)
+	log := NewLog(Config{NATS: owner.NATS, JetStream: owner.JetStream, Log: slog.New(slog.DiscardHandler)})
+	store(t, owner.NATS, topology.Submit(0, 3, "stuck", "mail"), []byte("b"))
+	last := uint64(0)
+	for i := range forgetDomainsMax + 50 {
+		last = store(t, owner.NATS, topology.Submit(0, 3, fmt.Sprint("shop-", i), "mail"), []byte("b"))
+	}
+	last = max(last, store(t, owner.NATS, topology.SubmitShared(0, 3), []byte("b")))
+	levels := replica.Levels{
+		Lanes: [ids.Lanes]uint64{3: last}, Queues: []replica.QueueLevel{{Queue: replica.Queue{Lane: 3, Domain: "stuck"}}},
+	}
+	left := func() (n int) {
+		t.Helper()
+		if err := log.Forget(t.Context(), levels); err != nil {
+			t.Fatal(err)
+		}
+		err := natslog.ReadAll(t.Context(), owner.JetStream, natslog.ReadConfig{Stream: topology.HistoryStream(0), Filters: []string{topology.SubmitLane(0, 3)}},
+			func(natslog.Record) error { n++; return nil })
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	if n := left(); n > 52 {
+		t.Errorf("%d messages are left after one round", n)
+	}
+	if n := left(); n != 1 {
+		t.Errorf("%d messages are left, the stuck one is needed", n)
+	}
+}
