@@ -1,6 +1,7 @@
 package telemetry_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -51,5 +52,32 @@ func TestLostSpansAreCounted(t *testing.T) {
 				t.Errorf("%d were lost", dropped)
 			}
 		})
+	}
+}
+
+// TestTheQueueEmpties: what has left makes room, so that a process that sends little loses nothing in the long run.
+func TestTheQueueEmpties(t *testing.T) {
+	sink := testkit.RunTraceSink(t)
+	setEnv(t, append(sink.Env(), "OTEL_BSP_MAX_QUEUE_SIZE=100", "OTEL_BSP_MAX_EXPORT_BATCH_SIZE=10", "OTEL_BSP_SCHEDULE_DELAY=1")...)
+	m := newMetrics(t)
+	tracing, err := telemetry.NewTracing(t.Context(), "s", "i", m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	parent := telemetry.ParseTraceparent(sampledParent)
+	const rounds, spans = 30, 10
+	for round := range rounds {
+		for range spans {
+			tracing.Span(parent, "x", trace.SpanKindInternal, time.Now(), time.Now())
+		}
+		testkit.Eventually(t, time.Minute, func() error {
+			if n := len(sink.Spans()); n < (round+1)*spans {
+				return fmt.Errorf("%d spans after %d rounds, %d were lost", n, round+1, m.Counter(signals.SpansDropped, "s").Value())
+			}
+			return nil
+		})
+	}
+	if err := tracing.Shutdown(t.Context()); err != nil {
+		t.Fatal(err)
 	}
 }
