@@ -49,10 +49,10 @@ func TestUpgradeSession(t *testing.T) {
 		}
 	}
 	s.do("upgrade", "finalize") // nobody is there
-	member("history", "old-1", `{"reads":2,"writes":2}`)
-	member("timer", "old-2", `{"reads":2,"writes":2}`)
+	member("history", "old-1", `{"reads":3,"writes":3}`)
+	member("timer", "old-2", `{"reads":3,"writes":3}`)
 	s.do("upgrade", "finalize") // there is nothing newer
-	member("history", "new-1", `{"reads":3,"writes":3,"stopped":[0]}`)
+	member("history", "new-1", `{"reads":4,"writes":4,"stopped":[0]}`)
 	s.do("upgrade", "status")
 	s.do("upgrade", "finalize")
 	s.do("--json", "upgrade", "status")
