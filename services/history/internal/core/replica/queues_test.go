@@ -333,8 +333,10 @@ func TestACarriedStayIsNotHeldAsWell(t *testing.T) {
 	}
 	carried := stay()
 	carried.Position, carried.State, carried.ReadyAt = ids.NewPosition(2, lagLane), taskstate.Ready, b.now.MS
-	b.step(&Events{Seq: 4, At: b.now.MS, Events: []taskstate.Event{{Kind: taskstate.Carried, ID: id(1), Fence: ids.Token{Position: carried.Position}}},
-		Carried: map[int]*Carried{0: {Entry: carried, AsOf: 3}}})
+	b.step(&Events{
+		Seq: 4, At: b.now.MS, Events: []taskstate.Event{{Kind: taskstate.Carried, ID: id(1), Fence: ids.Token{Position: carried.Position}}},
+		Carried: map[int]*Carried{0: {Entry: carried, AsOf: 3}},
+	})
 	if len(b.r.held) != 0 || b.r.Get(id(1)) == nil {
 		t.Errorf("%d stays are held", len(b.r.held))
 	}
