@@ -209,7 +209,7 @@ func TestI13ARollingUpgrade(t *testing.T) {
 	}
 	for _, args := range [][]string{nil, {"--dry-run"}} {
 		out, err := r.finalize(args...)
-		if err == nil || !strings.Contains(out, "history history-0 reads 3") {
+		if err == nil || !strings.Contains(out, fmt.Sprint("history history-0 reads ", nextVersion-1)) {
 			t.Errorf("finalize with old members: %v\n%s", err, out)
 		}
 	}
@@ -221,10 +221,10 @@ func TestI13ARollingUpgrade(t *testing.T) {
 		t.Errorf("%d batches of the next version were written before it was in force", n)
 	}
 
-	if out, err := r.finalize("--dry-run"); err != nil || !strings.Contains(out, "would write log version 4") {
+	if out, err := r.finalize("--dry-run"); err != nil || !strings.Contains(out, fmt.Sprint("would write log version ", nextVersion)) {
 		t.Errorf("finalize --dry-run: %v\n%s", err, out)
 	}
-	if out, err := r.finalize(); err != nil || !strings.Contains(out, "writes log version 4 now") {
+	if out, err := r.finalize(); err != nil || !strings.Contains(out, fmt.Sprintf("writes log version %d now", nextVersion)) {
 		t.Fatalf("finalize: %v\n%s", err, out)
 	}
 	r.flows("finalized")
@@ -237,7 +237,7 @@ func TestI13ARollingUpgrade(t *testing.T) {
 		r.Restart(s, 0)
 		r.AwaitRefusal(s, 0)
 		log := r.Log(s, 0)
-		if !strings.Contains(log, "log version 4 is not known to this program, which reads up to 3: run a newer version of it") {
+		if !strings.Contains(log, fmt.Sprintf("log version %d is not known to this program, which reads up to %d: run a newer version of it", nextVersion, nextVersion-1)) {
 			t.Errorf("%s does not say why it ended:\n%s", s, log)
 		}
 		if n := strings.Count(log, "partition taken"); n != before {

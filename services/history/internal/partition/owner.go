@@ -22,7 +22,9 @@ var ErrUnreadable = errors.New("the log holds what this version cannot read")
 type Config struct {
 	// WindowTasks is how many unfinished tasks of one submit lane are held in memory;
 	// the rest of the backlog stays on disk. Default 20000, 1..1000000. Too low
-	// starves workers, too high costs about 1 KB and the payload per task.
+	// starves workers, too high costs about 1 KB and the payload per task. Domains that lag behind
+	// the lane may hold some of it beside that: together eleven windows, if hundreds of them flood.
+	// A request of more tasks than this counts as it is.
 	WindowTasks int `koanf:"window_tasks" usage:"unfinished tasks of one lane of one partition held in memory"`
 	// WindowBytes is the same in bytes. Default 128 MiB, 1 MiB..16 GiB.
 	WindowBytes int64 `koanf:"window_bytes" usage:"bytes of unfinished tasks of one lane of one partition held in memory"`

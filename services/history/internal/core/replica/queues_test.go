@@ -202,9 +202,6 @@ func TestI7_FloodsAreBounded(t *testing.T) {
 			seq++
 			b.file(false, seq, domain, int(seq))
 		}
-		if b.r.hasRoom(lagLane) || b.r.pools[lagLane].tasks > (halvingsMax+1)*b.r.cfg.WindowTasks {
-			break
-		}
 		for range lookAgainMS / congestedMS {
 			if fx := b.tick(); len(fx.Looks) > 0 {
 				b.step(Looked{Look: fx.Looks[0], All: 1})
@@ -269,5 +266,99 @@ func TestATakeoverReadsQueuesByThemselves(t *testing.T) {
 	}
 	if all := b.r.Readings(); len(all) != 1 || all[0] != (Reading{Queue: at, From: 3, Room: true}) {
 		t.Errorf("%+v", all)
+	}
+}
+
+// TestI11_TheLargestLagUntilHalfIsFree: several that hold much are taken out at once, those that hold little stay.
+func TestI11_TheLargestLagUntilHalfIsFree(t *testing.T) {
+	b := crowd(t)
+	b.file(false, 1, "small", 1)
+	b.file(false, 2, "flood", series(2, 4)...)
+	b.file(false, 3, "shop", 6)
+	b.file(false, 4, "torrent", series(10, 4)...)
+	b.tick()
+	fx := b.tick()
+	b.step(Looked{Look: fx.Looks[0], All: 9, Own: 1})
+	if !b.r.Lags(Queue{lagLane, "flood"}) || !b.r.Lags(Queue{lagLane, "torrent"}) || b.r.Lagging() != 2 {
+		t.Errorf("%+v", b.r.Readings())
+	}
+}
+
+// TestAQueueIsNeverAheadOfItsLane, whatever room it has.
+func TestAQueueIsNeverAheadOfItsLane(t *testing.T) {
+	b := lagging(t)
+	for n := range 10 {
+		b.r.leave(b.r.tasks[id(n+1)])
+	}
+	if at := (Queue{lagLane, "flood"}); !b.r.QueueRoom(at, 3) || !b.r.QueueRoom(at, 4) || b.r.QueueRoom(at, 5) {
+		t.Error("a message behind the lane's read level has room, or one before has none")
+	}
+}
+
+// TestALagEndsWhereWhatIsLeftFits: a domain whose tasks of shared messages would fill the lane again lags on.
+func TestALagEndsWhereWhatIsLeftFits(t *testing.T) {
+	b := crowd(t)
+	b.file(false, 1, "", series(1, 8)...)
+	b.file(false, 2, "rival", 20, 21)
+	b.tick()
+	fx := b.tick()
+	b.step(Looked{Look: fx.Looks[0], All: 1})
+	at := Queue{lagLane, "shop"}
+	for n := range 4 {
+		if b.tick(); !b.r.Lags(at) {
+			t.Fatalf("it ends with %d tasks held", b.r.pools[lagLane].tasks)
+		}
+		b.r.leave(b.r.tasks[id(n+1)])
+	}
+	b.r.leave(b.r.tasks[id(5)])
+	if b.tick(); b.r.Lags(at) || b.r.rooms[lagLane].tasks != 5 || b.r.pools[lagLane].tasks != 0 {
+		t.Errorf("it lags: %v, %+v, %+v", b.r.Lags(at), b.r.rooms[lagLane], b.r.pools[lagLane])
+	}
+}
+
+// TestACarriedStayIsNotHeldAsWell: a takeover reads a stay whose stay before lies in a queue and is not read, and then the
+// record by which it was carried.
+func TestACarriedStayIsNotHeldAsWell(t *testing.T) {
+	cp := Checkpoint{Queues: []QueueCursor{{Queue: Queue{ids.LaneLater, "flood"}, Last: 1}}}
+	cp.Ack[ids.LaneLater], cp.Read[ids.LaneLater], cp.Read[lagLane] = 1, 1, 2
+	b := &bench{T: t, r: New(carryConfig(), cp, 0), now: Now{MS: scenarioStart}}
+	stay := func() *Entry {
+		return &Entry{Task: taskstate.Task{
+			ID: id(1), Domain: "flood", Tasklist: "mail", Type: "send", Priority: lagLane, Policy: storyPolicy, Parkings: 1, Position: ids.NewPosition(1, ids.LaneLater),
+		}}
+	}
+	b.step(&Submits{Lane: lagLane, Domain: "flood", Seq: 2, At: b.now.MS, Tasks: []*Entry{stay()}})
+	if len(b.r.held) != 1 {
+		t.Fatal("it is not held")
+	}
+	carried := stay()
+	carried.Position, carried.State, carried.ReadyAt = ids.NewPosition(2, lagLane), taskstate.Ready, b.now.MS
+	b.step(&Events{
+		Seq: 4, At: b.now.MS, Events: []taskstate.Event{{Kind: taskstate.Carried, ID: id(1), Fence: ids.Token{Position: carried.Position}}},
+		Carried: map[int]*Carried{0: {Entry: carried, AsOf: 3}},
+	})
+	if len(b.r.held) != 0 || b.r.Get(id(1)) == nil {
+		t.Errorf("%d stays are held", len(b.r.held))
+	}
+}
+
+// TestWhatWasNeverPassedOverIsNotUnread: between what a queue has read and the next message of it lie others'.
+func TestWhatWasNeverPassedOverIsNotUnread(t *testing.T) {
+	b := lagging(t)
+	b.file(true, 3, "flood", 20)
+	b.file(false, 7, "shop", 22)
+	b.file(false, 9, "flood", 23)
+	for seq, want := range map[uint64]bool{3: false, 7: false, 9: true} {
+		if b.r.unread(ids.NewPosition(seq, lagLane), "flood") != want {
+			t.Errorf("message %d is unread: %v", seq, !want)
+		}
+	}
+}
+
+// TestACheckpointKnowsItsQueues: a log that ends before what a queue has read, or was passed over, has lost its tail.
+func TestACheckpointKnowsItsQueues(t *testing.T) {
+	cp := Checkpoint{Queues: []QueueCursor{{Queue: Queue{lagLane, "flood"}, Read: 7, Last: 9}}}
+	if cp.Check(8, 0, 0) == nil || cp.Check(9, 0, 0) != nil {
+		t.Error("it says something else")
 	}
 }
