@@ -15,8 +15,6 @@ type room struct {
 	// demand: up to here the lane is read whatever the window holds, for tasks of which
 	// events have been read.
 	demand uint64
-	// nameless is the same of events that do not name their domain, for any that lags behind the lane.
-	nameless uint64
 }
 
 // account is what the tasks of one domain take of a lane's window; or, if it lags, of what those that lag

@@ -81,7 +81,7 @@ func (r *Replica) checkRooms(want map[Queue]*account) error {
 		}
 	}
 	for i := range rooms {
-		if rooms[i].demand, rooms[i].nameless = r.rooms[i].demand, r.rooms[i].nameless; rooms[i] != r.rooms[i] || pools[i] != r.pools[i] {
+		if rooms[i].demand = r.rooms[i].demand; rooms[i] != r.rooms[i] || pools[i] != r.pools[i] {
 			return fmt.Errorf("the room of lane %s is %+v and %+v, its tasks take %+v and %+v", ids.Lane(i), r.rooms[i], r.pools[i], rooms[i], pools[i])
 		}
 	}
@@ -130,7 +130,7 @@ func (r *Replica) checkWaiting() error {
 			if h.ev.ID != id || i > 0 && h.seq < waiting[i-1].seq {
 				return fmt.Errorf("what waits for task %s is out of order: event %d of message %d", id, i, h.seq)
 			}
-			if pos := h.ev.Fence.Position; !h.command() && r.unread(pos, h.ev.Domain) && !r.demanded(pos, h.ev.Domain) {
+			if pos := h.ev.Fence.Position; !h.command() && r.unread(pos, h.ev.Domain) && !r.demanded(pos, h.ev.Domain, h.ev.Kind == taskstate.Started) {
 				return fmt.Errorf("an event waits for message %d of lane %s, and nothing demands it", pos.Seq(), pos.Lane())
 			}
 			if e := r.tasks[id]; h.command() && e != nil && !e.left && e.State != taskstate.Waiting {
@@ -147,7 +147,7 @@ func (r *Replica) checkWaiting() error {
 			return fmt.Errorf("stay %d of task %s is held, and the one before is over", waiting[0].Parkings, id)
 		}
 		for i, h := range waiting {
-			if r.unread(h.Before, h.Domain) && !r.demanded(h.Before, h.Domain) {
+			if r.unread(h.Before, h.Domain) && !r.demanded(h.Before, h.Domain, true) {
 				return fmt.Errorf("stay %d of task %s waits for message %d of lane %s, and nothing demands it", h.Parkings, id, h.Before.Seq(), h.Before.Lane())
 			}
 			if h.ID != id || h.left || i > 0 && h.Parkings < waiting[i-1].Parkings {

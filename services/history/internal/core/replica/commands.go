@@ -321,7 +321,7 @@ func (r *Replica) endsFound(ends *[ids.Lanes]uint64) {
 func (r *Replica) stillComing(h *held) bool {
 	if !h.command() {
 		pos := h.ev.Fence.Position
-		return r.unread(pos, h.ev.Domain) && !h.nowhere || r.isHeld(h.ev.ID, pos)
+		return r.unread(pos, h.ev.Domain) && !h.nowhere && !r.hopeless(h) || r.isHeld(h.ev.ID, pos)
 	}
 	if h.until == nil {
 		return true

@@ -96,7 +96,7 @@ func (r *Replica) decide(h *held, e *Entry, now Now, fx *Effects) {
 			r.ask(h, fx)
 			return
 		}
-		r.demand(pos, h.ev.Domain)
+		r.demand(pos, h.ev.Domain, h.ev.Kind == taskstate.Started)
 		r.wait(h)
 	case r.isHeld(h.ev.ID, pos):
 		r.wait(h)

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/window"
 )
 
@@ -102,10 +103,11 @@ func (r *Replica) lag(at Queue) {
 		q = &queue{Queue: at}
 		r.queues[at] = q
 	}
-	q.window, q.last, q.end, q.ended = r.lanes[at.Lane].Split(at.Domain), 0, 0, false
+	q.window, q.first, q.last, q.end, q.ended, q.demand = r.lanes[at.Lane].Split(at.Domain), 0, 0, 0, false, 0
 	q.account = r.accountOf(at)
 	q.account.queue = q
 	q.account.move(&r.rooms[at.Lane], &r.pools[at.Lane])
+	r.demandWaiting(q)
 }
 
 // endLags lets the domains go back into their lanes that have caught up and of which nothing is left, and
@@ -164,8 +166,6 @@ func (r *Replica) reader(in *Submits, fx *Effects) *window.Lane {
 			q.first = in.Seq
 		}
 		q.last = max(q.last, in.Seq)
-		w := &r.rooms[in.Lane]
-		q.demand = max(q.demand, min(in.Seq, w.demand), w.nameless) // what waits for the lane may wait for this
 	}
 	return nil
 }
@@ -200,30 +200,51 @@ func (r *Replica) inQueues(pos ids.Position, domain string, visit func(*queue)) 
 	}
 }
 
-// demand makes sure that an unread submit is read whatever is held.
-func (r *Replica) demand(pos ids.Position, domain string) {
-	w := &r.rooms[pos.Lane()]
-	if domain == "" {
-		w.nameless = max(w.nameless, pos.Seq())
-	}
-	if pos.Seq() > r.lanes[pos.Lane()].ReadLevel() {
+// demand makes sure that a lane that an event names is read whatever is held; and if it may be of effect, so
+// are the queues in which the submit may lie.
+func (r *Replica) demand(pos ids.Position, domain string, queues bool) {
+	if w := &r.rooms[pos.Lane()]; pos.Seq() > r.lanes[pos.Lane()].ReadLevel() {
 		w.demand = max(w.demand, pos.Seq())
-		return
 	}
-	r.inQueues(pos, domain, func(q *queue) {
-		if q.unread(pos.Seq()) {
-			q.demand = max(q.demand, pos.Seq())
+	if queues {
+		r.inQueues(pos, domain, func(q *queue) { q.want(pos) })
+	}
+}
+
+// want makes sure that the queue is read up to pos whatever is held.
+func (q *queue) want(pos ids.Position) {
+	if q.lags() && pos.Seq() > q.window.ReadLevel() {
+		q.demand = max(q.demand, pos.Seq())
+	}
+}
+
+// demandWaiting makes sure that a domain which begins to lag is read as far as something waits for it.
+func (r *Replica) demandWaiting(q *queue) {
+	note := func(pos ids.Position, domain string) {
+		if pos.Lane() == q.Lane && !pos.Shared() && (domain == "" || domain == q.Domain) {
+			q.want(pos)
 		}
-	})
+	}
+	for _, w := range r.early.byID {
+		for _, h := range w.waiting {
+			if h.ev.Kind == taskstate.Started {
+				note(h.ev.Fence.Position, h.ev.Domain)
+			}
+		}
+	}
+	for _, waiting := range r.held {
+		for _, e := range waiting {
+			note(e.Before, e.Domain)
+		}
+	}
 }
 
 // demanded tells whether what waits for pos is read whatever is held.
-func (r *Replica) demanded(pos ids.Position, domain string) bool {
-	if pos.Seq() > r.lanes[pos.Lane()].ReadLevel() {
-		return r.rooms[pos.Lane()].demand >= pos.Seq()
+func (r *Replica) demanded(pos ids.Position, domain string, queues bool) bool {
+	all := pos.Seq() <= r.lanes[pos.Lane()].ReadLevel() || r.rooms[pos.Lane()].demand >= pos.Seq()
+	if queues {
+		r.inQueues(pos, domain, func(q *queue) { all = all && (!q.unread(pos.Seq()) || q.demand >= pos.Seq()) })
 	}
-	all := true
-	r.inQueues(pos, domain, func(q *queue) { all = all && (!q.unread(pos.Seq()) || q.demand >= pos.Seq()) })
 	return all
 }
 

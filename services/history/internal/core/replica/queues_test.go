@@ -362,3 +362,42 @@ func TestACheckpointKnowsItsQueues(t *testing.T) {
 		t.Error("it says something else")
 	}
 }
+
+// TestAGrabOfAnotherMakesNoQueueBeRead: a lane that is read for a grab passes over what lags as before. Otherwise a takeover, which
+// meets grabs of what the owner before has read, would read whole backlogs into memory.
+func TestAGrabOfAnotherMakesNoQueueBeRead(t *testing.T) {
+	b := lagging(t)
+	at := Queue{lagLane, "flood"}
+	grab := func(seq uint64, n int, domain string, pos uint64, kind taskstate.Kind) {
+		b.step(&Events{Seq: seq, At: b.now.MS, Events: []taskstate.Event{
+			{Kind: kind, ID: id(n), Domain: domain, Fence: ids.Token{Position: ids.NewPosition(pos, lagLane), Version: 1, Nonce: 1}},
+		}})
+	}
+	grab(101, 90, "shop", 50, taskstate.Started)
+	grab(102, 91, "flood", 50, taskstate.Succeeded)
+	b.file(false, 10, "flood", 30)
+	if b.r.QueueRoom(at, 3) || b.r.rooms[lagLane].demand != 50 {
+		t.Fatalf("the flood is read, the lane up to %d", b.r.rooms[lagLane].demand)
+	}
+	grab(103, 92, "flood", 60, taskstate.Started)
+	if !b.r.QueueRoom(at, 3) || b.r.QueueRoom(at, 11) {
+		t.Error("a grab of its own does not make it be read as far as its lane")
+	}
+}
+
+// TestWhoBeginsToLagIsReadForTheGrabsThatWait.
+func TestWhoBeginsToLagIsReadForTheGrabsThatWait(t *testing.T) {
+	b := crowd(t)
+	b.step(&Events{Seq: 100, At: b.now.MS, Events: []taskstate.Event{
+		{Kind: taskstate.Started, ID: id(90), Domain: "flood", Fence: ids.Token{Position: ids.NewPosition(3, lagLane), Version: 1, Nonce: 1}},
+	}})
+	b.r.rooms[lagLane].demand = 0 // the lane has no room
+	b.file(false, 1, "flood", series(1, 10)...)
+	b.file(false, 2, "shop", 11)
+	b.r.lag(Queue{lagLane, "flood"})
+	b.r.rooms[lagLane].demand = 3
+	b.file(false, 3, "flood", 90)
+	if !b.r.QueueRoom(Queue{lagLane, "flood"}, 3) {
+		t.Error("the grab waits for ever")
+	}
+}

@@ -55,7 +55,7 @@ func (r *Replica) arrive(e *Entry, now Now, fx *Effects) {
 		known == nil && r.past.knows(e):
 		r.drop(e)
 	case r.unread(e.Before, e.Domain):
-		r.demand(e.Before, e.Domain)
+		r.demand(e.Before, e.Domain, true)
 		r.hold(e)
 	case r.isHeld(e.ID, e.Before):
 		r.hold(e)
