@@ -110,11 +110,11 @@ func (r *Replica) carriedPresent(e *Entry, h *held, fx *Effects) {
 // carriedAbsent takes in the carried record of a stay that is not in memory; old is what is
 // there of the task, an earlier stay or nothing. In a takeover the stay comes back by the record,
 // unless that is void: another event follows what it has seen, or the checkpoint needs
-// nothing from before its floor.
+// nothing from before its floor; or its submit is in memory all the same, and waits for the stay before.
 func (r *Replica) carriedAbsent(h *held, old *Entry, now Now, fx *Effects) {
 	r.settle(h, taskstate.Verdict{}, fx)
 	c := h.carried
-	if r.replay == nil || c.AsOf < r.base.Floor || r.replay.seen[h.ev.ID] > c.AsOf || r.unread(h.ev.Fence.Position, c.Entry.Domain) || c.AsOf >= h.seq {
+	if r.replay == nil || c.AsOf < r.base.Floor || r.replay.seen[h.ev.ID] > c.AsOf || r.unread(h.ev.Fence.Position, c.Entry.Domain) || c.AsOf >= h.seq || r.isHeld(h.ev.ID, h.ev.Fence.Position) {
 		return
 	}
 	if old != nil && !old.left {
@@ -131,7 +131,6 @@ func (r *Replica) carriedAbsent(h *held, old *Entry, now Now, fx *Effects) {
 	r.lineUp(e)
 	r.carryOut(e, taskstate.Effects{}, 0, now, fx)
 	r.grantedBefore(e, c.Granted)
-	r.letGo(e.ID, now, fx) // the stay itself may be held, for the one before has not been read
 	// The state has seen the commands before it: any later one would have made it void.
 	for _, h := range r.early.take(e.ID) {
 		if !h.command() {
