@@ -399,7 +399,7 @@ func TestPollReachesMatchingAndIsAnsweredByIt(t *testing.T) {
 
 func TestPollWithoutMatchingIsUnavailable(t *testing.T) {
 	s := newStage(t)
-	e := s.ask(topology.API("shop", "tasks.poll"), &yardv1.PollRequest{Tasklist: "main", MaxTasks: 1, WaitMs: 250}, &yardv1.PollResponse{})
+	e := s.ask(topology.API("shop", "tasks.poll"), &yardv1.PollRequest{Tasklist: "main", MaxTasks: 1, WaitMs: 2000}, &yardv1.PollResponse{})
 	if fault.CodeOf(e) != fault.Unavailable {
 		t.Errorf("got %v", e)
 	}

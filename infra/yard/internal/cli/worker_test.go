@@ -122,7 +122,7 @@ esac`, "--retry-after", "1h")
 		t.Errorf("later: %+v", got)
 	}
 	code, log := stop()
-	if code != cli.ExitOK || !strings.Contains(log, `line="no such address"`) || !strings.Contains(log, "task_id="+bad) || !strings.Contains(log, "the worker has stopped") {
+	if code != cli.ExitOK || !strings.Contains(log, `output="no such address"`) || !strings.Contains(log, "task_id="+bad) || !strings.Contains(log, "the worker has stopped") {
 		t.Errorf("exit code %d\n%s", code, log)
 	}
 }

@@ -173,7 +173,7 @@ func TestStandardErrorIsLoggedWithinBounds(t *testing.T) {
 		_, _ = s.Write([]byte("0123456789\n"))
 	}
 	logged := text.String()
-	for _, want := range []string{"line=one\n", "line=two\n", "line=" + strings.Repeat("x", lineBytesMax) + "\n", "line=three\n", "more than is logged"} {
+	for _, want := range []string{"output=one\n", "output=two\n", "output=" + strings.Repeat("x", lineBytesMax) + "\n", "output=three\n", "more than is logged"} {
 		if !strings.Contains(logged, want) {
 			t.Errorf("%.60q is missing", want)
 		}

@@ -25,7 +25,8 @@ func TestUnreadIsBounded(t *testing.T) {
 		}
 		return seq
 	}
-	id := ids.NewTaskID(time.Now(), 0, 1)
+	created := time.Now() // of both: a search begins there, however long the log takes to be written
+	id, absent := ids.NewTaskID(created, 0, 1), ids.NewTaskID(created, 0, 2)
 	batch, err := (&logv1.Batch{Tasks: []*logv1.Record{{Id: id[:], Domain: "shop"}}}).MarshalVT()
 	if err != nil {
 		t.Fatal(err)
@@ -36,7 +37,6 @@ func TestUnreadIsBounded(t *testing.T) {
 		store(topology.Event(0), event)
 	}
 	late := store(topology.Submit(0, 1, "shop", "mail"), batch)
-	absent := ids.NewTaskID(time.Now(), 0, 2)
 	for _, c := range []struct {
 		what    string
 		id      ids.TaskID
