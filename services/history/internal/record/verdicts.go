@@ -120,7 +120,8 @@ func (e *Encoder) polledOf(g *replica.Grant) {
 	}
 	m.Attempt, m.Failures, m.MaxAttempts = int32(min(t.Version, math.MaxInt32)), t.Failures, t.Policy.MaxAttempts
 	m.CreatedAtMs, m.HeartbeatTimeoutMs = t.CreatedAt(), t.Policy.HeartbeatTimeoutMS
-	m.TimeoutMs = max(g.DeadlineAt-e.NowMS, 1) // never 0, which would say nothing
+	// Never 0, which would say nothing; nor more than was asked, where this clock is behind that of the grant.
+	m.TimeoutMs = min(max(g.DeadlineAt-e.NowMS, 1), t.Policy.StartToCloseMS)
 	if len(t.Trace) > 0 {
 		m.Traceparent = telemetry.FormatTraceparent(t.Trace)
 	}
