@@ -162,10 +162,14 @@ func (r *Replica) reader(in *Submits, fx *Effects) *window.Lane {
 	lane.Skip(in.Seq)
 	fx.Counts.PassedOver++
 	if q.lags() {
-		if !q.unread(q.last) {
+		more := q.unread(q.last)
+		if !more {
 			q.first = in.Seq
 		}
 		q.last = max(q.last, in.Seq)
+		if more && r.namelessAt > 0 {
+			r.demandWaiting(q) // an event that names no domain may be about what lies between the two
+		}
 	}
 	return nil
 }
