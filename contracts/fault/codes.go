@@ -58,5 +58,5 @@ func Codes() []Code { return slices.Sorted(maps.Keys(codes)) }
 func (c Code) Known() bool { return codes[c] }
 
 // Retryable tells whether the same request may succeed later and is safe to
-// repeat as it is. Unknown is not: it must be repeated with its token.
+// repeat as it is. Unknown is not by itself: a submit must be repeated with its request id.
 func (c Code) Retryable() bool { return c == Unavailable || c == ResourceExhausted }

@@ -14,9 +14,9 @@ const (
 	HeaderDescription = "Nats-Service-Error"
 )
 
-// DetailRetryToken is the key in Detail under which UNKNOWN carries what the
-// caller puts into retry_token to repeat a submit without doubling its tasks.
-const DetailRetryToken = "retry_token"
+// DetailNowMs is the key in Detail under which the refusal of a request id for its time carries the server's clock, Unix
+// ms: the caller's clock is off.
+const DetailNowMs = "now_ms"
 
 // Error is a refusal or failure as a client sees it.
 type Error struct {
@@ -26,7 +26,7 @@ type Error struct {
 	Message string `json:"message"`
 	// Path is the field at fault as a JSON pointer (`/tasks/3/delay_ms`); empty where no field is.
 	Path string `json:"path,omitempty"`
-	// Detail carries what a program may need, such as the retry token of Unknown.
+	// Detail carries what a program may need, such as the server's clock where a request id is refused for its time.
 	Detail map[string]string `json:"detail,omitempty"`
 	// RetryAfter is how long to wait before a retry; zero says nothing about it.
 	RetryAfter time.Duration `json:"-"`

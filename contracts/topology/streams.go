@@ -30,6 +30,12 @@ type Stream struct {
 // may be repeated with the same Nats-Msg-Id.
 const DedupeWindow = 2 * time.Minute
 
+// RetentionMin is for how long every domain keeps its finished tasks: longer than a repeated submit looks for them.
+const RetentionMin = 15 * time.Minute
+
+// SubmitLatest is how long after the time in its id a task may be submitted to the log at the latest.
+const SubmitLatest = DedupeWindow - 30*time.Second
+
 // HistoryStream is the name of the log of partition p.
 func HistoryStream(p int) string { return "YARD_HISTORY_" + num(p) }
 

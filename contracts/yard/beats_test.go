@@ -194,7 +194,7 @@ func TestProgressTravelsWithinASecondAndOnlyTheLast(t *testing.T) {
 		b.engine.push(granted("x", 1)...)
 		time.Sleep(9 * time.Second)
 		b.finish(t)
-		if n := len(b.engine.beats); n < 3 || n > 4 {
+		if n := len(b.engine.beats); n < 3 || n > 5 { // the last of two at one moment may come first
 			t.Fatalf("%d beats for 30 reports in 3 s", n)
 		}
 		if last := b.engine.beats[len(b.engine.beats)-1]; string(last.Progress.GetData()) != "29" {

@@ -3,6 +3,7 @@ package yard
 import (
 	"errors"
 	neturl "net/url"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -34,6 +35,8 @@ type Client struct {
 	providers trace.TracerProvider
 	givenUp   *givenUp
 	together  *together
+	// clock is what the server's clock is ahead of ours, ns, where it has told so.
+	clock atomic.Int64
 }
 
 type clientConfig struct {

@@ -4,9 +4,11 @@ import (
 	"context"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
 )
 
 // taskOverhead is what a task takes in its request besides itself, bytes.
@@ -17,9 +19,9 @@ const requestTasksMax = 1000
 
 // Submit hands in one task and returns its id once it is stored for good.
 //
-// It tries until ctx ends (10 s where ctx has no deadline): UNAVAILABLE and
-// RESOURCE_EXHAUSTED are repeated after a growing wait, UNKNOWN is repeated with
-// the engine's token, so that the task is not doubled. An error with code
+// It tries until ctx ends (10 s where ctx has no deadline): UNAVAILABLE,
+// RESOURCE_EXHAUSTED and a missing answer are repeated after a growing wait, with a
+// request id by which the engine knows the task again: it is stored once. An error with code
 // UNKNOWN means that the task may or may not have been accepted; with any other
 // code it was not.
 //
@@ -85,25 +87,48 @@ func (c *Client) submitRequest(ctx context.Context, req *yardv1.SubmitRequest) (
 	return c.submit(ctx, req, nil)
 }
 
+// submitTry bounds a first try: a frontend that has not answered by then has died, or is very slow. A repeat takes
+// what tryTimeout allows, since the engine may have to wait until no earlier try can be under way (8 s).
+const submitTry = 5 * time.Second
+
+// clockTries bounds how often a request gets a new id because this machine's clock is off.
+const clockTries = 3
+
 // submit sends one request until its fate is known, or ctx ends. Once a try has ended with UNKNOWN, nothing but
-// success tells what became of it: a later refusal is about the repeat.
+// success tells what became of it, or that the engine says that no try was stored nor will be: any other refusal is about
+// the repeat. As long as it is certain that nothing was stored, each try is a first one: those are quicker.
 func (c *Client) submit(ctx context.Context, req *yardv1.SubmitRequest, f *fate) (*yardv1.SubmitResponse, error) {
 	var unsure error
+	clocks := 0
+	c.name(req)
 	for try := 0; ; try++ {
 		f.flies()
-		resp, err := callOnce[yardv1.SubmitResponse](ctx, &c.transport, c.subject("tasks.submit"), req)
+		resp, err := c.trySubmit(ctx, req)
 		if err == nil {
+			c.heedClock(resp.NowMs)
 			return resp, nil
 		}
 		f.landed(err)
 		e := fault.From(err)
-		if e.Code == fault.Unknown {
+		again := e.Code.Retryable() || e.Code == fault.Unknown
+		switch now := e.Detail[fault.DetailNowMs]; {
+		case e.Code == fault.Unknown:
 			unsure = err
-			if token := e.Detail[fault.DetailRetryToken]; token != "" {
-				req.RetryToken = token
-			}
+			req.Tries++
+		case e.Path == "/request_id" && now != "" && unsure == nil && clocks < clockTries:
+			ms, _ := strconv.ParseInt(now, 10, 64) // 0 where it is no number, which is not heeded
+			c.heedClock(ms)
+			c.name(req)
+			clocks++
+			continue
+		case e.Path == "/request_id" && e.Code == fault.FailedPrecondition && now == "":
+			unsure, again = nil, true // no try was stored, nor will be
+			c.name(req)
+		case unsure != nil:
+			req.Tries++
+		default:
+			c.name(req)
 		}
-		again := e.Code.Retryable() || e.Code == fault.Unknown && req.RetryToken != ""
 		if again && !c.nc.IsClosed() && pause(ctx, backoff(try, e.RetryAfter)) {
 			continue
 		}
@@ -112,6 +137,28 @@ func (c *Client) submit(ctx context.Context, req *yardv1.SubmitRequest, f *fate)
 		}
 		return nil, ended(ctx, err)
 	}
+}
+
+// name makes req a new request.
+func (c *Client) name(req *yardv1.SubmitRequest) {
+	req.RequestId, req.Tries = ids.NewRequestID(time.Now().Add(time.Duration(c.clock.Load()))).String(), 1
+}
+
+// heedClock takes in the server's clock, Unix ms, where it differs from ours; 0 = it does not.
+func (c *Client) heedClock(nowMS int64) {
+	if nowMS > 0 {
+		c.clock.Store(int64(time.Until(time.UnixMilli(nowMS))))
+	}
+}
+
+// trySubmit is one try.
+func (c *Client) trySubmit(ctx context.Context, req *yardv1.SubmitRequest) (*yardv1.SubmitResponse, error) {
+	if req.Tries == 1 {
+		once, cancel := context.WithTimeout(ctx, submitTry)
+		defer cancel()
+		ctx = once
+	}
+	return callOnce[yardv1.SubmitResponse](ctx, &c.transport, c.subject("tasks.submit"), req)
 }
 
 func taskPath(i int) string { return "/tasks/" + strconv.Itoa(i) }

@@ -205,12 +205,12 @@ func must[Resp any, P interface {
 
 // handIn submits tasks, again where nobody knows whether they are stored.
 func (w *world) handIn(req *yardv1.SubmitRequest) (resp *yardv1.SubmitResponse, err error) {
-	for end := time.Now().Add(within); ; {
+	req.RequestId, req.Tries = ids.NewRequestID(time.Now()).String(), 1
+	for end := time.Now().Add(within); ; req.Tries++ {
 		resp, err = call[yardv1.SubmitResponse](w, "tasks.submit", req)
 		if fault.CodeOf(err) != fault.Unknown || time.Now().After(end) {
 			return resp, err
 		}
-		req.RetryToken = fault.From(err).Detail[fault.DetailRetryToken]
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -15,62 +16,122 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 var one = yard.Task{Type: "x", Tasklist: "mail"}
 
-func TestSubmitRepeatsUnknownWithItsToken(t *testing.T) {
+// submits are the requests that the engine has heard.
+func (s *stack) submits() (all []*yardv1.SubmitRequest) {
+	s.engine.locked(func() {
+		for _, msg := range s.engine.heard["tasks.submit"] {
+			all = append(all, read[yardv1.SubmitRequest](s.engine, msg))
+		}
+	})
+	return all
+}
+
+// refusing answers the submits one after the other with these errors, and then as ever. A nil error is no answer.
+func (s *stack) refusing(errs ...error) {
+	s.engine.script = func(endpoint string, call int, msg *nats.Msg) bool {
+		return endpoint == "tasks.submit" && call < len(errs) && (errs[call] == nil || s.engine.refuse(msg, fault.From(errs[call])))
+	}
+}
+
+func TestSubmitRepeatsWhatItDoesNotKnowWithItsID(t *testing.T) {
 	t.Parallel()
 	s := newStack(t)
-	s.engine.script = func(endpoint string, call int, msg *nats.Msg) bool {
-		if endpoint != "tasks.submit" || call == 2 {
-			return false
-		}
-		e := fault.New(fault.Unknown, "the log did not say")
-		e.Detail = map[string]string{fault.DetailRetryToken: "pinned"}
-		return s.engine.refuse(msg, e)
-	}
+	s.refusing(fault.New(fault.Unknown, "the log did not say"), fault.New(fault.Unavailable, "it is away"), fault.New(fault.Unknown, "who knows"))
 	if _, err := s.client.Submit(soon(t), one); err != nil {
 		t.Fatal(err)
 	}
-	s.engine.locked(func() {
-		for i, want := range []string{"", "pinned", "pinned"} {
-			if req := read[yardv1.SubmitRequest](s.engine, s.engine.heard["tasks.submit"][i]); req.RetryToken != want {
-				t.Errorf("request %d has the token %q", i, req.RetryToken)
-			}
+	all := s.submits()
+	for i, req := range all {
+		if _, err := ids.ParseRequestID(req.RequestId); err != nil || req.RequestId != all[0].RequestId || int(req.Tries) != i+1 {
+			t.Errorf("request %d has the id %q (%v) and is try %d", i, req.RequestId, err, req.Tries)
 		}
-	})
+	}
 }
 
-func TestSubmitWhoseFateIsUnknownIsNotRepeatedWithoutToken(t *testing.T) {
+// A lost answer is no different. The first try does not wait for it until the end.
+func TestSubmitRepeatsWhatGotNoAnswer(t *testing.T) {
 	t.Parallel()
 	s := newStack(t)
-	s.engine.script = func(endpoint string, _ int, msg *nats.Msg) bool {
-		return endpoint == "tasks.submit" && s.engine.refuse(msg, fault.New(fault.Unknown, "who knows"))
+	s.refusing(nil)
+	if _, err := s.client.Submit(soon(t), one); err != nil {
+		t.Fatal(err)
 	}
-	if _, err := s.client.Submit(soon(t), one); fault.CodeOf(err) != fault.Unknown {
-		t.Errorf("got %v", err)
+	if all := s.submits(); len(all) != 2 || all[0].RequestId != all[1].RequestId || all[1].Tries != 2 {
+		t.Errorf("got %v", all)
 	}
-	if n := s.engine.requests("tasks.submit"); n != 1 {
-		t.Errorf("%d requests", n)
+}
+
+// As long as nothing was stored for certain, each try is a first one.
+func TestSubmitMakesANewRequestOfWhatWasNotStored(t *testing.T) {
+	t.Parallel()
+	s := newStack(t)
+	s.refusing(fault.New(fault.Unavailable, "nothing was stored"), fault.New(fault.ResourceExhausted, "full"))
+	if _, err := s.client.Submit(soon(t), one); err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]bool{}
+	for _, req := range s.submits() {
+		if req.Tries != 1 || seen[req.RequestId] {
+			t.Errorf("try %d of %s", req.Tries, req.RequestId)
+		}
+		seen[req.RequestId] = true
+	}
+	if len(seen) != 3 {
+		t.Errorf("%d requests", len(seen))
+	}
+}
+
+// That no try was stored, nor will be, is as good as a refusal of the first.
+func TestSubmitMakesANewRequestOfWhatIsNeverStored(t *testing.T) {
+	t.Parallel()
+	s := newStack(t)
+	s.refusing(fault.New(fault.Unknown, "who knows"), fault.At(fault.FailedPrecondition, "/request_id", "no try was stored"))
+	if _, err := s.client.Submit(soon(t), one); err != nil {
+		t.Fatal(err)
+	}
+	if all := s.submits(); len(all) != 3 || all[2].RequestId == all[1].RequestId || all[2].Tries != 1 {
+		t.Errorf("got %v", all)
 	}
 }
 
 func TestRefusedRepeatLeavesTheFateUnknown(t *testing.T) {
 	t.Parallel()
 	s := newStack(t)
-	s.engine.script = func(endpoint string, call int, msg *nats.Msg) bool {
-		if call > 0 {
-			return s.engine.refuse(msg, fault.New(fault.FailedPrecondition, "the token has expired"))
-		}
-		e := fault.New(fault.Unknown, "the log did not say")
-		e.Detail = map[string]string{fault.DetailRetryToken: "pinned"}
-		return s.engine.refuse(msg, e)
-	}
+	s.refusing(fault.New(fault.Unknown, "the log did not say"), fault.At(fault.InvalidArgument, "/tasks/0/type", "is gone"))
 	if _, err := s.client.Submit(soon(t), one); fault.CodeOf(err) != fault.Unknown {
 		t.Errorf("got %v", err)
+	}
+}
+
+// A client whose clock is off makes its ids with the server's, from the first answer that tells it.
+func TestAClientHeedsTheServersClock(t *testing.T) {
+	t.Parallel()
+	s := newStack(t)
+	const off = time.Hour
+	e := fault.At(fault.InvalidTime, "/request_id", "its time is ahead")
+	e.Detail = map[string]string{fault.DetailNowMs: strconv.FormatInt(time.Now().Add(-off).UnixMilli(), 10)}
+	s.refusing(e)
+	for range 2 {
+		if _, err := s.client.Submit(soon(t), one); err != nil {
+			t.Fatal(err)
+		}
+	}
+	all := s.submits()
+	if len(all) != 3 {
+		t.Fatalf("%d requests", len(all))
+	}
+	for i, req := range all {
+		id, err := ids.ParseRequestID(req.RequestId)
+		if corrected := time.Since(id.Time()) > off/2; err != nil || corrected != (i > 0) || req.Tries != 1 {
+			t.Errorf("request %d is of %v ago, try %d, %v", i, time.Since(id.Time()), req.Tries, err)
+		}
 	}
 }
 

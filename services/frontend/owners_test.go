@@ -216,7 +216,7 @@ func TestDescribeSumsUp(t *testing.T) {
 func TestDomainsAndTypesAreReadAsWritten(t *testing.T) {
 	s := newStage(t)
 	for _, name := range []string{"b", "a"} {
-		s.must(topology.Admin("domains.put"), &yardv1.PutDomainRequest{Domain: &yardv1.Domain{Name: name, RetentionMs: 120_000}}, &yardv1.PutDomainResponse{})
+		s.must(topology.Admin("domains.put"), &yardv1.PutDomainRequest{Domain: &yardv1.Domain{Name: name, RetentionMs: 900_000}}, &yardv1.PutDomainResponse{})
 	}
 	list := &yardv1.ListDomainsResponse{}
 	s.must(topology.Admin("domains.list"), &yardv1.ListDomainsRequest{}, list)
@@ -225,7 +225,7 @@ func TestDomainsAndTypesAreReadAsWritten(t *testing.T) {
 	}
 	got := &yardv1.GetDomainResponse{}
 	s.must(topology.Admin("domains.get"), &yardv1.GetDomainRequest{Name: "a"}, got)
-	if got.Domain.RetentionMs != 120_000 {
+	if got.Domain.RetentionMs != 900_000 {
 		t.Errorf("got %v", got)
 	}
 	if e := s.ask(topology.Admin("domains.get"), &yardv1.GetDomainRequest{Name: "c"}, nil); fault.CodeOf(e) != fault.NotFound {

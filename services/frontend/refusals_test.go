@@ -57,7 +57,7 @@ func badRequests() map[string]bad {
 		"retry":                {verb: submit, message: task(func(t *yardv1.NewTask) { t.Retry = &yardv1.RetryPolicy{MaxAttempts: -1} }), code: fault.InvalidArgument, path: "/tasks/3/retry/max_attempts"},
 		"timeout":              {verb: submit, message: task(func(t *yardv1.NewTask) { t.StartToCloseMs = 1 }), code: fault.InvalidArgument, path: "/tasks/3/start_to_close_ms"},
 		"wait for several":     {verb: submit, message: &yardv1.SubmitRequest{Tasklist: "a", Tasks: tasks(2).Tasks, Wait: true}, code: fault.InvalidArgument, path: "/wait"},
-		"bad retry token":      {verb: submit, message: &yardv1.SubmitRequest{Tasklist: "a", Tasks: tasks(1).Tasks, RetryToken: "x"}, code: fault.InvalidArgument, path: "/retry_token"},
+		"bad request id":       {verb: submit, message: &yardv1.SubmitRequest{Tasklist: "a", Tasks: tasks(1).Tasks, RequestId: "x"}, code: fault.InvalidArgument, path: "/request_id"},
 		"poll for none":        {verb: "tasks.poll", message: &yardv1.PollRequest{Tasklist: "main"}, code: fault.InvalidArgument, path: "/max_tasks"},
 		"poll too long":        {verb: "tasks.poll", message: &yardv1.PollRequest{Tasklist: "main", MaxTasks: 1, WaitMs: 60_001}, code: fault.InvalidArgument, path: "/wait_ms"},
 		"complete nothing":     {verb: "tasks.complete", message: &yardv1.CompleteRequest{}, code: fault.InvalidArgument, path: "/tasks"},

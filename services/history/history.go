@@ -151,7 +151,7 @@ func (s *Service) serve(ctx context.Context, p int, domains *catalog.Catalog, to
 	defer closeReader()
 	retention := func(domain string) time.Duration {
 		if d, ok := domains.Domain(domain); ok && d.RetentionMs > 0 {
-			return time.Duration(d.RetentionMs) * time.Millisecond
+			return max(time.Duration(d.RetentionMs)*time.Millisecond, topology.RetentionMin) // earlier versions took less
 		}
 		return retentionDefault
 	}

@@ -233,7 +233,10 @@ type Record struct {
 	// When it last became ready, Unix ms.
 	ReadyAtMs int64 `protobuf:"varint,27,opt,name=ready_at_ms,json=readyAtMs,proto3" json:"ready_at_ms,omitempty"`
 	// How many steps were forgotten to keep the list bounded.
-	StepsDropped  uint32 `protobuf:"varint,28,opt,name=steps_dropped,json=stepsDropped,proto3" json:"steps_dropped,omitempty"`
+	StepsDropped uint32 `protobuf:"varint,28,opt,name=steps_dropped,json=stepsDropped,proto3" json:"steps_dropped,omitempty"`
+	// Of a first submit: void if the log stored it more than so many ms after the time in its id, as if it were not
+	// there. 0 = never void.
+	WithinMs      int64 `protobuf:"varint,29,opt,name=within_ms,json=withinMs,proto3" json:"within_ms,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -460,6 +463,13 @@ func (x *Record) GetReadyAtMs() int64 {
 func (x *Record) GetStepsDropped() uint32 {
 	if x != nil {
 		return x.StepsDropped
+	}
+	return 0
+}
+
+func (x *Record) GetWithinMs() int64 {
+	if x != nil {
+		return x.WithinMs
 	}
 	return 0
 }
@@ -2344,7 +2354,7 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"\abackoff\x18\x03 \x01(\x01R\abackoff\x12&\n" +
 	"\x0fmax_interval_ms\x18\x04 \x01(\x03R\rmaxIntervalMs\x12)\n" +
 	"\x11start_to_close_ms\x18\x05 \x01(\x03R\x0estartToCloseMs\x120\n" +
-	"\x14heartbeat_timeout_ms\x18\x06 \x01(\x03R\x12heartbeatTimeoutMs\"\xe6\x06\n" +
+	"\x14heartbeat_timeout_ms\x18\x06 \x01(\x03R\x12heartbeatTimeoutMs\"\x83\a\n" +
 	"\x06Record\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\fR\x02id\x12\x16\n" +
 	"\x06domain\x18\x02 \x01(\tR\x06domain\x12\x1a\n" +
@@ -2375,7 +2385,8 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"\bposition\x18\x19 \x01(\x04R\bposition\x12\x13\n" +
 	"\x05as_of\x18\x1a \x01(\x04R\x04asOf\x12\x1e\n" +
 	"\vready_at_ms\x18\x1b \x01(\x03R\treadyAtMs\x12#\n" +
-	"\rsteps_dropped\x18\x1c \x01(\rR\fstepsDropped\"\xe5\x02\n" +
+	"\rsteps_dropped\x18\x1c \x01(\rR\fstepsDropped\x12\x1b\n" +
+	"\twithin_ms\x18\x1d \x01(\x03R\bwithinMs\"\xe5\x02\n" +
 	"\aAttempt\x12\x14\n" +
 	"\x05nonce\x18\x01 \x01(\x04R\x05nonce\x12\x16\n" +
 	"\x06worker\x18\x02 \x01(\tR\x06worker\x12\"\n" +

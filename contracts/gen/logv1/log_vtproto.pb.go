@@ -73,6 +73,7 @@ func (m *Record) CloneVT() *Record {
 	r.AsOf = m.AsOf
 	r.ReadyAtMs = m.ReadyAtMs
 	r.StepsDropped = m.StepsDropped
+	r.WithinMs = m.WithinMs
 	if rhs := m.Id; rhs != nil {
 		tmpBytes := make([]byte, len(rhs))
 		copy(tmpBytes, rhs)
@@ -784,6 +785,13 @@ func (m *Record) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 	if m.unknownFields != nil {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
+	}
+	if m.WithinMs != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.WithinMs))
+		i--
+		dAtA[i] = 0x1
+		i--
+		dAtA[i] = 0xe8
 	}
 	if m.StepsDropped != 0 {
 		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.StepsDropped))
@@ -2886,6 +2894,9 @@ func (m *Record) SizeVT() (n int) {
 	if m.StepsDropped != 0 {
 		n += 2 + protohelpers.SizeOfVarint(uint64(m.StepsDropped))
 	}
+	if m.WithinMs != 0 {
+		n += 2 + protohelpers.SizeOfVarint(uint64(m.WithinMs))
+	}
 	n += len(m.unknownFields)
 	return n
 }
@@ -4477,6 +4488,25 @@ func (m *Record) UnmarshalVT(dAtA []byte) error {
 				b := dAtA[iNdEx]
 				iNdEx++
 				m.StepsDropped |= uint32(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 29:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field WithinMs", wireType)
+			}
+			m.WithinMs = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.WithinMs |= int64(b&0x7F) << shift
 				if b < 0x80 {
 					break
 				}
@@ -9685,6 +9715,25 @@ func (m *Record) UnmarshalVTUnsafe(dAtA []byte) error {
 				b := dAtA[iNdEx]
 				iNdEx++
 				m.StepsDropped |= uint32(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 29:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field WithinMs", wireType)
+			}
+			m.WithinMs = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.WithinMs |= int64(b&0x7F) << shift
 				if b < 0x80 {
 					break
 				}

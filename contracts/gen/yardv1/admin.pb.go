@@ -30,7 +30,7 @@ type Domain struct {
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// For people; at most 1024 bytes.
 	Description string `protobuf:"bytes,2,opt,name=description,proto3" json:"description,omitempty"`
-	// How long finished tasks are kept, ms, 120000..31622400000. Default 604800000 (7 days).
+	// How long finished tasks are kept, ms, 900000..31622400000. Default 604800000 (7 days).
 	RetentionMs int64 `protobuf:"varint,3,opt,name=retention_ms,json=retentionMs,proto3" json:"retention_ms,omitempty"`
 	// Changes with every put; the server sets it. In a put, 0 (default) means: whatever is stored.
 	// Another number means: only in place of this revision, else STALE.

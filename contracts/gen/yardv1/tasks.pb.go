@@ -556,8 +556,14 @@ type SubmitRequest struct {
 	Wait bool `protobuf:"varint,3,opt,name=wait,proto3" json:"wait,omitempty"`
 	// How long to wait for it, ms, 0..60000; only with wait. Default 30000. Past it the answer tells the state so far.
 	WaitMs int64 `protobuf:"varint,4,opt,name=wait_ms,json=waitMs,proto3" json:"wait_ms,omitempty"`
-	// From an UNKNOWN answer: pins the partition and identity of the repeat, so that no task is doubled.
-	RetryToken    string `protobuf:"bytes,5,opt,name=retry_token,json=retryToken,proto3" json:"retry_token,omitempty"`
+	// Names the request: a UUID of version 7 (RFC 9562) that the client makes when it sends it first. A repeat with the
+	// same id and the same tasks, through any frontend and within 10 minutes, stores nothing twice and is answered with
+	// the same results. Without one a request that got no answer must not be repeated.
+	RequestId string `protobuf:"bytes,6,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
+	// How many times this request has been sent with its id, this time included: 1, then 2 and so on. Who counts gets
+	// the quickest way for the first try, and must count every repeat. Default 0: not counted; always safe, and slower
+	// in bulk, since such a request shares its write to disk with no other.
+	Tries         int32 `protobuf:"varint,7,opt,name=tries,proto3" json:"tries,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -620,11 +626,18 @@ func (x *SubmitRequest) GetWaitMs() int64 {
 	return 0
 }
 
-func (x *SubmitRequest) GetRetryToken() string {
+func (x *SubmitRequest) GetRequestId() string {
 	if x != nil {
-		return x.RetryToken
+		return x.RequestId
 	}
 	return ""
+}
+
+func (x *SubmitRequest) GetTries() int32 {
+	if x != nil {
+		return x.Tries
+	}
+	return 0
 }
 
 // SubmitResult is what became of one task of a submit.
@@ -695,8 +708,11 @@ type SubmitResponse struct {
 	WaitCode string `protobuf:"bytes,3,opt,name=wait_code,json=waitCode,proto3" json:"wait_code,omitempty"`
 	// With RESOURCE_EXHAUSTED in wait_code: how long to wait before that, ms.
 	WaitRetryAfterMs int64 `protobuf:"varint,4,opt,name=wait_retry_after_ms,json=waitRetryAfterMs,proto3" json:"wait_retry_after_ms,omitempty"`
-	unknownFields    protoimpl.UnknownFields
-	sizeCache        protoimpl.SizeCache
+	// The server's clock, Unix ms, where the time in `request_id` is more than 1 s off: add the difference to the
+	// clock that makes the next ids. Else 0.
+	NowMs         int64 `protobuf:"varint,5,opt,name=now_ms,json=nowMs,proto3" json:"now_ms,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *SubmitResponse) Reset() {
@@ -753,6 +769,13 @@ func (x *SubmitResponse) GetWaitCode() string {
 func (x *SubmitResponse) GetWaitRetryAfterMs() int64 {
 	if x != nil {
 		return x.WaitRetryAfterMs
+	}
+	return 0
+}
+
+func (x *SubmitResponse) GetNowMs() int64 {
+	if x != nil {
+		return x.NowMs
 	}
 	return 0
 }
@@ -918,7 +941,7 @@ type PolledTask struct {
 	Failures int32 `protobuf:"varint,8,opt,name=failures,proto3" json:"failures,omitempty"`
 	// So many failures send it to the dead letters.
 	MaxAttempts int32 `protobuf:"varint,9,opt,name=max_attempts,json=maxAttempts,proto3" json:"max_attempts,omitempty"`
-	// When it was accepted, Unix ms.
+	// When it was accepted, Unix ms; with a `request_id` the time in that.
 	CreatedAtMs int64 `protobuf:"varint,10,opt,name=created_at_ms,json=createdAtMs,proto3" json:"created_at_ms,omitempty"`
 	// The attempt must be over after this time, ms, counted from when this was sent. A duration, since the
 	// worker's clock may be wrong.
@@ -2230,22 +2253,24 @@ const file_yard_v1_tasks_proto_rawDesc = "" +
 	"\x11start_to_close_ms\x18\b \x01(\x03R\x0estartToCloseMs\x120\n" +
 	"\x14heartbeat_timeout_ms\x18\t \x01(\x03R\x12heartbeatTimeoutMs\x12 \n" +
 	"\vtraceparent\x18\n" +
-	" \x01(\tR\vtraceparent\"\xa1\x01\n" +
+	" \x01(\tR\vtraceparent\"\xc8\x01\n" +
 	"\rSubmitRequest\x12&\n" +
 	"\x05tasks\x18\x01 \x03(\v2\x10.yard.v1.NewTaskR\x05tasks\x12\x1a\n" +
 	"\btasklist\x18\x02 \x01(\tR\btasklist\x12\x12\n" +
 	"\x04wait\x18\x03 \x01(\bR\x04wait\x12\x17\n" +
-	"\await_ms\x18\x04 \x01(\x03R\x06waitMs\x12\x1f\n" +
-	"\vretry_token\x18\x05 \x01(\tR\n" +
-	"retryToken\"Y\n" +
+	"\await_ms\x18\x04 \x01(\x03R\x06waitMs\x12\x1d\n" +
+	"\n" +
+	"request_id\x18\x06 \x01(\tR\trequestId\x12\x14\n" +
+	"\x05tries\x18\a \x01(\x05R\x05triesJ\x04\b\x05\x10\x06R\vretry_token\"Y\n" +
 	"\fSubmitResult\x12\x17\n" +
 	"\atask_id\x18\x01 \x01(\tR\x06taskId\x120\n" +
-	"\aoutcome\x18\x02 \x01(\x0e2\x16.yard.v1.SubmitOutcomeR\aoutcome\"\xb0\x01\n" +
+	"\aoutcome\x18\x02 \x01(\x0e2\x16.yard.v1.SubmitOutcomeR\aoutcome\"\xc7\x01\n" +
 	"\x0eSubmitResponse\x12/\n" +
 	"\aresults\x18\x01 \x03(\v2\x15.yard.v1.SubmitResultR\aresults\x12!\n" +
 	"\x04task\x18\x02 \x01(\v2\r.yard.v1.TaskR\x04task\x12\x1b\n" +
 	"\twait_code\x18\x03 \x01(\tR\bwaitCode\x12-\n" +
-	"\x13wait_retry_after_ms\x18\x04 \x01(\x03R\x10waitRetryAfterMs\"\xad\x01\n" +
+	"\x13wait_retry_after_ms\x18\x04 \x01(\x03R\x10waitRetryAfterMs\x12\x15\n" +
+	"\x06now_ms\x18\x05 \x01(\x03R\x05nowMs\"\xad\x01\n" +
 	"\vPollRequest\x12\x1a\n" +
 	"\btasklist\x18\x01 \x01(\tR\btasklist\x12\x1b\n" +
 	"\tmax_tasks\x18\x02 \x01(\x05R\bmaxTasks\x12\x17\n" +

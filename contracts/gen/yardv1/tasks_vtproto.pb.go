@@ -98,7 +98,8 @@ func (m *SubmitRequest) CloneVT() *SubmitRequest {
 	r.Tasklist = m.Tasklist
 	r.Wait = m.Wait
 	r.WaitMs = m.WaitMs
-	r.RetryToken = m.RetryToken
+	r.RequestId = m.RequestId
+	r.Tries = m.Tries
 	if rhs := m.Tasks; rhs != nil {
 		tmpContainer := make([]*NewTask, len(rhs))
 		for k, v := range rhs {
@@ -143,6 +144,7 @@ func (m *SubmitResponse) CloneVT() *SubmitResponse {
 	r.Task = m.Task.CloneVT()
 	r.WaitCode = m.WaitCode
 	r.WaitRetryAfterMs = m.WaitRetryAfterMs
+	r.NowMs = m.NowMs
 	if rhs := m.Results; rhs != nil {
 		tmpContainer := make([]*SubmitResult, len(rhs))
 		for k, v := range rhs {
@@ -837,12 +839,17 @@ func (m *SubmitRequest) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
 	}
-	if len(m.RetryToken) > 0 {
-		i -= len(m.RetryToken)
-		copy(dAtA[i:], m.RetryToken)
-		i = protohelpers.EncodeVarint(dAtA, i, uint64(len(m.RetryToken)))
+	if m.Tries != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.Tries))
 		i--
-		dAtA[i] = 0x2a
+		dAtA[i] = 0x38
+	}
+	if len(m.RequestId) > 0 {
+		i -= len(m.RequestId)
+		copy(dAtA[i:], m.RequestId)
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(len(m.RequestId)))
+		i--
+		dAtA[i] = 0x32
 	}
 	if m.WaitMs != 0 {
 		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.WaitMs))
@@ -955,6 +962,11 @@ func (m *SubmitResponse) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 	if m.unknownFields != nil {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
+	}
+	if m.NowMs != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.NowMs))
+		i--
+		dAtA[i] = 0x28
 	}
 	if m.WaitRetryAfterMs != 0 {
 		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.WaitRetryAfterMs))
@@ -2352,9 +2364,12 @@ func (m *SubmitRequest) SizeVT() (n int) {
 	if m.WaitMs != 0 {
 		n += 1 + protohelpers.SizeOfVarint(uint64(m.WaitMs))
 	}
-	l = len(m.RetryToken)
+	l = len(m.RequestId)
 	if l > 0 {
 		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
+	}
+	if m.Tries != 0 {
+		n += 1 + protohelpers.SizeOfVarint(uint64(m.Tries))
 	}
 	n += len(m.unknownFields)
 	return n
@@ -2399,6 +2414,9 @@ func (m *SubmitResponse) SizeVT() (n int) {
 	}
 	if m.WaitRetryAfterMs != 0 {
 		n += 1 + protohelpers.SizeOfVarint(uint64(m.WaitRetryAfterMs))
+	}
+	if m.NowMs != 0 {
+		n += 1 + protohelpers.SizeOfVarint(uint64(m.NowMs))
 	}
 	n += len(m.unknownFields)
 	return n
@@ -3590,9 +3608,9 @@ func (m *SubmitRequest) UnmarshalVT(dAtA []byte) error {
 					break
 				}
 			}
-		case 5:
+		case 6:
 			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field RetryToken", wireType)
+				return fmt.Errorf("proto: wrong wireType = %d for field RequestId", wireType)
 			}
 			var stringLen uint64
 			for shift := uint(0); ; shift += 7 {
@@ -3620,8 +3638,27 @@ func (m *SubmitRequest) UnmarshalVT(dAtA []byte) error {
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			m.RetryToken = string(dAtA[iNdEx:postIndex])
+			m.RequestId = string(dAtA[iNdEx:postIndex])
 			iNdEx = postIndex
+		case 7:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Tries", wireType)
+			}
+			m.Tries = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.Tries |= int32(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])
@@ -3892,6 +3929,25 @@ func (m *SubmitResponse) UnmarshalVT(dAtA []byte) error {
 				b := dAtA[iNdEx]
 				iNdEx++
 				m.WaitRetryAfterMs |= int64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 5:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field NowMs", wireType)
+			}
+			m.NowMs = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.NowMs |= int64(b&0x7F) << shift
 				if b < 0x80 {
 					break
 				}
@@ -7914,9 +7970,9 @@ func (m *SubmitRequest) UnmarshalVTUnsafe(dAtA []byte) error {
 					break
 				}
 			}
-		case 5:
+		case 6:
 			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field RetryToken", wireType)
+				return fmt.Errorf("proto: wrong wireType = %d for field RequestId", wireType)
 			}
 			var stringLen uint64
 			for shift := uint(0); ; shift += 7 {
@@ -7948,8 +8004,27 @@ func (m *SubmitRequest) UnmarshalVTUnsafe(dAtA []byte) error {
 			if intStringLen > 0 {
 				stringValue = unsafe.String(&dAtA[iNdEx], intStringLen)
 			}
-			m.RetryToken = stringValue
+			m.RequestId = stringValue
 			iNdEx = postIndex
+		case 7:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Tries", wireType)
+			}
+			m.Tries = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.Tries |= int32(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])
@@ -8228,6 +8303,25 @@ func (m *SubmitResponse) UnmarshalVTUnsafe(dAtA []byte) error {
 				b := dAtA[iNdEx]
 				iNdEx++
 				m.WaitRetryAfterMs |= int64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 5:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field NowMs", wireType)
+			}
+			m.NowMs = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.NowMs |= int64(b&0x7F) << shift
 				if b < 0x80 {
 					break
 				}

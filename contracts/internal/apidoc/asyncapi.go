@@ -328,7 +328,7 @@ func headerSchemas(a *api) object {
 			{"code", object{{"type", "string"}, {"enum", codes}}},
 			{"message", text("What is wrong, in one sentence, for people.")},
 			{"path", text("The field at fault as a JSON pointer; absent where no field is.")},
-			{"detail", object{{"type", "object"}, {"additionalProperties", object{{"type", "string"}}}, {"description", "What a program may need, such as `retry_token` of UNKNOWN."}}},
+			{"detail", object{{"type", "object"}, {"additionalProperties", object{{"type", "string"}}}, {"description", "What a program may need, such as `now_ms` where the time in a request id is refused."}}},
 			{"retry_after_ms", object{{"type", "integer"}, {"description", "How long to wait before a retry; absent where nothing is said about it."}}},
 		}}, {"required", []string{"code", "message"}}}},
 	}

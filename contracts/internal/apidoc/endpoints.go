@@ -52,12 +52,14 @@ func lifeEndpoints() []endpoint {
 		{
 			Verb: "tasks.submit", Does: "Accept 1 to 1000 tasks, all or none.",
 			Request: "SubmitRequest", Response: "SubmitResponse",
-			In:    `{"tasklist":"mail","tasks":[{"type":"email.send","payload":{"to":"ann@example.com"}},{"type":"email.send","payload":{"to":"bob@example.com"},"delay_ms":60000,"priority":1}]}`,
+			In:    `{"tasklist":"mail","request_id":"019aa60d-5480-7000-8a3c-6f1d2b4e5a60","tasks":[{"type":"email.send","payload":{"to":"ann@example.com"}},{"type":"email.send","payload":{"to":"bob@example.com"},"delay_ms":60000,"priority":1}]}`,
 			Out:   `{"results":[{"task_id":"` + exampleTask + `","outcome":"created"},{"task_id":"06dabzyw00005p697tnzpaps5m","outcome":"created"}]}`,
 			codes: []fault.Code{fault.InvalidTime, fault.NotFound, fault.FailedPrecondition, fault.Unknown},
 			Notes: []string{
-				"The answer means: all tasks are stored. An error other than UNKNOWN means: none is.",
-				"UNKNOWN carries `retry_token` in its `detail`. Repeat the same request with it in the field `retry_token`, within 100 s: then no task is stored twice. A repeat without it may store the tasks twice.",
+				"The answer means: all tasks are stored. An error other than UNKNOWN means: this try stored none. UNKNOWN, and no answer, mean that nobody can tell.",
+				"With a `request_id`, send the same request again until it is answered, for up to 10 minutes: no task is stored twice, and the answer is that of the first time. A request is stored up to a minute after the time in its id. After that it is only looked for, and FAILED_PRECONDITION at `/request_id` says that no try was stored, nor will be: send the tasks with a new id. Without an id a repeat may store the tasks twice.",
+				"Who submits much counts the tries in `tries`: the first one then shares its write to disk with others, and a repeat waits until no other try can be under way, up to 8 s. Once an answer has said that nothing was stored, and no try has gone without an answer, a new id is the quickest.",
+				"The time in the id is that of the client's clock. More than 2 s ahead of the server's, or 10 minutes behind, the request is refused with `now_ms`, the server's clock, in its `detail`. A response tells `now_ms` where the clocks differ by more than 1 s.",
 				"With `wait`, one request submits a task and answers with its end. A wait that runs out is no error: the answer's `task` tells the state so far. Nor is one that found no room, or lost its owner: the task is accepted, and `wait_code` says why nobody waited.",
 			},
 		},

@@ -208,7 +208,7 @@ func retention(workload string) time.Duration {
 	if workload == "W9" {
 		return 30 * time.Minute
 	}
-	return 2 * time.Minute
+	return topology.RetentionMin
 }
 
 func (t *target) redisPID() int {

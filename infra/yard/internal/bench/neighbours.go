@@ -87,7 +87,7 @@ func (l *load) openFlood(ctx context.Context) (*flood, error) {
 	if f.client, err = yard.NewClient(nc, floodDomain, yard.WithTimeout(stallAfter)); err != nil {
 		return nil, err
 	}
-	if _, err := f.client.Admin().PutDomain(ctx, yard.Domain{Name: floodDomain, Description: "yard bench", Retention: 2 * time.Minute}); err != nil {
+	if _, err := f.client.Admin().PutDomain(ctx, yard.Domain{Name: floodDomain, Description: "yard bench", Retention: topology.RetentionMin}); err != nil {
 		return nil, err
 	}
 	if f.held, err = f.client.Submit(ctx, yard.Task{Type: "held", Tasklist: "held"}); err != nil {

@@ -110,7 +110,7 @@ func (a *app) domainPut() *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&d.Description, "description", "", "for people")
-	cmd.Flags().DurationVar(&d.Retention, "retention", 0, "how long finished tasks are kept, 2m to 8784h; default 168h")
+	cmd.Flags().DurationVar(&d.Retention, "retention", 0, "how long finished tasks are kept, 15m to 8784h; default 168h")
 	return cmd
 }
 

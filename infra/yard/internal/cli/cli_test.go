@@ -159,7 +159,7 @@ func TestASession(t *testing.T) {
 	s.feed(`{"type":"greet"`, "task", "submit", "-t", "mail", "-f", "-")
 	s.feed("", "task", "submit", "-t", "mail", "-f", "-")
 	s.feed(`{"tasks":[]}`, "task", "submit", "-t", "mail", "-f", "-")
-	s.feed(`{"tasks":[{"type":"greet"}],"retry_token":"x"}`, "task", "submit", "-t", "mail", "-f", "-")
+	s.feed(`{"tasks":[{"type":"greet"}],"request_id":"x"}`, "task", "submit", "-t", "mail", "-f", "-")
 	s.feed(`{"tasks":[{"type":"greet"}],"pay":1}`, "task", "submit", "-t", "mail", "-f", "-")
 	s.feed(`{"tasklist":"mail","wait":true,"tasks":[{"type":"greet","payload":"h"}]}`, "task", "submit", "-f", "-")
 

@@ -209,7 +209,7 @@ func requestOfValue(value json.RawMessage, before int) (*yardv1.SubmitRequest, e
 // readRest reads what a submit request says beside its tasks. What only one request of the
 // API can have is refused: the command cuts requests itself, and watches for as long as it takes.
 func readRest(fields map[string]json.RawMessage, into *yardv1.SubmitRequest) error {
-	for _, name := range []string{"wait_ms", "retry_token"} {
+	for _, name := range []string{"wait_ms", "request_id", "tries"} {
 		if fields[name] != nil {
 			return fault.At(fault.InvalidArgument, "/"+name, "a file of tasks cannot have it: leave it out")
 		}

@@ -141,7 +141,7 @@ func (a *appender) tooLate(s *submission, now time.Time) string {
 	if a.g.base.Err() != nil {
 		return "the frontend is stopping"
 	}
-	if !now.Before(s.call.Deadline) {
+	if !now.Before(s.call.Deadline) || s.hasID && s.age() > sendUntil {
 		return "no partition of the log took it in time"
 	}
 	return ""

@@ -15,9 +15,9 @@ import (
 // nullLog stores nothing, at once.
 type nullLog struct{}
 
-func (nullLog) Append(context.Context, natslog.Msg) (uint64, bool, error) { return 1, false, nil }
-func (nullLog) Message(context.Context, int, uint64) ([]byte, error)      { return nil, nil }
-func (nullLog) MessageBytesMax() int                                      { return 1 << 20 }
+func (nullLog) Append(context.Context, natslog.Msg) (uint64, bool, error)     { return 1, false, nil }
+func (nullLog) Message(context.Context, int, uint64) (*natslog.Record, error) { return nil, nil }
+func (nullLog) MessageBytesMax() int                                          { return 1 << 20 }
 
 func (nullLog) AppendEach(_ context.Context, msgs []natslog.Msg, outcome func(int, natslog.Appended)) {
 	for i := range msgs {

@@ -110,7 +110,7 @@ func (a *appender) flush(p int, batch []*submission) {
 		if messages[i].urgent {
 			urgent = max(urgent, outcome.Seq)
 		}
-		a.flushed(&messages[i], now, outcome.Err)
+		a.flushed(&messages[i], now, outcome)
 	})
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -118,13 +118,13 @@ func (a *appender) flush(p int, batch []*submission) {
 }
 
 // flushed tells the submissions of a message how its append went.
-func (a *appender) flushed(m *message, sent time.Time, err error) {
+func (a *appender) flushed(m *message, sent time.Time, outcome natslog.Appended) {
+	err := outcome.Err
 	a.learn(m.batch[0].partition, m.batch, err)
 	switch {
 	case err == nil:
-		acked := time.Now()
-		a.g.metrics.appends.Record(acked.Sub(sent), 1)
-		a.g.storedAll(m.batch, 1, sent, acked)
+		a.g.metrics.appends.Record(time.Since(sent), 1)
+		a.landed(m.batch, outcome.Seq, sent)
 	case errors.Is(err, natslog.ErrNotStored):
 		for _, s := range m.batch {
 			a.place(s)
@@ -138,7 +138,6 @@ func (a *appender) flushed(m *message, sent time.Time, err error) {
 // message is one on its way into the log, with the submissions that it holds.
 type message struct {
 	natslog.Msg
-	id    messageID
 	batch []*submission
 	// urgent: it is on the most urgent lane.
 	urgent bool
@@ -158,7 +157,7 @@ func (a *appender) messages(p int, batch []*submission) []message {
 	a.mu.Unlock()
 	messages := make([]message, 0, len(plan))
 	for _, planned := range plan {
-		m := message{id: newMessageID(), batch: make([]*submission, len(planned.Requests)), urgent: planned.Lane == ids.LaneFirst}
+		m := message{batch: make([]*submission, len(planned.Requests)), urgent: planned.Lane == ids.LaneFirst}
 		for k, i := range planned.Requests {
 			m.batch[k] = batch[i]
 		}
@@ -170,7 +169,7 @@ func (a *appender) messages(p int, batch []*submission) []message {
 			}
 			continue
 		}
-		m.Msg = natslog.Msg{Subject: subject(p, planned.Destination), MsgID: m.id.String(), Data: data}
+		m.Msg = natslog.Msg{Subject: subject(p, planned.Destination), MsgID: newMessageID().String(), Data: data}
 		messages = append(messages, m)
 	}
 	return messages

@@ -21,7 +21,7 @@ type Config struct {
 	// With less than 16 times the longest request, one may be refused to a domain that has
 	// nothing else under way.
 	RequestBytesMax int `koanf:"request_bytes_max" unit:"bytes" usage:"bytes of requests under way at once"`
-	// QueriesMax is how many queries, changes of types and repeats of submits may be under way
+	// QueriesMax is how many queries, changes of types, and submits that do not go with a group commit may be under way
 	// at once; each costs a goroutine for each owner that it asks. Default 1000. Too few refuse
 	// queries with RESOURCE_EXHAUSTED while an owner is away.
 	QueriesMax int `koanf:"queries_max" usage:"queries under way at once"`
@@ -67,12 +67,6 @@ func DefaultConfig() Config {
 const DeadlineMax = topology.DedupeWindow / 2
 
 const (
-	// repeatMax is how old a retry token may be: what it names was sent by
-	// DeadlineMax after it was made, and must still be recognised then.
-	repeatMax = topology.DedupeWindow - 20*time.Second
-	// repeatEnds is how long before the log forgets the first try a repeat is given up that came in time.
-	repeatEnds = 10 * time.Second
-
 	// clockSkewMax is how far in the future a task's id may be dated: the server's clock
 	// may have been set back since.
 	clockSkewMax = 24 * time.Hour

@@ -26,6 +26,7 @@ import (
 type memLog struct {
 	mu         sync.Mutex
 	partitions [][]natslog.Msg
+	storedAt   [][]time.Time
 	tries      []natslog.Msg
 	// fault decides what befalls an append: what it returns is returned, after the
 	// message was stored if stored is true. Nil means nothing does.
@@ -36,7 +37,9 @@ type memLog struct {
 	forgotten bool
 }
 
-func newMemLog(partitions int) *memLog { return &memLog{partitions: make([][]natslog.Msg, partitions)} }
+func newMemLog(partitions int) *memLog {
+	return &memLog{partitions: make([][]natslog.Msg, partitions), storedAt: make([][]time.Time, partitions)}
+}
 
 func partitionOf(subject string) int {
 	p, err := strconv.Atoi(strings.Split(subject, ".")[2])
@@ -48,7 +51,7 @@ func partitionOf(subject string) int {
 
 func (l *memLog) find(p int, id string) (seq uint64, found bool) {
 	for i, m := range l.partitions[p] {
-		if id != "" && m.MsgID == id {
+		if id != "" && m.MsgID == id && time.Since(l.storedAt[p][i]) < topology.DedupeWindow {
 			return uint64(i + 1), true
 		}
 	}
@@ -75,7 +78,7 @@ func (l *memLog) Append(ctx context.Context, m natslog.Msg) (seq uint64, duplica
 		return at, true, err
 	}
 	if stored {
-		l.partitions[p] = append(l.partitions[p], m)
+		l.store(p, m)
 	}
 	return uint64(len(l.partitions[p])), false, err
 }
@@ -87,13 +90,19 @@ func (l *memLog) AppendEach(ctx context.Context, msgs []natslog.Msg, outcome fun
 	}
 }
 
-func (l *memLog) Message(_ context.Context, p int, seq uint64) ([]byte, error) {
+// store stores a message; l.mu is held.
+func (l *memLog) store(p int, m natslog.Msg) {
+	l.partitions[p] = append(l.partitions[p], m)
+	l.storedAt[p] = append(l.storedAt[p], time.Now())
+}
+
+func (l *memLog) Message(_ context.Context, p int, seq uint64) (*natslog.Record, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.forgotten {
 		return nil, nil
 	}
-	return l.partitions[p][seq-1].Data, nil
+	return &natslog.Record{Seq: seq, Time: l.storedAt[p][seq-1], Data: l.partitions[p][seq-1].Data}, nil
 }
 
 func (l *memLog) MessageBytesMax() int { return 1 << 20 }
@@ -124,9 +133,13 @@ func (l *memLog) messages() (n int) {
 
 func decode(t *testing.T, data []byte) *logv1.Batch {
 	t.Helper()
+	return batchOf(data)
+}
+
+func batchOf(data []byte) *logv1.Batch {
 	var b logv1.Batch
 	if err := b.UnmarshalVT(data); err != nil {
-		t.Fatal(err)
+		panic(err)
 	}
 	return &b
 }

@@ -17,9 +17,8 @@ type Log interface {
 	// AppendEach stores messages one after the other, each for itself. It tells the outcome of each as of
 	// Append, in any order, once, before it returns.
 	AppendEach(ctx context.Context, msgs []natslog.Msg, outcome func(i int, a natslog.Appended))
-	// Message returns the body of message seq of partition p; nil where the log
-	// has forgotten it.
-	Message(ctx context.Context, p int, seq uint64) ([]byte, error)
+	// Message returns message seq of partition p; nil where the log has forgotten it.
+	Message(ctx context.Context, p int, seq uint64) (*natslog.Record, error)
 	// MessageBytesMax is the longest body it takes.
 	MessageBytesMax() int
 }

@@ -126,7 +126,7 @@ func (g *Gateway) waitForResult(s *submission) {
 	r := s.accepted.Records[0]
 	id := s.id(0)
 	until := s.call.Received.Add(s.wait)
-	resp := &yardv1.SubmitResponse{Results: s.results()}
+	resp := &yardv1.SubmitResponse{Results: s.results(), NowMs: s.told()}
 	// What is known without asking: the log has it.
 	resp.Task = &yardv1.Task{
 		TaskId: resp.Results[0].TaskId, Domain: r.Domain, Tasklist: r.Tasklist, Type: r.Type, Priority: r.Priority,

@@ -16,7 +16,7 @@ const settleFirst, settleLast = 100 * time.Millisecond, time.Second
 // deadline and is then answered UNKNOWN.
 func (a *appender) settle(m message, sent time.Time) {
 	for delay := settleFirst; ; delay = min(2*delay, settleLast) {
-		m.batch = a.untilDeadline(m.batch, m.id)
+		m.batch = a.untilDeadline(m.batch)
 		if len(m.batch) == 0 {
 			return
 		}
@@ -24,17 +24,14 @@ func (a *appender) settle(m message, sent time.Time) {
 		if a.g.base.Err() != nil {
 			continue
 		}
-		seq, duplicate, err := a.append(m.Msg)
-		switch {
-		case err != nil:
+		seq, _, err := a.append(m.Msg) // a duplicate is itself
+		if err != nil {
 			a.g.metrics.appendsFailed.Add(1)
-		case !duplicate:
-			a.learn(m.batch[0].partition, m.batch, nil)
-			a.g.storedAll(m.batch, 1, sent, time.Now())
-			return
-		case a.recognise(seq, m.batch, sent):
-			return
+			continue
 		}
+		a.learn(m.batch[0].partition, m.batch, nil)
+		a.landed(m.batch, seq, sent)
+		return
 	}
 }
 
@@ -44,38 +41,57 @@ func (a *appender) append(msg natslog.Msg) (seq uint64, duplicate bool, err erro
 	return a.g.History.Append(ctx, msg)
 }
 
-// recognise looks at the message that the log has under the id of a batch. It is
-// the batch itself, stored by an earlier try; or the repeat by token of one whose
-// deadline came first, which took the id, and then the others were not stored
-// and never will be: they begin anew. Ok is false where the log could not tell.
-func (a *appender) recognise(seq uint64, batch []*submission, sent time.Time) (ok bool) {
-	ctx, cancel := context.WithTimeout(a.g.base, a.g.Config.AppendTimeout)
-	defer cancel()
-	p := batch[0].partition
-	holder, err := a.g.History.Message(ctx, p, seq)
-	if err != nil || holder == nil { // forgotten: a repeat by token asks the owners
-		return false
-	}
-	a.learn(p, batch, nil)
-	messages := 1
+// landed answers submissions whose message the log has acknowledged. Those that it may have taken too late are
+// void if it has, which its own time tells.
+func (a *appender) landed(batch []*submission, seq uint64, sent time.Time) {
+	acked := time.Now()
+	inTime := make([]*submission, 0, len(batch))
+	var late []*submission
 	for _, s := range batch {
-		if holds(holder, s.id(0)) {
-			a.g.storedAll([]*submission{s}, messages, sent, time.Now())
-			messages = 0 // count it once
-			continue
+		if s.inTime() {
+			inTime = append(inTime, s)
+		} else {
+			late = append(late, s)
 		}
-		a.place(s)
 	}
-	return true
+	a.g.storedAll(inTime, 1, sent, acked)
+	if len(late) > 0 {
+		go a.judge(late, seq, sent)
+	}
+}
+
+// judge answers submissions that the log may have taken too late.
+func (a *appender) judge(late []*submission, seq uint64, sent time.Time) {
+	for delay := settleFirst; ; delay = min(2*delay, settleLast) {
+		late = a.untilDeadline(late)
+		for len(late) > 0 {
+			ctx, cancel := context.WithTimeout(a.g.base, a.g.Config.AppendTimeout)
+			stored, err := a.g.holds(ctx, late[0], seq)
+			cancel()
+			if err != nil {
+				break
+			}
+			if stored {
+				a.g.storedAll(late[:1:1], 0, sent, time.Now())
+			} else {
+				late[0].unavailable("the log took it too late")
+			}
+			late = late[1:]
+		}
+		if len(late) == 0 {
+			return
+		}
+		sleep(a.g.base, delay, late)
+	}
 }
 
 // untilDeadline answers UNKNOWN to those whose time is over.
-func (a *appender) untilDeadline(batch []*submission, message messageID) []*submission {
+func (a *appender) untilDeadline(batch []*submission) []*submission {
 	now := time.Now()
 	kept := batch[:0]
 	for _, s := range batch {
 		if a.g.base.Err() != nil || !now.Before(s.call.Deadline) {
-			a.g.unknown(s, message)
+			a.g.unknown(s)
 			continue
 		}
 		kept = append(kept, s)

@@ -21,9 +21,16 @@ type submission struct {
 	call     Call
 	answer   Answer
 	accepted validate.Accepted
-	// at and seed make the ids: with the partition they give the same ids again.
-	at   time.Time
-	seed uint64
+	// at and seed make the ids: with the partition they give the same ids again. If the client has named the
+	// request (hasID), its id makes them, and message, home and tries; alone says that it does not go with the
+	// group commit, within how long after at the log may take it, certain that no try of ours may have been stored.
+	at                    time.Time
+	seed                  uint64
+	message               messageID
+	home                  int
+	tries                 int32
+	hasID, alone, certain bool
+	within                time.Duration
 	// partition is where it is now; ids tell it too.
 	partition int
 	// weight is what it takes up of a group commit, in bytes.
@@ -40,41 +47,36 @@ func (s *submission) tasks() int { return len(s.accepted.Records) }
 
 // Submit accepts tasks (tasks.submit).
 func (g *Gateway) Submit(c Call, req *yardv1.SubmitRequest, answer Answer) {
-	s, repeats, err := g.submission(c, req, answer)
+	s, err := g.submission(c, req, answer)
 	switch {
 	case err != nil:
 		answer(nil, err)
-	case repeats != nil:
-		g.query(c.Domain, s.repeatUntil(), func(resp codec.Message, err error) {
+	case s.alone:
+		g.query(c.Domain, s.call.Deadline, func(_ codec.Message, err error) {
 			if err != nil {
 				s.refuse(err)
 			}
-		}, s.repeatOf(g, *repeats))
+		}, s.once(g))
 	default:
 		g.appender.place(s)
 	}
 }
 
-// submission judges a request. repeats is its retry token, where it has one.
-func (g *Gateway) submission(c Call, req *yardv1.SubmitRequest, answer Answer) (*submission, *token, error) {
+// submission judges a request.
+func (g *Gateway) submission(c Call, req *yardv1.SubmitRequest, answer Answer) (*submission, error) {
 	if err := g.domain(&c); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	s := &submission{call: c, answer: answer, at: c.Now, seed: rand.Uint64(), wait: -1}
-	var repeats *token
-	if req.RetryToken != "" {
-		t, err := parseToken(g.Tokens, c.Domain, req.RetryToken)
-		if err != nil {
-			return nil, nil, err
-		}
-		if err := t.check(g.Partitioning.History, len(req.Tasks), c.Now); err != nil {
-			return nil, nil, err
-		}
-		// Judged as of the first time, or a repeat could be refused for its age.
-		repeats, s.at, s.seed = t, t.at, t.seed
+	s := &submission{call: c, answer: answer, at: c.Now, seed: rand.Uint64(), wait: -1, certain: true}
+	if err := s.named(g, req); err != nil {
+		return nil, err
 	}
-	if err := validate.Submit(req, s.at, c.form()); err != nil {
-		return nil, nil, err
+	judged := c.Now
+	if s.at.Before(judged) {
+		judged = s.at // or a repeat could be refused for its age
+	}
+	if err := validate.Submit(req, judged, c.form()); err != nil {
+		return nil, err
 	}
 	if req.Wait {
 		s.wait = validate.SubmitWaitDefault
@@ -85,16 +87,24 @@ func (g *Gateway) submission(c Call, req *yardv1.SubmitRequest, answer Answer) (
 	var requestTrace []byte
 	s.span, requestTrace = g.startSubmit(c)
 	s.accepted = validate.Accept(req, validate.Terms{
-		Domain: c.Domain, Now: s.at, Trace: telemetry.ParseTraceparent, RequestTrace: requestTrace,
+		Domain: c.Domain, Now: c.Now, Trace: telemetry.ParseTraceparent, RequestTrace: requestTrace,
 		Type: func(name string) *yardv1.TaskType { return g.Catalog.Type(c.Domain, name) },
 	})
 	g.startTasks(s, requestTrace)
+	s.date()
 	s.place(0) // so that sizes are right
 	if err := s.measure(g.History.MessageBytesMax(), g.logVersion()); err != nil {
 		s.endSpans(err)
-		return nil, nil, err
+		return nil, err
 	}
-	return s, repeats, nil
+	return s, nil
+}
+
+// date tells the log until when it may take s.
+func (s *submission) date() {
+	for _, r := range s.accepted.Records {
+		r.WithinMs = s.within.Milliseconds()
+	}
 }
 
 // place gives every task its id in partition p.
@@ -114,7 +124,7 @@ func (s *submission) id(i int) ids.TaskID {
 }
 
 // mix is the i-th number of the SplitMix64 sequence that starts at seed: one
-// random number names all tasks of a request, so that a token can carry it.
+// number names all tasks of a request.
 func mix(seed uint64, i int) uint64 {
 	z := seed + uint64(i)*0x9e3779b97f4a7c15
 	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
@@ -149,7 +159,7 @@ func (g *Gateway) stored(s *submission, sent, acked time.Time) {
 	g.metrics.accepted(s.call.Domain, s.accepted.Records, acked.Sub(s.call.Received))
 	g.traceStored(s, sent, acked)
 	if s.wait < 0 {
-		s.answer(&yardv1.SubmitResponse{Results: s.results()}, nil)
+		s.answer(&yardv1.SubmitResponse{Results: s.results(), NowMs: s.told()}, nil)
 		return
 	}
 	g.waitForResult(s)
@@ -171,17 +181,15 @@ func (s *submission) unavailable(why string) {
 	s.refuse(fault.New(fault.Unavailable, "nothing was stored: %s", why).After(awayRetryAfter))
 }
 
-// unknown answers s: its outcome is not known, and the token pins a repeat.
-func (g *Gateway) unknown(s *submission, message messageID) {
+// unknown answers s: its outcome is not known.
+func (g *Gateway) unknown(s *submission) {
 	g.metrics.unknown.Add(1)
-	t := token{partition: s.partition, at: s.at, seed: s.seed, tasks: s.tasks(), message: message, spans: s.accepted.Tasklist == ""}
-	e := fault.New(fault.Unknown, "the log did not say whether the tasks were stored: repeat the request with this token")
-	e.Detail = map[string]string{fault.DetailRetryToken: t.print(g.Tokens, s.call.Domain)}
-	s.refuse(e.After(awayRetryAfter))
+	what := "repeat the request with its request_id"
+	if !s.hasID {
+		what = "without a request_id a repeat may store them twice"
+	}
+	s.refuse(fault.New(fault.Unknown, "the log did not say whether the tasks were stored: %s", what).After(awayRetryAfter))
 }
-
-// messageID is what the log recognises a repeated message by.
-type messageID [16]byte
 
 func newMessageID() messageID {
 	var id messageID

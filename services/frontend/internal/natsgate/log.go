@@ -38,15 +38,8 @@ func (l *Log) AppendEach(ctx context.Context, msgs []natslog.Msg, outcome func(i
 }
 
 // Message reads one message, or nil where it is gone.
-func (l *Log) Message(ctx context.Context, p int, seq uint64) ([]byte, error) {
-	r, err := natslog.Get(ctx, l.js, topology.HistoryStream(p), seq)
-	if err != nil || r == nil {
-		return nil, err
-	}
-	if r.Data == nil {
-		return []byte{}, nil // there, and empty
-	}
-	return r.Data, nil
+func (l *Log) Message(ctx context.Context, p int, seq uint64) (*natslog.Record, error) {
+	return natslog.Get(ctx, l.js, topology.HistoryStream(p), seq)
 }
 
 // MessageBytesMax is what the server takes, less what headers need.

@@ -47,8 +47,8 @@ func TestTheLogRecognisesARepeatedMessage(t *testing.T) {
 	if err != nil || !duplicate || seq != first {
 		t.Fatalf("repeat: seq %d, duplicate %v, %v", seq, duplicate, err)
 	}
-	if data, err := log.Message(ctx, 0, seq); err != nil || string(data) != "first" {
-		t.Fatalf("holder of the id: %q, %v", data, err)
+	if m, err := log.Message(ctx, 0, seq); err != nil || string(m.Data) != "first" || time.Since(m.Time).Abs() > time.Hour {
+		t.Fatalf("holder of the id: %+v, %v", m, err)
 	}
 
 	for _, msgs := range [][]natslog.Msg{{msg("a", "x", "m2")}, {msg("a", "x", "m2"), msg("b", "y", "m3")}} {
@@ -73,8 +73,8 @@ func TestTheLogRecognisesARepeatedMessage(t *testing.T) {
 	if err := stream.Purge(ctx); err != nil {
 		t.Fatal(err)
 	}
-	if data, err := log.Message(ctx, 0, first); err != nil || data != nil {
-		t.Errorf("a forgotten message: %q, %v", data, err)
+	if m, err := log.Message(ctx, 0, first); err != nil || m != nil {
+		t.Errorf("a forgotten message: %+v, %v", m, err)
 	}
 	if _, duplicate, err := log.Append(ctx, msg("a", "first", "m1")); err != nil || !duplicate {
 		t.Errorf("the id of a forgotten message is forgotten too: %v", err)

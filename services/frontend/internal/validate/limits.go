@@ -1,6 +1,10 @@
 package validate
 
-import "time"
+import (
+	"time"
+
+	"github.com/yardmaster-io/yardmaster/contracts/topology"
+)
 
 // Limits of the public API. Each stands in the comment of its field in the
 // .proto files too, since that is what clients read.
@@ -58,7 +62,7 @@ const (
 
 	// RetentionMin, RetentionMax and RetentionDefault bound how long a domain
 	// keeps finished tasks.
-	RetentionMin, RetentionMax, RetentionDefault = 2 * time.Minute, AheadMax, 7 * 24 * time.Hour
+	RetentionMin, RetentionMax, RetentionDefault = topology.RetentionMin, AheadMax, 7 * 24 * time.Hour
 
 	// TypesMax bounds the types of a domain that have settings.
 	TypesMax = 10_000

@@ -153,13 +153,13 @@ func TestListRefuses(t *testing.T) {
 
 func TestPutDomainRefuses(t *testing.T) {
 	refusals(t, func() *yardv1.PutDomainRequest {
-		return &yardv1.PutDomainRequest{Domain: &yardv1.Domain{Name: "shop", RetentionMs: 120_000}}
+		return &yardv1.PutDomainRequest{Domain: &yardv1.Domain{Name: "shop", RetentionMs: 900_000}}
 	}, PutDomain, map[string]row[*yardv1.PutDomainRequest]{
 		"none":             {func(r *yardv1.PutDomainRequest) { r.Domain = nil }, "/domain"},
 		"bad name":         {func(r *yardv1.PutDomainRequest) { r.Domain.Name = "a.b" }, "/domain/name"},
 		"reserved":         {func(r *yardv1.PutDomainRequest) { r.Domain.Name = "admin" }, "/domain/name"},
 		"long description": {func(r *yardv1.PutDomainRequest) { r.Domain.Description = strings.Repeat("d", 1025) }, "/domain/description"},
-		"short retention":  {func(r *yardv1.PutDomainRequest) { r.Domain.RetentionMs = 119_999 }, "/domain/retention_ms"},
+		"short retention":  {func(r *yardv1.PutDomainRequest) { r.Domain.RetentionMs = 899_999 }, "/domain/retention_ms"},
 		"long retention":   {func(r *yardv1.PutDomainRequest) { r.Domain.RetentionMs = 31_622_400_001 }, "/domain/retention_ms"},
 	})
 	r := &yardv1.PutDomainRequest{Domain: &yardv1.Domain{Name: "shop"}}

@@ -8,7 +8,7 @@ import (
 )
 
 // Submit judges a submit. Times are judged against now: when the request came,
-// or, for a repeat by token, when it came first.
+// or, for one with a request id, when it was made.
 func Submit(req *yardv1.SubmitRequest, now time.Time, form Form) error {
 	if err := count("/tasks", len(req.Tasks)); err != nil {
 		return err

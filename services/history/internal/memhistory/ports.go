@@ -8,6 +8,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/replica"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/partition"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/record"
 )
 
 // laneOf is the lane of a source, laneEvent for the events.
@@ -161,7 +162,7 @@ func (w *World) unread(id ids.TaskID, read replica.Levels) (*logv1.Record, ids.P
 			return nil, 0, err
 		}
 		for _, t := range b.Tasks {
-			if ids.TaskID(t.Id) == id {
+			if ids.TaskID(t.Id) == id && !record.Late(t, m.rec.Time) {
 				return t, ids.NewPosition(m.rec.Seq, m.lane), nil
 			}
 		}

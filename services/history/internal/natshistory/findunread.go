@@ -16,10 +16,8 @@ import (
 )
 
 const (
-	// clockSkew is how far the clocks of a frontend and the log may be apart, and
-	// appendDelay how long after its creation a task can be appended.
-	clockSkew   = 5 * time.Second
-	appendDelay = 20 * time.Second
+	// clockSkew is how far the clocks of a frontend and the log may be apart.
+	clockSkew = 5 * time.Second
 	// hintMsgs is how many messages are looked at where a hint points to.
 	hintMsgs = 4
 	// scanMsgs and scanBytes are read of the log at a time, scanBytesMax in all.
@@ -66,7 +64,7 @@ func (r *Reader) ask(ctx context.Context, stream string, queries []natslog.Query
 func (r *Reader) scan(ctx context.Context, id ids.TaskID, read replica.Levels) (*logv1.Record, ids.Position, error) {
 	stream := topology.HistoryStream(r.cfg.Partition)
 	created := id.Time()
-	begin, end := created.Add(-clockSkew), created.Add(clockSkew+appendDelay)
+	begin, end := created.Add(-clockSkew), created.Add(clockSkew+topology.SubmitLatest)
 	answers, err := r.get(ctx, stream, natslog.Query{Since: &begin, Batch: 1})
 	if err != nil || len(answers[0].Records) == 0 {
 		return nil, 0, err
@@ -143,7 +141,7 @@ func (r *Reader) unreadIn(some []natslog.Record, id ids.TaskID, read replica.Lev
 			continue
 		}
 		found, err := record.Cut(rec.Data, id)
-		if err == nil && found != nil { // what cannot be read goes to the quarantine when it is read
+		if err == nil && found != nil && !record.Late(found, rec.Time) { // what cannot be read goes to the quarantine when it is read
 			return found, ids.NewPosition(rec.Seq, lane), nil
 		}
 	}

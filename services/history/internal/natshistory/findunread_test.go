@@ -61,3 +61,25 @@ func TestUnreadIsBounded(t *testing.T) {
 		}
 	}
 }
+
+// What is void is not found, wherever it lies.
+func TestI1_WhatIsVoidIsNotFoundUnread(t *testing.T) {
+	owner, reader := archivePorts(t)
+	for within, found := range map[int64]bool{0: true, 1: false, 3_600_000: true} {
+		id := ids.NewTaskID(time.Now().Add(-4*time.Second), 0, uint64(within))
+		batch, err := (&logv1.Batch{Tasks: []*logv1.Record{{Id: id[:], Domain: "shop", WithinMs: within}}}).MarshalVT()
+		if err != nil {
+			t.Fatal(err)
+		}
+		seq, _, err := natslog.Append(t.Context(), owner.NATS, natslog.Msg{Subject: topology.Submit(0, 3, "shop", "mail"), Data: batch})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, hint := range []uint64{0, seq} {
+			r, _, err := reader.Unread(t.Context(), id, hint, replica.Levels{Lanes: [ids.Lanes]uint64{}})
+			if err != nil || (r != nil) != found {
+				t.Errorf("to be stored within %d ms, hint %d: %v, %v", within, hint, r, err)
+			}
+		}
+	}
+}

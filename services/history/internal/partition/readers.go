@@ -187,7 +187,7 @@ func (r *readers) decodeEvents(ctx context.Context, dec *record.Decoder, m Recor
 // decodeSubmits does the same for a message of a lane, which the reader of its domain may have read.
 func (r *readers) decodeSubmits(ctx context.Context, dec *record.Decoder, at replica.Queue, queue bool, m Record) (replica.Input, error) {
 	var unknown *logversion.UnknownError
-	tasks, bad, err := dec.SubmitsOf(at.Domain, m.Data)
+	tasks, bad, err := dec.SubmitsOf(at.Domain, m.Data, m.Time)
 	if errors.As(err, &unknown) {
 		return nil, fmt.Errorf("message %d: %w", m.Seq, err)
 	}

@@ -2,6 +2,7 @@ package record
 
 import (
 	"errors"
+	"time"
 
 	"google.golang.org/protobuf/encoding/protowire"
 
@@ -32,6 +33,12 @@ func Cut(batch []byte, id ids.TaskID) (found *logv1.Record, err error) {
 		return nil, err
 	}
 	return found, nil
+}
+
+// Late tells whether a submit is void that the log stored at.
+func Late(r *logv1.Record, at time.Time) bool {
+	id, err := ids.TaskIDFromBytes(r.Id)
+	return err == nil && r.WithinMs > 0 && at.UnixMilli() > id.Time().UnixMilli()+r.WithinMs
 }
 
 // IDs lists the tasks of an encoded Batch, in order.

@@ -10,6 +10,7 @@ package record
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
@@ -151,13 +152,14 @@ func (d *Decoder) pathOf(limits ...string) *taskstate.Path {
 // Submits decodes one submit message. Records that cannot be read are returned apart,
 // each encoded as a batch of its own; the good ones go on. Each task is in a block of
 // memory of its own: in a common one, one long-running task would keep the memory of a
-// thousand finished ones. The tasks own their bytes.
-func (d *Decoder) Submits(data []byte) (tasks []*replica.Entry, bad []Bad, err error) {
-	return d.SubmitsOf("", data)
+// thousand finished ones. The tasks own their bytes. Those that the log stored too late are void, and left out: at is
+// when it stored the message.
+func (d *Decoder) Submits(data []byte, at time.Time) (tasks []*replica.Entry, bad []Bad, err error) {
+	return d.SubmitsOf("", data, at)
 }
 
 // SubmitsOf decodes a submit message that is filed under a domain, whose tasks alone it may have; "" = any.
-func (d *Decoder) SubmitsOf(domain string, data []byte) (tasks []*replica.Entry, bad []Bad, err error) {
+func (d *Decoder) SubmitsOf(domain string, data []byte, at time.Time) (tasks []*replica.Entry, bad []Bad, err error) {
 	defer d.batch.ResetVT() // keeps its records for the next message
 	if err := d.batch.UnmarshalVTUnsafe(data); err != nil {
 		return nil, nil, fmt.Errorf("submit batch: %w", err)
@@ -175,7 +177,7 @@ func (d *Decoder) SubmitsOf(domain string, data []byte) (tasks []*replica.Entry,
 		if err != nil {
 			alone, encodeErr := (&logv1.Batch{Tasks: []*logv1.Record{r}, LogVersion: d.batch.LogVersion}).MarshalVT()
 			bad = append(bad, Bad{alone, errors.Join(err, encodeErr)})
-		} else {
+		} else if !Late(r, at) {
 			tasks = append(tasks, e)
 		}
 		// Kept records must not keep the message's buffer.

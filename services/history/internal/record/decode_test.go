@@ -48,9 +48,25 @@ func TestARecordThatCannotBeFiledIsBad(t *testing.T) {
 	}
 	dec := record.NewDecoder()
 	for range 2 { // what it remembers changes nothing
-		tasks, apart, err := dec.Submits(data)
+		tasks, apart, err := dec.Submits(data, time.Now())
 		if err != nil || len(tasks) != 2 || len(apart) != len(bad) {
 			t.Fatalf("%d tasks, %d of %d set apart: %v", len(tasks), len(apart), len(bad), err)
+		}
+	}
+}
+
+// A submit that the log took too late is void, by the log's own time: whoever sent it, or sends it again, relies on it.
+// The others of its message count.
+func TestI1_ASubmitThatTheLogTookTooLateIsLeftOut(t *testing.T) {
+	created := ids.TaskID(readable.Id).Time()
+	data, err := (&logv1.Batch{Tasks: []*logv1.Record{readable, changed(func(r *logv1.Record) { r.WithinMs = 6000 })}}).MarshalVT()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for after, want := range map[time.Duration]int{-time.Second: 2, 0: 2, 6000 * time.Millisecond: 2, 6001 * time.Millisecond: 1, time.Hour: 1} {
+		tasks, bad, err := record.NewDecoder().Submits(data, created.Add(after))
+		if err != nil || len(bad) > 0 || len(tasks) != want {
+			t.Errorf("stored after %v: %d tasks, %v, %v", after, len(tasks), bad, err)
 		}
 	}
 }

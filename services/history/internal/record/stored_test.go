@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"google.golang.org/protobuf/proto"
 
@@ -50,7 +51,7 @@ func (s *stores) inputs(t *testing.T) (all []replica.Input) {
 		lane, submit := topology.LaneOf(0, m.Subject)
 		switch {
 		case submit:
-			tasks, bad, err := dec.Submits(m.Data)
+			tasks, bad, err := dec.Submits(m.Data, time.UnixMilli(m.At))
 			if err != nil || len(bad) > 0 {
 				t.Fatalf("message %d: %v %v", m.Seq, bad, err)
 			}
@@ -118,7 +119,7 @@ func readAsTheyWere(t *testing.T, version string) {
 // decoded are the tasks of a message of any store.
 func decoded(t *testing.T, m testkit.Message) []*replica.Entry {
 	t.Helper()
-	tasks, bad, err := record.NewDecoder().Submits(m.Data)
+	tasks, bad, err := record.NewDecoder().Submits(m.Data, time.UnixMilli(m.At))
 	if err != nil || len(bad) > 0 {
 		t.Fatalf("%s %d: %v %v", m.Subject, m.Seq, bad, err)
 	}

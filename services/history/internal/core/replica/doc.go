@@ -39,11 +39,10 @@
 // A submit that is repeated in another lane, or after its task has left memory, is a new task. The
 // replica cannot refuse it: which tasks it remembers depends on memory, and a takeover would
 // decide otherwise. So it must not get into the log, and it is the frontend that keeps it out
-// (decision 0005): the log refuses a repeated message for topology.DedupeWindow, 2 minutes; a frontend
-// repeats one for 1 minute at most; a retry token lives for 100 s, and asks history, timer
-// and archive for the task first, so the archive must keep it for 2 minutes. After that the token is
-// refused, and a request without one has other ids. What the timer fires is in the log once, with
-// its cursor (I10).
+// (decision 0023): the log refuses a repeated message for topology.DedupeWindow, and a try that comes after
+// others asks history, timer and archive for the task first. For that a submit may say until when it counts
+// (decoders leave out what is void), and this the log's own time decides: what it has not found by then will not come. What the timer
+// fires is in the log once, with its cursor (I10).
 //
 // # Queues
 //

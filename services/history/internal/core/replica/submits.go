@@ -72,7 +72,7 @@ func (r *Replica) arrive(e *Entry, now Now, fx *Effects) {
 	}
 }
 
-// drop forgets a stay that is known already: a submit repeated by a frontend, a task fired
+// drop forgets a stay that is known already: a submit repeated in its lane, a task fired
 // twice, the original of a carried task.
 func (r *Replica) drop(e *Entry) {
 	e.left = true

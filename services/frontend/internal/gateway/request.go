@@ -1,0 +1,247 @@
+package gateway
+
+import (
+	"context"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"strconv"
+	"time"
+
+	"github.com/yardmaster-io/yardmaster/contracts/codec"
+	"github.com/yardmaster-io/yardmaster/contracts/fault"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/contracts/logversion"
+	"github.com/yardmaster-io/yardmaster/contracts/topology"
+	"github.com/yardmaster-io/yardmaster/shared/natslog"
+)
+
+// A request with an id is stored once, however often and through whichever frontends it is sent (decision 0023). Its
+// tasks have the same ids each time, but for the partition. Two kinds of tries put them into the log:
+//
+//   - The first try of a client that counts goes with the group commit, to any partition. It is void if the log takes
+//     it later than aliveFor after the request's time, and nothing else makes sure that no copy comes later.
+//   - Every other try goes alone, to the home partition, in a message whose id is the request's: the log refuses a
+//     second one for topology.DedupeWindow.
+//
+// A try that may not be the first looks for the tasks before. What it does not find once all first tries are void
+// was not stored by one of those, nor ever will be. Past appendUntil it only looks.
+const (
+	// freshFor is the age up to which a first try goes with the group commit, and an uncounted one does not look
+	// for another first.
+	freshFor = 3 * time.Second
+	// sendUntil is the age up to which a first try is sent to the log, aliveFor up to which the log may take it.
+	sendUntil, aliveFor = 4 * time.Second, 6 * time.Second
+	// tryAliveFor is how long after it has looked the log may take any other try, lastAlive the age up to which it
+	// may take one at all. The log knows the message's id for longer.
+	tryAliveFor, lastAlive = 20 * time.Second, topology.SubmitLatest
+	// appendUntil is the age up to which a try is sent to the log.
+	appendUntil = time.Minute
+	// repeatMax is the age up to which a request is answered at all. Domains keep finished tasks for longer.
+	repeatMax = 10 * time.Minute
+	// aheadMax is how far the client's clock may be ahead: ids date their tasks.
+	aheadMax = 2 * time.Second
+	// apart is how far the log's clock and ours may be apart, and those of the servers that lead the log in turn.
+	apart = 1500 * time.Millisecond
+	// skewTold is the age, or the time ahead, from which the answer to a first try tells the server's clock.
+	skewTold = time.Second
+	// askedAtOnce bounds the partitions in which a request is looked for at once.
+	askedAtOnce = 16
+)
+
+// messageID is what the log recognises a repeated message by.
+type messageID [16]byte
+
+// String is the id as it travels.
+func (m messageID) String() string { return hex.EncodeToString(m[:]) }
+
+// named takes the request's id into s, if it has one.
+func (s *submission) named(g *Gateway, req *yardv1.SubmitRequest) error {
+	switch {
+	case req.Tries < 0:
+		return fault.At(fault.InvalidArgument, "/tries", "is negative")
+	case req.RequestId == "" && req.Tries != 0:
+		return fault.At(fault.InvalidArgument, "/tries", "counts the tries of a request_id, and there is none")
+	case req.RequestId == "":
+		return nil
+	}
+	id, err := ids.ParseRequestID(req.RequestId)
+	if err != nil {
+		return fault.At(fault.InvalidArgument, "/request_id", "%v", err)
+	}
+	age := s.call.Now.Sub(id.Time())
+	switch {
+	case age < -aheadMax:
+		return s.otherClock(fault.At(fault.InvalidTime, "/request_id", "its time is %v ahead of the server's clock", -age.Truncate(time.Millisecond)))
+	case age > repeatMax:
+		return s.otherClock(fault.At(fault.FailedPrecondition, "/request_id", "was made %v ago, and is known for %v", age.Truncate(time.Second), repeatMax))
+	}
+	// The number of tasks is part of it, so that no other number is answered for. Only this cluster can make the
+	// seed: whoever could make one up could submit a task under the id of another domain's.
+	seal := g.Tokens.Seal(s.call.Domain, append([]byte("request\x00"+strconv.Itoa(len(req.Tasks))+"\x00"), id[:]...))
+	s.message, s.home = messageID(seal), int(binary.BigEndian.Uint64(seal[8:])%uint64(g.Partitioning.History))
+	s.at, s.seed, s.tries, s.hasID = id.Time(), binary.BigEndian.Uint64(seal[:]), req.Tries, true
+	s.alone = req.Tries != 1 || age > freshFor || g.LogVersion() < logversion.Within
+	if !s.alone {
+		s.within = aliveFor
+	}
+	return nil
+}
+
+// otherClock adds the server's clock to a refusal.
+func (s *submission) otherClock(e *fault.Error) error {
+	e.Detail = map[string]string{fault.DetailNowMs: strconv.FormatInt(s.call.Now.UnixMilli(), 10)}
+	return e
+}
+
+// age is how long ago the request was made, by the server's clock now.
+func (s *submission) age() time.Duration { return s.call.now().Sub(s.at) }
+
+// told is the server's clock for a client whose own is off, Unix ms, or 0.
+func (s *submission) told() int64 {
+	if s.hasID && s.tries <= 1 && s.call.Now.Sub(s.at).Abs() > skewTold {
+		return s.call.now().UnixMilli()
+	}
+	return 0
+}
+
+// inTime tells whether what the log has acknowledged by now was certainly taken in time.
+func (s *submission) inTime() bool { return s.within == 0 || s.age() < s.within-apart }
+
+// errNotYet: the first try may still be on its way.
+var errNotYet = errors.New("a try may be under way")
+
+// once returns what stores s unless it is stored. Its error refuses s; on success s has been answered.
+func (s *submission) once(g *Gateway) work {
+	return func(ctx context.Context) (codec.Message, error) {
+		began := time.Now()
+		for delay := settleFirst; ; delay = min(2*delay, settleLast) {
+			wait, messages, err := g.tryOnce(ctx, s)
+			if err == nil {
+				g.storedAll([]*submission{s}, messages, began, time.Now())
+				return nil, nil
+			}
+			switch code := fault.CodeOf(err); {
+			case code == fault.Internal && errors.As(err, new(*fault.Error)), code == fault.FailedPrecondition:
+				return nil, err
+			case errors.Is(err, natslog.ErrFull):
+				if s.certain {
+					s.refuseStorageFull()
+					return nil, nil
+				}
+			}
+			pause(ctx, max(wait, delay))
+			if ctx.Err() != nil {
+				g.unknown(s)
+				return nil, nil
+			}
+		}
+	}
+}
+
+// tryOnce tries once, and tells how many messages it has stored. An error leaves the outcome as unknown as it was, but
+// for a defect and FAILED_PRECONDITION: nothing was stored, nor will be. Wait is how long to wait before the next try.
+func (g *Gateway) tryOnce(ctx context.Context, s *submission) (wait time.Duration, messages int, err error) {
+	age := s.age()
+	if s.tries > 0 || age > freshFor {
+		p, found, err := g.find(ctx, s)
+		switch {
+		case err != nil:
+			return 0, 0, err
+		case found:
+			s.place(p)
+			return 0, 0, nil
+		case s.tries > 0 && age < aliveFor+apart:
+			return aliveFor + apart - age, 0, errNotYet
+		case age > lastAlive+apart:
+			return 0, 0, fault.At(fault.FailedPrecondition, "/request_id", "no try was stored, and after %v none is any more: submit the tasks with a new id", appendUntil)
+		case age > appendUntil:
+			return lastAlive + apart - age + time.Millisecond, 0, errNotYet
+		}
+	}
+	s.place(s.home)
+	version := g.logVersion()
+	if g.LogVersion() >= logversion.Within {
+		s.within = min(age+tryAliveFor, lastAlive)
+		s.date()
+	}
+	data, err := merged([]*submission{s}, version).MarshalVT()
+	if err != nil {
+		return 0, 0, fault.New(fault.Internal, "encode a batch: %v", err)
+	}
+	msg := natslog.Msg{Subject: subject(s.home, s.destination()), MsgID: s.message.String(), Data: data}
+	seq, duplicate, err := g.appender.append(msg)
+	if err != nil {
+		s.certain = s.certain && errors.Is(err, natslog.ErrNotStored)
+		return 0, 0, err
+	}
+	if !duplicate && s.inTime() {
+		return 0, 1, nil
+	}
+	stored, err := g.holds(ctx, s, seq)
+	if err == nil && !stored {
+		err = errNotYet // void, and its id is taken for a while
+	}
+	return 0, 0, err
+}
+
+// holds tells whether message seq of its partition holds s, and was taken in time. One that the log has forgotten
+// was read, and the owners know.
+func (g *Gateway) holds(ctx context.Context, s *submission, seq uint64) (bool, error) {
+	m, err := g.History.Message(ctx, s.partition, seq)
+	if err != nil {
+		return false, err
+	}
+	id := s.id(0)
+	if m == nil {
+		task, err := g.lookUp(ctx, s.call.Domain, id, time.Time{})
+		return task != nil, err
+	}
+	var b logv1.Batch
+	if err := b.UnmarshalVT(m.Data); err != nil {
+		return false, nil // another's, and not readable: the owner sees to it
+	}
+	for _, r := range b.Tasks {
+		if string(r.Id) == string(id[:]) {
+			return r.WithinMs == 0 || m.Time.UnixMilli() <= id.Time().UnixMilli()+r.WithinMs, nil
+		}
+	}
+	return false, nil
+}
+
+// find asks the owners of all partitions for the first task of s: a request is stored whole. Without an error what
+// is not found was not in the log when find began.
+func (g *Gateway) find(ctx context.Context, s *submission) (p int, found bool, err error) {
+	type answer struct {
+		p   int
+		has bool
+		err error
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	partitions := g.Partitioning.History
+	answers, places := make(chan answer, partitions), make(chan struct{}, askedAtOnce)
+	go func() {
+		for i := range partitions {
+			places <- struct{}{}
+			go func() {
+				p := (s.home + i) % partitions
+				task, err := g.lookUp(ctx, s.call.Domain, ids.NewTaskID(s.at, p, mix(s.seed, 0)), time.Time{})
+				<-places
+				answers <- answer{p, task != nil, err}
+			}()
+		}
+	}()
+	for range partitions {
+		a := <-answers
+		if a.has {
+			return a.p, true, nil
+		}
+		if a.err != nil {
+			err = a.err
+		}
+	}
+	return 0, false, err
+}

@@ -1,0 +1,436 @@
+package gateway
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/yardmaster-io/yardmaster/contracts/fault"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/contracts/logversion"
+	"github.com/yardmaster-io/yardmaster/contracts/topology"
+	"github.com/yardmaster-io/yardmaster/shared/natslog"
+)
+
+// knowing lets the owners know the tasks that count in r's log, and a cluster of the newest log version.
+func knowing(log func() *memLog) func(*Deps) {
+	return func(d *Deps) {
+		d.LogVersion = func() uint32 { return logversion.Within }
+		d.Owners.HistoryGet = func(_ context.Context, p int, req *rpcv1.GetTaskRequest) (*rpcv1.GetTaskResponse, error) {
+			id, err := ids.TaskIDFromBytes(req.TaskId)
+			if err != nil || log().counting()[p][id] == 0 {
+				return &rpcv1.GetTaskResponse{}, err
+			}
+			return &rpcv1.GetTaskResponse{Task: &yardv1.Task{TaskId: id.String()}}, nil
+		}
+	}
+}
+
+// counting are the tasks in the log that are not void, by partition, with how often each is there.
+func (l *memLog) counting() []map[ids.TaskID]int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	all := make([]map[ids.TaskID]int, len(l.partitions))
+	for p, msgs := range l.partitions {
+		all[p] = map[ids.TaskID]int{}
+		for i, m := range msgs {
+			for _, r := range batchOf(m.Data).Tasks {
+				id := ids.TaskID(r.Id)
+				if r.WithinMs == 0 || l.storedAt[p][i].Sub(id.Time()) <= time.Duration(r.WithinMs)*time.Millisecond {
+					all[p][id]++
+				}
+			}
+		}
+	}
+	return all
+}
+
+// withID gives a request an id of now; counted requests say that this is their first try.
+func withID(req *yardv1.SubmitRequest, counted bool) *yardv1.SubmitRequest {
+	req.RequestId = ids.NewRequestID(time.Now()).String()
+	if counted {
+		req.Tries = 1
+	}
+	return req
+}
+
+func newKnowingRig(t *testing.T, change ...func(*Deps)) *rig {
+	var r *rig
+	r = newRig(t, append([]func(*Deps){knowing(func() *memLog { return r.log })}, change...)...)
+	return r.running(t)
+}
+
+// wantOnce checks that so many tasks are stored, each once.
+func wantOnce(t *testing.T, l *memLog, want []string) {
+	t.Helper()
+	found := map[string]int{}
+	for _, of := range l.counting() {
+		for id, n := range of {
+			found[id.String()] += n
+		}
+	}
+	for _, id := range want {
+		if found[id] != 1 {
+			t.Errorf("task %s is stored %d times", id, found[id])
+		}
+	}
+	if len(found) != len(want) {
+		t.Errorf("%d tasks are stored, want %d", len(found), len(want))
+	}
+}
+
+func equalIDs(t *testing.T, got, want []string) {
+	t.Helper()
+	if fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("answered %v, and before %v", got, want)
+	}
+}
+
+// A repeat is answered as the first time, whatever its age, whoever counts, and at another frontend.
+func TestI1_ARepeatIsAnsweredAsTheFirstTime(t *testing.T) {
+	for _, after := range []time.Duration{0, time.Second, 5 * time.Second, time.Minute, 119 * time.Second, 5 * time.Minute, repeatMax} {
+		for _, counted := range []bool{true, false} {
+			t.Run(fmt.Sprintf("%v counted=%v", after, counted), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					a := newKnowingRig(t)
+					b := newKnowingRig(t, func(d *Deps) { d.History = a.log })
+					b.log = a.log
+					req := withID(tasks(3), counted)
+					first := accepted(t, <-a.submit(t, req))
+					time.Sleep(after)
+					if counted {
+						req.Tries++
+					}
+					equalIDs(t, accepted(t, <-b.submit(t, req)), first)
+					wantOnce(t, a.log, first)
+				})
+			})
+		}
+	}
+}
+
+// The answer is lost, the log has stored it or not.
+func TestI1_ARepeatOfWhatGotNoAnswerStoresOnce(t *testing.T) {
+	for _, stored := range []bool{true, false} {
+		for _, counted := range []bool{true, false} {
+			t.Run(fmt.Sprintf("stored=%v counted=%v", stored, counted), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					r := newKnowingRig(t)
+					r.log.fault = func(int, natslog.Msg) (bool, error) { return stored, natslog.ErrOutcomeUnknown }
+					req := withID(tasks(3), counted)
+					c := r.call()
+					c.Deadline = c.Received.Add(time.Second)
+					answer, got := r.answers(t)
+					r.Submit(c, req, answer)
+					wantCode(t, (<-got).err, fault.Unknown)
+					r.log.mu.Lock()
+					r.log.fault = nil
+					r.log.mu.Unlock()
+					if counted {
+						req.Tries++
+					}
+					wantOnce(t, r.log, accepted(t, <-r.submit(t, req)))
+				})
+			})
+		}
+	}
+}
+
+// A first try that another frontend holds may be stored while a repeat is answered. It counts only if the repeat could
+// find it.
+func TestI1_AFirstTryThatComesLateIsVoid(t *testing.T) {
+	for _, late := range []time.Duration{0, 2 * time.Second, aliveFor, aliveFor + time.Millisecond, 30 * time.Second} {
+		t.Run(late.String(), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newKnowingRig(t)
+				began := time.Now()
+				var held *natslog.Msg
+				r.log.fault = func(p int, m natslog.Msg) (bool, error) {
+					if held == nil {
+						held = &m
+						time.AfterFunc(late, func() {
+							r.log.mu.Lock()
+							defer r.log.mu.Unlock()
+							r.log.store(p, m)
+						})
+					}
+					return false, natslog.ErrOutcomeUnknown
+				}
+				req := withID(tasks(2), true)
+				c := r.call()
+				c.Deadline = c.Received.Add(time.Second)
+				answer, got := r.answers(t)
+				r.Submit(c, req, answer)
+				wantCode(t, (<-got).err, fault.Unknown)
+				r.log.mu.Lock()
+				r.log.fault = nil
+				r.log.mu.Unlock()
+				req.Tries++
+				ids := accepted(t, <-r.submit(t, req))
+				time.Sleep(time.Until(began.Add(time.Minute)))
+				wantOnce(t, r.log, ids)
+			})
+		})
+	}
+}
+
+// What the log has acknowledged too late is not stored, and its client hears so.
+func TestI1_WhatTheLogTookTooLateIsRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newKnowingRig(t)
+		ready := time.Now().Add(aliveFor + time.Second)
+		r.log.fault = func(int, natslog.Msg) (bool, error) {
+			if time.Now().Before(ready) {
+				return false, natslog.ErrOutcomeUnknown
+			}
+			return true, nil
+		}
+		unnamed := r.submit(t, tasks(1))
+		wantCode(t, (<-r.submit(t, withID(tasks(1), true))).err, fault.Unavailable)
+		wantOnce(t, r.log, accepted(t, <-unnamed)) // which nobody can repeat
+	})
+}
+
+// One that was stored in time and is acknowledged late is stored.
+func TestI1_ALateAcknowledgementIsLookedInto(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newKnowingRig(t)
+		ready := time.Now().Add(aliveFor + time.Second)
+		r.log.fault = func(int, natslog.Msg) (bool, error) {
+			if time.Now().Before(ready) {
+				return true, natslog.ErrOutcomeUnknown
+			}
+			return true, nil
+		}
+		ids := accepted(t, <-r.submit(t, withID(tasks(1), true)))
+		wantOnce(t, r.log, ids)
+	})
+}
+
+func TestTheTimeOfARequestIsJudged(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newKnowingRig(t)
+		for off, code := range map[time.Duration]fault.Code{
+			aheadMax + time.Millisecond: fault.InvalidTime, time.Hour: fault.InvalidTime,
+			-repeatMax - time.Millisecond: fault.FailedPrecondition, -30 * 24 * time.Hour: fault.FailedPrecondition,
+		} {
+			req := tasks(1)
+			req.RequestId = ids.NewRequestID(time.Now().Add(off)).String()
+			e := wantCode(t, (<-r.submit(t, req)).err, code)
+			if want := strconv.FormatInt(time.Now().UnixMilli(), 10); e.Path != "/request_id" || e.Detail[fault.DetailNowMs] != want {
+				t.Errorf("%v: path %q, detail %v, want %s", off, e.Path, e.Detail, want)
+			}
+		}
+		for _, off := range []time.Duration{aheadMax, -freshFor, skewTold, -skewTold} {
+			req := tasks(1)
+			req.RequestId, req.Tries = ids.NewRequestID(time.Now().Add(off)).String(), 1
+			o := <-r.submit(t, req)
+			accepted(t, o)
+			if told := o.resp.(*yardv1.SubmitResponse).NowMs != 0; told != (off.Abs() > skewTold) {
+				t.Errorf("%v off: told %v", off, told)
+			}
+		}
+		// Of a clock that is far behind, first tries go alone.
+		for _, off := range []time.Duration{-freshFor - time.Second, -aliveFor, -time.Minute} {
+			req := tasks(1)
+			req.RequestId, req.Tries = ids.NewRequestID(time.Now().Add(off)).String(), 1
+			accepted(t, <-r.submit(t, req))
+		}
+		if n := r.log.messages(); n != 7 {
+			t.Errorf("%d messages", n)
+		}
+	})
+}
+
+func TestAMalformedRequestIDIsRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newKnowingRig(t)
+		for path, req := range map[string]*yardv1.SubmitRequest{
+			"/request_id": {RequestId: "x", Tries: 1},
+			"/tries":      {Tries: 1},
+		} {
+			req.Tasklist, req.Tasks = "main", tasks(1).Tasks
+			if e := wantCode(t, (<-r.submit(t, req)).err, fault.InvalidArgument); e.Path != path {
+				t.Errorf("path %q, want %q", e.Path, path)
+			}
+		}
+		req := withID(tasks(1), false)
+		req.Tries = -1
+		if e := wantCode(t, (<-r.submit(t, req)).err, fault.InvalidArgument); e.Path != "/tries" {
+			t.Errorf("path %q", e.Path)
+		}
+		if n := r.log.messages(); n != 0 {
+			t.Errorf("%d messages", n)
+		}
+	})
+}
+
+// The same id in another domain, or with another number of tasks, is another request.
+func TestARequestIDIsOfItsDomain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newKnowingRig(t)
+		req := withID(tasks(1), false)
+		first := accepted(t, <-r.submit(t, req))
+		other := accepted(t, <-r.submitAs(t, "other", req))
+		req.Tasks = append(req.Tasks, req.Tasks[0])
+		more := accepted(t, <-r.submit(t, req))
+		wantOnce(t, r.log, append(append(first, other...), more...))
+	})
+}
+
+// After a minute a request is looked for, and not stored any more. What nobody finds then was never stored, nor will be.
+func TestAnOldRequestIsNotStored(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newKnowingRig(t)
+		for _, after := range []time.Duration{appendUntil + time.Second, repeatMax - time.Second} {
+			req := withID(tasks(1), false)
+			began := time.Now()
+			time.Sleep(after)
+			c := r.call()
+			c.Deadline = c.Received.Add(DeadlineMax)
+			answer, got := r.answers(t)
+			r.Submit(c, req, answer)
+			e := wantCode(t, (<-got).err, fault.FailedPrecondition)
+			if e.Path != "/request_id" || e.Detail[fault.DetailNowMs] != "" || time.Since(began) < lastAlive {
+				t.Errorf("after %v: %v", time.Since(began), e)
+			}
+		}
+		if n := r.log.messages(); n != 0 {
+			t.Errorf("%d messages", n)
+		}
+	})
+}
+
+// While an owner cannot be asked, a repeat stays unknown.
+func TestARepeatStaysUnknownWithoutOwners(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newKnowingRig(t, func(d *Deps) {
+			get := d.Owners.HistoryGet
+			d.Owners.HistoryGet = func(ctx context.Context, p int, req *rpcv1.GetTaskRequest) (*rpcv1.GetTaskResponse, error) {
+				if p == 1 {
+					return nil, fault.New(fault.Unavailable, "nobody")
+				}
+				return get(ctx, p, req)
+			}
+		})
+		req := withID(tasks(1), true)
+		req.Tries = 2
+		wantCode(t, (<-r.submit(t, req)).err, fault.Unknown)
+		if n := r.log.messages(); n != 0 {
+			t.Errorf("%d messages", n)
+		}
+	})
+}
+
+// In a cluster that has programs of an earlier version nothing may be void, so no first try goes with a group commit.
+func TestWithoutVoidSubmitsEachTryGoesAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newKnowingRig(t, func(d *Deps) { d.LogVersion = func() uint32 { return logversion.Within - 1 } })
+		req := withID(tasks(2), true)
+		first := accepted(t, <-r.submit(t, req))
+		r.log.mu.Lock()
+		for _, msgs := range r.log.partitions {
+			for _, m := range msgs {
+				if b := batchOf(m.Data); b.Tasks[0].WithinMs != 0 {
+					t.Error("a void submit may be stored")
+				}
+			}
+		}
+		r.log.mu.Unlock()
+		equalIDs(t, accepted(t, <-r.submit(t, req)), first)
+		wantOnce(t, r.log, first)
+	})
+}
+
+// A full log refuses at once, as it does without an id.
+func TestAFullLogRefusesATryThatGoesAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newKnowingRig(t)
+		r.log.fault = func(int, natslog.Msg) (bool, error) {
+			return false, fmt.Errorf("%w: %w", natslog.ErrNotStored, natslog.ErrFull)
+		}
+		began := time.Now()
+		wantCode(t, (<-r.submit(t, withID(tasks(1), false))).err, fault.ResourceExhausted)
+		if d := time.Since(began); d > 100*time.Millisecond {
+			t.Errorf("after %v", d)
+		}
+	})
+}
+
+// A first try that no partition takes is given up before it would be void.
+func TestAFirstTryIsGivenUpInTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newKnowingRig(t)
+		r.log.fault = func(int, natslog.Msg) (bool, error) { return false, natslog.ErrNotStored }
+		began := time.Now()
+		wantCode(t, (<-r.submit(t, withID(tasks(1), true))).err, fault.Unavailable)
+		if d := time.Since(began); d > aliveFor-apart {
+			t.Errorf("after %v", d)
+		}
+	})
+}
+
+// Once a try that goes alone has been stored, carried out and forgotten, and the server has started anew, the log does
+// not know its id any more. So each such try counts only for a while after it has looked.
+func TestI1_ATryThatGoesAloneCountsForAWhile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newKnowingRig(t)
+		for _, age := range []time.Duration{0, 10 * time.Second, appendUntil} {
+			req := withID(tasks(1), false)
+			time.Sleep(age)
+			accepted(t, <-r.submit(t, req))
+			last := r.log.tries[len(r.log.tries)-1]
+			if got := batchOf(last.Data).Tasks[0].WithinMs; got != (age + tryAliveFor).Milliseconds() {
+				t.Errorf("at %v it may be taken until %d ms", age, got)
+			}
+		}
+	})
+}
+
+// The bounds of decision 0023.
+func TestTheBoundsOfRequestsFit(t *testing.T) {
+	for name, fits := range map[string]bool{
+		"what is fresh is sent":                           freshFor < sendUntil,
+		"what is sent is mostly taken in time":            sendUntil+apart <= aliveFor,
+		"the log knows an id while a message may come":    lastAlive+2*apart < topology.DedupeWindow,
+		"a first try is void before a repeat is stored":   aliveFor+apart < appendUntil,
+		"a try that is sent may be taken":                 appendUntil < lastAlive,
+		"an append ends before its message may not come":  DefaultConfig().AppendTimeout+apart < tryAliveFor,
+		"the default deadline is in bounds":               DefaultConfig().RequestTimeout <= DeadlineMax,
+		"a repeat is decided by the default deadline":     aliveFor+apart < DefaultConfig().RequestTimeout,
+		"without an id a message is known while repeated": DeadlineMax < topology.SubmitLatest,
+		"finished tasks are kept while a repeat looks":    repeatMax < topology.RetentionMin,
+	} {
+		if !fits {
+			t.Error("not so: " + name)
+		}
+	}
+}
+
+// forgets makes the log purge what it holds.
+func (l *memLog) forgets() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.forgotten = true
+}
+
+// What was stored by a try of unknown outcome, carried out and forgotten before it is repeated, is not stored again.
+func TestI1_WhatTheLogHasForgottenIsNotStoredAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newKnowingRig(t)
+		r.log.fault = func(int, natslog.Msg) (bool, error) { return true, natslog.ErrOutcomeUnknown }
+		req := withID(tasks(1), true)
+		wantCode(t, (<-r.submit(t, req)).err, fault.Unknown)
+		r.log.forgets()
+		r.log.mu.Lock()
+		r.log.fault = nil
+		r.log.mu.Unlock()
+		req.Tries++
+		wantOnce(t, r.log, accepted(t, <-r.submit(t, req)))
+	})
+}
