@@ -2,6 +2,7 @@ package partition
 
 import (
 	"context"
+	"slices"
 	"sync/atomic"
 
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/replica"
@@ -152,7 +153,7 @@ func (o *Owner) countQueue(readings []replica.Reading) {
 		n, err := o.Log.Backlog(o.work, rd.Queue, rd.From-1)
 		o.post(o.work, func() {
 			q.counting = false
-			if err == nil && o.core.Lags(rd.Queue) {
+			if err == nil && q.running[rd.Queue] == nil && slices.Contains(o.core.Readings(), rd) { // or it may be read by now
 				q.unread[rd.Queue] = int64(n)
 			}
 		})

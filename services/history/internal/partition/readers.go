@@ -36,6 +36,8 @@ type readers struct {
 	// pending are messages not read yet, as last told.
 	pending  [ids.Lanes]atomic.Int64
 	counting [ids.Lanes]atomic.Bool
+	// noted counts the messages of each lane that the loop has noted.
+	noted [ids.Lanes]uint64
 
 	queues queueReaders
 }
@@ -55,6 +57,7 @@ const readAhead = 8
 func (r *readers) note(in input) {
 	if in.source != SourceEvents {
 		r.pending[in.source].Store(int64(in.pending))
+		r.noted[in.source]++
 	}
 }
 
@@ -64,10 +67,15 @@ func (r *readers) count(lane ids.Lane, read uint64) {
 	if !r.counting[lane].CompareAndSwap(false, true) {
 		return
 	}
+	noted := r.noted[lane]
 	go func() {
 		defer r.counting[lane].Store(false)
 		if n, err := r.Log.Backlog(r.work, replica.Queue{Lane: lane}, read); err == nil {
-			r.pending[lane].Store(int64(n))
+			r.post(r.work, func() {
+				if r.noted[lane] == noted { // else it may be read by now, and nothing would correct the count
+					r.pending[lane].Store(int64(n))
+				}
+			})
 		}
 		select { // not more often than this
 		case <-time.After(countEvery):
