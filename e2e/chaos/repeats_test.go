@@ -66,17 +66,23 @@ func (r *repeats) await(what string) {
 	})
 }
 
+func rounds(t *testing.T) int {
+	s := os.Getenv("YARD_KILL_ROUNDS")
+	if s == "" {
+		return repeatRounds
+	}
+	n, err := strconv.Atoi(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
 // TestI1_RepeatsOfKilledFrontends: frontends, and now and then NATS, are killed while clients submit and repeat what got no
 // answer. Each payload that was accepted runs as one task, the one that was answered, and no payload runs as two.
 func TestI1_RepeatsOfKilledFrontends(t *testing.T) {
 	t.Parallel()
-	rounds := repeatRounds
-	if s := os.Getenv("YARD_KILL_ROUNDS"); s != "" {
-		var err error
-		if rounds, err = strconv.Atoi(s); err != nil {
-			t.Fatal(err)
-		}
-	}
+	rounds := rounds(t)
 	c := cluster.Start(t, binaries, instances)
 	r := &repeats{t: t, cluster: c, accepted: map[string]string{}, ran: map[string]map[string]bool{}}
 	define(t, c, c.Client(domain), yard.TaskType{Name: string(quick)})
