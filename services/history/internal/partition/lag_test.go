@@ -1,7 +1,9 @@
 package partition_test
 
 import (
+	"context"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -11,6 +13,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/logversion"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/replica"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/partition"
 )
 
@@ -68,6 +71,13 @@ func (s *tenants) serve(domain string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.served[domain] = true
+}
+
+// servedBy lets a task be run by the worker of a domain.
+func (s *tenants) servedBy(id ids.TaskID, domain string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.domain[id] = domain
 }
 
 // submit files a message of so many tasks under a domain.
@@ -153,6 +163,60 @@ func TestI11_AFloodWithoutAWorkerHoldsUpNobody(t *testing.T) {
 		}
 		if cp := s.world.Checkpoint(); len(cp.Queues) > 0 {
 			t.Errorf("the domain lags for ever: %v", cp.Queues)
+		}
+	})
+}
+
+// slowArchive files only while it is open.
+type slowArchive struct {
+	partition.Archive
+	open atomic.Pointer[chan struct{}]
+}
+
+func (a *slowArchive) File(ctx context.Context, tasks []*taskstate.Task, last uint64) (uint64, error) {
+	if open := a.open.Load(); open != nil {
+		<-*open
+	}
+	return a.Archive.File(ctx, tasks, last)
+}
+
+// I1: the lane's reader hands over a message of a domain that lags, not decoded. The lease does not hold, so it is offered again
+// later; meanwhile the last task of the domain is stored, and the lag ends. Then the message has to be decoded.
+func TestI1_WhatIsOfferedAgainMayLagNoMore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newTenants(t)
+		d := s.deps("n")
+		d.LogVersion = func() uint32 { return logversion.Queues }
+		d.Config.WindowTasks = 10
+		checkpoints, archive := &brokenCheckpoints{Checkpoints: s.world}, &slowArchive{Archive: s.archive}
+		d.Checkpoints, d.Archive = checkpoints, archive
+		o, stop := run(d)
+		<-o.Ready()
+		s.serve("shop")
+		flood := s.submit("flood", 12)
+		s.end("behind a flood", s.submit("shop", 1))
+		s.describe(o, "flood", true, 0)
+
+		last := flood[len(flood)-1]
+		s.servedBy(last, "nobody")
+		s.serve("flood")
+		o.Reconnected(t.Context())
+		s.end("all but one", flood[:len(flood)-1])
+		open := make(chan struct{})
+		archive.open.Store(&open)
+		s.servedBy(last, "flood")
+		o.Reconnected(t.Context())
+		time.Sleep(2 * time.Second) // the last one has ended, and is being stored
+		checkpoints.broken.Store(true)
+		time.Sleep(2 * replica.LeaseFor)
+		flood = append(flood, s.submit("flood", 1)...)
+		time.Sleep(time.Second)
+		close(open)
+		time.Sleep(time.Second)
+		checkpoints.broken.Store(false)
+		s.end("the flood", flood)
+		if err := stop(); err != nil {
+			t.Fatal(err)
 		}
 	})
 }
