@@ -113,8 +113,11 @@ type Saved struct {
 	SentAt time.Duration
 }
 
-// Purged is that Effects.Purge was carried out, or failed and will come again.
-type Purged struct{}
+// Purged is that Effects.Purge was carried out.
+type Purged struct {
+	// Again: it failed, or there was more than is purged at a time. So it comes again, also if the levels stay as they are.
+	Again bool
+}
 
 // Found is the answer to a Search.
 type Found struct {

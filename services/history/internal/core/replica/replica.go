@@ -198,7 +198,7 @@ func (r *Replica) Step(in Input, now Now, fx *Effects) bool {
 	case Saved:
 		r.saved(in, now)
 	case Purged:
-		r.purger.busy = false
+		r.purger.purged(in.Again)
 	case *Found:
 		r.found(in, now, fx)
 	case Bounced:
@@ -284,9 +284,7 @@ func (r *Replica) tick(now Now, fx *Effects) {
 	}
 	if !r.purger.busy && now.MS >= r.purger.next {
 		r.purger.next = now.MS + r.cfg.PurgeEveryMS
-		if fx.Purge = r.purger.take(now.Mono); fx.Purge != nil {
-			r.purger.busy = true
-		}
+		fx.Purge = r.purger.take(now.Mono)
 	}
 	if now.MS >= r.carryAt {
 		r.carryAt = now.MS + min(r.cfg.PurgeEveryMS, carryEveryMS)
