@@ -221,6 +221,37 @@ func TestI1_WhatIsOfferedAgainMayLagNoMore(t *testing.T) {
 	})
 }
 
+// busyLog gets a message of the flood whenever it has counted.
+type busyLog struct {
+	partition.Log
+	submit func()
+}
+
+func (l *busyLog) Backlog(ctx context.Context, of replica.Queue, read uint64) (uint64, error) {
+	n, err := l.Log.Backlog(ctx, of, read)
+	l.submit()
+	return n, err
+}
+
+// I11: a flood that goes on while it is counted hides nobody who waits behind it.
+func TestI11_WhoGoesOnFloodingHidesNobody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newTenants(t)
+		d := s.deps("n")
+		d.LogVersion = func() uint32 { return logversion.Queues }
+		d.Config.WindowTasks = 10
+		d.Log = &busyLog{Log: s.world, submit: func() { s.submit("flood", 1) }}
+		o, stop := run(d)
+		<-o.Ready()
+		s.serve("shop")
+		s.submit("flood", 12)
+		s.end("behind a flood", s.submit("shop", 1))
+		if err := stop(); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
 // I13: in a cluster that writes an older log version no domain lags: its programs would lose what is passed over.
 func TestI13NothingLagsInAnOlderLogVersion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

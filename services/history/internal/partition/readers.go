@@ -83,21 +83,35 @@ const countEvery = time.Second
 func (r *readers) look(l replica.Look) {
 	ctx, cancel := context.WithTimeout(r.work, lookTimeout)
 	defer cancel()
-	out := replica.Looked{Look: l}
-	all, err := r.Log.Backlog(ctx, replica.Queue{Lane: l.Lane}, l.Read)
-	if err == nil {
-		out.Own, err = r.Log.Backlog(ctx, l.Queue, l.Read)
-	}
-	if err == nil {
-		out.All = all
-	} else {
-		out.Own = 0
+	out := r.lookOnce(ctx, l)
+	for range looksMax - 1 {
+		if out.Unsure {
+			out = r.lookOnce(ctx, l)
+		}
 	}
 	r.report(out)
 }
 
-// lookTimeout bounds one count.
-const lookTimeout = 5 * time.Second
+// lookOnce counts the domain's messages before all others and again afterwards: the log goes on meanwhile, and what
+// comes of the domain must not hide that somebody else waits.
+func (r *readers) lookOnce(ctx context.Context, l replica.Look) replica.Looked {
+	var counts [3]uint64
+	for i, of := range [...]replica.Queue{l.Queue, {Lane: l.Lane}, l.Queue} {
+		var err error
+		if counts[i], err = r.Log.Backlog(ctx, of, l.Read); err != nil {
+			return replica.Looked{Look: l}
+		}
+	}
+	before, all, own := counts[0], counts[1], counts[2]
+	return replica.Looked{Look: l, All: all, Own: own, Unsure: all <= own && before != own}
+}
+
+const (
+	// lookTimeout bounds the counts of one look.
+	lookTimeout = 5 * time.Second
+	// looksMax is how often it is counted if the domain goes on meanwhile.
+	looksMax = 3
+)
 
 // unread is how many messages of the lanes are not read, and of the domains that lag, or of one.
 func (r *readers) unread(domain string) (n int64) {

@@ -91,7 +91,9 @@ type Tick struct {
 // are 0 if they could not be counted.
 type Looked struct {
 	Look
+	// Own is counted after All. Unsure: further ones of the domain have come in between, and may hide others'.
 	All, Own uint64
+	Unsure   bool
 }
 
 // Stored is that the job under way of a kind is stored, as far as Seq in its store.

@@ -96,6 +96,35 @@ func TestI11_WhoFillsALaneLags(t *testing.T) {
 	}
 }
 
+// TestI11_WhoFloodsFasterThanItIsCountedLags, after a few counts in a row that were unsure.
+func TestI11_WhoFloodsFasterThanItIsCountedLags(t *testing.T) {
+	b := crowd(t)
+	b.file(false, 1, "flood", series(1, 10)...)
+	look := func(unsure bool) {
+		t.Helper()
+		for range 2 * lookAgainMS / congestedMS {
+			if fx := b.tick(); len(fx.Looks) > 0 {
+				b.step(Looked{Look: fx.Looks[0], All: 5, Own: 6, Unsure: unsure})
+				return
+			}
+		}
+		t.Fatal("it does not look")
+	}
+	for range unsureMax - 1 {
+		look(true)
+	}
+	look(false)
+	for range unsureMax - 1 {
+		look(true)
+	}
+	if b.r.Lagging() > 0 {
+		t.Error("it lags though a count was sure")
+	}
+	if look(true); b.r.Lagging() != 1 {
+		t.Error("it does not lag")
+	}
+}
+
 // TestNothingLagsWithoutAnAnswer: a count that failed says nothing.
 func TestNothingLagsWithoutAnAnswer(t *testing.T) {
 	b := crowd(t)
