@@ -259,10 +259,28 @@ func TestWhoHoldsMuchOfWhatIsSharedIsFiledApart(t *testing.T) {
 	}
 }
 
+// TestI11_AllThatLagAreFiledApart, however many: what lags and comes with others is read whatever it holds, and takes the
+// lane's window from everybody.
+func TestI11_AllThatLagAreFiledApart(t *testing.T) {
+	const floods = 100
+	b := crowd(t)
+	for n := range floods {
+		b.file(false, uint64(n+1), fmt.Sprint("flood-", n), n+1)
+		b.r.lag(Queue{lagLane, fmt.Sprint("flood-", n)})
+	}
+	if all := b.r.Apart(); len(all) != floods {
+		t.Errorf("%d of %d are filed apart", len(all), floods)
+	}
+}
+
 // TestSharedMessagesLieInNoQueue: their positions say so, and what is done of one that lags is known at once.
 func TestSharedMessagesLieInNoQueue(t *testing.T) {
 	b := lagging(t)
 	b.file(false, 5, "flood", 22)
+	b.file(false, 6, "", 23)
+	if b.r.tasks[id(22)] != nil || !b.r.tasks[id(23)].Position.Shared() || b.r.tasks[id(21)].Position.Shared() {
+		t.Error("positions do not tell what is shared")
+	}
 	pos := ids.NewPosition(4, lagLane)
 	if b.r.unread(pos.InShared(), "flood") || !b.r.unread(ids.NewPosition(3, lagLane), "flood") || b.r.unread(ids.NewPosition(3, lagLane), "shop") {
 		t.Error("what is unread is wrong")
