@@ -259,6 +259,20 @@ func TestWhoHoldsMuchOfWhatIsSharedIsFiledApart(t *testing.T) {
 	}
 }
 
+// TestI11_WhatIsLeftOfAWindowIsArchivedInTime: beside a window of what lags a lane has half of one. If that is full, what has
+// ended there does not wait for company.
+func TestI11_WhatIsLeftOfAWindowIsArchivedInTime(t *testing.T) {
+	b := lagging(t)
+	b.file(false, 5, "shop", series(30, 3)...)
+	if b.r.Room(lagLane) {
+		t.Fatal("there is room left")
+	}
+	b.start(11)
+	if fx := b.finish(taskstate.Succeeded, 11); len(fx.Archive) != 1 {
+		t.Errorf("%d tasks are archived", len(fx.Archive))
+	}
+}
+
 // TestI11_AllThatLagAreFiledApart, however many: what lags and comes with others is read whatever it holds, and takes the
 // lane's window from everybody.
 func TestI11_AllThatLagAreFiledApart(t *testing.T) {
