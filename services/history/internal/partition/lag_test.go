@@ -2,6 +2,7 @@ package partition_test
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"sync/atomic"
 	"testing"
@@ -246,6 +247,69 @@ func TestI11_WhoGoesOnFloodingHidesNobody(t *testing.T) {
 		s.serve("shop")
 		s.submit("flood", 12)
 		s.end("behind a flood", s.submit("shop", 1))
+		if err := stop(); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+// watchedLog counts the readers of domains that lag, and fails to forget so many times.
+type watchedLog struct {
+	partition.Log
+	readers, fails atomic.Int64
+}
+
+func (l *watchedLog) Read(ctx context.Context, s partition.Source, domain string, from, upTo uint64, handle func(partition.Record) error) error {
+	if domain != "" && upTo == 0 {
+		l.readers.Add(1)
+		defer l.readers.Add(-1)
+	}
+	return l.Log.Read(ctx, s, domain, from, upTo, handle)
+}
+
+func (l *watchedLog) Forget(ctx context.Context, levels replica.Levels) error {
+	if l.fails.Add(-1) >= 0 {
+		return errors.New("no quorum")
+	}
+	return l.Log.Forget(ctx, levels)
+}
+
+// TestI7_WhatLagsIsReadAsFarAsItHasRoom, and no reader is kept that has none, nor one of a domain that lags no more. What the
+// log could not forget then, it forgets later, though nothing happens any more.
+func TestI7_WhatLagsIsReadAsFarAsItHasRoom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newTenants(t)
+		d := s.deps("n")
+		d.LogVersion = func() uint32 { return logversion.Queues }
+		d.Config.WindowTasks, d.Config.PurgeEvery = 10, 10*time.Second
+		log := &watchedLog{Log: s.world}
+		d.Log = log
+		o, stop := run(d)
+		<-o.Ready()
+		s.serve("shop")
+		var flood []ids.TaskID
+		for range 30 {
+			flood = append(flood, s.submit("flood", 4)...)
+		}
+		s.end("behind a flood", s.submit("shop", 1))
+		time.Sleep(time.Minute)
+		s.describe(o, "flood", true, 20)
+		if n := log.readers.Load(); n > 0 {
+			t.Errorf("%d readers wait for room", n)
+		}
+		log.fails.Store(1 << 30)
+		s.serve("flood")
+		o.Reconnected(t.Context())
+		s.end("the flood", flood)
+		time.Sleep(time.Minute)
+		if n := log.readers.Load(); n > 0 {
+			t.Errorf("%d readers are left", n)
+		}
+		log.fails.Store(0)
+		time.Sleep(time.Minute)
+		if n := s.world.LogLength(); n > 0 {
+			t.Errorf("%d messages are left in the log", n)
+		}
 		if err := stop(); err != nil {
 			t.Fatal(err)
 		}

@@ -7,6 +7,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/window"
 )
 
 const lagLane = 3
@@ -145,6 +146,13 @@ func TestI13_NothingLagsBesideNamelessEvents(t *testing.T) {
 	if fx := b.tick(); len(fx.Looks) > 0 {
 		t.Errorf("it looks for %+v", fx.Looks)
 	}
+	b = crowd(t) // a cancel, of a service of ours, names no domain in any version
+	b.step(&Events{Seq: 1, At: b.now.MS, Events: []taskstate.Event{{Kind: taskstate.Cancel, ID: id(99)}}})
+	b.file(false, 2, "flood", series(1, 10)...)
+	b.tick()
+	if fx := b.tick(); len(fx.Looks) != 1 {
+		t.Error("a cancel without a domain keeps all from lagging")
+	}
 }
 
 // lagging is a crowd whose flood lags with its first ten tasks, and with message 3 passed over.
@@ -173,7 +181,7 @@ func TestAGrabMakesItsQueueBeRead(t *testing.T) {
 	if fx = ask(6, taskstate.Event{Kind: taskstate.Started, Domain: "shop", Fence: attempt}); len(fx.Answers) != 1 || fx.Answers[0].Verdicts[0].Code != fault.Stale {
 		t.Errorf("a grab of another domain: %+v", fx.Answers)
 	}
-	if fx = ask(7, taskstate.Event{Kind: taskstate.Started, Domain: "flood", Worker: "w", Fence: attempt}); len(fx.Answers) > 0 || !b.r.QueueRoom(Queue{lagLane, "flood"}, 3) {
+	if fx = ask(7, taskstate.Event{Kind: taskstate.Started, Domain: "flood", Worker: "w", Fence: attempt}); len(fx.Answers) > 0 || !b.r.QueueRoom(Queue{lagLane, "flood"}, 3) || !b.r.Readings()[0].Room {
 		t.Errorf("a grab: %+v", fx.Answers)
 	}
 	if fx = ask(8, taskstate.Event{Kind: taskstate.Succeeded, Domain: "flood", Fence: attempt}); len(fx.Answers)+len(fx.Searches) > 0 {
@@ -270,6 +278,95 @@ func TestI11_WhatIsLeftOfAWindowIsArchivedInTime(t *testing.T) {
 	b.start(11)
 	if fx := b.finish(taskstate.Succeeded, 11); len(fx.Archive) != 1 {
 		t.Errorf("%d tasks are archived", len(fx.Archive))
+	}
+}
+
+// TestAQueueReadsNothingTwice: its reader may be one of an earlier lag.
+func TestAQueueReadsNothingTwice(t *testing.T) {
+	b := lagging(t)
+	b.file(true, 3, "flood", 20)
+	b.file(true, 3, "flood", 21)
+	b.file(true, 2, "flood", 22)
+	if b.r.tasks[id(22)] != nil || b.r.tasks[id(21)].Domain != "shop" || b.r.Readings()[0].From != 4 {
+		t.Error("a message is read again")
+	}
+}
+
+// TestI7_SoManyDomainsLag and no more, also if they are taken out at once.
+func TestI7_SoManyDomainsLag(t *testing.T) {
+	b := crowd(t)
+	b.file(false, 1, "one", series(1, 5)...)
+	b.file(false, 2, "two", series(11, 5)...)
+	for n := range queuesMax - 1 { // they lag no more, and a takeover may still need them
+		at := Queue{lagLane, fmt.Sprint("flood-", n)}
+		b.r.queues[at] = &queue{Queue: at, window: window.NewLane(2), end: 2, ended: true}
+	}
+	b.tick()
+	fx := b.tick()
+	if len(fx.Looks) != 1 {
+		t.Fatal("it does not look")
+	}
+	b.step(Looked{Look: fx.Looks[0], All: 1})
+	if b.r.Lagging() != 1 {
+		t.Errorf("%d lag", b.r.Lagging())
+	}
+}
+
+// TestWindowsBesideWhatLags are halved for each window of tasks or of bytes.
+func TestWindowsBesideWhatLags(t *testing.T) {
+	b := crowd(t)
+	for _, c := range []struct {
+		tasks     int
+		bytes     int64
+		want      int
+		wantBytes int64
+	}{
+		{0, 0, 10, 1 << 20}, {9, 1<<20 - 1, 10, 1 << 20}, {10, 0, 5, 1 << 19}, {0, 1 << 20, 5, 1 << 19}, {20, 1 << 20, 2, 1 << 18},
+		{100, 0, 1, 1 << 10}, {109, 0, 1, 1 << 10}, {110, 0, 0, 0}, {0, 11 << 20, 0, 0},
+	} {
+		if tasks, bytes := b.r.windowBeside(c.tasks, c.bytes); tasks != c.want || bytes != c.wantBytes {
+			t.Errorf("beside %d tasks and %d bytes: %d and %d", c.tasks, c.bytes, tasks, bytes)
+		}
+	}
+}
+
+// TestI7_WhatLagsTakesOfWhatIsShared: beside a window of it half as much is shared, and who holds more of it than a half of that
+// is filed apart.
+func TestI7_WhatLagsTakesOfWhatIsShared(t *testing.T) {
+	b := crowd(t)
+	submit := func(n int, filed, domain string) {
+		b.step(&Submits{Lane: ids.LaneFirst, Domain: filed, Seq: uint64(n), Tasks: []*Entry{
+			{Task: taskstate.Task{ID: id(n), Domain: domain, Tasklist: "mail", Type: "send", Priority: lagLane, Policy: storyPolicy}},
+		}})
+	}
+	for n := range 10 {
+		submit(n+1, "flood", "flood")
+	}
+	b.r.lag(Queue{ids.LaneFirst, "flood"})
+	if tasks, bytes := b.r.Shareable(0); tasks != 2 || bytes != 1<<18 {
+		t.Errorf("%d tasks and %d bytes may be shared", tasks, bytes)
+	}
+	if submit(11, "", "shop"); len(b.r.Apart()) != 1 {
+		t.Errorf("%v with one of two", b.r.Apart())
+	}
+	if submit(12, "", "shop"); len(b.r.Apart()) != 2 {
+		t.Error("who holds two of two is not filed apart")
+	}
+}
+
+// TestALaneThatHadRoomIsNotLookedAtAtOnce when it has none again.
+func TestALaneThatHadRoomIsNotLookedAtAtOnce(t *testing.T) {
+	b := crowd(t)
+	b.file(false, 1, "flood", series(1, 10)...)
+	b.tick()
+	b.r.leave(b.r.tasks[id(1)])
+	b.tick()
+	b.file(false, 2, "flood", 11)
+	if fx := b.tick(); len(fx.Looks) > 0 {
+		t.Error("it is")
+	}
+	if fx := b.tick(); len(fx.Looks) != 1 {
+		t.Error("it is not looked at any more")
 	}
 }
 

@@ -87,7 +87,9 @@ func TestAVoidExpiryWaitsThoughTheLogMoves(t *testing.T) {
 // next standstill.
 func TestEachStandstillIsSurvived(t *testing.T) {
 	b := newBench(t, Config{})
-	b.submit(func(t *taskstate.Task) { t.Policy = &taskstate.Policy{MaxAttempts: 1, StartToCloseMS: 1 << 40, HeartbeatTimeoutMS: 60_000} }, 1)
+	b.submit(func(t *taskstate.Task) {
+		t.Policy = &taskstate.Policy{MaxAttempts: 1, StartToCloseMS: 1 << 40, HeartbeatTimeoutMS: 60_000}
+	}, 1)
 	b.start(1)
 	expiry := func(at int64) taskstate.Event {
 		t.Helper()
