@@ -295,8 +295,8 @@ func TestAQueueReadsNothingTwice(t *testing.T) {
 // TestI7_SoManyDomainsLag and no more, also if they are taken out at once.
 func TestI7_SoManyDomainsLag(t *testing.T) {
 	b := crowd(t)
-	b.file(false, 1, "one", series(1, 5)...)
-	b.file(false, 2, "two", series(11, 5)...)
+	b.file(false, 1, "one", series(1, 4)...)
+	b.file(false, 2, "two", append(series(11, 4), 30, 31)...)
 	for n := range queuesMax - 1 { // they lag no more, and a takeover may still need them
 		at := Queue{lagLane, fmt.Sprint("flood-", n)}
 		b.r.queues[at] = &queue{Queue: at, window: window.NewLane(2), end: 2, ended: true}
@@ -306,9 +306,24 @@ func TestI7_SoManyDomainsLag(t *testing.T) {
 	if len(fx.Looks) != 1 {
 		t.Fatal("it does not look")
 	}
+	b.file(false, 3, "three", series(21, 4)...)
 	b.step(Looked{Look: fx.Looks[0], All: 1})
 	if b.r.Lagging() != 1 {
 		t.Errorf("%d lag", b.r.Lagging())
+	}
+}
+
+// TestWhatADomainHoldsItselfHalvesNothing of its own window.
+func TestWhatADomainHoldsItselfHalvesNothing(t *testing.T) {
+	b := crowd(t)
+	b.file(false, 1, "flood", series(1, 6)...)
+	b.file(false, 2, "torrent", series(11, 4)...)
+	for _, domain := range []string{"flood", "torrent"} {
+		b.r.lag(Queue{lagLane, domain})
+	}
+	b.file(false, 3, "flood", 20)
+	if !b.r.QueueRoom(Queue{lagLane, "flood"}, 3) {
+		t.Error("six of ten fill it")
 	}
 }
 
