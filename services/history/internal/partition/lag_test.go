@@ -287,7 +287,8 @@ func TestI7_WhatLagsIsReadAsFarAsItHasRoom(t *testing.T) {
 		o, stop := run(d)
 		<-o.Ready()
 		s.serve("shop")
-		var flood []ids.TaskID
+		flood := append(s.submit("flood", 4), s.submit("flood", 4)...) // room for a third message is left
+		other := s.submit("other", 4)
 		for range 30 {
 			flood = append(flood, s.submit("flood", 4)...)
 		}
@@ -299,8 +300,9 @@ func TestI7_WhatLagsIsReadAsFarAsItHasRoom(t *testing.T) {
 		}
 		log.fails.Store(1 << 30)
 		s.serve("flood")
+		s.serve("other")
 		o.Reconnected(t.Context())
-		s.end("the flood", flood)
+		s.end("the flood", append(flood, other...))
 		time.Sleep(time.Minute)
 		if n := log.readers.Load(); n > 0 {
 			t.Errorf("%d readers are left", n)
