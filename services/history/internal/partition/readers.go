@@ -83,27 +83,25 @@ const countEvery = time.Second
 func (r *readers) look(l replica.Look) {
 	ctx, cancel := context.WithTimeout(r.work, lookTimeout)
 	defer cancel()
-	out := r.lookOnce(ctx, l)
-	for range looksMax - 1 {
-		if out.Unsure {
-			out = r.lookOnce(ctx, l)
-		}
-	}
-	r.report(out)
+	r.report(r.counted(ctx, l))
 }
 
-// lookOnce counts the domain's messages before all others and again afterwards: the log goes on meanwhile, and what
+// counted counts the domain's messages before all of the lane's and again afterwards: the log goes on meanwhile, and what
 // comes of the domain must not hide that somebody else waits.
-func (r *readers) lookOnce(ctx context.Context, l replica.Look) replica.Looked {
-	var counts [3]uint64
-	for i, of := range [...]replica.Queue{l.Queue, {Lane: l.Lane}, l.Queue} {
-		var err error
-		if counts[i], err = r.Log.Backlog(ctx, of, l.Read); err != nil {
-			return replica.Looked{Look: l}
+func (r *readers) counted(ctx context.Context, l replica.Look) replica.Looked {
+	out := replica.Looked{Look: l}
+	own, err := r.Log.Backlog(ctx, l.Queue, l.Read)
+	for i := 0; err == nil && (i == 0 || out.Unsure && i < looksMax); i++ {
+		before, all := own, uint64(0)
+		if all, err = r.Log.Backlog(ctx, replica.Queue{Lane: l.Lane}, l.Read); err == nil {
+			own, err = r.Log.Backlog(ctx, l.Queue, l.Read)
 		}
+		out.All, out.Own, out.Unsure = all, own, all <= own && before != own
 	}
-	before, all, own := counts[0], counts[1], counts[2]
-	return replica.Looked{Look: l, All: all, Own: own, Unsure: all <= own && before != own}
+	if err != nil {
+		return replica.Looked{Look: l}
+	}
+	return out
 }
 
 const (
