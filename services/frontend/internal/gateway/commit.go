@@ -33,6 +33,22 @@ func newCommit() *commit {
 	return &commit{room: filing.NewRoom(), places: admission.New(queuedSubmitsBytes)}
 }
 
+// again queues what has no place in a flush for the next one. If its domain has no room to wait, it is refused.
+func (a *appender) again(p int, late []*submission) {
+	var full []*submission
+	a.mu.Lock()
+	for _, s := range late {
+		if !a.enqueue(p, s) {
+			a.balancer.Returned(p, s.tasks())
+			full = append(full, s)
+		}
+	}
+	a.mu.Unlock()
+	for _, s := range full {
+		s.refuseFull()
+	}
+}
+
 // enqueue hands s to the group commit of partition p, or returns false: its domain has no room there
 // to wait. a.mu is held.
 func (a *appender) enqueue(p int, s *submission) bool {
@@ -98,7 +114,8 @@ func (a *appender) flush(p int, batch []*submission) {
 		}
 		return
 	}
-	messages := a.messages(p, batch)
+	messages, late := a.messages(p, batch)
+	a.again(p, late)
 	msgs := make([]natslog.Msg, len(messages))
 	for i := range messages {
 		msgs[i] = messages[i].Msg
@@ -143,8 +160,9 @@ type message struct {
 	urgent bool
 }
 
-// messages cuts a batch into messages. Submissions that cannot be encoded are refused.
-func (a *appender) messages(p int, batch []*submission) []message {
+// messages cuts a batch into messages. Submissions that cannot be encoded are refused; late are those that have no place
+// in this flush.
+func (a *appender) messages(p int, batch []*submission) (messages []message, late []*submission) {
 	requests := make([]filing.Request, len(batch))
 	for i, s := range batch {
 		requests[i] = filing.Request{Destination: s.destination(), Tasks: s.tasks(), Bytes: s.weight}
@@ -153,9 +171,12 @@ func (a *appender) messages(p int, batch []*submission) []message {
 	for i := range requests {
 		requests[i].Apart = a.commits[p].apart[requests[i].Domain]
 	}
-	plan := filing.Plan(requests, &a.commits[p].room, batchBytesMax)
+	plan, left := filing.Plan(requests, &a.commits[p].room, batchBytesMax)
 	a.mu.Unlock()
-	messages := make([]message, 0, len(plan))
+	for _, i := range left {
+		late = append(late, batch[i])
+	}
+	messages = make([]message, 0, len(plan))
 	for _, planned := range plan {
 		m := message{batch: make([]*submission, len(planned.Requests)), urgent: planned.Lane == ids.LaneFirst}
 		for k, i := range planned.Requests {
@@ -172,7 +193,7 @@ func (a *appender) messages(p int, batch []*submission) []message {
 		m.Msg = natslog.Msg{Subject: subject(p, planned.Destination), MsgID: newMessageID().String(), Data: data}
 		messages = append(messages, m)
 	}
-	return messages
+	return messages, late
 }
 
 // destination is where s belongs in the log.

@@ -15,6 +15,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/core/filing"
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
 )
 
@@ -441,6 +442,37 @@ func TestClientsOfOneFlushMeetInTheNext(t *testing.T) {
 		accepted(t, <-r.submit(t, tasks(1)))
 		if took := time.Since(began); took != 2*syncs {
 			t.Errorf("two submits, one after the other, took %v", took)
+		}
+	})
+}
+
+// TestI11_WhatLagsNeverGoesWithOthers: more domains lag than get messages of their own in a flush. What others share holds
+// nothing of them, and all is stored.
+func TestI11_WhatLagsNeverGoesWithOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, open := plugged(t)
+		load := &rpcv1.HistoryLoad{SharedTasks: 1000, SharedBytes: 1 << 20}
+		for i := range filing.ApartMax + 10 {
+			load.Apart = append(load.Apart, fmt.Sprint("flood", i))
+		}
+		data, err := load.MarshalVT()
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.TakeLoad(data)
+		got := []<-chan outcome{r.submitAs(t, "shop", tasks(1))}
+		for _, domain := range load.Apart {
+			got = append(got, r.submitAs(t, domain, tasks(1)))
+		}
+		synctest.Wait()
+		open()
+		for _, one := range got {
+			accepted(t, <-one)
+		}
+		for subject, n := range r.subjects(t) {
+			if topology.DomainOfSubmit(0, subject) == "" && n != 1 {
+				t.Errorf("%s has %d tasks", subject, n)
+			}
 		}
 	})
 }

@@ -11,12 +11,13 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/replica"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/partition"
 )
 
 // forgetDomainsMax bounds the domains that are purged one by one at a time; the others wait for the next time.
 const forgetDomainsMax = 200
 
-// Forget implements partition.Log. A lane is purged up to the lowest of its levels; what only a domain that
+// Forget implements partition.Log, with ErrMore if some domains wait for the next time. A lane is purged up to the lowest of its levels; what only a domain that
 // lags still needs beyond that does not keep the others' messages.
 func (l *Log) Forget(ctx context.Context, levels replica.Levels) error {
 	stream, err := l.JetStream.Stream(ctx, topology.HistoryStream(l.Partition))
@@ -32,6 +33,7 @@ func (l *Log) Forget(ctx context.Context, levels replica.Levels) error {
 		}
 		return nil
 	}
+	more := false
 	for lane := range ids.Lane(ids.Lanes) {
 		lowest := levels.Lowest(lane)
 		if err := purge(topology.SubmitLane(l.Partition, lane), lowest); err != nil {
@@ -43,10 +45,11 @@ func (l *Log) Forget(ctx context.Context, levels replica.Levels) error {
 		if err := purge(topology.SubmitShared(l.Partition, lane), levels.Lanes[lane]); err != nil {
 			return err
 		}
-		domains, err := l.domains(ctx, stream, lane)
+		domains, all, err := l.domains(ctx, stream, lane)
 		if err != nil {
 			return err
 		}
+		more = more || !all
 		for _, domain := range domains {
 			of := replica.Queue{Lane: lane, Domain: domain}
 			if err := purge(l.submits(of), levels.Of(of)); err != nil {
@@ -54,14 +57,17 @@ func (l *Log) Forget(ctx context.Context, levels replica.Levels) error {
 			}
 		}
 	}
-	return purge(topology.Event(l.Partition), levels.Events)
+	if err := purge(topology.Event(l.Partition), levels.Events); err != nil || !more {
+		return err
+	}
+	return partition.ErrMore
 }
 
-// domains are some that a lane has messages of, others each time.
-func (l *Log) domains(ctx context.Context, stream jetstream.Stream, lane ids.Lane) ([]string, error) {
+// domains are some that a lane has messages of, others each time; or all of them.
+func (l *Log) domains(ctx context.Context, stream jetstream.Stream, lane ids.Lane) (some []string, whole bool, err error) {
 	info, err := stream.Info(ctx, jetstream.WithSubjectFilter(topology.SubmitLane(l.Partition, lane)))
 	if err != nil {
-		return nil, fmt.Errorf("list the domains of lane %s: %w", lane, err)
+		return nil, false, fmt.Errorf("list the domains of lane %s: %w", lane, err)
 	}
 	var all []string
 	for subject := range info.State.Subjects {
@@ -72,10 +78,10 @@ func (l *Log) domains(ctx context.Context, stream jetstream.Stream, lane ids.Lan
 	slices.Sort(all)
 	all = slices.Compact(all)
 	if len(all) <= forgetDomainsMax {
-		return all, nil
+		return all, true, nil
 	}
 	next, _ := slices.BinarySearchFunc(all, l.forgotten[lane], strings.Compare)
 	all = append(all[next:], all[:next]...)[:forgetDomainsMax]
 	l.forgotten[lane] = all[len(all)-1] + "\x00"
-	return all, nil
+	return all, false, nil
 }

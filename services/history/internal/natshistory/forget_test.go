@@ -1,6 +1,7 @@
 package natshistory
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"testing"
@@ -8,6 +9,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/replica"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/partition"
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
 )
 
@@ -25,22 +27,24 @@ func TestForgetTakesDomainsInTurn(t *testing.T) {
 	levels := replica.Levels{
 		Lanes: [ids.Lanes]uint64{3: last}, Queues: []replica.QueueLevel{{Queue: replica.Queue{Lane: 3, Domain: "stuck"}}},
 	}
-	left := func() (n int) {
+	left := func() (n int, more error) {
 		t.Helper()
-		if err := log.Forget(t.Context(), levels); err != nil {
-			t.Fatal(err)
-		}
+		more = log.Forget(t.Context(), levels)
 		err := natslog.ReadAll(t.Context(), owner.JetStream, natslog.ReadConfig{Stream: topology.HistoryStream(0), Filters: []string{topology.SubmitLane(0, 3)}},
 			func(natslog.Record) error { n++; return nil })
 		if err != nil {
 			t.Fatal(err)
 		}
-		return n
+		return n, more
 	}
-	if n := left(); n > 52 {
-		t.Errorf("%d messages are left after one round", n)
+	for i := range forgetDomainsMax + 50 { // so that none of them disappears
+		store(t, owner.NATS, topology.Submit(0, 3, fmt.Sprint("shop-", i), "mail"), []byte("b"))
 	}
-	if n := left(); n != 1 {
-		t.Errorf("%d messages are left, the stuck one is needed", n)
+	const kept = forgetDomainsMax + 50
+	if n, err := left(); n > kept+52 || !errors.Is(err, partition.ErrMore) {
+		t.Errorf("%d messages are left after one round, %v", n, err)
+	}
+	if n, err := left(); n != kept+1 || !errors.Is(err, partition.ErrMore) {
+		t.Errorf("%d messages are left, the stuck one is needed; %v", n, err)
 	}
 }

@@ -1,7 +1,10 @@
 package partition_test
 
 import (
+	"context"
+	"errors"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -11,6 +14,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/logversion"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/replica"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/partition"
 )
 
@@ -68,6 +72,13 @@ func (s *tenants) serve(domain string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.served[domain] = true
+}
+
+// servedBy lets a task be run by the worker of a domain.
+func (s *tenants) servedBy(id ids.TaskID, domain string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.domain[id] = domain
 }
 
 // submit files a message of so many tasks under a domain.
@@ -153,6 +164,156 @@ func TestI11_AFloodWithoutAWorkerHoldsUpNobody(t *testing.T) {
 		}
 		if cp := s.world.Checkpoint(); len(cp.Queues) > 0 {
 			t.Errorf("the domain lags for ever: %v", cp.Queues)
+		}
+	})
+}
+
+// slowArchive files only while it is open.
+type slowArchive struct {
+	partition.Archive
+	open atomic.Pointer[chan struct{}]
+}
+
+func (a *slowArchive) File(ctx context.Context, tasks []*taskstate.Task, last uint64) (uint64, error) {
+	if open := a.open.Load(); open != nil {
+		<-*open
+	}
+	return a.Archive.File(ctx, tasks, last)
+}
+
+// I1: the lane's reader hands over a message of a domain that lags, not decoded. The lease does not hold, so it is offered again
+// later; meanwhile the last task of the domain is stored, and the lag ends. Then the message has to be decoded.
+func TestI1_WhatIsOfferedAgainMayLagNoMore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newTenants(t)
+		d := s.deps("n")
+		d.LogVersion = func() uint32 { return logversion.Queues }
+		d.Config.WindowTasks = 10
+		checkpoints, archive := &brokenCheckpoints{Checkpoints: s.world}, &slowArchive{Archive: s.archive}
+		d.Checkpoints, d.Archive = checkpoints, archive
+		o, stop := run(d)
+		<-o.Ready()
+		s.serve("shop")
+		flood := s.submit("flood", 12)
+		s.end("behind a flood", s.submit("shop", 1))
+		s.describe(o, "flood", true, 0)
+
+		last := flood[len(flood)-1]
+		s.servedBy(last, "nobody")
+		s.serve("flood")
+		o.Reconnected(t.Context())
+		s.end("all but one", flood[:len(flood)-1])
+		open := make(chan struct{})
+		archive.open.Store(&open)
+		s.servedBy(last, "flood")
+		o.Reconnected(t.Context())
+		time.Sleep(2 * time.Second) // the last one has ended, and is being stored
+		checkpoints.broken.Store(true)
+		time.Sleep(2 * replica.LeaseFor)
+		flood = append(flood, s.submit("flood", 1)...)
+		time.Sleep(time.Second)
+		close(open)
+		time.Sleep(time.Second)
+		checkpoints.broken.Store(false)
+		s.end("the flood", flood)
+		if err := stop(); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+// busyLog gets a message of the flood whenever it has counted.
+type busyLog struct {
+	partition.Log
+	submit func()
+}
+
+func (l *busyLog) Backlog(ctx context.Context, of replica.Queue, read uint64) (uint64, error) {
+	n, err := l.Log.Backlog(ctx, of, read)
+	l.submit()
+	return n, err
+}
+
+// I11: a flood that goes on while it is counted hides nobody who waits behind it.
+func TestI11_WhoGoesOnFloodingHidesNobody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newTenants(t)
+		d := s.deps("n")
+		d.LogVersion = func() uint32 { return logversion.Queues }
+		d.Config.WindowTasks = 10
+		d.Log = &busyLog{Log: s.world, submit: func() { s.submit("flood", 1) }}
+		o, stop := run(d)
+		<-o.Ready()
+		s.serve("shop")
+		s.submit("flood", 12)
+		s.end("behind a flood", s.submit("shop", 1))
+		if err := stop(); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+// watchedLog counts the readers of domains that lag, and fails to forget so many times.
+type watchedLog struct {
+	partition.Log
+	readers, fails atomic.Int64
+}
+
+func (l *watchedLog) Read(ctx context.Context, s partition.Source, domain string, from, upTo uint64, handle func(partition.Record) error) error {
+	if domain != "" && upTo == 0 {
+		l.readers.Add(1)
+		defer l.readers.Add(-1)
+	}
+	return l.Log.Read(ctx, s, domain, from, upTo, handle)
+}
+
+func (l *watchedLog) Forget(ctx context.Context, levels replica.Levels) error {
+	if l.fails.Add(-1) >= 0 {
+		return errors.New("no quorum")
+	}
+	return l.Log.Forget(ctx, levels)
+}
+
+// TestI7_WhatLagsIsReadAsFarAsItHasRoom, and no reader is kept that has none, nor one of a domain that lags no more. What the
+// log could not forget then, it forgets later, though nothing happens any more.
+func TestI7_WhatLagsIsReadAsFarAsItHasRoom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newTenants(t)
+		d := s.deps("n")
+		d.LogVersion = func() uint32 { return logversion.Queues }
+		d.Config.WindowTasks, d.Config.PurgeEvery = 10, 10*time.Second
+		log := &watchedLog{Log: s.world}
+		d.Log = log
+		o, stop := run(d)
+		<-o.Ready()
+		s.serve("shop")
+		flood := append(s.submit("flood", 4), s.submit("flood", 4)...) // room for a third message is left
+		other := s.submit("other", 4)
+		for range 30 {
+			flood = append(flood, s.submit("flood", 4)...)
+		}
+		s.end("behind a flood", s.submit("shop", 1))
+		time.Sleep(time.Minute)
+		s.describe(o, "flood", true, 20)
+		if n := log.readers.Load(); n > 0 {
+			t.Errorf("%d readers wait for room", n)
+		}
+		log.fails.Store(1 << 30)
+		s.serve("flood")
+		s.serve("other")
+		o.Reconnected(t.Context())
+		s.end("the flood", append(flood, other...))
+		time.Sleep(time.Minute)
+		if n := log.readers.Load(); n > 0 {
+			t.Errorf("%d readers are left", n)
+		}
+		log.fails.Store(0)
+		time.Sleep(time.Minute)
+		if n := s.world.LogLength(); n > 0 {
+			t.Errorf("%d messages are left in the log", n)
+		}
+		if err := stop(); err != nil {
+			t.Fatal(err)
 		}
 	})
 }

@@ -91,7 +91,7 @@ type Owner struct {
 	core *replica.Replica
 	fx   replica.Effects
 	// offered is a record that the replica did not take, since its lease does not hold.
-	offered  replica.Input
+	offered  *input
 	readers  *readers
 	saver    saver
 	searches searches
@@ -244,21 +244,25 @@ func (o *Owner) take(in input) {
 		o.fatal = fmt.Errorf("%w: %w", ErrUnreadable, in.err)
 		return
 	}
-	o.step(in.what)
+	if !o.taken(in.what) {
+		o.offered = &in // what is looked at above may be otherwise by then
+	}
 }
 
-// step steps the replica. A record that it does not take is offered again when a
+// step steps the replica through what is no record of the log.
+func (o *Owner) step(in replica.Input) { o.taken(in) }
+
+// taken steps the replica. A record that it does not take is offered again when a
 // checkpoint is saved.
-func (o *Owner) step(in replica.Input) {
+func (o *Owner) taken(in replica.Input) bool {
 	if o.fatal != nil {
-		return
+		return true
 	}
-	if !o.core.Step(in, o.now(), &o.fx) {
-		o.offered = in
-	}
+	ok := o.core.Step(in, o.now(), &o.fx)
 	if o.fx.Halt != nil {
 		o.fatal = fmt.Errorf("%w: %w", ErrUnreadable, o.fx.Halt)
 	}
+	return ok
 }
 
 // beat does what is due now and then.

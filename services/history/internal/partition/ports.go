@@ -16,6 +16,8 @@ var (
 	ErrTakenOver = errors.New("another owner has taken the partition over")
 	// ErrRefused: the store will never take this, however often it is repeated.
 	ErrRefused = errors.New("the store does not take this")
+	// ErrMore: only a part of it was done, the rest is for the next time.
+	ErrMore = errors.New("there is more to do")
 )
 
 // Record is one stored message.
@@ -50,7 +52,7 @@ type Log interface {
 	Backlog(ctx context.Context, of replica.Queue, read uint64) (uint64, error)
 	// Append appends an encoded EventBatch.
 	Append(ctx context.Context, batch []byte) error
-	// Forget purges the log up to the levels.
+	// Forget purges the log up to the levels; ErrMore: it has more to purge than it does at a time.
 	Forget(ctx context.Context, levels replica.Levels) error
 }
 

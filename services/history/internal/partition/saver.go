@@ -118,7 +118,7 @@ func (o *Owner) save() {
 			o.step(replica.Saved{OK: err == nil, SentAt: sentAt})
 			if in := o.offered; in != nil && err == nil {
 				o.offered = nil
-				o.step(in)
+				o.take(*in)
 			}
 		})
 	}()

@@ -91,3 +91,37 @@ func TestALogThatStandsStillBurnsNoAttempt(t *testing.T) {
 		}
 	})
 }
+
+// sealedLog takes nothing of its owner's, for ever.
+type sealedLog struct {
+	partition.Log
+	appended atomic.Int64
+}
+
+func (l *sealedLog) Append(context.Context, []byte) error {
+	l.appended.Add(1)
+	return partition.ErrRefused
+}
+
+// TestALogThatRefusesToBeAskedEndsNoOwner: a batch without events may be refused too.
+func TestALogThatRefusesToBeAskedEndsNoOwner(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShell(t)
+		d := s.deps("a")
+		sealed := &sealedLog{Log: s.world}
+		d.Log = sealed
+		o, stop := run(d)
+		<-o.Ready()
+		s.worker = func(tr ids.Trigger) { s.event(outcome(tr, logv1.EventKind_EVENT_KIND_STARTED)) }
+		r := task(newID(1), "shop")
+		r.Policy.StartToCloseMs = 5_000
+		s.submit(3, r)
+		time.Sleep(20 * time.Second)
+		if sealed.appended.Load() < 2 {
+			t.Error("the log was not asked again")
+		}
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+	})
+}

@@ -268,6 +268,7 @@ func (w writers) appendEvents(batches []proposed) {
 	for _, b := range batches {
 		err := w.persist(w.work, writeEvents, func(ctx context.Context) error { return w.Log.Append(ctx, b.data) })
 		switch {
+		case errors.Is(err, ErrRefused) && len(b.proposals) == 0: // it only asked whether the log moves
 		case errors.Is(err, ErrRefused):
 			w.Logger.Error("the log does not take events of its owner; they are proposed again later",
 				"partition", w.Partition, "events", len(b.proposals), "task_id", b.proposals[0].ID.String(), "bytes", len(b.data), "error", err)
@@ -283,8 +284,9 @@ func (w writers) appendEvents(batches []proposed) {
 func (w writers) purge(levels replica.Levels) {
 	ctx, cancel := context.WithTimeout(w.work, time.Minute)
 	defer cancel()
-	if err := w.Log.Forget(ctx, levels); err != nil && w.work.Err() == nil {
+	err := w.Log.Forget(ctx, levels)
+	if err != nil && !errors.Is(err, ErrMore) && w.work.Err() == nil {
 		w.Logger.Warn("the log could not forget what is finished; tries again", "partition", w.Partition, "error", err)
 	}
-	w.report(replica.Purged{})
+	w.report(replica.Purged{Again: err != nil})
 }

@@ -15,7 +15,8 @@ const (
 	// OwnMax bounds the destinations of a flush that get one, the largest first: what a flush costs
 	// must not grow with the number of tasklists that a domain makes up.
 	OwnMax = 8
-	// ApartMax bounds the domains and lanes of a flush that get one because the owner wants it, the first ones.
+	// ApartMax bounds the domains and lanes of a flush that get one because the owner wants it, the first ones. The
+	// others are left for the next flush.
 	ApartMax = 64
 )
 
@@ -51,6 +52,8 @@ type group struct {
 	Message
 	tasks, bytes int
 	mixed, apart bool
+	// late: it is left for the next flush.
+	late bool
 }
 
 func (g *group) add(i int, r *Request) {
@@ -68,25 +71,27 @@ func (g *group) add(i int, r *Request) {
 // Plan cuts a flush into messages of so many bytes at most; a longer request goes alone. Destinations
 // with many tasks get messages of their own, the others share. While there is room, all of them share
 // one, on the most urgent lane; else one for each lane, so that what waits on disk waits by
-// priority. What many share comes first: it is answered for the least wait.
-func Plan(requests []Request, room *Room, bytesMax int) []Message {
-	own, small := divide(requests)
+// priority. What many share comes first: it is answered for the least wait. Late are the requests that are left for the
+// next flush.
+func Plan(requests []Request, room *Room, bytesMax int) (messages []Message, late []int) {
+	own, small, late := divide(requests)
 	groups := append(share(requests, small, room), own...)
 	for i := range groups {
 		if g := &groups[i]; g.Lane == ids.LaneFirst && !g.apart { // what lags takes nothing of the room
 			room.charge(g.tasks, g.bytes)
 		}
 	}
-	messages := make([]Message, 0, len(groups))
+	messages = make([]Message, 0, len(groups))
 	for i := range groups {
 		messages = groups[i].cut(requests, bytesMax, messages)
 	}
-	return messages
+	return messages, late
 }
 
 // divide finds the destinations that get messages of their own, and the requests of the others, in
-// their order.
-func divide(requests []Request) (own []group, small []int) {
+// their order. Late are those of domains that are to be filed apart and have no place in this flush: in a message that
+// others share they would hold those up.
+func divide(requests []Request) (own []group, small, late []int) {
 	at := make(map[Destination]int)
 	var all []group
 	apart := 0
@@ -101,8 +106,8 @@ func divide(requests []Request) (own []group, small []int) {
 			k = len(all)
 			at[key] = k
 			all = append(all, group{})
-			if r.Apart && apart < ApartMax {
-				all[k].apart = true
+			if r.Apart {
+				all[k].apart, all[k].late = true, apart >= ApartMax
 				apart++
 			}
 		}
@@ -112,6 +117,10 @@ func divide(requests []Request) (own []group, small []int) {
 	for i := range all {
 		if g := &all[i]; g.mixed {
 			g.Destination.Tasklist = ""
+		}
+		if all[i].late {
+			late = append(late, all[i].Requests...)
+			continue
 		}
 		if all[i].apart {
 			aparts = append(aparts, all[i])
@@ -130,7 +139,8 @@ func divide(requests []Request) (own []group, small []int) {
 		own = own[:last]
 	}
 	slices.Sort(small)
-	return append(own, aparts...), small
+	slices.Sort(late)
+	return append(own, aparts...), small, late
 }
 
 // apartTasklist stands for all tasklists of a domain that is filed apart; none has this name.

@@ -42,12 +42,12 @@ func TestWhatIsAlone(t *testing.T) {
 	for lane := range ids.Lane(ids.Lanes) {
 		requests := []Request{request(lane, "shop", "mail", 2), request(lane, "shop", "mail", 1)}
 		its := Message{requests[0].Destination, []int{0, 1}}
-		want(t, Plan(requests, &Room{}, most), its)
+		want(t, plan(t, requests, &Room{}, most), its)
 		room := plenty()
 		if lane == ids.LaneFirst || lane == ids.LaneLater { // which is read eagerly
-			want(t, Plan(requests, room, most), its)
+			want(t, plan(t, requests, room, most), its)
 		} else {
-			want(t, Plan(requests, room, most), Message{Destination{Lane: ids.LaneFirst}, []int{0, 1}})
+			want(t, plan(t, requests, room, most), Message{Destination{Lane: ids.LaneFirst}, []int{0, 1}})
 		}
 		if spent := room.left != plenty().left; spent != (lane != ids.LaneLater) {
 			t.Errorf("lane %v: left %+v", lane, room.left)
@@ -61,16 +61,16 @@ func TestI11_UrgentTasksTakeOfTheRoom(t *testing.T) {
 	flood, small := request(ids.LaneFirst, "flood", "bulk", OwnTasks), request(3, "shop", "mail", 1)
 	room := roomOf(OwnTasks, 1<<40)
 	first := Message{Destination{Lane: ids.LaneFirst}, []int{1}}
-	want(t, Plan([]Request{flood, small}, room, most), first, Message{flood.Destination, []int{0}})
+	want(t, plan(t, []Request{flood, small}, room, most), first, Message{flood.Destination, []int{0}})
 	if room.left.tasks != -1 {
 		t.Errorf("%+v is left", room.left)
 	}
-	want(t, Plan([]Request{small}, room, most), Message{small.Destination, []int{0}})
+	want(t, plan(t, []Request{small}, room, most), Message{small.Destination, []int{0}})
 	room.Landed(7)
 	room.Report(OwnTasks, 1<<40, 6)
-	want(t, Plan([]Request{small}, room, most), Message{small.Destination, []int{0}})
+	want(t, plan(t, []Request{small}, room, most), Message{small.Destination, []int{0}})
 	room.Report(OwnTasks, 1<<40, 7)
-	want(t, Plan([]Request{small}, room, most), Message{Destination{Lane: ids.LaneFirst}, []int{0}})
+	want(t, plan(t, []Request{small}, room, most), Message{Destination{Lane: ids.LaneFirst}, []int{0}})
 }
 
 // However much is filed that its owner does not read, what is kept of it is bounded, and forgotten once it is read.
@@ -107,13 +107,13 @@ func TestSmallOnesShareManyDoNot(t *testing.T) {
 		{requests[1].Destination, []int{1, 3}},
 	}
 	room := plenty()
-	want(t, Plan(requests, room, most), append([]Message{{Destination{Lane: ids.LaneFirst}, []int{0, 2, 5}}}, own...)...)
+	want(t, plan(t, requests, room, most), append([]Message{{Destination{Lane: ids.LaneFirst}, []int{0, 2, 5}}}, own...)...)
 	if flying := (load{tasks: 3, bytes: 1000 + OwnBytes - 1}); room.flying != flying {
 		t.Errorf("%+v is under way, want %+v", room.flying, flying)
 	}
 	// Without room each lane has its own; what is alone there has its subject.
 	room = roomOf(2, 1<<40)
-	want(t, Plan(requests, room, most), append([]Message{
+	want(t, plan(t, requests, room, most), append([]Message{
 		{requests[2].Destination, []int{2}}, {requests[5].Destination, []int{5}}, {requests[0].Destination, []int{0}},
 	}, own...)...)
 	if room.left != roomOf(2, 1<<40).left {
@@ -127,7 +127,7 @@ func TestMessagesOfAFlushAreBounded(t *testing.T) {
 	for i := range 100 {
 		requests = append(requests, request(3, "shop", fmt.Sprintf("list%d", i), OwnTasks+i))
 	}
-	got := Plan(requests, &Room{}, most)
+	got := plan(t, requests, &Room{}, most)
 	shared := 0
 	for _, m := range got {
 		if m.Tasklist == "" {
@@ -194,6 +194,20 @@ func TestRoomIsWhatIsReportedLessWhatWasSent(t *testing.T) {
 	}
 }
 
+// plan is Plan of what all has a place in one flush.
+func plan(t interface {
+	Helper()
+	Fatalf(format string, args ...any)
+}, requests []Request, room *Room, bytesMax int,
+) []Message {
+	t.Helper()
+	messages, late := Plan(requests, room, bytesMax)
+	if len(late) > 0 {
+		t.Fatalf("%v are late", late)
+	}
+	return messages
+}
+
 // Whatever is in a flush: each request is in one message, in its order, where it may be; no message is
 // too long but for a request that is alone; and their number is bounded.
 func TestPlan(t *testing.T) {
@@ -212,7 +226,7 @@ func TestPlan(t *testing.T) {
 		}
 		room := roomOf(int64(draw("room", 0, tasks)), int64(bytes))
 		bytesMax := draw("most", 50, 300)
-		messages := Plan(requests, room, bytesMax)
+		messages := plan(t, requests, room, bytesMax)
 		seen := make([]bool, len(requests))
 		urgent, parts := 0, 0
 		for _, m := range messages {
@@ -265,16 +279,17 @@ func TestI11_WhatLagsIsFiledApart(t *testing.T) {
 		apart(1, "bulk"), request(1, "shop", "mail", 1), apart(1, "more"), apart(3, "bulk"), request(3, "flood", "bulk", 1), apart(3, ""),
 	}
 	room := roomOf(100, 1<<40)
-	want(t, Plan(requests, room, most),
+	want(t, plan(t, requests, room, most),
 		Message{Destination{Lane: ids.LaneFirst}, []int{1, 4}},
 		Message{Destination{1, "flood", ""}, []int{0, 2}}, Message{Destination{3, "flood", ""}, []int{3, 5}})
 	if room.left.tasks != 98 {
 		t.Errorf("%+v is left", room.left)
 	}
-	want(t, Plan([]Request{apart(3, "bulk")}, room, most), Message{Destination{3, "flood", "bulk"}, []int{0}})
+	want(t, plan(t, []Request{apart(3, "bulk")}, room, most), Message{Destination{3, "flood", "bulk"}, []int{0}})
 }
 
-// However many domains the owner wants apart, a flush has not more messages than so many.
+// However many domains the owner wants apart, a flush has not more messages than so many; what others share has nothing of
+// them, and the rest waits for the next flush.
 func TestMessagesApartAreBounded(t *testing.T) {
 	var requests []Request
 	for i := range 2 * ApartMax {
@@ -282,7 +297,8 @@ func TestMessagesApartAreBounded(t *testing.T) {
 		r.Apart = true
 		requests = append(requests, r)
 	}
-	if got := Plan(requests, plenty(), most); len(got) != ApartMax+1 {
-		t.Errorf("%d messages", len(got))
+	got, late := Plan(requests, plenty(), most)
+	if len(got) != ApartMax || len(late) != ApartMax || late[0] != ApartMax {
+		t.Errorf("%d messages, %v are late", len(got), late)
 	}
 }

@@ -164,14 +164,15 @@ func (r *Replica) largest(match func(*account) bool) []*account {
 	return all
 }
 
-// apartMax bounds the domains that frontends are told to file apart.
-const apartMax = 64
+// apartMax bounds the domains that frontends are told to file apart. It has all that lag: what one of them goes on to have
+// in messages that domains share is read whatever the pool holds, and takes the lane's window from everybody.
+const apartMax = queuesMax
 
 // Apart are domains whose tasks are to be filed under the domain, however few: those that lag, so that no more of
 // them comes with others', and those that hold more tasks of shared messages than there is room left in a lane.
 // The largest ones, sorted.
 func (r *Replica) Apart() (domains []string) {
-	left := [ids.Lanes]int{}
+	left, seen := [ids.Lanes]int{}, make(map[string]bool)
 	for lane := range left {
 		tasks, _ := r.windowBeside(r.pools[lane].tasks, r.pools[lane].bytes)
 		if lane == int(ids.LaneFirst) {
@@ -180,7 +181,8 @@ func (r *Replica) Apart() (domains []string) {
 		left[lane] = max(0, tasks-r.rooms[lane].tasks)
 	}
 	for _, a := range r.largest(func(a *account) bool { return a.queue != nil || a.shared > left[a.Lane] }) {
-		if !slices.Contains(domains, a.Domain) {
+		if !seen[a.Domain] {
+			seen[a.Domain] = true
 			domains = append(domains, a.Domain)
 		}
 		if len(domains) == apartMax {

@@ -7,6 +7,9 @@ const (
 	congestedMS = 250
 	// lookAgainMS is when it is looked again whether others wait, if none did.
 	lookAgainMS = 1000
+	// unsureMax is how many counts in a row may be unsure: a domain that floods faster than it is counted lags, though
+	// it may wait for itself alone.
+	unsureMax = 8
 	// lagWeightMin is how much a domain must hold, in thousandths of a window, to be taken out with a larger one.
 	lagWeightMin = 1000 / 64
 )
@@ -18,6 +21,8 @@ type congestion struct {
 	// asked: a count is under way. next is when another may be asked for, Unix ms.
 	asked bool
 	next  int64
+	// unsure counts the last counts in a row that were.
+	unsure int
 }
 
 // Look asks how many messages of a lane lie behind a sequence, and how many of them are filed under the domain.
@@ -67,10 +72,14 @@ func (r *Replica) inLane(lane ids.Lane) []*account {
 func (r *Replica) looked(in Looked, now Now) {
 	c := &r.congested[in.Lane]
 	c.asked = false
-	if in.All <= in.Own {
+	if c.unsure++; !in.Unsure {
+		c.unsure = 0
+	}
+	if in.All <= in.Own && c.unsure < unsureMax {
 		c.next = now.MS + lookAgainMS
 		return
 	}
+	c.unsure = 0
 	for i, a := range r.inLane(in.Lane) {
 		half := r.rooms[in.Lane].tasks*2 <= r.cfg.WindowTasks && r.rooms[in.Lane].bytes*2 <= r.cfg.WindowBytes
 		if r.hasRoom(in.Lane) && (half || i > 0 && r.weight(a) < lagWeightMin) || !r.mayLag() {

@@ -168,8 +168,11 @@ func (r *Replica) apply(e *Entry, h *held, now Now, fx *Effects) {
 		fx.Counts.Refused++
 		r.refused(e, h.ev, before, at, now)
 	} else if !e.left {
-		if e.State != taskstate.Running {
+		switch {
+		case e.State != taskstate.Running:
 			e.proposed = 0
+		case h.ev.Kind == taskstate.Heartbeat:
+			e.proposed &^= spared // its worker was heard: the next standstill is another one
 		}
 		if h.ev.Kind == taskstate.Expired && len(e.Trace) > 0 && r.replay == nil {
 			fx.Traced = append(fx.Traced, Traced{What: TraceExpired, Task: &e.Task, Since: e.Attempt.StartedAt})

@@ -91,7 +91,9 @@ type Tick struct {
 // are 0 if they could not be counted.
 type Looked struct {
 	Look
+	// Own is counted after All. Unsure: further ones of the domain have come in between, and may hide others'.
 	All, Own uint64
+	Unsure   bool
 }
 
 // Stored is that the job under way of a kind is stored, as far as Seq in its store.
@@ -113,8 +115,11 @@ type Saved struct {
 	SentAt time.Duration
 }
 
-// Purged is that Effects.Purge was carried out, or failed and will come again.
-type Purged struct{}
+// Purged is that Effects.Purge was carried out.
+type Purged struct {
+	// Again: it failed, or there was more than is purged at a time. So it comes again, also if the levels stay as they are.
+	Again bool
+}
 
 // Found is the answer to a Search.
 type Found struct {

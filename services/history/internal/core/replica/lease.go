@@ -58,6 +58,14 @@ func (p *purger) take(now time.Duration) *Levels {
 	if levels.equal(&p.done) {
 		return nil
 	}
-	p.done = levels
+	p.done, p.busy = levels, true
 	return &levels
+}
+
+// purged takes in that what was taken is purged; again: not all of it.
+func (p *purger) purged(again bool) {
+	p.busy = false
+	if again {
+		p.done = Levels{}
+	}
 }

@@ -142,6 +142,16 @@ func TestI12_PurgesWhatIsCoveredForTwiceALease(t *testing.T) {
 	if got := p.take(time.Hour); got != nil {
 		t.Fatalf("%+v: nothing new", got)
 	}
+	p.purged(true) // not all of it
+	p.saved(upTo(3), time.Hour)
+	if got := p.take(2 * time.Hour); got == nil || got.Events != 3 || !p.busy {
+		t.Fatalf("%+v, want what was left", got)
+	}
+	p.purged(false)
+	p.saved(upTo(3), 2*time.Hour)
+	if got := p.take(3 * time.Hour); got != nil || p.busy {
+		t.Fatalf("%+v: nothing is left", got)
+	}
 	for i := range 3 * coveredMax {
 		p.saved(upTo(uint64(i)), time.Duration(i))
 	}

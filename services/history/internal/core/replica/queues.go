@@ -266,6 +266,19 @@ func (r *Replica) passed(lane ids.Lane, seq uint64, domain string) bool {
 	return true
 }
 
+// passedForGrabs tells whether all that a lane has up to seq is read, but for what lags and no grab waits for.
+func (r *Replica) passedForGrabs(lane ids.Lane, seq uint64) bool {
+	if r.lanes[lane].ReadLevel() < seq {
+		return false
+	}
+	for at, q := range r.queues {
+		if at.Lane == lane && q.lags() && q.window.ReadLevel() < min(q.demand, q.last) {
+			return false
+		}
+	}
+	return true
+}
+
 // Lags tells whether the lane's reader passes over the messages of a domain. They need not be decoded.
 func (r *Replica) Lags(at Queue) bool {
 	q := r.queues[at]

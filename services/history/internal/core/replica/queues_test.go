@@ -116,6 +116,13 @@ func TestI13_NothingLagsBesideNamelessEvents(t *testing.T) {
 	if fx := b.tick(); len(fx.Looks) > 0 {
 		t.Errorf("it looks for %+v", fx.Looks)
 	}
+	b = crowd(t) // a cancel, of a service of ours, names no domain in any version
+	b.step(&Events{Seq: 1, At: b.now.MS, Events: []taskstate.Event{{Kind: taskstate.Cancel, ID: id(99)}}})
+	b.file(false, 2, "flood", series(1, 10)...)
+	b.tick()
+	if fx := b.tick(); len(fx.Looks) != 1 {
+		t.Error("a cancel without a domain keeps all from lagging")
+	}
 }
 
 // lagging is a crowd whose flood lags with its first ten tasks, and with message 3 passed over.
@@ -144,7 +151,7 @@ func TestAGrabMakesItsQueueBeRead(t *testing.T) {
 	if fx = ask(6, taskstate.Event{Kind: taskstate.Started, Domain: "shop", Fence: attempt}); len(fx.Answers) != 1 || fx.Answers[0].Verdicts[0].Code != fault.Stale {
 		t.Errorf("a grab of another domain: %+v", fx.Answers)
 	}
-	if fx = ask(7, taskstate.Event{Kind: taskstate.Started, Domain: "flood", Worker: "w", Fence: attempt}); len(fx.Answers) > 0 || !b.r.QueueRoom(Queue{lagLane, "flood"}, 3) {
+	if fx = ask(7, taskstate.Event{Kind: taskstate.Started, Domain: "flood", Worker: "w", Fence: attempt}); len(fx.Answers) > 0 || !b.r.QueueRoom(Queue{lagLane, "flood"}, 3) || !b.r.Readings()[0].Room {
 		t.Errorf("a grab: %+v", fx.Answers)
 	}
 	if fx = ask(8, taskstate.Event{Kind: taskstate.Succeeded, Domain: "flood", Fence: attempt}); len(fx.Answers)+len(fx.Searches) > 0 {
@@ -230,10 +237,25 @@ func TestWhoHoldsMuchOfWhatIsSharedIsFiledApart(t *testing.T) {
 	}
 }
 
+// TestAQueueReadsNothingTwice: its reader may be one of an earlier lag.
+func TestAQueueReadsNothingTwice(t *testing.T) {
+	b := lagging(t)
+	b.file(true, 3, "flood", 20)
+	b.file(true, 3, "flood", 21)
+	b.file(true, 2, "flood", 22)
+	if b.r.tasks[id(22)] != nil || b.r.tasks[id(21)].Domain != "shop" || b.r.Readings()[0].From != 4 {
+		t.Error("a message is read again")
+	}
+}
+
 // TestSharedMessagesLieInNoQueue: their positions say so, and what is done of one that lags is known at once.
 func TestSharedMessagesLieInNoQueue(t *testing.T) {
 	b := lagging(t)
 	b.file(false, 5, "flood", 22)
+	b.file(false, 6, "", 23)
+	if b.r.tasks[id(22)] != nil || !b.r.tasks[id(23)].Position.Shared() || b.r.tasks[id(21)].Position.Shared() {
+		t.Error("positions do not tell what is shared")
+	}
 	pos := ids.NewPosition(4, lagLane)
 	if b.r.unread(pos.InShared(), "flood") || !b.r.unread(ids.NewPosition(3, lagLane), "flood") || b.r.unread(ids.NewPosition(3, lagLane), "shop") {
 		t.Error("what is unread is wrong")

@@ -198,7 +198,7 @@ func (r *Replica) Step(in Input, now Now, fx *Effects) bool {
 	case Saved:
 		r.saved(in, now)
 	case Purged:
-		r.purger.busy = false
+		r.purger.purged(in.Again)
 	case *Found:
 		r.found(in, now, fx)
 	case Bounced:
@@ -233,14 +233,21 @@ func (r *Replica) Flush(now Now, fx *Effects) {
 }
 
 // company tells whether so many tasks have ended that the archive is written at once. They
-// keep their room until it is, so where a lane has none left a quarter of its window is
-// enough, and anything if its bytes are full: few fat tasks fill those.
+// keep their room until it is, so where a lane has none left a quarter of its window, as far as domains that
+// lag leave it one, is enough, and anything if its bytes are full: few fat tasks fill those.
 func (r *Replica) company() bool {
 	ended := len(r.archive.queue)
-	full := func(w room) bool {
-		return w.bytes >= r.cfg.WindowBytes || w.tasks >= r.cfg.WindowTasks && ended >= r.cfg.WindowTasks/4
+	full := func(w *room, tasks int, bytes int64) bool {
+		return w.bytes >= bytes || w.tasks >= tasks && ended >= tasks/4
 	}
-	return ended >= archiveTasksMin || slices.ContainsFunc(r.rooms[:], full) || len(r.queues) > 0 && slices.ContainsFunc(r.pools[:], full)
+	for lane := range r.rooms {
+		pool := &r.pools[lane]
+		tasks, bytes := r.windowBeside(pool.tasks, pool.bytes)
+		if full(&r.rooms[lane], tasks, bytes) || full(pool, r.cfg.WindowTasks, r.cfg.WindowBytes) {
+			return true
+		}
+	}
+	return ended >= archiveTasksMin
 }
 
 // jobDone lets go of what is stored.
@@ -284,9 +291,7 @@ func (r *Replica) tick(now Now, fx *Effects) {
 	}
 	if !r.purger.busy && now.MS >= r.purger.next {
 		r.purger.next = now.MS + r.cfg.PurgeEveryMS
-		if fx.Purge = r.purger.take(now.Mono); fx.Purge != nil {
-			r.purger.busy = true
-		}
+		fx.Purge = r.purger.take(now.Mono)
 	}
 	if now.MS >= r.carryAt {
 		r.carryAt = now.MS + min(r.cfg.PurgeEveryMS, carryEveryMS)

@@ -83,6 +83,38 @@ func TestAVoidExpiryWaitsThoughTheLogMoves(t *testing.T) {
 	}
 }
 
+// TestEachStandstillIsSurvived: an attempt whose expiry was void once, and whose worker was heard since, is as new for the
+// next standstill.
+func TestEachStandstillIsSurvived(t *testing.T) {
+	b := newBench(t, Config{})
+	b.submit(func(t *taskstate.Task) {
+		t.Policy = &taskstate.Policy{MaxAttempts: 1, StartToCloseMS: 1 << 40, HeartbeatTimeoutMS: 60_000}
+	}, 1)
+	b.start(1)
+	expiry := func(at int64) taskstate.Event {
+		t.Helper()
+		own := b.at(at).Append
+		if len(own) != 1 || own[0].NotAfter != b.now.MS+standsStillMS {
+			t.Fatalf("proposed %v", own)
+		}
+		b.step(Stored{Kind: JobAppend})
+		p := own[0]
+		return taskstate.Event{Kind: p.Kind, ID: p.ID, Fence: p.Fence, NotAfter: p.NotAfter}
+	}
+	read := func(at int64, ev taskstate.Event) {
+		t.Helper()
+		b.at(at)
+		b.seq++
+		b.step(&Events{Seq: b.seq, At: b.now.MS, Events: []taskstate.Event{ev}})
+		if got := b.r.Get(id(1)); got.State != taskstate.Running {
+			t.Fatalf("the task is %s", got.State)
+		}
+	}
+	read(61_001, expiry(60_000))
+	read(62_000, taskstate.Event{Kind: taskstate.Heartbeat, ID: id(1), Fence: b.r.tasks[id(1)].Token()})
+	read(123_001, expiry(122_000))
+}
+
 // TestI13AnExpiryHasADateSinceLogVersion3: an owner of an older version would not know that it is void.
 func TestI13AnExpiryHasADateSinceLogVersion3(t *testing.T) {
 	b := leased(t)

@@ -40,16 +40,24 @@ func (r *Replica) foreign(in *Stored) {
 
 // dropTails forgets what the tails hold once everything is read that could have sent it. What a
 // command waits for stays: the archive may have been asked before another owner put it there.
+//
+// What a domain that lags has on disk may lie there for days, and until then the checkpoint would not move in the archive.
+// But nothing of it is there that was neither granted nor cancelled: a grab that waits makes its queue be read, and a
+// cancel keeps its task here. It may have been parked without either.
 func (r *Replica) dropTails() {
 	if len(r.parkedTail)+len(r.archivedTail) == 0 || r.eventAt < r.tailEnds.Events || len(r.held) > 0 {
 		return
 	}
-	for lane := range ids.Lane(ids.Lanes) {
-		if !r.passed(lane, r.tailEnds.Lanes[lane], "") {
+	all := true
+	for lane, ends := range r.tailEnds.Lanes {
+		if !r.passedForGrabs(ids.Lane(lane), ends) {
 			return
 		}
+		all = all && r.passed(ids.Lane(lane), ends, "")
 	}
-	r.parkedTail = nil
+	if all {
+		r.parkedTail = nil
+	}
 	maps.DeleteFunc(r.archivedTail, func(id ids.TaskID, _ bool) bool {
 		_, searching := r.searching[id]
 		return !searching && len(r.early.of(id)) == 0
