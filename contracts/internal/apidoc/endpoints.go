@@ -52,7 +52,7 @@ func lifeEndpoints() []endpoint {
 		{
 			Verb: "tasks.submit", Does: "Accept 1 to 1000 tasks, all or none.",
 			Request: "SubmitRequest", Response: "SubmitResponse",
-			In:    `{"tasklist":"mail","request_id":"019aa60d-5480-7000-8a3c-6f1d2b4e5a60","tasks":[{"type":"email.send","payload":{"to":"ann@example.com"}},{"type":"email.send","payload":{"to":"bob@example.com"},"delay_ms":60000,"priority":1}]}`,
+			In:    `{"tasklist":"mail","tasks":[{"type":"email.send","payload":{"to":"ann@example.com"}},{"type":"email.send","payload":{"to":"bob@example.com"},"delay_ms":60000,"priority":1}]}`,
 			Out:   `{"results":[{"task_id":"` + exampleTask + `","outcome":"created"},{"task_id":"06dabzyw00005p697tnzpaps5m","outcome":"created"}]}`,
 			codes: []fault.Code{fault.InvalidTime, fault.NotFound, fault.FailedPrecondition, fault.Unknown},
 			Notes: []string{
