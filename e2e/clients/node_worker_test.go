@@ -1,0 +1,157 @@
+package clients_test
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/yardmaster-io/yardmaster/e2e/sealed"
+	"github.com/yardmaster-io/yardmaster/infra/yard/stack"
+)
+
+// The worker of contracts/node, with the handlers of node/handlers.mjs.
+
+// beatEvery is how often contracts/node/worker.mjs beats for a task without a heartbeat timeout, ms.
+const beatEvery = 10_000
+
+func worker(t *testing.T, s *stack.Stack, dir string) {
+	d := newDomain(t, s, "mixed")
+	p := start(t, filepath.Join(dir, nodeTests), login(s, nodeWorker(d.name)), "node", "handlers.mjs", d.name, "work")
+
+	// It runs beside all that follows, for more than twice its heartbeat timeout.
+	long := d.submit(t, "work", `{"type":"long","payload":{"ms":7000},"heartbeat_timeout_ms":3000}`)
+	t.Run("results", func(t *testing.T) { results(t, d) })
+	t.Run("failures", func(t *testing.T) { failures(t, d) })
+	t.Run("cancel", func(t *testing.T) { cancelled(t, d) })
+	t.Run("heartbeats", func(t *testing.T) {
+		if end := d.becomes(t, long, "completed"); string(end.Result) != "1" || end.Grants != 1 {
+			t.Errorf("it ended in its attempt %s of %d: %+v", end.Result, end.Grants, end)
+		}
+	})
+	t.Run("drain", func(t *testing.T) { drain(t, d, p) })
+}
+
+func results(t *testing.T, d *domain) {
+	sum := d.submit(t, "work", `{"type":"sum","payload":{"numbers":[1,2,39],"note":"für <Änne> ✉"}}`)
+	if end := d.becomes(t, sum, "completed"); string(end.Result) != `{"sum":42,"note":"für <Änne> ✉"}` {
+		t.Errorf("the sum is %s", end.Result)
+	}
+	ids := make([]string, 60)
+	for i := range ids {
+		ids[i] = d.submit(t, "work", fmt.Sprintf(`{"type":"sum","payload":{"numbers":[%d,1]}}`, i))
+	}
+	for i, id := range ids {
+		if end := d.becomes(t, id, "completed"); string(end.Result) != fmt.Sprintf(`{"sum":%d}`, i+1) {
+			t.Errorf("sum %d is %s", i, end.Result)
+		}
+	}
+}
+
+func failures(t *testing.T, d *domain) {
+	flaky := d.submit(t, "work", `{"type":"flaky","retry":{"initial_interval_ms":10}}`)
+	huge := d.submit(t, "work", `{"type":"huge"}`)
+	circular := d.submit(t, "work", `{"type":"circular","retry":{"max_attempts":1}}`)
+	if end := d.becomes(t, flaky, "completed"); string(end.Result) != "3" || end.Failures != 2 {
+		t.Errorf("it ended in its attempt %s, after %d failures", end.Result, end.Failures)
+	}
+	// What the engine does not take, or JSON cannot say, is a failure and not silence.
+	if end := d.becomes(t, huge, "dead"); end.ErrorMessage != "the result was refused" {
+		t.Errorf("the huge result ended with %q", end.ErrorMessage)
+	}
+	if end := d.becomes(t, circular, "dead"); end.ErrorType != "TypeError" {
+		t.Errorf("the circular result ended with %q", end.ErrorType)
+	}
+}
+
+// cancelled cancels an attempt that the worker beats for every ten seconds only. That it hears of the cancel before its
+// first heartbeat is due is by the hint; a slow machine may take several tries for it.
+func cancelled(t *testing.T, d *domain) {
+	const tries = 5
+	for try := 1; ; try++ {
+		id := d.submit(t, "work", `{"type":"obedient"}`)
+		d.becomes(t, id, "running")
+		d.ask(t, "tasks.cancel", fmt.Sprintf(`{"task_ids":[%q]}`, id), nil)
+		end := d.becomes(t, id, "cancelled")
+		var took int
+		for _, e := range end.Events {
+			if e.Kind == "failed" || e.Kind == "cancelled" {
+				if _, err := fmt.Sscanf(e.Message, "cancelled after %d ms", &took); err == nil {
+					break
+				}
+			}
+		}
+		t.Logf("cancelled %d ms after its start", took)
+		switch {
+		case took == 0:
+			t.Fatalf("the handler was not told to stop: %+v", end)
+		case took < beatEvery:
+			return
+		case try == tries:
+			t.Fatalf("no cancel was heard before a heartbeat")
+		}
+	}
+}
+
+// drain stops the worker while a task runs. It ends that one and leaves what comes then to others.
+func drain(t *testing.T, d *domain, p *program) {
+	running := d.submit(t, "work", `{"type":"gate"}`)
+	p.says(t, "gate")
+	p.stop(t)
+	p.says(t, "stopping")
+	later := d.submit(t, "work", `{"type":"gate"}`)
+	if _, err := p.in.Write([]byte("open\n")); err != nil {
+		t.Fatal(err)
+	}
+	p.wait(t)
+	if end := d.get(t, running); end.State != "completed" || string(end.Result) != `"finished"` {
+		t.Errorf("what ran is %+v", end)
+	}
+	if left := d.becomes(t, later, "ready"); left.Failures != 0 {
+		t.Errorf("what came while the worker stopped is %+v", left)
+	}
+	if said := strings.Count(strings.Join(p.lines(), "\n"), "gate"); said != 1 {
+		t.Errorf("it began %d tasks of type gate, want one", said)
+	}
+}
+
+// firstTask goes the way of the README: the worker, then the submitter.
+func firstTask(t *testing.T, s *stack.Stack, dir string) {
+	d := newDomain(t, s, "shop")
+	dir = filepath.Join(dir, nodeClient)
+	p := start(t, dir, login(s, nodeWorker(d.name)), "node", "mailer.mjs")
+	p.says(t, "waiting for tasks of mail in shop")
+	said, err := run(t, dir, login(s, sealed.Admin(d.name)), "node", "submit.mjs")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(said, ` completed {"message_id":"<ann@example.com>"}`) {
+		t.Errorf("the submitter said %q", said)
+	}
+	p.says(t, "Hello for ann@example.com")
+	p.stop(t)
+	p.wait(t)
+}
+
+// TestNodeWorkerIsSmall: whoever copies the worker and the submitter can read them.
+func TestNodeWorkerIsSmall(t *testing.T) {
+	const linesMax = 80
+	lines := 0
+	for _, name := range []string{"worker.mjs", "submit.mjs"} {
+		text, err := os.ReadFile(filepath.Join("../..", nodeClient, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for line := range bytes.Lines(text) {
+			line = bytes.TrimSpace(line)
+			if len(line) > 0 && !bytes.HasPrefix(line, []byte("//")) && !bytes.HasPrefix(line, []byte("/*")) && line[0] != '*' {
+				lines++
+			}
+		}
+	}
+	if lines == 0 || lines >= linesMax {
+		t.Errorf("the worker and the submitter have %d lines of code, want fewer than %d", lines, linesMax)
+	}
+}
