@@ -14,22 +14,16 @@ import (
 
 // The worker of contracts/node, with the handlers of node/handlers.mjs.
 
-// beatEvery is how often contracts/node/worker.mjs beats for a task without a heartbeat timeout, ms.
-const beatEvery = 10_000
-
 func worker(t *testing.T, s *stack.Stack, dir string) {
 	d := newDomain(t, s, "mixed")
 	p := start(t, filepath.Join(dir, nodeTests), login(s, nodeWorker(d.name)), "node", "handlers.mjs", d.name, "work")
 
-	// It runs beside all that follows, for more than twice its heartbeat timeout.
-	long := d.submit(t, "work", `{"type":"long","payload":{"ms":7000},"heartbeat_timeout_ms":3000}`)
+	long := d.submit(t, "work", longTask) // runs beside all that follows
 	t.Run("results", func(t *testing.T) { results(t, d) })
 	t.Run("failures", func(t *testing.T) { failures(t, d) })
 	t.Run("cancel", func(t *testing.T) { cancelled(t, d) })
 	t.Run("heartbeats", func(t *testing.T) {
-		if end := d.becomes(t, long, "completed"); string(end.Result) != "1" || end.Grants != 1 {
-			t.Errorf("it ended in its attempt %s of %d: %+v", end.Result, end.Grants, end)
-		}
+		d.endsInFirstAttempt(t, long)
 	})
 	t.Run("drain", func(t *testing.T) { drain(t, d, p) })
 }
@@ -63,57 +57,6 @@ func failures(t *testing.T, d *domain) {
 	}
 	if end := d.becomes(t, circular, "dead"); end.ErrorType != "TypeError" {
 		t.Errorf("the circular result ended with %q", end.ErrorType)
-	}
-}
-
-// cancelled cancels an attempt that the worker beats for every ten seconds only. That it hears of the cancel before its
-// first heartbeat is due is by the hint; a slow machine may take several tries for it.
-func cancelled(t *testing.T, d *domain) {
-	const tries = 5
-	for try := 1; ; try++ {
-		id := d.submit(t, "work", `{"type":"obedient"}`)
-		d.becomes(t, id, "running")
-		d.ask(t, "tasks.cancel", fmt.Sprintf(`{"task_ids":[%q]}`, id), nil)
-		end := d.becomes(t, id, "cancelled")
-		var took int
-		for _, e := range end.Events {
-			if e.Kind == "failed" || e.Kind == "cancelled" {
-				if _, err := fmt.Sscanf(e.Message, "cancelled after %d ms", &took); err == nil {
-					break
-				}
-			}
-		}
-		t.Logf("cancelled %d ms after its start", took)
-		switch {
-		case took == 0:
-			t.Fatalf("the handler was not told to stop: %+v", end)
-		case took < beatEvery:
-			return
-		case try == tries:
-			t.Fatalf("no cancel was heard before a heartbeat")
-		}
-	}
-}
-
-// drain stops the worker while a task runs. It ends that one and leaves what comes then to others.
-func drain(t *testing.T, d *domain, p *program) {
-	running := d.submit(t, "work", `{"type":"gate"}`)
-	p.says(t, "gate")
-	p.stop(t)
-	p.says(t, "stopping")
-	later := d.submit(t, "work", `{"type":"gate"}`)
-	if _, err := p.in.Write([]byte("open\n")); err != nil {
-		t.Fatal(err)
-	}
-	p.wait(t)
-	if end := d.get(t, running); end.State != "completed" || string(end.Result) != `"finished"` {
-		t.Errorf("what ran is %+v", end)
-	}
-	if left := d.becomes(t, later, "ready"); left.Failures != 0 {
-		t.Errorf("what came while the worker stopped is %+v", left)
-	}
-	if said := strings.Count(strings.Join(p.lines(), "\n"), "gate"); said != 1 {
-		t.Errorf("it began %d tasks of type gate, want one", said)
 	}
 }
 
