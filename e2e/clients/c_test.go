@@ -38,17 +38,7 @@ func TestC(t *testing.T) {
 		}
 	}
 	s := running(t, stack.Config{})
-	t.Run("first task", func(t *testing.T) {
-		d := newDomain(t, s, "shop")
-		p := start(t, dir, []string{"NATS_URL=" + s.URL}, filepath.Join(dir, "mailer"))
-		p.says(t, "waiting for tasks of mail in shop")
-		said, err := run(t, dir, []string{"NATS_URL=" + s.URL}, filepath.Join(dir, "submit"), d.name)
-		if want := "completed {\"message_id\":\"<ann@example.com>\"}\n"; err != nil || said != want {
-			t.Errorf("the submitter said %q, want %q, %v", said, want, err)
-		}
-		p.stop(t)
-		p.wait(t)
-	})
+	t.Run("first task", func(t *testing.T) { firstTaskInC(t, s) })
 	t.Run("worker", func(t *testing.T) {
 		d := newDomain(t, s, "mixed")
 		p := start(t, dir, []string{"NATS_URL=" + s.URL}, filepath.Join(dir, "handlers"), d.name, "work")
@@ -57,6 +47,24 @@ func TestC(t *testing.T) {
 		t.Run("heartbeats", func(t *testing.T) { d.endsInFirstAttempt(t, d.submit(t, "work", longTask)) })
 		t.Run("drain", func(t *testing.T) { drain(t, d, p) })
 	})
+}
+
+// firstTaskInC goes the way of the README, with its own commands, in a copy of the folder.
+func firstTaskInC(t *testing.T, s *stack.Stack) {
+	newDomain(t, s, "shop")
+	root, env := t.TempDir(), []string{"NATS_URL=" + s.URL}
+	if err := os.CopyFS(filepath.Join(root, "contracts", "c"), os.DirFS(cClient)); err != nil {
+		t.Fatal(err)
+	}
+	startWorker, submit := steps(t, "contracts/c/README.md", "e2e/clients/c_test.go")
+	p := start(t, root, env, "bash", "-euc", startWorker)
+	p.says(t, "waiting for tasks of mail in shop")
+	said, err := run(t, root, env, "bash", "-euc", submit)
+	if want := "completed {\"message_id\":\"<ann@example.com>\"}\n"; err != nil || said != want {
+		t.Errorf("the submitter said %q, want %q, %v", said, want, err)
+	}
+	p.interrupt(t)
+	p.wait(t)
 }
 
 // libnats tells whether a program with libnats can be built here.

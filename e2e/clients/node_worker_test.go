@@ -60,13 +60,13 @@ func failures(t *testing.T, d *domain) {
 	}
 }
 
-// firstTask goes the way of the README: the worker, then the submitter.
+// firstTask goes the way of the README, with its own commands: the worker, the submitter, Ctrl-C.
 func firstTask(t *testing.T, s *stack.Stack, dir string) {
 	d := newDomain(t, s, "shop")
-	dir = filepath.Join(dir, nodeClient)
-	p := start(t, dir, login(s, nodeWorker(d.name)), "node", "mailer.mjs")
+	startWorker, submit := steps(t, "contracts/node/README.md", "e2e/clients/node_worker_test.go")
+	p := start(t, dir, login(s, nodeWorker(d.name)), "bash", "-euc", startWorker)
 	p.says(t, "waiting for tasks of mail in shop")
-	said, err := run(t, dir, login(s, sealed.Admin(d.name)), "node", "submit.mjs")
+	said, err := run(t, dir, login(s, sealed.Admin(d.name)), "bash", "-euc", submit)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,7 +74,7 @@ func firstTask(t *testing.T, s *stack.Stack, dir string) {
 		t.Errorf("the submitter said %q", said)
 	}
 	p.says(t, "Hello for ann@example.com")
-	p.stop(t)
+	p.interrupt(t)
 	p.wait(t)
 }
 

@@ -31,6 +31,7 @@ func start(t *testing.T, dir string, env []string, name string, args ...string) 
 	t.Helper()
 	p := &program{cmd: exec.Command(name, args...), ended: make(chan error, 1)}
 	p.cmd.Dir, p.cmd.Env = dir, append(os.Environ(), env...)
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	in, err := p.cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -55,7 +56,7 @@ func start(t *testing.T, dir string, env []string, name string, args ...string) 
 		p.ended <- err
 	}()
 	t.Cleanup(func() {
-		_ = p.cmd.Process.Kill() // fails where it has ended, as it should have
+		_ = syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL) // fails where it has ended, as it should have
 		if t.Failed() {
 			t.Logf("%s said:\n%s", name, strings.Join(p.lines(), "\n"))
 		}
@@ -80,7 +81,15 @@ func (p *program) says(t *testing.T, line string) {
 	})
 }
 
-// stop is SIGTERM; wait waits until the program has ended, which must be well.
+// interrupt is Ctrl-C: the program and what it has started get SIGINT.
+func (p *program) interrupt(t *testing.T) {
+	t.Helper()
+	if err := syscall.Kill(-p.cmd.Process.Pid, syscall.SIGINT); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// stop is SIGTERM.
 func (p *program) stop(t *testing.T) {
 	t.Helper()
 	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
@@ -88,6 +97,7 @@ func (p *program) stop(t *testing.T) {
 	}
 }
 
+// wait waits until the program has ended, which must be well.
 func (p *program) wait(t *testing.T) {
 	t.Helper()
 	select {

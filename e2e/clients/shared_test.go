@@ -4,7 +4,28 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/yardmaster-io/yardmaster/e2e/documents"
 )
+
+// steps are what a README of a client has this package's tests run: how to start the worker, and how to submit.
+func steps(t *testing.T, readme, test string) (worker, submit string) {
+	t.Helper()
+	blocks, err := documents.Read(documents.Root(), readme)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var found []string
+	for _, b := range blocks {
+		if b.RunBy == test {
+			found = append(found, b.Text)
+		}
+	}
+	if len(found) != 2 {
+		t.Fatalf("%s has %d blocks that %s is to run, want two", readme, len(found), test)
+	}
+	return found[0], found[1]
+}
 
 // What every worker is tried with, by the handlers of the same names in each language.
 
