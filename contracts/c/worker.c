@@ -36,8 +36,7 @@ static void beat(worker *w, yard_attempt *a) {
 	natsMsg *answer = yard_ask(w->nc, w->domain, "tasks.heartbeat", body, answer_in, code);
 	if (!answer) return;  // the next one does as well
 	json verdict = json_next(json_member(yard_body(answer), "verdicts"), (json){0});
-	json said = json_string(json_member(verdict, "code"));
-	if (json_is(json_member(verdict, "cancel_requested"), "true") || json_is(said, "STALE") || json_is(said, "NOT_FOUND")) atomic_store(&a->stop, true);
+	if (json_is(json_member(verdict, "cancel_requested"), "true") || json_in(json_string(json_member(verdict, "code")), "STALE NOT_FOUND FAILED_PRECONDITION")) atomic_store(&a->stop, true);
 	natsMsg_Destroy(answer);
 }
 
@@ -74,7 +73,7 @@ static void hear(natsConnection *nc, natsSubscription *sub, natsMsg *msg, void *
 
 // settle sends an outcome and repeats it until it has a verdict. It returns false where the result was refused.
 static bool settle(worker *w, yard_attempt *a, const char *verb, const char *field, const char *value, int64_t until) {
-	char *body = NULL, code[32];
+	char *body = NULL, code[32] = "UNKNOWN";
 	if (asprintf(&body, "{\"tasks\":[{\"task_id\":\"%s\",\"token\":\"%s\",%s%s}]}", a->task_id, a->token, field, value) < 0) return false;
 	for (int pause = 50; nats_Now() < until; nats_Sleep(pause), pause = pause * 2 < pause_max ? pause * 2 : pause_max) {
 		natsMsg *answer = yard_ask(w->nc, w->domain, verb, body, answer_in, code);
@@ -83,7 +82,8 @@ static bool settle(worker *w, yard_attempt *a, const char *verb, const char *fie
 			snprintf(code, sizeof code, "%.*s", (int)said.len, said.text ? said.text : "");
 			natsMsg_Destroy(answer);
 		}
-		if (strcmp(code, "UNKNOWN") && strcmp(code, "UNAVAILABLE") && strcmp(code, "RESOURCE_EXHAUSTED") && strcmp(code, "INTERNAL")) break;
+		// A repeat is harmless after anything else, a code of a later version too.
+		if (json_in((json){code, strlen(code)}, "OK STALE NOT_FOUND FAILED_PRECONDITION INVALID_ARGUMENT PERMISSION_DENIED UNIMPLEMENTED")) break;
 	}
 	free(body);
 	return strcmp(code, "INVALID_ARGUMENT") != 0;

@@ -57,6 +57,14 @@ json json_string(json value) {
 
 bool json_is(json value, const char *text) { return value.text && value.len == strlen(text) && memcmp(value.text, text, value.len) == 0; }
 
+bool json_in(json value, const char *words) {
+	for (const char *word = words; word && value.len > 0; word = strchr(word, ' ')) {
+		word += *word == ' ';
+		if (strcspn(word, " ") == value.len && memcmp(word, value.text, value.len) == 0) return true;
+	}
+	return false;
+}
+
 void json_quote(char *out, size_t size, const char *text) {
 	size_t n = 0;
 	out[n++] = '"';

@@ -29,6 +29,9 @@ json json_string(json value);
 
 bool json_is(json value, const char *text);
 
+// Whether a value is one of several words.
+bool json_in(json value, const char *words);
+
 // Writes text as a JSON string, cut where there is no room.
 void json_quote(char *out, size_t size, const char *text);
 

@@ -1,6 +1,6 @@
 // A worker: heartbeats, cancels within a moment, and a drain that finishes what runs and takes no more.
 import { setTimeout as sleep } from "node:timers/promises";
-import { answerIn, outcomeGrace, passing, pause } from "./yardmaster.mjs";
+import { answerIn, outcomeGrace, over, pause } from "./yardmaster.mjs";
 
 /** @import { Failure, PolledTask } from "./api.d.ts" */
 /** @import { Client } from "./yardmaster.mjs" */
@@ -50,7 +50,7 @@ export async function work(client, tasklist, handlers, { stop, concurrency = 10,
     const answer = await client.ask("tasks.heartbeat", { tasks }, answerIn).catch(() => undefined); // the next does as well
     answer?.verdicts.forEach(({ code, cancel_requested }, i) => {
       if (cancel_requested) all[i]?.abort.abort("cancelled");
-      else if (code !== "OK" && !passing.includes(code)) all[i]?.abort.abort("lost");
+      else if (over.includes(code)) all[i]?.abort.abort("lost");
     });
   }
 

@@ -20,8 +20,11 @@ export const answerIn = 4_000;
 /** How long past the deadline of an attempt its outcome is repeated, ms: a log that stands still ends no attempt. */
 export const outcomeGrace = 60_000;
 
-/** What a verdict or a refusal may say of an outcome that a repeat may bring through. */
-export const passing = ["UNKNOWN", "UNAVAILABLE", "RESOURCE_EXHAUSTED", "INTERNAL"];
+/** The verdicts that say that an attempt is over. */
+export const over = ["STALE", "NOT_FOUND", "FAILED_PRECONDITION"];
+
+/** What ends the repeats of an outcome. They are harmless after anything else, a code of a later version too. */
+const settled = ["OK", ...over, "INVALID_ARGUMENT", "PERMISSION_DENIED", "UNIMPLEMENTED"];
 
 /** An error that the engine answered with; UNAVAILABLE too where nobody is there to answer. */
 export class Refusal extends Error {
@@ -175,7 +178,7 @@ export class Client {
         (error) => (error instanceof Refusal ? error.code : "UNKNOWN"),
       );
       if (code === "INVALID_ARGUMENT" && verb === "tasks.complete") throw refused();
-      if (!passing.includes(code)) return code;
+      if (settled.includes(code)) return code;
     }
     return "UNKNOWN";
   }
