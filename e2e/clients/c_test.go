@@ -39,6 +39,11 @@ func TestC(t *testing.T) {
 	}
 	s := running(t, stack.Config{})
 	t.Run("first task", func(t *testing.T) { firstTaskInC(t, s) })
+	t.Run("outage", func(t *testing.T) {
+		outage(t, func(s *stack.Stack, domain string) *program {
+			return start(t, dir, []string{"NATS_URL=" + s.URL}, filepath.Join(dir, "handlers"), domain, "work")
+		})
+	})
 	t.Run("worker", func(t *testing.T) {
 		d := newDomain(t, s, "mixed")
 		p := start(t, dir, []string{"NATS_URL=" + s.URL}, filepath.Join(dir, "handlers"), d.name, "work")

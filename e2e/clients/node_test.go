@@ -14,6 +14,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/permissions"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
+	"github.com/yardmaster-io/yardmaster/e2e/documents"
 	"github.com/yardmaster-io/yardmaster/e2e/sealed"
 	"github.com/yardmaster-io/yardmaster/infra/yard/auth"
 	"github.com/yardmaster-io/yardmaster/infra/yard/stack"
@@ -45,9 +46,15 @@ func TestNode(t *testing.T) {
 		t.SkipNow()
 	}
 	t.Run("types", func(t *testing.T) {
+		writeBlocks(t, filepath.Join(dir, nodeClient))
 		if _, err := run(t, filepath.Join(dir, nodeClient), nil, "npm", "run", "check"); err != nil {
 			t.Error(err)
 		}
+	})
+	t.Run("outage", func(t *testing.T) {
+		outage(t, func(s *stack.Stack, domain string) *program {
+			return start(t, filepath.Join(dir, nodeTests), login(s, nodeWorker(domain)), "node", "handlers.mjs", domain, "work")
+		})
 	})
 	t.Run("open", func(t *testing.T) { programs(t, running(t, stack.Config{}), dir) })
 	t.Run("sealed", func(t *testing.T) {
@@ -67,6 +74,33 @@ func programs(t *testing.T, s *stack.Stack, dir string) {
 	t.Run("tour", func(t *testing.T) { tour(t, s, dir) })
 	t.Run("first task", func(t *testing.T) { firstTask(t, s, dir) })
 	t.Run("worker", func(t *testing.T) { worker(t, s, dir) })
+}
+
+// writeBlocks puts the JavaScript of the README among what is checked, with what it takes for granted.
+func writeBlocks(t *testing.T, dir string) {
+	t.Helper()
+	blocks, err := documents.Read(documents.Root(), nodeClient+"/README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const before = `import { work } from "./worker.mjs";
+import { open } from "./yardmaster.mjs";
+const client = await open("shop");
+const stop = new AbortController();
+`
+	written := 0
+	for _, b := range blocks {
+		if b.Language != "js" {
+			continue
+		}
+		if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("readme-%d.mjs", b.Line)), []byte(before+b.Text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		written++
+	}
+	if written == 0 {
+		t.Error("the README has no JavaScript")
+	}
 }
 
 // nodeWorker is who a worker logs in as: it may neither submit nor administer.

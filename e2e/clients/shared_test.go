@@ -1,11 +1,16 @@
 package clients_test
 
 import (
+	"context"
 	"fmt"
+	"net/url"
+	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/yardmaster-io/yardmaster/e2e/documents"
+	"github.com/yardmaster-io/yardmaster/infra/yard/stack"
 )
 
 // steps are what a README of a client has this package's tests run: how to start the worker, and how to submit.
@@ -92,4 +97,48 @@ func drain(t *testing.T, d *domain, p *program) {
 	if said := strings.Count(strings.Join(p.lines(), "\n"), "gate"); said != 1 {
 		t.Errorf("it began %d tasks of type gate, want one", said)
 	}
+}
+
+// outage takes the whole system away from a worker that waits for a task, and brings it back: the worker goes on. Then
+// it takes it away for good, and the worker still ends when it is told to.
+func outage(t *testing.T, startWorker func(s *stack.Stack, domain string) *program) {
+	cfg := stack.Config{Tables: stack.TablesMemory, DataDir: t.TempDir()}
+	begin := func() (s *stack.Stack, end func()) {
+		s, err := stack.Start(t.Context(), cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		end = sync.OnceFunc(func() {
+			ctx, cancel := context.WithTimeout(context.Background(), within)
+			defer cancel()
+			if err := s.Close(ctx); err != nil {
+				t.Errorf("the stack did not end well: %v", err)
+			}
+		})
+		t.Cleanup(end)
+		return s, end
+	}
+	echoes := func(s *stack.Stack) {
+		d := newDomain(t, s, "outage")
+		defer d.nc.Close()
+		d.becomes(t, d.submit(t, "work", `{"type":"echo","payload":1}`), "completed")
+	}
+	s, end := begin()
+	newDomain(t, s, "outage").nc.Close()
+	p := startWorker(s, "outage")
+	echoes(s)
+	end()
+
+	address, err := url.Parse(s.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if cfg.Port, err = strconv.Atoi(address.Port()); err != nil {
+		t.Fatal(err)
+	}
+	s, end = begin()
+	echoes(s)
+	end()
+	p.stop(t)
+	p.wait(t)
 }

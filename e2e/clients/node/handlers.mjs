@@ -17,6 +17,7 @@ const opened = new Promise((resolve) => process.stdin.once("data", resolve));
 
 await work(client, tasklist, {
   sum: ({ numbers, note }) => ({ sum: numbers.reduce((a, b) => a + b, 0), note }),
+  echo: (payload) => payload,
   flaky: (_, { task }) => {
     if (task.attempt < 3) throw new Error(`attempt ${task.attempt} of ${task.max_attempts}`);
     return task.attempt;
