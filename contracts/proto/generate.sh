@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Generates METRICS.md, and contracts/gen and the API reference (API.md, asyncapi.json) from the
+# Generates METRICS.md, and contracts/gen and the API reference (API.md, asyncapi.json, node/api.d.ts) from the
 # .proto files. Needs protoc (Debian's protobuf-compiler); the plugins are built
 # from the versions pinned in this module, so that the output is the same everywhere.
 set -euo pipefail

@@ -1,7 +1,9 @@
 // Package clients shows that any NATS client will do: programs in other languages,
 // with the official client library of theirs and JSON, against the whole system.
 //
-// Owns: one folder per language. Never does: give them a library of ours.
+// Owns: the tests of the clients in contracts that are not Go, a folder of programs per language; and that the page
+// for all others, contracts/docs/other-languages.md, is what the engine says.
+// Never does: hold what a user would copy; that stands in contracts.
 // On failure: the program's own output says which step went wrong. A language whose
 // tools are not on the machine is left out with a line that says so, unless its
 // switch, such as YARD_REQUIRE_NODE=1, makes that a failure.

@@ -1,23 +1,20 @@
 package clients_test
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
-	"github.com/nats-io/nats.go"
 	"go.uber.org/goleak"
 
 	"github.com/yardmaster-io/yardmaster/contracts/permissions"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
-	"github.com/yardmaster-io/yardmaster/contracts/yard"
+	"github.com/yardmaster-io/yardmaster/e2e/documents"
 	"github.com/yardmaster-io/yardmaster/e2e/sealed"
 	"github.com/yardmaster-io/yardmaster/infra/yard/auth"
 	"github.com/yardmaster-io/yardmaster/infra/yard/stack"
@@ -31,8 +28,14 @@ const within = time.Minute
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// TestNode runs the Node.js programs: one that tries every verb, and one that is a
-// worker for tasks that the Go SDK hands in.
+// The programs, from the repository's root.
+const (
+	nodeClient = "contracts/node"
+	nodeTests  = "e2e/clients/node"
+)
+
+// TestNode checks the types of the Node.js client and runs its programs: one that tries every verb, the
+// submitter, and a worker for tasks that others submit.
 func TestNode(t *testing.T) {
 	dir, err := installed(t)
 	if err != nil {
@@ -42,11 +45,22 @@ func TestNode(t *testing.T) {
 		fmt.Fprintf(os.Stderr, "clients in Node.js are left out (set %s=1 to make this a failure): %v\n", requireNodeEnv, err)
 		t.SkipNow()
 	}
+	t.Run("types", func(t *testing.T) {
+		writeBlocks(t, filepath.Join(dir, nodeClient))
+		if _, err := run(t, filepath.Join(dir, nodeClient), nil, "npm", "run", "check"); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Run("outage", func(t *testing.T) {
+		outage(t, func(s *stack.Stack, domain string) *program {
+			return start(t, filepath.Join(dir, nodeTests), login(s, nodeWorker(domain)), "node", "handlers.mjs", domain, "work")
+		})
+	})
 	t.Run("open", func(t *testing.T) { programs(t, running(t, stack.Config{}), dir) })
 	t.Run("sealed", func(t *testing.T) {
 		refused := new(sealed.Log)
 		users := t.TempDir()
-		if err := sealed.Render(users, topology.Partitioning{}, []string{"tour", "mixed"}, nodeWorker("mixed")); err != nil {
+		if err := sealed.Render(users, topology.Partitioning{}, []string{"tour", "mixed", "shop"}, nodeWorker("mixed"), nodeWorker("shop")); err != nil {
 			t.Fatal(err)
 		}
 		programs(t, running(t, stack.Config{Auth: users, Log: refused.Logger()}), dir)
@@ -58,24 +72,53 @@ func TestNode(t *testing.T) {
 
 func programs(t *testing.T, s *stack.Stack, dir string) {
 	t.Run("tour", func(t *testing.T) { tour(t, s, dir) })
+	t.Run("first task", func(t *testing.T) { firstTask(t, s, dir) })
 	t.Run("worker", func(t *testing.T) { worker(t, s, dir) })
 }
 
-// nodeWorker is who worker.mjs logs in as: it may neither submit nor administer.
+// writeBlocks puts the JavaScript of the README among what is checked, with what it takes for granted.
+func writeBlocks(t *testing.T, dir string) {
+	t.Helper()
+	blocks, err := documents.Read(documents.Root(), nodeClient+"/README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const before = `import { work } from "./worker.mjs";
+import { open } from "./yardmaster.mjs";
+const client = await open("shop");
+const stop = new AbortController();
+`
+	written := 0
+	for _, b := range blocks {
+		if b.Language != "js" {
+			continue
+		}
+		if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("readme-%d.mjs", b.Line)), []byte(before+b.Text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		written++
+	}
+	if written == 0 {
+		t.Error("the README has no JavaScript")
+	}
+}
+
+// nodeWorker is who a worker logs in as: it may neither submit nor administer.
 func nodeWorker(domain string) permissions.User {
 	return permissions.User{Role: permissions.Worker, Domain: domain, Name: sealed.UserName}
 }
 
 // login is the environment of a program that is a user of s.
 func login(s *stack.Stack, u permissions.User) []string {
-	if s.Auth == "" {
-		return nil
+	env := []string{"NATS_URL=" + s.URL}
+	if s.Auth != "" {
+		env = append(env, "NATS_NKEY="+auth.SeedFile(s.Auth, u), "YARD_INBOX_PREFIX="+u.Inbox())
 	}
-	return []string{"YARD_NKEY=" + auth.SeedFile(s.Auth, u), "YARD_INBOX_PREFIX=" + u.Inbox()}
+	return env
 }
 
-// installed copies the programs to a folder of the test, and installs their locked
-// dependencies there, from npm's cache where it has them.
+// installed copies the programs to a folder of the test, where they are as in the repository, and installs their
+// locked dependencies there, from npm's cache where it has them. It returns the folder.
 func installed(t *testing.T) (dir string, err error) {
 	t.Helper()
 	for _, tool := range []string{"node", "npm"} {
@@ -84,13 +127,25 @@ func installed(t *testing.T) (dir string, err error) {
 		}
 	}
 	dir = t.TempDir()
-	if err := os.CopyFS(dir, os.DirFS("node")); err != nil {
-		t.Fatal(err)
+	for _, part := range []string{nodeClient, nodeTests} {
+		files, err := filepath.Glob(filepath.Join("../..", part, "*.*"))
+		if err != nil || len(files) == 0 {
+			t.Fatalf("%s holds %v, %v", part, files, err)
+		}
+		if err := os.MkdirAll(filepath.Join(dir, part), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(filepath.Join(dir, part, filepath.Base(file)), text, 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
 	}
-	if err := os.RemoveAll(filepath.Join(dir, "node_modules")); err != nil {
-		t.Fatal(err)
-	}
-	_, err = run(t, dir, nil, "npm", "ci", "--prefer-offline", "--no-audit", "--no-fund", "--loglevel=error")
+	_, err = run(t, filepath.Join(dir, nodeClient), nil, "npm", "ci", "--prefer-offline", "--no-audit", "--no-fund", "--loglevel=error")
 	return dir, err
 }
 
@@ -128,102 +183,13 @@ func running(t *testing.T, cfg stack.Config) *stack.Stack {
 	return s
 }
 
-// domain makes a domain and a client for it.
-func domain(t *testing.T, s *stack.Stack, name string) *yard.Client {
-	t.Helper()
-	connect := func(u permissions.User) *nats.Conn {
-		nc, err := sealed.Connect(s, u)
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(nc.Close)
-		return nc
-	}
-	client, err := yard.NewClient(connect(sealed.Admin(name)), name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	admin, err := yard.NewAdmin(connect(sealed.Operator()))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := admin.PutDomain(t.Context(), yard.Domain{Name: name}); err != nil {
-		t.Fatal(err)
-	}
-	return client
-}
-
 func tour(t *testing.T, s *stack.Stack, dir string) {
-	domain(t, s, "tour")
-	said, err := run(t, dir, append(login(s, sealed.Admin("tour")), "YARD_URL="+s.URL, "YARD_DOMAIN=tour"), "node", "--test", "--test-reporter=tap", "tour.test.mjs")
+	newDomain(t, s, "tour")
+	said, err := run(t, filepath.Join(dir, nodeTests), append(login(s, sealed.Admin("tour")), "YARD_DOMAIN=tour"), "node", "--test", "--test-reporter=tap", "tour.test.mjs")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if !strings.Contains(said, "# fail 0") || strings.Contains(said, "# pass 0") {
 		t.Errorf("the tour did not say that it passed:\n%s", said)
-	}
-}
-
-// worker hands tasks to a worker in Node.js, and takes their results.
-func worker(t *testing.T, s *stack.Stack, dir string) {
-	client := domain(t, s, "mixed")
-	var said bytes.Buffer
-	cmd := exec.Command("node", "worker.mjs", s.URL, "mixed", "sums")
-	cmd.Env = append(os.Environ(), login(s, nodeWorker("mixed"))...)
-	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, &said, &said
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	ended := make(chan error, 1)
-	go func() { ended <- cmd.Wait() }()
-	defer func() { _ = cmd.Process.Kill() }() // fails where it has ended, as it should have
-
-	ctx, cancel := context.WithTimeout(t.Context(), within)
-	defer cancel()
-	type input struct {
-		Numbers []int  `json:"numbers"`
-		Note    string `json:"note"`
-	}
-	type output struct {
-		Sum  int    `json:"sum"`
-		Note string `json:"note"`
-	}
-	got, err := yard.Run[output](ctx, client, yard.Task{Type: "sum", Tasklist: "sums", Payload: input{[]int{1, 2, 39}, "für <Änne> ✉"}})
-	if err != nil || got != (output{42, "für <Änne> ✉"}) {
-		t.Errorf("the sum is %+v, %v", got, err)
-	}
-	attempts, err := yard.Run[int](ctx, client, yard.Task{Type: "flaky", Tasklist: "sums", Retry: &yard.RetryPolicy{InitialInterval: 10 * time.Millisecond}})
-	if err != nil || attempts != 3 {
-		t.Errorf("it took %d attempts, %v", attempts, err)
-	}
-	tasks := make([]yard.Task, 200)
-	for i := range tasks {
-		tasks[i] = yard.Task{Type: "sum", Tasklist: "sums", Payload: input{Numbers: []int{i, 1}}}
-	}
-	ids, err := client.SubmitMany(ctx, tasks)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i, id := range ids {
-		result, err := client.Wait(ctx, id)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var sum output
-		if err := result.Decode(&sum); err != nil || sum.Sum != i+1 {
-			t.Errorf("task %d: %+v, %v", i, sum, err)
-		}
-	}
-
-	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
-	select {
-	case err := <-ended:
-		if err != nil {
-			t.Errorf("worker.mjs ended with %v\n%s", err, &said)
-		}
-	case <-ctx.Done():
-		t.Error("worker.mjs did not stop")
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"path"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -105,6 +106,45 @@ func decisions(t *tree) []string {
 			findings = append(findings, fmt.Sprintf("%s has %d lines, at most %d are allowed", p, n, decisionLinesMax))
 		}
 		findings = append(findings, missingHeadings(p, t.text[p], "Context", "Decision", "Rejected", "How we would know it is wrong")...)
+	}
+	return findings
+}
+
+// released is the heading of a release in the changelog.
+var released = regexp.MustCompile(`^## \[(\d+)\.(\d+)\.(\d+)\] - \d{4}-\d{2}-\d{2}$`)
+
+// changelog holds CHANGELOG.md to the form of Keep a Changelog: Unreleased first, then the releases, the newest
+// first, with sections of six names.
+func changelog(t *tree) []string {
+	const file = "CHANGELOG.md"
+	sections := []string{"### Added", "### Changed", "### Deprecated", "### Removed", "### Fixed", "### Security"}
+	var findings []string
+	unreleased, newer := false, []int(nil)
+	for line := range strings.Lines(t.text[file]) {
+		line = strings.TrimSpace(line)
+		m := released.FindStringSubmatch(line)
+		switch {
+		case strings.HasPrefix(line, "### "):
+			if !slices.Contains(sections, line) {
+				findings = append(findings, fmt.Sprintf("%s: %q is none of %q", file, line, sections))
+			}
+		case line == "## [Unreleased]" && newer == nil:
+			unreleased = true
+		case m != nil:
+			version := make([]int, 3)
+			for i := range version {
+				version[i], _ = strconv.Atoi(m[i+1]) // digits, by the pattern
+			}
+			if newer != nil && slices.Compare(newer, version) <= 0 {
+				findings = append(findings, fmt.Sprintf("%s: %q is not below the release before it", file, line))
+			}
+			newer = version
+		case strings.HasPrefix(line, "## "):
+			findings = append(findings, fmt.Sprintf("%s: %q is not `## [1.2.3] - 2026-12-31`", file, line))
+		}
+	}
+	if !unreleased {
+		findings = append(findings, file+": there is no `## [Unreleased]` before the releases")
 	}
 	return findings
 }

@@ -124,6 +124,11 @@ func documentOffences() []offence {
 			"contracts/decisions/0001-x.md": "## Context\n## Decision\n## Rejected\n## How we would know it is wrong\n" + strings.Repeat("\n", 60),
 		}, "has 64 lines"},
 		{"decision without reason", decisions, source{"contracts/decisions/0001-x.md": "## Decision\n"}, "the headings are"},
+		{"no changelog", changelog, source{}, "no `## [Unreleased]`"},
+		{"changelog", changelog, source{"CHANGELOG.md": "## [Unreleased]\n### Added\n## [0.10.0] - 2026-12-01\n## [0.9.1] - 2026-11-30\n"}, ""},
+		{"changelog upside down", changelog, source{"CHANGELOG.md": "## [Unreleased]\n## [0.9.1] - 2026-11-30\n## [0.10.0] - 2026-12-01\n"}, "is not below"},
+		{"a release without a day", changelog, source{"CHANGELOG.md": "## [Unreleased]\n## [0.9.1]\n"}, "is not `## [1.2.3] - 2026-12-31`"},
+		{"a section of its own", changelog, source{"CHANGELOG.md": "## [Unreleased]\n### News\n"}, "News"},
 		{"silent service", serviceReadmes, source{"services/x/x.go": "package x\n"}, "README.md does not exist"},
 	}
 }

@@ -26,6 +26,7 @@ func rules() map[string]rule {
 		"quoted code is compiled":       quotes,
 		"feature index":                 featureIndex,
 		"decisions":                     decisions,
+		"changelog":                     changelog,
 		"services introduce themselves": serviceReadmes,
 		"versions agree":                versions,
 	}

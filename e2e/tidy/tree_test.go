@@ -112,7 +112,7 @@ func skipped(dir string) bool {
 
 func isText(p string) bool {
 	switch path.Ext(p) {
-	case ".go", ".md", ".proto", ".lua", ".sh", ".yml", ".yaml", ".mod", ".work", ".js", ".mjs", ".txt":
+	case ".go", ".md", ".proto", ".lua", ".sh", ".yml", ".yaml", ".mod", ".work", ".js", ".mjs", ".ts", ".c", ".h", ".txt":
 		return true
 	}
 	return strings.HasPrefix(p, ".ci/")

@@ -1,8 +1,9 @@
-// Command apidoc writes the API reference: asyncapi.json, for programs, and
-// API.md, for people who write a client in another language.
+// Command apidoc writes the API reference: asyncapi.json, for programs,
+// API.md, for people who write a client in another language, and node/api.d.ts,
+// its types for TypeScript.
 //
 // Owns: how the .proto files, their comments, the list of fault codes and the
-// examples (endpoints.go) become those two documents. What a field means stands
+// examples (endpoints.go) become those documents. What a field means stands
 // in its comment and nowhere else; ranges and defaults are read from there.
 //
 // Never does: invent. A message without a comment, or an endpoint without an
@@ -52,6 +53,9 @@ func run(descriptors, codesFile, out string) error {
 		return err
 	}
 	if err := os.WriteFile(filepath.Join(out, "asyncapi.json"), async, 0o644); err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(out, "node", "api.d.ts"), typescript(api), 0o644); err != nil {
 		return err
 	}
 	return os.WriteFile(filepath.Join(out, "API.md"), page, 0o644)

@@ -1,12 +1,12 @@
 // What a program of another language can do with JSON and a NATS client:
-// YARD_URL=nats://… YARD_DOMAIN=… node --test tour.test.mjs
+// NATS_URL=nats://… YARD_DOMAIN=… node --test tour.test.mjs
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
-import { connect } from "@nats-io/transport-node";
-import { Refusal, domain, login } from "./yardmaster.mjs";
+import { Client, Refusal, open } from "../../../contracts/node/yardmaster.mjs";
 
-const nc = await connect({ servers: process.env.YARD_URL, name: "tour", ...login() });
-const call = domain(nc, process.env.YARD_DOMAIN);
+const client = await open(process.env.YARD_DOMAIN, { name: "tour" });
+const { nc } = client;
+const call = client.ask.bind(client);
 after(() => nc.close());
 
 const kinds = (task) => task.events.map((e) => e.kind).join(" ");
@@ -101,10 +101,10 @@ test("errors come in headers, with their code and the field's path", async () =>
 });
 
 // On a sealed cluster the server itself refuses both.
-const sealed = process.env.YARD_NKEY ? "only its own domain is open to it" : false;
+const sealed = process.env.NATS_NKEY ? "only its own domain is open to it" : false;
 
 test("a domain that was never made", { skip: sealed }, async () => {
-  await assert.rejects(domain(nc, "no-such-domain")("tasks.submit", { tasklist: "a", tasks: [{ type: "x" }] }), { code: "NOT_FOUND" });
+  await assert.rejects(new Client(nc, "no-such-domain").ask("tasks.submit", { tasklist: "a", tasks: [{ type: "x" }] }), { code: "NOT_FOUND" });
 });
 
 test("the API describes itself", { skip: sealed }, async () => {

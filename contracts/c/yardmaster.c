@@ -1,0 +1,109 @@
+#include "yardmaster.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+// skip returns what follows a value, or a string, that begins at p.
+static const char *skip(const char *p, const char *end) {
+	int depth = 0;
+	while (p < end) {
+		char c = *p++;
+		if (c == '"') {
+			while (p < end && *p != '"') p += *p == '\\' ? 2 : 1;
+			if (p < end) p++;
+		} else if (c == '{' || c == '[') {
+			depth++;
+			continue;
+		} else if (c == '}' || c == ']') {
+			depth--;
+		} else if (depth == 0) {
+			while (p < end && !strchr(",]} \t\r\n", *p)) p++;
+		}
+		if (depth <= 0) break;
+	}
+	return p < end ? p : end;
+}
+
+static const char *space(const char *p, const char *end) {
+	while (p < end && strchr(" \t\r\n,:", *p)) p++;
+	return p;
+}
+
+json json_next(json array, json last) {
+	const char *end = array.text + array.len;
+	if (array.len == 0 || (*array.text != '[' && *array.text != '{')) return (json){0};
+	const char *p = space(last.text ? last.text + last.len : array.text + 1, end);
+	if (p >= end || *p == ']' || *p == '}') return (json){0};
+	return (json){p, (size_t)(skip(p, end) - p)};
+}
+
+json json_member(json object, const char *name) {
+	json key = {0};
+	while ((key = json_next(object, key)).text) {
+		json value = json_next(object, key);
+		if (json_is(json_string(key), name)) return value;
+		if (!value.text) break;
+		key = value;
+	}
+	return (json){0};
+}
+
+int64_t json_int(json value, int64_t otherwise) { return value.text ? strtoll(value.text, NULL, 10) : otherwise; }
+
+json json_string(json value) {
+	if (value.len < 2 || *value.text != '"') return (json){0};
+	return (json){value.text + 1, value.len - 2};
+}
+
+bool json_is(json value, const char *text) { return value.text && value.len == strlen(text) && memcmp(value.text, text, value.len) == 0; }
+
+bool json_in(json value, const char *words) {
+	for (const char *word = words; word && value.len > 0; word = strchr(word, ' ')) {
+		word += *word == ' ';
+		if (strcspn(word, " ") == value.len && memcmp(word, value.text, value.len) == 0) return true;
+	}
+	return false;
+}
+
+void json_quote(char *out, size_t size, const char *text) {
+	size_t n = 0;
+	out[n++] = '"';
+	for (; *text && n + 8 < size; text++) {
+		unsigned char c = (unsigned char)*text;
+		if (c == '"' || c == '\\') out[n++] = '\\';
+		n += (size_t)sprintf(out + n, c < ' ' ? "\\u%04x" : "%c", c);
+	}
+	memcpy(out + n, "\"", 2);
+}
+
+natsStatus yard_connect(natsConnection **nc) {
+	natsOptions *options = NULL;
+	const char *url = getenv("NATS_URL");
+	natsStatus s = natsOptions_Create(&options);
+	if (s == NATS_OK) s = natsOptions_SetURL(options, url ? url : "nats://127.0.0.1:4222");
+	if (s == NATS_OK) s = natsOptions_SetMaxReconnect(options, -1);
+	if (s == NATS_OK) s = natsConnection_Connect(nc, options);
+	natsOptions_Destroy(options);
+	return s;
+}
+
+natsMsg *yard_ask(natsConnection *nc, const char *domain, const char *verb, const char *body, int64_t timeout_ms, char *code) {
+	char subject[192];
+	const char *refused = NULL;
+	natsMsg *answer = NULL;
+	snprintf(subject, sizeof subject, "yard.v1.%s.%s", domain, verb);
+	natsStatus s = natsConnection_RequestString(&answer, nc, subject, body, timeout_ms);
+	if (s != NATS_OK) {
+		strcpy(code, s == NATS_NO_RESPONDERS ? "UNAVAILABLE" : "UNKNOWN");
+		return NULL;
+	}
+	if (natsMsgHeader_Get(answer, "Nats-Service-Error-Code", &refused) == NATS_OK) {
+		snprintf(code, 32, "%s", refused);
+		natsMsg_Destroy(answer);
+		return NULL;
+	}
+	*code = '\0';
+	return answer;
+}
+
+json yard_body(natsMsg *answer) { return (json){natsMsg_GetData(answer), (size_t)natsMsg_GetDataLength(answer)}; }

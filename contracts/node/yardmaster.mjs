@@ -1,0 +1,239 @@
+// A client of Yardmaster: the official NATS client, JSON, and what each program would write again. Copy it.
+import { readFileSync } from "node:fs";
+import { setTimeout as sleep } from "node:timers/promises";
+import { RequestError, connect, createInbox, nkeyAuthenticator } from "@nats-io/transport-node";
+
+/** @import { AdminVerbs, CancelHint, Code, ErrorBody, PolledTask, PollRequest, SubmitRequest, SubmitResponse, Verbs } from "./api.d.ts" */
+/** @import { ConnectionOptions, Msg } from "@nats-io/transport-node" */
+
+const askTimeout = 12_000; // ms; the engine itself answers within 10 s
+const submitTime = 30_000; // ms that a submit is repeated for
+const pollGrace = 5_000; // ms after its wait that a poll's answer may come
+const withdrawIn = 2_000; // ms that it takes at most to take a poll back
+const resultMax = 400_000; // characters of an outcome: more than 256 KiB in base64, less than the largest message
+const unansweredMax = 16; // polls that a poll may name
+const pauseMax = 2_000; // ms
+
+/** How long a worker waits for an answer, ms; another try may reach another frontend. */
+export const answerIn = 4_000;
+
+/** How long past the deadline of an attempt its outcome is repeated, ms: a log that stands still ends no attempt. */
+export const outcomeGrace = 60_000;
+
+/** The verdicts that say that an attempt is over. */
+export const over = ["STALE", "NOT_FOUND", "FAILED_PRECONDITION"];
+
+/** What ends the repeats of an outcome. They are harmless after anything else, a code of a later version too. */
+const settled = ["OK", ...over, "INVALID_ARGUMENT", "PERMISSION_DENIED", "UNIMPLEMENTED"];
+
+/** An error that the engine answered with; UNAVAILABLE too where nobody is there to answer. */
+export class Refusal extends Error {
+  /** @param {ErrorBody} body */
+  constructor(body) {
+    super(`${body.code}: ${body.message}`);
+    this.name = "Refusal";
+    /** @type {Code} */
+    this.code = body.code;
+    this.path = body.path;
+    this.detail = body.detail;
+    this.retryAfterMs = body.retry_after_ms;
+  }
+}
+
+/**
+ * Waits before another try: as long as the engine asked for, else from 50 ms on ever longer.
+ * @param {number} tries how many have failed
+ * @param {unknown} [error] what the last one said
+ */
+export function pause(tries, error) {
+  const asked = error instanceof Refusal ? error.retryAfterMs : undefined;
+  return sleep((asked ?? Math.min(25 * 2 ** tries, pauseMax / 1.5)) * (1 + Math.random() / 2));
+}
+
+/**
+ * Where to connect to and as whom, from the environment, as the yard command has it: NATS_URL; and for a sealed
+ * cluster NATS_NKEY (path of a seed), YARD_INBOX_PREFIX (where its user's answers come) and NATS_CA (path).
+ */
+function environment({ NATS_URL, NATS_NKEY, NATS_CA, YARD_INBOX_PREFIX } = process.env) {
+  /** @type {ConnectionOptions} */
+  const options = { servers: (NATS_URL ?? "nats://127.0.0.1:4222").split(","), inboxPrefix: YARD_INBOX_PREFIX };
+  if (NATS_NKEY) options.authenticator = nkeyAuthenticator(Buffer.from(readFileSync(NATS_NKEY, "utf8").trim()));
+  if (NATS_CA) options.tls = { caFile: NATS_CA };
+  return options;
+}
+
+/**
+ * Connects to a domain, and connects again for as long as the program runs.
+ * @param {string} domain
+ * @param {ConnectionOptions} [options] go before the environment's
+ */
+export async function open(domain, options) {
+  const all = { maxReconnectAttempts: -1, ...environment(), ...options };
+  return new Client(await connect(all), domain, all.inboxPrefix);
+}
+
+/** The answer in a message. @param {Msg} message @returns {any} */
+function read(message) {
+  if (message.headers?.code === 503 && message.data.length === 0) throw absent();
+  if (message.headers?.has("Nats-Service-Error-Code")) throw new Refusal(message.json());
+  return message.json();
+}
+
+const absent = () => new Refusal({ code: "UNAVAILABLE", message: "no frontend runs" });
+
+/** A domain, over the connection `nc`. */
+export class Client {
+  /** Inboxes of the polls that were given up, until the engine knows. @type {string[]} */
+  #unanswered = [];
+  /** What ends the polls under way when the connection breaks. @type {Set<() => void>} */
+  #broken = new Set();
+
+  /** @param {Awaited<ReturnType<typeof connect>>} nc @param {string} domain @param {string} [inboxPrefix] */
+  constructor(nc, domain, inboxPrefix) {
+    this.nc = nc;
+    this.domain = domain;
+    this.inboxPrefix = inboxPrefix;
+    this.#watch();
+  }
+
+  async #watch() {
+    for await (const { type } of this.nc.status()) {
+      // An answer may be lost with the connection. What was asked without one is lost for certain.
+      if (type === "disconnect" || type === "reconnect") this.#broken.forEach((end) => end());
+    }
+  }
+
+  /** Closes the connection when what was sent is there, or 5 s have passed. */
+  async close() {
+    await Promise.race([this.nc.drain().catch(() => {}), sleep(5_000, undefined, { ref: false })]);
+    await this.nc.close();
+  }
+
+  /** @param {string} subject @param {object} request @param {number} timeout */
+  async #ask(subject, request, timeout) {
+    const message = await this.nc.request(subject, JSON.stringify(request), { timeout }).catch((e) => {
+      throw e instanceof RequestError && e.isNoResponders() ? absent() : e;
+    });
+    return read(message);
+  }
+
+  /**
+   * Asks an endpoint of the domain, once.
+   * @template {keyof Verbs} V
+   * @param {V} verb
+   * @param {Verbs[V]["request"]} request
+   * @param {number} [timeout] ms
+   * @returns {Promise<Verbs[V]["response"]>}
+   */
+  ask(verb, request, timeout = askTimeout) {
+    return this.#ask(`yard.v1.${this.domain}.${verb}`, request, timeout);
+  }
+
+  /**
+   * Asks an endpoint that is no domain's, once.
+   * @template {keyof AdminVerbs} V
+   * @param {V} verb
+   * @param {AdminVerbs[V]["request"]} request
+   * @returns {Promise<AdminVerbs[V]["response"]>}
+   */
+  admin(verb, request) {
+    return this.#ask(`yard.v1.admin.${verb}`, request, askTimeout);
+  }
+
+  /**
+   * Submits tasks, and repeats for 30 s what is known not to be stored, or has a token for it. No answer at all
+   * is thrown: the tasks may be stored.
+   * @param {SubmitRequest} request
+   * @returns {Promise<SubmitResponse>}
+   */
+  async submit(request) {
+    const end = Date.now() + submitTime;
+    for (let tries = 1; ; tries++) {
+      try {
+        return await this.ask("tasks.submit", request, askTimeout + (request.wait ? (request.wait_ms ?? 30_000) : 0));
+      } catch (e) {
+        if (!(e instanceof Refusal) || Date.now() > end) throw e;
+        if (e.code === "UNKNOWN" && e.detail?.retry_token) request = { ...request, retry_token: e.detail.retry_token };
+        else if (e.code !== "UNAVAILABLE" && e.code !== "RESOURCE_EXHAUSTED") throw e;
+        await pause(tries, e);
+      }
+    }
+  }
+
+  /**
+   * Sends the outcome of an attempt and repeats it until there is a verdict, which is its answer. UNKNOWN: there was
+   * none by `until`. A result that is refused is thrown, and ends the task if it is reported as a failure.
+   * @param {PolledTask} task
+   * @param {"tasks.complete" | "tasks.fail"} verb
+   * @param {object} outcome the fields of a Completion or a Failure but the task's
+   * @param {number} until by Date.now()
+   * @returns {Promise<Code | "OK">}
+   */
+  async settle({ task_id, token }, verb, outcome, until) {
+    const refused = () => Object.assign(new Error("the result was refused"), { nonRetryable: true });
+    if (JSON.stringify(outcome).length > resultMax) throw refused();
+    for (let tries = 1; Date.now() < until; await pause(tries++)) {
+      const code = await this.ask(verb, { tasks: [{ ...outcome, task_id, token }] }, answerIn).then(
+        ({ verdicts: [verdict] }) => verdict?.code ?? "UNKNOWN",
+        (error) => (error instanceof Refusal ? error.code : "UNKNOWN"),
+      );
+      if (code === "INVALID_ARGUMENT" && verb === "tasks.complete") throw refused();
+      if (settled.includes(code)) return code;
+    }
+    return "UNKNOWN";
+  }
+
+  /**
+   * Hears of running tasks of the domain that were cancelled. It may miss some, and hear of some that were not: who
+   * runs such a task sends a heartbeat, whose answer is the truth.
+   * @param {(taskIds: string[]) => void} heard
+   */
+  cancels(heard) {
+    return this.nc.subscribe(`yard.v1.${this.domain}.hint.cancel`, {
+      callback: (error, message) => {
+        try {
+          if (!error) heard(/** @type {CancelHint} */ (message.json()).task_ids);
+        } catch {} // anybody in the domain may send anything here
+      },
+    });
+  }
+
+  /**
+   * Polls once. When `stop` aborts, the poll is taken back: what has come by then is returned, and what comes later
+   * goes to others at once.
+   * @param {PollRequest & { tasklist: string }} request
+   * @param {AbortSignal} stop
+   * @returns {Promise<PolledTask[]>}
+   */
+  async poll(request, stop) {
+    if (stop.aborted) return [];
+    const unanswered = this.#unanswered.slice();
+    const inbox = createInbox(this.inboxPrefix);
+    const answers = this.nc.subscribe(inbox, { max: 1 });
+    const end = () => answers.unsubscribe();
+    // The server is done with the subscription when drain ends: an answer is here by then, or will find nobody.
+    const withdraw = () => {
+      answers.drain().catch(end);
+      setTimeout(end, withdrawIn).unref();
+    };
+    const timer = setTimeout(withdraw, (request.wait_ms ?? 0) + pollGrace);
+    stop.addEventListener("abort", withdraw);
+    this.#broken.add(end);
+    try {
+      const body = JSON.stringify(unanswered.length ? { ...request, unanswered } : request);
+      this.nc.publish(`yard.v1.${this.domain}.tasks.poll.${request.tasklist}`, body, { reply: inbox });
+      for await (const message of answers) {
+        const { tasks = [] } = read(message);
+        this.#unanswered = this.#unanswered.filter((given) => !unanswered.includes(given));
+        return tasks;
+      }
+      if (stop.aborted) return [];
+      this.#unanswered = [...this.#unanswered, inbox].slice(-unansweredMax);
+      throw new Refusal({ code: "UNAVAILABLE", message: "the poll was not answered" });
+    } finally {
+      clearTimeout(timer);
+      stop.removeEventListener("abort", withdraw);
+      this.#broken.delete(end);
+    }
+  }
+}

@@ -1,0 +1,110 @@
+package clients_test
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/yardmaster-io/yardmaster/infra/yard/stack"
+)
+
+// requireCEnv set to 1 turns an absent compiler or libnats into a failure. CI sets it.
+const requireCEnv = "YARD_REQUIRE_C"
+
+// cClient is where the C client is, from here.
+const cClient = "../../contracts/c"
+
+// TestC compiles the C client with all warnings as errors, and runs its programs: the submitter, and a worker for
+// tasks that others submit.
+func TestC(t *testing.T) {
+	dir := t.TempDir()
+	if err := libnats(t, dir); err != nil {
+		if os.Getenv(requireCEnv) == "1" {
+			t.Fatalf("%s=1, but: %v", requireCEnv, err)
+		}
+		fmt.Fprintf(os.Stderr, "clients in C are left out (set %s=1 to make this a failure): %v\n", requireCEnv, err)
+		t.SkipNow()
+	}
+	client, worker := filepath.Join(cClient, "yardmaster.c"), filepath.Join(cClient, "worker.c")
+	for program, sources := range map[string][]string{
+		"submit":   {filepath.Join(cClient, "submit.c"), client},
+		"mailer":   {filepath.Join(cClient, "mailer.c"), worker, client},
+		"handlers": {"c/handlers.c", worker, client},
+	} {
+		if err := compile(t, filepath.Join(dir, program), sources...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := running(t, stack.Config{})
+	t.Run("first task", func(t *testing.T) { firstTaskInC(t, s) })
+	t.Run("outage", func(t *testing.T) {
+		outage(t, func(s *stack.Stack, domain string) *program {
+			return start(t, dir, []string{"NATS_URL=" + s.URL}, filepath.Join(dir, "handlers"), domain, "work")
+		})
+	})
+	t.Run("worker", func(t *testing.T) {
+		d := newDomain(t, s, "mixed")
+		p := start(t, dir, []string{"NATS_URL=" + s.URL}, filepath.Join(dir, "handlers"), d.name, "work")
+		t.Run("outcomes", func(t *testing.T) { outcomesInC(t, d) })
+		t.Run("cancel", func(t *testing.T) { cancelled(t, d) })
+		t.Run("heartbeats", func(t *testing.T) { d.endsInFirstAttempt(t, d.submit(t, "work", longTask)) })
+		t.Run("drain", func(t *testing.T) { drain(t, d, p) })
+	})
+}
+
+// firstTaskInC goes the way of the README, with its own commands, in a copy of the folder.
+func firstTaskInC(t *testing.T, s *stack.Stack) {
+	newDomain(t, s, "shop")
+	root, env := t.TempDir(), []string{"NATS_URL=" + s.URL}
+	if err := os.CopyFS(filepath.Join(root, "contracts", "c"), os.DirFS(cClient)); err != nil {
+		t.Fatal(err)
+	}
+	startWorker, submit := steps(t, "contracts/c/README.md", "e2e/clients/c_test.go")
+	p := start(t, root, env, "bash", "-euc", startWorker)
+	p.says(t, "waiting for tasks of mail in shop")
+	said, err := run(t, root, env, "bash", "-euc", submit)
+	if want := "completed {\"message_id\":\"<ann@example.com>\"}\n"; err != nil || said != want {
+		t.Errorf("the submitter said %q, want %q, %v", said, want, err)
+	}
+	p.interrupt(t)
+	p.wait(t)
+}
+
+// libnats tells whether a program with libnats can be built here.
+func libnats(t *testing.T, dir string) error {
+	t.Helper()
+	if _, err := exec.LookPath("cc"); err != nil {
+		return err
+	}
+	source := filepath.Join(dir, "probe.c")
+	if err := os.WriteFile(source, []byte("#include <nats/nats.h>\nint main(void) { nats_Close(); return 0; }\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return compile(t, filepath.Join(dir, "probe"), source)
+}
+
+func compile(t *testing.T, program string, sources ...string) error {
+	t.Helper()
+	args := append([]string{"-std=c17", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-O2", "-pthread", "-I", cClient, "-o", program}, sources...)
+	_, err := run(t, ".", nil, "cc", append(args, "-lnats")...)
+	return err
+}
+
+func outcomesInC(t *testing.T, d *domain) {
+	const payload = `{"note":"für <Änne> \" } ✉","list":[1,[2,{"a":null}]]}`
+	echo := d.submit(t, "work", `{"type":"echo","payload":`+payload+`}`)
+	flaky := d.submit(t, "work", `{"type":"flaky","retry":{"initial_interval_ms":10}}`)
+	broken := d.submit(t, "work", `{"type":"broken","retry":{"max_attempts":1}}`)
+	if end := d.becomes(t, echo, "completed"); string(end.Result) != payload {
+		t.Errorf("the result is %s, want %s", end.Result, payload)
+	}
+	end := d.becomes(t, flaky, "completed")
+	if string(end.Result) != "3" || end.Failures != 2 {
+		t.Errorf("it ended in its attempt %s, after %d failures", end.Result, end.Failures)
+	}
+	if end := d.becomes(t, broken, "dead"); end.ErrorType != "c" {
+		t.Errorf("a result that is no JSON ended with %+v", end)
+	}
+}
