@@ -5,13 +5,14 @@
 
 int main(int argc, char **argv) {
 	natsConnection *nc = NULL;
-	char body[8192], code[32] = "UNAVAILABLE";
-	snprintf(body, sizeof body, "{\"tasklist\":\"%s\",\"wait\":true,\"tasks\":[{\"type\":\"%s\",\"payload\":%s}]}", argc > 2 ? argv[2] : "mail",
-		argc > 3 ? argv[3] : "email.send", argc > 4 ? argv[4] : "{\"to\":\"ann@example.com\"}");
+	char body[8192], id[37], code[32] = "UNAVAILABLE";
+	yard_request_id(id);
+	snprintf(body, sizeof body, "{\"request_id\":\"%s\",\"tasklist\":\"%s\",\"wait\":true,\"tasks\":[{\"type\":\"%s\",\"payload\":%s}]}", id,
+		argc > 2 ? argv[2] : "mail", argc > 3 ? argv[3] : "email.send", argc > 4 ? argv[4] : "{\"to\":\"ann@example.com\"}");
 	if (yard_connect(&nc) != NATS_OK) return 1;
 	natsMsg *answer = NULL;
-	// These two say that nothing was stored. After any other, a repeat might store the task twice.
-	for (int pause = 50; !answer && pause < 10000 && (!strcmp(code, "UNAVAILABLE") || !strcmp(code, "RESOURCE_EXHAUSTED")); pause *= 2) {
+	// Nothing was stored, or nobody can tell. Sent again with its id, the task is stored once.
+	for (int pause = 50; !answer && pause < 10000 && strstr("UNAVAILABLE RESOURCE_EXHAUSTED UNKNOWN", code); pause *= 2) {
 		if (pause > 50) nats_Sleep(pause);
 		answer = yard_ask(nc, argc > 1 ? argv[1] : "shop", "tasks.submit", body, 42000, code);
 	}

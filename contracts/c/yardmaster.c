@@ -106,4 +106,15 @@ natsMsg *yard_ask(natsConnection *nc, const char *domain, const char *verb, cons
 	return answer;
 }
 
+void yard_request_id(char *out) {
+	unsigned char chance[10] = {0};
+	FILE *random = fopen("/dev/urandom", "r");
+	if (!random || fread(chance, sizeof chance, 1, random) != 1) abort(); // without chance it would name another's request
+	fclose(random);
+	uint64_t ms = (uint64_t)nats_Now();
+	int n = sprintf(out, "%08x-%04x-7%01x%02x-%02x%02x-", (unsigned)(ms >> 16 & 0xffffffff), (unsigned)(ms & 0xffff), chance[0] & 15, chance[1],
+		128 | (chance[2] & 63), chance[3]);
+	for (int i = 4; i < 10; i++) n += sprintf(out + n, "%02x", chance[i]);
+}
+
 json yard_body(natsMsg *answer) { return (json){natsMsg_GetData(answer), (size_t)natsMsg_GetDataLength(answer)}; }

@@ -42,6 +42,9 @@ natsStatus yard_connect(natsConnection **nc);
 // into `code`, of at least 32 bytes: UNAVAILABLE where nobody is there to answer, UNKNOWN where no answer came.
 natsMsg *yard_ask(natsConnection *nc, const char *domain, const char *verb, const char *body, int64_t timeout_ms, char *code);
 
+// Writes a request id, a UUID of version 7, into `out`, of at least 37 bytes. A submit that has one may be sent again.
+void yard_request_id(char *out);
+
 // The JSON of an answer.
 json yard_body(natsMsg *answer);
 

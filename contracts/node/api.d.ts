@@ -13,8 +13,10 @@ export interface SubmitRequest {
   wait?: boolean;
   /** How long to wait for it, ms, 0..60000; only with wait. Default 30000. Past it the answer tells the state so far. */
   wait_ms?: number;
-  /** From an UNKNOWN answer: pins the partition and identity of the repeat, so that no task is doubled. */
-  retry_token?: string;
+  /** Names the request: a UUID of version 7 (RFC 9562) that the client makes when it sends it first. A repeat with the same id and the same tasks, through any frontend and within 10 minutes, stores nothing twice and is answered with the same results. Without one a request that got no answer must not be repeated. */
+  request_id?: string;
+  /** How many times this request has been sent with its id, this time included: 1, then 2 and so on. Who counts gets the quickest way for the first try, and must count every repeat. Default 0: not counted; always safe, and slower in bulk, since such a request shares its write to disk with no other. */
+  tries?: number;
 }
 
 export interface SubmitResponse {
@@ -26,6 +28,8 @@ export interface SubmitResponse {
   wait_code?: string;
   /** With RESOURCE_EXHAUSTED in wait_code: how long to wait before that, ms. */
   wait_retry_after_ms?: number;
+  /** The server's clock, Unix ms, where the time in `request_id` is more than 1 s off: add the difference to the clock that makes the next ids. Else 0. */
+  now_ms?: number;
 }
 
 /** PollRequest (tasks.poll): a worker asks for work. */
@@ -316,7 +320,7 @@ export interface PolledTask {
   failures?: number;
   /** So many failures send it to the dead letters. */
   max_attempts: number;
-  /** When it was accepted, Unix ms. */
+  /** When it was accepted, Unix ms; with a `request_id` the time in that. */
   created_at_ms: number;
   /** The attempt must be over after this time, ms, counted from when this was sent. A duration, since the worker's clock may be wrong. */
   timeout_ms: number;
@@ -452,7 +456,7 @@ export interface Domain {
   name: string;
   /** For people; at most 1024 bytes. */
   description?: string;
-  /** How long finished tasks are kept, ms, 120000..31622400000. Default 604800000 (7 days). */
+  /** How long finished tasks are kept, ms, 900000..31622400000. Default 604800000 (7 days). */
   retention_ms?: number;
   /** Changes with every put; the server sets it. In a put, 0 (default) means: whatever is stored. Another number means: only in place of this revision, else STALE. */
   revision?: number;

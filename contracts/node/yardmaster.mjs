@@ -1,4 +1,5 @@
 // A client of Yardmaster: the official NATS client, JSON, and what each program would write again. Copy it.
+import { randomUUID } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { RequestError, connect, createInbox, nkeyAuthenticator } from "@nats-io/transport-node";
@@ -8,6 +9,9 @@ import { RequestError, connect, createInbox, nkeyAuthenticator } from "@nats-io/
 
 const askTimeout = 12_000; // ms; the engine itself answers within 10 s
 const submitTime = 30_000; // ms that a submit is repeated for
+
+/** What a submit is repeated after: nothing was stored, or nobody can tell. */
+const passing = ["UNAVAILABLE", "RESOURCE_EXHAUSTED", "UNKNOWN"];
 const pollGrace = 5_000; // ms after its wait that a poll's answer may come
 const withdrawIn = 2_000; // ms that it takes at most to take a poll back
 const resultMax = 400_000; // characters of an outcome: more than 256 KiB in base64, less than the largest message
@@ -85,6 +89,8 @@ const absent = () => new Refusal({ code: "UNAVAILABLE", message: "no frontend ru
 export class Client {
   /** Inboxes of the polls that were given up, until the engine knows. @type {string[]} */
   #unanswered = [];
+  /** How far the engine's clock is ahead of ours, ms, once it has told. */
+  #ahead = 0;
   /** What ends the polls under way when the connection breaks. @type {Set<() => void>} */
   #broken = new Set();
 
@@ -140,21 +146,32 @@ export class Client {
     return this.#ask(`yard.v1.admin.${verb}`, request, askTimeout);
   }
 
+  /** A UUID of version 7: the time by the engine's clock, and chance. */
+  #requestId() {
+    const ms = (Date.now() + this.#ahead).toString(16).padStart(12, "0");
+    return `${ms.slice(0, 8)}-${ms.slice(8)}-7${randomUUID().slice(15)}`;
+  }
+
   /**
-   * Submits tasks, and repeats for 30 s what is known not to be stored, or has a token for it. No answer at all
-   * is thrown: the tasks may be stored.
+   * Submits tasks, and repeats for 30 s what is not stored or got no answer. The request has an id, so the tasks are
+   * stored once.
    * @param {SubmitRequest} request
    * @returns {Promise<SubmitResponse>}
    */
   async submit(request) {
     const end = Date.now() + submitTime;
+    const timeout = answerIn + (request.wait ? (request.wait_ms ?? 30_000) : 0);
+    let request_id = this.#requestId();
     for (let tries = 1; ; tries++) {
       try {
-        return await this.ask("tasks.submit", request, askTimeout + (request.wait ? (request.wait_ms ?? 30_000) : 0));
+        return await this.ask("tasks.submit", { ...request, request_id }, timeout);
       } catch (e) {
-        if (!(e instanceof Refusal) || Date.now() > end) throw e;
-        if (e.code === "UNKNOWN" && e.detail?.retry_token) request = { ...request, retry_token: e.detail.retry_token };
-        else if (e.code !== "UNAVAILABLE" && e.code !== "RESOURCE_EXHAUSTED") throw e;
+        const refusal = e instanceof Refusal ? e : undefined;
+        const clock = tries === 1 && refusal?.path === "/request_id" && Number(refusal.detail?.now_ms);
+        if (clock) {
+          this.#ahead = clock - Date.now(); // our clock is off
+          request_id = this.#requestId();
+        } else if (!passing.includes(refusal?.code ?? "UNKNOWN") || Date.now() > end) throw e;
         await pause(tries, e);
       }
     }

@@ -15,11 +15,15 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/infra/yard/stack"
 )
 
 // otherLanguages is the page with the bytes of requests and answers.
 const otherLanguages = "../../contracts/docs/other-languages.md"
+
+// pagesRequestID is the request id of the page, which is too old by now.
+const pagesRequestID = "019aa60d-5480-7000-8a3c-6f1d2b4e5a60"
 
 // block is a fenced block of the page: a message, and what kind of it.
 type block struct {
@@ -51,7 +55,7 @@ func TestOtherLanguages(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &replay{nc: nc, url: s.URL, names: map[string]string{}}
+	r := &replay{nc: nc, url: s.URL, names: map[string]string{pagesRequestID: ids.NewRequestID(time.Now()).String()}}
 	kinds := map[string]int{}
 	for i, b := range blocks {
 		kinds[b.kind]++
