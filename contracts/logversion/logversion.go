@@ -29,13 +29,15 @@ const (
 	// Queues is the format since which a checkpoint may hold the cursors of domains that lag behind
 	// their lane, grabs name their domain, and positions tell whether domains share a message.
 	Queues = 3
+	// Headers is the format since which tasks may have headers.
+	Headers = 4
 )
 
 // newest is the newest format that this program reads and writes. A build raises
 // it, for tests of programs of two versions side by side:
 //
-//	go build -ldflags "-X github.com/yardmaster-io/yardmaster/contracts/logversion.newest=4"
-var newest = "3"
+//	go build -ldflags "-X github.com/yardmaster-io/yardmaster/contracts/logversion.newest=5"
+var newest = "4"
 
 var parsed = sync.OnceValue(func() uint32 {
 	v, err := parse(newest)

@@ -27,7 +27,7 @@ const within = 120 * time.Second
 const domain, tasklist = "upgraded", "work"
 
 // nextVersion is what the newer binaries read and write.
-const nextVersion = 4
+const nextVersion = 5
 
 // older and newer are built once for all tests.
 var older, newer cluster.Binaries
