@@ -37,6 +37,8 @@ func fill(m protoreflect.Message) {
 	for i := range fields.Len() {
 		f := fields.Get(i)
 		switch {
+		case f.IsMap():
+			m.Mutable(f).Map().Set(protoreflect.ValueOfString("name").MapKey(), sample(f.MapValue()))
 		case f.IsList() && f.Message() != nil:
 			fill(m.Mutable(f).List().AppendMutable().Message())
 		case f.IsList():

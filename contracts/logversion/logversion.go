@@ -31,6 +31,8 @@ const (
 	Queues = 3
 	// Within is the format since which a submit may be void that the log takes too late.
 	Within = 4
+	// Headers is the format since which tasks may have headers.
+	Headers = 4
 )
 
 // newest is the newest format that this program reads and writes. A build raises

@@ -110,6 +110,8 @@ export interface ListRequest {
   limit?: number;
   /** The next_cursor of the answer before, with the same filter. Default: from the newest. */
   cursor?: string;
+  /** Only tasks that have each of these headers with exactly this value; at most 4. Default: all. There is no index of headers: tasks are read until a page is full, but of waiting tasks no more than 10000 for one answer and partition, so that a page may hold few tasks, or none, and have a next_cursor all the same. Since log version 4. */
+  headers?: map of strings;
 }
 
 export interface ListResponse {
@@ -290,6 +292,8 @@ export interface NewTask {
   heartbeat_timeout_ms?: number;
   /** W3C trace context of this task. Default: the request's traceparent header. */
   traceparent?: string;
+  /** Texts that go with the task, by name, for its worker and to find tasks by: at most 32, and 4096 bytes of names and values in all. A name is [A-Za-z0-9._-]{1,64}, better in lower case; names that begin with yard- are reserved. A value is UTF-8, at most 1024 bytes. They are kept as they are. Since log version 4. */
+  headers?: map of strings;
 }
 
 /** SubmitResult is what became of one task of a submit. */
@@ -328,6 +332,8 @@ export interface PolledTask {
   heartbeat_timeout_ms?: number;
   /** W3C trace context to continue. */
   traceparent?: string;
+  /** As they were submitted. */
+  headers?: map of strings;
 }
 
 /** Completion is one attempt that succeeded. */
@@ -430,6 +436,8 @@ export interface Task {
   events?: TaskEvent[];
   /** W3C trace context of the task. */
   traceparent?: string;
+  /** As they were submitted. */
+  headers?: map of strings;
 }
 
 /** TaskEvent is one step in a task's life. */

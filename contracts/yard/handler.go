@@ -19,6 +19,8 @@ type Attempt struct {
 	Type     string
 	// Payload is the task's input.
 	Payload Payload
+	// Headers are the task's, as they were submitted; nil = none.
+	Headers map[string]string
 	// Priority is 1 (most urgent) to 5.
 	Priority int
 	// Number is the number of this grant, from 1: one more each time that the task is given to a worker,
@@ -41,7 +43,7 @@ type Attempt struct {
 func newAttempt(domain string, t *yardv1.PolledTask) Attempt {
 	return Attempt{
 		TaskID: t.TaskId, Domain: domain, Tasklist: t.Tasklist, Type: t.Type,
-		Payload: payloadOf(t.Payload), Priority: int(t.Priority),
+		Payload: payloadOf(t.Payload), Headers: t.Headers, Priority: int(t.Priority),
 		Number: int(t.Attempt), Failures: int(t.Failures), MaxAttempts: int(t.MaxAttempts),
 		CreatedAt:        time.UnixMilli(t.CreatedAtMs),
 		Deadline:         time.Now().Add(time.Duration(t.TimeoutMs) * time.Millisecond),

@@ -47,6 +47,7 @@ func TestTaskFillsEveryField(t *testing.T) {
 		Type: "a", Tasklist: "b", Payload: 1, Priority: 2, Delay: 1500 * time.Microsecond, RunAt: at,
 		Retry:        &RetryPolicy{MaxAttempts: 3, InitialInterval: time.Second, Backoff: 1.5, MaxInterval: time.Hour},
 		StartToClose: time.Minute, HeartbeatTimeout: time.Second, Traceparent: "tp",
+		Headers: map[string]string{"partner": "acme"},
 	}
 	got := &yardv1.NewTask{}
 	if err := task.fill(got); err != nil {
@@ -56,6 +57,7 @@ func TestTaskFillsEveryField(t *testing.T) {
 		Type: "a", Tasklist: "b", Payload: &yardv1.Payload{Data: []byte("1")}, Priority: 2, DelayMs: 2, RunAtMs: at.UnixMilli(),
 		Retry:          &yardv1.RetryPolicy{MaxAttempts: 3, InitialIntervalMs: 1000, Backoff: 1.5, MaxIntervalMs: 3_600_000},
 		StartToCloseMs: 60_000, HeartbeatTimeoutMs: 1000, Traceparent: "tp",
+		Headers: map[string]string{"partner": "acme"},
 	}
 	if a, b := encoded(t, got), encoded(t, want); !bytes.Equal(a, b) {
 		t.Errorf("got %v, want %v", got, want)

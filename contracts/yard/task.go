@@ -32,6 +32,9 @@ type Task struct {
 	// Traceparent is the W3C trace context the task continues. Default: the span
 	// in the context it is submitted with.
 	Traceparent string
+	// Headers are texts that go with the task, for its worker and to find tasks by: at most 32, and 4 KiB in all.
+	// A name is [A-Za-z0-9._-]{1,64}, not beginning with yard-; a value is UTF-8, at most 1 KiB.
+	Headers map[string]string
 }
 
 // RetryPolicy says what follows a failed attempt. A zero field takes the task
@@ -66,6 +69,7 @@ func (t *Task) fill(w *yardv1.NewTask) error {
 	w.StartToCloseMs = milliseconds(t.StartToClose)
 	w.HeartbeatTimeoutMs = milliseconds(t.HeartbeatTimeout)
 	w.Traceparent = t.Traceparent
+	w.Headers = t.Headers
 	return nil
 }
 

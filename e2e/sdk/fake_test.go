@@ -239,7 +239,7 @@ func (f *fake) grant(t *task) *yardv1.PolledTask {
 	return &yardv1.PolledTask{
 		TaskId: t.id, Token: t.token, Type: t.task.Type, Tasklist: t.task.Tasklist, Payload: t.task.Payload,
 		Attempt: int32(t.grants), Failures: int32(t.failures), MaxAttempts: 3, TimeoutMs: time.Minute.Milliseconds(),
-		HeartbeatTimeoutMs: t.task.HeartbeatTimeoutMs, Traceparent: t.task.Traceparent,
+		HeartbeatTimeoutMs: t.task.HeartbeatTimeoutMs, Traceparent: t.task.Traceparent, Headers: t.task.Headers,
 	}
 }
 

@@ -236,7 +236,9 @@ type Record struct {
 	StepsDropped uint32 `protobuf:"varint,28,opt,name=steps_dropped,json=stepsDropped,proto3" json:"steps_dropped,omitempty"`
 	// Of a first submit: void if the log stored it more than so many ms after the time in its id, as if it were not
 	// there. 0 = never void.
-	WithinMs      int64 `protobuf:"varint,29,opt,name=within_ms,json=withinMs,proto3" json:"within_ms,omitempty"`
+	WithinMs int64 `protobuf:"varint,29,opt,name=within_ms,json=withinMs,proto3" json:"within_ms,omitempty"`
+	// By name, ascending. Since log version 4.
+	Headers       []*Header `protobuf:"bytes,30,rep,name=headers,proto3" json:"headers,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -474,6 +476,66 @@ func (x *Record) GetWithinMs() int64 {
 	return 0
 }
 
+func (x *Record) GetHeaders() []*Header {
+	if x != nil {
+		return x.Headers
+	}
+	return nil
+}
+
+// Header is a text that goes with a task (yard.v1.NewTask).
+type Header struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Value         string                 `protobuf:"bytes,2,opt,name=value,proto3" json:"value,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Header) Reset() {
+	*x = Header{}
+	mi := &file_yard_log_v1_log_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Header) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Header) ProtoMessage() {}
+
+func (x *Header) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_log_v1_log_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Header.ProtoReflect.Descriptor instead.
+func (*Header) Descriptor() ([]byte, []int) {
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *Header) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *Header) GetValue() string {
+	if x != nil {
+		return x.Value
+	}
+	return ""
+}
+
 // Attempt is the running attempt of a task, or its last one.
 type Attempt struct {
 	state            protoimpl.MessageState `protogen:"open.v1"`
@@ -498,7 +560,7 @@ type Attempt struct {
 
 func (x *Attempt) Reset() {
 	*x = Attempt{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[2]
+	mi := &file_yard_log_v1_log_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -510,7 +572,7 @@ func (x *Attempt) String() string {
 func (*Attempt) ProtoMessage() {}
 
 func (x *Attempt) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[2]
+	mi := &file_yard_log_v1_log_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -523,7 +585,7 @@ func (x *Attempt) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Attempt.ProtoReflect.Descriptor instead.
 func (*Attempt) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{2}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *Attempt) GetNonce() uint64 {
@@ -618,7 +680,7 @@ type Granted struct {
 
 func (x *Granted) Reset() {
 	*x = Granted{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[3]
+	mi := &file_yard_log_v1_log_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -630,7 +692,7 @@ func (x *Granted) String() string {
 func (*Granted) ProtoMessage() {}
 
 func (x *Granted) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[3]
+	mi := &file_yard_log_v1_log_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -643,7 +705,7 @@ func (x *Granted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Granted.ProtoReflect.Descriptor instead.
 func (*Granted) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{3}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Granted) GetShard() uint32 {
@@ -690,7 +752,7 @@ type Step struct {
 
 func (x *Step) Reset() {
 	*x = Step{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[4]
+	mi := &file_yard_log_v1_log_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -702,7 +764,7 @@ func (x *Step) String() string {
 func (*Step) ProtoMessage() {}
 
 func (x *Step) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[4]
+	mi := &file_yard_log_v1_log_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -715,7 +777,7 @@ func (x *Step) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Step.ProtoReflect.Descriptor instead.
 func (*Step) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{4}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Step) GetKind() int32 {
@@ -787,7 +849,7 @@ type Batch struct {
 
 func (x *Batch) Reset() {
 	*x = Batch{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[5]
+	mi := &file_yard_log_v1_log_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -799,7 +861,7 @@ func (x *Batch) String() string {
 func (*Batch) ProtoMessage() {}
 
 func (x *Batch) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[5]
+	mi := &file_yard_log_v1_log_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -812,7 +874,7 @@ func (x *Batch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Batch.ProtoReflect.Descriptor instead.
 func (*Batch) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{5}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Batch) GetTasks() []*Record {
@@ -868,7 +930,7 @@ type ArchivePage struct {
 
 func (x *ArchivePage) Reset() {
 	*x = ArchivePage{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[6]
+	mi := &file_yard_log_v1_log_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -880,7 +942,7 @@ func (x *ArchivePage) String() string {
 func (*ArchivePage) ProtoMessage() {}
 
 func (x *ArchivePage) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[6]
+	mi := &file_yard_log_v1_log_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -893,7 +955,7 @@ func (x *ArchivePage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ArchivePage.ProtoReflect.Descriptor instead.
 func (*ArchivePage) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{6}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *ArchivePage) GetLogVersion() uint32 {
@@ -965,7 +1027,7 @@ type Event struct {
 
 func (x *Event) Reset() {
 	*x = Event{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[7]
+	mi := &file_yard_log_v1_log_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -977,7 +1039,7 @@ func (x *Event) String() string {
 func (*Event) ProtoMessage() {}
 
 func (x *Event) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[7]
+	mi := &file_yard_log_v1_log_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -990,7 +1052,7 @@ func (x *Event) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Event.ProtoReflect.Descriptor instead.
 func (*Event) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{7}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Event) GetKind() EventKind {
@@ -1141,7 +1203,7 @@ type PollRef struct {
 
 func (x *PollRef) Reset() {
 	*x = PollRef{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[8]
+	mi := &file_yard_log_v1_log_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1153,7 +1215,7 @@ func (x *PollRef) String() string {
 func (*PollRef) ProtoMessage() {}
 
 func (x *PollRef) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[8]
+	mi := &file_yard_log_v1_log_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1166,7 +1228,7 @@ func (x *PollRef) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PollRef.ProtoReflect.Descriptor instead.
 func (*PollRef) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{8}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *PollRef) GetWorker() string {
@@ -1220,7 +1282,7 @@ type EventBatch struct {
 
 func (x *EventBatch) Reset() {
 	*x = EventBatch{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[9]
+	mi := &file_yard_log_v1_log_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1232,7 +1294,7 @@ func (x *EventBatch) String() string {
 func (*EventBatch) ProtoMessage() {}
 
 func (x *EventBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[9]
+	mi := &file_yard_log_v1_log_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1245,7 +1307,7 @@ func (x *EventBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EventBatch.ProtoReflect.Descriptor instead.
 func (*EventBatch) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{9}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *EventBatch) GetEvents() []*Event {
@@ -1319,7 +1381,7 @@ type VerdictBatch struct {
 
 func (x *VerdictBatch) Reset() {
 	*x = VerdictBatch{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[10]
+	mi := &file_yard_log_v1_log_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1331,7 +1393,7 @@ func (x *VerdictBatch) String() string {
 func (*VerdictBatch) ProtoMessage() {}
 
 func (x *VerdictBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[10]
+	mi := &file_yard_log_v1_log_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1344,7 +1406,7 @@ func (x *VerdictBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VerdictBatch.ProtoReflect.Descriptor instead.
 func (*VerdictBatch) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{10}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *VerdictBatch) GetRequestId() uint64 {
@@ -1390,7 +1452,7 @@ type EventVerdict struct {
 
 func (x *EventVerdict) Reset() {
 	*x = EventVerdict{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[11]
+	mi := &file_yard_log_v1_log_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1402,7 +1464,7 @@ func (x *EventVerdict) String() string {
 func (*EventVerdict) ProtoMessage() {}
 
 func (x *EventVerdict) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[11]
+	mi := &file_yard_log_v1_log_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1415,7 +1477,7 @@ func (x *EventVerdict) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EventVerdict.ProtoReflect.Descriptor instead.
 func (*EventVerdict) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{11}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *EventVerdict) GetCode() string {
@@ -1485,7 +1547,7 @@ type Hints struct {
 
 func (x *Hints) Reset() {
 	*x = Hints{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[12]
+	mi := &file_yard_log_v1_log_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1497,7 +1559,7 @@ func (x *Hints) String() string {
 func (*Hints) ProtoMessage() {}
 
 func (x *Hints) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[12]
+	mi := &file_yard_log_v1_log_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1510,7 +1572,7 @@ func (x *Hints) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Hints.ProtoReflect.Descriptor instead.
 func (*Hints) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{12}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Hints) GetTriggers() []*TriggerGroup {
@@ -1545,7 +1607,7 @@ type TriggerGroup struct {
 
 func (x *TriggerGroup) Reset() {
 	*x = TriggerGroup{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[13]
+	mi := &file_yard_log_v1_log_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1557,7 +1619,7 @@ func (x *TriggerGroup) String() string {
 func (*TriggerGroup) ProtoMessage() {}
 
 func (x *TriggerGroup) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[13]
+	mi := &file_yard_log_v1_log_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1570,7 +1632,7 @@ func (x *TriggerGroup) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TriggerGroup.ProtoReflect.Descriptor instead.
 func (*TriggerGroup) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{13}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *TriggerGroup) GetDomain() string {
@@ -1636,7 +1698,7 @@ type SlotRelease struct {
 
 func (x *SlotRelease) Reset() {
 	*x = SlotRelease{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[14]
+	mi := &file_yard_log_v1_log_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1648,7 +1710,7 @@ func (x *SlotRelease) String() string {
 func (*SlotRelease) ProtoMessage() {}
 
 func (x *SlotRelease) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[14]
+	mi := &file_yard_log_v1_log_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1661,7 +1723,7 @@ func (x *SlotRelease) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SlotRelease.ProtoReflect.Descriptor instead.
 func (*SlotRelease) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{14}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *SlotRelease) GetDomain() string {
@@ -1716,7 +1778,7 @@ type Cursor struct {
 
 func (x *Cursor) Reset() {
 	*x = Cursor{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[15]
+	mi := &file_yard_log_v1_log_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1728,7 +1790,7 @@ func (x *Cursor) String() string {
 func (*Cursor) ProtoMessage() {}
 
 func (x *Cursor) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[15]
+	mi := &file_yard_log_v1_log_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1741,7 +1803,7 @@ func (x *Cursor) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cursor.ProtoReflect.Descriptor instead.
 func (*Cursor) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{15}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Cursor) GetEpoch() uint64 {
@@ -1828,7 +1890,7 @@ type CursorPart struct {
 
 func (x *CursorPart) Reset() {
 	*x = CursorPart{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[16]
+	mi := &file_yard_log_v1_log_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1840,7 +1902,7 @@ func (x *CursorPart) String() string {
 func (*CursorPart) ProtoMessage() {}
 
 func (x *CursorPart) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[16]
+	mi := &file_yard_log_v1_log_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1853,7 +1915,7 @@ func (x *CursorPart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CursorPart.ProtoReflect.Descriptor instead.
 func (*CursorPart) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{16}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *CursorPart) GetSeq() uint64 {
@@ -1922,7 +1984,7 @@ type Checkpoint struct {
 
 func (x *Checkpoint) Reset() {
 	*x = Checkpoint{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[17]
+	mi := &file_yard_log_v1_log_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1934,7 +1996,7 @@ func (x *Checkpoint) String() string {
 func (*Checkpoint) ProtoMessage() {}
 
 func (x *Checkpoint) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[17]
+	mi := &file_yard_log_v1_log_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1947,7 +2009,7 @@ func (x *Checkpoint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Checkpoint.ProtoReflect.Descriptor instead.
 func (*Checkpoint) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{17}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Checkpoint) GetEpoch() uint64 {
@@ -2073,7 +2135,7 @@ type ShardFence struct {
 
 func (x *ShardFence) Reset() {
 	*x = ShardFence{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[18]
+	mi := &file_yard_log_v1_log_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2085,7 +2147,7 @@ func (x *ShardFence) String() string {
 func (*ShardFence) ProtoMessage() {}
 
 func (x *ShardFence) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[18]
+	mi := &file_yard_log_v1_log_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2098,7 +2160,7 @@ func (x *ShardFence) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardFence.ProtoReflect.Descriptor instead.
 func (*ShardFence) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{18}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *ShardFence) GetShard() uint32 {
@@ -2131,7 +2193,7 @@ type LaneCursor struct {
 
 func (x *LaneCursor) Reset() {
 	*x = LaneCursor{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[19]
+	mi := &file_yard_log_v1_log_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2143,7 +2205,7 @@ func (x *LaneCursor) String() string {
 func (*LaneCursor) ProtoMessage() {}
 
 func (x *LaneCursor) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[19]
+	mi := &file_yard_log_v1_log_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2156,7 +2218,7 @@ func (x *LaneCursor) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LaneCursor.ProtoReflect.Descriptor instead.
 func (*LaneCursor) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{19}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *LaneCursor) GetLane() uint32 {
@@ -2212,7 +2274,7 @@ type QueueCursor struct {
 
 func (x *QueueCursor) Reset() {
 	*x = QueueCursor{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[20]
+	mi := &file_yard_log_v1_log_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2224,7 +2286,7 @@ func (x *QueueCursor) String() string {
 func (*QueueCursor) ProtoMessage() {}
 
 func (x *QueueCursor) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[20]
+	mi := &file_yard_log_v1_log_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2237,7 +2299,7 @@ func (x *QueueCursor) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueueCursor.ProtoReflect.Descriptor instead.
 func (*QueueCursor) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{20}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *QueueCursor) GetLane() uint32 {
@@ -2294,7 +2356,7 @@ type QueueLevel struct {
 
 func (x *QueueLevel) Reset() {
 	*x = QueueLevel{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[21]
+	mi := &file_yard_log_v1_log_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2306,7 +2368,7 @@ func (x *QueueLevel) String() string {
 func (*QueueLevel) ProtoMessage() {}
 
 func (x *QueueLevel) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[21]
+	mi := &file_yard_log_v1_log_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2319,7 +2381,7 @@ func (x *QueueLevel) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueueLevel.ProtoReflect.Descriptor instead.
 func (*QueueLevel) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{21}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *QueueLevel) GetLane() uint32 {
@@ -2354,7 +2416,7 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"\abackoff\x18\x03 \x01(\x01R\abackoff\x12&\n" +
 	"\x0fmax_interval_ms\x18\x04 \x01(\x03R\rmaxIntervalMs\x12)\n" +
 	"\x11start_to_close_ms\x18\x05 \x01(\x03R\x0estartToCloseMs\x120\n" +
-	"\x14heartbeat_timeout_ms\x18\x06 \x01(\x03R\x12heartbeatTimeoutMs\"\x83\a\n" +
+	"\x14heartbeat_timeout_ms\x18\x06 \x01(\x03R\x12heartbeatTimeoutMs\"\xb2\a\n" +
 	"\x06Record\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\fR\x02id\x12\x16\n" +
 	"\x06domain\x18\x02 \x01(\tR\x06domain\x12\x1a\n" +
@@ -2386,7 +2448,11 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"\x05as_of\x18\x1a \x01(\x04R\x04asOf\x12\x1e\n" +
 	"\vready_at_ms\x18\x1b \x01(\x03R\treadyAtMs\x12#\n" +
 	"\rsteps_dropped\x18\x1c \x01(\rR\fstepsDropped\x12\x1b\n" +
-	"\twithin_ms\x18\x1d \x01(\x03R\bwithinMs\"\xe5\x02\n" +
+	"\twithin_ms\x18\x1d \x01(\x03R\bwithinMs\x12-\n" +
+	"\aheaders\x18\x1e \x03(\v2\x13.yard.log.v1.HeaderR\aheaders\"2\n" +
+	"\x06Header\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value\"\xe5\x02\n" +
 	"\aAttempt\x12\x14\n" +
 	"\x05nonce\x18\x01 \x01(\x04R\x05nonce\x12\x16\n" +
 	"\x06worker\x18\x02 \x01(\tR\x06worker\x12\"\n" +
@@ -2598,57 +2664,59 @@ func file_yard_log_v1_log_proto_rawDescGZIP() []byte {
 }
 
 var file_yard_log_v1_log_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_yard_log_v1_log_proto_msgTypes = make([]protoimpl.MessageInfo, 22)
+var file_yard_log_v1_log_proto_msgTypes = make([]protoimpl.MessageInfo, 23)
 var file_yard_log_v1_log_proto_goTypes = []any{
 	(EventKind)(0),       // 0: yard.log.v1.EventKind
 	(*Policy)(nil),       // 1: yard.log.v1.Policy
 	(*Record)(nil),       // 2: yard.log.v1.Record
-	(*Attempt)(nil),      // 3: yard.log.v1.Attempt
-	(*Granted)(nil),      // 4: yard.log.v1.Granted
-	(*Step)(nil),         // 5: yard.log.v1.Step
-	(*Batch)(nil),        // 6: yard.log.v1.Batch
-	(*ArchivePage)(nil),  // 7: yard.log.v1.ArchivePage
-	(*Event)(nil),        // 8: yard.log.v1.Event
-	(*PollRef)(nil),      // 9: yard.log.v1.PollRef
-	(*EventBatch)(nil),   // 10: yard.log.v1.EventBatch
-	(*VerdictBatch)(nil), // 11: yard.log.v1.VerdictBatch
-	(*EventVerdict)(nil), // 12: yard.log.v1.EventVerdict
-	(*Hints)(nil),        // 13: yard.log.v1.Hints
-	(*TriggerGroup)(nil), // 14: yard.log.v1.TriggerGroup
-	(*SlotRelease)(nil),  // 15: yard.log.v1.SlotRelease
-	(*Cursor)(nil),       // 16: yard.log.v1.Cursor
-	(*CursorPart)(nil),   // 17: yard.log.v1.CursorPart
-	(*Checkpoint)(nil),   // 18: yard.log.v1.Checkpoint
-	(*ShardFence)(nil),   // 19: yard.log.v1.ShardFence
-	(*LaneCursor)(nil),   // 20: yard.log.v1.LaneCursor
-	(*QueueCursor)(nil),  // 21: yard.log.v1.QueueCursor
-	(*QueueLevel)(nil),   // 22: yard.log.v1.QueueLevel
+	(*Header)(nil),       // 3: yard.log.v1.Header
+	(*Attempt)(nil),      // 4: yard.log.v1.Attempt
+	(*Granted)(nil),      // 5: yard.log.v1.Granted
+	(*Step)(nil),         // 6: yard.log.v1.Step
+	(*Batch)(nil),        // 7: yard.log.v1.Batch
+	(*ArchivePage)(nil),  // 8: yard.log.v1.ArchivePage
+	(*Event)(nil),        // 9: yard.log.v1.Event
+	(*PollRef)(nil),      // 10: yard.log.v1.PollRef
+	(*EventBatch)(nil),   // 11: yard.log.v1.EventBatch
+	(*VerdictBatch)(nil), // 12: yard.log.v1.VerdictBatch
+	(*EventVerdict)(nil), // 13: yard.log.v1.EventVerdict
+	(*Hints)(nil),        // 14: yard.log.v1.Hints
+	(*TriggerGroup)(nil), // 15: yard.log.v1.TriggerGroup
+	(*SlotRelease)(nil),  // 16: yard.log.v1.SlotRelease
+	(*Cursor)(nil),       // 17: yard.log.v1.Cursor
+	(*CursorPart)(nil),   // 18: yard.log.v1.CursorPart
+	(*Checkpoint)(nil),   // 19: yard.log.v1.Checkpoint
+	(*ShardFence)(nil),   // 20: yard.log.v1.ShardFence
+	(*LaneCursor)(nil),   // 21: yard.log.v1.LaneCursor
+	(*QueueCursor)(nil),  // 22: yard.log.v1.QueueCursor
+	(*QueueLevel)(nil),   // 23: yard.log.v1.QueueLevel
 }
 var file_yard_log_v1_log_proto_depIdxs = []int32{
 	1,  // 0: yard.log.v1.Record.policy:type_name -> yard.log.v1.Policy
-	5,  // 1: yard.log.v1.Record.steps:type_name -> yard.log.v1.Step
-	3,  // 2: yard.log.v1.Record.attempt:type_name -> yard.log.v1.Attempt
-	4,  // 3: yard.log.v1.Attempt.granted:type_name -> yard.log.v1.Granted
-	9,  // 4: yard.log.v1.Granted.poll:type_name -> yard.log.v1.PollRef
-	2,  // 5: yard.log.v1.Batch.tasks:type_name -> yard.log.v1.Record
-	0,  // 6: yard.log.v1.Event.kind:type_name -> yard.log.v1.EventKind
-	2,  // 7: yard.log.v1.Event.carried:type_name -> yard.log.v1.Record
-	8,  // 8: yard.log.v1.EventBatch.events:type_name -> yard.log.v1.Event
-	9,  // 9: yard.log.v1.EventBatch.polls:type_name -> yard.log.v1.PollRef
-	12, // 10: yard.log.v1.VerdictBatch.verdicts:type_name -> yard.log.v1.EventVerdict
-	14, // 11: yard.log.v1.Hints.triggers:type_name -> yard.log.v1.TriggerGroup
-	15, // 12: yard.log.v1.Hints.releases:type_name -> yard.log.v1.SlotRelease
-	17, // 13: yard.log.v1.Cursor.ahead:type_name -> yard.log.v1.CursorPart
-	20, // 14: yard.log.v1.Checkpoint.lanes:type_name -> yard.log.v1.LaneCursor
-	19, // 15: yard.log.v1.Checkpoint.fences:type_name -> yard.log.v1.ShardFence
-	21, // 16: yard.log.v1.Checkpoint.queues:type_name -> yard.log.v1.QueueCursor
-	22, // 17: yard.log.v1.Checkpoint.parked_queues:type_name -> yard.log.v1.QueueLevel
-	22, // 18: yard.log.v1.Checkpoint.archived_queues:type_name -> yard.log.v1.QueueLevel
-	19, // [19:19] is the sub-list for method output_type
-	19, // [19:19] is the sub-list for method input_type
-	19, // [19:19] is the sub-list for extension type_name
-	19, // [19:19] is the sub-list for extension extendee
-	0,  // [0:19] is the sub-list for field type_name
+	6,  // 1: yard.log.v1.Record.steps:type_name -> yard.log.v1.Step
+	4,  // 2: yard.log.v1.Record.attempt:type_name -> yard.log.v1.Attempt
+	3,  // 3: yard.log.v1.Record.headers:type_name -> yard.log.v1.Header
+	5,  // 4: yard.log.v1.Attempt.granted:type_name -> yard.log.v1.Granted
+	10, // 5: yard.log.v1.Granted.poll:type_name -> yard.log.v1.PollRef
+	2,  // 6: yard.log.v1.Batch.tasks:type_name -> yard.log.v1.Record
+	0,  // 7: yard.log.v1.Event.kind:type_name -> yard.log.v1.EventKind
+	2,  // 8: yard.log.v1.Event.carried:type_name -> yard.log.v1.Record
+	9,  // 9: yard.log.v1.EventBatch.events:type_name -> yard.log.v1.Event
+	10, // 10: yard.log.v1.EventBatch.polls:type_name -> yard.log.v1.PollRef
+	13, // 11: yard.log.v1.VerdictBatch.verdicts:type_name -> yard.log.v1.EventVerdict
+	15, // 12: yard.log.v1.Hints.triggers:type_name -> yard.log.v1.TriggerGroup
+	16, // 13: yard.log.v1.Hints.releases:type_name -> yard.log.v1.SlotRelease
+	18, // 14: yard.log.v1.Cursor.ahead:type_name -> yard.log.v1.CursorPart
+	21, // 15: yard.log.v1.Checkpoint.lanes:type_name -> yard.log.v1.LaneCursor
+	20, // 16: yard.log.v1.Checkpoint.fences:type_name -> yard.log.v1.ShardFence
+	22, // 17: yard.log.v1.Checkpoint.queues:type_name -> yard.log.v1.QueueCursor
+	23, // 18: yard.log.v1.Checkpoint.parked_queues:type_name -> yard.log.v1.QueueLevel
+	23, // 19: yard.log.v1.Checkpoint.archived_queues:type_name -> yard.log.v1.QueueLevel
+	20, // [20:20] is the sub-list for method output_type
+	20, // [20:20] is the sub-list for method input_type
+	20, // [20:20] is the sub-list for extension type_name
+	20, // [20:20] is the sub-list for extension extendee
+	0,  // [0:20] is the sub-list for field type_name
 }
 
 func init() { file_yard_log_v1_log_proto_init() }
@@ -2662,7 +2730,7 @@ func file_yard_log_v1_log_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_yard_log_v1_log_proto_rawDesc), len(file_yard_log_v1_log_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   22,
+			NumMessages:   23,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

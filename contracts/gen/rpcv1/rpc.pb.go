@@ -483,8 +483,10 @@ type ListTasksResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Newest first.
 	Tasks []*yardv1.Task `protobuf:"bytes,1,rep,name=tasks,proto3" json:"tasks,omitempty"`
-	// There may be more, all older than the last of these.
-	More          bool `protobuf:"varint,2,opt,name=more,proto3" json:"more,omitempty"`
+	// There may be more, all older than the last of these, or than end.
+	More bool `protobuf:"varint,2,opt,name=more,proto3" json:"more,omitempty"`
+	// With more: the id down to which tasks were looked at; empty = that of the last of these.
+	End           string `protobuf:"bytes,3,opt,name=end,proto3" json:"end,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -531,6 +533,13 @@ func (x *ListTasksResponse) GetMore() bool {
 		return x.More
 	}
 	return false
+}
+
+func (x *ListTasksResponse) GetEnd() string {
+	if x != nil {
+		return x.End
+	}
+	return ""
 }
 
 // DescribePartition (history, "describe").
@@ -1860,10 +1869,11 @@ const file_yard_rpc_v1_rpc_proto_rawDesc = "" +
 	"\x04task\x18\x01 \x01(\v2\r.yard.v1.TaskR\x04task\"X\n" +
 	"\x10ListTasksRequest\x12\x16\n" +
 	"\x06domain\x18\x01 \x01(\tR\x06domain\x12,\n" +
-	"\x06filter\x18\x02 \x01(\v2\x14.yard.v1.ListRequestR\x06filter\"L\n" +
+	"\x06filter\x18\x02 \x01(\v2\x14.yard.v1.ListRequestR\x06filter\"^\n" +
 	"\x11ListTasksResponse\x12#\n" +
 	"\x05tasks\x18\x01 \x03(\v2\r.yard.v1.TaskR\x05tasks\x12\x12\n" +
-	"\x04more\x18\x02 \x01(\bR\x04more\"N\n" +
+	"\x04more\x18\x02 \x01(\bR\x04more\x12\x10\n" +
+	"\x03end\x18\x03 \x01(\tR\x03end\"N\n" +
 	"\x18DescribePartitionRequest\x12\x16\n" +
 	"\x06domain\x18\x01 \x01(\tR\x06domain\x12\x1a\n" +
 	"\btasklist\x18\x02 \x01(\tR\btasklist\"\xa3\x02\n" +

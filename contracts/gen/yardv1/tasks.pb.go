@@ -440,7 +440,11 @@ type NewTask struct {
 	// An attempt silent for longer is taken from its worker, ms, 100..604800000. Default: the type's, then no limit.
 	HeartbeatTimeoutMs int64 `protobuf:"varint,9,opt,name=heartbeat_timeout_ms,json=heartbeatTimeoutMs,proto3" json:"heartbeat_timeout_ms,omitempty"`
 	// W3C trace context of this task. Default: the request's traceparent header.
-	Traceparent   string `protobuf:"bytes,10,opt,name=traceparent,proto3" json:"traceparent,omitempty"`
+	Traceparent string `protobuf:"bytes,10,opt,name=traceparent,proto3" json:"traceparent,omitempty"`
+	// Texts that go with the task, by name, for its worker and to find tasks by: at most 32, and 4096 bytes of names
+	// and values in all. A name is [A-Za-z0-9._-]{1,64}, better in lower case; names that begin with yard- are reserved.
+	// A value is UTF-8, at most 1024 bytes. They are kept as they are. Since log version 4.
+	Headers       map[string]string `protobuf:"bytes,11,rep,name=headers,proto3" json:"headers,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -543,6 +547,13 @@ func (x *NewTask) GetTraceparent() string {
 		return x.Traceparent
 	}
 	return ""
+}
+
+func (x *NewTask) GetHeaders() map[string]string {
+	if x != nil {
+		return x.Headers
+	}
+	return nil
 }
 
 // SubmitRequest (tasks.submit): all tasks are accepted or none.
@@ -949,7 +960,9 @@ type PolledTask struct {
 	// Heartbeat at least this often, ms; 0 = no need to.
 	HeartbeatTimeoutMs int64 `protobuf:"varint,12,opt,name=heartbeat_timeout_ms,json=heartbeatTimeoutMs,proto3" json:"heartbeat_timeout_ms,omitempty"`
 	// W3C trace context to continue.
-	Traceparent   string `protobuf:"bytes,13,opt,name=traceparent,proto3" json:"traceparent,omitempty"`
+	Traceparent string `protobuf:"bytes,13,opt,name=traceparent,proto3" json:"traceparent,omitempty"`
+	// As they were submitted.
+	Headers       map[string]string `protobuf:"bytes,14,rep,name=headers,proto3" json:"headers,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1073,6 +1086,13 @@ func (x *PolledTask) GetTraceparent() string {
 		return x.Traceparent
 	}
 	return ""
+}
+
+func (x *PolledTask) GetHeaders() map[string]string {
+	if x != nil {
+		return x.Headers
+	}
+	return nil
 }
 
 // Completion is one attempt that succeeded.
@@ -1683,7 +1703,11 @@ type ListRequest struct {
 	// At most so many, 1..1000. Default 100. Fewer come where they would be more than 400 KiB.
 	Limit int32 `protobuf:"varint,4,opt,name=limit,proto3" json:"limit,omitempty"`
 	// The next_cursor of the answer before, with the same filter. Default: from the newest.
-	Cursor        string `protobuf:"bytes,5,opt,name=cursor,proto3" json:"cursor,omitempty"`
+	Cursor string `protobuf:"bytes,5,opt,name=cursor,proto3" json:"cursor,omitempty"`
+	// Only tasks that have each of these headers with exactly this value; at most 4. Default: all. There is no index of
+	// headers: tasks are read until a page is full, but of waiting tasks no more than 10000 for one answer and
+	// partition, so that a page may hold few tasks, or none, and have a next_cursor all the same. Since log version 4.
+	Headers       map[string]string `protobuf:"bytes,6,rep,name=headers,proto3" json:"headers,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1751,6 +1775,13 @@ func (x *ListRequest) GetCursor() string {
 		return x.Cursor
 	}
 	return ""
+}
+
+func (x *ListRequest) GetHeaders() map[string]string {
+	if x != nil {
+		return x.Headers
+	}
+	return nil
 }
 
 type ListResponse struct {
@@ -1954,7 +1985,9 @@ type Task struct {
 	// Its whole history, oldest first.
 	Events []*TaskEvent `protobuf:"bytes,19,rep,name=events,proto3" json:"events,omitempty"`
 	// W3C trace context of the task.
-	Traceparent   string `protobuf:"bytes,20,opt,name=traceparent,proto3" json:"traceparent,omitempty"`
+	Traceparent string `protobuf:"bytes,20,opt,name=traceparent,proto3" json:"traceparent,omitempty"`
+	// As they were submitted.
+	Headers       map[string]string `protobuf:"bytes,21,rep,name=headers,proto3" json:"headers,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2129,6 +2162,13 @@ func (x *Task) GetTraceparent() string {
 	return ""
 }
 
+func (x *Task) GetHeaders() map[string]string {
+	if x != nil {
+		return x.Headers
+	}
+	return nil
+}
+
 // TaskEvent is one step in a task's life.
 type TaskEvent struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -2241,7 +2281,7 @@ const file_yard_v1_tasks_proto_rawDesc = "" +
 	"\fmax_attempts\x18\x01 \x01(\x05R\vmaxAttempts\x12.\n" +
 	"\x13initial_interval_ms\x18\x02 \x01(\x03R\x11initialIntervalMs\x12\x18\n" +
 	"\abackoff\x18\x03 \x01(\x01R\abackoff\x12&\n" +
-	"\x0fmax_interval_ms\x18\x04 \x01(\x03R\rmaxIntervalMs\"\xe3\x02\n" +
+	"\x0fmax_interval_ms\x18\x04 \x01(\x03R\rmaxIntervalMs\"\xd8\x03\n" +
 	"\aNewTask\x12\x12\n" +
 	"\x04type\x18\x01 \x01(\tR\x04type\x12\x1a\n" +
 	"\btasklist\x18\x02 \x01(\tR\btasklist\x12*\n" +
@@ -2253,7 +2293,11 @@ const file_yard_v1_tasks_proto_rawDesc = "" +
 	"\x11start_to_close_ms\x18\b \x01(\x03R\x0estartToCloseMs\x120\n" +
 	"\x14heartbeat_timeout_ms\x18\t \x01(\x03R\x12heartbeatTimeoutMs\x12 \n" +
 	"\vtraceparent\x18\n" +
-	" \x01(\tR\vtraceparent\"\xc8\x01\n" +
+	" \x01(\tR\vtraceparent\x127\n" +
+	"\aheaders\x18\v \x03(\v2\x1d.yard.v1.NewTask.HeadersEntryR\aheaders\x1a:\n" +
+	"\fHeadersEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xc8\x01\n" +
 	"\rSubmitRequest\x12&\n" +
 	"\x05tasks\x18\x01 \x03(\v2\x10.yard.v1.NewTaskR\x05tasks\x12\x1a\n" +
 	"\btasklist\x18\x02 \x01(\tR\btasklist\x12\x12\n" +
@@ -2281,7 +2325,7 @@ const file_yard_v1_tasks_proto_rawDesc = "" +
 	"unanswered\x18\x06 \x03(\tR\n" +
 	"unanswered\"9\n" +
 	"\fPollResponse\x12)\n" +
-	"\x05tasks\x18\x01 \x03(\v2\x13.yard.v1.PolledTaskR\x05tasks\"\xa3\x03\n" +
+	"\x05tasks\x18\x01 \x03(\v2\x13.yard.v1.PolledTaskR\x05tasks\"\x9b\x04\n" +
 	"\n" +
 	"PolledTask\x12\x17\n" +
 	"\atask_id\x18\x01 \x01(\tR\x06taskId\x12\x14\n" +
@@ -2298,7 +2342,11 @@ const file_yard_v1_tasks_proto_rawDesc = "" +
 	"\n" +
 	"timeout_ms\x18\v \x01(\x03R\ttimeoutMs\x120\n" +
 	"\x14heartbeat_timeout_ms\x18\f \x01(\x03R\x12heartbeatTimeoutMs\x12 \n" +
-	"\vtraceparent\x18\r \x01(\tR\vtraceparent\"e\n" +
+	"\vtraceparent\x18\r \x01(\tR\vtraceparent\x12:\n" +
+	"\aheaders\x18\x0e \x03(\v2 .yard.v1.PolledTask.HeadersEntryR\aheaders\x1a:\n" +
+	"\fHeadersEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"e\n" +
 	"\n" +
 	"Completion\x12\x17\n" +
 	"\atask_id\x18\x01 \x01(\tR\x06taskId\x12\x14\n" +
@@ -2337,13 +2385,17 @@ const file_yard_v1_tasks_proto_rawDesc = "" +
 	"\atask_id\x18\x01 \x01(\tR\x06taskId\x12\x17\n" +
 	"\await_ms\x18\x02 \x01(\x03R\x06waitMs\"0\n" +
 	"\vGetResponse\x12!\n" +
-	"\x04task\x18\x01 \x01(\v2\r.yard.v1.TaskR\x04task\"\x97\x01\n" +
+	"\x04task\x18\x01 \x01(\v2\r.yard.v1.TaskR\x04task\"\x90\x02\n" +
 	"\vListRequest\x12\x1a\n" +
 	"\btasklist\x18\x01 \x01(\tR\btasklist\x12\x12\n" +
 	"\x04type\x18\x02 \x01(\tR\x04type\x12*\n" +
 	"\x06states\x18\x03 \x03(\x0e2\x12.yard.v1.TaskStateR\x06states\x12\x14\n" +
 	"\x05limit\x18\x04 \x01(\x05R\x05limit\x12\x16\n" +
-	"\x06cursor\x18\x05 \x01(\tR\x06cursor\"T\n" +
+	"\x06cursor\x18\x05 \x01(\tR\x06cursor\x12;\n" +
+	"\aheaders\x18\x06 \x03(\v2!.yard.v1.ListRequest.HeadersEntryR\aheaders\x1a:\n" +
+	"\fHeadersEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"T\n" +
 	"\fListResponse\x12#\n" +
 	"\x05tasks\x18\x01 \x03(\v2\r.yard.v1.TaskR\x05tasks\x12\x1f\n" +
 	"\vnext_cursor\x18\x02 \x01(\tR\n" +
@@ -2353,7 +2405,7 @@ const file_yard_v1_tasks_proto_rawDesc = "" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\"'\n" +
 	"\n" +
 	"CancelHint\x12\x19\n" +
-	"\btask_ids\x18\x01 \x03(\tR\ataskIds\"\xa0\x05\n" +
+	"\btask_ids\x18\x01 \x03(\tR\ataskIds\"\x92\x06\n" +
 	"\x04Task\x12\x17\n" +
 	"\atask_id\x18\x01 \x01(\tR\x06taskId\x12\x16\n" +
 	"\x06domain\x18\x02 \x01(\tR\x06domain\x12\x1a\n" +
@@ -2376,7 +2428,11 @@ const file_yard_v1_tasks_proto_rawDesc = "" +
 	"\x06worker\x18\x11 \x01(\tR\x06worker\x12)\n" +
 	"\x10cancel_requested\x18\x12 \x01(\bR\x0fcancelRequested\x12*\n" +
 	"\x06events\x18\x13 \x03(\v2\x12.yard.v1.TaskEventR\x06events\x12 \n" +
-	"\vtraceparent\x18\x14 \x01(\tR\vtraceparent\"\xcf\x01\n" +
+	"\vtraceparent\x18\x14 \x01(\tR\vtraceparent\x124\n" +
+	"\aheaders\x18\x15 \x03(\v2\x1a.yard.v1.Task.HeadersEntryR\aheaders\x1a:\n" +
+	"\fHeadersEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xcf\x01\n" +
 	"\tTaskEvent\x12*\n" +
 	"\x04kind\x18\x01 \x01(\x0e2\x16.yard.v1.TaskEventKindR\x04kind\x12\x13\n" +
 	"\x05at_ms\x18\x02 \x01(\x03R\x04atMs\x12\x14\n" +
@@ -2431,7 +2487,7 @@ func file_yard_v1_tasks_proto_rawDescGZIP() []byte {
 }
 
 var file_yard_v1_tasks_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_yard_v1_tasks_proto_msgTypes = make([]protoimpl.MessageInfo, 25)
+var file_yard_v1_tasks_proto_msgTypes = make([]protoimpl.MessageInfo, 29)
 var file_yard_v1_tasks_proto_goTypes = []any{
 	(Encoding)(0),            // 0: yard.v1.Encoding
 	(SubmitOutcome)(0),       // 1: yard.v1.SubmitOutcome
@@ -2462,37 +2518,45 @@ var file_yard_v1_tasks_proto_goTypes = []any{
 	(*CancelHint)(nil),       // 26: yard.v1.CancelHint
 	(*Task)(nil),             // 27: yard.v1.Task
 	(*TaskEvent)(nil),        // 28: yard.v1.TaskEvent
+	nil,                      // 29: yard.v1.NewTask.HeadersEntry
+	nil,                      // 30: yard.v1.PolledTask.HeadersEntry
+	nil,                      // 31: yard.v1.ListRequest.HeadersEntry
+	nil,                      // 32: yard.v1.Task.HeadersEntry
 }
 var file_yard_v1_tasks_proto_depIdxs = []int32{
 	0,  // 0: yard.v1.Payload.encoding:type_name -> yard.v1.Encoding
 	4,  // 1: yard.v1.NewTask.payload:type_name -> yard.v1.Payload
 	5,  // 2: yard.v1.NewTask.retry:type_name -> yard.v1.RetryPolicy
-	6,  // 3: yard.v1.SubmitRequest.tasks:type_name -> yard.v1.NewTask
-	1,  // 4: yard.v1.SubmitResult.outcome:type_name -> yard.v1.SubmitOutcome
-	8,  // 5: yard.v1.SubmitResponse.results:type_name -> yard.v1.SubmitResult
-	27, // 6: yard.v1.SubmitResponse.task:type_name -> yard.v1.Task
-	12, // 7: yard.v1.PollResponse.tasks:type_name -> yard.v1.PolledTask
-	4,  // 8: yard.v1.PolledTask.payload:type_name -> yard.v1.Payload
-	4,  // 9: yard.v1.Completion.result:type_name -> yard.v1.Payload
-	13, // 10: yard.v1.CompleteRequest.tasks:type_name -> yard.v1.Completion
-	15, // 11: yard.v1.FailRequest.tasks:type_name -> yard.v1.Failure
-	4,  // 12: yard.v1.Beat.progress:type_name -> yard.v1.Payload
-	17, // 13: yard.v1.HeartbeatRequest.tasks:type_name -> yard.v1.Beat
-	20, // 14: yard.v1.OutcomeResponse.verdicts:type_name -> yard.v1.Verdict
-	27, // 15: yard.v1.GetResponse.task:type_name -> yard.v1.Task
-	2,  // 16: yard.v1.ListRequest.states:type_name -> yard.v1.TaskState
-	27, // 17: yard.v1.ListResponse.tasks:type_name -> yard.v1.Task
-	2,  // 18: yard.v1.Task.state:type_name -> yard.v1.TaskState
-	4,  // 19: yard.v1.Task.payload:type_name -> yard.v1.Payload
-	4,  // 20: yard.v1.Task.result:type_name -> yard.v1.Payload
-	4,  // 21: yard.v1.Task.progress:type_name -> yard.v1.Payload
-	28, // 22: yard.v1.Task.events:type_name -> yard.v1.TaskEvent
-	3,  // 23: yard.v1.TaskEvent.kind:type_name -> yard.v1.TaskEventKind
-	24, // [24:24] is the sub-list for method output_type
-	24, // [24:24] is the sub-list for method input_type
-	24, // [24:24] is the sub-list for extension type_name
-	24, // [24:24] is the sub-list for extension extendee
-	0,  // [0:24] is the sub-list for field type_name
+	29, // 3: yard.v1.NewTask.headers:type_name -> yard.v1.NewTask.HeadersEntry
+	6,  // 4: yard.v1.SubmitRequest.tasks:type_name -> yard.v1.NewTask
+	1,  // 5: yard.v1.SubmitResult.outcome:type_name -> yard.v1.SubmitOutcome
+	8,  // 6: yard.v1.SubmitResponse.results:type_name -> yard.v1.SubmitResult
+	27, // 7: yard.v1.SubmitResponse.task:type_name -> yard.v1.Task
+	12, // 8: yard.v1.PollResponse.tasks:type_name -> yard.v1.PolledTask
+	4,  // 9: yard.v1.PolledTask.payload:type_name -> yard.v1.Payload
+	30, // 10: yard.v1.PolledTask.headers:type_name -> yard.v1.PolledTask.HeadersEntry
+	4,  // 11: yard.v1.Completion.result:type_name -> yard.v1.Payload
+	13, // 12: yard.v1.CompleteRequest.tasks:type_name -> yard.v1.Completion
+	15, // 13: yard.v1.FailRequest.tasks:type_name -> yard.v1.Failure
+	4,  // 14: yard.v1.Beat.progress:type_name -> yard.v1.Payload
+	17, // 15: yard.v1.HeartbeatRequest.tasks:type_name -> yard.v1.Beat
+	20, // 16: yard.v1.OutcomeResponse.verdicts:type_name -> yard.v1.Verdict
+	27, // 17: yard.v1.GetResponse.task:type_name -> yard.v1.Task
+	2,  // 18: yard.v1.ListRequest.states:type_name -> yard.v1.TaskState
+	31, // 19: yard.v1.ListRequest.headers:type_name -> yard.v1.ListRequest.HeadersEntry
+	27, // 20: yard.v1.ListResponse.tasks:type_name -> yard.v1.Task
+	2,  // 21: yard.v1.Task.state:type_name -> yard.v1.TaskState
+	4,  // 22: yard.v1.Task.payload:type_name -> yard.v1.Payload
+	4,  // 23: yard.v1.Task.result:type_name -> yard.v1.Payload
+	4,  // 24: yard.v1.Task.progress:type_name -> yard.v1.Payload
+	28, // 25: yard.v1.Task.events:type_name -> yard.v1.TaskEvent
+	32, // 26: yard.v1.Task.headers:type_name -> yard.v1.Task.HeadersEntry
+	3,  // 27: yard.v1.TaskEvent.kind:type_name -> yard.v1.TaskEventKind
+	28, // [28:28] is the sub-list for method output_type
+	28, // [28:28] is the sub-list for method input_type
+	28, // [28:28] is the sub-list for extension type_name
+	28, // [28:28] is the sub-list for extension extendee
+	0,  // [0:28] is the sub-list for field type_name
 }
 
 func init() { file_yard_v1_tasks_proto_init() }
@@ -2506,7 +2570,7 @@ func file_yard_v1_tasks_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_yard_v1_tasks_proto_rawDesc), len(file_yard_v1_tasks_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   25,
+			NumMessages:   29,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

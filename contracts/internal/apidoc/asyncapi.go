@@ -257,6 +257,13 @@ func (a *api) holds(outer, name string) bool {
 func fieldSchema(a *api, f field) object {
 	var s object
 	switch {
+	case f.kind == mapKind:
+		return object{
+			{"type", "object"},
+			{"description", f.comment},
+			{"additionalProperties", object{{"type", "string"}}},
+			{"maxProperties", number(f.rules.max)},
+		}
 	case a.messages[f.kind] != nil:
 		s = ref("components", "schemas", f.kind)
 	case a.enums[f.kind] != nil:

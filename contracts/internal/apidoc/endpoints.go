@@ -133,7 +133,7 @@ func queryEndpoints() []endpoint {
 			Request: "ListRequest", Response: "ListResponse",
 			In:    `{"tasklist":"mail","states":["ready","running"],"limit":2}`,
 			Out:   `{"tasks":[{"task_id":"` + exampleTask + `","domain":"shop","tasklist":"mail","type":"email.send","priority":3,"state":"running","created_at_ms":1763721600000}],"next_cursor":"` + exampleTask + `"}`,
-			codes: []fault.Code{fault.NotFound},
+			codes: []fault.Code{fault.NotFound, fault.FailedPrecondition},
 			Notes: []string{pageNote},
 		},
 	}

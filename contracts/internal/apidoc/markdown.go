@@ -77,6 +77,8 @@ func fieldTable(a *api, m *message) string {
 func jsonType(a *api, f field) string {
 	kind := f.kind
 	switch {
+	case kind == mapKind:
+		return "object of strings"
 	case kind == payloadMessage:
 		kind = "any JSON value"
 	case a.messages[kind] != nil:

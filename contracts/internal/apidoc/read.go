@@ -136,7 +136,7 @@ func (a *api) readFile(d protoreflect.FileDescriptor) []string {
 			kind := kindOf(f)
 			read.fields = append(read.fields, field{
 				name: string(f.Name()), comment: text, kind: kind, repeated: f.IsList(),
-				rules: rulesOf(text, kind, f.IsList()),
+				rules: rulesOf(text, kind, f.IsList() || f.IsMap()),
 			})
 		}
 		a.messages[read.Name] = read
@@ -153,7 +153,13 @@ func screaming(name string) string {
 	return strings.ToUpper(regexp.MustCompile(`([a-z])([A-Z])`).ReplaceAllString(name, "${1}_$2"))
 }
 
+// mapKind is a map of strings to strings, the only one that the API has.
+const mapKind = "map of strings"
+
 func kindOf(f protoreflect.FieldDescriptor) string {
+	if f.IsMap() {
+		return mapKind
+	}
 	switch f.Kind() {
 	case protoreflect.MessageKind:
 		return string(f.Message().Name())

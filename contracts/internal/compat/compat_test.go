@@ -115,6 +115,8 @@ func surface(t *testing.T) map[string]bool {
 func kind(f protoreflect.FieldDescriptor) string {
 	text := f.Kind().String()
 	switch {
+	case f.IsMap():
+		return "map<" + kind(f.MapKey()) + ", " + kind(f.MapValue()) + ">"
 	case f.Message() != nil:
 		text = string(f.Message().FullName())
 	case f.Enum() != nil:

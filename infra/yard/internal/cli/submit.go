@@ -31,6 +31,7 @@ type submitFlags struct {
 	file         string
 	count        int
 	wait         bool
+	headers      []string
 }
 
 // countMax bounds --count.
@@ -73,6 +74,7 @@ each of which is accepted whole or not at all.`,
 	flags.DurationVar(&f.heartbeat, "heartbeat", 0, "silence after which an attempt is lost; 0 = the type's")
 	flags.StringVarP(&f.file, "file", "f", "", `file with tasks as JSON; "-" is standard input`)
 	flags.IntVar(&f.count, "count", 1, "hand in so many of it")
+	flags.StringArrayVar(&f.headers, "header", nil, "a header as name=value; may be given several times")
 	flags.BoolVarP(&f.wait, "wait", "w", false, "watch it until it is finished (one task only)")
 	return cmd
 }
@@ -86,7 +88,7 @@ func (a *app) tasksToSubmit(f submitFlags, args []string) (tasks []yard.Task, wa
 		return nil, false, usagef("--count %d is not in 1..%d", f.count, countMax)
 	case f.file != "" && f.count != 1:
 		return nil, false, usagef("--count does not go with --file")
-	case f.file != "" && (f.delay != 0 || f.at != "" || f.maxAttempts != 0 || f.startToClose != 0 || f.heartbeat != 0):
+	case f.file != "" && (f.delay != 0 || f.at != "" || f.maxAttempts != 0 || f.startToClose != 0 || f.heartbeat != 0 || len(f.headers) > 0):
 		return nil, false, usagef("only --tasklist, --priority and --wait go with --file: the rest is in its tasks")
 	}
 	if f.file != "" {
@@ -105,6 +107,10 @@ func tasksOfFlags(f submitFlags, args []string) ([]yard.Task, error) {
 	task := yard.Task{
 		Type: args[0], Tasklist: f.tasklist, Priority: f.priority, Delay: f.delay,
 		StartToClose: f.startToClose, HeartbeatTimeout: f.heartbeat,
+	}
+	var err error
+	if task.Headers, err = headersOf(f.headers); err != nil {
+		return nil, err
 	}
 	if f.maxAttempts != 0 {
 		task.Retry = &yard.RetryPolicy{MaxAttempts: f.maxAttempts}
@@ -229,6 +235,7 @@ func taskOf(w *yardv1.NewTask, f submitFlags) yard.Task {
 	task := yard.Task{
 		Type: w.Type, Tasklist: w.Tasklist, Priority: int(w.Priority), Delay: ms(w.DelayMs),
 		StartToClose: ms(w.StartToCloseMs), HeartbeatTimeout: ms(w.HeartbeatTimeoutMs), Traceparent: w.Traceparent,
+		Headers: w.Headers,
 	}
 	if task.Tasklist == "" {
 		task.Tasklist = f.tasklist

@@ -41,11 +41,12 @@ func (a *app) taskGet() *cobra.Command {
 
 func (a *app) taskList() *cobra.Command {
 	var filter yardv1.ListRequest
-	var states []string
+	var states, headers []string
 	var limit int
 	cmd := &cobra.Command{
 		Use: "list", Short: "List tasks, newest first: waiting, active, and lately finished",
 		Example: `  yard task list --tasklist mail --state running,ready
+  yard task list --header partner=acme --state dead
   yard task list --type email.send --limit 10 --json`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -55,6 +56,10 @@ func (a *app) taskList() *cobra.Command {
 					return usagef("--state: %w; want some of waiting, queued, ready, running, backoff, completed, dead, cancelled", err)
 				}
 				filter.States = append(filter.States, s)
+			}
+			var err error
+			if filter.Headers, err = headersOf(headers); err != nil {
+				return err
 			}
 			if limit < 0 {
 				return usagef("--limit %d: want a number of tasks, or 0 for all", limit)
@@ -71,6 +76,7 @@ func (a *app) taskList() *cobra.Command {
 	cmd.Flags().StringVarP(&filter.Tasklist, "tasklist", "t", "", "only of this tasklist")
 	cmd.Flags().StringVar(&filter.Type, "type", "", "only of this type")
 	cmd.Flags().StringSliceVar(&states, "state", nil, "only in these states")
+	cmd.Flags().StringArrayVar(&headers, "header", nil, "only with this header, as name=value; up to 4 of them, all must match")
 	cmd.Flags().IntVar(&limit, "limit", 100, "at most so many; 0 = all")
 	return cmd
 }

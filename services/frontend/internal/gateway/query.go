@@ -130,7 +130,7 @@ func (g *Gateway) waitForResult(s *submission) {
 	// What is known without asking: the log has it.
 	resp.Task = &yardv1.Task{
 		TaskId: resp.Results[0].TaskId, Domain: r.Domain, Tasklist: r.Tasklist, Type: r.Type, Priority: r.Priority,
-		State: yardv1.TaskState_TASK_STATE_QUEUED, CreatedAtMs: s.at.UnixMilli(), DueAtMs: r.DueAtMs,
+		State: yardv1.TaskState_TASK_STATE_QUEUED, CreatedAtMs: s.at.UnixMilli(), DueAtMs: r.DueAtMs, Headers: s.headers,
 	}
 	g.wait(s.call.Domain, until.Add(waitGrace), func(_ codec.Message, err error) {
 		// The task is accepted, so whatever became of the wait is no error.
@@ -157,6 +157,12 @@ func (g *Gateway) List(c Call, req *yardv1.ListRequest, answer Answer) {
 		answer(nil, err)
 		return
 	}
+	if len(req.Headers) > 0 {
+		if err := g.headersKnown("/headers"); err != nil {
+			answer(nil, err)
+			return
+		}
+	}
 	g.query(c.Domain, c.Deadline, answer, func(ctx context.Context) (codec.Message, error) {
 		ask := &rpcv1.ListTasksRequest{Domain: c.Domain, Filter: req}
 		n := g.Partitioning.History
@@ -177,14 +183,16 @@ func (g *Gateway) List(c Call, req *yardv1.ListRequest, answer Answer) {
 
 // merge sorts tasks newest first and cuts a page; next is the cursor of the page after it. A
 // task on its way between two stores may be in both answers; history's, which come first, count.
-// Where an owner has more, a page ends with the last that it told of: older tasks of others come
-// with its own. An owner that knows no cursors yet tells of the newest; those came before.
+// Where an owner has more, a page ends with the last that it told of, or where it stopped to look: older
+// tasks of others come with its own, and a page may be empty and not the last. An owner that knows no cursors yet tells of the newest; those came before.
 func merge(c Call, found []*rpcv1.ListTasksResponse, req *yardv1.ListRequest) (page []*yardv1.Task, next string) {
 	var all []*yardv1.Task
 	end := ""
 	for _, f := range found {
 		all = append(all, f.Tasks...)
-		if n := len(f.Tasks); f.More && n > 0 {
+		if n := len(f.Tasks); f.More && f.End != "" {
+			end = max(end, f.End)
+		} else if f.More && n > 0 {
 			end = max(end, f.Tasks[n-1].TaskId)
 		}
 	}
@@ -197,8 +205,11 @@ func merge(c Call, found []*rpcv1.ListTasksResponse, req *yardv1.ListRequest) (p
 		all = all[:older]
 	}
 	page, more := paging.Cut(all, int(req.Limit), paging.BytesMax, func(t *yardv1.Task) int { return c.size(t) })
-	if (more || end != "") && len(page) > 0 {
+	switch {
+	case more && len(page) > 0:
 		next = page[len(page)-1].TaskId
+	case end != "" && (req.Cursor == "" || end < req.Cursor): // an owner without cursors may be behind it
+		next = end
 	}
 	return page, next
 }

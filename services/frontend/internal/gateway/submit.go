@@ -36,6 +36,8 @@ type submission struct {
 	// weight is what it takes up of a group commit, in bytes.
 	weight int
 	wait   time.Duration // for the result; negative = not asked for
+	// headers are those of the task whose result is waited for.
+	headers map[string]string
 
 	span trace.Span // of the request; never nil
 	// spans are those of the tasks with a trace of their own, by task; nil at the
@@ -78,8 +80,11 @@ func (g *Gateway) submission(c Call, req *yardv1.SubmitRequest, answer Answer) (
 	if err := validate.Submit(req, judged, c.form()); err != nil {
 		return nil, err
 	}
+	if err := g.submitHeaders(req.Tasks); err != nil {
+		return nil, err
+	}
 	if req.Wait {
-		s.wait = validate.SubmitWaitDefault
+		s.wait, s.headers = validate.SubmitWaitDefault, req.Tasks[0].Headers
 		if req.WaitMs > 0 {
 			s.wait = time.Duration(req.WaitMs) * time.Millisecond
 		}

@@ -55,6 +55,7 @@ func Accept(req *yardv1.SubmitRequest, terms Terms) Accepted {
 		r.Policy = policies.of(t)
 		r.DueAtMs = dueAt(t, terms.Now)
 		r.Trace = traceOf(t, terms)
+		r.Headers = storedHeaders(t.Headers)
 		records[i] = r
 	}
 	return Accepted{Records: records, Tasklist: tasklist(records), Lane: lane(records)}

@@ -25,6 +25,14 @@ const (
 	// the way to us cost time. A due time inside it means at once.
 	PastGrace = 10 * time.Second
 
+	// HeadersMax, HeaderBytesMax, HeaderNameBytesMax and HeaderValueBytesMax bound the headers of a task: how
+	// many, the names and values together, a name, and a value. HeaderFiltersMax bounds those that a list names.
+	HeadersMax          = 32
+	HeaderBytesMax      = 4096
+	HeaderNameBytesMax  = 64
+	HeaderValueBytesMax = 1024
+	HeaderFiltersMax    = 4
+
 	// TimeoutMin and TimeoutMax bound start_to_close and heartbeat timeouts.
 	TimeoutMin, TimeoutMax = 100 * time.Millisecond, 7 * 24 * time.Hour
 

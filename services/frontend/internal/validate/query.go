@@ -34,6 +34,12 @@ func List(req *yardv1.ListRequest) error {
 			return invalid(at("states", i, ""), "%d is no task state", s)
 		}
 	}
+	if len(req.Headers) > HeaderFiltersMax {
+		return invalid("/headers", "holds %d headers, at most %d are allowed", len(req.Headers), HeaderFiltersMax)
+	}
+	if err := headers("/headers", req.Headers); err != nil {
+		return err
+	}
 	if req.Limit == 0 {
 		req.Limit = ListDefault
 	}

@@ -56,6 +56,11 @@ func newTask(i int, t *yardv1.NewTask, tasklist string, now time.Time, form Form
 	if t.Priority < 0 || t.Priority > PriorityLast {
 		return optional(at("tasks", i, "priority"), t.Priority, PriorityFirst, PriorityLast)
 	}
+	if len(t.Headers) > 0 {
+		if err := headers(at("tasks", i, "headers"), t.Headers); err != nil {
+			return err
+		}
+	}
 	if t.DelayMs != 0 || t.RunAtMs != 0 {
 		if err := dueTime(i, t, now); err != nil {
 			return err

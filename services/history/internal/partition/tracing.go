@@ -18,7 +18,7 @@ func showTraces(d *Deps, all []replica.Traced) {
 	}
 	for i := range all {
 		x := &all[i]
-		if !telemetry.Sampled(x.Task.Trace) {
+		if !telemetry.Sampled([]byte(x.Task.Trace)) {
 			continue
 		}
 		since, now := time.UnixMilli(x.Since), d.Clock.Now()
@@ -31,7 +31,7 @@ func showTraces(d *Deps, all []replica.Traced) {
 			showWait(d, x.Task, x.Waited)
 			show(d, x.Task, signals.SpanWait, since, time.UnixMilli(x.Task.Attempt.StartedAt))
 		case replica.TraceExpired:
-			d.Tracing.Failed(x.Task.Trace, signals.SpanExpired, signals.SpanKind(signals.SpanExpired), since, now,
+			d.Tracing.Failed([]byte(x.Task.Trace), signals.SpanExpired, signals.SpanKind(signals.SpanExpired), since, now,
 				"its worker did not say how the attempt ended, in its time", attributes(d, x.Task, signals.SpanExpired)...)
 		}
 	}
@@ -52,7 +52,7 @@ func showWait(d *Deps, t *taskstate.Task, w taskstate.Wait) {
 }
 
 func show(d *Deps, t *taskstate.Task, name string, since, until time.Time, more ...attribute.KeyValue) {
-	d.Tracing.Span(t.Trace, name, signals.SpanKind(name), since, until, attributes(d, t, name, more...)...)
+	d.Tracing.Span([]byte(t.Trace), name, signals.SpanKind(name), since, until, attributes(d, t, name, more...)...)
 }
 
 func attributes(d *Deps, t *taskstate.Task, span string, more ...attribute.KeyValue) []attribute.KeyValue {

@@ -123,8 +123,9 @@ func (e *Encoder) polledOf(g *replica.Grant) {
 	// Never 0, which would say nothing; nor more than was asked, where this clock is behind that of the grant.
 	m.TimeoutMs = min(max(g.DeadlineAt-e.NowMS, 1), t.Policy.StartToCloseMS)
 	if len(t.Trace) > 0 {
-		m.Traceparent = telemetry.FormatTraceparent(t.Trace)
+		m.Traceparent = telemetry.FormatTraceparent([]byte(t.Trace))
 	}
+	m.Headers = publicHeaders(t.HeaderList())
 }
 
 // Polled is a granted task as its worker sees it, encoded.

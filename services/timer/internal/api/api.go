@@ -148,20 +148,16 @@ func (c calls) list(ctx context.Context, req *rpcv1.ListTasksRequest) (natsrpc.M
 	if !f.First && !f.Retry {
 		return &rpcv1.ListTasksResponse{}, nil
 	}
-	records, more, err := c.owner.List(ctx, f)
+	tasks, end, more, err := search(ctx, c.owner, f, want.Headers)
 	if err != nil {
-		return nil, refusal(err)
-	}
-	var tasks []*yardv1.Task
-	for _, data := range records {
-		r, err := decode(data)
-		if err != nil {
-			return nil, err
-		}
-		tasks = append(tasks, public(r, true))
+		return nil, err
 	}
 	page, cut := paging.Cut(tasks, f.Limit, paging.BytesMax, (*yardv1.Task).SizeVT)
-	return &rpcv1.ListTasksResponse{Tasks: page, More: more || cut}, nil
+	resp := &rpcv1.ListTasksResponse{Tasks: page, More: more || cut}
+	if more && !cut {
+		resp.End = end
+	}
+	return resp, nil
 }
 
 func (c calls) describe(ctx context.Context, req *rpcv1.DescribeWaitingRequest) (natsrpc.Message, error) {

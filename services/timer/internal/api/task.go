@@ -16,6 +16,12 @@ func public(r *logv1.Record, brief bool) *yardv1.Task {
 		CreatedAtMs: id.Time().UnixMilli(), DueAtMs: r.DueAtMs, ErrorMessage: r.ErrorMessage, ErrorType: r.ErrorType,
 		Traceparent: telemetry.FormatTraceparent(r.Trace),
 	}
+	for _, h := range r.Headers {
+		if t.Headers == nil {
+			t.Headers = make(map[string]string, len(r.Headers))
+		}
+		t.Headers[h.Name] = h.Value
+	}
 	if r.Failures > 0 {
 		t.State = yardv1.TaskState_TASK_STATE_BACKOFF
 	}

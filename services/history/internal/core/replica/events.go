@@ -215,7 +215,7 @@ func (r *Replica) answer(e *Entry, h *held, v taskstate.Verdict, now Now, fx *Ef
 	}
 	out, _ := h.ans.verdict(h.i)
 	if v.Code == "" {
-		out.Trace = e.Trace
+		out.Trace = []byte(e.Trace)
 	}
 	if v.Granted {
 		out.Grant = e.granted()

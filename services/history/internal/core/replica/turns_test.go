@@ -412,7 +412,7 @@ func TestEmptyMessageIsAnswered(t *testing.T) {
 		t.Error("nobody asked")
 	}
 	b.seq = 2
-	fx := b.submit(func(t *taskstate.Task) { t.Trace = []byte("trace") }, 1)
+	fx := b.submit(func(t *taskstate.Task) { t.Trace = "trace" }, 1)
 	if len(fx.Traced) != 2 || fx.Traced[0].What != TraceApplied || fx.Traced[1].What != TraceTriggered {
 		t.Errorf("%+v", fx.Traced)
 	}

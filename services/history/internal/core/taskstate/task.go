@@ -105,7 +105,10 @@ type Task struct {
 	Type     string
 	Payload  Blob
 	Policy   *Policy
-	Trace    []byte
+	// Trace is its W3C trace context in 25 bytes; empty = not traced.
+	Trace string
+	// Headers are by name, ascending, and read-only; nil = none. A pointer, for the size of a task.
+	Headers *[]Header
 
 	Priority int32
 	State    State
@@ -243,7 +246,11 @@ func (t *Task) SetSteps(steps []Step, dropped uint32) {
 
 // Footprint is about how much memory t takes, in bytes.
 func (t *Task) Footprint() int {
-	const fixed, step = 640, 88
-	return fixed + cap(t.Steps)*step + int(t.stepsBytes) + len(t.Payload.Data) + len(t.Result.Data) +
+	const fixed, step, header = 640, 88, 32
+	n := 0
+	for _, h := range t.HeaderList() {
+		n += header + len(h.Name) + len(h.Value)
+	}
+	return n + fixed + cap(t.Steps)*step + int(t.stepsBytes) + len(t.Payload.Data) + len(t.Result.Data) +
 		len(t.Attempt.Progress.Data) + len(t.ErrMessage)
 }

@@ -1,0 +1,61 @@
+package gateway
+
+import (
+	"testing"
+	"testing/synctest"
+
+	"github.com/yardmaster-io/yardmaster/contracts/fault"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/contracts/logversion"
+)
+
+// TestI13HeadersWaitForTheClustersVersion: a node of the version before would lose those of a task that it parks,
+// and list as if there was no filter.
+func TestI13HeadersWaitForTheClustersVersion(t *testing.T) {
+	some := map[string]string{"partner": "acme"}
+	for version, taken := range map[uint32]bool{logversion.Headers - 1: false, logversion.Headers: true} {
+		synctest.Test(t, func(t *testing.T) {
+			r := newRig(t, func(d *Deps) { d.LogVersion = func() uint32 { return version } }).running(t)
+			req := tasks(2)
+			req.Tasks[1].Headers = some
+			answer, listed := r.answers(t)
+			r.List(r.call(), &yardv1.ListRequest{Headers: some}, answer)
+			submitted := <-r.submit(t, req)
+			if !taken {
+				wantCode(t, submitted.err, fault.FailedPrecondition)
+				wantCode(t, (<-listed).err, fault.FailedPrecondition)
+				if n := len(r.log.tries); n > 0 {
+					t.Errorf("%d messages were stored", n)
+				}
+				return
+			}
+			accepted(t, submitted)
+			if got := <-listed; got.err != nil {
+				t.Error(got.err)
+			}
+			if h := decode(t, r.log.tries[0].Data).Tasks[1].Headers; len(h) != 1 || h[0].Name != "partner" || h[0].Value != "acme" {
+				t.Errorf("stored %v", h)
+			}
+		})
+	}
+}
+
+// TestAPageMayEndWhereASearchStopped: also one without tasks; and what others told of beyond comes later.
+func TestAPageMayEndWhereASearchStopped(t *testing.T) {
+	task := func(id string) *yardv1.Task { return &yardv1.Task{TaskId: id} }
+	found := []*rpcv1.ListTasksResponse{
+		{Tasks: []*yardv1.Task{task("9"), task("4")}},
+		{More: true, End: "6"},
+	}
+	for _, c := range []struct{ cursor, page, next string }{{"", "9", "6"}, {"9", "", "6"}, {"6", "", ""}} {
+		page, next := merge(Call{}, found, &yardv1.ListRequest{Limit: 10, Cursor: c.cursor})
+		got := ""
+		for _, t := range page {
+			got += t.TaskId
+		}
+		if got != c.page || next != c.next {
+			t.Errorf("from %q: page %q, next %q, want %q, %q", c.cursor, got, next, c.page, c.next)
+		}
+	}
+}

@@ -1,0 +1,41 @@
+package record_test
+
+import (
+	"maps"
+	"testing"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/record"
+)
+
+// TestHeadersGoThroughMemory: what is parked, carried, archived or dead has the headers it came with, and
+// nothing of them lies in the buffer of the message that they came in.
+func TestHeadersGoThroughMemory(t *testing.T) {
+	headers := []*logv1.Header{{Name: "a", Value: "1"}, {Name: "empty"}, {Name: "z", Value: "26"}}
+	with := changed(func(r *logv1.Record) { r.Headers = headers })
+	data, err := (&logv1.Batch{Tasks: []*logv1.Record{with, readable, with}}).MarshalVT()
+	if err != nil {
+		t.Fatal(err)
+	}
+	tasks, _, err := record.NewDecoder().Submits(data, time.Time{})
+	if err != nil || len(tasks) != 3 {
+		t.Fatal(len(tasks), err)
+	}
+	clear(data)
+	if n := len(tasks[1].HeaderList()); n != 0 {
+		t.Errorf("a task without headers has %d", n)
+	}
+	for _, i := range []int{0, 2} {
+		got := new(record.Encoder).Record(&tasks[i].Task).Headers
+		if !proto.Equal(&logv1.Record{Headers: got}, &logv1.Record{Headers: headers}) {
+			t.Errorf("written %v", got)
+		}
+		shown := record.Public(&tasks[i].Task, true).Headers
+		if !maps.Equal(shown, map[string]string{"a": "1", "empty": "", "z": "26"}) {
+			t.Errorf("shown %v", shown)
+		}
+	}
+}

@@ -1,0 +1,82 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/timer/internal/firing"
+)
+
+// waiting is records, the newest first; looks counts the pages that were asked for.
+type waiting struct {
+	records [][]byte
+	all     []ids.TaskID
+	looks   int
+}
+
+func (w *waiting) List(_ context.Context, f firing.Filter) (page [][]byte, more bool, err error) {
+	w.looks++
+	for i, id := range w.all {
+		if (f.Before == ids.TaskID{} || bytes.Compare(id[:], f.Before[:]) < 0) && len(page) < f.Limit {
+			page = append(page, w.records[i])
+		}
+	}
+	return page, len(page) == f.Limit, nil
+}
+
+// waitingTasks makes n waiting tasks of which each every-th, from the oldest, is of a partner.
+func waitingTasks(t *testing.T, n, every int) *waiting {
+	w := new(waiting)
+	for i := n; i > 0; i-- {
+		id := ids.NewTaskID(time.UnixMilli(int64(i)), 0, 1)
+		r := &logv1.Record{Id: id[:], Headers: []*logv1.Header{{Name: "n", Value: fmt.Sprint(i)}}}
+		if i%every == 0 {
+			r.Headers = append(r.Headers, &logv1.Header{Name: "partner", Value: "acme"})
+		}
+		data, err := r.MarshalVT()
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.all, w.records = append(w.all, id), append(w.records, data)
+	}
+	return w
+}
+
+func TestASearchReadsUntilItHasEnough(t *testing.T) {
+	w := waitingTasks(t, 5000, 500)
+	found, _, more, err := search(t.Context(), w, firing.Filter{Limit: 3}, map[string]string{"partner": "acme"})
+	if err != nil || len(found) < 3 || !more || w.looks != 2 || found[2].Headers["n"] != "4000" {
+		t.Errorf("%d found in %d looks, more %v: %v", len(found), w.looks, more, err)
+	}
+}
+
+// TestASearchIsBounded: it says how far it came, and the next one goes on there.
+func TestASearchIsBounded(t *testing.T) {
+	w := waitingTasks(t, searchPages*listLimitMax+50, 50)
+	want := map[string]string{"n": "50", "partner": "acme"}
+	found, end, more, err := search(t.Context(), w, firing.Filter{Limit: 3}, want)
+	if err != nil || len(found) != 0 || !more || w.looks != searchPages || end != w.all[searchPages*listLimitMax-1].String() {
+		t.Fatalf("%d found in %d looks, to %s, more %v: %v", len(found), w.looks, end, more, err)
+	}
+	before, err := ids.ParseTaskID(end)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found, _, more, err = search(t.Context(), w, firing.Filter{Limit: 3, Before: before}, want)
+	if err != nil || len(found) != 1 || more {
+		t.Errorf("%d found, more %v: %v", len(found), more, err)
+	}
+}
+
+func TestAListWithoutHeadersIsOneLook(t *testing.T) {
+	w := waitingTasks(t, 10, 2)
+	found, _, more, err := search(t.Context(), w, firing.Filter{Limit: 3}, nil)
+	if err != nil || len(found) != 3 || !more || w.looks != 1 {
+		t.Errorf("%d found in %d looks, more %v: %v", len(found), w.looks, more, err)
+	}
+}
