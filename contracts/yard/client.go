@@ -37,12 +37,15 @@ type Client struct {
 	together  *together
 	// clock is what the server's clock is ahead of ours, ns, where it has told so.
 	clock atomic.Int64
+	// wrapped is submits through the middleware; nil where there is none.
+	wrapped SubmitFunc
 }
 
 type clientConfig struct {
 	timeout   time.Duration
 	providers trace.TracerProvider
 	nats      []nats.Option
+	submits   []SubmitMiddleware
 }
 
 // ClientOption changes a client's defaults.
@@ -85,7 +88,9 @@ func NewClient(nc *nats.Conn, domain string, opts ...ClientOption) (*Client, err
 		return nil, err
 	}
 	cfg := newClientConfig(opts)
-	return &Client{transport: transport{nc: nc, timeout: cfg.timeout}, domain: domain, providers: cfg.providers, givenUp: &givenUp{inboxes: map[string][]string{}}, together: &together{}}, nil
+	c := &Client{transport: transport{nc: nc, timeout: cfg.timeout}, domain: domain, providers: cfg.providers, givenUp: &givenUp{inboxes: map[string][]string{}}, together: &together{}}
+	c.wrapped = c.wrapSubmits(cfg.submits)
+	return c, nil
 }
 
 // Connect connects to NATS (one URL, or several separated by commas) and makes a

@@ -16,7 +16,8 @@
 //
 // A worker has a number of slots, see WithConcurrency. A poll reserves the free
 // slots and asks for no more tasks than that, so a granted task never waits in
-// a buffer while its time runs. Each task runs in a goroutine of its own with a
+// a buffer while its time runs. Of several tasklists (WithTasklists) each is polled on
+// its own, and they take turns where slots are short. Each task runs in a goroutine of its own with a
 // context that ends at the attempt's deadline, when the task is cancelled
 // (cause ErrCancelled), when the attempt was given to somebody else (cause
 // ErrLostAttempt), or when the worker has to stop (cause ErrStopping).

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -23,6 +24,7 @@ type fakeEngine struct {
 	tasks     []*yardv1.PolledTask
 	arrived   chan struct{} // closed and replaced when tasks come
 	polls     []int32       // max_tasks of each poll
+	asked     []*yardv1.PollRequest
 	completed []*yardv1.Completion
 	failed    []*yardv1.Failure
 	beats     []*yardv1.Beat
@@ -59,14 +61,13 @@ func (e *fakeEngine) Poll(ctx context.Context, req *yardv1.PollRequest) ([]*yard
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.polls = append(e.polls, req.MaxTasks)
+	e.asked = append(e.asked, req)
 	wait := time.After(time.Duration(req.WaitMs) * time.Millisecond)
 	for {
 		if e.closed {
 			return nil, fault.New(fault.Unavailable, "closed")
 		}
-		if n := min(len(e.tasks), int(req.MaxTasks)); n > 0 {
-			tasks := e.tasks[:n]
-			e.tasks = e.tasks[n:]
+		if tasks := e.take(req.Tasklist, int(req.MaxTasks)); len(tasks) > 0 {
 			return tasks, nil
 		}
 		arrived := e.arrived
@@ -85,6 +86,18 @@ func (e *fakeEngine) Poll(ctx context.Context, req *yardv1.PollRequest) ([]*yard
 			return nil, err
 		}
 	}
+}
+
+// take takes up to n tasks of a tasklist.
+func (e *fakeEngine) take(tasklist string, n int) (tasks []*yardv1.PolledTask) {
+	e.tasks = slices.DeleteFunc(e.tasks, func(t *yardv1.PolledTask) bool {
+		if t.Tasklist != tasklist || len(tasks) == n {
+			return false
+		}
+		tasks = append(tasks, t)
+		return true
+	})
+	return tasks
 }
 
 func (e *fakeEngine) answer(verb string, ids []string, apply func()) ([]*yardv1.Verdict, error) {

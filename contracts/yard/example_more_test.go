@@ -74,3 +74,13 @@ func ExampleClient_SubmitMany() {
 		fmt.Println("left to submit:", len(tasks[len(ids):]))
 	}
 }
+
+// One worker for several tasklists: they share its slots, and each has its turn.
+func ExampleWithTasklists() {
+	var c *yard.Client // of NewClient or Connect
+	w := yard.NewWorker(c, "mail", yard.WithTasklists("invoices", "reports"), yard.WithConcurrency(50))
+	yard.Handle(w, "email.send", func(ctx context.Context, in Email) (struct{}, error) {
+		fmt.Println("from", yard.Info(ctx).Tasklist, "to", in.To)
+		return struct{}{}, nil
+	})
+}

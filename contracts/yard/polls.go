@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -12,45 +13,115 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 )
 
-// poll is one poll loop. It returns nil once ctx has ended, and an error only
-// when the connection is closed for good.
-func (s *session) poll(ctx context.Context) error {
+// poller is one poll loop, of one tasklist.
+type poller struct {
+	*session
+	tasklist string
+	// shares: there are other tasklists, so free slots are asked for a few at a time and in turn.
+	shares bool
+	// ask is how many slots the next poll wants at most.
+	ask int
+}
+
+// pollers are the loops of the session: two where there is one tasklist, else one for each.
+func (s *session) pollers() []*poller {
+	lists := s.worker.tasklists
+	if len(lists) == 1 {
+		lists = slices.Repeat(lists, pollLoops)
+	}
+	all := make([]*poller, len(lists))
+	for i, tasklist := range lists {
+		all[i] = &poller{session: s, tasklist: tasklist, ask: s.worker.cfg.pollBatch}
+		if len(s.worker.tasklists) > 1 {
+			all[i].shares, all[i].ask = true, 1
+		}
+	}
+	return all
+}
+
+// run returns nil once ctx has ended, and an error only when the connection is closed for good.
+func (p *poller) run(ctx context.Context) error {
 	barren := 0 // polls in a row that failed, or came back too soon without work
 	for {
-		n := s.slots.reserve(ctx, s.worker.cfg.pollBatch)
+		n := p.reserve(ctx)
 		if n == 0 {
 			return nil
 		}
-		asked := time.Now()
-		tasks, err := s.engine.Poll(ctx, &yardv1.PollRequest{
-			Tasklist: s.worker.tasklist,
-			MaxTasks: int32Of(n),
-			WaitMs:   s.worker.cfg.pollWait.Milliseconds(),
-			Types:    s.types,
-			Worker:   s.worker.cfg.identity,
-		})
-		s.begin(ctx, tasks, n)
+		end := p.poll(ctx, n)
+		p.begin(ctx, end.tasks, n)
+		p.adapt(len(end.tasks), n)
 		switch {
-		case err != nil && s.engine.gone():
+		case end.err != nil && p.engine.gone():
 			return fmt.Errorf("poll: %w", closedForGood())
 		case ctx.Err() != nil:
 			return nil
-		case err != nil:
-			s.complain(barren, err)
+		case end.withdrawn:
+			continue
+		case end.err != nil:
+			p.complain(barren, end.err)
 			barren++
-		case len(tasks) == 0 && time.Since(asked) < s.worker.cfg.pollWait/2:
+		case end.early:
 			// An owner that is leaving answers at once; so may one that is ill.
 			barren++
 		default:
 			if barren > complainFrom {
-				s.log.Info("polls are answered again")
+				p.log.Info("polls are answered again")
 			}
 			barren = 0
 			continue
 		}
-		if !pause(ctx, backoff(barren-1, retryAfterOf(err))) {
+		if !pause(ctx, backoff(barren-1, retryAfterOf(end.err))) {
 			return nil
 		}
+	}
+}
+
+// reserve waits for slots for the next poll. It returns 0 when ctx has ended.
+func (p *poller) reserve(ctx context.Context) int {
+	if p.shares {
+		return p.turns.reserve(ctx, p.slots, p.ask)
+	}
+	return p.slots.reserve(ctx, p.ask)
+}
+
+// pollEnd is what came of a poll.
+type pollEnd struct {
+	tasks []*yardv1.PolledTask
+	err   error
+	// early: it came back without work before half of its time was over.
+	early bool
+	// withdrawn: it was ended without work, since another tasklist wants its slots.
+	withdrawn bool
+}
+
+// poll asks for up to n tasks.
+func (p *poller) poll(ctx context.Context, n int) (end pollEnd) {
+	wait, leave := p.worker.cfg.pollWait, func() bool { return false }
+	if p.shares {
+		ctx, wait, leave = p.turns.enter(ctx, wait)
+	}
+	asked := time.Now()
+	end.tasks, end.err = p.engine.Poll(ctx, &yardv1.PollRequest{
+		Tasklist: p.tasklist,
+		MaxTasks: int32Of(n),
+		WaitMs:   wait.Milliseconds(),
+		Types:    p.types,
+		Worker:   p.worker.cfg.identity,
+	})
+	end.early = len(end.tasks) == 0 && time.Since(asked) < wait/2
+	end.withdrawn = leave() && len(end.tasks) == 0
+	return end
+}
+
+// adapt sets what the next poll asks for: twice as much where the last got all it asked for, one where it got nothing.
+// So tasklists without work hold few slots while they wait.
+func (p *poller) adapt(got, asked int) {
+	switch {
+	case !p.shares:
+	case got >= asked:
+		p.ask = min(2*asked, p.worker.cfg.pollBatch)
+	default:
+		p.ask = max(got, 1)
 	}
 }
 

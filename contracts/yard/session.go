@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -28,8 +29,8 @@ type engine interface {
 }
 
 const (
-	// pollLoops is how many polls may be under way. The second one picks up slots
-	// that come free while the first waits with fewer.
+	// pollLoops is how many polls may be under way of a worker with one tasklist. The second one picks up slots
+	// that come free while the first waits with fewer. With several tasklists each has one.
 	pollLoops = 2
 	// flushTimeout bounds the sending of the last outcomes.
 	flushTimeout = 10 * time.Second
@@ -66,6 +67,7 @@ type session struct {
 	handlers map[string]HandlerFunc
 	rest     HandlerFunc
 	slots    *slots
+	turns    *turns
 	complete *reporter
 	fail     *reporter
 	beats    *beater
@@ -77,11 +79,12 @@ type session struct {
 func newSession(w *Worker, e engine) *session {
 	s := &session{
 		worker: w, engine: e,
-		log:         w.cfg.log.With("tasklist", w.tasklist, "worker", w.cfg.identity),
+		log:         w.cfg.log.With("tasklist", strings.Join(w.tasklists, ","), "worker", w.cfg.identity),
 		tracer:      w.client.providers.Tracer(tracerName),
 		spanOptions: []trace.SpanStartOption{trace.WithSpanKind(trace.SpanKindConsumer)},
 		handlers:    make(map[string]HandlerFunc, len(w.handlers)),
 		slots:       newSlots(w.cfg.concurrency),
+		turns:       newTurns(w.cfg.concurrency / len(w.tasklists)),
 	}
 	for name, handle := range w.handlers {
 		s.handlers[name] = wrap(handle, w.cfg.middleware)
@@ -124,16 +127,17 @@ func (s *session) run(ctx context.Context) error {
 	defer s.engine.cancels(s.beats.hear)()
 	polling, stopPolling := context.WithCancel(ctx)
 	defer stopPolling()
-	errs := make(chan error, pollLoops)
-	for range pollLoops {
+	loops := s.pollers()
+	errs := make(chan error, len(loops))
+	for _, p := range loops {
 		pollers.Go(func() {
-			errs <- s.poll(polling)
+			errs <- p.run(polling)
 			stopPolling() // one loop ends for good only where all must
 		})
 	}
 	pollers.Wait()
 	var err error
-	for range pollLoops {
+	for range loops {
 		if e := <-errs; e != nil {
 			err = e
 		}

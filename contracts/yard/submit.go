@@ -28,6 +28,9 @@ const requestTasksMax = 1000
 // Tasks that several goroutines submit at once travel together: while one request is
 // under way, the next one gathers. Each is judged by itself all the same.
 func (c *Client) Submit(ctx context.Context, task Task) (string, error) {
+	if c.wrapped != nil {
+		return c.submitWrapped(ctx, task)
+	}
 	return c.submitOne(ctx, task)
 }
 
@@ -40,6 +43,13 @@ func (c *Client) Submit(ctx context.Context, task Task) (string, error) {
 // tasks[len(ids):] are what is left, of which the first request's worth may have
 // been accepted too where the code is UNKNOWN. Retries are as for Submit.
 func (c *Client) SubmitMany(ctx context.Context, tasks []Task) ([]string, error) {
+	if c.wrapped != nil {
+		return c.wrapped(ctx, tasks)
+	}
+	return c.submitMany(ctx, tasks)
+}
+
+func (c *Client) submitMany(ctx context.Context, tasks []Task) ([]string, error) {
 	accepted := make([]string, 0, len(tasks))
 	for len(accepted) < len(tasks) {
 		offset := len(accepted)

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -23,15 +25,17 @@ const (
 	drainTimeoutDefault = 30 * time.Second
 	stopGraceDefault    = 2 * time.Second
 	typesMax            = 100
+	tasklistsMax        = 100
 )
 
-// Worker runs the tasks of one tasklist. See the package's documentation for
+// Worker runs the tasks of one tasklist, or of several. See the package's documentation for
 // its life.
 type Worker struct {
-	client   *Client
-	tasklist string
-	cfg      workerConfig
-	handlers map[string]HandlerFunc
+	client *Client
+	// tasklists are without repeats, the one of NewWorker first.
+	tasklists []string
+	cfg       workerConfig
+	handlers  map[string]HandlerFunc
 	// rest handles the types that have no handler; nil where these are not asked for.
 	rest     HandlerFunc
 	problems []error
@@ -47,6 +51,7 @@ type workerConfig struct {
 	identity     string
 	log          *slog.Logger
 	middleware   []Middleware
+	tasklists    []string
 }
 
 // WorkerOption changes a worker's defaults.
@@ -83,7 +88,15 @@ func WithIdentity(name string) WorkerOption { return func(c *workerConfig) { c.i
 // Default: slog.Default().
 func WithLogger(log *slog.Logger) WorkerOption { return func(c *workerConfig) { c.log = log } }
 
-// WithMiddleware wraps every handler of the worker.
+// WithTasklists lets the worker run the tasks of more tasklists, 100 in all. They share its concurrency: each is
+// polled on its own, one without work keeps one slot, and one with work grows into the slots that are free. Lists that
+// wait for slots get them in turn, no more than their part each, after 100 ms from a poll without work. Give the worker more slots than it has
+// tasklists: with fewer the polls take turns of 100 ms. WithPollBatch bounds each poll. Default: none.
+func WithTasklists(more ...string) WorkerOption {
+	return func(c *workerConfig) { c.tasklists = append(c.tasklists, more...) }
+}
+
+// WithMiddleware wraps every handler of the worker; of several the first is the outermost.
 func WithMiddleware(m ...Middleware) WorkerOption {
 	return func(c *workerConfig) { c.middleware = append(c.middleware, m...) }
 }
@@ -98,12 +111,25 @@ func NewWorker(c *Client, tasklist string, opts ...WorkerOption) *Worker {
 	for _, opt := range opts {
 		opt(&cfg)
 	}
-	w := &Worker{client: c, tasklist: tasklist, cfg: cfg, handlers: map[string]HandlerFunc{}}
-	if err := ids.CheckName(tasklist); err != nil {
-		w.problems = append(w.problems, fmt.Errorf("tasklist %q %w", tasklist, err))
-	}
+	w := &Worker{client: c, tasklists: append([]string{tasklist}, cfg.tasklists...), cfg: cfg, handlers: map[string]HandlerFunc{}}
+	w.problems = append(w.problems, checkTasklists(w.tasklists)...)
 	w.problems = append(w.problems, cfg.check()...)
 	return w
+}
+
+func checkTasklists(all []string) []error {
+	var problems []error
+	for i, tasklist := range all {
+		if err := ids.CheckName(tasklist); err != nil {
+			problems = append(problems, fmt.Errorf("tasklist %q %w", tasklist, err))
+		} else if slices.Contains(all[:i], tasklist) {
+			problems = append(problems, fmt.Errorf("tasklist %q is named twice", tasklist))
+		}
+	}
+	if len(all) > tasklistsMax {
+		problems = append(problems, fmt.Errorf("it has %d tasklists, more than %d", len(all), tasklistsMax))
+	}
+	return problems
 }
 
 func (c *workerConfig) check() []error {
@@ -138,7 +164,7 @@ func defaultIdentity() string {
 // else that goes wrong is tried again.
 func (w *Worker) Run(ctx context.Context) error {
 	if problems := w.check(); len(problems) > 0 {
-		return fault.New(fault.InvalidArgument, "worker of %s: %v", w.tasklist, errors.Join(problems...))
+		return fault.New(fault.InvalidArgument, "worker of %s: %v", strings.Join(w.tasklists, ", "), errors.Join(problems...))
 	}
 	if w.started.Swap(true) {
 		return fault.New(fault.FailedPrecondition, "a worker runs only once")

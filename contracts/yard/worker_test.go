@@ -334,7 +334,17 @@ func TestWorkerSetUpWronglyDoesNotRun(t *testing.T) {
 	cases := map[string]func() *Worker{
 		"no handlers":  func() *Worker { return NewWorker(client, "list") },
 		"bad tasklist": func() *Worker { w := NewWorker(client, "a b"); w.HandleFunc("x", none); return w },
-		"bad type":     func() *Worker { w := NewWorker(client, "list"); w.HandleFunc("", none); return w },
+		"bad second": func() *Worker {
+			w := NewWorker(client, "list", WithTasklists("a b"))
+			w.HandleFunc("x", none)
+			return w
+		},
+		"same list": func() *Worker {
+			w := NewWorker(client, "list", WithTasklists("b", "list"))
+			w.HandleFunc("x", none)
+			return w
+		},
+		"bad type": func() *Worker { w := NewWorker(client, "list"); w.HandleFunc("", none); return w },
 		"twice": func() *Worker {
 			w := NewWorker(client, "list")
 			w.HandleFunc("x", none)

@@ -1,0 +1,53 @@
+package yard
+
+import (
+	"context"
+
+	"github.com/yardmaster-io/yardmaster/contracts/fault"
+)
+
+// SubmitFunc hands in tasks and returns their ids, as SubmitMany does. The tasks are
+// the caller's: who changes one changes a copy.
+type SubmitFunc func(ctx context.Context, tasks []Task) ([]string, error)
+
+// SubmitMiddleware wraps what a client hands in: it sees each call of Submit, Run (one task) and
+// SubmitMany (all tasks of the call) once, whatever is repeated inside. The first one given is the outermost.
+type SubmitMiddleware func(next SubmitFunc) SubmitFunc
+
+// WithSubmitMiddleware wraps all submits of the client; of several the first is the outermost. Default: none.
+func WithSubmitMiddleware(m ...SubmitMiddleware) ClientOption {
+	return func(c *clientConfig) { c.submits = append(c.submits, m...) }
+}
+
+// wrapSubmits puts the middleware around the client's own submits, nil where there is none.
+func (c *Client) wrapSubmits(middleware []SubmitMiddleware) SubmitFunc {
+	if len(middleware) == 0 {
+		return nil
+	}
+	var submit SubmitFunc = func(ctx context.Context, tasks []Task) ([]string, error) {
+		if len(tasks) != 1 {
+			return c.submitMany(ctx, tasks)
+		}
+		id, err := c.submitOne(ctx, tasks[0])
+		if err != nil {
+			return nil, err
+		}
+		return []string{id}, nil
+	}
+	for i := len(middleware) - 1; i >= 0; i-- {
+		submit = middleware[i](submit)
+	}
+	return submit
+}
+
+// submitWrapped is Submit through the middleware.
+func (c *Client) submitWrapped(ctx context.Context, task Task) (string, error) {
+	ids, err := c.wrapped(ctx, []Task{task})
+	switch {
+	case err != nil:
+		return "", err
+	case len(ids) != 1:
+		return "", fault.New(fault.Internal, "the middleware returned %d ids for one task", len(ids))
+	}
+	return ids[0], nil
+}
