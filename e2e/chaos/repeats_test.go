@@ -8,8 +8,13 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
+	"github.com/yardmaster-io/yardmaster/contracts/codec"
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
 	"github.com/yardmaster-io/yardmaster/e2e/cluster"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
@@ -20,6 +25,12 @@ const repeatRounds = 6
 
 // repeaters submit one task after the other, each until it is told what became of it.
 const repeaters = 64
+
+// Every byHandOf-th submitter does without the SDK, waits handTry for an answer, and handWait before it sends the same again.
+const byHandOf, handTry, handWait = 4, 2 * time.Second, 100 * time.Millisecond
+
+// How long a frontend and NATS are stopped: a first try that a frontend holds is void by then.
+const frontendStopped, natsStopped = 10 * time.Second, 8 * time.Second
 
 // repeats is what the submitters and the worker have seen.
 type repeats struct {
@@ -32,13 +43,51 @@ type repeats struct {
 	ran                map[string]map[string]bool // the tasks that had a payload
 }
 
-// submit hands in tasks until ctx ends, and the last one to its end.
-func (r *repeats) submit(ctx context.Context, who int) {
+// bySDK submits through the SDK, which counts its tries.
+func (r *repeats) bySDK() func(ctx context.Context, payload string) (string, error) {
 	client := r.cluster.Client(domain)
+	return func(ctx context.Context, payload string) (string, error) {
+		return client.Submit(ctx, yard.Task{Type: string(quick), Tasklist: tasklist, Payload: payload})
+	}
+}
+
+// byHand submits as a client does that knows one rule: send the same until there is an answer.
+func (r *repeats) byHand() func(ctx context.Context, payload string) (string, error) {
+	nc := r.cluster.Conn(domain)
+	return func(ctx context.Context, payload string) (string, error) {
+		request := fmt.Appendf(nil, `{"request_id":%q,"tasks":[{"type":%q,"tasklist":%q,"payload":%q}]}`, ids.NewRequestID(time.Now()).String(), quick, tasklist, payload)
+		for {
+			try, cancel := context.WithTimeout(ctx, handTry)
+			msg, err := nc.RequestWithContext(try, topology.API(domain, "tasks.submit"), request)
+			cancel()
+			if ctx.Err() != nil {
+				return "", fault.New(fault.Unknown, "no answer in time")
+			}
+			if err != nil {
+				continue
+			}
+			refused := fault.Decode(msg.Header.Get(fault.HeaderCode), msg.Header.Get(fault.HeaderDescription), msg.Data)
+			switch {
+			case refused == nil:
+				var answer yardv1.SubmitResponse
+				if err := codec.Unmarshal(codec.JSON, msg.Data, &answer); err != nil {
+					return "", err
+				}
+				return answer.Results[0].TaskId, nil
+			case !refused.Code.Retryable() && refused.Code != fault.Unknown:
+				return "", refused
+			}
+			pass(ctx, handWait)
+		}
+	}
+}
+
+// submit hands in tasks until ctx ends, and the last one to its end.
+func (r *repeats) submit(ctx context.Context, who int, by func(ctx context.Context, payload string) (string, error)) {
 	for i := 0; ctx.Err() == nil; i++ {
 		payload := fmt.Sprintf("%d-%d", who, i)
 		task, cancel := context.WithTimeout(context.Background(), submitTimeout)
-		id, err := client.Submit(task, yard.Task{Type: string(quick), Tasklist: tasklist, Payload: payload})
+		id, err := by(task, payload)
 		cancel()
 		r.submitted.Add(1)
 		r.mu.Lock()
@@ -66,6 +115,38 @@ func (r *repeats) await(what string) {
 	})
 }
 
+// pass lets so much time go by.
+func pass(ctx context.Context, d time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
+	}
+}
+
+// disturb kills something, or stops it for a while, and tells what.
+func (r *repeats) disturb(round int) string {
+	c, victim := r.cluster, round%r.cluster.Instances(cluster.Frontend)
+	switch round % 6 {
+	case 1:
+		c.Pause(cluster.Frontend, victim)
+		pass(r.t.Context(), frontendStopped)
+		c.Resume(cluster.Frontend, victim)
+		return fmt.Sprintf("frontend-%d stopped for %v", victim, frontendStopped)
+	case 3:
+		c.KillNATS()
+		c.StartNATS()
+		return "NATS killed"
+	case 5:
+		c.PauseNATS(0)
+		pass(r.t.Context(), natsStopped)
+		c.ResumeNATS(0)
+		return fmt.Sprintf("NATS stopped for %v", natsStopped)
+	}
+	c.Kill(cluster.Frontend, victim)
+	c.Restart(cluster.Frontend, victim)
+	return fmt.Sprintf("frontend-%d killed", victim)
+}
+
 func rounds(t *testing.T) int {
 	s := os.Getenv("YARD_KILL_ROUNDS")
 	if s == "" {
@@ -78,14 +159,14 @@ func rounds(t *testing.T) int {
 	return n
 }
 
-// TestI1_RepeatsOfKilledFrontends: frontends, and now and then NATS, are killed while clients submit and repeat what got no
+// TestI1_RepeatsOfKilledFrontends: frontends and NATS are killed or stopped for a while, and clients submit and repeat what got no
 // answer. Each payload that was accepted runs as one task, the one that was answered, and no payload runs as two.
 func TestI1_RepeatsOfKilledFrontends(t *testing.T) {
 	t.Parallel()
 	rounds := rounds(t)
 	c := cluster.Start(t, binaries, instances)
 	r := &repeats{t: t, cluster: c, accepted: map[string]string{}, ran: map[string]map[string]bool{}}
-	define(t, c, c.Client(domain), yard.TaskType{Name: string(quick)})
+	define(t, c, c.Client(domain), yard.TaskType{Name: string(quick), StartToClose: shortLeases.startToClose})
 
 	working, stopWorking := context.WithCancel(context.Background())
 	worker := yard.NewWorker(c.Client(domain), tasklist, yard.WithConcurrency(200))
@@ -111,20 +192,16 @@ func TestI1_RepeatsOfKilledFrontends(t *testing.T) {
 	submitting, stopSubmitting := context.WithCancel(context.Background())
 	t.Cleanup(func() { stopSubmitting(); submitters.Wait(); stopWorking(); all.Wait() })
 	for who := range repeaters {
-		submitters.Go(func() { r.submit(submitting, who) })
+		by := r.bySDK
+		if who%byHandOf == 0 {
+			by = r.byHand
+		}
+		submit := by()
+		submitters.Go(func() { r.submit(submitting, who, submit) })
 	}
 	r.await("at the start")
 	for round := range rounds {
-		if round%4 == 3 {
-			c.KillNATS()
-			c.StartNATS()
-			r.await("NATS killed")
-			continue
-		}
-		victim := round % c.Instances(cluster.Frontend)
-		c.Kill(cluster.Frontend, victim)
-		c.Restart(cluster.Frontend, victim)
-		r.await(fmt.Sprintf("frontend-%d killed", victim))
+		r.await(r.disturb(round))
 	}
 	stopSubmitting()
 	submitters.Wait()

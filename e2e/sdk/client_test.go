@@ -135,6 +135,33 @@ func TestAClientHeedsTheServersClock(t *testing.T) {
 	}
 }
 
+// A refusal for the clock does not say what became of an earlier try, so the id stays.
+func TestAClockThatIsOffMakesNoNewRequestOfWhatMayBeStored(t *testing.T) {
+	t.Parallel()
+	s := newStack(t)
+	e := fault.At(fault.FailedPrecondition, "/request_id", "was made long ago")
+	e.Detail = map[string]string{fault.DetailNowMs: strconv.FormatInt(time.Now().UnixMilli(), 10)}
+	s.refusing(fault.New(fault.Unknown, "who knows"), e)
+	if _, err := s.client.Submit(soon(t), one); fault.CodeOf(err) != fault.Unknown {
+		t.Errorf("got %v", err)
+	}
+	if all := s.submits(); len(all) != 2 || all[0].RequestId != all[1].RequestId {
+		t.Errorf("got %v", all)
+	}
+}
+
+// A server whose clock no id suits is not asked without end.
+func TestTheClockIsNotHeededForEver(t *testing.T) {
+	t.Parallel()
+	s := newStack(t)
+	e := fault.At(fault.InvalidTime, "/request_id", "its time is ahead")
+	e.Detail = map[string]string{fault.DetailNowMs: strconv.FormatInt(time.Now().UnixMilli(), 10)}
+	s.refusing(e, e, e, e, e, e)
+	if _, err := s.client.Submit(soon(t), one); fault.CodeOf(err) != fault.InvalidTime {
+		t.Errorf("got %v", err)
+	}
+}
+
 func TestSubmitWaitsForAFrontend(t *testing.T) {
 	t.Parallel()
 	server := testkit.RunNATS(t)

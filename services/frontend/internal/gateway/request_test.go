@@ -362,6 +362,43 @@ func TestAFullLogRefusesATryThatGoesAlone(t *testing.T) {
 	})
 }
 
+// A log that is full by now says nothing of the try before, which may be on its way.
+func TestI1_AFullLogDoesNotSettleAnEarlierTry(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newKnowingRig(t)
+		tried := false
+		r.log.fault = func(int, natslog.Msg) (bool, error) {
+			if !tried {
+				tried = true
+				return false, natslog.ErrOutcomeUnknown
+			}
+			return false, fmt.Errorf("%w: %w", natslog.ErrNotStored, natslog.ErrFull)
+		}
+		wantCode(t, (<-r.submit(t, withID(tasks(1), false))).err, fault.Unknown)
+	})
+}
+
+// What is not found while an owner is away may be with that owner.
+func TestI1_WhatIsNotLookedForEverywhereIsNotStored(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newKnowingRig(t, func(d *Deps) {
+			get := d.Owners.HistoryGet
+			d.Owners.HistoryGet = func(ctx context.Context, p int, req *rpcv1.GetTaskRequest) (*rpcv1.GetTaskResponse, error) {
+				if p == 0 {
+					return nil, fault.New(fault.Unavailable, "away")
+				}
+				return get(ctx, p, req)
+			}
+		})
+		req := withID(tasks(1), true)
+		req.Tries = 2
+		time.Sleep(aliveFor + 2*apart)
+		wantCode(t, (<-r.submit(t, req)).err, fault.Unknown)
+		time.Sleep(time.Minute)
+		wantOnce(t, r.log, nil)
+	})
+}
+
 // A first try that no partition takes is given up before it would be void.
 func TestAFirstTryIsGivenUpInTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -63,11 +63,7 @@ func confluence(t *testing.T, seed uint64) {
 	lives := rng.IntN(3)
 	queues := rng.IntN(4) > 0
 	s := newStory(rng, 1+rng.IntN(4), 3+rng.IntN(25), lives == 0, lives == 0 || !queues)
-	w := &world{
-		rng: rng, log: slices.Clone(s.log), archive: make(map[ids.TaskID]*stored), timer: make(map[Stay]*stored),
-		queues: queues,
-		taken:  make(map[ids.TaskID]bool), answers: make(map[uint64]map[int]fault.Code), released: make(map[string]bool),
-	}
+	w := newWorld(rng, s, queues)
 	var l *life
 	defer func() {
 		problem := recover()

@@ -54,6 +54,7 @@ func (r *Replica) arrive(e *Entry, now Now, fx *Effects) {
 		known.State.Finished()),
 		known == nil && r.past.knows(e):
 		r.drop(e)
+		r.letGo(e.ID, now, fx) // what waited for this copy
 	case r.unread(e.Before, e.Domain):
 		r.demand(e.Before, e.Domain, true)
 		r.hold(e)
@@ -66,9 +67,14 @@ func (r *Replica) arrive(e *Entry, now Now, fx *Effects) {
 		delete(r.tasks, e.ID)
 		r.leave(known)
 		r.admit(e, now, fx)
-	default:
+	case e.Before == 0 || e.Before.Same(known.Position):
 		// The event that ended the stay before is not read yet.
 		r.hold(e)
+	default:
+		// It comes after another submit of the same id, by a client that has stored several. Were it held, the log could not be
+		// purged until the known one ends, which may be never.
+		r.drop(e)
+		r.letGo(e.ID, now, fx)
 	}
 }
 

@@ -51,6 +51,14 @@ type world struct {
 	trace      []string
 }
 
+func newWorld(rng *rand.Rand, s *story, queues bool) *world {
+	return &world{
+		rng: rng, log: slices.Clone(s.log), archive: make(map[ids.TaskID]*stored), timer: make(map[Stay]*stored),
+		queues: queues,
+		taken:  make(map[ids.TaskID]bool), answers: make(map[uint64]map[int]fault.Code), released: make(map[string]bool),
+	}
+}
+
 // life is one owner.
 type life struct {
 	*world

@@ -1,0 +1,120 @@
+package replica
+
+import (
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
+)
+
+// liesCases is how many logs of a liar one run reads.
+const liesCases = 1_000
+
+// liar is the domain that submits other tasks under ids that it has used.
+const liar = "depot"
+
+// TestI11_ALiarHarmsOnlyItself: a tenant that does not count its tries can have several tasks of one id
+// stored, in any lanes, alike or not. Whichever of them history takes, nothing halts, nothing waits for ever, no room stays
+// taken, and the tasks of others end as if it had not lied.
+func TestI11_ALiarHarmsOnlyItself(t *testing.T) {
+	base := rand.Uint64() >> 1
+	for i := range uint64(liesCases) {
+		if lies(t, base+i); t.Failed() {
+			return
+		}
+	}
+}
+
+func lies(t *testing.T, seed uint64) {
+	rng := rand.New(rand.NewPCG(seed, 1))
+	s := newStory(rng, 2+rng.IntN(5), 3+rng.IntN(25), false, rng.IntN(2) == 0)
+	s.lie()
+	w := newWorld(rng, s, rng.IntN(4) > 0)
+	var l *life
+	defer func() {
+		problem := recover()
+		if problem == nil {
+			s.believe(l)
+			problem = compare(s, l)
+		}
+		if problem != nil {
+			t.Errorf("seed %d: %v\n%s\n%s", seed, problem, s, strings.Join(w.trace, "\n"))
+		}
+	}()
+	l = w.live(true)
+	for range rng.IntN(3) {
+		l.run(rng.IntN(200))
+		w.note("takeover from %+v", w.saved)
+		l = w.live(false)
+	}
+	l.run(rng.IntN(200))
+	l.settleAll()
+}
+
+// lie puts other tasks under the ids of the liar into the log, before and after the true ones.
+func (s *story) lie() {
+	for range 1 + s.rng.IntN(6) {
+		i := s.rng.IntN(len(s.log))
+		m := &message{seq: s.log[i].seq + seqGap/2, at: s.log[i].at, lane: []ids.Lane{ids.LaneLater, 1, 2, 4}[s.rng.IntN(4)]}
+		if i+1 < len(s.log) && s.log[i+1].seq <= m.seq || m.seq == s.log[i].seq {
+			continue
+		}
+		for range 1 + s.rng.IntN(3) {
+			id := s.order[s.rng.IntN(len(s.order))]
+			if domainOf(id) != liar {
+				continue
+			}
+			r := taskstate.Task{
+				ID: id, Domain: liar, Tasklist: []string{"mail", "other"}[s.rng.IntN(2)], Type: "lie", Priority: int32(max(1, m.lane)),
+				Policy: &taskstate.Policy{MaxAttempts: 1}, Payload: taskstate.Blob{Data: []byte("another")},
+			}
+			if m.lane == ids.LaneLater || s.rng.IntN(3) == 0 {
+				r.DueAt = m.at + 1 + s.rng.Int64N(60_000)
+			}
+			m.tasks = append(m.tasks, r)
+		}
+		if len(m.tasks) == 0 {
+			continue
+		}
+		if s.rng.IntN(2) == 0 {
+			m.domain = liar
+		}
+		s.log = slices.Insert(s.log, i+1, m)
+	}
+}
+
+// believe makes the story of the liar's tasks whatever l says.
+func (s *story) believe(l *life) {
+	lied := func(id ids.TaskID) bool { return domainOf(id) == liar }
+	s.order = slices.DeleteFunc(s.order, lied)
+	// A task of the liar may be stored twice over there, and wait there for a firing that the story has not.
+	maps.DeleteFunc(l.archive, func(id ids.TaskID, _ *stored) bool { return lied(id) })
+	maps.DeleteFunc(l.timer, func(s Stay, _ *stored) bool { return lied(s.ID) })
+	for _, released := range []map[string]bool{s.released, l.released} {
+		maps.DeleteFunc(released, func(booking string, _ bool) bool { return lied(ids.TaskID([]byte(booking[:len(ids.TaskID{})]))) })
+	}
+	for _, m := range s.log {
+		for i, w := range m.want {
+			if code, ok := l.answers[m.seq][i]; ok && lied(m.list[i].ID) {
+				w.code = code
+			}
+		}
+	}
+}
+
+// TestAStayOfAnotherCopyHoldsUpNothing: a liar's task waits in the timer store, and another of its id lies in a backlog, which
+// is read after a takeover. The stay that fires must not hold up the log until the other has ended: nobody may run that.
+func TestAStayOfAnotherCopyHoldsUpNothing(t *testing.T) {
+	b := newBench(t, Config{})
+	parked := ids.NewPosition(5, ids.LaneLater)
+	b.r.lanes[ids.LaneLater].Skip(parked.Seq()) // an earlier owner has read and parked it
+	b.submit(nil, 1)
+	b.submit(func(t *taskstate.Task) { t.Parkings, t.Position = 1, parked }, 1)
+	if active := b.r.lanes[3].Active(); active != 1 || len(b.r.held) > 0 {
+		t.Errorf("%d stays are active, %d are held", active, len(b.r.held))
+	}
+}
