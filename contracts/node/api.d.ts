@@ -111,7 +111,7 @@ export interface ListRequest {
   /** The next_cursor of the answer before, with the same filter. Default: from the newest. */
   cursor?: string;
   /** Only tasks that have each of these headers with exactly this value; at most 4. Default: all. There is no index of headers: tasks are read until a page is full, but of waiting tasks no more than 10000 for one answer and partition, so that a page may hold few tasks, or none, and have a next_cursor all the same. Since log version 4. */
-  headers?: map of strings;
+  headers?: Record<string, string>;
 }
 
 export interface ListResponse {
@@ -293,7 +293,7 @@ export interface NewTask {
   /** W3C trace context of this task. Default: the request's traceparent header. */
   traceparent?: string;
   /** Texts that go with the task, by name, for its worker and to find tasks by: at most 32, and 4096 bytes of names and values in all. A name is [A-Za-z0-9._-]{1,64}, better in lower case; names that begin with yard- are reserved. A value is UTF-8, at most 1024 bytes. They are kept as they are. Since log version 4. */
-  headers?: map of strings;
+  headers?: Record<string, string>;
 }
 
 /** SubmitResult is what became of one task of a submit. */
@@ -333,7 +333,7 @@ export interface PolledTask {
   /** W3C trace context to continue. */
   traceparent?: string;
   /** As they were submitted. */
-  headers?: map of strings;
+  headers?: Record<string, string>;
 }
 
 /** Completion is one attempt that succeeded. */
@@ -437,7 +437,7 @@ export interface Task {
   /** W3C trace context of the task. */
   traceparent?: string;
   /** As they were submitted. */
-  headers?: map of strings;
+  headers?: Record<string, string>;
 }
 
 /** TaskEvent is one step in a task's life. */

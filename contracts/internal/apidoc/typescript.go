@@ -128,6 +128,8 @@ func (a *api) typeOf(f field) string {
 	switch kind {
 	case payloadMessage:
 		kind = "unknown"
+	case mapKind:
+		return "Record<string, string>"
 	case "integer":
 		kind = "number"
 	}
