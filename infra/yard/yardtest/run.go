@@ -12,6 +12,9 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
 )
 
+// lastLook bounds the question what is left after a run that failed.
+const lastLook = 10 * time.Second
+
 // unfinished are the states of tasks that are not over.
 var unfinished = []yardv1.TaskState{
 	yardv1.TaskState_TASK_STATE_WAITING, yardv1.TaskState_TASK_STATE_QUEUED, yardv1.TaskState_TASK_STATE_READY,
@@ -51,48 +54,49 @@ func (e *Engine) run(ctx context.Context, workers []*yard.Worker, waitFor func(*
 			ended <- err
 		}()
 	}
-	left, err := e.await(running, waitFor)
+	err := e.await(running, waitFor)
 	stop()
 	var failed []error
 	for range workers {
 		failed = append(failed, <-ended)
 	}
-	if err = errors.Join(append(failed, err)...); err != nil && len(left) > 0 {
+	if err = errors.Join(append(failed, err)...); err == nil {
+		return nil
+	}
+	looking, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastLook)
+	defer cancel()
+	if left, lost := e.left(looking, waitFor); lost == nil && len(left) > 0 {
 		return fmt.Errorf("domain %s has unfinished tasks (%s): %w", e.Domain(), describe(left), err)
 	}
 	return err
 }
 
-// await returns when there is nothing to wait for, or with ctx's error and what was left when it was looked last.
+// await returns when there is nothing to wait for, or with an error that matches ctx's.
 //
 // A task that moves between two parts of the engine may be missing in one list. It is in the next one, made when all that
 // was in the log is read, so two lists in a row have to be empty.
-func (e *Engine) await(ctx context.Context, waitFor func(*yardv1.Task) bool) (left []*yardv1.Task, err error) {
+func (e *Engine) await(ctx context.Context, waitFor func(*yardv1.Task) bool) error {
 	for empty := 0; ; {
-		now, err := e.left(ctx, waitFor)
+		left, err := e.left(ctx, waitFor)
 		if err != nil {
-			return left, err
+			return err
 		}
-		left = now
-		if len(left) > 0 {
-			empty = 0
-			if err := pause(ctx); err != nil {
-				return left, err
-			}
-			continue
+		next := e.host.caughtUp
+		if empty++; len(left) > 0 {
+			empty, next = 0, pause
 		}
-		if empty++; empty == 2 {
-			return nil, nil
+		if empty == 2 {
+			return nil
 		}
-		if err := e.host.caughtUp(ctx); err != nil {
-			return nil, err
+		if err := next(ctx); err != nil {
+			return err
 		}
 	}
 }
 
 // left lists the unfinished tasks to wait for.
 func (e *Engine) left(ctx context.Context, waitFor func(*yardv1.Task) bool) (left []*yardv1.Task, err error) {
-	for task, err := range e.Client.Tasks(ctx, &yardv1.ListRequest{States: unfinished}) {
+	for task, err := range e.Client.Tasks(ctx, &yardv1.ListRequest{States: unfinished, Limit: pageMax}) {
 		if err != nil {
 			return nil, err
 		}

@@ -16,9 +16,13 @@ type Submission[In any] struct {
 	Task *yardv1.Task
 }
 
+// pageMax is how many tasks the engine lists at once. Of finished ones it lists those filed last, which smaller pages
+// would take for the newest.
+const pageMax = 1000
+
 // Submitted returns all tasks of the domain that were stored before the call, the oldest first, with payloads and
 // histories, whatever became of them since. Of finished tasks the engine lists what its last few hundred messages filed, so
-// a test that finishes thousands counts in its handlers.
+// a test that finishes more than 500 counts in its handlers.
 func (e *Engine) Submitted(t testing.TB) []*yardv1.Task {
 	t.Helper()
 	return e.submitted(t, &yardv1.ListRequest{})
@@ -47,6 +51,7 @@ func (e *Engine) submitted(t testing.TB, filter *yardv1.ListRequest) (all []*yar
 	if err := e.host.caughtUp(ctx); err != nil {
 		t.Fatalf("yardtest: %v", err)
 	}
+	filter.Limit = pageMax
 	for task, err := range e.Client.Tasks(ctx, filter) {
 		if err != nil {
 			t.Fatalf("yardtest: list the tasks: %v", err)
