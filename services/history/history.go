@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"log/slog"
 	"strconv"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -61,7 +62,17 @@ type Service struct {
 	ready   chan struct{}
 	share   atomic.Pointer[ownership.Share]
 	rooms   rooms
+	// begun are by partition: each is closed when its owner has taken over here once, or has failed to.
+	begun []begun
 }
+
+// begun is closed once.
+type begun struct {
+	once sync.Once
+	done chan struct{}
+}
+
+func (b *begun) end() { b.once.Do(func() { close(b.done) }) }
 
 // New makes the service.
 func New(d Deps) (*Service, error) {
@@ -72,10 +83,17 @@ func New(d Deps) (*Service, error) {
 	if err != nil {
 		return nil, fmt.Errorf("history: %w", err)
 	}
-	return &Service{Deps: d, js: js, metrics: partition.NewMetrics(d.Metrics), ready: make(chan struct{})}, nil
+	s := &Service{
+		Deps: d, js: js, metrics: partition.NewMetrics(d.Metrics), ready: make(chan struct{}), begun: make([]begun, d.Partitioning.History),
+	}
+	for p := range s.begun {
+		s.begun[p].done = make(chan struct{})
+	}
+	return s, nil
 }
 
-// Ready is closed when the service serves its first share of the partitions.
+// Ready is closed when the service serves its first share of the partitions: they are taken over, so what a matching
+// shard that starts next says to them is answered at once, and not only when it says it again, a second later.
 func (s *Service) Ready() <-chan struct{} { return s.ready }
 
 // Check is a condition of being ready besides Ready: an error where this node may
@@ -122,14 +140,25 @@ func (s *Service) Run(ctx context.Context) error {
 		Serve: func(ctx context.Context, p int) error { return s.serve(ctx, p, domains, tokens, checkpoints) },
 	})
 	s.share.Store(owner)
-	go func() {
-		select {
-		case <-owner.Ready():
-			close(s.ready)
-		case <-watching.Done():
-		}
-	}()
+	go s.becomeReady(watching, owner)
 	return owner.Run(ctx)
+}
+
+// becomeReady closes ready when the first share is served.
+func (s *Service) becomeReady(ctx context.Context, owner *ownership.Share) {
+	select {
+	case <-owner.Ready():
+	case <-ctx.Done():
+		return
+	}
+	for _, p := range owner.Owned() {
+		select {
+		case <-s.begun[p].done:
+		case <-ctx.Done():
+			return
+		}
+	}
+	close(s.ready)
 }
 
 // retentionDefault is how long finished tasks of a domain that says nothing are kept.
@@ -138,6 +167,7 @@ const retentionDefault = 7 * 24 * time.Hour
 // serve owns one partition until ctx ends: first the wire, then the owner, then,
 // once it has taken over, its calls.
 func (s *Service) serve(ctx context.Context, p int, domains *catalog.Catalog, tokens *ids.Tokens, checkpoints jetstream.KeyValue) error {
+	defer s.begun[p].end()
 	wire, closeWire, err := natshistory.NewWire(s.NATS, s.Replies, s.Log)
 	if err != nil {
 		return fmt.Errorf("listen for bounced answers: %w", err)
@@ -170,6 +200,11 @@ func (s *Service) serve(ctx context.Context, p int, domains *catalog.Catalog, to
 	parts.Add("storage", room)
 	parts.Add("owner", owner)
 	parts.Add("calls", lifecycle.Func(func(ctx context.Context) error { return api.Serve(ctx, s.NATS, owner, s.Replies, s.Log) }))
+	parts.Add("begun", lifecycle.Func(func(ctx context.Context) error {
+		s.begun[p].end()
+		<-ctx.Done()
+		return nil
+	}))
 	err = parts.Run(ctx)
 	if errors.Is(err, partition.ErrUnreadable) {
 		return fmt.Errorf("%w: %w", ownership.ErrGiveUp, err)

@@ -1,0 +1,122 @@
+package yardtest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/contracts/yard"
+)
+
+// lastLook bounds the question what is left after a run that failed.
+const lastLook = 10 * time.Second
+
+// unfinished are the states of tasks that are not over.
+var unfinished = []yardv1.TaskState{
+	yardv1.TaskState_TASK_STATE_WAITING, yardv1.TaskState_TASK_STATE_QUEUED, yardv1.TaskState_TASK_STATE_READY,
+	yardv1.TaskState_TASK_STATE_RUNNING, yardv1.TaskState_TASK_STATE_BACKOFF,
+}
+
+// RunToIdle runs workers until there is nothing to do: no task of the domain is ready or runs, and none that waits is due.
+// What is delayed or backs off stays. Tasks that handlers submit are run too. Then it drains the workers and returns.
+//
+// It is an error where ctx ends first, which says which tasks are left (such as those of a tasklist without a worker), and
+// where a worker ends with one.
+func (e *Engine) RunToIdle(ctx context.Context, workers ...*yard.Worker) error {
+	return e.run(ctx, workers, func(task *yardv1.Task) bool {
+		switch task.State {
+		case yardv1.TaskState_TASK_STATE_WAITING, yardv1.TaskState_TASK_STATE_BACKOFF:
+			return task.DueAtMs <= time.Now().UnixMilli()
+		}
+		return true
+	})
+}
+
+// RunToEnd runs workers until every task of the domain is completed, dead or cancelled, and so it waits for delays and
+// backoff, in real time. Otherwise it is like RunToIdle.
+func (e *Engine) RunToEnd(ctx context.Context, workers ...*yard.Worker) error {
+	return e.run(ctx, workers, func(*yardv1.Task) bool { return true })
+}
+
+// run runs workers until no unfinished task is one to wait for.
+func (e *Engine) run(ctx context.Context, workers []*yard.Worker, waitFor func(*yardv1.Task) bool) error {
+	running, stop := context.WithCancel(ctx)
+	defer stop()
+	ended := make(chan error, len(workers))
+	for _, w := range workers {
+		go func() {
+			err := w.Run(running)
+			stop() // without one of them the others may wait for ever
+			ended <- err
+		}()
+	}
+	err := e.await(running, waitFor)
+	stop()
+	var failed []error
+	for range workers {
+		failed = append(failed, <-ended)
+	}
+	if err = errors.Join(append(failed, err)...); err == nil {
+		return nil
+	}
+	looking, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastLook)
+	defer cancel()
+	if left, lost := e.left(looking, waitFor); lost == nil && len(left) > 0 {
+		return fmt.Errorf("domain %s has unfinished tasks (%s): %w", e.Domain(), describe(left), err)
+	}
+	return err
+}
+
+// await returns when there is nothing to wait for, or with an error that matches ctx's.
+//
+// A task that moves between two parts of the engine may be missing in one list. It is in the next one, made when all that
+// was in the log is read, so two lists in a row have to be empty.
+func (e *Engine) await(ctx context.Context, waitFor func(*yardv1.Task) bool) error {
+	for empty := 0; ; {
+		left, err := e.left(ctx, waitFor)
+		if err != nil {
+			return err
+		}
+		next := e.host.caughtUp
+		if empty++; len(left) > 0 {
+			empty, next = 0, pause
+		}
+		if empty == 2 {
+			return nil
+		}
+		if err := next(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+// left lists the unfinished tasks to wait for.
+func (e *Engine) left(ctx context.Context, waitFor func(*yardv1.Task) bool) (left []*yardv1.Task, err error) {
+	for task, err := range e.Client.Tasks(ctx, &yardv1.ListRequest{States: unfinished, Limit: pageMax}) {
+		if err != nil {
+			return nil, err
+		}
+		if waitFor(task) {
+			left = append(left, task)
+		}
+	}
+	return left, nil
+}
+
+// describe counts tasks by state, type and tasklist.
+func describe(tasks []*yardv1.Task) string {
+	counts := map[string]int{}
+	for _, task := range tasks {
+		counts[fmt.Sprintf("%s %s on %s", task.State.Name(), task.Type, task.Tasklist)]++
+	}
+	var parts []string
+	for what, n := range counts {
+		parts = append(parts, fmt.Sprintf("%d %s", n, what))
+	}
+	slices.Sort(parts)
+	return strings.Join(parts, ", ")
+}
