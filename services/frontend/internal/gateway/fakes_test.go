@@ -437,6 +437,16 @@ func (r *rig) submit(t *testing.T, req *yardv1.SubmitRequest) <-chan outcome {
 	return got
 }
 
+// submitBy is submit with a deadline, at a frontend whose clock is ahead of the log's.
+func (r *rig) submitBy(t *testing.T, req *yardv1.SubmitRequest, within, ahead time.Duration) <-chan outcome {
+	t.Helper()
+	answer, got := r.answers(t)
+	c := r.call()
+	c.Deadline, c.Now = c.Received.Add(within), c.Now.Add(ahead)
+	r.Submit(c, req, answer)
+	return got
+}
+
 // tasks is a good request of n tasks.
 func tasks(n int) *yardv1.SubmitRequest {
 	req := &yardv1.SubmitRequest{Tasklist: "main"}

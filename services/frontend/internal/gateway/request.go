@@ -43,8 +43,8 @@ const (
 	repeatMax = 10 * time.Minute
 	// aheadMax is how far the client's clock may be ahead: ids date their tasks.
 	aheadMax = 2 * time.Second
-	// apart is how far the log's clock and ours may be apart, and those of the servers that lead the log in turn.
-	apart = 1500 * time.Millisecond
+	// clocksApart is how much the log's clock and ours may differ, and those of the servers that lead the log in turn.
+	clocksApart = 1500 * time.Millisecond
 	// skewTold is the age, or the time ahead, from which the answer to a first try tells the server's clock.
 	skewTold = time.Second
 	// askedAtOnce bounds the partitions in which a request is looked for at once.
@@ -108,7 +108,7 @@ func (s *submission) told() int64 {
 }
 
 // inTime tells whether what the log has acknowledged by now was certainly taken in time.
-func (s *submission) inTime() bool { return s.within == 0 || s.age() < s.within-apart }
+func (s *submission) inTime() bool { return s.within == 0 || s.age() < s.within-clocksApart }
 
 // errNotYet: the first try may still be on its way.
 var errNotYet = errors.New("a try may be under way")
@@ -153,12 +153,12 @@ func (g *Gateway) tryOnce(ctx context.Context, s *submission) (wait time.Duratio
 		case found:
 			s.place(p)
 			return 0, 0, nil
-		case s.tries > 0 && age < aliveFor+apart:
-			return aliveFor + apart - age, 0, errNotYet
-		case age > lastAlive+apart:
+		case s.tries > 0 && age < aliveFor+clocksApart:
+			return aliveFor + clocksApart - age, 0, errNotYet
+		case age > lastAlive+clocksApart:
 			return 0, 0, fault.At(fault.FailedPrecondition, "/request_id", "no try was stored, and after %v none is any more: submit the tasks with a new id", appendUntil)
 		case age > appendUntil:
-			return lastAlive + apart - age + time.Millisecond, 0, errNotYet
+			return lastAlive + clocksApart - age + time.Millisecond, 0, errNotYet
 		}
 	}
 	s.place(s.home)

@@ -101,6 +101,7 @@ func TestI1_ARepeatIsAnsweredAsTheFirstTime(t *testing.T) {
 					b := newKnowingRig(t, func(d *Deps) { d.History = a.log })
 					b.log = a.log
 					req := withID(tasks(3), counted)
+					req.Tasks[0].RunAtMs = time.Now().Add(time.Second).UnixMilli() // long past when it is repeated
 					first := accepted(t, <-a.submit(t, req))
 					time.Sleep(after)
 					if counted {
@@ -123,11 +124,7 @@ func TestI1_ARepeatOfWhatGotNoAnswerStoresOnce(t *testing.T) {
 					r := newKnowingRig(t)
 					r.log.fault = func(int, natslog.Msg) (bool, error) { return stored, natslog.ErrOutcomeUnknown }
 					req := withID(tasks(3), counted)
-					c := r.call()
-					c.Deadline = c.Received.Add(time.Second)
-					answer, got := r.answers(t)
-					r.Submit(c, req, answer)
-					wantCode(t, (<-got).err, fault.Unknown)
+					wantCode(t, (<-r.submitBy(t, req, time.Second, 0)).err, fault.Unknown)
 					r.log.mu.Lock()
 					r.log.fault = nil
 					r.log.mu.Unlock()
@@ -162,16 +159,14 @@ func TestI1_AFirstTryThatComesLateIsVoid(t *testing.T) {
 					return false, natslog.ErrOutcomeUnknown
 				}
 				req := withID(tasks(2), true)
-				c := r.call()
-				c.Deadline = c.Received.Add(time.Second)
-				answer, got := r.answers(t)
-				r.Submit(c, req, answer)
-				wantCode(t, (<-got).err, fault.Unknown)
+				wantCode(t, (<-r.submitBy(t, req, time.Second, 0)).err, fault.Unknown)
 				r.log.mu.Lock()
 				r.log.fault = nil
 				r.log.mu.Unlock()
 				req.Tries++
-				ids := accepted(t, <-r.submit(t, req))
+				// By a frontend whose clock is ahead of the log's: there the first try seems to be void.
+				time.Sleep(time.Until(began.Add(aliveFor - clocksApart + 2*time.Millisecond)))
+				ids := accepted(t, <-r.submitBy(t, req, DeadlineMax, clocksApart-time.Millisecond))
 				time.Sleep(time.Until(began.Add(time.Minute)))
 				wantOnce(t, r.log, ids)
 			})
@@ -183,7 +178,7 @@ func TestI1_AFirstTryThatComesLateIsVoid(t *testing.T) {
 func TestI1_WhatTheLogTookTooLateIsRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newKnowingRig(t)
-		ready := time.Now().Add(aliveFor + time.Second)
+		ready := time.Now().Add(aliveFor + time.Millisecond)
 		r.log.fault = func(int, natslog.Msg) (bool, error) {
 			if time.Now().Before(ready) {
 				return false, natslog.ErrOutcomeUnknown
@@ -191,7 +186,8 @@ func TestI1_WhatTheLogTookTooLateIsRefused(t *testing.T) {
 			return true, nil
 		}
 		unnamed := r.submit(t, tasks(1))
-		wantCode(t, (<-r.submit(t, withID(tasks(1), true))).err, fault.Unavailable)
+		// By a frontend whose clock is behind the log's.
+		wantCode(t, (<-r.submitBy(t, withID(tasks(1), true), DeadlineMax, time.Millisecond-clocksApart)).err, fault.Unavailable)
 		wantOnce(t, r.log, accepted(t, <-unnamed)) // which nobody can repeat
 	})
 }
@@ -209,6 +205,21 @@ func TestI1_ALateAcknowledgementIsLookedInto(t *testing.T) {
 		}
 		ids := accepted(t, <-r.submit(t, withID(tasks(1), true)))
 		wantOnce(t, r.log, ids)
+	})
+}
+
+// A try that goes alone and is stored too late is void, however well it is acknowledged.
+func TestI1_ALoneTryThatTheLogTookTooLateIsNotStored(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newKnowingRig(t)
+		r.log.fault = func(int, natslog.Msg) (bool, error) {
+			if len(r.log.tries) == 1 {
+				time.Sleep(tryAliveFor + time.Second)
+			}
+			return true, nil
+		}
+		wantCode(t, (<-r.submitBy(t, withID(tasks(1), false), DeadlineMax, 0)).err, fault.Unknown)
+		wantOnce(t, r.log, nil)
 	})
 }
 
@@ -291,36 +302,11 @@ func TestAnOldRequestIsNotStored(t *testing.T) {
 			req := withID(tasks(1), false)
 			began := time.Now()
 			time.Sleep(after)
-			c := r.call()
-			c.Deadline = c.Received.Add(DeadlineMax)
-			answer, got := r.answers(t)
-			r.Submit(c, req, answer)
-			e := wantCode(t, (<-got).err, fault.FailedPrecondition)
+			e := wantCode(t, (<-r.submitBy(t, req, DeadlineMax, 0)).err, fault.FailedPrecondition)
 			if e.Path != "/request_id" || e.Detail[fault.DetailNowMs] != "" || time.Since(began) < lastAlive {
 				t.Errorf("after %v: %v", time.Since(began), e)
 			}
 		}
-		if n := r.log.messages(); n != 0 {
-			t.Errorf("%d messages", n)
-		}
-	})
-}
-
-// While an owner cannot be asked, a repeat stays unknown.
-func TestARepeatStaysUnknownWithoutOwners(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newKnowingRig(t, func(d *Deps) {
-			get := d.Owners.HistoryGet
-			d.Owners.HistoryGet = func(ctx context.Context, p int, req *rpcv1.GetTaskRequest) (*rpcv1.GetTaskResponse, error) {
-				if p == 1 {
-					return nil, fault.New(fault.Unavailable, "nobody")
-				}
-				return get(ctx, p, req)
-			}
-		})
-		req := withID(tasks(1), true)
-		req.Tries = 2
-		wantCode(t, (<-r.submit(t, req)).err, fault.Unknown)
 		if n := r.log.messages(); n != 0 {
 			t.Errorf("%d messages", n)
 		}
@@ -380,23 +366,27 @@ func TestI1_AFullLogDoesNotSettleAnEarlierTry(t *testing.T) {
 
 // What is not found while an owner is away may be with that owner.
 func TestI1_WhatIsNotLookedForEverywhereIsNotStored(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newKnowingRig(t, func(d *Deps) {
-			get := d.Owners.HistoryGet
-			d.Owners.HistoryGet = func(ctx context.Context, p int, req *rpcv1.GetTaskRequest) (*rpcv1.GetTaskResponse, error) {
-				if p == 0 {
-					return nil, fault.New(fault.Unavailable, "away")
-				}
-				return get(ctx, p, req)
-			}
-		})
-		req := withID(tasks(1), true)
-		req.Tries = 2
-		time.Sleep(aliveFor + 2*apart)
-		wantCode(t, (<-r.submit(t, req)).err, fault.Unknown)
-		time.Sleep(time.Minute)
-		wantOnce(t, r.log, nil)
-	})
+	for away := range rigPartitions {
+		for _, age := range []time.Duration{0, aliveFor + 2*clocksApart} {
+			synctest.Test(t, func(t *testing.T) {
+				r := newKnowingRig(t, func(d *Deps) {
+					get := d.Owners.HistoryGet
+					d.Owners.HistoryGet = func(ctx context.Context, p int, req *rpcv1.GetTaskRequest) (*rpcv1.GetTaskResponse, error) {
+						if p == away {
+							return nil, fault.New(fault.Unavailable, "away")
+						}
+						return get(ctx, p, req)
+					}
+				})
+				req := withID(tasks(1), true)
+				req.Tries = 2
+				time.Sleep(age)
+				wantCode(t, (<-r.submit(t, req)).err, fault.Unknown)
+				time.Sleep(time.Minute)
+				wantOnce(t, r.log, nil)
+			})
+		}
+	}
 }
 
 // A first try that no partition takes is given up before it would be void.
@@ -406,7 +396,7 @@ func TestAFirstTryIsGivenUpInTime(t *testing.T) {
 		r.log.fault = func(int, natslog.Msg) (bool, error) { return false, natslog.ErrNotStored }
 		began := time.Now()
 		wantCode(t, (<-r.submit(t, withID(tasks(1), true))).err, fault.Unavailable)
-		if d := time.Since(began); d > aliveFor-apart {
+		if d := time.Since(began); d > aliveFor-clocksApart {
 			t.Errorf("after %v", d)
 		}
 	})
@@ -433,13 +423,13 @@ func TestI1_ATryThatGoesAloneCountsForAWhile(t *testing.T) {
 func TestTheBoundsOfRequestsFit(t *testing.T) {
 	for name, fits := range map[string]bool{
 		"what is fresh is sent":                           freshFor < sendUntil,
-		"what is sent is mostly taken in time":            sendUntil+apart <= aliveFor,
-		"the log knows an id while a message may come":    lastAlive+2*apart < topology.DedupeWindow,
-		"a first try is void before a repeat is stored":   aliveFor+apart < appendUntil,
+		"what is sent is mostly taken in time":            sendUntil+clocksApart <= aliveFor,
+		"the log knows an id while a message may come":    lastAlive+2*clocksApart < topology.DedupeWindow,
+		"a first try is void before a repeat is stored":   aliveFor+clocksApart < appendUntil,
 		"a try that is sent may be taken":                 appendUntil < lastAlive,
-		"an append ends before its message may not come":  DefaultConfig().AppendTimeout+apart < tryAliveFor,
+		"an append ends before its message may not come":  DefaultConfig().AppendTimeout+clocksApart < tryAliveFor,
 		"the default deadline is in bounds":               DefaultConfig().RequestTimeout <= DeadlineMax,
-		"a repeat is decided by the default deadline":     aliveFor+apart < DefaultConfig().RequestTimeout,
+		"a repeat is decided by the default deadline":     aliveFor+clocksApart < DefaultConfig().RequestTimeout,
 		"without an id a message is known while repeated": DeadlineMax < topology.SubmitLatest,
 		"finished tasks are kept while a repeat looks":    repeatMax < topology.RetentionMin,
 	} {
