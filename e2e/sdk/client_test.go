@@ -101,6 +101,16 @@ func TestSubmitMakesANewRequestOfWhatIsNeverStored(t *testing.T) {
 	}
 }
 
+// After that a refusal is about the task, and nothing is unknown any more.
+func TestARefusalOfWhatIsNeverStoredIsTold(t *testing.T) {
+	t.Parallel()
+	s := newStack(t)
+	s.refusing(fault.New(fault.Unknown, "who knows"), fault.At(fault.FailedPrecondition, "/request_id", "no try was stored"), fault.At(fault.InvalidArgument, "/tasks/0/type", "is bad"))
+	if _, err := s.client.Submit(soon(t), one); fault.CodeOf(err) != fault.InvalidArgument {
+		t.Errorf("got %v", err)
+	}
+}
+
 func TestRefusedRepeatLeavesTheFateUnknown(t *testing.T) {
 	t.Parallel()
 	s := newStack(t)

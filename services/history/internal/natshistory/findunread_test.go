@@ -83,3 +83,19 @@ func TestI1_WhatIsVoidIsNotFoundUnread(t *testing.T) {
 		}
 	}
 }
+
+// A repeat may be stored long after the time in its id, and is found all the same.
+func TestI1_WhatWasStoredAtTheLastMomentIsFoundUnread(t *testing.T) {
+	owner, reader := archivePorts(t)
+	id := ids.NewTaskID(time.Now().Add(-topology.SubmitLatest), 0, 1)
+	batch, err := (&logv1.Batch{Tasks: []*logv1.Record{{Id: id[:], Domain: "shop"}}}).MarshalVT()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := natslog.Append(t.Context(), owner.NATS, natslog.Msg{Subject: topology.Submit(0, 3, "shop", "mail"), Data: batch}); err != nil {
+		t.Fatal(err)
+	}
+	if r, _, err := reader.Unread(t.Context(), id, 0, replica.Levels{Lanes: [ids.Lanes]uint64{}}); err != nil || r == nil {
+		t.Errorf("%v, %v", r, err)
+	}
+}
