@@ -102,6 +102,8 @@ type TaskType struct {
 	StartToClose time.Duration
 	// HeartbeatTimeout is as in Task. Default none.
 	HeartbeatTimeout time.Duration
+	// StartWithin and FinishWithin are as in Task. Default: never.
+	StartWithin, FinishWithin time.Duration
 	// MaxConcurrency bounds the attempts of this type that run at once in the
 	// domain, on any number of nodes, 1..1000000. Default 0 = no limit.
 	MaxConcurrency int
@@ -119,6 +121,8 @@ func (c *Client) PutType(ctx context.Context, t TaskType) (TaskType, error) {
 		Name: t.Name, Retry: t.Retry.wire(),
 		StartToCloseMs:     milliseconds(t.StartToClose),
 		HeartbeatTimeoutMs: milliseconds(t.HeartbeatTimeout),
+		StartWithinMs:      milliseconds(t.StartWithin),
+		FinishWithinMs:     milliseconds(t.FinishWithin),
 		MaxConcurrency:     int32Of(t.MaxConcurrency),
 		Revision:           t.Revision,
 	}}
@@ -158,6 +162,8 @@ func taskTypeOf(w *yardv1.TaskType) TaskType {
 		Name: w.GetName(), Retry: retryPolicyOf(w.GetRetry()),
 		StartToClose:     time.Duration(w.GetStartToCloseMs()) * time.Millisecond,
 		HeartbeatTimeout: time.Duration(w.GetHeartbeatTimeoutMs()) * time.Millisecond,
+		StartWithin:      time.Duration(w.GetStartWithinMs()) * time.Millisecond,
+		FinishWithin:     time.Duration(w.GetFinishWithinMs()) * time.Millisecond,
 		MaxConcurrency:   int(w.GetMaxConcurrency()),
 		Revision:         w.GetRevision(),
 	}

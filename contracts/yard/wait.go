@@ -32,11 +32,11 @@ type Result struct {
 // Decode reads the result's payload into v, as Payload.Decode does.
 func (r *Result) Decode(v any) error { return r.Payload.Decode(v) }
 
-// TaskError tells that a task ended without a result. It matches ErrDead or
-// ErrCancelled.
+// TaskError tells that a task ended without a result. It matches ErrDead,
+// ErrCancelled or ErrExpired.
 type TaskError struct {
 	TaskID string
-	// State is dead or cancelled.
+	// State is dead, cancelled or expired.
 	State yardv1.TaskState
 	// Message and ErrorType are those of the last failure.
 	Message   string
@@ -47,6 +47,9 @@ type TaskError struct {
 
 // ErrDead matches the TaskError of a task that failed for good.
 var ErrDead = errors.New("the task is dead")
+
+// ErrExpired matches the TaskError of a task that did not start or was not completed in its time.
+var ErrExpired = errors.New("the task is expired")
 
 // ErrUnfinished matches the UnfinishedError of a wait that ended before its task did.
 var ErrUnfinished = errors.New("the task is stored, and not finished yet")
@@ -75,14 +78,15 @@ func (e *TaskError) Error() string {
 	return s
 }
 
-// Is matches ErrDead and ErrCancelled by the state.
+// Is matches ErrDead, ErrCancelled and ErrExpired by the state.
 func (e *TaskError) Is(target error) bool {
 	return target == ErrDead && e.State == yardv1.TaskState_TASK_STATE_DEAD ||
-		target == ErrCancelled && e.State == yardv1.TaskState_TASK_STATE_CANCELLED
+		target == ErrCancelled && e.State == yardv1.TaskState_TASK_STATE_CANCELLED ||
+		target == ErrExpired && e.State == yardv1.TaskState_TASK_STATE_EXPIRED
 }
 
 // Run hands in a task and waits until it is finished or ctx ends, however long
-// that is. A task that ends dead or cancelled is a *TaskError. If ctx ends before the task does, the
+// that is. A task that ends dead, cancelled or expired is a *TaskError. If ctx ends before the task does, the
 // error is an *UnfinishedError: the task goes on. With ErrUnknown it may or may not be stored; any other
 // error says that it is not.
 func (c *Client) Run(ctx context.Context, task Task) (*Result, error) {

@@ -66,6 +66,9 @@ type held struct {
 
 func (h *held) command() bool { return h.ev.Kind == taskstate.Cancel }
 
+// first tells whether it is an event that may be the first one of a stay. Only services of ours write such events.
+func (h *held) first() bool { return h.ev.Kind == taskstate.Started || h.ev.Kind == taskstate.Lapse }
+
 const (
 	// goneMax and goneBytesMax bound the tasks that are kept after they have left, so
 	// that questions soon after an end need not go to the other stores.

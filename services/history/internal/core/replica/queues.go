@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
-	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/window"
 )
 
@@ -231,7 +230,7 @@ func (r *Replica) demandWaiting(q *queue) {
 	}
 	for _, w := range r.early.byID {
 		for _, h := range w.waiting {
-			if h.ev.Kind == taskstate.Started {
+			if h.first() {
 				note(h.ev.Fence.Position, h.ev.Domain)
 			}
 		}
