@@ -76,14 +76,14 @@ func (e *Engine) run(ctx context.Context, workers []*yard.Worker, waitFor func(*
 // A task that moves between two parts of the engine may be missing in one list. It is in the next one, made when all that
 // was in the log is read, so two lists in a row have to be empty.
 func (e *Engine) await(ctx context.Context, waitFor func(*yardv1.Task) bool) error {
-	for empty := 0; ; {
+	for empty, looks := 0, 0; ; looks++ {
 		left, err := e.left(ctx, waitFor)
 		if err != nil {
 			return err
 		}
 		next := e.host.caughtUp
 		if empty++; len(left) > 0 {
-			empty, next = 0, pause
+			empty, next = 0, func(ctx context.Context) error { return e.host.pause(ctx, looks) }
 		}
 		if empty == 2 {
 			return nil
