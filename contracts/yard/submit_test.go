@@ -161,15 +161,15 @@ func TestLongMessagesAreCutBetweenCharacters(t *testing.T) {
 }
 
 func TestTaskErrorMatchesItsState(t *testing.T) {
-	_, err := resultOf(&yardv1.Task{TaskId: "t", State: yardv1.TaskState_TASK_STATE_DEAD, ErrorMessage: "no route"})
+	_, err := resultOf(infoOf(&yardv1.Task{TaskId: "t", State: yardv1.TaskState_TASK_STATE_DEAD, ErrorMessage: "no route"}))
 	if !errors.Is(err, ErrDead) || errors.Is(err, ErrCancelled) || err.Error() != "task t is dead: no route" {
 		t.Errorf("got %v", err)
 	}
-	_, err = resultOf(&yardv1.Task{State: yardv1.TaskState_TASK_STATE_CANCELLED})
+	_, err = resultOf(infoOf(&yardv1.Task{State: yardv1.TaskState_TASK_STATE_CANCELLED}))
 	if !errors.Is(err, ErrCancelled) || errors.Is(err, ErrDead) || errors.Is(err, ErrExpired) {
 		t.Errorf("got %v", err)
 	}
-	_, err = resultOf(&yardv1.Task{TaskId: "t", State: yardv1.TaskState_TASK_STATE_EXPIRED})
+	_, err = resultOf(infoOf(&yardv1.Task{TaskId: "t", State: yardv1.TaskState_TASK_STATE_EXPIRED}))
 	if !errors.Is(err, ErrExpired) || errors.Is(err, ErrDead) || errors.Is(err, ErrCancelled) || err.Error() != "task t is expired" {
 		t.Errorf("got %v", err)
 	}

@@ -26,7 +26,7 @@ type Result struct {
 	// Payload is what the handler returned.
 	Payload Payload
 	// Task is all that is known of it, its whole history included.
-	Task *yardv1.Task
+	Task *TaskInfo
 }
 
 // Decode reads the result's payload into v, as Payload.Decode does.
@@ -37,7 +37,9 @@ func (r *Result) Decode(v any) error { return r.Payload.Decode(v) }
 type TaskError struct {
 	TaskID string
 	// State is dead, cancelled or expired.
-	State yardv1.TaskState
+	State State
+	// Reason says of an expired task which time was over: start_within or finish_within.
+	Reason string
 	// Message and ErrorType are those of the last failure.
 	Message   string
 	ErrorType string
@@ -71,7 +73,10 @@ func (e *UnfinishedError) Unwrap() []error { return []error{ErrUnfinished, e.cau
 
 // Error implements error.
 func (e *TaskError) Error() string {
-	s := fmt.Sprintf("task %s is %s", e.TaskID, e.State.Name())
+	s := fmt.Sprintf("task %s is %s", e.TaskID, e.State)
+	if e.Reason != "" {
+		s += " (" + e.Reason + ")"
+	}
 	if e.Message != "" {
 		s += ": " + e.Message
 	}
@@ -80,9 +85,8 @@ func (e *TaskError) Error() string {
 
 // Is matches ErrDead, ErrCancelled and ErrExpired by the state.
 func (e *TaskError) Is(target error) bool {
-	return target == ErrDead && e.State == yardv1.TaskState_TASK_STATE_DEAD ||
-		target == ErrCancelled && e.State == yardv1.TaskState_TASK_STATE_CANCELLED ||
-		target == ErrExpired && e.State == yardv1.TaskState_TASK_STATE_EXPIRED
+	return target == ErrDead && e.State == StateDead || target == ErrCancelled && e.State == StateCancelled ||
+		target == ErrExpired && e.State == StateExpired
 }
 
 // Run hands in a task and waits until it is finished or ctx ends, however long
@@ -122,7 +126,7 @@ func (c *Client) wait(ctx context.Context, taskID string, unseenUntil time.Time)
 		asked := time.Now()
 		resp, err := callOnce[yardv1.GetResponse](ctx, &c.transport, c.subject("tasks.get"), req)
 		if err == nil && resp.Task.GetState().Finished() {
-			return resultOf(resp.Task)
+			return resultOf(infoOf(resp.Task))
 		}
 		var retryAfter time.Duration
 		if err == nil {
@@ -168,11 +172,13 @@ func unfinished(taskID string, stored bool, cause error) error {
 	return &UnfinishedError{TaskID: taskID, cause: cause}
 }
 
-func resultOf(t *yardv1.Task) (*Result, error) {
-	if t.State == yardv1.TaskState_TASK_STATE_COMPLETED {
-		return &Result{TaskID: t.TaskId, Payload: payloadOf(t.Result), Task: t}, nil
+func resultOf(t *TaskInfo) (*Result, error) {
+	if t.State == StateCompleted {
+		return &Result{TaskID: t.ID, Payload: t.Result, Task: t}, nil
 	}
-	return nil, &TaskError{
-		TaskID: t.TaskId, State: t.State, Message: t.ErrorMessage, ErrorType: t.ErrorType, Failures: int(t.Failures),
+	e := &TaskError{TaskID: t.ID, State: t.State, Message: t.ErrorMessage, ErrorType: t.ErrorType, Failures: t.Failures}
+	if n := len(t.Events); t.State == StateExpired && n > 0 {
+		e.Reason = t.Events[n-1].ErrorType
 	}
+	return nil, e
 }

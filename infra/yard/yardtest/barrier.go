@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
 )
 
@@ -40,7 +39,7 @@ func (h *host) caughtUp(ctx context.Context) error {
 			if err != nil {
 				return fmt.Errorf("look for a barrier: %w", err)
 			}
-			if found.State != yardv1.TaskState_TASK_STATE_QUEUED {
+			if found.State != yard.StateQueued {
 				break
 			}
 			if err := h.pause(ctx, looks); err != nil {

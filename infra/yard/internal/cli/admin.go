@@ -20,7 +20,7 @@ func (a *app) tasklistCommand() *cobra.Command {
 		Args:    argCount(1, 1, "one tasklist"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.withClient(cmd.Context(), func(ctx context.Context, c *yard.Client) error {
-				d, err := c.DescribeTasklist(ctx, args[0])
+				d, err := c.Wire().DescribeTasklist(ctx, args[0])
 				if err != nil {
 					return err
 				}
