@@ -58,6 +58,7 @@ func TestSubmitRepeatsWhatItDoesNotKnowWithItsID(t *testing.T) {
 // A lost answer is no different. The first try does not wait for it until the end.
 func TestSubmitRepeatsWhatGotNoAnswer(t *testing.T) {
 	t.Parallel()
+	testkit.Long(t, "waits for answers that do not come")
 	s := newStack(t)
 	s.refusing(nil)
 	if _, err := s.client.Submit(soon(t), one); err != nil {

@@ -241,6 +241,7 @@ func TestOutcomeIsRepeatedWhileNobodyTakesIt(t *testing.T) {
 // attempt is still good.
 func TestOutcomeIsRepeatedWhenItsTakerDied(t *testing.T) {
 	t.Parallel()
+	testkit.Long(t, "waits for answers that do not come")
 	s := newStack(t)
 	s.engine.script = func(endpoint string, call int, _ *nats.Msg) bool { return endpoint == "tasks.complete" && call == 0 }
 	w := yard.NewWorker(s.client, "mail", quiet())
