@@ -26,8 +26,7 @@ type bucket struct {
 	// broken is what everything answers, if it is set.
 	broken error
 	// deaf: changes do not come to watchers, as after a restart of the server.
-	deaf bool
-	// watches is how often somebody began to watch.
+	deaf    bool
 	watches int
 }
 
@@ -211,6 +210,12 @@ func (b *bucket) locked(f func()) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	f()
+}
+
+// begun is how often somebody began to watch.
+func (b *bucket) begun() (n int) {
+	b.locked(func() { n = b.watches })
+	return n
 }
 
 // endWatches ends all watches, as a deleted stream does.

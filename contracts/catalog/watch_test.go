@@ -39,9 +39,11 @@ func watching(t *testing.T, fill func(b *bucket), test func(w *watched)) {
 		test(w)
 		stop()
 		synctest.Wait()
-		if n := len(w.bucket.watchers); n != 0 {
-			t.Errorf("%d watches are left", n)
-		}
+		w.bucket.locked(func() {
+			if n := len(w.bucket.watchers); n != 0 {
+				t.Errorf("%d watches are left", n)
+			}
+		})
 	})
 }
 
@@ -236,11 +238,11 @@ func TestAWatchThatIsBehindIsBegunAnew(t *testing.T) {
 		synctest.Wait()
 		w.told("another bucket", "missed", "shop")
 		// What is whole is not begun anew for nothing.
-		before := w.bucket.watches
+		before := w.bucket.begun()
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		if w.bucket.watches != before {
-			t.Errorf("%d watches of a bucket in which nothing happens", w.bucket.watches-before)
+		if n := w.bucket.begun() - before; n != 0 {
+			t.Errorf("%d watches of a bucket in which nothing happens", n)
 		}
 	})
 }
@@ -252,10 +254,10 @@ func TestAServerThatIsAwayIsAskedAgain(t *testing.T) {
 		synctest.Wait()
 		w.bucket.locked(func() { w.bucket.broken = errBroken })
 		w.bucket.endWatches()
-		before := w.bucket.watches
+		before := w.bucket.begun()
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		if n := w.bucket.watches - before; n < 30 || n > 40 { // every 2 s, and sooner at first
+		if n := w.bucket.begun() - before; n < 30 || n > 40 { // every 2 s, and sooner at first
 			t.Errorf("asked %d times in a minute", n)
 		}
 		if _, ok := w.Domain("shop"); !ok {
