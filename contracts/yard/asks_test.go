@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -23,6 +24,18 @@ import (
 type endpoint[Req any] struct {
 	asked []*Req
 	at    []time.Time
+}
+
+// requests are what was asked so far, once all that is under way has come.
+func (e *endpoint[Req]) requests() []*Req {
+	synctest.Wait()
+	return e.asked
+}
+
+// times are when.
+func (e *endpoint[Req]) times() []time.Time {
+	synctest.Wait()
+	return e.at
 }
 
 func answering[Req any, P interface {
@@ -79,7 +92,7 @@ func TestTypesGoBothWaysWhole(t *testing.T) {
 			t.Fatal(err)
 		}
 		same("put", got)
-		if sent := put.asked[0].Type; !proto.Equal(sent, stored) {
+		if sent := put.requests()[0].Type; !proto.Equal(sent, stored) {
 			t.Errorf("sent was %v", sent)
 		}
 		answering[yardv1.GetTypeRequest](t, s, topology.API("shop", "types.get"), &yardv1.GetTypeResponse{Type: stored, SlotsInUse: 4})
@@ -93,7 +106,7 @@ func TestTypesGoBothWaysWhole(t *testing.T) {
 			t.Fatal(err)
 		}
 		same("delete", got)
-		if req := gone.asked[0]; req.Name != "email.send" || req.Revision != 12 {
+		if req := gone.requests()[0]; req.Name != "email.send" || req.Revision != 12 {
 			t.Errorf("asked was %v", req)
 		}
 		// A type without a policy has none afterwards either.
@@ -113,16 +126,16 @@ func TestDomainsGoBothWaysWhole(t *testing.T) {
 		stored := &yardv1.Domain{Name: "shop", Description: "sells", RetentionMs: 3_600_000, Revision: 5}
 		want := yard.Domain{Name: "shop", Description: "sells", Retention: time.Hour, Revision: 5}
 		put := answering[yardv1.PutDomainRequest](t, s, topology.Admin("domains.put"), &yardv1.PutDomainResponse{Domain: stored})
-		if got, err := admin.PutDomain(soon(t), want); err != nil || got != want || !proto.Equal(put.asked[0].Domain, stored) {
-			t.Errorf("put: %+v %v of %v", got, err, put.asked)
+		if got, err := admin.PutDomain(soon(t), want); err != nil || got != want || !proto.Equal(put.requests()[0].Domain, stored) {
+			t.Errorf("put: %+v %v of %v", got, err, put.requests())
 		}
 		get := answering[yardv1.GetDomainRequest](t, s, topology.Admin("domains.get"), &yardv1.GetDomainResponse{Domain: stored})
-		if got, err := admin.GetDomain(soon(t), "shop"); err != nil || got != want || get.asked[0].Name != "shop" {
-			t.Errorf("get: %+v %v of %v", got, err, get.asked)
+		if got, err := admin.GetDomain(soon(t), "shop"); err != nil || got != want || get.requests()[0].Name != "shop" {
+			t.Errorf("get: %+v %v of %v", got, err, get.requests())
 		}
 		gone := answering[yardv1.DeleteDomainRequest](t, s, topology.Admin("domains.delete"), &yardv1.DeleteDomainResponse{Domain: stored})
-		if got, err := admin.DeleteDomain(soon(t), "shop", 5); err != nil || got != want || gone.asked[0].Name != "shop" || gone.asked[0].Revision != 5 {
-			t.Errorf("delete: %+v %v of %v", got, err, gone.asked)
+		if got, err := admin.DeleteDomain(soon(t), "shop", 5); err != nil || got != want || gone.requests()[0].Name != "shop" || gone.requests()[0].Revision != 5 {
+			t.Errorf("delete: %+v %v of %v", got, err, gone.requests())
 		}
 	})
 }
@@ -184,7 +197,7 @@ func TestAllPagesAreAskedFor(t *testing.T) {
 			t.Errorf("got %v", got)
 		}
 		var cursors []string
-		for _, req := range list.asked {
+		for _, req := range list.requests() {
 			cursors = append(cursors, req.Cursor)
 			if req.Tasklist != "mail" || req.Limit != 1 {
 				t.Errorf("asked was %v", req)
@@ -202,12 +215,12 @@ func TestPagesEndWhereTheCallerDoes(t *testing.T) {
 		s := newStack(t)
 		list := answering[yardv1.ListRequest](t, s, topology.API("shop", "tasks.list"), pagesOf(9)...)
 		for range s.client.Tasks(soon(t), nil) {
-			if len(list.asked) == 2 {
+			if len(list.requests()) == 2 {
 				break
 			}
 		}
-		if len(list.asked) != 2 || list.asked[0].Cursor != "" {
-			t.Errorf("asked was %v", list.asked)
+		if len(list.requests()) != 2 || list.requests()[0].Cursor != "" {
+			t.Errorf("asked was %v", list.requests())
 		}
 		answering[yardv1.ListDomainsRequest](t, s, topology.Admin("domains.list"),
 			&yardv1.ListDomainsResponse{Domains: []*yardv1.Domain{{Name: "a"}, {Name: "b"}}, NextCursor: "b"}, fault.At(fault.InvalidArgument, "/cursor", "is old"))
@@ -230,15 +243,15 @@ func TestListIsOnePage(t *testing.T) {
 		s := newStack(t)
 		list := answering[yardv1.ListRequest](t, s, topology.API("shop", "tasks.list"), pagesOf(3)...)
 		tasks, err := s.client.List(soon(t), &yardv1.ListRequest{Tasklist: "mail"})
-		if err != nil || len(tasks) != 1 || len(list.asked) != 1 || list.asked[0].Tasklist != "mail" {
-			t.Errorf("%v %v of %v", tasks, err, list.asked)
+		if err != nil || len(tasks) != 1 || len(list.requests()) != 1 || list.requests()[0].Tasklist != "mail" {
+			t.Errorf("%v %v of %v", tasks, err, list.requests())
 		}
 		if _, err := s.client.List(soon(t), nil); err != nil {
 			t.Error(err)
 		}
 		describe := answering[yardv1.DescribeTasklistRequest](t, s, topology.API("shop", "tasklists.describe"), &yardv1.DescribeTasklistResponse{})
-		if got, err := s.client.DescribeTasklist(soon(t), "mail"); err != nil || got == nil || describe.asked[0].Tasklist != "mail" {
-			t.Errorf("%v %v of %v", got, err, describe.asked)
+		if got, err := s.client.DescribeTasklist(soon(t), "mail"); err != nil || got == nil || describe.requests()[0].Tasklist != "mail" {
+			t.Errorf("%v %v of %v", got, err, describe.requests())
 		}
 	})
 }
@@ -250,11 +263,11 @@ func TestQuestionsAreRepeatedWhileTheTroublePasses(t *testing.T) {
 		get := answering[yardv1.GetTypeRequest](t, s, topology.API("shop", "types.get"),
 			fault.New(fault.Unavailable, "no owner"), fault.New(fault.Unknown, "who knows"), fault.New(fault.ResourceExhausted, "full").After(8*time.Second),
 			&yardv1.GetTypeResponse{Type: &yardv1.TaskType{Name: "x"}})
-		if got, err := s.client.GetType(soon(t), "x"); err != nil || got.Name != "x" || len(get.at) != 4 {
-			t.Fatal(got, err, len(get.at))
+		if got, err := s.client.GetType(soon(t), "x"); err != nil || got.Name != "x" || len(get.times()) != 4 {
+			t.Fatal(got, err, len(get.times()))
 		}
 		for i, bounds := range [][2]time.Duration{{25 * time.Millisecond, 60 * time.Millisecond}, {50 * time.Millisecond, 110 * time.Millisecond}, {8 * time.Second, 13 * time.Second}} {
-			if wait := get.at[i+1].Sub(get.at[i]); wait < bounds[0] || wait > bounds[1] {
+			if wait := get.times()[i+1].Sub(get.times()[i]); wait < bounds[0] || wait > bounds[1] {
 				t.Errorf("repeat %d came after %v, want %v", i+1, wait, bounds)
 			}
 		}
@@ -295,7 +308,7 @@ func TestATryOfAQuestionIsBounded(t *testing.T) {
 		if _, err := s.client.GetType(soon(t), "x"); err != nil {
 			t.Fatal(err)
 		}
-		if wait := get.at[1].Sub(get.at[0]); wait < 12*time.Second || wait > 14*time.Second {
+		if wait := get.times()[1].Sub(get.times()[0]); wait < 12*time.Second || wait > 14*time.Second {
 			t.Errorf("the repeat came after %v", wait)
 		}
 	})
@@ -338,8 +351,8 @@ func TestABrokenConnectionIsNoticedSoon(t *testing.T) {
 		time.Sleep(time.Second)
 		s.nats.stop()
 		s.nats.start()
-		if err := <-got; err != nil || len(get.at) != 2 {
-			t.Fatal(err, len(get.at))
+		if err := <-got; err != nil || len(get.times()) != 2 {
+			t.Fatal(err, len(get.times()))
 		}
 		if took := time.Since(began); took > 6*time.Second {
 			t.Errorf("it took %v", took)
