@@ -250,17 +250,15 @@ func TestCatalogDeletes(t *testing.T) {
 	}
 }
 
-// Settings of a tasklist are kept as those of a type are, and go with their domain. Keys of a
+// Settings of a tasklist are kept as those of a type are. Keys of a
 // later version are passed over, and so are fields.
 func TestCatalogKeepsTasklists(t *testing.T) {
-	srv := testkit.RunNATS(t)
-	js := connect(t, srv)
+	js := connect(t, testkit.RunNATS(t))
 	if err := apply(t, js, two); err != nil {
 		t.Fatal(err)
 	}
 	kv, ctx := configBucket(t, js), t.Context()
 	put(t, kv, "shop", 1, "a")
-	put(t, kv, "lab", 1)
 	mail := func(priority int32, revision int64) *yardv1.Tasklist {
 		return &yardv1.Tasklist{Name: "mail", Priority: priority, Revision: revision}
 	}
@@ -323,13 +321,26 @@ func TestCatalogKeepsTasklists(t *testing.T) {
 		t.Errorf("heard of %v", heard)
 	}
 	mu.Unlock()
+}
 
-	if _, err := catalog.PutTasklist(ctx, kv, "shop", mail(1, 0)); err != nil {
+// R9: a deleted domain takes the settings of its tasklists with it, nobody else's.
+func TestCatalogDeletesTasklistsOfADomain(t *testing.T) {
+	js := connect(t, testkit.RunNATS(t))
+	if err := apply(t, js, two); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := catalog.PutTasklist(ctx, kv, "lab", mail(1, 0)); err != nil {
+	kv, ctx := configBucket(t, js), t.Context()
+	c, err := catalog.Watch(ctx, kv, nil)
+	if err != nil {
 		t.Fatal(err)
 	}
+	for _, domain := range []string{"shop", "lab"} {
+		put(t, kv, domain, 1, "a")
+		if _, err := catalog.PutTasklist(ctx, kv, domain, &yardv1.Tasklist{Name: "mail"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	await(t, func() bool { return len(c.Tasklists("shop")) == 1 && len(c.Types("shop")) == 1 })
 	if _, err := catalog.DeleteDomain(ctx, kv, "shop", 0); err != nil {
 		t.Fatal(err)
 	}

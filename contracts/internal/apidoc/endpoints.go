@@ -43,7 +43,7 @@ const (
 
 // endpoints are all verbs, in the order of the page.
 func endpoints() []endpoint {
-	return slices.Concat(lifeEndpoints(), queryEndpoints(), typeEndpoints(), domainEndpoints())
+	return slices.Concat(lifeEndpoints(), queryEndpoints(), tasklistEndpoints(), typeEndpoints(), domainEndpoints())
 }
 
 // lifeEndpoints are what moves a task through its life.
@@ -139,8 +139,8 @@ func queryEndpoints() []endpoint {
 	}
 }
 
-// typeEndpoints are for operators of one domain: tasklists and types.
-func typeEndpoints() []endpoint {
+// tasklistEndpoints and typeEndpoints are for operators of one domain.
+func tasklistEndpoints() []endpoint {
 	return []endpoint{
 		{
 			Verb: "tasklists.describe", Does: "Tell how a tasklist is doing. A tasklist exists by being used.",
@@ -187,6 +187,11 @@ func typeEndpoints() []endpoint {
 			codes: []fault.Code{fault.NotFound, fault.Stale},
 			Notes: []string{deleteNote},
 		},
+	}
+}
+
+func typeEndpoints() []endpoint {
+	return []endpoint{
 		{
 			Verb: "types.put", Does: "Create or change a task type of the domain: retry, timeouts, concurrency limit.",
 			Request: "PutTypeRequest", Response: "PutTypeResponse",

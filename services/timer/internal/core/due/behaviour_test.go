@@ -158,8 +158,13 @@ func TestWaitingCountsByTasklistAndDomain(t *testing.T) {
 		limit         int
 		want          []Count
 	}{
-		{"a", "", 9, []Count{{"x", 1}, {"y", 2}}}, {"a", "", 1, []Count{{"x", 1}}}, {"a", "w", 1, []Count{{"x", 1}}},
-		{"a", "x", 9, []Count{{"y", 2}}}, {"a", "y", 9, nil}, {"b", "", 9, []Count{{"x", 1}}}, {"c", "", 9, nil},
+		{"a", "", 9, []Count{{"x", 1}, {"y", 2}}},
+		{"a", "", 1, []Count{{"x", 1}}},
+		{"a", "w", 1, []Count{{"x", 1}}},
+		{"a", "x", 9, []Count{{"y", 2}}},
+		{"a", "y", 9, nil},
+		{"b", "", 9, []Count{{"x", 1}}},
+		{"c", "", 9, nil},
 	} {
 		if got := table.Tasklists(c.domain, c.after, c.limit); !slices.Equal(got, c.want) {
 			t.Errorf("%d of %s behind %q: %v, want %v", c.limit, c.domain, c.after, got, c.want)
