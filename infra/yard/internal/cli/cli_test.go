@@ -195,7 +195,9 @@ func TestASessionWithTasklists(t *testing.T) {
 	s.do("tasklist", "put", "bulk", "--description", "at night")
 	first := s.do("task", "submit", "greet", `"ann"`, "-t", "mail")
 	s.do("task", "submit", "greet", `"ann"`, "-t", "other", "--delay", "1h")
-	untilSaid(t, system.URL, func(out string) bool { return strings.Contains(out, `"ready":1`) && strings.Contains(out, `"waiting":1`) }, "tasklist", "list")
+	untilSaid(t, system.URL, func(out string) bool {
+		return strings.Contains(out, `"ready":1`) && strings.Contains(out, `"waiting":1`)
+	}, "tasklist", "list")
 	s.do("tasklist", "list")
 	s.do("--json", "tasklist", "list")
 	s.do("task", "get", first)
