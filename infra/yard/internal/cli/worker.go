@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -27,7 +28,7 @@ const (
 // workerFlags is what `worker` takes.
 type workerFlags struct {
 	run         program.Runner
-	tasklist    string
+	tasklists   []string
 	types       []string
 	concurrency int
 	drain       time.Duration
@@ -38,8 +39,8 @@ type workerFlags struct {
 func (a *app) workerCommand() *cobra.Command {
 	var f workerFlags
 	cmd := &cobra.Command{
-		Use: "worker --exec COMMAND --tasklist TASKLIST", Short: "Run tasks of a tasklist, each by a command of the shell",
-		Long: fmt.Sprintf(`Run the tasks of a tasklist, each by a process of its own: sh -c COMMAND.
+		Use: "worker --exec COMMAND --tasklist TASKLIST", Short: "Run tasks of tasklists, each by a command of the shell",
+		Long: fmt.Sprintf(`Run the tasks of one tasklist, or of several, each by a process of its own: sh -c COMMAND.
 
   input     the payload: JSON text, or bytes as they were submitted; nothing without a payload
   output    the result, up to %d KiB: one JSON value as it stands, other text as a JSON string without
@@ -60,11 +61,15 @@ of the task or its type), or whose task was cancelled, gets SIGTERM, and SIGKILL
 with all that it has started; then its exit code does not count. What it leaves running when it ends
 is killed too.
 
+Several tasklists share --concurrency. With fewer commands at once than tasklists, these are asked in
+turn, so that a task may wait for 100 ms more per tasklist.
+
 SIGTERM or Ctrl-C drains the worker: it takes no more tasks, and waits for its commands. What still
 runs after --drain-timeout is stopped, and its task is handed back, which costs no attempt.`,
 			program.ResultBytesMax>>10, program.ExitBadData, program.ExitRetryLater),
 		Example: `  yard worker --tasklist mail --exec 'jq -r .to | xargs ./send-mail' --concurrency 4
   yard worker -t thumbnails --type image.resize --type image.crop --exec ./resize.sh
+  yard worker -t mail -t sms --exec ./send.sh --concurrency 8
   yard worker -t reports --exec 'python3 report.py' --kill-after 30s --drain-timeout 5m`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -82,7 +87,7 @@ runs after --drain-timeout is stopped, and its task is handed back, which costs 
 	}
 	flags := cmd.Flags()
 	flags.StringVarP(&f.run.Command, "exec", "e", "", "command of the shell that runs one task; required")
-	flags.StringVarP(&f.tasklist, "tasklist", "t", "", "tasklist to take tasks from; required")
+	flags.StringSliceVarP(&f.tasklists, "tasklist", "t", nil, "tasklist to take tasks from; required, and may be repeated, up to 100")
 	flags.StringSliceVar(&f.types, "type", nil, "only tasks of these types; default all")
 	flags.IntVarP(&f.concurrency, "concurrency", "c", 1, "commands that run at once, 1 to 100000")
 	flags.DurationVar(&f.run.KillAfter, "kill-after", 5*time.Second, "between SIGTERM and SIGKILL, up to 10m")
@@ -98,7 +103,7 @@ func (f *workerFlags) check() error {
 	switch {
 	case f.run.Command == "":
 		return usagef("--exec is required: the command that runs one task")
-	case f.tasklist == "":
+	case len(f.tasklists) == 0:
 		return usagef("--tasklist is required")
 	case f.run.KillAfter <= 0 || f.run.KillAfter > killAfterMax:
 		return usagef("--kill-after %v is not in 1ns..%v", f.run.KillAfter, killAfterMax)
@@ -110,24 +115,27 @@ func (f *workerFlags) check() error {
 
 // work runs a worker until ctx ends and its commands have.
 func (a *app) work(ctx context.Context, c *yard.Client, f workerFlags, log *slog.Logger) error {
-	if err := probe(ctx, c, f.tasklist); err != nil {
-		return err
+	for _, tasklist := range f.tasklists {
+		if err := probe(ctx, c, tasklist); err != nil {
+			return err
+		}
 	}
 	f.run.Log = log
 	options := []yard.WorkerOption{
 		yard.WithConcurrency(f.concurrency), yard.WithDrainTimeout(f.drain), yard.WithStopGrace(f.run.KillAfter + killSlack), yard.WithLogger(log),
+		yard.WithTasklists(f.tasklists[1:]...),
 	}
 	if f.identity != "" {
 		options = append(options, yard.WithIdentity(f.identity))
 	}
-	w := yard.NewWorker(c, f.tasklist, options...)
+	w := yard.NewWorker(c, f.tasklists[0], options...)
 	for _, name := range f.types {
 		w.HandleFunc(name, f.run.Run)
 	}
 	if len(f.types) == 0 {
 		w.HandleRest(f.run.Run)
 	}
-	log.Info("the worker takes tasks", "domain", c.Domain(), "tasklist", f.tasklist, "concurrency", f.concurrency)
+	log.Info("the worker takes tasks", "domain", c.Domain(), "tasklist", strings.Join(f.tasklists, ","), "concurrency", f.concurrency)
 	err := w.Run(ctx)
 	if fault.CodeOf(err) == fault.InvalidArgument {
 		return usageError{err}
