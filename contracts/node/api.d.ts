@@ -557,21 +557,21 @@ export type Code =
   | "NOT_FOUND"
   /** A live task has this key. */
   | "ALREADY_EXISTS"
-  /** The caller no longer holds the current attempt, or acts on an old version. */
+  /** The attempt is no longer current, or the revision is an old one. */
   | "STALE"
-  /** The thing exists, but not in a state that allows this. */
+  /** The current state does not allow this. */
   | "FAILED_PRECONDITION"
-  /** A limit is full, or too much is under way; nothing was stored. */
+  /** A limit is reached; nothing was stored. */
   | "RESOURCE_EXHAUSTED"
-  /** Known not to have happened; safe to retry. */
+  /** It did not happen; safe to retry. */
   | "UNAVAILABLE"
-  /** May or may not have happened; repeat it with the token in its detail. */
+  /** It may or may not have happened; repeat it, a submit with its request id. */
   | "UNKNOWN"
   /** The caller may not do this. */
   | "PERMISSION_DENIED"
   /** This version of the engine does not know the verb; nothing happened. */
   | "UNIMPLEMENTED"
-  /** A defect of ours. */
+  /** A defect of the engine. */
   | "INTERNAL"
   | (string & {});
 
@@ -582,7 +582,7 @@ export interface ErrorBody {
   message: string;
   /** The field at fault as a JSON pointer. */
   path?: string;
-  /** What a program may need. */
+  /** Details for programs. */
   detail?: Record<string, string>;
   /** How long to wait before a retry, ms. */
   retry_after_ms?: number;
@@ -590,31 +590,31 @@ export interface ErrorBody {
 
 /** The verbs of a domain: the subject is yard.v1.<domain>.<verb>. */
 export interface Verbs {
-  /** Accept 1 to 1000 tasks, all or none. */
+  /** Submit 1 to 1000 tasks; all are accepted or none. */
   "tasks.submit": { request: SubmitRequest; response: SubmitResponse };
   /** Get up to `max_tasks` tasks of a tasklist, waiting for the first one. */
   "tasks.poll": { request: PollRequest; response: PollResponse };
-  /** Tell of attempts that succeeded. */
+  /** Report attempts that succeeded. */
   "tasks.complete": { request: CompleteRequest; response: OutcomeResponse };
-  /** Tell of attempts that failed, or were never begun. */
+  /** Report attempts that failed, or were never started. */
   "tasks.fail": { request: FailRequest; response: OutcomeResponse };
-  /** Keep attempts alive, tell of their progress, and learn of cancels. */
+  /** Extend attempts, report their progress, and learn of cancels. */
   "tasks.heartbeat": { request: HeartbeatRequest; response: OutcomeResponse };
   /** Cancel tasks by id. */
   "tasks.cancel": { request: CancelRequest; response: OutcomeResponse };
-  /** Tell all of one task, with its whole history; may wait for its end. */
+  /** Get one task with its whole history; may wait until it is finished. */
   "tasks.get": { request: GetRequest; response: GetResponse };
   /** Find tasks of the domain, newest first. */
   "tasks.list": { request: ListRequest; response: ListResponse };
-  /** Tell how a tasklist is doing. A tasklist exists by being used. */
+  /** Get the numbers of a tasklist. A tasklist exists as soon as it is used. */
   "tasklists.describe": { request: DescribeTasklistRequest; response: DescribeTasklistResponse };
   /** Create or change a task type of the domain: retry, timeouts, concurrency limit. */
   "types.put": { request: PutTypeRequest; response: PutTypeResponse };
-  /** Tell of a task type and how full its limit is. */
+  /** Get a task type and how much of its limit is in use. */
   "types.get": { request: GetTypeRequest; response: GetTypeResponse };
-  /** Tell of the task types of the domain that have settings. */
+  /** List the task types of the domain that have settings. */
   "types.list": { request: ListTypesRequest; response: ListTypesResponse };
-  /** Delete the settings of a task type. Its tasks go on without them. */
+  /** Delete the settings of a task type. Its tasks continue without them. */
   "types.delete": { request: DeleteTypeRequest; response: DeleteTypeResponse };
 }
 
@@ -622,10 +622,10 @@ export interface Verbs {
 export interface AdminVerbs {
   /** Create or change a domain. */
   "domains.put": { request: PutDomainRequest; response: PutDomainResponse };
-  /** Tell of one domain. */
+  /** Get one domain. */
   "domains.get": { request: GetDomainRequest; response: GetDomainResponse };
-  /** Tell of all domains. */
+  /** List all domains. */
   "domains.list": { request: ListDomainsRequest; response: ListDomainsResponse };
-  /** Delete a domain that holds no unfinished task, and its task types. */
+  /** Delete a domain that has no unfinished tasks, and its task types. */
   "domains.delete": { request: DeleteDomainRequest; response: DeleteDomainResponse };
 }
