@@ -137,7 +137,7 @@ func (c *cursor) next(ctx context.Context) (Record, error) {
 		if !errors.Is(err, errBroken) {
 			return r, err
 		}
-		c.log.Info("reading the stream anew", "stream", c.cfg.Stream, "sequence", c.want, "reason", err)
+		c.log.Info("reading the stream again", "stream", c.cfg.Stream, "sequence", c.want, "reason", err)
 		c.close()
 	}
 }
@@ -234,7 +234,7 @@ func (c *cursor) close() {
 	ctx, end := natsrpc.WhileConnected(ctx, c.nc)
 	defer end()
 	if err := c.js.DeleteConsumer(ctx, c.cfg.Stream, c.name); err != nil {
-		c.log.Debug("a consumer was left for the server to remove", "stream", c.cfg.Stream, "consumer", c.name, "error", err)
+		c.log.Debug("a consumer was not removed; the server removes it later", "stream", c.cfg.Stream, "consumer", c.name, "error", err)
 	}
 }
 

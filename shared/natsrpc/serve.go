@@ -86,7 +86,7 @@ func (s *server) answer(msg *nats.Msg, handle func(context.Context) (Message, er
 	}
 	data, err := codec.Marshal(codec.Protobuf, resp)
 	if err == nil && int64(len(data)) > s.nc.MaxPayload() {
-		err = fault.New(fault.Internal, "the answer has %d bytes, more than the server takes", len(data))
+		err = fault.New(fault.Internal, "the answer has %d bytes, more than the server accepts", len(data))
 	}
 	if err != nil {
 		s.log.Error("a call could not be answered", "subject", msg.Subject, "error", err)
@@ -121,14 +121,14 @@ func (s *server) guarded(ctx context.Context, subject string, handle func(contex
 	}()
 	resp, err = handle(ctx)
 	if err == nil && resp == nil {
-		err = fault.New(fault.Internal, "%s: the handler gave no answer", subject)
+		err = fault.New(fault.Internal, "%s: the handler returned no answer", subject)
 	}
 	return resp, err
 }
 
 func (s *server) refuse(msg *nats.Msg, e *fault.Error) {
 	if err := RespondError(s.nc, msg.Reply, e); err != nil {
-		s.log.Debug("a refusal was not sent", "subject", msg.Subject, "error", err)
+		s.log.Debug("an error answer was not sent", "subject", msg.Subject, "error", err)
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 )
 
 // ErrSuperseded tells that a later owner has taken the epoch.
-var ErrSuperseded = errors.New("a later owner has taken the epoch")
+var ErrSuperseded = errors.New("a newer owner has the epoch")
 
 // Epoch is the value of an epoch's key. Both numbers only rise.
 type Epoch struct {

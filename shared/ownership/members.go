@@ -109,10 +109,10 @@ func (m *members) show(ctx context.Context) {
 		case err == nil:
 			m.shown.Add(1)
 			if failing {
-				m.log.Info("the heartbeat is shown again")
+				m.log.Info("heartbeats are stored again")
 			}
 		case !failing:
-			m.log.Warn("the heartbeat cannot be shown; partitions stay as they are", "error", err)
+			m.log.Warn("heartbeats cannot be stored; partitions stay where they are", "error", err)
 		}
 		failing = err != nil
 		select {
@@ -177,7 +177,7 @@ func (m *members) leave() {
 	ctx, cancel := context.WithTimeout(context.Background(), leaveTimeout)
 	defer cancel()
 	if err := m.kv.Delete(ctx, topology.MemberKey(m.service, m.node)); err != nil {
-		m.log.Debug("the heartbeat was left to expire", "error", err)
+		m.log.Debug("the heartbeat was not removed; it expires", "error", err)
 	}
 }
 
@@ -193,7 +193,7 @@ func (m *members) sweep(ctx context.Context) {
 		case <-ticker.C:
 		}
 		if err := m.sweepOnce(ctx, ghostAfter); err != nil && ctx.Err() == nil {
-			m.log.Debug("heartbeats of the dead were left for the next time", "error", err)
+			m.log.Debug("heartbeats of dead nodes were not removed; the next check does", "error", err)
 		}
 	}
 }
@@ -225,7 +225,7 @@ func (m *members) sweepOnce(ctx context.Context, after time.Duration) error {
 func (m *members) listen(ctx context.Context, tell chan<- signal) {
 	for ctx.Err() == nil {
 		if err := m.watch(ctx, tell); err != nil && ctx.Err() == nil {
-			m.log.Debug("watching the members anew", "reason", err)
+			m.log.Debug("watching the members again", "reason", err)
 		}
 		select {
 		case <-ctx.Done():
@@ -249,7 +249,7 @@ func (m *members) watch(ctx context.Context, tell chan<- signal) error {
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-m.deaf:
-			return errors.New("heartbeats are shown but not heard")
+			return errors.New("heartbeats are stored but not received")
 		case e, ok := <-w.Updates():
 			if !ok {
 				return errors.New("the watch ended")

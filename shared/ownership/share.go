@@ -42,7 +42,7 @@ const (
 // it any more, says so to the others, and raises the alarm signals.PartitionStopped.
 // The next node in line begins. It ends with the process; or, where every node has
 // given the partition up, after a while, in which the reason may have gone.
-var ErrGiveUp = errors.New("the partition is given up")
+var ErrGiveUp = errors.New("the partition was given up")
 
 // Config of a Share. All fields without a default are required.
 type Config struct {
@@ -296,7 +296,7 @@ func (s *Share) act(a *assignment, was, is situation, v *view) {
 	}
 	if is.away {
 		if !was.away {
-			s.cfg.Log.Warn("this node did not hear itself for longer than others wait: it serves nothing until it does")
+			s.cfg.Log.Warn("this node has not received its own heartbeat for longer than others wait: it serves nothing until it does")
 		}
 		a.suspend()
 		s.publish(a.serving())

@@ -133,7 +133,7 @@ func (a *applier) tolerate(ctx context.Context, cfg jetstream.StreamConfig, err 
 	case !hints && (final(err) || strings.HasPrefix(cfg.Name, topology.BucketStream("")) || !a.exists(ctx, cfg)):
 		return err
 	}
-	a.opts.Log.Warn("a stream does not answer; the start goes on without it", "stream", cfg.Name, "error", err)
+	a.opts.Log.Warn("a stream does not answer; starting without it", "stream", cfg.Name, "error", err)
 	return nil
 }
 

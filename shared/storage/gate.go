@@ -60,7 +60,7 @@ func (g *Gate) Look(c Config, limits []Limit) (why string) {
 		}
 		if l.left() < need {
 			g.full = true
-			return fmt.Sprintf("%s has %d of %d bytes left, %d are needed to take tasks", l.Of, l.left(), l.Max, need)
+			return fmt.Sprintf("%s has %d of %d bytes left, %d are needed to accept tasks", l.Of, l.left(), l.Max, need)
 		}
 	}
 	g.full = false

@@ -15,7 +15,7 @@ import (
 
 func (a *app) tasklistCommand() *cobra.Command {
 	describe := &cobra.Command{
-		Use: "describe TASKLIST", Short: "Tell how much is queued, running and finished in a tasklist",
+		Use: "describe TASKLIST", Short: "Show how many tasks of a tasklist are queued, running and finished",
 		Example: "  yard tasklist describe mail",
 		Args:    argCount(1, 1, "one tasklist"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -41,7 +41,7 @@ func unused(d *yardv1.DescribeTasklistResponse) bool {
 }
 
 func (a *app) printUnused(d *yardv1.DescribeTasklistResponse) error {
-	_, err := fmt.Fprintf(a.Out, "nothing is known of tasklist %s (domain %s): it has no unfinished task and no poll, and has finished none lately; a tasklist exists by being used\n", d.Tasklist, a.domain)
+	_, err := fmt.Fprintf(a.Out, "tasklist %s (domain %s) is not known: it has no unfinished task, no poll, and no recently finished task; a tasklist exists as soon as it is used\n", d.Tasklist, a.domain)
 	if err == nil && d.UnreadBatches > 0 {
 		_, err = fmt.Fprintf(a.Out, "%d batches of tasks are on disk only, and some may be for it\n", d.UnreadBatches)
 	}
@@ -85,7 +85,7 @@ func (a *app) domainPut() *cobra.Command {
 	var d yard.Domain
 	cmd := &cobra.Command{
 		Use: "put NAME", Short: "Create or change a domain",
-		Long:    "Create a domain, or change the settings of one that are given as flags.",
+		Long:    "Create a domain, or change the settings that are given as flags.",
 		Example: `  yard domain put shop --description "the online shop" --retention 72h`,
 		Args:    argCount(1, 1, "one name"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -147,9 +147,9 @@ func (a *app) domainList() *cobra.Command {
 func (a *app) domainDelete() *cobra.Command {
 	var revision int64
 	cmd := &cobra.Command{
-		Use: "delete NAME", Short: "Delete a domain that holds no unfinished task, and its task types",
-		Long: `Delete a domain that holds no unfinished task, and its task types. Its finished tasks are
-kept until their time is over; a domain created again under the name has them.`,
+		Use: "delete NAME", Short: "Delete a domain without unfinished tasks, and its task types",
+		Long: `Delete a domain without unfinished tasks, and its task types. Its finished tasks are kept for
+their retention; a domain created again with the same name has them.`,
 		Example: "  yard domain delete shop",
 		Args:    argCount(1, 1, "one name"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -162,7 +162,7 @@ kept until their time is over; a domain created again under the name has them.`,
 			})
 		},
 	}
-	cmd.Flags().Int64Var(&revision, "revision", 0, "only this one, as --output wide shows it; 0 = any")
+	cmd.Flags().Int64Var(&revision, "revision", 0, "delete only this revision, as --output wide shows it; 0 = any")
 	return cmd
 }
 

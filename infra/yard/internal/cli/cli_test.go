@@ -299,7 +299,7 @@ func TestErrorsSayWhatIsNext(t *testing.T) {
 		args []string
 		next string
 	}{
-		{[]string{"task", "get", "06gzvkw0fc003ewx4bxvk83r20"}, "next:  `yard task list` shows"},
+		{[]string{"task", "get", "06gzvkw0fc003ewx4bxvk83r20"}, "next:  `yard task list` lists"},
 		{[]string{"task", "submit", "greet", "-t", "mail", "-p", "9"}, "next:  see `yard task submit --help`"},
 		{[]string{"domain", "put", "shop", "--retention", "1s"}, "next:  see `yard domain put --help`"},
 		{[]string{"type", "delete", "greet"}, "`yard type set greet`"}, // the engine says so itself

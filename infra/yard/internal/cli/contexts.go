@@ -63,7 +63,7 @@ func readContexts() (contextBook, error) {
 		err = json.Unmarshal(text, &book)
 	}
 	if err != nil {
-		return book, fmt.Errorf("contexts: %s: %w; mend or remove the file, and make contexts anew with `yard context add`", file, err)
+		return book, fmt.Errorf("contexts: %s: %w; repair or remove the file, and create the contexts again with `yard context add`", file, err)
 	}
 	if book.Contexts == nil {
 		book.Contexts = map[string]contextEntry{}

@@ -48,7 +48,7 @@ func (r *Runner) judge(err error, out *capture, last string) (yard.Payload, erro
 	case err == nil:
 		return resultOf(out.data)
 	case !errors.As(err, &exit):
-		return yard.Payload{}, fmt.Errorf("the program was not run to its end: %w", err)
+		return yard.Payload{}, fmt.Errorf("the program did not finish: %w", err)
 	case !exit.Exited():
 		return yard.Payload{}, failure{signalType, said("the program was ended by a "+exit.String(), last)}
 	}

@@ -113,7 +113,7 @@ func get(ctx context.Context, nc *nats.Conn, o *partition.Owner, m *nats.Msg, lo
 			err = nc.Publish(m.Reply, data)
 		}
 		if err != nil {
-			log.Debug("answer to get not sent", "error", err)
+			log.Debug("an answer to a get was not sent", "error", err)
 		}
 	}
 	req := &rpcv1.GetTaskRequest{}

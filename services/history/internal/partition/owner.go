@@ -297,7 +297,7 @@ func (o *Owner) drain() error {
 		case <-beat.C:
 			o.step(o.tick())
 		case <-ctx.Done():
-			o.Logger.Warn("history partition left with writes under way; the next owner repeats them", "partition", o.Partition)
+			o.Logger.Warn("the history partition stopped with pending writes; the next owner repeats them", "partition", o.Partition)
 			return nil
 		}
 	}
@@ -305,7 +305,7 @@ func (o *Owner) drain() error {
 	cp := o.core.Checkpoint()
 	o.saver.settle(&cp)
 	if _, err := o.saver.save(ctx, &cp); err != nil && !errors.Is(err, ErrTakenOver) {
-		o.Logger.Warn("last checkpoint not saved; the next owner replays more", "partition", o.Partition, "error", err)
+		o.Logger.Warn("the last checkpoint was not saved; the next owner replays more", "partition", o.Partition, "error", err)
 	}
 	return nil
 }

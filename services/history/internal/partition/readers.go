@@ -227,7 +227,7 @@ func (r *readers) decodeSubmits(ctx context.Context, dec *record.Decoder, at rep
 // quarantine sets a record apart that cannot be read; false = ctx has ended.
 func (r *readers) quarantine(ctx context.Context, s Source, m Record, data []byte, reason error) bool {
 	r.Metrics.Poison.Add(1)
-	r.Logger.Error("the log holds a record that cannot be read; it goes to the quarantine",
+	r.Logger.Error("a record in the log cannot be read and was put into quarantine",
 		"partition", r.Partition, "source", s.String(), "sequence", m.Seq, "error", reason)
 	item := Quarantined{Unreadable: true, Reason: reason.Error(), Subject: m.Subject, Seq: m.Seq, Data: data}
 	return r.persist(ctx, writeQuarantine, func(ctx context.Context) error { return r.Quarantine(ctx, item) }) == nil

@@ -115,7 +115,7 @@ func (s *Shard) open() {
 			s.end(err)
 			return
 		}
-		s.Log.Debug("show that the shard is served", "error", err)
+		s.Log.Debug("publish the epoch of the shard", "error", err)
 		s.pause(openRetry)
 	}
 }

@@ -227,7 +227,7 @@ func (o *Owner) drain() {
 func (o *Owner) arrive(a arrival) {
 	if n := o.table.Load(a.index); n > 0 {
 		o.Gauges.Outdated(n)
-		o.Logger.Warn("tasks are void: the history owner that parked them had been replaced", "sequence", a.index.Seq, "tasks", n)
+		o.Logger.Warn("tasks are void: the history owner that parked them was replaced", "sequence", a.index.Seq, "tasks", n)
 	}
 	o.versionRead = max(o.versionRead, a.version)
 	o.readTo = max(o.readTo, a.index.Seq)

@@ -35,7 +35,7 @@ func (o *Owner) purge(ctx context.Context) error {
 			return err
 		}
 		if err != nil && ctx.Err() == nil {
-			o.Logger.Warn("what was fired could not be removed, trying again later", "error", err)
+			o.Logger.Warn("fired tasks could not be removed, trying again later", "error", err)
 		}
 	}
 }
