@@ -35,11 +35,11 @@ bool json_in(json value, const char *words);
 // Writes text as a JSON string, cut where there is no room.
 void json_quote(char *out, size_t size, const char *text);
 
-// Connects to NATS_URL, for ever again.
+// Connects to NATS_URL, forever again.
 natsStatus yard_connect(natsConnection **nc);
 
 // Asks an endpoint of a domain once. The answer is the caller's to destroy. Where it is an error, its code is copied
-// into `code`, of at least 32 bytes: UNAVAILABLE where nobody is there to answer, UNKNOWN where no answer came.
+// into `code`, of at least 32 bytes: UNAVAILABLE where there is no subscriber to answer, UNKNOWN where no answer came.
 natsMsg *yard_ask(natsConnection *nc, const char *domain, const char *verb, const char *body, int64_t timeout_ms, char *code);
 
 // Writes a request id, a UUID of version 7, into `out`, of at least 37 bytes. A submit that has one may be sent again.

@@ -159,7 +159,7 @@ func (l *lists) provisioner(n topology.Partitioning) {
 	for _, s := range names {
 		l.publish(api("STREAM.INFO", s), api("STREAM.CREATE", s), api("STREAM.UPDATE", s))
 	}
-	for m := range n.Matching { // one that is offline is made anew
+	for m := range n.Matching { // one that is offline is created again
 		l.publish(api("STREAM.DELETE", topology.MatchingStream(m)))
 	}
 	l.publish(streamNames) // which exist, though they do not answer

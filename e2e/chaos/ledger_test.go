@@ -15,7 +15,7 @@ type fate string
 const (
 	accepted fate = "accepted"
 	refused  fate = "refused" // it was certainly not accepted
-	unsure   fate = "unsure"  // nobody knows
+	unsure   fate = "unsure"  // no one knows
 )
 
 // order is one task as its submitter knows it.

@@ -363,7 +363,7 @@ func (w *world) lostAttempt() {
 	}
 }
 
-// poll takes what is there, and tells nobody.
+// poll takes what is there, and tells no one.
 func (w *world) poll(list string) (taken []string) {
 	w.t.Helper()
 	body, err := (&yardv1.PollRequest{Tasklist: list, MaxTasks: 10, WaitMs: 500}).MarshalVT()

@@ -320,7 +320,7 @@ func (c *Cluster) page(s Service, i int, path string) (string, error) {
 	return string(body), err
 }
 
-// Check fails the test where a process has ended that nobody ended.
+// Check fails the test where a process has ended that no one ended.
 func (c *Cluster) Check() {
 	c.tb.Helper()
 	var failures []error

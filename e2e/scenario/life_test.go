@@ -174,7 +174,7 @@ func TestWaitsThatEndTellTheStateSoFar(t *testing.T) {
 			Tasklist: list, Tasks: []*yardv1.NewTask{{Type: "slow"}}, Wait: true, WaitMs: 200,
 		})
 		if state := stateOf(resp.Task); state != "ready" && state != "queued" {
-			t.Errorf("the task is %s, and nobody works", state)
+			t.Errorf("the task is %s, and no one works", state)
 		}
 		p := w.takeOne()
 		task := must[yardv1.GetResponse](w, "tasks.get", &yardv1.GetRequest{TaskId: p.TaskId, WaitMs: 100}).Task

@@ -165,7 +165,7 @@ func TestACallerGivesUpAlone(t *testing.T) {
 	}
 }
 
-// A request that nobody answers holds up no other for long: a partition of the log may be away.
+// A request that no one answers holds up no other for long: a partition of the log may be away.
 func TestARequestWithoutAnswerHoldsUpNoOther(t *testing.T) {
 	t.Parallel()
 	s := newStack(t)

@@ -178,7 +178,7 @@ func TestStoppedWorkersPollFindsNoResponders(t *testing.T) {
 }
 
 // Workers come and go while tasks flow; every task must run, as its first
-// attempt, and none may be left granted to nobody.
+// attempt, and none may be left granted to no one.
 func TestChurnBurnsNoAttempts(t *testing.T) {
 	t.Parallel()
 	const rounds, perRound = 25, 40

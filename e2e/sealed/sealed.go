@@ -32,7 +32,7 @@ func Operator() permissions.User {
 }
 
 // Render writes the users into dir: an operator, an admin of each domain, and more. A zero
-// partitioning is that of a stack that is not told of any.
+// partitioning is that of a stack that is not reported any.
 func Render(dir string, n topology.Partitioning, domains []string, more ...permissions.User) error {
 	if n == (topology.Partitioning{}) {
 		n = topology.Partitioning{History: 2, Matching: 2}
@@ -45,7 +45,7 @@ func Render(dir string, n topology.Partitioning, domains []string, more ...permi
 	return err
 }
 
-// Connect connects as a user of a stack, or as nobody in particular where it has no users.
+// Connect connects as a user of a stack, or as no one in particular where it has no users.
 func Connect(s *stack.Stack, u permissions.User, opts ...nats.Option) (*nats.Conn, error) {
 	if s.Auth != "" {
 		login, err := natsrpc.ConnConfig{NKeySeed: auth.SeedFile(s.Auth, u), InboxPrefix: u.Inbox()}.Options()

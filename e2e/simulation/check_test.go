@@ -222,7 +222,7 @@ func (c *checker) contradiction(p *proc, e *historysim.Event, v *historysim.Verd
 	c.w.violated("I3: %s says %q to %v %s at event %d, and %s says %q", first.who, first.verdict.Code, e.Kind, c.w.name(e.ID), at.seq, p.name, v.Code)
 }
 
-// holds takes in what a history owner says of a running attempt, whose verdict may have reached nobody.
+// holds takes in what a history owner says of a running attempt, whose verdict may not have been delivered.
 func (c *checker) holds(id ids.TaskID, token ids.Token) {
 	for i := len(c.w.log) - 1; i >= 0; i-- {
 		m := c.w.log[i]
@@ -236,7 +236,7 @@ func (c *checker) holds(id ids.TaskID, token ids.Token) {
 			}
 		}
 	}
-	c.w.violated("I4: attempt %d of %s runs, and nobody has asked for %+v", token.Version, c.w.name(id), token)
+	c.w.violated("I4: attempt %d of %s runs, and no one has asked for %+v", token.Version, c.w.name(id), token)
 }
 
 // grant holds I4: an attempt has one holder.
@@ -265,7 +265,7 @@ func (c *checker) free(e *historysim.Event, a, b *historysim.Verdict, at place) 
 	return false
 }
 
-// confirmed looks at an event that came true.
+// confirmed looks at an event that was applied.
 func (c *checker) confirmed(e *historysim.Event, v *historysim.Verdict, seq uint64) {
 	name := c.w.name(e.ID)
 	switch e.Kind {
@@ -429,11 +429,11 @@ func (c *checker) end() {
 		}
 	}
 	if seq := w.leftBehind(settle / 2); seq > 0 {
-		w.violated("message %d of the timer store is needed for ever", seq)
+		w.violated("message %d of the timer store is needed forever", seq)
 	}
 	for i, all := range w.subjects {
 		if len(all) > 0 && all[0].At < w.serverMS()-settle.Milliseconds()/2 {
-			w.violated("message %d of subject %d is needed for ever, %d are behind it", all[0].Seq, i, len(all)-1)
+			w.violated("message %d of subject %d is needed forever, %d are behind it", all[0].Seq, i, len(all)-1)
 		}
 	}
 }

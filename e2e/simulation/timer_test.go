@@ -290,7 +290,7 @@ func (p *timerProc) findOut(a timersim.Append, then func()) {
 	})
 }
 
-// purge removes what nobody needs, now and then.
+// purge removes what no one needs, now and then.
 func (p *timerProc) purge() {
 	p.do(p.w.dice.between(700*time.Millisecond, 2*time.Second), func() {
 		var parked, end uint64
@@ -392,7 +392,7 @@ func (p *timerProc) tombstone(all []timersim.Tombstones, then func()) {
 	p.do(timeout, func() {
 		if !answered {
 			answered = true
-			p.tombstone(all, then) // nobody knows whether it was stored
+			p.tombstone(all, then) // no one knows whether it was stored
 		}
 	})
 	if w.fault(lostWrites, 40) {

@@ -97,7 +97,7 @@ func TestReplySubjectsAreInboxes(t *testing.T) {
 }
 
 // A request without a reply subject is carried out, except for a poll: the tasks it
-// gets would be granted to nobody.
+// gets would be granted to no one.
 func TestRequestsWithoutAReply(t *testing.T) {
 	s := newStage(t)
 	var polls atomic.Int64

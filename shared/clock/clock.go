@@ -9,7 +9,7 @@ import (
 // Clock tells the server's time. A nil Clock, and one that has not learned anything yet, tells the node's own, which is
 // right for a process that has the server in it. It is safe for concurrent use.
 type Clock struct {
-	start time.Time // with the reading of the clock that nobody sets
+	start time.Time // with the reading of the clock that no one sets
 	mu    sync.Mutex
 	// estimate is Learn's, reading its last one.
 	estimate Estimate

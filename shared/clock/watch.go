@@ -34,7 +34,7 @@ const (
 	tooFar
 )
 
-// judge is the level of a clock that is off by at least d; most 0 = never too far.
+// level is the level of a clock that is off by at least d; most 0 = never too far.
 func judge(d, most time.Duration, before level) level {
 	switch {
 	case most > 0 && d > most:

@@ -30,7 +30,7 @@ func TestI1_WhatIsNotCertainIsUnknown(t *testing.T) {
 	}
 	none := &nats.Msg{Header: nats.Header{headerStatus: {statusNoResponders}}}
 	if err := appended(none, "s").Err; !errors.Is(err, ErrNotStored) {
-		t.Errorf("nobody is there: %v", err)
+		t.Errorf("there is no subscriber: %v", err)
 	}
 	if got := appended(&nats.Msg{Data: []byte(`{"stream":"S","seq":7,"duplicate":true}`)}, "s"); got.Err != nil || got.Seq != 7 || !got.Duplicate {
 		t.Errorf("%+v", got)

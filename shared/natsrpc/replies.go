@@ -13,7 +13,7 @@ import (
 const (
 	// noticeRepliesEvery is how often dropped answers are logged at most.
 	noticeRepliesEvery = time.Minute
-	// noticeBytesMax bounds a subject in the log: a stranger wrote it.
+	// noticeBytesMax bounds a subject in the log: an unknown client wrote it.
 	noticeBytesMax = 128
 )
 

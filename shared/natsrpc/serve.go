@@ -19,7 +19,7 @@ import (
 // Further ones are answered ResourceExhausted.
 const ServeInFlightMax = 256
 
-// serveFullRetryAfter is what a caller refused by ServeInFlightMax is told to wait.
+// serveFullRetryAfter is how long a caller refused by ServeInFlightMax must wait.
 const serveFullRetryAfter = 50 * time.Millisecond
 
 // Serve answers calls to subject with handle, each in a goroutine of its own,
@@ -77,7 +77,7 @@ func (s *server) answer(msg *nats.Msg, handle func(context.Context) (Message, er
 	ctx, cancel := context.WithTimeout(context.Background(), timeoutOf(msg))
 	defer cancel()
 	if ctx.Err() != nil {
-		return // nobody waits for it any more
+		return // no one waits for it any more
 	}
 	resp, err := s.guarded(ctx, msg.Subject, handle)
 	if err != nil {
@@ -133,7 +133,7 @@ func (s *server) refuse(msg *nats.Msg, e *fault.Error) {
 }
 
 // RespondError sends e to reply as micro's error headers and a JSON body. An
-// empty reply is nobody and no error.
+// empty reply is no one and no error.
 func RespondError(nc *nats.Conn, reply string, e *fault.Error) error {
 	if reply == "" {
 		return nil

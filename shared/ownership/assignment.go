@@ -132,7 +132,7 @@ func (a *assignment) forget(e ending) {
 	a.cfg.Log.Error("a partition was given up: this node no longer serves it", "partition", e.partition, "error", e.gaveUp)
 }
 
-// retry takes back the refusal of partitions that nobody serves, when it is time.
+// retry takes back the refusal of partitions that no node serves, when it is time.
 func (a *assignment) retry() {
 	for _, p := range a.refusals.retry(a.owners, time.Now()) {
 		a.stopped(p).Set(0)

@@ -68,7 +68,7 @@ func TestR42OnlyTheNewestOwnerOpens(t *testing.T) {
 	if err := hung.Open(t.Context()); !errors.Is(err, ErrSuperseded) {
 		t.Errorf("a hung owner opens: %v", err)
 	}
-	want("nobody is ready since", Epoch{Taken: 3, Open: 1})
+	want("no one is ready since", Epoch{Taken: 3, Open: 1})
 	if err := next.Open(t.Context()); err != nil {
 		t.Error(err)
 	}

@@ -99,7 +99,7 @@ func (e *Epochs) watch(ctx context.Context, index map[string]int) error {
 	}
 }
 
-// errDeaf: a read found what the watch has not told.
+// errDeaf: a read found what the watch has not reported.
 var errDeaf = errors.New("an epoch changed, but the watch did not report it")
 
 // audit reads the keys.

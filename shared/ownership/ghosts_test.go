@@ -42,7 +42,7 @@ func TestR37WhoIsReadyHasItsShare(t *testing.T) {
 	}
 }
 
-// TestR37GhostsAreRemoved, and nobody else: not who is alive, not those of another service.
+// TestR37GhostsAreRemoved, and no one else: not who is alive, not those of another service.
 func TestR37GhostsAreRemoved(t *testing.T) {
 	srv := server(t)
 	kv := bucket(t, srv.Connect(t))

@@ -21,12 +21,12 @@ const (
 	watchRetry   = 200 * time.Millisecond
 	leaveTimeout = time.Second
 	// ghostAfter is how long a heartbeat is silent, by the server's clock, before it is
-	// removed by whoever sees it; ghostEvery is how often a node looks.
+	// removed by the first node that sees it; ghostEvery is how often a node looks.
 	ghostAfter = 15 * time.Second
 	ghostEvery = 15 * time.Second
 )
 
-// signal is one thing that the watch of the members bucket told.
+// signal is one report of the watch of the members bucket.
 type signal struct {
 	node string
 	// revision and date are the server's.
@@ -36,7 +36,7 @@ type signal struct {
 	left     bool
 	// replayed: it was there when the watch began.
 	replayed bool
-	loaded   bool // all that was there at the beginning has been told
+	loaded   bool // all that was there at the beginning has been reported
 }
 
 // members is this node's heartbeat and its ear.
@@ -140,7 +140,7 @@ func (m *members) put(ctx context.Context) error {
 	return err
 }
 
-// leaderless tells whether a write failed as it does while the bucket elects its leader: nobody
+// leaderless tells whether a write failed as it does while the bucket elects its leader: no one
 // answers, though the connection is there.
 func leaderless(err error) bool {
 	return errors.Is(err, jetstream.ErrNoStreamResponse) || errors.Is(err, nats.ErrNoResponders) ||
@@ -182,7 +182,7 @@ func (m *members) leave() {
 }
 
 // sweep removes the heartbeats of nodes that died without taking them away, every
-// ghostEvery until ctx ends. Nobody counts them; but they would stay for ever.
+// ghostEvery until ctx ends. No one counts them; but they would stay forever.
 func (m *members) sweep(ctx context.Context) {
 	ticker := time.NewTicker(ghostEvery)
 	defer ticker.Stop()
@@ -272,7 +272,7 @@ func (m *members) watch(ctx context.Context, tell chan<- signal) error {
 	}
 }
 
-// stopWatch ends a watch whose updates nobody reads any more. They are drained,
+// stopWatch ends a watch whose updates no one reads any more. They are drained,
 // because the watch cannot end while it waits to hand one over.
 func stopWatch(w jetstream.KeyWatcher) {
 	go func() {

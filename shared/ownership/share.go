@@ -59,7 +59,7 @@ type Config struct {
 	// beats. Default ExpiryDefault. Longer delays takeovers after a crash, shorter
 	// moves partitions on hiccups.
 	Expiry time.Duration
-	// Unfenced: what is served is not fenced by a log, so a node of which nobody may have heard for
+	// Unfenced: what is served is not fenced by a log, so a node of which no one may have heard for
 	// Expiry (it was stopped, or cut off) ends serving, and begins again once it has
 	// heard a heartbeat that it showed since. While the members bucket has no leader, for
 	// seconds after the loss of a NATS server, all go on.
@@ -181,7 +181,7 @@ func (c Config) check() error {
 
 // Run serves this node's share until ctx ends; then it drains, takes the heartbeat
 // away and returns nil. The heartbeat says what is not drained yet, and is shown until all is, so
-// that nobody begins with a partition before this node is done with it.
+// that no one begins with a partition before this node is done with it.
 func (s *Share) Run(ctx context.Context) error {
 	if err := s.cfg.check(); err != nil {
 		return err
@@ -264,7 +264,7 @@ func (s *Share) follow(ctx context.Context, m *members, told <-chan signal, a *a
 	}
 }
 
-// noteUnowned takes in what others and this node serve, and returns how many partitions nobody does.
+// noteUnowned takes in what others and this node serve, and returns how many partitions no one does.
 func (s *Share) noteUnowned(held, mine []int) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -199,12 +199,12 @@ func TestKilledNodeIsReplaced(t *testing.T) {
 	b.nc.Close() // it shows no more heartbeats, and takes none away
 	settle(t, map[string]*node{"a": a})
 	if len(b.Owned()) == 0 {
-		t.Error("a node that hears nobody dropped its partitions")
+		t.Error("a node that hears no one dropped its partitions")
 	}
 }
 
 // TestOutageMovesNothing takes the server away for longer than heartbeats are good
-// for: nobody gives anybody up, neither then nor when it is back.
+// for: no one gives anybody up, neither then nor when it is back.
 func TestOutageMovesNothing(t *testing.T) {
 	srv := server(t)
 	a, b := join(t, srv, "a", normal), join(t, srv, "b", normal)

@@ -192,7 +192,7 @@ func TestCatalogRevisions(t *testing.T) {
 	}
 }
 
-// R9: a deleted domain takes its types with it, nobody else's, and every copy hears of all.
+// R9: a deleted domain takes its types with it, no one else's, and every copy hears of all.
 func TestCatalogDeletes(t *testing.T) {
 	js := connect(t, testkit.RunNATS(t))
 	if err := apply(t, js, two); err != nil {

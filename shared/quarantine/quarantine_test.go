@@ -71,7 +71,7 @@ func TestSetApartOnce(t *testing.T) {
 		testkit.Eventually(t, soon, func() error { return quarantine.Put(t.Context(), js.Conn(), unreadable("timer", 0, 4, "x")) })
 	}
 	put(t, js, unreadable("timer", 0, 5, "x"))
-	put(t, js, unreadable("timer", 0, 4, "y")) // of a store made anew
+	put(t, js, unreadable("timer", 0, 4, "y")) // of a store created again
 	put(t, js, unreadable("timer", 1, 4, "x"))
 	put(t, js, unreadable("history", 1, 4, "x"))
 	write := &logv1.Quarantined{

@@ -23,7 +23,7 @@ import (
 )
 
 // Metrics makes the instruments of one process, by OpenTelemetry's SDK, and shows them as a
-// Prometheus page. Nil is one that nobody reads: it hands out instruments that work and
+// Prometheus page. Nil is one that is not read: it hands out instruments that work and
 // are shown nowhere. What there is to measure is listed in contracts/signals.
 //
 // An instrument is bound to the values of its attributes once, and is then an atomic number: the SDK
@@ -86,7 +86,7 @@ func NewMetrics() (*Metrics, error) {
 		otelprom.WithRegisterer(m.registry),
 		otelprom.WithTranslationStrategy(otlptranslator.UnderscoreEscapingWithSuffixes),
 		otelprom.WithoutScopeInfo(),
-		otelprom.WithoutTargetInfo(), // a scraper knows whom it asks
+		otelprom.WithoutTargetInfo(), // a scraper knows the target that it reads
 		otelprom.WithProducer(histograms{m}),
 	)
 	if err != nil {

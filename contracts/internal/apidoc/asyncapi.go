@@ -187,7 +187,7 @@ func appendMessage(to object, a *api, name, example, headers string) object {
 func errorMessage() object {
 	return object{
 		{"name", "Error"},
-		{"summary", "Sent instead of a response; told apart by the header " + fault.HeaderCode + "."},
+		{"summary", "Sent instead of a response; distinguished by the header " + fault.HeaderCode + "."},
 		{"contentType", string(codec.JSON)},
 		{"headers", ref("components", "schemas", "errorHeaders")},
 		{"payload", ref("components", "schemas", "Error")},

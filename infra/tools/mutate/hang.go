@@ -82,7 +82,7 @@ func note(file string, s spot) error {
 }
 
 // difference is the first token that differs; layout does not count, since
-// gremlins prints what it mutates anew.
+// gremlins prints what it mutates again.
 func difference(before, after []byte) (spot, bool) {
 	a, b := tokens(before), tokens(after)
 	for i := range min(len(a), len(b)) {

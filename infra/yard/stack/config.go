@@ -63,7 +63,7 @@ type Config struct {
 	HTTP string
 	// Services are the services' own settings. Default: DefaultServices.
 	Services *Services
-	// Log hears all parts. Default: nobody.
+	// Log hears all parts. Default: none.
 	Log *slog.Logger
 }
 

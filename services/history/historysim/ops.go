@@ -206,7 +206,7 @@ type Outcome struct {
 	Position ids.Position
 	// All messages of the lane lie behind, and Own of the domain, of Count.
 	All, Own uint64
-	// Fired: the timer has fired the task lately, or may have.
+	// Fired: the timer has fired the task recently, or may have.
 	Fired bool
 }
 

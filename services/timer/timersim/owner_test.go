@@ -164,7 +164,7 @@ func (w *world) cancel(i int) {
 		}
 	}
 	if a, ok := o.Fence(); ok && !w.try(i, a) && w.owners[i] != o {
-		return // overtaken: nobody is answered
+		return // overtaken: no one is answered
 	}
 	answer := o.Answer()
 	maybe := map[ids.TaskID]bool{}

@@ -20,7 +20,7 @@ func (a *app) authCommand() *cobra.Command {
 	return group("auth", "Write the users and permissions of a sealed cluster", a.authRender())
 }
 
-// renderFlags are what auth render is told.
+// renderFlags are the flags of auth render.
 type renderFlags struct {
 	out         string
 	users       []string

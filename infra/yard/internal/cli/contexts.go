@@ -20,7 +20,7 @@ import (
 // envContext names the context of all commands of a shell.
 const envContext = "YARD_CONTEXT"
 
-// contextEntry is where a command goes and as whom. Of keys and certificates it has the paths.
+// contextEntry is where a command goes and as which user. Of keys and certificates it has the paths.
 type contextEntry struct {
 	URL         string `json:"url,omitempty"`
 	Domain      string `json:"domain,omitempty"`

@@ -48,7 +48,7 @@ func TestUpgradeSession(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	s.do("upgrade", "finalize") // nobody is there
+	s.do("upgrade", "finalize") // there is no subscriber
 	member("history", "old-1", `{"reads":4,"writes":4}`)
 	member("timer", "old-2", `{"reads":4,"writes":4}`)
 	s.do("upgrade", "finalize") // there is nothing newer

@@ -114,12 +114,12 @@ it is stored there.`,
 func (a *app) quarantineDrop() *cobra.Command {
 	yes := false
 	cmd := &cobra.Command{
-		Use: "drop ITEM…", Short: "Delete items for ever",
+		Use: "drop ITEM…", Short: "Delete items forever",
 		Example: "  yard quarantine drop 12 --yes",
 		Args:    argCount(1, -1, "the numbers of items"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if !yes {
-				return usagef("what is dropped is lost for ever: say so with --yes")
+				return usagef("what is dropped is lost forever: say so with --yes")
 			}
 			return a.withItems(cmd.Context(), args, func(ctx context.Context, js jetstream.JetStream, seq uint64) error {
 				if err := quarantine.Drop(ctx, js, seq); err != nil {

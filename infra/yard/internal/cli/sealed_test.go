@@ -21,7 +21,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
-// The rendered users start a server; the command logs in as one of them, and is refused as nobody. No seed
+// The rendered users start a server; the command logs in as one of them, and is refused as no one. No seed
 // is printed.
 func TestASealedSession(t *testing.T) {
 	dir, out := t.TempDir(), new(bytes.Buffer)
@@ -72,7 +72,7 @@ func TestASealedSession(t *testing.T) {
 		}
 	}
 	if code, said := run("status", "--url", s.URL, "--timeout", "5s"); code != cli.ExitFailed || !strings.Contains(said, "Authorization") || !strings.Contains(said, "--nkey") || strings.Contains(said, "yard dev") {
-		t.Errorf("nobody: exit %d: %s", code, said)
+		t.Errorf("no one: exit %d: %s", code, said)
 	}
 	if code, _ := run("status", "--url", s.URL, "--nkey", "gone.nk"); code != cli.ExitUsage {
 		t.Errorf("a key file that is not there: exit %d", code)

@@ -90,7 +90,7 @@ func (a *app) askHealth(ctx context.Context, nc *nats.Conn) ([]serviceHealth, er
 	for {
 		msg, err := nextMsg(ctx, sub)
 		if err != nil {
-			break // nobody else answers
+			break // no one else answers
 		}
 		var h serviceHealth
 		if json.Unmarshal(msg.Data, &h) == nil && h.Service != "" { // else: "no responders"

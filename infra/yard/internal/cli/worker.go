@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	// probeType is a type that nobody uses: a poll for it tells whether polls are answered.
+	// probeType is a type that no one uses: a poll for it tells whether polls are answered.
 	probeType = "yard.worker.probe"
 	// killSlack is how long after SIGKILL an attempt may still take to be handed back.
 	killSlack = 2 * time.Second
@@ -139,7 +139,7 @@ func (a *app) work(ctx context.Context, c *yard.Client, f workerFlags, log *slog
 }
 
 // probe returns an error if polls are refused, as those for a domain that does not exist: a worker would
-// ask on for ever, in case it is created.
+// ask on forever, in case it is created.
 func probe(ctx context.Context, c *yard.Client, tasklist string) error {
 	tasks, err := c.Poll(ctx, &yardv1.PollRequest{Tasklist: tasklist, MaxTasks: 1, Types: []string{probeType}})
 	if err != nil && !fault.CodeOf(err).Retryable() {

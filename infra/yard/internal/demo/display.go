@@ -22,7 +22,7 @@ type stage struct {
 	of   time.Duration
 }
 
-// enter begins a stage that takes at most so long; 0 = nobody knows.
+// enter begins a stage that takes at most so long; 0 = unknown.
 func (s *stage) enter(name string, of time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

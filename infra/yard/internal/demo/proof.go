@@ -180,7 +180,7 @@ func (r *report) total() tenantReport {
 	return sum
 }
 
-// check judges the claims. A demo in which nothing happened proves nothing.
+// check checks the claims. A demo in which nothing happened proves nothing.
 func (r *report) check() {
 	all := r.total()
 	var idle []string

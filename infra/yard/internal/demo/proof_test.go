@@ -63,7 +63,7 @@ func TestLookUpTellsWhatIsMissing(t *testing.T) {
 		case "stuck":
 			return &yardv1.Task{State: running}, nil
 		default:
-			return nil, fault.New(fault.Unavailable, "nobody answers")
+			return nil, fault.New(fault.Unavailable, "no one answers")
 		}
 	}, 500*time.Millisecond, &done)
 	want := []ending{{id: "lost", lost: true}, {id: "stuck", state: running}, {id: "silent"}}

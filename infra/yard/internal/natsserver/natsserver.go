@@ -53,7 +53,7 @@ type Config struct {
 	Auth string
 	// MaxPayload is the size limit of one message, bytes. Default 1 MiB.
 	MaxPayload int
-	// Log hears the server's warnings and errors. Default: nobody.
+	// Log hears the server's warnings and errors. Default: none.
 	Log *slog.Logger
 }
 

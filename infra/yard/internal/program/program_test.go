@@ -137,7 +137,7 @@ func exists(t *testing.T, file string) {
 	})
 }
 
-// gone waits until the process whose number is in a file has ended. One that nobody waits for
+// gone waits until the process whose number is in a file has ended. One that no one waits for
 // stays in the table of processes until its new parent looks.
 func gone(t *testing.T, file string) {
 	t.Helper()

@@ -84,7 +84,7 @@ func (w words) hears(t *testing.T, want ...string) {
 	}
 }
 
-// A poll counts as unheard where the server says that nobody was there, and not where somebody replies to it.
+// A poll counts as unheard where the server says that there was no subscriber, and not where somebody replies to it.
 func TestOnlyAPollThatReachedNobodyIsUnheard(t *testing.T) {
 	nc, inbox, w := listening(t)
 	awaitReplies := replies(t, nc, topology.MatchingPoll(0, 1), &nats.Msg{}, &nats.Msg{Data: []byte("refused"), Header: nats.Header{"Status": {"400"}}})
@@ -98,7 +98,7 @@ func TestOnlyAPollThatReachedNobodyIsUnheard(t *testing.T) {
 		}
 	}
 	awaitReplies()
-	for epoch := range uint64(2) { // nobody is there, in either
+	for epoch := range uint64(2) { // there is no subscriber, in either
 		if err := inbox.PublishPoll(0, 3+epoch, 8+epoch, nil); err != nil {
 			t.Fatal(err)
 		}
@@ -122,5 +122,5 @@ func TestOnlyEventsThatAreNotStoredAreRefused(t *testing.T) {
 	if err := inbox.PublishEvents(1, 6, []byte("x")); err != nil {
 		t.Fatal(err)
 	}
-	w.hears(t, "events 6: nobody keeps the log of this partition right now")
+	w.hears(t, "events 6: no node serves the log of this partition")
 }

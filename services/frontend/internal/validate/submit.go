@@ -7,7 +7,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 )
 
-// Submit judges a submit. Times are judged against now: when the request came,
+// Submit checks a submit. Times are checked against now: when the request came,
 // or, for one with a request id, when it was made.
 func Submit(req *yardv1.SubmitRequest, now time.Time, form Form) error {
 	if err := count("/tasks", len(req.Tasks)); err != nil {

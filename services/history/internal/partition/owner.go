@@ -67,7 +67,7 @@ type Deps struct {
 	Checkpoints Checkpoints
 	Wire        Wire
 	Quarantine  Quarantine
-	// Lagging is told how many domains lag, once for each lane; nil = nobody wants to know.
+	// Lagging receives how many domains lag, once for each lane; nil = not reported.
 	Lagging func(int)
 	// StorageFull tells why the log has no room for further tasks, "" if it has; nil = it always has.
 	StorageFull func() string

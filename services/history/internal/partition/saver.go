@@ -13,7 +13,7 @@ import (
 )
 
 // saver writes the checkpoint by compare-and-set. The epoch names the owner: it is
-// claimed once, by whoever raises it. One write is under way at a time.
+// claimed once, by the one that raises it. One write is under way at a time.
 type saver struct {
 	*base
 	revision uint64

@@ -278,7 +278,7 @@ func (d searchDecoder) unread(f *sought, r *logv1.Record, at ids.Position) {
 	}
 }
 
-// locate asks the timer until it answers: without its answer an outcome that came true
+// locate asks the timer until it answers: without its answer an outcome that was applied
 // would be NOT_FOUND. What it cannot read it does not have.
 func (w writers) locate(ctx context.Context, id ids.TaskID) (waiting *logv1.Record, fired uint64, err error) {
 	err = w.persist(ctx, "search in the timer store", func(ctx context.Context) (err error) {

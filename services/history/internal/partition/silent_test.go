@@ -56,7 +56,7 @@ func (s *shell) ended(id ids.TaskID) ids.Trigger {
 }
 
 // R18, R20: searches that need the timer wait while it is silent. Those that other stores
-// answer do not wait behind them, neither outcomes nor gets, whoever asks.
+// answer do not wait behind them, neither outcomes nor gets, the caller.
 func TestASilentTimerHoldsUpNothingElse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newShell(t)

@@ -92,7 +92,7 @@ func TestALogThatStandsStillBurnsNoAttempt(t *testing.T) {
 	})
 }
 
-// sealedLog takes nothing of its owner's, for ever.
+// sealedLog takes nothing of its owner's, forever.
 type sealedLog struct {
 	partition.Log
 	appended atomic.Int64

@@ -15,12 +15,12 @@ func TestAnsweredPollsAreToldTogether(t *testing.T) {
 		told := map[string][][]uint64{}
 		a := newAnswered(func(to string, ids []uint64) { told[to] = append(told[to], slices.Clone(ids)) })
 		var numbers []uint64
-		for id := range uint64(answeredMax + 2) { // all of one inbox: its polls are told apart
+		for id := range uint64(answeredMax + 2) { // all of one inbox: its polls are distinguished
 			numbers = append(numbers, a.expect(&rpcv1.Poll{ReplyTo: "inbox", Id: id, AnsweredTo: "f"}))
 		}
 		other := a.expect(&rpcv1.Poll{ReplyTo: "inbox", Id: 7, AnsweredTo: "g"})
 		if n := a.expect(&rpcv1.Poll{ReplyTo: "inbox", Id: 8}); n != 0 {
-			t.Errorf("a poll that nobody asks for has the number %d", n)
+			t.Errorf("a poll that no one asks for has the number %d", n)
 		}
 		for _, n := range numbers[:answeredMax+1] {
 			a.done(n)

@@ -32,7 +32,7 @@ type grant struct {
 	at           time.Time
 }
 
-// leaseTTL is how long the fake believes in a grant of a fenced epoch that nobody
+// leaseTTL is how long the fake believes in a grant of a fenced epoch that no one
 // is known to have received.
 const leaseTTL = 3 * time.Second
 
@@ -71,7 +71,7 @@ type history struct {
 	fences map[int]uint64
 	// grants are those that are not known to be delivered.
 	grants []grant
-	// mute has verdicts of grants sent to nobody.
+	// mute has verdicts of grants sent to no one.
 	mute bool
 	// running and most count attempts of each type, now and ever at once.
 	running, most map[string]int
@@ -170,7 +170,7 @@ func (h *history) decide(p int, b *logv1.EventBatch, e *logv1.Event) *logv1.Even
 	return v
 }
 
-// expire ends leases of what nobody may have received.
+// expire ends leases of what no one may have received.
 func (h *history) expire() {
 	h.mu.Lock()
 	defer h.mu.Unlock()

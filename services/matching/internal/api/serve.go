@@ -74,7 +74,7 @@ func (p *Port) verdicts(s *shard.Shard, m *nats.Msg) {
 	s.Put(func(in *match.Inputs) { in.Verdicts = append(in.Verdicts, v) })
 }
 
-// unheard reads the server's word that an answer found nobody.
+// unheard reads the server's word that an answer found no subscriber.
 func (p *Port) unheard(s *shard.Shard, m *nats.Msg) {
 	if m.Header.Get("Status") != "503" {
 		return // somebody replied to an answer, which means nothing
@@ -117,7 +117,7 @@ func (p *Port) poll(s *shard.Shard, m *nats.Msg) {
 		}
 		return
 	}
-	// Before anything is granted: the frontend has checked it, but whoever reaches this
+	// Before anything is granted: the frontend has checked it, but a client that reaches this
 	// subject could be another.
 	if !p.Replies.Asker(req.Domain, req.ReplyTo) || req.AnsweredTo != "" && !p.Replies.Service(req.AnsweredTo) {
 		return

@@ -71,7 +71,7 @@ func (s *Shard) carryOut(fx *match.Effects) {
 	}
 }
 
-// answer sends an answer. One that cannot be sent has reached nobody.
+// answer sends an answer. One that cannot be sent was not delivered.
 func (s *Shard) answer(a *match.Answer) {
 	err := s.Outbox.Answer(a)
 	if err == nil {

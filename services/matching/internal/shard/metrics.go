@@ -36,7 +36,7 @@ type Metrics struct {
 	WaitingPolls []*telemetry.Gauge
 }
 
-// NewMetrics registers the numbers. A nil registry is one that nobody reads.
+// NewMetrics registers the numbers. A nil registry is one that is not read.
 func NewMetrics(m *telemetry.Metrics, shards int) *Metrics {
 	out := &Metrics{
 		Grabs:        m.Histogram(signals.GrabDuration),

@@ -45,7 +45,7 @@ type Deps struct {
 type Shard struct {
 	Deps
 	box mailbox
-	// ended is told why to stop at once.
+	// ended receives why to stop at once.
 	ended chan error
 
 	// ctx ends when the shard ends; what runs beside the loop uses it.

@@ -156,7 +156,7 @@ func (w *world) Answer(a *match.Answer) error {
 	return nil
 }
 
-// roundTrip is Deps.RoundTrip: the first finds nobody, and by the second the connection broke.
+// roundTrip is Deps.RoundTrip: the first finds no subscriber, and by the second the connection broke.
 func (w *world) roundTrip(context.Context) (broke bool, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -379,7 +379,7 @@ func TestDroppedLimitsAreForgotten(t *testing.T) {
 	})
 }
 
-// What could not be sent has reached nobody; an empty answer is owed to nobody.
+// What could not be sent was not delivered; an empty answer is owed to no one.
 func TestUnsentAnswerIsUnheard(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.unsent = true

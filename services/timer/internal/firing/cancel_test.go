@@ -119,7 +119,7 @@ func (l countedLog) Parked(ctx context.Context) (uint64, int64, error) {
 	return l.Log.Parked(ctx)
 }
 
-// While history is down nobody archives what was cancelled, so its record stays.
+// While history is down no one archives what was cancelled, so its record stays.
 func TestACancelledTaskStaysUntilHistorySavesACheckpoint(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

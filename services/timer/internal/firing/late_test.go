@@ -10,7 +10,7 @@ import (
 )
 
 // TestLatenessIsOfEachTask: tasks of one chunk with two due times are told of as two, each with its own lateness,
-// and what storing them took is told once.
+// and what storing them took is reported once.
 func TestLatenessIsOfEachTask(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -15,7 +15,7 @@ const (
 	catchUpTries = 40
 )
 
-// purge removes what nobody needs, every now and then, beside the loop. What
+// purge removes what no one needs, every now and then, beside the loop. What
 // fails is left for the next time, but for a checkpoint of an unknown log version:
 // then the owner must end.
 func (o *Owner) purge(ctx context.Context) error {

@@ -173,7 +173,7 @@ func (s *Shard) answer(p *poll) {
 	s.fx.Answers = append(s.fx.Answers, a)
 }
 
-// unheard takes back what an answer held that reached nobody.
+// unheard takes back what an answer held that was not delivered.
 func (s *Shard) unheard(id uint64) {
 	a := s.answers.byID[id]
 	if a == nil || a.unheard {
@@ -194,7 +194,7 @@ func (s *Shard) givenUp(inbox, domain string) {
 }
 
 // repeat sends again what may have been lost with the connection. A worker that has it ignores it. That a repeat
-// reaches nobody says nothing: who has its tasks waits no more. What is old is left to its deadline: a worker
+// is not delivered says nothing: who has its tasks waits no more. What is old is left to its deadline: a worker
 // that gets it now would count from now, and the attempt may be another's before.
 func (s *Shard) repeat() {
 	for _, one := range s.answers.queue[s.answers.settled:] {
@@ -233,7 +233,7 @@ type sentAnswer struct {
 	domain  string
 	json    bool
 	grants  []grant
-	// settled: it counts as received. unheard: nobody was there.
+	// settled: it counts as received. unheard: there was no subscriber.
 	settled, unheard bool
 }
 
@@ -248,7 +248,7 @@ func (a *answers) add(p *poll, grants []grant, now time.Duration) uint64 {
 	return one.id
 }
 
-// stopped: the shard has heard nothing for long. It may only now be told that nobody was there.
+// stopped: the shard has heard nothing for long. The report that there was no subscriber may only come now.
 func (a *answers) stopped(now time.Duration) {
 	for _, one := range a.queue[a.settled:] {
 		one.at = now
@@ -256,7 +256,7 @@ func (a *answers) stopped(now time.Duration) {
 }
 
 // settle counts as received what was sent long enough before a round trip to the server, which would have
-// brought the word that nobody was there. It forgets what cannot be unheard any more.
+// brought the word that there was no subscriber. It forgets what cannot be unheard any more.
 func (a *answers) settle(now time.Duration) {
 	for ; a.settled < len(a.queue) && a.proven-a.queue[a.settled].at >= heardAfter; a.settled++ {
 		one := a.queue[a.settled]

@@ -104,7 +104,7 @@ func TestUnbookedAttemptsAreAudited(t *testing.T) {
 	}
 }
 
-// A limit that was shown to be full is audited each 30 s, also if nobody waits for it.
+// A limit that was shown to be full is audited each 30 s, also if no one waits for it.
 func TestAFullLimitIsAudited(t *testing.T) {
 	w, _ := limited(t, 1, 1)
 	w.ends = false
@@ -118,7 +118,7 @@ func TestAFullLimitIsAudited(t *testing.T) {
 		t.Errorf("asked %d times in 85 s", n)
 	}
 	if len(w.restores) != 0 {
-		t.Errorf("%d times others were asked for their entries, and nobody waits", len(w.restores))
+		t.Errorf("%d times others were asked for their entries, and no one waits", len(w.restores))
 	}
 }
 

@@ -6,7 +6,7 @@ type Census struct {
 	// Polls wait. Grabs are those gathered or undecided, HandBacks those that history has not heard of,
 	// Aside triggers of silent partitions.
 	Polls, Grabs, HandBacks, Aside int
-	// Slots are in use by attempts of the shard, Told by what the tables were told; Unbooked are those of
+	// Slots are in use by attempts of the shard, Told by what was reported to the tables; Unbooked are those of
 	// them for which nothing was booked.
 	Slots, Told, Unbooked int
 	// Chunks wait to be stored, Calls and Questions to be answered, Receipts are batches of which some

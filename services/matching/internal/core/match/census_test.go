@@ -66,7 +66,7 @@ func TestCensusAndCounts(t *testing.T) {
 
 	o.step(0, Inputs{Unheard: []uint64{answer}})
 	o.holds(
-		"nobody heard the answer", Census{Domains: 1, Lists: 1, Polls: 1, HandBacks: 1, Calls: 1, Receipts: 2, Chunks: 1},
+		"no one heard the answer", Census{Domains: 1, Lists: 1, Polls: 1, HandBacks: 1, Calls: 1, Receipts: 2, Chunks: 1},
 		Counts{Unheard: 1, HandedBack: 1, WaitingPolls: 1},
 	)
 

@@ -259,7 +259,7 @@ func checkNobodyIsForgotten(t *testing.T, s *Shard, d *domain) {
 	}
 	for _, l := range d.lists {
 		if l.dirty {
-			t.Fatalf("%v is dirty, and nobody looks at it", l.Tasklist)
+			t.Fatalf("%v is dirty, and no one looks at it", l.Tasklist)
 		}
 		l.queue.each(func(p *poll) bool {
 			if p.room(s.cfg.AnswerBytesMax) <= 0 {

@@ -210,7 +210,7 @@ func (s *Shard) resend(l *lane) {
 	}
 }
 
-// handOver tells history what nobody holds, and what has been delivered.
+// handOver tells history what no one holds, and what has been delivered.
 func (s *Shard) handOver() {
 	s.answers.settle(s.now.Mono)
 	s.fx.Prove = s.answers.unproven(s.now.Mono)

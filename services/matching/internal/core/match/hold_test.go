@@ -19,7 +19,7 @@ func (o *solo) released(typ, ref string) Inputs {
 	}}}}}
 }
 
-// A slot that is free is told after tellAfter where nobody waits for it.
+// A slot that is free is told after tellAfter where no one waits for it.
 func TestAFreeSlotIsTold(t *testing.T) {
 	o := runs(t)
 	for _, c := range []struct {
@@ -35,7 +35,7 @@ func TestAFreeSlotIsTold(t *testing.T) {
 		t.Errorf("it tells %+v", st)
 	}
 	if o.step(0, o.called()); len(o.fx.Freed) != 0 {
-		t.Errorf("nobody waits, and hears of %+v", o.fx.Freed)
+		t.Errorf("no one waits, and hears of %+v", o.fx.Freed)
 	}
 }
 

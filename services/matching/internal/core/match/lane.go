@@ -97,7 +97,7 @@ type batch struct {
 	detached bool
 }
 
-// handBack is a granted attempt that nobody holds.
+// handBack is a granted attempt that no one holds.
 type handBack struct {
 	batch *batch
 	i     int

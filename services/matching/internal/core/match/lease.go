@@ -32,7 +32,7 @@ func (a ahead) compare(b ahead) int {
 func (l *limit) inCall() bool { return l.domain.call != nil && l.in == l.domain.call }
 
 // spare is how many slots are free that the tables count for the shard, and may be used without
-// asking: what the tables count is never less than what is in use. They may as long as nobody else
+// asking: what the tables count is never less than what is in use. They may as long as no one else
 // waits for them, as far as was heard within leaseFor.
 func (s *Shard) spare(l *limit) int {
 	if l.unsaid || l.unknown > 0 || l.others || l.domain.state != open || s.drain.on || s.now.Mono-l.shownAt >= leaseFor {

@@ -172,7 +172,7 @@ func TestDrainWaitsForADomainThatOpens(t *testing.T) {
 	}
 }
 
-// A hint for a tasklist where nobody polls is stored without a look at what the tasklist may give.
+// A hint for a tasklist where no one polls is stored without a look at what the tasklist may give.
 func TestAHintWithoutPollsCostsNoLook(t *testing.T) {
 	o := alone(t, 1)
 	o.step(0, o.hint("b", 0, 1))

@@ -40,12 +40,12 @@ const (
 	retryEvery = 250 * time.Millisecond
 	// sweepEvery is how often the shard looks after what nothing wakes it for.
 	sweepEvery = 250 * time.Millisecond
-	// heardAfter is when an answer counts as received, if nobody has said otherwise and the server then answers.
+	// heardAfter is when an answer counts as received, if no one has said otherwise and the server then answers.
 	heardAfter = 250 * time.Millisecond
 	// stoppedAfter is after how long without a turn a shard was stopped: while an answer may not have been received,
 	// it takes one within heardAfter.
 	stoppedAfter = 2 * heardAfter
-	// unheardWithin is for how long an answer may turn out to have reached nobody: a worker may take seconds to
+	// unheardWithin is for how long an answer may turn out to be undelivered: a worker may take seconds to
 	// find out that its connection is dead.
 	unheardWithin = 10 * time.Second
 	// repeatWithin is for how long an answer may be sent again: a dead connection is found out within.
@@ -55,7 +55,7 @@ const (
 	// recountAfter is when grabs of an older owner are in the log that was not fenced.
 	recountAfter = 2 * time.Second
 	// tellAfter is how long the tables may count slots that are not in use any more, if
-	// nobody waits for them.
+	// no one waits for them.
 	tellAfter = 50 * time.Millisecond
 	// lineEvery is how often a shard that waits for slots shows itself.
 	lineEvery = time.Second
@@ -70,7 +70,7 @@ const (
 	hungryMin, hungryMax = time.Second, 30 * time.Second
 	// drainTimeout bounds the wait for verdicts when a shard is given up.
 	drainTimeout = 2 * time.Second
-	// idleAfter is when a tasklist or domain nobody asks for is forgotten, and for how long an
+	// idleAfter is when a tasklist or domain no one asks for is forgotten, and for how long an
 	// idle shard sleeps.
 	idleAfter = time.Minute
 )
@@ -241,7 +241,7 @@ func (s *Shard) act() {
 	s.drained()
 }
 
-// learn takes in what is known anew, and what history decided.
+// learn takes in what is known again, and what history decided.
 func (s *Shard) learn(in *Inputs) {
 	for _, name := range in.Limits {
 		s.limitsChanged(name)

@@ -41,7 +41,7 @@ package match
 //	hungry only for empty tables                        TestR36HungryPerPoll
 //	what was stored is not known                        TestQuestionsAreRepeated
 //	answers without bound, JSON as large                TestAnswersAreBounded
-//	polls try for ever, or not once more                TestExpiredPollWaitsForVerdicts, TestPollWithoutTimeLooksOnce
+//	polls try forever, or not once more                TestExpiredPollWaitsForVerdicts, TestPollWithoutTimeLooksOnce
 //	two calls of a domain at once                       call, in world_test.go
 //	no second count without fences                      TestWithoutFences
 //	a question is not repeated, or a second one missed  TestQuestionsAreRepeated, TestRetriggersAreJoined

@@ -337,7 +337,7 @@ func TestRestoreOfUnknownDomain(t *testing.T) {
 	}
 }
 
-// What an owner before had booked, and nobody uses any more, is told to the tables, though no
+// What an owner before had booked, and no one uses any more, is told to the tables, though no
 // attempt runs: by a release that comes late.
 func TestLateReleaseLowersAnEntry(t *testing.T) {
 	w, _ := limited(t, 1, 1)

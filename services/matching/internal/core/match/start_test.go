@@ -10,7 +10,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 )
 
-// R41: what an owner was granted and did not send, or nobody can tell, its successor sends again: each inbox
+// R41: what an owner was granted and did not send, or this is unknown, its successor sends again: each inbox
 // gets one answer, with all of it; then the shard is open.
 func TestR41GrantsAreSentAgain(t *testing.T) {
 	for _, silent := range []bool{false, true} {
@@ -230,7 +230,7 @@ func TestDeliveredIsTold(t *testing.T) {
 	}
 }
 
-// An answer that reached nobody is handed back; another poll gets it.
+// An answer that was not delivered is handed back; another poll gets it.
 func TestUnheardIsHandedBack(t *testing.T) {
 	w, o := begun(t, 1)
 	w.ends = false
@@ -239,7 +239,7 @@ func TestUnheardIsHandedBack(t *testing.T) {
 	w.run(ms)
 	w.ready("d", "l0", "b", 1, 2)
 	w.run(50 * ms)
-	o.give(func(in *Inputs) { in.Unheard = []uint64{1, 2, 3} }) // nobody knows these
+	o.give(func(in *Inputs) { in.Unheard = []uint64{1, 2, 3} }) // no one knows these
 	w.wait("p", 5)
 	w.run(100 * ms)
 	if w.polls["p"].tasks != 2 || w.counts.HandedBack != 2 || w.counts.Unheard != 2 {
@@ -247,7 +247,7 @@ func TestUnheardIsHandedBack(t *testing.T) {
 	}
 }
 
-// The word that an answer reached nobody counts also after the answer counted as received, up to
+// The word that an answer was not delivered counts also after the answer counted as received, up to
 // unheardWithin; once.
 func TestHowLateAnAnswerIsUnheard(t *testing.T) {
 	for after, backs := range map[time.Duration]int{0: 1, heardAfter: 1, unheardWithin - 1: 1, unheardWithin: 0} {
@@ -275,7 +275,7 @@ func TestHowLateAnAnswerIsUnheard(t *testing.T) {
 	}
 }
 
-// R41: an owner that was stopped hears that nobody was there when it goes on, a little after its first turn: until then
+// R41: an owner that was stopped hears that there was no subscriber when it goes on, a little after its first turn: until then
 // its answer does not count as received.
 func TestR41StoppedOwnerHearsLate(t *testing.T) {
 	w, o := begun(t, 1)
@@ -341,7 +341,7 @@ func TestHandBackIsRepeated(t *testing.T) {
 }
 
 // R41: an answer counts as received only by a round trip to the server that began heardAfter later. If the connection
-// broke before, it is sent again to the same inbox, and not handed back where the repeat finds nobody.
+// broke before, it is sent again to the same inbox, and not handed back where the repeat finds no subscriber.
 func TestR41AnswersAreSentAgainWhenTheConnectionBroke(t *testing.T) {
 	o := alone(t, 1)
 	o.step(0, o.poll(1, time.Hour))
