@@ -33,13 +33,15 @@ const (
 	Within = 4
 	// Headers is the format since which tasks may have headers.
 	Headers = 4
+	// Expiry is the format since which tasks may expire.
+	Expiry = 5
 )
 
 // newest is the newest format that this program reads and writes. A build raises
 // it, for tests of programs of two versions side by side:
 //
-//	go build -ldflags "-X github.com/yardmaster-io/yardmaster/contracts/logversion.newest=5"
-var newest = "4"
+//	go build -ldflags "-X github.com/yardmaster-io/yardmaster/contracts/logversion.newest=6"
+var newest = "5"
 
 var parsed = sync.OnceValue(func() uint32 {
 	v, err := parse(newest)

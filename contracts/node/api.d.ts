@@ -154,6 +154,8 @@ export interface DescribeTasklistResponse {
   slots?: SlotUse[];
   /** How many lanes, of all partitions, the domain lags behind: it has more ready tasks there than are kept in memory. The rest is unread until workers take some of these. */
   lagging_lanes?: number;
+  /** Tasks expired since then. */
+  expired?: number;
 }
 
 /** PutTypeRequest (types.put) creates or changes a type. A changed limit takes effect within a second; tasks accepted before keep their retry policy and timeouts. */
@@ -294,6 +296,10 @@ export interface NewTask {
   traceparent?: string;
   /** Texts that go with the task, by name: its worker gets them, and tasks.list filters by them. At most 32, and at most 4096 bytes of names and values together. A name is [A-Za-z0-9._-]{1,64}, preferably lower case; names that begin with yard- are reserved. A value is UTF-8, at most 1024 bytes. Kept unchanged. Since log version 4. */
   headers?: Record<string, string>;
+  /** The task expires if no attempt has begun this long after it was due, or after acceptance if it was due at once, ms, 100..31622400000 (366 days). An attempt that was handed back has not begun. Default: the type's, then no limit. Since log version 5. */
+  start_within_ms?: number;
+  /** The task expires if it is not completed this long after it was due, or after acceptance if it was due at once, ms, 100..31622400000 (366 days). An attempt ends then at the latest. Not less than start_within_ms. Default: the type's, then no limit. Since log version 5. */
+  finish_within_ms?: number;
 }
 
 /** SubmitResult is the result for one task of a submit. */
@@ -422,7 +428,7 @@ export interface Task {
   created_at_ms: number;
   /** When it is or was due, Unix ms. */
   due_at_ms?: number;
-  /** When it was completed, dead or cancelled, Unix ms. */
+  /** When it was completed, dead, cancelled or expired, Unix ms. */
   finished_at_ms?: number;
   /** The last failure, for people. */
   error_message?: string;
@@ -438,6 +444,10 @@ export interface Task {
   traceparent?: string;
   /** As submitted. */
   headers?: Record<string, string>;
+  /** It expires unless an attempt has begun by then, Unix ms; 0 = never, or not yet read. */
+  start_by_ms?: number;
+  /** It expires unless it is completed by then, Unix ms; 0 = never, or not yet read. */
+  finish_by_ms?: number;
 }
 
 /** TaskEvent is one step in a task's life. */
@@ -484,6 +494,10 @@ export interface TaskType {
   max_concurrency?: number;
   /** Changes with every put; the server sets it. In a put, 0 (default) means: replace any revision. Another number means: replace only this revision, otherwise STALE. */
   revision?: number;
+  /** A task expires if no attempt has begun this long after it was due, ms, 100..31622400000 (366 days). Default 0: never. Since log version 5. */
+  start_within_ms?: number;
+  /** A task expires if it is not completed this long after it was due, ms, 100..31622400000 (366 days); not less than start_within_ms. Default 0: never. Since log version 5. */
+  finish_within_ms?: number;
 }
 
 /** SlotUse says how much of one concurrency limit is in use. */
@@ -526,6 +540,8 @@ export type TaskEventKind =
   | "cancelled"
   /** Out of attempts, or failed for good. */
   | "dead"
+  /** Its time was over. The error type says which one: start_within or finish_within. Since log version 5. */
+  | "expired"
   | (string & {});
 
 export type TaskState =
@@ -545,6 +561,8 @@ export type TaskState =
   | "dead"
   /** Cancelled by a client. */
   | "cancelled"
+  /** Not begun or not completed in the time that it had (start_within_ms, finish_within_ms). Since log version 5. */
+  | "expired"
   | (string & {});
 
 /** The codes of errors, and of verdicts that are not OK. */

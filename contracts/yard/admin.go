@@ -29,7 +29,7 @@ type Domain struct {
 	Name string
 	// Description is for people; at most 1024 bytes.
 	Description string
-	// Retention is how long finished tasks are kept, 2 min to 366 days. Default 7 days.
+	// Retention is how long finished tasks are kept, 15 min to 366 days. Default 7 days.
 	Retention time.Duration
 	// Revision changes with every put. PutDomain replaces this one only, or any where it is 0.
 	Revision int64

@@ -13,9 +13,6 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 )
 
-// The low-level API, for those who write their own loop in place of a Worker.
-// Its messages are those of the wire, and nothing is done per task.
-
 const (
 	// codeOK is the code of a good verdict.
 	codeOK = "OK"
@@ -34,14 +31,8 @@ const (
 	lateAnswerWait = 2 * time.Second
 )
 
-// Poll asks for tasks once and returns them, none where the wait ended without
-// work. It does not retry.
-//
-// Where ctx ends first, the poll takes back its interest in the answer, and
-// returns the tasks, without an error, if they had come by then: the caller must
-// run them or hand them back (Fail with not_started). An answer after that finds
-// nobody, and the engine hands its tasks to others by itself.
-func (c *Client) Poll(ctx context.Context, req *yardv1.PollRequest) ([]*yardv1.PolledTask, error) {
+// poll is Wire.Poll.
+func (c *Client) poll(ctx context.Context, req *yardv1.PollRequest) ([]*yardv1.PolledTask, error) {
 	if err := ids.CheckName(req.Tasklist); err != nil { // it becomes part of a subject
 		return nil, fault.At(fault.InvalidArgument, "/tasklist", "%v", err)
 	}
@@ -138,26 +129,6 @@ func polled(answer *nats.Msg) ([]*yardv1.PolledTask, error) {
 		return nil, err
 	}
 	return resp.Tasks, nil
-}
-
-// Complete reports up to 1000 attempts that succeeded and returns the verdict
-// of each, in order. One request, repeated while nobody takes it and until ctx
-// ends; verdicts with code UNKNOWN are the caller's to repeat. Keep a request
-// below the server's largest message (1 MiB by default).
-func (c *Client) Complete(ctx context.Context, tasks []*yardv1.Completion) ([]*yardv1.Verdict, error) {
-	return c.outcome(ctx, "tasks.complete", &yardv1.CompleteRequest{Tasks: tasks}, len(tasks))
-}
-
-// Fail reports up to 1000 attempts that failed, or hands them back with
-// not_started. Otherwise it is like Complete.
-func (c *Client) Fail(ctx context.Context, tasks []*yardv1.Failure) ([]*yardv1.Verdict, error) {
-	return c.outcome(ctx, "tasks.fail", &yardv1.FailRequest{Tasks: tasks}, len(tasks))
-}
-
-// Heartbeat is a sign of life of up to 1000 attempts. A verdict with
-// cancel_requested asks the worker to stop. Otherwise it is like Complete.
-func (c *Client) Heartbeat(ctx context.Context, tasks []*yardv1.Beat) ([]*yardv1.Verdict, error) {
-	return c.outcome(ctx, "tasks.heartbeat", &yardv1.HeartbeatRequest{Tasks: tasks}, len(tasks))
 }
 
 // outcome sends a request that is answered by n verdicts.

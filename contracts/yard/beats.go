@@ -33,8 +33,8 @@ type pulse struct {
 	every time.Duration
 	next  time.Time
 	last  time.Time
-	// hinted: the next beat is for a hint of a cancel.
-	hinted bool
+	// paced: the next beat is for a hint of a cancel, or repeats one that was in vain; it must not go along with an earlier one.
+	paced bool
 	// progress is what the handler told and the engine has not confirmed.
 	progress *yardv1.Payload
 }
@@ -104,7 +104,7 @@ func (b *beater) hear(taskIDs []string) {
 			if due.Before(now) {
 				due = now
 			}
-			h.pulse.hinted = true
+			h.pulse.paced = true
 			b.plan(h, due)
 		}
 	}
@@ -182,12 +182,12 @@ func (b *beater) due(now time.Time) (due []*held, next time.Time) {
 	for h := range b.held {
 		p := &h.pulse
 		ahead := p.every / 4
-		if p.progress != nil || p.hinted {
+		if p.progress != nil || p.paced {
 			ahead = 0 // paced; not to be sent with every batch
 		}
 		if !p.next.After(now.Add(ahead)) {
 			due = append(due, h)
-			p.last, p.next, p.hinted = now, now.Add(p.every), false
+			p.last, p.next, p.paced = now, now.Add(p.every), false
 		}
 		if next.IsZero() || p.next.Before(next) {
 			next = p.next
@@ -247,6 +247,7 @@ func (b *beater) again(h *held, now time.Time) {
 		return
 	}
 	if soon := now.Add(max(h.pulse.every/4, beatMin)); soon.Before(h.pulse.next) {
+		h.pulse.paced = true
 		b.plan(h, soon)
 	}
 }

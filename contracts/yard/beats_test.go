@@ -177,6 +177,40 @@ func TestFailedHeartbeatIsRepeatedSooner(t *testing.T) {
 	})
 }
 
+// An engine that cannot be reached, or does not know, is asked four times as often and no more, however quickly it says so.
+func TestHeartbeatsInVainKeepTheirPace(t *testing.T) {
+	for name, answer := range map[string]func(n int) ([]*yardv1.Verdict, error){
+		"closed": func(int) ([]*yardv1.Verdict, error) {
+			return nil, fault.New(fault.Unavailable, "the connection is closed")
+		},
+		"unknown": func(int) ([]*yardv1.Verdict, error) { return []*yardv1.Verdict{{Code: string(fault.Unknown)}}, nil },
+	} {
+		inBubble(t, func(t *testing.T) {
+			b := newBench()
+			b.engine.script = func(verb string, n int, _ []string) ([]*yardv1.Verdict, error) {
+				if verb == "heartbeat" {
+					return answer(n)
+				}
+				return nil, nil
+			}
+			b.worker.HandleFunc("x", func(context.Context, *Attempt) (Payload, error) {
+				time.Sleep(time.Minute)
+				return Payload{}, nil
+			})
+			b.start()
+			b.engine.push(granted("x", 1)...)
+			time.Sleep(time.Minute - time.Millisecond)
+			b.engine.locked(func() {
+				every := beatDefault / 4
+				if n, most := len(b.engine.requests["heartbeat"]), int(time.Minute/every)+1; n < most/3 || n > most {
+					t.Errorf("%s: %d heartbeats in a minute, want up to %d", name, n, most)
+				}
+			})
+			b.finish(t)
+		})
+	}
+}
+
 func TestProgressTravelsWithinASecondAndOnlyTheLast(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		b := newBench()

@@ -9,8 +9,8 @@
 //	if errors.Is(err, yard.ErrNotFound) { … }
 //
 // Where the caller's context ended, the error matches the context's error too.
-// The messages of reads and of the low-level calls are those of the wire
-// (package yardv1); the SDK does not repeat them.
+// What it returns are types of its own. Client.Wire has the messages of the wire
+// (package yardv1), for loops in place of a Worker.
 //
 // # The life of a worker
 //

@@ -18,7 +18,7 @@ type latePolls struct {
 	late []*yardv1.PolledTask
 }
 
-func (p *latePolls) Poll(ctx context.Context, _ *yardv1.PollRequest) ([]*yardv1.PolledTask, error) {
+func (p *latePolls) poll(ctx context.Context, _ *yardv1.PollRequest) ([]*yardv1.PolledTask, error) {
 	<-ctx.Done()
 	p.mu.Lock()
 	defer p.mu.Unlock()

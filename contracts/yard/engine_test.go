@@ -57,7 +57,7 @@ func (e *fakeEngine) cancels(heard func([]string)) (stop func()) {
 	return func() {}
 }
 
-func (e *fakeEngine) Poll(ctx context.Context, req *yardv1.PollRequest) ([]*yardv1.PolledTask, error) {
+func (e *fakeEngine) poll(ctx context.Context, req *yardv1.PollRequest) ([]*yardv1.PolledTask, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.polls = append(e.polls, req.MaxTasks)

@@ -30,20 +30,14 @@ func pages[T any](fetch func(cursor string) (page []T, next string, err error)) 
 }
 
 // Tasks yields all tasks that match the filter as List finds them, newest first, and asks for
-// them page by page: a page has as many as the filter's limit says, 100 where it says nothing, and
-// begins at its cursor. Each page is bounded as a request without a deadline is, if ctx has
-// none. Where one cannot be had, the error is the last that is yielded.
-func (c *Client) Tasks(ctx context.Context, filter *yardv1.ListRequest) iter.Seq2[*yardv1.Task, error] {
-	return pages(func(cursor string) ([]*yardv1.Task, string, error) {
-		req := &yardv1.ListRequest{}
-		if filter != nil {
-			req = filter.CloneVT()
-		}
-		if cursor != "" {
-			req.Cursor = cursor
-		}
-		resp, err := call[yardv1.ListResponse](ctx, &c.transport, c.subject("tasks.list"), req)
-		return resp.GetTasks(), resp.GetNextCursor(), err
+// them page by page. Each page is bounded as a request without a deadline is, if ctx has
+// none. If one cannot be had, the error is the last that is yielded.
+func (c *Client) Tasks(ctx context.Context, filter Filter) iter.Seq2[*TaskInfo, error] {
+	return pages(func(cursor string) ([]*TaskInfo, string, error) {
+		req := filter.wire()
+		req.Cursor = cursor
+		resp, err := c.Wire().List(ctx, req)
+		return each(resp.GetTasks(), infoOf), resp.GetNextCursor(), err
 	})
 }
 

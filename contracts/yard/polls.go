@@ -101,7 +101,7 @@ func (p *poller) poll(ctx context.Context, n int) (end pollEnd) {
 		ctx, wait, leave = p.turns.enter(ctx, wait)
 	}
 	asked := time.Now()
-	end.tasks, end.err = p.engine.Poll(ctx, &yardv1.PollRequest{
+	end.tasks, end.err = p.engine.poll(ctx, &yardv1.PollRequest{
 		Tasklist: p.tasklist,
 		MaxTasks: int32Of(n),
 		WaitMs:   wait.Milliseconds(),

@@ -13,26 +13,20 @@ import (
 const detailTaskID = "task_id"
 
 // Get returns all that is known of a task, or NOT_FOUND.
-func (c *Client) Get(ctx context.Context, taskID string) (*yardv1.Task, error) {
-	resp, err := call[yardv1.GetResponse](ctx, &c.transport, c.subject("tasks.get"), &yardv1.GetRequest{TaskId: taskID})
+func (c *Client) Get(ctx context.Context, taskID string) (*TaskInfo, error) {
+	task, err := c.Wire().Get(ctx, taskID)
 	if err != nil {
 		return nil, err
 	}
-	return resp.Task, nil
+	return infoOf(task), nil
 }
 
 // List returns tasks of the domain that match the filter, newest first, without
-// payloads and events. A nil filter matches all; at most 100 come where it sets no limit, and
-// fewer than its limit where they would be more than 400 KiB. Tasks finds them all.
-func (c *Client) List(ctx context.Context, filter *yardv1.ListRequest) ([]*yardv1.Task, error) {
-	if filter == nil {
-		filter = &yardv1.ListRequest{}
-	}
-	resp, err := call[yardv1.ListResponse](ctx, &c.transport, c.subject("tasks.list"), filter)
-	if err != nil {
-		return nil, err
-	}
-	return resp.Tasks, nil
+// payloads and events: at most filter.Limit, and fewer if they would be more than 400 KiB. Tasks
+// finds them all.
+func (c *Client) List(ctx context.Context, filter Filter) ([]*TaskInfo, error) {
+	resp, err := c.Wire().List(ctx, filter.wire())
+	return each(resp.GetTasks(), infoOf), err
 }
 
 // Cancel cancels up to 1000 tasks. A waiting one is cancelled at once; the
@@ -40,11 +34,16 @@ func (c *Client) List(ctx context.Context, filter *yardv1.ListRequest) ([]*yardv
 // *fault.Error per task that was not cancelled, with its id in the detail under
 // "task_id"; NOT_FOUND and FAILED_PRECONDITION (finished already) are the usual ones.
 func (c *Client) Cancel(ctx context.Context, taskIDs ...string) error {
+	return c.CancelFor(ctx, "", taskIDs...)
+}
+
+// CancelFor is Cancel with a reason for people, at most 1024 bytes, which the tasks' histories keep.
+func (c *Client) CancelFor(ctx context.Context, reason string, taskIDs ...string) error {
 	ctx, cancel := c.bounded(ctx)
 	defer cancel()
 	var refused []error
 	for try := 0; len(taskIDs) > 0; try++ {
-		verdicts, err := c.CancelMany(ctx, &yardv1.CancelRequest{TaskIds: taskIDs})
+		verdicts, err := c.Wire().Cancel(ctx, &yardv1.CancelRequest{TaskIds: taskIDs, Reason: reason})
 		if err != nil {
 			return err
 		}
@@ -72,12 +71,6 @@ func (c *Client) Cancel(ctx context.Context, taskIDs ...string) error {
 	return errors.Join(refused...)
 }
 
-// CancelMany is Cancel with a reason, one request, and the engine's verdict for
-// each task, in order.
-func (c *Client) CancelMany(ctx context.Context, req *yardv1.CancelRequest) ([]*yardv1.Verdict, error) {
-	return c.outcome(ctx, "tasks.cancel", req, len(req.TaskIds))
-}
-
 // verdictError is a refusing verdict as an error.
 func verdictError(v *yardv1.Verdict) error {
 	e := fault.New(fault.Code(v.Code), "%s", v.Message)
@@ -86,9 +79,9 @@ func verdictError(v *yardv1.Verdict) error {
 }
 
 // DescribeTasklist tells how much is queued, running and finished in a tasklist.
-func (c *Client) DescribeTasklist(ctx context.Context, tasklist string) (*yardv1.DescribeTasklistResponse, error) {
-	req := &yardv1.DescribeTasklistRequest{Tasklist: tasklist}
-	return call[yardv1.DescribeTasklistResponse](ctx, &c.transport, c.subject("tasklists.describe"), req)
+func (c *Client) DescribeTasklist(ctx context.Context, tasklist string) (TasklistInfo, error) {
+	resp, err := c.Wire().DescribeTasklist(ctx, tasklist)
+	return tasklistInfoOf(resp), err
 }
 
 // TaskType is what tasks of one type have in common. Zero fields take the
@@ -102,6 +95,8 @@ type TaskType struct {
 	StartToClose time.Duration
 	// HeartbeatTimeout is as in Task. Default none.
 	HeartbeatTimeout time.Duration
+	// StartWithin and FinishWithin are as in Task. Default: never.
+	StartWithin, FinishWithin time.Duration
 	// MaxConcurrency bounds the attempts of this type that run at once in the
 	// domain, on any number of nodes, 1..1000000. Default 0 = no limit.
 	MaxConcurrency int
@@ -119,6 +114,8 @@ func (c *Client) PutType(ctx context.Context, t TaskType) (TaskType, error) {
 		Name: t.Name, Retry: t.Retry.wire(),
 		StartToCloseMs:     milliseconds(t.StartToClose),
 		HeartbeatTimeoutMs: milliseconds(t.HeartbeatTimeout),
+		StartWithinMs:      milliseconds(t.StartWithin),
+		FinishWithinMs:     milliseconds(t.FinishWithin),
 		MaxConcurrency:     int32Of(t.MaxConcurrency),
 		Revision:           t.Revision,
 	}}
@@ -158,6 +155,8 @@ func taskTypeOf(w *yardv1.TaskType) TaskType {
 		Name: w.GetName(), Retry: retryPolicyOf(w.GetRetry()),
 		StartToClose:     time.Duration(w.GetStartToCloseMs()) * time.Millisecond,
 		HeartbeatTimeout: time.Duration(w.GetHeartbeatTimeoutMs()) * time.Millisecond,
+		StartWithin:      time.Duration(w.GetStartWithinMs()) * time.Millisecond,
+		FinishWithin:     time.Duration(w.GetFinishWithinMs()) * time.Millisecond,
 		MaxConcurrency:   int(w.GetMaxConcurrency()),
 		Revision:         w.GetRevision(),
 	}

@@ -18,7 +18,7 @@ import (
 // engine is what a session needs of the engine; Client is the real one. Calls
 // are single tries: the session knows better when to repeat.
 type engine interface {
-	Poll(ctx context.Context, req *yardv1.PollRequest) ([]*yardv1.PolledTask, error)
+	poll(ctx context.Context, req *yardv1.PollRequest) ([]*yardv1.PolledTask, error)
 	completeOnce(ctx context.Context, tasks []*yardv1.Completion) ([]*yardv1.Verdict, error)
 	failOnce(ctx context.Context, tasks []*yardv1.Failure) ([]*yardv1.Verdict, error)
 	heartbeatOnce(ctx context.Context, tasks []*yardv1.Beat) ([]*yardv1.Verdict, error)

@@ -45,7 +45,8 @@ func TestTaskFillsEveryField(t *testing.T) {
 	at := time.UnixMilli(1_800_000_000_123)
 	task := Task{
 		Type: "a", Tasklist: "b", Payload: 1, Priority: 2, Delay: 1500 * time.Microsecond, RunAt: at,
-		Retry:        &RetryPolicy{MaxAttempts: 3, InitialInterval: time.Second, Backoff: 1.5, MaxInterval: time.Hour},
+		Retry:       &RetryPolicy{MaxAttempts: 3, InitialInterval: time.Second, Backoff: 1.5, MaxInterval: time.Hour},
+		StartWithin: time.Hour, FinishWithin: 2 * time.Hour,
 		StartToClose: time.Minute, HeartbeatTimeout: time.Second, Traceparent: "tp",
 		Headers: map[string]string{"partner": "acme"},
 	}
@@ -55,7 +56,8 @@ func TestTaskFillsEveryField(t *testing.T) {
 	}
 	want := &yardv1.NewTask{
 		Type: "a", Tasklist: "b", Payload: &yardv1.Payload{Data: []byte("1")}, Priority: 2, DelayMs: 2, RunAtMs: at.UnixMilli(),
-		Retry:          &yardv1.RetryPolicy{MaxAttempts: 3, InitialIntervalMs: 1000, Backoff: 1.5, MaxIntervalMs: 3_600_000},
+		Retry:         &yardv1.RetryPolicy{MaxAttempts: 3, InitialIntervalMs: 1000, Backoff: 1.5, MaxIntervalMs: 3_600_000},
+		StartWithinMs: 3_600_000, FinishWithinMs: 7_200_000,
 		StartToCloseMs: 60_000, HeartbeatTimeoutMs: 1000, Traceparent: "tp",
 		Headers: map[string]string{"partner": "acme"},
 	}
@@ -159,12 +161,16 @@ func TestLongMessagesAreCutBetweenCharacters(t *testing.T) {
 }
 
 func TestTaskErrorMatchesItsState(t *testing.T) {
-	_, err := resultOf(&yardv1.Task{TaskId: "t", State: yardv1.TaskState_TASK_STATE_DEAD, ErrorMessage: "no route"})
+	_, err := resultOf(infoOf(&yardv1.Task{TaskId: "t", State: yardv1.TaskState_TASK_STATE_DEAD, ErrorMessage: "no route"}))
 	if !errors.Is(err, ErrDead) || errors.Is(err, ErrCancelled) || err.Error() != "task t is dead: no route" {
 		t.Errorf("got %v", err)
 	}
-	_, err = resultOf(&yardv1.Task{State: yardv1.TaskState_TASK_STATE_CANCELLED})
-	if !errors.Is(err, ErrCancelled) || errors.Is(err, ErrDead) {
+	_, err = resultOf(infoOf(&yardv1.Task{State: yardv1.TaskState_TASK_STATE_CANCELLED}))
+	if !errors.Is(err, ErrCancelled) || errors.Is(err, ErrDead) || errors.Is(err, ErrExpired) {
+		t.Errorf("got %v", err)
+	}
+	_, err = resultOf(infoOf(&yardv1.Task{TaskId: "t", State: yardv1.TaskState_TASK_STATE_EXPIRED}))
+	if !errors.Is(err, ErrExpired) || errors.Is(err, ErrDead) || errors.Is(err, ErrCancelled) || err.Error() != "task t is expired" {
 		t.Errorf("got %v", err)
 	}
 }

@@ -29,6 +29,12 @@ type Task struct {
 	// HeartbeatTimeout takes an attempt from a worker that is silent for longer,
 	// 100 ms to 7 days. Default: the type's, then none. Workers beat by themselves.
 	HeartbeatTimeout time.Duration
+	// StartWithin ends the task as expired if no attempt has begun so long after it was due, or after acceptance if it
+	// was due at once, 100 ms to 366 days. An attempt that was handed back has not begun. Default: the type's, then never.
+	StartWithin time.Duration
+	// FinishWithin ends the task as expired if it is not completed by then, 100 ms to 366 days, counted likewise. An
+	// attempt ends then at the latest. Not less than StartWithin. Default: the type's, then never.
+	FinishWithin time.Duration
 	// Traceparent is the W3C trace context the task continues. Default: the span
 	// in the context it is submitted with.
 	Traceparent string
@@ -68,6 +74,8 @@ func (t *Task) fill(w *yardv1.NewTask) error {
 	w.Retry = t.Retry.wire()
 	w.StartToCloseMs = milliseconds(t.StartToClose)
 	w.HeartbeatTimeoutMs = milliseconds(t.HeartbeatTimeout)
+	w.StartWithinMs = milliseconds(t.StartWithin)
+	w.FinishWithinMs = milliseconds(t.FinishWithin)
 	w.Traceparent = t.Traceparent
 	w.Headers = t.Headers
 	return nil

@@ -26,18 +26,20 @@ type Result struct {
 	// Payload is what the handler returned.
 	Payload Payload
 	// Task is all that is known of it, its whole history included.
-	Task *yardv1.Task
+	Task *TaskInfo
 }
 
 // Decode reads the result's payload into v, as Payload.Decode does.
 func (r *Result) Decode(v any) error { return r.Payload.Decode(v) }
 
-// TaskError tells that a task ended without a result. It matches ErrDead or
-// ErrCancelled.
+// TaskError tells that a task ended without a result. It matches ErrDead,
+// ErrCancelled or ErrExpired.
 type TaskError struct {
 	TaskID string
-	// State is dead or cancelled.
-	State yardv1.TaskState
+	// State is dead, cancelled or expired.
+	State State
+	// Reason says of an expired task which time was over: start_within or finish_within.
+	Reason string
 	// Message and ErrorType are those of the last failure.
 	Message   string
 	ErrorType string
@@ -47,6 +49,9 @@ type TaskError struct {
 
 // ErrDead matches the TaskError of a task that failed for good.
 var ErrDead = errors.New("the task is dead")
+
+// ErrExpired matches the TaskError of a task that did not start or was not completed in its time.
+var ErrExpired = errors.New("the task is expired")
 
 // ErrUnfinished matches the UnfinishedError of a wait that ended before its task did.
 var ErrUnfinished = errors.New("the task is stored, and not finished yet")
@@ -68,21 +73,24 @@ func (e *UnfinishedError) Unwrap() []error { return []error{ErrUnfinished, e.cau
 
 // Error implements error.
 func (e *TaskError) Error() string {
-	s := fmt.Sprintf("task %s is %s", e.TaskID, e.State.Name())
+	s := fmt.Sprintf("task %s is %s", e.TaskID, e.State)
+	if e.Reason != "" {
+		s += " (" + e.Reason + ")"
+	}
 	if e.Message != "" {
 		s += ": " + e.Message
 	}
 	return s
 }
 
-// Is matches ErrDead and ErrCancelled by the state.
+// Is matches ErrDead, ErrCancelled and ErrExpired by the state.
 func (e *TaskError) Is(target error) bool {
-	return target == ErrDead && e.State == yardv1.TaskState_TASK_STATE_DEAD ||
-		target == ErrCancelled && e.State == yardv1.TaskState_TASK_STATE_CANCELLED
+	return target == ErrDead && e.State == StateDead || target == ErrCancelled && e.State == StateCancelled ||
+		target == ErrExpired && e.State == StateExpired
 }
 
 // Run hands in a task and waits until it is finished or ctx ends, however long
-// that is. A task that ends dead or cancelled is a *TaskError. If ctx ends before the task does, the
+// that is. A task that ends dead, cancelled or expired is a *TaskError. If ctx ends before the task does, the
 // error is an *UnfinishedError: the task goes on. With ErrUnknown it may or may not be stored; any other
 // error says that it is not.
 func (c *Client) Run(ctx context.Context, task Task) (*Result, error) {
@@ -118,7 +126,7 @@ func (c *Client) wait(ctx context.Context, taskID string, unseenUntil time.Time)
 		asked := time.Now()
 		resp, err := callOnce[yardv1.GetResponse](ctx, &c.transport, c.subject("tasks.get"), req)
 		if err == nil && resp.Task.GetState().Finished() {
-			return resultOf(resp.Task)
+			return resultOf(infoOf(resp.Task))
 		}
 		var retryAfter time.Duration
 		if err == nil {
@@ -164,11 +172,13 @@ func unfinished(taskID string, stored bool, cause error) error {
 	return &UnfinishedError{TaskID: taskID, cause: cause}
 }
 
-func resultOf(t *yardv1.Task) (*Result, error) {
-	if t.State == yardv1.TaskState_TASK_STATE_COMPLETED {
-		return &Result{TaskID: t.TaskId, Payload: payloadOf(t.Result), Task: t}, nil
+func resultOf(t *TaskInfo) (*Result, error) {
+	if t.State == StateCompleted {
+		return &Result{TaskID: t.ID, Payload: t.Result, Task: t}, nil
 	}
-	return nil, &TaskError{
-		TaskID: t.TaskId, State: t.State, Message: t.ErrorMessage, ErrorType: t.ErrorType, Failures: int(t.Failures),
+	e := &TaskError{TaskID: t.ID, State: t.State, Message: t.ErrorMessage, ErrorType: t.ErrorType, Failures: t.Failures}
+	if n := len(t.Events); t.State == StateExpired && n > 0 {
+		e.Reason = t.Events[n-1].ErrorType
 	}
+	return nil, e
 }

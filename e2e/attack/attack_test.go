@@ -292,7 +292,7 @@ func TestR1_NoServiceIsADeputy(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, err := client.DescribeTasklist(t.Context(), "mail")
+	d, err := client.Wire().DescribeTasklist(t.Context(), "mail")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -101,7 +101,7 @@ func TestI11_AFloodHoldsUpNobodyAfterAKill(t *testing.T) {
 	flood.work()
 	flood.await("the flood", lagBatch*floodBatches)
 	testkit.Eventually(t, within, func() error {
-		d, err := flood.client.DescribeTasklist(t.Context(), tasklist)
+		d, err := flood.client.Wire().DescribeTasklist(t.Context(), tasklist)
 		if err == nil && d.Ready+d.Running+d.UnreadBatches > 0 {
 			err = fmt.Errorf("%d tasks are ready, %d run, %d batches are not read", d.Ready, d.Running, d.UnreadBatches)
 		}

@@ -196,7 +196,7 @@ func (l *load) awaitAcceptedBefore(at time.Time, what string) {
 func (l *load) tell(o *order) string {
 	ctx, cancel := context.WithTimeout(context.Background(), within)
 	defer cancel()
-	task, err := l.client.Get(ctx, o.id)
+	task, err := l.client.Wire().Get(ctx, o.id)
 	if err != nil {
 		return fmt.Sprintf("%s task %s (%s): %v", o.kind, o.key, o.id, err)
 	}
@@ -306,7 +306,7 @@ type handWorker struct {
 func (w *handWorker) run(ctx context.Context) {
 	defer w.runs.Wait()
 	for ctx.Err() == nil {
-		tasks, err := w.client.Poll(ctx, &yardv1.PollRequest{
+		tasks, err := w.client.Wire().Poll(ctx, &yardv1.PollRequest{
 			Tasklist: tasklist, MaxTasks: 10, WaitMs: 1000, Types: []string{string(quick), string(flaky), string(capped)}, Worker: "hand",
 		})
 		if err != nil {
@@ -344,12 +344,12 @@ func (w *handWorker) serve(ctx context.Context, tasks []*yardv1.PolledTask) {
 	ctx, cancel := context.WithTimeout(ctx, outcomeTimeout)
 	defer cancel()
 	if len(failures) > 0 {
-		_, _ = w.client.Fail(ctx, failures) // unreported ones run out
+		_, _ = w.client.Wire().Fail(ctx, failures) // unreported ones run out
 	}
 	if len(completions) == 0 {
 		return
 	}
-	verdicts, err := w.client.Complete(ctx, completions)
+	verdicts, err := w.client.Wire().Complete(ctx, completions)
 	if err != nil {
 		return // as above
 	}

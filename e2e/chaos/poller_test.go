@@ -49,7 +49,7 @@ func (p *poller) run() {
 	for n := 0; p.working.Err() == nil; n++ {
 		name := fmt.Sprintf("%s/%d", p.name, n)
 		asked := time.Now()
-		tasks, err := p.client.Poll(p.working, &yardv1.PollRequest{Tasklist: tasklist, MaxTasks: pollTasks, WaitMs: pollWait.Milliseconds(), Worker: name})
+		tasks, err := p.client.Wire().Poll(p.working, &yardv1.PollRequest{Tasklist: tasklist, MaxTasks: pollTasks, WaitMs: pollWait.Milliseconds(), Worker: name})
 		if err != nil {
 			wait(p.working, 50*time.Millisecond)
 			continue
@@ -197,7 +197,7 @@ func (p *poller) complete(ctx context.Context, all []held) ([]*yardv1.Verdict, e
 		}
 		completions[i] = &yardv1.Completion{TaskId: h.grant.TaskID, Token: h.token, Result: &yardv1.Payload{Data: result}}
 	}
-	return p.client.Complete(ctx, completions)
+	return p.client.Wire().Complete(ctx, completions)
 }
 
 func (p *poller) fail(ctx context.Context, all []held) ([]*yardv1.Verdict, error) {
@@ -205,5 +205,5 @@ func (p *poller) fail(ctx context.Context, all []held) ([]*yardv1.Verdict, error
 	for i, h := range all {
 		failures[i] = &yardv1.Failure{TaskId: h.grant.TaskID, Token: h.token, Message: errWanted.Error(), DelayMs: h.wish.wait.Milliseconds()}
 	}
-	return p.client.Fail(ctx, failures)
+	return p.client.Wire().Fail(ctx, failures)
 }

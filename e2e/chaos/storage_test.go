@@ -200,7 +200,7 @@ func (s *storageRun) poll(n int) (all []*yardv1.PolledTask) {
 	testkit.Eventually(s.t, within, func() error {
 		ctx, cancel := context.WithTimeout(s.t.Context(), outcomeTry)
 		defer cancel()
-		got, err := s.client.Poll(ctx, &yardv1.PollRequest{Tasklist: tasklist, MaxTasks: int32(n - len(all)), WaitMs: pollWait.Milliseconds(), Worker: "w"})
+		got, err := s.client.Wire().Poll(ctx, &yardv1.PollRequest{Tasklist: tasklist, MaxTasks: int32(n - len(all)), WaitMs: pollWait.Milliseconds(), Worker: "w"})
 		all = append(all, got...)
 		if err == nil && (len(all) == 0 || n == heldTasks && len(all) < n) {
 			err = fmt.Errorf("%d tasks came", len(all))
@@ -231,7 +231,7 @@ func (s *storageRun) heartbeat(all []*yardv1.PolledTask) {
 		for i, task := range all {
 			beats[i] = &yardv1.Beat{TaskId: task.TaskId, Token: task.Token}
 		}
-		return s.client.Heartbeat(ctx, beats)
+		return s.client.Wire().Heartbeat(ctx, beats)
 	})
 }
 
@@ -246,7 +246,7 @@ func (s *storageRun) complete(all []*yardv1.PolledTask) {
 			}
 			s.done[task.TaskId] = true
 		}
-		return s.client.Complete(ctx, completions)
+		return s.client.Wire().Complete(ctx, completions)
 	})
 }
 
@@ -258,6 +258,6 @@ func (s *storageRun) fail(all []*yardv1.PolledTask) {
 		for i, task := range all {
 			failures[i] = &yardv1.Failure{TaskId: task.TaskId, Token: task.Token, Message: "on purpose"}
 		}
-		return s.client.Fail(ctx, failures)
+		return s.client.Wire().Fail(ctx, failures)
 	})
 }

@@ -137,7 +137,7 @@ func (i *idle) round(name string, disturb func()) {
 	defer cancel()
 	for n := range idleLists {
 		testkit.Eventually(i.t, within, func() error {
-			d, err := i.client.DescribeTasklist(ctx, idleList(n))
+			d, err := i.client.Wire().DescribeTasklist(ctx, idleList(n))
 			if err == nil && d.WaitingPolls < 1 {
 				err = fmt.Errorf("%s has no idle worker", idleList(n))
 			}

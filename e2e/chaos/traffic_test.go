@@ -250,7 +250,7 @@ func (tr *traffic) cancel(client *yard.Client, w *wish, id string) {
 	ctx, cancel := context.WithTimeout(context.Background(), cancelTimeout)
 	defer cancel()
 	sent := time.Now()
-	verdicts, err := client.CancelMany(ctx, &yardv1.CancelRequest{TaskIds: []string{id}, Reason: "by the traffic"})
+	verdicts, err := client.Wire().Cancel(ctx, &yardv1.CancelRequest{TaskIds: []string{id}, Reason: "by the traffic"})
 	c := audit.Cancel{SentAt: sent, AnsweredAt: time.Now(), Code: string(fault.CodeOf(err))}
 	if err == nil {
 		c.Code, c.Running = verdicts[0].Code, verdicts[0].CancelRequested

@@ -92,7 +92,7 @@ func (l *load) finished() map[string]*yardv1.Task {
 
 func (l *load) awaitFinished(ctx context.Context, id string) (*yardv1.Task, error) {
 	for {
-		task, err := l.client.Get(ctx, id)
+		task, err := l.client.Wire().Get(ctx, id)
 		if err == nil && task.State.Finished() {
 			return task, nil
 		}

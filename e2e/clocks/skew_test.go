@@ -282,7 +282,7 @@ func (w *world) runWorker(list string) {
 // keptTime compares what the log wrote down of a finished task with when it was due.
 func (w *world) keptTime(id, kind string) {
 	w.t.Helper()
-	task, err := w.client.Get(w.ctx, id)
+	task, err := w.client.Wire().Get(w.ctx, id)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -345,7 +345,7 @@ func (w *world) lostAttempt() {
 		if _, err := w.client.Wait(w.ctx, id); err != nil {
 			w.t.Fatalf("a lost task, %s: %v", id, err)
 		}
-		task, err := w.client.Get(w.ctx, id)
+		task, err := w.client.Wire().Get(w.ctx, id)
 		if err != nil {
 			w.t.Fatal(err)
 		}
@@ -393,7 +393,7 @@ func (w *world) questions() {
 	for l := range lists {
 		for range 5 {
 			ctx, cancel := context.WithTimeout(w.ctx, 20*time.Second)
-			_, err := w.client.DescribeTasklist(ctx, fmt.Sprint("list-", l))
+			_, err := w.client.Wire().DescribeTasklist(ctx, fmt.Sprint("list-", l))
 			cancel()
 			if err != nil {
 				w.t.Fatalf("describe list-%d: %v", l, err)

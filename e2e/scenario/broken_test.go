@@ -52,7 +52,7 @@ func TestR41ATaskLostWithTheConnectionOfItsWorkerIsNoFailure(t *testing.T) {
 			loss.armed.Store(true)
 			id := w.submitOne(&yardv1.NewTask{Type: "x", Payload: jsonPayload(`"lost-on-its-way"`), StartToCloseMs: 15_000})
 			for {
-				tasks, err := client.Poll(w.soon(), &yardv1.PollRequest{Tasklist: list, MaxTasks: 1, WaitMs: 500})
+				tasks, err := client.Wire().Poll(w.soon(), &yardv1.PollRequest{Tasklist: list, MaxTasks: 1, WaitMs: 500})
 				if err == nil && len(tasks) == 1 {
 					equal(t, "complete", w.complete(tasks[0]), "OK")
 					break

@@ -55,7 +55,7 @@ func TestTasksArePaged(t *testing.T) {
 		slices.Reverse(ids)
 		w.eventually(func() error { // the delayed ones are parked, the completed ones filed a moment later
 			var seen []string
-			for task, err := range w.client.Tasks(w.soon(), &yardv1.ListRequest{Limit: 7}) {
+			for task, err := range w.client.Wire().Tasks(w.soon(), &yardv1.ListRequest{Limit: 7}) {
 				if err != nil {
 					return err
 				}
@@ -67,7 +67,7 @@ func TestTasksArePaged(t *testing.T) {
 			return nil
 		})
 		waiting := 0
-		for task, err := range w.client.Tasks(w.soon(), &yardv1.ListRequest{Limit: 3, States: []yardv1.TaskState{yardv1.TaskState_TASK_STATE_WAITING}}) {
+		for task, err := range w.client.Wire().Tasks(w.soon(), &yardv1.ListRequest{Limit: 3, States: []yardv1.TaskState{yardv1.TaskState_TASK_STATE_WAITING}}) {
 			if err != nil || stateOf(task) != "waiting" {
 				t.Fatalf("%v: %v", task, err)
 			}

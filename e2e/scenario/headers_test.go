@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/contracts/yard"
 )
 
 // TestHeaders: they come to the worker, stay with the task wherever it goes, and find it there.
@@ -47,14 +48,14 @@ func TestHeaders(t *testing.T) {
 			kept(state, w.reach(id, state).Headers, state)
 			// Lists are not in one breath with the log: one task may come after another question.
 			w.eventually(func() error {
-				found, err := w.client.List(w.soon(), &yardv1.ListRequest{Headers: map[string]string{"partner": "acme", "where": state}})
-				if err != nil || len(found) != 1 || found[0].TaskId != id || !maps.Equal(found[0].Headers, headers(state)) {
+				found, err := w.client.List(w.soon(), yard.Filter{Headers: map[string]string{"partner": "acme", "where": state}})
+				if err != nil || len(found) != 1 || found[0].ID != id || !maps.Equal(found[0].Headers, headers(state)) {
 					return fmt.Errorf("%s: found %v, %v", state, found, err)
 				}
 				return nil
 			})
 		}
-		none, err := w.client.List(w.soon(), &yardv1.ListRequest{Headers: map[string]string{"partner": "ACME"}})
+		none, err := w.client.List(w.soon(), yard.Filter{Headers: map[string]string{"partner": "ACME"}})
 		if err != nil || len(none) > 0 {
 			t.Errorf("found %v, %v", none, err)
 		}

@@ -280,7 +280,7 @@ func TestLostAnswerOfAReadIsAskedForAgain(t *testing.T) {
 	got := make(chan error, 1)
 	ctx := soon(t)
 	go func() {
-		_, err := s.client.Get(ctx, id)
+		_, err := s.client.Wire().Get(ctx, id)
 		got <- err
 	}()
 	<-lost
@@ -315,7 +315,7 @@ func TestLowLevelLoop(t *testing.T) {
 	}
 	done := 0
 	for done < 250 {
-		tasks, err := s.client.Poll(soon(t), &yardv1.PollRequest{Tasklist: "mail", MaxTasks: 100, WaitMs: 1000})
+		tasks, err := s.client.Wire().Poll(soon(t), &yardv1.PollRequest{Tasklist: "mail", MaxTasks: 100, WaitMs: 1000})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -323,7 +323,7 @@ func TestLowLevelLoop(t *testing.T) {
 		for i, task := range tasks {
 			completions[i] = &yardv1.Completion{TaskId: task.TaskId, Token: task.Token}
 		}
-		verdicts, err := s.client.Complete(soon(t), completions)
+		verdicts, err := s.client.Wire().Complete(soon(t), completions)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -336,7 +336,7 @@ func TestLowLevelLoop(t *testing.T) {
 	if n := s.engine.requests("tasks.poll"); n != 3 {
 		t.Errorf("%d polls", n)
 	}
-	tasks, err := s.client.Poll(soon(t), &yardv1.PollRequest{Tasklist: "mail", MaxTasks: 1, WaitMs: 10})
+	tasks, err := s.client.Wire().Poll(soon(t), &yardv1.PollRequest{Tasklist: "mail", MaxTasks: 1, WaitMs: 10})
 	if err != nil || len(tasks) != 0 {
 		t.Errorf("an empty poll: %v, %v", tasks, err)
 	}

@@ -83,7 +83,7 @@ func TestCancelReachesARunningHandler(t *testing.T) {
 	if _, err := s.client.Wait(soon(t), id); !errors.Is(err, yard.ErrCancelled) {
 		t.Errorf("got %v", err)
 	}
-	if task, err := s.client.Get(soon(t), id); err != nil || string(task.Progress.GetData()) != `"half"` {
+	if task, err := s.client.Wire().Get(soon(t), id); err != nil || string(task.Progress.GetData()) != `"half"` {
 		t.Errorf("got %v, %v", task, err)
 	}
 	err = s.client.Cancel(soon(t), id, "nonsense")

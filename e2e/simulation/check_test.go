@@ -46,7 +46,9 @@ type checker struct {
 	asks map[ids.TaskID][]ask
 	// booked are the attempts for which a slot was booked, slots the bookings that were released.
 	booked map[attempt]bool
-	slots  map[string]bool
+	// finishBy is when the tasks expire that have a time to finish, by the log.
+	finishBy map[ids.TaskID]int64
+	slots    map[string]bool
 	// fences are the events by which owners of matching shards fenced, and their epochs, in log order.
 	fences map[uint32][]fenced
 }
@@ -78,11 +80,17 @@ func newChecker(w *world) *checker {
 	return &checker{
 		w: w, holders: map[attempt]ids.Token{}, grantedAt: map[ids.TaskID]uint64{}, succeeded: map[ids.TaskID]ids.Token{},
 		cancelled: map[ids.TaskID]uint64{}, asked: map[ids.TaskID]bool{}, verdictOf: map[place]decided{}, asks: map[ids.TaskID][]ask{},
-		booked: map[attempt]bool{}, slots: map[string]bool{}, fences: map[uint32][]fenced{},
+		finishBy: map[ids.TaskID]int64{}, booked: map[attempt]bool{}, slots: map[string]bool{}, fences: map[uint32][]fenced{},
 	}
 }
 
 func (c *checker) appended(m *historysim.Message) {
+	for i := range m.Tasks {
+		t := &m.Tasks[i]
+		if x := t.Expiry(); x.FinishWithinMS > 0 && c.finishBy[t.ID] == 0 {
+			c.finishBy[t.ID] = max(m.At, t.DueAt) + x.FinishWithinMS
+		}
+	}
 	for i := range m.Events {
 		if e := &m.Events[i]; m.Request == 0 && e.Kind == historysim.Released && c.w.match.check.received(e.ID, e.Fence) && c.w.plan.faults&changesOfOwner == 0 {
 			c.w.violated("R15: attempt %d of %s is taken back, and its worker has it", e.Fence.Version, c.w.name(e.ID))
@@ -446,6 +454,7 @@ func (c *checker) endOf(t *historysim.Task) {
 	if t.State == historysim.Cancelled && !c.asked[t.ID] {
 		w.violated("%s is cancelled, though its owner did not ask", name)
 	}
+	c.inTime(t)
 	if _, ok := c.cancelled[t.ID]; ok && t.State != historysim.Cancelled {
 		w.violated("%s was cancelled, but it is %v", name, t.State)
 	}

@@ -127,11 +127,26 @@ func (w *world) addTask(m *historysim.Message, priority int, delayed bool, at ta
 			t.DueAt += w.dice.Int64N(30_000)
 		}
 	}
+	if w.fault(expiries, 300) && !w.plan.once {
+		t.Extra = w.expiry()
+	}
 	w.order = append(w.order, id)
 	w.names[id] = w.named(fmt.Sprintf("t%d", len(w.order)))
 	w.accepted[id] = at
 	m.Tasks = append(m.Tasks, t)
 	return id
+}
+
+// expiry is the time that a task has to start, or to be completed, or both.
+func (w *world) expiry() *historysim.Extra {
+	x := new(historysim.Extra)
+	if w.dice.chance(600) {
+		x.Expiry.StartWithinMS = 100 + w.dice.Int64N(10_000)
+	}
+	if w.dice.chance(600) || x.Expiry.StartWithinMS == 0 {
+		x.Expiry.FinishWithinMS = x.Expiry.StartWithinMS + 100 + w.dice.Int64N(20_000)
+	}
+	return x
 }
 
 // cancelSome lets somebody cancel a task, some time.

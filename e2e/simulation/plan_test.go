@@ -53,6 +53,7 @@ const (
 	limitEdits
 	sharedMessages
 	floods
+	expiries
 	faultsEnd
 )
 
@@ -67,7 +68,7 @@ var faultNames = [...]string{
 	"skewed clocks", "stepping server", "stores down", "lost triggers", "quiet answers", "lost answers", "repeated asks",
 	"silent workers", "late outcomes", "failures", "cancels", "foreign cancels", "delayed tasks", "slow timer", "timer pauses", "timer rivals", "timer crashes", "full stores", "doubled submits", "slow readers",
 	"matching pauses", "matching rivals", "matching kills", "matching drains", "wiped tables", "slow tables", "away tables", "unknown calls",
-	"late acks", "gone workers", "limit edits", "shared messages", "floods",
+	"late acks", "gone workers", "limit edits", "shared messages", "floods", "expiries",
 }
 
 func (f faults) String() string {

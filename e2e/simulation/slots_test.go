@@ -135,10 +135,14 @@ func (c *matchChecker) ends(w *world) {
 // it may have been granted earlier than anybody knows.
 func (g *grantOf) deadline(beatAt int64) int64 {
 	policy := g.w.policy()
-	if policy.HeartbeatTimeoutMS == 0 {
-		return g.askedAt + policy.StartToCloseMS
+	over := g.askedAt + policy.StartToCloseMS
+	if by := g.w.check.finishBy[g.id]; by > 0 {
+		over = min(over, by)
 	}
-	return min(g.askedAt+policy.StartToCloseMS, cmp.Or(beatAt, g.askedAt)+policy.HeartbeatTimeoutMS)
+	if policy.HeartbeatTimeoutMS == 0 {
+		return over
+	}
+	return min(over, cmp.Or(beatAt, g.askedAt)+policy.HeartbeatTimeoutMS)
 }
 
 // change is the begin or the end of an attempt with a path.

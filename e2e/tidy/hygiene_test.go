@@ -10,23 +10,23 @@ import (
 
 // sleeps finds time.Sleep in real time. In a test it is a guess about another
 // goroutine; in a program it does not end with its context. Test files that
-// import testing/synctest sleep in bubbles.
+// import testing/synctest, or call yardtest.FakeTime, sleep in bubbles.
 func sleeps(t *tree) []string {
 	allowed := exceptionsOf(t, "sleeps")
 	var findings []string
 	for _, f := range t.code {
 		bubbles := slices.ContainsFunc(f.imports, func(i imported) bool { return i.path == "testing/synctest" })
-		if f.test && bubbles {
-			continue
-		}
 		var places []string
 		ast.Inspect(f.syntax, func(n ast.Node) bool {
-			if pkg, name, ok := f.selector(n); ok && pkg == "time" && name == "Sleep" {
+			switch pkg, name, _ := f.selector(n); {
+			case pkg == "time" && name == "Sleep":
 				places = append(places, t.at(n))
+			case strings.HasSuffix(pkg, "/yardtest") && name == "FakeTime":
+				bubbles = true
 			}
 			return true
 		})
-		if len(places) > 0 {
+		if len(places) > 0 && !(f.test && bubbles) {
 			findings = append(findings, allowed.judge(f.path, len(places), 0,
 				places[0]+": time.Sleep: wait for the condition (testkit.Eventually), use a bubble, or select on the context")...)
 		}

@@ -29,7 +29,7 @@ func TestOneTaskIsOneTrace(t *testing.T) {
 		}
 		// It waits until somebody works, which its trace tells.
 		testkit.Eventually(t, within, func() error {
-			task, err := w.client.Get(w.soon(), id)
+			task, err := w.client.Wire().Get(w.soon(), id)
 			if err == nil && task.State != yardv1.TaskState_TASK_STATE_READY {
 				err = fmt.Errorf("the task is %s", task.State)
 			}

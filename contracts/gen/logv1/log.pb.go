@@ -44,21 +44,24 @@ const (
 	// A matching shard has a new owner: grabs of its older epochs behind this are void.
 	// The batch names shard and epoch. Since log version 2.
 	EventKind_EVENT_KIND_FENCE EventKind = 9
+	// The owner saw the time of a task end that does not run. Since log version 5.
+	EventKind_EVENT_KIND_LAPSED EventKind = 10
 )
 
 // Enum value maps for EventKind.
 var (
 	EventKind_name = map[int32]string{
-		0: "EVENT_KIND_UNSPECIFIED",
-		1: "EVENT_KIND_STARTED",
-		2: "EVENT_KIND_COMPLETED",
-		3: "EVENT_KIND_FAILED",
-		4: "EVENT_KIND_HEARTBEAT",
-		5: "EVENT_KIND_RELEASED",
-		6: "EVENT_KIND_CANCEL",
-		7: "EVENT_KIND_EXPIRED",
-		8: "EVENT_KIND_CARRIED",
-		9: "EVENT_KIND_FENCE",
+		0:  "EVENT_KIND_UNSPECIFIED",
+		1:  "EVENT_KIND_STARTED",
+		2:  "EVENT_KIND_COMPLETED",
+		3:  "EVENT_KIND_FAILED",
+		4:  "EVENT_KIND_HEARTBEAT",
+		5:  "EVENT_KIND_RELEASED",
+		6:  "EVENT_KIND_CANCEL",
+		7:  "EVENT_KIND_EXPIRED",
+		8:  "EVENT_KIND_CARRIED",
+		9:  "EVENT_KIND_FENCE",
+		10: "EVENT_KIND_LAPSED",
 	}
 	EventKind_value = map[string]int32{
 		"EVENT_KIND_UNSPECIFIED": 0,
@@ -71,6 +74,7 @@ var (
 		"EVENT_KIND_EXPIRED":     7,
 		"EVENT_KIND_CARRIED":     8,
 		"EVENT_KIND_FENCE":       9,
+		"EVENT_KIND_LAPSED":      10,
 	}
 )
 
@@ -237,7 +241,9 @@ type Record struct {
 	// Of a first submit: void if the log stored it more than this many ms after the time in its id. 0 = never void.
 	WithinMs int64 `protobuf:"varint,29,opt,name=within_ms,json=withinMs,proto3" json:"within_ms,omitempty"`
 	// By name, ascending. Since log version 4.
-	Headers       []*Header `protobuf:"bytes,30,rep,name=headers,proto3" json:"headers,omitempty"`
+	Headers []*Header `protobuf:"bytes,30,rep,name=headers,proto3" json:"headers,omitempty"`
+	// When the task expires; absent = never. Since log version 5.
+	Expiry        *Expiry `protobuf:"bytes,31,opt,name=expiry,proto3" json:"expiry,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -482,6 +488,85 @@ func (x *Record) GetHeaders() []*Header {
 	return nil
 }
 
+func (x *Record) GetExpiry() *Expiry {
+	if x != nil {
+		return x.Expiry
+	}
+	return nil
+}
+
+// Expiry says when a task ends unless it has begun or is completed. Durations count from when it was due, or was stored
+// if it was due at once; the instants are known once its submit is read.
+type Expiry struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// 0 = no limit.
+	StartWithinMs  int64 `protobuf:"varint,1,opt,name=start_within_ms,json=startWithinMs,proto3" json:"start_within_ms,omitempty"`
+	FinishWithinMs int64 `protobuf:"varint,2,opt,name=finish_within_ms,json=finishWithinMs,proto3" json:"finish_within_ms,omitempty"`
+	// Unix ms; 0 = not known yet, or no limit.
+	StartByMs     int64 `protobuf:"varint,3,opt,name=start_by_ms,json=startByMs,proto3" json:"start_by_ms,omitempty"`
+	FinishByMs    int64 `protobuf:"varint,4,opt,name=finish_by_ms,json=finishByMs,proto3" json:"finish_by_ms,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Expiry) Reset() {
+	*x = Expiry{}
+	mi := &file_yard_log_v1_log_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Expiry) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Expiry) ProtoMessage() {}
+
+func (x *Expiry) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_log_v1_log_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Expiry.ProtoReflect.Descriptor instead.
+func (*Expiry) Descriptor() ([]byte, []int) {
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *Expiry) GetStartWithinMs() int64 {
+	if x != nil {
+		return x.StartWithinMs
+	}
+	return 0
+}
+
+func (x *Expiry) GetFinishWithinMs() int64 {
+	if x != nil {
+		return x.FinishWithinMs
+	}
+	return 0
+}
+
+func (x *Expiry) GetStartByMs() int64 {
+	if x != nil {
+		return x.StartByMs
+	}
+	return 0
+}
+
+func (x *Expiry) GetFinishByMs() int64 {
+	if x != nil {
+		return x.FinishByMs
+	}
+	return 0
+}
+
 // Header is a text that goes with a task (yard.v1.NewTask).
 type Header struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -493,7 +578,7 @@ type Header struct {
 
 func (x *Header) Reset() {
 	*x = Header{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[2]
+	mi := &file_yard_log_v1_log_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -505,7 +590,7 @@ func (x *Header) String() string {
 func (*Header) ProtoMessage() {}
 
 func (x *Header) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[2]
+	mi := &file_yard_log_v1_log_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -518,7 +603,7 @@ func (x *Header) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Header.ProtoReflect.Descriptor instead.
 func (*Header) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{2}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *Header) GetName() string {
@@ -559,7 +644,7 @@ type Attempt struct {
 
 func (x *Attempt) Reset() {
 	*x = Attempt{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[3]
+	mi := &file_yard_log_v1_log_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -571,7 +656,7 @@ func (x *Attempt) String() string {
 func (*Attempt) ProtoMessage() {}
 
 func (x *Attempt) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[3]
+	mi := &file_yard_log_v1_log_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -584,7 +669,7 @@ func (x *Attempt) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Attempt.ProtoReflect.Descriptor instead.
 func (*Attempt) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{3}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Attempt) GetNonce() uint64 {
@@ -679,7 +764,7 @@ type Granted struct {
 
 func (x *Granted) Reset() {
 	*x = Granted{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[4]
+	mi := &file_yard_log_v1_log_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -691,7 +776,7 @@ func (x *Granted) String() string {
 func (*Granted) ProtoMessage() {}
 
 func (x *Granted) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[4]
+	mi := &file_yard_log_v1_log_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -704,7 +789,7 @@ func (x *Granted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Granted.ProtoReflect.Descriptor instead.
 func (*Granted) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{4}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Granted) GetShard() uint32 {
@@ -751,7 +836,7 @@ type Step struct {
 
 func (x *Step) Reset() {
 	*x = Step{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[5]
+	mi := &file_yard_log_v1_log_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -763,7 +848,7 @@ func (x *Step) String() string {
 func (*Step) ProtoMessage() {}
 
 func (x *Step) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[5]
+	mi := &file_yard_log_v1_log_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -776,7 +861,7 @@ func (x *Step) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Step.ProtoReflect.Descriptor instead.
 func (*Step) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{5}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Step) GetKind() int32 {
@@ -848,7 +933,7 @@ type Batch struct {
 
 func (x *Batch) Reset() {
 	*x = Batch{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[6]
+	mi := &file_yard_log_v1_log_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -860,7 +945,7 @@ func (x *Batch) String() string {
 func (*Batch) ProtoMessage() {}
 
 func (x *Batch) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[6]
+	mi := &file_yard_log_v1_log_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -873,7 +958,7 @@ func (x *Batch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Batch.ProtoReflect.Descriptor instead.
 func (*Batch) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{6}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Batch) GetTasks() []*Record {
@@ -929,7 +1014,7 @@ type ArchivePage struct {
 
 func (x *ArchivePage) Reset() {
 	*x = ArchivePage{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[7]
+	mi := &file_yard_log_v1_log_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -941,7 +1026,7 @@ func (x *ArchivePage) String() string {
 func (*ArchivePage) ProtoMessage() {}
 
 func (x *ArchivePage) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[7]
+	mi := &file_yard_log_v1_log_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -954,7 +1039,7 @@ func (x *ArchivePage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ArchivePage.ProtoReflect.Descriptor instead.
 func (*ArchivePage) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{7}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *ArchivePage) GetLogVersion() uint32 {
@@ -1027,7 +1112,7 @@ type Event struct {
 
 func (x *Event) Reset() {
 	*x = Event{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[8]
+	mi := &file_yard_log_v1_log_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1039,7 +1124,7 @@ func (x *Event) String() string {
 func (*Event) ProtoMessage() {}
 
 func (x *Event) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[8]
+	mi := &file_yard_log_v1_log_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1052,7 +1137,7 @@ func (x *Event) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Event.ProtoReflect.Descriptor instead.
 func (*Event) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{8}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Event) GetKind() EventKind {
@@ -1203,7 +1288,7 @@ type PollRef struct {
 
 func (x *PollRef) Reset() {
 	*x = PollRef{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[9]
+	mi := &file_yard_log_v1_log_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1215,7 +1300,7 @@ func (x *PollRef) String() string {
 func (*PollRef) ProtoMessage() {}
 
 func (x *PollRef) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[9]
+	mi := &file_yard_log_v1_log_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1228,7 +1313,7 @@ func (x *PollRef) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PollRef.ProtoReflect.Descriptor instead.
 func (*PollRef) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{9}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *PollRef) GetWorker() string {
@@ -1282,7 +1367,7 @@ type EventBatch struct {
 
 func (x *EventBatch) Reset() {
 	*x = EventBatch{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[10]
+	mi := &file_yard_log_v1_log_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1294,7 +1379,7 @@ func (x *EventBatch) String() string {
 func (*EventBatch) ProtoMessage() {}
 
 func (x *EventBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[10]
+	mi := &file_yard_log_v1_log_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1307,7 +1392,7 @@ func (x *EventBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EventBatch.ProtoReflect.Descriptor instead.
 func (*EventBatch) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{10}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *EventBatch) GetEvents() []*Event {
@@ -1381,7 +1466,7 @@ type VerdictBatch struct {
 
 func (x *VerdictBatch) Reset() {
 	*x = VerdictBatch{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[11]
+	mi := &file_yard_log_v1_log_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1393,7 +1478,7 @@ func (x *VerdictBatch) String() string {
 func (*VerdictBatch) ProtoMessage() {}
 
 func (x *VerdictBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[11]
+	mi := &file_yard_log_v1_log_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1406,7 +1491,7 @@ func (x *VerdictBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VerdictBatch.ProtoReflect.Descriptor instead.
 func (*VerdictBatch) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{11}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *VerdictBatch) GetRequestId() uint64 {
@@ -1452,7 +1537,7 @@ type EventVerdict struct {
 
 func (x *EventVerdict) Reset() {
 	*x = EventVerdict{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[12]
+	mi := &file_yard_log_v1_log_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1464,7 +1549,7 @@ func (x *EventVerdict) String() string {
 func (*EventVerdict) ProtoMessage() {}
 
 func (x *EventVerdict) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[12]
+	mi := &file_yard_log_v1_log_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1477,7 +1562,7 @@ func (x *EventVerdict) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EventVerdict.ProtoReflect.Descriptor instead.
 func (*EventVerdict) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{12}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *EventVerdict) GetCode() string {
@@ -1547,7 +1632,7 @@ type Hints struct {
 
 func (x *Hints) Reset() {
 	*x = Hints{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[13]
+	mi := &file_yard_log_v1_log_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1559,7 +1644,7 @@ func (x *Hints) String() string {
 func (*Hints) ProtoMessage() {}
 
 func (x *Hints) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[13]
+	mi := &file_yard_log_v1_log_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1572,7 +1657,7 @@ func (x *Hints) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Hints.ProtoReflect.Descriptor instead.
 func (*Hints) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{13}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Hints) GetTriggers() []*TriggerGroup {
@@ -1607,7 +1692,7 @@ type TriggerGroup struct {
 
 func (x *TriggerGroup) Reset() {
 	*x = TriggerGroup{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[14]
+	mi := &file_yard_log_v1_log_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1619,7 +1704,7 @@ func (x *TriggerGroup) String() string {
 func (*TriggerGroup) ProtoMessage() {}
 
 func (x *TriggerGroup) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[14]
+	mi := &file_yard_log_v1_log_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1632,7 +1717,7 @@ func (x *TriggerGroup) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TriggerGroup.ProtoReflect.Descriptor instead.
 func (*TriggerGroup) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{14}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *TriggerGroup) GetDomain() string {
@@ -1698,7 +1783,7 @@ type SlotRelease struct {
 
 func (x *SlotRelease) Reset() {
 	*x = SlotRelease{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[15]
+	mi := &file_yard_log_v1_log_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1710,7 +1795,7 @@ func (x *SlotRelease) String() string {
 func (*SlotRelease) ProtoMessage() {}
 
 func (x *SlotRelease) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[15]
+	mi := &file_yard_log_v1_log_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1723,7 +1808,7 @@ func (x *SlotRelease) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SlotRelease.ProtoReflect.Descriptor instead.
 func (*SlotRelease) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{15}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *SlotRelease) GetDomain() string {
@@ -1778,7 +1863,7 @@ type Cursor struct {
 
 func (x *Cursor) Reset() {
 	*x = Cursor{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[16]
+	mi := &file_yard_log_v1_log_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1790,7 +1875,7 @@ func (x *Cursor) String() string {
 func (*Cursor) ProtoMessage() {}
 
 func (x *Cursor) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[16]
+	mi := &file_yard_log_v1_log_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1803,7 +1888,7 @@ func (x *Cursor) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cursor.ProtoReflect.Descriptor instead.
 func (*Cursor) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{16}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Cursor) GetEpoch() uint64 {
@@ -1890,7 +1975,7 @@ type CursorPart struct {
 
 func (x *CursorPart) Reset() {
 	*x = CursorPart{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[17]
+	mi := &file_yard_log_v1_log_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1902,7 +1987,7 @@ func (x *CursorPart) String() string {
 func (*CursorPart) ProtoMessage() {}
 
 func (x *CursorPart) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[17]
+	mi := &file_yard_log_v1_log_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1915,7 +2000,7 @@ func (x *CursorPart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CursorPart.ProtoReflect.Descriptor instead.
 func (*CursorPart) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{17}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *CursorPart) GetSeq() uint64 {
@@ -1984,7 +2069,7 @@ type Checkpoint struct {
 
 func (x *Checkpoint) Reset() {
 	*x = Checkpoint{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[18]
+	mi := &file_yard_log_v1_log_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1996,7 +2081,7 @@ func (x *Checkpoint) String() string {
 func (*Checkpoint) ProtoMessage() {}
 
 func (x *Checkpoint) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[18]
+	mi := &file_yard_log_v1_log_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2009,7 +2094,7 @@ func (x *Checkpoint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Checkpoint.ProtoReflect.Descriptor instead.
 func (*Checkpoint) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{18}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Checkpoint) GetEpoch() uint64 {
@@ -2135,7 +2220,7 @@ type ShardFence struct {
 
 func (x *ShardFence) Reset() {
 	*x = ShardFence{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[19]
+	mi := &file_yard_log_v1_log_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2147,7 +2232,7 @@ func (x *ShardFence) String() string {
 func (*ShardFence) ProtoMessage() {}
 
 func (x *ShardFence) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[19]
+	mi := &file_yard_log_v1_log_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2160,7 +2245,7 @@ func (x *ShardFence) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardFence.ProtoReflect.Descriptor instead.
 func (*ShardFence) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{19}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *ShardFence) GetShard() uint32 {
@@ -2193,7 +2278,7 @@ type LaneCursor struct {
 
 func (x *LaneCursor) Reset() {
 	*x = LaneCursor{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[20]
+	mi := &file_yard_log_v1_log_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2205,7 +2290,7 @@ func (x *LaneCursor) String() string {
 func (*LaneCursor) ProtoMessage() {}
 
 func (x *LaneCursor) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[20]
+	mi := &file_yard_log_v1_log_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2218,7 +2303,7 @@ func (x *LaneCursor) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LaneCursor.ProtoReflect.Descriptor instead.
 func (*LaneCursor) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{20}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *LaneCursor) GetLane() uint32 {
@@ -2274,7 +2359,7 @@ type QueueCursor struct {
 
 func (x *QueueCursor) Reset() {
 	*x = QueueCursor{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[21]
+	mi := &file_yard_log_v1_log_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2286,7 +2371,7 @@ func (x *QueueCursor) String() string {
 func (*QueueCursor) ProtoMessage() {}
 
 func (x *QueueCursor) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[21]
+	mi := &file_yard_log_v1_log_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2299,7 +2384,7 @@ func (x *QueueCursor) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueueCursor.ProtoReflect.Descriptor instead.
 func (*QueueCursor) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{21}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *QueueCursor) GetLane() uint32 {
@@ -2356,7 +2441,7 @@ type QueueLevel struct {
 
 func (x *QueueLevel) Reset() {
 	*x = QueueLevel{}
-	mi := &file_yard_log_v1_log_proto_msgTypes[22]
+	mi := &file_yard_log_v1_log_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2368,7 +2453,7 @@ func (x *QueueLevel) String() string {
 func (*QueueLevel) ProtoMessage() {}
 
 func (x *QueueLevel) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_log_v1_log_proto_msgTypes[22]
+	mi := &file_yard_log_v1_log_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2381,7 +2466,7 @@ func (x *QueueLevel) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueueLevel.ProtoReflect.Descriptor instead.
 func (*QueueLevel) Descriptor() ([]byte, []int) {
-	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{22}
+	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *QueueLevel) GetLane() uint32 {
@@ -2416,7 +2501,7 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"\abackoff\x18\x03 \x01(\x01R\abackoff\x12&\n" +
 	"\x0fmax_interval_ms\x18\x04 \x01(\x03R\rmaxIntervalMs\x12)\n" +
 	"\x11start_to_close_ms\x18\x05 \x01(\x03R\x0estartToCloseMs\x120\n" +
-	"\x14heartbeat_timeout_ms\x18\x06 \x01(\x03R\x12heartbeatTimeoutMs\"\xb2\a\n" +
+	"\x14heartbeat_timeout_ms\x18\x06 \x01(\x03R\x12heartbeatTimeoutMs\"\xdf\a\n" +
 	"\x06Record\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\fR\x02id\x12\x16\n" +
 	"\x06domain\x18\x02 \x01(\tR\x06domain\x12\x1a\n" +
@@ -2449,7 +2534,14 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"\vready_at_ms\x18\x1b \x01(\x03R\treadyAtMs\x12#\n" +
 	"\rsteps_dropped\x18\x1c \x01(\rR\fstepsDropped\x12\x1b\n" +
 	"\twithin_ms\x18\x1d \x01(\x03R\bwithinMs\x12-\n" +
-	"\aheaders\x18\x1e \x03(\v2\x13.yard.log.v1.HeaderR\aheaders\"2\n" +
+	"\aheaders\x18\x1e \x03(\v2\x13.yard.log.v1.HeaderR\aheaders\x12+\n" +
+	"\x06expiry\x18\x1f \x01(\v2\x13.yard.log.v1.ExpiryR\x06expiry\"\x9c\x01\n" +
+	"\x06Expiry\x12&\n" +
+	"\x0fstart_within_ms\x18\x01 \x01(\x03R\rstartWithinMs\x12(\n" +
+	"\x10finish_within_ms\x18\x02 \x01(\x03R\x0efinishWithinMs\x12\x1e\n" +
+	"\vstart_by_ms\x18\x03 \x01(\x03R\tstartByMs\x12 \n" +
+	"\ffinish_by_ms\x18\x04 \x01(\x03R\n" +
+	"finishByMs\"2\n" +
 	"\x06Header\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value\"\xe5\x02\n" +
@@ -2638,7 +2730,7 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"QueueLevel\x12\x12\n" +
 	"\x04lane\x18\x01 \x01(\rR\x04lane\x12\x16\n" +
 	"\x06domain\x18\x02 \x01(\tR\x06domain\x12\x10\n" +
-	"\x03seq\x18\x03 \x01(\x04R\x03seq*\x80\x02\n" +
+	"\x03seq\x18\x03 \x01(\x04R\x03seq*\x97\x02\n" +
 	"\tEventKind\x12\x1a\n" +
 	"\x16EVENT_KIND_UNSPECIFIED\x10\x00\x12\x16\n" +
 	"\x12EVENT_KIND_STARTED\x10\x01\x12\x18\n" +
@@ -2649,7 +2741,9 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"\x11EVENT_KIND_CANCEL\x10\x06\x12\x16\n" +
 	"\x12EVENT_KIND_EXPIRED\x10\a\x12\x16\n" +
 	"\x12EVENT_KIND_CARRIED\x10\b\x12\x14\n" +
-	"\x10EVENT_KIND_FENCE\x10\tB?Z=github.com/yardmaster-io/yardmaster/contracts/gen/logv1;logv1b\x06proto3"
+	"\x10EVENT_KIND_FENCE\x10\t\x12\x15\n" +
+	"\x11EVENT_KIND_LAPSED\x10\n" +
+	"B?Z=github.com/yardmaster-io/yardmaster/contracts/gen/logv1;logv1b\x06proto3"
 
 var (
 	file_yard_log_v1_log_proto_rawDescOnce sync.Once
@@ -2664,59 +2758,61 @@ func file_yard_log_v1_log_proto_rawDescGZIP() []byte {
 }
 
 var file_yard_log_v1_log_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_yard_log_v1_log_proto_msgTypes = make([]protoimpl.MessageInfo, 23)
+var file_yard_log_v1_log_proto_msgTypes = make([]protoimpl.MessageInfo, 24)
 var file_yard_log_v1_log_proto_goTypes = []any{
 	(EventKind)(0),       // 0: yard.log.v1.EventKind
 	(*Policy)(nil),       // 1: yard.log.v1.Policy
 	(*Record)(nil),       // 2: yard.log.v1.Record
-	(*Header)(nil),       // 3: yard.log.v1.Header
-	(*Attempt)(nil),      // 4: yard.log.v1.Attempt
-	(*Granted)(nil),      // 5: yard.log.v1.Granted
-	(*Step)(nil),         // 6: yard.log.v1.Step
-	(*Batch)(nil),        // 7: yard.log.v1.Batch
-	(*ArchivePage)(nil),  // 8: yard.log.v1.ArchivePage
-	(*Event)(nil),        // 9: yard.log.v1.Event
-	(*PollRef)(nil),      // 10: yard.log.v1.PollRef
-	(*EventBatch)(nil),   // 11: yard.log.v1.EventBatch
-	(*VerdictBatch)(nil), // 12: yard.log.v1.VerdictBatch
-	(*EventVerdict)(nil), // 13: yard.log.v1.EventVerdict
-	(*Hints)(nil),        // 14: yard.log.v1.Hints
-	(*TriggerGroup)(nil), // 15: yard.log.v1.TriggerGroup
-	(*SlotRelease)(nil),  // 16: yard.log.v1.SlotRelease
-	(*Cursor)(nil),       // 17: yard.log.v1.Cursor
-	(*CursorPart)(nil),   // 18: yard.log.v1.CursorPart
-	(*Checkpoint)(nil),   // 19: yard.log.v1.Checkpoint
-	(*ShardFence)(nil),   // 20: yard.log.v1.ShardFence
-	(*LaneCursor)(nil),   // 21: yard.log.v1.LaneCursor
-	(*QueueCursor)(nil),  // 22: yard.log.v1.QueueCursor
-	(*QueueLevel)(nil),   // 23: yard.log.v1.QueueLevel
+	(*Expiry)(nil),       // 3: yard.log.v1.Expiry
+	(*Header)(nil),       // 4: yard.log.v1.Header
+	(*Attempt)(nil),      // 5: yard.log.v1.Attempt
+	(*Granted)(nil),      // 6: yard.log.v1.Granted
+	(*Step)(nil),         // 7: yard.log.v1.Step
+	(*Batch)(nil),        // 8: yard.log.v1.Batch
+	(*ArchivePage)(nil),  // 9: yard.log.v1.ArchivePage
+	(*Event)(nil),        // 10: yard.log.v1.Event
+	(*PollRef)(nil),      // 11: yard.log.v1.PollRef
+	(*EventBatch)(nil),   // 12: yard.log.v1.EventBatch
+	(*VerdictBatch)(nil), // 13: yard.log.v1.VerdictBatch
+	(*EventVerdict)(nil), // 14: yard.log.v1.EventVerdict
+	(*Hints)(nil),        // 15: yard.log.v1.Hints
+	(*TriggerGroup)(nil), // 16: yard.log.v1.TriggerGroup
+	(*SlotRelease)(nil),  // 17: yard.log.v1.SlotRelease
+	(*Cursor)(nil),       // 18: yard.log.v1.Cursor
+	(*CursorPart)(nil),   // 19: yard.log.v1.CursorPart
+	(*Checkpoint)(nil),   // 20: yard.log.v1.Checkpoint
+	(*ShardFence)(nil),   // 21: yard.log.v1.ShardFence
+	(*LaneCursor)(nil),   // 22: yard.log.v1.LaneCursor
+	(*QueueCursor)(nil),  // 23: yard.log.v1.QueueCursor
+	(*QueueLevel)(nil),   // 24: yard.log.v1.QueueLevel
 }
 var file_yard_log_v1_log_proto_depIdxs = []int32{
 	1,  // 0: yard.log.v1.Record.policy:type_name -> yard.log.v1.Policy
-	6,  // 1: yard.log.v1.Record.steps:type_name -> yard.log.v1.Step
-	4,  // 2: yard.log.v1.Record.attempt:type_name -> yard.log.v1.Attempt
-	3,  // 3: yard.log.v1.Record.headers:type_name -> yard.log.v1.Header
-	5,  // 4: yard.log.v1.Attempt.granted:type_name -> yard.log.v1.Granted
-	10, // 5: yard.log.v1.Granted.poll:type_name -> yard.log.v1.PollRef
-	2,  // 6: yard.log.v1.Batch.tasks:type_name -> yard.log.v1.Record
-	0,  // 7: yard.log.v1.Event.kind:type_name -> yard.log.v1.EventKind
-	2,  // 8: yard.log.v1.Event.carried:type_name -> yard.log.v1.Record
-	9,  // 9: yard.log.v1.EventBatch.events:type_name -> yard.log.v1.Event
-	10, // 10: yard.log.v1.EventBatch.polls:type_name -> yard.log.v1.PollRef
-	13, // 11: yard.log.v1.VerdictBatch.verdicts:type_name -> yard.log.v1.EventVerdict
-	15, // 12: yard.log.v1.Hints.triggers:type_name -> yard.log.v1.TriggerGroup
-	16, // 13: yard.log.v1.Hints.releases:type_name -> yard.log.v1.SlotRelease
-	18, // 14: yard.log.v1.Cursor.ahead:type_name -> yard.log.v1.CursorPart
-	21, // 15: yard.log.v1.Checkpoint.lanes:type_name -> yard.log.v1.LaneCursor
-	20, // 16: yard.log.v1.Checkpoint.fences:type_name -> yard.log.v1.ShardFence
-	22, // 17: yard.log.v1.Checkpoint.queues:type_name -> yard.log.v1.QueueCursor
-	23, // 18: yard.log.v1.Checkpoint.parked_queues:type_name -> yard.log.v1.QueueLevel
-	23, // 19: yard.log.v1.Checkpoint.archived_queues:type_name -> yard.log.v1.QueueLevel
-	20, // [20:20] is the sub-list for method output_type
-	20, // [20:20] is the sub-list for method input_type
-	20, // [20:20] is the sub-list for extension type_name
-	20, // [20:20] is the sub-list for extension extendee
-	0,  // [0:20] is the sub-list for field type_name
+	7,  // 1: yard.log.v1.Record.steps:type_name -> yard.log.v1.Step
+	5,  // 2: yard.log.v1.Record.attempt:type_name -> yard.log.v1.Attempt
+	4,  // 3: yard.log.v1.Record.headers:type_name -> yard.log.v1.Header
+	3,  // 4: yard.log.v1.Record.expiry:type_name -> yard.log.v1.Expiry
+	6,  // 5: yard.log.v1.Attempt.granted:type_name -> yard.log.v1.Granted
+	11, // 6: yard.log.v1.Granted.poll:type_name -> yard.log.v1.PollRef
+	2,  // 7: yard.log.v1.Batch.tasks:type_name -> yard.log.v1.Record
+	0,  // 8: yard.log.v1.Event.kind:type_name -> yard.log.v1.EventKind
+	2,  // 9: yard.log.v1.Event.carried:type_name -> yard.log.v1.Record
+	10, // 10: yard.log.v1.EventBatch.events:type_name -> yard.log.v1.Event
+	11, // 11: yard.log.v1.EventBatch.polls:type_name -> yard.log.v1.PollRef
+	14, // 12: yard.log.v1.VerdictBatch.verdicts:type_name -> yard.log.v1.EventVerdict
+	16, // 13: yard.log.v1.Hints.triggers:type_name -> yard.log.v1.TriggerGroup
+	17, // 14: yard.log.v1.Hints.releases:type_name -> yard.log.v1.SlotRelease
+	19, // 15: yard.log.v1.Cursor.ahead:type_name -> yard.log.v1.CursorPart
+	22, // 16: yard.log.v1.Checkpoint.lanes:type_name -> yard.log.v1.LaneCursor
+	21, // 17: yard.log.v1.Checkpoint.fences:type_name -> yard.log.v1.ShardFence
+	23, // 18: yard.log.v1.Checkpoint.queues:type_name -> yard.log.v1.QueueCursor
+	24, // 19: yard.log.v1.Checkpoint.parked_queues:type_name -> yard.log.v1.QueueLevel
+	24, // 20: yard.log.v1.Checkpoint.archived_queues:type_name -> yard.log.v1.QueueLevel
+	21, // [21:21] is the sub-list for method output_type
+	21, // [21:21] is the sub-list for method input_type
+	21, // [21:21] is the sub-list for extension type_name
+	21, // [21:21] is the sub-list for extension extendee
+	0,  // [0:21] is the sub-list for field type_name
 }
 
 func init() { file_yard_log_v1_log_proto_init() }
@@ -2730,7 +2826,7 @@ func file_yard_log_v1_log_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_yard_log_v1_log_proto_rawDesc), len(file_yard_log_v1_log_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   23,
+			NumMessages:   24,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

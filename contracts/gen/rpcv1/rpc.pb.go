@@ -608,6 +608,7 @@ type DescribePartitionResponse struct {
 	// How many lanes the domain lags behind. unread_batches then counts those of the lanes and of this
 	// domain.
 	LaggingLanes  int32 `protobuf:"varint,9,opt,name=lagging_lanes,json=laggingLanes,proto3" json:"lagging_lanes,omitempty"`
+	Expired       int64 `protobuf:"varint,10,opt,name=expired,proto3" json:"expired,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -701,6 +702,13 @@ func (x *DescribePartitionResponse) GetDead() int64 {
 func (x *DescribePartitionResponse) GetLaggingLanes() int32 {
 	if x != nil {
 		return x.LaggingLanes
+	}
+	return 0
+}
+
+func (x *DescribePartitionResponse) GetExpired() int64 {
+	if x != nil {
+		return x.Expired
 	}
 	return 0
 }
@@ -1874,7 +1882,7 @@ const file_yard_rpc_v1_rpc_proto_rawDesc = "" +
 	"\x03end\x18\x03 \x01(\tR\x03end\"N\n" +
 	"\x18DescribePartitionRequest\x12\x16\n" +
 	"\x06domain\x18\x01 \x01(\tR\x06domain\x12\x1a\n" +
-	"\btasklist\x18\x02 \x01(\tR\btasklist\"\xa3\x02\n" +
+	"\btasklist\x18\x02 \x01(\tR\btasklist\"\xbd\x02\n" +
 	"\x19DescribePartitionResponse\x12\x14\n" +
 	"\x05ready\x18\x01 \x01(\x03R\x05ready\x12\x18\n" +
 	"\arunning\x18\x02 \x01(\x03R\arunning\x12\x18\n" +
@@ -1884,7 +1892,9 @@ const file_yard_rpc_v1_rpc_proto_rawDesc = "" +
 	"\tcompleted\x18\x06 \x01(\x03R\tcompleted\x12\x16\n" +
 	"\x06failed\x18\a \x01(\x03R\x06failed\x12\x12\n" +
 	"\x04dead\x18\b \x01(\x03R\x04dead\x12#\n" +
-	"\rlagging_lanes\x18\t \x01(\x05R\flaggingLanes\"L\n" +
+	"\rlagging_lanes\x18\t \x01(\x05R\flaggingLanes\x12\x18\n" +
+	"\aexpired\x18\n" +
+	" \x01(\x03R\aexpired\"L\n" +
 	"\x16DescribeWaitingRequest\x12\x16\n" +
 	"\x06domain\x18\x01 \x01(\tR\x06domain\x12\x1a\n" +
 	"\btasklist\x18\x02 \x01(\tR\btasklist\"3\n" +

@@ -236,6 +236,7 @@ func (m *DescribePartitionResponse) CloneVT() *DescribePartitionResponse {
 	r.Failed = m.Failed
 	r.Dead = m.Dead
 	r.LaggingLanes = m.LaggingLanes
+	r.Expired = m.Expired
 	if len(m.unknownFields) > 0 {
 		r.unknownFields = make([]byte, len(m.unknownFields))
 		copy(r.unknownFields, m.unknownFields)
@@ -1240,6 +1241,11 @@ func (m *DescribePartitionResponse) MarshalToSizedBufferVT(dAtA []byte) (int, er
 	if m.unknownFields != nil {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
+	}
+	if m.Expired != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.Expired))
+		i--
+		dAtA[i] = 0x50
 	}
 	if m.LaggingLanes != 0 {
 		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.LaggingLanes))
@@ -2528,6 +2534,9 @@ func (m *DescribePartitionResponse) SizeVT() (n int) {
 	}
 	if m.LaggingLanes != 0 {
 		n += 1 + protohelpers.SizeOfVarint(uint64(m.LaggingLanes))
+	}
+	if m.Expired != 0 {
+		n += 1 + protohelpers.SizeOfVarint(uint64(m.Expired))
 	}
 	n += len(m.unknownFields)
 	return n
@@ -4522,6 +4531,25 @@ func (m *DescribePartitionResponse) UnmarshalVT(dAtA []byte) error {
 				b := dAtA[iNdEx]
 				iNdEx++
 				m.LaggingLanes |= int32(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 10:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Expired", wireType)
+			}
+			m.Expired = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.Expired |= int64(b&0x7F) << shift
 				if b < 0x80 {
 					break
 				}
@@ -8643,6 +8671,25 @@ func (m *DescribePartitionResponse) UnmarshalVTUnsafe(dAtA []byte) error {
 				b := dAtA[iNdEx]
 				iNdEx++
 				m.LaggingLanes |= int32(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 10:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Expired", wireType)
+			}
+			m.Expired = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.Expired |= int64(b&0x7F) << shift
 				if b < 0x80 {
 					break
 				}

@@ -504,9 +504,15 @@ type TaskType struct {
 	MaxConcurrency int32 `protobuf:"varint,5,opt,name=max_concurrency,json=maxConcurrency,proto3" json:"max_concurrency,omitempty"`
 	// Changes with every put; the server sets it. In a put, 0 (default) means: replace any revision.
 	// Another number means: replace only this revision, otherwise STALE.
-	Revision      int64 `protobuf:"varint,6,opt,name=revision,proto3" json:"revision,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Revision int64 `protobuf:"varint,6,opt,name=revision,proto3" json:"revision,omitempty"`
+	// A task expires if no attempt has begun this long after it was due, ms, 100..31622400000 (366 days). Default 0: never.
+	// Since log version 5.
+	StartWithinMs int64 `protobuf:"varint,7,opt,name=start_within_ms,json=startWithinMs,proto3" json:"start_within_ms,omitempty"`
+	// A task expires if it is not completed this long after it was due, ms, 100..31622400000 (366 days); not less than
+	// start_within_ms. Default 0: never. Since log version 5.
+	FinishWithinMs int64 `protobuf:"varint,8,opt,name=finish_within_ms,json=finishWithinMs,proto3" json:"finish_within_ms,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *TaskType) Reset() {
@@ -577,6 +583,20 @@ func (x *TaskType) GetMaxConcurrency() int32 {
 func (x *TaskType) GetRevision() int64 {
 	if x != nil {
 		return x.Revision
+	}
+	return 0
+}
+
+func (x *TaskType) GetStartWithinMs() int64 {
+	if x != nil {
+		return x.StartWithinMs
+	}
+	return 0
+}
+
+func (x *TaskType) GetFinishWithinMs() int64 {
+	if x != nil {
+		return x.FinishWithinMs
 	}
 	return 0
 }
@@ -1059,7 +1079,9 @@ type DescribeTasklistResponse struct {
 	Slots []*SlotUse `protobuf:"bytes,12,rep,name=slots,proto3" json:"slots,omitempty"`
 	// How many lanes, of all partitions, the domain lags behind: it has more ready tasks there than are kept in memory.
 	// The rest is unread until workers take some of these.
-	LaggingLanes  int32 `protobuf:"varint,13,opt,name=lagging_lanes,json=laggingLanes,proto3" json:"lagging_lanes,omitempty"`
+	LaggingLanes int32 `protobuf:"varint,13,opt,name=lagging_lanes,json=laggingLanes,proto3" json:"lagging_lanes,omitempty"`
+	// Tasks expired since then.
+	Expired       int64 `protobuf:"varint,14,opt,name=expired,proto3" json:"expired,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1185,6 +1207,13 @@ func (x *DescribeTasklistResponse) GetLaggingLanes() int32 {
 	return 0
 }
 
+func (x *DescribeTasklistResponse) GetExpired() int64 {
+	if x != nil {
+		return x.Expired
+	}
+	return 0
+}
+
 // SlotUse says how much of one concurrency limit is in use.
 type SlotUse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1278,14 +1307,16 @@ const file_yard_v1_admin_proto_rawDesc = "" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1a\n" +
 	"\brevision\x18\x02 \x01(\x03R\brevision\"?\n" +
 	"\x14DeleteDomainResponse\x12'\n" +
-	"\x06domain\x18\x01 \x01(\v2\x0f.yard.v1.DomainR\x06domain\"\xec\x01\n" +
+	"\x06domain\x18\x01 \x01(\v2\x0f.yard.v1.DomainR\x06domain\"\xbe\x02\n" +
 	"\bTaskType\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12*\n" +
 	"\x05retry\x18\x02 \x01(\v2\x14.yard.v1.RetryPolicyR\x05retry\x12)\n" +
 	"\x11start_to_close_ms\x18\x03 \x01(\x03R\x0estartToCloseMs\x120\n" +
 	"\x14heartbeat_timeout_ms\x18\x04 \x01(\x03R\x12heartbeatTimeoutMs\x12'\n" +
 	"\x0fmax_concurrency\x18\x05 \x01(\x05R\x0emaxConcurrency\x12\x1a\n" +
-	"\brevision\x18\x06 \x01(\x03R\brevision\"7\n" +
+	"\brevision\x18\x06 \x01(\x03R\brevision\x12&\n" +
+	"\x0fstart_within_ms\x18\a \x01(\x03R\rstartWithinMs\x12(\n" +
+	"\x10finish_within_ms\x18\b \x01(\x03R\x0efinishWithinMs\"7\n" +
 	"\x0ePutTypeRequest\x12%\n" +
 	"\x04type\x18\x01 \x01(\v2\x11.yard.v1.TaskTypeR\x04type\"8\n" +
 	"\x0fPutTypeResponse\x12%\n" +
@@ -1309,7 +1340,7 @@ const file_yard_v1_admin_proto_rawDesc = "" +
 	"\x12DeleteTypeResponse\x12%\n" +
 	"\x04type\x18\x01 \x01(\v2\x11.yard.v1.TaskTypeR\x04type\"5\n" +
 	"\x17DescribeTasklistRequest\x12\x1a\n" +
-	"\btasklist\x18\x01 \x01(\tR\btasklist\"\xa5\x03\n" +
+	"\btasklist\x18\x01 \x01(\tR\btasklist\"\xbf\x03\n" +
 	"\x18DescribeTasklistResponse\x12\x1a\n" +
 	"\btasklist\x18\x01 \x01(\tR\btasklist\x12\x14\n" +
 	"\x05ready\x18\x02 \x01(\x03R\x05ready\x12\x18\n" +
@@ -1324,7 +1355,8 @@ const file_yard_v1_admin_proto_rawDesc = "" +
 	" \x01(\x03R\x06failed\x12\x12\n" +
 	"\x04dead\x18\v \x01(\x03R\x04dead\x12&\n" +
 	"\x05slots\x18\f \x03(\v2\x10.yard.v1.SlotUseR\x05slots\x12#\n" +
-	"\rlagging_lanes\x18\r \x01(\x05R\flaggingLanes\"J\n" +
+	"\rlagging_lanes\x18\r \x01(\x05R\flaggingLanes\x12\x18\n" +
+	"\aexpired\x18\x0e \x01(\x03R\aexpired\"J\n" +
 	"\aSlotUse\x12\x12\n" +
 	"\x04type\x18\x01 \x01(\tR\x04type\x12\x15\n" +
 	"\x06in_use\x18\x02 \x01(\x05R\x05inUse\x12\x14\n" +

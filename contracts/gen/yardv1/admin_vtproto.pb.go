@@ -196,6 +196,8 @@ func (m *TaskType) CloneVT() *TaskType {
 	r.HeartbeatTimeoutMs = m.HeartbeatTimeoutMs
 	r.MaxConcurrency = m.MaxConcurrency
 	r.Revision = m.Revision
+	r.StartWithinMs = m.StartWithinMs
+	r.FinishWithinMs = m.FinishWithinMs
 	if len(m.unknownFields) > 0 {
 		r.unknownFields = make([]byte, len(m.unknownFields))
 		copy(r.unknownFields, m.unknownFields)
@@ -387,6 +389,7 @@ func (m *DescribeTasklistResponse) CloneVT() *DescribeTasklistResponse {
 	r.Failed = m.Failed
 	r.Dead = m.Dead
 	r.LaggingLanes = m.LaggingLanes
+	r.Expired = m.Expired
 	if rhs := m.Slots; rhs != nil {
 		tmpContainer := make([]*SlotUse, len(rhs))
 		for k, v := range rhs {
@@ -865,6 +868,16 @@ func (m *TaskType) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
 	}
+	if m.FinishWithinMs != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.FinishWithinMs))
+		i--
+		dAtA[i] = 0x40
+	}
+	if m.StartWithinMs != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.StartWithinMs))
+		i--
+		dAtA[i] = 0x38
+	}
 	if m.Revision != 0 {
 		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.Revision))
 		i--
@@ -1334,6 +1347,11 @@ func (m *DescribeTasklistResponse) MarshalToSizedBufferVT(dAtA []byte) (int, err
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
 	}
+	if m.Expired != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.Expired))
+		i--
+		dAtA[i] = 0x70
+	}
 	if m.LaggingLanes != 0 {
 		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.LaggingLanes))
 		i--
@@ -1635,6 +1653,12 @@ func (m *TaskType) SizeVT() (n int) {
 	if m.Revision != 0 {
 		n += 1 + protohelpers.SizeOfVarint(uint64(m.Revision))
 	}
+	if m.StartWithinMs != 0 {
+		n += 1 + protohelpers.SizeOfVarint(uint64(m.StartWithinMs))
+	}
+	if m.FinishWithinMs != 0 {
+		n += 1 + protohelpers.SizeOfVarint(uint64(m.FinishWithinMs))
+	}
 	n += len(m.unknownFields)
 	return n
 }
@@ -1828,6 +1852,9 @@ func (m *DescribeTasklistResponse) SizeVT() (n int) {
 	}
 	if m.LaggingLanes != 0 {
 		n += 1 + protohelpers.SizeOfVarint(uint64(m.LaggingLanes))
+	}
+	if m.Expired != 0 {
+		n += 1 + protohelpers.SizeOfVarint(uint64(m.Expired))
 	}
 	n += len(m.unknownFields)
 	return n
@@ -2927,6 +2954,44 @@ func (m *TaskType) UnmarshalVT(dAtA []byte) error {
 				b := dAtA[iNdEx]
 				iNdEx++
 				m.Revision |= int64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 7:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field StartWithinMs", wireType)
+			}
+			m.StartWithinMs = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.StartWithinMs |= int64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 8:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field FinishWithinMs", wireType)
+			}
+			m.FinishWithinMs = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.FinishWithinMs |= int64(b&0x7F) << shift
 				if b < 0x80 {
 					break
 				}
@@ -4107,6 +4172,25 @@ func (m *DescribeTasklistResponse) UnmarshalVT(dAtA []byte) error {
 				b := dAtA[iNdEx]
 				iNdEx++
 				m.LaggingLanes |= int32(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 14:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Expired", wireType)
+			}
+			m.Expired = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.Expired |= int64(b&0x7F) << shift
 				if b < 0x80 {
 					break
 				}
@@ -5360,6 +5444,44 @@ func (m *TaskType) UnmarshalVTUnsafe(dAtA []byte) error {
 					break
 				}
 			}
+		case 7:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field StartWithinMs", wireType)
+			}
+			m.StartWithinMs = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.StartWithinMs |= int64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 8:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field FinishWithinMs", wireType)
+			}
+			m.FinishWithinMs = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.FinishWithinMs |= int64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])
@@ -6560,6 +6682,25 @@ func (m *DescribeTasklistResponse) UnmarshalVTUnsafe(dAtA []byte) error {
 				b := dAtA[iNdEx]
 				iNdEx++
 				m.LaggingLanes |= int32(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 14:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Expired", wireType)
+			}
+			m.Expired = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.Expired |= int64(b&0x7F) << shift
 				if b < 0x80 {
 					break
 				}

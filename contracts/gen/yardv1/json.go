@@ -116,7 +116,11 @@ func (s TaskState) Name() string {
 
 // Finished tells whether the state is a last one.
 func (s TaskState) Finished() bool {
-	return s == TaskState_TASK_STATE_COMPLETED || s == TaskState_TASK_STATE_DEAD || s == TaskState_TASK_STATE_CANCELLED
+	switch s {
+	case TaskState_TASK_STATE_COMPLETED, TaskState_TASK_STATE_DEAD, TaskState_TASK_STATE_CANCELLED, TaskState_TASK_STATE_EXPIRED:
+		return true
+	}
+	return false
 }
 
 // MarshalText implements encoding.TextMarshaler.

@@ -142,6 +142,8 @@ const (
 	TaskState_TASK_STATE_DEAD TaskState = 7
 	// Cancelled by a client.
 	TaskState_TASK_STATE_CANCELLED TaskState = 8
+	// Not begun or not completed in the time that it had (start_within_ms, finish_within_ms). Since log version 5.
+	TaskState_TASK_STATE_EXPIRED TaskState = 9
 )
 
 // Enum value maps for TaskState.
@@ -156,6 +158,7 @@ var (
 		6: "TASK_STATE_COMPLETED",
 		7: "TASK_STATE_DEAD",
 		8: "TASK_STATE_CANCELLED",
+		9: "TASK_STATE_EXPIRED",
 	}
 	TaskState_value = map[string]int32{
 		"TASK_STATE_UNSPECIFIED": 0,
@@ -167,6 +170,7 @@ var (
 		"TASK_STATE_COMPLETED":   6,
 		"TASK_STATE_DEAD":        7,
 		"TASK_STATE_CANCELLED":   8,
+		"TASK_STATE_EXPIRED":     9,
 	}
 )
 
@@ -225,6 +229,8 @@ const (
 	TaskEventKind_TASK_EVENT_KIND_CANCELLED TaskEventKind = 11
 	// Out of attempts, or failed for good.
 	TaskEventKind_TASK_EVENT_KIND_DEAD TaskEventKind = 12
+	// Its time was over. The error type says which one: start_within or finish_within. Since log version 5.
+	TaskEventKind_TASK_EVENT_KIND_EXPIRED TaskEventKind = 13
 )
 
 // Enum value maps for TaskEventKind.
@@ -243,6 +249,7 @@ var (
 		10: "TASK_EVENT_KIND_CANCEL_REQUESTED",
 		11: "TASK_EVENT_KIND_CANCELLED",
 		12: "TASK_EVENT_KIND_DEAD",
+		13: "TASK_EVENT_KIND_EXPIRED",
 	}
 	TaskEventKind_value = map[string]int32{
 		"TASK_EVENT_KIND_UNSPECIFIED":      0,
@@ -258,6 +265,7 @@ var (
 		"TASK_EVENT_KIND_CANCEL_REQUESTED": 10,
 		"TASK_EVENT_KIND_CANCELLED":        11,
 		"TASK_EVENT_KIND_DEAD":             12,
+		"TASK_EVENT_KIND_EXPIRED":          13,
 	}
 )
 
@@ -444,9 +452,17 @@ type NewTask struct {
 	// Texts that go with the task, by name: its worker gets them, and tasks.list filters by them. At most 32, and at most
 	// 4096 bytes of names and values together. A name is [A-Za-z0-9._-]{1,64}, preferably lower case; names that begin with yard-
 	// are reserved. A value is UTF-8, at most 1024 bytes. Kept unchanged. Since log version 4.
-	Headers       map[string]string `protobuf:"bytes,11,rep,name=headers,proto3" json:"headers,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Headers map[string]string `protobuf:"bytes,11,rep,name=headers,proto3" json:"headers,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// The task expires if no attempt has begun this long after it was due, or after acceptance if it was due at once, ms,
+	// 100..31622400000 (366 days). An attempt that was handed back has not begun. Default: the type's, then no limit.
+	// Since log version 5.
+	StartWithinMs int64 `protobuf:"varint,12,opt,name=start_within_ms,json=startWithinMs,proto3" json:"start_within_ms,omitempty"`
+	// The task expires if it is not completed this long after it was due, or after acceptance if it was due at once, ms,
+	// 100..31622400000 (366 days). An attempt ends then at the latest. Not less than start_within_ms. Default: the
+	// type's, then no limit. Since log version 5.
+	FinishWithinMs int64 `protobuf:"varint,13,opt,name=finish_within_ms,json=finishWithinMs,proto3" json:"finish_within_ms,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *NewTask) Reset() {
@@ -554,6 +570,20 @@ func (x *NewTask) GetHeaders() map[string]string {
 		return x.Headers
 	}
 	return nil
+}
+
+func (x *NewTask) GetStartWithinMs() int64 {
+	if x != nil {
+		return x.StartWithinMs
+	}
+	return 0
+}
+
+func (x *NewTask) GetFinishWithinMs() int64 {
+	if x != nil {
+		return x.FinishWithinMs
+	}
+	return 0
 }
 
 // SubmitRequest (tasks.submit): either all tasks are accepted or none.
@@ -1971,7 +2001,7 @@ type Task struct {
 	CreatedAtMs int64 `protobuf:"varint,12,opt,name=created_at_ms,json=createdAtMs,proto3" json:"created_at_ms,omitempty"`
 	// When it is or was due, Unix ms.
 	DueAtMs int64 `protobuf:"varint,13,opt,name=due_at_ms,json=dueAtMs,proto3" json:"due_at_ms,omitempty"`
-	// When it was completed, dead or cancelled, Unix ms.
+	// When it was completed, dead, cancelled or expired, Unix ms.
 	FinishedAtMs int64 `protobuf:"varint,14,opt,name=finished_at_ms,json=finishedAtMs,proto3" json:"finished_at_ms,omitempty"`
 	// The last failure, for people.
 	ErrorMessage string `protobuf:"bytes,15,opt,name=error_message,json=errorMessage,proto3" json:"error_message,omitempty"`
@@ -1986,7 +2016,11 @@ type Task struct {
 	// W3C trace context of the task.
 	Traceparent string `protobuf:"bytes,20,opt,name=traceparent,proto3" json:"traceparent,omitempty"`
 	// As submitted.
-	Headers       map[string]string `protobuf:"bytes,21,rep,name=headers,proto3" json:"headers,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	Headers map[string]string `protobuf:"bytes,21,rep,name=headers,proto3" json:"headers,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// It expires unless an attempt has begun by then, Unix ms; 0 = never, or not yet read.
+	StartByMs int64 `protobuf:"varint,22,opt,name=start_by_ms,json=startByMs,proto3" json:"start_by_ms,omitempty"`
+	// It expires unless it is completed by then, Unix ms; 0 = never, or not yet read.
+	FinishByMs    int64 `protobuf:"varint,23,opt,name=finish_by_ms,json=finishByMs,proto3" json:"finish_by_ms,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2168,6 +2202,20 @@ func (x *Task) GetHeaders() map[string]string {
 	return nil
 }
 
+func (x *Task) GetStartByMs() int64 {
+	if x != nil {
+		return x.StartByMs
+	}
+	return 0
+}
+
+func (x *Task) GetFinishByMs() int64 {
+	if x != nil {
+		return x.FinishByMs
+	}
+	return 0
+}
+
 // TaskEvent is one step in a task's life.
 type TaskEvent struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -2280,7 +2328,7 @@ const file_yard_v1_tasks_proto_rawDesc = "" +
 	"\fmax_attempts\x18\x01 \x01(\x05R\vmaxAttempts\x12.\n" +
 	"\x13initial_interval_ms\x18\x02 \x01(\x03R\x11initialIntervalMs\x12\x18\n" +
 	"\abackoff\x18\x03 \x01(\x01R\abackoff\x12&\n" +
-	"\x0fmax_interval_ms\x18\x04 \x01(\x03R\rmaxIntervalMs\"\xd8\x03\n" +
+	"\x0fmax_interval_ms\x18\x04 \x01(\x03R\rmaxIntervalMs\"\xaa\x04\n" +
 	"\aNewTask\x12\x12\n" +
 	"\x04type\x18\x01 \x01(\tR\x04type\x12\x1a\n" +
 	"\btasklist\x18\x02 \x01(\tR\btasklist\x12*\n" +
@@ -2293,7 +2341,9 @@ const file_yard_v1_tasks_proto_rawDesc = "" +
 	"\x14heartbeat_timeout_ms\x18\t \x01(\x03R\x12heartbeatTimeoutMs\x12 \n" +
 	"\vtraceparent\x18\n" +
 	" \x01(\tR\vtraceparent\x127\n" +
-	"\aheaders\x18\v \x03(\v2\x1d.yard.v1.NewTask.HeadersEntryR\aheaders\x1a:\n" +
+	"\aheaders\x18\v \x03(\v2\x1d.yard.v1.NewTask.HeadersEntryR\aheaders\x12&\n" +
+	"\x0fstart_within_ms\x18\f \x01(\x03R\rstartWithinMs\x12(\n" +
+	"\x10finish_within_ms\x18\r \x01(\x03R\x0efinishWithinMs\x1a:\n" +
 	"\fHeadersEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xc8\x01\n" +
@@ -2404,7 +2454,7 @@ const file_yard_v1_tasks_proto_rawDesc = "" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\"'\n" +
 	"\n" +
 	"CancelHint\x12\x19\n" +
-	"\btask_ids\x18\x01 \x03(\tR\ataskIds\"\x92\x06\n" +
+	"\btask_ids\x18\x01 \x03(\tR\ataskIds\"\xd4\x06\n" +
 	"\x04Task\x12\x17\n" +
 	"\atask_id\x18\x01 \x01(\tR\x06taskId\x12\x16\n" +
 	"\x06domain\x18\x02 \x01(\tR\x06domain\x12\x1a\n" +
@@ -2428,7 +2478,10 @@ const file_yard_v1_tasks_proto_rawDesc = "" +
 	"\x10cancel_requested\x18\x12 \x01(\bR\x0fcancelRequested\x12*\n" +
 	"\x06events\x18\x13 \x03(\v2\x12.yard.v1.TaskEventR\x06events\x12 \n" +
 	"\vtraceparent\x18\x14 \x01(\tR\vtraceparent\x124\n" +
-	"\aheaders\x18\x15 \x03(\v2\x1a.yard.v1.Task.HeadersEntryR\aheaders\x1a:\n" +
+	"\aheaders\x18\x15 \x03(\v2\x1a.yard.v1.Task.HeadersEntryR\aheaders\x12\x1e\n" +
+	"\vstart_by_ms\x18\x16 \x01(\x03R\tstartByMs\x12 \n" +
+	"\ffinish_by_ms\x18\x17 \x01(\x03R\n" +
+	"finishByMs\x1a:\n" +
 	"\fHeadersEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xcf\x01\n" +
@@ -2446,7 +2499,7 @@ const file_yard_v1_tasks_proto_rawDesc = "" +
 	"\x0fENCODING_BINARY\x10\x01*K\n" +
 	"\rSubmitOutcome\x12\x1e\n" +
 	"\x1aSUBMIT_OUTCOME_UNSPECIFIED\x10\x00\x12\x1a\n" +
-	"\x16SUBMIT_OUTCOME_CREATED\x10\x01*\xe5\x01\n" +
+	"\x16SUBMIT_OUTCOME_CREATED\x10\x01*\xfd\x01\n" +
 	"\tTaskState\x12\x1a\n" +
 	"\x16TASK_STATE_UNSPECIFIED\x10\x00\x12\x16\n" +
 	"\x12TASK_STATE_WAITING\x10\x01\x12\x15\n" +
@@ -2456,7 +2509,8 @@ const file_yard_v1_tasks_proto_rawDesc = "" +
 	"\x12TASK_STATE_BACKOFF\x10\x05\x12\x18\n" +
 	"\x14TASK_STATE_COMPLETED\x10\x06\x12\x13\n" +
 	"\x0fTASK_STATE_DEAD\x10\a\x12\x18\n" +
-	"\x14TASK_STATE_CANCELLED\x10\b*\x97\x03\n" +
+	"\x14TASK_STATE_CANCELLED\x10\b\x12\x16\n" +
+	"\x12TASK_STATE_EXPIRED\x10\t*\xb4\x03\n" +
 	"\rTaskEventKind\x12\x1f\n" +
 	"\x1bTASK_EVENT_KIND_UNSPECIFIED\x10\x00\x12\x1d\n" +
 	"\x19TASK_EVENT_KIND_SUBMITTED\x10\x01\x12\x1a\n" +
@@ -2471,7 +2525,8 @@ const file_yard_v1_tasks_proto_rawDesc = "" +
 	" TASK_EVENT_KIND_CANCEL_REQUESTED\x10\n" +
 	"\x12\x1d\n" +
 	"\x19TASK_EVENT_KIND_CANCELLED\x10\v\x12\x18\n" +
-	"\x14TASK_EVENT_KIND_DEAD\x10\fBAZ?github.com/yardmaster-io/yardmaster/contracts/gen/yardv1;yardv1b\x06proto3"
+	"\x14TASK_EVENT_KIND_DEAD\x10\f\x12\x1b\n" +
+	"\x17TASK_EVENT_KIND_EXPIRED\x10\rBAZ?github.com/yardmaster-io/yardmaster/contracts/gen/yardv1;yardv1b\x06proto3"
 
 var (
 	file_yard_v1_tasks_proto_rawDescOnce sync.Once

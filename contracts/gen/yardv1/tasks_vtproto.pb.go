@@ -79,6 +79,8 @@ func (m *NewTask) CloneVT() *NewTask {
 	r.StartToCloseMs = m.StartToCloseMs
 	r.HeartbeatTimeoutMs = m.HeartbeatTimeoutMs
 	r.Traceparent = m.Traceparent
+	r.StartWithinMs = m.StartWithinMs
+	r.FinishWithinMs = m.FinishWithinMs
 	if rhs := m.Headers; rhs != nil {
 		tmpContainer := make(map[string]string, len(rhs))
 		for k, v := range rhs {
@@ -591,6 +593,8 @@ func (m *Task) CloneVT() *Task {
 	r.Worker = m.Worker
 	r.CancelRequested = m.CancelRequested
 	r.Traceparent = m.Traceparent
+	r.StartByMs = m.StartByMs
+	r.FinishByMs = m.FinishByMs
 	if rhs := m.Events; rhs != nil {
 		tmpContainer := make([]*TaskEvent, len(rhs))
 		for k, v := range rhs {
@@ -767,6 +771,16 @@ func (m *NewTask) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 	if m.unknownFields != nil {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
+	}
+	if m.FinishWithinMs != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.FinishWithinMs))
+		i--
+		dAtA[i] = 0x68
+	}
+	if m.StartWithinMs != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.StartWithinMs))
+		i--
+		dAtA[i] = 0x60
 	}
 	if len(m.Headers) > 0 {
 		for k := range m.Headers {
@@ -2113,6 +2127,20 @@ func (m *Task) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
 	}
+	if m.FinishByMs != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.FinishByMs))
+		i--
+		dAtA[i] = 0x1
+		i--
+		dAtA[i] = 0xb8
+	}
+	if m.StartByMs != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.StartByMs))
+		i--
+		dAtA[i] = 0x1
+		i--
+		dAtA[i] = 0xb0
+	}
 	if len(m.Headers) > 0 {
 		for k := range m.Headers {
 			v := m.Headers[k]
@@ -2451,6 +2479,12 @@ func (m *NewTask) SizeVT() (n int) {
 			mapEntrySize := 1 + len(k) + protohelpers.SizeOfVarint(uint64(len(k))) + 1 + len(v) + protohelpers.SizeOfVarint(uint64(len(v)))
 			n += mapEntrySize + 1 + protohelpers.SizeOfVarint(uint64(mapEntrySize))
 		}
+	}
+	if m.StartWithinMs != 0 {
+		n += 1 + protohelpers.SizeOfVarint(uint64(m.StartWithinMs))
+	}
+	if m.FinishWithinMs != 0 {
+		n += 1 + protohelpers.SizeOfVarint(uint64(m.FinishWithinMs))
 	}
 	n += len(m.unknownFields)
 	return n
@@ -3036,6 +3070,12 @@ func (m *Task) SizeVT() (n int) {
 			mapEntrySize := 1 + len(k) + protohelpers.SizeOfVarint(uint64(len(k))) + 1 + len(v) + protohelpers.SizeOfVarint(uint64(len(v)))
 			n += mapEntrySize + 2 + protohelpers.SizeOfVarint(uint64(mapEntrySize))
 		}
+	}
+	if m.StartByMs != 0 {
+		n += 2 + protohelpers.SizeOfVarint(uint64(m.StartByMs))
+	}
+	if m.FinishByMs != 0 {
+		n += 2 + protohelpers.SizeOfVarint(uint64(m.FinishByMs))
 	}
 	n += len(m.unknownFields)
 	return n
@@ -3717,6 +3757,44 @@ func (m *NewTask) UnmarshalVT(dAtA []byte) error {
 			}
 			m.Headers[mapkey] = mapvalue
 			iNdEx = postIndex
+		case 12:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field StartWithinMs", wireType)
+			}
+			m.StartWithinMs = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.StartWithinMs |= int64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 13:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field FinishWithinMs", wireType)
+			}
+			m.FinishWithinMs = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.FinishWithinMs |= int64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])
@@ -7687,6 +7765,44 @@ func (m *Task) UnmarshalVT(dAtA []byte) error {
 			}
 			m.Headers[mapkey] = mapvalue
 			iNdEx = postIndex
+		case 22:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field StartByMs", wireType)
+			}
+			m.StartByMs = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.StartByMs |= int64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 23:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field FinishByMs", wireType)
+			}
+			m.FinishByMs = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.FinishByMs |= int64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])
@@ -8591,6 +8707,44 @@ func (m *NewTask) UnmarshalVTUnsafe(dAtA []byte) error {
 			}
 			m.Headers[mapkey] = mapvalue
 			iNdEx = postIndex
+		case 12:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field StartWithinMs", wireType)
+			}
+			m.StartWithinMs = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.StartWithinMs |= int64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 13:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field FinishWithinMs", wireType)
+			}
+			m.FinishWithinMs = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.FinishWithinMs |= int64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])
@@ -12745,6 +12899,44 @@ func (m *Task) UnmarshalVTUnsafe(dAtA []byte) error {
 			}
 			m.Headers[mapkey] = mapvalue
 			iNdEx = postIndex
+		case 22:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field StartByMs", wireType)
+			}
+			m.StartByMs = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.StartByMs |= int64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 23:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field FinishByMs", wireType)
+			}
+			m.FinishByMs = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.FinishByMs |= int64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])

@@ -42,6 +42,9 @@ type Config struct {
 	Host string
 	// Port for NATS clients. Default 0 = a free one.
 	Port int
+	// NoSocket: no port is opened. Only Stack.Connect and Stack.Dial reach it, over pipes in memory, so that all of it can
+	// run in a bubble of testing/synctest. Host and Port have no effect then.
+	NoSocket bool
 	// Sync is when accepted tasks go to disk: "always" (the default), that is before
 	// the answer, or every so often, such as "2m".
 	Sync string

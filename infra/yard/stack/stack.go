@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"os"
 	"path/filepath"
 
@@ -23,7 +24,7 @@ import (
 
 // Stack is a running system.
 type Stack struct {
-	// URL is where NATS clients connect.
+	// URL is where NATS clients connect; "" without a socket.
 	URL string
 	// TablesAt tells where the tables are, for people: "memory", or a Redis's URL.
 	TablesAt string
@@ -145,14 +146,16 @@ func (s *Stack) listen(ctx context.Context, cfg Config) (err error) {
 		config = filepath.Join(s.Auth, auth.ConfigFile)
 	}
 	s.server, err = natsserver.Start(ctx, natsserver.Config{
-		DataDir: cfg.DataDir, Auth: config, Host: cfg.Host, Port: cfg.Port, Sync: natsserver.Sync(cfg.Sync),
+		DataDir: cfg.DataDir, Auth: config, Host: cfg.Host, Port: cfg.Port, NoSocket: cfg.NoSocket, Sync: natsserver.Sync(cfg.Sync),
 		MaxPayload: cfg.MaxPayload, Log: s.log.With("service", "nats"),
 	})
 	if err != nil {
 		return err
 	}
 	s.DataDir = cfg.DataDir
-	s.URL = s.server.ClientURL()
+	if !cfg.NoSocket {
+		s.URL = s.server.ClientURL()
+	}
 	return nil
 }
 
@@ -200,6 +203,9 @@ func (s *Stack) Connect(name string) (*nats.Conn, error) {
 	}
 	return natsrpc.ConnectInProcess(s.server, login, name, s.log, s.server.Own())
 }
+
+// Dial connects a NATS client to the stack in this process, without a socket; see nats.SetCustomDialer.
+func (s *Stack) Dial() (net.Conn, error) { return s.server.InProcessConn() }
 
 // Reload has the server take the users that Auth holds by now.
 func (s *Stack) Reload() error { return s.server.Reload() }

@@ -16,7 +16,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
 	"github.com/yardmaster-io/yardmaster/infra/yard/stack"
@@ -120,7 +119,7 @@ func TestAcceptedTasksSurviveAStop(t *testing.T) {
 			t.Fatalf("task %d: %v", i, err)
 		}
 		// On a busy machine a grant may reach no one, and come back without cost.
-		if result.Task.Failures != 0 || result.Task.State != yardv1.TaskState_TASK_STATE_COMPLETED {
+		if result.Task.Failures != 0 || result.Task.State != yard.StateCompleted {
 			t.Errorf("task %d: %v after %d failures", i, result.Task.State, result.Task.Failures)
 		}
 	}

@@ -37,6 +37,8 @@ type Engine struct {
 // host is an engine, which its domains share.
 type host struct {
 	dir string
+	// faked: its time is a bubble's, so nothing of it may be a socket's.
+	faked bool
 	// barrier submits to a domain of our own, see caughtUp.
 	barrier *yard.Client
 
@@ -49,7 +51,11 @@ type host struct {
 // with a domain of its own from Fresh.
 func New(t testing.TB) *Engine {
 	t.Helper()
-	h := &host{dir: t.TempDir()}
+	return start(t, &host{dir: t.TempDir()})
+}
+
+func start(t testing.TB, h *host) *Engine {
+	t.Helper()
 	h.start(t)
 	t.Cleanup(func() { h.stop(t) })
 	e := &Engine{host: h}
@@ -66,7 +72,7 @@ func (e *Engine) Fresh(t testing.TB) *Engine {
 // Domain is the name of the domain.
 func (e *Engine) Domain() string { return e.Client.Domain() }
 
-// URL is where NATS clients connect, such as nats://127.0.0.1:41234. Restart changes it.
+// URL is where NATS clients connect, such as nats://127.0.0.1:41234. Restart changes it. In FakeTime it is "".
 func (e *Engine) URL() string { return e.host.url() }
 
 // Connect makes another client of the domain, on a connection of its own. It is closed when t ends. To close it earlier
@@ -87,7 +93,7 @@ func (e *Engine) Restart(t testing.TB) {
 
 func (e *Engine) connect(t testing.TB, domain string) *yard.Client {
 	t.Helper()
-	c, err := yard.Connect(e.URL(), domain, yard.WithNATSOptions(
+	c, err := yard.Connect(nats.DefaultURL, domain, yard.WithNATSOptions(
 		nats.SetCustomDialer(e.host), nats.ReconnectWait(reconnectWait), nats.ReconnectJitter(reconnectWait, reconnectWait),
 	))
 	if err != nil {
@@ -104,7 +110,7 @@ func (h *host) start(t testing.TB) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), patience)
 	defer cancel()
 	s, err := stack.Start(ctx, stack.Config{
-		DataDir: h.dir, Sync: syncEvery, Tables: stack.TablesMemory, Partitioning: topology.Partitioning{History: 1, Matching: 1},
+		DataDir: h.dir, NoSocket: h.faked, Sync: syncEvery, Tables: stack.TablesMemory, Partitioning: topology.Partitioning{History: 1, Matching: 1},
 	})
 	if err != nil {
 		t.Fatalf("yardtest: the engine did not start: %v", err)
@@ -158,6 +164,11 @@ func (h *host) url() string {
 
 // Dial connects to where the engine is now, whatever address it had when the client was made.
 func (h *host) Dial(network, _ string) (net.Conn, error) {
+	if h.faked {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		return h.stack.Dial()
+	}
 	u, err := url.Parse(h.url())
 	if err != nil {
 		return nil, err

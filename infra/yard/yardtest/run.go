@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
 )
 
@@ -16,10 +15,7 @@ import (
 const lastLook = 10 * time.Second
 
 // unfinished are the states of tasks that are not over.
-var unfinished = []yardv1.TaskState{
-	yardv1.TaskState_TASK_STATE_WAITING, yardv1.TaskState_TASK_STATE_QUEUED, yardv1.TaskState_TASK_STATE_READY,
-	yardv1.TaskState_TASK_STATE_RUNNING, yardv1.TaskState_TASK_STATE_BACKOFF,
-}
+var unfinished = []yard.State{yard.StateWaiting, yard.StateQueued, yard.StateReady, yard.StateRunning, yard.StateBackoff}
 
 // RunToIdle runs workers until there is nothing to do: no task of the domain is ready or runs, and none that waits is due.
 // What is delayed or backs off stays. Tasks that handlers submit are run too. Then it drains the workers and returns.
@@ -27,10 +23,10 @@ var unfinished = []yardv1.TaskState{
 // It is an error where ctx ends first, which says which tasks are left (such as those of a tasklist without a worker), and
 // where a worker ends with one.
 func (e *Engine) RunToIdle(ctx context.Context, workers ...*yard.Worker) error {
-	return e.run(ctx, workers, func(task *yardv1.Task) bool {
+	return e.run(ctx, workers, func(task *yard.TaskInfo) bool {
 		switch task.State {
-		case yardv1.TaskState_TASK_STATE_WAITING, yardv1.TaskState_TASK_STATE_BACKOFF:
-			return task.DueAtMs <= time.Now().UnixMilli()
+		case yard.StateWaiting, yard.StateBackoff:
+			return !task.DueAt.After(time.Now())
 		}
 		return true
 	})
@@ -39,11 +35,11 @@ func (e *Engine) RunToIdle(ctx context.Context, workers ...*yard.Worker) error {
 // RunToEnd runs workers until every task of the domain is completed, dead or cancelled, and so it waits for delays and
 // backoff, in real time. Otherwise it is like RunToIdle.
 func (e *Engine) RunToEnd(ctx context.Context, workers ...*yard.Worker) error {
-	return e.run(ctx, workers, func(*yardv1.Task) bool { return true })
+	return e.run(ctx, workers, func(*yard.TaskInfo) bool { return true })
 }
 
 // run runs workers until no unfinished task is one to wait for.
-func (e *Engine) run(ctx context.Context, workers []*yard.Worker, waitFor func(*yardv1.Task) bool) error {
+func (e *Engine) run(ctx context.Context, workers []*yard.Worker, waitFor func(*yard.TaskInfo) bool) error {
 	running, stop := context.WithCancel(ctx)
 	defer stop()
 	ended := make(chan error, len(workers))
@@ -75,15 +71,15 @@ func (e *Engine) run(ctx context.Context, workers []*yard.Worker, waitFor func(*
 //
 // A task that moves between two parts of the engine may be missing in one list. It is in the next one, made when all that
 // was in the log is read, so two lists in a row have to be empty.
-func (e *Engine) await(ctx context.Context, waitFor func(*yardv1.Task) bool) error {
-	for empty := 0; ; {
+func (e *Engine) await(ctx context.Context, waitFor func(*yard.TaskInfo) bool) error {
+	for empty, looks := 0, 0; ; looks++ {
 		left, err := e.left(ctx, waitFor)
 		if err != nil {
 			return err
 		}
 		next := e.host.caughtUp
 		if empty++; len(left) > 0 {
-			empty, next = 0, pause
+			empty, next = 0, func(ctx context.Context) error { return e.host.pause(ctx, looks) }
 		}
 		if empty == 2 {
 			return nil
@@ -95,8 +91,8 @@ func (e *Engine) await(ctx context.Context, waitFor func(*yardv1.Task) bool) err
 }
 
 // left lists the unfinished tasks to wait for.
-func (e *Engine) left(ctx context.Context, waitFor func(*yardv1.Task) bool) (left []*yardv1.Task, err error) {
-	for task, err := range e.Client.Tasks(ctx, &yardv1.ListRequest{States: unfinished, Limit: pageMax}) {
+func (e *Engine) left(ctx context.Context, waitFor func(*yard.TaskInfo) bool) (left []*yard.TaskInfo, err error) {
+	for task, err := range e.Client.Tasks(ctx, yard.Filter{States: unfinished, Limit: pageMax}) {
 		if err != nil {
 			return nil, err
 		}
@@ -108,10 +104,10 @@ func (e *Engine) left(ctx context.Context, waitFor func(*yardv1.Task) bool) (lef
 }
 
 // describe counts tasks by state, type and tasklist.
-func describe(tasks []*yardv1.Task) string {
+func describe(tasks []*yard.TaskInfo) string {
 	counts := map[string]int{}
 	for _, task := range tasks {
-		counts[fmt.Sprintf("%s %s on %s", task.State.Name(), task.Type, task.Tasklist)]++
+		counts[fmt.Sprintf("%s %s on %s", task.State, task.Type, task.Tasklist)]++
 	}
 	var parts []string
 	for what, n := range counts {

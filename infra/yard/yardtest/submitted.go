@@ -5,7 +5,6 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
 )
 
@@ -13,7 +12,7 @@ import (
 type Submission[In any] struct {
 	Input In
 	// Task is all that is known of it: state, delay, failures, result, history.
-	Task *yardv1.Task
+	Task *yard.TaskInfo
 }
 
 // pageMax is how many tasks the engine lists at once. Of finished ones it lists those filed last, which smaller pages
@@ -23,9 +22,9 @@ const pageMax = 1000
 // Submitted returns all tasks of the domain that were stored before the call, the oldest first, with payloads and
 // histories, whatever became of them since. Of finished tasks the engine lists what its last few hundred messages filed, so
 // a test that finishes more than 500 counts in its handlers.
-func (e *Engine) Submitted(t testing.TB) []*yardv1.Task {
+func (e *Engine) Submitted(t testing.TB) []*yard.TaskInfo {
 	t.Helper()
-	return e.submitted(t, &yardv1.ListRequest{})
+	return e.submitted(t, yard.Filter{})
 }
 
 // SubmittedOf returns the tasks of a definition's type and tasklist as Submitted does, with their inputs. An input that
@@ -33,18 +32,17 @@ func (e *Engine) Submitted(t testing.TB) []*yardv1.Task {
 func SubmittedOf[In, Out any](t testing.TB, e *Engine, d *yard.Definition[In, Out]) []Submission[In] {
 	t.Helper()
 	var all []Submission[In]
-	for _, task := range e.submitted(t, &yardv1.ListRequest{Type: d.Type(), Tasklist: d.Tasklist()}) {
+	for _, task := range e.submitted(t, yard.Filter{Type: d.Type(), Tasklist: d.Tasklist()}) {
 		s := Submission[In]{Task: task}
-		p := yard.Payload{Data: task.GetPayload().GetData(), Binary: task.GetPayload().GetEncoding() == yardv1.Encoding_ENCODING_BINARY}
-		if err := p.Decode(&s.Input); err != nil {
-			t.Fatalf("yardtest: the input of %s %s: %v", task.Type, task.TaskId, err)
+		if err := task.Payload.Decode(&s.Input); err != nil {
+			t.Fatalf("yardtest: the input of %s %s: %v", task.Type, task.ID, err)
 		}
 		all = append(all, s)
 	}
 	return all
 }
 
-func (e *Engine) submitted(t testing.TB, filter *yardv1.ListRequest) (all []*yardv1.Task) {
+func (e *Engine) submitted(t testing.TB, filter yard.Filter) (all []*yard.TaskInfo) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
@@ -57,9 +55,9 @@ func (e *Engine) submitted(t testing.TB, filter *yardv1.ListRequest) (all []*yar
 			t.Fatalf("yardtest: list the tasks: %v", err)
 		}
 		// A list has neither payloads nor histories.
-		whole, err := e.Client.Get(ctx, task.TaskId)
+		whole, err := e.Client.Get(ctx, task.ID)
 		if err != nil {
-			t.Fatalf("yardtest: get task %s: %v", task.TaskId, err)
+			t.Fatalf("yardtest: get task %s: %v", task.ID, err)
 		}
 		all = append(all, whole)
 	}

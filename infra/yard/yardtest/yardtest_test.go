@@ -12,7 +12,6 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
 	"github.com/yardmaster-io/yardmaster/infra/yard/yardtest"
 )
@@ -103,7 +102,7 @@ func TestRunToIdleLeavesOnlyWhatIsNotDue(t *testing.T) {
 	if mails.Load() != n || audits.Load() != n {
 		t.Errorf("%d and %d attempts, want %d of each", mails.Load(), audits.Load(), n)
 	}
-	if task, err := e.Client.Get(bounded(t), late); err != nil || task.State != yardv1.TaskState_TASK_STATE_WAITING {
+	if task, err := e.Client.Get(bounded(t), late); err != nil || task.State != yard.StateWaiting {
 		t.Errorf("the delayed task: %v, %v", task, err)
 	}
 	if got := len(e.Submitted(t)); got != 2*n+1 {
@@ -121,7 +120,7 @@ func TestRunToEndWaitsForBackoffAndDelays(t *testing.T) {
 	if err := e.RunToEnd(bounded(t), w); err != nil {
 		t.Fatal(err)
 	}
-	if task, err := e.Client.Get(bounded(t), id); err != nil || task.State != yardv1.TaskState_TASK_STATE_DEAD || task.Failures != 3 {
+	if task, err := e.Client.Get(bounded(t), id); err != nil || task.State != yard.StateDead || task.Failures != 3 {
 		t.Errorf("the task: %v, %v", task, err)
 	}
 }
@@ -167,9 +166,7 @@ func TestAWorkerVanishesInMidAttempt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	lost := func(event *yardv1.TaskEvent) bool {
-		return event.Kind == yardv1.TaskEventKind_TASK_EVENT_KIND_LOST && event.Grant == 1
-	}
+	lost := func(event yard.Event) bool { return event.Kind == "lost" && event.Grant == 1 }
 	if task.Failures != 0 || !slices.ContainsFunc(task.Events, lost) {
 		t.Errorf("the first attempt was not lost: %v", task)
 	}

@@ -2,8 +2,9 @@ package historysim
 
 import "github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
 
-// The steps of a task's history that cost it an attempt, or would if its worker had got it.
+// The step by which an attempt begins, and those that cost the task one, or would if its worker had got it.
 const (
+	StepStarted  = taskstate.StepStarted
 	StepFailed   = taskstate.StepFailed
 	StepTimedOut = taskstate.StepTimedOut
 	StepLost     = taskstate.StepLost

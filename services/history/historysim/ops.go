@@ -31,6 +31,8 @@ type (
 	BookingsQuery = replica.BookingsQuery
 	BookingsPage  = replica.BookingsPage
 	Task          = taskstate.Task
+	Extra         = taskstate.Extra
+	Expiry        = taskstate.Expiry
 	Event         = taskstate.Event
 	Policy        = taskstate.Policy
 	Kind          = taskstate.Kind
@@ -51,11 +53,13 @@ const (
 	Expired   = taskstate.Expired
 	Carried   = taskstate.Carried
 	Fence     = taskstate.Fence
+	Lapse     = taskstate.Lapse
 
 	Running   = taskstate.Running
 	Completed = taskstate.Completed
 	Dead      = taskstate.Dead
 	Cancelled = taskstate.Cancelled
+	Lapsed    = taskstate.Lapsed
 )
 
 // OpKind says what an operation does.
@@ -232,5 +236,9 @@ func CopyTask(t *Task) Task {
 	c := *t
 	c.Steps = slices.Clone(t.Steps)
 	c.Before = 0
+	if t.Extra != nil {
+		extra := *t.Extra
+		c.Extra = &extra
+	}
 	return c
 }

@@ -152,7 +152,7 @@ func TestABriefDrainLeavesNoPolls(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d, err := clients[0].DescribeTasklist(t.Context(), tasklist); err != nil || d.WaitingPolls != 0 {
+	if d, err := clients[0].Wire().DescribeTasklist(t.Context(), tasklist); err != nil || d.WaitingPolls != 0 {
 		t.Errorf("%d polls wait, %v", d.GetWaitingPolls(), err)
 	}
 }

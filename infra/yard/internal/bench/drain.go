@@ -169,7 +169,7 @@ func (l *load) work(ctx context.Context, c *yard.Client) error {
 		poll.WaitMs = pollWaitBrief.Milliseconds()
 	}
 	for ctx.Err() == nil && !l.over.Load() {
-		tasks, err := c.Poll(ctx, poll)
+		tasks, err := c.Wire().Poll(ctx, poll)
 		switch {
 		case ctx.Err() != nil && len(tasks) == 0:
 			return nil
@@ -199,7 +199,7 @@ func (l *load) complete(ctx context.Context, c *yard.Client, tasks []*yardv1.Pol
 		left[i] = &yardv1.Completion{TaskId: t.TaskId, Token: t.Token}
 	}
 	for len(left) > 0 {
-		verdicts, err := c.Complete(ctx, left)
+		verdicts, err := c.Wire().Complete(ctx, left)
 		if err != nil {
 			return fmt.Errorf("complete: %w", err)
 		}

@@ -90,7 +90,7 @@ func (g *gets) run(ctx context.Context) error {
 		}
 		c, id := g.clients[i%len(g.clients)], g.ids[rand.IntN(len(g.ids))]
 		asking.Go(func() {
-			task, err := c.Get(ctx, id)
+			task, err := c.Wire().Get(ctx, id)
 			g.took[i] = time.Since(due)
 			if err == nil && (task.TaskId != id || task.State != yardv1.TaskState_TASK_STATE_COMPLETED) {
 				err = fmt.Errorf("it is %s, %s", task.TaskId, task.State)

@@ -20,7 +20,7 @@ func (a *app) tasklistCommand() *cobra.Command {
 		Args:    argCount(1, 1, "one tasklist"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.withClient(cmd.Context(), func(ctx context.Context, c *yard.Client) error {
-				d, err := c.DescribeTasklist(ctx, args[0])
+				d, err := c.Wire().DescribeTasklist(ctx, args[0])
 				if err != nil {
 					return err
 				}
@@ -37,7 +37,7 @@ func (a *app) tasklistCommand() *cobra.Command {
 // unused tells whether nothing is known of a tasklist. Slots are the whole domain's, and what is
 // unread the whole system's.
 func unused(d *yardv1.DescribeTasklistResponse) bool {
-	return d.Ready+d.Running+d.Backoff+d.Waiting+d.WaitingPolls+d.Completed+d.Failed+d.Dead == 0
+	return d.Ready+d.Running+d.Backoff+d.Waiting+d.WaitingPolls+d.Completed+d.Failed+d.Dead+d.Expired == 0
 }
 
 func (a *app) printUnused(d *yardv1.DescribeTasklistResponse) error {
@@ -66,6 +66,7 @@ func (a *app) printTasklist(d *yardv1.DescribeTasklistResponse) error {
 	t.row("completed", d.Completed, "since the partitions' owners took over")
 	t.row("failed", d.Failed)
 	t.row("dead", d.Dead)
+	t.row("expired", d.Expired)
 	for _, s := range d.Slots {
 		t.row("slots of "+s.Type, s.InUse, "of", s.Limit)
 	}

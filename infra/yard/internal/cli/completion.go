@@ -28,7 +28,7 @@ func (a *app) completions(root *cobra.Command) {
 	flags := map[string]cobra.CompletionFunc{
 		"output":  words(outputTable, outputWide, outputJSON),
 		"context": a.completeContext,
-		"state":   words("waiting", "queued", "ready", "running", "backoff", "completed", "dead", "cancelled"),
+		"state":   words("waiting", "queued", "ready", "running", "backoff", "completed", "dead", "cancelled", "expired"),
 		"tables":  words("auto", "memory", "redis"),
 		domainFlag: a.complete(func(ctx context.Context, c *yard.Client) ([]string, error) {
 			domains, err := c.Admin().ListDomains(ctx)

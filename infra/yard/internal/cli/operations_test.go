@@ -48,11 +48,11 @@ func TestUpgradeSession(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	s.do("upgrade", "finalize") // there is no subscriber
-	member("history", "old-1", `{"reads":4,"writes":4}`)
-	member("timer", "old-2", `{"reads":4,"writes":4}`)
+	s.do("upgrade", "finalize") // there is no member
+	member("history", "old-1", `{"reads":5,"writes":5}`)
+	member("timer", "old-2", `{"reads":5,"writes":5}`)
 	s.do("upgrade", "finalize") // there is nothing newer
-	member("history", "new-1", `{"reads":5,"writes":5,"stopped":[0]}`)
+	member("history", "new-1", `{"reads":6,"writes":6,"stopped":[0]}`)
 	s.do("upgrade", "status")
 	s.do("upgrade", "finalize")
 	s.do("--json", "upgrade", "status")

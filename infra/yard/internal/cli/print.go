@@ -105,6 +105,12 @@ func (a *app) printTask(t *yardv1.Task) error {
 	about.row("priority", t.Priority)
 	about.row("created", at(t.CreatedAtMs))
 	about.row("due", at(t.DueAtMs))
+	if t.StartByMs > 0 {
+		about.row("start by", at(t.StartByMs))
+	}
+	if t.FinishByMs > 0 {
+		about.row("finish by", at(t.FinishByMs))
+	}
 	about.row("finished", at(t.FinishedAtMs))
 	about.row("granted", fmt.Sprintf("%d times, %d failures", t.Grants, t.Failures))
 	about.row("payload", a.payload(t.Payload))

@@ -28,6 +28,8 @@ type submitFlags struct {
 	maxAttempts  int
 	startToClose time.Duration
 	heartbeat    time.Duration
+	startWithin  time.Duration
+	finishWithin time.Duration
 	file         string
 	count        int
 	wait         bool
@@ -72,6 +74,8 @@ requests; each is accepted completely or not at all.`,
 	flags.IntVar(&f.maxAttempts, "max-attempts", 0, "failures until it is dead; 0 = the type's")
 	flags.DurationVar(&f.startToClose, "start-to-close", 0, "bound of one attempt; 0 = the type's")
 	flags.DurationVar(&f.heartbeat, "heartbeat", 0, "silence after which an attempt is lost; 0 = the type's")
+	flags.DurationVar(&f.startWithin, "start-within", 0, "expire it unless it has begun by then; 0 = the type's")
+	flags.DurationVar(&f.finishWithin, "finish-within", 0, "expire it unless it is completed by then; 0 = the type's")
 	flags.StringVarP(&f.file, "file", "f", "", `file with tasks as JSON; "-" is standard input`)
 	flags.IntVar(&f.count, "count", 1, "hand in so many of it")
 	flags.StringArrayVar(&f.headers, "header", nil, "a header as name=value; may be given several times")
@@ -88,7 +92,7 @@ func (a *app) tasksToSubmit(f submitFlags, args []string) (tasks []yard.Task, wa
 		return nil, false, usagef("--count %d is not in 1..%d", f.count, countMax)
 	case f.file != "" && f.count != 1:
 		return nil, false, usagef("--count does not go with --file")
-	case f.file != "" && (f.delay != 0 || f.at != "" || f.maxAttempts != 0 || f.startToClose != 0 || f.heartbeat != 0 || len(f.headers) > 0):
+	case f.file != "" && (f.delay != 0 || f.at != "" || f.maxAttempts != 0 || f.startToClose != 0 || f.heartbeat != 0 || f.startWithin != 0 || f.finishWithin != 0 || len(f.headers) > 0):
 		return nil, false, usagef("only --tasklist, --priority and --wait go with --file: the rest is in its tasks")
 	}
 	if f.file != "" {
@@ -106,7 +110,7 @@ func (a *app) tasksToSubmit(f submitFlags, args []string) (tasks []yard.Task, wa
 func tasksOfFlags(f submitFlags, args []string) ([]yard.Task, error) {
 	task := yard.Task{
 		Type: args[0], Tasklist: f.tasklist, Priority: f.priority, Delay: f.delay,
-		StartToClose: f.startToClose, HeartbeatTimeout: f.heartbeat,
+		StartToClose: f.startToClose, HeartbeatTimeout: f.heartbeat, StartWithin: f.startWithin, FinishWithin: f.finishWithin,
 	}
 	var err error
 	if task.Headers, err = headersOf(f.headers); err != nil {
@@ -235,7 +239,7 @@ func taskOf(w *yardv1.NewTask, f submitFlags) yard.Task {
 	task := yard.Task{
 		Type: w.Type, Tasklist: w.Tasklist, Priority: int(w.Priority), Delay: ms(w.DelayMs),
 		StartToClose: ms(w.StartToCloseMs), HeartbeatTimeout: ms(w.HeartbeatTimeoutMs), Traceparent: w.Traceparent,
-		Headers: w.Headers,
+		StartWithin: ms(w.StartWithinMs), FinishWithin: ms(w.FinishWithinMs), Headers: w.Headers,
 	}
 	if task.Tasklist == "" {
 		task.Tasklist = f.tasklist

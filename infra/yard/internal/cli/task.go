@@ -29,7 +29,7 @@ func (a *app) taskGet() *cobra.Command {
 		Args:    argCount(1, 1, "one task id"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.withClient(cmd.Context(), func(ctx context.Context, c *yard.Client) error {
-				task, err := c.Get(ctx, args[0])
+				task, err := c.Wire().Get(ctx, args[0])
 				if err != nil {
 					return err
 				}
@@ -91,7 +91,7 @@ func firstTasks(ctx context.Context, c *yard.Client, filter *yardv1.ListRequest,
 		filter.Limit = int32(min(wanted, pageTasks))
 	}
 	var tasks []*yardv1.Task
-	for task, err := range c.Tasks(ctx, filter) {
+	for task, err := range c.Wire().Tasks(ctx, filter) {
 		if err != nil {
 			return nil, err
 		}
@@ -110,7 +110,7 @@ func (a *app) taskCancel() *cobra.Command {
 		Args:    argCount(1, 1000, "1 to 1000 task ids"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.withClient(cmd.Context(), func(ctx context.Context, c *yard.Client) error {
-				verdicts, err := c.CancelMany(ctx, &yardv1.CancelRequest{TaskIds: args, Reason: reason})
+				verdicts, err := c.Wire().Cancel(ctx, &yardv1.CancelRequest{TaskIds: args, Reason: reason})
 				if err != nil {
 					return err
 				}
@@ -172,7 +172,7 @@ func (a *app) watch(ctx context.Context, c *yard.Client, id string) error {
 	tick := time.NewTicker(watchEvery)
 	defer tick.Stop()
 	for seen := 0; ; {
-		task, err := c.Get(ctx, id)
+		task, err := c.Wire().Get(ctx, id)
 		if err != nil {
 			return err
 		}
@@ -220,7 +220,7 @@ func (a *app) printEnd(task *yardv1.Task) error {
 	}
 	if task.State != yardv1.TaskState_TASK_STATE_COMPLETED {
 		return &yard.TaskError{
-			TaskID: task.TaskId, State: task.State, Message: task.ErrorMessage,
+			TaskID: task.TaskId, State: yard.State(task.State.Name()), Message: task.ErrorMessage,
 			ErrorType: task.ErrorType, Failures: int(task.Failures),
 		}
 	}

@@ -47,6 +47,8 @@ and timeouts.`,
 	flags.IntVar(&t.MaxConcurrency, "max-concurrency", 0, "attempts that run at once in the domain; 0 = no limit")
 	flags.DurationVar(&t.StartToClose, "start-to-close", 0, "longest time of one attempt; default 5m")
 	flags.DurationVar(&t.HeartbeatTimeout, "heartbeat", 0, "time without a heartbeat after which an attempt is lost; 0 = never")
+	flags.DurationVar(&t.StartWithin, "start-within", 0, "a task that has not started by then expires; 0 = never")
+	flags.DurationVar(&t.FinishWithin, "finish-within", 0, "a task that is not completed by then expires; 0 = never")
 	flags.IntVar(&r.MaxAttempts, "max-attempts", 0, "failures until a task is a dead letter; default 5")
 	flags.DurationVar(&r.InitialInterval, "initial-interval", 0, "wait after the first failure; default 1s")
 	flags.Float64Var(&r.Backoff, "backoff", 0, "each further wait is so many times longer; default 2")
@@ -64,6 +66,8 @@ func overlay(have *yard.TaskType, t yard.TaskType, r yard.RetryPolicy, given fun
 		"max-concurrency":  func() { have.MaxConcurrency = t.MaxConcurrency },
 		"start-to-close":   func() { have.StartToClose = t.StartToClose },
 		"heartbeat":        func() { have.HeartbeatTimeout = t.HeartbeatTimeout },
+		"start-within":     func() { have.StartWithin = t.StartWithin },
+		"finish-within":    func() { have.FinishWithin = t.FinishWithin },
 		"max-attempts":     func() { retry.MaxAttempts = r.MaxAttempts },
 		"initial-interval": func() { retry.InitialInterval = r.InitialInterval },
 		"backoff":          func() { retry.Backoff = r.Backoff },
@@ -143,14 +147,14 @@ func (a *app) printTypes(types []yard.TaskType) error {
 		return a.printJSON(list)
 	}
 	var t table
-	t.row(a.more([]any{"TYPE", "CONCURRENCY", "START TO CLOSE", "HEARTBEAT", "ATTEMPTS"}, "FIRST WAIT", "BACKOFF", "LONGEST WAIT", "REVISION")...)
+	t.row(a.more([]any{"TYPE", "CONCURRENCY", "START TO CLOSE", "HEARTBEAT", "ATTEMPTS"}, "START WITHIN", "FINISH WITHIN", "FIRST WAIT", "BACKOFF", "LONGEST WAIT", "REVISION")...)
 	for _, one := range types {
 		retry := yard.RetryPolicy{}
 		if one.Retry != nil {
 			retry = *one.Retry
 		}
 		t.row(a.more([]any{one.Name, number(float64(one.MaxConcurrency), "-"), span(one.StartToClose), span(one.HeartbeatTimeout), number(float64(retry.MaxAttempts), "-")},
-			span(retry.InitialInterval), number(retry.Backoff, "-"), span(retry.MaxInterval), one.Revision)...)
+			span(one.StartWithin), span(one.FinishWithin), span(retry.InitialInterval), number(retry.Backoff, "-"), span(retry.MaxInterval), one.Revision)...)
 	}
 	return a.printTable(&t)
 }
@@ -160,6 +164,7 @@ func wireType(t yard.TaskType) *yardv1.TaskType {
 	w := &yardv1.TaskType{
 		Name: t.Name, StartToCloseMs: t.StartToClose.Milliseconds(), HeartbeatTimeoutMs: t.HeartbeatTimeout.Milliseconds(),
 		MaxConcurrency: int32(t.MaxConcurrency), Revision: t.Revision,
+		StartWithinMs: t.StartWithin.Milliseconds(), FinishWithinMs: t.FinishWithin.Milliseconds(),
 	}
 	if r := t.Retry; r != nil {
 		w.Retry = &yardv1.RetryPolicy{
@@ -183,6 +188,8 @@ func (a *app) printType(t yard.TaskType) error {
 	}
 	about.row("start to close", or(span(t.StartToClose), "5m0s, the default"))
 	about.row("heartbeat", or(span(t.HeartbeatTimeout), "not needed"))
+	about.row("start within", or(span(t.StartWithin), "no limit"))
+	about.row("finish within", or(span(t.FinishWithin), "no limit"))
 	retry := yard.RetryPolicy{}
 	if t.Retry != nil {
 		retry = *t.Retry

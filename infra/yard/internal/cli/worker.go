@@ -141,7 +141,7 @@ func (a *app) work(ctx context.Context, c *yard.Client, f workerFlags, log *slog
 // probe returns an error if polls are refused, as those for a domain that does not exist: a worker would
 // ask on forever, in case it is created.
 func probe(ctx context.Context, c *yard.Client, tasklist string) error {
-	tasks, err := c.Poll(ctx, &yardv1.PollRequest{Tasklist: tasklist, MaxTasks: 1, Types: []string{probeType}})
+	tasks, err := c.Wire().Poll(ctx, &yardv1.PollRequest{Tasklist: tasklist, MaxTasks: 1, Types: []string{probeType}})
 	if err != nil && !fault.CodeOf(err).Retryable() {
 		return err
 	}
@@ -152,6 +152,6 @@ func probe(ctx context.Context, c *yard.Client, tasklist string) error {
 	if len(back) == 0 {
 		return nil
 	}
-	_, err = c.Fail(ctx, back)
+	_, err = c.Wire().Fail(ctx, back)
 	return err
 }

@@ -232,7 +232,7 @@ func (d *demo) script(ctx, life context.Context) error {
 	d.drain(life)
 	d.stage.enter("checking", 0)
 	for _, t := range d.tenants {
-		d.ends[t.domain] = lookUp(life, t.ledger.accepted(), d.clients[t.domain].Get, d.opts.lookUpStall, &d.looked)
+		d.ends[t.domain] = lookUp(life, t.ledger.accepted(), d.clients[t.domain].Wire().Get, d.opts.lookUpStall, &d.looked)
 	}
 	return life.Err()
 }

@@ -92,7 +92,7 @@ func (w *stopWriter) Write(p []byte) (int, error) {
 }
 
 func TestBadOptionsAreRefused(t *testing.T) {
-	connect := ConnectURL("nats://127.0.0.1:1", nobody)
+	connect := ConnectURL("nats://127.0.0.1:1", anonymous)
 	for name, opts := range map[string]Options{
 		"nothing":       {},
 		"no writer":     {Connect: connect},

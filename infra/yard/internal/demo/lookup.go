@@ -95,7 +95,8 @@ func finalSteps(task *yardv1.Task) int {
 		switch e.Kind {
 		case yardv1.TaskEventKind_TASK_EVENT_KIND_COMPLETED,
 			yardv1.TaskEventKind_TASK_EVENT_KIND_DEAD,
-			yardv1.TaskEventKind_TASK_EVENT_KIND_CANCELLED:
+			yardv1.TaskEventKind_TASK_EVENT_KIND_CANCELLED,
+			yardv1.TaskEventKind_TASK_EVENT_KIND_EXPIRED:
 			n++
 		}
 	}

@@ -53,7 +53,7 @@ func (p *probe) ask(ctx context.Context, t *tenant) {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
 	askedAt := time.Now()
-	answer, err := p.clients[t.domain].DescribeTasklist(ctx, t.tasklist)
+	answer, err := p.clients[t.domain].Wire().DescribeTasklist(ctx, t.tasklist)
 	if err != nil {
 		return // the view marks what is old
 	}

@@ -119,7 +119,7 @@ func (p *producer) cancel(ctx context.Context, picked []int, ids []string) {
 	for _, i := range picked {
 		req.TaskIds = append(req.TaskIds, ids[i])
 	}
-	verdicts, err := p.client.CancelMany(ctx, req)
+	verdicts, err := p.client.Wire().Cancel(ctx, req)
 	if err != nil {
 		p.log.Warn("cancel", "domain", p.tenant.domain, "tasks", len(picked), "error", err)
 	}

@@ -44,6 +44,8 @@ type Config struct {
 	Host string
 	// Port for clients. Default 0 = a free one.
 	Port int
+	// NoSocket: nobody can connect but who has the Server, see InProcessConn.
+	NoSocket bool
 	// Sync is SyncAlways (the default) or a duration such as 2m: how long accepted
 	// tasks may exist in memory only. A killed process loses nothing either way; a
 	// power cut loses that much.
@@ -187,7 +189,7 @@ func (c Config) options() (*server.Options, error) {
 			return nil, fmt.Errorf("nats-server: %w", err)
 		}
 	}
-	opts.ServerName, opts.Host, opts.Port = "yard", c.Host, c.Port
+	opts.ServerName, opts.Host, opts.Port, opts.DontListen = "yard", c.Host, c.Port, c.NoSocket
 	opts.JetStream, opts.StoreDir = true, c.DataDir
 	opts.SyncAlways, opts.SyncInterval = interval == 0, interval
 	opts.MaxPayload, opts.NoSigs = int32(c.MaxPayload), true

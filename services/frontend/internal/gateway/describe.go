@@ -47,7 +47,7 @@ func (g *Gateway) describeHistory(ctx context.Context, p int, domain, tasklist s
 	}
 	return &yardv1.DescribeTasklistResponse{
 		Ready: d.Ready, Running: d.Running, Backoff: d.Backoff, UnreadBatches: d.UnreadBatches,
-		LaggingLanes: d.LaggingLanes, OldestReadyMs: d.OldestReadyMs, Completed: d.Completed, Failed: d.Failed, Dead: d.Dead,
+		LaggingLanes: d.LaggingLanes, OldestReadyMs: d.OldestReadyMs, Completed: d.Completed, Failed: d.Failed, Dead: d.Dead, Expired: d.Expired,
 	}, nil
 }
 
@@ -94,6 +94,7 @@ func sum(tasklist string, parts []*yardv1.DescribeTasklistResponse) *yardv1.Desc
 		out.Completed += p.Completed
 		out.Failed += p.Failed
 		out.Dead += p.Dead
+		out.Expired += p.Expired
 		for _, s := range p.Slots {
 			if known := slots[s.Type]; known == nil {
 				slots[s.Type] = s

@@ -11,6 +11,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/contracts/logversion"
 	"github.com/yardmaster-io/yardmaster/shared/paging"
 
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/validate"
@@ -158,7 +159,7 @@ func (g *Gateway) List(c Call, req *yardv1.ListRequest, answer Answer) {
 		return
 	}
 	if len(req.Headers) > 0 {
-		if err := g.headersKnown("/headers"); err != nil {
+		if err := g.known("/headers", logversion.Headers); err != nil {
 			answer(nil, err)
 			return
 		}

@@ -80,7 +80,7 @@ func (g *Gateway) submission(c Call, req *yardv1.SubmitRequest, answer Answer) (
 	if err := validate.Submit(req, judged, c.form()); err != nil {
 		return nil, err
 	}
-	if err := g.submitHeaders(req.Tasks); err != nil {
+	if err := g.tasksKnown(req.Tasks); err != nil {
 		return nil, err
 	}
 	if req.Wait {

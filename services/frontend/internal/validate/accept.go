@@ -52,7 +52,7 @@ func Accept(req *yardv1.SubmitRequest, terms Terms) Accepted {
 		if t.Payload != nil {
 			r.Payload, r.PayloadEncoding = t.Payload.Data, int32(t.Payload.Encoding)
 		}
-		r.Policy = policies.of(t)
+		r.Policy, r.Expiry = policies.of(t)
 		r.DueAtMs = dueAt(t, terms.Now)
 		r.Trace = traceOf(t, terms)
 		r.Headers = storedHeaders(t.Headers)
@@ -111,26 +111,39 @@ type policies struct {
 type typePolicy struct {
 	name   string
 	policy *logv1.Policy
+	expiry *logv1.Expiry
 }
 
 // typesKept bounds how many types of one request share their policies: beyond
 // it, looking one up costs more than making one.
 const typesKept = 16
 
-func (p *policies) of(t *yardv1.NewTask) *logv1.Policy {
-	own := t.Retry != nil || t.StartToCloseMs != 0 || t.HeartbeatTimeoutMs != 0
+func (p *policies) of(t *yardv1.NewTask) (*logv1.Policy, *logv1.Expiry) {
+	own := t.Retry != nil || t.StartToCloseMs != 0 || t.HeartbeatTimeoutMs != 0 || t.StartWithinMs != 0 || t.FinishWithinMs != 0
 	if !own {
 		for _, known := range p.types {
 			if known.name == t.Type {
-				return known.policy
+				return known.policy, known.expiry
 			}
 		}
 	}
-	policy := Policy(t, p.terms.Type(t.Type))
+	of := p.terms.Type(t.Type)
+	policy, expiry := Policy(t, of), Expiry(t, of)
 	if !own && len(p.types) < typesKept {
-		p.types = append(p.types, typePolicy{t.Type, policy})
+		p.types = append(p.types, typePolicy{t.Type, policy, expiry})
 	}
-	return policy
+	return policy, expiry
+}
+
+// Expiry is the time that a task has, resolved as its policy is; nil = no limit.
+func Expiry(t *yardv1.NewTask, of *yardv1.TaskType) *logv1.Expiry {
+	x := &logv1.Expiry{
+		StartWithinMs: pick(t.StartWithinMs, of.GetStartWithinMs(), 0), FinishWithinMs: pick(t.FinishWithinMs, of.GetFinishWithinMs(), 0),
+	}
+	if x.StartWithinMs == 0 && x.FinishWithinMs == 0 {
+		return nil
+	}
+	return x
 }
 
 // Policy is the effective policy of a task: its own word, else that of its

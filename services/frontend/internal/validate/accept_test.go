@@ -44,6 +44,27 @@ func TestPolicyIsResolvedFieldByField(t *testing.T) {
 	}
 }
 
+// TestTimeToLiveIsResolvedFieldByField: the task's own, else the type's, else none.
+func TestTimeToLiveIsResolvedFieldByField(t *testing.T) {
+	r := request(4)
+	r.Tasks[1].Type = "unknown"
+	r.Tasks[2].StartWithinMs = 9000
+	r.Tasks[3].FinishWithinMs = 500
+	got := Accept(r, terms(map[string]*yardv1.TaskType{"email.send": {StartWithinMs: 1000, FinishWithinMs: 2000}})).Records
+	for i, want := range []*logv1.Expiry{
+		{StartWithinMs: 1000, FinishWithinMs: 2000}, nil, {StartWithinMs: 9000, FinishWithinMs: 2000}, {StartWithinMs: 1000, FinishWithinMs: 500},
+	} {
+		if !proto.Equal(got[i].Expiry, want) || (want == nil) != (got[i].Expiry == nil) {
+			t.Errorf("task %d: got %v, want %v", i, got[i].Expiry, want)
+		}
+	}
+	r = request(1)
+	r.Tasks[0].FinishWithinMs = 700
+	if got := Accept(r, terms(nil)).Records[0].Expiry; got.GetFinishWithinMs() != 700 || got.GetStartWithinMs() != 0 {
+		t.Errorf("without settings: %v", got)
+	}
+}
+
 func TestDueTimes(t *testing.T) {
 	ms := now.UnixMilli()
 	r := request(6)

@@ -54,6 +54,7 @@ func PutType(req *yardv1.PutTypeRequest) error {
 	}
 	return firstError(
 		timeouts("/type", t.StartToCloseMs, t.HeartbeatTimeoutMs),
+		expiry("/type", t.StartWithinMs, t.FinishWithinMs),
 		between("/type/max_concurrency", t.MaxConcurrency, 0, ConcurrencyMax),
 		revision("/type/revision", t.Revision),
 	)

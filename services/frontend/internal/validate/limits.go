@@ -33,7 +33,8 @@ const (
 	HeaderValueBytesMax = 1024
 	HeaderFiltersMax    = 4
 
-	// TimeoutMin and TimeoutMax bound start_to_close and heartbeat timeouts.
+	// TimeoutMin and TimeoutMax bound start_to_close and heartbeat timeouts; TimeoutMin and AheadMax bound
+	// start_within and finish_within.
 	TimeoutMin, TimeoutMax = 100 * time.Millisecond, 7 * 24 * time.Hour
 
 	// AttemptsMax bounds the failures a task may have.

@@ -177,6 +177,9 @@ func TestPutTypeRefuses(t *testing.T) {
 		"retry":       {func(r *yardv1.PutTypeRequest) { r.Type.Retry.Backoff = -1 }, "/type/retry/backoff"},
 		"timeout":     {func(r *yardv1.PutTypeRequest) { r.Type.StartToCloseMs = 1 }, "/type/start_to_close_ms"},
 		"heartbeat":   {func(r *yardv1.PutTypeRequest) { r.Type.HeartbeatTimeoutMs = 1 }, "/type/heartbeat_timeout_ms"},
+		"start":       {func(r *yardv1.PutTypeRequest) { r.Type.StartWithinMs = 1 }, "/type/start_within_ms"},
+		"finish":      {func(r *yardv1.PutTypeRequest) { r.Type.FinishWithinMs = -1 }, "/type/finish_within_ms"},
+		"crossed":     {func(r *yardv1.PutTypeRequest) { r.Type.StartWithinMs, r.Type.FinishWithinMs = 200, 199 }, "/type/start_within_ms"},
 		"concurrency": {func(r *yardv1.PutTypeRequest) { r.Type.MaxConcurrency = 1_000_001 }, "/type/max_concurrency"},
 		"negative":    {func(r *yardv1.PutTypeRequest) { r.Type.MaxConcurrency = -1 }, "/type/max_concurrency"},
 	})

@@ -71,6 +71,11 @@ func newTask(i int, t *yardv1.NewTask, tasklist string, now time.Time, form Form
 			return err
 		}
 	}
+	if t.StartWithinMs != 0 || t.FinishWithinMs != 0 {
+		if err := expiry(at("tasks", i, ""), t.StartWithinMs, t.FinishWithinMs); err != nil {
+			return err
+		}
+	}
 	if t.StartToCloseMs != 0 || t.HeartbeatTimeoutMs != 0 {
 		return timeouts(at("tasks", i, ""), t.StartToCloseMs, t.HeartbeatTimeoutMs)
 	}
@@ -107,6 +112,20 @@ func retry(path string, r *yardv1.RetryPolicy) error {
 		optional(path+"/backoff", r.Backoff, 1, BackoffMax),
 		optional(path+"/max_interval_ms", r.MaxIntervalMs, 1, ms(IntervalCapMax)),
 	)
+}
+
+// expiry judges the time that a task has; 0 = no limit.
+func expiry(path string, start, finish int64) error {
+	if err := firstError(
+		optional(path+"/start_within_ms", start, ms(TimeoutMin), ms(AheadMax)),
+		optional(path+"/finish_within_ms", finish, ms(TimeoutMin), ms(AheadMax)),
+	); err != nil {
+		return err
+	}
+	if finish != 0 && start > finish {
+		return invalid(path+"/start_within_ms", "is %d, more than finish_within_ms (%d): the task would expire before", start, finish)
+	}
+	return nil
 }
 
 func timeouts(path string, startToClose, heartbeat int64) error {

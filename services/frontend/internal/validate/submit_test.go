@@ -97,6 +97,11 @@ func TestSubmitRefuses(t *testing.T) {
 		"max interval":       {retry(func(r *yardv1.RetryPolicy) { r.MaxIntervalMs = 2_592_000_001 }), wants{bad, "/tasks/3/retry/max_interval_ms"}},
 		"short attempt":      {task(func(t *yardv1.NewTask) { t.StartToCloseMs = 99 }), wants{bad, "/tasks/3/start_to_close_ms"}},
 		"long attempt":       {task(func(t *yardv1.NewTask) { t.StartToCloseMs = 604_800_001 }), wants{bad, "/tasks/3/start_to_close_ms"}},
+		"short start":        {task(func(t *yardv1.NewTask) { t.StartWithinMs = 99 }), wants{bad, "/tasks/3/start_within_ms"}},
+		"long start":         {task(func(t *yardv1.NewTask) { t.StartWithinMs = 31_622_400_001 }), wants{bad, "/tasks/3/start_within_ms"}},
+		"short finish":       {task(func(t *yardv1.NewTask) { t.FinishWithinMs = 99 }), wants{bad, "/tasks/3/finish_within_ms"}},
+		"negative finish":    {task(func(t *yardv1.NewTask) { t.FinishWithinMs = -1 }), wants{bad, "/tasks/3/finish_within_ms"}},
+		"start after finish": {task(func(t *yardv1.NewTask) { t.StartWithinMs, t.FinishWithinMs = 201, 200 }), wants{bad, "/tasks/3/start_within_ms"}},
 		"short heartbeat":    {task(func(t *yardv1.NewTask) { t.HeartbeatTimeoutMs = 99 }), wants{bad, "/tasks/3/heartbeat_timeout_ms"}},
 		"negative heartbeat": {task(func(t *yardv1.NewTask) { t.HeartbeatTimeoutMs = -1 }), wants{bad, "/tasks/3/heartbeat_timeout_ms"}},
 	} {

@@ -239,7 +239,7 @@ func (o *Owner) Describe(ctx context.Context, req *rpcv1.DescribePartitionReques
 		out.UnreadBatches, out.LaggingLanes = o.readers.unread(req.Domain), int32(o.core.LaggingLanes(req.Domain))
 		c := o.core.Describe(req.Domain, req.Tasklist)
 		out.Ready, out.Running, out.Backoff = c.Ready, c.Running, c.Backoff
-		out.Completed, out.Dead = c.Completed, c.Dead
+		out.Completed, out.Dead, out.Expired, out.Failed = c.Completed, c.Dead, c.Expired, c.Failed
 		if c.OldestReadyAt > 0 {
 			out.OldestReadyMs = max(0, o.now().MS-c.OldestReadyAt)
 		}

@@ -181,7 +181,7 @@ func (d *Decoder) SubmitsOf(domain string, data []byte, at time.Time) (tasks []*
 			tasks = append(tasks, e)
 		}
 		// Kept records must not keep the message's buffer.
-		r.Id, r.Payload, r.Trace, r.Result, r.Attempt, r.Headers = nil, nil, nil, nil, nil, nil
+		r.Id, r.Payload, r.Trace, r.Result, r.Attempt, r.Headers, r.Expiry = nil, nil, nil, nil, nil, nil, nil
 	}
 	return tasks, bad, nil
 }
@@ -214,7 +214,7 @@ func (d *Decoder) task(t *taskstate.Task, r *logv1.Record) error {
 	t.Payload = blob(r.Payload, r.PayloadEncoding)
 	t.Policy = d.policy(r.Policy)
 	t.Trace = string(r.Trace)
-	t.Headers = d.headers(r.Headers)
+	t.Extra = d.extra(r)
 	t.Version, t.Failures, t.Lost, t.Parkings = r.Version, r.Failures, r.Lost, r.Parkings
 	t.DueAt, t.ReadyAt, t.FinishedAt = r.DueAtMs, r.ReadyAtMs, r.FinishedAtMs
 	t.State, t.Position = taskstate.State(r.State), ids.Position(r.Position)

@@ -12,7 +12,7 @@ func Public(t *taskstate.Task, brief bool) *yardv1.Task {
 		State: State(t), Failures: t.Failures, Grants: int32(t.Version),
 		CreatedAtMs: t.CreatedAt(), DueAtMs: t.DueAt, FinishedAtMs: t.FinishedAt,
 		ErrorMessage: t.ErrMessage, ErrorType: t.ErrType, CancelRequested: t.CancelRequested && t.State == taskstate.Running,
-		Headers: publicHeaders(t.HeaderList()),
+		Headers: publicHeaders(t.HeaderList()), StartByMs: t.Expiry().StartBy, FinishByMs: t.Expiry().FinishBy,
 	}
 	if t.State == taskstate.Running {
 		out.Worker = t.Attempt.Worker

@@ -16,6 +16,7 @@ func public(r *logv1.Record, brief bool) *yardv1.Task {
 		CreatedAtMs: id.Time().UnixMilli(), DueAtMs: r.DueAtMs, ErrorMessage: r.ErrorMessage, ErrorType: r.ErrorType,
 		Traceparent: telemetry.FormatTraceparent(r.Trace),
 	}
+	t.StartByMs, t.FinishByMs = r.GetExpiry().GetStartByMs(), r.GetExpiry().GetFinishByMs()
 	for _, h := range r.Headers {
 		if t.Headers == nil {
 			t.Headers = make(map[string]string, len(r.Headers))

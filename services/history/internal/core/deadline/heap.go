@@ -53,6 +53,9 @@ func (h *Heap[T]) Remove(v T) {
 	}
 }
 
+// Has tells whether v is in.
+func (h *Heap[T]) Has(v T) bool { return h.Entry(v).index > 0 }
+
 // Next is the earliest time; ok is false where the heap is empty.
 func (h *Heap[T]) Next() (at int64, ok bool) {
 	if len(h.items) == 0 {

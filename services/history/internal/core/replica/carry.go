@@ -131,9 +131,9 @@ func (r *Replica) carriedAbsent(h *held, old *Entry, now Now, fx *Effects) {
 	r.lineUp(e)
 	r.carryOut(e, taskstate.Effects{}, 0, now, fx)
 	r.grantedBefore(e, c.Granted)
-	// The state has seen the commands before it: any later one would have made it void.
+	// The state has seen what came before it of this stay, and the commands: any later one would have made it void.
 	for _, h := range r.early.take(e.ID) {
-		if !h.command() {
+		if !h.command() && !h.ev.Fence.Position.Same(e.Position) {
 			r.early.add(h)
 		}
 	}

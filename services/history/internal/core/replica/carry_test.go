@@ -1,6 +1,7 @@
 package replica
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -204,6 +205,7 @@ func TestCheckFinds(t *testing.T) {
 			other := &Entry{Task: taskstate.Task{ID: id(9)}}
 			r.early.add(command(other, 2))
 			r.early.add(command(other, 1))
+			slices.Reverse(r.early.of(other.ID))
 		},
 		"tasklist":              func(_ *Replica, e *Entry) { e.column.list.active[taskstate.Ready]++ },
 		"to be woken":           func(r *Replica, e *Entry) { r.wake.Set(e, 1) },

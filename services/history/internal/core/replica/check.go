@@ -130,7 +130,7 @@ func (r *Replica) checkWaiting() error {
 			if h.ev.ID != id || i > 0 && h.seq < waiting[i-1].seq {
 				return fmt.Errorf("what waits for task %s is out of order: event %d of message %d", id, i, h.seq)
 			}
-			if pos := h.ev.Fence.Position; !h.command() && r.unread(pos, h.ev.Domain) && !r.demanded(pos, h.ev.Domain, h.ev.Kind == taskstate.Started) {
+			if pos := h.ev.Fence.Position; !h.command() && r.unread(pos, h.ev.Domain) && !r.demanded(pos, h.ev.Domain, h.first()) {
 				return fmt.Errorf("an event waits for message %d of lane %s, and nothing demands it", pos.Seq(), pos.Lane())
 			}
 			if e := r.tasks[id]; h.command() && e != nil && !e.left && e.State != taskstate.Waiting {
@@ -187,7 +187,7 @@ func (l *earlyList) check() error {
 
 // checkLists compares the counts of the tasklists with the tasks.
 func (r *Replica) checkLists() error {
-	counts := make(map[tasklistKey][taskstate.Cancelled + 1]int64)
+	counts := make(map[tasklistKey][taskstate.Lapsed + 1]int64)
 	wakes := 0
 	for _, e := range r.tasks {
 		if e.left || e.State.Finished() {

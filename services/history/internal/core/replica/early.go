@@ -48,7 +48,7 @@ func (l *earlyList) of(id ids.TaskID) []*held {
 	return nil
 }
 
-// add lets h wait, behind what waits for its task.
+// add lets h wait, in log order among what waits for its task: one that was searched for comes back late.
 func (l *earlyList) add(h *held) {
 	w := l.byID[h.ev.ID]
 	if w == nil {
@@ -61,7 +61,11 @@ func (l *earlyList) add(h *held) {
 		}
 		l.last = w
 	}
-	w.waiting = append(w.waiting, h)
+	at := len(w.waiting)
+	for at > 0 && h.before(w.waiting[at-1]) {
+		at--
+	}
+	w.waiting = slices.Insert(w.waiting, at, h)
 	l.count(h, 1)
 }
 

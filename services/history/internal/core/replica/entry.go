@@ -66,6 +66,12 @@ type held struct {
 
 func (h *held) command() bool { return h.ev.Kind == taskstate.Cancel }
 
+// before tells whether h lies before o in the log.
+func (h *held) before(o *held) bool { return h.seq < o.seq || h.seq == o.seq && h.i < o.i }
+
+// first tells whether it is an event that may be the first one of a stay. Only services of ours write such events.
+func (h *held) first() bool { return h.ev.Kind == taskstate.Started || h.ev.Kind == taskstate.Lapse }
+
 const (
 	// goneMax and goneBytesMax bound the tasks that are kept after they have left, so
 	// that questions soon after an end need not go to the other stores.

@@ -26,11 +26,11 @@ func (r *Replica) events(in *Events, now Now, fx *Effects) {
 	h := new(held) // what waits is copied
 	for i := range in.Events {
 		ev := &in.Events[i]
-		if ev.Kind == 0 || ev.Kind > taskstate.Fence {
+		if ev.Kind == 0 || ev.Kind > taskstate.Lapse {
 			fx.Halt = fmt.Errorf("event %d of message %d is of kind %d, which this version does not know", i, in.Seq, ev.Kind)
 			return
 		}
-		if ev.Domain == "" && ev.Kind < taskstate.Carried && ev.Kind != taskstate.Cancel {
+		if ev.Domain == "" && ev.Kind != taskstate.Cancel && ev.Kind != taskstate.Carried && ev.Kind != taskstate.Fence {
 			r.namelessAt = in.Seq
 		}
 		*h = held{ev: ev, seq: in.Seq, at: in.At, carried: in.Carried[i], ans: ans, i: i, from: from}
@@ -96,14 +96,14 @@ func (r *Replica) decide(h *held, e *Entry, now Now, fx *Effects) {
 			r.ask(h, fx)
 			return
 		}
-		r.demand(pos, h.ev.Domain, h.ev.Kind == taskstate.Started)
+		r.demand(pos, h.ev.Domain, h.first())
 		r.wait(h)
 	case r.isHeld(h.ev.ID, pos):
 		r.wait(h)
 	case e != nil && !e.leftBefore(pos):
 		r.settle(h, taskstate.ApplyToEarlierStay(&e.Task, h.ev), fx)
-	case h.ev.Kind == taskstate.Started:
-		// Matching gets nothing, wherever the task is now. A search may take long, and the grants
+	case h.first():
+		// Whoever asked gets nothing, wherever the task is now. A search may take long, and the grants
 		// of the same message would run out with it.
 		r.settle(h, taskstate.Verdict{Code: fault.Stale, Message: "the trigger is out of date"}, fx)
 	default:
@@ -112,10 +112,10 @@ func (r *Replica) decide(h *held, e *Entry, now Now, fx *Effects) {
 }
 
 // hopeless tells whether an event can have no effect, though its task has not been read: no grab of the task waits,
-// and it is no grab itself. Otherwise whoever has two domains could make the backlog of one be read
+// and it needs one. Otherwise whoever has two domains could make the backlog of one be read
 // into memory, for an attempt of the other. A lane that is not read so far is read soon in any case.
 func (r *Replica) hopeless(h *held) bool {
-	if h.ev.Kind == taskstate.Started || !r.passedOver(h.ev.Fence.Position, h.ev.Domain) {
+	if h.first() || !r.passedOver(h.ev.Fence.Position, h.ev.Domain) {
 		return false
 	}
 	return !slices.ContainsFunc(r.early.of(h.ev.ID), func(w *held) bool { return w.ev.Kind == taskstate.Started })
@@ -159,7 +159,7 @@ func (r *Replica) apply(e *Entry, h *held, now Now, fx *Effects) {
 		at = max(at, e.arrivedAt) // a command from before this stay counts as of its beginning
 	}
 	ended := h.ev.Fence.Same(e.Token())
-	before := e.State
+	before, failures := e.State, e.Failures
 	v, did := taskstate.Apply(&e.Task, h.ev, at)
 	if ended {
 		e.proposed &^= 1 << h.ev.Kind
@@ -177,6 +177,9 @@ func (r *Replica) apply(e *Entry, h *held, now Now, fx *Effects) {
 		if h.ev.Kind == taskstate.Expired && len(e.Trace) > 0 && r.replay == nil {
 			fx.Traced = append(fx.Traced, Traced{What: TraceExpired, Task: &e.Task, Since: e.Attempt.StartedAt})
 		}
+		if e.Failures > failures {
+			e.column.list.failed++
+		}
 		r.delivery(e, h, &v)
 		r.carryOut(e, did, h.seq, now, fx)
 	}
@@ -193,13 +196,16 @@ func (r *Replica) delivery(e *Entry, h *held, v *taskstate.Verdict) {
 	}
 }
 
-// refused looks again at a task whose lease or wait was not over by the log's clock, which is
+// refused looks again at a task whose lease, wait or time was not over by the log's clock, which is
 // behind ours: after what is left of it. One that the log took too late waits until its worker has
 // had time to be heard.
 func (r *Replica) refused(e *Entry, ev *taskstate.Event, before taskstate.State, at int64, now Now) {
 	early := before == taskstate.Backoff && ev.Kind == taskstate.Started ||
 		before == taskstate.Running && ev.Kind == taskstate.Expired && e.Token() == ev.Fence
+	idle := !e.left && (before == taskstate.Ready || before == taskstate.Backoff)
 	switch {
+	case ev.Kind == taskstate.Lapse && idle && e.LapsesAt() > at && !r.wake.Has(e):
+		r.wake.Set(e, now.MS+e.LapsesAt()-at)
 	case early && e.WakeAt() > at:
 		r.wake.Set(e, now.MS+e.WakeAt()-at)
 	case early && ev.NotAfter > 0:

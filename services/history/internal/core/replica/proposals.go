@@ -10,8 +10,8 @@ const (
 	deliveryLookMS = 100
 )
 
-// wakeDue looks at the tasks whose lease or wait is over by our clock. The log decides: a lease
-// that is over is proposed to it, once at a time.
+// wakeDue looks at the tasks whose lease, wait or time is over by our clock. The log decides: a lease or
+// a time that is over is proposed to it, once at a time.
 func (r *Replica) wakeDue(now Now, fx *Effects) {
 	if r.replay != nil {
 		return
@@ -33,12 +33,19 @@ func (r *Replica) wakeDue(now Now, fx *Effects) {
 			}
 			r.propose(e, Proposal{Kind: taskstate.Expired, Undelivered: r.fences && e.burnsNothing(), NotAfter: r.notAfter(e, now)})
 		case taskstate.Backoff: // if not by our clock, then by the log's
-			r.trigger(e, now, fx)
+			if at := e.LapsesAt(); at == 0 || now.MS < at {
+				r.trigger(e, now, fx)
+				r.wake.Set(e, at)
+				continue
+			}
+			r.propose(e, Proposal{Kind: taskstate.Lapse})
+		case taskstate.Ready:
+			r.propose(e, Proposal{Kind: taskstate.Lapse})
 		}
 	}
 }
 
-// propose asks the log for an event about the running attempt, unless that is under way.
+// propose asks the log for an event about the current attempt, or the lack of one, unless that is under way.
 func (r *Replica) propose(e *Entry, p Proposal) {
 	if e.proposed&(1<<p.Kind) != 0 {
 		return
@@ -48,7 +55,7 @@ func (r *Replica) propose(e *Entry, p Proposal) {
 	r.own = append(r.own, p)
 }
 
-// refusedWaitMS is how soon a lease that is over is proposed again that the log has refused.
+// refusedWaitMS is how soon a lease or a time that is over is proposed again that the log has refused.
 const refusedWaitMS = 10_000
 
 // refusedByLog lets what the log does not take be proposed again: a state to be carried when it is
@@ -59,7 +66,9 @@ func (r *Replica) refusedByLog(all []Proposal, now Now) {
 		if e == nil || e.left || !e.Position.Same(p.Fence.Position) {
 			continue
 		}
-		if e.proposed &^= 1 << p.Kind; p.Kind == taskstate.Expired && e.State == taskstate.Running && e.Token().Same(p.Fence) {
+		e.proposed &^= 1 << p.Kind
+		running := e.State == taskstate.Running
+		if (p.Kind == taskstate.Expired && running || p.Kind == taskstate.Lapse && !running) && e.Token().Same(p.Fence) {
 			r.wake.Set(e, now.MS+refusedWaitMS)
 		}
 	}

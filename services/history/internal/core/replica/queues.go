@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
-	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/window"
 )
 
@@ -177,7 +176,23 @@ func (r *Replica) reader(in *Submits, fx *Effects) *window.Lane {
 // unread tells whether the submit at pos, of a task of a domain, has not been read. Where the domain is not
 // known, it may be that of any queue.
 func (r *Replica) unread(pos ids.Position, domain string) bool {
-	return pos.Lane() < ids.Lanes && (pos.Seq() > r.lanes[pos.Lane()].ReadLevel() || r.passedOver(pos, domain))
+	switch {
+	case pos.Lane() >= ids.Lanes:
+		return false
+	case pos.Seq() > r.lanes[pos.Lane()].ReadLevel():
+		return !r.readAhead(pos, domain)
+	}
+	return r.passedOver(pos, domain)
+}
+
+// readAhead tells whether the submit at pos was read as one of its domain's queue, though its lane is not read so far.
+// That is so in a takeover only: what the queue has done may be purged, so the lane need not come by it.
+func (r *Replica) readAhead(pos ids.Position, domain string) bool {
+	if r.replay == nil || pos.Shared() {
+		return false
+	}
+	q := r.queues[Queue{pos.Lane(), domain}]
+	return q != nil && (q.lags() && pos.Seq() <= q.window.ReadLevel() || !q.lags() && pos.Seq() <= q.end)
 }
 
 // passedOver tells whether the submit at pos is one that the lane's reader has passed over and the domain's
@@ -231,7 +246,7 @@ func (r *Replica) demandWaiting(q *queue) {
 	}
 	for _, w := range r.early.byID {
 		for _, h := range w.waiting {
-			if h.ev.Kind == taskstate.Started {
+			if h.first() {
 				note(h.ev.Fence.Position, h.ev.Domain)
 			}
 		}

@@ -32,8 +32,8 @@ func (r *Replica) List(limit int, match func(*taskstate.Task) bool) []*taskstate
 // Census is what one tasklist has in this partition.
 type Census struct {
 	Ready, Running, Backoff int64
-	// Completed and Dead since this owner took over.
-	Completed, Dead int64
+	// Tasks completed, dead and expired, and attempts failed, since this owner took over.
+	Completed, Dead, Expired, Failed int64
 	// OldestReadyAt is since when its oldest ready task is ready, Unix ms; 0 = none is.
 	OldestReadyAt int64
 }
@@ -45,7 +45,7 @@ func (r *Replica) Describe(domain, name string) (c Census) {
 		return c
 	}
 	c.Ready, c.Running, c.Backoff = l.active[taskstate.Ready], l.active[taskstate.Running], l.active[taskstate.Backoff]
-	c.Completed, c.Dead = l.completed, l.dead
+	c.Completed, c.Dead, c.Expired, c.Failed = l.completed, l.dead, l.expired, l.failed
 	if c.Ready == 0 {
 		return c
 	}

@@ -133,6 +133,9 @@ func number(s string) uint64 {
 }
 
 func span(s string) time.Duration {
+	if s == "" {
+		return 0
+	}
 	d, err := time.ParseDuration(strings.TrimPrefix(s, "+"))
 	if err != nil {
 		panic(err)
@@ -151,7 +154,7 @@ func lane(s string) ids.Lane {
 
 var scenarioKinds = map[string]taskstate.Kind{
 	"started": taskstate.Started, "complete": taskstate.Succeeded, "fail": taskstate.Failed, "beat": taskstate.Heartbeat,
-	"release": taskstate.Released, "cancel": taskstate.Cancel, "expire": taskstate.Expired, "unknown": 99,
+	"release": taskstate.Released, "cancel": taskstate.Cancel, "expire": taskstate.Expired, "lapse": taskstate.Lapse, "unknown": 99,
 }
 
 func (s *scenario) command(args []string) {
@@ -229,6 +232,12 @@ func (s *scenario) submit(verb string, args []string) {
 		}
 		if due, ok := option(args, "due"); ok {
 			t.DueAt = s.now.MS + span(due).Milliseconds()
+		}
+		start, starts := option(args, "start_within")
+		finish, finishes := option(args, "finish_within")
+		if starts || finishes {
+			t.Extra = new(taskstate.Extra)
+			t.Extra.Expiry.StartWithinMS, t.Extra.Expiry.FinishWithinMS = span(start).Milliseconds(), span(finish).Milliseconds()
 		}
 		if verb == "fire" {
 			t = s.parked(a.id)

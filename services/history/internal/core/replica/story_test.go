@@ -151,6 +151,10 @@ func (s *story) submit() {
 			ID: id, Domain: domainOf(id), Tasklist: "mail", Type: "send", Priority: int32(max(1, lane)), Policy: storyPolicy,
 			Payload: taskstate.Blob{Data: []byte("payload")},
 		}
+		if s.rng.IntN(3) == 0 {
+			within := []int64{0, 3_000, 30_000}
+			t.Extra = &taskstate.Extra{Expiry: taskstate.Expiry{StartWithinMS: within[s.rng.IntN(3)], FinishWithinMS: 2 * within[s.rng.IntN(3)]}}
+		}
 		if lane == ids.LaneLater || s.rng.IntN(4) == 0 {
 			t.DueAt = s.now + 1 + s.rng.Int64N(60_000)
 		}
@@ -193,7 +197,7 @@ func (s *story) submitted(lane ids.Lane, domain string, records []taskstate.Task
 		if known != nil {
 			continue
 		}
-		known = &modelTask{Task: r, lane: max(1, lane), record: r}
+		known = &modelTask{Task: cloneTask(&r), lane: max(1, lane), record: r}
 		known.Position = m.position()
 		s.tasks[r.ID] = known
 		s.order = append(s.order, r.ID)
@@ -453,6 +457,10 @@ func (m *message) queue() Queue { return Queue{m.lane, m.domain} }
 // fitting is an event that fits the state of m.
 func (s *story) fitting(m *modelTask) taskstate.Event {
 	ev := taskstate.Event{ID: m.ID, Fence: m.Token(), Domain: []string{"", m.Domain, m.Domain}[s.rng.IntN(3)]}
+	if m.State != taskstate.Running && s.rng.IntN(4) == 0 {
+		ev.Kind = taskstate.Lapse
+		return ev
+	}
 	if m.State != taskstate.Running {
 		ev.Kind, ev.Worker, ev.Booked, ev.Poll = taskstate.Started, "w", s.rng.IntN(2) == 0, uint32(s.rng.IntN(3))
 		ev.Limits = storyPaths[s.rng.IntN(len(storyPaths))]
@@ -483,5 +491,9 @@ func (s *story) fitting(m *modelTask) taskstate.Event {
 func cloneTask(t *taskstate.Task) taskstate.Task {
 	c := *t
 	c.SetSteps(slices.Clone(t.Steps), t.StepsDropped)
+	if t.Extra != nil {
+		extra := *t.Extra
+		c.Extra = &extra
+	}
 	return c
 }

@@ -11,10 +11,12 @@ type tasklistKey struct{ domain, tasklist string }
 type tasklist struct {
 	key    tasklistKey
 	shard  int
-	active [taskstate.Cancelled + 1]int64
+	active [taskstate.Lapsed + 1]int64
 	// Ends since this owner took over, or since the list was forgotten.
-	completed, dead int64
-	columns         map[columnKey]*column
+	completed, dead, expired int64
+	// Attempts that failed since then.
+	failed  int64
+	columns map[columnKey]*column
 	// at is its place in Replica.order.
 	at int
 	// sent are its tasks that wait for a grant, the one whose trigger was sent first at the front. So
@@ -156,6 +158,8 @@ func (r *Replica) ended(e *Entry, fx *Effects) {
 		e.column.list.completed++
 	case taskstate.Dead:
 		e.column.list.dead++
+	case taskstate.Lapsed:
+		e.column.list.expired++
 	}
 	if r.replay == nil {
 		fx.Ended = append(fx.Ended, e)

@@ -173,7 +173,7 @@ func TestReads(t *testing.T) {
 	b.start(4)
 	b.start(3)
 	b.finish(taskstate.Failed, 3)
-	want := Census{Ready: 1, Running: 1, Backoff: 1, OldestReadyAt: scenarioStart}
+	want := Census{Ready: 1, Running: 1, Backoff: 1, Failed: 1, OldestReadyAt: scenarioStart}
 	if got := b.r.Describe("shop", "mail"); got != want {
 		t.Errorf("%+v", got)
 	}
@@ -209,7 +209,7 @@ func TestReads(t *testing.T) {
 	b.step(&Events{Seq: b.seq, At: b.now.MS, Events: []taskstate.Event{
 		{Kind: taskstate.Failed, ID: id(3), Fence: b.r.Get(id(3)).Token(), NonRetryable: true},
 	}})
-	if got := b.r.Describe("shop", "mail"); got != (Census{Completed: 1, Dead: 1}) {
+	if got := b.r.Describe("shop", "mail"); got != (Census{Completed: 1, Dead: 1, Failed: 2}) {
 		t.Errorf("%+v", got)
 	}
 	if at, ok := b.r.NextWake(); !ok || at != b.r.Get(id(4)).WakeAt() {
@@ -393,7 +393,7 @@ func TestBounced(t *testing.T) {
 
 // TestUnknownKindHalts (R21): also one just above the last.
 func TestUnknownKindHalts(t *testing.T) {
-	for _, kind := range []taskstate.Kind{0, taskstate.Fence + 1} {
+	for _, kind := range []taskstate.Kind{0, taskstate.Lapse + 1} {
 		b := newBench(t, Config{})
 		b.submit(nil, 1)
 		if fx := b.event(kind, 1, ids.Token{}); fx.Halt == nil || fx.Answers != nil || !strings.Contains(fx.Halt.Error(), "message 2") {

@@ -20,11 +20,13 @@ const (
 	Carried   Kind = 8
 	// Fence is about a matching shard and not about a task.
 	Fence Kind = 9
+	// Lapse: the time of a task that does not run is over.
+	Lapse Kind = 10
 )
 
 // String names the kind.
 func (k Kind) String() string {
-	names := [...]string{"none", "started", "succeeded", "failed", "heartbeat", "released", "cancel", "expired", "carried", "fence"}
+	names := [...]string{"none", "started", "succeeded", "failed", "heartbeat", "released", "cancel", "expired", "carried", "fence", "lapse"}
 	if int(k) < len(names) {
 		return names[k]
 	}

@@ -413,7 +413,8 @@ func TestRefusalsSayWhy(t *testing.T) {
 		{Waiting, Started, fault.Stale, "the task is waiting"},
 		{Cancelled, Succeeded, fault.Stale, "the attempt is over: the task is cancelled"},
 		{Ready, Heartbeat, fault.Stale, "the attempt is over: the task is ready"},
-		{Ready, Carried + 1, fault.Internal, "unknown kind of event"},
+		{Ready, Fence, fault.Internal, "unknown kind of event"},
+		{Ready, Lapse + 1, fault.Internal, "unknown kind of event"},
 		{Running, 255, fault.Internal, "unknown kind of event"},
 	} {
 		task := in(c.in)
@@ -475,16 +476,16 @@ func TestARefusalSaysWhy(t *testing.T) {
 
 func TestNames(t *testing.T) {
 	var kinds, states []string
-	for k := range Fence + 2 {
+	for k := range Lapse + 2 {
 		kinds = append(kinds, k.String())
 	}
-	for s := range Cancelled + 2 {
+	for s := range Lapsed + 2 {
 		states = append(states, fmt.Sprint(s, s.Finished()))
 	}
-	if got, want := strings.Join(kinds, " "), "none started succeeded failed heartbeat released cancel expired carried fence unknown"; got != want {
+	if got, want := strings.Join(kinds, " "), "none started succeeded failed heartbeat released cancel expired carried fence lapse unknown"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
-	want := "none false,waiting false,none false,ready false,running false,backoff false,completed true,dead true,cancelled true,none true"
+	want := "none false,waiting false,none false,ready false,running false,backoff false,completed true,dead true,cancelled true,expired true,none true"
 	if got := strings.Join(states, ","); got != want {
 		t.Errorf("%s, want %s", got, want)
 	}

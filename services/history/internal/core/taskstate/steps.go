@@ -26,6 +26,7 @@ func Load(t *Task, now int64) Effects {
 		t.step(Step{Kind: StepFired, At: now})
 		return t.ready(now)
 	}
+	t.limitTime(now)
 	t.step(Step{Kind: StepSubmitted, At: t.CreatedAt()})
 	if t.DueAt > now {
 		return t.park(now)
@@ -74,6 +75,9 @@ func (t *Task) failed(kind StepKind, message, errType string, final bool, delayM
 	case t.CancelRequested:
 		t.step(s)
 		t.cancelled(now, fx)
+	case !final && t.noTimeAt(now):
+		t.step(s)
+		t.lapse(now, fx)
 	case final || t.Failures >= t.Policy.MaxAttempts:
 		t.step(s)
 		t.step(Step{Kind: StepDead, At: now, Message: message, ErrType: errType})
@@ -82,6 +86,11 @@ func (t *Task) failed(kind StepKind, message, errType string, final bool, delayM
 		wait := delayMS
 		if wait <= 0 {
 			wait = t.retryDelay()
+		}
+		if t.noTimeAt(now + wait) {
+			t.step(s)
+			t.lapse(now, fx)
+			return
 		}
 		t.DueAt = now + wait
 		s.DueAt = t.DueAt

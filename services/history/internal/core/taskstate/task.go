@@ -29,10 +29,11 @@ const (
 	Running State = 4
 	// Backoff: failed, the next attempt is due soon enough to wait here.
 	Backoff State = 5
-	// Completed, Dead and Cancelled are the ends.
+	// Completed, Dead, Cancelled and Lapsed are the ends. Lapsed is "expired" in the API.
 	Completed State = 6
 	Dead      State = 7
 	Cancelled State = 8
+	Lapsed    State = 9
 )
 
 // Finished tells whether s is an end.
@@ -55,6 +56,8 @@ func (s State) String() string {
 		return "dead"
 	case Cancelled:
 		return "cancelled"
+	case Lapsed:
+		return "expired"
 	}
 	return "none"
 }
@@ -107,8 +110,8 @@ type Task struct {
 	Policy   *Policy
 	// Trace is its W3C trace context in 25 bytes; empty = not traced.
 	Trace string
-	// Headers are by name, ascending, and read-only; nil = none. A pointer, for the size of a task.
-	Headers *[]Header
+	// Extra is what few tasks have; nil = nothing. A pointer, for the size of a task.
+	Extra *Extra
 
 	Priority int32
 	State    State
@@ -157,8 +160,8 @@ func (t *Task) Token() ids.Token {
 	return ids.Token{Position: t.Position, Version: t.Version, Nonce: t.Attempt.Nonce}
 }
 
-// WakeAt is when the owner must look at t again: a lease that runs out or a
-// wait that ends; 0 = never.
+// WakeAt is when the owner must look at t again: a lease that runs out, a
+// wait that ends, or the time of a task that is ready; 0 = never.
 func (t *Task) WakeAt() int64 {
 	switch t.State {
 	case Running:
@@ -168,6 +171,8 @@ func (t *Task) WakeAt() int64 {
 		return t.Attempt.DeadlineAt
 	case Backoff:
 		return t.DueAt
+	case Ready:
+		return t.LapsesAt()
 	}
 	return 0
 }
@@ -189,6 +194,7 @@ const (
 	StepCancelRequested StepKind = 10
 	StepCancelled       StepKind = 11
 	StepDead            StepKind = 12
+	StepLapsed          StepKind = 13
 )
 
 // Step is one entry of a task's history.

@@ -41,6 +41,11 @@ func in(s State) *Task {
 	if s == Ready {
 		return t
 	}
+	if s == Lapsed {
+		t.Extra = &Extra{Expiry: Expiry{FinishBy: t0}}
+		Apply(t, &Event{Kind: Lapse, ID: t.ID, Fence: t.Token()}, t0)
+		return t
+	}
 	if s == Cancelled {
 		Apply(t, &Event{Kind: Cancel, ID: t.ID}, t0)
 		return t
@@ -60,8 +65,8 @@ func in(s State) *Task {
 }
 
 var (
-	allStates = []State{Waiting, Ready, Running, Backoff, Completed, Dead, Cancelled}
-	allKinds  = []Kind{Started, Succeeded, Failed, Heartbeat, Released, Cancel, Expired, Carried}
+	allStates = []State{Waiting, Ready, Running, Backoff, Completed, Dead, Cancelled, Lapsed}
+	allKinds  = []Kind{Started, Succeeded, Failed, Heartbeat, Released, Cancel, Expired, Carried, Lapse}
 )
 
 func TestEveryPairOfStateAndEvent(t *testing.T) {
@@ -72,6 +77,9 @@ func TestEveryPairOfStateAndEvent(t *testing.T) {
 		for _, k := range allKinds {
 			for _, stale := range []bool{false, true} {
 				task := in(s)
+				if k == Lapse {
+					task.Extra = &Extra{Expiry: Expiry{FinishBy: t0 + 5_000}}
+				}
 				before := *task
 				before.Steps = slices.Clone(task.Steps)
 				ev := Event{Kind: k, ID: task.ID, Fence: task.Token()}
@@ -239,6 +247,10 @@ func TestAnotherDomainCannotTouchIt(t *testing.T) {
 func TestI3_I4_AnyEventsGiveOneHolderAndOneHistory(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a, b := fresh(), fresh()
+		if rapid.Bool().Draw(t, "expires") {
+			a.Extra = &Extra{Expiry: Expiry{StartBy: t0 + 9_000, FinishBy: t0 + 20_000}}
+			b.Extra = a.Extra
+		}
 		now := t0
 		var holder *ids.Token
 		for range rapid.IntRange(1, 40).Draw(t, "events") {
@@ -262,6 +274,12 @@ func TestI3_I4_AnyEventsGiveOneHolderAndOneHistory(t *testing.T) {
 				holder = &fence
 			}
 			outcome := ev.Kind == Succeeded || ev.Kind == Failed || ev.Kind == Released
+			if v.Granted && !v.Repeated && a.Extra != nil && (now >= t0+20_000 || now >= t0+9_000 && a.Failures == 0 && a.Lost == 0) {
+				t.Fatalf("granted at +%d, when its time was over", now-t0)
+			}
+			if a.State == Lapsed && before != Lapsed && now < t0+9_000 && a.Failures == 0 {
+				t.Fatalf("it expired at +%d", now-t0)
+			}
 			if v.Code == "" && (outcome || ev.Kind == Heartbeat) && (holder == nil || ev.Fence != *holder) {
 				t.Fatalf("obeyed %+v, the holder is %+v", ev, holder)
 			}

@@ -24,15 +24,17 @@ var transitions = []transition{
 	{From: Ready, On: Cancel, To: []State{Cancelled}, do: cancelIdle},
 	{From: Backoff, On: Cancel, To: []State{Cancelled}, do: cancelIdle},
 	{From: Running, On: Succeeded, To: []State{Completed}, Fenced: true, do: succeed},
-	{From: Running, On: Failed, To: []State{Backoff, Waiting, Dead, Cancelled}, Fenced: true, do: fail},
+	{From: Ready, On: Lapse, To: []State{Lapsed}, Fenced: true, do: lapse},
+	{From: Backoff, On: Lapse, To: []State{Lapsed}, Fenced: true, do: lapse},
+	{From: Running, On: Failed, To: []State{Backoff, Waiting, Dead, Cancelled, Lapsed}, Fenced: true, do: fail},
 	{From: Running, On: Heartbeat, To: []State{Running}, Fenced: true, do: beat},
 	{From: Running, On: Released, To: []State{Ready, Cancelled}, Fenced: true, do: release},
-	{From: Running, On: Expired, To: []State{Running, Ready, Backoff, Waiting, Dead, Cancelled}, Fenced: true, do: expire},
+	{From: Running, On: Expired, To: []State{Running, Ready, Backoff, Waiting, Dead, Cancelled, Lapsed}, Fenced: true, do: expire},
 	{From: Running, On: Cancel, To: []State{Running}, do: cancelRunning},
 }
 
 // table is transitions by state and kind; absent pairs have a nil do.
-var table = func() (byPair [Cancelled + 1][Carried + 1]transition) {
+var table = func() (byPair [Lapsed + 1][Lapse + 1]transition) {
 	for _, row := range transitions {
 		byPair[row.From][row.On] = row
 	}
@@ -47,7 +49,7 @@ func Apply(t *Task, e *Event, now int64) (Verdict, Effects) {
 	if v, repeated := t.repeated(e); repeated {
 		return v, Effects{}
 	}
-	if int(e.Kind) >= len(table[0]) {
+	if int(e.Kind) >= len(table[0]) || e.Kind == Fence {
 		return refuse(fault.Internal, "unknown kind of event")
 	}
 	row := &table[t.State][e.Kind]
@@ -117,6 +119,9 @@ func start(t *Task, e *Event, now int64) (Verdict, Effects) {
 	if e.Fence.Version != t.Version+1 || !e.Fence.Position.Same(t.Position) {
 		return refuse(fault.Stale, "the trigger is out of date")
 	}
+	if t.lapsed(now) {
+		return refuse(fault.Stale, "the task has expired")
+	}
 	t.State = Running
 	t.Version++
 	limits := e.Limits
@@ -126,6 +131,9 @@ func start(t *Task, e *Event, now int64) (Verdict, Effects) {
 	t.Attempt = Attempt{
 		Nonce: e.Fence.Nonce, Worker: e.Worker, StartedAt: now,
 		DeadlineAt: now + t.Policy.StartToCloseMS, Limits: limits,
+	}
+	if by := t.Expiry().FinishBy; by > 0 {
+		t.Attempt.DeadlineAt = min(t.Attempt.DeadlineAt, by)
 	}
 	if t.Policy.HeartbeatTimeoutMS > 0 {
 		t.Attempt.BeatBy = now + t.Policy.HeartbeatTimeoutMS
@@ -190,7 +198,11 @@ func expire(t *Task, e *Event, now int64) (Verdict, Effects) {
 	// An expiry with a date may be proposed long after the worker fell silent: what ran out first counts.
 	silent := e.NotAfter > 0 && t.WakeAt() < t.Attempt.DeadlineAt
 	if now >= t.Attempt.DeadlineAt && !silent {
-		t.failed(StepTimedOut, "the attempt exceeded start_to_close", "timeout", false, 0, now, &fx)
+		over := "start_to_close"
+		if t.Attempt.DeadlineAt == t.Expiry().FinishBy {
+			over = "finish_within"
+		}
+		t.failed(StepTimedOut, "the attempt exceeded "+over, "timeout", false, 0, now, &fx)
 		return Verdict{}, fx
 	}
 	t.Lost++

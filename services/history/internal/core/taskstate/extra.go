@@ -1,14 +1,21 @@
 package taskstate
 
+// Extra is what few tasks have. It does not change once the task's submit is read, so copies of a task share it.
+type Extra struct {
+	// Headers are by name, ascending.
+	Headers []Header
+	Expiry  Expiry
+}
+
 // Header is a text that goes with a task; the engine only compares it.
 type Header struct{ Name, Value string }
 
 // HeaderList are the headers of t, by name.
 func (t *Task) HeaderList() []Header {
-	if t.Headers == nil {
+	if t.Extra == nil {
 		return nil
 	}
-	return *t.Headers
+	return t.Extra.Headers
 }
 
 // HasHeaders tells whether t has each of these headers with exactly this value.

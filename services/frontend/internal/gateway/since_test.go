@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"errors"
 	"testing"
 	"testing/synctest"
 
@@ -38,6 +39,48 @@ func TestI13HeadersWaitForTheClustersVersion(t *testing.T) {
 				t.Errorf("stored %v", h)
 			}
 		})
+	}
+}
+
+// TestI13ExpiryWaitsForTheClustersVersion: an older owner would run a task late, an older frontend ignore what its
+// type says.
+func TestI13ExpiryWaitsForTheClustersVersion(t *testing.T) {
+	for version, taken := range map[uint32]bool{logversion.Expiry - 1: false, logversion.Expiry: true} {
+		for field, set := range map[string]func(*yardv1.NewTask, *yardv1.TaskType){
+			"start_within_ms":  func(t *yardv1.NewTask, of *yardv1.TaskType) { t.StartWithinMs, of.StartWithinMs = 1000, 1000 },
+			"finish_within_ms": func(t *yardv1.NewTask, of *yardv1.TaskType) { t.FinishWithinMs, of.FinishWithinMs = 1000, 1000 },
+		} {
+			synctest.Test(t, func(t *testing.T) {
+				r := newRig(t, func(d *Deps) { d.LogVersion = func() uint32 { return version } }).running(t)
+				req, typ := tasks(2), &yardv1.TaskType{Name: "email.send"}
+				req.Tasks[0].Headers = map[string]string{"a": "1"}
+				set(req.Tasks[1], typ)
+				answer, put := r.answers(t)
+				r.PutType(r.call(), &yardv1.PutTypeRequest{Type: typ}, answer)
+				submitted := <-r.submit(t, req)
+				if taken {
+					accepted(t, submitted)
+					if got := <-put; got.err != nil {
+						t.Error(got.err)
+					}
+					if x := decode(t, r.log.tries[0].Data).Tasks[1].Expiry; x.GetStartWithinMs()+x.GetFinishWithinMs() != 1000 {
+						t.Errorf("stored %v", x)
+					}
+					return
+				}
+				wantField(t, submitted.err, "/tasks/1/"+field)
+				wantField(t, (<-put).err, "/type/"+field)
+			})
+		}
+	}
+}
+
+// wantField expects a refusal that waits for an upgrade and names a field.
+func wantField(t *testing.T, err error, path string) {
+	t.Helper()
+	wantCode(t, err, fault.FailedPrecondition)
+	if f := (*fault.Error)(nil); !errors.As(err, &f) || f.Path != path {
+		t.Errorf("the field is not %s: %v", path, err)
 	}
 }
 

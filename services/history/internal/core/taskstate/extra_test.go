@@ -3,7 +3,7 @@ package taskstate
 import "testing"
 
 func TestHasHeaders(t *testing.T) {
-	with := &Task{Headers: &[]Header{{"a", "1"}, {"b", ""}, {"c", "3"}}}
+	with := &Task{Extra: &Extra{Headers: []Header{{"a", "1"}, {"b", ""}, {"c", "3"}}}}
 	for _, c := range []struct {
 		of   *Task
 		want map[string]string

@@ -39,3 +39,28 @@ func TestHeadersGoThroughMemory(t *testing.T) {
 		}
 	}
 }
+
+// TestTimeToLiveGoesThroughMemory: what comes back from a store has the instants that were fixed when it was read first.
+func TestTimeToLiveGoesThroughMemory(t *testing.T) {
+	fixed := &logv1.Expiry{StartWithinMs: 1, FinishWithinMs: 2, StartByMs: 3, FinishByMs: 4}
+	with := changed(func(r *logv1.Record) { r.Expiry = fixed })
+	data, err := (&logv1.Batch{Tasks: []*logv1.Record{with, readable, with}}).MarshalVT()
+	if err != nil {
+		t.Fatal(err)
+	}
+	decoder := record.NewDecoder()
+	for range 2 { // its messages are used again
+		tasks, _, err := decoder.Submits(data, time.Time{})
+		if err != nil || len(tasks) != 3 {
+			t.Fatal(len(tasks), err)
+		}
+		for i, want := range []*logv1.Expiry{fixed, nil, fixed} {
+			if got := new(record.Encoder).Record(&tasks[i].Task).Expiry; !proto.Equal(got, want) || (got == nil) != (want == nil) {
+				t.Errorf("task %d: written %v, want %v", i, got, want)
+			}
+			if shown := record.Public(&tasks[i].Task, true); shown.StartByMs != want.GetStartByMs() || shown.FinishByMs != want.GetFinishByMs() {
+				t.Errorf("task %d: shown %v", i, shown)
+			}
+		}
+	}
+}

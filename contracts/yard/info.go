@@ -1,0 +1,181 @@
+package yard
+
+import (
+	"time"
+
+	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+)
+
+// State is where a task stands.
+type State string
+
+// The states. Later versions of the engine may have more.
+const (
+	// StateWaiting: due in the future, in the timer store.
+	StateWaiting State = "waiting"
+	// StateQueued: stored, and not yet read by the engine.
+	StateQueued State = "queued"
+	// StateReady: it may run now.
+	StateReady State = "ready"
+	// StateRunning: a worker has it.
+	StateRunning State = "running"
+	// StateBackoff: an attempt failed, and the next one is due later.
+	StateBackoff State = "backoff"
+	// StateCompleted: a worker completed it.
+	StateCompleted State = "completed"
+	// StateDead: out of attempts, or failed for good. It is in the dead letters.
+	StateDead State = "dead"
+	// StateCancelled: somebody cancelled it.
+	StateCancelled State = "cancelled"
+	// StateExpired: it did not start or was not completed in its time.
+	StateExpired State = "expired"
+)
+
+// Finished tells whether s is a last state.
+func (s State) Finished() bool {
+	switch s {
+	case StateCompleted, StateDead, StateCancelled, StateExpired:
+		return true
+	}
+	return false
+}
+
+// TaskInfo is all that is known of a task. A time that is not known is the zero one.
+type TaskInfo struct {
+	ID       string
+	Domain   string
+	Tasklist string
+	Type     string
+	// Priority is 1 (most urgent) to 5.
+	Priority int
+	State    State
+	// Payload is the input, Result the output of a completed task, Progress the last one of the running attempt. Lists have none.
+	Payload, Result, Progress Payload
+	// Failures counts attempts that failed, Grants those that were given to a worker, whatever became of them.
+	Failures, Grants int
+	// CreatedAt is when it was accepted, DueAt when it is or was due, FinishedAt when it ended.
+	CreatedAt, DueAt, FinishedAt time.Time
+	// StartBy and FinishBy are when it expires, unless it has started or is completed by then.
+	StartBy, FinishBy time.Time
+	// ErrorMessage, for people, and ErrorType, for programs, are those of the last failure.
+	ErrorMessage, ErrorType string
+	// Worker is who runs it.
+	Worker string
+	// CancelRequested: it was cancelled while it ran, and its worker has not stopped yet.
+	CancelRequested bool
+	// Events is its history, oldest first. Lists have none.
+	Events []Event
+	// Traceparent is its W3C trace context.
+	Traceparent string
+	// Headers are as they were submitted.
+	Headers map[string]string
+}
+
+// Event is one step in a task's life.
+type Event struct {
+	// Kind is what happened, such as "started": the names of TaskEventKind in the API, in lower case. Later versions of the
+	// engine may have more.
+	Kind string
+	// At is when the log had it.
+	At time.Time
+	// Grant is the number of the attempt that it belongs to; 0 = none.
+	Grant int
+	// Worker is who ran it.
+	Worker string
+	// Message is an error or a reason, for people; ErrorType is for programs.
+	Message, ErrorType string
+	// DueAt is when a task that was parked or failed is due again.
+	DueAt time.Time
+}
+
+// TasklistInfo is what a tasklist holds.
+type TasklistInfo struct {
+	Tasklist string
+	// Ready tasks may run now, Running ones have a worker, Backoff ones wait for their next attempt in memory, Waiting
+	// ones are in the timer store.
+	Ready, Running, Backoff, Waiting int64
+	// UnreadBatches counts messages of the log (1 to 1000 tasks each) that are not yet read.
+	UnreadBatches int64
+	// OldestReady is for how long the oldest ready task has been so.
+	OldestReady time.Duration
+	// WaitingPolls counts the polls that wait right now.
+	WaitingPolls int64
+	// Completed, Dead and Expired count tasks, Failed attempts, since the owners of the partitions took over.
+	Completed, Failed, Dead, Expired int64
+	// Slots tells of each type that holds some how full its limit is.
+	Slots []SlotUse
+	// LaggingLanes is how many priorities, over all partitions, go on without this domain, since it has more ready tasks there
+	// than are held of one. They are read when workers have taken some of those.
+	LaggingLanes int
+}
+
+// SlotUse tells how full the concurrency limit of a type is.
+type SlotUse struct {
+	Type         string
+	InUse, Limit int
+}
+
+func infoOf(w *yardv1.Task) *TaskInfo {
+	t := &TaskInfo{
+		ID: w.GetTaskId(), Domain: w.GetDomain(), Tasklist: w.GetTasklist(), Type: w.GetType(), Priority: int(w.GetPriority()),
+		State: State(w.GetState().Name()), Payload: payloadOf(w.GetPayload()), Result: payloadOf(w.GetResult()), Progress: payloadOf(w.GetProgress()),
+		Failures: int(w.GetFailures()), Grants: int(w.GetGrants()),
+		CreatedAt: instant(w.GetCreatedAtMs()), DueAt: instant(w.GetDueAtMs()), FinishedAt: instant(w.GetFinishedAtMs()),
+		StartBy: instant(w.GetStartByMs()), FinishBy: instant(w.GetFinishByMs()),
+		ErrorMessage: w.GetErrorMessage(), ErrorType: w.GetErrorType(), Worker: w.GetWorker(), CancelRequested: w.GetCancelRequested(),
+		Traceparent: w.GetTraceparent(), Headers: w.GetHeaders(),
+	}
+	for _, e := range w.GetEvents() {
+		t.Events = append(t.Events, Event{
+			Kind: e.Kind.Name(), At: instant(e.AtMs), Grant: int(e.Grant), Worker: e.Worker, Message: e.Message, ErrorType: e.ErrorType,
+			DueAt: instant(e.DueAtMs),
+		})
+	}
+	return t
+}
+
+// instant is a time of the API; 0 stands for none.
+func instant(ms int64) time.Time {
+	if ms == 0 {
+		return time.Time{}
+	}
+	return time.UnixMilli(ms)
+}
+
+func tasklistInfoOf(w *yardv1.DescribeTasklistResponse) TasklistInfo {
+	t := TasklistInfo{
+		Tasklist: w.GetTasklist(), Ready: w.GetReady(), Running: w.GetRunning(), Backoff: w.GetBackoff(), Waiting: w.GetWaiting(),
+		UnreadBatches: w.GetUnreadBatches(), OldestReady: time.Duration(w.GetOldestReadyMs()) * time.Millisecond, WaitingPolls: w.GetWaitingPolls(),
+		Completed: w.GetCompleted(), Failed: w.GetFailed(), Dead: w.GetDead(), Expired: w.GetExpired(), LaggingLanes: int(w.GetLaggingLanes()),
+	}
+	for _, s := range w.GetSlots() {
+		t.Slots = append(t.Slots, SlotUse{Type: s.Type, InUse: int(s.InUse), Limit: int(s.Limit)})
+	}
+	return t
+}
+
+// Filter says which tasks a list has. The zero one means all.
+type Filter struct {
+	// Tasklist and Type: only those of them. Default: all.
+	Tasklist, Type string
+	// States: only those in one of them. Default: all.
+	States []State
+	// Headers: only tasks that have each of these with exactly this value; at most 4. There is no index of headers: pages may
+	// hold few tasks and more may follow all the same.
+	Headers map[string]string
+	// Limit is the number of tasks of a List, or of one request of Tasks, 1..1000. Default 100.
+	Limit int
+}
+
+// wire is the first page that f asks for. A state that this version does not know is refused by the engine.
+func (f Filter) wire() *yardv1.ListRequest {
+	w := &yardv1.ListRequest{Tasklist: f.Tasklist, Type: f.Type, Headers: f.Headers, Limit: int32Of(f.Limit)}
+	for _, s := range f.States {
+		var state yardv1.TaskState
+		if state.UnmarshalText([]byte(s)) != nil {
+			state = -1
+		}
+		w.States = append(w.States, state)
+	}
+	return w
+}

@@ -1,0 +1,84 @@
+package yard
+
+import (
+	"context"
+	"iter"
+
+	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+)
+
+// Wire is the API as it is on the wire, for programs that have a loop of their own in place of a Worker, or show answers as they
+// came. Its messages are those of package gen/yardv1, and nothing is done per task. Its methods repeat what is safe to repeat,
+// as the Client's do.
+type Wire struct{ c *Client }
+
+// Wire is the low-level API of the client's domain, on the same connection.
+func (c *Client) Wire() Wire { return Wire{c} }
+
+// Poll asks for tasks once and returns them, none where the wait ended without
+// work. It does not retry.
+//
+// Where ctx ends first, the poll takes back its interest in the answer, and
+// returns the tasks, without an error, if they had come by then: the caller must
+// run them or hand them back (Fail with not_started). An answer after that finds
+// nobody, and the engine hands its tasks to others by itself.
+func (w Wire) Poll(ctx context.Context, req *yardv1.PollRequest) ([]*yardv1.PolledTask, error) {
+	return w.c.poll(ctx, req)
+}
+
+// Complete reports up to 1000 attempts that succeeded and returns the verdict
+// of each, in order. One request, repeated while nobody takes it and until ctx
+// ends; verdicts with code UNKNOWN are the caller's to repeat. Keep a request
+// below the server's largest message (1 MiB by default).
+func (w Wire) Complete(ctx context.Context, tasks []*yardv1.Completion) ([]*yardv1.Verdict, error) {
+	return w.c.outcome(ctx, "tasks.complete", &yardv1.CompleteRequest{Tasks: tasks}, len(tasks))
+}
+
+// Fail reports up to 1000 attempts that failed, or hands them back with
+// not_started. Otherwise it is like Complete.
+func (w Wire) Fail(ctx context.Context, tasks []*yardv1.Failure) ([]*yardv1.Verdict, error) {
+	return w.c.outcome(ctx, "tasks.fail", &yardv1.FailRequest{Tasks: tasks}, len(tasks))
+}
+
+// Heartbeat is a sign of life of up to 1000 attempts. A verdict with
+// cancel_requested asks the worker to stop. Otherwise it is like Complete.
+func (w Wire) Heartbeat(ctx context.Context, tasks []*yardv1.Beat) ([]*yardv1.Verdict, error) {
+	return w.c.outcome(ctx, "tasks.heartbeat", &yardv1.HeartbeatRequest{Tasks: tasks}, len(tasks))
+}
+
+// Cancel is Client.Cancel in one request, with the engine's verdict for each task, in order.
+func (w Wire) Cancel(ctx context.Context, req *yardv1.CancelRequest) ([]*yardv1.Verdict, error) {
+	return w.c.outcome(ctx, "tasks.cancel", req, len(req.TaskIds))
+}
+
+// Get returns all that is known of a task, or NOT_FOUND.
+func (w Wire) Get(ctx context.Context, taskID string) (*yardv1.Task, error) {
+	resp, err := call[yardv1.GetResponse](ctx, &w.c.transport, w.c.subject("tasks.get"), &yardv1.GetRequest{TaskId: taskID})
+	return resp.GetTask(), err
+}
+
+// List returns one page of tasks.
+func (w Wire) List(ctx context.Context, filter *yardv1.ListRequest) (*yardv1.ListResponse, error) {
+	return call[yardv1.ListResponse](ctx, &w.c.transport, w.c.subject("tasks.list"), filter)
+}
+
+// Tasks yields the tasks of all pages from filter's cursor on, as Client.Tasks does. A nil filter matches all.
+func (w Wire) Tasks(ctx context.Context, filter *yardv1.ListRequest) iter.Seq2[*yardv1.Task, error] {
+	return pages(func(cursor string) ([]*yardv1.Task, string, error) {
+		req := &yardv1.ListRequest{}
+		if filter != nil {
+			req = filter.CloneVT()
+		}
+		if cursor != "" {
+			req.Cursor = cursor
+		}
+		resp, err := w.List(ctx, req)
+		return resp.GetTasks(), resp.GetNextCursor(), err
+	})
+}
+
+// DescribeTasklist tells what a tasklist holds.
+func (w Wire) DescribeTasklist(ctx context.Context, tasklist string) (*yardv1.DescribeTasklistResponse, error) {
+	req := &yardv1.DescribeTasklistRequest{Tasklist: tasklist}
+	return call[yardv1.DescribeTasklistResponse](ctx, &w.c.transport, w.c.subject("tasklists.describe"), req)
+}

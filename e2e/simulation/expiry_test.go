@@ -1,0 +1,35 @@
+package simulation
+
+import "github.com/yardmaster-io/yardmaster/services/history/historysim"
+
+// inTime holds that what has no time limit does not expire, that what has one does not before, and that no attempt begins
+// when the time is over.
+func (c *checker) inTime(t *historysim.Task) {
+	x := t.Expiry()
+	if x.StartWithinMS > 0 != (x.StartBy > 0) || x.FinishWithinMS > 0 != (x.FinishBy > 0) {
+		c.w.violated("%s ends with the time limits %+v", c.w.name(t.ID), x)
+	}
+	begun := false
+	for i := range t.Steps {
+		s := &t.Steps[i]
+		switch s.Kind {
+		case historysim.StepStarted:
+			if late := !begun && x.StartBy > 0 && s.At >= x.StartBy || x.FinishBy > 0 && s.At >= x.FinishBy; late {
+				c.w.violated("attempt %d of %s begins at %d, its time was %+v", s.Grant, c.w.name(t.ID), s.At, x)
+			}
+		case historysim.StepFailed, historysim.StepTimedOut, historysim.StepLost:
+			begun = true
+		}
+	}
+	first := x.StartBy
+	if first == 0 || x.FinishBy > 0 && x.FinishBy < first {
+		first = x.FinishBy
+	}
+	switch {
+	case t.State != historysim.Lapsed:
+	case x == (historysim.Expiry{}):
+		c.w.violated("%s has no time limit, and has expired", c.w.name(t.ID))
+	case begun && x.FinishBy == 0, !begun && t.FinishedAt < first:
+		c.w.violated("%s expires at %d, its time was %+v, it has begun: %v", c.w.name(t.ID), t.FinishedAt, x, begun)
+	}
+}

@@ -1,0 +1,41 @@
+package yardtest
+
+import (
+	"runtime"
+	"testing"
+	"testing/synctest"
+
+	"github.com/nats-io/nats-server/v2/server/ats"
+)
+
+// FakeTime runs a test with an engine of its own, both in a bubble of testing/synctest. There time is fake: it begins at
+// midnight UTC of 2000-01-01, and jumps when every goroutine of the bubble waits for it. So a test that
+// sleeps for an hour, waits for a task that is delayed by one, or for a retry, a heartbeat timeout, a lease or an expiry,
+// goes on after some seconds:
+//
+//	yardtest.FakeTime(t, func(t *testing.T, e *yardtest.Engine) {
+//		id, _ := SendEmail.Submit(ctx, e.Client, email, yard.WithTask(func(t *yard.Task) { t.Delay = time.Hour }))
+//		...
+//	})
+//
+// The engine works while time jumps: a second of fake time costs it 1 to 2 ms. An hour takes some seconds, a day some minutes.
+//
+// What holds in a bubble holds here: goroutines of the test must end before it does, its channels and timers stay in it, and whoever
+// waits for anything but time and the bubble's own goroutines, such as a socket, stops the time. The engine
+// has no socket: its Client and the clients of Connect reach it through memory. The test must not be parallel, nor run subtests.
+func FakeTime(t *testing.T, test func(t *testing.T, e *Engine)) {
+	t.Helper()
+	t.Setenv("YARDTEST_FAKE_TIME", "1") // ends a parallel test: nats.go keeps used timers for all of the process
+	ats.Register()                      // the server's clock for the age of its caches, one for all of the process
+	defer ats.Unregister()
+	forgetTimers()
+	defer forgetTimers()
+	synctest.Test(t, func(t *testing.T) { test(t, start(t, &host{dir: t.TempDir(), faked: true})) })
+}
+
+// forgetTimers empties the pools of the process. A timer that was made in a bubble must not be used outside, nor in another
+// one, and nats.go has a pool of used ones. A pool is empty after two collections (sync.Pool).
+func forgetTimers() {
+	runtime.GC()
+	runtime.GC()
+}

@@ -1,0 +1,50 @@
+package gateway
+
+import (
+	"strconv"
+
+	"github.com/yardmaster-io/yardmaster/contracts/fault"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/contracts/logversion"
+)
+
+// tasksKnown refuses fields of tasks that a node of an older log version would lose (I13).
+func (g *Gateway) tasksKnown(tasks []*yardv1.NewTask) error {
+	for i, t := range tasks {
+		field, since := "", uint32(0)
+		switch {
+		case t.StartWithinMs != 0:
+			field, since = "start_within_ms", logversion.Expiry
+		case t.FinishWithinMs != 0:
+			field, since = "finish_within_ms", logversion.Expiry
+		case len(t.Headers) > 0:
+			field, since = "headers", logversion.Headers
+		default:
+			continue
+		}
+		if g.LogVersion() < since {
+			return g.known("/tasks/"+strconv.Itoa(i)+"/"+field, since)
+		}
+	}
+	return nil
+}
+
+// typeKnown refuses settings of a type by which a node of an older log version would not accept tasks.
+func (g *Gateway) typeKnown(t *yardv1.TaskType) error {
+	switch {
+	case t.StartWithinMs != 0:
+		return g.known("/type/start_within_ms", logversion.Expiry)
+	case t.FinishWithinMs != 0:
+		return g.known("/type/finish_within_ms", logversion.Expiry)
+	}
+	return nil
+}
+
+// known tells whether each node of the cluster knows what came with a log version.
+func (g *Gateway) known(path string, since uint32) error {
+	if v := g.LogVersion(); v < since {
+		return fault.At(fault.FailedPrecondition, path,
+			"needs log version %d, the cluster writes %d: update all nodes, then run yard upgrade finalize", since, v)
+	}
+	return nil
+}
