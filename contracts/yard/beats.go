@@ -28,14 +28,14 @@ const (
 	beatFlightsMax = 4
 )
 
-// pulse is when an attempt is beaten for, and what is told with it.
+// pulse is when an attempt is beaten for, and what is sent with it.
 type pulse struct {
 	every time.Duration
 	next  time.Time
 	last  time.Time
 	// paced: the next beat is for a hint of a cancel, or repeats one that was in vain; it must not go along with an earlier one.
 	paced bool
-	// progress is what the handler told and the engine has not confirmed.
+	// progress is what the handler reported and the engine has not confirmed.
 	progress *yardv1.Payload
 }
 
@@ -77,7 +77,7 @@ func (b *beater) remove(h *held) {
 	delete(b.held, h)
 }
 
-// progress has p told with a beat within progressPace of the last one.
+// progress sends p with a heartbeat within progressPace of the last one.
 func (b *beater) progress(h *held, p *yardv1.Payload) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -19,7 +19,7 @@ import (
 const timeoutDefault = 10 * time.Second
 
 // How a connection of Connect behaves: a broken one is noticed within seconds
-// and tried again for ever.
+// and tried again forever.
 const (
 	dialTimeout     = 2 * time.Second
 	reconnectWait   = 100 * time.Millisecond
@@ -35,7 +35,7 @@ type Client struct {
 	providers trace.TracerProvider
 	givenUp   *givenUp
 	together  *together
-	// clock is what the server's clock is ahead of ours, ns, where it has told so.
+	// clock is what the server's clock is ahead of ours, ns, if it has reported it.
 	clock atomic.Int64
 	// wrapped is submits through the middleware; nil where there is none.
 	wrapped SubmitFunc
@@ -95,14 +95,14 @@ func NewClient(nc *nats.Conn, domain string, opts ...ClientOption) (*Client, err
 
 // Connect connects to NATS (one URL, or several separated by commas) and makes a
 // client of a domain; Close ends the connection. A connection that breaks later
-// is restored for ever. The error is UNAVAILABLE where no server answers, INVALID_ARGUMENT
+// is restored forever. The error is UNAVAILABLE where no server answers, INVALID_ARGUMENT
 // where the URL or the domain is none.
 func Connect(url, domain string, opts ...ClientOption) (*Client, error) {
 	if err := checkDomain(domain); err != nil {
 		return nil, err
 	}
 	cfg := newClientConfig(opts)
-	// No reconnect buffer: it would send, much later, what its caller was told had failed.
+	// No reconnect buffer: it would send, much later, what its caller believes to have failed.
 	options := append([]nats.Option{
 		nats.Name("yard-sdk"),
 		nats.Timeout(dialTimeout),

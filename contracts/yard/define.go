@@ -19,7 +19,7 @@ type TaskOption func(*Task)
 func WithTask(change func(*Task)) TaskOption { return change }
 
 // Define names a task type and the tasklist on which its tasks queue. Options hold for all of its tasks. What is wrong
-// with a name is told by Submit and Worker.Run.
+// with a name is returned by Submit and Worker.Run.
 func Define[In, Out any](taskType, tasklist string, opts ...TaskOption) *Definition[In, Out] {
 	d := &Definition[In, Out]{task: Task{Type: taskType, Tasklist: tasklist}}
 	for _, opt := range opts {

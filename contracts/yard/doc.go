@@ -24,7 +24,7 @@
 //
 // While handlers run, the worker beats for all of them together, at a third of
 // their heartbeat timeout, or every 10 s where there is none: that is how it
-// learns of cancels. A cancel is also told at once to all workers of the domain, and
+// learns of cancels. A cancel is also announced at once to all workers of the domain, and
 // who runs the task beats for it. When a handler returns, its outcome joins the next request:
 // while one request is under way the next one gathers, so a busy worker sends
 // hundreds of outcomes at once and an idle one sends each at once. Outcomes

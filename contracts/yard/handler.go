@@ -34,7 +34,7 @@ type Attempt struct {
 	CreatedAt time.Time
 	// Deadline is when the attempt must be over; the handler's context ends then.
 	Deadline time.Time
-	// HeartbeatTimeout is how long the worker may be silent; 0 = for ever.
+	// HeartbeatTimeout is how long the worker may be silent; 0 = forever.
 	HeartbeatTimeout time.Duration
 
 	token string
@@ -76,7 +76,7 @@ func WithHandlerMiddleware(m ...Middleware) HandlerOption {
 
 // Handle registers a typed handler for a task type, to be called before Run. In
 // is decoded as Payload.Decode does, Out encoded as NewPayload does; an Out of
-// struct{} is no result. What is wrong with a registration is told by Run.
+// struct{} is no result. What is wrong with a registration is returned by Run.
 func Handle[In, Out any](w *Worker, taskType string, handle func(context.Context, In) (Out, error), opts ...HandlerOption) {
 	if handle == nil {
 		w.HandleFunc(taskType, nil, opts...)
@@ -124,7 +124,7 @@ func (w *Worker) HandleFunc(taskType string, handle HandlerFunc, opts ...Handler
 }
 
 // HandleRest takes the tasks of all types that have no handler of their own: the worker then asks
-// for tasks of any type. What is wrong with a registration is told by Run.
+// for tasks of any type. What is wrong with a registration is returned by Run.
 func (w *Worker) HandleRest(handle HandlerFunc, opts ...HandlerOption) {
 	if handle == nil || w.rest != nil {
 		w.problems = append(w.problems, errors.New("the rest of the types wants one handler function"))
@@ -165,7 +165,7 @@ func Info(ctx context.Context) Attempt {
 func Progress(ctx context.Context, v any) error {
 	h, ok := ctx.Value(heldKey{}).(*held)
 	if !ok {
-		return fault.New(fault.FailedPrecondition, "progress is told by a handler, with its own context")
+		return fault.New(fault.FailedPrecondition, "progress is reported by a handler, with its own context")
 	}
 	p, err := NewPayload(v)
 	if err != nil {

@@ -30,7 +30,7 @@ func (c *Client) List(ctx context.Context, filter Filter) ([]*TaskInfo, error) {
 }
 
 // Cancel cancels up to 1000 tasks. A waiting one is cancelled at once; the
-// worker of a running one is told by its next heartbeat. The error joins one
+// worker of a running one is notified by its next heartbeat. The error joins one
 // *fault.Error per task that was not cancelled, with its id in the detail under
 // "task_id"; NOT_FOUND and FAILED_PRECONDITION (finished already) are the usual ones.
 func (c *Client) Cancel(ctx context.Context, taskIDs ...string) error {

@@ -60,7 +60,7 @@ type session struct {
 	engine engine
 	log    *slog.Logger
 	tracer trace.Tracer
-	// spanOptions are those of every span; made once, since a no-op tracer shall cost nothing.
+	// spanOptions are those of every span; made once, since a no-op tracer must cost nothing.
 	spanOptions []trace.SpanStartOption
 	// types are those that are asked for; none = all.
 	types    []string

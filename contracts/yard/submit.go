@@ -26,7 +26,7 @@ const requestTasksMax = 1000
 // code it was not.
 //
 // Tasks that several goroutines submit at once travel together: while one request is
-// under way, the next one gathers. Each is judged by itself all the same.
+// under way, the next one gathers. Each is checked by itself all the same.
 func (c *Client) Submit(ctx context.Context, task Task) (string, error) {
 	if c.wrapped != nil {
 		return c.submitWrapped(ctx, task)

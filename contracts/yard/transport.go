@@ -174,7 +174,7 @@ func retryAfterOf(err error) time.Duration {
 }
 
 func nobodyServes(subject string) error {
-	return fault.New(fault.Unavailable, "nobody serves %s right now", subject)
+	return fault.New(fault.Unavailable, "no node serves %s now", subject)
 }
 
 func notSent(ctx context.Context, nc *nats.Conn) error {

@@ -164,10 +164,10 @@ func waitMS(ctx context.Context) int64 {
 	return max(wait.Milliseconds(), 0)
 }
 
-// unfinished is the error of a wait that ended first. Stored says whether the engine has told of the task.
+// unfinished is the error of a wait that ended first. Stored says whether the engine has confirmed the task.
 func unfinished(taskID string, stored bool, cause error) error {
 	if !stored {
-		return fmt.Errorf("%w: %w", fault.New(fault.Unavailable, "the engine told nothing of task %s", taskID), cause)
+		return fmt.Errorf("%w: %w", fault.New(fault.Unavailable, "the engine did not report on task %s", taskID), cause)
 	}
 	return &UnfinishedError{TaskID: taskID, cause: cause}
 }

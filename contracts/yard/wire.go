@@ -21,13 +21,13 @@ func (c *Client) Wire() Wire { return Wire{c} }
 // Where ctx ends first, the poll takes back its interest in the answer, and
 // returns the tasks, without an error, if they had come by then: the caller must
 // run them or hand them back (Fail with not_started). An answer after that finds
-// nobody, and the engine hands its tasks to others by itself.
+// no one, and the engine hands its tasks to others by itself.
 func (w Wire) Poll(ctx context.Context, req *yardv1.PollRequest) ([]*yardv1.PolledTask, error) {
 	return w.c.poll(ctx, req)
 }
 
 // Complete reports up to 1000 attempts that succeeded and returns the verdict
-// of each, in order. One request, repeated while nobody takes it and until ctx
+// of each, in order. One request, repeated while no one takes it and until ctx
 // ends; verdicts with code UNKNOWN are the caller's to repeat. Keep a request
 // below the server's largest message (1 MiB by default).
 func (w Wire) Complete(ctx context.Context, tasks []*yardv1.Completion) ([]*yardv1.Verdict, error) {

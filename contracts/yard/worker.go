@@ -65,7 +65,7 @@ func WithConcurrency(n int) WorkerOption { return func(c *workerConfig) { c.conc
 func WithPollBatch(n int) WorkerOption { return func(c *workerConfig) { c.pollBatch = n } }
 
 // WithPollWait sets how long a poll stays open without work, 100 ms to 60 s. Default
-// 5 s. A matching process that is killed takes its waiting polls along and nobody
+// 5 s. A matching process that is killed takes its waiting polls along and no one
 // tells: the worker polls again only when this and 3 s more are over.
 func WithPollWait(d time.Duration) WorkerOption { return func(c *workerConfig) { c.pollWait = d } }
 
@@ -102,7 +102,7 @@ func WithMiddleware(m ...Middleware) WorkerOption {
 }
 
 // NewWorker makes a worker of a tasklist. Give it handlers, then Run it. What is
-// wrong with its options is told by Run.
+// wrong with its options is returned by Run.
 func NewWorker(c *Client, tasklist string, opts ...WorkerOption) *Worker {
 	cfg := workerConfig{
 		concurrency: concurrencyDefault, pollBatch: requestTasksMax, pollWait: pollWaitDefault,

@@ -183,7 +183,7 @@ func TestOutcomesAreRepeated(t *testing.T) {
 	}
 }
 
-// TestOutcomeIsRepeatedPastTheDeadline, since the engine ends no attempt while its log stands still; and not for ever.
+// TestOutcomeIsRepeatedPastTheDeadline, since the engine ends no attempt while its log stands still; and not forever.
 func TestOutcomeIsRepeatedPastTheDeadline(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		b := newBench()

@@ -145,7 +145,7 @@ func (w *Watch) say(s Skew, before level) level {
 	case tooFar:
 		w.Log.Error("this node is not ready", append(about, "error", w.tooFar(s))...)
 	case off:
-		w.Log.Warn("this node's clock is wrong; the server's time is used instead: set the clock that is wrong (NTP)", about...)
+		w.Log.Warn("this node's clock is off; the server's time is used instead: set the clock that is wrong (NTP)", about...)
 	case right:
 		w.Log.Info("this node's clock is right again", about...)
 	}

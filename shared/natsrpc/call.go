@@ -68,7 +68,7 @@ func withDeadline(ctx context.Context) (context.Context, context.CancelFunc) {
 func callFault(subject string, err error) *fault.Error {
 	switch {
 	case errors.Is(err, nats.ErrNoResponders):
-		return fault.New(fault.Unavailable, "no service answers on %s", subject)
+		return fault.New(fault.Unavailable, "no node serves %s now", subject)
 	case errors.Is(err, context.DeadlineExceeded):
 		return fault.New(fault.Unavailable, "%s: timed out", subject)
 	case errors.Is(err, context.Canceled):

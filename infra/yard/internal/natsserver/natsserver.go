@@ -44,7 +44,7 @@ type Config struct {
 	Host string
 	// Port for clients. Default 0 = a free one.
 	Port int
-	// NoSocket: nobody can connect but who has the Server, see InProcessConn.
+	// NoSocket: no one can connect but who has the Server, see InProcessConn.
 	NoSocket bool
 	// Sync is SyncAlways (the default) or a duration such as 2m: how long accepted
 	// tasks may exist in memory only. A killed process loses nothing either way; a

@@ -167,7 +167,7 @@ func TestDomainsAreDeletedWhereTheyHoldNothing(t *testing.T) {
 		_, err = remove(r, shop)
 		wantCode(t, err, fault.Unavailable)
 		if !r.catalog.HasDomain("shop") {
-			t.Fatal("it is gone, and nobody knows what it held")
+			t.Fatal("it is gone, and no one knows what it held")
 		}
 
 		r = newRig(t, holding([]yardv1.TaskState{yardv1.TaskState_TASK_STATE_COMPLETED}, 0))

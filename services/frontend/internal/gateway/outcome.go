@@ -15,11 +15,11 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/validate"
 )
 
-// codeOK is the code of an entry that came true.
+// codeOK is the code of an entry that was applied.
 const codeOK = "OK"
 
 // noSuchTask is the one text of NOT_FOUND, whoever finds out: an unknown task, another
-// domain's, and a forged token are not to be told apart.
+// domain's, and a forged token are not to be distinguished.
 const noSuchTask = "there is no such task, or it finished long ago"
 
 // Complete tells of attempts that succeeded (tasks.complete).
@@ -42,7 +42,7 @@ func (g *Gateway) Cancel(c Call, req *yardv1.CancelRequest, answer Answer) {
 	g.outcome(c, false, answer, func() ([]validate.Outcome, error) { return validate.Cancel(req, c.Domain) })
 }
 
-// outcome judges a request and sends each entry to the partition of its task.
+// outcome checks a request and sends each entry to the partition of its task.
 // Traced are those that end an attempt.
 func (g *Gateway) outcome(c Call, traced bool, answer Answer, judge func() ([]validate.Outcome, error)) {
 	if err := g.domain(&c); err != nil {
@@ -190,7 +190,7 @@ func (r *outcomeRequest) hint() {
 		err = r.g.Bus.PublishCancelHint(r.call.Domain, data)
 	}
 	if err != nil {
-		r.g.Log.Debug("workers were not told of a cancel", "domain", r.call.Domain, "tasks", len(hint.TaskIds), "error", err)
+		r.g.Log.Debug("workers were not notified of a cancel", "domain", r.call.Domain, "tasks", len(hint.TaskIds), "error", err)
 	}
 }
 

@@ -185,7 +185,7 @@ func TestPollWithoutWaitIsUnavailableAtOnce(t *testing.T) {
 		<-got
 		r.PollUnheard(r.bus.sentPolls()[0].id)
 		wantCode(t, (<-got).err, fault.Unavailable)
-		r.PollUnheard(99) // of nobody
+		r.PollUnheard(99) // of no one
 	})
 }
 

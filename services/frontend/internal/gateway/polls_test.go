@@ -25,7 +25,7 @@ func TestPollsWaitForTheFirstOwner(t *testing.T) {
 		}
 		time.Sleep(time.Second + tickEvery/5) // between two ticks
 		if n := len(r.bus.sentPolls()); n != 0 {
-			t.Errorf("%d polls were sent to nobody", n)
+			t.Errorf("%d polls were sent to no one", n)
 		}
 		for m := range rigShards {
 			r.EpochOpened(m, 7)
@@ -121,7 +121,7 @@ func TestASendingThatFails(t *testing.T) {
 		err         fault.Code
 	}{
 		"nothing": {func(*rig, sentPoll) {}, 1, 0, ""},
-		"it reached the server, where nobody was, and it was sent again": {func(r *rig, s sentPoll) {
+		"it reached the server, where no one was, and it was sent again": {func(r *rig, s sentPoll) {
 			r.PollUnheard(s.id)
 			r.EpochOpened(s.shard, rigEpoch+1)
 		}, 1, 0, ""},

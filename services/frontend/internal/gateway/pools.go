@@ -57,7 +57,7 @@ type Place struct {
 }
 
 // Admit counts a request of so many bytes in, or refuses it. The domain is the subject's, not
-// judged yet. The caller calls Release once the request is answered.
+// checked yet. The caller calls Release once the request is answered.
 func (g *Gateway) Admit(domain string, bytes int) (Place, error) {
 	p := Place{of: strangers, bytes: bytes}
 	if domain == topology.ReservedDomain || g.Catalog.HasDomain(domain) {

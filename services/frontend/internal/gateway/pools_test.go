@@ -211,7 +211,7 @@ func TestI14_PollsLeaveRoomForOthers(t *testing.T) {
 	}
 }
 
-// unheard tells for so long that nobody took what is sent.
+// unheard tells for so long that no one took what is sent.
 func unheard(r *rig, lasts time.Duration) {
 	told := 0
 	for end := time.Now().Add(lasts); time.Now().Before(end); time.Sleep(tickEvery) {

@@ -184,7 +184,7 @@ func (g *Gateway) List(c Call, req *yardv1.ListRequest, answer Answer) {
 
 // merge sorts tasks newest first and cuts a page; next is the cursor of the page after it. A
 // task on its way between two stores may be in both answers; history's, which come first, count.
-// Where an owner has more, a page ends with the last that it told of, or where it stopped to look: older
+// Where an owner has more, a page ends with the last that it reported, or where it stopped the search: older
 // tasks of others come with its own, and a page may be empty and not the last. An owner that knows no cursors yet tells of the newest; those came before.
 func merge(c Call, found []*rpcv1.ListTasksResponse, req *yardv1.ListRequest) (page []*yardv1.Task, next string) {
 	var all []*yardv1.Task

@@ -188,7 +188,7 @@ func TestI1_WhatTheLogTookTooLateIsRefused(t *testing.T) {
 		unnamed := r.submit(t, tasks(1))
 		// By a frontend whose clock is behind the log's.
 		wantCode(t, (<-r.submitBy(t, withID(tasks(1), true), DeadlineMax, time.Millisecond-clocksApart)).err, fault.Unavailable)
-		wantOnce(t, r.log, accepted(t, <-unnamed)) // which nobody can repeat
+		wantOnce(t, r.log, accepted(t, <-unnamed)) // which no one can repeat
 	})
 }
 
@@ -294,7 +294,7 @@ func TestARequestIDIsOfItsDomain(t *testing.T) {
 	})
 }
 
-// After a minute a request is looked for, and not stored any more. What nobody finds then was never stored, nor will be.
+// After a minute a request is looked for, and not stored any more. What no one finds then was never stored, nor will be.
 func TestAnOldRequestIsNotStored(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newKnowingRig(t)
@@ -402,7 +402,7 @@ func TestAFirstTryIsGivenUpInTime(t *testing.T) {
 	})
 }
 
-// Once a try that goes alone has been stored, carried out and forgotten, and the server has started anew, the log does
+// Once a try that goes alone has been stored, carried out and forgotten, and the server has started again, the log does
 // not know its id any more. So each such try counts only for a while after it has looked.
 func TestI1_ATryThatGoesAloneCountsForAWhile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

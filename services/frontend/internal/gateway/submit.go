@@ -64,7 +64,7 @@ func (g *Gateway) Submit(c Call, req *yardv1.SubmitRequest, answer Answer) {
 	}
 }
 
-// submission judges a request.
+// submission checks a request.
 func (g *Gateway) submission(c Call, req *yardv1.SubmitRequest, answer Answer) (*submission, error) {
 	if err := g.domain(&c); err != nil {
 		return nil, err
@@ -170,7 +170,7 @@ func (g *Gateway) stored(s *submission, sent, acked time.Time) {
 	g.waitForResult(s)
 }
 
-// refuse answers s: it was not stored, or nobody knows.
+// refuse answers s: it was not stored, or this is unknown.
 func (s *submission) refuse(err error) {
 	s.endSpans(err)
 	s.answer(nil, err)

@@ -114,7 +114,7 @@ func retry(path string, r *yardv1.RetryPolicy) error {
 	)
 }
 
-// expiry judges the time that a task has; 0 = no limit.
+// expiry checks the time that a task has; 0 = no limit.
 func expiry(path string, start, finish int64) error {
 	if err := firstError(
 		optional(path+"/start_within_ms", start, ms(TimeoutMin), ms(AheadMax)),

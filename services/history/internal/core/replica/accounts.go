@@ -164,7 +164,7 @@ func (r *Replica) largest(match func(*account) bool) []*account {
 	return all
 }
 
-// apartMax bounds the domains that frontends are told to file apart. It has all that lag: what one of them goes on to have
+// apartMax bounds the domains that frontends must store apart. It has all that lag: what one of them goes on to have
 // in messages that domains share is read whatever the pool holds, and takes the lane's window from everybody.
 const apartMax = queuesMax
 

@@ -25,7 +25,7 @@ func (r *Replica) carry(fx *Effects) {
 	events, bytes := r.meter.behind(r.floor())
 	eventsTo := uint64(0)
 	// The carried records are events themselves: twice what they take is always allowed, or
-	// many of them would be rewritten for ever.
+	// many of them would be rewritten forever.
 	own := uint64(0)
 	for _, e := range r.pinned {
 		own += uint64(e.Footprint())

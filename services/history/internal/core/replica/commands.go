@@ -104,7 +104,7 @@ func (r *Replica) fill(want *Search) (open bool) {
 }
 
 // ask looks for a task that has left, to give the verdict on an outcome that came again. If
-// nobody asks, there is nothing to decide. The outcome changes nothing, so one too many may be
+// no one asks, there is nothing to decide. The outcome changes nothing, so one too many may be
 // refused.
 func (r *Replica) ask(h *held, fx *Effects) {
 	switch {

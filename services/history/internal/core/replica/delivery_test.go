@@ -94,7 +94,7 @@ func TestR41WhatIsNotDelivered(t *testing.T) {
 	}
 }
 
-// TestI13UndeliveredIsOfLogVersion2: in a cluster that writes version 1, nobody proposes what its programs
+// TestI13UndeliveredIsOfLogVersion2: in a cluster that writes version 1, no one proposes what its programs
 // would misread.
 func TestI13UndeliveredIsOfLogVersion2(t *testing.T) {
 	for _, fences := range []bool{false, true} {

@@ -3,7 +3,7 @@
 //
 // Owns: the tasks in memory, their stays, events and commands that came before their
 // task, how far each reader is, which domains lag behind a lane, which part of the log is still needed, what the other
-// stores are known to hold, carried tasks, lately ended ones, the fences of the matching
+// stores are known to hold, carried tasks, recently ended ones, the fences of the matching
 // shards and what these may not have delivered, the lease, and when it is time for a
 // checkpoint, a purge or a repeated trigger.
 // Never does: I/O, reading a clock, randomness; nothing depends on the order of a map or

@@ -186,7 +186,7 @@ func (r *Replica) apply(e *Entry, h *held, now Now, fx *Effects) {
 	r.answer(e, h, v, now, fx)
 }
 
-// delivery notes that an attempt was granted, or that nobody need be told of it any more.
+// delivery notes that an attempt was granted, or that no one need be told of it any more.
 func (r *Replica) delivery(e *Entry, h *held, v *taskstate.Verdict) {
 	switch {
 	case v.Granted && !v.Repeated && h.from != nil:

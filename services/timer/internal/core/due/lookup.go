@@ -12,7 +12,7 @@ const (
 	Waiting
 	// Cancelled: it is void, and its record not purged yet.
 	Cancelled
-	// Fired: it was fired lately, or is about to be and cannot be stopped.
+	// Fired: it was fired recently, or is about to be and cannot be stopped.
 	Fired
 )
 

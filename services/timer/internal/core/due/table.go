@@ -206,7 +206,7 @@ func (t *Table) settle() {
 	t.queueLate()
 }
 
-// queueLate queues anew what came too late for the round, which was changed.
+// queueLate queues again what came too late for the round, which was changed.
 func (t *Table) queueLate() {
 	late := t.late
 	t.late = nil
