@@ -4,7 +4,7 @@
 // Owns: which subject leads to which verb, content types, headers, the form of
 // answers and errors, and what PING, INFO and STATS tell.
 //
-// Never does: judge or carry out a request; that is the gateway's. A handler runs
+// Never does: check or carry out a request; that is the gateway's. A handler runs
 // in its subscription's goroutine and returns once the gateway has taken the
 // request; the answer leaves from wherever the request ends.
 //

@@ -45,8 +45,8 @@ func (g *Gateway) Poll(c Call, req *yardv1.PollRequest, answer Answer) {
 	answer(nil, nil)
 }
 
-// PollUnheard tells that no one took a poll that was sent with this id.
-func (g *Gateway) PollUnheard(id uint64) { g.polls.unheard(id) }
+// PollBounced tells that no one took a poll that was sent with this id.
+func (g *Gateway) PollBounced(id uint64) { g.polls.bounced(id) }
 
 // TakeAnswered reads which polls matching has answered.
 func (g *Gateway) TakeAnswered(data []byte) {

@@ -131,13 +131,13 @@ func (p *polls) carryOut(e effect) {
 	case e.epoch != 0:
 		p.g.metrics.polls.Add(1)
 		if p.g.Bus.PublishPoll(e.at.shard, e.epoch, e.id, e.data) != nil {
-			p.unheard(e.id)
+			p.bounced(e.id)
 		}
 	}
 }
 
-// unheard has a poll wait whose sending no one took, or answers it where its time is over.
-func (p *polls) unheard(id uint64) {
+// bounced has a poll wait whose sending no one took, or answers it where its time is over.
+func (p *polls) bounced(id uint64) {
 	var e effect
 	p.mu.Lock()
 	if at := p.sent[id]; at != nil {

@@ -24,7 +24,7 @@ type Log interface {
 }
 
 // Bus sends what is not waited for. What comes back arrives at the gateway's
-// EventsRefused, PollUnheard, TakeAnswered, TakeVerdicts and TakeLoad.
+// EventsRefused, PollBounced, TakeAnswered, TakeVerdicts and TakeLoad.
 type Bus interface {
 	// PublishEvents appends a batch of events to the log of partition p. A refusal
 	// is reported to EventsRefused with this id.
@@ -32,7 +32,7 @@ type Bus interface {
 	// VerdictsTo is the subject where verdicts reach TakeVerdicts.
 	VerdictsTo() string
 	// PublishPoll sends a poll to the owner of a matching shard in this epoch. If no one
-	// is there, PollUnheard is called with this id, which no other sending has.
+	// is there, PollBounced is called with this id, which no other sending has.
 	PublishPoll(shard int, epoch, id uint64, data []byte) error
 	// PublishCancelHint tells the workers of a domain which running tasks were cancelled.
 	PublishCancelHint(domain string, data []byte) error
@@ -40,7 +40,7 @@ type Bus interface {
 	AnsweredTo() string
 }
 
-// Owners asks whoever serves a partition or a shard. Each func is one call, not
+// Owners asks the owner of a partition or a shard. Each func is one call, not
 // retried; its error is a *fault.Error, UNAVAILABLE where no node serves it.
 type Owners struct {
 	HistoryGet       func(ctx context.Context, p int, req *rpcv1.GetTaskRequest) (*rpcv1.GetTaskResponse, error)

@@ -223,7 +223,7 @@ func TestI1_ALoneTryThatTheLogTookTooLateIsNotStored(t *testing.T) {
 	})
 }
 
-func TestTheTimeOfARequestIsJudged(t *testing.T) {
+func TestTheTimeOfARequestIsChecked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newKnowingRig(t)
 		for off, code := range map[time.Duration]fault.Code{
@@ -237,12 +237,12 @@ func TestTheTimeOfARequestIsJudged(t *testing.T) {
 				t.Errorf("%v: path %q, detail %v, want %s", off, e.Path, e.Detail, want)
 			}
 		}
-		for _, off := range []time.Duration{aheadMax, -freshFor, skewTold, -skewTold} {
+		for _, off := range []time.Duration{aheadMax, -freshFor, skewReported, -skewReported} {
 			req := tasks(1)
 			req.RequestId, req.Tries = ids.NewRequestID(time.Now().Add(off)).String(), 1
 			o := <-r.submit(t, req)
 			accepted(t, o)
-			if told := o.resp.(*yardv1.SubmitResponse).NowMs != 0; told != (off.Abs() > skewTold) {
+			if told := o.resp.(*yardv1.SubmitResponse).NowMs != 0; told != (off.Abs() > skewReported) {
 				t.Errorf("%v off: told %v", off, told)
 			}
 		}

@@ -164,7 +164,7 @@ func (g *Gateway) stored(s *submission, sent, acked time.Time) {
 	g.metrics.accepted(s.call.Domain, s.accepted.Records, acked.Sub(s.call.Received))
 	g.traceStored(s, sent, acked)
 	if s.wait < 0 {
-		s.answer(&yardv1.SubmitResponse{Results: s.results(), NowMs: s.told()}, nil)
+		s.answer(&yardv1.SubmitResponse{Results: s.results(), NowMs: s.nowMs()}, nil)
 		return
 	}
 	g.waitForResult(s)

@@ -17,7 +17,7 @@ import (
 type Listener interface {
 	TakeVerdicts(data []byte)
 	EventsRefused(id uint64, why string)
-	PollUnheard(id uint64)
+	PollBounced(id uint64)
 	TakeAnswered(data []byte)
 	TakeLoad(data []byte)
 }
@@ -131,7 +131,7 @@ func (b *Inbox) arrived(m *nats.Msg) {
 	switch kind {
 	case tokenPoll:
 		if nobody {
-			b.listen.PollUnheard(id)
+			b.listen.PollBounced(id)
 		}
 	case tokenEvents:
 		if nobody {

@@ -19,7 +19,7 @@ type words chan string
 
 func (w words) TakeVerdicts(data []byte)            { w <- "verdicts " + string(data) }
 func (w words) EventsRefused(id uint64, why string) { w <- fmt.Sprintf("events %d: %s", id, why) }
-func (w words) PollUnheard(id uint64)               { w <- fmt.Sprintf("poll %d", id) }
+func (w words) PollBounced(id uint64)               { w <- fmt.Sprintf("poll %d", id) }
 func (w words) TakeAnswered(data []byte)            { w <- "answered " + string(data) }
 func (w words) TakeLoad(data []byte)                { w <- "load " + string(data) }
 
@@ -84,8 +84,8 @@ func (w words) hears(t *testing.T, want ...string) {
 	}
 }
 
-// A poll counts as unheard where the server says that there was no subscriber, and not where somebody replies to it.
-func TestOnlyAPollThatReachedNobodyIsUnheard(t *testing.T) {
+// A poll counts as bounced where the server says that there was no subscriber, and not where somebody replies to it.
+func TestOnlyAPollWithoutASubscriberBounces(t *testing.T) {
 	nc, inbox, w := listening(t)
 	awaitReplies := replies(t, nc, topology.MatchingPoll(0, 1), &nats.Msg{}, &nats.Msg{Data: []byte("refused"), Header: nats.Header{"Status": {"400"}}})
 	if err := inbox.PublishPoll(0, 1, 5, nil); err != nil {

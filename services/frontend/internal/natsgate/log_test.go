@@ -108,14 +108,14 @@ type heard struct {
 	verdicts, loads chan string
 	answered        chan string
 	refused         chan uint64
-	unheard         chan uint64
+	bounced         chan uint64
 }
 
 func (h heard) TakeVerdicts(data []byte)          { h.verdicts <- string(data) }
 func (h heard) TakeLoad(data []byte)              { h.loads <- string(data) }
 func (h heard) TakeAnswered(data []byte)          { h.answered <- string(data) }
 func (h heard) EventsRefused(id uint64, _ string) { h.refused <- id }
-func (h heard) PollUnheard(id uint64)             { h.unheard <- id }
+func (h heard) PollBounced(id uint64)             { h.bounced <- id }
 
 func next[T any](t *testing.T, from <-chan T) T {
 	t.Helper()
@@ -152,7 +152,7 @@ func TestTheInboxTellsApartWhatArrives(t *testing.T) {
 	if err := inbox.PublishPoll(0, 1, 41, []byte("poll")); err != nil {
 		t.Fatal(err)
 	}
-	if id := next(t, h.unheard); id != 41 {
+	if id := next(t, h.bounced); id != 41 {
 		t.Errorf("poll %d was unheard", id)
 	}
 	if err := nc.Publish(inbox.AnsweredTo(), []byte("answered")); err != nil {
