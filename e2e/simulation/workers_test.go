@@ -126,7 +126,7 @@ func (m *matching) answer(p *matchProc, a matchingsim.Answer) {
 	}
 	m.say(p.name, "answers %s with %d tasks, and there is no subscriber", a.ReplyTo, len(a.Tasks))
 	if a.ID != 0 {
-		p.do(p.hop(), func() { p.owner.Put(func(in *matchingsim.Inputs) { in.Unheard = append(in.Unheard, a.ID) }) })
+		p.do(p.hop(), func() { p.owner.Put(func(in *matchingsim.Inputs) { in.Bounced = append(in.Bounced, a.ID) }) })
 	}
 }
 

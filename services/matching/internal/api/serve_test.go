@@ -79,8 +79,8 @@ func TestR41_AnswersThatNobodyGetsAreTold(t *testing.T) {
 		{ReplyTo: "inbox.there", JSON: true},
 	}, Refusals: []match.Refusal{{ReplyTo: "inbox.there", Code: string(fault.ResourceExhausted), Message: "full", RetryAfter: time.Second}}})
 	n.saw(t, func(in *match.Inputs) error {
-		if slices.Sort(in.Unheard); !slices.Equal(in.Unheard, []uint64{6, 7, 8}) {
-			return fmt.Errorf("unheard are %v", in.Unheard)
+		if slices.Sort(in.Bounced); !slices.Equal(in.Bounced, []uint64{6, 7, 8}) {
+			return fmt.Errorf("bounced are %v", in.Bounced)
 		}
 		return nil
 	})
@@ -126,8 +126,8 @@ func TestAnswersThatAreRepliedToAreHeard(t *testing.T) {
 	}
 	n.do(match.Effects{Answers: []match.Answer{{ID: 6, ReplyTo: "inbox.gone", Tasks: [][]byte{task}}}})
 	n.saw(t, func(in *match.Inputs) error {
-		if !slices.Equal(in.Unheard, []uint64{6}) {
-			return fmt.Errorf("unheard are %v", in.Unheard)
+		if !slices.Equal(in.Bounced, []uint64{6}) {
+			return fmt.Errorf("bounced are %v", in.Bounced)
 		}
 		return nil
 	})

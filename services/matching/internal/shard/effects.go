@@ -79,7 +79,7 @@ func (s *Shard) answer(a *match.Answer) {
 	}
 	s.Log.Warn("an answer to a poll was not sent", "error", err, "tasks", len(a.Tasks))
 	if id := a.ID; id != 0 {
-		s.Put(func(in *match.Inputs) { in.Unheard = append(in.Unheard, id) })
+		s.Put(func(in *match.Inputs) { in.Bounced = append(in.Bounced, id) })
 	}
 }
 

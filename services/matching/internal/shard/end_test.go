@@ -47,7 +47,7 @@ func TestOvertakenEndsTheLoop(t *testing.T) {
 					t.Errorf("counted %d times", n)
 				}
 				steps := len(w.log)
-				w.shard.Put(func(in *match.Inputs) { in.Unheard = append(in.Unheard, 1) })
+				w.shard.Put(func(in *match.Inputs) { in.Bounced = append(in.Bounced, 1) })
 				synctest.Wait()
 				if len(w.log) != steps {
 					t.Error("there was a step after the end")

@@ -213,7 +213,7 @@ func expiry(r *rig) {
 	r.store.Pass(7 * time.Minute)
 	s.TTL = -time.Hour
 	s.Held = 1
-	r.equal("anew", r.state(1, s), table.LimitState{Used: 1})
+	r.equal("again", r.state(1, s), table.LimitState{Used: 1})
 	r.store.Pass(4*time.Minute + 50*time.Second)
 	r.equal("slots", r.slots(pay), 1)
 	r.store.Pass(20 * time.Second)

@@ -80,7 +80,7 @@ func TestATakeoverAuditsOnce(t *testing.T) {
 			t.Fatalf("asked %d times after %v more, want %d", n, c.after, c.asked)
 		}
 	}
-	if c := o.s.Census(); c.Slots != 1 || c.Told != 1 || c.Unbooked != 0 {
+	if c := o.s.Census(); c.Slots != 1 || c.Reported != 1 || c.Unbooked != 0 {
 		t.Errorf("%+v", c)
 	}
 }

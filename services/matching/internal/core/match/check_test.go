@@ -309,7 +309,7 @@ func (c *Counts) add(o *Counts) {
 	c.Granted += o.Granted
 	c.GrabsRefused += o.GrabsRefused
 	c.HandedBack += o.HandedBack
-	c.Unheard += o.Unheard
+	c.Bounced += o.Bounced
 	c.Doubles += o.Doubles
 	c.Losses += o.Losses
 	c.Audited += o.Audited

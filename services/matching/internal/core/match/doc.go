@@ -47,6 +47,6 @@
 //
 // # When a partition is silent
 //
-// If it owes a verdict for silentAfter, and has said nothing for as long: a partition that is
+// If a verdict is late by silentAfter, and it has said nothing for as long: a partition that is
 // slow, but answers, is not silent.
 package match

@@ -179,7 +179,7 @@ func (s *Shard) fail(d *domain) {
 // letGo forgets a chunk that nothing can be done for; history is asked for it later.
 func (s *Shard) letGo(a *arrival) {
 	a.list.domain.lost = true
-	s.settle(a.from, true)
+	s.finishPart(a.from, true)
 }
 
 // sweepDomain does what is due after a while.

@@ -62,7 +62,7 @@ func (s *Shard) drained() {
 
 // underWay tells whether something may still come of waiting.
 func (s *Shard) underWay() bool {
-	if s.polls.alive > 0 || s.answers.settled < len(s.answers.queue) {
+	if s.polls.alive > 0 || s.answers.confirmed < len(s.answers.queue) {
 		return true
 	}
 	for _, l := range s.lanes {
@@ -110,7 +110,7 @@ func (s *Shard) stop(in *Inputs) {
 func (s *Shard) letGoAll() {
 	again := func(all []arrival) {
 		for i := range all {
-			s.settle(all[i].from, false)
+			s.finishPart(all[i].from, false)
 		}
 	}
 	again(s.arrivals)

@@ -51,7 +51,7 @@ type Effects struct {
 
 // Answer ends a poll.
 type Answer struct {
-	// ID comes back as Unheard if there was no subscriber; 0 where it holds no tasks.
+	// ID comes back as Bounced if there was no subscriber; 0 where it holds no tasks.
 	ID uint64
 	// Poll is the poll's ID; 0 where an owner before had it.
 	Poll    uint64
@@ -172,7 +172,7 @@ type Traced struct {
 // Counts is what one step has done, for metrics; WaitingPolls is how many wait after it.
 type Counts struct {
 	HintBatches, Triggers, Polls, PollsRefused, SyncMatches, Matches int64
-	GrabBatches, Granted, GrabsRefused, HandedBack, Unheard, Doubles int64
+	GrabBatches, Granted, GrabsRefused, HandedBack, Bounced, Doubles int64
 	Losses, Audited                                                  int64
 	// Looks counts tasklists that were looked at for triggers to take.
 	Looks int64

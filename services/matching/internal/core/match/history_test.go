@@ -325,7 +325,7 @@ func (o *owner) answer(a Answer) {
 		}
 	}
 	if deaf && a.ID != 0 {
-		w.after(w.delay(), func() { o.give(func(in *Inputs) { in.Unheard = append(in.Unheard, a.ID) }) })
+		w.after(w.delay(), func() { o.give(func(in *Inputs) { in.Bounced = append(in.Bounced, a.ID) }) })
 	}
 }
 

@@ -55,7 +55,7 @@ func TestASlotThatIsUsedAgainIsNotTold(t *testing.T) {
 		Heads:   []table.Head{{Column: put.Column, Empty: true, Gone: 1}},
 	}
 	o.step(0, in)
-	if c := o.s.Census(); c.Slots != 1 || c.Told != 1 {
+	if c := o.s.Census(); c.Slots != 1 || c.Reported != 1 {
 		t.Fatalf("%+v", c)
 	}
 	if o.step(tellAfter, Inputs{}); len(o.fx.Calls) != 0 {

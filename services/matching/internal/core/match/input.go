@@ -26,8 +26,8 @@ type Inputs struct {
 	Answers []AskOutcome
 	// Verdicts are history's answers to batches.
 	Verdicts []Verdicts
-	// Unheard are ids of answers that were not delivered.
-	Unheard []uint64
+	// Bounced are ids of answers that were not delivered.
+	Bounced []uint64
 	// Proven is when a round trip to the server began that has ended, on the clock of Now.Mono; 0 = none.
 	Proven time.Duration
 	// Broke: the connection broke since the last round trip, and is back. What was sent may be lost.

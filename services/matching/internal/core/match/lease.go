@@ -38,11 +38,11 @@ func (s *Shard) spare(l *limit) int {
 	if l.unsaid || l.unknown > 0 || l.others || l.domain.state != open || s.drain.on || s.now.Mono-l.shownAt >= leaseFor {
 		return 0
 	}
-	told := min(l.entry, l.max)
+	reported := min(l.entry, l.max)
 	if l.inCall() {
-		told = min(told, l.domain.call.out.Stances[l.at[0]].Held)
+		reported = min(reported, l.domain.call.out.Stances[l.at[0]].Held)
 	}
-	return max(0, told-len(l.held))
+	return max(0, reported-len(l.held))
 }
 
 // use notes that n spare slots were booked.

@@ -263,15 +263,15 @@ func (s *Shard) takeUpSlack() {
 		if l.entry > len(l.held) || l.unsaid {
 			s.unblock(l)
 		}
-		s.owe(l)
+		s.reportFree(l)
 	}
 	clear(s.slack)
 	s.slack = s.slack[:0]
 }
 
-// owe sees to it that the tables do not count slots for long that are free: at once where
+// reportFree sees to it that the tables do not count slots for long that are free: at once where
 // somebody waits, else when the chance comes, or after a while.
-func (s *Shard) owe(l *limit) {
+func (s *Shard) reportFree(l *limit) {
 	s.reuse(l)
 	if l.again || l.blocked != 0 && l.entry > len(l.held) { // what blocked it is out of date
 		l.again = false

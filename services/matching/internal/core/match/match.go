@@ -30,7 +30,7 @@ const (
 	answerAfter = 50 * time.Millisecond
 	// detachAfter is how long a poll waits for a grab of a silent partition.
 	detachAfter = 50 * time.Millisecond
-	// silentAfter is for how long a partition owes a verdict until it is silent.
+	// silentAfter is how late a verdict is when its partition counts as silent.
 	silentAfter = 100 * time.Millisecond
 	// resendAfter is how long a verdict may take before its batch is sent again.
 	resendAfter = time.Second
@@ -45,9 +45,9 @@ const (
 	// stoppedAfter is after how long without a turn a shard was stopped: while an answer may not have been received,
 	// it takes one within heardAfter.
 	stoppedAfter = 2 * heardAfter
-	// unheardWithin is for how long an answer may turn out to be undelivered: a worker may take seconds to
+	// bouncedWithin is for how long an answer may turn out to be undelivered: a worker may take seconds to
 	// find out that its connection is dead.
-	unheardWithin = 10 * time.Second
+	bouncedWithin = 10 * time.Second
 	// repeatWithin is for how long an answer may be sent again: a dead connection is found out within.
 	repeatWithin = 5 * time.Second
 	// startWait is how long the first fence waits for what other partitions have to send again.
@@ -92,7 +92,7 @@ const (
 	heldChunksMax = 4096
 	// putChunksMax is how many chunks one call stores.
 	putChunksMax = 512
-	// silentGrabsMax is how many grabs a silent partition may owe.
+	// silentGrabsMax is how many grabs a silent partition may have without a verdict.
 	silentGrabsMax = 64
 	// presentMax is how many types a tasklist that complains says to hold.
 	presentMax = 256
@@ -146,8 +146,8 @@ type turn struct {
 	touched []*poll
 	// busy are domains that may have something to call the tables for.
 	busy []*domain
-	// telling are limits of which the tables count too many slots, owing those that may be.
-	telling, owing []*limit
+	// telling are limits of which the tables count too many slots, suspects those of which they may.
+	telling, suspects []*limit
 	// slack are limits of which slots have become free.
 	slack []*limit
 	// overtaken: a newer owner was seen.
@@ -201,8 +201,8 @@ func (s *Shard) Step(in *Inputs, now Now, fx *Effects) {
 // hear takes in what was said to the shard.
 func (s *Shard) hear(in *Inputs) {
 	s.answers.proven = max(s.answers.proven, in.Proven)
-	for _, id := range in.Unheard {
-		s.unheard(id)
+	for _, id := range in.Bounced {
+		s.bounced(id)
 	}
 	if in.Broke {
 		s.repeat()

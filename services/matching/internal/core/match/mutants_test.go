@@ -24,8 +24,8 @@ package match
 //	batches are not repeated                            TestFenceComesFirst
 //	a late grant is dropped, or exceeds what was asked  TestRandom, TestR31NoMoreThanAskedFor
 //	an answer waits for all grabs                       TestGatheredGrabOfAnsweredPoll
-//	delivered at once, though unheard, or never alone   TestQuestionsAreRepeated, TestRandom, TestDeliveredIsTold
-//	unheard, or a refused hand-back, is forgotten       TestRandom, TestHandBackIsRepeated
+//	delivered at once, though bounced, or never alone   TestQuestionsAreRepeated, TestRandom, TestDeliveredIsTold
+//	bounced, or a refused hand-back, is forgotten       TestRandom, TestHandBackIsRepeated
 //	answered polls stay                                 TestR37AnsweredPollsAreForgotten
 //	a poll that comes back stands last                  TestRefusedPollKeepsItsPlace
 //	a lost outcome is not healed                        TestR36LostOutcomeHeals

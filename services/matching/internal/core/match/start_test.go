@@ -231,7 +231,7 @@ func TestDeliveredIsTold(t *testing.T) {
 }
 
 // An answer that was not delivered is handed back; another poll gets it.
-func TestUnheardIsHandedBack(t *testing.T) {
+func TestABouncedAnswerIsHandedBack(t *testing.T) {
 	w, o := begun(t, 1)
 	w.ends = false
 	w.deaf = func(inbox string) bool { return inbox == "deaf" }
@@ -239,18 +239,18 @@ func TestUnheardIsHandedBack(t *testing.T) {
 	w.run(ms)
 	w.ready("d", "l0", "b", 1, 2)
 	w.run(50 * ms)
-	o.give(func(in *Inputs) { in.Unheard = []uint64{1, 2, 3} }) // no one knows these
+	o.give(func(in *Inputs) { in.Bounced = []uint64{1, 2, 3} }) // no one knows these
 	w.wait("p", 5)
 	w.run(100 * ms)
-	if w.polls["p"].tasks != 2 || w.counts.HandedBack != 2 || w.counts.Unheard != 2 {
+	if w.polls["p"].tasks != 2 || w.counts.HandedBack != 2 || w.counts.Bounced != 2 {
 		t.Fatalf("%+v; %d handed back", w.polls["p"], w.counts.HandedBack)
 	}
 }
 
 // The word that an answer was not delivered counts also after the answer counted as received, up to
-// unheardWithin; once.
-func TestHowLateAnAnswerIsUnheard(t *testing.T) {
-	for after, backs := range map[time.Duration]int{0: 1, heardAfter: 1, unheardWithin - 1: 1, unheardWithin: 0} {
+// bouncedWithin; once.
+func TestHowLateAnAnswerBounces(t *testing.T) {
+	for after, backs := range map[time.Duration]int{0: 1, heardAfter: 1, bouncedWithin - 1: 1, bouncedWithin: 0} {
 		o := alone(t, 1)
 		o.step(0, o.poll(1, time.Hour))
 		o.step(0, o.hint("b", 0, 1))
@@ -259,12 +259,12 @@ func TestHowLateAnAnswerIsUnheard(t *testing.T) {
 		for left := after; left > 0; left -= heardAfter { // it is never stopped
 			o.step(min(left, heardAfter), Inputs{})
 		}
-		o.step(0, Inputs{Unheard: []uint64{answer, answer}})
+		o.step(0, Inputs{Bounced: []uint64{answer, answer}})
 		got := 0
 		for _, b := range o.fx.Batches {
 			got += len(b.HandBacks)
 		}
-		if got != backs || o.fx.Counts.Unheard != int64(backs) {
+		if got != backs || o.fx.Counts.Bounced != int64(backs) {
 			t.Errorf("after %v %d are handed back, want %d; %+v", after, got, backs, o.fx.Counts)
 		}
 		o.step(heardAfter, Inputs{Verdicts: []Verdicts{{Batch: 3, All: []Verdict{{}}}, {Batch: 4, All: []Verdict{{}}}}})
@@ -405,8 +405,8 @@ func TestR41WhatAGivenUpPollWasSentIsHandedBack(t *testing.T) {
 		backs         int
 	}{
 		{"d", "inbox", 0, 1},
-		{"d", "inbox", unheardWithin - 1, 1},
-		{"d", "inbox", unheardWithin, 0},
+		{"d", "inbox", bouncedWithin - 1, 1},
+		{"d", "inbox", bouncedWithin, 0},
 		{"d", "another", 0, 0},
 		{"e", "inbox", 0, 0},
 	} {
@@ -424,7 +424,7 @@ func TestR41WhatAGivenUpPollWasSentIsHandedBack(t *testing.T) {
 		for _, b := range o.fx.Batches {
 			got += len(b.HandBacks)
 		}
-		if got != c.backs || o.fx.Counts.Unheard != int64(c.backs) {
+		if got != c.backs || o.fx.Counts.Bounced != int64(c.backs) {
 			t.Errorf("%+v: %d are handed back; %+v", c, got, o.fx.Counts)
 		}
 	}

@@ -21,7 +21,7 @@ func TestTimesRelate(t *testing.T) {
 		{"who is silent was waited for as long as a grab of one that is", detachAfter, silentAfter},
 		{"a batch is repeated where its partition is silent", silentAfter, resendAfter},
 		{"what does not answer is not asked all the time", 100 * time.Millisecond, retryEvery},
-		{"an answer may be unheard after it counted as received", heardAfter, unheardWithin},
+		{"an answer may be bounced after it counted as received", heardAfter, bouncedWithin},
 		{"grabs of an older owner arrive before attempts are counted again", resendAfter, recountAfter},
 		{"slots that are freed together are reported together", 0, tellAfter},
 		{"who waits in a line shows itself before it loses its place", lineEvery, table.LineStale},
@@ -51,7 +51,7 @@ func runs(t *testing.T) *solo {
 	o.step(auditSoon, Inputs{})
 	o.reply(Held{Domain: "d", Type: "a", Member: booking()})
 	o.step(sweepEvery, Inputs{})
-	if c := o.s.Census(); c.Slots != 1 || c.Told != 1 || c.Questions != 0 {
+	if c := o.s.Census(); c.Slots != 1 || c.Reported != 1 || c.Questions != 0 {
 		t.Fatalf("%+v", c)
 	}
 	return o
