@@ -104,8 +104,8 @@ type Stored struct {
 	// Owner and Count tell who saved it, and which of its saves it was.
 	Owner string
 	Count int
-	// SettledAt: what was cancelled before is carried out, Unix ms.
-	SettledAt int64
+	// CancelsDoneAt: what was cancelled before is carried out, Unix ms.
+	CancelsDoneAt int64
 	// TimerEpoch is that of the last fence up to TimerSeq.
 	TimerEpoch uint64
 }

@@ -47,7 +47,7 @@ type Owner struct {
 	found           Stored
 	epoch, revision uint64
 	saves           int
-	settledAt       int64
+	cancelsDoneAt   int64
 	claimedAt       time.Duration
 	base            replica.Checkpoint
 	recovered       replica.Recovered

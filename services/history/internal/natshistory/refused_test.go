@@ -144,7 +144,7 @@ func TestARefusedLetterIsToldFromTheOthers(t *testing.T) {
 		all = append(all, porttest.Finished("shop", time.Now(), i))
 	}
 	all[3].Tasklist, all[7].Tasklist = "not a token", "not a token"
-	err := NewArchive(owner, porttest.Retention).Bury(t.Context(), all)
+	err := NewArchive(owner, porttest.Retention).StoreDead(t.Context(), all)
 	var refused *partition.RefusedTaskError
 	if !errors.As(err, &refused) || refused.Task != all[3].ID || refused.KeepS != 0 {
 		t.Error(err)

@@ -24,10 +24,10 @@ type Archive interface {
 	// Tail hands out the ids of all tasks filed after sequence after, in order of the
 	// messages they are in.
 	Tail(ctx context.Context, after uint64, handle func([]ids.TaskID) error) error
-	// Bury keeps exhausted tasks as dead letters, whole; one that is there already
+	// StoreDead keeps exhausted tasks as dead letters, whole; one that is there already
 	// counts as stored. After an error some may be stored: repeat it. RefusedTaskError: so
 	// it is with one of them.
-	Bury(ctx context.Context, tasks []*taskstate.Task) error
+	StoreDead(ctx context.Context, tasks []*taskstate.Task) error
 }
 
 // Reader finds finished and unread tasks. It works on a connection of its own,

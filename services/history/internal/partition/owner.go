@@ -303,7 +303,7 @@ func (o *Owner) drain() error {
 	}
 	o.flush()
 	cp := o.core.Checkpoint()
-	o.saver.settle(&cp)
+	o.saver.noteCancels(&cp)
 	if _, err := o.saver.save(ctx, &cp); err != nil && !errors.Is(err, ErrTakenOver) {
 		o.Logger.Warn("the last checkpoint was not saved; the next owner replays more", "partition", o.Partition, "error", err)
 	}

@@ -96,7 +96,7 @@ func (w writers) archive(job []*replica.Entry, last uint64) {
 		}
 	}
 	letter := func(t *taskstate.Task) string { return topology.Dead(t.Domain, t.Tasklist, t.ID) }
-	err := w.each(ctx, letter, dead, w.Archive.Bury)
+	err := w.each(ctx, letter, dead, w.Archive.StoreDead)
 	if err != nil {
 		return
 	}

@@ -348,13 +348,13 @@ func collisions(t *testing.T, p ArchivePorts) {
 func letters(t *testing.T, p ArchivePorts) {
 	one, two := p.Archive(), p.Archive()
 	all := many(600, func(i int) string { return fmt.Sprintf("d%d", i%7) }, func(int) time.Time { return time.Now() })
-	for _, bury := range []func() error{
-		func() error { return one.Bury(t.Context(), all[:400]) },
-		func() error { return two.Bury(t.Context(), all[200:]) },
-		func() error { return one.Bury(t.Context(), all) },
-		func() error { return one.Bury(t.Context(), nil) },
+	for _, storeDead := range []func() error{
+		func() error { return one.StoreDead(t.Context(), all[:400]) },
+		func() error { return two.StoreDead(t.Context(), all[200:]) },
+		func() error { return one.StoreDead(t.Context(), all) },
+		func() error { return one.StoreDead(t.Context(), nil) },
 	} {
-		testkit.Eventually(t, 30*time.Second, bury) // as its owner does
+		testkit.Eventually(t, 30*time.Second, storeDead) // as its owner does
 	}
 	got := map[ids.TaskID]bool{}
 	for _, r := range p.Dead(t) {

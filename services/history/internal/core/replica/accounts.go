@@ -43,8 +43,8 @@ func (r *Replica) accountOf(at Queue) *account {
 	return a
 }
 
-// settleAccount forgets an account that holds nothing.
-func (r *Replica) settleAccount(a *account) {
+// dropAccount forgets an account that holds nothing.
+func (r *Replica) dropAccount(a *account) {
 	if a.tasks > 0 || a.queue != nil {
 		return
 	}
@@ -89,7 +89,7 @@ func (r *Replica) charge(e *Entry) {
 		a.shared += tasks
 	}
 	if e.charged = want; want == 0 {
-		r.settleAccount(a)
+		r.dropAccount(a)
 	}
 }
 

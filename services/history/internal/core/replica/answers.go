@@ -54,8 +54,8 @@ func (a *Answer) set(i int, v taskstate.Verdict) {
 	a.left--
 }
 
-// settle gives an event its verdict.
-func (r *Replica) settle(h *held, v taskstate.Verdict, fx *Effects) {
+// conclude gives an event its verdict.
+func (r *Replica) conclude(h *held, v taskstate.Verdict, fx *Effects) {
 	if h.ans == nil || h.promised {
 		return
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
 )
 
-// Poll is for whom matching has grabbed.
+// Poll is the poll that matching has grabbed for.
 type Poll struct {
 	// Domain is whose tasks it gets; "" = not known.
 	Domain string

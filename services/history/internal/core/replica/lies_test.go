@@ -52,7 +52,7 @@ func lies(t *testing.T, seed uint64) {
 		l = w.live(false)
 	}
 	l.run(rng.IntN(200))
-	l.settleAll()
+	l.finishAll()
 }
 
 // lie puts other tasks under the ids of the liar into the log, before and after the true ones.

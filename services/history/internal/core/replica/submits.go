@@ -112,7 +112,7 @@ func (r *Replica) admit(e *Entry, now Now, fx *Effects) {
 	for _, h := range early {
 		e.lastEvent = max(e.lastEvent, h.seq)
 	}
-	r.lineUp(e)
+	r.enqueue(e)
 	if len(e.Trace) > 0 && r.replay == nil {
 		fx.Traced = append(fx.Traced, Traced{What: TraceApplied, Task: &e.Task, Since: e.arrivedAt})
 	}

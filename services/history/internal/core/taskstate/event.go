@@ -45,7 +45,7 @@ type Event struct {
 	// task's type, as log version 1 has it.
 	Limits *Path
 	Booked bool
-	// Poll is for whom a grab is: an index into the polls of its message, plus one; 0 = not known.
+	// Poll is the poll that a grab is for: an index into the polls of its message, plus one; 0 = not known.
 	Poll uint32
 	// Undelivered: the attempt that expired may never have reached its worker.
 	Undelivered bool
