@@ -69,7 +69,7 @@ func (t *Table) Lose(id ids.TaskID) {
 	t.mustNotBeFiring()
 	if h, ok := t.byID.find(id); ok && t.entries.at(h).live() {
 		t.remove(h)
-		t.settle()
+		t.endRound()
 	}
 }
 

@@ -179,7 +179,7 @@ func (t *Table) Resume(c Cursor, epoch uint64, nowMS int64) {
 	}
 	t.heap.order = kept
 	t.heap.build()
-	t.settle()
+	t.endRound()
 }
 
 // Next is when the next chunk may be taken, Unix ms, by a clock that does not go
@@ -197,8 +197,8 @@ func (t *Table) Cursor() Cursor { return t.cursor }
 // Len is how many tasks wait.
 func (t *Table) Len() int { return t.live }
 
-// settle ends the round when nothing of it is left.
-func (t *Table) settle() {
+// endRound ends the round when nothing of it is left.
+func (t *Table) endRound() {
 	if !t.cursor.inRound() || t.heap.len() > 0 && t.heap.head().dueMS <= t.cursor.Round.DueMS {
 		return
 	}
@@ -226,11 +226,11 @@ func (t *Table) rewind(nowMS int64) {
 	if c, ok := t.cursor.rewound(nowMS); ok {
 		t.cursor = c
 		t.queueLate()
-		t.settle()
+		t.endRound()
 	}
 }
 
-// void marks a live entry as cancelled: its tombstone is in the store, whoever wrote
+// void marks a live entry as cancelled: its tombstone is in the store, no matter which owner wrote
 // it. No cursor that this owner has stored is newer than that.
 func (t *Table) void(h handle) {
 	e := t.entries.at(h)
@@ -243,7 +243,7 @@ func (t *Table) void(h handle) {
 	b := t.bucket(e.bucket)
 	b.void = append(b.void, h)
 	if !t.heap.loose {
-		t.settle()
+		t.endRound()
 	}
 }
 
