@@ -28,7 +28,7 @@ export const outcomeGrace = 60_000;
 export const over = ["STALE", "NOT_FOUND", "FAILED_PRECONDITION"];
 
 /** What ends the repeats of an outcome. They are harmless after anything else, a code of a later version too. */
-const settled = ["OK", ...over, "INVALID_ARGUMENT", "PERMISSION_DENIED", "UNIMPLEMENTED"];
+const final = ["OK", ...over, "INVALID_ARGUMENT", "PERMISSION_DENIED", "UNIMPLEMENTED"];
 
 /** An error that the engine answered with; UNAVAILABLE too where there is no subscriber to answer. */
 export class Refusal extends Error {
@@ -186,7 +186,7 @@ export class Client {
    * @param {number} until by Date.now()
    * @returns {Promise<Code | "OK">}
    */
-  async settle({ task_id, token }, verb, outcome, until) {
+  async report({ task_id, token }, verb, outcome, until) {
     const refused = () => Object.assign(new Error("the result was refused"), { nonRetryable: true });
     if (JSON.stringify(outcome).length > resultMax) throw refused();
     for (let tries = 1; Date.now() < until; await pause(tries++)) {
@@ -195,7 +195,7 @@ export class Client {
         (error) => (error instanceof Refusal ? error.code : "UNKNOWN"),
       );
       if (code === "INVALID_ARGUMENT" && verb === "tasks.complete") throw refused();
-      if (settled.includes(code)) return code;
+      if (final.includes(code)) return code;
     }
     return "UNKNOWN";
   }

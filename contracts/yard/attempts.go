@@ -73,7 +73,7 @@ func (c *Client) poll(ctx context.Context, req *yardv1.PollRequest) ([]*yardv1.P
 			}
 			tasks, err := polled(answer)
 			if err == nil {
-				c.givenUp.told(req.Tasklist, unanswered)
+				c.givenUp.forget(req.Tasklist, unanswered)
 			}
 			return tasks, err
 		case <-ctx.Done():

@@ -37,5 +37,5 @@
 // tasks to others at once. What had arrived but not begun is handed back, which
 // costs no attempt. Running handlers get WithDrainTimeout to finish; then their
 // contexts end, and those that return an error are handed back too. All outcomes
-// are sent before Run returns; what could not be settled is in its error.
+// are sent before Run returns; what could not be finished is in its error.
 package yard
