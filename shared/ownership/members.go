@@ -75,7 +75,7 @@ func (m *members) heard() { m.echoed.Store(m.shown.Load()) }
 // listenAgain asks for a new watch where heartbeats are shown and none comes back.
 func (m *members) listenAgain() {
 	n := m.shown.Load()
-	if n < m.echoed.Load()+beatsUnheardMax {
+	if n < m.echoed.Load()+beatsMissedMax {
 		return
 	}
 	m.echoed.Store(n)

@@ -28,9 +28,9 @@ const (
 // beatsMissedMin is how many of its own beats a node may miss at least.
 const beatsMissedMin = 3
 
-// beatsUnheardMax is how many heartbeats may be shown in a row without being
+// beatsMissedMax is how many heartbeats may be shown in a row without being
 // heard before the watch is taken for dead.
-const beatsUnheardMax = 3
+const beatsMissedMax = 3
 
 // How a partition that was given up, and that no node serves, is tried again.
 const (

@@ -258,7 +258,7 @@ func (d *demo) drain(ctx context.Context) {
 
 // conclude checks the run and tells the result.
 func (d *demo) conclude() error {
-	r := d.judge()
+	r := d.makeReport()
 	write := writeSummary
 	if d.opts.JSON {
 		write = writeJSON

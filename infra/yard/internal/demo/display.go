@@ -134,15 +134,15 @@ func waitRows(t *tenant) []waitRow {
 		}
 		h := t.ledger.wait(taskType.Name)
 		rows = append(rows, waitRow{
-			label: taskType.Name + remarkOn(taskType.Name), count: h.total,
+			label: taskType.Name + noteOn(taskType.Name), count: h.total,
 			p50: h.quantile(0.5), p95: h.quantile(0.95), p99: h.quantile(0.99), max: h.max,
 		})
 	}
 	return rows
 }
 
-// remarkOn says what makes a type wait.
-func remarkOn(taskType string) string {
+// noteOn says what makes a type wait.
+func noteOn(taskType string) string {
 	switch taskType {
 	case typeReset:
 		return fmt.Sprintf(" (priority %d)", priorityReset)

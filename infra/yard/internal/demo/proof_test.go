@@ -74,14 +74,14 @@ func TestLookUpTellsWhatIsMissing(t *testing.T) {
 	}
 }
 
-func TestSettleComparesBothSides(t *testing.T) {
+func TestCompareChecksBothSides(t *testing.T) {
 	l := newLedger(time.Now())
 	ids := []string{"good", "doubled", "claimed", "denied", "dead", "cancelled", "lost", "stuck", "ended-twice"}
 	l.accept(make([]yard.Task, len(ids)), ids, time.Now())
 	for _, id := range []string{"good", "doubled", "doubled", "denied", "ended-twice", "stranger"} {
 		attempt(l, id, 1, fails(nil))
 	}
-	got := settle("t", l, []ending{
+	got := compare("t", l, []ending{
 		{id: "good", state: completed, ends: 1},
 		{id: "doubled", state: completed, ends: 1},
 		{id: "claimed", state: completed, ends: 1},

@@ -65,7 +65,7 @@ func (r *Runner) Run(ctx context.Context, a *yard.Attempt) (yard.Payload, error)
 		log.Warn("the program ended, but another process held its output and was killed", "duration", r.KillAfter)
 		err = nil
 	}
-	result, err := r.judge(err, out, errs.last)
+	result, err := r.outcomeOf(err, out, errs.last)
 	if err != nil {
 		log.Warn("the program failed", "error", err)
 		return yard.Payload{}, err

@@ -173,12 +173,12 @@ func TestStandardErrorIsLoggedWithinBounds(t *testing.T) {
 		_, _ = s.Write([]byte("0123456789\n"))
 	}
 	logged := text.String()
-	for _, want := range []string{"output=one\n", "output=two\n", "output=" + strings.Repeat("x", lineBytesMax) + "\n", "output=three\n", "more than is logged"} {
+	for _, want := range []string{"output=one\n", "output=two\n", "output=" + strings.Repeat("x", lineBytesMax) + "\n", "output=three\n", "further output of the program is not logged"} {
 		if !strings.Contains(logged, want) {
 			t.Errorf("%.60q is missing", want)
 		}
 	}
-	if n := strings.Count(logged, "0123456789"); n > stderrBytesMax/10 || strings.Count(logged, "more than is logged") != 1 {
+	if n := strings.Count(logged, "0123456789"); n > stderrBytesMax/10 || strings.Count(logged, "further output of the program is not logged") != 1 {
 		t.Errorf("%d lines were logged", n)
 	}
 	if s.last != "0123456789" {
