@@ -168,20 +168,29 @@ func covers(pattern, subject string) bool {
 // I14: nothing that is not a tenant's gets through the permissions, from any of a tenant's users or from
 // no one; and an operator, who may do more, gets through to nothing but that.
 func TestI14_NoAttackGetsThroughTheSeal(t *testing.T) {
+	testkit.Long(t, "closes a system with polls in it, which takes seconds")
 	s := sealedStack(t)
 	all := attempts(parts)
-	for who, u := range attackers() {
-		dial := func(opts ...nats.Option) (*nats.Conn, error) { return sealed.Connect(s, u, opts...) }
-		for _, a := range try(t, who, dial, all) {
-			if u.Role != permissions.Operator || !allowed(t, u, a) {
-				t.Errorf("%s got through: %s", who, a)
-			}
+	t.Run("attackers", func(t *testing.T) {
+		for who, u := range attackers() {
+			t.Run(who, func(t *testing.T) {
+				t.Parallel()
+				dial := func(opts ...nats.Option) (*nats.Conn, error) { return sealed.Connect(s, u, opts...) }
+				for _, a := range try(t, who, dial, all) {
+					if u.Role != permissions.Operator || !allowed(t, u, a) {
+						t.Errorf("%s got through: %s", who, a)
+					}
+				}
+			})
 		}
-	}
-	anonymous := func(opts ...nats.Option) (*nats.Conn, error) { return nats.Connect(s.URL, opts...) }
-	if through := try(t, "anonymous", anonymous, all); len(through) > 0 {
-		t.Errorf("anonymous got through: %v", through)
-	}
+		t.Run("anonymous", func(t *testing.T) {
+			t.Parallel()
+			dial := func(opts ...nats.Option) (*nats.Conn, error) { return nats.Connect(s.URL, opts...) }
+			if through := try(t, "anonymous", dial, all); len(through) > 0 {
+				t.Errorf("anonymous got through: %v", through)
+			}
+		})
+	})
 	workers(t, s)
 	intact(t, s)
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/yardmaster-io/yardmaster/infra/yard/stack"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // requireCEnv set to 1 turns an absent compiler or libnats into a failure. CI sets it.
@@ -19,6 +20,8 @@ const cClient = "../../contracts/c"
 // TestC compiles the C client with all warnings as errors, and runs its programs: the submitter, and a worker for
 // tasks that others submit.
 func TestC(t *testing.T) {
+	t.Parallel()
+	testkit.Long(t, "compiles and runs programs in C")
 	dir := t.TempDir()
 	if err := libnats(t, dir); err != nil {
 		if os.Getenv(requireCEnv) == "1" {
@@ -40,11 +43,13 @@ func TestC(t *testing.T) {
 	s := running(t, stack.Config{})
 	t.Run("first task", func(t *testing.T) { firstTaskInC(t, s) })
 	t.Run("outage", func(t *testing.T) {
+		t.Parallel()
 		outage(t, func(s *stack.Stack, domain string) *program {
 			return start(t, dir, []string{"NATS_URL=" + s.URL}, filepath.Join(dir, "handlers"), domain, "work")
 		})
 	})
 	t.Run("worker", func(t *testing.T) {
+		t.Parallel()
 		d := newDomain(t, s, "mixed")
 		p := start(t, dir, []string{"NATS_URL=" + s.URL}, filepath.Join(dir, "handlers"), d.name, "work")
 		t.Run("outcomes", func(t *testing.T) { outcomesInC(t, d) })

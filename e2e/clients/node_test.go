@@ -18,6 +18,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/e2e/sealed"
 	"github.com/yardmaster-io/yardmaster/infra/yard/auth"
 	"github.com/yardmaster-io/yardmaster/infra/yard/stack"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // requireNodeEnv set to 1 turns an absent node or npm into a failure. CI sets it.
@@ -26,7 +27,11 @@ const requireNodeEnv = "YARD_REQUIRE_NODE"
 // within bounds what must happen soon.
 const within = time.Minute
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// TestMain runs more tests side by side than there are cores: most of the time they wait for workers.
+func TestMain(m *testing.M) {
+	testkit.SideBySide(6)
+	goleak.VerifyTestMain(m)
+}
 
 // The programs, from the repository's root.
 const (
@@ -37,6 +42,8 @@ const (
 // TestNode checks the types of the Node.js client and runs its programs: one that tries every verb, the
 // submitter, and a worker for tasks that others submit.
 func TestNode(t *testing.T) {
+	t.Parallel()
+	testkit.Long(t, "runs programs in Node.js")
 	dir, err := installed(t)
 	if err != nil {
 		if os.Getenv(requireNodeEnv) == "1" {
@@ -52,12 +59,17 @@ func TestNode(t *testing.T) {
 		}
 	})
 	t.Run("outage", func(t *testing.T) {
+		t.Parallel()
 		outage(t, func(s *stack.Stack, domain string) *program {
 			return start(t, filepath.Join(dir, nodeTests), login(s, nodeWorker(domain)), "node", "handlers.mjs", domain, "work")
 		})
 	})
-	t.Run("open", func(t *testing.T) { programs(t, running(t, stack.Config{}), dir) })
+	t.Run("open", func(t *testing.T) {
+		t.Parallel()
+		programs(t, running(t, stack.Config{}), dir)
+	})
 	t.Run("sealed", func(t *testing.T) {
+		t.Parallel()
 		refused := new(sealed.Log)
 		users := t.TempDir()
 		if err := sealed.Render(users, topology.Partitioning{}, []string{"tour", "mixed", "shop"}, nodeWorker("mixed"), nodeWorker("shop")); err != nil {

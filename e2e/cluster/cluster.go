@@ -114,9 +114,10 @@ type node struct {
 }
 
 // New prepares a cluster with the given number of processes of each service and
-// starts nothing but Redis. It ends with the test.
+// starts nothing but Redis. It ends with the test, which a short run leaves out.
 func New(tb testing.TB, bin Binaries, instances int, opts ...Option) *Cluster {
 	tb.Helper()
+	testkit.Long(tb, "starts a cluster of processes")
 	c := &Cluster{tb: tb, bin: bin, shape: shape{instances: instances, natsNodes: 1, sealed: os.Getenv(SealedEnv) != ""}, processes: map[Service][]*node{}, dir: tb.TempDir()}
 	for _, o := range opts {
 		o(&c.shape)

@@ -12,6 +12,8 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // known is what blocks of Go use without saying where it is from, by name.
@@ -44,6 +46,7 @@ import (
 // TestGo compiles the blocks of Go of all documents, each with the imports above and what is known. What a block
 // does not use is no error.
 func TestGo(t *testing.T) {
+	testkit.Long(t, "has the go command compile packages")
 	blocks, err := All(Root())
 	if err != nil {
 		t.Fatal(err)

@@ -19,6 +19,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/infra/yard/stack"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // within bounds one block: it may have to build the command.
@@ -40,6 +41,7 @@ func TestMain(m *testing.M) {
 
 // TestShell runs the blocks of shell of all documents.
 func TestShell(t *testing.T) {
+	testkit.Long(t, "builds the command and runs what the documents say")
 	blocks, err := All(Root())
 	if err != nil {
 		t.Fatal(err)

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/shared/process"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // within bounds one go command: it compiles everything where the build cache is cold.
@@ -24,6 +25,20 @@ type stranger struct {
 	t    *testing.T
 	path string // GOPATH
 	env  []string
+}
+
+// TestInstall is one stranger to whom all of it happens, one after the other: modules are unpacked once, and each step
+// begins in a folder of its own.
+func TestInstall(t *testing.T) {
+	testkit.Long(t, "has the go command install modules")
+	modules, err := readModules()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := newStranger(t, modules)
+	t.Run("the command", func(t *testing.T) { s.of(t).installsTheCommand(modules) })
+	t.Run("a program that uses the SDK", func(t *testing.T) { s.of(t).usesTheSDK(modules) })
+	t.Run("every module builds alone", func(t *testing.T) { s.of(t).buildsEachAlone(modules) })
 }
 
 // newStranger is one whose proxy has the modules.
@@ -49,6 +64,12 @@ func newStranger(t *testing.T, modules []published) stranger {
 		// Writable, so that the folder can be removed; without paths, so that the build cache knows what did not change.
 		"GOFLAGS=-modcacherw -trimpath",
 	)
+	return s
+}
+
+// of is the stranger in a further test.
+func (s stranger) of(t *testing.T) stranger {
+	s.t = t
 	return s
 }
 
@@ -85,24 +106,14 @@ func (s stranger) run(dir, name string, args ...string) string {
 	return string(out)
 }
 
-func workspace(t *testing.T) []published {
-	t.Helper()
-	modules, err := readModules()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return modules
-}
-
-// TestInstall installs the command and a service by path and version, outside of the repository.
-func TestInstall(t *testing.T) {
-	modules := workspace(t)
+// installsTheCommand installs the command and a service by path and version, outside of the repository.
+func (s stranger) installsTheCommand(modules []published) {
+	t := s.t
 	at := slices.IndexFunc(modules, func(m published) bool { return m.Path == repository })
 	if at < 0 {
 		t.Fatal("go.work does not use the module at the root")
 	}
 	version := modules[at].Version
-	s := newStranger(t, modules)
 	s.run(t.TempDir(), "go", "install", repository+"/infra/yard@"+version, repository+"/services/history/cmd/history@"+version)
 	program := func(name string) string { return filepath.Join(s.path, "bin", name+exe()) }
 	s.run(t.TempDir(), program("history"), "--help")
@@ -115,14 +126,14 @@ func TestInstall(t *testing.T) {
 	}
 }
 
-// TestAProgramUsesTheSDK builds a program of somebody who requires nothing but the SDK's module.
-func TestAProgramUsesTheSDK(t *testing.T) {
-	modules := workspace(t)
+// usesTheSDK builds a program of somebody who requires nothing but the SDK's module.
+func (s stranger) usesTheSDK(modules []published) {
+	t := s.t
 	at := slices.IndexFunc(modules, func(m published) bool { return strings.HasSuffix(m.Path, "/contracts") })
 	if at < 0 {
 		t.Fatal("go.work does not use contracts")
 	}
-	s, dir := newStranger(t, modules), t.TempDir()
+	dir := t.TempDir()
 	for name, text := range map[string]string{
 		"go.mod":  fmt.Sprintf("module example.com/program\n\ngo 1.26.0\n\nrequire %s %s\n", modules[at].Path, modules[at].Version),
 		"main.go": "package main\n\nimport \"" + modules[at].Path + "/yard\"\n\nfunc main() { _ = yard.Task{} }\n",
@@ -138,10 +149,9 @@ func TestAProgramUsesTheSDK(t *testing.T) {
 	}
 }
 
-// TestEveryModuleBuildsAlone builds each without the workspace: its go.mod names all that it needs.
-func TestEveryModuleBuildsAlone(t *testing.T) {
-	modules := workspace(t)
-	s := newStranger(t, modules)
+// buildsEachAlone builds each module without the workspace: its go.mod names all that it needs.
+func (s stranger) buildsEachAlone(modules []published) {
+	t := s.t
 	for _, m := range modules {
 		// The archive of a module of ours has no sum before it is published.
 		alone := filepath.Join(t.TempDir(), "go.mod")

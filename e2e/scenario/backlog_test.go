@@ -8,6 +8,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/signals"
 	"github.com/yardmaster-io/yardmaster/infra/yard/stack"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // TestI7TheBacklogStaysOnDisk submits ten windows' worth without a worker:
@@ -15,6 +16,7 @@ import (
 // urgent tasks by, and drains everything, across a restart, each task once.
 func TestI7TheBacklogStaysOnDisk(t *testing.T) {
 	t.Parallel()
+	testkit.Long(t, "floods the system")
 	const tasks, batch, window = 20_000, 100, 500
 	services := stack.DefaultServices()
 	services.History.Partition.WindowTasks = window

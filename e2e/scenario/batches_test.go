@@ -11,6 +11,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/infra/yard/stack"
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // TestOneMessagePerBatchOnEveryHop runs 10,000 tasks in hundreds, and counts what
@@ -20,6 +21,7 @@ import (
 // message is under way shares the next.
 func TestOneMessagePerBatchOnEveryHop(t *testing.T) {
 	t.Parallel()
+	testkit.Long(t, "waits for leases, delays or retries")
 	for kind := range shared.of {
 		t.Run(string(kind), func(t *testing.T) {
 			t.Parallel()

@@ -12,6 +12,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
 	"github.com/yardmaster-io/yardmaster/e2e/sealed"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // lossy dials connections. One that brings a task while it is armed breaks instead, as that to a server that dies
@@ -41,6 +42,7 @@ func (c *lossyConn) Read(into []byte) (int, error) {
 // TestR41ATaskLostWithTheConnectionOfItsWorkerIsNoFailure: the SDK tells with its next poll that it got no answer, and
 // the task comes at once. A machine that takes longer than the engine remembers its answers gets another try.
 func TestR41ATaskLostWithTheConnectionOfItsWorkerIsNoFailure(t *testing.T) {
+	testkit.Long(t, "waits for leases, delays or retries")
 	everywhere(t, func(t *testing.T, w *world) {
 		loss := &lossy{}
 		u := sealed.Admin(w.domain)

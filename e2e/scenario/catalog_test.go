@@ -11,12 +11,14 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
 	"github.com/yardmaster-io/yardmaster/infra/yard/stack"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // TestDomainsBeyondOneMessage (R9): all domains together are more than one message, and lists of
 // them come page by page, each once, by name.
 func TestDomainsBeyondOneMessage(t *testing.T) {
 	t.Parallel()
+	testkit.Long(t, "floods the system")
 	s := own(t, stack.Config{Tables: stack.TablesMemory, Sync: "2m", Partitioning: topology.Partitioning{History: 1, Matching: 1}})
 	w := enter(t, s)
 	const domains = 1300

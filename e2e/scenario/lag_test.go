@@ -11,6 +11,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/infra/yard/stack"
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // lagging is a stack with one partition and a window of so many tasks, which purges soon.
@@ -29,6 +30,7 @@ func lagging(t *testing.T, window int) stack.Config {
 // left in the log.
 func TestI11_AFloodWithoutAWorkerHoldsUpNobody(t *testing.T) {
 	t.Parallel()
+	testkit.Long(t, "floods the system")
 	const window, batch, batches = 500, 100, 30
 	cfg := lagging(t, window)
 	s := own(t, cfg)

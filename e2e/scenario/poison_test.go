@@ -14,6 +14,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/infra/yard/stack"
 	"github.com/yardmaster-io/yardmaster/shared/quarantine"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // poison is records that are well formed and that no frontend would have written.
@@ -41,6 +42,7 @@ func poison(domain string) (all []*logv1.Record) {
 // timer store goes to the quarantine, once, and all others go on, after a restart too.
 func TestR19_PoisonInTheStoresStopsNothing(t *testing.T) {
 	t.Parallel()
+	testkit.Long(t, "restarts a system of its own")
 	cfg := stack.Config{DataDir: t.TempDir(), Partitioning: topology.Partitioning{History: 1, Matching: 1}}
 	first := own(t, cfg)
 	w := enter(t, first)

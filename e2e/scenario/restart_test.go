@@ -7,6 +7,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
 	"github.com/yardmaster-io/yardmaster/infra/yard/stack"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // TestI1EverythingSurvivesARestart stops the whole system, with a task in each
@@ -14,6 +15,7 @@ import (
 // with its whole history, and goes on.
 func TestI1EverythingSurvivesARestart(t *testing.T) {
 	t.Parallel()
+	testkit.Long(t, "restarts a system of its own")
 	for kind := range shared.of {
 		t.Run(string(kind), func(t *testing.T) {
 			t.Parallel()

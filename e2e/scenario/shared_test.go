@@ -17,6 +17,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
 	"github.com/yardmaster-io/yardmaster/infra/yard/stack"
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // onePartition is a stack of its own with one partition and a window of so many tasks, for so many domains.
@@ -88,6 +89,7 @@ func (w *world) filed() map[string]int {
 // handed out at once, and all of them come once there are workers.
 func TestI7_ABacklogOfSmallSubmitsLetsUrgentOnesBy(t *testing.T) {
 	t.Parallel()
+	testkit.Long(t, "floods the system")
 	const window, each, requests = 500, 5, 800
 	s := onePartition(t, window, 2)
 	tenants := []*world{enter(t, s), enter(t, s)}
@@ -185,6 +187,7 @@ func (w *world) floods(beside, many int) (stop func()) {
 // flood's requests to be stored, and all are handed out while the flood's tasks lie on disk.
 func TestI11_AFloodDelaysNoSmallTenant(t *testing.T) {
 	t.Parallel()
+	testkit.Long(t, "floods the system")
 	const window, tenants, floods, many = 4000, 300, 32, 1000
 	s := onePartition(t, window, 1+tenants)
 	w := enter(t, s)

@@ -1,7 +1,7 @@
-// Package sdk holds the tests of the Go SDK (contracts/yard) on a real NATS
-// server. They live here since contracts must not depend on a server.
+// Package sdk holds the tests of the Go SDK (contracts/yard) on a real NATS server with the engine
+// behind it. They live here since contracts must not depend on a server: there a small one in memory
+// and a fake engine, which can be told to misbehave, stand for both.
 //
-// Owns: what only a real connection shows: withdrawn polls, lost answers,
-// reconnects, headers. Never does: test the engine; a small fake one speaks its
-// wire protocol, and can be told to misbehave.
+// Owns: what only the real ones prove: polls that are withdrawn, and connections that end.
+// Never does: test the engine.
 package sdk

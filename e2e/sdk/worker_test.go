@@ -2,299 +2,119 @@ package sdk_test
 
 import (
 	"context"
-	"errors"
-	"fmt"
+	"log/slog"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
-	"github.com/nats-io/nats.go"
+	"go.uber.org/goleak"
 
-	"github.com/yardmaster-io/yardmaster/contracts/fault"
-	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
-	"github.com/yardmaster-io/yardmaster/shared/testkit"
+	"github.com/yardmaster-io/yardmaster/infra/yard/yardtest"
 )
 
-type email struct{ To string }
+// within bounds what must happen soon; a healthy run needs milliseconds.
+const within = 60 * time.Second
 
-type receipt struct{ ID string }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func TestTypedTaskRoundTrip(t *testing.T) {
-	t.Parallel()
-	s := newStack(t)
-	w := yard.NewWorker(s.client, "mail", quiet())
-	yard.Handle(w, "email.send", func(ctx context.Context, in email) (receipt, error) {
-		return receipt{"for " + in.To}, nil
-	})
-	run(t, w)
-	got, err := yard.Run[receipt](soon(t), s.client, yard.Task{Type: "email.send", Tasklist: "mail", Payload: email{"ann"}})
-	if err != nil || got.ID != "for ann" {
-		t.Errorf("got %v, %v", got, err)
-	}
+// worker is one of the tasklist of these tests.
+func worker(c *yard.Client, handle func(context.Context, int) (struct{}, error), opts ...yard.WorkerOption) *yard.Worker {
+	w := yard.NewWorker(c, "mail", append(opts, yard.WithLogger(slog.New(slog.DiscardHandler)))...)
+	yard.Handle(w, "x", handle)
+	return w
 }
 
-func TestPanicBecomesAFailure(t *testing.T) {
-	t.Parallel()
-	s := newStack(t)
-	w := yard.NewWorker(s.client, "mail", quiet())
-	var attempts atomic.Int32
-	yard.Handle(w, "x", func(ctx context.Context, _ yard.Payload) (struct{}, error) {
-		if n := attempts.Add(1); int(n) != yard.Info(ctx).Number {
-			t.Errorf("attempt %d is told as %d", n, yard.Info(ctx).Number)
-		}
-		panic("out of cheese")
-	})
-	run(t, w)
-	_, err := s.client.Run(soon(t), yard.Task{Type: "x", Tasklist: "mail"})
-	var dead *yard.TaskError
-	if !errors.As(err, &dead) || !errors.Is(err, yard.ErrDead) || dead.ErrorType != yard.TypePanic || dead.Failures != 3 {
-		t.Errorf("got %v", err)
-	}
-}
-
-func TestCancelReachesARunningHandler(t *testing.T) {
-	t.Parallel()
-	s := newStack(t)
-	w := yard.NewWorker(s.client, "mail", quiet())
-	causes := make(chan error, 1)
-	started := make(chan string, 1)
-	yard.Handle(w, "x", func(ctx context.Context, _ yard.Payload) (struct{}, error) {
-		if err := yard.Progress(ctx, "half"); err != nil {
-			t.Error(err)
-		}
-		started <- yard.Info(ctx).TaskID
-		<-ctx.Done()
-		causes <- context.Cause(ctx)
-		return struct{}{}, ctx.Err()
-	})
-	run(t, w)
-	id, err := s.client.Submit(soon(t), yard.Task{Type: "x", Tasklist: "mail", HeartbeatTimeout: 3 * time.Second})
-	if err != nil || id != <-started {
-		t.Fatal(err)
-	}
-	if err := s.client.Cancel(soon(t), id); err != nil {
-		t.Fatal(err)
-	}
-	if cause := <-causes; cause != yard.ErrCancelled {
-		t.Errorf("the context ended with %v", cause)
-	}
-	if _, err := s.client.Wait(soon(t), id); !errors.Is(err, yard.ErrCancelled) {
-		t.Errorf("got %v", err)
-	}
-	if task, err := s.client.Wire().Get(soon(t), id); err != nil || string(task.Progress.GetData()) != `"half"` {
-		t.Errorf("got %v, %v", task, err)
-	}
-	err = s.client.Cancel(soon(t), id, "nonsense")
-	if !errors.Is(err, &fault.Error{Code: fault.FailedPrecondition}) || !errors.Is(err, &fault.Error{Code: fault.NotFound}) {
-		t.Errorf("cancel of a finished and of an unknown task: %v", err)
-	}
-}
-
-func TestManyOutcomesShareRequests(t *testing.T) {
-	t.Parallel()
-	const tasks = 3000
-	s := newStack(t)
-	w := yard.NewWorker(s.client, "mail", quiet(), yard.WithConcurrency(1000))
-	var running, most atomic.Int32
-	yard.Handle(w, "x", func(_ context.Context, n int) (int, error) {
-		now := running.Add(1)
-		defer running.Add(-1)
-		for seen := most.Load(); now > seen && !most.CompareAndSwap(seen, now); seen = most.Load() {
-		}
-		return n, nil
-	})
-	if ids, err := s.client.SubmitMany(soon(t), numbered("x", tasks)); err != nil || len(ids) != tasks {
-		t.Fatalf("%d ids, %v", len(ids), err)
-	}
-	run(t, w)
-	s.eventuallyCompleted(t, tasks)
-	if n := s.engine.requests("tasks.complete"); n > tasks/10 {
-		t.Errorf("%d requests for %d outcomes", n, tasks)
-	}
-	if most.Load() > 1000 {
-		t.Errorf("%d ran at once", most.Load())
-	}
-}
-
-func numbered(taskType string, n int) []yard.Task {
-	tasks := make([]yard.Task, n)
-	for i := range tasks {
-		tasks[i] = yard.Task{Type: taskType, Tasklist: "mail", Payload: i}
-	}
-	return tasks
-}
-
-func (s *stack) eventuallyCompleted(t *testing.T, want int) {
+// run runs a worker until the returned func is called. The test's end calls it too.
+func run(t *testing.T, w *yard.Worker) (stop func()) {
 	t.Helper()
-	testkit.Eventually(t, within, func() (err error) {
-		s.engine.locked(func() {
-			n := 0
-			for _, task := range s.engine.tasks {
-				if task.state == yardv1.TaskState_TASK_STATE_COMPLETED {
-					n++
-				}
-			}
-			if n != want {
-				err = fmt.Errorf("%d of %d tasks are completed", n, want)
-			}
-		})
-		return err
-	})
-}
-
-// A parked poll of a stopped worker must swallow nothing: what is granted to it
-// comes back by itself, and goes to the next worker as its first attempt.
-func TestStoppedWorkersPollFindsNoResponders(t *testing.T) {
-	t.Parallel()
-	s := newStack(t)
-	idle := yard.NewWorker(s.client, "mail", quiet())
-	idle.HandleFunc("x", func(context.Context, *yard.Attempt) (yard.Payload, error) {
-		t.Error("a stopped worker began a task")
-		return yard.Payload{}, nil
-	})
-	stop := run(t, idle)
-	testkit.Eventually(t, within, func() error {
-		if s.engine.requests("tasks.poll") == 0 {
-			return errors.New("no poll yet")
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- w.Run(ctx) }()
+	stop = sync.OnceFunc(func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Errorf("stop the worker: %v", err)
 		}
-		return nil
 	})
-	if err := stop(); err != nil {
-		t.Fatal(err)
-	}
-	next := yard.NewWorker(s.connect(t), "mail", quiet())
-	yard.Handle(next, "x", func(ctx context.Context, _ yard.Payload) (int, error) { return yard.Info(ctx).Failures, nil })
-	id, err := s.client.Submit(soon(t), yard.Task{Type: "x", Tasklist: "mail"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	run(t, next)
-	result, err := s.client.Wait(soon(t), id)
-	if err != nil || string(result.Payload.Data) != "0" {
-		t.Errorf("got %v, %v", result, err)
-	}
+	t.Cleanup(stop)
+	return stop
 }
 
-// Workers come and go while tasks flow; every task must run, as its first
-// attempt, and none may be left granted to no one.
+func soon(t *testing.T) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), within)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// Workers come and go while tasks flow: a poll that is withdrawn keeps nothing. Every task runs once, as its first
+// attempt.
 func TestChurnBurnsNoAttempts(t *testing.T) {
-	t.Parallel()
 	const rounds, perRound = 25, 40
-	s := newStack(t)
-	var ran sync.Map
+	engine := yardtest.New(t)
+	var mu sync.Mutex
+	ran := map[string]int{}
+	handle := func(ctx context.Context, _ int) (struct{}, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		ran[yard.Info(ctx).TaskID]++
+		return struct{}{}, nil
+	}
+	var all []string
 	for round := range rounds {
-		w := yard.NewWorker(s.client, "mail", quiet(), yard.WithConcurrency(4))
-		yard.Handle(w, "x", func(ctx context.Context, _ int) (struct{}, error) {
-			a := yard.Info(ctx)
-			if a.Failures != 0 {
-				t.Errorf("%d attempts of task %s were burnt", a.Failures, a.TaskID)
-			}
-			if _, twice := ran.LoadOrStore(a.TaskID, true); twice {
-				t.Errorf("task %s ran twice", a.TaskID)
-			}
-			return struct{}{}, nil
-		})
-		stop := run(t, w)
-		if _, err := s.client.SubmitMany(soon(t), numbered("x", perRound)); err != nil {
+		stop := run(t, worker(engine.Connect(t), handle, yard.WithConcurrency(4)))
+		tasks := make([]yard.Task, perRound)
+		for i := range tasks {
+			tasks[i] = yard.Task{Type: "x", Tasklist: "mail", Payload: i}
+		}
+		ids, err := engine.Client.SubmitMany(soon(t), tasks)
+		if err != nil {
 			t.Fatalf("round %d: %v", round, err)
 		}
-		if err := stop(); err != nil {
-			t.Fatalf("round %d: %v", round, err)
+		all = append(all, ids...)
+		stop()
+	}
+	run(t, worker(engine.Client, handle))
+	for _, id := range all {
+		if _, err := engine.Client.Wait(soon(t), id); err != nil {
+			t.Fatal(err)
+		}
+		task, err := engine.Client.Get(soon(t), id)
+		if err != nil || task.Failures != 0 || task.State != yard.StateCompleted {
+			t.Errorf("%v, %v", task, err)
 		}
 	}
-	last := yard.NewWorker(s.client, "mail", quiet())
-	yard.Handle(last, "x", func(context.Context, int) (struct{}, error) { return struct{}{}, nil })
-	run(t, last)
-	s.eventuallyCompleted(t, rounds*perRound)
-	s.engine.locked(func() {
-		for _, task := range s.engine.tasks {
-			if task.failures > 0 {
-				t.Errorf("task %s has %d failures", task.id, task.failures)
-			}
+	mu.Lock()
+	defer mu.Unlock()
+	for id, n := range ran {
+		if n != 1 {
+			t.Errorf("task %s ran %d times", id, n)
 		}
-	})
-}
-
-func TestOutcomeIsRepeatedWhileNobodyTakesIt(t *testing.T) {
-	t.Parallel()
-	s := newStack(t)
-	s.engine.script = func(endpoint string, call int, msg *nats.Msg) bool {
-		if endpoint == "tasks.complete" && call < 3 {
-			return s.engine.refuse(msg, fault.New(fault.Unavailable, "no owner"))
-		}
-		return false
-	}
-	w := yard.NewWorker(s.client, "mail", quiet())
-	yard.Handle(w, "x", func(context.Context, yard.Payload) (struct{}, error) { return struct{}{}, nil })
-	run(t, w)
-	if _, err := s.client.Run(soon(t), yard.Task{Type: "x", Tasklist: "mail"}); err != nil {
-		t.Error(err)
-	}
-	if n := s.engine.requests("tasks.complete"); n != 4 {
-		t.Errorf("%d requests", n)
 	}
 }
 
-// TestOutcomeIsRepeatedWhenItsTakerDied: a killed process says nothing any more, and the
-// attempt is still good.
-func TestOutcomeIsRepeatedWhenItsTakerDied(t *testing.T) {
-	t.Parallel()
-	s := newStack(t)
-	s.engine.script = func(endpoint string, call int, _ *nats.Msg) bool { return endpoint == "tasks.complete" && call == 0 }
-	w := yard.NewWorker(s.client, "mail", quiet())
-	yard.Handle(w, "x", func(context.Context, yard.Payload) (struct{}, error) { return struct{}{}, nil })
-	run(t, w)
-	// Less than the try of any other request lasts (12 s).
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-	defer cancel()
-	if _, err := s.client.Run(ctx, yard.Task{Type: "x", Tasklist: "mail"}); err != nil {
-		t.Error(err)
-	}
-}
-
-func TestWorkerSurvivesARestartOfNATS(t *testing.T) {
-	t.Parallel()
-	s := newStack(t)
-	w := yard.NewWorker(s.client, "mail", quiet())
-	began := make(chan struct{}, 1)
-	finish := make(chan struct{})
-	yard.Handle(w, "x", func(context.Context, yard.Payload) (struct{}, error) {
+// An outcome whose connection has ended is told to the server that comes back, and the worker works on.
+func TestWorkerSurvivesARestart(t *testing.T) {
+	engine := yardtest.New(t)
+	began, finish := make(chan struct{}, 1), make(chan struct{})
+	run(t, worker(engine.Client, func(context.Context, int) (struct{}, error) {
 		began <- struct{}{}
 		<-finish
 		return struct{}{}, nil
-	})
-	run(t, w)
-	if _, err := s.client.Submit(soon(t), yard.Task{Type: "x", Tasklist: "mail"}); err != nil {
+	}))
+	task := yard.Task{Type: "x", Tasklist: "mail", Payload: 1}
+	id, err := engine.Client.Submit(soon(t), task)
+	if err != nil {
 		t.Fatal(err)
 	}
 	<-began
-	s.nats.Stop()
-	close(finish) // the outcome meets a server that is away
-	s.nats.Restart(t)
-	s.eventuallyCompleted(t, 1)
-	if _, err := s.client.Run(soon(t), yard.Task{Type: "x", Tasklist: "mail"}); err != nil {
-		t.Errorf("after the restart: %v", err)
+	engine.Restart(t)
+	close(finish)
+	if _, err := engine.Client.Wait(soon(t), id); err != nil {
+		t.Errorf("what ran meanwhile: %v", err)
 	}
-}
-
-func TestRunReturnsWhenTheConnectionIsClosed(t *testing.T) {
-	t.Parallel()
-	s := newStack(t)
-	client := s.connect(t)
-	w := yard.NewWorker(client, "mail", quiet())
-	yard.Handle(w, "x", func(context.Context, yard.Payload) (struct{}, error) { return struct{}{}, nil })
-	done := make(chan error, 1)
-	go func() { done <- w.Run(soon(t)) }()
-	testkit.Eventually(t, within, func() error {
-		if s.engine.requests("tasks.poll") == 0 {
-			return errors.New("no poll yet")
-		}
-		return nil
-	})
-	client.Close()
-	if err := <-done; !errors.Is(err, nats.ErrConnectionClosed) || fault.CodeOf(err) != fault.Unavailable {
-		t.Errorf("got %v", err)
+	if _, err := engine.Client.Run(soon(t), task); err != nil {
+		t.Errorf("after the restart: %v", err)
 	}
 }

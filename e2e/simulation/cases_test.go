@@ -7,6 +7,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/history/historysim"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // scripted is a case written by hand: what was once seen to go wrong, step by step.
@@ -24,7 +25,7 @@ type scripted struct {
 func TestCases(t *testing.T) {
 	for _, s := range cases {
 		t.Run(s.name, func(t *testing.T) {
-			for seed := range uint64(20) {
+			for seed := range uint64(testkit.Rounds(t, 20, 3)) {
 				w := newWorld(plan{seed: seed, length: s.length, window: 100, carry: 1 << 40, chunk: 10, job: 100}, true)
 				s.play(w)
 				broken := w.run()
@@ -253,11 +254,11 @@ func caseI6Fires(w *world) {
 // owner, live or in its takeover. None answers what lies behind, no checkpoint passes it, and it is not
 // purged. R21.
 func TestI13_NoOwnerPassesAnUnknownKind(t *testing.T) {
-	for seed := range uint64(50) {
+	for seed := range uint64(testkit.Rounds(t, 50, 8)) {
 		w := newWorld(plan{seed: seed, tasks: 30, length: 10 * time.Second, window: 20, carry: 20, chunk: 5, job: 5}, true)
 		w.begin()
 		w.at(w.dice.between(time.Second, 8*time.Second), func() {
-			later := historysim.Event{Kind: historysim.Fence + 1, ID: ids.TaskID{1}}
+			later := historysim.Event{Kind: historysim.Lapse + 1, ID: ids.TaskID{1}}
 			w.unknownAt = w.appendLog(&historysim.Message{Event: true, Events: []historysim.Event{later}})
 		})
 		w.until(20*time.Second, func() bool { return false })

@@ -10,6 +10,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 const (
@@ -35,7 +37,7 @@ func setting(t *testing.T, name string, otherwise uint64) uint64 {
 
 // TestSimulation runs seed after seed and stops at the first that violates an invariant.
 func TestSimulation(t *testing.T) {
-	first, n := setting(t, seedEnv, 1), setting(t, seedsEnv, 300)
+	first, n := setting(t, seedEnv, 1), setting(t, seedsEnv, uint64(testkit.Rounds(t, 150, 12)))
 	if os.Getenv(seedEnv) != "" && os.Getenv(seedsEnv) == "" {
 		n = 1
 	}
@@ -73,7 +75,7 @@ func firstBroken(first, n uint64) (p plan, broken string) {
 
 // TestRunIsRepeatable runs plans twice: a run depends on nothing but its plan.
 func TestRunIsRepeatable(t *testing.T) {
-	for seed := range uint64(10) {
+	for seed := range uint64(testkit.Rounds(t, 10, 2)) {
 		first, second := newWorld(planOf(seed), true), newWorld(planOf(seed), true)
 		first.run()
 		second.run()

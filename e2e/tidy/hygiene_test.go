@@ -10,7 +10,7 @@ import (
 
 // sleeps finds time.Sleep in real time. In a test it is a guess about another
 // goroutine; in a program it does not end with its context. Test files that
-// import testing/synctest, or call yardtest.FakeTime, sleep in bubbles.
+// import testing/synctest, or call yardtest.FakeTime or inBubble, sleep in bubbles.
 func sleeps(t *tree) []string {
 	allowed := exceptionsOf(t, "sleeps")
 	var findings []string
@@ -18,6 +18,9 @@ func sleeps(t *tree) []string {
 		bubbles := slices.ContainsFunc(f.imports, func(i imported) bool { return i.path == "testing/synctest" })
 		var places []string
 		ast.Inspect(f.syntax, func(n ast.Node) bool {
+			if call, ok := n.(*ast.Ident); ok && call.Name == "inBubble" {
+				bubbles = true
+			}
 			switch pkg, name, _ := f.selector(n); {
 			case pkg == "time" && name == "Sleep":
 				places = append(places, t.at(n))

@@ -189,6 +189,7 @@ func tasks(n int) *yardv1.SubmitRequest {
 }
 
 func TestJSONIsAnsweredInJSON(t *testing.T) {
+	t.Parallel()
 	s := newStage(t)
 	answer := s.raw(topology.API("shop", "tasks.submit"), nil, []byte(`{"tasklist":"main","tasks":[{"type":"email.send","payload":{"to":1}},{"type":"a","priority":1}]}`))
 	if e := refusalOf(answer); e != nil {
@@ -213,6 +214,7 @@ func TestJSONIsAnsweredInJSON(t *testing.T) {
 }
 
 func TestI2_OneMessagePerRequest(t *testing.T) {
+	t.Parallel()
 	s := newStage(t)
 	s.submit(1000)
 	if n := s.stored(); n != 1 {
@@ -221,6 +223,7 @@ func TestI2_OneMessagePerRequest(t *testing.T) {
 }
 
 func TestConcurrentRequestsAreMerged(t *testing.T) {
+	t.Parallel()
 	s := newStage(t)
 	const requests = 400
 	var all sync.WaitGroup
@@ -244,6 +247,7 @@ func TestConcurrentRequestsAreMerged(t *testing.T) {
 }
 
 func TestI2_TasklistsOfOneRequestLieInOnePartition(t *testing.T) {
+	t.Parallel()
 	s := newStage(t)
 	req := tasks(6)
 	for i := range req.Tasks {
@@ -264,6 +268,7 @@ func TestI2_TasklistsOfOneRequestLieInOnePartition(t *testing.T) {
 }
 
 func TestI1_AMissingOrFullPartitionIsPassedOver(t *testing.T) {
+	t.Parallel()
 	for name, harm := range map[string]func(*stage){
 		"missing": func(s *stage) {
 			if err := s.js.DeleteStream(s.t.Context(), topology.HistoryStream(0)); err != nil {
@@ -296,6 +301,8 @@ func TestI1_AMissingOrFullPartitionIsPassedOver(t *testing.T) {
 }
 
 func TestNoLogAtAllIsUnavailable(t *testing.T) {
+	t.Parallel()
+	testkit.Long(t, "waits for answers that do not come")
 	s := newStage(t)
 	for p := range partitioning.History {
 		if err := s.js.DeleteStream(t.Context(), topology.HistoryStream(p)); err != nil {
@@ -337,6 +344,7 @@ func (s *stage) matching(take func(*nats.Msg)) {
 // TestR42AParkedPollEndsWithItsOwner: the next owner's epoch ends it, and the poll after it
 // goes to that one.
 func TestR42AParkedPollEndsWithItsOwner(t *testing.T) {
+	t.Parallel()
 	s := newStage(t)
 	body, err := codec.Marshal(codec.JSON, &yardv1.PollRequest{Tasklist: "main", MaxTasks: 1, WaitMs: 60_000})
 	if err != nil {
@@ -374,6 +382,7 @@ func TestR42AParkedPollEndsWithItsOwner(t *testing.T) {
 }
 
 func TestPollReachesMatchingAndIsAnsweredByIt(t *testing.T) {
+	t.Parallel()
 	s := newStage(t)
 	s.matching(func(msg *nats.Msg) {
 		var p rpcv1.Poll
@@ -398,6 +407,8 @@ func TestPollReachesMatchingAndIsAnsweredByIt(t *testing.T) {
 }
 
 func TestPollWithoutMatchingIsUnavailable(t *testing.T) {
+	t.Parallel()
+	testkit.Long(t, "waits for answers that do not come")
 	s := newStage(t)
 	e := s.ask(topology.API("shop", "tasks.poll"), &yardv1.PollRequest{Tasklist: "main", MaxTasks: 1, WaitMs: 2000}, &yardv1.PollResponse{})
 	if fault.CodeOf(e) != fault.Unavailable {
@@ -409,6 +420,7 @@ func TestPollWithoutMatchingIsUnavailable(t *testing.T) {
 }
 
 func TestMicroTellsOfTheService(t *testing.T) {
+	t.Parallel()
 	s := newStage(t)
 	var info struct {
 		Name      string `json:"name"`
@@ -440,6 +452,7 @@ func TestMicroTellsOfTheService(t *testing.T) {
 }
 
 func TestStopAnswersWhatHasArrived(t *testing.T) {
+	t.Parallel()
 	s := newStage(t)
 	inbox, err := s.client.SubscribeSync(s.client.NewInbox())
 	if err != nil {

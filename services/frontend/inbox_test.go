@@ -48,6 +48,7 @@ func (s *stage) goodRequests() map[string]codec.Message {
 // JetStream or a subject of the log is dropped before anything is appended or
 // forwarded, whatever its verb.
 func TestReplySubjectsAreInboxes(t *testing.T) {
+	t.Parallel()
 	var log bytes.Buffer
 	s := newStage(t, func(d *Deps) {
 		d.Log = slog.New(slog.NewTextHandler(&log, nil))
@@ -99,6 +100,7 @@ func TestReplySubjectsAreInboxes(t *testing.T) {
 // A request without a reply subject is carried out, except for a poll: the tasks it
 // gets would be granted to no one.
 func TestRequestsWithoutAReply(t *testing.T) {
+	t.Parallel()
 	s := newStage(t)
 	var polls atomic.Int64
 	s.matching(func(*nats.Msg) { polls.Add(1) })
@@ -128,6 +130,7 @@ func TestRequestsWithoutAReply(t *testing.T) {
 // sent to another domain's user, an operator or a service, and administrative requests
 // are answered to operators only.
 func TestI14_StrictInboxesAreOfTheDomainThatAsks(t *testing.T) {
+	t.Parallel()
 	inboxes, err := topology.NewInboxes([]string{topology.TenantInboxes})
 	if err != nil {
 		t.Fatal(err)

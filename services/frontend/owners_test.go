@@ -65,6 +65,7 @@ func (s *stage) history(batches *atomic.Int64) {
 }
 
 func TestOutcomesGetHistorysVerdicts(t *testing.T) {
+	t.Parallel()
 	s := newStage(t)
 	var batches atomic.Int64
 	s.history(&batches)
@@ -93,6 +94,7 @@ func TestOutcomesGetHistorysVerdicts(t *testing.T) {
 }
 
 func TestGetFindsATaskWhereverItIs(t *testing.T) {
+	t.Parallel()
 	s := newStage(t)
 	inHistory, inTimer := ids.NewTaskID(farPast, 0, 1), ids.NewTaskID(farPast, 1, 2)
 	for p := range partitioning.History {
@@ -121,6 +123,7 @@ func TestGetFindsATaskWhereverItIs(t *testing.T) {
 }
 
 func TestSubmitWaitsForTheResult(t *testing.T) {
+	t.Parallel()
 	s := newStage(t)
 	var asked atomic.Int64
 	for p := range partitioning.History {
@@ -145,6 +148,8 @@ func TestSubmitWaitsForTheResult(t *testing.T) {
 }
 
 func TestSubmitWaitEndsWithTheStateSoFar(t *testing.T) {
+	t.Parallel()
+	testkit.Long(t, "waits for answers that do not come")
 	s := newStage(t) // and no owners at all
 	req, resp := tasks(1), &yardv1.SubmitResponse{}
 	req.Wait, req.WaitMs = true, 200
@@ -155,6 +160,7 @@ func TestSubmitWaitEndsWithTheStateSoFar(t *testing.T) {
 }
 
 func TestListMergesNewestFirst(t *testing.T) {
+	t.Parallel()
 	s := newStage(t)
 	at := func(ms int64, p int) *yardv1.Task {
 		return &yardv1.Task{TaskId: ids.NewTaskID(time.UnixMilli(ms), p, 1).String()}
@@ -183,6 +189,7 @@ func TestListMergesNewestFirst(t *testing.T) {
 }
 
 func TestDescribeSumsUp(t *testing.T) {
+	t.Parallel()
 	s := newStage(t)
 	s.must(topology.API("shop", "types.put"), &yardv1.PutTypeRequest{Type: &yardv1.TaskType{Name: "pay", MaxConcurrency: 10}}, &yardv1.PutTypeResponse{})
 	for p := range partitioning.History {
@@ -214,6 +221,7 @@ func TestDescribeSumsUp(t *testing.T) {
 }
 
 func TestDomainsAndTypesAreReadAsWritten(t *testing.T) {
+	t.Parallel()
 	s := newStage(t)
 	for _, name := range []string{"b", "a"} {
 		s.must(topology.Admin("domains.put"), &yardv1.PutDomainRequest{Domain: &yardv1.Domain{Name: name, RetentionMs: 900_000}}, &yardv1.PutDomainResponse{})
@@ -242,6 +250,7 @@ func TestDomainsAndTypesAreReadAsWritten(t *testing.T) {
 
 // An owner that comes late is waited for.
 func TestQueriesWaitForAnOwner(t *testing.T) {
+	t.Parallel()
 	s := newStage(t)
 	id := ids.NewTaskID(farPast, 0, 1)
 	answered := make(chan *fault.Error)

@@ -76,6 +76,7 @@ func badRequests() map[string]bad {
 }
 
 func TestBadRequestsAreRefusedWholeAndStoreNothing(t *testing.T) {
+	t.Parallel()
 	s := newStage(t)
 	check := func(t *testing.T, c bad, form codec.ContentType, body []byte) {
 		t.Helper()
@@ -143,6 +144,7 @@ func TestBadRequestsAreRefusedWholeAndStoreNothing(t *testing.T) {
 }
 
 func TestBadDomainsAreRefused(t *testing.T) {
+	t.Parallel()
 	s := newStage(t)
 	for domain, code := range map[string]fault.Code{"nobody": fault.NotFound, "admin": fault.InvalidArgument, strings.Repeat("x", 65): fault.InvalidArgument} {
 		for verb, message := range map[string]codec.Message{
@@ -168,6 +170,7 @@ func TestBadDomainsAreRefused(t *testing.T) {
 
 // R55: a verb of a later version is answered, so that its client need not take us for one that is away.
 func TestR55_VerbsOfLaterVersionsAreUnimplemented(t *testing.T) {
+	t.Parallel()
 	s := newStage(t)
 	for _, verb := range []string{"tasks.redrive", "tasklists.pause", "limits.put", "schedules.whatever"} {
 		if e := s.ask(topology.API("shop", verb), &yardv1.GetRequest{}, nil); fault.CodeOf(e) != fault.Unimplemented {
@@ -178,6 +181,7 @@ func TestR55_VerbsOfLaterVersionsAreUnimplemented(t *testing.T) {
 
 // The subject of a poll may name its tasklist, and then nothing else may.
 func TestAPollsSubjectNamesItsTasklist(t *testing.T) {
+	t.Parallel()
 	s := newStage(t)
 	polls := make(chan *nats.Msg, 9)
 	s.matching(func(m *nats.Msg) { polls <- m })

@@ -13,6 +13,7 @@ import (
 // R6: a made-up token that names a position far ahead opened history's window. It
 // is now answered as an unknown task is, and nothing is appended for it.
 func TestMadeUpTokensStoreNothing(t *testing.T) {
+	t.Parallel()
 	s := newStage(t)
 	id := ids.NewTaskID(farPast, 0, 1)
 	far := ids.Token{Position: ids.NewPosition(1<<40, ids.LaneFirst), Version: 1, Nonce: 1}
@@ -46,6 +47,7 @@ func TestMadeUpTokensStoreNothing(t *testing.T) {
 
 // A frontend that cannot check tokens serves no one.
 func TestNoSecretNoStart(t *testing.T) {
+	t.Parallel()
 	s := newStage(t)
 	config, err := s.js.KeyValue(t.Context(), topology.ConfigBucket)
 	if err != nil {

@@ -17,6 +17,7 @@ import (
 // TestStatsCountErrors: what micro's STATS shows of a verb are its errors, those too that were found out after
 // the handler had returned.
 func TestStatsCountErrors(t *testing.T) {
+	t.Parallel()
 	s := newStage(t)
 	const refusals = 3
 	for range refusals {

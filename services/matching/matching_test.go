@@ -27,7 +27,10 @@ import (
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	testkit.SideBySide(4)
+	goleak.VerifyTestMain(m)
+}
 
 const patience = 60 * time.Second
 
@@ -167,6 +170,7 @@ func open(t *testing.T, nc *nats.Conn, shard int) uint64 {
 // TestR42AnOvertakenOwnerStops: it sends nothing more to the polls that it holds, which frontends end, and
 // takes the shard again in an epoch of its own, since it is the only member.
 func TestR42AnOvertakenOwnerStops(t *testing.T) {
+	t.Parallel()
 	server, nc, _ := cluster(t)
 	defer start(t, server.Connect(t), "a")()
 	parked := poll(t, nc, "mail", time.Hour)
@@ -203,6 +207,8 @@ func TestR42AnOvertakenOwnerStops(t *testing.T) {
 // TestEpochComesUpWithTheLog: the bucket with the epochs was lost, or an old one restored. An owner of a low epoch is
 // overtaken by one of which the hint stream, or a fence, still knows. It is not one epoch at a time until that.
 func TestEpochComesUpWithTheLog(t *testing.T) {
+	t.Parallel()
+	testkit.Long(t, "waits for owners to take turns")
 	server, nc, _ := cluster(t)
 	js, err := jetstream.New(nc)
 	if err != nil {
@@ -231,6 +237,8 @@ func describe(nc *nats.Conn, tasklist string) (*rpcv1.DescribeShardResponse, err
 // TestI13OwnersFenceOnceTheVersionAllows: in a cluster of log version 1 no fence is written. When the version is
 // raised each shard gets an owner that fences, without a restart.
 func TestI13OwnersFenceOnceTheVersionAllows(t *testing.T) {
+	t.Parallel()
+	testkit.Long(t, "waits for owners to take turns")
 	server, nc, kv := cluster(t)
 	if err := kv.Delete(t.Context(), topology.VersionKey); err != nil { // as before there were versions
 		t.Fatal(err)
@@ -263,6 +271,7 @@ func TestI13OwnersFenceOnceTheVersionAllows(t *testing.T) {
 }
 
 func TestServesAllShardsAndDrains(t *testing.T) {
+	t.Parallel()
 	server, nc, _ := cluster(t)
 	stop := start(t, server.Connect(t), "a")
 	var parked []*nats.Subscription
@@ -289,6 +298,7 @@ func TestServesAllShardsAndDrains(t *testing.T) {
 }
 
 func TestI8_LimitsFollowTheCatalog(t *testing.T) {
+	t.Parallel()
 	server, nc, kv := cluster(t)
 	defer start(t, server.Connect(t), "a")()
 	for _, limit := range []int32{5, 0} {
@@ -306,6 +316,7 @@ func TestI8_LimitsFollowTheCatalog(t *testing.T) {
 }
 
 func TestConfigIsChecked(t *testing.T) {
+	t.Parallel()
 	cfg := matching.DefaultConfig()
 	if problems := append(cfg.Validate(), append(cfg.Redis.Validate(), cfg.Shard.Validate()...)...); len(problems) > 0 {
 		t.Fatalf("the defaults: %v", problems)

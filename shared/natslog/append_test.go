@@ -130,6 +130,7 @@ func TestRefusedAppendsAreNotStored(t *testing.T) {
 // and the server: the message is stored, and the client cannot know.
 func TestLostAnswerIsUnknown(t *testing.T) {
 	t.Parallel()
+	testkit.Long(t, "waits for answers that do not come")
 	srv, js := logServer(t, nil)
 	proxy := newProxy(t, strings.TrimPrefix(srv.URL, "nats://"))
 	nc, err := nats.Connect("nats://"+proxy.addr, nats.MaxReconnects(-1), nats.ReconnectWait(10*time.Millisecond), nats.ReconnectBufSize(-1))

@@ -9,6 +9,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // TestLookupWithoutAnswer: a caller that would wait forever is told that no answer
@@ -16,6 +17,7 @@ import (
 // that, a history owner archived nothing any more once its stream had lost its leader.
 func TestLookupWithoutAnswer(t *testing.T) {
 	t.Parallel()
+	testkit.Long(t, "waits for answers that do not come")
 	_, answering := logServer(t, nil)
 	nc := answering.Conn()
 	_, err := nc.Subscribe("silent.>", func(*nats.Msg) {})

@@ -59,6 +59,7 @@ func (w *watched) want(ms int, what string, want ...string) {
 }
 
 func TestView(t *testing.T) {
+	t.Parallel()
 	w := watch(t, 3*time.Second)
 	w.want(0, "no one was heard", "me")
 	w.hear("b", 0)
@@ -89,6 +90,7 @@ func TestView(t *testing.T) {
 // Who has heard nothing for more than half of the expiry, not even itself, gives no one up: others have been silent no longer
 // than it was deaf. When it hears again, they have as long as ever.
 func TestWhoIsDeafForHalfTheExpiryGivesNobodyUp(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name   string
 		echoes []int // after the first, at 0, when b was heard too
@@ -115,6 +117,7 @@ func TestWhoIsDeafForHalfTheExpiryGivesNobodyUp(t *testing.T) {
 // TestR37WhoDiedBeforeIsNotCounted: what a starting node finds is dated by the server, against
 // its own echo, whichever of them comes first.
 func TestR37WhoDiedBeforeIsNotCounted(t *testing.T) {
+	t.Parallel()
 	w := watch(t, time.Second)
 	ghost, alive, late := w.beat("ghost", -60_000), w.beat("alive", -200), w.beat("late", -1100)
 	w.replay(ghost, 0)
@@ -141,6 +144,7 @@ func TestR37WhoDiedBeforeIsNotCounted(t *testing.T) {
 
 // TestR37AReplayRevivesNobody: a watch that starts again tells old heartbeats again.
 func TestR37AReplayRevivesNobody(t *testing.T) {
+	t.Parallel()
 	w := watch(t, time.Second)
 	w.loaded()
 	w.hear("me", 0)
@@ -161,6 +165,7 @@ func TestR37AReplayRevivesNobody(t *testing.T) {
 // TestAReplayAfterAnOutageGivesNobodyUp: the watch that starts again tells what was shown before
 // the outage, while all have a new expiry to show themselves.
 func TestAReplayAfterAnOutageGivesNobodyUp(t *testing.T) {
+	t.Parallel()
 	w := watch(t, time.Second)
 	w.loaded()
 	w.hear("me", 0)
@@ -173,6 +178,7 @@ func TestAReplayAfterAnOutageGivesNobodyUp(t *testing.T) {
 // TestWhoBeatsSlowlyIsWaitedFor: a program from before heartbeats said how often they are shown,
 // shows them every second.
 func TestWhoBeatsSlowlyIsWaitedFor(t *testing.T) {
+	t.Parallel()
 	w := watch(t, 1250*time.Millisecond)
 	w.loaded()
 	old := w.beat("old", 0)
@@ -187,6 +193,7 @@ func TestWhoBeatsSlowlyIsWaitedFor(t *testing.T) {
 // TestAPauseIsNoticed: a node that did not hear itself is away until it hears a heartbeat that
 // it showed since; one that was still under way does not count.
 func TestAPauseIsNoticed(t *testing.T) {
+	t.Parallel()
 	w := watch(t, time.Second)
 	w.loaded()
 	w.hear("me", 0)
@@ -214,6 +221,7 @@ func TestAPauseIsNoticed(t *testing.T) {
 // taken or heard, of anybody. A node goes on then, for as long as an election may take; one that
 // hears nothing but whose heartbeats are taken does so forever; one that was stopped does not.
 func TestWithoutALeaderOfTheBucketNobodyIsAway(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		what  string
 		until int // ms
@@ -246,6 +254,7 @@ func TestWithoutALeaderOfTheBucketNobodyIsAway(t *testing.T) {
 }
 
 func TestWhatOthersHold(t *testing.T) {
+	t.Parallel()
 	w := watch(t, time.Second)
 	w.loaded()
 	w.hear("me", 0)

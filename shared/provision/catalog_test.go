@@ -46,6 +46,8 @@ func put(t *testing.T, kv jetstream.KeyValue, domain string, retention int64, ty
 }
 
 func TestCatalogFollowsTheBucket(t *testing.T) {
+	t.Parallel()
+	testkit.Long(t, "waits until a stream is missed")
 	srv := testkit.RunNATS(t)
 	js := connect(t, srv)
 	if err := apply(t, js, two); err != nil {
@@ -111,6 +113,7 @@ func await(t *testing.T, cond func() bool) {
 }
 
 func TestCatalogReadsWhatWasPut(t *testing.T) {
+	t.Parallel()
 	srv := testkit.RunNATS(t)
 	js := connect(t, srv)
 	if err := apply(t, js, two); err != nil {
@@ -146,6 +149,7 @@ func TestCatalogReadsWhatWasPut(t *testing.T) {
 // R9: what is stored has a revision. A put or a deletion may name it, and one that names another
 // changes nothing.
 func TestCatalogRevisions(t *testing.T) {
+	t.Parallel()
 	js := connect(t, testkit.RunNATS(t))
 	if err := apply(t, js, two); err != nil {
 		t.Fatal(err)
@@ -194,6 +198,7 @@ func TestCatalogRevisions(t *testing.T) {
 
 // R9: a deleted domain takes its types with it, no one else's, and every copy hears of all.
 func TestCatalogDeletes(t *testing.T) {
+	t.Parallel()
 	js := connect(t, testkit.RunNATS(t))
 	if err := apply(t, js, two); err != nil {
 		t.Fatal(err)

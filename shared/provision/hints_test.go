@@ -35,6 +35,7 @@ func hints(t *testing.T, js jetstream.JetStream) jetstream.StreamConfig {
 
 // TestHintsAreMadeAgain restarts a single server, which forgets what is in memory.
 func TestHintsAreMadeAgain(t *testing.T) {
+	t.Parallel()
 	srv := testkit.RunNATS(t)
 	js := connect(t, srv)
 	if err := apply(t, js, two); err != nil {
@@ -55,6 +56,7 @@ func TestHintsAreMadeAgain(t *testing.T) {
 // TestR30_HintsSurviveANode: in a cluster of three servers hint streams have three replicas; one that
 // has a single replica is raised, and made elsewhere if its server is away. Services start meanwhile.
 func TestR30_HintsSurviveANode(t *testing.T) {
+	t.Parallel()
 	nodes := testkit.RunNATSCluster(t, 3)
 	js, err := jetstream.New(testkit.ConnectAll(t, nodes))
 	if err != nil {
@@ -119,6 +121,8 @@ func alone(t *testing.T, js jetstream.JetStream, cfg jetstream.StreamConfig) (se
 
 // TestKeptHintsAreMadeAgain: where services may not create streams, who keeps them does.
 func TestKeptHintsAreMadeAgain(t *testing.T) {
+	t.Parallel()
+	testkit.Long(t, "waits until a stream is missed")
 	srv := testkit.RunNATS(t)
 	js := connect(t, srv)
 	if err := apply(t, js, two); err != nil {
@@ -146,6 +150,7 @@ func TestKeptHintsAreMadeAgain(t *testing.T) {
 // A hint stream is deleted where its servers are away, and left alone where the cluster says anything else about it: it
 // may be there, with hints in it.
 func TestOnlyHintsThatAreOfflineAreDeleted(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		code, errCode int
 		deleted       bool

@@ -44,6 +44,7 @@ func config(t *testing.T, js jetstream.JetStream, stream string) jetstream.Strea
 }
 
 func TestSeveralServicesCreateTheClusterAtOnce(t *testing.T) {
+	t.Parallel()
 	srv := testkit.RunNATS(t)
 	js := connect(t, srv)
 	if _, err := provision.Partitioning(t.Context(), js); !errors.Is(err, provision.ErrNotProvisioned) {
@@ -84,6 +85,7 @@ func TestSeveralServicesCreateTheClusterAtOnce(t *testing.T) {
 }
 
 func TestAnotherPartitioningIsRefused(t *testing.T) {
+	t.Parallel()
 	js := connect(t, testkit.RunNATS(t))
 	if err := apply(t, js, two); err != nil {
 		t.Fatal(err)
@@ -107,6 +109,7 @@ func TestAnotherPartitioningIsRefused(t *testing.T) {
 }
 
 func TestDriftIsCorrectedOrNamed(t *testing.T) {
+	t.Parallel()
 	js := connect(t, testkit.RunNATS(t))
 	if err := apply(t, js, two); err != nil {
 		t.Fatal(err)
@@ -144,6 +147,7 @@ func TestDriftIsCorrectedOrNamed(t *testing.T) {
 }
 
 func TestApplyWaitsForTheServer(t *testing.T) {
+	t.Parallel()
 	srv := testkit.RunNATS(t)
 	srv.Stop()
 	nc, err := nats.Connect(srv.URL, nats.RetryOnFailedConnect(true), nats.MaxReconnects(-1), nats.ReconnectWait(10*time.Millisecond), nats.ReconnectBufSize(-1))
@@ -169,6 +173,7 @@ func TestApplyWaitsForTheServer(t *testing.T) {
 }
 
 func TestReplicasNeedACluster(t *testing.T) {
+	t.Parallel()
 	js := connect(t, testkit.RunNATS(t))
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()

@@ -19,6 +19,7 @@ import (
 
 // R6: all processes read one secret, whoever of them made it.
 func TestTheTokenSecretIsMadeOnce(t *testing.T) {
+	t.Parallel()
 	server := testkit.RunNATS(t)
 	var logs bytes.Buffer
 	log := slog.New(slog.NewTextHandler(&logs, &slog.HandlerOptions{Level: slog.LevelDebug}))
@@ -53,6 +54,7 @@ func TestTheTokenSecretIsMadeOnce(t *testing.T) {
 }
 
 func TestAMissingOrBrokenTokenSecretIsAnError(t *testing.T) {
+	t.Parallel()
 	js, err := jetstream.New(testkit.RunNATS(t).Connect(t))
 	if err != nil {
 		t.Fatal(err)

@@ -18,6 +18,7 @@ import (
 // TestI13ANewClusterWritesTheNewestVersion, and one that is older than the key
 // writes the first. R21.
 func TestI13ANewClusterWritesTheNewestVersion(t *testing.T) {
+	t.Parallel()
 	js := connect(t, testkit.RunNATS(t))
 	if err := apply(t, js, two); err != nil {
 		t.Fatal(err)
@@ -46,6 +47,7 @@ func TestI13ANewClusterWritesTheNewestVersion(t *testing.T) {
 
 // TestI13AClusterOfANewerVersionIsRefused, before anything in it is changed. R21.
 func TestI13AClusterOfANewerVersionIsRefused(t *testing.T) {
+	t.Parallel()
 	js := connect(t, testkit.RunNATS(t))
 	if err := apply(t, js, two); err != nil {
 		t.Fatal(err)
@@ -79,6 +81,7 @@ func TestI13AClusterOfANewerVersionIsRefused(t *testing.T) {
 
 // TestI13AVersionNeverGoesDown: neither by a raise nor in a program that watches.
 func TestI13AVersionNeverGoesDown(t *testing.T) {
+	t.Parallel()
 	js := connect(t, testkit.RunNATS(t))
 	if err := apply(t, js, two); err != nil {
 		t.Fatal(err)

@@ -111,6 +111,7 @@ func (r *room) empty() {
 // TestR43_EachLimitIsWatched: the account's limit, the stream's, and the one that the operator names.
 func TestR43_EachLimitIsWatched(t *testing.T) {
 	t.Parallel()
+	testkit.Long(t, "waits for several looks")
 	const limit = 20 * mib
 	t.Run("account", func(t *testing.T) {
 		t.Parallel()
@@ -173,6 +174,7 @@ func (r *room) gauge(full int64) {
 // The gauge is 1 while there is no room, and only while somebody watches.
 func TestTheGaugeSaysWhetherTheStreamIsFull(t *testing.T) {
 	t.Parallel()
+	testkit.Long(t, "waits for several looks")
 	r := newRoom(t, named(20*mib), &telemetry.Gauge{})
 	r.fill()
 	r.gauge(1)
@@ -189,6 +191,7 @@ func TestTheGaugeSaysWhetherTheStreamIsFull(t *testing.T) {
 // What was known stays where the storage cannot be looked at: a full one that does not answer takes nothing.
 func TestAFailedLookChangesNothing(t *testing.T) {
 	t.Parallel()
+	testkit.Long(t, "waits for several looks")
 	r := newRoom(t, named(20*mib), &telemetry.Gauge{})
 	why := r.fill()
 	if err := r.js.DeleteStream(t.Context(), stream); err != nil {

@@ -12,9 +12,10 @@ import (
 )
 
 // RunNATSCluster starts a cluster of n servers in the test process and returns when JetStream
-// answers at each. Stop and Restart are of one server.
+// answers at each. Stop and Restart are of one server. A short run leaves the test out.
 func RunNATSCluster(tb testing.TB, n int) []*NATS {
 	tb.Helper()
+	Long(tb, "starts a cluster of NATS")
 	ports, routes := make([]int, n), make([]*url.URL, n)
 	for i := range n {
 		port, err := freePort()

@@ -17,9 +17,10 @@ const redisSlots = 16384
 
 // RunRedisCluster starts redis-servers that share the slots of a Redis Cluster evenly, as
 // RunRedis does. It returns when each knows all. A node that is away takes nothing but its own
-// slots away.
+// slots away. A short run leaves the test out.
 func RunRedisCluster(tb testing.TB, nodes int) ([]*Redis, bool) {
 	tb.Helper()
+	Long(tb, "starts a cluster of Redis")
 	var all []*Redis
 	for range nodes {
 		bus, err := FreeAddr()

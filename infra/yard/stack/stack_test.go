@@ -88,6 +88,7 @@ func greet(t *testing.T, c *yard.Client, name string) {
 
 func TestAcceptedTasksSurviveAStop(t *testing.T) {
 	t.Parallel()
+	testkit.Long(t, "waits for a restart")
 	dir := t.TempDir()
 	cfg := stack.Config{DataDir: dir, Tables: stack.TablesMemory, Partitioning: topology.Partitioning{History: 2, Matching: 2}}
 	first := start(t, cfg)
@@ -135,6 +136,7 @@ func TestAcceptedTasksSurviveAStop(t *testing.T) {
 }
 
 func TestTemporaryDataGoWithTheStack(t *testing.T) {
+	t.Parallel()
 	s := start(t, stack.Config{Tables: stack.TablesMemory, HTTP: freeAddr(t)})
 	if s.TablesAt != "memory" || s.RedisPID() != 0 {
 		t.Errorf("tables at %q, redis %d", s.TablesAt, s.RedisPID())
@@ -150,6 +152,7 @@ func TestTemporaryDataGoWithTheStack(t *testing.T) {
 }
 
 func TestHealthAndMetrics(t *testing.T) {
+	t.Parallel()
 	addr := freeAddr(t)
 	start(t, stack.Config{Tables: stack.TablesMemory, HTTP: addr})
 	for path, want := range map[string]string{"/readyz": `"ready": true`, "/livez": "ok", "/metrics": "yardmaster_history_"} {
@@ -167,6 +170,7 @@ func TestHealthAndMetrics(t *testing.T) {
 
 func TestRedisOfOurOwnIsReplacedWhenItDies(t *testing.T) {
 	t.Parallel()
+	testkit.Long(t, "waits for a restart")
 	if _, found := testkit.RunRedis(t); !found {
 		return // said once by testkit, and a failure where Redis is required
 	}
@@ -219,6 +223,8 @@ func TestRedisThatIsNamed(t *testing.T) {
 }
 
 func TestWhatCannotStartSaysWhy(t *testing.T) {
+	t.Parallel()
+	testkit.Long(t, "waits for a Redis that is not there")
 	dir := t.TempDir()
 	running := start(t, stack.Config{DataDir: dir, Tables: stack.TablesMemory})
 	_, port, err := net.SplitHostPort(strings.TrimPrefix(running.URL, "nats://"))
@@ -264,6 +270,7 @@ func TestWhatCannotStartSaysWhy(t *testing.T) {
 }
 
 func TestAnInterruptedStartLeavesNothing(t *testing.T) {
+	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	dir := t.TempDir()

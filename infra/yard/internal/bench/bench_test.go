@@ -11,9 +11,11 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 func TestEveryWorkloadProvesItsTasks(t *testing.T) {
+	testkit.Long(t, "runs every workload, which takes seconds")
 	t.Chdir(t.TempDir())
 	var progress bytes.Buffer
 	report, err := Run(t.Context(), Options{
@@ -159,6 +161,7 @@ func TestABriefDrainLeavesNoPolls(t *testing.T) {
 
 // Runs with several settings of sync take turns, so that a slower hour slows both.
 func TestSettingsOfSyncTakeTurns(t *testing.T) {
+	testkit.Long(t, "runs a workload several times")
 	t.Chdir(t.TempDir())
 	var progress bytes.Buffer
 	report, err := Run(t.Context(), Options{

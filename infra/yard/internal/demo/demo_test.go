@@ -35,6 +35,7 @@ func play(t *testing.T, honest bool) (report, error) {
 
 func TestDemoProvesAnHonestEngine(t *testing.T) {
 	t.Parallel()
+	testkit.Long(t, "runs the demo for seconds")
 	r, err := play(t, true)
 	if err != nil || !r.OK {
 		t.Fatalf("%v\n%+v", err, r)
@@ -47,6 +48,7 @@ func TestDemoProvesAnHonestEngine(t *testing.T) {
 
 func TestDemoSeesThroughADishonestEngine(t *testing.T) {
 	t.Parallel()
+	testkit.Long(t, "runs the demo for seconds")
 	r, err := play(t, false)
 	if !errors.Is(err, ErrUnproven) || r.OK {
 		t.Fatalf("the demo believes it: %v\n%+v", err, r)
@@ -65,6 +67,7 @@ func TestDemoSeesThroughADishonestEngine(t *testing.T) {
 
 func TestDemoToldToStopStillProves(t *testing.T) {
 	t.Parallel()
+	testkit.Long(t, "runs the demo for seconds")
 	server := testkit.RunNATS(t)
 	openEngine(t, server.Connect(t), true)
 	ctx, stop := context.WithCancel(t.Context())

@@ -9,12 +9,14 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/yardmaster-io/yardmaster/infra/yard/stack"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // TestDemoOnTheRealStack is the demo as people run it, only shorter, with tables
 // in memory; the stack's own tests have those in Redis.
 func TestDemoOnTheRealStack(t *testing.T) {
 	t.Parallel()
+	testkit.Long(t, "runs the demo for seconds")
 	s, err := stack.Start(t.Context(), stack.Config{Tables: stack.TablesMemory, DataDir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)

@@ -11,11 +11,13 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/replica"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/partition"
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // TestForgetTakesDomainsInTurn: beside one that needs everything, however many others are forgotten in a few rounds.
 func TestForgetTakesDomainsInTurn(t *testing.T) {
 	t.Parallel()
+	testkit.Long(t, "files and deletes much")
 	owner, _ := archivePorts(t)
 	log := NewLog(Config{NATS: owner.NATS, JetStream: owner.JetStream, Log: slog.New(slog.DiscardHandler)})
 	store(t, owner.NATS, topology.Submit(0, 3, "stuck", "mail"), []byte("b"))

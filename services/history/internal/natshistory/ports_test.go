@@ -35,6 +35,7 @@ func connect(t *testing.T) (*nats.Conn, jetstream.JetStream) {
 
 func TestPorts(t *testing.T) {
 	t.Parallel()
+	testkit.Long(t, "files and deletes much")
 	porttest.Exercise(t, func(t *testing.T) porttest.Ports {
 		nc, js := connect(t)
 		kv, err := js.KeyValue(t.Context(), topology.CheckpointsBucket)

@@ -12,12 +12,14 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/replica"
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // TestASearchWithoutAnAnswerEnds: the server takes the question and does not answer. A search
 // that waited forever would keep its place from all others.
 func TestASearchWithoutAnAnswerEnds(t *testing.T) {
 	t.Parallel()
+	testkit.Long(t, "waits for answers that do not come")
 	owner, reader := archivePorts(t)
 	reader.cfg.Partition = 9 // has no stream: the requests are ours
 	if _, err := owner.NATS.Subscribe("$JS.API.DIRECT.GET."+topology.HistoryStream(9), func(*nats.Msg) {}); err != nil {

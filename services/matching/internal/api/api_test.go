@@ -12,6 +12,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/match"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 func TestWaitingPollMeetsTasks(t *testing.T) {
@@ -136,6 +137,7 @@ func TestRefusedTriggersDoNotEndThePoll(t *testing.T) {
 
 func TestI4_SilenceIsAskedAgainWithTheSameNonce(t *testing.T) {
 	t.Parallel()
+	testkit.Long(t, "waits for what is lost to be noticed")
 	s := newStack(t)
 	s.start()
 	s.history.mu.Lock()
@@ -286,6 +288,7 @@ func TestI14_PollsOfOneDomainLeaveRoomForOthers(t *testing.T) {
 
 func TestEmptyTableIsComplainedAbout(t *testing.T) {
 	t.Parallel()
+	testkit.Long(t, "waits for what is lost to be noticed")
 	s := newStack(t)
 	s.start()
 	s.send(1, patience, nil)

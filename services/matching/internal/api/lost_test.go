@@ -49,6 +49,7 @@ func TestI5_LostTablesAreSentAgain(t *testing.T) {
 
 func TestHintStreamIsMadeAgain(t *testing.T) {
 	t.Parallel()
+	testkit.Long(t, "waits for what is lost to be noticed")
 	s := newStack(t)
 	s.start()
 	s.history.submit("a", 3, 1)

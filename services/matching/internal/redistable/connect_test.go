@@ -71,6 +71,7 @@ func serve(c net.Conn, calls *atomic.Int64) {
 
 // A call whose connection breaks is not repeated: the first one may have taken triggers, which a second would lose.
 func TestACallIsNotRepeated(t *testing.T) {
+	t.Parallel()
 	addr, calls := hangsUp(t)
 	client, err := redistable.Connect(redistable.Config{Addrs: []string{addr}})
 	if err != nil {
@@ -88,6 +89,7 @@ func TestACallIsNotRepeated(t *testing.T) {
 
 // A connection ends within an hour, also one that is in use: a password that was replaced is not in use for longer.
 func TestConnectionsDoNotOutliveAPassword(t *testing.T) {
+	t.Parallel()
 	for _, cluster := range []bool{false, true} {
 		client, err := redistable.Connect(redistable.Config{Addrs: []string{"127.0.0.1:1"}, Cluster: cluster})
 		if err != nil {

@@ -12,6 +12,8 @@ import (
 
 // TestR56_RedisThatIsAwayIsToldOf: readiness tells that Redis is away, and that it is back.
 func TestR56_RedisThatIsAwayIsToldOf(t *testing.T) {
+	t.Parallel()
+	testkit.Long(t, "waits until Redis is missed")
 	r, ok := testkit.RunRedis(t)
 	if !ok {
 		t.Skip("there is no redis-server")

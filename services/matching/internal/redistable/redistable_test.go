@@ -142,6 +142,7 @@ func exercise(t *testing.T, s store) {
 }
 
 func TestTables(t *testing.T) {
+	t.Parallel()
 	if s, _, ok := run(t); ok { // else announced
 		exercise(t, s)
 	}
@@ -150,6 +151,7 @@ func TestTables(t *testing.T) {
 // TestTablesOnACluster runs the suite on servers that refuse what a Redis Cluster
 // refuses: keys that were not named, and keys of several slots in one call.
 func TestTablesOnACluster(t *testing.T) {
+	t.Parallel()
 	for _, nodes := range []int{1, 3} {
 		t.Run(fmt.Sprint("nodes=", nodes), func(t *testing.T) {
 			if s, _, ok := cluster(t, nodes); ok { // else announced

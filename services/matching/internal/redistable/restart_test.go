@@ -119,6 +119,7 @@ func await(t testing.TB, client redis.UniversalClient) {
 
 // R32, I8: killed, and started again from a snapshot that is older than what it granted.
 func TestI8_R32_ARestartFromASnapshotOverbooksNothing(t *testing.T) {
+	t.Parallel()
 	s, server, ok := run(t, "--save", "3600 1")
 	if !ok {
 		return // announced
@@ -143,6 +144,7 @@ func TestI8_R32_ARestartFromASnapshotOverbooksNothing(t *testing.T) {
 
 // I8: all keys are lost while the server goes on.
 func TestI8_AFlushOverbooksNothing(t *testing.T) {
+	t.Parallel()
 	s, _, ok := run(t)
 	if !ok {
 		return // announced
@@ -157,6 +159,7 @@ func TestI8_AFlushOverbooksNothing(t *testing.T) {
 
 // I8: a replica is promoted that has not seen the last that was granted.
 func TestI8_APromotedReplicaOverbooksNothing(t *testing.T) {
+	t.Parallel()
 	s, server, ok := run(t, "--repl-diskless-sync-delay", "0")
 	if !ok {
 		return // announced
@@ -186,6 +189,7 @@ func TestI8_APromotedReplicaOverbooksNothing(t *testing.T) {
 // Tables of a life that is over are cleared when a new one begins: their triggers
 // come again from history, and would be there twice. What is of another shard stays.
 func TestALifeThatIsOverLeavesNothing(t *testing.T) {
+	t.Parallel()
 	s, server, ok := run(t, "--save", "3600 1")
 	if !ok {
 		return // announced
@@ -226,6 +230,7 @@ func TestALifeThatIsOverLeavesNothing(t *testing.T) {
 
 // A server that does not know the scripts any more is told in one more round trip.
 func TestAScriptIsSentAgainWhereTheServerDoesNotKnowIt(t *testing.T) {
+	t.Parallel()
 	s, _, ok := run(t)
 	if !ok {
 		return // announced
@@ -261,6 +266,7 @@ func TestAScriptIsSentAgainWhereTheServerDoesNotKnowIt(t *testing.T) {
 
 // R8: a node of a cluster that is away fails its own domains and no others.
 func TestR8_ANodeThatIsAwayHarmsItsOwnDomainsOnly(t *testing.T) {
+	t.Parallel()
 	s, servers, ok := cluster(t, 3)
 	if !ok {
 		return // announced
@@ -307,6 +313,7 @@ func TestR8_ANodeThatIsAwayHarmsItsOwnDomainsOnly(t *testing.T) {
 
 // A call that fails on the server fails alone.
 func TestACallThatFailsLeavesTheOthersAlone(t *testing.T) {
+	t.Parallel()
 	s, _, ok := run(t)
 	if !ok {
 		return // announced

@@ -86,6 +86,7 @@ func (s *secured) looks(client redis.UniversalClient) {
 // TestTablesWithTLSAsAUserOfItsOwn runs the suite over TLS, as a user that may do what topology.RedisACL
 // allows; the whole of that is used.
 func TestTablesWithTLSAsAUserOfItsOwn(t *testing.T) {
+	t.Parallel()
 	r, ok := testkit.RunRedis(t)
 	if !ok {
 		return
@@ -103,6 +104,7 @@ func TestTablesWithTLSAsAUserOfItsOwn(t *testing.T) {
 }
 
 func TestTablesOnAClusterAsAUserOfItsOwn(t *testing.T) {
+	t.Parallel()
 	servers, ok := testkit.RunRedisCluster(t, 1)
 	if !ok {
 		return
@@ -117,6 +119,7 @@ func TestTablesOnAClusterAsAUserOfItsOwn(t *testing.T) {
 
 // TestTheUserReachesNothingElse: a stolen password is worth the tables.
 func TestTheUserReachesNothingElse(t *testing.T) {
+	t.Parallel()
 	r, ok := testkit.RunRedis(t)
 	if !ok {
 		return
@@ -144,6 +147,7 @@ func TestTheUserReachesNothingElse(t *testing.T) {
 
 // TestAChangedPasswordAndCertificateAreUsed: new connections take what the files hold by then.
 func TestAChangedPasswordAndCertificateAreUsed(t *testing.T) {
+	t.Parallel()
 	r, ok := testkit.RunRedis(t)
 	if !ok {
 		return
@@ -189,6 +193,7 @@ func TestAChangedPasswordAndCertificateAreUsed(t *testing.T) {
 
 // TestAServerOfAnotherNameIsRefused: a certificate by the right authority is not enough.
 func TestAServerOfAnotherNameIsRefused(t *testing.T) {
+	t.Parallel()
 	r, ok := testkit.RunRedis(t)
 	if !ok {
 		return
@@ -219,6 +224,7 @@ func TestAServerOfAnotherNameIsRefused(t *testing.T) {
 }
 
 func TestFilesThatCannotBeUsedAreToldAtTheStart(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	c := testkit.NewCertificates(t, dir)
 	empty, junk := filepath.Join(dir, "empty"), filepath.Join(dir, "junk")
@@ -246,6 +252,7 @@ func TestFilesThatCannotBeUsedAreToldAtTheStart(t *testing.T) {
 }
 
 func TestSettingsThatContradictEachOther(t *testing.T) {
+	t.Parallel()
 	addrs := []string{"a:1"}
 	for want, config := range map[string]redistable.Config{
 		"addrs":           {},

@@ -16,6 +16,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/timer/internal/firing"
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
 	"github.com/yardmaster-io/yardmaster/shared/quarantine"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
 // raw appends a message to the store as it is.
@@ -204,6 +205,7 @@ func TestMalformedMessagesGoIntoQuarantine(t *testing.T) {
 // keeps silent stands for a stream without a leader.
 func TestQuarantineWithoutAnswer(t *testing.T) {
 	t.Parallel()
+	testkit.Long(t, "waits for tasks to be due, or for answers that do not come")
 	w := newWorld(t)
 	if err := w.js.DeleteStream(t.Context(), topology.QuarantineStream); err != nil {
 		t.Fatal(err)

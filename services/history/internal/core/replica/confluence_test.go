@@ -43,6 +43,9 @@ func TestI3_Confluence(t *testing.T) {
 		return
 	}
 	cases := uint64(confluenceCases)
+	if testing.Short() {
+		cases /= 10
+	}
 	if s := os.Getenv("YARD_HISTORIES"); s != "" {
 		var err error
 		if cases, err = strconv.ParseUint(s, 10, 64); err != nil {

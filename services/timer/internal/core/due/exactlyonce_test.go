@@ -226,6 +226,9 @@ const exactlyOnceHistories = 2000
 
 func TestI10_EachStayFiresExactlyOnce(t *testing.T) {
 	histories := exactlyOnceHistories
+	if testing.Short() {
+		histories /= 10
+	}
 	if s := os.Getenv("YARD_HISTORIES"); s != "" {
 		var err error
 		if histories, err = strconv.Atoi(s); err != nil {

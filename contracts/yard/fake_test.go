@@ -1,4 +1,4 @@
-package sdk_test
+package yard_test
 
 import (
 	"fmt"
@@ -84,7 +84,7 @@ func (f *fake) serve() *fake {
 		f.tb.Fatal(err)
 	}
 	f.subs = append(f.subs, sub)
-	if err := f.nc.Flush(); err != nil {
+	if err := f.nc.FlushWithContext(soon(f.tb)); err != nil {
 		f.tb.Fatal(err)
 	}
 	f.tb.Cleanup(f.stop)

@@ -1,0 +1,292 @@
+package catalog
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/contracts/logversion"
+	"github.com/yardmaster-io/yardmaster/contracts/topology"
+)
+
+// watched is a catalog of a bucket, with what it told of.
+type watched struct {
+	*Catalog
+	t       *testing.T
+	bucket  *bucket
+	changed []string
+	stop    context.CancelFunc
+}
+
+// watching runs a test on a catalog in virtual time; a goroutine that is left behind fails it.
+func watching(t *testing.T, fill func(b *bucket), test func(w *watched)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		w := &watched{t: t, bucket: newBucket()}
+		if fill != nil {
+			fill(w.bucket)
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		w.stop = stop
+		var err error
+		if w.Catalog, err = Watch(ctx, w.bucket, func(d string) { w.changed = append(w.changed, d) }); err != nil {
+			t.Fatal(err)
+		}
+		test(w)
+		stop()
+		synctest.Wait()
+		w.bucket.locked(func() {
+			if n := len(w.bucket.watchers); n != 0 {
+				t.Errorf("%d watches are left", n)
+			}
+		})
+	})
+}
+
+func (w *watched) put(domain string, types ...string) {
+	w.t.Helper()
+	if _, err := PutDomain(w.t.Context(), w.bucket, &yardv1.Domain{Name: domain, RetentionMs: int64(w.bucket.revision)}); err != nil {
+		w.t.Fatal(err)
+	}
+	w.types(domain, types...)
+}
+
+func (w *watched) types(domain string, types ...string) {
+	w.t.Helper()
+	for _, name := range types {
+		if _, err := PutType(w.t.Context(), w.bucket, domain, &yardv1.TaskType{Name: name}); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+}
+
+// told checks of which domains it told since the last call.
+func (w *watched) told(what string, want ...string) {
+	w.t.Helper()
+	synctest.Wait()
+	if !slices.Equal(w.changed, want) {
+		w.t.Errorf("%s: it told of %v, not %v", what, w.changed, want)
+	}
+	w.changed = nil
+}
+
+func names[T interface{ GetName() string }](all []T) (names []string) {
+	for _, one := range all {
+		names = append(names, one.GetName())
+	}
+	return names
+}
+
+func TestACatalogHasWhatWasThereAndFollows(t *testing.T) {
+	fill := func(b *bucket) {
+		for _, name := range []string{"shop", "bank"} {
+			b.set(topology.DomainKey(name), []byte(`{"name":"`+name+`"}`), false)
+		}
+		b.set(topology.TypeKey("shop", "old"), []byte(`{"name":"old"}`), false)
+		b.set(topology.DomainKey("former"), nil, true)
+		b.set(topology.VersionKey, []byte("3"), false)
+		b.set(topology.ClusterKey, []byte(`{}`), false)
+	}
+	watching(t, fill, func(w *watched) {
+		if got := names(w.Domains()); !slices.Equal(got, []string{"bank", "shop"}) || w.Version() != 3 {
+			t.Errorf("domains %v, version %d", got, w.Version())
+		}
+		if d, ok := w.Domain("shop"); !ok || d.Revision != 1 {
+			t.Errorf("%v %v", d, ok)
+		}
+		if ty, ok := w.Type("shop", "old"); !ok || ty.Revision != 3 {
+			t.Errorf("%v %v", ty, ok)
+		}
+		w.told("the beginning") // whoever watches reads it anyway
+
+		w.types("shop", "mail", "b.c")
+		w.told("two types", "shop", "shop")
+		if got := names(w.Types("shop")); !slices.Equal(got, []string{"b.c", "mail", "old"}) {
+			t.Errorf("types %v", got)
+		}
+		if _, err := DeleteType(w.t.Context(), w.bucket, "shop", "old", 0); err != nil {
+			t.Fatal(err)
+		}
+		w.told("a deleted type", "shop")
+		if _, ok := w.Type("shop", "old"); ok {
+			t.Error("a deleted type is there")
+		}
+		if _, err := DeleteDomain(w.t.Context(), w.bucket, "bank", 0); err != nil {
+			t.Fatal(err)
+		}
+		w.told("a deleted domain", "bank")
+		if _, ok := w.Domain("bank"); ok {
+			t.Error("a deleted domain is there")
+		}
+	})
+}
+
+// What a reader holds does not change under its hands.
+func TestWhatWasReadStays(t *testing.T) {
+	watching(t, nil, func(w *watched) {
+		w.put("shop", "a")
+		synctest.Wait()
+		before := w.now.Load()
+		w.put("bank")
+		w.types("shop", "b")
+		synctest.Wait()
+		if len(before.domains) != 1 || len(before.types["shop"]) != 1 {
+			t.Errorf("%v %v", before.domains, before.types)
+		}
+	})
+}
+
+// What cannot be read leaves what was there before.
+func TestWhatIsMalformedChangesNothing(t *testing.T) {
+	watching(t, nil, func(w *watched) {
+		w.put("shop", "a")
+		w.told("the first", "shop", "shop")
+		w.bucket.locked(func() {
+			for key, value := range map[string]string{
+				topology.DomainKey("shop"): "{", topology.TypeKey("shop", "a"): "nonsense", topology.VersionKey: "x", "other": "{}", "type.": "{}",
+			} {
+				w.bucket.set(key, []byte(value), false)
+			}
+		})
+		w.told("malformed")
+		if _, ok := w.Domain("shop"); !ok || w.Version() != logversion.First {
+			t.Errorf("domain %v, version %d", ok, w.Version())
+		}
+		if _, ok := w.Type("shop", "a"); !ok {
+			t.Error("the type is gone")
+		}
+	})
+}
+
+func TestTheVersionNeverGoesDown(t *testing.T) {
+	watching(t, nil, func(w *watched) {
+		w.bucket.locked(func() { w.bucket.set(topology.VersionKey, []byte("2"), false) })
+		synctest.Wait()
+		for _, value := range []string{"1", ""} {
+			w.bucket.locked(func() { w.bucket.set(topology.VersionKey, []byte(value), value == "") })
+			synctest.Wait()
+			if w.Version() != 2 {
+				t.Errorf("after %q it is %d", value, w.Version())
+			}
+		}
+		w.bucket.locked(func() { w.bucket.set(topology.VersionKey, []byte("99"), false) })
+		w.told("versions") // they are nobody's domain
+		if w.Version() != 99 || w.WriteVersion() != logversion.WriteMax() {
+			t.Errorf("version %d, written is %d", w.Version(), w.WriteVersion())
+		}
+		// A watch that begins anew, on a bucket from before, does not lower it either.
+		w.bucket.locked(func() { delete(w.bucket.entries, topology.VersionKey) })
+		w.bucket.endWatches()
+		time.Sleep(noticed)
+		synctest.Wait()
+		if w.Version() != 99 {
+			t.Errorf("after a new watch it is %d", w.Version())
+		}
+	})
+}
+
+// A watch that ended is begun anew, and what was missed is told: each domain that differs, once.
+func TestAWatchThatEndsIsBegunAnew(t *testing.T) {
+	watching(t, nil, func(w *watched) {
+		w.put("same", "a")
+		w.put("gone", "a")
+		w.put("changed")
+		w.put("typed", "a")
+		synctest.Wait()
+		w.changed = nil
+		w.bucket.locked(func() { w.bucket.deaf = true })
+		if _, err := DeleteDomain(w.t.Context(), w.bucket, "gone", 0); err != nil {
+			t.Fatal(err)
+		}
+		w.put("changed")
+		w.types("typed", "b")
+		w.put("new")
+		w.bucket.locked(func() { w.bucket.deaf = false })
+		w.bucket.endWatches()
+		time.Sleep(noticed)
+		synctest.Wait()
+		w.told("the new watch", "changed", "gone", "new", "typed")
+		if got := names(w.Domains()); !slices.Equal(got, []string{"changed", "new", "same", "typed"}) {
+			t.Errorf("domains %v", got)
+		}
+		if got := names(w.Types("typed")); !slices.Equal(got, []string{"a", "b"}) {
+			t.Errorf("types %v", got)
+		}
+	})
+}
+
+// A watch that is dead says nothing; the bucket's last revision tells.
+func TestAWatchThatIsBehindIsBegunAnew(t *testing.T) {
+	watching(t, nil, func(w *watched) {
+		w.put("shop")
+		w.told("while it hears", "shop")
+		w.bucket.locked(func() { w.bucket.deaf = true })
+		w.put("missed")
+		time.Sleep(noticed)
+		synctest.Wait()
+		w.told("when it is missed", "missed")
+		// A bucket that was made again begins at 1: it has less than was seen.
+		w.bucket.locked(func() {
+			w.bucket.revision = 0
+			clear(w.bucket.entries)
+		})
+		time.Sleep(noticed)
+		synctest.Wait()
+		w.told("another bucket", "missed", "shop")
+		// What is whole is not begun anew for nothing.
+		before := w.bucket.begun()
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if n := w.bucket.begun() - before; n != 0 {
+			t.Errorf("%d watches of a bucket in which nothing happens", n)
+		}
+	})
+}
+
+// While the server is away it is asked again, ever more seldom, and the last state stays.
+func TestAServerThatIsAwayIsAskedAgain(t *testing.T) {
+	watching(t, nil, func(w *watched) {
+		w.put("shop")
+		synctest.Wait()
+		w.bucket.locked(func() { w.bucket.broken = errBroken })
+		w.bucket.endWatches()
+		before := w.bucket.begun()
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if n := w.bucket.begun() - before; n < 30 || n > 40 { // every 2 s, and sooner at first
+			t.Errorf("asked %d times in a minute", n)
+		}
+		if _, ok := w.Domain("shop"); !ok {
+			t.Error("the last state is gone")
+		}
+		w.bucket.locked(func() { w.bucket.broken = nil })
+		time.Sleep(noticed)
+		synctest.Wait()
+		w.put("back")
+		synctest.Wait()
+		if _, ok := w.Domain("back"); !ok {
+			t.Error("it does not follow again")
+		}
+	})
+}
+
+func TestAWatchNeedsABucket(t *testing.T) {
+	b := newBucket()
+	b.broken = errBroken
+	if _, err := Watch(t.Context(), b, nil); !errors.Is(err, errBroken) {
+		t.Errorf("got %v", err)
+	}
+	b.broken = nil
+	ended, end := context.WithCancel(t.Context())
+	end()
+	c, err := Watch(ended, b, nil) // nil: nobody wants to know of changes
+	if err == nil {
+		c.onChange("shop")
+	} else if !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+}

@@ -1,0 +1,402 @@
+package yard_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/yardmaster-io/yardmaster/contracts/fault"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/contracts/yard"
+)
+
+var one = yard.Task{Type: "x", Tasklist: "mail"}
+
+// submits are the requests that the engine has heard.
+func (s *stack) submits() (all []*yardv1.SubmitRequest) {
+	s.engine.locked(func() {
+		for _, msg := range s.engine.heard["tasks.submit"] {
+			all = append(all, read[yardv1.SubmitRequest](s.engine, msg))
+		}
+	})
+	return all
+}
+
+// refusing answers the submits one after the other with these errors, and then as ever. A nil error is no answer.
+func (s *stack) refusing(errs ...error) {
+	s.engine.script = func(endpoint string, call int, msg *nats.Msg) bool {
+		return endpoint == "tasks.submit" && call < len(errs) && (errs[call] == nil || s.engine.refuse(msg, fault.From(errs[call])))
+	}
+}
+
+func TestSubmitRepeatsWhatItDoesNotKnowWithItsID(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		s := newStack(t)
+		s.refusing(fault.New(fault.Unknown, "the log did not say"), fault.New(fault.Unavailable, "it is away"), fault.New(fault.Unknown, "who knows"))
+		if _, err := s.client.Submit(soon(t), one); err != nil {
+			t.Fatal(err)
+		}
+		all := s.submits()
+		for i, req := range all {
+			if _, err := ids.ParseRequestID(req.RequestId); err != nil || req.RequestId != all[0].RequestId || int(req.Tries) != i+1 {
+				t.Errorf("request %d has the id %q (%v) and is try %d", i, req.RequestId, err, req.Tries)
+			}
+		}
+	})
+}
+
+// A lost answer is no different. The first try does not wait for it until the end.
+func TestSubmitRepeatsWhatGotNoAnswer(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		s := newStack(t)
+		s.refusing(nil)
+		if _, err := s.client.Submit(soon(t), one); err != nil {
+			t.Fatal(err)
+		}
+		if all := s.submits(); len(all) != 2 || all[0].RequestId != all[1].RequestId || all[1].Tries != 2 {
+			t.Errorf("got %v", all)
+		}
+	})
+}
+
+// As long as nothing was stored for certain, each try is a first one.
+func TestSubmitMakesANewRequestOfWhatWasNotStored(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		s := newStack(t)
+		s.refusing(fault.New(fault.Unavailable, "nothing was stored"), fault.New(fault.ResourceExhausted, "full"))
+		if _, err := s.client.Submit(soon(t), one); err != nil {
+			t.Fatal(err)
+		}
+		seen := map[string]bool{}
+		for _, req := range s.submits() {
+			if req.Tries != 1 || seen[req.RequestId] {
+				t.Errorf("try %d of %s", req.Tries, req.RequestId)
+			}
+			seen[req.RequestId] = true
+		}
+		if len(seen) != 3 {
+			t.Errorf("%d requests", len(seen))
+		}
+	})
+}
+
+// That no try was stored, nor will be, is as good as a refusal of the first.
+func TestSubmitMakesANewRequestOfWhatIsNeverStored(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		s := newStack(t)
+		s.refusing(fault.New(fault.Unknown, "who knows"), fault.At(fault.FailedPrecondition, "/request_id", "no try was stored"))
+		if _, err := s.client.Submit(soon(t), one); err != nil {
+			t.Fatal(err)
+		}
+		if all := s.submits(); len(all) != 3 || all[2].RequestId == all[1].RequestId || all[2].Tries != 1 {
+			t.Errorf("got %v", all)
+		}
+	})
+}
+
+// After that a refusal is about the task, and nothing is unknown any more.
+func TestARefusalOfWhatIsNeverStoredIsTold(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		s := newStack(t)
+		s.refusing(fault.New(fault.Unknown, "who knows"), fault.At(fault.FailedPrecondition, "/request_id", "no try was stored"), fault.At(fault.InvalidArgument, "/tasks/0/type", "is bad"))
+		if _, err := s.client.Submit(soon(t), one); fault.CodeOf(err) != fault.InvalidArgument {
+			t.Errorf("got %v", err)
+		}
+	})
+}
+
+func TestRefusedRepeatLeavesTheFateUnknown(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		s := newStack(t)
+		s.refusing(fault.New(fault.Unknown, "the log did not say"), fault.At(fault.InvalidArgument, "/tasks/0/type", "is gone"))
+		if _, err := s.client.Submit(soon(t), one); fault.CodeOf(err) != fault.Unknown {
+			t.Errorf("got %v", err)
+		}
+	})
+}
+
+// A client whose clock is off makes its ids with the server's, from the first answer that tells it.
+func TestAClientHeedsTheServersClock(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		s := newStack(t)
+		const off = time.Hour
+		e := fault.At(fault.InvalidTime, "/request_id", "its time is ahead")
+		e.Detail = map[string]string{fault.DetailNowMs: strconv.FormatInt(time.Now().Add(-off).UnixMilli(), 10)}
+		s.refusing(e)
+		for range 2 {
+			if _, err := s.client.Submit(soon(t), one); err != nil {
+				t.Fatal(err)
+			}
+		}
+		all := s.submits()
+		if len(all) != 3 {
+			t.Fatalf("%d requests", len(all))
+		}
+		for i, req := range all {
+			id, err := ids.ParseRequestID(req.RequestId)
+			if corrected := time.Since(id.Time()) > off/2; err != nil || corrected != (i > 0) || req.Tries != 1 {
+				t.Errorf("request %d is of %v ago, try %d, %v", i, time.Since(id.Time()), req.Tries, err)
+			}
+		}
+	})
+}
+
+// A refusal for the clock does not say what became of an earlier try, so the id stays.
+func TestAClockThatIsOffMakesNoNewRequestOfWhatMayBeStored(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		s := newStack(t)
+		e := fault.At(fault.FailedPrecondition, "/request_id", "was made long ago")
+		e.Detail = map[string]string{fault.DetailNowMs: strconv.FormatInt(time.Now().UnixMilli(), 10)}
+		s.refusing(fault.New(fault.Unknown, "who knows"), e)
+		if _, err := s.client.Submit(soon(t), one); fault.CodeOf(err) != fault.Unknown {
+			t.Errorf("got %v", err)
+		}
+		if all := s.submits(); len(all) != 2 || all[0].RequestId != all[1].RequestId {
+			t.Errorf("got %v", all)
+		}
+	})
+}
+
+// A server whose clock no id suits is not asked without end.
+func TestTheClockIsNotHeededForEver(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		s := newStack(t)
+		e := fault.At(fault.InvalidTime, "/request_id", "its time is ahead")
+		e.Detail = map[string]string{fault.DetailNowMs: strconv.FormatInt(time.Now().UnixMilli(), 10)}
+		s.refusing(e, e, e, e, e, e)
+		if _, err := s.client.Submit(soon(t), one); fault.CodeOf(err) != fault.InvalidTime {
+			t.Errorf("got %v", err)
+		}
+	})
+}
+
+func TestSubmitWaitsForAFrontend(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		server := newServer()
+		client, err := yard.Connect("", "shop", yard.WithNATSOptions(nats.InProcessServer(server)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer client.Close()
+		eventually(t, func() error {
+			short, cancel := context.WithTimeout(context.Background(), 200*time.Millisecond)
+			defer cancel()
+			_, err := client.Submit(short, one)
+			switch fault.CodeOf(err) {
+			case fault.Unavailable:
+				return nil
+			case fault.Unknown: // the time was over in the middle of a try
+				return err
+			}
+			t.Fatalf("without a frontend: %v", err)
+			return nil
+		})
+		engine := newFake(t, server.connect(t))
+		engine.script = func(_ string, call int, msg *nats.Msg) bool {
+			return call < 2 && engine.refuse(msg, fault.New(fault.ResourceExhausted, "full").After(10*time.Millisecond))
+		}
+		submitted := make(chan error, 1)
+		ctx := soon(t)
+		go func() {
+			_, err := client.Submit(ctx, one)
+			submitted <- err
+		}()
+		engine.serve()
+		if err := <-submitted; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestRefusalsAreNotRepeated(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		s := newStack(t)
+		s.engine.script = func(_ string, _ int, msg *nats.Msg) bool {
+			return s.engine.refuse(msg, fault.At(fault.InvalidArgument, "/tasks/0/type", "is missing"))
+		}
+		_, err := s.client.Submit(soon(t), yard.Task{Tasklist: "mail"})
+		var e *fault.Error
+		if !errors.As(err, &e) || e.Code != fault.InvalidArgument || e.Path != "/tasks/0/type" {
+			t.Errorf("got %v", err)
+		}
+		if n := s.engine.requests("tasks.submit"); n != 1 {
+			t.Errorf("%d requests", n)
+		}
+	})
+}
+
+func TestSubmitManyReturnsWhatWasAccepted(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		s := newStack(t)
+		s.engine.script = func(_ string, call int, msg *nats.Msg) bool {
+			return call == 2 && s.engine.refuse(msg, fault.At(fault.InvalidArgument, "/tasks/7/type", "is missing"))
+		}
+		ids, err := s.client.SubmitMany(soon(t), numbered("x", 3500))
+		if len(ids) != 2000 || fault.From(err).Path != "/tasks/2007/type" {
+			t.Errorf("%d ids, %v", len(ids), err)
+		}
+	})
+}
+
+func TestOversizeTaskIsRefusedByTheClient(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		s := newStack(t)
+		_, err := s.client.Submit(soon(t), yard.Task{Type: "x", Tasklist: "mail", Payload: strings.Repeat("x", 2<<20)})
+		if fault.CodeOf(err) != fault.InvalidArgument {
+			t.Errorf("got %v", err)
+		}
+	})
+}
+
+func TestCallersContextEndsTheWait(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		s := newStack(t)
+		ctx, cancel := context.WithCancel(context.Background())
+		s.engine.script = func(endpoint string, _ int, _ *nats.Msg) bool {
+			if endpoint == "tasks.get" {
+				cancel()
+				return true // never answered
+			}
+			return false
+		}
+		if _, err := s.client.Run(ctx, one); !errors.Is(err, context.Canceled) {
+			t.Errorf("got %v", err)
+		}
+	})
+}
+
+func TestLostAnswerOfAReadIsAskedForAgain(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		s := newStack(t)
+		id, err := s.client.Submit(soon(t), one)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lost := make(chan struct{})
+		s.engine.script = func(endpoint string, call int, _ *nats.Msg) bool {
+			if endpoint == "tasks.get" && call == 0 {
+				close(lost)
+				return true
+			}
+			return false
+		}
+		got := make(chan error, 1)
+		ctx := soon(t)
+		go func() {
+			_, err := s.client.Get(ctx, id)
+			got <- err
+		}()
+		<-lost
+		s.nats.start()
+		if err := <-got; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestRunBelievesInItsOwnTask(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		s := newStack(t)
+		s.engine.script = func(endpoint string, call int, msg *nats.Msg) bool {
+			return endpoint == "tasks.get" && call < 2 && s.engine.refuse(msg, fault.New(fault.NotFound, "not read yet"))
+		}
+		w := yard.NewWorker(s.client, "mail", quiet())
+		yard.Handle(w, "x", func(context.Context, yard.Payload) (string, error) { return "done", nil })
+		run(t, w)
+		if got, err := yard.Run[string](soon(t), s.client, one); err != nil || got != "done" {
+			t.Errorf("got %q, %v", got, err)
+		}
+		if _, err := s.client.Wait(soon(t), "nonsense"); fault.CodeOf(err) != fault.NotFound {
+			t.Errorf("got %v", err)
+		}
+	})
+}
+
+func TestLowLevelLoop(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		s := newStack(t)
+		if _, err := s.client.SubmitMany(soon(t), numbered("x", 250)); err != nil {
+			t.Fatal(err)
+		}
+		done := 0
+		for done < 250 {
+			tasks, err := s.client.Wire().Poll(soon(t), &yardv1.PollRequest{Tasklist: "mail", MaxTasks: 100, WaitMs: 1000})
+			if err != nil {
+				t.Fatal(err)
+			}
+			completions := make([]*yardv1.Completion, len(tasks))
+			for i, task := range tasks {
+				completions[i] = &yardv1.Completion{TaskId: task.TaskId, Token: task.Token}
+			}
+			verdicts, err := s.client.Wire().Complete(soon(t), completions)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, v := range verdicts {
+				if v.Code == "OK" {
+					done++
+				}
+			}
+		}
+		if n := s.engine.requests("tasks.poll"); n != 3 {
+			t.Errorf("%d polls", n)
+		}
+		tasks, err := s.client.Wire().Poll(soon(t), &yardv1.PollRequest{Tasklist: "mail", MaxTasks: 1, WaitMs: 10})
+		if err != nil || len(tasks) != 0 {
+			t.Errorf("an empty poll: %v, %v", tasks, err)
+		}
+	})
+}
+
+func TestTraceGoesWithTheTask(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		provider := &recorder{}
+		s := newStack(t, yard.WithTracerProvider(provider))
+		ctx, caller := provider.Tracer("test").Start(soon(t), "caller")
+		if _, err := s.client.Submit(ctx, one); err != nil {
+			t.Fatal(err)
+		}
+		var parent string
+		s.engine.locked(func() {
+			for _, task := range s.engine.tasks {
+				parent = task.task.Traceparent
+			}
+		})
+		if want := caller.SpanContext().TraceID().String(); !strings.Contains(parent, want) {
+			t.Fatalf("traceparent %q does not name %s", parent, want)
+		}
+		inside := make(chan string, 1)
+		w := yard.NewWorker(s.client, "mail", quiet())
+		yard.Handle(w, "x", func(ctx context.Context, _ yard.Payload) (struct{}, error) {
+			_, child := provider.Tracer("test").Start(ctx, "child")
+			defer child.End()
+			inside <- child.SpanContext().TraceID().String()
+			return struct{}{}, yard.NonRetryable(errors.New("no route"))
+		})
+		stop := run(t, w)
+		if got := <-inside; got != caller.SpanContext().TraceID().String() {
+			t.Errorf("the handler's spans are in trace %s", got)
+		}
+		if err := stop(); err != nil {
+			t.Fatal(err)
+		}
+		runs := provider.spans("run")
+		if len(runs) != 1 {
+			t.Fatalf("%d spans of runs", len(runs))
+		}
+		if span := runs[0]; span.parent.SpanID() != caller.SpanContext().SpanID() || span.code != codes.Error || span.description != "no route" || span.kind != trace.SpanKindConsumer ||
+			!slices.Contains(span.attributes, attribute.String("yardmaster.tasklist", "mail")) || !slices.Contains(span.attributes, attribute.Int("yardmaster.attempt", 1)) {
+			t.Errorf("got the span %v %s of %v with %v", span.code, span.description, span.parent.SpanID(), span.attributes)
+		}
+	})
+}

@@ -1,0 +1,14 @@
+package redistable_test
+
+import (
+	"testing"
+
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
+)
+
+// TestMain runs more tests side by side than there are cores: most of the time they
+// wait for servers and for the disk.
+func TestMain(m *testing.M) {
+	testkit.SideBySide(4)
+	m.Run()
+}
