@@ -35,7 +35,7 @@ func TestTypedHandlerRoundTrip(t *testing.T) {
 			t.Errorf("got %v", c)
 		}
 		if seen.TaskID != "double-2" || seen.Domain != "shop" || seen.Number != 1 || seen.Deadline.IsZero() {
-			t.Errorf("Info told %+v", seen)
+			t.Errorf("Info reported %+v", seen)
 		}
 	})
 }

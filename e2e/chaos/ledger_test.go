@@ -9,7 +9,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 )
 
-// fate is what the submitter of a task was told.
+// fate is what the submitter of a task was answered.
 type fate string
 
 const (

@@ -2,7 +2,7 @@
 //
 // Owns: the binaries whose wall clock can be set (cluster.BuildSkewed), and what must hold with
 // them: nothing early, nothing a minute late, limits that grant, questions that are answered, and a
-// node that is told of, or refused.
+// node that is reported, or refused.
 //
 // Never does: change a clock of the machine, or look into a process; the API, the health pages, the
 // logs and the yard command tell. NATS, Redis and the test itself have the right time.

@@ -143,7 +143,7 @@ func TestRefusalsOverTheWire(t *testing.T) {
 			refused(t, err, fault.InvalidArgument)
 			equal(t, body, fault.From(err).Path, path)
 		}
-		nobody := join(t, w.stack, stranger)
+		nobody := join(t, w.stack, unknownDomain)
 		_, err := nobody.raw("tasks.submit", `{"tasklist":"a","tasks":[{"type":"x"}]}`)
 		refused(t, err, fault.NotFound)
 		_, err = w.raw("tasks.get", `{"task_id":"00000000000000000000000000"}`)

@@ -17,7 +17,7 @@ type attempt struct {
 	version uint32
 }
 
-// decided is the first verdict on an event, and by whom.
+// decided is the first verdict on an event, and by which one.
 type decided struct {
 	who     string
 	verdict historysim.Verdict
@@ -32,7 +32,7 @@ type place struct {
 // checker holds the invariants against what happens.
 type checker struct {
 	w *world
-	// holders are who was told that it holds an attempt, and by which event.
+	// holders are those that were informed that they hold an attempt, and by which event.
 	holders   map[attempt]ids.Token
 	grantedAt map[ids.TaskID]uint64
 	// succeeded are the attempts whose success was confirmed.
@@ -166,7 +166,7 @@ func (c *checker) arrived(p *timerProc, seq uint64, outdated int) {
 	}
 }
 
-// taken holds that what a canceller gets has not been fired, or that it is told so.
+// taken holds that what a canceller gets has not been fired, or that it learns so.
 func (c *checker) taken(t *historysim.Task, maybeFired bool) {
 	w, key := c.w, historysim.Stay{ID: t.ID, Parkings: t.Parkings}
 	if w.waiting.fired[key] && !maybeFired {
@@ -436,11 +436,11 @@ func (c *checker) end() {
 			w.violated("I6: %d tasks wait in %s, and all have ended", n, p.name)
 		}
 	}
-	if seq := w.leftBehind(settle / 2); seq > 0 {
+	if seq := w.leftBehind(restLasts / 2); seq > 0 {
 		w.violated("message %d of the timer store is needed forever", seq)
 	}
 	for i, all := range w.subjects {
-		if len(all) > 0 && all[0].At < w.serverMS()-settle.Milliseconds()/2 {
+		if len(all) > 0 && all[0].At < w.serverMS()-restLasts.Milliseconds()/2 {
 			w.violated("message %d of subject %d is needed forever, %d are behind it", all[0].Seq, i, len(all)-1)
 		}
 	}
@@ -449,7 +449,7 @@ func (c *checker) end() {
 func (c *checker) endOf(t *historysim.Task) {
 	w, name := c.w, c.w.name(t.ID)
 	if tok, ok := c.succeeded[t.ID]; ok && (t.State != historysim.Completed || tok.Version != t.Version || tok.Nonce != t.Attempt.Nonce) {
-		w.violated("%s: attempt %d was told that it succeeded, but it is %v in attempt %d", name, tok.Version, t.State, t.Version)
+		w.violated("%s: attempt %d was informed that it succeeded, but it is %v in attempt %d", name, tok.Version, t.State, t.Version)
 	}
 	if t.State == historysim.Cancelled && !c.asked[t.ID] {
 		w.violated("%s is cancelled, though its owner did not ask", name)

@@ -260,7 +260,7 @@ func (p *matchProc) message(b *matchingsim.Batch) *historysim.Message {
 	return m
 }
 
-// publishBatch stores a batch of matching, if the log takes it. No one is told.
+// publishBatch stores a batch of matching, if the log takes it. No one is informed.
 func (w *world) publishBatch(p *matchProc, msg *historysim.Message) {
 	if w.refuses(logFull) || w.fault(lostWrites, 40) {
 		return

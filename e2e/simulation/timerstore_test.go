@@ -22,7 +22,7 @@ type timerStore struct {
 	copies map[ids.TaskID][]parked
 	// by is the epoch that parked each stay first.
 	by map[historysim.Stay]uint64
-	// fired are the stays that are in the log, cancelled those of which a canceller was told that
+	// fired are the stays that are in the log, cancelled those of which a canceller was informed that
 	// they were taken out.
 	fired, cancelled map[historysim.Stay]bool
 }

@@ -117,7 +117,7 @@ func (m *matching) opened(sh *matchShard, epoch uint64) {
 	}
 }
 
-// answer takes an answer of matching to its inbox. If there is no subscriber, its sender is told.
+// answer takes an answer of matching to its inbox. If there is no subscriber, its sender is informed.
 func (m *matching) answer(p *matchProc, a matchingsim.Answer) {
 	in := m.inboxes[a.ReplyTo]
 	if in != nil {

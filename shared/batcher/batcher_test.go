@@ -201,7 +201,7 @@ func TestCloseOutOfTimeStillTellsEveryItem(t *testing.T) {
 		}
 		synctest.Wait()
 		if got := told.Load(); got != 20 {
-			t.Errorf("%d items were told, want 20", got)
+			t.Errorf("%d items were reported, want 20", got)
 		}
 	})
 }

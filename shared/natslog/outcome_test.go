@@ -7,7 +7,7 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// I1: only what certainly was not stored may be told so, since its sender stores it elsewhere then.
+// I1: only what certainly was not stored may be reported so, since its sender stores it elsewhere then.
 func TestI1_WhatIsNotCertainIsUnknown(t *testing.T) {
 	for answer, want := range map[string]error{
 		`{"error":{"code":503,"err_code":10077,"description":"input/output error"}}`:  ErrOutcomeUnknown,

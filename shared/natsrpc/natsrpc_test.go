@@ -313,7 +313,7 @@ func TestR1_CallsAreAnsweredInInboxesOnly(t *testing.T) {
 	}
 }
 
-// A URL that is malformed (a password with a % or a / that no one has escaped) is told without its password.
+// A URL that is malformed (a password with a % or a / that no one has escaped) is reported without its password.
 func TestAMalformedURLIsToldWithoutItsPassword(t *testing.T) {
 	for _, url := range []string{"nats://user:s3cret%zz@127.0.0.1:1", "nats://user:s3cret/x@127.0.0.1:1", "nats://a:b@127.0.0.1:1,nats://user:s3cret%zz@127.0.0.1:1"} {
 		var out bytes.Buffer

@@ -116,7 +116,7 @@ func TestWrongConnectionsAreRefused(t *testing.T) {
 }
 
 // A connection is tried again forever, also where the server refused it, as while its users are rendered again; it
-// notices soon that it is broken, and keeps nothing that its caller was told had failed.
+// notices soon that it is broken, and keeps nothing that its caller believes to have failed.
 func TestAConnectionIsNeverGivenUp(t *testing.T) {
 	srv := testkit.RunNATS(t)
 	nc, err := natsrpc.Connect(t.Context(), natsrpc.ConnConfig{URL: srv.URL, InboxPrefix: "_INBOX.s.test"}, "x", slog.New(slog.DiscardHandler))

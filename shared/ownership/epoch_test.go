@@ -41,7 +41,7 @@ func TestEachTermHasItsOwnNumber(t *testing.T) {
 	}
 }
 
-// TestR42OnlyTheNewestOwnerOpens: an owner that was overtaken is told so, and what is open
+// TestR42OnlyTheNewestOwnerOpens: an owner that was overtaken is informed so, and what is open
 // never goes back.
 func TestR42OnlyTheNewestOwnerOpens(t *testing.T) {
 	t.Parallel()

@@ -80,7 +80,7 @@ func TestCatalogFollowsTheBucket(t *testing.T) {
 		names = append(names, d.Name)
 	}
 	if !slices.Equal(names, []string{"lab", "shop"}) || len(changes()) != 0 {
-		t.Errorf("loaded %v, told of %v", names, changes())
+		t.Errorf("loaded %v, reported %v", names, changes())
 	}
 	if tt, ok := c.Type("shop", "email.send"); !ok || tt.MaxConcurrency != 3 || len(c.Types("shop")) != 2 || len(c.Types("lab")) != 0 {
 		t.Errorf("types of shop: %v", c.Types("shop"))

@@ -59,7 +59,7 @@ func unreadable(service string, p int32, seq uint64, data string) *logv1.Quarant
 	}
 }
 
-// TestSetApartOnce: whoever meets the same record again, perhaps after a restart of
+// TestSetApartOnce: a process that meets the same record again, perhaps after a restart of
 // the server, does not store it twice. R19.
 func TestSetApartOnce(t *testing.T) {
 	srv, js := cluster(t)

@@ -252,7 +252,7 @@ func TestEveryCommandHasHelp(t *testing.T) {
 	}
 }
 
-// TestExamplesHoldTaskIDs: a person who copies an example is told about the task, not about the id.
+// TestExamplesHoldTaskIDs: a person who copies an example gets an answer about the task, not about the id.
 func TestExamplesHoldTaskIDs(t *testing.T) {
 	found := 0
 	for _, command := range []string{"get", "watch", "cancel"} {

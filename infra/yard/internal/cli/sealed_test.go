@@ -176,7 +176,7 @@ func TestBenchAndDemoOnASealedCluster(t *testing.T) {
 	}
 }
 
-// A server alone reads its users again when it is told to: those that are new can log in.
+// A server alone reads its users again when it is asked to: those that are new can log in.
 func TestAServerReadsItsUsersAgain(t *testing.T) {
 	dir := t.TempDir()
 	render := func(users ...string) {
@@ -194,7 +194,7 @@ func TestAServerReadsItsUsersAgain(t *testing.T) {
 	render("operator:ann")
 	status := []string{"upgrade", "status", "--url", hello["url"], "--nkey", filepath.Join(dir, "keys", "operator.ann.nk"), "--inbox-prefix", "_INBOX.o.ann"}
 	if _, errs, _ := run(t, "", status...); !strings.Contains(errs, "Authorization Violation") {
-		t.Errorf("before it is told: %s", errs)
+		t.Errorf("before the signal: %s", errs)
 	}
 	if err := syscall.Kill(os.Getpid(), syscall.SIGHUP); err != nil {
 		t.Fatal(err)

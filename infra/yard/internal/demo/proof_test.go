@@ -78,7 +78,7 @@ func TestCompareChecksBothSides(t *testing.T) {
 	l := newLedger(time.Now())
 	ids := []string{"good", "doubled", "claimed", "denied", "dead", "cancelled", "lost", "stuck", "ended-twice"}
 	l.accept(make([]yard.Task, len(ids)), ids, time.Now())
-	for _, id := range []string{"good", "doubled", "doubled", "denied", "ended-twice", "stranger"} {
+	for _, id := range []string{"good", "doubled", "doubled", "denied", "ended-twice", "unaccepted"} {
 		attempt(l, id, 1, fails(nil))
 	}
 	got := compare("t", l, []ending{
@@ -95,7 +95,7 @@ func TestCompareChecksBothSides(t *testing.T) {
 	want := tenantReport{
 		Name: "t", Accepted: 9, Completed: 4, Dead: 2, Cancelled: 1, Unfinished: 1, Lost: 1,
 		Twice:     2, // doubled, ended-twice
-		Disagreed: 3, // claimed (never ran), denied (had succeeded), stranger
+		Disagreed: 3, // claimed (never ran), denied (had succeeded), unaccepted
 		Example:   "denied",
 	}
 	if got != want {

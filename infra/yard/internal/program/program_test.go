@@ -80,7 +80,7 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// A program that is told to stop may end in its own way, and its attempt has failed, whatever its exit code.
+// A program that is asked to stop may end in its own way, and its attempt has failed, whatever its exit code.
 func TestAStopIsAFailure(t *testing.T) {
 	why := errors.New("cancelled")
 	begun := filepath.Join(t.TempDir(), "begun")

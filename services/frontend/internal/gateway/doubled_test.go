@@ -92,7 +92,7 @@ func wantMarks(t *testing.T, found map[string]int, want, none map[string]bool) {
 	}
 	for mark, n := range found {
 		if none[mark] {
-			t.Errorf("task %s is stored, and its client was told that it never will be", mark)
+			t.Errorf("task %s is stored, and its client was informed that it never will be", mark)
 		}
 		if n > 1 {
 			t.Errorf("task %s is stored %d times", mark, n)

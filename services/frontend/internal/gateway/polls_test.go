@@ -166,7 +166,7 @@ func TestASendingThatFails(t *testing.T) {
 }
 
 // TestPollsHaveOneOwnerAndOneAnswer at most, whatever becomes of their sendings while owners change. A sending may fail
-// and be told of too.
+// and be reported too.
 func TestPollsHaveOneOwnerAndOneAnswer(t *testing.T) {
 	const polls, epochs = 200, 20
 	dice := testkit.Seed(t)
@@ -222,7 +222,7 @@ func TestPollsHaveOneOwnerAndOneAnswer(t *testing.T) {
 		if err := <-ended; err != nil {
 			t.Error(err)
 		}
-		time.Sleep(time.Second) // what is told late has been told
+		time.Sleep(time.Second) // what is reported late has been reported
 		r.polls.tick(time.Now().Add(time.Hour))
 		mu.Lock()
 		defer mu.Unlock()

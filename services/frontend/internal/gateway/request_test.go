@@ -91,7 +91,7 @@ func equalIDs(t *testing.T, got, want []string) {
 	}
 }
 
-// A repeat is answered as the first time, whatever its age, whoever counts, and at another frontend.
+// A repeat is answered as the first time, whatever its age, no matter who counts, and at another frontend.
 func TestI1_ARepeatIsAnsweredAsTheFirstTime(t *testing.T) {
 	for _, after := range []time.Duration{0, time.Second, 5 * time.Second, time.Minute, 119 * time.Second, 5 * time.Minute, repeatMax} {
 		for _, counted := range []bool{true, false} {
@@ -243,7 +243,7 @@ func TestTheTimeOfARequestIsChecked(t *testing.T) {
 			o := <-r.submit(t, req)
 			accepted(t, o)
 			if told := o.resp.(*yardv1.SubmitResponse).NowMs != 0; told != (off.Abs() > skewReported) {
-				t.Errorf("%v off: told %v", off, told)
+				t.Errorf("%v off: reported %v", off, told)
 			}
 		}
 		// Of a clock that is far behind, first tries go alone.

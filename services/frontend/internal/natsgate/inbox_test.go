@@ -106,7 +106,7 @@ func TestOnlyAPollWithoutASubscriberBounces(t *testing.T) {
 	w.hears(t, "poll 8", "poll 9")
 }
 
-// Events are refused where the partition has no log, or its log says so; what it stores is not told.
+// Events are refused where the partition has no log, or its log says so; what it stores is not reported.
 func TestOnlyEventsThatAreNotStoredAreRefused(t *testing.T) {
 	nc, inbox, w := listening(t)
 	replies(t, nc, topology.Event(0),

@@ -42,7 +42,7 @@ func TestTheLogRecognisesARepeatedMessage(t *testing.T) {
 	if err != nil || duplicate {
 		t.Fatalf("append: %v %v", duplicate, err)
 	}
-	// The id counts, not the subject or the body: whoever has it first, has it.
+	// The id counts, not the subject or the body: the one that has it first, has it.
 	seq, duplicate, err := log.Append(ctx, msg("b", "another's", "m1"))
 	if err != nil || !duplicate || seq != first {
 		t.Fatalf("repeat: seq %d, duplicate %v, %v", seq, duplicate, err)
@@ -59,7 +59,7 @@ func TestTheLogRecognisesARepeatedMessage(t *testing.T) {
 			}
 		})
 		if slices.Min(told) != 1 || slices.Max(told) != 1 {
-			t.Errorf("outcomes were told %v times", told)
+			t.Errorf("outcomes were reported %v times", told)
 		}
 	}
 	stream, err := js.Stream(ctx, topology.HistoryStream(0))
@@ -153,7 +153,7 @@ func TestTheInboxTellsApartWhatArrives(t *testing.T) {
 		t.Fatal(err)
 	}
 	if id := next(t, h.bounced); id != 41 {
-		t.Errorf("poll %d was unheard", id)
+		t.Errorf("poll %d was bounced", id)
 	}
 	if err := nc.Publish(inbox.AnsweredTo(), []byte("answered")); err != nil {
 		t.Fatal(err)

@@ -79,7 +79,7 @@ func TestArchive(t *testing.T) {
 	})
 }
 
-// R5: what no message can hold is told by its id, and does not hold up others forever.
+// R5: what no message can hold is reported by its id, and does not hold up others forever.
 func TestTooLargeToFile(t *testing.T) {
 	t.Parallel()
 	owner, _ := archivePorts(t)

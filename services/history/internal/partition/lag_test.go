@@ -109,7 +109,7 @@ func (s *tenants) end(what string, all []ids.TaskID) {
 	s.t.Fatalf("%s: it does not end", what)
 }
 
-// describe compares what is told of a domain.
+// describe compares what is reported of a domain.
 func (s *tenants) describe(o *partition.Owner, domain string, lags bool, unread int64) {
 	s.t.Helper()
 	d, err := o.Describe(s.t.Context(), &rpcv1.DescribePartitionRequest{Domain: domain, Tasklist: "mail"})

@@ -66,7 +66,7 @@ func (s *shell) undelivered(o *partition.Owner, epoch uint64) (grants []*rpcv1.U
 	}
 }
 
-// TestR41UndeliveredGrantsAreToldAndBurnNothing: a new owner of a matching shard fences and is told what the one
+// TestR41UndeliveredGrantsAreToldAndBurnNothing: a new owner of a matching shard fences and learns what the one
 // before may not have delivered, as its worker would have got it, once every event in the log is applied.
 // What no one has received by the end of its lease is ready again, and no failure is counted.
 func TestR41UndeliveredGrantsAreToldAndBurnNothing(t *testing.T) {

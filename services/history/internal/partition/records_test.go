@@ -111,7 +111,7 @@ func (s *shell) liveInVersion2() {
 		r.Policy.HeartbeatTimeoutMs = 2_000
 		records = append(records, r)
 	}
-	records[0].Policy.HeartbeatTimeoutMs = 0 // it runs for long, unheard of
+	records[0].Policy.HeartbeatTimeoutMs = 0 // it runs for long, without a heartbeat
 	records[5].DueAtMs = time.Now().Add(time.Hour).UnixMilli()
 	data, err := (&logv1.Batch{Tasks: records, LogVersion: logversion.Fences}).MarshalVT()
 	if err != nil {

@@ -82,7 +82,7 @@ func TestALogThatStandsStillBurnsNoAttempt(t *testing.T) {
 		s.mu.Lock()
 		for _, v := range s.verdicts {
 			if v.Code != "" {
-				t.Errorf("a worker was told %s: %s", v.Code, v.Message)
+				t.Errorf("a worker was answered %s: %s", v.Code, v.Message)
 			}
 		}
 		s.mu.Unlock()

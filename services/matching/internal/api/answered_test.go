@@ -30,14 +30,14 @@ func TestAnsweredPollsAreToldTogether(t *testing.T) {
 		a.done(0)
 		a.mu.Lock() // it tells while it is locked
 		if len(told["f"]) != 1 || len(told["f"][0]) != answeredMax || len(told["g"]) != 0 {
-			t.Errorf("told at once: %d messages to f, %d to g", len(told["f"]), len(told["g"]))
+			t.Errorf("reported at once: %d messages to f, %d to g", len(told["f"]), len(told["g"]))
 		}
 		a.mu.Unlock()
 		time.Sleep(answeredWithin)
 		synctest.Wait()
 		a.mu.Lock()
 		if len(told["f"]) != 2 || !slices.Equal(told["f"][1], []uint64{answeredMax}) || len(told["g"]) != 1 || !slices.Equal(told["g"][0], []uint64{7}) {
-			t.Errorf("told soon: %v to f, %v to g", told["f"][1:], told["g"])
+			t.Errorf("reported soon: %v to f, %v to g", told["f"][1:], told["g"])
 		}
 		a.mu.Unlock()
 		a.flush()

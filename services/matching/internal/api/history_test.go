@@ -51,7 +51,7 @@ type task struct {
 var tokens = ids.NewTokens([ids.TokenSecretBytes]byte{})
 
 // history is a fake of history: it grants and releases as the real one does, and
-// can be told to misbehave.
+// can be asked to misbehave.
 type history struct {
 	t  testing.TB
 	nc *nats.Conn
@@ -76,7 +76,7 @@ type history struct {
 	// running and most count attempts of each type, now and ever at once.
 	running, most map[string]int
 	hungry        int
-	// onDone is told how many tasks are left, each time one is done.
+	// onDone receives how many tasks are left, each time one is done.
 	onDone      func(left int)
 	retriggers  int
 	redelivered int

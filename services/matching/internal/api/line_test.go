@@ -86,7 +86,7 @@ func (l *line) portWith(nc *nats.Conn, epoch uint64, replies *natsrpc.Replies) *
 	return p
 }
 
-// note is a core that decides nothing: it notes what comes in, and asks for what it is told.
+// note is a core that decides nothing: it notes what comes in, and asks for what it is given.
 type note struct {
 	shard *shard.Shard
 	// done is what Serve returned.

@@ -231,7 +231,7 @@ func TestR41_DeliveredIsSentOnce(t *testing.T) {
 	}
 }
 
-// I4, I8: one shard is served by owner after owner, none of which is told of the next: each learns it by its
+// I4, I8: one shard is served by owner after owner, none of which knows the next: each learns it by its
 // fences. Meanwhile the tables lose their memory. No limit is exceeded and no task is done twice.
 func TestI4I8_OwnersFenceEachOther(t *testing.T) {
 	t.Parallel()

@@ -229,7 +229,7 @@ func TestHintsAreHeard(t *testing.T) {
 	}
 }
 
-// R1, I14: whoever reaches the subject of polls cannot have tasks of a domain sent to another
+// R1, I14: a client that reaches the subject of polls cannot have tasks of a domain sent to another
 // domain's inbox, or an answer to a subject that is none.
 func TestR1_PollsAreAnsweredInInboxesOnly(t *testing.T) {
 	t.Parallel()

@@ -379,7 +379,7 @@ func TestDroppedLimitsAreForgotten(t *testing.T) {
 	})
 }
 
-// What could not be sent was not delivered; an empty answer is owed to no one.
+// What could not be sent was not delivered; an empty answer is due to no one.
 func TestAnUnsentAnswerIsBounced(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.unsent = true

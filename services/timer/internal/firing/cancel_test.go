@@ -273,7 +273,7 @@ func (l interruptedLog) Cursor(ctx context.Context) (due.Cursor, uint64, error) 
 	return l.Log.Cursor(ctx)
 }
 
-// Whoever builds upon the cursor behind a tombstone knows the tombstone, though it had read the store
+// A caller that builds upon the cursor behind a tombstone knows the tombstone, though it had read the store
 // before that was written.
 func TestI6_WhoLoadsACursorKnowsTheTombstonesBeforeIt(t *testing.T) {
 	t.Parallel()

@@ -110,7 +110,7 @@ func TestI13UndeliveredIsOfLogVersion2(t *testing.T) {
 }
 
 // TestUndeliveredIsToldInPages: each page begins behind the last task that was taken of the one before,
-// and what was not taken is not yet told.
+// and what was not taken is not yet reported.
 func TestUndeliveredIsToldInPages(t *testing.T) {
 	b := newBench(t, Config{})
 	b.submit(nil, upFrom(1, 5)...)

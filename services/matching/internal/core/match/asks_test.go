@@ -142,7 +142,7 @@ func TestWhoWaitsForSlotsAsksOthersForTheirEntries(t *testing.T) {
 }
 
 // Without fences a new owner asks a second time, when grabs of an older one have reached the log. What
-// it finds then is told to the tables.
+// it finds then is reported to the tables.
 func TestWithoutFencesWhatIsFoundLaterIsTold(t *testing.T) {
 	o := alone(t, 1, func(c *Config) { c.Fences = false })
 	o.catalog.limits["d/a"] = 2
@@ -161,6 +161,6 @@ func TestWithoutFencesWhatIsFoundLaterIsTold(t *testing.T) {
 	path := []table.Ref{table.TypeRef("a")}
 	o.reply(Held{Domain: "d", Type: "a", Path: path, Member: ids.Booking(id, 1), DeadlineMS: o.now.MS + 60_000})
 	if len(o.fx.Calls) != 1 || len(o.fx.Calls[0].Stances) != 1 || o.fx.Calls[0].Stances[0].Held != 1 {
-		t.Fatalf("the tables are told %+v", o.fx.Calls)
+		t.Fatalf("the tables were sent %+v", o.fx.Calls)
 	}
 }

@@ -41,7 +41,7 @@ func check(w *world, s *Shard) {
 }
 
 // checkGrabs counts the grabs that polls wait for, and those of each tasklist. No trigger is under way
-// twice, and none without its slot, but for attempts that history has told to be over.
+// twice, and none without its slot, but for attempts that history has reported as over.
 func checkGrabs(w *world, s *Shard) (pending map[*poll]int, undecided map[*list]int) {
 	t := w.t
 	t.Helper()

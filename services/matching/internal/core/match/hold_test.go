@@ -19,7 +19,7 @@ func (o *solo) released(typ, ref string) Inputs {
 	}}}}}
 }
 
-// A slot that is free is told after tellAfter where no one waits for it.
+// A slot that is free is reported after tellAfter where no one waits for it.
 func TestAFreeSlotIsTold(t *testing.T) {
 	o := runs(t)
 	for _, c := range []struct {
@@ -39,7 +39,7 @@ func TestAFreeSlotIsTold(t *testing.T) {
 	}
 }
 
-// A slot that is used again at once is not told to be free.
+// A slot that is used again at once is not reported as free.
 func TestASlotThatIsUsedAgainIsNotTold(t *testing.T) {
 	o := runs(t)
 	o.step(0, o.hint("a", 0, 1))

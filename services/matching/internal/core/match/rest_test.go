@@ -193,7 +193,7 @@ func TestWhatRestsIsStoredWhenTheShardDrains(t *testing.T) {
 	}
 }
 
-// What rests is put aside where the partition turns out to be silent: it owes the verdict on what was handed back.
+// What rests is put aside where the partition turns out to be silent: the verdict on what was handed back is due.
 func TestWhatRestsForASilentPartitionIsPutAside(t *testing.T) {
 	o := rests(t, 150, 90*ms)
 	o.step(0, Inputs{Bounced: []uint64{o.fx.Answers[0].ID}})

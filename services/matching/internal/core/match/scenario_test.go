@@ -108,7 +108,7 @@ func TestR34ShardsTakeTurns(t *testing.T) {
 		t.Errorf("one shard got %d, the other %d", a, b)
 	}
 	if len(w.freeds) == 0 {
-		t.Error("no one was told of what was freed") // R71: Freed not told
+		t.Error("no one was informed of what was freed") // R71: Freed not reported
 	}
 }
 
@@ -183,7 +183,7 @@ func TestR36LostOutcomeHeals(t *testing.T) {
 	}
 }
 
-// R36: history is told of each poll that waits in vain, whatever else the table holds.
+// R36: history is informed of each poll that waits in vain, whatever else the table holds.
 func TestR36HungryPerPoll(t *testing.T) {
 	w, o := begun(t, 1)
 	w.ready("d", "l0", "a", 1, 3) // no one polls for these

@@ -206,7 +206,7 @@ func TestWithoutFences(t *testing.T) {
 	}
 }
 
-// What has been delivered is told with the next batch, or alone, once.
+// What has been delivered is reported with the next batch, or alone, once.
 func TestDeliveredIsTold(t *testing.T) {
 	w, _ := begun(t, 1)
 	w.ends = false
@@ -359,7 +359,7 @@ func TestR41AnswersAreSentAgainWhenTheConnectionBroke(t *testing.T) {
 	}
 	o.step(2*heardAfter, Inputs{Proven: o.now.Mono - 1})
 	if receipts := o.s.Census().Receipts; receipts == 0 {
-		t.Error("a round trip from too early a time settles it")
+		t.Error("a round trip from too early a time resolves it")
 	}
 	o.step(0, Inputs{Broke: true})
 	if len(o.fx.Answers) != 1 {
