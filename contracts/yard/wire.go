@@ -51,7 +51,7 @@ func (w Wire) Cancel(ctx context.Context, req *yardv1.CancelRequest) ([]*yardv1.
 	return w.c.outcome(ctx, "tasks.cancel", req, len(req.TaskIds))
 }
 
-// Get returns all that is known of a task, or NOT_FOUND.
+// Get returns a task with its whole history, or NOT_FOUND.
 func (w Wire) Get(ctx context.Context, taskID string) (*yardv1.Task, error) {
 	resp, err := call[yardv1.GetResponse](ctx, &w.c.transport, w.c.subject("tasks.get"), &yardv1.GetRequest{TaskId: taskID})
 	return resp.GetTask(), err
