@@ -58,7 +58,7 @@ const (
 )
 
 // service is what all services do: they answer each other and operators' questions about their
-// health, are micro services, show a heartbeat, and watch the domains.
+// health, are micro services, send a heartbeat, and watch the domains.
 func (l *lists) service(r Role) {
 	l.publish(anyService, anyOperator)
 	l.publish(topology.BucketSubject(topology.MembersBucket, topology.MemberKeys(string(r))))

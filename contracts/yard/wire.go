@@ -7,8 +7,8 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 )
 
-// Wire is the API as it is on the wire, for programs that have a loop of their own in place of a Worker, or show answers as they
-// came. Its messages are those of package gen/yardv1, and nothing is done per task. Its methods repeat what is safe to repeat,
+// Wire is the API as it is on the wire, for programs with their own loop instead of a Worker, or that show answers
+// unchanged. Its messages are those of package gen/yardv1, and nothing is done per task. Its methods repeat what is safe to repeat,
 // as the Client's do.
 type Wire struct{ c *Client }
 

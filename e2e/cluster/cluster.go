@@ -288,7 +288,7 @@ func (c *Cluster) AwaitProcess(s Service, i int) {
 	})
 }
 
-// Alive tells whether a process answers that it lives, ready or not.
+// Alive tells whether a process answers, ready or not.
 func (c *Cluster) Alive(s Service, i int) error {
 	_, err := c.page(s, i, "/livez")
 	return err

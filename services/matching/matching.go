@@ -255,7 +255,7 @@ func (s *Service) serve(ctx context.Context, m int, tables tables.Tables, types 
 
 // above is what the epoch after a term is to be higher than. If who served it was overtaken, and yet no one has
 // taken a later epoch, the key is of an older time than the log and the streams, which know a higher epoch:
-// doubling soon comes to that.
+// doubling soon reaches it.
 func above(ctx context.Context, ended error, term *ownership.Term) uint64 {
 	if !errors.Is(ended, shard.ErrOvertaken) {
 		return 0

@@ -9,7 +9,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// ErrSuperseded tells that a later owner has taken the epoch.
+// ErrSuperseded says that a newer owner has the epoch.
 var ErrSuperseded = errors.New("a newer owner has the epoch")
 
 // Epoch is the value of an epoch's key. Both numbers only rise.

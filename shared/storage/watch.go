@@ -20,7 +20,7 @@ const (
 	lookTimeout = 2 * time.Second
 )
 
-// Watch looks at the storage of one stream, about once a second. It is a part for lifecycle.Group.
+// Watch checks the storage of one stream, about once a second. It is a part for lifecycle.Group.
 type Watch struct {
 	// JetStream is asked about Stream and the account.
 	JetStream jetstream.JetStream

@@ -78,7 +78,7 @@ func (g *Gauge) Add(n int64) { g.n.Add(n) }
 // Value returns the number.
 func (g *Gauge) Value() int64 { return g.n.Load() }
 
-// NewMetrics makes metrics with those of the Go runtime and of the process among them. It
+// NewMetrics makes metrics with those of the Go runtime and of the process included. It
 // fails only where the exporter refuses its own options.
 func NewMetrics() (*Metrics, error) {
 	m := &Metrics{registry: prometheus.NewRegistry(), families: map[string]*family{}, began: time.Now()}
@@ -213,8 +213,8 @@ func (m *Metrics) Handler() http.Handler {
 }
 
 // Values are the numbers of our own metrics as the page shows them, by name and labels: `x_total` or
-// `x_total{partition="1"}`. A histogram is its _count and its _sum. What is only asked for by tests
-// and by people has no need to be quick.
+// `x_total{partition="1"}`. A histogram is its _count and its _sum. Only tests and people use it, so it need not be
+// fast.
 func (m *Metrics) Values() (map[string]float64, error) {
 	all := map[string]float64{}
 	if m == nil {

@@ -38,8 +38,8 @@ type failure struct {
 func (f failure) Error() string     { return f.message }
 func (f failure) ErrorType() string { return f.name }
 
-// outcomeOf says what an ended program made of its task. err is that of exec.Cmd's Wait, last what it
-// said last on standard error.
+// outcomeOf says what an ended program made of its task. err is that of exec.Cmd's Wait, last its last line on
+// standard error.
 func (r *Runner) outcomeOf(err error, out *capture, last string) (yard.Payload, error) {
 	var exit *exec.ExitError
 	switch {

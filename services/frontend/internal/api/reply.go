@@ -32,7 +32,7 @@ type reply struct {
 	released    atomic.Bool
 
 	mu sync.Mutex
-	// handled is the request while its handler runs: micro looks after that whether an error was noted in it.
+	// handled is the request while its handler runs: afterwards micro checks whether an error was noted in it.
 	handled micro.Request
 }
 

@@ -121,8 +121,7 @@ func (g *Gateway) administer(deadline time.Time, answer Answer, f work) {
 	g.start(deadline, answer, func() {}, f)
 }
 
-// start runs f in a goroutine. The place is left before the answer, so that who asks again
-// upon it finds one.
+// start runs f in a goroutine. The place is freed before the answer, so that a client that asks again finds one.
 func (g *Gateway) start(deadline time.Time, answer Answer, leave func(), f work) {
 	go func() {
 		ctx, cancel := context.WithDeadline(g.base, deadline)

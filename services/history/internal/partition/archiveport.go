@@ -51,7 +51,7 @@ var (
 	ErrArchiveMoved = errors.New("another write to the archive came first")
 	// ErrReaderBusy: the reader has as many questions waiting as it takes.
 	ErrReaderBusy = errors.New("too many reads of tasks that are not in memory are waiting")
-	// ErrSearchTooLong: a search was given up, and what it looked for may be there.
+	// ErrSearchTooLong: a search was given up; the task may exist.
 	ErrSearchTooLong = errors.New("the log holds too much around the task's creation")
 )
 

@@ -27,7 +27,7 @@ type Decoder struct {
 	names    map[string]string // of domains and tasklists, checked
 	types    map[string]string // checked
 	policies map[taskstate.Policy]*taskstate.Policy
-	// lastPolicy is the last one: mostly the next task has the same.
+	// lastPolicy is the last one: most often the next task has the same.
 	lastPolicy *taskstate.Policy
 	paths      map[string]*taskstate.Path
 	path       []byte // of what is looked up in paths

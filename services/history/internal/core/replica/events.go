@@ -186,7 +186,7 @@ func (r *Replica) apply(e *Entry, h *held, now Now, fx *Effects) {
 	r.answer(e, h, v, now, fx)
 }
 
-// delivery notes that an attempt was granted, or that it need not be reported any more.
+// delivery notes that an attempt was granted, or that it no longer needs a report.
 func (r *Replica) delivery(e *Entry, h *held, v *taskstate.Verdict) {
 	switch {
 	case v.Granted && !v.Repeated && h.from != nil:

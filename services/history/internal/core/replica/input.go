@@ -145,7 +145,7 @@ type GrantRef struct {
 	Fence ids.Token
 }
 
-// Draining is that the owner leaves: nothing waits for company any more.
+// Draining is that the owner leaves: nothing waits for a fuller batch any more.
 type Draining struct{}
 
 func (*Submits) input()  {}

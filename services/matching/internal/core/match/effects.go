@@ -176,7 +176,7 @@ type Counts struct {
 	Losses, Audited                                                  int64
 	// Looks counts tasklists that were looked at for triggers to take.
 	Looks int64
-	// Malformed counts what came in and cannot be meant.
+	// Malformed counts invalid input.
 	Malformed    int64
 	WaitingPolls int64
 }

@@ -100,7 +100,7 @@ const (
 	asideMax = 16_384
 	// doublesMax is how many grabs are remembered so that they are not asked for twice.
 	doublesMax = 65_536
-	// taskBytesGuess is what a task weighs in an answer until some were seen.
+	// taskBytesGuess is the assumed size of a task in an answer until some have been seen.
 	taskBytesGuess = 512
 	// idleListsMax is how many tasklists a domain may have for its idle ones to be remembered.
 	idleListsMax = 1000

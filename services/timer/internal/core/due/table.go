@@ -9,8 +9,7 @@ type Config struct {
 	// FiredMost is how many fired stays are remembered at most, about 80 bytes each.
 	FiredMost int
 	// VoidKeepMS is how much later than a cancel history must have saved a
-	// checkpoint before the task is purged, ms, so that who lost the answer to the
-	// cancel can ask again.
+	// checkpoint before the task is purged, ms, so that a caller that lost the answer to the cancel can ask again.
 	VoidKeepMS int64
 }
 
