@@ -24,7 +24,10 @@ int main(int argc, char **argv) {
 	natsStatus s = yard_connect(&nc);
 	if (s == NATS_OK) printf("waiting for tasks of %s in %s\n", tasklist, domain);
 	if (s == NATS_OK) s = yard_work(nc, domain, tasklist, send_mail, &stop);
-	if (s != NATS_OK) fprintf(stderr, "%s\n", natsStatus_GetText(s));
+	if (s != NATS_OK) {
+		fprintf(stderr, "%s\n", natsStatus_GetText(s));
+		nats_PrintLastErrorStack(stderr);
+	}
 	natsConnection_Destroy(nc);
 	nats_Close();
 	return s != NATS_OK;

@@ -9,7 +9,10 @@ int main(int argc, char **argv) {
 	yard_request_id(id);
 	snprintf(body, sizeof body, "{\"request_id\":\"%s\",\"tasklist\":\"%s\",\"wait\":true,\"tasks\":[{\"type\":\"%s\",\"payload\":%s}]}", id,
 		argc > 2 ? argv[2] : "mail", argc > 3 ? argv[3] : "email.send", argc > 4 ? argv[4] : "{\"to\":\"ann@example.com\"}");
-	if (yard_connect(&nc) != NATS_OK) return 1;
+	if (yard_connect(&nc) != NATS_OK) {
+		nats_PrintLastErrorStack(stderr);
+		return 1;
+	}
 	natsMsg *answer = NULL;
 	// Nothing was stored, or this is unknown. Sent again with its id, the task is stored once.
 	for (int pause = 50; !answer && pause < 10000 && strstr("UNAVAILABLE RESOURCE_EXHAUSTED UNKNOWN", code); pause *= 2) {

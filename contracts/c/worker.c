@@ -21,7 +21,7 @@ enum {
 typedef struct {
 	natsConnection *nc;
 	const char *domain, *tasklist;
-	char lost[128];  // the inbox of a poll that was given up
+	char lost[256];  // the inbox of a poll that was given up
 
 	pthread_mutex_t mutex;
 	pthread_cond_t changed;
@@ -127,13 +127,10 @@ static void run(worker *w, json task, yard_handler handle, bool stopping) {
 
 // poll asks for one task. An answer that is an error is returned too; none is NULL.
 static natsMsg *poll(worker *w, volatile sig_atomic_t *stop) {
-	char subject[192], body[512], inbox[128];
-	natsInbox *made = NULL;
+	char subject[192], body[512], inbox[sizeof w->lost];
 	natsSubscription *sub = NULL;
 	natsMsg *msg = NULL;
-	if (natsInbox_Create(&made) != NATS_OK) return NULL;
-	snprintf(inbox, sizeof inbox, "%s", made);
-	natsInbox_Destroy(made);
+	if (yard_inbox(inbox, sizeof inbox) != NATS_OK) return NULL;
 	snprintf(subject, sizeof subject, "yard.v1.%s.tasks.poll.%s", w->domain, w->tasklist);
 	snprintf(body, sizeof body, *w->lost ? "{\"max_tasks\":1,\"wait_ms\":%d,\"unanswered\":[\"%s\"]}" : "{\"max_tasks\":1,\"wait_ms\":%d}", poll_wait, w->lost);
 	int64_t until = nats_Now() + poll_wait + poll_grace;

@@ -76,15 +76,38 @@ void json_quote(char *out, size_t size, const char *text) {
 	memcpy(out + n, "\"", 2);
 }
 
+// set is a variable of the environment; one that is empty is none.
+static const char *set(const char *name) {
+	const char *value = getenv(name);
+	return value && *value ? value : NULL;
+}
+
 natsStatus yard_connect(natsConnection **nc) {
 	natsOptions *options = NULL;
-	const char *url = getenv("NATS_URL");
+	const char *url = set("NATS_URL"), *creds = set("NATS_CREDS"), *seed = set("NATS_NKEY"), *public = set("NATS_NKEY_PUBLIC");
+	const char *ca = set("NATS_CA"), *cert = set("NATS_CERT"), *key = set("NATS_KEY"), *inboxes = set("YARD_INBOX_PREFIX");
 	natsStatus s = natsOptions_Create(&options);
 	if (s == NATS_OK) s = natsOptions_SetURL(options, url ? url : "nats://127.0.0.1:4222");
 	if (s == NATS_OK) s = natsOptions_SetMaxReconnect(options, -1);
+	if (s == NATS_OK && creds) s = natsOptions_SetUserCredentialsFromFiles(options, creds, NULL);
+	if (s == NATS_OK && seed) s = natsOptions_SetNKeyFromSeed(options, public, seed);
+	if (s == NATS_OK && (ca || cert)) s = natsOptions_SetSecure(options, true);
+	if (s == NATS_OK && ca) s = natsOptions_LoadCATrustedCertificates(options, ca);
+	if (s == NATS_OK && cert) s = natsOptions_LoadCertificatesChain(options, cert, key);
+	if (s == NATS_OK && inboxes) s = natsOptions_SetCustomInboxPrefix(options, inboxes);
 	if (s == NATS_OK) s = natsConnection_Connect(nc, options);
 	natsOptions_Destroy(options);
 	return s;
+}
+
+natsStatus yard_inbox(char *out, size_t size) {
+	const char *prefix = set("YARD_INBOX_PREFIX");
+	natsInbox *made = NULL;
+	natsStatus s = natsInbox_Create(&made);
+	if (s != NATS_OK) return s;
+	snprintf(out, size, "%s%s", prefix ? prefix : "_INBOX", strrchr(made, '.'));
+	natsInbox_Destroy(made);
+	return NATS_OK;
 }
 
 natsMsg *yard_ask(natsConnection *nc, const char *domain, const char *verb, const char *body, int64_t timeout_ms, char *code) {

@@ -35,8 +35,14 @@ bool json_in(json value, const char *words);
 // Writes text as a JSON string, cut where there is no room.
 void json_quote(char *out, size_t size, const char *text);
 
-// Connects to NATS_URL, forever again.
+// Connects to NATS_URL, again whenever the connection breaks, as the environment says: with the .creds file of NATS_CREDS, or with the seed
+// in the file of NATS_NKEY, whose public key is NATS_NKEY_PUBLIC; with TLS to a server whose certificate an authority
+// in NATS_CA has signed, and with the certificate of NATS_CERT and its NATS_KEY. Inboxes are below YARD_INBOX_PREFIX.
+// Why it failed is in nats_GetLastError.
 natsStatus yard_connect(natsConnection **nc);
+
+// Writes a new inbox below YARD_INBOX_PREFIX into `out`.
+natsStatus yard_inbox(char *out, size_t size);
 
 // Asks an endpoint of a domain once. The answer is the caller's to destroy. Where it is an error, its code is copied
 // into `code`, of at least 32 bytes: UNAVAILABLE where there is no subscriber to answer, UNKNOWN where no answer came.

@@ -30,7 +30,7 @@ const (
 // errWatchEnded: the server or the client gave the watch up.
 var errWatchEnded = errors.New("the watch ended")
 
-// Catalog is a copy of all domains and types, and of the log version. What it returns is shared and must
+// Catalog is a copy of all domains, types and settings of tasklists, and of the log version. What it returns is shared and must
 // not be changed.
 type Catalog struct {
 	kv       jetstream.KeyValue
@@ -42,14 +42,16 @@ type Catalog struct {
 // state is never changed once it is stored.
 type state struct {
 	domains map[string]*yardv1.Domain
-	types   map[string]map[string]*yardv1.TaskType // by domain and name
+	// types and tasklists are by domain and name.
+	types     map[string]map[string]*yardv1.TaskType
+	tasklists map[string]map[string]*yardv1.Tasklist
 	// version is the log version that the cluster writes.
 	version uint32
 }
 
 // Watch loads everything there is and then follows the bucket until ctx ends.
-// onChange, which may be nil, is called after each later change of a domain or of
-// one of its types, by one goroutine, one call at a time; it must not block.
+// onChange, which may be nil, is called after each later change of a domain, of
+// one of its types or tasklists, by one goroutine, one call at a time; it must not block.
 func Watch(ctx context.Context, kv jetstream.KeyValue, onChange func(domain string)) (*Catalog, error) {
 	if onChange == nil {
 		onChange = func(string) {}
@@ -73,12 +75,7 @@ func (c *Catalog) Domain(name string) (*yardv1.Domain, bool) {
 
 // Domains returns all domains, sorted by name. They are read-only, the slice is not.
 func (c *Catalog) Domains() []*yardv1.Domain {
-	m := c.now.Load().domains
-	all := make([]*yardv1.Domain, 0, len(m))
-	for _, name := range slices.Sorted(maps.Keys(m)) {
-		all = append(all, m[name])
-	}
-	return all
+	return sorted(c.now.Load().domains)
 }
 
 // Type returns the settings of a task type; a type without any is not there. The
@@ -91,8 +88,24 @@ func (c *Catalog) Type(domain, name string) (*yardv1.TaskType, bool) {
 // Types returns all task types of a domain that have settings, sorted by name.
 // They are read-only, the slice is not.
 func (c *Catalog) Types(domain string) []*yardv1.TaskType {
-	m := c.now.Load().types[domain]
-	all := make([]*yardv1.TaskType, 0, len(m))
+	return sorted(c.now.Load().types[domain])
+}
+
+// Tasklist returns the settings of a tasklist; one without any is not there. The
+// result is read-only.
+func (c *Catalog) Tasklist(domain, name string) (*yardv1.Tasklist, bool) {
+	l, ok := c.now.Load().tasklists[domain][name]
+	return l, ok
+}
+
+// Tasklists returns the settings of all tasklists of a domain that have any, sorted by
+// name. They are read-only, the slice is not.
+func (c *Catalog) Tasklists(domain string) []*yardv1.Tasklist {
+	return sorted(c.now.Load().tasklists[domain])
+}
+
+func sorted[M any](m map[string]M) []M {
+	all := make([]M, 0, len(m))
 	for _, name := range slices.Sorted(maps.Keys(m)) {
 		all = append(all, m[name])
 	}
@@ -108,7 +121,10 @@ func (c *Catalog) Version() uint32 { return c.now.Load().version }
 func (c *Catalog) WriteVersion() uint32 { return min(c.Version(), logversion.WriteMax()) }
 
 func newState() *state {
-	return &state{domains: map[string]*yardv1.Domain{}, types: map[string]map[string]*yardv1.TaskType{}, version: logversion.First}
+	return &state{
+		domains: map[string]*yardv1.Domain{}, types: map[string]map[string]*yardv1.TaskType{},
+		tasklists: map[string]map[string]*yardv1.Tasklist{}, version: logversion.First,
+	}
 }
 
 // load begins a watch and reads what is there. The watch is the caller's to stop.
@@ -193,10 +209,13 @@ func (c *Catalog) follow(ctx context.Context, w jetstream.KeyWatcher) {
 // update stores a copy of the state with one change.
 func (c *Catalog) update(e jetstream.KeyValueEntry) {
 	old := c.now.Load()
-	s := &state{domains: maps.Clone(old.domains), types: maps.Clone(old.types), version: old.version}
+	s := &state{domains: maps.Clone(old.domains), types: maps.Clone(old.types), tasklists: maps.Clone(old.tasklists), version: old.version}
 	domain := domainOf(e.Key())
 	if m, ok := s.types[domain]; ok {
 		s.types[domain] = maps.Clone(m)
+	}
+	if m, ok := s.tasklists[domain]; ok {
+		s.tasklists[domain] = maps.Clone(m)
 	}
 	if !s.take(e) {
 		return
@@ -218,6 +237,9 @@ func (c *Catalog) replace(s *state) {
 		for name := range m.types {
 			names[name] = true
 		}
+		for name := range m.tasklists {
+			names[name] = true
+		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(names)) {
 		if !old.same(s, name) {
@@ -231,7 +253,8 @@ func (s *state) same(other *state, domain string) bool {
 	if (a == nil) != (b == nil) || a != nil && !proto.Equal(a, b) {
 		return false
 	}
-	return maps.EqualFunc(s.types[domain], other.types[domain], func(a, b *yardv1.TaskType) bool { return proto.Equal(a, b) })
+	return maps.EqualFunc(s.types[domain], other.types[domain], func(a, b *yardv1.TaskType) bool { return proto.Equal(a, b) }) &&
+		maps.EqualFunc(s.tasklists[domain], other.tasklists[domain], func(a, b *yardv1.Tasklist) bool { return proto.Equal(a, b) })
 }
 
 // take changes s by one entry; false means that the entry is of no concern.
@@ -258,26 +281,37 @@ func (s *state) take(e jetstream.KeyValueEntry) bool {
 		}
 		return true
 	}
-	domain, name, ok := topology.TypeOfKey(e.Key())
-	if !ok {
-		return false
-	}
-	t := &yardv1.TaskType{}
-	switch {
-	case gone:
-		if delete(s.types[domain], name); len(s.types[domain]) == 0 {
-			delete(s.types, domain)
-		}
-	case codec.Unmarshal(codec.JSON, e.Value(), t) != nil:
-		return false
-	default:
-		if s.types[domain] == nil {
-			s.types[domain] = map[string]*yardv1.TaskType{}
+	if domain, name, ok := topology.TypeOfKey(e.Key()); ok {
+		t := &yardv1.TaskType{}
+		if !gone && codec.Unmarshal(codec.JSON, e.Value(), t) != nil {
+			return false
 		}
 		t.Revision = int64(e.Revision())
-		s.types[domain][name] = t
+		set(s.types, domain, name, t, gone)
+		return true
 	}
+	domain, name, ok := topology.TasklistOfKey(e.Key())
+	l := &yardv1.Tasklist{}
+	if !ok || !gone && codec.Unmarshal(codec.JSON, e.Value(), l) != nil {
+		return false // also what later versions keep here
+	}
+	l.Revision = int64(e.Revision())
+	set(s.tasklists, domain, name, l, gone)
 	return true
+}
+
+// set puts m under its domain and name, or takes away what is there.
+func set[M any](all map[string]map[string]M, domain, name string, m M, gone bool) {
+	if gone {
+		if delete(all[domain], name); len(all[domain]) == 0 {
+			delete(all, domain)
+		}
+		return
+	}
+	if all[domain] == nil {
+		all[domain] = map[string]M{}
+	}
+	all[domain][name] = m
 }
 
 // domainOf is the domain a key is about, "" where it is about none.
@@ -285,7 +319,10 @@ func domainOf(key string) string {
 	if name, ok := topology.DomainOfKey(key); ok {
 		return name
 	}
-	domain, _, _ := topology.TypeOfKey(key)
+	if domain, _, ok := topology.TypeOfKey(key); ok {
+		return domain
+	}
+	domain, _, _ := topology.TasklistOfKey(key)
 	return domain
 }
 

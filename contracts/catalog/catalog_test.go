@@ -13,14 +13,17 @@ import (
 func TestLookupsDoNotAllocate(t *testing.T) {
 	c := &Catalog{}
 	c.now.Store(&state{
-		domains: map[string]*yardv1.Domain{"shop": {Name: "shop"}},
-		types:   map[string]map[string]*yardv1.TaskType{"shop": {"email.send": {Name: "email.send"}}},
+		domains:   map[string]*yardv1.Domain{"shop": {Name: "shop"}},
+		types:     map[string]map[string]*yardv1.TaskType{"shop": {"email.send": {Name: "email.send"}}},
+		tasklists: map[string]map[string]*yardv1.Tasklist{"shop": {"mail": {Name: "mail"}}},
 	})
 	if n := testing.AllocsPerRun(100, func() {
 		_, domain := c.Domain("shop")
 		_, known := c.Type("shop", "email.send")
 		_, other := c.Type("nobody", "email.send")
-		if !domain || !known || other {
+		_, list := c.Tasklist("shop", "mail")
+		_, none := c.Tasklist("nobody", "mail")
+		if !domain || !known || other || !list || none {
 			t.Error("a lookup went wrong")
 		}
 	}); n != 0 {
@@ -35,6 +38,9 @@ func TestNamesThatAreNoKeys(t *testing.T) {
 		}
 	}
 	for _, name := range []string{"", "a.b", "*"} {
+		if _, err := PutTasklist(t.Context(), nil, "shop", &yardv1.Tasklist{Name: name}); fault.CodeOf(err) != fault.InvalidArgument {
+			t.Errorf("tasklist %q: %v", name, err)
+		}
 		if _, err := PutDomain(t.Context(), nil, &yardv1.Domain{Name: name}); fault.CodeOf(err) != fault.InvalidArgument {
 			t.Errorf("domain %q: %v", name, err)
 		}

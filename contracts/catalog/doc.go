@@ -1,4 +1,4 @@
-// Package catalog keeps the domains and task types of a cluster, and the log version
+// Package catalog keeps the domains, task types and settings of tasklists of a cluster, and the log version
 // that it writes, at hand, as they stand in the config bucket.
 //
 // Owns: how they are stored, and a copy in memory that follows the bucket, with

@@ -45,6 +45,19 @@ func PutType(ctx context.Context, kv jetstream.KeyValue, domain string, t *yardv
 	return put(ctx, kv, topology.TypeKey(domain, t.Name), "/type/revision", stored, t.Revision)
 }
 
+// PutTasklist is PutDomain for the settings of a tasklist of a domain.
+func PutTasklist(ctx context.Context, kv jetstream.KeyValue, domain string, l *yardv1.Tasklist) (revision int64, err error) {
+	if err := ids.CheckName(domain); err != nil {
+		return 0, fault.At(fault.InvalidArgument, "/domain", "%v", err)
+	}
+	if err := ids.CheckName(l.GetName()); err != nil {
+		return 0, fault.At(fault.InvalidArgument, "/tasklist/name", "%v", err)
+	}
+	stored := l.CloneVT()
+	stored.Revision = 0
+	return put(ctx, kv, topology.TasklistSettingsKey(domain, l.Name), "/tasklist/revision", stored, l.Revision)
+}
+
 // GetDomain reads a domain from the bucket itself: it sees what was put before.
 // Its error is a *fault.Error, NOT_FOUND where there is no such domain.
 func GetDomain(ctx context.Context, kv jetstream.KeyValue, name string) (*yardv1.Domain, error) {
@@ -74,9 +87,23 @@ func GetType(ctx context.Context, kv jetstream.KeyValue, domain, name string) (*
 	return t, nil
 }
 
-// DeleteDomain deletes a domain, of any revision if it is 0, and then its task types, and returns
-// the domain as it was. Its error is a *fault.Error: NOT_FOUND where there is none, and what
-// types were left of it are deleted all the same; STALE where another revision is stored, and
+// GetTasklist is GetDomain for a tasklist: NOT_FOUND where it has no settings.
+func GetTasklist(ctx context.Context, kv jetstream.KeyValue, domain, name string) (*yardv1.Tasklist, error) {
+	l := &yardv1.Tasklist{}
+	if ids.CheckName(domain) != nil || ids.CheckName(name) != nil {
+		return nil, fault.New(fault.NotFound, "no settings of tasklist %q in domain %q", name, domain)
+	}
+	revision, err := get(ctx, kv, topology.TasklistSettingsKey(domain, name), l)
+	if err != nil {
+		return nil, named(err, "no settings of tasklist %q in domain %q", name, domain)
+	}
+	l.Revision = revision
+	return l, nil
+}
+
+// DeleteDomain deletes a domain, of any revision if it is 0, and then its task types and the settings
+// of its tasklists, and returns the domain as it was. Its error is a *fault.Error: NOT_FOUND where
+// there is none, and what was left of it is deleted all the same; STALE where another revision is stored, and
 // nothing is deleted; UNAVAILABLE where not all may have been deleted: repeat it.
 func DeleteDomain(ctx context.Context, kv jetstream.KeyValue, name string, revision int64) (*yardv1.Domain, error) {
 	if ids.CheckName(name) != nil { // a wildcard would be the types of all domains
@@ -89,7 +116,7 @@ func DeleteDomain(ctx context.Context, kv jetstream.KeyValue, name string, revis
 	if err != nil && fault.CodeOf(err) != fault.NotFound {
 		return nil, err
 	}
-	if failed := deleteTypes(ctx, kv, name); failed != nil {
+	if failed := deleteSettings(ctx, kv, name); failed != nil {
 		return nil, failed
 	}
 	return d, err
@@ -107,21 +134,33 @@ func DeleteType(ctx context.Context, kv jetstream.KeyValue, domain, name string,
 	return t, nil
 }
 
-// deleteTypes deletes the types of a domain, but for what is set meanwhile: that is of a domain
-// that was created again.
-func deleteTypes(ctx context.Context, kv jetstream.KeyValue, domain string) error {
-	all, err := kv.Watch(ctx, topology.TypeKeysOf(domain), jetstream.IgnoreDeletes(), jetstream.MetaOnly())
+// DeleteTasklist deletes the settings of a tasklist as DeleteDomain does a domain.
+func DeleteTasklist(ctx context.Context, kv jetstream.KeyValue, domain, name string, revision int64) (*yardv1.Tasklist, error) {
+	l, err := GetTasklist(ctx, kv, domain, name)
 	if err != nil {
-		return fault.New(fault.Unavailable, "list the types of domain %s: %v", domain, err)
+		return nil, err
+	}
+	if err := remove(ctx, kv, topology.TasklistSettingsKey(domain, name), l.Revision, revision); err != nil {
+		return nil, err
+	}
+	return l, nil
+}
+
+// deleteSettings deletes the types and tasklists of a domain, but for what is set meanwhile: that is of
+// a domain that was created again.
+func deleteSettings(ctx context.Context, kv jetstream.KeyValue, domain string) error {
+	all, err := kv.WatchFiltered(ctx, []string{topology.TypeKeysOf(domain), topology.TasklistKeysOf(domain)}, jetstream.IgnoreDeletes(), jetstream.MetaOnly())
+	if err != nil {
+		return fault.New(fault.Unavailable, "list the settings of domain %s: %v", domain, err)
 	}
 	defer stop(all)
 	for {
 		select {
 		case <-ctx.Done():
-			return fault.New(fault.Unavailable, "delete the types of domain %s: %v", domain, ctx.Err())
+			return fault.New(fault.Unavailable, "delete the settings of domain %s: %v", domain, ctx.Err())
 		case e, ok := <-all.Updates():
 			if !ok {
-				return fault.New(fault.Unavailable, "delete the types of domain %s: %v", domain, errWatchEnded)
+				return fault.New(fault.Unavailable, "delete the settings of domain %s: %v", domain, errWatchEnded)
 			}
 			if e == nil { // the end of what was there
 				return nil

@@ -158,6 +158,56 @@ export interface DescribeTasklistResponse {
   expired?: number;
 }
 
+/** PutTasklistRequest (tasklists.put) sets or changes the settings of a tasklist. They hold within a second; tasks accepted before keep their priority. */
+export interface PutTasklistRequest {
+  /** Required: the settings as they must be. */
+  tasklist: Tasklist;
+}
+
+export interface PutTasklistResponse {
+  /** As it is stored. */
+  tasklist: Tasklist;
+}
+
+/** GetTasklistRequest (tasklists.get). */
+export interface GetTasklistRequest {
+  /** Required. [A-Za-z0-9_-]{1,64}. */
+  name: string;
+}
+
+export interface GetTasklistResponse {
+  /** As it is stored. */
+  tasklist: Tasklist;
+}
+
+/** ListTasklistsRequest (tasklists.list): the tasklists of the domain that have settings, and those that have unfinished tasks. Tasks that are on disk only, not yet read, are not seen. */
+export interface ListTasklistsRequest {
+  /** At most so many, 1..1000. Default 1000. Fewer come where they would be more than 400 KiB. */
+  limit?: number;
+  /** The next_cursor of the answer before. Default: from the first. */
+  cursor?: string;
+}
+
+export interface ListTasklistsResponse {
+  /** Sorted by name. */
+  tasklists?: ListedTasklist[];
+  /** Where the next page begins; empty where there is none. */
+  next_cursor?: string;
+}
+
+/** DeleteTasklistRequest (tasklists.delete) deletes the settings of a tasklist, and no task. Tasks may still be submitted to it, with the default priority; those accepted before keep theirs. */
+export interface DeleteTasklistRequest {
+  /** Required. [A-Za-z0-9_-]{1,64}. */
+  name: string;
+  /** Only this revision of it, else STALE. Default 0: whatever is stored. */
+  revision?: number;
+}
+
+export interface DeleteTasklistResponse {
+  /** As it was. */
+  tasklist: Tasklist;
+}
+
 /** PutTypeRequest (types.put) creates or changes a type. A changed limit takes effect within a second; tasks accepted before keep their retry policy and timeouts. */
 export interface PutTypeRequest {
   /** Required: the new settings of the type. */
@@ -247,7 +297,7 @@ export interface ListDomainsResponse {
   next_cursor?: string;
 }
 
-/** DeleteDomainRequest (admin.domains.delete) deletes a domain and its task types. */
+/** DeleteDomainRequest (admin.domains.delete) deletes a domain, its task types and the settings of its tasklists. */
 export interface DeleteDomainRequest {
   /** Required. [A-Za-z0-9_-]{1,64}. */
   name: string;
@@ -280,7 +330,7 @@ export interface NewTask {
   tasklist?: string;
   /** The input, at most 256 KiB. Default: none. */
   payload?: unknown;
-  /** 1 (most urgent) to 5. Default 3. */
+  /** 1 (most urgent) to 5. Default: that of the tasklist, which is 3 where it has no settings. */
   priority?: number;
   /** Run this many ms after it is accepted, by the engine's clock, 0..31622400000 (366 days). Not together with run_at_ms. */
   delay_ms?: number;
@@ -500,6 +550,34 @@ export interface TaskType {
   finish_within_ms?: number;
 }
 
+/** Tasklist holds the settings of a tasklist. One without any is used like every other, with the defaults. */
+export interface Tasklist {
+  /** Required. [A-Za-z0-9_-]{1,64}. */
+  name: string;
+  /** For people; at most 1024 bytes. */
+  description?: string;
+  /** Of tasks that are submitted to it and name none, 1 (most urgent) to 5. Default 3. */
+  priority?: number;
+  /** Changes with every put; the server sets it. In a put, 0 (default) means: whatever is stored. Another number means: only in place of this revision, else STALE. */
+  revision?: number;
+}
+
+/** ListedTasklist is a tasklist with settings, or with unfinished tasks. */
+export interface ListedTasklist {
+  /** Its name. */
+  name: string;
+  /** Absent: it has none, so the defaults hold. */
+  settings?: Tasklist;
+  /** Loaded and free to run. */
+  ready?: number;
+  /** Granted to workers. */
+  running?: number;
+  /** Between two attempts, in memory. */
+  backoff?: number;
+  /** In the timer store. */
+  waiting?: number;
+}
+
 /** SlotUse says how much of one concurrency limit is in use. */
 export interface SlotUse {
   /** The task type. */
@@ -626,6 +704,14 @@ export interface Verbs {
   "tasks.list": { request: ListRequest; response: ListResponse };
   /** Get the numbers of a tasklist. A tasklist exists as soon as it is used. */
   "tasklists.describe": { request: DescribeTasklistRequest; response: DescribeTasklistResponse };
+  /** Set or change the settings of a tasklist: what it is for, the priority of tasks that name none. */
+  "tasklists.put": { request: PutTasklistRequest; response: PutTasklistResponse };
+  /** Tell the settings of a tasklist. */
+  "tasklists.get": { request: GetTasklistRequest; response: GetTasklistResponse };
+  /** Tell of the tasklists of the domain that have settings or unfinished tasks. */
+  "tasklists.list": { request: ListTasklistsRequest; response: ListTasklistsResponse };
+  /** Delete the settings of a tasklist. Its tasks go on without them. */
+  "tasklists.delete": { request: DeleteTasklistRequest; response: DeleteTasklistResponse };
   /** Create or change a task type of the domain: retry, timeouts, concurrency limit. */
   "types.put": { request: PutTypeRequest; response: PutTypeResponse };
   /** Get a task type and how much of its limit is in use. */
@@ -644,6 +730,6 @@ export interface AdminVerbs {
   "domains.get": { request: GetDomainRequest; response: GetDomainResponse };
   /** List all domains. */
   "domains.list": { request: ListDomainsRequest; response: ListDomainsResponse };
-  /** Delete a domain that has no unfinished tasks, and its task types. */
+  /** Delete a domain without unfinished tasks, its task types and the settings of its tasklists. */
   "domains.delete": { request: DeleteDomainRequest; response: DeleteDomainResponse };
 }

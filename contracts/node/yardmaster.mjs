@@ -2,7 +2,7 @@
 import { randomUUID } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
-import { RequestError, connect, createInbox, nkeyAuthenticator } from "@nats-io/transport-node";
+import { RequestError, connect, createInbox, credsAuthenticator, nkeyAuthenticator } from "@nats-io/transport-node";
 
 /** @import { AdminVerbs, CancelHint, Code, ErrorBody, PolledTask, PollRequest, SubmitRequest, SubmitResponse, Verbs } from "./api.d.ts" */
 /** @import { ConnectionOptions, Msg } from "@nats-io/transport-node" */
@@ -56,13 +56,15 @@ export function pause(tries, error) {
 
 /**
  * Where to connect to, and as which user, from the environment, as the yard command has it: NATS_URL; and for a sealed
- * cluster NATS_NKEY (path of a seed), YARD_INBOX_PREFIX (where its user's answers come) and NATS_CA (path).
+ * cluster NATS_NKEY (path of a seed) or NATS_CREDS (path of a .creds file), YARD_INBOX_PREFIX (where its user's answers
+ * come), NATS_CA (path), and NATS_CERT and NATS_KEY (paths) where the server wants a certificate.
  */
-function environment({ NATS_URL, NATS_NKEY, NATS_CA, YARD_INBOX_PREFIX } = process.env) {
+function environment({ NATS_URL, NATS_NKEY, NATS_CREDS, NATS_CA, NATS_CERT, NATS_KEY, YARD_INBOX_PREFIX } = process.env) {
   /** @type {ConnectionOptions} */
   const options = { servers: (NATS_URL ?? "nats://127.0.0.1:4222").split(","), inboxPrefix: YARD_INBOX_PREFIX };
   if (NATS_NKEY) options.authenticator = nkeyAuthenticator(Buffer.from(readFileSync(NATS_NKEY, "utf8").trim()));
-  if (NATS_CA) options.tls = { caFile: NATS_CA };
+  if (NATS_CREDS) options.authenticator = credsAuthenticator(() => readFileSync(NATS_CREDS)); // again at each reconnect
+  if (NATS_CA || NATS_CERT) options.tls = { caFile: NATS_CA, certFile: NATS_CERT, keyFile: NATS_KEY };
   return options;
 }
 

@@ -74,6 +74,7 @@ func (l *lists) frontend(n topology.Partitioning) {
 	l.publish(
 		topology.BucketSubject(topology.ConfigBucket, topology.DomainKeys),
 		topology.BucketSubject(topology.ConfigBucket, topology.TypeKeys),
+		topology.BucketSubject(topology.ConfigBucket, topology.TasklistKeys),
 	)
 	l.bucket(topology.CheckpointsBucket) // the epochs of matching's owners
 	for p := range n.History {

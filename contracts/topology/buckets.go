@@ -4,7 +4,7 @@ import "strings"
 
 // KV buckets.
 const (
-	// ConfigBucket holds domains, types and cluster constants, as JSON, and the
+	// ConfigBucket holds domains, types, settings of tasklists and cluster constants, as JSON, and the
 	// secret of attempt tokens.
 	ConfigBucket = "YARD_CONFIG"
 	// MembersBucket holds a heartbeat per live node.
@@ -36,10 +36,11 @@ const VersionKey = "version"
 // (ids.Tokens). Only services of the engine may read it.
 const TokenSecretKey = "secret.tokens"
 
-// DomainKeys and TypeKeys filter all domains and all types.
+// DomainKeys, TypeKeys and TasklistKeys filter all domains, all types and all settings of tasklists.
 const (
-	DomainKeys = "domain.*"
-	TypeKeys   = "type.>"
+	DomainKeys   = "domain.*"
+	TypeKeys     = "type.>"
+	TasklistKeys = "tasklist.*.*"
 )
 
 // DomainKey holds a domain's settings (yardv1.Domain).
@@ -51,7 +52,15 @@ func TypeKey(domain, taskType string) string { return "type." + domain + "." + t
 // TypeKeysOf filters the types of one domain.
 func TypeKeysOf(domain string) string { return "type." + domain + ".>" }
 
-// DomainOfKey and TypeOfKey read the names back; ok is false for other keys.
+// TasklistSettingsKey holds a tasklist's settings (yardv1.Tasklist).
+func TasklistSettingsKey(domain, tasklist string) string {
+	return "tasklist." + domain + "." + tasklist
+}
+
+// TasklistKeysOf filters the tasklists of one domain.
+func TasklistKeysOf(domain string) string { return "tasklist." + domain + ".*" }
+
+// DomainOfKey, TypeOfKey and TasklistOfKey read the names back; ok is false for other keys.
 func DomainOfKey(key string) (domain string, ok bool) {
 	const prefix = "domain."
 	if len(key) <= len(prefix) || key[:len(prefix)] != prefix {
@@ -73,6 +82,16 @@ func TypeOfKey(key string) (domain, taskType string, ok bool) {
 		}
 	}
 	return "", "", false
+}
+
+// TasklistOfKey is the inverse of TasklistSettingsKey.
+func TasklistOfKey(key string) (domain, tasklist string, ok bool) {
+	rest, ok := strings.CutPrefix(key, "tasklist.")
+	if !ok {
+		return "", "", false
+	}
+	domain, tasklist, ok = strings.Cut(rest, ".")
+	return domain, tasklist, ok && domain != "" && tasklist != "" && !strings.Contains(tasklist, ".")
 }
 
 // MemberKey is a node's heartbeat in the members bucket.

@@ -45,8 +45,7 @@ const CancelHintAny = apiPrefix + "*.hint.cancel"
 func APIPlanned() []string {
 	return []string{
 		"tasks.explain", "tasks.update", "tasks.redrive", "tasks.count", "tasks.purge",
-		"tasklists.put", "tasklists.get", "tasklists.list", "tasklists.update", "tasklists.delete",
-		"tasklists.pause", "tasklists.resume", "tasklists.drain", "tasklists.purge", "tasklists.peek",
+		"tasklists.update", "tasklists.pause", "tasklists.resume", "tasklists.drain", "tasklists.purge", "tasklists.peek",
 		"types.pause", "types.resume", "types.describe",
 		"limits.*", "groups.*", "keys.*", "batches.*", "schedules.*", "workers.*", "deadletters.*",
 	}

@@ -213,7 +213,10 @@ func TestPagesEndWhereTheCallerDoes(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := newStack(t)
 		list := answering[yardv1.ListRequest](t, s, topology.API("shop", "tasks.list"), pagesOf(9)...)
-		for range s.client.Tasks(soon(t), yard.Filter{}) {
+		for _, err := range s.client.Tasks(soon(t), yard.Filter{}) {
+			if err != nil {
+				t.Fatal(err)
+			}
 			if len(list.requests()) == 2 {
 				break
 			}

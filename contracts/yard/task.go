@@ -15,7 +15,7 @@ type Task struct {
 	Tasklist string
 	// Payload is the input, encoded as NewPayload says; at most 256 KiB.
 	Payload any
-	// Priority is 1 (most urgent) to 5. Default 3.
+	// Priority is 1 (most urgent) to 5. Default: that of the tasklist (PutTasklist), which is 3 where it has no settings.
 	Priority int
 	// Delay runs the task this long after it is accepted, up to 366 days. Not together with RunAt.
 	Delay time.Duration

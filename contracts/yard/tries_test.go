@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -263,6 +264,7 @@ func TestALargeTaskGoesAlone(t *testing.T) {
 			}
 		})
 		time.Sleep(time.Millisecond)
+		synctest.Wait()
 		began := time.Now()
 		if _, err := s.client.Submit(soon(t), one); err != nil || time.Since(began) > 15*time.Millisecond {
 			t.Errorf("the small one waited %v: %v", time.Since(began), err)
@@ -314,6 +316,7 @@ func TestATaskThatWasNotSentIsNotStored(t *testing.T) {
 			_, _ = s.client.Submit(ctx, one)
 		})
 		time.Sleep(time.Millisecond)
+		synctest.Wait()
 		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Millisecond)
 		defer cancel()
 		if _, err := s.client.Submit(ctx, one); !errors.Is(err, yard.ErrUnavailable) || !errors.Is(err, context.DeadlineExceeded) {

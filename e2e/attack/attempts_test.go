@@ -27,7 +27,7 @@ func (a attempt) String() string {
 var (
 	verbs = []string{
 		"tasks.submit", "tasks.poll", "tasks.poll.mail", "tasks.poll.other", "tasks.complete", "tasks.fail", "tasks.heartbeat", "tasks.cancel", "tasks.get", "tasks.list",
-		"tasklists.describe", "types.put", "types.get", "types.list", "types.delete",
+		"tasklists.describe", "tasklists.put", "tasklists.get", "tasklists.list", "tasklists.delete", "types.put", "types.get", "types.list", "types.delete",
 	}
 	adminVerbs = []string{"domains.put", "domains.get", "domains.list", "domains.delete"}
 	// streamCalls are the endpoints of the JetStream API that name a stream.

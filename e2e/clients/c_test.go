@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/yardmaster-io/yardmaster/e2e/sealed"
 	"github.com/yardmaster-io/yardmaster/infra/yard/stack"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
@@ -42,6 +43,19 @@ func TestC(t *testing.T) {
 	}
 	s := running(t, stack.Config{})
 	t.Run("first task", func(t *testing.T) { firstTaskInC(t, s) })
+	t.Run("sealed", func(t *testing.T) {
+		nobodyIsRefused(t, usersOf(t, "shop", "mixed"), func(s *stack.Stack) {
+			t.Run("first task", func(t *testing.T) { firstTaskInC(t, s) })
+			d := newDomain(t, s, "mixed")
+			p := start(t, dir, login(t, s, workerOf(d.name)), filepath.Join(dir, "handlers"), d.name, "work")
+			t.Run("outcomes", func(t *testing.T) { outcomesInC(t, d) })
+			t.Run("cancel", func(t *testing.T) { cancelled(t, d) })
+			t.Run("drain", func(t *testing.T) { drain(t, d, p) })
+		})
+	})
+	t.Run("creds", func(t *testing.T) {
+		logsInWithCreds(t, func(env []string) (string, error) { return run(t, dir, env, filepath.Join(dir, "submit")) })
+	})
 	t.Run("outage", func(t *testing.T) {
 		t.Parallel()
 		outage(t, func(s *stack.Stack, domain string) *program {
@@ -62,14 +76,14 @@ func TestC(t *testing.T) {
 // firstTaskInC goes the way of the README, with its own commands, in a copy of the folder.
 func firstTaskInC(t *testing.T, s *stack.Stack) {
 	newDomain(t, s, "shop")
-	root, env := t.TempDir(), []string{"NATS_URL=" + s.URL}
+	root := t.TempDir()
 	if err := os.CopyFS(filepath.Join(root, "contracts", "c"), os.DirFS(cClient)); err != nil {
 		t.Fatal(err)
 	}
 	startWorker, submit := steps(t, "contracts/c/README.md", "e2e/clients/c_test.go")
-	p := start(t, root, env, "bash", "-euc", startWorker)
+	p := start(t, root, login(t, s, workerOf("shop")), "bash", "-euc", startWorker)
 	p.says(t, "waiting for tasks of mail in shop")
-	said, err := run(t, root, env, "bash", "-euc", submit)
+	said, err := run(t, root, login(t, s, sealed.Admin("shop")), "bash", "-euc", submit)
 	if want := "completed {\"message_id\":\"<ann@example.com>\"}\n"; err != nil || said != want {
 		t.Errorf("the submitter said %q, want %q, %v", said, want, err)
 	}

@@ -12,11 +12,8 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/yardmaster-io/yardmaster/contracts/permissions"
-	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/e2e/documents"
 	"github.com/yardmaster-io/yardmaster/e2e/sealed"
-	"github.com/yardmaster-io/yardmaster/infra/yard/auth"
 	"github.com/yardmaster-io/yardmaster/infra/yard/stack"
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
@@ -61,7 +58,7 @@ func TestNode(t *testing.T) {
 	t.Run("outage", func(t *testing.T) {
 		t.Parallel()
 		outage(t, func(s *stack.Stack, domain string) *program {
-			return start(t, filepath.Join(dir, nodeTests), login(s, nodeWorker(domain)), "node", "handlers.mjs", domain, "work")
+			return start(t, filepath.Join(dir, nodeTests), login(t, s, workerOf(domain)), "node", "handlers.mjs", domain, "work")
 		})
 	})
 	t.Run("open", func(t *testing.T) {
@@ -70,15 +67,14 @@ func TestNode(t *testing.T) {
 	})
 	t.Run("sealed", func(t *testing.T) {
 		t.Parallel()
-		refused := new(sealed.Log)
-		users := t.TempDir()
-		if err := sealed.Render(users, topology.Partitioning{}, []string{"tour", "mixed", "shop"}, nodeWorker("mixed"), nodeWorker("shop")); err != nil {
-			t.Fatal(err)
-		}
-		programs(t, running(t, stack.Config{Auth: users, Log: refused.Logger()}), dir)
-		if err := refused.Refused(); err != nil {
-			t.Error(err)
-		}
+		users := usersOf(t, "tour", "mixed", "shop")
+		nobodyIsRefused(t, users, func(s *stack.Stack) { programs(t, s, dir) })
+	})
+	t.Run("creds", func(t *testing.T) {
+		t.Parallel()
+		logsInWithCreds(t, func(env []string) (string, error) {
+			return run(t, filepath.Join(dir, nodeClient), env, "node", "submit.mjs")
+		})
 	})
 }
 
@@ -113,20 +109,6 @@ const stop = new AbortController();
 	if written == 0 {
 		t.Error("the README has no JavaScript")
 	}
-}
-
-// nodeWorker is who a worker logs in as: it may neither submit nor administer.
-func nodeWorker(domain string) permissions.User {
-	return permissions.User{Role: permissions.Worker, Domain: domain, Name: sealed.UserName}
-}
-
-// login is the environment of a program that is a user of s.
-func login(s *stack.Stack, u permissions.User) []string {
-	env := []string{"NATS_URL=" + s.URL}
-	if s.Auth != "" {
-		env = append(env, "NATS_NKEY="+auth.SeedFile(s.Auth, u), "YARD_INBOX_PREFIX="+u.Inbox())
-	}
-	return env
 }
 
 // installed copies the programs to a folder of the test, where they are as in the repository, and installs their
@@ -197,7 +179,7 @@ func running(t *testing.T, cfg stack.Config) *stack.Stack {
 
 func tour(t *testing.T, s *stack.Stack, dir string) {
 	newDomain(t, s, "tour")
-	said, err := run(t, filepath.Join(dir, nodeTests), append(login(s, sealed.Admin("tour")), "YARD_DOMAIN=tour"), "node", "--test", "--test-reporter=tap", "tour.test.mjs")
+	said, err := run(t, filepath.Join(dir, nodeTests), append(login(t, s, sealed.Admin("tour")), "YARD_DOMAIN=tour"), "node", "--test", "--test-reporter=tap", "tour.test.mjs")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,7 +16,7 @@ import (
 
 func worker(t *testing.T, s *stack.Stack, dir string) {
 	d := newDomain(t, s, "mixed")
-	p := start(t, filepath.Join(dir, nodeTests), login(s, nodeWorker(d.name)), "node", "handlers.mjs", d.name, "work")
+	p := start(t, filepath.Join(dir, nodeTests), login(t, s, workerOf(d.name)), "node", "handlers.mjs", d.name, "work")
 
 	long := d.submit(t, "work", longTask) // runs beside all that follows
 	t.Run("results", func(t *testing.T) { results(t, d) })
@@ -64,9 +64,9 @@ func failures(t *testing.T, d *domain) {
 func firstTask(t *testing.T, s *stack.Stack, dir string) {
 	d := newDomain(t, s, "shop")
 	startWorker, submit := steps(t, "contracts/node/README.md", "e2e/clients/node_worker_test.go")
-	p := start(t, dir, login(s, nodeWorker(d.name)), "bash", "-euc", startWorker)
+	p := start(t, dir, login(t, s, workerOf(d.name)), "bash", "-euc", startWorker)
 	p.says(t, "waiting for tasks of mail in shop")
-	said, err := run(t, dir, login(s, sealed.Admin(d.name)), "bash", "-euc", submit)
+	said, err := run(t, dir, login(t, s, sealed.Admin(d.name)), "bash", "-euc", submit)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -103,11 +103,14 @@ func TestALimitGoesWithItsType(t *testing.T) {
 }
 
 // TestADomainIsDeletedAndMadeAgain (R9): not while it holds tasks; deleted, it is as one that never
-// was; made again, it has what was left, but no types.
+// was; made again, it has what was left, but no types and tasklists.
 func TestADomainIsDeletedAndMadeAgain(t *testing.T) {
 	everywhere(t, func(t *testing.T, w *world) {
 		admin := w.admin
 		w.putType(yard.TaskType{Name: "x", MaxConcurrency: 1})
+		if _, err := w.client.PutTasklist(w.soon(), yard.Tasklist{Name: list, Priority: 2}); err != nil {
+			t.Fatal(err)
+		}
 		id := w.submitOne(&yardv1.NewTask{Type: "x"})
 		later := w.submitOne(&yardv1.NewTask{Type: "x", DelayMs: 3_600_000})
 		p := w.takeOne()
@@ -149,6 +152,9 @@ func TestADomainIsDeletedAndMadeAgain(t *testing.T) {
 		want(t, w.get(id), "completed", "submitted started completed")
 		for tt, err := range w.client.Types(w.soon()) {
 			t.Errorf("a type is left: %v, %v", tt, err)
+		}
+		for l, err := range w.client.Tasklists(w.soon()) {
+			t.Errorf("a tasklist is left: %v, %v", l, err)
 		}
 		equal(t, "complete", w.complete(w.redo()), "OK")
 	})

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"time"
@@ -32,7 +33,8 @@ func Operator() permissions.User {
 }
 
 // Render writes the users into dir: an operator, an admin of each domain, and more. A zero
-// partitioning is that of a stack that is not reported any.
+// partitioning is that of a stack without one. The server speaks TLS if
+// testkit.NewCertificates has written into dir before.
 func Render(dir string, n topology.Partitioning, domains []string, more ...permissions.User) error {
 	if n == (topology.Partitioning{}) {
 		n = topology.Partitioning{History: 2, Matching: 2}
@@ -41,14 +43,27 @@ func Render(dir string, n topology.Partitioning, domains []string, more ...permi
 	for _, d := range domains {
 		users = append(users, Admin(d))
 	}
-	_, err := auth.Render(dir, auth.Plan{Partitioning: n, Users: users})
+	plan := auth.Plan{Partitioning: n, Users: users}
+	if CA(dir) != "" {
+		plan.TLS = auth.TLS{Cert: filepath.Join(dir, "cert.pem"), Key: filepath.Join(dir, "key.pem")}
+	}
+	_, err := auth.Render(dir, plan)
 	return err
+}
+
+// CA is the file of the authority that has signed the certificate of a server with the users in dir, or "".
+func CA(dir string) string {
+	file := filepath.Join(dir, "ca.pem")
+	if _, err := os.Stat(file); err != nil {
+		return ""
+	}
+	return file
 }
 
 // Connect connects as a user of a stack, or as no one in particular where it has no users.
 func Connect(s *stack.Stack, u permissions.User, opts ...nats.Option) (*nats.Conn, error) {
 	if s.Auth != "" {
-		login, err := natsrpc.ConnConfig{NKeySeed: auth.SeedFile(s.Auth, u), InboxPrefix: u.Inbox()}.Options()
+		login, err := natsrpc.ConnConfig{NKeySeed: auth.SeedFile(s.Auth, u), InboxPrefix: u.Inbox(), TLS: natsrpc.TLSConfig{CA: CA(s.Auth)}}.Options()
 		if err != nil {
 			return nil, err
 		}

@@ -30,11 +30,14 @@ func rules() map[string]rule {
 		"changelog":                     changelog,
 		"services introduce themselves": serviceReadmes,
 		"versions agree":                versions,
+		"as many tests as source":       moreTestsThanSource,
 	}
 }
 
 func TestTidy(t *testing.T) {
 	tree := parse(t, readRepository(t))
+	modules, folders := shares(tree)
+	t.Logf("modules %v\nfolders %v", modules, folders)
 	for name, check := range rules() {
 		t.Run(name, func(t *testing.T) {
 			for _, finding := range check(tree) {

@@ -220,6 +220,43 @@ func TestDescribeSumsUp(t *testing.T) {
 	}
 }
 
+// The very next submit goes by a tasklist's settings, and a list has them beside what owners count.
+func TestTasklistsAreReadAsWritten(t *testing.T) {
+	s := newStage(t)
+	put := &yardv1.PutTasklistResponse{}
+	s.must(topology.API("shop", "tasklists.put"), &yardv1.PutTasklistRequest{Tasklist: &yardv1.Tasklist{Name: "main", Priority: 1, Description: "first"}}, put)
+	s.submit(1)
+	for _, r := range append(s.records(0), s.records(1)...) {
+		if r.Priority != 1 {
+			t.Errorf("stored %v", r)
+		}
+	}
+	for p := range partitioning.History {
+		serve(s, topology.HistoryCall(p, "describe"), func(req *rpcv1.DescribePartitionRequest) (natsrpc.Message, error) {
+			if req.Domain != "shop" || req.Tasklist != "" || req.List != 1001 {
+				t.Errorf("asked %v", req)
+			}
+			return &rpcv1.DescribePartitionResponse{Listed: true, Tasklists: []*yardv1.ListedTasklist{{Name: "main", Ready: 1}, {Name: "other", Running: 1}}}, nil
+		})
+		serve(s, topology.TimerCall(p, "describe"), func(*rpcv1.DescribeWaitingRequest) (natsrpc.Message, error) {
+			return &rpcv1.DescribeWaitingResponse{Listed: true}, nil
+		})
+	}
+	list := &yardv1.ListTasklistsResponse{}
+	s.must(topology.API("shop", "tasklists.list"), &yardv1.ListTasklistsRequest{}, list)
+	if l := list.Tasklists; len(l) != 2 || l[0].Settings.GetRevision() != put.Tasklist.Revision || l[0].Ready != 2 || l[1].Name != "other" || l[1].Running != 2 || l[1].Settings != nil {
+		t.Errorf("got %v", list)
+	}
+	gone := &yardv1.DeleteTasklistResponse{}
+	s.must(topology.API("shop", "tasklists.delete"), &yardv1.DeleteTasklistRequest{Name: "main", Revision: put.Tasklist.Revision}, gone)
+	if gone.Tasklist.Description != "first" {
+		t.Errorf("deleted %v", gone)
+	}
+	if e := s.ask(topology.API("shop", "tasklists.get"), &yardv1.GetTasklistRequest{Name: "main"}, nil); fault.CodeOf(e) != fault.NotFound {
+		t.Errorf("got %v", e)
+	}
+}
+
 func TestDomainsAndTypesAreReadAsWritten(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)

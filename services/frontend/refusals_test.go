@@ -69,6 +69,10 @@ func badRequests() map[string]bad {
 		"get of no partition":  {verb: "tasks.get", message: &yardv1.GetRequest{TaskId: ids.NewTaskID(farPast, 1000, 1).String()}, code: fault.NotFound},
 		"list too many":        {verb: "tasks.list", message: &yardv1.ListRequest{Limit: 1001}, code: fault.InvalidArgument, path: "/limit"},
 		"describe nothing":     {verb: "tasklists.describe", message: &yardv1.DescribeTasklistRequest{}, code: fault.InvalidArgument, path: "/tasklist"},
+		"tasklist priority":    {verb: "tasklists.put", message: &yardv1.PutTasklistRequest{Tasklist: &yardv1.Tasklist{Name: "mail", Priority: 6}}, code: fault.InvalidArgument, path: "/tasklist/priority"},
+		"tasklist unknown":     {verb: "tasklists.put", json: `{"tasklist":{"name":"mail","colour":"red"}}`, code: fault.InvalidArgument, path: "/tasklist/colour"},
+		"tasklist without set": {verb: "tasklists.get", message: &yardv1.GetTasklistRequest{Name: "nothing"}, code: fault.NotFound, path: "/name"},
+		"tasklists too many":   {verb: "tasklists.list", message: &yardv1.ListTasklistsRequest{Limit: 1001}, code: fault.InvalidArgument, path: "/limit"},
 		"type without a name":  {verb: "types.put", message: &yardv1.PutTypeRequest{Type: &yardv1.TaskType{}}, code: fault.InvalidArgument, path: "/type/name"},
 		"type that is no key":  {verb: "types.put", message: &yardv1.PutTypeRequest{Type: &yardv1.TaskType{Name: "a..b"}}, code: fault.InvalidArgument, path: "/type/name"},
 		"type without setting": {verb: "types.get", message: &yardv1.GetTypeRequest{Name: "nothing"}, code: fault.NotFound, path: "/name"},
@@ -150,7 +154,7 @@ func TestBadDomainsAreRefused(t *testing.T) {
 		for verb, message := range map[string]codec.Message{
 			"tasks.submit": tasks(1), "tasks.poll": &yardv1.PollRequest{Tasklist: "main", MaxTasks: 1},
 			"tasks.complete": &yardv1.CompleteRequest{}, "tasks.get": &yardv1.GetRequest{}, "tasks.list": &yardv1.ListRequest{},
-			"tasklists.describe": &yardv1.DescribeTasklistRequest{}, "types.put": &yardv1.PutTypeRequest{}, "types.get": &yardv1.GetTypeRequest{},
+			"tasklists.describe": &yardv1.DescribeTasklistRequest{}, "tasklists.put": &yardv1.PutTasklistRequest{}, "tasklists.list": &yardv1.ListTasklistsRequest{}, "types.put": &yardv1.PutTypeRequest{}, "types.get": &yardv1.GetTypeRequest{},
 		} {
 			if e := s.ask(topology.API(domain, verb), message, nil); fault.CodeOf(e) != code {
 				t.Errorf("%s of %q: got %v, want %s", verb, domain, e, code)

@@ -255,6 +255,124 @@ func TestCatalogDeletes(t *testing.T) {
 	}
 }
 
+// Settings of a tasklist are kept as those of a type are. Keys of a
+// later version are passed over, and so are fields.
+func TestCatalogKeepsTasklists(t *testing.T) {
+	js := connect(t, testkit.RunNATS(t))
+	if err := apply(t, js, two); err != nil {
+		t.Fatal(err)
+	}
+	kv, ctx := configBucket(t, js), t.Context()
+	put(t, kv, "shop", 1, "a")
+	mail := func(priority int32, revision int64) *yardv1.Tasklist {
+		return &yardv1.Tasklist{Name: "mail", Priority: priority, Revision: revision}
+	}
+	first, err := catalog.PutTasklist(ctx, kv, "shop", mail(2, 0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for key, value := range map[string]string{
+		"widget.shop.mail": `{"name":"mail"}`, "tasklist.shop.mail.more": `{"name":"mail"}`, "tasklist.shop": `{}`, "tasklist.shop.broken": "{",
+		topology.TasklistSettingsKey("lab", "newer"): `{"name":"newer","priority":4,"colour":"red"}`,
+	} {
+		if _, err := kv.Put(ctx, key, []byte(value)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var mu sync.Mutex
+	heard := map[string]int{}
+	c, err := catalog.Watch(ctx, kv, func(domain string) {
+		mu.Lock()
+		defer mu.Unlock()
+		heard[domain]++
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if l, ok := c.Tasklist("shop", "mail"); !ok || l.Priority != 2 || l.Revision != first || len(c.Tasklists("shop")) != 1 || len(c.Types("shop")) != 1 {
+		t.Errorf("loaded %v", c.Tasklists("shop"))
+	}
+	if l, ok := c.Tasklist("lab", "newer"); !ok || l.Priority != 4 {
+		t.Errorf("with a field of a later version: %v", l)
+	}
+	next, err := catalog.PutTasklist(ctx, kv, "shop", mail(4, first))
+	if err != nil || next <= first {
+		t.Fatalf("revision %d after %d: %v", next, first, err)
+	}
+	await(t, func() bool { l, _ := c.Tasklist("shop", "mail"); return l.GetPriority() == 4 && l.Revision == next })
+	for what, err := range map[string]error{
+		"put":    second(catalog.PutTasklist(ctx, kv, "shop", mail(5, first))),
+		"delete": second(catalog.DeleteTasklist(ctx, kv, "shop", "mail", first)),
+	} {
+		if fault.CodeOf(err) != fault.Stale {
+			t.Errorf("%s of an old revision: %v", what, err)
+		}
+	}
+	if l, err := catalog.DeleteTasklist(ctx, kv, "shop", "mail", next); err != nil || l.Priority != 4 {
+		t.Errorf("deleted %v: %v", l, err)
+	}
+	await(t, func() bool { _, ok := c.Tasklist("shop", "mail"); return !ok })
+	for what, err := range map[string]error{
+		"deleted":  second(catalog.GetTasklist(ctx, kv, "shop", "mail")),
+		"wildcard": second(catalog.DeleteTasklist(ctx, kv, "shop", "*", 0)),
+		"dots":     second(catalog.GetTasklist(ctx, kv, "shop", "mail.more")),
+	} {
+		if fault.CodeOf(err) != fault.NotFound {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	mu.Lock()
+	if heard["shop"] != 2 || heard["lab"] != 0 {
+		t.Errorf("heard of %v", heard)
+	}
+	mu.Unlock()
+}
+
+// R9: a deleted domain takes the settings of its tasklists with it, no one else's.
+func TestCatalogDeletesTasklistsOfADomain(t *testing.T) {
+	js := connect(t, testkit.RunNATS(t))
+	if err := apply(t, js, two); err != nil {
+		t.Fatal(err)
+	}
+	kv, ctx := configBucket(t, js), t.Context()
+	c, err := catalog.Watch(ctx, kv, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, domain := range []string{"shop", "lab"} {
+		put(t, kv, domain, 1, "a")
+		if _, err := catalog.PutTasklist(ctx, kv, domain, &yardv1.Tasklist{Name: "mail"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	await(t, func() bool { return len(c.Tasklists("shop")) == 1 && len(c.Types("shop")) == 1 })
+	if _, err := catalog.DeleteDomain(ctx, kv, "shop", 0); err != nil {
+		t.Fatal(err)
+	}
+	await(t, func() bool {
+		_, ok := c.Tasklist("lab", "mail")
+		return ok && len(c.Tasklists("shop")) == 0 && len(c.Types("shop")) == 0
+	})
+}
+
+// A copy that was away hears of the tasklists that were set meanwhile.
+func TestCatalogCatchesUpOnTasklists(t *testing.T) {
+	srv := testkit.RunNATS(t)
+	js := connect(t, srv)
+	if err := apply(t, js, two); err != nil {
+		t.Fatal(err)
+	}
+	c, err := catalog.Watch(t.Context(), configBucket(t, connect(t, srv)), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	srv.Restart(t)
+	if _, err := catalog.PutTasklist(t.Context(), configBucket(t, connect(t, srv)), "shop", &yardv1.Tasklist{Name: "mail", Priority: 1}); err != nil {
+		t.Fatal(err)
+	}
+	await(t, func() bool { l, _ := c.Tasklist("shop", "mail"); return l.GetPriority() == 1 })
+}
+
 func second[T any](_ T, err error) error { return err }
 
 func TestCatalogStopsWithItsContext(t *testing.T) {

@@ -544,9 +544,11 @@ func (x *ListTasksResponse) GetEnd() string {
 
 // DescribePartition (history, "describe").
 type DescribePartitionRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Domain        string                 `protobuf:"bytes,1,opt,name=domain,proto3" json:"domain,omitempty"`
-	Tasklist      string                 `protobuf:"bytes,2,opt,name=tasklist,proto3" json:"tasklist,omitempty"`
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	Domain   string                 `protobuf:"bytes,1,opt,name=domain,proto3" json:"domain,omitempty"`
+	Tasklist string                 `protobuf:"bytes,2,opt,name=tasklist,proto3" json:"tasklist,omitempty"`
+	// > 0: the counts of so many tasklists behind this one, by name, are wanted in place of those of this one.
+	List          int32 `protobuf:"varint,3,opt,name=list,proto3" json:"list,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -595,6 +597,13 @@ func (x *DescribePartitionRequest) GetTasklist() string {
 	return ""
 }
 
+func (x *DescribePartitionRequest) GetList() int32 {
+	if x != nil {
+		return x.List
+	}
+	return 0
+}
+
 type DescribePartitionResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Ready         int64                  `protobuf:"varint,1,opt,name=ready,proto3" json:"ready,omitempty"`
@@ -607,8 +616,12 @@ type DescribePartitionResponse struct {
 	Dead          int64                  `protobuf:"varint,8,opt,name=dead,proto3" json:"dead,omitempty"`
 	// How many lanes the domain lags behind. unread_batches then counts those of the lanes and of this
 	// domain.
-	LaggingLanes  int32 `protobuf:"varint,9,opt,name=lagging_lanes,json=laggingLanes,proto3" json:"lagging_lanes,omitempty"`
-	Expired       int64 `protobuf:"varint,10,opt,name=expired,proto3" json:"expired,omitempty"`
+	LaggingLanes int32 `protobuf:"varint,9,opt,name=lagging_lanes,json=laggingLanes,proto3" json:"lagging_lanes,omitempty"`
+	// With list: those that have unfinished tasks in memory, sorted by name, with ready, running and backoff.
+	Tasklists []*yardv1.ListedTasklist `protobuf:"bytes,10,rep,name=tasklists,proto3" json:"tasklists,omitempty"`
+	// With list, always: the one that leaves it out does not know what a list is, and has notified of one tasklist.
+	Listed        bool  `protobuf:"varint,11,opt,name=listed,proto3" json:"listed,omitempty"`
+	Expired       int64 `protobuf:"varint,12,opt,name=expired,proto3" json:"expired,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -706,6 +719,20 @@ func (x *DescribePartitionResponse) GetLaggingLanes() int32 {
 	return 0
 }
 
+func (x *DescribePartitionResponse) GetTasklists() []*yardv1.ListedTasklist {
+	if x != nil {
+		return x.Tasklists
+	}
+	return nil
+}
+
+func (x *DescribePartitionResponse) GetListed() bool {
+	if x != nil {
+		return x.Listed
+	}
+	return false
+}
+
 func (x *DescribePartitionResponse) GetExpired() int64 {
 	if x != nil {
 		return x.Expired
@@ -715,9 +742,12 @@ func (x *DescribePartitionResponse) GetExpired() int64 {
 
 // DescribeWaiting (timer, "describe").
 type DescribeWaitingRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Domain        string                 `protobuf:"bytes,1,opt,name=domain,proto3" json:"domain,omitempty"`
-	Tasklist      string                 `protobuf:"bytes,2,opt,name=tasklist,proto3" json:"tasklist,omitempty"`
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Domain string                 `protobuf:"bytes,1,opt,name=domain,proto3" json:"domain,omitempty"`
+	// Empty: all of the domain.
+	Tasklist string `protobuf:"bytes,2,opt,name=tasklist,proto3" json:"tasklist,omitempty"`
+	// As in DescribePartitionRequest.
+	List          int32 `protobuf:"varint,3,opt,name=list,proto3" json:"list,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -766,9 +796,19 @@ func (x *DescribeWaitingRequest) GetTasklist() string {
 	return ""
 }
 
+func (x *DescribeWaitingRequest) GetList() int32 {
+	if x != nil {
+		return x.List
+	}
+	return 0
+}
+
 type DescribeWaitingResponse struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Waiting       int64                  `protobuf:"varint,1,opt,name=waiting,proto3" json:"waiting,omitempty"`
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Waiting int64                  `protobuf:"varint,1,opt,name=waiting,proto3" json:"waiting,omitempty"`
+	// As in DescribePartitionResponse, with waiting.
+	Tasklists     []*yardv1.ListedTasklist `protobuf:"bytes,2,rep,name=tasklists,proto3" json:"tasklists,omitempty"`
+	Listed        bool                     `protobuf:"varint,3,opt,name=listed,proto3" json:"listed,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -808,6 +848,20 @@ func (x *DescribeWaitingResponse) GetWaiting() int64 {
 		return x.Waiting
 	}
 	return 0
+}
+
+func (x *DescribeWaitingResponse) GetTasklists() []*yardv1.ListedTasklist {
+	if x != nil {
+		return x.Tasklists
+	}
+	return nil
+}
+
+func (x *DescribeWaitingResponse) GetListed() bool {
+	if x != nil {
+		return x.Listed
+	}
+	return false
 }
 
 // Bookings (history, "bookings"): the running attempts of one matching shard that hold a
@@ -1837,7 +1891,7 @@ var File_yard_rpc_v1_rpc_proto protoreflect.FileDescriptor
 
 const file_yard_rpc_v1_rpc_proto_rawDesc = "" +
 	"\n" +
-	"\x15yard/rpc/v1/rpc.proto\x12\vyard.rpc.v1\x1a\x15yard/log/v1/log.proto\x1a\x13yard/v1/tasks.proto\"\xae\x02\n" +
+	"\x15yard/rpc/v1/rpc.proto\x12\vyard.rpc.v1\x1a\x15yard/log/v1/log.proto\x1a\x13yard/v1/admin.proto\x1a\x13yard/v1/tasks.proto\"\xae\x02\n" +
 	"\x04Poll\x12\x16\n" +
 	"\x06domain\x18\x01 \x01(\tR\x06domain\x12\x1a\n" +
 	"\btasklist\x18\x02 \x01(\tR\btasklist\x12\x1b\n" +
@@ -1879,10 +1933,11 @@ const file_yard_rpc_v1_rpc_proto_rawDesc = "" +
 	"\x11ListTasksResponse\x12#\n" +
 	"\x05tasks\x18\x01 \x03(\v2\r.yard.v1.TaskR\x05tasks\x12\x12\n" +
 	"\x04more\x18\x02 \x01(\bR\x04more\x12\x10\n" +
-	"\x03end\x18\x03 \x01(\tR\x03end\"N\n" +
+	"\x03end\x18\x03 \x01(\tR\x03end\"b\n" +
 	"\x18DescribePartitionRequest\x12\x16\n" +
 	"\x06domain\x18\x01 \x01(\tR\x06domain\x12\x1a\n" +
-	"\btasklist\x18\x02 \x01(\tR\btasklist\"\xbd\x02\n" +
+	"\btasklist\x18\x02 \x01(\tR\btasklist\x12\x12\n" +
+	"\x04list\x18\x03 \x01(\x05R\x04list\"\x8c\x03\n" +
 	"\x19DescribePartitionResponse\x12\x14\n" +
 	"\x05ready\x18\x01 \x01(\x03R\x05ready\x12\x18\n" +
 	"\arunning\x18\x02 \x01(\x03R\arunning\x12\x18\n" +
@@ -1892,14 +1947,19 @@ const file_yard_rpc_v1_rpc_proto_rawDesc = "" +
 	"\tcompleted\x18\x06 \x01(\x03R\tcompleted\x12\x16\n" +
 	"\x06failed\x18\a \x01(\x03R\x06failed\x12\x12\n" +
 	"\x04dead\x18\b \x01(\x03R\x04dead\x12#\n" +
-	"\rlagging_lanes\x18\t \x01(\x05R\flaggingLanes\x12\x18\n" +
-	"\aexpired\x18\n" +
-	" \x01(\x03R\aexpired\"L\n" +
+	"\rlagging_lanes\x18\t \x01(\x05R\flaggingLanes\x125\n" +
+	"\ttasklists\x18\n" +
+	" \x03(\v2\x17.yard.v1.ListedTasklistR\ttasklists\x12\x16\n" +
+	"\x06listed\x18\v \x01(\bR\x06listed\x12\x18\n" +
+	"\aexpired\x18\f \x01(\x03R\aexpired\"`\n" +
 	"\x16DescribeWaitingRequest\x12\x16\n" +
 	"\x06domain\x18\x01 \x01(\tR\x06domain\x12\x1a\n" +
-	"\btasklist\x18\x02 \x01(\tR\btasklist\"3\n" +
+	"\btasklist\x18\x02 \x01(\tR\btasklist\x12\x12\n" +
+	"\x04list\x18\x03 \x01(\x05R\x04list\"\x82\x01\n" +
 	"\x17DescribeWaitingResponse\x12\x18\n" +
-	"\awaiting\x18\x01 \x01(\x03R\awaiting\"m\n" +
+	"\awaiting\x18\x01 \x01(\x03R\awaiting\x125\n" +
+	"\ttasklists\x18\x02 \x03(\v2\x17.yard.v1.ListedTasklistR\ttasklists\x12\x16\n" +
+	"\x06listed\x18\x03 \x01(\bR\x06listed\"m\n" +
 	"\x0fBookingsRequest\x12\x14\n" +
 	"\x05shard\x18\x01 \x01(\x05R\x05shard\x12\x16\n" +
 	"\x06domain\x18\x02 \x01(\tR\x06domain\x12\x14\n" +
@@ -2016,22 +2076,25 @@ var file_yard_rpc_v1_rpc_proto_goTypes = []any{
 	nil,                               // 28: yard.rpc.v1.DescribeShardResponse.SlotsEntry
 	(*yardv1.Task)(nil),               // 29: yard.v1.Task
 	(*yardv1.ListRequest)(nil),        // 30: yard.v1.ListRequest
-	(*logv1.Record)(nil),              // 31: yard.log.v1.Record
+	(*yardv1.ListedTasklist)(nil),     // 31: yard.v1.ListedTasklist
+	(*logv1.Record)(nil),              // 32: yard.log.v1.Record
 }
 var file_yard_rpc_v1_rpc_proto_depIdxs = []int32{
 	28, // 0: yard.rpc.v1.DescribeShardResponse.slots:type_name -> yard.rpc.v1.DescribeShardResponse.SlotsEntry
 	29, // 1: yard.rpc.v1.GetTaskResponse.task:type_name -> yard.v1.Task
 	30, // 2: yard.rpc.v1.ListTasksRequest.filter:type_name -> yard.v1.ListRequest
 	29, // 3: yard.rpc.v1.ListTasksResponse.tasks:type_name -> yard.v1.Task
-	14, // 4: yard.rpc.v1.BookingsResponse.groups:type_name -> yard.rpc.v1.Bookings
-	17, // 5: yard.rpc.v1.UndeliveredResponse.grants:type_name -> yard.rpc.v1.UndeliveredGrant
-	31, // 6: yard.rpc.v1.CancelWaitingResponse.tasks:type_name -> yard.log.v1.Record
-	31, // 7: yard.rpc.v1.LocateTaskResponse.waiting:type_name -> yard.log.v1.Record
-	8,  // [8:8] is the sub-list for method output_type
-	8,  // [8:8] is the sub-list for method input_type
-	8,  // [8:8] is the sub-list for extension type_name
-	8,  // [8:8] is the sub-list for extension extendee
-	0,  // [0:8] is the sub-list for field type_name
+	31, // 4: yard.rpc.v1.DescribePartitionResponse.tasklists:type_name -> yard.v1.ListedTasklist
+	31, // 5: yard.rpc.v1.DescribeWaitingResponse.tasklists:type_name -> yard.v1.ListedTasklist
+	14, // 6: yard.rpc.v1.BookingsResponse.groups:type_name -> yard.rpc.v1.Bookings
+	17, // 7: yard.rpc.v1.UndeliveredResponse.grants:type_name -> yard.rpc.v1.UndeliveredGrant
+	32, // 8: yard.rpc.v1.CancelWaitingResponse.tasks:type_name -> yard.log.v1.Record
+	32, // 9: yard.rpc.v1.LocateTaskResponse.waiting:type_name -> yard.log.v1.Record
+	10, // [10:10] is the sub-list for method output_type
+	10, // [10:10] is the sub-list for method input_type
+	10, // [10:10] is the sub-list for extension type_name
+	10, // [10:10] is the sub-list for extension extendee
+	0,  // [0:10] is the sub-list for field type_name
 }
 
 func init() { file_yard_rpc_v1_rpc_proto_init() }

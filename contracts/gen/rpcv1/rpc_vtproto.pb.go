@@ -211,6 +211,7 @@ func (m *DescribePartitionRequest) CloneVT() *DescribePartitionRequest {
 	r := new(DescribePartitionRequest)
 	r.Domain = m.Domain
 	r.Tasklist = m.Tasklist
+	r.List = m.List
 	if len(m.unknownFields) > 0 {
 		r.unknownFields = make([]byte, len(m.unknownFields))
 		copy(r.unknownFields, m.unknownFields)
@@ -236,7 +237,15 @@ func (m *DescribePartitionResponse) CloneVT() *DescribePartitionResponse {
 	r.Failed = m.Failed
 	r.Dead = m.Dead
 	r.LaggingLanes = m.LaggingLanes
+	r.Listed = m.Listed
 	r.Expired = m.Expired
+	if rhs := m.Tasklists; rhs != nil {
+		tmpContainer := make([]*yardv1.ListedTasklist, len(rhs))
+		for k, v := range rhs {
+			tmpContainer[k] = v.CloneVT()
+		}
+		r.Tasklists = tmpContainer
+	}
 	if len(m.unknownFields) > 0 {
 		r.unknownFields = make([]byte, len(m.unknownFields))
 		copy(r.unknownFields, m.unknownFields)
@@ -255,6 +264,7 @@ func (m *DescribeWaitingRequest) CloneVT() *DescribeWaitingRequest {
 	r := new(DescribeWaitingRequest)
 	r.Domain = m.Domain
 	r.Tasklist = m.Tasklist
+	r.List = m.List
 	if len(m.unknownFields) > 0 {
 		r.unknownFields = make([]byte, len(m.unknownFields))
 		copy(r.unknownFields, m.unknownFields)
@@ -272,6 +282,14 @@ func (m *DescribeWaitingResponse) CloneVT() *DescribeWaitingResponse {
 	}
 	r := new(DescribeWaitingResponse)
 	r.Waiting = m.Waiting
+	r.Listed = m.Listed
+	if rhs := m.Tasklists; rhs != nil {
+		tmpContainer := make([]*yardv1.ListedTasklist, len(rhs))
+		for k, v := range rhs {
+			tmpContainer[k] = v.CloneVT()
+		}
+		r.Tasklists = tmpContainer
+	}
 	if len(m.unknownFields) > 0 {
 		r.unknownFields = make([]byte, len(m.unknownFields))
 		copy(r.unknownFields, m.unknownFields)
@@ -1195,6 +1213,11 @@ func (m *DescribePartitionRequest) MarshalToSizedBufferVT(dAtA []byte) (int, err
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
 	}
+	if m.List != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.List))
+		i--
+		dAtA[i] = 0x18
+	}
 	if len(m.Tasklist) > 0 {
 		i -= len(m.Tasklist)
 		copy(dAtA[i:], m.Tasklist)
@@ -1245,7 +1268,29 @@ func (m *DescribePartitionResponse) MarshalToSizedBufferVT(dAtA []byte) (int, er
 	if m.Expired != 0 {
 		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.Expired))
 		i--
-		dAtA[i] = 0x50
+		dAtA[i] = 0x60
+	}
+	if m.Listed {
+		i--
+		if m.Listed {
+			dAtA[i] = 1
+		} else {
+			dAtA[i] = 0
+		}
+		i--
+		dAtA[i] = 0x58
+	}
+	if len(m.Tasklists) > 0 {
+		for iNdEx := len(m.Tasklists) - 1; iNdEx >= 0; iNdEx-- {
+			size, err := m.Tasklists[iNdEx].MarshalToSizedBufferVT(dAtA[:i])
+			if err != nil {
+				return 0, err
+			}
+			i -= size
+			i = protohelpers.EncodeVarint(dAtA, i, uint64(size))
+			i--
+			dAtA[i] = 0x52
+		}
 	}
 	if m.LaggingLanes != 0 {
 		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.LaggingLanes))
@@ -1325,6 +1370,11 @@ func (m *DescribeWaitingRequest) MarshalToSizedBufferVT(dAtA []byte) (int, error
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
 	}
+	if m.List != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.List))
+		i--
+		dAtA[i] = 0x18
+	}
 	if len(m.Tasklist) > 0 {
 		i -= len(m.Tasklist)
 		copy(dAtA[i:], m.Tasklist)
@@ -1371,6 +1421,28 @@ func (m *DescribeWaitingResponse) MarshalToSizedBufferVT(dAtA []byte) (int, erro
 	if m.unknownFields != nil {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
+	}
+	if m.Listed {
+		i--
+		if m.Listed {
+			dAtA[i] = 1
+		} else {
+			dAtA[i] = 0
+		}
+		i--
+		dAtA[i] = 0x18
+	}
+	if len(m.Tasklists) > 0 {
+		for iNdEx := len(m.Tasklists) - 1; iNdEx >= 0; iNdEx-- {
+			size, err := m.Tasklists[iNdEx].MarshalToSizedBufferVT(dAtA[:i])
+			if err != nil {
+				return 0, err
+			}
+			i -= size
+			i = protohelpers.EncodeVarint(dAtA, i, uint64(size))
+			i--
+			dAtA[i] = 0x12
+		}
 	}
 	if m.Waiting != 0 {
 		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.Waiting))
@@ -2498,6 +2570,9 @@ func (m *DescribePartitionRequest) SizeVT() (n int) {
 	if l > 0 {
 		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 	}
+	if m.List != 0 {
+		n += 1 + protohelpers.SizeOfVarint(uint64(m.List))
+	}
 	n += len(m.unknownFields)
 	return n
 }
@@ -2535,6 +2610,15 @@ func (m *DescribePartitionResponse) SizeVT() (n int) {
 	if m.LaggingLanes != 0 {
 		n += 1 + protohelpers.SizeOfVarint(uint64(m.LaggingLanes))
 	}
+	if len(m.Tasklists) > 0 {
+		for _, e := range m.Tasklists {
+			l = e.SizeVT()
+			n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
+		}
+	}
+	if m.Listed {
+		n += 2
+	}
 	if m.Expired != 0 {
 		n += 1 + protohelpers.SizeOfVarint(uint64(m.Expired))
 	}
@@ -2556,6 +2640,9 @@ func (m *DescribeWaitingRequest) SizeVT() (n int) {
 	if l > 0 {
 		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 	}
+	if m.List != 0 {
+		n += 1 + protohelpers.SizeOfVarint(uint64(m.List))
+	}
 	n += len(m.unknownFields)
 	return n
 }
@@ -2568,6 +2655,15 @@ func (m *DescribeWaitingResponse) SizeVT() (n int) {
 	_ = l
 	if m.Waiting != 0 {
 		n += 1 + protohelpers.SizeOfVarint(uint64(m.Waiting))
+	}
+	if len(m.Tasklists) > 0 {
+		for _, e := range m.Tasklists {
+			l = e.SizeVT()
+			n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
+		}
+	}
+	if m.Listed {
+		n += 2
 	}
 	n += len(m.unknownFields)
 	return n
@@ -4313,6 +4409,25 @@ func (m *DescribePartitionRequest) UnmarshalVT(dAtA []byte) error {
 			}
 			m.Tasklist = string(dAtA[iNdEx:postIndex])
 			iNdEx = postIndex
+		case 3:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field List", wireType)
+			}
+			m.List = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.List |= int32(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])
@@ -4536,6 +4651,60 @@ func (m *DescribePartitionResponse) UnmarshalVT(dAtA []byte) error {
 				}
 			}
 		case 10:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Tasklists", wireType)
+			}
+			var msglen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				msglen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if msglen < 0 {
+				return protohelpers.ErrInvalidLength
+			}
+			postIndex := iNdEx + msglen
+			if postIndex < 0 {
+				return protohelpers.ErrInvalidLength
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Tasklists = append(m.Tasklists, &yardv1.ListedTasklist{})
+			if err := m.Tasklists[len(m.Tasklists)-1].UnmarshalVT(dAtA[iNdEx:postIndex]); err != nil {
+				return err
+			}
+			iNdEx = postIndex
+		case 11:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Listed", wireType)
+			}
+			var v int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				v |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			m.Listed = bool(v != 0)
+		case 12:
 			if wireType != 0 {
 				return fmt.Errorf("proto: wrong wireType = %d for field Expired", wireType)
 			}
@@ -4669,6 +4838,25 @@ func (m *DescribeWaitingRequest) UnmarshalVT(dAtA []byte) error {
 			}
 			m.Tasklist = string(dAtA[iNdEx:postIndex])
 			iNdEx = postIndex
+		case 3:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field List", wireType)
+			}
+			m.List = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.List |= int32(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])
@@ -4739,6 +4927,60 @@ func (m *DescribeWaitingResponse) UnmarshalVT(dAtA []byte) error {
 					break
 				}
 			}
+		case 2:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Tasklists", wireType)
+			}
+			var msglen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				msglen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if msglen < 0 {
+				return protohelpers.ErrInvalidLength
+			}
+			postIndex := iNdEx + msglen
+			if postIndex < 0 {
+				return protohelpers.ErrInvalidLength
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Tasklists = append(m.Tasklists, &yardv1.ListedTasklist{})
+			if err := m.Tasklists[len(m.Tasklists)-1].UnmarshalVT(dAtA[iNdEx:postIndex]); err != nil {
+				return err
+			}
+			iNdEx = postIndex
+		case 3:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Listed", wireType)
+			}
+			var v int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				v |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			m.Listed = bool(v != 0)
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])
@@ -8453,6 +8695,25 @@ func (m *DescribePartitionRequest) UnmarshalVTUnsafe(dAtA []byte) error {
 			}
 			m.Tasklist = stringValue
 			iNdEx = postIndex
+		case 3:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field List", wireType)
+			}
+			m.List = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.List |= int32(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])
@@ -8676,6 +8937,60 @@ func (m *DescribePartitionResponse) UnmarshalVTUnsafe(dAtA []byte) error {
 				}
 			}
 		case 10:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Tasklists", wireType)
+			}
+			var msglen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				msglen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if msglen < 0 {
+				return protohelpers.ErrInvalidLength
+			}
+			postIndex := iNdEx + msglen
+			if postIndex < 0 {
+				return protohelpers.ErrInvalidLength
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Tasklists = append(m.Tasklists, &yardv1.ListedTasklist{})
+			if err := m.Tasklists[len(m.Tasklists)-1].UnmarshalVTUnsafe(dAtA[iNdEx:postIndex]); err != nil {
+				return err
+			}
+			iNdEx = postIndex
+		case 11:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Listed", wireType)
+			}
+			var v int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				v |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			m.Listed = bool(v != 0)
+		case 12:
 			if wireType != 0 {
 				return fmt.Errorf("proto: wrong wireType = %d for field Expired", wireType)
 			}
@@ -8817,6 +9132,25 @@ func (m *DescribeWaitingRequest) UnmarshalVTUnsafe(dAtA []byte) error {
 			}
 			m.Tasklist = stringValue
 			iNdEx = postIndex
+		case 3:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field List", wireType)
+			}
+			m.List = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.List |= int32(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])
@@ -8887,6 +9221,60 @@ func (m *DescribeWaitingResponse) UnmarshalVTUnsafe(dAtA []byte) error {
 					break
 				}
 			}
+		case 2:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Tasklists", wireType)
+			}
+			var msglen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				msglen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if msglen < 0 {
+				return protohelpers.ErrInvalidLength
+			}
+			postIndex := iNdEx + msglen
+			if postIndex < 0 {
+				return protohelpers.ErrInvalidLength
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Tasklists = append(m.Tasklists, &yardv1.ListedTasklist{})
+			if err := m.Tasklists[len(m.Tasklists)-1].UnmarshalVTUnsafe(dAtA[iNdEx:postIndex]); err != nil {
+				return err
+			}
+			iNdEx = postIndex
+		case 3:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Listed", wireType)
+			}
+			var v int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				v |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			m.Listed = bool(v != 0)
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])

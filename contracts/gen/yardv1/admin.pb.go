@@ -388,7 +388,7 @@ func (x *ListDomainsResponse) GetNextCursor() string {
 	return ""
 }
 
-// DeleteDomainRequest (admin.domains.delete) deletes a domain and its task types.
+// DeleteDomainRequest (admin.domains.delete) deletes a domain, its task types and the settings of its tasklists.
 type DeleteDomainRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Required. [A-Za-z0-9_-]{1,64}.
@@ -1005,6 +1005,565 @@ func (x *DeleteTypeResponse) GetType() *TaskType {
 	return nil
 }
 
+// Tasklist holds the settings of a tasklist. One without any is used like every other, with the defaults.
+type Tasklist struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Required. [A-Za-z0-9_-]{1,64}.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// For people; at most 1024 bytes.
+	Description string `protobuf:"bytes,2,opt,name=description,proto3" json:"description,omitempty"`
+	// Of tasks that are submitted to it and name none, 1 (most urgent) to 5. Default 3.
+	Priority int32 `protobuf:"varint,3,opt,name=priority,proto3" json:"priority,omitempty"`
+	// Changes with every put; the server sets it. In a put, 0 (default) means: whatever is stored.
+	// Another number means: only in place of this revision, else STALE.
+	Revision      int64 `protobuf:"varint,4,opt,name=revision,proto3" json:"revision,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Tasklist) Reset() {
+	*x = Tasklist{}
+	mi := &file_yard_v1_admin_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Tasklist) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Tasklist) ProtoMessage() {}
+
+func (x *Tasklist) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_v1_admin_proto_msgTypes[18]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Tasklist.ProtoReflect.Descriptor instead.
+func (*Tasklist) Descriptor() ([]byte, []int) {
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{18}
+}
+
+func (x *Tasklist) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *Tasklist) GetDescription() string {
+	if x != nil {
+		return x.Description
+	}
+	return ""
+}
+
+func (x *Tasklist) GetPriority() int32 {
+	if x != nil {
+		return x.Priority
+	}
+	return 0
+}
+
+func (x *Tasklist) GetRevision() int64 {
+	if x != nil {
+		return x.Revision
+	}
+	return 0
+}
+
+// PutTasklistRequest (tasklists.put) sets or changes the settings of a tasklist. They hold within a
+// second; tasks accepted before keep their priority.
+type PutTasklistRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Required: the settings as they must be.
+	Tasklist      *Tasklist `protobuf:"bytes,1,opt,name=tasklist,proto3" json:"tasklist,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PutTasklistRequest) Reset() {
+	*x = PutTasklistRequest{}
+	mi := &file_yard_v1_admin_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PutTasklistRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PutTasklistRequest) ProtoMessage() {}
+
+func (x *PutTasklistRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_v1_admin_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PutTasklistRequest.ProtoReflect.Descriptor instead.
+func (*PutTasklistRequest) Descriptor() ([]byte, []int) {
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{19}
+}
+
+func (x *PutTasklistRequest) GetTasklist() *Tasklist {
+	if x != nil {
+		return x.Tasklist
+	}
+	return nil
+}
+
+type PutTasklistResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// As it is stored.
+	Tasklist      *Tasklist `protobuf:"bytes,1,opt,name=tasklist,proto3" json:"tasklist,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PutTasklistResponse) Reset() {
+	*x = PutTasklistResponse{}
+	mi := &file_yard_v1_admin_proto_msgTypes[20]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PutTasklistResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PutTasklistResponse) ProtoMessage() {}
+
+func (x *PutTasklistResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_v1_admin_proto_msgTypes[20]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PutTasklistResponse.ProtoReflect.Descriptor instead.
+func (*PutTasklistResponse) Descriptor() ([]byte, []int) {
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{20}
+}
+
+func (x *PutTasklistResponse) GetTasklist() *Tasklist {
+	if x != nil {
+		return x.Tasklist
+	}
+	return nil
+}
+
+// GetTasklistRequest (tasklists.get).
+type GetTasklistRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Required. [A-Za-z0-9_-]{1,64}.
+	Name          string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetTasklistRequest) Reset() {
+	*x = GetTasklistRequest{}
+	mi := &file_yard_v1_admin_proto_msgTypes[21]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetTasklistRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetTasklistRequest) ProtoMessage() {}
+
+func (x *GetTasklistRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_v1_admin_proto_msgTypes[21]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetTasklistRequest.ProtoReflect.Descriptor instead.
+func (*GetTasklistRequest) Descriptor() ([]byte, []int) {
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{21}
+}
+
+func (x *GetTasklistRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+type GetTasklistResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// As it is stored.
+	Tasklist      *Tasklist `protobuf:"bytes,1,opt,name=tasklist,proto3" json:"tasklist,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetTasklistResponse) Reset() {
+	*x = GetTasklistResponse{}
+	mi := &file_yard_v1_admin_proto_msgTypes[22]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetTasklistResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetTasklistResponse) ProtoMessage() {}
+
+func (x *GetTasklistResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_v1_admin_proto_msgTypes[22]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetTasklistResponse.ProtoReflect.Descriptor instead.
+func (*GetTasklistResponse) Descriptor() ([]byte, []int) {
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{22}
+}
+
+func (x *GetTasklistResponse) GetTasklist() *Tasklist {
+	if x != nil {
+		return x.Tasklist
+	}
+	return nil
+}
+
+// ListTasklistsRequest (tasklists.list): the tasklists of the domain that have settings, and those that have
+// unfinished tasks. Tasks that are on disk only, not yet read, are not seen.
+type ListTasklistsRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// At most so many, 1..1000. Default 1000. Fewer come where they would be more than 400 KiB.
+	Limit int32 `protobuf:"varint,1,opt,name=limit,proto3" json:"limit,omitempty"`
+	// The next_cursor of the answer before. Default: from the first.
+	Cursor        string `protobuf:"bytes,2,opt,name=cursor,proto3" json:"cursor,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListTasklistsRequest) Reset() {
+	*x = ListTasklistsRequest{}
+	mi := &file_yard_v1_admin_proto_msgTypes[23]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListTasklistsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListTasklistsRequest) ProtoMessage() {}
+
+func (x *ListTasklistsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_v1_admin_proto_msgTypes[23]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListTasklistsRequest.ProtoReflect.Descriptor instead.
+func (*ListTasklistsRequest) Descriptor() ([]byte, []int) {
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{23}
+}
+
+func (x *ListTasklistsRequest) GetLimit() int32 {
+	if x != nil {
+		return x.Limit
+	}
+	return 0
+}
+
+func (x *ListTasklistsRequest) GetCursor() string {
+	if x != nil {
+		return x.Cursor
+	}
+	return ""
+}
+
+type ListTasklistsResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Sorted by name.
+	Tasklists []*ListedTasklist `protobuf:"bytes,1,rep,name=tasklists,proto3" json:"tasklists,omitempty"`
+	// Where the next page begins; empty where there is none.
+	NextCursor    string `protobuf:"bytes,2,opt,name=next_cursor,json=nextCursor,proto3" json:"next_cursor,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListTasklistsResponse) Reset() {
+	*x = ListTasklistsResponse{}
+	mi := &file_yard_v1_admin_proto_msgTypes[24]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListTasklistsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListTasklistsResponse) ProtoMessage() {}
+
+func (x *ListTasklistsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_v1_admin_proto_msgTypes[24]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListTasklistsResponse.ProtoReflect.Descriptor instead.
+func (*ListTasklistsResponse) Descriptor() ([]byte, []int) {
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{24}
+}
+
+func (x *ListTasklistsResponse) GetTasklists() []*ListedTasklist {
+	if x != nil {
+		return x.Tasklists
+	}
+	return nil
+}
+
+func (x *ListTasklistsResponse) GetNextCursor() string {
+	if x != nil {
+		return x.NextCursor
+	}
+	return ""
+}
+
+// ListedTasklist is a tasklist with settings, or with unfinished tasks.
+type ListedTasklist struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Its name.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// Absent: it has none, so the defaults hold.
+	Settings *Tasklist `protobuf:"bytes,2,opt,name=settings,proto3" json:"settings,omitempty"`
+	// Loaded and free to run.
+	Ready int64 `protobuf:"varint,3,opt,name=ready,proto3" json:"ready,omitempty"`
+	// Granted to workers.
+	Running int64 `protobuf:"varint,4,opt,name=running,proto3" json:"running,omitempty"`
+	// Between two attempts, in memory.
+	Backoff int64 `protobuf:"varint,5,opt,name=backoff,proto3" json:"backoff,omitempty"`
+	// In the timer store.
+	Waiting       int64 `protobuf:"varint,6,opt,name=waiting,proto3" json:"waiting,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListedTasklist) Reset() {
+	*x = ListedTasklist{}
+	mi := &file_yard_v1_admin_proto_msgTypes[25]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListedTasklist) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListedTasklist) ProtoMessage() {}
+
+func (x *ListedTasklist) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_v1_admin_proto_msgTypes[25]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListedTasklist.ProtoReflect.Descriptor instead.
+func (*ListedTasklist) Descriptor() ([]byte, []int) {
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{25}
+}
+
+func (x *ListedTasklist) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *ListedTasklist) GetSettings() *Tasklist {
+	if x != nil {
+		return x.Settings
+	}
+	return nil
+}
+
+func (x *ListedTasklist) GetReady() int64 {
+	if x != nil {
+		return x.Ready
+	}
+	return 0
+}
+
+func (x *ListedTasklist) GetRunning() int64 {
+	if x != nil {
+		return x.Running
+	}
+	return 0
+}
+
+func (x *ListedTasklist) GetBackoff() int64 {
+	if x != nil {
+		return x.Backoff
+	}
+	return 0
+}
+
+func (x *ListedTasklist) GetWaiting() int64 {
+	if x != nil {
+		return x.Waiting
+	}
+	return 0
+}
+
+// DeleteTasklistRequest (tasklists.delete) deletes the settings of a tasklist, and no task. Tasks may still be
+// submitted to it, with the default priority; those accepted before keep theirs.
+type DeleteTasklistRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Required. [A-Za-z0-9_-]{1,64}.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// Only this revision of it, else STALE. Default 0: whatever is stored.
+	Revision      int64 `protobuf:"varint,2,opt,name=revision,proto3" json:"revision,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DeleteTasklistRequest) Reset() {
+	*x = DeleteTasklistRequest{}
+	mi := &file_yard_v1_admin_proto_msgTypes[26]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DeleteTasklistRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DeleteTasklistRequest) ProtoMessage() {}
+
+func (x *DeleteTasklistRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_v1_admin_proto_msgTypes[26]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DeleteTasklistRequest.ProtoReflect.Descriptor instead.
+func (*DeleteTasklistRequest) Descriptor() ([]byte, []int) {
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{26}
+}
+
+func (x *DeleteTasklistRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *DeleteTasklistRequest) GetRevision() int64 {
+	if x != nil {
+		return x.Revision
+	}
+	return 0
+}
+
+type DeleteTasklistResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// As it was.
+	Tasklist      *Tasklist `protobuf:"bytes,1,opt,name=tasklist,proto3" json:"tasklist,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DeleteTasklistResponse) Reset() {
+	*x = DeleteTasklistResponse{}
+	mi := &file_yard_v1_admin_proto_msgTypes[27]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DeleteTasklistResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DeleteTasklistResponse) ProtoMessage() {}
+
+func (x *DeleteTasklistResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_v1_admin_proto_msgTypes[27]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DeleteTasklistResponse.ProtoReflect.Descriptor instead.
+func (*DeleteTasklistResponse) Descriptor() ([]byte, []int) {
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{27}
+}
+
+func (x *DeleteTasklistResponse) GetTasklist() *Tasklist {
+	if x != nil {
+		return x.Tasklist
+	}
+	return nil
+}
+
 // DescribeTasklistRequest (tasklists.describe).
 type DescribeTasklistRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1016,7 +1575,7 @@ type DescribeTasklistRequest struct {
 
 func (x *DescribeTasklistRequest) Reset() {
 	*x = DescribeTasklistRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[18]
+	mi := &file_yard_v1_admin_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1028,7 +1587,7 @@ func (x *DescribeTasklistRequest) String() string {
 func (*DescribeTasklistRequest) ProtoMessage() {}
 
 func (x *DescribeTasklistRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[18]
+	mi := &file_yard_v1_admin_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1041,7 +1600,7 @@ func (x *DescribeTasklistRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DescribeTasklistRequest.ProtoReflect.Descriptor instead.
 func (*DescribeTasklistRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{18}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *DescribeTasklistRequest) GetTasklist() string {
@@ -1088,7 +1647,7 @@ type DescribeTasklistResponse struct {
 
 func (x *DescribeTasklistResponse) Reset() {
 	*x = DescribeTasklistResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[19]
+	mi := &file_yard_v1_admin_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1100,7 +1659,7 @@ func (x *DescribeTasklistResponse) String() string {
 func (*DescribeTasklistResponse) ProtoMessage() {}
 
 func (x *DescribeTasklistResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[19]
+	mi := &file_yard_v1_admin_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1113,7 +1672,7 @@ func (x *DescribeTasklistResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DescribeTasklistResponse.ProtoReflect.Descriptor instead.
 func (*DescribeTasklistResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{19}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *DescribeTasklistResponse) GetTasklist() string {
@@ -1229,7 +1788,7 @@ type SlotUse struct {
 
 func (x *SlotUse) Reset() {
 	*x = SlotUse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[20]
+	mi := &file_yard_v1_admin_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1241,7 +1800,7 @@ func (x *SlotUse) String() string {
 func (*SlotUse) ProtoMessage() {}
 
 func (x *SlotUse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[20]
+	mi := &file_yard_v1_admin_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1254,7 +1813,7 @@ func (x *SlotUse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SlotUse.ProtoReflect.Descriptor instead.
 func (*SlotUse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{20}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *SlotUse) GetType() string {
@@ -1338,7 +1897,39 @@ const file_yard_v1_admin_proto_rawDesc = "" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1a\n" +
 	"\brevision\x18\x02 \x01(\x03R\brevision\";\n" +
 	"\x12DeleteTypeResponse\x12%\n" +
-	"\x04type\x18\x01 \x01(\v2\x11.yard.v1.TaskTypeR\x04type\"5\n" +
+	"\x04type\x18\x01 \x01(\v2\x11.yard.v1.TaskTypeR\x04type\"x\n" +
+	"\bTasklist\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12 \n" +
+	"\vdescription\x18\x02 \x01(\tR\vdescription\x12\x1a\n" +
+	"\bpriority\x18\x03 \x01(\x05R\bpriority\x12\x1a\n" +
+	"\brevision\x18\x04 \x01(\x03R\brevision\"C\n" +
+	"\x12PutTasklistRequest\x12-\n" +
+	"\btasklist\x18\x01 \x01(\v2\x11.yard.v1.TasklistR\btasklist\"D\n" +
+	"\x13PutTasklistResponse\x12-\n" +
+	"\btasklist\x18\x01 \x01(\v2\x11.yard.v1.TasklistR\btasklist\"(\n" +
+	"\x12GetTasklistRequest\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\"D\n" +
+	"\x13GetTasklistResponse\x12-\n" +
+	"\btasklist\x18\x01 \x01(\v2\x11.yard.v1.TasklistR\btasklist\"D\n" +
+	"\x14ListTasklistsRequest\x12\x14\n" +
+	"\x05limit\x18\x01 \x01(\x05R\x05limit\x12\x16\n" +
+	"\x06cursor\x18\x02 \x01(\tR\x06cursor\"o\n" +
+	"\x15ListTasklistsResponse\x125\n" +
+	"\ttasklists\x18\x01 \x03(\v2\x17.yard.v1.ListedTasklistR\ttasklists\x12\x1f\n" +
+	"\vnext_cursor\x18\x02 \x01(\tR\n" +
+	"nextCursor\"\xb7\x01\n" +
+	"\x0eListedTasklist\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12-\n" +
+	"\bsettings\x18\x02 \x01(\v2\x11.yard.v1.TasklistR\bsettings\x12\x14\n" +
+	"\x05ready\x18\x03 \x01(\x03R\x05ready\x12\x18\n" +
+	"\arunning\x18\x04 \x01(\x03R\arunning\x12\x18\n" +
+	"\abackoff\x18\x05 \x01(\x03R\abackoff\x12\x18\n" +
+	"\awaiting\x18\x06 \x01(\x03R\awaiting\"G\n" +
+	"\x15DeleteTasklistRequest\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1a\n" +
+	"\brevision\x18\x02 \x01(\x03R\brevision\"G\n" +
+	"\x16DeleteTasklistResponse\x12-\n" +
+	"\btasklist\x18\x01 \x01(\v2\x11.yard.v1.TasklistR\btasklist\"5\n" +
 	"\x17DescribeTasklistRequest\x12\x1a\n" +
 	"\btasklist\x18\x01 \x01(\tR\btasklist\"\xbf\x03\n" +
 	"\x18DescribeTasklistResponse\x12\x1a\n" +
@@ -1374,7 +1965,7 @@ func file_yard_v1_admin_proto_rawDescGZIP() []byte {
 	return file_yard_v1_admin_proto_rawDescData
 }
 
-var file_yard_v1_admin_proto_msgTypes = make([]protoimpl.MessageInfo, 21)
+var file_yard_v1_admin_proto_msgTypes = make([]protoimpl.MessageInfo, 31)
 var file_yard_v1_admin_proto_goTypes = []any{
 	(*Domain)(nil),                   // 0: yard.v1.Domain
 	(*PutDomainRequest)(nil),         // 1: yard.v1.PutDomainRequest
@@ -1394,10 +1985,20 @@ var file_yard_v1_admin_proto_goTypes = []any{
 	(*ListTypesResponse)(nil),        // 15: yard.v1.ListTypesResponse
 	(*DeleteTypeRequest)(nil),        // 16: yard.v1.DeleteTypeRequest
 	(*DeleteTypeResponse)(nil),       // 17: yard.v1.DeleteTypeResponse
-	(*DescribeTasklistRequest)(nil),  // 18: yard.v1.DescribeTasklistRequest
-	(*DescribeTasklistResponse)(nil), // 19: yard.v1.DescribeTasklistResponse
-	(*SlotUse)(nil),                  // 20: yard.v1.SlotUse
-	(*RetryPolicy)(nil),              // 21: yard.v1.RetryPolicy
+	(*Tasklist)(nil),                 // 18: yard.v1.Tasklist
+	(*PutTasklistRequest)(nil),       // 19: yard.v1.PutTasklistRequest
+	(*PutTasklistResponse)(nil),      // 20: yard.v1.PutTasklistResponse
+	(*GetTasklistRequest)(nil),       // 21: yard.v1.GetTasklistRequest
+	(*GetTasklistResponse)(nil),      // 22: yard.v1.GetTasklistResponse
+	(*ListTasklistsRequest)(nil),     // 23: yard.v1.ListTasklistsRequest
+	(*ListTasklistsResponse)(nil),    // 24: yard.v1.ListTasklistsResponse
+	(*ListedTasklist)(nil),           // 25: yard.v1.ListedTasklist
+	(*DeleteTasklistRequest)(nil),    // 26: yard.v1.DeleteTasklistRequest
+	(*DeleteTasklistResponse)(nil),   // 27: yard.v1.DeleteTasklistResponse
+	(*DescribeTasklistRequest)(nil),  // 28: yard.v1.DescribeTasklistRequest
+	(*DescribeTasklistResponse)(nil), // 29: yard.v1.DescribeTasklistResponse
+	(*SlotUse)(nil),                  // 30: yard.v1.SlotUse
+	(*RetryPolicy)(nil),              // 31: yard.v1.RetryPolicy
 }
 var file_yard_v1_admin_proto_depIdxs = []int32{
 	0,  // 0: yard.v1.PutDomainRequest.domain:type_name -> yard.v1.Domain
@@ -1405,18 +2006,24 @@ var file_yard_v1_admin_proto_depIdxs = []int32{
 	0,  // 2: yard.v1.GetDomainResponse.domain:type_name -> yard.v1.Domain
 	0,  // 3: yard.v1.ListDomainsResponse.domains:type_name -> yard.v1.Domain
 	0,  // 4: yard.v1.DeleteDomainResponse.domain:type_name -> yard.v1.Domain
-	21, // 5: yard.v1.TaskType.retry:type_name -> yard.v1.RetryPolicy
+	31, // 5: yard.v1.TaskType.retry:type_name -> yard.v1.RetryPolicy
 	9,  // 6: yard.v1.PutTypeRequest.type:type_name -> yard.v1.TaskType
 	9,  // 7: yard.v1.PutTypeResponse.type:type_name -> yard.v1.TaskType
 	9,  // 8: yard.v1.GetTypeResponse.type:type_name -> yard.v1.TaskType
 	9,  // 9: yard.v1.ListTypesResponse.types:type_name -> yard.v1.TaskType
 	9,  // 10: yard.v1.DeleteTypeResponse.type:type_name -> yard.v1.TaskType
-	20, // 11: yard.v1.DescribeTasklistResponse.slots:type_name -> yard.v1.SlotUse
-	12, // [12:12] is the sub-list for method output_type
-	12, // [12:12] is the sub-list for method input_type
-	12, // [12:12] is the sub-list for extension type_name
-	12, // [12:12] is the sub-list for extension extendee
-	0,  // [0:12] is the sub-list for field type_name
+	18, // 11: yard.v1.PutTasklistRequest.tasklist:type_name -> yard.v1.Tasklist
+	18, // 12: yard.v1.PutTasklistResponse.tasklist:type_name -> yard.v1.Tasklist
+	18, // 13: yard.v1.GetTasklistResponse.tasklist:type_name -> yard.v1.Tasklist
+	25, // 14: yard.v1.ListTasklistsResponse.tasklists:type_name -> yard.v1.ListedTasklist
+	18, // 15: yard.v1.ListedTasklist.settings:type_name -> yard.v1.Tasklist
+	18, // 16: yard.v1.DeleteTasklistResponse.tasklist:type_name -> yard.v1.Tasklist
+	30, // 17: yard.v1.DescribeTasklistResponse.slots:type_name -> yard.v1.SlotUse
+	18, // [18:18] is the sub-list for method output_type
+	18, // [18:18] is the sub-list for method input_type
+	18, // [18:18] is the sub-list for extension type_name
+	18, // [18:18] is the sub-list for extension extendee
+	0,  // [0:18] is the sub-list for field type_name
 }
 
 func init() { file_yard_v1_admin_proto_init() }
@@ -1431,7 +2038,7 @@ func file_yard_v1_admin_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_yard_v1_admin_proto_rawDesc), len(file_yard_v1_admin_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   21,
+			NumMessages:   31,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -435,7 +435,7 @@ type NewTask struct {
 	Tasklist string `protobuf:"bytes,2,opt,name=tasklist,proto3" json:"tasklist,omitempty"`
 	// The input, at most 256 KiB. Default: none.
 	Payload *Payload `protobuf:"bytes,3,opt,name=payload,proto3" json:"payload,omitempty"`
-	// 1 (most urgent) to 5. Default 3.
+	// 1 (most urgent) to 5. Default: that of the tasklist, which is 3 where it has no settings.
 	Priority int32 `protobuf:"varint,4,opt,name=priority,proto3" json:"priority,omitempty"`
 	// Run this many ms after it is accepted, by the engine's clock, 0..31622400000 (366 days). Not together with run_at_ms.
 	DelayMs int64 `protobuf:"varint,5,opt,name=delay_ms,json=delayMs,proto3" json:"delay_ms,omitempty"`

@@ -123,6 +123,23 @@ func (r *ListTypesRequest) UnknownField() (string, bool) { return field("", r.un
 func (r *DeleteTypeRequest) UnknownField() (string, bool) { return field("", r.unknownFields) }
 
 // UnknownField returns the path of a field that this version does not know.
+func (r *PutTasklistRequest) UnknownField() (string, bool) {
+	if l := r.Tasklist; l != nil && len(l.unknownFields) > 0 {
+		return field("/tasklist", l.unknownFields)
+	}
+	return field("", r.unknownFields)
+}
+
+// UnknownField returns the path of a field that this version does not know.
+func (r *GetTasklistRequest) UnknownField() (string, bool) { return field("", r.unknownFields) }
+
+// UnknownField returns the path of a field that this version does not know.
+func (r *ListTasklistsRequest) UnknownField() (string, bool) { return field("", r.unknownFields) }
+
+// UnknownField returns the path of a field that this version does not know.
+func (r *DeleteTasklistRequest) UnknownField() (string, bool) { return field("", r.unknownFields) }
+
+// UnknownField returns the path of a field that this version does not know.
 func (r *PutTypeRequest) UnknownField() (string, bool) {
 	if t := r.Type; t != nil {
 		if len(t.unknownFields) > 0 {

@@ -43,7 +43,7 @@ const (
 
 // endpoints are all verbs, in the order of the page.
 func endpoints() []endpoint {
-	return slices.Concat(lifeEndpoints(), queryEndpoints(), typeEndpoints(), domainEndpoints())
+	return slices.Concat(lifeEndpoints(), queryEndpoints(), tasklistEndpoints(), typeEndpoints(), domainEndpoints())
 }
 
 // lifeEndpoints are what moves a task through its life.
@@ -139,8 +139,8 @@ func queryEndpoints() []endpoint {
 	}
 }
 
-// typeEndpoints are for operators of one domain: tasklists and types.
-func typeEndpoints() []endpoint {
+// tasklistEndpoints and typeEndpoints are for operators of one domain.
+func tasklistEndpoints() []endpoint {
 	return []endpoint{
 		{
 			Verb: "tasklists.describe", Does: "Get the numbers of a tasklist. A tasklist exists as soon as it is used.",
@@ -149,6 +149,49 @@ func typeEndpoints() []endpoint {
 			Out:   `{"tasklist":"mail","ready":120,"running":16,"waiting":3,"oldest_ready_ms":840,"waiting_polls":2,"completed":51234,"slots":[{"type":"email.send","in_use":16,"limit":16}]}`,
 			codes: []fault.Code{fault.NotFound},
 		},
+		{
+			Verb: "tasklists.put", Does: "Set or change the settings of a tasklist: what it is for, the priority of tasks that name none.",
+			Request: "PutTasklistRequest", Response: "PutTasklistResponse",
+			In:    `{"tasklist":{"name":"mail","description":"what customers wait for","priority":2}}`,
+			Out:   `{"tasklist":{"name":"mail","description":"what customers wait for","priority":2,"revision":18}}`,
+			codes: []fault.Code{fault.NotFound, fault.Stale, fault.FailedPrecondition},
+			Notes: []string{
+				"A tasklist needs no settings before tasks are submitted to it: then the defaults hold.",
+				"FAILED_PRECONDITION: the domain has 10,000 tasklists with settings. Delete those of some.",
+			},
+		},
+		{
+			Verb: "tasklists.get", Does: "Tell the settings of a tasklist.",
+			Request: "GetTasklistRequest", Response: "GetTasklistResponse",
+			In:    `{"name":"mail"}`,
+			Out:   `{"tasklist":{"name":"mail","description":"what customers wait for","priority":2,"revision":18}}`,
+			codes: []fault.Code{fault.NotFound},
+		},
+		{
+			Verb: "tasklists.list", Does: "Tell of the tasklists of the domain that have settings or unfinished tasks.",
+			Request: "ListTasklistsRequest", Response: "ListTasklistsResponse",
+			In:    `{"limit":2}`,
+			Out:   `{"tasklists":[{"name":"images","ready":120,"running":16},{"name":"mail","settings":{"name":"mail","priority":2,"revision":18},"waiting":3}],"next_cursor":"mail"}`,
+			codes: []fault.Code{fault.NotFound, fault.FailedPrecondition},
+			Notes: []string{
+				"FAILED_PRECONDITION: an upgrade is under way, and a process of the version before cannot answer it.",
+				"Counts are of tasks that history or timer has in memory; tasks on disk only are in `unread_batches` of tasklists.describe.",
+				pageNote,
+			},
+		},
+		{
+			Verb: "tasklists.delete", Does: "Delete the settings of a tasklist. Its tasks go on without them.",
+			Request: "DeleteTasklistRequest", Response: "DeleteTasklistResponse",
+			In:    `{"name":"mail"}`,
+			Out:   `{"tasklist":{"name":"mail","description":"what customers wait for","priority":2,"revision":18}}`,
+			codes: []fault.Code{fault.NotFound, fault.Stale},
+			Notes: []string{deleteNote},
+		},
+	}
+}
+
+func typeEndpoints() []endpoint {
+	return []endpoint{
 		{
 			Verb: "types.put", Does: "Create or change a task type of the domain: retry, timeouts, concurrency limit.",
 			Request: "PutTypeRequest", Response: "PutTypeResponse",
@@ -211,7 +254,7 @@ func domainEndpoints() []endpoint {
 			Notes: []string{pageNote},
 		},
 		{
-			Verb: "domains.delete", admin: true, Does: "Delete a domain that has no unfinished tasks, and its task types.",
+			Verb: "domains.delete", admin: true, Does: "Delete a domain without unfinished tasks, its task types and the settings of its tasklists.",
 			Request: "DeleteDomainRequest", Response: "DeleteDomainResponse",
 			In:    `{"name":"shop"}`,
 			Out:   `{"domain":{"name":"shop","retention_ms":604800000,"revision":12}}`,

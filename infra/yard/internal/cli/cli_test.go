@@ -182,6 +182,33 @@ func TestASession(t *testing.T) {
 	testkit.Golden(t, filepath.Join("testdata", "session.txt"), []byte(steady(s.text.String())))
 }
 
+func TestASessionWithTasklists(t *testing.T) {
+	system := startStack(t)
+	s := &session{t: t, url: system.URL}
+	s.do("domain", "put", "shop")
+	s.do("tasklist", "list")
+	s.do("tasklist", "get", "mail")
+	s.do("tasklist", "put", "mail", "--description", "for customers", "--priority", "2")
+	s.do("tasklist", "put", "mail", "-p", "1")
+	s.do("tasklist", "put", "mail", "-p", "6")
+	s.do("--json", "tasklist", "get", "mail")
+	s.do("tasklist", "put", "bulk", "--description", "at night")
+	first := s.do("task", "submit", "greet", `"ann"`, "-t", "mail")
+	s.do("task", "submit", "greet", `"ann"`, "-t", "other", "--delay", "1h")
+	untilSaid(t, system.URL, func(out string) bool {
+		return strings.Contains(out, `"ready":1`) && strings.Contains(out, `"waiting":1`)
+	}, "tasklist", "list")
+	s.do("tasklist", "list")
+	s.do("--json", "tasklist", "list")
+	s.do("task", "get", first)
+	s.do("tasklist", "delete", "mail", "--revision", "1")
+	s.do("tasklist", "delete", "mail")
+	s.do("tasklist", "delete", "mail")
+	s.do("tasklist", "list")
+
+	testkit.Golden(t, filepath.Join("testdata", "tasklists.txt"), []byte(steady(s.text.String())))
+}
+
 // untilSaid repeats a command of the domain shop until what it says in JSON is as wanted.
 func untilSaid(t *testing.T, url string, wanted func(out string) bool, args ...string) {
 	t.Helper()
@@ -220,6 +247,7 @@ func TestUsageErrors(t *testing.T) {
 		{"version", "extra"},
 		{"worker"},
 		{"worker", "--exec", "cat"},
+		{"worker", "--exec", "cat", "-t", ""},
 		{"worker", "--exec", "cat", "-t", "mail", "--kill-after", "0s"},
 		{"worker", "--exec", "cat", "-t", "mail", "--retry-after", "10000h"},
 		{"worker", "--exec", "cat", "-t", "mail", "--log-level", "loud"},
@@ -241,7 +269,7 @@ func TestUsageErrors(t *testing.T) {
 func TestEveryCommandHasHelp(t *testing.T) {
 	for _, args := range []string{
 		"", "demo", "dev", "bench", "status", "version", "completion", "completion bash", "completion zsh", "completion fish", "context", "context add", "context use", "context list", "context show", "context remove", "server", "server nats", "task", "task submit", "task get", "task list",
-		"task watch", "task cancel", "worker", "tasklist", "tasklist describe", "domain", "domain put", "domain get",
+		"task watch", "task cancel", "worker", "tasklist", "tasklist put", "tasklist get", "tasklist list", "tasklist delete", "tasklist describe", "domain", "domain put", "domain get",
 		"domain list", "domain delete", "type", "type set", "type get", "type list", "type delete", "upgrade", "upgrade status", "upgrade finalize",
 		"quarantine", "quarantine list", "quarantine show", "quarantine redrive", "quarantine drop",
 	} {

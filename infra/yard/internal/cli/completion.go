@@ -38,7 +38,7 @@ func (a *app) completions(root *cobra.Command) {
 			}
 			return found, err
 		}),
-		"tasklist": a.complete(ofTasks(func(t *yardv1.Task) string { return t.Tasklist })),
+		"tasklist": a.complete(tasklistNames),
 		"type":     a.complete(ofTasks(func(t *yardv1.Task) string { return t.Type })),
 	}
 	types := a.complete(func(ctx context.Context, c *yard.Client) ([]string, error) {
@@ -51,10 +51,14 @@ func (a *app) completions(root *cobra.Command) {
 		}
 		return found, nil
 	})
+	settings := a.complete(func(ctx context.Context, c *yard.Client) ([]string, error) {
+		return listed(ctx, c, func(l yard.ListedTasklist) bool { return l.Revision > 0 })
+	})
 	ids := a.complete(ofTasks(func(t *yardv1.Task) string { return t.TaskId }))
 	args := map[string]cobra.CompletionFunc{
 		"yard task get": ids, "yard task watch": ids, "yard task cancel": ids,
 		"yard task submit": flags["type"], "yard tasklist describe": flags["tasklist"],
+		"yard tasklist put": flags["tasklist"], "yard tasklist get": settings, "yard tasklist delete": settings,
 		"yard domain put": flags[domainFlag], "yard domain get": flags[domainFlag], "yard domain delete": flags[domainFlag],
 		"yard type set": types, "yard type get": types, "yard type delete": types,
 		"yard context use": a.completeContext, "yard context show": a.completeContext, "yard context remove": a.completeContext,
@@ -107,6 +111,30 @@ func ofTasks(field func(*yardv1.Task) string) names {
 		}
 		return found, err
 	}
+}
+
+// tasklistNames are those of the newest tasks, finished ones too, and all that have work or settings.
+func tasklistNames(ctx context.Context, c *yard.Client) ([]string, error) {
+	found, err := ofTasks(func(t *yardv1.Task) string { return t.Tasklist })(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	all, err := listed(ctx, c, func(yard.ListedTasklist) bool { return true })
+	return append(found, all...), err
+}
+
+// listed are the tasklists of the engine's list that are wanted.
+func listed(ctx context.Context, c *yard.Client, wanted func(yard.ListedTasklist) bool) ([]string, error) {
+	var found []string
+	for l, err := range c.Tasklists(ctx) {
+		if err != nil {
+			return nil, err
+		}
+		if wanted(l) {
+			found = append(found, l.Name)
+		}
+	}
+	return found, nil
 }
 
 // complete asks the engine. Without an answer there is nothing to complete to, and no word about it.

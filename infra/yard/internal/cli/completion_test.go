@@ -19,15 +19,19 @@ func TestCompletion(t *testing.T) {
 	id := strings.TrimSpace(ok(t, "task", "submit", "email.read", "-t", "mail", "--delay", "1h"))
 	ok(t, "task", "submit", "email.read", "-t", "mails", "--delay", "1h")
 	untilSaid(t, system.URL, func(out string) bool { return strings.Count(out, `"task_id"`) == 2 }, "task", "list", "--state", "waiting")
+	ok(t, "tasklist", "put", "bulk", "-p", "5")
 	for _, c := range []struct {
 		words string // the last one is completed
 		want  string
 	}{
 		{"task list --tasklist m", "mail mails"},
-		{"worker -t ", "mail mails"},
+		{"worker -t ", "bulk mail mails"},
 		{"task list --type ", "email.read"},
 		{"task list --state w", "waiting"},
 		{"tasklist describe mails", "mails"},
+		{"tasklist put ", "bulk mail mails"},
+		{"tasklist get ", "bulk"},
+		{"worker -t mail -t b", "bulk"},
 		{"task get " + id[:len(id)-1], id},
 		{"task list -d ", "media shop"},
 		{"domain get s", "shop"},

@@ -68,7 +68,7 @@ requests; each is accepted completely or not at all.`,
 	}
 	flags := cmd.Flags()
 	flags.StringVarP(&f.tasklist, "tasklist", "t", "", "where it queues")
-	flags.IntVarP(&f.priority, "priority", "p", 0, "1 (most urgent) to 5; 0 = 3")
+	flags.IntVarP(&f.priority, "priority", "p", 0, "1 (most urgent) to 5; 0 = the tasklist's, by default 3")
 	flags.DurationVar(&f.delay, "delay", 0, "run it so long after now")
 	flags.StringVar(&f.at, "at", "", "run it at this time, such as 2026-12-24T18:00:00+01:00")
 	flags.IntVar(&f.maxAttempts, "max-attempts", 0, "failures until it is dead; 0 = the type's")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -27,7 +28,7 @@ const (
 // workerFlags is what `worker` takes.
 type workerFlags struct {
 	run         program.Runner
-	tasklist    string
+	tasklists   []string
 	types       []string
 	concurrency int
 	drain       time.Duration
@@ -38,8 +39,8 @@ type workerFlags struct {
 func (a *app) workerCommand() *cobra.Command {
 	var f workerFlags
 	cmd := &cobra.Command{
-		Use: "worker --exec COMMAND --tasklist TASKLIST", Short: "Run the tasks of a tasklist, each with a shell command",
-		Long: fmt.Sprintf(`Run the tasks of a tasklist, each in its own process: sh -c COMMAND.
+		Use: "worker --exec COMMAND --tasklist TASKLIST", Short: "Run the tasks of tasklists, each with a shell command",
+		Long: fmt.Sprintf(`Run the tasks of one or several tasklists, each in its own process: sh -c COMMAND.
 
   input     the payload: JSON text, or bytes as submitted; empty without a payload
   output    the result, up to %d KiB: a JSON value unchanged, other text as a JSON string without its
@@ -60,11 +61,15 @@ of the task or its type), or its task is cancelled, the command and all processe
 SIGTERM, and SIGKILL after --kill-after; the exit code is then ignored. Processes that it leaves
 running when it ends are killed too.
 
+Several tasklists share --concurrency. With fewer commands at once than tasklists, the tasklists
+are polled in turn, so a task may wait 100 ms longer per tasklist.
+
 SIGTERM or Ctrl-C drains the worker: it takes no more tasks, and waits for its commands. Those
 that still run after --drain-timeout are stopped, and their tasks are handed back, without a failure.`,
 			program.ResultBytesMax>>10, program.ExitBadData, program.ExitRetryLater),
 		Example: `  yard worker --tasklist mail --exec 'jq -r .to | xargs ./send-mail' --concurrency 4
   yard worker -t thumbnails --type image.resize --type image.crop --exec ./resize.sh
+  yard worker -t mail -t sms --exec ./send.sh --concurrency 8
   yard worker -t reports --exec 'python3 report.py' --kill-after 30s --drain-timeout 5m`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -82,7 +87,7 @@ that still run after --drain-timeout are stopped, and their tasks are handed bac
 	}
 	flags := cmd.Flags()
 	flags.StringVarP(&f.run.Command, "exec", "e", "", "shell command that runs one task; required")
-	flags.StringVarP(&f.tasklist, "tasklist", "t", "", "tasklist to take tasks from; required")
+	flags.StringSliceVarP(&f.tasklists, "tasklist", "t", nil, "tasklist to take tasks from; required, and may be repeated, up to 100")
 	flags.StringSliceVar(&f.types, "type", nil, "only tasks of these types; default all")
 	flags.IntVarP(&f.concurrency, "concurrency", "c", 1, "commands that run at once, 1 to 100000")
 	flags.DurationVar(&f.run.KillAfter, "kill-after", 5*time.Second, "time between SIGTERM and SIGKILL, up to 10m")
@@ -98,7 +103,7 @@ func (f *workerFlags) check() error {
 	switch {
 	case f.run.Command == "":
 		return usagef("--exec is required: the command that runs one task")
-	case f.tasklist == "":
+	case len(f.tasklists) == 0:
 		return usagef("--tasklist is required")
 	case f.run.KillAfter <= 0 || f.run.KillAfter > killAfterMax:
 		return usagef("--kill-after %v is not in 1ns..%v", f.run.KillAfter, killAfterMax)
@@ -110,24 +115,27 @@ func (f *workerFlags) check() error {
 
 // work runs a worker until ctx ends and its commands have.
 func (a *app) work(ctx context.Context, c *yard.Client, f workerFlags, log *slog.Logger) error {
-	if err := probe(ctx, c, f.tasklist); err != nil {
-		return err
+	for _, tasklist := range f.tasklists {
+		if err := probe(ctx, c, tasklist); err != nil {
+			return err
+		}
 	}
 	f.run.Log = log
 	options := []yard.WorkerOption{
 		yard.WithConcurrency(f.concurrency), yard.WithDrainTimeout(f.drain), yard.WithStopGrace(f.run.KillAfter + killSlack), yard.WithLogger(log),
+		yard.WithTasklists(f.tasklists[1:]...),
 	}
 	if f.identity != "" {
 		options = append(options, yard.WithIdentity(f.identity))
 	}
-	w := yard.NewWorker(c, f.tasklist, options...)
+	w := yard.NewWorker(c, f.tasklists[0], options...)
 	for _, name := range f.types {
 		w.HandleFunc(name, f.run.Run)
 	}
 	if len(f.types) == 0 {
 		w.HandleRest(f.run.Run)
 	}
-	log.Info("the worker is ready", "domain", c.Domain(), "tasklist", f.tasklist, "concurrency", f.concurrency)
+	log.Info("the worker is ready", "domain", c.Domain(), "tasklist", strings.Join(f.tasklists, ","), "concurrency", f.concurrency)
 	err := w.Run(ctx)
 	if fault.CodeOf(err) == fault.InvalidArgument {
 		return usageError{err}

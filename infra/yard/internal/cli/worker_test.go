@@ -138,6 +138,26 @@ func TestWorkerTakesTheTypesThatAreNamed(t *testing.T) {
 	s.await(other, inState("ready"))
 }
 
+// One worker runs the tasks of several tasklists, and tells its commands which one each is of.
+func TestWorkerOfSeveralTasklists(t *testing.T) {
+	s := newShell(t)
+	stop := s.work("-t", "sms,push", "--exec", `echo "$YARD_TASKLIST"`)
+	other := s.yard("task", "submit", "-t", "fax", "send")
+	for _, tasklist := range []string{"push", "mail", "sms", "mail"} {
+		got := s.await(s.yard("task", "submit", "-t", tasklist, "send"), inState("completed"))
+		if string(got.Result) != `"`+tasklist+`"` {
+			t.Errorf("the task of %s: %+v", tasklist, got)
+		}
+	}
+	s.await(other, inState("ready"))
+	if code, log := stop(); code != cli.ExitOK || !strings.Contains(log, "mail,sms,push") {
+		t.Errorf("exit code %d\n%s", code, log)
+	}
+	if _, errs, code := run(t, "", "--url", s.url, "-d", "shop", "worker", "-t", "mail", "-t", "mail", "--exec", "cat"); code != cli.ExitUsage || !strings.Contains(errs, "mail") {
+		t.Errorf("a tasklist twice: exit code %d\n%s", code, errs)
+	}
+}
+
 // A cancelled task's command is asked to stop, by the answer to a heartbeat.
 func TestWorkerStopsWhatIsCancelled(t *testing.T) {
 	s, dir := newShell(t), t.TempDir()

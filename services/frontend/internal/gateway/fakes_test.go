@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -223,110 +222,6 @@ func (b *memBus) sentPolls() []sentPoll {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return slices.Clone(b.polls)
-}
-
-// memCatalog is a catalog whose writes arrive at once.
-type memCatalog struct {
-	mu      sync.Mutex
-	domains map[string]*yardv1.Domain
-	types   map[string]*yardv1.TaskType
-	// revision is the last one given.
-	revision int64
-}
-
-func newMemCatalog() *memCatalog {
-	return &memCatalog{domains: map[string]*yardv1.Domain{"shop": {Name: "shop"}}, types: map[string]*yardv1.TaskType{}}
-}
-
-func (c *memCatalog) HasDomain(name string) bool { return c.Domain(name) != nil }
-
-func (c *memCatalog) Domain(name string) *yardv1.Domain {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.domains[name]
-}
-
-func (c *memCatalog) Domains() []*yardv1.Domain {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	var all []*yardv1.Domain
-	for _, name := range slices.Sorted(maps.Keys(c.domains)) {
-		all = append(all, c.domains[name])
-	}
-	return all
-}
-
-func (c *memCatalog) Type(domain, name string) *yardv1.TaskType {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.types[domain+"/"+name]
-}
-
-func (c *memCatalog) Types(domain string) []*yardv1.TaskType {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	var all []*yardv1.TaskType
-	for _, key := range slices.Sorted(maps.Keys(c.types)) {
-		if strings.HasPrefix(key, domain+"/") {
-			all = append(all, c.types[key])
-		}
-	}
-	return all
-}
-
-// stale tells whether another revision is wanted than there is.
-func stale(wanted, stored int64) error {
-	if wanted != 0 && wanted != stored {
-		return fault.New(fault.Stale, "%d is stored", stored)
-	}
-	return nil
-}
-
-func (c *memCatalog) PutDomain(_ context.Context, d *yardv1.Domain) (int64, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if err := stale(d.Revision, c.domains[d.Name].GetRevision()); err != nil {
-		return 0, err
-	}
-	c.revision++
-	c.domains[d.Name] = d.CloneVT()
-	c.domains[d.Name].Revision = c.revision
-	return c.revision, nil
-}
-
-func (c *memCatalog) PutType(_ context.Context, domain string, t *yardv1.TaskType) (int64, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	key := domain + "/" + t.Name
-	if err := stale(t.Revision, c.types[key].GetRevision()); err != nil {
-		return 0, err
-	}
-	c.revision++
-	c.types[key] = t.CloneVT()
-	c.types[key].Revision = c.revision
-	return c.revision, nil
-}
-
-func (c *memCatalog) DeleteDomain(_ context.Context, name string, revision int64) (*yardv1.Domain, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	d := c.domains[name]
-	if d == nil {
-		return nil, fault.New(fault.NotFound, "nothing")
-	}
-	delete(c.domains, name)
-	return d, stale(revision, d.Revision)
-}
-
-func (c *memCatalog) DeleteType(_ context.Context, domain, name string, revision int64) (*yardv1.TaskType, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	t := c.types[domain+"/"+name]
-	if t == nil {
-		return nil, fault.New(fault.NotFound, "nothing")
-	}
-	delete(c.types, domain+"/"+name)
-	return t, stale(revision, t.Revision)
 }
 
 // noOwners know nothing and are always there.

@@ -57,7 +57,7 @@ func (o Owners) missing() bool {
 		o.TimerGet == nil || o.TimerList == nil || o.TimerDescribe == nil || o.MatchingDescribe == nil
 }
 
-// Catalog is what this frontend knows of domains and types; it follows the
+// Catalog is what this frontend knows of domains, types and tasklists; it follows the
 // stored ones within moments. Returned messages are shared and not changed.
 type Catalog interface {
 	HasDomain(name string) bool
@@ -69,16 +69,23 @@ type Catalog interface {
 	Type(domain, name string) *yardv1.TaskType
 	// Types are all of a domain that have settings, sorted by name.
 	Types(domain string) []*yardv1.TaskType
+	// Tasklist returns nil where the tasklist has no settings.
+	Tasklist(domain, name string) *yardv1.Tasklist
+	// Tasklists are all of a domain that have settings, sorted by name.
+	Tasklists(domain string) []*yardv1.Tasklist
 }
 
-// Registry stores domains and types. Its errors are *fault.Error. A put names the revision that
+// Registry stores domains, types and settings of tasklists. Its errors are *fault.Error. A put names the revision that
 // it replaces in what it puts, a deletion the one it deletes; 0 is any. STALE tells that another
 // one is stored.
 type Registry interface {
-	// PutDomain and PutType return the new revision.
+	// PutDomain, PutType and PutTasklist return the new revision.
 	PutDomain(ctx context.Context, d *yardv1.Domain) (revision int64, err error)
 	PutType(ctx context.Context, domain string, t *yardv1.TaskType) (revision int64, err error)
-	// DeleteDomain and DeleteType return what was deleted, or NOT_FOUND. A domain's types go with it.
+	PutTasklist(ctx context.Context, domain string, l *yardv1.Tasklist) (revision int64, err error)
+	// DeleteDomain, DeleteType and DeleteTasklist return what was deleted, or NOT_FOUND. A domain's types and tasklists
+	// go with it.
 	DeleteDomain(ctx context.Context, name string, revision int64) (*yardv1.Domain, error)
 	DeleteType(ctx context.Context, domain, name string, revision int64) (*yardv1.TaskType, error)
+	DeleteTasklist(ctx context.Context, domain, name string, revision int64) (*yardv1.Tasklist, error)
 }

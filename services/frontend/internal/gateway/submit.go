@@ -93,7 +93,8 @@ func (g *Gateway) submission(c Call, req *yardv1.SubmitRequest, answer Answer) (
 	s.span, requestTrace = g.startSubmit(c)
 	s.accepted = validate.Accept(req, validate.Terms{
 		Domain: c.Domain, Now: c.Now, Trace: telemetry.ParseTraceparent, RequestTrace: requestTrace,
-		Type: func(name string) *yardv1.TaskType { return g.Catalog.Type(c.Domain, name) },
+		Type:     func(name string) *yardv1.TaskType { return g.Catalog.Type(c.Domain, name) },
+		Tasklist: func(name string) *yardv1.Tasklist { return g.Catalog.Tasklist(c.Domain, name) },
 	})
 	g.startTasks(s, requestTrace)
 	s.date()

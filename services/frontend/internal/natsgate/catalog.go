@@ -44,6 +44,12 @@ func (c *Catalog) Type(domain, name string) *yardv1.TaskType {
 	return t
 }
 
+// Tasklist returns nil where the tasklist has no settings.
+func (c *Catalog) Tasklist(domain, name string) *yardv1.Tasklist {
+	l, _ := c.Catalog.Tasklist(domain, name)
+	return l
+}
+
 // PutDomain stores a domain.
 func (c *Catalog) PutDomain(ctx context.Context, d *yardv1.Domain) (revision int64, err error) {
 	return catalog.PutDomain(ctx, c.kv, d)
@@ -54,7 +60,12 @@ func (c *Catalog) PutType(ctx context.Context, domain string, t *yardv1.TaskType
 	return catalog.PutType(ctx, c.kv, domain, t)
 }
 
-// DeleteDomain deletes a domain and its types.
+// PutTasklist stores the settings of a tasklist.
+func (c *Catalog) PutTasklist(ctx context.Context, domain string, l *yardv1.Tasklist) (revision int64, err error) {
+	return catalog.PutTasklist(ctx, c.kv, domain, l)
+}
+
+// DeleteDomain deletes a domain, its types and tasklists.
 func (c *Catalog) DeleteDomain(ctx context.Context, name string, revision int64) (*yardv1.Domain, error) {
 	return catalog.DeleteDomain(ctx, c.kv, name, revision)
 }
@@ -62,4 +73,9 @@ func (c *Catalog) DeleteDomain(ctx context.Context, name string, revision int64)
 // DeleteType deletes a task type.
 func (c *Catalog) DeleteType(ctx context.Context, domain, name string, revision int64) (*yardv1.TaskType, error) {
 	return catalog.DeleteType(ctx, c.kv, domain, name, revision)
+}
+
+// DeleteTasklist deletes the settings of a tasklist.
+func (c *Catalog) DeleteTasklist(ctx context.Context, domain, name string, revision int64) (*yardv1.Tasklist, error) {
+	return catalog.DeleteTasklist(ctx, c.kv, domain, name, revision)
 }

@@ -16,6 +16,8 @@ type Terms struct {
 	Now time.Time
 	// Type returns the settings of a task type, or nil where it has none.
 	Type func(name string) *yardv1.TaskType
+	// Tasklist returns the settings of a tasklist, or nil where it has none.
+	Tasklist func(name string) *yardv1.Tasklist
 	// Trace reads a W3C trace context, and returns nil for one that is malformed:
 	// the standard wants it ignored, not refused.
 	Trace func(traceparent string) []byte
@@ -38,7 +40,7 @@ type Accepted struct {
 func Accept(req *yardv1.SubmitRequest, terms Terms) Accepted {
 	slab := make([]logv1.Record, len(req.Tasks)) // one allocation for all
 	records := make([]*logv1.Record, len(req.Tasks))
-	policies := policies{terms: terms}
+	policies, defaults := policies{terms: terms}, priorities{terms: terms}
 	for i, t := range req.Tasks {
 		r := &slab[i]
 		r.Domain, r.Type, r.Tasklist = terms.Domain, t.Type, t.Tasklist
@@ -47,7 +49,7 @@ func Accept(req *yardv1.SubmitRequest, terms Terms) Accepted {
 		}
 		r.Priority = t.Priority
 		if r.Priority == 0 {
-			r.Priority = PriorityDefault
+			r.Priority = defaults.of(r.Tasklist)
 		}
 		if t.Payload != nil {
 			r.Payload, r.PayloadEncoding = t.Payload.Data, int32(t.Payload.Encoding)
@@ -59,6 +61,20 @@ func Accept(req *yardv1.SubmitRequest, terms Terms) Accepted {
 		records[i] = r
 	}
 	return Accepted{Records: records, Tasklist: tasklist(records), Lane: lane(records)}
+}
+
+// priorities resolves that of tasks that name none. Most requests are for one tasklist.
+type priorities struct {
+	terms    Terms
+	tasklist string
+	priority int32
+}
+
+func (p *priorities) of(tasklist string) int32 {
+	if tasklist != p.tasklist {
+		p.tasklist, p.priority = tasklist, pick(p.terms.Tasklist(tasklist).GetPriority(), 0, PriorityDefault)
+	}
+	return p.priority
 }
 
 // dueAt is when t must run: 0 where that is now or has been.

@@ -15,6 +15,7 @@ func terms(types map[string]*yardv1.TaskType) Terms {
 	return Terms{
 		Domain: "shop", Now: now,
 		Type:         func(name string) *yardv1.TaskType { return types[name] },
+		Tasklist:     func(string) *yardv1.Tasklist { return nil },
 		Trace:        func(s string) []byte { return map[string][]byte{"good": []byte("own")}[s] },
 		RequestTrace: []byte("request's"),
 	}
@@ -62,6 +63,31 @@ func TestTimeToLiveIsResolvedFieldByField(t *testing.T) {
 	r.Tasks[0].FinishWithinMs = 700
 	if got := Accept(r, terms(nil)).Records[0].Expiry; got.GetFinishWithinMs() != 700 || got.GetStartWithinMs() != 0 {
 		t.Errorf("without settings: %v", got)
+	}
+}
+
+// A task's own priority holds, else its tasklist's, else the default.
+func TestPriorityIsTheTasksOrItsTasklists(t *testing.T) {
+	cases := []struct {
+		tasklist  string
+		own, want int32
+	}{{"", 0, 2}, {"bulk", 0, 5}, {"", 4, 4}, {"none", 0, 3}, {"described", 0, 3}, {"bulk", 0, 5}}
+	r := request(len(cases))
+	r.Tasklist = "mail"
+	for i, c := range cases {
+		r.Tasks[i].Tasklist, r.Tasks[i].Priority = c.tasklist, c.own
+	}
+	with := terms(nil)
+	lists := map[string]*yardv1.Tasklist{"mail": {Priority: 2}, "bulk": {Priority: 5}, "described": {Description: "no priority"}}
+	with.Tasklist = func(name string) *yardv1.Tasklist { return lists[name] }
+	got := Accept(r, with)
+	for i, c := range cases {
+		if got.Records[i].Priority != c.want {
+			t.Errorf("task %d has priority %d, want %d", i, got.Records[i].Priority, c.want)
+		}
+	}
+	if got.Lane != 2 {
+		t.Errorf("the lane is %v", got.Lane)
 	}
 }
 

@@ -60,6 +60,23 @@ func PutType(req *yardv1.PutTypeRequest) error {
 	)
 }
 
+// PutTasklist checks a tasklists.put.
+func PutTasklist(req *yardv1.PutTasklistRequest) error {
+	l := req.Tasklist
+	if l == nil {
+		return invalid("/tasklist", "is missing")
+	}
+	return firstError(
+		name("/tasklist/name", l.Name),
+		text("/tasklist/description", l.Description, DescriptionBytesMax),
+		optional("/tasklist/priority", l.Priority, PriorityFirst, PriorityLast),
+		revision("/tasklist/revision", l.Revision),
+	)
+}
+
+// GetTasklist checks a tasklists.get.
+func GetTasklist(req *yardv1.GetTasklistRequest) error { return name("/name", req.Name) }
+
 // GetType checks a types.get.
 func GetType(req *yardv1.GetTypeRequest) error { return typeName("/name", req.Name) }
 
@@ -73,11 +90,19 @@ func DeleteType(req *yardv1.DeleteTypeRequest) error {
 	return firstError(typeName("/name", req.Name), revision("/revision", req.Revision))
 }
 
+// DeleteTasklist checks a tasklists.delete.
+func DeleteTasklist(req *yardv1.DeleteTasklistRequest) error {
+	return firstError(name("/name", req.Name), revision("/revision", req.Revision))
+}
+
 // ListDomains checks a domains.list and fills in its default limit.
 func ListDomains(req *yardv1.ListDomainsRequest) error { return page(&req.Limit, req.Cursor, name) }
 
 // ListTypes checks a types.list and fills in its default limit.
 func ListTypes(req *yardv1.ListTypesRequest) error { return page(&req.Limit, req.Cursor, typeName) }
+
+// ListTasklists checks a tasklists.list and fills in its default limit.
+func ListTasklists(req *yardv1.ListTasklistsRequest) error { return page(&req.Limit, req.Cursor, name) }
 
 // page checks what a list of names takes; its cursor is one.
 func page(limit *int32, cursor string, name func(path, s string) error) error {

@@ -74,6 +74,8 @@ const (
 
 	// TypesMax bounds the types of a domain that have settings.
 	TypesMax = 10_000
+	// TasklistsMax bounds the tasklists of a domain that have settings.
+	TasklistsMax = 10_000
 
 	// ConcurrencyMax bounds the limit of a type.
 	ConcurrencyMax = 1_000_000

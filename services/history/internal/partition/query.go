@@ -232,9 +232,17 @@ func wantsFinished(states []yardv1.TaskState) bool {
 	return len(states) == 0 || slices.ContainsFunc(states, yardv1.TaskState.Finished)
 }
 
-// Describe counts the tasks of one tasklist.
+// Describe counts the tasks of one tasklist, or of each of a list.
 func (o *Owner) Describe(ctx context.Context, req *rpcv1.DescribePartitionRequest) (*rpcv1.DescribePartitionResponse, error) {
-	out := &rpcv1.DescribePartitionResponse{}
+	out := &rpcv1.DescribePartitionResponse{Listed: req.List > 0}
+	if req.List > 0 {
+		err := o.ask(ctx, func() {
+			for _, c := range o.core.Tasklists(req.Domain, req.Tasklist, int(req.List)) {
+				out.Tasklists = append(out.Tasklists, &yardv1.ListedTasklist{Name: c.Tasklist, Ready: c.Ready, Running: c.Running, Backoff: c.Backoff})
+			}
+		})
+		return out, err
+	}
 	err := o.ask(ctx, func() {
 		out.UnreadBatches, out.LaggingLanes = o.readers.unread(req.Domain), int32(o.core.LaggingLanes(req.Domain))
 		c := o.core.Describe(req.Domain, req.Tasklist)

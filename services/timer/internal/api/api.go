@@ -161,6 +161,17 @@ func (c calls) list(ctx context.Context, req *rpcv1.ListTasksRequest) (natsrpc.M
 }
 
 func (c calls) describe(ctx context.Context, req *rpcv1.DescribeWaitingRequest) (natsrpc.Message, error) {
+	if req.List > 0 {
+		found, err := c.owner.Tasklists(ctx, req.Domain, req.Tasklist, int(req.List))
+		if err != nil {
+			return nil, refusal(err)
+		}
+		resp := &rpcv1.DescribeWaitingResponse{Listed: true}
+		for _, t := range found {
+			resp.Tasklists = append(resp.Tasklists, &yardv1.ListedTasklist{Name: t.Tasklist, Waiting: int64(t.Waiting)})
+		}
+		return resp, nil
+	}
 	n, err := c.owner.Waiting(ctx, req.Domain, req.Tasklist)
 	if err != nil {
 		return nil, refusal(err)

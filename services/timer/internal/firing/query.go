@@ -81,6 +81,15 @@ func (o *Owner) Waiting(ctx context.Context, domain, tasklist string) (int, erro
 	return n, nil
 }
 
+// Tasklists counts the waiting tasks of up to limit tasklists of a domain behind one name, sorted by name.
+func (o *Owner) Tasklists(ctx context.Context, domain, after string, limit int) ([]due.Count, error) {
+	var all []due.Count
+	if err := o.ask(ctx, func() { all = o.table.Tasklists(domain, after, limit) }); err != nil {
+		return nil, err
+	}
+	return all, nil
+}
+
 // List returns the encoded records of waiting tasks, the newest first, and whether there may be
 // more. The index is visited in slices, so that firing goes on meanwhile.
 func (o *Owner) List(ctx context.Context, f Filter) (records [][]byte, more bool, err error) {

@@ -3,6 +3,7 @@ package replica
 import (
 	"bytes"
 	"slices"
+	"strings"
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
@@ -55,6 +56,26 @@ func (r *Replica) Describe(domain, name string) (c Census) {
 		}
 	}
 	return c
+}
+
+// ListCounts is how many unfinished tasks a tasklist has in this partition.
+type ListCounts struct {
+	Tasklist                string
+	Ready, Running, Backoff int64
+}
+
+// Tasklists are the first limit tasklists of a domain with unfinished tasks whose names come behind after,
+// sorted by name.
+func (r *Replica) Tasklists(domain, after string, limit int) []ListCounts {
+	var found []ListCounts
+	for _, l := range r.order {
+		ready, running, backoff := l.active[taskstate.Ready], l.active[taskstate.Running], l.active[taskstate.Backoff]
+		if l.key.domain == domain && l.key.tasklist > after && ready+running+backoff > 0 {
+			found = append(found, ListCounts{l.key.tasklist, ready, running, backoff})
+		}
+	}
+	slices.SortFunc(found, func(a, b ListCounts) int { return strings.Compare(a.Tasklist, b.Tasklist) })
+	return found[:min(limit, len(found))]
 }
 
 // GrabsDecided tells whether every grab up to an event has been decided: it has been read, and waits

@@ -2,6 +2,7 @@ package replica
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -214,6 +215,38 @@ func TestReads(t *testing.T) {
 	}
 	if at, ok := b.r.NextWake(); !ok || at != b.r.Get(id(4)).WakeAt() {
 		t.Errorf("wake at %d", at)
+	}
+}
+
+// TestTasklistsAreListed by name, behind one, up to a limit: those that have unfinished tasks.
+func TestTasklistsAreListed(t *testing.T) {
+	b := newBench(t, Config{})
+	for n, name := range map[int]string{1: "c", 2: "a", 3: "b", 4: "b", 5: "d"} {
+		b.submit(func(t *taskstate.Task) { t.Tasklist = name }, n)
+	}
+	b.submit(func(t *taskstate.Task) { t.Domain, t.Tasklist = "lab", "bb" }, 6)
+	b.start(4)
+	b.start(5)
+	b.finish(taskstate.Succeeded, 5)
+	for _, c := range []struct {
+		after string
+		limit int
+		want  []ListCounts
+	}{
+		{"", 9, []ListCounts{{"a", 1, 0, 0}, {"b", 1, 1, 0}, {"c", 1, 0, 0}}},
+		{"", 2, []ListCounts{{"a", 1, 0, 0}, {"b", 1, 1, 0}}},
+		{"a", 1, []ListCounts{{"b", 1, 1, 0}}},
+		{"bb", 9, []ListCounts{{"c", 1, 0, 0}}},
+		{"c", 9, nil},
+	} {
+		if got := b.r.Tasklists("shop", c.after, c.limit); !slices.Equal(got, c.want) {
+			t.Errorf("%d behind %q: %v, want %v", c.limit, c.after, got, c.want)
+		}
+	}
+	b.start(3)
+	b.finish(taskstate.Failed, 3)
+	if got := b.r.Tasklists("shop", "a", 1); !slices.Equal(got, []ListCounts{{"b", 0, 1, 1}}) {
+		t.Errorf("after a failure: %v", got)
 	}
 }
 

@@ -153,8 +153,29 @@ func TestWaitingCountsByTasklistAndDomain(t *testing.T) {
 			t.Errorf("%s/%s: %d, want %d", c.domain, c.tasklist, got, c.want)
 		}
 	}
+	for _, c := range []struct {
+		domain, after string
+		limit         int
+		want          []Count
+	}{
+		{"a", "", 9, []Count{{"x", 1}, {"y", 2}}},
+		{"a", "", 1, []Count{{"x", 1}}},
+		{"a", "w", 1, []Count{{"x", 1}}},
+		{"a", "x", 9, []Count{{"y", 2}}},
+		{"a", "y", 9, nil},
+		{"b", "", 9, []Count{{"x", 1}}},
+		{"c", "", 9, nil},
+	} {
+		if got := table.Tasklists(c.domain, c.after, c.limit); !slices.Equal(got, c.want) {
+			t.Errorf("%d of %s behind %q: %v, want %v", c.limit, c.domain, c.after, got, c.want)
+		}
+	}
+	table.Cancel(testID(0))
+	if got := table.Tasklists("a", "", 9); !slices.Equal(got, []Count{{"y", 2}}) {
+		t.Errorf("where one was cancelled: %v", got)
+	}
 	fire(table, 1)
-	if got := table.Waiting("a", ""); got != 0 {
+	if got := table.Waiting("a", ""); got != 0 || table.Tasklists("a", "", 9) != nil {
 		t.Errorf("%d wait when all were fired", got)
 	}
 	table.check(t)

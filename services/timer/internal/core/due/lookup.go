@@ -1,6 +1,11 @@
 package due
 
-import "github.com/yardmaster-io/yardmaster/contracts/ids"
+import (
+	"slices"
+	"strings"
+
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+)
 
 // Status is what the table knows of a task.
 type Status uint8
@@ -89,6 +94,25 @@ func (t *Table) Waiting(domain, tasklist string) int {
 		}
 	}
 	return n
+}
+
+// Count is how many tasks of a tasklist wait.
+type Count struct {
+	Tasklist string
+	Waiting  int
+}
+
+// Tasklists are the first limit tasklists of a domain with waiting tasks whose names come behind after,
+// sorted by name.
+func (t *Table) Tasklists(domain, after string, limit int) []Count {
+	var found []Count
+	for key, q := range t.groups.queues {
+		if key.domain == domain && key.tasklist > after && q.waiting > 0 {
+			found = append(found, Count{key.tasklist, q.waiting})
+		}
+	}
+	slices.SortFunc(found, func(a, b Count) int { return strings.Compare(a.Tasklist, b.Tasklist) })
+	return found[:min(limit, len(found))]
 }
 
 // Scan visits the waiting tasks in up to n slots from position from, in no

@@ -1,0 +1,82 @@
+package yard
+
+import (
+	"context"
+	"iter"
+
+	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+)
+
+// Tasklist is the settings of a tasklist. One without any is used like every other.
+type Tasklist struct {
+	// Name is [A-Za-z0-9_-]{1,64}; required.
+	Name string
+	// Description is for people; at most 1024 bytes.
+	Description string
+	// Priority is that of tasks that are submitted to it and name none, 1 (most urgent) to 5. Default 3.
+	Priority int
+	// Revision changes with every put. PutTasklist replaces this one only, or any where it is 0.
+	Revision int64
+}
+
+// ListedTasklist is a tasklist with settings, or with unfinished tasks, and how many it has: those on disk only, not
+// yet read, are not counted. Without settings its Revision is 0.
+type ListedTasklist struct {
+	Tasklist
+	// Ready tasks wait for a worker, running ones have one, those in backoff are about to be tried again; Waiting
+	// counts delayed tasks and long retries.
+	Ready, Running, Backoff, Waiting int64
+}
+
+// PutTasklist sets or changes the settings of a tasklist and returns them as stored. They hold within a
+// second; tasks accepted before keep their priority. STALE: another revision than l's is stored.
+func (c *Client) PutTasklist(ctx context.Context, l Tasklist) (Tasklist, error) {
+	req := &yardv1.PutTasklistRequest{Tasklist: &yardv1.Tasklist{
+		Name: l.Name, Description: l.Description, Priority: int32Of(l.Priority), Revision: l.Revision,
+	}}
+	resp, err := call[yardv1.PutTasklistResponse](ctx, &c.transport, c.subject("tasklists.put"), req)
+	if err != nil {
+		return Tasklist{}, err
+	}
+	return tasklistOf(resp.Tasklist), nil
+}
+
+// GetTasklist returns the settings of a tasklist, or NOT_FOUND where it has none. DescribeTasklist tells how it is doing.
+func (c *Client) GetTasklist(ctx context.Context, name string) (Tasklist, error) {
+	resp, err := call[yardv1.GetTasklistResponse](ctx, &c.transport, c.subject("tasklists.get"), &yardv1.GetTasklistRequest{Name: name})
+	if err != nil {
+		return Tasklist{}, err
+	}
+	return tasklistOf(resp.Tasklist), nil
+}
+
+// Tasklists yields all tasklists of the domain that have settings or unfinished tasks, by name, and asks for them page
+// by page as Tasks does.
+func (c *Client) Tasklists(ctx context.Context) iter.Seq2[ListedTasklist, error] {
+	return pages(func(cursor string) ([]ListedTasklist, string, error) {
+		resp, err := call[yardv1.ListTasklistsResponse](ctx, &c.transport, c.subject("tasklists.list"), &yardv1.ListTasklistsRequest{Cursor: cursor})
+		return each(resp.GetTasklists(), listedTasklistOf), resp.GetNextCursor(), err
+	})
+}
+
+// DeleteTasklist deletes the settings of a tasklist, and returns them as they were: only the given
+// revision (STALE if another one is stored), or any if that is 0. No task is deleted, and later ones have the default
+// priority. NOT_FOUND: there are none; so is answered, too, if a first try deleted them and its answer was lost.
+func (c *Client) DeleteTasklist(ctx context.Context, name string, revision int64) (Tasklist, error) {
+	req := &yardv1.DeleteTasklistRequest{Name: name, Revision: revision}
+	resp, err := call[yardv1.DeleteTasklistResponse](ctx, &c.transport, c.subject("tasklists.delete"), req)
+	if err != nil {
+		return Tasklist{}, err
+	}
+	return tasklistOf(resp.Tasklist), nil
+}
+
+func tasklistOf(w *yardv1.Tasklist) Tasklist {
+	return Tasklist{Name: w.GetName(), Description: w.GetDescription(), Priority: int(w.GetPriority()), Revision: w.GetRevision()}
+}
+
+func listedTasklistOf(w *yardv1.ListedTasklist) ListedTasklist {
+	l := ListedTasklist{Tasklist: tasklistOf(w.GetSettings()), Ready: w.GetReady(), Running: w.GetRunning(), Backoff: w.GetBackoff(), Waiting: w.GetWaiting()}
+	l.Name = w.GetName()
+	return l
+}

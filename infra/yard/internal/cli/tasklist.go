@@ -1,0 +1,203 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/yardmaster-io/yardmaster/contracts/fault"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/contracts/yard"
+)
+
+func (a *app) tasklistCommand() *cobra.Command {
+	return group("tasklist", "Set, show, list and describe tasklists",
+		a.tasklistPut(), a.tasklistGet(), a.tasklistList(), a.tasklistDelete(), a.tasklistDescribe())
+}
+
+func (a *app) tasklistPut() *cobra.Command {
+	var l yard.Tasklist
+	cmd := &cobra.Command{
+		Use: "put NAME", Short: "Set or change the settings of a tasklist",
+		Long: `Set the settings of a tasklist, or change those that are given as flags. They hold within
+a second; tasks accepted before keep their priority. A tasklist needs no settings to be used.`,
+		Example: `  yard tasklist put mail --description "what customers wait for" --priority 2`,
+		Args:    argCount(1, 1, "one tasklist"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.withClient(cmd.Context(), func(ctx context.Context, c *yard.Client) error {
+				have, err := c.GetTasklist(ctx, args[0])
+				if err != nil && !errors.Is(err, &fault.Error{Code: fault.NotFound}) {
+					return err
+				}
+				have.Name = args[0]
+				if cmd.Flags().Changed("description") {
+					have.Description = l.Description
+				}
+				if cmd.Flags().Changed("priority") {
+					have.Priority = l.Priority
+				}
+				stored, err := c.PutTasklist(ctx, have)
+				if err != nil {
+					return err
+				}
+				return a.printSettings(stored)
+			})
+		},
+	}
+	cmd.Flags().StringVar(&l.Description, "description", "", "for people")
+	cmd.Flags().IntVarP(&l.Priority, "priority", "p", 0, "of tasks that name none, 1 (most urgent) to 5; 0 = the default, 3")
+	return cmd
+}
+
+func (a *app) tasklistGet() *cobra.Command {
+	return &cobra.Command{
+		Use: "get NAME", Short: "Show the settings of a tasklist", Args: argCount(1, 1, "one tasklist"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.withClient(cmd.Context(), func(ctx context.Context, c *yard.Client) error {
+				l, err := c.GetTasklist(ctx, args[0])
+				if err != nil {
+					return err
+				}
+				return a.printSettings(l)
+			})
+		},
+	}
+}
+
+func (a *app) tasklistList() *cobra.Command {
+	return &cobra.Command{
+		Use: "list", Short: "List the tasklists of the domain that have settings or unfinished tasks", Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.withClient(cmd.Context(), func(ctx context.Context, c *yard.Client) error {
+				var all []yard.ListedTasklist
+				for l, err := range c.Tasklists(ctx) {
+					if err != nil {
+						return err
+					}
+					all = append(all, l)
+				}
+				return a.printTasklists(all)
+			})
+		},
+	}
+}
+
+func (a *app) tasklistDelete() *cobra.Command {
+	var revision int64
+	cmd := &cobra.Command{
+		Use: "delete NAME", Short: "Delete the settings of a tasklist; its tasks go on without them",
+		Long: `Delete the settings of a tasklist, and no task. Tasks may still be submitted to it, with
+the default priority, and those accepted before keep theirs.`,
+		Example: "  yard tasklist delete mail",
+		Args:    argCount(1, 1, "one tasklist"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.withClient(cmd.Context(), func(ctx context.Context, c *yard.Client) error {
+				l, err := c.DeleteTasklist(ctx, args[0], revision)
+				if err != nil {
+					return err
+				}
+				return a.printSettings(l)
+			})
+		},
+	}
+	cmd.Flags().Int64Var(&revision, "revision", 0, "only this one, as --output wide shows it; 0 = any")
+	return cmd
+}
+
+func (a *app) tasklistDescribe() *cobra.Command {
+	return &cobra.Command{
+		Use: "describe TASKLIST", Short: "Tell how much is queued, running and finished in a tasklist",
+		Example: "  yard tasklist describe mail",
+		Args:    argCount(1, 1, "one tasklist"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.withClient(cmd.Context(), func(ctx context.Context, c *yard.Client) error {
+				d, err := c.Wire().DescribeTasklist(ctx, args[0])
+				if err != nil {
+					return err
+				}
+				if !a.json && unused(d) {
+					return a.printUnused(d)
+				}
+				return a.printTasklist(d)
+			})
+		},
+	}
+}
+
+// wireTasklist is the settings of a tasklist as the API writes them; none where there are none.
+func wireTasklist(l yard.Tasklist) *yardv1.Tasklist {
+	if l.Revision == 0 {
+		return nil
+	}
+	return &yardv1.Tasklist{Name: l.Name, Description: l.Description, Priority: int32(l.Priority), Revision: l.Revision}
+}
+
+func (a *app) printSettings(l yard.Tasklist) error {
+	if a.json {
+		return a.printJSON(&yardv1.GetTasklistResponse{Tasklist: wireTasklist(l)})
+	}
+	var t table
+	t.row(a.more([]any{"TASKLIST", "PRIORITY", "DESCRIPTION"}, "REVISION")...)
+	t.row(a.more([]any{l.Name, number(float64(l.Priority), "-"), l.Description}, l.Revision)...)
+	return a.printTable(&t)
+}
+
+func (a *app) printTasklists(all []yard.ListedTasklist) error {
+	if a.json {
+		list := &yardv1.ListTasklistsResponse{}
+		for _, l := range all {
+			list.Tasklists = append(list.Tasklists, &yardv1.ListedTasklist{
+				Name: l.Name, Settings: wireTasklist(l.Tasklist), Ready: l.Ready, Running: l.Running, Backoff: l.Backoff, Waiting: l.Waiting,
+			})
+		}
+		return a.printJSON(list)
+	}
+	var t table
+	t.row(a.more([]any{"TASKLIST", "READY", "RUNNING", "BACKOFF", "WAITING", "PRIORITY", "DESCRIPTION"}, "REVISION")...)
+	for _, l := range all {
+		t.row(a.more([]any{l.Name, l.Ready, l.Running, l.Backoff, l.Waiting, number(float64(l.Priority), "-"), l.Description}, number(float64(l.Revision), "-"))...)
+	}
+	return a.printTable(&t)
+}
+
+// unused tells whether nothing is known of a tasklist. Slots are the whole domain's, and what is
+// unread the whole system's.
+func unused(d *yardv1.DescribeTasklistResponse) bool {
+	return d.Ready+d.Running+d.Backoff+d.Waiting+d.WaitingPolls+d.Completed+d.Failed+d.Dead+d.Expired == 0
+}
+
+func (a *app) printUnused(d *yardv1.DescribeTasklistResponse) error {
+	_, err := fmt.Fprintf(a.Out, "nothing is known of tasklist %s (domain %s): it has no unfinished task and no poll, and has finished none recently; a tasklist exists by being used\n", d.Tasklist, a.domain)
+	if err == nil && d.UnreadBatches > 0 {
+		_, err = fmt.Fprintf(a.Out, "%d batches of tasks are on disk only, and some may be for it\n", d.UnreadBatches)
+	}
+	return err
+}
+
+func (a *app) printTasklist(d *yardv1.DescribeTasklistResponse) error {
+	if a.json {
+		return a.printJSON(d)
+	}
+	var t table
+	t.row("tasklist", d.Tasklist+" (domain "+a.domain+")")
+	t.row("ready", d.Ready, "oldest for "+(time.Duration(d.OldestReadyMs)*time.Millisecond).String())
+	t.row("running", d.Running)
+	t.row("backoff", d.Backoff, "failed, about to be tried again")
+	t.row("waiting", d.Waiting, "in the timer store")
+	t.row("unread", d.UnreadBatches, "batches on disk only")
+	if d.LaggingLanes > 0 {
+		t.row("lags", d.LaggingLanes, "priorities go on without this domain: it needs more workers")
+	}
+	t.row("polls", d.WaitingPolls, "waiting right now")
+	t.row("completed", d.Completed, "since the partitions' owners took over")
+	t.row("failed", d.Failed)
+	t.row("dead", d.Dead)
+	t.row("expired", d.Expired)
+	for _, s := range d.Slots {
+		t.row("slots of "+s.Type, s.InUse, "of", s.Limit)
+	}
+	return a.printTable(&t)
+}

@@ -1,0 +1,159 @@
+package gateway
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/yardmaster-io/yardmaster/contracts/fault"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+)
+
+// memCatalog is a catalog whose writes arrive at once.
+type memCatalog struct {
+	mu      sync.Mutex
+	domains map[string]*yardv1.Domain
+	types   map[string]*yardv1.TaskType
+	lists   map[string]*yardv1.Tasklist
+	// revision is the last one given.
+	revision int64
+}
+
+func newMemCatalog() *memCatalog {
+	return &memCatalog{domains: map[string]*yardv1.Domain{"shop": {Name: "shop"}}, types: map[string]*yardv1.TaskType{}, lists: map[string]*yardv1.Tasklist{}}
+}
+
+func (c *memCatalog) HasDomain(name string) bool { return c.Domain(name) != nil }
+
+func (c *memCatalog) Domain(name string) *yardv1.Domain {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.domains[name]
+}
+
+func (c *memCatalog) Domains() []*yardv1.Domain {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var all []*yardv1.Domain
+	for _, name := range slices.Sorted(maps.Keys(c.domains)) {
+		all = append(all, c.domains[name])
+	}
+	return all
+}
+
+func (c *memCatalog) Type(domain, name string) *yardv1.TaskType {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.types[domain+"/"+name]
+}
+
+func (c *memCatalog) Types(domain string) []*yardv1.TaskType {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var all []*yardv1.TaskType
+	for _, key := range slices.Sorted(maps.Keys(c.types)) {
+		if strings.HasPrefix(key, domain+"/") {
+			all = append(all, c.types[key])
+		}
+	}
+	return all
+}
+
+func (c *memCatalog) Tasklist(domain, name string) *yardv1.Tasklist {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.lists[domain+"/"+name]
+}
+
+func (c *memCatalog) Tasklists(domain string) []*yardv1.Tasklist {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var all []*yardv1.Tasklist
+	for _, key := range slices.Sorted(maps.Keys(c.lists)) {
+		if strings.HasPrefix(key, domain+"/") {
+			all = append(all, c.lists[key])
+		}
+	}
+	return all
+}
+
+// stale tells whether another revision is wanted than there is.
+func stale(wanted, stored int64) error {
+	if wanted != 0 && wanted != stored {
+		return fault.New(fault.Stale, "%d is stored", stored)
+	}
+	return nil
+}
+
+func (c *memCatalog) PutDomain(_ context.Context, d *yardv1.Domain) (int64, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err := stale(d.Revision, c.domains[d.Name].GetRevision()); err != nil {
+		return 0, err
+	}
+	c.revision++
+	c.domains[d.Name] = d.CloneVT()
+	c.domains[d.Name].Revision = c.revision
+	return c.revision, nil
+}
+
+func (c *memCatalog) PutType(_ context.Context, domain string, t *yardv1.TaskType) (int64, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	key := domain + "/" + t.Name
+	if err := stale(t.Revision, c.types[key].GetRevision()); err != nil {
+		return 0, err
+	}
+	c.revision++
+	c.types[key] = t.CloneVT()
+	c.types[key].Revision = c.revision
+	return c.revision, nil
+}
+
+func (c *memCatalog) PutTasklist(_ context.Context, domain string, l *yardv1.Tasklist) (int64, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	key := domain + "/" + l.Name
+	if err := stale(l.Revision, c.lists[key].GetRevision()); err != nil {
+		return 0, err
+	}
+	c.revision++
+	c.lists[key] = l.CloneVT()
+	c.lists[key].Revision = c.revision
+	return c.revision, nil
+}
+
+func (c *memCatalog) DeleteTasklist(_ context.Context, domain, name string, revision int64) (*yardv1.Tasklist, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	l := c.lists[domain+"/"+name]
+	if l == nil {
+		return nil, fault.New(fault.NotFound, "nothing")
+	}
+	delete(c.lists, domain+"/"+name)
+	return l, stale(revision, l.Revision)
+}
+
+func (c *memCatalog) DeleteDomain(_ context.Context, name string, revision int64) (*yardv1.Domain, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	d := c.domains[name]
+	if d == nil {
+		return nil, fault.New(fault.NotFound, "nothing")
+	}
+	delete(c.domains, name)
+	return d, stale(revision, d.Revision)
+}
+
+func (c *memCatalog) DeleteType(_ context.Context, domain, name string, revision int64) (*yardv1.TaskType, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	t := c.types[domain+"/"+name]
+	if t == nil {
+		return nil, fault.New(fault.NotFound, "nothing")
+	}
+	delete(c.types, domain+"/"+name)
+	return t, stale(revision, t.Revision)
+}

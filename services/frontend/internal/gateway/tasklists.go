@@ -1,0 +1,166 @@
+package gateway
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"github.com/yardmaster-io/yardmaster/contracts/codec"
+	"github.com/yardmaster-io/yardmaster/contracts/fault"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/validate"
+)
+
+// PutTasklist sets or changes the settings of a tasklist (tasklists.put). As many as of types are
+// allowed, for the same reason.
+func (g *Gateway) PutTasklist(c Call, req *yardv1.PutTasklistRequest, answer Answer) {
+	if err := g.domain(&c); err != nil {
+		answer(nil, err)
+		return
+	}
+	if err := validate.PutTasklist(req); err != nil {
+		answer(nil, err)
+		return
+	}
+	l := req.Tasklist
+	g.query(c.Domain, c.Deadline, answer, func(ctx context.Context) (codec.Message, error) {
+		if g.Catalog.Tasklist(c.Domain, l.Name) == nil && len(g.Catalog.Tasklists(c.Domain)) >= validate.TasklistsMax {
+			return nil, fault.At(fault.FailedPrecondition, "/tasklist/name", "the domain has %d tasklists with settings, and no more are allowed: delete those of some", validate.TasklistsMax)
+		}
+		revision, err := g.Registry.PutTasklist(ctx, c.Domain, l)
+		if err != nil {
+			return nil, notWritten(err)
+		}
+		l.Revision = revision
+		g.awaitCatalog(ctx, func() bool { return g.Catalog.Tasklist(c.Domain, l.Name).GetRevision() >= revision })
+		return &yardv1.PutTasklistResponse{Tasklist: l}, nil
+	})
+}
+
+// GetTasklist tells the settings of a tasklist (tasklists.get).
+func (g *Gateway) GetTasklist(c Call, req *yardv1.GetTasklistRequest, answer Answer) {
+	if err := g.domain(&c); err != nil {
+		answer(nil, err)
+		return
+	}
+	if err := validate.GetTasklist(req); err != nil {
+		answer(nil, err)
+		return
+	}
+	l := g.Catalog.Tasklist(c.Domain, req.Name)
+	if l == nil {
+		answer(nil, noSettings(req.Name))
+		return
+	}
+	answer(&yardv1.GetTasklistResponse{Tasklist: l}, nil)
+}
+
+// ListTasklists tells of the tasklists with settings or unfinished tasks, page by page
+// (tasklists.list).
+func (g *Gateway) ListTasklists(c Call, req *yardv1.ListTasklistsRequest, answer Answer) {
+	if err := g.domain(&c); err != nil {
+		answer(nil, err)
+		return
+	}
+	if err := validate.ListTasklists(req); err != nil {
+		answer(nil, err)
+		return
+	}
+	g.query(c.Domain, c.Deadline, answer, func(ctx context.Context) (codec.Message, error) {
+		n := g.Partitioning.History
+		parts, err := everyone(ctx, 2*n, func(ctx context.Context, i int) ([]*yardv1.ListedTasklist, error) {
+			if i < n {
+				return g.listedByHistory(ctx, i, c.Domain, req)
+			}
+			return g.listedByTimer(ctx, i-n, c.Domain, req)
+		})
+		if err != nil {
+			return nil, err
+		}
+		page, next := pageOf(c, mergeListed(g.Catalog.Tasklists(c.Domain), parts), req.Cursor, req.Limit)
+		return &yardv1.ListTasklistsResponse{Tasklists: page, NextCursor: next}, nil
+	})
+}
+
+// Each owner tells of one tasklist more than a page takes: those on the page are among the first of
+// everybody who has them, so the merged page is exact, and the one more tells that there is another page.
+
+func (g *Gateway) listedByHistory(ctx context.Context, p int, domain string, req *yardv1.ListTasklistsRequest) ([]*yardv1.ListedTasklist, error) {
+	d, err := g.Owners.HistoryDescribe(ctx, p, &rpcv1.DescribePartitionRequest{Domain: domain, Tasklist: req.Cursor, List: req.Limit + 1})
+	if err == nil && !d.Listed {
+		err = noList("history", p)
+	}
+	return d.GetTasklists(), err
+}
+
+func (g *Gateway) listedByTimer(ctx context.Context, p int, domain string, req *yardv1.ListTasklistsRequest) ([]*yardv1.ListedTasklist, error) {
+	d, err := g.Owners.TimerDescribe(ctx, p, &rpcv1.DescribeWaitingRequest{Domain: domain, Tasklist: req.Cursor, List: req.Limit + 1})
+	if err == nil && !d.Listed {
+		err = noList("timer", p)
+	}
+	return d.GetTasklists(), err
+}
+
+// noList refuses while an owner is of a version that knows no lists: an upgrade is under way.
+func noList(service string, p int) error {
+	return fault.New(fault.FailedPrecondition, "the owner of %s partition %d is of a version that cannot list tasklists: end the upgrade first", service, p)
+}
+
+// mergeListed adds up what the owners tell, beside the settings, sorted by name.
+func mergeListed(settings []*yardv1.Tasklist, parts [][]*yardv1.ListedTasklist) []*yardv1.ListedTasklist {
+	byName := make(map[string]*yardv1.ListedTasklist, len(settings))
+	for _, s := range settings {
+		byName[s.Name] = &yardv1.ListedTasklist{Name: s.Name, Settings: s}
+	}
+	for _, part := range parts {
+		for _, l := range part {
+			sum := byName[l.Name]
+			if sum == nil {
+				sum = &yardv1.ListedTasklist{Name: l.Name}
+				byName[l.Name] = sum
+			}
+			sum.Ready += l.Ready
+			sum.Running += l.Running
+			sum.Backoff += l.Backoff
+			sum.Waiting += l.Waiting
+		}
+	}
+	all := make([]*yardv1.ListedTasklist, 0, len(byName))
+	for _, name := range slices.Sorted(maps.Keys(byName)) {
+		all = append(all, byName[name])
+	}
+	return all
+}
+
+// DeleteTasklist deletes the settings of a tasklist (tasklists.delete).
+func (g *Gateway) DeleteTasklist(c Call, req *yardv1.DeleteTasklistRequest, answer Answer) {
+	if err := g.domain(&c); err != nil {
+		answer(nil, err)
+		return
+	}
+	if err := validate.DeleteTasklist(req); err != nil {
+		answer(nil, err)
+		return
+	}
+	g.query(c.Domain, c.Deadline, answer, func(ctx context.Context) (codec.Message, error) {
+		l, err := g.Registry.DeleteTasklist(ctx, c.Domain, req.Name, req.Revision)
+		if fault.CodeOf(err) == fault.NotFound {
+			return nil, noSettings(req.Name)
+		}
+		if err != nil {
+			return nil, notWritten(err)
+		}
+		g.awaitCatalog(ctx, func() bool {
+			left := g.Catalog.Tasklist(c.Domain, req.Name)
+			return left == nil || left.Revision > l.Revision
+		})
+		return &yardv1.DeleteTasklistResponse{Tasklist: l}, nil
+	})
+}
+
+// noSettings refuses what is asked of the settings of a tasklist without any, and says what to do about it.
+func noSettings(name string) error {
+	return fault.At(fault.NotFound, "/name", "the tasklist %q has no settings, so the defaults hold: set some with tasklists.put, or `yard tasklist put %s`; tasklists.describe tells how it is doing", name, name)
+}
