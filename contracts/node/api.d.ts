@@ -160,7 +160,7 @@ export interface DescribeTasklistResponse {
 
 /** PutTasklistRequest (tasklists.put) sets or changes the settings of a tasklist. They hold within a second; tasks accepted before keep their priority. */
 export interface PutTasklistRequest {
-  /** Required: the settings as they must be. */
+  /** Required: the new settings of the tasklist. */
   tasklist: Tasklist;
 }
 

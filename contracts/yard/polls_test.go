@@ -228,7 +228,7 @@ func TestOutcomesHaveAVerdictForEachEntry(t *testing.T) {
 	})
 }
 
-// A worker's outcome that no one answers is sent again after 4 s, to the one that is there then.
+// A worker's outcome that no one answers is sent again after 4 s, to a frontend that is there then.
 func TestAnOutcomeWithoutAnswerIsSentAgainSoon(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := newStack(t)

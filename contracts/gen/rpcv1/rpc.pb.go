@@ -619,7 +619,7 @@ type DescribePartitionResponse struct {
 	LaggingLanes int32 `protobuf:"varint,9,opt,name=lagging_lanes,json=laggingLanes,proto3" json:"lagging_lanes,omitempty"`
 	// With list: those that have unfinished tasks in memory, sorted by name, with ready, running and backoff.
 	Tasklists []*yardv1.ListedTasklist `protobuf:"bytes,10,rep,name=tasklists,proto3" json:"tasklists,omitempty"`
-	// With list, always: the one that leaves it out does not know what a list is, and has notified of one tasklist.
+	// With list, always: a service that leaves it out does not know list, and has answered for one tasklist.
 	Listed        bool  `protobuf:"varint,11,opt,name=listed,proto3" json:"listed,omitempty"`
 	Expired       int64 `protobuf:"varint,12,opt,name=expired,proto3" json:"expired,omitempty"`
 	unknownFields protoimpl.UnknownFields

@@ -1083,7 +1083,7 @@ func (x *Tasklist) GetRevision() int64 {
 // second; tasks accepted before keep their priority.
 type PutTasklistRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Required: the settings as they must be.
+	// Required: the new settings of the tasklist.
 	Tasklist      *Tasklist `protobuf:"bytes,1,opt,name=tasklist,proto3" json:"tasklist,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
