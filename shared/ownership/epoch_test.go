@@ -16,7 +16,6 @@ const epochKey = "matching.0"
 
 // TestEachTermHasItsOwnNumber however many take the epoch at once.
 func TestEachTermHasItsOwnNumber(t *testing.T) {
-	t.Parallel()
 	const owners = 8
 	kv := bucket(t, server(t).Connect(t))
 	var mu sync.Mutex
@@ -44,7 +43,6 @@ func TestEachTermHasItsOwnNumber(t *testing.T) {
 // TestR42OnlyTheNewestOwnerOpens: an owner that was overtaken is informed so, and what is open
 // never goes back.
 func TestR42OnlyTheNewestOwnerOpens(t *testing.T) {
-	t.Parallel()
 	kv := bucket(t, server(t).Connect(t))
 	take := func() *Term {
 		t.Helper()
@@ -86,7 +84,6 @@ func TestR42OnlyTheNewestOwnerOpens(t *testing.T) {
 
 // TestR42AnOwnerThatWasOvertakenStops.
 func TestR42AnOwnerThatWasOvertakenStops(t *testing.T) {
-	t.Parallel()
 	kv := bucket(t, server(t).Connect(t))
 	term, err := TakeEpoch(t.Context(), kv, epochKey)
 	if err != nil {
@@ -111,7 +108,6 @@ func TestR42AnOwnerThatWasOvertakenStops(t *testing.T) {
 
 // TestEpochsAreFollowed from what is there, over a restart of the server, and up only.
 func TestEpochsAreFollowed(t *testing.T) {
-	t.Parallel()
 	testkit.Long(t, "waits until a node is believed to be away")
 	srv := server(t)
 	kv := bucket(t, srv.Connect(t))
@@ -183,7 +179,6 @@ func TestEpochsAreFollowed(t *testing.T) {
 
 // TestAnAuditHearsWhatAWatchMissed.
 func TestAnAuditHearsWhatAWatchMissed(t *testing.T) {
-	t.Parallel()
 	kv := bucket(t, server(t).Connect(t))
 	var heard []Epoch
 	e := &Epochs{KV: kv, Keys: []string{epochKey}, last: make([]Epoch, 1), Rose: func(_ int, now Epoch) { heard = append(heard, now) }}

@@ -30,7 +30,6 @@ func haunt(t *testing.T, kv jetstream.KeyValue) {
 
 // TestR37WhoIsReadyHasItsShare although many nodes died without a word.
 func TestR37WhoIsReadyHasItsShare(t *testing.T) {
-	t.Parallel()
 	srv := server(t)
 	haunt(t, bucket(t, srv.Connect(t)))
 	a := join(t, srv, "a", normal)
@@ -45,7 +44,6 @@ func TestR37WhoIsReadyHasItsShare(t *testing.T) {
 
 // TestR37GhostsAreRemoved, and no one else: not who is alive, not those of another service.
 func TestR37GhostsAreRemoved(t *testing.T) {
-	t.Parallel()
 	testkit.Long(t, "waits until a node is believed to be away")
 	srv := server(t)
 	kv := bucket(t, srv.Connect(t))
@@ -71,7 +69,6 @@ func TestR37GhostsAreRemoved(t *testing.T) {
 // TestAJoiningNodeWaitsForTheDrain: a partition that moves is never served twice, and the new
 // owner begins with it when the one before is done, no matter who is slow.
 func TestAJoiningNodeWaitsForTheDrain(t *testing.T) {
-	t.Parallel()
 	srv := server(t)
 	release := make(chan struct{})
 	var both serving // what a and b serve together
@@ -119,7 +116,6 @@ func TestAJoiningNodeWaitsForTheDrain(t *testing.T) {
 
 // TestAHeldPartitionIsNotWaitedForForEver: who holds it may be ill.
 func TestAHeldPartitionIsNotWaitedForForEver(t *testing.T) {
-	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var s serving
 		ctx, cancel := context.WithCancel(t.Context())
@@ -155,7 +151,6 @@ func TestAHeldPartitionIsNotWaitedForForEver(t *testing.T) {
 // TestDrainPassesEachPartitionOnAsItIsDone: the next owner begins with each as soon as it is
 // drained, and with none before.
 func TestDrainPassesEachPartitionOnAsItIsDone(t *testing.T) {
-	t.Parallel()
 	srv := server(t)
 	release := make(chan struct{})
 	var both serving // what a and b serve together
@@ -201,7 +196,6 @@ func TestDrainPassesEachPartitionOnAsItIsDone(t *testing.T) {
 
 // TestWhatIsUnfencedEndsWhileTheNodeIsAway, and begins again when it hears itself.
 func TestWhatIsUnfencedEndsWhileTheNodeIsAway(t *testing.T) {
-	t.Parallel()
 	testkit.Long(t, "waits until a node is believed to be away")
 	srv := server(t)
 	a := joinWith(t, srv, "a", func(c *Config, s *serving) { c.Unfenced, c.Serve = true, s.serve })

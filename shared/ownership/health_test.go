@@ -16,7 +16,6 @@ import (
 // TestR43_ReadinessKnowsWhetherJetStreamStores: a node whose heartbeats no one stores for longer than an
 // election takes is not ready; one that has just begun, or whose bucket elects a leader, is not blamed.
 func TestR43_ReadinessKnowsWhetherJetStreamStores(t *testing.T) {
-	t.Parallel()
 	m := newMembers(nil, "history", "me", BeatDefault, slog.New(slog.DiscardHandler))
 	for _, c := range []struct {
 		what         string
@@ -51,7 +50,6 @@ func TestR43_ReadinessKnowsWhetherJetStreamStores(t *testing.T) {
 // TestPartitionsWithoutAnOwnerAreNamed: they are a warning and a metric, and do not make a node
 // unready.
 func TestPartitionsWithoutAnOwnerAreNamed(t *testing.T) {
-	t.Parallel()
 	s := New(Config{Service: "history", Node: "me", Count: 5})
 	if n := s.noteUnowned([]int{0, 3}, []int{1}); n != 2 {
 		t.Errorf("%d are without an owner", n)
@@ -79,7 +77,6 @@ func (b *failing) Put(context.Context, string, []byte) (uint64, error) { return 
 // TestOnlyABucketWithoutALeaderExcusesSilence: a write that found no leader is a sign that all are silent, one without
 // a connection is none; one that was taken counts from when it began.
 func TestOnlyABucketWithoutALeaderExcusesSilence(t *testing.T) {
-	t.Parallel()
 	for _, c := range []struct {
 		err            error
 		taken, refused bool

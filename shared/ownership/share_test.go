@@ -168,7 +168,6 @@ func balanced(t *testing.T, nodes map[string]*node) {
 }
 
 func TestNodesShareJoinAndLeave(t *testing.T) {
-	t.Parallel()
 	srv := server(t)
 	a := join(t, srv, "a", normal)
 	balanced(t, map[string]*node{"a": a})
@@ -194,7 +193,6 @@ func TestNodesShareJoinAndLeave(t *testing.T) {
 }
 
 func TestKilledNodeIsReplaced(t *testing.T) {
-	t.Parallel()
 	srv := server(t)
 	a, b := join(t, srv, "a", normal), join(t, srv, "b", normal)
 	balanced(t, map[string]*node{"a": a, "b": b})
@@ -208,7 +206,6 @@ func TestKilledNodeIsReplaced(t *testing.T) {
 // TestOutageMovesNothing takes the server away for longer than heartbeats are good
 // for: no one gives anybody up, neither then nor when it is back.
 func TestOutageMovesNothing(t *testing.T) {
-	t.Parallel()
 	testkit.Long(t, "waits until a node is believed to be away")
 	srv := server(t)
 	a, b := join(t, srv, "a", normal), join(t, srv, "b", normal)
@@ -243,7 +240,6 @@ func TestOutageMovesNothing(t *testing.T) {
 }
 
 func TestFailingServeBeginsAgain(t *testing.T) {
-	t.Parallel()
 	srv := server(t)
 	var mu sync.Mutex
 	calls := map[int]int{}
@@ -275,7 +271,6 @@ func TestFailingServeBeginsAgain(t *testing.T) {
 // TestDrainEndsBeforeTheHeartbeat lets a node drain slowly: the other begins only
 // when it is done.
 func TestDrainEndsBeforeTheHeartbeat(t *testing.T) {
-	t.Parallel()
 	srv := server(t)
 	draining, release := make(chan struct{}, count), make(chan struct{})
 	a := join(t, srv, "a", func(s *serving) func(context.Context, int) error {
@@ -325,7 +320,6 @@ func TestNothingIsLeftRunning(t *testing.T) {
 }
 
 func TestBadConfig(t *testing.T) {
-	t.Parallel()
 	kv := bucket(t, server(t).Connect(t))
 	good := Config{Service: "s", Node: "n", Count: 1, KV: kv, Log: slog.New(slog.DiscardHandler), Serve: (&serving{}).serve}
 	for name, spoil := range map[string]func(*Config){

@@ -23,7 +23,6 @@ import (
 // TestAnnouncements: heartbeats of programs that announced nothing, or more, are
 // still read. R21.
 func TestAnnouncements(t *testing.T) {
-	t.Parallel()
 	for value, want := range map[string]Announcement{
 		"":                                {Reads: 1, Writes: 1},
 		"{}":                              {Reads: 1, Writes: 1},
@@ -43,7 +42,6 @@ func TestAnnouncements(t *testing.T) {
 
 // TestI13WhoCannotReadIsNoCandidate. R21.
 func TestI13WhoCannotReadIsNoCandidate(t *testing.T) {
-	t.Parallel()
 	now := time.Unix(1000, 0)
 	v := newView("me", 1, time.Second)
 	v.announces(Announcement{Reads: 2, Stopped: []int{0}})
@@ -60,7 +58,6 @@ func TestI13WhoCannotReadIsNoCandidate(t *testing.T) {
 // TestRefusedPartitionsPassOn: a partition is never with who refuses it, always with
 // somebody who does not, and the others stay where they were as far as shares allow.
 func TestRefusedPartitionsPassOn(t *testing.T) {
-	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 12).Draw(t, "partitions")
 		var nodes []Candidate
@@ -93,7 +90,6 @@ func TestRefusedPartitionsPassOn(t *testing.T) {
 }
 
 func TestRefusalsAreTriedAgainWhereNobodyServes(t *testing.T) {
-	t.Parallel()
 	at := func(s int) time.Time { return time.Unix(1000+int64(s), 0) }
 	r := newRefusals(30 * time.Second)
 	step := func(s int, owners []string, want ...int) {
@@ -139,7 +135,6 @@ func (l *lines) has(text string) bool {
 // TestI13AGivenUpPartitionPassesOn, with an alarm, and is tried again only where no
 // node is left. R21.
 func TestI13AGivenUpPartitionPassesOn(t *testing.T) {
-	t.Parallel()
 	srv := server(t)
 	var broken atomic.Bool
 	broken.Store(true)
@@ -203,7 +198,6 @@ func TestI13AGivenUpPartitionPassesOn(t *testing.T) {
 
 // TestI13ARaisedVersionMovesPartitions from who cannot read it, and back. R21.
 func TestI13ARaisedVersionMovesPartitions(t *testing.T) {
-	t.Parallel()
 	srv := server(t)
 	var version atomic.Uint32
 	version.Store(logversion.First)
@@ -237,7 +231,6 @@ func TestI13ARaisedVersionMovesPartitions(t *testing.T) {
 }
 
 func TestABeaconIsAmongTheMembers(t *testing.T) {
-	t.Parallel()
 	kv := bucket(t, server(t).Connect(t))
 	b := &Beacon{Service: "front", Node: "x", KV: kv, Log: slog.New(slog.DiscardHandler)}
 	ctx, cancel := context.WithCancel(t.Context())

@@ -59,7 +59,6 @@ func (w *watched) want(ms int, what string, want ...string) {
 }
 
 func TestView(t *testing.T) {
-	t.Parallel()
 	w := watch(t, 3*time.Second)
 	w.want(0, "no one was heard", "me")
 	w.hear("b", 0)
@@ -90,7 +89,6 @@ func TestView(t *testing.T) {
 // Who has heard nothing for more than half of the expiry, not even itself, gives no one up: others have been silent no longer
 // than it was deaf. When it hears again, they have as long as ever.
 func TestWhoIsDeafForHalfTheExpiryGivesNobodyUp(t *testing.T) {
-	t.Parallel()
 	for _, c := range []struct {
 		name   string
 		echoes []int // after the first, at 0, when b was heard too
@@ -117,7 +115,6 @@ func TestWhoIsDeafForHalfTheExpiryGivesNobodyUp(t *testing.T) {
 // TestR37WhoDiedBeforeIsNotCounted: what a starting node finds is dated by the server, against
 // its own echo, whichever of them comes first.
 func TestR37WhoDiedBeforeIsNotCounted(t *testing.T) {
-	t.Parallel()
 	w := watch(t, time.Second)
 	ghost, alive, late := w.beat("ghost", -60_000), w.beat("alive", -200), w.beat("late", -1100)
 	w.replay(ghost, 0)
@@ -144,7 +141,6 @@ func TestR37WhoDiedBeforeIsNotCounted(t *testing.T) {
 
 // TestR37AReplayRevivesNobody: a watch that starts again tells old heartbeats again.
 func TestR37AReplayRevivesNobody(t *testing.T) {
-	t.Parallel()
 	w := watch(t, time.Second)
 	w.loaded()
 	w.hear("me", 0)
@@ -165,7 +161,6 @@ func TestR37AReplayRevivesNobody(t *testing.T) {
 // TestAReplayAfterAnOutageGivesNobodyUp: the watch that starts again tells what was shown before
 // the outage, while all have a new expiry to show themselves.
 func TestAReplayAfterAnOutageGivesNobodyUp(t *testing.T) {
-	t.Parallel()
 	w := watch(t, time.Second)
 	w.loaded()
 	w.hear("me", 0)
@@ -178,7 +173,6 @@ func TestAReplayAfterAnOutageGivesNobodyUp(t *testing.T) {
 // TestWhoBeatsSlowlyIsWaitedFor: a program from before heartbeats said how often they are shown,
 // shows them every second.
 func TestWhoBeatsSlowlyIsWaitedFor(t *testing.T) {
-	t.Parallel()
 	w := watch(t, 1250*time.Millisecond)
 	w.loaded()
 	old := w.beat("old", 0)
@@ -193,7 +187,6 @@ func TestWhoBeatsSlowlyIsWaitedFor(t *testing.T) {
 // TestAPauseIsNoticed: a node that did not hear itself is away until it hears a heartbeat that
 // it showed since; one that was still under way does not count.
 func TestAPauseIsNoticed(t *testing.T) {
-	t.Parallel()
 	w := watch(t, time.Second)
 	w.loaded()
 	w.hear("me", 0)
@@ -221,7 +214,6 @@ func TestAPauseIsNoticed(t *testing.T) {
 // taken or heard, of anybody. A node goes on then, for as long as an election may take; one that
 // hears nothing but whose heartbeats are taken does so forever; one that was stopped does not.
 func TestWithoutALeaderOfTheBucketNobodyIsAway(t *testing.T) {
-	t.Parallel()
 	for _, c := range []struct {
 		what  string
 		until int // ms
@@ -254,7 +246,6 @@ func TestWithoutALeaderOfTheBucketNobodyIsAway(t *testing.T) {
 }
 
 func TestWhatOthersHold(t *testing.T) {
-	t.Parallel()
 	w := watch(t, time.Second)
 	w.loaded()
 	w.hear("me", 0)
