@@ -14,7 +14,7 @@ int main(int argc, char **argv) {
 		return 1;
 	}
 	natsMsg *answer = NULL;
-	// Nothing was stored, or nobody can tell. Sent again with its id, the task is stored once.
+	// Nothing was stored, or this is unknown. Sent again with its id, the task is stored once.
 	for (int pause = 50; !answer && pause < 10000 && strstr("UNAVAILABLE RESOURCE_EXHAUSTED UNKNOWN", code); pause *= 2) {
 		if (pause > 50) nats_Sleep(pause);
 		answer = yard_ask(nc, argc > 1 ? argv[1] : "shop", "tasks.submit", body, 42000, code);

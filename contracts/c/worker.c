@@ -71,8 +71,8 @@ static void hear(natsConnection *nc, natsSubscription *sub, natsMsg *msg, void *
 	natsMsg_Destroy(msg);
 }
 
-// settle sends an outcome and repeats it until it has a verdict. It returns false where the result was refused.
-static bool settle(worker *w, yard_attempt *a, const char *verb, const char *field, const char *value, int64_t until) {
+// report sends an outcome and repeats it until it has a verdict. It returns false if the result was refused.
+static bool report(worker *w, yard_attempt *a, const char *verb, const char *field, const char *value, int64_t until) {
 	char *body = NULL, code[32] = "UNKNOWN";
 	if (asprintf(&body, "{\"tasks\":[{\"task_id\":\"%s\",\"token\":\"%s\",%s%s}]}", a->task_id, a->token, field, value) < 0) return false;
 	for (int pause = 50; nats_Now() < until; nats_Sleep(pause), pause = pause * 2 < pause_max ? pause * 2 : pause_max) {
@@ -103,7 +103,7 @@ static void run(worker *w, json task, yard_handler handle, bool stopping) {
 	copy(a.token, sizeof a.token, task, "token");
 	copy(a.type, sizeof a.type, task, "type");
 	if (stopping) {
-		settle(w, &a, "tasks.fail", "\"not_started\":true", "", until);
+		report(w, &a, "tasks.fail", "\"not_started\":true", "", until);
 		return;
 	}
 	char *out = calloc(1, out_max), message[message_max];
@@ -112,10 +112,10 @@ static void run(worker *w, json task, yard_handler handle, bool stopping) {
 	w->running = &a, w->hinted = false;
 	pthread_mutex_unlock(&w->mutex);
 	if (!out || pthread_create(&beating, NULL, beats, w) != 0) abort();
-	bool done = handle(&a, out, out_max) && settle(w, &a, "tasks.complete", "\"result\":", out, until);
+	bool done = handle(&a, out, out_max) && report(w, &a, "tasks.complete", "\"result\":", out, until);
 	if (!done) {
 		json_quote(message, sizeof message, *out ? out : "the result was refused");
-		settle(w, &a, "tasks.fail", "\"error_type\":\"c\",\"message\":", message, until);
+		report(w, &a, "tasks.fail", "\"error_type\":\"c\",\"message\":", message, until);
 	}
 	pthread_mutex_lock(&w->mutex);
 	w->running = NULL;

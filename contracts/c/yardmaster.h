@@ -35,7 +35,7 @@ bool json_in(json value, const char *words);
 // Writes text as a JSON string, cut where there is no room.
 void json_quote(char *out, size_t size, const char *text);
 
-// Connects to NATS_URL, for ever again, as the environment says: with the .creds file of NATS_CREDS, or with the seed
+// Connects to NATS_URL, again whenever the connection breaks, as the environment says: with the .creds file of NATS_CREDS, or with the seed
 // in the file of NATS_NKEY, whose public key is NATS_NKEY_PUBLIC; with TLS to a server whose certificate an authority
 // in NATS_CA has signed, and with the certificate of NATS_CERT and its NATS_KEY. Inboxes are below YARD_INBOX_PREFIX.
 // Why it failed is in nats_GetLastError.
@@ -45,7 +45,7 @@ natsStatus yard_connect(natsConnection **nc);
 natsStatus yard_inbox(char *out, size_t size);
 
 // Asks an endpoint of a domain once. The answer is the caller's to destroy. Where it is an error, its code is copied
-// into `code`, of at least 32 bytes: UNAVAILABLE where nobody is there to answer, UNKNOWN where no answer came.
+// into `code`, of at least 32 bytes: UNAVAILABLE where there is no subscriber to answer, UNKNOWN where no answer came.
 natsMsg *yard_ask(natsConnection *nc, const char *domain, const char *verb, const char *body, int64_t timeout_ms, char *code);
 
 // Writes a request id, a UUID of version 7, into `out`, of at least 37 bytes. A submit that has one may be sent again.

@@ -205,7 +205,7 @@ func (b *bucket) Status(context.Context) (jetstream.KeyValueStatus, error) {
 	return status{info: &jetstream.StreamInfo{State: jetstream.StreamState{LastSeq: b.revision}}}, nil
 }
 
-// locked calls f while nobody else uses the bucket.
+// locked calls f while no one else uses the bucket.
 func (b *bucket) locked(f func()) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

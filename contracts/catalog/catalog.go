@@ -22,7 +22,7 @@ const (
 	rewatchWaitFirst = 100 * time.Millisecond
 	rewatchWaitLast  = 2 * time.Second
 	// lagCheckEvery is how often the watch is compared with the bucket. One that is
-	// behind for as long is begun anew: after a restart of the server, nats.go may
+	// behind for as long is started again: after a restart of the server, nats.go may
 	// take half a minute to notice that its watch is dead.
 	lagCheckEvery = time.Second
 )
@@ -226,7 +226,7 @@ func (c *Catalog) update(e jetstream.KeyValueEntry) {
 	}
 }
 
-// replace stores a state loaded anew and tells of the domains that differ.
+// replace stores a state loaded again and tells of the domains that differ.
 func (c *Catalog) replace(s *state) {
 	old := c.now.Swap(s)
 	names := map[string]bool{}
@@ -339,7 +339,7 @@ func revision(ctx context.Context, kv jetstream.KeyValue) (uint64, error) {
 	return b.StreamInfo().State.LastSeq, nil
 }
 
-// stop ends a watch whose updates nobody reads any more. They are drained, because
+// stop ends a watch whose updates no one reads any more. They are drained, because
 // the watch cannot end while it waits to hand one over.
 func stop(w jetstream.KeyWatcher) {
 	go func() {

@@ -4,7 +4,7 @@
 // Owns: how they are stored, and a copy in memory that follows the bucket, with
 // lookups that take no lock and allocate nothing: every submitted task asks.
 //
-// Never does: judge settings (the frontend does, before it stores them) or fill in
+// Never does: check settings (the frontend does, before it stores them) or fill in
 // defaults.
 //
 // On failure: the copy stays as it is while NATS is away and catches up afterwards.

@@ -70,7 +70,7 @@ func TestAPutReplacesTheRevisionThatItNames(t *testing.T) {
 	refused(t, "a type that is not there", err, fault.Stale, "/type/revision")
 }
 
-// A put whose answer was lost is repeated, and is told the revision of the first try.
+// A put whose answer was lost is repeated, and is answered with the revision of the first try.
 func TestARepeatedPutHasTheRevisionOfTheFirst(t *testing.T) {
 	b, ctx := newBucket(), t.Context()
 	first, err := PutDomain(ctx, b, &yardv1.Domain{Name: "shop"})

@@ -13,7 +13,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 )
 
-// watched is a catalog of a bucket, with what it told of.
+// watched is a catalog of a bucket, with what it reported.
 type watched struct {
 	*Catalog
 	t       *testing.T
@@ -64,12 +64,12 @@ func (w *watched) types(domain string, types ...string) {
 	}
 }
 
-// told checks of which domains it told since the last call.
-func (w *watched) told(what string, want ...string) {
+// reported checks of which domains it reported since the last call.
+func (w *watched) reported(what string, want ...string) {
 	w.t.Helper()
 	synctest.Wait()
 	if !slices.Equal(w.changed, want) {
-		w.t.Errorf("%s: it told of %v, not %v", what, w.changed, want)
+		w.t.Errorf("%s: it reported %v, not %v", what, w.changed, want)
 	}
 	w.changed = nil
 }
@@ -101,24 +101,24 @@ func TestACatalogHasWhatWasThereAndFollows(t *testing.T) {
 		if ty, ok := w.Type("shop", "old"); !ok || ty.Revision != 3 {
 			t.Errorf("%v %v", ty, ok)
 		}
-		w.told("the beginning") // whoever watches reads it anyway
+		w.reported("the beginning") // a watch reads it anyway
 
 		w.types("shop", "mail", "b.c")
-		w.told("two types", "shop", "shop")
+		w.reported("two types", "shop", "shop")
 		if got := names(w.Types("shop")); !slices.Equal(got, []string{"b.c", "mail", "old"}) {
 			t.Errorf("types %v", got)
 		}
 		if _, err := DeleteType(w.t.Context(), w.bucket, "shop", "old", 0); err != nil {
 			t.Fatal(err)
 		}
-		w.told("a deleted type", "shop")
+		w.reported("a deleted type", "shop")
 		if _, ok := w.Type("shop", "old"); ok {
 			t.Error("a deleted type is there")
 		}
 		if _, err := DeleteDomain(w.t.Context(), w.bucket, "bank", 0); err != nil {
 			t.Fatal(err)
 		}
-		w.told("a deleted domain", "bank")
+		w.reported("a deleted domain", "bank")
 		if _, ok := w.Domain("bank"); ok {
 			t.Error("a deleted domain is there")
 		}
@@ -144,7 +144,7 @@ func TestWhatWasReadStays(t *testing.T) {
 func TestWhatIsMalformedChangesNothing(t *testing.T) {
 	watching(t, nil, func(w *watched) {
 		w.put("shop", "a")
-		w.told("the first", "shop", "shop")
+		w.reported("the first", "shop", "shop")
 		w.bucket.locked(func() {
 			for key, value := range map[string]string{
 				topology.DomainKey("shop"): "{", topology.TypeKey("shop", "a"): "nonsense", topology.VersionKey: "x", "other": "{}", "type.": "{}",
@@ -152,7 +152,7 @@ func TestWhatIsMalformedChangesNothing(t *testing.T) {
 				w.bucket.set(key, []byte(value), false)
 			}
 		})
-		w.told("malformed")
+		w.reported("malformed")
 		if _, ok := w.Domain("shop"); !ok || w.Version() != logversion.First {
 			t.Errorf("domain %v, version %d", ok, w.Version())
 		}
@@ -174,11 +174,11 @@ func TestTheVersionNeverGoesDown(t *testing.T) {
 			}
 		}
 		w.bucket.locked(func() { w.bucket.set(topology.VersionKey, []byte("99"), false) })
-		w.told("versions") // they are nobody's domain
+		w.reported("versions") // they are no one's domain
 		if w.Version() != 99 || w.WriteVersion() != logversion.WriteMax() {
 			t.Errorf("version %d, written is %d", w.Version(), w.WriteVersion())
 		}
-		// A watch that begins anew, on a bucket from before, does not lower it either.
+		// A watch that starts again, on a bucket from before, does not lower it either.
 		w.bucket.locked(func() { delete(w.bucket.entries, topology.VersionKey) })
 		w.bucket.endWatches()
 		time.Sleep(noticed)
@@ -189,7 +189,7 @@ func TestTheVersionNeverGoesDown(t *testing.T) {
 	})
 }
 
-// A watch that ended is begun anew, and what was missed is told: each domain that differs, once.
+// A watch that ended is started again, and what was missed is reported: each domain that differs, once.
 func TestAWatchThatEndsIsBegunAnew(t *testing.T) {
 	watching(t, nil, func(w *watched) {
 		w.put("same", "a")
@@ -209,7 +209,7 @@ func TestAWatchThatEndsIsBegunAnew(t *testing.T) {
 		w.bucket.endWatches()
 		time.Sleep(noticed)
 		synctest.Wait()
-		w.told("the new watch", "changed", "gone", "new", "typed")
+		w.reported("the new watch", "changed", "gone", "new", "typed")
 		if got := names(w.Domains()); !slices.Equal(got, []string{"changed", "new", "same", "typed"}) {
 			t.Errorf("domains %v", got)
 		}
@@ -223,12 +223,12 @@ func TestAWatchThatEndsIsBegunAnew(t *testing.T) {
 func TestAWatchThatIsBehindIsBegunAnew(t *testing.T) {
 	watching(t, nil, func(w *watched) {
 		w.put("shop")
-		w.told("while it hears", "shop")
+		w.reported("while it hears", "shop")
 		w.bucket.locked(func() { w.bucket.deaf = true })
 		w.put("missed")
 		time.Sleep(noticed)
 		synctest.Wait()
-		w.told("when it is missed", "missed")
+		w.reported("when it is missed", "missed")
 		// A bucket that was made again begins at 1: it has less than was seen.
 		w.bucket.locked(func() {
 			w.bucket.revision = 0
@@ -236,8 +236,8 @@ func TestAWatchThatIsBehindIsBegunAnew(t *testing.T) {
 		})
 		time.Sleep(noticed)
 		synctest.Wait()
-		w.told("another bucket", "missed", "shop")
-		// What is whole is not begun anew for nothing.
+		w.reported("another bucket", "missed", "shop")
+		// What is whole is not started again for nothing.
 		before := w.bucket.begun()
 		time.Sleep(time.Minute)
 		synctest.Wait()
@@ -283,7 +283,7 @@ func TestAWatchNeedsABucket(t *testing.T) {
 	b.broken = nil
 	ended, end := context.WithCancel(t.Context())
 	end()
-	c, err := Watch(ended, b, nil) // nil: nobody wants to know of changes
+	c, err := Watch(ended, b, nil) // nil: no report of changes
 	if err == nil {
 		c.onChange("shop")
 	} else if !errors.Is(err, context.Canceled) {

@@ -2,7 +2,7 @@
 // public API and back, as JSON or protobuf by content type.
 //
 // Owns: what a content type means, and strictness: unknown fields are refused
-// in both forms. Never does: judge values; that is the frontend's validation.
+// in both forms. Never does: check values; that is the frontend's validation.
 // On failure: a *fault.Error with INVALID_ARGUMENT and the path of the field.
 package codec
 
@@ -90,7 +90,7 @@ func Marshal(ct ContentType, m Message) ([]byte, error) {
 	return b, nil
 }
 
-// Unmarshal reads a response leniently: a client must bear a newer server's fields.
+// Unmarshal reads a response leniently: a client must accept a newer server's fields.
 func Unmarshal(ct ContentType, data []byte, m Message) error {
 	var err error
 	if ct == Protobuf {

@@ -27,21 +27,21 @@ const (
 	NotFound Code = "NOT_FOUND"
 	// AlreadyExists: a live task has this key.
 	AlreadyExists Code = "ALREADY_EXISTS"
-	// Stale: the caller no longer holds the current attempt, or acts on an old version.
+	// Stale: the attempt is no longer current, or the revision is an old one.
 	Stale Code = "STALE"
-	// FailedPrecondition: the thing exists, but not in a state that allows this.
+	// FailedPrecondition: the current state does not allow this.
 	FailedPrecondition Code = "FAILED_PRECONDITION"
-	// ResourceExhausted: a limit is full, or too much is under way; nothing was stored.
+	// ResourceExhausted: a limit is reached; nothing was stored.
 	ResourceExhausted Code = "RESOURCE_EXHAUSTED"
-	// Unavailable: known not to have happened; safe to retry.
+	// Unavailable: it did not happen; safe to retry.
 	Unavailable Code = "UNAVAILABLE"
-	// Unknown: may or may not have happened; repeat it with the token in its detail.
+	// Unknown: it may or may not have happened; repeat it, a submit with its request id.
 	Unknown Code = "UNKNOWN"
 	// PermissionDenied: the caller may not do this.
 	PermissionDenied Code = "PERMISSION_DENIED"
 	// Unimplemented: this version of the engine does not know the verb; nothing happened.
 	Unimplemented Code = "UNIMPLEMENTED"
-	// Internal: a defect of ours.
+	// Internal: a defect of the engine.
 	Internal Code = "INTERNAL"
 )
 

@@ -44,7 +44,7 @@ func check(s string, dots bool) error {
 
 // MatchingShard tells which of the m matching shards serves a tasklist
 // partition: FNV-1a over domain, tasklist and partition. It must be the same
-// in every process and for ever, since Redis keys and stream subjects follow it.
+// in every process and forever, since Redis keys and stream subjects follow it.
 func MatchingShard(domain, tasklist string, tasklistPartition, m int) int {
 	h := fnv.New64a()
 	h.Write([]byte(domain))

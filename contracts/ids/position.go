@@ -4,7 +4,7 @@ package ids
 // priority 1..5 (1 is the most urgent), or Later where the whole batch is delayed.
 type Lane uint8
 
-// The lanes. A lane is a part of a subject, so the values are for ever.
+// The lanes. A lane is a part of a subject, so the values are forever.
 const (
 	LaneLater Lane = 0
 	LaneFirst Lane = 1

@@ -22,7 +22,7 @@ const (
 	// First is the format that records without a number have.
 	First = 1
 	// Fences is the format since which matching shards fence in the log, batches name the shard
-	// that wrote them, and what nobody received expires without cost.
+	// that wrote them, and what no worker received expires without cost.
 	Fences = 2
 	// NotAfter is the format since which an expiry is void that the log takes too late.
 	NotAfter = 3

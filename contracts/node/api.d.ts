@@ -3,53 +3,53 @@
 // The messages of the public API in JSON. A field that may be left out takes its default in a request,
 // and has nothing to say in an answer. Enums may gain values, and answers fields.
 
-/** SubmitRequest (tasks.submit): all tasks are accepted or none. */
+/** SubmitRequest (tasks.submit): either all tasks are accepted or none. */
 export interface SubmitRequest {
   /** 1..1000 tasks. Required. */
   tasks: NewTask[];
-  /** Tasklist of the tasks that name none. */
+  /** The tasklist for tasks that do not name one. */
   tasklist?: string;
-  /** Answer with the finished task; for exactly one task. */
+  /** Answer when the task is finished; only for a single task. */
   wait?: boolean;
-  /** How long to wait for it, ms, 0..60000; only with wait. Default 30000. Past it the answer tells the state so far. */
+  /** How long to wait for it, ms, 0..60000; only with wait. Default 30000. After that the answer has the state so far. */
   wait_ms?: number;
-  /** Names the request: a UUID of version 7 (RFC 9562) that the client makes when it sends it first. A repeat with the same id and the same tasks, through any frontend and within 10 minutes, stores nothing twice and is answered with the same results. Without one a request that got no answer must not be repeated. */
+  /** Identifies the request: a UUID of version 7 (RFC 9562) that the client makes before it sends the request for the first time. A repeat with the same id and the same tasks within 10 minutes, through any frontend, stores nothing twice and gets the same results. Without an id, a request that got no answer must not be repeated. */
   request_id?: string;
-  /** How many times this request has been sent with its id, this time included: 1, then 2 and so on. Who counts gets the quickest way for the first try, and must count every repeat. Default 0: not counted; always safe, and slower in bulk, since such a request shares its write to disk with no other. */
+  /** How many times this request has been sent with its id, this time included: 1, then 2 and so on. A client that counts gets the fastest path for the first try, and must count every repeat. Default 0: not counted; always safe, but slower in bulk, since such a request does not share its write to disk with others. */
   tries?: number;
 }
 
 export interface SubmitResponse {
   /** One per task, in order. */
   results: SubmitResult[];
-  /** With wait: the task as it was when the wait ended. */
+  /** With wait: the task when the wait ended. */
   task?: Task;
-  /** With wait: empty where the wait lasted until the task's end or until its time was over. Else why it ended before: RESOURCE_EXHAUSTED (too many waits, there was no room for this one) or UNAVAILABLE (an owner could not be asked). The task is accepted all the same: ask for its end with tasks.get. */
+  /** With wait: empty if the wait lasted until the task finished or the time was over. Otherwise why it ended early: RESOURCE_EXHAUSTED (too many requests wait already) or UNAVAILABLE (an owner did not answer). The task is accepted in any case: wait for it with tasks.get. */
   wait_code?: string;
-  /** With RESOURCE_EXHAUSTED in wait_code: how long to wait before that, ms. */
+  /** With RESOURCE_EXHAUSTED in wait_code: how long to pause before that, ms. */
   wait_retry_after_ms?: number;
-  /** The server's clock, Unix ms, where the time in `request_id` is more than 1 s off: add the difference to the clock that makes the next ids. Else 0. */
+  /** The server's clock, Unix ms, if the time in `request_id` is more than 1 s off: add the difference to the clock that makes the next ids. Otherwise 0. */
   now_ms?: number;
 }
 
 /** PollRequest (tasks.poll): a worker asks for work. */
 export interface PollRequest {
-  /** Required, but in a request to `tasks.poll.<tasklist>`, where it may be left out and may not differ. */
+  /** Required, except in a request to `tasks.poll.<tasklist>`: there it may be left out, and must not differ. */
   tasklist?: string;
-  /** At most so many tasks, 1..1000. Required. */
+  /** The most tasks to return, 1..1000. Required. */
   max_tasks: number;
-  /** Wait for the first task up to so long, ms, 0..60000. Default 0: answer at once. */
+  /** How long to wait for the first task, ms, 0..60000. Default 0: answer at once. */
   wait_ms?: number;
-  /** Only these types; at most 100. Default: all. The polls of a domain that wait may name 16384 types in all at a matching shard, those that name the same counted once per tasklist; further ones are refused with RESOURCE_EXHAUSTED. */
+  /** Only these types; at most 100. Default: all. The waiting polls of a domain may name 16384 types together at one matching shard; polls of a tasklist with the same types count once. Polls beyond that are rejected with RESOURCE_EXHAUSTED. */
   types?: string[];
-  /** Who asks, for people to read; at most 128 bytes. */
+  /** The worker's name, for people to read; at most 128 bytes. */
   worker?: string;
-  /** Inboxes of polls of this tasklist that were given up, because the connection broke or no answer came: what was sent there in the last 10 s and is not here goes to others at once, and is no failure. At most 16. */
+  /** Inboxes of earlier polls of this tasklist that were abandoned, because the connection broke or no answer came. Tasks sent there in the last 10 s go to other workers at once, and do not count as failures. At most 16. */
   unanswered?: string[];
 }
 
 export interface PollResponse {
-  /** Empty when the wait ended without work. */
+  /** Empty if the wait ended without work. */
   tasks?: PolledTask[];
 }
 
@@ -59,7 +59,7 @@ export interface CompleteRequest {
   tasks: Completion[];
 }
 
-/** OutcomeResponse answers complete, fail, heartbeat and cancel: a verdict each, in order. */
+/** OutcomeResponse answers complete, fail, heartbeat and cancel: one verdict per entry, in order. */
 export interface OutcomeResponse {
   /** One per entry, in order. */
   verdicts: Verdict[];
@@ -77,7 +77,7 @@ export interface HeartbeatRequest {
   tasks: Beat[];
 }
 
-/** CancelRequest (tasks.cancel). A task that does not run is cancelled at once. The worker of one that runs is told by its next heartbeat: if the attempt fails or is lost after that, the task is cancelled; if it completes all the same, the task is completed. */
+/** CancelRequest (tasks.cancel). A task that does not run is cancelled at once. The worker of a running task gets the request with the answer to its next heartbeat. If the attempt then fails or is lost, the task is cancelled; if it completes, the task is completed. */
 export interface CancelRequest {
   /** 1..1000 ids. Required. */
   task_ids: string[];
@@ -98,7 +98,7 @@ export interface GetResponse {
   task: Task;
 }
 
-/** ListRequest (tasks.list): tasks of a domain, newest first, as far as they are at hand: waiting, active, and lately finished. */
+/** ListRequest (tasks.list): the waiting, active and recently finished tasks of a domain, newest first. */
 export interface ListRequest {
   /** Default: all. */
   tasklist?: string;
@@ -106,18 +106,18 @@ export interface ListRequest {
   type?: string;
   /** Only these states. Default: all. */
   states?: TaskState[];
-  /** At most so many, 1..1000. Default 100. Fewer come where they would be more than 400 KiB. */
+  /** The most tasks to return, 1..1000. Default 100. An answer stops at 400 KiB, so a page may have fewer. */
   limit?: number;
-  /** The next_cursor of the answer before, with the same filter. Default: from the newest. */
+  /** The next_cursor of the previous answer, with the same filter. Default: from the newest. */
   cursor?: string;
-  /** Only tasks that have each of these headers with exactly this value; at most 4. Default: all. There is no index of headers: tasks are read until a page is full, but of waiting tasks no more than 10000 for one answer and partition, so that a page may hold few tasks, or none, and have a next_cursor all the same. Since log version 4. */
+  /** Only tasks that have each of these headers with exactly this value; at most 4. Default: all. Headers have no index: tasks are read until a page is full, but at most 10000 waiting tasks for one answer and partition. So a page may hold few tasks, or none, and still have a next_cursor. Since log version 4. */
   headers?: Record<string, string>;
 }
 
 export interface ListResponse {
   /** Without payloads and events. */
   tasks?: Task[];
-  /** Where the next page begins; empty where there is none. */
+  /** Where the next page begins; empty on the last page. */
   next_cursor?: string;
 }
 
@@ -128,31 +128,31 @@ export interface DescribeTasklistRequest {
 }
 
 export interface DescribeTasklistResponse {
-  /** The tasklist asked for. */
+  /** The requested tasklist. */
   tasklist: string;
-  /** Loaded and free to run. */
+  /** Ready to run, in memory. */
   ready?: number;
   /** Granted to workers. */
   running?: number;
-  /** Between two attempts, in memory. */
+  /** Failed and waiting for the next attempt, in memory. */
   backoff?: number;
   /** In the timer store. */
   waiting?: number;
-  /** Still on disk only: log messages (batches of 1..1000 tasks) not yet read. */
+  /** Only on disk so far: log messages (batches of 1..1000 tasks) not yet read. */
   unread_batches?: number;
   /** Age of the oldest ready task, ms. */
   oldest_ready_ms?: number;
-  /** Polls waiting right now. */
+  /** Polls that wait now. */
   waiting_polls?: number;
-  /** Tasks completed since each owner took over. */
+  /** Tasks completed since the current owners took over. */
   completed?: number;
   /** Attempts failed since then. */
   failed?: number;
-  /** Tasks given up since then. */
+  /** Tasks that became dead letters since then. */
   dead?: number;
-  /** Per type that holds slots. */
+  /** One entry per type that holds slots. */
   slots?: SlotUse[];
-  /** How many priorities, of all partitions, go on without this domain: it has more ready tasks there than are held of one. They are unread until workers have taken some of those. */
+  /** How many lanes, of all partitions, the domain lags behind: it has more ready tasks there than are kept in memory. The rest is unread until workers take some of these. */
   lagging_lanes?: number;
   /** Tasks expired since then. */
   expired?: number;
@@ -160,7 +160,7 @@ export interface DescribeTasklistResponse {
 
 /** PutTasklistRequest (tasklists.put) sets or changes the settings of a tasklist. They hold within a second; tasks accepted before keep their priority. */
 export interface PutTasklistRequest {
-  /** Required: the settings as they shall be. */
+  /** Required: the new settings of the tasklist. */
   tasklist: Tasklist;
 }
 
@@ -208,14 +208,14 @@ export interface DeleteTasklistResponse {
   tasklist: Tasklist;
 }
 
-/** PutTypeRequest (types.put) creates or changes a type. A changed limit is in force within a second; tasks accepted before keep their retry policy and timeouts. */
+/** PutTypeRequest (types.put) creates or changes a type. A changed limit takes effect within a second; tasks accepted before keep their retry policy and timeouts. */
 export interface PutTypeRequest {
-  /** Required: the type as it shall be. */
+  /** Required: the new settings of the type. */
   type: TaskType;
 }
 
 export interface PutTypeResponse {
-  /** As it is stored. */
+  /** As stored. */
   type: TaskType;
 }
 
@@ -226,48 +226,48 @@ export interface GetTypeRequest {
 }
 
 export interface GetTypeResponse {
-  /** As it is stored. */
+  /** As stored. */
   type: TaskType;
-  /** Slots of attempts that run now, and of some to come that a matching shard keeps for up to 50 ms more; only where there is a limit. */
+  /** Slots of running attempts, and free ones that a matching shard keeps for up to 50 ms to use again; only if the type has a limit. */
   slots_in_use?: number;
 }
 
 /** ListTypesRequest (types.list): the task types of the domain that have settings. */
 export interface ListTypesRequest {
-  /** At most so many, 1..1000. Default 1000. Fewer come where they would be more than 400 KiB. */
+  /** The most to return, 1..1000. Default 1000. An answer stops at 400 KiB, so a page may have fewer. */
   limit?: number;
-  /** The next_cursor of the answer before. Default: from the first. */
+  /** The next_cursor of the previous answer. Default: from the first. */
   cursor?: string;
 }
 
 export interface ListTypesResponse {
   /** Sorted by name. */
   types?: TaskType[];
-  /** Where the next page begins; empty where there is none. */
+  /** Where the next page begins; empty on the last page. */
   next_cursor?: string;
 }
 
-/** DeleteTypeRequest (types.delete) deletes the settings of a type. Its limit is gone within a second. Tasks of it may still be submitted, with the default policy; those accepted before keep theirs. */
+/** DeleteTypeRequest (types.delete) deletes the settings of a type. Its limit ends within a second. Tasks of this type may still be submitted, with the default policy; those accepted before keep theirs. */
 export interface DeleteTypeRequest {
   /** Required. [A-Za-z0-9_.-]{1,64}. */
   name: string;
-  /** Only this revision of it, else STALE. Default 0: whatever is stored. */
+  /** Delete only this revision, otherwise STALE. Default 0: any revision. */
   revision?: number;
 }
 
 export interface DeleteTypeResponse {
-  /** As it was. */
+  /** As it was stored before. */
   type: TaskType;
 }
 
 /** PutDomainRequest (admin.domains.put) creates or changes a domain. */
 export interface PutDomainRequest {
-  /** Required: the domain as it shall be. */
+  /** Required: the new settings of the domain. */
   domain: Domain;
 }
 
 export interface PutDomainResponse {
-  /** As it is stored, defaults filled in. */
+  /** As stored, with defaults filled in. */
   domain: Domain;
 }
 
@@ -278,22 +278,22 @@ export interface GetDomainRequest {
 }
 
 export interface GetDomainResponse {
-  /** As it is stored. */
+  /** As stored. */
   domain: Domain;
 }
 
 /** ListDomainsRequest (admin.domains.list). */
 export interface ListDomainsRequest {
-  /** At most so many, 1..1000. Default 1000. Fewer come where they would be more than 400 KiB. */
+  /** The most to return, 1..1000. Default 1000. An answer stops at 400 KiB, so a page may have fewer. */
   limit?: number;
-  /** The next_cursor of the answer before. Default: from the first. */
+  /** The next_cursor of the previous answer. Default: from the first. */
   cursor?: string;
 }
 
 export interface ListDomainsResponse {
   /** Sorted by name. */
   domains?: Domain[];
-  /** Where the next page begins; empty where there is none. */
+  /** Where the next page begins; empty on the last page. */
   next_cursor?: string;
 }
 
@@ -301,22 +301,22 @@ export interface ListDomainsResponse {
 export interface DeleteDomainRequest {
   /** Required. [A-Za-z0-9_-]{1,64}. */
   name: string;
-  /** Only this revision of it, else STALE. Default 0: whatever is stored. */
+  /** Delete only this revision, otherwise STALE. Default 0: any revision. */
   revision?: number;
 }
 
 export interface DeleteDomainResponse {
-  /** As it was. */
+  /** As it was stored before. */
   domain: Domain;
 }
 
-/** RetryPolicy says what follows a failed attempt. A field left at 0 takes the task type's value, then the default given here. */
+/** RetryPolicy says what happens after a failed attempt. A field left at 0 takes the task type's value, then the default given here. */
 export interface RetryPolicy {
-  /** Failures until the task goes to the dead letters, 1..10000. Default 5; 1 = no retry. */
+  /** Failures until the task becomes a dead letter, 1..10000. Default 5; 1 = no retry. */
   max_attempts?: number;
   /** Wait after the first failure in ms, 1..86400000. Default 1000. */
   initial_interval_ms?: number;
-  /** Each further wait is this many times longer, 1..100. Default 2. */
+  /** The factor by which each further wait is longer, 1..100. Default 2. */
   backoff?: number;
   /** The longest wait in ms, 1..2592000000 (30 days). Default 600000. */
   max_interval_ms?: number;
@@ -324,27 +324,27 @@ export interface RetryPolicy {
 
 /** NewTask is one task to accept. */
 export interface NewTask {
-  /** What kind of work it is; required. [A-Za-z0-9_.-]{1,64}. */
+  /** The kind of work; required. [A-Za-z0-9_.-]{1,64}. */
   type: string;
-  /** Where it queues. Default: the request's tasklist. [A-Za-z0-9_-]{1,64}. */
+  /** The tasklist it waits in. Default: the request's tasklist. [A-Za-z0-9_-]{1,64}. */
   tasklist?: string;
   /** The input, at most 256 KiB. Default: none. */
   payload?: unknown;
   /** 1 (most urgent) to 5. Default: that of the tasklist, which is 3 where it has no settings. */
   priority?: number;
-  /** Run this many ms after acceptance by the engine's clock, 0..31622400000 (366 days). Excludes run_at_ms. */
+  /** Run this many ms after it is accepted, by the engine's clock, 0..31622400000 (366 days). Not together with run_at_ms. */
   delay_ms?: number;
-  /** Run at this Unix time in ms by the engine's clock; at most 10 s in the past, 366 days ahead. Excludes delay_ms. */
+  /** Run at this Unix time in ms, by the engine's clock; at most 10 s in the past and 366 days ahead. Not together with delay_ms. */
   run_at_ms?: number;
-  /** What follows a failure. Default: the type's. */
+  /** What happens after a failure. Default: the type's. */
   retry?: RetryPolicy;
-  /** An attempt that runs longer has failed, ms, 100..604800000 (7 days). Default: the type's, then 300000. */
+  /** An attempt that runs longer than this counts as failed, ms, 100..604800000 (7 days). Default: the type's, then 300000. */
   start_to_close_ms?: number;
-  /** An attempt silent for longer is taken from its worker, ms, 100..604800000. Default: the type's, then no limit. */
+  /** An attempt without a heartbeat for longer than this is taken from its worker, ms, 100..604800000. Default: the type's, then no limit. */
   heartbeat_timeout_ms?: number;
   /** W3C trace context of this task. Default: the request's traceparent header. */
   traceparent?: string;
-  /** Texts that go with the task, by name, for its worker and to find tasks by: at most 32, and 4096 bytes of names and values in all. A name is [A-Za-z0-9._-]{1,64}, better in lower case; names that begin with yard- are reserved. A value is UTF-8, at most 1024 bytes. They are kept as they are. Since log version 4. */
+  /** Texts that go with the task, by name: its worker gets them, and tasks.list filters by them. At most 32, and at most 4096 bytes of names and values together. A name is [A-Za-z0-9._-]{1,64}, preferably lower case; names that begin with yard- are reserved. A value is UTF-8, at most 1024 bytes. Kept unchanged. Since log version 4. */
   headers?: Record<string, string>;
   /** The task expires if no attempt has begun this long after it was due, or after acceptance if it was due at once, ms, 100..31622400000 (366 days). An attempt that was handed back has not begun. Default: the type's, then no limit. Since log version 5. */
   start_within_ms?: number;
@@ -352,11 +352,11 @@ export interface NewTask {
   finish_within_ms?: number;
 }
 
-/** SubmitResult is what became of one task of a submit. */
+/** SubmitResult is the result for one task of a submit. */
 export interface SubmitResult {
   /** The task's id: 26 characters, sortable by time. */
   task_id: string;
-  /** What was done. Further outcomes may come in later versions; each of them says that the task of this id exists. */
+  /** What was done. Later versions may add outcomes; each of them means that the task with this id exists. */
   outcome: SubmitOutcome;
 }
 
@@ -364,31 +364,31 @@ export interface SubmitResult {
 export interface PolledTask {
   /** The task, for outcomes and heartbeats. */
   task_id: string;
-  /** Fence of this attempt: present it with every outcome and heartbeat. */
+  /** Proof of this attempt: send it with every outcome and heartbeat. */
   token: string;
-  /** What kind of work it is. */
+  /** The kind of work. */
   type: string;
-  /** Where it queued. */
+  /** The tasklist it waited in. */
   tasklist: string;
   /** The input. */
   payload?: unknown;
   /** 1 (most urgent) to 5. */
   priority: number;
-  /** The number of this grant, from 1: one more each time that the task is given to a worker, whatever became of the grant before. */
+  /** The number of this grant, from 1: one more each time the task is given to a worker, however the previous grant ended. */
   attempt: number;
   /** How many attempts have failed so far. */
   failures?: number;
-  /** So many failures send it to the dead letters. */
+  /** The number of failures that makes it a dead letter. */
   max_attempts: number;
-  /** When it was accepted, Unix ms; with a `request_id` the time in that. */
+  /** When it was accepted, Unix ms; with a `request_id`, the time in that id. */
   created_at_ms: number;
-  /** The attempt must be over after this time, ms, counted from when this was sent. A duration, since the worker's clock may be wrong. */
+  /** The attempt must end within this time, ms, counted from when this message was sent. A duration, since the worker's clock may be wrong. */
   timeout_ms: number;
-  /** Heartbeat at least this often, ms; 0 = no need to. */
+  /** Send a heartbeat at least this often, ms; 0 = none needed. */
   heartbeat_timeout_ms?: number;
   /** W3C trace context to continue. */
   traceparent?: string;
-  /** As they were submitted. */
+  /** As submitted. */
   headers?: Record<string, string>;
 }
 
@@ -398,7 +398,7 @@ export interface Completion {
   task_id: string;
   /** Required: the token that came with the task. */
   token: string;
-  /** What `get` shows, at most 256 KiB. Default: none. */
+  /** The output, returned by tasks.get; at most 256 KiB. Default: none. */
   result?: unknown;
 }
 
@@ -410,69 +410,69 @@ export interface Failure {
   token: string;
   /** What happened, for people; at most 4096 bytes. */
   message?: string;
-  /** The kind of error, for programs; at most 128 bytes. */
+  /** The class of error, for programs; at most 128 bytes. */
   error_type?: string;
-  /** Send it to the dead letters at once. Excludes delay_ms. */
+  /** Make it a dead letter at once. Not together with delay_ms. */
   non_retryable?: boolean;
-  /** Wait this long before the next attempt instead of what the policy says, ms, 0..2592000000. Negative is refused; 0 = the policy. */
+  /** Wait this long before the next attempt instead of what the policy says, ms, 0..2592000000. Negative is rejected; 0 = the policy. */
   delay_ms?: number;
-  /** The worker never began it: ready again at once, and no attempt is counted. */
+  /** The worker never started it: it is ready again at once, and no failure is counted. */
   not_started?: boolean;
 }
 
-/** Beat is one sign of life of an attempt. */
+/** Beat is one heartbeat of an attempt. */
 export interface Beat {
   /** Required. */
   task_id: string;
   /** Required: the token that came with the task. */
   token: string;
-  /** What `get` shows while it runs; at most 4096 bytes. Default: keep the last. */
+  /** Progress, returned by tasks.get while it runs; at most 4096 bytes. Default: keep the last. */
   progress?: unknown;
 }
 
-/** Verdict is what became of one entry of a request. */
+/** Verdict is the result for one entry of a request. */
 export interface Verdict {
-  /** The entry's task. */
+  /** The task of the entry. */
   task_id: string;
   /** OK, STALE (no longer the current attempt), NOT_FOUND, FAILED_PRECONDITION, UNKNOWN (repeat the entry). */
   code: string;
-  /** Why, where it is not OK. */
+  /** The reason, if the code is not OK. */
   message?: string;
-  /** Heartbeat: the worker shall stop; the task was cancelled. Cancel: the running worker was told. */
+  /** Heartbeat: the task was cancelled, and the worker must stop. Cancel: the task runs, and its worker is notified. */
   cancel_requested?: boolean;
-  /** Heartbeat: the attempt is taken from its worker after this time without another one, ms, counted from when this was sent; at the end of the attempt's time if that is sooner. */
+  /** Heartbeat: the attempt is taken from its worker if no other heartbeat comes within this time, ms, counted from when this was sent; or at the attempt's deadline, if that is sooner. */
   lease_ms?: number;
 }
 
-/** CancelHint is published, as JSON and without a reply, on the subject hint.cancel of a domain when running tasks of it were cancelled. It may get lost, and whoever may publish there can make one up: a worker that runs such a task sends a heartbeat at once, whose answer says whether it shall stop. */
+/** CancelHint is published, as JSON and without a reply, on the subject hint.cancel of a domain when running tasks of that domain are cancelled. It may get lost, and it is not proof: any client that may publish there can send one. A worker that runs such a task sends a heartbeat at once; the answer says whether to stop. */
 export interface CancelHint {
   /** 1..1000. */
   task_ids: string[];
 }
 
-/** Task is all that is known of a task. */
+/** Task is everything known about a task. */
 export interface Task {
   /** 26 characters. */
   task_id: string;
-  /** Whose it is. */
+  /** The domain it belongs to. */
   domain: string;
-  /** Where it queues. */
+  /** The tasklist it waits in. */
   tasklist: string;
-  /** What kind of work it is. */
+  /** The kind of work. */
   type: string;
   /** 1 (most urgent) to 5. */
   priority: number;
-  /** Where it stands. */
+  /** Its current state. */
   state: TaskState;
   /** The input. */
   payload?: unknown;
   /** Of a completed task. */
   result?: unknown;
-  /** The last one of the running attempt. */
+  /** The last progress of the running attempt. */
   progress?: unknown;
   /** Attempts that failed. */
   failures?: number;
-  /** Times it was granted. */
+  /** How many times it was given to a worker. */
   grants?: number;
   /** When it was accepted, Unix ms. */
   created_at_ms: number;
@@ -484,7 +484,7 @@ export interface Task {
   error_message?: string;
   /** The last failure, for programs. */
   error_type?: string;
-  /** Who runs it. */
+  /** The worker that runs it. */
   worker?: string;
   /** It was cancelled while running, and its worker has not stopped yet. */
   cancel_requested?: boolean;
@@ -492,7 +492,7 @@ export interface Task {
   events?: TaskEvent[];
   /** W3C trace context of the task. */
   traceparent?: string;
-  /** As they were submitted. */
+  /** As submitted. */
   headers?: Record<string, string>;
   /** It expires unless an attempt has begun by then, Unix ms; 0 = never, or not yet read. */
   start_by_ms?: number;
@@ -504,15 +504,15 @@ export interface Task {
 export interface TaskEvent {
   /** What happened. */
   kind: TaskEventKind;
-  /** When the log had it, Unix ms. */
+  /** When the log stored it, Unix ms. */
   at_ms: number;
   /** Which grant it belongs to; 0 = none. */
   grant?: number;
-  /** Who ran it. */
+  /** The worker that ran it. */
   worker?: string;
   /** Error or reason, for people. */
   message?: string;
-  /** The kind of error, for programs. */
+  /** The class of error, for programs. */
   error_type?: string;
   /** Parked or failed: when it is due again, Unix ms. */
   due_at_ms?: number;
@@ -526,7 +526,7 @@ export interface Domain {
   description?: string;
   /** How long finished tasks are kept, ms, 900000..31622400000. Default 604800000 (7 days). */
   retention_ms?: number;
-  /** Changes with every put; the server sets it. In a put, 0 (default) means: whatever is stored. Another number means: only in place of this revision, else STALE. */
+  /** Changes with every put; the server sets it. In a put, 0 (default) means: replace any revision. Another number means: replace only this revision, otherwise STALE. */
   revision?: number;
 }
 
@@ -534,15 +534,15 @@ export interface Domain {
 export interface TaskType {
   /** Required. [A-Za-z0-9_.-]{1,64}. */
   name: string;
-  /** What follows a failure. */
+  /** What happens after a failure. */
   retry?: RetryPolicy;
-  /** An attempt that runs longer has failed, ms, 100..604800000. Default 300000. */
+  /** An attempt that runs longer than this counts as failed, ms, 100..604800000. Default 300000. */
   start_to_close_ms?: number;
-  /** An attempt silent for longer is taken from its worker, ms, 100..604800000. Default 0: no heartbeat needed. */
+  /** An attempt without a heartbeat for longer than this is taken from its worker, ms, 100..604800000. Default 0: no heartbeat needed. */
   heartbeat_timeout_ms?: number;
-  /** At most so many attempts of this type run at once in the domain, on any number of nodes, 1..1000000. Default 0: no limit. */
+  /** The most attempts of this type that run at once in the domain, on all nodes together, 1..1000000. Default 0: no limit. */
   max_concurrency?: number;
-  /** Changes with every put; the server sets it. In a put, 0 (default) means: whatever is stored. Another number means: only in place of this revision, else STALE. */
+  /** Changes with every put; the server sets it. In a put, 0 (default) means: replace any revision. Another number means: replace only this revision, otherwise STALE. */
   revision?: number;
   /** A task expires if no attempt has begun this long after it was due, ms, 100..31622400000 (366 days). Default 0: never. Since log version 5. */
   start_within_ms?: number;
@@ -578,13 +578,13 @@ export interface ListedTasklist {
   waiting?: number;
 }
 
-/** SlotUse tells how full one concurrency limit is. */
+/** SlotUse says how much of one concurrency limit is in use. */
 export interface SlotUse {
   /** The task type. */
   type: string;
-  /** Slots of attempts that run now, and of some to come that a matching shard keeps for up to 50 ms more. */
+  /** Slots of running attempts, and free ones that a matching shard keeps for up to 50 ms to use again. */
   in_use?: number;
-  /** Slots in all. */
+  /** The limit. */
   limit: number;
 }
 
@@ -594,7 +594,7 @@ export type SubmitOutcome =
   | (string & {});
 
 export type TaskEventKind =
-  /** Accepted: the log had it. */
+  /** Accepted: stored in the log. */
   | "submitted"
   /** Moved into the timer store until its due time. */
   | "parked"
@@ -608,13 +608,13 @@ export type TaskEventKind =
   | "failed"
   /** The worker exceeded start_to_close: a failure. */
   | "timed_out"
-  /** The worker fell silent or went away: ready again, no failure counted. */
+  /** The worker stopped sending heartbeats or went away: ready again, no failure counted. */
   | "lost"
-  /** The worker gave it back unstarted, or it may never have reached one: no failure counted. */
+  /** The worker gave it back unstarted, or it may not have reached any worker: no failure counted. */
   | "handed_back"
-  /** Cancelled while it ran; the worker is told. */
+  /** Cancelled while it ran; the worker is notified. */
   | "cancel_requested"
-  /** Withdrawn for good. */
+  /** Cancelled; it will not run. */
   | "cancelled"
   /** Out of attempts, or failed for good. */
   | "dead"
@@ -631,13 +631,13 @@ export type TaskState =
   | "ready"
   /** Granted to a worker. */
   | "running"
-  /** Failed, waiting for the next attempt. */
+  /** Failed; waits for the next attempt. */
   | "backoff"
   /** A worker finished it. */
   | "completed"
-  /** Out of attempts, or failed for good: in the dead letters. */
+  /** Out of attempts, or failed for good: a dead letter. */
   | "dead"
-  /** Somebody withdrew it. */
+  /** Cancelled by a client. */
   | "cancelled"
   /** Not begun or not completed in the time that it had (start_within_ms, finish_within_ms). Since log version 5. */
   | "expired"
@@ -653,21 +653,21 @@ export type Code =
   | "NOT_FOUND"
   /** A live task has this key. */
   | "ALREADY_EXISTS"
-  /** The caller no longer holds the current attempt, or acts on an old version. */
+  /** The attempt is no longer current, or the revision is an old one. */
   | "STALE"
-  /** The thing exists, but not in a state that allows this. */
+  /** The current state does not allow this. */
   | "FAILED_PRECONDITION"
-  /** A limit is full, or too much is under way; nothing was stored. */
+  /** A limit is reached; nothing was stored. */
   | "RESOURCE_EXHAUSTED"
-  /** Known not to have happened; safe to retry. */
+  /** It did not happen; safe to retry. */
   | "UNAVAILABLE"
-  /** May or may not have happened; repeat it with the token in its detail. */
+  /** It may or may not have happened; repeat it, a submit with its request id. */
   | "UNKNOWN"
   /** The caller may not do this. */
   | "PERMISSION_DENIED"
   /** This version of the engine does not know the verb; nothing happened. */
   | "UNIMPLEMENTED"
-  /** A defect of ours. */
+  /** A defect of the engine. */
   | "INTERNAL"
   | (string & {});
 
@@ -678,7 +678,7 @@ export interface ErrorBody {
   message: string;
   /** The field at fault as a JSON pointer. */
   path?: string;
-  /** What a program may need. */
+  /** Details for programs. */
   detail?: Record<string, string>;
   /** How long to wait before a retry, ms. */
   retry_after_ms?: number;
@@ -686,23 +686,23 @@ export interface ErrorBody {
 
 /** The verbs of a domain: the subject is yard.v1.<domain>.<verb>. */
 export interface Verbs {
-  /** Accept 1 to 1000 tasks, all or none. */
+  /** Submit 1 to 1000 tasks; all are accepted or none. */
   "tasks.submit": { request: SubmitRequest; response: SubmitResponse };
   /** Get up to `max_tasks` tasks of a tasklist, waiting for the first one. */
   "tasks.poll": { request: PollRequest; response: PollResponse };
-  /** Tell of attempts that succeeded. */
+  /** Report attempts that succeeded. */
   "tasks.complete": { request: CompleteRequest; response: OutcomeResponse };
-  /** Tell of attempts that failed, or were never begun. */
+  /** Report attempts that failed, or were never started. */
   "tasks.fail": { request: FailRequest; response: OutcomeResponse };
-  /** Keep attempts alive, tell of their progress, and learn of cancels. */
+  /** Extend attempts, report their progress, and learn of cancels. */
   "tasks.heartbeat": { request: HeartbeatRequest; response: OutcomeResponse };
   /** Cancel tasks by id. */
   "tasks.cancel": { request: CancelRequest; response: OutcomeResponse };
-  /** Tell all of one task, with its whole history; may wait for its end. */
+  /** Get one task with its whole history; may wait until it is finished. */
   "tasks.get": { request: GetRequest; response: GetResponse };
   /** Find tasks of the domain, newest first. */
   "tasks.list": { request: ListRequest; response: ListResponse };
-  /** Tell how a tasklist is doing. A tasklist exists by being used. */
+  /** Get the numbers of a tasklist. A tasklist exists as soon as it is used. */
   "tasklists.describe": { request: DescribeTasklistRequest; response: DescribeTasklistResponse };
   /** Set or change the settings of a tasklist: what it is for, the priority of tasks that name none. */
   "tasklists.put": { request: PutTasklistRequest; response: PutTasklistResponse };
@@ -714,11 +714,11 @@ export interface Verbs {
   "tasklists.delete": { request: DeleteTasklistRequest; response: DeleteTasklistResponse };
   /** Create or change a task type of the domain: retry, timeouts, concurrency limit. */
   "types.put": { request: PutTypeRequest; response: PutTypeResponse };
-  /** Tell of a task type and how full its limit is. */
+  /** Get a task type and how much of its limit is in use. */
   "types.get": { request: GetTypeRequest; response: GetTypeResponse };
-  /** Tell of the task types of the domain that have settings. */
+  /** List the task types of the domain that have settings. */
   "types.list": { request: ListTypesRequest; response: ListTypesResponse };
-  /** Delete the settings of a task type. Its tasks go on without them. */
+  /** Delete the settings of a task type. Its tasks continue without them. */
   "types.delete": { request: DeleteTypeRequest; response: DeleteTypeResponse };
 }
 
@@ -726,10 +726,10 @@ export interface Verbs {
 export interface AdminVerbs {
   /** Create or change a domain. */
   "domains.put": { request: PutDomainRequest; response: PutDomainResponse };
-  /** Tell of one domain. */
+  /** Get one domain. */
   "domains.get": { request: GetDomainRequest; response: GetDomainResponse };
-  /** Tell of all domains. */
+  /** List all domains. */
   "domains.list": { request: ListDomainsRequest; response: ListDomainsResponse };
-  /** Delete a domain that holds no unfinished task, its task types and the settings of its tasklists. */
+  /** Delete a domain without unfinished tasks, its task types and the settings of its tasklists. */
   "domains.delete": { request: DeleteDomainRequest; response: DeleteDomainResponse };
 }

@@ -67,9 +67,9 @@ export async function work(client, tasklist, handlers, { stop, concurrency = 10,
     held.set(task.task_id, mine);
     try {
       const result = await handle(task.payload, { task, signal: mine.abort.signal, progress });
-      await client.settle(task, "tasks.complete", { result }, until);
+      await client.report(task, "tasks.complete", { result }, until);
     } catch (error) {
-      await client.settle(task, "tasks.fail", failureOf(error, mine.abort.signal.reason), until);
+      await client.report(task, "tasks.fail", failureOf(error, mine.abort.signal.reason), until);
     }
     clearInterval(beats);
     clearTimeout(deadline);
@@ -90,7 +90,7 @@ export async function work(client, tasklist, handlers, { stop, concurrency = 10,
     if (client.nc.isClosed()) throw answer;
     for (const task of Array.isArray(answer) ? answer : []) {
       const handle = stop.aborted ? undefined : handlers[task.type];
-      const ended = handle ? run(task, handle) : client.settle(task, "tasks.fail", { message: "the worker stops", not_started: true }, asked + outcomeGrace);
+      const ended = handle ? run(task, handle) : client.report(task, "tasks.fail", { message: "the worker stops", not_started: true }, asked + outcomeGrace);
       running.add(ended);
       ended.finally(() => (running.delete(ended), changed()));
     }

@@ -10,7 +10,7 @@ import { RequestError, connect, createInbox, credsAuthenticator, nkeyAuthenticat
 const askTimeout = 12_000; // ms; the engine itself answers within 10 s
 const submitTime = 30_000; // ms that a submit is repeated for
 
-/** What a submit is repeated after: nothing was stored, or nobody can tell. */
+/** What a submit is repeated after: nothing was stored, or this is unknown. */
 const passing = ["UNAVAILABLE", "RESOURCE_EXHAUSTED", "UNKNOWN"];
 const pollGrace = 5_000; // ms after its wait that a poll's answer may come
 const withdrawIn = 2_000; // ms that it takes at most to take a poll back
@@ -28,9 +28,9 @@ export const outcomeGrace = 60_000;
 export const over = ["STALE", "NOT_FOUND", "FAILED_PRECONDITION"];
 
 /** What ends the repeats of an outcome. They are harmless after anything else, a code of a later version too. */
-const settled = ["OK", ...over, "INVALID_ARGUMENT", "PERMISSION_DENIED", "UNIMPLEMENTED"];
+const final = ["OK", ...over, "INVALID_ARGUMENT", "PERMISSION_DENIED", "UNIMPLEMENTED"];
 
-/** An error that the engine answered with; UNAVAILABLE too where nobody is there to answer. */
+/** An error that the engine answered with; UNAVAILABLE too where there is no subscriber to answer. */
 export class Refusal extends Error {
   /** @param {ErrorBody} body */
   constructor(body) {
@@ -55,7 +55,7 @@ export function pause(tries, error) {
 }
 
 /**
- * Where to connect to and as whom, from the environment, as the yard command has it: NATS_URL; and for a sealed
+ * Where to connect to, and as which user, from the environment, as the yard command has it: NATS_URL; and for a sealed
  * cluster NATS_NKEY (path of a seed) or NATS_CREDS (path of a .creds file), YARD_INBOX_PREFIX (where its user's answers
  * come), NATS_CA (path), and NATS_CERT and NATS_KEY (paths) where the server wants a certificate.
  */
@@ -91,7 +91,7 @@ const absent = () => new Refusal({ code: "UNAVAILABLE", message: "no frontend ru
 export class Client {
   /** Inboxes of the polls that were given up, until the engine knows. @type {string[]} */
   #unanswered = [];
-  /** How far the engine's clock is ahead of ours, ms, once it has told. */
+  /** How far the engine's clock is ahead of ours, ms, once it is known. */
   #ahead = 0;
   /** What ends the polls under way when the connection breaks. @type {Set<() => void>} */
   #broken = new Set();
@@ -188,7 +188,7 @@ export class Client {
    * @param {number} until by Date.now()
    * @returns {Promise<Code | "OK">}
    */
-  async settle({ task_id, token }, verb, outcome, until) {
+  async report({ task_id, token }, verb, outcome, until) {
     const refused = () => Object.assign(new Error("the result was refused"), { nonRetryable: true });
     if (JSON.stringify(outcome).length > resultMax) throw refused();
     for (let tries = 1; Date.now() < until; await pause(tries++)) {
@@ -197,7 +197,7 @@ export class Client {
         (error) => (error instanceof Refusal ? error.code : "UNKNOWN"),
       );
       if (code === "INVALID_ARGUMENT" && verb === "tasks.complete") throw refused();
-      if (settled.includes(code)) return code;
+      if (final.includes(code)) return code;
     }
     return "UNKNOWN";
   }
@@ -230,7 +230,7 @@ export class Client {
     const inbox = createInbox(this.inboxPrefix);
     const answers = this.nc.subscribe(inbox, { max: 1 });
     const end = () => answers.unsubscribe();
-    // The server is done with the subscription when drain ends: an answer is here by then, or will find nobody.
+    // The server is done with the subscription when drain ends: an answer is here by then, or will find no one.
     const withdraw = () => {
       answers.drain().catch(end);
       setTimeout(end, withdrawIn).unref();

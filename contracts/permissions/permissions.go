@@ -58,7 +58,7 @@ const (
 )
 
 // service is what all services do: they answer each other and operators' questions about their
-// health, are micro services, show a heartbeat, and watch the domains.
+// health, are micro services, send a heartbeat, and watch the domains.
 func (l *lists) service(r Role) {
 	l.publish(anyService, anyOperator)
 	l.publish(topology.BucketSubject(topology.MembersBucket, topology.MemberKeys(string(r))))
@@ -160,7 +160,7 @@ func (l *lists) provisioner(n topology.Partitioning) {
 	for _, s := range names {
 		l.publish(api("STREAM.INFO", s), api("STREAM.CREATE", s), api("STREAM.UPDATE", s))
 	}
-	for m := range n.Matching { // one that is offline is made anew
+	for m := range n.Matching { // one that is offline is created again
 		l.publish(api("STREAM.DELETE", topology.MatchingStream(m)))
 	}
 	l.publish(streamNames) // which exist, though they do not answer

@@ -118,7 +118,7 @@ func TestUsers(t *testing.T) {
 	}
 }
 
-// A user that was not read from text is judged all the same: a wildcard in its domain would reach others.
+// A user that was not read from text is checked all the same: a wildcard in its domain would reach others.
 func TestI14_WildcardsAreNoNames(t *testing.T) {
 	for _, u := range []permissions.User{
 		{Role: permissions.Admin, Domain: "*", Name: "a"},

@@ -119,7 +119,7 @@ func (u User) String() string {
 }
 
 // Inbox is the inbox prefix that the user connects with, without its last dot.
-// Nobody else may subscribe below it.
+// No one else may subscribe below it.
 func (u User) Inbox() string {
 	switch {
 	case u.Role.Tenant():

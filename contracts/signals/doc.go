@@ -1,5 +1,5 @@
-// Package signals names what the services tell about themselves: every metric, and
-// every key that log lines, spans and metrics have in common.
+// Package signals names what the services report about themselves: every metric, and
+// every key that log lines, spans and metrics share.
 //
 // Owns: the names, units, attributes and meaning of metrics (METRICS.md is made from
 // them), and the one list of keys.

@@ -1,6 +1,6 @@
 package signals
 
-// What the frontend tells.
+// The metrics of the frontend.
 var (
 	Requests = Metric{
 		Name: "yardmaster.requests.received", Kind: Counter, Unit: "{request}", Attributes: []string{Verb},
@@ -9,7 +9,7 @@ var (
 	RequestsFailed = Metric{
 		Name: "yardmaster.requests.failed", Kind: Counter, Unit: "{request}", Attributes: []string{Verb, Code},
 		Tells: "Requests answered with an error.",
-		Worry: "INTERNAL: always. UNAVAILABLE, UNKNOWN: outside of outages. RESOURCE_EXHAUSTED: the cluster or a quota is too small",
+		Worry: "INTERNAL: always. UNAVAILABLE, UNKNOWN: outside outages. RESOURCE_EXHAUSTED: the cluster or a quota is too small",
 	}
 	TasksAccepted = Metric{
 		Name: "yardmaster.submit.tasks", Kind: Counter, Unit: "{task}", Attributes: []string{Domain, Tasklist},
@@ -22,26 +22,26 @@ var (
 	}
 	SubmitMessages = Metric{
 		Name: "yardmaster.submit.messages", Kind: Counter, Unit: "{message}",
-		Tells: "Messages of accepted tasks stored in the log: tasks by messages is how large group commits are.",
-		Worry: "as many as tasks under load: each task pays for a sync of its own",
+		Tells: "Messages of accepted tasks stored in the log. Tasks divided by messages is the size of a group commit.",
+		Worry: "as many as tasks under load: each task costs its own sync to disk",
 	}
 	AppendFailures = Metric{
 		Name: "yardmaster.submit.append_failures", Kind: Counter, Unit: "{append}",
-		Tells: "Appends of tasks to the log that failed, those of their repetitions included.",
-		Worry: "a rate while NATS is well",
+		Tells: "Appends of tasks to the log that failed, retries included.",
+		Worry: "a rate while NATS is healthy",
 	}
 	SubmitsUnknown = Metric{
 		Name: "yardmaster.submit.unknown_outcomes", Kind: Counter, Unit: "{request}",
 		Tells: "Submits answered UNKNOWN: the log did not say whether it stored them.",
-		Worry: "outside of outages",
+		Worry: "outside outages",
 	}
 	OutcomeMessages = Metric{
 		Name: "yardmaster.outcome.messages", Kind: Counter, Unit: "{message}",
-		Tells: "Messages of outcomes, heartbeats and cancels sent to the log, their repetitions included.",
+		Tells: "Messages of outcomes, heartbeats and cancels sent to the log, retries included.",
 	}
 	OutcomeResends = Metric{
 		Name: "yardmaster.outcome.resends", Kind: Counter, Unit: "{message}",
-		Tells: "Those of them that were sent again, since no verdict came.",
+		Tells: "Messages of outcomes, heartbeats and cancels sent again because no verdict came.",
 		Worry: "a rate: history partitions are slow, or have no owner",
 	}
 	OutcomeVerdicts = Metric{
@@ -50,16 +50,16 @@ var (
 	}
 	PollsForwarded = Metric{
 		Name: "yardmaster.poll.forwarded", Kind: Counter, Unit: "{poll}",
-		Tells: "Polls sent on to matching, their repetitions included.",
+		Tells: "Polls forwarded to matching, retries included.",
 	}
 	PollsWithoutOwner = Metric{
 		Name: "yardmaster.poll.without_owner", Kind: Counter, Unit: "{poll}",
-		Tells: "Polls that found no owner of their shard; each is sent again.",
+		Tells: "Polls whose shard had no owner; each is sent again.",
 		Worry: "a rate that lasts: matching is down",
 	}
 	PollsOwnerReplaced = Metric{
 		Name: "yardmaster.poll.owner_replaced", Kind: Counter, Unit: "{poll}",
-		Tells: "Polls answered empty, since another node took over the shard that had them.",
+		Tells: "Polls answered empty because another node took over their shard.",
 	}
 )
 

@@ -1,6 +1,6 @@
 package signals
 
-// What history tells.
+// The metrics of history.
 var (
 	SubmitMessagesRead = Metric{
 		Name: "yardmaster.history.submit_messages.read", Kind: Counter, Unit: "{message}",
@@ -20,22 +20,22 @@ var (
 	}
 	EventsRefused = Metric{
 		Name: "yardmaster.history.events.refused", Kind: Counter, Unit: "{event}",
-		Tells: "Those of them that changed nothing: the task was another attempt's, or at its end.",
+		Tells: "Events that changed nothing: the attempt was no longer current, or the task had ended.",
 		Worry: "a large share of all events: workers are slower than their timeouts",
 	}
 	TriggersSent = Metric{
 		Name: "yardmaster.history.triggers.sent", Kind: Counter, Unit: "{trigger}",
-		Tells: "Hints to matching that a task is ready.",
+		Tells: "Triggers sent to matching: each says that a task is ready.",
 	}
 	TriggersResent = Metric{
 		Name: "yardmaster.history.triggers.resent", Kind: Counter, Unit: "{trigger}",
-		Tells: "Hints that were sent again, since polls wait and the task did not start.",
+		Tells: "Triggers sent again, since polls wait and the task did not start.",
 		Worry: "a rate that lasts: hints or tables are lost",
 	}
 	TaskWait = Metric{
 		Name: "yardmaster.task.wait.duration", Kind: Histogram, Unit: Seconds, Attributes: []string{Domain, Tasklist}, Buckets: long(),
-		Tells: "From ready to started: how long a task waited for a worker and for its limits. Each attempt counts.",
-		Worry: "when it grows: too few workers, or a limit is full",
+		Tells: "From ready to started: how long a task waited for a worker and for its limits, per attempt.",
+		Worry: "it grows: too few workers, or a limit is full",
 	}
 	AttemptsGranted = Metric{
 		Name: "yardmaster.history.attempts.granted", Kind: Counter, Unit: "{attempt}",
@@ -43,7 +43,7 @@ var (
 	}
 	AttemptsTakenBack = Metric{
 		Name: "yardmaster.history.attempts.taken_back", Kind: Counter, Unit: "{attempt}",
-		Tells: "Attempts taken back, since their answer reached nobody.",
+		Tells: "Attempts taken back because the worker did not receive the answer.",
 		Worry: "a rate: workers leave without ending their polls",
 	}
 	TasksArchived = Metric{
@@ -56,31 +56,31 @@ var (
 	}
 	TasksCarried = Metric{
 		Name: "yardmaster.history.tasks.carried", Kind: Counter, Unit: "{task}",
-		Tells: "Old tasks written again at the log's end, so that its beginning can be forgotten.",
+		Tells: "Old tasks rewritten at the end of the log, so that its start can be purged.",
 	}
 	SubmitMessagesPassedOver = Metric{
 		Name: "yardmaster.history.submit_messages.skipped", Kind: Counter, Unit: "{message}",
-		Tells: "Messages of submits that a lane's reader left to the reader of a domain with too many ready tasks.",
+		Tells: "Messages of submits that a lane's reader skipped: the domain has too many ready tasks and a reader of its own.",
 		Worry: "a rate for hours: a domain floods and has too few workers",
 	}
 	DomainsLagging = Metric{
 		Name: "yardmaster.history.domains.lagging", Kind: Gauge, Unit: "{domain}", Attributes: []string{Partition},
-		Tells: "Domains that have too many ready tasks of a priority and are read apart; the others go on.",
+		Tells: "Domains that have too many ready tasks of a priority and are read separately; other domains are not delayed.",
 		Worry: "more than 0 for hours: they have too few workers",
 	}
 	WriteRetries = Metric{
 		Name: "yardmaster.history.write.retries", Kind: Counter, Unit: "{write}",
-		Tells: "Writes of owners repeated after a failure.",
-		Worry: "a rate while NATS is well",
+		Tells: "Writes of partition owners repeated after a failure.",
+		Worry: "a rate while NATS is healthy",
 	}
 	RecordsQuarantined = Metric{
 		Name: "yardmaster.history.records.malformed", Kind: Counter, Unit: "{record}",
-		Tells: "Records that cannot be read and were put into quarantine.",
+		Tells: "Records that could not be read and were put into quarantine.",
 		Worry: "any: see `yard quarantine list`",
 	}
 	StorageFull = Metric{
 		Name: "yardmaster.history.storage.full", Kind: Gauge, Attributes: []string{Partition},
-		Tells: "1 while the partition's log takes no tasks, since its storage is down to the reserve.",
+		Tells: "1 while the partition's log accepts no tasks because its storage is down to the reserve.",
 		Worry: "1",
 	}
 )

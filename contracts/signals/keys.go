@@ -3,13 +3,13 @@ package signals
 // The keys of log lines and of metrics' attributes: a log line has no other (e2e/tidy). Spans have the same ones behind
 // SpanPrefix: domain in a log line is yardmaster.domain in a span.
 const (
-	// Service is the service that speaks: frontend, history, matching or timer.
+	// Service is the service that writes the line: frontend, history, matching or timer.
 	Service = "service"
 	// Node is the process's name among the members.
 	Node = "node"
 	// Domain is the tenant.
 	Domain = "domain"
-	// Tasklist is the queue of a task.
+	// Tasklist is the tasklist of a task.
 	Tasklist = "tasklist"
 	// Type is the type of a task.
 	Type = "type"
@@ -21,7 +21,7 @@ const (
 	Partition = "partition"
 	// Shard is the number of a matching shard, from 0.
 	Shard = "shard"
-	// Epoch is the number of an ownership.
+	// Epoch is the number of an owner.
 	Epoch = "epoch"
 	// Stream is the name of a JetStream stream.
 	Stream = "stream"
@@ -29,32 +29,32 @@ const (
 	Subject = "subject"
 	// Sequence is the number of a message in its stream.
 	Sequence = "sequence"
-	// Tasks is how many tasks something is about.
+	// Tasks is a number of tasks.
 	Tasks = "tasks"
 	// Verb is a verb of the API, such as tasks.submit.
 	Verb = "verb"
-	// Code is a code of the API, such as NOT_FOUND; OK where nothing failed.
+	// Code is a code of the API, such as NOT_FOUND; OK if nothing failed.
 	Code = "code"
 	// Operation is what a server was asked to do.
 	Operation = "operation"
-	// Reason is why something waits, ended or was set apart.
+	// Reason is why something waits, ended or was put into quarantine.
 	Reason = "reason"
 	// Limit is a limit's name.
 	Limit = "limit"
-	// Worker is what a worker calls itself.
+	// Worker is the name of a worker.
 	Worker = "worker"
 )
 
-// Keys of log lines alone.
+// Keys of log lines only.
 const (
 	Error = "error"
-	// Duration is how long something took, or has taken so far; RetryIn after how long it is tried again.
+	// Duration is how long something took, or has taken so far; RetryIn is the pause before the next try.
 	Duration = "duration"
 	RetryIn  = "retry_in"
-	// Panic is what a program panicked with, Stack where.
+	// Panic is the value of a panic, Stack its place.
 	Panic = "panic"
 	Stack = "stack"
-	// What something is about, by number.
+	// Numbers of things.
 	Attempts, Domains, Events, Hints, Dropped, Bytes = "attempts", "domains", "events", "hints", "dropped", "bytes"
 	Asked, Sent                                      = "asked", "sent"
 	HistoryPartitions, MatchingShards                = "history_partitions", "matching_shards"
@@ -65,16 +65,16 @@ const (
 	Server, Address, URL, Key, Bucket, Reply, Consumer, Source = "server", "address", "url", "key", "bucket", "reply", "consumer", "source"
 	// Nodes are the live ones, Candidates those that may serve.
 	Nodes, Candidates = "nodes", "candidates"
-	// A program: its version and revision, the file that it is, what it wrote, whether it stopped as it should, how it
-	// exited, how many of its kind may run at once.
+	// A program: its version and revision, its file, its output, whether it stopped cleanly, its exit status, how many
+	// may run at once.
 	Version, Revision, Binary, Output, Clean = "version", "revision", "binary", "output", "clean"
 	Status, Concurrency                      = "status", "concurrency"
-	// Settings are what a stream's settings differ in.
+	// Settings are the settings of a stream that differ.
 	Settings = "settings"
-	// Skew is how far a clock is ahead; GiveOrTake by how much that may be wrong.
+	// Skew is how far a clock is ahead; GiveOrTake is the error of that measure.
 	Skew, GiveOrTake = "skew", "give_or_take"
 )
 
-// SpanPrefix is before the keys above in spans, as OpenTelemetry asks of names that
-// are a program's own.
+// SpanPrefix precedes the keys above in spans, as OpenTelemetry requires of names that
+// are not its own.
 const SpanPrefix = "yardmaster."

@@ -1,15 +1,15 @@
 package signals
 
-// What matching tells.
+// The metrics of matching.
 var (
 	PollsReceived = Metric{
 		Name: "yardmaster.matching.polls.received", Kind: Counter, Unit: "{poll}",
-		Tells: "Polls that came in.",
+		Tells: "Polls received.",
 	}
 	PollsRefused = Metric{
 		Name: "yardmaster.matching.polls.refused", Kind: Counter, Unit: "{poll}",
-		Tells: "Polls refused, since too many wait.",
-		Worry: "a rate: fewer workers, or more shards",
+		Tells: "Polls rejected because too many wait.",
+		Worry: "a rate: use fewer workers, or more shards",
 	}
 	PollsWaiting = Metric{
 		Name: "yardmaster.matching.polls.waiting", Kind: Gauge, Unit: "{poll}", Attributes: []string{Shard},
@@ -21,16 +21,16 @@ var (
 	}
 	HintsMalformed = Metric{
 		Name: "yardmaster.matching.hints.malformed", Kind: Counter, Unit: "{hint}",
-		Tells: "Hints dropped, since they cannot be meant.",
-		Worry: "any: somebody else writes to the hint stream",
+		Tells: "Malformed hints, which are dropped.",
+		Worry: "any: another program writes to the hint stream",
 	}
 	TriggersReceived = Metric{
 		Name: "yardmaster.matching.triggers.received", Kind: Counter, Unit: "{trigger}",
-		Tells: "Hints that a task is ready, duplicates included.",
+		Tells: "Triggers received, duplicates included.",
 	}
 	TriggersDuplicate = Metric{
 		Name: "yardmaster.matching.triggers.duplicate", Kind: Counter, Unit: "{trigger}",
-		Tells: "Those of them dropped, since their tasks have been asked for already.",
+		Tells: "Triggers dropped because their tasks were grabbed already.",
 	}
 	MatchesDirect = Metric{
 		Name: "yardmaster.matching.matches.direct", Kind: Counter, Unit: "{trigger}",
@@ -50,12 +50,12 @@ var (
 	}
 	GrabsRefused = Metric{
 		Name: "yardmaster.matching.grabs.refused", Kind: Counter, Unit: "{grab}",
-		Tells: "Grabs that history refused: the task has started, or ended.",
-		Worry: "more than grabs granted: tables hold what is long over",
+		Tells: "Grabs that history refused: the task had started, or ended.",
+		Worry: "more than grabs granted: tables hold old triggers",
 	}
 	AttemptsUndelivered = Metric{
 		Name: "yardmaster.matching.attempts.undelivered", Kind: Counter, Unit: "{attempt}",
-		Tells: "Attempts in answers that reached nobody.",
+		Tells: "Attempts in answers that no worker received.",
 		Worry: "a rate: workers leave without ending their polls",
 	}
 	AttemptsReturned = Metric{
@@ -64,35 +64,35 @@ var (
 	}
 	TableCalls = Metric{
 		Name: "yardmaster.matching.table_calls.made", Kind: Counter, Unit: "{call}",
-		Tells: "Calls to the tables, at most one per domain and turn.",
+		Tells: "Calls to the tables; at most one per domain and turn.",
 	}
 	TableCallsFailed = Metric{
 		Name: "yardmaster.matching.table_calls.failed", Kind: Counter, Unit: "{call}",
-		Tells: "Those of them that failed, or took longer than a second.",
-		Worry: "a rate: Redis is away or overloaded",
+		Tells: "Calls to the tables that failed, or took longer than a second.",
+		Worry: "a rate: Redis is unreachable or overloaded",
 	}
 	TablesLost = Metric{
 		Name: "yardmaster.matching.tables.lost", Kind: Counter, Unit: "{table}",
-		Tells: "Tables found without their memory; they are filled again.",
+		Tells: "Tables that were lost from Redis; they are filled again.",
 		Worry: "any without a restart of Redis: it evicts keys",
 	}
 	TasklistsSearched = Metric{
 		Name: "yardmaster.matching.tasklists.searched", Kind: Counter, Unit: "{tasklist}",
-		Tells: "Tasklists looked at for triggers to take.",
+		Tells: "Tasklists searched for triggers.",
 	}
 	SlotsReclaimed = Metric{
 		Name: "yardmaster.matching.slots.reclaimed", Kind: Counter, Unit: "{slot}",
-		Tells: "Slots of limits freed by an audit: their attempts were over and no release had come.",
+		Tells: "Slots freed by an audit: their attempts were over, but no release had come.",
 		Worry: "a rate: releases are lost",
 	}
 	QueriesFailed = Metric{
 		Name: "yardmaster.matching.history_queries.failed", Kind: Counter, Unit: "{query}",
-		Tells: "Questions that a history partition did not answer; each is asked again.",
+		Tells: "Queries that a history partition did not answer; each is repeated.",
 		Worry: "a rate: the partition has no owner",
 	}
 	ShardsSuperseded = Metric{
 		Name: "yardmaster.matching.shards.superseded", Kind: Counter, Unit: "{shard}",
-		Tells: "Ownerships that ended, since a newer owner serves the shard.",
+		Tells: "Ownerships that ended because a newer owner serves the shard.",
 	}
 	GrabDuration = Metric{
 		Name: "yardmaster.matching.grab.duration", Kind: Histogram, Unit: Seconds, Buckets: quick(),
@@ -101,8 +101,8 @@ var (
 	}
 	RedisCallDuration = Metric{
 		Name: "yardmaster.redis.call.duration", Kind: Histogram, Unit: Seconds, Attributes: []string{Operation}, Buckets: quick(),
-		Tells: "Round trips to Redis, failed ones included, by what is asked for.",
-		Worry: "p99 above 0.1 s: Redis is overloaded, or far; at 1 s calls fail",
+		Tells: "Round trips to Redis, failed ones included, by operation.",
+		Worry: "p99 above 0.1 s: Redis is overloaded, or far away; calls fail at 1 s",
 	}
 )
 

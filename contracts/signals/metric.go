@@ -2,21 +2,21 @@ package signals
 
 import "strings"
 
-// Kind says how a metric is to be read.
+// Kind says how to read a metric.
 type Kind string
 
 // The kinds of metrics.
 const (
 	// Counter only grows while a process lives: read it as a rate.
 	Counter Kind = "counter"
-	// Gauge goes up and down.
+	// Gauge rises and falls.
 	Gauge Kind = "gauge"
 	// Histogram counts durations by size: read it as quantiles, and as a rate.
 	Histogram Kind = "histogram"
 )
 
-// Seconds is the unit of all durations. What is counted has a unit in braces, which
-// is for people: {task}.
+// Seconds is the unit of all durations. Counts have a unit in braces, which is for
+// people: {task}.
 const Seconds = "s"
 
 // Metric is one metric of the services.
@@ -26,18 +26,18 @@ type Metric struct {
 	Kind Kind
 	// Unit is a UCUM code, such as s or {task}.
 	Unit string
-	// Attributes are the keys that tell its series apart, in the order in which
+	// Attributes are the keys that distinguish its series, in the order in which
 	// shared/telemetry takes their values.
 	Attributes []string
 	// Buckets are the upper bounds of a histogram, in its unit.
 	Buckets []float64
 	// Tells is what it counts, as one sentence.
 	Tells string
-	// Worry says when an operator is to look; "" = never by itself.
+	// Worry says when an operator must look; "" = never for this alone.
 	Worry string
 }
 
-// suffixes are what Prometheus names end in, by unit.
+// suffixes are the endings of Prometheus names, by unit.
 var suffixes = map[string]string{Seconds: "_seconds"}
 
 // Prometheus is its name on the page /metrics: dots become underscores, then follow the

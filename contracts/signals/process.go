@@ -1,15 +1,15 @@
 package signals
 
-// What every service tells.
+// The metrics of every service.
 var (
 	ClockSkew = Metric{
 		Name: "yardmaster.clock.skew", Kind: Gauge, Unit: Seconds,
 		Tells: "How far this node's clock is ahead of the NATS server's; NaN = not known.",
-		Worry: "beyond 1 s either way; all nodes alike = the server's clock is the wrong one",
+		Worry: "beyond 1 s in either direction; if all nodes agree, the server's clock is wrong",
 	}
 	PartitionStopped = Metric{
 		Name: "yardmaster.partition.stopped", Kind: Gauge, Attributes: []string{Service, Partition},
-		Tells: "1 while this node has given the partition up; its log says why.",
+		Tells: "1 while this node has given up the partition; its log says why.",
 		Worry: "1",
 	}
 	PartitionsUnowned = Metric{
@@ -19,17 +19,17 @@ var (
 	}
 	RepliesRefused = Metric{
 		Name: "yardmaster.replies.refused", Kind: Counter, Unit: "{answer}", Attributes: []string{Service},
-		Tells: "Answers dropped since their reply subject is no inbox of the asker's.",
+		Tells: "Answers dropped because the reply subject is not an inbox of the client.",
 		Worry: "any: an attack, or an inbox prefix that is not configured",
 	}
 	AppendDuration = Metric{
 		Name: "yardmaster.append.duration", Kind: Histogram, Unit: Seconds, Attributes: []string{Service, Operation}, Buckets: quick(),
-		Tells: "From sending to JetStream's acknowledgement, by what is written: submit, events, archive, timer store, fire, quarantine. What fails is not in it.",
+		Tells: "From sending to JetStream's acknowledgement, by what is written: submit, events, archive, timer store, fire, quarantine. Failures are not included.",
 		Worry: "p99 above 0.1 s: the servers' disks are slow, or the streams' leaders are elsewhere",
 	}
 	SpansDropped = Metric{
 		Name: "yardmaster.spans.dropped", Kind: Counter, Unit: "{span}", Attributes: []string{Service},
-		Tells: "Spans that were lost: the queue was full, or the collector did not take them.",
+		Tells: "Spans that were lost: the queue was full, or the collector did not accept them.",
 		Worry: "a rate: traces have holes. Sample less, or raise OTEL_BSP_MAX_QUEUE_SIZE",
 	}
 )

@@ -19,13 +19,13 @@ const (
 const (
 	System = "yardmaster"
 
-	// KindSend is of what brings a task to its tasklist.
+	// KindSend is for spans that bring a task to its tasklist.
 	KindSend = "send"
-	// KindReceive is of what brings it to a worker.
+	// KindReceive is for spans that bring it to a worker.
 	KindReceive = "receive"
-	// KindProcess is of its run.
+	// KindProcess is for its run.
 	KindProcess = "process"
-	// KindSettle is of what its worker says of it.
+	// KindSettle is for the outcome that its worker reports.
 	KindSettle = "settle"
 )
 
@@ -50,20 +50,20 @@ const (
 	SpanMatch = "match"
 	SpanGrab  = "grab"
 	SpanRun   = "run"
-	// SpanExpired is an attempt of which its worker did not say the end.
+	// SpanExpired is an attempt whose end its worker did not report.
 	SpanExpired  = "expired attempt"
 	SpanComplete = "complete"
 	SpanFail     = "fail"
 	SpanHandBack = "hand back"
 )
 
-// Task is what a span is about.
+// Task is the task of a span.
 type Task struct {
 	Domain, Tasklist, Type, ID string
 	Partition                  int
 }
 
-// Attributes are those of a span of that name, and more. What is empty is left out.
+// Attributes are those of a span of that name, and more. Empty ones are left out.
 func (t Task) Attributes(span string, more ...attribute.KeyValue) []attribute.KeyValue {
 	all := make([]attribute.KeyValue, 0, 10+len(more))
 	if kind := kinds[span]; kind != "" {
@@ -85,7 +85,7 @@ func (t Task) Attributes(span string, more ...attribute.KeyValue) []attribute.Ke
 	return append(all, more...)
 }
 
-// Attribute is that of a span under one of the keys.
+// Attribute is the attribute of a span with one of the keys.
 func Attribute[V string | int](key string, value V) attribute.KeyValue {
 	switch v := any(value).(type) {
 	case int:

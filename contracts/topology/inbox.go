@@ -26,7 +26,7 @@ const domainPlace = "{domain}"
 
 // ReplyBytesMax bounds a reply subject. The server cuts the connection of who sends
 // a line of more than 4 KiB, and an answer's line may be longer than its request's: it
-// names a subject of the answering service too, for the case that nobody listens.
+// names a subject of the answering service too, for the case that no subscriber listens.
 const ReplyBytesMax = 1024
 
 // UserInbox is the inbox prefix of one user of a sealed cluster, without its last dot,
@@ -75,7 +75,7 @@ func CheckInboxPrefix(prefix string) error {
 // engine's rights, by frontend, matching and history alike, so the asker's choice of a
 // reply subject must not reach beyond inboxes: below `$JS.API` an answer would be a
 // command, and below the log's subjects a record. It is immutable; the zero value
-// answers nobody.
+// answers no one.
 type Inboxes struct {
 	tenants, operators, services []inboxTemplate
 }
@@ -162,7 +162,7 @@ func within(all []inboxTemplate, domain, reply string) bool {
 }
 
 // literal tells whether a subject is one line of visible characters and names one
-// place: a reply that came inside a message was never looked at by a NATS server. Nobody can
+// place: a reply that came inside a message was never looked at by a NATS server. No one can
 // subscribe to one with an empty token, and the server does not tell of that.
 func literal(subject string) bool {
 	if strings.Contains(subject, "..") || strings.HasSuffix(subject, ".") {

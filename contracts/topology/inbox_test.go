@@ -70,7 +70,7 @@ func TestI14_AnswersGoToTheAskersOwnInboxes(t *testing.T) {
 		}
 	}
 	if !lenient.Service("_INBOX.x") || lenient.Service(Event(1)) || (Inboxes{}).Asker("shop", "_INBOX.x") {
-		t.Error("services are answered below _INBOX. by default, and the zero value answers nobody")
+		t.Error("services are answered below _INBOX. by default, and the zero value answers no one")
 	}
 	for _, wrong := range [][]string{nil, {"{domain}."}, {"_INBOX.{domain}.{domain}."}, {"_INBOX.{user}."}, {"yard."}} {
 		if in, err := NewInboxes(wrong); err == nil {

@@ -16,7 +16,7 @@ type Stream struct {
 	DiscardOld bool
 	// BytesMax bounds the stream; 0 = by disk only.
 	BytesMax int64
-	// AgeMax bounds how long messages stay; 0 = for ever.
+	// AgeMax bounds how long messages stay; 0 = forever.
 	AgeMax time.Duration
 	// AtomicBatch allows several messages to be stored all or none.
 	AtomicBatch bool

@@ -34,7 +34,7 @@ func TasklistOf(subject string) string {
 }
 
 // CancelHint is where the workers of a domain hear that running tasks were cancelled (yardv1.CancelHint as JSON):
-// core NATS, to whoever listens, lost without harm. Who runs one of them sends a heartbeat, whose answer is the truth.
+// core NATS, to all subscribers, lost without harm. Who runs one of them sends a heartbeat, whose answer is the truth.
 func CancelHint(domain string) string { return apiPrefix + domain + ".hint.cancel" }
 
 // CancelHintAny filters those of all domains.
@@ -266,7 +266,7 @@ func QuarantineFilter(service string, p int) string {
 }
 
 // Calls between services: core NATS request/reply, answered by the owner of
-// the partition or shard; nobody subscribed means nobody owns it right now.
+// the partition or shard; no subscriber means no node owns it right now.
 
 // HistoryCall is a call to the owner of history partition p, such as "get".
 func HistoryCall(p int, verb string) string { return "yard.rpc.history." + num(p) + "." + verb }
@@ -275,7 +275,7 @@ func HistoryCall(p int, verb string) string { return "yard.rpc.history." + num(p
 func MatchingCall(m int, verb string) string { return "yard.rpc.matching." + num(m) + "." + verb }
 
 // MatchingPoll is where polls for shard m go while the owner of this epoch is the
-// newest one that is open. Nobody else listens to it.
+// newest one that is open. No one else listens to it.
 func MatchingPoll(m int, epoch uint64) string {
 	return MatchingCall(m, "poll") + "." + strconv.FormatUint(epoch, 10)
 }
@@ -289,11 +289,11 @@ func TimerCall(p int, verb string) string { return "yard.rpc.timer." + num(p) + 
 // Health is where every process of a service answers how ready it is.
 func Health(service string) string { return "yard.health." + service }
 
-// Broadcast hints: core NATS, to whoever listens, lost without harm.
+// Broadcast hints: core NATS, to all subscribers, lost without harm.
 const (
 	// HintLoad carries rpcv1.HistoryLoad: how much is queued in a history partition.
 	HintLoad = "yard.hint.load"
-	// HintHungry carries rpcv1.Hungry: a tasklist has idle pollers, for whom its table holds nothing.
+	// HintHungry carries rpcv1.Hungry: a tasklist has idle pollers, and its table holds nothing for them.
 	HintHungry = "yard.hint.hungry"
 	// HintFreed carries rpcv1.Freed: slots of these limits were freed.
 	HintFreed = "yard.hint.freed"

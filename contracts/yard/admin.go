@@ -11,8 +11,8 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 )
 
-// Admin manages domains. Its subjects are not those of any domain, so NATS
-// permissions can keep tenants off them. It is safe for concurrent use.
+// Admin manages domains. Its subjects belong to no domain, so NATS
+// permissions can keep tenants from using them. It is safe for concurrent use.
 type Admin struct{ transport }
 
 // NewAdmin makes an admin client on a connection that the caller keeps and closes.
@@ -31,7 +31,7 @@ type Domain struct {
 	Description string
 	// Retention is how long finished tasks are kept, 15 min to 366 days. Default 7 days.
 	Retention time.Duration
-	// Revision changes with every put. PutDomain replaces this one only, or any where it is 0.
+	// Revision changes with every put. PutDomain replaces only this revision, or any if it is 0.
 	Revision int64
 }
 
@@ -71,8 +71,8 @@ func (a *Admin) ListDomains(ctx context.Context) ([]Domain, error) {
 
 // DeleteDomain deletes a domain and its task types, and returns it as it was: only the given
 // revision of it (STALE if another one is stored), or any if that is 0. FAILED_PRECONDITION: it
-// holds unfinished tasks; how many is in the error's detail, by state. NOT_FOUND: there is none; so is
-// answered, too, if a first try deleted it and its answer was lost.
+// holds unfinished tasks; how many is in the error's detail, by state. NOT_FOUND: there is none, or an
+// earlier try deleted it and its answer was lost.
 func (a *Admin) DeleteDomain(ctx context.Context, name string, revision int64) (Domain, error) {
 	req := &yardv1.DeleteDomainRequest{Name: name, Revision: revision}
 	resp, err := call[yardv1.DeleteDomainResponse](ctx, &a.transport, topology.Admin("domains.delete"), req)

@@ -140,7 +140,7 @@ func TestDomainsGoBothWaysWhole(t *testing.T) {
 	})
 }
 
-// What an administrative request or a query is refused with is told as it is.
+// What an administrative request or a query is refused with is reported as it is.
 func TestRefusedQuestionsAreTold(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := newStack(t)
@@ -316,7 +316,7 @@ func TestATryOfAQuestionIsBounded(t *testing.T) {
 	})
 }
 
-// Nobody who serves is told at once, as "not sent".
+// That no process serves is reported at once, as "not sent".
 func TestWithoutAnEngineQuestionsAreUnavailable(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := newStack(t)

@@ -16,7 +16,7 @@ import (
 const (
 	// codeOK is the code of a good verdict.
 	codeOK = "OK"
-	// statusNoResponders is the status header of a request that nobody received.
+	// statusNoResponders is the status header of a request that no worker received.
 	statusNoResponders = "503"
 	headerStatus       = "Status"
 	// pollGrace is how long after its wait a poll's answer may come.
@@ -50,7 +50,7 @@ func (c *Client) poll(ctx context.Context, req *yardv1.PollRequest) ([]*yardv1.P
 	}
 	reconnects := c.nc.Stats().Reconnects
 	// A subscription of its own, since only one that goes away tells the engine
-	// that nobody waits any more; the connection's shared inbox never does.
+	// that no one waits any more; the connection's shared inbox never does.
 	answers := make(chan *nats.Msg, 4)
 	inbox := c.nc.NewInbox()
 	sub, err := c.nc.ChanSubscribe(inbox, answers)
@@ -73,7 +73,7 @@ func (c *Client) poll(ctx context.Context, req *yardv1.PollRequest) ([]*yardv1.P
 			}
 			tasks, err := polled(answer)
 			if err == nil {
-				c.givenUp.told(req.Tasklist, unanswered)
+				c.givenUp.forget(req.Tasklist, unanswered)
 			}
 			return tasks, err
 		case <-ctx.Done():
@@ -122,7 +122,7 @@ func (c *Client) withdraw(sub *nats.Subscription, answers <-chan *nats.Msg, why 
 // polled reads the answer of a poll.
 func polled(answer *nats.Msg) ([]*yardv1.PolledTask, error) {
 	if len(answer.Data) == 0 && answer.Header.Get(headerStatus) == statusNoResponders {
-		return nil, fault.New(fault.Unavailable, "nobody serves polls right now")
+		return nil, fault.New(fault.Unavailable, "no node serves polls now")
 	}
 	var resp yardv1.PollResponse
 	if err := decode(answer, &resp); err != nil {

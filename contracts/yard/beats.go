@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	// beatDefault is how often an attempt without a heartbeat timeout is beaten
+	// beatDefault is how often an attempt without a heartbeat timeout has a heartbeat
 	// for: only to learn of a cancel.
 	beatDefault = 10 * time.Second
 	// beatMin bounds how soon a beat that failed is tried again.
@@ -28,14 +28,14 @@ const (
 	beatFlightsMax = 4
 )
 
-// pulse is when an attempt is beaten for, and what is told with it.
+// pulse is when the next heartbeat of an attempt is due, and what is sent with it.
 type pulse struct {
 	every time.Duration
 	next  time.Time
 	last  time.Time
 	// paced: the next beat is for a hint of a cancel, or repeats one that was in vain; it must not go along with an earlier one.
 	paced bool
-	// progress is what the handler told and the engine has not confirmed.
+	// progress is what the handler reported and the engine has not confirmed.
 	progress *yardv1.Payload
 }
 
@@ -77,12 +77,12 @@ func (b *beater) remove(h *held) {
 	delete(b.held, h)
 }
 
-// progress has p told with a beat within progressPace of the last one.
+// progress sends p with a heartbeat within progressPace of the last one.
 func (b *beater) progress(h *held, p *yardv1.Payload) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if _, ok := b.held[h]; !ok {
-		return // settled meanwhile
+		return // finished meanwhile
 	}
 	h.pulse.progress = p
 	if due := h.pulse.last.Add(progressPace); due.Before(h.pulse.next) {
@@ -219,12 +219,12 @@ func (b *beater) beat(ctx context.Context, batch []*held) {
 			b.again(h, now)
 			continue
 		}
-		b.judge(h, beats[i], verdicts[i], now)
+		b.apply(h, beats[i], verdicts[i], now)
 	}
 }
 
-// judge does what the engine says of one attempt.
-func (b *beater) judge(h *held, sent *yardv1.Beat, v *yardv1.Verdict, now time.Time) {
+// apply does what the engine answered for one attempt.
+func (b *beater) apply(h *held, sent *yardv1.Beat, v *yardv1.Verdict, now time.Time) {
 	switch code := fault.Code(v.Code); {
 	case v.Code == codeOK:
 		if h.pulse.progress == sent.Progress {

@@ -11,7 +11,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 )
 
-// BenchmarkWorker is what a worker itself costs per task: poll answer to settled
+// BenchmarkWorker is what a worker itself costs per task: poll answer to finished
 // outcome, without a connection and with a handler that does nothing.
 func BenchmarkWorker(b *testing.B) {
 	client := &Client{domain: "shop", providers: noop.NewTracerProvider()}

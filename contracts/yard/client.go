@@ -19,7 +19,7 @@ import (
 const timeoutDefault = 10 * time.Second
 
 // How a connection of Connect behaves: a broken one is noticed within seconds
-// and tried again for ever.
+// and tried again forever.
 const (
 	dialTimeout     = 2 * time.Second
 	reconnectWait   = 100 * time.Millisecond
@@ -27,7 +27,7 @@ const (
 	pingInterval    = time.Second
 )
 
-// Client speaks for one domain. It is safe for concurrent use.
+// Client submits and queries tasks of one domain. It is safe for concurrent use.
 type Client struct {
 	transport
 	domain    string
@@ -35,9 +35,9 @@ type Client struct {
 	providers trace.TracerProvider
 	givenUp   *givenUp
 	together  *together
-	// clock is what the server's clock is ahead of ours, ns, where it has told so.
+	// clock is what the server's clock is ahead of ours, ns, if it has reported it.
 	clock atomic.Int64
-	// wrapped is submits through the middleware; nil where there is none.
+	// wrapped is submits through the middleware; nil if there is none.
 	wrapped SubmitFunc
 }
 
@@ -52,7 +52,7 @@ type clientConfig struct {
 type ClientOption func(*clientConfig)
 
 // WithTimeout bounds every request whose context has no deadline. Default 10 s.
-// Run and Wait are not bound by it: they wait as long as their context lives.
+// It does not bound Run and Wait: they wait until their context ends.
 func WithTimeout(d time.Duration) ClientOption {
 	return func(c *clientConfig) { c.timeout = d }
 }
@@ -95,14 +95,14 @@ func NewClient(nc *nats.Conn, domain string, opts ...ClientOption) (*Client, err
 
 // Connect connects to NATS (one URL, or several separated by commas) and makes a
 // client of a domain; Close ends the connection. A connection that breaks later
-// is restored for ever. The error is UNAVAILABLE where no server answers, INVALID_ARGUMENT
-// where the URL or the domain is none.
+// is restored, without a limit of tries. The error is UNAVAILABLE if no server answers, INVALID_ARGUMENT
+// if the URL or the domain is malformed.
 func Connect(url, domain string, opts ...ClientOption) (*Client, error) {
 	if err := checkDomain(domain); err != nil {
 		return nil, err
 	}
 	cfg := newClientConfig(opts)
-	// No reconnect buffer: it would send, much later, what its caller was told had failed.
+	// No reconnect buffer: it would send, much later, what its caller believes to have failed.
 	options := append([]nats.Option{
 		nats.Name("yard-sdk"),
 		nats.Timeout(dialTimeout),
@@ -129,10 +129,10 @@ func Connect(url, domain string, opts ...ClientOption) (*Client, error) {
 	return c, nil
 }
 
-// Domain is the domain the client speaks for.
+// Domain is the domain of the client.
 func (c *Client) Domain() string { return c.domain }
 
-// Close closes the connection if Connect made it, and else does nothing. Stop
+// Close closes the connection if Connect made it; otherwise it does nothing. Stop
 // the workers first.
 func (c *Client) Close() {
 	if c.ownsConn {

@@ -2,24 +2,24 @@ package yard
 
 import "context"
 
-// Definition is a task type with the Go types of its input and output, so that who submits it and who runs it cannot
-// differ. Make it once, where both sides see it:
+// Definition is a task type with the Go types of its input and output, so that the side that submits it and the side that runs
+// it cannot differ. Make it once, where both sides see it:
 //
 //	var SendEmail = yard.Define[Email, Receipt]("email.send", "mail")
 type Definition[In, Out any] struct {
 	task Task
 }
 
-// TaskOption changes what Define or Submit take for a task.
+// TaskOption changes the defaults of Define or Submit.
 type TaskOption func(*Task)
 
-// WithTask sets anything of a task, such as its priority, delay or retry policy:
+// WithTask sets any field of a task, such as its priority, delay or retry policy:
 //
 //	SendEmail.Submit(ctx, client, email, yard.WithTask(func(t *yard.Task) { t.Priority = 1 }))
 func WithTask(change func(*Task)) TaskOption { return change }
 
-// Define names a task type and the tasklist on which its tasks queue. Options hold for all of its tasks. What is wrong
-// with a name is told by Submit and Worker.Run.
+// Define names a task type and the tasklist of its tasks. Options apply to all of its tasks. An invalid name is an
+// error of Submit and Worker.Run.
 func Define[In, Out any](taskType, tasklist string, opts ...TaskOption) *Definition[In, Out] {
 	d := &Definition[In, Out]{task: Task{Type: taskType, Tasklist: tasklist}}
 	for _, opt := range opts {
@@ -31,7 +31,7 @@ func Define[In, Out any](taskType, tasklist string, opts ...TaskOption) *Definit
 // Type is the name of the task type.
 func (d *Definition[In, Out]) Type() string { return d.task.Type }
 
-// Tasklist is where its tasks queue.
+// Tasklist is the tasklist of its tasks.
 func (d *Definition[In, Out]) Tasklist() string { return d.task.Tasklist }
 
 // Task is one task with this input, for SubmitMany.
@@ -44,12 +44,12 @@ func (d *Definition[In, Out]) Task(in In, opts ...TaskOption) Task {
 	return t
 }
 
-// Submit hands in one task, as Client.Submit does.
+// Submit submits one task, as Client.Submit does.
 func (d *Definition[In, Out]) Submit(ctx context.Context, c *Client, in In, opts ...TaskOption) (string, error) {
 	return c.Submit(ctx, d.Task(in, opts...))
 }
 
-// Run hands in a task and waits for its output, as Client.Run does.
+// Run submits a task and waits for its output, as Client.Run does.
 func (d *Definition[In, Out]) Run(ctx context.Context, c *Client, in In, opts ...TaskOption) (Out, error) {
 	return Run[Out](ctx, c, d.Task(in, opts...))
 }

@@ -116,7 +116,7 @@ func TestDrainTellsWhatIsLeft(t *testing.T) {
 		if err := <-b.done; !errors.As(err, &left) || left.Running != 2 || left.Unreported != 3 {
 			t.Errorf("got %v", err)
 		}
-		close(release) // the bubble insists that everything ends
+		close(release) // the bubble requires that everything ends
 	})
 }
 

@@ -18,7 +18,7 @@ import (
 )
 
 // fakeEngine is an engine in memory, for tests in a synctest bubble. It hands
-// every task out once and remembers what it was told.
+// every task out once and remembers what it was sent.
 type fakeEngine struct {
 	mu        sync.Mutex
 	tasks     []*yardv1.PolledTask

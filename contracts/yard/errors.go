@@ -2,8 +2,8 @@ package yard
 
 import "github.com/yardmaster-io/yardmaster/contracts/fault"
 
-// The errors of the engine by their code, for errors.Is. What an error says besides is in its *fault.Error
-// (errors.As): the field at fault, details, how long to wait before a retry.
+// The errors of the engine by their code, for errors.Is. The *fault.Error (errors.As) has more: the field at
+// fault, details, how long to wait before a retry.
 var (
 	// ErrInvalidArgument: the request is malformed; nothing was stored.
 	ErrInvalidArgument error = &fault.Error{Code: fault.InvalidArgument, Message: "the request is malformed"}
@@ -13,11 +13,11 @@ var (
 	ErrNotFound error = &fault.Error{Code: fault.NotFound, Message: "not found"}
 	// ErrStale: the attempt is no longer current, or another revision is stored.
 	ErrStale error = &fault.Error{Code: fault.Stale, Message: "no longer current"}
-	// ErrFailedPrecondition: it exists, but not in a state that allows this.
+	// ErrFailedPrecondition: the current state does not allow this.
 	ErrFailedPrecondition error = &fault.Error{Code: fault.FailedPrecondition, Message: "its state does not allow this"}
 	// ErrResourceExhausted: a limit is full; nothing was stored. The client has tried again until its context ended.
 	ErrResourceExhausted error = &fault.Error{Code: fault.ResourceExhausted, Message: "a limit is full"}
-	// ErrUnavailable: it has certainly not happened. The client has tried again until its context ended.
+	// ErrUnavailable: it did not happen. The client has tried again until its context ended.
 	ErrUnavailable error = &fault.Error{Code: fault.Unavailable, Message: "unavailable"}
 	// ErrUnknown: it may or may not have happened.
 	ErrUnknown error = &fault.Error{Code: fault.Unknown, Message: "it is not known whether it happened"}

@@ -12,17 +12,17 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 )
 
-// Why a handler's context ended, as context.Cause tells; apart from these it is
+// Why a handler's context ended, from context.Cause; otherwise the cause is
 // context.DeadlineExceeded, at the attempt's deadline.
 var (
-	// ErrCancelled: somebody cancelled the task. It also matches the TaskError of
+	// ErrCancelled: the task was cancelled. It also matches the TaskError of
 	// a cancelled task.
 	ErrCancelled = errors.New("the task was cancelled")
-	// ErrLostAttempt: the engine has given the task to another attempt; whatever
-	// the handler returns is ignored.
+	// ErrLostAttempt: the engine has given the task to another attempt; the
+	// result of the handler is ignored.
 	ErrLostAttempt = errors.New("the attempt is no longer current")
 	// ErrStopping: the worker stops and DrainTimeout is over. An attempt that
-	// returns an error now is handed back, and is not counted as failed.
+	// returns an error now is handed back, and does not count as failed.
 	ErrStopping = errors.New("the worker is stopping")
 )
 
@@ -30,8 +30,8 @@ var (
 const (
 	// TypePanic is the error type of a handler that panicked.
 	TypePanic = "panic"
-	// TypeBadInput is the error type of a payload that the handler's input type
-	// does not take; such a failure is not retried.
+	// TypeBadInput is the error type of a payload that does not decode into the
+	// handler's input type; such a failure is not retried.
 	TypeBadInput = "bad_input"
 	// TypeBadResult is the error type of a result that cannot be stored: it does
 	// not encode, or is larger than 256 KiB; such a failure is not retried.
@@ -53,7 +53,7 @@ type nonRetryable struct{ error }
 
 func (e nonRetryable) Unwrap() error { return e.error }
 
-// NonRetryable wraps an error so that the task goes to the dead letters at once, whatever RetryAfter says.
+// NonRetryable wraps an error so that the task becomes a dead letter at once, even inside RetryAfter.
 // Nil stays nil.
 func NonRetryable(err error) error {
 	if err == nil {

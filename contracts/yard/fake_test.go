@@ -78,7 +78,7 @@ func (f *fake) serve() *fake {
 		}
 		f.subs = append(f.subs, sub)
 	}
-	// Taken back: answers to polls that nobody waited for.
+	// Taken back: answers to polls that no one waited for.
 	sub, err := f.nc.Subscribe(f.returns()+".*", f.takeBack)
 	if err != nil {
 		f.tb.Fatal(err)

@@ -29,8 +29,8 @@ func (g *givenUp) of(tasklist string) []string {
 	return slices.Clone(g.inboxes[tasklist])
 }
 
-// told forgets those that a poll has named which was answered.
-func (g *givenUp) told(tasklist string, inboxes []string) {
+// forget drops those named by a poll that was answered.
+func (g *givenUp) forget(tasklist string, inboxes []string) {
 	if len(inboxes) == 0 {
 		return
 	}

@@ -9,7 +9,7 @@ import (
 // The last 16 inboxes of a tasklist are named until a poll that named them is answered.
 func TestInboxesThatWereGivenUpAreNamedUntilTheEngineKnows(t *testing.T) {
 	g := &givenUp{inboxes: map[string][]string{}}
-	g.told("mail", nil)
+	g.forget("mail", nil)
 	for n := range givenUpMax + 1 {
 		g.add("mail", fmt.Sprint(n))
 	}
@@ -19,11 +19,11 @@ func TestInboxesThatWereGivenUpAreNamedUntilTheEngineKnows(t *testing.T) {
 		t.Fatalf("named are %q", named)
 	}
 	g.add("mail", "late")
-	g.told("mail", named)
+	g.forget("mail", named)
 	if got := g.of("mail"); !slices.Equal(got, []string{"late"}) {
 		t.Errorf("left are %q", got)
 	}
-	g.told("mail", []string{"late"})
+	g.forget("mail", []string{"late"})
 	if got := g.of("other"); len(g.inboxes) != 1 || !slices.Equal(got, []string{"x"}) {
 		t.Errorf("left are %v", g.inboxes)
 	}

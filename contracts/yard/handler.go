@@ -11,7 +11,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 )
 
-// Attempt is one grant of a task to this worker. It is not to be changed.
+// Attempt is one grant of a task to this worker. Do not change it.
 type Attempt struct {
 	TaskID   string
 	Domain   string
@@ -19,22 +19,22 @@ type Attempt struct {
 	Type     string
 	// Payload is the task's input.
 	Payload Payload
-	// Headers are the task's, as they were submitted; nil = none.
+	// Headers are those of the task, as submitted; nil = none.
 	Headers map[string]string
 	// Priority is 1 (most urgent) to 5.
 	Priority int
-	// Number is the number of this grant, from 1: one more each time that the task is given to a worker,
-	// whatever became of the grant before.
+	// Number is the number of this grant, from 1: one more each time the task is given to a worker,
+	// however the previous grant ended.
 	Number int
 	// Failures is how many attempts have failed so far.
 	Failures int
-	// MaxAttempts is how many failures send the task to the dead letters.
+	// MaxAttempts is how many failures make the task a dead letter.
 	MaxAttempts int
 	// CreatedAt is when the task was accepted.
 	CreatedAt time.Time
 	// Deadline is when the attempt must be over; the handler's context ends then.
 	Deadline time.Time
-	// HeartbeatTimeout is how long the worker may be silent; 0 = for ever.
+	// HeartbeatTimeout is the longest time between heartbeats; 0 = no limit. The worker sends them.
 	HeartbeatTimeout time.Duration
 
 	token string
@@ -52,7 +52,7 @@ func newAttempt(domain string, t *yardv1.PolledTask) Attempt {
 	}
 }
 
-// Last tells whether the task goes to the dead letters if this attempt fails.
+// Last tells whether the task becomes a dead letter if this attempt fails.
 func (a *Attempt) Last() bool { return a.Failures+1 >= a.MaxAttempts }
 
 // HandlerFunc runs one attempt. Its error becomes a failure (see NonRetryable and
@@ -76,7 +76,7 @@ func WithHandlerMiddleware(m ...Middleware) HandlerOption {
 
 // Handle registers a typed handler for a task type, to be called before Run. In
 // is decoded as Payload.Decode does, Out encoded as NewPayload does; an Out of
-// struct{} is no result. What is wrong with a registration is told by Run.
+// struct{} is no result. An invalid registration is an error of Run.
 func Handle[In, Out any](w *Worker, taskType string, handle func(context.Context, In) (Out, error), opts ...HandlerOption) {
 	if handle == nil {
 		w.HandleFunc(taskType, nil, opts...)
@@ -102,7 +102,7 @@ func Handle[In, Out any](w *Worker, taskType string, handle func(context.Context
 	}, opts...)
 }
 
-// HandleFunc is Handle without types, for handlers that take the payload as it is.
+// HandleFunc is Handle without types, for handlers that read the payload themselves.
 func (w *Worker) HandleFunc(taskType string, handle HandlerFunc, opts ...HandlerOption) {
 	if err := ids.CheckTypeName(taskType); err != nil {
 		w.problems = append(w.problems, fmt.Errorf("task type %q %w", taskType, err))
@@ -123,8 +123,8 @@ func (w *Worker) HandleFunc(taskType string, handle HandlerFunc, opts ...Handler
 	w.handlers[taskType] = wrap(handle, cfg.middleware)
 }
 
-// HandleRest takes the tasks of all types that have no handler of their own: the worker then asks
-// for tasks of any type. What is wrong with a registration is told by Run.
+// HandleRest registers the handler for all types without one: the worker then polls
+// for tasks of any type. An invalid registration is an error of Run.
 func (w *Worker) HandleRest(handle HandlerFunc, opts ...HandlerOption) {
 	if handle == nil || w.rest != nil {
 		w.problems = append(w.problems, errors.New("the rest of the types wants one handler function"))
@@ -158,14 +158,14 @@ func Info(ctx context.Context) Attempt {
 	return Attempt{}
 }
 
-// Progress tells how far the attempt is, for `get` to show while it runs. v is
-// encoded as NewPayload says, at most 4096 bytes. It travels with the next
-// heartbeat, about a second later at most; of several only the last is sent.
+// Progress reports how far the attempt is; Get returns it while the attempt runs. v is
+// encoded as NewPayload does, at most 4096 bytes. It is sent with the next heartbeat,
+// within about a second; only the last of several is sent.
 // The error is INVALID_ARGUMENT, or FAILED_PRECONDITION outside of a handler.
 func Progress(ctx context.Context, v any) error {
 	h, ok := ctx.Value(heldKey{}).(*held)
 	if !ok {
-		return fault.New(fault.FailedPrecondition, "progress is told by a handler, with its own context")
+		return fault.New(fault.FailedPrecondition, "progress is reported by a handler, with its own context")
 	}
 	p, err := NewPayload(v)
 	if err != nil {

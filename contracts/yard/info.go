@@ -51,7 +51,7 @@ type TaskInfo struct {
 	State    State
 	// Payload is the input, Result the output of a completed task, Progress the last one of the running attempt. Lists have none.
 	Payload, Result, Progress Payload
-	// Failures counts attempts that failed, Grants those that were given to a worker, whatever became of them.
+	// Failures counts attempts that failed, Grants those that were given to a worker, however they ended.
 	Failures, Grants int
 	// CreatedAt is when it was accepted, DueAt when it is or was due, FinishedAt when it ended.
 	CreatedAt, DueAt, FinishedAt time.Time

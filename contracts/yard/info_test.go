@@ -98,7 +98,7 @@ func TestStatesAreThoseOfTheAPI(t *testing.T) {
 		}
 	}
 	want := &yardv1.ListRequest{Tasklist: "a", Type: "b", Limit: 7, States: []yardv1.TaskState{yardv1.TaskState_TASK_STATE_DEAD, -1}, Headers: map[string]string{"k": "v"}}
-	got := Filter{Tasklist: "a", Type: "b", Limit: 7, States: []State{StateDead, "unheard of"}, Headers: map[string]string{"k": "v"}}.wire()
+	got := Filter{Tasklist: "a", Type: "b", Limit: 7, States: []State{StateDead, "unknown"}, Headers: map[string]string{"k": "v"}}.wire()
 	if !proto.Equal(got, want) {
 		t.Errorf("the filter is %v", got)
 	}

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// LogAttempts logs the end of each attempt: at info level, at warn level with the error where it
+// LogAttempts logs the end of each attempt: at info level, at warn level with the error if it
 // failed. The context is the handler's, for loggers that add the trace. A panic is logged by the worker.
 func LogAttempts(log *slog.Logger) Middleware {
 	return func(next HandlerFunc) HandlerFunc {
@@ -24,7 +24,7 @@ func LogAttempts(log *slog.Logger) Middleware {
 	}
 }
 
-// LogSubmits logs each submit: at debug level, at warn level with the error where it failed. Payloads are not logged.
+// LogSubmits logs each submit: at debug level, at warn level with the error if it failed. Payloads are not logged.
 func LogSubmits(log *slog.Logger) SubmitMiddleware {
 	return func(next SubmitFunc) SubmitFunc {
 		return func(ctx context.Context, tasks []Task) ([]string, error) {

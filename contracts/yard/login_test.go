@@ -57,12 +57,12 @@ func TestALoginIsThatOfItsFiles(t *testing.T) {
 			c.Close()
 			t.Errorf("%s: it connects", what)
 		} else if strings.Contains(err.Error(), "SUA") {
-			t.Errorf("%s: a seed is told: %v", what, err)
+			t.Errorf("%s: a seed is reported: %v", what, err)
 		}
 	}
 }
 
-// A connection of Connect is restored for ever, and what could not be sent is not sent later.
+// A connection of Connect is restored forever, and what could not be sent is not sent later.
 func TestAConnectionIsRestoredForEver(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := newStack(t)

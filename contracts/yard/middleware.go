@@ -6,12 +6,12 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 )
 
-// SubmitFunc hands in tasks and returns their ids, as SubmitMany does. The tasks are
-// the caller's: who changes one changes a copy.
+// SubmitFunc submits tasks and returns their ids, as SubmitMany does. The tasks are
+// the caller's: change a copy, not the task.
 type SubmitFunc func(ctx context.Context, tasks []Task) ([]string, error)
 
-// SubmitMiddleware wraps what a client hands in: it sees each call of Submit, Run (one task) and
-// SubmitMany (all tasks of the call) once, whatever is repeated inside. The first one given is the outermost.
+// SubmitMiddleware wraps the submits of a client: it sees each call of Submit, Run (one task) and
+// SubmitMany (all tasks of the call) once, however often it is repeated. The first one given is the outermost.
 type SubmitMiddleware func(next SubmitFunc) SubmitFunc
 
 // WithSubmitMiddleware wraps all submits of the client; of several the first is the outermost. Default: none.

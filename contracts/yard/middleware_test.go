@@ -61,7 +61,7 @@ func TestSubmitMiddlewareOrder(t *testing.T) {
 	})
 }
 
-// A middleware may refuse, and then nothing is sent; one that answers less than the caller needs is told.
+// A middleware may refuse, and then nothing is sent; one that answers less than the caller needs is reported.
 func TestSubmitMiddlewareMayRefuse(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		no := errors.New("not today")

@@ -33,9 +33,9 @@ type outcome struct {
 // way the next one gathers. There is no linger timer; the first outcome of an
 // idle worker leaves at once.
 type reporter struct {
-	log     *slog.Logger
-	settled func([]outcome)
-	send    func(context.Context, []outcome) ([]*yardv1.Verdict, error)
+	log      *slog.Logger
+	finished func([]outcome)
+	send     func(context.Context, []outcome) ([]*yardv1.Verdict, error)
 
 	mu    sync.Mutex
 	queue []outcome
@@ -43,8 +43,8 @@ type reporter struct {
 	wake chan struct{}
 }
 
-func newReporter(log *slog.Logger, settled func([]outcome), send func(context.Context, []outcome) ([]*yardv1.Verdict, error)) *reporter {
-	return &reporter{log: log, settled: settled, send: send, wake: make(chan struct{}, 1)}
+func newReporter(log *slog.Logger, finished func([]outcome), send func(context.Context, []outcome) ([]*yardv1.Verdict, error)) *reporter {
+	return &reporter{log: log, finished: finished, send: send, wake: make(chan struct{}, 1)}
 }
 
 // add queues an outcome; it never blocks. The queue is bounded by the session,
@@ -117,7 +117,7 @@ func (r *reporter) run(ctx context.Context) {
 	}
 }
 
-// fly sends a batch until each of its outcomes is settled or ctx ends.
+// fly sends a batch until each of its outcomes is finished or ctx ends.
 func (r *reporter) fly(ctx context.Context, batch []outcome) {
 	for try := 0; len(batch) > 0; try++ {
 		verdicts, err := r.send(ctx, batch)
@@ -135,7 +135,7 @@ func (r *reporter) fly(ctx context.Context, batch []outcome) {
 	}
 }
 
-// sift settles what needs no repeat, and returns the rest.
+// sift removes the outcomes that need no repeat, and returns the rest.
 func (r *reporter) sift(batch []outcome, verdicts []*yardv1.Verdict, err error, now time.Time) []outcome {
 	var again []outcome
 	done := make([]outcome, 0, len(batch))
@@ -155,7 +155,7 @@ func (r *reporter) sift(batch []outcome, verdicts []*yardv1.Verdict, err error, 
 		done = append(done, o)
 	}
 	if len(done) > 0 {
-		r.settled(done)
+		r.finished(done)
 	}
 	return again
 }

@@ -22,14 +22,14 @@ const (
 
 // Payload is a task's input, result or progress as it travels.
 type Payload struct {
-	// Data is one JSON value, or any bytes where Binary is set. Empty = none.
+	// Data is one JSON value, or any bytes if Binary is set. Empty = none.
 	Data   []byte
 	Binary bool
 }
 
-// NewPayload encodes v: nil is none; a Payload and a json.RawMessage are taken
-// as they are; a []byte is binary and taken as it is; everything else becomes
-// JSON by encoding/json. The error is INVALID_ARGUMENT.
+// NewPayload encodes v: nil is none; a Payload and a json.RawMessage are used
+// unchanged; a []byte is binary and used unchanged; everything else is
+// encoded by encoding/json. The error is INVALID_ARGUMENT.
 func NewPayload(v any) (Payload, error) {
 	switch v := v.(type) {
 	case nil:

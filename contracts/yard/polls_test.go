@@ -105,7 +105,7 @@ func TestAPollWithoutAnswerIsNamed(t *testing.T) {
 	})
 }
 
-// A caller that gives up withdraws its poll. A task that came by then is its own; later ones find nobody.
+// A caller that gives up withdraws its poll. A task that came by then is its own; later ones find no one.
 func TestAPollIsWithdrawn(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := newStack(t)
@@ -228,7 +228,7 @@ func TestOutcomesHaveAVerdictForEachEntry(t *testing.T) {
 	})
 }
 
-// A worker's outcome that nobody answers is sent again after 4 s, to whoever is there then.
+// A worker's outcome that no one answers is sent again after 4 s, to a frontend that is there then.
 func TestAnOutcomeWithoutAnswerIsSentAgainSoon(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := newStack(t)
@@ -278,11 +278,11 @@ func TestACancelIsRepeatedForWhatIsNotCertain(t *testing.T) {
 		}
 		for id, code := range map[string]fault.Code{"c": fault.NotFound, "d": fault.FailedPrecondition} {
 			if !errors.Is(err, &fault.Error{Code: code}) || !strings.Contains(err.Error(), "for "+id) {
-				t.Errorf("%s is not told as %s: %v", id, code, err)
+				t.Errorf("%s is not reported as %s: %v", id, code, err)
 			}
 		}
 		if strings.Contains(err.Error(), "for b") {
-			t.Errorf("what was cancelled in the end is told: %v", err)
+			t.Errorf("what was cancelled in the end is reported: %v", err)
 		}
 	})
 	inBubble(t, func(t *testing.T) {

@@ -12,7 +12,7 @@ import (
 // detailTaskID is the key of a task id in the detail of an error.
 const detailTaskID = "task_id"
 
-// Get returns all that is known of a task, or NOT_FOUND.
+// Get returns a task with its whole history, or NOT_FOUND.
 func (c *Client) Get(ctx context.Context, taskID string) (*TaskInfo, error) {
 	task, err := c.Wire().Get(ctx, taskID)
 	if err != nil {
@@ -30,7 +30,7 @@ func (c *Client) List(ctx context.Context, filter Filter) ([]*TaskInfo, error) {
 }
 
 // Cancel cancels up to 1000 tasks. A waiting one is cancelled at once; the
-// worker of a running one is told by its next heartbeat. The error joins one
+// worker of a running one is notified by its next heartbeat. The error joins one
 // *fault.Error per task that was not cancelled, with its id in the detail under
 // "task_id"; NOT_FOUND and FAILED_PRECONDITION (finished already) are the usual ones.
 func (c *Client) Cancel(ctx context.Context, taskIDs ...string) error {
@@ -78,7 +78,7 @@ func verdictError(v *yardv1.Verdict) error {
 	return e
 }
 
-// DescribeTasklist tells how much is queued, running and finished in a tasklist.
+// DescribeTasklist returns how many tasks of a tasklist are queued, running and finished.
 func (c *Client) DescribeTasklist(ctx context.Context, tasklist string) (TasklistInfo, error) {
 	resp, err := c.Wire().DescribeTasklist(ctx, tasklist)
 	return tasklistInfoOf(resp), err
@@ -89,7 +89,7 @@ func (c *Client) DescribeTasklist(ctx context.Context, tasklist string) (Tasklis
 type TaskType struct {
 	// Name is the type's name; required. [A-Za-z0-9_.-]{1,64}.
 	Name string
-	// Retry is the policy of tasks that bring none.
+	// Retry is the policy of tasks without one.
 	Retry *RetryPolicy
 	// StartToClose bounds one attempt, 100 ms to 7 days. Default 5 min.
 	StartToClose time.Duration
@@ -100,14 +100,14 @@ type TaskType struct {
 	// MaxConcurrency bounds the attempts of this type that run at once in the
 	// domain, on any number of nodes, 1..1000000. Default 0 = no limit.
 	MaxConcurrency int
-	// SlotsInUse is how many run now, where there is a limit. Only in the answer of GetType.
+	// SlotsInUse is how many run now, if there is a limit. Only in the answer of GetType.
 	SlotsInUse int
-	// Revision changes with every put. PutType replaces this one only, or any where it is 0.
+	// Revision changes with every put. PutType replaces only this revision, or any if it is 0.
 	Revision int64
 }
 
 // PutType creates or changes a task type and returns it as stored. A changed
-// limit is in force within a second; tasks accepted before keep their retry
+// limit takes effect within a second; tasks accepted before keep their retry
 // policy and timeouts. STALE: another revision than t's is stored.
 func (c *Client) PutType(ctx context.Context, t TaskType) (TaskType, error) {
 	req := &yardv1.PutTypeRequest{Type: &yardv1.TaskType{
@@ -138,9 +138,9 @@ func (c *Client) GetType(ctx context.Context, name string) (TaskType, error) {
 }
 
 // DeleteType deletes the settings of a task type, and returns them as they were: only the given
-// revision (STALE if another one is stored), or any if that is 0. Its limit is gone within a
-// second; tasks of it go on, and later ones have the default policy. NOT_FOUND: there are none; so is
-// answered, too, if a first try deleted them and its answer was lost.
+// revision (STALE if another one is stored), or any if that is 0. Its limit ends within a
+// second; its tasks continue, and later ones have the default policy. NOT_FOUND: there are none, or
+// an earlier try deleted them and its answer was lost.
 func (c *Client) DeleteType(ctx context.Context, name string, revision int64) (TaskType, error) {
 	req := &yardv1.DeleteTypeRequest{Name: name, Revision: revision}
 	resp, err := call[yardv1.DeleteTypeResponse](ctx, &c.transport, c.subject("types.delete"), req)

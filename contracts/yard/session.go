@@ -41,14 +41,14 @@ const (
 	outcomeGrace = time.Minute
 )
 
-// held is an attempt that this worker holds: granted, and not yet settled.
+// held is an attempt that this worker holds: granted, and not yet finished.
 type held struct {
 	Attempt
 	traceparent string
 	beats       *beater
 	// expires is when repeating its outcome becomes pointless.
 	expires time.Time
-	// cancel ends the handler's context. Set before the attempt is beaten for.
+	// cancel ends the handler's context. Set before the first heartbeat of the attempt.
 	cancel context.CancelCauseFunc
 	// pulse is the attempt's part of the heartbeats, guarded by the beater.
 	pulse pulse
@@ -60,7 +60,7 @@ type session struct {
 	engine engine
 	log    *slog.Logger
 	tracer trace.Tracer
-	// spanOptions are those of every span; made once, since a no-op tracer shall cost nothing.
+	// spanOptions are those of every span; made once, since a no-op tracer must cost nothing.
 	spanOptions []trace.SpanStartOption
 	// types are those that are asked for; none = all.
 	types    []string
@@ -95,14 +95,14 @@ func newSession(w *Worker, e engine) *session {
 		s.types = slices.Sorted(maps.Keys(w.handlers))
 	}
 	s.beats = newBeater(s.log, e.heartbeatOnce)
-	s.complete = newReporter(s.log, s.settled, func(ctx context.Context, batch []outcome) ([]*yardv1.Verdict, error) {
+	s.complete = newReporter(s.log, s.finished, func(ctx context.Context, batch []outcome) ([]*yardv1.Verdict, error) {
 		tasks := make([]*yardv1.Completion, len(batch))
 		for i := range batch {
 			tasks[i] = batch[i].completion
 		}
 		return e.completeOnce(ctx, tasks)
 	})
-	s.fail = newReporter(s.log, s.settled, func(ctx context.Context, batch []outcome) ([]*yardv1.Verdict, error) {
+	s.fail = newReporter(s.log, s.finished, func(ctx context.Context, batch []outcome) ([]*yardv1.Verdict, error) {
 		tasks := make([]*yardv1.Failure, len(batch))
 		for i := range batch {
 			tasks[i] = batch[i].failure
@@ -163,7 +163,7 @@ func (s *session) drain() error {
 
 	if !s.engine.gone() {
 		flush, cancel := context.WithTimeout(background, flushTimeout)
-		s.slots.settled(flush)
+		s.slots.allReported(flush)
 		cancel()
 	}
 	if running, unreported := s.slots.left(); running+unreported > 0 {
@@ -250,7 +250,7 @@ func (s *session) conclude(h *held, cause error, result Payload, err error) {
 		s.beats.remove(h)
 		s.log.Debug("the outcome of a lost attempt is dropped", "task_id", h.TaskID, "error", err)
 	case err == nil:
-		s.slots.owe()
+		s.slots.expectOutcome()
 		completion := &yardv1.Completion{TaskId: h.TaskID, Token: h.token, Result: result.wire()}
 		s.complete.add(outcome{held: h, completion: completion, size: completion.SizeVT()})
 	case cause == ErrStopping:
@@ -264,14 +264,14 @@ func (s *session) conclude(h *held, cause error, result Payload, err error) {
 }
 
 func (s *session) reportFailure(h *held, f *yardv1.Failure) {
-	s.slots.owe()
+	s.slots.expectOutcome()
 	s.fail.add(outcome{held: h, failure: f, size: f.SizeVT()})
 }
 
-// settled is called when outcomes need no more work.
-func (s *session) settled(batch []outcome) {
+// finished is called when outcomes need no more work.
+func (s *session) finished(batch []outcome) {
 	for i := range batch {
 		s.beats.remove(batch[i].held)
 	}
-	s.slots.settle(len(batch))
+	s.slots.reported(len(batch))
 }

@@ -10,7 +10,7 @@ import (
 const unreportedMax = 10_000
 
 // slots counts what a worker holds: slots reserved by polls, handlers that run,
-// outcomes not yet settled. The first two together never exceed the concurrency.
+// outcomes not yet reported. The first two together never exceed the concurrency.
 type slots struct {
 	mu         sync.Mutex
 	free       int
@@ -43,23 +43,25 @@ func (s *slots) cancel(n int) { s.change(func() { s.free += n }) }
 // start turns a reserved slot into a running handler.
 func (s *slots) start() { s.change(func() { s.running++ }) }
 
-// finish ends a running handler and frees its slot. Where it owes an outcome,
-// that was counted by owe before.
+// finish ends a running handler and frees its slot. If it has an outcome,
+// that was counted by expectOutcome before.
 func (s *slots) finish() { s.change(func() { s.running--; s.free++ }) }
 
-// owe counts one more outcome to be settled.
-func (s *slots) owe() { s.change(func() { s.unreported++ }) }
+// expectOutcome counts one more outcome to report.
+func (s *slots) expectOutcome() { s.change(func() { s.unreported++ }) }
 
-// settle counts n outcomes as settled.
-func (s *slots) settle(n int) { s.change(func() { s.unreported -= n }) }
+// reported counts n outcomes as reported.
+func (s *slots) reported(n int) { s.change(func() { s.unreported -= n }) }
 
 // idle waits until no handler runs.
 func (s *slots) idle(ctx context.Context) { s.await(ctx, func() bool { return s.running == 0 }) }
 
-// settled waits until no outcome is owed.
-func (s *slots) settled(ctx context.Context) { s.await(ctx, func() bool { return s.unreported == 0 }) }
+// allReported waits until no outcome waits.
+func (s *slots) allReported(ctx context.Context) {
+	s.await(ctx, func() bool { return s.unreported == 0 })
+}
 
-// left tells how many handlers run and how many outcomes are owed.
+// left tells how many handlers run and how many outcomes wait.
 func (s *slots) left() (running, unreported int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

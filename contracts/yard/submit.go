@@ -17,16 +17,16 @@ const taskOverhead = 5
 // requestTasksMax is the engine's limit of tasks or outcomes in one request.
 const requestTasksMax = 1000
 
-// Submit hands in one task and returns its id once it is stored for good.
+// Submit submits one task and returns its id after it is stored.
 //
-// It tries until ctx ends (10 s where ctx has no deadline): UNAVAILABLE,
+// It tries until ctx ends (10 s if ctx has no deadline): UNAVAILABLE,
 // RESOURCE_EXHAUSTED and a missing answer are repeated after a growing wait, with a
-// request id by which the engine knows the task again: it is stored once. An error with code
+// request id by which the engine recognizes the task: it is stored once. An error with code
 // UNKNOWN means that the task may or may not have been accepted; with any other
 // code it was not.
 //
 // Tasks that several goroutines submit at once travel together: while one request is
-// under way, the next one gathers. Each is judged by itself all the same.
+// under way, the next one gathers. Each is still checked by itself.
 func (c *Client) Submit(ctx context.Context, task Task) (string, error) {
 	if c.wrapped != nil {
 		return c.submitWrapped(ctx, task)
@@ -34,14 +34,13 @@ func (c *Client) Submit(ctx context.Context, task Task) (string, error) {
 	return c.submitOne(ctx, task)
 }
 
-// SubmitMany hands in any number of tasks and returns their ids, in order.
+// SubmitMany submits any number of tasks and returns their ids, in order.
 //
-// Up to 1000 tasks with less than 900 KB of encoded data in all are one request:
+// Up to 1000 tasks with less than 900 KB of encoded data together are one request:
 // all of them are accepted or none. More are sent as several such requests, one
-// after the other, each whole in itself but not together. On an error the ids
-// accepted so far are returned with it: they are those of the first tasks, so
-// tasks[len(ids):] are what is left, of which the first request's worth may have
-// been accepted too where the code is UNKNOWN. Retries are as for Submit.
+// after the other; each is atomic, all together are not. An error comes with the
+// ids accepted so far, those of the first tasks: tasks[len(ids):] are left. If the
+// code is UNKNOWN, the first request's worth of these may have been accepted too. Retries are as for Submit.
 func (c *Client) SubmitMany(ctx context.Context, tasks []Task) ([]string, error) {
 	if c.wrapped != nil {
 		return c.wrapped(ctx, tasks)

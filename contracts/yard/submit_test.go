@@ -96,7 +96,7 @@ func TestGatherKeepsBothLimits(t *testing.T) {
 		t.Errorf("%d tasks in %d bytes, %v", len(req.Tasks), req.SizeVT(), err)
 	}
 	if req, err = gather(large, 1000); err != nil || len(req.Tasks) != 1 {
-		t.Errorf("a task over the limit goes alone, for the engine to judge: %d, %v", len(req.Tasks), err)
+		t.Errorf("a task over the limit goes alone, for the engine to decide: %d, %v", len(req.Tasks), err)
 	}
 	_, err = gather([]Task{{}, {Payload: func() {}}}, requestBytesMax)
 	if e := fault.From(err); e.Code != fault.InvalidArgument || e.Path != "/tasks/1/payload" {

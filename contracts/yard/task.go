@@ -7,51 +7,51 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 )
 
-// Task is one unit of work to hand in. Only Type and Tasklist are required.
+// Task is one unit of work to submit. Only Type and Tasklist are required.
 type Task struct {
-	// Type is what kind of work it is, such as "email.send". [A-Za-z0-9_.-]{1,64}.
+	// Type is the kind of work, such as "email.send". [A-Za-z0-9_.-]{1,64}.
 	Type string
-	// Tasklist is where it queues. [A-Za-z0-9_-]{1,64}.
+	// Tasklist is the tasklist it waits in. [A-Za-z0-9_-]{1,64}.
 	Tasklist string
 	// Payload is the input, encoded as NewPayload says; at most 256 KiB.
 	Payload any
 	// Priority is 1 (most urgent) to 5. Default: that of the tasklist (PutTasklist), which is 3 where it has no settings.
 	Priority int
-	// Delay runs the task that long after acceptance, up to 366 days. Excludes RunAt.
+	// Delay runs the task this long after it is accepted, up to 366 days. Not together with RunAt.
 	Delay time.Duration
 	// RunAt is the instant to run it at, to the millisecond; at most 10 s in the
-	// past, 366 days ahead. Excludes Delay.
+	// past and 366 days ahead. Not together with Delay.
 	RunAt time.Time
-	// Retry says what follows a failure. Default: the type's.
+	// Retry says what happens after a failure. Default: the type's.
 	Retry *RetryPolicy
 	// StartToClose bounds one attempt, 100 ms to 7 days. Default: the type's, then 5 min.
 	StartToClose time.Duration
-	// HeartbeatTimeout takes an attempt from a worker that is silent for longer,
-	// 100 ms to 7 days. Default: the type's, then none. Workers beat by themselves.
+	// HeartbeatTimeout takes an attempt from its worker if no heartbeat comes for longer,
+	// 100 ms to 7 days. Default: the type's, then none. Worker sends heartbeats by itself.
 	HeartbeatTimeout time.Duration
-	// StartWithin ends the task as expired if no attempt has begun so long after it was due, or after acceptance if it
-	// was due at once, 100 ms to 366 days. An attempt that was handed back has not begun. Default: the type's, then never.
+	// StartWithin ends the task as expired if no attempt has started this long after it was due, or after acceptance if it
+	// was due at once, 100 ms to 366 days. An attempt that was handed back does not count. Default: the type's, then never.
 	StartWithin time.Duration
-	// FinishWithin ends the task as expired if it is not completed by then, 100 ms to 366 days, counted likewise. An
+	// FinishWithin ends the task as expired if it is not completed by then, 100 ms to 366 days, counted the same way. An
 	// attempt ends then at the latest. Not less than StartWithin. Default: the type's, then never.
 	FinishWithin time.Duration
 	// Traceparent is the W3C trace context the task continues. Default: the span
 	// in the context it is submitted with.
 	Traceparent string
-	// Headers are texts that go with the task, for its worker and to find tasks by: at most 32, and 4 KiB in all.
+	// Headers are texts that go with the task: its worker gets them, and List filters by them. At most 32, and 4 KiB together.
 	// A name is [A-Za-z0-9._-]{1,64}, not beginning with yard-; a value is UTF-8, at most 1 KiB.
 	Headers map[string]string
 }
 
-// RetryPolicy says what follows a failed attempt. A zero field takes the task
+// RetryPolicy says what happens after a failed attempt. A zero field takes the task
 // type's value, then the default given here.
 type RetryPolicy struct {
-	// MaxAttempts is how many failures send the task to the dead letters, 1..10000.
+	// MaxAttempts is how many failures make the task a dead letter, 1..10000.
 	// Default 5; 1 = no retry.
 	MaxAttempts int
 	// InitialInterval is the wait after the first failure, 1 ms to 1 day. Default 1 s.
 	InitialInterval time.Duration
-	// Backoff makes each further wait so many times longer, 1..100. Default 2.
+	// Backoff is the factor by which each further wait is longer, 1..100. Default 2.
 	Backoff float64
 	// MaxInterval is the longest wait, 1 ms to 30 days. Default 10 min.
 	MaxInterval time.Duration

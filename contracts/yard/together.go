@@ -62,7 +62,7 @@ type fate struct {
 	last           error
 }
 
-// flies notes that a try begins. A nil fate is nobody's.
+// flies notes that a try begins. A nil fate is no one's.
 func (f *fate) flies() { f.note(true, false, nil) }
 
 // landed notes how a try ended.

@@ -134,7 +134,7 @@ func TestOneRefusedOfManyIsRefusedAlone(t *testing.T) {
 	})
 }
 
-// A caller that gives up is told what is known of its own task, and the others wait on.
+// A caller that gives up learns what is known of its own task, and the others wait on.
 func TestACallerGivesUpAlone(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := newStack(t)
@@ -167,7 +167,7 @@ func TestACallerGivesUpAlone(t *testing.T) {
 	})
 }
 
-// A request that nobody answers holds up no other for long: a partition of the log may be away.
+// A request that no one answers holds up no other for long: a partition of the log may be away.
 func TestARequestWithoutAnswerHoldsUpNoOther(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := newStack(t)

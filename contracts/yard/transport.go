@@ -12,16 +12,15 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 )
 
-// How soon a waiting request learns that its connection broke; it looks more
-// seldom as it waits longer. nats.go itself would let it wait until its deadline.
+// How soon a waiting request learns that its connection broke; it checks less often as it waits longer. nats.go itself would let it wait until its deadline.
 const (
 	brokenCheckFirst = 100 * time.Millisecond
 	brokenCheckLast  = time.Second
 )
 
 // tryTimeout bounds one try of a call that may be repeated, so that the answer
-// of a process that died is not waited for until the end. It is longer than the
-// engine takes to find out that it does not know (10 s).
+// of a process that died is not waited for until the end. It is longer than the engine needs to answer that it does
+// not know (10 s).
 const tryTimeout = 12 * time.Second
 
 // payloadRoom is left free in a NATS message for headers and framing, bytes.
@@ -174,7 +173,7 @@ func retryAfterOf(err error) time.Duration {
 }
 
 func nobodyServes(subject string) error {
-	return fault.New(fault.Unavailable, "nobody serves %s right now", subject)
+	return fault.New(fault.Unavailable, "no node serves %s now", subject)
 }
 
 func notSent(ctx context.Context, nc *nats.Conn) error {

@@ -179,7 +179,7 @@ func TestASubmitWaitsAsTheEngineAsks(t *testing.T) {
 }
 
 // A refusal of the clock is heeded at once, three times and no more; one that tells no time, or comes when something may
-// be stored, is told.
+// be stored, is reported.
 func TestAClockIsCorrectedAtOnce(t *testing.T) {
 	off := func(by time.Duration) *fault.Error {
 		return withNow(fault.At(fault.InvalidTime, "/request_id", "its time is off"), time.Now().Add(by))
@@ -249,7 +249,7 @@ func TestAnAnswerHasAResultForEachTask(t *testing.T) {
 	})
 }
 
-// A task too large to gain by company goes alone, and holds up nobody.
+// A task too large to gain by company goes alone, and holds up no one.
 func TestALargeTaskGoesAlone(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := newStack(t)
@@ -304,7 +304,7 @@ func TestAGroupWaitsForTheOneBefore(t *testing.T) {
 	})
 }
 
-// Who gives up before the task is sent is told that it is not stored, and it is not sent later.
+// Who gives up before the task is sent learns that it is not stored, and it is not sent later.
 func TestATaskThatWasNotSentIsNotStored(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := newStack(t)

@@ -170,7 +170,7 @@ func TestALongPollIsWithdrawnForAnotherTasklist(t *testing.T) {
 	})
 }
 
-// Where others are in line nobody takes more than a fair part, be it only one slot.
+// Where others are in line no one takes more than a fair part, be it only one slot.
 func TestTheFirstInLineLeavesSlotsToOthers(t *testing.T) {
 	for _, c := range []struct{ fair, inLine, wants, takes int }{
 		{3, 0, 10, 10}, {3, 1, 10, 10}, {3, 2, 10, 3}, {3, 2, 2, 2}, {0, 2, 10, 1},

@@ -25,20 +25,20 @@ type Result struct {
 	TaskID string
 	// Payload is what the handler returned.
 	Payload Payload
-	// Task is all that is known of it, its whole history included.
+	// Task is the task with its whole history.
 	Task *TaskInfo
 }
 
 // Decode reads the result's payload into v, as Payload.Decode does.
 func (r *Result) Decode(v any) error { return r.Payload.Decode(v) }
 
-// TaskError tells that a task ended without a result. It matches ErrDead,
+// TaskError says that a task ended without a result. It matches ErrDead,
 // ErrCancelled or ErrExpired.
 type TaskError struct {
 	TaskID string
 	// State is dead, cancelled or expired.
 	State State
-	// Reason says of an expired task which time was over: start_within or finish_within.
+	// Reason of an expired task is the time that was over: start_within or finish_within.
 	Reason string
 	// Message and ErrorType are those of the last failure.
 	Message   string
@@ -56,7 +56,7 @@ var ErrExpired = errors.New("the task is expired")
 // ErrUnfinished matches the UnfinishedError of a wait that ended before its task did.
 var ErrUnfinished = errors.New("the task is stored, and not finished yet")
 
-// UnfinishedError tells that a wait ended and its task goes on: it is stored, and Wait with its id waits again.
+// UnfinishedError says that a wait ended before its task: the task is stored, and Wait with its id waits again.
 // Submitting it again would make a second task. It matches ErrUnfinished, and the error of the context.
 type UnfinishedError struct {
 	TaskID string
@@ -89,9 +89,9 @@ func (e *TaskError) Is(target error) bool {
 		target == ErrExpired && e.State == StateExpired
 }
 
-// Run hands in a task and waits until it is finished or ctx ends, however long
-// that is. A task that ends dead, cancelled or expired is a *TaskError. If ctx ends before the task does, the
-// error is an *UnfinishedError: the task goes on. With ErrUnknown it may or may not be stored; any other
+// Run submits a task and waits until it is finished or ctx ends, without
+// another limit. A task that ends dead, cancelled or expired is a *TaskError. If ctx ends before the task does, the
+// error is an *UnfinishedError: the task continues. With ErrUnknown it may or may not be stored; any other
 // error says that it is not.
 func (c *Client) Run(ctx context.Context, task Task) (*Result, error) {
 	id, err := c.Submit(ctx, task)
@@ -101,7 +101,7 @@ func (c *Client) Run(ctx context.Context, task Task) (*Result, error) {
 	return c.wait(ctx, id, time.Now().Add(seenWithin))
 }
 
-// Run hands in a task, waits for it as Client.Run does, and decodes its result.
+// Run submits a task, waits for it as Client.Run does, and decodes its result.
 func Run[Out any](ctx context.Context, c *Client, task Task) (Out, error) {
 	var out Out
 	result, err := c.Run(ctx, task)
@@ -164,10 +164,10 @@ func waitMS(ctx context.Context) int64 {
 	return max(wait.Milliseconds(), 0)
 }
 
-// unfinished is the error of a wait that ended first. Stored says whether the engine has told of the task.
+// unfinished is the error of a wait that ended first. Stored says whether the engine has confirmed the task.
 func unfinished(taskID string, stored bool, cause error) error {
 	if !stored {
-		return fmt.Errorf("%w: %w", fault.New(fault.Unavailable, "the engine told nothing of task %s", taskID), cause)
+		return fmt.Errorf("%w: %w", fault.New(fault.Unavailable, "the engine did not report on task %s", taskID), cause)
 	}
 	return &UnfinishedError{TaskID: taskID, cause: cause}
 }

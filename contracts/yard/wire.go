@@ -7,8 +7,8 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 )
 
-// Wire is the API as it is on the wire, for programs that have a loop of their own in place of a Worker, or show answers as they
-// came. Its messages are those of package gen/yardv1, and nothing is done per task. Its methods repeat what is safe to repeat,
+// Wire is the API as it is on the wire, for programs with their own loop instead of a Worker, or that show answers
+// unchanged. Its messages are those of package gen/yardv1, and nothing is done per task. Its methods repeat what is safe to repeat,
 // as the Client's do.
 type Wire struct{ c *Client }
 
@@ -21,13 +21,13 @@ func (c *Client) Wire() Wire { return Wire{c} }
 // Where ctx ends first, the poll takes back its interest in the answer, and
 // returns the tasks, without an error, if they had come by then: the caller must
 // run them or hand them back (Fail with not_started). An answer after that finds
-// nobody, and the engine hands its tasks to others by itself.
+// no one, and the engine hands its tasks to others by itself.
 func (w Wire) Poll(ctx context.Context, req *yardv1.PollRequest) ([]*yardv1.PolledTask, error) {
 	return w.c.poll(ctx, req)
 }
 
 // Complete reports up to 1000 attempts that succeeded and returns the verdict
-// of each, in order. One request, repeated while nobody takes it and until ctx
+// of each, in order. One request, repeated while no one takes it and until ctx
 // ends; verdicts with code UNKNOWN are the caller's to repeat. Keep a request
 // below the server's largest message (1 MiB by default).
 func (w Wire) Complete(ctx context.Context, tasks []*yardv1.Completion) ([]*yardv1.Verdict, error) {
@@ -51,7 +51,7 @@ func (w Wire) Cancel(ctx context.Context, req *yardv1.CancelRequest) ([]*yardv1.
 	return w.c.outcome(ctx, "tasks.cancel", req, len(req.TaskIds))
 }
 
-// Get returns all that is known of a task, or NOT_FOUND.
+// Get returns a task with its whole history, or NOT_FOUND.
 func (w Wire) Get(ctx context.Context, taskID string) (*yardv1.Task, error) {
 	resp, err := call[yardv1.GetResponse](ctx, &w.c.transport, w.c.subject("tasks.get"), &yardv1.GetRequest{TaskId: taskID})
 	return resp.GetTask(), err

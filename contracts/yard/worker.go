@@ -36,7 +36,7 @@ type Worker struct {
 	tasklists []string
 	cfg       workerConfig
 	handlers  map[string]HandlerFunc
-	// rest handles the types that have no handler; nil where these are not asked for.
+	// rest handles the types that have no handler; nil if these are not polled.
 	rest     HandlerFunc
 	problems []error
 	started  atomic.Bool
@@ -65,11 +65,11 @@ func WithConcurrency(n int) WorkerOption { return func(c *workerConfig) { c.conc
 func WithPollBatch(n int) WorkerOption { return func(c *workerConfig) { c.pollBatch = n } }
 
 // WithPollWait sets how long a poll stays open without work, 100 ms to 60 s. Default
-// 5 s. A matching process that is killed takes its waiting polls along and nobody
-// tells: the worker polls again only when this and 3 s more are over.
+// 5 s. If a matching process is killed, its waiting polls are lost without an
+// answer: the worker polls again after this time and 3 s more.
 func WithPollWait(d time.Duration) WorkerOption { return func(c *workerConfig) { c.pollWait = d } }
 
-// WithDrainTimeout sets how long running handlers may go on after Run's context has
+// WithDrainTimeout sets how long running handlers may continue after Run's context has
 // ended, before their own contexts end. Default 30 s.
 func WithDrainTimeout(d time.Duration) WorkerOption {
 	return func(c *workerConfig) { c.drainTimeout = d }
@@ -83,15 +83,15 @@ func WithStopGrace(d time.Duration) WorkerOption { return func(c *workerConfig) 
 // and process id.
 func WithIdentity(name string) WorkerOption { return func(c *workerConfig) { c.identity = name } }
 
-// WithLogger sets where the worker tells of panics and of trouble with the engine.
+// WithLogger sets the logger for panics and for problems with the engine.
 // Failures of handlers go to the engine, and are logged at debug level only.
 // Default: slog.Default().
 func WithLogger(log *slog.Logger) WorkerOption { return func(c *workerConfig) { c.log = log } }
 
-// WithTasklists lets the worker run the tasks of more tasklists, 100 in all. They share its concurrency: each is
-// polled on its own, one without work keeps one slot, and one with work grows into the slots that are free. Lists that
-// wait for slots get them in turn, no more than their part each, after 100 ms from a poll without work. Give the worker more slots than it has
-// tasklists: with fewer the polls take turns of 100 ms. WithPollBatch bounds each poll. Default: none.
+// WithTasklists lets the worker run the tasks of more tasklists, 100 at most. They share its concurrency: each is
+// polled independently; one without work keeps one slot, and one with work uses the free slots. Tasklists that wait for
+// slots get them in turn, each at most its share, within 100 ms from polls without work. Give the worker more slots than
+// tasklists: with fewer, the polls take turns of 100 ms. WithPollBatch bounds each poll. Default: none.
 func WithTasklists(more ...string) WorkerOption {
 	return func(c *workerConfig) { c.tasklists = append(c.tasklists, more...) }
 }
@@ -102,7 +102,7 @@ func WithMiddleware(m ...Middleware) WorkerOption {
 }
 
 // NewWorker makes a worker of a tasklist. Give it handlers, then Run it. What is
-// wrong with its options is told by Run.
+// wrong with its options is returned by Run.
 func NewWorker(c *Client, tasklist string, opts ...WorkerOption) *Worker {
 	cfg := workerConfig{
 		concurrency: concurrencyDefault, pollBatch: requestTasksMax, pollWait: pollWaitDefault,
@@ -158,10 +158,10 @@ func defaultIdentity() string {
 }
 
 // Run polls and runs tasks until ctx ends, then drains and returns nil, or a
-// *DrainError where something was left. It returns INVALID_ARGUMENT at once
-// where the worker is set up wrongly, FAILED_PRECONDITION where it was run
-// before, and UNAVAILABLE when the connection is closed for good. Everything
-// else that goes wrong is tried again.
+// *DrainError if something was left. It returns INVALID_ARGUMENT at once if the
+// worker's options or handlers are invalid, FAILED_PRECONDITION if it was run before,
+// and UNAVAILABLE if the connection is closed for good. After any other error it
+// tries again.
 func (w *Worker) Run(ctx context.Context) error {
 	if problems := w.check(); len(problems) > 0 {
 		return fault.New(fault.InvalidArgument, "worker of %s: %v", strings.Join(w.tasklists, ", "), errors.Join(problems...))
@@ -186,8 +186,8 @@ func (w *Worker) check() []error {
 	return problems
 }
 
-// DrainError tells what a worker left behind when it stopped. The engine takes
-// it back when the attempts' heartbeats or deadlines run out.
+// DrainError says what a worker left behind when it stopped. The engine takes
+// the tasks back when the attempts' heartbeats or deadlines run out.
 type DrainError struct {
 	// Running is how many handlers did not return after their contexts ended.
 	Running int

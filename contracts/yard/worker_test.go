@@ -35,7 +35,7 @@ func TestTypedHandlerRoundTrip(t *testing.T) {
 			t.Errorf("got %v", c)
 		}
 		if seen.TaskID != "double-2" || seen.Domain != "shop" || seen.Number != 1 || seen.Deadline.IsZero() {
-			t.Errorf("Info told %+v", seen)
+			t.Errorf("Info reported %+v", seen)
 		}
 	})
 }
@@ -183,7 +183,7 @@ func TestOutcomesAreRepeated(t *testing.T) {
 	}
 }
 
-// TestOutcomeIsRepeatedPastTheDeadline, since the engine ends no attempt while its log stands still; and not for ever.
+// TestOutcomeIsRepeatedPastTheDeadline, since the engine ends no attempt while its log stands still; and not forever.
 func TestOutcomeIsRepeatedPastTheDeadline(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		b := newBench()

@@ -42,7 +42,7 @@ func TestPanicBecomesAFailure(t *testing.T) {
 		var attempts atomic.Int32
 		yard.Handle(w, "x", func(ctx context.Context, _ yard.Payload) (struct{}, error) {
 			if n := attempts.Add(1); int(n) != yard.Info(ctx).Number {
-				t.Errorf("attempt %d is told as %d", n, yard.Info(ctx).Number)
+				t.Errorf("attempt %d is reported as %d", n, yard.Info(ctx).Number)
 			}
 			panic("out of cheese")
 		})
@@ -182,7 +182,7 @@ func TestStoppedWorkersPollFindsNoResponders(t *testing.T) {
 }
 
 // Workers come and go while tasks flow; every task must run, as its first
-// attempt, and none may be left granted to nobody.
+// attempt, and none may be left granted to no one.
 func TestChurnBurnsNoAttempts(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		const rounds, perRound = 25, 40

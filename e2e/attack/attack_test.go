@@ -166,7 +166,7 @@ func covers(pattern, subject string) bool {
 }
 
 // I14: nothing that is not a tenant's gets through the permissions, from any of a tenant's users or from
-// nobody; and an operator, who may do more, gets through to nothing but that.
+// no one; and an operator, who may do more, gets through to nothing but that.
 func TestI14_NoAttackGetsThroughTheSeal(t *testing.T) {
 	testkit.Long(t, "closes a system with polls in it, which takes seconds")
 	s := sealedStack(t)
@@ -257,7 +257,7 @@ func TestTheSuiteCanFail(t *testing.T) {
 }
 
 // R1: a reply subject that points at the engine's inside, at a command of the server or at somebody else's
-// inbox is answered by nobody, whatever the verb.
+// inbox is answered by no one, whatever the verb.
 func TestR1_NoServiceIsADeputy(t *testing.T) {
 	s := sealedStack(t)
 	spy, err := s.Connect("spy")

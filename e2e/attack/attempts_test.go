@@ -41,7 +41,7 @@ var (
 	accountCalls = []string{"INFO", "STREAM.NAMES", "STREAM.LIST", "META.LEADER.STEPDOWN", "ACCOUNT.PURGE.YARD", "SERVER.REMOVE"}
 )
 
-// places are all subjects of the engine's inside, that nobody but services may publish or read.
+// places are all subjects of the engine's inside, that no one but services may publish or read.
 func places(n topology.Partitioning) []string {
 	id := ids.NewTaskID(time.UnixMilli(1_700_000_000_000), 0, 1)
 	all := []string{topology.HintLoad, topology.HintHungry, topology.HintFreed, topology.HintRestore, topology.Dead(victim, "mail", id)}

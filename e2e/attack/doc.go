@@ -1,4 +1,4 @@
-// Package attack tries to reach from a tenant's, a worker's and nobody's connection
+// Package attack tries to reach from a tenant's, a worker's and no one's connection
 // what is not theirs, on a sealed cluster: several hundred attempts, generated from
 // package topology, of which none may get through.
 //

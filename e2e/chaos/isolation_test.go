@@ -24,7 +24,7 @@ const (
 	isolationRate = 200
 	// isolationLasts is how long each phase is, in the short form and in the long one.
 	isolationShort, isolationLong = 3 * time.Second, 15 * time.Second
-	// unreadable is a log version that nobody knows.
+	// unreadable is a log version that no one knows.
 	unreadable = 1 << 20
 )
 
@@ -55,7 +55,7 @@ func TestI14_R31_APartitionThatNobodyServes(t *testing.T) {
 		}
 		return nil
 	})
-	m.phase("one is served by nobody", lasts, dead)
+	m.phase("one is served by no one", lasts, dead)
 }
 
 // TestI14_R8_ARedisNodeThatIsAway: one of three nodes hangs. Domains whose tables are on the others do not
@@ -117,7 +117,7 @@ func startMeter(t *testing.T, c *cluster.Cluster, name string) *meter {
 	})
 	working, stop := context.WithCancel(context.Background())
 	var running sync.WaitGroup
-	running.Go(func() { _ = w.Run(working) }) // a partition that nobody serves confirms no outcome
+	running.Go(func() { _ = w.Run(working) }) // a partition that no node serves confirms no outcome
 	t.Cleanup(func() {
 		stop()
 		running.Wait()

@@ -20,7 +20,7 @@ func TestI1_I4_KillingEachServiceLosesAndDoublesNothing(t *testing.T) {
 		victim := i % c.Instances(s)
 		killed := time.Now()
 		c.Kill(s, victim)
-		if c.Instances(s) == 1 { // nobody takes over
+		if c.Instances(s) == 1 { // no one takes over
 			c.Restart(s, victim)
 		}
 		l.awaitAcceptedBefore(killed, fmt.Sprintf("%s-%d killed", s, victim))

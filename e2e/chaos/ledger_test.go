@@ -9,13 +9,13 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 )
 
-// fate is what the submitter of a task was told.
+// fate is what the submitter of a task was answered.
 type fate string
 
 const (
 	accepted fate = "accepted"
 	refused  fate = "refused" // it was certainly not accepted
-	unsure   fate = "unsure"  // nobody knows
+	unsure   fate = "unsure"  // no one knows
 )
 
 // order is one task as its submitter knows it.

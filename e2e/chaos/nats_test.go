@@ -31,7 +31,7 @@ func TestNATSDownAtStart(t *testing.T) {
 }
 
 // TestI1_NATSLostAndBack kills nats-server under load and starts it on its data:
-// nobody else is restarted.
+// no one else is restarted.
 func TestI1_NATSLostAndBack(t *testing.T) {
 	t.Parallel()
 	c := cluster.Start(t, binaries, instances)

@@ -16,9 +16,9 @@ type pace struct {
 	began time.Time
 	// moves has one of each way for each partition.
 	moves [ways][]movement
-	// owed counts by partition the tasks that are ready as soon as they are accepted, and that no worker has had: a
-	// partition that owes none does not stand still.
-	owed []int
+	// due counts by partition the tasks that are ready as soon as they are accepted, and that no worker has had: a
+	// partition without any does not stand still.
+	due []int
 }
 
 // way is one way in which a partition moves.
@@ -42,7 +42,7 @@ func (w way) String() string {
 	return [...]string{"leader", "accepts", "hands out", "completes", "either"}[w]
 }
 
-// stallMin is the shortest stall that is told of.
+// stallMin is the shortest stall that is reported.
 const stallMin = 1500 * time.Millisecond
 
 // movement is when a partition moved last in one way, with the stalls before, and the longest of them.
@@ -72,29 +72,29 @@ func (p *pace) reset() {
 	}
 }
 
-// owes notes that a task which is ready was accepted.
-func (p *pace) owes(task string, at time.Time) { p.owe(task, at, 1) }
+// becameDue notes that a task which is ready was accepted.
+func (p *pace) becameDue(task string, at time.Time) { p.dueOf(task, at, 1) }
 
 // handed notes that a worker got it for the first time.
-func (p *pace) handed(task string, at time.Time) { p.owe(task, at, -1) }
+func (p *pace) handed(task string, at time.Time) { p.dueOf(task, at, -1) }
 
-func (p *pace) owe(task string, at time.Time, n int) {
+func (p *pace) dueOf(task string, at time.Time, n int) {
 	id, err := ids.ParseTaskID(task)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.owed == nil {
-		p.owed = make([]int, topology.DefaultPartitioning().History)
+	if p.due == nil {
+		p.due = make([]int, topology.DefaultPartitioning().History)
 	}
 	i := id.Partition()
-	if err != nil || i >= len(p.owed) {
+	if err != nil || i >= len(p.due) {
 		return
 	}
-	if p.owed[i] == 0 && n > 0 && i < len(p.moves[both]) { // it was idle
+	if p.due[i] == 0 && n > 0 && i < len(p.moves[both]) { // it was idle
 		for _, w := range []way{handsOut, both} {
 			p.moves[w][i].last = at
 		}
 	}
-	p.owed[i] += n
+	p.due[i] += n
 }
 
 // moved notes that something has become of a task.
@@ -110,7 +110,7 @@ func (p *pace) partitionMoved(n int, at time.Time, how ...way) {
 	for _, w := range how {
 		switch m := p.moves[w]; {
 		case n >= len(m):
-		case (w == handsOut || w == both) && (p.owed == nil || p.owed[n] == 0):
+		case (w == handsOut || w == both) && (p.due == nil || p.due[n] == 0):
 			m[n].last = at // it was idle
 		default:
 			m[n].moved(p.began, at)
@@ -138,7 +138,7 @@ func (p *pace) worst() time.Duration {
 	defer p.mu.Unlock()
 	now, most := time.Now(), time.Duration(0)
 	for i, m := range p.moves[both] {
-		if most = max(most, m.most.lasts); p.owed != nil && p.owed[i] > 0 {
+		if most = max(most, m.most.lasts); p.due != nil && p.due[i] > 0 {
 			most = max(most, now.Sub(m.last))
 		}
 	}

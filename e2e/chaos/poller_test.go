@@ -78,9 +78,9 @@ func (p *poller) take(tasks []*yardv1.PolledTask, name string, asked time.Time, 
 		g := &audit.Grant{Worker: name, TaskID: task.TaskId, At: now, LeaseEnd: asked.Add(time.Duration(task.TimeoutMs) * time.Millisecond)}
 		w.account.Grants = append(w.account.Grants, g)
 		p.pace.moved(task.TaskId, now, handsOut, both)
-		if w.owed {
+		if w.due {
 			p.pace.handed(task.TaskId, now)
-			w.owed = false
+			w.due = false
 		}
 		*got++
 		all = append(all, held{w, g, task.Token, *got})

@@ -32,7 +32,7 @@ func TestI5_I8_RedisLostAndBack(t *testing.T) {
 }
 
 // TestRedisWithTLSAndAUserOfItsOwn: limited types and backlogs work over TLS as a user who may do no more
-// than topology.RedisACL allows, and nobody prints the password.
+// than topology.RedisACL allows, and no one prints the password.
 func TestRedisWithTLSAndAUserOfItsOwn(t *testing.T) {
 	t.Parallel()
 	c := cluster.New(t, binaries, instances, cluster.WithSecuredRedis())

@@ -23,7 +23,7 @@ import (
 // repeatRounds is how many times something is killed; YARD_KILL_ROUNDS in the environment says otherwise.
 const repeatRounds = 6
 
-// repeaters submit one task after the other, each until it is told what became of it.
+// repeaters submit one task after the other, each until its result is known.
 const repeaters = 64
 
 // Every byHandOf-th submitter does without the SDK, waits handTry for an answer, and handWait before it sends the same again.

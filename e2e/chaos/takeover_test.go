@@ -45,12 +45,12 @@ var disturbances = []struct {
 
 // TestIdleWorkersAreServedAfterATakeover: workers whose polls wait at a matching process that
 // is killed, drained or hung get the tasks that come next from its successor: the frontends end
-// polls that a process cannot answer any more, so that nobody waits until they are over (R42).
+// polls that a process cannot answer any more, so that no one waits until they are over (R42).
 func TestIdleWorkersAreServedAfterATakeover(t *testing.T) {
 	t.Parallel()
 	c := cluster.Start(t, binaries, instances)
 	if c.Instances(cluster.Matching) < 2 {
-		t.Skip("one matching process: nobody takes over, since there is no redis-server")
+		t.Skip("one matching process: no one takes over, since there is no redis-server")
 	}
 	i := startIdle(t, c)
 	for _, d := range disturbances {
@@ -196,9 +196,9 @@ func TestTakeoversAreQuick(t *testing.T) {
 			d.undo(c, s)
 			c.AwaitProcess(s, 0)
 			slices.Sort(gaps)
-			t.Logf("%-8s %-8s nobody answers for %v", s, d.name, gaps)
+			t.Logf("%-8s %-8s no one answers for %v", s, d.name, gaps)
 			if most := gaps[len(gaps)-1]; most > bound {
-				t.Errorf("%s, %s: nobody answered for %v", s, d.name, most)
+				t.Errorf("%s, %s: no one answered for %v", s, d.name, most)
 			}
 		}
 	}
@@ -231,7 +231,7 @@ func probe(t *testing.T, nc *nats.Conn, s cluster.Service) (stop func() []time.D
 						return
 					}
 				}
-				if !last.IsZero() && time.Since(last) > within { // nobody comes any more
+				if !last.IsZero() && time.Since(last) > within { // no one comes any more
 					gaps[p] = time.Since(last)
 					return
 				}

@@ -53,8 +53,8 @@ type wish struct {
 	// cancelAfter its acceptance, if not negative; cancelRunning: in mid-attempt.
 	cancelAfter   time.Duration
 	cancelRunning bool
-	// owed: it is counted in the pace.
-	owed bool
+	// due: it is counted in the pace.
+	due bool
 }
 
 // ready tells whether it can be handed out as soon as it is accepted, whatever comes.
@@ -228,8 +228,8 @@ func (tr *traffic) submit(client *yard.Client, batch []*wish) {
 			w.account.Fate, w.account.ID = audit.Accepted, ids[i]
 			tr.pace.moved(ids[i], now, accepts)
 			if w.ready() && len(w.account.Grants) == 0 {
-				tr.pace.owes(ids[i], now)
-				w.owed = true
+				tr.pace.becameDue(ids[i], now)
+				w.due = true
 			}
 		case fault.CodeOf(err) == fault.Unknown:
 			w.account.Fate = audit.Unsure

@@ -31,7 +31,7 @@ func TestI1_I4_R30_NATSNodesLostInTurnUnderLoad(t *testing.T) {
 	s := settingsOf(t)
 	s.rate = min(s.rate, trioRate)
 	// A paused node is still believed to have the inboxes of its clients for some seconds: what is sent there is lost, and
-	// nobody says so.
+	// no message says so.
 	s.passOver = append(s.passOver, audit.DeadUnheld, audit.BurnedUnheld)
 	runRounds(t, s, loseNATSInTurn(s), cluster.WithNATSNodes(trio))
 }

@@ -188,7 +188,7 @@ func (l *load) ranOnlyAccepted() []string {
 		case o == nil:
 			offences = append(offences, fmt.Sprintf("%s ran and was never submitted", a.key))
 		case o.fate == refused:
-			offences = append(offences, fmt.Sprintf("%s ran as %s, but its submitter was told that it was not accepted", a.key, a.id))
+			offences = append(offences, fmt.Sprintf("%s ran as %s, but its submitter was informed that it was not accepted", a.key, a.id))
 		case o.fate == accepted && o.id != a.id, ids[a.key] != "" && ids[a.key] != a.id:
 			offences = append(offences, fmt.Sprintf("%s was doubled: it ran as %s, and is known as %s", a.key, a.id, cmp.Or(o.id, ids[a.key])))
 		}

@@ -78,7 +78,7 @@ func firstTask(t *testing.T, s *stack.Stack, dir string) {
 	p.wait(t)
 }
 
-// TestNodeWorkerIsSmall: whoever copies the worker and the submitter can read them.
+// TestNodeWorkerIsSmall: those who copy the worker and the submitter can read them.
 func TestNodeWorkerIsSmall(t *testing.T) {
 	const linesMax = 80
 	lines := 0

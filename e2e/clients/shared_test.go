@@ -68,7 +68,7 @@ func cancelled(t *testing.T, d *domain) {
 		t.Logf("cancelled %d ms after its start", took)
 		switch {
 		case took == 0:
-			t.Fatalf("the handler was not told to stop: %+v", end)
+			t.Fatalf("the handler was not asked to stop: %+v", end)
 		case took < beatEvery:
 			return
 		case try == tries:
@@ -100,7 +100,7 @@ func drain(t *testing.T, d *domain, p *program) {
 }
 
 // outage takes the whole system away from a worker that waits for a task, and brings it back: the worker goes on. Then
-// it takes it away for good, and the worker still ends when it is told to.
+// it takes it away for good, and the worker still ends when it is asked to.
 func outage(t *testing.T, startWorker func(s *stack.Stack, domain string) *program) {
 	cfg := stack.Config{Tables: stack.TablesMemory, DataDir: t.TempDir()}
 	begin := func() (s *stack.Stack, end func()) {

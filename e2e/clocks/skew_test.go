@@ -93,7 +93,7 @@ func TestR44_ClocksAMinuteOffDoNoHarm(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, ahead, cluster.WithFlags("--clock.skew-max", "0"))
-			w.told(ahead)
+			w.reported(ahead)
 			w.work()
 			w.lostAttempt()
 			w.questions()
@@ -163,8 +163,8 @@ func newWorld(t *testing.T, ahead map[cluster.Service]time.Duration, opts ...clu
 
 var skewMetric = regexp.MustCompile(`(?m)^` + signals.ClockSkew.Prometheus() + ` (\S+)$`)
 
-// told checks that the skew is told: by the log of the node, once, as a number, and by yard status.
-func (w *world) told(ahead map[cluster.Service]time.Duration) {
+// reported checks that the skew is reported: by the log of the node, once, as a number, and by yard status.
+func (w *world) reported(ahead map[cluster.Service]time.Duration) {
 	w.t.Helper()
 	w.AwaitReady()
 	out, err := w.Yard(binaries, "status")
@@ -366,7 +366,7 @@ func (w *world) lostAttempt() {
 	}
 }
 
-// poll takes what is there, and tells nobody.
+// poll takes what is there, and tells no one.
 func (w *world) poll(list string) (taken []string) {
 	w.t.Helper()
 	body, err := (&yardv1.PollRequest{Tasklist: list, MaxTasks: 10, WaitMs: 500}).MarshalVT()

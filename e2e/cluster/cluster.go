@@ -288,7 +288,7 @@ func (c *Cluster) AwaitProcess(s Service, i int) {
 	})
 }
 
-// Alive tells whether a process answers that it lives, ready or not.
+// Alive tells whether a process answers, ready or not.
 func (c *Cluster) Alive(s Service, i int) error {
 	_, err := c.page(s, i, "/livez")
 	return err
@@ -321,7 +321,7 @@ func (c *Cluster) page(s Service, i int, path string) (string, error) {
 	return string(body), err
 }
 
-// Check fails the test where a process has ended that nobody ended.
+// Check fails the test where a process has ended that no one ended.
 func (c *Cluster) Check() {
 	c.tb.Helper()
 	var failures []error

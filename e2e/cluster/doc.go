@@ -11,6 +11,6 @@
 // Never does: look into a process. It sees what an operator sees: health pages,
 // exit codes and logs.
 //
-// On failure: a process that does not become ready, or that ends when nobody
+// On failure: a process that does not become ready, or that ends when no one
 // killed it, fails the test. All processes die with the test's.
 package cluster

@@ -69,7 +69,7 @@ cluster: { name: yard, listen: %q, routes: ["nats://%s"], ping_interval: 1s, pin
 	return path
 }
 
-// URL is where NATS clients connect; it stays the same for ever.
+// URL is where NATS clients connect; it stays the same forever.
 func (c *Cluster) URL() string {
 	urls := make([]string, len(c.nats))
 	for i, n := range c.nats {

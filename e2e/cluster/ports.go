@@ -14,7 +14,7 @@ type ports struct {
 	taken map[string]bool
 }
 
-// free finds an address on loopback that nobody listens on.
+// free finds an address on loopback that no subscriber listens on.
 func (p *ports) free(tb testing.TB) string {
 	tb.Helper()
 	p.mu.Lock()

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// stopWithin bounds the end of a process that was told to stop. It is longer than
+// stopWithin bounds the end of a process that was asked to stop. It is longer than
 // a service's own limit (20 s).
 const stopWithin = 40 * time.Second
 

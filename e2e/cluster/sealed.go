@@ -104,7 +104,7 @@ func (c *Cluster) yardLogin(u permissions.User) []string {
 	return []string{"--nkey", auth.SeedFile(c.seal.dir, u), "--inbox-prefix", u.Inbox(), "--tls-ca", c.seal.tls.CA}
 }
 
-// login is how a client is a user with inboxes of its own; nobody where the cluster is not sealed.
+// login is how a client is a user with inboxes of its own; no one where the cluster is not sealed.
 func (c *Cluster) login(u permissions.User) []nats.Option {
 	c.tb.Helper()
 	if c.seal == nil {

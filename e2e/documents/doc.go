@@ -3,7 +3,7 @@
 // Owns: how a fenced block of a Markdown file is read, and the rule that each block of shell is run by a test or says
 // why it is not, and each block of Go compiles.
 //
-//	<!-- not run: REASON -->        nobody runs the next block of shell
+//	<!-- not run: REASON -->        no one runs the next block of shell
 //	<!-- run by e2e/x/y_test.go --> that test runs it, in its own way
 //
 // A block without such a line before it is run here, by bash, which ends at the first command that fails. Its

@@ -142,7 +142,7 @@ func message(m protoreflect.MessageType) codec.Message {
 	return m.New().Interface().(codec.Message)
 }
 
-// fuzzer sends requests and judges their answers.
+// fuzzer sends requests and checks their answers.
 type fuzzer struct {
 	t  *testing.T
 	nc *nats.Conn

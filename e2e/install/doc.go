@@ -1,4 +1,4 @@
-// Package install installs the command as a stranger does: by its path and version, without the
+// Package install installs the command as an unknown client does: by its path and version, without the
 // repository.
 //
 // Owns: the proxy, a folder that has the modules of the working tree as if they were tagged, and what

@@ -20,14 +20,14 @@ import (
 // within bounds one go command: it compiles everything where the build cache is cold.
 const within = 9 * time.Minute
 
-// stranger is a machine that has Go and nothing of ours.
-type stranger struct {
+// visitor is a machine that has Go and nothing of ours.
+type visitor struct {
 	t    *testing.T
 	path string // GOPATH
 	env  []string
 }
 
-// TestInstall is one stranger to whom all of it happens, one after the other: modules are unpacked once, and each step
+// TestInstall is one visitor that does all of it, one step after the other: modules are unpacked once, and each step
 // begins in a folder of its own.
 func TestInstall(t *testing.T) {
 	testkit.Long(t, "has the go command install modules")
@@ -35,14 +35,14 @@ func TestInstall(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := newStranger(t, modules)
+	s := newVisitor(t, modules)
 	t.Run("the command", func(t *testing.T) { s.of(t).installsTheCommand(modules) })
 	t.Run("a program that uses the SDK", func(t *testing.T) { s.of(t).usesTheSDK(modules) })
 	t.Run("every module builds alone", func(t *testing.T) { s.of(t).buildsEachAlone(modules) })
 }
 
-// newStranger is one whose proxy has the modules.
-func newStranger(t *testing.T, modules []published) stranger {
+// newVisitor is one whose proxy has the modules.
+func newVisitor(t *testing.T, modules []published) visitor {
 	t.Helper()
 	proxy := t.TempDir()
 	if err := newProxy(proxy, modules); err != nil {
@@ -56,7 +56,7 @@ func newStranger(t *testing.T, modules []published) stranger {
 		fill(t, m)
 	}
 	others := filepath.Join(strings.TrimSpace(string(cache)), "cache", "download")
-	s := stranger{t: t, path: t.TempDir()}
+	s := visitor{t: t, path: t.TempDir()}
 	s.env = append(
 		os.Environ(), "GOPATH="+s.path, "GOMODCACHE="+filepath.Join(s.path, "pkg", "mod"), "GOBIN="+filepath.Join(s.path, "bin"),
 		"GOPROXY=file://"+filepath.ToSlash(proxy)+",file://"+filepath.ToSlash(others),
@@ -67,8 +67,8 @@ func newStranger(t *testing.T, modules []published) stranger {
 	return s
 }
 
-// of is the stranger in a further test.
-func (s stranger) of(t *testing.T) stranger {
+// of is the visitor in a further test.
+func (s visitor) of(t *testing.T) visitor {
 	s.t = t
 	return s
 }
@@ -91,7 +91,7 @@ func fill(t *testing.T, m published) {
 }
 
 // run runs a program in dir and returns what it wrote to its output.
-func (s stranger) run(dir, name string, args ...string) string {
+func (s visitor) run(dir, name string, args ...string) string {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(s.t.Context(), within)
 	defer cancel()
@@ -107,7 +107,7 @@ func (s stranger) run(dir, name string, args ...string) string {
 }
 
 // installsTheCommand installs the command and a service by path and version, outside of the repository.
-func (s stranger) installsTheCommand(modules []published) {
+func (s visitor) installsTheCommand(modules []published) {
 	t := s.t
 	at := slices.IndexFunc(modules, func(m published) bool { return m.Path == repository })
 	if at < 0 {
@@ -127,7 +127,7 @@ func (s stranger) installsTheCommand(modules []published) {
 }
 
 // usesTheSDK builds a program of somebody who requires nothing but the SDK's module.
-func (s stranger) usesTheSDK(modules []published) {
+func (s visitor) usesTheSDK(modules []published) {
 	t := s.t
 	at := slices.IndexFunc(modules, func(m published) bool { return strings.HasSuffix(m.Path, "/contracts") })
 	if at < 0 {
@@ -150,7 +150,7 @@ func (s stranger) usesTheSDK(modules []published) {
 }
 
 // buildsEachAlone builds each module without the workspace: its go.mod names all that it needs.
-func (s stranger) buildsEachAlone(modules []published) {
+func (s visitor) buildsEachAlone(modules []published) {
 	t := s.t
 	for _, m := range modules {
 		// The archive of a module of ours has no sum before it is published.

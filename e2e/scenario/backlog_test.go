@@ -39,7 +39,7 @@ func TestI7TheBacklogStaysOnDisk(t *testing.T) {
 		t.Fatalf("%d tasks are in memory, at most %d may be", n, most)
 	}
 
-	// What is not read is known, can be cancelled, and holds nobody up.
+	// What is not read is known, can be cancelled, and holds no one up.
 	last := ids[tasks-1]
 	want(t, w.get(last), "queued", "")
 	equal(t, "cancel", w.cancel(last).Code, "OK")

@@ -16,7 +16,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 )
 
-// book is what the clients were told.
+// book is what the clients were answered.
 type book struct {
 	mu       sync.Mutex
 	tasks    []string
@@ -200,7 +200,7 @@ func (b *book) check(w *world) {
 	}
 	for id, task := range histories {
 		if (stateOf(task) == "completed") != completed[id] {
-			t.Errorf("%s is %s, and told to be complete: %v", id, stateOf(task), completed[id])
+			t.Errorf("%s is %s, and reported as complete: %v", id, stateOf(task), completed[id])
 		}
 	}
 	for _, id := range b.cancels {

@@ -18,7 +18,7 @@ func TestCancelReady(t *testing.T) {
 		w.reach(id, "ready")
 		v := w.cancel(id)
 		equal(t, "verdict", v.Code, "OK")
-		equal(t, "a worker was told", v.CancelRequested, false)
+		equal(t, "a worker was notified", v.CancelRequested, false)
 		task := w.ended(id)
 		want(t, task, "cancelled", "submitted cancelled")
 		equal(t, "reason", task.Events[1].Message, "no longer wanted")
@@ -69,10 +69,10 @@ func TestCancelRunning(t *testing.T) {
 		equal(t, "before", w.beat(p).CancelRequested, false)
 		v := w.cancel(id)
 		equal(t, "verdict", v.Code, "OK")
-		equal(t, "a worker is told", v.CancelRequested, true)
+		equal(t, "a worker is notified", v.CancelRequested, true)
 		beat := w.beat(p)
 		equal(t, "beat", beat.Code, "OK")
-		equal(t, "told to stop", beat.CancelRequested, true)
+		equal(t, "asked to stop", beat.CancelRequested, true)
 		task := w.get(id)
 		want(t, task, "running", "submitted started cancel_requested")
 		equal(t, "cancel requested", task.CancelRequested, true)
@@ -83,7 +83,7 @@ func TestCancelRunning(t *testing.T) {
 	})
 }
 
-// Workers of the domain are told of a cancel at once, if its task runs.
+// Workers of the domain are informed of a cancel at once, if its task runs.
 func TestCancelIsTold(t *testing.T) {
 	everywhere(t, func(t *testing.T, w *world) {
 		told, err := w.nc.SubscribeSync(topology.CancelHint(w.domain))

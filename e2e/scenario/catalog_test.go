@@ -118,7 +118,7 @@ func TestADomainIsDeletedAndMadeAgain(t *testing.T) {
 			_, err := admin.DeleteDomain(w.soon(), w.domain, 0)
 			refused(t, err, fault.FailedPrecondition)
 			if detail := fault.From(err).Detail; detail["running"] != "1" || detail["waiting"] != "1" {
-				return fmt.Errorf("it is told to hold %v", detail)
+				return fmt.Errorf("it is reported to hold %v", detail)
 			}
 			return nil
 		})

@@ -25,7 +25,7 @@ func (w *world) stale(p *yardv1.PolledTask) {
 	equal(w.t, "heartbeat", w.beat(p).Code, "STALE")
 }
 
-// started is when the attempt in hand was granted, the last one of a task that nobody polls for.
+// started is when the attempt in hand was granted, the last one of a task that no one polls for.
 func (w *world) started(id string) int64 {
 	w.t.Helper()
 	at := int64(0)

@@ -143,7 +143,7 @@ func TestRefusalsOverTheWire(t *testing.T) {
 			refused(t, err, fault.InvalidArgument)
 			equal(t, body, fault.From(err).Path, path)
 		}
-		nobody := join(t, w.stack, stranger)
+		nobody := join(t, w.stack, unknownDomain)
 		_, err := nobody.raw("tasks.submit", `{"tasklist":"a","tasks":[{"type":"x"}]}`)
 		refused(t, err, fault.NotFound)
 		_, err = w.raw("tasks.get", `{"task_id":"00000000000000000000000000"}`)
@@ -174,7 +174,7 @@ func TestWaitsThatEndTellTheStateSoFar(t *testing.T) {
 			Tasklist: list, Tasks: []*yardv1.NewTask{{Type: "slow"}}, Wait: true, WaitMs: 200,
 		})
 		if state := stateOf(resp.Task); state != "ready" && state != "queued" {
-			t.Errorf("the task is %s, and nobody works", state)
+			t.Errorf("the task is %s, and no one works", state)
 		}
 		p := w.takeOne()
 		task := must[yardv1.GetResponse](w, "tasks.get", &yardv1.GetRequest{TaskId: p.TaskId, WaitMs: 100}).Task

@@ -92,7 +92,7 @@ func TestI8LimitsHoldOverAllWorkers(t *testing.T) {
 
 		w.putType(yard.TaskType{Name: "payout", MaxConcurrency: 2})
 		w.slots(5, 2)
-		for range 3 { // out, and nobody in
+		for range 3 { // out, and no one in
 			gate <- struct{}{}
 		}
 		w.slots(2, 2)

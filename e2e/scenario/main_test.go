@@ -72,13 +72,13 @@ const domainsAtOnce = 200
 // ownDomains is how many have users on a stack of one test.
 const ownDomains = 4
 
-// stranger is a domain that has users and was never made.
-const stranger = "nobody-made-it"
+// unknownDomain is a domain that has users and was never made.
+const unknownDomain = "nobody-made-it"
 
 func domainName(i int) string { return fmt.Sprintf("d%d", i+1) }
 
 func domainNames(n int) []string {
-	all := []string{stranger}
+	all := []string{unknownDomain}
 	for i := range n {
 		all = append(all, domainName(i))
 	}

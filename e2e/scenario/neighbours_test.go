@@ -195,7 +195,7 @@ func TestWaitsGiveTheirPlacesBack(t *testing.T) {
 	want(t, w.ended(id), "completed", "submitted started completed")
 }
 
-// Polls that share one inbox are told apart: each gives its place back once it is answered. Those that are
+// Polls that share one inbox are distinguished: each gives its place back once it is answered. Those that are
 // answered empty, since their shard has a new owner, are sent again.
 func TestPollsOfOneInboxGiveTheirPlacesBack(t *testing.T) {
 	t.Parallel()

@@ -206,7 +206,7 @@ func liveThrough(w *world) {
 	w.ended(later)
 	w.ended(w.submitOne(&yardv1.NewTask{Type: "expires", DelayMs: 200, StartWithinMs: 200, FinishWithinMs: 300}))
 	leaveOnTheWay(w)
-	w.settled()
+	w.drained()
 }
 
 // failInEveryWay ends attempts in all ways but success.
@@ -262,9 +262,9 @@ func leaveOnTheWay(w *world) {
 	w.fail(w.takeOne("backoff"), &yardv1.Failure{Message: "no"})
 }
 
-// settled waits until the checkpoint says that all that was parked and archived is stored, and that
+// drained waits until the checkpoint says that all that was parked and archived is stored, and that
 // the task that is at work is carried.
-func (w *world) settled() {
+func (w *world) drained() {
 	w.t.Helper()
 	w.eventually(func() error {
 		stores := w.stores()

@@ -72,7 +72,7 @@ func TestI1_WhatTheLogTookTooLateNeverWas(t *testing.T) {
 	})
 }
 
-// TestI14_ARequestIDNamesNoOtherDomainsTasks: whoever knows the id of another domain's request gets tasks of their own.
+// TestI14_ARequestIDNamesNoOtherDomainsTasks: a client that knows the id of another domain's request gets tasks of their own.
 func TestI14_ARequestIDNamesNoOtherDomainsTasks(t *testing.T) {
 	everywhere(t, func(t *testing.T, w *world) {
 		thief := enter(t, w.stack)

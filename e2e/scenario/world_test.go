@@ -60,7 +60,7 @@ func enter(t *testing.T, s *stack.Stack) *world {
 // join connects to s for a domain that need not exist.
 func join(t *testing.T, s *stack.Stack, domain string) *world {
 	t.Helper()
-	// An inbox for each request, so that tasks of a poll that was given up find nobody, and come back.
+	// An inbox for each request, so that tasks of a poll that was given up find no one, and come back.
 	nc := connect(t, s, sealed.Admin(domain), nats.UseOldRequestStyle())
 	client, err := yard.NewClient(nc, domain)
 	if err != nil {
@@ -203,7 +203,7 @@ func must[Resp any, P interface {
 	return resp
 }
 
-// handIn submits tasks, again where nobody knows whether they are stored.
+// handIn submits tasks, again where no one knows whether they are stored.
 func (w *world) handIn(req *yardv1.SubmitRequest) (resp *yardv1.SubmitResponse, err error) {
 	req.RequestId, req.Tries = ids.NewRequestID(time.Now()).String(), 1
 	for end := time.Now().Add(within); ; req.Tries++ {
@@ -322,7 +322,7 @@ func codes(resp *yardv1.OutcomeResponse) string {
 	return strings.Join(all, " ")
 }
 
-// decide sends outcomes until each has a verdict: which nobody knows they are to be sent again.
+// decide sends outcomes until each has a verdict: which no one knows they are to be sent again.
 func (w *world) decide(endpoint string, req codec.Message) (resp *yardv1.OutcomeResponse, err error) {
 	for end := time.Now().Add(within); ; {
 		resp, err = call[yardv1.OutcomeResponse](w, endpoint, req)

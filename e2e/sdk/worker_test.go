@@ -94,7 +94,7 @@ func TestChurnBurnsNoAttempts(t *testing.T) {
 	}
 }
 
-// An outcome whose connection has ended is told to the server that comes back, and the worker works on.
+// An outcome whose connection has ended is sent to the server that comes back, and the worker works on.
 func TestWorkerSurvivesARestart(t *testing.T) {
 	engine := yardtest.New(t)
 	began, finish := make(chan struct{}, 1), make(chan struct{})

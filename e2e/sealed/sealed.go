@@ -33,7 +33,7 @@ func Operator() permissions.User {
 }
 
 // Render writes the users into dir: an operator, an admin of each domain, and more. A zero
-// partitioning is that of a stack that is not told of any. The server speaks TLS if
+// partitioning is that of a stack without one. The server speaks TLS if
 // testkit.NewCertificates has written into dir before.
 func Render(dir string, n topology.Partitioning, domains []string, more ...permissions.User) error {
 	if n == (topology.Partitioning{}) {
@@ -60,7 +60,7 @@ func CA(dir string) string {
 	return file
 }
 
-// Connect connects as a user of a stack, or as nobody in particular where it has no users.
+// Connect connects as a user of a stack, or as no one in particular where it has no users.
 func Connect(s *stack.Stack, u permissions.User, opts ...nats.Option) (*nats.Conn, error) {
 	if s.Auth != "" {
 		login, err := natsrpc.ConnConfig{NKeySeed: auth.SeedFile(s.Auth, u), InboxPrefix: u.Inbox(), TLS: natsrpc.TLSConfig{CA: CA(s.Auth)}}.Options()

@@ -17,7 +17,7 @@ type attempt struct {
 	version uint32
 }
 
-// decided is the first verdict on an event, and by whom.
+// decided is the first verdict on an event, and by which one.
 type decided struct {
 	who     string
 	verdict historysim.Verdict
@@ -32,7 +32,7 @@ type place struct {
 // checker holds the invariants against what happens.
 type checker struct {
 	w *world
-	// holders are who was told that it holds an attempt, and by which event.
+	// holders are those that were informed that they hold an attempt, and by which event.
 	holders   map[attempt]ids.Token
 	grantedAt map[ids.TaskID]uint64
 	// succeeded are the attempts whose success was confirmed.
@@ -166,7 +166,7 @@ func (c *checker) arrived(p *timerProc, seq uint64, outdated int) {
 	}
 }
 
-// taken holds that what a canceller gets has not been fired, or that it is told so.
+// taken holds that what a canceller gets has not been fired, or that it learns so.
 func (c *checker) taken(t *historysim.Task, maybeFired bool) {
 	w, key := c.w, historysim.Stay{ID: t.ID, Parkings: t.Parkings}
 	if w.waiting.fired[key] && !maybeFired {
@@ -230,7 +230,7 @@ func (c *checker) contradiction(p *proc, e *historysim.Event, v *historysim.Verd
 	c.w.violated("I3: %s says %q to %v %s at event %d, and %s says %q", first.who, first.verdict.Code, e.Kind, c.w.name(e.ID), at.seq, p.name, v.Code)
 }
 
-// holds takes in what a history owner says of a running attempt, whose verdict may have reached nobody.
+// holds takes in what a history owner says of a running attempt, whose verdict may not have been delivered.
 func (c *checker) holds(id ids.TaskID, token ids.Token) {
 	for i := len(c.w.log) - 1; i >= 0; i-- {
 		m := c.w.log[i]
@@ -244,7 +244,7 @@ func (c *checker) holds(id ids.TaskID, token ids.Token) {
 			}
 		}
 	}
-	c.w.violated("I4: attempt %d of %s runs, and nobody has asked for %+v", token.Version, c.w.name(id), token)
+	c.w.violated("I4: attempt %d of %s runs, and no one has asked for %+v", token.Version, c.w.name(id), token)
 }
 
 // grant holds I4: an attempt has one holder.
@@ -273,7 +273,7 @@ func (c *checker) free(e *historysim.Event, a, b *historysim.Verdict, at place) 
 	return false
 }
 
-// confirmed looks at an event that came true.
+// confirmed looks at an event that was applied.
 func (c *checker) confirmed(e *historysim.Event, v *historysim.Verdict, seq uint64) {
 	name := c.w.name(e.ID)
 	switch e.Kind {
@@ -436,12 +436,12 @@ func (c *checker) end() {
 			w.violated("I6: %d tasks wait in %s, and all have ended", n, p.name)
 		}
 	}
-	if seq := w.leftBehind(settle / 2); seq > 0 {
-		w.violated("message %d of the timer store is needed for ever", seq)
+	if seq := w.leftBehind(restLasts / 2); seq > 0 {
+		w.violated("message %d of the timer store is needed forever", seq)
 	}
 	for i, all := range w.subjects {
-		if len(all) > 0 && all[0].At < w.serverMS()-settle.Milliseconds()/2 {
-			w.violated("message %d of subject %d is needed for ever, %d are behind it", all[0].Seq, i, len(all)-1)
+		if len(all) > 0 && all[0].At < w.serverMS()-restLasts.Milliseconds()/2 {
+			w.violated("message %d of subject %d is needed forever, %d are behind it", all[0].Seq, i, len(all)-1)
 		}
 	}
 }
@@ -449,7 +449,7 @@ func (c *checker) end() {
 func (c *checker) endOf(t *historysim.Task) {
 	w, name := c.w, c.w.name(t.ID)
 	if tok, ok := c.succeeded[t.ID]; ok && (t.State != historysim.Completed || tok.Version != t.Version || tok.Nonce != t.Attempt.Nonce) {
-		w.violated("%s: attempt %d was told that it succeeded, but it is %v in attempt %d", name, tok.Version, t.State, t.Version)
+		w.violated("%s: attempt %d was informed that it succeeded, but it is %v in attempt %d", name, tok.Version, t.State, t.Version)
 	}
 	if t.State == historysim.Cancelled && !c.asked[t.ID] {
 		w.violated("%s is cancelled, though its owner did not ask", name)

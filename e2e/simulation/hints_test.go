@@ -7,7 +7,7 @@ import (
 )
 
 const (
-	// ackWait is after how long a hint comes again that nobody has acknowledged, nakWait after how long
+	// ackWait is after how long a hint comes again that no one has acknowledged, nakWait after how long
 	// one that could not be taken care of.
 	ackWait, nakWait = 5 * time.Second, 500 * time.Millisecond
 	// pendingMost is how many hints may be unacknowledged.

@@ -47,7 +47,7 @@ func (h *host) do(d time.Duration, what func()) {
 	})
 }
 
-// mono is its clock that nobody sets, wallMS the one that tells the time.
+// mono is its clock that no one sets, wallMS the one that tells the time.
 func (h *host) mono() time.Duration { return time.Duration(float64(h.s.now) * h.rate) }
 
 func (h *host) wallMS() int64 { return h.s.epochMS + (h.mono() + h.wall).Milliseconds() }

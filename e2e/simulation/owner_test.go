@@ -122,7 +122,7 @@ func (p *proc) leave(op *historysim.Op, sentAt time.Duration) {
 }
 
 // answeredInTime tells whether an operation fails that is not answered: not a reader's, nor
-// one that nobody answers.
+// one that no one answers.
 func answeredInTime(k historysim.OpKind) bool {
 	switch k {
 	case historysim.FetchLane, historysim.FetchEvents, historysim.Hints, historysim.Reply:

@@ -48,7 +48,7 @@ func (p *matchProc) takeEpoch() {
 			p.do(timeout, func() {
 				if !answered {
 					answered = true
-					p.takeEpoch() // nobody knows whether this one has it
+					p.takeEpoch() // no one knows whether this one has it
 				}
 			})
 			p.s.after(p.latency(), func() {
@@ -144,7 +144,7 @@ func (p *matchProc) Ended(why string) {
 }
 
 // hop is how long something is on its way between the process and the server. Matching takes for received
-// what nobody has complained of in 250 ms.
+// what no one has complained of in 250 ms.
 func (p *matchProc) hop() time.Duration {
 	if p.s.fault(reordering, 60) {
 		return p.s.dice.upTo(100 * time.Millisecond)
@@ -260,7 +260,7 @@ func (p *matchProc) message(b *matchingsim.Batch) *historysim.Message {
 	return m
 }
 
-// publishBatch stores a batch of matching, if the log takes it. Nobody is told.
+// publishBatch stores a batch of matching, if the log takes it. No one is informed.
 func (w *world) publishBatch(p *matchProc, msg *historysim.Message) {
 	if w.refuses(logFull) || w.fault(lostWrites, 40) {
 		return
@@ -285,7 +285,7 @@ func (w *world) publishBatch(p *matchProc, msg *historysim.Message) {
 }
 
 // decided takes what history has decided about a batch. If the process is gone, history mostly hears that
-// it has reached nobody.
+// it was not delivered.
 func (p *matchProc) decided(from *proc, a *historysim.Answer) {
 	if grants := from.w.granted; grants != nil && firstGrant(a) {
 		grants(p)

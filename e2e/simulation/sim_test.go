@@ -11,8 +11,8 @@ import (
 const (
 	// calmMost is how long a run may take to end once there are no more faults.
 	calmMost = 6 * time.Minute
-	// settle is how long a run goes on after its end, for what is still on its way.
-	settle = 40 * time.Second
+	// restLasts is how long a run goes on after its end, for what is still on its way.
+	restLasts = 40 * time.Second
 	// linesMost bounds the log of a run.
 	linesMost = 40_000
 )
@@ -101,9 +101,9 @@ func (s *sim) run() string {
 	for _, w := range s.parts {
 		w.check.progress("")
 	}
-	s.until(s.now+settle/2, func() bool { return false })
+	s.until(s.now+restLasts/2, func() bool { return false })
 	s.match.goHome()
-	s.until(s.now+settle/2, func() bool { return false })
+	s.until(s.now+restLasts/2, func() bool { return false })
 	for _, w := range s.parts {
 		w.check.end()
 	}

@@ -42,7 +42,7 @@ func newMatchChecker(m *matching) *matchChecker {
 	return &matchChecker{m: m, got: map[heldBy]string{}, grants: map[attempt]*grantOf{}}
 }
 
-// handed holds I4: nobody gets what another one has got, or what nobody was granted. It returns the
+// handed holds I4: no one gets what another one has got, or what no one was granted. It returns the
 // partition of the task.
 func (c *matchChecker) handed(in *inbox, id ids.TaskID, token ids.Token) *world {
 	w, key := c.m.parts[id.Partition()], heldBy{id, token}
@@ -153,7 +153,7 @@ type change struct {
 	g   *grantOf
 }
 
-// limits holds I8: by the order of the log, no more attempts run in a limit than it had slots lately.
+// limits holds I8: by the order of the log, no more attempts run in a limit than it had slots recently.
 func (c *matchChecker) limits() {
 	for _, w := range c.m.parts {
 		c.ends(w)
@@ -221,7 +221,7 @@ func (c *matchChecker) booked(g *grantOf) {
 // limitLag is how long an owner may act upon a limit that was changed: it may be paused.
 const limitLag = time.Minute
 
-// slotsLately is the most that a limit was lately.
+// slotsLately is the most that a limit was recently.
 func (c *matchChecker) slotsLately(domain, ref string, now time.Duration) int {
 	most, present := 0, 0
 	for _, ch := range c.m.changes {

@@ -43,7 +43,7 @@ func (n *tableNode) latency() time.Duration {
 }
 
 // ask has the store carry something out, or not, or late, or twice; done tells the owner once, or that
-// nobody knows.
+// no one knows.
 func (n *tableNode) ask(p *matchProc, what func(), done func(known bool)) {
 	m, answered := n.m, false
 	answer := func(known bool) {

@@ -290,14 +290,17 @@ func (p *timerProc) findOut(a timersim.Append, then func()) {
 	})
 }
 
-// purge removes what nobody needs, now and then.
+// purge removes what no one needs, now and then.
 func (p *timerProc) purge() {
 	p.do(p.w.dice.between(700*time.Millisecond, 2*time.Second), func() {
 		var parked, end uint64
-		var settledAt int64
-		p.until(func() bool { parked, settledAt = p.w.checkpoint.TimerSeq, p.w.checkpoint.SettledAt; return true }, func() {
+		var cancelsDoneAt int64
+		p.until(func() bool {
+			parked, cancelsDoneAt = p.w.checkpoint.TimerSeq, p.w.checkpoint.CancelsDoneAt
+			return true
+		}, func() {
 			p.until(func() bool { end = p.w.waiting.last(); return true }, func() {
-				p.call(func() { p.purgeAll(p.owner.Purgeable(parked, end, settledAt)) })
+				p.call(func() { p.purgeAll(p.owner.Purgeable(parked, end, cancelsDoneAt)) })
 			})
 		})
 	})
@@ -392,7 +395,7 @@ func (p *timerProc) tombstone(all []timersim.Tombstones, then func()) {
 	p.do(timeout, func() {
 		if !answered {
 			answered = true
-			p.tombstone(all, then) // nobody knows whether it was stored
+			p.tombstone(all, then) // no one knows whether it was stored
 		}
 	})
 	if w.fault(lostWrites, 40) {

@@ -22,7 +22,7 @@ type timerStore struct {
 	copies map[ids.TaskID][]parked
 	// by is the epoch that parked each stay first.
 	by map[historysim.Stay]uint64
-	// fired are the stays that are in the log, cancelled those of which a canceller was told that
+	// fired are the stays that are in the log, cancelled those of which a canceller was informed that
 	// they were taken out.
 	fired, cancelled map[historysim.Stay]bool
 }
@@ -94,7 +94,7 @@ func (w *world) timerTail(from uint64) historysim.Outcome {
 	return out
 }
 
-// purgeTimer removes what a timer owner says that nobody needs.
+// purgeTimer removes what a timer owner says that no one needs.
 func (w *world) purgeTimer(p *timerProc, purge timersim.Purge) {
 	t := &w.waiting
 	var gone []uint64
@@ -127,7 +127,7 @@ func (t *timerStore) holds(id ids.TaskID) bool {
 	return false
 }
 
-// fire stores what a timer owner fires, and its cursor, if nobody else has stored one.
+// fire stores what a timer owner fires, and its cursor, if no one else has stored one.
 func (w *world) fire(p *timerProc, a timersim.Append) historysim.Result {
 	switch {
 	case w.refuses(logFull):
@@ -149,7 +149,7 @@ func (w *world) fire(p *timerProc, a timersim.Append) historysim.Result {
 	return historysim.OK
 }
 
-// leftBehind is a message that nobody needs and that has not been purged since, 0 if there is none.
+// leftBehind is a message that no one needs and that has not been purged since, 0 if there is none.
 func (w *world) leftBehind(age time.Duration) uint64 {
 	t := &w.waiting
 	lastOf := map[string]uint64{}

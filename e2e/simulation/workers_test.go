@@ -11,7 +11,7 @@ import (
 const (
 	// taskBytes is the size of a task in an answer.
 	taskBytes = 100
-	// pollRetry is how soon a frontend sends a poll again that has reached nobody.
+	// pollRetry is how soon a frontend sends a poll again that was not delivered.
 	pollRetry = 100 * time.Millisecond
 	// pollGrace is how much longer than its poll a worker waits.
 	pollGrace = 2500 * time.Millisecond
@@ -117,16 +117,16 @@ func (m *matching) opened(sh *matchShard, epoch uint64) {
 	}
 }
 
-// answer takes an answer of matching to its inbox. If nobody is there, its sender is told.
+// answer takes an answer of matching to its inbox. If there is no subscriber, its sender is informed.
 func (m *matching) answer(p *matchProc, a matchingsim.Answer) {
 	in := m.inboxes[a.ReplyTo]
 	if in != nil {
 		m.deliver(in, a.Tasks)
 		return
 	}
-	m.say(p.name, "answers %s with %d tasks, and nobody is there", a.ReplyTo, len(a.Tasks))
+	m.say(p.name, "answers %s with %d tasks, and there is no subscriber", a.ReplyTo, len(a.Tasks))
 	if a.ID != 0 {
-		p.do(p.hop(), func() { p.owner.Put(func(in *matchingsim.Inputs) { in.Unheard = append(in.Unheard, a.ID) }) })
+		p.do(p.hop(), func() { p.owner.Put(func(in *matchingsim.Inputs) { in.Bounced = append(in.Bounced, a.ID) }) })
 	}
 }
 

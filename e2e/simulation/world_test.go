@@ -25,7 +25,7 @@ type world struct {
 	// script holds an operation of a history owner back in its process, or on its way to the store;
 	// nil = none does.
 	script func(p *proc, op *historysim.Op) (hold, travel time.Duration)
-	// granted is called when a grant is on its way to a matching owner; nil = nobody wants to know.
+	// granted is called when a grant is on its way to a matching owner; nil = not reported.
 	granted func(p *matchProc)
 	// work is how long a worker takes; 0 = up to 400 ms.
 	work time.Duration

@@ -149,7 +149,7 @@ func changelog(t *tree) []string {
 	return findings
 }
 
-// serviceReadmes: whoever has read one knows where to look in the others.
+// serviceReadmes: a reader of one knows where to look in the others.
 func serviceReadmes(t *tree) []string {
 	var findings []string
 	services := map[string]bool{}

@@ -39,9 +39,9 @@ func exceptionsOf(t *tree, name string) *exceptions {
 	return e
 }
 
-// judge compares a measure with its limit, or with what the exception grants. The
+// compare compares a measure with its limit, or with what the exception grants. The
 // exception must be exact, so that it shrinks with what it is about.
-func (e *exceptions) judge(key string, measure, limit int, finding string) []string {
+func (e *exceptions) compare(key string, measure, limit int, finding string) []string {
 	granted, ok := e.allow[key]
 	if ok && measure > limit {
 		e.used[key] = true

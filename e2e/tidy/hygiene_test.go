@@ -30,7 +30,7 @@ func sleeps(t *tree) []string {
 			return true
 		})
 		if len(places) > 0 && !(f.test && bubbles) {
-			findings = append(findings, allowed.judge(f.path, len(places), 0,
+			findings = append(findings, allowed.compare(f.path, len(places), 0,
 				places[0]+": time.Sleep: wait for the condition (testkit.Eventually), use a bubble, or select on the context")...)
 		}
 	}

@@ -120,7 +120,7 @@ var leavesOnNATS = []string{
 	"shared/natsrpc", "shared/natslog", "shared/quarantine", "shared/provision", "shared/ownership", "shared/storage", "shared/process",
 }
 
-// packageClasses holds who may import whom, by class.
+// packageClasses holds who may import what, by class.
 func packageClasses(t *tree) []string {
 	allowed := exceptionsOf(t, "imports")
 	findings := []string{}
@@ -136,7 +136,7 @@ func packageClasses(t *tree) []string {
 				continue
 			}
 			seen[key] = true
-			findings = append(findings, allowed.judge(key, 1, 0, fmt.Sprintf("%s:%d: %s: %s", f.path, i.line, i.path, why))...)
+			findings = append(findings, allowed.compare(key, 1, 0, fmt.Sprintf("%s:%d: %s: %s", f.path, i.line, i.path, why))...)
 		}
 	}
 	return append(findings, allowed.rest()...)

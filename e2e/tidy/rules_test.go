@@ -31,7 +31,7 @@ func TestRulesBite(t *testing.T) {
 // inCore is a file of a core.
 const inCore = "services/history/internal/core/window/w.go"
 
-// importOffences are against who may import whom, and in which version.
+// importOffences are against who may import what, and in which version.
 func importOffences() []offence {
 	ids := repository + "contracts/ids"
 	return []offence{
@@ -70,7 +70,7 @@ func importOffences() []offence {
 			"contracts/go.mod": "module " + repository + "contracts\ngo 1.26.0\nrequire a.b/c v1.0.0\n",
 			"shared/go.mod":    "module " + repository + "shared\ngo 1.26.0\nrequire (\n\ta.b/c v1.1.0\n\ta.b/d v1.0.0 // indirect\n)\n",
 		}, "contracts has v1.0.0"},
-		{"a replace line", versions, source{"infra/tools/x/go.mod": "replace a.b/c => ../c\n"}, "nobody could install"},
+		{"a replace line", versions, source{"infra/tools/x/go.mod": "replace a.b/c => ../c\n"}, "no one could install"},
 		{"a sibling from elsewhere", versions, source{
 			"go.mod":  "module " + strings.TrimSuffix(repository, "/") + "\nrequire " + repository + "contracts v0.2.0\n",
 			"go.work": "use (\n\t.\n)\nreplace " + repository + "contracts v0.1.0 => ./contracts\n",
@@ -103,7 +103,7 @@ func codeOffences() []offence {
 		{"no comment", packageComments, source{"shared/x/x.go": "package x\n"}, "has no comment"},
 		{"empty name", packageNames, source{"shared/util/x.go": "package util\n"}, "says nothing"},
 		{"init", noInit, source{"shared/x/x.go": "package x\nfunc init() {}\n"}, "no init"},
-		{"inbox of nobody", inboxes, source{"shared/x/x.go": "package x\nimport \"github.com/nats-io/nats.go\"\nvar s = nats.NewInbox()\n"}, "NewInbox of the connection"},
+		{"inbox of no one", inboxes, source{"shared/x/x.go": "package x\nimport \"github.com/nats-io/nats.go\"\nvar s = nats.NewInbox()\n"}, "NewInbox of the connection"},
 		{"inbox of a connection", inboxes, source{"shared/x/x.go": "package x\nimport \"github.com/nats-io/nats.go\"\nfunc f(nc *nats.Conn) string { return nc.NewInbox() }\n"}, ""},
 		{"log key of its own", logKeys, source{
 			"shared/x/x.go": "package x\nfunc f() { s.Log.Warn(\"text\", \"task\", 1) }\n", keysFile: "package signals\nconst TaskID = \"task_id\"\n",
@@ -137,9 +137,19 @@ func documentOffences() []offence {
 		{"changelog upside down", changelog, source{"CHANGELOG.md": "## [Unreleased]\n## [0.9.1] - 2026-11-30\n## [0.10.0] - 2026-12-01\n"}, "is not below"},
 		{"a release without a day", changelog, source{"CHANGELOG.md": "## [Unreleased]\n## [0.9.1]\n"}, "is not `## [1.2.3] - 2026-12-31`"},
 		{"a section of its own", changelog, source{"CHANGELOG.md": "## [Unreleased]\n### News\n"}, "News"},
+		{"antique word in a document", plainWords, avoids("yonder → there", "README.md", "It Yonder run.\n"), `README.md:1: "Yonder": write: there`},
+		{"part of a word", plainWords, avoids("yonder → there", "README.md", "A yonderow copy.\n"), ""},
+		{"in the name of a file", plainWords, avoids("yonder → there", "README.md", "[x](yonder-we.md)\n"), ""},
+		{"in a comment", plainWords, avoids("yonder → there", "shared/x/x.go", "package x\n\n// f yonder\n// run.\nfunc f() {}\n"), "shared/x/x.go:3"},
+		{"in a text", plainWords, avoids("yonder → there", "shared/x/x.go", "package x\n\nconst s = `it\nyonder run`\n"), "shared/x/x.go:4"},
+		{"a name that is a string", plainWords, avoids("yonder → there", "shared/x/x.go", "package x\n\nconst s = \"yonder\"\n"), ""},
+		{"a word without its replacement", plainWords, avoids("yonder", "README.md", ""), "is not `<regular expression>"},
 		{"silent service", serviceReadmes, source{"services/x/x.go": "package x\n"}, "README.md does not exist"},
 	}
 }
+
+// avoids is a file beside a list of words.
+func avoids(words, path, text string) source { return source{wordsFile: words + "\n", path: text} }
 
 // importing is a file that imports paths.
 func importing(paths ...string) string {

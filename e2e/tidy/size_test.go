@@ -33,7 +33,7 @@ func sizes(t *tree) []string {
 			}
 			n := t.fset.Position(fn.End()).Line - t.fset.Position(fn.Pos()).Line + 1
 			key := f.path + ":" + functionName(fn)
-			findings = append(findings, over.judge(key, n, functionLinesMax,
+			findings = append(findings, over.compare(key, n, functionLinesMax,
 				fmt.Sprintf("%s: %s has %d lines, at most %d are allowed", t.at(fn), functionName(fn), n, functionLinesMax))...)
 		}
 	}
@@ -46,7 +46,7 @@ func fileSize(over *exceptions, p, text string) []string {
 		most = mainLinesMax
 	}
 	n := lines(text)
-	return over.judge(p, n, most, fmt.Sprintf("%s has %d lines, at most %d are allowed", p, n, most))
+	return over.compare(p, n, most, fmt.Sprintf("%s has %d lines, at most %d are allowed", p, n, most))
 }
 
 // functionName is `Type.Method` or `function`.

@@ -22,6 +22,7 @@ func rules() map[string]rule {
 		"inboxes have their prefix":     inboxes,
 		"log lines have known keys":     logKeys,
 		"no loose ends":                 looseEnds,
+		"plain words":                   plainWords,
 		"links lead somewhere":          links,
 		"quoted code is compiled":       quotes,
 		"feature index":                 featureIndex,

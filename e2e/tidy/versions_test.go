@@ -17,7 +17,7 @@ func versions(t *tree) []string {
 	language := ""
 	for _, m := range t.mods {
 		for _, r := range m.replaces {
-			findings = append(findings, fmt.Sprintf("%s/go.mod: a replace line for %s: nobody could install from this module; put it into go.work", m.dir, r.path))
+			findings = append(findings, fmt.Sprintf("%s/go.mod: a replace line for %s: no one could install from this module; put it into go.work", m.dir, r.path))
 		}
 		if strings.HasPrefix(m.dir, "infra/tools/") {
 			continue // tools are no part of the system

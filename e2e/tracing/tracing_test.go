@@ -46,7 +46,7 @@ func TestOneTaskIsOneTrace(t *testing.T) {
 		w.task(spans, sc.SpanID(), id)
 		wait := spans["wait"][0]
 		if wait.Start.After(ready) || wait.End.Before(ready.Truncate(time.Millisecond)) {
-			t.Errorf("the wait is told as %v to %v; it was over %v", wait.Start, wait.End, ready)
+			t.Errorf("the wait is reported as %v to %v; it was over %v", wait.Start, wait.End, ready)
 		}
 		for _, pair := range [][2]string{{"submit", "apply"}, {"append", "apply"}, {"wait", "run"}, {"match", "grab"}, {"grab", "run"}, {"run", "complete"}} {
 			if first, then := spans[pair[0]][0], spans[pair[1]][0]; then.End.Before(first.Start) {

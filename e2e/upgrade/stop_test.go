@@ -120,7 +120,7 @@ func TestI13AnOldOwnerGivesUp(t *testing.T) {
 		t.Errorf("the old one has stopped %d partitions, the new one %d", stopped, r.stopped(now))
 	}
 	log := r.Log(cluster.History, old)
-	for _, text := range []string{"a partition is given up: this node does not serve it any more", fmt.Sprintf("log version %d is not known to this program", nextVersion)} {
+	for _, text := range []string{"a partition was given up: this node no longer serves it", fmt.Sprintf("log version %d is not known to this program", nextVersion)} {
 		if n := strings.Count(log, text); n < stopped {
 			t.Errorf("the old one says %q %d times, %d partitions stopped:\n%s", text, n, stopped, log)
 		}

@@ -237,14 +237,14 @@ func TestI13ARollingUpgrade(t *testing.T) {
 	}
 
 	for _, s := range cluster.Services() {
-		before := strings.Count(r.Log(s, 0), "partition taken")
+		before := strings.Count(r.Log(s, 0), "partition acquired")
 		r.Restart(s, 0)
 		r.AwaitRefusal(s, 0)
 		log := r.Log(s, 0)
 		if !strings.Contains(log, fmt.Sprintf("log version %d is not known to this program, which reads up to %d: run a newer version of it", nextVersion, nextVersion-1)) {
 			t.Errorf("%s does not say why it ended:\n%s", s, log)
 		}
-		if n := strings.Count(log, "partition taken"); n != before {
+		if n := strings.Count(log, "partition acquired"); n != before {
 			t.Errorf("%s took %d partitions that it cannot read", s, n-before)
 		}
 	}

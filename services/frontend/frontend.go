@@ -1,4 +1,4 @@
-// Package frontend is the public API of Yardmaster: it judges requests, brings
+// Package frontend is the public API of Yardmaster: it checks requests, brings
 // them into the history log, and answers with what the log or its owners say.
 //
 // Owns: the parts of the service and how they fit. It keeps nothing: any number

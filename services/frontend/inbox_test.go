@@ -102,7 +102,7 @@ func TestReplySubjectsAreInboxes(t *testing.T) {
 }
 
 // A request without a reply subject is carried out, except for a poll: the tasks it
-// gets would be granted to nobody.
+// gets would be granted to no one.
 func TestRequestsWithoutAReply(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)

@@ -20,7 +20,7 @@ func TestMadeUpTokensStoreNothing(t *testing.T) {
 	tokens := map[string]string{
 		"of another cluster": ids.NewTokens([ids.TokenSecretBytes]byte{}).Print(id, far),
 		"of another task":    s.tokens.Print(ids.NewTaskID(farPast, 0, 2), far),
-		"of nobody":          strings.Repeat("0", ids.TokenChars),
+		"of no one":          strings.Repeat("0", ids.TokenChars),
 	}
 	unknown := &yardv1.OutcomeResponse{} // an id of no partition: known to be of no task
 	none := ids.NewTaskID(farPast, partitioning.History, 1)
@@ -45,7 +45,7 @@ func TestMadeUpTokensStoreNothing(t *testing.T) {
 	}
 }
 
-// A frontend that cannot check tokens serves nobody.
+// A frontend that cannot check tokens serves no one.
 func TestNoSecretNoStart(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)

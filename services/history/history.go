@@ -240,7 +240,7 @@ func (s *Service) openReader(ctx context.Context, p int) (_ *natshistory.Reader,
 		ctx, cancel := context.WithTimeout(context.Background(), readerTimeout)
 		defer cancel()
 		if err := r.Close(ctx); err != nil {
-			s.Log.Debug("reads of finished tasks under way were given up", "error", err)
+			s.Log.Debug("pending reads of finished tasks were cancelled", "error", err)
 		}
 	}, nil
 }

@@ -33,7 +33,7 @@ func (r *rooms) warn() error {
 	if len(full) == 0 {
 		return nil
 	}
-	return fmt.Errorf("partitions %v take no tasks since the storage is full: %s", full, why)
+	return fmt.Errorf("partitions %v accept no tasks because the storage is full: %s", full, why)
 }
 
 func (r *rooms) add(p int, w *storage.Watch) {

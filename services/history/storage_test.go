@@ -58,9 +58,9 @@ func TestR43_TheWarningNamesThePartitionsWithoutRoom(t *testing.T) {
 	defer serve(0, storage.DefaultConfig())() // has room
 	first := serve(1, cfg)
 	second := serve(2, cfg)
-	warns("partitions [1 2] take no tasks")
+	warns("partitions [1 2] accept no tasks")
 	first()
-	warns("partitions [2] take no tasks")
+	warns("partitions [2] accept no tasks")
 	second()
 	if err := all.warn(); err != nil {
 		t.Errorf("what is full is not served any more: %v", err)

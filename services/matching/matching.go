@@ -7,7 +7,7 @@
 // On failure: a shard whose owner dies is served by another node within seconds, in an
 // epoch of its own: it fences the one before, sends again what that one may not have sent,
 // and is then shown to the frontends, which end the polls of older epochs. Who is overtaken
-// stops at once, and ownership decides anew.
+// stops at once, and ownership decides again.
 package matching
 
 import (
@@ -253,9 +253,9 @@ func (s *Service) serve(ctx context.Context, m int, tables tables.Tables, types 
 	return errFences
 }
 
-// above is what the epoch after a term is to be higher than. If who served it was overtaken, and yet nobody has
+// above is what the epoch after a term is to be higher than. If who served it was overtaken, and yet no one has
 // taken a later epoch, the key is of an older time than the log and the streams, which know a higher epoch:
-// doubling soon comes to that.
+// doubling soon reaches it.
 func above(ctx context.Context, ended error, term *ownership.Term) uint64 {
 	if !errors.Is(ended, shard.ErrOvertaken) {
 		return 0

@@ -84,7 +84,7 @@ func cluster(t *testing.T) (*testkit.NATS, *nats.Conn, jetstream.KeyValue) {
 	return server, nc, kv
 }
 
-// history lets every event come true and has nothing to tell.
+// history lets every event are applied and has nothing to tell.
 func history(t *testing.T, nc *nats.Conn) {
 	t.Helper()
 	ok := func(_ *nats.Subscription, err error) {

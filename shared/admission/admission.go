@@ -2,7 +2,7 @@
 //
 // Owns: who may enter a room of so many places. One key alone may have three quarters of
 // them. The last quarter is for keys that have few, so that one that asks without end leaves the
-// others theirs. Never does: let anyone wait; who is refused is told at once. On failure: nothing
+// others theirs. Never does: let anyone wait; a refusal comes at once. On failure: nothing
 // can fail.
 package admission
 

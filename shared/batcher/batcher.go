@@ -59,7 +59,7 @@ type gathered[T any] struct {
 // Flush is called with one batch at a time per flush in flight, never with an
 // empty one. The slice is flush's own. Batches are cut in the order of Add, and
 // items keep that order within a batch; with more than one flush in flight the
-// flushes of two batches overlap, so whoever needs order across batches sets
+// flushes of two batches overlap, so a caller that needs order across batches sets
 // InFlight to 1. The context is cancelled when Close runs out of time.
 func New[T any](cfg Config, flush func(ctx context.Context, batch []T)) *Batcher[T] {
 	cfg = cfg.withDefaults()

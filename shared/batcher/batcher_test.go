@@ -190,7 +190,7 @@ func TestCloseOutOfTimeStillTellsEveryItem(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var told atomic.Int64
 		b := batcher.New(batcher.Config{MaxItems: 3}, func(ctx context.Context, batch []item) {
-			<-ctx.Done() // a publish that nobody answers
+			<-ctx.Done() // a publish that no one answers
 			told.Add(int64(len(batch)))
 		})
 		add(t, b, 20)
@@ -201,7 +201,7 @@ func TestCloseOutOfTimeStillTellsEveryItem(t *testing.T) {
 		}
 		synctest.Wait()
 		if got := told.Load(); got != 20 {
-			t.Errorf("%d items were told, want 20", got)
+			t.Errorf("%d items were reported, want 20", got)
 		}
 	})
 }

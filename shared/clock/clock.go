@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// Clock tells the server's time. A nil Clock, and one that has not learned anything yet, tells the node's own, which is
-// right for a process that has the server in it. It is safe for concurrent use.
+// Clock tells the server's time. A nil Clock, and one that has not learned anything yet, returns the node's own
+// time, which is right for a process that contains the server. It is safe for concurrent use.
 type Clock struct {
-	start time.Time // with the reading of the clock that nobody sets
+	start time.Time // with the reading of the clock that no one sets
 	mu    sync.Mutex
 	// estimate is Learn's, reading its last one.
 	estimate Estimate

@@ -6,7 +6,7 @@
 //
 // Never does: set a clock, or compare the clocks of two nodes, or of two NATS servers: those must agree
 // among themselves. Durations, leases of ownership and deadlines of calls need no clock: they are measured on
-// each node by one that nobody sets.
+// each node by one that no one sets.
 //
 // On failure: while the server does not answer, the last looks hold; the node's time then drifts from the
 // server's by milliseconds in a minute.

@@ -11,7 +11,7 @@ const (
 )
 
 // Estimate is what is known of the server's clock from looks at it. Times of this node are since any start, by a
-// clock that nobody sets. It is a value: no clock is read. The zero Estimate knows nothing.
+// clock that no one sets. It is a value: no clock is read. The zero Estimate knows nothing.
 type Estimate struct {
 	looks []look
 	Reading

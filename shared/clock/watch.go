@@ -34,8 +34,8 @@ const (
 	tooFar
 )
 
-// judge is the level of a clock that is off by at least d; most 0 = never too far.
-func judge(d, most time.Duration, before level) level {
+// level is the level of a clock that is off by at least d; most 0 = never too far.
+func levelOf(d, most time.Duration, before level) level {
 	switch {
 	case most > 0 && d > most:
 		return tooFar
@@ -72,7 +72,7 @@ func (w *Watch) Check() error {
 	switch {
 	case !ok:
 		return errors.New("the server's clock is not known yet")
-	case judge(s.Least(), w.SkewMax, right) == tooFar:
+	case levelOf(s.Least(), w.SkewMax, right) == tooFar:
 		return w.tooFar(s)
 	}
 	return nil
@@ -136,7 +136,7 @@ func (w *Watch) look(ctx context.Context) error {
 
 // say tells the log where the level has changed, and returns it.
 func (w *Watch) say(s Skew, before level) level {
-	now := judge(s.Least(), w.SkewMax, before)
+	now := levelOf(s.Least(), w.SkewMax, before)
 	if now == before {
 		return now
 	}
@@ -145,7 +145,7 @@ func (w *Watch) say(s Skew, before level) level {
 	case tooFar:
 		w.Log.Error("this node is not ready", append(about, "error", w.tooFar(s))...)
 	case off:
-		w.Log.Warn("this node's clock is off; the server's time is used in its place: set the clock that is wrong (NTP)", about...)
+		w.Log.Warn("this node's clock is off; the server's time is used instead: set the clock that is wrong (NTP)", about...)
 	case right:
 		w.Log.Info("this node's clock is right again", about...)
 	}

@@ -83,7 +83,7 @@ func (s *stage) said(text string, times int) {
 	}
 }
 
-// R44: a skew is warned about once, and its end is told; the time is the server's in any case.
+// R44: a skew is warned about once, and its end is reported; the time is the server's in any case.
 func TestR44_ASkewIsSaidOnceAndSoIsItsEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newStage(t, 900*time.Millisecond)

@@ -215,7 +215,7 @@ func (r *run) stop(timeout time.Duration) error {
 		}
 	}
 	// The first failure may have come before the stop or during it. Either way it
-	// leads, and is not told twice.
+	// leads, and is not reported twice.
 	var first error
 	select {
 	case <-r.failed:

@@ -32,7 +32,7 @@ const (
 	pullExpiry    = 30 * time.Second
 	pullHeartbeat = time.Second
 	// silenceMax is how long nothing may come before the consumer is given up. Its server may
-	// be lost, and nobody says so: in a cluster a reader stands still for as long.
+	// be lost, and no message says so: in a cluster a reader stands still for as long.
 	silenceMax = 3 * time.Second
 	// idleConsumerKept is how long the server keeps the consumer of a paused
 	// reader. When it comes back later, it makes a new one.
@@ -53,7 +53,7 @@ const (
 // errEnd is what a one-shot cursor finds when its server has no more messages.
 var errEnd = errors.New("end of the stream")
 
-// errBroken says why the consumer must be made anew.
+// errBroken says why the consumer must be created again.
 var errBroken = errors.New("the consumer broke")
 
 // cursor is not safe for concurrent use.
@@ -137,7 +137,7 @@ func (c *cursor) next(ctx context.Context) (Record, error) {
 		if !errors.Is(err, errBroken) {
 			return r, err
 		}
-		c.log.Info("reading the stream anew", "stream", c.cfg.Stream, "sequence", c.want, "reason", err)
+		c.log.Info("reading the stream again", "stream", c.cfg.Stream, "sequence", c.want, "reason", err)
 		c.close()
 	}
 }
@@ -217,8 +217,8 @@ func (c *cursor) create(ctx context.Context) error {
 	return nil
 }
 
-// close forgets the consumer; the server is told, and finds out by itself if it
-// cannot be told.
+// close forgets the consumer; the server is notified, and finds out by itself if it
+// cannot be reached.
 func (c *cursor) close() {
 	if c.sub == nil {
 		return
@@ -234,7 +234,7 @@ func (c *cursor) close() {
 	ctx, end := natsrpc.WhileConnected(ctx, c.nc)
 	defer end()
 	if err := c.js.DeleteConsumer(ctx, c.cfg.Stream, c.name); err != nil {
-		c.log.Debug("a consumer was left for the server to remove", "stream", c.cfg.Stream, "consumer", c.name, "error", err)
+		c.log.Debug("a consumer was not removed; the server removes it later", "stream", c.cfg.Stream, "consumer", c.name, "error", err)
 	}
 }
 

@@ -68,9 +68,9 @@ var (
 // cannot file; it has no code of its own.
 const descriptionTooLarge = "message too large"
 
-// Permanent tells whether an append failed for ever: the same message can never be
+// Permanent tells whether an append failed forever: the same message can never be
 // stored, so repeating it is pointless and it belongs into quarantine. All other
-// errors pass (nobody answers, a time-out, a full stream, no quorum), and so does
+// errors pass (no one answers, a time-out, a full stream, no quorum), and so does
 // ErrWrongLast, which is an answer and no failure.
 func Permanent(err error) bool {
 	if BadMessage(err) || errors.Is(err, nats.ErrHeadersNotSupported) {
@@ -80,7 +80,7 @@ func Permanent(err error) bool {
 	return errors.As(err, &api) && slices.Contains(permanentCodes, api.ErrCode)
 }
 
-// BadMessage tells whether an append failed for ever because of the message alone: its
+// BadMessage tells whether an append failed forever because of the message alone: its
 // size, subject or header. Of several messages, the others can be stored without it. What
 // the stream refuses of any message (it is sealed, allows no TTLs or no batches) is not
 // among it: there the settings must be mended, and the message stays as good as it was.

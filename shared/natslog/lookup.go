@@ -15,7 +15,7 @@ import (
 
 // answerWithin is how long one request for stored messages waits for its answer. While
 // a stream of a cluster has no leader, the servers drop such requests; a caller whose
-// context has no deadline would wait for ever.
+// context has no deadline would wait forever.
 const answerWithin = 5 * time.Second
 
 // LastSeq is the sequence of the last message ever stored in the stream, as its

@@ -12,7 +12,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
-// TestLookupWithoutAnswer: a caller that would wait for ever is told that no answer
+// TestLookupWithoutAnswer: a caller that would wait forever is informed that no answer
 // came. A subscriber that keeps silent stands for a stream without a leader. Without
 // that, a history owner archived nothing any more once its stream had lost its leader.
 func TestLookupWithoutAnswer(t *testing.T) {

@@ -7,7 +7,7 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// I1: only what certainly was not stored may be told so, since its sender stores it elsewhere then.
+// I1: only what certainly was not stored may be reported so, since its sender stores it elsewhere then.
 func TestI1_WhatIsNotCertainIsUnknown(t *testing.T) {
 	for answer, want := range map[string]error{
 		`{"error":{"code":503,"err_code":10077,"description":"input/output error"}}`:  ErrOutcomeUnknown,
@@ -30,7 +30,7 @@ func TestI1_WhatIsNotCertainIsUnknown(t *testing.T) {
 	}
 	none := &nats.Msg{Header: nats.Header{headerStatus: {statusNoResponders}}}
 	if err := appended(none, "s").Err; !errors.Is(err, ErrNotStored) {
-		t.Errorf("nobody is there: %v", err)
+		t.Errorf("there is no subscriber: %v", err)
 	}
 	if got := appended(&nats.Msg{Data: []byte(`{"stream":"S","seq":7,"duplicate":true}`)}, "s"); got.Err != nil || got.Seq != 7 || !got.Duplicate {
 		t.Errorf("%+v", got)

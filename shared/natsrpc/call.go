@@ -22,11 +22,11 @@ const HeaderTimeout = "Yard-Timeout-Ms"
 // CallTimeoutDefault bounds a call whose context has no deadline, on both ends.
 const CallTimeoutDefault = 30 * time.Second
 
-// Call sends req to whoever serves subject and waits for the answer. It never
+// Call sends req to the process that serves subject and waits for the answer. It never
 // retries. The error is always a *fault.Error:
 //
 //   - the server's own, where it answered with one;
-//   - Unavailable where nobody serves the subject, nothing came before ctx ended,
+//   - Unavailable where no node serves the subject, nothing came before ctx ended,
 //     or the connection broke. Only in the first case is it certain that nothing
 //     happened;
 //   - Internal where a message is malformed or larger than the server takes.
@@ -68,7 +68,7 @@ func withDeadline(ctx context.Context) (context.Context, context.CancelFunc) {
 func callFault(subject string, err error) *fault.Error {
 	switch {
 	case errors.Is(err, nats.ErrNoResponders):
-		return fault.New(fault.Unavailable, "nobody serves %s right now", subject)
+		return fault.New(fault.Unavailable, "no node serves %s now", subject)
 	case errors.Is(err, context.DeadlineExceeded):
 		return fault.New(fault.Unavailable, "%s: timed out", subject)
 	case errors.Is(err, context.Canceled):

@@ -14,7 +14,7 @@ import (
 )
 
 // How a connection behaves. A broken one must be noticed within seconds, since
-// callers wait meanwhile, and is tried again for ever. One to a server that hangs is given up
+// callers wait meanwhile, and is tried again forever. One to a server that hangs is given up
 // after pingsOutstanding+1 intervals.
 const (
 	dialTimeout      = 2 * time.Second
@@ -158,7 +158,7 @@ func (c ConnConfig) Options() ([]nats.Option, error) {
 }
 
 // options are those of every connection. There is no reconnect buffer: it would
-// send, much later, what its caller was told had failed.
+// send, much later, what its caller believes to have failed.
 func options(name string, log *slog.Logger) []nats.Option {
 	return []nats.Option{
 		nats.Name(name),

@@ -7,10 +7,10 @@
 // late), the form of a call, and how many of them a server handles at a time.
 //
 // Never does: retry a call, queue one, or store anything. A call is core NATS:
-// who subscribes to the subject answers it, and nobody subscribed is an answer
+// who subscribes to the subject answers it, and no subscriber is an answer
 // too (fault.Unavailable).
 //
 // On failure: every error of Call is a *fault.Error. Unavailable stands for all
 // failures of the way there and back, and so also for a call that was carried
-// out and whose answer was lost: calls between services must bear repetition.
+// out and whose answer was lost: calls between services must tolerate repetition.
 package natsrpc

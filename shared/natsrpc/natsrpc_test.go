@@ -99,7 +99,7 @@ func TestFaultsCrossTheWire(t *testing.T) {
 func TestUnansweredCallsAreUnavailable(t *testing.T) {
 	srv := testkit.RunNATS(t)
 	nc := srv.Connect(t)
-	if _, err := call(t.Context(), nc, &request{}); fault.CodeOf(err) != fault.Unavailable || !strings.Contains(err.Error(), "nobody serves") {
+	if _, err := call(t.Context(), nc, &request{}); fault.CodeOf(err) != fault.Unavailable || !strings.Contains(err.Error(), "no node serves") {
 		t.Errorf("no server: %v", err)
 	}
 	called := make(chan struct{}, 8)
@@ -313,7 +313,7 @@ func TestR1_CallsAreAnsweredInInboxesOnly(t *testing.T) {
 	}
 }
 
-// A URL that is malformed (a password with a % or a / that nobody has escaped) is told without its password.
+// A URL that is malformed (a password with a % or a / that no one has escaped) is reported without its password.
 func TestAMalformedURLIsToldWithoutItsPassword(t *testing.T) {
 	for _, url := range []string{"nats://user:s3cret%zz@127.0.0.1:1", "nats://user:s3cret/x@127.0.0.1:1", "nats://a:b@127.0.0.1:1,nats://user:s3cret%zz@127.0.0.1:1"} {
 		var out bytes.Buffer

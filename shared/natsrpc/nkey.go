@@ -7,7 +7,7 @@ import (
 )
 
 // rotatingKey logs in with the nkey seed that a file holds at each connect. nats.go itself keeps the
-// public key of the first one, and would be refused for ever where the file holds another.
+// public key of the first one, and would be refused forever where the file holds another.
 type rotatingKey struct {
 	file string
 	conn atomic.Pointer[nats.Conn]

@@ -13,7 +13,7 @@ import (
 const (
 	// noticeRepliesEvery is how often dropped answers are logged at most.
 	noticeRepliesEvery = time.Minute
-	// noticeBytesMax bounds a subject in the log: a stranger wrote it.
+	// noticeBytesMax bounds a subject in the log: an unknown client wrote it.
 	noticeBytesMax = 128
 )
 
@@ -59,7 +59,7 @@ func (r *Replies) permit(ok bool, reply string) bool {
 	r.dropped.Add(1)
 	now := time.Now().UnixNano()
 	if last := r.noticed.Load(); now-last >= int64(noticeRepliesEvery) && r.noticed.CompareAndSwap(last, now) {
-		r.log.Warn("an answer was dropped: its reply subject is no inbox of the asker's, or too long; see inbox_prefixes",
+		r.log.Warn("an answer was dropped: its reply subject is not an inbox of the client, or too long; see inbox_prefixes",
 			"reply", reply[:min(len(reply), noticeBytesMax)], "reply_bytes_max", topology.ReplyBytesMax, "dropped", r.dropped.Value())
 	}
 	return false

@@ -50,14 +50,14 @@ func TestR1_RepliesAreJudgedByWhoAsks(t *testing.T) {
 	out.Reset()
 	natsrpc.NewReplies(strict, "test", metrics, slog.New(slog.NewTextHandler(&out, nil))).Operator(strings.Repeat("x", 3000))
 	if n := out.Len(); n == 0 || n > 1000 {
-		t.Errorf("a stranger's subject takes %d bytes of the log", n)
+		t.Errorf("an unknown client's subject takes %d bytes of the log", n)
 	}
 	if lenient := (*natsrpc.Replies)(nil); !lenient.Asker("shop", "_INBOX.1") || lenient.Service("$JS.API.STREAM.DELETE.X") {
 		t.Error("the default is otherwise")
 	}
 }
 
-// A timeout is what a stranger wrote: it is bounded, and does not overflow.
+// A timeout is what an unknown client wrote: it is bounded, and does not overflow.
 func TestTimeoutsAreBounded(t *testing.T) {
 	for text, want := range map[string]time.Duration{
 		"1500": 1500 * time.Millisecond, "0": 0, "-1": 0, strconv.Itoa(math.MinInt64): 0,
@@ -115,8 +115,8 @@ func TestWrongConnectionsAreRefused(t *testing.T) {
 	}
 }
 
-// A connection is tried again for ever, also where the server refused it, as while its users are rendered anew; it
-// notices soon that it is broken, and keeps nothing that its caller was told had failed.
+// A connection is tried again forever, also where the server refused it, as while its users are rendered again; it
+// notices soon that it is broken, and keeps nothing that its caller believes to have failed.
 func TestAConnectionIsNeverGivenUp(t *testing.T) {
 	srv := testkit.RunNATS(t)
 	nc, err := natsrpc.Connect(t.Context(), natsrpc.ConnConfig{URL: srv.URL, InboxPrefix: "_INBOX.s.test"}, "x", slog.New(slog.DiscardHandler))

@@ -19,7 +19,7 @@ import (
 // Further ones are answered ResourceExhausted.
 const ServeInFlightMax = 256
 
-// serveFullRetryAfter is what a caller refused by ServeInFlightMax is told to wait.
+// serveFullRetryAfter is how long a caller refused by ServeInFlightMax must wait.
 const serveFullRetryAfter = 50 * time.Millisecond
 
 // Serve answers calls to subject with handle, each in a goroutine of its own,
@@ -77,7 +77,7 @@ func (s *server) answer(msg *nats.Msg, handle func(context.Context) (Message, er
 	ctx, cancel := context.WithTimeout(context.Background(), timeoutOf(msg))
 	defer cancel()
 	if ctx.Err() != nil {
-		return // nobody waits for it any more
+		return // no one waits for it any more
 	}
 	resp, err := s.guarded(ctx, msg.Subject, handle)
 	if err != nil {
@@ -86,7 +86,7 @@ func (s *server) answer(msg *nats.Msg, handle func(context.Context) (Message, er
 	}
 	data, err := codec.Marshal(codec.Protobuf, resp)
 	if err == nil && int64(len(data)) > s.nc.MaxPayload() {
-		err = fault.New(fault.Internal, "the answer has %d bytes, more than the server takes", len(data))
+		err = fault.New(fault.Internal, "the answer has %d bytes, more than the server accepts", len(data))
 	}
 	if err != nil {
 		s.log.Error("a call could not be answered", "subject", msg.Subject, "error", err)
@@ -121,19 +121,19 @@ func (s *server) guarded(ctx context.Context, subject string, handle func(contex
 	}()
 	resp, err = handle(ctx)
 	if err == nil && resp == nil {
-		err = fault.New(fault.Internal, "%s: the handler gave no answer", subject)
+		err = fault.New(fault.Internal, "%s: the handler returned no answer", subject)
 	}
 	return resp, err
 }
 
 func (s *server) refuse(msg *nats.Msg, e *fault.Error) {
 	if err := RespondError(s.nc, msg.Reply, e); err != nil {
-		s.log.Debug("a refusal was not sent", "subject", msg.Subject, "error", err)
+		s.log.Debug("an error answer was not sent", "subject", msg.Subject, "error", err)
 	}
 }
 
 // RespondError sends e to reply as micro's error headers and a JSON body. An
-// empty reply is nobody and no error.
+// empty reply is no one and no error.
 func RespondError(nc *nats.Conn, reply string, e *fault.Error) error {
 	if reply == "" {
 		return nil

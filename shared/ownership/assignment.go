@@ -81,12 +81,12 @@ func (a *assignment) reconcile(nodes []Candidate, held []int) (whole bool) {
 		case mine && s == nil:
 			ctx, cancel := context.WithCancel(a.ctx)
 			a.slots[p] = &slot{cancel: cancel}
-			a.cfg.Log.Info("partition taken", "partition", p)
+			a.cfg.Log.Info("partition acquired", "partition", p)
 			go func() {
 				a.ended <- ending{p, a.serve(ctx, p)}
 			}()
 		case !mine && s != nil && !s.leaving:
-			a.cfg.Log.Info("partition given away", "partition", p, "node", owners[p])
+			a.cfg.Log.Info("partition released", "partition", p, "node", owners[p])
 			s.leave()
 		}
 		delete(a.waits, p)
@@ -129,14 +129,14 @@ func (a *assignment) forget(e ending) {
 	}
 	a.refusals.giveUp(e.partition, time.Now())
 	a.stopped(e.partition).Set(1)
-	a.cfg.Log.Error("a partition is given up: this node does not serve it any more", "partition", e.partition, "error", e.gaveUp)
+	a.cfg.Log.Error("a partition was given up: this node no longer serves it", "partition", e.partition, "error", e.gaveUp)
 }
 
-// retry takes back the refusal of partitions that nobody serves, when it is time.
+// retry takes back the refusal of partitions that no node serves, when it is time.
 func (a *assignment) retry() {
 	for _, p := range a.refusals.retry(a.owners, time.Now()) {
 		a.stopped(p).Set(0)
-		a.cfg.Log.Warn("a partition that was given up is tried again, since nobody serves it", "partition", p)
+		a.cfg.Log.Warn("a partition that was given up is tried again, since no other node serves it", "partition", p)
 	}
 }
 
@@ -171,7 +171,7 @@ func (a *assignment) serve(ctx context.Context, p int) (gaveUp error) {
 		err := guarded(ctx, log, p, a.cfg.Serve)
 		if ctx.Err() != nil {
 			if err != nil && !errors.Is(err, context.Canceled) {
-				log.Warn("a partition did not end cleanly", "error", err)
+				log.Warn("a partition did not stop cleanly", "error", err)
 			}
 			return nil
 		}
@@ -181,7 +181,7 @@ func (a *assignment) serve(ctx context.Context, p int) (gaveUp error) {
 		if time.Since(began) > steadyAfter {
 			wait = serveRetryFirst
 		}
-		log.Error("a partition stopped being served, beginning again", "retry_in", wait, "error", err)
+		log.Error("serving a partition failed, starting again", "retry_in", wait, "error", err)
 		select {
 		case <-ctx.Done():
 			return nil

@@ -11,7 +11,7 @@
 // whose records its owner does not know is given up and passes on (ErrGiveUp).
 //
 // Never does: elect, lock or fence. For moments two nodes may serve the same
-// partition, or nobody; what is served must bear that (in Yardmaster the log
+// partition, or no one; what is served must tolerate that (in Yardmaster the log
 // decides, and this only says who does the work). An epoch tells owners apart; what
 // fences the older ones is their log.
 //
@@ -24,5 +24,5 @@
 // serving until then. It knows whether it hears the others by hearing
 // itself: its own heartbeat comes back by the same watch. A partition whose Serve
 // fails or panics is served again after a back-off, and the others do not notice.
-// One that all nodes gave up is served by nobody, and tried again after a while.
+// One that all nodes gave up is served by no one, and tried again after a while.
 package ownership

@@ -9,8 +9,8 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// ErrSuperseded tells that a later owner has taken the epoch.
-var ErrSuperseded = errors.New("a later owner has taken the epoch")
+// ErrSuperseded says that a newer owner has the epoch.
+var ErrSuperseded = errors.New("a newer owner has the epoch")
 
 // Epoch is the value of an epoch's key. Both numbers only rise.
 type Epoch struct {
@@ -64,7 +64,7 @@ func (t *Term) Newest(ctx context.Context) (bool, error) {
 // Number is the epoch that was taken, at least 1.
 func (t *Term) Number() uint64 { return t.number }
 
-// Open shows that this term's owner is ready: whoever watches the epoch sends to it from
+// Open shows that this term's owner is ready: those who watch the epoch send to it from
 // now on, and counts on that no earlier owner can do anything any more. So what
 // fences them comes before. It returns ErrSuperseded where another owner has taken the epoch.
 func (t *Term) Open(ctx context.Context) error {

@@ -40,7 +40,7 @@ func TestEachTermHasItsOwnNumber(t *testing.T) {
 	}
 }
 
-// TestR42OnlyTheNewestOwnerOpens: an owner that was overtaken is told so, and what is open
+// TestR42OnlyTheNewestOwnerOpens: an owner that was overtaken is informed so, and what is open
 // never goes back.
 func TestR42OnlyTheNewestOwnerOpens(t *testing.T) {
 	kv := bucket(t, server(t).Connect(t))
@@ -68,7 +68,7 @@ func TestR42OnlyTheNewestOwnerOpens(t *testing.T) {
 	if err := hung.Open(t.Context()); !errors.Is(err, ErrSuperseded) {
 		t.Errorf("a hung owner opens: %v", err)
 	}
-	want("nobody is ready since", Epoch{Taken: 3, Open: 1})
+	want("no one is ready since", Epoch{Taken: 3, Open: 1})
 	if err := next.Open(t.Context()); err != nil {
 		t.Error(err)
 	}

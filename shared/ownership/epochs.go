@@ -55,7 +55,7 @@ func (e *Epochs) Run(ctx context.Context) error {
 	}
 	for ctx.Err() == nil {
 		if err := e.watch(ctx, index); err != nil && ctx.Err() == nil {
-			e.Log.Debug("watching the epochs anew", "reason", err)
+			e.Log.Debug("watching the epochs again", "reason", err)
 		}
 		select {
 		case <-ctx.Done():
@@ -87,7 +87,7 @@ func (e *Epochs) watch(ctx context.Context, index map[string]int) error {
 			}
 			var now Epoch
 			if err := json.Unmarshal(entry.Value(), &now); err != nil {
-				e.Log.Error("an unreadable epoch is passed over", "key", entry.Key(), "error", err)
+				e.Log.Error("an unreadable epoch was ignored", "key", entry.Key(), "error", err)
 				continue
 			}
 			e.rise(index[entry.Key()], now)
@@ -99,8 +99,8 @@ func (e *Epochs) watch(ctx context.Context, index map[string]int) error {
 	}
 }
 
-// errDeaf: a read found what the watch has not told.
-var errDeaf = errors.New("an epoch rose unheard")
+// errDeaf: a read found what the watch has not reported.
+var errDeaf = errors.New("an epoch changed, but the watch did not report it")
 
 // audit reads the keys.
 func (e *Epochs) audit(ctx context.Context) error {

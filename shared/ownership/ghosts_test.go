@@ -42,7 +42,7 @@ func TestR37WhoIsReadyHasItsShare(t *testing.T) {
 	}
 }
 
-// TestR37GhostsAreRemoved, and nobody else: not who is alive, not those of another service.
+// TestR37GhostsAreRemoved, and no one else: not who is alive, not those of another service.
 func TestR37GhostsAreRemoved(t *testing.T) {
 	testkit.Long(t, "waits until a node is believed to be away")
 	srv := server(t)
@@ -67,7 +67,7 @@ func TestR37GhostsAreRemoved(t *testing.T) {
 }
 
 // TestAJoiningNodeWaitsForTheDrain: a partition that moves is never served twice, and the new
-// owner begins with it when the one before is done, whoever is slow.
+// owner begins with it when the one before is done, no matter who is slow.
 func TestAJoiningNodeWaitsForTheDrain(t *testing.T) {
 	srv := server(t)
 	release := make(chan struct{})
@@ -84,7 +84,7 @@ func TestAJoiningNodeWaitsForTheDrain(t *testing.T) {
 	})
 	free := sync.OnceFunc(func() { close(release) })
 	t.Cleanup(free) // before a is stopped
-	settle(t, map[string]*node{"a": a})
+	balanced(t, map[string]*node{"a": a})
 	b := start(t, srv, "b", func(c *Config, s *serving) {
 		c.Expiry = soon
 		c.Serve = func(ctx context.Context, p int) error {
@@ -107,7 +107,7 @@ func TestAJoiningNodeWaitsForTheDrain(t *testing.T) {
 		})
 	}
 	free()
-	settle(t, map[string]*node{"a": a, "b": b})
+	balanced(t, map[string]*node{"a": a, "b": b})
 	<-b.Ready()
 	if both.max > 1 {
 		t.Error("a partition was served twice at once")
@@ -170,7 +170,7 @@ func TestDrainPassesEachPartitionOnAsItIsDone(t *testing.T) {
 			return err
 		}
 	})
-	settle(t, map[string]*node{"a": a, "b": b})
+	balanced(t, map[string]*node{"a": a, "b": b})
 	both.mu.Lock()
 	both.max = 0
 	both.mu.Unlock()
@@ -199,7 +199,7 @@ func TestWhatIsUnfencedEndsWhileTheNodeIsAway(t *testing.T) {
 	testkit.Long(t, "waits until a node is believed to be away")
 	srv := server(t)
 	a := joinWith(t, srv, "a", func(c *Config, s *serving) { c.Unfenced, c.Serve = true, s.serve })
-	settle(t, map[string]*node{"a": a})
+	balanced(t, map[string]*node{"a": a})
 	srv.Stop()
 	testkit.Eventually(t, soon, func() error {
 		if n, said := len(a.serving.partitions()), len(a.Owned()); n+said > 0 {
@@ -208,7 +208,7 @@ func TestWhatIsUnfencedEndsWhileTheNodeIsAway(t *testing.T) {
 		return nil
 	})
 	srv.Restart(t)
-	settle(t, map[string]*node{"a": a})
+	balanced(t, map[string]*node{"a": a})
 	if n := a.serving.total(); n != 2*count {
 		t.Errorf("Serve was called %d times", n)
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// TestR43_ReadinessKnowsWhetherJetStreamStores: a node whose heartbeats nobody stores for longer than an
+// TestR43_ReadinessKnowsWhetherJetStreamStores: a node whose heartbeats no one stores for longer than an
 // election takes is not ready; one that has just begun, or whose bucket elects a leader, is not blamed.
 func TestR43_ReadinessKnowsWhetherJetStreamStores(t *testing.T) {
 	m := newMembers(nil, "history", "me", BeatDefault, slog.New(slog.DiscardHandler))

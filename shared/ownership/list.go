@@ -17,8 +17,8 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 )
 
-// beaconBeat is how often a beacon shows its heartbeat: nobody takes over from it, so
-// nobody is in a hurry.
+// beaconBeat is how often a beacon shows its heartbeat: no one takes over from it, so
+// no one is in a hurry.
 const beaconBeat = time.Second
 
 // Beacon shows a heartbeat for a service that has no partitions, so that it is among

@@ -21,12 +21,12 @@ const (
 	watchRetry   = 200 * time.Millisecond
 	leaveTimeout = time.Second
 	// ghostAfter is how long a heartbeat is silent, by the server's clock, before it is
-	// removed by whoever sees it; ghostEvery is how often a node looks.
+	// removed by the first node that sees it; ghostEvery is how often a node looks.
 	ghostAfter = 15 * time.Second
 	ghostEvery = 15 * time.Second
 )
 
-// signal is one thing that the watch of the members bucket told.
+// signal is one report of the watch of the members bucket.
 type signal struct {
 	node string
 	// revision and date are the server's.
@@ -36,7 +36,7 @@ type signal struct {
 	left     bool
 	// replayed: it was there when the watch began.
 	replayed bool
-	loaded   bool // all that was there at the beginning has been told
+	loaded   bool // all that was there at the beginning has been reported
 }
 
 // members is this node's heartbeat and its ear.
@@ -75,7 +75,7 @@ func (m *members) heard() { m.echoed.Store(m.shown.Load()) }
 // listenAgain asks for a new watch where heartbeats are shown and none comes back.
 func (m *members) listenAgain() {
 	n := m.shown.Load()
-	if n < m.echoed.Load()+beatsUnheardMax {
+	if n < m.echoed.Load()+beatsMissedMax {
 		return
 	}
 	m.echoed.Store(n)
@@ -109,10 +109,10 @@ func (m *members) show(ctx context.Context) {
 		case err == nil:
 			m.shown.Add(1)
 			if failing {
-				m.log.Info("the heartbeat is shown again")
+				m.log.Info("heartbeats are stored again")
 			}
 		case !failing:
-			m.log.Warn("the heartbeat cannot be shown; partitions stay as they are", "error", err)
+			m.log.Warn("heartbeats cannot be stored; partitions stay where they are", "error", err)
 		}
 		failing = err != nil
 		select {
@@ -140,7 +140,7 @@ func (m *members) put(ctx context.Context) error {
 	return err
 }
 
-// leaderless tells whether a write failed as it does while the bucket elects its leader: nobody
+// leaderless tells whether a write failed as it does while the bucket elects its leader: no one
 // answers, though the connection is there.
 func leaderless(err error) bool {
 	return errors.Is(err, jetstream.ErrNoStreamResponse) || errors.Is(err, nats.ErrNoResponders) ||
@@ -177,12 +177,12 @@ func (m *members) leave() {
 	ctx, cancel := context.WithTimeout(context.Background(), leaveTimeout)
 	defer cancel()
 	if err := m.kv.Delete(ctx, topology.MemberKey(m.service, m.node)); err != nil {
-		m.log.Debug("the heartbeat was left to expire", "error", err)
+		m.log.Debug("the heartbeat was not removed; it expires", "error", err)
 	}
 }
 
 // sweep removes the heartbeats of nodes that died without taking them away, every
-// ghostEvery until ctx ends. Nobody counts them; but they would stay for ever.
+// ghostEvery until ctx ends. No one counts them; but they would stay forever.
 func (m *members) sweep(ctx context.Context) {
 	ticker := time.NewTicker(ghostEvery)
 	defer ticker.Stop()
@@ -193,7 +193,7 @@ func (m *members) sweep(ctx context.Context) {
 		case <-ticker.C:
 		}
 		if err := m.sweepOnce(ctx, ghostAfter); err != nil && ctx.Err() == nil {
-			m.log.Debug("heartbeats of the dead were left for the next time", "error", err)
+			m.log.Debug("heartbeats of dead nodes were not removed; the next check does", "error", err)
 		}
 	}
 }
@@ -225,7 +225,7 @@ func (m *members) sweepOnce(ctx context.Context, after time.Duration) error {
 func (m *members) listen(ctx context.Context, tell chan<- signal) {
 	for ctx.Err() == nil {
 		if err := m.watch(ctx, tell); err != nil && ctx.Err() == nil {
-			m.log.Debug("watching the members anew", "reason", err)
+			m.log.Debug("watching the members again", "reason", err)
 		}
 		select {
 		case <-ctx.Done():
@@ -249,7 +249,7 @@ func (m *members) watch(ctx context.Context, tell chan<- signal) error {
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-m.deaf:
-			return errors.New("heartbeats are shown but not heard")
+			return errors.New("heartbeats are stored but not received")
 		case e, ok := <-w.Updates():
 			if !ok {
 				return errors.New("the watch ended")
@@ -272,7 +272,7 @@ func (m *members) watch(ctx context.Context, tell chan<- signal) error {
 	}
 }
 
-// stopWatch ends a watch whose updates nobody reads any more. They are drained,
+// stopWatch ends a watch whose updates no one reads any more. They are drained,
 // because the watch cannot end while it waits to hand one over.
 func stopWatch(w jetstream.KeyWatcher) {
 	go func() {

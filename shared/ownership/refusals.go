@@ -8,7 +8,7 @@ import (
 
 // refusals are the partitions that this node gave up. It is pure: times come in.
 type refusals struct {
-	// first and last bound the wait before one that nobody serves is tried again.
+	// first and last bound the wait before one that no node serves is tried again.
 	first, last time.Duration
 	all         map[int]*refusal
 }
@@ -37,7 +37,7 @@ func (r *refusals) giveUp(p int, now time.Time) {
 	one.open, one.at = true, now
 }
 
-// retry forgets, and returns, the partitions that nobody else serves and whose wait
+// retry forgets, and returns, the partitions that no one else serves and whose wait
 // is over: the reason may be gone, and there is nothing to lose.
 func (r *refusals) retry(owners []string, now time.Time) []int {
 	var due []int

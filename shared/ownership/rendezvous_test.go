@@ -35,7 +35,7 @@ func TestOwnersNeverChange(t *testing.T) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	if got := assign(nil, 2); !slices.Equal(got, []string{"", ""}) {
-		t.Errorf("nobody there: %q", got)
+		t.Errorf("no subscriber: %q", got)
 	}
 }
 

@@ -28,9 +28,9 @@ const (
 // beatsMissedMin is how many of its own beats a node may miss at least.
 const beatsMissedMin = 3
 
-// beatsUnheardMax is how many heartbeats may be shown in a row without being
+// beatsMissedMax is how many heartbeats may be shown in a row without being
 // heard before the watch is taken for dead.
-const beatsUnheardMax = 3
+const beatsMissedMax = 3
 
 // How a partition that was given up, and that no node serves, is tried again.
 const (
@@ -42,7 +42,7 @@ const (
 // it any more, says so to the others, and raises the alarm signals.PartitionStopped.
 // The next node in line begins. It ends with the process; or, where every node has
 // given the partition up, after a while, in which the reason may have gone.
-var ErrGiveUp = errors.New("the partition is given up")
+var ErrGiveUp = errors.New("the partition was given up")
 
 // Config of a Share. All fields without a default are required.
 type Config struct {
@@ -59,7 +59,7 @@ type Config struct {
 	// beats. Default ExpiryDefault. Longer delays takeovers after a crash, shorter
 	// moves partitions on hiccups.
 	Expiry time.Duration
-	// Unfenced: what is served is not fenced by a log, so a node of which nobody may have heard for
+	// Unfenced: what is served is not fenced by a log, so a node of which no one may have heard for
 	// Expiry (it was stopped, or cut off) ends serving, and begins again once it has
 	// heard a heartbeat that it showed since. While the members bucket has no leader, for
 	// seconds after the loss of a NATS server, all go on.
@@ -181,7 +181,7 @@ func (c Config) check() error {
 
 // Run serves this node's share until ctx ends; then it drains, takes the heartbeat
 // away and returns nil. The heartbeat says what is not drained yet, and is shown until all is, so
-// that nobody begins with a partition before this node is done with it.
+// that no one begins with a partition before this node is done with it.
 func (s *Share) Run(ctx context.Context) error {
 	if err := s.cfg.check(); err != nil {
 		return err
@@ -264,7 +264,7 @@ func (s *Share) follow(ctx context.Context, m *members, told <-chan signal, a *a
 	}
 }
 
-// noteUnowned takes in what others and this node serve, and returns how many partitions nobody does.
+// noteUnowned takes in what others and this node serve, and returns how many partitions no one does.
 func (s *Share) noteUnowned(held, mine []int) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -296,7 +296,7 @@ func (s *Share) act(a *assignment, was, is situation, v *view) {
 	}
 	if is.away {
 		if !was.away {
-			s.cfg.Log.Warn("this node did not hear itself for longer than others wait: it serves nothing until it does")
+			s.cfg.Log.Warn("this node has not received its own heartbeat for longer than others wait: it serves nothing until it does")
 		}
 		a.suspend()
 		s.publish(a.serving())

@@ -144,8 +144,8 @@ func start(t *testing.T, srv *testkit.NATS, name string, change func(*Config, *s
 
 func normal(s *serving) func(context.Context, int) error { return s.serve }
 
-// settle waits until the nodes serve exactly what rendezvous gives them.
-func settle(t *testing.T, nodes map[string]*node) {
+// balanced waits until the nodes serve exactly what rendezvous gives them.
+func balanced(t *testing.T, nodes map[string]*node) {
 	t.Helper()
 	var names []string
 	for name := range nodes {
@@ -170,21 +170,21 @@ func settle(t *testing.T, nodes map[string]*node) {
 func TestNodesShareJoinAndLeave(t *testing.T) {
 	srv := server(t)
 	a := join(t, srv, "a", normal)
-	settle(t, map[string]*node{"a": a})
+	balanced(t, map[string]*node{"a": a})
 	b := join(t, srv, "b", normal)
-	settle(t, map[string]*node{"a": a, "b": b})
+	balanced(t, map[string]*node{"a": a, "b": b})
 	if len(a.Owned()) == 0 || len(b.Owned()) == 0 {
 		t.Errorf("a has %v, b has %v", a.Owned(), b.Owned())
 	}
 	c := join(t, srv, "c", normal)
-	settle(t, map[string]*node{"a": a, "b": b, "c": c})
+	balanced(t, map[string]*node{"a": a, "b": b, "c": c})
 	if err := b.stop(); err != nil {
 		t.Error(err)
 	}
 	if left := b.serving.partitions(); len(left) > 0 || len(b.Owned()) > 0 {
 		t.Errorf("b has left and serves %v", left)
 	}
-	settle(t, map[string]*node{"a": a, "c": c})
+	balanced(t, map[string]*node{"a": a, "c": c})
 	for _, n := range []*node{a, b, c} {
 		if n.serving.max > 1 {
 			t.Error("a node served one partition twice at once")
@@ -195,21 +195,21 @@ func TestNodesShareJoinAndLeave(t *testing.T) {
 func TestKilledNodeIsReplaced(t *testing.T) {
 	srv := server(t)
 	a, b := join(t, srv, "a", normal), join(t, srv, "b", normal)
-	settle(t, map[string]*node{"a": a, "b": b})
+	balanced(t, map[string]*node{"a": a, "b": b})
 	b.nc.Close() // it shows no more heartbeats, and takes none away
-	settle(t, map[string]*node{"a": a})
+	balanced(t, map[string]*node{"a": a})
 	if len(b.Owned()) == 0 {
-		t.Error("a node that hears nobody dropped its partitions")
+		t.Error("a node that hears no one dropped its partitions")
 	}
 }
 
 // TestOutageMovesNothing takes the server away for longer than heartbeats are good
-// for: nobody gives anybody up, neither then nor when it is back.
+// for: no one gives anybody up, neither then nor when it is back.
 func TestOutageMovesNothing(t *testing.T) {
 	testkit.Long(t, "waits until a node is believed to be away")
 	srv := server(t)
 	a, b := join(t, srv, "a", normal), join(t, srv, "b", normal)
-	settle(t, map[string]*node{"a": a, "b": b})
+	balanced(t, map[string]*node{"a": a, "b": b})
 	before := [2][]int{a.Owned(), b.Owned()}
 	served := [2]int{a.serving.total(), b.serving.total()}
 	srv.Stop()
@@ -236,7 +236,7 @@ func TestOutageMovesNothing(t *testing.T) {
 		t.Errorf("before the outage %v, after it %v", before, after)
 	}
 	c := join(t, srv, "c", normal) // and they hear again
-	settle(t, map[string]*node{"a": a, "b": b, "c": c})
+	balanced(t, map[string]*node{"a": a, "b": b, "c": c})
 }
 
 func TestFailingServeBeginsAgain(t *testing.T) {
@@ -258,7 +258,7 @@ func TestFailingServeBeginsAgain(t *testing.T) {
 			return s.serve(ctx, p)
 		}
 	})
-	settle(t, map[string]*node{"a": a})
+	balanced(t, map[string]*node{"a": a})
 	mu.Lock()
 	defer mu.Unlock()
 	for p, n := range calls {
@@ -281,7 +281,7 @@ func TestDrainEndsBeforeTheHeartbeat(t *testing.T) {
 			return err
 		}
 	})
-	settle(t, map[string]*node{"a": a})
+	balanced(t, map[string]*node{"a": a})
 	stopped := make(chan error)
 	go func() { stopped <- a.stop() }()
 	for range count {

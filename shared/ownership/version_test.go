@@ -163,7 +163,7 @@ func TestI13AGivenUpPartitionPassesOn(t *testing.T) {
 		}
 		return nil
 	})
-	c := join(t, srv, "c", normal) // it bears what a does not
+	c := join(t, srv, "c", normal) // it accepts what a does not
 	testkit.Eventually(t, soon, func() error {
 		if !slices.Contains(c.serving.partitions(), p) {
 			return errors.New("c does not serve what a gave up")
@@ -207,14 +207,14 @@ func TestI13ARaisedVersionMovesPartitions(t *testing.T) {
 		})
 	}
 	older, newer := member("older", 1), member("newer", 2)
-	settle(t, map[string]*node{"older": older, "newer": newer})
+	balanced(t, map[string]*node{"older": older, "newer": newer})
 	kv := bucket(t, srv.Connect(t))
 	all, err := List(t.Context(), kv)
 	if err != nil || len(all) != 2 || all[0].Node != "newer" || all[0].Reads != 2 || all[1].Reads != 1 || all[1].Service != "test" || all[1].Silent > soon {
 		t.Errorf("members %+v: %v", all, err)
 	}
 	version.Store(2)
-	settle(t, map[string]*node{"newer": newer})
+	balanced(t, map[string]*node{"newer": newer})
 	testkit.Eventually(t, soon, func() error {
 		if len(older.serving.partitions()) > 0 {
 			return fmt.Errorf("older serves %v", older.serving.partitions())

@@ -48,11 +48,11 @@ func newView(self string, run uint64, expiry time.Duration) *view {
 // announces notes what this node announces.
 func (v *view) announces(a Announcement) { v.mine = a }
 
-// known: who is alive can be told. Not knowing the others, this node would take
+// known: it is known who is alive. Not knowing the others, this node would take
 // everything; and without its own echo, it does not know the dead from the living.
 func (v *view) known() bool { return v.loaded && !v.echo.IsZero() }
 
-// take notes what the watch told.
+// take notes what the watch reported.
 func (v *view) take(s signal, now time.Time) {
 	switch {
 	case s.loaded:
@@ -87,7 +87,7 @@ func (v *view) hear(s signal, now time.Time) {
 }
 
 // heard notes a heartbeat of another node. What was known before does not count again:
-// a watch that begins anew replays it.
+// a watch that starts again replays it.
 func (v *view) heard(s signal, now time.Time) {
 	p := v.peers[s.node]
 	switch {
@@ -139,7 +139,7 @@ const leaderlessMax = 15 * time.Second
 
 // lose notes whether others may believe this node dead: it shows no heartbeats, as after a stop, or
 // is cut off. One that the server took is heard by others. While the bucket has no
-// leader nobody hears anybody, and nobody takes anything over. A node that was lost is
+// leader no one hears anybody, and no one takes anything over. A node that was lost is
 // there again when it hears a heartbeat that it showed since.
 func (v *view) lose(now time.Time, s signs) {
 	stopped := !v.looked.IsZero() && now.Sub(v.looked) > v.expiry // whatever has been heard or shown since it goes on

@@ -60,7 +60,7 @@ func (w *watched) want(ms int, what string, want ...string) {
 
 func TestView(t *testing.T) {
 	w := watch(t, 3*time.Second)
-	w.want(0, "nobody was heard", "me")
+	w.want(0, "no one was heard", "me")
 	w.hear("b", 0)
 	w.hear("c", 0)
 	w.hear("me", 10)
@@ -77,7 +77,7 @@ func TestView(t *testing.T) {
 	w.revision += 2
 	w.hear("b", 5010)
 	w.hear("me", 5010)
-	w.want(60_000, "deaf: nobody is given up", "b", "me")
+	w.want(60_000, "deaf: no one is given up", "b", "me")
 	w.hear("me", 60_010)
 	w.want(60_010, "hearing again: b gets another chance", "b", "me")
 	for ms := 61_010; ms <= 64_010; ms += 1000 {
@@ -86,7 +86,7 @@ func TestView(t *testing.T) {
 	w.want(64_010, "b did not use it", "me")
 }
 
-// Who has heard nothing for more than half of the expiry, not even itself, gives nobody up: others have been silent no longer
+// Who has heard nothing for more than half of the expiry, not even itself, gives no one up: others have been silent no longer
 // than it was deaf. When it hears again, they have as long as ever.
 func TestWhoIsDeafForHalfTheExpiryGivesNobodyUp(t *testing.T) {
 	for _, c := range []struct {
@@ -139,7 +139,7 @@ func TestR37WhoDiedBeforeIsNotCounted(t *testing.T) {
 	w.want(1100, "a date ahead of the echo's is as good as now", "me")
 }
 
-// TestR37AReplayRevivesNobody: a watch that begins anew tells old heartbeats again.
+// TestR37AReplayRevivesNobody: a watch that starts again tells old heartbeats again.
 func TestR37AReplayRevivesNobody(t *testing.T) {
 	w := watch(t, time.Second)
 	w.loaded()
@@ -158,7 +158,7 @@ func TestR37AReplayRevivesNobody(t *testing.T) {
 	w.want(2000, "nor does that of one that was not given up yet", "me")
 }
 
-// TestAReplayAfterAnOutageGivesNobodyUp: the watch that begins anew tells what was shown before
+// TestAReplayAfterAnOutageGivesNobodyUp: the watch that starts again tells what was shown before
 // the outage, while all have a new expiry to show themselves.
 func TestAReplayAfterAnOutageGivesNobodyUp(t *testing.T) {
 	w := watch(t, time.Second)
@@ -212,7 +212,7 @@ func TestAPauseIsNoticed(t *testing.T) {
 
 // TestWithoutALeaderOfTheBucketNobodyIsAway: while the members bucket elects its leader no heartbeat is
 // taken or heard, of anybody. A node goes on then, for as long as an election may take; one that
-// hears nothing but whose heartbeats are taken does so for ever; one that was stopped does not.
+// hears nothing but whose heartbeats are taken does so forever; one that was stopped does not.
 func TestWithoutALeaderOfTheBucketNobodyIsAway(t *testing.T) {
 	for _, c := range []struct {
 		what  string
@@ -220,8 +220,8 @@ func TestWithoutALeaderOfTheBucketNobodyIsAway(t *testing.T) {
 		signs func(ms int) signs
 		want  bool
 	}{
-		{"nobody answers", 9000, func(ms int) signs { return signs{refused: at(ms - 500)} }, false},
-		{"nobody answers for longer than an election takes", 16_000, func(ms int) signs { return signs{refused: at(ms - 500)} }, true},
+		{"no one answers", 9000, func(ms int) signs { return signs{refused: at(ms - 500)} }, false},
+		{"no one answers for longer than an election takes", 16_000, func(ms int) signs { return signs{refused: at(ms - 500)} }, true},
 		{"it answered long ago", 4000, func(int) signs { return signs{refused: at(500)} }, true},
 		{"it is heard, and deaf", 60_000, func(ms int) signs { return signs{taken: at(ms - 500)} }, false},
 		{"it was heard long ago", 4000, func(int) signs { return signs{taken: at(500)} }, true},

@@ -68,7 +68,7 @@ func (p *Presence) Run(ctx context.Context) error {
 	}
 	<-ctx.Done()
 	if err := service.Stop(); err != nil && !p.NATS.IsClosed() {
-		p.Log.Warn("could not sign off from NATS", "error", err)
+		p.Log.Warn("could not unsubscribe from health requests", "error", err)
 	}
 	return nil
 }

@@ -41,7 +41,7 @@ func (p *body) serverTime(ctx context.Context) (time.Time, error) {
 	}
 	at := stream.CachedInfo().TimeStamp
 	if at.IsZero() {
-		return at, errors.New("ask for the server's time: its answer does not tell")
+		return at, errors.New("ask for the server's time: its answer has no time")
 	}
 	return at, nil
 }

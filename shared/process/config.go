@@ -32,7 +32,7 @@ type Config struct {
 	// clients with an inbox prefix of their own.
 	InboxPrefixes []string `koanf:"inbox_prefixes" usage:"reply subjects must begin with one of these; {domain} in one separates the domains"`
 	// HTTP is the address of /livez, /readyz and /metrics. Empty = off: then health
-	// is told over NATS only. Port 0 takes a free one, which is logged.
+	// is served over NATS only. Port 0 takes a free one, which is logged.
 	HTTP string `koanf:"http" usage:"address of /livez, /readyz and /metrics; empty = off"`
 	// Log says what is logged and how. It goes to standard error.
 	Log telemetry.LogConfig `koanf:"log"`
@@ -61,7 +61,7 @@ type Provision struct {
 	// Replicas of what is stored in files, 1 or 3. Default 1. With 1, the loss of a
 	// NATS node's disk loses accepted tasks.
 	Replicas int `koanf:"replicas" usage:"replicas of streams and buckets: 1 or 3"`
-	// Standard is what a cluster is created with where nobody has a wish. Default:
+	// Standard is what a cluster is created with where no one has a wish. Default:
 	// topology.DefaultPartitioning.
 	Standard topology.Partitioning `koanf:"-"`
 }

@@ -7,11 +7,11 @@
 //
 // Never does: know what a service does. It is given a function that builds one.
 //
-// On failure: wrong settings are told all at once and nothing is started. A NATS
+// On failure: all wrong settings are reported at once and nothing is started. A NATS
 // that cannot be reached, or a JetStream that is not ready yet, is waited for, with
 // a line in the log every 10 s. A cluster of another partitioning, or streams that
 // cannot be made to fit, end the process with an error, because to go on would
-// harm the data. A service that fails ends its process: whoever runs it starts it
+// harm the data. A service that fails ends its process: the operator's tool starts it
 // again, and other nodes take its share over meanwhile.
 //
 // A service's main is this:

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Limits of a node's name: what a NATS subject token and a person bear.
+// Limits of a node's name: what fits into a NATS subject token and is readable.
 const (
 	hostBytesMax  = 40
 	nodeSaltBytes = 4

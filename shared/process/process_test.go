@@ -45,7 +45,7 @@ func defaults() testSettings {
 	return d
 }
 
-// fake is a service that is ready when told to, and ends with its context.
+// fake is a service that is ready when asked to, and ends with its context.
 type fake struct {
 	env   Env
 	ready chan struct{}
@@ -165,7 +165,7 @@ func TestLifeOfAProcess(t *testing.T) {
 	if err != nil || !strings.Contains(string(answer.Data), `"node":"a-1","ready":true`) {
 		t.Errorf("%v %s", err, answer.Data)
 	}
-	// R1: health is told in inboxes only.
+	// R1: health is reported in inboxes only.
 	elsewhere, err := nc.SubscribeSync(topology.Event(0))
 	if err == nil {
 		err = nc.PublishRequest(topology.Health("history"), elsewhere.Subject, nil)
@@ -174,7 +174,7 @@ func TestLifeOfAProcess(t *testing.T) {
 		_, err = nc.Request(topology.Health("history"), nil, within)
 	}
 	if n, _, failed := elsewhere.Pending(); n != 0 || err != nil || failed != nil {
-		t.Errorf("health was told to %s: %v", elsewhere.Subject, err)
+		t.Errorf("health was sent to %s: %v", elsewhere.Subject, err)
 	}
 	subject, err := micro.ControlSubject(micro.PingVerb, "yard-history", "")
 	if err != nil {

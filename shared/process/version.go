@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Version of the services, as told by micro's INFO. A release's tag is it, with a v before it.
+// Version of the services, as reported by micro's INFO. A release's tag is it, with a v before it.
 const Version = "0.1.0"
 
 // unknown stands for what the build did not know.

@@ -93,7 +93,7 @@ func Apply(ctx context.Context, js jetstream.JetStream, want topology.Partitioni
 	return a.all(ctx, configs(want, opts.Replicas))
 }
 
-// all makes the streams match, several at a time, since each that is away takes a while to say so.
+// all makes the streams match, several at a time, since a call for one that is unavailable takes a while to fail.
 func (a *applier) all(ctx context.Context, configs []jetstream.StreamConfig) error {
 	whole, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -133,7 +133,7 @@ func (a *applier) tolerate(ctx context.Context, cfg jetstream.StreamConfig, err 
 	case !hints && (final(err) || strings.HasPrefix(cfg.Name, topology.BucketStream("")) || !a.exists(ctx, cfg)):
 		return err
 	}
-	a.opts.Log.Warn("a stream does not answer; the start goes on without it", "stream", cfg.Name, "error", err)
+	a.opts.Log.Warn("a stream does not answer; starting without it", "stream", cfg.Name, "error", err)
 	return nil
 }
 

@@ -80,7 +80,7 @@ func TestCatalogFollowsTheBucket(t *testing.T) {
 		names = append(names, d.Name)
 	}
 	if !slices.Equal(names, []string{"lab", "shop"}) || len(changes()) != 0 {
-		t.Errorf("loaded %v, told of %v", names, changes())
+		t.Errorf("loaded %v, reported %v", names, changes())
 	}
 	if tt, ok := c.Type("shop", "email.send"); !ok || tt.MaxConcurrency != 3 || len(c.Types("shop")) != 2 || len(c.Types("lab")) != 0 {
 		t.Errorf("types of shop: %v", c.Types("shop"))
@@ -196,7 +196,7 @@ func TestCatalogRevisions(t *testing.T) {
 	}
 }
 
-// R9: a deleted domain takes its types with it, nobody else's, and every copy hears of all.
+// R9: a deleted domain takes its types with it, no one else's, and every copy hears of all.
 func TestCatalogDeletes(t *testing.T) {
 	t.Parallel()
 	js := connect(t, testkit.RunNATS(t))
@@ -328,7 +328,7 @@ func TestCatalogKeepsTasklists(t *testing.T) {
 	mu.Unlock()
 }
 
-// R9: a deleted domain takes the settings of its tasklists with it, nobody else's.
+// R9: a deleted domain takes the settings of its tasklists with it, no one else's.
 func TestCatalogDeletesTasklistsOfADomain(t *testing.T) {
 	js := connect(t, testkit.RunNATS(t))
 	if err := apply(t, js, two); err != nil {

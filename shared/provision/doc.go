@@ -10,7 +10,7 @@
 // none): those are the operator's.
 //
 // On failure: while JetStream is not ready it waits, saying so; a stream that exists and does not
-// answer holds up nobody's start. A difference that
+// answer holds up no one's start. A difference that
 // cannot be corrected is an error that names the stream and the setting: the
 // service must not start on it.
 package provision

@@ -23,7 +23,7 @@ func Hints(ctx context.Context, js jetstream.JetStream, shard int, log *slog.Log
 	}
 	stream, err := js.Stream(ctx, want.Name)
 	if offline(err) {
-		log.Warn("the hint stream is offline; it is made anew, and history sends its hints again", "stream", want.Name)
+		log.Warn("the hint stream is offline; it is created again, and history sends its hints again", "stream", want.Name)
 		if err := js.DeleteStream(ctx, want.Name); err != nil && !errors.Is(err, jetstream.ErrStreamNotFound) {
 			return nil, fmt.Errorf("delete the offline stream %s: %w", want.Name, err)
 		}
@@ -45,7 +45,7 @@ func Hints(ctx context.Context, js jetstream.JetStream, shard int, log *slog.Log
 	}
 	changed, err := js.UpdateStream(ctx, update)
 	if err != nil {
-		log.Debug("the hint stream stays as it is", "stream", want.Name, "settings", changes, "error", err)
+		log.Debug("the hint stream was not created again", "stream", want.Name, "settings", changes, "error", err)
 		return stream, nil // it serves, with fewer replicas
 	}
 	return changed, nil

@@ -99,7 +99,7 @@ func TestR30_HintsSurviveANode(t *testing.T) {
 	})
 }
 
-// alone makes the hint stream anew with one replica and returns the name of the server that has it.
+// alone makes the hint stream again with one replica and returns the name of the server that has it.
 func alone(t *testing.T, js jetstream.JetStream, cfg jetstream.StreamConfig) (server string) {
 	t.Helper()
 	cfg.Replicas = 1

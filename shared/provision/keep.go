@@ -21,7 +21,7 @@ func Keep(ctx context.Context, js jetstream.JetStream, n topology.Partitioning, 
 	for {
 		for m := range n.Matching {
 			if err := keepOne(ctx, js, m, log); err != nil && ctx.Err() == nil {
-				log.Warn("a hint stream is not as it should be, trying again", "error", err)
+				log.Warn("a hint stream is not correct, trying again", "error", err)
 			}
 		}
 		select {

@@ -17,7 +17,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
-// R6: all processes read one secret, whoever of them made it.
+// R6: all processes read one secret, no matter who of them made it.
 func TestTheTokenSecretIsMadeOnce(t *testing.T) {
 	t.Parallel()
 	server := testkit.RunNATS(t)

@@ -78,7 +78,7 @@ func Put(ctx context.Context, nc *nats.Conn, q *logv1.Quarantined) error {
 	return nil
 }
 
-// name is the same for the same item, whoever sets it apart, and whenever.
+// name is the same for the same item, no matter which process sets it apart, or when.
 func name(q *logv1.Quarantined) string {
 	h := sha256.New()
 	for _, part := range []string{
@@ -175,7 +175,7 @@ func Redrive(ctx context.Context, js jetstream.JetStream, seq uint64) (stored ui
 	return stored, remove(ctx, js, item)
 }
 
-// Drop removes an item for ever.
+// Drop removes an item forever.
 func Drop(ctx context.Context, js jetstream.JetStream, seq uint64) error {
 	item, err := Get(ctx, js, seq)
 	if err != nil {

@@ -59,7 +59,7 @@ func unreadable(service string, p int32, seq uint64, data string) *logv1.Quarant
 	}
 }
 
-// TestSetApartOnce: whoever meets the same record again, perhaps after a restart of
+// TestSetApartOnce: a process that meets the same record again, perhaps after a restart of
 // the server, does not store it twice. R19.
 func TestSetApartOnce(t *testing.T) {
 	srv, js := cluster(t)
@@ -71,7 +71,7 @@ func TestSetApartOnce(t *testing.T) {
 		testkit.Eventually(t, soon, func() error { return quarantine.Put(t.Context(), js.Conn(), unreadable("timer", 0, 4, "x")) })
 	}
 	put(t, js, unreadable("timer", 0, 5, "x"))
-	put(t, js, unreadable("timer", 0, 4, "y")) // of a store made anew
+	put(t, js, unreadable("timer", 0, 4, "y")) // of a store created again
 	put(t, js, unreadable("timer", 1, 4, "x"))
 	put(t, js, unreadable("history", 1, 4, "x"))
 	write := &logv1.Quarantined{

@@ -74,7 +74,7 @@ func (s *schema) validate(root reflect.Value, origin map[string]string) Problems
 				p.Source = s.blame(p.Path, origin)
 			}
 			// A struct may hand on what its fields say of themselves, or have their
-			// method by embedding: told once is enough.
+			// method by embedding: reported once is enough.
 			if !slices.Contains(all, p) {
 				all = append(all, p)
 			}
@@ -112,7 +112,7 @@ func fromError(err error) []Problem {
 	return all
 }
 
-// blame tells which source set a path: "default" if it is a setting that nobody
+// blame tells which source set a path: "default" if it is a setting that no one
 // set, nothing if it is not one setting.
 func (s *schema) blame(path string, origin map[string]string) string {
 	if source := origin[path]; source != "" {

@@ -8,7 +8,7 @@ import (
 // Problem is one thing wrong with the settings.
 type Problem struct {
 	// Source tells where the person has to look: a file's name, a variable, a flag,
-	// or "default" for a value nobody set. It may be empty.
+	// or "default" for a value no one set. It may be empty.
 	Source string
 	// Path is the setting, as in the file: "window.tasks_max". It may be empty.
 	Path string

@@ -218,8 +218,7 @@ func (f *field) format(v reflect.Value) string {
 // userinfo is what stands between the scheme, or the beginning, of a URL and its host.
 var userinfo = regexp.MustCompile(`(^|[,\s]|://)[^/,\s]*@`)
 
-// shown is a value without what is secret in it: of a URL, who logs in and the password, or the token that
-// stands in its place.
+// shown is a value without its secrets: in a URL, the user and password, or the token.
 func (f *field) shown(text string) string {
 	if !f.url {
 		return text

@@ -6,7 +6,7 @@ import "fmt"
 type Config struct {
 	// ReservePercent of each limit is kept for events, the archive and checkpoints of tasks that
 	// are in the log already; no tasks are accepted that would take it. 1..90, default 10. It should
-	// be more than is submitted within two seconds, since it is looked each second. Too
+	// be more than is submitted within two seconds, since the storage is checked each second. Too
 	// little, and what runs cannot be finished when the storage is full.
 	ReservePercent int `koanf:"reserve_percent" usage:"percent of the storage kept for what goes on with accepted tasks"`
 	// ReserveBytes bounds that for large limits, in bytes. Default 4 GiB.
@@ -60,7 +60,7 @@ func (g *Gate) Look(c Config, limits []Limit) (why string) {
 		}
 		if l.left() < need {
 			g.full = true
-			return fmt.Sprintf("%s has %d of %d bytes left, %d are needed to take tasks", l.Of, l.left(), l.Max, need)
+			return fmt.Sprintf("%s has %d of %d bytes left, %d are needed to accept tasks", l.Of, l.left(), l.Max, need)
 		}
 	}
 	g.full = false

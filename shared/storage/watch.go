@@ -20,7 +20,7 @@ const (
 	lookTimeout = 2 * time.Second
 )
 
-// Watch looks at the storage of one stream, about once a second. It is a part for lifecycle.Group.
+// Watch checks the storage of one stream, about once a second. It is a part for lifecycle.Group.
 type Watch struct {
 	// JetStream is asked about Stream and the account.
 	JetStream jetstream.JetStream
@@ -52,7 +52,7 @@ func (w *Watch) Run(ctx context.Context) error {
 		if limits, err := w.limits(ctx); err == nil {
 			w.tell(gate.Look(w.Config, limits))
 		} else if ctx.Err() == nil {
-			w.Log.Debug("the storage cannot be looked at; what was known stays", "stream", w.Stream, "error", err)
+			w.Log.Debug("the storage cannot be checked; the last result stays valid", "stream", w.Stream, "error", err)
 		}
 		select {
 		case <-ctx.Done():
@@ -65,7 +65,7 @@ func (w *Watch) Run(ctx context.Context) error {
 func (w *Watch) tell(why string) {
 	switch before := w.Full(); {
 	case why != "" && before == "":
-		w.Log.Error("the log's storage is full: no tasks are accepted until there is room; what is in it goes on", "stream", w.Stream, "reason", why)
+		w.Log.Error("the log's storage is full: no tasks are accepted until there is room; accepted tasks continue", "stream", w.Stream, "reason", why)
 	case why == "" && before != "":
 		w.Log.Info("the log has room again", "stream", w.Stream)
 	}

@@ -184,7 +184,7 @@ func TestTheGaugeSaysWhetherTheStreamIsFull(t *testing.T) {
 	r.gauge(1)
 	r.stop()
 	if n := r.watch.Gauge.Value(); n != 0 {
-		t.Errorf("nobody watches, and the gauge says %d", n)
+		t.Errorf("no one watches, and the gauge says %d", n)
 	}
 }
 

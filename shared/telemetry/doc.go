@@ -1,5 +1,5 @@
 // Package telemetry is what a process tells about itself: a logger, metrics,
-// health and traces. All four are values that are passed to whoever needs them.
+// health and traces. All four are values that are passed where they are needed.
 //
 // Owns: the format of log lines, the instruments of metrics and their page, the health page, the
 // export of spans, and the compact form in which a trace context travels inside

@@ -151,7 +151,7 @@ func (h *Health) Run(ctx context.Context) error {
 	defer cancel()
 	var cut error
 	if srv.Shutdown(drain) != nil {
-		// A probe that still reads is cut off: nobody's work depends on it.
+		// A probe that still reads is cut off: no one's work depends on it.
 		cut = srv.Close()
 	}
 	if err := <-served; !errors.Is(err, http.ErrServerClosed) {

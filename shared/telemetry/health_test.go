@@ -65,7 +65,7 @@ func TestHealth(t *testing.T) {
 	}
 }
 
-// TestWarningsLeaveReady: what would be no better elsewhere is told, and takes nothing out of service.
+// TestWarningsLeaveReady: what would be no better elsewhere is reported, and takes nothing out of service.
 func TestWarningsLeaveReady(t *testing.T) {
 	h := telemetry.NewHealth("", nil)
 	h.AddCheck("nats", func() error { return nil })

@@ -23,7 +23,7 @@ import (
 )
 
 // Metrics makes the instruments of one process, by OpenTelemetry's SDK, and shows them as a
-// Prometheus page. Nil is one that nobody reads: it hands out instruments that work and
+// Prometheus page. Nil is one that is not read: it hands out instruments that work and
 // are shown nowhere. What there is to measure is listed in contracts/signals.
 //
 // An instrument is bound to the values of its attributes once, and is then an atomic number: the SDK
@@ -78,7 +78,7 @@ func (g *Gauge) Add(n int64) { g.n.Add(n) }
 // Value returns the number.
 func (g *Gauge) Value() int64 { return g.n.Load() }
 
-// NewMetrics makes metrics with those of the Go runtime and of the process among them. It
+// NewMetrics makes metrics with those of the Go runtime and of the process included. It
 // fails only where the exporter refuses its own options.
 func NewMetrics() (*Metrics, error) {
 	m := &Metrics{registry: prometheus.NewRegistry(), families: map[string]*family{}, began: time.Now()}
@@ -86,7 +86,7 @@ func NewMetrics() (*Metrics, error) {
 		otelprom.WithRegisterer(m.registry),
 		otelprom.WithTranslationStrategy(otlptranslator.UnderscoreEscapingWithSuffixes),
 		otelprom.WithoutScopeInfo(),
-		otelprom.WithoutTargetInfo(), // a scraper knows whom it asks
+		otelprom.WithoutTargetInfo(), // a scraper knows the target that it reads
 		otelprom.WithProducer(histograms{m}),
 	)
 	if err != nil {
@@ -213,8 +213,8 @@ func (m *Metrics) Handler() http.Handler {
 }
 
 // Values are the numbers of our own metrics as the page shows them, by name and labels: `x_total` or
-// `x_total{partition="1"}`. A histogram is its _count and its _sum. What is only asked for by tests
-// and by people has no need to be quick.
+// `x_total{partition="1"}`. A histogram is its _count and its _sum. Only tests and people use it, so it need not be
+// fast.
 func (m *Metrics) Values() (map[string]float64, error) {
 	all := map[string]float64{}
 	if m == nil {

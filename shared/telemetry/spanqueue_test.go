@@ -23,7 +23,7 @@ func TestLostSpansAreCounted(t *testing.T) {
 	}{
 		{"enough room", nil, false},
 		{"a full queue", []string{"OTEL_BSP_MAX_QUEUE_SIZE=10", "OTEL_BSP_MAX_EXPORT_BATCH_SIZE=10"}, false},
-		{"nobody collects", nil, true},
+		{"no one collects", nil, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			sink := testkit.RunTraceSink(t)

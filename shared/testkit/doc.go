@@ -1,6 +1,6 @@
 // Package testkit starts what a test needs and stops it when the test ends: a
 // real NATS server with JetStream, a real Redis, a sink for traces. It also has
-// the small things every test wants: a seed that is printed, a wait for a
+// the small things that every test needs: a seed that is printed, a wait for a
 // condition, golden files, and what a short run leaves out.
 //
 // Owns: the servers it starts, each on a free loopback port with its data in the

@@ -61,7 +61,7 @@ func RunNATS(tb testing.TB, opts ...NATSOption) *NATS {
 	return n
 }
 
-// Connect returns a connection that reconnects for ever and quickly, so a test
+// Connect returns a connection that reconnects forever and quickly, so a test
 // may take the server away and give it back, with further options if given. It is closed
 // when tb ends.
 func (n *NATS) Connect(tb testing.TB, opts ...nats.Option) *nats.Conn {

@@ -10,6 +10,6 @@ import (
 // flag on the command line wins.
 func SideBySide(n int) {
 	if err := flag.Set("test.parallel", strconv.Itoa(n)); err != nil {
-		panic(err) // the testing package has had this flag for ever
+		panic(err) // the testing package has had this flag forever
 	}
 }

@@ -14,7 +14,7 @@ const (
 	portTries           = 100
 )
 
-// FreeAddr finds an address on loopback that nobody listens on. Two calls at once
+// FreeAddr finds an address on loopback that no subscriber listens on. Two calls at once
 // may find the same one, as rarely as two dice of 18,000 sides agree.
 func FreeAddr() (string, error) {
 	for range portTries {

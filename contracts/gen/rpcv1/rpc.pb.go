@@ -38,13 +38,13 @@ type Poll struct {
 	ReplyTo string `protobuf:"bytes,6,opt,name=reply_to,json=replyTo,proto3" json:"reply_to,omitempty"`
 	// Answer in JSON rather than protobuf.
 	Json bool `protobuf:"varint,7,opt,name=json,proto3" json:"json,omitempty"`
-	// Where to tell, with this id, that the poll has been answered (PollsAnswered).
-	// Empty: nobody wants to know.
+	// Where to report, with this id, that the poll has been answered (PollsAnswered).
+	// Empty: no report.
 	AnsweredTo string `protobuf:"bytes,9,opt,name=answered_to,json=answeredTo,proto3" json:"answered_to,omitempty"`
 	Id         uint64 `protobuf:"varint,10,opt,name=id,proto3" json:"id,omitempty"`
-	// How long it may wait from when it is sent, in ms: then it is answered even if empty.
+	// How long it may wait, in ms from when it is sent; then it is answered even if empty.
 	WaitMs int64 `protobuf:"varint,11,opt,name=wait_ms,json=waitMs,proto3" json:"wait_ms,omitempty"`
-	// Inboxes of the domain's polls that were given up: answers to them are lost.
+	// Inboxes of the domain's polls that were abandoned: answers to them are lost.
 	Unanswered    []string `protobuf:"bytes,12,rep,name=unanswered,proto3" json:"unanswered,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -157,8 +157,8 @@ func (x *Poll) GetUnanswered() []string {
 	return nil
 }
 
-// PollsAnswered (from matching to a frontend) tells which of its polls have been
-// answered or refused. Sent soon after, many together; lost without harm.
+// PollsAnswered (from matching to a frontend) lists which of its polls have been
+// answered or rejected. Sent shortly after, in batches; losing one does no harm.
 type PollsAnswered struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Ids           []uint64               `protobuf:"varint,1,rep,packed,name=ids,proto3" json:"ids,omitempty"`
@@ -324,7 +324,7 @@ type GetTaskRequest struct {
 	TaskId []byte                 `protobuf:"bytes,1,opt,name=task_id,json=taskId,proto3" json:"task_id,omitempty"`
 	// Only if of this domain.
 	Domain string `protobuf:"bytes,3,opt,name=domain,proto3" json:"domain,omitempty"`
-	// Wait until it is finished, for so long from when this is sent, in ms; 0 = do not wait. History only.
+	// How long to wait until it is finished, in ms from when this is sent; 0 = do not wait. History only.
 	WaitMs        int64 `protobuf:"varint,4,opt,name=wait_ms,json=waitMs,proto3" json:"wait_ms,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -483,9 +483,9 @@ type ListTasksResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Newest first.
 	Tasks []*yardv1.Task `protobuf:"bytes,1,rep,name=tasks,proto3" json:"tasks,omitempty"`
-	// There may be more, all older than the last of these, or than end.
+	// There may be more, all older than the last of these, or older than end.
 	More bool `protobuf:"varint,2,opt,name=more,proto3" json:"more,omitempty"`
-	// With more: the id down to which tasks were looked at; empty = that of the last of these.
+	// With more: the id down to which tasks were searched; empty = that of the last of these.
 	End           string `protobuf:"bytes,3,opt,name=end,proto3" json:"end,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -614,12 +614,12 @@ type DescribePartitionResponse struct {
 	Completed     int64                  `protobuf:"varint,6,opt,name=completed,proto3" json:"completed,omitempty"`
 	Failed        int64                  `protobuf:"varint,7,opt,name=failed,proto3" json:"failed,omitempty"`
 	Dead          int64                  `protobuf:"varint,8,opt,name=dead,proto3" json:"dead,omitempty"`
-	// How many lanes the domain lags behind, since others do not wait for it there. unread_batches are then
-	// those of the lanes and of this domain.
+	// How many lanes the domain lags behind. unread_batches then counts those of the lanes and of this
+	// domain.
 	LaggingLanes int32 `protobuf:"varint,9,opt,name=lagging_lanes,json=laggingLanes,proto3" json:"lagging_lanes,omitempty"`
 	// With list: those that have unfinished tasks in memory, sorted by name, with ready, running and backoff.
 	Tasklists []*yardv1.ListedTasklist `protobuf:"bytes,10,rep,name=tasklists,proto3" json:"tasklists,omitempty"`
-	// With list, always: whoever leaves it out does not know what a list is, and has told of one tasklist.
+	// With list, always: a service that leaves it out does not know list, and has answered for one tasklist.
 	Listed        bool  `protobuf:"varint,11,opt,name=listed,proto3" json:"listed,omitempty"`
 	Expired       int64 `protobuf:"varint,12,opt,name=expired,proto3" json:"expired,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -871,9 +871,9 @@ type BookingsRequest struct {
 	Shard int32                  `protobuf:"varint,1,opt,name=shard,proto3" json:"shard,omitempty"`
 	// Empty = of all domains.
 	Domain string `protobuf:"bytes,2,opt,name=domain,proto3" json:"domain,omitempty"`
-	// If there are any: all running attempts of these types, booked or not.
+	// If not empty: all running attempts of these types, booked or not.
 	Types []string `protobuf:"bytes,3,rep,name=types,proto3" json:"types,omitempty"`
-	// Of the page before; empty = the first page.
+	// From the previous page; empty = the first page.
 	Cursor        []byte `protobuf:"bytes,4,opt,name=cursor,proto3" json:"cursor,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -940,7 +940,7 @@ func (x *BookingsRequest) GetCursor() []byte {
 type BookingsResponse struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
 	Groups []*Bookings            `protobuf:"bytes,1,rep,name=groups,proto3" json:"groups,omitempty"`
-	// Where the next page begins; empty = this is the last one.
+	// Where the next page begins; empty = this is the last page.
 	Cursor        []byte `protobuf:"bytes,2,opt,name=cursor,proto3" json:"cursor,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1076,7 +1076,7 @@ type UndeliveredRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Shard int32                  `protobuf:"varint,1,opt,name=shard,proto3" json:"shard,omitempty"`
 	Epoch uint64                 `protobuf:"varint,2,opt,name=epoch,proto3" json:"epoch,omitempty"`
-	// Of the page before; empty = the first page.
+	// From the previous page; empty = the first page.
 	Cursor        []byte `protobuf:"bytes,3,opt,name=cursor,proto3" json:"cursor,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1136,7 +1136,7 @@ func (x *UndeliveredRequest) GetCursor() []byte {
 type UndeliveredResponse struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
 	Grants []*UndeliveredGrant    `protobuf:"bytes,1,rep,name=grants,proto3" json:"grants,omitempty"`
-	// Where the next page begins; empty = this is the last one.
+	// Where the next page begins; empty = this is the last page.
 	Cursor        []byte `protobuf:"bytes,2,opt,name=cursor,proto3" json:"cursor,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1359,8 +1359,8 @@ func (x *RetriggerResponse) GetTriggers() int64 {
 type CancelWaitingRequest struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
 	TaskIds [][]byte               `protobuf:"bytes,1,rep,name=task_ids,json=taskIds,proto3" json:"task_ids,omitempty"`
-	// The caller's domain of each task, in the same order; a task of another domain is
-	// left alone and not told of. Empty = a service of ours.
+	// The caller's domain for each task, in the same order; a task of another domain is
+	// neither changed nor reported. Empty = the caller is one of the services.
 	Domains       []string `protobuf:"bytes,2,rep,name=domains,proto3" json:"domains,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1412,13 +1412,13 @@ func (x *CancelWaitingRequest) GetDomains() []string {
 
 type CancelWaitingResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The records taken out, those found; a repeated call finds them again until
+	// The records that were found and taken out; a repeated call finds them again until
 	// their bucket is purged.
 	Tasks []*logv1.Record `protobuf:"bytes,1,rep,name=tasks,proto3" json:"tasks,omitempty"`
-	// Ids fired just now: their records are in the history log. One that is in tasks too is
-	// void in the timer store, and may have been fired before: look for it in the log.
+	// Ids fired just now: their records are in the history log. One that is also in tasks is
+	// void in the timer store, and may have been fired before: search for it in the log.
 	Fired [][]byte `protobuf:"bytes,2,rep,name=fired,proto3" json:"fired,omitempty"`
-	// The history log's sequence that each of fired lies at, in the same order; 0 = not known.
+	// The sequence in the history log of each of fired, in the same order; 0 = not known.
 	FiredSeqs     []uint64 `protobuf:"varint,3,rep,packed,name=fired_seqs,json=firedSeqs,proto3" json:"fired_seqs,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1479,7 +1479,7 @@ func (x *CancelWaitingResponse) GetFiredSeqs() []uint64 {
 type LocateTaskRequest struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
 	TaskId []byte                 `protobuf:"bytes,1,opt,name=task_id,json=taskId,proto3" json:"task_id,omitempty"`
-	// Only if of this domain; empty = a service of ours.
+	// Only if of this domain; empty = the caller is one of the services.
 	Domain        string `protobuf:"bytes,2,opt,name=domain,proto3" json:"domain,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1531,11 +1531,11 @@ func (x *LocateTaskRequest) GetDomain() string {
 
 type LocateTaskResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The record, where it waits.
+	// The record, if it waits.
 	Waiting *logv1.Record `protobuf:"bytes,1,opt,name=waiting,proto3" json:"waiting,omitempty"`
-	// It was fired lately: its record is in the history log.
+	// It was fired recently: its record is in the history log.
 	Fired bool `protobuf:"varint,2,opt,name=fired,proto3" json:"fired,omitempty"`
-	// The history log's sequence that it lies at; 0 = not known.
+	// Its sequence in the history log; 0 = not known.
 	FiredSeq      uint64 `protobuf:"varint,3,opt,name=fired_seq,json=firedSeq,proto3" json:"fired_seq,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1592,27 +1592,27 @@ func (x *LocateTaskResponse) GetFiredSeq() uint64 {
 	return 0
 }
 
-// HistoryLoad (hint "load"): told by the owner of a partition, four times a second.
+// HistoryLoad (hint "load"): sent by the owner of a partition four times a second.
 type HistoryLoad struct {
 	state     protoimpl.MessageState `protogen:"open.v1"`
 	Partition int32                  `protobuf:"varint,1,opt,name=partition,proto3" json:"partition,omitempty"`
-	// Accepted and not finished tasks in the window.
+	// Unfinished tasks in the window.
 	Active int64 `protobuf:"varint,2,opt,name=active,proto3" json:"active,omitempty"`
 	// Log messages not yet read.
 	UnreadBatches int64 `protobuf:"varint,3,opt,name=unread_batches,json=unreadBatches,proto3" json:"unread_batches,omitempty"`
-	// So many cancels wait for their task that no more are taken; or of these domains.
+	// Too many cancels wait for their task, and no more are accepted; or none of these domains.
 	CancelsFull   bool     `protobuf:"varint,4,opt,name=cancels_full,json=cancelsFull,proto3" json:"cancels_full,omitempty"`
 	CancelsFullOf []string `protobuf:"bytes,5,rep,name=cancels_full_of,json=cancelsFullOf,proto3" json:"cancels_full_of,omitempty"`
-	// How many tasks of any priority, and bytes of them, may still be filed in messages of the most
+	// How many tasks of any priority, and how many bytes, may still be stored in messages of the most
 	// urgent lane. 0: each lane gets its own.
 	SharedTasks int64 `protobuf:"varint,6,opt,name=shared_tasks,json=sharedTasks,proto3" json:"shared_tasks,omitempty"`
 	SharedBytes int64 `protobuf:"varint,7,opt,name=shared_bytes,json=sharedBytes,proto3" json:"shared_bytes,omitempty"`
-	// Up to here that lane is read: later messages are not counted in these.
+	// That lane is read up to here: later messages are not counted in these.
 	SharedRead uint64 `protobuf:"varint,8,opt,name=shared_read,json=sharedRead,proto3" json:"shared_read,omitempty"`
-	// The log has no room for further tasks: its storage is down to the reserve.
+	// The log has no room for more tasks: its storage is down to the reserve.
 	StorageFull bool `protobuf:"varint,9,opt,name=storage_full,json=storageFull,proto3" json:"storage_full,omitempty"`
-	// Domains whose tasks are to be filed under the domain, however few: they lag behind a lane, or hold much of
-	// what is read of shared messages. The largest ones.
+	// Domains whose tasks must be stored under their own subject, however few: they lag behind a lane, or take up
+	// much of what is read from shared messages. The largest ones.
 	Apart         []string `protobuf:"bytes,10,rep,name=apart,proto3" json:"apart,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1718,14 +1718,13 @@ func (x *HistoryLoad) GetApart() []string {
 	return nil
 }
 
-// Hungry (hint): polls wait for what the table does not hold; whoever has ready tasks of this
-// tasklist that were not triggered lately sends their triggers again.
+// Hungry (hint): polls wait for types that the table does not hold. Each owner with ready tasks of
+// this tasklist that were not triggered recently sends their triggers again.
 type Hungry struct {
 	state    protoimpl.MessageState `protogen:"open.v1"`
 	Domain   string                 `protobuf:"bytes,1,opt,name=domain,proto3" json:"domain,omitempty"`
 	Tasklist string                 `protobuf:"bytes,2,opt,name=tasklist,proto3" json:"tasklist,omitempty"`
-	// Types of which the table holds triggers: those of their tasks are not needed. Not all of them, where they
-	// are many.
+	// Types of which the table holds triggers: more of these are not needed. Incomplete if there are many.
 	Present       []string `protobuf:"bytes,3,rep,name=present,proto3" json:"present,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1782,8 +1781,7 @@ func (x *Hungry) GetPresent() []string {
 	return nil
 }
 
-// Freed (hint): slots of these limits were freed, and a shard other than the one that freed
-// them waits for some.
+// Freed (hint): slots of these limits were freed, and another shard waits for some.
 type Freed struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Domain        string                 `protobuf:"bytes,1,opt,name=domain,proto3" json:"domain,omitempty"`

@@ -32,8 +32,8 @@ type Domain struct {
 	Description string `protobuf:"bytes,2,opt,name=description,proto3" json:"description,omitempty"`
 	// How long finished tasks are kept, ms, 900000..31622400000. Default 604800000 (7 days).
 	RetentionMs int64 `protobuf:"varint,3,opt,name=retention_ms,json=retentionMs,proto3" json:"retention_ms,omitempty"`
-	// Changes with every put; the server sets it. In a put, 0 (default) means: whatever is stored.
-	// Another number means: only in place of this revision, else STALE.
+	// Changes with every put; the server sets it. In a put, 0 (default) means: replace any revision.
+	// Another number means: replace only this revision, otherwise STALE.
 	Revision      int64 `protobuf:"varint,4,opt,name=revision,proto3" json:"revision,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -100,7 +100,7 @@ func (x *Domain) GetRevision() int64 {
 // PutDomainRequest (admin.domains.put) creates or changes a domain.
 type PutDomainRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Required: the domain as it shall be.
+	// Required: the new settings of the domain.
 	Domain        *Domain `protobuf:"bytes,1,opt,name=domain,proto3" json:"domain,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -145,7 +145,7 @@ func (x *PutDomainRequest) GetDomain() *Domain {
 
 type PutDomainResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// As it is stored, defaults filled in.
+	// As stored, with defaults filled in.
 	Domain        *Domain `protobuf:"bytes,1,opt,name=domain,proto3" json:"domain,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -236,7 +236,7 @@ func (x *GetDomainRequest) GetName() string {
 
 type GetDomainResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// As it is stored.
+	// As stored.
 	Domain        *Domain `protobuf:"bytes,1,opt,name=domain,proto3" json:"domain,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -282,9 +282,9 @@ func (x *GetDomainResponse) GetDomain() *Domain {
 // ListDomainsRequest (admin.domains.list).
 type ListDomainsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// At most so many, 1..1000. Default 1000. Fewer come where they would be more than 400 KiB.
+	// The most to return, 1..1000. Default 1000. An answer stops at 400 KiB, so a page may have fewer.
 	Limit int32 `protobuf:"varint,1,opt,name=limit,proto3" json:"limit,omitempty"`
-	// The next_cursor of the answer before. Default: from the first.
+	// The next_cursor of the previous answer. Default: from the first.
 	Cursor        string `protobuf:"bytes,2,opt,name=cursor,proto3" json:"cursor,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -338,7 +338,7 @@ type ListDomainsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Sorted by name.
 	Domains []*Domain `protobuf:"bytes,1,rep,name=domains,proto3" json:"domains,omitempty"`
-	// Where the next page begins; empty where there is none.
+	// Where the next page begins; empty on the last page.
 	NextCursor    string `protobuf:"bytes,2,opt,name=next_cursor,json=nextCursor,proto3" json:"next_cursor,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -393,7 +393,7 @@ type DeleteDomainRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Required. [A-Za-z0-9_-]{1,64}.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// Only this revision of it, else STALE. Default 0: whatever is stored.
+	// Delete only this revision, otherwise STALE. Default 0: any revision.
 	Revision      int64 `protobuf:"varint,2,opt,name=revision,proto3" json:"revision,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -445,7 +445,7 @@ func (x *DeleteDomainRequest) GetRevision() int64 {
 
 type DeleteDomainResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// As it was.
+	// As it was stored before.
 	Domain        *Domain `protobuf:"bytes,1,opt,name=domain,proto3" json:"domain,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -493,17 +493,17 @@ type TaskType struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Required. [A-Za-z0-9_.-]{1,64}.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// What follows a failure.
+	// What happens after a failure.
 	Retry *RetryPolicy `protobuf:"bytes,2,opt,name=retry,proto3" json:"retry,omitempty"`
-	// An attempt that runs longer has failed, ms, 100..604800000. Default 300000.
+	// An attempt that runs longer than this counts as failed, ms, 100..604800000. Default 300000.
 	StartToCloseMs int64 `protobuf:"varint,3,opt,name=start_to_close_ms,json=startToCloseMs,proto3" json:"start_to_close_ms,omitempty"`
-	// An attempt silent for longer is taken from its worker, ms, 100..604800000. Default 0: no heartbeat needed.
+	// An attempt without a heartbeat for longer than this is taken from its worker, ms, 100..604800000. Default 0: no heartbeat needed.
 	HeartbeatTimeoutMs int64 `protobuf:"varint,4,opt,name=heartbeat_timeout_ms,json=heartbeatTimeoutMs,proto3" json:"heartbeat_timeout_ms,omitempty"`
-	// At most so many attempts of this type run at once in the domain, on any
-	// number of nodes, 1..1000000. Default 0: no limit.
+	// The most attempts of this type that run at once in the domain, on all
+	// nodes together, 1..1000000. Default 0: no limit.
 	MaxConcurrency int32 `protobuf:"varint,5,opt,name=max_concurrency,json=maxConcurrency,proto3" json:"max_concurrency,omitempty"`
-	// Changes with every put; the server sets it. In a put, 0 (default) means: whatever is stored.
-	// Another number means: only in place of this revision, else STALE.
+	// Changes with every put; the server sets it. In a put, 0 (default) means: replace any revision.
+	// Another number means: replace only this revision, otherwise STALE.
 	Revision int64 `protobuf:"varint,6,opt,name=revision,proto3" json:"revision,omitempty"`
 	// A task expires if no attempt has begun this long after it was due, ms, 100..31622400000 (366 days). Default 0: never.
 	// Since log version 5.
@@ -601,11 +601,11 @@ func (x *TaskType) GetFinishWithinMs() int64 {
 	return 0
 }
 
-// PutTypeRequest (types.put) creates or changes a type. A changed limit is in
-// force within a second; tasks accepted before keep their retry policy and timeouts.
+// PutTypeRequest (types.put) creates or changes a type. A changed limit takes
+// effect within a second; tasks accepted before keep their retry policy and timeouts.
 type PutTypeRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Required: the type as it shall be.
+	// Required: the new settings of the type.
 	Type          *TaskType `protobuf:"bytes,1,opt,name=type,proto3" json:"type,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -650,7 +650,7 @@ func (x *PutTypeRequest) GetType() *TaskType {
 
 type PutTypeResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// As it is stored.
+	// As stored.
 	Type          *TaskType `protobuf:"bytes,1,opt,name=type,proto3" json:"type,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -741,10 +741,10 @@ func (x *GetTypeRequest) GetName() string {
 
 type GetTypeResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// As it is stored.
+	// As stored.
 	Type *TaskType `protobuf:"bytes,1,opt,name=type,proto3" json:"type,omitempty"`
-	// Slots of attempts that run now, and of some to come that a matching shard keeps for up to 50 ms more; only
-	// where there is a limit.
+	// Slots of running attempts, and free ones that a matching shard keeps for up to 50 ms to use again; only if the
+	// type has a limit.
 	SlotsInUse    int32 `protobuf:"varint,2,opt,name=slots_in_use,json=slotsInUse,proto3" json:"slots_in_use,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -797,9 +797,9 @@ func (x *GetTypeResponse) GetSlotsInUse() int32 {
 // ListTypesRequest (types.list): the task types of the domain that have settings.
 type ListTypesRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// At most so many, 1..1000. Default 1000. Fewer come where they would be more than 400 KiB.
+	// The most to return, 1..1000. Default 1000. An answer stops at 400 KiB, so a page may have fewer.
 	Limit int32 `protobuf:"varint,1,opt,name=limit,proto3" json:"limit,omitempty"`
-	// The next_cursor of the answer before. Default: from the first.
+	// The next_cursor of the previous answer. Default: from the first.
 	Cursor        string `protobuf:"bytes,2,opt,name=cursor,proto3" json:"cursor,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -853,7 +853,7 @@ type ListTypesResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Sorted by name.
 	Types []*TaskType `protobuf:"bytes,1,rep,name=types,proto3" json:"types,omitempty"`
-	// Where the next page begins; empty where there is none.
+	// Where the next page begins; empty on the last page.
 	NextCursor    string `protobuf:"bytes,2,opt,name=next_cursor,json=nextCursor,proto3" json:"next_cursor,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -903,14 +903,14 @@ func (x *ListTypesResponse) GetNextCursor() string {
 	return ""
 }
 
-// DeleteTypeRequest (types.delete) deletes the settings of a type. Its limit is gone within a
-// second. Tasks of it may still be submitted, with the default policy; those accepted before
-// keep theirs.
+// DeleteTypeRequest (types.delete) deletes the settings of a type. Its limit ends within a
+// second. Tasks of this type may still be submitted, with the default policy; those accepted
+// before keep theirs.
 type DeleteTypeRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Required. [A-Za-z0-9_.-]{1,64}.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// Only this revision of it, else STALE. Default 0: whatever is stored.
+	// Delete only this revision, otherwise STALE. Default 0: any revision.
 	Revision      int64 `protobuf:"varint,2,opt,name=revision,proto3" json:"revision,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -962,7 +962,7 @@ func (x *DeleteTypeRequest) GetRevision() int64 {
 
 type DeleteTypeResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// As it was.
+	// As it was stored before.
 	Type          *TaskType `protobuf:"bytes,1,opt,name=type,proto3" json:"type,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1083,7 +1083,7 @@ func (x *Tasklist) GetRevision() int64 {
 // second; tasks accepted before keep their priority.
 type PutTasklistRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Required: the settings as they shall be.
+	// Required: the new settings of the tasklist.
 	Tasklist      *Tasklist `protobuf:"bytes,1,opt,name=tasklist,proto3" json:"tasklist,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1612,32 +1612,32 @@ func (x *DescribeTasklistRequest) GetTasklist() string {
 
 type DescribeTasklistResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The tasklist asked for.
+	// The requested tasklist.
 	Tasklist string `protobuf:"bytes,1,opt,name=tasklist,proto3" json:"tasklist,omitempty"`
-	// Loaded and free to run.
+	// Ready to run, in memory.
 	Ready int64 `protobuf:"varint,2,opt,name=ready,proto3" json:"ready,omitempty"`
 	// Granted to workers.
 	Running int64 `protobuf:"varint,3,opt,name=running,proto3" json:"running,omitempty"`
-	// Between two attempts, in memory.
+	// Failed and waiting for the next attempt, in memory.
 	Backoff int64 `protobuf:"varint,4,opt,name=backoff,proto3" json:"backoff,omitempty"`
 	// In the timer store.
 	Waiting int64 `protobuf:"varint,5,opt,name=waiting,proto3" json:"waiting,omitempty"`
-	// Still on disk only: log messages (batches of 1..1000 tasks) not yet read.
+	// Only on disk so far: log messages (batches of 1..1000 tasks) not yet read.
 	UnreadBatches int64 `protobuf:"varint,6,opt,name=unread_batches,json=unreadBatches,proto3" json:"unread_batches,omitempty"`
 	// Age of the oldest ready task, ms.
 	OldestReadyMs int64 `protobuf:"varint,7,opt,name=oldest_ready_ms,json=oldestReadyMs,proto3" json:"oldest_ready_ms,omitempty"`
-	// Polls waiting right now.
+	// Polls that wait now.
 	WaitingPolls int64 `protobuf:"varint,8,opt,name=waiting_polls,json=waitingPolls,proto3" json:"waiting_polls,omitempty"`
-	// Tasks completed since each owner took over.
+	// Tasks completed since the current owners took over.
 	Completed int64 `protobuf:"varint,9,opt,name=completed,proto3" json:"completed,omitempty"`
 	// Attempts failed since then.
 	Failed int64 `protobuf:"varint,10,opt,name=failed,proto3" json:"failed,omitempty"`
-	// Tasks given up since then.
+	// Tasks that became dead letters since then.
 	Dead int64 `protobuf:"varint,11,opt,name=dead,proto3" json:"dead,omitempty"`
-	// Per type that holds slots.
+	// One entry per type that holds slots.
 	Slots []*SlotUse `protobuf:"bytes,12,rep,name=slots,proto3" json:"slots,omitempty"`
-	// How many priorities, of all partitions, go on without this domain: it has more ready tasks there than are
-	// held of one. They are unread until workers have taken some of those.
+	// How many lanes, of all partitions, the domain lags behind: it has more ready tasks there than are kept in memory.
+	// The rest is unread until workers take some of these.
 	LaggingLanes int32 `protobuf:"varint,13,opt,name=lagging_lanes,json=laggingLanes,proto3" json:"lagging_lanes,omitempty"`
 	// Tasks expired since then.
 	Expired       int64 `protobuf:"varint,14,opt,name=expired,proto3" json:"expired,omitempty"`
@@ -1773,14 +1773,14 @@ func (x *DescribeTasklistResponse) GetExpired() int64 {
 	return 0
 }
 
-// SlotUse tells how full one concurrency limit is.
+// SlotUse says how much of one concurrency limit is in use.
 type SlotUse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The task type.
 	Type string `protobuf:"bytes,1,opt,name=type,proto3" json:"type,omitempty"`
-	// Slots of attempts that run now, and of some to come that a matching shard keeps for up to 50 ms more.
+	// Slots of running attempts, and free ones that a matching shard keeps for up to 50 ms to use again.
 	InUse int32 `protobuf:"varint,2,opt,name=in_use,json=inUse,proto3" json:"in_use,omitempty"`
-	// Slots in all.
+	// The limit.
 	Limit         int32 `protobuf:"varint,3,opt,name=limit,proto3" json:"limit,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -86,14 +86,14 @@ func asyncAPI(a *api) ([]byte, error) {
 		{"info", object{
 			{"title", "Yardmaster"},
 			{"version", "1.0.0"},
-			{"description", "A durable, multi-tenant task engine on NATS. Every verb is a request with a reply. API.md beside this file is the same for reading, with the rules that hold for all verbs."},
+			{"description", "A durable, multi-tenant task engine on NATS. Every verb is a request with a reply. API.md in this folder has the same for people, with the rules for all verbs."},
 			{"license", object{{"name", "Apache-2.0"}, {"url", "https://www.apache.org/licenses/LICENSE-2.0"}}},
 		}},
 		{"defaultContentType", string(codec.JSON)},
 		{"servers", object{{"local", object{
 			{"host", "127.0.0.1:4222"},
 			{"protocol", "nats"},
-			{"description", "What `yard dev` starts. Any NATS server that the services are connected to will do."},
+			{"description", "The server that `yard dev` starts. Use any NATS server that the services are connected to."},
 		}}}},
 		{"channels", channels},
 		{"operations", operations},
@@ -137,10 +137,10 @@ func addresses(endpoints []endpoint) (all []endpoint) {
 func requestChannel(e endpoint) object {
 	var parameters object
 	if !e.admin {
-		parameters = append(parameters, member{"domain", object{{"description", "The tenant: [A-Za-z0-9_-]{1,64}, created before with domains.put."}}})
+		parameters = append(parameters, member{"domain", object{{"description", "The tenant: [A-Za-z0-9_-]{1,64}, created with domains.put."}}})
 	}
 	if strings.HasSuffix(e.Verb, tasklistToken) {
-		parameters = append(parameters, member{"tasklist", object{{"description", "Where the tasks queue: [A-Za-z0-9_-]{1,64}."}}})
+		parameters = append(parameters, member{"tasklist", object{{"description", "The tasklist of the tasks: [A-Za-z0-9_-]{1,64}."}}})
 	}
 	return object{
 		{"address", subject(e, "{domain}")},
@@ -159,7 +159,7 @@ func optional(o object) any {
 
 func replyChannel(e endpoint) object {
 	return object{
-		{"description", "The inbox of the asker: the reply subject of the request."},
+		{"description", "The inbox of the client: the reply subject of the request."},
 		{"messages", object{
 			{e.Response, ref("components", "messages", e.Response)},
 			{"Error", ref("components", "messages", "Error")},
@@ -187,7 +187,7 @@ func appendMessage(to object, a *api, name, example, headers string) object {
 func errorMessage() object {
 	return object{
 		{"name", "Error"},
-		{"summary", "Sent instead of a response; told apart by the header " + fault.HeaderCode + "."},
+		{"summary", "Sent instead of a response; distinguished by the header " + fault.HeaderCode + "."},
 		{"contentType", string(codec.JSON)},
 		{"headers", ref("components", "schemas", "errorHeaders")},
 		{"payload", ref("components", "schemas", "Error")},
@@ -207,7 +207,7 @@ func appendSchema(to object, a *api, name string) object {
 // schemaOf is the JSON schema of a message.
 func schemaOf(a *api, m *message) object {
 	if m.Name == payloadMessage {
-		return object{{"description", "Any JSON value as it stands, or {\"$binary\": \"<base64>\"}. At most 256 KiB."}}
+		return object{{"description", "Any JSON value, or {\"$binary\": \"<base64>\"}. At most 256 KiB."}}
 	}
 	properties := object{}
 	var must []string
@@ -313,7 +313,7 @@ func headerSchemas(a *api) object {
 		{"type", "string"},
 		{"enum", []string{string(codec.JSON), string(codec.Protobuf)}},
 		{"default", string(codec.JSON)},
-		{"description", "How the body is written; the answer's body is written alike."},
+		{"description", "The format of the body; the answer has the same format."},
 	}
 	var codes []string
 	for _, c := range a.codes {
@@ -335,8 +335,8 @@ func headerSchemas(a *api) object {
 			{"code", object{{"type", "string"}, {"enum", codes}}},
 			{"message", text("What is wrong, in one sentence, for people.")},
 			{"path", text("The field at fault as a JSON pointer; absent where no field is.")},
-			{"detail", object{{"type", "object"}, {"additionalProperties", object{{"type", "string"}}}, {"description", "What a program may need, such as `now_ms` where the time in a request id is refused."}}},
-			{"retry_after_ms", object{{"type", "integer"}, {"description", "How long to wait before a retry; absent where nothing is said about it."}}},
+			{"detail", object{{"type", "object"}, {"additionalProperties", object{{"type", "string"}}}, {"description", "Details for programs, such as `now_ms` if the time in a request id is rejected."}}},
+			{"retry_after_ms", object{{"type", "integer"}, {"description", "How long to wait before a retry; absent if there is no advice."}}},
 		}}, {"required", []string{"code", "message"}}}},
 	}
 }

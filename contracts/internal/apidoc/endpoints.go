@@ -36,9 +36,9 @@ const (
 	exampleTask  = "06dabzyw00004emhrks7qr2x30"
 	exampleToken = "0000000006e06000000gqmy6pat8w74nt6ta3a3jbv8wg"
 	examplePair  = `"task_id":"` + exampleTask + `","token":"` + exampleToken + `"`
-	pageNote     = "A page ends where its limit or its bytes are full. Ask again with `next_cursor` as the `cursor` until there is none; what is created or deleted meanwhile may be missed or seen."
-	deleteNote   = "NOT_FOUND answers the repetition of a deletion whose answer was lost, too."
-	verdictNote  = "Each entry is judged by itself: an answer without an error header may hold verdicts other than OK, in the order of the request. An entry with the code UNKNOWN may be repeated as it is; the same outcome told twice by the same attempt is OK twice."
+	pageNote     = "A page ends at its limit, or when it is full. Pass `next_cursor` as the `cursor` of the next request until it is empty; what is created or deleted meanwhile may be missing or included."
+	deleteNote   = "If the answer to a deletion was lost, a repeat gets NOT_FOUND."
+	verdictNote  = "Each entry is decided by itself: an answer without an error header may hold verdicts other than OK, in the order of the request. Repeat an entry with the code UNKNOWN unchanged; the same outcome of the same attempt is OK each time."
 )
 
 // endpoints are all verbs, in the order of the page.
@@ -50,17 +50,17 @@ func endpoints() []endpoint {
 func lifeEndpoints() []endpoint {
 	return []endpoint{
 		{
-			Verb: "tasks.submit", Does: "Accept 1 to 1000 tasks, all or none.",
+			Verb: "tasks.submit", Does: "Submit 1 to 1000 tasks; all are accepted or none.",
 			Request: "SubmitRequest", Response: "SubmitResponse",
 			In:    `{"tasklist":"mail","tasks":[{"type":"email.send","payload":{"to":"ann@example.com"}},{"type":"email.send","payload":{"to":"bob@example.com"},"delay_ms":60000,"priority":1}]}`,
 			Out:   `{"results":[{"task_id":"` + exampleTask + `","outcome":"created"},{"task_id":"06dabzyw00005p697tnzpaps5m","outcome":"created"}]}`,
 			codes: []fault.Code{fault.InvalidTime, fault.NotFound, fault.FailedPrecondition, fault.Unknown},
 			Notes: []string{
-				"The answer means: all tasks are stored. An error other than UNKNOWN means: this try stored none. UNKNOWN, and no answer, mean that nobody can tell.",
-				"With a `request_id`, send the same request again until it is answered, for up to 10 minutes: no task is stored twice, and the answer is that of the first time. A request is stored up to a minute after the time in its id. After that it is only looked for, and FAILED_PRECONDITION at `/request_id` says that no try was stored, nor will be: send the tasks with a new id. Without an id a repeat may store the tasks twice.",
-				"Who submits much counts the tries in `tries`: the first one then shares its write to disk with others, and a repeat waits until no other try can be under way, up to 8 s. Once an answer has said that nothing was stored, and no try has gone without an answer, a new id is the quickest.",
-				"The time in the id is that of the client's clock. More than 2 s ahead of the server's, or 10 minutes behind, the request is refused with `now_ms`, the server's clock, in its `detail`. A response tells `now_ms` where the clocks differ by more than 1 s.",
-				"With `wait`, one request submits a task and answers with its end. A wait that runs out is no error: the answer's `task` tells the state so far. Nor is one that found no room, or lost its owner: the task is accepted, and `wait_code` says why nobody waited.",
+				"A success means that all tasks are stored. An error other than UNKNOWN means that this try stored none. UNKNOWN, or no answer, means that they may or may not be stored.",
+				"With a `request_id`, send the same request again until it is answered, for up to 10 minutes: no task is stored twice, and each repeat gets the same answer. A request is stored up to a minute after the time in its id. After that it is only searched for, and FAILED_PRECONDITION at `/request_id` means that no try was or will be stored: send the tasks with a new id. Without an id a repeat may store the tasks twice.",
+				"To submit many tasks, count the tries in `tries`: the first try then shares its write to disk with other requests, and a repeat waits until no other try can be under way, up to 8 s. If every try was answered, and the answers say that nothing was stored, a new id is fastest.",
+				"The time in the id comes from the client's clock. If it is more than 2 s ahead of the server's clock, or 10 minutes behind, the request is rejected with `now_ms`, the server's clock, in its `detail`. A success has `now_ms` if the clocks differ by more than 1 s.",
+				"With `wait`, one request submits a task and is answered when the task is finished. It is not an error if the wait times out: `task` in the answer has the state so far. Nor is it an error if too many requests wait, or an owner is lost: the task is accepted, and `wait_code` says why the wait ended early.",
 			},
 		},
 		{
@@ -70,34 +70,34 @@ func lifeEndpoints() []endpoint {
 			Out:   `{"tasks":[{` + examplePair + `,"type":"email.send","tasklist":"mail","payload":{"to":"ann@example.com"},"priority":3,"attempt":1,"max_attempts":5,"created_at_ms":1763721600000,"timeout_ms":300000}]}`,
 			codes: []fault.Code{fault.NotFound},
 			Notes: []string{
-				"The subject may end with the tasklist as one more token, `….tasks.poll.<tasklist>`, so that NATS permissions can fence a worker by it. The SDK polls so.",
-				"Wait longer for the answer than `wait_ms`, say 5 s: a client that gives up earlier leaves tasks on their way to nobody. They come back by themselves, at once where NATS sees that nobody listens.",
-				"Every task is an attempt that has begun: it may run for `timeout_ms`. Ask for no more than you start at once; hand back the others with `tasks.fail` and `not_started`.",
+				"The subject may end with the tasklist as one more token, `….tasks.poll.<tasklist>`, so that NATS permissions can restrict a worker to tasklists. The SDK polls this way.",
+				"Wait for the answer longer than `wait_ms`, by 5 s for example: if a client gives up earlier, tasks may be sent to a closed inbox. They return to the tasklist by themselves, at once if NATS sees that the inbox has no subscriber.",
+				"Every task in the answer is an attempt that has started: it may run for `timeout_ms`. Ask only for as many as you can start at once; return the others with `tasks.fail` and `not_started`.",
 			},
 		},
 		{
-			Verb: "tasks.complete", Does: "Tell of attempts that succeeded.",
+			Verb: "tasks.complete", Does: "Report attempts that succeeded.",
 			Request: "CompleteRequest", Response: "OutcomeResponse",
 			In:    `{"tasks":[{` + examplePair + `,"result":{"message_id":"m-17"}}]}`,
 			Out:   `{"verdicts":[{"task_id":"` + exampleTask + `","code":"OK"}]}`,
 			codes: []fault.Code{fault.NotFound}, Notes: []string{verdictNote},
 		},
 		{
-			Verb: "tasks.fail", Does: "Tell of attempts that failed, or were never begun.",
+			Verb: "tasks.fail", Does: "Report attempts that failed, or were never started.",
 			Request: "FailRequest", Response: "OutcomeResponse",
 			In:    `{"tasks":[{` + examplePair + `,"message":"mailbox full","error_type":"smtp.452","delay_ms":600000}]}`,
 			Out:   `{"verdicts":[{"task_id":"` + exampleTask + `","code":"OK"}]}`,
 			codes: []fault.Code{fault.NotFound}, Notes: []string{verdictNote},
 		},
 		{
-			Verb: "tasks.heartbeat", Does: "Keep attempts alive, tell of their progress, and learn of cancels.",
+			Verb: "tasks.heartbeat", Does: "Extend attempts, report their progress, and learn of cancels.",
 			Request: "HeartbeatRequest", Response: "OutcomeResponse",
 			In:    `{"tasks":[{` + examplePair + `,"progress":{"percent":40}}]}`,
 			Out:   `{"verdicts":[{"task_id":"` + exampleTask + `","code":"OK","lease_ms":30000}]}`,
 			codes: []fault.Code{fault.NotFound},
 			Notes: []string{
-				"Beat at least every `heartbeat_timeout_ms` of the polled task, better at a third of it. One request may carry the beats of all tasks of a worker.",
-				"STALE: the attempt is over, stop working. `cancel_requested`: somebody cancelled the task; stop and report `tasks.fail`.", verdictNote,
+				"Send a heartbeat at least every `heartbeat_timeout_ms` of the polled task, preferably three times as often. One request may carry the heartbeats of all tasks of a worker.",
+				"STALE: the attempt is over, stop working. `cancel_requested`: the task was cancelled; stop and report `tasks.fail`.", verdictNote,
 			},
 		},
 		{
@@ -107,7 +107,7 @@ func lifeEndpoints() []endpoint {
 			Out:   `{"verdicts":[{"task_id":"` + exampleTask + `","code":"OK"}]}`,
 			codes: []fault.Code{fault.NotFound},
 			Notes: []string{
-				"A worker need not wait for its next heartbeat: subscribed to the domain's subject `hint.cancel` in place of `tasks.cancel`, it hears at once of running tasks that were cancelled (CancelHint, without a reply). It then sends a heartbeat for those that it runs.",
+				"A worker need not wait for its next heartbeat: if it subscribes to the domain's subject `hint.cancel` (in place of `tasks.cancel`), it is notified at once of running tasks that are cancelled (CancelHint, without a reply). It then sends a heartbeat for those that it runs.",
 				verdictNote,
 			},
 		},
@@ -118,14 +118,14 @@ func lifeEndpoints() []endpoint {
 func queryEndpoints() []endpoint {
 	return []endpoint{
 		{
-			Verb: "tasks.get", Does: "Tell all of one task, with its whole history; may wait for its end.",
+			Verb: "tasks.get", Does: "Get one task with its whole history; may wait until it is finished.",
 			Request: "GetRequest", Response: "GetResponse",
 			In:    `{"task_id":"` + exampleTask + `"}`,
 			Out:   `{"task":{"task_id":"` + exampleTask + `","domain":"shop","tasklist":"mail","type":"email.send","priority":3,"state":"completed","payload":{"to":"ann@example.com"},"result":{"message_id":"m-17"},"grants":1,"created_at_ms":1763721600000,"due_at_ms":1763721600000,"finished_at_ms":1763721600412,"events":[{"kind":"submitted","at_ms":1763721600000},{"kind":"started","at_ms":1763721600003,"grant":1,"worker":"mailer-1"},{"kind":"completed","at_ms":1763721600412,"grant":1}]}}`,
 			codes: []fault.Code{fault.NotFound, fault.FailedPrecondition},
 			Notes: []string{
-				"Finished tasks are found until their domain's retention is over.",
-				"With `wait_ms`, RESOURCE_EXHAUSTED means that too many requests wait already: ask again later, or without.",
+				"Finished tasks are kept for their domain's retention.",
+				"With `wait_ms`, RESOURCE_EXHAUSTED means that too many requests wait already: try again later, or without it.",
 			},
 		},
 		{
@@ -143,7 +143,7 @@ func queryEndpoints() []endpoint {
 func tasklistEndpoints() []endpoint {
 	return []endpoint{
 		{
-			Verb: "tasklists.describe", Does: "Tell how a tasklist is doing. A tasklist exists by being used.",
+			Verb: "tasklists.describe", Does: "Get the numbers of a tasklist. A tasklist exists as soon as it is used.",
 			Request: "DescribeTasklistRequest", Response: "DescribeTasklistResponse",
 			In:    `{"tasklist":"mail"}`,
 			Out:   `{"tasklist":"mail","ready":120,"running":16,"waiting":3,"oldest_ready_ms":840,"waiting_polls":2,"completed":51234,"slots":[{"type":"email.send","in_use":16,"limit":16}]}`,
@@ -199,19 +199,19 @@ func typeEndpoints() []endpoint {
 			Out:   `{"type":{"name":"email.send","max_concurrency":16,"retry":{"max_attempts":8,"initial_interval_ms":2000},"revision":17}}`,
 			codes: []fault.Code{fault.NotFound, fault.Stale, fault.FailedPrecondition},
 			Notes: []string{
-				"A type need not exist before tasks of it are submitted: then the defaults hold, and no limit.",
+				"Tasks may be submitted with a type that was never put: the defaults apply, without a limit.",
 				"FAILED_PRECONDITION: the domain has 10,000 types with settings. Delete some.",
 			},
 		},
 		{
-			Verb: "types.get", Does: "Tell of a task type and how full its limit is.",
+			Verb: "types.get", Does: "Get a task type and how much of its limit is in use.",
 			Request: "GetTypeRequest", Response: "GetTypeResponse",
 			In:    `{"name":"email.send"}`,
 			Out:   `{"type":{"name":"email.send","max_concurrency":16,"revision":17},"slots_in_use":16}`,
 			codes: []fault.Code{fault.NotFound},
 		},
 		{
-			Verb: "types.list", Does: "Tell of the task types of the domain that have settings.",
+			Verb: "types.list", Does: "List the task types of the domain that have settings.",
 			Request: "ListTypesRequest", Response: "ListTypesResponse",
 			In:    `{"limit":1}`,
 			Out:   `{"types":[{"name":"email.send","max_concurrency":16,"revision":17}],"next_cursor":"email.send"}`,
@@ -219,7 +219,7 @@ func typeEndpoints() []endpoint {
 			Notes: []string{pageNote},
 		},
 		{
-			Verb: "types.delete", Does: "Delete the settings of a task type. Its tasks go on without them.",
+			Verb: "types.delete", Does: "Delete the settings of a task type. Its tasks continue without them.",
 			Request: "DeleteTypeRequest", Response: "DeleteTypeResponse",
 			In:    `{"name":"email.send"}`,
 			Out:   `{"type":{"name":"email.send","max_concurrency":16,"revision":17}}`,
@@ -240,28 +240,28 @@ func domainEndpoints() []endpoint {
 			codes: []fault.Code{fault.Stale},
 		},
 		{
-			Verb: "domains.get", admin: true, Does: "Tell of one domain.",
+			Verb: "domains.get", admin: true, Does: "Get one domain.",
 			Request: "GetDomainRequest", Response: "GetDomainResponse",
 			In:    `{"name":"shop"}`,
 			Out:   `{"domain":{"name":"shop","retention_ms":604800000,"revision":12}}`,
 			codes: []fault.Code{fault.NotFound},
 		},
 		{
-			Verb: "domains.list", admin: true, Does: "Tell of all domains.",
+			Verb: "domains.list", admin: true, Does: "List all domains.",
 			Request: "ListDomainsRequest", Response: "ListDomainsResponse",
 			In:    `{}`,
 			Out:   `{"domains":[{"name":"shop","retention_ms":604800000,"revision":12}]}`,
 			Notes: []string{pageNote},
 		},
 		{
-			Verb: "domains.delete", admin: true, Does: "Delete a domain that holds no unfinished task, its task types and the settings of its tasklists.",
+			Verb: "domains.delete", admin: true, Does: "Delete a domain without unfinished tasks, its task types and the settings of its tasklists.",
 			Request: "DeleteDomainRequest", Response: "DeleteDomainResponse",
 			In:    `{"name":"shop"}`,
 			Out:   `{"domain":{"name":"shop","retention_ms":604800000,"revision":12}}`,
 			codes: []fault.Code{fault.NotFound, fault.Stale, fault.FailedPrecondition},
 			Notes: []string{
-				"FAILED_PRECONDITION: it holds unfinished tasks; `detail` says how many were found of each state. Cancel them, or let them end. Tasks that are only on disk yet, or on their way, may be missed.",
-				"Requests of a deleted domain are refused like those of one that never was. Nothing that it holds is lost: finished tasks are kept until their retention is over, what was missed waits, and a domain created again under the name has all of it.",
+				"FAILED_PRECONDITION: it has unfinished tasks; `detail` says how many were found in each state. Cancel them, or let them finish. Tasks that are only on disk so far, or in transit, may be missed.",
+				"Requests to a deleted domain are rejected as if it had never existed. None of its data is lost: finished tasks are kept until their retention is over, tasks that were missed wait, and a domain created again with this name has all of them.",
 				deleteNote,
 			},
 		},

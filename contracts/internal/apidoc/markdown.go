@@ -109,11 +109,11 @@ func joinCodes(codes []fault.Code) string {
 func retryAdvice(c fault.Code) string {
 	switch {
 	case c == fault.Unknown:
-		return "yes, with the token from `detail`"
+		return "yes, unchanged; a submit only with its `request_id`"
 	case c == fault.Internal:
-		return "once or twice; then tell an operator"
+		return "once or twice; then report it to an operator"
 	case c.Retryable():
-		return "yes, after `retry_after_ms` or a growing pause"
+		return "yes, after `retry_after_ms`, or with growing pauses"
 	}
 	return "no"
 }

@@ -73,7 +73,7 @@ export interface ErrorBody {
   message: string;
   /** The field at fault as a JSON pointer. */
   path?: string;
-  /** What a program may need. */
+  /** Details for programs. */
   detail?: Record<string, string>;
   /** How long to wait before a retry, ms. */
   retry_after_ms?: number;

@@ -19,7 +19,7 @@ const (
 	Lost Kind = "lost"
 	// Strange: a task is there that was never submitted, was refused, or has two ids.
 	Strange Kind = "strange"
-	// CompletedTwice: two attempts were told that they completed the task.
+	// CompletedTwice: two attempts were informed that they completed the task.
 	CompletedTwice Kind = "completed twice"
 	// HeldTwice: two workers held the task at once, within their leases.
 	HeldTwice Kind = "held twice"

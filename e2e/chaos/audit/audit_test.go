@@ -166,7 +166,7 @@ func endings() []trial {
 		{"refused and archived", completed, func(s *story) { s.task.Fate = audit.Refused }, []audit.Kind{audit.Strange}},
 		{"doubled", completed, func(s *story) { s.task.Grants[0].TaskID = ids.NewTaskID(start, 1, 8).String() }, []audit.Kind{audit.Strange}},
 		{"dead without a worker", dead, func(s *story) { s.task.Grants = nil }, []audit.Kind{audit.DeadUnheld}},
-		{"an attempt of nobody that timed out", completed, func(s *story) {
+		{"an attempt of no one that timed out", completed, func(s *story) {
 			s.copies[0].Record.Steps = append(s.copies[0].Record.Steps, step(8, yardv1.TaskEventKind_TASK_EVENT_KIND_TIMED_OUT, 3, "z"), step(8, yardv1.TaskEventKind_TASK_EVENT_KIND_LOST, 4, "y"))
 		}, []audit.Kind{audit.BurnedUnheld, audit.BurnedUnheld}},
 		{"an attempt that timed out, and its outcome came a second before", completed, func(s *story) {
@@ -182,7 +182,7 @@ func endings() []trial {
 			s.burned(yardv1.TaskEventKind_TASK_EVENT_KIND_TIMED_OUT, 500, 1500)
 			s.task.Grants[1].Outcomes = nil
 		}, nil},
-		{"an attempt of nobody that was handed back", completed, func(s *story) {
+		{"an attempt of no one that was handed back", completed, func(s *story) {
 			s.copies[0].Record.Steps = append(s.copies[0].Record.Steps, step(8, yardv1.TaskEventKind_TASK_EVENT_KIND_HANDED_BACK, 3, "z"))
 		}, nil},
 		{"completed by itself", completed, func(s *story) { s.task.Grants[0].Outcomes = nil }, []audit.Kind{audit.Unfounded}},

@@ -6,7 +6,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
 )
 
-// Fate is what the submitter of a task was told.
+// Fate is what the submitter of a task was answered.
 type Fate string
 
 // The fates.

@@ -39,7 +39,7 @@ func strange(e *evidence) []string {
 	}
 	switch {
 	case e.Fate == Refused && len(seen) > 0:
-		return []string{"its submitter was told that it was not accepted"}
+		return []string{"its submitter was informed that it was not accepted"}
 	case len(seen) > 1:
 		return []string{fmt.Sprintf("it has %d ids: %v", len(seen), seen)}
 	}

@@ -28,7 +28,7 @@ await work(client, tasklist, {
     await sleep(ms);
     return task.attempt;
   },
-  // Until it is told to stop; how long that took goes into the error.
+  // Until it is asked to stop; how long that took goes into the error.
   obedient: (_, { signal }) => new Promise((_resolve, reject) => {
     const began = performance.now();
     signal.onabort = () => reject(new Error(`${signal.reason} after ${Math.round(performance.now() - began)} ms`));

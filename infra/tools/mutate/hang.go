@@ -34,8 +34,8 @@ var timedOut = []byte("panic: test timed out after ")
 // directory of the same package without mutation.
 //
 // Gremlins counts the compilation into its time-out, and leaves a test that hangs
-// running. So a test binary gets a time-out of its own, gremlins hears that
-// the mutant was killed, and the stand-in notes that it hung.
+// running. So a test binary gets a time-out of its own, gremlins is informed that the mutant was killed, and the
+// stand-in notes that it hung.
 func noteHang(file, original string) error {
 	s, err := mutated(original)
 	if err != nil {
@@ -82,7 +82,7 @@ func note(file string, s spot) error {
 }
 
 // difference is the first token that differs; layout does not count, since
-// gremlins prints what it mutates anew.
+// gremlins prints what it mutates again.
 func difference(before, after []byte) (spot, bool) {
 	a, b := tokens(before), tokens(after)
 	for i := range min(len(a), len(b)) {

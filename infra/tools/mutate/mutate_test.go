@@ -228,7 +228,7 @@ func TestPlantsAreLeftInNoPackage(t *testing.T) {
 
 func TestASurvivorNeedsAReasonAndAReasonASurvivor(t *testing.T) {
 	lived := mutant{File: "x.go", Line: 7, Func: "f", Type: "ARITHMETIC_BASE", Status: statusLived}
-	const reason = "p/x.go:f ARITHMETIC_BASE nobody can tell\n"
+	const reason = "p/x.go:f ARITHMETIC_BASE no one can tell\n"
 	for _, c := range []struct {
 		name    string
 		mutants []mutant

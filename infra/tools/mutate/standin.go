@@ -12,7 +12,7 @@ import (
 	"syscall"
 )
 
-// What a stand-in is told by its environment.
+// What a stand-in reads from its environment.
 const (
 	// goVariable is the path of the real go command.
 	goVariable = "MUTATE_GO"
@@ -29,7 +29,7 @@ const (
 )
 
 // dataBytesMax is how much memory one process of a test run may take: a mutant
-// that appends for ever must not take the machine with it.
+// that appends forever must not take the machine with it.
 const dataBytesMax = 4 << 30
 
 // What the exit code of a test run means to gremlins.

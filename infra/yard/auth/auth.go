@@ -70,7 +70,7 @@ func Render(dir string, p Plan) ([]Rendered, error) {
 		return nil, errors.New("tls: the certificate and its key must both be given, or neither")
 	}
 	if p.TLS.CA != "" && p.TLS.Cert == "" {
-		return nil, errors.New("tls: a CA checks the certificates of clients, which takes a server with a certificate and key of its own")
+		return nil, errors.New("tls: a CA checks the certificates of clients, which needs a server certificate and key")
 	}
 	if err := os.MkdirAll(filepath.Join(dir, keysDir), 0o700); err != nil {
 		return nil, err
@@ -172,12 +172,12 @@ func key(path string) (public string, err error) {
 	}
 	pair, err := nkeys.FromSeed([]byte(strings.TrimSpace(string(seed))))
 	if err != nil {
-		return "", fmt.Errorf("%s holds no nkey seed: remove it to have another one made", path)
+		return "", fmt.Errorf("%s holds no nkey seed: remove it to create a new one", path)
 	}
 	defer pair.Wipe()
 	public, err = pair.PublicKey()
 	if err == nil && !nkeys.IsValidPublicUserKey(public) {
-		err = fmt.Errorf("%s holds the seed of something else than a user", path)
+		err = fmt.Errorf("%s holds a seed that is not of a user", path)
 	}
 	return public, err
 }

@@ -47,7 +47,7 @@ func password(path string) (string, error) {
 	}
 	text := strings.TrimSpace(string(data))
 	if text == "" {
-		return "", fmt.Errorf("%s is empty: remove it to have a password made", path)
+		return "", fmt.Errorf("%s is empty: remove it to create a new password", path)
 	}
 	return text, nil
 }

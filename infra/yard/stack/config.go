@@ -66,7 +66,7 @@ type Config struct {
 	HTTP string
 	// Services are the services' own settings. Default: DefaultServices.
 	Services *Services
-	// Log hears all parts. Default: nobody.
+	// Log hears all parts. Default: none.
 	Log *slog.Logger
 }
 
@@ -101,7 +101,7 @@ func (c Config) tables() (url, binary string, err error) {
 	case "", TablesAuto, TablesRedis:
 	case TablesMemory:
 		if c.Redis != "" {
-			return "", "", errors.New("tables in memory were asked for, and a Redis was named too: choose one")
+			return "", "", errors.New("tables in memory and a Redis were both given: choose one")
 		}
 		return "", "", nil
 	default:
@@ -114,7 +114,7 @@ func (c Config) tables() (url, binary string, err error) {
 		return "", path, nil
 	}
 	if c.Tables == TablesRedis {
-		return "", "", fmt.Errorf("tables in Redis were asked for, but none was named and no %s is in PATH", redischild.Binary)
+		return "", "", fmt.Errorf("tables in Redis need --redis or a %s in PATH", redischild.Binary)
 	}
 	return "", "", nil
 }

@@ -154,7 +154,7 @@ func redact(text string) string {
 // unquoted is err, but for that of a URL that cannot be read, which quotes it with its password.
 func unquoted(err error) error {
 	if errors.As(err, new(*url.Error)) {
-		return errors.New("it cannot be read; escape what is special in a password")
+		return errors.New("it cannot be read; escape special characters in the password")
 	}
 	return err
 }

@@ -163,13 +163,13 @@ func (s *Stack) describeTables(url, binary string) {
 	switch {
 	case binary != "":
 		s.TablesAt = url
-		s.log.Info("tables and slots are in a redis-server of our own", "binary", binary)
+		s.log.Info("tables and slots are in a redis-server started here", "binary", binary)
 	case url != "":
 		s.TablesAt = redact(url)
 		s.log.Info("tables and slots are in Redis", "url", s.TablesAt)
 	default:
 		s.TablesAt = string(TablesMemory)
-		s.log.Info("tables and slots are in memory, which serves one process")
+		s.log.Info("tables and slots are in memory, for this process only")
 	}
 }
 

@@ -119,7 +119,7 @@ func TestAcceptedTasksSurviveAStop(t *testing.T) {
 		if err != nil {
 			t.Fatalf("task %d: %v", i, err)
 		}
-		// On a busy machine a grant may reach nobody, and come back without cost.
+		// On a busy machine a grant may reach no one, and come back without cost.
 		if result.Task.Failures != 0 || result.Task.State != yard.StateCompleted {
 			t.Errorf("task %d: %v after %d failures", i, result.Task.State, result.Task.Failures)
 		}

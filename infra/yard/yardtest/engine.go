@@ -77,7 +77,7 @@ func (e *Engine) URL() string { return e.host.url() }
 
 // Connect makes another client of the domain, on a connection of its own. It is closed when t ends. To close it earlier
 // is how a process crashes: workers of it vanish in the middle of their attempts, and whatever their handlers return
-// reaches nobody. The engine gives their tasks to others when the heartbeat or the attempt times out.
+// is not delivered. The engine gives their tasks to others when the heartbeat or the attempt times out.
 func (e *Engine) Connect(t testing.TB) *yard.Client {
 	t.Helper()
 	return e.connect(t, e.Domain())

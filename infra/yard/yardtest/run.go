@@ -46,7 +46,7 @@ func (e *Engine) run(ctx context.Context, workers []*yard.Worker, waitFor func(*
 	for _, w := range workers {
 		go func() {
 			err := w.Run(running)
-			stop() // without one of them the others may wait for ever
+			stop() // without one of them the others may wait forever
 			ended <- err
 		}()
 	}

@@ -15,8 +15,8 @@ type Submission[In any] struct {
 	Task *yard.TaskInfo
 }
 
-// pageMax is how many tasks the engine lists at once. Of finished ones it lists those filed last, which smaller pages
-// would take for the newest.
+// pageMax is how many tasks the engine lists at once. Of finished tasks it lists those archived last, which smaller
+// pages would treat as the newest.
 const pageMax = 1000
 
 // Submitted returns all tasks of the domain that were stored before the call, the oldest first, with payloads and

@@ -156,10 +156,10 @@ func (o *Owner) save(cp Checkpoint) {
 	o.saves++
 	sentAt, count := o.host.Now().Mono, o.saves
 	if o.live {
-		o.settle(&cp)
+		o.noteCancels(&cp)
 	}
 	stored := Stored{
-		Checkpoint: cp, Epoch: o.epoch, Owner: o.name, Count: count, SettledAt: o.settledAt,
+		Checkpoint: cp, Epoch: o.epoch, Owner: o.name, Count: count, CancelsDoneAt: o.cancelsDoneAt,
 		TimerEpoch: cp.TimerEpoch(o.epoch, o.found.TimerSeq, o.found.TimerEpoch),
 	}
 	o.send(&Op{Kind: SaveCheckpoint, Checkpoint: stored, Revision: o.revision}, func(out Outcome) {
@@ -177,11 +177,11 @@ func (o *Owner) save(cp Checkpoint) {
 	})
 }
 
-// settle notes, for the saves to come, since when no cancel is left to be carried out.
-func (o *Owner) settle(cp *Checkpoint) {
-	o.settledAt = o.host.Now().MS
+// noteCancels notes, for the saves to come, since when no cancel is left to be carried out.
+func (o *Owner) noteCancels(cp *Checkpoint) {
+	o.cancelsDoneAt = o.host.Now().MS
 	if cp.PendingSince > 0 {
-		o.settledAt = min(o.settledAt, cp.PendingSince-1)
+		o.cancelsDoneAt = min(o.cancelsDoneAt, cp.PendingSince-1)
 	}
 }
 

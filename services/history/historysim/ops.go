@@ -104,8 +104,8 @@ type Stored struct {
 	// Owner and Count tell who saved it, and which of its saves it was.
 	Owner string
 	Count int
-	// SettledAt: what was cancelled before is carried out, Unix ms.
-	SettledAt int64
+	// CancelsDoneAt: what was cancelled before is carried out, Unix ms.
+	CancelsDoneAt int64
 	// TimerEpoch is that of the last fence up to TimerSeq.
 	TimerEpoch uint64
 }
@@ -210,7 +210,7 @@ type Outcome struct {
 	Position ids.Position
 	// All messages of the lane lie behind, and Own of the domain, of Count.
 	All, Own uint64
-	// Fired: the timer has fired the task lately, or may have.
+	// Fired: the timer has fired the task recently, or may have.
 	Fired bool
 }
 

@@ -47,7 +47,7 @@ type Owner struct {
 	found           Stored
 	epoch, revision uint64
 	saves           int
-	settledAt       int64
+	cancelsDoneAt   int64
 	claimedAt       time.Duration
 	base            replica.Checkpoint
 	recovered       replica.Recovered
@@ -148,7 +148,7 @@ func (o *Owner) Hungry(domain, tasklist string, present []string) {
 	o.flush()
 }
 
-// Bounced says that the answer with these grants reached nobody. Only a grant that is no
+// Bounced says that the answer with these grants was not delivered. Only a grant that is no
 // repetition may be taken back.
 func (o *Owner) Bounced(a *Answer) {
 	var all replica.Bounced
@@ -237,7 +237,7 @@ func (o *Owner) wake() {
 	})
 }
 
-// tick gives the replica the time, for ever.
+// tick gives the replica the time, forever.
 func (o *Owner) tick() {
 	if o.ended {
 		return

@@ -16,7 +16,7 @@ func (o *Owner) Start() {
 			return
 		}
 		o.epoch, o.claimedAt = out.Stored.Epoch+1, o.host.Now().Mono
-		o.found, o.settledAt = out.Stored, out.Stored.SettledAt
+		o.found, o.cancelsDoneAt = out.Stored, out.Stored.CancelsDoneAt
 		claim := out.Stored
 		claim.Epoch, claim.Owner, claim.Count = o.epoch, o.name, 0
 		o.send(&Op{Kind: SaveCheckpoint, Checkpoint: claim, Revision: out.Revision}, func(saved Outcome) {

@@ -113,7 +113,7 @@ type Purge struct {
 	purge   due.Purge
 }
 
-// Purgeable names what nobody needs. Parked is the timer_seq of history's checkpoint
+// Purgeable names what no one needs. Parked is the timer_seq of history's checkpoint
 // and savedMS its at_ms; end is the last sequence of the store, read after that.
 func (o *Owner) Purgeable(parked, end uint64, savedMS int64) []Purge {
 	o.must(idle)

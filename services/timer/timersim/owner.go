@@ -2,7 +2,7 @@
 // hand, for simulations of the whole system in one goroutine. For tests only.
 //
 // Owns: the steps of package firing in their order, around the same core: what it
-// returns is to be stored, and what it is told has been stored. A simulation puts
+// returns is to be stored, and what is reported to it has been stored. A simulation puts
 // anything between two steps: other owners, crashes, lost answers.
 //
 // Never does: I/O, reading a clock, or drawing a random number. The same calls

@@ -31,11 +31,11 @@ type world struct {
 	fenced  uint64
 	waiting map[ids.TaskID]bool // accepted, and not answered as cancelled
 	fired   map[ids.TaskID]int
-	// doubtful: a tombstone was stored and no fence behind it, so that another owner
+	// unsure: a tombstone was stored and no fence behind it, so that another owner
 	// may have fired the task meanwhile (package firing).
-	doubtful map[ids.TaskID]bool
-	owners   [2]*timersim.Owner
-	trace    strings.Builder
+	unsure map[ids.TaskID]bool
+	owners [2]*timersim.Owner
+	trace  strings.Builder
 }
 
 func (w *world) append(subject string, data []byte) {
@@ -158,13 +158,13 @@ func (w *world) cancel(i int) {
 				w.t.Fatal(err)
 			}
 			for _, id := range b.Tombstones {
-				w.doubtful[ids.TaskID(id)] = true
+				w.unsure[ids.TaskID(id)] = true
 			}
 			o.Tombstoned(m)
 		}
 	}
 	if a, ok := o.Fence(); ok && !w.try(i, a) && w.owners[i] != o {
-		return // overtaken: nobody is answered
+		return // overtaken: no one is answered
 	}
 	answer := o.Answer()
 	maybe := map[ids.TaskID]bool{}
@@ -216,7 +216,7 @@ func (w *world) purge(o *timersim.Owner) {
 func run(t *testing.T, seed uint64) string {
 	w := &world{
 		t: t, random: rand.New(rand.NewPCG(seed, 0)), nowMS: 100_000_000,
-		gone: map[uint64]bool{}, waiting: map[ids.TaskID]bool{}, fired: map[ids.TaskID]int{}, doubtful: map[ids.TaskID]bool{},
+		gone: map[uint64]bool{}, waiting: map[ids.TaskID]bool{}, fired: map[ids.TaskID]int{}, unsure: map[ids.TaskID]bool{},
 	}
 	w.fence()
 	w.load(0)
@@ -255,7 +255,7 @@ func run(t *testing.T, seed uint64) string {
 		}
 	}
 	for id := range w.waiting {
-		if w.fired[id] == 0 && !w.doubtful[id] {
+		if w.fired[id] == 0 && !w.unsure[id] {
 			t.Fatalf("%v never fired", id)
 		}
 	}

@@ -218,13 +218,13 @@ func TestProof(t *testing.T) {
 		accepted, completed []string
 		want                string
 	}{
-		"all once":       {[]string{"a", "b"}, []string{"b", "a"}, ""},
-		"one refused":    {[]string{"a"}, []string{"a"}, "1 tasks were accepted of 2"},
-		"one id twice":   {[]string{"a", "a"}, []string{"a"}, "given twice"},
-		"one lost":       {[]string{"a", "b"}, []string{"a"}, "2 tasks were accepted, 1 completed"},
-		"one twice":      {[]string{"a", "b"}, []string{"a", "a"}, "completed twice"},
-		"a stranger":     {[]string{"a", "b"}, []string{"a", "c"}, "never accepted"},
-		"one more twice": {[]string{"a", "b"}, []string{"a", "b", "b"}, "completed twice"},
+		"all once":          {[]string{"a", "b"}, []string{"b", "a"}, ""},
+		"one refused":       {[]string{"a"}, []string{"a"}, "1 tasks were accepted of 2"},
+		"one id twice":      {[]string{"a", "a"}, []string{"a"}, "given twice"},
+		"one lost":          {[]string{"a", "b"}, []string{"a"}, "2 tasks were accepted, 1 completed"},
+		"one twice":         {[]string{"a", "b"}, []string{"a", "a"}, "completed twice"},
+		"an unknown client": {[]string{"a", "b"}, []string{"a", "c"}, "never accepted"},
+		"one more twice":    {[]string{"a", "b"}, []string{"a", "b", "b"}, "completed twice"},
 	} {
 		err := prove(2, c.accepted, c.completed)
 		if (err == nil) != (c.want == "") || (err != nil && !strings.Contains(err.Error(), c.want)) {

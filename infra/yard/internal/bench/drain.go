@@ -174,7 +174,7 @@ func (l *load) work(ctx context.Context, c *yard.Client) error {
 		case ctx.Err() != nil && len(tasks) == 0:
 			return nil
 		case err != nil && fault.CodeOf(err).Retryable():
-			select { // nobody there, or too many: not the hot path
+			select { // no subscriber, or too many: not the hot path
 			case <-ctx.Done():
 			case <-time.After(10 * time.Millisecond):
 			}

@@ -106,7 +106,7 @@ type Options struct {
 	Rest time.Duration
 	// PIDs are the processes whose memory is measured. Default: this one.
 	PIDs []int
-	// Progress hears of each run. Default: nobody.
+	// Progress hears of each run. Default: none.
 	Progress io.Writer
 
 	// slower is by how much the open loops are slower than they are to be, where their numbers

@@ -24,7 +24,7 @@ func (a *app) domainPut() *cobra.Command {
 	var d yard.Domain
 	cmd := &cobra.Command{
 		Use: "put NAME", Short: "Create or change a domain",
-		Long:    "Create a domain, or change the settings of one that are given as flags.",
+		Long:    "Create a domain, or change the settings that are given as flags.",
 		Example: `  yard domain put shop --description "the online shop" --retention 72h`,
 		Args:    argCount(1, 1, "one name"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -86,9 +86,9 @@ func (a *app) domainList() *cobra.Command {
 func (a *app) domainDelete() *cobra.Command {
 	var revision int64
 	cmd := &cobra.Command{
-		Use: "delete NAME", Short: "Delete a domain that holds no unfinished task, and its settings",
-		Long: `Delete a domain that holds no unfinished task, its task types and the settings of its
-tasklists. Its finished tasks are kept until their time is over; a domain created again under the name has them.`,
+		Use: "delete NAME", Short: "Delete a domain without unfinished tasks, and its settings",
+		Long: `Delete a domain without unfinished tasks, its task types and the settings of its tasklists.
+Its finished tasks are kept for their retention; a domain created again with the same name has them.`,
 		Example: "  yard domain delete shop",
 		Args:    argCount(1, 1, "one name"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -101,7 +101,7 @@ tasklists. Its finished tasks are kept until their time is over; a domain create
 			})
 		},
 	}
-	cmd.Flags().Int64Var(&revision, "revision", 0, "only this one, as --output wide shows it; 0 = any")
+	cmd.Flags().Int64Var(&revision, "revision", 0, "delete only this revision, as --output wide shows it; 0 = any")
 	return cmd
 }
 

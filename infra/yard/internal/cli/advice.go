@@ -30,7 +30,7 @@ func advice(cmd *cobra.Command, err error) string {
 	case errors.As(err, new(usageError)):
 		return "see `" + cmd.CommandPath() + " --help`"
 	case errors.Is(err, context.DeadlineExceeded):
-		return "`yard status` shows which services are ready; --timeout gives them longer"
+		return "`yard status` shows which services are ready; --timeout allows more time"
 	}
 	return ""
 }
@@ -43,7 +43,7 @@ func advised(message string) bool {
 func adviceOfCode(cmd *cobra.Command, f *fault.Error) string {
 	switch f.Code {
 	case fault.NotFound:
-		next := "`" + listOf(cmd) + "` shows what there is"
+		next := "`" + listOf(cmd) + "` lists them"
 		if path := cmd.CommandPath(); strings.HasPrefix(path, "yard task ") || strings.HasPrefix(path, "yard type ") {
 			next += "; --domain names another domain"
 		}
@@ -58,7 +58,7 @@ func adviceOfCode(cmd *cobra.Command, f *fault.Error) string {
 	case fault.Unavailable:
 		return "nothing was done: try again; `yard status` shows which services are ready"
 	case fault.Unknown:
-		return "it may have been done: look before you repeat it, with `" + listOf(cmd) + "`"
+		return "it may have been done: check before you repeat it, with `" + listOf(cmd) + "`"
 	case fault.Internal:
 		return "`yard status` shows what is wrong; the services' logs say more"
 	}

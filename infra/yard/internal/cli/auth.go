@@ -20,7 +20,7 @@ func (a *app) authCommand() *cobra.Command {
 	return group("auth", "Write the users and permissions of a sealed cluster", a.authRender())
 }
 
-// renderFlags are what auth render is told.
+// renderFlags are the flags of auth render.
 type renderFlags struct {
 	out         string
 	users       []string
@@ -33,21 +33,21 @@ func (a *app) authRender() *cobra.Command {
 	f := renderFlags{n: topology.DefaultPartitioning()}
 	cmd := &cobra.Command{
 		Use: "render", Short: "Write users, permissions and TLS for nats-server, and an ACL for Redis",
-		Long: `Write a nats-server configuration with an account for Yardmaster, the account SYS apart, and
-one user for each service and for each --user, with exactly what it may publish and subscribe
-to. Each user has an nkey and an inbox prefix of its own.
+		Long: `Write a nats-server configuration with an account for Yardmaster, a separate account SYS, and
+one user for each service and for each --user, with exactly the subjects it may publish and
+subscribe to. Each user has its own nkey and inbox prefix.
 
 A user is role:domain:name for submitter, worker and admin, and operator:name for operators.
-The services and the provisioner are always there.
+The services and the provisioner are always included.
 
-Keys go to <out>/keys, one file per user, readable by its owner only; they are never printed. A
-key that exists stays, so rendering again with another --user changes nothing for the others;
-remove a key file to replace that key. The configuration, <out>/auth.conf, holds public keys
-only. Include it in the configuration of each nats-server and reload it. A user that is not
+Keys go to <out>/keys, one file per user, readable by its owner only; they are never printed. An
+existing key is kept, so rendering again with another --user changes nothing for the others;
+remove a key file to replace that key. The configuration, <out>/auth.conf, holds only public
+keys. Include it in the configuration of each nats-server and reload it. A user that is not
 named again loses its access.
 
-<out>/redis.acl is the ACL file of a Redis that serves matching alone, and <out>/keys/redis.password
-the password of its user there, which stays too.
+<out>/redis.acl is the ACL file of a Redis that serves only matching, and <out>/keys/redis.password
+the password of its user there, which is also kept.
 
 Services then need --inbox-prefixes '_INBOX.t.{domain}.', --provision.enabled=false,
 --nats.nkey-seed and --nats.inbox-prefix; clients the last two, as --nkey and --inbox-prefix here.`,

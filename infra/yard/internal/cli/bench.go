@@ -27,8 +27,8 @@ type benchFlags struct {
 func (a *app) benchCommand() *cobra.Command {
 	var f benchFlags
 	cmd := &cobra.Command{
-		Use: "bench", Short: "Measure throughput, latency and cost, and prove every task",
-		Long: `Measure, on a fresh system in this process for every run, or with --url on a running
+		Use: "bench", Short: "Measure throughput, latency and cost, and check every task",
+		Long: `Measure on a fresh system in this process for every run, or with --url on a running
 one, and print the median run of each workload:
 
   W1  drain: 200,000 tasks of 256 B in requests of 100, 10 types, 3 priorities, 8
@@ -44,7 +44,7 @@ one, and print the median run of each workload:
       10 s, alone and beside 5,000 gets/s of the finished tasks, at random: from when
       a get was due to its answer
   W10 neighbours: 500 tasks/s and 500 gets/s for 20 s, alone and beside another domain
-      with 1,000 open waits and 100,000 polls: by how much the p99 of get and submit grows
+      with 1,000 open waits and 100,000 polls: how much the p99 of get and submit grows
 
 Every accepted task must be completed exactly once, or the measurement fails. The
 numbers include the load generator. Data are synced to disk before every answer
@@ -82,7 +82,7 @@ stored message is one sync to disk under --sync always.`,
 	flags.IntVar(&f.opts.Types, "types", 10, "types that the tasks are of, 1 to 10")
 	flags.IntVar(&f.opts.Limit, "limit", 0, "tasks of each type that may run at once, not in W8; 0 = any number")
 	flags.IntVar(&f.opts.Runs, "runs", 3, "runs per workload; the median is reported")
-	flags.StringSliceVar(&f.opts.Syncs, "sync", []string{stack.SyncAlways}, `when accepted tasks go to disk: "always" or every so often, such as 2m; several take turns`)
+	flags.StringSliceVar(&f.opts.Syncs, "sync", []string{stack.SyncAlways}, `when accepted tasks go to disk: "always" or an interval, such as 2m; several take turns`)
 	flags.StringVar(&f.opts.Tables, "tables", string(stack.TablesAuto), "where tables and slots are: auto, memory or redis")
 	flags.StringVar(&f.opts.Redis, "redis", "", "URL of a Redis for them")
 	flags.IntVar(&f.partitions, "partitions", 0, "history partitions and matching shards; 0 = 2")

@@ -194,7 +194,7 @@ func (a *app) withClient(ctx context.Context, do func(ctx context.Context, c *ya
 	return do(ctx, c)
 }
 
-// unreachable says that NATS is not where it was looked for, or lets nobody in who does not log in, and what to do.
+// unreachable says that NATS is not where it was looked for, or lets no one in who does not log in, and what to do.
 func unreachable(err error) error {
 	why := err.Error()
 	var f *fault.Error

@@ -280,7 +280,7 @@ func TestEveryCommandHasHelp(t *testing.T) {
 	}
 }
 
-// TestExamplesHoldTaskIDs: a person who copies an example is told about the task, not about the id.
+// TestExamplesHoldTaskIDs: a person who copies an example gets an answer about the task, not about the id.
 func TestExamplesHoldTaskIDs(t *testing.T) {
 	found := 0
 	for _, command := range []string{"get", "watch", "cancel"} {
@@ -327,7 +327,7 @@ func TestErrorsSayWhatIsNext(t *testing.T) {
 		args []string
 		next string
 	}{
-		{[]string{"task", "get", "06gzvkw0fc003ewx4bxvk83r20"}, "next:  `yard task list` shows"},
+		{[]string{"task", "get", "06gzvkw0fc003ewx4bxvk83r20"}, "next:  `yard task list` lists"},
 		{[]string{"task", "submit", "greet", "-t", "mail", "-p", "9"}, "next:  see `yard task submit --help`"},
 		{[]string{"domain", "put", "shop", "--retention", "1s"}, "next:  see `yard domain put --help`"},
 		{[]string{"type", "delete", "greet"}, "`yard type set greet`"}, // the engine says so itself

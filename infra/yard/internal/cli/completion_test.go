@@ -39,8 +39,8 @@ func TestCompletion(t *testing.T) {
 		{"type get ", "email.send"},
 		{"context use t", "there"},
 		{"--output w", "wide"},
-		{"task list -d nobody -t ", ""},
-		{"task list --context nobody -t ", ""},
+		{"task list -d absent -t ", ""},
+		{"task list --context absent -t ", ""},
 		{"context re", "remove"},
 	} {
 		out, errs, code := run(t, "", append([]string{"__completeNoDesc"}, strings.Split(c.words, " ")...)...)

@@ -24,7 +24,7 @@ them says how to connect, the context's server and login are not taken.`
 func (a *app) contextAdd() *cobra.Command {
 	replace, use := false, false
 	cmd := &cobra.Command{
-		Use: "add NAME", Short: "Make a context of --url, --domain and the login's flags",
+		Use: "add NAME", Short: "Create a context from --url, --domain and the login flags",
 		Example: `  yard context add local --url nats://127.0.0.1:4222 --domain shop --use
   yard context add prod --url tls://nats.example.com:4222 -d shop --nkey ~/keys/admin.shop.ann.nk --inbox-prefix _INBOX.t.shop.admin-ann --tls-ca ~/keys/ca.pem`,
 		Args: argCount(1, 1, "one name"),
@@ -54,15 +54,15 @@ func (a *app) contextAdd() *cobra.Command {
 			return a.printContext(book, name)
 		},
 	}
-	cmd.Flags().BoolVar(&replace, "replace", false, "put it in the place of the one with this name")
-	cmd.Flags().BoolVar(&use, "use", false, "use it from now on")
+	cmd.Flags().BoolVar(&replace, "replace", false, "replace the context with this name")
+	cmd.Flags().BoolVar(&use, "use", false, "use it as the default")
 	return cmd
 }
 
 func (a *app) contextUse() *cobra.Command {
 	none := false
 	cmd := &cobra.Command{
-		Use: "use NAME", Short: "Use a context from now on, wherever no other is named",
+		Use: "use NAME", Short: "Use a context as the default",
 		Example: "  yard context use prod\n  yard context use --none",
 		Args:    argCount(0, 1, "one name, or --none"),
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -120,7 +120,7 @@ func (a *app) contextShow() *cobra.Command {
 				name = book.Current
 			}
 			if name == "" {
-				return usagef("no context is in use; `yard context use NAME` says which")
+				return usagef("no context is in use; choose one with `yard context use NAME`")
 			}
 			return a.printContext(book, name)
 		},
@@ -129,7 +129,7 @@ func (a *app) contextShow() *cobra.Command {
 
 func (a *app) contextRemove() *cobra.Command {
 	return &cobra.Command{
-		Use: "remove NAME", Short: "Forget a context; the files it names stay",
+		Use: "remove NAME", Short: "Remove a context; the files it names are kept",
 		Args: argCount(1, 1, "one name"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			book, err := readContexts()
@@ -190,6 +190,6 @@ func (a *app) printContext(book contextBook, name string) error {
 	if err := a.printTable(&t); err != nil || name == book.Current {
 		return err
 	}
-	_, err = fmt.Fprintf(a.Out, "\n`yard context use %s` makes it the one in use.\n", name)
+	_, err = fmt.Fprintf(a.Out, "\nUse it with `yard context use %s`.\n", name)
 	return err
 }

@@ -158,7 +158,7 @@ func TestABrokenBookOfContexts(t *testing.T) {
 	}
 	ok(t, "version")
 	ok(t, "task")
-	if _, errs, code := run(t, "", "task", "list"); code != cli.ExitFailed || !strings.Contains(errs, "mend or remove the file") {
+	if _, errs, code := run(t, "", "task", "list"); code != cli.ExitFailed || !strings.Contains(errs, "repair or remove the file") {
 		t.Errorf("exit code %d: %s", code, errs)
 	}
 }

@@ -20,7 +20,7 @@ import (
 // envContext names the context of all commands of a shell.
 const envContext = "YARD_CONTEXT"
 
-// contextEntry is where a command goes and as whom. Of keys and certificates it has the paths.
+// contextEntry is where a command goes and as which user. Of keys and certificates it has the paths.
 type contextEntry struct {
 	URL         string `json:"url,omitempty"`
 	Domain      string `json:"domain,omitempty"`
@@ -63,7 +63,7 @@ func readContexts() (contextBook, error) {
 		err = json.Unmarshal(text, &book)
 	}
 	if err != nil {
-		return book, fmt.Errorf("contexts: %s: %w; mend or remove the file, and make contexts anew with `yard context add`", file, err)
+		return book, fmt.Errorf("contexts: %s: %w; repair or remove the file, and create the contexts again with `yard context add`", file, err)
 	}
 	if book.Contexts == nil {
 		book.Contexts = map[string]contextEntry{}

@@ -33,8 +33,8 @@ three tenants use it: an online shop's order e-mails, image thumbnails that are
 really resized, and payouts with a cluster-wide limit and a flaky bank. At the end
 it proves that every accepted task was finished exactly once.
 
-With --url it uses a running cluster, in its domains shop, media and payouts. On a sealed one
-each tenant is a user of its own: --auth is the folder of yard auth render, which holds the
+With --url it uses a running cluster, in its domains shop, media and payouts. On a sealed cluster
+each tenant is a separate user: --auth is the folder of yard auth render with the
 keys of operator:demo, admin:shop:demo, admin:media:demo and admin:payouts:demo.`,
 		Example: `  yard demo
   yard demo --duration 15s --plain

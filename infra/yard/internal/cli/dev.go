@@ -33,7 +33,7 @@ type stackFlags struct {
 
 func (f *stackFlags) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringVar(&f.cfg.Sync, "sync", stack.SyncAlways, `when accepted tasks go to disk: "always" or every so often, such as 2m`)
+	flags.StringVar(&f.cfg.Sync, "sync", stack.SyncAlways, `when accepted tasks go to disk: "always" or an interval, such as 2m`)
 	flags.StringVar(&f.tables, "tables", string(stack.TablesAuto), "where tables and slots are: auto, memory or redis")
 	flags.StringVar(&f.cfg.Redis, "redis", "", "URL of a Redis for them, such as redis://127.0.0.1:6379/0")
 	flags.IntVar(&f.partitions, "partitions", 0, "history partitions and matching shards of a new cluster; 0 = 2")
@@ -57,11 +57,11 @@ func (a *app) devCommand() *cobra.Command {
 		Use: "dev", Short: "Run the whole system in one process, on an embedded NATS server",
 		Long: `Run the whole system in one process: a nats-server with JetStream in the data
 directory, which syncs to disk before each answer, and the four services. Any NATS
-client can use it. Tables and slots are in the Redis named by --redis, else in a
-redis-server found on this machine and started as a child, else in memory; the log
-says which. The domain of --domain is created if it is not there.
+client can use it. Tables and slots are in the Redis named by --redis, or in a
+redis-server found on this machine and started as a child, or in memory; the log
+says which. The domain of --domain is created if it does not exist.
 
-With --auth it is a sealed cluster: its users only, each with its own rights, and TLS if they were
+With --auth it is a sealed cluster: only its users, each with its own rights, and TLS if they were
 rendered with --tls-server-cert and --tls-server-key.`,
 		Example: `  yard dev
   yard dev --ephemeral --port 0 --tables memory
@@ -80,9 +80,9 @@ rendered with --tls-server-cert and --tls-server-key.`,
 	}
 	f.add(cmd)
 	flags := cmd.Flags()
-	flags.StringVar(&f.cfg.DataDir, "data-dir", "data", "folder for everything that must last")
-	flags.StringVar(&f.cfg.Auth, "auth", "", "folder that yard auth render wrote: its users only, each with its own rights; default: no authentication")
-	flags.BoolVar(&ephemeral, "ephemeral", false, "keep the data in a temporary folder and remove it at the end")
+	flags.StringVar(&f.cfg.DataDir, "data-dir", "data", "folder for all data")
+	flags.StringVar(&f.cfg.Auth, "auth", "", "folder written by yard auth render: only its users, each with its own rights; default: no authentication")
+	flags.BoolVar(&ephemeral, "ephemeral", false, "keep the data in a temporary folder that is removed at the end")
 	flags.StringVar(&f.cfg.Host, "host", "127.0.0.1", "address to listen on; there is no authentication without --auth")
 	flags.IntVar(&f.cfg.Port, "port", defaultPort, "port for NATS clients; 0 = a free one")
 	flags.StringVar(&f.cfg.HTTP, "http", "", "address of /livez, /readyz and /metrics; empty = off")

@@ -48,7 +48,7 @@ func TestUpgradeSession(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	s.do("upgrade", "finalize") // nobody is there
+	s.do("upgrade", "finalize") // there is no member
 	member("history", "old-1", `{"reads":5,"writes":5}`)
 	member("timer", "old-2", `{"reads":5,"writes":5}`)
 	s.do("upgrade", "finalize") // there is nothing newer

@@ -34,7 +34,7 @@ func (a *app) printJSON(v any) error {
 	return err
 }
 
-// table is rows of cells that line up.
+// table is rows of aligned cells.
 type table struct {
 	rows [][]string
 }

@@ -21,10 +21,11 @@ func (a *app) provisionCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "provision", Short: "Create the streams and buckets of a cluster, and correct them",
 		Long: `Create the streams and buckets of a cluster and correct those that differ, for services that
-may not (--provision.enabled=false). It waits for NATS, and may be run again at any time.
+are not allowed to (--provision.enabled=false). It waits for NATS, and may be run again at any time.
 
-With --keep it goes on until it is interrupted, and makes the streams in memory again that a
-single nats-server forgets when it restarts, or a cluster with the servers that held them. One is enough.`,
+With --keep it runs until it is interrupted, and creates streams in memory again that are lost when
+a single nats-server restarts, or when a cluster loses the servers that held them. One such process
+is enough.`,
 		Example: "  yard provision --keep --nkey auth/keys/provisioner.nk --inbox-prefix _INBOX.s.provisioner",
 		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -32,10 +33,10 @@ single nats-server forgets when it restarts, or a cluster with the servers that 
 		},
 	}
 	flags := cmd.Flags()
-	flags.IntVar(&want.History, "history-partitions", 0, "history partitions; 0 = as the cluster was created, else 4")
-	flags.IntVar(&want.Matching, "matching-shards", 0, "matching shards; 0 = as the cluster was created, else 4")
+	flags.IntVar(&want.History, "history-partitions", 0, "history partitions; 0 = as the cluster was created, or 4")
+	flags.IntVar(&want.Matching, "matching-shards", 0, "matching shards; 0 = as the cluster was created, or 4")
 	flags.IntVar(&how.Replicas, "replicas", how.Replicas, "replicas of streams and buckets: 1 or 3")
-	flags.BoolVar(&keep, "keep", false, "go on, and make streams in memory again")
+	flags.BoolVar(&keep, "keep", false, "keep running, and create lost streams in memory again")
 	return cmd
 }
 

@@ -40,7 +40,7 @@ func (a *app) quarantineCommand() *cobra.Command {
 func (a *app) quarantineList() *cobra.Command {
 	f, kind := quarantine.Filter{Partition: -1}, ""
 	cmd := &cobra.Command{
-		Use: "list", Short: "List what is in quarantine, the oldest first",
+		Use: "list", Short: "List the items in quarantine, the oldest first",
 		Example: "  yard quarantine list --service timer --partition 3",
 		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -65,7 +65,7 @@ func (a *app) quarantineList() *cobra.Command {
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&f.Service, "service", "", "only what this service set apart")
+	flags.StringVar(&f.Service, "service", "", "only items of this service")
 	flags.IntVar(&f.Partition, "partition", -1, "only of this partition")
 	flags.StringVar(&kind, "kind", "", "only unreadable or unwritable ones")
 	return cmd
@@ -91,16 +91,16 @@ func (a *app) quarantineShow() *cobra.Command {
 func (a *app) quarantineRedrive() *cobra.Command {
 	return &cobra.Command{
 		Use: "redrive ITEM…", Short: "Publish items again, and remove each once it is stored",
-		Long: `Publish items again: a write where it was to go, a record that could not be read
-behind those of where it was read, for a newer program. An item leaves quarantine
-only after it is stored there.`,
+		Long: `Publish items again: a failed write to its target, an unreadable record to the end of
+the stream it was read from, for a newer program. An item leaves quarantine only after
+it is stored there.`,
 		Example: "  yard quarantine redrive 12 13",
 		Args:    argCount(1, -1, "the numbers of items"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.withItems(cmd.Context(), args, func(ctx context.Context, js jetstream.JetStream, seq uint64) error {
 				stored, err := quarantine.Redrive(ctx, js, seq)
 				if natslog.Permanent(err) {
-					return fault.New(fault.FailedPrecondition, "it can still not be stored, and stays in quarantine: %v", err)
+					return fault.New(fault.FailedPrecondition, "it still cannot be stored, and stays in quarantine: %v", err)
 				}
 				if err != nil {
 					return err
@@ -114,12 +114,12 @@ only after it is stored there.`,
 func (a *app) quarantineDrop() *cobra.Command {
 	yes := false
 	cmd := &cobra.Command{
-		Use: "drop ITEM…", Short: "Delete items for ever",
+		Use: "drop ITEM…", Short: "Delete items forever",
 		Example: "  yard quarantine drop 12 --yes",
 		Args:    argCount(1, -1, "the numbers of items"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if !yes {
-				return usagef("what is dropped is lost for ever: say so with --yes")
+				return usagef("what is dropped is lost forever: say so with --yes")
 			}
 			return a.withItems(cmd.Context(), args, func(ctx context.Context, js jetstream.JetStream, seq uint64) error {
 				if err := quarantine.Drop(ctx, js, seq); err != nil {

@@ -21,7 +21,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
-// The rendered users start a server; the command logs in as one of them, and is refused as nobody. No seed
+// The rendered users start a server; the command logs in as one of them, and is refused as no one. No seed
 // is printed.
 func TestASealedSession(t *testing.T) {
 	dir, out := t.TempDir(), new(bytes.Buffer)
@@ -72,7 +72,7 @@ func TestASealedSession(t *testing.T) {
 		}
 	}
 	if code, said := run("status", "--url", s.URL, "--timeout", "5s"); code != cli.ExitFailed || !strings.Contains(said, "Authorization") || !strings.Contains(said, "--nkey") || strings.Contains(said, "yard dev") {
-		t.Errorf("nobody: exit %d: %s", code, said)
+		t.Errorf("no one: exit %d: %s", code, said)
 	}
 	if code, _ := run("status", "--url", s.URL, "--nkey", "gone.nk"); code != cli.ExitUsage {
 		t.Errorf("a key file that is not there: exit %d", code)
@@ -176,7 +176,7 @@ func TestBenchAndDemoOnASealedCluster(t *testing.T) {
 	}
 }
 
-// A server alone reads its users again when it is told to: those that are new can log in.
+// A server alone reads its users again when it is asked to: those that are new can log in.
 func TestAServerReadsItsUsersAgain(t *testing.T) {
 	dir := t.TempDir()
 	render := func(users ...string) {
@@ -194,7 +194,7 @@ func TestAServerReadsItsUsersAgain(t *testing.T) {
 	render("operator:ann")
 	status := []string{"upgrade", "status", "--url", hello["url"], "--nkey", filepath.Join(dir, "keys", "operator.ann.nk"), "--inbox-prefix", "_INBOX.o.ann"}
 	if _, errs, _ := run(t, "", status...); !strings.Contains(errs, "Authorization Violation") {
-		t.Errorf("before it is told: %s", errs)
+		t.Errorf("before the signal: %s", errs)
 	}
 	if err := syscall.Kill(os.Getpid(), syscall.SIGHUP); err != nil {
 		t.Fatal(err)

@@ -23,10 +23,10 @@ func (a *app) serverNATS() *cobra.Command {
 	var sync string
 	var log telemetry.LogConfig
 	cmd := &cobra.Command{
-		Use: "nats", Short: "Run the embedded nats-server alone",
-		Long: `Run the nats-server with JetStream that is built into this command, alone, for the
-four services as processes of their own. It stops when it is interrupted. With --auth it reads
-the users again on SIGHUP, as nats-server does.`,
+		Use: "nats", Short: "Run only the embedded nats-server",
+		Long: `Run only the nats-server with JetStream that is built into this command, for services that run as
+processes of their own. It stops when it is interrupted. With --auth it reloads the users on SIGHUP,
+as nats-server does.`,
 		Example: `  yard server nats --data-dir .dev/nats --port 4222
   yard server nats --data-dir .dev/nats --port 4222 --auth auth/auth.conf`,
 		Args: noArgs,
@@ -40,7 +40,7 @@ the users again on SIGHUP, as nats-server does.`,
 	flags.StringVar(&cfg.Host, "host", "127.0.0.1", "address to listen on; there is no authentication without --auth")
 	flags.StringVar(&cfg.Auth, "auth", "", "configuration with users and TLS, such as auth.conf of yard auth render")
 	flags.IntVar(&cfg.Port, "port", defaultPort, "port for clients; 0 = a free one")
-	flags.StringVar(&sync, "sync", string(natsserver.SyncAlways), `when what is stored goes to disk: "always" or every so often, such as 2m`)
+	flags.StringVar(&sync, "sync", string(natsserver.SyncAlways), `when what is stored goes to disk: "always" or an interval, such as 2m`)
 	flags.IntVar(&cfg.MaxPayload, "max-payload", natsserver.MaxPayloadDefault, "limit of one message, bytes")
 	flags.StringVar(&log.Level, "log-level", "info", "debug, info, warn or error")
 	flags.StringVar(&log.Format, "log-format", "text", "text or json")
@@ -82,9 +82,9 @@ func reload(ctx context.Context, s *natsserver.Server, hangups <-chan os.Signal,
 		case <-hangups:
 		}
 		if err := s.Reload(); err != nil {
-			log.Error("the users were not read again", "error", err)
+			log.Error("the users could not be reloaded", "error", err)
 			continue
 		}
-		log.Info("the users were read again")
+		log.Info("the users were reloaded")
 	}
 }

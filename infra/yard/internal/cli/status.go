@@ -43,9 +43,9 @@ type serviceHealth struct {
 
 func (a *app) statusCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "status", Short: "Ask every process of the system how it is",
-		Long: `Ask every process of the system how it is. The exit code is 1 where a service has
-no process that is ready. A warning is of what no process could do better, such as a full storage or
+		Use: "status", Short: "Show the health of every process of the system",
+		Long: `Show the health of every process of the system. The exit code is 1 if a service has no process
+that is ready. A warning is for what affects all processes alike, such as full storage or
 partitions without an owner.`,
 		Example: "  yard status --url nats://127.0.0.1:4222",
 		Args:    noArgs,
@@ -90,7 +90,7 @@ func (a *app) askHealth(ctx context.Context, nc *nats.Conn) ([]serviceHealth, er
 	for {
 		msg, err := nextMsg(ctx, sub)
 		if err != nil {
-			break // nobody else answers
+			break // no one else answers
 		}
 		var h serviceHealth
 		if json.Unmarshal(msg.Data, &h) == nil && h.Service != "" { // else: "no responders"

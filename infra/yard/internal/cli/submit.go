@@ -43,13 +43,13 @@ func (a *app) taskSubmit() *cobra.Command {
 	var f submitFlags
 	cmd := &cobra.Command{
 		Use: "submit [TYPE [PAYLOAD]]", Short: "Hand in a task, or many from a file",
-		Long: `Hand in a task whose payload is a JSON value (default: none), or many from a file.
-The ids are printed, one a line, once the tasks are stored for good.
+		Long: `Submit a task whose payload is a JSON value (default: none), or many from a file.
+The ids are printed, one per line, after the tasks are stored.
 
-A file ("-" is standard input) holds tasks as the API takes them: objects one after
+A file ("-" is standard input) holds tasks in the form of the API: objects one after
 the other, a list of them, or requests such as {"tasklist":"mail","wait":true,"tasks":[...]};
---tasklist and --priority are the defaults of those that say nothing. More than 1000 tasks go in several requests,
-each of which is accepted whole or not at all.`,
+--tasklist and --priority are the defaults for tasks without them. More than 1000 tasks are sent in several
+requests; each is accepted completely or not at all.`,
 		Example: `  yard task submit email.send '{"to":"a@b.c"}' --tasklist mail
   yard task submit report '{"month":11}' -t reports --priority 1 --wait
   yard task submit reminder '"call Ann"' -t mail --delay 2h

@@ -24,7 +24,7 @@ func (a *app) taskCommand() *cobra.Command {
 
 func (a *app) taskGet() *cobra.Command {
 	return &cobra.Command{
-		Use: "get TASK", Short: "Show all that is known of a task, with its whole history",
+		Use: "get TASK", Short: "Show a task with its whole history",
 		Example: "  yard task get 06gzvkw0fc003ewx4bxvk83r20",
 		Args:    argCount(1, 1, "one task id"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -44,7 +44,7 @@ func (a *app) taskList() *cobra.Command {
 	var states, headers []string
 	var limit int
 	cmd := &cobra.Command{
-		Use: "list", Short: "List tasks, newest first: waiting, active, and lately finished",
+		Use: "list", Short: "List tasks, newest first: waiting, active, and recently finished",
 		Example: `  yard task list --tasklist mail --state running,ready
   yard task list --header partner=acme --state dead
   yard task list --type email.send --limit 10 --json`,
@@ -77,7 +77,7 @@ func (a *app) taskList() *cobra.Command {
 	cmd.Flags().StringVar(&filter.Type, "type", "", "only of this type")
 	cmd.Flags().StringSliceVar(&states, "state", nil, "only in these states")
 	cmd.Flags().StringArrayVar(&headers, "header", nil, "only with this header, as name=value; up to 4 of them, all must match")
-	cmd.Flags().IntVar(&limit, "limit", 100, "at most so many; 0 = all")
+	cmd.Flags().IntVar(&limit, "limit", 100, "the most tasks to list; 0 = all")
 	return cmd
 }
 
@@ -105,7 +105,7 @@ func firstTasks(ctx context.Context, c *yard.Client, filter *yardv1.ListRequest,
 func (a *app) taskCancel() *cobra.Command {
 	var reason string
 	cmd := &cobra.Command{
-		Use: "cancel TASK...", Short: "Cancel tasks: waiting ones at once, running ones by their worker's next heartbeat",
+		Use: "cancel TASK...", Short: "Cancel tasks: waiting ones at once, running ones at their worker's next heartbeat",
 		Example: `  yard task cancel 06gzvkw0fc003ewx4bxvk83r20 --reason "ordered twice"`,
 		Args:    argCount(1, 1000, "1 to 1000 task ids"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -118,7 +118,7 @@ func (a *app) taskCancel() *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().StringVar(&reason, "reason", "", "why, for people")
+	cmd.Flags().StringVar(&reason, "reason", "", "the reason, for people")
 	return cmd
 }
 
@@ -147,8 +147,8 @@ func (a *app) printVerdicts(verdicts []*yardv1.Verdict) error {
 func (a *app) taskWatch() *cobra.Command {
 	return &cobra.Command{
 		Use: "watch TASK", Short: "Print what happens to a task until it is finished",
-		Long: `Print what happens to a task, from its beginning, until it is finished, however
-long that takes. The exit code is 0 where it completed, 3 where it ended dead or
+		Long: `Print the events of a task, from its start until it is finished, however long
+that takes. The exit code is 0 if it completed, 3 if it is a dead letter or was
 cancelled.`,
 		Example: "  yard task watch 06gzvkw0fc003ewx4bxvk83r20",
 		Args:    argCount(1, 1, "one task id"),

@@ -22,8 +22,8 @@ func (a *app) typeSet() *cobra.Command {
 	var r yard.RetryPolicy
 	cmd := &cobra.Command{
 		Use: "set NAME", Short: "Create or change a task type",
-		Long: `Create a task type, or change the settings of one that are given as flags. A changed
-limit is in force within a second; tasks accepted before keep their retry policy
+		Long: `Create a task type, or change the settings that are given as flags. A changed limit
+takes effect within a second; tasks accepted before keep their retry policy
 and timeouts.`,
 		Example: `  yard type set payout.send --max-concurrency 15 --max-attempts 8 --initial-interval 2s`,
 		Args:    argCount(1, 1, "one name"),
@@ -45,11 +45,11 @@ and timeouts.`,
 	}
 	flags := cmd.Flags()
 	flags.IntVar(&t.MaxConcurrency, "max-concurrency", 0, "attempts that run at once in the domain; 0 = no limit")
-	flags.DurationVar(&t.StartToClose, "start-to-close", 0, "bound of one attempt; default 5m")
-	flags.DurationVar(&t.HeartbeatTimeout, "heartbeat", 0, "silence after which an attempt is lost; 0 = never")
-	flags.DurationVar(&t.StartWithin, "start-within", 0, "a task that has not begun by then expires; 0 = never")
+	flags.DurationVar(&t.StartToClose, "start-to-close", 0, "longest time of one attempt; default 5m")
+	flags.DurationVar(&t.HeartbeatTimeout, "heartbeat", 0, "time without a heartbeat after which an attempt is lost; 0 = never")
+	flags.DurationVar(&t.StartWithin, "start-within", 0, "a task that has not started by then expires; 0 = never")
 	flags.DurationVar(&t.FinishWithin, "finish-within", 0, "a task that is not completed by then expires; 0 = never")
-	flags.IntVar(&r.MaxAttempts, "max-attempts", 0, "failures until a task is dead; default 5")
+	flags.IntVar(&r.MaxAttempts, "max-attempts", 0, "failures until a task is a dead letter; default 5")
 	flags.DurationVar(&r.InitialInterval, "initial-interval", 0, "wait after the first failure; default 1s")
 	flags.Float64Var(&r.Backoff, "backoff", 0, "each further wait is so many times longer; default 2")
 	flags.DurationVar(&r.MaxInterval, "max-interval", 0, "longest wait; default 10m")
@@ -84,7 +84,7 @@ func overlay(have *yard.TaskType, t yard.TaskType, r yard.RetryPolicy, given fun
 
 func (a *app) typeGet() *cobra.Command {
 	return &cobra.Command{
-		Use: "get NAME", Short: "Show a task type and how full its limit is", Args: argCount(1, 1, "one name"),
+		Use: "get NAME", Short: "Show a task type and how much of its limit is in use", Args: argCount(1, 1, "one name"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.withClient(cmd.Context(), func(ctx context.Context, c *yard.Client) error {
 				t, err := c.GetType(ctx, args[0])
@@ -118,9 +118,9 @@ func (a *app) typeList() *cobra.Command {
 func (a *app) typeDelete() *cobra.Command {
 	var revision int64
 	cmd := &cobra.Command{
-		Use: "delete NAME", Short: "Delete the settings of a task type; its tasks go on without them",
-		Long: `Delete the settings of a task type. Its limit is gone within a second; tasks of it may
-still be submitted, with the default policy, and those accepted before keep theirs.`,
+		Use: "delete NAME", Short: "Delete the settings of a task type; its tasks continue without them",
+		Long: `Delete the settings of a task type. Its limit ends within a second. Tasks of
+this type may still be submitted, with the default policy; those accepted before keep theirs.`,
 		Example: "  yard type delete payout.send",
 		Args:    argCount(1, 1, "one name"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -133,7 +133,7 @@ still be submitted, with the default policy, and those accepted before keep thei
 			})
 		},
 	}
-	cmd.Flags().Int64Var(&revision, "revision", 0, "only this one, as --output wide shows it; 0 = any")
+	cmd.Flags().Int64Var(&revision, "revision", 0, "delete only this revision, as --output wide shows it; 0 = any")
 	return cmd
 }
 

@@ -24,10 +24,10 @@ const memberGone = 10 * time.Second
 func (a *app) upgradeCommand() *cobra.Command {
 	dry := false
 	finalize := &cobra.Command{
-		Use: "finalize", Short: "Let the cluster write the newest log version that all its members read",
+		Use: "finalize", Short: "Raise the log version to the newest one that all members read",
 		Long: `Let the cluster write the newest log version that its members write. It is refused
-while a live member cannot read that version, with the names of those. There is
-no way back: programs of older versions refuse to start on the cluster from then on.`,
+while live members cannot read that version; they are named. There is no way back:
+programs of older versions then refuse to start on the cluster.`,
 		Example: "  yard upgrade finalize --dry-run\n  yard upgrade finalize",
 		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -36,7 +36,7 @@ no way back: programs of older versions refuse to start on the cluster from then
 			})
 		},
 	}
-	finalize.Flags().BoolVar(&dry, "dry-run", false, "say what would be done, and do nothing")
+	finalize.Flags().BoolVar(&dry, "dry-run", false, "show what would be done, and change nothing")
 	status := &cobra.Command{
 		Use: "status", Short: "Show which log versions the cluster and its members read and write",
 		Example: "  yard upgrade status",

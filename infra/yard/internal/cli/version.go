@@ -24,8 +24,8 @@ type versionRange struct {
 
 func (a *app) versionCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "version", Short: "Tell which version this command is, and which log versions it reads and writes",
-		Long: `Tell which version this command is, from which commit it was built, and which log versions it
+		Use: "version", Short: "Show the version of this command, and the log versions it reads and writes",
+		Long: `Show the version of this command, the commit it was built from, and the log versions it
 reads and writes. It asks no server: yard upgrade status tells what a cluster runs.`,
 		Example: "  yard version\n  yard version -o json",
 		Args:    noArgs,

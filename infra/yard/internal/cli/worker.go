@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	// probeType is a type that nobody uses: a poll for it tells whether polls are answered.
+	// probeType is a type that no one uses: a poll for it tells whether polls are answered.
 	probeType = "yard.worker.probe"
 	// killSlack is how long after SIGKILL an attempt may still take to be handed back.
 	killSlack = 2 * time.Second
@@ -39,33 +39,33 @@ type workerFlags struct {
 func (a *app) workerCommand() *cobra.Command {
 	var f workerFlags
 	cmd := &cobra.Command{
-		Use: "worker --exec COMMAND --tasklist TASKLIST", Short: "Run tasks of tasklists, each by a command of the shell",
-		Long: fmt.Sprintf(`Run the tasks of one tasklist, or of several, each by a process of its own: sh -c COMMAND.
+		Use: "worker --exec COMMAND --tasklist TASKLIST", Short: "Run the tasks of tasklists, each with a shell command",
+		Long: fmt.Sprintf(`Run the tasks of one or several tasklists, each in its own process: sh -c COMMAND.
 
-  input     the payload: JSON text, or bytes as they were submitted; nothing without a payload
-  output    the result, up to %d KiB: one JSON value as it stands, other text as a JSON string without
-            its last line break, other bytes as they are; nothing is no result
-  errors    what is written to standard error goes to the log, up to 64 KiB; its last line is
-            the failure's message
+  input     the payload: JSON text, or bytes as submitted; empty without a payload
+  output    the result, up to %d KiB: a JSON value unchanged, other text as a JSON string without its
+            last line break, other bytes unchanged; empty is no result
+  errors    standard error goes to the log, up to 64 KiB; its last line is the message of
+            the failure
   variables YARD_TASK_ID, YARD_TASK_TYPE, YARD_ATTEMPT, YARD_DOMAIN, YARD_TASKLIST, and the worker's own
 
 The exit code decides:
 
   0         completed
-  %d        dead at once: no other attempt would do better (EX_DATAERR)
+  %d        dead letter at once: another attempt would not help (EX_DATAERR)
   %d        failed; tried again after --retry-after (EX_TEMPFAIL)
   others    failed; the task's retry policy says whether and when it is tried again
 
-The worker sends heartbeats while the command runs. A command whose time is over (--start-to-close
-of the task or its type), or whose task was cancelled, gets SIGTERM, and SIGKILL after --kill-after,
-with all that it has started; then its exit code does not count. What it leaves running when it ends
-is killed too.
+The worker sends heartbeats while the command runs. If the attempt times out (--start-to-close
+of the task or its type), or its task is cancelled, the command and all processes that it started get
+SIGTERM, and SIGKILL after --kill-after; the exit code is then ignored. Processes that it leaves
+running when it ends are killed too.
 
-Several tasklists share --concurrency. With fewer commands at once than tasklists, these are asked in
-turn, so that a task may wait for 100 ms more per tasklist.
+Several tasklists share --concurrency. With fewer commands at once than tasklists, the tasklists
+are polled in turn, so a task may wait 100 ms longer per tasklist.
 
-SIGTERM or Ctrl-C drains the worker: it takes no more tasks, and waits for its commands. What still
-runs after --drain-timeout is stopped, and its task is handed back, which costs no attempt.`,
+SIGTERM or Ctrl-C drains the worker: it takes no more tasks, and waits for its commands. Those
+that still run after --drain-timeout are stopped, and their tasks are handed back, without a failure.`,
 			program.ResultBytesMax>>10, program.ExitBadData, program.ExitRetryLater),
 		Example: `  yard worker --tasklist mail --exec 'jq -r .to | xargs ./send-mail' --concurrency 4
   yard worker -t thumbnails --type image.resize --type image.crop --exec ./resize.sh
@@ -86,13 +86,13 @@ runs after --drain-timeout is stopped, and its task is handed back, which costs 
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVarP(&f.run.Command, "exec", "e", "", "command of the shell that runs one task; required")
+	flags.StringVarP(&f.run.Command, "exec", "e", "", "shell command that runs one task; required")
 	flags.StringSliceVarP(&f.tasklists, "tasklist", "t", nil, "tasklist to take tasks from; required, and may be repeated, up to 100")
 	flags.StringSliceVar(&f.types, "type", nil, "only tasks of these types; default all")
 	flags.IntVarP(&f.concurrency, "concurrency", "c", 1, "commands that run at once, 1 to 100000")
-	flags.DurationVar(&f.run.KillAfter, "kill-after", 5*time.Second, "between SIGTERM and SIGKILL, up to 10m")
-	flags.DurationVar(&f.run.RetryAfter, "retry-after", time.Minute, fmt.Sprintf("when a task is tried again whose command ended with %d, 1ms to 720h", program.ExitRetryLater))
-	flags.DurationVar(&f.drain, "drain-timeout", 30*time.Second, "how long commands may go on when the worker is to stop")
+	flags.DurationVar(&f.run.KillAfter, "kill-after", 5*time.Second, "time between SIGTERM and SIGKILL, up to 10m")
+	flags.DurationVar(&f.run.RetryAfter, "retry-after", time.Minute, fmt.Sprintf("pause before a task is tried again if its command exits with %d, 1ms to 720h", program.ExitRetryLater))
+	flags.DurationVar(&f.drain, "drain-timeout", 30*time.Second, "how long running commands may continue when the worker stops")
 	flags.StringVar(&f.identity, "identity", "", "name of the worker for people, up to 128 bytes; default host and process id")
 	flags.StringVar(&f.log.Level, "log-level", "info", "debug, info, warn or error")
 	flags.StringVar(&f.log.Format, "log-format", "text", "text or json")
@@ -135,7 +135,7 @@ func (a *app) work(ctx context.Context, c *yard.Client, f workerFlags, log *slog
 	if len(f.types) == 0 {
 		w.HandleRest(f.run.Run)
 	}
-	log.Info("the worker takes tasks", "domain", c.Domain(), "tasklist", strings.Join(f.tasklists, ","), "concurrency", f.concurrency)
+	log.Info("the worker is ready", "domain", c.Domain(), "tasklist", strings.Join(f.tasklists, ","), "concurrency", f.concurrency)
 	err := w.Run(ctx)
 	if fault.CodeOf(err) == fault.InvalidArgument {
 		return usageError{err}
@@ -147,7 +147,7 @@ func (a *app) work(ctx context.Context, c *yard.Client, f workerFlags, log *slog
 }
 
 // probe returns an error if polls are refused, as those for a domain that does not exist: a worker would
-// ask on for ever, in case it is created.
+// ask on forever, in case it is created.
 func probe(ctx context.Context, c *yard.Client, tasklist string) error {
 	tasks, err := c.Wire().Poll(ctx, &yardv1.PollRequest{Tasklist: tasklist, MaxTasks: 1, Types: []string{probeType}})
 	if err != nil && !fault.CodeOf(err).Retryable() {

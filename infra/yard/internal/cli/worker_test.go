@@ -158,7 +158,7 @@ func TestWorkerOfSeveralTasklists(t *testing.T) {
 	}
 }
 
-// A cancelled task's command is told to stop, by the answer to a heartbeat.
+// A cancelled task's command is asked to stop, by the answer to a heartbeat.
 func TestWorkerStopsWhatIsCancelled(t *testing.T) {
 	s, dir := newShell(t), t.TempDir()
 	s.work("--exec", "trap 'touch "+dir+"/stopped; exit 0' TERM; touch "+dir+"/begun; while :; do sleep 0.01; done")
@@ -202,8 +202,8 @@ else trap '' TERM; while :; do sleep 0.01; done; fi`)
 
 func TestWorkerOfAnUnknownDomainEnds(t *testing.T) {
 	system := startStack(t)
-	_, errs, code := run(t, "", "worker", "--url", system.URL, "-d", "nobody", "-t", "mail", "--exec", "cat")
-	if code != cli.ExitFailed || !strings.Contains(errs, "`yard domain put nobody`") {
+	_, errs, code := run(t, "", "worker", "--url", system.URL, "-d", "absent", "-t", "mail", "--exec", "cat")
+	if code != cli.ExitFailed || !strings.Contains(errs, "`yard domain put absent`") {
 		t.Errorf("exit code %d: %s", code, errs)
 	}
 }

@@ -30,8 +30,8 @@ func openBank(t *testing.T, seed uint64) (*bank, *teller) {
 	return b, newTeller(b.url())
 }
 
-// insist repeats a transfer until the bank takes it or refuses it for good.
-func insist(ctx context.Context, teller *teller, key string, order transfer) (transferred, error) {
+// persist repeats a transfer until the bank takes it or refuses it for good.
+func persist(ctx context.Context, teller *teller, key string, order transfer) (transferred, error) {
 	for {
 		made, err := teller.transfer(ctx, key, order)
 		if err == nil || errors.Is(err, errForGood) || ctx.Err() != nil {
@@ -51,7 +51,7 @@ func TestBankPaysEveryTransferOnceHoweverOftenItIsAsked(t *testing.T) {
 		tellers.Go(func() {
 			for i := range keys {
 				order := transfer{Reference: fmt.Sprintf("R%d", i), Account: "DE1", Cents: 100}
-				if _, err := insist(ctx, teller, fmt.Sprintf("key%d", i), order); err != nil {
+				if _, err := persist(ctx, teller, fmt.Sprintf("key%d", i), order); err != nil {
 					t.Errorf("transfer %d: %v", i, err)
 				}
 			}
@@ -77,15 +77,15 @@ func TestBankPaysEveryTransferOnceHoweverOftenItIsAsked(t *testing.T) {
 func TestBankCountsTheSameReferencePaidUnderTwoKeys(t *testing.T) {
 	b, teller := openBank(t, 2)
 	order := transfer{Reference: "R1", Account: "DE1", Cents: 5}
-	first, err1 := insist(t.Context(), teller, "a", order)
-	second, err2 := insist(t.Context(), teller, "b", order)
+	first, err1 := persist(t.Context(), teller, "a", order)
+	second, err2 := persist(t.Context(), teller, "b", order)
 	if err1 != nil || err2 != nil || first.TransferID == second.TransferID {
 		t.Fatalf("%v %v, %v %v", first, err1, second, err2)
 	}
 	if s := b.snapshot(); s.PaidTwice != 1 || s.Paid != 2 {
 		t.Errorf("paid %d, twice %d; want 2 and 1", s.Paid, s.PaidTwice)
 	}
-	again, err := insist(t.Context(), teller, "a", order)
+	again, err := persist(t.Context(), teller, "a", order)
 	if err != nil || again.TransferID != first.TransferID || !again.Repeated {
 		t.Errorf("the repeat is %+v %v, want %s again", again, err, first.TransferID)
 	}
@@ -107,7 +107,7 @@ func TestBankRefusesForGood(t *testing.T) {
 		"no reference":   {"k4", transfer{Account: "DE1", Cents: 1}, "bank.400"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := insist(t.Context(), teller, c.key, c.order)
+			_, err := persist(t.Context(), teller, c.key, c.order)
 			var refused *bankError
 			if !errors.Is(err, errForGood) || !errors.As(err, &refused) || refused.ErrorType() != c.kind {
 				t.Errorf("got %v, want %s for good", err, c.kind)

@@ -201,7 +201,7 @@ func (d *demo) setUp(ctx context.Context) error {
 	return nil
 }
 
-// putType makes a type, and bears with a frontend that has not heard of the
+// putType makes a type, and tolerates a frontend that does not know the
 // domain yet.
 func putType(ctx context.Context, client *yard.Client, t yard.TaskType) error {
 	for {
@@ -256,9 +256,9 @@ func (d *demo) drain(ctx context.Context) {
 	}
 }
 
-// conclude judges the run and tells the result.
+// conclude checks the run and tells the result.
 func (d *demo) conclude() error {
-	r := d.judge()
+	r := d.makeReport()
 	write := writeSummary
 	if d.opts.JSON {
 		write = writeJSON

@@ -13,8 +13,8 @@ import (
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
-// nobody is the login where there are no users.
-func nobody(string) natsrpc.ConnConfig { return natsrpc.ConnConfig{} }
+// anonymous is the login where there are no users.
+func anonymous(string) natsrpc.ConnConfig { return natsrpc.ConnConfig{} }
 
 // play runs a short demo on the in-memory engine and returns what it reports.
 func play(t *testing.T, honest bool) (report, error) {
@@ -23,7 +23,7 @@ func play(t *testing.T, honest bool) (report, error) {
 	openEngine(t, server.Connect(t), honest)
 	var out bytes.Buffer
 	err := Run(t.Context(), Options{
-		Connect: ConnectURL(server.URL, nobody), Out: &out, JSON: true, Duration: 1500 * time.Millisecond, Scale: 0.3, Seed: 3,
+		Connect: ConnectURL(server.URL, anonymous), Out: &out, JSON: true, Duration: 1500 * time.Millisecond, Scale: 0.3, Seed: 3,
 		lookUpStall: 2 * time.Second,
 	})
 	var r report
@@ -73,7 +73,7 @@ func TestDemoToldToStopStillProves(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	out := &stopWriter{stop: stop}
-	if err := Run(ctx, Options{Connect: ConnectURL(server.URL, nobody), Out: out, Duration: time.Hour, Scale: 0.3}); err != nil {
+	if err := Run(ctx, Options{Connect: ConnectURL(server.URL, anonymous), Out: out, Duration: time.Hour, Scale: 0.3}); err != nil {
 		t.Fatalf("%v\n%s", err, out.text.String())
 	}
 	if !strings.Contains(out.text.String(), "ok     every accepted task was looked up") {
@@ -95,13 +95,13 @@ func (w *stopWriter) Write(p []byte) (int, error) {
 }
 
 func TestBadOptionsAreRefused(t *testing.T) {
-	connect := ConnectURL("nats://127.0.0.1:1", nobody)
+	connect := ConnectURL("nats://127.0.0.1:1", anonymous)
 	for name, opts := range map[string]Options{
 		"nothing":       {},
 		"no writer":     {Connect: connect},
 		"scale":         {Connect: connect, Out: &bytes.Buffer{}, Scale: scaleMax + 1},
 		"duration":      {Connect: connect, Out: &bytes.Buffer{}, Duration: -1},
-		"nobody there":  {Connect: connect, Out: &bytes.Buffer{}},
+		"no subscriber": {Connect: connect, Out: &bytes.Buffer{}},
 		"no connection": {Out: &bytes.Buffer{}},
 	} {
 		if err := Run(t.Context(), opts); err == nil || errors.Is(err, ErrUnproven) {

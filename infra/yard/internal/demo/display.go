@@ -22,7 +22,7 @@ type stage struct {
 	of   time.Duration
 }
 
-// enter begins a stage that takes at most so long; 0 = nobody knows.
+// enter begins a stage that takes at most so long; 0 = unknown.
 func (s *stage) enter(name string, of time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -134,15 +134,15 @@ func waitRows(t *tenant) []waitRow {
 		}
 		h := t.ledger.wait(taskType.Name)
 		rows = append(rows, waitRow{
-			label: taskType.Name + remarkOn(taskType.Name), count: h.total,
+			label: taskType.Name + noteOn(taskType.Name), count: h.total,
 			p50: h.quantile(0.5), p95: h.quantile(0.95), p99: h.quantile(0.99), max: h.max,
 		})
 	}
 	return rows
 }
 
-// remarkOn says what makes a type wait.
-func remarkOn(taskType string) string {
+// noteOn says what makes a type wait.
+func noteOn(taskType string) string {
 	switch taskType {
 	case typeReset:
 		return fmt.Sprintf(" (priority %d)", priorityReset)

@@ -11,7 +11,7 @@
 //
 // On failure: a submit that is refused or whose fate is unknown is counted and
 // shown, and the work goes on. What breaks the proof ends Run with ErrUnproven,
-// after the summary has told what it was.
+// after the summary has reported it.
 //
 // Read in this order: demo.go (the phases), tenant.go, shop.go, media.go,
 // payouts.go and bank.go (the workload), ledger.go (what the tenants saw),

@@ -13,7 +13,7 @@ const (
 	subBucketBits = 5
 	subBuckets    = 1 << subBucketBits
 	halfBuckets   = subBuckets / 2
-	// histogramMax is the longest duration told apart; longer ones count as it.
+	// histogramMax is the longest duration distinguished; longer ones count as it.
 	histogramMax = 24 * time.Hour
 )
 

@@ -204,9 +204,9 @@ func (l *ledger) successes(id string) int {
 	return 0
 }
 
-// strangers counts the tasks that ran without being accepted: leftovers of an
+// unaccepted counts the tasks that ran without being accepted: leftovers of an
 // earlier run on the same data, and those that nothing explains.
-func (l *ledger) strangers() (leftovers, unexplained int) {
+func (l *ledger) unaccepted() (leftovers, unexplained int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, e := range l.tasks {

@@ -52,7 +52,7 @@ func TestLedgerSeesWhatMustNotHappen(t *testing.T) {
 	if c.twice != 1 || c.overlaps != 1 || c.most != 2 || l.successes("a") != 2 {
 		t.Errorf("%+v, %d successes", c, l.successes("a"))
 	}
-	if leftovers, unexplained := l.strangers(); leftovers != 0 || unexplained != 1 {
+	if leftovers, unexplained := l.unaccepted(); leftovers != 0 || unexplained != 1 {
 		t.Errorf("%d leftovers and %d unexplained, want 0 and 1", leftovers, unexplained)
 	}
 }
@@ -60,7 +60,7 @@ func TestLedgerSeesWhatMustNotHappen(t *testing.T) {
 func TestLedgerKnowsLeftoversByTheirAge(t *testing.T) {
 	l := newLedger(time.Now().Add(time.Hour))
 	attempt(l, "old", 1, fails(nil))
-	if leftovers, unexplained := l.strangers(); leftovers != 1 || unexplained != 0 {
+	if leftovers, unexplained := l.unaccepted(); leftovers != 1 || unexplained != 0 {
 		t.Errorf("%d leftovers and %d unexplained, want 1 and 0", leftovers, unexplained)
 	}
 }

@@ -19,7 +19,7 @@ const (
 // ending is what the engine says of one accepted task at the end.
 type ending struct {
 	id string
-	// state is unspecified where the task was not found or nobody answered.
+	// state is unspecified where the task was not found or no one answered.
 	state yardv1.TaskState
 	// lost: the engine knows no such task.
 	lost bool

@@ -49,7 +49,7 @@ type Options struct {
 	// Command is how the reader runs the yard command, for hints. Default "yard".
 	Command string
 	// Shop are the flags by which commands reach the engine as the shop, for hints.
-	// Default: none, they find it without being told.
+	// Default: none, they find it by themselves.
 	Shop string
 
 	// lookUpStall is shorter in tests in which tasks are lost. Default 30 s.

@@ -74,9 +74,9 @@ type limitReport struct {
 	UnpaidDone int    `json:"completed_but_unpaid"`
 }
 
-// settle compares what the engine says of a tenant's tasks with what the tenant
+// compare compares what the engine says of a tenant's tasks with what the tenant
 // saw itself.
-func settle(name string, l *ledger, ends []ending) tenantReport {
+func compare(name string, l *ledger, ends []ending) tenantReport {
 	c := l.snapshot()
 	r := tenantReport{
 		Name: name, Accepted: c.accepted, Failed: c.failed, Retried: c.retried,
@@ -114,21 +114,21 @@ func settle(name string, l *ledger, ends []ending) tenantReport {
 		}
 	}
 	// A submit of unknown fate may have been accepted; nothing else may run.
-	leftovers, unexplained := l.strangers()
+	leftovers, unexplained := l.unaccepted()
 	r.Leftovers = leftovers
 	r.Disagreed += max(unexplained-c.unsure, 0)
 	return r
 }
 
-// judge makes the report, after all programs have stopped.
-func (d *demo) judge() report {
+// makeReport makes the report, after all programs have stopped.
+func (d *demo) makeReport() report {
 	r := report{
 		Seed: d.opts.Seed, Seconds: time.Since(d.began).Seconds(), Bank: d.bank.snapshot(),
 		Limit: limitReport{Type: typePayout, Limit: payoutsMax},
 	}
 	for _, t := range d.tenants {
 		ends := d.ends[t.domain]
-		r.Tenants = append(r.Tenants, settle(t.domain, t.ledger, ends))
+		r.Tenants = append(r.Tenants, compare(t.domain, t.ledger, ends))
 		for _, taskType := range t.types {
 			h := t.ledger.wait(taskType.Name)
 			if taskType.Name == typePayout {
@@ -180,7 +180,7 @@ func (r *report) total() tenantReport {
 	return sum
 }
 
-// check judges the claims. A demo in which nothing happened proves nothing.
+// check checks the claims. A demo in which nothing happened proves nothing.
 func (r *report) check() {
 	all := r.total()
 	var idle []string

@@ -63,7 +63,7 @@ func TestLookUpTellsWhatIsMissing(t *testing.T) {
 		case "stuck":
 			return &yardv1.Task{State: running}, nil
 		default:
-			return nil, fault.New(fault.Unavailable, "nobody answers")
+			return nil, fault.New(fault.Unavailable, "no one answers")
 		}
 	}, 500*time.Millisecond, &done)
 	want := []ending{{id: "lost", lost: true}, {id: "stuck", state: running}, {id: "silent"}}
@@ -74,14 +74,14 @@ func TestLookUpTellsWhatIsMissing(t *testing.T) {
 	}
 }
 
-func TestSettleComparesBothSides(t *testing.T) {
+func TestCompareChecksBothSides(t *testing.T) {
 	l := newLedger(time.Now())
 	ids := []string{"good", "doubled", "claimed", "denied", "dead", "cancelled", "lost", "stuck", "ended-twice"}
 	l.accept(make([]yard.Task, len(ids)), ids, time.Now())
-	for _, id := range []string{"good", "doubled", "doubled", "denied", "ended-twice", "stranger"} {
+	for _, id := range []string{"good", "doubled", "doubled", "denied", "ended-twice", "unaccepted"} {
 		attempt(l, id, 1, fails(nil))
 	}
-	got := settle("t", l, []ending{
+	got := compare("t", l, []ending{
 		{id: "good", state: completed, ends: 1},
 		{id: "doubled", state: completed, ends: 1},
 		{id: "claimed", state: completed, ends: 1},
@@ -95,7 +95,7 @@ func TestSettleComparesBothSides(t *testing.T) {
 	want := tenantReport{
 		Name: "t", Accepted: 9, Completed: 4, Dead: 2, Cancelled: 1, Unfinished: 1, Lost: 1,
 		Twice:     2, // doubled, ended-twice
-		Disagreed: 3, // claimed (never ran), denied (had succeeded), stranger
+		Disagreed: 3, // claimed (never ran), denied (had succeeded), unaccepted
 		Example:   "denied",
 	}
 	if got != want {

@@ -17,7 +17,7 @@ import (
 // are seen to hold across them.
 const workersPerTenant = 2
 
-// requestTimeout bounds one request of a producer, also when the demo is told to
+// requestTimeout bounds one request of a producer, also when the demo is asked to
 // stop meanwhile: a submit given up half-way would leave its tasks' fate open.
 const requestTimeout = 10 * time.Second
 

@@ -86,6 +86,6 @@ func TestScaleIsRightOnTheAverage(t *testing.T) {
 	}
 	r := rand.New(rand.NewPCG(1, 1))
 	if n := len(settlement(r, 50)); n > settlementSize {
-		t.Errorf("%d payouts at once: their number must not follow the scale for ever", n)
+		t.Errorf("%d payouts at once: their number must not follow the scale forever", n)
 	}
 }

@@ -13,7 +13,7 @@ type model struct {
 	// phase is what goes on, such as "sending".
 	phase string
 	// elapsed and of tell how long the phase has lasted and may last; of is 0
-	// where nobody knows.
+	// where no one knows.
 	elapsed, of time.Duration
 	// looked is how many tasks were looked up, in the last phase.
 	looked    int
@@ -48,7 +48,7 @@ type tenantRow struct {
 	unread  int64 // batches on disk
 	running int64
 	waiting int64 // timers and back-offs
-	stale   bool  // the engine has not answered lately
+	stale   bool  // the engine has not answered recently
 }
 
 // waitRow tells how long tasks of a type waited from submit to start.

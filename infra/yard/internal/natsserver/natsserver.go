@@ -44,7 +44,7 @@ type Config struct {
 	Host string
 	// Port for clients. Default 0 = a free one.
 	Port int
-	// NoSocket: nobody can connect but who has the Server, see InProcessConn.
+	// NoSocket: no one can connect but who has the Server, see InProcessConn.
 	NoSocket bool
 	// Sync is SyncAlways (the default) or a duration such as 2m: how long accepted
 	// tasks may exist in memory only. A killed process loses nothing either way; a
@@ -55,7 +55,7 @@ type Config struct {
 	Auth string
 	// MaxPayload is the size limit of one message, bytes. Default 1 MiB.
 	MaxPayload int
-	// Log hears the server's warnings and errors. Default: nobody.
+	// Log hears the server's warnings and errors. Default: none.
 	Log *slog.Logger
 }
 

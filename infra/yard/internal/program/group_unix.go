@@ -21,7 +21,7 @@ func terminate(p *os.Process) error { return signalGroup(p, syscall.SIGTERM) }
 
 // killGroup ends what is left of the program and what it started.
 func killGroup(p *os.Process) {
-	_ = signalGroup(p, syscall.SIGKILL) // nobody left is the usual case
+	_ = signalGroup(p, syscall.SIGKILL) // no one left is the usual case
 }
 
 func signalGroup(p *os.Process, signal syscall.Signal) error {

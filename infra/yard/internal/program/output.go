@@ -63,8 +63,8 @@ func (s *stderr) flush() {
 	if s.left <= 0 {
 		return
 	}
-	s.log.Info("the program says", "output", line)
+	s.log.Info("output of the program", "output", line)
 	if s.left -= len(line); s.left <= 0 {
-		s.log.Warn("the program says more than is logged", "bytes", stderrBytesMax)
+		s.log.Warn("further output of the program is not logged", "bytes", stderrBytesMax)
 	}
 }

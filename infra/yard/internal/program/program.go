@@ -62,10 +62,10 @@ func (r *Runner) Run(ctx context.Context, a *yard.Attempt) (yard.Payload, error)
 		return yard.Payload{}, fmt.Errorf("the program was stopped: %w", context.Cause(ctx))
 	}
 	if errors.Is(err, exec.ErrWaitDelay) {
-		log.Warn("the program has ended and left its output to another process, which was killed", "duration", r.KillAfter)
+		log.Warn("the program ended, but another process held its output and was killed", "duration", r.KillAfter)
 		err = nil
 	}
-	result, err := r.judge(err, out, errs.last)
+	result, err := r.outcomeOf(err, out, errs.last)
 	if err != nil {
 		log.Warn("the program failed", "error", err)
 		return yard.Payload{}, err

@@ -80,7 +80,7 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// A program that is told to stop may end in its own way, and its attempt has failed, whatever its exit code.
+// A program that is asked to stop may end in its own way, and its attempt has failed, whatever its exit code.
 func TestAStopIsAFailure(t *testing.T) {
 	why := errors.New("cancelled")
 	begun := filepath.Join(t.TempDir(), "begun")
@@ -137,7 +137,7 @@ func exists(t *testing.T, file string) {
 	})
 }
 
-// gone waits until the process whose number is in a file has ended. One that nobody waits for
+// gone waits until the process whose number is in a file has ended. One that no one waits for
 // stays in the table of processes until its new parent looks.
 func gone(t *testing.T, file string) {
 	t.Helper()
@@ -173,12 +173,12 @@ func TestStandardErrorIsLoggedWithinBounds(t *testing.T) {
 		_, _ = s.Write([]byte("0123456789\n"))
 	}
 	logged := text.String()
-	for _, want := range []string{"output=one\n", "output=two\n", "output=" + strings.Repeat("x", lineBytesMax) + "\n", "output=three\n", "more than is logged"} {
+	for _, want := range []string{"output=one\n", "output=two\n", "output=" + strings.Repeat("x", lineBytesMax) + "\n", "output=three\n", "further output of the program is not logged"} {
 		if !strings.Contains(logged, want) {
 			t.Errorf("%.60q is missing", want)
 		}
 	}
-	if n := strings.Count(logged, "0123456789"); n > stderrBytesMax/10 || strings.Count(logged, "more than is logged") != 1 {
+	if n := strings.Count(logged, "0123456789"); n > stderrBytesMax/10 || strings.Count(logged, "further output of the program is not logged") != 1 {
 		t.Errorf("%d lines were logged", n)
 	}
 	if s.last != "0123456789" {

@@ -38,9 +38,9 @@ type failure struct {
 func (f failure) Error() string     { return f.message }
 func (f failure) ErrorType() string { return f.name }
 
-// judge says what an ended program made of its task. err is that of exec.Cmd's Wait, last what it
-// said last on standard error.
-func (r *Runner) judge(err error, out *capture, last string) (yard.Payload, error) {
+// outcomeOf says what an ended program made of its task. err is that of exec.Cmd's Wait, last its last line on
+// standard error.
+func (r *Runner) outcomeOf(err error, out *capture, last string) (yard.Payload, error) {
 	var exit *exec.ExitError
 	switch {
 	case err == nil && out.over:
@@ -48,7 +48,7 @@ func (r *Runner) judge(err error, out *capture, last string) (yard.Payload, erro
 	case err == nil:
 		return resultOf(out.data)
 	case !errors.As(err, &exit):
-		return yard.Payload{}, fmt.Errorf("the program was not run to its end: %w", err)
+		return yard.Payload{}, fmt.Errorf("the program did not finish: %w", err)
 	case !exit.Exited():
 		return yard.Payload{}, failure{signalType, said("the program was ended by a "+exit.String(), last)}
 	}

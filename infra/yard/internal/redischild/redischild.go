@@ -2,7 +2,7 @@
 // process: the tables of the embedded stack.
 //
 // Owns: the child's life. It keeps nothing on disk, because everything in it can
-// be rebuilt; it listens on a unix socket in a folder of its own, so nobody else
+// be rebuilt; it listens on a unix socket in a folder of its own, so no one else
 // reaches it; and it dies with this process (on Linux, however that ends).
 //
 // Never does: look into it.
@@ -76,7 +76,7 @@ func (c *Child) socket() string { return filepath.Join(c.dir, "redis.sock") }
 
 // Run keeps one running until ctx ends. It runs once.
 func (c *Child) Run(ctx context.Context) error {
-	defer func() { _ = os.RemoveAll(c.dir) }() // what is left in the temporary folder harms nobody
+	defer func() { _ = os.RemoveAll(c.dir) }() // what is left in the temporary folder harms no one
 	for first := true; ; first = false {
 		p, err := c.start(ctx)
 		switch {

@@ -1,5 +1,5 @@
 // Command frontend runs the frontend service: it takes requests from any NATS client. Its
-// settings are told by --help.
+// settings are listed by --help.
 package main
 
 import (

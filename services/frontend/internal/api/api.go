@@ -4,7 +4,7 @@
 // Owns: which subject leads to which verb, content types, headers, the form of
 // answers and errors, and what PING, INFO and STATS tell.
 //
-// Never does: judge or carry out a request; that is the gateway's. A handler runs
+// Never does: check or carry out a request; that is the gateway's. A handler runs
 // in its subscription's goroutine and returns once the gateway has taken the
 // request; the answer leaves from wherever the request ends.
 //
@@ -113,7 +113,7 @@ func (a *API) Run(ctx context.Context) error {
 	planned, err := a.answerPlanned()
 	defer func() {
 		for _, sub := range planned {
-			_ = sub.Unsubscribe() // the connection may be closed, and then nobody is answered
+			_ = sub.Unsubscribe() // the connection may be closed, and then no one is answered
 		}
 	}()
 	if err != nil {
@@ -132,7 +132,7 @@ func (a *API) Run(ctx context.Context) error {
 }
 
 // answerPlanned answers UNIMPLEMENTED to the verbs of later versions. Without it they would find no
-// responders, as if no frontend ran, and their client would try for ever.
+// responders, as if no frontend ran, and their client would try forever.
 func (a *API) answerPlanned() (all []*nats.Subscription, err error) {
 	unknown := newTally(a.Metrics, "unknown")
 	for _, verb := range topology.APIPlanned() {

@@ -32,7 +32,7 @@ type reply struct {
 	released    atomic.Bool
 
 	mu sync.Mutex
-	// handled is the request while its handler runs: micro looks after that whether an error was noted in it.
+	// handled is the request while its handler runs: afterwards micro checks whether an error was noted in it.
 	handled micro.Request
 }
 
@@ -94,7 +94,7 @@ func (r *reply) answer(resp codec.Message, err error) {
 	}
 	data, err := codec.Marshal(r.contentType, resp)
 	if err == nil && int64(len(data)) > r.api.NATS.MaxPayload() {
-		err = fault.New(fault.FailedPrecondition, "the answer has %d bytes, more than the server takes: ask for less", len(data))
+		err = fault.New(fault.FailedPrecondition, "the answer has %d bytes, more than the server accepts: ask for less", len(data))
 	}
 	if err != nil {
 		r.refuse(fault.From(err))
@@ -110,7 +110,7 @@ func (r *reply) answer(resp codec.Message, err error) {
 func (r *reply) refuse(e *fault.Error) {
 	r.tally.fail(e.Code)
 	if e.Code == fault.Internal {
-		r.api.Log.Error("a request failed by our fault", "error", e)
+		r.api.Log.Error("a request failed with an internal error", "error", e)
 	}
 	m := natsrpc.ErrorMsg(e)
 	if r.refuseHandled(m) || r.to == "" {

@@ -45,7 +45,7 @@ func (a *appender) report(load *rpcv1.HistoryLoad) {
 	defer a.mu.Unlock()
 	p := int(load.Partition)
 	if p < 0 || p >= len(a.commits) {
-		return // a hint from a stranger
+		return // a hint from an unknown process
 	}
 	a.balancer.Report(p, load.Active, load.UnreadBatches, time.Now())
 	a.balancer.ReportFull(p, load.StorageFull)

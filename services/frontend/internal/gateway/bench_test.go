@@ -26,7 +26,7 @@ func (nullLog) AppendEach(_ context.Context, msgs []natslog.Msg, outcome func(in
 }
 
 // BenchmarkSubmit is what the frontend itself costs per task, from the request's
-// bytes to the answer's: decode, judge, resolve, encode for the log, answer.
+// bytes to the answer's: decode, check, resolve, encode for the log, answer.
 func BenchmarkSubmit(b *testing.B) {
 	for _, form := range []codec.ContentType{codec.JSON, codec.Protobuf} {
 		for _, n := range []int{1, 100} {

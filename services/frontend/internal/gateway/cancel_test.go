@@ -57,7 +57,7 @@ func TestCancelsAreRefusedWhileTooManyWait(t *testing.T) {
 	})
 }
 
-// Workers are told at once of the cancelled tasks that run, and of no others.
+// Workers are notified at once of the cancelled tasks that run, and of no others.
 func TestWorkersHearOfCancelledTasksThatRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t).running(t)

@@ -142,7 +142,7 @@ func holding(inHistory []yardv1.TaskState, inTimer int64) func(*Deps) {
 	}
 }
 
-// R9: a domain is deleted where it holds nothing, and else told what it holds.
+// R9: a domain is deleted where it holds nothing, otherwise the answer says what it holds.
 func TestDomainsAreDeletedWhereTheyHoldNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		remove := func(r *rig, req *yardv1.DeleteDomainRequest) (codec.Message, error) {
@@ -167,7 +167,7 @@ func TestDomainsAreDeletedWhereTheyHoldNothing(t *testing.T) {
 		_, err = remove(r, shop)
 		wantCode(t, err, fault.Unavailable)
 		if !r.catalog.HasDomain("shop") {
-			t.Fatal("it is gone, and nobody knows what it held")
+			t.Fatal("it is gone, and no one knows what it held")
 		}
 
 		r = newRig(t, holding([]yardv1.TaskState{yardv1.TaskState_TASK_STATE_COMPLETED}, 0))
@@ -244,7 +244,7 @@ func TestTypesOfADomainAreBounded(t *testing.T) {
 	})
 }
 
-// R9: tasks are listed page by page, whoever has them and wherever its answers are cut: each
+// R9: tasks are listed page by page, no matter who has them and wherever its answers are cut: each
 // once, newest first.
 func TestTasksAreListedPageByPage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -148,7 +148,7 @@ func (a *appender) flushed(m *message, sent time.Time, outcome natslog.Appended)
 		}
 	default:
 		a.g.Log.Warn("an append has no known outcome, repeating it", "subject", m.Subject, "error", err)
-		go a.settle(*m, sent)
+		go a.resolve(*m, sent)
 	}
 }
 

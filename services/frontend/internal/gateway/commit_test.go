@@ -229,7 +229,7 @@ func TestI2_TasklistsOfOneRequestAreStoredTogether(t *testing.T) {
 }
 
 // Each message of a flush has its own outcome: what is stored is answered, what is not goes to another
-// partition, what is unknown is settled; and the next flush does not wait for that.
+// partition, what is unknown is resolved; and the next flush does not wait for that.
 func TestMessagesOfAFlushFailEachForItself(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, func(d *Deps) { d.Partitioning.History = 2 }).running(t)

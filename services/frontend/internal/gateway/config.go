@@ -81,17 +81,17 @@ const (
 	// eventBytesMin is what an event counts for at least: a group commit is bounded in events too.
 	eventBytesMin = batchBytesMax / validate.BatchMax
 
-	// fullRetryAfter and awayRetryAfter are what a refused client is told to wait.
+	// fullRetryAfter and awayRetryAfter are how long a rejected client must wait.
 	fullRetryAfter = 100 * time.Millisecond
 	awayRetryAfter = 500 * time.Millisecond
-	// storageRetryAfter is what a client is told to wait for room in the log.
+	// storageRetryAfter is how long a client must wait for room in the log.
 	storageRetryAfter = time.Second
 	// waitsFullRetryAfter is longer: waits last.
 	waitsFullRetryAfter = time.Second
 
 	// tickEvery is how often what is due by time is looked for.
 	tickEvery = 25 * time.Millisecond
-	// giveUpGrace is how long requests have to answer once told to give up.
+	// giveUpGrace is how long requests have to answer when they must give up.
 	giveUpGrace = 2 * time.Second
 )
 

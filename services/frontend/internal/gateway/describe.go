@@ -77,8 +77,8 @@ func (g *Gateway) describeMatching(ctx context.Context, m int, domain, tasklist 
 	return out, nil
 }
 
-// sum adds up the parts. Slots are of the whole domain, whichever shard is
-// asked: the fullest report counts, since a shard may lag behind.
+// sum adds up the parts. Slots are those of the whole domain, whichever shard is asked: the highest report counts,
+// since a shard may lag.
 func sum(tasklist string, parts []*yardv1.DescribeTasklistResponse) *yardv1.DescribeTasklistResponse {
 	out := &yardv1.DescribeTasklistResponse{Tasklist: tasklist}
 	slots := map[string]*yardv1.SlotUse{}

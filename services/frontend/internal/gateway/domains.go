@@ -58,7 +58,7 @@ func (g *Gateway) ListDomains(c Call, req *yardv1.ListDomainsRequest, answer Ans
 	})
 }
 
-// DeleteDomain deletes a domain that holds nothing, as far as can be told, its types and tasklists
+// DeleteDomain deletes a domain that holds nothing, as far as is known, its types and tasklists
 // (admin domains.delete). A submit may come in while it is looked for tasks, and what is on disk only is
 // not seen; such tasks are the domain's that is created again under the name.
 func (g *Gateway) DeleteDomain(c Call, req *yardv1.DeleteDomainRequest, answer Answer) {

@@ -62,7 +62,7 @@ func loseAndRepeat(t *testing.T, random *rand.Rand) {
 		all.Go(func() {
 			time.Sleep(time.Duration(choose(3000)) * time.Millisecond)
 			req := markedTasks(n, choose)
-			code, ok := insistent(t, frontends, req, choose)
+			code, ok := persistent(t, frontends, req, choose)
 			mu.Lock()
 			defer mu.Unlock()
 			for _, task := range req.Tasks {
@@ -92,7 +92,7 @@ func wantMarks(t *testing.T, found map[string]int, want, none map[string]bool) {
 	}
 	for mark, n := range found {
 		if none[mark] {
-			t.Errorf("task %s is stored, and its client was told that it never will be", mark)
+			t.Errorf("task %s is stored, and its client was informed that it never will be", mark)
 		}
 		if n > 1 {
 			t.Errorf("task %s is stored %d times", mark, n)
@@ -153,9 +153,9 @@ func markedTasks(n int, choose func(int) int) *yardv1.SubmitRequest {
 	return req
 }
 
-// insistent submits req at any frontend, with a deadline that is often too short, and repeats it, sometimes before it is
+// persistent submits req at any frontend, with a deadline that is often too short, and repeats it, sometimes before it is
 // answered. It returns the last answer's code; ok is false where there was none to rely on.
-func insistent(t *testing.T, frontends []*rig, req *yardv1.SubmitRequest, choose func(int) int) (code fault.Code, ok bool) {
+func persistent(t *testing.T, frontends []*rig, req *yardv1.SubmitRequest, choose func(int) int) (code fault.Code, ok bool) {
 	withID(req, choose(2) == 0)
 	for range 100 {
 		r := frontends[choose(len(frontends))]

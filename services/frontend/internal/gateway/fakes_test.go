@@ -149,7 +149,7 @@ type memBus struct {
 	polls  []sentPoll
 	events []sentEvents
 	down   bool
-	// hints are the cancels that workers were told of.
+	// hints are the cancels that workers were notified of.
 	hints []string
 	// send, if set, is where polls go.
 	send func(sentPoll) error

@@ -11,7 +11,7 @@
 //
 // On failure: each request is answered exactly once, by its deadline, with a
 // *fault.Error that says what is known: UNAVAILABLE where nothing was stored,
-// UNKNOWN with a token where that cannot be told.
+// UNKNOWN with a token if that is not known.
 //
 // Nothing here blocks the caller: Submit, Poll, Complete, Fail, Heartbeat and
 // Cancel return as soon as the request is queued, without a goroutine of its
@@ -48,7 +48,7 @@ import (
 
 // Call is what is known of a request besides its body.
 type Call struct {
-	// Domain is the subject's, not judged yet; topology.ReservedDomain for administrative requests.
+	// Domain is the subject's, not checked yet; topology.ReservedDomain for administrative requests.
 	Domain string
 	// Tasklist is that of the subject, if it names one.
 	Tasklist string
@@ -60,7 +60,7 @@ type Call struct {
 	Trace []byte
 	// Received is when the request came, by this node's clock: for durations.
 	Received time.Time
-	// Now is the same by the server's clock: what has to do with the log is judged and dated by it.
+	// Now is the same by the server's clock: what has to do with the log is checked and dated by it.
 	Now time.Time
 	// Deadline is when it must have been answered.
 	Deadline time.Time
@@ -73,7 +73,7 @@ func (c *Call) form() validate.Form { return validate.Form{JSON: c.JSON} }
 
 // Answer takes what a request is answered with: a response or an error. It is
 // called once. Only a poll differs: nil and nil say that matching answers it, and an
-// error may still follow where it turns out that nobody was there, or an empty response
+// error may still follow where it turns out that there was no subscriber, or an empty response
 // where the owner that has it was replaced.
 type Answer func(resp codec.Message, err error)
 
@@ -178,9 +178,9 @@ func (g *Gateway) awaitIdle(tick <-chan time.Time, within time.Duration) bool {
 	return true
 }
 
-// domain judges the domain of a call and whether it exists.
+// domain checks the domain of a call and whether it exists.
 func (g *Gateway) domain(c *Call) error {
-	if g.Catalog.HasDomain(c.Domain) { // what exists has been judged
+	if g.Catalog.HasDomain(c.Domain) { // what exists has been checked
 		return nil
 	}
 	if err := validate.Domain(c.Domain); err != nil {

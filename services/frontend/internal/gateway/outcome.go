@@ -15,11 +15,11 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/validate"
 )
 
-// codeOK is the code of an entry that came true.
+// codeOK is the code of an entry that was applied.
 const codeOK = "OK"
 
-// noSuchTask is the one text of NOT_FOUND, whoever finds out: an unknown task, another
-// domain's, and a forged token are not to be told apart.
+// noSuchTask is the one text of NOT_FOUND, no matter which service finds out: an unknown task, another
+// domain's, and a forged token are not to be distinguished.
 const noSuchTask = "there is no such task, or it finished long ago"
 
 // Complete tells of attempts that succeeded (tasks.complete).
@@ -42,14 +42,14 @@ func (g *Gateway) Cancel(c Call, req *yardv1.CancelRequest, answer Answer) {
 	g.outcome(c, false, answer, func() ([]validate.Outcome, error) { return validate.Cancel(req, c.Domain) })
 }
 
-// outcome judges a request and sends each entry to the partition of its task.
+// outcome checks a request and sends each entry to the partition of its task.
 // Traced are those that end an attempt.
-func (g *Gateway) outcome(c Call, traced bool, answer Answer, judge func() ([]validate.Outcome, error)) {
+func (g *Gateway) outcome(c Call, traced bool, answer Answer, check func() ([]validate.Outcome, error)) {
 	if err := g.domain(&c); err != nil {
 		answer(nil, err)
 		return
 	}
-	entries, err := judge()
+	entries, err := check()
 	if err != nil {
 		answer(nil, err)
 		return
@@ -61,8 +61,8 @@ func (g *Gateway) outcome(c Call, traced bool, answer Answer, judge func() ([]va
 		r.verdicts[i] = &slab[i]
 	}
 	r.left++ // our own hold: an answer must not leave before all are on their way
-	shares, strangers := r.split(entries)
-	for _, i := range strangers {
+	shares, foreign := r.split(entries)
+	for _, i := range foreign {
 		r.decide(i, &logv1.EventVerdict{Code: string(fault.NotFound)})
 	}
 	for _, s := range shares {
@@ -74,7 +74,7 @@ func (g *Gateway) outcome(c Call, traced bool, answer Answer, judge func() ([]va
 			s.fail(fault.ResourceExhausted, "too many outcomes wait for the log")
 		}
 	}
-	r.settle(1)
+	r.count(1)
 }
 
 // outcomeRequest gathers the verdicts of one request.
@@ -109,14 +109,14 @@ func (s *share) urgent() bool {
 }
 
 // split groups entries by partition, in order, and cuts what is too large for
-// one message. Strangers are entries that cannot be of any task of ours,
+// one message. Foreign are entries that cannot be of any task of ours,
 // or whose token is forged; nothing is appended for them.
-func (r *outcomeRequest) split(entries []validate.Outcome) (shares []*share, strangers []int) {
+func (r *outcomeRequest) split(entries []validate.Outcome) (shares []*share, foreign []int) {
 	open := map[int]*share{}
 	for i, e := range entries {
 		p := e.ID.Partition()
-		if e.Forged || r.g.stranger(e.ID, r.call.Now) {
-			strangers = append(strangers, i)
+		if e.Forged || r.g.isForeign(e.ID, r.call.Now) {
+			foreign = append(foreign, i)
 			continue
 		}
 		size := e.Event.SizeVT() + eventOverhead
@@ -130,7 +130,7 @@ func (r *outcomeRequest) split(entries []validate.Outcome) (shares []*share, str
 		s.events = append(s.events, e.Event)
 		s.bytes += size
 	}
-	return shares, strangers
+	return shares, foreign
 }
 
 // eventOverhead is the most that an event takes in its batch besides itself.
@@ -139,7 +139,7 @@ const eventOverhead = 5
 // decide writes down the verdict of entry i.
 func (r *outcomeRequest) decide(i int, v *logv1.EventVerdict) {
 	r.write(i, v)
-	r.settle(1)
+	r.count(1)
 }
 
 func (r *outcomeRequest) write(i int, v *logv1.EventVerdict) {
@@ -157,9 +157,9 @@ func (r *outcomeRequest) write(i int, v *logv1.EventVerdict) {
 	}
 }
 
-// settle counts n verdicts in; the last one answers the request. The verdicts
+// count counts n verdicts in; the last one answers the request. The verdicts
 // themselves need no lock: each is written by the one who has its entry.
-func (r *outcomeRequest) settle(n int) {
+func (r *outcomeRequest) count(n int) {
 	r.mu.Lock()
 	r.left -= n
 	done := r.left == 0
@@ -190,7 +190,7 @@ func (r *outcomeRequest) hint() {
 		err = r.g.Bus.PublishCancelHint(r.call.Domain, data)
 	}
 	if err != nil {
-		r.g.Log.Debug("workers were not told of a cancel", "domain", r.call.Domain, "tasks", len(hint.TaskIds), "error", err)
+		r.g.Log.Debug("workers were not notified of a cancel", "domain", r.call.Domain, "tasks", len(hint.TaskIds), "error", err)
 	}
 }
 
@@ -200,7 +200,7 @@ func (s *share) conclude(verdicts []*logv1.EventVerdict) {
 		s.request.write(i, verdicts[k])
 	}
 	s.request.g.traceOutcomes(s, verdicts)
-	s.request.settle(len(s.entries))
+	s.request.count(len(s.entries))
 }
 
 // fail gives all entries of the share the same code.
@@ -208,7 +208,7 @@ func (s *share) fail(code fault.Code, why string) {
 	for _, i := range s.entries {
 		s.request.write(i, &logv1.EventVerdict{Code: string(code), Message: why})
 	}
-	s.request.settle(len(s.entries))
+	s.request.count(len(s.entries))
 }
 
 // weight is what the share takes up of a group commit, in bytes.

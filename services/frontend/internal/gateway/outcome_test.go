@@ -90,7 +90,7 @@ func TestVerdictsReachTheirEntries(t *testing.T) {
 	})
 }
 
-// R7: an id of no partition, or dated where no clock can be, reaches nobody, whatever
+// R7: an id of no partition, or dated where no clock can be, is not delivered, whatever
 // the verb. JSON knows no year beyond 9999, which is where the owners failed.
 func TestIDsOutOfRangeAreNotFound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -22,7 +22,7 @@ func (g *Gateway) Poll(c Call, req *yardv1.PollRequest, answer Answer) {
 		answer(nil, err)
 		return
 	}
-	if c.Reply == "" { // tasks would be granted that nobody runs
+	if c.Reply == "" { // tasks would be granted that no one runs
 		answer(nil, fault.New(fault.InvalidArgument, "a poll needs a reply subject"))
 		return
 	}
@@ -45,8 +45,8 @@ func (g *Gateway) Poll(c Call, req *yardv1.PollRequest, answer Answer) {
 	answer(nil, nil)
 }
 
-// PollUnheard tells that nobody took a poll that was sent with this id.
-func (g *Gateway) PollUnheard(id uint64) { g.polls.unheard(id) }
+// PollBounced tells that no one took a poll that was sent with this id.
+func (g *Gateway) PollBounced(id uint64) { g.polls.bounced(id) }
 
 // TakeAnswered reads which polls matching has answered.
 func (g *Gateway) TakeAnswered(data []byte) {
@@ -65,7 +65,7 @@ func (g *Gateway) EpochOpened(shard int, epoch uint64) { g.polls.opened(shard, e
 
 // unserved is the answer of a poll that no owner took in time.
 func unserved() error {
-	return fault.New(fault.Unavailable, "nobody serves the tasklist right now").After(awayRetryAfter)
+	return fault.New(fault.Unavailable, "no node serves the tasklist now").After(awayRetryAfter)
 }
 
 // empty answers a poll whose owner is replaced.

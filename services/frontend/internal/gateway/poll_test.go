@@ -117,7 +117,7 @@ func TestR42PollsOfAReplacedOwnerAreAnsweredEmpty(t *testing.T) {
 		if n := len(answered) + r.kept(); n != 0 {
 			t.Errorf("%d polls are answered twice or kept", n)
 		}
-		r.PollUnheard(sent[1].id) // it was on its way to the owner before
+		r.PollBounced(sent[1].id) // it was on its way to the owner before
 		<-r.poll(time.Minute)
 		r.EpochOpened(shard, rigEpoch+1) // old news
 		<-r.poll(time.Minute)
@@ -132,19 +132,19 @@ func TestR42PollsOfAReplacedOwnerAreAnsweredEmpty(t *testing.T) {
 	})
 }
 
-func TestUnheardPollIsSentAgainUntilItsTimeIsOver(t *testing.T) {
+func TestABouncedPollIsSentAgainUntilItsTimeIsOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t).running(t)
 		began := time.Now()
 		got := r.poll(time.Second)
 		<-got
-		for unheard := 0; time.Since(began) < 2*time.Second; time.Sleep(tickEvery) {
+		for bounced := 0; time.Since(began) < 2*time.Second; time.Sleep(tickEvery) {
 			synctest.Wait()
 			sent := r.bus.sentPolls()
-			for _, s := range sent[unheard:] {
-				r.PollUnheard(s.id)
+			for _, s := range sent[bounced:] {
+				r.PollBounced(s.id)
 			}
-			unheard = len(sent)
+			bounced = len(sent)
 		}
 		o := <-got
 		if e := wantCode(t, o.err, fault.Unavailable); e.RetryAfter == 0 {
@@ -164,7 +164,7 @@ func TestR40_APollIsSentAgainWithTheRestOfItsTime(t *testing.T) {
 		for _, after := range []time.Duration{time.Second, 30 * time.Second} {
 			time.Sleep(after)
 			sent := r.bus.sentPolls()
-			r.PollUnheard(sent[len(sent)-1].id)
+			r.PollBounced(sent[len(sent)-1].id)
 			time.Sleep(pollRetryEvery)
 			synctest.Wait()
 		}
@@ -183,9 +183,9 @@ func TestPollWithoutWaitIsUnavailableAtOnce(t *testing.T) {
 		r := newRig(t).running(t)
 		got := r.poll(0)
 		<-got
-		r.PollUnheard(r.bus.sentPolls()[0].id)
+		r.PollBounced(r.bus.sentPolls()[0].id)
 		wantCode(t, (<-got).err, fault.Unavailable)
-		r.PollUnheard(99) // of nobody
+		r.PollBounced(99) // of no one
 	})
 }
 

@@ -20,10 +20,10 @@ const (
 	pollOverAfter = 4 * time.Second
 )
 
-// polls are those that are not answered, as far as matching has told.
+// polls are those that are not answered, as far as matching has reported.
 //
-//	waiting (nobody has it) ──► sent to the owner of an epoch ──► answered, or over
-//	   ▲  │                         │ nobody was there      └──► answered empty: a newer epoch is open
+//	waiting (no one has it) ──► sent to the owner of an epoch ──► answered, or over
+//	   ▲  │                         │ there was no subscriber      └──► answered empty: a newer epoch is open
 //	   │  └► over: answered         │
 //	   └────────────────────────────┘
 //
@@ -85,7 +85,7 @@ func (p *polls) forward(at *poll) {
 	p.carryOut(e)
 }
 
-// give has a poll that nobody has sent to the newest owner of its shard. Where none is known
+// give has a poll that no one has sent to the newest owner of its shard. Where none is known
 // it waits. The caller holds the lock.
 func (p *polls) give(at *poll, now time.Time) effect {
 	epoch := p.epochs[at.shard]
@@ -103,7 +103,7 @@ func (p *polls) give(at *poll, now time.Time) effect {
 	return effect{at: at, epoch: epoch, id: at.req.Id, data: data}
 }
 
-// rest has a poll wait that reached nobody, or ends it where its time would be over. The caller
+// rest has a poll wait that was not delivered, or ends it where its time would be over. The caller
 // holds the lock.
 func (p *polls) rest(at *poll, now time.Time) effect {
 	p.g.metrics.pollsWithoutOwner.Add(1)
@@ -131,13 +131,13 @@ func (p *polls) carryOut(e effect) {
 	case e.epoch != 0:
 		p.g.metrics.polls.Add(1)
 		if p.g.Bus.PublishPoll(e.at.shard, e.epoch, e.id, e.data) != nil {
-			p.unheard(e.id)
+			p.bounced(e.id)
 		}
 	}
 }
 
-// unheard has a poll wait whose sending nobody took, or answers it where its time is over.
-func (p *polls) unheard(id uint64) {
+// bounced has a poll wait whose sending no one took, or answers it where its time is over.
+func (p *polls) bounced(id uint64) {
 	var e effect
 	p.mu.Lock()
 	if at := p.sent[id]; at != nil {
@@ -229,7 +229,7 @@ func (p *polls) sendAll(due []*poll) {
 	}
 }
 
-// stop answers those that nobody has; the others are matching's.
+// stop answers those that no one has; the others are matching's.
 func (p *polls) stop() {
 	var all []effect
 	p.mu.Lock()

@@ -25,7 +25,7 @@ func TestPollsWaitForTheFirstOwner(t *testing.T) {
 		}
 		time.Sleep(time.Second + tickEvery/5) // between two ticks
 		if n := len(r.bus.sentPolls()); n != 0 {
-			t.Errorf("%d polls were sent to nobody", n)
+			t.Errorf("%d polls were sent to no one", n)
 		}
 		for m := range rigShards {
 			r.EpochOpened(m, 7)
@@ -82,7 +82,7 @@ func TestAPollIsNeverSentTwiceAtOnce(t *testing.T) {
 		<-r.poll(time.Minute)
 		id := r.bus.sentPolls()[0].id
 		due := []*poll{r.polls.sent[id]}
-		r.PollUnheard(id)
+		r.PollBounced(id)
 		r.polls.sendAll(due)
 		r.polls.sendAll(due)
 		if n := len(r.bus.sentPolls()); n != 2 {
@@ -99,9 +99,9 @@ func TestAnEarlierSendingThatNobodyTookChangesNothing(t *testing.T) {
 		got := r.poll(time.Minute)
 		<-got
 		first := r.bus.sentPolls()[0]
-		r.PollUnheard(first.id)
+		r.PollBounced(first.id)
 		r.EpochOpened(first.shard, rigEpoch+1)
-		r.PollUnheard(first.id)
+		r.PollBounced(first.id)
 		time.Sleep(time.Second)
 		r.EpochOpened(first.shard, rigEpoch+2)
 		if n := len(r.bus.sentPolls()); n != 2 || len(got) != 1 || r.kept() != 0 {
@@ -121,8 +121,8 @@ func TestASendingThatFails(t *testing.T) {
 		err         fault.Code
 	}{
 		"nothing": {func(*rig, sentPoll) {}, 1, 0, ""},
-		"it reached the server, where nobody was, and it was sent again": {func(r *rig, s sentPoll) {
-			r.PollUnheard(s.id)
+		"it reached the server, where no one was, and it was sent again": {func(r *rig, s sentPoll) {
+			r.PollBounced(s.id)
 			r.EpochOpened(s.shard, rigEpoch+1)
 		}, 1, 0, ""},
 		"a new owner": {func(r *rig, s sentPoll) { r.EpochOpened(s.shard, rigEpoch+1) }, 0, 1, ""},
@@ -166,7 +166,7 @@ func TestASendingThatFails(t *testing.T) {
 }
 
 // TestPollsHaveOneOwnerAndOneAnswer at most, whatever becomes of their sendings while owners change. A sending may fail
-// and be told of too.
+// and be reported too.
 func TestPollsHaveOneOwnerAndOneAnswer(t *testing.T) {
 	const polls, epochs = 200, 20
 	dice := testkit.Seed(t)
@@ -189,7 +189,7 @@ func TestPollsHaveOneOwnerAndOneAnswer(t *testing.T) {
 			}
 			go func() {
 				time.Sleep(later)
-				r.PollUnheard(s.id)
+				r.PollBounced(s.id)
 			}()
 			if fails {
 				return errDown
@@ -222,7 +222,7 @@ func TestPollsHaveOneOwnerAndOneAnswer(t *testing.T) {
 		if err := <-ended; err != nil {
 			t.Error(err)
 		}
-		time.Sleep(time.Second) // what is told late has been told
+		time.Sleep(time.Second) // what is reported late has been reported
 		r.polls.tick(time.Now().Add(time.Hour))
 		mu.Lock()
 		defer mu.Unlock()
@@ -254,7 +254,7 @@ func TestAPollWhoseTimeIsOverIsNotSent(t *testing.T) {
 					r := newRig(t)
 					got := r.poll(time.Second)
 					<-got
-					r.PollUnheard(r.bus.sentPolls()[0].id)
+					r.PollBounced(r.bus.sentPolls()[0].id)
 					time.Sleep(time.Second + late)
 					wake(r)
 					wake(r)
@@ -276,9 +276,9 @@ func TestNoPollWaitsForAnOwnerInADrain(t *testing.T) {
 		<-waiting
 		<-underway
 		sent := r.bus.sentPolls()
-		r.PollUnheard(sent[0].id)
+		r.PollBounced(sent[0].id)
 		r.polls.stop()
-		r.PollUnheard(sent[1].id)
+		r.PollBounced(sent[1].id)
 		wantCode(t, (<-waiting).err, fault.Unavailable)
 		wantCode(t, (<-underway).err, fault.Unavailable)
 	})

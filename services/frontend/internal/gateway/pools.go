@@ -27,9 +27,9 @@ const (
 	// adminMax bounds the administrative requests under way; three quarters of it are in use,
 	// since they are one's.
 	adminMax = 64
-	// strangers is whom the requests of domains that do not exist are counted for, all together:
+	// unknownDomains is the one account for the requests of all domains that do not exist:
 	// each made-up name would else have a share of its own.
-	strangers = ""
+	unknownDomains = ""
 	// pollPlaceBytes is how much of a poll one place stands for, and typeBytes what each of its types takes
 	// in memory beyond its encoding.
 	pollPlaceBytes = 1 << 10
@@ -57,9 +57,9 @@ type Place struct {
 }
 
 // Admit counts a request of so many bytes in, or refuses it. The domain is the subject's, not
-// judged yet. The caller calls Release once the request is answered.
+// checked yet. The caller calls Release once the request is answered.
 func (g *Gateway) Admit(domain string, bytes int) (Place, error) {
-	p := Place{of: strangers, bytes: bytes}
+	p := Place{of: unknownDomains, bytes: bytes}
 	if domain == topology.ReservedDomain || g.Catalog.HasDomain(domain) {
 		p.of = domain
 	}
@@ -121,8 +121,7 @@ func (g *Gateway) administer(deadline time.Time, answer Answer, f work) {
 	g.start(deadline, answer, func() {}, f)
 }
 
-// start runs f in a goroutine. The place is left before the answer, so that who asks again
-// upon it finds one.
+// start runs f in a goroutine. The place is freed before the answer, so that a client that asks again finds one.
 func (g *Gateway) start(deadline time.Time, answer Answer, leave func(), f work) {
 	go func() {
 		ctx, cancel := context.WithDeadline(g.base, deadline)

@@ -170,7 +170,7 @@ func TestI14_PollsLeaveRoomForOthers(t *testing.T) {
 			}
 		},
 		"over":        func(*rig, func()) { time.Sleep(10*time.Second + 2*pollOverAfter) },
-		"never heard": func(r *rig, _ func()) { unheard(r, 11*time.Second) },
+		"never heard": func(r *rig, _ func()) { bounced(r, 11*time.Second) },
 		"at a stop":   func(_ *rig, stop func()) { stop() },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -196,7 +196,7 @@ func TestI14_PollsLeaveRoomForOthers(t *testing.T) {
 					t.Errorf("another domain: %v", err)
 				}
 				if name == "at a stop" {
-					unheard(r, pollRetryEvery/2)
+					bounced(r, pollRetryEvery/2)
 				}
 				end(r, stop)
 				stop()
@@ -211,14 +211,14 @@ func TestI14_PollsLeaveRoomForOthers(t *testing.T) {
 	}
 }
 
-// unheard tells for so long that nobody took what is sent.
-func unheard(r *rig, lasts time.Duration) {
+// bounced tells for so long that no one took what is sent.
+func bounced(r *rig, lasts time.Duration) {
 	told := 0
 	for end := time.Now().Add(lasts); time.Now().Before(end); time.Sleep(tickEvery) {
 		synctest.Wait()
 		sent := r.bus.sentPolls()
 		for _, s := range sent[told:] {
-			r.PollUnheard(s.id)
+			r.PollBounced(s.id)
 		}
 		told = len(sent)
 	}

@@ -24,15 +24,15 @@ type Log interface {
 }
 
 // Bus sends what is not waited for. What comes back arrives at the gateway's
-// EventsRefused, PollUnheard, TakeAnswered, TakeVerdicts and TakeLoad.
+// EventsRefused, PollBounced, TakeAnswered, TakeVerdicts and TakeLoad.
 type Bus interface {
 	// PublishEvents appends a batch of events to the log of partition p. A refusal
-	// is told to EventsRefused with this id.
+	// is reported to EventsRefused with this id.
 	PublishEvents(p int, id uint64, data []byte) error
 	// VerdictsTo is the subject where verdicts reach TakeVerdicts.
 	VerdictsTo() string
-	// PublishPoll sends a poll to the owner of a matching shard in this epoch. If nobody
-	// is there, PollUnheard is told with this id, which no other sending has.
+	// PublishPoll sends a poll to the owner of a matching shard in this epoch. If no one
+	// is there, PollBounced is called with this id, which no other sending has.
 	PublishPoll(shard int, epoch, id uint64, data []byte) error
 	// PublishCancelHint tells the workers of a domain which running tasks were cancelled.
 	PublishCancelHint(domain string, data []byte) error
@@ -40,8 +40,8 @@ type Bus interface {
 	AnsweredTo() string
 }
 
-// Owners asks whoever serves a partition or a shard. Each func is one call, not
-// retried; its error is a *fault.Error, UNAVAILABLE where nobody serves it.
+// Owners asks the owner of a partition or a shard. Each func is one call, not
+// retried; its error is a *fault.Error, UNAVAILABLE where no node serves it.
 type Owners struct {
 	HistoryGet       func(ctx context.Context, p int, req *rpcv1.GetTaskRequest) (*rpcv1.GetTaskResponse, error)
 	HistoryList      func(ctx context.Context, p int, req *rpcv1.ListTasksRequest) (*rpcv1.ListTasksResponse, error)

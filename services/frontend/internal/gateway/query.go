@@ -35,7 +35,7 @@ func (g *Gateway) Get(c Call, req *yardv1.GetRequest, answer Answer) {
 		answer(nil, err)
 		return
 	}
-	if g.stranger(id, c.Now) {
+	if g.isForeign(id, c.Now) {
 		answer(nil, noTask(id))
 		return
 	}
@@ -60,10 +60,10 @@ func (g *Gateway) Get(c Call, req *yardv1.GetRequest, answer Answer) {
 	})
 }
 
-// stranger tells whether id, however well formed, names no task of this cluster: its
+// isForeign tells whether id, however well formed, names no task of this cluster: its
 // partition does not exist, or it was made further in the future than clocks differ.
 // Such an id reaches neither the log nor an owner, which may rely on its time.
-func (g *Gateway) stranger(id ids.TaskID, now time.Time) bool {
+func (g *Gateway) isForeign(id ids.TaskID, now time.Time) bool {
 	return id.Partition() >= g.Partitioning.History || id.Time().After(now.Add(clockSkewMax))
 }
 
@@ -85,7 +85,7 @@ func (g *Gateway) lookUp(ctx context.Context, domain string, id ids.TaskID, unti
 	for _, ask := range []func(context.Context, int, *rpcv1.GetTaskRequest) (*rpcv1.GetTaskResponse, error){
 		g.Owners.HistoryGet, g.Owners.TimerGet, g.Owners.HistoryGet,
 	} {
-		resp, err := insist(ctx, until, func(ctx context.Context) (*rpcv1.GetTaskResponse, error) {
+		resp, err := retryCall(ctx, until, func(ctx context.Context) (*rpcv1.GetTaskResponse, error) {
 			req := &rpcv1.GetTaskRequest{TaskId: id[:], Domain: domain}
 			if !until.IsZero() {
 				req.WaitMs = max(time.Until(until).Milliseconds(), 0)
@@ -127,7 +127,7 @@ func (g *Gateway) waitForResult(s *submission) {
 	r := s.accepted.Records[0]
 	id := s.id(0)
 	until := s.call.Received.Add(s.wait)
-	resp := &yardv1.SubmitResponse{Results: s.results(), NowMs: s.told()}
+	resp := &yardv1.SubmitResponse{Results: s.results(), NowMs: s.nowMs()}
 	// What is known without asking: the log has it.
 	resp.Task = &yardv1.Task{
 		TaskId: resp.Results[0].TaskId, Domain: r.Domain, Tasklist: r.Tasklist, Type: r.Type, Priority: r.Priority,
@@ -184,7 +184,7 @@ func (g *Gateway) List(c Call, req *yardv1.ListRequest, answer Answer) {
 
 // merge sorts tasks newest first and cuts a page; next is the cursor of the page after it. A
 // task on its way between two stores may be in both answers; history's, which come first, count.
-// Where an owner has more, a page ends with the last that it told of, or where it stopped to look: older
+// Where an owner has more, a page ends with the last that it reported, or where it stopped the search: older
 // tasks of others come with its own, and a page may be empty and not the last. An owner that knows no cursors yet tells of the newest; those came before.
 func merge(c Call, found []*rpcv1.ListTasksResponse, req *yardv1.ListRequest) (page []*yardv1.Task, next string) {
 	var all []*yardv1.Task

@@ -18,7 +18,7 @@ func (r *rig) get(t *testing.T, id ids.TaskID, wait time.Duration) <-chan outcom
 	return got
 }
 
-func TestGetInsistsUntilTheDeadline(t *testing.T) {
+func TestGetIsRetriedUntilTheDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		asked := 0
 		r := newRig(t, func(d *Deps) {

@@ -45,8 +45,8 @@ const (
 	aheadMax = 2 * time.Second
 	// clocksApart is how much the log's clock and ours may differ, and those of the servers that lead the log in turn.
 	clocksApart = 1500 * time.Millisecond
-	// skewTold is the age, or the time ahead, from which the answer to a first try tells the server's clock.
-	skewTold = time.Second
+	// skewReported is the age, or the time ahead, from which the answer to a first try tells the server's clock.
+	skewReported = time.Second
 	// askedAtOnce bounds the partitions in which a request is looked for at once.
 	askedAtOnce = 16
 )
@@ -79,7 +79,7 @@ func (s *submission) named(g *Gateway, req *yardv1.SubmitRequest) error {
 		return s.otherClock(fault.At(fault.FailedPrecondition, "/request_id", "was made %v ago, and is known for %v", age.Truncate(time.Second), repeatMax))
 	}
 	// The number of tasks is part of it, so that no other number is answered for. Only this cluster can make the
-	// seed: whoever could make one up could submit a task under the id of another domain's.
+	// seed: a client that could make one up could submit a task under the id of another domain's.
 	seal := g.Tokens.Seal(s.call.Domain, append([]byte("request\x00"+strconv.Itoa(len(req.Tasks))+"\x00"), id[:]...))
 	s.message, s.home = messageID(seal), int(binary.BigEndian.Uint64(seal[8:])%uint64(g.Partitioning.History))
 	s.at, s.seed, s.tries, s.hasID = id.Time(), binary.BigEndian.Uint64(seal[:]), req.Tries, true
@@ -99,9 +99,9 @@ func (s *submission) otherClock(e *fault.Error) error {
 // age is how long ago the request was made, by the server's clock now.
 func (s *submission) age() time.Duration { return s.call.now().Sub(s.at) }
 
-// told is the server's clock for a client whose own is off, Unix ms, or 0.
-func (s *submission) told() int64 {
-	if s.hasID && s.tries <= 1 && s.call.Now.Sub(s.at).Abs() > skewTold {
+// nowMs is the server's clock for a client whose own is off, Unix ms, or 0.
+func (s *submission) nowMs() int64 {
+	if s.hasID && s.tries <= 1 && s.call.Now.Sub(s.at).Abs() > skewReported {
 		return s.call.now().UnixMilli()
 	}
 	return 0
@@ -117,7 +117,7 @@ var errNotYet = errors.New("a try may be under way")
 func (s *submission) once(g *Gateway) work {
 	return func(ctx context.Context) (codec.Message, error) {
 		began := time.Now()
-		for delay := settleFirst; ; delay = min(2*delay, settleLast) {
+		for delay := resolveFirst; ; delay = min(2*delay, resolveLast) {
 			wait, messages, err := g.tryOnce(ctx, s)
 			if err == nil {
 				g.storedAll([]*submission{s}, messages, began, time.Now())

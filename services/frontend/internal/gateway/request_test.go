@@ -91,7 +91,7 @@ func equalIDs(t *testing.T, got, want []string) {
 	}
 }
 
-// A repeat is answered as the first time, whatever its age, whoever counts, and at another frontend.
+// A repeat is answered as the first time, whatever its age, no matter who counts, and at another frontend.
 func TestI1_ARepeatIsAnsweredAsTheFirstTime(t *testing.T) {
 	for _, after := range []time.Duration{0, time.Second, 5 * time.Second, time.Minute, 119 * time.Second, 5 * time.Minute, repeatMax} {
 		for _, counted := range []bool{true, false} {
@@ -188,7 +188,7 @@ func TestI1_WhatTheLogTookTooLateIsRefused(t *testing.T) {
 		unnamed := r.submit(t, tasks(1))
 		// By a frontend whose clock is behind the log's.
 		wantCode(t, (<-r.submitBy(t, withID(tasks(1), true), DeadlineMax, time.Millisecond-clocksApart)).err, fault.Unavailable)
-		wantOnce(t, r.log, accepted(t, <-unnamed)) // which nobody can repeat
+		wantOnce(t, r.log, accepted(t, <-unnamed)) // which no one can repeat
 	})
 }
 
@@ -223,7 +223,7 @@ func TestI1_ALoneTryThatTheLogTookTooLateIsNotStored(t *testing.T) {
 	})
 }
 
-func TestTheTimeOfARequestIsJudged(t *testing.T) {
+func TestTheTimeOfARequestIsChecked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newKnowingRig(t)
 		for off, code := range map[time.Duration]fault.Code{
@@ -237,13 +237,13 @@ func TestTheTimeOfARequestIsJudged(t *testing.T) {
 				t.Errorf("%v: path %q, detail %v, want %s", off, e.Path, e.Detail, want)
 			}
 		}
-		for _, off := range []time.Duration{aheadMax, -freshFor, skewTold, -skewTold} {
+		for _, off := range []time.Duration{aheadMax, -freshFor, skewReported, -skewReported} {
 			req := tasks(1)
 			req.RequestId, req.Tries = ids.NewRequestID(time.Now().Add(off)).String(), 1
 			o := <-r.submit(t, req)
 			accepted(t, o)
-			if told := o.resp.(*yardv1.SubmitResponse).NowMs != 0; told != (off.Abs() > skewTold) {
-				t.Errorf("%v off: told %v", off, told)
+			if told := o.resp.(*yardv1.SubmitResponse).NowMs != 0; told != (off.Abs() > skewReported) {
+				t.Errorf("%v off: reported %v", off, told)
 			}
 		}
 		// Of a clock that is far behind, first tries go alone.
@@ -294,7 +294,7 @@ func TestARequestIDIsOfItsDomain(t *testing.T) {
 	})
 }
 
-// After a minute a request is looked for, and not stored any more. What nobody finds then was never stored, nor will be.
+// After a minute a request is looked for, and not stored any more. What no one finds then was never stored, nor will be.
 func TestAnOldRequestIsNotStored(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newKnowingRig(t)
@@ -402,7 +402,7 @@ func TestAFirstTryIsGivenUpInTime(t *testing.T) {
 	})
 }
 
-// Once a try that goes alone has been stored, carried out and forgotten, and the server has started anew, the log does
+// Once a try that goes alone has been stored, carried out and forgotten, and the server has started again, the log does
 // not know its id any more. So each such try counts only for a while after it has looked.
 func TestI1_ATryThatGoesAloneCountsForAWhile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

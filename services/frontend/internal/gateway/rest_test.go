@@ -51,7 +51,7 @@ func (r *rig) rest(t *testing.T, n int, took time.Duration) {
 	verdicts(t, <-got)
 }
 
-// What comes behind a message of several outcomes gathers for a while, and goes together. Behind one alone nobody waits.
+// What comes behind a message of several outcomes gathers for a while, and goes together. Behind one alone no one waits.
 func TestOutcomesRestAfterAMessageOfSeveral(t *testing.T) {
 	const ms = time.Millisecond
 	for _, c := range []struct {

@@ -84,7 +84,7 @@ func wantField(t *testing.T, err error, path string) {
 	}
 }
 
-// TestAPageMayEndWhereASearchStopped: also one without tasks; and what others told of beyond comes later.
+// TestAPageMayEndWhereASearchStopped: also one without tasks; and what others reported beyond comes later.
 func TestAPageMayEndWhereASearchStopped(t *testing.T) {
 	task := func(id string) *yardv1.Task { return &yardv1.Task{TaskId: id} }
 	found := []*rpcv1.ListTasksResponse{

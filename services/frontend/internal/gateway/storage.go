@@ -14,7 +14,7 @@ func (s *submission) refuseStorageFull() {
 		"the log's storage is full: nothing was stored; give JetStream more room, or wait until finished tasks are forgotten, and repeat the request").After(storageRetryAfter))
 }
 
-// StorageFull is a warning where partitions take no tasks for want of room.
+// StorageFull is a warning where partitions accept no tasks for lack of space.
 func (g *Gateway) StorageFull() error {
 	g.appender.mu.Lock()
 	defer g.appender.mu.Unlock()

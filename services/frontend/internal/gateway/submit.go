@@ -64,7 +64,7 @@ func (g *Gateway) Submit(c Call, req *yardv1.SubmitRequest, answer Answer) {
 	}
 }
 
-// submission judges a request.
+// submission checks a request.
 func (g *Gateway) submission(c Call, req *yardv1.SubmitRequest, answer Answer) (*submission, error) {
 	if err := g.domain(&c); err != nil {
 		return nil, err
@@ -165,13 +165,13 @@ func (g *Gateway) stored(s *submission, sent, acked time.Time) {
 	g.metrics.accepted(s.call.Domain, s.accepted.Records, acked.Sub(s.call.Received))
 	g.traceStored(s, sent, acked)
 	if s.wait < 0 {
-		s.answer(&yardv1.SubmitResponse{Results: s.results(), NowMs: s.told()}, nil)
+		s.answer(&yardv1.SubmitResponse{Results: s.results(), NowMs: s.nowMs()}, nil)
 		return
 	}
 	g.waitForResult(s)
 }
 
-// refuse answers s: it was not stored, or nobody knows.
+// refuse answers s: it was not stored, or this is unknown.
 func (s *submission) refuse(err error) {
 	s.endSpans(err)
 	s.answer(nil, err)

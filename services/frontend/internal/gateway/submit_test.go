@@ -98,7 +98,7 @@ func TestUnknownOutcomeIsRepeatedAsTheSameMessage(t *testing.T) {
 		n := 0
 		r.log.fault = func(int, natslog.Msg) (bool, error) {
 			if n++; n < 4 {
-				return n == 1, natslog.ErrOutcomeUnknown // stored by the first, which nobody hears
+				return n == 1, natslog.ErrOutcomeUnknown // stored by the first, which no one hears
 			}
 			return true, nil
 		}

@@ -121,7 +121,7 @@ func listing(owner []map[string]*yardv1.ListedTasklist) func(*Deps) {
 	}
 }
 
-// Whoever has tasks of a tasklist, and whether it has settings: page by page each comes once, by name, with
+// No matter who has tasks of a tasklist, and whether it has settings: page by page each comes once, by name, with
 // the sum of what all owners have.
 func TestTasklistsAreListedPageByPage(t *testing.T) {
 	for seed := range uint64(20) {

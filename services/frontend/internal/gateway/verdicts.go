@@ -30,7 +30,7 @@ type outcomes struct {
 
 	mu sync.Mutex
 	// cancels go apart: the verdict on a task that is not in memory waits for a search
-	// in other stores, and neither a worker's outcome nor another domain's cancel shall
+	// in other stores, and neither a worker's outcome nor another domain's cancel must
 	// wait behind it.
 	cancels map[cancelsKey]*cancels
 	last    uint64

@@ -1,7 +1,7 @@
 // Package natsgate is the gateway's ports on NATS.
 //
-// Owns: the one inbox of a frontend, and how what arrives there is told apart:
-// verdicts, refused events, polls that nobody took, and the load reports of the
+// Owns: the one inbox of a frontend, and how what arrives there is distinguished:
+// verdicts, refused events, polls that no one took, and the load reports of the
 // history owners.
 //
 // Never does: retry, or decide anything: the gateway does.

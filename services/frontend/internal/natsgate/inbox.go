@@ -17,7 +17,7 @@ import (
 type Listener interface {
 	TakeVerdicts(data []byte)
 	EventsRefused(id uint64, why string)
-	PollUnheard(id uint64)
+	PollBounced(id uint64)
 	TakeAnswered(data []byte)
 	TakeLoad(data []byte)
 }
@@ -91,7 +91,7 @@ func (b *Inbox) PublishEvents(p int, id uint64, data []byte) error {
 }
 
 // PublishPoll sends a poll to the owner of a matching shard in an epoch. Matching answers the
-// poller and not this reply subject, which is there for the server to say that nobody is.
+// poller and not this reply subject, which is there for the server to say that no one is.
 func (b *Inbox) PublishPoll(shard int, epoch, id uint64, data []byte) error {
 	return b.nc.PublishRequest(topology.MatchingPoll(shard, epoch), b.reply(tokenPoll, id), data)
 }
@@ -131,11 +131,11 @@ func (b *Inbox) arrived(m *nats.Msg) {
 	switch kind {
 	case tokenPoll:
 		if nobody {
-			b.listen.PollUnheard(id)
+			b.listen.PollBounced(id)
 		}
 	case tokenEvents:
 		if nobody {
-			b.listen.EventsRefused(id, "nobody keeps the log of this partition right now")
+			b.listen.EventsRefused(id, "no node serves the log of this partition")
 		} else if why := refusal(m.Data); why != "" {
 			b.listen.EventsRefused(id, "the log refuses: "+why)
 		}

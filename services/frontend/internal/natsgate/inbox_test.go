@@ -19,7 +19,7 @@ type words chan string
 
 func (w words) TakeVerdicts(data []byte)            { w <- "verdicts " + string(data) }
 func (w words) EventsRefused(id uint64, why string) { w <- fmt.Sprintf("events %d: %s", id, why) }
-func (w words) PollUnheard(id uint64)               { w <- fmt.Sprintf("poll %d", id) }
+func (w words) PollBounced(id uint64)               { w <- fmt.Sprintf("poll %d", id) }
 func (w words) TakeAnswered(data []byte)            { w <- "answered " + string(data) }
 func (w words) TakeLoad(data []byte)                { w <- "load " + string(data) }
 
@@ -84,8 +84,8 @@ func (w words) hears(t *testing.T, want ...string) {
 	}
 }
 
-// A poll counts as unheard where the server says that nobody was there, and not where somebody replies to it.
-func TestOnlyAPollThatReachedNobodyIsUnheard(t *testing.T) {
+// A poll counts as bounced where the server says that there was no subscriber, and not where somebody replies to it.
+func TestOnlyAPollWithoutASubscriberBounces(t *testing.T) {
 	nc, inbox, w := listening(t)
 	awaitReplies := replies(t, nc, topology.MatchingPoll(0, 1), &nats.Msg{}, &nats.Msg{Data: []byte("refused"), Header: nats.Header{"Status": {"400"}}})
 	if err := inbox.PublishPoll(0, 1, 5, nil); err != nil {
@@ -98,7 +98,7 @@ func TestOnlyAPollThatReachedNobodyIsUnheard(t *testing.T) {
 		}
 	}
 	awaitReplies()
-	for epoch := range uint64(2) { // nobody is there, in either
+	for epoch := range uint64(2) { // there is no subscriber, in either
 		if err := inbox.PublishPoll(0, 3+epoch, 8+epoch, nil); err != nil {
 			t.Fatal(err)
 		}
@@ -106,7 +106,7 @@ func TestOnlyAPollThatReachedNobodyIsUnheard(t *testing.T) {
 	w.hears(t, "poll 8", "poll 9")
 }
 
-// Events are refused where the partition has no log, or its log says so; what it stores is not told.
+// Events are refused where the partition has no log, or its log says so; what it stores is not reported.
 func TestOnlyEventsThatAreNotStoredAreRefused(t *testing.T) {
 	nc, inbox, w := listening(t)
 	replies(t, nc, topology.Event(0),
@@ -122,5 +122,5 @@ func TestOnlyEventsThatAreNotStoredAreRefused(t *testing.T) {
 	if err := inbox.PublishEvents(1, 6, []byte("x")); err != nil {
 		t.Fatal(err)
 	}
-	w.hears(t, "events 6: nobody keeps the log of this partition right now")
+	w.hears(t, "events 6: no node serves the log of this partition")
 }

@@ -42,7 +42,7 @@ func TestTheLogRecognisesARepeatedMessage(t *testing.T) {
 	if err != nil || duplicate {
 		t.Fatalf("append: %v %v", duplicate, err)
 	}
-	// The id counts, not the subject or the body: whoever has it first, has it.
+	// The id counts, not the subject or the body: the one that has it first, has it.
 	seq, duplicate, err := log.Append(ctx, msg("b", "another's", "m1"))
 	if err != nil || !duplicate || seq != first {
 		t.Fatalf("repeat: seq %d, duplicate %v, %v", seq, duplicate, err)
@@ -59,7 +59,7 @@ func TestTheLogRecognisesARepeatedMessage(t *testing.T) {
 			}
 		})
 		if slices.Min(told) != 1 || slices.Max(told) != 1 {
-			t.Errorf("outcomes were told %v times", told)
+			t.Errorf("outcomes were reported %v times", told)
 		}
 	}
 	stream, err := js.Stream(ctx, topology.HistoryStream(0))
@@ -108,14 +108,14 @@ type heard struct {
 	verdicts, loads chan string
 	answered        chan string
 	refused         chan uint64
-	unheard         chan uint64
+	bounced         chan uint64
 }
 
 func (h heard) TakeVerdicts(data []byte)          { h.verdicts <- string(data) }
 func (h heard) TakeLoad(data []byte)              { h.loads <- string(data) }
 func (h heard) TakeAnswered(data []byte)          { h.answered <- string(data) }
 func (h heard) EventsRefused(id uint64, _ string) { h.refused <- id }
-func (h heard) PollUnheard(id uint64)             { h.unheard <- id }
+func (h heard) PollBounced(id uint64)             { h.bounced <- id }
 
 func next[T any](t *testing.T, from <-chan T) T {
 	t.Helper()
@@ -152,8 +152,8 @@ func TestTheInboxTellsApartWhatArrives(t *testing.T) {
 	if err := inbox.PublishPoll(0, 1, 41, []byte("poll")); err != nil {
 		t.Fatal(err)
 	}
-	if id := next(t, h.unheard); id != 41 {
-		t.Errorf("poll %d was unheard", id)
+	if id := next(t, h.bounced); id != 41 {
+		t.Errorf("poll %d was bounced", id)
 	}
 	if err := nc.Publish(inbox.AnsweredTo(), []byte("answered")); err != nil {
 		t.Fatal(err)

@@ -10,7 +10,7 @@ import (
 
 // Terms are what a submit is accepted under.
 type Terms struct {
-	// Domain has been judged and exists.
+	// Domain has been checked and exists.
 	Domain string
 	// Now is when the tasks count as created.
 	Now time.Time
@@ -77,7 +77,7 @@ func (p *priorities) of(tasklist string) int32 {
 	return p.priority
 }
 
-// dueAt is when t shall run: 0 where that is now or has been.
+// dueAt is when t must run: 0 where that is now or has been.
 func dueAt(t *yardv1.NewTask, now time.Time) int64 {
 	at := t.RunAtMs
 	if t.DelayMs > 0 {

@@ -7,7 +7,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 )
 
-// PutDomain judges a domains.put and fills in the default retention, so that
+// PutDomain checks a domains.put and fills in the default retention, so that
 // every reader of the stored domain sees the same.
 func PutDomain(req *yardv1.PutDomainRequest) error {
 	d := req.Domain
@@ -27,7 +27,7 @@ func PutDomain(req *yardv1.PutDomainRequest) error {
 	)
 }
 
-// DomainName judges the name of a domain in a field.
+// DomainName checks the name of a domain in a field.
 func DomainName(path, s string) error {
 	if err := name(path, s); err != nil {
 		return err
@@ -38,7 +38,7 @@ func DomainName(path, s string) error {
 	return nil
 }
 
-// PutType judges a types.put.
+// PutType checks a types.put.
 func PutType(req *yardv1.PutTypeRequest) error {
 	t := req.Type
 	if t == nil {
@@ -60,7 +60,7 @@ func PutType(req *yardv1.PutTypeRequest) error {
 	)
 }
 
-// PutTasklist judges a tasklists.put.
+// PutTasklist checks a tasklists.put.
 func PutTasklist(req *yardv1.PutTasklistRequest) error {
 	l := req.Tasklist
 	if l == nil {
@@ -74,37 +74,37 @@ func PutTasklist(req *yardv1.PutTasklistRequest) error {
 	)
 }
 
-// GetTasklist judges a tasklists.get.
+// GetTasklist checks a tasklists.get.
 func GetTasklist(req *yardv1.GetTasklistRequest) error { return name("/name", req.Name) }
 
-// GetType judges a types.get.
+// GetType checks a types.get.
 func GetType(req *yardv1.GetTypeRequest) error { return typeName("/name", req.Name) }
 
-// DeleteDomain judges a domains.delete.
+// DeleteDomain checks a domains.delete.
 func DeleteDomain(req *yardv1.DeleteDomainRequest) error {
 	return firstError(DomainName("/name", req.Name), revision("/revision", req.Revision))
 }
 
-// DeleteType judges a types.delete.
+// DeleteType checks a types.delete.
 func DeleteType(req *yardv1.DeleteTypeRequest) error {
 	return firstError(typeName("/name", req.Name), revision("/revision", req.Revision))
 }
 
-// DeleteTasklist judges a tasklists.delete.
+// DeleteTasklist checks a tasklists.delete.
 func DeleteTasklist(req *yardv1.DeleteTasklistRequest) error {
 	return firstError(name("/name", req.Name), revision("/revision", req.Revision))
 }
 
-// ListDomains judges a domains.list and fills in its default limit.
+// ListDomains checks a domains.list and fills in its default limit.
 func ListDomains(req *yardv1.ListDomainsRequest) error { return page(&req.Limit, req.Cursor, name) }
 
-// ListTypes judges a types.list and fills in its default limit.
+// ListTypes checks a types.list and fills in its default limit.
 func ListTypes(req *yardv1.ListTypesRequest) error { return page(&req.Limit, req.Cursor, typeName) }
 
-// ListTasklists judges a tasklists.list and fills in its default limit.
+// ListTasklists checks a tasklists.list and fills in its default limit.
 func ListTasklists(req *yardv1.ListTasklistsRequest) error { return page(&req.Limit, req.Cursor, name) }
 
-// page judges what a list of names takes; its cursor is one.
+// page checks what a list of names takes; its cursor is one.
 func page(limit *int32, cursor string, name func(path, s string) error) error {
 	if *limit == 0 {
 		*limit = ListMax

@@ -32,7 +32,7 @@ func invalid(path, format string, args ...any) error {
 	return fault.At(fault.InvalidArgument, path, format, args...)
 }
 
-// Domain judges the domain token of a subject.
+// Domain checks the domain token of a subject.
 func Domain(domain string) error {
 	if err := ids.CheckName(domain); err != nil {
 		return invalid("", "the domain in the subject %v", err)
@@ -57,7 +57,7 @@ func typeName(path, s string) error {
 	return nil
 }
 
-// text judges a text for people.
+// text checks a text for people.
 func text(path, s string, bytesMax int) error {
 	if len(s) > bytesMax {
 		return invalid(path, "is %d bytes long, at most %d are allowed", len(s), bytesMax)
@@ -68,7 +68,7 @@ func text(path, s string, bytesMax int) error {
 	return nil
 }
 
-// count judges the length of a list that must hold something.
+// count checks the length of a list that must hold something.
 func count(path string, n int) error {
 	if n < 1 || n > BatchMax {
 		return invalid(path, "holds %d entries, 1 to %d are allowed", n, BatchMax)
@@ -76,7 +76,7 @@ func count(path string, n int) error {
 	return nil
 }
 
-// between judges a number.
+// between checks a number.
 func between[N int32 | int64 | float64](path string, n, from, to N) error {
 	if !(n >= from && n <= to) { // written so that NaN fails
 		return invalid(path, "is %v, %v to %v is allowed", n, from, to)
@@ -84,7 +84,7 @@ func between[N int32 | int64 | float64](path string, n, from, to N) error {
 	return nil
 }
 
-// optional judges a number whose zero means a default.
+// optional checks a number whose zero means a default.
 func optional[N int32 | int64 | float64](path string, n, from, to N) error {
 	if n == 0 {
 		return nil
@@ -94,7 +94,7 @@ func optional[N int32 | int64 | float64](path string, n, from, to N) error {
 
 func ms(d time.Duration) int64 { return d.Milliseconds() }
 
-// payload judges a payload; nil is none.
+// payload checks a payload; nil is none.
 func payload(path string, p *yardv1.Payload, bytesMax int, form Form) error {
 	if p == nil {
 		return nil

@@ -12,7 +12,7 @@ import (
 // headerReserved begins the names of headers that the engine may give a meaning.
 const headerReserved = "yard-"
 
-// headers judges the headers of a task. The first bad one by name is told, so that the answer is always the same.
+// headers checks the headers of a task. The first bad one by name is reported, so that the answer is always the same.
 func headers(path string, all map[string]string) error {
 	if len(all) > HeadersMax {
 		return invalid(path, "holds %d headers, at most %d are allowed", len(all), HeadersMax)
@@ -30,7 +30,7 @@ func headers(path string, all map[string]string) error {
 	return nil
 }
 
-// header judges one header. A bad name is not part of the path, since it may hold anything.
+// header checks one header. A bad name is not part of the path, since it may hold anything.
 func header(path, name, value string) error {
 	switch {
 	case !headerName(name):

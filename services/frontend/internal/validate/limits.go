@@ -6,8 +6,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 )
 
-// Limits of the public API. Each stands in the comment of its field in the
-// .proto files too, since that is what clients read.
+// Limits of the public API. The comment of each field in the .proto files has it too, since clients read those.
 const (
 	// BatchMax bounds the entries of one request, and of one message of the log.
 	BatchMax = 1000

@@ -16,7 +16,7 @@ var (
 	goodToken = ids.Token{Position: ids.NewPosition(9, 3), Version: 2, Nonce: 5}
 )
 
-// refusals runs a table of bad inputs against one way of judging.
+// refusals runs a table of bad inputs against one way of checking.
 func refusals[Req any](t *testing.T, good func() Req, judge func(Req) error, table map[string]struct {
 	change func(Req)
 	path   string

@@ -17,7 +17,7 @@ type Outcome struct {
 	Forged bool
 }
 
-// Complete judges a complete and returns its events, one per entry in order.
+// Complete checks a complete and returns its events, one per entry in order.
 func Complete(req *yardv1.CompleteRequest, domain string, tokens *ids.Tokens, form Form) ([]Outcome, error) {
 	out, err := outcomes(len(req.Tasks), domain, logv1.EventKind_EVENT_KIND_COMPLETED)
 	if err != nil {
@@ -37,7 +37,7 @@ func Complete(req *yardv1.CompleteRequest, domain string, tokens *ids.Tokens, fo
 	return out, nil
 }
 
-// Fail judges a fail and returns its events, one per entry in order. An attempt
+// Fail checks a fail and returns its events, one per entry in order. An attempt
 // that never began is not a failure but a release.
 func Fail(req *yardv1.FailRequest, domain string, tokens *ids.Tokens) ([]Outcome, error) {
 	out, err := outcomes(len(req.Tasks), domain, logv1.EventKind_EVENT_KIND_FAILED)
@@ -81,7 +81,7 @@ func failure(i int, t *yardv1.Failure) error {
 	return nil
 }
 
-// Heartbeat judges a heartbeat and returns its events, one per entry in order.
+// Heartbeat checks a heartbeat and returns its events, one per entry in order.
 func Heartbeat(req *yardv1.HeartbeatRequest, domain string, tokens *ids.Tokens, form Form) ([]Outcome, error) {
 	out, err := outcomes(len(req.Tasks), domain, logv1.EventKind_EVENT_KIND_HEARTBEAT)
 	if err != nil {
@@ -101,7 +101,7 @@ func Heartbeat(req *yardv1.HeartbeatRequest, domain string, tokens *ids.Tokens, 
 	return out, nil
 }
 
-// Cancel judges a cancel and returns its events, one per id in order.
+// Cancel checks a cancel and returns its events, one per id in order.
 func Cancel(req *yardv1.CancelRequest, domain string) ([]Outcome, error) {
 	if err := count("/task_ids", len(req.TaskIds)); err != nil {
 		return nil, err

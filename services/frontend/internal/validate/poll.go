@@ -4,7 +4,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 )
 
-// Poll judges a poll. It fills in the tasklist of the subject, if that names one.
+// Poll checks a poll. It fills in the tasklist of the subject, if that names one.
 func Poll(req *yardv1.PollRequest, subject string) error {
 	switch {
 	case subject == "":

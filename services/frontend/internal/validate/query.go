@@ -5,7 +5,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 )
 
-// Get judges a get and returns the id it asks for.
+// Get checks a get and returns the id it asks for.
 func Get(req *yardv1.GetRequest) (ids.TaskID, error) {
 	id, err := ids.ParseTaskID(req.TaskId)
 	if err != nil {
@@ -14,7 +14,7 @@ func Get(req *yardv1.GetRequest) (ids.TaskID, error) {
 	return id, between("/wait_ms", req.WaitMs, 0, ms(WaitMax))
 }
 
-// List judges a list and fills in its default limit.
+// List checks a list and fills in its default limit.
 func List(req *yardv1.ListRequest) error {
 	if req.Tasklist != "" {
 		if err := name("/tasklist", req.Tasklist); err != nil {
@@ -51,5 +51,5 @@ func List(req *yardv1.ListRequest) error {
 	return between("/limit", req.Limit, 1, ListMax)
 }
 
-// Describe judges a tasklists.describe.
+// Describe checks a tasklists.describe.
 func Describe(req *yardv1.DescribeTasklistRequest) error { return name("/tasklist", req.Tasklist) }

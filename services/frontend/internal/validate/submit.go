@@ -7,7 +7,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 )
 
-// Submit judges a submit. Times are judged against now: when the request came,
+// Submit checks a submit. Times are checked against now: when the request came,
 // or, for one with a request id, when it was made.
 func Submit(req *yardv1.SubmitRequest, now time.Time, form Form) error {
 	if err := count("/tasks", len(req.Tasks)); err != nil {
@@ -114,7 +114,7 @@ func retry(path string, r *yardv1.RetryPolicy) error {
 	)
 }
 
-// expiry judges the time that a task has; 0 = no limit.
+// expiry checks the time that a task has; 0 = no limit.
 func expiry(path string, start, finish int64) error {
 	if err := firstError(
 		optional(path+"/start_within_ms", start, ms(TimeoutMin), ms(AheadMax)),

@@ -1,5 +1,5 @@
 // Command history runs the history service: it owns the life of tasks. Its
-// settings are told by --help.
+// settings are listed by --help.
 package main
 
 import (

@@ -1,7 +1,7 @@
 // Package api serves the calls to the owner of a history partition, over core NATS.
 //
 // Owns: subjects and wire forms. Never does: answer for a partition that is not
-// owned; nobody subscribed is how a caller learns to try again.
+// owned; no subscriber is how a caller learns to try again.
 // On failure: errors travel as fault.Error.
 package api
 
@@ -113,7 +113,7 @@ func get(ctx context.Context, nc *nats.Conn, o *partition.Owner, m *nats.Msg, lo
 			err = nc.Publish(m.Reply, data)
 		}
 		if err != nil {
-			log.Debug("answer to get not sent", "error", err)
+			log.Debug("an answer to a get was not sent", "error", err)
 		}
 	}
 	req := &rpcv1.GetTaskRequest{}

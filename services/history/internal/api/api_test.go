@@ -70,7 +70,7 @@ func call[Resp any, PResp interface {
 	}
 }
 
-// TestCallsOfAMatchingShard: what it is told by NATS is what its owner knows.
+// TestCallsOfAMatchingShard: what it learns over NATS is what its owner knows.
 func TestCallsOfAMatchingShard(t *testing.T) {
 	t.Parallel()
 	id := ids.NewTaskID(time.Now(), 0, 1)

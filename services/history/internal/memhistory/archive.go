@@ -86,8 +86,8 @@ func (a Archive) Tail(_ context.Context, after uint64, handle func([]ids.TaskID)
 	return nil
 }
 
-// Bury implements partition.Archive.
-func (a Archive) Bury(_ context.Context, tasks []*taskstate.Task) error {
+// StoreDead implements partition.Archive.
+func (a Archive) StoreDead(_ context.Context, tasks []*taskstate.Task) error {
 	w := a.World
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -180,7 +180,7 @@ func (w *World) write() error {
 	return nil
 }
 
-// read hands out messages of a lane, or of a domain's there, from a sequence; upTo 0 = for ever.
+// read hands out messages of a lane, or of a domain's there, from a sequence; upTo 0 = forever.
 func (w *World) read(ctx context.Context, of replica.Queue, from, upTo uint64, handle func(partition.Record) error) error {
 	for next := max(from, 1); ; {
 		w.mu.Lock()

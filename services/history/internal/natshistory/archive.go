@@ -126,7 +126,7 @@ func (a *Archive) load(ctx context.Context, upTo uint64) error {
 	return nil
 }
 
-// fileSome stores the first n tasks, and the index if it is due. N is told after an
+// fileSome stores the first n tasks, and the index if it is due. N is returned after an
 // error of the store too.
 func (a *Archive) fileSome(ctx context.Context, tasks []*taskstate.Task, last uint64) (n int, err error) {
 	n, encoded, err := a.encode(tasks)

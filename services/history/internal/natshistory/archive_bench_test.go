@@ -73,8 +73,8 @@ func BenchmarkFile(b *testing.B) {
 	}
 }
 
-// BenchmarkBury is dead letters in a pipeline.
-func BenchmarkBury(b *testing.B) {
+// BenchmarkStoreDead is dead letters in a pipeline.
+func BenchmarkStoreDead(b *testing.B) {
 	owner, _ := archivePorts(b)
 	a := NewArchive(owner, hour)
 	for b.Loop() {
@@ -82,7 +82,7 @@ func BenchmarkBury(b *testing.B) {
 		for i := range tasks {
 			tasks[i] = benchTask("shop", time.Now())
 		}
-		if err := a.Bury(b.Context(), tasks); err != nil {
+		if err := a.StoreDead(b.Context(), tasks); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -79,7 +79,7 @@ func TestArchive(t *testing.T) {
 	})
 }
 
-// R5: what no message can hold is told by its id, and does not hold up others for ever.
+// R5: what no message can hold is reported by its id, and does not hold up others forever.
 func TestTooLargeToFile(t *testing.T) {
 	t.Parallel()
 	owner, _ := archivePorts(t)
@@ -87,7 +87,7 @@ func TestTooLargeToFile(t *testing.T) {
 	fits, huge := porttest.Finished("shop", time.Now(), 1), porttest.Finished("shop", time.Now(), 2)
 	huge.Payload.Data = make([]byte, 1<<20)
 	_, err := a.File(t.Context(), []*taskstate.Task{fits, huge}, 0)
-	for what, err := range map[string]error{"file": err, "bury": a.Bury(t.Context(), []*taskstate.Task{huge, fits})} {
+	for what, err := range map[string]error{"file": err, "bury": a.StoreDead(t.Context(), []*taskstate.Task{huge, fits})} {
 		var large *partition.RefusedTaskError
 		if !errors.As(err, &large) || large.Task != huge.ID || (large.KeepS > 0) != (what == "file") {
 			t.Errorf("%s: %v", what, err)

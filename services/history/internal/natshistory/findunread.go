@@ -97,7 +97,7 @@ func (r *Reader) scan(ctx context.Context, id ids.TaskID, read replica.Levels) (
 }
 
 // firstUnread is the first message from a sequence on that its lane has not read, 0 = there
-// is none. The read level of a lane that was not used lately, or never, says nothing of what
+// is none. The read level of a lane that was not used recently, or never, says nothing of what
 // is unread: its next message does.
 func (r *Reader) firstUnread(ctx context.Context, stream string, from uint64, read replica.Levels) (first uint64, err error) {
 	var queries []natslog.Query

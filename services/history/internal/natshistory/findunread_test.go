@@ -14,7 +14,7 @@ import (
 )
 
 // R18: a search costs what its lanes have not read, and one that would read without end
-// says that it was given up. Lanes that were never used, or not lately, count as read.
+// says that it was given up. Lanes that were never used, or not recently, count as read.
 func TestUnreadIsBounded(t *testing.T) {
 	owner, reader := archivePorts(t)
 	store := func(subject string, data []byte) uint64 {

@@ -55,7 +55,7 @@ func TestPorts(t *testing.T) {
 	})
 }
 
-// An answer bounces where nobody is there, and not where somebody replies to it.
+// An answer bounces where there is no subscriber, and not where somebody replies to it.
 func TestAnswersThatReachNobodyBounce(t *testing.T) {
 	t.Parallel()
 	nc, _ := connect(t)
@@ -92,7 +92,7 @@ func TestAnswersThatReachNobodyBounce(t *testing.T) {
 }
 
 // R1: a reply subject in the log is no proof that it leads to an inbox. Nothing is published
-// elsewhere, and what was granted there is taken back as if nobody listened.
+// elsewhere, and what was granted there is taken back as if no one listened.
 func TestR1_VerdictsGoToInboxesOnly(t *testing.T) {
 	t.Parallel()
 	nc, _ := connect(t)

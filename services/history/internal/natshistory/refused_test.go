@@ -61,7 +61,7 @@ func fileRest(t *testing.T, a *Archive, tasks []*taskstate.Task) (refused []ids.
 	return refused, nil
 }
 
-// R5: what the stream refuses of one task is told by its id, wherever it lies among good
+// R5: what the stream refuses of one task is reported by its id, wherever it lies among good
 // ones, and these are filed and found.
 func TestARefusedTaskIsToldFromTheOthers(t *testing.T) {
 	for what, places := range map[string][]int{"first": {0}, "last": {299}, "some": {7, 8, 150, 290}, "alone": {300}} {
@@ -136,7 +136,7 @@ func TestWhatTheStreamRefusesOfAllPasses(t *testing.T) {
 	}
 }
 
-// R5: letters that no stream takes are told by their ids, and the others are stored.
+// R5: letters that no stream takes are reported by their ids, and the others are stored.
 func TestARefusedLetterIsToldFromTheOthers(t *testing.T) {
 	owner, _ := archivePorts(t)
 	var all []*taskstate.Task
@@ -144,7 +144,7 @@ func TestARefusedLetterIsToldFromTheOthers(t *testing.T) {
 		all = append(all, porttest.Finished("shop", time.Now(), i))
 	}
 	all[3].Tasklist, all[7].Tasklist = "not a token", "not a token"
-	err := NewArchive(owner, porttest.Retention).Bury(t.Context(), all)
+	err := NewArchive(owner, porttest.Retention).StoreDead(t.Context(), all)
 	var refused *partition.RefusedTaskError
 	if !errors.As(err, &refused) || refused.Task != all[3].ID || refused.KeepS != 0 {
 		t.Error(err)

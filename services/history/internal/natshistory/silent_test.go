@@ -16,7 +16,7 @@ import (
 )
 
 // TestASearchWithoutAnAnswerEnds: the server takes the question and does not answer. A search
-// that waited for ever would keep its place from all others.
+// that waited forever would keep its place from all others.
 func TestASearchWithoutAnAnswerEnds(t *testing.T) {
 	t.Parallel()
 	testkit.Long(t, "waits for answers that do not come")

@@ -46,9 +46,9 @@ func (w *Wire) Publish(subject string, data []byte) {
 	}
 }
 
-// Answer implements partition.Wire. An answer to what is no service's inbox reaches nobody,
+// Answer implements partition.Wire. An answer to what is no service's inbox is not delivered,
 // like one whose asker is gone: the subject came out of the log. A message with a reply subject that reaches
-// nobody makes the server send a "no responders" status there.
+// no one makes the server send a "no responders" status there.
 func (w *Wire) Answer(subject string, data []byte, bounced func()) {
 	if !w.replies.Service(subject) {
 		if bounced != nil {

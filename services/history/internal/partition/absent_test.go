@@ -35,8 +35,8 @@ func (r slowReader) Unread(ctx context.Context, _ ids.TaskID, _ uint64, _ replic
 	}
 }
 
-// TestQuestionsForAbsentTasksAreBounded: R22. Whoever asks for tasks that are nowhere gets
-// RESOURCE_EXHAUSTED once too many are looked for, and no search goes on for ever.
+// TestQuestionsForAbsentTasksAreBounded: R22. A caller that asks for tasks that are nowhere gets
+// RESOURCE_EXHAUSTED once too many are looked for, and no search goes on forever.
 func TestQuestionsForAbsentTasksAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newShell(t)

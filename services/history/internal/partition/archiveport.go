@@ -24,10 +24,10 @@ type Archive interface {
 	// Tail hands out the ids of all tasks filed after sequence after, in order of the
 	// messages they are in.
 	Tail(ctx context.Context, after uint64, handle func([]ids.TaskID) error) error
-	// Bury keeps exhausted tasks as dead letters, whole; one that is there already
+	// StoreDead keeps exhausted tasks as dead letters, whole; one that is there already
 	// counts as stored. After an error some may be stored: repeat it. RefusedTaskError: so
 	// it is with one of them.
-	Bury(ctx context.Context, tasks []*taskstate.Task) error
+	StoreDead(ctx context.Context, tasks []*taskstate.Task) error
 }
 
 // Reader finds finished and unread tasks. It works on a connection of its own,
@@ -41,7 +41,7 @@ type Reader interface {
 	// where it does not.
 	// ErrSearchTooLong: without a hint, the log around the task's creation holds too much.
 	Unread(ctx context.Context, id ids.TaskID, hint uint64, read replica.Levels) (*logv1.Record, ids.Position, error)
-	// Recent returns lately finished tasks of a domain that are wanted, the last one first, as far as
+	// Recent returns recently finished tasks of a domain that are wanted, the last one first, as far as
 	// they are among the archive's last messages. Wanted is not kept, nor what it is asked about.
 	Recent(ctx context.Context, domain string, limit int, wanted func(*logv1.Record) bool) ([]*logv1.Record, error)
 }
@@ -51,7 +51,7 @@ var (
 	ErrArchiveMoved = errors.New("another write to the archive came first")
 	// ErrReaderBusy: the reader has as many questions waiting as it takes.
 	ErrReaderBusy = errors.New("too many reads of tasks that are not in memory are waiting")
-	// ErrSearchTooLong: a search was given up, and what it looked for may be there.
+	// ErrSearchTooLong: a search was given up; the task may exist.
 	ErrSearchTooLong = errors.New("the log holds too much around the task's creation")
 )
 
@@ -59,7 +59,7 @@ var (
 // others can be stored without it.
 type RefusedTaskError struct {
 	Task ids.TaskID
-	// KeepS is for how long the store would have kept it, in seconds; 0 = for ever.
+	// KeepS is for how long the store would have kept it, in seconds; 0 = forever.
 	KeepS  int64
 	Reason error
 }

@@ -42,7 +42,7 @@ func TestCallersOfAnOwnerThatEndsAreAnswered(t *testing.T) {
 		ask()
 		synctest.Wait()
 		if n := len(answers); n != 0 {
-			t.Errorf("%d callers were answered by nobody", n)
+			t.Errorf("%d callers were answered by no one", n)
 		}
 		if o.Run(t.Context()) == nil {
 			t.Error("the owner has taken over")

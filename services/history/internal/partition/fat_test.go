@@ -31,8 +31,8 @@ func (a fatArchive) File(ctx context.Context, tasks []*taskstate.Task, last uint
 	return a.Archive.File(ctx, tasks, last)
 }
 
-func (a fatArchive) Bury(ctx context.Context, tasks []*taskstate.Task) error {
-	return errors.Join(a.fat(tasks), a.Archive.Bury(ctx, tasks))
+func (a fatArchive) StoreDead(ctx context.Context, tasks []*taskstate.Task) error {
+	return errors.Join(a.fat(tasks), a.Archive.StoreDead(ctx, tasks))
 }
 
 // TestAFatTaskDoesNotHoldUpTheArchive: R5. A task that fits into no message goes to the

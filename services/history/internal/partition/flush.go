@@ -50,7 +50,7 @@ func (o *Owner) flush() {
 	fx.Reset()
 }
 
-// answer sends the verdicts on an event batch. If they reach nobody, the attempts that
+// answer sends the verdicts on an event batch. If they reach no one, the attempts that
 // they grant for the first time are taken back at once rather than when their leases run out.
 func (o *Owner) answer(a *replica.Answer) {
 	var grants []replica.GrantRef
@@ -117,7 +117,7 @@ func (h *hints) publish(shard int) {
 	h.shards[shard], h.sizes[shard] = logv1.Hints{}, 0
 }
 
-// loadReport is what frontends are told of the partition.
+// loadReport is what frontends learn about the partition.
 func (o *Owner) loadReport() (subject string, data []byte) {
 	waiting := o.core.Waiting()
 	tasks, bytes := o.core.Shareable(o.readers.pending[ids.LaneFirst].Load())

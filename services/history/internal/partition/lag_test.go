@@ -109,7 +109,7 @@ func (s *tenants) end(what string, all []ids.TaskID) {
 	s.t.Fatalf("%s: it does not end", what)
 }
 
-// describe compares what is told of a domain.
+// describe compares what is reported of a domain.
 func (s *tenants) describe(o *partition.Owner, domain string, lags bool, unread int64) {
 	s.t.Helper()
 	d, err := o.Describe(s.t.Context(), &rpcv1.DescribePartitionRequest{Domain: domain, Tasklist: "mail"})
@@ -163,7 +163,7 @@ func TestI11_AFloodWithoutAWorkerHoldsUpNobody(t *testing.T) {
 			t.Fatal(err)
 		}
 		if cp := s.world.Checkpoint(); len(cp.Queues) > 0 {
-			t.Errorf("the domain lags for ever: %v", cp.Queues)
+			t.Errorf("the domain lags forever: %v", cp.Queues)
 		}
 	})
 }
@@ -234,7 +234,7 @@ func (l *busyLog) Backlog(ctx context.Context, of replica.Queue, read uint64) (u
 	return n, err
 }
 
-// I11: a flood that goes on while it is counted hides nobody who waits behind it.
+// I11: a flood that goes on while it is counted hides no one who waits behind it.
 func TestI11_WhoGoesOnFloodingHidesNobody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newTenants(t)

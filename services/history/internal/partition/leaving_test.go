@@ -40,7 +40,7 @@ func TestADrainKeepsItsLease(t *testing.T) {
 	})
 }
 
-// TestWhoWaitsIsAnsweredWhenTheOwnerIsOvertaken: the owner ends at once, and whoever waits for a
+// TestWhoWaitsIsAnsweredWhenTheOwnerIsOvertaken: the owner ends at once, and a caller that waits for a
 // task asks the next one.
 func TestWhoWaitsIsAnsweredWhenTheOwnerIsOvertaken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

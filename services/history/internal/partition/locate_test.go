@@ -20,13 +20,13 @@ type lostTimer struct {
 
 func (l lostTimer) Locate(ctx context.Context, id ids.TaskID) (*logv1.Record, uint64, error) {
 	if time.Now().Before(l.until) {
-		return nil, 0, fault.New(fault.Unavailable, "nobody serves the timer partition")
+		return nil, 0, fault.New(fault.Unavailable, "no node serves the timer partition")
 	}
 	return l.Timer.Locate(ctx, id)
 }
 
 // TestARepeatedOutcomeIsNotFoundOnlyIfTheTimerSaysSo: R20. The outcome that parked a task is
-// repeated while the timer does not answer. It came true, so the verdict waits.
+// repeated while the timer does not answer. It was applied, so the verdict waits.
 func TestARepeatedOutcomeIsNotFoundOnlyIfTheTimerSaysSo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newShell(t)

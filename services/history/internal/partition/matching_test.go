@@ -66,9 +66,9 @@ func (s *shell) undelivered(o *partition.Owner, epoch uint64) (grants []*rpcv1.U
 	}
 }
 
-// TestR41UndeliveredGrantsAreToldAndBurnNothing: a new owner of a matching shard fences and is told what the one
+// TestR41UndeliveredGrantsAreToldAndBurnNothing: a new owner of a matching shard fences and learns what the one
 // before may not have delivered, as its worker would have got it, once every event in the log is applied.
-// What nobody has received by the end of its lease is ready again, and no failure is counted.
+// What no one has received by the end of its lease is ready again, and no failure is counted.
 func TestR41UndeliveredGrantsAreToldAndBurnNothing(t *testing.T) {
 	for _, version := range []uint32{logversion.First, logversion.Fences} {
 		synctest.Test(t, func(t *testing.T) {
@@ -179,7 +179,7 @@ func TestR39BookingsOfManyAttemptsFitIntoPages(t *testing.T) {
 			t.Errorf("%d attempts in %d pages", len(seen), pages+1)
 		}
 		if _, err := o.Bookings(t.Context(), &rpcv1.BookingsRequest{Cursor: []byte("forged")}); err == nil {
-			t.Error("a cursor of nobody's was taken")
+			t.Error("a cursor of no one's was taken")
 		}
 		none, err := o.Bookings(t.Context(), &rpcv1.BookingsRequest{Shard: 1})
 		if err != nil || len(none.Groups)+len(none.Cursor) > 0 {

@@ -67,7 +67,7 @@ type Deps struct {
 	Checkpoints Checkpoints
 	Wire        Wire
 	Quarantine  Quarantine
-	// Lagging is told how many domains lag, once for each lane; nil = nobody wants to know.
+	// Lagging receives how many domains lag, once for each lane; nil = not reported.
 	Lagging func(int)
 	// StorageFull tells why the log has no room for further tasks, "" if it has; nil = it always has.
 	StorageFull func() string
@@ -297,15 +297,15 @@ func (o *Owner) drain() error {
 		case <-beat.C:
 			o.step(o.tick())
 		case <-ctx.Done():
-			o.Logger.Warn("history partition left with writes under way; the next owner repeats them", "partition", o.Partition)
+			o.Logger.Warn("the history partition stopped with pending writes; the next owner repeats them", "partition", o.Partition)
 			return nil
 		}
 	}
 	o.flush()
 	cp := o.core.Checkpoint()
-	o.saver.settle(&cp)
+	o.saver.noteCancels(&cp)
 	if _, err := o.saver.save(ctx, &cp); err != nil && !errors.Is(err, ErrTakenOver) {
-		o.Logger.Warn("last checkpoint not saved; the next owner replays more", "partition", o.Partition, "error", err)
+		o.Logger.Warn("the last checkpoint was not saved; the next owner replays more", "partition", o.Partition, "error", err)
 	}
 	return nil
 }

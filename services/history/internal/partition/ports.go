@@ -42,7 +42,7 @@ const (
 // Log is the partition's log.
 type Log interface {
 	// Read hands out the messages of a source from a sequence on, in order: up to upTo, or
-	// for ever if that is 0; of a lane only those that are filed under a domain, if one is named. A blocking
+	// forever if that is 0; of a lane only those that are filed under a domain, if one is named. A blocking
 	// handler is back-pressure. It returns nil at its end or when ctx has ended.
 	Read(ctx context.Context, source Source, domain string, from, upTo uint64, handle func(Record) error) error
 	// Ends are the last sequences of the log and of each source; 0 where it is empty.
@@ -90,7 +90,7 @@ type Wire interface {
 	// Publish sends data to a subject of topology; a failure is the same as a loss on the way.
 	Publish(subject string, data []byte)
 	// Answer sends verdicts to a reply subject of the log: bounced, if it is not nil, is
-	// called, from any goroutine, if nobody listens there any more, or nobody may.
+	// called, from any goroutine, if no subscriber listens there any more, or no one may.
 	Answer(subject string, data []byte, bounced func())
 }
 
@@ -103,7 +103,7 @@ type Quarantined struct {
 	Subject string
 	Seq     uint64
 	Data    []byte
-	// KeepS is for how long its store would have kept it, in seconds; 0 = for ever.
+	// KeepS is for how long its store would have kept it, in seconds; 0 = forever.
 	KeepS int64
 }
 

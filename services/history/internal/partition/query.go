@@ -33,7 +33,7 @@ func (o *Owner) ask(ctx context.Context, fn func()) error {
 	}
 }
 
-// leaving is what callers get whom this owner does not answer any more.
+// leaving is what callers get that this owner no longer answers.
 func (b *base) leaving() error {
 	return fault.New(fault.Unavailable, "the owner of partition %d is leaving", b.Partition)
 }
@@ -138,7 +138,7 @@ func (b *base) find(ctx context.Context, domain string, id ids.TaskID, levels re
 	_, fired, err := b.Timer.Locate(ctx, id)
 	leave()
 	if err != nil || fired == 0 {
-		return nil, nil //nolint:nilerr // the timer is asked by whoever asked us, too
+		return nil, nil //nolint:nilerr // the timer is asked by the caller us, too
 	}
 	return b.findUnread(ctx, domain, id, fired, levels)
 }
@@ -160,7 +160,7 @@ func first(all []*logv1.Record) *logv1.Record {
 	return all[0]
 }
 
-// List returns tasks in memory and lately finished ones, newest first, as many as fit into an
+// List returns tasks in memory and recently finished ones, newest first, as many as fit into an
 // answer.
 func (o *Owner) List(ctx context.Context, req *rpcv1.ListTasksRequest) (*rpcv1.ListTasksResponse, error) {
 	limit := int(req.GetFilter().GetLimit())
@@ -266,12 +266,12 @@ func (o *Owner) Retrigger(ctx context.Context, req *rpcv1.RetriggerRequest) (*rp
 }
 
 // Reconnected re-sends the triggers of all that is ready: those sent since the
-// connection broke, which nobody can tell, are lost.
+// connection broke, which no one can tell, are lost.
 func (o *Owner) Reconnected(ctx context.Context) {
 	o.post(ctx, func() { o.core.Retrigger("", -1, o.now(), &o.fx) })
 }
 
-// Hungry re-sends the triggers of a tasklist that were not sent lately: its pollers
+// Hungry re-sends the triggers of a tasklist that were not sent recently: its pollers
 // have nothing to do.
 func (o *Owner) Hungry(ctx context.Context, hint *rpcv1.Hungry) {
 	o.post(ctx, func() { o.core.Hungry(hint.Domain, hint.Tasklist, hint.Present, o.now(), &o.fx) })

@@ -19,7 +19,7 @@ type queueReader struct {
 	full int
 }
 
-// fullMax is how many beats a reader without room is kept. One that waits holds messages which nobody
+// fullMax is how many beats a reader without room is kept. One that waits holds messages which no one
 // reads for now, and there may be many.
 const fullMax = 4
 

@@ -33,7 +33,7 @@ type readers struct {
 	in     [Sources]chan input
 	stop   [Sources]context.CancelFunc
 	failed chan error
-	// pending are messages not read yet, as last told.
+	// pending are messages not read yet, as last reported.
 	pending  [ids.Lanes]atomic.Int64
 	counting [ids.Lanes]atomic.Bool
 	// noted counts the messages of each lane that the loop has noted.
@@ -127,13 +127,13 @@ func (r *readers) unread(domain string) (n int64) {
 	return n + r.queues.behind(domain)
 }
 
-// follow reads a source for ever.
+// follow reads a source forever.
 func (r *readers) follow(ctx context.Context, s Source, from uint64) {
 	ctx, r.stop[s] = context.WithCancel(ctx)
 	go r.followTo(ctx, s, "", from, r.in[s])
 }
 
-// again reads a lane anew: what its reader has handed over is void.
+// again reads a lane again: what its reader has handed over is void.
 func (r *readers) again(ctx context.Context, lane ids.Lane, from uint64) {
 	r.stop[lane]()
 	r.in[lane] = make(chan input, readAhead)
@@ -227,7 +227,7 @@ func (r *readers) decodeSubmits(ctx context.Context, dec *record.Decoder, at rep
 // quarantine sets a record apart that cannot be read; false = ctx has ended.
 func (r *readers) quarantine(ctx context.Context, s Source, m Record, data []byte, reason error) bool {
 	r.Metrics.Poison.Add(1)
-	r.Logger.Error("the log holds a record that cannot be read; it goes to the quarantine",
+	r.Logger.Error("a record in the log cannot be read and was put into quarantine",
 		"partition", r.Partition, "source", s.String(), "sequence", m.Seq, "error", reason)
 	item := Quarantined{Unreadable: true, Reason: reason.Error(), Subject: m.Subject, Seq: m.Seq, Data: data}
 	return r.persist(ctx, writeQuarantine, func(ctx context.Context) error { return r.Quarantine(ctx, item) }) == nil

@@ -100,7 +100,7 @@ func noteFields(m protoreflect.Message, seen map[string]bool) {
 	})
 }
 
-// liveInVersion2 gives attempts the fates that are told apart since version 2.
+// liveInVersion2 gives attempts the fates that are distinguished since version 2.
 func (s *shell) liveInVersion2() {
 	var all []ids.TaskID
 	var records []*logv1.Record
@@ -111,7 +111,7 @@ func (s *shell) liveInVersion2() {
 		r.Policy.HeartbeatTimeoutMs = 2_000
 		records = append(records, r)
 	}
-	records[0].Policy.HeartbeatTimeoutMs = 0 // it runs for long, unheard of
+	records[0].Policy.HeartbeatTimeoutMs = 0 // it runs for long, without a heartbeat
 	records[5].DueAtMs = time.Now().Add(time.Hour).UnixMilli()
 	data, err := (&logv1.Batch{Tasks: records, LogVersion: logversion.Fences}).MarshalVT()
 	if err != nil {
@@ -135,7 +135,7 @@ func (s *shell) liveInVersion2() {
 	s.batch(1, 5, 0, inbox("inbox-4"), grab(all[1], 1, 2, "type/t"))
 	s.batch(2, 2, 1, inbox("inbox-5"), end(logv1.EventKind_EVENT_KIND_RELEASED, 4, 1), grab(all[4], 1, 2, "type/t"))
 	s.event(end(logv1.EventKind_EVENT_KIND_COMPLETED, 4, 2))
-	time.Sleep(5 * time.Second) // nobody is heard of
+	time.Sleep(5 * time.Second) // no one is heard of
 	s.batch(2, 3, 1, inbox("inbox-6"), grab(all[2], 1, 2, "domain", "type/t"))
 	s.event(end(logv1.EventKind_EVENT_KIND_COMPLETED, 2, 2))
 	time.Sleep(30 * time.Second) // the first is carried forward

@@ -13,14 +13,14 @@ import (
 )
 
 // saver writes the checkpoint by compare-and-set. The epoch names the owner: it is
-// claimed once, by whoever raises it. One write is under way at a time.
+// claimed once, by the one that raises it. One write is under way at a time.
 type saver struct {
 	*base
 	revision uint64
-	// saves counts the saves of this epoch; settledAt is a time before which no cancel is
+	// saves counts the saves of this epoch; cancelsDoneAt is a time before which no cancel is
 	// left to be carried out, Unix ms.
-	saves     uint64
-	settledAt int64
+	saves         uint64
+	cancelsDoneAt int64
 	// found is the checkpoint that was claimed.
 	found *logv1.Checkpoint
 }
@@ -41,7 +41,7 @@ func (s *saver) claim(ctx context.Context) (before *logv1.Checkpoint, sentAt tim
 	if err := logversion.Check(before.LogVersion); err != nil {
 		return nil, 0, fmt.Errorf("%w: the checkpoint: %w", ErrUnreadable, err)
 	}
-	s.epoch, s.settledAt, s.found = before.Epoch+1, before.AtMs, before
+	s.epoch, s.cancelsDoneAt, s.found = before.Epoch+1, before.AtMs, before
 	cp := record.Checkpoint(before)
 	sentAt, err = s.save(ctx, &cp)
 	if err != nil {
@@ -58,7 +58,7 @@ func (s *saver) save(ctx context.Context, cp *replica.Checkpoint) (sentAt time.D
 	stored := record.StoredCheckpoint(cp)
 	s.saves++
 	stored.Epoch, stored.Owner, stored.Save = s.epoch, s.Node, s.saves
-	stored.AtMs, stored.LogVersion = s.settledAt, s.version()
+	stored.AtMs, stored.LogVersion = s.cancelsDoneAt, s.version()
 	if len(stored.Queues)+len(stored.ParkedQueues)+len(stored.ArchivedQueues) > 0 {
 		stored.LogVersion = max(stored.LogVersion, logversion.Queues) // it may not have heard of the raise yet
 	}
@@ -86,11 +86,11 @@ func (s *saver) save(ctx context.Context, cp *replica.Checkpoint) (sentAt time.D
 	return sentAt, nil
 }
 
-// settle notes, for the saves to come, what cp says of cancels. In a takeover nothing is known.
-func (s *saver) settle(cp *replica.Checkpoint) {
-	s.settledAt = s.now().MS
+// noteCancels notes, for the saves to come, what cp says of cancels. In a takeover nothing is known.
+func (s *saver) noteCancels(cp *replica.Checkpoint) {
+	s.cancelsDoneAt = s.now().MS
 	if cp.PendingSince > 0 {
-		s.settledAt = min(s.settledAt, cp.PendingSince-1)
+		s.cancelsDoneAt = min(s.cancelsDoneAt, cp.PendingSince-1)
 	}
 }
 
@@ -102,7 +102,7 @@ func (o *Owner) save() {
 	}
 	o.fx.Save = nil
 	if o.recovered {
-		o.saver.settle(cp)
+		o.saver.noteCancels(cp)
 	}
 	go func() {
 		sentAt, err := o.saver.save(o.work, cp)

@@ -172,7 +172,7 @@ func (w writers) askForCancels(ctx context.Context, job []*sought, dec searchDec
 		}
 		unread, at, err := w.Reader.Unread(ctx, f.ID, hint, levels)
 		if err != nil {
-			w.Logger.Debug("search of an unread task", "partition", w.Partition, "task_id", f.ID.String(), "error", err)
+			w.Logger.Debug("the search for an unread task failed", "partition", w.Partition, "task_id", f.ID.String(), "error", err)
 		}
 		dec.unread(f, unread, at)
 	}
@@ -278,13 +278,13 @@ func (d searchDecoder) unread(f *sought, r *logv1.Record, at ids.Position) {
 	}
 }
 
-// locate asks the timer until it answers: without its answer an outcome that came true
+// locate asks the timer until it answers: without its answer an outcome that was applied
 // would be NOT_FOUND. What it cannot read it does not have.
 func (w writers) locate(ctx context.Context, id ids.TaskID) (waiting *logv1.Record, fired uint64, err error) {
 	err = w.persist(ctx, "search in the timer store", func(ctx context.Context) (err error) {
 		waiting, fired, err = w.Timer.Locate(ctx, id)
 		if code := fault.CodeOf(err); code == fault.Internal || code == fault.InvalidArgument {
-			w.Logger.Error("the timer cannot look for a task", "partition", w.Partition, "task_id", id.String(), "error", err)
+			w.Logger.Error("the timer cannot search for a task", "partition", w.Partition, "task_id", id.String(), "error", err)
 			return nil
 		}
 		return err

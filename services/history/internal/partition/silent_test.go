@@ -34,7 +34,7 @@ func (silentTimer) Locate(ctx context.Context, _ ids.TaskID) (*logv1.Record, uin
 	return nil, 0, silence(ctx)
 }
 
-// ended runs a task to its end with one owner, and returns what matching was told of it.
+// ended runs a task to its end with one owner, and returns what matching learned of it.
 func (s *shell) ended(id ids.TaskID) ids.Trigger {
 	var last ids.Trigger
 	s.worker = func(tr ids.Trigger) {
@@ -56,7 +56,7 @@ func (s *shell) ended(id ids.TaskID) ids.Trigger {
 }
 
 // R18, R20: searches that need the timer wait while it is silent. Those that other stores
-// answer do not wait behind them, neither outcomes nor gets, whoever asks.
+// answer do not wait behind them, neither outcomes nor gets, the caller.
 func TestASilentTimerHoldsUpNothingElse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newShell(t)

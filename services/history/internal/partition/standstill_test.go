@@ -82,7 +82,7 @@ func TestALogThatStandsStillBurnsNoAttempt(t *testing.T) {
 		s.mu.Lock()
 		for _, v := range s.verdicts {
 			if v.Code != "" {
-				t.Errorf("a worker was told %s: %s", v.Code, v.Message)
+				t.Errorf("a worker was answered %s: %s", v.Code, v.Message)
 			}
 		}
 		s.mu.Unlock()
@@ -92,7 +92,7 @@ func TestALogThatStandsStillBurnsNoAttempt(t *testing.T) {
 	})
 }
 
-// sealedLog takes nothing of its owner's, for ever.
+// sealedLog takes nothing of its owner's, forever.
 type sealedLog struct {
 	partition.Log
 	appended atomic.Int64

@@ -112,7 +112,7 @@ func TestAnOwnerOvertakenInItsWritesLeavesNothingUndone(t *testing.T) {
 	})
 }
 
-// retryFence repeats a fence until it is stored, as whoever runs an owner repeats takeovers.
+// retryFence repeats a fence until it is stored, as the process that runs an owner repeats takeovers.
 type retryFence struct{ partition.TimerStore }
 
 func (f retryFence) Fence(ctx context.Context, batch []byte) error {

@@ -11,7 +11,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/history/internal/record"
 )
 
-// waiter is somebody who wants to hear when a task has ended.
+// waiter is a caller that waits for the end of a task.
 type waiter struct {
 	domain string
 	// until is when it has waited long enough, as replica.Now.Mono.

@@ -47,7 +47,7 @@ func (w writers) persist(ctx context.Context, what string, write func(context.Co
 		}
 		switch {
 		case err == nil && complained:
-			w.Logger.Info("history writes again", "partition", w.Partition, "operation", what)
+			w.Logger.Info("history can write again", "partition", w.Partition, "operation", what)
 			return nil
 		case err == nil || errors.Is(err, ErrRefused):
 			return err
@@ -57,7 +57,7 @@ func (w writers) persist(ctx context.Context, what string, write func(context.Co
 		w.Metrics.WriteRetries.Add(1)
 		if !complained && wait >= writeRetryMin*4 {
 			complained = true
-			w.Logger.Warn("history cannot write, keeps trying", "partition", w.Partition, "operation", what, "error", err)
+			w.Logger.Warn("history cannot write, trying again", "partition", w.Partition, "operation", what, "error", err)
 		}
 		select {
 		case <-time.After(wait):
@@ -78,7 +78,7 @@ func (w writers) setApart(ctx context.Context, subject string, data []byte, reas
 	if errors.As(reason, &refused) {
 		item.KeepS = refused.KeepS
 	}
-	w.Logger.Error("a record that its store does not take goes to the quarantine",
+	w.Logger.Error("a record that its store refuses was put into quarantine",
 		"partition", w.Partition, "subject", subject, "bytes", len(data), "error", reason)
 	return w.persist(ctx, writeQuarantine, func(ctx context.Context) error { return w.Quarantine(ctx, item) })
 }
@@ -96,7 +96,7 @@ func (w writers) archive(job []*replica.Entry, last uint64) {
 		}
 	}
 	letter := func(t *taskstate.Task) string { return topology.Dead(t.Domain, t.Tasklist, t.ID) }
-	err := w.each(ctx, letter, dead, w.Archive.Bury)
+	err := w.each(ctx, letter, dead, w.Archive.StoreDead)
 	if err != nil {
 		return
 	}
@@ -270,7 +270,7 @@ func (w writers) appendEvents(batches []proposed) {
 		switch {
 		case errors.Is(err, ErrRefused) && len(b.proposals) == 0: // it only asked whether the log moves
 		case errors.Is(err, ErrRefused):
-			w.Logger.Error("the log does not take events of its owner; they are proposed again later",
+			w.Logger.Error("the log does not accept events of its owner; they are proposed again later",
 				"partition", w.Partition, "events", len(b.proposals), "task_id", b.proposals[0].ID.String(), "bytes", len(b.data), "error", err)
 			stored.Refused = append(stored.Refused, b.proposals...)
 		case err != nil:
@@ -286,7 +286,7 @@ func (w writers) purge(levels replica.Levels) {
 	defer cancel()
 	err := w.Log.Forget(ctx, levels)
 	if err != nil && !errors.Is(err, ErrMore) && w.work.Err() == nil {
-		w.Logger.Warn("the log could not forget what is finished; tries again", "partition", w.Partition, "error", err)
+		w.Logger.Warn("finished messages could not be purged from the log, trying again", "partition", w.Partition, "error", err)
 	}
 	w.report(replica.Purged{Again: err != nil})
 }

@@ -150,7 +150,7 @@ func filedIsFound(t *testing.T, p ArchivePorts) {
 	}
 }
 
-// R27: two owners take turns, each a stranger to what the other filed.
+// R27: two owners take turns, each an unknown client to what the other filed.
 func rivals(t *testing.T, p ArchivePorts) {
 	one, two := p.Archive(), p.Archive()
 	var all []*taskstate.Task
@@ -344,17 +344,17 @@ func collisions(t *testing.T, p ArchivePorts) {
 	}
 }
 
-// R27: a letter is stored once, whoever repeats it.
+// R27: a letter is stored once, no matter which owner repeats it.
 func letters(t *testing.T, p ArchivePorts) {
 	one, two := p.Archive(), p.Archive()
 	all := many(600, func(i int) string { return fmt.Sprintf("d%d", i%7) }, func(int) time.Time { return time.Now() })
-	for _, bury := range []func() error{
-		func() error { return one.Bury(t.Context(), all[:400]) },
-		func() error { return two.Bury(t.Context(), all[200:]) },
-		func() error { return one.Bury(t.Context(), all) },
-		func() error { return one.Bury(t.Context(), nil) },
+	for _, storeDead := range []func() error{
+		func() error { return one.StoreDead(t.Context(), all[:400]) },
+		func() error { return two.StoreDead(t.Context(), all[200:]) },
+		func() error { return one.StoreDead(t.Context(), all) },
+		func() error { return one.StoreDead(t.Context(), nil) },
 	} {
-		testkit.Eventually(t, 30*time.Second, bury) // as its owner does
+		testkit.Eventually(t, 30*time.Second, storeDead) // as its owner does
 	}
 	got := map[ids.TaskID]bool{}
 	for _, r := range p.Dead(t) {

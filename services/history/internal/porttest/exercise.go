@@ -158,7 +158,7 @@ func ofDomain(t *testing.T, p Ports) {
 	}
 }
 
-// forgetBeside: one domain that needs much of a lane keeps nobody else's messages, and loses none of its own.
+// forgetBeside: one domain that needs much of a lane keeps no one else's messages, and loses none of its own.
 func forgetBeside(t *testing.T, p Ports) {
 	ctx := t.Context()
 	at := func(domain string) replica.Queue { return replica.Queue{Lane: 2, Domain: domain} }

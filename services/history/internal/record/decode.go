@@ -1,7 +1,7 @@
 // Package record turns the stored form of tasks and events (contracts/gen/logv1)
 // into the core's values and back.
 //
-// Owns: the mapping. Never does: judge; a value that is out of range here was
+// Owns: the mapping. Never does: check limits; a value that is out of range here was
 // written by us and is taken as it is, but for those that a task cannot live with: a name that
 // no subject can hold, a priority that has no lane. On failure: an error for bytes that
 // are no record of ours.
@@ -27,7 +27,7 @@ type Decoder struct {
 	names    map[string]string // of domains and tasklists, checked
 	types    map[string]string // checked
 	policies map[taskstate.Policy]*taskstate.Policy
-	// lastPolicy is the last one: mostly the next task has the same.
+	// lastPolicy is the last one: most often the next task has the same.
 	lastPolicy *taskstate.Policy
 	paths      map[string]*taskstate.Path
 	path       []byte // of what is looked up in paths
@@ -35,7 +35,7 @@ type Decoder struct {
 	events     logv1.EventBatch
 }
 
-// internedMax bounds what a decoder remembers; past it, it starts anew.
+// internedMax bounds what a decoder remembers; past it, it starts again.
 const internedMax = 4096
 
 // NewDecoder makes a decoder.
@@ -323,7 +323,7 @@ func (d *Decoder) event(e *logv1.Event, id ids.TaskID, polls []replica.Poll) tas
 }
 
 // carried converts the state of a carried task: it is active, and its stay lies in a lane. Any
-// other would not be told by the replica from what it can hold.
+// the replica could not distinguish another one from what it can hold.
 func (d *Decoder) carried(r *logv1.Record, id ids.TaskID) (*replica.Carried, error) {
 	e, err := d.Entry(r)
 	if err != nil {

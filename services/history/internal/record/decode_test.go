@@ -55,7 +55,7 @@ func TestARecordThatCannotBeFiledIsBad(t *testing.T) {
 	}
 }
 
-// A submit that the log took too late is void, by the log's own time: whoever sent it, or sends it again, relies on it.
+// A submit that the log took too late is void, by the log's own time: the sender relies on it.
 // The others of its message count.
 func TestI1_ASubmitThatTheLogTookTooLateIsLeftOut(t *testing.T) {
 	created := ids.TaskID(readable.Id).Time()

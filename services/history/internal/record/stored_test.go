@@ -68,7 +68,7 @@ func (s *stores) inputs(t *testing.T) (all []replica.Input) {
 	return all
 }
 
-// TestI13StoredRecordsAreReadAsTheyWere: what a version has written means the same for ever. R21.
+// TestI13StoredRecordsAreReadAsTheyWere: what a version has written means the same forever. R21.
 func TestI13StoredRecordsAreReadAsTheyWere(t *testing.T) {
 	for _, version := range versions {
 		readAsTheyWere(t, version)

@@ -1,5 +1,5 @@
 // Command matching runs the matching service: it pairs ready tasks with waiting
-// workers. Its settings are told by --help.
+// workers. Its settings are listed by --help.
 package main
 
 import (

@@ -9,7 +9,7 @@ import (
 
 const (
 	// answeredWithin is how long a frontend does not know that its poll is answered: so
-	// much is told together.
+	// much is reported together.
 	answeredWithin = 25 * time.Millisecond
 	// answeredMax is how many polls one message tells of.
 	answeredMax = 1000
@@ -25,7 +25,7 @@ type answered struct {
 	// open are the polls that are not answered, by the number that the core knows them by: an
 	// inbox may have several.
 	open map[uint64]asker
-	// ids are those that are, by whom to tell.
+	// ids are those that are, by the frontend to notify.
 	ids map[string][]uint64
 	// timer runs while there is something to tell.
 	timer *time.Timer
@@ -41,7 +41,7 @@ func newAnswered(tell func(to string, ids []uint64)) *answered {
 	return &answered{tell: tell, open: map[uint64]asker{}, ids: map[string][]uint64{}}
 }
 
-// expect numbers a poll whose answer is to be told of, from 1; 0 where nobody asks for it.
+// expect numbers a poll whose answer is to be reported, from 1; 0 where no one asks for it.
 func (a *answered) expect(m *rpcv1.Poll) uint64 {
 	if m.AnsweredTo == "" {
 		return 0

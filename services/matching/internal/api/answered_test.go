@@ -15,12 +15,12 @@ func TestAnsweredPollsAreToldTogether(t *testing.T) {
 		told := map[string][][]uint64{}
 		a := newAnswered(func(to string, ids []uint64) { told[to] = append(told[to], slices.Clone(ids)) })
 		var numbers []uint64
-		for id := range uint64(answeredMax + 2) { // all of one inbox: its polls are told apart
+		for id := range uint64(answeredMax + 2) { // all of one inbox: its polls are distinguished
 			numbers = append(numbers, a.expect(&rpcv1.Poll{ReplyTo: "inbox", Id: id, AnsweredTo: "f"}))
 		}
 		other := a.expect(&rpcv1.Poll{ReplyTo: "inbox", Id: 7, AnsweredTo: "g"})
 		if n := a.expect(&rpcv1.Poll{ReplyTo: "inbox", Id: 8}); n != 0 {
-			t.Errorf("a poll that nobody asks for has the number %d", n)
+			t.Errorf("a poll that no one asks for has the number %d", n)
 		}
 		for _, n := range numbers[:answeredMax+1] {
 			a.done(n)
@@ -30,14 +30,14 @@ func TestAnsweredPollsAreToldTogether(t *testing.T) {
 		a.done(0)
 		a.mu.Lock() // it tells while it is locked
 		if len(told["f"]) != 1 || len(told["f"][0]) != answeredMax || len(told["g"]) != 0 {
-			t.Errorf("told at once: %d messages to f, %d to g", len(told["f"]), len(told["g"]))
+			t.Errorf("reported at once: %d messages to f, %d to g", len(told["f"]), len(told["g"]))
 		}
 		a.mu.Unlock()
 		time.Sleep(answeredWithin)
 		synctest.Wait()
 		a.mu.Lock()
 		if len(told["f"]) != 2 || !slices.Equal(told["f"][1], []uint64{answeredMax}) || len(told["g"]) != 1 || !slices.Equal(told["g"][0], []uint64{7}) {
-			t.Errorf("told soon: %v to f, %v to g", told["f"][1:], told["g"])
+			t.Errorf("reported soon: %v to f, %v to g", told["f"][1:], told["g"])
 		}
 		a.mu.Unlock()
 		a.flush()

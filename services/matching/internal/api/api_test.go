@@ -221,7 +221,7 @@ func TestR37FrontendsHearOfAnsweredPolls(t *testing.T) {
 		for len(got) < len(want) {
 			m, err := told.NextMsg(patience)
 			if err != nil {
-				t.Fatalf("told of %v: %v", got, err)
+				t.Fatalf("reported %v: %v", got, err)
 			}
 			var news rpcv1.PollsAnswered
 			if err := news.UnmarshalVT(m.Data); err != nil {
@@ -231,7 +231,7 @@ func TestR37FrontendsHearOfAnsweredPolls(t *testing.T) {
 		}
 		slices.Sort(got)
 		if !slices.Equal(got, want) {
-			t.Fatalf("told of %v, want %v", got, want)
+			t.Fatalf("reported %v, want %v", got, want)
 		}
 	}
 	s.send(1, 0, of(11)).tasks()

@@ -78,7 +78,7 @@ func (p *Port) undelivered(ctx context.Context, a match.Ask) (all []match.Undeli
 		}
 		for _, g := range resp.Grants {
 			if !p.Replies.Asker(g.Domain, g.ReplyTo) {
-				g.ReplyTo = "" // nobody is told of it, so it comes back and burns nothing
+				g.ReplyTo = "" // no inbox: it comes back and burns nothing
 			}
 			all = append(all, match.Undelivered{ReplyTo: g.ReplyTo, JSON: g.Json, Task: g.Task})
 		}

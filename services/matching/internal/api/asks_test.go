@@ -84,13 +84,13 @@ func TestR39_AnswersAreReadPageByPage(t *testing.T) {
 	}
 }
 
-// Answers that cannot be, and partitions that nobody serves, are errors.
+// Answers that cannot be, and partitions that no node serves, are errors.
 func TestAnswersThatCannotBeAreErrors(t *testing.T) {
 	t.Parallel()
 	l := newLine(t)
 	p := l.port(5)
 	if _, err := p.Ask(t.Context(), match.Ask{Kind: match.AskRetrigger, Partition: 1}); fault.From(err).Code != fault.Unavailable {
-		t.Errorf("nobody serves it: %v", err)
+		t.Errorf("no node serves it: %v", err)
 	}
 	serve(t, l, "bookings", func(*rpcv1.BookingsRequest) (natsrpc.Message, error) {
 		return &rpcv1.BookingsResponse{Groups: []*rpcv1.Bookings{{Bookings: []byte("short")}}}, nil

@@ -12,7 +12,7 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// broken is a connection to a server that dies as soon as a message to a subject is written: whoever wrote it has
+// broken is a connection to a server that dies as soon as a message to a subject is written: its writer has
 // heard of no failure.
 type broken struct {
 	net.Conn

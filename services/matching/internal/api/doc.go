@@ -9,7 +9,7 @@
 // Never does: decide anything; the core does.
 //
 // On failure: what cannot be read is logged and dropped, so that a poison message
-// wedges nothing. A lost hint stream is made again, and the core is told that hints were
+// wedges nothing. A lost hint stream is made again, and the core learns that hints were
 // lost. The consumer carries the ownership's epoch: who finds one of a higher epoch is overtaken.
 // A connection that is away loses what is sent meanwhile; the core sends again what matters.
 package api

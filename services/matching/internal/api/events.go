@@ -8,7 +8,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/match"
 )
 
-// handBackReason is what a task's history says of an attempt that was handed back.
+// handBackReason is the reason in a task's history for an attempt that was handed back.
 const handBackReason = "no worker received it"
 
 // encoder writes batches of events. It reuses its memory, which is large: what encode

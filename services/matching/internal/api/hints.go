@@ -55,7 +55,7 @@ func (p *Port) consume(ctx context.Context, s *shard.Shard) {
 			return
 		}
 		if !broken {
-			p.Log.Warn("the hint stream broke off; trying again", "error", err)
+			p.Log.Warn("the hint stream failed, trying again", "error", err)
 		}
 		broken = err != nil
 		if failed++; !errors.Is(err, context.DeadlineExceeded) {

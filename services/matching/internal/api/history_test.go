@@ -32,7 +32,7 @@ type grant struct {
 	at           time.Time
 }
 
-// leaseTTL is how long the fake believes in a grant of a fenced epoch that nobody
+// leaseTTL is how long the fake believes in a grant of a fenced epoch that no one
 // is known to have received.
 const leaseTTL = 3 * time.Second
 
@@ -51,7 +51,7 @@ type task struct {
 var tokens = ids.NewTokens([ids.TokenSecretBytes]byte{})
 
 // history is a fake of history: it grants and releases as the real one does, and
-// can be told to misbehave.
+// can be asked to misbehave.
 type history struct {
 	t  testing.TB
 	nc *nats.Conn
@@ -71,12 +71,12 @@ type history struct {
 	fences map[int]uint64
 	// grants are those that are not known to be delivered.
 	grants []grant
-	// mute has verdicts of grants sent to nobody.
+	// mute has verdicts of grants sent to no one.
 	mute bool
 	// running and most count attempts of each type, now and ever at once.
 	running, most map[string]int
 	hungry        int
-	// onDone is told how many tasks are left, each time one is done.
+	// onDone receives how many tasks are left, each time one is done.
 	onDone      func(left int)
 	retriggers  int
 	redelivered int
@@ -170,7 +170,7 @@ func (h *history) decide(p int, b *logv1.EventBatch, e *logv1.Event) *logv1.Even
 	return v
 }
 
-// expire ends leases of what nobody may have received.
+// expire ends leases of what no one may have received.
 func (h *history) expire() {
 	h.mu.Lock()
 	defer h.mu.Unlock()

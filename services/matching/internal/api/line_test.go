@@ -86,7 +86,7 @@ func (l *line) portWith(nc *nats.Conn, epoch uint64, replies *natsrpc.Replies) *
 	return p
 }
 
-// note is a core that decides nothing: it notes what comes in, and asks for what it is told.
+// note is a core that decides nothing: it notes what comes in, and asks for what it is given.
 type note struct {
 	shard *shard.Shard
 	// done is what Serve returned.
@@ -105,7 +105,7 @@ func (n *note) Step(in *match.Inputs, _ match.Now, fx *match.Effects) {
 	n.in.Hints = append(n.in.Hints, in.Hints...)
 	n.in.Polls = append(n.in.Polls, in.Polls...)
 	n.in.Verdicts = append(n.in.Verdicts, in.Verdicts...)
-	n.in.Unheard = append(n.in.Unheard, in.Unheard...)
+	n.in.Bounced = append(n.in.Bounced, in.Bounced...)
 	n.in.Freed = append(n.in.Freed, in.Freed...)
 	n.in.Restore = append(n.in.Restore, in.Restore...)
 	n.in.HintsLost = n.in.HintsLost || in.HintsLost

@@ -74,7 +74,7 @@ func New(c Config) (*Port, error) {
 func (p *Port) verdictsTo(partition int) string { return p.inbox + ".v." + strconv.Itoa(partition) }
 
 // answerReply is the reply subject of an answer, on which the server tells that
-// nobody is there.
+// there is no subscriber.
 func (p *Port) answerReply(id uint64) string {
 	return p.inbox + ".a." + strconv.FormatUint(id, 36)
 }

@@ -30,8 +30,7 @@ func readHints(data []byte) (match.Hints, error) {
 	return h, nil
 }
 
-// releasePath is what was booked. History of log version 1 does not say: then it was one
-// slot of the type's limit.
+// releasePath is what was booked. In log version 1 history does not say: then it was one slot of the type's limit.
 func releasePath(r *logv1.SlotRelease) []table.Ref {
 	if len(r.Limits) == 0 {
 		return []table.Ref{table.TypeRef(r.Type)}

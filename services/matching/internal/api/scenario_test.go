@@ -82,7 +82,7 @@ func (s *stack) away() *awayTables {
 	return a
 }
 
-// While one group of tables hangs for ever, the domains of others are served, limited types
+// While one group of tables hangs forever, the domains of others are served, limited types
 // and backlogs too.
 func TestR8_HungTablesHoldUpNoOtherDomain(t *testing.T) {
 	t.Parallel()
@@ -110,7 +110,7 @@ func TestR35_UnlimitedTypesGoOnWithoutTables(t *testing.T) {
 	s.start()
 	a.set(true)
 	const others = 1500
-	for i := range others { // single tasks of a tasklist that nobody polls just now
+	for i := range others { // single tasks of a tasklist that no one polls just now
 		s.publish(topology.Matching(0), &logv1.Hints{Triggers: []*logv1.TriggerGroup{{
 			Domain: domain, Tasklist: "nobody", Type: "x", Priority: 3, ReadyAtUs: int64(i + 1),
 			Triggers: ids.AppendTrigger(nil, ids.Trigger{ID: ids.NewTaskID(time.UnixMilli(5), 0, uint64(i)), Version: 1}),
@@ -231,7 +231,7 @@ func TestR41_DeliveredIsSentOnce(t *testing.T) {
 	}
 }
 
-// I4, I8: one shard is served by owner after owner, none of which is told of the next: each learns it by its
+// I4, I8: one shard is served by owner after owner, none of which knows the next: each learns it by its
 // fences. Meanwhile the tables lose their memory. No limit is exceeded and no task is done twice.
 func TestI4I8_OwnersFenceEachOther(t *testing.T) {
 	t.Parallel()

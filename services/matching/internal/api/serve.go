@@ -28,7 +28,7 @@ func (p *Port) Serve(ctx context.Context, s *shard.Shard) error {
 	var in, out subscriptions
 	defer func() { out.end(p.NATS) }()
 	out.add(p.NATS.Subscribe(p.inbox+".v.*", func(m *nats.Msg) { p.verdicts(s, m) }))
-	out.add(p.NATS.Subscribe(p.inbox+".a.*", func(m *nats.Msg) { p.unheard(s, m) }))
+	out.add(p.NATS.Subscribe(p.inbox+".a.*", func(m *nats.Msg) { p.bounced(s, m) }))
 	out.add(p.NATS.Subscribe(topology.HintFreed, func(m *nats.Msg) { p.freed(s, m) }))
 	out.add(p.NATS.Subscribe(topology.HintRestore, func(m *nats.Msg) { p.restore(s, m) }))
 	in.add(p.NATS.Subscribe(topology.MatchingPoll(p.Shard, p.Epoch), func(m *nats.Msg) { p.poll(s, m) }))
@@ -74,13 +74,13 @@ func (p *Port) verdicts(s *shard.Shard, m *nats.Msg) {
 	s.Put(func(in *match.Inputs) { in.Verdicts = append(in.Verdicts, v) })
 }
 
-// unheard reads the server's word that an answer found nobody.
-func (p *Port) unheard(s *shard.Shard, m *nats.Msg) {
+// bounced reads the server's word that an answer found no subscriber.
+func (p *Port) bounced(s *shard.Shard, m *nats.Msg) {
 	if m.Header.Get("Status") != "503" {
 		return // somebody replied to an answer, which means nothing
 	}
 	if id, err := strconv.ParseUint(lastToken(m.Subject), 36, 64); err == nil {
-		s.Put(func(in *match.Inputs) { in.Unheard = append(in.Unheard, id) })
+		s.Put(func(in *match.Inputs) { in.Bounced = append(in.Bounced, id) })
 	}
 }
 
@@ -117,7 +117,7 @@ func (p *Port) poll(s *shard.Shard, m *nats.Msg) {
 		}
 		return
 	}
-	// Before anything is granted: the frontend has checked it, but whoever reaches this
+	// Before anything is granted: the frontend has checked it, but a client that reaches this
 	// subject could be another.
 	if !p.Replies.Asker(req.Domain, req.ReplyTo) || req.AnsweredTo != "" && !p.Replies.Service(req.AnsweredTo) {
 		return

@@ -79,8 +79,8 @@ func TestR41_AnswersThatNobodyGetsAreTold(t *testing.T) {
 		{ReplyTo: "inbox.there", JSON: true},
 	}, Refusals: []match.Refusal{{ReplyTo: "inbox.there", Code: string(fault.ResourceExhausted), Message: "full", RetryAfter: time.Second}}})
 	n.saw(t, func(in *match.Inputs) error {
-		if slices.Sort(in.Unheard); !slices.Equal(in.Unheard, []uint64{6, 7, 8}) {
-			return fmt.Errorf("unheard are %v", in.Unheard)
+		if slices.Sort(in.Bounced); !slices.Equal(in.Bounced, []uint64{6, 7, 8}) {
+			return fmt.Errorf("bounced are %v", in.Bounced)
 		}
 		return nil
 	})
@@ -126,8 +126,8 @@ func TestAnswersThatAreRepliedToAreHeard(t *testing.T) {
 	}
 	n.do(match.Effects{Answers: []match.Answer{{ID: 6, ReplyTo: "inbox.gone", Tasks: [][]byte{task}}}})
 	n.saw(t, func(in *match.Inputs) error {
-		if !slices.Equal(in.Unheard, []uint64{6}) {
-			return fmt.Errorf("unheard are %v", in.Unheard)
+		if !slices.Equal(in.Bounced, []uint64{6}) {
+			return fmt.Errorf("bounced are %v", in.Bounced)
 		}
 		return nil
 	})
@@ -229,7 +229,7 @@ func TestHintsAreHeard(t *testing.T) {
 	}
 }
 
-// R1, I14: whoever reaches the subject of polls cannot have tasks of a domain sent to another
+// R1, I14: a client that reaches the subject of polls cannot have tasks of a domain sent to another
 // domain's inbox, or an answer to a subject that is none.
 func TestR1_PollsAreAnsweredInInboxesOnly(t *testing.T) {
 	t.Parallel()

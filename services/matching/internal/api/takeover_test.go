@@ -115,7 +115,7 @@ func TestHintsAreLostOnlyWithTheirStream(t *testing.T) {
 		}
 	}
 	first := l.serve(1)
-	first.saw(t, lost(true)) // of a stream that nobody has read
+	first.saw(t, lost(true)) // of a stream that no one has read
 	l.hint(1)
 	first.saw(t, hints(1))
 	first.do(match.Effects{Acks: []match.Ack{{Delivery: 1}}}) // put off

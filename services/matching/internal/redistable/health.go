@@ -24,7 +24,7 @@ type Health struct {
 // NewHealth looks at the server of a client, or at each node of its cluster that has slots.
 func NewHealth(client redis.UniversalClient) *Health { return &Health{client: client} }
 
-// Check is an error where Redis did not answer lately. It is quick; a nil Health is fine.
+// Check is an error where Redis did not answer recently. It is quick; a nil Health is fine.
 func (h *Health) Check() error {
 	if h == nil {
 		return nil

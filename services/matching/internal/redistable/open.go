@@ -19,7 +19,7 @@ import (
 const (
 	clearKeysMax   = 1000
 	countChunksMax = 1000
-	// openTries bounds how often Open begins anew because another owner changed the
+	// openTries bounds how often Open starts again because another owner changed the
 	// tables meanwhile.
 	openTries = 8
 )

@@ -51,12 +51,12 @@ const (
 	opHeads, opDrop = "heads", "drop"
 )
 
-// Operations are all that Called is told of.
+// Operations are all that Called receives.
 func Operations() []string {
 	return []string{opCall, opOpen, opClear, opCount, opSlots, opHeads, opDrop}
 }
 
-// Called is told of every round trip, failed ones included: what was asked for, one of Operations, and how
+// Called receives every round trip, failed ones included: what was asked for, one of Operations, and how
 // long it took.
 type Called func(operation string, took time.Duration)
 
@@ -141,7 +141,7 @@ func (t *Tables) node(ctx context.Context, domain string) (redis.UniversalClient
 	return node, nil
 }
 
-// failed has the map of a cluster loaded anew where an error says that it may be wrong.
+// failed has the map of a cluster loaded again where an error says that it may be wrong.
 func (t *Tables) failed(ctx context.Context, err error) {
 	cluster, ok := t.client.(*redis.ClusterClient)
 	if !ok || err == nil {

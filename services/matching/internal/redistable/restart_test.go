@@ -228,7 +228,7 @@ func TestALifeThatIsOverLeavesNothing(t *testing.T) {
 	}
 }
 
-// A server that does not know the scripts any more is told in one more round trip.
+// A server that no longer knows the scripts gets them in one more round trip.
 func TestAScriptIsSentAgainWhereTheServerDoesNotKnowIt(t *testing.T) {
 	t.Parallel()
 	s, _, ok := run(t)

@@ -57,7 +57,7 @@ func (s *Shard) call(g *group, calls []table.Call) {
 		return
 	case n == len(calls) && !g.down:
 		g.down = true
-		s.Log.Error("tables do not answer; limited types of their domains wait, unlimited ones go on",
+		s.Log.Error("tables do not answer; types with a limit wait, others continue",
 			"domain", calls[0].Domain, "domains", len(calls), "error", failed)
 	case failed == nil && g.down:
 		g.down = false
@@ -93,7 +93,7 @@ func (s *Shard) do(chores []chore) {
 func (s *Shard) doOne(ctx context.Context, c chore) {
 	if c.drop != "" {
 		if err := s.Tables.Drop(ctx, c.domain, c.drop); err != nil {
-			s.Log.Debug("forget a limit", "domain", c.domain, "limit", c.drop, "error", err)
+			s.Log.Debug("delete a limit", "domain", c.domain, "limit", c.drop, "error", err)
 		}
 		return
 	}

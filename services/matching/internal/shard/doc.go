@@ -15,7 +15,7 @@
 //     group. Other groups do not notice.
 //   - A partition that does not answer fails the question, not sooner than askPause, so that
 //     asking again is no storm.
-//   - An answer that could not be sent is one that reached nobody.
+//   - An answer that could not be sent is one that was not delivered.
 //   - A newer owner: Run ends with ErrOvertaken, and sends nothing more.
 //   - A drain that the core does not finish within drainTimeout is cut short.
 package shard

@@ -71,7 +71,7 @@ func (s *Shard) carryOut(fx *match.Effects) {
 	}
 }
 
-// answer sends an answer. One that cannot be sent has reached nobody.
+// answer sends an answer. One that cannot be sent was not delivered.
 func (s *Shard) answer(a *match.Answer) {
 	err := s.Outbox.Answer(a)
 	if err == nil {
@@ -79,7 +79,7 @@ func (s *Shard) answer(a *match.Answer) {
 	}
 	s.Log.Warn("an answer to a poll was not sent", "error", err, "tasks", len(a.Tasks))
 	if id := a.ID; id != 0 {
-		s.Put(func(in *match.Inputs) { in.Unheard = append(in.Unheard, id) })
+		s.Put(func(in *match.Inputs) { in.Bounced = append(in.Bounced, id) })
 	}
 }
 
@@ -115,7 +115,7 @@ func (s *Shard) open() {
 			s.end(err)
 			return
 		}
-		s.Log.Debug("show that the shard is served", "error", err)
+		s.Log.Debug("publish the epoch of the shard", "error", err)
 		s.pause(openRetry)
 	}
 }

@@ -20,7 +20,7 @@ func TestOpenIsTriedUntilItSucceeds(t *testing.T) {
 	})
 }
 
-// A newer owner, whoever notices it, ends the loop at once; what was asked for before goes out.
+// A newer owner, no matter who notices it, ends the loop at once; what was asked for before goes out.
 func TestOvertakenEndsTheLoop(t *testing.T) {
 	for name, overtake := range map[string]func(w *world){
 		"by a verdict": func(w *world) {
@@ -47,7 +47,7 @@ func TestOvertakenEndsTheLoop(t *testing.T) {
 					t.Errorf("counted %d times", n)
 				}
 				steps := len(w.log)
-				w.shard.Put(func(in *match.Inputs) { in.Unheard = append(in.Unheard, 1) })
+				w.shard.Put(func(in *match.Inputs) { in.Bounced = append(in.Bounced, 1) })
 				synctest.Wait()
 				if len(w.log) != steps {
 					t.Error("there was a step after the end")
@@ -76,14 +76,14 @@ func leaving(t *testing.T, step func(w *world, fx *match.Effects)) (took time.Du
 			}
 			took = time.Since(began)
 			if slices.Contains(drains, false) {
-				t.Errorf("the core was told to drain by %v", drains)
+				t.Errorf("the core was asked to drain by %v", drains)
 			}
 		})
 	})
 	return took
 }
 
-// The drain lasts until the core has nothing under way, each step being told of it.
+// The drain lasts until the core has nothing under way, each step is reported to it.
 func TestDrainLastsUntilTheCoreIsDone(t *testing.T) {
 	steps := 0
 	took := leaving(t, func(w *world, fx *match.Effects) {

@@ -17,7 +17,7 @@ type mail struct {
 func (m *mail) reset() {
 	in := &m.Inputs
 	in.Limits, in.Outcomes, in.Opened = emptied(in.Limits), emptied(in.Outcomes), emptied(in.Opened)
-	in.Answers, in.Verdicts, in.Unheard = emptied(in.Answers), emptied(in.Verdicts), emptied(in.Unheard)
+	in.Answers, in.Verdicts, in.Bounced = emptied(in.Answers), emptied(in.Verdicts), emptied(in.Bounced)
 	in.Freed, in.Restore = emptied(in.Freed), emptied(in.Restore)
 	in.Hints, in.Polls = emptied(in.Hints), emptied(in.Polls)
 	in.HintsLost, in.Drain, in.Proven, in.Broke = false, false, 0, false

@@ -19,7 +19,7 @@ type Metrics struct {
 	GrabsGranted *telemetry.Counter
 	GrabsRefused *telemetry.Counter
 	HandedBack   *telemetry.Counter
-	Unheard      *telemetry.Counter
+	Bounced      *telemetry.Counter
 	Polls        *telemetry.Counter
 	PollsRefused *telemetry.Counter
 	Losses       *telemetry.Counter
@@ -36,7 +36,7 @@ type Metrics struct {
 	WaitingPolls []*telemetry.Gauge
 }
 
-// NewMetrics registers the numbers. A nil registry is one that nobody reads.
+// NewMetrics registers the numbers. A nil registry is one that is not read.
 func NewMetrics(m *telemetry.Metrics, shards int) *Metrics {
 	out := &Metrics{
 		Grabs:        m.Histogram(signals.GrabDuration),
@@ -49,7 +49,7 @@ func NewMetrics(m *telemetry.Metrics, shards int) *Metrics {
 		GrabsGranted: m.Counter(signals.GrabsGranted),
 		GrabsRefused: m.Counter(signals.GrabsRefused),
 		HandedBack:   m.Counter(signals.AttemptsReturned),
-		Unheard:      m.Counter(signals.AttemptsUndelivered),
+		Bounced:      m.Counter(signals.AttemptsUndelivered),
 		Polls:        m.Counter(signals.PollsReceived),
 		PollsRefused: m.Counter(signals.PollsRefused),
 		Losses:       m.Counter(signals.TablesLost),
@@ -82,7 +82,7 @@ func (m *Metrics) count(shard int, c *match.Counts) {
 		{m.GrabsGranted, c.Granted},
 		{m.GrabsRefused, c.GrabsRefused},
 		{m.HandedBack, c.HandedBack},
-		{m.Unheard, c.Unheard},
+		{m.Bounced, c.Bounced},
 		{m.Polls, c.Polls},
 		{m.PollsRefused, c.PollsRefused},
 		{m.Losses, c.Losses},

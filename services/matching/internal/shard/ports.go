@@ -17,7 +17,7 @@ type Core interface {
 // Outbox sends without waiting. What it is given may change after the call. Only the loop
 // calls it.
 type Outbox interface {
-	// Answer ends a poll. Inputs.Unheard is told the id if nobody is there. An error means
+	// Answer ends a poll. Inputs.Bounced gets the id if there is no subscriber. An error means
 	// that it was not sent.
 	Answer(a *match.Answer) error
 	// Refuse ends a poll that was not taken.

@@ -45,7 +45,7 @@ type Deps struct {
 type Shard struct {
 	Deps
 	box mailbox
-	// ended is told why to stop at once.
+	// ended receives why to stop at once.
 	ended chan error
 
 	// ctx ends when the shard ends; what runs beside the loop uses it.
@@ -111,7 +111,7 @@ func (s *Shard) turns(ctx context.Context) error {
 		case <-leave:
 			s.draining, leave, cut = true, nil, time.After(drainTimeout)
 		case <-cut:
-			s.Log.Warn("the drain of a shard was cut short")
+			s.Log.Warn("the drain of a shard was not finished")
 			return nil
 		case why := <-s.ended:
 			return why

@@ -71,8 +71,8 @@ func (w *world) Step(in *match.Inputs, _ match.Now, fx *match.Effects) {
 	for _, a := range in.Answers {
 		w.noteLocked("answer %d failed=%v", a.Ask.ID, a.Failed)
 	}
-	for _, id := range in.Unheard {
-		w.noteLocked("unheard %d", id)
+	for _, id := range in.Bounced {
+		w.noteLocked("bounced %d", id)
 	}
 	if in.Broke || in.Proven > 0 {
 		w.noteLocked("broke %v, proven %v", in.Broke, in.Proven)
@@ -156,7 +156,7 @@ func (w *world) Answer(a *match.Answer) error {
 	return nil
 }
 
-// roundTrip is Deps.RoundTrip: the first finds nobody, and by the second the connection broke.
+// roundTrip is Deps.RoundTrip: the first finds no subscriber, and by the second the connection broke.
 func (w *world) roundTrip(context.Context) (broke bool, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -379,12 +379,12 @@ func TestDroppedLimitsAreForgotten(t *testing.T) {
 	})
 }
 
-// What could not be sent has reached nobody; an empty answer is owed to nobody.
-func TestUnsentAnswerIsUnheard(t *testing.T) {
+// What could not be sent was not delivered; an empty answer is due to no one.
+func TestAnUnsentAnswerIsBounced(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.unsent = true
 		w.run(match.Effects{Answers: []match.Answer{{ID: 5, ReplyTo: "a"}, {ReplyTo: "b"}}}, 0)
-		w.expect("unheard", "0s unheard 5")
+		w.expect("bounced", "0s bounced 5")
 	})
 }
 

@@ -160,7 +160,7 @@ func overtaken(r *rig) {
 	again := late
 	again.Seq.Call = carried
 	refused("the same call", again)
-	// A new owner counts its calls anew.
+	// A new owner counts its calls again.
 	next := r.call(0, table.Call{Stances: []table.Stance{stance(5, 1, 0)}})
 	next.Seq = table.Seq{Epoch: 2, Call: 1}
 	r.equal("of a new owner", r.send(next).Overtaken, false)
@@ -213,7 +213,7 @@ func expiry(r *rig) {
 	r.store.Pass(7 * time.Minute)
 	s.TTL = -time.Hour
 	s.Held = 1
-	r.equal("anew", r.state(1, s), table.LimitState{Used: 1})
+	r.equal("again", r.state(1, s), table.LimitState{Used: 1})
 	r.store.Pass(4*time.Minute + 50*time.Second)
 	r.equal("slots", r.slots(pay), 1)
 	r.store.Pass(20 * time.Second)
@@ -234,13 +234,13 @@ func turns(r *rig) {
 				if n, _, state := r.book(i, 1, stance(1, 0, 3)); n > 0 {
 					r.Fatalf("shard %d, which had the slot, got it again: %+v", i, state)
 				} else if !state.Others {
-					r.Fatal("others wait, and this was not told")
+					r.Fatal("others wait, and this was not reported")
 				}
 			} else if n, why, _ := r.book(i, 1, stance(1, 0, 3)); n > 0 {
 				held[i] = 1
 				got = append(got, i)
 			} else if why == "" {
-				r.Fatal("got nothing, and was not told why")
+				r.Fatal("got nothing, and no reason")
 			}
 		}
 	}
@@ -283,14 +283,14 @@ func reserved(r *rig) {
 	r.equal("one more for who is before", r.books(1, 1, stance(5, 0, 3), 1, "").Others, true)
 	r.books(0, 1, stance(5, 3, 3), 1, "full")
 	// Who got all that it wanted does not wait.
-	r.equal("nobody waits", r.state(0, stance(5, 4, 0)), table.LimitState{Used: 5})
+	r.equal("no one waits", r.state(0, stance(5, 4, 0)), table.LimitState{Used: 5})
 	r.books(1, 1, stance(5, 0, 0), 1, "full")
 	// A shard that only says that it waits keeps one slot.
 	r.state(0, stance(5, 0, 3))
 	r.books(1, 9, stance(5, 1, 3), 3, "in line")
 }
 
-// leases: slots are kept for attempts to come, as long as nobody waits for them.
+// leases: slots are kept for attempts to come, as long as no one waits for them.
 func leases(r *rig) {
 	r.everywhere(pay)
 	s := stance(30, 2, 0)
@@ -311,7 +311,7 @@ func leases(r *rig) {
 	for i := range r.shards {
 		r.open(i)
 	}
-	r.equal("not before all have told", r.state(0, s), table.LimitState{Restoring: true})
+	r.equal("not before all have reported", r.state(0, s), table.LimitState{Restoring: true})
 }
 
 // readAhead: what a chunk holds beyond what has slots comes along, if it is wanted.
@@ -334,7 +334,7 @@ func readAhead(r *rig) {
 		for _, h := range out.Heads {
 			gone -= h.Gone
 		}
-		r.equal("told as gone, and not taken", gone, 0)
+		r.equal("reported as gone, and not taken", gone, 0)
 	}
 	take(2, 0, 9, "1 2", "")
 	take(9, 3, 2, "3 10 20 21 22 23", "") // five would be ahead: the chunk is cut
@@ -356,7 +356,7 @@ func stale(r *rig) {
 	r.store.Pass(2 * time.Second)
 	r.books(0, 1, stance(1, 0, 3), 0, "in line")
 	r.store.Pass(2 * time.Second)
-	r.equal("nobody else waits", r.books(0, 1, stance(1, 0, 3), 1, "full").Others, false)
+	r.equal("no one else waits", r.books(0, 1, stance(1, 0, 3), 1, "full").Others, false)
 	r.books(1, 1, stance(1, 0, 3), 0, "full") // at the end of the line
 	r.state(0, stance(1, 0, 3))
 	r.books(1, 1, stance(1, 0, 3), 0, "in line")

@@ -1,5 +1,5 @@
 // Command timer runs the timer service: it keeps the tasks that wait and fires them. Its
-// settings are told by --help.
+// settings are listed by --help.
 package main
 
 import (

@@ -1,7 +1,7 @@
 // Package api serves the calls to the owner of a timer partition, over core NATS.
 //
 // Owns: subjects and wire forms. Never does: answer for a partition that is not
-// owned; nobody subscribed is how a caller learns to try again.
+// owned; no subscriber is how a caller learns to try again.
 // On failure: errors travel as fault.Error; Unavailable may be repeated as it is.
 package api
 

@@ -14,7 +14,7 @@ import (
 const v1 = "../../../../contracts/logversion/testdata/v1/"
 
 // TestI13StoredBatchesAreReadAsTheyWere: what a version has written into the timer store means
-// the same for ever, and so does the firing cursor. R21.
+// the same forever, and so does the firing cursor. R21.
 func TestI13StoredBatchesAreReadAsTheyWere(t *testing.T) {
 	var b bytes.Buffer
 	for _, m := range testkit.ReadMessages(t, v1+"timer.log") {

@@ -19,7 +19,7 @@ var ErrTooLarge = fmt.Errorf("the records of these tasks exceed %d bytes: ask fo
 type Cancelled struct {
 	// Records are the encoded records that were taken out, now or before.
 	Records [][]byte
-	// Fired are the tasks that were fired lately, and where they went.
+	// Fired are the tasks that were fired recently, and where they went.
 	Fired []due.Fate
 }
 
@@ -33,7 +33,7 @@ type cancelCall struct {
 }
 
 // Cancel takes waiting tasks out. The loop decides the race with firing; a task
-// it reports as cancelled will not be fired, whoever owns the partition. Tasks it
+// it reports as cancelled will not be fired, no matter which owner serves the partition. Tasks it
 // does not know, and those of other domains, are in neither list. Repeated, it
 // finds the same records again, until they are purged.
 func (o *Owner) Cancel(ctx context.Context, all []due.Wanted) (Cancelled, error) {
@@ -110,9 +110,9 @@ func (o *Owner) recordsOf(ctx context.Context, all []due.Wanted) (map[ids.TaskID
 }
 
 // cancelAll answers the calls that wait. The order: tombstones are stored, the
-// table forgets the tasks, a cursor is written, the callers are told. The log refuses
+// table forgets the tasks, a cursor is written, the callers get their answer. The log refuses
 // the cursor if another owner has fired; if it takes it, another owner, which may not
-// have read the tombstones, starts anew before it fires. One cursor does for all calls.
+// have read the tombstones, starts again before it fires. One cursor does for all calls.
 func (o *Owner) cancelAll(ctx context.Context) error {
 	calls := o.cancels
 	o.cancels = nil

@@ -120,7 +120,7 @@ func (l countedLog) Parked(ctx context.Context) (uint64, int64, error) {
 	return l.Log.Parked(ctx)
 }
 
-// While history is down nobody archives what was cancelled, so its record stays.
+// While history is down no one archives what was cancelled, so its record stays.
 func TestACancelledTaskStaysUntilHistorySavesACheckpoint(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -273,7 +273,7 @@ func (l interruptedLog) Cursor(ctx context.Context) (due.Cursor, uint64, error) 
 	return l.Log.Cursor(ctx)
 }
 
-// Whoever builds upon the cursor behind a tombstone knows the tombstone, though it had read the store
+// A caller that builds upon the cursor behind a tombstone knows the tombstone, though it had read the store
 // before that was written.
 func TestI6_WhoLoadsACursorKnowsTheTombstonesBeforeIt(t *testing.T) {
 	t.Parallel()

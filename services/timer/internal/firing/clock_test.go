@@ -10,7 +10,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/shared/testkit"
 )
 
-// R23: a cursor of the future, as an owner of old wrote it, stops nobody and is
+// R23: a cursor of the future, as an owner of old wrote it, stops no one and is
 // not forgotten: what it fired early is not fired again.
 func TestR23_ACursorOfTheFutureStopsNobody(t *testing.T) {
 	t.Parallel()

@@ -46,7 +46,7 @@ func (o *Owner) fire(ctx context.Context) (fired bool, err error) {
 	return true, nil
 }
 
-// reportFired tells how late the tasks of a chunk were; those of one due time are told of together.
+// reportFired tells how late the tasks of a chunk were; those of one due time are reported together.
 func (o *Owner) reportFired(chunk due.Chunk, now time.Time) {
 	for _, m := range chunk.Messages {
 		for from := 0; from < len(m.DueMS); {
@@ -158,7 +158,7 @@ func (o *Owner) committed(seq uint64) {
 	o.cursors++
 }
 
-// readCursor asks until it is told, or ctx ends.
+// readCursor asks until it has an answer, or ctx ends.
 func (o *Owner) readCursor(ctx context.Context) (due.Cursor, uint64, error) {
 	for wait := retryFirst; ; wait = min(2*wait, retryLast) {
 		asking, done := context.WithTimeout(context.WithoutCancel(ctx), appendTimeout)

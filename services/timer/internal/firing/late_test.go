@@ -9,8 +9,8 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/timer/internal/firing"
 )
 
-// TestLatenessIsOfEachTask: tasks of one chunk with two due times are told of as two, each with its own lateness,
-// and what storing them took is told once.
+// TestLatenessIsOfEachTask: tasks of one chunk with two due times are reported as two, each with its own lateness,
+// and what storing them took is reported once.
 func TestLatenessIsOfEachTask(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -41,7 +41,7 @@ func TestLatenessIsOfEachTask(t *testing.T) {
 		}
 	})
 	w.eachOnce(want)
-	r.stop() // what was fired is told of
+	r.stop() // what was fired is reported
 	if !maps.Equal(late, map[time.Duration]int{time.Hour: 2, time.Minute: 3}) || appends == 0 {
 		t.Errorf("%v, %d appends", late, appends)
 	}

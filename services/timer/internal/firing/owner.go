@@ -32,7 +32,7 @@ type Deps struct {
 	Now func() time.Time
 }
 
-// Gauges are told how the partition stands; the funcs must be quick.
+// Gauges receive the state of the partition; the funcs must be quick.
 type Gauges struct {
 	// Waiting is how many tasks wait.
 	Waiting func(n int)
@@ -120,7 +120,7 @@ func (o *Owner) Load(ctx context.Context) error {
 	}
 	if covered := cursor.Seq(); covered > read {
 		return fmt.Errorf("load: the firing cursor covers messages up to %d, but the timer store ends at %d: "+
-			"it was made anew, and its tasks would be taken for fired; remove the cursor", covered, read)
+			"it was created again, and its tasks would be taken for fired; remove the cursor", covered, read)
 	}
 	o.readTo = read
 	o.table.Resume(cursor, rand.Uint64(), o.Now().UnixMilli())
@@ -227,7 +227,7 @@ func (o *Owner) drain() {
 func (o *Owner) arrive(a arrival) {
 	if n := o.table.Load(a.index); n > 0 {
 		o.Gauges.Outdated(n)
-		o.Logger.Warn("tasks are void: the history owner that parked them had been replaced", "sequence", a.index.Seq, "tasks", n)
+		o.Logger.Warn("tasks are void: the history owner that parked them was replaced", "sequence", a.index.Seq, "tasks", n)
 	}
 	o.versionRead = max(o.versionRead, a.version)
 	o.readTo = max(o.readTo, a.index.Seq)

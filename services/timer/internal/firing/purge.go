@@ -15,7 +15,7 @@ const (
 	catchUpTries = 40
 )
 
-// purge removes what nobody needs, every now and then, beside the loop. What
+// purge removes what no one needs, every now and then, beside the loop. What
 // fails is left for the next time, but for a checkpoint of an unknown log version:
 // then the owner must end.
 func (o *Owner) purge(ctx context.Context) error {
@@ -35,7 +35,7 @@ func (o *Owner) purge(ctx context.Context) error {
 			return err
 		}
 		if err != nil && ctx.Err() == nil {
-			o.Logger.Warn("what was fired could not be removed, trying again later", "error", err)
+			o.Logger.Warn("fired tasks could not be removed, trying again later", "error", err)
 		}
 	}
 }

@@ -250,7 +250,7 @@ func (w *world) owner(change ...func(*firing.Deps)) *running {
 }
 
 // serve keeps an owner running until ctx ends, as package ownership does: who is
-// overtaken is started anew. Owners are made by the test's own goroutine.
+// overtaken is started again. Owners are made by the test's own goroutine.
 func serve(ctx context.Context, owners <-chan *running) error {
 	for ctx.Err() == nil {
 		r, ok := <-owners

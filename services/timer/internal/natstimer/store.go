@@ -64,7 +64,7 @@ func (s *Store) pass(ctx context.Context, handle func(firing.Stored) error) func
 		bucket, ok := topology.TimerBucketOf(r.Subject)
 		fence := r.Subject == topology.TimerFence(s.p)
 		if !ok && !fence {
-			s.log.Error("a message of the timer store lies in no bucket and goes into quarantine", "sequence", r.Seq, "subject", r.Subject)
+			s.log.Error("a message of the timer store has no bucket and was put into quarantine", "sequence", r.Seq, "subject", r.Subject)
 			return s.setApart(ctx, r.Subject, r.Seq, r.Data, "its subject is no bucket of the timer store")
 		}
 		return handle(firing.Stored{Seq: r.Seq, AtMS: r.Time.UnixMilli(), Bucket: bucket, Fence: fence, Data: r.Data})

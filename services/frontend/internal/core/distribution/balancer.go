@@ -1,7 +1,7 @@
 // Package distribution chooses the history partition of a submit, and says which take cancels.
 //
 // Owns: what this frontend believes of each partition: how much is queued
-// there, whether appends have failed there lately, and whether too many cancels wait there. The choice is
+// there, whether appends have failed there recently, and whether too many cancels wait there. The choice is
 // opportunistic: a whole request goes to the healthy partition with the fewest
 // queued tasks, so that it touches one log, and a slow or full partition gets
 // less by itself.
@@ -87,7 +87,7 @@ func New(n int) *Balancer {
 // decides; it should be random, so that several frontends do not agree.
 //
 // A partition that is due for a probe comes first, and once: without traffic
-// nobody would learn that it is well again. Whoever got a partition must tell
+// no one would learn that it is well again. The caller that got a partition must report
 // Stored, Failed or Returned in the end.
 func (b *Balancer) Pick(now time.Time, tasks int, tie uint64) (chosen int, ok bool) {
 	chosen = -1
@@ -123,7 +123,7 @@ func (b *Balancer) Pick(now time.Time, tasks int, tie uint64) (chosen int, ok bo
 }
 
 // Next is when Pick may have an answer again: the earliest probe of a partition
-// that nobody is probing. ok is false where that depends on a probe under way.
+// that no one is probing. ok is false where that depends on a probe under way.
 func (b *Balancer) Next() (at time.Time, ok bool) {
 	alone := b.aloneFor(time.Time{})
 	for i := range b.partitions {
@@ -164,7 +164,7 @@ func (b *Balancer) Healthy(p int) bool {
 // log messages it has not read. What was sent before counts as contained in it.
 func (b *Balancer) Report(p int, active, unreadBatches int64, now time.Time) {
 	if p < 0 || p >= len(b.partitions) || active < 0 || unreadBatches < 0 {
-		return // a hint from a stranger
+		return // a hint from an unknown process
 	}
 	b.partitions[p].reported = active + unreadBatches*TasksPerBatchGuess
 	b.partitions[p].reportedAt = now
@@ -201,7 +201,7 @@ func (b *Balancer) Stored(p int) {
 	b.partitions[p].setAside, b.partitions[p].probing = 0, false
 }
 
-// Failed tells that an append of so many tasks to p failed, or that nobody
+// Failed tells that an append of so many tasks to p failed, or that no one
 // knows how it ended. Several failures of one outage count once: only a failed
 // probe doubles the time.
 func (b *Balancer) Failed(p, tasks int, now time.Time) {

@@ -1,7 +1,7 @@
 package distribution
 
 // CancelsSentMax is how many cancels a partition gets without a report of its owner: one
-// that nobody owns must not find millions in its log.
+// that no node owns must not find millions in its log.
 const CancelsSentMax = 10_000
 
 // Cancels knows which partitions take cancels. A cancel of a task that is not in memory waits there

@@ -33,7 +33,7 @@ func TestNobodyIsLeftAloneForLongWhereAllFail(t *testing.T) {
 	}
 }
 
-func TestReportsOfStrangersAreIgnored(t *testing.T) {
+func TestReportsOfUnknownProcessesAreIgnored(t *testing.T) {
 	b := New(2)
 	b.Report(0, 10_000, 0, t0)
 	for _, report := range []struct {

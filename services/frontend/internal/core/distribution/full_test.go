@@ -39,7 +39,7 @@ func TestR43_FullPartitionsAreLeftOut(t *testing.T) {
 	if p := pick(t, b, t0.Add(FullFor), 1, 0); p != 0 {
 		t.Errorf("%d was chosen when 0 had room again", p)
 	}
-	b.ReportFull(7, true) // a hint from a stranger
+	b.ReportFull(7, true) // a hint from an unknown process
 }
 
 // A partition that is set aside and full is not probed; one that is set aside is, though the others are full.

@@ -63,7 +63,7 @@ func (r *Room) charge(tasks, bytes int) {
 }
 
 // Landed tells that what Plan has put on the most urgent lane is in the log, the last of it at seq; or, if
-// that is 0, that it is not, or that nobody knows.
+// that is 0, that it is not, or that no one knows.
 func (r *Room) Landed(seq uint64) {
 	switch n := len(r.sent); {
 	case r.flying.tasks == 0 || seq == 0:

@@ -18,7 +18,7 @@ type Index struct {
 	bytesMax int
 	bytes    int
 	spans    map[Key]*list.Element // of *span
-	used     *list.List            // most lately used first
+	used     *list.List            // most recently used first
 
 	mark  uint64
 	tail  map[ids.TaskID]uint64

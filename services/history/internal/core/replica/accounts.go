@@ -43,8 +43,8 @@ func (r *Replica) accountOf(at Queue) *account {
 	return a
 }
 
-// settleAccount forgets an account that holds nothing.
-func (r *Replica) settleAccount(a *account) {
+// dropAccount forgets an account that holds nothing.
+func (r *Replica) dropAccount(a *account) {
 	if a.tasks > 0 || a.queue != nil {
 		return
 	}
@@ -89,7 +89,7 @@ func (r *Replica) charge(e *Entry) {
 		a.shared += tasks
 	}
 	if e.charged = want; want == 0 {
-		r.settleAccount(a)
+		r.dropAccount(a)
 	}
 }
 
@@ -164,7 +164,7 @@ func (r *Replica) largest(match func(*account) bool) []*account {
 	return all
 }
 
-// apartMax bounds the domains that frontends are told to file apart. It has all that lag: what one of them goes on to have
+// apartMax bounds the domains that frontends must store apart. It has all that lag: what one of them goes on to have
 // in messages that domains share is read whatever the pool holds, and takes the lane's window from everybody.
 const apartMax = queuesMax
 

@@ -59,7 +59,7 @@ func TestWhatADomainHoldsItselfHalvesNothing(t *testing.T) {
 }
 
 // TestTheArchiveIsCoveredBesideAFlood: what another owner archived, and no record brings any more, is forgotten though a
-// domain lags for ever; but not what a grab waits for, or what may have been parked.
+// domain lags forever; but not what a grab waits for, or what may have been parked.
 func TestTheArchiveIsCoveredBesideAFlood(t *testing.T) {
 	for _, granted := range []bool{false, true} {
 		cp := Checkpoint{Queues: []QueueCursor{{Queue: Queue{lagLane, "flood"}, Ack: 1, Read: 2, Last: 6}}, ArchiveSeq: 7, TimerSeq: 3}

@@ -8,7 +8,7 @@ import (
 
 // Answer is the verdicts on the events of one message from First on. Mostly that is all of them. If
 // some wait, for a task that is not read yet or for a search, what is known goes at the end of
-// the turn, and the others as they become known: nobody waits for another's search.
+// the turn, and the others as they become known: no one waits for another's search.
 type Answer struct {
 	ReplyTo   string
 	RequestID uint64
@@ -54,8 +54,8 @@ func (a *Answer) set(i int, v taskstate.Verdict) {
 	a.left--
 }
 
-// settle gives an event its verdict.
-func (r *Replica) settle(h *held, v taskstate.Verdict, fx *Effects) {
+// conclude gives an event its verdict.
+func (r *Replica) conclude(h *held, v taskstate.Verdict, fx *Effects) {
 	if h.ans == nil || h.promised {
 		return
 	}

@@ -25,7 +25,7 @@ func (r *Replica) carry(fx *Effects) {
 	events, bytes := r.meter.behind(r.floor())
 	eventsTo := uint64(0)
 	// The carried records are events themselves: twice what they take is always allowed, or
-	// many of them would be rewritten for ever.
+	// many of them would be rewritten forever.
 	own := uint64(0)
 	for _, e := range r.pinned {
 		own += uint64(e.Footprint())
@@ -93,7 +93,7 @@ func (r *Replica) pinOf(e *Entry) uint64 {
 // carriedPresent takes in the carried record of a task in memory.
 func (r *Replica) carriedPresent(e *Entry, h *held, fx *Effects) {
 	e.proposed &^= 1 << taskstate.Carried
-	r.settle(h, taskstate.Verdict{}, fx)
+	r.conclude(h, taskstate.Verdict{}, fx)
 	asOf := h.carried.AsOf
 	if e.State.Finished() || e.State == taskstate.Waiting || e.lastEvent > asOf || e.since > asOf || asOf >= h.seq {
 		return
@@ -112,7 +112,7 @@ func (r *Replica) carriedPresent(e *Entry, h *held, fx *Effects) {
 // unless that is void: another event follows what it has seen, or the checkpoint needs
 // nothing from before its floor; or its submit is in memory all the same, and waits for the stay before.
 func (r *Replica) carriedAbsent(h *held, old *Entry, now Now, fx *Effects) {
-	r.settle(h, taskstate.Verdict{}, fx)
+	r.conclude(h, taskstate.Verdict{}, fx)
 	c := h.carried
 	if r.replay == nil || c.AsOf < r.base.Floor || r.replay.seen[h.ev.ID] > c.AsOf || r.unread(h.ev.Fence.Position, c.Entry.Domain) || c.AsOf >= h.seq || r.isHeld(h.ev.ID, h.ev.Fence.Position) {
 		return
@@ -128,7 +128,7 @@ func (r *Replica) carriedAbsent(h *held, old *Entry, now Now, fx *Effects) {
 	e.pinned, e.pin, e.shared = true, c.AsOf, e.Position.Shared()
 	e.since, e.lastEvent = c.AsOf, c.AsOf
 	r.tasks[e.ID], r.pinned[e.ID] = e, e
-	r.lineUp(e)
+	r.enqueue(e)
 	r.carryOut(e, taskstate.Effects{}, 0, now, fx)
 	r.grantedBefore(e, c.Granted)
 	// The state has seen what came before it of this stay, and the commands: any later one would have made it void.

@@ -120,7 +120,7 @@ func TestACarriedRecordIsVoidIfItMissesAnEvent(t *testing.T) {
 }
 
 // TestCarriedTasksDoNotFeedThemselves: the carried records are events themselves, and many tasks
-// that run for long are not rewritten for ever. What runs takes no room (R16).
+// that run for long are not rewritten forever. What runs takes no room (R16).
 func TestCarriedTasksDoNotFeedThemselves(t *testing.T) {
 	b := newBench(t, carryConfig())
 	for n := 1; n <= 20; n++ {
@@ -232,7 +232,7 @@ func command(e *Entry, seq uint64) *held {
 	return &held{ev: &taskstate.Event{Kind: taskstate.Cancel, ID: e.ID}, seq: seq}
 }
 
-// TestACarriedRecordThatIsRefusedIsProposedAgain, and nobody else is held up by it.
+// TestACarriedRecordThatIsRefusedIsProposedAgain, and no one else is held up by it.
 func TestACarriedRecordThatIsRefusedIsProposedAgain(t *testing.T) {
 	b := newBench(t, carryConfig())
 	b.submit(nil, 1)

@@ -16,7 +16,7 @@ func (r *Replica) command(h *held, e *Entry, now Now, fx *Effects) {
 		r.wait(h)
 		r.search(h)
 	case !mayCommand(h, e):
-		r.settle(h, notFound(), fx)
+		r.conclude(h, notFound(), fx)
 	case e.State == taskstate.Waiting:
 		h.until = nil
 		r.wait(h)
@@ -104,14 +104,14 @@ func (r *Replica) fill(want *Search) (open bool) {
 }
 
 // ask looks for a task that has left, to give the verdict on an outcome that came again. If
-// nobody asks, there is nothing to decide. The outcome changes nothing, so one too many may be
+// no one asks, there is nothing to decide. The outcome changes nothing, so one too many may be
 // refused.
 func (r *Replica) ask(h *held, fx *Effects) {
 	switch {
 	case h.ans == nil:
 		return
 	case r.questions >= questionsMax:
-		r.settle(h, taskstate.Verdict{Code: fault.Unavailable, Message: "too many outcomes wait for a search: repeat the entry"}, fx)
+		r.conclude(h, taskstate.Verdict{Code: fault.Unavailable, Message: "too many outcomes wait for a search: repeat the entry"}, fx)
 		return
 	}
 	r.questions++
@@ -185,11 +185,11 @@ func (r *Replica) wantRest(id ids.TaskID) {
 // done with. If its submit is not read yet, the command applies to it as it did before.
 func (r *Replica) foundArchived(h *held, archived *Entry, fx *Effects) bool {
 	if !sameDomain(h.ev, archived) {
-		r.settle(h, notFound(), fx)
+		r.conclude(h, notFound(), fx)
 		return true
 	}
 	v, _ := taskstate.Apply(&archived.Task, h.ev, h.at)
-	r.settle(h, v, fx)
+	r.conclude(h, v, fx)
 	h.promised, h.ended = true, true
 	return false
 }
@@ -199,18 +199,18 @@ func (r *Replica) foundArchived(h *held, archived *Entry, fx *Effects) bool {
 // other events wait before the command.
 func (r *Replica) foundUnread(h *held, unread *Entry, first bool, fx *Effects) bool {
 	if !mayCommand(h, unread) {
-		r.settle(h, notFound(), fx)
+		r.conclude(h, notFound(), fx)
 		return true
 	}
 	if first {
-		r.settle(h, taskstate.Verdict{}, fx)
+		r.conclude(h, taskstate.Verdict{}, fx)
 		h.promised = true
 	}
 	return false
 }
 
 // cancelTaken brings in a task that the timer store gave up for a command. The first command
-// that may, in log order, cancels it, whoever's search was answered first. It
+// that may, in log order, cancels it, no matter which search was answered first. It
 // pins that command, so that a takeover searches again if this owner dies before the task
 // is archived.
 func (r *Replica) cancelTaken(in *Found, now Now, fx *Effects) {
@@ -226,7 +226,7 @@ func (r *Replica) cancelTaken(in *Found, now Now, fx *Effects) {
 	e.since, e.lastEvent = r.eventAt, r.eventAt
 	r.tasks[in.ID], r.pinned[in.ID] = e, e
 	e.State = taskstate.Waiting
-	r.lineUp(e)
+	r.enqueue(e)
 	did := taskstate.CancelUnseen(&e.Task, reason, at)
 	r.carryOut(e, did, seq, now, fx)
 	for _, h := range r.early.take(in.ID) {
@@ -256,17 +256,17 @@ func (r *Replica) foundForOutcomes(in *Found, now Now, fx *Effects) {
 		case e != nil && !e.leftBefore(h.ev.Fence.Position):
 			r.event(h, now, fx)
 		case known == nil && in.Unsure:
-			r.settle(h, taskstate.Verdict{Code: fault.Unknown, Message: "the task was not found in time; repeat the outcome"}, fx)
+			r.conclude(h, taskstate.Verdict{Code: fault.Unknown, Message: "the task was not found in time; repeat the outcome"}, fx)
 		case known == nil && e != nil:
-			r.settle(h, taskstate.ApplyToEarlierStay(&e.Task, h.ev), fx)
+			r.conclude(h, taskstate.ApplyToEarlierStay(&e.Task, h.ev), fx)
 		case known == nil:
-			r.settle(h, notFound(), fx)
+			r.conclude(h, notFound(), fx)
 		case known.Position.Same(h.ev.Fence.Position):
 			task := known.Task
 			v, _ := taskstate.Apply(&task, h.ev, h.at)
-			r.settle(h, v, fx)
+			r.conclude(h, v, fx)
 		default:
-			r.settle(h, taskstate.ApplyToEarlierStay(&known.Task, h.ev), fx)
+			r.conclude(h, taskstate.ApplyToEarlierStay(&known.Task, h.ev), fx)
 		}
 	}
 }
@@ -284,7 +284,7 @@ func (r *Replica) endWaits(now Now, fx *Effects) {
 				r.early.add(h)
 				r.askEnds(h)
 			case h.command():
-				r.settle(h, notFound(), fx)
+				r.conclude(h, notFound(), fx)
 			default:
 				r.event(h, now, fx) // its position has been read, and is no stay's: forged
 			}

@@ -84,7 +84,7 @@ func confluence(t *testing.T, seed uint64) {
 		l = w.live(false)
 	}
 	l.run(rng.IntN(200))
-	l.settleAll()
+	l.finishAll()
 }
 
 // purged tells whether the log has forgotten what a queue has done, for once.
@@ -269,8 +269,8 @@ func (l *life) checkpoint() bool {
 	return true
 }
 
-// settleAll goes on until nothing is left to do.
-func (l *life) settleAll() {
+// finishAll goes on until nothing is left to do.
+func (l *life) finishAll() {
 	l.visible = len(l.log)
 	for idle := 0; idle < 3; {
 		l.now.MS += 1000

@@ -8,7 +8,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
 )
 
-// Poll is for whom matching has grabbed.
+// Poll is the poll that matching has grabbed for.
 type Poll struct {
 	// Domain is whose tasks it gets; "" = not known.
 	Domain string
@@ -47,7 +47,7 @@ type grant struct {
 	entry *Entry
 	poll  *Poll
 	batch *batch
-	// told: its shard has asked for it, to send it again.
+	// reported: its shard has asked for it, to send it again.
 	told bool
 }
 
@@ -255,7 +255,7 @@ type Undelivered struct {
 // Undelivered hands out what the owners before epoch of a matching shard (by number) were granted and
 // may not have delivered: ordered by task, those behind after, until take returns false, which says
 // that it has not taken this one. What is on its way to be taken back is not among them, and
-// what is taken here is not taken back because its verdict has reached nobody.
+// what is taken here is not taken back because its verdict was not delivered.
 func (r *Replica) Undelivered(number int, epoch uint64, after ids.TaskID, take func(*Undelivered) bool) {
 	s := r.shards[uint32(number)+1]
 	if s == nil {

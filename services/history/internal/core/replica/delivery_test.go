@@ -94,7 +94,7 @@ func TestR41WhatIsNotDelivered(t *testing.T) {
 	}
 }
 
-// TestI13UndeliveredIsOfLogVersion2: in a cluster that writes version 1, nobody proposes what its programs
+// TestI13UndeliveredIsOfLogVersion2: in a cluster that writes version 1, no one proposes what its programs
 // would misread.
 func TestI13UndeliveredIsOfLogVersion2(t *testing.T) {
 	for _, fences := range []bool{false, true} {
@@ -110,7 +110,7 @@ func TestI13UndeliveredIsOfLogVersion2(t *testing.T) {
 }
 
 // TestUndeliveredIsToldInPages: each page begins behind the last task that was taken of the one before,
-// and what was not taken is not yet told.
+// and what was not taken is not yet reported.
 func TestUndeliveredIsToldInPages(t *testing.T) {
 	b := newBench(t, Config{})
 	b.submit(nil, upFrom(1, 5)...)

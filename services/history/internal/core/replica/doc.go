@@ -3,7 +3,7 @@
 //
 // Owns: the tasks in memory, their stays, events and commands that came before their
 // task, how far each reader is, which domains lag behind a lane, which part of the log is still needed, what the other
-// stores are known to hold, carried tasks, lately ended ones, the fences of the matching
+// stores are known to hold, carried tasks, recently ended ones, the fences of the matching
 // shards and what these may not have delivered, the lease, and when it is time for a
 // checkpoint, a purge or a repeated trigger.
 // Never does: I/O, reading a clock, randomness; nothing depends on the order of a map or
@@ -81,7 +81,7 @@
 // Workers are heard through the log. While it takes nothing, and for graceMS afterwards, no lease is proposed to expire of an
 // attempt that began before: its worker may have been done in time. An event is the sign that the log moves; if there was none for
 // quietMS and a lease ends soon, an Append without proposals asks for one. An expiry that was on its way when the log stopped
-// names until when it may be stored, and is void later. None of it is needed for two owners to agree: the first only decides
+// has a time until which it may be stored, and is void later. None of it is needed for two owners to agree: the first only decides
 // what is proposed, the second is decided by the log's own times.
 //
 // # Live and replay

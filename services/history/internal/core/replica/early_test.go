@@ -10,7 +10,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
 )
 
-// cancels reads a message of cancels of tasks that nobody knows.
+// cancels reads a message of cancels of tasks that no one knows.
 func (b *bench) cancels(domain string, numbers ...int) *Effects {
 	b.Helper()
 	b.seq++

@@ -30,7 +30,7 @@ type Effects struct {
 	Releases []ReleaseGroup
 	Triggers []TriggerGroup
 
-	// Answers go to whoever asked.
+	// Answers go to the caller.
 	Answers []*Answer
 	// Ended are tasks that have just ended, for who waits for them.
 	Ended []*Entry
@@ -187,7 +187,7 @@ type ReleaseGroup struct {
 // Verdict is what became of one event.
 type Verdict struct {
 	taskstate.Verdict
-	// Trace is the task's trace context, if the event came true.
+	// Trace is the task's trace context, if the event was applied.
 	Trace []byte
 	// Fenced: the matching shard has a newer owner than who asked.
 	Fenced bool

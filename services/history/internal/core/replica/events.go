@@ -86,7 +86,7 @@ func (r *Replica) decide(h *held, e *Entry, now Now, fx *Effects) {
 	pos := h.ev.Fence.Position
 	switch {
 	case pos.Lane() >= ids.Lanes || pos.Seq() >= h.seq:
-		r.settle(h, notFound(), fx) // an event lies behind its submit: forged
+		r.conclude(h, notFound(), fx) // an event lies behind its submit: forged
 	case h.carried != nil && (e == nil || e.left || e.Position.Seq() < pos.Seq()):
 		r.carriedAbsent(h, e, now, fx)
 	case e != nil && e.Position.Same(pos):
@@ -101,18 +101,18 @@ func (r *Replica) decide(h *held, e *Entry, now Now, fx *Effects) {
 	case r.isHeld(h.ev.ID, pos):
 		r.wait(h)
 	case e != nil && !e.leftBefore(pos):
-		r.settle(h, taskstate.ApplyToEarlierStay(&e.Task, h.ev), fx)
+		r.conclude(h, taskstate.ApplyToEarlierStay(&e.Task, h.ev), fx)
 	case h.first():
-		// Whoever asked gets nothing, wherever the task is now. A search may take long, and the grants
+		// The caller gets nothing, wherever the task is now. A search may take long, and the grants
 		// of the same message would run out with it.
-		r.settle(h, taskstate.Verdict{Code: fault.Stale, Message: "the trigger is out of date"}, fx)
+		r.conclude(h, taskstate.Verdict{Code: fault.Stale, Message: "the trigger is out of date"}, fx)
 	default:
 		r.ask(h, fx)
 	}
 }
 
 // hopeless tells whether an event can have no effect, though its task has not been read: no grab of the task waits,
-// and it needs one. Otherwise whoever has two domains could make the backlog of one be read
+// and it needs one. Otherwise a user with two domains could make the backlog of one be read
 // into memory, for an attempt of the other. A lane that is not read so far is read soon in any case.
 func (r *Replica) hopeless(h *held) bool {
 	if h.first() || !r.passedOver(h.ev.Fence.Position, h.ev.Domain) {
@@ -186,7 +186,7 @@ func (r *Replica) apply(e *Entry, h *held, now Now, fx *Effects) {
 	r.answer(e, h, v, now, fx)
 }
 
-// delivery notes that an attempt was granted, or that nobody need be told of it any more.
+// delivery notes that an attempt was granted, or that it no longer needs a report.
 func (r *Replica) delivery(e *Entry, h *held, v *taskstate.Verdict) {
 	switch {
 	case v.Granted && !v.Repeated && h.from != nil:
@@ -236,5 +236,5 @@ func (r *Replica) answer(e *Entry, h *held, v taskstate.Verdict, now Now, fx *Ef
 			fx.Traced = append(fx.Traced, Traced{What: TraceGranted, Task: &e.Task, Since: e.ReadyAt, Waited: waited})
 		}
 	}
-	r.settle(h, v, fx)
+	r.conclude(h, v, fx)
 }

@@ -61,7 +61,7 @@ func (r *Replica) shardOf(number uint32) *shard {
 func (r *Replica) fenced(h *held, fx *Effects) {
 	switch {
 	case h.from == nil:
-		r.settle(h, taskstate.Verdict{Code: fault.InvalidArgument, Message: "a fence of no shard"}, fx)
+		r.conclude(h, taskstate.Verdict{Code: fault.InvalidArgument, Message: "a fence of no shard"}, fx)
 		return
 	case h.from.epoch < h.from.shard.epoch():
 		r.overtaken(h, fx)
@@ -69,7 +69,7 @@ func (r *Replica) fenced(h *held, fx *Effects) {
 	case h.from.epoch > h.from.shard.epoch():
 		h.from.shard.raise(h.seq, h.from.epoch)
 	}
-	r.settle(h, taskstate.Verdict{}, fx)
+	r.conclude(h, taskstate.Verdict{}, fx)
 }
 
 func (s *shard) raise(seq, epoch uint64) {
@@ -89,7 +89,7 @@ func (r *Replica) overtaken(h *held, fx *Effects) {
 		out, _ := h.ans.verdict(h.i)
 		out.Fenced = true
 	}
-	r.settle(h, taskstate.Verdict{Code: fault.Stale, Message: "the matching shard has a newer owner"}, fx)
+	r.conclude(h, taskstate.Verdict{Code: fault.Stale, Message: "the matching shard has a newer owner"}, fx)
 }
 
 // unfenced tells whether h is a grab of e by an owner that began before there were fences, behind the

@@ -58,7 +58,7 @@ func (r *Replica) endWait(e *Entry) {
 
 // heal re-sends the triggers of tasks that others of their column have overtaken, and
 // of what has been ready for long whatever the reason (I5). While polls are fed with other
-// tasks nobody is hungry, so nobody else would notice.
+// tasks no one is hungry, so no one else would notice.
 func (r *Replica) heal(now Now, fx *Effects) {
 	s := &r.sweep
 	if !s.running {
@@ -86,7 +86,7 @@ func (r *Replica) heal(now Now, fx *Effects) {
 	r.retrigger(lost, now, fx)
 }
 
-// Hungry re-sends the triggers of a tasklist that were not sent lately: its pollers
+// Hungry re-sends the triggers of a tasklist that were not sent recently: its pollers
 // have nothing to do. Matching has those of the types that are present: copies of them would
 // only pile up there (R33). Pollers ask again, so without a lease, when nothing goes out, it does
 // not gather what they ask for. It costs what it sends again, and a look at what is present.
@@ -150,7 +150,7 @@ func (r *Replica) inLine(match func(*Entry) bool) []*Entry {
 }
 
 // sortInLine sorts tasks in the order in which they became ready, those of one message in its
-// order: whoever is told of them again must not see them shuffled.
+// order: a reader that gets them again must not see them shuffled.
 func sortInLine(line []*Entry) {
 	slices.SortFunc(line, func(a, b *Entry) int {
 		if a.ReadyAt != b.ReadyAt {

@@ -38,7 +38,7 @@ type Events struct {
 	Seq   uint64
 	At    int64
 	Bytes int
-	// ReplyTo is who wants the verdicts; empty = nobody.
+	// ReplyTo is who wants the verdicts; empty = none.
 	ReplyTo   string
 	RequestID uint64
 	// Shard is the matching shard that wrote this, plus one; 0 = not matching. Epoch is that of its
@@ -136,7 +136,7 @@ type Found struct {
 	Ends [ids.Lanes]uint64
 }
 
-// Bounced is that the answer with these grants reached nobody.
+// Bounced is that the answer with these grants was not delivered.
 type Bounced struct{ Grants []GrantRef }
 
 // GrantRef names a granted attempt.
@@ -145,7 +145,7 @@ type GrantRef struct {
 	Fence ids.Token
 }
 
-// Draining is that the owner leaves: nothing waits for company any more.
+// Draining is that the owner leaves: nothing waits for a fuller batch any more.
 type Draining struct{}
 
 func (*Submits) input()  {}

@@ -18,7 +18,7 @@ const liesCases = 1_000
 const liar = "depot"
 
 // TestI11_ALiarHarmsOnlyItself: a tenant that does not count its tries can have several tasks of one id
-// stored, in any lanes, alike or not. Whichever of them history takes, nothing halts, nothing waits for ever, no room stays
+// stored, in any lanes, alike or not. Whichever of them history takes, nothing halts, nothing waits forever, no room stays
 // taken, and the tasks of others end as if it had not lied.
 func TestI11_ALiarHarmsOnlyItself(t *testing.T) {
 	base := rand.Uint64() >> 1
@@ -52,7 +52,7 @@ func lies(t *testing.T, seed uint64) {
 		l = w.live(false)
 	}
 	l.run(rng.IntN(200))
-	l.settleAll()
+	l.finishAll()
 }
 
 // lie puts other tasks under the ids of the liar into the log, before and after the true ones.
@@ -107,7 +107,7 @@ func (s *story) believe(l *life) {
 }
 
 // TestAStayOfAnotherCopyHoldsUpNothing: a liar's task waits in the timer store, and another of its id lies in a backlog, which
-// is read after a takeover. The stay that fires must not hold up the log until the other has ended: nobody may run that.
+// is read after a takeover. The stay that fires must not hold up the log until the other has ended: no one may run that.
 func TestAStayOfAnotherCopyHoldsUpNothing(t *testing.T) {
 	b := newBench(t, Config{})
 	parked := ids.NewPosition(5, ids.LaneLater)

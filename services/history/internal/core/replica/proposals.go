@@ -74,7 +74,7 @@ func (r *Replica) refusedByLog(all []Proposal, now Now) {
 	}
 }
 
-// bounced takes attempts back whose grant reached nobody.
+// bounced takes attempts back whose grant was not delivered.
 func (r *Replica) bounced(in Bounced, fx *Effects) {
 	for _, g := range in.Grants {
 		e, ok := r.tasks[g.ID]

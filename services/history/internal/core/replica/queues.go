@@ -119,7 +119,7 @@ func (r *Replica) endLags() {
 			q.window = window.NewLane(q.end)
 			q.account.queue = nil
 			q.account.move(&r.pools[at.Lane], &r.rooms[at.Lane])
-			r.settleAccount(q.account)
+			r.dropAccount(q.account)
 			q.account = nil
 		}
 		if !q.lags() && lane.AckLevel() >= q.end {

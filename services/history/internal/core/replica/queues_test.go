@@ -418,6 +418,6 @@ func TestWhoBeginsToLagIsReadForTheGrabsThatWait(t *testing.T) {
 	b.r.lag(Queue{lagLane, "flood"})
 	b.file(false, 3, "flood", 90)
 	if !b.r.QueueRoom(Queue{lagLane, "flood"}, 3) {
-		t.Error("the grab waits for ever")
+		t.Error("the grab waits forever")
 	}
 }

@@ -32,7 +32,7 @@ const (
 	jobTasksMax = 5000
 	// archiveLingerMS is how long an ended task may wait for company on its way into the
 	// archive, archiveTasksMin how many are company enough. A write there has a fixed cost
-	// of some milliseconds and a sync, and nobody waits for it but a lane without room.
+	// of some milliseconds and a sync, and no one waits for it but a lane without room.
 	archiveLingerMS = 1000
 	archiveTasksMin = 2000
 )
@@ -41,7 +41,7 @@ const (
 type Replica struct {
 	cfg Config
 
-	// tasks holds every task in memory by id, and those that have left lately.
+	// tasks holds every task in memory by id, and those that have left recently.
 	tasks map[ids.TaskID]*Entry
 	gone  gone
 	past  pastStays

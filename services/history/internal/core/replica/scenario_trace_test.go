@@ -126,7 +126,7 @@ func (s *scenario) fromMatching(m *message, args []string) *message {
 	return m
 }
 
-// ask shows what a matching shard is told.
+// ask shows what a matching shard learns.
 func (s *scenario) ask(verb string, args []string) {
 	shard := int(number(args[0]))
 	if verb == "bookings" {

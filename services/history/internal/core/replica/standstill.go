@@ -14,12 +14,12 @@ const (
 	// stillLookMS is how often a lease that is over is looked at while the log stands still.
 	stillLookMS = 250
 	// heldBackMaxMS bounds how long an expiry is held back: a log that moves once in a while must not keep
-	// attempts of the dead for ever.
+	// attempts of the dead forever.
 	heldBackMaxMS = 60_000
 )
 
 // spared marks, in Entry.proposed, an attempt whose expiry the log took too late. The next one may be stored as late as
-// sparedMS: a log that is always slow must not keep the attempt for ever.
+// sparedMS: a log that is always slow must not keep the attempt forever.
 const (
 	spared   = 1 << 0
 	sparedMS = 3_600_000

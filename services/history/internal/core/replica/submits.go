@@ -112,7 +112,7 @@ func (r *Replica) admit(e *Entry, now Now, fx *Effects) {
 	for _, h := range early {
 		e.lastEvent = max(e.lastEvent, h.seq)
 	}
-	r.lineUp(e)
+	r.enqueue(e)
 	if len(e.Trace) > 0 && r.replay == nil {
 		fx.Traced = append(fx.Traced, Traced{What: TraceApplied, Task: &e.Task, Since: e.arrivedAt})
 	}
@@ -130,7 +130,7 @@ func (r *Replica) admit(e *Entry, now Now, fx *Effects) {
 
 // carryOut files what follows from a record; cause is the event, 0 = the submit. While
 // replaying, what still matters in the end is done when the replay is over. Slots are
-// released in any case: the owner before may have died before it told of them, and
+// released in any case: the previous owner may have died before it reported them, and
 // releasing twice is harmless.
 func (r *Replica) carryOut(e *Entry, did taskstate.Effects, cause uint64, now Now, fx *Effects) {
 	r.recount(e)

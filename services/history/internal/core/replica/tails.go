@@ -7,7 +7,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 )
 
-// nextArchive begins a job of what nobody else has archived.
+// nextArchive begins a job of what no one else has archived.
 func (r *Replica) nextArchive(fx *Effects) {
 	for r.archive.busy == nil && len(r.archive.queue) > 0 {
 		fx.Archive = slices.DeleteFunc(slices.Clone(r.archive.next(r.cfg.JobTasks)), func(e *Entry) bool { return e.left })

@@ -149,7 +149,7 @@ func TestR14_TailsAreKeptUntilTheirSendersAreRead(t *testing.T) {
 	}
 	b.step(&Submits{Lane: 2, Seq: 1, Tasks: []*Entry{{Task: taskstate.Task{ID: id(1), DueAt: b.now.MS + 60_000, Domain: "shop"}}}})
 	if !covered() {
-		t.Error("kept for ever")
+		t.Error("kept forever")
 	}
 }
 
@@ -330,6 +330,6 @@ func TestI3_ATailIsKeptForTheSearchUnderWay(t *testing.T) {
 	}
 	b.step(Tick{})
 	if len(b.r.archivedTail) != 0 {
-		t.Error("kept for ever")
+		t.Error("kept forever")
 	}
 }

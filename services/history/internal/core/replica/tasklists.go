@@ -45,8 +45,8 @@ type columnKey struct {
 	priority int32
 }
 
-// lineUp files e under its tasklist and column.
-func (r *Replica) lineUp(e *Entry) {
+// enqueue files e under its tasklist and column.
+func (r *Replica) enqueue(e *Entry) {
 	key := tasklistKey{e.Domain, e.Tasklist}
 	l, ok := r.lists[key]
 	if !ok {

@@ -442,7 +442,7 @@ func TestEmptyMessageIsAnswered(t *testing.T) {
 		t.Error("an empty message is not answered")
 	}
 	if fx := b.step(&Events{Seq: 2}); len(fx.Answers) != 0 {
-		t.Error("nobody asked")
+		t.Error("no one asked")
 	}
 	b.seq = 2
 	fx := b.submit(func(t *taskstate.Task) { t.Trace = "trace" }, 1)

@@ -45,7 +45,7 @@ type Event struct {
 	// task's type, as log version 1 has it.
 	Limits *Path
 	Booked bool
-	// Poll is for whom a grab is: an index into the polls of its message, plus one; 0 = not known.
+	// Poll is the poll that a grab is for: an index into the polls of its message, plus one; 0 = not known.
 	Poll uint32
 	// Undelivered: the attempt that expired may never have reached its worker.
 	Undelivered bool
@@ -75,13 +75,13 @@ type Effects struct {
 
 // Verdict tells the asker what became of the event.
 type Verdict struct {
-	// Code is empty where the event came true.
+	// Code is empty where the event was applied.
 	Code    fault.Code
 	Message string
 	// Granted: the asker of a grab holds the attempt. Repeated: it held it before, and
 	// asks again.
 	Granted, Repeated bool
-	// CancelRequested: the worker shall stop, or has been asked to.
+	// CancelRequested: the worker must stop, or has been asked to.
 	CancelRequested bool
 	// LeaseUntil is until when silence is fine; 0 = no lease.
 	LeaseUntil int64

@@ -6,7 +6,7 @@ import "github.com/yardmaster-io/yardmaster/contracts/fault"
 // or from when the log stored its submit if that was due at once; 0 = no limit. The instants, Unix ms, are known once its
 // submit is read.
 //
-// A time that is over ends the task in Lapsed. Whoever sees that first is the owner's clock, which proposes it to
+// A time that is over ends the task in Lapsed. The owner's clock sees that first, and proposes it to
 // the log (Lapse); the log's own time decides. Until then no attempt begins all the same: a grab that the log stored
 // after the instant is refused. An attempt that runs ends at FinishBy at the latest, and a failure that leaves no
 // time for another attempt ends the task at once.

@@ -272,7 +272,7 @@ func TestATaskThatSilencesItsWorkersDies(t *testing.T) {
 	}
 }
 
-// A failure is a sign of life: the count of lost grants begins anew.
+// A failure is a sign of life: the count of lost grants starts again.
 func TestAFailureEndsARowOfLostGrants(t *testing.T) {
 	task := fresh()
 	grab(task, t0)
@@ -319,7 +319,7 @@ func TestACancelEndsTheTaskAfterTheAttempt(t *testing.T) {
 			t.Errorf("%s: the history has %+v", kind, asked)
 		}
 	}
-	// Nobody hears of a cancel that came after what it asks about.
+	// No one hears of a cancel that came after what it asks about.
 	late := in(Running)
 	fence := late.Token()
 	v, _ := send(late, Failed, t0+1)

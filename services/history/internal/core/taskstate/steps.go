@@ -11,7 +11,7 @@ const (
 	LostMax = 20
 	// UndeliveredMax is up to which grant of a task one that may never have reached its worker costs
 	// nothing. A later one counts as if it had: what takes down matching and its worker time and
-	// again must not go round for ever.
+	// again must not go round forever.
 	UndeliveredMax = 100
 	// ParkAfterMS is the longest wait, in ms, that stays in history's memory; a
 	// longer one goes to the timer store. It is part of the function that the log is
@@ -104,7 +104,7 @@ func (t *Task) failed(kind StepKind, message, errType string, final bool, delayM
 }
 
 // failedToCancel tells whether the failure of the last attempt ended the task, since its cancel had been
-// asked for: it is without a next attempt in the history, and a cancel that came later is not told of.
+// asked for: it is without a next attempt in the history, and a cancel that came later is not reported.
 func (t *Task) failedToCancel() bool {
 	for i := len(t.Steps) - 1; i >= 0 && t.State == Cancelled; i-- {
 		if s := &t.Steps[i]; s.Kind == StepFailed && s.Grant == t.Version {

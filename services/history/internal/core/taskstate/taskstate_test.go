@@ -225,7 +225,7 @@ func TestCancelWhileRunning(t *testing.T) {
 		t.Fatalf("%+v %+v", v, fx)
 	}
 	if v, _ := Apply(task, &Event{Kind: Heartbeat, ID: task.ID, Fence: task.Token()}, t0+1); !v.CancelRequested {
-		t.Fatal("the worker is not told")
+		t.Fatal("the worker is not notified")
 	}
 	if _, fx := Apply(task, &Event{Kind: Failed, ID: task.ID, Fence: task.Token()}, t0+2); task.State != Cancelled || !fx.Finish {
 		t.Fatalf("%s", task.State)

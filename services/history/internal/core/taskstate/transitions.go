@@ -62,7 +62,7 @@ func Apply(t *Task, e *Event, now int64) (Verdict, Effects) {
 	return row.do(t, e, now)
 }
 
-// repeated recognises an event that came true before: the same asker repeats
+// repeated recognises an event that was applied before: the same asker repeats
 // it since the answer was lost, and gets the same verdict (I4).
 func (t *Task) repeated(e *Event) (Verdict, bool) {
 	switch e.Kind {

@@ -173,32 +173,32 @@ func (s *Shard) answer(p *poll) {
 	s.fx.Answers = append(s.fx.Answers, a)
 }
 
-// unheard takes back what an answer held that reached nobody.
-func (s *Shard) unheard(id uint64) {
+// bounced takes back what an answer held that was not delivered.
+func (s *Shard) bounced(id uint64) {
 	a := s.answers.byID[id]
-	if a == nil || a.unheard {
+	if a == nil || a.bounced {
 		return
 	}
-	a.unheard = true
-	s.fx.Counts.Unheard += int64(len(a.grants))
+	a.bounced = true
+	s.fx.Counts.Bounced += int64(len(a.grants))
 	for _, g := range a.grants {
-		s.takeBack(g.batch, g.i, !a.settled)
+		s.takeBack(g.batch, g.i, !a.confirmed)
 	}
 }
 
 // givenUp takes back what was sent to an inbox of a domain whose poll was given up without an answer.
 func (s *Shard) givenUp(inbox, domain string) {
 	if a := s.answers.byInbox[inbox]; a != nil && a.domain == domain {
-		s.unheard(a.id)
+		s.bounced(a.id)
 	}
 }
 
 // repeat sends again what may have been lost with the connection. A worker that has it ignores it. That a repeat
-// reaches nobody says nothing: who has its tasks waits no more. What is old is left to its deadline: a worker
+// is not delivered says nothing: who has its tasks waits no more. What is old is left to its deadline: a worker
 // that gets it now would count from now, and the attempt may be another's before.
 func (s *Shard) repeat() {
-	for _, one := range s.answers.queue[s.answers.settled:] {
-		if one.unheard || s.now.Mono-one.firstAt >= repeatWithin {
+	for _, one := range s.answers.queue[s.answers.confirmed:] {
+		if one.bounced || s.now.Mono-one.firstAt >= repeatWithin {
 			continue
 		}
 		one.at = s.now.Mono
@@ -210,7 +210,7 @@ func (s *Shard) repeat() {
 	}
 }
 
-// answers are those that held tasks, for as long as they may turn out to be unheard.
+// answers are those that held tasks, for as long as they may turn out to be bounced.
 type answers struct {
 	last uint64
 	// proven is when the last round trip to the server began that has ended.
@@ -218,9 +218,9 @@ type answers struct {
 	byID   map[uint64]*sentAnswer
 	// byInbox has the last one of each inbox.
 	byInbox map[string]*sentAnswer
-	// queue is in the order of sending; the first forgotten of it are nil, those up to settled are settled.
-	queue              []*sentAnswer
-	forgotten, settled int
+	// queue is in the order of sending; the first forgotten of it are nil, those up to confirmed are confirmed.
+	queue                []*sentAnswer
+	forgotten, confirmed int
 }
 
 // sentAnswer is one of them.
@@ -228,13 +228,13 @@ type sentAnswer struct {
 	id uint64
 	// firstAt is when it was sent, at when last, or when the shard went on after a stop.
 	firstAt, at time.Duration
-	// replyTo, domain and json are its poll's. The grants have their tasks until it is settled.
+	// replyTo, domain and json are its poll's. The grants have their tasks until it is confirmed.
 	replyTo string
 	domain  string
 	json    bool
 	grants  []grant
-	// settled: it counts as received. unheard: nobody was there.
-	settled, unheard bool
+	// confirmed: it counts as received. bounced: there was no subscriber.
+	confirmed, bounced bool
 }
 
 func (a *answers) add(p *poll, grants []grant, now time.Duration) uint64 {
@@ -248,28 +248,28 @@ func (a *answers) add(p *poll, grants []grant, now time.Duration) uint64 {
 	return one.id
 }
 
-// stopped: the shard has heard nothing for long. It may only now be told that nobody was there.
+// stopped: the shard has heard nothing for long. The report that there was no subscriber may only come now.
 func (a *answers) stopped(now time.Duration) {
-	for _, one := range a.queue[a.settled:] {
+	for _, one := range a.queue[a.confirmed:] {
 		one.at = now
 	}
 }
 
-// settle counts as received what was sent long enough before a round trip to the server, which would have
-// brought the word that nobody was there. It forgets what cannot be unheard any more.
-func (a *answers) settle(now time.Duration) {
-	for ; a.settled < len(a.queue) && a.proven-a.queue[a.settled].at >= heardAfter; a.settled++ {
-		one := a.queue[a.settled]
-		one.settled = true
+// confirm counts as received what was sent long enough before a round trip to the server, which would have
+// brought the word that there was no subscriber. It forgets what cannot be bounced any more.
+func (a *answers) confirm(now time.Duration) {
+	for ; a.confirmed < len(a.queue) && a.proven-a.queue[a.confirmed].at >= heardAfter; a.confirmed++ {
+		one := a.queue[a.confirmed]
+		one.confirmed = true
 		for i := range one.grants {
 			g := &one.grants[i]
 			g.task = nil
-			if !one.unheard {
-				g.batch.unsettled--
+			if !one.bounced {
+				g.batch.unconfirmed--
 			}
 		}
 	}
-	for ; a.forgotten < a.settled && now-a.queue[a.forgotten].at >= unheardWithin; a.forgotten++ {
+	for ; a.forgotten < a.confirmed && now-a.queue[a.forgotten].at >= bouncedWithin; a.forgotten++ {
 		one := a.queue[a.forgotten]
 		a.queue[a.forgotten] = nil
 		delete(a.byID, one.id)
@@ -279,20 +279,20 @@ func (a *answers) settle(now time.Duration) {
 	}
 	if a.forgotten > len(a.queue)/2 { // not at each: the queue is of seconds
 		a.queue = slices.Delete(a.queue, 0, a.forgotten)
-		a.settled -= a.forgotten
+		a.confirmed -= a.forgotten
 		a.forgotten = 0
 	}
 }
 
-// unproven tells whether a round trip would settle one.
+// unproven tells whether a round trip would confirm one.
 func (a *answers) unproven(now time.Duration) bool {
-	return a.settled < len(a.queue) && now-a.queue[a.settled].at >= heardAfter
+	return a.confirmed < len(a.queue) && now-a.queue[a.confirmed].at >= heardAfter
 }
 
-// wake is when a round trip settles the next one. Where one is under way, its end is a turn.
+// wake is when a round trip confirms the next one. Where one is under way, its end is a turn.
 func (a *answers) wake(w, now time.Duration) time.Duration {
-	if a.settled < len(a.queue) && !a.unproven(now) {
-		w = min(w, a.queue[a.settled].at+heardAfter)
+	if a.confirmed < len(a.queue) && !a.unproven(now) {
+		w = min(w, a.queue[a.confirmed].at+heardAfter)
 	}
 	return w
 }

@@ -214,7 +214,7 @@ func (s *Shard) adopt(q *question, h *Held, m member) {
 	}
 }
 
-// audited notes that a partition has told about a limit.
+// audited notes that a partition has reported about a limit.
 func (s *Shard) audited(l *limit, adopt bool) {
 	l.auditLeft--
 	l.unknown = min(l.unknown, l.auditLeft)

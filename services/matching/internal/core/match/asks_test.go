@@ -80,7 +80,7 @@ func TestATakeoverAuditsOnce(t *testing.T) {
 			t.Fatalf("asked %d times after %v more, want %d", n, c.after, c.asked)
 		}
 	}
-	if c := o.s.Census(); c.Slots != 1 || c.Told != 1 || c.Unbooked != 0 {
+	if c := o.s.Census(); c.Slots != 1 || c.Reported != 1 || c.Unbooked != 0 {
 		t.Errorf("%+v", c)
 	}
 }
@@ -104,7 +104,7 @@ func TestUnbookedAttemptsAreAudited(t *testing.T) {
 	}
 }
 
-// A limit that was shown to be full is audited each 30 s, also if nobody waits for it.
+// A limit that was shown to be full is audited each 30 s, also if no one waits for it.
 func TestAFullLimitIsAudited(t *testing.T) {
 	w, _ := limited(t, 1, 1)
 	w.ends = false
@@ -118,7 +118,7 @@ func TestAFullLimitIsAudited(t *testing.T) {
 		t.Errorf("asked %d times in 85 s", n)
 	}
 	if len(w.restores) != 0 {
-		t.Errorf("%d times others were asked for their entries, and nobody waits", len(w.restores))
+		t.Errorf("%d times others were asked for their entries, and no one waits", len(w.restores))
 	}
 }
 
@@ -142,7 +142,7 @@ func TestWhoWaitsForSlotsAsksOthersForTheirEntries(t *testing.T) {
 }
 
 // Without fences a new owner asks a second time, when grabs of an older one have reached the log. What
-// it finds then is told to the tables.
+// it finds then is reported to the tables.
 func TestWithoutFencesWhatIsFoundLaterIsTold(t *testing.T) {
 	o := alone(t, 1, func(c *Config) { c.Fences = false })
 	o.catalog.limits["d/a"] = 2
@@ -161,6 +161,6 @@ func TestWithoutFencesWhatIsFoundLaterIsTold(t *testing.T) {
 	path := []table.Ref{table.TypeRef("a")}
 	o.reply(Held{Domain: "d", Type: "a", Path: path, Member: ids.Booking(id, 1), DeadlineMS: o.now.MS + 60_000})
 	if len(o.fx.Calls) != 1 || len(o.fx.Calls[0].Stances) != 1 || o.fx.Calls[0].Stances[0].Held != 1 {
-		t.Fatalf("the tables are told %+v", o.fx.Calls)
+		t.Fatalf("the tables were sent %+v", o.fx.Calls)
 	}
 }

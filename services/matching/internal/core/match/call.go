@@ -308,7 +308,7 @@ func (s *Shard) called(o *CallOutcome) {
 	case o.Outcome.Overtaken:
 		s.notCalled(c)
 		for i := range c.puts {
-			s.settle(c.puts[i].from, false) // for the newer owner
+			s.finishPart(c.puts[i].from, false) // for the newer owner
 		}
 		d.lost = true
 		s.fail(d)
@@ -316,14 +316,14 @@ func (s *Shard) called(o *CallOutcome) {
 		s.fx.Counts.Losses++
 		s.notCalled(c)
 		for i := range c.puts {
-			s.settle(c.puts[i].from, true) // the next life begins with asking for all
+			s.finishPart(c.puts[i].from, true) // the next life begins with asking for all
 		}
 		s.open(d)
 	default:
 		for i := range c.puts {
-			s.settle(c.puts[i].from, true)
+			s.finishPart(c.puts[i].from, true)
 		}
-		s.told(d, c, &o.Outcome)
+		s.learnStances(d, c, &o.Outcome)
 		for i := range o.Outcome.Taken {
 			s.took(c, i, &o.Outcome.Taken[i])
 		}
@@ -353,8 +353,8 @@ func (s *Shard) notCalled(c *call) {
 	}
 }
 
-// told learns how the limits of a call stand.
-func (s *Shard) told(d *domain, c *call, o *table.Outcome) {
+// learnStances learns how the limits of a call stand.
+func (s *Shard) learnStances(d *domain, c *call, o *table.Outcome) {
 	booked := make([]int, len(c.limits))
 	blocked := make([]table.BlockedWhy, len(c.limits))
 	for i := range o.Taken {
@@ -388,7 +388,7 @@ func (s *Shard) told(d *domain, c *call, o *table.Outcome) {
 		if l.others && !l.full && freer {
 			freed.Limits = append(freed.Limits, l.ref)
 		}
-		s.owing = append(s.owing, l)
+		s.suspects = append(s.suspects, l)
 	}
 	if len(freed.Limits) > 0 {
 		freed.Domain = d.name

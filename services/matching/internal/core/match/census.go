@@ -6,9 +6,9 @@ type Census struct {
 	// Polls wait. Grabs are those gathered or undecided, HandBacks those that history has not heard of,
 	// Aside triggers of silent partitions.
 	Polls, Grabs, HandBacks, Aside int
-	// Slots are in use by attempts of the shard, Told by what the tables were told; Unbooked are those of
+	// Slots are in use by attempts of the shard, Reported by what the tables know; Unbooked are those of
 	// them for which nothing was booked.
-	Slots, Told, Unbooked int
+	Slots, Reported, Unbooked int
 	// Chunks wait to be stored, Calls and Questions to be answered, Receipts are batches of which some
 	// grants may not have been received.
 	Chunks, Calls, Questions, Receipts int
@@ -35,7 +35,7 @@ func (s *Shard) Census() Census {
 		}
 		for _, l := range d.limits {
 			c.Slots += len(l.held)
-			c.Told += l.entry
+			c.Reported += l.entry
 			c.Unbooked += l.unbooked
 		}
 	}

@@ -64,10 +64,10 @@ func TestCensusAndCounts(t *testing.T) {
 	}
 	answer := o.fx.Answers[0].ID
 
-	o.step(0, Inputs{Unheard: []uint64{answer}})
+	o.step(0, Inputs{Bounced: []uint64{answer}})
 	o.holds(
-		"nobody heard the answer", Census{Domains: 1, Lists: 1, Polls: 1, HandBacks: 1, Calls: 1, Receipts: 2, Chunks: 1},
-		Counts{Unheard: 1, HandedBack: 1, WaitingPolls: 1},
+		"no one heard the answer", Census{Domains: 1, Lists: 1, Polls: 1, HandBacks: 1, Calls: 1, Receipts: 2, Chunks: 1},
+		Counts{Bounced: 1, HandedBack: 1, WaitingPolls: 1},
 	)
 
 	o.step(0, Inputs{Verdicts: []Verdicts{{Batch: o.fx.Batches[0].Number, All: []Verdict{{}}}}})
@@ -110,7 +110,7 @@ func TestTriggerOfAnAttemptThatRuns(t *testing.T) {
 		Limits: []table.LimitState{{Used: 2}},
 	}}}})
 	o.holds(
-		"it runs", Census{Domains: 1, Lists: 1, Polls: 1, Slots: 1, Told: 2}, Counts{Matches: 1, Doubles: 1, WaitingPolls: 1},
+		"it runs", Census{Domains: 1, Lists: 1, Polls: 1, Slots: 1, Reported: 2}, Counts{Matches: 1, Doubles: 1, WaitingPolls: 1},
 	)
 }
 

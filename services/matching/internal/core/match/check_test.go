@@ -41,7 +41,7 @@ func check(w *world, s *Shard) {
 }
 
 // checkGrabs counts the grabs that polls wait for, and those of each tasklist. No trigger is under way
-// twice, and none without its slot, but for attempts that history has told to be over.
+// twice, and none without its slot, but for attempts that history has reported as over.
 func checkGrabs(w *world, s *Shard) (pending map[*poll]int, undecided map[*list]int) {
 	t := w.t
 	t.Helper()
@@ -259,7 +259,7 @@ func checkNobodyIsForgotten(t *testing.T, s *Shard, d *domain) {
 	}
 	for _, l := range d.lists {
 		if l.dirty {
-			t.Fatalf("%v is dirty, and nobody looks at it", l.Tasklist)
+			t.Fatalf("%v is dirty, and no one looks at it", l.Tasklist)
 		}
 		l.queue.each(func(p *poll) bool {
 			if p.room(s.cfg.AnswerBytesMax) <= 0 {
@@ -309,7 +309,7 @@ func (c *Counts) add(o *Counts) {
 	c.Granted += o.Granted
 	c.GrabsRefused += o.GrabsRefused
 	c.HandedBack += o.HandedBack
-	c.Unheard += o.Unheard
+	c.Bounced += o.Bounced
 	c.Doubles += o.Doubles
 	c.Losses += o.Losses
 	c.Audited += o.Audited

@@ -16,7 +16,7 @@ func (unlimited) Limit(string, string) int { return 0 }
 func (unlimited) Limited(string) []string  { return nil }
 
 // TestR41ACopyOfARefusedGrabIsHandedBack: history is silent, and a batch of one grab is sent twice. The first
-// copy is refused, as the task is not due. By the second one it may have been granted to nobody, so it
+// copy is refused, as the task is not due. By the second one it may have been granted to no one, so it
 // is handed back behind both; until that is decided nothing counts as delivered.
 func TestR41ACopyOfARefusedGrabIsHandedBack(t *testing.T) {
 	for _, code := range []fault.Code{fault.FailedPrecondition, fault.Stale} {

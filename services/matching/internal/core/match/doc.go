@@ -27,7 +27,7 @@
 // # When slots are counted
 //
 // A shard may never tell the tables fewer slots than its attempts use. So it says nothing about
-// a limit before each partition has told which attempts of the type run, booked or not, and each has
+// a limit before each partition has reported which attempts of the type run, booked or not, and each has
 // been asked behind this owner's fence, which nothing of an older owner can follow. Until
 // then triggers of that type wait, and the entry in the tables stays as it is: it may be
 // too high, never too low. A partition without an owner therefore keeps limited types of a new owner
@@ -38,7 +38,7 @@
 // # When slots are used again
 //
 // What the tables count for the shard is never less than what is in use, so a slot that has become free may
-// be used again without asking, as long as nobody else waits for it: that is asked every leaseFor/2 while
+// be used again without asking, as long as no one else waits for it: that is asked every leaseFor/2 while
 // slots are in use. A shard asks for some more than it needs; then new triggers meet polls without
 // passing the table. Those that are not in use are given back with the next call, tellAfter later at most,
 // or at once where others wait. Of a chunk that a limit cut the rest is read ahead, for the slots to
@@ -47,6 +47,6 @@
 //
 // # When a partition is silent
 //
-// If it owes a verdict for silentAfter, and has said nothing for as long: a partition that is
+// If a verdict is late by silentAfter, and it has said nothing for as long: a partition that is
 // slow, but answers, is not silent.
 package match

@@ -40,7 +40,7 @@ type domain struct {
 	// held are chunks that wait until the domain is open, puts those to be stored.
 	held, puts []arrival
 	// dirty are tasklists whose polls may find something, waited limits for whose slots tasklists wait,
-	// due limits to be told.
+	// due limits to be reported.
 	dirty  []*list
 	waited []*limit
 	due    []*limit
@@ -79,7 +79,7 @@ func (d *domain) inUse() bool {
 	return false
 }
 
-// unused tells whether d holds nothing, and nobody has asked for it in a while.
+// unused tells whether d holds nothing, and no one has asked for it in a while.
 func (d *domain) unused(now time.Duration) bool {
 	switch {
 	case d.inUse():
@@ -179,7 +179,7 @@ func (s *Shard) fail(d *domain) {
 // letGo forgets a chunk that nothing can be done for; history is asked for it later.
 func (s *Shard) letGo(a *arrival) {
 	a.list.domain.lost = true
-	s.settle(a.from, true)
+	s.finishPart(a.from, true)
 }
 
 // sweepDomain does what is due after a while.

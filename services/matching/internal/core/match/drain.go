@@ -3,7 +3,7 @@ package match
 import "time"
 
 // drain is how a shard is given up: polls are answered, verdicts awaited for a short
-// while, triggers stored, and what nobody takes is handed back.
+// while, triggers stored, and what no one takes is handed back.
 type drain struct {
 	on bool
 	// end is when it waits no longer; then forced.
@@ -62,7 +62,7 @@ func (s *Shard) drained() {
 
 // underWay tells whether something may still come of waiting.
 func (s *Shard) underWay() bool {
-	if s.polls.alive > 0 || s.answers.settled < len(s.answers.queue) {
+	if s.polls.alive > 0 || s.answers.confirmed < len(s.answers.queue) {
 		return true
 	}
 	for _, l := range s.lanes {
@@ -79,7 +79,7 @@ func (s *Shard) underWay() bool {
 }
 
 // force ends what did not end in time. Grabs without a verdict are handed back: if history
-// grants them yet, nobody takes them.
+// grants them yet, no one takes them.
 func (s *Shard) force() {
 	s.drain.forced = true
 	for len(s.polls.due) > 0 {
@@ -110,7 +110,7 @@ func (s *Shard) stop(in *Inputs) {
 func (s *Shard) letGoAll() {
 	again := func(all []arrival) {
 		for i := range all {
-			s.settle(all[i].from, false)
+			s.finishPart(all[i].from, false)
 		}
 	}
 	again(s.arrivals)

@@ -27,7 +27,7 @@ func TestQuestionsAreRepeated(t *testing.T) {
 	if w.polls["p"].tasks != 1 {
 		t.Fatalf("%+v", w.polls["p"])
 	}
-	o.give(func(in *Inputs) { in.Answers = []AskOutcome{{Ask: Ask{ID: 12345}}} }) // nobody has asked
+	o.give(func(in *Inputs) { in.Answers = []AskOutcome{{Ask: Ask{ID: 12345}}} }) // no one has asked
 	w.run(ms)
 }
 

@@ -21,7 +21,7 @@ type Effects struct {
 	Calls []table.Call
 	// Opens are domains to be opened.
 	Opens []string
-	// Drops are limits that are no more; nobody waits for it.
+	// Drops are limits that are no more; no one waits for it.
 	Drops []LimitHint
 	// Asks are questions to history.
 	Asks []Ask
@@ -51,7 +51,7 @@ type Effects struct {
 
 // Answer ends a poll.
 type Answer struct {
-	// ID is told as Unheard if nobody was there; 0 where it holds no tasks.
+	// ID comes back as Bounced if there was no subscriber; 0 where it holds no tasks.
 	ID uint64
 	// Poll is the poll's ID; 0 where an owner before had it.
 	Poll    uint64
@@ -172,11 +172,11 @@ type Traced struct {
 // Counts is what one step has done, for metrics; WaitingPolls is how many wait after it.
 type Counts struct {
 	HintBatches, Triggers, Polls, PollsRefused, SyncMatches, Matches int64
-	GrabBatches, Granted, GrabsRefused, HandedBack, Unheard, Doubles int64
+	GrabBatches, Granted, GrabsRefused, HandedBack, Bounced, Doubles int64
 	Losses, Audited                                                  int64
 	// Looks counts tasklists that were looked at for triggers to take.
 	Looks int64
-	// Malformed counts what came in and cannot be meant.
+	// Malformed counts invalid input.
 	Malformed    int64
 	WaitingPolls int64
 }

@@ -196,7 +196,7 @@ func (s *Shard) publish(b *batch) {
 	if s.cfg.Fences {
 		out.Delivered = l.delivered
 	}
-	l.told, l.toldAt, l.news = l.delivered, s.now.Mono, false
+	l.reported, l.reportedAt, l.news = l.delivered, s.now.Mono, false
 	s.fx.Batches = append(s.fx.Batches, out)
 }
 
@@ -210,16 +210,16 @@ func (s *Shard) resend(l *lane) {
 	}
 }
 
-// handOver tells history what nobody holds, and what has been delivered.
+// handOver tells history what no one holds, and what has been delivered.
 func (s *Shard) handOver() {
-	s.answers.settle(s.now.Mono)
+	s.answers.confirm(s.now.Mono)
 	s.fx.Prove = s.answers.unproven(s.now.Mono)
 	for _, l := range s.lanes {
 		l.advance()
 		for len(l.handBacks) > 0 && (l.backs < l.inFlightMax || s.drain.forced) {
 			s.sendHandBacks(l)
 		}
-		if l.news && s.cfg.Fences && (s.now.Mono-l.toldAt >= heardAfter || s.drain.on) {
+		if l.news && s.cfg.Fences && (s.now.Mono-l.reportedAt >= heardAfter || s.drain.on) {
 			b := &batch{}
 			l.add(b, s.now.Mono)
 			s.publish(b)
@@ -249,8 +249,8 @@ func (s *Shard) sendHandBacks(l *lane) {
 }
 
 // takeBack has a granted attempt given back.
-func (s *Shard) takeBack(b *batch, i int, settles bool) {
-	b.lane.handBacks = append(b.lane.handBacks, handBack{batch: b, i: i, settles: settles})
+func (s *Shard) takeBack(b *batch, i int, confirms bool) {
+	b.lane.handBacks = append(b.lane.handBacks, handBack{batch: b, i: i, confirms: confirms})
 }
 
 // sendFences announces this owner to every partition.

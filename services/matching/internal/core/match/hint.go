@@ -24,8 +24,8 @@ type delivery struct {
 	again bool
 }
 
-// settle notes that a part of a message is done with. What was put back is of none.
-func (s *Shard) settle(d *delivery, ok bool) {
+// finishPart notes that a part of a message is done with. What was put back is of none.
+func (s *Shard) finishPart(d *delivery, ok bool) {
 	if d == nil {
 		return
 	}
@@ -59,7 +59,7 @@ func (s *Shard) arrive(h *Hints) {
 		}
 		s.arriveGroup(t, d)
 	}
-	s.settle(d, true)
+	s.finishPart(d, true)
 }
 
 // arriveGroup cuts a group into chunks. History's times are of milliseconds: the
@@ -88,11 +88,11 @@ func (s *Shard) match() {
 	clear(s.taken)
 	s.taken = s.taken[:0]
 	s.takeUpSlack()
-	for _, l := range s.owing {
-		s.owe(l)
+	for _, l := range s.suspects {
+		s.reportFree(l)
 	}
-	clear(s.owing)
-	s.owing = s.owing[:0]
+	clear(s.suspects)
+	s.suspects = s.suspects[:0]
 	slices.SortStableFunc(s.arrivals, func(a, b arrival) int {
 		return cmp.Or(cmp.Compare(a.Priority, b.Priority), cmp.Compare(a.ReadyAt, b.ReadyAt))
 	})
@@ -132,7 +132,7 @@ func (s *Shard) matchArrival(a *arrival) {
 		s.store(a)
 		return
 	}
-	s.settle(a.from, true)
+	s.finishPart(a.from, true)
 }
 
 // direct tells how many triggers of a type may go to polls without passing the table, and which limit
@@ -173,7 +173,7 @@ func (s *Shard) store(a *arrival) {
 	left, n := s.doubles.without(a.Triggers)
 	s.fx.Counts.Doubles += int64(n)
 	if a.Triggers = left; len(left) == 0 {
-		s.settle(a.from, true)
+		s.finishPart(a.from, true)
 		return
 	}
 	d.puts = append(d.puts, *a)

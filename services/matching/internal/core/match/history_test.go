@@ -132,7 +132,7 @@ func (o *owner) batch(b Batch) {
 	}
 }
 
-// checkBatch: a number stands for the same events for ever, and none is left out.
+// checkBatch: a number stands for the same events forever, and none is left out.
 func (o *owner) checkBatch(b *Batch) {
 	at := [2]uint64{uint64(b.Partition), b.Number}
 	text := fmt.Sprint(b.Fence, b.Grabs, b.HandBacks, b.Polls)
@@ -281,7 +281,7 @@ func (w *world) poll(inbox string, p Poll) {
 func (w *world) end(o *owner, inbox string, id uint64) *pollSeen {
 	p := w.polls[inbox]
 	if p == nil {
-		w.t.Fatalf("an answer to %q, which nobody polls", inbox)
+		w.t.Fatalf("an answer to %q, which no one polls", inbox)
 	}
 	p.answered++
 	p.at = w.now
@@ -325,7 +325,7 @@ func (o *owner) answer(a Answer) {
 		}
 	}
 	if deaf && a.ID != 0 {
-		w.after(w.delay(), func() { o.give(func(in *Inputs) { in.Unheard = append(in.Unheard, a.ID) }) })
+		w.after(w.delay(), func() { o.give(func(in *Inputs) { in.Bounced = append(in.Bounced, a.ID) }) })
 	}
 }
 

@@ -19,7 +19,7 @@ func (o *solo) released(typ, ref string) Inputs {
 	}}}}}
 }
 
-// A slot that is free is told after tellAfter where nobody waits for it.
+// A slot that is free is reported after tellAfter where no one waits for it.
 func TestAFreeSlotIsTold(t *testing.T) {
 	o := runs(t)
 	for _, c := range []struct {
@@ -35,11 +35,11 @@ func TestAFreeSlotIsTold(t *testing.T) {
 		t.Errorf("it tells %+v", st)
 	}
 	if o.step(0, o.called()); len(o.fx.Freed) != 0 {
-		t.Errorf("nobody waits, and hears of %+v", o.fx.Freed)
+		t.Errorf("no one waits, and hears of %+v", o.fx.Freed)
 	}
 }
 
-// A slot that is used again at once is not told to be free.
+// A slot that is used again at once is not reported as free.
 func TestASlotThatIsUsedAgainIsNotTold(t *testing.T) {
 	o := runs(t)
 	o.step(0, o.hint("a", 0, 1))
@@ -55,7 +55,7 @@ func TestASlotThatIsUsedAgainIsNotTold(t *testing.T) {
 		Heads:   []table.Head{{Column: put.Column, Empty: true, Gone: 1}},
 	}
 	o.step(0, in)
-	if c := o.s.Census(); c.Slots != 1 || c.Told != 1 {
+	if c := o.s.Census(); c.Slots != 1 || c.Reported != 1 {
 		t.Fatalf("%+v", c)
 	}
 	if o.step(tellAfter, Inputs{}); len(o.fx.Calls) != 0 {

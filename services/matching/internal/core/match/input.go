@@ -26,8 +26,8 @@ type Inputs struct {
 	Answers []AskOutcome
 	// Verdicts are history's answers to batches.
 	Verdicts []Verdicts
-	// Unheard are ids of answers that reached nobody.
-	Unheard []uint64
+	// Bounced are ids of answers that were not delivered.
+	Bounced []uint64
 	// Proven is when a round trip to the server began that has ended, on the clock of Now.Mono; 0 = none.
 	Proven time.Duration
 	// Broke: the connection broke since the last round trip, and is back. What was sent may be lost.
@@ -101,7 +101,7 @@ type Verdicts struct {
 
 // Verdict is what history decided about one event.
 type Verdict struct {
-	// Refused: a fault code; empty = it came true.
+	// Refused: a fault code; empty = it was applied.
 	Refused string
 	// Fenced: a newer owner serves this shard.
 	Fenced bool
@@ -147,7 +147,7 @@ type Triggers struct {
 
 // Poll is a worker's poll.
 type Poll struct {
-	// ID names it in its answer or refusal: polls may share an inbox. 0 where nobody asks.
+	// ID names it in its answer or refusal: polls may share an inbox. 0 where no one asks.
 	ID               uint64
 	Domain, Tasklist string
 	Max              int
@@ -158,7 +158,7 @@ type Poll struct {
 	JSON    bool
 	// For is how long it may wait, from the step that takes it in.
 	For time.Duration
-	// Unanswered are inboxes of polls of the domain that were given up: what was sent there has reached nobody.
+	// Unanswered are inboxes of polls of the domain that were given up: what was sent there was not delivered.
 	Unanswered []string
 }
 

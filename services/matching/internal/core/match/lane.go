@@ -17,7 +17,7 @@ type lane struct {
 	inFlightMax, eventsMax int
 	// open: this owner's fence is in the log.
 	open bool
-	// silent: it owes a verdict and says nothing. heardAt is when it spoke last.
+	// silent: a verdict is due, and it says nothing. heardAt is when it last answered.
 	silent  bool
 	heardAt time.Duration
 
@@ -25,11 +25,11 @@ type lane struct {
 	// those behind delivered.
 	number           uint64
 	flight, receipts []*batch
-	// delivered: what the batches up to this one granted has reached its polls. told is
+	// delivered: what the batches up to this one granted has reached its polls. reported is
 	// what history knows of it, and since when; news is whether there is more to tell.
-	delivered, told uint64
-	toldAt          time.Duration
-	news            bool
+	delivered, reported uint64
+	reportedAt          time.Duration
+	news                bool
 
 	// grabs and backs count batches of these kinds in flight, undecided their grabs.
 	grabs, backs, undecided int
@@ -60,9 +60,9 @@ type grab struct {
 	trigger ids.Trigger
 	poll    *poll
 	from    *origin
-	// decided: history has answered. detached: the poll does not wait for it. doubtful: it was refused, and
+	// decided: history has answered. detached: the poll does not wait for it. unsure: it was refused, and
 	// another copy of it may have been granted.
-	decided, detached, doubtful bool
+	decided, detached, unsure bool
 }
 
 // booked tells whether slots are booked for it. That stays as it is, whatever becomes of the limit.
@@ -87,26 +87,26 @@ type batch struct {
 	nonce uint64
 	grabs []grab
 	backs []handBack
-	// left counts events without a verdict, unsettled grants that may not have reached
+	// left counts events without a verdict, unconfirmed grants that may not have reached
 	// their polls, granted all of them.
-	left, unsettled, granted int
-	firstAt, sentAt          time.Duration
+	left, unconfirmed, granted int
+	firstAt, sentAt            time.Duration
 	// copies counts how often it was sent.
 	copies int
 	// detached: no poll waits for its grabs.
 	detached bool
 }
 
-// handBack is a granted attempt that nobody holds.
+// handBack is a granted attempt that no one holds.
 type handBack struct {
 	batch *batch
 	i     int
-	// settles: when history knows of it, the grant is settled.
-	settles bool
-	done    bool
+	// confirms: when history knows of it, the grant is confirmed.
+	confirms bool
+	done     bool
 }
 
-func (b *batch) settled() bool { return b.left == 0 && b.unsettled == 0 }
+func (b *batch) finished() bool { return b.left == 0 && b.unconfirmed == 0 }
 
 // room is how many grabs more may be meant for it.
 func (l *lane) room() int {
@@ -124,7 +124,7 @@ func (l *lane) room() int {
 // listen notes whether the partition is silent.
 func (l *lane) listen(now time.Duration) { l.silent = len(l.flight) > 0 && now >= l.silentAt() }
 
-// silentAt is when it is silent if it does not speak; it owes something.
+// silentAt is when it counts as silent if it does not answer; a verdict is due.
 func (l *lane) silentAt() time.Duration { return max(l.flight[0].firstAt, l.heardAt) + silentAfter }
 
 // find returns the batch of a number that is not answered.
@@ -187,7 +187,7 @@ func (l *lane) close(b *batch, now time.Duration) {
 // advance counts what has been delivered.
 func (l *lane) advance() {
 	n := 0
-	for n < len(l.receipts) && l.receipts[n].settled() {
+	for n < len(l.receipts) && l.receipts[n].finished() {
 		l.news = l.news || l.receipts[n].granted > 0
 		n++
 	}
@@ -220,7 +220,7 @@ func (l *lane) busy() bool { return len(l.flight) > 0 || l.news || len(l.gather)
 // wake is when it has to be looked at.
 func (l *lane) wake(w time.Duration) time.Duration {
 	if l.news {
-		w = min(w, l.toldAt+heardAfter)
+		w = min(w, l.reportedAt+heardAfter)
 	}
 	if l.grabs < l.inFlightMax && len(l.gather) > 0 {
 		w = min(w, l.restUntil)

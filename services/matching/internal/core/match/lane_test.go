@@ -57,7 +57,7 @@ func TestPollWaitsAWhileForASilentPartition(t *testing.T) {
 	}
 }
 
-// Nothing gathers for a silent partition behind the batches that it owes.
+// Nothing gathers for a silent partition behind the batches without a verdict.
 func TestASilentPartitionWithFullFlightGetsNoMore(t *testing.T) {
 	o := alone(t, 1, func(c *Config) { c.GrabsInFlight = 1 })
 	o.step(0, o.poll(1, time.Hour))
@@ -161,7 +161,7 @@ func TestHandBacksInFlightAreBounded(t *testing.T) {
 	}
 }
 
-// What has been delivered is told alone only where no batch has told anything for heardAfter.
+// What has been delivered is reported alone only where no batch has reported anything for heardAfter.
 func TestDeliveredIsToldAloneAfterAWhile(t *testing.T) {
 	o := alone(t, 1)
 	o.step(0, o.poll(1, time.Hour))

@@ -32,17 +32,17 @@ func (a ahead) compare(b ahead) int {
 func (l *limit) inCall() bool { return l.domain.call != nil && l.in == l.domain.call }
 
 // spare is how many slots are free that the tables count for the shard, and may be used without
-// asking: what the tables count is never less than what is in use. They may as long as nobody else
+// asking: what the tables count is never less than what is in use. They may as long as no one else
 // waits for them, as far as was heard within leaseFor.
 func (s *Shard) spare(l *limit) int {
 	if l.unsaid || l.unknown > 0 || l.others || l.domain.state != open || s.drain.on || s.now.Mono-l.shownAt >= leaseFor {
 		return 0
 	}
-	told := min(l.entry, l.max)
+	reported := min(l.entry, l.max)
 	if l.inCall() {
-		told = min(told, l.domain.call.out.Stances[l.at[0]].Held)
+		reported = min(reported, l.domain.call.out.Stances[l.at[0]].Held)
 	}
-	return max(0, told-len(l.held))
+	return max(0, reported-len(l.held))
 }
 
 // use notes that n spare slots were booked.

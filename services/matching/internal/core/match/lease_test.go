@@ -73,7 +73,7 @@ func TestWhatIsReadAheadOvertakesNothing(t *testing.T) {
 		t.Fatalf("read ahead: %+v", l.ahead)
 	}
 	urgent := w.ready("d", "l0", "a", 1, 3)
-	w.ready("d", "l1", "a", 1, 1) // of another tasklist, where nobody polls
+	w.ready("d", "l1", "a", 1, 1) // of another tasklist, where no one polls
 	w.run(20 * ms)
 	if o.s.ahead != 0 {
 		t.Errorf("%d triggers are read ahead", o.s.ahead)
@@ -165,7 +165,7 @@ func TestSlotsAreLeasedAhead(t *testing.T) {
 	}
 	w.run(leaseFor + tellAfter + 20*ms)
 	if l.entry != 0 || w.tables.Slots("d", []table.Ref{l.ref}, epochMS)[0] != 0 {
-		t.Errorf("%d slots are kept that nobody uses", l.entry)
+		t.Errorf("%d slots are kept that no one uses", l.entry)
 	}
 }
 

@@ -40,7 +40,7 @@ type limit struct {
 	// due: in domain.due. telling: in turn.telling, until tellAt.
 	due, telling bool
 	tellAt       time.Duration
-	// shownAt is when the tables were last told, restoreAt when other shards were.
+	// shownAt is when it was last reported to the tables, restoreAt to other shards.
 	shownAt, restoreAt time.Duration
 	// deadline is the last one known of its attempts, Unix ms.
 	deadline int64
@@ -51,7 +51,7 @@ type limit struct {
 	auditLeft int
 	// ahead are triggers of the type that came without slots, in order: some, only while the limit is blocked.
 	ahead []ahead
-	// booked counts the slots booked since the tables were told.
+	// booked counts the slots booked since the last report to the tables.
 	booked int
 	// slack: in turn.slack.
 	slack bool
@@ -211,7 +211,7 @@ func (l *limit) known() bool { return !l.domain.gone && l.domain.limits[l.typ] =
 // taken tells whether no slot can be had just now.
 func (l *limit) taken() bool { return l.unknown > 0 || l.blocked != 0 }
 
-// dueLimit has the tables told about a limit, as soon as it is known.
+// dueLimit reports a limit to the tables as soon as it is known.
 func (s *Shard) dueLimit(l *limit) {
 	if !l.due {
 		l.due = true
@@ -263,15 +263,15 @@ func (s *Shard) takeUpSlack() {
 		if l.entry > len(l.held) || l.unsaid {
 			s.unblock(l)
 		}
-		s.owe(l)
+		s.reportFree(l)
 	}
 	clear(s.slack)
 	s.slack = s.slack[:0]
 }
 
-// owe sees to it that the tables do not count slots for long that are free: at once where
+// reportFree sees to it that the tables do not count slots for long that are free: at once where
 // somebody waits, else when the chance comes, or after a while.
-func (s *Shard) owe(l *limit) {
+func (s *Shard) reportFree(l *limit) {
 	s.reuse(l)
 	if l.again || l.blocked != 0 && l.entry > len(l.held) { // what blocked it is out of date
 		l.again = false
@@ -287,7 +287,7 @@ func (s *Shard) owe(l *limit) {
 	}
 }
 
-// tell has the tables told what they have not heard for a while.
+// tell reports to the tables what they have not received for a while.
 func (s *Shard) tell() {
 	rest := s.telling[:0]
 	for _, l := range s.telling {
@@ -349,7 +349,7 @@ func (s *Shard) restore(h *LimitHint) {
 func (s *Shard) releaseAll(r *Release) {
 	d := s.domains[r.Domain]
 	if d == nil {
-		// The owner before may have told the tables of them.
+		// The previous owner may have reported them to the tables.
 		if s.catalog.Limit(r.Domain, r.Type) <= 0 {
 			return
 		}

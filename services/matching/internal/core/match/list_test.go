@@ -28,7 +28,7 @@ func (o *solo) complains(wait time.Duration) (at []time.Duration) {
 	return at
 }
 
-// History is told of a poll that waits in vain after hungryMin, then ever more rarely.
+// History is informed of a poll that waits in vain after hungryMin, then ever more rarely.
 func TestComplaintsBecomeRare(t *testing.T) {
 	o := alone(t, 1)
 	o.step(0, o.poll(1, time.Hour))
@@ -63,7 +63,7 @@ func TestComplaintsWithoutTables(t *testing.T) {
 }
 
 // A limited type of which the table holds something is no cause to complain while a call is under way, but
-// is, after a while, where not all partitions have told what runs.
+// is, after a while, where not all partitions have reported what runs.
 func TestComplaintsAboutLimitedTypes(t *testing.T) {
 	o := alone(t, 1)
 	o.catalog.limits["d/a"] = 2
@@ -172,7 +172,7 @@ func TestDrainWaitsForADomainThatOpens(t *testing.T) {
 	}
 }
 
-// A hint for a tasklist where nobody polls is stored without a look at what the tasklist may give.
+// A hint for a tasklist where no one polls is stored without a look at what the tasklist may give.
 func TestAHintWithoutPollsCostsNoLook(t *testing.T) {
 	o := alone(t, 1)
 	o.step(0, o.hint("b", 0, 1))

@@ -30,7 +30,7 @@ const (
 	answerAfter = 50 * time.Millisecond
 	// detachAfter is how long a poll waits for a grab of a silent partition.
 	detachAfter = 50 * time.Millisecond
-	// silentAfter is for how long a partition owes a verdict until it is silent.
+	// silentAfter is how late a verdict is when its partition counts as silent.
 	silentAfter = 100 * time.Millisecond
 	// resendAfter is how long a verdict may take before its batch is sent again.
 	resendAfter = time.Second
@@ -40,14 +40,14 @@ const (
 	retryEvery = 250 * time.Millisecond
 	// sweepEvery is how often the shard looks after what nothing wakes it for.
 	sweepEvery = 250 * time.Millisecond
-	// heardAfter is when an answer counts as received, if nobody has said otherwise and the server then answers.
+	// heardAfter is when an answer counts as received, if no one has said otherwise and the server then answers.
 	heardAfter = 250 * time.Millisecond
 	// stoppedAfter is after how long without a turn a shard was stopped: while an answer may not have been received,
 	// it takes one within heardAfter.
 	stoppedAfter = 2 * heardAfter
-	// unheardWithin is for how long an answer may turn out to have reached nobody: a worker may take seconds to
+	// bouncedWithin is for how long an answer may turn out to be undelivered: a worker may take seconds to
 	// find out that its connection is dead.
-	unheardWithin = 10 * time.Second
+	bouncedWithin = 10 * time.Second
 	// repeatWithin is for how long an answer may be sent again: a dead connection is found out within.
 	repeatWithin = 5 * time.Second
 	// startWait is how long the first fence waits for what other partitions have to send again.
@@ -55,7 +55,7 @@ const (
 	// recountAfter is when grabs of an older owner are in the log that was not fenced.
 	recountAfter = 2 * time.Second
 	// tellAfter is how long the tables may count slots that are not in use any more, if
-	// nobody waits for them.
+	// no one waits for them.
 	tellAfter = 50 * time.Millisecond
 	// lineEvery is how often a shard that waits for slots shows itself.
 	lineEvery = time.Second
@@ -70,7 +70,7 @@ const (
 	hungryMin, hungryMax = time.Second, 30 * time.Second
 	// drainTimeout bounds the wait for verdicts when a shard is given up.
 	drainTimeout = 2 * time.Second
-	// idleAfter is when a tasklist or domain nobody asks for is forgotten, and for how long an
+	// idleAfter is when a tasklist or domain no one asks for is forgotten, and for how long an
 	// idle shard sleeps.
 	idleAfter = time.Minute
 )
@@ -92,7 +92,7 @@ const (
 	heldChunksMax = 4096
 	// putChunksMax is how many chunks one call stores.
 	putChunksMax = 512
-	// silentGrabsMax is how many grabs a silent partition may owe.
+	// silentGrabsMax is how many grabs a silent partition may have without a verdict.
 	silentGrabsMax = 64
 	// presentMax is how many types a tasklist that complains says to hold.
 	presentMax = 256
@@ -100,7 +100,7 @@ const (
 	asideMax = 16_384
 	// doublesMax is how many grabs are remembered so that they are not asked for twice.
 	doublesMax = 65_536
-	// taskBytesGuess is what a task weighs in an answer until some were seen.
+	// taskBytesGuess is the assumed size of a task in an answer until some have been seen.
 	taskBytesGuess = 512
 	// idleListsMax is how many tasklists a domain may have for its idle ones to be remembered.
 	idleListsMax = 1000
@@ -146,8 +146,8 @@ type turn struct {
 	touched []*poll
 	// busy are domains that may have something to call the tables for.
 	busy []*domain
-	// telling are limits of which the tables count too many slots, owing those that may be.
-	telling, owing []*limit
+	// telling are limits of which the tables count too many slots, suspects those of which they may.
+	telling, suspects []*limit
 	// slack are limits of which slots have become free.
 	slack []*limit
 	// overtaken: a newer owner was seen.
@@ -201,8 +201,8 @@ func (s *Shard) Step(in *Inputs, now Now, fx *Effects) {
 // hear takes in what was said to the shard.
 func (s *Shard) hear(in *Inputs) {
 	s.answers.proven = max(s.answers.proven, in.Proven)
-	for _, id := range in.Unheard {
-		s.unheard(id)
+	for _, id := range in.Bounced {
+		s.bounced(id)
 	}
 	if in.Broke {
 		s.repeat()
@@ -241,7 +241,7 @@ func (s *Shard) act() {
 	s.drained()
 }
 
-// learn takes in what is known anew, and what history decided.
+// learn takes in what is known again, and what history decided.
 func (s *Shard) learn(in *Inputs) {
 	for _, name := range in.Limits {
 		s.limitsChanged(name)

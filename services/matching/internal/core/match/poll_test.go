@@ -105,7 +105,7 @@ func TestR40_PollsWaitWhateverTheClockShows(t *testing.T) {
 	}
 }
 
-// A poll whose time is over waits for verdicts, but not for ever.
+// A poll whose time is over waits for verdicts, but not forever.
 func TestExpiredPollWaitsForVerdicts(t *testing.T) {
 	w, o := begun(t, 1)
 	w.delay = func() time.Duration { return 40 * ms }
@@ -267,7 +267,7 @@ func TestHeldChunksAreBounded(t *testing.T) {
 	}
 }
 
-// A shard that is given up ends its polls, stores what it has and hands back what nobody takes.
+// A shard that is given up ends its polls, stores what it has and hands back what no one takes.
 func TestDrain(t *testing.T) {
 	for _, silent := range []bool{false, true} {
 		w, o := begun(t, 2, func(c *Config) { c.GrabEventsMax = 1 })
@@ -310,7 +310,7 @@ func TestDrain(t *testing.T) {
 		w.speak(1)
 		w.run(100 * ms)
 		if n := w.running["d/b"]; silent && n != 1 {
-			t.Fatalf("%d attempts run that nobody has", n-1)
+			t.Fatalf("%d attempts run that no one has", n-1)
 		}
 		o.deliveries[77] = true
 		o.give(func(in *Inputs) { in.Hints = []Hints{{Delivery: 77}} })

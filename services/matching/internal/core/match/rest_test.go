@@ -129,13 +129,13 @@ func TestABookedGrabDoesNotRest(t *testing.T) {
 		}
 	}
 	o.step(0, o.granted(0, 10))
-	var unheard Inputs
+	var bounced Inputs
 	for _, a := range o.fx.Answers {
-		unheard.Unheard = append(unheard.Unheard, a.ID)
+		bounced.Bounced = append(bounced.Bounced, a.ID)
 	}
 	delete(o.catalog.limits, "d/a")
 	o.step(0, Inputs{Limits: []string{"d"}})
-	o.step(0, unheard)
+	o.step(0, bounced)
 	if len(o.fx.Batches) != 1 || len(o.fx.Batches[0].HandBacks) != 2 {
 		t.Fatalf("handed back are %+v", o.fx.Batches)
 	}
@@ -193,10 +193,10 @@ func TestWhatRestsIsStoredWhenTheShardDrains(t *testing.T) {
 	}
 }
 
-// What rests is put aside where the partition turns out to be silent: it owes the verdict on what was handed back.
+// What rests is put aside where the partition turns out to be silent: the verdict on what was handed back is due.
 func TestWhatRestsForASilentPartitionIsPutAside(t *testing.T) {
 	o := rests(t, 150, 90*ms)
-	o.step(0, Inputs{Unheard: []uint64{o.fx.Answers[0].ID}})
+	o.step(0, Inputs{Bounced: []uint64{o.fx.Answers[0].ID}})
 	if len(o.fx.Batches) != 1 || len(o.fx.Batches[0].HandBacks) != 150 {
 		t.Fatalf("handed back are %+v", o.fx.Batches)
 	}

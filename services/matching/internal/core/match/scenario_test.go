@@ -108,7 +108,7 @@ func TestR34ShardsTakeTurns(t *testing.T) {
 		t.Errorf("one shard got %d, the other %d", a, b)
 	}
 	if len(w.freeds) == 0 {
-		t.Error("nobody was told of what was freed") // R71: Freed not told
+		t.Error("no one was informed of what was freed") // R71: Freed not reported
 	}
 }
 
@@ -183,10 +183,10 @@ func TestR36LostOutcomeHeals(t *testing.T) {
 	}
 }
 
-// R36: history is told of each poll that waits in vain, whatever else the table holds.
+// R36: history is informed of each poll that waits in vain, whatever else the table holds.
 func TestR36HungryPerPoll(t *testing.T) {
 	w, o := begun(t, 1)
-	w.ready("d", "l0", "a", 1, 3) // nobody polls for these
+	w.ready("d", "l0", "a", 1, 3) // no one polls for these
 	w.run(100 * ms)
 	w.wait("p", 1, "b")
 	w.run(1600 * ms)
@@ -283,7 +283,7 @@ func TestDirectDoesNotPassWhatIsStored(t *testing.T) {
 	urgent, later := w.task("d", "l0", "a", 1, 0), w.task("d", "l0", "b", 2, 0)
 	w.wait("p", 1, "b")
 	w.run(20 * ms)
-	// a has nobody, so it is being stored; b comes in the same turn for a poll of b alone.
+	// a has no one, so it is being stored; b comes in the same turn for a poll of b alone.
 	o.give(func(in *Inputs) { in.Hints = append(in.Hints, group(1, 1, "a", urgent), group(2, 2, "b", later)) })
 	w.run(10 * ms)
 	if w.counts.SyncMatches != 0 {

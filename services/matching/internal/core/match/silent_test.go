@@ -79,7 +79,7 @@ func TestR31PollWaitsForOthers(t *testing.T) {
 	}
 }
 
-// R31: a silent partition owes few grabs; its triggers are kept aside, up to a bound, and
+// R31: a silent partition gets few grabs; its triggers are kept aside, up to a bound, and
 // come back when it speaks. Its batches are repeated as they are.
 func TestR31SilentPartitionHasABudget(t *testing.T) {
 	w, o := begun(t, 2, func(c *Config) { c.GrabsInFlight = 2 })

@@ -21,7 +21,7 @@ func limited(t *testing.T, partitions, most int) (*world, *owner) {
 	return w, o
 }
 
-// R32, R71 (no quarantine): tables that lost their memory hand out no slot before every shard has told
+// R32, R71 (no quarantine): tables that lost their memory hand out no slot before every shard has reported
 // what it holds; then they do, without a wait by the clock.
 func TestR32LostSlotsAreRestored(t *testing.T) {
 	w := newWorld(t, 2, 1)
@@ -154,7 +154,7 @@ func TestLostReleaseIsAudited(t *testing.T) {
 			w.run(32 * time.Second)
 		}
 		if w.polls["q"].tasks != 1 || w.counts.Audited != 1 {
-			t.Fatalf("told: %v: the poll got %+v, %d slots were found", told, w.polls["q"], w.counts.Audited)
+			t.Fatalf("reported: %v: the poll got %+v, %d slots were found", told, w.polls["q"], w.counts.Audited)
 		}
 		if l := o.s.domains["d"].limits["a"]; len(l.held) != 1 {
 			t.Fatalf("%d slots are held", len(l.held))
@@ -238,7 +238,7 @@ func TestRefusedDoubleFreesNothing(t *testing.T) {
 	}
 }
 
-// A takeover says nothing about limits until all partitions have told what runs.
+// A takeover says nothing about limits until all partitions have reported what runs.
 func TestTakeoverWaitsForAllBookings(t *testing.T) {
 	w, _ := limited(t, 2, 2)
 	w.ends = false
@@ -275,7 +275,7 @@ func TestTakeoverWaitsForAllBookings(t *testing.T) {
 	}
 }
 
-// Slots in use are shown once a minute; those that are free are told soon, and a limit that is no
+// Slots in use are shown once a minute; those that are free are reported soon, and a limit that is no
 // more is dropped.
 func TestEntriesAreKeptFresh(t *testing.T) {
 	w, o := limited(t, 1, 5)
@@ -337,7 +337,7 @@ func TestRestoreOfUnknownDomain(t *testing.T) {
 	}
 }
 
-// What an owner before had booked, and nobody uses any more, is told to the tables, though no
+// What an owner before had booked, and no one uses any more, is reported to the tables, though no
 // attempt runs: by a release that comes late.
 func TestLateReleaseLowersAnEntry(t *testing.T) {
 	w, _ := limited(t, 1, 1)

@@ -8,14 +8,14 @@ import (
 // start is how an owner takes its shard over: it fences every partition, sends again what
 // may not have reached its polls, and then is open.
 //
-//	fence ──► true in the first partition ──► all have told what is to be sent again ──► open
+//	fence ──► true in the first partition ──► all have listed what is to be sent again ──► open
 //	                        └────────────────── or startWait later ────────────────────►─┘
 type start struct {
 	begun, open bool
-	// fenced: a fence came true, the first one at fencedAt.
+	// fenced: a fence was applied, the first one at fencedAt.
 	fenced   bool
 	fencedAt time.Duration
-	// left counts partitions that have not told.
+	// left counts partitions that have not answered.
 	left int
 	// found are grants to be sent again, by inbox; order is that of the inboxes.
 	found map[string]*Answer

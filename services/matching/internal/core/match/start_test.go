@@ -10,7 +10,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 )
 
-// R41: what an owner was granted and did not send, or nobody can tell, its successor sends again: each inbox
+// R41: what an owner was granted and did not send, or this is unknown, its successor sends again: each inbox
 // gets one answer, with all of it; then the shard is open.
 func TestR41GrantsAreSentAgain(t *testing.T) {
 	for _, silent := range []bool{false, true} {
@@ -206,7 +206,7 @@ func TestWithoutFences(t *testing.T) {
 	}
 }
 
-// What has been delivered is told with the next batch, or alone, once.
+// What has been delivered is reported with the next batch, or alone, once.
 func TestDeliveredIsTold(t *testing.T) {
 	w, _ := begun(t, 1)
 	w.ends = false
@@ -230,8 +230,8 @@ func TestDeliveredIsTold(t *testing.T) {
 	}
 }
 
-// An answer that reached nobody is handed back; another poll gets it.
-func TestUnheardIsHandedBack(t *testing.T) {
+// An answer that was not delivered is handed back; another poll gets it.
+func TestABouncedAnswerIsHandedBack(t *testing.T) {
 	w, o := begun(t, 1)
 	w.ends = false
 	w.deaf = func(inbox string) bool { return inbox == "deaf" }
@@ -239,18 +239,18 @@ func TestUnheardIsHandedBack(t *testing.T) {
 	w.run(ms)
 	w.ready("d", "l0", "b", 1, 2)
 	w.run(50 * ms)
-	o.give(func(in *Inputs) { in.Unheard = []uint64{1, 2, 3} }) // nobody knows these
+	o.give(func(in *Inputs) { in.Bounced = []uint64{1, 2, 3} }) // no one knows these
 	w.wait("p", 5)
 	w.run(100 * ms)
-	if w.polls["p"].tasks != 2 || w.counts.HandedBack != 2 || w.counts.Unheard != 2 {
+	if w.polls["p"].tasks != 2 || w.counts.HandedBack != 2 || w.counts.Bounced != 2 {
 		t.Fatalf("%+v; %d handed back", w.polls["p"], w.counts.HandedBack)
 	}
 }
 
-// The word that an answer reached nobody counts also after the answer counted as received, up to
-// unheardWithin; once.
-func TestHowLateAnAnswerIsUnheard(t *testing.T) {
-	for after, backs := range map[time.Duration]int{0: 1, heardAfter: 1, unheardWithin - 1: 1, unheardWithin: 0} {
+// The word that an answer was not delivered counts also after the answer counted as received, up to
+// bouncedWithin; once.
+func TestHowLateAnAnswerBounces(t *testing.T) {
+	for after, backs := range map[time.Duration]int{0: 1, heardAfter: 1, bouncedWithin - 1: 1, bouncedWithin: 0} {
 		o := alone(t, 1)
 		o.step(0, o.poll(1, time.Hour))
 		o.step(0, o.hint("b", 0, 1))
@@ -259,12 +259,12 @@ func TestHowLateAnAnswerIsUnheard(t *testing.T) {
 		for left := after; left > 0; left -= heardAfter { // it is never stopped
 			o.step(min(left, heardAfter), Inputs{})
 		}
-		o.step(0, Inputs{Unheard: []uint64{answer, answer}})
+		o.step(0, Inputs{Bounced: []uint64{answer, answer}})
 		got := 0
 		for _, b := range o.fx.Batches {
 			got += len(b.HandBacks)
 		}
-		if got != backs || o.fx.Counts.Unheard != int64(backs) {
+		if got != backs || o.fx.Counts.Bounced != int64(backs) {
 			t.Errorf("after %v %d are handed back, want %d; %+v", after, got, backs, o.fx.Counts)
 		}
 		o.step(heardAfter, Inputs{Verdicts: []Verdicts{{Batch: 3, All: []Verdict{{}}}, {Batch: 4, All: []Verdict{{}}}}})
@@ -275,7 +275,7 @@ func TestHowLateAnAnswerIsUnheard(t *testing.T) {
 	}
 }
 
-// R41: an owner that was stopped hears that nobody was there when it goes on, a little after its first turn: until then
+// R41: an owner that was stopped hears that there was no subscriber when it goes on, a little after its first turn: until then
 // its answer does not count as received.
 func TestR41StoppedOwnerHearsLate(t *testing.T) {
 	w, o := begun(t, 1)
@@ -341,7 +341,7 @@ func TestHandBackIsRepeated(t *testing.T) {
 }
 
 // R41: an answer counts as received only by a round trip to the server that began heardAfter later. If the connection
-// broke before, it is sent again to the same inbox, and not handed back where the repeat finds nobody.
+// broke before, it is sent again to the same inbox, and not handed back where the repeat finds no subscriber.
 func TestR41AnswersAreSentAgainWhenTheConnectionBroke(t *testing.T) {
 	o := alone(t, 1)
 	o.step(0, o.poll(1, time.Hour))
@@ -359,7 +359,7 @@ func TestR41AnswersAreSentAgainWhenTheConnectionBroke(t *testing.T) {
 	}
 	o.step(2*heardAfter, Inputs{Proven: o.now.Mono - 1})
 	if receipts := o.s.Census().Receipts; receipts == 0 {
-		t.Error("a round trip from too early a time settles it")
+		t.Error("a round trip from too early a time resolves it")
 	}
 	o.step(0, Inputs{Broke: true})
 	if len(o.fx.Answers) != 1 {
@@ -405,8 +405,8 @@ func TestR41WhatAGivenUpPollWasSentIsHandedBack(t *testing.T) {
 		backs         int
 	}{
 		{"d", "inbox", 0, 1},
-		{"d", "inbox", unheardWithin - 1, 1},
-		{"d", "inbox", unheardWithin, 0},
+		{"d", "inbox", bouncedWithin - 1, 1},
+		{"d", "inbox", bouncedWithin, 0},
 		{"d", "another", 0, 0},
 		{"e", "inbox", 0, 0},
 	} {
@@ -424,7 +424,7 @@ func TestR41WhatAGivenUpPollWasSentIsHandedBack(t *testing.T) {
 		for _, b := range o.fx.Batches {
 			got += len(b.HandBacks)
 		}
-		if got != c.backs || o.fx.Counts.Unheard != int64(c.backs) {
+		if got != c.backs || o.fx.Counts.Bounced != int64(c.backs) {
 			t.Errorf("%+v: %d are handed back; %+v", c, got, o.fx.Counts)
 		}
 	}

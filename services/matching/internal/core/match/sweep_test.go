@@ -21,9 +21,9 @@ func TestTimesRelate(t *testing.T) {
 		{"who is silent was waited for as long as a grab of one that is", detachAfter, silentAfter},
 		{"a batch is repeated where its partition is silent", silentAfter, resendAfter},
 		{"what does not answer is not asked all the time", 100 * time.Millisecond, retryEvery},
-		{"an answer may be unheard after it counted as received", heardAfter, unheardWithin},
+		{"an answer may be bounced after it counted as received", heardAfter, bouncedWithin},
 		{"grabs of an older owner arrive before attempts are counted again", resendAfter, recountAfter},
-		{"slots that are freed together are told together", 0, tellAfter},
+		{"slots that are freed together are reported together", 0, tellAfter},
 		{"who waits in a line shows itself before it loses its place", lineEvery, table.LineStale},
 		{"slots in use are shown before they expire", refreshAfter, table.ExpiryAfter},
 		{"complaints become rare", hungryMin, hungryMax},
@@ -51,7 +51,7 @@ func runs(t *testing.T) *solo {
 	o.step(auditSoon, Inputs{})
 	o.reply(Held{Domain: "d", Type: "a", Member: booking()})
 	o.step(sweepEvery, Inputs{})
-	if c := o.s.Census(); c.Slots != 1 || c.Told != 1 || c.Questions != 0 {
+	if c := o.s.Census(); c.Slots != 1 || c.Reported != 1 || c.Questions != 0 {
 		t.Fatalf("%+v", c)
 	}
 	return o
@@ -100,7 +100,7 @@ func TestShardWithABlockedLimitWatches(t *testing.T) {
 	t.Error("it is not tried again")
 }
 
-// Tables that do not answer are opened again each retryEvery, also if nobody waits.
+// Tables that do not answer are opened again each retryEvery, also if no one waits.
 func TestTablesThatFailAreTriedAgain(t *testing.T) {
 	o := alone(t, 1)
 	o.step(0, o.hint("b", 0, 1))

@@ -69,8 +69,8 @@ func (s *Shard) decide(b *batch, i int, v *Verdict) {
 	if v.Refused != "" {
 		s.fx.Counts.GrabsRefused++
 		if passes(fault.Code(v.Refused)) && b.copies > 1 {
-			g.doubtful = true
-			b.unsettled++
+			g.unsure = true
+			b.unconfirmed++
 			s.takeBack(b, i, true)
 			return
 		}
@@ -82,7 +82,7 @@ func (s *Shard) decide(b *batch, i int, v *Verdict) {
 	}
 	s.fx.Counts.Granted++
 	b.granted++
-	b.unsettled++
+	b.unconfirmed++
 	if lim := g.from.list.domain.limits[g.from.Type]; lim != nil {
 		lim.granted(memberOf(g.trigger), s.now, v.DeadlineMS)
 	}
@@ -118,10 +118,10 @@ func (s *Shard) handedBack(b *batch, i int, v *Verdict) {
 	b.left--
 	switch {
 	case fault.Code(v.Refused).Retryable():
-		s.takeBack(h.batch, h.i, h.settles)
-	case h.settles:
-		h.batch.unsettled--
-		if g := &h.batch.grabs[h.i]; g.doubtful {
+		s.takeBack(h.batch, h.i, h.confirms)
+	case h.confirms:
+		h.batch.unconfirmed--
+		if g := &h.batch.grabs[h.i]; g.unsure {
 			s.doubtless(g)
 		}
 	}

@@ -178,7 +178,7 @@ func TestAnOutcomeWithoutLimits(t *testing.T) {
 	in := o.called()
 	in.Outcomes[0].Outcome.Limits = nil
 	o.step(0, in)
-	if c := o.s.Census(); c.Slots != 1 || c.Told != 1 || c.Calls != 0 {
+	if c := o.s.Census(); c.Slots != 1 || c.Reported != 1 || c.Calls != 0 {
 		t.Fatalf("%+v", c)
 	}
 }

@@ -55,11 +55,11 @@ type world struct {
 	looksMost int64
 
 	// delay is how long messages take, work how long a task takes, lease after how long history
-	// takes an attempt back that nobody works on.
+	// takes an attempt back that no one works on.
 	delay func() time.Duration
 	work  func() time.Duration
 	lease time.Duration
-	// deaf tells whether nobody waits for an answer any more.
+	// deaf tells whether no one waits for an answer any more.
 	deaf func(inbox string) bool
 	// twice tells whether a message comes twice.
 	twice func() bool

@@ -36,7 +36,7 @@ func (c *column) take(n int) []byte {
 	got := head.Triggers[:n*ids.TriggerBytes]
 	head.Triggers = head.Triggers[len(got):]
 	if len(head.Triggers) > 0 {
-		c.resettle()
+		c.reorder()
 		return got
 	}
 	*head = Chunk{}
@@ -48,9 +48,9 @@ func (c *column) take(n int) []byte {
 	return got
 }
 
-// resettle restores the order after the head lost its first triggers: it keeps its
+// reorder restores the order after the head lost its first triggers: it keeps its
 // age, but stands behind others of the same age whose bytes come first.
-func (c *column) resettle() {
+func (c *column) reorder() {
 	for i := c.first; i+1 < len(c.chunks) && before(c.chunks[i+1], c.chunks[i]); i++ {
 		c.chunks[i], c.chunks[i+1] = c.chunks[i+1], c.chunks[i]
 	}

@@ -46,7 +46,7 @@ func (x *Index) Put(at Column, readyAt int64, n int) {
 	}
 }
 
-// Seen notes what a Pop told of a column.
+// Seen notes what a Pop reported of a column.
 func (x *Index) Seen(h Head) {
 	c := x.find(h.Column)
 	if c == nil {

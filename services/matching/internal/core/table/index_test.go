@@ -65,7 +65,7 @@ func TestTheIndexFollowsWhatPopsTell(t *testing.T) {
 	}
 }
 
-// An index of many columns says the same as a plain list, sorted anew each time.
+// An index of many columns says the same as a plain list, sorted again each time.
 func TestIndexOfManyColumns(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var x Index

@@ -66,7 +66,7 @@ if redis.call('GET', KEYS[1]) ~= run .. ' ' .. ARGV[1] then
   return {1}
 end
 
--- Counts anew, without what has expired.
+-- Counts again, without what has expired.
 local function expire(s)
   s.used, s.soon = 0, NEVER
   local all = redis.call('HGETALL', s.key)

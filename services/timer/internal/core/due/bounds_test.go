@@ -7,7 +7,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 )
 
-// I7: a tasklist is forgotten with its last task that waits or was fired lately.
+// I7: a tasklist is forgotten with its last task that waits or was fired recently.
 func TestI7_ATasklistWithoutTasksIsForgotten(t *testing.T) {
 	m := message(1, 1000, 1, 2, 3)
 	m.Tasks[1].Group.Priority = 1

@@ -30,7 +30,7 @@ func (t *Table) bucket(number int32) *bucket {
 	return b
 }
 
-// Purge names messages that nobody needs: those of a bucket up to a sequence, or
+// Purge names messages that no one needs: those of a bucket up to a sequence, or
 // the fences up to there.
 type Purge struct {
 	Bucket int64
@@ -50,13 +50,13 @@ type Purge struct {
 //
 // SavedMS is when the checkpoint that tells parked was saved, 0 = never. A bucket with
 // a cancelled task waits until that is later than the cancel by more than
-// Config.VoidKeepMS. No clock of the timer counts here: while history is down nobody
+// Config.VoidKeepMS. No clock of the timer counts here: while history is down no one
 // archives what was cancelled, and the void record is the only copy.
 //
 // The newest message of the store always stays, so that the store remembers how
 // far its sequences have come; a cursor would otherwise cover tasks yet to be written.
 //
-// Fences go when Purged has told that the messages they void are gone.
+// Fences go when Purged has reported that the messages they void are gone.
 func (t *Table) Purgeable(parked, end uint64, savedMS int64) []Purge {
 	if t.lastSeq < end {
 		return nil

@@ -11,7 +11,7 @@ import (
 // that were; the cursor, while Unfenced; Answer. The cursor proves two things about
 // a tombstone that is older than it. If another owner has fired since this one read
 // the cursor, the log refuses it, and this owner answers nothing. If the log takes it, who
-// has not read the tombstone starts anew before it fires, and reads the store after the
+// has not read the tombstone starts again before it fires, and reads the store after the
 // cursor. So it has to follow the tombstones of other owners, too: an owner that was
 // overtaken reads them like any other, and does not know what was fired.
 
@@ -19,7 +19,7 @@ import (
 type Wanted struct {
 	ID ids.TaskID
 	// Domain is the caller's; empty = a service of ours. A task of another domain
-	// is left alone and not told of.
+	// is left alone and not reported.
 	Domain string
 }
 
@@ -34,7 +34,7 @@ type Tombstones struct {
 type Answer struct {
 	// Cancelled are void, now or since before; their records are still stored.
 	Cancelled []Ref
-	// Fired lately. A task that is in Cancelled too is void, and may have been fired by
+	// Fired recently. A task that is in Cancelled too is void, and may have been fired by
 	// another owner before it knew that.
 	Fired []Fate
 	// Undone: a task still waits, or its cancel is not final.

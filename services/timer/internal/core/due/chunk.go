@@ -95,7 +95,7 @@ func (t *Table) Commit(nowMS int64, cursorSeq uint64) {
 	}
 	t.cursor, t.next, t.plan = t.next, Cursor{}, planner{}
 	t.unfenced = false
-	t.settle()
+	t.endRound()
 }
 
 // Abort ends a chunk that is known not to have been stored: its tasks wait again.
@@ -129,7 +129,7 @@ func (p *planner) begin(limits Limits) {
 	*p = planner{limits: limits, open: map[lane]int{}, turns: map[string]int{}}
 }
 
-// add files e, or returns false where it does not fit any more. Whoever comes
+// add files e, or returns false where it does not fit any more. Those who come
 // after it must not be filed either: a chunk is a run of keys without gaps.
 func (p *planner) add(h handle, e *entry, g *group) bool {
 	size := int(e.bytes) + recordOverhead

@@ -36,7 +36,7 @@ type world struct {
 	written    map[stay]uint64 // sequence of the first copy
 	dueOf      map[stay]int64
 	tombstoned map[stay]bool
-	answered   map[stay]bool // cancelled, and the canceller was told so
+	answered   map[stay]bool // cancelled, and the canceller was informed so
 	owners     [2]*owner
 	epochs     uint64
 	limits     Limits
@@ -122,7 +122,7 @@ func (w *world) commit(t *rapid.T, o *owner) {
 		for _, r := range m.Records {
 			task := w.store[r.Seq-1].Tasks[r.Index]
 			s := stay{task.ID, task.Parkings}
-			// A rival may have cancelled it, not told anybody yet, and purged it.
+			// A rival may have cancelled it, not informed anybody yet, and purged it.
 			if w.purged[r.Seq] && !w.tombstoned[s] || task.ID != r.ID {
 				t.Fatalf("task %v fires from a message that is gone", r)
 			}
@@ -163,7 +163,7 @@ func (w *world) take(t *rapid.T, o *owner) bool {
 }
 
 // cancel writes the tombstone of a task that waits, and lets the table know. One that is void
-// already needs none, whoever wrote that; the answer waits for the cursor all the same.
+// already needs none, no matter who wrote that; the answer waits for the cursor all the same.
 func (w *world) cancel(o *owner, id ids.TaskID) {
 	o.asked = append(o.asked, Wanted{ID: id})
 	at, status := o.table.Find(id, "")

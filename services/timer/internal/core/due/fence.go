@@ -25,8 +25,8 @@ func (t *Table) epoch() uint64 {
 // tells no epoch is the timer's own, or was written before there were epochs.
 func (t *Table) outdated(m *Message) bool { return m.Epoch != 0 && m.Epoch < t.epoch() }
 
-// fencesPurgeable names the fences that nobody needs: of each message in the store
-// that is outdated, the fence before it stays, so that whoever loads the store
+// fencesPurgeable names the fences that no one needs: of each message in the store
+// that is outdated, the fence before it stays, so that an owner that loads the store
 // finds it outdated too. The last one always stays.
 func (t *Table) fencesPurgeable() (Purge, bool) {
 	first := ^uint64(0)

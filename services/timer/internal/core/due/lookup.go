@@ -17,7 +17,7 @@ const (
 	Waiting
 	// Cancelled: it is void, and its record not purged yet.
 	Cancelled
-	// Fired: it was fired lately, or is about to be and cannot be stopped.
+	// Fired: it was fired recently, or is about to be and cannot be stopped.
 	Fired
 )
 
@@ -74,7 +74,7 @@ func (t *Table) Lose(id ids.TaskID) {
 	t.mustNotBeFiring()
 	if h, ok := t.byID.find(id); ok && t.entries.at(h).live() {
 		t.remove(h)
-		t.settle()
+		t.endRound()
 	}
 }
 

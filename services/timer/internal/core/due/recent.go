@@ -2,7 +2,7 @@ package due
 
 import "github.com/yardmaster-io/yardmaster/contracts/ids"
 
-// recent remembers the stays that were fired lately, so that a second record of
+// recent remembers the stays that were fired recently, so that a second record of
 // one, written by a history owner that did not know better, is not fired again,
 // and so that history can find what it has not read yet.
 type recent struct {
@@ -49,7 +49,7 @@ func (r *recent) find(id ids.TaskID) *firedStay {
 	return nil
 }
 
-// has tells whether this stay of id, or a later one, was fired lately.
+// has tells whether this stay of id, or a later one, was fired recently.
 func (r *recent) has(id ids.TaskID, parkings uint32) bool {
 	fired := r.find(id)
 	return fired != nil && parkings <= fired.parkings

@@ -9,8 +9,7 @@ type Config struct {
 	// FiredMost is how many fired stays are remembered at most, about 80 bytes each.
 	FiredMost int
 	// VoidKeepMS is how much later than a cancel history must have saved a
-	// checkpoint before the task is purged, ms, so that who lost the answer to the
-	// cancel can ask again.
+	// checkpoint before the task is purged, ms, so that a caller that lost the answer to the cancel can ask again.
 	VoidKeepMS int64
 }
 
@@ -179,7 +178,7 @@ func (t *Table) Resume(c Cursor, epoch uint64, nowMS int64) {
 	}
 	t.heap.order = kept
 	t.heap.build()
-	t.settle()
+	t.endRound()
 }
 
 // Next is when the next chunk may be taken, Unix ms, by a clock that does not go
@@ -197,8 +196,8 @@ func (t *Table) Cursor() Cursor { return t.cursor }
 // Len is how many tasks wait.
 func (t *Table) Len() int { return t.live }
 
-// settle ends the round when nothing of it is left.
-func (t *Table) settle() {
+// endRound ends the round when nothing of it is left.
+func (t *Table) endRound() {
 	if !t.cursor.inRound() || t.heap.len() > 0 && t.heap.head().dueMS <= t.cursor.Round.DueMS {
 		return
 	}
@@ -206,7 +205,7 @@ func (t *Table) settle() {
 	t.queueLate()
 }
 
-// queueLate queues anew what came too late for the round, which was changed.
+// queueLate queues again what came too late for the round, which was changed.
 func (t *Table) queueLate() {
 	late := t.late
 	t.late = nil
@@ -226,11 +225,11 @@ func (t *Table) rewind(nowMS int64) {
 	if c, ok := t.cursor.rewound(nowMS); ok {
 		t.cursor = c
 		t.queueLate()
-		t.settle()
+		t.endRound()
 	}
 }
 
-// void marks a live entry as cancelled: its tombstone is in the store, whoever wrote
+// void marks a live entry as cancelled: its tombstone is in the store, no matter which owner wrote
 // it. No cursor that this owner has stored is newer than that.
 func (t *Table) void(h handle) {
 	e := t.entries.at(h)
@@ -243,7 +242,7 @@ func (t *Table) void(h handle) {
 	b := t.bucket(e.bucket)
 	b.void = append(b.void, h)
 	if !t.heap.loose {
-		t.settle()
+		t.endRound()
 	}
 }
 

@@ -145,7 +145,7 @@ func TestACancelledTaskIsKnownUntilItsBucketIsPurged(t *testing.T) {
 	table.check(t)
 }
 
-// While history is down nobody archives what was cancelled: whatever the clocks say,
+// While history is down no one archives what was cancelled: whatever the clocks say,
 // the void record stays until a checkpoint is saved that is late enough.
 func TestACancelledTaskWaitsForHistorysCheckpoint(t *testing.T) {
 	for name, table := range map[string]*Table{

@@ -8,14 +8,14 @@ import (
 )
 
 // How soon an append of unknown outcome is repeated; more seldom as it goes on.
-const settleFirst, settleLast = 100 * time.Millisecond, time.Second
+const resolveFirst, resolveLast = 100 * time.Millisecond, time.Second
 
-// settle repeats a message of unknown outcome, the very same one with the same
-// id, until the log tells. Only an acknowledgement settles it: a refusal of the
+// resolve repeats a message of unknown outcome, the very same one with the same
+// id, until the log tells. Only an acknowledgement resolves it: a refusal of the
 // repeat says nothing about the first try. Each submission waits until its own
 // deadline and is then answered UNKNOWN.
-func (a *appender) settle(m message, sent time.Time) {
-	for delay := settleFirst; ; delay = min(2*delay, settleLast) {
+func (a *appender) resolve(m message, sent time.Time) {
+	for delay := resolveFirst; ; delay = min(2*delay, resolveLast) {
 		m.batch = a.untilDeadline(m.batch)
 		if len(m.batch) == 0 {
 			return
@@ -56,13 +56,13 @@ func (a *appender) landed(batch []*submission, seq uint64, sent time.Time) {
 	}
 	a.g.storedAll(inTime, 1, sent, acked)
 	if len(late) > 0 {
-		go a.judge(late, seq, sent)
+		go a.checkLate(late, seq, sent)
 	}
 }
 
-// judge answers submissions that the log may have taken too late.
-func (a *appender) judge(late []*submission, seq uint64, sent time.Time) {
-	for delay := settleFirst; ; delay = min(2*delay, settleLast) {
+// checkLate answers submissions that the log may have taken too late.
+func (a *appender) checkLate(late []*submission, seq uint64, sent time.Time) {
+	for delay := resolveFirst; ; delay = min(2*delay, resolveLast) {
 		late = a.untilDeadline(late)
 		for len(late) > 0 {
 			ctx, cancel := context.WithTimeout(a.g.base, a.g.Config.AppendTimeout)

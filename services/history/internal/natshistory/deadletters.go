@@ -13,17 +13,17 @@ import (
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
 )
 
-// buryMsgs is how many dead letters are under way at a time.
-const buryMsgs = 256
+// deadMsgs is how many dead letters are under way at a time.
+const deadMsgs = 256
 
-// Bury implements partition.Archive: each letter is the first of its subject.
-func (a *Archive) Bury(ctx context.Context, tasks []*taskstate.Task) error {
+// StoreDead implements partition.Archive: each letter is the first of its subject.
+func (a *Archive) StoreDead(ctx context.Context, tasks []*taskstate.Task) error {
 	limit := int(a.cfg.NATS.MaxPayload()) - headerRoom
 	var failed []error
 	for len(tasks) > 0 {
 		var msgs []natslog.Msg
 		var of []*taskstate.Task
-		some := tasks[:min(len(tasks), buryMsgs)]
+		some := tasks[:min(len(tasks), deadMsgs)]
 		tasks = tasks[len(some):]
 		for _, t := range some {
 			data := a.enc.AppendTask(nil, t)
@@ -37,13 +37,13 @@ func (a *Archive) Bury(ctx context.Context, tasks []*taskstate.Task) error {
 				Header: nats.Header{jetstream.ExpectedLastSubjSeqHeader: []string{"0"}},
 			})
 		}
-		failed = append(failed, a.bury(ctx, msgs, of))
+		failed = append(failed, a.storeDead(ctx, msgs, of))
 	}
 	return errors.Join(failed...)
 }
 
-// bury stores letters, each for itself.
-func (a *Archive) bury(ctx context.Context, msgs []natslog.Msg, of []*taskstate.Task) error {
+// storeDead stores letters, each for itself.
+func (a *Archive) storeDead(ctx context.Context, msgs []natslog.Msg, of []*taskstate.Task) error {
 	ctx, cancel := context.WithTimeout(ctx, appendTimeout)
 	defer cancel()
 	var failed []error

@@ -12,15 +12,15 @@ const (
 	// callTimeout bounds one question to an owner. An owner that died without a
 	// word answers nothing; its successor is there within seconds.
 	callTimeout = 2 * time.Second
-	// insistFirst and insistLast are how soon a question is asked again.
-	insistFirst, insistLast = 25 * time.Millisecond, 250 * time.Millisecond
+	// retryCallFirst and retryCallLast are how soon a question is asked again.
+	retryCallFirst, retryCallLast = 25 * time.Millisecond, 250 * time.Millisecond
 )
 
-// insist asks until there is an answer or ctx ends: an owner may be changing
+// retryCall asks until there is an answer or ctx ends: an owner may be changing
 // right now. Where the owner is asked to wait, a question may take until then.
 // The error is the last one.
-func insist[T any](ctx context.Context, wait time.Time, ask func(context.Context) (T, error)) (T, error) {
-	for delay := insistFirst; ; delay = min(2*delay, insistLast) {
+func retryCall[T any](ctx context.Context, wait time.Time, ask func(context.Context) (T, error)) (T, error) {
+	for delay := retryCallFirst; ; delay = min(2*delay, retryCallLast) {
 		once, cancel := context.WithDeadline(ctx, later(time.Now().Add(callTimeout), wait.Add(callTimeout)))
 		resp, err := ask(once)
 		cancel()
@@ -37,7 +37,7 @@ func insist[T any](ctx context.Context, wait time.Time, ask func(context.Context
 	}
 }
 
-// everyone asks n owners at once and insists on all answers: an incomplete one
+// everyone asks n owners at once and needs all answers: an incomplete one
 // would look like the truth.
 func everyone[T any](ctx context.Context, n int, ask func(ctx context.Context, i int) (T, error)) ([]T, error) {
 	ctx, cancel := context.WithCancel(ctx)
@@ -48,7 +48,7 @@ func everyone[T any](ctx context.Context, n int, ask func(ctx context.Context, i
 	var first error
 	for i := range n {
 		all.Go(func() {
-			resp, err := insist(ctx, time.Time{}, func(ctx context.Context) (T, error) { return ask(ctx, i) })
+			resp, err := retryCall(ctx, time.Time{}, func(ctx context.Context) (T, error) { return ask(ctx, i) })
 			if err != nil {
 				once.Do(func() { first = err })
 				cancel() // the others' answers are of no use any more
