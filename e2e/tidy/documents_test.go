@@ -53,12 +53,15 @@ func section(text, heading string) (string, bool) {
 	return body, true
 }
 
-// featureIndex: each feature has a line in the README with the file that decides
+// features is the page of the feature index.
+const features = "contracts/docs/features.md"
+
+// featureIndex: each feature has a line there with the file that decides
 // about it and the test that shows it; package links checks that they exist.
 func featureIndex(t *tree) []string {
-	body, ok := section(t.text["README.md"], "## Feature index")
+	body, ok := section(t.text[features], "## Feature index")
 	if !ok {
-		return []string{"README.md: there is no `## Feature index`"}
+		return []string{features + ": there is no `## Feature index`"}
 	}
 	var findings []string
 	rows := 0
@@ -69,14 +72,14 @@ func featureIndex(t *tree) []string {
 		rows++
 		cells := strings.Split(strings.Trim(strings.TrimSpace(line), "|"), "|")
 		if len(cells) != 3 || !strings.Contains(cells[1], "](") || !strings.Contains(cells[2], "](") {
-			findings = append(findings, fmt.Sprintf("README.md: %q is not `| feature | [core file](…) | [test](…) |`", strings.TrimSpace(line)))
+			findings = append(findings, fmt.Sprintf(features+": %q is not `| feature | [core file](…) | [test](…) |`", strings.TrimSpace(line)))
 		}
 		if len(cells) == 3 && !strings.Contains(cells[2], "_test.go") {
-			findings = append(findings, fmt.Sprintf("README.md: %q names no test", strings.TrimSpace(cells[0])))
+			findings = append(findings, fmt.Sprintf(features+": %q names no test", strings.TrimSpace(cells[0])))
 		}
 	}
 	if rows == 0 {
-		findings = append(findings, "README.md: the feature index is empty")
+		findings = append(findings, features+": the feature index is empty")
 	}
 	return findings
 }
