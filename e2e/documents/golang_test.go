@@ -18,6 +18,7 @@ import (
 func known() map[string]string {
 	return map[string]string{
 		"ctx":     "var ctx context.Context",
+		"client":  "var client *yard.Client",
 		"Email":   "type Email struct{ To, Subject string }",
 		"Receipt": "type Receipt struct{ MessageID string }",
 	}
