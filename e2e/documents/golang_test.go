@@ -18,9 +18,11 @@ import (
 func known() map[string]string {
 	return map[string]string{
 		"ctx":     "var ctx context.Context",
-		"client":  "var client *yard.Client",
 		"Email":   "type Email struct{ To, Subject string }",
 		"Receipt": "type Receipt struct{ MessageID string }",
+		"send":    "func send(context.Context, Email) error { return nil }",
+		"client":  "var client *yard.Client",
+		"errs":    "var errNoSuchAddress, errTooMany error",
 	}
 }
 
@@ -33,11 +35,14 @@ import (
 	"log"
 	"log/slog"
 	"os"
+	"os/signal"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
+	"github.com/yardmaster-io/yardmaster/infra/yard/yardtest"
 )
 
 `
@@ -75,8 +80,12 @@ func TestGo(t *testing.T) {
 	}
 }
 
-// parse makes a file of a block: the declarations that it begins with, and what follows as a function's body.
+// parse makes a file of a block: the declarations that it begins with, and what follows as a function's body. A block
+// with a package clause is a file.
 func parse(fset *token.FileSet, b Block) (*ast.File, error) {
+	if strings.HasPrefix(b.Text, "package ") {
+		return parser.ParseFile(fset, b.Place(), b.Text, parser.SkipObjectResolution)
+	}
 	paragraphs := strings.SplitAfter(b.Text, "\n\n")
 	for n := len(paragraphs); ; n-- {
 		declared := strings.Join(paragraphs[:n], "")
