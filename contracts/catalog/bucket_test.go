@@ -183,10 +183,12 @@ func (b *bucket) WatchAll(context.Context, ...jetstream.WatchOpt) (jetstream.Key
 	return b.watch(func(*entry) bool { return true })
 }
 
-// Watch is asked for live entries below a prefix only.
-func (b *bucket) Watch(_ context.Context, keys string, _ ...jetstream.WatchOpt) (jetstream.KeyWatcher, error) {
+// WatchFiltered is asked for live entries below prefixes only.
+func (b *bucket) WatchFiltered(_ context.Context, keys []string, _ ...jetstream.WatchOpt) (jetstream.KeyWatcher, error) {
 	defer b.then()
-	return b.watch(func(e *entry) bool { return !e.gone && strings.HasPrefix(e.key, strings.TrimSuffix(keys, ">")) })
+	return b.watch(func(e *entry) bool {
+		return !e.gone && slices.ContainsFunc(keys, func(k string) bool { return strings.HasPrefix(e.key, strings.TrimSuffix(k, ">")) })
+	})
 }
 
 type status struct {

@@ -1,7 +1,7 @@
 // Package documents runs what the documents tell people to type.
 //
 // Owns: how a fenced block of a Markdown file is read, and the rule that each block of shell is run by a test or says
-// why it is not, and each block of Go compiles.
+// why it is not, and each block of Go compiles. The first program of a newcomer is run, too.
 //
 //	<!-- not run: REASON -->        no one runs the next block of shell
 //	<!-- run by e2e/x/y_test.go --> that test runs it, in its own way

@@ -23,6 +23,8 @@ func known() map[string]string {
 		"client":  "var client *yard.Client",
 		"Email":   "type Email struct{ To, Subject string }",
 		"Receipt": "type Receipt struct{ MessageID string }",
+		"send":    "func send(context.Context, Email) error { return nil }",
+		"errs":    "var errNoSuchAddress, errTooMany error",
 	}
 }
 
@@ -35,11 +37,14 @@ import (
 	"log"
 	"log/slog"
 	"os"
+	"os/signal"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
+	"github.com/yardmaster-io/yardmaster/infra/yard/yardtest"
 )
 
 `
@@ -78,8 +83,12 @@ func TestGo(t *testing.T) {
 	}
 }
 
-// parse makes a file of a block: the declarations that it begins with, and what follows as a function's body.
+// parse makes a file of a block: the declarations that it begins with, and what follows as a function's body. A block
+// with a package clause is a file.
 func parse(fset *token.FileSet, b Block) (*ast.File, error) {
+	if strings.HasPrefix(b.Text, "package ") {
+		return parser.ParseFile(fset, b.Place(), b.Text, parser.SkipObjectResolution)
+	}
 	paragraphs := strings.SplitAfter(b.Text, "\n\n")
 	for n := len(paragraphs); ; n-- {
 		declared := strings.Join(paragraphs[:n], "")

@@ -74,8 +74,8 @@ func TestShell(t *testing.T) {
 
 // world is what blocks are run in.
 type world struct {
-	root string
-	env  []string
+	root, url string
+	env       []string
 }
 
 func newWorld(t *testing.T) *world {
@@ -119,7 +119,7 @@ func newWorld(t *testing.T) *world {
 	if _, err := ask(nc, "yard.v1.admin.domains.put", `{"domain":{"name":"shop"}}`, within); err != nil {
 		t.Fatal(err)
 	}
-	return &world{root, append(
+	return &world{root, s.URL, append(
 		os.Environ(), "PATH="+bin+string(filepath.ListSeparator)+os.Getenv("PATH"), "NATS_URL="+s.URL,
 		"XDG_CONFIG_HOME="+t.TempDir(),
 	)}

@@ -54,7 +54,10 @@ func TestListsAreAlwaysThere(t *testing.T) {
 }
 
 func TestEnumsHaveOneSpelling(t *testing.T) {
-	last := map[yardv1.TaskState]bool{yardv1.TaskState_TASK_STATE_COMPLETED: true, yardv1.TaskState_TASK_STATE_DEAD: true, yardv1.TaskState_TASK_STATE_CANCELLED: true}
+	last := map[yardv1.TaskState]bool{
+		yardv1.TaskState_TASK_STATE_COMPLETED: true, yardv1.TaskState_TASK_STATE_DEAD: true, yardv1.TaskState_TASK_STATE_CANCELLED: true,
+		yardv1.TaskState_TASK_STATE_EXPIRED: true,
+	}
 	for n := range yardv1.TaskState_name {
 		s := yardv1.TaskState(n)
 		if s.Finished() != last[s] {
