@@ -110,7 +110,7 @@ func TestI13AnOldOwnerGivesUp(t *testing.T) {
 	r.completes(behind)
 	testkit.Eventually(t, within, func() error {
 		log := r.Log(cluster.History, now)
-		if held := strings.Count(log, "\"partition taken\"") - strings.Count(log, "partition given away"); held != partitions {
+		if held := strings.Count(log, "\"partition acquired\"") - strings.Count(log, "partition released"); held != partitions {
 			return fmt.Errorf("the new one holds %d partitions of %d", held, partitions)
 		}
 		return nil

@@ -14,6 +14,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
+	"github.com/yardmaster-io/yardmaster/contracts/logversion"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
 	"github.com/yardmaster-io/yardmaster/e2e/cluster"
@@ -28,7 +29,7 @@ const within = 120 * time.Second
 const domain, tasklist = "upgraded", "work"
 
 // nextVersion is what the newer binaries read and write.
-const nextVersion = 5
+var nextVersion = logversion.ReadMax() + 1
 
 // older and newer are built once for all tests.
 var older, newer cluster.Binaries

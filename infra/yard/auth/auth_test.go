@@ -109,7 +109,7 @@ func TestKeysStay(t *testing.T) {
 	if err := os.WriteFile(first[0].Seed, seed, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := auth.Render(dir, plan()); err == nil || !strings.Contains(err.Error(), "something else than a user") {
+	if _, err := auth.Render(dir, plan()); err == nil || !strings.Contains(err.Error(), "not of a user") {
 		t.Errorf("the key of an account: %v", err)
 	}
 	if err := os.WriteFile(first[0].Seed, []byte("nothing"), 0o600); err != nil {

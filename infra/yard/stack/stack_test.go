@@ -197,7 +197,7 @@ func TestRedisOfOurOwnIsReplacedWhenItDies(t *testing.T) {
 		return nil
 	})
 	greet(t, c, "bob")
-	if !strings.Contains(log.String(), "redis-server of our own") || !strings.Contains(log.String(), "redis-server ended") {
+	if !strings.Contains(log.String(), "redis-server started here") || !strings.Contains(log.String(), "redis-server ended") {
 		t.Errorf("log:\n%s", log)
 	}
 	last := s.RedisPID()

@@ -170,7 +170,7 @@ func unused(d *yardv1.DescribeTasklistResponse) bool {
 }
 
 func (a *app) printUnused(d *yardv1.DescribeTasklistResponse) error {
-	_, err := fmt.Fprintf(a.Out, "nothing is known of tasklist %s (domain %s): it has no unfinished task and no poll, and has finished none recently; a tasklist exists by being used\n", d.Tasklist, a.domain)
+	_, err := fmt.Fprintf(a.Out, "tasklist %s (domain %s) is not known: it has no unfinished task, no poll, and no recently finished task; a tasklist exists as soon as it is used\n", d.Tasklist, a.domain)
 	if err == nil && d.UnreadBatches > 0 {
 		_, err = fmt.Fprintf(a.Out, "%d batches of tasks are on disk only, and some may be for it\n", d.UnreadBatches)
 	}
