@@ -80,7 +80,7 @@ func TestNode(t *testing.T) {
 
 func programs(t *testing.T, s *stack.Stack, dir string) {
 	t.Run("tour", func(t *testing.T) { tour(t, s, dir) })
-	t.Run("first task", func(t *testing.T) { firstTask(t, s, dir) })
+	t.Run("first task", func(t *testing.T) { firstTask(t, s) })
 	t.Run("worker", func(t *testing.T) { worker(t, s, dir) })
 }
 

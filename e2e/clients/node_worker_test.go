@@ -60,9 +60,22 @@ func failures(t *testing.T, d *domain) {
 	}
 }
 
-// firstTask goes the way of the README, with its own commands: the worker, the submitter, Ctrl-C.
-func firstTask(t *testing.T, s *stack.Stack, dir string) {
-	d := newDomain(t, s, "shop")
+// firstTask goes the way of the README, with its own commands: the worker, the submitter, Ctrl-C. They install what the
+// client needs, so it has a copy of the folder: other tests use theirs meanwhile.
+func firstTask(t *testing.T, s *stack.Stack) {
+	d, dir := newDomain(t, s, "shop"), t.TempDir()
+	for _, name := range []string{"api.d.ts", "mailer.mjs", "package.json", "package-lock.json", "submit.mjs", "worker.mjs", "yardmaster.mjs"} {
+		text, err := os.ReadFile(filepath.Join("../..", nodeClient, name))
+		if err == nil {
+			err = os.MkdirAll(filepath.Join(dir, nodeClient), 0o755)
+		}
+		if err == nil {
+			err = os.WriteFile(filepath.Join(dir, nodeClient, name), text, 0o644)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
 	startWorker, submit := steps(t, "contracts/node/README.md", "e2e/clients/node_worker_test.go")
 	p := start(t, dir, login(t, s, workerOf(d.name)), "bash", "-euc", startWorker)
 	p.says(t, "waiting for tasks of mail in shop")
