@@ -30,7 +30,7 @@ const (
 // errWatchEnded: the server or the client gave the watch up.
 var errWatchEnded = errors.New("the watch ended")
 
-// Catalog is a copy of all domains, types and settings of tasklists, and of the log version. What it returns is shared and must
+// Catalog is a copy of all domains, types, settings of tasklists and limits, and of the log version. What it returns is shared and must
 // not be changed.
 type Catalog struct {
 	kv       jetstream.KeyValue
@@ -42,16 +42,17 @@ type Catalog struct {
 // state is never changed once it is stored.
 type state struct {
 	domains map[string]*yardv1.Domain
-	// types and tasklists are by domain and name.
+	// types, tasklists and limits are by domain and name.
 	types     map[string]map[string]*yardv1.TaskType
 	tasklists map[string]map[string]*yardv1.Tasklist
+	limits    map[string]map[string]*yardv1.Limit
 	// version is the log version that the cluster writes.
 	version uint32
 }
 
 // Watch loads everything there is and then follows the bucket until ctx ends.
 // onChange, which may be nil, is called after each later change of a domain, of
-// one of its types or tasklists, by one goroutine, one call at a time; it must not block.
+// one of its types, tasklists or limits, by one goroutine, one call at a time; it must not block.
 func Watch(ctx context.Context, kv jetstream.KeyValue, onChange func(domain string)) (*Catalog, error) {
 	if onChange == nil {
 		onChange = func(string) {}
@@ -104,6 +105,17 @@ func (c *Catalog) Tasklists(domain string) []*yardv1.Tasklist {
 	return sorted(c.now.Load().tasklists[domain])
 }
 
+// Limit returns a limit that types of a domain share. The result is read-only.
+func (c *Catalog) Limit(domain, name string) (*yardv1.Limit, bool) {
+	l, ok := c.now.Load().limits[domain][name]
+	return l, ok
+}
+
+// Limits returns all limits that types of a domain share, sorted by name. They are read-only, the slice is not.
+func (c *Catalog) Limits(domain string) []*yardv1.Limit {
+	return sorted(c.now.Load().limits[domain])
+}
+
 func sorted[M any](m map[string]M) []M {
 	all := make([]M, 0, len(m))
 	for _, name := range slices.Sorted(maps.Keys(m)) {
@@ -123,7 +135,8 @@ func (c *Catalog) WriteVersion() uint32 { return min(c.Version(), logversion.Wri
 func newState() *state {
 	return &state{
 		domains: map[string]*yardv1.Domain{}, types: map[string]map[string]*yardv1.TaskType{},
-		tasklists: map[string]map[string]*yardv1.Tasklist{}, version: logversion.First,
+		tasklists: map[string]map[string]*yardv1.Tasklist{}, limits: map[string]map[string]*yardv1.Limit{},
+		version: logversion.First,
 	}
 }
 
@@ -209,13 +222,19 @@ func (c *Catalog) follow(ctx context.Context, w jetstream.KeyWatcher) {
 // update stores a copy of the state with one change.
 func (c *Catalog) update(e jetstream.KeyValueEntry) {
 	old := c.now.Load()
-	s := &state{domains: maps.Clone(old.domains), types: maps.Clone(old.types), tasklists: maps.Clone(old.tasklists), version: old.version}
+	s := &state{
+		domains: maps.Clone(old.domains), types: maps.Clone(old.types), tasklists: maps.Clone(old.tasklists),
+		limits: maps.Clone(old.limits), version: old.version,
+	}
 	domain := domainOf(e.Key())
 	if m, ok := s.types[domain]; ok {
 		s.types[domain] = maps.Clone(m)
 	}
 	if m, ok := s.tasklists[domain]; ok {
 		s.tasklists[domain] = maps.Clone(m)
+	}
+	if m, ok := s.limits[domain]; ok {
+		s.limits[domain] = maps.Clone(m)
 	}
 	if !s.take(e) {
 		return
@@ -240,6 +259,9 @@ func (c *Catalog) replace(s *state) {
 		for name := range m.tasklists {
 			names[name] = true
 		}
+		for name := range m.limits {
+			names[name] = true
+		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(names)) {
 		if !old.same(s, name) {
@@ -254,7 +276,8 @@ func (s *state) same(other *state, domain string) bool {
 		return false
 	}
 	return maps.EqualFunc(s.types[domain], other.types[domain], func(a, b *yardv1.TaskType) bool { return proto.Equal(a, b) }) &&
-		maps.EqualFunc(s.tasklists[domain], other.tasklists[domain], func(a, b *yardv1.Tasklist) bool { return proto.Equal(a, b) })
+		maps.EqualFunc(s.tasklists[domain], other.tasklists[domain], func(a, b *yardv1.Tasklist) bool { return proto.Equal(a, b) }) &&
+		maps.EqualFunc(s.limits[domain], other.limits[domain], func(a, b *yardv1.Limit) bool { return proto.Equal(a, b) })
 }
 
 // take changes s by one entry; false means that the entry is of no concern.
@@ -290,13 +313,22 @@ func (s *state) take(e jetstream.KeyValueEntry) bool {
 		set(s.types, domain, name, t, gone)
 		return true
 	}
-	domain, name, ok := topology.TasklistOfKey(e.Key())
-	l := &yardv1.Tasklist{}
+	if domain, name, ok := topology.TasklistOfKey(e.Key()); ok {
+		l := &yardv1.Tasklist{}
+		if !gone && codec.Unmarshal(codec.JSON, e.Value(), l) != nil {
+			return false
+		}
+		l.Revision = int64(e.Revision())
+		set(s.tasklists, domain, name, l, gone)
+		return true
+	}
+	domain, name, ok := topology.LimitOfKey(e.Key())
+	l := &yardv1.Limit{}
 	if !ok || !gone && codec.Unmarshal(codec.JSON, e.Value(), l) != nil {
 		return false // also what later versions keep here
 	}
 	l.Revision = int64(e.Revision())
-	set(s.tasklists, domain, name, l, gone)
+	set(s.limits, domain, name, l, gone)
 	return true
 }
 
@@ -322,7 +354,10 @@ func domainOf(key string) string {
 	if domain, _, ok := topology.TypeOfKey(key); ok {
 		return domain
 	}
-	domain, _, _ := topology.TasklistOfKey(key)
+	if domain, _, ok := topology.TasklistOfKey(key); ok {
+		return domain
+	}
+	domain, _, _ := topology.LimitOfKey(key)
 	return domain
 }
 

@@ -58,6 +58,19 @@ func PutTasklist(ctx context.Context, kv jetstream.KeyValue, domain string, l *y
 	return put(ctx, kv, topology.TasklistSettingsKey(domain, l.Name), "/tasklist/revision", stored, l.Revision)
 }
 
+// PutLimit is PutDomain for a limit that types of a domain share.
+func PutLimit(ctx context.Context, kv jetstream.KeyValue, domain string, l *yardv1.Limit) (revision int64, err error) {
+	if err := ids.CheckName(domain); err != nil {
+		return 0, fault.At(fault.InvalidArgument, "/domain", "%v", err)
+	}
+	if err := ids.CheckName(l.GetName()); err != nil {
+		return 0, fault.At(fault.InvalidArgument, "/limit/name", "%v", err)
+	}
+	stored := l.CloneVT()
+	stored.Revision = 0
+	return put(ctx, kv, topology.LimitKey(domain, l.Name), "/limit/revision", stored, l.Revision)
+}
+
 // GetDomain reads a domain from the bucket itself: it sees what was put before.
 // Its error is a *fault.Error, NOT_FOUND where there is no such domain.
 func GetDomain(ctx context.Context, kv jetstream.KeyValue, name string) (*yardv1.Domain, error) {
@@ -101,8 +114,22 @@ func GetTasklist(ctx context.Context, kv jetstream.KeyValue, domain, name string
 	return l, nil
 }
 
-// DeleteDomain deletes a domain, of any revision if it is 0, and then its task types and the settings
-// of its tasklists, and returns the domain as it was. Its error is a *fault.Error: NOT_FOUND where
+// GetLimit is GetDomain for a limit that types share.
+func GetLimit(ctx context.Context, kv jetstream.KeyValue, domain, name string) (*yardv1.Limit, error) {
+	l := &yardv1.Limit{}
+	if ids.CheckName(domain) != nil || ids.CheckName(name) != nil {
+		return nil, fault.New(fault.NotFound, "no limit %q in domain %q", name, domain)
+	}
+	revision, err := get(ctx, kv, topology.LimitKey(domain, name), l)
+	if err != nil {
+		return nil, named(err, "no limit %q in domain %q", name, domain)
+	}
+	l.Revision = revision
+	return l, nil
+}
+
+// DeleteDomain deletes a domain, of any revision if it is 0, and then its task types, the settings
+// of its tasklists and its limits, and returns the domain as it was. Its error is a *fault.Error: NOT_FOUND where
 // there is none, and what was left of it is deleted all the same; STALE where another revision is stored, and
 // nothing is deleted; UNAVAILABLE where not all may have been deleted: repeat it.
 func DeleteDomain(ctx context.Context, kv jetstream.KeyValue, name string, revision int64) (*yardv1.Domain, error) {
@@ -146,10 +173,22 @@ func DeleteTasklist(ctx context.Context, kv jetstream.KeyValue, domain, name str
 	return l, nil
 }
 
-// deleteSettings deletes the types and tasklists of a domain, but for what is set meanwhile: that is of
+// DeleteLimit deletes a limit that types share as DeleteDomain does a domain.
+func DeleteLimit(ctx context.Context, kv jetstream.KeyValue, domain, name string, revision int64) (*yardv1.Limit, error) {
+	l, err := GetLimit(ctx, kv, domain, name)
+	if err != nil {
+		return nil, err
+	}
+	if err := remove(ctx, kv, topology.LimitKey(domain, name), l.Revision, revision); err != nil {
+		return nil, err
+	}
+	return l, nil
+}
+
+// deleteSettings deletes the types, tasklists and limits of a domain, but for what is set meanwhile: that is of
 // a domain that was created again.
 func deleteSettings(ctx context.Context, kv jetstream.KeyValue, domain string) error {
-	all, err := kv.WatchFiltered(ctx, []string{topology.TypeKeysOf(domain), topology.TasklistKeysOf(domain)}, jetstream.IgnoreDeletes(), jetstream.MetaOnly())
+	all, err := kv.WatchFiltered(ctx, []string{topology.TypeKeysOf(domain), topology.TasklistKeysOf(domain), topology.LimitKeysOf(domain)}, jetstream.IgnoreDeletes(), jetstream.MetaOnly())
 	if err != nil {
 		return fault.New(fault.Unavailable, "list the settings of domain %s: %v", domain, err)
 	}

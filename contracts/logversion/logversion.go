@@ -35,13 +35,16 @@ const (
 	Headers = 4
 	// Expiry is the format since which tasks may expire.
 	Expiry = 5
+	// Levels is the format since which an attempt may need slots of several limits: of its domain, its
+	// tasklist, its type, and those that types share.
+	Levels = 6
 )
 
 // newest is the newest format that this program reads and writes. A build raises
 // it, for tests of programs of two versions side by side:
 //
-//	go build -ldflags "-X github.com/yardmaster-io/yardmaster/contracts/logversion.newest=6"
-var newest = "5"
+//	go build -ldflags "-X github.com/yardmaster-io/yardmaster/contracts/logversion.newest=7"
+var newest = "6"
 
 var parsed = sync.OnceValue(func() uint32 {
 	v, err := parse(newest)

@@ -260,6 +260,58 @@ export interface DeleteTypeResponse {
   type: TaskType;
 }
 
+/** PutLimitRequest (limits.put) creates or changes a limit. It takes effect within a second. Since log version 6. */
+export interface PutLimitRequest {
+  /** Required: the new limit. */
+  limit: Limit;
+}
+
+export interface PutLimitResponse {
+  /** As stored. */
+  limit?: Limit;
+}
+
+/** GetLimitRequest (limits.get). */
+export interface GetLimitRequest {
+  /** Required. [A-Za-z0-9_-]{1,64}. */
+  name: string;
+}
+
+export interface GetLimitResponse {
+  /** As stored. */
+  limit?: Limit;
+  /** Slots of running attempts, and free ones that a matching shard keeps for up to 50 ms to use again. */
+  slots_in_use?: number;
+}
+
+/** ListLimitsRequest (limits.list): the limits of the domain that types share. */
+export interface ListLimitsRequest {
+  /** The most to return, 1..1000. Default 1000. An answer stops at 400 KiB, so a page may have fewer. */
+  limit?: number;
+  /** The next_cursor of the previous answer. Default: from the first. */
+  cursor?: string;
+}
+
+export interface ListLimitsResponse {
+  /** Sorted by name. */
+  limits?: Limit[];
+  /** Where the next page begins; empty on the last page. */
+  next_cursor?: string;
+}
+
+/** DeleteLimitRequest (limits.delete) deletes a limit. Refused with FAILED_PRECONDITION while a type names it. */
+export interface DeleteLimitRequest {
+  /** Required. [A-Za-z0-9_-]{1,64}. */
+  name: string;
+  /** Delete only this revision, otherwise STALE. Default 0: any revision. */
+  revision?: number;
+}
+
+export interface DeleteLimitResponse {
+  /** As it was stored before. */
+  limit?: Limit;
+}
+
 /** PutDomainRequest (admin.domains.put) creates or changes a domain. */
 export interface PutDomainRequest {
   /** Required: the new settings of the domain. */
@@ -528,6 +580,8 @@ export interface Domain {
   retention_ms?: number;
   /** Changes with every put; the server sets it. In a put, 0 (default) means: replace any revision. Another number means: replace only this revision, otherwise STALE. */
   revision?: number;
+  /** The most attempts that run at once in the domain, on all nodes together, 1..1000000. Default 0: no limit. Since log version 6. */
+  max_concurrency?: number;
 }
 
 /** TaskType holds what tasks of one type have in common. */
@@ -548,6 +602,8 @@ export interface TaskType {
   start_within_ms?: number;
   /** A task expires if it is not completed this long after it was due, ms, 100..31622400000 (366 days); not less than start_within_ms. Default 0: never. Since log version 5. */
   finish_within_ms?: number;
+  /** Limits that this type shares with others (limits.put), at most 8, each once. An attempt needs a slot of each, and of those of its type, tasklist and domain. Default: none. Since log version 6. */
+  limits?: string[];
 }
 
 /** Tasklist holds the settings of a tasklist. One without any is used like every other, with the defaults. */
@@ -560,6 +616,8 @@ export interface Tasklist {
   priority?: number;
   /** Changes with every put; the server sets it. In a put, 0 (default) means: whatever is stored. Another number means: only in place of this revision, else STALE. */
   revision?: number;
+  /** The most attempts of tasks of this tasklist that run at once, on all nodes together, 1..1000000. Default 0: no limit. A changed limit takes effect within a second. Since log version 6. */
+  max_concurrency?: number;
 }
 
 /** ListedTasklist is a tasklist with settings, or with unfinished tasks. */
@@ -580,12 +638,26 @@ export interface ListedTasklist {
 
 /** SlotUse says how much of one concurrency limit is in use. */
 export interface SlotUse {
-  /** The task type. */
+  /** The task type, if it is the limit of one. */
   type: string;
   /** Slots of running attempts, and free ones that a matching shard keeps for up to 50 ms to use again. */
   in_use?: number;
   /** The limit. */
   limit: number;
+  /** Which limit: `domain`, `tasklist/NAME`, `type/NAME`, or `shared/NAME` of limits.put. */
+  ref?: string;
+}
+
+/** Limit is a concurrency limit that several task types share: those that name it (limits of types.put). */
+export interface Limit {
+  /** Required. [A-Za-z0-9_-]{1,64}. */
+  name: string;
+  /** For people; at most 1024 bytes. */
+  description?: string;
+  /** Required: the most attempts of all these types that run at once in the domain, on all nodes together, 1..1000000. */
+  max_concurrency: number;
+  /** Changes with every put; the server sets it. In a put, 0 (default) means: replace any revision. Another number means: replace only this revision, otherwise STALE. */
+  revision?: number;
 }
 
 export type SubmitOutcome =
@@ -704,7 +776,7 @@ export interface Verbs {
   "tasks.list": { request: ListRequest; response: ListResponse };
   /** Get the numbers of a tasklist. A tasklist exists as soon as it is used. */
   "tasklists.describe": { request: DescribeTasklistRequest; response: DescribeTasklistResponse };
-  /** Set or change the settings of a tasklist: what it is for, the priority of tasks that name none. */
+  /** Set or change the settings of a tasklist: what it is for, its concurrency limit, the priority of tasks that name none. */
   "tasklists.put": { request: PutTasklistRequest; response: PutTasklistResponse };
   /** Tell the settings of a tasklist. */
   "tasklists.get": { request: GetTasklistRequest; response: GetTasklistResponse };
@@ -720,6 +792,14 @@ export interface Verbs {
   "types.list": { request: ListTypesRequest; response: ListTypesResponse };
   /** Delete the settings of a task type. Its tasks continue without them. */
   "types.delete": { request: DeleteTypeRequest; response: DeleteTypeResponse };
+  /** Create or change a concurrency limit that several task types share. */
+  "limits.put": { request: PutLimitRequest; response: PutLimitResponse };
+  /** Get a limit and the slots in use. */
+  "limits.get": { request: GetLimitRequest; response: GetLimitResponse };
+  /** List the limits of the domain that types share. */
+  "limits.list": { request: ListLimitsRequest; response: ListLimitsResponse };
+  /** Delete a limit that no type names any more. */
+  "limits.delete": { request: DeleteLimitRequest; response: DeleteLimitResponse };
 }
 
 /** The verbs of no domain: the subject is yard.v1.admin.<verb>. */

@@ -36,11 +36,12 @@ const VersionKey = "version"
 // (ids.Tokens). Only services of the engine may read it.
 const TokenSecretKey = "secret.tokens"
 
-// DomainKeys, TypeKeys and TasklistKeys filter all domains, all types and all settings of tasklists.
+// DomainKeys, TypeKeys, TasklistKeys and LimitKeys filter all domains, types, settings of tasklists, and limits.
 const (
 	DomainKeys   = "domain.*"
 	TypeKeys     = "type.>"
 	TasklistKeys = "tasklist.*.*"
+	LimitKeys    = "limit.*.*"
 )
 
 // DomainKey holds a domain's settings (yardv1.Domain).
@@ -60,7 +61,13 @@ func TasklistSettingsKey(domain, tasklist string) string {
 // TasklistKeysOf filters the tasklists of one domain.
 func TasklistKeysOf(domain string) string { return "tasklist." + domain + ".*" }
 
-// DomainOfKey, TypeOfKey and TasklistOfKey read the names back; ok is false for other keys.
+// LimitKey holds a limit that types share (yardv1.Limit).
+func LimitKey(domain, limit string) string { return "limit." + domain + "." + limit }
+
+// LimitKeysOf filters the limits of one domain.
+func LimitKeysOf(domain string) string { return "limit." + domain + ".*" }
+
+// DomainOfKey, TypeOfKey, TasklistOfKey and LimitOfKey read the names back; ok is false for other keys.
 func DomainOfKey(key string) (domain string, ok bool) {
 	const prefix = "domain."
 	if len(key) <= len(prefix) || key[:len(prefix)] != prefix {
@@ -85,13 +92,19 @@ func TypeOfKey(key string) (domain, taskType string, ok bool) {
 }
 
 // TasklistOfKey is the inverse of TasklistSettingsKey.
-func TasklistOfKey(key string) (domain, tasklist string, ok bool) {
-	rest, ok := strings.CutPrefix(key, "tasklist.")
+func TasklistOfKey(key string) (domain, tasklist string, ok bool) { return pairOf(key, "tasklist.") }
+
+// LimitOfKey is the inverse of LimitKey.
+func LimitOfKey(key string) (domain, limit string, ok bool) { return pairOf(key, "limit.") }
+
+// pairOf reads the two names behind a prefix.
+func pairOf(key, prefix string) (domain, name string, ok bool) {
+	rest, ok := strings.CutPrefix(key, prefix)
 	if !ok {
 		return "", "", false
 	}
-	domain, tasklist, ok = strings.Cut(rest, ".")
-	return domain, tasklist, ok && domain != "" && tasklist != "" && !strings.Contains(tasklist, ".")
+	domain, name, ok = strings.Cut(rest, ".")
+	return domain, name, ok && domain != "" && name != "" && !strings.Contains(name, ".")
 }
 
 // MemberKey is a node's heartbeat in the members bucket.

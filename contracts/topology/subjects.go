@@ -47,7 +47,7 @@ func APIPlanned() []string {
 		"tasks.explain", "tasks.update", "tasks.redrive", "tasks.count", "tasks.purge",
 		"tasklists.update", "tasklists.pause", "tasklists.resume", "tasklists.drain", "tasklists.purge", "tasklists.peek",
 		"types.pause", "types.resume", "types.describe",
-		"limits.*", "groups.*", "keys.*", "batches.*", "schedules.*", "workers.*", "deadletters.*",
+		"limits.top", "groups.*", "keys.*", "batches.*", "schedules.*", "workers.*", "deadletters.*",
 	}
 }
 

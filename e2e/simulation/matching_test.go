@@ -90,9 +90,9 @@ func (l limits) copy() limits {
 }
 
 type limitChange struct {
-	at          time.Duration
-	domain, typ string
-	max         int
+	at           time.Duration
+	domain, name string
+	max          int
 }
 
 func newMatching(s *sim) *matching {
@@ -112,9 +112,31 @@ func newMatching(s *sim) *matching {
 	return m
 }
 
-func (m *matching) setLimit(domain, typ string, limit int) {
-	m.limits[domain][typ] = limit
-	m.changes = append(m.changes, limitChange{m.now, domain, typ, limit})
+// Names of limits besides those of types: of the domain, of a tasklist, and of the types one and few together.
+const (
+	wide       = "*"
+	ofTasklist = "#"
+	shared     = "+"
+)
+
+// limitOf is the limit of a name: what it covers.
+func limitOf(name string) matchingsim.Limit {
+	switch name[:1] {
+	case wide:
+		return matchingsim.Limit{Ref: matchingsim.DomainRef, Wide: true}
+	case ofTasklist:
+		return matchingsim.Limit{Ref: matchingsim.TasklistRef(name[1:]), Tasklist: name[1:]}
+	case shared:
+		both := []string{one, few}
+		slices.Sort(both)
+		return matchingsim.Limit{Ref: matchingsim.SharedRef("both"), Types: both}
+	}
+	return matchingsim.Limit{Ref: matchingsim.TypeRef(name), Types: []string{name}}
+}
+
+func (m *matching) setLimit(domain, name string, limit int) {
+	m.limits[domain][name] = limit
+	m.changes = append(m.changes, limitChange{m.now, domain, name, limit})
 }
 
 // someTask says where a new task belongs. Scripts have all of theirs in one place.
@@ -257,14 +279,16 @@ func (m *matching) trouble() {
 		m.nodes[d].trouble(d)
 	}
 	if m.fault(limitEdits, 30) {
-		m.edit(domains[m.dice.IntN(len(domains))], types[m.dice.IntN(len(types))], m.dice.IntN(4))
+		d := domains[m.dice.IntN(len(domains))]
+		names := append([]string{wide, shared, ofTasklist + tasklists[d][0]}, types[:]...)
+		m.edit(d, names[m.dice.IntN(len(names))], m.dice.IntN(4))
 	}
 }
 
 // edit changes a limit. Each owner hears of it a little later.
-func (m *matching) edit(d, typ string, limit int) {
-	m.setLimit(d, typ, limit)
-	m.say("operator", "limits %s %s to %d", d, typ, limit)
+func (m *matching) edit(d, name string, limit int) {
+	m.setLimit(d, name, limit)
+	m.say("operator", "limits %s %s to %d", d, name, limit)
 	for _, sh := range m.shards {
 		for _, p := range sh.living() {
 			p.do(m.dice.upTo(500*time.Millisecond), func() {

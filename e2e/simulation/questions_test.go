@@ -99,13 +99,13 @@ func (q *question) page() {
 		more = len(all) == limit
 	} else {
 		page := q.of.owner.Bookings(historysim.BookingsQuery{
-			Shard: q.p.shard.number, Domain: q.Domain, Types: q.Types, After: q.after, BytesMax: 64 + w.dice.IntN(400),
+			Shard: q.p.shard.number, Domain: q.Domain, Types: q.Types, All: q.Kind == matchingsim.AskRunning && len(q.Types) == 0, After: q.after, BytesMax: 64 + w.dice.IntN(400),
 		})
 		for i := range page.Groups {
 			g := &page.Groups[i]
 			for b := g.Packed; len(b) > 0; b = b[ids.BookingBytes:] {
 				q.out.Held = append(q.out.Held, matchingsim.Held{
-					Domain: g.Domain, Type: g.Type, Path: refs(g.Limits), Member: string(b[:ids.BookingBytes]), DeadlineMS: g.DeadlineAt,
+					Domain: g.Domain, Tasklist: g.Tasklist, Type: g.Type, Path: refs(g.Limits), Member: string(b[:ids.BookingBytes]), DeadlineMS: g.DeadlineAt,
 				})
 			}
 		}

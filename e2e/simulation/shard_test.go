@@ -3,9 +3,9 @@ package simulation
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
@@ -113,16 +113,15 @@ func (p *matchProc) kill() {
 	}
 }
 
-// Limit is part of matchingsim.Catalog.
-func (p *matchProc) Limit(domain, typ string) int { return p.limits[domain][typ] }
-
-// Limited is part of matchingsim.Catalog.
-func (p *matchProc) Limited(domain string) (all []string) {
-	for _, typ := range slices.Sorted(maps.Keys(p.limits[domain])) {
-		if p.limits[domain][typ] > 0 {
-			all = append(all, typ)
+// Limits is part of matchingsim.Catalog.
+func (p *matchProc) Limits(domain string) (all []matchingsim.Limit) {
+	for name, most := range p.limits[domain] {
+		if one := limitOf(name); most > 0 {
+			one.Max = most
+			all = append(all, one)
 		}
 	}
+	slices.SortFunc(all, func(a, b matchingsim.Limit) int { return strings.Compare(string(a.Ref), string(b.Ref)) })
 	return all
 }
 

@@ -201,20 +201,24 @@ func (c *matchChecker) limits() {
 	}
 }
 
-// booked holds that an attempt has a slot if its type has had a limit for long.
+// booked holds that an attempt has a slot of each limit that has covered it for long.
 func (c *matchChecker) booked(g *grantOf) {
-	at, granted, limited := g.w.accepted[g.id], g.w.storedAt[g.seq-1], false
-	for _, ch := range c.m.changes {
-		switch {
-		case ch.domain != at.domain || ch.typ != at.typ || ch.at > granted:
-		case ch.at > 0 && ch.at > granted-limitLag:
-			return
-		default:
-			limited = ch.max > 0
+	at, granted := g.w.accepted[g.id], g.w.storedAt[g.seq-1]
+	for _, name := range []string{at.typ, wide, shared, ofTasklist + at.tasklist} {
+		limited := false
+		one := limitOf(name)
+		for _, ch := range c.m.changes {
+			switch {
+			case ch.domain != at.domain || ch.name != name || ch.at > granted:
+			case ch.at > 0 && ch.at > granted-limitLag:
+				return
+			default:
+				limited = ch.max > 0
+			}
 		}
-	}
-	if limited && g.path == nil {
-		c.m.violated("I8: attempt %d of %s has no slot, and %s has a limit", g.token.Version, c.m.name(g.id), at.typ)
+		if limited && one.Covers(at.tasklist, at.typ) && !slices.Contains(g.path.Refs(), string(one.Ref)) {
+			c.m.violated("I8: attempt %d of %s has no slot of %s: %v", g.token.Version, c.m.name(g.id), one.Ref, g.path.Refs())
+		}
 	}
 }
 
@@ -226,7 +230,7 @@ func (c *matchChecker) slotsLately(domain, ref string, now time.Duration) int {
 	most, present := 0, 0
 	for _, ch := range c.m.changes {
 		switch {
-		case ch.at > now || ch.domain != domain || string(matchingsim.TypeRef(ch.typ)) != ref:
+		case ch.at > now || ch.domain != domain || string(limitOf(ch.name).Ref) != ref:
 		case ch.at <= now-limitLag:
 			present = ch.max
 		default:
@@ -246,9 +250,9 @@ func (c *matchChecker) leftovers() {
 	m := c.m
 	for _, d := range domains {
 		n := m.nodes[d]
-		for _, typ := range types {
-			if used := n.tables.Slots(d, matchingsim.TypeRef(typ), n.clock()); used != 0 && m.limits[d][typ] > 0 {
-				m.violated("I8: %d slots of %s %s are in use, and all tasks have ended", used, d, typ)
+		for name, most := range m.limits[d] {
+			if used := n.tables.Slots(d, limitOf(name).Ref, n.clock()); used != 0 && most > 0 {
+				m.violated("I8: %d slots of %s %s are in use, and all tasks have ended", used, d, name)
 			}
 		}
 		for i := range m.shards {

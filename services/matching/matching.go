@@ -17,6 +17,7 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -30,6 +31,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/api"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/match"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/memtable"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/redistable"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/shard"
@@ -229,7 +231,7 @@ func (s *Service) serve(ctx context.Context, m int, tables tables.Tables, types 
 	core := match.New(s.matchConfig(m, term.Number(), fences, port.AnswerBytesMax()), known, now.Now())
 	one := shard.New(shard.Deps{
 		Shard: m, Partitions: s.Partitioning.History, Core: core, Clock: now,
-		Tables: tables, Outbox: port, History: port, Limited: known.Limited,
+		Tables: tables, Outbox: port, History: port, Limits: known.Limits,
 		Open:      func(ctx context.Context) error { return s.opened(m, term.Open(ctx)) },
 		RoundTrip: port.RoundTrip,
 		Metrics:   s.metrics, Tracing: s.Tracing, Log: log,
@@ -334,21 +336,32 @@ func (s *Service) limitsChanged(domain string) {
 // limits reads the limits out of the catalog. It is match.Catalog.
 type limits struct{ types *catalog.Catalog }
 
-// Limit implements match.Catalog.
-func (l limits) Limit(domain, typ string) int {
-	if t, ok := l.types.Type(domain, typ); ok {
-		return int(t.MaxConcurrency)
-	}
-	return 0
-}
-
-// Limited implements match.Catalog.
-func (l limits) Limited(domain string) []string {
-	var limited []string
-	for _, t := range l.types.Types(domain) {
-		if t.MaxConcurrency > 0 {
-			limited = append(limited, t.Name)
+// Limits implements match.Catalog.
+func (l limits) Limits(domain string) []match.Limit {
+	var all []match.Limit
+	add := func(one match.Limit, most int32) {
+		if one.Max = int(most); most > 0 {
+			all = append(all, one)
 		}
 	}
-	return limited
+	if d, ok := l.types.Domain(domain); ok {
+		add(match.Limit{Ref: table.DomainRef, Wide: true}, d.MaxConcurrency)
+	}
+	for _, t := range l.types.Tasklists(domain) {
+		add(match.Limit{Ref: table.TasklistRef(t.Name), Tasklist: t.Name}, t.MaxConcurrency)
+	}
+	shared := map[string][]string{}
+	for _, t := range l.types.Types(domain) {
+		add(match.Limit{Ref: table.TypeRef(t.Name), Types: []string{t.Name}}, t.MaxConcurrency)
+		for _, name := range t.Limits {
+			shared[name] = append(shared[name], t.Name)
+		}
+	}
+	for _, one := range l.types.Limits(domain) {
+		if types := shared[one.Name]; len(types) > 0 {
+			add(match.Limit{Ref: table.SharedRef(one.Name), Types: types}, one.MaxConcurrency)
+		}
+	}
+	slices.SortFunc(all, func(a, b match.Limit) int { return strings.Compare(string(a.Ref), string(b.Ref)) })
+	return all
 }

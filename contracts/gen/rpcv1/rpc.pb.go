@@ -261,8 +261,10 @@ type DescribeShardResponse struct {
 	// Triggers in the table.
 	Ready        int64 `protobuf:"varint,1,opt,name=ready,proto3" json:"ready,omitempty"`
 	WaitingPolls int64 `protobuf:"varint,2,opt,name=waiting_polls,json=waitingPolls,proto3" json:"waiting_polls,omitempty"`
-	// Of the domain: bookings by type.
-	Slots         map[string]int32 `protobuf:"bytes,3,rep,name=slots,proto3" json:"slots,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
+	// Of the domain: slots in use, by type.
+	Slots map[string]int32 `protobuf:"bytes,3,rep,name=slots,proto3" json:"slots,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
+	// Of the domain: slots in use of all other limits, by reference. Since log version 6.
+	Limits        map[string]int32 `protobuf:"bytes,4,rep,name=limits,proto3" json:"limits,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -314,6 +316,13 @@ func (x *DescribeShardResponse) GetWaitingPolls() int64 {
 func (x *DescribeShardResponse) GetSlots() map[string]int32 {
 	if x != nil {
 		return x.Slots
+	}
+	return nil
+}
+
+func (x *DescribeShardResponse) GetLimits() map[string]int32 {
+	if x != nil {
+		return x.Limits
 	}
 	return nil
 }
@@ -874,7 +883,9 @@ type BookingsRequest struct {
 	// If not empty: all running attempts of these types, booked or not.
 	Types []string `protobuf:"bytes,3,rep,name=types,proto3" json:"types,omitempty"`
 	// From the previous page; empty = the first page.
-	Cursor        []byte `protobuf:"bytes,4,opt,name=cursor,proto3" json:"cursor,omitempty"`
+	Cursor []byte `protobuf:"bytes,4,opt,name=cursor,proto3" json:"cursor,omitempty"`
+	// All running attempts of the domain, of any type, booked or not. Since log version 6.
+	All           bool `protobuf:"varint,5,opt,name=all,proto3" json:"all,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -937,6 +948,13 @@ func (x *BookingsRequest) GetCursor() []byte {
 	return nil
 }
 
+func (x *BookingsRequest) GetAll() bool {
+	if x != nil {
+		return x.All
+	}
+	return false
+}
+
 type BookingsResponse struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
 	Groups []*Bookings            `protobuf:"bytes,1,rep,name=groups,proto3" json:"groups,omitempty"`
@@ -990,7 +1008,7 @@ func (x *BookingsResponse) GetCursor() []byte {
 	return nil
 }
 
-// Bookings is running attempts of one type that hold the same path.
+// Bookings is running attempts of one tasklist and type that hold the same path.
 type Bookings struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
 	Domain string                 `protobuf:"bytes,1,opt,name=domain,proto3" json:"domain,omitempty"`
@@ -1000,7 +1018,9 @@ type Bookings struct {
 	// Packed bookings, 20 bytes each (contracts/ids).
 	Bookings []byte `protobuf:"bytes,4,opt,name=bookings,proto3" json:"bookings,omitempty"`
 	// When the last of them must be over, Unix ms.
-	DeadlineMs    int64 `protobuf:"varint,5,opt,name=deadline_ms,json=deadlineMs,proto3" json:"deadline_ms,omitempty"`
+	DeadlineMs int64 `protobuf:"varint,5,opt,name=deadline_ms,json=deadlineMs,proto3" json:"deadline_ms,omitempty"`
+	// Since log version 6.
+	Tasklist      string `protobuf:"bytes,6,opt,name=tasklist,proto3" json:"tasklist,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1068,6 +1088,13 @@ func (x *Bookings) GetDeadlineMs() int64 {
 		return x.DeadlineMs
 	}
 	return 0
+}
+
+func (x *Bookings) GetTasklist() string {
+	if x != nil {
+		return x.Tasklist
+	}
+	return ""
 }
 
 // Undelivered (history, "undelivered"): grants of a matching shard's owners before this epoch that may
@@ -1912,13 +1939,17 @@ const file_yard_rpc_v1_rpc_proto_rawDesc = "" +
 	"\x03ids\x18\x01 \x03(\x04R\x03ids\"J\n" +
 	"\x14DescribeShardRequest\x12\x16\n" +
 	"\x06domain\x18\x01 \x01(\tR\x06domain\x12\x1a\n" +
-	"\btasklist\x18\x02 \x01(\tR\btasklist\"\xd1\x01\n" +
+	"\btasklist\x18\x02 \x01(\tR\btasklist\"\xd4\x02\n" +
 	"\x15DescribeShardResponse\x12\x14\n" +
 	"\x05ready\x18\x01 \x01(\x03R\x05ready\x12#\n" +
 	"\rwaiting_polls\x18\x02 \x01(\x03R\fwaitingPolls\x12C\n" +
-	"\x05slots\x18\x03 \x03(\v2-.yard.rpc.v1.DescribeShardResponse.SlotsEntryR\x05slots\x1a8\n" +
+	"\x05slots\x18\x03 \x03(\v2-.yard.rpc.v1.DescribeShardResponse.SlotsEntryR\x05slots\x12F\n" +
+	"\x06limits\x18\x04 \x03(\v2..yard.rpc.v1.DescribeShardResponse.LimitsEntryR\x06limits\x1a8\n" +
 	"\n" +
 	"SlotsEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\x05R\x05value:\x028\x01\x1a9\n" +
+	"\vLimitsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\x05R\x05value:\x028\x01\"o\n" +
 	"\x0eGetTaskRequest\x12\x17\n" +
@@ -1959,22 +1990,24 @@ const file_yard_rpc_v1_rpc_proto_rawDesc = "" +
 	"\x17DescribeWaitingResponse\x12\x18\n" +
 	"\awaiting\x18\x01 \x01(\x03R\awaiting\x125\n" +
 	"\ttasklists\x18\x02 \x03(\v2\x17.yard.v1.ListedTasklistR\ttasklists\x12\x16\n" +
-	"\x06listed\x18\x03 \x01(\bR\x06listed\"m\n" +
+	"\x06listed\x18\x03 \x01(\bR\x06listed\"\x7f\n" +
 	"\x0fBookingsRequest\x12\x14\n" +
 	"\x05shard\x18\x01 \x01(\x05R\x05shard\x12\x16\n" +
 	"\x06domain\x18\x02 \x01(\tR\x06domain\x12\x14\n" +
 	"\x05types\x18\x03 \x03(\tR\x05types\x12\x16\n" +
-	"\x06cursor\x18\x04 \x01(\fR\x06cursor\"Y\n" +
+	"\x06cursor\x18\x04 \x01(\fR\x06cursor\x12\x10\n" +
+	"\x03all\x18\x05 \x01(\bR\x03all\"Y\n" +
 	"\x10BookingsResponse\x12-\n" +
 	"\x06groups\x18\x01 \x03(\v2\x15.yard.rpc.v1.BookingsR\x06groups\x12\x16\n" +
-	"\x06cursor\x18\x02 \x01(\fR\x06cursor\"\x8b\x01\n" +
+	"\x06cursor\x18\x02 \x01(\fR\x06cursor\"\xa7\x01\n" +
 	"\bBookings\x12\x16\n" +
 	"\x06domain\x18\x01 \x01(\tR\x06domain\x12\x12\n" +
 	"\x04type\x18\x02 \x01(\tR\x04type\x12\x16\n" +
 	"\x06limits\x18\x03 \x03(\tR\x06limits\x12\x1a\n" +
 	"\bbookings\x18\x04 \x01(\fR\bbookings\x12\x1f\n" +
 	"\vdeadline_ms\x18\x05 \x01(\x03R\n" +
-	"deadlineMs\"X\n" +
+	"deadlineMs\x12\x1a\n" +
+	"\btasklist\x18\x06 \x01(\tR\btasklist\"X\n" +
 	"\x12UndeliveredRequest\x12\x14\n" +
 	"\x05shard\x18\x01 \x01(\x05R\x05shard\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\x12\x16\n" +
@@ -2043,7 +2076,7 @@ func file_yard_rpc_v1_rpc_proto_rawDescGZIP() []byte {
 	return file_yard_rpc_v1_rpc_proto_rawDescData
 }
 
-var file_yard_rpc_v1_rpc_proto_msgTypes = make([]protoimpl.MessageInfo, 29)
+var file_yard_rpc_v1_rpc_proto_msgTypes = make([]protoimpl.MessageInfo, 30)
 var file_yard_rpc_v1_rpc_proto_goTypes = []any{
 	(*Poll)(nil),                      // 0: yard.rpc.v1.Poll
 	(*PollsAnswered)(nil),             // 1: yard.rpc.v1.PollsAnswered
@@ -2074,27 +2107,29 @@ var file_yard_rpc_v1_rpc_proto_goTypes = []any{
 	(*Freed)(nil),                     // 26: yard.rpc.v1.Freed
 	(*Restore)(nil),                   // 27: yard.rpc.v1.Restore
 	nil,                               // 28: yard.rpc.v1.DescribeShardResponse.SlotsEntry
-	(*yardv1.Task)(nil),               // 29: yard.v1.Task
-	(*yardv1.ListRequest)(nil),        // 30: yard.v1.ListRequest
-	(*yardv1.ListedTasklist)(nil),     // 31: yard.v1.ListedTasklist
-	(*logv1.Record)(nil),              // 32: yard.log.v1.Record
+	nil,                               // 29: yard.rpc.v1.DescribeShardResponse.LimitsEntry
+	(*yardv1.Task)(nil),               // 30: yard.v1.Task
+	(*yardv1.ListRequest)(nil),        // 31: yard.v1.ListRequest
+	(*yardv1.ListedTasklist)(nil),     // 32: yard.v1.ListedTasklist
+	(*logv1.Record)(nil),              // 33: yard.log.v1.Record
 }
 var file_yard_rpc_v1_rpc_proto_depIdxs = []int32{
 	28, // 0: yard.rpc.v1.DescribeShardResponse.slots:type_name -> yard.rpc.v1.DescribeShardResponse.SlotsEntry
-	29, // 1: yard.rpc.v1.GetTaskResponse.task:type_name -> yard.v1.Task
-	30, // 2: yard.rpc.v1.ListTasksRequest.filter:type_name -> yard.v1.ListRequest
-	29, // 3: yard.rpc.v1.ListTasksResponse.tasks:type_name -> yard.v1.Task
-	31, // 4: yard.rpc.v1.DescribePartitionResponse.tasklists:type_name -> yard.v1.ListedTasklist
-	31, // 5: yard.rpc.v1.DescribeWaitingResponse.tasklists:type_name -> yard.v1.ListedTasklist
-	14, // 6: yard.rpc.v1.BookingsResponse.groups:type_name -> yard.rpc.v1.Bookings
-	17, // 7: yard.rpc.v1.UndeliveredResponse.grants:type_name -> yard.rpc.v1.UndeliveredGrant
-	32, // 8: yard.rpc.v1.CancelWaitingResponse.tasks:type_name -> yard.log.v1.Record
-	32, // 9: yard.rpc.v1.LocateTaskResponse.waiting:type_name -> yard.log.v1.Record
-	10, // [10:10] is the sub-list for method output_type
-	10, // [10:10] is the sub-list for method input_type
-	10, // [10:10] is the sub-list for extension type_name
-	10, // [10:10] is the sub-list for extension extendee
-	0,  // [0:10] is the sub-list for field type_name
+	29, // 1: yard.rpc.v1.DescribeShardResponse.limits:type_name -> yard.rpc.v1.DescribeShardResponse.LimitsEntry
+	30, // 2: yard.rpc.v1.GetTaskResponse.task:type_name -> yard.v1.Task
+	31, // 3: yard.rpc.v1.ListTasksRequest.filter:type_name -> yard.v1.ListRequest
+	30, // 4: yard.rpc.v1.ListTasksResponse.tasks:type_name -> yard.v1.Task
+	32, // 5: yard.rpc.v1.DescribePartitionResponse.tasklists:type_name -> yard.v1.ListedTasklist
+	32, // 6: yard.rpc.v1.DescribeWaitingResponse.tasklists:type_name -> yard.v1.ListedTasklist
+	14, // 7: yard.rpc.v1.BookingsResponse.groups:type_name -> yard.rpc.v1.Bookings
+	17, // 8: yard.rpc.v1.UndeliveredResponse.grants:type_name -> yard.rpc.v1.UndeliveredGrant
+	33, // 9: yard.rpc.v1.CancelWaitingResponse.tasks:type_name -> yard.log.v1.Record
+	33, // 10: yard.rpc.v1.LocateTaskResponse.waiting:type_name -> yard.log.v1.Record
+	11, // [11:11] is the sub-list for method output_type
+	11, // [11:11] is the sub-list for method input_type
+	11, // [11:11] is the sub-list for extension type_name
+	11, // [11:11] is the sub-list for extension extendee
+	0,  // [0:11] is the sub-list for field type_name
 }
 
 func init() { file_yard_rpc_v1_rpc_proto_init() }
@@ -2108,7 +2143,7 @@ func file_yard_rpc_v1_rpc_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_yard_rpc_v1_rpc_proto_rawDesc), len(file_yard_rpc_v1_rpc_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   29,
+			NumMessages:   30,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -34,9 +34,12 @@ type Domain struct {
 	RetentionMs int64 `protobuf:"varint,3,opt,name=retention_ms,json=retentionMs,proto3" json:"retention_ms,omitempty"`
 	// Changes with every put; the server sets it. In a put, 0 (default) means: replace any revision.
 	// Another number means: replace only this revision, otherwise STALE.
-	Revision      int64 `protobuf:"varint,4,opt,name=revision,proto3" json:"revision,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Revision int64 `protobuf:"varint,4,opt,name=revision,proto3" json:"revision,omitempty"`
+	// The most attempts that run at once in the domain, on all nodes together, 1..1000000. Default 0: no limit.
+	// Since log version 6.
+	MaxConcurrency int32 `protobuf:"varint,5,opt,name=max_concurrency,json=maxConcurrency,proto3" json:"max_concurrency,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *Domain) Reset() {
@@ -93,6 +96,13 @@ func (x *Domain) GetRetentionMs() int64 {
 func (x *Domain) GetRevision() int64 {
 	if x != nil {
 		return x.Revision
+	}
+	return 0
+}
+
+func (x *Domain) GetMaxConcurrency() int32 {
+	if x != nil {
+		return x.MaxConcurrency
 	}
 	return 0
 }
@@ -511,8 +521,11 @@ type TaskType struct {
 	// A task expires if it is not completed this long after it was due, ms, 100..31622400000 (366 days); not less than
 	// start_within_ms. Default 0: never. Since log version 5.
 	FinishWithinMs int64 `protobuf:"varint,8,opt,name=finish_within_ms,json=finishWithinMs,proto3" json:"finish_within_ms,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// Limits that this type shares with others (limits.put), at most 8, each once. An attempt needs a slot of each,
+	// and of those of its type, tasklist and domain. Default: none. Since log version 6.
+	Limits        []string `protobuf:"bytes,9,rep,name=limits,proto3" json:"limits,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *TaskType) Reset() {
@@ -599,6 +612,13 @@ func (x *TaskType) GetFinishWithinMs() int64 {
 		return x.FinishWithinMs
 	}
 	return 0
+}
+
+func (x *TaskType) GetLimits() []string {
+	if x != nil {
+		return x.Limits
+	}
+	return nil
 }
 
 // PutTypeRequest (types.put) creates or changes a type. A changed limit takes
@@ -1016,9 +1036,12 @@ type Tasklist struct {
 	Priority int32 `protobuf:"varint,3,opt,name=priority,proto3" json:"priority,omitempty"`
 	// Changes with every put; the server sets it. In a put, 0 (default) means: whatever is stored.
 	// Another number means: only in place of this revision, else STALE.
-	Revision      int64 `protobuf:"varint,4,opt,name=revision,proto3" json:"revision,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Revision int64 `protobuf:"varint,4,opt,name=revision,proto3" json:"revision,omitempty"`
+	// The most attempts of tasks of this tasklist that run at once, on all nodes together, 1..1000000. Default 0: no limit.
+	// A changed limit takes effect within a second. Since log version 6.
+	MaxConcurrency int32 `protobuf:"varint,5,opt,name=max_concurrency,json=maxConcurrency,proto3" json:"max_concurrency,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *Tasklist) Reset() {
@@ -1075,6 +1098,13 @@ func (x *Tasklist) GetPriority() int32 {
 func (x *Tasklist) GetRevision() int64 {
 	if x != nil {
 		return x.Revision
+	}
+	return 0
+}
+
+func (x *Tasklist) GetMaxConcurrency() int32 {
+	if x != nil {
+		return x.MaxConcurrency
 	}
 	return 0
 }
@@ -1776,12 +1806,14 @@ func (x *DescribeTasklistResponse) GetExpired() int64 {
 // SlotUse says how much of one concurrency limit is in use.
 type SlotUse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The task type.
+	// The task type, if it is the limit of one.
 	Type string `protobuf:"bytes,1,opt,name=type,proto3" json:"type,omitempty"`
 	// Slots of running attempts, and free ones that a matching shard keeps for up to 50 ms to use again.
 	InUse int32 `protobuf:"varint,2,opt,name=in_use,json=inUse,proto3" json:"in_use,omitempty"`
 	// The limit.
-	Limit         int32 `protobuf:"varint,3,opt,name=limit,proto3" json:"limit,omitempty"`
+	Limit int32 `protobuf:"varint,3,opt,name=limit,proto3" json:"limit,omitempty"`
+	// Which limit: `domain`, `tasklist/NAME`, `type/NAME`, or `shared/NAME` of limits.put.
+	Ref           string `protobuf:"bytes,4,opt,name=ref,proto3" json:"ref,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1837,16 +1869,498 @@ func (x *SlotUse) GetLimit() int32 {
 	return 0
 }
 
+func (x *SlotUse) GetRef() string {
+	if x != nil {
+		return x.Ref
+	}
+	return ""
+}
+
+// Limit is a concurrency limit that several task types share: those that name it (limits of types.put).
+type Limit struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Required. [A-Za-z0-9_-]{1,64}.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// For people; at most 1024 bytes.
+	Description string `protobuf:"bytes,2,opt,name=description,proto3" json:"description,omitempty"`
+	// Required: the most attempts of all these types that run at once in the domain, on all nodes together, 1..1000000.
+	MaxConcurrency int32 `protobuf:"varint,3,opt,name=max_concurrency,json=maxConcurrency,proto3" json:"max_concurrency,omitempty"`
+	// Changes with every put; the server sets it. In a put, 0 (default) means: replace any revision.
+	// Another number means: replace only this revision, otherwise STALE.
+	Revision      int64 `protobuf:"varint,4,opt,name=revision,proto3" json:"revision,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Limit) Reset() {
+	*x = Limit{}
+	mi := &file_yard_v1_admin_proto_msgTypes[31]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Limit) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Limit) ProtoMessage() {}
+
+func (x *Limit) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_v1_admin_proto_msgTypes[31]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Limit.ProtoReflect.Descriptor instead.
+func (*Limit) Descriptor() ([]byte, []int) {
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{31}
+}
+
+func (x *Limit) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *Limit) GetDescription() string {
+	if x != nil {
+		return x.Description
+	}
+	return ""
+}
+
+func (x *Limit) GetMaxConcurrency() int32 {
+	if x != nil {
+		return x.MaxConcurrency
+	}
+	return 0
+}
+
+func (x *Limit) GetRevision() int64 {
+	if x != nil {
+		return x.Revision
+	}
+	return 0
+}
+
+// PutLimitRequest (limits.put) creates or changes a limit. It takes effect within a second. Since log version 6.
+type PutLimitRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Required: the new limit.
+	Limit         *Limit `protobuf:"bytes,1,opt,name=limit,proto3" json:"limit,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PutLimitRequest) Reset() {
+	*x = PutLimitRequest{}
+	mi := &file_yard_v1_admin_proto_msgTypes[32]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PutLimitRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PutLimitRequest) ProtoMessage() {}
+
+func (x *PutLimitRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_v1_admin_proto_msgTypes[32]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PutLimitRequest.ProtoReflect.Descriptor instead.
+func (*PutLimitRequest) Descriptor() ([]byte, []int) {
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{32}
+}
+
+func (x *PutLimitRequest) GetLimit() *Limit {
+	if x != nil {
+		return x.Limit
+	}
+	return nil
+}
+
+type PutLimitResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// As stored.
+	Limit         *Limit `protobuf:"bytes,1,opt,name=limit,proto3" json:"limit,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PutLimitResponse) Reset() {
+	*x = PutLimitResponse{}
+	mi := &file_yard_v1_admin_proto_msgTypes[33]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PutLimitResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PutLimitResponse) ProtoMessage() {}
+
+func (x *PutLimitResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_v1_admin_proto_msgTypes[33]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PutLimitResponse.ProtoReflect.Descriptor instead.
+func (*PutLimitResponse) Descriptor() ([]byte, []int) {
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{33}
+}
+
+func (x *PutLimitResponse) GetLimit() *Limit {
+	if x != nil {
+		return x.Limit
+	}
+	return nil
+}
+
+// GetLimitRequest (limits.get).
+type GetLimitRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Required. [A-Za-z0-9_-]{1,64}.
+	Name          string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetLimitRequest) Reset() {
+	*x = GetLimitRequest{}
+	mi := &file_yard_v1_admin_proto_msgTypes[34]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetLimitRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetLimitRequest) ProtoMessage() {}
+
+func (x *GetLimitRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_v1_admin_proto_msgTypes[34]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetLimitRequest.ProtoReflect.Descriptor instead.
+func (*GetLimitRequest) Descriptor() ([]byte, []int) {
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{34}
+}
+
+func (x *GetLimitRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+type GetLimitResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// As stored.
+	Limit *Limit `protobuf:"bytes,1,opt,name=limit,proto3" json:"limit,omitempty"`
+	// Slots of running attempts, and free ones that a matching shard keeps for up to 50 ms to use again.
+	SlotsInUse    int32 `protobuf:"varint,2,opt,name=slots_in_use,json=slotsInUse,proto3" json:"slots_in_use,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetLimitResponse) Reset() {
+	*x = GetLimitResponse{}
+	mi := &file_yard_v1_admin_proto_msgTypes[35]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetLimitResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetLimitResponse) ProtoMessage() {}
+
+func (x *GetLimitResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_v1_admin_proto_msgTypes[35]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetLimitResponse.ProtoReflect.Descriptor instead.
+func (*GetLimitResponse) Descriptor() ([]byte, []int) {
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{35}
+}
+
+func (x *GetLimitResponse) GetLimit() *Limit {
+	if x != nil {
+		return x.Limit
+	}
+	return nil
+}
+
+func (x *GetLimitResponse) GetSlotsInUse() int32 {
+	if x != nil {
+		return x.SlotsInUse
+	}
+	return 0
+}
+
+// ListLimitsRequest (limits.list): the limits of the domain that types share.
+type ListLimitsRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The most to return, 1..1000. Default 1000. An answer stops at 400 KiB, so a page may have fewer.
+	Limit int32 `protobuf:"varint,1,opt,name=limit,proto3" json:"limit,omitempty"`
+	// The next_cursor of the previous answer. Default: from the first.
+	Cursor        string `protobuf:"bytes,2,opt,name=cursor,proto3" json:"cursor,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListLimitsRequest) Reset() {
+	*x = ListLimitsRequest{}
+	mi := &file_yard_v1_admin_proto_msgTypes[36]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListLimitsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListLimitsRequest) ProtoMessage() {}
+
+func (x *ListLimitsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_v1_admin_proto_msgTypes[36]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListLimitsRequest.ProtoReflect.Descriptor instead.
+func (*ListLimitsRequest) Descriptor() ([]byte, []int) {
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{36}
+}
+
+func (x *ListLimitsRequest) GetLimit() int32 {
+	if x != nil {
+		return x.Limit
+	}
+	return 0
+}
+
+func (x *ListLimitsRequest) GetCursor() string {
+	if x != nil {
+		return x.Cursor
+	}
+	return ""
+}
+
+type ListLimitsResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Sorted by name.
+	Limits []*Limit `protobuf:"bytes,1,rep,name=limits,proto3" json:"limits,omitempty"`
+	// Where the next page begins; empty on the last page.
+	NextCursor    string `protobuf:"bytes,2,opt,name=next_cursor,json=nextCursor,proto3" json:"next_cursor,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListLimitsResponse) Reset() {
+	*x = ListLimitsResponse{}
+	mi := &file_yard_v1_admin_proto_msgTypes[37]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListLimitsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListLimitsResponse) ProtoMessage() {}
+
+func (x *ListLimitsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_v1_admin_proto_msgTypes[37]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListLimitsResponse.ProtoReflect.Descriptor instead.
+func (*ListLimitsResponse) Descriptor() ([]byte, []int) {
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{37}
+}
+
+func (x *ListLimitsResponse) GetLimits() []*Limit {
+	if x != nil {
+		return x.Limits
+	}
+	return nil
+}
+
+func (x *ListLimitsResponse) GetNextCursor() string {
+	if x != nil {
+		return x.NextCursor
+	}
+	return ""
+}
+
+// DeleteLimitRequest (limits.delete) deletes a limit. Refused with FAILED_PRECONDITION while a type names it.
+type DeleteLimitRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Required. [A-Za-z0-9_-]{1,64}.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// Delete only this revision, otherwise STALE. Default 0: any revision.
+	Revision      int64 `protobuf:"varint,2,opt,name=revision,proto3" json:"revision,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DeleteLimitRequest) Reset() {
+	*x = DeleteLimitRequest{}
+	mi := &file_yard_v1_admin_proto_msgTypes[38]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DeleteLimitRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DeleteLimitRequest) ProtoMessage() {}
+
+func (x *DeleteLimitRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_v1_admin_proto_msgTypes[38]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DeleteLimitRequest.ProtoReflect.Descriptor instead.
+func (*DeleteLimitRequest) Descriptor() ([]byte, []int) {
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{38}
+}
+
+func (x *DeleteLimitRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *DeleteLimitRequest) GetRevision() int64 {
+	if x != nil {
+		return x.Revision
+	}
+	return 0
+}
+
+type DeleteLimitResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// As it was stored before.
+	Limit         *Limit `protobuf:"bytes,1,opt,name=limit,proto3" json:"limit,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DeleteLimitResponse) Reset() {
+	*x = DeleteLimitResponse{}
+	mi := &file_yard_v1_admin_proto_msgTypes[39]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DeleteLimitResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DeleteLimitResponse) ProtoMessage() {}
+
+func (x *DeleteLimitResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_v1_admin_proto_msgTypes[39]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DeleteLimitResponse.ProtoReflect.Descriptor instead.
+func (*DeleteLimitResponse) Descriptor() ([]byte, []int) {
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{39}
+}
+
+func (x *DeleteLimitResponse) GetLimit() *Limit {
+	if x != nil {
+		return x.Limit
+	}
+	return nil
+}
+
 var File_yard_v1_admin_proto protoreflect.FileDescriptor
 
 const file_yard_v1_admin_proto_rawDesc = "" +
 	"\n" +
-	"\x13yard/v1/admin.proto\x12\ayard.v1\x1a\x13yard/v1/tasks.proto\"}\n" +
+	"\x13yard/v1/admin.proto\x12\ayard.v1\x1a\x13yard/v1/tasks.proto\"\xa6\x01\n" +
 	"\x06Domain\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12 \n" +
 	"\vdescription\x18\x02 \x01(\tR\vdescription\x12!\n" +
 	"\fretention_ms\x18\x03 \x01(\x03R\vretentionMs\x12\x1a\n" +
-	"\brevision\x18\x04 \x01(\x03R\brevision\";\n" +
+	"\brevision\x18\x04 \x01(\x03R\brevision\x12'\n" +
+	"\x0fmax_concurrency\x18\x05 \x01(\x05R\x0emaxConcurrency\";\n" +
 	"\x10PutDomainRequest\x12'\n" +
 	"\x06domain\x18\x01 \x01(\v2\x0f.yard.v1.DomainR\x06domain\"<\n" +
 	"\x11PutDomainResponse\x12'\n" +
@@ -1866,7 +2380,7 @@ const file_yard_v1_admin_proto_rawDesc = "" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1a\n" +
 	"\brevision\x18\x02 \x01(\x03R\brevision\"?\n" +
 	"\x14DeleteDomainResponse\x12'\n" +
-	"\x06domain\x18\x01 \x01(\v2\x0f.yard.v1.DomainR\x06domain\"\xbe\x02\n" +
+	"\x06domain\x18\x01 \x01(\v2\x0f.yard.v1.DomainR\x06domain\"\xd6\x02\n" +
 	"\bTaskType\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12*\n" +
 	"\x05retry\x18\x02 \x01(\v2\x14.yard.v1.RetryPolicyR\x05retry\x12)\n" +
@@ -1875,7 +2389,8 @@ const file_yard_v1_admin_proto_rawDesc = "" +
 	"\x0fmax_concurrency\x18\x05 \x01(\x05R\x0emaxConcurrency\x12\x1a\n" +
 	"\brevision\x18\x06 \x01(\x03R\brevision\x12&\n" +
 	"\x0fstart_within_ms\x18\a \x01(\x03R\rstartWithinMs\x12(\n" +
-	"\x10finish_within_ms\x18\b \x01(\x03R\x0efinishWithinMs\"7\n" +
+	"\x10finish_within_ms\x18\b \x01(\x03R\x0efinishWithinMs\x12\x16\n" +
+	"\x06limits\x18\t \x03(\tR\x06limits\"7\n" +
 	"\x0ePutTypeRequest\x12%\n" +
 	"\x04type\x18\x01 \x01(\v2\x11.yard.v1.TaskTypeR\x04type\"8\n" +
 	"\x0fPutTypeResponse\x12%\n" +
@@ -1897,12 +2412,13 @@ const file_yard_v1_admin_proto_rawDesc = "" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1a\n" +
 	"\brevision\x18\x02 \x01(\x03R\brevision\";\n" +
 	"\x12DeleteTypeResponse\x12%\n" +
-	"\x04type\x18\x01 \x01(\v2\x11.yard.v1.TaskTypeR\x04type\"x\n" +
+	"\x04type\x18\x01 \x01(\v2\x11.yard.v1.TaskTypeR\x04type\"\xa1\x01\n" +
 	"\bTasklist\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12 \n" +
 	"\vdescription\x18\x02 \x01(\tR\vdescription\x12\x1a\n" +
 	"\bpriority\x18\x03 \x01(\x05R\bpriority\x12\x1a\n" +
-	"\brevision\x18\x04 \x01(\x03R\brevision\"C\n" +
+	"\brevision\x18\x04 \x01(\x03R\brevision\x12'\n" +
+	"\x0fmax_concurrency\x18\x05 \x01(\x05R\x0emaxConcurrency\"C\n" +
 	"\x12PutTasklistRequest\x12-\n" +
 	"\btasklist\x18\x01 \x01(\v2\x11.yard.v1.TasklistR\btasklist\"D\n" +
 	"\x13PutTasklistResponse\x12-\n" +
@@ -1947,11 +2463,39 @@ const file_yard_v1_admin_proto_rawDesc = "" +
 	"\x04dead\x18\v \x01(\x03R\x04dead\x12&\n" +
 	"\x05slots\x18\f \x03(\v2\x10.yard.v1.SlotUseR\x05slots\x12#\n" +
 	"\rlagging_lanes\x18\r \x01(\x05R\flaggingLanes\x12\x18\n" +
-	"\aexpired\x18\x0e \x01(\x03R\aexpired\"J\n" +
+	"\aexpired\x18\x0e \x01(\x03R\aexpired\"\\\n" +
 	"\aSlotUse\x12\x12\n" +
 	"\x04type\x18\x01 \x01(\tR\x04type\x12\x15\n" +
 	"\x06in_use\x18\x02 \x01(\x05R\x05inUse\x12\x14\n" +
-	"\x05limit\x18\x03 \x01(\x05R\x05limitBAZ?github.com/yardmaster-io/yardmaster/contracts/gen/yardv1;yardv1b\x06proto3"
+	"\x05limit\x18\x03 \x01(\x05R\x05limit\x12\x10\n" +
+	"\x03ref\x18\x04 \x01(\tR\x03ref\"\x82\x01\n" +
+	"\x05Limit\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12 \n" +
+	"\vdescription\x18\x02 \x01(\tR\vdescription\x12'\n" +
+	"\x0fmax_concurrency\x18\x03 \x01(\x05R\x0emaxConcurrency\x12\x1a\n" +
+	"\brevision\x18\x04 \x01(\x03R\brevision\"7\n" +
+	"\x0fPutLimitRequest\x12$\n" +
+	"\x05limit\x18\x01 \x01(\v2\x0e.yard.v1.LimitR\x05limit\"8\n" +
+	"\x10PutLimitResponse\x12$\n" +
+	"\x05limit\x18\x01 \x01(\v2\x0e.yard.v1.LimitR\x05limit\"%\n" +
+	"\x0fGetLimitRequest\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\"Z\n" +
+	"\x10GetLimitResponse\x12$\n" +
+	"\x05limit\x18\x01 \x01(\v2\x0e.yard.v1.LimitR\x05limit\x12 \n" +
+	"\fslots_in_use\x18\x02 \x01(\x05R\n" +
+	"slotsInUse\"A\n" +
+	"\x11ListLimitsRequest\x12\x14\n" +
+	"\x05limit\x18\x01 \x01(\x05R\x05limit\x12\x16\n" +
+	"\x06cursor\x18\x02 \x01(\tR\x06cursor\"]\n" +
+	"\x12ListLimitsResponse\x12&\n" +
+	"\x06limits\x18\x01 \x03(\v2\x0e.yard.v1.LimitR\x06limits\x12\x1f\n" +
+	"\vnext_cursor\x18\x02 \x01(\tR\n" +
+	"nextCursor\"D\n" +
+	"\x12DeleteLimitRequest\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1a\n" +
+	"\brevision\x18\x02 \x01(\x03R\brevision\";\n" +
+	"\x13DeleteLimitResponse\x12$\n" +
+	"\x05limit\x18\x01 \x01(\v2\x0e.yard.v1.LimitR\x05limitBAZ?github.com/yardmaster-io/yardmaster/contracts/gen/yardv1;yardv1b\x06proto3"
 
 var (
 	file_yard_v1_admin_proto_rawDescOnce sync.Once
@@ -1965,7 +2509,7 @@ func file_yard_v1_admin_proto_rawDescGZIP() []byte {
 	return file_yard_v1_admin_proto_rawDescData
 }
 
-var file_yard_v1_admin_proto_msgTypes = make([]protoimpl.MessageInfo, 31)
+var file_yard_v1_admin_proto_msgTypes = make([]protoimpl.MessageInfo, 40)
 var file_yard_v1_admin_proto_goTypes = []any{
 	(*Domain)(nil),                   // 0: yard.v1.Domain
 	(*PutDomainRequest)(nil),         // 1: yard.v1.PutDomainRequest
@@ -1998,7 +2542,16 @@ var file_yard_v1_admin_proto_goTypes = []any{
 	(*DescribeTasklistRequest)(nil),  // 28: yard.v1.DescribeTasklistRequest
 	(*DescribeTasklistResponse)(nil), // 29: yard.v1.DescribeTasklistResponse
 	(*SlotUse)(nil),                  // 30: yard.v1.SlotUse
-	(*RetryPolicy)(nil),              // 31: yard.v1.RetryPolicy
+	(*Limit)(nil),                    // 31: yard.v1.Limit
+	(*PutLimitRequest)(nil),          // 32: yard.v1.PutLimitRequest
+	(*PutLimitResponse)(nil),         // 33: yard.v1.PutLimitResponse
+	(*GetLimitRequest)(nil),          // 34: yard.v1.GetLimitRequest
+	(*GetLimitResponse)(nil),         // 35: yard.v1.GetLimitResponse
+	(*ListLimitsRequest)(nil),        // 36: yard.v1.ListLimitsRequest
+	(*ListLimitsResponse)(nil),       // 37: yard.v1.ListLimitsResponse
+	(*DeleteLimitRequest)(nil),       // 38: yard.v1.DeleteLimitRequest
+	(*DeleteLimitResponse)(nil),      // 39: yard.v1.DeleteLimitResponse
+	(*RetryPolicy)(nil),              // 40: yard.v1.RetryPolicy
 }
 var file_yard_v1_admin_proto_depIdxs = []int32{
 	0,  // 0: yard.v1.PutDomainRequest.domain:type_name -> yard.v1.Domain
@@ -2006,7 +2559,7 @@ var file_yard_v1_admin_proto_depIdxs = []int32{
 	0,  // 2: yard.v1.GetDomainResponse.domain:type_name -> yard.v1.Domain
 	0,  // 3: yard.v1.ListDomainsResponse.domains:type_name -> yard.v1.Domain
 	0,  // 4: yard.v1.DeleteDomainResponse.domain:type_name -> yard.v1.Domain
-	31, // 5: yard.v1.TaskType.retry:type_name -> yard.v1.RetryPolicy
+	40, // 5: yard.v1.TaskType.retry:type_name -> yard.v1.RetryPolicy
 	9,  // 6: yard.v1.PutTypeRequest.type:type_name -> yard.v1.TaskType
 	9,  // 7: yard.v1.PutTypeResponse.type:type_name -> yard.v1.TaskType
 	9,  // 8: yard.v1.GetTypeResponse.type:type_name -> yard.v1.TaskType
@@ -2019,11 +2572,16 @@ var file_yard_v1_admin_proto_depIdxs = []int32{
 	18, // 15: yard.v1.ListedTasklist.settings:type_name -> yard.v1.Tasklist
 	18, // 16: yard.v1.DeleteTasklistResponse.tasklist:type_name -> yard.v1.Tasklist
 	30, // 17: yard.v1.DescribeTasklistResponse.slots:type_name -> yard.v1.SlotUse
-	18, // [18:18] is the sub-list for method output_type
-	18, // [18:18] is the sub-list for method input_type
-	18, // [18:18] is the sub-list for extension type_name
-	18, // [18:18] is the sub-list for extension extendee
-	0,  // [0:18] is the sub-list for field type_name
+	31, // 18: yard.v1.PutLimitRequest.limit:type_name -> yard.v1.Limit
+	31, // 19: yard.v1.PutLimitResponse.limit:type_name -> yard.v1.Limit
+	31, // 20: yard.v1.GetLimitResponse.limit:type_name -> yard.v1.Limit
+	31, // 21: yard.v1.ListLimitsResponse.limits:type_name -> yard.v1.Limit
+	31, // 22: yard.v1.DeleteLimitResponse.limit:type_name -> yard.v1.Limit
+	23, // [23:23] is the sub-list for method output_type
+	23, // [23:23] is the sub-list for method input_type
+	23, // [23:23] is the sub-list for extension type_name
+	23, // [23:23] is the sub-list for extension extendee
+	0,  // [0:23] is the sub-list for field type_name
 }
 
 func init() { file_yard_v1_admin_proto_init() }
@@ -2038,7 +2596,7 @@ func file_yard_v1_admin_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_yard_v1_admin_proto_rawDesc), len(file_yard_v1_admin_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   31,
+			NumMessages:   40,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

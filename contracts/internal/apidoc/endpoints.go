@@ -43,7 +43,7 @@ const (
 
 // endpoints are all verbs, in the order of the page.
 func endpoints() []endpoint {
-	return slices.Concat(lifeEndpoints(), queryEndpoints(), tasklistEndpoints(), typeEndpoints(), domainEndpoints())
+	return slices.Concat(lifeEndpoints(), queryEndpoints(), tasklistEndpoints(), typeEndpoints(), limitEndpoints(), domainEndpoints())
 }
 
 // lifeEndpoints are what moves a task through its life.
@@ -146,11 +146,11 @@ func tasklistEndpoints() []endpoint {
 			Verb: "tasklists.describe", Does: "Get the numbers of a tasklist. A tasklist exists as soon as it is used.",
 			Request: "DescribeTasklistRequest", Response: "DescribeTasklistResponse",
 			In:    `{"tasklist":"mail"}`,
-			Out:   `{"tasklist":"mail","ready":120,"running":16,"waiting":3,"oldest_ready_ms":840,"waiting_polls":2,"completed":51234,"slots":[{"type":"email.send","in_use":16,"limit":16}]}`,
+			Out:   `{"tasklist":"mail","ready":120,"running":16,"waiting":3,"oldest_ready_ms":840,"waiting_polls":2,"completed":51234,"slots":[{"ref":"type/email.send","type":"email.send","in_use":16,"limit":16}]}`,
 			codes: []fault.Code{fault.NotFound},
 		},
 		{
-			Verb: "tasklists.put", Does: "Set or change the settings of a tasklist: what it is for, the priority of tasks that name none.",
+			Verb: "tasklists.put", Does: "Set or change the settings of a tasklist: what it is for, its concurrency limit, the priority of tasks that name none.",
 			Request: "PutTasklistRequest", Response: "PutTasklistResponse",
 			In:    `{"tasklist":{"name":"mail","description":"what customers wait for","priority":2}}`,
 			Out:   `{"tasklist":{"name":"mail","description":"what customers wait for","priority":2,"revision":18}}`,
@@ -185,6 +185,45 @@ func tasklistEndpoints() []endpoint {
 			In:    `{"name":"mail"}`,
 			Out:   `{"tasklist":{"name":"mail","description":"what customers wait for","priority":2,"revision":18}}`,
 			codes: []fault.Code{fault.NotFound, fault.Stale},
+			Notes: []string{deleteNote},
+		},
+	}
+}
+
+// limitEndpoints are for operators of one domain: limits that types share.
+func limitEndpoints() []endpoint {
+	const stored = `{"limit":{"name":"partner-acme","description":"what acme's API takes","max_concurrency":30,"revision":21}}`
+	return []endpoint{
+		{
+			Verb: "limits.put", Does: "Create or change a concurrency limit that several task types share.",
+			Request: "PutLimitRequest", Response: "PutLimitResponse",
+			In: `{"limit":{"name":"partner-acme","description":"what acme's API takes","max_concurrency":30}}`, Out: stored,
+			codes: []fault.Code{fault.NotFound, fault.Stale, fault.FailedPrecondition},
+			Notes: []string{
+				"Types name it in `limits` of types.put. An attempt starts when there is a slot of each limit that covers it: of its domain, its tasklist, its type, and these. All of them are booked, or none.",
+				"A changed limit takes effect within a second. A smaller one stops no attempt that runs: fewer start until enough have ended.",
+				"FAILED_PRECONDITION: the domain has 1,000 limits. Delete some.",
+			},
+		},
+		{
+			Verb: "limits.get", Does: "Get a limit and the slots in use.",
+			Request: "GetLimitRequest", Response: "GetLimitResponse",
+			In:    `{"name":"partner-acme"}`,
+			Out:   `{"limit":{"name":"partner-acme","description":"what acme's API takes","max_concurrency":30,"revision":21},"slots_in_use":12}`,
+			codes: []fault.Code{fault.NotFound},
+		},
+		{
+			Verb: "limits.list", Does: "List the limits of the domain that types share.",
+			Request: "ListLimitsRequest", Response: "ListLimitsResponse",
+			In:    `{}`,
+			Out:   `{"limits":[{"name":"partner-acme","description":"what acme's API takes","max_concurrency":30,"revision":21}]}`,
+			codes: []fault.Code{fault.NotFound}, Notes: []string{pageNote},
+		},
+		{
+			Verb: "limits.delete", Does: "Delete a limit that no type names any more.",
+			Request: "DeleteLimitRequest", Response: "DeleteLimitResponse",
+			In: `{"name":"partner-acme"}`, Out: stored,
+			codes: []fault.Code{fault.NotFound, fault.Stale, fault.FailedPrecondition},
 			Notes: []string{deleteNote},
 		},
 	}

@@ -11,6 +11,7 @@ import (
 type (
 	Config      = match.Config
 	Catalog     = match.Catalog
+	Limit       = match.Limit
 	Now         = match.Now
 	Inputs      = match.Inputs
 	Effects     = match.Effects
@@ -58,8 +59,17 @@ const (
 	Drained   = "drained"
 )
 
+// DomainRef is the limit of all attempts of a domain.
+const DomainRef = table.DomainRef
+
 // TypeRef is the limit of a task type.
 func TypeRef(typ string) Ref { return table.TypeRef(typ) }
+
+// TasklistRef is the limit of a tasklist.
+func TasklistRef(tasklist string) Ref { return table.TasklistRef(tasklist) }
+
+// SharedRef is a limit that types share.
+func SharedRef(limit string) Ref { return table.SharedRef(limit) }
 
 // Host is what an owner runs on.
 type Host interface {

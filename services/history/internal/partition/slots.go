@@ -23,7 +23,7 @@ func (o *Owner) Bookings(ctx context.Context, req *rpcv1.BookingsRequest) (*rpcv
 	var page replica.BookingsPage
 	err = o.ask(ctx, func() {
 		page = o.core.Bookings(replica.BookingsQuery{
-			Shard: int(req.Shard), Domain: req.Domain, Types: req.Types, After: after, BytesMax: pageBytesMax,
+			Shard: int(req.Shard), Domain: req.Domain, Types: req.Types, All: req.All, After: after, BytesMax: pageBytesMax,
 		})
 	})
 	if err != nil {
@@ -33,7 +33,7 @@ func (o *Owner) Bookings(ctx context.Context, req *rpcv1.BookingsRequest) (*rpcv
 	for i := range page.Groups {
 		g := &page.Groups[i]
 		out.Groups = append(out.Groups, &rpcv1.Bookings{
-			Domain: g.Domain, Type: g.Type, Limits: g.Limits.Refs(), Bookings: g.Packed, DeadlineMs: g.DeadlineAt,
+			Domain: g.Domain, Tasklist: g.Tasklist, Type: g.Type, Limits: g.Limits.Refs(), Bookings: g.Packed, DeadlineMs: g.DeadlineAt,
 		})
 	}
 	return out, nil

@@ -34,7 +34,9 @@ func (p *Port) Ask(ctx context.Context, a match.Ask) (out match.AskOutcome, err 
 }
 
 func (p *Port) bookings(ctx context.Context, a match.Ask) (all []match.Held, err error) {
-	req := &rpcv1.BookingsRequest{Shard: int32(p.Shard), Domain: a.Domain, Types: a.Types}
+	req := &rpcv1.BookingsRequest{
+		Shard: int32(p.Shard), Domain: a.Domain, Types: a.Types, All: a.Kind == match.AskRunning && len(a.Types) == 0,
+	}
 	err = pages(func(cursor []byte) ([]byte, error) {
 		req.Cursor = cursor
 		resp, err := page[rpcv1.BookingsResponse](ctx, p, a.Partition, "bookings", req)
@@ -62,7 +64,7 @@ func appendHeld(all []match.Held, g *rpcv1.Bookings) ([]match.Held, error) {
 	}
 	for members := string(g.Bookings); members != ""; members = members[ids.BookingBytes:] {
 		all = append(all, match.Held{
-			Domain: g.Domain, Type: g.Type, Path: path, Member: members[:ids.BookingBytes], DeadlineMS: g.DeadlineMs,
+			Domain: g.Domain, Tasklist: g.Tasklist, Type: g.Type, Path: path, Member: members[:ids.BookingBytes], DeadlineMS: g.DeadlineMs,
 		})
 	}
 	return all, nil

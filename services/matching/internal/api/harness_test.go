@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -16,6 +17,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/match"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/memtable"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/shard"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/tables"
@@ -29,22 +31,17 @@ type limits struct {
 	of map[string]int
 }
 
-func (l *limits) Limit(_, typ string) int {
+// Limits implements match.Catalog.
+func (l *limits) Limits(string) []match.Limit {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.of[typ]
-}
-
-func (l *limits) Limited(string) []string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	var all []string
+	var all []match.Limit
 	for typ, n := range l.of {
 		if n > 0 {
-			all = append(all, typ)
+			all = append(all, match.Limit{Ref: table.TypeRef(typ), Max: n, Types: []string{typ}})
 		}
 	}
-	slices.Sort(all)
+	slices.SortFunc(all, func(a, b match.Limit) int { return strings.Compare(string(a.Ref), string(b.Ref)) })
 	return all
 }
 
@@ -111,7 +108,7 @@ func (s *stack) start() *owner {
 		PollsMax: s.config.PollsMax, GrabEventsMax: s.config.GrabEventsMax, GrabsInFlight: s.config.GrabsInFlight, PopMax: s.config.PopMax,
 	}, s.limits, clock.Now())
 	o.Shard = shard.New(shard.Deps{
-		Partitions: parts.History, Core: core, Clock: clock, Tables: s.tables(), Outbox: port, History: port, Limited: s.limits.Limited, RoundTrip: port.RoundTrip,
+		Partitions: parts.History, Core: core, Clock: clock, Tables: s.tables(), Outbox: port, History: port, Limits: s.limits.Limits, RoundTrip: port.RoundTrip,
 		Open: func(context.Context) error { close(opened); return nil }, Metrics: s.metrics, Log: testLog(),
 	})
 	ctx, cancel := context.WithCancel(context.Background())

@@ -141,7 +141,7 @@ func (l *line) serveOn(port *api.Port) *note {
 	n := &note{done: make(chan error, 1)}
 	n.shard = shard.New(shard.Deps{
 		Partitions: parts.History, Core: n, Clock: shard.NewClock(nil), Outbox: port, History: port,
-		Limited: func(string) []string { return nil }, Open: func(context.Context) error { return nil }, RoundTrip: port.RoundTrip,
+		Limits: func(string) []match.Limit { return nil }, Open: func(context.Context) error { return nil }, RoundTrip: port.RoundTrip,
 		Metrics: shard.NewMetrics(nil, parts.Matching), Log: testLog(),
 	})
 	ctx, cancel := context.WithCancel(context.Background())

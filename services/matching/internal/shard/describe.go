@@ -7,10 +7,10 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 )
 
-// Describe tells how a tasklist stands. Slots are those of its domain, by type. It fails
+// Describe tells how a tasklist stands. Slots are those of its domain. It fails
 // when ctx ends, or if the tables do.
 func (s *Shard) Describe(ctx context.Context, req *rpcv1.DescribeShardRequest) (*rpcv1.DescribeShardResponse, error) {
-	resp := &rpcv1.DescribeShardResponse{Slots: map[string]int32{}}
+	resp := &rpcv1.DescribeShardResponse{Slots: map[string]int32{}, Limits: map[string]int32{}}
 	done := make(chan struct{})
 	s.box.put(func(m *mail) {
 		m.looks = append(m.looks, func(c Core) {
@@ -24,20 +24,24 @@ func (s *Shard) Describe(ctx context.Context, req *rpcv1.DescribeShardRequest) (
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	types := s.Limited(req.Domain)
-	if len(types) == 0 {
+	limits := s.Limits(req.Domain)
+	if len(limits) == 0 {
 		return resp, nil
 	}
-	limits := make([]table.Ref, len(types))
-	for i, typ := range types {
-		limits[i] = table.TypeRef(typ)
+	refs := make([]table.Ref, len(limits))
+	for i := range limits {
+		refs[i] = limits[i].Ref
 	}
-	counts, err := s.Tables.Slots(ctx, req.Domain, limits)
+	counts, err := s.Tables.Slots(ctx, req.Domain, refs)
 	if err != nil {
 		return nil, err
 	}
-	for i, typ := range types {
-		resp.Slots[typ] = int32(counts[i])
+	for i, ref := range refs {
+		if typ, ok := ref.Type(); ok {
+			resp.Slots[typ] = int32(counts[i])
+		} else {
+			resp.Limits[string(ref)] = int32(counts[i])
+		}
 	}
 	return resp, nil
 }

@@ -232,7 +232,7 @@ func inBubble(t *testing.T, test func(w *world, cancel context.CancelFunc)) {
 	}
 	w.shard = New(Deps{
 		Partitions: 2, Core: w, Clock: NewClock(nil), Tables: w, Outbox: w, History: w, Open: w.open, RoundTrip: w.roundTrip,
-		Limited: func(string) []string { return []string{"pay"} },
+		Limits:  func(string) []match.Limit { return []match.Limit{{Ref: table.TypeRef("pay")}, {Ref: table.DomainRef}} },
 		Metrics: NewMetrics(nil, 1), Log: slog.New(slog.DiscardHandler),
 	})
 	ctx, cancel := context.WithCancel(t.Context())
@@ -467,7 +467,7 @@ func TestInputsAreTakenOnce(t *testing.T) {
 func TestDescribe(t *testing.T) {
 	inWorld(t, func(w *world) {
 		d, err := w.shard.Describe(w.t.Context(), &rpcv1.DescribeShardRequest{Domain: "d1", Tasklist: "mail"})
-		if err != nil || d.Ready != 2 || d.WaitingPolls != 4 || d.Slots["pay"] != int32(len("type/pay")) {
+		if err != nil || d.Ready != 2 || d.WaitingPolls != 4 || d.Slots["pay"] != int32(len("type/pay")) || d.Limits["domain"] != int32(len("domain")) {
 			t.Fatalf("%v %v", d, err)
 		}
 	})

@@ -14,9 +14,10 @@ type BookingsQuery struct {
 	Shard int
 	// Domain is empty for all.
 	Domain string
-	// Types are those of which all running attempts are asked for; none = only attempts that hold
-	// a slot, of any type.
+	// Types are those of which all running attempts are asked for, All has those of any type; neither = only
+	// attempts that hold a slot.
 	Types []string
+	All   bool
 	// After is the last task of the page before.
 	After ids.TaskID
 	// BytesMax bounds the page.
@@ -30,27 +31,27 @@ type BookingsPage struct {
 	Last ids.TaskID
 }
 
-// BookingsGroup is attempts of one type that hold the same path; nil = none.
+// BookingsGroup is attempts of one tasklist and type that hold the same path; nil = none.
 type BookingsGroup struct {
-	Domain, Type string
-	Limits       *taskstate.Path
+	Domain, Tasklist, Type string
+	Limits                 *taskstate.Path
 	// Packed bookings (contracts/ids).
 	Packed []byte
 	// DeadlineAt is when the last of them must be over, Unix ms.
 	DeadlineAt int64
 }
 
-// Bookings are the running attempts of a shard that hold a slot, or of some types. They are found
+// Bookings are the running attempts of a shard that hold a slot, or of some or all types. They are found
 // without looking at tasks that do not run, or are of other tasklists.
 func (r *Replica) Bookings(q BookingsQuery) (page BookingsPage) {
 	const groupBytes = 64
-	at := make(map[releaseKey]int)
+	at := make(map[bookingsKey]int)
 	size := 0
 	for _, e := range r.running(&q) {
-		key := releaseKey{0, e.Domain, e.Type, e.Attempt.Limits.String()}
+		key := bookingsKey{e.Domain, e.Tasklist, e.Type, e.Attempt.Limits.String()}
 		i, ok := at[key]
 		if !ok {
-			size += groupBytes + len(key.domain) + len(key.taskType) + len(key.path)
+			size += groupBytes + len(key.domain) + len(key.tasklist) + len(key.taskType) + len(key.path)
 		}
 		if size += ids.BookingBytes; size > q.BytesMax && len(page.Groups) > 0 {
 			return page
@@ -58,7 +59,7 @@ func (r *Replica) Bookings(q BookingsQuery) (page BookingsPage) {
 		if !ok {
 			i = len(page.Groups)
 			at[key] = i
-			page.Groups = append(page.Groups, BookingsGroup{Domain: e.Domain, Type: e.Type, Limits: e.Attempt.Limits})
+			page.Groups = append(page.Groups, BookingsGroup{Domain: e.Domain, Tasklist: e.Tasklist, Type: e.Type, Limits: e.Attempt.Limits})
 		}
 		g := &page.Groups[i]
 		g.Packed = append(g.Packed, ids.Booking(e.ID, e.Version)...)
@@ -68,6 +69,9 @@ func (r *Replica) Bookings(q BookingsQuery) (page BookingsPage) {
 	page.Last = ids.TaskID{}
 	return page
 }
+
+// bookingsKey is what the attempts of a group have in common.
+type bookingsKey struct{ domain, tasklist, taskType, path string }
 
 // running are the attempts that are asked for, behind After, in the order of their tasks.
 func (r *Replica) running(q *BookingsQuery) (all []*Entry) {
@@ -83,7 +87,7 @@ func (r *Replica) running(q *BookingsQuery) (all []*Entry) {
 			continue
 		}
 		add(&l.booked)
-		if len(q.Types) > 0 {
+		if q.All || len(q.Types) > 0 {
 			add(&l.unbooked)
 		}
 	}

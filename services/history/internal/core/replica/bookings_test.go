@@ -30,7 +30,7 @@ func (b *bench) pages(q BookingsQuery) (all []string, pages int) {
 			for p := g.Packed; len(p) > 0; p = p[ids.BookingBytes:] {
 				tasks = append(tasks, int(p[15]))
 			}
-			all = append(all, fmt.Sprintf("%s/%s in %q %v +%d", g.Domain, g.Type, g.Limits, tasks, g.DeadlineAt-scenarioStart))
+			all = append(all, fmt.Sprintf("%s/%s/%s in %q %v +%d", g.Domain, g.Tasklist, g.Type, g.Limits, tasks, g.DeadlineAt-scenarioStart))
 		}
 		if q.After = page.Last; page.Last.IsZero() {
 			return all, pages + 1
@@ -39,8 +39,8 @@ func (b *bench) pages(q BookingsQuery) (all []string, pages int) {
 	return all, pages
 }
 
-// TestR39BookingsComeInPages: the attempts of a shard that hold slots, by domain, type and path; and all
-// that run of some types.
+// TestR39BookingsComeInPages: the attempts of a shard that hold slots, by domain, tasklist, type and path; and all
+// that run, of some types or any.
 func TestR39BookingsComeInPages(t *testing.T) {
 	b := newBench(t, carryConfig())
 	bill := func(t *taskstate.Task) { t.Type = "bill" }
@@ -61,25 +61,27 @@ func TestR39BookingsComeInPages(t *testing.T) {
 			t.Errorf("%s: %d pages\n%q, want %d\n%q", what, pages, got, wantPages, want)
 		}
 	}
-	all := []string{`shop/send in "type/send" [1 3] +9000`, `shop/send in "domain type/send" [2 4] +9005`, `shop/bill in "type/bill" [7] +9005`}
-	check("of all domains", BookingsQuery{BytesMax: 1 << 20}, 1, append(slices.Clone(all), `bank/send in "type/send" [8] +9005`)...)
+	all := []string{`shop/mail/send in "type/send" [1 3] +9000`, `shop/mail/send in "domain type/send" [2 4] +9005`, `shop/mail/bill in "type/bill" [7] +9005`}
+	check("of all domains", BookingsQuery{BytesMax: 1 << 20}, 1, append(slices.Clone(all), `bank/mail/send in "type/send" [8] +9005`)...)
 	check("of one", BookingsQuery{Domain: "shop", BytesMax: 1 << 20}, 1, all...)
 	check("of none", BookingsQuery{Domain: "other", BytesMax: 1 << 20}, 1)
 	check("of another shard", BookingsQuery{Shard: 1, BytesMax: 1 << 20}, 1)
 	check("all that run of a type", BookingsQuery{Domain: "shop", Types: []string{"bill", "none"}, BytesMax: 1 << 20}, 1,
-		`shop/bill in "" [6] +9005`, `shop/bill in "type/bill" [7] +9005`)
+		`shop/mail/bill in "" [6] +9005`, `shop/mail/bill in "type/bill" [7] +9005`)
+	check("all that run", BookingsQuery{Domain: "shop", All: true, BytesMax: 1 << 20}, 1, append(slices.Clone(all[:2]),
+		`shop/mail/send in "" [5] +9005`, `shop/mail/bill in "" [6] +9005`, all[2])...)
 	check("of another shard's", BookingsQuery{Shard: 1, Types: []string{"bill"}, BytesMax: 1 << 20}, 1)
-	check("one at a time", BookingsQuery{Domain: "shop", BytesMax: 1}, 5, `shop/send in "type/send" [1] +9000`, `shop/send in "domain type/send" [2] +9005`,
-		`shop/send in "type/send" [3] +9000`, `shop/send in "domain type/send" [4] +9005`, `shop/bill in "type/bill" [7] +9005`)
-	check("as many as fit", BookingsQuery{Domain: "shop", BytesMax: 2*64 + 4 + 4 + 9 + 4 + 4 + 16 + 3*20}, 2, `shop/send in "type/send" [1 3] +9000`, `shop/send in "domain type/send" [2] +9005`,
-		`shop/send in "domain type/send" [4] +9005`, `shop/bill in "type/bill" [7] +9005`)
+	check("one at a time", BookingsQuery{Domain: "shop", BytesMax: 1}, 5, `shop/mail/send in "type/send" [1] +9000`, `shop/mail/send in "domain type/send" [2] +9005`,
+		`shop/mail/send in "type/send" [3] +9000`, `shop/mail/send in "domain type/send" [4] +9005`, `shop/mail/bill in "type/bill" [7] +9005`)
+	check("as many as fit", BookingsQuery{Domain: "shop", BytesMax: 2*64 + 4 + 4 + 4 + 9 + 4 + 4 + 4 + 16 + 3*20}, 2, `shop/mail/send in "type/send" [1 3] +9000`, `shop/mail/send in "domain type/send" [2] +9005`,
+		`shop/mail/send in "domain type/send" [4] +9005`, `shop/mail/bill in "type/bill" [7] +9005`)
 
 	b.finish(taskstate.Succeeded, 1)
 	b.finish(taskstate.Released, 3)
 	b.finish(taskstate.Heartbeat, 2)
 	b.finish(taskstate.Failed, 4)
 	b.event(taskstate.Cancel, 7, ids.Token{})
-	check("some are over", BookingsQuery{Domain: "shop", BytesMax: 1 << 20}, 1, `shop/send in "domain type/send" [2] +9005`, `shop/bill in "type/bill" [7] +9005`)
+	check("some are over", BookingsQuery{Domain: "shop", BytesMax: 1 << 20}, 1, `shop/mail/send in "domain type/send" [2] +9005`, `shop/mail/bill in "type/bill" [7] +9005`)
 }
 
 // TestReleasesAreGroupedByPath: of a turn, whatever the order in which the attempts end.
@@ -101,7 +103,7 @@ func TestReleasesAreGroupedByPath(t *testing.T) {
 	for _, g := range fx.Releases {
 		got = append(got, fmt.Sprintf("%s/%s in %q: %d", g.Domain, g.Type, g.Limits, len(g.Packed)/ids.BookingBytes))
 	}
-	if want := []string{`shop/send in "type/send": 2`, `shop/send in "domain type/send": 2`}; !slices.Equal(got, want) {
+	if want := []string{`shop/mail/send in "type/send": 2`, `shop/mail/send in "domain type/send": 2`}; !slices.Equal(got, want) {
 		t.Errorf("%q", got)
 	}
 	b.submit(nil, 6)

@@ -122,28 +122,34 @@ func (s *Shard) answered(o *AskOutcome) {
 // this owner's now.
 func (s *Shard) booked(held []Held) {
 	for i := range held {
-		if h := &held[i]; s.catalog.Limit(h.Domain, h.Type) > 0 {
-			s.domain(h.Domain)
+		if name := held[i].Domain; s.domains[name] == nil && len(s.catalog.Limits(name)) > 0 {
+			s.domain(name)
 		}
 	}
 }
 
-// audit asks which attempts of limited types run. If adopt is set, those that are not
+// audit asks which attempts run that limits cover. If adopt is set, those that are not
 // known here are counted.
 func (s *Shard) audit(d *domain, limits []*limit, adopt bool) {
 	if len(limits) == 0 {
 		return
 	}
-	types := make([]string, len(limits))
+	var types []string
 	var full []table.Ref
-	for i, l := range limits {
-		types[i] = l.typ
+	wide := false
+	for _, l := range limits {
+		types = append(types, l.Types...)
+		wide = wide || len(l.Types) == 0
 		l.auditing, l.auditLeft = true, len(s.lanes)
 		if l.blocked == table.Full && !adopt {
-			full = append(full, l.ref)
+			full = append(full, l.Ref)
 		}
 	}
+	if wide { // of all types
+		types = nil
+	}
 	slices.Sort(types)
+	types = slices.Compact(types)
 	s.askForEntries(d, full) // other shards' may be too high
 	for p := range s.lanes {
 		s.asks.add(&question{
@@ -167,20 +173,25 @@ func (s *Shard) auditAll() {
 
 // running compares what runs in a partition with what is counted here.
 func (s *Shard) running(q *question, held []Held) {
-	runs := make(map[string]map[member]bool, len(q.limits))
+	runs := make(map[*limit]map[member]bool, len(q.limits))
+	for _, l := range q.limits {
+		runs[l] = map[member]bool{}
+	}
 	for i := range held {
 		h := &held[i]
 		if len(h.Member) != ids.BookingBytes {
 			s.fx.Counts.Malformed++
 			continue
 		}
-		if runs[h.Type] == nil {
-			runs[h.Type] = map[member]bool{}
-		}
 		m := member([]byte(h.Member))
-		runs[h.Type][m] = true
-		if q.adopt {
-			s.adopt(q, h, m)
+		for _, l := range q.limits {
+			if !l.Covers(h.Tasklist, h.Type) || !l.known() {
+				continue
+			}
+			runs[l][m] = true
+			if q.adopt {
+				l.adopt(h, m, s.now.Mono)
+			}
 		}
 	}
 	for _, l := range q.limits {
@@ -188,7 +199,7 @@ func (s *Shard) running(q *question, held []Held) {
 			continue
 		}
 		for m, h := range l.held {
-			if m.partition() == q.Partition && !h.undecided && h.since < q.askedAt && !runs[l.typ][m] {
+			if m.partition() == q.Partition && !h.undecided && h.since < q.askedAt && !runs[l][m] {
 				s.fx.Counts.Audited++
 				s.release(l, m)
 			}
@@ -198,19 +209,13 @@ func (s *Shard) running(q *question, held []Held) {
 }
 
 // adopt counts an attempt that this owner has not granted.
-func (s *Shard) adopt(q *question, h *Held, m member) {
-	d := s.domains[q.Domain]
-	if d == nil {
-		return
-	}
-	if l := d.limits[h.Type]; l != nil {
-		l.deadline = max(l.deadline, h.DeadlineMS)
-		if one, ok := l.held[m]; !ok {
-			l.hold(m, holding{since: s.now.Mono, unbooked: len(h.Path) == 0})
-		} else if one.undecided { // it runs, whatever becomes of the grab
-			one.since, one.undecided = s.now.Mono, false
-			l.held[m] = one
-		}
+func (l *limit) adopt(h *Held, m member, now time.Duration) {
+	l.deadline = max(l.deadline, h.DeadlineMS)
+	if one, ok := l.held[m]; !ok {
+		l.hold(m, holding{since: now, unbooked: !slices.Contains(h.Path, l.Ref)})
+	} else if one.undecided { // it runs, whatever becomes of the grab
+		one.since, one.undecided = now, false
+		l.held[m] = one
 	}
 }
 

@@ -12,18 +12,12 @@ import (
 // few is how many tasks of type "few" may run at once; 0 = any number.
 type few int
 
-func (n few) Limit(_, typ string) int {
-	if typ == "few" {
-		return int(n)
-	}
-	return 0
-}
-
-func (n few) Limited(string) []string {
+// Limits implements Catalog.
+func (n few) Limits(string) []Limit {
 	if n == 0 {
 		return nil
 	}
-	return []string{"few"}
+	return []Limit{{Ref: table.TypeRef("few"), Max: int(n), Types: []string{"few"}}}
 }
 
 // bench drives one shard: history grants what it is asked for, tables are plain memory, and

@@ -10,9 +10,10 @@ import (
 // call is a call to the tables of a domain that is under way.
 type call struct {
 	out table.Call
-	// puts are what it stores, lists whose triggers it takes, by Wants, limits by Stances.
+	// puts are what it stores, lists whose triggers it takes and paths of their candidates, by Wants, limits by Stances.
 	puts   []arrival
 	lists  []*list
+	paths  [][]*path
 	limits []*limit
 	// candidates counts the columns that it looks at. more: some were left to the next one, since
 	// this one asks for as many of their limit as there can be.
@@ -29,8 +30,8 @@ type call struct {
 type taken struct {
 	list  *list
 	chunk table.Chunk
-	// limit is that of which slots were booked for them.
-	limit *limit
+	// path is the limits of which slots were booked for them.
+	path *path
 }
 
 // callAll calls the tables of the domains that need it, as far as one turn may look at tasklists. The others come
@@ -89,13 +90,22 @@ func (s *Shard) call(d *domain) {
 	s.fx.Calls = append(s.fx.Calls, c.out)
 }
 
-// stand has a call tell about a limit, and returns its index.
-func (c *call) stand(l *limit) []int {
+// stand has a call tell about a limit.
+func (c *call) stand(l *limit) {
 	if l.in != c {
-		l.in, l.at, l.asked = c, []int{len(c.limits)}, 0
+		l.in, l.at, l.asked = c, len(c.limits), 0
 		c.limits = append(c.limits, l)
 	}
-	return l.at
+}
+
+// pathOf is what the call books for triggers of a column that its i-th want takes; nil = nothing.
+func (c *call) pathOf(i int, at table.Column) *path {
+	for j := range c.out.Wants[i].Candidates {
+		if c.out.Wants[i].Candidates[j].Column == at {
+			return c.paths[i][j]
+		}
+	}
+	return nil
 }
 
 // put has a call store what found no poll. Small chunks of one column are joined: the
@@ -245,14 +255,12 @@ func (s *Shard) want(l *list, c *call) bool {
 // wantFor adds a want of what a poll accepts; false if the table holds nothing of it that could be had.
 func (s *Shard) wantFor(l *list, p *poll, c *call) bool {
 	candidates := l.index.CandidatesOf(p.types, candidatesMax, func(at table.Column) bool {
-		lim := l.domain.limits[at.Type]
-		switch {
-		case lim == nil:
-			return false
-		case lim.taken() || lim.waiters.before(l):
+		path := l.path(at.Type)
+		if lim := path.find(func(lim *limit) bool { return lim.taken() || lim.waiters.before(l) }); lim != nil {
 			s.wait(lim, l, at.Priority)
 			return true
-		case c.asksAll(lim):
+		}
+		if lim := path.find(c.asksAll); lim != nil {
 			c.more = true
 			lim.waitAt(at.Priority)
 			return true
@@ -266,26 +274,29 @@ func (s *Shard) wantFor(l *list, p *poll, c *call) bool {
 	if s.ahead < aheadMax {
 		w.Ahead = table.ChunkTriggersMax
 	}
+	paths := make([]*path, len(candidates))
 	for i := range candidates {
 		at := &candidates[i]
-		if lim := l.domain.limits[at.Type]; lim != nil {
+		paths[i] = l.path(at.Type)
+		for _, lim := range paths[i].all() {
 			if lim.others || lim.waiters.others(l) { // their turn comes before that of the rest of a chunk
 				w.Ahead = 0
 			}
-			at.Path = c.stand(lim)
+			c.stand(lim)
+			at.Path = append(at.Path, lim.at)
 			lim.asked += p.room(s.cfg.AnswerBytesMax)
 			lim.waitAt(at.Priority)
 			c.try(lim.waiters.all[l])
 		}
 	}
 	c.out.Wants = append(c.out.Wants, w)
-	c.lists = append(c.lists, l)
+	c.lists, c.paths = append(c.lists, l), append(c.paths, paths)
 	c.candidates += len(candidates)
 	return true
 }
 
 // asksAll tells whether a call asks for as many triggers of a limit as there can be slots.
-func (c *call) asksAll(l *limit) bool { return l != nil && l.in == c && l.asked >= l.max }
+func (c *call) asksAll(l *limit) bool { return l.in == c && l.asked >= l.Max }
 
 // called takes in what became of a call. What one was to store that failed meets a poll, or is let
 // go of: should it have been stored too, the second of the two is a double.
@@ -325,7 +336,7 @@ func (s *Shard) called(o *CallOutcome) {
 		}
 		s.learnStances(d, c, &o.Outcome)
 		for i := range o.Outcome.Taken {
-			s.took(c, i, &o.Outcome.Taken[i])
+			s.took(c, i, &o.Outcome)
 		}
 		for _, w := range c.tried {
 			if w.tried {
@@ -359,18 +370,17 @@ func (s *Shard) learnStances(d *domain, c *call, o *table.Outcome) {
 	blocked := make([]table.BlockedWhy, len(c.limits))
 	for i := range o.Taken {
 		for _, b := range o.Taken[i].Batches {
-			l := d.limits[b.Type]
-			if !b.Booked || l == nil || l.in != c {
-				continue
+			p := c.pathOf(i, b.Column)
+			for _, l := range p.all() {
+				booked[l.at] += len(b.Triggers) / ids.TriggerBytes
 			}
-			booked[l.at[0]] += len(b.Triggers) / ids.TriggerBytes
-			if len(b.Ahead) > 0 { // though that may be all that was left
-				blocked[l.at[0]] = table.Full
+			if l := c.full(p, o); l != nil && len(b.Ahead) > 0 { // though that may be all that was left
+				blocked[l.at] = table.Full
 			}
 		}
 		for _, b := range o.Taken[i].Blocked {
-			if l := d.refs[b.By]; l != nil && l.in == c {
-				blocked[l.at[0]] = b.Why
+			if l := d.limits[b.By]; l != nil && l.in == c {
+				blocked[l.at] = b.Why
 			}
 		}
 	}
@@ -383,10 +393,10 @@ func (s *Shard) learnStances(d *domain, c *call, o *table.Outcome) {
 		freer := l.unsaid || c.out.Stances[i].Held < l.entry || l.short && blocked[i] == 0
 		l.booked += booked[i]
 		if l.stands(&o.Limits[i], c.out.Stances[i].Held+booked[i]+o.Limits[i].Leased, blocked[i], s.now) {
-			restore.Limits = append(restore.Limits, l.ref)
+			restore.Limits = append(restore.Limits, l.Ref)
 		}
 		if l.others && !l.full && freer {
-			freed.Limits = append(freed.Limits, l.ref)
+			freed.Limits = append(freed.Limits, l.Ref)
 		}
 		s.suspects = append(s.suspects, l)
 	}
@@ -401,7 +411,7 @@ func (s *Shard) learnStances(d *domain, c *call, o *table.Outcome) {
 // their entries.
 func (l *limit) stands(st *table.LimitState, entry int, blocked table.BlockedWhy, now Now) bool {
 	l.entry, l.unsaid, l.shownAt = entry, false, now.Mono
-	l.others, l.full = st.Others, st.Used >= l.max
+	l.others, l.full = st.Others, st.Used >= l.Max
 	// A limit that was left out of the wants is blocked as it was before.
 	if blocked != 0 {
 		l.blocked = blocked
@@ -415,37 +425,43 @@ func (l *limit) stands(st *table.LimitState, entry int, blocked table.BlockedWhy
 	return l.blocked == table.Restoring && (l.restoreAt == 0 || now.Mono-l.restoreAt >= restoreEvery)
 }
 
+// full is the first limit of a path that had no slot left at the end of a call, or nil.
+func (c *call) full(p *path, o *table.Outcome) *limit {
+	return p.find(func(l *limit) bool { return l.in == c && o.Limits[l.at].Used >= c.out.Stances[l.at].Max })
+}
+
 // askForEntries has all shards set their entries of some limits.
 func (s *Shard) askForEntries(d *domain, refs []table.Ref) {
 	if len(refs) == 0 {
 		return
 	}
 	for _, ref := range refs {
-		d.refs[ref].restoreAt = s.now.Mono
+		d.limits[ref].restoreAt = s.now.Mono
 	}
 	s.fx.Restore = append(s.fx.Restore, LimitHint{Domain: d.name, Limits: refs})
 }
 
 // took keeps what a want got for the matching to come, and learns from it about the table.
-func (s *Shard) took(c *call, i int, got *table.Taken) {
-	l := c.lists[i]
+func (s *Shard) took(c *call, i int, o *table.Outcome) {
+	l, got := c.lists[i], &o.Taken[i]
 	progress := len(got.Blocked) > 0
 	for _, b := range got.Batches {
 		t := taken{list: l, chunk: table.Chunk{Tasklist: l.Tasklist, Column: b.Column, ReadyAt: b.ReadyAt, Triggers: b.Triggers}}
 		if b.Booked {
-			t.limit = l.domain.limits[b.Type]
+			t.path = c.pathOf(i, b.Column)
 		}
 		s.taken = append(s.taken, t)
 		s.fx.Counts.Matches += int64(len(b.Triggers) / ids.TriggerBytes)
 		if len(b.Ahead) > 0 {
 			rest := t.chunk
 			rest.Triggers = b.Ahead
-			s.readAhead(l, t.limit, rest)
+			s.readAhead(l, c.full(t.path, o), rest)
 		}
 		progress = true
 	}
 	for _, b := range got.Blocked {
-		if lim := l.domain.refs[b.By]; lim != nil && !slices.ContainsFunc(got.Batches, func(t table.Batch) bool { return t.Type == lim.typ }) { // it keeps its place
+		lim := l.domain.limits[b.By]
+		if lim != nil && !slices.ContainsFunc(got.Batches, func(t table.Batch) bool { return c.pathOf(i, t.Column).has(lim) }) { // it keeps its place
 			lim.waiters.back(lim.waiters.all[l])
 		}
 	}

@@ -57,8 +57,10 @@ func checkGrabs(w *world, s *Shard) (pending map[*poll]int, undecided map[*list]
 		if !g.detached {
 			pending[g.poll]++
 		}
-		if l := g.from.list.domain.limits[g.from.Type]; l != nil && !l.holds(memberOf(g.trigger)) && !w.ran(g.trigger) {
-			t.Fatalf("a grab of %s holds no slot", l.typ)
+		for _, l := range g.from.list.path(g.from.Type).all() {
+			if !l.holds(memberOf(g.trigger)) && !w.ran(g.trigger) {
+				t.Fatalf("a grab holds no slot of %s", l.Ref)
+			}
 		}
 	}
 	for _, l := range s.lanes {
@@ -164,10 +166,10 @@ func checkLane(t *testing.T, s *Shard, l *lane) {
 
 func checkLimits(t *testing.T, d *domain) {
 	t.Helper()
-	if len(d.limits) != len(d.refs) || len(d.limits) != len(d.met) {
-		t.Fatalf("%d limits, %d references, %d in order", len(d.limits), len(d.refs), len(d.met))
+	if len(d.limits) != len(d.met) {
+		t.Fatalf("%d limits, %d in order", len(d.limits), len(d.met))
 	}
-	for typ, l := range d.limits {
+	for ref, l := range d.limits {
 		unbooked := 0
 		for _, h := range l.held {
 			if h.unbooked {
@@ -175,10 +177,10 @@ func checkLimits(t *testing.T, d *domain) {
 			}
 		}
 		if unbooked != l.unbooked {
-			t.Fatalf("%s: %d unbooked, %d are counted", typ, unbooked, l.unbooked)
+			t.Fatalf("%s: %d unbooked, %d are counted", ref, unbooked, l.unbooked)
 		}
-		if d.refs[table.TypeRef(typ)] != l {
-			t.Fatalf("%s has another reference", typ)
+		if l.Ref != ref {
+			t.Fatalf("%s is listed as %s", l.Ref, ref)
 		}
 	}
 }
@@ -197,7 +199,7 @@ func checkAhead(t *testing.T, s *Shard) {
 				if by[a.list] == nil {
 					by[a.list] = map[string]int{}
 				}
-				by[a.list][typ] += a.chunk.Len()
+				by[a.list][a.chunk.Type] += a.chunk.Len()
 			}
 		}
 	}
@@ -266,7 +268,7 @@ func checkNobodyIsForgotten(t *testing.T, s *Shard, d *domain) {
 				return true
 			}
 			for _, at := range l.index.CandidatesOf(p.types, 1000, func(table.Column) bool { return false }) {
-				if lim := d.limits[at.Type]; lim == nil || lim.waiters.all[l] == nil {
+				if l.path(at.Type).find(func(lim *limit) bool { return lim.waiters.all[l] != nil }) == nil {
 					t.Fatalf("a poll at %v could have %v", l.Tasklist, at)
 				}
 			}

@@ -12,8 +12,8 @@ import (
 // unlimited is a catalog without limits.
 type unlimited struct{}
 
-func (unlimited) Limit(string, string) int { return 0 }
-func (unlimited) Limited(string) []string  { return nil }
+// Limits implements Catalog.
+func (unlimited) Limits(string) []Limit { return nil }
 
 // TestR41ACopyOfARefusedGrabIsHandedBack: history is silent, and a batch of one grab is sent twice. The first
 // copy is refused, as the task is not due. By the second one it may have been granted to no one, so it

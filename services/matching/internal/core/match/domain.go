@@ -33,10 +33,10 @@ type domain struct {
 	lists []*list
 	// alive counts its polls that are not answered, named the types in their different sets.
 	alive, named int
-	// limits by type, by reference and in the order in which they were met.
-	limits map[string]*limit
-	refs   map[table.Ref]*limit
+	// limits by reference and in the order in which they were met. paths finds them by what they cover.
+	limits map[table.Ref]*limit
 	met    []*limit
+	paths  paths
 	// held are chunks that wait until the domain is open, puts those to be stored.
 	held, puts []arrival
 	// dirty are tasklists whose polls may find something, waited limits for whose slots tasklists wait,
@@ -57,11 +57,11 @@ type domain struct {
 func (s *Shard) domain(name string) *domain {
 	d := s.domains[name]
 	if d == nil {
-		d = &domain{name: name, limits: map[string]*limit{}, refs: map[table.Ref]*limit{}}
+		d = &domain{name: name, limits: map[table.Ref]*limit{}}
 		s.domains[name] = d
 		s.inOrder = append(s.inOrder, d)
 		s.open(d)
-		s.meetLimits(d)
+		s.meetLimits(d, s.catalog.Limits(name))
 	}
 	return d
 }
@@ -88,18 +88,6 @@ func (d *domain) unused(now time.Duration) bool {
 		d.idle, d.idleSince = true, now
 	}
 	return d.idle && now-d.idleSince >= idleAfter
-}
-
-// blocked tells whether triggers of a type cannot be had just now.
-func (d *domain) blocked(typ string) bool {
-	l := d.limits[typ]
-	return l != nil && l.taken()
-}
-
-// short tells whether triggers of a type could not be had the last time.
-func (d *domain) short(typ string) bool {
-	l := d.limits[typ]
-	return l != nil && (l.unknown > 0 || l.short)
 }
 
 // work has a domain's tables called, if there is something to call them for.

@@ -259,7 +259,7 @@ func TestGatheredGrabOfAnsweredPoll(t *testing.T) {
 		t.Fatalf("%+v; %d have gathered", p, len(o.s.lanes[0].gather))
 	}
 	w.run(100 * ms)
-	if l := o.s.domains["d"].limits["a"]; len(l.held) != 1 || len(o.s.lanes[0].gather) != 0 {
+	if l := o.s.domains["d"].limits["type/a"]; len(l.held) != 1 || len(o.s.lanes[0].gather) != 0 {
 		t.Fatalf("%d slots are held", len(l.held))
 	}
 	w.wait("q", 1)
@@ -327,8 +327,8 @@ func TestMalformedAnswers(t *testing.T) {
 	w.run(ms)
 	w.ready("d", "l0", "a", 1, 1)
 	w.run(50 * ms)
-	o.s.running(&question{Ask: Ask{Kind: AskRunning, Domain: "gone"}, adopt: true}, []Held{{Type: "a", Member: "short"}, {Type: "a", Member: string(make([]byte, 20))}})
-	if o.fx.Counts.Malformed != 1 || len(o.s.domains["d"].limits["a"].held) != 1 {
+	o.s.running(&question{Ask: Ask{Kind: AskRunning, Domain: "gone"}, limits: o.s.domains["d"].met, adopt: true}, []Held{{Type: "a", Member: "short"}, {Type: "b", Member: string(make([]byte, 20))}})
+	if o.fx.Counts.Malformed != 1 || len(o.s.domains["d"].limits["type/a"].held) != 1 {
 		t.Fatalf("%d malformed", o.fx.Counts.Malformed)
 	}
 	o.s.booked([]Held{{Domain: "unlimited", Type: "z"}})
@@ -337,18 +337,9 @@ func TestMalformedAnswers(t *testing.T) {
 	}
 }
 
-// lifted is a catalog out of which a limit is taken between two looks.
-type lifted struct{ limits int }
-
-func (c *lifted) Limit(string, string) int {
-	c.limits--
-	return c.limits + 1
-}
-func (*lifted) Limited(string) []string { return nil }
-
-// A release of a domain that is not known comes while its limit is lifted.
+// A release comes of a domain that is not known, and has no limit any more.
 func TestReleaseWhileItsLimitIsLifted(t *testing.T) {
-	s := New(Config{Shards: 1, Partitions: 1, Epoch: 1}, &lifted{1}, Now{})
+	s := New(Config{Shards: 1, Partitions: 1, Epoch: 1}, unlimited{}, Now{})
 	in := Inputs{Hints: []Hints{{Delivery: 1, Releases: []Release{{
 		Domain: "d", Type: "x", Path: []table.Ref{table.TypeRef("x")}, Bookings: make([]byte, ids.BookingBytes),
 	}}}}}

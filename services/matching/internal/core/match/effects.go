@@ -127,7 +127,7 @@ const (
 	// AskUndelivered: grants of the shard's owners before this one that may not have
 	// reached their polls. It is asked once the fence is in the log.
 	AskUndelivered
-	// AskRunning: all running attempts of Types of Domain, of the shard.
+	// AskRunning: all running attempts of Types of Domain, of the shard; of all types where it names none.
 	AskRunning
 	// AskRetrigger: have all triggers of the shard sent again, of Domain or of all domains.
 	AskRetrigger

@@ -7,13 +7,13 @@ import (
 
 // give gives the triggers of a chunk to waiting polls, first come first served. It returns those
 // for which there is none, and how many grabs it made.
-func (s *Shard) give(l *list, c table.Chunk, lim *limit) (left []byte, n int) {
+func (s *Shard) give(l *list, c table.Chunk, path *path) (left []byte, n int) {
 	if l.sets[""] == 0 && l.takers[c.Type] == 0 {
 		return c.Triggers, 0
 	}
 	from := &origin{list: l, Column: c.Column, readyAt: c.ReadyAt, at: s.now.Mono}
-	if lim != nil {
-		from.path = lim.path
+	if path != nil {
+		from.path = path.refs
 	}
 	p, room := l.queue.taker(c.Type, s.cfg.AnswerBytesMax)
 	for i := 0; i < len(c.Triggers); i += ids.TriggerBytes {
@@ -23,7 +23,7 @@ func (s *Shard) give(l *list, c table.Chunk, lim *limit) (left []byte, n int) {
 		if p == nil {
 			return c.Triggers[i:], n
 		}
-		if s.grab(p, from, lim, c.Triggers[i:i+ids.TriggerBytes]) {
+		if s.grab(p, from, path, c.Triggers[i:i+ids.TriggerBytes]) {
 			n++
 			if room--; room == 0 { // it waits for its grabs
 				l.queue.remove(p)
@@ -35,7 +35,7 @@ func (s *Shard) give(l *list, c table.Chunk, lim *limit) (left []byte, n int) {
 
 // grab has history asked for a trigger. It returns false where it is of no use, or its
 // partition is silent.
-func (s *Shard) grab(p *poll, from *origin, lim *limit, packed []byte) bool {
+func (s *Shard) grab(p *poll, from *origin, path *path, packed []byte) bool {
 	t := ids.TriggerAt(packed, 0)
 	at := t.ID.Partition()
 	if at >= len(s.lanes) {
@@ -44,7 +44,7 @@ func (s *Shard) grab(p *poll, from *origin, lim *limit, packed []byte) bool {
 	}
 	print, l := printOf(packed), s.lanes[at]
 	switch {
-	case lim != nil && lim.holds(memberOf(t)): // it runs: an owner before has grabbed it
+	case path.holds(memberOf(t)): // it runs: an owner before has grabbed it
 		s.fx.Counts.Doubles++
 		return false
 	case l.room() <= 0:
@@ -56,7 +56,7 @@ func (s *Shard) grab(p *poll, from *origin, lim *limit, packed []byte) bool {
 		s.fx.Counts.Doubles++
 		return false
 	}
-	if lim != nil {
+	for _, lim := range path.all() {
 		lim.hold(memberOf(t), holding{undecided: true})
 	}
 	l.gather = append(l.gather, grab{trigger: t, poll: p, from: from})
@@ -73,11 +73,14 @@ func (s *Shard) ungrab(g *grab) {
 	g.from.list.undecided--
 }
 
-// unhold frees the slot that a grab holds, unless the attempt is known to run: an owner before has
+// unhold frees the slots that a grab holds, unless the attempt is known to run: an owner before has
 // grabbed it.
 func (s *Shard) unhold(g *grab) {
-	if lim := g.from.list.domain.limits[g.from.Type]; lim != nil && lim.held[memberOf(g.trigger)].undecided {
-		s.release(lim, memberOf(g.trigger))
+	m := memberOf(g.trigger)
+	for _, lim := range g.from.list.path(g.from.Type).all() {
+		if lim.held[m].undecided {
+			s.release(lim, m)
+		}
 	}
 }
 

@@ -107,8 +107,8 @@ func (s *Shard) match() {
 // no slot of a limit that is new, goes back.
 func (s *Shard) matchTaken(t *taken) {
 	left := t.chunk.Triggers
-	if lim := t.list.domain.limits[t.chunk.Type]; !s.drain.on && (lim == nil || lim == t.limit) {
-		left, _ = s.give(t.list, t.chunk, lim)
+	if p := t.list.path(t.chunk.Type); !s.drain.on && p.within(t.path) {
+		left, _ = s.give(t.list, t.chunk, p)
 	}
 	if len(left) > 0 {
 		t.chunk.Triggers = left
@@ -118,14 +118,12 @@ func (s *Shard) matchTaken(t *taken) {
 
 // matchArrival gives a chunk to polls, or stores it.
 func (s *Shard) matchArrival(a *arrival) {
-	if lim, n := s.direct(a.list, a.Type); n > 0 {
+	if p, n := s.direct(a.list, a.Type); n > 0 {
 		part := a.Chunk
 		part.Triggers = a.Triggers[:min(n, a.Len())*ids.TriggerBytes]
-		left, given := s.give(a.list, part, lim)
+		left, given := s.give(a.list, part, p)
 		s.fx.Counts.SyncMatches += int64(given)
-		if lim != nil {
-			s.use(lim, given)
-		}
+		s.useAll(p, given)
 		a.Triggers = a.Triggers[len(part.Triggers)-len(left):]
 	}
 	if len(a.Triggers) > 0 {
@@ -135,22 +133,21 @@ func (s *Shard) matchArrival(a *arrival) {
 	s.finishPart(a.from, true)
 }
 
-// direct tells how many triggers of a type may go to polls without passing the table, and which limit
+// direct tells how many triggers of a type may go to polls without passing the table, and which limits
 // they need slots of. Limited ones need some that are spare, else they are booked in the table.
-func (s *Shard) direct(l *list, typ string) (*limit, int) {
-	d, lim, n := l.domain, l.domain.limits[typ], math.MaxInt
-	if lim != nil {
-		if n = s.spare(lim); lim.blocked != 0 || lim.waiters.any() {
-			n = 0
-		}
+func (s *Shard) direct(l *list, typ string) (*path, int) {
+	d, p, n := l.domain, l.path(typ), math.MaxInt
+	if p.find(func(lim *limit) bool { return lim.blocked != 0 || lim.waiters.any() }) != nil {
+		n = 0
 	}
+	n = s.spareOf(p, n)
 	switch {
 	case n == 0 || l.queue.n == 0 || s.drain.on:
 		return nil, 0
-	case lim == nil && d.down:
+	case p == nil && d.down:
 		return nil, n // overtaking beats standing still
-	case d.state == open && l.putting == 0 && !l.index.Any(func(typ string) bool { return d.blocked(typ) }):
-		return lim, n
+	case d.state == open && l.putting == 0 && !l.index.Any(l.blocked):
+		return p, n
 	}
 	return nil, 0
 }
@@ -178,8 +175,10 @@ func (s *Shard) store(a *arrival) {
 	}
 	d.puts = append(d.puts, *a)
 	a.list.putting++
-	if lim := d.limits[a.Type]; lim != nil && a.list.ahead[a.Type] > 0 {
-		s.unreadBehind(lim, a)
+	if a.list.ahead[a.Type] > 0 {
+		for _, lim := range a.list.path(a.Type).all() {
+			s.unreadBehind(lim, a)
+		}
 	}
 	if a.list.queue.n > 0 {
 		s.mark(a.list)

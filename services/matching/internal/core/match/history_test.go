@@ -164,7 +164,7 @@ func (o *owner) checkBatch(b *Batch) {
 func (o *owner) checkGrab(g *Grab) {
 	t := o.w.tasks[g.Trigger.ID]
 	for _, ref := range g.Path {
-		if l := o.s.domains[t.domain].refs[ref]; l != nil && !l.holds(memberOf(g.Trigger)) {
+		if l := o.s.domains[t.domain].limits[ref]; l != nil && l.Covers(t.list, t.typ) && !l.holds(memberOf(g.Trigger)) {
 			o.w.t.Fatalf("a grab of %s without a slot", t.typ)
 		}
 	}
@@ -221,9 +221,10 @@ func (w *world) start(o *owner, b *Batch, g *Grab, stale bool) Verdict {
 		t.received, t.worked = false, false
 		w.grantedN++
 		o.outstanding[[2]uint64{uint64(b.Partition), b.Number}]++
-		key := t.domain + "/" + t.typ
-		w.running[key]++
-		w.peak[key] = max(w.peak[key], w.running[key])
+		for _, key := range w.covering(t) {
+			w.running[key]++
+			w.peak[key] = max(w.peak[key], w.running[key])
+		}
 		version := t.version
 		w.after(w.lease, func() {
 			if t.state == "running" && t.version == version && !t.worked {
@@ -245,7 +246,9 @@ func traceOf(t *task) []byte {
 // over ends an attempt, and tells of its slot.
 func (w *world) over(t *task, state string) {
 	t.state = state
-	w.running[t.domain+"/"+t.typ]--
+	for _, key := range w.covering(t) {
+		w.running[key]--
+	}
 	if len(t.path) > 0 {
 		w.hint(t.shard, Hints{Releases: []Release{{
 			Domain: t.domain, Type: t.typ, Path: t.path, Bookings: []byte(ids.Booking(t.id, t.version)),

@@ -157,19 +157,3 @@ func TestWhenALimitIsTriedAgain(t *testing.T) {
 		}
 	}
 }
-
-// vanished is a catalog whose limit is lifted between two looks.
-type vanished struct{}
-
-func (vanished) Limit(string, string) int { return 0 }
-func (vanished) Limited(string) []string  { return []string{"x"} }
-
-// A limit that is lifted while a domain is met is none.
-func TestALimitThatIsLiftedMeanwhile(t *testing.T) {
-	s := New(Config{Shards: 1, Partitions: 1, Epoch: 1, PollsMax: 4}, vanished{}, Now{})
-	var fx Effects
-	s.Step(&Inputs{Polls: []Poll{{Domain: "d", Tasklist: "l", Max: 1}}}, Now{}, &fx)
-	if len(s.domains["d"].limits) != 0 {
-		t.Errorf("%d limits", len(s.domains["d"].limits))
-	}
-}

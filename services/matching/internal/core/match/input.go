@@ -1,6 +1,7 @@
 package match
 
 import (
+	"slices"
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
@@ -80,8 +81,7 @@ type Undelivered struct {
 
 // Held is one running attempt of the shard.
 type Held struct {
-	Domain string
-	Type   string
+	Domain, Tasklist, Type string
 	// Path is what was booked; empty = nothing.
 	Path []table.Ref
 	// Member is ids.Booking of the attempt.
@@ -164,8 +164,29 @@ type Poll struct {
 
 // Catalog tells what operators have set.
 type Catalog interface {
-	// Limit is how many attempts of a type may run at once; 0 = any number.
-	Limit(domain, typ string) int
-	// Limited are the types of a domain that have a limit, sorted.
-	Limited(domain string) []string
+	// Limits are those of a domain, sorted by reference, each once. What it returns stays as it is.
+	Limits(domain string) []Limit
+}
+
+// Limit is how many attempts may run at once of those that it covers: all of its domain, or those of a tasklist, or of
+// some types.
+type Limit struct {
+	Ref table.Ref
+	// Max is at least 1.
+	Max int
+	// Wide: it covers all. Else Tasklist is not empty, or Types are not; they are sorted.
+	Wide     bool
+	Tasklist string
+	Types    []string
+}
+
+// Covers tells whether attempts of a type in a tasklist count.
+func (l *Limit) Covers(tasklist, typ string) bool {
+	_, named := slices.BinarySearch(l.Types, typ)
+	return l.Wide || named || l.Tasklist == tasklist && tasklist != ""
+}
+
+// sameAs tells whether two limits cover the same.
+func (l *Limit) sameAs(o *Limit) bool {
+	return l.Wide == o.Wide && l.Tasklist == o.Tasklist && slices.Equal(l.Types, o.Types)
 }

@@ -38,9 +38,9 @@ func (s *Shard) spare(l *limit) int {
 	if l.unsaid || l.unknown > 0 || l.others || l.domain.state != open || s.drain.on || s.now.Mono-l.shownAt >= leaseFor {
 		return 0
 	}
-	reported := min(l.entry, l.max)
+	reported := min(l.entry, l.Max)
 	if l.inCall() {
-		reported = min(reported, l.domain.call.out.Stances[l.at[0]].Held)
+		reported = min(reported, l.domain.call.out.Stances[l.at].Held)
 	}
 	return max(0, reported-len(l.held))
 }
@@ -65,7 +65,7 @@ func (s *Shard) lease(l *limit) (keeps, asks int) {
 	}
 	most := 2 * l.booked
 	if l.asked == 0 {
-		keeps = max(0, min(most, min(l.entry, l.max)-len(l.held)))
+		keeps = max(0, min(most, min(l.entry, l.Max)-len(l.held)))
 	}
 	return keeps, most - keeps
 }
@@ -112,8 +112,13 @@ func (l *list) hasAhead(p *poll) bool {
 func (s *Shard) reuse(l *limit) {
 	for i := 0; i < len(l.ahead); {
 		a := &l.ahead[i]
-		n := min(s.spare(l), a.chunk.Len())
-		if n == 0 {
+		if s.spare(l) == 0 {
+			return
+		}
+		p := a.list.path(a.chunk.Type)
+		n := s.spareOf(p, a.chunk.Len())
+		if n == 0 { // it lacks a slot of another limit now, and is to wait for that
+			s.unread(l)
 			return
 		}
 		if w := l.waiters.first(); w != nil && w.list != a.list && w.priority <= a.chunk.Priority {
@@ -126,8 +131,8 @@ func (s *Shard) reuse(l *limit) {
 		}
 		part := a.chunk
 		part.Triggers = part.Triggers[:n*ids.TriggerBytes]
-		left, given := s.give(a.list, part, l)
-		s.use(l, given)
+		left, given := s.give(a.list, part, p)
+		s.useAll(p, given)
 		gone := len(part.Triggers) - len(left)
 		a.chunk.Triggers = a.chunk.Triggers[gone:]
 		s.countAhead(*a, -gone/ids.TriggerBytes)
@@ -142,7 +147,7 @@ func (s *Shard) reuse(l *limit) {
 
 // moreUrgent tells whether the table holds something that may be had before what is of a priority.
 func (l *list) moreUrgent(priority int) bool {
-	first := l.index.Candidates(nil, 1, func(at table.Column) bool { return l.domain.blocked(at.Type) })
+	first := l.index.Candidates(nil, 1, func(at table.Column) bool { return l.blocked(at.Type) })
 	return len(first) > 0 && first[0].Priority < priority
 }
 

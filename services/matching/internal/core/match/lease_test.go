@@ -46,7 +46,7 @@ func TestSlotsAreUsedAgainWithoutACall(t *testing.T) {
 	began := w.now
 	for w.done() < 300 && w.now-began < 10*time.Second {
 		w.keepPolling(10*ms, "l0")
-		if l := o.s.domains["d"].limits["a"]; o.s.ahead >= table.ChunkTriggersMax || len(l.ahead) > 1 {
+		if l := o.s.domains["d"].limits["type/a"]; o.s.ahead >= table.ChunkTriggersMax || len(l.ahead) > 1 {
 			t.Fatalf("%d triggers are read ahead, in %d chunks", o.s.ahead, len(l.ahead))
 		}
 	}
@@ -57,7 +57,7 @@ func TestSlotsAreUsedAgainWithoutACall(t *testing.T) {
 		t.Errorf("%d calls took triggers of 300 tasks", n)
 	}
 	w.run(time.Second)
-	if l := o.s.domains["d"].limits["a"]; l.entry != 0 || len(l.ahead) > 0 || o.s.ahead != 0 || o.s.list(table.Tasklist{Domain: "d", Name: "l0"}).readAhead() != 0 {
+	if l := o.s.domains["d"].limits["type/a"]; l.entry != 0 || len(l.ahead) > 0 || o.s.ahead != 0 || o.s.list(table.Tasklist{Domain: "d", Name: "l0"}).readAhead() != 0 {
 		t.Errorf("in the end %d slots are counted, %d triggers read ahead", l.entry, o.s.ahead)
 	}
 }
@@ -68,7 +68,7 @@ func TestWhatIsReadAheadOvertakesNothing(t *testing.T) {
 	w.ends = false
 	late := w.ready("d", "l0", "a", 3, 20)
 	w.keepPolling(40*ms, "l0")
-	l := o.s.domains["d"].limits["a"]
+	l := o.s.domains["d"].limits["type/a"]
 	if len(l.ahead) != 1 || o.s.ahead != 18 {
 		t.Fatalf("read ahead: %+v", l.ahead)
 	}
@@ -159,12 +159,12 @@ func TestSlotsAreLeasedAhead(t *testing.T) {
 	if all := len(w.tasks); stored > all/4 || len(w.calls)-calls > all/4 || all < 100 {
 		t.Errorf("%d calls, %d of %d triggers were stored", len(w.calls)-calls, stored, all)
 	}
-	l := o.s.domains["d"].limits["a"]
+	l := o.s.domains["d"].limits["type/a"]
 	if l.entry <= len(l.held) || l.entry > 100 {
 		t.Errorf("%d slots are leased, %d in use", l.entry, len(l.held))
 	}
 	w.run(leaseFor + tellAfter + 20*ms)
-	if l.entry != 0 || w.tables.Slots("d", []table.Ref{l.ref}, epochMS)[0] != 0 {
+	if l.entry != 0 || w.tables.Slots("d", []table.Ref{l.Ref}, epochMS)[0] != 0 {
 		t.Errorf("%d slots are kept that no one uses", l.entry)
 	}
 }
@@ -177,7 +177,7 @@ func TestLeasesEnd(t *testing.T) {
 		w.ends = false
 		made := w.ready("d", "l0", "a", 1, 40)
 		w.keepPolling(40*ms, "l0")
-		l := o.s.domains["d"].limits["a"]
+		l := o.s.domains["d"].limits["type/a"]
 		if w.running["d/a"] != 4 || o.s.ahead != 36 {
 			t.Fatalf("%d run, %d are read ahead", w.running["d/a"], o.s.ahead)
 		}
@@ -212,7 +212,7 @@ func TestLeasesEnd(t *testing.T) {
 	for _, k := range w.tables.Open("d", 0, "").Columns {
 		stored += k.Triggers
 	}
-	if !o.drained || stored != 36 || w.running["d/a"] != 4 || w.tables.Slots("d", []table.Ref{l.ref}, epochMS)[0] != 4 {
+	if !o.drained || stored != 36 || w.running["d/a"] != 4 || w.tables.Slots("d", []table.Ref{l.Ref}, epochMS)[0] != 4 {
 		t.Errorf("drained: %v; %d triggers are stored, %d run, %d slots are counted", o.drained, stored, w.running["d/a"], l.entry)
 	}
 
@@ -222,11 +222,11 @@ func TestLeasesEnd(t *testing.T) {
 		w.ready("d", "l0", "a", 1, 1)
 		w.keepPolling(5*ms, "l0")
 	}
-	l = o.s.domains["d"].limits["a"]
+	l = o.s.domains["d"].limits["type/a"]
 	leased := l.entry
 	o.give(func(in *Inputs) { in.Drain = true })
 	w.run(3 * time.Second)
-	if n := w.tables.Slots("d", []table.Ref{l.ref}, epochMS)[0]; !o.drained || leased <= 10 || n != 10 {
+	if n := w.tables.Slots("d", []table.Ref{l.Ref}, epochMS)[0]; !o.drained || leased <= 10 || n != 10 {
 		t.Errorf("drained: %v; %d slots were leased, %d are counted, 10 are in use", o.drained, leased, n)
 	}
 }

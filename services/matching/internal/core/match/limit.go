@@ -2,18 +2,16 @@ package match
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 )
 
-// limit is what a shard knows of one limit of a domain.
+// limit is what a shard knows of one limit of a domain. One that is to cover other attempts is another one.
 type limit struct {
+	Limit
 	domain *domain
-	typ    string
-	ref    table.Ref
-	path   []table.Ref
-	max    int
 	// held are the attempts that use slots, decided or not. unbooked counts those for which
 	// nothing was booked: they began before there was a limit.
 	held     map[member]holding
@@ -57,7 +55,7 @@ type limit struct {
 	slack bool
 	// at is its place among the stances of call in, asked how many triggers that asks for, at least.
 	in    *call
-	at    []int
+	at    int
 	asked int
 }
 
@@ -117,28 +115,28 @@ func (l *limit) waitAt(priority int) {
 func (s *Shard) stance(l *limit) table.Stance {
 	keeps, asks := s.lease(l)
 	l.booked = 0
-	st := table.Stance{Ref: l.ref, Max: l.max, Held: len(l.held) + keeps, Ask: asks, Wait: l.wait}
+	st := table.Stance{Ref: l.Ref, Max: l.Max, Held: len(l.held) + keeps, Ask: asks, Wait: l.wait}
 	if len(l.held) > 0 {
 		st.TTL = time.Duration(max(0, l.deadline-s.now.MS)) * time.Millisecond
 	}
 	return st
 }
 
-// meetLimits finds out which types of a domain have a limit, and counts the attempts of
-// those that are new here.
-func (s *Shard) meetLimits(d *domain) []*limit {
+// meetLimits counts the attempts that the limits of a domain cover which are new here.
+func (s *Shard) meetLimits(d *domain, all []Limit) []*limit {
 	var met []*limit
-	for _, typ := range s.catalog.Limited(d.name) {
-		if most := s.catalog.Limit(d.name, typ); d.limits[typ] == nil && most > 0 {
-			ref := table.TypeRef(typ)
-			l := &limit{
-				domain: d, typ: typ, ref: ref, path: []table.Ref{ref}, max: most,
-				held: map[member]holding{}, unknown: len(s.lanes), unsaid: true,
-			}
-			d.limits[typ], d.refs[ref] = l, l
-			d.met = append(d.met, l)
-			met = append(met, l)
+	for i := range all {
+		if d.limits[all[i].Ref] != nil {
+			continue
 		}
+		l := &limit{Limit: all[i], domain: d, held: map[member]holding{}, unknown: len(s.lanes), unsaid: true}
+		d.limits[l.Ref] = l
+		d.met = append(d.met, l)
+		met = append(met, l)
+	}
+	d.paths = newPaths(d.met)
+	for _, l := range d.lists {
+		l.repath()
 	}
 	if len(met) == 0 {
 		return nil
@@ -157,14 +155,16 @@ func (s *Shard) meetLimits(d *domain) []*limit {
 	return met
 }
 
-// adoptGrab counts a grab whose type has a limit now.
+// adoptGrab counts a grab that limits cover now.
 func (s *Shard) adoptGrab(d *domain, g *grab) {
-	l := d.limits[g.from.Type]
-	if l == nil || g.decided || g.from.list.domain != d {
+	if g.decided || g.from.list.domain != d {
 		return
 	}
-	if m := memberOf(g.trigger); !l.holds(m) {
-		l.hold(m, holding{undecided: true, unbooked: !g.booked()})
+	m := memberOf(g.trigger)
+	for _, l := range g.from.list.path(g.from.Type).all() {
+		if !l.holds(m) {
+			l.hold(m, holding{undecided: true, unbooked: !slices.Contains(g.from.path, l.Ref)})
+		}
 	}
 }
 
@@ -175,8 +175,10 @@ func (l *limit) holds(m member) bool {
 
 // limitsChanged takes over what operators have set.
 func (s *Shard) limitsChanged(name string) {
-	if s.domains[name] == nil {
-		if len(s.catalog.Limited(name)) == 0 {
+	all := s.catalog.Limits(name)
+	d := s.domains[name]
+	if d == nil {
+		if len(all) == 0 {
 			return
 		}
 		for _, l := range s.domain(name).met {
@@ -184,29 +186,30 @@ func (s *Shard) limitsChanged(name string) {
 		}
 		return
 	}
-	d := s.domains[name]
 	d.met = slices.DeleteFunc(d.met, func(l *limit) bool {
-		most := s.catalog.Limit(name, l.typ)
-		switch {
-		case most <= 0:
-			s.unread(l)
-			delete(d.limits, l.typ)
-			delete(d.refs, l.ref)
-			s.fx.Drops = append(s.fx.Drops, LimitHint{name, []table.Ref{l.ref}})
-			s.markWaiters(l)
-		case most != l.max:
-			l.max = most
-			s.unblock(l)
+		at, found := slices.BinarySearchFunc(all, l.Ref, func(a Limit, ref table.Ref) int { return strings.Compare(string(a.Ref), string(ref)) })
+		if found && l.sameAs(&all[at]) {
+			if most := all[at].Max; most != l.Max {
+				l.Max = most
+				s.unblock(l)
+			}
+			return false
 		}
-		return most <= 0
+		s.unread(l)
+		delete(d.limits, l.Ref)
+		if !found { // else its slots are those of the one that is met now
+			s.fx.Drops = append(s.fx.Drops, LimitHint{name, []table.Ref{l.Ref}})
+		}
+		s.markWaiters(l)
+		return true
 	})
-	for _, l := range s.meetLimits(d) {
+	for _, l := range s.meetLimits(d, all) {
 		s.dueLimit(l)
 	}
 }
 
 // known tells whether l is a limit still.
-func (l *limit) known() bool { return !l.domain.gone && l.domain.limits[l.typ] == l }
+func (l *limit) known() bool { return !l.domain.gone && l.domain.limits[l.Ref] == l }
 
 // taken tells whether no slot can be had just now.
 func (l *limit) taken() bool { return l.unknown > 0 || l.blocked != 0 }
@@ -321,7 +324,7 @@ func (s *Shard) sweepLimit(l *limit) {
 func (s *Shard) freed(h *LimitHint) {
 	if d := s.domains[h.Domain]; d != nil {
 		for _, ref := range h.Limits {
-			if l := d.refs[ref]; l != nil {
+			if l := d.limits[ref]; l != nil {
 				s.unblock(l)
 			}
 		}
@@ -332,13 +335,13 @@ func (s *Shard) freed(h *LimitHint) {
 func (s *Shard) restore(h *LimitHint) {
 	d := s.domains[h.Domain]
 	if d == nil {
-		if len(s.catalog.Limited(h.Domain)) == 0 {
+		if len(s.catalog.Limits(h.Domain)) == 0 {
 			return
 		}
 		d = s.domain(h.Domain)
 	}
 	for _, ref := range h.Limits {
-		if l := d.refs[ref]; l != nil {
+		if l := d.limits[ref]; l != nil {
 			s.dueLimit(l)
 		}
 	}
@@ -350,12 +353,14 @@ func (s *Shard) releaseAll(r *Release) {
 	d := s.domains[r.Domain]
 	if d == nil {
 		// The previous owner may have reported them to the tables.
-		if s.catalog.Limit(r.Domain, r.Type) <= 0 {
+		if len(s.catalog.Limits(r.Domain)) == 0 {
 			return
 		}
 		d = s.domain(r.Domain)
-		if l := d.limits[r.Type]; l != nil { // operators may change it any time
-			s.dueLimit(l)
+		for _, ref := range r.Path {
+			if l := d.limits[ref]; l != nil { // operators may change it any time
+				s.dueLimit(l)
+			}
 		}
 	}
 	free := func(l *limit) {
@@ -363,11 +368,12 @@ func (s *Shard) releaseAll(r *Release) {
 			s.release(l, member(b[:len(member{})]))
 		}
 	}
-	byType := d.limits[r.Type]
-	free(byType)
+	// That of the type may be newer than the attempts. Other limits that are find out by asking.
+	byType := table.TypeRef(r.Type)
+	free(d.limits[byType])
 	for _, ref := range r.Path {
-		if l := d.refs[ref]; l != byType {
-			free(l)
+		if ref != byType {
+			free(d.limits[ref])
 		}
 	}
 }

@@ -14,6 +14,9 @@ type list struct {
 	domain *domain
 	index  table.Index
 	queue  pollQueue
+	// wide is the path of types that no limit names, paths those of others, as far as they were needed.
+	wide  *path
+	paths map[string]*path
 	// alive counts polls that are not answered, undecided grabs of its triggers.
 	alive, undecided int
 	// sets counts those polls by the types that they accept, takers how many different sets name a
@@ -48,6 +51,7 @@ func (s *Shard) list(name table.Tasklist) *list {
 	if l == nil {
 		l = &list{Tasklist: name, domain: s.domain(name.Domain), taskBytes: taskBytesGuess, sets: map[string]int{}, takers: map[string]int{}, ahead: map[string]int{}}
 		s.lists[name] = l
+		l.repath()
 		l.domain.lists = append(l.domain.lists, l)
 	}
 	return l
@@ -124,7 +128,7 @@ func (l *list) starving() (starves, full bool) {
 	}
 	for _, line := range l.queue.lines {
 		p := line.first
-		if len(l.index.CandidatesOf(p.types, 1, func(at table.Column) bool { return l.domain.short(at.Type) })) == 0 {
+		if len(l.index.CandidatesOf(p.types, 1, func(at table.Column) bool { return l.short(at.Type) })) == 0 {
 			return true, l.putting > 0 || l.hasAhead(p) || len(l.index.CandidatesOf(p.types, 1, func(table.Column) bool { return false })) > 0
 		}
 	}

@@ -15,7 +15,7 @@ func limited(t *testing.T, partitions, most int) (*world, *owner) {
 	w.limits["d/a"] = most
 	o.give(func(in *Inputs) { in.Limits = []string{"d"} })
 	w.run(100 * ms)
-	if l := o.s.domains["d"].limits["a"]; l == nil || l.unknown > 0 || l.unsaid {
+	if l := o.s.domains["d"].limits["type/a"]; l == nil || l.unknown > 0 || l.unsaid {
 		t.Fatalf("the limit stands as %+v", l)
 	}
 	return w, o
@@ -156,7 +156,7 @@ func TestLostReleaseIsAudited(t *testing.T) {
 		if w.polls["q"].tasks != 1 || w.counts.Audited != 1 {
 			t.Fatalf("reported: %v: the poll got %+v, %d slots were found", told, w.polls["q"], w.counts.Audited)
 		}
-		if l := o.s.domains["d"].limits["a"]; len(l.held) != 1 {
+		if l := o.s.domains["d"].limits["type/a"]; len(l.held) != 1 {
 			t.Fatalf("%d slots are held", len(l.held))
 		}
 	}
@@ -181,7 +181,7 @@ func TestAuditSparesWhatIsNew(t *testing.T) {
 	w.wait("r", 1)
 	w.trigger(w.task("d", "l0", "a", 1, 0))
 	w.run(500 * ms)
-	if l := o.s.domains["d"].limits["a"]; len(l.held) != 3 || w.counts.Audited != 0 {
+	if l := o.s.domains["d"].limits["type/a"]; len(l.held) != 3 || w.counts.Audited != 0 {
 		t.Fatalf("%d slots are held, %d were found", len(l.held), w.counts.Audited)
 	}
 }
@@ -264,7 +264,7 @@ func TestTakeoverWaitsForAllBookings(t *testing.T) {
 	}
 	w.speak(1)
 	w.run(3 * time.Second)
-	if l := o.s.domains["d"].limits["a"]; l.unknown != 0 || len(l.held) != 2 {
+	if l := o.s.domains["d"].limits["type/a"]; l.unknown != 0 || len(l.held) != 2 {
 		t.Fatalf("it stands as %+v", l)
 	}
 	w.finish(held[0])
@@ -308,7 +308,7 @@ func TestEntriesAreKeptFresh(t *testing.T) {
 	delete(w.limits, "d/a")
 	o.give(func(in *Inputs) { in.Limits = []string{"d"} })
 	w.run(100 * ms)
-	if len(w.drops) != 1 || o.s.domains["d"].limits["a"] != nil {
+	if len(w.drops) != 1 || o.s.domains["d"].limits["type/a"] != nil {
 		t.Errorf("dropped: %+v", w.drops)
 	}
 	w.finish(made[1]) // its release names a limit that is no more
@@ -401,7 +401,7 @@ func TestRemovedLimitsAreNotAskedFor(t *testing.T) {
 	}
 	w.speak(1)
 	w.run(3 * time.Second)
-	if l := o.s.domains["d"].limits["a"]; l == nil || l.unknown > 0 || l.unsaid {
+	if l := o.s.domains["d"].limits["type/a"]; l == nil || l.unknown > 0 || l.unsaid {
 		t.Fatalf("the limit stands as %+v", l)
 	}
 }

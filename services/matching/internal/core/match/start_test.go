@@ -201,7 +201,7 @@ func TestWithoutFences(t *testing.T) {
 			t.Fatalf("%+v", b)
 		}
 	}
-	if l := o.s.domains["d"].limits["a"]; w.running["d/a"] != 1 || len(l.held) != 1 {
+	if l := o.s.domains["d"].limits["type/a"]; w.running["d/a"] != 1 || len(l.held) != 1 {
 		t.Fatalf("%d run, %d are counted", w.running["d/a"], len(l.held))
 	}
 }

@@ -83,7 +83,7 @@ func (s *Shard) decide(b *batch, i int, v *Verdict) {
 	s.fx.Counts.Granted++
 	b.granted++
 	b.unconfirmed++
-	if lim := g.from.list.domain.limits[g.from.Type]; lim != nil {
+	for _, lim := range g.from.list.path(g.from.Type).all() {
 		lim.granted(memberOf(g.trigger), s.now, v.DeadlineMS)
 	}
 	if p.answered || len(p.granted) >= p.max {

@@ -86,6 +86,13 @@ func (s *Shard) markWaiters(lim *limit) {
 		lim.waiters.leave(w)
 		s.mark(w.list)
 	}
+	if c := lim.domain.call; c != nil {
+		for _, w := range c.tried {
+			if w.limit == lim {
+				lim.waiters.leave(w)
+			}
+		}
+	}
 }
 
 func (q *waiters) any() bool { return len(q.all) > 0 }

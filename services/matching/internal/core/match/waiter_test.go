@@ -182,13 +182,13 @@ func TestPlaceIsKeptWhereAnotherShardHasTheSlot(t *testing.T) {
 			tried++
 		}
 	}
-	if got := names(o.s.domains["d"].limits["a"]); tried < 5 || !slices.Equal(got, []string{"x1", "y1", "z1"}) {
+	if got := names(o.s.domains["d"].limits["type/a"]); tried < 5 || !slices.Equal(got, []string{"x1", "y1", "z1"}) {
 		t.Fatalf("after %d calls the order is %v", tried, got)
 	}
 	w.finish(held[0])
 	w.run(100 * ms)
 	if waiting[0].state != "running" {
-		t.Fatalf("%v", names(o.s.domains["d"].limits["a"]))
+		t.Fatalf("%v", names(o.s.domains["d"].limits["type/a"]))
 	}
 }
 
@@ -203,7 +203,7 @@ func names(l *limit) (all []string) {
 func TestPlaceIsKeptWhereACallFails(t *testing.T) {
 	w, o := limited(t, 1, 1)
 	all := crowd(w, 4, 1)
-	lim := o.s.domains["d"].limits["a"]
+	lim := o.s.domains["d"].limits["type/a"]
 	before := names(lim)
 	failed := 0
 	w.lossy = func(c *table.Call) (bool, bool) {
@@ -243,13 +243,13 @@ func TestWaitersWithoutPollsLeave(t *testing.T) {
 		all = append(all, w.ready("d", name, "a", 3, 1)...)
 	}
 	w.run(500 * ms)
-	if n := len(names(o.s.domains["d"].limits["a"])); n != len(all)-1 {
+	if n := len(names(o.s.domains["d"].limits["type/a"])); n != len(all)-1 {
 		t.Fatalf("%d wait", n)
 	}
 	w.run(2 * time.Second) // their polls end
 	w.finish(running(all)[0])
 	w.run(2 * time.Second)
-	lim := o.s.domains["d"].limits["a"]
+	lim := o.s.domains["d"].limits["type/a"]
 	last := w.calls[len(w.calls)-1]
 	if n := len(names(lim)); n != 0 || len(last.Stances) != 1 || last.Stances[0].Wait != 0 {
 		t.Fatalf("%d wait; the last call says %+v", n, last.Stances)

@@ -4,6 +4,8 @@ import (
 	"container/heap"
 	"encoding/binary"
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -30,9 +32,10 @@ type world struct {
 
 	partitions []*partition
 	tasks      map[ids.TaskID]*task
-	running    map[string]int // by domain and type
+	running    map[string]int // by limit, and peak
 	peak       map[string]int
-	limits     map[string]int // by domain and type
+	limits     map[string]int // by name: see Limits
+	shared     []string       // the names of shared ones
 	owners     []*owner
 	shards     int
 
@@ -165,13 +168,38 @@ func newWorld(t *testing.T, shards, partitions int) *world {
 	return w
 }
 
-func (w *world) Limit(domain, typ string) int { return w.limits[domain+"/"+typ] }
+// Limits implements Catalog. They are kept by name: "d" is that of domain d, "d/a" of its type a, "d#l0" of its tasklist
+// l0, "d:a,b" one that types a and b share.
+func (w *world) Limits(domain string) []Limit {
+	var all []Limit
+	for key, most := range w.limits {
+		at := strings.IndexAny(key, "/#:")
+		if name := key[:max(at, 0)]; most <= 0 || name != domain && key != domain {
+			continue
+		}
+		l := Limit{Max: most}
+		switch {
+		case at < 0:
+			l.Ref, l.Wide = "domain", true
+		case key[at] == '#':
+			l.Ref, l.Tasklist = table.Ref("tasklist/"+key[at+1:]), key[at+1:]
+		case key[at] == '/':
+			l.Ref, l.Types = table.TypeRef(key[at+1:]), []string{key[at+1:]}
+		default:
+			l.Ref, l.Types = "shared", strings.Split(key[at+1:], ",")
+		}
+		all = append(all, l)
+	}
+	slices.SortFunc(all, func(a, b Limit) int { return strings.Compare(string(a.Ref), string(b.Ref)) })
+	return all
+}
 
-func (w *world) Limited(domain string) []string {
-	var all []string
-	for _, typ := range []string{"a", "b", "c", "mail", "pay", "x"} {
-		if w.limits[domain+"/"+typ] > 0 {
-			all = append(all, typ)
+// covering are the names of the limits that there may be for a task.
+func (w *world) covering(t *task) []string {
+	all := []string{t.domain, t.domain + "/" + t.typ, t.domain + "#" + t.list}
+	for _, shared := range w.shared {
+		if slices.Contains(strings.Split(shared[len(t.domain)+1:], ","), t.typ) && strings.HasPrefix(shared, t.domain+":") {
+			all = append(all, shared)
 		}
 	}
 	return all
@@ -342,8 +370,11 @@ func (o *owner) call(c table.Call) {
 	o.lastSeq, o.calls[c.Domain] = c.Seq.Call, c.Seq.Call
 	for _, want := range c.Wants {
 		for _, at := range want.Candidates {
-			if w.Limit(c.Domain, at.Type) > 0 && len(at.Path) == 0 && o.s.domains[c.Domain].limits[at.Type] != nil {
-				w.t.Fatalf("a want of %s without its limit", at.Type)
+			for ref, l := range o.s.domains[c.Domain].limits {
+				named := slices.ContainsFunc(at.Path, func(i int) bool { return c.Stances[i].Ref == ref })
+				if l.Covers(want.Name, at.Type) != named {
+					w.t.Fatalf("a want of %s in %s names %s: %v", at.Type, want.Name, ref, named)
+				}
 			}
 		}
 	}
@@ -422,24 +453,15 @@ func (w *world) held(a Ask, shard int) []Held {
 		if t.id.Partition() != a.Partition || t.shard != shard || t.state != "running" {
 			continue
 		}
-		if a.Kind == AskBookings && len(t.path) == 0 || a.Kind == AskRunning && (t.domain != a.Domain || !contains(a.Types, t.typ)) {
+		if a.Kind == AskBookings && len(t.path) == 0 || a.Kind == AskRunning && (t.domain != a.Domain || len(a.Types) > 0 && !slices.Contains(a.Types, t.typ)) {
 			continue
 		}
 		all = append(all, Held{
-			Domain: t.domain, Type: t.typ, Path: t.path, Member: ids.Booking(t.id, t.version),
+			Domain: t.domain, Tasklist: t.list, Type: t.typ, Path: t.path, Member: ids.Booking(t.id, t.version),
 			DeadlineMS: epochMS + w.now.Milliseconds() + 60_000,
 		})
 	}
 	return all
-}
-
-func contains(all []string, one string) bool {
-	for _, s := range all {
-		if s == one {
-			return true
-		}
-	}
-	return false
 }
 
 func (w *world) undelivered(p, shard int, epoch uint64) []Undelivered {

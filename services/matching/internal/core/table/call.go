@@ -1,12 +1,29 @@
 package table
 
-import "time"
+import (
+	"strings"
+	"time"
+)
 
 // Ref names one limit of a domain, such as "type/email.send".
 type Ref string
 
+// DomainRef is the limit of all attempts of the domain.
+const DomainRef Ref = "domain"
+
+// TasklistRef is the limit of a tasklist.
+func TasklistRef(tasklist string) Ref { return Ref("tasklist/" + tasklist) }
+
+// SharedRef is a limit that types share.
+func SharedRef(limit string) Ref { return Ref("shared/" + limit) }
+
 // TypeRef is the limit of a task type.
-func TypeRef(typ string) Ref { return Ref("type/" + typ) }
+func TypeRef(typ string) Ref { return Ref(typePrefix + typ) }
+
+// Type is the task type whose limit it is, if it is one's.
+func (r Ref) Type() (typ string, ok bool) { return strings.CutPrefix(string(r), typePrefix) }
+
+const typePrefix = "type/"
 
 // Seq orders the calls of one shard about slots: by the epoch of its owner, then by
 // the number of the call. Each call has its own; a call is refused where one with the same or a

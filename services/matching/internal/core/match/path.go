@@ -1,0 +1,129 @@
+package match
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
+)
+
+// path is the limits that triggers of a type need slots of in a tasklist: all of them, or none is booked. They are in the
+// order of their references. nil = no limit.
+type path struct {
+	limits []*limit
+	refs   []table.Ref
+}
+
+// all are its limits.
+func (p *path) all() []*limit {
+	if p == nil {
+		return nil
+	}
+	return p.limits
+}
+
+// has tells whether a limit is one of it.
+func (p *path) has(l *limit) bool { return p != nil && slices.Contains(p.limits, l) }
+
+// within tells whether slots of all of p are among those of booked.
+func (p *path) within(booked *path) bool {
+	return p == booked || !slices.ContainsFunc(p.all(), func(l *limit) bool { return !booked.has(l) })
+}
+
+// taken is the first limit of which no slot can be had just now, or nil.
+func (p *path) taken() *limit { return p.find((*limit).taken) }
+
+// find is the first limit of which f is true, or nil.
+func (p *path) find(f func(*limit) bool) *limit {
+	for _, l := range p.all() {
+		if f(l) {
+			return l
+		}
+	}
+	return nil
+}
+
+// holds tells whether an attempt uses a slot of it.
+func (p *path) holds(m member) bool {
+	return p.find(func(l *limit) bool { return l.holds(m) }) != nil
+}
+
+// paths finds the limits of triggers. It is made anew whenever the limits of a domain change.
+type paths struct {
+	// wide cover all types, byType some.
+	wide   []*limit
+	byType map[string][]*limit
+}
+
+func newPaths(all []*limit) paths {
+	p := paths{byType: map[string][]*limit{}}
+	for _, l := range all {
+		if l.Wide || l.Tasklist != "" {
+			p.wide = append(p.wide, l)
+		}
+		for _, typ := range l.Types {
+			p.byType[typ] = append(p.byType[typ], l)
+		}
+	}
+	return p
+}
+
+// path is that of triggers of a type.
+func (l *list) path(typ string) *path {
+	own := l.domain.paths.byType[typ]
+	if len(own) == 0 {
+		return l.wide
+	}
+	p := l.paths[typ]
+	if p == nil {
+		p = newPath(l.wide.all(), own)
+		l.paths[typ] = p
+	}
+	return p
+}
+
+func newPath(parts ...[]*limit) *path {
+	p := &path{limits: slices.Concat(parts...)}
+	if len(p.limits) == 0 {
+		return nil
+	}
+	slices.SortFunc(p.limits, func(a, b *limit) int { return strings.Compare(string(a.Ref), string(b.Ref)) })
+	for _, l := range p.limits {
+		p.refs = append(p.refs, l.Ref)
+	}
+	return p
+}
+
+// repath has a tasklist find its limits anew.
+func (l *list) repath() {
+	var wide []*limit
+	for _, lim := range l.domain.paths.wide {
+		if lim.Covers(l.Name, "") {
+			wide = append(wide, lim)
+		}
+	}
+	l.wide, l.paths = newPath(wide), map[string]*path{}
+}
+
+// blocked tells whether triggers of a type cannot be had just now.
+func (l *list) blocked(typ string) bool { return l.path(typ).taken() != nil }
+
+// short tells whether triggers of a type could not be had the last time.
+func (l *list) short(typ string) bool {
+	return l.path(typ).find(func(lim *limit) bool { return lim.unknown > 0 || lim.short }) != nil
+}
+
+// spareOf is how many triggers may be given a slot of each limit of a path without asking.
+func (s *Shard) spareOf(p *path, most int) int {
+	for _, l := range p.all() {
+		most = min(most, s.spare(l))
+	}
+	return most
+}
+
+// useAll notes that n spare slots of each were booked.
+func (s *Shard) useAll(p *path, n int) {
+	for _, l := range p.all() {
+		s.use(l, n)
+	}
+}
