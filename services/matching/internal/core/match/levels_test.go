@@ -1,0 +1,212 @@
+package match
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
+)
+
+// levels is a world whose only shard knows some limits of domain d, by name.
+func levels(t *testing.T, partitions int, limits map[string]int) (*world, *owner) {
+	w, o := begun(t, partitions)
+	w.ends = false
+	w.shared = []string{"d:a,b", "d:a", "d:b,c"}
+	w.set(o, limits)
+	return w, o
+}
+
+// set has the limits of a world be these.
+func (w *world) set(o *owner, limits map[string]int) {
+	clear(w.limits)
+	for name, most := range limits {
+		w.limits[name] = most
+	}
+	o.give(func(in *Inputs) { in.Limits = []string{"d"} })
+	w.run(100 * ms)
+}
+
+// serve has some polls wait at tasklists at any time, for a while.
+func (w *world) serve(lists ...string) {
+	for range 100 {
+		for _, list := range lists {
+			w.keepPolling(ms, list)
+		}
+	}
+}
+
+// finishAll ends all attempts.
+func (w *world) finishAll() {
+	for _, task := range w.sorted() {
+		if task.state == "running" {
+			w.finish(task)
+		}
+	}
+}
+
+// runs tells how many run of each of some limits' attempts.
+func (w *world) runs(names ...string) (all []int) {
+	for _, name := range names {
+		all = append(all, w.running[name])
+	}
+	return all
+}
+
+// TestI8EachLimitOfAPathHolds: of the domain, a tasklist, a type, and of two types together, whichever is the smallest; and
+// the path names all of them.
+func TestI8EachLimitOfAPathHolds(t *testing.T) {
+	all := map[string]int{"d": 8, "d#l0": 6, "d/a": 5, "d:a,b": 7}
+	for name := range all {
+		limits := map[string]int{}
+		for other, most := range all {
+			limits[other] = most
+		}
+		limits[name] = 2
+		w, _ := levels(t, 2, limits)
+		w.ready("d", "l0", "a", 1, 10)
+		w.serve("l0")
+		if w.running["d"] != 2 {
+			t.Fatalf("%s is the smallest: %d run", name, w.running["d"])
+		}
+		for _, task := range w.sorted() {
+			if task.state == "running" && !slices.Equal(task.path, []table.Ref{"domain", "shared", "tasklist/l0", "type/a"}) {
+				t.Fatalf("booked in %v", task.path)
+			}
+		}
+	}
+}
+
+// TestALimitHoldsUpOnlyWhatItCovers: others of the tasklist, and the same type elsewhere, go on.
+func TestALimitHoldsUpOnlyWhatItCovers(t *testing.T) {
+	w, _ := levels(t, 1, map[string]int{"d#l0": 1, "d:a,b": 2})
+	for _, list := range []string{"l0", "l1"} {
+		for _, typ := range []string{"a", "b", "c"} {
+			w.ready("d", list, typ, 1, 3)
+		}
+	}
+	w.serve("l0", "l1")
+	if got := w.runs("d#l0", "d:a,b", "d#l1", "d/c"); got[0] != 1 || got[1] != 2 || got[2] < 4 || got[3] < 3 {
+		t.Fatalf("in l0, of a and b, in l1, of c run %v", got)
+	}
+}
+
+// TestASlotOfAnyLevelWakesWhoWaitsForIt: whose limit has become free starts, though all of it waited for another before.
+func TestASlotOfAnyLevelWakesWhoWaitsForIt(t *testing.T) {
+	w, o := levels(t, 1, map[string]int{"d": 3, "d/a": 1})
+	a := w.ready("d", "l0", "a", 1, 2)
+	w.ready("d", "l1", "b", 1, 4)
+	w.serve("l0", "l1")
+	if got := w.runs("d", "d/a"); got[0] != 3 || got[1] != 1 {
+		t.Fatalf("%v run", got)
+	}
+	w.finish(a[0])
+	w.serve("l0", "l1")
+	if got := w.runs("d", "d/a"); got[0] != 3 || got[1] != 1 {
+		t.Fatalf("after the end of an a: %v run", got)
+	}
+	w.finishAll()
+	w.serve("l0", "l1")
+	w.finishAll()
+	w.serve("l0", "l1")
+	if w.done() != 6 || w.peak["d"] != 3 || w.peak["d/a"] != 1 {
+		t.Fatalf("%d are done, at most %d ran at once, %d of a", w.done(), w.peak["d"], w.peak["d/a"])
+	}
+	w.run(5 * time.Minute)
+	checkEmpty(t, o.s)
+}
+
+// TestALimitThatCoversOthersCountsWhatRuns: nothing more begins until it is known what runs of them, and what it does not cover
+// any more holds no slot.
+func TestALimitThatCoversOthersCountsWhatRuns(t *testing.T) {
+	w, o := levels(t, 2, map[string]int{"d:a": 3})
+	w.ready("d", "l0", "a", 1, 2)
+	w.ready("d", "l0", "b", 1, 2)
+	w.serve("l0")
+	w.ready("d", "l0", "a", 1, 4)
+	w.ready("d", "l0", "b", 1, 4)
+	w.partitions[1].silent = true // it does not tell what runs
+	w.set(o, map[string]int{"d:a,b": 5})
+	w.serve("l0")
+	if got := w.runs("d/a", "d/b"); got[0] != 2 || got[1] != 2 {
+		t.Fatalf("%v run before all is known", got)
+	}
+	w.speak(1)
+	w.run(time.Second)
+	w.serve("l0")
+	if n := w.running["d:a,b"]; n != 5 {
+		t.Fatalf("%d run of both", n)
+	}
+	if held := o.s.domains["d"].limits["shared"]; len(held.held) != 5 || held.unbooked != 2 {
+		t.Fatalf("%d are counted, %d of them without a slot", len(held.held), held.unbooked)
+	}
+	w.set(o, map[string]int{"d:b,c": 5})
+	w.run(time.Second)
+	w.serve("l0")
+	b := w.running["d/b"]
+	if held := o.s.domains["d"].limits["shared"]; len(held.held) != b || w.tables.Slots("d", []table.Ref{"shared"}, epochMS+w.now.Milliseconds())[0] != b {
+		t.Fatalf("%d are counted of %d", len(held.held), b)
+	}
+	if len(w.drops) != 0 {
+		t.Fatalf("slots of other shards were dropped: %+v", w.drops)
+	}
+}
+
+// TestWhatIsReadAheadGoesBackForAnotherLimit: the limit that cut a chunk has a slot, the other one of its path has none: the tables
+// have the rest again, and it waits for that one.
+func TestWhatIsReadAheadGoesBackForAnotherLimit(t *testing.T) {
+	w, o := levels(t, 1, map[string]int{"d/a": 2, "d": 5})
+	a := w.ready("d", "l0", "a", 3, 20)
+	w.serve("l0")
+	if l := o.s.domains["d"].limits["type/a"]; len(l.ahead) != 1 || o.s.ahead != 18 {
+		t.Fatalf("read ahead: %+v", l.ahead)
+	}
+	w.ready("d", "l1", "b", 1, 10)
+	w.serve("l1")
+	if got := w.runs("d", "d/a"); got[0] != 5 || got[1] != 2 {
+		t.Fatalf("%v run", got)
+	}
+	w.finish(a[0])
+	w.serve("l0", "l1")
+	if got := w.runs("d", "d/a"); got[0] != 5 || w.peak["d"] != 5 {
+		t.Fatalf("%v run, at most %d", got, w.peak["d"])
+	}
+	w.finish(a[1])
+	for range 30 {
+		w.finishAll()
+		w.serve("l0", "l1")
+	}
+	if w.done() != 30 || w.peak["d"] != 5 || w.peak["d/a"] != 2 {
+		t.Fatalf("%d are done; at most %d, of a %d", w.done(), w.peak["d"], w.peak["d/a"])
+	}
+}
+
+// TestALimitThatGoesLeavesNoWaiterBehind: also not one whose triggers a call under way asks for, whatever becomes of that.
+func TestALimitThatGoesLeavesNoWaiterBehind(t *testing.T) {
+	w, o := levels(t, 1, map[string]int{"d/a": 1})
+	w.ready("d", "l0", "a", 1, 4)
+	w.ready("d", "l1", "a", 1, 4)
+	w.serve("l0", "l1")
+	lost := true
+	w.lossy = func(*table.Call) (bool, bool) { return lost, !lost }
+	w.delay = func() time.Duration { return 20 * ms }
+	o.give(func(in *Inputs) { in.Freed = []LimitHint{{"d", []table.Ref{"type/a"}}} }) // it is tried
+	w.run(10 * ms)
+	if d := o.s.domains["d"]; d.call == nil || len(d.call.tried) == 0 {
+		t.Fatal("no one is tried")
+	}
+	clear(w.limits)
+	o.give(func(in *Inputs) { in.Limits = []string{"d"} })
+	w.run(100 * ms)
+	lost = false
+	w.run(time.Second)
+	w.serve("l0", "l1")
+	for _, l := range o.s.lists {
+		if l.waits != 0 {
+			t.Fatalf("%v waits for %d limits", l.Tasklist, l.waits)
+		}
+	}
+	if w.running["d"] != 8 {
+		t.Fatalf("%d run", w.running["d"])
+	}
+}
