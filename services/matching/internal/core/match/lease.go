@@ -112,13 +112,9 @@ func (l *list) hasAhead(p *poll) bool {
 func (s *Shard) reuse(l *limit) {
 	for i := 0; i < len(l.ahead); {
 		a := &l.ahead[i]
-		if s.spare(l) == 0 {
-			return
-		}
 		p := a.list.path(a.chunk.Type)
 		n := s.spareOf(p, a.chunk.Len())
-		if n == 0 { // it lacks a slot of another limit now, and is to wait for that
-			s.unread(l)
+		if n == 0 { // if it lacks a slot of another limit, it goes back when this one is reported
 			return
 		}
 		if w := l.waiters.first(); w != nil && w.list != a.list && w.priority <= a.chunk.Priority {

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 )
 
@@ -208,5 +209,36 @@ func TestALimitThatGoesLeavesNoWaiterBehind(t *testing.T) {
 	}
 	if w.running["d"] != 8 {
 		t.Fatalf("%d run", w.running["d"])
+	}
+}
+
+// TestANewTriggerOvertakesNoWaiter: a slot that comes free is for the tasklist that waits for it, not for a trigger that arrives with
+// the news, though there is a slot to spare.
+func TestANewTriggerOvertakesNoWaiter(t *testing.T) {
+	for _, limits := range []map[string]int{{"d/a": 1}, {"d/a": 9, "d": 1}} {
+		w, _ := levels(t, 1, limits)
+		first := w.ready("d", "l1", "a", 1, 1)
+		w.serve("l1")
+		waits := w.ready("d", "l0", "a", 1, 1)
+		w.serve("l0", "l1")
+		if first[0].state != "running" || waits[0].state != "ready" {
+			t.Fatalf("%s, %s", first[0].state, waits[0].state)
+		}
+		late := w.task("d", "l1", "a", 1, 0)
+		first[0].state = "done"
+		for _, key := range w.covering(first[0]) {
+			w.running[key]--
+		}
+		w.hint(0, Hints{
+			Releases: []Release{{Domain: "d", Type: "a", Path: first[0].path, Bookings: []byte(ids.Booking(first[0].id, first[0].version))}},
+			Triggers: []Triggers{{
+				Tasklist: table.Tasklist{Domain: "d", Name: "l1"}, Column: table.Column{Priority: 1, Type: "a"}, ReadyAt: 1_800_000_000_000_000,
+				Packed: ids.AppendTrigger(nil, ids.Trigger{ID: late.id, Version: 1}),
+			}},
+		})
+		w.run(50 * ms)
+		if waits[0].state != "running" || late.state != "ready" {
+			t.Errorf("%v: who waited is %s, who came late %s", limits, waits[0].state, late.state)
+		}
 	}
 }
