@@ -216,7 +216,7 @@ func TestALimitThatGoesLeavesNoWaiterBehind(t *testing.T) {
 // the news, though there is a slot to spare.
 func TestANewTriggerOvertakesNoWaiter(t *testing.T) {
 	for _, limits := range []map[string]int{{"d/a": 1}, {"d/a": 9, "d": 1}} {
-		w, _ := levels(t, 1, limits)
+		w, o := levels(t, 1, limits)
 		first := w.ready("d", "l1", "a", 1, 1)
 		w.serve("l1")
 		waits := w.ready("d", "l0", "a", 1, 1)
@@ -229,6 +229,10 @@ func TestANewTriggerOvertakesNoWaiter(t *testing.T) {
 		for _, key := range w.covering(first[0]) {
 			w.running[key]--
 		}
+		o.give(func(in *Inputs) { // the limits are shown, so slots to spare may be used
+			in.Freed = []LimitHint{{"d", []table.Ref{"domain", "type/a"}}}
+		})
+		w.run(10 * ms)
 		w.hint(0, Hints{
 			Releases: []Release{{Domain: "d", Type: "a", Path: first[0].path, Bookings: []byte(ids.Booking(first[0].id, first[0].version))}},
 			Triggers: []Triggers{{
