@@ -256,7 +256,11 @@ func (s *Shard) want(l *list, c *call) bool {
 func (s *Shard) wantFor(l *list, p *poll, c *call) bool {
 	candidates := l.index.CandidatesOf(p.types, candidatesMax, func(at table.Column) bool {
 		path := l.path(at.Type)
-		if lim := path.find(func(lim *limit) bool { return lim.taken() || lim.waiters.before(l) }); lim != nil {
+		lim := path.paused()
+		if lim == nil {
+			lim = path.find(func(lim *limit) bool { return lim.taken() || lim.waiters.before(l) })
+		}
+		if lim != nil {
 			s.wait(lim, l, at.Priority)
 			return true
 		}

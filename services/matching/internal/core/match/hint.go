@@ -107,7 +107,7 @@ func (s *Shard) match() {
 // no slot of a limit that is new, goes back.
 func (s *Shard) matchTaken(t *taken) {
 	left := t.chunk.Triggers
-	if p := t.list.path(t.chunk.Type); !s.drain.on && p.within(t.path) {
+	if p := t.list.path(t.chunk.Type); !s.drain.on && p.paused() == nil && p.within(t.path) {
 		left, _ = s.give(t.list, t.chunk, p)
 	}
 	if len(left) > 0 {

@@ -174,6 +174,8 @@ type Limit struct {
 	Ref table.Ref
 	// Max is at least 1.
 	Max int
+	// Paused: nothing that it covers may start. It has no slots, so Max says nothing.
+	Paused bool
 	// Wide: it covers all. Else Tasklist is not empty, or Types are not; they are sorted.
 	Wide     bool
 	Tasklist string
@@ -188,5 +190,5 @@ func (l *Limit) Covers(tasklist, typ string) bool {
 
 // sameAs tells whether two limits cover the same.
 func (l *Limit) sameAs(o *Limit) bool {
-	return l.Wide == o.Wide && l.Tasklist == o.Tasklist && slices.Equal(l.Types, o.Types)
+	return l.Paused == o.Paused && l.Wide == o.Wide && l.Tasklist == o.Tasklist && slices.Equal(l.Types, o.Types)
 }

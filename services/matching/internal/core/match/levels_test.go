@@ -246,3 +246,81 @@ func TestANewTriggerOvertakesNoWaiter(t *testing.T) {
 		}
 	}
 }
+
+// TestAPauseHoldsUpWhatItCovers: a tasklist, or a type, by every way to a poll: through the tables, past them, and out of what was taken
+// or read ahead. What runs goes on, others are not concerned, and its end wakes who waits.
+func TestAPauseHoldsUpWhatItCovers(t *testing.T) {
+	for _, c := range []struct {
+		pause       string
+		limits      map[string]int
+		held, begun []string // names of what waits, and of what runs
+	}{
+		{"d#l0", nil, []string{"d#l0"}, []string{"d#l1"}},
+		{"d/a", nil, []string{"d/a"}, []string{"d/b"}},
+		{"d#l0", map[string]int{"d/a": 5, "d": 9}, []string{"d#l0"}, []string{"d#l1"}},
+		{"d/a", map[string]int{"d": 3}, []string{"d/a"}, []string{"d/b"}},
+	} {
+		w, o := levels(t, 2, c.limits)
+		w.serve("l0", "l1")
+		w.pauses[c.pause] = true
+		w.set(o, c.limits)
+		for _, list := range []string{"l0", "l1"} {
+			w.ready("d", list, "a", 1, 3)
+			w.ready("d", list, "b", 1, 3)
+		}
+		w.serve("l0", "l1")
+		w.finishAll()
+		w.serve("l0", "l1")
+		if held, begun := w.runs(c.held...), w.peak[c.begun[0]]; held[0] != 0 || w.peak[c.held[0]] != 0 || begun == 0 {
+			t.Fatalf("%s is paused, limits %v: %v of %v run, at most %d of %v", c.pause, c.limits, held, c.held, begun, c.begun)
+		}
+		clear(w.pauses)
+		w.set(o, c.limits)
+		for range 8 {
+			w.serve("l0", "l1")
+			w.finishAll()
+		}
+		if w.done() != 12 {
+			t.Fatalf("after the pause of %s %d are done", c.pause, w.done())
+		}
+		if len(w.drops) > 0 {
+			t.Fatalf("the end of a pause dropped %v", w.drops)
+		}
+	}
+}
+
+// TestAPauseHoldsUpWhatIsOnItsWay: triggers that a call under way takes, and those that were read ahead, go back.
+func TestAPauseHoldsUpWhatIsOnItsWay(t *testing.T) {
+	w, o := levels(t, 1, map[string]int{"d/a": 2})
+	w.ready("d", "l0", "a", 1, 20)
+	w.serve("l0")
+	if o.s.ahead == 0 {
+		t.Fatal("nothing is read ahead")
+	}
+	w.pauses["d/a"] = true
+	w.set(o, map[string]int{"d/a": 2})
+	w.finishAll()
+	w.serve("l0")
+	if w.running["d"] != 0 {
+		t.Fatalf("%d run", w.running["d"])
+	}
+	clear(w.pauses)
+	o.give(func(in *Inputs) { in.Limits = []string{"d"} })
+	for d := o.s.domains["d"]; d.call == nil || len(d.call.out.Wants) == 0; w.run(ms) {
+	}
+	w.pauses["d/a"] = true
+	o.give(func(in *Inputs) { in.Limits = []string{"d"} })
+	w.serve("l0")
+	if w.running["d"] != 0 {
+		t.Fatalf("%d run that a call took", w.running["d"])
+	}
+	clear(w.pauses)
+	w.set(o, map[string]int{"d/a": 2})
+	for range 15 {
+		w.serve("l0")
+		w.finishAll()
+	}
+	if w.done() != 20 || w.peak["d"] != 2 {
+		t.Fatalf("%d are done, at most %d ran", w.done(), w.peak["d"])
+	}
+}

@@ -129,10 +129,13 @@ func (s *Shard) meetLimits(d *domain, all []Limit) []*limit {
 		if d.limits[all[i].Ref] != nil {
 			continue
 		}
-		l := &limit{Limit: all[i], domain: d, held: map[member]holding{}, unknown: len(s.lanes), unsaid: true}
+		l := &limit{Limit: all[i], domain: d, held: map[member]holding{}}
 		d.limits[l.Ref] = l
 		d.met = append(d.met, l)
-		met = append(met, l)
+		if !l.Paused { // what has slots is counted
+			l.unknown, l.unsaid = len(s.lanes), true
+			met = append(met, l)
+		}
 	}
 	d.paths = newPaths(d.met)
 	for _, l := range d.lists {
@@ -197,7 +200,7 @@ func (s *Shard) limitsChanged(name string) {
 		}
 		s.unread(l)
 		delete(d.limits, l.Ref)
-		if !found { // else its slots are those of the one that is met now
+		if !found && !l.Paused { // else its slots are those of the one that is met now
 			s.fx.Drops = append(s.fx.Drops, LimitHint{name, []table.Ref{l.Ref}})
 		}
 		s.markWaiters(l)
@@ -212,11 +215,11 @@ func (s *Shard) limitsChanged(name string) {
 func (l *limit) known() bool { return !l.domain.gone && l.domain.limits[l.Ref] == l }
 
 // taken tells whether no slot can be had just now.
-func (l *limit) taken() bool { return l.unknown > 0 || l.blocked != 0 }
+func (l *limit) taken() bool { return l.Paused || l.unknown > 0 || l.blocked != 0 }
 
 // dueLimit reports a limit to the tables as soon as it is known.
 func (s *Shard) dueLimit(l *limit) {
-	if !l.due {
+	if !l.due && !l.Paused {
 		l.due = true
 		l.domain.due = append(l.domain.due, l)
 	}

@@ -14,9 +14,11 @@ type list struct {
 	domain *domain
 	index  table.Index
 	queue  pollQueue
-	// wide is the path of types that no limit names, paths those of others, as far as they were needed.
-	wide  *path
-	paths map[string]*path
+	// covering are the limits of all its types, wide the path of those that no limit names; paths are those of others, as far
+	// as they were needed.
+	covering []*limit
+	wide     *path
+	paths    map[string]*path
 	// alive counts polls that are not answered, undecided grabs of its triggers.
 	alive, undecided int
 	// sets counts those polls by the types that they accept, takers how many different sets name a

@@ -8,10 +8,12 @@ import (
 )
 
 // path is the limits that triggers of a type need slots of in a tasklist: all of them, or none is booked. They are in the
-// order of their references. nil = no limit.
+// order of their references. nil = no limit, and no pause.
 type path struct {
 	limits []*limit
 	refs   []table.Ref
+	// pause holds all of them up, if there is one.
+	pause *limit
 }
 
 // all are its limits.
@@ -30,8 +32,21 @@ func (p *path) within(booked *path) bool {
 	return p == booked || !slices.ContainsFunc(p.all(), func(l *limit) bool { return !booked.has(l) })
 }
 
-// taken is the first limit of which no slot can be had just now, or nil.
-func (p *path) taken() *limit { return p.find((*limit).taken) }
+// paused is what pauses all of it, or nil.
+func (p *path) paused() *limit {
+	if p == nil {
+		return nil
+	}
+	return p.pause
+}
+
+// taken is what holds its triggers up just now: a pause, or the first limit of which no slot can be had; or nil.
+func (p *path) taken() *limit {
+	if l := p.paused(); l != nil {
+		return l
+	}
+	return p.find((*limit).taken)
+}
 
 // find is the first limit of which f is true, or nil.
 func (p *path) find(f func(*limit) bool) *limit {
@@ -76,15 +91,22 @@ func (l *list) path(typ string) *path {
 	}
 	p := l.paths[typ]
 	if p == nil {
-		p = newPath(l.wide.all(), own)
+		p = newPath(l.covering, own)
 		l.paths[typ] = p
 	}
 	return p
 }
 
 func newPath(parts ...[]*limit) *path {
-	p := &path{limits: slices.Concat(parts...)}
-	if len(p.limits) == 0 {
+	p := &path{}
+	for _, l := range slices.Concat(parts...) {
+		if l.Paused {
+			p.pause = l
+		} else {
+			p.limits = append(p.limits, l)
+		}
+	}
+	if len(p.limits) == 0 && p.pause == nil {
 		return nil
 	}
 	slices.SortFunc(p.limits, func(a, b *limit) int { return strings.Compare(string(a.Ref), string(b.Ref)) })
@@ -96,13 +118,13 @@ func newPath(parts ...[]*limit) *path {
 
 // repath has a tasklist find its limits anew.
 func (l *list) repath() {
-	var wide []*limit
+	l.covering = nil
 	for _, lim := range l.domain.paths.wide {
 		if lim.Covers(l.Name, "") {
-			wide = append(wide, lim)
+			l.covering = append(l.covering, lim)
 		}
 	}
-	l.wide, l.paths = newPath(wide), map[string]*path{}
+	l.wide, l.paths = newPath(l.covering), map[string]*path{}
 }
 
 // blocked tells whether triggers of a type cannot be had just now.
@@ -110,11 +132,15 @@ func (l *list) blocked(typ string) bool { return l.path(typ).taken() != nil }
 
 // short tells whether triggers of a type could not be had the last time.
 func (l *list) short(typ string) bool {
-	return l.path(typ).find(func(lim *limit) bool { return lim.unknown > 0 || lim.short }) != nil
+	p := l.path(typ)
+	return p.paused() != nil || p.find(func(lim *limit) bool { return lim.unknown > 0 || lim.short }) != nil
 }
 
 // spareOf is how many triggers may be given a slot of each limit of a path without asking.
 func (s *Shard) spareOf(p *path, most int) int {
+	if p.paused() != nil {
+		return 0
+	}
 	for _, l := range p.all() {
 		most = min(most, s.spare(l))
 	}

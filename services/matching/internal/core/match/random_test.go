@@ -134,6 +134,15 @@ func (w *storm) blow() {
 
 // change has a limit come or go, or cover other types. No more may run than it says for a while after.
 func (w *storm) change() {
+	if key := []string{"d#l1", "d/b", "e#l2", "e/pay"}[w.r.IntN(4)]; w.r.IntN(3) == 0 {
+		if w.pauses[key] = !w.pauses[key]; !w.pauses[key] {
+			delete(w.pauses, key)
+		}
+		for _, o := range w.owners {
+			o.give(func(in *Inputs) { in.Limits = append(in.Limits, key[:1]) })
+		}
+		return
+	}
 	key := []string{"d", "e", "d/b", "e#l2"}[w.r.IntN(4)]
 	if w.r.IntN(3) == 0 {
 		key = w.shared[w.r.IntN(3)]
@@ -158,6 +167,10 @@ func (w *storm) change() {
 // calm ends all failures, and has all tasks done.
 func (w *storm) calm() {
 	w.wild = false
+	clear(w.pauses)
+	for _, o := range w.owners {
+		o.give(func(in *Inputs) { in.Limits = append(in.Limits, "d", "e") })
+	}
 	for p := range w.partitions {
 		w.speak(p)
 	}

@@ -1,7 +1,6 @@
 package match
 
 import (
-	"slices"
 	"time"
 )
 
@@ -118,6 +117,6 @@ func (s *Shard) recount() {
 		s.asks.add(&question{Ask: Ask{Kind: AskBookings, Partition: p}})
 	}
 	for _, d := range s.inOrder {
-		s.audit(d, slices.Clone(d.met), true)
+		s.audit(d, d.met, true)
 	}
 }

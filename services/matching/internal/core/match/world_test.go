@@ -36,6 +36,7 @@ type world struct {
 	peak       map[string]int
 	limits     map[string]int // by name: see Limits
 	shared     []string       // the names of shared ones
+	pauses     map[string]bool
 	owners     []*owner
 	shards     int
 
@@ -157,7 +158,7 @@ const epochMS = int64(1_700_000_000_000)
 func newWorld(t *testing.T, shards, partitions int) *world {
 	w := &world{
 		t: t, tables: table.New(), down: map[string]bool{}, tasks: map[ids.TaskID]*task{}, running: map[string]int{},
-		peak: map[string]int{}, limits: map[string]int{}, shards: shards, polls: map[string]*pollSeen{}, acks: map[uint64]bool{},
+		peak: map[string]int{}, limits: map[string]int{}, pauses: map[string]bool{}, shards: shards, polls: map[string]*pollSeen{}, acks: map[uint64]bool{},
 		delay: func() time.Duration { return time.Millisecond }, work: func() time.Duration { return 10 * time.Millisecond },
 		lease: 30 * time.Second, deaf: func(string) bool { return false }, twice: func() bool { return false }, ends: true,
 		lossy: func(*table.Call) (bool, bool) { return false, true },
@@ -187,6 +188,16 @@ func (w *world) Limits(domain string) []Limit {
 			l.Ref, l.Types = table.TypeRef(key[at+1:]), []string{key[at+1:]}
 		default:
 			l.Ref, l.Types = "shared", strings.Split(key[at+1:], ",")
+		}
+		all = append(all, l)
+	}
+	for key := range w.pauses { // of a tasklist or a type
+		if key[0] != domain[0] {
+			continue
+		}
+		l := Limit{Ref: table.Ref("pause/" + key[1:]), Paused: true, Tasklist: key[2:]}
+		if key[1] == '/' {
+			l.Tasklist, l.Types = "", []string{key[2:]}
 		}
 		all = append(all, l)
 	}
@@ -371,6 +382,12 @@ func (o *owner) call(c table.Call) {
 	for _, want := range c.Wants {
 		for _, at := range want.Candidates {
 			for ref, l := range o.s.domains[c.Domain].limits {
+				if l.Paused {
+					if l.Covers(want.Name, at.Type) {
+						w.t.Fatalf("a want of %s in %s, which is paused", at.Type, want.Name)
+					}
+					continue
+				}
 				named := slices.ContainsFunc(at.Path, func(i int) bool { return c.Stances[i].Ref == ref })
 				if l.Covers(want.Name, at.Type) != named {
 					w.t.Fatalf("a want of %s in %s names %s: %v", at.Type, want.Name, ref, named)
