@@ -98,6 +98,7 @@ func (q *question) page() {
 		}
 		more = len(all) == limit
 	} else {
+		q.out.Overtaken = q.out.Overtaken || q.of.owner.Overtaken(q.p.shard.number, q.p.epoch)
 		page := q.of.owner.Bookings(historysim.BookingsQuery{
 			Shard: q.p.shard.number, Domain: q.Domain, Types: q.Types, All: q.Kind == matchingsim.AskRunning && len(q.Types) == 0, After: q.after, BytesMax: 64 + w.dice.IntN(400),
 		})

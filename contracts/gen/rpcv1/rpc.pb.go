@@ -885,7 +885,9 @@ type BookingsRequest struct {
 	// From the previous page; empty = the first page.
 	Cursor []byte `protobuf:"bytes,4,opt,name=cursor,proto3" json:"cursor,omitempty"`
 	// All running attempts of the domain, of any type, booked or not. Since log version 6.
-	All           bool `protobuf:"varint,5,opt,name=all,proto3" json:"all,omitempty"`
+	All bool `protobuf:"varint,5,opt,name=all,proto3" json:"all,omitempty"`
+	// Of the shard's owner that asks. Since log version 6.
+	Epoch         uint64 `protobuf:"varint,6,opt,name=epoch,proto3" json:"epoch,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -955,11 +957,20 @@ func (x *BookingsRequest) GetAll() bool {
 	return false
 }
 
+func (x *BookingsRequest) GetEpoch() uint64 {
+	if x != nil {
+		return x.Epoch
+	}
+	return 0
+}
+
 type BookingsResponse struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
 	Groups []*Bookings            `protobuf:"bytes,1,rep,name=groups,proto3" json:"groups,omitempty"`
 	// Where the next page begins; empty = this is the last page.
-	Cursor        []byte `protobuf:"bytes,2,opt,name=cursor,proto3" json:"cursor,omitempty"`
+	Cursor []byte `protobuf:"bytes,2,opt,name=cursor,proto3" json:"cursor,omitempty"`
+	// A newer owner of the shard has fenced the one that asks.
+	Overtaken     bool `protobuf:"varint,3,opt,name=overtaken,proto3" json:"overtaken,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1006,6 +1017,13 @@ func (x *BookingsResponse) GetCursor() []byte {
 		return x.Cursor
 	}
 	return nil
+}
+
+func (x *BookingsResponse) GetOvertaken() bool {
+	if x != nil {
+		return x.Overtaken
+	}
+	return false
 }
 
 // Bookings is running attempts of one tasklist and type that hold the same path.
@@ -1990,16 +2008,18 @@ const file_yard_rpc_v1_rpc_proto_rawDesc = "" +
 	"\x17DescribeWaitingResponse\x12\x18\n" +
 	"\awaiting\x18\x01 \x01(\x03R\awaiting\x125\n" +
 	"\ttasklists\x18\x02 \x03(\v2\x17.yard.v1.ListedTasklistR\ttasklists\x12\x16\n" +
-	"\x06listed\x18\x03 \x01(\bR\x06listed\"\x7f\n" +
+	"\x06listed\x18\x03 \x01(\bR\x06listed\"\x95\x01\n" +
 	"\x0fBookingsRequest\x12\x14\n" +
 	"\x05shard\x18\x01 \x01(\x05R\x05shard\x12\x16\n" +
 	"\x06domain\x18\x02 \x01(\tR\x06domain\x12\x14\n" +
 	"\x05types\x18\x03 \x03(\tR\x05types\x12\x16\n" +
 	"\x06cursor\x18\x04 \x01(\fR\x06cursor\x12\x10\n" +
-	"\x03all\x18\x05 \x01(\bR\x03all\"Y\n" +
+	"\x03all\x18\x05 \x01(\bR\x03all\x12\x14\n" +
+	"\x05epoch\x18\x06 \x01(\x04R\x05epoch\"w\n" +
 	"\x10BookingsResponse\x12-\n" +
 	"\x06groups\x18\x01 \x03(\v2\x15.yard.rpc.v1.BookingsR\x06groups\x12\x16\n" +
-	"\x06cursor\x18\x02 \x01(\fR\x06cursor\"\xa7\x01\n" +
+	"\x06cursor\x18\x02 \x01(\fR\x06cursor\x12\x1c\n" +
+	"\tovertaken\x18\x03 \x01(\bR\tovertaken\"\xa7\x01\n" +
 	"\bBookings\x12\x16\n" +
 	"\x06domain\x18\x01 \x01(\tR\x06domain\x12\x12\n" +
 	"\x04type\x18\x02 \x01(\tR\x04type\x12\x16\n" +

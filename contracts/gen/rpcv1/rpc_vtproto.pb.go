@@ -316,6 +316,7 @@ func (m *BookingsRequest) CloneVT() *BookingsRequest {
 	r.Shard = m.Shard
 	r.Domain = m.Domain
 	r.All = m.All
+	r.Epoch = m.Epoch
 	if rhs := m.Types; rhs != nil {
 		tmpContainer := make([]string, len(rhs))
 		copy(tmpContainer, rhs)
@@ -342,6 +343,7 @@ func (m *BookingsResponse) CloneVT() *BookingsResponse {
 		return (*BookingsResponse)(nil)
 	}
 	r := new(BookingsResponse)
+	r.Overtaken = m.Overtaken
 	if rhs := m.Groups; rhs != nil {
 		tmpContainer := make([]*Bookings, len(rhs))
 		for k, v := range rhs {
@@ -1508,6 +1510,11 @@ func (m *BookingsRequest) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
 	}
+	if m.Epoch != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.Epoch))
+		i--
+		dAtA[i] = 0x30
+	}
 	if m.All {
 		i--
 		if m.All {
@@ -1578,6 +1585,16 @@ func (m *BookingsResponse) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 	if m.unknownFields != nil {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
+	}
+	if m.Overtaken {
+		i--
+		if m.Overtaken {
+			dAtA[i] = 1
+		} else {
+			dAtA[i] = 0
+		}
+		i--
+		dAtA[i] = 0x18
 	}
 	if len(m.Cursor) > 0 {
 		i -= len(m.Cursor)
@@ -2746,6 +2763,9 @@ func (m *BookingsRequest) SizeVT() (n int) {
 	if m.All {
 		n += 2
 	}
+	if m.Epoch != 0 {
+		n += 1 + protohelpers.SizeOfVarint(uint64(m.Epoch))
+	}
 	n += len(m.unknownFields)
 	return n
 }
@@ -2765,6 +2785,9 @@ func (m *BookingsResponse) SizeVT() (n int) {
 	l = len(m.Cursor)
 	if l > 0 {
 		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
+	}
+	if m.Overtaken {
+		n += 2
 	}
 	n += len(m.unknownFields)
 	return n
@@ -5340,6 +5363,25 @@ func (m *BookingsRequest) UnmarshalVT(dAtA []byte) error {
 				}
 			}
 			m.All = bool(v != 0)
+		case 6:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Epoch", wireType)
+			}
+			m.Epoch = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.Epoch |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])
@@ -5459,6 +5501,26 @@ func (m *BookingsResponse) UnmarshalVT(dAtA []byte) error {
 				m.Cursor = []byte{}
 			}
 			iNdEx = postIndex
+		case 3:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Overtaken", wireType)
+			}
+			var v int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				v |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			m.Overtaken = bool(v != 0)
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])
@@ -9808,6 +9870,25 @@ func (m *BookingsRequest) UnmarshalVTUnsafe(dAtA []byte) error {
 				}
 			}
 			m.All = bool(v != 0)
+		case 6:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Epoch", wireType)
+			}
+			m.Epoch = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.Epoch |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])
@@ -9924,6 +10005,26 @@ func (m *BookingsResponse) UnmarshalVTUnsafe(dAtA []byte) error {
 			}
 			m.Cursor = dAtA[iNdEx:postIndex]
 			iNdEx = postIndex
+		case 3:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Overtaken", wireType)
+			}
+			var v int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				v |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			m.Overtaken = bool(v != 0)
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])

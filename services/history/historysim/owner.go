@@ -169,6 +169,9 @@ func (o *Owner) GrabsDecided(seq uint64) bool { return o.Live() && o.r.GrabsDeci
 // that were in the log when the first page was asked for.
 func (o *Owner) Bookings(q BookingsQuery) BookingsPage { return o.r.Bookings(q) }
 
+// Overtaken tells whether a newer owner of a matching shard has fenced the one of an epoch.
+func (o *Owner) Overtaken(shard int, epoch uint64) bool { return o.r.Overtaken(shard, epoch) }
+
 // Undelivered is a page of up to limit grants of a shard's owners before epoch that may not have reached
 // their polls, behind a task; likewise.
 func (o *Owner) Undelivered(shard int, epoch uint64, after ids.TaskID, limit int) (page []Undelivered) {

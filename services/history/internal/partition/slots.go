@@ -21,7 +21,9 @@ func (o *Owner) Bookings(ctx context.Context, req *rpcv1.BookingsRequest) (*rpcv
 		return nil, err
 	}
 	var page replica.BookingsPage
+	overtaken := false
 	err = o.ask(ctx, func() {
+		overtaken = req.Epoch > 0 && o.core.Overtaken(int(req.Shard), req.Epoch)
 		page = o.core.Bookings(replica.BookingsQuery{
 			Shard: int(req.Shard), Domain: req.Domain, Types: req.Types, All: req.All, After: after, BytesMax: pageBytesMax,
 		})
@@ -29,7 +31,7 @@ func (o *Owner) Bookings(ctx context.Context, req *rpcv1.BookingsRequest) (*rpcv
 	if err != nil {
 		return nil, err
 	}
-	out := &rpcv1.BookingsResponse{Cursor: cursor(page.Last)}
+	out := &rpcv1.BookingsResponse{Cursor: cursor(page.Last), Overtaken: overtaken}
 	for i := range page.Groups {
 		g := &page.Groups[i]
 		out.Groups = append(out.Groups, &rpcv1.Bookings{

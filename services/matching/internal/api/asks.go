@@ -22,7 +22,7 @@ const pageTimeout = 5 * time.Second
 func (p *Port) Ask(ctx context.Context, a match.Ask) (out match.AskOutcome, err error) {
 	switch a.Kind {
 	case match.AskBookings, match.AskRunning:
-		out.Held, err = p.bookings(ctx, a)
+		out.Held, out.Overtaken, err = p.bookings(ctx, a)
 	case match.AskUndelivered:
 		out.Undelivered, err = p.undelivered(ctx, a)
 	case match.AskRetrigger:
@@ -33,9 +33,10 @@ func (p *Port) Ask(ctx context.Context, a match.Ask) (out match.AskOutcome, err 
 	return out, err
 }
 
-func (p *Port) bookings(ctx context.Context, a match.Ask) (all []match.Held, err error) {
+func (p *Port) bookings(ctx context.Context, a match.Ask) (all []match.Held, overtaken bool, err error) {
 	req := &rpcv1.BookingsRequest{
 		Shard: int32(p.Shard), Domain: a.Domain, Types: a.Types, All: a.Kind == match.AskRunning && len(a.Types) == 0,
+		Epoch: p.Epoch,
 	}
 	err = pages(func(cursor []byte) ([]byte, error) {
 		req.Cursor = cursor
@@ -43,6 +44,7 @@ func (p *Port) bookings(ctx context.Context, a match.Ask) (all []match.Held, err
 		if err != nil {
 			return nil, err
 		}
+		overtaken = overtaken || resp.Overtaken
 		for _, g := range resp.Groups {
 			if all, err = appendHeld(all, g); err != nil {
 				return nil, err
@@ -50,7 +52,7 @@ func (p *Port) bookings(ctx context.Context, a match.Ask) (all []match.Held, err
 		}
 		return resp.Cursor, nil
 	})
-	return all, err
+	return all, overtaken, err
 }
 
 // appendHeld takes a group apart. Its path is shared.

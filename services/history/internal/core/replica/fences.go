@@ -102,6 +102,12 @@ func (r *Replica) unfenced(e *Entry, h *held) bool {
 	return s != nil && s.upTo(h.seq) > 0
 }
 
+// Overtaken tells whether a newer owner of a matching shard, by its number, has fenced the one of an epoch.
+func (r *Replica) Overtaken(number int, epoch uint64) bool {
+	s := r.shards[uint32(number)+1]
+	return s != nil && s.epoch() > epoch
+}
+
 // fencesUpTo are the fences as of an event, by shard.
 func (r *Replica) fencesUpTo(seq uint64) (all []ShardFence) {
 	for _, s := range r.shards {

@@ -13,8 +13,9 @@ type question struct {
 	Ask
 	// askedAt is when it was asked, dueAt when it may be asked again.
 	askedAt, dueAt time.Duration
-	// limits are those of AskRunning; adopt: what is not known here is counted.
+	// limits are those of AskRunning, rounds which count of each it is for; adopt: what is not known here is counted.
 	limits []*limit
+	rounds []int
 	adopt  bool
 	// again: it came up again while it was under way.
 	again bool
@@ -61,10 +62,18 @@ func (a *asks) retrigger(partition int, domain string) {
 	a.add(q)
 }
 
-// pointless tells whether all limits are no more that a question is for.
+// pointless tells whether all limits are no more that a question is for, or are counted anew.
 func (q *question) pointless() bool {
-	return q.Kind == AskRunning && !slices.ContainsFunc(q.limits, (*limit).known)
+	for i := range q.limits {
+		if q.about(i) {
+			return false
+		}
+	}
+	return q.Kind == AskRunning
 }
+
+// about tells whether a question is still about the i-th of its limits.
+func (q *question) about(i int) bool { return q.limits[i].known() && q.limits[i].round == q.rounds[i] }
 
 // ask asks what is due. What is counted must be asked behind the fence.
 func (s *Shard) ask() {
@@ -92,6 +101,10 @@ func (s *Shard) ask() {
 func (s *Shard) answered(o *AskOutcome) {
 	q := s.asks.open[o.Ask.ID]
 	if q == nil {
+		return
+	}
+	if o.Overtaken {
+		s.overtaken = true
 		return
 	}
 	delete(s.asks.open, q.ID)
@@ -137,8 +150,11 @@ func (s *Shard) audit(d *domain, limits []*limit, adopt bool) {
 	}
 	var types []string
 	var full []table.Ref
+	var rounds []int
 	wide := false
 	for _, l := range limits {
+		l.round++
+		rounds = append(rounds, l.round)
 		types = append(types, l.Types...)
 		wide = wide || len(l.Types) == 0
 		l.auditing, l.auditLeft = true, len(s.lanes)
@@ -155,7 +171,7 @@ func (s *Shard) audit(d *domain, limits []*limit, adopt bool) {
 	for p := range s.lanes {
 		s.asks.add(&question{
 			Ask:    Ask{Kind: AskRunning, Partition: p, Domain: d.name, Types: types},
-			limits: limits, adopt: adopt,
+			limits: limits, rounds: rounds, adopt: adopt,
 		})
 	}
 }
@@ -185,8 +201,8 @@ func (s *Shard) running(q *question, held []Held) {
 			continue
 		}
 		m := member([]byte(h.Member))
-		for _, l := range q.limits {
-			if !l.Covers(h.Tasklist, h.Type) || !l.known() {
+		for i, l := range q.limits {
+			if !q.about(i) || !l.Covers(h.Tasklist, h.Type) {
 				continue
 			}
 			runs[l][m] = true
@@ -195,8 +211,8 @@ func (s *Shard) running(q *question, held []Held) {
 			}
 		}
 	}
-	for _, l := range q.limits {
-		if !l.known() {
+	for i, l := range q.limits {
+		if !q.about(i) {
 			continue
 		}
 		for m, h := range l.held {

@@ -118,6 +118,9 @@ func (s *Shard) opened(o *OpenOutcome) {
 		s.fail(d)
 		return
 	}
+	if o.Opened.Fresh || d.epoch != "" && d.epoch != o.Opened.Epoch {
+		s.recountAll(d)
+	}
 	d.state, d.down = open, false
 	d.lost = d.lost || o.Opened.Fresh || d.epoch != "" && d.epoch != o.Opened.Epoch
 	d.epoch = o.Opened.Epoch

@@ -65,8 +65,9 @@ type AskOutcome struct {
 	Ask Ask
 	// Failed: the partition gave no answer; ask again.
 	Failed bool
-	// Held are attempts that run (AskBookings, AskRunning).
-	Held []Held
+	// Held are attempts that run (AskBookings, AskRunning). Overtaken: a newer owner has fenced this one.
+	Held      []Held
+	Overtaken bool
 	// Undelivered are grants of owners before (AskUndelivered).
 	Undelivered []Undelivered
 }

@@ -324,3 +324,34 @@ func TestAPauseHoldsUpWhatIsOnItsWay(t *testing.T) {
 		t.Fatalf("%d are done, at most %d ran", w.done(), w.peak["d"])
 	}
 }
+
+// TestI8AnOwnerThatWasOvertakenSpeaksForNobody: the tables lose their memory, and an owner of before, which goes on in ignorance, opens them
+// first. What it would say of its slots, none, is not what its shard uses.
+func TestI8AnOwnerThatWasOvertakenSpeaksForNobody(t *testing.T) {
+	w := newWorld(t, 2, 2)
+	w.limits["d"] = 3
+	old := w.own(0, 1)
+	w.own(1, 1)
+	w.ends = false
+	w.ready("d", "l2", "a", 1, 1)
+	w.keepPolling(100*ms, "l2")
+	w.finishAll()
+	w.own(0, 2)
+	w.run(100 * ms)
+	w.ready("d", "l0", "a", 1, 2)
+	w.keepPolling(300*ms, "l0")
+	if w.running["d"] != 2 || old.overtaken {
+		t.Fatalf("%d run; the owner before knows: %v", w.running["d"], old.overtaken)
+	}
+	w.tables.Forget()
+	old.give(func(in *Inputs) { in.Restore = []LimitHint{{"d", []table.Ref{"domain"}}} })
+	w.run(5 * ms)
+	w.ready("d", "l1", "b", 1, 9)
+	w.keepPolling(3*time.Second, "l1")
+	if w.peak["d"] != 3 || w.running["d"] != 3 {
+		t.Errorf("%d run, at most %d did", w.running["d"], w.peak["d"])
+	}
+	if !old.overtaken {
+		t.Error("the owner before goes on")
+	}
+}

@@ -43,10 +43,11 @@ type limit struct {
 	// deadline is the last one known of its attempts, Unix ms.
 	deadline int64
 	// auditAt is when to compare with history, 0 = no need; auditing: it is under way.
-	// auditLeft counts the partitions that have not answered.
+	// auditLeft counts the partitions that have not answered, round the audits.
 	auditAt   time.Duration
 	auditing  bool
 	auditLeft int
+	round     int
 	// ahead are triggers of the type that came without slots, in order: some, only while the limit is blocked.
 	ahead []ahead
 	// booked counts the slots booked since the last report to the tables.
@@ -156,6 +157,20 @@ func (s *Shard) meetLimits(d *domain, all []Limit) []*limit {
 	}
 	s.audit(d, met, true)
 	return met
+}
+
+// recountAll counts the attempts of all limits of a domain whose tables have lost their memory, before it tells them of any: if a newer owner
+// serves the shard, history says so. The tables cannot, and would take what this one says for all that the shard uses.
+func (s *Shard) recountAll(d *domain) {
+	var counted []*limit
+	for _, l := range d.met {
+		if l.unknown == 0 && !l.Paused {
+			l.unknown, l.unsaid = len(s.lanes), true
+			s.unread(l)
+			counted = append(counted, l)
+		}
+	}
+	s.audit(d, counted, true)
 }
 
 // adoptGrab counts a grab that limits cover now.

@@ -458,6 +458,7 @@ func (o *owner) ask(a Ask) {
 			out.Undelivered = w.undelivered(a.Partition, o.shard, o.epoch)
 		default:
 			out.Held = w.held(a, o.shard)
+			out.Overtaken = o.s.cfg.Fences && o.epoch < w.partitions[a.Partition].fences[o.shard]
 		}
 		reply(out)
 	})
