@@ -164,7 +164,7 @@ func TestR39BookingsOfManyAttemptsFitIntoPages(t *testing.T) {
 				t.Fatalf("page %d has %d bytes: %v", pages, page.SizeVT(), err)
 			}
 			for _, g := range page.Groups {
-				if g.Domain != "shop" || g.Type != "t" || !slices.Equal(g.Limits, []string{"type/t"}) || g.DeadlineMs < time.Now().UnixMilli() {
+				if g.Domain != "shop" || g.Tasklist == "" || g.Type != "t" || !slices.Equal(g.Limits, []string{"type/t"}) || g.DeadlineMs < time.Now().UnixMilli() {
 					t.Errorf("a group of %s/%s in %v until %d", g.Domain, g.Type, g.Limits, g.DeadlineMs)
 				}
 				for b := g.Bookings; len(b) > 0; b = b[ids.BookingBytes:] {
@@ -184,6 +184,29 @@ func TestR39BookingsOfManyAttemptsFitIntoPages(t *testing.T) {
 		none, err := o.Bookings(t.Context(), &rpcv1.BookingsRequest{Shard: 1})
 		if err != nil || len(none.Groups)+len(none.Cursor) > 0 {
 			t.Errorf("another shard has %v, %v", none, err)
+		}
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestI8AnOvertakenOwnerIsTold: with what runs, that it is another one's.
+func TestI8AnOvertakenOwnerIsTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShell(t)
+		o, stop := run(s.deps("a"))
+		<-o.Ready()
+		s.fence(2)
+		s.last()
+		for epoch, want := range map[uint64]bool{0: false, 1: true, 2: false, 3: false} {
+			page, err := o.Bookings(t.Context(), &rpcv1.BookingsRequest{Epoch: epoch})
+			if err != nil || page.Overtaken != want {
+				t.Errorf("the owner of epoch %d: %v, %v", epoch, page, err)
+			}
+		}
+		if page, err := o.Bookings(t.Context(), &rpcv1.BookingsRequest{Shard: 1, Epoch: 1}); err != nil || page.Overtaken {
+			t.Errorf("of another shard: %v, %v", page, err)
 		}
 		if err := stop(); err != nil {
 			t.Error(err)

@@ -103,7 +103,7 @@ func TestReleasesAreGroupedByPath(t *testing.T) {
 	for _, g := range fx.Releases {
 		got = append(got, fmt.Sprintf("%s/%s in %q: %d", g.Domain, g.Type, g.Limits, len(g.Packed)/ids.BookingBytes))
 	}
-	if want := []string{`shop/mail/send in "type/send": 2`, `shop/mail/send in "domain type/send": 2`}; !slices.Equal(got, want) {
+	if want := []string{`shop/send in "type/send": 2`, `shop/send in "domain type/send": 2`}; !slices.Equal(got, want) {
 		t.Errorf("%q", got)
 	}
 	b.submit(nil, 6)
