@@ -46,6 +46,8 @@ type state struct {
 	types     map[string]map[string]*yardv1.TaskType
 	tasklists map[string]map[string]*yardv1.Tasklist
 	limits    map[string]map[string]*yardv1.Limit
+	// pauses are of tasklists and of types, by domain and name.
+	pausedLists, pausedTypes map[string]map[string]*yardv1.Pause
 	// version is the log version that the cluster writes.
 	version uint32
 }
@@ -116,6 +118,47 @@ func (c *Catalog) Limits(domain string) []*yardv1.Limit {
 	return sorted(c.now.Load().limits[domain])
 }
 
+// PausedTasklist returns the pause of a tasklist, which may be over by now, or nil. The result is read-only.
+func (c *Catalog) PausedTasklist(domain, name string) *yardv1.Pause {
+	return c.now.Load().pausedLists[domain][name]
+}
+
+// PausedType is PausedTasklist for a task type.
+func (c *Catalog) PausedType(domain, name string) *yardv1.Pause {
+	return c.now.Load().pausedTypes[domain][name]
+}
+
+// Pauses returns those of a domain that are not over at an instant, Unix ms, by the names of tasklists and types.
+// They are read-only, the maps are not.
+func (c *Catalog) Pauses(domain string, nowMS int64) (tasklists, types map[string]*yardv1.Pause) {
+	s := c.now.Load()
+	over := func(_ string, p *yardv1.Pause) bool { return !Paused(p, nowMS) }
+	tasklists, types = maps.Clone(s.pausedLists[domain]), maps.Clone(s.pausedTypes[domain])
+	maps.DeleteFunc(tasklists, over)
+	maps.DeleteFunc(types, over)
+	return tasklists, types
+}
+
+// PauseEnds tells, by domain, when its next pause ends by itself after an instant, Unix ms.
+func (c *Catalog) PauseEnds(nowMS int64) map[string]int64 {
+	s, ends := c.now.Load(), map[string]int64{}
+	for _, all := range []map[string]map[string]*yardv1.Pause{s.pausedLists, s.pausedTypes} {
+		for domain, pauses := range all {
+			for _, p := range pauses {
+				if at, known := ends[domain]; p.UntilMs > nowMS && (!known || p.UntilMs < at) {
+					ends[domain] = p.UntilMs
+				}
+			}
+		}
+	}
+	return ends
+}
+
+// Paused tells whether a pause holds at an instant, Unix ms.
+func Paused(p *yardv1.Pause, nowMS int64) bool {
+	return p != nil && (p.UntilMs == 0 || nowMS < p.UntilMs)
+}
+
 func sorted[M any](m map[string]M) []M {
 	all := make([]M, 0, len(m))
 	for _, name := range slices.Sorted(maps.Keys(m)) {
@@ -136,6 +179,7 @@ func newState() *state {
 	return &state{
 		domains: map[string]*yardv1.Domain{}, types: map[string]map[string]*yardv1.TaskType{},
 		tasklists: map[string]map[string]*yardv1.Tasklist{}, limits: map[string]map[string]*yardv1.Limit{},
+		pausedLists: map[string]map[string]*yardv1.Pause{}, pausedTypes: map[string]map[string]*yardv1.Pause{},
 		version: logversion.First,
 	}
 }
@@ -224,7 +268,8 @@ func (c *Catalog) update(e jetstream.KeyValueEntry) {
 	old := c.now.Load()
 	s := &state{
 		domains: maps.Clone(old.domains), types: maps.Clone(old.types), tasklists: maps.Clone(old.tasklists),
-		limits: maps.Clone(old.limits), version: old.version,
+		limits: maps.Clone(old.limits), pausedLists: maps.Clone(old.pausedLists), pausedTypes: maps.Clone(old.pausedTypes),
+		version: old.version,
 	}
 	domain := domainOf(e.Key())
 	if m, ok := s.types[domain]; ok {
@@ -235,6 +280,11 @@ func (c *Catalog) update(e jetstream.KeyValueEntry) {
 	}
 	if m, ok := s.limits[domain]; ok {
 		s.limits[domain] = maps.Clone(m)
+	}
+	for _, pauses := range []map[string]map[string]*yardv1.Pause{s.pausedLists, s.pausedTypes} {
+		if m, ok := pauses[domain]; ok {
+			pauses[domain] = maps.Clone(m)
+		}
 	}
 	if !s.take(e) {
 		return
@@ -262,6 +312,12 @@ func (c *Catalog) replace(s *state) {
 		for name := range m.limits {
 			names[name] = true
 		}
+		for name := range m.pausedLists {
+			names[name] = true
+		}
+		for name := range m.pausedTypes {
+			names[name] = true
+		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(names)) {
 		if !old.same(s, name) {
@@ -277,7 +333,9 @@ func (s *state) same(other *state, domain string) bool {
 	}
 	return maps.EqualFunc(s.types[domain], other.types[domain], func(a, b *yardv1.TaskType) bool { return proto.Equal(a, b) }) &&
 		maps.EqualFunc(s.tasklists[domain], other.tasklists[domain], func(a, b *yardv1.Tasklist) bool { return proto.Equal(a, b) }) &&
-		maps.EqualFunc(s.limits[domain], other.limits[domain], func(a, b *yardv1.Limit) bool { return proto.Equal(a, b) })
+		maps.EqualFunc(s.limits[domain], other.limits[domain], func(a, b *yardv1.Limit) bool { return proto.Equal(a, b) }) &&
+		maps.EqualFunc(s.pausedLists[domain], other.pausedLists[domain], func(a, b *yardv1.Pause) bool { return proto.Equal(a, b) }) &&
+		maps.EqualFunc(s.pausedTypes[domain], other.pausedTypes[domain], func(a, b *yardv1.Pause) bool { return proto.Equal(a, b) })
 }
 
 // take changes s by one entry; false means that the entry is of no concern.
@@ -322,6 +380,12 @@ func (s *state) take(e jetstream.KeyValueEntry) bool {
 		set(s.tasklists, domain, name, l, gone)
 		return true
 	}
+	if domain, name, ok := topology.TasklistPauseOfKey(e.Key()); ok {
+		return takePause(s.pausedLists, domain, name, e, gone)
+	}
+	if domain, name, ok := topology.TypePauseOfKey(e.Key()); ok {
+		return takePause(s.pausedTypes, domain, name, e, gone)
+	}
 	domain, name, ok := topology.LimitOfKey(e.Key())
 	l := &yardv1.Limit{}
 	if !ok || !gone && codec.Unmarshal(codec.JSON, e.Value(), l) != nil {
@@ -329,6 +393,15 @@ func (s *state) take(e jetstream.KeyValueEntry) bool {
 	}
 	l.Revision = int64(e.Revision())
 	set(s.limits, domain, name, l, gone)
+	return true
+}
+
+func takePause(all map[string]map[string]*yardv1.Pause, domain, name string, e jetstream.KeyValueEntry, gone bool) bool {
+	p := &yardv1.Pause{}
+	if !gone && codec.Unmarshal(codec.JSON, e.Value(), p) != nil {
+		return false
+	}
+	set(all, domain, name, p, gone)
 	return true
 }
 
@@ -355,6 +428,12 @@ func domainOf(key string) string {
 		return domain
 	}
 	if domain, _, ok := topology.TasklistOfKey(key); ok {
+		return domain
+	}
+	if domain, _, ok := topology.TasklistPauseOfKey(key); ok {
+		return domain
+	}
+	if domain, _, ok := topology.TypePauseOfKey(key); ok {
 		return domain
 	}
 	domain, _, _ := topology.LimitOfKey(key)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -128,6 +129,22 @@ func GetLimit(ctx context.Context, kv jetstream.KeyValue, domain, name string) (
 	return l, nil
 }
 
+// PutPause stores a pause under its key, in place of one that is there.
+func PutPause(ctx context.Context, kv jetstream.KeyValue, key string, p *yardv1.Pause) error {
+	_, err := put(ctx, kv, key, "", p, 0)
+	return err
+}
+
+// DeletePause deletes the pause under a key and returns it as it was: NOT_FOUND where there is none.
+func DeletePause(ctx context.Context, kv jetstream.KeyValue, key string) (*yardv1.Pause, error) {
+	p := &yardv1.Pause{}
+	revision, err := get(ctx, kv, key, p)
+	if err != nil {
+		return nil, named(err, "it is not paused")
+	}
+	return p, remove(ctx, kv, key, revision, 0)
+}
+
 // DeleteDomain deletes a domain, of any revision if it is 0, and then its task types, the settings
 // of its tasklists and its limits, and returns the domain as it was. Its error is a *fault.Error: NOT_FOUND where
 // there is none, and what was left of it is deleted all the same; STALE where another revision is stored, and
@@ -185,10 +202,10 @@ func DeleteLimit(ctx context.Context, kv jetstream.KeyValue, domain, name string
 	return l, nil
 }
 
-// deleteSettings deletes the types, tasklists and limits of a domain, but for what is set meanwhile: that is of
+// deleteSettings deletes the types, tasklists, limits and pauses of a domain, but for what is set meanwhile: that is of
 // a domain that was created again.
 func deleteSettings(ctx context.Context, kv jetstream.KeyValue, domain string) error {
-	all, err := kv.WatchFiltered(ctx, []string{topology.TypeKeysOf(domain), topology.TasklistKeysOf(domain), topology.LimitKeysOf(domain)}, jetstream.IgnoreDeletes(), jetstream.MetaOnly())
+	all, err := kv.WatchFiltered(ctx, slices.Concat([]string{topology.TypeKeysOf(domain), topology.TasklistKeysOf(domain), topology.LimitKeysOf(domain)}, topology.PauseKeysOf(domain)), jetstream.IgnoreDeletes(), jetstream.MetaOnly())
 	if err != nil {
 		return fault.New(fault.Unavailable, "list the settings of domain %s: %v", domain, err)
 	}

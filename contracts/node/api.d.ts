@@ -156,6 +156,10 @@ export interface DescribeTasklistResponse {
   lagging_lanes?: number;
   /** Tasks expired since then. */
   expired?: number;
+  /** Present while the tasklist is paused. */
+  pause?: Pause;
+  /** The types of the domain that are paused, by name, at most 100. */
+  paused_types?: string[];
 }
 
 /** PutTasklistRequest (tasklists.put) sets or changes the settings of a tasklist. They hold within a second; tasks accepted before keep their priority. */
@@ -178,6 +182,8 @@ export interface GetTasklistRequest {
 export interface GetTasklistResponse {
   /** As it is stored. */
   tasklist: Tasklist;
+  /** Present while the tasklist is paused. */
+  pause?: Pause;
 }
 
 /** ListTasklistsRequest (tasklists.list): the tasklists of the domain that have settings, and those that have unfinished tasks. Tasks that are on disk only, not yet read, are not seen. */
@@ -208,6 +214,34 @@ export interface DeleteTasklistResponse {
   tasklist: Tasklist;
 }
 
+/** PauseTasklistRequest (tasklists.pause): no task of the tasklist starts until it is resumed. It takes effect within a second. Pausing again replaces the pause. Since log version 6. */
+export interface PauseTasklistRequest {
+  /** Required. [A-Za-z0-9_-]{1,64}. */
+  name: string;
+  /** Why, for people; at most 1024 bytes. */
+  reason?: string;
+  /** Who pauses it, for people; at most 128 bytes. */
+  by?: string;
+  /** It ends by itself after this, ms, 1000..31622400000 (366 days). Default 0: not before it is resumed. */
+  for_ms?: number;
+}
+
+export interface PauseTasklistResponse {
+  /** As stored. */
+  pause?: Pause;
+}
+
+/** ResumeTasklistRequest (tasklists.resume) ends a pause. NOT_FOUND if the tasklist is not paused. */
+export interface ResumeTasklistRequest {
+  /** Required. [A-Za-z0-9_-]{1,64}. */
+  name: string;
+}
+
+export interface ResumeTasklistResponse {
+  /** As it was. */
+  pause?: Pause;
+}
+
 /** PutTypeRequest (types.put) creates or changes a type. A changed limit takes effect within a second; tasks accepted before keep their retry policy and timeouts. */
 export interface PutTypeRequest {
   /** Required: the new settings of the type. */
@@ -230,6 +264,8 @@ export interface GetTypeResponse {
   type: TaskType;
   /** Slots of running attempts, and free ones that a matching shard keeps for up to 50 ms to use again; only if the type has a limit. */
   slots_in_use?: number;
+  /** Present while the type is paused. */
+  pause?: Pause;
 }
 
 /** ListTypesRequest (types.list): the task types of the domain that have settings. */
@@ -258,6 +294,34 @@ export interface DeleteTypeRequest {
 export interface DeleteTypeResponse {
   /** As it was stored before. */
   type: TaskType;
+}
+
+/** PauseTypeRequest (types.pause): no task of the type starts until it is resumed. It takes effect within a second. Pausing again replaces the pause. Since log version 6. */
+export interface PauseTypeRequest {
+  /** Required. [A-Za-z0-9_.-]{1,64}. */
+  name: string;
+  /** Why, for people; at most 1024 bytes. */
+  reason?: string;
+  /** Who pauses it, for people; at most 128 bytes. */
+  by?: string;
+  /** It ends by itself after this, ms, 1000..31622400000 (366 days). Default 0: not before it is resumed. */
+  for_ms?: number;
+}
+
+export interface PauseTypeResponse {
+  /** As stored. */
+  pause?: Pause;
+}
+
+/** ResumeTypeRequest (types.resume) ends a pause. NOT_FOUND if the type is not paused. */
+export interface ResumeTypeRequest {
+  /** Required. [A-Za-z0-9_.-]{1,64}. */
+  name: string;
+}
+
+export interface ResumeTypeResponse {
+  /** As it was. */
+  pause?: Pause;
 }
 
 /** PutLimitRequest (limits.put) creates or changes a limit. It takes effect within a second. Since log version 6. */
@@ -634,6 +698,8 @@ export interface ListedTasklist {
   backoff?: number;
   /** In the timer store. */
   waiting?: number;
+  /** Present while the tasklist is paused. */
+  pause?: Pause;
 }
 
 /** SlotUse says how much of one concurrency limit is in use. */
@@ -646,6 +712,18 @@ export interface SlotUse {
   limit: number;
   /** Which limit: `domain`, `tasklist/NAME`, `type/NAME`, or `shared/NAME` of limits.put. */
   ref?: string;
+}
+
+/** Pause says why tasks do not start. What runs already goes on, and submits are accepted. */
+export interface Pause {
+  /** Why, for people; at most 1024 bytes. */
+  reason?: string;
+  /** Who paused it, for people; at most 128 bytes. */
+  by?: string;
+  /** Since when, Unix ms; the server sets it. */
+  since_ms?: number;
+  /** When it ends by itself, Unix ms. 0: not before it is resumed. */
+  until_ms?: number;
 }
 
 /** Limit is a concurrency limit that several task types share: those that name it (limits of types.put). */
@@ -784,6 +862,10 @@ export interface Verbs {
   "tasklists.list": { request: ListTasklistsRequest; response: ListTasklistsResponse };
   /** Delete the settings of a tasklist. Its tasks go on without them. */
   "tasklists.delete": { request: DeleteTasklistRequest; response: DeleteTasklistResponse };
+  /** Pause a tasklist: none of its tasks starts until it is resumed, or for a time. */
+  "tasklists.pause": { request: PauseTasklistRequest; response: PauseTasklistResponse };
+  /** End the pause of a tasklist. */
+  "tasklists.resume": { request: ResumeTasklistRequest; response: ResumeTasklistResponse };
   /** Create or change a task type of the domain: retry, timeouts, concurrency limit. */
   "types.put": { request: PutTypeRequest; response: PutTypeResponse };
   /** Get a task type and how much of its limit is in use. */
@@ -792,6 +874,10 @@ export interface Verbs {
   "types.list": { request: ListTypesRequest; response: ListTypesResponse };
   /** Delete the settings of a task type. Its tasks continue without them. */
   "types.delete": { request: DeleteTypeRequest; response: DeleteTypeResponse };
+  /** Pause a task type: none of its tasks starts until it is resumed, or for a time. */
+  "types.pause": { request: PauseTypeRequest; response: PauseTypeResponse };
+  /** End the pause of a task type. */
+  "types.resume": { request: ResumeTypeRequest; response: ResumeTypeResponse };
   /** Create or change a concurrency limit that several task types share. */
   "limits.put": { request: PutLimitRequest; response: PutLimitResponse };
   /** Get a limit and the slots in use. */

@@ -36,12 +36,13 @@ const VersionKey = "version"
 // (ids.Tokens). Only services of the engine may read it.
 const TokenSecretKey = "secret.tokens"
 
-// DomainKeys, TypeKeys, TasklistKeys and LimitKeys filter all domains, types, settings of tasklists, and limits.
+// DomainKeys, TypeKeys, TasklistKeys, LimitKeys and PauseKeys filter all domains, types, settings of tasklists, limits, and pauses.
 const (
 	DomainKeys   = "domain.*"
 	TypeKeys     = "type.>"
 	TasklistKeys = "tasklist.*.*"
 	LimitKeys    = "limit.*.*"
+	PauseKeys    = "pause.>"
 )
 
 // DomainKey holds a domain's settings (yardv1.Domain).
@@ -60,6 +61,19 @@ func TasklistSettingsKey(domain, tasklist string) string {
 
 // TasklistKeysOf filters the tasklists of one domain.
 func TasklistKeysOf(domain string) string { return "tasklist." + domain + ".*" }
+
+// TasklistPauseKey and TypePauseKey hold a pause (yardv1.Pause).
+func TasklistPauseKey(domain, tasklist string) string {
+	return "pause.tasklist." + domain + "." + tasklist
+}
+
+// TypePauseKey holds the pause of a type.
+func TypePauseKey(domain, taskType string) string { return "pause.type." + domain + "." + taskType }
+
+// PauseKeysOf filter the pauses of one domain.
+func PauseKeysOf(domain string) []string {
+	return []string{"pause.tasklist." + domain + ".*", "pause.type." + domain + ".>"}
+}
 
 // LimitKey holds a limit that types share (yardv1.Limit).
 func LimitKey(domain, limit string) string { return "limit." + domain + "." + limit }
@@ -93,6 +107,20 @@ func TypeOfKey(key string) (domain, taskType string, ok bool) {
 
 // TasklistOfKey is the inverse of TasklistSettingsKey.
 func TasklistOfKey(key string) (domain, tasklist string, ok bool) { return pairOf(key, "tasklist.") }
+
+// TasklistPauseOfKey and TypePauseOfKey are the inverses of TasklistPauseKey and TypePauseKey.
+func TasklistPauseOfKey(key string) (domain, tasklist string, ok bool) {
+	return pairOf(key, "pause.tasklist.")
+}
+
+// TypePauseOfKey is the inverse of TypePauseKey.
+func TypePauseOfKey(key string) (domain, taskType string, ok bool) {
+	rest, ok := strings.CutPrefix(key, "pause.")
+	if !ok {
+		return "", "", false
+	}
+	return TypeOfKey(rest)
+}
 
 // LimitOfKey is the inverse of LimitKey.
 func LimitOfKey(key string) (domain, limit string, ok bool) { return pairOf(key, "limit.") }

@@ -45,8 +45,8 @@ const CancelHintAny = apiPrefix + "*.hint.cancel"
 func APIPlanned() []string {
 	return []string{
 		"tasks.explain", "tasks.update", "tasks.redrive", "tasks.count", "tasks.purge",
-		"tasklists.update", "tasklists.pause", "tasklists.resume", "tasklists.drain", "tasklists.purge", "tasklists.peek",
-		"types.pause", "types.resume", "types.describe",
+		"tasklists.update", "tasklists.drain", "tasklists.purge", "tasklists.peek",
+		"types.describe",
 		"limits.top", "groups.*", "keys.*", "batches.*", "schedules.*", "workers.*", "deadletters.*",
 	}
 }

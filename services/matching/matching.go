@@ -17,7 +17,6 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -31,7 +30,6 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/api"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/match"
-	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/memtable"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/redistable"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/shard"
@@ -147,6 +145,7 @@ func (s *Service) Run(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("watch the types: %w", err)
 	}
+	go s.endPauses(watching, types)
 	of, closeTables, err := s.tables()
 	if err != nil {
 		return err
@@ -227,7 +226,7 @@ func (s *Service) serve(ctx context.Context, m int, tables tables.Tables, types 
 	if err != nil {
 		return err
 	}
-	now, known := shard.NewClock(s.Clock), limits{types}
+	now, known := shard.NewClock(s.Clock), limits{types, s.Clock}
 	core := match.New(s.matchConfig(m, term.Number(), fences, port.AnswerBytesMax()), known, now.Now())
 	one := shard.New(shard.Deps{
 		Shard: m, Partitions: s.Partitioning.History, Core: core, Clock: now,
@@ -331,37 +330,4 @@ func (s *Service) limitsChanged(domain string) {
 	for _, one := range s.running {
 		one.Put(func(in *match.Inputs) { in.Limits = append(in.Limits, domain) })
 	}
-}
-
-// limits reads the limits out of the catalog. It is match.Catalog.
-type limits struct{ types *catalog.Catalog }
-
-// Limits implements match.Catalog.
-func (l limits) Limits(domain string) []match.Limit {
-	var all []match.Limit
-	add := func(one match.Limit, most int32) {
-		if one.Max = int(most); most > 0 {
-			all = append(all, one)
-		}
-	}
-	if d, ok := l.types.Domain(domain); ok {
-		add(match.Limit{Ref: table.DomainRef, Wide: true}, d.MaxConcurrency)
-	}
-	for _, t := range l.types.Tasklists(domain) {
-		add(match.Limit{Ref: table.TasklistRef(t.Name), Tasklist: t.Name}, t.MaxConcurrency)
-	}
-	shared := map[string][]string{}
-	for _, t := range l.types.Types(domain) {
-		add(match.Limit{Ref: table.TypeRef(t.Name), Types: []string{t.Name}}, t.MaxConcurrency)
-		for _, name := range t.Limits {
-			shared[name] = append(shared[name], t.Name)
-		}
-	}
-	for _, one := range l.types.Limits(domain) {
-		if types := shared[one.Name]; len(types) > 0 {
-			add(match.Limit{Ref: table.SharedRef(one.Name), Types: types}, one.MaxConcurrency)
-		}
-	}
-	slices.SortFunc(all, func(a, b match.Limit) int { return strings.Compare(string(a.Ref), string(b.Ref)) })
-	return all
 }

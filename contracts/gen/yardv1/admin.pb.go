@@ -765,7 +765,9 @@ type GetTypeResponse struct {
 	Type *TaskType `protobuf:"bytes,1,opt,name=type,proto3" json:"type,omitempty"`
 	// Slots of running attempts, and free ones that a matching shard keeps for up to 50 ms to use again; only if the
 	// type has a limit.
-	SlotsInUse    int32 `protobuf:"varint,2,opt,name=slots_in_use,json=slotsInUse,proto3" json:"slots_in_use,omitempty"`
+	SlotsInUse int32 `protobuf:"varint,2,opt,name=slots_in_use,json=slotsInUse,proto3" json:"slots_in_use,omitempty"`
+	// Present while the type is paused.
+	Pause         *Pause `protobuf:"bytes,3,opt,name=pause,proto3" json:"pause,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -812,6 +814,13 @@ func (x *GetTypeResponse) GetSlotsInUse() int32 {
 		return x.SlotsInUse
 	}
 	return 0
+}
+
+func (x *GetTypeResponse) GetPause() *Pause {
+	if x != nil {
+		return x.Pause
+	}
+	return nil
 }
 
 // ListTypesRequest (types.list): the task types of the domain that have settings.
@@ -1250,7 +1259,9 @@ func (x *GetTasklistRequest) GetName() string {
 type GetTasklistResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// As it is stored.
-	Tasklist      *Tasklist `protobuf:"bytes,1,opt,name=tasklist,proto3" json:"tasklist,omitempty"`
+	Tasklist *Tasklist `protobuf:"bytes,1,opt,name=tasklist,proto3" json:"tasklist,omitempty"`
+	// Present while the tasklist is paused.
+	Pause         *Pause `protobuf:"bytes,2,opt,name=pause,proto3" json:"pause,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1288,6 +1299,13 @@ func (*GetTasklistResponse) Descriptor() ([]byte, []int) {
 func (x *GetTasklistResponse) GetTasklist() *Tasklist {
 	if x != nil {
 		return x.Tasklist
+	}
+	return nil
+}
+
+func (x *GetTasklistResponse) GetPause() *Pause {
+	if x != nil {
+		return x.Pause
 	}
 	return nil
 }
@@ -1416,7 +1434,9 @@ type ListedTasklist struct {
 	// Between two attempts, in memory.
 	Backoff int64 `protobuf:"varint,5,opt,name=backoff,proto3" json:"backoff,omitempty"`
 	// In the timer store.
-	Waiting       int64 `protobuf:"varint,6,opt,name=waiting,proto3" json:"waiting,omitempty"`
+	Waiting int64 `protobuf:"varint,6,opt,name=waiting,proto3" json:"waiting,omitempty"`
+	// Present while the tasklist is paused.
+	Pause         *Pause `protobuf:"bytes,7,opt,name=pause,proto3" json:"pause,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1491,6 +1511,13 @@ func (x *ListedTasklist) GetWaiting() int64 {
 		return x.Waiting
 	}
 	return 0
+}
+
+func (x *ListedTasklist) GetPause() *Pause {
+	if x != nil {
+		return x.Pause
+	}
+	return nil
 }
 
 // DeleteTasklistRequest (tasklists.delete) deletes the settings of a tasklist, and no task. Tasks may still be
@@ -1670,7 +1697,11 @@ type DescribeTasklistResponse struct {
 	// The rest is unread until workers take some of these.
 	LaggingLanes int32 `protobuf:"varint,13,opt,name=lagging_lanes,json=laggingLanes,proto3" json:"lagging_lanes,omitempty"`
 	// Tasks expired since then.
-	Expired       int64 `protobuf:"varint,14,opt,name=expired,proto3" json:"expired,omitempty"`
+	Expired int64 `protobuf:"varint,14,opt,name=expired,proto3" json:"expired,omitempty"`
+	// Present while the tasklist is paused.
+	Pause *Pause `protobuf:"bytes,15,opt,name=pause,proto3" json:"pause,omitempty"`
+	// The types of the domain that are paused, by name, at most 100.
+	PausedTypes   []string `protobuf:"bytes,16,rep,name=paused_types,json=pausedTypes,proto3" json:"paused_types,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1803,6 +1834,20 @@ func (x *DescribeTasklistResponse) GetExpired() int64 {
 	return 0
 }
 
+func (x *DescribeTasklistResponse) GetPause() *Pause {
+	if x != nil {
+		return x.Pause
+	}
+	return nil
+}
+
+func (x *DescribeTasklistResponse) GetPausedTypes() []string {
+	if x != nil {
+		return x.PausedTypes
+	}
+	return nil
+}
+
 // SlotUse says how much of one concurrency limit is in use.
 type SlotUse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1876,6 +1921,499 @@ func (x *SlotUse) GetRef() string {
 	return ""
 }
 
+// Pause says why tasks do not start. What runs already goes on, and submits are accepted.
+type Pause struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Why, for people; at most 1024 bytes.
+	Reason string `protobuf:"bytes,1,opt,name=reason,proto3" json:"reason,omitempty"`
+	// Who paused it, for people; at most 128 bytes.
+	By string `protobuf:"bytes,2,opt,name=by,proto3" json:"by,omitempty"`
+	// Since when, Unix ms; the server sets it.
+	SinceMs int64 `protobuf:"varint,3,opt,name=since_ms,json=sinceMs,proto3" json:"since_ms,omitempty"`
+	// When it ends by itself, Unix ms. 0: not before it is resumed.
+	UntilMs       int64 `protobuf:"varint,4,opt,name=until_ms,json=untilMs,proto3" json:"until_ms,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Pause) Reset() {
+	*x = Pause{}
+	mi := &file_yard_v1_admin_proto_msgTypes[31]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Pause) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Pause) ProtoMessage() {}
+
+func (x *Pause) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_v1_admin_proto_msgTypes[31]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Pause.ProtoReflect.Descriptor instead.
+func (*Pause) Descriptor() ([]byte, []int) {
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{31}
+}
+
+func (x *Pause) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *Pause) GetBy() string {
+	if x != nil {
+		return x.By
+	}
+	return ""
+}
+
+func (x *Pause) GetSinceMs() int64 {
+	if x != nil {
+		return x.SinceMs
+	}
+	return 0
+}
+
+func (x *Pause) GetUntilMs() int64 {
+	if x != nil {
+		return x.UntilMs
+	}
+	return 0
+}
+
+// PauseTasklistRequest (tasklists.pause): no task of the tasklist starts until it is resumed. It takes effect within a
+// second. Pausing again replaces the pause. Since log version 6.
+type PauseTasklistRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Required. [A-Za-z0-9_-]{1,64}.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// Why, for people; at most 1024 bytes.
+	Reason string `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
+	// Who pauses it, for people; at most 128 bytes.
+	By string `protobuf:"bytes,3,opt,name=by,proto3" json:"by,omitempty"`
+	// It ends by itself after this, ms, 1000..31622400000 (366 days). Default 0: not before it is resumed.
+	ForMs         int64 `protobuf:"varint,4,opt,name=for_ms,json=forMs,proto3" json:"for_ms,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PauseTasklistRequest) Reset() {
+	*x = PauseTasklistRequest{}
+	mi := &file_yard_v1_admin_proto_msgTypes[32]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PauseTasklistRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PauseTasklistRequest) ProtoMessage() {}
+
+func (x *PauseTasklistRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_v1_admin_proto_msgTypes[32]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PauseTasklistRequest.ProtoReflect.Descriptor instead.
+func (*PauseTasklistRequest) Descriptor() ([]byte, []int) {
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{32}
+}
+
+func (x *PauseTasklistRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *PauseTasklistRequest) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *PauseTasklistRequest) GetBy() string {
+	if x != nil {
+		return x.By
+	}
+	return ""
+}
+
+func (x *PauseTasklistRequest) GetForMs() int64 {
+	if x != nil {
+		return x.ForMs
+	}
+	return 0
+}
+
+type PauseTasklistResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// As stored.
+	Pause         *Pause `protobuf:"bytes,1,opt,name=pause,proto3" json:"pause,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PauseTasklistResponse) Reset() {
+	*x = PauseTasklistResponse{}
+	mi := &file_yard_v1_admin_proto_msgTypes[33]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PauseTasklistResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PauseTasklistResponse) ProtoMessage() {}
+
+func (x *PauseTasklistResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_v1_admin_proto_msgTypes[33]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PauseTasklistResponse.ProtoReflect.Descriptor instead.
+func (*PauseTasklistResponse) Descriptor() ([]byte, []int) {
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{33}
+}
+
+func (x *PauseTasklistResponse) GetPause() *Pause {
+	if x != nil {
+		return x.Pause
+	}
+	return nil
+}
+
+// ResumeTasklistRequest (tasklists.resume) ends a pause. NOT_FOUND if the tasklist is not paused.
+type ResumeTasklistRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Required. [A-Za-z0-9_-]{1,64}.
+	Name          string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ResumeTasklistRequest) Reset() {
+	*x = ResumeTasklistRequest{}
+	mi := &file_yard_v1_admin_proto_msgTypes[34]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ResumeTasklistRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ResumeTasklistRequest) ProtoMessage() {}
+
+func (x *ResumeTasklistRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_v1_admin_proto_msgTypes[34]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ResumeTasklistRequest.ProtoReflect.Descriptor instead.
+func (*ResumeTasklistRequest) Descriptor() ([]byte, []int) {
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{34}
+}
+
+func (x *ResumeTasklistRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+type ResumeTasklistResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// As it was.
+	Pause         *Pause `protobuf:"bytes,1,opt,name=pause,proto3" json:"pause,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ResumeTasklistResponse) Reset() {
+	*x = ResumeTasklistResponse{}
+	mi := &file_yard_v1_admin_proto_msgTypes[35]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ResumeTasklistResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ResumeTasklistResponse) ProtoMessage() {}
+
+func (x *ResumeTasklistResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_v1_admin_proto_msgTypes[35]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ResumeTasklistResponse.ProtoReflect.Descriptor instead.
+func (*ResumeTasklistResponse) Descriptor() ([]byte, []int) {
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{35}
+}
+
+func (x *ResumeTasklistResponse) GetPause() *Pause {
+	if x != nil {
+		return x.Pause
+	}
+	return nil
+}
+
+// PauseTypeRequest (types.pause): no task of the type starts until it is resumed. It takes effect within a
+// second. Pausing again replaces the pause. Since log version 6.
+type PauseTypeRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Required. [A-Za-z0-9_.-]{1,64}.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// Why, for people; at most 1024 bytes.
+	Reason string `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
+	// Who pauses it, for people; at most 128 bytes.
+	By string `protobuf:"bytes,3,opt,name=by,proto3" json:"by,omitempty"`
+	// It ends by itself after this, ms, 1000..31622400000 (366 days). Default 0: not before it is resumed.
+	ForMs         int64 `protobuf:"varint,4,opt,name=for_ms,json=forMs,proto3" json:"for_ms,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PauseTypeRequest) Reset() {
+	*x = PauseTypeRequest{}
+	mi := &file_yard_v1_admin_proto_msgTypes[36]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PauseTypeRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PauseTypeRequest) ProtoMessage() {}
+
+func (x *PauseTypeRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_v1_admin_proto_msgTypes[36]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PauseTypeRequest.ProtoReflect.Descriptor instead.
+func (*PauseTypeRequest) Descriptor() ([]byte, []int) {
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{36}
+}
+
+func (x *PauseTypeRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *PauseTypeRequest) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *PauseTypeRequest) GetBy() string {
+	if x != nil {
+		return x.By
+	}
+	return ""
+}
+
+func (x *PauseTypeRequest) GetForMs() int64 {
+	if x != nil {
+		return x.ForMs
+	}
+	return 0
+}
+
+type PauseTypeResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// As stored.
+	Pause         *Pause `protobuf:"bytes,1,opt,name=pause,proto3" json:"pause,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PauseTypeResponse) Reset() {
+	*x = PauseTypeResponse{}
+	mi := &file_yard_v1_admin_proto_msgTypes[37]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PauseTypeResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PauseTypeResponse) ProtoMessage() {}
+
+func (x *PauseTypeResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_v1_admin_proto_msgTypes[37]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PauseTypeResponse.ProtoReflect.Descriptor instead.
+func (*PauseTypeResponse) Descriptor() ([]byte, []int) {
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{37}
+}
+
+func (x *PauseTypeResponse) GetPause() *Pause {
+	if x != nil {
+		return x.Pause
+	}
+	return nil
+}
+
+// ResumeTypeRequest (types.resume) ends a pause. NOT_FOUND if the type is not paused.
+type ResumeTypeRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Required. [A-Za-z0-9_.-]{1,64}.
+	Name          string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ResumeTypeRequest) Reset() {
+	*x = ResumeTypeRequest{}
+	mi := &file_yard_v1_admin_proto_msgTypes[38]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ResumeTypeRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ResumeTypeRequest) ProtoMessage() {}
+
+func (x *ResumeTypeRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_v1_admin_proto_msgTypes[38]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ResumeTypeRequest.ProtoReflect.Descriptor instead.
+func (*ResumeTypeRequest) Descriptor() ([]byte, []int) {
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{38}
+}
+
+func (x *ResumeTypeRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+type ResumeTypeResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// As it was.
+	Pause         *Pause `protobuf:"bytes,1,opt,name=pause,proto3" json:"pause,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ResumeTypeResponse) Reset() {
+	*x = ResumeTypeResponse{}
+	mi := &file_yard_v1_admin_proto_msgTypes[39]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ResumeTypeResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ResumeTypeResponse) ProtoMessage() {}
+
+func (x *ResumeTypeResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_v1_admin_proto_msgTypes[39]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ResumeTypeResponse.ProtoReflect.Descriptor instead.
+func (*ResumeTypeResponse) Descriptor() ([]byte, []int) {
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{39}
+}
+
+func (x *ResumeTypeResponse) GetPause() *Pause {
+	if x != nil {
+		return x.Pause
+	}
+	return nil
+}
+
 // Limit is a concurrency limit that several task types share: those that name it (limits of types.put).
 type Limit struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1894,7 +2432,7 @@ type Limit struct {
 
 func (x *Limit) Reset() {
 	*x = Limit{}
-	mi := &file_yard_v1_admin_proto_msgTypes[31]
+	mi := &file_yard_v1_admin_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1906,7 +2444,7 @@ func (x *Limit) String() string {
 func (*Limit) ProtoMessage() {}
 
 func (x *Limit) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[31]
+	mi := &file_yard_v1_admin_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1919,7 +2457,7 @@ func (x *Limit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Limit.ProtoReflect.Descriptor instead.
 func (*Limit) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{31}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *Limit) GetName() string {
@@ -1961,7 +2499,7 @@ type PutLimitRequest struct {
 
 func (x *PutLimitRequest) Reset() {
 	*x = PutLimitRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[32]
+	mi := &file_yard_v1_admin_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1973,7 +2511,7 @@ func (x *PutLimitRequest) String() string {
 func (*PutLimitRequest) ProtoMessage() {}
 
 func (x *PutLimitRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[32]
+	mi := &file_yard_v1_admin_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1986,7 +2524,7 @@ func (x *PutLimitRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutLimitRequest.ProtoReflect.Descriptor instead.
 func (*PutLimitRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{32}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *PutLimitRequest) GetLimit() *Limit {
@@ -2006,7 +2544,7 @@ type PutLimitResponse struct {
 
 func (x *PutLimitResponse) Reset() {
 	*x = PutLimitResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[33]
+	mi := &file_yard_v1_admin_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2018,7 +2556,7 @@ func (x *PutLimitResponse) String() string {
 func (*PutLimitResponse) ProtoMessage() {}
 
 func (x *PutLimitResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[33]
+	mi := &file_yard_v1_admin_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2031,7 +2569,7 @@ func (x *PutLimitResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutLimitResponse.ProtoReflect.Descriptor instead.
 func (*PutLimitResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{33}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *PutLimitResponse) GetLimit() *Limit {
@@ -2052,7 +2590,7 @@ type GetLimitRequest struct {
 
 func (x *GetLimitRequest) Reset() {
 	*x = GetLimitRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[34]
+	mi := &file_yard_v1_admin_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2064,7 +2602,7 @@ func (x *GetLimitRequest) String() string {
 func (*GetLimitRequest) ProtoMessage() {}
 
 func (x *GetLimitRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[34]
+	mi := &file_yard_v1_admin_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2077,7 +2615,7 @@ func (x *GetLimitRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetLimitRequest.ProtoReflect.Descriptor instead.
 func (*GetLimitRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{34}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *GetLimitRequest) GetName() string {
@@ -2099,7 +2637,7 @@ type GetLimitResponse struct {
 
 func (x *GetLimitResponse) Reset() {
 	*x = GetLimitResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[35]
+	mi := &file_yard_v1_admin_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2111,7 +2649,7 @@ func (x *GetLimitResponse) String() string {
 func (*GetLimitResponse) ProtoMessage() {}
 
 func (x *GetLimitResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[35]
+	mi := &file_yard_v1_admin_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2124,7 +2662,7 @@ func (x *GetLimitResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetLimitResponse.ProtoReflect.Descriptor instead.
 func (*GetLimitResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{35}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *GetLimitResponse) GetLimit() *Limit {
@@ -2154,7 +2692,7 @@ type ListLimitsRequest struct {
 
 func (x *ListLimitsRequest) Reset() {
 	*x = ListLimitsRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[36]
+	mi := &file_yard_v1_admin_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2166,7 +2704,7 @@ func (x *ListLimitsRequest) String() string {
 func (*ListLimitsRequest) ProtoMessage() {}
 
 func (x *ListLimitsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[36]
+	mi := &file_yard_v1_admin_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2179,7 +2717,7 @@ func (x *ListLimitsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListLimitsRequest.ProtoReflect.Descriptor instead.
 func (*ListLimitsRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{36}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *ListLimitsRequest) GetLimit() int32 {
@@ -2208,7 +2746,7 @@ type ListLimitsResponse struct {
 
 func (x *ListLimitsResponse) Reset() {
 	*x = ListLimitsResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[37]
+	mi := &file_yard_v1_admin_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2220,7 +2758,7 @@ func (x *ListLimitsResponse) String() string {
 func (*ListLimitsResponse) ProtoMessage() {}
 
 func (x *ListLimitsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[37]
+	mi := &file_yard_v1_admin_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2233,7 +2771,7 @@ func (x *ListLimitsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListLimitsResponse.ProtoReflect.Descriptor instead.
 func (*ListLimitsResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{37}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *ListLimitsResponse) GetLimits() []*Limit {
@@ -2263,7 +2801,7 @@ type DeleteLimitRequest struct {
 
 func (x *DeleteLimitRequest) Reset() {
 	*x = DeleteLimitRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[38]
+	mi := &file_yard_v1_admin_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2275,7 +2813,7 @@ func (x *DeleteLimitRequest) String() string {
 func (*DeleteLimitRequest) ProtoMessage() {}
 
 func (x *DeleteLimitRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[38]
+	mi := &file_yard_v1_admin_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2288,7 +2826,7 @@ func (x *DeleteLimitRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteLimitRequest.ProtoReflect.Descriptor instead.
 func (*DeleteLimitRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{38}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *DeleteLimitRequest) GetName() string {
@@ -2315,7 +2853,7 @@ type DeleteLimitResponse struct {
 
 func (x *DeleteLimitResponse) Reset() {
 	*x = DeleteLimitResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[39]
+	mi := &file_yard_v1_admin_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2327,7 +2865,7 @@ func (x *DeleteLimitResponse) String() string {
 func (*DeleteLimitResponse) ProtoMessage() {}
 
 func (x *DeleteLimitResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[39]
+	mi := &file_yard_v1_admin_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2340,7 +2878,7 @@ func (x *DeleteLimitResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteLimitResponse.ProtoReflect.Descriptor instead.
 func (*DeleteLimitResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{39}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *DeleteLimitResponse) GetLimit() *Limit {
@@ -2396,11 +2934,12 @@ const file_yard_v1_admin_proto_rawDesc = "" +
 	"\x0fPutTypeResponse\x12%\n" +
 	"\x04type\x18\x01 \x01(\v2\x11.yard.v1.TaskTypeR\x04type\"$\n" +
 	"\x0eGetTypeRequest\x12\x12\n" +
-	"\x04name\x18\x01 \x01(\tR\x04name\"Z\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\"\x80\x01\n" +
 	"\x0fGetTypeResponse\x12%\n" +
 	"\x04type\x18\x01 \x01(\v2\x11.yard.v1.TaskTypeR\x04type\x12 \n" +
 	"\fslots_in_use\x18\x02 \x01(\x05R\n" +
-	"slotsInUse\"@\n" +
+	"slotsInUse\x12$\n" +
+	"\x05pause\x18\x03 \x01(\v2\x0e.yard.v1.PauseR\x05pause\"@\n" +
 	"\x10ListTypesRequest\x12\x14\n" +
 	"\x05limit\x18\x01 \x01(\x05R\x05limit\x12\x16\n" +
 	"\x06cursor\x18\x02 \x01(\tR\x06cursor\"]\n" +
@@ -2424,30 +2963,32 @@ const file_yard_v1_admin_proto_rawDesc = "" +
 	"\x13PutTasklistResponse\x12-\n" +
 	"\btasklist\x18\x01 \x01(\v2\x11.yard.v1.TasklistR\btasklist\"(\n" +
 	"\x12GetTasklistRequest\x12\x12\n" +
-	"\x04name\x18\x01 \x01(\tR\x04name\"D\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\"j\n" +
 	"\x13GetTasklistResponse\x12-\n" +
-	"\btasklist\x18\x01 \x01(\v2\x11.yard.v1.TasklistR\btasklist\"D\n" +
+	"\btasklist\x18\x01 \x01(\v2\x11.yard.v1.TasklistR\btasklist\x12$\n" +
+	"\x05pause\x18\x02 \x01(\v2\x0e.yard.v1.PauseR\x05pause\"D\n" +
 	"\x14ListTasklistsRequest\x12\x14\n" +
 	"\x05limit\x18\x01 \x01(\x05R\x05limit\x12\x16\n" +
 	"\x06cursor\x18\x02 \x01(\tR\x06cursor\"o\n" +
 	"\x15ListTasklistsResponse\x125\n" +
 	"\ttasklists\x18\x01 \x03(\v2\x17.yard.v1.ListedTasklistR\ttasklists\x12\x1f\n" +
 	"\vnext_cursor\x18\x02 \x01(\tR\n" +
-	"nextCursor\"\xb7\x01\n" +
+	"nextCursor\"\xdd\x01\n" +
 	"\x0eListedTasklist\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12-\n" +
 	"\bsettings\x18\x02 \x01(\v2\x11.yard.v1.TasklistR\bsettings\x12\x14\n" +
 	"\x05ready\x18\x03 \x01(\x03R\x05ready\x12\x18\n" +
 	"\arunning\x18\x04 \x01(\x03R\arunning\x12\x18\n" +
 	"\abackoff\x18\x05 \x01(\x03R\abackoff\x12\x18\n" +
-	"\awaiting\x18\x06 \x01(\x03R\awaiting\"G\n" +
+	"\awaiting\x18\x06 \x01(\x03R\awaiting\x12$\n" +
+	"\x05pause\x18\a \x01(\v2\x0e.yard.v1.PauseR\x05pause\"G\n" +
 	"\x15DeleteTasklistRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1a\n" +
 	"\brevision\x18\x02 \x01(\x03R\brevision\"G\n" +
 	"\x16DeleteTasklistResponse\x12-\n" +
 	"\btasklist\x18\x01 \x01(\v2\x11.yard.v1.TasklistR\btasklist\"5\n" +
 	"\x17DescribeTasklistRequest\x12\x1a\n" +
-	"\btasklist\x18\x01 \x01(\tR\btasklist\"\xbf\x03\n" +
+	"\btasklist\x18\x01 \x01(\tR\btasklist\"\x88\x04\n" +
 	"\x18DescribeTasklistResponse\x12\x1a\n" +
 	"\btasklist\x18\x01 \x01(\tR\btasklist\x12\x14\n" +
 	"\x05ready\x18\x02 \x01(\x03R\x05ready\x12\x18\n" +
@@ -2463,12 +3004,41 @@ const file_yard_v1_admin_proto_rawDesc = "" +
 	"\x04dead\x18\v \x01(\x03R\x04dead\x12&\n" +
 	"\x05slots\x18\f \x03(\v2\x10.yard.v1.SlotUseR\x05slots\x12#\n" +
 	"\rlagging_lanes\x18\r \x01(\x05R\flaggingLanes\x12\x18\n" +
-	"\aexpired\x18\x0e \x01(\x03R\aexpired\"\\\n" +
+	"\aexpired\x18\x0e \x01(\x03R\aexpired\x12$\n" +
+	"\x05pause\x18\x0f \x01(\v2\x0e.yard.v1.PauseR\x05pause\x12!\n" +
+	"\fpaused_types\x18\x10 \x03(\tR\vpausedTypes\"\\\n" +
 	"\aSlotUse\x12\x12\n" +
 	"\x04type\x18\x01 \x01(\tR\x04type\x12\x15\n" +
 	"\x06in_use\x18\x02 \x01(\x05R\x05inUse\x12\x14\n" +
 	"\x05limit\x18\x03 \x01(\x05R\x05limit\x12\x10\n" +
-	"\x03ref\x18\x04 \x01(\tR\x03ref\"\x82\x01\n" +
+	"\x03ref\x18\x04 \x01(\tR\x03ref\"e\n" +
+	"\x05Pause\x12\x16\n" +
+	"\x06reason\x18\x01 \x01(\tR\x06reason\x12\x0e\n" +
+	"\x02by\x18\x02 \x01(\tR\x02by\x12\x19\n" +
+	"\bsince_ms\x18\x03 \x01(\x03R\asinceMs\x12\x19\n" +
+	"\buntil_ms\x18\x04 \x01(\x03R\auntilMs\"i\n" +
+	"\x14PauseTasklistRequest\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason\x12\x0e\n" +
+	"\x02by\x18\x03 \x01(\tR\x02by\x12\x15\n" +
+	"\x06for_ms\x18\x04 \x01(\x03R\x05forMs\"=\n" +
+	"\x15PauseTasklistResponse\x12$\n" +
+	"\x05pause\x18\x01 \x01(\v2\x0e.yard.v1.PauseR\x05pause\"+\n" +
+	"\x15ResumeTasklistRequest\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\">\n" +
+	"\x16ResumeTasklistResponse\x12$\n" +
+	"\x05pause\x18\x01 \x01(\v2\x0e.yard.v1.PauseR\x05pause\"e\n" +
+	"\x10PauseTypeRequest\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason\x12\x0e\n" +
+	"\x02by\x18\x03 \x01(\tR\x02by\x12\x15\n" +
+	"\x06for_ms\x18\x04 \x01(\x03R\x05forMs\"9\n" +
+	"\x11PauseTypeResponse\x12$\n" +
+	"\x05pause\x18\x01 \x01(\v2\x0e.yard.v1.PauseR\x05pause\"'\n" +
+	"\x11ResumeTypeRequest\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\":\n" +
+	"\x12ResumeTypeResponse\x12$\n" +
+	"\x05pause\x18\x01 \x01(\v2\x0e.yard.v1.PauseR\x05pause\"\x82\x01\n" +
 	"\x05Limit\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12 \n" +
 	"\vdescription\x18\x02 \x01(\tR\vdescription\x12'\n" +
@@ -2509,7 +3079,7 @@ func file_yard_v1_admin_proto_rawDescGZIP() []byte {
 	return file_yard_v1_admin_proto_rawDescData
 }
 
-var file_yard_v1_admin_proto_msgTypes = make([]protoimpl.MessageInfo, 40)
+var file_yard_v1_admin_proto_msgTypes = make([]protoimpl.MessageInfo, 49)
 var file_yard_v1_admin_proto_goTypes = []any{
 	(*Domain)(nil),                   // 0: yard.v1.Domain
 	(*PutDomainRequest)(nil),         // 1: yard.v1.PutDomainRequest
@@ -2542,16 +3112,25 @@ var file_yard_v1_admin_proto_goTypes = []any{
 	(*DescribeTasklistRequest)(nil),  // 28: yard.v1.DescribeTasklistRequest
 	(*DescribeTasklistResponse)(nil), // 29: yard.v1.DescribeTasklistResponse
 	(*SlotUse)(nil),                  // 30: yard.v1.SlotUse
-	(*Limit)(nil),                    // 31: yard.v1.Limit
-	(*PutLimitRequest)(nil),          // 32: yard.v1.PutLimitRequest
-	(*PutLimitResponse)(nil),         // 33: yard.v1.PutLimitResponse
-	(*GetLimitRequest)(nil),          // 34: yard.v1.GetLimitRequest
-	(*GetLimitResponse)(nil),         // 35: yard.v1.GetLimitResponse
-	(*ListLimitsRequest)(nil),        // 36: yard.v1.ListLimitsRequest
-	(*ListLimitsResponse)(nil),       // 37: yard.v1.ListLimitsResponse
-	(*DeleteLimitRequest)(nil),       // 38: yard.v1.DeleteLimitRequest
-	(*DeleteLimitResponse)(nil),      // 39: yard.v1.DeleteLimitResponse
-	(*RetryPolicy)(nil),              // 40: yard.v1.RetryPolicy
+	(*Pause)(nil),                    // 31: yard.v1.Pause
+	(*PauseTasklistRequest)(nil),     // 32: yard.v1.PauseTasklistRequest
+	(*PauseTasklistResponse)(nil),    // 33: yard.v1.PauseTasklistResponse
+	(*ResumeTasklistRequest)(nil),    // 34: yard.v1.ResumeTasklistRequest
+	(*ResumeTasklistResponse)(nil),   // 35: yard.v1.ResumeTasklistResponse
+	(*PauseTypeRequest)(nil),         // 36: yard.v1.PauseTypeRequest
+	(*PauseTypeResponse)(nil),        // 37: yard.v1.PauseTypeResponse
+	(*ResumeTypeRequest)(nil),        // 38: yard.v1.ResumeTypeRequest
+	(*ResumeTypeResponse)(nil),       // 39: yard.v1.ResumeTypeResponse
+	(*Limit)(nil),                    // 40: yard.v1.Limit
+	(*PutLimitRequest)(nil),          // 41: yard.v1.PutLimitRequest
+	(*PutLimitResponse)(nil),         // 42: yard.v1.PutLimitResponse
+	(*GetLimitRequest)(nil),          // 43: yard.v1.GetLimitRequest
+	(*GetLimitResponse)(nil),         // 44: yard.v1.GetLimitResponse
+	(*ListLimitsRequest)(nil),        // 45: yard.v1.ListLimitsRequest
+	(*ListLimitsResponse)(nil),       // 46: yard.v1.ListLimitsResponse
+	(*DeleteLimitRequest)(nil),       // 47: yard.v1.DeleteLimitRequest
+	(*DeleteLimitResponse)(nil),      // 48: yard.v1.DeleteLimitResponse
+	(*RetryPolicy)(nil),              // 49: yard.v1.RetryPolicy
 }
 var file_yard_v1_admin_proto_depIdxs = []int32{
 	0,  // 0: yard.v1.PutDomainRequest.domain:type_name -> yard.v1.Domain
@@ -2559,29 +3138,37 @@ var file_yard_v1_admin_proto_depIdxs = []int32{
 	0,  // 2: yard.v1.GetDomainResponse.domain:type_name -> yard.v1.Domain
 	0,  // 3: yard.v1.ListDomainsResponse.domains:type_name -> yard.v1.Domain
 	0,  // 4: yard.v1.DeleteDomainResponse.domain:type_name -> yard.v1.Domain
-	40, // 5: yard.v1.TaskType.retry:type_name -> yard.v1.RetryPolicy
+	49, // 5: yard.v1.TaskType.retry:type_name -> yard.v1.RetryPolicy
 	9,  // 6: yard.v1.PutTypeRequest.type:type_name -> yard.v1.TaskType
 	9,  // 7: yard.v1.PutTypeResponse.type:type_name -> yard.v1.TaskType
 	9,  // 8: yard.v1.GetTypeResponse.type:type_name -> yard.v1.TaskType
-	9,  // 9: yard.v1.ListTypesResponse.types:type_name -> yard.v1.TaskType
-	9,  // 10: yard.v1.DeleteTypeResponse.type:type_name -> yard.v1.TaskType
-	18, // 11: yard.v1.PutTasklistRequest.tasklist:type_name -> yard.v1.Tasklist
-	18, // 12: yard.v1.PutTasklistResponse.tasklist:type_name -> yard.v1.Tasklist
-	18, // 13: yard.v1.GetTasklistResponse.tasklist:type_name -> yard.v1.Tasklist
-	25, // 14: yard.v1.ListTasklistsResponse.tasklists:type_name -> yard.v1.ListedTasklist
-	18, // 15: yard.v1.ListedTasklist.settings:type_name -> yard.v1.Tasklist
-	18, // 16: yard.v1.DeleteTasklistResponse.tasklist:type_name -> yard.v1.Tasklist
-	30, // 17: yard.v1.DescribeTasklistResponse.slots:type_name -> yard.v1.SlotUse
-	31, // 18: yard.v1.PutLimitRequest.limit:type_name -> yard.v1.Limit
-	31, // 19: yard.v1.PutLimitResponse.limit:type_name -> yard.v1.Limit
-	31, // 20: yard.v1.GetLimitResponse.limit:type_name -> yard.v1.Limit
-	31, // 21: yard.v1.ListLimitsResponse.limits:type_name -> yard.v1.Limit
-	31, // 22: yard.v1.DeleteLimitResponse.limit:type_name -> yard.v1.Limit
-	23, // [23:23] is the sub-list for method output_type
-	23, // [23:23] is the sub-list for method input_type
-	23, // [23:23] is the sub-list for extension type_name
-	23, // [23:23] is the sub-list for extension extendee
-	0,  // [0:23] is the sub-list for field type_name
+	31, // 9: yard.v1.GetTypeResponse.pause:type_name -> yard.v1.Pause
+	9,  // 10: yard.v1.ListTypesResponse.types:type_name -> yard.v1.TaskType
+	9,  // 11: yard.v1.DeleteTypeResponse.type:type_name -> yard.v1.TaskType
+	18, // 12: yard.v1.PutTasklistRequest.tasklist:type_name -> yard.v1.Tasklist
+	18, // 13: yard.v1.PutTasklistResponse.tasklist:type_name -> yard.v1.Tasklist
+	18, // 14: yard.v1.GetTasklistResponse.tasklist:type_name -> yard.v1.Tasklist
+	31, // 15: yard.v1.GetTasklistResponse.pause:type_name -> yard.v1.Pause
+	25, // 16: yard.v1.ListTasklistsResponse.tasklists:type_name -> yard.v1.ListedTasklist
+	18, // 17: yard.v1.ListedTasklist.settings:type_name -> yard.v1.Tasklist
+	31, // 18: yard.v1.ListedTasklist.pause:type_name -> yard.v1.Pause
+	18, // 19: yard.v1.DeleteTasklistResponse.tasklist:type_name -> yard.v1.Tasklist
+	30, // 20: yard.v1.DescribeTasklistResponse.slots:type_name -> yard.v1.SlotUse
+	31, // 21: yard.v1.DescribeTasklistResponse.pause:type_name -> yard.v1.Pause
+	31, // 22: yard.v1.PauseTasklistResponse.pause:type_name -> yard.v1.Pause
+	31, // 23: yard.v1.ResumeTasklistResponse.pause:type_name -> yard.v1.Pause
+	31, // 24: yard.v1.PauseTypeResponse.pause:type_name -> yard.v1.Pause
+	31, // 25: yard.v1.ResumeTypeResponse.pause:type_name -> yard.v1.Pause
+	40, // 26: yard.v1.PutLimitRequest.limit:type_name -> yard.v1.Limit
+	40, // 27: yard.v1.PutLimitResponse.limit:type_name -> yard.v1.Limit
+	40, // 28: yard.v1.GetLimitResponse.limit:type_name -> yard.v1.Limit
+	40, // 29: yard.v1.ListLimitsResponse.limits:type_name -> yard.v1.Limit
+	40, // 30: yard.v1.DeleteLimitResponse.limit:type_name -> yard.v1.Limit
+	31, // [31:31] is the sub-list for method output_type
+	31, // [31:31] is the sub-list for method input_type
+	31, // [31:31] is the sub-list for extension type_name
+	31, // [31:31] is the sub-list for extension extendee
+	0,  // [0:31] is the sub-list for field type_name
 }
 
 func init() { file_yard_v1_admin_proto_init() }
@@ -2596,7 +3183,7 @@ func file_yard_v1_admin_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_yard_v1_admin_proto_rawDesc), len(file_yard_v1_admin_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   40,
+			NumMessages:   49,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

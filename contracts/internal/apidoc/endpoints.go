@@ -43,7 +43,8 @@ const (
 
 // endpoints are all verbs, in the order of the page.
 func endpoints() []endpoint {
-	return slices.Concat(lifeEndpoints(), queryEndpoints(), tasklistEndpoints(), typeEndpoints(), limitEndpoints(), domainEndpoints())
+	return slices.Concat(lifeEndpoints(), queryEndpoints(), tasklistEndpoints(), pauseEndpoints("tasklists", "tasklist", "Tasklist", "mail"),
+		typeEndpoints(), pauseEndpoints("types", "task type", "Type", "email.send"), limitEndpoints(), domainEndpoints())
 }
 
 // lifeEndpoints are what moves a task through its life.
@@ -186,6 +187,29 @@ func tasklistEndpoints() []endpoint {
 			Out:   `{"tasklist":{"name":"mail","description":"what customers wait for","priority":2,"revision":18}}`,
 			codes: []fault.Code{fault.NotFound, fault.Stale},
 			Notes: []string{deleteNote},
+		},
+	}
+}
+
+// pauseEndpoints are those of tasklists or types.
+func pauseEndpoints(verbs, kind, message, name string) []endpoint {
+	const pause = `{"pause":{"reason":"the partner's API is down","by":"ann","since_ms":1763721600000,"until_ms":1763725200000}}`
+	return []endpoint{
+		{
+			Verb: verbs + ".pause", Does: "Pause a " + kind + ": none of its tasks starts until it is resumed, or for a time.",
+			Request: "Pause" + message + "Request", Response: "Pause" + message + "Response",
+			In: `{"name":"` + name + `","reason":"the partner's API is down","by":"ann","for_ms":3600000}`, Out: pause,
+			codes: []fault.Code{fault.NotFound, fault.FailedPrecondition},
+			Notes: []string{
+				"Attempts that run go on and may complete. Tasks are accepted, and those that wait keep their order. Time that a task may wait goes on: with `start_within_ms` it may expire.",
+				"FAILED_PRECONDITION: 1,000 are paused in the domain. Resume some.",
+			},
+		},
+		{
+			Verb: verbs + ".resume", Does: "End the pause of a " + kind + ".",
+			Request: "Resume" + message + "Request", Response: "Resume" + message + "Response",
+			In: `{"name":"` + name + `"}`, Out: pause,
+			codes: []fault.Code{fault.NotFound},
 		},
 	}
 }

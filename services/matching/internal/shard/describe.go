@@ -2,8 +2,10 @@ package shard
 
 import (
 	"context"
+	"slices"
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/match"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 )
 
@@ -24,7 +26,7 @@ func (s *Shard) Describe(ctx context.Context, req *rpcv1.DescribeShardRequest) (
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	limits := s.Limits(req.Domain)
+	limits := slices.DeleteFunc(s.Limits(req.Domain), func(l match.Limit) bool { return l.Paused })
 	if len(limits) == 0 {
 		return resp, nil
 	}

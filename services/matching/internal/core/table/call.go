@@ -20,6 +20,9 @@ func SharedRef(limit string) Ref { return Ref("shared/" + limit) }
 // TypeRef is the limit of a task type.
 func TypeRef(typ string) Ref { return Ref(typePrefix + typ) }
 
+// PauseRef is the pause of what a limit would cover.
+func PauseRef(of Ref) Ref { return "pause/" + of }
+
 // Type is the task type whose limit it is, if it is one's.
 func (r Ref) Type() (typ string, ok bool) { return strings.CutPrefix(string(r), typePrefix) }
 
