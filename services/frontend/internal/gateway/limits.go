@@ -164,7 +164,7 @@ func (g *Gateway) limitsExist(ctx context.Context, domain string, t *yardv1.Task
 		}
 		switch _, err := g.Registry.GetLimit(ctx, domain, name); {
 		case fault.CodeOf(err) == fault.NotFound:
-			return fault.At(fault.FailedPrecondition, "/type/limits/"+strconv.Itoa(i), "there is no limit %q: create it with limits.put, or `yard limit put %s`", name, name)
+			return fault.At(fault.FailedPrecondition, "/type/limits/"+strconv.Itoa(i), "there is no limit %q: create it with limits.put, or `yard limit put %s --max-concurrency N`", name, name)
 		case err != nil:
 			return notWritten(err)
 		}
@@ -174,5 +174,5 @@ func (g *Gateway) limitsExist(ctx context.Context, domain string, t *yardv1.Task
 
 // noLimit refuses what is asked of a limit that does not exist, and says what to do about it.
 func noLimit(name string) error {
-	return fault.At(fault.NotFound, "/name", "there is no limit %q: create it with limits.put, or `yard limit put %s`", name, name)
+	return fault.At(fault.NotFound, "/name", "there is no limit %q: create it with limits.put, or `yard limit put %s --max-concurrency N`", name, name)
 }
