@@ -228,8 +228,8 @@ func slotsOf(told ...*rpcv1.DescribeShardResponse) func(*Deps) {
 	}
 }
 
-// Each limit that may hold up the tasklist is told of, with the most that a shard knows to be in use.
-func TestDescribeTellsOfAllLimits(t *testing.T) {
+// The answer has each limit that may hold up the tasklist, with the most that a shard knows to be in use.
+func TestDescribeHasAllLimits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, slotsOf(
 			&rpcv1.DescribeShardResponse{
