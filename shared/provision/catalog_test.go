@@ -348,7 +348,9 @@ func TestCatalogDeletesWhatIsOfADomain(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	await(t, func() bool { return len(c.Tasklists("shop")) == 1 && len(c.Types("shop")) == 1 && len(c.Limits("shop")) == 1 })
+	await(t, func() bool {
+		return len(c.Tasklists("shop")) == 1 && len(c.Types("shop")) == 1 && len(c.Limits("shop")) == 1
+	})
 	if _, err := catalog.DeleteDomain(ctx, kv, "shop", 0); err != nil {
 		t.Fatal(err)
 	}
