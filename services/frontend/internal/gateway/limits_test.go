@@ -234,11 +234,11 @@ func TestDescribeHasAllLimits(t *testing.T) {
 		r := newRig(t, slotsOf(
 			&rpcv1.DescribeShardResponse{
 				Slots:  map[string]int32{"pay": 3, "idle": 0},
-				Limits: map[string]int32{"domain": 9, "tasklist/main": 4, "tasklist/other": 5, "shared/acme": 2, "shared/idle": 0},
+				Limits: map[string]int32{"domain": 9, "tasklist/main": 4, "tasklist/other": 5, "shared/acme": 2, "shared/pay": 1, "shared/idle": 0},
 			},
 			&rpcv1.DescribeShardResponse{
 				Slots:  map[string]int32{"pay": 2, "gone": 1},
-				Limits: map[string]int32{"domain": 8, "tasklist/main": 6, "shared/acme": 7, "shared/pay": 1},
+				Limits: map[string]int32{"domain": 8, "tasklist/main": 6, "shared/acme": 7},
 			},
 		))
 		r.catalog.domains["shop"] = &yardv1.Domain{Name: "shop", MaxConcurrency: 20}
