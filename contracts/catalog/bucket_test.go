@@ -187,7 +187,7 @@ func (b *bucket) WatchAll(context.Context, ...jetstream.WatchOpt) (jetstream.Key
 func (b *bucket) WatchFiltered(_ context.Context, keys []string, _ ...jetstream.WatchOpt) (jetstream.KeyWatcher, error) {
 	defer b.then()
 	return b.watch(func(e *entry) bool {
-		return !e.gone && slices.ContainsFunc(keys, func(k string) bool { return strings.HasPrefix(e.key, strings.TrimSuffix(k, ">")) })
+		return !e.gone && slices.ContainsFunc(keys, func(k string) bool { return strings.HasPrefix(e.key, strings.TrimRight(k, ">*")) })
 	})
 }
 

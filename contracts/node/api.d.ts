@@ -150,7 +150,7 @@ export interface DescribeTasklistResponse {
   failed?: number;
   /** Tasks that became dead letters since then. */
   dead?: number;
-  /** One entry per type that holds slots. */
+  /** One entry per limit with slots in use: of the domain, of this tasklist, of each type of the domain, and those that types share. */
   slots?: SlotUse[];
   /** How many lanes, of all partitions, the domain lags behind: it has more ready tasks there than are kept in memory. The rest is unread until workers take some of these. */
   lagging_lanes?: number;
@@ -413,7 +413,7 @@ export interface ListDomainsResponse {
   next_cursor?: string;
 }
 
-/** DeleteDomainRequest (admin.domains.delete) deletes a domain, its task types and the settings of its tasklists. */
+/** DeleteDomainRequest (admin.domains.delete) deletes a domain, its task types, its limits and the settings of its tasklists. */
 export interface DeleteDomainRequest {
   /** Required. [A-Za-z0-9_-]{1,64}. */
   name: string;
@@ -866,7 +866,7 @@ export interface Verbs {
   "tasklists.pause": { request: PauseTasklistRequest; response: PauseTasklistResponse };
   /** End the pause of a tasklist. */
   "tasklists.resume": { request: ResumeTasklistRequest; response: ResumeTasklistResponse };
-  /** Create or change a task type of the domain: retry, timeouts, concurrency limit. */
+  /** Create or change a task type of the domain: retry, timeouts, concurrency limits. */
   "types.put": { request: PutTypeRequest; response: PutTypeResponse };
   /** Get a task type and how much of its limit is in use. */
   "types.get": { request: GetTypeRequest; response: GetTypeResponse };
@@ -896,6 +896,6 @@ export interface AdminVerbs {
   "domains.get": { request: GetDomainRequest; response: GetDomainResponse };
   /** List all domains. */
   "domains.list": { request: ListDomainsRequest; response: ListDomainsResponse };
-  /** Delete a domain without unfinished tasks, its task types and the settings of its tasklists. */
+  /** Delete a domain without unfinished tasks, its task types, its limits and the settings of its tasklists. */
   "domains.delete": { request: DeleteDomainRequest; response: DeleteDomainResponse };
 }

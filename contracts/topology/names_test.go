@@ -114,6 +114,16 @@ func TestNamesAreReadBack(t *testing.T) {
 			t.Errorf("%s is type %q of %q", key, name, d)
 		}
 	}
+	for key, want := range map[string][2]string{ // tasklist, limit
+		TasklistSettingsKey("shop", "a"): {"a", ""}, LimitKey("shop", "a"): {"", "a"}, "limit.shop.": {}, "limit.shop": {}, "limit..a": {}, "limit.shop.a.b": {},
+		"tasklist.shop.a.b": {}, "limits.shop.a": {}, TypeKey("shop", "a"): {}, DomainKey("shop"): {}, "": {},
+	} {
+		d, tasklist, ok := TasklistOfKey(key)
+		e, limit, also := LimitOfKey(key)
+		if ok != (want[0] != "") || also != (want[1] != "") || ok && (d != "shop" || tasklist != want[0]) || also && (e != "shop" || limit != want[1]) {
+			t.Errorf("%s is tasklist %q of %q, %v, and limit %q of %q, %v", key, tasklist, d, ok, limit, e, also)
+		}
+	}
 	for key, want := range map[string]bool{MemberKey("history", "n1"): true, "history": false, ".n1": false, "history.": false, "": false} {
 		if s, n, ok := MemberOfKey(key); ok != want || ok && (s != "history" || n != "n1") {
 			t.Errorf("%s is %q of %q, %v", key, n, s, ok)

@@ -31,6 +31,9 @@ type Domain struct {
 	Description string
 	// Retention is how long finished tasks are kept, 15 min to 366 days. Default 7 days.
 	Retention time.Duration
+	// MaxConcurrency bounds the attempts that run at once in the domain, on any number of nodes, 1..1000000. Default 0 =
+	// no limit. A changed limit takes effect within a second.
+	MaxConcurrency int
 	// Revision changes with every put. PutDomain replaces only this revision, or any if it is 0.
 	Revision int64
 }
@@ -39,7 +42,8 @@ type Domain struct {
 // d's is stored.
 func (a *Admin) PutDomain(ctx context.Context, d Domain) (Domain, error) {
 	req := &yardv1.PutDomainRequest{Domain: &yardv1.Domain{
-		Name: d.Name, Description: d.Description, RetentionMs: milliseconds(d.Retention), Revision: d.Revision,
+		Name: d.Name, Description: d.Description, RetentionMs: milliseconds(d.Retention),
+		MaxConcurrency: int32Of(d.MaxConcurrency), Revision: d.Revision,
 	}}
 	resp, err := call[yardv1.PutDomainResponse](ctx, &a.transport, topology.Admin("domains.put"), req)
 	if err != nil {
@@ -69,7 +73,7 @@ func (a *Admin) ListDomains(ctx context.Context) ([]Domain, error) {
 	return domains, nil
 }
 
-// DeleteDomain deletes a domain and its task types, and returns it as it was: only the given
+// DeleteDomain deletes a domain, its task types and its limits, and returns it as it was: only the given
 // revision of it (STALE if another one is stored), or any if that is 0. FAILED_PRECONDITION: it
 // holds unfinished tasks; how many is in the error's detail, by state. NOT_FOUND: there is none, or an
 // earlier try deleted it and its answer was lost.
@@ -85,6 +89,7 @@ func (a *Admin) DeleteDomain(ctx context.Context, name string, revision int64) (
 func domainOf(w *yardv1.Domain) Domain {
 	return Domain{
 		Name: w.GetName(), Description: w.GetDescription(),
-		Retention: time.Duration(w.GetRetentionMs()) * time.Millisecond, Revision: w.GetRevision(),
+		Retention:      time.Duration(w.GetRetentionMs()) * time.Millisecond,
+		MaxConcurrency: int(w.GetMaxConcurrency()), Revision: w.GetRevision(),
 	}
 }

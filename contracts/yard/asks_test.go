@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -69,11 +70,11 @@ func TestTypesGoBothWaysWhole(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := newStack(t)
 		stored := &yardv1.TaskType{
-			Name: "email.send", StartToCloseMs: 60_000, HeartbeatTimeoutMs: 5000, MaxConcurrency: 7, Revision: 12,
+			Name: "email.send", StartToCloseMs: 60_000, HeartbeatTimeoutMs: 5000, MaxConcurrency: 7, Limits: []string{"acme", "mail"}, Revision: 12,
 			Retry: &yardv1.RetryPolicy{MaxAttempts: 3, InitialIntervalMs: 1500, Backoff: 1.5, MaxIntervalMs: 90_000},
 		}
 		want := yard.TaskType{
-			Name: "email.send", StartToClose: time.Minute, HeartbeatTimeout: 5 * time.Second, MaxConcurrency: 7, Revision: 12,
+			Name: "email.send", StartToClose: time.Minute, HeartbeatTimeout: 5 * time.Second, MaxConcurrency: 7, Limits: []string{"acme", "mail"}, Revision: 12,
 			Retry: &yard.RetryPolicy{MaxAttempts: 3, InitialInterval: 1500 * time.Millisecond, Backoff: 1.5, MaxInterval: 90 * time.Second},
 		}
 		same := func(what string, got yard.TaskType) {
@@ -82,7 +83,7 @@ func TestTypesGoBothWaysWhole(t *testing.T) {
 				t.Errorf("%s: the policy is %+v", what, got.Retry)
 			}
 			got.Retry = want.Retry
-			if got != want {
+			if !reflect.DeepEqual(got, want) {
 				t.Errorf("%s: got %+v", what, got)
 			}
 		}
@@ -119,12 +120,46 @@ func TestTypesGoBothWaysWhole(t *testing.T) {
 	})
 }
 
+func TestLimitsGoBothWaysWhole(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		s := newStack(t)
+		stored := &yardv1.Limit{Name: "acme", Description: "their API", MaxConcurrency: 30, Revision: 8}
+		want := yard.Limit{Name: "acme", Description: "their API", MaxConcurrency: 30, Revision: 8}
+		put := answering[yardv1.PutLimitRequest](t, s, topology.API("shop", "limits.put"), &yardv1.PutLimitResponse{Limit: stored})
+		if got, err := s.client.PutLimit(soon(t), want); err != nil || got != want || !proto.Equal(put.requests()[0].Limit, stored) {
+			t.Errorf("put: %+v %v of %v", got, err, put.requests())
+		}
+		get := answering[yardv1.GetLimitRequest](t, s, topology.API("shop", "limits.get"), &yardv1.GetLimitResponse{Limit: stored, SlotsInUse: 4})
+		used := want
+		used.SlotsInUse = 4
+		if got, err := s.client.GetLimit(soon(t), "acme"); err != nil || got != used || get.requests()[0].Name != "acme" {
+			t.Errorf("get: %+v %v of %v", got, err, get.requests())
+		}
+		gone := answering[yardv1.DeleteLimitRequest](t, s, topology.API("shop", "limits.delete"), &yardv1.DeleteLimitResponse{Limit: stored})
+		if got, err := s.client.DeleteLimit(soon(t), "acme", 8); err != nil || got != want || gone.requests()[0].Name != "acme" || gone.requests()[0].Revision != 8 {
+			t.Errorf("delete: %+v %v of %v", got, err, gone.requests())
+		}
+		list := answering[yardv1.ListLimitsRequest](t, s, topology.API("shop", "limits.list"),
+			&yardv1.ListLimitsResponse{Limits: []*yardv1.Limit{stored}, NextCursor: "acme"}, &yardv1.ListLimitsResponse{Limits: []*yardv1.Limit{{Name: "b"}}})
+		var names []string
+		for l, err := range s.client.Limits(soon(t)) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			names = append(names, fmt.Sprint(l.Name, l.MaxConcurrency))
+		}
+		if !slices.Equal(names, []string{"acme30", "b0"}) || list.requests()[0].Cursor != "" || list.requests()[1].Cursor != "acme" {
+			t.Errorf("list: %v of %v", names, list.requests())
+		}
+	})
+}
+
 func TestDomainsGoBothWaysWhole(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := newStack(t)
 		admin := s.client.Admin()
-		stored := &yardv1.Domain{Name: "shop", Description: "sells", RetentionMs: 3_600_000, Revision: 5}
-		want := yard.Domain{Name: "shop", Description: "sells", Retention: time.Hour, Revision: 5}
+		stored := &yardv1.Domain{Name: "shop", Description: "sells", RetentionMs: 3_600_000, MaxConcurrency: 9, Revision: 5}
+		want := yard.Domain{Name: "shop", Description: "sells", Retention: time.Hour, MaxConcurrency: 9, Revision: 5}
 		put := answering[yardv1.PutDomainRequest](t, s, topology.Admin("domains.put"), &yardv1.PutDomainResponse{Domain: stored})
 		if got, err := admin.PutDomain(soon(t), want); err != nil || got != want || !proto.Equal(put.requests()[0].Domain, stored) {
 			t.Errorf("put: %+v %v of %v", got, err, put.requests())
@@ -148,7 +183,7 @@ func TestRefusedQuestionsAreTold(t *testing.T) {
 		for _, verb := range []string{"domains.put", "domains.get", "domains.list", "domains.delete"} {
 			answering[yardv1.GetDomainRequest](t, s, topology.Admin(verb), no)
 		}
-		for _, verb := range []string{"types.put", "types.get", "types.list", "types.delete", "tasklists.describe", "tasks.list"} {
+		for _, verb := range []string{"types.put", "types.get", "types.list", "types.delete", "limits.put", "limits.get", "limits.list", "limits.delete", "tasklists.describe", "tasks.list"} {
 			answering[yardv1.GetTypeRequest](t, s, topology.API("shop", verb), no)
 		}
 		// One connection has one fake engine, which would read these requests as others: the forms are not compared.
@@ -159,6 +194,9 @@ func TestRefusedQuestionsAreTold(t *testing.T) {
 			"list domains":    func() error { _, err := admin.ListDomains(ctx); return err },
 			"get a type":      func() error { _, err := c.GetType(ctx, "x"); return err },
 			"delete a type":   func() error { _, err := c.DeleteType(ctx, "x", 0); return err },
+			"put a limit":     func() error { _, err := c.PutLimit(ctx, yard.Limit{Name: "x"}); return err },
+			"get a limit":     func() error { _, err := c.GetLimit(ctx, "x"); return err },
+			"delete a limit":  func() error { _, err := c.DeleteLimit(ctx, "x", 0); return err },
 			"list":            func() error { _, err := c.List(ctx, yard.Filter{}); return err },
 		} {
 			var e *fault.Error

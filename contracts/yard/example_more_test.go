@@ -84,3 +84,21 @@ func ExampleWithTasklists() {
 		return struct{}{}, nil
 	})
 }
+
+// What a partner's API takes is shared by two types: together they never run more than 30 attempts at once, and
+// payouts no more than 15 of these.
+func ExampleClient_PutLimit() {
+	ctx := context.Background()
+	var c *yard.Client // of NewClient or Connect
+	if _, err := c.PutLimit(ctx, yard.Limit{Name: "partner-acme", MaxConcurrency: 30}); err != nil {
+		fmt.Println(err)
+	}
+	for _, t := range []yard.TaskType{
+		{Name: "payout.send", MaxConcurrency: 15, Limits: []string{"partner-acme"}},
+		{Name: "report.fetch", Limits: []string{"partner-acme"}},
+	} {
+		if _, err := c.PutType(ctx, t); err != nil {
+			fmt.Println(err)
+		}
+	}
+}

@@ -102,15 +102,19 @@ type TasklistInfo struct {
 	WaitingPolls int64
 	// Completed, Dead and Expired count tasks, Failed attempts, since the owners of the partitions took over.
 	Completed, Failed, Dead, Expired int64
-	// Slots tells of each type that holds some how full its limit is.
+	// Slots tells how full each limit with slots in use is: of the domain, of this tasklist, of each type of the domain, and
+	// those that types share.
 	Slots []SlotUse
 	// LaggingLanes is how many priorities, over all partitions, go on without this domain, since it has more ready tasks there
 	// than are held of one. They are read when workers have taken some of those.
 	LaggingLanes int
 }
 
-// SlotUse tells how full the concurrency limit of a type is.
+// SlotUse tells how full a concurrency limit is.
 type SlotUse struct {
+	// Ref is which limit: "domain", "tasklist/NAME", "type/NAME", or "shared/NAME" of PutLimit.
+	Ref string
+	// Type is the task type, if it is the limit of one.
 	Type         string
 	InUse, Limit int
 }
@@ -149,7 +153,7 @@ func tasklistInfoOf(w *yardv1.DescribeTasklistResponse) TasklistInfo {
 		Completed: w.GetCompleted(), Failed: w.GetFailed(), Dead: w.GetDead(), Expired: w.GetExpired(), LaggingLanes: int(w.GetLaggingLanes()),
 	}
 	for _, s := range w.GetSlots() {
-		t.Slots = append(t.Slots, SlotUse{Type: s.Type, InUse: int(s.InUse), Limit: int(s.Limit)})
+		t.Slots = append(t.Slots, SlotUse{Ref: s.Ref, Type: s.Type, InUse: int(s.InUse), Limit: int(s.Limit)})
 	}
 	return t
 }

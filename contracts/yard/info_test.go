@@ -22,6 +22,8 @@ func fill(m protoreflect.Message) {
 			m.Mutable(f).Map().Set(protoreflect.ValueOfString("k").MapKey(), protoreflect.ValueOfString("v"))
 		case f.IsList() && f.Message() != nil:
 			fill(m.Mutable(f).List().AppendMutable().Message())
+		case f.IsList():
+			m.Mutable(f).List().Append(protoreflect.ValueOfString(string(f.Name())))
 		case f.Message() != nil:
 			fill(m.Mutable(f).Message())
 		case f.Kind() == protoreflect.StringKind:
@@ -34,6 +36,8 @@ func fill(m protoreflect.Message) {
 			m.Set(f, protoreflect.ValueOfEnum(1))
 		case f.Kind() == protoreflect.Int32Kind:
 			m.Set(f, protoreflect.ValueOfInt32(int32(f.Number())))
+		case f.Kind() == protoreflect.DoubleKind:
+			m.Set(f, protoreflect.ValueOfFloat64(float64(f.Number())))
 		default:
 			m.Set(f, protoreflect.ValueOfInt64(int64(f.Number())))
 		}
@@ -82,8 +86,41 @@ func TestOwnTypesHaveAllThatTheAPITells(t *testing.T) {
 	if own, api := reflect.TypeFor[TasklistInfo]().NumField(), list.ProtoReflect().Descriptor().Fields().Len(); own != api {
 		t.Errorf("TasklistInfo has %d fields, the API's %d", own, api)
 	}
+	var slots yardv1.SlotUse
+	if own, api := reflect.TypeFor[SlotUse]().NumField(), slots.ProtoReflect().Descriptor().Fields().Len(); own != api {
+		t.Errorf("SlotUse has %d fields, the API's %d", own, api)
+	}
 	if got := infoOf(&yardv1.Task{DueAtMs: 1500}); !got.CreatedAt.IsZero() || got.DueAt.UnixMilli() != 1500 || got.Events != nil {
 		t.Errorf("%+v", got)
+	}
+}
+
+// The same of settings, beside which some answers tell how many slots are in use.
+func TestOwnSettingsHaveAllThatTheAPITells(t *testing.T) {
+	var domain yardv1.Domain
+	var typ yardv1.TaskType
+	var tasklist yardv1.Tasklist
+	var limit yardv1.Limit
+	for _, m := range []proto.Message{&domain, &typ, &tasklist, &limit} {
+		fill(m.ProtoReflect())
+	}
+	for name, c := range map[string]struct {
+		own   any
+		api   proto.Message
+		apart []string
+	}{
+		"Domain":   {domainOf(&domain), &domain, nil},
+		"TaskType": {taskTypeOf(&typ), &typ, []string{"TaskType.SlotsInUse"}},
+		"Tasklist": {tasklistOf(&tasklist), &tasklist, nil},
+		"Limit":    {limitOf(&limit), &limit, []string{"Limit.SlotsInUse"}},
+	} {
+		own := reflect.ValueOf(c.own)
+		if missing := unset(own, name); !slices.Equal(missing, c.apart) {
+			t.Errorf("not filled: %v, want %v", missing, c.apart)
+		}
+		if n, api := own.NumField()-len(c.apart), c.api.ProtoReflect().Descriptor().Fields().Len(); n != api {
+			t.Errorf("%s has %d fields of the API's %d", name, n, api)
+		}
 	}
 }
 

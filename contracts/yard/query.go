@@ -100,6 +100,9 @@ type TaskType struct {
 	// MaxConcurrency bounds the attempts of this type that run at once in the
 	// domain, on any number of nodes, 1..1000000. Default 0 = no limit.
 	MaxConcurrency int
+	// Limits are limits that this type shares with others (PutLimit), by name; at most 8, each once. Default none. An
+	// attempt starts when there is a slot of each, and of those of its type, tasklist and domain.
+	Limits []string
 	// SlotsInUse is how many run now, if there is a limit. Only in the answer of GetType.
 	SlotsInUse int
 	// Revision changes with every put. PutType replaces only this revision, or any if it is 0.
@@ -108,7 +111,8 @@ type TaskType struct {
 
 // PutType creates or changes a task type and returns it as stored. A changed
 // limit takes effect within a second; tasks accepted before keep their retry
-// policy and timeouts. STALE: another revision than t's is stored.
+// policy and timeouts. STALE: another revision than t's is stored. FAILED_PRECONDITION: there is no such limit as
+// t.Limits names.
 func (c *Client) PutType(ctx context.Context, t TaskType) (TaskType, error) {
 	req := &yardv1.PutTypeRequest{Type: &yardv1.TaskType{
 		Name: t.Name, Retry: t.Retry.wire(),
@@ -117,6 +121,7 @@ func (c *Client) PutType(ctx context.Context, t TaskType) (TaskType, error) {
 		StartWithinMs:      milliseconds(t.StartWithin),
 		FinishWithinMs:     milliseconds(t.FinishWithin),
 		MaxConcurrency:     int32Of(t.MaxConcurrency),
+		Limits:             t.Limits,
 		Revision:           t.Revision,
 	}}
 	resp, err := call[yardv1.PutTypeResponse](ctx, &c.transport, c.subject("types.put"), req)
@@ -158,6 +163,7 @@ func taskTypeOf(w *yardv1.TaskType) TaskType {
 		StartWithin:      time.Duration(w.GetStartWithinMs()) * time.Millisecond,
 		FinishWithin:     time.Duration(w.GetFinishWithinMs()) * time.Millisecond,
 		MaxConcurrency:   int(w.GetMaxConcurrency()),
+		Limits:           w.GetLimits(),
 		Revision:         w.GetRevision(),
 	}
 }

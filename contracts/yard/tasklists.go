@@ -15,6 +15,9 @@ type Tasklist struct {
 	Description string
 	// Priority is that of tasks that are submitted to it and name none, 1 (most urgent) to 5. Default 3.
 	Priority int
+	// MaxConcurrency bounds the attempts of its tasks that run at once, on any number of nodes, 1..1000000. Default 0 =
+	// no limit.
+	MaxConcurrency int
 	// Revision changes with every put. PutTasklist replaces this one only, or any where it is 0.
 	Revision int64
 }
@@ -32,7 +35,7 @@ type ListedTasklist struct {
 // second; tasks accepted before keep their priority. STALE: another revision than l's is stored.
 func (c *Client) PutTasklist(ctx context.Context, l Tasklist) (Tasklist, error) {
 	req := &yardv1.PutTasklistRequest{Tasklist: &yardv1.Tasklist{
-		Name: l.Name, Description: l.Description, Priority: int32Of(l.Priority), Revision: l.Revision,
+		Name: l.Name, Description: l.Description, Priority: int32Of(l.Priority), MaxConcurrency: int32Of(l.MaxConcurrency), Revision: l.Revision,
 	}}
 	resp, err := call[yardv1.PutTasklistResponse](ctx, &c.transport, c.subject("tasklists.put"), req)
 	if err != nil {
@@ -72,7 +75,10 @@ func (c *Client) DeleteTasklist(ctx context.Context, name string, revision int64
 }
 
 func tasklistOf(w *yardv1.Tasklist) Tasklist {
-	return Tasklist{Name: w.GetName(), Description: w.GetDescription(), Priority: int(w.GetPriority()), Revision: w.GetRevision()}
+	return Tasklist{
+		Name: w.GetName(), Description: w.GetDescription(), Priority: int(w.GetPriority()),
+		MaxConcurrency: int(w.GetMaxConcurrency()), Revision: w.GetRevision(),
+	}
 }
 
 func listedTasklistOf(w *yardv1.ListedTasklist) ListedTasklist {

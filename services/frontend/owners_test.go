@@ -285,6 +285,43 @@ func TestDomainsAndTypesAreReadAsWritten(t *testing.T) {
 	}
 }
 
+// The very next type may name a limit, and it goes once none does.
+func TestLimitsAreReadAsWritten(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	for m := range partitioning.Matching {
+		serve(s, topology.MatchingCall(m, "describe"), func(*rpcv1.DescribeShardRequest) (natsrpc.Message, error) {
+			return &rpcv1.DescribeShardResponse{Limits: map[string]int32{"shared/acme": int32(3 + m), "domain": 9}}, nil
+		})
+	}
+	put := &yardv1.PutLimitResponse{}
+	s.must(topology.API("shop", "limits.put"), &yardv1.PutLimitRequest{Limit: &yardv1.Limit{Name: "acme", MaxConcurrency: 5, Description: "theirs"}}, put)
+	s.must(topology.API("shop", "types.put"), &yardv1.PutTypeRequest{Type: &yardv1.TaskType{Name: "pay", Limits: []string{"acme"}}}, &yardv1.PutTypeResponse{})
+	got := &yardv1.GetLimitResponse{}
+	s.must(topology.API("shop", "limits.get"), &yardv1.GetLimitRequest{Name: "acme"}, got)
+	if got.SlotsInUse != 4 || got.Limit.MaxConcurrency != 5 || got.Limit.Revision != put.Limit.Revision {
+		t.Errorf("got %v", got)
+	}
+	list := &yardv1.ListLimitsResponse{}
+	s.must(topology.API("shop", "limits.list"), &yardv1.ListLimitsRequest{}, list)
+	if len(list.Limits) != 1 || list.Limits[0].Description != "theirs" {
+		t.Errorf("got %v", list)
+	}
+	remove := &yardv1.DeleteLimitRequest{Name: "acme", Revision: put.Limit.Revision}
+	if e := s.ask(topology.API("shop", "limits.delete"), remove, nil); fault.CodeOf(e) != fault.FailedPrecondition {
+		t.Errorf("got %v", e)
+	}
+	s.must(topology.API("shop", "types.delete"), &yardv1.DeleteTypeRequest{Name: "pay"}, &yardv1.DeleteTypeResponse{})
+	gone := &yardv1.DeleteLimitResponse{}
+	s.must(topology.API("shop", "limits.delete"), remove, gone)
+	if gone.Limit.GetMaxConcurrency() != 5 {
+		t.Errorf("deleted %v", gone)
+	}
+	if e := s.ask(topology.API("shop", "limits.get"), &yardv1.GetLimitRequest{Name: "acme"}, nil); fault.CodeOf(e) != fault.NotFound {
+		t.Errorf("got %v", e)
+	}
+}
+
 // An owner that comes late is waited for.
 func TestQueriesWaitForAnOwner(t *testing.T) {
 	t.Parallel()

@@ -75,6 +75,11 @@ func badRequests() map[string]bad {
 		"tasklists too many":   {verb: "tasklists.list", message: &yardv1.ListTasklistsRequest{Limit: 1001}, code: fault.InvalidArgument, path: "/limit"},
 		"type without a name":  {verb: "types.put", message: &yardv1.PutTypeRequest{Type: &yardv1.TaskType{}}, code: fault.InvalidArgument, path: "/type/name"},
 		"type that is no key":  {verb: "types.put", message: &yardv1.PutTypeRequest{Type: &yardv1.TaskType{Name: "a..b"}}, code: fault.InvalidArgument, path: "/type/name"},
+		"type of no limit":     {verb: "types.put", message: &yardv1.PutTypeRequest{Type: &yardv1.TaskType{Name: "a", Limits: []string{"nothing"}}}, code: fault.FailedPrecondition, path: "/type/limits/0"},
+		"limit of nothing":     {verb: "limits.put", message: &yardv1.PutLimitRequest{Limit: &yardv1.Limit{Name: "acme"}}, code: fault.InvalidArgument, path: "/limit/max_concurrency"},
+		"limit not created":    {verb: "limits.get", message: &yardv1.GetLimitRequest{Name: "nothing"}, code: fault.NotFound, path: "/name"},
+		"limits too many":      {verb: "limits.list", message: &yardv1.ListLimitsRequest{Limit: 1001}, code: fault.InvalidArgument, path: "/limit"},
+		"limit deleted twice":  {verb: "limits.delete", message: &yardv1.DeleteLimitRequest{Name: "nothing"}, code: fault.NotFound, path: "/name"},
 		"type without setting": {verb: "types.get", message: &yardv1.GetTypeRequest{Name: "nothing"}, code: fault.NotFound, path: "/name"},
 	}
 }
@@ -155,6 +160,7 @@ func TestBadDomainsAreRefused(t *testing.T) {
 			"tasks.submit": tasks(1), "tasks.poll": &yardv1.PollRequest{Tasklist: "main", MaxTasks: 1},
 			"tasks.complete": &yardv1.CompleteRequest{}, "tasks.get": &yardv1.GetRequest{}, "tasks.list": &yardv1.ListRequest{},
 			"tasklists.describe": &yardv1.DescribeTasklistRequest{}, "tasklists.put": &yardv1.PutTasklistRequest{}, "tasklists.list": &yardv1.ListTasklistsRequest{}, "types.put": &yardv1.PutTypeRequest{}, "types.get": &yardv1.GetTypeRequest{},
+			"limits.put": &yardv1.PutLimitRequest{}, "limits.get": &yardv1.GetLimitRequest{}, "limits.list": &yardv1.ListLimitsRequest{}, "limits.delete": &yardv1.DeleteLimitRequest{},
 		} {
 			if e := s.ask(topology.API(domain, verb), message, nil); fault.CodeOf(e) != code {
 				t.Errorf("%s of %q: got %v, want %s", verb, domain, e, code)
@@ -176,7 +182,7 @@ func TestBadDomainsAreRefused(t *testing.T) {
 func TestR55_VerbsOfLaterVersionsAreUnimplemented(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
-	for _, verb := range []string{"tasks.redrive", "tasklists.pause", "limits.put", "schedules.whatever"} {
+	for _, verb := range []string{"tasks.redrive", "tasklists.pause", "limits.top", "schedules.whatever"} {
 		if e := s.ask(topology.API("shop", verb), &yardv1.GetRequest{}, nil); fault.CodeOf(e) != fault.Unimplemented {
 			t.Errorf("%s: %v", verb, e)
 		}

@@ -328,8 +328,8 @@ func TestCatalogKeepsTasklists(t *testing.T) {
 	mu.Unlock()
 }
 
-// R9: a deleted domain takes the settings of its tasklists with it, no one else's.
-func TestCatalogDeletesTasklistsOfADomain(t *testing.T) {
+// R9: a deleted domain takes the settings of its tasklists and its limits with it, no one else's.
+func TestCatalogDeletesWhatIsOfADomain(t *testing.T) {
 	js := connect(t, testkit.RunNATS(t))
 	if err := apply(t, js, two); err != nil {
 		t.Fatal(err)
@@ -344,14 +344,20 @@ func TestCatalogDeletesTasklistsOfADomain(t *testing.T) {
 		if _, err := catalog.PutTasklist(ctx, kv, domain, &yardv1.Tasklist{Name: "mail"}); err != nil {
 			t.Fatal(err)
 		}
+		if _, err := catalog.PutLimit(ctx, kv, domain, &yardv1.Limit{Name: "acme", MaxConcurrency: 2}); err != nil {
+			t.Fatal(err)
+		}
 	}
-	await(t, func() bool { return len(c.Tasklists("shop")) == 1 && len(c.Types("shop")) == 1 })
+	await(t, func() bool {
+		return len(c.Tasklists("shop")) == 1 && len(c.Types("shop")) == 1 && len(c.Limits("shop")) == 1
+	})
 	if _, err := catalog.DeleteDomain(ctx, kv, "shop", 0); err != nil {
 		t.Fatal(err)
 	}
 	await(t, func() bool {
 		_, ok := c.Tasklist("lab", "mail")
-		return ok && len(c.Tasklists("shop")) == 0 && len(c.Types("shop")) == 0
+		l, also := c.Limit("lab", "acme")
+		return ok && also && l.MaxConcurrency == 2 && len(c.Tasklists("shop")) == 0 && len(c.Types("shop")) == 0 && len(c.Limits("shop")) == 0
 	})
 }
 

@@ -398,7 +398,7 @@ func (x *ListDomainsResponse) GetNextCursor() string {
 	return ""
 }
 
-// DeleteDomainRequest (admin.domains.delete) deletes a domain, its task types and the settings of its tasklists.
+// DeleteDomainRequest (admin.domains.delete) deletes a domain, its task types, its limits and the settings of its tasklists.
 type DeleteDomainRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Required. [A-Za-z0-9_-]{1,64}.
@@ -1691,7 +1691,8 @@ type DescribeTasklistResponse struct {
 	Failed int64 `protobuf:"varint,10,opt,name=failed,proto3" json:"failed,omitempty"`
 	// Tasks that became dead letters since then.
 	Dead int64 `protobuf:"varint,11,opt,name=dead,proto3" json:"dead,omitempty"`
-	// One entry per type that holds slots.
+	// One entry per limit with slots in use: of the domain, of this tasklist, of each type of the domain, and those that
+	// types share.
 	Slots []*SlotUse `protobuf:"bytes,12,rep,name=slots,proto3" json:"slots,omitempty"`
 	// How many lanes, of all partitions, the domain lags behind: it has more ready tasks there than are kept in memory.
 	// The rest is unread until workers take some of these.

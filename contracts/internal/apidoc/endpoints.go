@@ -248,7 +248,7 @@ func limitEndpoints() []endpoint {
 			Request: "DeleteLimitRequest", Response: "DeleteLimitResponse",
 			In: `{"name":"partner-acme"}`, Out: stored,
 			codes: []fault.Code{fault.NotFound, fault.Stale, fault.FailedPrecondition},
-			Notes: []string{deleteNote},
+			Notes: []string{"FAILED_PRECONDITION: a type names it in its `limits`. Take it out there first.", deleteNote},
 		},
 	}
 }
@@ -256,14 +256,14 @@ func limitEndpoints() []endpoint {
 func typeEndpoints() []endpoint {
 	return []endpoint{
 		{
-			Verb: "types.put", Does: "Create or change a task type of the domain: retry, timeouts, concurrency limit.",
+			Verb: "types.put", Does: "Create or change a task type of the domain: retry, timeouts, concurrency limits.",
 			Request: "PutTypeRequest", Response: "PutTypeResponse",
 			In:    `{"type":{"name":"email.send","max_concurrency":16,"retry":{"max_attempts":8,"initial_interval_ms":2000}}}`,
 			Out:   `{"type":{"name":"email.send","max_concurrency":16,"retry":{"max_attempts":8,"initial_interval_ms":2000},"revision":17}}`,
 			codes: []fault.Code{fault.NotFound, fault.Stale, fault.FailedPrecondition},
 			Notes: []string{
 				"Tasks may be submitted with a type that was never put: the defaults apply, without a limit.",
-				"FAILED_PRECONDITION: the domain has 10,000 types with settings. Delete some.",
+				"FAILED_PRECONDITION: the domain has 10,000 types with settings: delete some. Or there is no such limit as `limits` names: create it with limits.put.",
 			},
 		},
 		{
@@ -300,7 +300,7 @@ func domainEndpoints() []endpoint {
 			Request: "PutDomainRequest", Response: "PutDomainResponse",
 			In:    `{"domain":{"name":"shop","description":"the online shop","retention_ms":259200000}}`,
 			Out:   `{"domain":{"name":"shop","description":"the online shop","retention_ms":259200000,"revision":12}}`,
-			codes: []fault.Code{fault.Stale},
+			codes: []fault.Code{fault.Stale, fault.FailedPrecondition},
 		},
 		{
 			Verb: "domains.get", admin: true, Does: "Get one domain.",
@@ -317,7 +317,7 @@ func domainEndpoints() []endpoint {
 			Notes: []string{pageNote},
 		},
 		{
-			Verb: "domains.delete", admin: true, Does: "Delete a domain without unfinished tasks, its task types and the settings of its tasklists.",
+			Verb: "domains.delete", admin: true, Does: "Delete a domain without unfinished tasks, its task types, its limits and the settings of its tasklists.",
 			Request: "DeleteDomainRequest", Response: "DeleteDomainResponse",
 			In:    `{"name":"shop"}`,
 			Out:   `{"domain":{"name":"shop","retention_ms":604800000,"revision":12}}`,

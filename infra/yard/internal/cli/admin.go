@@ -40,6 +40,9 @@ func (a *app) domainPut() *cobra.Command {
 				if cmd.Flags().Changed("retention") {
 					have.Retention = d.Retention
 				}
+				if cmd.Flags().Changed("max-concurrency") {
+					have.MaxConcurrency = d.MaxConcurrency
+				}
 				stored, err := admin.PutDomain(ctx, have)
 				if err != nil {
 					return err
@@ -50,6 +53,7 @@ func (a *app) domainPut() *cobra.Command {
 	}
 	cmd.Flags().StringVar(&d.Description, "description", "", "for people")
 	cmd.Flags().DurationVar(&d.Retention, "retention", 0, "how long finished tasks are kept, 15m to 8784h; default 168h")
+	cmd.Flags().IntVar(&d.MaxConcurrency, "max-concurrency", 0, "attempts of all its tasks that run at once; 0 = no limit")
 	return cmd
 }
 
@@ -87,7 +91,7 @@ func (a *app) domainDelete() *cobra.Command {
 	var revision int64
 	cmd := &cobra.Command{
 		Use: "delete NAME", Short: "Delete a domain without unfinished tasks, and its settings",
-		Long: `Delete a domain without unfinished tasks, its task types and the settings of its tasklists.
+		Long: `Delete a domain without unfinished tasks, its task types, its limits and the settings of its tasklists.
 Its finished tasks are kept for their retention; a domain created again with the same name has them.`,
 		Example: "  yard domain delete shop",
 		Args:    argCount(1, 1, "one name"),
@@ -109,14 +113,17 @@ func (a *app) printDomains(domains []yard.Domain) error {
 	if a.json {
 		list := &yardv1.ListDomainsResponse{}
 		for _, d := range domains {
-			list.Domains = append(list.Domains, &yardv1.Domain{Name: d.Name, Description: d.Description, RetentionMs: d.Retention.Milliseconds(), Revision: d.Revision})
+			list.Domains = append(list.Domains, &yardv1.Domain{
+				Name: d.Name, Description: d.Description, RetentionMs: d.Retention.Milliseconds(),
+				MaxConcurrency: int32(d.MaxConcurrency), Revision: d.Revision,
+			})
 		}
 		return a.printJSON(list)
 	}
 	var t table
-	t.row(a.more([]any{"DOMAIN", "RETENTION", "DESCRIPTION"}, "REVISION")...)
+	t.row(a.more([]any{"DOMAIN", "RETENTION", "DESCRIPTION"}, "CONCURRENCY", "REVISION")...)
 	for _, d := range domains {
-		t.row(a.more([]any{d.Name, span(d.Retention), d.Description}, d.Revision)...)
+		t.row(a.more([]any{d.Name, span(d.Retention), d.Description}, number(float64(d.MaxConcurrency), "-"), d.Revision)...)
 	}
 	return a.printTable(&t)
 }

@@ -54,6 +54,7 @@ func (a *app) completions(root *cobra.Command) {
 	settings := a.complete(func(ctx context.Context, c *yard.Client) ([]string, error) {
 		return listed(ctx, c, func(l yard.ListedTasklist) bool { return l.Revision > 0 })
 	})
+	limits := a.complete(limitNames)
 	ids := a.complete(ofTasks(func(t *yardv1.Task) string { return t.TaskId }))
 	args := map[string]cobra.CompletionFunc{
 		"yard task get": ids, "yard task watch": ids, "yard task cancel": ids,
@@ -61,6 +62,7 @@ func (a *app) completions(root *cobra.Command) {
 		"yard tasklist put": flags["tasklist"], "yard tasklist get": settings, "yard tasklist delete": settings,
 		"yard domain put": flags[domainFlag], "yard domain get": flags[domainFlag], "yard domain delete": flags[domainFlag],
 		"yard type set": types, "yard type get": types, "yard type delete": types,
+		"yard limit put": limits, "yard limit get": limits, "yard limit delete": limits,
 		"yard context use": a.completeContext, "yard context show": a.completeContext, "yard context remove": a.completeContext,
 	}
 	visit(root, func(cmd *cobra.Command) {
@@ -121,6 +123,18 @@ func tasklistNames(ctx context.Context, c *yard.Client) ([]string, error) {
 	}
 	all, err := listed(ctx, c, func(yard.ListedTasklist) bool { return true })
 	return append(found, all...), err
+}
+
+// limitNames are the limits that types share.
+func limitNames(ctx context.Context, c *yard.Client) ([]string, error) {
+	var found []string
+	for l, err := range c.Limits(ctx) {
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, l.Name)
+	}
+	return found, nil
 }
 
 // listed are the tasklists of the engine's list that are wanted.

@@ -20,6 +20,8 @@ func TestCompletion(t *testing.T) {
 	ok(t, "task", "submit", "email.read", "-t", "mails", "--delay", "1h")
 	untilSaid(t, system.URL, func(out string) bool { return strings.Count(out, `"task_id"`) == 2 }, "task", "list", "--state", "waiting")
 	ok(t, "tasklist", "put", "bulk", "-p", "5")
+	ok(t, "limit", "put", "acme", "--max-concurrency", "5")
+	ok(t, "limit", "put", "mailer", "--max-concurrency", "5")
 	for _, c := range []struct {
 		words string // the last one is completed
 		want  string
@@ -37,6 +39,10 @@ func TestCompletion(t *testing.T) {
 		{"domain get s", "shop"},
 		{"domain get shop ", ""},
 		{"type get ", "email.send"},
+		{"limit get a", "acme"},
+		{"limit put ", "acme mailer"},
+		{"type set email.send --limit acme --limit m", "mailer"},
+		{"task list --limit ", ""},
 		{"context use t", "there"},
 		{"--output w", "wide"},
 		{"task list -d absent -t ", ""},

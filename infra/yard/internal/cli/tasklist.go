@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -24,7 +25,7 @@ func (a *app) tasklistPut() *cobra.Command {
 		Use: "put NAME", Short: "Set or change the settings of a tasklist",
 		Long: `Set the settings of a tasklist, or change those that are given as flags. They hold within
 a second; tasks accepted before keep their priority. A tasklist needs no settings to be used.`,
-		Example: `  yard tasklist put mail --description "what customers wait for" --priority 2`,
+		Example: `  yard tasklist put mail --description "what customers wait for" --priority 2 --max-concurrency 30`,
 		Args:    argCount(1, 1, "one tasklist"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.withClient(cmd.Context(), func(ctx context.Context, c *yard.Client) error {
@@ -39,6 +40,9 @@ a second; tasks accepted before keep their priority. A tasklist needs no setting
 				if cmd.Flags().Changed("priority") {
 					have.Priority = l.Priority
 				}
+				if cmd.Flags().Changed("max-concurrency") {
+					have.MaxConcurrency = l.MaxConcurrency
+				}
 				stored, err := c.PutTasklist(ctx, have)
 				if err != nil {
 					return err
@@ -49,6 +53,7 @@ a second; tasks accepted before keep their priority. A tasklist needs no setting
 	}
 	cmd.Flags().StringVar(&l.Description, "description", "", "for people")
 	cmd.Flags().IntVarP(&l.Priority, "priority", "p", 0, "of tasks that name none, 1 (most urgent) to 5; 0 = the default, 3")
+	cmd.Flags().IntVar(&l.MaxConcurrency, "max-concurrency", 0, "attempts of its tasks that run at once; 0 = no limit")
 	return cmd
 }
 
@@ -132,7 +137,7 @@ func wireTasklist(l yard.Tasklist) *yardv1.Tasklist {
 	if l.Revision == 0 {
 		return nil
 	}
-	return &yardv1.Tasklist{Name: l.Name, Description: l.Description, Priority: int32(l.Priority), Revision: l.Revision}
+	return &yardv1.Tasklist{Name: l.Name, Description: l.Description, Priority: int32(l.Priority), MaxConcurrency: int32(l.MaxConcurrency), Revision: l.Revision}
 }
 
 func (a *app) printSettings(l yard.Tasklist) error {
@@ -140,8 +145,8 @@ func (a *app) printSettings(l yard.Tasklist) error {
 		return a.printJSON(&yardv1.GetTasklistResponse{Tasklist: wireTasklist(l)})
 	}
 	var t table
-	t.row(a.more([]any{"TASKLIST", "PRIORITY", "DESCRIPTION"}, "REVISION")...)
-	t.row(a.more([]any{l.Name, number(float64(l.Priority), "-"), l.Description}, l.Revision)...)
+	t.row(a.more([]any{"TASKLIST", "PRIORITY", "CONCURRENCY", "DESCRIPTION"}, "REVISION")...)
+	t.row(a.more([]any{l.Name, number(float64(l.Priority), "-"), number(float64(l.MaxConcurrency), "-"), l.Description}, l.Revision)...)
 	return a.printTable(&t)
 }
 
@@ -156,9 +161,10 @@ func (a *app) printTasklists(all []yard.ListedTasklist) error {
 		return a.printJSON(list)
 	}
 	var t table
-	t.row(a.more([]any{"TASKLIST", "READY", "RUNNING", "BACKOFF", "WAITING", "PRIORITY", "DESCRIPTION"}, "REVISION")...)
+	t.row(a.more([]any{"TASKLIST", "READY", "RUNNING", "BACKOFF", "WAITING", "PRIORITY", "DESCRIPTION"}, "CONCURRENCY", "REVISION")...)
 	for _, l := range all {
-		t.row(a.more([]any{l.Name, l.Ready, l.Running, l.Backoff, l.Waiting, number(float64(l.Priority), "-"), l.Description}, number(float64(l.Revision), "-"))...)
+		t.row(a.more([]any{l.Name, l.Ready, l.Running, l.Backoff, l.Waiting, number(float64(l.Priority), "-"), l.Description},
+			number(float64(l.MaxConcurrency), "-"), number(float64(l.Revision), "-"))...)
 	}
 	return a.printTable(&t)
 }
@@ -197,7 +203,7 @@ func (a *app) printTasklist(d *yardv1.DescribeTasklistResponse) error {
 	t.row("dead", d.Dead)
 	t.row("expired", d.Expired)
 	for _, s := range d.Slots {
-		t.row("slots of "+s.Type, s.InUse, "of", s.Limit)
+		t.row("slots of "+cmp.Or(s.Ref, s.Type), s.InUse, "of", s.Limit) // an older engine says the type only
 	}
 	return a.printTable(&t)
 }

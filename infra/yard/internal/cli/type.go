@@ -1,9 +1,11 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -13,7 +15,7 @@ import (
 )
 
 func (a *app) typeCommand() *cobra.Command {
-	return group("type", "Set, show, list and delete task types: retry, timeouts, concurrency limit",
+	return group("type", "Set, show, list and delete task types: retry, timeouts, concurrency limits",
 		a.typeSet(), a.typeGet(), a.typeList(), a.typeDelete())
 }
 
@@ -45,6 +47,7 @@ and timeouts.`,
 	}
 	flags := cmd.Flags()
 	flags.IntVar(&t.MaxConcurrency, "max-concurrency", 0, "attempts that run at once in the domain; 0 = no limit")
+	flags.StringSliceVar(&t.Limits, "limit", nil, "limit that it shares with other types, see yard limit; may be repeated; replaces those it has, \"\" = none")
 	flags.DurationVar(&t.StartToClose, "start-to-close", 0, "longest time of one attempt; default 5m")
 	flags.DurationVar(&t.HeartbeatTimeout, "heartbeat", 0, "time without a heartbeat after which an attempt is lost; 0 = never")
 	flags.DurationVar(&t.StartWithin, "start-within", 0, "a task that has not started by then expires; 0 = never")
@@ -53,6 +56,7 @@ and timeouts.`,
 	flags.DurationVar(&r.InitialInterval, "initial-interval", 0, "wait after the first failure; default 1s")
 	flags.Float64Var(&r.Backoff, "backoff", 0, "each further wait is so many times longer; default 2")
 	flags.DurationVar(&r.MaxInterval, "max-interval", 0, "longest wait; default 10m")
+	_ = cmd.RegisterFlagCompletionFunc("limit", a.complete(limitNames)) // it refuses flags that there are none of
 	return cmd
 }
 
@@ -64,6 +68,7 @@ func overlay(have *yard.TaskType, t yard.TaskType, r yard.RetryPolicy, given fun
 	}
 	for name, set := range map[string]func(){
 		"max-concurrency":  func() { have.MaxConcurrency = t.MaxConcurrency },
+		"limit":            func() { have.Limits = t.Limits },
 		"start-to-close":   func() { have.StartToClose = t.StartToClose },
 		"heartbeat":        func() { have.HeartbeatTimeout = t.HeartbeatTimeout },
 		"start-within":     func() { have.StartWithin = t.StartWithin },
@@ -147,14 +152,14 @@ func (a *app) printTypes(types []yard.TaskType) error {
 		return a.printJSON(list)
 	}
 	var t table
-	t.row(a.more([]any{"TYPE", "CONCURRENCY", "START TO CLOSE", "HEARTBEAT", "ATTEMPTS"}, "START WITHIN", "FINISH WITHIN", "FIRST WAIT", "BACKOFF", "LONGEST WAIT", "REVISION")...)
+	t.row(a.more([]any{"TYPE", "CONCURRENCY", "START TO CLOSE", "HEARTBEAT", "ATTEMPTS"}, "START WITHIN", "FINISH WITHIN", "FIRST WAIT", "BACKOFF", "LONGEST WAIT", "LIMITS", "REVISION")...)
 	for _, one := range types {
 		retry := yard.RetryPolicy{}
 		if one.Retry != nil {
 			retry = *one.Retry
 		}
 		t.row(a.more([]any{one.Name, number(float64(one.MaxConcurrency), "-"), span(one.StartToClose), span(one.HeartbeatTimeout), number(float64(retry.MaxAttempts), "-")},
-			span(one.StartWithin), span(one.FinishWithin), span(retry.InitialInterval), number(retry.Backoff, "-"), span(retry.MaxInterval), one.Revision)...)
+			span(one.StartWithin), span(one.FinishWithin), span(retry.InitialInterval), number(retry.Backoff, "-"), span(retry.MaxInterval), limitsOf(one), one.Revision)...)
 	}
 	return a.printTable(&t)
 }
@@ -163,7 +168,7 @@ func (a *app) printTypes(types []yard.TaskType) error {
 func wireType(t yard.TaskType) *yardv1.TaskType {
 	w := &yardv1.TaskType{
 		Name: t.Name, StartToCloseMs: t.StartToClose.Milliseconds(), HeartbeatTimeoutMs: t.HeartbeatTimeout.Milliseconds(),
-		MaxConcurrency: int32(t.MaxConcurrency), Revision: t.Revision,
+		MaxConcurrency: int32(t.MaxConcurrency), Limits: t.Limits, Revision: t.Revision,
 		StartWithinMs: t.StartWithin.Milliseconds(), FinishWithinMs: t.FinishWithin.Milliseconds(),
 	}
 	if r := t.Retry; r != nil {
@@ -186,6 +191,7 @@ func (a *app) printType(t yard.TaskType) error {
 	} else {
 		about.row("concurrency", "no limit")
 	}
+	about.row("shared limits", or(limitsOf(t), "none"))
 	about.row("start to close", or(span(t.StartToClose), "5m0s, the default"))
 	about.row("heartbeat", or(span(t.HeartbeatTimeout), "not needed"))
 	about.row("start within", or(span(t.StartWithin), "no limit"))
@@ -200,6 +206,9 @@ func (a *app) printType(t yard.TaskType) error {
 	about.row("longest wait", or(span(retry.MaxInterval), "10m0s, the default"))
 	return a.printTable(&about)
 }
+
+// limitsOf are the limits that a type shares, or "-".
+func limitsOf(t yard.TaskType) string { return cmp.Or(strings.Join(t.Limits, ", "), "-") }
 
 // or is text, or what stands for none.
 func or(text, none string) string {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"strings"
 
 	"github.com/yardmaster-io/yardmaster/contracts/codec"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
@@ -67,12 +68,21 @@ func (g *Gateway) describeMatching(ctx context.Context, m int, domain, tasklist 
 		return nil, err
 	}
 	out := &yardv1.DescribeTasklistResponse{WaitingPolls: d.WaitingPolls}
-	for name, inUse := range d.Slots {
-		if inUse == 0 {
-			continue
+	use := func(ref, typ string, inUse, limit int32) {
+		if inUse != 0 {
+			out.Slots = append(out.Slots, &yardv1.SlotUse{Ref: ref, Type: typ, InUse: inUse, Limit: limit})
 		}
-		limit := g.Catalog.Type(domain, name).GetMaxConcurrency()
-		out.Slots = append(out.Slots, &yardv1.SlotUse{Type: name, InUse: inUse, Limit: limit})
+	}
+	for name, inUse := range d.Slots {
+		use(typePrefix+name, name, inUse, g.Catalog.Type(domain, name).GetMaxConcurrency())
+	}
+	use(domainRef, "", d.Limits[domainRef], g.Catalog.Domain(domain).GetMaxConcurrency())
+	own := tasklistPrefix + tasklist
+	use(own, "", d.Limits[own], g.Catalog.Tasklist(domain, tasklist).GetMaxConcurrency())
+	for ref, inUse := range d.Limits {
+		if name, shared := strings.CutPrefix(ref, sharedPrefix); shared {
+			use(ref, "", inUse, g.Catalog.Limit(domain, name).GetMaxConcurrency())
+		}
 	}
 	return out, nil
 }
@@ -96,14 +106,14 @@ func sum(tasklist string, parts []*yardv1.DescribeTasklistResponse) *yardv1.Desc
 		out.Dead += p.Dead
 		out.Expired += p.Expired
 		for _, s := range p.Slots {
-			if known := slots[s.Type]; known == nil {
-				slots[s.Type] = s
+			if known := slots[s.Ref]; known == nil {
+				slots[s.Ref] = s
 				out.Slots = append(out.Slots, s)
 			} else {
 				known.InUse = max(known.InUse, s.InUse)
 			}
 		}
 	}
-	slices.SortFunc(out.Slots, func(a, b *yardv1.SlotUse) int { return cmp.Compare(a.Type, b.Type) })
+	slices.SortFunc(out.Slots, func(a, b *yardv1.SlotUse) int { return cmp.Compare(a.Ref, b.Ref) })
 	return out
 }

@@ -20,8 +20,12 @@ func (g *Gateway) PutDomain(c Call, req *yardv1.PutDomainRequest, answer Answer)
 		answer(nil, err)
 		return
 	}
+	d := req.Domain
+	if err := g.domainKnown(d); err != nil {
+		answer(nil, err)
+		return
+	}
 	g.administer(c.Deadline, answer, func(ctx context.Context) (codec.Message, error) {
-		d := req.Domain
 		revision, err := g.Registry.PutDomain(ctx, d)
 		if err != nil {
 			return nil, notWritten(err)
@@ -58,7 +62,7 @@ func (g *Gateway) ListDomains(c Call, req *yardv1.ListDomainsRequest, answer Ans
 	})
 }
 
-// DeleteDomain deletes a domain that holds nothing, as far as is known, its types and tasklists
+// DeleteDomain deletes a domain that holds nothing, as far as is known, its types, tasklists and limits
 // (admin domains.delete). A submit may come in while it is looked for tasks, and what is on disk only is
 // not seen; such tasks are the domain's that is created again under the name.
 func (g *Gateway) DeleteDomain(c Call, req *yardv1.DeleteDomainRequest, answer Answer) {

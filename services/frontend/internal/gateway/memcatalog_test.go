@@ -17,12 +17,17 @@ type memCatalog struct {
 	domains map[string]*yardv1.Domain
 	types   map[string]*yardv1.TaskType
 	lists   map[string]*yardv1.Tasklist
+	// limits are what this frontend knows, stored what is written; one that was just put elsewhere is in stored only.
+	limits, stored map[string]*yardv1.Limit
 	// revision is the last one given.
 	revision int64
 }
 
 func newMemCatalog() *memCatalog {
-	return &memCatalog{domains: map[string]*yardv1.Domain{"shop": {Name: "shop"}}, types: map[string]*yardv1.TaskType{}, lists: map[string]*yardv1.Tasklist{}}
+	return &memCatalog{
+		domains: map[string]*yardv1.Domain{"shop": {Name: "shop"}}, types: map[string]*yardv1.TaskType{}, lists: map[string]*yardv1.Tasklist{},
+		limits: map[string]*yardv1.Limit{}, stored: map[string]*yardv1.Limit{},
+	}
 }
 
 func (c *memCatalog) HasDomain(name string) bool { return c.Domain(name) != nil }
@@ -74,6 +79,24 @@ func (c *memCatalog) Tasklists(domain string) []*yardv1.Tasklist {
 	for _, key := range slices.Sorted(maps.Keys(c.lists)) {
 		if strings.HasPrefix(key, domain+"/") {
 			all = append(all, c.lists[key])
+		}
+	}
+	return all
+}
+
+func (c *memCatalog) Limit(domain, name string) *yardv1.Limit {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.limits[domain+"/"+name]
+}
+
+func (c *memCatalog) Limits(domain string) []*yardv1.Limit {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var all []*yardv1.Limit
+	for _, key := range slices.Sorted(maps.Keys(c.limits)) {
+		if strings.HasPrefix(key, domain+"/") {
+			all = append(all, c.limits[key])
 		}
 	}
 	return all
@@ -156,4 +179,44 @@ func (c *memCatalog) DeleteType(_ context.Context, domain, name string, revision
 	}
 	delete(c.types, domain+"/"+name)
 	return t, stale(revision, t.Revision)
+}
+
+func (c *memCatalog) PutLimit(_ context.Context, domain string, l *yardv1.Limit) (int64, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	key := domain + "/" + l.Name
+	if err := stale(l.Revision, c.stored[key].GetRevision()); err != nil {
+		return 0, err
+	}
+	c.revision++
+	c.stored[key] = l.CloneVT()
+	c.stored[key].Revision = c.revision
+	c.limits[key] = c.stored[key]
+	return c.revision, nil
+}
+
+func (c *memCatalog) GetLimit(_ context.Context, domain, name string) (*yardv1.Limit, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	l := c.stored[domain+"/"+name]
+	if l == nil {
+		return nil, fault.New(fault.NotFound, "nothing")
+	}
+	return l, nil
+}
+
+func (c *memCatalog) DeleteLimit(_ context.Context, domain, name string, revision int64) (*yardv1.Limit, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	key := domain + "/" + name
+	l := c.stored[key]
+	if l == nil {
+		return nil, fault.New(fault.NotFound, "nothing")
+	}
+	if err := stale(revision, l.Revision); err != nil {
+		return nil, err
+	}
+	delete(c.stored, key)
+	delete(c.limits, key)
+	return l, nil
 }

@@ -57,7 +57,7 @@ func (o Owners) missing() bool {
 		o.TimerGet == nil || o.TimerList == nil || o.TimerDescribe == nil || o.MatchingDescribe == nil
 }
 
-// Catalog is what this frontend knows of domains, types and tasklists; it follows the
+// Catalog is what this frontend knows of domains, types, tasklists and limits; it follows the
 // stored ones within moments. Returned messages are shared and not changed.
 type Catalog interface {
 	HasDomain(name string) bool
@@ -73,19 +73,27 @@ type Catalog interface {
 	Tasklist(domain, name string) *yardv1.Tasklist
 	// Tasklists are all of a domain that have settings, sorted by name.
 	Tasklists(domain string) []*yardv1.Tasklist
+	// Limit returns nil where there is none.
+	Limit(domain, name string) *yardv1.Limit
+	// Limits are all of a domain that types share, sorted by name.
+	Limits(domain string) []*yardv1.Limit
 }
 
-// Registry stores domains, types and settings of tasklists. Its errors are *fault.Error. A put names the revision that
+// Registry stores domains, types, settings of tasklists, and limits. Its errors are *fault.Error. A put names the revision that
 // it replaces in what it puts, a deletion the one it deletes; 0 is any. STALE tells that another
 // one is stored.
 type Registry interface {
-	// PutDomain, PutType and PutTasklist return the new revision.
+	// PutDomain, PutType, PutTasklist and PutLimit return the new revision.
 	PutDomain(ctx context.Context, d *yardv1.Domain) (revision int64, err error)
 	PutType(ctx context.Context, domain string, t *yardv1.TaskType) (revision int64, err error)
 	PutTasklist(ctx context.Context, domain string, l *yardv1.Tasklist) (revision int64, err error)
-	// DeleteDomain, DeleteType and DeleteTasklist return what was deleted, or NOT_FOUND. A domain's types and tasklists
-	// go with it.
+	PutLimit(ctx context.Context, domain string, l *yardv1.Limit) (revision int64, err error)
+	// GetLimit returns what is stored now, or NOT_FOUND.
+	GetLimit(ctx context.Context, domain, name string) (*yardv1.Limit, error)
+	// DeleteDomain, DeleteType, DeleteTasklist and DeleteLimit return what was deleted, or NOT_FOUND. A domain's types,
+	// tasklists and limits go with it.
 	DeleteDomain(ctx context.Context, name string, revision int64) (*yardv1.Domain, error)
 	DeleteType(ctx context.Context, domain, name string, revision int64) (*yardv1.TaskType, error)
 	DeleteTasklist(ctx context.Context, domain, name string, revision int64) (*yardv1.Tasklist, error)
+	DeleteLimit(ctx context.Context, domain, name string, revision int64) (*yardv1.Limit, error)
 }

@@ -36,9 +36,30 @@ func (g *Gateway) typeKnown(t *yardv1.TaskType) error {
 		return g.known("/type/start_within_ms", logversion.Expiry)
 	case t.FinishWithinMs != 0:
 		return g.known("/type/finish_within_ms", logversion.Expiry)
+	case len(t.Limits) > 0:
+		return g.known("/type/limits", logversion.Levels)
 	}
 	return nil
 }
+
+// Limits other than those of types are refused while a matching owner of an older log version would start attempts
+// beyond them.
+
+func (g *Gateway) domainKnown(d *yardv1.Domain) error {
+	if d.MaxConcurrency == 0 {
+		return nil
+	}
+	return g.known("/domain/max_concurrency", logversion.Levels)
+}
+
+func (g *Gateway) tasklistKnown(l *yardv1.Tasklist) error {
+	if l.MaxConcurrency == 0 {
+		return nil
+	}
+	return g.known("/tasklist/max_concurrency", logversion.Levels)
+}
+
+func (g *Gateway) limitKnown() error { return g.known("/limit", logversion.Levels) }
 
 // known tells whether each node of the cluster knows what came with a log version.
 func (g *Gateway) known(path string, since uint32) error {

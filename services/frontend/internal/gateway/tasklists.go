@@ -25,6 +25,10 @@ func (g *Gateway) PutTasklist(c Call, req *yardv1.PutTasklistRequest, answer Ans
 		return
 	}
 	l := req.Tasklist
+	if err := g.tasklistKnown(l); err != nil {
+		answer(nil, err)
+		return
+	}
 	g.query(c.Domain, c.Deadline, answer, func(ctx context.Context) (codec.Message, error) {
 		if g.Catalog.Tasklist(c.Domain, l.Name) == nil && len(g.Catalog.Tasklists(c.Domain)) >= validate.TasklistsMax {
 			return nil, fault.At(fault.FailedPrecondition, "/tasklist/name", "the domain has %d tasklists with settings, and no more are allowed: delete those of some", validate.TasklistsMax)

@@ -5,7 +5,6 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/codec"
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
-	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/validate"
@@ -30,6 +29,9 @@ func (g *Gateway) PutType(c Call, req *yardv1.PutTypeRequest, answer Answer) {
 	g.query(c.Domain, c.Deadline, answer, func(ctx context.Context) (codec.Message, error) {
 		if g.Catalog.Type(c.Domain, t.Name) == nil && len(g.Catalog.Types(c.Domain)) >= validate.TypesMax {
 			return nil, fault.At(fault.FailedPrecondition, "/type/name", "the domain has %d types with settings, and no more are allowed: delete some", validate.TypesMax)
+		}
+		if err := g.limitsExist(ctx, c.Domain, t); err != nil {
+			return nil, err
 		}
 		revision, err := g.Registry.PutType(ctx, c.Domain, t)
 		if err != nil {
@@ -61,9 +63,7 @@ func (g *Gateway) GetType(c Call, req *yardv1.GetTypeRequest, answer Answer) {
 		return
 	}
 	g.query(c.Domain, c.Deadline, answer, func(ctx context.Context) (codec.Message, error) {
-		shards, err := everyone(ctx, g.Partitioning.Matching, func(ctx context.Context, m int) (*rpcv1.DescribeShardResponse, error) {
-			return g.Owners.MatchingDescribe(ctx, m, &rpcv1.DescribeShardRequest{Domain: c.Domain})
-		})
+		shards, err := g.shards(ctx, c.Domain)
 		if err != nil {
 			return nil, err
 		}

@@ -50,6 +50,12 @@ func (c *Catalog) Tasklist(domain, name string) *yardv1.Tasklist {
 	return l
 }
 
+// Limit returns nil where there is none.
+func (c *Catalog) Limit(domain, name string) *yardv1.Limit {
+	l, _ := c.Catalog.Limit(domain, name)
+	return l
+}
+
 // PutDomain stores a domain.
 func (c *Catalog) PutDomain(ctx context.Context, d *yardv1.Domain) (revision int64, err error) {
 	return catalog.PutDomain(ctx, c.kv, d)
@@ -65,7 +71,17 @@ func (c *Catalog) PutTasklist(ctx context.Context, domain string, l *yardv1.Task
 	return catalog.PutTasklist(ctx, c.kv, domain, l)
 }
 
-// DeleteDomain deletes a domain, its types and tasklists.
+// PutLimit stores a limit that types share.
+func (c *Catalog) PutLimit(ctx context.Context, domain string, l *yardv1.Limit) (revision int64, err error) {
+	return catalog.PutLimit(ctx, c.kv, domain, l)
+}
+
+// GetLimit reads a limit from the bucket itself.
+func (c *Catalog) GetLimit(ctx context.Context, domain, name string) (*yardv1.Limit, error) {
+	return catalog.GetLimit(ctx, c.kv, domain, name)
+}
+
+// DeleteDomain deletes a domain, its types, tasklists and limits.
 func (c *Catalog) DeleteDomain(ctx context.Context, name string, revision int64) (*yardv1.Domain, error) {
 	return catalog.DeleteDomain(ctx, c.kv, name, revision)
 }
@@ -78,4 +94,9 @@ func (c *Catalog) DeleteType(ctx context.Context, domain, name string, revision 
 // DeleteTasklist deletes the settings of a tasklist.
 func (c *Catalog) DeleteTasklist(ctx context.Context, domain, name string, revision int64) (*yardv1.Tasklist, error) {
 	return catalog.DeleteTasklist(ctx, c.kv, domain, name, revision)
+}
+
+// DeleteLimit deletes a limit that types share.
+func (c *Catalog) DeleteLimit(ctx context.Context, domain, name string, revision int64) (*yardv1.Limit, error) {
+	return catalog.DeleteLimit(ctx, c.kv, domain, name, revision)
 }

@@ -2,6 +2,7 @@ package validate
 
 import (
 	"math"
+	"slices"
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
@@ -23,6 +24,7 @@ func PutDomain(req *yardv1.PutDomainRequest) error {
 	return firstError(
 		text("/domain/description", d.Description, DescriptionBytesMax),
 		between("/domain/retention_ms", d.RetentionMs, ms(RetentionMin), ms(RetentionMax)),
+		between("/domain/max_concurrency", d.MaxConcurrency, 0, ConcurrencyMax),
 		revision("/domain/revision", d.Revision),
 	)
 }
@@ -56,8 +58,26 @@ func PutType(req *yardv1.PutTypeRequest) error {
 		timeouts("/type", t.StartToCloseMs, t.HeartbeatTimeoutMs),
 		expiry("/type", t.StartWithinMs, t.FinishWithinMs),
 		between("/type/max_concurrency", t.MaxConcurrency, 0, ConcurrencyMax),
+		limitNames(t.Limits),
 		revision("/type/revision", t.Revision),
 	)
+}
+
+// limitNames checks the limits that a type shares with others.
+func limitNames(limits []string) error {
+	if len(limits) > LimitsOfTypeMax {
+		return invalid("/type/limits", "holds %d limits, at most %d are allowed", len(limits), LimitsOfTypeMax)
+	}
+	for i, l := range limits {
+		path := at("type/limits", i, "")
+		if err := name(path, l); err != nil {
+			return err
+		}
+		if slices.Contains(limits[:i], l) {
+			return invalid(path, "names the limit %q a second time", l)
+		}
+	}
+	return nil
 }
 
 // PutTasklist checks a tasklists.put.
@@ -70,12 +90,30 @@ func PutTasklist(req *yardv1.PutTasklistRequest) error {
 		name("/tasklist/name", l.Name),
 		text("/tasklist/description", l.Description, DescriptionBytesMax),
 		optional("/tasklist/priority", l.Priority, PriorityFirst, PriorityLast),
+		between("/tasklist/max_concurrency", l.MaxConcurrency, 0, ConcurrencyMax),
 		revision("/tasklist/revision", l.Revision),
+	)
+}
+
+// PutLimit checks a limits.put.
+func PutLimit(req *yardv1.PutLimitRequest) error {
+	l := req.Limit
+	if l == nil {
+		return invalid("/limit", "is missing")
+	}
+	return firstError(
+		name("/limit/name", l.Name),
+		text("/limit/description", l.Description, DescriptionBytesMax),
+		between("/limit/max_concurrency", l.MaxConcurrency, 1, ConcurrencyMax),
+		revision("/limit/revision", l.Revision),
 	)
 }
 
 // GetTasklist checks a tasklists.get.
 func GetTasklist(req *yardv1.GetTasklistRequest) error { return name("/name", req.Name) }
+
+// GetLimit checks a limits.get.
+func GetLimit(req *yardv1.GetLimitRequest) error { return name("/name", req.Name) }
 
 // GetType checks a types.get.
 func GetType(req *yardv1.GetTypeRequest) error { return typeName("/name", req.Name) }
@@ -95,6 +133,11 @@ func DeleteTasklist(req *yardv1.DeleteTasklistRequest) error {
 	return firstError(name("/name", req.Name), revision("/revision", req.Revision))
 }
 
+// DeleteLimit checks a limits.delete.
+func DeleteLimit(req *yardv1.DeleteLimitRequest) error {
+	return firstError(name("/name", req.Name), revision("/revision", req.Revision))
+}
+
 // ListDomains checks a domains.list and fills in its default limit.
 func ListDomains(req *yardv1.ListDomainsRequest) error { return page(&req.Limit, req.Cursor, name) }
 
@@ -103,6 +146,9 @@ func ListTypes(req *yardv1.ListTypesRequest) error { return page(&req.Limit, req
 
 // ListTasklists checks a tasklists.list and fills in its default limit.
 func ListTasklists(req *yardv1.ListTasklistsRequest) error { return page(&req.Limit, req.Cursor, name) }
+
+// ListLimits checks a limits.list and fills in its default limit.
+func ListLimits(req *yardv1.ListLimitsRequest) error { return page(&req.Limit, req.Cursor, name) }
 
 // page checks what a list of names takes; its cursor is one.
 func page(limit *int32, cursor string, name func(path, s string) error) error {

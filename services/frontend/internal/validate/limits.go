@@ -76,8 +76,11 @@ const (
 	TypesMax = 10_000
 	// TasklistsMax bounds the tasklists of a domain that have settings.
 	TasklistsMax = 10_000
+	// LimitsMax bounds the limits of a domain that types share, LimitsOfTypeMax those that one type names.
+	LimitsMax       = 1000
+	LimitsOfTypeMax = 8
 
-	// ConcurrencyMax bounds the limit of a type.
+	// ConcurrencyMax bounds every limit of attempts that run at once.
 	ConcurrencyMax = 1_000_000
 )
 

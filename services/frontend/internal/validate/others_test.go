@@ -153,7 +153,7 @@ func TestListRefuses(t *testing.T) {
 
 func TestPutDomainRefuses(t *testing.T) {
 	refusals(t, func() *yardv1.PutDomainRequest {
-		return &yardv1.PutDomainRequest{Domain: &yardv1.Domain{Name: "shop", RetentionMs: 900_000}}
+		return &yardv1.PutDomainRequest{Domain: &yardv1.Domain{Name: "shop", RetentionMs: 900_000, MaxConcurrency: 1_000_000}}
 	}, PutDomain, map[string]row[*yardv1.PutDomainRequest]{
 		"none":             {func(r *yardv1.PutDomainRequest) { r.Domain = nil }, "/domain"},
 		"bad name":         {func(r *yardv1.PutDomainRequest) { r.Domain.Name = "a.b" }, "/domain/name"},
@@ -161,6 +161,8 @@ func TestPutDomainRefuses(t *testing.T) {
 		"long description": {func(r *yardv1.PutDomainRequest) { r.Domain.Description = strings.Repeat("d", 1025) }, "/domain/description"},
 		"short retention":  {func(r *yardv1.PutDomainRequest) { r.Domain.RetentionMs = 899_999 }, "/domain/retention_ms"},
 		"long retention":   {func(r *yardv1.PutDomainRequest) { r.Domain.RetentionMs = 31_622_400_001 }, "/domain/retention_ms"},
+		"concurrency":      {func(r *yardv1.PutDomainRequest) { r.Domain.MaxConcurrency = 1_000_001 }, "/domain/max_concurrency"},
+		"negative":         {func(r *yardv1.PutDomainRequest) { r.Domain.MaxConcurrency = -1 }, "/domain/max_concurrency"},
 	})
 	r := &yardv1.PutDomainRequest{Domain: &yardv1.Domain{Name: "shop"}}
 	if err := PutDomain(r); err != nil || r.Domain.RetentionMs != 604_800_000 {
@@ -170,7 +172,9 @@ func TestPutDomainRefuses(t *testing.T) {
 
 func TestPutTypeRefuses(t *testing.T) {
 	refusals(t, func() *yardv1.PutTypeRequest {
-		return &yardv1.PutTypeRequest{Type: &yardv1.TaskType{Name: "email.send", Retry: &yardv1.RetryPolicy{}, MaxConcurrency: 1_000_000}}
+		return &yardv1.PutTypeRequest{Type: &yardv1.TaskType{
+			Name: "email.send", Retry: &yardv1.RetryPolicy{}, MaxConcurrency: 1_000_000, Limits: []string{"a", "b", "c", "d", "e", "f", "g", "h"},
+		}}
 	}, PutType, map[string]row[*yardv1.PutTypeRequest]{
 		"none":        {func(r *yardv1.PutTypeRequest) { r.Type = nil }, "/type"},
 		"no name":     {func(r *yardv1.PutTypeRequest) { r.Type.Name = "" }, "/type/name"},
@@ -182,6 +186,32 @@ func TestPutTypeRefuses(t *testing.T) {
 		"crossed":     {func(r *yardv1.PutTypeRequest) { r.Type.StartWithinMs, r.Type.FinishWithinMs = 200, 199 }, "/type/start_within_ms"},
 		"concurrency": {func(r *yardv1.PutTypeRequest) { r.Type.MaxConcurrency = 1_000_001 }, "/type/max_concurrency"},
 		"negative":    {func(r *yardv1.PutTypeRequest) { r.Type.MaxConcurrency = -1 }, "/type/max_concurrency"},
+		"limits":      {func(r *yardv1.PutTypeRequest) { r.Type.Limits = append(r.Type.Limits, "i") }, "/type/limits"},
+		"limit name":  {func(r *yardv1.PutTypeRequest) { r.Type.Limits[7] = "a.b" }, "/type/limits/7"},
+		"no limit":    {func(r *yardv1.PutTypeRequest) { r.Type.Limits[0] = "" }, "/type/limits/0"},
+		"limit twice": {func(r *yardv1.PutTypeRequest) { r.Type.Limits[6] = "c" }, "/type/limits/6"},
+	})
+}
+
+func TestPutTasklistRefuses(t *testing.T) {
+	refusals(t, func() *yardv1.PutTasklistRequest {
+		return &yardv1.PutTasklistRequest{Tasklist: &yardv1.Tasklist{Name: "main", MaxConcurrency: 1_000_000}}
+	}, PutTasklist, map[string]row[*yardv1.PutTasklistRequest]{
+		"concurrency": {func(r *yardv1.PutTasklistRequest) { r.Tasklist.MaxConcurrency = 1_000_001 }, "/tasklist/max_concurrency"},
+		"negative":    {func(r *yardv1.PutTasklistRequest) { r.Tasklist.MaxConcurrency = -1 }, "/tasklist/max_concurrency"},
+	})
+}
+
+func TestPutLimitRefuses(t *testing.T) {
+	refusals(t, func() *yardv1.PutLimitRequest {
+		return &yardv1.PutLimitRequest{Limit: &yardv1.Limit{Name: "acme", MaxConcurrency: 1_000_000}}
+	}, PutLimit, map[string]row[*yardv1.PutLimitRequest]{
+		"none":             {func(r *yardv1.PutLimitRequest) { r.Limit = nil }, "/limit"},
+		"no name":          {func(r *yardv1.PutLimitRequest) { r.Limit.Name = "" }, "/limit/name"},
+		"long description": {func(r *yardv1.PutLimitRequest) { r.Limit.Description = strings.Repeat("d", 1025) }, "/limit/description"},
+		"no concurrency":   {func(r *yardv1.PutLimitRequest) { r.Limit.MaxConcurrency = 0 }, "/limit/max_concurrency"},
+		"concurrency":      {func(r *yardv1.PutLimitRequest) { r.Limit.MaxConcurrency = 1_000_001 }, "/limit/max_concurrency"},
+		"revision":         {func(r *yardv1.PutLimitRequest) { r.Limit.Revision = -1 }, "/limit/revision"},
 	})
 }
 

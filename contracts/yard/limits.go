@@ -1,0 +1,72 @@
+package yard
+
+import (
+	"context"
+	"iter"
+
+	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+)
+
+// Limit is a concurrency limit that several task types share: those that name it in TaskType.Limits.
+type Limit struct {
+	// Name is [A-Za-z0-9_-]{1,64}; required.
+	Name string
+	// Description is for people; at most 1024 bytes.
+	Description string
+	// MaxConcurrency bounds the attempts of all these types that run at once in the domain, on any number of
+	// nodes, 1..1000000; required.
+	MaxConcurrency int
+	// SlotsInUse is how many of them run now. Only in the answer of GetLimit.
+	SlotsInUse int
+	// Revision changes with every put. PutLimit replaces only this revision, or any if it is 0.
+	Revision int64
+}
+
+// PutLimit creates or changes a limit and returns it as stored. It takes effect within a second: a smaller one stops
+// no attempt, but fewer start until enough have ended. STALE: another revision than l's is stored.
+// FAILED_PRECONDITION: the domain has 1000 limits, or the cluster writes a log version before 6.
+func (c *Client) PutLimit(ctx context.Context, l Limit) (Limit, error) {
+	req := &yardv1.PutLimitRequest{Limit: &yardv1.Limit{
+		Name: l.Name, Description: l.Description, MaxConcurrency: int32Of(l.MaxConcurrency), Revision: l.Revision,
+	}}
+	resp, err := call[yardv1.PutLimitResponse](ctx, &c.transport, c.subject("limits.put"), req)
+	if err != nil {
+		return Limit{}, err
+	}
+	return limitOf(resp.Limit), nil
+}
+
+// GetLimit returns a limit and how much of it is in use, or NOT_FOUND.
+func (c *Client) GetLimit(ctx context.Context, name string) (Limit, error) {
+	resp, err := call[yardv1.GetLimitResponse](ctx, &c.transport, c.subject("limits.get"), &yardv1.GetLimitRequest{Name: name})
+	if err != nil {
+		return Limit{}, err
+	}
+	l := limitOf(resp.Limit)
+	l.SlotsInUse = int(resp.SlotsInUse)
+	return l, nil
+}
+
+// Limits yields all limits of the domain that types share, by name, and asks for them page by page as Tasks does.
+func (c *Client) Limits(ctx context.Context) iter.Seq2[Limit, error] {
+	return pages(func(cursor string) ([]Limit, string, error) {
+		resp, err := call[yardv1.ListLimitsResponse](ctx, &c.transport, c.subject("limits.list"), &yardv1.ListLimitsRequest{Cursor: cursor})
+		return each(resp.GetLimits(), limitOf), resp.GetNextCursor(), err
+	})
+}
+
+// DeleteLimit deletes a limit, and returns it as it was: only the given revision (STALE if another one is stored), or
+// any if that is 0. FAILED_PRECONDITION: types name it; the error's message says which. NOT_FOUND: there is none, or an
+// earlier try deleted it and its answer was lost.
+func (c *Client) DeleteLimit(ctx context.Context, name string, revision int64) (Limit, error) {
+	req := &yardv1.DeleteLimitRequest{Name: name, Revision: revision}
+	resp, err := call[yardv1.DeleteLimitResponse](ctx, &c.transport, c.subject("limits.delete"), req)
+	if err != nil {
+		return Limit{}, err
+	}
+	return limitOf(resp.Limit), nil
+}
+
+func limitOf(w *yardv1.Limit) Limit {
+	return Limit{Name: w.GetName(), Description: w.GetDescription(), MaxConcurrency: int(w.GetMaxConcurrency()), Revision: w.GetRevision()}
+}

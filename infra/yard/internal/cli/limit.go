@@ -1,0 +1,139 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"errors"
+
+	"github.com/spf13/cobra"
+
+	"github.com/yardmaster-io/yardmaster/contracts/fault"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/contracts/yard"
+)
+
+func (a *app) limitCommand() *cobra.Command {
+	return group("limit", "Set, show, list and delete concurrency limits that several task types share",
+		a.limitPut(), a.limitGet(), a.limitList(), a.limitDelete())
+}
+
+func (a *app) limitPut() *cobra.Command {
+	var l yard.Limit
+	cmd := &cobra.Command{
+		Use: "put NAME", Short: "Create or change a limit that several task types share",
+		Long: `Create a limit, or change the settings that are given as flags. It holds for all types that
+name it (yard type set --limit), together, and takes effect within a second. A smaller
+limit stops no attempt: fewer start until enough have ended.`,
+		Example: `  yard limit put partner-acme --max-concurrency 30 --description "what acme's API takes"
+  yard type set payout.send --limit partner-acme`,
+		Args: argCount(1, 1, "one name"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.withClient(cmd.Context(), func(ctx context.Context, c *yard.Client) error {
+				have, err := c.GetLimit(ctx, args[0])
+				if err != nil && !errors.Is(err, &fault.Error{Code: fault.NotFound}) {
+					return err
+				}
+				have.Name = args[0]
+				if cmd.Flags().Changed("description") {
+					have.Description = l.Description
+				}
+				if cmd.Flags().Changed("max-concurrency") {
+					have.MaxConcurrency = l.MaxConcurrency
+				}
+				stored, err := c.PutLimit(ctx, have)
+				if err != nil {
+					return err
+				}
+				return a.printLimits([]yard.Limit{stored})
+			})
+		},
+	}
+	cmd.Flags().StringVar(&l.Description, "description", "", "for people")
+	cmd.Flags().IntVar(&l.MaxConcurrency, "max-concurrency", 0, "attempts of all its types that run at once in the domain, 1 to 1000000; a new limit needs it")
+	return cmd
+}
+
+func (a *app) limitGet() *cobra.Command {
+	return &cobra.Command{
+		Use: "get NAME", Short: "Show a limit and how much of it is in use", Args: argCount(1, 1, "one name"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.withClient(cmd.Context(), func(ctx context.Context, c *yard.Client) error {
+				l, err := c.GetLimit(ctx, args[0])
+				if err != nil {
+					return err
+				}
+				return a.printLimit(l)
+			})
+		},
+	}
+}
+
+func (a *app) limitList() *cobra.Command {
+	return &cobra.Command{
+		Use: "list", Short: "List the limits of the domain that task types share", Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.withClient(cmd.Context(), func(ctx context.Context, c *yard.Client) error {
+				var all []yard.Limit
+				for l, err := range c.Limits(ctx) {
+					if err != nil {
+						return err
+					}
+					all = append(all, l)
+				}
+				return a.printLimits(all)
+			})
+		},
+	}
+}
+
+func (a *app) limitDelete() *cobra.Command {
+	var revision int64
+	cmd := &cobra.Command{
+		Use: "delete NAME", Short: "Delete a limit that no task type names any more",
+		Example: "  yard limit delete partner-acme",
+		Args:    argCount(1, 1, "one name"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.withClient(cmd.Context(), func(ctx context.Context, c *yard.Client) error {
+				l, err := c.DeleteLimit(ctx, args[0], revision)
+				if err != nil {
+					return err
+				}
+				return a.printLimits([]yard.Limit{l})
+			})
+		},
+	}
+	cmd.Flags().Int64Var(&revision, "revision", 0, "delete only this revision, as --output wide shows it; 0 = any")
+	return cmd
+}
+
+// wireLimit is a limit as the API writes it.
+func wireLimit(l yard.Limit) *yardv1.Limit {
+	return &yardv1.Limit{Name: l.Name, Description: l.Description, MaxConcurrency: int32(l.MaxConcurrency), Revision: l.Revision}
+}
+
+func (a *app) printLimits(limits []yard.Limit) error {
+	if a.json {
+		list := &yardv1.ListLimitsResponse{}
+		for _, l := range limits {
+			list.Limits = append(list.Limits, wireLimit(l))
+		}
+		return a.printJSON(list)
+	}
+	var t table
+	t.row(a.more([]any{"LIMIT", "CONCURRENCY", "DESCRIPTION"}, "REVISION")...)
+	for _, l := range limits {
+		t.row(a.more([]any{l.Name, l.MaxConcurrency, l.Description}, l.Revision)...)
+	}
+	return a.printTable(&t)
+}
+
+func (a *app) printLimit(l yard.Limit) error {
+	if a.json {
+		return a.printJSON(&yardv1.GetLimitResponse{Limit: wireLimit(l), SlotsInUse: int32(l.SlotsInUse)})
+	}
+	var about table
+	about.row("limit", l.Name+" (domain "+a.domain+")")
+	about.row("description", cmp.Or(l.Description, "-"))
+	about.row("concurrency", l.MaxConcurrency, "at once;", l.SlotsInUse, "now")
+	return a.printTable(&about)
+}

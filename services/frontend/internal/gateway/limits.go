@@ -1,0 +1,178 @@
+package gateway
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/yardmaster-io/yardmaster/contracts/codec"
+	"github.com/yardmaster-io/yardmaster/contracts/fault"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/validate"
+)
+
+// How matching's owners spell limits.
+const (
+	domainRef      = "domain"
+	tasklistPrefix = "tasklist/"
+	typePrefix     = "type/"
+	sharedPrefix   = "shared/"
+)
+
+// PutLimit creates or changes a limit that types share (limits.put). Every process keeps all limits in memory, and
+// books slots of each that an attempt needs, so a domain may have fewer of them than types.
+func (g *Gateway) PutLimit(c Call, req *yardv1.PutLimitRequest, answer Answer) {
+	if err := g.domain(&c); err != nil {
+		answer(nil, err)
+		return
+	}
+	if err := validate.PutLimit(req); err != nil {
+		answer(nil, err)
+		return
+	}
+	l := req.Limit
+	if err := g.limitKnown(); err != nil {
+		answer(nil, err)
+		return
+	}
+	g.query(c.Domain, c.Deadline, answer, func(ctx context.Context) (codec.Message, error) {
+		if g.Catalog.Limit(c.Domain, l.Name) == nil && len(g.Catalog.Limits(c.Domain)) >= validate.LimitsMax {
+			return nil, fault.At(fault.FailedPrecondition, "/limit/name", "the domain has %d limits, and no more are allowed: delete some", validate.LimitsMax)
+		}
+		revision, err := g.Registry.PutLimit(ctx, c.Domain, l)
+		if err != nil {
+			return nil, notWritten(err)
+		}
+		l.Revision = revision
+		g.awaitCatalog(ctx, func() bool { return g.Catalog.Limit(c.Domain, l.Name).GetRevision() >= revision })
+		return &yardv1.PutLimitResponse{Limit: l}, nil
+	})
+}
+
+// GetLimit tells of a limit and how full it is (limits.get).
+func (g *Gateway) GetLimit(c Call, req *yardv1.GetLimitRequest, answer Answer) {
+	if err := g.domain(&c); err != nil {
+		answer(nil, err)
+		return
+	}
+	if err := validate.GetLimit(req); err != nil {
+		answer(nil, err)
+		return
+	}
+	l := g.Catalog.Limit(c.Domain, req.Name)
+	if l == nil {
+		answer(nil, noLimit(req.Name))
+		return
+	}
+	g.query(c.Domain, c.Deadline, answer, func(ctx context.Context) (codec.Message, error) {
+		shards, err := g.shards(ctx, c.Domain)
+		if err != nil {
+			return nil, err
+		}
+		resp := &yardv1.GetLimitResponse{Limit: l}
+		for _, s := range shards { // each tells of the whole domain
+			resp.SlotsInUse = max(resp.SlotsInUse, s.Limits[sharedPrefix+req.Name])
+		}
+		return resp, nil
+	})
+}
+
+// shards asks each matching shard for the slots of a domain.
+func (g *Gateway) shards(ctx context.Context, domain string) ([]*rpcv1.DescribeShardResponse, error) {
+	return everyone(ctx, g.Partitioning.Matching, func(ctx context.Context, m int) (*rpcv1.DescribeShardResponse, error) {
+		return g.Owners.MatchingDescribe(ctx, m, &rpcv1.DescribeShardRequest{Domain: domain})
+	})
+}
+
+// ListLimits tells of the limits that types share, page by page (limits.list).
+func (g *Gateway) ListLimits(c Call, req *yardv1.ListLimitsRequest, answer Answer) {
+	if err := g.domain(&c); err != nil {
+		answer(nil, err)
+		return
+	}
+	if err := validate.ListLimits(req); err != nil {
+		answer(nil, err)
+		return
+	}
+	g.query(c.Domain, c.Deadline, answer, func(context.Context) (codec.Message, error) {
+		page, next := pageOf(c, g.Catalog.Limits(c.Domain), req.Cursor, req.Limit)
+		return &yardv1.ListLimitsResponse{Limits: page, NextCursor: next}, nil
+	})
+}
+
+// DeleteLimit deletes a limit that no type names (limits.delete). A type that is put meanwhile may name it: that limit
+// does not hold for it until it is created again.
+func (g *Gateway) DeleteLimit(c Call, req *yardv1.DeleteLimitRequest, answer Answer) {
+	if err := g.domain(&c); err != nil {
+		answer(nil, err)
+		return
+	}
+	if err := validate.DeleteLimit(req); err != nil {
+		answer(nil, err)
+		return
+	}
+	g.query(c.Domain, c.Deadline, answer, func(ctx context.Context) (codec.Message, error) {
+		if names := g.sharing(c.Domain, req.Name); g.Catalog.Limit(c.Domain, req.Name) != nil && len(names) > 0 {
+			return nil, fault.At(fault.FailedPrecondition, "/name", "the limit %q is shared by %s: take it out of `limits` of these types first", req.Name, someOf(names))
+		}
+		l, err := g.Registry.DeleteLimit(ctx, c.Domain, req.Name, req.Revision)
+		if fault.CodeOf(err) == fault.NotFound {
+			return nil, noLimit(req.Name)
+		}
+		if err != nil {
+			return nil, notWritten(err)
+		}
+		g.awaitCatalog(ctx, func() bool {
+			left := g.Catalog.Limit(c.Domain, req.Name)
+			return left == nil || left.Revision > l.Revision
+		})
+		return &yardv1.DeleteLimitResponse{Limit: l}, nil
+	})
+}
+
+// sharing are the types of a domain that name a limit, sorted by name.
+func (g *Gateway) sharing(domain, limit string) (types []string) {
+	for _, t := range g.Catalog.Types(domain) {
+		if slices.Contains(t.Limits, limit) {
+			types = append(types, t.Name)
+		}
+	}
+	return types
+}
+
+// namedMax is how many names a refusal has.
+const namedMax = 5
+
+// someOf is the first of names, and how many more there are.
+func someOf(names []string) string {
+	if more := len(names) - namedMax; more > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:namedMax], ", "), more)
+	}
+	return strings.Join(names, ", ")
+}
+
+// limitsExist refuses a type that names a limit which does not exist. One that was put at another frontend a moment
+// ago is stored, though the catalog may not have it yet.
+func (g *Gateway) limitsExist(ctx context.Context, domain string, t *yardv1.TaskType) error {
+	for i, name := range t.Limits {
+		if g.Catalog.Limit(domain, name) != nil {
+			continue
+		}
+		switch _, err := g.Registry.GetLimit(ctx, domain, name); {
+		case fault.CodeOf(err) == fault.NotFound:
+			return fault.At(fault.FailedPrecondition, "/type/limits/"+strconv.Itoa(i), "there is no limit %q: create it with limits.put, or `yard limit put %s --max-concurrency N`", name, name)
+		case err != nil:
+			return notWritten(err)
+		}
+	}
+	return nil
+}
+
+// noLimit refuses what is asked of a limit that does not exist, and says what to do about it.
+func noLimit(name string) error {
+	return fault.At(fault.NotFound, "/name", "there is no limit %q: create it with limits.put, or `yard limit put %s --max-concurrency N`", name, name)
+}

@@ -1,0 +1,303 @@
+package gateway
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/yardmaster-io/yardmaster/contracts/fault"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/contracts/logversion"
+
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/validate"
+)
+
+// levelled has the cluster write the log version of limits of several levels.
+func levelled(d *Deps) { d.LogVersion = func() uint32 { return logversion.Levels } }
+
+// putLimit creates or changes a limit of the rig's domain.
+func (r *rig) putLimit(l *yardv1.Limit) (*yardv1.Limit, error) {
+	got, err := asked(r, "shop", true, r.PutLimit, &yardv1.PutLimitRequest{Limit: l})
+	if err != nil {
+		return nil, err
+	}
+	return got.(*yardv1.PutLimitResponse).Limit, nil
+}
+
+// putType creates or changes a type of the rig's domain.
+func (r *rig) putType(t *yardv1.TaskType) error {
+	_, err := asked(r, "shop", true, r.PutType, &yardv1.PutTypeRequest{Type: t})
+	return err
+}
+
+// R9: put and delete name the revision that they mean, and tell the new one.
+func TestLimitsHaveRevisions(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, levelled)
+		put := func(most int32, revision int64) (*yardv1.Limit, error) {
+			return r.putLimit(&yardv1.Limit{Name: "acme", Description: "their API", MaxConcurrency: most, Revision: revision})
+		}
+		first, err := put(3, 0)
+		if err != nil || first.Revision == 0 {
+			t.Fatalf("got %v, %v", first, err)
+		}
+		next, err := put(2, first.Revision)
+		if err != nil || next.Revision <= first.Revision {
+			t.Fatalf("got %v, %v", next, err)
+		}
+		_, err = put(1, first.Revision)
+		wantCode(t, err, fault.Stale)
+		got, err := asked(r, "shop", true, r.GetLimit, &yardv1.GetLimitRequest{Name: "acme"})
+		if err != nil || !proto.Equal(got.(*yardv1.GetLimitResponse).Limit, next) {
+			t.Errorf("got %v, %v", got, err)
+		}
+		_, err = asked(r, "shop", true, r.DeleteLimit, &yardv1.DeleteLimitRequest{Name: "acme", Revision: first.Revision})
+		wantCode(t, err, fault.Stale)
+		got, err = asked(r, "shop", true, r.DeleteLimit, &yardv1.DeleteLimitRequest{Name: "acme", Revision: next.Revision})
+		if err != nil || !proto.Equal(got.(*yardv1.DeleteLimitResponse).Limit, next) {
+			t.Errorf("got %v, %v", got, err)
+		}
+		_, err = asked(r, "shop", true, r.GetLimit, &yardv1.GetLimitRequest{Name: "acme"})
+		if e := wantCode(t, err, fault.NotFound); e.Path != "/name" || !strings.Contains(e.Message, "limits.put") {
+			t.Errorf("no next step: %v", e)
+		}
+		_, err = asked(r, "shop", true, r.DeleteLimit, &yardv1.DeleteLimitRequest{Name: "acme"})
+		if e := wantCode(t, err, fault.NotFound); e.Path != "/name" || !strings.Contains(e.Message, "limits.put") {
+			t.Errorf("no next step: %v", e)
+		}
+	})
+}
+
+func TestBadLimitsAreRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		for path, l := range map[string]*yardv1.Limit{
+			"/limit": nil, "/limit/name": {Name: "a.b", MaxConcurrency: 1}, "/limit/max_concurrency": {Name: "a"},
+			"/limit/description": {Name: "a", MaxConcurrency: 1, Description: strings.Repeat("x", 1025)},
+			"/limit/revision":    {Name: "a", MaxConcurrency: 1, Revision: -1},
+		} {
+			_, err := r.putLimit(l)
+			if e := wantCode(t, err, fault.InvalidArgument); e.Path != path {
+				t.Errorf("got %v, want %s", e, path)
+			}
+		}
+		for path, req := range map[string]*yardv1.ListLimitsRequest{"/limit": {Limit: 1001}, "/cursor": {Cursor: "a b"}} {
+			_, err := asked(r, "shop", true, r.ListLimits, req)
+			if e := wantCode(t, err, fault.InvalidArgument); e.Path != path {
+				t.Errorf("got %v", e)
+			}
+		}
+		_, err := asked(r, "shop", true, r.GetLimit, &yardv1.GetLimitRequest{Name: "a.b"})
+		wantCode(t, err, fault.InvalidArgument)
+		_, err = asked(r, "shop", true, r.DeleteLimit, &yardv1.DeleteLimitRequest{Name: "a", Revision: -1})
+		wantCode(t, err, fault.InvalidArgument)
+		_, err = asked(r, "nobody", true, r.PutLimit, &yardv1.PutLimitRequest{Limit: &yardv1.Limit{Name: "a", MaxConcurrency: 1}})
+		wantCode(t, err, fault.NotFound)
+		_, err = asked(r, "nobody", true, r.GetLimit, &yardv1.GetLimitRequest{Name: "a"})
+		wantCode(t, err, fault.NotFound)
+		_, err = asked(r, "nobody", true, r.ListLimits, &yardv1.ListLimitsRequest{})
+		wantCode(t, err, fault.NotFound)
+		if len(r.catalog.stored) != 0 {
+			t.Errorf("stored %v", r.catalog.stored)
+		}
+	})
+}
+
+// R9, I14: as TestTypesOfADomainAreBounded.
+func TestLimitsOfADomainAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, levelled)
+		for i := range validate.LimitsMax {
+			name := fmt.Sprint("l", i)
+			r.catalog.limits["shop/"+name] = &yardv1.Limit{Name: name, MaxConcurrency: 1}
+		}
+		for name, code := range map[string]fault.Code{"l7": "", "new": fault.FailedPrecondition} {
+			_, err := r.putLimit(&yardv1.Limit{Name: name, MaxConcurrency: 1})
+			wantCode(t, err, code)
+		}
+	})
+}
+
+func TestLimitsAreListedPageByPage(t *testing.T) {
+	r := flooded(t)
+	for _, name := range []string{"c", "b", "d", "a"} {
+		r.catalog.limits["shop/"+name] = &yardv1.Limit{Name: name}
+	}
+	r.catalog.limits["flood/z"] = &yardv1.Limit{Name: "z"}
+	var names []string
+	for req := (&yardv1.ListLimitsRequest{Limit: 3}); req != nil; {
+		got, err := asked(r, "shop", true, r.ListLimits, req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp := got.(*yardv1.ListLimitsResponse)
+		for _, l := range resp.Limits {
+			names = append(names, l.Name)
+		}
+		if req = nil; resp.NextCursor != "" {
+			req = &yardv1.ListLimitsRequest{Limit: 3, Cursor: resp.NextCursor}
+		}
+	}
+	if !slices.Equal(names, []string{"a", "b", "c", "d"}) {
+		t.Errorf("got %v", names)
+	}
+}
+
+// A type names limits that exist, also one that another frontend stored a moment ago.
+func TestTypesNameLimitsThatExist(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, levelled)
+		if _, err := r.putLimit(&yardv1.Limit{Name: "known", MaxConcurrency: 1}); err != nil {
+			t.Fatal(err)
+		}
+		r.catalog.stored["shop/elsewhere"] = &yardv1.Limit{Name: "elsewhere", MaxConcurrency: 1}
+		r.catalog.stored["other/foreign"] = &yardv1.Limit{Name: "foreign", MaxConcurrency: 1}
+		err := r.putType(&yardv1.TaskType{Name: "pay", Limits: []string{"known", "foreign"}})
+		if e := wantCode(t, err, fault.FailedPrecondition); e.Path != "/type/limits/1" || !strings.HasPrefix(e.Message, `there is no limit "foreign": create it with limits.put`) {
+			t.Errorf("got %v", e)
+		}
+		if r.catalog.Type("shop", "pay") != nil {
+			t.Error("it was stored")
+		}
+		if err := r.putType(&yardv1.TaskType{Name: "pay", Limits: []string{"known", "elsewhere"}}); err != nil {
+			t.Fatal(err)
+		}
+		if got := r.catalog.Type("shop", "pay").GetLimits(); !slices.Equal(got, []string{"known", "elsewhere"}) {
+			t.Errorf("stored %v", got)
+		}
+	})
+}
+
+// A limit goes once no type names it any more; until then the refusal names some that do.
+func TestLimitsInUseAreNotDeleted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, levelled)
+		for _, name := range []string{"acme", "acme-2"} {
+			if _, err := r.putLimit(&yardv1.Limit{Name: name, MaxConcurrency: 1}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		remove := func() error {
+			_, err := asked(r, "shop", true, r.DeleteLimit, &yardv1.DeleteLimitRequest{Name: "acme"})
+			return err
+		}
+		r.catalog.types["other/x"] = &yardv1.TaskType{Name: "x", Limits: []string{"acme"}}
+		var names []string
+		for i := range 7 {
+			name := fmt.Sprint("type-", i)
+			if err := r.putType(&yardv1.TaskType{Name: name, Limits: []string{"acme-2", "acme"}}); err != nil {
+				t.Fatal(err)
+			}
+			names = append(names, name)
+			want := strings.Join(names, ", ") + ":"
+			if i >= 5 {
+				want = fmt.Sprintf("%s and %d more:", strings.Join(names[:5], ", "), i-4)
+			}
+			if e := wantCode(t, remove(), fault.FailedPrecondition); e.Path != "/name" || !strings.Contains(e.Message, "shared by "+want) {
+				t.Errorf("got %v, want %s", e, want)
+			}
+		}
+		for _, name := range names {
+			if r.catalog.Limit("shop", "acme") == nil {
+				t.Fatalf("it is gone, and %s names it", name)
+			}
+			if err := r.putType(&yardv1.TaskType{Name: name, Limits: []string{"acme-2"}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		wantCode(t, remove(), "")
+		wantCode(t, remove(), fault.NotFound)
+	})
+}
+
+// slotsOf has the matching shards tell of slots.
+func slotsOf(told ...*rpcv1.DescribeShardResponse) func(*Deps) {
+	return func(d *Deps) {
+		d.Owners.MatchingDescribe = func(_ context.Context, m int, req *rpcv1.DescribeShardRequest) (*rpcv1.DescribeShardResponse, error) {
+			if req.Domain != "shop" {
+				return &rpcv1.DescribeShardResponse{}, nil
+			}
+			return told[m], nil
+		}
+	}
+}
+
+// The answer has each limit that may hold up the tasklist, with the most that a shard knows to be in use.
+func TestDescribeHasAllLimits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, slotsOf(
+			&rpcv1.DescribeShardResponse{
+				Slots:  map[string]int32{"pay": 3, "idle": 0},
+				Limits: map[string]int32{"domain": 9, "tasklist/main": 4, "tasklist/other": 5, "shared/acme": 2, "shared/pay": 1, "shared/idle": 0},
+			},
+			&rpcv1.DescribeShardResponse{
+				Slots:  map[string]int32{"pay": 2, "gone": 1},
+				Limits: map[string]int32{"domain": 8, "tasklist/main": 6, "shared/acme": 7},
+			},
+		))
+		r.catalog.domains["shop"] = &yardv1.Domain{Name: "shop", MaxConcurrency: 20}
+		r.catalog.lists["shop/main"] = &yardv1.Tasklist{Name: "main", MaxConcurrency: 11}
+		r.catalog.types["shop/pay"] = &yardv1.TaskType{Name: "pay", MaxConcurrency: 12}
+		r.catalog.limits["shop/acme"] = &yardv1.Limit{Name: "acme", MaxConcurrency: 13}
+		r.catalog.limits["shop/pay"] = &yardv1.Limit{Name: "pay", MaxConcurrency: 14}
+		got, err := asked(r, "shop", true, r.DescribeTasklist, &yardv1.DescribeTasklistRequest{Tasklist: "main"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := &yardv1.DescribeTasklistResponse{Tasklist: "main", Slots: []*yardv1.SlotUse{
+			{Ref: "domain", InUse: 9, Limit: 20},
+			{Ref: "shared/acme", InUse: 7, Limit: 13},
+			{Ref: "shared/pay", InUse: 1, Limit: 14},
+			{Ref: "tasklist/main", InUse: 6, Limit: 11},
+			{Ref: "type/gone", Type: "gone", InUse: 1},
+			{Ref: "type/pay", Type: "pay", InUse: 3, Limit: 12},
+		}}
+		if !proto.Equal(got.(*yardv1.DescribeTasklistResponse), want) {
+			t.Errorf("got %v, want %v", got, want)
+		}
+		for name, slots := range map[string]int32{"acme": 7, "pay": 1} {
+			got, err := asked(r, "shop", true, r.GetLimit, &yardv1.GetLimitRequest{Name: name})
+			if resp, _ := got.(*yardv1.GetLimitResponse); err != nil || resp.SlotsInUse != slots || resp.Limit.MaxConcurrency < 13 {
+				t.Errorf("%s: got %v, %v", name, resp, err)
+			}
+		}
+	})
+}
+
+// TestI13LevelsWaitForTheClustersVersion: an older owner of a shard would start attempts beyond limits that it does
+// not know.
+func TestI13LevelsWaitForTheClustersVersion(t *testing.T) {
+	for version, taken := range map[uint32]bool{logversion.Levels - 1: false, logversion.Levels: true} {
+		synctest.Test(t, func(t *testing.T) {
+			r := newRig(t, func(d *Deps) { d.LogVersion = func() uint32 { return version } })
+			r.catalog.stored["shop/acme"] = &yardv1.Limit{Name: "acme", MaxConcurrency: 1}
+			put := map[string]error{}
+			_, put["/limit"] = r.putLimit(&yardv1.Limit{Name: "acme", MaxConcurrency: 1})
+			put["/type/limits"] = r.putType(&yardv1.TaskType{Name: "pay", Limits: []string{"acme"}})
+			_, put["/tasklist/max_concurrency"] = asked(r, "shop", true, r.PutTasklist, &yardv1.PutTasklistRequest{Tasklist: &yardv1.Tasklist{Name: "main", MaxConcurrency: 1}})
+			_, put["/domain/max_concurrency"] = asked(r, "admin", true, r.PutDomain, &yardv1.PutDomainRequest{Domain: &yardv1.Domain{Name: "shop", MaxConcurrency: 1}})
+			for path, err := range put {
+				if taken {
+					wantCode(t, err, "")
+				} else {
+					wantField(t, err, path)
+				}
+			}
+			if stored := r.catalog.revision > 0; stored != taken {
+				t.Errorf("version %d: stored: %v", version, stored)
+			}
+			// What needs no new version is taken.
+			wantCode(t, r.putType(&yardv1.TaskType{Name: "mail", MaxConcurrency: 1}), "")
+			_, err := asked(r, "shop", true, r.PutTasklist, &yardv1.PutTasklistRequest{Tasklist: &yardv1.Tasklist{Name: "mail", Priority: 1}})
+			wantCode(t, err, "")
+			_, err = asked(r, "admin", true, r.PutDomain, &yardv1.PutDomainRequest{Domain: &yardv1.Domain{Name: "shop", Description: "sells"}})
+			wantCode(t, err, "")
+		})
+	}
+}
