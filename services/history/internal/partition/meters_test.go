@@ -72,22 +72,24 @@ func TestWhatEndsBadlyIsCounted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newShell(t)
 		metrics := testkit.Metrics(t)
+		late, silent, failed, done := task(newID(1), "shop"), task(newID(2), "shop"), task(newID(3), "bank"), task(newID(4), "bank")
+		late.Policy.StartToCloseMs = 5_000
+		silent.Tasklist, silent.Policy.HeartbeatTimeoutMs = "sms", 1_000
+		says := map[ids.TaskID]logv1.EventKind{
+			ids.TaskID(failed.Id): logv1.EventKind_EVENT_KIND_FAILED, ids.TaskID(done.Id): logv1.EventKind_EVENT_KIND_COMPLETED,
+		}
+		s.worker = func(tr ids.Trigger) {
+			s.event(outcome(tr, logv1.EventKind_EVENT_KIND_STARTED))
+			if kind, ends := says[tr.ID]; ends {
+				s.event(outcome(tr, kind))
+			}
+		}
 		d := s.deps("a")
 		d.Metrics = partition.NewMetrics(metrics)
 		o, stop := run(d)
 		<-o.Ready()
-		s.worker = func(tr ids.Trigger) { s.event(outcome(tr, logv1.EventKind_EVENT_KIND_STARTED)) }
-		late, silent := task(newID(1), "shop"), task(newID(2), "shop")
-		late.Policy.StartToCloseMs = 5_000
-		silent.Tasklist, silent.Policy.HeartbeatTimeoutMs = "sms", 1_000
-		s.submit(3, late, silent)
+		s.submit(3, late, silent, failed, done)
 		time.Sleep(5 * time.Minute) // one deadline passes, and twenty workers in a row fall silent
-		s.works(logv1.EventKind_EVENT_KIND_FAILED)
-		s.submit(3, task(newID(3), "bank"))
-		time.Sleep(5 * time.Second)
-		s.works(logv1.EventKind_EVENT_KIND_COMPLETED)
-		s.submit(3, task(newID(4), "bank"))
-		time.Sleep(5 * time.Second)
 		for _, what := range []string{"at the end", "after a takeover"} {
 			synctest.Wait()
 			want := map[string]float64{`{reason="deadline"}`: 1, `{reason="silent"}`: 20}

@@ -44,18 +44,22 @@ func TestTheOldestReadyTask(t *testing.T) {
 
 // TestTheOldestReadyTaskIsLookedForSeldom: not more often than once a second, and the less often the more tasks there are.
 func TestTheOldestReadyTaskIsLookedForSeldom(t *testing.T) {
-	b := newBench(t, Config{})
-	for n := 1; n < 40_000; n += 1000 {
-		b.submit(nil, numbers(n, n+999)...)
+	for tasks, next := range map[int]time.Duration{1000: time.Second, 30_000: 1500 * time.Millisecond} {
+		r, now := readyTasks(tasks)
+		after := func(d time.Duration) time.Duration {
+			at := Now{MS: now.MS + d.Milliseconds(), Mono: now.Mono + d}
+			r.Step(Tick{}, at, new(Effects))
+			return r.OldestReady(at)
+		}
+		after(0)
+		r.order[0].sent.last.ReadyAt -= 60_000
+		if age := after(next - 1); age >= time.Minute {
+			t.Errorf("%d tasks: it is looked again before %v are over", tasks, next)
+		}
+		if age := after(next); age < time.Minute {
+			t.Errorf("%d tasks: the oldest has waited for %v", tasks, age)
+		}
 	}
-	b.oldestIs("the first look", 0, 0)
-	b.submit(func(t *taskstate.Task) { t.Tasklist = "sms" }, 40_001)
-	b.oldestIs("it is found", 2, 2*time.Second)
-	for _, e := range b.r.inLine(func(*Entry) bool { return true }) {
-		e.ReadyAt -= 60_000
-	}
-	b.oldestIs("too early for the next look", 1, 3*time.Second)
-	b.oldestIs("the next look", 2, 65*time.Second)
 }
 
 // TestAttemptsThatEndInSilence are counted by their reason, once, and not again by a takeover.
