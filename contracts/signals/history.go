@@ -37,6 +37,12 @@ var (
 		Tells: "From ready to started: how long a task waited for a worker and for its limits, per attempt.",
 		Worry: "it grows: too few workers, or a limit is full",
 	}
+	OldestReady = Metric{
+		Name: "yardmaster.task.oldest_ready.age", Kind: Gauge, Unit: Seconds, Attributes: []string{Partition},
+		Tells: "For how long the oldest ready task has waited for a worker or its limits, in whole seconds; 0 = none waits. " +
+			"Those in memory count. What is still on disk, of a domain that lags for example, does not: it is younger than what was read of its domain and priority.",
+		Worry: "it grows: no worker polls a tasklist, or a limit stays full",
+	}
 	AttemptsGranted = Metric{
 		Name: "yardmaster.history.attempts.granted", Kind: Counter, Unit: "{attempt}",
 		Tells: "Attempts granted to a poll.",
@@ -45,6 +51,17 @@ var (
 		Name: "yardmaster.history.attempts.taken_back", Kind: Counter, Unit: "{attempt}",
 		Tells: "Attempts taken back because the worker did not receive the answer.",
 		Worry: "a rate: workers leave without ending their polls",
+	}
+	AttemptsExpired = Metric{
+		Name: "yardmaster.history.attempts.expired", Kind: Counter, Unit: "{attempt}", Attributes: []string{Reason},
+		Tells: "Attempts that ended without their worker's word. Reason: `silent` = its heartbeats stopped; `deadline` = start_to_close or finish_within passed; " +
+			"`undelivered` = the grant may never have reached a worker, since matching was lost.",
+		Worry: "a rate: workers die, lose their connection, or need longer than their deadline",
+	}
+	TasksDead = Metric{
+		Name: "yardmaster.history.tasks.dead", Kind: Counter, Unit: "{task}", Attributes: []string{Domain, Tasklist},
+		Tells: "Tasks that became dead letters: out of attempts, or failed for good.",
+		Worry: "a rate above what is usual for the tasklist",
 	}
 	TasksArchived = Metric{
 		Name: "yardmaster.history.tasks.archived", Kind: Counter, Unit: "{task}",
@@ -85,9 +102,16 @@ var (
 	}
 )
 
+// The values of Reason of AttemptsExpired.
+const (
+	ReasonSilent      = "silent"
+	ReasonDeadline    = "deadline"
+	ReasonUndelivered = "undelivered"
+)
+
 func history() []Metric {
 	return []Metric{
-		TaskWait, TasksLoaded, AttemptsGranted, AttemptsTakenBack, TasksArchived, TasksParked, TasksCarried,
+		TaskWait, OldestReady, TasksLoaded, AttemptsGranted, AttemptsTakenBack, AttemptsExpired, TasksDead, TasksArchived, TasksParked, TasksCarried,
 		SubmitMessagesRead, SubmitMessagesPassedOver, DomainsLagging, EventMessagesApplied, EventsApplied, EventsRefused,
 		TriggersSent, TriggersResent,
 		WriteRetries, RecordsQuarantined, StorageFull,

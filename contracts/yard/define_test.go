@@ -69,3 +69,22 @@ func TestR51_ARunThatEndsFirstSaysWhatIsStored(t *testing.T) {
 		}
 	})
 }
+
+// TestAWaitOfAMillisecondPauses: an engine that answers at once is not asked again at once, however little time is left. In
+// fake time that would go on forever.
+func TestAWaitOfAMillisecondPauses(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		s := newStack(t)
+		id, err := s.client.Submit(t.Context(), one)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for left := time.Duration(0); left < 4*time.Millisecond; left += 250 * time.Microsecond {
+			ctx, cancel := context.WithTimeout(t.Context(), left)
+			if _, err := s.client.Wait(ctx, id); !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("with %v left: %v", left, err)
+			}
+			cancel()
+		}
+	})
+}

@@ -131,7 +131,7 @@ func (c *Client) wait(ctx context.Context, taskID string, unseenUntil time.Time)
 		var retryAfter time.Duration
 		if err == nil {
 			try, stored = 0, true
-			if req.WaitMs > 0 && time.Since(asked).Milliseconds() >= req.WaitMs/2 {
+			if req.WaitMs > 0 && 2*time.Since(asked).Milliseconds() >= req.WaitMs {
 				continue // the engine waited; only an answer given too soon is followed by a pause
 			}
 		} else {

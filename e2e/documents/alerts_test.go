@@ -2,7 +2,6 @@ package documents
 
 import (
 	"io/fs"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -21,8 +20,8 @@ type rules struct {
 	}
 }
 
-// TestAlerts holds what a rule needs: metrics that there are, by their names on the page of metrics, parentheses that
-// close, a severity, a reason, and a heading of the runbook.
+// TestAlerts holds what a rule needs: an expression that fits the metrics, a time that it lasts, a severity, a reason, and a
+// heading of the runbook.
 func TestAlerts(t *testing.T) {
 	read := func(file string) string {
 		text, err := fs.ReadFile(Root(), file)
@@ -37,20 +36,15 @@ func TestAlerts(t *testing.T) {
 	if err := decoder.Decode(&all); err != nil {
 		t.Fatal(err)
 	}
-	metrics, runbook := read("contracts/METRICS.md"), read("infra/docs/operations.md")
-	metric := regexp.MustCompile(`yardmaster_\w+`)
+	runbook := read("infra/docs/operations.md")
 	var names []string
 	for _, group := range all.Groups {
 		for _, r := range group.Rules {
-			found := metric.FindAllString(r.Expr, -1)
-			for _, name := range found {
-				if base := strings.TrimSuffix(name, "_bucket"); !strings.Contains(metrics, "`"+base+"`") {
-					t.Errorf("%s: there is no metric %s", r.Alert, base)
-				}
+			for _, problem := range problems(r.Expr) {
+				t.Errorf("%s: %s", r.Alert, problem)
 			}
-			balanced := strings.Count(r.Expr, "(") == strings.Count(r.Expr, ")") && strings.Count(r.Expr, "[") == strings.Count(r.Expr, "]")
-			if len(found) == 0 || !balanced {
-				t.Errorf("%s: the expression %q", r.Alert, r.Expr)
+			if r.For != "" && !span.MatchString(r.For) {
+				t.Errorf("%s: it is to last for %q", r.Alert, r.For)
 			}
 			if !strings.Contains(runbook, "\n### "+r.Annotations["runbook"]+"\n") {
 				t.Errorf("%s: the runbook has no heading %q", r.Alert, r.Annotations["runbook"])
@@ -64,5 +58,49 @@ func TestAlerts(t *testing.T) {
 	slices.Sort(names)
 	if len(names) < 10 || len(slices.Compact(slices.Clone(names))) != len(names) {
 		t.Errorf("the alerts are %v", names)
+	}
+}
+
+// TestWrongExpressions: each kind of mistake is found, and by its own check.
+func TestWrongExpressions(t *testing.T) {
+	for expr, want := range map[string]string{
+		`sum(rate(yardmaster_submit_tasks_total[5m]))`:                                                         "it compares with nothing, so it fires always",
+		`max(yardmaster_storage_full) > 0`:                                                                     "there is no metric yardmaster_storage_full",
+		`rate(yardmaster_submit_tasks_total_bucket[5m]) > 0`:                                                   "there is no metric yardmaster_submit_tasks_total_bucket",
+		`sum(yardmaster_submit_tasks_total) > 0`:                                                               "yardmaster_submit_tasks_total is a counter, outside of rate and increase",
+		`max(max_over_time(yardmaster_submit_tasks_total[5m])) > 0`:                                            "yardmaster_submit_tasks_total is a counter, outside of rate and increase",
+		`rate(yardmaster_history_storage_full[5m]) > 0`:                                                        "yardmaster_history_storage_full is a gauge, in rate",
+		`rate(yardmaster_submit_tasks_total) > 0`:                                                              "yardmaster_submit_tasks_total has a range outside of a function of a range, or none inside",
+		`yardmaster_history_storage_full[5m] > 0`:                                                              "yardmaster_history_storage_full has a range outside of a function of a range, or none inside",
+		`rate(yardmaster_submit_tasks_total[5 m]) > 0`:                                                         "the range \"5\"",
+		`sum by (code) (rate(yardmaster_submit_tasks_total[5m])) > 0`:                                          "yardmaster_submit_tasks_total has no label code",
+		`rate(yardmaster_requests_failed_total{kode="INTERNAL"}[5m]) > 0`:                                      "yardmaster_requests_failed_total has no label kode",
+		`rate(yardmaster_requests_failed_total{code=~"UNKNOWN|X"}[5m]) > 0`:                                    "there is no code X",
+		`rate(yardmaster_requests_failed_total{verb=~"("}[5m]) > 0`:                                            "the selector verb=~\"(\"",
+		`max by (le) (yardmaster_history_storage_full) > 0`:                                                    "yardmaster_history_storage_full has no label le",
+		`sum by (verb) (sum by (code) (rate(yardmaster_requests_failed_total[5m]))) > 0`:                       "sum drops verb, which is asked for around it",
+		`rate(yardmaster_timer_lateness_seconds[5m]) > 0`:                                                      "yardmaster_timer_lateness_seconds is a histogram, and has buckets only",
+		`sum by (le) (rate(yardmaster_timer_lateness_seconds_bucket[5m])) > 0`:                                 "yardmaster_timer_lateness_seconds_bucket must be in histogram_quantile(…, sum by (le) (rate(…)))",
+		`histogram_quantile(0.9, rate(yardmaster_timer_lateness_seconds_bucket[5m])) > 0`:                      "yardmaster_timer_lateness_seconds_bucket must be in histogram_quantile(…, sum by (le) (rate(…)))",
+		`histogram_quantile(0.9, sum by (le) (yardmaster_timer_lateness_seconds_bucket)) > 0`:                  "yardmaster_timer_lateness_seconds_bucket must be in histogram_quantile(…, sum by (le) (rate(…)))",
+		`histogram_quantile(0.9, sum by (partition) (rate(yardmaster_timer_lateness_seconds_bucket[5m]))) > 0`: "sum in a histogram_quantile drops le",
+		`histogram_quantile(99, sum by (le) (rate(yardmaster_timer_lateness_seconds_bucket[5m]))) > 0`:         "the quantile 99",
+		`delta(yardmaster_history_storage_full) > 0`:                                                           "the function delta is not known to this test",
+		`max(yardmaster_history_storage_full > 0`:                                                              "\"\" where \")\" is expected",
+		`max(yardmaster_history_storage_full)) > 0`:                                                            "it goes on with \") > 0\"",
+		`max(yardmaster_history_storage_full) >`:                                                               "\"\" where a part of it is expected",
+	} {
+		if got := problems(expr); !slices.Contains(got, want) {
+			t.Errorf("%s: found %q, want %q", expr, got, want)
+		}
+	}
+	for _, expr := range []string{
+		`max by (service, instance) (max_over_time(yardmaster_partition_stopped{service="history"}[5m])) > 0`,
+		`max by (service) (histogram_quantile(0.99, sum by (le, service, operation) (rate(yardmaster_append_duration_seconds_bucket[1h30m])))) / 2 > 0.5`,
+		`(rate(yardmaster_submit_tasks_total[5m]) + 1 > 0) and (abs(yardmaster_clock_skew_seconds) >= 1)`,
+	} {
+		if got := problems(expr); len(got) > 0 {
+			t.Errorf("%s: %q", expr, got)
+		}
 	}
 }

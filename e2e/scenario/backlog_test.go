@@ -35,6 +35,7 @@ func TestI7TheBacklogStaysOnDisk(t *testing.T) {
 	most := int64(w.stack.Partitioning.History * (window + batch))
 	loaded := func() int64 { return meters(t, w.stack)[signals.TasksLoaded.Prometheus()] }
 	w.meter(signals.TasksLoaded, window)
+	w.meter(signals.OldestReady, 1) // no one works
 	if n := loaded(); n > most {
 		t.Fatalf("%d tasks are in memory, at most %d may be", n, most)
 	}

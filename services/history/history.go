@@ -186,7 +186,8 @@ func (s *Service) serve(ctx context.Context, p int, domains *catalog.Catalog, to
 		return retentionDefault
 	}
 	lagging := s.Deps.Metrics.Gauge(signals.DomainsLagging, strconv.Itoa(p))
-	defer lagging.Set(0) // it is then another node's to tell of
+	oldest := s.Deps.Metrics.Gauge(signals.OldestReady, strconv.Itoa(p))
+	defer func() { lagging.Set(0); oldest.Set(0) }() // it is then another node's to tell of
 	room := s.room(p)
 	owner := partition.New(partition.Deps{
 		Partition: p, Shards: s.Partitioning.Matching, Node: s.Node, Config: s.Config.Partition,
@@ -194,6 +195,7 @@ func (s *Service) serve(ctx context.Context, p int, domains *catalog.Catalog, to
 		TimerStore: natshistory.NewTimerStore(nc), Timer: natshistory.Timer{Config: nc},
 		Checkpoints: natshistory.Checkpoints{Config: nc, KV: checkpoints}, Wire: wire, Quarantine: nc.Quarantine,
 		Lagging:     func(n int) { lagging.Set(int64(n)) },
+		OldestReady: func(age time.Duration) { oldest.Set(int64(age / time.Second)) },
 		StorageFull: room.Full, LogVersion: domains.WriteVersion, Tokens: tokens, Clock: s.Clock, Logger: s.Log, Tracing: s.Tracing, Metrics: s.metrics,
 	})
 	var parts lifecycle.Group

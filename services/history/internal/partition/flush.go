@@ -45,6 +45,7 @@ func (o *Owner) flush() {
 	}
 	for _, e := range fx.Ended {
 		o.waiters.ended(&e.Task)
+		o.Metrics.ended(&e.Task)
 	}
 	o.Metrics.add(&fx.Counts)
 	fx.Reset()

@@ -13,7 +13,8 @@ import (
 type Metrics struct {
 	SubmitBatches, Loaded, EventBatches, Events, Refused, Triggers, Retriggered *telemetry.Counter
 	Granted, Bounced, Archived, Parked, Carried, WriteRetries, Poison           *telemetry.Counter
-	PassedOver                                                                  *telemetry.Counter
+	PassedOver, Silent, Overdue, Undelivered                                    *telemetry.Counter
+	dead                                                                        *telemetry.Queues[*telemetry.Counter]
 	waits                                                                       *telemetry.Queues[*telemetry.Histogram]
 	writes                                                                      map[string]*telemetry.Histogram // by what is written
 }
@@ -35,6 +36,10 @@ func NewMetrics(m *telemetry.Metrics) *Metrics {
 		Parked:        m.Counter(signals.TasksParked),
 		Carried:       m.Counter(signals.TasksCarried),
 		PassedOver:    m.Counter(signals.SubmitMessagesPassedOver),
+		dead:          m.CountersByQueue(signals.TasksDead),
+		Silent:        m.Counter(signals.AttemptsExpired, signals.ReasonSilent),
+		Overdue:       m.Counter(signals.AttemptsExpired, signals.ReasonDeadline),
+		Undelivered:   m.Counter(signals.AttemptsExpired, signals.ReasonUndelivered),
 		WriteRetries:  m.Counter(signals.WriteRetries),
 		Poison:        m.Counter(signals.RecordsQuarantined),
 	}
@@ -79,6 +84,13 @@ func (m *Metrics) waited(of *taskstate.Task, ms int64, n int) {
 	m.waits.Of(of.Domain, of.Tasklist).Record(time.Duration(ms)*time.Millisecond, n)
 }
 
+// ended counts a task that is dead.
+func (m *Metrics) ended(t *taskstate.Task) {
+	if t.State == taskstate.Dead {
+		m.dead.Of(t.Domain, t.Tasklist).Add(1)
+	}
+}
+
 // add counts what the replica has done in a turn.
 func (m *Metrics) add(c *replica.Counts) {
 	m.SubmitBatches.Add(c.SubmitBatches)
@@ -94,4 +106,7 @@ func (m *Metrics) add(c *replica.Counts) {
 	m.Parked.Add(c.Parked)
 	m.Carried.Add(c.Carried)
 	m.PassedOver.Add(c.PassedOver)
+	m.Silent.Add(c.Silent)
+	m.Overdue.Add(c.Overdue)
+	m.Undelivered.Add(c.Undelivered)
 }

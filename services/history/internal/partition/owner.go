@@ -69,6 +69,8 @@ type Deps struct {
 	Quarantine  Quarantine
 	// Lagging receives how many domains lag, once for each lane; nil = not reported.
 	Lagging func(int)
+	// OldestReady receives for how long the oldest ready task has waited; nil = not reported.
+	OldestReady func(time.Duration)
 	// StorageFull tells why the log has no room for further tasks, "" if it has; nil = it always has.
 	StorageFull func() string
 	// LogVersion is the version that the cluster writes.
@@ -270,6 +272,9 @@ func (o *Owner) beat() {
 	o.step(o.tick())
 	o.waiters.expire(o.core, o.now().Mono)
 	o.Wire.Publish(o.loadReport())
+	if o.OldestReady != nil {
+		o.OldestReady(o.core.OldestReady(o.now()))
+	}
 	o.readQueues()
 	for lane := range ids.Lane(ids.Lanes) {
 		if !o.core.Room(lane) {

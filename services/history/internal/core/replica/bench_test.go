@@ -70,6 +70,17 @@ func BenchmarkTick(b *testing.B) {
 	}
 }
 
+// BenchmarkFindOldest is one look for the oldest of 20,000 ready tasks, a window of one lane.
+func BenchmarkFindOldest(b *testing.B) {
+	r, now := readyTasks(20_000)
+	b.ReportAllocs()
+	b.ResetTimer()
+	for range b.N {
+		now.Mono += time.Hour
+		r.findOldest(now)
+	}
+}
+
 // BenchmarkStep is the life of a task: submitted, started, completed and archived, by the hundred.
 func BenchmarkStep(b *testing.B) { benchStep(b, func(*Events, uint64) {}) }
 

@@ -228,6 +228,21 @@ type Traced struct {
 type Counts struct {
 	SubmitBatches, Loaded, EventBatches, Events, Refused, Triggers, Retriggered int64
 	Granted, Bounced, Archived, Parked, Carried, PassedOver                     int64
+	// Attempts that ended without their worker's word: its heartbeats stopped, the deadline passed, or the grant may never
+	// have reached it. A takeover counts none: the owner before has.
+	Silent, Overdue, Undelivered int64
+}
+
+// expired counts an attempt of e that ended without its worker's word; failures and lost are those before.
+func (c *Counts) expired(e *Entry, failures, lost int32) {
+	switch {
+	case e.Failures > failures:
+		c.Overdue++
+	case e.Lost > lost:
+		c.Silent++
+	default:
+		c.Undelivered++
+	}
 }
 
 func notFound() taskstate.Verdict {

@@ -159,7 +159,7 @@ func (r *Replica) apply(e *Entry, h *held, now Now, fx *Effects) {
 		at = max(at, e.arrivedAt) // a command from before this stay counts as of its beginning
 	}
 	ended := h.ev.Fence.Same(e.Token())
-	before, failures := e.State, e.Failures
+	before, failures, lost := e.State, e.Failures, e.Lost
 	v, did := taskstate.Apply(&e.Task, h.ev, at)
 	if ended {
 		e.proposed &^= 1 << h.ev.Kind
@@ -174,8 +174,11 @@ func (r *Replica) apply(e *Entry, h *held, now Now, fx *Effects) {
 		case h.ev.Kind == taskstate.Heartbeat:
 			e.proposed &^= spared // its worker was heard: the next standstill is another one
 		}
-		if h.ev.Kind == taskstate.Expired && len(e.Trace) > 0 && r.replay == nil {
-			fx.Traced = append(fx.Traced, Traced{What: TraceExpired, Task: &e.Task, Since: e.Attempt.StartedAt})
+		if h.ev.Kind == taskstate.Expired && r.replay == nil {
+			fx.Counts.expired(e, failures, lost)
+			if len(e.Trace) > 0 {
+				fx.Traced = append(fx.Traced, Traced{What: TraceExpired, Task: &e.Task, Since: e.Attempt.StartedAt})
+			}
 		}
 		if e.Failures > failures {
 			e.column.list.failed++

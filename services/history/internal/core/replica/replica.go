@@ -115,6 +115,7 @@ type Replica struct {
 	saving   *Checkpoint
 	savedAt  int64
 	sweep    sweep
+	longest  longestWait
 	draining bool
 	// turn counts the flushes, from 1.
 	turn uint64
@@ -297,6 +298,7 @@ func (r *Replica) tick(now Now, fx *Effects) {
 		r.carryAt = now.MS + min(r.cfg.PurgeEveryMS, carryEveryMS)
 		r.carry(fx)
 	}
+	r.findOldest(now)
 	if r.lease.holds(now.Mono) { // else it would gather
 		r.heal(now, fx)
 		r.findCongestion(now, fx)

@@ -1,6 +1,7 @@
 package due
 
 import (
+	"runtime"
 	"slices"
 	"testing"
 
@@ -26,6 +27,36 @@ func TestI7_ATasklistWithoutTasksIsForgotten(t *testing.T) {
 			table.Commit(1000, 0)
 		}
 	}
+}
+
+// I7: a waiting task takes as much as operators are to plan with, at sizes between those at which a part of the index doubles.
+func TestI7_AWaitingTaskTakes75Bytes(t *testing.T) {
+	heap := func() uint64 {
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	for _, n := range []int{300_000, 500_000} {
+		before := heap()
+		table := New(Config{})
+		for i := range n / 100 {
+			table.Load(message(uint64(i+1), 1000+int64(i)*100, upFrom(i*100, 100)...))
+		}
+		table.Resume(Cursor{}, 1, 0)
+		took := float64(heap()-before) / float64(n)
+		if table.Len() != n || took < 56 || took > 75 {
+			t.Errorf("%d tasks take %.1f bytes each", table.Len(), took)
+		}
+		runtime.KeepAlive(table)
+	}
+}
+
+func upFrom(first, n int) (all []int) {
+	for i := range n {
+		all = append(all, first+i)
+	}
+	return all
 }
 
 // What is remembered is copied when most of it is over, and not each time.

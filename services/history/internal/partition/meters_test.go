@@ -1,0 +1,116 @@
+package partition_test
+
+import (
+	"maps"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/contracts/signals"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/partition"
+	"github.com/yardmaster-io/yardmaster/shared/telemetry"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
+)
+
+// TestTheOldestReadyTaskIsReported as long as no worker takes it, and not when it runs.
+func TestTheOldestReadyTaskIsReported(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShell(t)
+		d := s.deps("a")
+		var oldest atomic.Int64
+		d.OldestReady = func(age time.Duration) { oldest.Store(int64(age)) }
+		o, stop := run(d)
+		<-o.Ready()
+		waited := func(least, most time.Duration) {
+			t.Helper()
+			synctest.Wait()
+			if age := time.Duration(oldest.Load()); age < least || age > most {
+				t.Errorf("the oldest has waited for %v, want %v to %v", age, least, most)
+			}
+		}
+		time.Sleep(5 * time.Second)
+		waited(0, 0)
+		r := task(newID(1), "shop")
+		s.submit(3, r)
+		began := time.Now()
+		for _, after := range []time.Duration{5 * time.Second, 20 * time.Minute} {
+			time.Sleep(after)
+			waited(time.Since(began)-time.Second, time.Since(began))
+		}
+		s.event(outcome(ids.Trigger{ID: ids.TaskID(r.Id), Version: 1, Position: ids.NewPosition(1, 3)}, logv1.EventKind_EVENT_KIND_STARTED))
+		time.Sleep(3 * time.Second)
+		waited(0, 0)
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// shown are the series of a metric that are not 0, by their labels.
+func shown(t *testing.T, m *telemetry.Metrics, of signals.Metric) map[string]float64 {
+	t.Helper()
+	values, err := m.Values()
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]float64{}
+	for series, v := range values {
+		if labels, found := strings.CutPrefix(series, of.Prometheus()); found && v != 0 {
+			all[labels] = v
+		}
+	}
+	return all
+}
+
+// TestWhatEndsBadlyIsCounted: attempts of which no worker said the end, by reason, and the tasks that are dead, of silence or
+// of a failure; a task that is completed is not. The next owner does not count them again.
+func TestWhatEndsBadlyIsCounted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShell(t)
+		metrics := testkit.Metrics(t)
+		late, silent, failed, done := task(newID(1), "shop"), task(newID(2), "shop"), task(newID(3), "bank"), task(newID(4), "bank")
+		late.Policy.StartToCloseMs = 5_000
+		silent.Tasklist, silent.Policy.HeartbeatTimeoutMs = "sms", 1_000
+		says := map[ids.TaskID]logv1.EventKind{
+			ids.TaskID(failed.Id): logv1.EventKind_EVENT_KIND_FAILED, ids.TaskID(done.Id): logv1.EventKind_EVENT_KIND_COMPLETED,
+		}
+		s.worker = func(tr ids.Trigger) {
+			s.event(outcome(tr, logv1.EventKind_EVENT_KIND_STARTED))
+			if kind, ends := says[tr.ID]; ends {
+				s.event(outcome(tr, kind))
+			}
+		}
+		d := s.deps("a")
+		d.Metrics = partition.NewMetrics(metrics)
+		o, stop := run(d)
+		<-o.Ready()
+		s.submit(3, late, silent, failed, done)
+		time.Sleep(5 * time.Minute) // one deadline passes, and twenty workers in a row fall silent
+		for _, what := range []string{"at the end", "after a takeover"} {
+			synctest.Wait()
+			want := map[string]float64{`{reason="deadline"}`: 1, `{reason="silent"}`: 20}
+			if got := shown(t, metrics, signals.AttemptsExpired); !maps.Equal(got, want) {
+				t.Errorf("%s: attempts without a word: %v, want %v", what, got, want)
+			}
+			want = map[string]float64{
+				`{domain="shop",tasklist="mail"}`: 1, `{domain="shop",tasklist="sms"}`: 1, `{domain="bank",tasklist="mail"}`: 1,
+			}
+			if got := shown(t, metrics, signals.TasksDead); !maps.Equal(got, want) {
+				t.Errorf("%s: dead tasks: %v, want %v", what, got, want)
+			}
+			if err := stop(); err != nil {
+				t.Error(err)
+			}
+			o, stop = run(d)
+			<-o.Ready()
+			time.Sleep(time.Minute)
+		}
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+	})
+}
