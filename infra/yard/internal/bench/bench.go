@@ -122,6 +122,8 @@ type target struct {
 	log *historyLog
 	// types is how many types the tasks are of, limit how many of each may run at once; 0 = any number.
 	types, limit int
+	// levels are those of limits; all but the first let so many run at once.
+	levels, limitAll int
 	// slower is that of Options.
 	slower int
 	url    string
@@ -135,7 +137,7 @@ type target struct {
 // current folder's file system, since the usual temporary one may be memory.
 func (o *Options) open(ctx context.Context, sync string) (*target, error) {
 	if o.URL != "" {
-		return &target{url: o.URL, login: o.Login, tenant: o.tenant(), types: o.Types, limit: o.Limit, slower: o.slower}, nil
+		return &target{url: o.URL, login: o.Login, tenant: o.tenant(), types: o.Types, limit: o.Limit, levels: o.Levels, limitAll: o.LimitAll, slower: o.slower}, nil
 	}
 	dir, err := os.MkdirTemp(".", ".yard-bench-")
 	if err != nil {
@@ -149,7 +151,7 @@ func (o *Options) open(ctx context.Context, sync string) (*target, error) {
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
-	return &target{stack: s, url: s.URL, types: o.Types, limit: o.Limit, slower: o.slower}, nil
+	return &target{stack: s, url: s.URL, types: o.Types, limit: o.Limit, levels: o.Levels, limitAll: o.LimitAll, slower: o.slower}, nil
 }
 
 // connect makes a connection that close closes: in process where the stack is, over TCP else.
@@ -191,14 +193,44 @@ func (t *target) prepare(ctx context.Context, s shape, retention time.Duration) 
 	if err != nil {
 		return err
 	}
-	for _, name := range types[:t.types] {
-		if _, err := clients[0].PutType(ctx, yard.TaskType{Name: name, MaxConcurrency: t.limit}); err != nil {
-			return fmt.Errorf("type %s: %w", name, t.noDomain(err))
-		}
+	if err := t.limits(ctx, clients[0], retention); err != nil {
+		return t.noDomain(err)
 	}
 	warmUp := &load{target: t, tasks: s.warmUp(), brief: true}
 	if _, err := warmUp.drain(ctx, s); err != nil {
 		return fmt.Errorf("warm-up: %w", err)
+	}
+	return nil
+}
+
+// limits makes the types, and limits of as many levels as there are to be. Those of runs before, with fewer, are taken away.
+func (t *target) limits(ctx context.Context, c *yard.Client, retention time.Duration) error {
+	const shared = "bench"
+	at := func(level int) int {
+		if t.levels < level {
+			return 0
+		}
+		return t.limitAll
+	}
+	var limits []string
+	if t.levels >= 2 {
+		limits = []string{shared}
+		if _, err := c.PutLimit(ctx, yard.Limit{Name: shared, MaxConcurrency: t.limitAll}); err != nil {
+			return fmt.Errorf("limit %s: %w", shared, err)
+		}
+	}
+	if !t.tenant {
+		if _, err := c.Admin().PutDomain(ctx, yard.Domain{Name: domain, Description: "yard bench", Retention: retention, MaxConcurrency: at(3)}); err != nil {
+			return fmt.Errorf("domain %s: %w", domain, err)
+		}
+	}
+	if _, err := c.PutTasklist(ctx, yard.Tasklist{Name: tasklist, MaxConcurrency: at(4)}); err != nil {
+		return fmt.Errorf("tasklist %s: %w", tasklist, err)
+	}
+	for _, name := range types[:t.types] {
+		if _, err := c.PutType(ctx, yard.TaskType{Name: name, MaxConcurrency: t.limit, Limits: limits}); err != nil {
+			return fmt.Errorf("type %s: %w", name, err)
+		}
 	}
 	return nil
 }

@@ -86,6 +86,10 @@ type Options struct {
 	// Types is how many types the tasks are of, 1 to 10. Default 10. Limit is how many tasks of
 	// each may run at once. Default 0 = any number. The many domains of W8 and W8s have no limits.
 	Types, Limit int
+	// Levels is of how many limits a task needs a slot, 1 to 4: of its type, of one that all types share, of its domain, and of
+	// its tasklist. Default 1. LimitAll is how many tasks may run at once in each but the first. Default 0 = Limit for each
+	// type.
+	Levels, LimitAll int
 	// Syncs are those of the embedded stack: "always" or a duration. With several every run is
 	// done with each, in turn, and the report has their ratios. Default: always.
 	Syncs []string
@@ -132,6 +136,15 @@ func (o *Options) fill() error {
 	o.slower = max(o.slower, 1)
 	if o.Types < 1 || o.Types > typeCount || o.Limit < 0 {
 		return fmt.Errorf("%d types, each limited to %d: want 1 to %d types, and no negative limit", o.Types, o.Limit, typeCount)
+	}
+	if o.Levels == 0 {
+		o.Levels = 1
+	}
+	if o.LimitAll == 0 {
+		o.LimitAll = o.Limit * o.Types
+	}
+	if o.Levels < 1 || o.Levels > 4 || o.LimitAll < 0 || o.Levels > 1 && o.LimitAll == 0 {
+		return fmt.Errorf("%d levels, limited to %d: want 1 to 4 levels, and a limit where there are more than 1", o.Levels, o.LimitAll)
 	}
 	if o.Domains == 0 {
 		o.Domains = w8Domains

@@ -41,6 +41,9 @@ type Settings struct {
 	Types             int `json:"types"`
 	// Limit is how many tasks of each type may run at once; 0 = any number.
 	Limit int `json:"limit,omitempty"`
+	// Levels is of how many limits a task needs a slot, LimitAll how many tasks may run at once in each but its type's.
+	Levels   int `json:"levels,omitempty"`
+	LimitAll int `json:"limit_all,omitempty"`
 	// Producers is 0 where each workload has its own number; Domains are those of W8 and W8s.
 	Producers int `json:"producers,omitempty"`
 	Domains   int `json:"domains"`
@@ -135,7 +138,7 @@ type Cost struct {
 func (o *Options) settings() Settings {
 	s := Settings{
 		Stack: "embedded: one process, in-process connections", Sync: strings.Join(o.Syncs, ","),
-		PayloadBytes: payloadBytes, WarmUpTasks: warmUpTasks, Runs: o.Runs, Types: o.Types, Limit: o.Limit,
+		PayloadBytes: payloadBytes, WarmUpTasks: warmUpTasks, Runs: o.Runs, Types: o.Types, Limit: o.Limit, Levels: o.Levels, LimitAll: o.LimitAll,
 		RestSeconds: o.Rest.Seconds(), Producers: o.Producers, Domains: o.Domains,
 	}
 	if o.URL != "" {
@@ -247,6 +250,9 @@ func (r *Report) WriteTable(w io.Writer) error {
 	limit := ""
 	if r.Settings.Limit > 0 {
 		limit = fmt.Sprintf(", %d of each at once", r.Settings.Limit)
+	}
+	if r.Settings.Levels > 1 {
+		limit += fmt.Sprintf(", %d levels with %d of all", r.Settings.Levels, r.Settings.LimitAll)
 	}
 	fmt.Fprintf(t, "settings\t%s; sync %s; tables %s; %s; %d types%s; %d B payloads; median of %d\n\n",
 		r.Settings.Stack, r.Settings.Sync, r.Settings.TablesAt, r.Settings.partitioning(),

@@ -81,6 +81,8 @@ stored message is one sync to disk under --sync always.`,
 	flags.IntVar(&f.opts.Domains, "domains", 1000, "domains of W8 and W8s, 1 to 10,000")
 	flags.IntVar(&f.opts.Types, "types", 10, "types that the tasks are of, 1 to 10")
 	flags.IntVar(&f.opts.Limit, "limit", 0, "tasks of each type that may run at once, not in W8; 0 = any number")
+	flags.IntVar(&f.opts.Levels, "levels", 1, "limits that a task needs a slot of, 1 to 4: of its type, one that all types share, its domain's, its tasklist's")
+	flags.IntVar(&f.opts.LimitAll, "limit-all", 0, "tasks that may run at once in each level but the first; 0 = --limit for each type")
 	flags.IntVar(&f.opts.Runs, "runs", 3, "runs per workload; the median is reported")
 	flags.StringSliceVar(&f.opts.Syncs, "sync", []string{stack.SyncAlways}, `when accepted tasks go to disk: "always" or an interval, such as 2m; several take turns`)
 	flags.StringVar(&f.opts.Tables, "tables", string(stack.TablesAuto), "where tables and slots are: auto, memory or redis")
