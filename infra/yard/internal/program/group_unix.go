@@ -57,8 +57,10 @@ func reap(p *os.Process) (none bool) {
 
 // poll asks until done, or until patience is over.
 func poll(patience time.Duration, done func() bool) {
+	look := time.NewTicker(lookEvery)
+	defer look.Stop()
 	for until := time.Now().Add(patience); !done() && time.Now().Before(until); {
-		time.Sleep(lookEvery)
+		<-look.C
 	}
 }
 

@@ -295,7 +295,7 @@ func TestARequestIDIsOfItsDomain(t *testing.T) {
 }
 
 // After a minute a request is looked for, and not stored any more. What no one finds then was never stored, nor will be.
-// A repeat is told no time, which would be read as the refusal of its clock; what is not counted may be a first try.
+// A repeat learns no time, which would be read as the refusal of its clock; what is not counted may be a first try.
 func TestAnOldRequestIsNotStored(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newKnowingRig(t)
