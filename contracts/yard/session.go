@@ -224,15 +224,14 @@ func (s *session) execute(ctx context.Context, h *held, handle HandlerFunc) {
 	var err error = errExited // stands where the handler neither returns nor panics
 	defer func() {
 		if value := recover(); value != nil {
-			p := newHandlerPanic(value)
-			s.log.Error("a handler panicked", "task_id", h.TaskID, "type", h.Type, "panic", value, "stack", string(p.stack))
-			err = p
+			err = s.panicked(h, value)
 		}
 		if err == nil {
 			if bad := result.check(payloadBytesMax); bad != nil {
 				err = badResult(bad)
 			}
 		}
+		err = s.legible(h, err)
 		endRun(span, err)
 		s.conclude(h, context.Cause(ctx), result, err)
 		stop()
@@ -240,6 +239,27 @@ func (s *session) execute(ctx context.Context, h *held, handle HandlerFunc) {
 		s.slots.finish()
 	}()
 	result, err = handle(ctx, &h.Attempt)
+}
+
+// panicked is the error of a handler that panicked.
+func (s *session) panicked(h *held, value any) error {
+	p := newHandlerPanic(value)
+	s.log.Error("a handler panicked", "task_id", h.TaskID, "type", h.Type, "panic", value, "stack", string(p.stack))
+	return p
+}
+
+// legible is err if it can be reported, else the panic of the one who tried: the methods of an error are the handler's
+// code too, and that of a nil pointer, which is an error that is not nil, often panics.
+func (s *session) legible(h *held, err error) (legible error) {
+	defer func() {
+		if value := recover(); value != nil {
+			legible = s.panicked(h, value)
+		}
+	}()
+	if err != nil {
+		failureOf(&h.Attempt, err)
+	}
+	return err
 }
 
 // conclude turns what the handler returned into an outcome. cause is why its

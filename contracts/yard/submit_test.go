@@ -126,6 +126,18 @@ func TestBackoffGrowsWithinBoundsAndObeysTheServer(t *testing.T) {
 	}
 }
 
+// A caller whose time ends as its answer comes gets the answer: the fate may be that of the tasks that go again without its own.
+func TestAnAnswerCountsBeforeTheFate(t *testing.T) {
+	s := &single{answer: make(chan submitted, 1), fate: &fate{}}
+	s.answer <- submitted{id: "stored"}
+	if got := new(together).leave(s); got.id != "stored" || got.err != nil {
+		t.Errorf("got %+v", got)
+	}
+	if got := new(together).leave(s); fault.CodeOf(got.err) != fault.Unavailable {
+		t.Errorf("without an answer: %+v", got)
+	}
+}
+
 func TestErrorType(t *testing.T) {
 	for err, want := range map[error]string{
 		errors.New("x"):                               "error",

@@ -275,6 +275,21 @@ func TestCallersContextEndsTheWait(t *testing.T) {
 	})
 }
 
+// What is asked for when the time is over already is not sent, so it is certain that nothing is stored.
+func TestAContextThatIsOverSendsNothing(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		s := newStack(t)
+		over, cancel := context.WithCancel(context.Background())
+		cancel()
+		if _, err := s.client.SubmitMany(over, []yard.Task{one}); !errors.Is(err, yard.ErrUnavailable) || !errors.Is(err, context.Canceled) {
+			t.Errorf("got %v", err)
+		}
+		if n := len(s.submits()); n != 0 {
+			t.Errorf("%d requests", n)
+		}
+	})
+}
+
 func TestLostAnswerOfAReadIsAskedForAgain(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := newStack(t)

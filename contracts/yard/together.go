@@ -114,7 +114,8 @@ func (c *Client) submitOne(ctx context.Context, task Task) (string, error) {
 	case a := <-s.answer:
 		return a.id, endedIf(ctx, a.err)
 	case <-ctx.Done():
-		return "", ended(ctx, c.together.leave(s))
+		a := c.together.leave(s)
+		return a.id, endedIf(ctx, a.err)
 	}
 }
 
@@ -176,15 +177,22 @@ func (t *together) release(c *Client, g *group) {
 	}
 }
 
-// leave ends the wait of s, whose context has ended, and says what is known of its task.
-func (t *together) leave(s *single) error {
+// leave ends the wait of s, whose context has ended, and says what is known of its task: its own answer, if there is one
+// by now. The fate of its request may be that of others already, who go again without it.
+func (t *together) leave(s *single) submitted {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if i := slices.Index(t.waiting, s); i >= 0 {
 		t.waiting = slices.Delete(t.waiting, i, i+1)
-		return (&fate{}).soFar()
+		return submitted{err: (&fate{}).soFar()}
 	}
-	return s.fate.soFar()
+	known := s.fate.soFar() // before the look: an answer comes first, and then the fate of what is left
+	select {
+	case a := <-s.answer:
+		return a
+	default:
+		return submitted{err: known}
+	}
 }
 
 // fly sends some tasks as one request and answers their callers. One that is refused is taken out, and the others go

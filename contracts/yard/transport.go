@@ -88,6 +88,9 @@ func (t *transport) exchange(ctx context.Context, msg *nats.Msg) (*nats.Msg, err
 	if len(msg.Data) > int(t.nc.MaxPayload()) {
 		return nil, tooLarge(len(msg.Data), t.nc)
 	}
+	if ctx.Err() != nil {
+		return nil, ended(ctx, fault.New(fault.Unavailable, "%s: the request was not sent in time", msg.Subject))
+	}
 	reconnects := t.nc.Stats().Reconnects
 	waiting, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

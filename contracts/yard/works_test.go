@@ -55,6 +55,29 @@ func TestPanicBecomesAFailure(t *testing.T) {
 	})
 }
 
+// refusal is an error whose pointer is nil where a careless handler returns its variable.
+type refusal struct{ why string }
+
+func (r *refusal) Error() string { return r.why }
+
+// The text of an error is the handler's code too: a panic in it, such as of a nil pointer in an error, is the attempt's.
+func TestAnErrorThatPanicsBecomesAFailure(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		s := newStack(t)
+		w := yard.NewWorker(s.client, "mail", quiet())
+		yard.Handle(w, "x", func(context.Context, yard.Payload) (struct{}, error) {
+			var none *refusal
+			return struct{}{}, none
+		})
+		run(t, w)
+		_, err := s.client.Run(soon(t), yard.Task{Type: "x", Tasklist: "mail"})
+		var dead *yard.TaskError
+		if !errors.As(err, &dead) || dead.ErrorType != yard.TypePanic || dead.Failures != 3 {
+			t.Errorf("got %v", err)
+		}
+	})
+}
+
 func TestCancelReachesARunningHandler(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := newStack(t)

@@ -32,7 +32,7 @@ func (e *Engine) RunToIdle(ctx context.Context, workers ...*yard.Worker) error {
 	})
 }
 
-// RunToEnd runs workers until every task of the domain is completed, dead or cancelled, and so it waits for delays and
+// RunToEnd runs workers until every task of the domain is completed, dead, cancelled or expired, and so it waits for delays and
 // backoff, in real time. Otherwise it is like RunToIdle.
 func (e *Engine) RunToEnd(ctx context.Context, workers ...*yard.Worker) error {
 	return e.run(ctx, workers, func(*yard.TaskInfo) bool { return true })

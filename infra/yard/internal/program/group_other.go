@@ -5,6 +5,7 @@ package program
 import (
 	"os"
 	"os/exec"
+	"time"
 )
 
 // Without process groups a program is killed alone, and at once.
@@ -14,3 +15,7 @@ func ownGroup(*exec.Cmd) {}
 func terminate(p *os.Process) error { return p.Kill() }
 
 func killGroup(*os.Process) {}
+
+func awaitGroup(*os.Process, time.Duration) {}
+
+func buryGroup(*os.Process) {}

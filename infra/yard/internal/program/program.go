@@ -42,10 +42,10 @@ func (r *Runner) Run(ctx context.Context, a *yard.Attempt) (yard.Payload, error)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(a.Payload.Data), out, errs
 	cmd.Env = append(os.Environ(), environment(a)...)
 	ownGroup(cmd)
-	stopped := false
+	stopped, killAt := false, time.Time{}
 	cmd.Cancel = func() error {
 		err := terminate(cmd.Process)
-		stopped = err == nil
+		stopped, killAt = err == nil, time.Now().Add(r.KillAfter)
 		return err
 	}
 	cmd.WaitDelay = r.KillAfter
@@ -54,7 +54,11 @@ func (r *Runner) Run(ctx context.Context, a *yard.Attempt) (yard.Payload, error)
 		return yard.Payload{}, fmt.Errorf("start the program: %w", err)
 	}
 	err := cmd.Wait()
+	if stopped { // a shell ends at once; what it started may take its time
+		awaitGroup(cmd.Process, time.Until(killAt))
+	}
 	killGroup(cmd.Process)
+	buryGroup(cmd.Process)
 	errs.flush()
 	log = log.With("duration", time.Since(began).Round(time.Millisecond))
 	if stopped {

@@ -128,6 +128,26 @@ func TestWhatAProgramLeavesBehindIsKilled(t *testing.T) {
 	gone(t, child)
 }
 
+// A shell ends at SIGTERM at once. What it started has its time all the same, even if it holds no output of the program.
+func TestChildrenHaveTheirTimeToStop(t *testing.T) {
+	dir := t.TempDir()
+	begun, asked, stopped := filepath.Join(dir, "begun"), filepath.Join(dir, "asked"), filepath.Join(dir, "stopped")
+	child := "trap 'touch " + asked + "; sleep 0.2; touch " + stopped + "; exit' TERM; touch " + begun + "; while :; do sleep 0.01; done"
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() {
+		_, err := runner(`sh -c "`+child+`" >/dev/null 2>&1; true`).Run(ctx, attempt(""))
+		done <- err
+	}()
+	exists(t, begun)
+	cancel()
+	if err := <-done; !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+	exists(t, asked)
+	exists(t, stopped)
+}
+
 // exists waits for a file.
 func exists(t *testing.T, file string) {
 	t.Helper()

@@ -91,8 +91,8 @@ func (s *submission) named(g *Gateway, req *yardv1.SubmitRequest) error {
 }
 
 // otherClock adds the server's clock to a refusal.
-func (s *submission) otherClock(e *fault.Error) error {
-	e.Detail = map[string]string{fault.DetailNowMs: strconv.FormatInt(s.call.Now.UnixMilli(), 10)}
+func (s *submission) otherClock(e *fault.Error) *fault.Error {
+	e.Detail = map[string]string{fault.DetailNowMs: strconv.FormatInt(s.call.now().UnixMilli(), 10)}
 	return e
 }
 
@@ -153,10 +153,17 @@ func (g *Gateway) tryOnce(ctx context.Context, s *submission) (wait time.Duratio
 		case found:
 			s.place(p)
 			return 0, 0, nil
+		case s.tries == 1 && age > appendUntil:
+			// There is no other try, so the client's clock is behind. A new id by the same clock would end here too.
+			return 0, 0, s.otherClock(fault.At(fault.FailedPrecondition, "/request_id", "its time is %v behind the server's clock, and a first try may be up to %v", age.Truncate(time.Millisecond), appendUntil))
 		case s.tries > 0 && age < aliveFor+clocksApart:
 			return aliveFor + clocksApart - age, 0, errNotYet
 		case age > lastAlive+clocksApart:
-			return 0, 0, fault.At(fault.FailedPrecondition, "/request_id", "no try was stored, and after %v none is any more: submit the tasks with a new id", appendUntil)
+			never := fault.At(fault.FailedPrecondition, "/request_id", "its time is %v ago: no try was stored, and after %v none is any more: submit the tasks with a new id", age.Truncate(time.Second), appendUntil)
+			if s.tries == 0 {
+				never = s.otherClock(never) // this may be a first try, and the client's clock behind
+			}
+			return 0, 0, never
 		case age > appendUntil:
 			return lastAlive + clocksApart - age + time.Millisecond, 0, errNotYet
 		}

@@ -295,16 +295,42 @@ func TestARequestIDIsOfItsDomain(t *testing.T) {
 }
 
 // After a minute a request is looked for, and not stored any more. What no one finds then was never stored, nor will be.
+// A repeat learns no time, which would be read as the refusal of its clock; what is not counted may be a first try.
 func TestAnOldRequestIsNotStored(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newKnowingRig(t)
 		for _, after := range []time.Duration{appendUntil + time.Second, repeatMax - time.Second} {
-			req := withID(tasks(1), false)
+			for _, tries := range []int32{0, 2} {
+				req := withID(tasks(1), false)
+				req.Tries = tries
+				began := time.Now()
+				time.Sleep(after)
+				e, want := wantCode(t, (<-r.submitBy(t, req, DeadlineMax, 0)).err, fault.FailedPrecondition), ""
+				if tries == 0 {
+					want = strconv.FormatInt(time.Now().UnixMilli(), 10)
+				}
+				if e.Path != "/request_id" || e.Detail[fault.DetailNowMs] != want || time.Since(began) < lastAlive {
+					t.Errorf("try %d, after %v: %v, %v", tries, time.Since(began), e, e.Detail)
+				}
+			}
+		}
+		if n := r.log.messages(); n != 0 {
+			t.Errorf("%d messages", n)
+		}
+	})
+}
+
+// A first try that is too old is of a clock that is behind: the answer tells the server's, or each new id would be too old.
+func TestAFirstTryOfAClockThatIsFarBehindLearnsTheTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newKnowingRig(t)
+		for _, behind := range []time.Duration{appendUntil + time.Millisecond, lastAlive, repeatMax} {
+			req := tasks(1)
+			req.RequestId, req.Tries = ids.NewRequestID(time.Now().Add(-behind)).String(), 1
 			began := time.Now()
-			time.Sleep(after)
-			e := wantCode(t, (<-r.submitBy(t, req, DeadlineMax, 0)).err, fault.FailedPrecondition)
-			if e.Path != "/request_id" || e.Detail[fault.DetailNowMs] != "" || time.Since(began) < lastAlive {
-				t.Errorf("after %v: %v", time.Since(began), e)
+			e := wantCode(t, (<-r.submit(t, req)).err, fault.FailedPrecondition)
+			if want := strconv.FormatInt(began.UnixMilli(), 10); e.Path != "/request_id" || e.Detail[fault.DetailNowMs] != want || time.Now() != began {
+				t.Errorf("%v behind: path %q, detail %v, want %s, after %v", behind, e.Path, e.Detail, want, time.Since(began))
 			}
 		}
 		if n := r.log.messages(); n != 0 {
