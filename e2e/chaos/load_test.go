@@ -121,8 +121,10 @@ func define(t *testing.T, c *cluster.Cluster, client *yard.Client, types ...yard
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), within)
 	defer cancel()
-	if _, err := c.Admin().PutDomain(ctx, yard.Domain{Name: domain}); err != nil {
-		t.Fatal(err)
+	if _, err := c.Admin().GetDomain(ctx, domain); err != nil {
+		if _, err := c.Admin().PutDomain(ctx, yard.Domain{Name: domain}); err != nil {
+			t.Fatal(err)
+		}
 	}
 	for _, tt := range types {
 		testkit.Eventually(t, within, func() error {
@@ -130,6 +132,20 @@ func define(t *testing.T, c *cluster.Cluster, client *yard.Client, types ...yard
 			return err
 		})
 	}
+}
+
+// defineLimit creates the domain, with a limit of its own, and one that types share.
+func defineLimit(t *testing.T, c *cluster.Cluster, client *yard.Client, all int, shared yard.Limit) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), within)
+	defer cancel()
+	if _, err := c.Admin().PutDomain(ctx, yard.Domain{Name: domain, MaxConcurrency: all}); err != nil {
+		t.Fatal(err)
+	}
+	testkit.Eventually(t, within, func() error {
+		_, err := client.PutLimit(ctx, shared)
+		return err
+	})
 }
 
 // leaseEnd is until when an attempt with this deadline is certainly current: the

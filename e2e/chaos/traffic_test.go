@@ -19,9 +19,12 @@ import (
 const (
 	plainType   = "plain"
 	limitedType = "limited"
-	// limitedSlots is the limit of limitedType.
-	limitedSlots = 60
-	// fullRuns is how long its attempts run, at most, to have the limit full most of the time.
+	pairedType  = "paired"
+	// pairLimit is one that limitedType and pairedType share.
+	pairLimit = "pair"
+	// limitedSlots is the limit of limitedType, pairSlots of both together, allSlots of the domain.
+	limitedSlots, pairSlots, allSlots = 30, 45, 300
+	// fullRuns is how long attempts of both run, at most, to have the limits full most of the time.
 	fullRuns = time.Second
 
 	// parkedRetry is a wait that history does not keep in memory (10 s).
@@ -59,7 +62,7 @@ type wish struct {
 
 // ready tells whether it can be handed out as soon as it is accepted, whatever comes.
 func (w *wish) ready() bool {
-	return w.task.Delay == 0 && w.cancelAfter < 0 && w.task.Type != limitedType
+	return w.task.Delay == 0 && w.cancelAfter < 0 && w.task.Type == plainType
 }
 
 // traffic is a mixed load with its own account of everything.
@@ -87,7 +90,11 @@ type traffic struct {
 // startTraffic sets the types up and lets everybody work until the test's end.
 func startTraffic(t *testing.T, c *cluster.Cluster, s settings, seed *rand.Rand) *traffic {
 	t.Helper()
-	tr := &traffic{t: t, cluster: c, rate: s.rate, fullLimit: s.fullLimit, end: time.Now().Add(s.lasts), byKey: map[string]*wish{}, ledger: audit.Ledger{Limits: map[string]int{limitedType: limitedSlots}}}
+	tr := &traffic{t: t, cluster: c, rate: s.rate, fullLimit: s.fullLimit, end: time.Now().Add(s.lasts), byKey: map[string]*wish{}, ledger: audit.Ledger{Limits: []audit.Limit{
+		{Name: limitedType, Max: limitedSlots, Types: []string{limitedType}},
+		{Name: pairLimit, Max: pairSlots, Types: []string{limitedType, pairedType}},
+		{Name: "the domain", Max: allSlots},
+	}}}
 	for range pollers + producers {
 		tr.clients = append(tr.clients, c.Client(domain))
 	}
@@ -109,11 +116,15 @@ func fork(seed *rand.Rand) *rand.Rand { return rand.New(rand.NewPCG(seed.Uint64(
 
 func (tr *traffic) define(s settings) {
 	tr.t.Helper()
-	types := []yard.TaskType{{Name: plainType}, {Name: limitedType, MaxConcurrency: limitedSlots}}
+	types := []yard.TaskType{
+		{Name: plainType}, {Name: limitedType, MaxConcurrency: limitedSlots, Limits: []string{pairLimit}},
+		{Name: pairedType, Limits: []string{pairLimit}},
+	}
 	for i := range types {
 		types[i].StartToClose = s.attempt
 		types[i].Retry = &yard.RetryPolicy{MaxAttempts: 30, InitialInterval: 50 * time.Millisecond, MaxInterval: 200 * time.Millisecond}
 	}
+	defineLimit(tr.t, tr.cluster, tr.clients[0], allSlots, yard.Limit{Name: pairLimit, MaxConcurrency: pairSlots})
 	define(tr.t, tr.cluster, tr.clients[0], types...)
 }
 
@@ -288,7 +299,7 @@ func (tr *traffic) next(dice *rand.Rand, number int) *wish {
 		asked, w.cancelRunning, w.runs = "cancelled when running", true, 100*time.Millisecond+upTo(2*time.Second)
 		w.fails = dice.IntN(2)
 	case n < 90:
-		asked, w.task.Type = "of a limited type", limitedType
+		asked, w.task.Type = "of a limited type", []string{limitedType, pairedType}[dice.IntN(2)]
 		if tr.fullLimit {
 			w.runs = upTo(fullRuns)
 		}

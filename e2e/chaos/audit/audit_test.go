@@ -40,7 +40,7 @@ func step(ms int, kind yardv1.TaskEventKind, grant uint32, worker string) *logv1
 type story struct {
 	task   audit.Task
 	copies []audit.Copy
-	limits map[string]int
+	limits []audit.Limit
 }
 
 // completed is a story without a violation: worker a completes the task.
@@ -218,10 +218,12 @@ func attempts() []trial {
 			s.second()
 			s.task.Grants[1].LeaseEnd = at(15)
 		}, nil},
-		{"within the limit", completed, func(s *story) { s.limits = map[string]int{"plain": 2} }, nil},
-		{"over the limit", completed, func(s *story) { s.limits = map[string]int{"plain": 1} }, []audit.Kind{audit.OverLimit}},
+		{"within the limit", completed, func(s *story) { s.limits = []audit.Limit{{Name: "plain", Max: 2, Types: []string{"plain"}}} }, nil},
+		{"over the limit", completed, func(s *story) { s.limits = []audit.Limit{{Name: "plain", Max: 1, Types: []string{"plain"}}} }, []audit.Kind{audit.OverLimit}},
+		{"over the limit of all", completed, func(s *story) { s.limits = []audit.Limit{{Name: "all", Max: 1}} }, []audit.Kind{audit.OverLimit}},
+		{"a limit of others", completed, func(s *story) { s.limits = []audit.Limit{{Name: "other", Max: 1, Types: []string{"other"}}} }, nil},
 		{"over the limit after a hand-back", completed, func(s *story) {
-			s.limits = map[string]int{"plain": 1}
+			s.limits = []audit.Limit{{Name: "plain", Max: 1, Types: []string{"plain"}}}
 			s.takenBack(yardv1.TaskEventKind_TASK_EVENT_KIND_HANDED_BACK)
 		}, nil},
 	}

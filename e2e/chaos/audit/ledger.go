@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"slices"
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
@@ -18,9 +19,19 @@ const (
 
 // Ledger is all that the outside of the system has seen.
 type Ledger struct {
-	Tasks []*Task
-	// Limits are the types' limits of attempts at once.
-	Limits map[string]int
+	Tasks  []*Task
+	Limits []Limit
+}
+
+// Limit is how many attempts of some types may run at once; of all types if it names none.
+type Limit struct {
+	Name  string
+	Max   int
+	Types []string
+}
+
+func (l *Limit) covers(taskType string) bool {
+	return len(l.Types) == 0 || slices.Contains(l.Types, taskType)
 }
 
 // Task is one task as the load knows it. All times are of the load's clock, which

@@ -243,38 +243,38 @@ func unfounded(e *evidence) []string {
 	return nil
 }
 
-// overLimits finds the fullest instant of each limited type, by the attempts that
+// overLimits finds the fullest instant of each limit, by the attempts that
 // their workers certainly held.
-func overLimits(limits map[string]int, all []*evidence) []Violation {
+func overLimits(limits []Limit, all []*evidence) []Violation {
 	type held struct {
 		*Grant
 		of *evidence
 	}
-	spans := map[string][]held{}
-	for _, e := range all {
-		for _, g := range e.Grants {
-			if limits[e.Type] > 0 && g.At.Before(g.heldUntil()) && !e.takenBack(g) {
-				spans[e.Type] = append(spans[e.Type], held{g, e})
+	var found []Violation
+	for _, limit := range limits {
+		var spans, now, most []held
+		for _, e := range all {
+			for _, g := range e.Grants {
+				if limit.covers(e.Type) && g.At.Before(g.heldUntil()) && !e.takenBack(g) {
+					spans = append(spans, held{g, e})
+				}
 			}
 		}
-	}
-	var found []Violation
-	for taskType, limit := range limits {
-		var now, most []held
-		for _, h := range slices.SortedFunc(slices.Values(spans[taskType]), func(a, b held) int { return a.At.Compare(b.At) }) {
+		slices.SortFunc(spans, func(a, b held) int { return a.At.Compare(b.At) })
+		for _, h := range spans {
 			now = append(slices.DeleteFunc(now, func(o held) bool { return !o.heldUntil().After(h.At) }), h)
 			if len(now) > len(most) {
 				most = slices.Clone(now)
 			}
 		}
-		if len(most) <= limit {
+		if len(most) <= limit.Max {
 			continue
 		}
 		var story strings.Builder
 		for _, h := range most {
 			story.WriteString(tell(h.of))
 		}
-		what := fmt.Sprintf("%d attempts of type %s were held at once, limit %d", len(most), taskType, limit)
+		what := fmt.Sprintf("%d attempts of %s were held at once, limit %d", len(most), limit.Name, limit.Max)
 		found = append(found, Violation{OverLimit, what, story.String()})
 	}
 	return found

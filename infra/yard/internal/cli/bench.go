@@ -9,6 +9,7 @@ import (
 	"runtime/pprof"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/infra/yard/internal/bench"
@@ -79,10 +80,7 @@ stored message is one sync to disk under --sync always.`,
 	flags.IntVar(&f.opts.Tasks, "tasks", 0, "tasks per run; 0 = W1 200,000, W2 and W2s 50,000, W3 10,000, W8 50,000, W8s 100,000, W9 1,000,000, W10 10,000")
 	flags.IntVar(&f.opts.Producers, "producers", 0, "producers that submit at once; 0 = W1 8, W2, W2s and W8 64, W8s 512")
 	flags.IntVar(&f.opts.Domains, "domains", 1000, "domains of W8 and W8s, 1 to 10,000")
-	flags.IntVar(&f.opts.Types, "types", 10, "types that the tasks are of, 1 to 10")
-	flags.IntVar(&f.opts.Limit, "limit", 0, "tasks of each type that may run at once, not in W8; 0 = any number")
-	flags.IntVar(&f.opts.Levels, "levels", 1, "limits that a task needs a slot of, 1 to 4: of its type, one that all types share, its domain's, its tasklist's")
-	flags.IntVar(&f.opts.LimitAll, "limit-all", 0, "tasks that may run at once in each level but the first; 0 = --limit for each type")
+	f.limits(flags)
 	flags.IntVar(&f.opts.Runs, "runs", 3, "runs per workload; the median is reported")
 	flags.StringSliceVar(&f.opts.Syncs, "sync", []string{stack.SyncAlways}, `when accepted tasks go to disk: "always" or an interval, such as 2m; several take turns`)
 	flags.StringVar(&f.opts.Tables, "tables", string(stack.TablesAuto), "where tables and slots are: auto, memory or redis")
@@ -94,6 +92,14 @@ stored message is one sync to disk under --sync always.`,
 	flags.StringVar(&f.profile, "cpuprofile", "", "write a CPU profile of this process to this file")
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "no lines of progress")
 	return cmd
+}
+
+// limits are the options of what may run at once.
+func (f *benchFlags) limits(flags *pflag.FlagSet) {
+	flags.IntVar(&f.opts.Types, "types", 10, "types that the tasks are of, 1 to 10")
+	flags.IntVar(&f.opts.Limit, "limit", 0, "tasks of each type that may run at once, not in W8; 0 = any number")
+	flags.IntVar(&f.opts.Levels, "levels", 1, "limits that a task needs a slot of, 1 to 4: of its type, one that all types share, its domain's, its tasklist's")
+	flags.IntVar(&f.opts.LimitAll, "limit-all", 0, "tasks that may run at once in each level but the first; 0 = --limit for each type")
 }
 
 func (a *app) bench(ctx context.Context, f benchFlags) (err error) {

@@ -62,7 +62,7 @@ func (a *asks) retrigger(partition int, domain string) {
 	a.add(q)
 }
 
-// pointless tells whether all limits are no more that a question is for, or are counted anew.
+// pointless tells whether all limits are no more that a question is for, or are counted again since.
 func (q *question) pointless() bool {
 	for i := range q.limits {
 		if q.about(i) {

@@ -63,7 +63,7 @@ func (p *path) holds(m member) bool {
 	return p.find(func(l *limit) bool { return l.holds(m) }) != nil
 }
 
-// paths finds the limits of triggers. It is made anew whenever the limits of a domain change.
+// paths finds the limits of triggers. It is made again whenever the limits of a domain change.
 type paths struct {
 	// wide cover all types, byType some.
 	wide   []*limit
@@ -116,7 +116,7 @@ func newPath(parts ...[]*limit) *path {
 	return p
 }
 
-// repath has a tasklist find its limits anew.
+// repath has a tasklist find its limits again.
 func (l *list) repath() {
 	l.covering = nil
 	for _, lim := range l.domain.paths.wide {
