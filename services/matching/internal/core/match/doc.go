@@ -33,7 +33,9 @@
 // too high, never too low. A partition without an owner therefore keeps limited types of a new owner
 // waiting, and unlimited ones never.
 //
-// Attempts that ended while the answers were on their way are found by asking again a second later.
+// Attempts that ended while the answers were on their way are found by asking again a second later. The same is done for a limit that
+// comes to cover others, which is a new one under its old reference, and whenever the tables have lost their memory: an owner
+// that was overtaken learns of it then, before it speaks for its shard.
 //
 // # When slots are used again
 //
