@@ -25,20 +25,20 @@ func (t Token) Same(o Token) bool {
 	return t.Version == o.Version && t.Nonce == o.Nonce && t.Position.Same(o.Position)
 }
 
-// nonceBooked is the bit of a nonce that says that slots were booked for the attempt.
-const nonceBooked = 1 << 63
+// nonceScarce is the bit of a nonce that says that the attempt holds a slot of a limit with few to spare.
+const nonceScarce = 1 << 63
 
-// Nonce makes the nonce of an attempt of a random number. Booked tells whether slots of limits were booked for it.
-func Nonce(random uint64, booked bool) uint64 {
-	if booked {
-		return random | nonceBooked
+// Nonce makes the nonce of an attempt of a random number. Scarce tells whether it holds a slot of a limit with few to spare.
+func Nonce(random uint64, scarce bool) uint64 {
+	if scarce {
+		return random | nonceScarce
 	}
-	return random &^ nonceBooked
+	return random &^ nonceScarce
 }
 
-// Booked tells whether slots may be booked for the attempt of this nonce, which others then wait for. It is a
+// Scarce tells whether the attempt of this nonce may hold a slot that others wait for. It is a
 // hint: releases before Nonce set that bit at random.
-func Booked(nonce uint64) bool { return nonce&nonceBooked != 0 }
+func Scarce(nonce uint64) bool { return nonce&nonceScarce != 0 }
 
 const (
 	tokenBytes = 20

@@ -31,17 +31,17 @@ func TestTokenRoundTrip(t *testing.T) {
 	})
 }
 
-// A nonce says whether slots are booked, whatever the random number is, keeps the rest of it, and says so still where it was
+// A nonce says whether a slot is scarce, whatever the random number is, keeps the rest of it, and says so still where it was
 // printed and read.
-func TestANonceSaysWhetherSlotsAreBooked(t *testing.T) {
+func TestANonceSaysWhetherSlotsAreScarce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		random, booked := rapid.Uint64().Draw(t, "random"), rapid.Bool().Draw(t, "booked")
-		nonce := Nonce(random, booked)
-		if Booked(nonce) != booked || nonce<<1 != random<<1 {
-			t.Fatalf("the nonce of %x, booked %v, is %x, booked %v", random, booked, nonce, Booked(nonce))
+		random, scarce := rapid.Uint64().Draw(t, "random"), rapid.Bool().Draw(t, "scarce")
+		nonce := Nonce(random, scarce)
+		if Scarce(nonce) != scarce || nonce<<1 != random<<1 {
+			t.Fatalf("the nonce of %x, scarce %v, is %x, scarce %v", random, scarce, nonce, Scarce(nonce))
 		}
 		tokens, id := NewTokens(drawSecret(t)), drawID(t)
-		if got, err := tokens.Read(id, tokens.Print(id, Token{Nonce: nonce})); err != nil || Booked(got.Nonce) != booked {
+		if got, err := tokens.Read(id, tokens.Print(id, Token{Nonce: nonce})); err != nil || Scarce(got.Nonce) != scarce {
 			t.Fatalf("printed and read it is %x, %v", got.Nonce, err)
 		}
 	})

@@ -101,10 +101,10 @@ type share struct {
 	over      bool // answered already
 }
 
-// urgent tells whether some of it frees slots: other tasks wait for them.
+// urgent tells whether some of it frees slots that others may wait for.
 func (s *share) urgent() bool {
 	return slices.ContainsFunc(s.events, func(e *logv1.Event) bool {
-		return e.Kind != logv1.EventKind_EVENT_KIND_HEARTBEAT && ids.Booked(e.Nonce)
+		return e.Kind != logv1.EventKind_EVENT_KIND_HEARTBEAT && ids.Scarce(e.Nonce)
 	})
 }
 

@@ -415,7 +415,7 @@ func (s *Shard) learnStances(d *domain, c *call, o *table.Outcome) {
 // their entries.
 func (l *limit) stands(st *table.LimitState, entry int, blocked table.BlockedWhy, now Now) bool {
 	l.entry, l.unsaid, l.shownAt = entry, false, now.Mono
-	l.others, l.full = st.Others, st.Used >= l.Max
+	l.others, l.full, l.used = st.Others, st.Used >= l.Max, st.Used
 	// A limit that was left out of the wants is blocked as it was before.
 	if blocked != 0 {
 		l.blocked = blocked

@@ -50,9 +50,10 @@ type origin struct {
 	list *list
 	table.Column
 	readyAt int64
-	// path is what was booked for each; empty = nothing.
-	path []table.Ref
-	at   time.Duration
+	// path is what was booked for each; empty = nothing. scarce: others may soon wait for one of these slots.
+	path   []table.Ref
+	scarce bool
+	at     time.Duration
 }
 
 // grab is a trigger on its way to a poll.
@@ -69,7 +70,7 @@ type grab struct {
 func (g *grab) booked() bool { return len(g.from.path) > 0 }
 
 // nonceOf is the nonce of the i-th grab, g.
-func (b *batch) nonceOf(i int, g *grab) uint64 { return ids.Nonce(b.nonce+uint64(i), g.booked()) }
+func (b *batch) nonceOf(i int, g *grab) uint64 { return ids.Nonce(b.nonce+uint64(i), g.from.scarce) }
 
 // chunk is the grab's trigger as it was in the table.
 func (g *grab) chunk() table.Chunk {
@@ -151,7 +152,7 @@ func (l *lane) add(b *batch, now time.Duration) {
 // After a batch of grabs the next one waits, so that it is larger: each is a message of the log, which
 // syncs them to disk one after the other, and the submits of the partition wait behind them. The rest grows with
 // the load, from nothing for one grab to restShare times what the batch took for restCompany of them, and ends
-// when restEnough have gathered. A booked slot does not wait.
+// when restEnough have gathered. A slot that others may wait for does not rest.
 const (
 	restShare   = 3
 	restCompany = 24
@@ -162,7 +163,7 @@ const (
 // rested tells whether what has gathered may go.
 func (l *lane) rested(now time.Duration) bool {
 	return now >= l.restUntil || len(l.gather) >= restEnough ||
-		slices.ContainsFunc(l.gather, func(g grab) bool { return g.booked() })
+		slices.ContainsFunc(l.gather, func(g grab) bool { return g.from.scarce })
 }
 
 // rest begins when a batch of n grabs is over that took so long.

@@ -35,6 +35,8 @@ type limit struct {
 	again bool
 	// others: another shard waits, and slots are free for it. full: none is.
 	others, full bool
+	// used is how many slots all shards held then.
+	used int
 	// due: in domain.due. telling: in turn.telling, until tellAt.
 	due, telling bool
 	tellAt       time.Duration
@@ -228,6 +230,11 @@ func (s *Shard) limitsChanged(name string) {
 
 // known tells whether l is a limit still.
 func (l *limit) known() bool { return !l.domain.gone && l.domain.limits[l.Ref] == l }
+
+// scarce tells whether others may soon wait for a slot that comes free: half of them are in use.
+func (l *limit) scarce() bool {
+	return l.others || l.full || l.blocked != 0 || l.waiters.any() || 2*max(l.used, len(l.held)) >= l.Max
+}
 
 // taken tells whether no slot can be had just now.
 func (l *limit) taken() bool { return l.Paused || l.unknown > 0 || l.blocked != 0 }

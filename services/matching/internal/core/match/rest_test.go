@@ -94,11 +94,11 @@ func TestARestEndsWhenManyHaveGathered(t *testing.T) {
 	}
 }
 
-// A grab for which a slot is booked goes at once, since others wait for the slot, and takes along what has gathered. Its nonce
-// says so; that of what is handed back is the grab's, though the limit is lifted in between.
-func TestABookedGrabDoesNotRest(t *testing.T) {
+// A grab that books a slot of a limit of which half are in use goes at once, since others may wait for the slot, and takes along what
+// has gathered. Its nonce says so; that of what is handed back is the grab's, though the limit is lifted in between.
+func TestAGrabOfAScarceSlotDoesNotRest(t *testing.T) {
 	o := alone(t, 1, func(c *Config) { c.GrabEventsMax, c.AnswerBytesMax = 1000, 1_000_000 })
-	o.catalog.limits["d/a"] = 5
+	o.catalog.limits["d/a"] = 2
 	o.step(0, Inputs{Limits: []string{"d"}})
 	o.reply()
 	o.step(0, o.called())
@@ -117,6 +117,7 @@ func TestABookedGrabDoesNotRest(t *testing.T) {
 		Batches: []table.Batch{{Column: limited.Column, ReadyAt: limited.ReadyAt, Triggers: limited.Packed, Booked: true}},
 		Heads:   []table.Head{{Column: limited.Column, Empty: true, Gone: 1}},
 	}
+	in.Outcomes[0].Outcome.Limits = []table.LimitState{{Used: 1}}
 	o.step(0, in)
 	if len(o.fx.Batches) != 1 || o.grabs() != 2 {
 		t.Fatalf("%d are sent", o.grabs())
@@ -124,8 +125,8 @@ func TestABookedGrabDoesNotRest(t *testing.T) {
 	nonces := map[ids.TaskID]uint64{}
 	for _, g := range o.fx.Batches[0].Grabs {
 		nonces[g.Trigger.ID] = g.Nonce
-		if booked := g.Trigger == ids.TriggerAt(limited.Packed, 0); ids.Booked(g.Nonce) != booked || (len(g.Path) > 0) != booked {
-			t.Errorf("booked: %v, it says %v for %v", booked, ids.Booked(g.Nonce), g.Path)
+		if booked := g.Trigger == ids.TriggerAt(limited.Packed, 0); ids.Scarce(g.Nonce) != booked || (len(g.Path) > 0) != booked {
+			t.Errorf("booked: %v, it says %v for %v", booked, ids.Scarce(g.Nonce), g.Path)
 		}
 	}
 	o.step(0, o.granted(0, 10))
@@ -143,6 +144,32 @@ func TestABookedGrabDoesNotRest(t *testing.T) {
 		if h.Nonce != nonces[h.ID] {
 			t.Errorf("handed back as %x, asked for as %x", h.Nonce, nonces[h.ID])
 		}
+	}
+}
+
+// One of a limit with slots to spare rests like others.
+func TestAGrabOfASlotToSpareRests(t *testing.T) {
+	o := alone(t, 1, func(c *Config) { c.GrabEventsMax, c.AnswerBytesMax = 1000, 1_000_000 })
+	o.catalog.limits["d/a"] = 5
+	o.step(0, Inputs{Limits: []string{"d"}})
+	o.reply()
+	o.step(0, o.called())
+	o.rest(25, 4*ms)
+	limited := o.group("a", 3, 0, 1)
+	o.step(0, Inputs{Hints: []Hints{{Delivery: 99, Triggers: []Triggers{limited}}}})
+	o.step(0, o.called())
+	o.step(0, o.poll(1, time.Hour, "a"))
+	in := o.called()
+	in.Outcomes[0].Outcome.Taken[0] = table.Taken{
+		Batches: []table.Batch{{Column: limited.Column, ReadyAt: limited.ReadyAt, Triggers: limited.Packed, Booked: true}},
+		Heads:   []table.Head{{Column: limited.Column, Empty: true, Gone: 1}},
+	}
+	in.Outcomes[0].Outcome.Limits = []table.LimitState{{Used: 1}}
+	if o.step(0, in); o.grabs() != 0 {
+		t.Fatalf("%d are sent", o.grabs())
+	}
+	if o.step(20*ms, Inputs{}); o.grabs() != 1 || ids.Scarce(o.fx.Batches[0].Grabs[0].Nonce) || len(o.fx.Batches[0].Grabs[0].Path) != 1 {
+		t.Fatalf("then %+v", o.fx.Batches)
 	}
 }
 
