@@ -117,7 +117,8 @@ func fork(seed *rand.Rand) *rand.Rand { return rand.New(rand.NewPCG(seed.Uint64(
 func (tr *traffic) define(s settings) {
 	tr.t.Helper()
 	types := []yard.TaskType{
-		{Name: plainType}, {Name: limitedType, MaxConcurrency: limitedSlots, Limits: []string{pairLimit}},
+		{Name: plainType},
+		{Name: limitedType, MaxConcurrency: limitedSlots, Limits: []string{pairLimit}},
 		{Name: pairedType, Limits: []string{pairLimit}},
 	}
 	for i := range types {

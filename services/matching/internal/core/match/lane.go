@@ -50,7 +50,7 @@ type origin struct {
 	list *list
 	table.Column
 	readyAt int64
-	// path is what was booked for each; empty = nothing. scarce: others may soon wait for one of these slots.
+	// path is what was booked for each; empty = nothing. That stays as it is, whatever becomes of the limits. scarce: others may soon wait for one of these slots.
 	path   []table.Ref
 	scarce bool
 	at     time.Duration
@@ -65,9 +65,6 @@ type grab struct {
 	// another copy of it may have been granted.
 	decided, detached, unsure bool
 }
-
-// booked tells whether slots are booked for it. That stays as it is, whatever becomes of the limit.
-func (g *grab) booked() bool { return len(g.from.path) > 0 }
 
 // nonceOf is the nonce of the i-th grab, g.
 func (b *batch) nonceOf(i int, g *grab) uint64 { return ids.Nonce(b.nonce+uint64(i), g.from.scarce) }
