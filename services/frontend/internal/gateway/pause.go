@@ -86,7 +86,7 @@ func (g *Gateway) pause(c Call, what pausable, p *yardv1.Pause, forMS int64, ans
 }
 
 // pauseRoom makes room for one more record of a domain, or refuses. Records of pauses that are over count until they
-// are deleted, here, since nobody resumes what runs.
+// are deleted, here, since no client resumes what runs.
 func (g *Gateway) pauseRoom(ctx context.Context, what pausable, nowMS int64) error {
 	tasklists, types := g.Catalog.Pauses(what.domain, 0)
 	if what.of(what.domain, what.name) != nil || len(tasklists)+len(types) < validate.PausesMax {
