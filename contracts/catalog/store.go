@@ -135,7 +135,8 @@ func PutPause(ctx context.Context, kv jetstream.KeyValue, key string, p *yardv1.
 	return err
 }
 
-// DeletePause deletes the pause under a key and returns it as it was: NOT_FOUND where there is none.
+// DeletePause deletes the pause under a key and returns it as it was: NOT_FOUND where there is none, STALE where another
+// one was put meanwhile.
 func DeletePause(ctx context.Context, kv jetstream.KeyValue, key string) (*yardv1.Pause, error) {
 	p := &yardv1.Pause{}
 	revision, err := get(ctx, kv, key, p)
@@ -143,6 +144,22 @@ func DeletePause(ctx context.Context, kv jetstream.KeyValue, key string) (*yardv
 		return nil, named(err, "it is not paused")
 	}
 	return p, remove(ctx, kv, key, revision, 0)
+}
+
+// DeletePauseOver deletes the pause under a key if it is over at an instant, Unix ms. One that was put meanwhile stays.
+func DeletePauseOver(ctx context.Context, kv jetstream.KeyValue, key string, nowMS int64) error {
+	p := &yardv1.Pause{}
+	revision, err := get(ctx, kv, key, p)
+	switch {
+	case errors.Is(err, jetstream.ErrKeyNotFound) || err == nil && Paused(p, nowMS):
+		return nil
+	case err == nil:
+		err = remove(ctx, kv, key, revision, 0)
+	}
+	if fault.CodeOf(err) == fault.Stale {
+		return nil
+	}
+	return err
 }
 
 // DeleteDomain deletes a domain, of any revision if it is 0, and then its task types, the settings

@@ -180,13 +180,13 @@ export interface GetTasklistRequest {
 }
 
 export interface GetTasklistResponse {
-  /** As it is stored. */
+  /** As it is stored. A paused tasklist without settings has its name only. */
   tasklist: Tasklist;
   /** Present while the tasklist is paused. */
   pause?: Pause;
 }
 
-/** ListTasklistsRequest (tasklists.list): the tasklists of the domain that have settings, and those that have unfinished tasks. Tasks that are on disk only, not yet read, are not seen. */
+/** ListTasklistsRequest (tasklists.list): the tasklists of the domain that have settings, and those that have unfinished tasks or are paused. Tasks that are on disk only, not yet read, are not seen. */
 export interface ListTasklistsRequest {
   /** At most so many, 1..1000. Default 1000. Fewer come where they would be more than 400 KiB. */
   limit?: number;
@@ -260,7 +260,7 @@ export interface GetTypeRequest {
 }
 
 export interface GetTypeResponse {
-  /** As stored. */
+  /** As stored. A paused type without settings has its name only. */
   type: TaskType;
   /** Slots of running attempts, and free ones that a matching shard keeps for up to 50 ms to use again; only if the type has a limit. */
   slots_in_use?: number;

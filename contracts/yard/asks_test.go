@@ -154,6 +154,49 @@ func TestLimitsGoBothWaysWhole(t *testing.T) {
 	})
 }
 
+func TestPausesGoBothWaysWhole(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		s := newStack(t)
+		stored := &yardv1.Pause{Reason: "down", By: "ann", SinceMs: 1000, UntilMs: 3000}
+		want := yard.Pause{Reason: "down", By: "ann", Since: time.UnixMilli(1000), Until: time.UnixMilli(3000)}
+		o := yard.PauseOptions{Reason: "down", By: "ann", For: 2 * time.Second}
+		list := answering[yardv1.PauseTasklistRequest](t, s, topology.API("shop", "tasklists.pause"), &yardv1.PauseTasklistResponse{Pause: stored})
+		if got, err := s.client.PauseTasklist(soon(t), "mail", o); err != nil || got != want ||
+			!proto.Equal(list.requests()[0], &yardv1.PauseTasklistRequest{Name: "mail", Reason: "down", By: "ann", ForMs: 2000}) {
+			t.Errorf("%+v %v of %v", got, err, list.requests())
+		}
+		typ := answering[yardv1.PauseTypeRequest](t, s, topology.API("shop", "types.pause"), &yardv1.PauseTypeResponse{Pause: stored})
+		if got, err := s.client.PauseType(soon(t), "pay", o); err != nil || got != want ||
+			!proto.Equal(typ.requests()[0], &yardv1.PauseTypeRequest{Name: "pay", Reason: "down", By: "ann", ForMs: 2000}) {
+			t.Errorf("%+v %v of %v", got, err, typ.requests())
+		}
+		goOn := answering[yardv1.ResumeTasklistRequest](t, s, topology.API("shop", "tasklists.resume"), &yardv1.ResumeTasklistResponse{Pause: stored})
+		if got, err := s.client.ResumeTasklist(soon(t), "mail"); err != nil || got != want || goOn.requests()[0].Name != "mail" {
+			t.Errorf("%+v %v of %v", got, err, goOn.requests())
+		}
+		again := answering[yardv1.ResumeTypeRequest](t, s, topology.API("shop", "types.resume"), &yardv1.ResumeTypeResponse{Pause: stored})
+		if got, err := s.client.ResumeType(soon(t), "pay"); err != nil || got != want || again.requests()[0].Name != "pay" {
+			t.Errorf("%+v %v of %v", got, err, again.requests())
+		}
+		answering[yardv1.GetTasklistRequest](t, s, topology.API("shop", "tasklists.get"),
+			&yardv1.GetTasklistResponse{Tasklist: &yardv1.Tasklist{Name: "mail"}, Pause: stored})
+		if got, err := s.client.GetTasklist(soon(t), "mail"); err != nil || got.Name != "mail" || got.Pause == nil || *got.Pause != want {
+			t.Errorf("%+v %v", got, err)
+		}
+		answering[yardv1.GetTypeRequest](t, s, topology.API("shop", "types.get"), &yardv1.GetTypeResponse{Type: &yardv1.TaskType{Name: "pay"}, Pause: stored})
+		if got, err := s.client.GetType(soon(t), "pay"); err != nil || got.Name != "pay" || got.Pause == nil || *got.Pause != want {
+			t.Errorf("%+v %v", got, err)
+		}
+		answering[yardv1.ListTasklistsRequest](t, s, topology.API("shop", "tasklists.list"),
+			&yardv1.ListTasklistsResponse{Tasklists: []*yardv1.ListedTasklist{{Name: "mail", Pause: stored}}})
+		for l, err := range s.client.Tasklists(soon(t)) {
+			if err != nil || l.Name != "mail" || l.Pause == nil || *l.Pause != want {
+				t.Errorf("%+v %v", l, err)
+			}
+		}
+	})
+}
+
 func TestDomainsGoBothWaysWhole(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := newStack(t)

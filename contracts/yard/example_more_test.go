@@ -85,6 +85,21 @@ func ExampleWithTasklists() {
 	})
 }
 
+// While a partner's API is down, none of its tasks starts; they are kept, and start when the type is resumed, at the
+// latest after an hour.
+func ExampleClient_PauseType() {
+	ctx := context.Background()
+	var c *yard.Client // of NewClient or Connect
+	p, err := c.PauseType(ctx, "payout.send", yard.PauseOptions{Reason: "the partner's API is down", By: "ann", For: time.Hour})
+	if err != nil {
+		fmt.Println(err)
+	}
+	fmt.Println("paused until", p.Until)
+	if _, err := c.ResumeType(ctx, "payout.send"); err != nil {
+		fmt.Println(err)
+	}
+}
+
 // What a partner's API takes is shared by two types: together they never run more than 30 attempts at once, and
 // payouts no more than 15 of these.
 func ExampleClient_PutLimit() {

@@ -108,6 +108,10 @@ type TasklistInfo struct {
 	// LaggingLanes is how many priorities, over all partitions, go on without this domain, since it has more ready tasks there
 	// than are held of one. They are read when workers have taken some of those.
 	LaggingLanes int
+	// Pause is there while the tasklist is paused.
+	Pause *Pause
+	// PausedTypes are the types of the domain that are paused, by name, at most 100.
+	PausedTypes []string
 }
 
 // SlotUse tells how full a concurrency limit is.
@@ -151,6 +155,7 @@ func tasklistInfoOf(w *yardv1.DescribeTasklistResponse) TasklistInfo {
 		Tasklist: w.GetTasklist(), Ready: w.GetReady(), Running: w.GetRunning(), Backoff: w.GetBackoff(), Waiting: w.GetWaiting(),
 		UnreadBatches: w.GetUnreadBatches(), OldestReady: time.Duration(w.GetOldestReadyMs()) * time.Millisecond, WaitingPolls: w.GetWaitingPolls(),
 		Completed: w.GetCompleted(), Failed: w.GetFailed(), Dead: w.GetDead(), Expired: w.GetExpired(), LaggingLanes: int(w.GetLaggingLanes()),
+		Pause: maybePaused(w.GetPause()), PausedTypes: w.GetPausedTypes(),
 	}
 	for _, s := range w.GetSlots() {
 		t.Slots = append(t.Slots, SlotUse{Ref: s.Ref, Type: s.Type, InUse: int(s.InUse), Limit: int(s.Limit)})

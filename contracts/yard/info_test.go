@@ -101,7 +101,8 @@ func TestOwnSettingsHaveAllThatTheAPITells(t *testing.T) {
 	var typ yardv1.TaskType
 	var tasklist yardv1.Tasklist
 	var limit yardv1.Limit
-	for _, m := range []proto.Message{&domain, &typ, &tasklist, &limit} {
+	var pause yardv1.Pause
+	for _, m := range []proto.Message{&domain, &typ, &tasklist, &limit, &pause} {
 		fill(m.ProtoReflect())
 	}
 	for name, c := range map[string]struct {
@@ -110,8 +111,9 @@ func TestOwnSettingsHaveAllThatTheAPITells(t *testing.T) {
 		apart []string
 	}{
 		"Domain":   {domainOf(&domain), &domain, nil},
-		"TaskType": {taskTypeOf(&typ), &typ, []string{"TaskType.SlotsInUse"}},
-		"Tasklist": {tasklistOf(&tasklist), &tasklist, nil},
+		"TaskType": {taskTypeOf(&typ), &typ, []string{"TaskType.SlotsInUse", "TaskType.Pause"}},
+		"Tasklist": {tasklistOf(&tasklist), &tasklist, []string{"Tasklist.Pause"}},
+		"Pause":    {pauseOf(&pause), &pause, nil},
 		"Limit":    {limitOf(&limit), &limit, []string{"Limit.SlotsInUse"}},
 	} {
 		own := reflect.ValueOf(c.own)

@@ -105,6 +105,8 @@ type TaskType struct {
 	Limits []string
 	// SlotsInUse is how many run now, if there is a limit. Only in the answer of GetType.
 	SlotsInUse int
+	// Pause is there while it is paused. Only in the answer of GetType; PutType does not change it.
+	Pause *Pause
 	// Revision changes with every put. PutType replaces only this revision, or any if it is 0.
 	Revision int64
 }
@@ -131,14 +133,14 @@ func (c *Client) PutType(ctx context.Context, t TaskType) (TaskType, error) {
 	return taskTypeOf(resp.Type), nil
 }
 
-// GetType returns a task type, or NOT_FOUND.
+// GetType returns a task type, or NOT_FOUND where it has no settings and is not paused. Without settings its Revision is 0.
 func (c *Client) GetType(ctx context.Context, name string) (TaskType, error) {
 	resp, err := call[yardv1.GetTypeResponse](ctx, &c.transport, c.subject("types.get"), &yardv1.GetTypeRequest{Name: name})
 	if err != nil {
 		return TaskType{}, err
 	}
 	t := taskTypeOf(resp.Type)
-	t.SlotsInUse = int(resp.SlotsInUse)
+	t.SlotsInUse, t.Pause = int(resp.SlotsInUse), maybePaused(resp.Pause)
 	return t, nil
 }
 

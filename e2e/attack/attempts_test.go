@@ -28,6 +28,7 @@ var (
 	verbs = []string{
 		"tasks.submit", "tasks.poll", "tasks.poll.mail", "tasks.poll.other", "tasks.complete", "tasks.fail", "tasks.heartbeat", "tasks.cancel", "tasks.get", "tasks.list",
 		"tasklists.describe", "tasklists.put", "tasklists.get", "tasklists.list", "tasklists.delete", "types.put", "types.get", "types.list", "types.delete",
+		"tasklists.pause", "tasklists.resume", "types.pause", "types.resume",
 		"limits.put", "limits.get", "limits.list", "limits.delete",
 	}
 	adminVerbs = []string{"domains.put", "domains.get", "domains.list", "domains.delete"}
@@ -69,7 +70,10 @@ func places(n topology.Partitioning) []string {
 			topology.BucketSubject(topology.CheckpointsBucket, topology.MatchingEpoch(m)),
 		)
 	}
-	for _, key := range []string{topology.ClusterKey, topology.VersionKey, topology.TokenSecretKey, topology.DomainKey(victim), topology.TypeKey(attacker, "x"), topology.LimitKey(attacker, "x")} {
+	for _, key := range []string{
+		topology.ClusterKey, topology.VersionKey, topology.TokenSecretKey, topology.DomainKey(victim), topology.TypeKey(attacker, "x"), topology.LimitKey(attacker, "x"),
+		topology.TasklistPauseKey(victim, "x"), topology.TypePauseKey(victim, "x"),
+	} {
 		all = append(all, topology.BucketSubject(topology.ConfigBucket, key))
 	}
 	for _, s := range permissions.Services() {

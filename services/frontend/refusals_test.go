@@ -76,6 +76,11 @@ func badRequests() map[string]bad {
 		"type without a name":  {verb: "types.put", message: &yardv1.PutTypeRequest{Type: &yardv1.TaskType{}}, code: fault.InvalidArgument, path: "/type/name"},
 		"type that is no key":  {verb: "types.put", message: &yardv1.PutTypeRequest{Type: &yardv1.TaskType{Name: "a..b"}}, code: fault.InvalidArgument, path: "/type/name"},
 		"type of no limit":     {verb: "types.put", message: &yardv1.PutTypeRequest{Type: &yardv1.TaskType{Name: "a", Limits: []string{"nothing"}}}, code: fault.FailedPrecondition, path: "/type/limits/0"},
+		"pause without name":   {verb: "tasklists.pause", message: &yardv1.PauseTasklistRequest{}, code: fault.InvalidArgument, path: "/name"},
+		"pause too short":      {verb: "tasklists.pause", message: &yardv1.PauseTasklistRequest{Name: "main", ForMs: 999}, code: fault.InvalidArgument, path: "/for_ms"},
+		"pause of no key":      {verb: "types.pause", message: &yardv1.PauseTypeRequest{Name: "a..b"}, code: fault.InvalidArgument, path: "/name"},
+		"tasklist not paused":  {verb: "tasklists.resume", message: &yardv1.ResumeTasklistRequest{Name: "main"}, code: fault.NotFound, path: "/name"},
+		"type not paused":      {verb: "types.resume", message: &yardv1.ResumeTypeRequest{Name: "pay"}, code: fault.NotFound, path: "/name"},
 		"limit of nothing":     {verb: "limits.put", message: &yardv1.PutLimitRequest{Limit: &yardv1.Limit{Name: "acme"}}, code: fault.InvalidArgument, path: "/limit/max_concurrency"},
 		"limit not created":    {verb: "limits.get", message: &yardv1.GetLimitRequest{Name: "nothing"}, code: fault.NotFound, path: "/name"},
 		"limits too many":      {verb: "limits.list", message: &yardv1.ListLimitsRequest{Limit: 1001}, code: fault.InvalidArgument, path: "/limit"},
@@ -160,6 +165,7 @@ func TestBadDomainsAreRefused(t *testing.T) {
 			"tasks.submit": tasks(1), "tasks.poll": &yardv1.PollRequest{Tasklist: "main", MaxTasks: 1},
 			"tasks.complete": &yardv1.CompleteRequest{}, "tasks.get": &yardv1.GetRequest{}, "tasks.list": &yardv1.ListRequest{},
 			"tasklists.describe": &yardv1.DescribeTasklistRequest{}, "tasklists.put": &yardv1.PutTasklistRequest{}, "tasklists.list": &yardv1.ListTasklistsRequest{}, "types.put": &yardv1.PutTypeRequest{}, "types.get": &yardv1.GetTypeRequest{},
+			"tasklists.pause": &yardv1.PauseTasklistRequest{}, "tasklists.resume": &yardv1.ResumeTasklistRequest{}, "types.pause": &yardv1.PauseTypeRequest{}, "types.resume": &yardv1.ResumeTypeRequest{},
 			"limits.put": &yardv1.PutLimitRequest{}, "limits.get": &yardv1.GetLimitRequest{}, "limits.list": &yardv1.ListLimitsRequest{}, "limits.delete": &yardv1.DeleteLimitRequest{},
 		} {
 			if e := s.ask(topology.API(domain, verb), message, nil); fault.CodeOf(e) != code {
@@ -182,7 +188,7 @@ func TestBadDomainsAreRefused(t *testing.T) {
 func TestR55_VerbsOfLaterVersionsAreUnimplemented(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
-	for _, verb := range []string{"tasks.redrive", "tasklists.pause", "limits.top", "schedules.whatever"} {
+	for _, verb := range []string{"tasks.redrive", "tasklists.drain", "limits.top", "schedules.whatever"} {
 		if e := s.ask(topology.API("shop", verb), &yardv1.GetRequest{}, nil); fault.CodeOf(e) != fault.Unimplemented {
 			t.Errorf("%s: %v", verb, e)
 		}

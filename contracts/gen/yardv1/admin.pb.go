@@ -761,7 +761,7 @@ func (x *GetTypeRequest) GetName() string {
 
 type GetTypeResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// As stored.
+	// As stored. A paused type without settings has its name only.
 	Type *TaskType `protobuf:"bytes,1,opt,name=type,proto3" json:"type,omitempty"`
 	// Slots of running attempts, and free ones that a matching shard keeps for up to 50 ms to use again; only if the
 	// type has a limit.
@@ -1258,7 +1258,7 @@ func (x *GetTasklistRequest) GetName() string {
 
 type GetTasklistResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// As it is stored.
+	// As it is stored. A paused tasklist without settings has its name only.
 	Tasklist *Tasklist `protobuf:"bytes,1,opt,name=tasklist,proto3" json:"tasklist,omitempty"`
 	// Present while the tasklist is paused.
 	Pause         *Pause `protobuf:"bytes,2,opt,name=pause,proto3" json:"pause,omitempty"`
@@ -1311,7 +1311,7 @@ func (x *GetTasklistResponse) GetPause() *Pause {
 }
 
 // ListTasklistsRequest (tasklists.list): the tasklists of the domain that have settings, and those that have
-// unfinished tasks. Tasks that are on disk only, not yet read, are not seen.
+// unfinished tasks or are paused. Tasks that are on disk only, not yet read, are not seen.
 type ListTasklistsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// At most so many, 1..1000. Default 1000. Fewer come where they would be more than 400 KiB.

@@ -138,6 +138,14 @@ func TestUnknownFieldsAreFound(t *testing.T) {
 		{"list types", func() request { return new(yardv1.ListTypesRequest) }, nil},
 		{"delete a type", func() request { return new(yardv1.DeleteTypeRequest) }, nil},
 		{"describe", func() request { return new(yardv1.DescribeTasklistRequest) }, nil},
+		{"pause a tasklist", func() request { return new(yardv1.PauseTasklistRequest) }, nil},
+		{"resume a tasklist", func() request { return new(yardv1.ResumeTasklistRequest) }, nil},
+		{"pause a type", func() request { return new(yardv1.PauseTypeRequest) }, nil},
+		{"resume a type", func() request { return new(yardv1.ResumeTypeRequest) }, nil},
+		{"get a limit", func() request { return new(yardv1.GetLimitRequest) }, nil},
+		{"list limits", func() request { return new(yardv1.ListLimitsRequest) }, nil},
+		{"delete a limit", func() request { return new(yardv1.DeleteLimitRequest) }, nil},
+		{"put a limit", func() request { return new(yardv1.PutLimitRequest) }, map[string][]byte{"/limit/#999": inside(1, unknown)}},
 	} {
 		if path, found := c.make().UnknownField(); found {
 			t.Errorf("%s: an empty request has %s", c.name, path)

@@ -164,3 +164,32 @@ func (r *RetryPolicy) unknown() []byte {
 	}
 	return r.unknownFields
 }
+
+// UnknownField returns the path of a field that this version does not know.
+func (r *PauseTasklistRequest) UnknownField() (string, bool) { return field("", r.unknownFields) }
+
+// UnknownField returns the path of a field that this version does not know.
+func (r *ResumeTasklistRequest) UnknownField() (string, bool) { return field("", r.unknownFields) }
+
+// UnknownField returns the path of a field that this version does not know.
+func (r *PauseTypeRequest) UnknownField() (string, bool) { return field("", r.unknownFields) }
+
+// UnknownField returns the path of a field that this version does not know.
+func (r *ResumeTypeRequest) UnknownField() (string, bool) { return field("", r.unknownFields) }
+
+// UnknownField returns the path of a field that this version does not know.
+func (r *GetLimitRequest) UnknownField() (string, bool) { return field("", r.unknownFields) }
+
+// UnknownField returns the path of a field that this version does not know.
+func (r *ListLimitsRequest) UnknownField() (string, bool) { return field("", r.unknownFields) }
+
+// UnknownField returns the path of a field that this version does not know.
+func (r *DeleteLimitRequest) UnknownField() (string, bool) { return field("", r.unknownFields) }
+
+// UnknownField returns the path of a field that this version does not know.
+func (r *PutLimitRequest) UnknownField() (string, bool) {
+	if l := r.Limit; l != nil && len(l.unknownFields) > 0 {
+		return field("/limit", l.unknownFields)
+	}
+	return field("", r.unknownFields)
+}

@@ -84,7 +84,7 @@ func startWorker(t *testing.T, s *stack.Stack) {
 var (
 	idForm   = regexp.MustCompile(`\b[0-9a-hjkmnp-tv-z]{26}\b`)
 	timeForm = regexp.MustCompile(`\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3}`)
-	msForm   = regexp.MustCompile(`"([a-z_]+_at_ms|at_ms)":\d+`)
+	msForm   = regexp.MustCompile(`"([a-z_]+_at_ms|at_ms|since_ms|until_ms)":\d+`)
 	revForm  = regexp.MustCompile(`("revision":|revision )\d+`)
 	ageForm  = regexp.MustCompile(`oldest for \S+`)
 )

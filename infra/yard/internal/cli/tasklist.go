@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -15,8 +16,8 @@ import (
 )
 
 func (a *app) tasklistCommand() *cobra.Command {
-	return group("tasklist", "Set, show, list and describe tasklists",
-		a.tasklistPut(), a.tasklistGet(), a.tasklistList(), a.tasklistDelete(), a.tasklistDescribe())
+	return group("tasklist", "Set, show, list, describe and pause tasklists",
+		a.tasklistPut(), a.tasklistGet(), a.tasklistList(), a.tasklistDelete(), a.tasklistDescribe(), a.tasklistPause(), a.tasklistResume())
 }
 
 func (a *app) tasklistPut() *cobra.Command {
@@ -74,7 +75,7 @@ func (a *app) tasklistGet() *cobra.Command {
 
 func (a *app) tasklistList() *cobra.Command {
 	return &cobra.Command{
-		Use: "list", Short: "List the tasklists of the domain that have settings or unfinished tasks", Args: noArgs,
+		Use: "list", Short: "List the tasklists of the domain that have settings or unfinished tasks, or are paused", Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.withClient(cmd.Context(), func(ctx context.Context, c *yard.Client) error {
 				var all []yard.ListedTasklist
@@ -142,12 +143,20 @@ func wireTasklist(l yard.Tasklist) *yardv1.Tasklist {
 
 func (a *app) printSettings(l yard.Tasklist) error {
 	if a.json {
-		return a.printJSON(&yardv1.GetTasklistResponse{Tasklist: wireTasklist(l)})
+		w := wireTasklist(l)
+		if w == nil { // paused, without settings
+			w = &yardv1.Tasklist{Name: l.Name}
+		}
+		return a.printJSON(&yardv1.GetTasklistResponse{Tasklist: w, Pause: wirePause(l.Pause)})
 	}
 	var t table
 	t.row(a.more([]any{"TASKLIST", "PRIORITY", "CONCURRENCY", "DESCRIPTION"}, "REVISION")...)
 	t.row(a.more([]any{l.Name, number(float64(l.Priority), "-"), number(float64(l.MaxConcurrency), "-"), l.Description}, l.Revision)...)
-	return a.printTable(&t)
+	if err := a.printTable(&t); err != nil || l.Pause == nil {
+		return err
+	}
+	_, err := fmt.Fprintln(a.Out, "\npaused", pauseOf(wirePause(l.Pause)))
+	return err
 }
 
 func (a *app) printTasklists(all []yard.ListedTasklist) error {
@@ -156,23 +165,24 @@ func (a *app) printTasklists(all []yard.ListedTasklist) error {
 		for _, l := range all {
 			list.Tasklists = append(list.Tasklists, &yardv1.ListedTasklist{
 				Name: l.Name, Settings: wireTasklist(l.Tasklist), Ready: l.Ready, Running: l.Running, Backoff: l.Backoff, Waiting: l.Waiting,
+				Pause: wirePause(l.Pause),
 			})
 		}
 		return a.printJSON(list)
 	}
 	var t table
-	t.row(a.more([]any{"TASKLIST", "READY", "RUNNING", "BACKOFF", "WAITING", "PRIORITY", "DESCRIPTION"}, "CONCURRENCY", "REVISION")...)
+	t.row(a.more([]any{"TASKLIST", "READY", "RUNNING", "BACKOFF", "WAITING", "PAUSED", "PRIORITY", "DESCRIPTION"}, "CONCURRENCY", "REVISION")...)
 	for _, l := range all {
-		t.row(a.more([]any{l.Name, l.Ready, l.Running, l.Backoff, l.Waiting, number(float64(l.Priority), "-"), l.Description},
+		t.row(a.more([]any{l.Name, l.Ready, l.Running, l.Backoff, l.Waiting, pausedUntil(l.Pause), number(float64(l.Priority), "-"), l.Description},
 			number(float64(l.MaxConcurrency), "-"), number(float64(l.Revision), "-"))...)
 	}
 	return a.printTable(&t)
 }
 
-// unused tells whether nothing is known of a tasklist. Slots are the whole domain's, and what is
+// unused tells whether nothing is known of a tasklist. Slots and paused types are the whole domain's, and what is
 // unread the whole system's.
 func unused(d *yardv1.DescribeTasklistResponse) bool {
-	return d.Ready+d.Running+d.Backoff+d.Waiting+d.WaitingPolls+d.Completed+d.Failed+d.Dead+d.Expired == 0
+	return d.Pause == nil && d.Ready+d.Running+d.Backoff+d.Waiting+d.WaitingPolls+d.Completed+d.Failed+d.Dead+d.Expired == 0
 }
 
 func (a *app) printUnused(d *yardv1.DescribeTasklistResponse) error {
@@ -189,6 +199,9 @@ func (a *app) printTasklist(d *yardv1.DescribeTasklistResponse) error {
 	}
 	var t table
 	t.row("tasklist", d.Tasklist+" (domain "+a.domain+")")
+	if d.Pause != nil {
+		t.row("paused", pauseOf(d.Pause))
+	}
 	t.row("ready", d.Ready, "oldest for "+(time.Duration(d.OldestReadyMs)*time.Millisecond).String())
 	t.row("running", d.Running)
 	t.row("backoff", d.Backoff, "failed, about to be tried again")
@@ -202,6 +215,9 @@ func (a *app) printTasklist(d *yardv1.DescribeTasklistResponse) error {
 	t.row("failed", d.Failed)
 	t.row("dead", d.Dead)
 	t.row("expired", d.Expired)
+	if len(d.PausedTypes) > 0 {
+		t.row("paused types", strings.Join(d.PausedTypes, ", "))
+	}
 	for _, s := range d.Slots {
 		t.row("slots of "+cmp.Or(s.Ref, s.Type), s.InUse, "of", s.Limit) // an older engine says the type only
 	}

@@ -37,7 +37,9 @@ func (g *Gateway) DescribeTasklist(c Call, req *yardv1.DescribeTasklistRequest, 
 		if err != nil {
 			return nil, err
 		}
-		return sum(req.Tasklist, parts), nil
+		d := sum(req.Tasklist, parts)
+		g.describePauses(c, d)
+		return d, nil
 	})
 }
 

@@ -7,8 +7,10 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/yardmaster-io/yardmaster/contracts/catalog"
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/contracts/topology"
 )
 
 // memCatalog is a catalog whose writes arrive at once.
@@ -19,6 +21,8 @@ type memCatalog struct {
 	lists   map[string]*yardv1.Tasklist
 	// limits are what this frontend knows, stored what is written; one that was just put elsewhere is in stored only.
 	limits, stored map[string]*yardv1.Limit
+	// pauses are by the key that they are stored under.
+	pauses map[string]*yardv1.Pause
 	// revision is the last one given.
 	revision int64
 }
@@ -27,6 +31,7 @@ func newMemCatalog() *memCatalog {
 	return &memCatalog{
 		domains: map[string]*yardv1.Domain{"shop": {Name: "shop"}}, types: map[string]*yardv1.TaskType{}, lists: map[string]*yardv1.Tasklist{},
 		limits: map[string]*yardv1.Limit{}, stored: map[string]*yardv1.Limit{},
+		pauses: map[string]*yardv1.Pause{},
 	}
 }
 
@@ -219,4 +224,62 @@ func (c *memCatalog) DeleteLimit(_ context.Context, domain, name string, revisio
 	delete(c.stored, key)
 	delete(c.limits, key)
 	return l, nil
+}
+
+func (c *memCatalog) pause(key string) *yardv1.Pause {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.pauses[key]
+}
+
+func (c *memCatalog) PausedTasklist(domain, name string) *yardv1.Pause {
+	return c.pause(topology.TasklistPauseKey(domain, name))
+}
+
+func (c *memCatalog) PausedType(domain, name string) *yardv1.Pause {
+	return c.pause(topology.TypePauseKey(domain, name))
+}
+
+func (c *memCatalog) Pauses(domain string, nowMS int64) (tasklists, types map[string]*yardv1.Pause) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	tasklists, types = map[string]*yardv1.Pause{}, map[string]*yardv1.Pause{}
+	for key, p := range c.pauses {
+		if !catalog.Paused(p, nowMS) {
+			continue
+		}
+		if of, name, ok := topology.TasklistPauseOfKey(key); ok && of == domain {
+			tasklists[name] = p
+		} else if of, name, ok := topology.TypePauseOfKey(key); ok && of == domain {
+			types[name] = p
+		}
+	}
+	return tasklists, types
+}
+
+func (c *memCatalog) PutPause(_ context.Context, key string, p *yardv1.Pause) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.pauses[key] = p.CloneVT()
+	return nil
+}
+
+func (c *memCatalog) DeletePause(_ context.Context, key string) (*yardv1.Pause, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	p := c.pauses[key]
+	if p == nil {
+		return nil, fault.New(fault.NotFound, "nothing")
+	}
+	delete(c.pauses, key)
+	return p, nil
+}
+
+func (c *memCatalog) DeletePauseOver(_ context.Context, key string, nowMS int64) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !catalog.Paused(c.pauses[key], nowMS) {
+		delete(c.pauses, key)
+	}
+	return nil
 }

@@ -57,7 +57,7 @@ func (o Owners) missing() bool {
 		o.TimerGet == nil || o.TimerList == nil || o.TimerDescribe == nil || o.MatchingDescribe == nil
 }
 
-// Catalog is what this frontend knows of domains, types, tasklists and limits; it follows the
+// Catalog is what this frontend knows of domains, types, tasklists, limits and pauses; it follows the
 // stored ones within moments. Returned messages are shared and not changed.
 type Catalog interface {
 	HasDomain(name string) bool
@@ -77,9 +77,15 @@ type Catalog interface {
 	Limit(domain, name string) *yardv1.Limit
 	// Limits are all of a domain that types share, sorted by name.
 	Limits(domain string) []*yardv1.Limit
+	// PausedTasklist and PausedType return the pause of a tasklist or a type, which may be over by now, or nil.
+	PausedTasklist(domain, name string) *yardv1.Pause
+	PausedType(domain, name string) *yardv1.Pause
+	// Pauses are those of a domain that are not over at an instant, Unix ms, by the names of tasklists and types; at 0,
+	// all that are stored.
+	Pauses(domain string, nowMS int64) (tasklists, types map[string]*yardv1.Pause)
 }
 
-// Registry stores domains, types, settings of tasklists, and limits. Its errors are *fault.Error. A put names the revision that
+// Registry stores domains, types, settings of tasklists, limits, and pauses. Its errors are *fault.Error. A put names the revision that
 // it replaces in what it puts, a deletion the one it deletes; 0 is any. STALE tells that another
 // one is stored.
 type Registry interface {
@@ -91,9 +97,15 @@ type Registry interface {
 	// GetLimit returns what is stored now, or NOT_FOUND.
 	GetLimit(ctx context.Context, domain, name string) (*yardv1.Limit, error)
 	// DeleteDomain, DeleteType, DeleteTasklist and DeleteLimit return what was deleted, or NOT_FOUND. A domain's types,
-	// tasklists and limits go with it.
+	// tasklists, limits and pauses go with it.
 	DeleteDomain(ctx context.Context, name string, revision int64) (*yardv1.Domain, error)
 	DeleteType(ctx context.Context, domain, name string, revision int64) (*yardv1.TaskType, error)
 	DeleteTasklist(ctx context.Context, domain, name string, revision int64) (*yardv1.Tasklist, error)
 	DeleteLimit(ctx context.Context, domain, name string, revision int64) (*yardv1.Limit, error)
+	// PutPause stores a pause under its key (topology.TasklistPauseKey, TypePauseKey), in place of one that is there.
+	PutPause(ctx context.Context, key string, p *yardv1.Pause) error
+	// DeletePause returns what was deleted, or NOT_FOUND. STALE tells that another one was put meanwhile.
+	DeletePause(ctx context.Context, key string) (*yardv1.Pause, error)
+	// DeletePauseOver deletes the pause under a key if it is over at an instant, Unix ms.
+	DeletePauseOver(ctx context.Context, key string, nowMS int64) error
 }

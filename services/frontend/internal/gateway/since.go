@@ -42,8 +42,8 @@ func (g *Gateway) typeKnown(t *yardv1.TaskType) error {
 	return nil
 }
 
-// Limits other than those of types are refused while a matching owner of an older log version would start attempts
-// beyond them.
+// Limits other than those of types, and pauses, are refused while a matching owner of an older log version would start
+// attempts beyond them.
 
 func (g *Gateway) domainKnown(d *yardv1.Domain) error {
 	if d.MaxConcurrency == 0 {
@@ -58,6 +58,8 @@ func (g *Gateway) tasklistKnown(l *yardv1.Tasklist) error {
 	}
 	return g.known("/tasklist/max_concurrency", logversion.Levels)
 }
+
+func (g *Gateway) pauseKnown() error { return g.known("/name", logversion.Levels) }
 
 func (g *Gateway) limitKnown() error { return g.known("/limit", logversion.Levels) }
 

@@ -43,7 +43,7 @@ func (g *Gateway) PutTasklist(c Call, req *yardv1.PutTasklistRequest, answer Ans
 	})
 }
 
-// GetTasklist tells the settings of a tasklist (tasklists.get).
+// GetTasklist tells the settings of a tasklist, and whether it is paused (tasklists.get).
 func (g *Gateway) GetTasklist(c Call, req *yardv1.GetTasklistRequest, answer Answer) {
 	if err := g.domain(&c); err != nil {
 		answer(nil, err)
@@ -53,15 +53,18 @@ func (g *Gateway) GetTasklist(c Call, req *yardv1.GetTasklistRequest, answer Ans
 		answer(nil, err)
 		return
 	}
-	l := g.Catalog.Tasklist(c.Domain, req.Name)
-	if l == nil {
+	l, p := g.Catalog.Tasklist(c.Domain, req.Name), inForce(c, g.Catalog.PausedTasklist(c.Domain, req.Name))
+	if l == nil && p == nil {
 		answer(nil, noSettings(req.Name))
 		return
 	}
-	answer(&yardv1.GetTasklistResponse{Tasklist: l}, nil)
+	if l == nil {
+		l = &yardv1.Tasklist{Name: req.Name}
+	}
+	answer(&yardv1.GetTasklistResponse{Tasklist: l, Pause: p}, nil)
 }
 
-// ListTasklists tells of the tasklists with settings or unfinished tasks, page by page
+// ListTasklists tells of the tasklists with settings or unfinished tasks, and of paused ones, page by page
 // (tasklists.list).
 func (g *Gateway) ListTasklists(c Call, req *yardv1.ListTasklistsRequest, answer Answer) {
 	if err := g.domain(&c); err != nil {
@@ -83,7 +86,8 @@ func (g *Gateway) ListTasklists(c Call, req *yardv1.ListTasklistsRequest, answer
 		if err != nil {
 			return nil, err
 		}
-		page, next := pageOf(c, mergeListed(g.Catalog.Tasklists(c.Domain), parts), req.Cursor, req.Limit)
+		paused, _ := g.Catalog.Pauses(c.Domain, c.now().UnixMilli())
+		page, next := pageOf(c, mergeListed(g.Catalog.Tasklists(c.Domain), paused, parts), req.Cursor, req.Limit)
 		return &yardv1.ListTasklistsResponse{Tasklists: page, NextCursor: next}, nil
 	})
 }
@@ -112,19 +116,24 @@ func noList(service string, p int) error {
 	return fault.New(fault.FailedPrecondition, "the owner of %s partition %d is of a version that cannot list tasklists: end the upgrade first", service, p)
 }
 
-// mergeListed adds up what the owners tell, beside the settings, sorted by name.
-func mergeListed(settings []*yardv1.Tasklist, parts [][]*yardv1.ListedTasklist) []*yardv1.ListedTasklist {
+// mergeListed adds up what the owners tell, beside the settings and the pauses, sorted by name.
+func mergeListed(settings []*yardv1.Tasklist, paused map[string]*yardv1.Pause, parts [][]*yardv1.ListedTasklist) []*yardv1.ListedTasklist {
 	byName := make(map[string]*yardv1.ListedTasklist, len(settings))
 	for _, s := range settings {
 		byName[s.Name] = &yardv1.ListedTasklist{Name: s.Name, Settings: s}
 	}
+	named := func(name string) *yardv1.ListedTasklist {
+		if byName[name] == nil {
+			byName[name] = &yardv1.ListedTasklist{Name: name}
+		}
+		return byName[name]
+	}
+	for name, p := range paused {
+		named(name).Pause = p
+	}
 	for _, part := range parts {
 		for _, l := range part {
-			sum := byName[l.Name]
-			if sum == nil {
-				sum = &yardv1.ListedTasklist{Name: l.Name}
-				byName[l.Name] = sum
-			}
+			sum := named(l.Name)
 			sum.Ready += l.Ready
 			sum.Running += l.Running
 			sum.Backoff += l.Backoff

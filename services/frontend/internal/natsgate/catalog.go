@@ -81,7 +81,22 @@ func (c *Catalog) GetLimit(ctx context.Context, domain, name string) (*yardv1.Li
 	return catalog.GetLimit(ctx, c.kv, domain, name)
 }
 
-// DeleteDomain deletes a domain, its types, tasklists and limits.
+// PutPause stores a pause.
+func (c *Catalog) PutPause(ctx context.Context, key string, p *yardv1.Pause) error {
+	return catalog.PutPause(ctx, c.kv, key, p)
+}
+
+// DeletePause deletes a pause.
+func (c *Catalog) DeletePause(ctx context.Context, key string) (*yardv1.Pause, error) {
+	return catalog.DeletePause(ctx, c.kv, key)
+}
+
+// DeletePauseOver deletes a pause if it is over.
+func (c *Catalog) DeletePauseOver(ctx context.Context, key string, nowMS int64) error {
+	return catalog.DeletePauseOver(ctx, c.kv, key, nowMS)
+}
+
+// DeleteDomain deletes a domain, its types, tasklists, limits and pauses.
 func (c *Catalog) DeleteDomain(ctx context.Context, name string, revision int64) (*yardv1.Domain, error) {
 	return catalog.DeleteDomain(ctx, c.kv, name, revision)
 }

@@ -80,6 +80,12 @@ const (
 	LimitsMax       = 1000
 	LimitsOfTypeMax = 8
 
+	// PausesMax bounds the tasklists and types of a domain that are paused, PauseMin and AheadMax a pause that ends by
+	// itself, PauserBytesMax the name of who paused.
+	PausesMax      = 1000
+	PauseMin       = time.Second
+	PauserBytesMax = 128
+
 	// ConcurrencyMax bounds every limit of attempts that run at once.
 	ConcurrencyMax = 1_000_000
 )

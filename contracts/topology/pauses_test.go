@@ -1,0 +1,33 @@
+package topology_test
+
+import (
+	"testing"
+
+	"github.com/yardmaster-io/yardmaster/contracts/topology"
+)
+
+// A key of a pause tells whose it is, and no key of settings is one.
+func TestKeysOfPausesAreReadBack(t *testing.T) {
+	key := topology.TasklistPauseKey("shop", "mail")
+	if domain, name, ok := topology.TasklistPauseOfKey(key); !ok || domain != "shop" || name != "mail" {
+		t.Errorf("%s: %s %s %t", key, domain, name, ok)
+	}
+	if _, _, ok := topology.TypePauseOfKey(key); ok {
+		t.Errorf("%s is of a type", key)
+	}
+	key = topology.TypePauseKey("shop", "email.send")
+	if domain, name, ok := topology.TypePauseOfKey(key); !ok || domain != "shop" || name != "email.send" {
+		t.Errorf("%s: %s %s %t", key, domain, name, ok)
+	}
+	if _, _, ok := topology.TasklistPauseOfKey(key); ok {
+		t.Errorf("%s is of a tasklist", key)
+	}
+	for _, other := range []string{topology.TypeKey("shop", "a"), topology.TasklistSettingsKey("shop", "a"), topology.LimitKey("shop", "a")} {
+		if _, _, ok := topology.TypePauseOfKey(other); ok {
+			t.Errorf("%s is the pause of a type", other)
+		}
+		if _, _, ok := topology.TasklistPauseOfKey(other); ok {
+			t.Errorf("%s is the pause of a tasklist", other)
+		}
+	}
+}

@@ -1,0 +1,43 @@
+package cli_test
+
+import (
+	"os/user"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
+)
+
+func TestASessionWithPauses(t *testing.T) {
+	system := startStack(t)
+	s := &session{t: t, url: system.URL}
+	s.do("domain", "put", "shop")
+	s.do("tasklist", "resume", "mail")
+	s.do("tasklist", "pause", "mail", "--reason", "the partner's API is down", "--by", "ann", "--for", "1h")
+	s.do("tasklist", "get", "mail")
+	s.do("--json", "tasklist", "get", "mail")
+	s.do("tasklist", "put", "mail", "--priority", "2")
+	s.do("tasklist", "pause", "bulk", "--by", "")
+	s.do("tasklist", "list")
+	s.do("--json", "tasklist", "list")
+	s.do("type", "pause", "pay", "--by", "bob", "--reason", "wrong amounts")
+	s.do("--json", "type", "pause", "pay", "--by", "bob", "--for", "2h")
+	s.do("type", "pause", "pay", "--for", "10ms", "--by", "bob")
+	s.do("type", "get", "pay")
+	s.do("--json", "type", "get", "pay")
+	s.do("tasklist", "describe", "mail")
+	s.do("--json", "tasklist", "describe", "bulk")
+	s.do("tasklist", "resume", "mail")
+	s.do("--json", "tasklist", "resume", "bulk")
+	s.do("type", "resume", "pay")
+	s.do("type", "resume", "pay")
+	s.do("tasklist", "get", "mail")
+	testkit.Golden(t, filepath.Join("testdata", "pauses.txt"), []byte(steady(s.text.String())))
+
+	if u, err := user.Current(); err == nil {
+		if out := s.do("--json", "tasklist", "pause", "mail"); !strings.Contains(out, `"by":"`+u.Username+`"`) {
+			t.Errorf("paused by somebody else than %s: %s", u.Username, out)
+		}
+	}
+}

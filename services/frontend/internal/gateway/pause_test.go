@@ -1,0 +1,155 @@
+package gateway
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/yardmaster-io/yardmaster/contracts/fault"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/contracts/logversion"
+	"github.com/yardmaster-io/yardmaster/contracts/topology"
+
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/validate"
+)
+
+func (r *rig) pauseList(req *yardv1.PauseTasklistRequest) (*yardv1.Pause, error) {
+	got, err := asked(r, "shop", true, r.PauseTasklist, req)
+	resp, _ := got.(*yardv1.PauseTasklistResponse)
+	return resp.GetPause(), err
+}
+
+func (r *rig) pauseType(req *yardv1.PauseTypeRequest) (*yardv1.Pause, error) {
+	got, err := asked(r, "shop", true, r.PauseType, req)
+	resp, _ := got.(*yardv1.PauseTypeResponse)
+	return resp.GetPause(), err
+}
+
+// R10: a pause shows wherever its tasklist or type does, until it is resumed.
+func TestPausesShow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, levelled, slotsOf(&rpcv1.DescribeShardResponse{}, &rpcv1.DescribeShardResponse{}))
+		list, err := r.pauseList(&yardv1.PauseTasklistRequest{Name: "main", Reason: "down", By: "ann"})
+		if err != nil || list.Reason != "down" || list.By != "ann" || list.SinceMs == 0 || list.UntilMs != 0 {
+			t.Fatalf("got %v, %v", list, err)
+		}
+		typ, err := r.pauseType(&yardv1.PauseTypeRequest{Name: "email.send", ForMs: 5000})
+		if err != nil || typ.UntilMs != typ.SinceMs+5000 {
+			t.Fatalf("got %v, %v", typ, err)
+		}
+		is := func(what string, got proto.Message, err error, want proto.Message) {
+			t.Helper()
+			if err != nil || !proto.Equal(got, want) {
+				t.Errorf("%s: got %v, %v, want %v", what, got, err, want)
+			}
+		}
+		ask := func(resp any, err error) (proto.Message, error) { m, _ := resp.(proto.Message); return m, err }
+		got, err := ask(asked(r, "shop", true, r.GetTasklist, &yardv1.GetTasklistRequest{Name: "main"}))
+		is("without settings", got, err, &yardv1.GetTasklistResponse{Tasklist: &yardv1.Tasklist{Name: "main"}, Pause: list})
+		got, err = ask(asked(r, "shop", true, r.GetType, &yardv1.GetTypeRequest{Name: "email.send"}))
+		is("type without settings", got, err, &yardv1.GetTypeResponse{Type: &yardv1.TaskType{Name: "email.send"}, Pause: typ})
+		settings := &yardv1.Tasklist{Name: "main", Priority: 2}
+		if _, err := asked(r, "shop", true, r.PutTasklist, &yardv1.PutTasklistRequest{Tasklist: settings}); err != nil {
+			t.Fatal(err)
+		}
+		got, err = ask(asked(r, "shop", true, r.GetTasklist, &yardv1.GetTasklistRequest{Name: "main"}))
+		is("with settings", got, err, &yardv1.GetTasklistResponse{Tasklist: settings, Pause: list})
+		got, err = ask(asked(r, "shop", true, r.DescribeTasklist, &yardv1.DescribeTasklistRequest{Tasklist: "main"}))
+		is("describe", got, err, &yardv1.DescribeTasklistResponse{Tasklist: "main", Pause: list, PausedTypes: []string{"email.send"}})
+		got, err = ask(asked(r, "shop", true, r.DescribeTasklist, &yardv1.DescribeTasklistRequest{Tasklist: "other"}))
+		is("describe another", got, err, &yardv1.DescribeTasklistResponse{Tasklist: "other", PausedTypes: []string{"email.send"}})
+
+		time.Sleep(5 * time.Second)
+		_, err = asked(r, "shop", true, r.GetType, &yardv1.GetTypeRequest{Name: "email.send"})
+		wantCode(t, err, fault.NotFound)
+		got, err = ask(asked(r, "shop", true, r.DescribeTasklist, &yardv1.DescribeTasklistRequest{Tasklist: "other"}))
+		is("over", got, err, &yardv1.DescribeTasklistResponse{Tasklist: "other"})
+		_, err = asked(r, "shop", true, r.ResumeType, &yardv1.ResumeTypeRequest{Name: "email.send"})
+		if e := wantCode(t, err, fault.NotFound); e.Path != "/name" || !strings.Contains(e.Message, "not paused") {
+			t.Errorf("got %v", e)
+		}
+		if r.catalog.PausedType("shop", "email.send") != nil {
+			t.Error("what is over is still stored")
+		}
+		got, err = ask(asked(r, "shop", true, r.ResumeTasklist, &yardv1.ResumeTasklistRequest{Name: "main"}))
+		is("resumed", got, err, &yardv1.ResumeTasklistResponse{Pause: list})
+		_, err = asked(r, "shop", true, r.ResumeTasklist, &yardv1.ResumeTasklistRequest{Name: "main"})
+		wantCode(t, err, fault.NotFound)
+		got, err = ask(asked(r, "shop", true, r.GetTasklist, &yardv1.GetTasklistRequest{Name: "main"}))
+		is("settings stay", got, err, &yardv1.GetTasklistResponse{Tasklist: settings})
+	})
+}
+
+// Paused tasklists are listed, those that are over are not.
+func TestPausedTasklistsAreListed(t *testing.T) {
+	all := mergeListed([]*yardv1.Tasklist{{Name: "b"}}, map[string]*yardv1.Pause{"a": {By: "ann"}, "b": {By: "bob"}, "c": {By: "cy"}},
+		[][]*yardv1.ListedTasklist{{{Name: "c", Ready: 2}, {Name: "d", Ready: 1}}, {{Name: "c", Ready: 3}}})
+	var got []string
+	for _, l := range all {
+		got = append(got, fmt.Sprint(l.Name, l.Pause.GetBy(), l.Settings != nil, l.Ready))
+	}
+	if want := []string{"aannfalse 0", "bbobtrue 0", "ccyfalse 5", "dfalse 1"}; !slices.Equal(got, want) {
+		t.Errorf("got %q", got)
+	}
+}
+
+// R9, I14: as TestTypesOfADomainAreBounded; records of pauses that are over make room.
+func TestPausesOfADomainAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, levelled)
+		for i := range validate.PausesMax {
+			key := topology.TasklistPauseKey("shop", fmt.Sprint("l", i))
+			if i%2 == 0 {
+				key = topology.TypePauseKey("shop", fmt.Sprint("t", i))
+			}
+			r.catalog.pauses[key] = &yardv1.Pause{SinceMs: 1}
+		}
+		for name, code := range map[string]fault.Code{"l7": "", "new": fault.FailedPrecondition} {
+			_, err := r.pauseList(&yardv1.PauseTasklistRequest{Name: name})
+			wantCode(t, err, code)
+		}
+		_, err := r.pauseType(&yardv1.PauseTypeRequest{Name: "new"})
+		wantField(t, err, "/name")
+		r.catalog.pauses[topology.TypePauseKey("shop", "t8")].UntilMs = 2
+		_, err = r.pauseType(&yardv1.PauseTypeRequest{Name: "new"})
+		wantCode(t, err, "")
+		if n := len(r.catalog.pauses); n != validate.PausesMax {
+			t.Errorf("%d are stored", n)
+		}
+	})
+}
+
+func TestI13PausesWaitForTheClustersVersion(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, func(d *Deps) { d.LogVersion = func() uint32 { return logversion.Levels - 1 } })
+		_, err := r.pauseList(&yardv1.PauseTasklistRequest{Name: "main"})
+		wantField(t, err, "/name")
+		_, err = r.pauseType(&yardv1.PauseTypeRequest{Name: "pay"})
+		wantField(t, err, "/name")
+		if len(r.catalog.pauses) != 0 {
+			t.Error("it was stored")
+		}
+	})
+}
+
+// overtaken refuses a deletion as the store does where another pause came meanwhile.
+type overtaken struct{ Registry }
+
+func (overtaken) DeletePause(context.Context, string) (*yardv1.Pause, error) {
+	return nil, fault.At(fault.Stale, "/revision", "changed meanwhile")
+}
+
+func TestAnOvertakenResumeIsRepeated(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, levelled, func(d *Deps) { d.Registry = overtaken{d.Registry} })
+		_, err := asked(r, "shop", true, r.ResumeTasklist, &yardv1.ResumeTasklistRequest{Name: "main"})
+		wantCode(t, err, fault.Unavailable)
+	})
+}

@@ -1,0 +1,43 @@
+package validate
+
+import (
+	"strings"
+
+	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+)
+
+// PauseTasklist checks a tasklists.pause.
+func PauseTasklist(req *yardv1.PauseTasklistRequest) error {
+	return firstError(name("/name", req.Name), pause(req.Reason, req.By, req.ForMs))
+}
+
+// PauseType checks a types.pause.
+func PauseType(req *yardv1.PauseTypeRequest) error {
+	return firstError(typeKey("/name", req.Name), pause(req.Reason, req.By, req.ForMs))
+}
+
+// ResumeTasklist checks a tasklists.resume.
+func ResumeTasklist(req *yardv1.ResumeTasklistRequest) error { return name("/name", req.Name) }
+
+// ResumeType checks a types.resume.
+func ResumeType(req *yardv1.ResumeTypeRequest) error { return typeKey("/name", req.Name) }
+
+func pause(reason, by string, forMS int64) error {
+	if forMS != 0 {
+		if err := between("/for_ms", forMS, ms(PauseMin), ms(AheadMax)); err != nil {
+			return err
+		}
+	}
+	return firstError(text("/reason", reason, ReasonBytesMax), text("/by", by, PauserBytesMax))
+}
+
+// typeKey checks the name of a type under which something is to be stored: dots separate the tokens of a key.
+func typeKey(path, s string) error {
+	if err := typeName(path, s); err != nil {
+		return err
+	}
+	if strings.HasPrefix(s, ".") || strings.HasSuffix(s, ".") || strings.Contains(s, "..") {
+		return invalid(path, "has '.' at an end or twice in a row, so it cannot be paused")
+	}
+	return nil
+}
