@@ -12,26 +12,29 @@ import (
 	"github.com/yardmaster-io/yardmaster/shared/clock"
 )
 
-// pausesEvery is how often pauses are looked at that end by themselves.
-const pausesEvery = 500 * time.Millisecond
+// pausesEvery is how often pauses are looked at that end by themselves. A shard reads the clock a moment later than that,
+// and the clock may go back, so each end is announced for endedFor.
+const (
+	pausesEvery = 500 * time.Millisecond
+	endedFor    = 5 * time.Second
+)
 
 // endPauses tells all shards of pauses that end by themselves, until ctx ends.
 func (s *Service) endPauses(ctx context.Context, types *catalog.Catalog) {
 	ticker := time.NewTicker(pausesEvery)
 	defer ticker.Stop()
-	for last := s.Clock.Now().UnixMilli(); ; {
+	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-ticker.C:
 		}
 		now := s.Clock.Now().UnixMilli()
-		for domain, ends := range types.PauseEnds(last) {
+		for domain, ends := range types.PauseEnds(now - endedFor.Milliseconds()) {
 			if ends <= now {
 				s.limitsChanged(domain)
 			}
 		}
-		last = now
 	}
 }
 

@@ -134,8 +134,13 @@ func (s *Shard) answered(o *AskOutcome) {
 // booked learns of the domains in which owners before this have booked: the entries of their limits are
 // this owner's now.
 func (s *Shard) booked(held []Held) {
+	seen := map[string]bool{}
 	for i := range held {
-		if name := held[i].Domain; s.domains[name] == nil && len(s.catalog.Limits(name)) > 0 {
+		name := held[i].Domain
+		if seen[name] {
+			continue
+		}
+		if seen[name] = true; s.domains[name] == nil && len(s.catalog.Limits(name)) > 0 {
 			s.domain(name)
 		}
 	}
@@ -191,9 +196,13 @@ func (s *Shard) auditAll() {
 // running compares what runs in a partition with what is counted here.
 func (s *Shard) running(q *question, held []Held) {
 	runs := make(map[*limit]map[member]bool, len(q.limits))
-	for _, l := range q.limits {
-		runs[l] = map[member]bool{}
+	var still []*limit
+	for i, l := range q.limits {
+		if q.about(i) {
+			runs[l], still = map[member]bool{}, append(still, l)
+		}
 	}
+	limits := newPaths(still)
 	for i := range held {
 		h := &held[i]
 		if len(h.Member) != ids.BookingBytes {
@@ -201,20 +210,14 @@ func (s *Shard) running(q *question, held []Held) {
 			continue
 		}
 		m := member([]byte(h.Member))
-		for i, l := range q.limits {
-			if !q.about(i) || !l.Covers(h.Tasklist, h.Type) {
-				continue
-			}
+		for l := range limits.covering(h.Tasklist, h.Type) {
 			runs[l][m] = true
 			if q.adopt {
 				l.adopt(h, m, s.now.Mono)
 			}
 		}
 	}
-	for i, l := range q.limits {
-		if !q.about(i) {
-			continue
-		}
+	for _, l := range still {
 		for m, h := range l.held {
 			if m.partition() == q.Partition && !h.undecided && h.since < q.askedAt && !runs[l][m] {
 				s.fx.Counts.Audited++

@@ -1,6 +1,7 @@
 package match
 
 import (
+	"iter"
 	"slices"
 	"strings"
 
@@ -63,24 +64,41 @@ func (p *path) holds(m member) bool {
 	return p.find(func(l *limit) bool { return l.holds(m) }) != nil
 }
 
-// paths finds the limits of triggers. It is made again whenever the limits of a domain change.
+// paths finds limits by what they cover, of which a domain may have tens of thousands. It is made again whenever the limits
+// of a domain change.
 type paths struct {
-	// wide cover all types, byType some.
-	wide   []*limit
-	byType map[string][]*limit
+	// wide cover all.
+	wide           []*limit
+	byList, byType map[string][]*limit
 }
 
 func newPaths(all []*limit) paths {
-	p := paths{byType: map[string][]*limit{}}
+	p := paths{byList: map[string][]*limit{}, byType: map[string][]*limit{}}
 	for _, l := range all {
-		if l.Wide || l.Tasklist != "" {
+		switch {
+		case l.Wide:
 			p.wide = append(p.wide, l)
+		case l.Tasklist != "":
+			p.byList[l.Tasklist] = append(p.byList[l.Tasklist], l)
 		}
 		for _, typ := range l.Types {
 			p.byType[typ] = append(p.byType[typ], l)
 		}
 	}
 	return p
+}
+
+// covering are the limits of attempts of a type in a tasklist.
+func (p *paths) covering(tasklist, typ string) iter.Seq[*limit] {
+	return func(yield func(*limit) bool) {
+		for _, some := range [...][]*limit{p.wide, p.byList[tasklist], p.byType[typ]} {
+			for _, l := range some {
+				if !yield(l) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // path is that of triggers of a type.
@@ -118,12 +136,7 @@ func newPath(parts ...[]*limit) *path {
 
 // repath has a tasklist find its limits again.
 func (l *list) repath() {
-	l.covering = nil
-	for _, lim := range l.domain.paths.wide {
-		if lim.Covers(l.Name, "") {
-			l.covering = append(l.covering, lim)
-		}
-	}
+	l.covering = slices.Concat(l.domain.paths.wide, l.domain.paths.byList[l.Name])
 	l.wide, l.paths = newPath(l.covering), map[string]*path{}
 }
 
