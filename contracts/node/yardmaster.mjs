@@ -164,15 +164,16 @@ export class Client {
     const end = Date.now() + submitTime;
     const timeout = answerIn + (request.wait ? (request.wait_ms ?? 30_000) : 0);
     let request_id = this.#requestId();
-    for (let tries = 1; ; tries++) {
+    for (let tries = 1, corrected = false; ; tries++) {
       try {
-        return await this.ask("tasks.submit", { ...request, request_id }, timeout);
+        return await this.ask("tasks.submit", { ...request, request_id, tries }, timeout);
       } catch (e) {
         const refusal = e instanceof Refusal ? e : undefined;
-        const clock = tries === 1 && refusal?.path === "/request_id" && Number(refusal.detail?.now_ms);
+        const clock = tries === 1 && !corrected && refusal?.path === "/request_id" && Number(refusal.detail?.now_ms);
         if (clock) {
           this.#ahead = clock - Date.now(); // our clock is off
           request_id = this.#requestId();
+          [tries, corrected] = [0, true]; // the next try is the first one of this id
         } else if (!passing.includes(refusal?.code ?? "UNKNOWN") || Date.now() > end) throw e;
         await pause(tries, e);
       }

@@ -39,6 +39,19 @@ test("submit, poll, complete, get", async () => {
   assert.ok(known.created_at_ms > 1.7e12 && known.created_at_ms <= known.finished_at_ms);
 });
 
+test("a submit by a clock that is off", async () => {
+  const now = Date.now;
+  for (const seconds of [-70, -400, 90]) {
+    Date.now = () => now() + seconds * 1000;
+    try {
+      const { results } = await new Client(nc, process.env.YARD_DOMAIN).submit({ tasklist: "clocks", tasks: [{ type: "x" }] });
+      assert.equal(results[0].outcome, "created");
+    } finally {
+      Date.now = now;
+    }
+  }
+});
+
 test("binary payloads", async () => {
   const bytes = Buffer.from([0, 1, 2, 254, 255]).toString("base64");
   const task = await taken("binary", { type: "x", payload: { $binary: bytes } });
