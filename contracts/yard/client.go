@@ -3,6 +3,7 @@ package yard
 import (
 	"errors"
 	neturl "net/url"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -88,6 +89,9 @@ func NewClient(nc *nats.Conn, domain string, opts ...ClientOption) (*Client, err
 		return nil, err
 	}
 	cfg := newClientConfig(opts)
+	if slices.ContainsFunc(cfg.submits, func(m SubmitMiddleware) bool { return m == nil }) {
+		return nil, fault.New(fault.InvalidArgument, "a middleware of submits is nil")
+	}
 	c := &Client{transport: transport{nc: nc, timeout: cfg.timeout}, domain: domain, providers: cfg.providers, givenUp: &givenUp{inboxes: map[string][]string{}}, together: &together{}}
 	c.wrapped = c.wrapSubmits(cfg.submits)
 	return c, nil

@@ -100,6 +100,12 @@ func TestAClientNeedsADomainAndAConnection(t *testing.T) {
 		if _, err := yard.NewClient(nil, "shop"); fault.CodeOf(err) != fault.InvalidArgument {
 			t.Errorf("a client of nothing: %v", err)
 		}
+		if _, err := yard.NewClient(s.engine.nc, "shop", yard.WithSubmitMiddleware(nil)); fault.CodeOf(err) != fault.InvalidArgument {
+			t.Errorf("a middleware of nothing: %v", err)
+		}
+		if _, err := yard.Connect("", "shop", yard.WithNATSOptions(nats.InProcessServer(s.nats)), yard.WithSubmitMiddleware(nil)); fault.CodeOf(err) != fault.InvalidArgument {
+			t.Errorf("connected, with a middleware of nothing: %v", err)
+		}
 		if _, err := yard.NewAdmin(nil); fault.CodeOf(err) != fault.InvalidArgument {
 			t.Errorf("an admin of nothing: %v", err)
 		}

@@ -146,6 +146,7 @@ func (c *workerConfig) check() []error {
 	bound(c.stopGrace >= 0, "stop grace %v is negative", c.stopGrace)
 	bound(len(c.identity) <= workerBytesMax, "identity has %d bytes, more than %d", len(c.identity), workerBytesMax)
 	bound(c.log != nil, "the logger is nil")
+	bound(!slices.ContainsFunc(c.middleware, func(m Middleware) bool { return m == nil }), "a middleware is nil")
 	return problems
 }
 

@@ -351,11 +351,12 @@ func TestWorkerSetUpWronglyDoesNotRun(t *testing.T) {
 			w.HandleFunc("x", none)
 			return w
 		},
-		"two rests":     func() *Worker { w := NewWorker(client, "list"); w.HandleRest(none); w.HandleRest(none); return w },
-		"bad grace":     func() *Worker { w := NewWorker(client, "list", WithStopGrace(-1)); w.HandleFunc("x", none); return w },
-		"nil handler":   func() *Worker { w := NewWorker(client, "list"); Handle[int, int](w, "x", nil); return w },
-		"no client":     func() *Worker { w := NewWorker(nil, "list"); w.HandleFunc("x", none); return w },
-		"concurrency 0": func() *Worker { w := NewWorker(client, "list", WithConcurrency(0)); w.HandleFunc("x", none); return w },
+		"two rests":        func() *Worker { w := NewWorker(client, "list"); w.HandleRest(none); w.HandleRest(none); return w },
+		"bad grace":        func() *Worker { w := NewWorker(client, "list", WithStopGrace(-1)); w.HandleFunc("x", none); return w },
+		"nil handler":      func() *Worker { w := NewWorker(client, "list"); Handle[int, int](w, "x", nil); return w },
+		"no client":        func() *Worker { w := NewWorker(nil, "list"); w.HandleFunc("x", none); return w },
+		"concurrency 0":    func() *Worker { w := NewWorker(client, "list", WithConcurrency(0)); w.HandleFunc("x", none); return w },
+		"a nil middleware": func() *Worker { w := NewWorker(client, "list", WithMiddleware(nil)); w.HandleFunc("x", none); return w },
 		"long wait": func() *Worker {
 			w := NewWorker(client, "list", WithPollWait(time.Hour))
 			w.HandleFunc("x", none)
