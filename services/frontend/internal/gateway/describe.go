@@ -4,11 +4,11 @@ import (
 	"cmp"
 	"context"
 	"slices"
-	"strings"
 
 	"github.com/yardmaster-io/yardmaster/contracts/codec"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
 
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/validate"
 )
@@ -76,13 +76,13 @@ func (g *Gateway) describeMatching(ctx context.Context, m int, domain, tasklist 
 		}
 	}
 	for name, inUse := range d.Slots {
-		use(typePrefix+name, name, inUse, g.Catalog.Type(domain, name).GetMaxConcurrency())
+		use(ids.TypeLimit(name), name, inUse, g.Catalog.Type(domain, name).GetMaxConcurrency())
 	}
-	use(domainRef, "", d.Limits[domainRef], g.Catalog.Domain(domain).GetMaxConcurrency())
-	own := tasklistPrefix + tasklist
+	use(ids.DomainLimit, "", d.Limits[ids.DomainLimit], g.Catalog.Domain(domain).GetMaxConcurrency())
+	own := ids.TasklistLimit(tasklist)
 	use(own, "", d.Limits[own], g.Catalog.Tasklist(domain, tasklist).GetMaxConcurrency())
 	for ref, inUse := range d.Limits {
-		if name, shared := strings.CutPrefix(ref, sharedPrefix); shared {
+		if name, shared := ids.SharedOfLimit(ref); shared {
 			use(ref, "", inUse, g.Catalog.Limit(domain, name).GetMaxConcurrency())
 		}
 	}

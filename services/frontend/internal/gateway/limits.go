@@ -11,16 +11,9 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
 
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/validate"
-)
-
-// How matching's owners spell limits.
-const (
-	domainRef      = "domain"
-	tasklistPrefix = "tasklist/"
-	typePrefix     = "type/"
-	sharedPrefix   = "shared/"
 )
 
 // PutLimit creates or changes a limit that types share (limits.put). Every process keeps all limits in memory, and
@@ -75,7 +68,7 @@ func (g *Gateway) GetLimit(c Call, req *yardv1.GetLimitRequest, answer Answer) {
 		}
 		resp := &yardv1.GetLimitResponse{Limit: l}
 		for _, s := range shards { // each tells of the whole domain
-			resp.SlotsInUse = max(resp.SlotsInUse, s.Limits[sharedPrefix+req.Name])
+			resp.SlotsInUse = max(resp.SlotsInUse, s.Limits[ids.SharedLimit(req.Name)])
 		}
 		return resp, nil
 	})

@@ -1,6 +1,10 @@
 package taskstate
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+)
 
 // Path is the limits in which a slot is booked for an attempt, such as "type/email.send". It is
 // what is released when the attempt is over, whatever the limits are by then. Attempts share it, so it
@@ -19,7 +23,7 @@ func NewPath(refs ...string) *Path {
 }
 
 // TypeRef is the limit of a task type.
-func TypeRef(typ string) string { return "type/" + typ }
+func TypeRef(typ string) string { return ids.TypeLimit(typ) }
 
 // Refs are the limits, in order; they must not be changed.
 func (p *Path) Refs() []string {
@@ -39,5 +43,9 @@ func (p *Path) String() string {
 
 // OfType tells whether p is just the limit of a type: what log version 1 means by "booked".
 func (p *Path) OfType(typ string) bool {
-	return p != nil && len(p.refs) == 1 && len(p.text) == len("type/")+len(typ) && strings.HasSuffix(p.text, typ) && strings.HasPrefix(p.text, "type/")
+	if p == nil || len(p.refs) != 1 {
+		return false
+	}
+	of, ok := ids.TypeOfLimit(p.text)
+	return ok && of == typ
 }

@@ -1,32 +1,31 @@
 package table
 
 import (
-	"strings"
 	"time"
+
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
 )
 
 // Ref names one limit of a domain, such as "type/email.send".
 type Ref string
 
 // DomainRef is the limit of all attempts of the domain.
-const DomainRef Ref = "domain"
+const DomainRef Ref = ids.DomainLimit
 
 // TasklistRef is the limit of a tasklist.
-func TasklistRef(tasklist string) Ref { return Ref("tasklist/" + tasklist) }
+func TasklistRef(tasklist string) Ref { return Ref(ids.TasklistLimit(tasklist)) }
 
 // SharedRef is a limit that types share.
-func SharedRef(limit string) Ref { return Ref("shared/" + limit) }
+func SharedRef(limit string) Ref { return Ref(ids.SharedLimit(limit)) }
 
 // TypeRef is the limit of a task type.
-func TypeRef(typ string) Ref { return Ref(typePrefix + typ) }
+func TypeRef(typ string) Ref { return Ref(ids.TypeLimit(typ)) }
 
 // PauseRef is the pause of what a limit would cover.
 func PauseRef(of Ref) Ref { return "pause/" + of }
 
 // Type is the task type whose limit it is, if it is one's.
-func (r Ref) Type() (typ string, ok bool) { return strings.CutPrefix(string(r), typePrefix) }
-
-const typePrefix = "type/"
+func (r Ref) Type() (typ string, ok bool) { return ids.TypeOfLimit(string(r)) }
 
 // Seq orders the calls of one shard about slots: by the epoch of its owner, then by
 // the number of the call. Each call has its own; a call is refused where one with the same or a
