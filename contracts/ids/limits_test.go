@@ -2,7 +2,7 @@ package ids
 
 import "testing"
 
-// References are stored in the log and in tables, so they stay as they are; each kind is told from the others.
+// References are stored in the log and in tables, so they stay as they are; each kind has its own form.
 func TestReferencesOfLimits(t *testing.T) {
 	for ref, want := range map[string]string{
 		DomainLimit: "domain", TasklistLimit("a"): "tasklist/a", SharedLimit("a"): "shared/a", TypeLimit("a.b"): "type/a.b",

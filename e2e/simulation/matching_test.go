@@ -134,6 +134,11 @@ func limitOf(name string) matchingsim.Limit {
 	return matchingsim.Limit{Ref: matchingsim.TypeRef(name), Types: []string{name}}
 }
 
+// covers tells whether attempts of a task need a slot of a limit.
+func covers(l matchingsim.Limit, at task) bool {
+	return l.Wide || l.Tasklist == at.tasklist || slices.Contains(l.Types, at.typ)
+}
+
 func (m *matching) setLimit(domain, name string, limit int) {
 	m.limits[domain][name] = limit
 	m.changes = append(m.changes, limitChange{m.now, domain, name, limit})

@@ -216,7 +216,7 @@ func (c *matchChecker) booked(g *grantOf) {
 				limited = ch.max > 0
 			}
 		}
-		if limited && one.Covers(at.tasklist, at.typ) && !slices.Contains(g.path.Refs(), string(one.Ref)) {
+		if limited && covers(one, at) && !slices.Contains(g.path.Refs(), string(one.Ref)) {
 			c.m.violated("I8: attempt %d of %s has no slot of %s: %v", g.token.Version, c.m.name(g.id), one.Ref, g.path.Refs())
 		}
 	}

@@ -97,15 +97,21 @@ type twins struct {
 	// owner is the epoch of each shard's owner; an old one goes on for a while.
 	owner []uint64
 	late  []table.Call
-	// granted says whether anything was ever granted, held back or refused.
-	granted, blocked, refused int
+	// granted says whether anything was ever granted, held back or refused; deep, granted with the longest path.
+	granted, blocked, refused, deep int
 }
 
-// The limits of likeTheCore: type a has none, d two.
+// The limits of likeTheCore: type a has none, d two, and e as many as there may be: of its type, its tasklist, its domain and
+// eight that types share.
 var (
-	twinTypes  = []string{"a", "b", "c", "d"}
-	twinLimits = []table.Ref{"type/b", "type/c", "type/d", "domain"}
-	twinPaths  = map[string][]int{"b": {0}, "c": {1}, "d": {2, 3}}
+	twinTypes  = []string{"a", "b", "c", "d", "e"}
+	twinLimits = []table.Ref{
+		"type/b", "type/c", "type/d", "domain", "type/e", "tasklist/list0",
+		"shared/0", "shared/1", "shared/2", "shared/3", "shared/4", "shared/5", "shared/6", "shared/7",
+	}
+	// twinTight is how many of them, the first ones, are short most of the time.
+	twinTight = 4
+	twinPaths = map[string][]int{"b": {0}, "c": {1}, "d": {2, 3}, "e": {3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13}}
 )
 
 // likeTheCore compares random calls with the pure core. I8: what is granted never lifts
@@ -119,8 +125,8 @@ func likeTheCore(r *rig) {
 	for step := range 600 {
 		w.step(step)
 	}
-	if w.granted == 0 || w.blocked == 0 || w.refused == 0 {
-		r.Fatalf("the run shows little: granted %d, blocked %d, refused %d", w.granted, w.blocked, w.refused)
+	if w.granted == 0 || w.blocked == 0 || w.refused == 0 || w.deep == 0 {
+		r.Fatalf("the run shows little: granted %d, blocked %d, refused %d, of all limits %d", w.granted, w.blocked, w.refused, w.deep)
 	}
 }
 
@@ -157,7 +163,7 @@ func (w *twins) randomCall() table.Call {
 	}
 	for range w.random.IntN(3) {
 		w.next += 9
-		c.Put = append(c.Put, chunk(1+w.random.IntN(3), twinTypes[w.random.IntN(4)], int64(w.random.IntN(50)), w.next, 1+w.random.IntN(9)))
+		c.Put = append(c.Put, chunk(1+w.random.IntN(3), twinTypes[w.random.IntN(len(twinTypes))], int64(w.random.IntN(50)), w.next, 1+w.random.IntN(9)))
 	}
 	index := &w.index[shard]
 	for i, p := range c.Put {
@@ -165,11 +171,15 @@ func (w *twins) randomCall() table.Call {
 		index.Put(p.Column, p.ReadyAt, p.Len())
 	}
 	if w.random.IntN(4) > 0 {
-		for _, ref := range twinLimits {
-			c.Stances = append(c.Stances, table.Stance{
+		for i, ref := range twinLimits {
+			s := table.Stance{
 				Ref: ref, Max: 1 + w.random.IntN(12), Held: w.random.IntN(3), Wait: w.random.IntN(4), Ask: max(0, w.random.IntN(12)-6),
 				TTL: time.Duration(w.random.IntN(3)) * time.Minute,
-			})
+			}
+			if i >= twinTight && w.random.IntN(8) > 0 { // or one of so many would always have no slot
+				s.Max, s.Wait, s.Ask = s.Max+40, 0, 0
+			}
+			c.Stances = append(c.Stances, s)
 		}
 	}
 	for range w.random.IntN(3) {
@@ -202,6 +212,9 @@ func (w *twins) send(step int, c table.Call) {
 			w.index[c.Shard].Seen(h)
 		}
 		for _, b := range taken.Batches {
+			if b.Type == "e" {
+				w.deep++
+			}
 			for _, s := range twinPaths[b.Type] {
 				granted[s] += count(table.Taken{Batches: []table.Batch{b}})
 			}

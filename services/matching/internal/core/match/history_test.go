@@ -164,7 +164,7 @@ func (o *owner) checkBatch(b *Batch) {
 func (o *owner) checkGrab(g *Grab) {
 	t := o.w.tasks[g.Trigger.ID]
 	for _, ref := range g.Path {
-		if l := o.s.domains[t.domain].limits[ref]; l != nil && l.Covers(t.list, t.typ) && !l.holds(memberOf(g.Trigger)) {
+		if l := o.s.domains[t.domain].limits[ref]; l != nil && l.covers(t.list, t.typ) && !l.holds(memberOf(g.Trigger)) {
 			o.w.t.Fatalf("a grab of %s without a slot", t.typ)
 		}
 	}

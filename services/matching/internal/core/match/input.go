@@ -183,12 +183,6 @@ type Limit struct {
 	Types    []string
 }
 
-// Covers tells whether attempts of a type in a tasklist count.
-func (l *Limit) Covers(tasklist, typ string) bool {
-	_, named := slices.BinarySearch(l.Types, typ)
-	return l.Wide || named || l.Tasklist == tasklist && tasklist != ""
-}
-
 // sameAs tells whether two limits cover the same.
 func (l *Limit) sameAs(o *Limit) bool {
 	return l.Paused == o.Paused && l.Wide == o.Wide && l.Tasklist == o.Tasklist && slices.Equal(l.Types, o.Types)

@@ -205,6 +205,11 @@ func (w *world) Limits(domain string) []Limit {
 	return all
 }
 
+// covers tells whether attempts of a type in a tasklist count.
+func (l *Limit) covers(tasklist, typ string) bool {
+	return l.Wide || slices.Contains(l.Types, typ) || l.Tasklist == tasklist && tasklist != ""
+}
+
 // covering are the names of the limits that there may be for a task.
 func (w *world) covering(t *task) []string {
 	all := []string{t.domain, t.domain + "/" + t.typ, t.domain + "#" + t.list}
@@ -383,13 +388,13 @@ func (o *owner) call(c table.Call) {
 		for _, at := range want.Candidates {
 			for ref, l := range o.s.domains[c.Domain].limits {
 				if l.Paused {
-					if l.Covers(want.Name, at.Type) {
+					if l.covers(want.Name, at.Type) {
 						w.t.Fatalf("a want of %s in %s, which is paused", at.Type, want.Name)
 					}
 					continue
 				}
 				named := slices.ContainsFunc(at.Path, func(i int) bool { return c.Stances[i].Ref == ref })
-				if l.Covers(want.Name, at.Type) != named {
+				if l.covers(want.Name, at.Type) != named {
 					w.t.Fatalf("a want of %s in %s names %s: %v", at.Type, want.Name, ref, named)
 				}
 			}
