@@ -466,6 +466,8 @@ export interface NewTask {
   start_within_ms?: number;
   /** The task expires if it is not completed this long after it was due, or after acceptance if it was due at once, ms, 100..31622400000 (366 days). An attempt ends then at the latest. Not less than start_within_ms. Default: the type's, then no limit. Since log version 5. */
   finish_within_ms?: number;
+  /** Whom it is for, where that is to be fair: a customer, a partner. [A-Za-z0-9_.-]{1,64}. Ready tasks of one tasklist, type and priority are started in turn between their groups, by the groups' weights (groups.put); those without a group are one group together. A group needs not be made, and costs nothing while it has no tasks. Default: none. Since log version 7. */
+  group?: string;
 }
 
 /** SubmitResult is the result for one task of a submit. */
@@ -506,6 +508,8 @@ export interface PolledTask {
   traceparent?: string;
   /** As submitted. */
   headers?: Record<string, string>;
+  /** As submitted. */
+  group?: string;
 }
 
 /** Completion is one attempt that succeeded. */
@@ -614,6 +618,8 @@ export interface Task {
   start_by_ms?: number;
   /** It expires unless it is completed by then, Unix ms; 0 = never, or not yet read. */
   finish_by_ms?: number;
+  /** As submitted. */
+  group?: string;
 }
 
 /** TaskEvent is one step in a task's life. */

@@ -243,7 +243,9 @@ type Record struct {
 	// By name, ascending. Since log version 4.
 	Headers []*Header `protobuf:"bytes,30,rep,name=headers,proto3" json:"headers,omitempty"`
 	// When the task expires; absent = never. Since log version 5.
-	Expiry        *Expiry `protobuf:"bytes,31,opt,name=expiry,proto3" json:"expiry,omitempty"`
+	Expiry *Expiry `protobuf:"bytes,31,opt,name=expiry,proto3" json:"expiry,omitempty"`
+	// Whom it is for; empty = no one in particular. Since log version 7.
+	Group         string `protobuf:"bytes,32,opt,name=group,proto3" json:"group,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -493,6 +495,13 @@ func (x *Record) GetExpiry() *Expiry {
 		return x.Expiry
 	}
 	return nil
+}
+
+func (x *Record) GetGroup() string {
+	if x != nil {
+		return x.Group
+	}
+	return ""
 }
 
 // Expiry says when a task ends unless it has begun or is completed. Durations count from when it was due, or was stored
@@ -1624,7 +1633,7 @@ func (x *EventVerdict) GetFenced() bool {
 // Hints is one message on a matching shard's subject.
 type Hints struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Triggers      []*TriggerGroup        `protobuf:"bytes,1,rep,name=triggers,proto3" json:"triggers,omitempty"`
+	Triggers      []*TriggerBatch        `protobuf:"bytes,1,rep,name=triggers,proto3" json:"triggers,omitempty"`
 	Releases      []*SlotRelease         `protobuf:"bytes,2,rep,name=releases,proto3" json:"releases,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1660,7 +1669,7 @@ func (*Hints) Descriptor() ([]byte, []int) {
 	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{14}
 }
 
-func (x *Hints) GetTriggers() []*TriggerGroup {
+func (x *Hints) GetTriggers() []*TriggerBatch {
 	if x != nil {
 		return x.Triggers
 	}
@@ -1674,8 +1683,8 @@ func (x *Hints) GetReleases() []*SlotRelease {
 	return nil
 }
 
-// TriggerGroup is ready tasks of one tasklist, priority and type.
-type TriggerGroup struct {
+// TriggerBatch is ready tasks of one tasklist, priority and type.
+type TriggerBatch struct {
 	state             protoimpl.MessageState `protogen:"open.v1"`
 	Domain            string                 `protobuf:"bytes,1,opt,name=domain,proto3" json:"domain,omitempty"`
 	Tasklist          string                 `protobuf:"bytes,2,opt,name=tasklist,proto3" json:"tasklist,omitempty"`
@@ -1685,25 +1694,29 @@ type TriggerGroup struct {
 	// Packed triggers, 28 bytes each (contracts/ids).
 	Triggers []byte `protobuf:"bytes,6,opt,name=triggers,proto3" json:"triggers,omitempty"`
 	// When the first became ready, Unix µs: its place in the queue.
-	ReadyAtUs     int64 `protobuf:"varint,7,opt,name=ready_at_us,json=readyAtUs,proto3" json:"ready_at_us,omitempty"`
+	ReadyAtUs int64 `protobuf:"varint,7,opt,name=ready_at_us,json=readyAtUs,proto3" json:"ready_at_us,omitempty"`
+	// The groups of these tasks, each once. Since log version 7.
+	Groups []string `protobuf:"bytes,8,rep,name=groups,proto3" json:"groups,omitempty"`
+	// Per trigger an unsigned varint: 0 = no group, else its place in groups, from 1. Empty = none has a group.
+	GroupAt       []byte `protobuf:"bytes,9,opt,name=group_at,json=groupAt,proto3" json:"group_at,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *TriggerGroup) Reset() {
-	*x = TriggerGroup{}
+func (x *TriggerBatch) Reset() {
+	*x = TriggerBatch{}
 	mi := &file_yard_log_v1_log_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *TriggerGroup) String() string {
+func (x *TriggerBatch) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*TriggerGroup) ProtoMessage() {}
+func (*TriggerBatch) ProtoMessage() {}
 
-func (x *TriggerGroup) ProtoReflect() protoreflect.Message {
+func (x *TriggerBatch) ProtoReflect() protoreflect.Message {
 	mi := &file_yard_log_v1_log_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -1715,58 +1728,72 @@ func (x *TriggerGroup) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use TriggerGroup.ProtoReflect.Descriptor instead.
-func (*TriggerGroup) Descriptor() ([]byte, []int) {
+// Deprecated: Use TriggerBatch.ProtoReflect.Descriptor instead.
+func (*TriggerBatch) Descriptor() ([]byte, []int) {
 	return file_yard_log_v1_log_proto_rawDescGZIP(), []int{15}
 }
 
-func (x *TriggerGroup) GetDomain() string {
+func (x *TriggerBatch) GetDomain() string {
 	if x != nil {
 		return x.Domain
 	}
 	return ""
 }
 
-func (x *TriggerGroup) GetTasklist() string {
+func (x *TriggerBatch) GetTasklist() string {
 	if x != nil {
 		return x.Tasklist
 	}
 	return ""
 }
 
-func (x *TriggerGroup) GetTasklistPartition() int32 {
+func (x *TriggerBatch) GetTasklistPartition() int32 {
 	if x != nil {
 		return x.TasklistPartition
 	}
 	return 0
 }
 
-func (x *TriggerGroup) GetPriority() int32 {
+func (x *TriggerBatch) GetPriority() int32 {
 	if x != nil {
 		return x.Priority
 	}
 	return 0
 }
 
-func (x *TriggerGroup) GetType() string {
+func (x *TriggerBatch) GetType() string {
 	if x != nil {
 		return x.Type
 	}
 	return ""
 }
 
-func (x *TriggerGroup) GetTriggers() []byte {
+func (x *TriggerBatch) GetTriggers() []byte {
 	if x != nil {
 		return x.Triggers
 	}
 	return nil
 }
 
-func (x *TriggerGroup) GetReadyAtUs() int64 {
+func (x *TriggerBatch) GetReadyAtUs() int64 {
 	if x != nil {
 		return x.ReadyAtUs
 	}
 	return 0
+}
+
+func (x *TriggerBatch) GetGroups() []string {
+	if x != nil {
+		return x.Groups
+	}
+	return nil
+}
+
+func (x *TriggerBatch) GetGroupAt() []byte {
+	if x != nil {
+		return x.GroupAt
+	}
+	return nil
 }
 
 // SlotRelease frees the slots of attempts that were booked in the same path of limits.
@@ -2501,7 +2528,7 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"\abackoff\x18\x03 \x01(\x01R\abackoff\x12&\n" +
 	"\x0fmax_interval_ms\x18\x04 \x01(\x03R\rmaxIntervalMs\x12)\n" +
 	"\x11start_to_close_ms\x18\x05 \x01(\x03R\x0estartToCloseMs\x120\n" +
-	"\x14heartbeat_timeout_ms\x18\x06 \x01(\x03R\x12heartbeatTimeoutMs\"\xdf\a\n" +
+	"\x14heartbeat_timeout_ms\x18\x06 \x01(\x03R\x12heartbeatTimeoutMs\"\xf5\a\n" +
 	"\x06Record\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\fR\x02id\x12\x16\n" +
 	"\x06domain\x18\x02 \x01(\tR\x06domain\x12\x1a\n" +
@@ -2535,7 +2562,8 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"\rsteps_dropped\x18\x1c \x01(\rR\fstepsDropped\x12\x1b\n" +
 	"\twithin_ms\x18\x1d \x01(\x03R\bwithinMs\x12-\n" +
 	"\aheaders\x18\x1e \x03(\v2\x13.yard.log.v1.HeaderR\aheaders\x12+\n" +
-	"\x06expiry\x18\x1f \x01(\v2\x13.yard.log.v1.ExpiryR\x06expiry\"\x9c\x01\n" +
+	"\x06expiry\x18\x1f \x01(\v2\x13.yard.log.v1.ExpiryR\x06expiry\x12\x14\n" +
+	"\x05group\x18  \x01(\tR\x05group\"\x9c\x01\n" +
 	"\x06Expiry\x12&\n" +
 	"\x0fstart_within_ms\x18\x01 \x01(\x03R\rstartWithinMs\x12(\n" +
 	"\x10finish_within_ms\x18\x02 \x01(\x03R\x0efinishWithinMs\x12\x1e\n" +
@@ -2647,16 +2675,18 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"deadlineMs\x12\x16\n" +
 	"\x06fenced\x18\b \x01(\bR\x06fenced\"t\n" +
 	"\x05Hints\x125\n" +
-	"\btriggers\x18\x01 \x03(\v2\x19.yard.log.v1.TriggerGroupR\btriggers\x124\n" +
-	"\breleases\x18\x02 \x03(\v2\x18.yard.log.v1.SlotReleaseR\breleases\"\xdd\x01\n" +
-	"\fTriggerGroup\x12\x16\n" +
+	"\btriggers\x18\x01 \x03(\v2\x19.yard.log.v1.TriggerBatchR\btriggers\x124\n" +
+	"\breleases\x18\x02 \x03(\v2\x18.yard.log.v1.SlotReleaseR\breleases\"\x90\x02\n" +
+	"\fTriggerBatch\x12\x16\n" +
 	"\x06domain\x18\x01 \x01(\tR\x06domain\x12\x1a\n" +
 	"\btasklist\x18\x02 \x01(\tR\btasklist\x12-\n" +
 	"\x12tasklist_partition\x18\x03 \x01(\x05R\x11tasklistPartition\x12\x1a\n" +
 	"\bpriority\x18\x04 \x01(\x05R\bpriority\x12\x12\n" +
 	"\x04type\x18\x05 \x01(\tR\x04type\x12\x1a\n" +
 	"\btriggers\x18\x06 \x01(\fR\btriggers\x12\x1e\n" +
-	"\vready_at_us\x18\a \x01(\x03R\treadyAtUs\"m\n" +
+	"\vready_at_us\x18\a \x01(\x03R\treadyAtUs\x12\x16\n" +
+	"\x06groups\x18\b \x03(\tR\x06groups\x12\x19\n" +
+	"\bgroup_at\x18\t \x01(\fR\agroupAt\"m\n" +
 	"\vSlotRelease\x12\x16\n" +
 	"\x06domain\x18\x01 \x01(\tR\x06domain\x12\x12\n" +
 	"\x04type\x18\x02 \x01(\tR\x04type\x12\x1a\n" +
@@ -2776,7 +2806,7 @@ var file_yard_log_v1_log_proto_goTypes = []any{
 	(*VerdictBatch)(nil), // 13: yard.log.v1.VerdictBatch
 	(*EventVerdict)(nil), // 14: yard.log.v1.EventVerdict
 	(*Hints)(nil),        // 15: yard.log.v1.Hints
-	(*TriggerGroup)(nil), // 16: yard.log.v1.TriggerGroup
+	(*TriggerBatch)(nil), // 16: yard.log.v1.TriggerBatch
 	(*SlotRelease)(nil),  // 17: yard.log.v1.SlotRelease
 	(*Cursor)(nil),       // 18: yard.log.v1.Cursor
 	(*CursorPart)(nil),   // 19: yard.log.v1.CursorPart
@@ -2800,7 +2830,7 @@ var file_yard_log_v1_log_proto_depIdxs = []int32{
 	10, // 10: yard.log.v1.EventBatch.events:type_name -> yard.log.v1.Event
 	11, // 11: yard.log.v1.EventBatch.polls:type_name -> yard.log.v1.PollRef
 	14, // 12: yard.log.v1.VerdictBatch.verdicts:type_name -> yard.log.v1.EventVerdict
-	16, // 13: yard.log.v1.Hints.triggers:type_name -> yard.log.v1.TriggerGroup
+	16, // 13: yard.log.v1.Hints.triggers:type_name -> yard.log.v1.TriggerBatch
 	17, // 14: yard.log.v1.Hints.releases:type_name -> yard.log.v1.SlotRelease
 	19, // 15: yard.log.v1.Cursor.ahead:type_name -> yard.log.v1.CursorPart
 	22, // 16: yard.log.v1.Checkpoint.lanes:type_name -> yard.log.v1.LaneCursor

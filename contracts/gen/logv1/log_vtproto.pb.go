@@ -75,6 +75,7 @@ func (m *Record) CloneVT() *Record {
 	r.StepsDropped = m.StepsDropped
 	r.WithinMs = m.WithinMs
 	r.Expiry = m.Expiry.CloneVT()
+	r.Group = m.Group
 	if rhs := m.Id; rhs != nil {
 		tmpBytes := make([]byte, len(rhs))
 		copy(tmpBytes, rhs)
@@ -465,7 +466,7 @@ func (m *Hints) CloneVT() *Hints {
 	}
 	r := new(Hints)
 	if rhs := m.Triggers; rhs != nil {
-		tmpContainer := make([]*TriggerGroup, len(rhs))
+		tmpContainer := make([]*TriggerBatch, len(rhs))
 		for k, v := range rhs {
 			tmpContainer[k] = v.CloneVT()
 		}
@@ -489,11 +490,11 @@ func (m *Hints) CloneMessageVT() proto.Message {
 	return m.CloneVT()
 }
 
-func (m *TriggerGroup) CloneVT() *TriggerGroup {
+func (m *TriggerBatch) CloneVT() *TriggerBatch {
 	if m == nil {
-		return (*TriggerGroup)(nil)
+		return (*TriggerBatch)(nil)
 	}
-	r := new(TriggerGroup)
+	r := new(TriggerBatch)
 	r.Domain = m.Domain
 	r.Tasklist = m.Tasklist
 	r.TasklistPartition = m.TasklistPartition
@@ -505,6 +506,16 @@ func (m *TriggerGroup) CloneVT() *TriggerGroup {
 		copy(tmpBytes, rhs)
 		r.Triggers = tmpBytes
 	}
+	if rhs := m.Groups; rhs != nil {
+		tmpContainer := make([]string, len(rhs))
+		copy(tmpContainer, rhs)
+		r.Groups = tmpContainer
+	}
+	if rhs := m.GroupAt; rhs != nil {
+		tmpBytes := make([]byte, len(rhs))
+		copy(tmpBytes, rhs)
+		r.GroupAt = tmpBytes
+	}
 	if len(m.unknownFields) > 0 {
 		r.unknownFields = make([]byte, len(m.unknownFields))
 		copy(r.unknownFields, m.unknownFields)
@@ -512,7 +523,7 @@ func (m *TriggerGroup) CloneVT() *TriggerGroup {
 	return r
 }
 
-func (m *TriggerGroup) CloneMessageVT() proto.Message {
+func (m *TriggerBatch) CloneMessageVT() proto.Message {
 	return m.CloneVT()
 }
 
@@ -831,6 +842,15 @@ func (m *Record) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 	if m.unknownFields != nil {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
+	}
+	if len(m.Group) > 0 {
+		i -= len(m.Group)
+		copy(dAtA[i:], m.Group)
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(len(m.Group)))
+		i--
+		dAtA[i] = 0x2
+		i--
+		dAtA[i] = 0x82
 	}
 	if m.Expiry != nil {
 		size, err := m.Expiry.MarshalToSizedBufferVT(dAtA[:i])
@@ -2073,7 +2093,7 @@ func (m *Hints) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 	return len(dAtA) - i, nil
 }
 
-func (m *TriggerGroup) MarshalVT() (dAtA []byte, err error) {
+func (m *TriggerBatch) MarshalVT() (dAtA []byte, err error) {
 	if m == nil {
 		return nil, nil
 	}
@@ -2086,12 +2106,12 @@ func (m *TriggerGroup) MarshalVT() (dAtA []byte, err error) {
 	return dAtA[:n], nil
 }
 
-func (m *TriggerGroup) MarshalToVT(dAtA []byte) (int, error) {
+func (m *TriggerBatch) MarshalToVT(dAtA []byte) (int, error) {
 	size := m.SizeVT()
 	return m.MarshalToSizedBufferVT(dAtA[:size])
 }
 
-func (m *TriggerGroup) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
+func (m *TriggerBatch) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 	if m == nil {
 		return 0, nil
 	}
@@ -2102,6 +2122,22 @@ func (m *TriggerGroup) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 	if m.unknownFields != nil {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
+	}
+	if len(m.GroupAt) > 0 {
+		i -= len(m.GroupAt)
+		copy(dAtA[i:], m.GroupAt)
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(len(m.GroupAt)))
+		i--
+		dAtA[i] = 0x4a
+	}
+	if len(m.Groups) > 0 {
+		for iNdEx := len(m.Groups) - 1; iNdEx >= 0; iNdEx-- {
+			i -= len(m.Groups[iNdEx])
+			copy(dAtA[i:], m.Groups[iNdEx])
+			i = protohelpers.EncodeVarint(dAtA, i, uint64(len(m.Groups[iNdEx])))
+			i--
+			dAtA[i] = 0x42
+		}
 	}
 	if m.ReadyAtUs != 0 {
 		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.ReadyAtUs))
@@ -3084,6 +3120,10 @@ func (m *Record) SizeVT() (n int) {
 		l = m.Expiry.SizeVT()
 		n += 2 + l + protohelpers.SizeOfVarint(uint64(l))
 	}
+	l = len(m.Group)
+	if l > 0 {
+		n += 2 + l + protohelpers.SizeOfVarint(uint64(l))
+	}
 	n += len(m.unknownFields)
 	return n
 }
@@ -3514,7 +3554,7 @@ func (m *Hints) SizeVT() (n int) {
 	return n
 }
 
-func (m *TriggerGroup) SizeVT() (n int) {
+func (m *TriggerBatch) SizeVT() (n int) {
 	if m == nil {
 		return 0
 	}
@@ -3544,6 +3584,16 @@ func (m *TriggerGroup) SizeVT() (n int) {
 	}
 	if m.ReadyAtUs != 0 {
 		n += 1 + protohelpers.SizeOfVarint(uint64(m.ReadyAtUs))
+	}
+	if len(m.Groups) > 0 {
+		for _, s := range m.Groups {
+			l = len(s)
+			n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
+		}
+	}
+	l = len(m.GroupAt)
+	if l > 0 {
+		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 	}
 	n += len(m.unknownFields)
 	return n
@@ -4814,6 +4864,38 @@ func (m *Record) UnmarshalVT(dAtA []byte) error {
 			if err := m.Expiry.UnmarshalVT(dAtA[iNdEx:postIndex]); err != nil {
 				return err
 			}
+			iNdEx = postIndex
+		case 32:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Group", wireType)
+			}
+			var stringLen uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				stringLen |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			intStringLen := int(stringLen)
+			if intStringLen < 0 {
+				return protohelpers.ErrInvalidLength
+			}
+			postIndex := iNdEx + intStringLen
+			if postIndex < 0 {
+				return protohelpers.ErrInvalidLength
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Group = string(dAtA[iNdEx:postIndex])
 			iNdEx = postIndex
 		default:
 			iNdEx = preIndex
@@ -7500,7 +7582,7 @@ func (m *Hints) UnmarshalVT(dAtA []byte) error {
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			m.Triggers = append(m.Triggers, &TriggerGroup{})
+			m.Triggers = append(m.Triggers, &TriggerBatch{})
 			if err := m.Triggers[len(m.Triggers)-1].UnmarshalVT(dAtA[iNdEx:postIndex]); err != nil {
 				return err
 			}
@@ -7561,7 +7643,7 @@ func (m *Hints) UnmarshalVT(dAtA []byte) error {
 	}
 	return nil
 }
-func (m *TriggerGroup) UnmarshalVT(dAtA []byte) error {
+func (m *TriggerBatch) UnmarshalVT(dAtA []byte) error {
 	l := len(dAtA)
 	iNdEx := 0
 	for iNdEx < l {
@@ -7584,10 +7666,10 @@ func (m *TriggerGroup) UnmarshalVT(dAtA []byte) error {
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
 		if wireType == 4 {
-			return fmt.Errorf("proto: TriggerGroup: wiretype end group for non-group")
+			return fmt.Errorf("proto: TriggerBatch: wiretype end group for non-group")
 		}
 		if fieldNum <= 0 {
-			return fmt.Errorf("proto: TriggerGroup: illegal tag %d (wire type %d)", fieldNum, wire)
+			return fmt.Errorf("proto: TriggerBatch: illegal tag %d (wire type %d)", fieldNum, wire)
 		}
 		switch fieldNum {
 		case 1:
@@ -7777,6 +7859,72 @@ func (m *TriggerGroup) UnmarshalVT(dAtA []byte) error {
 					break
 				}
 			}
+		case 8:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Groups", wireType)
+			}
+			var stringLen uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				stringLen |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			intStringLen := int(stringLen)
+			if intStringLen < 0 {
+				return protohelpers.ErrInvalidLength
+			}
+			postIndex := iNdEx + intStringLen
+			if postIndex < 0 {
+				return protohelpers.ErrInvalidLength
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Groups = append(m.Groups, string(dAtA[iNdEx:postIndex]))
+			iNdEx = postIndex
+		case 9:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field GroupAt", wireType)
+			}
+			var byteLen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				byteLen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if byteLen < 0 {
+				return protohelpers.ErrInvalidLength
+			}
+			postIndex := iNdEx + byteLen
+			if postIndex < 0 {
+				return protohelpers.ErrInvalidLength
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.GroupAt = append(m.GroupAt[:0], dAtA[iNdEx:postIndex]...)
+			if m.GroupAt == nil {
+				m.GroupAt = []byte{}
+			}
+			iNdEx = postIndex
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])
@@ -10360,6 +10508,42 @@ func (m *Record) UnmarshalVTUnsafe(dAtA []byte) error {
 			if err := m.Expiry.UnmarshalVTUnsafe(dAtA[iNdEx:postIndex]); err != nil {
 				return err
 			}
+			iNdEx = postIndex
+		case 32:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Group", wireType)
+			}
+			var stringLen uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				stringLen |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			intStringLen := int(stringLen)
+			if intStringLen < 0 {
+				return protohelpers.ErrInvalidLength
+			}
+			postIndex := iNdEx + intStringLen
+			if postIndex < 0 {
+				return protohelpers.ErrInvalidLength
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			var stringValue string
+			if intStringLen > 0 {
+				stringValue = unsafe.String(&dAtA[iNdEx], intStringLen)
+			}
+			m.Group = stringValue
 			iNdEx = postIndex
 		default:
 			iNdEx = preIndex
@@ -13096,7 +13280,7 @@ func (m *Hints) UnmarshalVTUnsafe(dAtA []byte) error {
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			m.Triggers = append(m.Triggers, &TriggerGroup{})
+			m.Triggers = append(m.Triggers, &TriggerBatch{})
 			if err := m.Triggers[len(m.Triggers)-1].UnmarshalVTUnsafe(dAtA[iNdEx:postIndex]); err != nil {
 				return err
 			}
@@ -13157,7 +13341,7 @@ func (m *Hints) UnmarshalVTUnsafe(dAtA []byte) error {
 	}
 	return nil
 }
-func (m *TriggerGroup) UnmarshalVTUnsafe(dAtA []byte) error {
+func (m *TriggerBatch) UnmarshalVTUnsafe(dAtA []byte) error {
 	l := len(dAtA)
 	iNdEx := 0
 	for iNdEx < l {
@@ -13180,10 +13364,10 @@ func (m *TriggerGroup) UnmarshalVTUnsafe(dAtA []byte) error {
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
 		if wireType == 4 {
-			return fmt.Errorf("proto: TriggerGroup: wiretype end group for non-group")
+			return fmt.Errorf("proto: TriggerBatch: wiretype end group for non-group")
 		}
 		if fieldNum <= 0 {
-			return fmt.Errorf("proto: TriggerGroup: illegal tag %d (wire type %d)", fieldNum, wire)
+			return fmt.Errorf("proto: TriggerBatch: illegal tag %d (wire type %d)", fieldNum, wire)
 		}
 		switch fieldNum {
 		case 1:
@@ -13382,6 +13566,73 @@ func (m *TriggerGroup) UnmarshalVTUnsafe(dAtA []byte) error {
 					break
 				}
 			}
+		case 8:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Groups", wireType)
+			}
+			var stringLen uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				stringLen |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			intStringLen := int(stringLen)
+			if intStringLen < 0 {
+				return protohelpers.ErrInvalidLength
+			}
+			postIndex := iNdEx + intStringLen
+			if postIndex < 0 {
+				return protohelpers.ErrInvalidLength
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			var stringValue string
+			if intStringLen > 0 {
+				stringValue = unsafe.String(&dAtA[iNdEx], intStringLen)
+			}
+			m.Groups = append(m.Groups, stringValue)
+			iNdEx = postIndex
+		case 9:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field GroupAt", wireType)
+			}
+			var byteLen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				byteLen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if byteLen < 0 {
+				return protohelpers.ErrInvalidLength
+			}
+			postIndex := iNdEx + byteLen
+			if postIndex < 0 {
+				return protohelpers.ErrInvalidLength
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.GroupAt = dAtA[iNdEx:postIndex]
+			iNdEx = postIndex
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])

@@ -461,8 +461,12 @@ type NewTask struct {
 	// 100..31622400000 (366 days). An attempt ends then at the latest. Not less than start_within_ms. Default: the
 	// type's, then no limit. Since log version 5.
 	FinishWithinMs int64 `protobuf:"varint,13,opt,name=finish_within_ms,json=finishWithinMs,proto3" json:"finish_within_ms,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// Whom it is for, where that is to be fair: a customer, a partner. [A-Za-z0-9_.-]{1,64}. Ready tasks of one tasklist, type and
+	// priority are started in turn between their groups, by the groups' weights (groups.put); those without a group are one group
+	// together. A group needs not be made, and costs nothing while it has no tasks. Default: none. Since log version 7.
+	Group         string `protobuf:"bytes,14,opt,name=group,proto3" json:"group,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *NewTask) Reset() {
@@ -584,6 +588,13 @@ func (x *NewTask) GetFinishWithinMs() int64 {
 		return x.FinishWithinMs
 	}
 	return 0
+}
+
+func (x *NewTask) GetGroup() string {
+	if x != nil {
+		return x.Group
+	}
+	return ""
 }
 
 // SubmitRequest (tasks.submit): either all tasks are accepted or none.
@@ -991,7 +1002,9 @@ type PolledTask struct {
 	// W3C trace context to continue.
 	Traceparent string `protobuf:"bytes,13,opt,name=traceparent,proto3" json:"traceparent,omitempty"`
 	// As submitted.
-	Headers       map[string]string `protobuf:"bytes,14,rep,name=headers,proto3" json:"headers,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	Headers map[string]string `protobuf:"bytes,14,rep,name=headers,proto3" json:"headers,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// As submitted.
+	Group         string `protobuf:"bytes,15,opt,name=group,proto3" json:"group,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1122,6 +1135,13 @@ func (x *PolledTask) GetHeaders() map[string]string {
 		return x.Headers
 	}
 	return nil
+}
+
+func (x *PolledTask) GetGroup() string {
+	if x != nil {
+		return x.Group
+	}
+	return ""
 }
 
 // Completion is one attempt that succeeded.
@@ -2020,7 +2040,9 @@ type Task struct {
 	// It expires unless an attempt has begun by then, Unix ms; 0 = never, or not yet read.
 	StartByMs int64 `protobuf:"varint,22,opt,name=start_by_ms,json=startByMs,proto3" json:"start_by_ms,omitempty"`
 	// It expires unless it is completed by then, Unix ms; 0 = never, or not yet read.
-	FinishByMs    int64 `protobuf:"varint,23,opt,name=finish_by_ms,json=finishByMs,proto3" json:"finish_by_ms,omitempty"`
+	FinishByMs int64 `protobuf:"varint,23,opt,name=finish_by_ms,json=finishByMs,proto3" json:"finish_by_ms,omitempty"`
+	// As submitted.
+	Group         string `protobuf:"bytes,24,opt,name=group,proto3" json:"group,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2216,6 +2238,13 @@ func (x *Task) GetFinishByMs() int64 {
 	return 0
 }
 
+func (x *Task) GetGroup() string {
+	if x != nil {
+		return x.Group
+	}
+	return ""
+}
+
 // TaskEvent is one step in a task's life.
 type TaskEvent struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -2328,7 +2357,7 @@ const file_yard_v1_tasks_proto_rawDesc = "" +
 	"\fmax_attempts\x18\x01 \x01(\x05R\vmaxAttempts\x12.\n" +
 	"\x13initial_interval_ms\x18\x02 \x01(\x03R\x11initialIntervalMs\x12\x18\n" +
 	"\abackoff\x18\x03 \x01(\x01R\abackoff\x12&\n" +
-	"\x0fmax_interval_ms\x18\x04 \x01(\x03R\rmaxIntervalMs\"\xaa\x04\n" +
+	"\x0fmax_interval_ms\x18\x04 \x01(\x03R\rmaxIntervalMs\"\xc0\x04\n" +
 	"\aNewTask\x12\x12\n" +
 	"\x04type\x18\x01 \x01(\tR\x04type\x12\x1a\n" +
 	"\btasklist\x18\x02 \x01(\tR\btasklist\x12*\n" +
@@ -2343,7 +2372,8 @@ const file_yard_v1_tasks_proto_rawDesc = "" +
 	" \x01(\tR\vtraceparent\x127\n" +
 	"\aheaders\x18\v \x03(\v2\x1d.yard.v1.NewTask.HeadersEntryR\aheaders\x12&\n" +
 	"\x0fstart_within_ms\x18\f \x01(\x03R\rstartWithinMs\x12(\n" +
-	"\x10finish_within_ms\x18\r \x01(\x03R\x0efinishWithinMs\x1a:\n" +
+	"\x10finish_within_ms\x18\r \x01(\x03R\x0efinishWithinMs\x12\x14\n" +
+	"\x05group\x18\x0e \x01(\tR\x05group\x1a:\n" +
 	"\fHeadersEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xc8\x01\n" +
@@ -2374,7 +2404,7 @@ const file_yard_v1_tasks_proto_rawDesc = "" +
 	"unanswered\x18\x06 \x03(\tR\n" +
 	"unanswered\"9\n" +
 	"\fPollResponse\x12)\n" +
-	"\x05tasks\x18\x01 \x03(\v2\x13.yard.v1.PolledTaskR\x05tasks\"\x9b\x04\n" +
+	"\x05tasks\x18\x01 \x03(\v2\x13.yard.v1.PolledTaskR\x05tasks\"\xb1\x04\n" +
 	"\n" +
 	"PolledTask\x12\x17\n" +
 	"\atask_id\x18\x01 \x01(\tR\x06taskId\x12\x14\n" +
@@ -2392,7 +2422,8 @@ const file_yard_v1_tasks_proto_rawDesc = "" +
 	"timeout_ms\x18\v \x01(\x03R\ttimeoutMs\x120\n" +
 	"\x14heartbeat_timeout_ms\x18\f \x01(\x03R\x12heartbeatTimeoutMs\x12 \n" +
 	"\vtraceparent\x18\r \x01(\tR\vtraceparent\x12:\n" +
-	"\aheaders\x18\x0e \x03(\v2 .yard.v1.PolledTask.HeadersEntryR\aheaders\x1a:\n" +
+	"\aheaders\x18\x0e \x03(\v2 .yard.v1.PolledTask.HeadersEntryR\aheaders\x12\x14\n" +
+	"\x05group\x18\x0f \x01(\tR\x05group\x1a:\n" +
 	"\fHeadersEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"e\n" +
@@ -2454,7 +2485,7 @@ const file_yard_v1_tasks_proto_rawDesc = "" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\"'\n" +
 	"\n" +
 	"CancelHint\x12\x19\n" +
-	"\btask_ids\x18\x01 \x03(\tR\ataskIds\"\xd4\x06\n" +
+	"\btask_ids\x18\x01 \x03(\tR\ataskIds\"\xea\x06\n" +
 	"\x04Task\x12\x17\n" +
 	"\atask_id\x18\x01 \x01(\tR\x06taskId\x12\x16\n" +
 	"\x06domain\x18\x02 \x01(\tR\x06domain\x12\x1a\n" +
@@ -2481,7 +2512,8 @@ const file_yard_v1_tasks_proto_rawDesc = "" +
 	"\aheaders\x18\x15 \x03(\v2\x1a.yard.v1.Task.HeadersEntryR\aheaders\x12\x1e\n" +
 	"\vstart_by_ms\x18\x16 \x01(\x03R\tstartByMs\x12 \n" +
 	"\ffinish_by_ms\x18\x17 \x01(\x03R\n" +
-	"finishByMs\x1a:\n" +
+	"finishByMs\x12\x14\n" +
+	"\x05group\x18\x18 \x01(\tR\x05group\x1a:\n" +
 	"\fHeadersEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xcf\x01\n" +

@@ -44,7 +44,7 @@ func (o *Owner) flush() {
 	}
 	if len(fx.Releases) > 0 || len(fx.Triggers) > 0 {
 		o.send(&Op{
-			Kind: Hints, Triggers: append([]TriggerGroup(nil), fx.Triggers...), Releases: append([]ReleaseGroup(nil), fx.Releases...),
+			Kind: Hints, Triggers: append([]TriggerBatch(nil), fx.Triggers...), Releases: append([]ReleaseGroup(nil), fx.Releases...),
 		}, nil)
 	}
 	for _, a := range fx.Answers {

@@ -21,7 +21,7 @@ type (
 	Stay         = replica.Stay
 	Answer       = replica.Answer
 	Verdict      = replica.Verdict
-	TriggerGroup = replica.TriggerGroup
+	TriggerBatch = replica.TriggerBatch
 	ReleaseGroup = replica.ReleaseGroup
 	Poll         = replica.Poll
 	Granted      = replica.Granted
@@ -168,7 +168,7 @@ type Op struct {
 	// Levels are those of Purge and AskUnread.
 	Levels   Levels
 	Search   Search
-	Triggers []TriggerGroup
+	Triggers []TriggerBatch
 	Releases []ReleaseGroup
 	Answer   *Answer
 

@@ -282,15 +282,15 @@ func (h *history) complete(tasks []*yardv1.PolledTask) {
 	}
 }
 
-func (h *history) groups(all ...ids.TaskID) []*logv1.TriggerGroup {
-	var groups []*logv1.TriggerGroup
+func (h *history) groups(all ...ids.TaskID) []*logv1.TriggerBatch {
+	var groups []*logv1.TriggerBatch
 	for _, id := range all {
 		t := h.tasks[id]
 		trigger := ids.Trigger{ID: id, Version: t.version + 1, Position: ids.NewPosition(1, ids.LaneFirst)}
-		i := slices.IndexFunc(groups, func(g *logv1.TriggerGroup) bool { return g.Type == t.typ && int(g.Priority) == t.priority })
+		i := slices.IndexFunc(groups, func(g *logv1.TriggerBatch) bool { return g.Type == t.typ && int(g.Priority) == t.priority })
 		if i < 0 {
 			i = len(groups)
-			groups = append(groups, &logv1.TriggerGroup{
+			groups = append(groups, &logv1.TriggerBatch{
 				Domain: domain, Tasklist: tasklist, Priority: int32(t.priority), Type: t.typ, ReadyAtUs: h.readyAt(),
 			})
 		}
@@ -306,7 +306,7 @@ func (h *history) readyAt() int64 {
 	return h.ready
 }
 
-func (h *history) hint(groups []*logv1.TriggerGroup, releases []*logv1.SlotRelease) {
+func (h *history) hint(groups []*logv1.TriggerBatch, releases []*logv1.SlotRelease) {
 	h.publish(topology.Matching(0), &logv1.Hints{Triggers: groups, Releases: releases})
 }
 

@@ -17,7 +17,7 @@ func TestReadHints(t *testing.T) {
 	trigger := ids.AppendTrigger(nil, ids.Trigger{ID: ids.NewTaskID(time.UnixMilli(1), 1, 1), Version: 1})
 	booking := []byte(ids.Booking(ids.TaskID{}, 1))
 	data, err := (&logv1.Hints{
-		Triggers: []*logv1.TriggerGroup{
+		Triggers: []*logv1.TriggerBatch{
 			{Domain: "d", Tasklist: "l", TasklistPartition: 3, Type: "a", Priority: 2, ReadyAtUs: 5, Triggers: trigger},
 			{},
 		},

@@ -111,7 +111,7 @@ func TestR35_UnlimitedTypesGoOnWithoutTables(t *testing.T) {
 	a.set(true)
 	const others = 1500
 	for i := range others { // single tasks of a tasklist that no one polls just now
-		s.publish(topology.Matching(0), &logv1.Hints{Triggers: []*logv1.TriggerGroup{{
+		s.publish(topology.Matching(0), &logv1.Hints{Triggers: []*logv1.TriggerBatch{{
 			Domain: domain, Tasklist: "nobody", Type: "x", Priority: 3, ReadyAtUs: int64(i + 1),
 			Triggers: ids.AppendTrigger(nil, ids.Trigger{ID: ids.NewTaskID(time.UnixMilli(5), 0, uint64(i)), Version: 1}),
 		}}})

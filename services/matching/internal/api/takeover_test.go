@@ -18,7 +18,7 @@ import (
 func (l *line) hint(n int) {
 	l.t.Helper()
 	for i := range n {
-		data, err := (&logv1.Hints{Triggers: []*logv1.TriggerGroup{{
+		data, err := (&logv1.Hints{Triggers: []*logv1.TriggerBatch{{
 			Domain: domain, Tasklist: tasklist, Type: "a", Priority: 3, ReadyAtUs: 1,
 			Triggers: ids.AppendTrigger(nil, ids.Trigger{ID: ids.NewTaskID(time.UnixMilli(1), 0, uint64(i)), Version: 1}),
 		}}}).MarshalVT()

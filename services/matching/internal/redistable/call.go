@@ -147,7 +147,7 @@ func (p *put) encode(r *request, chunks []table.Chunk) {
 	}
 	for i, c := range chunks {
 		at := next[p.of[i]]
-		r.args[at], r.args[at+1] = c.ReadyAt, c.Triggers
+		r.args[at], r.args[at+1] = c.Place(), c.Packed()
 		next[p.of[i]] += 2
 	}
 }

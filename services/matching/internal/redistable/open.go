@@ -163,7 +163,9 @@ func (o *opener) count(ctx context.Context, columns []table.Known) error {
 			if err != nil {
 				return err
 			}
-			columns[left[i]].Triggers += int(n[0])
+			if columns[left[i]].Triggers += int(n[0]); page == 0 {
+				columns[left[i]].Turn = n[2]
+			}
 			if n[1] == countChunksMax {
 				more = append(more, left[i])
 			}

@@ -109,6 +109,8 @@ var (
 		"type/b", "type/c", "type/d", "domain", "type/e", "tasklist/list0",
 		"shared/0", "shared/1", "shared/2", "shared/3", "shared/4", "shared/5", "shared/6", "shared/7",
 	}
+	// twinShared is the priority of columns that groups share, though not all of their chunks.
+	twinShared = 2
 	// twinTight is how many of them, the first ones, are short most of the time.
 	twinTight = 4
 	twinPaths = map[string][]int{"b": {0}, "c": {1}, "d": {2, 3}, "e": {3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13}}
@@ -163,7 +165,11 @@ func (w *twins) randomCall() table.Call {
 	}
 	for range w.random.IntN(3) {
 		w.next += 9
-		c.Put = append(c.Put, chunk(1+w.random.IntN(3), twinTypes[w.random.IntN(len(twinTypes))], int64(w.random.IntN(50)), w.next, 1+w.random.IntN(9)))
+		put := chunk(1+w.random.IntN(3), twinTypes[w.random.IntN(len(twinTypes))], int64(w.random.IntN(50)), w.next, 1+w.random.IntN(9))
+		if put.Priority == twinShared && w.random.IntN(8) > 0 {
+			put.Turn, put.Step = 1+int64(w.random.IntN(50)), int64(w.random.IntN(4))
+		}
+		c.Put = append(c.Put, put)
 	}
 	index := &w.index[shard]
 	for i, p := range c.Put {

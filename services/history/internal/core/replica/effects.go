@@ -28,7 +28,7 @@ type Effects struct {
 
 	// Releases and Triggers go to matching and may be lost.
 	Releases []ReleaseGroup
-	Triggers []TriggerGroup
+	Triggers []TriggerBatch
 
 	// Answers go to the caller.
 	Answers []*Answer
@@ -164,8 +164,8 @@ type Search struct {
 	Reason string
 }
 
-// TriggerGroup is ready tasks of one tasklist, type and priority.
-type TriggerGroup struct {
+// TriggerBatch is ready tasks of one tasklist, type and priority.
+type TriggerBatch struct {
 	Shard                  int
 	Domain, Tasklist, Type string
 	Priority               int32

@@ -20,7 +20,7 @@ func (r *Replica) trigger(e *Entry, now Now, fx *Effects) {
 	at := &e.column.triggers
 	if at.turn != r.turn || fx.Triggers[at.i].full(e.ReadyAt) {
 		*at = groupRef{r.turn, len(fx.Triggers)}
-		fx.Triggers = append(fx.Triggers, TriggerGroup{
+		fx.Triggers = append(fx.Triggers, TriggerBatch{
 			Shard: e.column.list.shard, Domain: e.Domain, Tasklist: e.Tasklist, Type: e.Type, Priority: e.Priority, ReadyAt: e.ReadyAt,
 		})
 	}
@@ -37,7 +37,7 @@ func (r *Replica) trigger(e *Entry, now Now, fx *Effects) {
 const groupTriggers = 128
 
 // full tells whether a task that became ready at a time must begin another group.
-func (g *TriggerGroup) full(readyAt int64) bool {
+func (g *TriggerBatch) full(readyAt int64) bool {
 	return len(g.Packed) >= groupBytesMax || len(g.Packed)%(groupTriggers*ids.TriggerBytes) == 0 && readyAt != g.ReadyAt
 }
 

@@ -1,6 +1,9 @@
 package table
 
 import (
+	"encoding/binary"
+	"slices"
+
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 )
 
@@ -32,14 +35,65 @@ type Column struct {
 type Chunk struct {
 	Tasklist
 	Column
-	// ReadyAt is when its first trigger became ready, Unix µs: its place in line,
-	// which what is left of a partly used chunk keeps.
-	ReadyAt  int64
-	Triggers []byte
+	// ReadyAt is its age: when its first trigger became ready, Unix µs, which what is left of a partly used chunk
+	// keeps. Columns are taken in the order of their heads' ages.
+	ReadyAt int64
+	// Turn is its place in a column that groups share: the virtual time of its first trigger, and Step how much later
+	// each of the others is than the one before. Both are below 2^53. 0 = its age is its place.
+	Turn, Step int64
+	Triggers   []byte
+}
+
+// Place is where it stands in its column.
+func (c *Chunk) Place() int64 {
+	if c.Turn != 0 {
+		return c.Turn
+	}
+	return c.ReadyAt
+}
+
+// skip returns the turn of what is left when n triggers are taken.
+func (c *Chunk) skip(n int) int64 { return c.Turn + int64(n)*c.Step }
+
+// Rest is what of a batch's chunk was read ahead, as a chunk of its own.
+func (b *Batch) Rest(l Tasklist) Chunk {
+	c := b.Chunk(l)
+	c.Turn, c.Triggers = c.skip(len(b.Triggers)/ids.TriggerBytes), b.Ahead
+	return c
+}
+
+// Chunk is what of a batch has slots, as a chunk of its own.
+func (b *Batch) Chunk(l Tasklist) Chunk {
+	return Chunk{Tasklist: l, Column: b.Column, ReadyAt: b.ReadyAt, Turn: b.Turn, Step: b.Step, Triggers: b.Triggers}
 }
 
 // Len is the number of triggers.
 func (c Chunk) Len() int { return len(c.Triggers) / ids.TriggerBytes }
+
+// tailBytes is what follows the triggers of a packed chunk that has a turn: its age and its step, big-endian.
+const tailBytes = 16
+
+// Packed is a chunk as it is stored, at its place: its triggers, and what follows them.
+func (c *Chunk) Packed() []byte {
+	if c.Turn == 0 {
+		return c.Triggers
+	}
+	b := binary.BigEndian.AppendUint64(slices.Clip(c.Triggers), uint64(c.ReadyAt))
+	return binary.BigEndian.AppendUint64(b, uint64(c.Step))
+}
+
+// Unpack reads what was stored at a place, but for tasklist and column.
+func Unpack(place int64, packed []byte) Chunk {
+	n := len(packed) - tailBytes
+	if len(packed)%ids.TriggerBytes != tailBytes || n < 0 {
+		return Chunk{ReadyAt: place, Triggers: packed}
+	}
+	tail := packed[n:]
+	return Chunk{
+		ReadyAt: int64(binary.BigEndian.Uint64(tail)), Turn: place, Step: int64(binary.BigEndian.Uint64(tail[8:])),
+		Triggers: packed[:n:n],
+	}
+}
 
 // Candidate is a column that may hold triggers for a want.
 type Candidate struct {
@@ -79,6 +133,8 @@ type Batch struct {
 	Column
 	ReadyAt  int64
 	Triggers []byte
+	// Turn and Step are as in Chunk.
+	Turn, Step int64
 	// Booked: each has a slot of every limit of its candidate's path.
 	Booked bool
 	// Ahead is the rest of the chunk, read ahead: it has no slots.
@@ -99,7 +155,9 @@ type Head struct {
 type Known struct {
 	Tasklist
 	Column
-	ReadyAt  int64
+	ReadyAt int64
+	// Turn is that of its first chunk; 0 = no groups share it.
+	Turn     int64
 	Triggers int
 }
 

@@ -7,7 +7,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 )
 
-// column is a line of chunks, oldest first; of one age, in the order of their bytes.
+// column is a line of chunks by their places; those of one place by their bytes.
 type column struct {
 	// first is the index of the head: what lies before is taken.
 	first  int
@@ -34,7 +34,7 @@ func (c *column) put(chunk Chunk) {
 func (c *column) take(n int) []byte {
 	head := c.head()
 	got := head.Triggers[:n*ids.TriggerBytes]
-	head.Triggers = head.Triggers[len(got):]
+	head.Turn, head.Triggers = head.skip(n), head.Triggers[len(got):]
 	if len(head.Triggers) > 0 {
 		c.reorder()
 		return got
@@ -48,8 +48,21 @@ func (c *column) take(n int) []byte {
 	return got
 }
 
-// reorder restores the order after the head lost its first triggers: it keeps its
-// age, but stands behind others of the same age whose bytes come first.
+// inTurn is how many of the head's triggers may be taken before the next chunk's turn comes: a few at least, since each
+// change costs more than many triggers.
+func (c *column) inTurn() int {
+	head := c.head()
+	if head.Step == 0 || c.first+1 == len(c.chunks) {
+		return head.Len()
+	}
+	return max(inTurnMin, int((c.chunks[c.first+1].Place()-head.Place())/head.Step)+1)
+}
+
+// inTurnMin is how many triggers of one chunk are taken at once, though others come before the last of them.
+const inTurnMin = 8
+
+// reorder restores the order after the head lost its first triggers: it keeps its place or gets a later one, and stands behind
+// others of the same place whose bytes come first.
 func (c *column) reorder() {
 	for i := c.first; i+1 < len(c.chunks) && before(c.chunks[i+1], c.chunks[i]); i++ {
 		c.chunks[i], c.chunks[i+1] = c.chunks[i+1], c.chunks[i]
@@ -65,10 +78,10 @@ func (c *column) triggers() int {
 }
 
 func before(a, b Chunk) bool {
-	if a.ReadyAt != b.ReadyAt {
-		return a.ReadyAt < b.ReadyAt
+	if a.Place() != b.Place() {
+		return a.Place() < b.Place()
 	}
-	return bytes.Compare(a.Triggers, b.Triggers) < 0
+	return bytes.Compare(a.Packed(), b.Packed()) < 0
 }
 
-func same(a, b Chunk) bool { return a.ReadyAt == b.ReadyAt && bytes.Equal(a.Triggers, b.Triggers) }
+func same(a, b Chunk) bool { return a.Place() == b.Place() && bytes.Equal(a.Packed(), b.Packed()) }

@@ -129,6 +129,12 @@ func (x *Index) few(types []string) bool {
 	return len(types)*(PriorityLast-PriorityFirst+1) < len(x.heads)
 }
 
+// Head is the age of a column's oldest chunk; false if it is not known to hold anything.
+func (x *Index) Head(at Column) (readyAt int64, ok bool) {
+	readyAt, ok = x.heads[at]
+	return readyAt, ok
+}
+
 // Triggers is how many triggers the table holds, as far as is known.
 func (x *Index) Triggers() int { return x.triggers }
 

@@ -210,11 +210,11 @@ func TestOpenTellsTheColumnsInOrder(t *testing.T) {
 	r := open(t)
 	var stored []Chunk
 	for _, k := range []Known{
-		{Tasklist{"d", "m", 0}, Column{1, "a"}, 1, 1},
-		{Tasklist{"d", "l", 1}, Column{1, "a"}, 2, 1},
-		{Tasklist{"d", "l", 0}, Column{2, "a"}, 3, 1},
-		{Tasklist{"d", "l", 0}, Column{1, "b"}, 4, 1},
-		{Tasklist{"d", "l", 0}, Column{1, "a"}, 5, 1},
+		{Tasklist{"d", "m", 0}, Column{1, "a"}, 1, 0, 1},
+		{Tasklist{"d", "l", 1}, Column{1, "a"}, 2, 0, 1},
+		{Tasklist{"d", "l", 0}, Column{2, "a"}, 3, 0, 1},
+		{Tasklist{"d", "l", 0}, Column{1, "b"}, 4, 0, 1},
+		{Tasklist{"d", "l", 0}, Column{1, "a"}, 5, 0, 1},
 	} {
 		stored = append(stored, Chunk{Tasklist: k.Tasklist, Column: k.Column, ReadyAt: k.ReadyAt, Triggers: packed(1)})
 	}

@@ -48,7 +48,8 @@ func (t *Table) Open(domainName string, shard int, fresh string) Opened {
 	opened := Opened{Epoch: e.epoch, Fresh: begun}
 	for list, columns := range e.lists {
 		for at, c := range columns {
-			opened.Columns = append(opened.Columns, Known{Tasklist: list, Column: at, ReadyAt: c.head().ReadyAt, Triggers: c.triggers()})
+			head := c.head()
+			opened.Columns = append(opened.Columns, Known{Tasklist: list, Column: at, ReadyAt: head.ReadyAt, Turn: head.Turn, Triggers: c.triggers()})
 		}
 	}
 	slices.SortFunc(opened.Columns, Known.Compare)

@@ -7,13 +7,13 @@
 -- ARGV: epoch, shard, shards, seq epoch, seq call, stances, tasklists, columns, wants,
 --       per stance: max, held, ask, wait, expiry in ms;
 --       per tasklist: its name, number of columns, per column: head, name;
---       per column: number of chunks, per chunk: ready at, triggers;
+--       per column: number of chunks, per chunk: place, packed triggers;
 --       per want: tasklist, wanted, ahead, candidates, per candidate: priority, name,
 --         hint (its head or an older age), length of its path, the path's stances (from 1)
 -- Returns {1} where the epoch is lost, {2} where a later call was carried out, else
 -- {0, limits, per want: {taken, heads, blocked}}:
 --   limits:  used, leased, restoring, others, ... per stance
---   taken:   candidate, ready at, triggers, how many of these are ahead, ...
+--   taken:   candidate, place, packed triggers, how many of these are ahead, ...
 --   heads:   ready at ('' = empty), gone, ... of the first candidates, as many as were looked at
 --   blocked: stance, why (1 full, 2 in line, 3 restoring), ...
 --
@@ -23,8 +23,11 @@
 -- soon: no entry that holds something expires before; turns and line: see core/table, the line as
 -- "shard priority turn seen short;" for each that waits.
 --
+-- A chunk is a member of its column: triggers, scored by their age; or, where groups share the column, triggers and a tail of
+-- their age and step, scored by their turn. See core/table.
+--
 -- Scores stay strings: Lua would print them with 14 digits.
-local TRIGGER, STALE, NEVER = 28, 3000, 9e13
+local TRIGGER, TAIL, IN_TURN, STALE, NEVER = 28, 16, 8, 3000, 9e13
 local shard, shards = ARGV[2], tonumber(ARGV[3])
 local seq_epoch, seq_call = tonumber(ARGV[4]), tonumber(ARGV[5])
 local stances, lists, columns, wants = tonumber(ARGV[6]), tonumber(ARGV[7]), tonumber(ARGV[8]), tonumber(ARGV[9])
@@ -166,9 +169,9 @@ local function want()
   local list, left, ahead, candidates = ARGV[a + 1], tonumber(ARGV[a + 2]), tonumber(ARGV[a + 3]), tonumber(ARGV[a + 4])
   local heads_key, column = KEYS[k + 1], k + 1
   a, k = a + 4, k + 1 + candidates
-  local priority, name, hint, text, path = {}, {}, {}, {}, {}
+  local priority, name, hint, path = {}, {}, {}, {}
   for i = 1, candidates do
-    priority[i], name[i], hint[i], text[i] = ARGV[a + 1], ARGV[a + 2], tonumber(ARGV[a + 3]), ARGV[a + 3]
+    priority[i], name[i], hint[i] = ARGV[a + 1], ARGV[a + 2], tonumber(ARGV[a + 3])
     local n = tonumber(ARGV[a + 4])
     if n > 0 then
       local p = {}
@@ -184,7 +187,8 @@ local function want()
   local page, place = {}, {}  -- chunks and scores read of it, and which of them is its head
   local more = {}             -- whether there may be chunks behind the page
   local head = {}             -- triggers of its first chunk, false = empty
-  local score, age = {}, {}   -- that one's score as a string, and as a number
+  local score, age = {}, {}   -- that one's score as a string, and its age
+  local step_of = {}          -- by how much the turns of its triggers differ, if they have any
   local used = {}             -- chunks taken; they are removed at the end
   local rest = {}             -- what is left of the last of them
   local gone = {}             -- triggers taken
@@ -192,8 +196,13 @@ local function want()
   local taken, seen = {}, 0
 
   local function step(i, at)
-    place[i], head[i], score[i] = at, page[i][at] or false, page[i][at + 1]
-    age[i] = score[i] and tonumber(score[i])
+    local chunk = page[i][at] or false
+    place[i], head[i], score[i], step_of[i] = at, chunk, page[i][at + 1], nil
+    if chunk and #chunk % TRIGGER == TAIL then
+      age[i], step_of[i] = struct.unpack('>I8I8', chunk, #chunk - TAIL + 1)
+    else
+      age[i] = score[i] and tonumber(score[i])
+    end
   end
 
   -- Each call out of a script costs microseconds, so some chunks are read at once.
@@ -210,6 +219,23 @@ local function want()
     else
       step(i, place[i] + 2)
     end
+  end
+
+  -- How many triggers of its head come before the next chunk of a candidate.
+  local function in_turn(i)
+    if (step_of[i] or 0) == 0 then
+      return math.huge
+    end
+    if not page[i][place[i] + 2] then
+      if not more[i] then
+        return math.huge
+      end
+      look(i, 4)
+      if not page[i][3] then
+        return math.huge
+      end
+    end
+    return math.max(IN_TURN, math.floor((tonumber(page[i][place[i] + 3]) - tonumber(score[i])) / step_of[i]) + 1)
   end
 
   -- How many chunks to read at first: as many as may be needed, and not much more.
@@ -246,10 +272,19 @@ local function want()
     end
   end
 
+  -- Removes what was taken of a candidate.
+  local function remove(i)
+    redis.call('ZREMRANGEBYRANK', KEYS[column + i], 0, used[i] - 1)
+    if rest[i] then
+      redis.call('ZADD', KEYS[column + i], score[i], rest[i])    -- of all, its age stays the least
+    end
+  end
+
   local function take(i)
     local chunk, p = head[i], path[i]
-    local all = #chunk / TRIGGER
-    local n, over = math.min(left, all), 0
+    local all = math.floor(#chunk / TRIGGER)
+    local turns = in_turn(i)
+    local n, over = math.min(left, all, turns), 0
     if p then
       for j = 1, #p do
         n = math.min(n, stand[p[j]].room)
@@ -268,22 +303,20 @@ local function want()
     taken[#taken + 1] = score[i]
     used[i] = used[i] + 1
     if n + over < all then
-      -- The want has all, or the path has no more room: nothing more is taken of it.
-      taken[#taken + 1] = string.sub(chunk, 1, n * TRIGGER)
+      -- The want has all, or the path has no more room, or it is the next chunk's turn.
+      taken[#taken + 1] = string.sub(chunk, 1, n * TRIGGER) .. string.sub(chunk, all * TRIGGER + 1)
       rest[i] = string.sub(chunk, n * TRIGGER + 1)
+      if step_of[i] then -- others may come before the rest
+        score[i] = string.format('%.0f', tonumber(score[i]) + n * step_of[i])
+        remove(i)
+        used[i], rest[i] = 0, nil
+        look(i, (left > 0 and not full(i)) and 4 or 1)
+      end
     else
       taken[#taken + 1] = chunk
       advance(i, over > 0 and 1 or 8)
     end
     taken[#taken + 1] = over
-  end
-
-  -- Removes what was taken of a candidate.
-  local function remove(i)
-    redis.call('ZREMRANGEBYRANK', KEYS[column + i], 0, used[i] - 1)
-    if rest[i] then
-      redis.call('ZADD', KEYS[column + i], score[i], rest[i])    -- its age stays the least
-    end
   end
 
   local from = 1
@@ -303,7 +336,7 @@ local function want()
         seen = seen + 1
         gone[seen], used[seen] = 0, 0
         if left_for(full(seen)) then
-          passed[seen], head[seen], score[seen], age[seen] = true, false, text[seen], hint[seen]
+          passed[seen], head[seen], age[seen] = true, false, hint[seen]
         else
           look(seen, first(seen))
         end
@@ -323,9 +356,10 @@ local function want()
       remove(i)
     end
     if head[i] or passed[i] then
-      heads[#heads + 1] = score[i]
+      local at = string.format('%.0f', age[i])
+      heads[#heads + 1] = at
       if age[i] ~= hint[i] then
-        gained[#gained + 1] = score[i]
+        gained[#gained + 1] = at
         gained[#gained + 1] = name[i]
       end
       if path[i] then
