@@ -124,9 +124,18 @@ func (s *Shard) put(d *domain, c *call) {
 	clear(d.puts[rest:])
 	d.puts = d.puts[:rest]
 	last := make(map[place]int, n)
+	var shared sharedPuts
 	for _, a := range c.puts {
 		a.list.putting--
 		a.list.index.Put(a.Column, a.ReadyAt, a.Len())
+		switch {
+		case a.turns != nil:
+			shared.add(&a)
+			continue
+		case a.Turn != 0:
+			c.out.Put = append(c.out.Put, a.Chunk)
+			continue
+		}
 		at := place{a.Tasklist, a.Column}
 		if i, ok := last[at]; ok && c.out.Put[i].Len()+a.Len() <= table.ChunkTriggersMax {
 			joined := &c.out.Put[i]
@@ -137,6 +146,7 @@ func (s *Shard) put(d *domain, c *call) {
 		last[at] = len(c.out.Put)
 		c.out.Put = append(c.out.Put, a.Chunk)
 	}
+	c.out.Put = shared.append(c.out.Put)
 }
 
 // wantAll has a call take triggers for the polls of tasklists: of those that wait for slots that may be free, then of
@@ -450,16 +460,15 @@ func (s *Shard) took(c *call, i int, o *table.Outcome) {
 	l, got := c.lists[i], &o.Taken[i]
 	progress := len(got.Blocked) > 0
 	for _, b := range got.Batches {
-		t := taken{list: l, chunk: table.Chunk{Tasklist: l.Tasklist, Column: b.Column, ReadyAt: b.ReadyAt, Triggers: b.Triggers}}
+		t := taken{list: l, chunk: b.Chunk(l.Tasklist)}
+		l.tookTurns(&t.chunk)
 		if b.Booked {
 			t.path = c.pathOf(i, b.Column)
 		}
 		s.taken = append(s.taken, t)
 		s.fx.Counts.Matches += int64(len(b.Triggers) / ids.TriggerBytes)
 		if len(b.Ahead) > 0 {
-			rest := t.chunk
-			rest.Triggers = b.Ahead
-			s.readAhead(l, c.full(t.path, o), rest)
+			s.readAhead(l, c.full(t.path, o), b.Rest(l.Tasklist))
 		}
 		progress = true
 	}
@@ -471,6 +480,7 @@ func (s *Shard) took(c *call, i int, o *table.Outcome) {
 	}
 	for _, h := range got.Heads {
 		l.index.Seen(h)
+		l.endTurns(h.Column)
 		progress = progress || h.Empty
 	}
 	if progress && !l.index.Empty() { // there may be more for its polls

@@ -126,9 +126,14 @@ func (s *Shard) opened(o *OpenOutcome) {
 	d.epoch = o.Opened.Epoch
 	for _, l := range d.lists {
 		l.index = table.Index{}
+		clear(l.turns)
 	}
 	for _, k := range o.Opened.Columns {
-		s.list(k.Tasklist).index.Put(k.Column, k.ReadyAt, k.Triggers)
+		l := s.list(k.Tasklist)
+		l.index.Put(k.Column, k.ReadyAt, k.Triggers)
+		if k.Turn != 0 {
+			l.turns[k.Column] = newTurns(k.Turn)
+		}
 	}
 	if d.lost {
 		d.lost = false
@@ -191,5 +196,8 @@ func (s *Shard) sweepDomain(d *domain) {
 	s.audit(d, audit, false)
 	for _, l := range d.lists {
 		s.complain(l)
+		for at := range l.turns {
+			l.endTurns(at)
+		}
 	}
 }

@@ -2,6 +2,7 @@ package match
 
 import (
 	"encoding/binary"
+	"slices"
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 )
@@ -78,24 +79,36 @@ func (d *doubles) forget(t ids.Trigger) {
 	}
 }
 
-// without returns packed triggers less those that are noted, and how many these were.
-func (d *doubles) without(packed []byte) ([]byte, int) {
-	n := 0
-	var kept []byte
-	for i := 0; i < len(packed); i += ids.TriggerBytes {
-		one := packed[i : i+ids.TriggerBytes]
+// remove takes those out of a chunk that are noted, and returns how many these were. What the chunk shares with others stays as
+// it is.
+func (d *doubles) remove(a *arrival) int {
+	n, all := 0, *a
+	for i := range all.Len() {
+		one := all.Triggers[i*ids.TriggerBytes : (i+1)*ids.TriggerBytes]
 		switch double := d.has(printOf(one)); {
 		case double && n == 0:
-			kept = append(make([]byte, 0, len(packed)), packed[:i]...)
 			n++
+			a.Triggers = append(make([]byte, 0, len(all.Triggers)), all.Triggers[:i*ids.TriggerBytes]...)
+			a.groups, a.turns = slices.Clip(head(all.groups, i)), slices.Clip(head(all.turns, i))
 		case double:
 			n++
 		case n > 0:
-			kept = append(kept, one...)
+			a.Triggers = append(a.Triggers, one...)
+			if all.groups != nil {
+				a.groups = append(a.groups, all.groups[i])
+			}
+			if all.turns != nil {
+				a.turns = append(a.turns, all.turns[i])
+			}
 		}
 	}
-	if n == 0 {
-		return packed, 0
+	return n
+}
+
+// head is the first n of a slice that there may not be.
+func head[T any](all []T, n int) []T {
+	if all == nil {
+		return nil
 	}
-	return kept, n
+	return all[:n]
 }

@@ -14,6 +14,29 @@ type arrival struct {
 	table.Chunk
 	list *list
 	from *delivery
+	// groups are those of its triggers, in their order; nil = none has one. turns are theirs, in their order, from when it
+	// is to be stored in a column that groups share.
+	groups []string
+	turns  []int64
+}
+
+// drop takes the first n triggers out, which found a poll.
+func (a *arrival) drop(n int) {
+	a.Drop(n)
+	if a.groups != nil {
+		a.groups = a.groups[n:]
+	}
+	if a.turns != nil {
+		a.turns = a.turns[n:]
+	}
+}
+
+// place is where its first trigger stands in its column.
+func (a *arrival) place() int64 {
+	if len(a.turns) > 0 {
+		return a.turns[0]
+	}
+	return a.Place()
 }
 
 // delivery is a message of the hint stream until all of it is taken care of.
@@ -53,28 +76,39 @@ func (s *Shard) arrive(h *Hints) {
 	}
 	for i := range h.Triggers {
 		t := &h.Triggers[i]
-		if t.Domain == "" || t.Name == "" || t.Type == "" || len(t.Packed) == 0 || len(t.Packed)%ids.TriggerBytes != 0 {
+		if t.Domain == "" || t.Name == "" || t.Type == "" || !t.whole() {
 			s.fx.Counts.Malformed++
 			continue
 		}
-		s.arriveGroup(t, d)
+		s.arriveTogether(t, d)
 	}
 	s.finishPart(d, true)
 }
 
-// arriveGroup cuts a group into chunks. History's times are of milliseconds: the
-// microseconds keep the chunks of one group in order.
-func (s *Shard) arriveGroup(t *Triggers, from *delivery) {
+// whole tells whether there are triggers, and a group for each or for none.
+func (t *Triggers) whole() bool {
+	n := len(t.Packed) / ids.TriggerBytes
+	return n > 0 && len(t.Packed)%ids.TriggerBytes == 0 && (t.Groups == nil || len(t.Groups) == n)
+}
+
+// arriveTogether cuts triggers of one column into chunks. History's times are of milliseconds: the
+// microseconds keep the chunks in order.
+func (s *Shard) arriveTogether(t *Triggers, from *delivery) {
 	l := s.list(t.Tasklist)
 	s.fx.Counts.Triggers += int64(len(t.Packed) / ids.TriggerBytes)
 	column := table.Column{Priority: min(max(t.Priority, table.PriorityFirst), table.PriorityLast), Type: t.Type}
+	packed, groups := s.withoutIdle(t, l, from)
 	readyAt := t.ReadyAt
-	for part := range slices.Chunk(t.Packed, table.ChunkTriggersMax*ids.TriggerBytes) {
+	for part := range slices.Chunk(packed, table.ChunkTriggersMax*ids.TriggerBytes) {
 		from.left++
-		s.arrivals = append(s.arrivals, arrival{
+		a := arrival{
 			Chunk: table.Chunk{Tasklist: l.Tasklist, Column: column, ReadyAt: readyAt, Triggers: part},
 			list:  l, from: from,
-		})
+		}
+		if groups != nil {
+			a.groups, groups = groups[:a.Len()], groups[a.Len():]
+		}
+		s.arrivals = append(s.arrivals, a)
 		readyAt++
 	}
 }
@@ -111,7 +145,7 @@ func (s *Shard) matchTaken(t *taken) {
 		left, _ = s.give(t.list, t.chunk, p)
 	}
 	if len(left) > 0 {
-		t.chunk.Triggers = left
+		t.chunk.Drop(t.chunk.Len() - len(left)/ids.TriggerBytes)
 		s.arrivals = append(s.arrivals, arrival{Chunk: t.chunk, list: t.list})
 	}
 }
@@ -124,7 +158,7 @@ func (s *Shard) matchArrival(a *arrival) {
 		left, given := s.give(a.list, part, p)
 		s.fx.Counts.SyncMatches += int64(given)
 		s.useAll(p, given)
-		a.Triggers = a.Triggers[len(part.Triggers)-len(left):]
+		a.drop((len(part.Triggers) - len(left)) / ids.TriggerBytes)
 	}
 	if len(a.Triggers) > 0 {
 		s.store(a)
@@ -167,12 +201,12 @@ func (s *Shard) store(a *arrival) {
 		d.held = append(d.held, *a)
 		return
 	}
-	left, n := s.doubles.without(a.Triggers)
-	s.fx.Counts.Doubles += int64(n)
-	if a.Triggers = left; len(left) == 0 {
+	s.fx.Counts.Doubles += int64(s.doubles.remove(a))
+	if len(a.Triggers) == 0 {
 		s.finishPart(a.from, true)
 		return
 	}
+	s.giveTurns(a)
 	d.puts = append(d.puts, *a)
 	a.list.putting++
 	if a.list.ahead[a.Type] > 0 {

@@ -144,6 +144,8 @@ type Triggers struct {
 	ReadyAt int64
 	// Packed (ids.TriggerBytes each).
 	Packed []byte
+	// Groups are those of the triggers, in their order, "" where one has none; nil = none has one.
+	Groups []string
 }
 
 // Poll is a worker's poll.
@@ -167,6 +169,8 @@ type Poll struct {
 type Catalog interface {
 	// Limits are those of a domain, sorted by reference, each once. What it returns stays as it is.
 	Limits(domain string) []Limit
+	// Weights are those of a domain's groups, of at least 0; the others have 1. What it returns stays as it is.
+	Weights(domain string) map[string]float64
 }
 
 // Limit is how many attempts may run at once of those that it covers: all of its domain, or those of a tasklist, or of

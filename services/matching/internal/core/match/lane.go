@@ -1,6 +1,7 @@
 package match
 
 import (
+	"cmp"
 	"encoding/binary"
 	"math"
 	"slices"
@@ -49,12 +50,16 @@ type lane struct {
 type origin struct {
 	list *list
 	table.Column
-	readyAt int64
+	// readyAt and turn are those of the chunk.
+	readyAt, turn int64
 	// path is what was booked for each; empty = nothing. That stays as it is, whatever becomes of the limits. scarce: others may soon wait for one of these slots.
 	path   []table.Ref
 	scarce bool
 	at     time.Duration
 }
+
+// place is where the chunk stood in its column.
+func (o *origin) place() int64 { return cmp.Or(o.turn, o.readyAt) }
 
 // grab is a trigger on its way to a poll.
 type grab struct {
@@ -72,7 +77,7 @@ func (b *batch) nonceOf(i int, g *grab) uint64 { return ids.Nonce(b.nonce+uint64
 // chunk is the grab's trigger as it was in the table.
 func (g *grab) chunk() table.Chunk {
 	return table.Chunk{
-		Tasklist: g.from.list.Tasklist, Column: g.from.Column, ReadyAt: g.from.readyAt,
+		Tasklist: g.from.list.Tasklist, Column: g.from.Column, ReadyAt: g.from.readyAt, Turn: g.from.turn,
 		Triggers: ids.AppendTrigger(nil, g.trigger),
 	}
 }
@@ -202,13 +207,14 @@ func (l *lane) keep(from *origin, t ids.Trigger) {
 	l.asideN++
 	if n := len(l.aside); n > 0 {
 		last := &l.aside[n-1]
-		if last.Tasklist == from.list.Tasklist && last.Column == from.Column && last.ReadyAt == from.readyAt && last.Len() < table.ChunkTriggersMax {
+		if last.Tasklist == from.list.Tasklist && last.Column == from.Column && last.Place() == from.place() && last.Len() < table.ChunkTriggersMax {
 			last.Triggers = ids.AppendTrigger(last.Triggers, t)
 			return
 		}
 	}
 	l.aside = append(l.aside, table.Chunk{
-		Tasklist: from.list.Tasklist, Column: from.Column, ReadyAt: from.readyAt, Triggers: ids.AppendTrigger(nil, t),
+		Tasklist: from.list.Tasklist, Column: from.Column, ReadyAt: from.readyAt, Turn: from.turn,
+		Triggers: ids.AppendTrigger(nil, t),
 	})
 }
 

@@ -28,6 +28,14 @@ func (a ahead) compare(b ahead) int {
 	return cmp.Or(cmp.Compare(a.chunk.Priority, b.chunk.Priority), cmp.Compare(a.chunk.ReadyAt, b.chunk.ReadyAt))
 }
 
+// behind tells whether it comes after a trigger that is to be stored in a table of its tasklist.
+func (a ahead) behind(first *arrival) bool {
+	if a.chunk.Column == first.Column {
+		return a.chunk.Place() > first.place()
+	}
+	return a.compare(ahead{chunk: first.Chunk}) > 0
+}
+
 // inCall tells whether a call is under way that names l.
 func (l *limit) inCall() bool { return l.domain.call != nil && l.in == l.domain.call }
 
@@ -129,9 +137,9 @@ func (s *Shard) reuse(l *limit) {
 		part.Triggers = part.Triggers[:n*ids.TriggerBytes]
 		left, given := s.give(a.list, part, p)
 		s.useAll(p, given)
-		gone := len(part.Triggers) - len(left)
-		a.chunk.Triggers = a.chunk.Triggers[gone:]
-		s.countAhead(*a, -gone/ids.TriggerBytes)
+		gone := (len(part.Triggers) - len(left)) / ids.TriggerBytes
+		a.chunk.Drop(gone)
+		s.countAhead(*a, -gone)
 		switch {
 		case len(a.chunk.Triggers) == 0:
 			l.ahead = slices.Delete(l.ahead, i, i+1)
@@ -158,7 +166,7 @@ func (s *Shard) unread(l *limit) {
 // unreadBehind puts back what was read ahead and comes behind a trigger that is stored.
 func (s *Shard) unreadBehind(l *limit, a *arrival) {
 	l.ahead = slices.DeleteFunc(l.ahead, func(b ahead) bool {
-		behind := b.list == a.list && b.compare(ahead{chunk: a.Chunk}) > 0
+		behind := b.list == a.list && b.behind(a)
 		if behind {
 			s.putBack(&b)
 		}

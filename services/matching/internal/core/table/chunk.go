@@ -52,13 +52,17 @@ func (c *Chunk) Place() int64 {
 	return c.ReadyAt
 }
 
-// skip returns the turn of what is left when n triggers are taken.
-func (c *Chunk) skip(n int) int64 { return c.Turn + int64(n)*c.Step }
+// Drop takes the first n triggers out.
+func (c *Chunk) Drop(n int) {
+	c.Turn += int64(n) * c.Step
+	c.Triggers = c.Triggers[n*ids.TriggerBytes:]
+}
 
 // Rest is what of a batch's chunk was read ahead, as a chunk of its own.
 func (b *Batch) Rest(l Tasklist) Chunk {
 	c := b.Chunk(l)
-	c.Turn, c.Triggers = c.skip(len(b.Triggers)/ids.TriggerBytes), b.Ahead
+	c.Drop(c.Len())
+	c.Triggers = b.Ahead
 	return c
 }
 

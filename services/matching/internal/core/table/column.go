@@ -34,7 +34,7 @@ func (c *column) put(chunk Chunk) {
 func (c *column) take(n int) []byte {
 	head := c.head()
 	got := head.Triggers[:n*ids.TriggerBytes]
-	head.Turn, head.Triggers = head.skip(n), head.Triggers[len(got):]
+	head.Drop(n)
 	if len(head.Triggers) > 0 {
 		c.reorder()
 		return got
