@@ -38,13 +38,15 @@ const (
 	// Levels is the format since which an attempt may need slots of several limits: of its domain, its
 	// tasklist, its type, and those that types share.
 	Levels = 6
+	// Groups is the format since which tasks may have a group.
+	Groups = 7
 )
 
 // newest is the newest format that this program reads and writes. A build raises
 // it, for tests of programs of two versions side by side:
 //
-//	go build -ldflags "-X github.com/yardmaster-io/yardmaster/contracts/logversion.newest=7"
-var newest = "6"
+//	go build -ldflags "-X github.com/yardmaster-io/yardmaster/contracts/logversion.newest=8"
+var newest = "7"
 
 var parsed = sync.OnceValue(func() uint32 {
 	v, err := parse(newest)

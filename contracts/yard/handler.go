@@ -21,6 +21,8 @@ type Attempt struct {
 	Payload Payload
 	// Headers are those of the task, as submitted; nil = none.
 	Headers map[string]string
+	// Group is whom the task is for; "" = no one in particular.
+	Group string
 	// Priority is 1 (most urgent) to 5.
 	Priority int
 	// Number is the number of this grant, from 1: one more each time the task is given to a worker,
@@ -43,7 +45,7 @@ type Attempt struct {
 func newAttempt(domain string, t *yardv1.PolledTask) Attempt {
 	return Attempt{
 		TaskID: t.TaskId, Domain: domain, Tasklist: t.Tasklist, Type: t.Type,
-		Payload: payloadOf(t.Payload), Headers: t.Headers, Priority: int(t.Priority),
+		Payload: payloadOf(t.Payload), Headers: t.Headers, Group: t.Group, Priority: int(t.Priority),
 		Number: int(t.Attempt), Failures: int(t.Failures), MaxAttempts: int(t.MaxAttempts),
 		CreatedAt:        time.UnixMilli(t.CreatedAtMs),
 		Deadline:         time.Now().Add(time.Duration(t.TimeoutMs) * time.Millisecond),

@@ -67,8 +67,9 @@ type TaskInfo struct {
 	Events []Event
 	// Traceparent is its W3C trace context.
 	Traceparent string
-	// Headers are as they were submitted.
+	// Headers and Group are as they were submitted.
 	Headers map[string]string
+	Group   string
 }
 
 // Event is one step in a task's life.
@@ -131,7 +132,7 @@ func infoOf(w *yardv1.Task) *TaskInfo {
 		CreatedAt: instant(w.GetCreatedAtMs()), DueAt: instant(w.GetDueAtMs()), FinishedAt: instant(w.GetFinishedAtMs()),
 		StartBy: instant(w.GetStartByMs()), FinishBy: instant(w.GetFinishByMs()),
 		ErrorMessage: w.GetErrorMessage(), ErrorType: w.GetErrorType(), Worker: w.GetWorker(), CancelRequested: w.GetCancelRequested(),
-		Traceparent: w.GetTraceparent(), Headers: w.GetHeaders(),
+		Traceparent: w.GetTraceparent(), Headers: w.GetHeaders(), Group: w.GetGroup(),
 	}
 	for _, e := range w.GetEvents() {
 		t.Events = append(t.Events, Event{

@@ -41,6 +41,9 @@ type Task struct {
 	// Headers are texts that go with the task: its worker gets them, and List filters by them. At most 32, and 4 KiB together.
 	// A name is [A-Za-z0-9._-]{1,64}, not beginning with yard-; a value is UTF-8, at most 1 KiB.
 	Headers map[string]string
+	// Group is whom it is for, where that is to be fair: a customer, a partner. [A-Za-z0-9_.-]{1,64}. Ready tasks of one tasklist,
+	// type and priority start in turn between their groups; see PutGroup for weights. Default: none.
+	Group string
 }
 
 // RetryPolicy says what happens after a failed attempt. A zero field takes the task
@@ -78,6 +81,7 @@ func (t *Task) fill(w *yardv1.NewTask) error {
 	w.FinishWithinMs = milliseconds(t.FinishWithin)
 	w.Traceparent = t.Traceparent
 	w.Headers = t.Headers
+	w.Group = t.Group
 	return nil
 }
 

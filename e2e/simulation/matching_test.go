@@ -205,10 +205,14 @@ func (m *matching) hints(w *world, op *historysim.Op) {
 	}
 	for i := range op.Triggers {
 		t := &op.Triggers[i]
+		groups, ok := t.GroupOf()
+		if !ok {
+			m.violated("the groups of triggers of %s %s make no sense: %q %v", t.Tasklist, t.Type, t.Groups, t.GroupAt)
+		}
 		out[t.Shard].Triggers = append(out[t.Shard].Triggers, matchingsim.Triggers{
 			Tasklist: matchingsim.Tasklist{Domain: t.Domain, Name: t.Tasklist},
 			Column:   matchingsim.Column{Priority: int(t.Priority), Type: t.Type},
-			ReadyAt:  t.ReadyAt * 1000, Packed: slices.Clone(t.Packed),
+			ReadyAt:  t.ReadyAt * 1000, Packed: slices.Clone(t.Packed), Groups: groups,
 		})
 	}
 	for i := range out {

@@ -44,6 +44,9 @@ type limits struct {
 	clock *clock.Clock
 }
 
+// Weights implements match.Catalog.
+func (l limits) Weights(string) map[string]float64 { return nil }
+
 // Limits implements match.Catalog.
 func (l limits) Limits(domain string) []match.Limit {
 	var all []match.Limit

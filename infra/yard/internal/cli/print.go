@@ -123,6 +123,7 @@ func (a *app) printTask(t *yardv1.Task) error {
 		{"last error", strings.TrimSpace(t.ErrorType + " " + t.ErrorMessage), t.ErrorMessage != "" || t.ErrorType != ""},
 		{"worker", t.Worker, t.Worker != ""},
 		{"cancel", "requested", t.CancelRequested},
+		{"group", t.Group, t.Group != ""},
 		{"headers", headerText(t.Headers), len(t.Headers) > 0},
 		{"trace", t.Traceparent, t.Traceparent != ""},
 	} {

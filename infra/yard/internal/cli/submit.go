@@ -34,6 +34,7 @@ type submitFlags struct {
 	count        int
 	wait         bool
 	headers      []string
+	group        string
 }
 
 // countMax bounds --count.
@@ -79,6 +80,7 @@ requests; each is accepted completely or not at all.`,
 	flags.StringVarP(&f.file, "file", "f", "", `file with tasks as JSON; "-" is standard input`)
 	flags.IntVar(&f.count, "count", 1, "hand in so many of it")
 	flags.StringArrayVar(&f.headers, "header", nil, "a header as name=value; may be given several times")
+	flags.StringVar(&f.group, "group", "", "whom it is for: groups start in turn")
 	flags.BoolVarP(&f.wait, "wait", "w", false, "watch it until it is finished (one task only)")
 	return cmd
 }
@@ -92,7 +94,7 @@ func (a *app) tasksToSubmit(f submitFlags, args []string) (tasks []yard.Task, wa
 		return nil, false, usagef("--count %d is not in 1..%d", f.count, countMax)
 	case f.file != "" && f.count != 1:
 		return nil, false, usagef("--count does not go with --file")
-	case f.file != "" && (f.delay != 0 || f.at != "" || f.maxAttempts != 0 || f.startToClose != 0 || f.heartbeat != 0 || f.startWithin != 0 || f.finishWithin != 0 || len(f.headers) > 0):
+	case f.file != "" && (f.delay != 0 || f.at != "" || f.maxAttempts != 0 || f.startToClose != 0 || f.heartbeat != 0 || f.startWithin != 0 || f.finishWithin != 0 || len(f.headers) > 0 || f.group != ""):
 		return nil, false, usagef("only --tasklist, --priority and --wait go with --file: the rest is in its tasks")
 	}
 	if f.file != "" {
@@ -110,7 +112,7 @@ func (a *app) tasksToSubmit(f submitFlags, args []string) (tasks []yard.Task, wa
 func tasksOfFlags(f submitFlags, args []string) ([]yard.Task, error) {
 	task := yard.Task{
 		Type: args[0], Tasklist: f.tasklist, Priority: f.priority, Delay: f.delay,
-		StartToClose: f.startToClose, HeartbeatTimeout: f.heartbeat, StartWithin: f.startWithin, FinishWithin: f.finishWithin,
+		StartToClose: f.startToClose, HeartbeatTimeout: f.heartbeat, StartWithin: f.startWithin, FinishWithin: f.finishWithin, Group: f.group,
 	}
 	var err error
 	if task.Headers, err = headersOf(f.headers); err != nil {
@@ -240,6 +242,7 @@ func taskOf(w *yardv1.NewTask, f submitFlags) yard.Task {
 		Type: w.Type, Tasklist: w.Tasklist, Priority: int(w.Priority), Delay: ms(w.DelayMs),
 		StartToClose: ms(w.StartToCloseMs), HeartbeatTimeout: ms(w.HeartbeatTimeoutMs), Traceparent: w.Traceparent,
 		StartWithin: ms(w.StartWithinMs), FinishWithin: ms(w.FinishWithinMs), Headers: w.Headers,
+		Group: w.Group,
 	}
 	if task.Tasklist == "" {
 		task.Tasklist = f.tasklist

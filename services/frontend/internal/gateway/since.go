@@ -13,6 +13,8 @@ func (g *Gateway) tasksKnown(tasks []*yardv1.NewTask) error {
 	for i, t := range tasks {
 		field, since := "", uint32(0)
 		switch {
+		case t.Group != "":
+			field, since = "group", logversion.Groups
 		case t.StartWithinMs != 0:
 			field, since = "start_within_ms", logversion.Expiry
 		case t.FinishWithinMs != 0:

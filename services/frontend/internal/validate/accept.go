@@ -57,7 +57,7 @@ func Accept(req *yardv1.SubmitRequest, terms Terms) Accepted {
 		r.Policy, r.Expiry = policies.of(t)
 		r.DueAtMs = dueAt(t, terms.Now)
 		r.Trace = traceOf(t, terms)
-		r.Headers = storedHeaders(t.Headers)
+		r.Headers, r.Group = storedHeaders(t.Headers), t.Group
 		records[i] = r
 	}
 	return Accepted{Records: records, Tasklist: tasklist(records), Lane: lane(records)}

@@ -61,6 +61,11 @@ func newTask(i int, t *yardv1.NewTask, tasklist string, now time.Time, form Form
 			return err
 		}
 	}
+	if t.Group != "" {
+		if err := typeName(at("tasks", i, "group"), t.Group); err != nil {
+			return err
+		}
+	}
 	if t.DelayMs != 0 || t.RunAtMs != 0 {
 		if err := dueTime(i, t, now); err != nil {
 			return err

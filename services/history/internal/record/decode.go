@@ -181,7 +181,7 @@ func (d *Decoder) SubmitsOf(domain string, data []byte, at time.Time) (tasks []*
 			tasks = append(tasks, e)
 		}
 		// Kept records must not keep the message's buffer.
-		r.Id, r.Payload, r.Trace, r.Result, r.Attempt, r.Headers, r.Expiry = nil, nil, nil, nil, nil, nil, nil
+		r.Id, r.Payload, r.Trace, r.Result, r.Attempt, r.Headers, r.Expiry, r.Group = nil, nil, nil, nil, nil, nil, nil, ""
 	}
 	return tasks, bad, nil
 }

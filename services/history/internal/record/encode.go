@@ -69,7 +69,7 @@ func (e *Encoder) Record(t *taskstate.Task) *logv1.Record {
 	p.MaxIntervalMs, p.StartToCloseMs, p.HeartbeatTimeoutMs = t.Policy.MaxIntervalMS, t.Policy.StartToCloseMS, t.Policy.HeartbeatTimeoutMS
 	r.Policy = p
 	r.DueAtMs, r.Trace = t.DueAt, []byte(t.Trace)
-	r.Headers, r.Expiry = storedHeaders(t.HeaderList()), storedExpiry(t.Expiry())
+	r.Headers, r.Expiry, r.Group = storedHeaders(t.HeaderList()), storedExpiry(t.Expiry()), t.Group()
 	r.State, r.Version, r.Failures, r.Lost = int32(t.State), t.Version, t.Failures, t.Lost
 	r.Result, r.ResultEncoding = t.Result.Data, t.Result.Encoding
 	r.ErrorMessage, r.ErrorType, r.FinishedAtMs = t.ErrMessage, t.ErrType, t.FinishedAt

@@ -2,6 +2,7 @@ package api
 
 import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/match"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 )
@@ -20,11 +21,16 @@ func readHints(data []byte) (match.Hints, error) {
 		h.Releases = append(h.Releases, match.Release{Domain: r.Domain, Type: r.Type, Path: releasePath(r), Bookings: r.Bookings})
 	}
 	for _, g := range m.Triggers {
+		groups, ok := ids.Groups(g.Groups, g.GroupAt, len(g.Triggers)/ids.TriggerBytes)
+		if !ok { // the triggers count all the same
+			groups = nil
+		}
 		h.Triggers = append(h.Triggers, match.Triggers{
 			Tasklist: table.Tasklist{Domain: g.Domain, Name: g.Tasklist, Partition: int(g.TasklistPartition)},
 			Column:   table.Column{Priority: int(g.Priority), Type: g.Type},
 			ReadyAt:  g.ReadyAtUs,
 			Packed:   g.Triggers,
+			Groups:   groups,
 		})
 	}
 	return h, nil

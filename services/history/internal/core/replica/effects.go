@@ -173,7 +173,23 @@ type TriggerBatch struct {
 	ReadyAt int64
 	// Packed triggers (contracts/ids).
 	Packed []byte
+	// Groups are the groups of these tasks, each once; GroupAt tells per trigger which one is its own, as an unsigned varint: 0 =
+	// none, else its place in Groups, from 1. Both are empty where none has a group.
+	Groups  []string
+	GroupAt []byte
 }
+
+// GroupBytes is about what its groups take in a message.
+func (b *TriggerBatch) GroupBytes() int {
+	n := len(b.GroupAt)
+	for _, g := range b.Groups {
+		n += len(g) + 2
+	}
+	return n
+}
+
+// GroupOf returns the group of each trigger; nil = none has one. The second is false where b says nothing that makes sense.
+func (b *TriggerBatch) GroupOf() ([]string, bool) { return ids.Groups(b.Groups, b.GroupAt, len(b.Packed)/ids.TriggerBytes) }
 
 // ReleaseGroup is attempts that are over and held the same path.
 type ReleaseGroup struct {

@@ -69,6 +69,8 @@ type Replica struct {
 	dated bool
 	// releases are where the releases of a turn are gathered.
 	releases map[releaseKey]int
+	// groups are where the groups of tasks are among those of a turn's triggers.
+	groups map[groupKey]uint64
 	// eventAt is the last event read.
 	eventAt uint64
 	// namelessAt is the last event read that does not name its domain.
@@ -157,7 +159,7 @@ func New(cfg Config, cp Checkpoint, claimedAt time.Duration) *Replica {
 		replay: &replay{seen: make(map[ids.TaskID]uint64)}, base: cp,
 		meter: meter{every: max(1, cfg.CarryRecords/64)}, turn: 1, lagging: cfg.Queues || len(cp.Queues) > 0,
 		queues: make(map[Queue]*queue), accounts: make(map[Queue]*account),
-		gone: gone{max: goneMax, bytesMax: goneBytesMax}, shards: make(map[uint32]*shard), releases: make(map[releaseKey]int),
+		gone: gone{max: goneMax, bytesMax: goneBytesMax}, shards: make(map[uint32]*shard), releases: make(map[releaseKey]int), groups: make(map[groupKey]uint64),
 	}
 	for _, f := range cp.Fences {
 		r.shardOf(f.Shard).raise(cp.Floor, f.Epoch)
@@ -214,6 +216,7 @@ func (r *Replica) Step(in Input, now Now, fx *Effects) bool {
 func (r *Replica) Flush(now Now, fx *Effects) {
 	r.turn++
 	clear(r.releases)
+	clear(r.groups)
 	if r.draining || r.company() || now.MS-r.archive.oldest >= archiveLingerMS {
 		r.nextArchive(fx)
 	}

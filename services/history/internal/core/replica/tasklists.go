@@ -17,6 +17,7 @@ type tasklist struct {
 	// Attempts that failed since then.
 	failed  int64
 	columns map[columnKey]*column
+	packs   map[packKey]*pack
 	// at is its place in Replica.order.
 	at int
 	// sent are its tasks that wait for a grant, the one whose trigger was sent first at the front. So
@@ -25,7 +26,7 @@ type tasklist struct {
 	sent, booked, unbooked entryList
 }
 
-// column is the tasks of one type and priority of a tasklist: matching grants
+// column is the tasks of one type, priority and group of a tasklist: matching grants
 // them in the order in which they became ready.
 type column struct {
 	key  columnKey
@@ -36,13 +37,37 @@ type column struct {
 	// grantedReadyAt is the latest ReadyAt among those granted. A task that was ready well
 	// before, and was not granted, has been overtaken: its trigger is lost.
 	grantedReadyAt int64
-	// triggers is where its triggers of a turn are gathered.
-	triggers groupRef
+	pack           *pack
 }
 
 type columnKey struct {
+	packKey
+	group string
+}
+
+// pack is where the triggers of one type and priority of a tasklist are gathered, those of all its groups together.
+type pack struct {
+	packRef
+	// columns counts those that gather there.
+	columns int
+}
+
+type packKey struct {
 	taskType string
 	priority int32
+}
+
+// newColumn adds a column to a tasklist.
+func (l *tasklist) newColumn(key columnKey) *column {
+	p := l.packs[key.packKey]
+	if p == nil {
+		p = &pack{}
+		l.packs[key.packKey] = p
+	}
+	p.columns++
+	c := &column{key: key, list: l, pack: p}
+	l.columns[key] = c
+	return c
 }
 
 // enqueue files e under its tasklist and column.
@@ -51,16 +76,15 @@ func (r *Replica) enqueue(e *Entry) {
 	l, ok := r.lists[key]
 	if !ok {
 		l = &tasklist{
-			key: key, shard: ids.MatchingShard(e.Domain, e.Tasklist, 0, r.cfg.Shards), columns: make(map[columnKey]*column), at: len(r.order),
+			key: key, shard: ids.MatchingShard(e.Domain, e.Tasklist, 0, r.cfg.Shards), columns: make(map[columnKey]*column), packs: make(map[packKey]*pack), at: len(r.order),
 		}
 		r.lists[key] = l
 		r.order = append(r.order, l)
 	}
-	ck := columnKey{e.Type, e.Priority}
+	ck := columnKey{packKey{e.Type, e.Priority}, e.Group()}
 	c, ok := l.columns[ck]
 	if !ok {
-		c = &column{key: ck, list: l}
-		l.columns[ck] = c
+		c = l.newColumn(ck)
 	}
 	c.tasks++
 	e.column = c
@@ -92,6 +116,9 @@ func (r *Replica) stepOut(e *Entry) {
 
 func (r *Replica) forget(c *column) {
 	l := c.list
+	if c.pack.columns--; c.pack.columns == 0 {
+		delete(l.packs, c.key.packKey)
+	}
 	if delete(l.columns, c.key); len(l.columns) > 0 {
 		return
 	}

@@ -130,7 +130,7 @@ func TestI5_OldTasksAreTriggeredAgain(t *testing.T) {
 // TestGroupsFitIntoAMessage: triggers are gathered by column, and cut by bytes.
 func TestGroupsFitIntoAMessage(t *testing.T) {
 	b := newBench(t, Config{})
-	n := groupBytesMax/ids.TriggerBytes + 2
+	n := packBytesMax/ids.TriggerBytes + 2
 	var all []int
 	for i := range n {
 		all = append(all, i+1)
@@ -148,7 +148,7 @@ func TestGroupsFitIntoAMessage(t *testing.T) {
 // TestReleasesAreGathered by column, and cut by bytes.
 func TestReleasesAreGathered(t *testing.T) {
 	b := newBench(t, Config{})
-	n := groupBytesMax/ids.BookingBytes + 2
+	n := packBytesMax/ids.BookingBytes + 2
 	in := &Events{Seq: 2, At: b.now.MS}
 	var all []int
 	for i := range n {

@@ -5,6 +5,8 @@ type Extra struct {
 	// Headers are by name, ascending.
 	Headers []Header
 	Expiry  Expiry
+	// Group is whom it is for, if anyone.
+	Group string
 }
 
 // Header is a text that goes with a task; the engine only compares it.
@@ -16,6 +18,14 @@ func (t *Task) HeaderList() []Header {
 		return nil
 	}
 	return t.Extra.Headers
+}
+
+// Group is the group of t; "" = none.
+func (t *Task) Group() string {
+	if t.Extra == nil {
+		return ""
+	}
+	return t.Extra.Group
 }
 
 // HasHeaders tells whether t has each of these headers with exactly this value.
