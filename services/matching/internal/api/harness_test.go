@@ -31,6 +31,9 @@ type limits struct {
 	of map[string]int
 }
 
+// Weights implements match.Catalog.
+func (*limits) Weights(string) map[string]float64 { return nil }
+
 // Limits implements match.Catalog.
 func (l *limits) Limits(string) []match.Limit {
 	l.mu.Lock()

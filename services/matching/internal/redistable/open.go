@@ -164,7 +164,7 @@ func (o *opener) count(ctx context.Context, columns []table.Known) error {
 				return err
 			}
 			if columns[left[i]].Triggers += int(n[0]); page == 0 {
-				columns[left[i]].Turn = n[2]
+				columns[left[i]].Rank = n[2]
 			}
 			if n[1] == countChunksMax {
 				more = append(more, left[i])

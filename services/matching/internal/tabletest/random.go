@@ -167,7 +167,7 @@ func (w *twins) randomCall() table.Call {
 		w.next += 9
 		put := chunk(1+w.random.IntN(3), twinTypes[w.random.IntN(len(twinTypes))], int64(w.random.IntN(50)), w.next, 1+w.random.IntN(9))
 		if put.Priority == twinShared && w.random.IntN(8) > 0 {
-			put.Turn, put.Step = 1+int64(w.random.IntN(50)), int64(w.random.IntN(4))
+			put.Rank, put.Step = 1+int64(w.random.IntN(50)), int64(w.random.IntN(4))
 		}
 		c.Put = append(c.Put, put)
 	}

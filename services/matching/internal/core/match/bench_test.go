@@ -12,6 +12,9 @@ import (
 // few is how many tasks of type "few" may run at once; 0 = any number.
 type few int
 
+// Weights implements Catalog.
+func (few) Weights(string) map[string]float64 { return nil }
+
 // Limits implements Catalog.
 func (n few) Limits(string) []Limit {
 	if n == 0 {

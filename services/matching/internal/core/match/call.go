@@ -129,10 +129,10 @@ func (s *Shard) put(d *domain, c *call) {
 		a.list.putting--
 		a.list.index.Put(a.Column, a.ReadyAt, a.Len())
 		switch {
-		case a.turns != nil:
+		case a.ranks != nil:
 			shared.add(&a)
 			continue
-		case a.Turn != 0:
+		case a.Rank != 0:
 			c.out.Put = append(c.out.Put, a.Chunk)
 			continue
 		}
@@ -461,7 +461,7 @@ func (s *Shard) took(c *call, i int, o *table.Outcome) {
 	progress := len(got.Blocked) > 0
 	for _, b := range got.Batches {
 		t := taken{list: l, chunk: b.Chunk(l.Tasklist)}
-		l.tookTurns(&t.chunk)
+		l.tookRanks(&t.chunk)
 		if b.Booked {
 			t.path = c.pathOf(i, b.Column)
 		}
@@ -480,7 +480,7 @@ func (s *Shard) took(c *call, i int, o *table.Outcome) {
 	}
 	for _, h := range got.Heads {
 		l.index.Seen(h)
-		l.endTurns(h.Column)
+		l.endRanks(h.Column)
 		progress = progress || h.Empty
 	}
 	if progress && !l.index.Empty() { // there may be more for its polls

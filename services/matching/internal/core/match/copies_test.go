@@ -9,8 +9,11 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 )
 
-// unlimited is a catalog without limits.
+// unlimited is a catalog without limits and weights.
 type unlimited struct{}
+
+// Weights implements Catalog.
+func (unlimited) Weights(string) map[string]float64 { return nil }
 
 // Limits implements Catalog.
 func (unlimited) Limits(string) []Limit { return nil }

@@ -126,13 +126,15 @@ func (s *Shard) opened(o *OpenOutcome) {
 	d.epoch = o.Opened.Epoch
 	for _, l := range d.lists {
 		l.index = table.Index{}
-		clear(l.turns)
+		clear(l.ranks)
 	}
 	for _, k := range o.Opened.Columns {
 		l := s.list(k.Tasklist)
 		l.index.Put(k.Column, k.ReadyAt, k.Triggers)
-		if k.Turn != 0 {
-			l.turns[k.Column] = newTurns(k.Turn)
+		if k.Rank != 0 && k.Rank < idleFrom {
+			t := &ranks{}
+			t.begin(k.Rank)
+			l.ranks[k.Column] = t
 		}
 	}
 	if d.lost {
@@ -196,8 +198,8 @@ func (s *Shard) sweepDomain(d *domain) {
 	s.audit(d, audit, false)
 	for _, l := range d.lists {
 		s.complain(l)
-		for at := range l.turns {
-			l.endTurns(at)
+		for at := range l.ranks {
+			l.endRanks(at)
 		}
 	}
 }

@@ -89,7 +89,7 @@ func (d *doubles) remove(a *arrival) int {
 		case double && n == 0:
 			n++
 			a.Triggers = append(make([]byte, 0, len(all.Triggers)), all.Triggers[:i*ids.TriggerBytes]...)
-			a.groups, a.turns = slices.Clip(head(all.groups, i)), slices.Clip(head(all.turns, i))
+			a.groups, a.ranks = slices.Clip(head(all.groups, i)), slices.Clip(head(all.ranks, i))
 		case double:
 			n++
 		case n > 0:
@@ -97,8 +97,8 @@ func (d *doubles) remove(a *arrival) int {
 			if all.groups != nil {
 				a.groups = append(a.groups, all.groups[i])
 			}
-			if all.turns != nil {
-				a.turns = append(a.turns, all.turns[i])
+			if all.ranks != nil {
+				a.ranks = append(a.ranks, all.ranks[i])
 			}
 		}
 	}

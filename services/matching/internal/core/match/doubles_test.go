@@ -2,6 +2,9 @@ package match
 
 import (
 	"bytes"
+	"fmt"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -41,20 +44,25 @@ func TestDoublesAreLeftOut(t *testing.T) {
 	for kept, noted := range map[string][]int{"012345": nil, "345": {0, 1, 2}, "0145": {2, 3}, "0245": {1, 3}, "012": {3, 4, 5}, "": {0, 1, 2, 3, 4, 5}} {
 		var d doubles
 		var all, want []byte
+		a := arrival{groups: []string{"0", "1", "2", "3", "4", "5"}, ranks: []ranked{{0, 0}, {1, 1}, {2, 2}, {3, 3}, {4, 4}, {5, 5}}}
 		for n := range 6 {
 			all = append(all, packedTask(n)...)
 		}
+		before := slices.Clone(all)
+		a.Triggers = all
 		for _, n := range noted {
 			d.add(printOf(packedTask(n)))
 		}
 		for _, n := range kept {
 			want = append(want, packedTask(int(n-'0'))...)
 		}
-		got, n := d.without(all)
-		if !bytes.Equal(got, want) || n != len(noted) {
-			t.Errorf("without %v are left %d, and %d left out", noted, len(got)/ids.TriggerBytes, n)
+		if n := d.remove(&a); !bytes.Equal(a.Triggers, want) || n != len(noted) || !bytes.Equal(all, before) {
+			t.Errorf("without %v are left %d, and %d left out", noted, a.Len(), n)
 		}
-		if noted == nil && &got[0] != &all[0] {
+		if strings.Join(a.groups, "") != kept || len(a.ranks) != len(kept) || slices.ContainsFunc(a.ranks, func(t ranked) bool { return !strings.Contains(kept, fmt.Sprint(t.at)) }) {
+			t.Errorf("without %v the groups of the rest are %v, their ranks %v", noted, a.groups, a.ranks)
+		}
+		if noted == nil && &a.Triggers[0] != &all[0] {
 			t.Error("it was copied")
 		}
 	}

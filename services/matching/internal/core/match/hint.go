@@ -17,7 +17,7 @@ type arrival struct {
 	// groups are those of its triggers, in their order; nil = none has one. turns are theirs, in their order, from when it
 	// is to be stored in a column that groups share.
 	groups []string
-	turns  []int64
+	ranks  []ranked
 }
 
 // drop takes the first n triggers out, which found a poll.
@@ -26,15 +26,15 @@ func (a *arrival) drop(n int) {
 	if a.groups != nil {
 		a.groups = a.groups[n:]
 	}
-	if a.turns != nil {
-		a.turns = a.turns[n:]
+	if a.ranks != nil {
+		a.ranks = a.ranks[n:]
 	}
 }
 
 // place is where its first trigger stands in its column.
 func (a *arrival) place() int64 {
-	if len(a.turns) > 0 {
-		return a.turns[0]
+	if len(a.ranks) > 0 {
+		return a.ranks[0].at
 	}
 	return a.Place()
 }
@@ -206,7 +206,7 @@ func (s *Shard) store(a *arrival) {
 		s.finishPart(a.from, true)
 		return
 	}
-	s.giveTurns(a)
+	s.giveRanks(a)
 	d.puts = append(d.puts, *a)
 	a.list.putting++
 	if a.list.ahead[a.Type] > 0 {

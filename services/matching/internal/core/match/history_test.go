@@ -36,7 +36,7 @@ func (w *world) ready(domain, list, typ string, priority, n int) []*task {
 func (w *world) task(domain, list, typ string, priority, partition int) *task {
 	t := &task{
 		id:     ids.NewTaskID(time.UnixMilli(epochMS), partition, uint64(len(w.tasks)+1)),
-		domain: domain, list: list, typ: typ, priority: priority, shard: w.shardOf(list), state: "ready",
+		domain: domain, list: list, typ: typ, priority: priority, shard: w.shardOf(list), state: "ready", group: w.group(),
 	}
 	w.tasks[t.id] = t
 	return t
@@ -51,18 +51,31 @@ func (w *world) trigger(tasks ...*task) {
 		all := groups[t.shard]
 		if n := len(all); n > 0 && all[n-1].Name == t.list && all[n-1].Type == t.typ && all[n-1].Domain == t.domain {
 			all[n-1].Packed = append(all[n-1].Packed, packed...)
+			all[n-1].of(t.group)
 			continue
 		}
 		groups[t.shard] = append(all, Triggers{
 			Tasklist: table.Tasklist{Domain: t.domain, Name: t.list}, Column: table.Column{Priority: t.priority, Type: t.typ},
 			ReadyAt: (epochMS + w.now.Milliseconds()) * 1000, Packed: packed,
 		})
+		groups[t.shard][len(all)].of(t.group)
 	}
 	for shard := range w.shards {
 		if len(groups[shard]) > 0 {
 			w.hint(shard, Hints{Triggers: groups[shard]})
 		}
 	}
+}
+
+// of notes the group of the last trigger.
+func (t *Triggers) of(group string) {
+	if group == "" && t.Groups == nil {
+		return
+	}
+	for len(t.Groups) < len(t.Packed)/ids.TriggerBytes-1 {
+		t.Groups = append(t.Groups, "")
+	}
+	t.Groups = append(t.Groups, group)
 }
 
 // hint sends a message to the shard's owner; what is not acknowledged comes again.

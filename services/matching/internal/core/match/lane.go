@@ -50,8 +50,8 @@ type lane struct {
 type origin struct {
 	list *list
 	table.Column
-	// readyAt and turn are those of the chunk.
-	readyAt, turn int64
+	// readyAt and rank are those of the chunk.
+	readyAt, rank int64
 	// path is what was booked for each; empty = nothing. That stays as it is, whatever becomes of the limits. scarce: others may soon wait for one of these slots.
 	path   []table.Ref
 	scarce bool
@@ -59,7 +59,7 @@ type origin struct {
 }
 
 // place is where the chunk stood in its column.
-func (o *origin) place() int64 { return cmp.Or(o.turn, o.readyAt) }
+func (o *origin) place() int64 { return cmp.Or(o.rank, o.readyAt) }
 
 // grab is a trigger on its way to a poll.
 type grab struct {
@@ -77,7 +77,7 @@ func (b *batch) nonceOf(i int, g *grab) uint64 { return ids.Nonce(b.nonce+uint64
 // chunk is the grab's trigger as it was in the table.
 func (g *grab) chunk() table.Chunk {
 	return table.Chunk{
-		Tasklist: g.from.list.Tasklist, Column: g.from.Column, ReadyAt: g.from.readyAt, Turn: g.from.turn,
+		Tasklist: g.from.list.Tasklist, Column: g.from.Column, ReadyAt: g.from.readyAt, Rank: g.from.rank,
 		Triggers: ids.AppendTrigger(nil, g.trigger),
 	}
 }
@@ -213,7 +213,7 @@ func (l *lane) keep(from *origin, t ids.Trigger) {
 		}
 	}
 	l.aside = append(l.aside, table.Chunk{
-		Tasklist: from.list.Tasklist, Column: from.Column, ReadyAt: from.readyAt, Turn: from.turn,
+		Tasklist: from.list.Tasklist, Column: from.Column, ReadyAt: from.readyAt, Rank: from.rank,
 		Triggers: ids.AppendTrigger(nil, t),
 	})
 }

@@ -31,8 +31,8 @@ type list struct {
 	// dirty: in domain.dirty, to be asked for. waits counts the limits for whose slots it waits.
 	dirty bool
 	waits int
-	// turns are those of columns that groups share, while something waits there.
-	turns map[table.Column]*turns
+	// ranks are those of columns that groups share, while something waits there.
+	ranks map[table.Column]*ranks
 	// putting counts chunks of it that no call has stored yet.
 	putting int
 	// asking: a call is under way that takes triggers of it. issued and done count these.
@@ -53,7 +53,7 @@ type list struct {
 func (s *Shard) list(name table.Tasklist) *list {
 	l := s.lists[name]
 	if l == nil {
-		l = &list{Tasklist: name, domain: s.domain(name.Domain), taskBytes: taskBytesGuess, sets: map[string]int{}, takers: map[string]int{}, ahead: map[string]int{}, turns: map[table.Column]*turns{}}
+		l = &list{Tasklist: name, domain: s.domain(name.Domain), taskBytes: taskBytesGuess, sets: map[string]int{}, takers: map[string]int{}, ahead: map[string]int{}, ranks: map[table.Column]*ranks{}}
 		s.lists[name] = l
 		l.repath()
 		l.domain.lists = append(l.domain.lists, l)

@@ -55,6 +55,7 @@ func TestRefusedPollKeepsItsPlace(t *testing.T) {
 			table.Column{Priority: 1, Type: "b"},
 			1,
 			ids.AppendTrigger(nil, ids.Trigger{ID: gone.id, Version: 2}),
+			nil,
 		}}}}
 	})
 	w.wait("second", 1)
@@ -127,6 +128,7 @@ func TestExpiredPollWaitsForVerdicts(t *testing.T) {
 			table.Column{Priority: 1, Type: "b"},
 			int64(v),
 			ids.AppendTrigger(nil, ids.Trigger{ID: gone.id, Version: v + 7}),
+			nil,
 		})
 	}
 	o.deliveries[901] = true
@@ -198,7 +200,7 @@ func TestMalformedHintsAreDropped(t *testing.T) {
 	good := w.task("d", "l0", "b", 1, 0)
 	id := w.hint(0, Hints{
 		Releases: []Release{{Domain: "d"}, {Domain: "d", Type: "a", Bookings: []byte("x")}, {Domain: "z", Type: "a", Bookings: make([]byte, 20)}},
-		Triggers: []Triggers{{l, c, 1, nil}, {l, c, 1, []byte("x")}, {table.Tasklist{}, c, 1, nil}, {l, c, 1, appendTrigger(appendTrigger(nil, far), good)}},
+		Triggers: []Triggers{{l, c, 1, nil, nil}, {l, c, 1, []byte("x"), nil}, {table.Tasklist{}, c, 1, nil, nil}, {l, c, 1, appendTrigger(nil, good), []string{"a", "b"}}, {l, c, 1, appendTrigger(appendTrigger(nil, far), good), nil}},
 	})
 	w.run(50 * ms)
 	if !w.acks[id] {
@@ -206,7 +208,7 @@ func TestMalformedHintsAreDropped(t *testing.T) {
 	}
 	w.wait("p", 5)
 	w.run(50 * ms)
-	if w.polls["p"].tasks != 1 || w.counts.Malformed != 6 {
+	if w.polls["p"].tasks != 1 || w.counts.Malformed != 7 {
 		t.Fatalf("%+v, %d malformed", w.polls["p"], w.counts.Malformed)
 	}
 	if o.s.domains["z"] != nil {

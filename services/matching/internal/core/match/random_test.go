@@ -52,6 +52,12 @@ func newStorm(t *testing.T, seed uint64) *storm {
 		w.limits["d"], w.limits["e#l1"], w.limits[w.shared[r.IntN(3)]] = 2+r.IntN(6), 1+r.IntN(4), 1+r.IntN(5)
 	}
 	w.delay = func() time.Duration { return time.Duration(r.IntN(4000)) * time.Microsecond }
+	if groups := r.IntN(4); groups > 0 {
+		w.weights = map[string]float64{"g1": 0.01, "g2": 100, "g3": 0}
+		w.group = func() string {
+			return []string{"", "g0", "g1", "g2", "g3", fmt.Sprint("g", 4+r.IntN(1000))}[r.IntN(2*groups)]
+		}
+	}
 	w.work = func() time.Duration { return time.Duration(r.IntN(60)) * time.Millisecond }
 	w.lease = 5 * time.Second
 	w.twice = func() bool { return w.wild && r.IntN(5) == 0 }

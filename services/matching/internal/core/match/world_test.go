@@ -67,6 +67,9 @@ type world struct {
 	deaf func(inbox string) bool
 	// twice tells whether a message comes twice.
 	twice func() bool
+	// group is that of the next task, weights are those of groups in all domains.
+	group   func() string
+	weights map[string]float64
 	// ends: attempts end by themselves.
 	ends bool
 	// skewMS is how far the clock of the owners' machine is off.
@@ -84,6 +87,7 @@ type task struct {
 	domain   string
 	list     string
 	typ      string
+	group    string
 	priority int
 	shard    int
 	version  uint32
@@ -161,13 +165,16 @@ func newWorld(t *testing.T, shards, partitions int) *world {
 		peak: map[string]int{}, limits: map[string]int{}, pauses: map[string]bool{}, shards: shards, polls: map[string]*pollSeen{}, acks: map[uint64]bool{},
 		delay: func() time.Duration { return time.Millisecond }, work: func() time.Duration { return 10 * time.Millisecond },
 		lease: 30 * time.Second, deaf: func(string) bool { return false }, twice: func() bool { return false }, ends: true,
-		lossy: func(*table.Call) (bool, bool) { return false, true },
+		lossy: func(*table.Call) (bool, bool) { return false, true }, group: func() string { return "" },
 	}
 	for range partitions {
 		w.partitions = append(w.partitions, &partition{fences: map[int]uint64{}})
 	}
 	return w
 }
+
+// Weights implements Catalog.
+func (w *world) Weights(string) map[string]float64 { return w.weights }
 
 // Limits implements Catalog. They are kept by name: "d" is that of domain d, "d/a" of its type a, "d#l0" of its tasklist
 // l0, "d:a,b" one that types a and b share.

@@ -38,23 +38,23 @@ type Chunk struct {
 	// ReadyAt is its age: when its first trigger became ready, Unix µs, which what is left of a partly used chunk
 	// keeps. Columns are taken in the order of their heads' ages.
 	ReadyAt int64
-	// Turn is its place in a column that groups share: the virtual time of its first trigger, and Step how much later
+	// Rank is its place in a column that groups share: the virtual time of its first trigger, and Step how much later
 	// each of the others is than the one before. Both are below 2^53. 0 = its age is its place.
-	Turn, Step int64
+	Rank, Step int64
 	Triggers   []byte
 }
 
 // Place is where it stands in its column.
 func (c *Chunk) Place() int64 {
-	if c.Turn != 0 {
-		return c.Turn
+	if c.Rank != 0 {
+		return c.Rank
 	}
 	return c.ReadyAt
 }
 
 // Drop takes the first n triggers out.
 func (c *Chunk) Drop(n int) {
-	c.Turn += int64(n) * c.Step
+	c.Rank += int64(n) * c.Step
 	c.Triggers = c.Triggers[n*ids.TriggerBytes:]
 }
 
@@ -68,18 +68,18 @@ func (b *Batch) Rest(l Tasklist) Chunk {
 
 // Chunk is what of a batch has slots, as a chunk of its own.
 func (b *Batch) Chunk(l Tasklist) Chunk {
-	return Chunk{Tasklist: l, Column: b.Column, ReadyAt: b.ReadyAt, Turn: b.Turn, Step: b.Step, Triggers: b.Triggers}
+	return Chunk{Tasklist: l, Column: b.Column, ReadyAt: b.ReadyAt, Rank: b.Rank, Step: b.Step, Triggers: b.Triggers}
 }
 
 // Len is the number of triggers.
 func (c Chunk) Len() int { return len(c.Triggers) / ids.TriggerBytes }
 
-// tailBytes is what follows the triggers of a packed chunk that has a turn: its age and its step, big-endian.
+// tailBytes is what follows the triggers of a packed chunk that has a rank: its age and its step, big-endian.
 const tailBytes = 16
 
 // Packed is a chunk as it is stored, at its place: its triggers, and what follows them.
 func (c *Chunk) Packed() []byte {
-	if c.Turn == 0 {
+	if c.Rank == 0 {
 		return c.Triggers
 	}
 	b := binary.BigEndian.AppendUint64(slices.Clip(c.Triggers), uint64(c.ReadyAt))
@@ -94,7 +94,7 @@ func Unpack(place int64, packed []byte) Chunk {
 	}
 	tail := packed[n:]
 	return Chunk{
-		ReadyAt: int64(binary.BigEndian.Uint64(tail)), Turn: place, Step: int64(binary.BigEndian.Uint64(tail[8:])),
+		ReadyAt: int64(binary.BigEndian.Uint64(tail)), Rank: place, Step: int64(binary.BigEndian.Uint64(tail[8:])),
 		Triggers: packed[:n:n],
 	}
 }
@@ -137,8 +137,8 @@ type Batch struct {
 	Column
 	ReadyAt  int64
 	Triggers []byte
-	// Turn and Step are as in Chunk.
-	Turn, Step int64
+	// Rank and Step are as in Chunk.
+	Rank, Step int64
 	// Booked: each has a slot of every limit of its candidate's path.
 	Booked bool
 	// Ahead is the rest of the chunk, read ahead: it has no slots.
@@ -160,8 +160,8 @@ type Known struct {
 	Tasklist
 	Column
 	ReadyAt int64
-	// Turn is that of its first chunk; 0 = no groups share it.
-	Turn     int64
+	// Rank is that of its first chunk; 0 = no groups share it.
+	Rank     int64
 	Triggers int
 }
 

@@ -48,18 +48,18 @@ func (c *column) take(n int) []byte {
 	return got
 }
 
-// inTurn is how many of the head's triggers may be taken before the next chunk's turn comes: a few at least, since each
+// inOrder is how many of the head's triggers may be taken before the next chunk comes: a few at least, since each
 // change costs more than many triggers.
-func (c *column) inTurn() int {
+func (c *column) inOrder() int {
 	head := c.head()
 	if head.Step == 0 || c.first+1 == len(c.chunks) {
 		return head.Len()
 	}
-	return max(inTurnMin, int((c.chunks[c.first+1].Place()-head.Place())/head.Step)+1)
+	return max(inOrderMin, int((c.chunks[c.first+1].Place()-head.Place())/head.Step)+1)
 }
 
-// inTurnMin is how many triggers of one chunk are taken at once, though others come before the last of them.
-const inTurnMin = 8
+// inOrderMin is how many triggers of one chunk are taken at once, though others come before the last of them.
+const inOrderMin = 8
 
 // reorder restores the order after the head lost its first triggers: it keeps its place or gets a later one, and stands behind
 // others of the same place whose bytes come first.

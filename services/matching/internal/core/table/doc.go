@@ -3,7 +3,7 @@
 // among the shards.
 //
 // Owns: the order (priorities 1 to 5; inside one, the column with the oldest head
-// first; inside a column, by age or by turn), what a full limit sets aside, each shard's entry in a limit, the line of shards that
+// first; inside a column, by age or by rank), what a full limit sets aside, each shard's entry in a limit, the line of shards that
 // wait for slots, and the epoch that tells a table from one that lost its memory. Table is
 // these rules over plain memory; the Redis scripts follow them, and one conformance suite
 // runs on both. Index is what the owner of a shard remembers of its tables.
@@ -15,11 +15,11 @@
 // On failure: a call for a table whose memory is lost answers Lost, one that is older than
 // what was carried out answers Overtaken; both change nothing.
 //
-// # Turns
+// # Ranks
 //
-// Where groups share a column, its chunks stand in it by their turns, which are virtual times (start-time fair queueing: Goyal, Vin and
+// Where groups share a column, its chunks stand in it by their ranks, which are virtual times (start-time fair queueing: Goyal, Vin and
 // Cheng, SIGCOMM 1996), not by their ages. Who stores them computes these (core/match). A chunk may hold triggers of many groups, so a hundred thousand
-// groups cost what one does. Of its head a column gives what comes before the next chunk's turn.
+// groups cost what one does. Of its head a column gives what comes before the next chunk.
 //
 // # Slots
 //

@@ -100,7 +100,7 @@ func (p *pop) full(i int) *stand {
 func (p *pop) take(i int) {
 	at := p.w.Candidates[i]
 	head := p.columns[at.Column].head()
-	n := min(p.left, head.Len(), p.columns[at.Column].inTurn())
+	n := min(p.left, head.Len(), p.columns[at.Column].inOrder())
 	for _, s := range at.Path {
 		n = min(n, p.stands[s].room())
 	}
@@ -108,7 +108,7 @@ func (p *pop) take(i int) {
 		p.stands[s].met = true
 		p.stands[s].grant(n)
 	}
-	batch := Batch{Column: at.Column, ReadyAt: head.ReadyAt, Turn: head.Turn, Step: head.Step, Booked: len(at.Path) > 0}
+	batch := Batch{Column: at.Column, ReadyAt: head.ReadyAt, Rank: head.Rank, Step: head.Step, Booked: len(at.Path) > 0}
 	over := 0
 	if rest := head.Len() - n; rest <= p.ahead && p.full(i) != nil {
 		over = rest

@@ -49,7 +49,7 @@ func (t *Table) Open(domainName string, shard int, fresh string) Opened {
 	for list, columns := range e.lists {
 		for at, c := range columns {
 			head := c.head()
-			opened.Columns = append(opened.Columns, Known{Tasklist: list, Column: at, ReadyAt: head.ReadyAt, Turn: head.Turn, Triggers: c.triggers()})
+			opened.Columns = append(opened.Columns, Known{Tasklist: list, Column: at, ReadyAt: head.ReadyAt, Rank: head.Rank, Triggers: c.triggers()})
 		}
 	}
 	slices.SortFunc(opened.Columns, Known.Compare)

@@ -24,10 +24,10 @@
 -- "shard priority turn seen short;" for each that waits.
 --
 -- A chunk is a member of its column: triggers, scored by their age; or, where groups share the column, triggers and a tail of
--- their age and step, scored by their turn. See core/table.
+-- their age and step, scored by their rank. See core/table.
 --
 -- Scores stay strings: Lua would print them with 14 digits.
-local TRIGGER, TAIL, IN_TURN, STALE, NEVER = 28, 16, 8, 3000, 9e13
+local TRIGGER, TAIL, IN_ORDER, STALE, NEVER = 28, 16, 8, 3000, 9e13
 local shard, shards = ARGV[2], tonumber(ARGV[3])
 local seq_epoch, seq_call = tonumber(ARGV[4]), tonumber(ARGV[5])
 local stances, lists, columns, wants = tonumber(ARGV[6]), tonumber(ARGV[7]), tonumber(ARGV[8]), tonumber(ARGV[9])
@@ -188,7 +188,7 @@ local function want()
   local more = {}             -- whether there may be chunks behind the page
   local head = {}             -- triggers of its first chunk, false = empty
   local score, age = {}, {}   -- that one's score as a string, and its age
-  local step_of = {}          -- by how much the turns of its triggers differ, if they have any
+  local step_of = {}          -- by how much the ranks of its triggers differ, if they have any
   local used = {}             -- chunks taken; they are removed at the end
   local rest = {}             -- what is left of the last of them
   local gone = {}             -- triggers taken
@@ -222,7 +222,7 @@ local function want()
   end
 
   -- How many triggers of its head come before the next chunk of a candidate.
-  local function in_turn(i)
+  local function in_order(i)
     if (step_of[i] or 0) == 0 then
       return math.huge
     end
@@ -235,7 +235,7 @@ local function want()
         return math.huge
       end
     end
-    return math.max(IN_TURN, math.floor((tonumber(page[i][place[i] + 3]) - tonumber(score[i])) / step_of[i]) + 1)
+    return math.max(IN_ORDER, math.floor((tonumber(page[i][place[i] + 3]) - tonumber(score[i])) / step_of[i]) + 1)
   end
 
   -- How many chunks to read at first: as many as may be needed, and not much more.
@@ -283,8 +283,8 @@ local function want()
   local function take(i)
     local chunk, p = head[i], path[i]
     local all = math.floor(#chunk / TRIGGER)
-    local turns = in_turn(i)
-    local n, over = math.min(left, all, turns), 0
+    local order = in_order(i)
+    local n, over = math.min(left, all, order), 0
     if p then
       for j = 1, #p do
         n = math.min(n, stand[p[j]].room)
@@ -303,7 +303,7 @@ local function want()
     taken[#taken + 1] = score[i]
     used[i] = used[i] + 1
     if n + over < all then
-      -- The want has all, or the path has no more room, or it is the next chunk's turn.
+      -- The want has all, or the path has no more room, or the next chunk comes first.
       taken[#taken + 1] = string.sub(chunk, 1, n * TRIGGER) .. string.sub(chunk, all * TRIGGER + 1)
       rest[i] = string.sub(chunk, n * TRIGGER + 1)
       if step_of[i] then -- others may come before the rest

@@ -1,0 +1,228 @@
+package match
+
+import (
+	"cmp"
+	"maps"
+	"math"
+	"slices"
+
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
+)
+
+const (
+	// rankStep is by how much the ranks of a group of weight 1 differ.
+	rankStep = 10_000
+	// weightMin is the least weight but for 0.
+	weightMin = 0.01
+	// idleFrom is where the ranks of groups of weight 0 begin, and their ages: behind all others, and below 2^53.
+	idleFrom = 1 << 52
+	// groupsKeptMin is how many groups of a column are known before those are looked for that are behind.
+	groupsKeptMin = 64
+	// rankJump is how much larger than those beside it a step between two ranks is at which a chunk is cut: within a chunk
+	// all steps count as equal.
+	rankJump = 8
+)
+
+// ranks gives triggers of one column their ranks, by start-time fair queueing: that of a group's trigger is the
+// virtual time, which is the rank of what was taken last, or follows that of the trigger before by a step that is the smaller
+// the greater the group's weight. So a group that waits with a hundred thousand tasks holds another up by one of them.
+type ranks struct {
+	// now is the virtual time; 0 = nothing waits.
+	now int64
+	// last is the latest rank so far.
+	last int64
+	// next are the ranks of the next trigger of each group. What is not after now says nothing, and is forgotten in time.
+	next map[string]int64
+	// sweepAt is how many of them there may be until then.
+	sweepAt int
+}
+
+// begin has the virtual time begin at a place.
+func (t *ranks) begin(now int64) {
+	*t = ranks{now: now, next: map[string]int64{}, sweepAt: groupsKeptMin}
+}
+
+// give returns the rank of one more trigger of a group. Behind 2^52 all are equal.
+func (t *ranks) give(group string, weight float64) int64 {
+	rank := max(t.now, t.next[group])
+	t.next[group] = min(rank+max(1, int64(math.Round(rankStep/max(weight, weightMin)))), idleFrom-1)
+	t.last = max(t.last, rank)
+	if len(t.next) >= t.sweepAt {
+		maps.DeleteFunc(t.next, func(_ string, next int64) bool { return next <= t.now })
+		t.sweepAt = max(2*len(t.next), groupsKeptMin)
+	}
+	return rank
+}
+
+// ranked is where one trigger stands.
+type ranked struct{ at, age int64 }
+
+// giveRanks gives the triggers of a chunk that is to be filed their ranks, if groups share its column. What comes before
+// others of its column has their age, too: else those would wait for the columns that it has to wait for.
+func (s *Shard) giveRanks(a *arrival) {
+	if a.Rank != 0 || a.ranks != nil {
+		return
+	}
+	head, waits := a.list.index.Head(a.Column)
+	if !waits || head >= idleFrom {
+		head = a.ReadyAt
+	}
+	t := a.list.ranks[a.Column]
+	if t == nil {
+		if a.groups == nil {
+			return
+		}
+		t = &ranks{}
+		a.list.ranks[a.Column] = t
+	}
+	if t.now == 0 {
+		t.begin(head)
+	}
+	weights := s.catalog.Weights(a.Domain)
+	a.ranks = make([]ranked, a.Len())
+	own := a.ReadyAt
+	for i := range a.ranks {
+		group := ""
+		if a.groups != nil {
+			group = a.groups[i]
+		}
+		last, age := t.last, own
+		at := t.give(group, weightOf(weights, group))
+		if at < last {
+			age = min(own, head)
+		}
+		a.ranks[i] = ranked{at, age}
+		a.ReadyAt = min(a.ReadyAt, age)
+	}
+}
+
+func weightOf(weights map[string]float64, group string) float64 {
+	if w, ok := weights[group]; ok {
+		return w
+	}
+	return 1
+}
+
+// tookRanks notes that a chunk was taken out of the table.
+func (l *list) tookRanks(c *table.Chunk) {
+	if t := l.ranks[c.Column]; t != nil && t.now > 0 && c.Rank < idleFrom && c.Len() > 0 {
+		t.now = max(t.now, c.Rank+int64(c.Len()-1)*c.Step)
+	}
+}
+
+// endRanks forgets the groups of a column that is empty: who comes next waits for no one. That it has some is remembered, so that
+// a flood without a group is not taken for the only one.
+func (l *list) endRanks(at table.Column) {
+	t := l.ranks[at]
+	if _, waits := l.index.Head(at); t != nil && !waits && l.putting == 0 {
+		*t = ranks{}
+	}
+}
+
+// withoutIdle has the triggers of groups of weight 0 arrive behind all others, and returns the rest.
+func (s *Shard) withoutIdle(t *Triggers, l *list, from *delivery) (packed []byte, groups []string) {
+	weights := s.catalog.Weights(t.Domain)
+	idle := func(group string) bool { return weightOf(weights, group) == 0 }
+	if len(weights) == 0 || !slices.ContainsFunc(t.Groups, idle) {
+		return t.Packed, t.Groups
+	}
+	behind := arrival{list: l, from: from, Chunk: table.Chunk{
+		Tasklist: l.Tasklist, Column: table.Column{Priority: table.PriorityLast, Type: t.Type}, ReadyAt: idleFrom + t.ReadyAt,
+	}}
+	for i, group := range t.Groups {
+		one := t.Packed[i*ids.TriggerBytes : (i+1)*ids.TriggerBytes]
+		if idle(group) {
+			behind.Triggers = append(behind.Triggers, one...)
+			behind.ranks = append(behind.ranks, ranked{behind.ReadyAt, behind.ReadyAt})
+			continue
+		}
+		packed, groups = append(packed, one...), append(groups, group)
+	}
+	from.left++
+	s.arrivals = append(s.arrivals, behind)
+	return packed, groups
+}
+
+// sharedPuts are triggers on their way into columns that groups share.
+type sharedPuts struct {
+	columns []sharedPut
+	at      map[sharedColumn]int
+}
+
+type sharedColumn struct {
+	table.Tasklist
+	table.Column
+}
+
+type sharedPut struct {
+	sharedColumn
+	all []filed
+}
+
+// filed is one trigger.
+type filed struct {
+	ranked
+	packed []byte
+}
+
+func (s *sharedPuts) add(a *arrival) {
+	column := sharedColumn{a.Tasklist, a.Column}
+	i, ok := s.at[column]
+	if !ok {
+		if s.at == nil {
+			s.at = map[sharedColumn]int{}
+		}
+		i = len(s.columns)
+		s.at[column] = i
+		s.columns = append(s.columns, sharedPut{sharedColumn: column})
+	}
+	c := &s.columns[i]
+	for i, rank := range a.ranks {
+		c.all = append(c.all, filed{rank, a.Triggers[i*ids.TriggerBytes : (i+1)*ids.TriggerBytes]})
+	}
+}
+
+// append adds them to dst in chunks, those of many groups together.
+func (s *sharedPuts) append(dst []table.Chunk) []table.Chunk {
+	for i := range s.columns {
+		c := &s.columns[i]
+		slices.SortStableFunc(c.all, func(a, b filed) int { return cmp.Compare(a.at, b.at) })
+		for from := 0; from < len(c.all); {
+			to := chunkEnd(c.all, from)
+			dst = append(dst, c.chunk(c.all[from:to]))
+			from = to
+		}
+	}
+	return dst
+}
+
+func (c *sharedPut) chunk(all []filed) table.Chunk {
+	n := len(all)
+	chunk := table.Chunk{
+		Tasklist: c.Tasklist, Column: c.Column, ReadyAt: all[0].age, Rank: all[0].at, Triggers: make([]byte, 0, n*ids.TriggerBytes),
+	}
+	if n > 1 {
+		chunk.Step = (all[n-1].at - all[0].at) / int64(n-1)
+	}
+	for i := range all {
+		chunk.ReadyAt = min(chunk.ReadyAt, all[i].age)
+		chunk.Triggers = append(chunk.Triggers, all[i].packed...)
+	}
+	return chunk
+}
+
+// chunkEnd is the end of the chunk that begins with a trigger: it is full, or the rank of the next one is far.
+func chunkEnd(all []filed, from int) int {
+	step := func(i int) int64 { // to the i-th
+		if i <= from || i >= len(all) {
+			return 0
+		}
+		return all[i].at - all[i-1].at
+	}
+	to := from + 1
+	for to < len(all) && to-from < table.ChunkTriggersMax && step(to) <= rankJump*max(step(to-1), step(to+1), rankStep) {
+		to++
+	}
+	return to
+}

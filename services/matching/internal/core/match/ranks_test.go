@@ -1,0 +1,263 @@
+package match
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
+)
+
+// fair is a world in which tasks have groups, and are taken by polls of one task each.
+type fair struct {
+	*world
+	o      *owner
+	next   string
+	polled int
+}
+
+func newFair(t *testing.T) *fair {
+	w, o := begun(t, 2)
+	f := &fair{world: w, o: o}
+	w.ends = false
+	w.group = func() string { return f.next }
+	return f
+}
+
+// ready makes n tasks of a group, a thousand at a time, and waits until they are filed.
+func (f *fair) ready(group string, n int) {
+	f.readyOf("b", 3, group, n)
+}
+
+func (f *fair) readyOf(typ string, priority int, group string, n int) {
+	f.next = group
+	for n > 0 {
+		f.world.ready("d", "l0", typ, priority, min(n, 1000))
+		n -= min(n, 1000)
+		f.world.run(5 * ms)
+	}
+	f.world.run(20 * ms)
+}
+
+// take has so many polls of some tasks each answered, one after the other, and returns the groups that they got, in
+// order: "type/group" for types other than b.
+func (f *fair) take(polls, most int) (groups []string) {
+	f.t.Helper()
+	for range polls {
+		f.polled++
+		before := map[*task]bool{}
+		for _, x := range f.tasks {
+			before[x] = x.state != "ready"
+		}
+		f.wait(fmt.Sprint("fair", f.polled), most)
+		f.world.run(70 * ms)
+		var got []string
+		for _, x := range f.sorted() {
+			if x.state != "ready" && !before[x] {
+				name := x.group
+				if x.typ != "b" {
+					name = x.typ + "/" + x.group
+				}
+				got = append(got, name)
+			}
+		}
+		groups = append(groups, got...)
+	}
+	return groups
+}
+
+func count(all []string, one string) int {
+	n := 0
+	for _, g := range all {
+		if g == one {
+			n++
+		}
+	}
+	return n
+}
+
+// I11: a group that floods holds up another one by a few of its tasks, be that one new, or back again.
+func TestI11_AGroupWaitsForNoFlood(t *testing.T) {
+	f := newFair(t)
+	f.ready("flood", 5000)
+	f.take(3, 1)
+	for range 5 {
+		f.ready("small", 1)
+		if got := f.take(inOrderMin+2, 1); count(got, "small") != 1 {
+			t.Fatalf("%d tasks were started, and none of them is the small group's: %v", len(got), got)
+		}
+	}
+	// What is in the table is known to a new owner, too.
+	f.kill(0)
+	f.own(0, 2)
+	f.world.run(3 * time.Second)
+	f.ready("small", 3)
+	if got := f.take(5*inOrderMin, 1); count(got, "small") != 3 {
+		t.Fatalf("with a new owner: %v", got)
+	}
+}
+
+// inOrderMin is that of the table.
+const inOrderMin = 8
+
+// I11: while all have work, shares are as the weights.
+func TestI11_SharesAreAsTheWeights(t *testing.T) {
+	f := newFair(t)
+	f.weights = map[string]float64{"one": 0.5, "two": 1, "four": 2}
+	for range 5 { // submits of all of them, mixed, and as they come
+		f.ready("four", 400)
+		f.ready("one", 400)
+		f.ready("two", 400)
+	}
+	got := f.take(100, 14)
+	for group, want := range map[string]int{"one": 200, "two": 400, "four": 800} {
+		if n := count(got, group); n < want*97/100 || n > want*103/100 {
+			t.Errorf("%s got %d of %d, want %d", group, n, len(got), want)
+		}
+	}
+}
+
+// I11: a group of weight 0 runs when nothing else wants to, of whatever priority.
+func TestI11_WeightZeroWaitsForAll(t *testing.T) {
+	f := newFair(t)
+	f.weights = map[string]float64{"idle": 0}
+	f.readyOf("b", 1, "idle", 20)
+	f.readyOf("c", 5, "", 10)
+	f.readyOf("b", 5, "other", 10)
+	f.readyOf("b", 3, "", 10)
+	if got := f.take(6, 5); count(got, "idle") != 0 || len(got) != 30 {
+		t.Fatalf("while others waited: %v", got)
+	}
+	f.readyOf("b", 5, "other", 1)
+	if got := f.take(1, 1); !slices.Equal(got, []string{"other"}) {
+		t.Fatalf("beside the idle: %v", got)
+	}
+	if got := f.take(20, 1); count(got, "idle") != 20 {
+		t.Fatalf("alone: %v", got)
+	}
+}
+
+// Tasks without a group are one group; a flood of them that was there before there were groups is overtaken, too.
+func TestTasksWithoutAGroupAreOne(t *testing.T) {
+	f := newFair(t)
+	f.ready("", 3000)
+	f.ready("a", 1)
+	if got := f.take(2*inOrderMin, 1); count(got, "a") != 1 {
+		t.Fatalf("%v", got)
+	}
+	f.take(300, 10) // those came before there were groups, and all at once
+	f.ready("", 3000)
+	f.ready("a", 5)
+	if got := f.take(6*inOrderMin, 1); count(got, "a") != 5 {
+		t.Fatalf("with groups: %v", got)
+	}
+}
+
+// Between types the oldest comes first: neither does a group that overtakes a flood of its own type make that one wait for
+// other types, nor does a type with groups get ahead of the others.
+func TestTypesWithGroupsTakeTheirTurnByAge(t *testing.T) {
+	f := newFair(t)
+	f.readyOf("b", 3, "flood", 300)
+	f.readyOf("c", 3, "", 300)
+	f.readyOf("b", 3, "small", 1)
+	if got := f.take(30, 10); count(got, "c/") > 3*128 || count(got, "small") != 1 || count(got, "flood") < 290 {
+		t.Fatalf("%d of the other type, %d small, %d of the flood", count(got, "c/"), count(got, "small"), count(got, "flood"))
+	}
+	f.readyOf("b", 3, "flood", 300)
+	if got := f.take(31, 10); count(got, "c/") != 300 {
+		t.Fatalf("%d of the other type, which was first", count(got, "c/"))
+	}
+}
+
+// A hundred thousand groups are filed in as many chunks as one, and are forgotten when nothing of them waits.
+func TestGroupsCostWhatOneDoes(t *testing.T) {
+	f := newFair(t)
+	const n = 20_000
+	names := 0
+	f.group = func() string { names++; return fmt.Sprint("customer-", names) }
+	for range n / 1000 {
+		f.world.ready("d", "l0", "b", 3, 1000)
+		f.world.run(2 * ms)
+	}
+	f.world.run(50 * ms)
+	chunks := 0
+	for _, c := range f.calls {
+		chunks += len(c.Put)
+	}
+	if most := n/table.ChunkTriggersMax + 2*len(f.calls) + n/1000; chunks > most {
+		t.Errorf("%d chunks of %d triggers, want %d at most", chunks, n, most)
+	}
+	l := f.o.s.lists[table.Tasklist{Domain: "d", Name: "l0"}]
+	if len(l.ranks) != 1 {
+		t.Fatalf("%d columns have ranks", len(l.ranks))
+	}
+	for i := range n / 100 {
+		f.wait(fmt.Sprint("all", i), 1000)
+		f.world.run(60 * ms)
+	}
+	if l.index.Triggers() != 0 || len(l.ranks) != 1 {
+		t.Fatalf("%d triggers are left, %d columns have ranks", l.index.Triggers(), len(l.ranks))
+	}
+	for _, all := range l.ranks {
+		if all.now != 0 || all.next != nil {
+			t.Errorf("%d groups are known, and nothing waits", len(all.next))
+		}
+	}
+}
+
+// A group that is behind the others is forgotten while these go on.
+func TestGroupsThatHaveHadTheirTurnAreForgotten(t *testing.T) {
+	var all ranks
+	all.begin(1000)
+	for i := range 100_000 {
+		all.now = all.give(fmt.Sprint("g", i), 1) + rankStep
+		if len(all.next) > 2*groupsKeptMin {
+			t.Fatalf("%d groups are known after %d", len(all.next), i)
+		}
+	}
+	var first ranks
+	if first.begin(5); first.give("a", 1) != 5 || first.give("a", 1) != 5+rankStep || first.give("b", 1) != 5 {
+		t.Error("the first ranks are not those of now")
+	}
+	var endless ranks
+	endless.begin(idleFrom - 3)
+	for range 10 {
+		if rank := endless.give("a", weightMin); rank >= idleFrom {
+			t.Fatalf("rank %d is among those of groups of weight 0", rank)
+		}
+	}
+}
+
+// Within a chunk all steps count as equal, so one ends where the next rank is far.
+func TestChunksEndWhereTurnsAreFar(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		ranks []int64
+		want  []int
+	}{
+		{"one", []int64{5}, []int{1}},
+		{"equal", []int64{5, 5, 5}, []int{3}},
+		{"one before a flood", []int64{5, 1e9, 1e9 + rankStep, 1e9 + 2*rankStep}, []int{1, 3}},
+		{"one behind", []int64{5, 5, 6, 1e9}, []int{3, 1}},
+		{"a small weight", []int64{0, 1e6, 2e6, 3e6}, []int{4}},
+		{"two weights", []int64{0, 0, 1e4, 2e4, 4e4, 5e4}, []int{6}},
+	} {
+		all := make([]filed, len(c.ranks))
+		for i, rank := range c.ranks {
+			all[i].at = rank
+		}
+		var got []int
+		for from := 0; from < len(all); {
+			to := chunkEnd(all, from)
+			got = append(got, to-from)
+			from = to
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%s: chunks of %v, want %v", c.name, got, c.want)
+		}
+	}
+	if many := make([]filed, 1000); chunkEnd(many, 0) != table.ChunkTriggersMax {
+		t.Error("a chunk is too long")
+	}
+}
