@@ -130,11 +130,29 @@ func (w *world) addTask(m *historysim.Message, priority int, delayed bool, at ta
 	if w.fault(expiries, 300) && !w.plan.once {
 		t.Extra = w.expiry()
 	}
+	if w.fault(groups, 700) {
+		if t.Extra == nil {
+			t.Extra = new(historysim.Extra)
+		}
+		t.Extra.Group = w.group()
+		w.groupOf[id] = t.Extra.Group
+	}
 	w.order = append(w.order, id)
 	w.names[id] = w.named(fmt.Sprintf("t%d", len(w.order)))
 	w.accepted[id] = at
 	m.Tasks = append(m.Tasks, t)
 	return id
+}
+
+// weights are those of groups in all domains.
+var weights = map[string]float64{"idle": 0, "small": 0.01, "large": 100}
+
+// group is that of a task: one of a few, or one of many.
+func (w *world) group() string {
+	if w.dice.chance(500) {
+		return fmt.Sprintf("g%d", w.dice.IntN(200))
+	}
+	return []string{"idle", "small", "large"}[w.dice.IntN(3)]
 }
 
 // expiry is the time that a task has to start, or to be completed, or both.

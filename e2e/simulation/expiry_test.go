@@ -5,6 +5,9 @@ import "github.com/yardmaster-io/yardmaster/services/history/historysim"
 // inTime holds that what has no time limit does not expire, that what has one does not before, and that no attempt begins
 // when the time is over.
 func (c *checker) inTime(t *historysim.Task) {
+	if t.Group() != c.w.groupOf[t.ID] {
+		c.w.violated("%s ends with the group %q, it was submitted with %q", c.w.name(t.ID), t.Group(), c.w.groupOf[t.ID])
+	}
 	x := t.Expiry()
 	if x.StartWithinMS > 0 != (x.StartBy > 0) || x.FinishWithinMS > 0 != (x.FinishBy > 0) {
 		c.w.violated("%s ends with the time limits %+v", c.w.name(t.ID), x)

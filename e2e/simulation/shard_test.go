@@ -113,6 +113,9 @@ func (p *matchProc) kill() {
 	}
 }
 
+// Weights is part of matchingsim.Catalog.
+func (p *matchProc) Weights(string) map[string]float64 { return weights }
+
 // Limits is part of matchingsim.Catalog.
 func (p *matchProc) Limits(domain string) (all []matchingsim.Limit) {
 	for name, most := range p.limits[domain] {

@@ -40,13 +40,15 @@ type world struct {
 	// submits is how many tasks clients submit by themselves.
 	submits  int
 	accepted map[ids.TaskID]task
-	order    []ids.TaskID
-	askers   askers
+	// groupOf is the group that each was submitted with.
+	groupOf map[ids.TaskID]string
+	order   []ids.TaskID
+	askers  askers
 }
 
 // newPartition makes a partition of a run.
 func newPartition(s *sim, part int) *world {
-	w := &world{sim: s, part: part, accepted: map[ids.TaskID]task{}}
+	w := &world{sim: s, part: part, accepted: map[ids.TaskID]task{}, groupOf: map[ids.TaskID]string{}}
 	w.archived, w.waiting, w.decoder = map[ids.TaskID]*historysim.Task{}, newTimerStore(), historysim.NewDecoder()
 	w.senders = map[uint64]*matchProc{}
 	w.check = newChecker(w)
