@@ -466,7 +466,7 @@ export interface NewTask {
   start_within_ms?: number;
   /** The task expires if it is not completed this long after it was due, or after acceptance if it was due at once, ms, 100..31622400000 (366 days). An attempt ends then at the latest. Not less than start_within_ms. Default: the type's, then no limit. Since log version 5. */
   finish_within_ms?: number;
-  /** Whom it is for, where that is to be fair: a customer, a partner. [A-Za-z0-9_.-]{1,64}. Ready tasks of one tasklist, type and priority are started in turn between their groups, by the groups' weights (groups.put); those without a group are one group together. A group needs not be made, and costs nothing while it has no tasks. Default: none. Since log version 7. */
+  /** The customer, partner or other party that it is done for, where these are to be treated alike. [A-Za-z0-9_.-]{1,64}. Ready tasks of one tasklist, type and priority are started in turn between their groups, by the groups' weights (groups.put); those without a group are one group together. A group needs not be made, and costs nothing while it has no tasks. Default: none. Since log version 7. */
   group?: string;
 }
 

@@ -21,7 +21,7 @@ type Attempt struct {
 	Payload Payload
 	// Headers are those of the task, as submitted; nil = none.
 	Headers map[string]string
-	// Group is whom the task is for; "" = no one in particular.
+	// Group is that of the task, as submitted; "" = none.
 	Group string
 	// Priority is 1 (most urgent) to 5.
 	Priority int

@@ -41,8 +41,9 @@ type Task struct {
 	// Headers are texts that go with the task: its worker gets them, and List filters by them. At most 32, and 4 KiB together.
 	// A name is [A-Za-z0-9._-]{1,64}, not beginning with yard-; a value is UTF-8, at most 1 KiB.
 	Headers map[string]string
-	// Group is whom it is for, where that is to be fair: a customer, a partner. [A-Za-z0-9_.-]{1,64}. Ready tasks of one tasklist,
-	// type and priority start in turn between their groups; see PutGroup for weights. Default: none.
+	// Group is the customer, partner or other party that it is done for, where these are to be treated alike:
+	// [A-Za-z0-9_.-]{1,64}. Ready tasks of one tasklist, type and priority start in turn between their groups; see PutGroup
+	// for weights. Default: none.
 	Group string
 }
 

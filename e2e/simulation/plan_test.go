@@ -129,7 +129,8 @@ func planOf(seed uint64) plan {
 	}
 	p.faults &^= doubledSubmits // the log refuses a repeated submit, unless it comes soon
 	if d.chance(150) {
-		p.faults = p.faults&^changesOfOwner | doubledSubmits
+		// Nor is the owner's clock wrong, or another one would take over when there are no more faults.
+		p.faults = p.faults&^(changesOfOwner|skewedClocks) | doubledSubmits
 		// Small enough to fill, and nothing is carried, which would make room.
 		p.window, p.carry = 1+d.IntN(4), 1<<40
 	}

@@ -244,7 +244,7 @@ type Record struct {
 	Headers []*Header `protobuf:"bytes,30,rep,name=headers,proto3" json:"headers,omitempty"`
 	// When the task expires; absent = never. Since log version 5.
 	Expiry *Expiry `protobuf:"bytes,31,opt,name=expiry,proto3" json:"expiry,omitempty"`
-	// Whom it is for; empty = no one in particular. Since log version 7.
+	// The group that it is of; empty = none. Since log version 7.
 	Group         string `protobuf:"bytes,32,opt,name=group,proto3" json:"group,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -80,7 +80,7 @@ requests; each is accepted completely or not at all.`,
 	flags.StringVarP(&f.file, "file", "f", "", `file with tasks as JSON; "-" is standard input`)
 	flags.IntVar(&f.count, "count", 1, "hand in so many of it")
 	flags.StringArrayVar(&f.headers, "header", nil, "a header as name=value; may be given several times")
-	flags.StringVar(&f.group, "group", "", "whom it is for: groups start in turn")
+	flags.StringVar(&f.group, "group", "", "its group, such as a customer: groups start in turn")
 	flags.BoolVarP(&f.wait, "wait", "w", false, "watch it until it is finished (one task only)")
 	return cmd
 }

@@ -5,7 +5,7 @@ type Extra struct {
 	// Headers are by name, ascending.
 	Headers []Header
 	Expiry  Expiry
-	// Group is whom it is for, if anyone.
+	// Group is its group; "" = none.
 	Group string
 }
 
