@@ -124,6 +124,8 @@ type target struct {
 	types, limit int
 	// levels are those of limits; all but the first let so many run at once.
 	levels, limitAll int
+	// groups are the names of those that the tasks are of, in turn; empty = none.
+	groups []string
 	// slower is that of Options.
 	slower int
 	url    string
@@ -137,7 +139,7 @@ type target struct {
 // current folder's file system, since the usual temporary one may be memory.
 func (o *Options) open(ctx context.Context, sync string) (*target, error) {
 	if o.URL != "" {
-		return &target{url: o.URL, login: o.Login, tenant: o.tenant(), types: o.Types, limit: o.Limit, levels: o.Levels, limitAll: o.LimitAll, slower: o.slower}, nil
+		return &target{url: o.URL, login: o.Login, tenant: o.tenant(), types: o.Types, limit: o.Limit, levels: o.Levels, limitAll: o.LimitAll, groups: groupNames(o.Groups), slower: o.slower}, nil
 	}
 	dir, err := os.MkdirTemp(".", ".yard-bench-")
 	if err != nil {
@@ -151,7 +153,7 @@ func (o *Options) open(ctx context.Context, sync string) (*target, error) {
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
-	return &target{stack: s, url: s.URL, types: o.Types, limit: o.Limit, levels: o.Levels, limitAll: o.LimitAll, slower: o.slower}, nil
+	return &target{stack: s, url: s.URL, types: o.Types, limit: o.Limit, levels: o.Levels, limitAll: o.LimitAll, groups: groupNames(o.Groups), slower: o.slower}, nil
 }
 
 // connect makes a connection that close closes: in process where the stack is, over TCP else.

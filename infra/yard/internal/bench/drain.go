@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -159,7 +160,19 @@ var types = func() (names [typeCount]string) {
 }()
 
 func (t *target) task(i int) yard.Task {
-	return yard.Task{Type: types[i%t.types], Tasklist: tasklist, Payload: filler, Priority: priorities[i%len(priorities)]}
+	task := yard.Task{Type: types[i%t.types], Tasklist: tasklist, Payload: filler, Priority: priorities[i%len(priorities)]}
+	if len(t.groups) > 0 {
+		task.Group = t.groups[i%len(t.groups)]
+	}
+	return task
+}
+
+func groupNames(n int) []string {
+	all := make([]string, n)
+	for i := range all {
+		all[i] = "group-" + strconv.Itoa(i)
+	}
+	return all
 }
 
 // work polls and completes until all is over, or ctx ends.

@@ -71,6 +71,9 @@ const (
 // stallAfter ends a run in which nothing has moved for so long.
 const stallAfter = 2 * time.Minute
 
+// groupsMax bounds the groups of a run.
+const groupsMax = 1_000_000
+
 // Options of a measurement.
 type Options struct {
 	// Workloads to run, of W1, W2, W2s, W3, W8, W8s, W9, W10. Default: all.
@@ -90,6 +93,8 @@ type Options struct {
 	// its tasklist. Default 1. LimitAll is how many tasks may run at once in each but the first. Default 0 = Limit for each
 	// type.
 	Levels, LimitAll int
+	// Groups is how many groups the tasks are of, in turn, 0 to 1,000,000. Default 0: they have none.
+	Groups int
 	// Syncs are those of the embedded stack: "always" or a duration. With several every run is
 	// done with each, in turn, and the report has their ratios. Default: always.
 	Syncs []string
@@ -145,6 +150,9 @@ func (o *Options) fill() error {
 	}
 	if o.Levels < 1 || o.Levels > 4 || o.LimitAll < 0 || o.Levels > 1 && o.LimitAll == 0 {
 		return fmt.Errorf("%d levels, limited to %d: want 1 to 4 levels, and a limit where there are more than 1", o.Levels, o.LimitAll)
+	}
+	if o.Groups < 0 || o.Groups > groupsMax {
+		return fmt.Errorf("%d groups: want 0 to %d", o.Groups, groupsMax)
 	}
 	if o.Domains == 0 {
 		o.Domains = w8Domains

@@ -44,6 +44,8 @@ type Settings struct {
 	// Levels is of how many limits a task needs a slot, LimitAll how many tasks may run at once in each but its type's.
 	Levels   int `json:"levels,omitempty"`
 	LimitAll int `json:"limit_all,omitempty"`
+	// Groups is how many groups the tasks are of; 0 = they have none.
+	Groups int `json:"groups,omitempty"`
 	// Producers is 0 where each workload has its own number; Domains are those of W8 and W8s.
 	Producers int `json:"producers,omitempty"`
 	Domains   int `json:"domains"`
@@ -138,7 +140,7 @@ type Cost struct {
 func (o *Options) settings() Settings {
 	s := Settings{
 		Stack: "embedded: one process, in-process connections", Sync: strings.Join(o.Syncs, ","),
-		PayloadBytes: payloadBytes, WarmUpTasks: warmUpTasks, Runs: o.Runs, Types: o.Types, Limit: o.Limit, Levels: o.Levels, LimitAll: o.LimitAll,
+		PayloadBytes: payloadBytes, WarmUpTasks: warmUpTasks, Runs: o.Runs, Types: o.Types, Limit: o.Limit, Levels: o.Levels, LimitAll: o.LimitAll, Groups: o.Groups,
 		RestSeconds: o.Rest.Seconds(), Producers: o.Producers, Domains: o.Domains,
 	}
 	if o.URL != "" {
@@ -250,6 +252,9 @@ func (r *Report) WriteTable(w io.Writer) error {
 	limit := ""
 	if r.Settings.Limit > 0 {
 		limit = fmt.Sprintf(", %d of each at once", r.Settings.Limit)
+	}
+	if r.Settings.Groups > 0 {
+		limit += fmt.Sprintf(", %d groups", r.Settings.Groups)
 	}
 	if r.Settings.Levels > 1 {
 		limit += fmt.Sprintf(", %d levels with %d of all", r.Settings.Levels, r.Settings.LimitAll)

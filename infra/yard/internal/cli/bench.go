@@ -99,6 +99,7 @@ func (f *benchFlags) limits(flags *pflag.FlagSet) {
 	flags.IntVar(&f.opts.Types, "types", 10, "types that the tasks are of, 1 to 10")
 	flags.IntVar(&f.opts.Limit, "limit", 0, "tasks of each type that may run at once, not in W8; 0 = any number")
 	flags.IntVar(&f.opts.Levels, "levels", 1, "limits that a task needs a slot of, 1 to 4: of its type, one that all types share, its domain's, its tasklist's")
+	flags.IntVar(&f.opts.Groups, "groups", 0, "groups that the tasks are of, not in W8; 0 = they have none")
 	flags.IntVar(&f.opts.LimitAll, "limit-all", 0, "tasks that may run at once in each level but the first; 0 = --limit for each type")
 }
 
