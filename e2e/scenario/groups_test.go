@@ -1,0 +1,94 @@
+package scenario_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/yardmaster-io/yardmaster/contracts/fault"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+)
+
+// TestI11_GroupsStartInTurn: a group that waits with two thousand tasks holds up another by a few of them, also when
+// that one's tasks come by way of the timer store or after a failure; all of them run.
+func TestI11_GroupsStartInTurn(t *testing.T) {
+	everywhere(t, func(t *testing.T, w *world) {
+		const flood, few = 2000, 5
+		for range flood / 1000 {
+			all := make([]*yardv1.NewTask, 1000)
+			for i := range all {
+				all[i] = &yardv1.NewTask{Type: "x", Group: "flood"}
+			}
+			w.submit(all...)
+		}
+		w.eventually(func() error {
+			if d, err := w.client.DescribeTasklist(w.soon(), list); err != nil || d.Ready != flood {
+				return fmt.Errorf("%+v %v", d, err)
+			}
+			return nil
+		})
+		var small []string
+		for i := range few {
+			task := &yardv1.NewTask{Type: "x", Group: "small"}
+			if i == 0 {
+				task.DelayMs = 100
+			}
+			small = append(small, w.submitOne(task))
+		}
+		w.reach(small[0], "ready")
+		taken, failed, found := 0, false, 0
+		for found < few {
+			for _, p := range w.some(5, "x") {
+				taken++
+				if p.Group == "small" && !failed { // it comes again
+					failed = true
+					equal(t, "fail", w.fail(p, &yardv1.Failure{Message: "once", DelayMs: 1}), "OK")
+					continue
+				}
+				if p.Group == "small" {
+					found++
+				}
+				equal(t, "complete", w.complete(p), "OK")
+			}
+			if taken > flood/2 {
+				t.Fatalf("of %d tasks %d were of the small group", taken, found)
+			}
+		}
+		equal(t, "as submitted", w.get(small[1]).Group, "small")
+		for taken < flood+few+1 {
+			some := w.some(100, "x")
+			taken += len(some)
+			for v := range strings.FieldsSeq(w.complete(some...)) {
+				equal(t, "complete", v, "OK")
+			}
+		}
+		for _, id := range small {
+			equal(t, "in the archive", w.ended(id).Group, "small")
+		}
+		w.nothing(list)
+	})
+}
+
+// TestAGroupIsAName: in JSON and protobuf, and what is none is refused.
+func TestAGroupIsAName(t *testing.T) {
+	everywhere(t, func(t *testing.T, w *world) {
+		body, err := w.raw("tasks.submit", fmt.Sprintf(`{"tasklist":%q,"tasks":[{"type":"x","group":"cus_8.b-1"}]}`, list))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var resp yardv1.SubmitResponse
+		if err := json.Unmarshal([]byte(body), &resp); err != nil {
+			t.Fatalf("%s: %v", body, err)
+		}
+		p := w.takeOne()
+		equal(t, "group", p.Group, "cus_8.b-1")
+		equal(t, "complete", w.complete(p), "OK")
+		for _, group := range []string{"a b", "a/b", strings.Repeat("x", 65), "ü"} {
+			_, err := w.handIn(&yardv1.SubmitRequest{Tasklist: list, Tasks: []*yardv1.NewTask{{Type: "x"}, {Type: "x", Group: group}}})
+			refused(t, err, fault.InvalidArgument)
+			equal(t, "path", fault.From(err).Path, "/tasks/1/group")
+		}
+		w.nothing(list)
+	})
+}
