@@ -42,10 +42,12 @@ type Catalog struct {
 // state is never changed once it is stored.
 type state struct {
 	domains map[string]*yardv1.Domain
-	// types, tasklists and limits are by domain and name.
+	// types, tasklists, limits and groups are by domain and name; weights are those of groups whose weight is not 1.
 	types     map[string]map[string]*yardv1.TaskType
 	tasklists map[string]map[string]*yardv1.Tasklist
 	limits    map[string]map[string]*yardv1.Limit
+	groups    map[string]map[string]*yardv1.Group
+	weights   map[string]map[string]float64
 	// pauses are of tasklists and of types, by domain and name.
 	pausedLists, pausedTypes map[string]map[string]*yardv1.Pause
 	// version is the log version that the cluster writes.
@@ -54,7 +56,7 @@ type state struct {
 
 // Watch loads everything there is and then follows the bucket until ctx ends.
 // onChange, which may be nil, is called after each later change of a domain, of
-// one of its types, tasklists or limits, by one goroutine, one call at a time; it must not block.
+// one of its types, tasklists, limits or groups, by one goroutine, one call at a time; it must not block.
 func Watch(ctx context.Context, kv jetstream.KeyValue, onChange func(domain string)) (*Catalog, error) {
 	if onChange == nil {
 		onChange = func(string) {}
@@ -70,103 +72,6 @@ func Watch(ctx context.Context, kv jetstream.KeyValue, onChange func(domain stri
 	return c, nil
 }
 
-// Domain returns the domain of this name. The result is read-only.
-func (c *Catalog) Domain(name string) (*yardv1.Domain, bool) {
-	d, ok := c.now.Load().domains[name]
-	return d, ok
-}
-
-// Domains returns all domains, sorted by name. They are read-only, the slice is not.
-func (c *Catalog) Domains() []*yardv1.Domain {
-	return sorted(c.now.Load().domains)
-}
-
-// Type returns the settings of a task type; a type without any is not there. The
-// result is read-only.
-func (c *Catalog) Type(domain, name string) (*yardv1.TaskType, bool) {
-	t, ok := c.now.Load().types[domain][name]
-	return t, ok
-}
-
-// Types returns all task types of a domain that have settings, sorted by name.
-// They are read-only, the slice is not.
-func (c *Catalog) Types(domain string) []*yardv1.TaskType {
-	return sorted(c.now.Load().types[domain])
-}
-
-// Tasklist returns the settings of a tasklist; one without any is not there. The
-// result is read-only.
-func (c *Catalog) Tasklist(domain, name string) (*yardv1.Tasklist, bool) {
-	l, ok := c.now.Load().tasklists[domain][name]
-	return l, ok
-}
-
-// Tasklists returns the settings of all tasklists of a domain that have any, sorted by
-// name. They are read-only, the slice is not.
-func (c *Catalog) Tasklists(domain string) []*yardv1.Tasklist {
-	return sorted(c.now.Load().tasklists[domain])
-}
-
-// Limit returns a limit that types of a domain share. The result is read-only.
-func (c *Catalog) Limit(domain, name string) (*yardv1.Limit, bool) {
-	l, ok := c.now.Load().limits[domain][name]
-	return l, ok
-}
-
-// Limits returns all limits that types of a domain share, sorted by name. They are read-only, the slice is not.
-func (c *Catalog) Limits(domain string) []*yardv1.Limit {
-	return sorted(c.now.Load().limits[domain])
-}
-
-// PausedTasklist returns the pause of a tasklist, which may be over by now, or nil. The result is read-only.
-func (c *Catalog) PausedTasklist(domain, name string) *yardv1.Pause {
-	return c.now.Load().pausedLists[domain][name]
-}
-
-// PausedType is PausedTasklist for a task type.
-func (c *Catalog) PausedType(domain, name string) *yardv1.Pause {
-	return c.now.Load().pausedTypes[domain][name]
-}
-
-// Pauses returns those of a domain that are not over at an instant, Unix ms, by the names of tasklists and types.
-// They are read-only, the maps are not.
-func (c *Catalog) Pauses(domain string, nowMS int64) (tasklists, types map[string]*yardv1.Pause) {
-	s := c.now.Load()
-	over := func(_ string, p *yardv1.Pause) bool { return !Paused(p, nowMS) }
-	tasklists, types = maps.Clone(s.pausedLists[domain]), maps.Clone(s.pausedTypes[domain])
-	maps.DeleteFunc(tasklists, over)
-	maps.DeleteFunc(types, over)
-	return tasklists, types
-}
-
-// PauseEnds tells, by domain, when its next pause ends by itself after an instant, Unix ms.
-func (c *Catalog) PauseEnds(nowMS int64) map[string]int64 {
-	s, ends := c.now.Load(), map[string]int64{}
-	for _, all := range []map[string]map[string]*yardv1.Pause{s.pausedLists, s.pausedTypes} {
-		for domain, pauses := range all {
-			for _, p := range pauses {
-				if at, known := ends[domain]; p.UntilMs > nowMS && (!known || p.UntilMs < at) {
-					ends[domain] = p.UntilMs
-				}
-			}
-		}
-	}
-	return ends
-}
-
-// Paused tells whether a pause holds at an instant, Unix ms.
-func Paused(p *yardv1.Pause, nowMS int64) bool {
-	return p != nil && (p.UntilMs == 0 || nowMS < p.UntilMs)
-}
-
-func sorted[M any](m map[string]M) []M {
-	all := make([]M, 0, len(m))
-	for _, name := range slices.Sorted(maps.Keys(m)) {
-		all = append(all, m[name])
-	}
-	return all
-}
-
 // Version is the log version that the cluster writes. It never goes down while the
 // catalog lives.
 func (c *Catalog) Version() uint32 { return c.now.Load().version }
@@ -179,6 +84,7 @@ func newState() *state {
 	return &state{
 		domains: map[string]*yardv1.Domain{}, types: map[string]map[string]*yardv1.TaskType{},
 		tasklists: map[string]map[string]*yardv1.Tasklist{}, limits: map[string]map[string]*yardv1.Limit{},
+		groups: map[string]map[string]*yardv1.Group{}, weights: map[string]map[string]float64{},
 		pausedLists: map[string]map[string]*yardv1.Pause{}, pausedTypes: map[string]map[string]*yardv1.Pause{},
 		version: logversion.First,
 	}
@@ -268,7 +174,7 @@ func (c *Catalog) update(e jetstream.KeyValueEntry) {
 	old := c.now.Load()
 	s := &state{
 		domains: maps.Clone(old.domains), types: maps.Clone(old.types), tasklists: maps.Clone(old.tasklists),
-		limits: maps.Clone(old.limits), pausedLists: maps.Clone(old.pausedLists), pausedTypes: maps.Clone(old.pausedTypes),
+		limits: maps.Clone(old.limits), groups: maps.Clone(old.groups), weights: maps.Clone(old.weights), pausedLists: maps.Clone(old.pausedLists), pausedTypes: maps.Clone(old.pausedTypes),
 		version: old.version,
 	}
 	domain := domainOf(e.Key())
@@ -280,6 +186,12 @@ func (c *Catalog) update(e jetstream.KeyValueEntry) {
 	}
 	if m, ok := s.limits[domain]; ok {
 		s.limits[domain] = maps.Clone(m)
+	}
+	if m, ok := s.groups[domain]; ok {
+		s.groups[domain] = maps.Clone(m)
+	}
+	if m, ok := s.weights[domain]; ok {
+		s.weights[domain] = maps.Clone(m)
 	}
 	for _, pauses := range []map[string]map[string]*yardv1.Pause{s.pausedLists, s.pausedTypes} {
 		if m, ok := pauses[domain]; ok {
@@ -312,6 +224,9 @@ func (c *Catalog) replace(s *state) {
 		for name := range m.limits {
 			names[name] = true
 		}
+		for name := range m.groups {
+			names[name] = true
+		}
 		for name := range m.pausedLists {
 			names[name] = true
 		}
@@ -334,6 +249,7 @@ func (s *state) same(other *state, domain string) bool {
 	return maps.EqualFunc(s.types[domain], other.types[domain], func(a, b *yardv1.TaskType) bool { return proto.Equal(a, b) }) &&
 		maps.EqualFunc(s.tasklists[domain], other.tasklists[domain], func(a, b *yardv1.Tasklist) bool { return proto.Equal(a, b) }) &&
 		maps.EqualFunc(s.limits[domain], other.limits[domain], func(a, b *yardv1.Limit) bool { return proto.Equal(a, b) }) &&
+		maps.EqualFunc(s.groups[domain], other.groups[domain], func(a, b *yardv1.Group) bool { return proto.Equal(a, b) }) &&
 		maps.EqualFunc(s.pausedLists[domain], other.pausedLists[domain], func(a, b *yardv1.Pause) bool { return proto.Equal(a, b) }) &&
 		maps.EqualFunc(s.pausedTypes[domain], other.pausedTypes[domain], func(a, b *yardv1.Pause) bool { return proto.Equal(a, b) })
 }
@@ -386,6 +302,9 @@ func (s *state) take(e jetstream.KeyValueEntry) bool {
 	if domain, name, ok := topology.TypePauseOfKey(e.Key()); ok {
 		return takePause(s.pausedTypes, domain, name, e, gone)
 	}
+	if domain, name, ok := topology.GroupOfKey(e.Key()); ok {
+		return s.takeGroup(domain, name, e, gone)
+	}
 	domain, name, ok := topology.LimitOfKey(e.Key())
 	l := &yardv1.Limit{}
 	if !ok || !gone && codec.Unmarshal(codec.JSON, e.Value(), l) != nil {
@@ -393,6 +312,17 @@ func (s *state) take(e jetstream.KeyValueEntry) bool {
 	}
 	l.Revision = int64(e.Revision())
 	set(s.limits, domain, name, l, gone)
+	return true
+}
+
+func (s *state) takeGroup(domain, name string, e jetstream.KeyValueEntry, gone bool) bool {
+	g := &yardv1.Group{}
+	if !gone && codec.Unmarshal(codec.JSON, e.Value(), g) != nil {
+		return false
+	}
+	g.Revision = int64(e.Revision())
+	set(s.groups, domain, name, g, gone)
+	set(s.weights, domain, name, g.GetWeight(), gone || g.Weight == nil || g.GetWeight() == 1)
 	return true
 }
 
@@ -434,6 +364,9 @@ func domainOf(key string) string {
 		return domain
 	}
 	if domain, _, ok := topology.TypePauseOfKey(key); ok {
+		return domain
+	}
+	if domain, _, ok := topology.GroupOfKey(key); ok {
 		return domain
 	}
 	domain, _, _ := topology.LimitOfKey(key)

@@ -72,6 +72,22 @@ func PutLimit(ctx context.Context, kv jetstream.KeyValue, domain string, l *yard
 	return put(ctx, kv, topology.LimitKey(domain, l.Name), "/limit/revision", stored, l.Revision)
 }
 
+// PutGroup is PutDomain for the settings of a group of tasks. A name is as that of a type.
+func PutGroup(ctx context.Context, kv jetstream.KeyValue, domain string, g *yardv1.Group) (revision int64, err error) {
+	if err := ids.CheckName(domain); err != nil {
+		return 0, fault.At(fault.InvalidArgument, "/domain", "%v", err)
+	}
+	if err := ids.CheckTypeName(g.GetName()); err != nil {
+		return 0, fault.At(fault.InvalidArgument, "/group/name", "%v", err)
+	}
+	if !validKey(g.Name) {
+		return 0, fault.At(fault.InvalidArgument, "/group/name", "has '.' at an end or twice in a row, so it cannot have settings")
+	}
+	stored := g.CloneVT()
+	stored.Revision = 0
+	return put(ctx, kv, topology.GroupKey(domain, g.Name), "/group/revision", stored, g.Revision)
+}
+
 // GetDomain reads a domain from the bucket itself: it sees what was put before.
 // Its error is a *fault.Error, NOT_FOUND where there is no such domain.
 func GetDomain(ctx context.Context, kv jetstream.KeyValue, name string) (*yardv1.Domain, error) {
@@ -129,6 +145,20 @@ func GetLimit(ctx context.Context, kv jetstream.KeyValue, domain, name string) (
 	return l, nil
 }
 
+// GetGroup is GetDomain for the settings of a group: NOT_FOUND where it has none.
+func GetGroup(ctx context.Context, kv jetstream.KeyValue, domain, name string) (*yardv1.Group, error) {
+	g := &yardv1.Group{}
+	if !validKey(domain) || !validKey(name) {
+		return nil, fault.New(fault.NotFound, "no settings of group %q in domain %q", name, domain)
+	}
+	revision, err := get(ctx, kv, topology.GroupKey(domain, name), g)
+	if err != nil {
+		return nil, named(err, "no settings of group %q in domain %q", name, domain)
+	}
+	g.Revision = revision
+	return g, nil
+}
+
 // PutPause stores a pause under its key, in place of one that is there.
 func PutPause(ctx context.Context, kv jetstream.KeyValue, key string, p *yardv1.Pause) error {
 	_, err := put(ctx, kv, key, "", p, 0)
@@ -163,7 +193,7 @@ func DeletePauseOver(ctx context.Context, kv jetstream.KeyValue, key string, now
 }
 
 // DeleteDomain deletes a domain, of any revision if it is 0, and then its task types, the settings
-// of its tasklists and its limits, and returns the domain as it was. Its error is a *fault.Error: NOT_FOUND where
+// of its tasklists, its limits and the settings of its groups, and returns the domain as it was. Its error is a *fault.Error: NOT_FOUND where
 // there is none, and what was left of it is deleted all the same; STALE where another revision is stored, and
 // nothing is deleted; UNAVAILABLE where not all may have been deleted: repeat it.
 func DeleteDomain(ctx context.Context, kv jetstream.KeyValue, name string, revision int64) (*yardv1.Domain, error) {
@@ -219,10 +249,25 @@ func DeleteLimit(ctx context.Context, kv jetstream.KeyValue, domain, name string
 	return l, nil
 }
 
-// deleteSettings deletes the types, tasklists, limits and pauses of a domain, but for what is set meanwhile: that is of
+// DeleteGroup deletes the settings of a group as DeleteDomain does a domain.
+func DeleteGroup(ctx context.Context, kv jetstream.KeyValue, domain, name string, revision int64) (*yardv1.Group, error) {
+	g, err := GetGroup(ctx, kv, domain, name)
+	if err != nil {
+		return nil, err
+	}
+	if err := remove(ctx, kv, topology.GroupKey(domain, name), g.Revision, revision); err != nil {
+		return nil, err
+	}
+	return g, nil
+}
+
+// deleteSettings deletes the types, tasklists, limits, groups and pauses of a domain, but for what is set meanwhile: that is of
 // a domain that was created again.
 func deleteSettings(ctx context.Context, kv jetstream.KeyValue, domain string) error {
-	all, err := kv.WatchFiltered(ctx, slices.Concat([]string{topology.TypeKeysOf(domain), topology.TasklistKeysOf(domain), topology.LimitKeysOf(domain)}, topology.PauseKeysOf(domain)), jetstream.IgnoreDeletes(), jetstream.MetaOnly())
+	keys := slices.Concat([]string{
+		topology.TypeKeysOf(domain), topology.TasklistKeysOf(domain), topology.LimitKeysOf(domain), topology.GroupKeysOf(domain),
+	}, topology.PauseKeysOf(domain))
+	all, err := kv.WatchFiltered(ctx, keys, jetstream.IgnoreDeletes(), jetstream.MetaOnly())
 	if err != nil {
 		return fault.New(fault.Unavailable, "list the settings of domain %s: %v", domain, err)
 	}

@@ -376,6 +376,56 @@ export interface DeleteLimitResponse {
   limit?: Limit;
 }
 
+/** PutGroupRequest (groups.put) sets the weight of a group, for tasks that become ready from then on. Since log version 7. */
+export interface PutGroupRequest {
+  /** Required: the new settings. */
+  group: Group;
+}
+
+export interface PutGroupResponse {
+  /** As stored. */
+  group?: Group;
+}
+
+/** GetGroupRequest (groups.get). */
+export interface GetGroupRequest {
+  /** Required. [A-Za-z0-9_.-]{1,64}. */
+  name: string;
+}
+
+export interface GetGroupResponse {
+  /** As stored. */
+  group?: Group;
+}
+
+/** ListGroupsRequest (groups.list): the groups of the domain that have settings. */
+export interface ListGroupsRequest {
+  /** The most to return, 1..1000. Default 1000. An answer stops at 400 KiB, so a page may have fewer. */
+  limit?: number;
+  /** The next_cursor of the previous answer. Default: from the first. */
+  cursor?: string;
+}
+
+export interface ListGroupsResponse {
+  /** Sorted by name. */
+  groups?: Group[];
+  /** Where the next page begins; empty on the last page. */
+  next_cursor?: string;
+}
+
+/** DeleteGroupRequest (groups.delete) deletes the settings of a group. Its weight is 1 from then on. */
+export interface DeleteGroupRequest {
+  /** Required. [A-Za-z0-9_.-]{1,64}. */
+  name: string;
+  /** Delete only this revision, otherwise STALE. Default 0: any revision. */
+  revision?: number;
+}
+
+export interface DeleteGroupResponse {
+  /** As it was stored before. */
+  group?: Group;
+}
+
 /** PutDomainRequest (admin.domains.put) creates or changes a domain. */
 export interface PutDomainRequest {
   /** Required: the new settings of the domain. */
@@ -744,6 +794,18 @@ export interface Limit {
   revision?: number;
 }
 
+/** Group is what is set of a group of tasks (group of tasks.submit). A group needs no settings. */
+export interface Group {
+  /** Required. [A-Za-z0-9_.-]{1,64}, without `.` at an end or twice in a row. */
+  name: string;
+  /** For people; at most 1024 bytes. */
+  description?: string;
+  /** Its share while others wait beside it: one of weight 2 gets twice what one of weight 1 gets; from 0.01 to 100. Or 0: its tasks start when nothing else of their tasklist is ready, of any priority. Default: 1. */
+  weight?: number;
+  /** Changes with every put; the server sets it. In a put, 0 (default) means: replace any revision. Another number means: replace only this revision, otherwise STALE. */
+  revision?: number;
+}
+
 export type SubmitOutcome =
   /** The task is stored. */
   | "created"
@@ -892,6 +954,14 @@ export interface Verbs {
   "limits.list": { request: ListLimitsRequest; response: ListLimitsResponse };
   /** Delete a limit that no type names any more. */
   "limits.delete": { request: DeleteLimitRequest; response: DeleteLimitResponse };
+  /** Set the weight of a group of tasks. */
+  "groups.put": { request: PutGroupRequest; response: PutGroupResponse };
+  /** Get the settings of a group. */
+  "groups.get": { request: GetGroupRequest; response: GetGroupResponse };
+  /** List the groups of the domain that have settings. */
+  "groups.list": { request: ListGroupsRequest; response: ListGroupsResponse };
+  /** Delete the settings of a group. */
+  "groups.delete": { request: DeleteGroupRequest; response: DeleteGroupResponse };
 }
 
 /** The verbs of no domain: the subject is yard.v1.admin.<verb>. */

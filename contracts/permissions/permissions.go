@@ -76,6 +76,7 @@ func (l *lists) frontend(n topology.Partitioning) {
 		topology.BucketSubject(topology.ConfigBucket, topology.TypeKeys),
 		topology.BucketSubject(topology.ConfigBucket, topology.TasklistKeys),
 		topology.BucketSubject(topology.ConfigBucket, topology.LimitKeys),
+		topology.BucketSubject(topology.ConfigBucket, topology.GroupKeys),
 		topology.BucketSubject(topology.ConfigBucket, topology.PauseKeys),
 	)
 	l.bucket(topology.CheckpointsBucket) // the epochs of matching's owners

@@ -36,12 +36,14 @@ const VersionKey = "version"
 // (ids.Tokens). Only services of the engine may read it.
 const TokenSecretKey = "secret.tokens"
 
-// DomainKeys, TypeKeys, TasklistKeys, LimitKeys and PauseKeys filter all domains, types, settings of tasklists, limits, and pauses.
+// DomainKeys, TypeKeys, TasklistKeys, LimitKeys, GroupKeys and PauseKeys filter all domains, types, settings of tasklists, limits, settings of
+// groups, and pauses.
 const (
 	DomainKeys   = "domain.*"
 	TypeKeys     = "type.>"
 	TasklistKeys = "tasklist.*.*"
 	LimitKeys    = "limit.*.*"
+	GroupKeys    = "group.>"
 	PauseKeys    = "pause.>"
 )
 
@@ -81,7 +83,13 @@ func LimitKey(domain, limit string) string { return "limit." + domain + "." + li
 // LimitKeysOf filters the limits of one domain.
 func LimitKeysOf(domain string) string { return "limit." + domain + ".*" }
 
-// DomainOfKey, TypeOfKey, TasklistOfKey and LimitOfKey read the names back; ok is false for other keys.
+// GroupKey holds the settings of a group (yardv1.Group). A group may hold dots.
+func GroupKey(domain, group string) string { return "group." + domain + "." + group }
+
+// GroupKeysOf filters the groups of one domain.
+func GroupKeysOf(domain string) string { return "group." + domain + ".>" }
+
+// DomainOfKey, TypeOfKey, TasklistOfKey, LimitOfKey and GroupOfKey read the names back; ok is false for other keys.
 func DomainOfKey(key string) (domain string, ok bool) {
 	const prefix = "domain."
 	if len(key) <= len(prefix) || key[:len(prefix)] != prefix {
@@ -92,17 +100,17 @@ func DomainOfKey(key string) (domain string, ok bool) {
 
 // TypeOfKey is the inverse of TypeKey.
 func TypeOfKey(key string) (domain, taskType string, ok bool) {
-	const prefix = "type."
-	if len(key) <= len(prefix) || key[:len(prefix)] != prefix {
+	return dottedOf(key, "type.")
+}
+
+// dottedOf reads a domain and a name that may hold dots behind a prefix.
+func dottedOf(key, prefix string) (domain, name string, ok bool) {
+	rest, ok := strings.CutPrefix(key, prefix)
+	if !ok {
 		return "", "", false
 	}
-	rest := key[len(prefix):]
-	for i := range rest {
-		if rest[i] == '.' {
-			return rest[:i], rest[i+1:], i > 0 && i+1 < len(rest)
-		}
-	}
-	return "", "", false
+	domain, name, ok = strings.Cut(rest, ".")
+	return domain, name, ok && domain != "" && name != ""
 }
 
 // TasklistOfKey is the inverse of TasklistSettingsKey.
@@ -124,6 +132,9 @@ func TypePauseOfKey(key string) (domain, taskType string, ok bool) {
 
 // LimitOfKey is the inverse of LimitKey.
 func LimitOfKey(key string) (domain, limit string, ok bool) { return pairOf(key, "limit.") }
+
+// GroupOfKey is the inverse of GroupKey.
+func GroupOfKey(key string) (domain, group string, ok bool) { return dottedOf(key, "group.") }
 
 // pairOf reads the two names behind a prefix.
 func pairOf(key, prefix string) (domain, name string, ok bool) {

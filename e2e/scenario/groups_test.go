@@ -2,12 +2,14 @@ package scenario_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/contracts/yard"
 )
 
 // TestI11_GroupsStartInTurn: a group that waits with two thousand tasks holds up another by a few of them, also when
@@ -90,5 +92,66 @@ func TestAGroupIsAName(t *testing.T) {
 			equal(t, "path", fault.From(err).Path, "/tasks/1/group")
 		}
 		w.nothing(list)
+	})
+}
+
+// TestI11_SharesAreAsTheWeights: of tasks that wait, each group gets its weight's share; one of weight 0 runs when
+// nothing else is ready; a weight that is deleted is 1 again.
+func TestI11_SharesAreAsTheWeights(t *testing.T) {
+	everywhere(t, func(t *testing.T, w *world) {
+		for group, weight := range map[string]float64{"large": 4, "idle": 0, "gone": 9} {
+			if g, err := w.client.PutGroup(w.soon(), yard.Group{Name: group, Weight: weight}); err != nil || g.Weight != weight {
+				t.Fatal(g, err)
+			}
+		}
+		if _, err := w.client.DeleteGroup(w.soon(), "gone", 0); err != nil {
+			t.Fatal(err)
+		}
+		// Matching hears of weights a moment later than frontends: what is ready before has the weight of before.
+		w.eventually(func() error {
+			w.submit(&yardv1.NewTask{Type: "probe", Priority: 5, Group: "other"}, &yardv1.NewTask{Type: "probe", Priority: 1, Group: "idle"})
+			both := w.take(2, "probe")
+			w.complete(both...)
+			if both[0].Group == "idle" {
+				return errors.New("the idle group comes first")
+			}
+			return nil
+		})
+		const each = 300
+		for _, group := range []string{"idle", "large", "one", "gone"} {
+			all := make([]*yardv1.NewTask, each)
+			for i := range all {
+				all[i] = &yardv1.NewTask{Type: "x", Group: group}
+			}
+			w.submit(all...)
+		}
+		w.eventually(func() error {
+			if d, err := w.client.DescribeTasklist(w.soon(), list); err != nil || d.Ready < 4*each {
+				return fmt.Errorf("%+v %v", d, err)
+			}
+			return nil
+		})
+		got := map[string]int{}
+		for n := 0; n < each; {
+			some := w.some(10, "x")
+			for _, p := range some {
+				got[p.Group]++
+			}
+			n += len(some)
+			w.complete(some...)
+		}
+		// A shard may have heard of some of the tasks before others: the first ones go by that.
+		if large := got["large"]; large < each/2 || got["one"] > each/3 || got["gone"] > each/3 || got["idle"] != 0 {
+			t.Errorf("of the first %d: %v", each, got)
+		}
+		for got["idle"] < each {
+			some := w.some(100, "x")
+			for _, p := range some {
+				if got[p.Group]++; p.Group == "idle" && got["one"]+got["gone"]+got["large"] < 3*each-100 {
+					t.Fatalf("the idle group has its turn: %v", got)
+				}
+			}
+			w.complete(some...)
+		}
 	})
 }

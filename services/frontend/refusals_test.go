@@ -81,6 +81,10 @@ func badRequests() map[string]bad {
 		"pause of no key":      {verb: "types.pause", message: &yardv1.PauseTypeRequest{Name: "a..b"}, code: fault.InvalidArgument, path: "/name"},
 		"tasklist not paused":  {verb: "tasklists.resume", message: &yardv1.ResumeTasklistRequest{Name: "main"}, code: fault.NotFound, path: "/name"},
 		"type not paused":      {verb: "types.resume", message: &yardv1.ResumeTypeRequest{Name: "pay"}, code: fault.NotFound, path: "/name"},
+		"group of nothing":     {verb: "groups.put", message: &yardv1.PutGroupRequest{}, code: fault.InvalidArgument, path: "/group"},
+		"group without":        {verb: "groups.get", message: &yardv1.GetGroupRequest{Name: "nothing"}, code: fault.NotFound, path: "/name"},
+		"groups too many":      {verb: "groups.list", message: &yardv1.ListGroupsRequest{Limit: 1001}, code: fault.InvalidArgument, path: "/limit"},
+		"group deleted twice":  {verb: "groups.delete", message: &yardv1.DeleteGroupRequest{Name: "nothing"}, code: fault.NotFound, path: "/name"},
 		"limit of nothing":     {verb: "limits.put", message: &yardv1.PutLimitRequest{Limit: &yardv1.Limit{Name: "acme"}}, code: fault.InvalidArgument, path: "/limit/max_concurrency"},
 		"limit not created":    {verb: "limits.get", message: &yardv1.GetLimitRequest{Name: "nothing"}, code: fault.NotFound, path: "/name"},
 		"limits too many":      {verb: "limits.list", message: &yardv1.ListLimitsRequest{Limit: 1001}, code: fault.InvalidArgument, path: "/limit"},
@@ -167,6 +171,7 @@ func TestBadDomainsAreRefused(t *testing.T) {
 			"tasklists.describe": &yardv1.DescribeTasklistRequest{}, "tasklists.put": &yardv1.PutTasklistRequest{}, "tasklists.list": &yardv1.ListTasklistsRequest{}, "types.put": &yardv1.PutTypeRequest{}, "types.get": &yardv1.GetTypeRequest{},
 			"tasklists.pause": &yardv1.PauseTasklistRequest{}, "tasklists.resume": &yardv1.ResumeTasklistRequest{}, "types.pause": &yardv1.PauseTypeRequest{}, "types.resume": &yardv1.ResumeTypeRequest{},
 			"limits.put": &yardv1.PutLimitRequest{}, "limits.get": &yardv1.GetLimitRequest{}, "limits.list": &yardv1.ListLimitsRequest{}, "limits.delete": &yardv1.DeleteLimitRequest{},
+			"groups.put": &yardv1.PutGroupRequest{}, "groups.get": &yardv1.GetGroupRequest{}, "groups.list": &yardv1.ListGroupsRequest{}, "groups.delete": &yardv1.DeleteGroupRequest{},
 		} {
 			if e := s.ask(topology.API(domain, verb), message, nil); fault.CodeOf(e) != code {
 				t.Errorf("%s of %q: got %v, want %s", verb, domain, e, code)

@@ -45,7 +45,7 @@ type limits struct {
 }
 
 // Weights implements match.Catalog.
-func (l limits) Weights(string) map[string]float64 { return nil }
+func (l limits) Weights(domain string) map[string]float64 { return l.types.Weights(domain) }
 
 // Limits implements match.Catalog.
 func (l limits) Limits(domain string) []match.Limit {

@@ -193,3 +193,20 @@ func (r *PutLimitRequest) UnknownField() (string, bool) {
 	}
 	return field("", r.unknownFields)
 }
+
+// UnknownField names the first one.
+func (r *GetGroupRequest) UnknownField() (string, bool) { return field("", r.unknownFields) }
+
+// UnknownField names the first one.
+func (r *ListGroupsRequest) UnknownField() (string, bool) { return field("", r.unknownFields) }
+
+// UnknownField names the first one.
+func (r *DeleteGroupRequest) UnknownField() (string, bool) { return field("", r.unknownFields) }
+
+// UnknownField names the first one.
+func (r *PutGroupRequest) UnknownField() (string, bool) {
+	if g := r.Group; g != nil && len(g.unknownFields) > 0 {
+		return field("/group", g.unknownFields)
+	}
+	return field("", r.unknownFields)
+}

@@ -44,7 +44,7 @@ const (
 // endpoints are all verbs, in the order of the page.
 func endpoints() []endpoint {
 	return slices.Concat(lifeEndpoints(), queryEndpoints(), tasklistEndpoints(), pauseEndpoints("tasklists", "tasklist", "Tasklist", "mail"),
-		typeEndpoints(), pauseEndpoints("types", "task type", "Type", "email.send"), limitEndpoints(), domainEndpoints())
+		typeEndpoints(), pauseEndpoints("types", "task type", "Type", "email.send"), limitEndpoints(), groupEndpoints(), domainEndpoints())
 }
 
 // lifeEndpoints are what moves a task through its life.
@@ -249,6 +249,43 @@ func limitEndpoints() []endpoint {
 			In: `{"name":"partner-acme"}`, Out: stored,
 			codes: []fault.Code{fault.NotFound, fault.Stale, fault.FailedPrecondition},
 			Notes: []string{"FAILED_PRECONDITION: a type names it in its `limits`. Take it out there first.", deleteNote},
+		},
+	}
+}
+
+func groupEndpoints() []endpoint {
+	const stored = `{"group":{"name":"acme","description":"the large plan","weight":4,"revision":23}}`
+	return []endpoint{
+		{
+			Verb: "groups.put", Does: "Set the weight of a group of tasks.",
+			Request: "PutGroupRequest", Response: "PutGroupResponse",
+			In: `{"group":{"name":"acme","description":"the large plan","weight":4}}`, Out: stored,
+			codes: []fault.Code{fault.NotFound, fault.Stale, fault.FailedPrecondition},
+			Notes: []string{
+				"Tasks name their group in `group` of tasks.submit. A group needs no settings: its weight is 1.",
+				"Ready tasks of one tasklist, type and priority start in turn between their groups: while all of them wait, each gets its weight's share. A group alone gets everything.",
+				"An edit counts within a second, for tasks that become ready from then on. Those that wait already keep their place.",
+				"FAILED_PRECONDITION: 10,000 groups of the domain have settings. Delete some.",
+			},
+		},
+		{
+			Verb: "groups.get", Does: "Get the settings of a group.",
+			Request: "GetGroupRequest", Response: "GetGroupResponse",
+			In: `{"name":"acme"}`, Out: stored,
+			codes: []fault.Code{fault.NotFound},
+		},
+		{
+			Verb: "groups.list", Does: "List the groups of the domain that have settings.",
+			Request: "ListGroupsRequest", Response: "ListGroupsResponse",
+			In:    `{}`,
+			Out:   `{"groups":[{"name":"acme","description":"the large plan","weight":4,"revision":23}]}`,
+			codes: []fault.Code{fault.NotFound}, Notes: []string{pageNote},
+		},
+		{
+			Verb: "groups.delete", Does: "Delete the settings of a group.",
+			Request: "DeleteGroupRequest", Response: "DeleteGroupResponse",
+			In: `{"name":"acme"}`, Out: stored,
+			codes: []fault.Code{fault.NotFound, fault.Stale}, Notes: []string{deleteNote},
 		},
 	}
 }

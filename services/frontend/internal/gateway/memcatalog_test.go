@@ -21,6 +21,7 @@ type memCatalog struct {
 	lists   map[string]*yardv1.Tasklist
 	// limits are what this frontend knows, stored what is written; one that was just put elsewhere is in stored only.
 	limits, stored map[string]*yardv1.Limit
+	groups         map[string]*yardv1.Group
 	// pauses are by the key that they are stored under.
 	pauses map[string]*yardv1.Pause
 	// revision is the last one given.
@@ -31,6 +32,7 @@ func newMemCatalog() *memCatalog {
 	return &memCatalog{
 		domains: map[string]*yardv1.Domain{"shop": {Name: "shop"}}, types: map[string]*yardv1.TaskType{}, lists: map[string]*yardv1.Tasklist{},
 		limits: map[string]*yardv1.Limit{}, stored: map[string]*yardv1.Limit{},
+		groups: map[string]*yardv1.Group{},
 		pauses: map[string]*yardv1.Pause{},
 	}
 }
@@ -105,6 +107,54 @@ func (c *memCatalog) Limits(domain string) []*yardv1.Limit {
 		}
 	}
 	return all
+}
+
+func (c *memCatalog) Group(domain, name string) *yardv1.Group {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.groups[domain+"/"+name]
+}
+
+func (c *memCatalog) Groups(domain string) []*yardv1.Group {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var all []*yardv1.Group
+	for _, key := range slices.Sorted(maps.Keys(c.groups)) {
+		if strings.HasPrefix(key, domain+"/") {
+			all = append(all, c.groups[key])
+		}
+	}
+	return all
+}
+
+func (c *memCatalog) GroupCount(domain string) int { return len(c.Groups(domain)) }
+
+func (c *memCatalog) PutGroup(_ context.Context, domain string, g *yardv1.Group) (int64, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	key := domain + "/" + g.Name
+	if err := stale(g.Revision, c.groups[key].GetRevision()); err != nil {
+		return 0, err
+	}
+	c.revision++
+	c.groups[key] = g.CloneVT()
+	c.groups[key].Revision = c.revision
+	return c.revision, nil
+}
+
+func (c *memCatalog) DeleteGroup(_ context.Context, domain, name string, revision int64) (*yardv1.Group, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	key := domain + "/" + name
+	g := c.groups[key]
+	if g == nil {
+		return nil, fault.New(fault.NotFound, "nothing")
+	}
+	if err := stale(revision, g.Revision); err != nil {
+		return nil, err
+	}
+	delete(c.groups, key)
+	return g, nil
 }
 
 // stale tells whether another revision is wanted than there is.

@@ -57,7 +57,7 @@ func (o Owners) missing() bool {
 		o.TimerGet == nil || o.TimerList == nil || o.TimerDescribe == nil || o.MatchingDescribe == nil
 }
 
-// Catalog is what this frontend knows of domains, types, tasklists, limits and pauses; it follows the
+// Catalog is what this frontend knows of domains, types, tasklists, limits, groups and pauses; it follows the
 // stored ones within moments. Returned messages are shared and not changed.
 type Catalog interface {
 	HasDomain(name string) bool
@@ -77,6 +77,11 @@ type Catalog interface {
 	Limit(domain, name string) *yardv1.Limit
 	// Limits are all of a domain that types share, sorted by name.
 	Limits(domain string) []*yardv1.Limit
+	// Group returns nil where it has no settings.
+	Group(domain, name string) *yardv1.Group
+	// Groups are all of a domain that have settings, sorted by name; GroupCount is how many there are.
+	Groups(domain string) []*yardv1.Group
+	GroupCount(domain string) int
 	// PausedTasklist and PausedType return the pause of a tasklist or a type, which may be over by now, or nil.
 	PausedTasklist(domain, name string) *yardv1.Pause
 	PausedType(domain, name string) *yardv1.Pause
@@ -89,19 +94,21 @@ type Catalog interface {
 // it replaces in what it puts, a deletion the one it deletes; 0 is any. STALE tells that another
 // one is stored.
 type Registry interface {
-	// PutDomain, PutType, PutTasklist and PutLimit return the new revision.
+	// PutDomain, PutType, PutTasklist, PutLimit and PutGroup return the new revision.
 	PutDomain(ctx context.Context, d *yardv1.Domain) (revision int64, err error)
 	PutType(ctx context.Context, domain string, t *yardv1.TaskType) (revision int64, err error)
 	PutTasklist(ctx context.Context, domain string, l *yardv1.Tasklist) (revision int64, err error)
 	PutLimit(ctx context.Context, domain string, l *yardv1.Limit) (revision int64, err error)
+	PutGroup(ctx context.Context, domain string, g *yardv1.Group) (revision int64, err error)
 	// GetLimit returns what is stored now, or NOT_FOUND.
 	GetLimit(ctx context.Context, domain, name string) (*yardv1.Limit, error)
-	// DeleteDomain, DeleteType, DeleteTasklist and DeleteLimit return what was deleted, or NOT_FOUND. A domain's types,
+	// DeleteDomain, DeleteType, DeleteTasklist, DeleteLimit and DeleteGroup return what was deleted, or NOT_FOUND. A domain's types,
 	// tasklists, limits and pauses go with it.
 	DeleteDomain(ctx context.Context, name string, revision int64) (*yardv1.Domain, error)
 	DeleteType(ctx context.Context, domain, name string, revision int64) (*yardv1.TaskType, error)
 	DeleteTasklist(ctx context.Context, domain, name string, revision int64) (*yardv1.Tasklist, error)
 	DeleteLimit(ctx context.Context, domain, name string, revision int64) (*yardv1.Limit, error)
+	DeleteGroup(ctx context.Context, domain, name string, revision int64) (*yardv1.Group, error)
 	// PutPause stores a pause under its key (topology.TasklistPauseKey, TypePauseKey), in place of one that is there.
 	PutPause(ctx context.Context, key string, p *yardv1.Pause) error
 	// DeletePause returns what was deleted, or NOT_FOUND. STALE tells that another one was put meanwhile.

@@ -65,6 +65,8 @@ func (g *Gateway) pauseKnown() error { return g.known("/name", logversion.Levels
 
 func (g *Gateway) limitKnown() error { return g.known("/limit", logversion.Levels) }
 
+func (g *Gateway) groupKnown() error { return g.known("/group", logversion.Groups) }
+
 // known tells whether each node of the cluster knows what came with a log version.
 func (g *Gateway) known(path string, since uint32) error {
 	if v := g.LogVersion(); v < since {

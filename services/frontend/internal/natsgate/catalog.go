@@ -71,9 +71,20 @@ func (c *Catalog) PutTasklist(ctx context.Context, domain string, l *yardv1.Task
 	return catalog.PutTasklist(ctx, c.kv, domain, l)
 }
 
+// Group returns nil where it has no settings.
+func (c *Catalog) Group(domain, name string) *yardv1.Group {
+	g, _ := c.Catalog.Group(domain, name)
+	return g
+}
+
 // PutLimit stores a limit that types share.
 func (c *Catalog) PutLimit(ctx context.Context, domain string, l *yardv1.Limit) (revision int64, err error) {
 	return catalog.PutLimit(ctx, c.kv, domain, l)
+}
+
+// PutGroup stores the settings of a group.
+func (c *Catalog) PutGroup(ctx context.Context, domain string, g *yardv1.Group) (revision int64, err error) {
+	return catalog.PutGroup(ctx, c.kv, domain, g)
 }
 
 // GetLimit reads a limit from the bucket itself.
@@ -96,7 +107,7 @@ func (c *Catalog) DeletePauseOver(ctx context.Context, key string, nowMS int64) 
 	return catalog.DeletePauseOver(ctx, c.kv, key, nowMS)
 }
 
-// DeleteDomain deletes a domain, its types, tasklists, limits and pauses.
+// DeleteDomain deletes a domain, its types, tasklists, limits, groups and pauses.
 func (c *Catalog) DeleteDomain(ctx context.Context, name string, revision int64) (*yardv1.Domain, error) {
 	return catalog.DeleteDomain(ctx, c.kv, name, revision)
 }
@@ -109,6 +120,11 @@ func (c *Catalog) DeleteType(ctx context.Context, domain, name string, revision 
 // DeleteTasklist deletes the settings of a tasklist.
 func (c *Catalog) DeleteTasklist(ctx context.Context, domain, name string, revision int64) (*yardv1.Tasklist, error) {
 	return catalog.DeleteTasklist(ctx, c.kv, domain, name, revision)
+}
+
+// DeleteGroup deletes the settings of a group.
+func (c *Catalog) DeleteGroup(ctx context.Context, domain, name string, revision int64) (*yardv1.Group, error) {
+	return catalog.DeleteGroup(ctx, c.kv, domain, name, revision)
 }
 
 // DeleteLimit deletes a limit that types share.

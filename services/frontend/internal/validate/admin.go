@@ -109,11 +109,36 @@ func PutLimit(req *yardv1.PutLimitRequest) error {
 	)
 }
 
+// PutGroup checks a groups.put.
+func PutGroup(req *yardv1.PutGroupRequest) error {
+	g := req.Group
+	if g == nil {
+		return invalid("/group", "is missing")
+	}
+	return firstError(
+		typeName("/group/name", g.Name),
+		text("/group/description", g.Description, DescriptionBytesMax),
+		weight("/group/weight", g.Weight),
+		revision("/group/revision", g.Revision),
+	)
+}
+
+// weight checks the weight of a group.
+func weight(path string, w *float64) error {
+	if w == nil || *w == 0 || *w >= WeightMin && *w <= WeightMax {
+		return nil
+	}
+	return invalid(path, "is %v, want 0, or %v to %v", *w, WeightMin, WeightMax)
+}
+
 // GetTasklist checks a tasklists.get.
 func GetTasklist(req *yardv1.GetTasklistRequest) error { return name("/name", req.Name) }
 
 // GetLimit checks a limits.get.
 func GetLimit(req *yardv1.GetLimitRequest) error { return name("/name", req.Name) }
+
+// GetGroup checks a groups.get.
+func GetGroup(req *yardv1.GetGroupRequest) error { return typeName("/name", req.Name) }
 
 // GetType checks a types.get.
 func GetType(req *yardv1.GetTypeRequest) error { return typeName("/name", req.Name) }
@@ -138,6 +163,11 @@ func DeleteLimit(req *yardv1.DeleteLimitRequest) error {
 	return firstError(name("/name", req.Name), revision("/revision", req.Revision))
 }
 
+// DeleteGroup checks a groups.delete.
+func DeleteGroup(req *yardv1.DeleteGroupRequest) error {
+	return firstError(typeName("/name", req.Name), revision("/revision", req.Revision))
+}
+
 // ListDomains checks a domains.list and fills in its default limit.
 func ListDomains(req *yardv1.ListDomainsRequest) error { return page(&req.Limit, req.Cursor, name) }
 
@@ -149,6 +179,9 @@ func ListTasklists(req *yardv1.ListTasklistsRequest) error { return page(&req.Li
 
 // ListLimits checks a limits.list and fills in its default limit.
 func ListLimits(req *yardv1.ListLimitsRequest) error { return page(&req.Limit, req.Cursor, name) }
+
+// ListGroups checks a groups.list and fills in its default limit.
+func ListGroups(req *yardv1.ListGroupsRequest) error { return page(&req.Limit, req.Cursor, typeName) }
 
 // page checks what a list of names takes; its cursor is one.
 func page(limit *int32, cursor string, name func(path, s string) error) error {

@@ -79,6 +79,10 @@ const (
 	// LimitsMax bounds the limits of a domain that types share, LimitsOfTypeMax those that one type names.
 	LimitsMax       = 1000
 	LimitsOfTypeMax = 8
+	// GroupsMax bounds the groups of a domain that have settings.
+	GroupsMax = 10_000
+	// WeightMin and WeightMax bound the weight of a group, if it is not 0.
+	WeightMin, WeightMax = 0.01, 100.0
 
 	// PausesMax bounds the tasklists and types of a domain that are paused, PauseMin and AheadMax a pause that ends by
 	// itself, PauserBytesMax the name of who paused.

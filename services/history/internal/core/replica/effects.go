@@ -189,7 +189,9 @@ func (b *TriggerBatch) GroupBytes() int {
 }
 
 // GroupOf returns the group of each trigger; nil = none has one. The second is false where b says nothing that makes sense.
-func (b *TriggerBatch) GroupOf() ([]string, bool) { return ids.Groups(b.Groups, b.GroupAt, len(b.Packed)/ids.TriggerBytes) }
+func (b *TriggerBatch) GroupOf() ([]string, bool) {
+	return ids.Groups(b.Groups, b.GroupAt, len(b.Packed)/ids.TriggerBytes)
+}
 
 // ReleaseGroup is attempts that are over and held the same path.
 type ReleaseGroup struct {

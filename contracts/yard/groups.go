@@ -1,0 +1,69 @@
+package yard
+
+import (
+	"context"
+	"iter"
+
+	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+)
+
+// Group is what is set of a group of tasks (Task.Group). A group needs no settings: its weight is 1.
+type Group struct {
+	// Name is [A-Za-z0-9_.-]{1,64}, without "." at an end or twice in a row; required.
+	Name string
+	// Description is for people; at most 1024 bytes.
+	Description string
+	// Weight is its share while other groups wait beside it: one of weight 2 gets twice what one of weight 1 gets. 0.01..100.
+	// Or 0: its tasks start when nothing else of their tasklist is ready, of any priority.
+	Weight float64
+	// Revision changes with every put. PutGroup replaces only this revision, or any if it is 0.
+	Revision int64
+}
+
+// PutGroup sets the weight of a group and returns its settings as stored. They count within a second, for tasks that become
+// ready from then on. STALE: another revision than g's is stored. FAILED_PRECONDITION: 10000 groups of the domain have
+// settings, or the cluster writes a log version before 7.
+func (c *Client) PutGroup(ctx context.Context, g Group) (Group, error) {
+	req := &yardv1.PutGroupRequest{Group: &yardv1.Group{Name: g.Name, Description: g.Description, Weight: &g.Weight, Revision: g.Revision}}
+	resp, err := call[yardv1.PutGroupResponse](ctx, &c.transport, c.subject("groups.put"), req)
+	if err != nil {
+		return Group{}, err
+	}
+	return groupOf(resp.Group), nil
+}
+
+// GetGroup returns the settings of a group, or NOT_FOUND.
+func (c *Client) GetGroup(ctx context.Context, name string) (Group, error) {
+	resp, err := call[yardv1.GetGroupResponse](ctx, &c.transport, c.subject("groups.get"), &yardv1.GetGroupRequest{Name: name})
+	if err != nil {
+		return Group{}, err
+	}
+	return groupOf(resp.Group), nil
+}
+
+// Groups yields all groups of the domain that have settings, by name, and asks for them page by page as Tasks does.
+func (c *Client) Groups(ctx context.Context) iter.Seq2[Group, error] {
+	return pages(func(cursor string) ([]Group, string, error) {
+		resp, err := call[yardv1.ListGroupsResponse](ctx, &c.transport, c.subject("groups.list"), &yardv1.ListGroupsRequest{Cursor: cursor})
+		return each(resp.GetGroups(), groupOf), resp.GetNextCursor(), err
+	})
+}
+
+// DeleteGroup deletes the settings of a group, and returns them as they were: only the given revision (STALE if another one is
+// stored), or any if that is 0. NOT_FOUND: there are none, or an earlier try deleted them and its answer was lost.
+func (c *Client) DeleteGroup(ctx context.Context, name string, revision int64) (Group, error) {
+	req := &yardv1.DeleteGroupRequest{Name: name, Revision: revision}
+	resp, err := call[yardv1.DeleteGroupResponse](ctx, &c.transport, c.subject("groups.delete"), req)
+	if err != nil {
+		return Group{}, err
+	}
+	return groupOf(resp.Group), nil
+}
+
+func groupOf(w *yardv1.Group) Group {
+	g := Group{Name: w.GetName(), Description: w.GetDescription(), Weight: 1, Revision: w.GetRevision()}
+	if w != nil && w.Weight != nil {
+		g.Weight = *w.Weight
+	}
+	return g
+}

@@ -1,0 +1,139 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"errors"
+
+	"github.com/spf13/cobra"
+
+	"github.com/yardmaster-io/yardmaster/contracts/fault"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/contracts/yard"
+)
+
+func (a *app) groupCommand() *cobra.Command {
+	return group("group", "Set, show, list and delete the weights of groups of tasks",
+		a.groupPut(), a.groupGet(), a.groupList(), a.groupDelete())
+}
+
+func (a *app) groupPut() *cobra.Command {
+	var g yard.Group
+	cmd := &cobra.Command{
+		Use: "put NAME", Short: "Set the weight of a group",
+		Long: `Set the weight of a group, or change the settings that are given as flags. Tasks name their group
+(yard task submit --group). While several groups wait, each gets its weight's share; without
+settings a group has weight 1. One of weight 0 runs when nothing else of its tasklist is ready.
+The weight counts for tasks that become ready from then on.`,
+		Example: `  yard group put acme --weight 4 --description "the large plan"
+  yard group put trial --weight 0`,
+		Args: argCount(1, 1, "one name"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.withClient(cmd.Context(), func(ctx context.Context, c *yard.Client) error {
+				have, err := c.GetGroup(ctx, args[0])
+				if err != nil {
+					if !errors.Is(err, &fault.Error{Code: fault.NotFound}) {
+						return err
+					}
+					have = yard.Group{Weight: 1}
+				}
+				have.Name = args[0]
+				if cmd.Flags().Changed("description") {
+					have.Description = g.Description
+				}
+				if cmd.Flags().Changed("weight") {
+					have.Weight = g.Weight
+				}
+				stored, err := c.PutGroup(ctx, have)
+				if err != nil {
+					return err
+				}
+				return a.printGroups([]yard.Group{stored})
+			})
+		},
+	}
+	cmd.Flags().StringVar(&g.Description, "description", "", "for people")
+	cmd.Flags().Float64Var(&g.Weight, "weight", 1, "its share beside other groups, 0.01 to 100; 0 = when nothing else is ready")
+	return cmd
+}
+
+func (a *app) groupGet() *cobra.Command {
+	return &cobra.Command{
+		Use: "get NAME", Short: "Show the settings of a group", Args: argCount(1, 1, "one name"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.withClient(cmd.Context(), func(ctx context.Context, c *yard.Client) error {
+				g, err := c.GetGroup(ctx, args[0])
+				if err != nil {
+					return err
+				}
+				if a.json {
+					return a.printJSON(&yardv1.GetGroupResponse{Group: wireGroup(g)})
+				}
+				var about table
+				about.row("group", g.Name+" (domain "+a.domain+")")
+				about.row("description", cmp.Or(g.Description, "-"))
+				about.row("weight", g.Weight)
+				return a.printTable(&about)
+			})
+		},
+	}
+}
+
+func (a *app) groupList() *cobra.Command {
+	return &cobra.Command{
+		Use: "list", Short: "List the groups of the domain that have settings", Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.withClient(cmd.Context(), func(ctx context.Context, c *yard.Client) error {
+				var all []yard.Group
+				for g, err := range c.Groups(ctx) {
+					if err != nil {
+						return err
+					}
+					all = append(all, g)
+				}
+				return a.printGroups(all)
+			})
+		},
+	}
+}
+
+func (a *app) groupDelete() *cobra.Command {
+	var revision int64
+	cmd := &cobra.Command{
+		Use: "delete NAME", Short: "Delete the settings of a group: its weight is 1 again",
+		Example: "  yard group delete acme",
+		Args:    argCount(1, 1, "one name"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.withClient(cmd.Context(), func(ctx context.Context, c *yard.Client) error {
+				g, err := c.DeleteGroup(ctx, args[0], revision)
+				if err != nil {
+					return err
+				}
+				return a.printGroups([]yard.Group{g})
+			})
+		},
+	}
+	cmd.Flags().Int64Var(&revision, "revision", 0, "delete only this revision, as --output wide shows it; 0 = any")
+	return cmd
+}
+
+// wireGroup is a group as the API writes it.
+func wireGroup(g yard.Group) *yardv1.Group {
+	return &yardv1.Group{Name: g.Name, Description: g.Description, Weight: &g.Weight, Revision: g.Revision}
+}
+
+func (a *app) printGroups(groups []yard.Group) error {
+	if a.json {
+		list := &yardv1.ListGroupsResponse{}
+		for _, g := range groups {
+			list.Groups = append(list.Groups, wireGroup(g))
+		}
+		return a.printJSON(list)
+	}
+	var t table
+	t.row(a.more([]any{"GROUP", "WEIGHT", "DESCRIPTION"}, "REVISION")...)
+	for _, g := range groups {
+		t.row(a.more([]any{g.Name, g.Weight, g.Description}, g.Revision)...)
+	}
+	return a.printTable(&t)
+}

@@ -1,0 +1,115 @@
+package gateway
+
+import (
+	"strconv"
+	"testing"
+	"testing/synctest"
+
+	"github.com/yardmaster-io/yardmaster/contracts/fault"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/contracts/logversion"
+
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/validate"
+)
+
+// grouped has the cluster write the log version of groups.
+func grouped(d *Deps) { d.LogVersion = func() uint32 { return logversion.Groups } }
+
+// putGroup sets a group of the rig's domain.
+func (r *rig) putGroup(g *yardv1.Group) (*yardv1.Group, error) {
+	got, err := asked(r, "shop", true, r.PutGroup, &yardv1.PutGroupRequest{Group: g})
+	if err != nil {
+		return nil, err
+	}
+	return got.(*yardv1.PutGroupResponse).Group, nil
+}
+
+// Settings of groups are put, changed by revision, listed page by page and deleted.
+func TestGroupsHaveSettings(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, grouped)
+		for _, name := range []string{"b", "a.b", "c"} {
+			if _, err := r.putGroup(&yardv1.Group{Name: name, Weight: new(2.0)}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		got, err := asked(r, "shop", true, r.GetGroup, &yardv1.GetGroupRequest{Name: "a.b"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		group := got.(*yardv1.GetGroupResponse).Group
+		if group.GetWeight() != 2 || group.Revision == 0 {
+			t.Errorf("%v", group)
+		}
+		_, err = r.putGroup(&yardv1.Group{Name: "a.b", Revision: group.Revision + 9})
+		wantCode(t, err, fault.Stale)
+		list := func(cursor string) *yardv1.ListGroupsResponse {
+			t.Helper()
+			got, err := asked(r, "shop", true, r.ListGroups, &yardv1.ListGroupsRequest{Limit: 2, Cursor: cursor})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return got.(*yardv1.ListGroupsResponse)
+		}
+		first := list("")
+		rest := list(first.NextCursor)
+		if len(first.Groups) != 2 || first.Groups[0].Name != "a.b" || len(rest.Groups) != 1 || rest.NextCursor != "" {
+			t.Errorf("%v, then %v", first, rest)
+		}
+		_, err = asked(r, "shop", true, r.DeleteGroup, &yardv1.DeleteGroupRequest{Name: "a.b", Revision: group.Revision + 9})
+		wantCode(t, err, fault.Stale)
+		got, err = asked(r, "shop", true, r.DeleteGroup, &yardv1.DeleteGroupRequest{Name: "a.b", Revision: group.Revision})
+		if err != nil || got.(*yardv1.DeleteGroupResponse).Group.GetWeight() != 2 {
+			t.Errorf("%v %v", got, err)
+		}
+		_, err = asked(r, "shop", true, r.GetGroup, &yardv1.GetGroupRequest{Name: "a.b"})
+		if e := wantCode(t, err, fault.NotFound); e.Path != "/name" {
+			t.Error(e)
+		}
+		_, err = asked(r, "shop", true, r.DeleteGroup, &yardv1.DeleteGroupRequest{Name: "a.b"})
+		if e := wantCode(t, err, fault.NotFound); e.Path != "/name" {
+			t.Error(e)
+		}
+	})
+}
+
+// I7: a domain has so many groups with settings, and may still change those.
+func TestI7_GroupsWithSettingsAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, grouped)
+		for i := range validate.GroupsMax {
+			name := strconv.Itoa(i)
+			r.catalog.groups["shop/"+name] = &yardv1.Group{Name: name}
+		}
+		_, err := r.putGroup(&yardv1.Group{Name: "more"})
+		if e := wantCode(t, err, fault.FailedPrecondition); e.Path != "/group/name" {
+			t.Error(e)
+		}
+		if _, err := r.putGroup(&yardv1.Group{Name: "7", Weight: new(0.0)}); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// I13: groups wait until every node knows them.
+func TestI13_GroupsNeedALogVersion(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for version, taken := range map[uint32]bool{logversion.Groups - 1: false, logversion.Groups: true} {
+			r := newRig(t, func(d *Deps) { d.LogVersion = func() uint32 { return version } })
+			_, put := r.putGroup(&yardv1.Group{Name: "a"})
+			task := r.tasksKnown([]*yardv1.NewTask{{Type: "x"}, {Type: "x", Group: "a"}})
+			if taken {
+				if put != nil || task != nil {
+					t.Errorf("version %d: %v, %v", version, put, task)
+				}
+				continue
+			}
+			if e := wantCode(t, put, fault.FailedPrecondition); e.Path != "/group" {
+				t.Error(e)
+			}
+			if e := wantCode(t, task, fault.FailedPrecondition); e.Path != "/tasks/1/group" {
+				t.Error(e)
+			}
+		}
+	})
+}
