@@ -31,6 +31,9 @@ func TasklistsKey(domain string, shard int) string {
 // and which shards wait.
 func SlotsKey(domain, limit string) string { return "yard:{" + domain + "}:slots:" + limit }
 
+// RateKey is the string of a rate, such as "rate/type/email.send": when the next attempt may start.
+func RateKey(domain, limit string) string { return "yard:{" + domain + "}:rate:" + limit }
+
 // EpochKey names the present life of a shard's tables of a domain, and the run of the
 // server that it began in. It is missing in a Redis that has lost its memory.
 func EpochKey(domain string, shard int) string { return "yard:{" + domain + "}:epoch:" + num(shard) }

@@ -68,6 +68,7 @@ func TestNamesStayAsTheyAre(t *testing.T) {
 		ColumnKey("shop", "mail", 1, 2, "ready"): "yard:{shop}:tl:mail:1:col:2:ready",
 		TasklistsKey("shop", 2):                  "yard:{shop}:tasklists:2",
 		SlotsKey("shop", "email.send"):           "yard:{shop}:slots:email.send",
+		RateKey("shop", "email.send"):            "yard:{shop}:rate:email.send",
 		EpochKey("shop", 2):                      "yard:{shop}:epoch:2",
 	} {
 		if got != want {

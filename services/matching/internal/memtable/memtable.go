@@ -42,7 +42,7 @@ func (s *Store) Pass(d time.Duration) {
 	s.passed += d
 }
 
-func (s *Store) now() int64 { return time.Now().Add(s.passed).UnixMilli() }
+func (s *Store) now() time.Time { return time.Now().Add(s.passed) }
 
 // Tables is one shard's view of a Store. It is safe for concurrent use.
 type Tables struct {
@@ -70,7 +70,7 @@ func (t *Tables) Do(_ context.Context, calls []table.Call) ([]table.Outcome, []e
 	defer t.store.mu.Unlock()
 	outcomes := make([]table.Outcome, len(calls))
 	for i, c := range calls {
-		outcomes[i] = t.store.table.Do(c, t.store.now())
+		outcomes[i] = t.store.table.Do(c, t.store.now().UnixMicro())
 	}
 	return outcomes, make([]error, len(calls))
 }
@@ -79,7 +79,7 @@ func (t *Tables) Do(_ context.Context, calls []table.Call) ([]table.Outcome, []e
 func (t *Tables) Slots(_ context.Context, domain string, limits []table.Ref) ([]int, error) {
 	t.store.mu.Lock()
 	defer t.store.mu.Unlock()
-	return t.store.table.Slots(domain, limits, t.store.now()), nil
+	return t.store.table.Slots(domain, limits, t.store.now().UnixMilli()), nil
 }
 
 // Drop implements tables.Tables.

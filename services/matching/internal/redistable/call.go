@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strconv"
 	"sync"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -54,7 +55,7 @@ func (t *Tables) do(ctx context.Context, node redis.UniversalClient, calls []tab
 // encode writes a call as the script reads it.
 func encode(c *table.Call) request {
 	var r request
-	keys, args := 2+len(c.Stances)+2*len(c.Put), 9+5*len(c.Stances)+6*len(c.Put)
+	keys, args := 2+len(c.Stances)+2*len(c.Put), 9+6*len(c.Stances)+6*len(c.Put)
 	for _, w := range c.Wants {
 		keys, args = keys+1+len(w.Candidates), args+4+5*len(w.Candidates)
 	}
@@ -63,8 +64,13 @@ func encode(c *table.Call) request {
 	p := sortPut(c.Put)
 	r.args = append(r.args, c.Epoch, c.Shard, c.Shards, c.Seq.Epoch, c.Seq.Call, len(c.Stances), len(p.lists), len(p.columns), len(c.Wants))
 	for _, s := range c.Stances {
+		if s.Rate.EveryUS > 0 {
+			r.keys = append(r.keys, topology.RateKey(c.Domain, string(s.Ref)))
+			r.args = append(r.args, s.Rate.Burst, 0, 0, 0, 0, strconv.FormatFloat(s.Rate.EveryUS, 'g', -1, 64))
+			continue
+		}
 		r.keys = append(r.keys, topology.SlotsKey(c.Domain, string(s.Ref)))
-		r.args = append(r.args, s.Max, s.Held, s.Ask, s.Wait, table.Expiry(s.TTL))
+		r.args = append(r.args, s.Max, s.Held, s.Ask, s.Wait, table.Expiry(s.TTL), 0)
 	}
 	p.encode(&r, c.Put)
 	for _, w := range c.Wants {
@@ -187,7 +193,11 @@ func decode(out *table.Outcome, cmd *redis.Cmd, c *table.Call) error {
 	}
 	limits := r.list(answer, 1)
 	out.Limits = make([]table.LimitState, len(c.Stances))
-	for i := range c.Stances {
+	for i, s := range c.Stances {
+		if s.Rate.EveryUS > 0 {
+			out.Limits[i] = table.LimitState{After: time.Duration(r.number(limits, 4*i+1)) * time.Microsecond}
+			continue
+		}
 		out.Limits[i] = table.LimitState{
 			Used: int(r.number(limits, 4*i)), Leased: int(r.number(limits, 4*i+1)),
 			Restoring: r.number(limits, 4*i+2) == 1, Others: r.number(limits, 4*i+3) == 1,

@@ -51,13 +51,24 @@ for _, key in ipairs(KEYS) do
 end
 return 1`
 
+// olderRate makes the state of a rate older, by so many µs.
+const olderRate = `
+local run, next = string.match(redis.call('GET', KEYS[1]), '(%w+) (%S+)')
+redis.call('SET', KEYS[1], run .. ' ' .. string.format('%.17g', next - ARGV[1]), 'KEEPTTL')
+return 1`
+
 // Pass lets time pass by making all that is stored older.
 func (s store) Pass(d time.Duration) {
+	s.older("*:slots:*", older, d.Milliseconds())
+	s.older("*:rate:*", olderRate, d.Microseconds())
+}
+
+func (s store) older(pattern, script string, by int64) {
 	for _, node := range s.nodes {
-		keys, err := node.Keys(context.Background(), "*:slots:*").Result()
+		keys, err := node.Keys(context.Background(), pattern).Result()
 		for _, key := range keys { // of several slots of a cluster, perhaps
 			if err == nil {
-				err = node.Eval(context.Background(), older, []string{key}, d.Milliseconds()).Err()
+				err = node.Eval(context.Background(), script, []string{key}, by).Err()
 			}
 		}
 		if err != nil {
@@ -66,7 +77,7 @@ func (s store) Pass(d time.Duration) {
 	}
 }
 
-// keys are those of all nodes that are not of slots or epochs.
+// keys are those of all nodes that are not of slots, rates or epochs.
 func (s store) keys() []string {
 	var all []string
 	for _, node := range s.nodes {
@@ -75,7 +86,7 @@ func (s store) keys() []string {
 			s.t.Fatal(err)
 		}
 		for _, key := range keys {
-			if !strings.Contains(key, ":slots:") && !strings.Contains(key, ":epoch:") {
+			if !strings.Contains(key, ":slots:") && !strings.Contains(key, ":rate:") && !strings.Contains(key, ":epoch:") {
 				all = append(all, key)
 			}
 		}

@@ -91,7 +91,7 @@ func (b *bench) turn() {
 		b.to.Verdicts = append(b.to.Verdicts, Verdicts{Partition: batch.Partition, Batch: batch.Number, All: all})
 	}
 	for _, c := range b.fx.Calls {
-		b.to.Outcomes = append(b.to.Outcomes, CallOutcome{Domain: c.Domain, Outcome: b.tables.Do(c, b.now.MS)})
+		b.to.Outcomes = append(b.to.Outcomes, CallOutcome{Domain: c.Domain, Outcome: b.tables.Do(c, b.now.MS*1000)})
 	}
 	for _, name := range b.fx.Opens {
 		b.to.Opened = append(b.to.Opened, OpenOutcome{Domain: name, Opened: b.tables.Open(name, 0, "life")})

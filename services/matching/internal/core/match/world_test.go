@@ -355,7 +355,7 @@ func (o *owner) call(c table.Call) {
 		lost, done := w.lossy(&c)
 		out := CallOutcome{Domain: c.Domain, Failed: lost || w.down[c.Domain]}
 		if done && !w.down[c.Domain] {
-			out.Outcome = w.tables.Do(c, epochMS+w.now.Milliseconds())
+			out.Outcome = w.tables.Do(c, epochMS*1000+w.now.Microseconds())
 		}
 		if out.Failed {
 			out.Outcome = table.Outcome{}

@@ -21,6 +21,9 @@ func SharedRef(limit string) Ref { return Ref(ids.SharedLimit(limit)) }
 // TypeRef is the limit of a task type.
 func TypeRef(typ string) Ref { return Ref(ids.TypeLimit(typ)) }
 
+// RateRef is the rate of what a limit would cover.
+func RateRef(of Ref) Ref { return "rate/" + of }
+
 // PauseRef is the pause of what a limit would cover.
 func PauseRef(of Ref) Ref { return "pause/" + of }
 
@@ -35,9 +38,21 @@ type Seq struct {
 	Call  uint64
 }
 
+// Rate is how many attempts may start in a time, with bursts: the generic cell rate algorithm (GCRA, ITU-T I.371) of virtual
+// scheduling. One state per limit, the theoretical arrival time of the next start, is all that is kept.
+type Rate struct {
+	// EveryUS is how long after one start the next one may follow, in µs, at least 1. It is a fraction where the rate asks for
+	// it: 3 in a second are 333,333.33 µs apart.
+	EveryUS float64
+	// Burst is how many may start at once, at least 1, after a rest of as many intervals.
+	Burst int
+}
+
 // Stance is how one shard stands with one limit when it makes a call.
 type Stance struct {
 	Ref Ref
+	// Rate makes it a rate, if its EveryUS is not 0. It has no slots and no line, so of the other fields only Ref counts.
+	Rate Rate
 	// Max is how many attempts may run at once, at least 1.
 	Max int
 	// Held is how many slots this shard's attempts use, decided or not, and how many more it
@@ -108,6 +123,8 @@ type LimitState struct {
 	Restoring bool
 	// Others: another shard waits in the line, and the limit is not restoring.
 	Others bool
+	// After is when the next attempt may start, of a rate: 0 = now.
+	After time.Duration
 }
 
 // BlockedWhy says why triggers were not taken.
@@ -121,6 +138,8 @@ const (
 	InLine
 	// Restoring: the limit lacks entries of some shards.
 	Restoring
+	// Rated: it is too early, by LimitState.After.
+	Rated
 )
 
 // Blocked is a limit for which triggers were left.

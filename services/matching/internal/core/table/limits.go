@@ -2,6 +2,7 @@ package table
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"time"
 )
@@ -77,6 +78,11 @@ type stand struct {
 	// did not.
 	met            bool
 	granted, short int
+	// rates are where that of a rate is kept; nextUS is the theoretical arrival time of the next start, nowUS the instant, and
+	// free how many may start.
+	rates         map[Ref]float64
+	nextUS, nowUS float64
+	free          int
 }
 
 // take sets the shard's entry and its place in the line.
@@ -114,8 +120,25 @@ func (l *limit) ahead(shard int) int {
 	return n
 }
 
+// rated is one Stance on a rate while its call is carried out, at an instant, Unix µs.
+func rated(s Stance, rates map[Ref]float64, nowUS int64) stand {
+	st := stand{Stance: s, rates: rates, nowUS: float64(nowUS)}
+	st.nextUS = max(rates[s.Ref], st.nowUS)
+	st.free = st.fit()
+	return st
+}
+
+// fit is how many attempts of a rate may start.
+func (s *stand) fit() int {
+	every := s.Rate.EveryUS
+	return max(0, int(math.Floor((s.nowUS+float64(s.Rate.Burst)*every-s.nextUS)/every)))
+}
+
 // room is how many slots the shard may be granted.
 func (s *stand) room() int {
+	if s.Rate.EveryUS > 0 {
+		return s.free - s.granted
+	}
 	if s.restoring {
 		return 0
 	}
@@ -125,6 +148,8 @@ func (s *stand) room() int {
 // why there is no room.
 func (s *stand) why() BlockedWhy {
 	switch {
+	case s.Rate.EveryUS > 0:
+		return Rated
 	case s.restoring:
 		return Restoring
 	case s.used >= s.Max:
@@ -135,6 +160,10 @@ func (s *stand) why() BlockedWhy {
 
 // grant adds n slots to the shard's entry.
 func (s *stand) grant(n int) {
+	if s.Rate.EveryUS > 0 {
+		s.granted += n
+		return
+	}
 	s.used += n
 	s.granted += n
 	e := s.limit.entries[s.shard]
@@ -142,9 +171,25 @@ func (s *stand) grant(n int) {
 	s.limit.entries[s.shard] = e
 }
 
+// finishRate notes what has started, and tells when the next one may.
+func (s *stand) finishRate() LimitState {
+	every := s.Rate.EveryUS
+	if s.granted > 0 {
+		s.nextUS += float64(s.granted) * every
+		s.rates[s.Ref] = s.nextUS
+	}
+	if s.fit() > 0 {
+		return LimitState{}
+	}
+	return LimitState{After: time.Duration(math.Ceil(s.nextUS+every-float64(s.Rate.Burst)*every-s.nowUS)) * time.Microsecond}
+}
+
 // finish gives the shard its place in the line by what it got, leases what it asks for, and tells
 // how the limit stands.
 func (s *stand) finish() LimitState {
+	if s.Rate.EveryUS > 0 {
+		return s.finishRate()
+	}
 	l := s.limit
 	if i := l.place(s.shard); i >= 0 {
 		switch {

@@ -337,7 +337,7 @@ func (p *pair) do(c Call) {
 			c.Wants[i].Candidates[k].Path = modelPaths[c.Wants[i].Candidates[k].Type]
 		}
 	}
-	got := p.table.Do(c, p.now)
+	got := p.table.Do(c, p.now*1000)
 	seen := make([]int, len(c.Wants))
 	for i, taken := range got.Taken {
 		seen[i] = len(taken.Heads)
@@ -424,7 +424,7 @@ func TestR34_NoShardStarves(t *testing.T) {
 				Stances: []Stance{{Ref: "type/a", Max: 1, Wait: 3}}, Put: []Chunk{chunk("a", int64(calls), int(calls), int(calls)+1)},
 				Wants: []Want{{Tasklist: list, N: 1, Candidates: []Candidate{{Column: Column{3, "a"}, Path: []int{0}}}}},
 			}
-			out := table.Do(c, 5)
+			out := table.Do(c, 5000)
 			waiting[shard] = true
 			if len(out.Taken[0].Batches) > 0 {
 				held[shard], waits[shard] = 1, 0
@@ -466,7 +466,7 @@ func BenchmarkPutPop(b *testing.B) {
 					}
 				}
 				c.Wants = []Want{w}
-				for _, h := range tab.Do(c, at).Taken[0].Heads {
+				for _, h := range tab.Do(c, at*1000).Taken[0].Heads {
 					index.Seen(h)
 				}
 			}

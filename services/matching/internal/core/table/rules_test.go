@@ -59,7 +59,7 @@ func (r *rig) do(c Call) Outcome {
 		c.Seq = Seq{1, r.calls}
 	}
 	c.Domain, c.Epoch, c.Shards = "d", "e", max(c.Shards, 1)
-	out := r.table.Do(c, r.now)
+	out := r.table.Do(c, r.now*1000)
 	if out.Lost || out.Overtaken {
 		r.Helper()
 		r.Fatalf("refused: %+v", out)

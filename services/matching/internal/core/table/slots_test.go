@@ -26,7 +26,7 @@ func TestI8_WhatIsRefusedChangesNothing(t *testing.T) {
 		"the old owner's":            call(func(c *Call) { c.Seq = Seq{1, 99} }),
 		"the same, of another epoch": call(func(c *Call) { c.Seq, c.Epoch = Seq{2, 5}, "f" }),
 	} {
-		if out := r.table.Do(c, now); !reflect.DeepEqual(out, Outcome{Overtaken: true}) {
+		if out := r.table.Do(c, now*1000); !reflect.DeepEqual(out, Outcome{Overtaken: true}) {
 			t.Errorf("%s: %+v", name, out)
 		}
 	}
@@ -35,7 +35,7 @@ func TestI8_WhatIsRefusedChangesNothing(t *testing.T) {
 		"another shard":  call(func(c *Call) { c.Shard = 7 }),
 		"another domain": call(func(c *Call) { c.Domain = "x" }),
 	} {
-		if out := r.table.Do(c, now); !reflect.DeepEqual(out, Outcome{Lost: true}) {
+		if out := r.table.Do(c, now*1000); !reflect.DeepEqual(out, Outcome{Lost: true}) {
 			t.Errorf("%s: %+v", name, out)
 		}
 	}
@@ -45,11 +45,11 @@ func TestI8_WhatIsRefusedChangesNothing(t *testing.T) {
 	if got := r.pops(want(9, "a")); len(got) != 0 {
 		t.Errorf("stored %v", got)
 	}
-	if out := r.table.Do(call(func(*Call) {}), now); out.Overtaken || out.Lost || out.Limits[1].Used != 2 {
+	if out := r.table.Do(call(func(*Call) {}), now*1000); out.Overtaken || out.Lost || out.Limits[1].Used != 2 {
 		t.Errorf("a later call: %+v", out)
 	}
 	r.table.Forget()
-	if out := r.table.Do(call(func(c *Call) { c.Seq.Call++ }), now); !out.Lost {
+	if out := r.table.Do(call(func(c *Call) { c.Seq.Call++ }), now*1000); !out.Lost {
 		t.Errorf("forgotten: %+v", out)
 	}
 }

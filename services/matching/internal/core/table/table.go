@@ -17,6 +17,8 @@ type domain struct {
 	// lives by shard. Slots are the domain's, tables the shard's.
 	lives  map[int]*life
 	limits map[Ref]*limit
+	// rates are theoretical arrival times, Unix µs.
+	rates map[Ref]float64
 }
 
 // life is one life of a shard's table.
@@ -36,7 +38,7 @@ func (t *Table) Forget() { clear(t.domains) }
 func (t *Table) Open(domainName string, shard int, fresh string) Opened {
 	d := t.domains[domainName]
 	if d == nil {
-		d = &domain{lives: map[int]*life{}, limits: map[Ref]*limit{}}
+		d = &domain{lives: map[int]*life{}, limits: map[Ref]*limit{}, rates: map[Ref]float64{}}
 		t.domains[domainName] = d
 	}
 	e := d.lives[shard]
@@ -64,8 +66,9 @@ func (k Known) Compare(o Known) int {
 	)
 }
 
-// Do carries out a call at an instant, Unix ms.
-func (t *Table) Do(c Call, now int64) Outcome {
+// Do carries out a call at an instant, Unix µs.
+func (t *Table) Do(c Call, nowUS int64) Outcome {
+	now := nowUS / 1000
 	d := t.domains[c.Domain]
 	if d == nil {
 		return Outcome{Lost: true}
@@ -81,7 +84,11 @@ func (t *Table) Do(c Call, now int64) Outcome {
 	}
 	stands := make([]stand, len(c.Stances))
 	for i, s := range c.Stances {
-		stands[i] = d.limit(s.Ref).take(&c, s, now)
+		if s.Rate.EveryUS > 0 {
+			stands[i] = rated(s, d.rates, nowUS)
+		} else {
+			stands[i] = d.limit(s.Ref).take(&c, s, now)
+		}
 	}
 	for _, chunk := range c.Put {
 		e.put(chunk)

@@ -2,26 +2,28 @@
 -- chunks, takes triggers. The rules are those of core/table; the conformance suite holds the
 -- two together.
 --
--- KEYS: epoch, tasklists, slots per stance, heads per tasklist stored to, a column per column
+-- KEYS: epoch, tasklists, slots or rate per stance, heads per tasklist stored to, a column per column
 --       stored to; then per want: heads, a column per candidate
 -- ARGV: epoch, shard, shards, seq epoch, seq call, stances, tasklists, columns, wants,
---       per stance: max, held, ask, wait, expiry in ms;
+--       per stance: max, held, ask, wait, expiry in ms, 0; of a rate: burst, 0, 0, 0, 0, interval in µs;
 --       per tasklist: its name, number of columns, per column: head, name;
 --       per column: number of chunks, per chunk: place, packed triggers;
 --       per want: tasklist, wanted, ahead, candidates, per candidate: priority, name,
 --         hint (its head or an older age), length of its path, the path's stances (from 1)
 -- Returns {1} where the epoch is lost, {2} where a later call was carried out, else
 -- {0, limits, per want: {taken, heads, blocked}}:
---   limits:  used, leased, restoring, others, ... per stance
+--   limits:  used, leased, restoring, others, ... per stance; of a rate: 0, wait in µs, 0, 0
 --   taken:   candidate, place, packed triggers, how many of these are ahead, ...
 --   heads:   ready at ('' = empty), gone, ... of the first candidates, as many as were looked at
---   blocked: stance, why (1 full, 2 in line, 3 restoring), ...
+--   blocked: stance, why (1 full, 2 in line, 3 restoring, 4 rated), ...
 --
 -- A limit is a hash. s<shard>: "epoch call held until" of the shard's entry; all:
 -- "run used entries soon turns line" of the whole. run: the id of the server's run that wrote
 -- it, under another all is void; used: what the entries hold in sum; entries: how many there are;
 -- soon: no entry that holds something expires before; turns and line: see core/table, the line as
 -- "shard priority turn seen short;" for each that waits.
+--
+-- A rate is a string: "run next", the theoretical arrival time of its next start in Unix µs.
 --
 -- A chunk is a member of its column: triggers, scored by their age; or, where groups share the column, triggers and a tail of
 -- their age and step, scored by their rank. See core/table.
@@ -43,10 +45,21 @@ local function parse_entry(text)
   return tonumber(epoch), tonumber(call), tonumber(held), tonumber(till)
 end
 
+-- The state of a rate; where it is from another run, or there is none, it is at rest.
+local function read_rate(s)
+  local by, next_us = string.match(redis.call('GET', s.key) or '', '(%w+) (%S+)')
+  s.next_us = by == run and tonumber(next_us) or 0
+end
+
 -- Checks come first: a call that is refused changes nothing.
 for i = 1, stances do
+  local every = tonumber(ARGV[a + 6 * i])
   local s = {key = KEYS[k + i], used = 0, entries = 0, soon = NEVER, turns = 0, line = '', held = 0, till = 0}
-  local h = redis.call('HMGET', s.key, 'all', 's' .. shard)
+  if every > 0 then
+    s.every = every
+    read_rate(s)
+  end
+  local h = s.every and {} or redis.call('HMGET', s.key, 'all', 's' .. shard)
   s.fresh = true
   if h[1] then
     local by, used, entries, soon, turns, line = string.match(h[1], '(%w+) (%d+) (%d+) (%d+) (%d+) (.*)')
@@ -120,12 +133,20 @@ local function queue(s, wait)
   s.line, s.mine = line, mine
 end
 
+local now_us
 if stances > 0 then
   local time = redis.call('TIME')
   now = time[1] * 1000 + math.floor(time[2] / 1000)
+  now_us = time[1] * 1000000 + time[2]
 end
-for i = 1, stances do
-  local s = stand[i]
+
+local function stand_rate(s, burst)
+  s.burst, s.next_us = burst, math.max(s.next_us, now_us)
+  s.room = math.max(0, math.floor((now_us + burst * s.every - s.next_us) / s.every))
+  s.granted, s.short = 0, 0
+end
+
+local function stand_slots(s, a)
   if s.fresh then
     redis.call('DEL', s.key)
   elseif now >= s.soon then
@@ -142,7 +163,15 @@ for i = 1, stances do
   s.restoring = s.entries < shards
   s.room = s.restoring and 0 or math.max(0, s.max - s.used - s.ahead)
   s.granted, s.short, s.met = 0, 0, false
-  a = a + 5
+end
+
+for i = 1, stances do
+  if stand[i].every then
+    stand_rate(stand[i], tonumber(ARGV[a + 1]))
+  else
+    stand_slots(stand[i], a)
+  end
+  a = a + 6
 end
 k = k + stances
 
@@ -372,7 +401,7 @@ local function want()
           local s = stand[by]
           s.short = s.short + math.max(left, 1)
           blocked[#blocked + 1] = by
-          blocked[#blocked + 1] = s.restoring and 3 or (s.used + s.granted >= s.max and 1 or 2)
+          blocked[#blocked + 1] = s.every and 4 or s.restoring and 3 or (s.used + s.granted >= s.max and 1 or 2)
         end
       end
     else
@@ -400,8 +429,20 @@ end
 
 -- Writes how the limits stand now.
 local limits = out[2]
-for i = 1, stances do
-  local s = stand[i]
+
+local function finish_rate(s)
+  if s.granted > 0 then
+    s.next_us = s.next_us + s.granted * s.every
+    redis.call('SET', s.key, run .. ' ' .. string.format('%.17g', s.next_us), 'PX', math.ceil((s.next_us - now_us) / 1000) + 1000)
+  end
+  local rest = math.max(0, math.floor((now_us + s.burst * s.every - s.next_us) / s.every))
+  limits[#limits + 1] = 0
+  limits[#limits + 1] = rest > 0 and 0 or math.ceil(s.next_us + s.every - s.burst * s.every - now_us)
+  limits[#limits + 1] = 0
+  limits[#limits + 1] = 0
+end
+
+local function finish_slots(s)
   local mine = s.mine
   if mine and s.short > 0 then
     mine.short = s.short
@@ -432,5 +473,13 @@ for i = 1, stances do
   limits[#limits + 1] = leased
   limits[#limits + 1] = s.restoring and 1 or 0
   limits[#limits + 1] = (others and not s.restoring) and 1 or 0
+end
+
+for i = 1, stances do
+  if stand[i].every then
+    finish_rate(stand[i])
+  else
+    finish_slots(stand[i])
+  end
 end
 return out
