@@ -191,7 +191,7 @@ func (w *twins) randomCall() table.Call {
 			c.Stances = append(c.Stances, s)
 		}
 		for i, ref := range twinRates {
-			c.Stances = append(c.Stances, table.Stance{Ref: ref, Rate: table.Rate{EveryUS: 1e10 / 3, Burst: 25 * (1 + 9*i + w.random.IntN(3))}})
+			c.Stances = append(c.Stances, table.Stance{Ref: ref, Rate: table.Rate{EveryUS: 1e11 / 3, Burst: 8 * (1 + 9*i + w.random.IntN(3))}})
 		}
 	}
 	for range w.random.IntN(3) {
@@ -208,7 +208,7 @@ func (w *twins) randomCall() table.Call {
 
 // send makes a call on both and compares.
 func (w *twins) send(step int, c table.Call) {
-	core := w.core.Do(c, w.now()*1000)
+	core := w.core.Do(c, w.nowUS())
 	got := w.rig.send(c)
 	for i := range min(len(core.Limits), len(got.Limits)) { // not of one instant
 		if off := core.Limits[i].After - got.Limits[i].After; off.Abs() < time.Minute {
@@ -251,7 +251,7 @@ func (w *twins) send(step int, c table.Call) {
 	}
 }
 
-func (w *twins) now() int64 { return time.Now().Add(w.passed).UnixMilli() }
+func (w *twins) nowUS() int64 { return time.Now().Add(w.passed).UnixMicro() }
 
 func (w *twins) pass(d time.Duration) {
 	w.passed += d

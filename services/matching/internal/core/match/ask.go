@@ -149,7 +149,7 @@ func (s *Shard) booked(held []Held) {
 // audit asks which attempts run that limits cover. If adopt is set, those that are not
 // known here are counted.
 func (s *Shard) audit(d *domain, limits []*limit, adopt bool) {
-	limits = slices.DeleteFunc(slices.Clone(limits), func(l *limit) bool { return l.Paused })
+	limits = slices.DeleteFunc(slices.Clone(limits), func(l *limit) bool { return !l.counted() })
 	if len(limits) == 0 {
 		return
 	}

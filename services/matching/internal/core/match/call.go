@@ -268,13 +268,13 @@ func (s *Shard) wantFor(l *list, p *poll, c *call) bool {
 		path := l.path(at.Type)
 		lim := path.paused()
 		if lim == nil {
-			lim = path.find(func(lim *limit) bool { return lim.taken() || lim.waiters.before(l) })
+			lim = path.meet(func(lim *limit) bool { return lim.taken() || lim.waiters.before(l) })
 		}
 		if lim != nil {
 			s.wait(lim, l, at.Priority)
 			return true
 		}
-		if lim := path.find(c.asksAll); lim != nil {
+		if lim := path.meet(c.asksAll); lim != nil {
 			c.more = true
 			lim.waitAt(at.Priority)
 			return true
@@ -292,8 +292,8 @@ func (s *Shard) wantFor(l *list, p *poll, c *call) bool {
 	for i := range candidates {
 		at := &candidates[i]
 		paths[i] = l.path(at.Type)
-		for _, lim := range paths[i].all() {
-			if lim.others || lim.waiters.others(l) { // their turn comes before that of the rest of a chunk
+		for _, lim := range paths[i].asked() {
+			if lim.rated() || lim.others || lim.waiters.others(l) { // their turn comes before that of the rest of a chunk
 				w.Ahead = 0
 			}
 			c.stand(lim)
@@ -368,7 +368,7 @@ func (s *Shard) called(o *CallOutcome) {
 func (s *Shard) notCalled(c *call) {
 	for _, l := range c.limits {
 		l.again = false
-		if l.known() {
+		if l.known() && l.counted() {
 			l.unsaid = true
 			s.dueLimit(l)
 		}
@@ -401,6 +401,10 @@ func (s *Shard) learnStances(d *domain, c *call, o *table.Outcome) {
 	var freed, restore LimitHint
 	for i, l := range c.limits {
 		if !l.known() || i >= len(o.Limits) {
+			continue
+		}
+		if l.rated() {
+			s.learnRate(l, &o.Limits[i], blocked[i])
 			continue
 		}
 		// Who leaves the line may have kept more slots from those behind than it took.

@@ -15,22 +15,16 @@ func (w *world) Weights(string) map[string]float64 { return w.weights }
 func (w *world) Limits(domain string) []Limit {
 	var all []Limit
 	for key, most := range w.limits {
-		at := strings.IndexAny(key, "/#:")
-		if name := key[:max(at, 0)]; most <= 0 || name != domain && key != domain {
-			continue
+		if l, ok := limitOf(key, domain); ok && most > 0 {
+			l.Max = most
+			all = append(all, l)
 		}
-		l := Limit{Max: most}
-		switch {
-		case at < 0:
-			l.Ref, l.Wide = "domain", true
-		case key[at] == '#':
-			l.Ref, l.Tasklist = table.Ref("tasklist/"+key[at+1:]), key[at+1:]
-		case key[at] == '/':
-			l.Ref, l.Types = table.TypeRef(key[at+1:]), []string{key[at+1:]}
-		default:
-			l.Ref, l.Types = "shared", strings.Split(key[at+1:], ",")
+	}
+	for key, rate := range w.rates {
+		if l, ok := limitOf(key, domain); ok {
+			l.Ref, l.Rate = table.RateRef(l.Ref), rate
+			all = append(all, l)
 		}
-		all = append(all, l)
 	}
 	for key := range w.pauses { // of a tasklist or a type
 		if key[0] != domain[0] {
@@ -44,6 +38,25 @@ func (w *world) Limits(domain string) []Limit {
 	}
 	slices.SortFunc(all, func(a, b Limit) int { return strings.Compare(string(a.Ref), string(b.Ref)) })
 	return all
+}
+
+// limitOf is what a name says of a domain's limit, if it is one's.
+func limitOf(key, domain string) (l Limit, ok bool) {
+	at := strings.IndexAny(key, "/#:")
+	if name := key[:max(at, 0)]; name != domain && key != domain {
+		return l, false
+	}
+	switch {
+	case at < 0:
+		l.Ref, l.Wide = "domain", true
+	case key[at] == '#':
+		l.Ref, l.Tasklist = table.Ref("tasklist/"+key[at+1:]), key[at+1:]
+	case key[at] == '/':
+		l.Ref, l.Types = table.TypeRef(key[at+1:]), []string{key[at+1:]}
+	default:
+		l.Ref, l.Types = "shared", strings.Split(key[at+1:], ",")
+	}
+	return l, true
 }
 
 // covers tells whether attempts of a type in a tasklist count.

@@ -235,6 +235,7 @@ func (w *world) start(o *owner, b *Batch, g *Grab, stale bool) Verdict {
 		w.grantedN++
 		o.outstanding[[2]uint64{uint64(b.Partition), b.Number}]++
 		for _, key := range w.covering(t) {
+			w.starts[key]++
 			w.running[key]++
 			w.peak[key] = max(w.peak[key], w.running[key])
 		}

@@ -181,13 +181,21 @@ type Limit struct {
 	Max int
 	// Paused: nothing that it covers may start. It has no slots, so Max says nothing.
 	Paused bool
+	// Rate is how many may start in a time, if its EveryUS is not 0. It has no slots, so Max says nothing.
+	Rate table.Rate
 	// Wide: it covers all. Else Tasklist is not empty, or Types are not; they are sorted.
 	Wide     bool
 	Tasklist string
 	Types    []string
 }
 
+// rated tells whether it is a rate.
+func (l *Limit) rated() bool { return l.Rate.EveryUS > 0 }
+
+// counted tells whether it has slots, which attempts use.
+func (l *Limit) counted() bool { return !l.Paused && !l.rated() }
+
 // sameAs tells whether two limits cover the same.
 func (l *Limit) sameAs(o *Limit) bool {
-	return l.Paused == o.Paused && l.Wide == o.Wide && l.Tasklist == o.Tasklist && slices.Equal(l.Types, o.Types)
+	return l.Paused == o.Paused && l.rated() == o.rated() && l.Wide == o.Wide && l.Tasklist == o.Tasklist && slices.Equal(l.Types, o.Types)
 }

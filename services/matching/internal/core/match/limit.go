@@ -54,8 +54,9 @@ type limit struct {
 	ahead []ahead
 	// booked counts the slots booked since the last report to the tables.
 	booked int
-	// slack: in turn.slack.
-	slack bool
+	// slack: in turn.slack. ripens: in turn.ripening; of a rate, the next attempt may start at freeAt.
+	slack, ripens bool
+	freeAt        time.Duration
 	// at is its place among the stances of call in, asked how many triggers that asks for, at least.
 	in    *call
 	at    int
@@ -118,6 +119,9 @@ func (l *limit) waitAt(priority int) {
 func (s *Shard) stance(l *limit) table.Stance {
 	keeps, asks := s.lease(l)
 	l.booked = 0
+	if l.rated() {
+		return table.Stance{Ref: l.Ref, Rate: l.Rate}
+	}
 	st := table.Stance{Ref: l.Ref, Max: l.Max, Held: len(l.held) + keeps, Ask: asks, Wait: l.wait}
 	if len(l.held) > 0 {
 		st.TTL = time.Duration(max(0, l.deadline-s.now.MS)) * time.Millisecond
@@ -135,7 +139,10 @@ func (s *Shard) meetLimits(d *domain, all []Limit) []*limit {
 		l := &limit{Limit: all[i], domain: d, held: map[member]holding{}}
 		d.limits[l.Ref] = l
 		d.met = append(d.met, l)
-		if !l.Paused { // what has slots is counted
+		if l.rated() {
+			l.Max = l.Rate.Burst
+		}
+		if l.counted() {
 			l.unknown, l.unsaid = len(s.lanes), true
 			met = append(met, l)
 		}
@@ -166,7 +173,7 @@ func (s *Shard) meetLimits(d *domain, all []Limit) []*limit {
 func (s *Shard) recountAll(d *domain) {
 	var counted []*limit
 	for _, l := range d.met {
-		if l.unknown == 0 && !l.Paused {
+		if l.unknown == 0 && l.counted() {
 			l.unknown, l.unsaid = len(s.lanes), true
 			s.unread(l)
 			counted = append(counted, l)
@@ -209,15 +216,12 @@ func (s *Shard) limitsChanged(name string) {
 	d.met = slices.DeleteFunc(d.met, func(l *limit) bool {
 		at, found := slices.BinarySearchFunc(all, l.Ref, func(a Limit, ref table.Ref) int { return strings.Compare(string(a.Ref), string(ref)) })
 		if found && l.sameAs(&all[at]) {
-			if most := all[at].Max; most != l.Max {
-				l.Max = most
-				s.unblock(l)
-			}
+			s.resize(l, &all[at])
 			return false
 		}
 		s.unread(l)
 		delete(d.limits, l.Ref)
-		if !found && !l.Paused { // else its slots are those of the one that is met now
+		if !found && l.counted() { // else its slots are those of the one that is met now
 			s.fx.Drops = append(s.fx.Drops, LimitHint{name, []table.Ref{l.Ref}})
 		}
 		s.markWaiters(l)
@@ -225,6 +229,18 @@ func (s *Shard) limitsChanged(name string) {
 	})
 	for _, l := range s.meetLimits(d, all) {
 		s.dueLimit(l)
+	}
+}
+
+// resize takes over how much a limit allows now.
+func (s *Shard) resize(l *limit, now *Limit) {
+	most := now.Max
+	if l.rated() {
+		most = now.Rate.Burst
+	}
+	if most != l.Max || now.Rate != l.Rate {
+		l.Max, l.Rate = most, now.Rate
+		s.unblock(l)
 	}
 }
 
@@ -337,6 +353,7 @@ func (s *Shard) tell() {
 func (s *Shard) sweepLimit(l *limit) {
 	since := s.now.Mono - l.shownAt
 	switch {
+	case l.rated(): // it says itself when it is looked at again
 	case l.domain.state != open || l.domain.call != nil:
 	case l.blocked == table.Restoring && since >= retryEvery, (l.blocked != 0 || l.wait > 0) && since >= lineEvery:
 		s.unblock(l)

@@ -148,8 +148,8 @@ type turn struct {
 	busy []*domain
 	// telling are limits of which the tables count too many slots, suspects those of which they may.
 	telling, suspects []*limit
-	// slack are limits of which slots have become free.
-	slack []*limit
+	// slack are limits of which slots have become free, ripening rates for which something waits.
+	slack, ripening []*limit
 	// overtaken: a newer owner was seen.
 	overtaken bool
 }
@@ -231,6 +231,7 @@ func (s *Shard) act() {
 		s.sweep()
 	}
 	s.tell()
+	s.ripen()
 	s.callAll()
 	s.send()
 	s.expirePolls()

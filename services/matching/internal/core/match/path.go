@@ -13,6 +13,8 @@ import (
 type path struct {
 	limits []*limit
 	refs   []table.Ref
+	// rates are those that each of them waits for.
+	rates []*limit
 	// pause holds all of them up, if there is one.
 	pause *limit
 }
@@ -46,7 +48,28 @@ func (p *path) taken() *limit {
 	if l := p.paused(); l != nil {
 		return l
 	}
-	return p.find((*limit).taken)
+	return p.meet((*limit).taken)
+}
+
+// meet is the first limit or rate of which f is true, or nil.
+func (p *path) meet(f func(*limit) bool) *limit {
+	if l := p.find(f); l != nil || p == nil {
+		return l
+	}
+	for _, l := range p.rates {
+		if f(l) {
+			return l
+		}
+	}
+	return nil
+}
+
+// asked are the limits and rates that the tables are asked for.
+func (p *path) asked() []*limit {
+	if p == nil {
+		return nil
+	}
+	return append(slices.Clip(p.limits), p.rates...)
 }
 
 // find is the first limit of which f is true, or nil.
@@ -118,13 +141,16 @@ func (l *list) path(typ string) *path {
 func newPath(parts ...[]*limit) *path {
 	p := &path{}
 	for _, l := range slices.Concat(parts...) {
-		if l.Paused {
+		switch {
+		case l.Paused:
 			p.pause = l
-		} else {
+		case l.rated():
+			p.rates = append(p.rates, l)
+		default:
 			p.limits = append(p.limits, l)
 		}
 	}
-	if len(p.limits) == 0 && p.pause == nil {
+	if len(p.limits)+len(p.rates) == 0 && p.pause == nil {
 		return nil
 	}
 	slices.SortFunc(p.limits, func(a, b *limit) int { return strings.Compare(string(a.Ref), string(b.Ref)) })
@@ -146,12 +172,12 @@ func (l *list) blocked(typ string) bool { return l.path(typ).taken() != nil }
 // short tells whether triggers of a type could not be had the last time.
 func (l *list) short(typ string) bool {
 	p := l.path(typ)
-	return p.paused() != nil || p.find(func(lim *limit) bool { return lim.unknown > 0 || lim.short }) != nil
+	return p.paused() != nil || p.meet(func(lim *limit) bool { return lim.unknown > 0 || lim.short }) != nil
 }
 
 // spareOf is how many triggers may be given a slot of each limit of a path without asking.
 func (s *Shard) spareOf(p *path, most int) int {
-	if p.paused() != nil {
+	if p.paused() != nil || p != nil && len(p.rates) > 0 { // the tables count starts
 		return 0
 	}
 	for _, l := range p.all() {

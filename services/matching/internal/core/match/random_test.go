@@ -59,6 +59,10 @@ func newStorm(t *testing.T, seed uint64) *storm {
 		}
 	}
 	w.work = func() time.Duration { return time.Duration(r.IntN(60)) * time.Millisecond }
+	if r.IntN(2) == 0 {
+		w.rates["d/b"] = table.Rate{EveryUS: 1e6 / float64(20+r.IntN(300)), Burst: 1 + r.IntN(20)}
+		w.rates["e"] = table.Rate{EveryUS: 1e6 / float64(50+r.IntN(500)), Burst: 1 + r.IntN(60)}
+	}
 	w.lease = 5 * time.Second
 	w.twice = func() bool { return w.wild && r.IntN(5) == 0 }
 	w.deaf = func(string) bool { return w.wild && r.IntN(12) == 0 }
@@ -117,6 +121,7 @@ func (w *storm) blow() {
 		w.after(time.Duration(w.r.IntN(800))*time.Millisecond, func() { w.down[name] = false })
 	case n < 81:
 		w.tables.Forget()
+		w.forgotten = append(w.forgotten, w.now)
 	case n < 82: // a new owner; the one before is killed, or does not know yet
 		shard := w.r.IntN(2)
 		if w.r.IntN(2) == 0 {
@@ -203,6 +208,7 @@ func randomRun(t *testing.T, seed uint64) {
 		}
 	}
 	w.run(5 * time.Minute)
+	w.checkRates()
 	for shard := range w.shards {
 		o := w.newest(shard) // those before may not know yet
 		if len(o.live) > 0 || len(o.deliveries) > 0 {

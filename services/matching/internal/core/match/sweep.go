@@ -61,6 +61,9 @@ func (s *Shard) conclude(in *Inputs) {
 	for _, l := range s.telling {
 		w = min(w, l.tellAt)
 	}
+	for _, l := range s.ripening {
+		w = min(w, l.freeAt)
+	}
 	if st := &s.start; st.fenced && !st.open {
 		w = min(w, st.fencedAt+startWait)
 	}

@@ -69,6 +69,12 @@ type world struct {
 	// group is that of the next task, weights are those of groups in all domains.
 	group   func() string
 	weights map[string]float64
+	// rates are by name, as limits are; tokens tells when the tables let attempts start under each, and forgotten when they lost
+	// their memory. starts counts the attempts by the names of what covers them.
+	rates     map[string]table.Rate
+	tokens    map[table.Ref][]token
+	forgotten []time.Duration
+	starts    map[string]int
 	// ends: attempts end by themselves.
 	ends bool
 	// skewMS is how far the clock of the owners' machine is off.
@@ -165,6 +171,7 @@ func newWorld(t *testing.T, shards, partitions int) *world {
 		delay: func() time.Duration { return time.Millisecond }, work: func() time.Duration { return 10 * time.Millisecond },
 		lease: 30 * time.Second, deaf: func(string) bool { return false }, twice: func() bool { return false }, ends: true,
 		lossy: func(*table.Call) (bool, bool) { return false, true }, group: func() string { return "" },
+		rates: map[string]table.Rate{}, tokens: map[table.Ref][]token{}, starts: map[string]int{},
 	}
 	for range partitions {
 		w.partitions = append(w.partitions, &partition{fences: map[int]uint64{}})
@@ -356,6 +363,7 @@ func (o *owner) call(c table.Call) {
 		out := CallOutcome{Domain: c.Domain, Failed: lost || w.down[c.Domain]}
 		if done && !w.down[c.Domain] {
 			out.Outcome = w.tables.Do(c, epochMS*1000+w.now.Microseconds())
+			w.tokensOf(&c, &out.Outcome)
 		}
 		if out.Failed {
 			out.Outcome = table.Outcome{}

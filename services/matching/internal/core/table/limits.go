@@ -123,7 +123,8 @@ func (l *limit) ahead(shard int) int {
 // rated is one Stance on a rate while its call is carried out, at an instant, Unix µs.
 func rated(s Stance, rates map[Ref]float64, nowUS int64) stand {
 	st := stand{Stance: s, rates: rates, nowUS: float64(nowUS)}
-	st.nextUS = max(rates[s.Ref], st.nowUS)
+	// At the latest it is that of a burst used up just now: the rate may have been slower, or the clock been ahead.
+	st.nextUS = min(max(rates[s.Ref], st.nowUS), st.nowUS+float64(s.Rate.Burst)*s.Rate.EveryUS)
 	st.free = st.fit()
 	return st
 }
@@ -174,8 +175,7 @@ func (s *stand) grant(n int) {
 // finishRate notes what has started, and tells when the next one may.
 func (s *stand) finishRate() LimitState {
 	every := s.Rate.EveryUS
-	if s.granted > 0 {
-		s.nextUS += float64(s.granted) * every
+	if s.nextUS += float64(s.granted) * every; s.granted > 0 || s.nextUS < s.rates[s.Ref] {
 		s.rates[s.Ref] = s.nextUS
 	}
 	if s.fit() > 0 {

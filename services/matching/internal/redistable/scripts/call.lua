@@ -141,7 +141,7 @@ if stances > 0 then
 end
 
 local function stand_rate(s, burst)
-  s.burst, s.next_us = burst, math.max(s.next_us, now_us)
+  s.stored, s.burst, s.next_us = s.next_us, burst, math.min(math.max(s.next_us, now_us), now_us + burst * s.every)
   s.room = math.max(0, math.floor((now_us + burst * s.every - s.next_us) / s.every))
   s.granted, s.short = 0, 0
 end
@@ -431,8 +431,8 @@ end
 local limits = out[2]
 
 local function finish_rate(s)
-  if s.granted > 0 then
-    s.next_us = s.next_us + s.granted * s.every
+  s.next_us = s.next_us + s.granted * s.every
+  if s.granted > 0 or s.next_us < s.stored then
     redis.call('SET', s.key, run .. ' ' .. string.format('%.17g', s.next_us), 'PX', math.ceil((s.next_us - now_us) / 1000) + 1000)
   end
   local rest = math.max(0, math.floor((now_us + s.burst * s.every - s.next_us) / s.every))

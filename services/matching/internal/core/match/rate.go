@@ -1,0 +1,54 @@
+package match
+
+import (
+	"time"
+
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
+)
+
+// A rate is a limit without slots: nothing is held, counted or given back. The tables keep one number for all shards, by which they say when
+// the next attempt may start. Until then whoever waits for it waits as for a slot; then it is tried for the first of them. What a call takes is
+// used up, also where history refuses the attempt.
+
+// rateRest is how long a shard waits for more starts than one, so that a call is not made for each: at most half of a burst, which is not lost.
+const rateRest = 10 * time.Millisecond
+
+// learnRate learns how a rate stands after a call.
+func (s *Shard) learnRate(l *limit, st *table.LimitState, blocked table.BlockedWhy) {
+	l.shownAt = s.now.Mono
+	if l.short = blocked != 0; !l.short {
+		if l.blocked == 0 {
+			l.wait = 0
+		}
+	} else {
+		l.blocked = blocked
+		rest := min(rateRest, time.Duration(l.Rate.EveryUS*float64(l.Rate.Burst)/2)*time.Microsecond)
+		l.freeAt = s.now.Mono + max(st.After, rest)
+		if !l.ripens {
+			l.ripens = true
+			s.ripening = append(s.ripening, l)
+		}
+	}
+	if l.again {
+		l.again = false
+		s.unblock(l)
+	}
+}
+
+// ripen has rates tried again of which attempts may start now.
+func (s *Shard) ripen() {
+	rest := s.ripening[:0]
+	for _, l := range s.ripening {
+		switch {
+		case !l.known():
+			l.ripens = false
+		case s.now.Mono >= l.freeAt:
+			l.ripens = false
+			s.unblock(l)
+		default:
+			rest = append(rest, l)
+		}
+	}
+	clear(s.ripening[len(rest):])
+	s.ripening = rest
+}

@@ -1,0 +1,184 @@
+package match
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
+)
+
+// token is so many attempts that the tables let start at once.
+type token struct {
+	at time.Duration
+	n  int
+}
+
+// tokensOf notes what a call was granted of rates.
+func (w *world) tokensOf(c *table.Call, out *table.Outcome) {
+	for i, taken := range out.Taken {
+		for _, b := range taken.Batches {
+			for _, at := range c.Wants[i].Candidates {
+				if at.Column != b.Column {
+					continue
+				}
+				for _, s := range at.Path {
+					if ref := c.Stances[s].Ref; c.Stances[s].Rate.EveryUS > 0 {
+						w.tokens[ref] = append(w.tokens[ref], token{w.now, len(b.Triggers) / 28})
+					}
+				}
+			}
+		}
+	}
+}
+
+// checkRates holds that in no time more was let start than a burst and what the rate gives in that time, but for a burst more each
+// time that the tables lost their memory; and that nothing started without.
+func (w *world) checkRates() {
+	w.t.Helper()
+	for key, rate := range w.rates {
+		l, _ := limitOf(key, key[:1])
+		all, sum := w.tokens[table.RateRef(l.Ref)], 0
+		for i := range all {
+			n := 0
+			for _, later := range all[i:] {
+				n += later.n
+				lost := 0
+				for _, at := range w.forgotten {
+					if at >= all[i].at && at <= later.at {
+						lost++
+					}
+				}
+				most := float64(rate.Burst*(1+lost)) + float64((later.at-all[i].at).Microseconds())/rate.EveryUS
+				if float64(n) > most+0.001 {
+					w.t.Fatalf("%s: %d attempts from %v to %v, %.2f may start", key, n, all[i].at, later.at, most)
+				}
+			}
+			sum += all[i].n
+		}
+		if w.starts[key] > sum {
+			w.t.Fatalf("%s: %d attempts started, the tables let %d", key, w.starts[key], sum)
+		}
+	}
+}
+
+// rated is a world whose only shard knows some rates of domain d, by name.
+func rated(t *testing.T, rates map[string]table.Rate) (*world, *owner) {
+	w, o := begun(t, 2)
+	w.rates = rates
+	o.give(func(in *Inputs) { in.Limits = []string{"d"} })
+	w.run(10 * ms)
+	return w, o
+}
+
+// A burst starts at once, the others as the rate says, without anything else that happens; what it does not cover does not wait.
+func TestARateIsKept(t *testing.T) {
+	w, _ := rated(t, map[string]table.Rate{"d/a": {EveryUS: 10_000, Burst: 5}})
+	w.ready("d", "l0", "a", 1, 40)
+	w.ready("d", "l0", "b", 3, 40)
+	w.wait("p", 100)
+	w.run(30 * ms)
+	if a, b := w.starts["d/a"], w.starts["d/b"]; a < 5 || a > 8 || b != 40 {
+		t.Fatalf("%d of the rate and %d others have started", a, b)
+	}
+	began, before := w.now, w.starts["d/a"]
+	w.keepPolling(200*ms, "l0")
+	if n := w.starts["d/a"] - before; n < 17 || n > 25 {
+		t.Fatalf("%d have started in %v", n, w.now-began)
+	}
+	w.keepPolling(400*ms, "l0")
+	if w.starts["d/a"] != 40 {
+		t.Fatalf("%d have started at last", w.starts["d/a"])
+	}
+	w.checkRates()
+}
+
+// SEEDS T11: the only thing that wakes a poll is the time, be it an hour.
+func TestARateWakesByItself(t *testing.T) {
+	w, o := rated(t, map[string]table.Rate{"d/a": {EveryUS: 30e6, Burst: 1}})
+	w.ready("d", "l0", "a", 1, 3)
+	for i := range 3 {
+		w.poll("p"+string(rune('0'+i)), Poll{Domain: "d", Tasklist: "l0", Max: 1, For: 2 * time.Minute})
+	}
+	steps := 0
+	for _, want := range []int{1, 2, 3} {
+		calls := len(w.calls)
+		w.run(29 * time.Second)
+		if w.starts["d/a"] != want {
+			t.Fatalf("after %v %d have started, want %d", w.now, w.starts["d/a"], want)
+		}
+		w.run(time.Second)
+		if n := len(w.calls) - calls; n > 20 {
+			t.Fatalf("%d calls while nothing can start", n)
+		}
+		steps++
+	}
+	w.run(time.Minute)
+	if len(o.s.ripening) != 0 || steps != 3 {
+		t.Fatal("something waits still")
+	}
+	w.checkRates()
+}
+
+// A rate and a limit with slots hold together, all or none: what has no slot uses up no start.
+func TestARateBesideALimit(t *testing.T) {
+	w, o := rated(t, map[string]table.Rate{"d": {EveryUS: 1000, Burst: 10}})
+	w.ends = false
+	w.limits["d/a"] = 3
+	o.give(func(in *Inputs) { in.Limits = []string{"d"} })
+	w.run(100 * ms)
+	w.ready("d", "l0", "a", 1, 30)
+	w.keepPolling(300*ms, "l0")
+	if w.starts["d/a"] != 3 || w.peak["d/a"] != 3 {
+		t.Fatalf("%d have started, %d at once", w.starts["d/a"], w.peak["d/a"])
+	}
+	if sum := w.tokens[table.RateRef(table.DomainRef)]; len(sum) > 3 {
+		t.Fatalf("%d times starts were used up for 3 attempts: %v", len(sum), sum)
+	}
+	paths := 0
+	for _, b := range w.batches {
+		for _, g := range b.Grabs {
+			if !slices.Equal(g.Path, []table.Ref{"type/a"}) {
+				t.Errorf("an attempt booked %v", g.Path)
+			}
+			paths++
+		}
+	}
+	if paths < 3 {
+		t.Errorf("%d grabs", paths)
+	}
+	for range 40 {
+		w.finishAll()
+		w.keepPolling(20*ms, "l0")
+	}
+	if w.starts["d/a"] != 30 || w.peak["d/a"] != 3 {
+		t.Fatalf("%d have started, %d at once", w.starts["d/a"], w.peak["d/a"])
+	}
+	w.checkRates()
+}
+
+// A rate that is changed, or goes, counts at once; pollers do not complain while it holds up what there is.
+func TestARateIsChanged(t *testing.T) {
+	w, o := rated(t, map[string]table.Rate{"d/a": {EveryUS: 3600e6, Burst: 1}})
+	w.ready("d", "l0", "a", 1, 30)
+	w.wait("p", 1)
+	w.run(20 * ms)
+	w.poll("q", Poll{Domain: "d", Tasklist: "l0", Max: 5, For: time.Minute})
+	w.run(10 * time.Second)
+	if w.starts["d/a"] != 1 || len(w.hungry) != 0 {
+		t.Fatalf("%d have started, %d complaints", w.starts["d/a"], len(w.hungry))
+	}
+	w.rates["d/a"] = table.Rate{EveryUS: 1000, Burst: 3}
+	o.give(func(in *Inputs) { in.Limits = []string{"d"} })
+	w.run(100 * ms)
+	if p := w.polls["q"]; p.answered != 1 || p.tasks < 3 {
+		t.Fatalf("faster: %+v", p)
+	}
+	delete(w.rates, "d/a")
+	o.give(func(in *Inputs) { in.Limits = []string{"d"} })
+	w.wait("r", 100)
+	w.run(50 * ms)
+	if w.starts["d/a"] != 30 {
+		t.Fatalf("without: %d have started", w.starts["d/a"])
+	}
+}
