@@ -131,8 +131,7 @@ func rated(s Stance, rates map[Ref]float64, nowUS int64) stand {
 
 // fit is how many attempts of a rate may start.
 func (s *stand) fit() int {
-	every := s.Rate.EveryUS
-	return max(0, int(math.Floor((s.nowUS+float64(s.Rate.Burst)*every-s.nextUS)/every)))
+	return max(0, int(math.Floor(float64(s.Rate.Burst)-(s.nextUS-s.nowUS)/s.Rate.EveryUS))) // at rest exactly a burst
 }
 
 // room is how many slots the shard may be granted.
@@ -181,7 +180,7 @@ func (s *stand) finishRate() LimitState {
 	if s.fit() > 0 {
 		return LimitState{}
 	}
-	return LimitState{After: time.Duration(math.Ceil(s.nextUS+every-float64(s.Rate.Burst)*every-s.nowUS)) * time.Microsecond}
+	return LimitState{After: time.Duration(max(0, math.Ceil(s.nextUS-s.nowUS+every-float64(s.Rate.Burst)*every))) * time.Microsecond}
 }
 
 // finish gives the shard its place in the line by what it got, leases what it asks for, and tells

@@ -142,7 +142,7 @@ end
 
 local function stand_rate(s, burst)
   s.stored, s.burst, s.next_us = s.next_us, burst, math.min(math.max(s.next_us, now_us), now_us + burst * s.every)
-  s.room = math.max(0, math.floor((now_us + burst * s.every - s.next_us) / s.every))
+  s.room = math.max(0, math.floor(burst - (s.next_us - now_us) / s.every))    -- at rest exactly a burst
   s.granted, s.short = 0, 0
 end
 
@@ -435,9 +435,9 @@ local function finish_rate(s)
   if s.granted > 0 or s.next_us < s.stored then
     redis.call('SET', s.key, run .. ' ' .. string.format('%.17g', s.next_us), 'PX', math.ceil((s.next_us - now_us) / 1000) + 1000)
   end
-  local rest = math.max(0, math.floor((now_us + s.burst * s.every - s.next_us) / s.every))
+  local rest = math.max(0, math.floor(s.burst - (s.next_us - now_us) / s.every))
   limits[#limits + 1] = 0
-  limits[#limits + 1] = rest > 0 and 0 or math.ceil(s.next_us + s.every - s.burst * s.every - now_us)
+  limits[#limits + 1] = rest > 0 and 0 or math.max(0, math.ceil(s.next_us - now_us + s.every - s.burst * s.every))
   limits[#limits + 1] = 0
   limits[#limits + 1] = 0
 end
