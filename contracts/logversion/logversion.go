@@ -40,6 +40,8 @@ const (
 	Levels = 6
 	// Groups is the format since which tasks may have a group.
 	Groups = 7
+	// Rates is the format since which attempts may have to wait for a rate.
+	Rates = 7
 )
 
 // newest is the newest format that this program reads and writes. A build raises

@@ -702,6 +702,18 @@ export interface Domain {
   revision?: number;
   /** The most attempts that run at once in the domain, on all nodes together, 1..1000000. Default 0: no limit. Since log version 6. */
   max_concurrency?: number;
+  /** How many attempts of the domain start in a time. Default: any number. Since log version 7. */
+  rate?: Rate;
+}
+
+/** Rate is how many attempts start in a time, on all nodes together. Up to a burst start at once; then each has to wait until the rate allows for one more (GCRA, the generic cell rate algorithm). What waits keeps its place, and what the rate does not cover goes on. An attempt that starts is counted, however it ends; one that is granted again, because no worker received it, is counted again. */
+export interface Rate {
+  /** So many attempts start in per_ms, 1..1000000, and at most 1000 in each ms. Required. */
+  tasks: number;
+  /** The time, ms, 1..86400000 (1 day). Default 1000. */
+  per_ms?: number;
+  /** How many start at once after a rest, 1..1000000. Default: what the rate gives in a second, but at least 1. */
+  burst?: number;
 }
 
 /** TaskType holds what tasks of one type have in common. */
@@ -724,6 +736,8 @@ export interface TaskType {
   finish_within_ms?: number;
   /** Limits that this type shares with others (limits.put), at most 8, each once. An attempt needs a slot of each, and of those of its type, tasklist and domain. Default: none. Since log version 6. */
   limits?: string[];
+  /** How many attempts of this type start in a time. Default: any number. Since log version 7. */
+  rate?: Rate;
 }
 
 /** Tasklist holds the settings of a tasklist. One without any is used like every other, with the defaults. */
@@ -738,6 +752,8 @@ export interface Tasklist {
   revision?: number;
   /** The most attempts of tasks of this tasklist that run at once, on all nodes together, 1..1000000. Default 0: no limit. A changed limit takes effect within a second. Since log version 6. */
   max_concurrency?: number;
+  /** How many attempts of tasks of this tasklist start in a time. Default: any number. Since log version 7. */
+  rate?: Rate;
 }
 
 /** ListedTasklist is a tasklist with settings, or with unfinished tasks. */
@@ -782,16 +798,18 @@ export interface Pause {
   until_ms?: number;
 }
 
-/** Limit is a concurrency limit that several task types share: those that name it (limits of types.put). */
+/** Limit is a limit that several task types share, of attempts that run at once, or that start in a time, or both: those that name it (limits of types.put). */
 export interface Limit {
   /** Required. [A-Za-z0-9_-]{1,64}. */
   name: string;
   /** For people; at most 1024 bytes. */
   description?: string;
-  /** Required: the most attempts of all these types that run at once in the domain, on all nodes together, 1..1000000. */
+  /** The most attempts of all these types that run at once in the domain, on all nodes together, 1..1000000. Required, unless there is a rate. Default 0: any number. */
   max_concurrency: number;
   /** Changes with every put; the server sets it. In a put, 0 (default) means: replace any revision. Another number means: replace only this revision, otherwise STALE. */
   revision?: number;
+  /** How many attempts of all these types start in a time. Default: any number. Since log version 7. */
+  rate?: Rate;
 }
 
 /** Group is what is set of a group of tasks (group of tasks.submit). A group needs no settings. */

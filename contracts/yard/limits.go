@@ -7,15 +7,17 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 )
 
-// Limit is a concurrency limit that several task types share: those that name it in TaskType.Limits.
+// Limit is what several task types share, a limit of attempts that run at once, or start in a time, or both: those that name it in TaskType.Limits.
 type Limit struct {
 	// Name is [A-Za-z0-9_-]{1,64}; required.
 	Name string
 	// Description is for people; at most 1024 bytes.
 	Description string
 	// MaxConcurrency bounds the attempts of all these types that run at once in the domain, on any number of
-	// nodes, 1..1000000; required.
+	// nodes, 1..1000000; required, unless there is a Rate. Default 0: any number.
 	MaxConcurrency int
+	// Rate is how many of them start in a time. Default: any number.
+	Rate Rate
 	// SlotsInUse is how many of them run now. Only in the answer of GetLimit.
 	SlotsInUse int
 	// Revision changes with every put. PutLimit replaces only this revision, or any if it is 0.
@@ -27,7 +29,8 @@ type Limit struct {
 // FAILED_PRECONDITION: the domain has 1000 limits, or the cluster writes a log version before 6.
 func (c *Client) PutLimit(ctx context.Context, l Limit) (Limit, error) {
 	req := &yardv1.PutLimitRequest{Limit: &yardv1.Limit{
-		Name: l.Name, Description: l.Description, MaxConcurrency: int32Of(l.MaxConcurrency), Revision: l.Revision,
+		Name: l.Name, Description: l.Description, MaxConcurrency: int32Of(l.MaxConcurrency), Rate: l.Rate.wire(),
+		Revision: l.Revision,
 	}}
 	resp, err := call[yardv1.PutLimitResponse](ctx, &c.transport, c.subject("limits.put"), req)
 	if err != nil {
@@ -68,5 +71,8 @@ func (c *Client) DeleteLimit(ctx context.Context, name string, revision int64) (
 }
 
 func limitOf(w *yardv1.Limit) Limit {
-	return Limit{Name: w.GetName(), Description: w.GetDescription(), MaxConcurrency: int(w.GetMaxConcurrency()), Revision: w.GetRevision()}
+	return Limit{
+		Name: w.GetName(), Description: w.GetDescription(), MaxConcurrency: int(w.GetMaxConcurrency()), Rate: rateOf(w.GetRate()),
+		Revision: w.GetRevision(),
+	}
 }

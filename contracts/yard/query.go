@@ -100,6 +100,8 @@ type TaskType struct {
 	// MaxConcurrency bounds the attempts of this type that run at once in the
 	// domain, on any number of nodes, 1..1000000. Default 0 = no limit.
 	MaxConcurrency int
+	// Rate is how many attempts of this type start in a time. Default: any number.
+	Rate Rate
 	// Limits are limits that this type shares with others (PutLimit), by name; at most 8, each once. Default none. An
 	// attempt starts when there is a slot of each, and of those of its type, tasklist and domain.
 	Limits []string
@@ -123,6 +125,7 @@ func (c *Client) PutType(ctx context.Context, t TaskType) (TaskType, error) {
 		StartWithinMs:      milliseconds(t.StartWithin),
 		FinishWithinMs:     milliseconds(t.FinishWithin),
 		MaxConcurrency:     int32Of(t.MaxConcurrency),
+		Rate:               t.Rate.wire(),
 		Limits:             t.Limits,
 		Revision:           t.Revision,
 	}}
@@ -165,6 +168,7 @@ func taskTypeOf(w *yardv1.TaskType) TaskType {
 		StartWithin:      time.Duration(w.GetStartWithinMs()) * time.Millisecond,
 		FinishWithin:     time.Duration(w.GetFinishWithinMs()) * time.Millisecond,
 		MaxConcurrency:   int(w.GetMaxConcurrency()),
+		Rate:             rateOf(w.GetRate()),
 		Limits:           w.GetLimits(),
 		Revision:         w.GetRevision(),
 	}

@@ -1,12 +1,14 @@
 package matching
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/catalog"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/match"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 	"github.com/yardmaster-io/yardmaster/shared/clock"
@@ -50,27 +52,32 @@ func (l limits) Weights(domain string) map[string]float64 { return l.types.Weigh
 // Limits implements match.Catalog.
 func (l limits) Limits(domain string) []match.Limit {
 	var all []match.Limit
-	add := func(one match.Limit, most int32) {
+	add := func(one match.Limit, most int32, rate *yardv1.Rate) {
+		if rate != nil {
+			rated := one
+			rated.Ref, rated.Rate = table.RateRef(one.Ref), rateOf(rate)
+			all = append(all, rated)
+		}
 		if one.Max = int(most); most > 0 {
 			all = append(all, one)
 		}
 	}
 	if d, ok := l.types.Domain(domain); ok {
-		add(match.Limit{Ref: table.DomainRef, Wide: true}, d.MaxConcurrency)
+		add(match.Limit{Ref: table.DomainRef, Wide: true}, d.MaxConcurrency, d.Rate)
 	}
 	for _, t := range l.types.Tasklists(domain) {
-		add(match.Limit{Ref: table.TasklistRef(t.Name), Tasklist: t.Name}, t.MaxConcurrency)
+		add(match.Limit{Ref: table.TasklistRef(t.Name), Tasklist: t.Name}, t.MaxConcurrency, t.Rate)
 	}
 	shared := map[string][]string{}
 	for _, t := range l.types.Types(domain) {
-		add(match.Limit{Ref: table.TypeRef(t.Name), Types: []string{t.Name}}, t.MaxConcurrency)
+		add(match.Limit{Ref: table.TypeRef(t.Name), Types: []string{t.Name}}, t.MaxConcurrency, t.Rate)
 		for _, name := range t.Limits {
 			shared[name] = append(shared[name], t.Name)
 		}
 	}
 	for _, one := range l.types.Limits(domain) {
 		if types := shared[one.Name]; len(types) > 0 {
-			add(match.Limit{Ref: table.SharedRef(one.Name), Types: types}, one.MaxConcurrency)
+			add(match.Limit{Ref: table.SharedRef(one.Name), Types: types}, one.MaxConcurrency, one.Rate)
 		}
 	}
 	tasklists, types := l.types.Pauses(domain, l.clock.Now().UnixMilli())
@@ -82,4 +89,13 @@ func (l limits) Limits(domain string) []match.Limit {
 	}
 	slices.SortFunc(all, func(a, b match.Limit) int { return strings.Compare(string(a.Ref), string(b.Ref)) })
 	return all
+}
+
+// rateOf is a rate as it was set, with its defaults.
+func rateOf(r *yardv1.Rate) table.Rate {
+	perMS := cmp.Or(r.PerMs, 1000)
+	return table.Rate{
+		EveryUS: float64(perMS) * 1000 / float64(r.Tasks),
+		Burst:   int(cmp.Or(int64(r.Burst), max(1, int64(r.Tasks)*1000/perMS))),
+	}
 }

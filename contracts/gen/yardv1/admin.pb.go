@@ -38,8 +38,10 @@ type Domain struct {
 	// The most attempts that run at once in the domain, on all nodes together, 1..1000000. Default 0: no limit.
 	// Since log version 6.
 	MaxConcurrency int32 `protobuf:"varint,5,opt,name=max_concurrency,json=maxConcurrency,proto3" json:"max_concurrency,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// How many attempts of the domain start in a time. Default: any number. Since log version 7.
+	Rate          *Rate `protobuf:"bytes,6,opt,name=rate,proto3" json:"rate,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Domain) Reset() {
@@ -107,6 +109,79 @@ func (x *Domain) GetMaxConcurrency() int32 {
 	return 0
 }
 
+func (x *Domain) GetRate() *Rate {
+	if x != nil {
+		return x.Rate
+	}
+	return nil
+}
+
+// Rate is how many attempts start in a time, on all nodes together. Up to a burst start at once; then each has to wait until the
+// rate allows for one more (GCRA, the generic cell rate algorithm). What waits keeps its place, and what the rate does not cover goes on. An
+// attempt that starts is counted, however it ends; one that is granted again, because no worker received it, is counted again.
+type Rate struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// So many attempts start in per_ms, 1..1000000, and at most 1000 in each ms. Required.
+	Tasks int32 `protobuf:"varint,1,opt,name=tasks,proto3" json:"tasks,omitempty"`
+	// The time, ms, 1..86400000 (1 day). Default 1000.
+	PerMs int64 `protobuf:"varint,2,opt,name=per_ms,json=perMs,proto3" json:"per_ms,omitempty"`
+	// How many start at once after a rest, 1..1000000. Default: what the rate gives in a second, but at least 1.
+	Burst         int32 `protobuf:"varint,3,opt,name=burst,proto3" json:"burst,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Rate) Reset() {
+	*x = Rate{}
+	mi := &file_yard_v1_admin_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Rate) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Rate) ProtoMessage() {}
+
+func (x *Rate) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_v1_admin_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Rate.ProtoReflect.Descriptor instead.
+func (*Rate) Descriptor() ([]byte, []int) {
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *Rate) GetTasks() int32 {
+	if x != nil {
+		return x.Tasks
+	}
+	return 0
+}
+
+func (x *Rate) GetPerMs() int64 {
+	if x != nil {
+		return x.PerMs
+	}
+	return 0
+}
+
+func (x *Rate) GetBurst() int32 {
+	if x != nil {
+		return x.Burst
+	}
+	return 0
+}
+
 // PutDomainRequest (admin.domains.put) creates or changes a domain.
 type PutDomainRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -118,7 +193,7 @@ type PutDomainRequest struct {
 
 func (x *PutDomainRequest) Reset() {
 	*x = PutDomainRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[1]
+	mi := &file_yard_v1_admin_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -130,7 +205,7 @@ func (x *PutDomainRequest) String() string {
 func (*PutDomainRequest) ProtoMessage() {}
 
 func (x *PutDomainRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[1]
+	mi := &file_yard_v1_admin_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -143,7 +218,7 @@ func (x *PutDomainRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutDomainRequest.ProtoReflect.Descriptor instead.
 func (*PutDomainRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{1}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *PutDomainRequest) GetDomain() *Domain {
@@ -163,7 +238,7 @@ type PutDomainResponse struct {
 
 func (x *PutDomainResponse) Reset() {
 	*x = PutDomainResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[2]
+	mi := &file_yard_v1_admin_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -175,7 +250,7 @@ func (x *PutDomainResponse) String() string {
 func (*PutDomainResponse) ProtoMessage() {}
 
 func (x *PutDomainResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[2]
+	mi := &file_yard_v1_admin_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -188,7 +263,7 @@ func (x *PutDomainResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutDomainResponse.ProtoReflect.Descriptor instead.
 func (*PutDomainResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{2}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *PutDomainResponse) GetDomain() *Domain {
@@ -209,7 +284,7 @@ type GetDomainRequest struct {
 
 func (x *GetDomainRequest) Reset() {
 	*x = GetDomainRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[3]
+	mi := &file_yard_v1_admin_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -221,7 +296,7 @@ func (x *GetDomainRequest) String() string {
 func (*GetDomainRequest) ProtoMessage() {}
 
 func (x *GetDomainRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[3]
+	mi := &file_yard_v1_admin_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -234,7 +309,7 @@ func (x *GetDomainRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetDomainRequest.ProtoReflect.Descriptor instead.
 func (*GetDomainRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{3}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *GetDomainRequest) GetName() string {
@@ -254,7 +329,7 @@ type GetDomainResponse struct {
 
 func (x *GetDomainResponse) Reset() {
 	*x = GetDomainResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[4]
+	mi := &file_yard_v1_admin_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -266,7 +341,7 @@ func (x *GetDomainResponse) String() string {
 func (*GetDomainResponse) ProtoMessage() {}
 
 func (x *GetDomainResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[4]
+	mi := &file_yard_v1_admin_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -279,7 +354,7 @@ func (x *GetDomainResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetDomainResponse.ProtoReflect.Descriptor instead.
 func (*GetDomainResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{4}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *GetDomainResponse) GetDomain() *Domain {
@@ -302,7 +377,7 @@ type ListDomainsRequest struct {
 
 func (x *ListDomainsRequest) Reset() {
 	*x = ListDomainsRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[5]
+	mi := &file_yard_v1_admin_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -314,7 +389,7 @@ func (x *ListDomainsRequest) String() string {
 func (*ListDomainsRequest) ProtoMessage() {}
 
 func (x *ListDomainsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[5]
+	mi := &file_yard_v1_admin_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -327,7 +402,7 @@ func (x *ListDomainsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListDomainsRequest.ProtoReflect.Descriptor instead.
 func (*ListDomainsRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{5}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *ListDomainsRequest) GetLimit() int32 {
@@ -356,7 +431,7 @@ type ListDomainsResponse struct {
 
 func (x *ListDomainsResponse) Reset() {
 	*x = ListDomainsResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[6]
+	mi := &file_yard_v1_admin_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -368,7 +443,7 @@ func (x *ListDomainsResponse) String() string {
 func (*ListDomainsResponse) ProtoMessage() {}
 
 func (x *ListDomainsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[6]
+	mi := &file_yard_v1_admin_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -381,7 +456,7 @@ func (x *ListDomainsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListDomainsResponse.ProtoReflect.Descriptor instead.
 func (*ListDomainsResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{6}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *ListDomainsResponse) GetDomains() []*Domain {
@@ -411,7 +486,7 @@ type DeleteDomainRequest struct {
 
 func (x *DeleteDomainRequest) Reset() {
 	*x = DeleteDomainRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[7]
+	mi := &file_yard_v1_admin_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -423,7 +498,7 @@ func (x *DeleteDomainRequest) String() string {
 func (*DeleteDomainRequest) ProtoMessage() {}
 
 func (x *DeleteDomainRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[7]
+	mi := &file_yard_v1_admin_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -436,7 +511,7 @@ func (x *DeleteDomainRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteDomainRequest.ProtoReflect.Descriptor instead.
 func (*DeleteDomainRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{7}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *DeleteDomainRequest) GetName() string {
@@ -463,7 +538,7 @@ type DeleteDomainResponse struct {
 
 func (x *DeleteDomainResponse) Reset() {
 	*x = DeleteDomainResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[8]
+	mi := &file_yard_v1_admin_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -475,7 +550,7 @@ func (x *DeleteDomainResponse) String() string {
 func (*DeleteDomainResponse) ProtoMessage() {}
 
 func (x *DeleteDomainResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[8]
+	mi := &file_yard_v1_admin_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -488,7 +563,7 @@ func (x *DeleteDomainResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteDomainResponse.ProtoReflect.Descriptor instead.
 func (*DeleteDomainResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{8}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *DeleteDomainResponse) GetDomain() *Domain {
@@ -523,14 +598,16 @@ type TaskType struct {
 	FinishWithinMs int64 `protobuf:"varint,8,opt,name=finish_within_ms,json=finishWithinMs,proto3" json:"finish_within_ms,omitempty"`
 	// Limits that this type shares with others (limits.put), at most 8, each once. An attempt needs a slot of each,
 	// and of those of its type, tasklist and domain. Default: none. Since log version 6.
-	Limits        []string `protobuf:"bytes,9,rep,name=limits,proto3" json:"limits,omitempty"`
+	Limits []string `protobuf:"bytes,9,rep,name=limits,proto3" json:"limits,omitempty"`
+	// How many attempts of this type start in a time. Default: any number. Since log version 7.
+	Rate          *Rate `protobuf:"bytes,10,opt,name=rate,proto3" json:"rate,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *TaskType) Reset() {
 	*x = TaskType{}
-	mi := &file_yard_v1_admin_proto_msgTypes[9]
+	mi := &file_yard_v1_admin_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -542,7 +619,7 @@ func (x *TaskType) String() string {
 func (*TaskType) ProtoMessage() {}
 
 func (x *TaskType) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[9]
+	mi := &file_yard_v1_admin_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -555,7 +632,7 @@ func (x *TaskType) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskType.ProtoReflect.Descriptor instead.
 func (*TaskType) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{9}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *TaskType) GetName() string {
@@ -621,6 +698,13 @@ func (x *TaskType) GetLimits() []string {
 	return nil
 }
 
+func (x *TaskType) GetRate() *Rate {
+	if x != nil {
+		return x.Rate
+	}
+	return nil
+}
+
 // PutTypeRequest (types.put) creates or changes a type. A changed limit takes
 // effect within a second; tasks accepted before keep their retry policy and timeouts.
 type PutTypeRequest struct {
@@ -633,7 +717,7 @@ type PutTypeRequest struct {
 
 func (x *PutTypeRequest) Reset() {
 	*x = PutTypeRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[10]
+	mi := &file_yard_v1_admin_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -645,7 +729,7 @@ func (x *PutTypeRequest) String() string {
 func (*PutTypeRequest) ProtoMessage() {}
 
 func (x *PutTypeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[10]
+	mi := &file_yard_v1_admin_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -658,7 +742,7 @@ func (x *PutTypeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutTypeRequest.ProtoReflect.Descriptor instead.
 func (*PutTypeRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{10}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *PutTypeRequest) GetType() *TaskType {
@@ -678,7 +762,7 @@ type PutTypeResponse struct {
 
 func (x *PutTypeResponse) Reset() {
 	*x = PutTypeResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[11]
+	mi := &file_yard_v1_admin_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -690,7 +774,7 @@ func (x *PutTypeResponse) String() string {
 func (*PutTypeResponse) ProtoMessage() {}
 
 func (x *PutTypeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[11]
+	mi := &file_yard_v1_admin_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -703,7 +787,7 @@ func (x *PutTypeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutTypeResponse.ProtoReflect.Descriptor instead.
 func (*PutTypeResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{11}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *PutTypeResponse) GetType() *TaskType {
@@ -724,7 +808,7 @@ type GetTypeRequest struct {
 
 func (x *GetTypeRequest) Reset() {
 	*x = GetTypeRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[12]
+	mi := &file_yard_v1_admin_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -736,7 +820,7 @@ func (x *GetTypeRequest) String() string {
 func (*GetTypeRequest) ProtoMessage() {}
 
 func (x *GetTypeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[12]
+	mi := &file_yard_v1_admin_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -749,7 +833,7 @@ func (x *GetTypeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetTypeRequest.ProtoReflect.Descriptor instead.
 func (*GetTypeRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{12}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *GetTypeRequest) GetName() string {
@@ -774,7 +858,7 @@ type GetTypeResponse struct {
 
 func (x *GetTypeResponse) Reset() {
 	*x = GetTypeResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[13]
+	mi := &file_yard_v1_admin_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -786,7 +870,7 @@ func (x *GetTypeResponse) String() string {
 func (*GetTypeResponse) ProtoMessage() {}
 
 func (x *GetTypeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[13]
+	mi := &file_yard_v1_admin_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -799,7 +883,7 @@ func (x *GetTypeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetTypeResponse.ProtoReflect.Descriptor instead.
 func (*GetTypeResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{13}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *GetTypeResponse) GetType() *TaskType {
@@ -836,7 +920,7 @@ type ListTypesRequest struct {
 
 func (x *ListTypesRequest) Reset() {
 	*x = ListTypesRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[14]
+	mi := &file_yard_v1_admin_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -848,7 +932,7 @@ func (x *ListTypesRequest) String() string {
 func (*ListTypesRequest) ProtoMessage() {}
 
 func (x *ListTypesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[14]
+	mi := &file_yard_v1_admin_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -861,7 +945,7 @@ func (x *ListTypesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTypesRequest.ProtoReflect.Descriptor instead.
 func (*ListTypesRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{14}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *ListTypesRequest) GetLimit() int32 {
@@ -890,7 +974,7 @@ type ListTypesResponse struct {
 
 func (x *ListTypesResponse) Reset() {
 	*x = ListTypesResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[15]
+	mi := &file_yard_v1_admin_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -902,7 +986,7 @@ func (x *ListTypesResponse) String() string {
 func (*ListTypesResponse) ProtoMessage() {}
 
 func (x *ListTypesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[15]
+	mi := &file_yard_v1_admin_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -915,7 +999,7 @@ func (x *ListTypesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTypesResponse.ProtoReflect.Descriptor instead.
 func (*ListTypesResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{15}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *ListTypesResponse) GetTypes() []*TaskType {
@@ -947,7 +1031,7 @@ type DeleteTypeRequest struct {
 
 func (x *DeleteTypeRequest) Reset() {
 	*x = DeleteTypeRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[16]
+	mi := &file_yard_v1_admin_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -959,7 +1043,7 @@ func (x *DeleteTypeRequest) String() string {
 func (*DeleteTypeRequest) ProtoMessage() {}
 
 func (x *DeleteTypeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[16]
+	mi := &file_yard_v1_admin_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -972,7 +1056,7 @@ func (x *DeleteTypeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteTypeRequest.ProtoReflect.Descriptor instead.
 func (*DeleteTypeRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{16}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *DeleteTypeRequest) GetName() string {
@@ -999,7 +1083,7 @@ type DeleteTypeResponse struct {
 
 func (x *DeleteTypeResponse) Reset() {
 	*x = DeleteTypeResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[17]
+	mi := &file_yard_v1_admin_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1011,7 +1095,7 @@ func (x *DeleteTypeResponse) String() string {
 func (*DeleteTypeResponse) ProtoMessage() {}
 
 func (x *DeleteTypeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[17]
+	mi := &file_yard_v1_admin_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1024,7 +1108,7 @@ func (x *DeleteTypeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteTypeResponse.ProtoReflect.Descriptor instead.
 func (*DeleteTypeResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{17}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *DeleteTypeResponse) GetType() *TaskType {
@@ -1049,13 +1133,15 @@ type Tasklist struct {
 	// The most attempts of tasks of this tasklist that run at once, on all nodes together, 1..1000000. Default 0: no limit.
 	// A changed limit takes effect within a second. Since log version 6.
 	MaxConcurrency int32 `protobuf:"varint,5,opt,name=max_concurrency,json=maxConcurrency,proto3" json:"max_concurrency,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// How many attempts of tasks of this tasklist start in a time. Default: any number. Since log version 7.
+	Rate          *Rate `protobuf:"bytes,11,opt,name=rate,proto3" json:"rate,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Tasklist) Reset() {
 	*x = Tasklist{}
-	mi := &file_yard_v1_admin_proto_msgTypes[18]
+	mi := &file_yard_v1_admin_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1067,7 +1153,7 @@ func (x *Tasklist) String() string {
 func (*Tasklist) ProtoMessage() {}
 
 func (x *Tasklist) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[18]
+	mi := &file_yard_v1_admin_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1080,7 +1166,7 @@ func (x *Tasklist) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Tasklist.ProtoReflect.Descriptor instead.
 func (*Tasklist) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{18}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Tasklist) GetName() string {
@@ -1118,6 +1204,13 @@ func (x *Tasklist) GetMaxConcurrency() int32 {
 	return 0
 }
 
+func (x *Tasklist) GetRate() *Rate {
+	if x != nil {
+		return x.Rate
+	}
+	return nil
+}
+
 // PutTasklistRequest (tasklists.put) sets or changes the settings of a tasklist. They hold within a
 // second; tasks accepted before keep their priority.
 type PutTasklistRequest struct {
@@ -1130,7 +1223,7 @@ type PutTasklistRequest struct {
 
 func (x *PutTasklistRequest) Reset() {
 	*x = PutTasklistRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[19]
+	mi := &file_yard_v1_admin_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1142,7 +1235,7 @@ func (x *PutTasklistRequest) String() string {
 func (*PutTasklistRequest) ProtoMessage() {}
 
 func (x *PutTasklistRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[19]
+	mi := &file_yard_v1_admin_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1155,7 +1248,7 @@ func (x *PutTasklistRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutTasklistRequest.ProtoReflect.Descriptor instead.
 func (*PutTasklistRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{19}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *PutTasklistRequest) GetTasklist() *Tasklist {
@@ -1175,7 +1268,7 @@ type PutTasklistResponse struct {
 
 func (x *PutTasklistResponse) Reset() {
 	*x = PutTasklistResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[20]
+	mi := &file_yard_v1_admin_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1187,7 +1280,7 @@ func (x *PutTasklistResponse) String() string {
 func (*PutTasklistResponse) ProtoMessage() {}
 
 func (x *PutTasklistResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[20]
+	mi := &file_yard_v1_admin_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1200,7 +1293,7 @@ func (x *PutTasklistResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutTasklistResponse.ProtoReflect.Descriptor instead.
 func (*PutTasklistResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{20}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *PutTasklistResponse) GetTasklist() *Tasklist {
@@ -1221,7 +1314,7 @@ type GetTasklistRequest struct {
 
 func (x *GetTasklistRequest) Reset() {
 	*x = GetTasklistRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[21]
+	mi := &file_yard_v1_admin_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1233,7 +1326,7 @@ func (x *GetTasklistRequest) String() string {
 func (*GetTasklistRequest) ProtoMessage() {}
 
 func (x *GetTasklistRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[21]
+	mi := &file_yard_v1_admin_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1246,7 +1339,7 @@ func (x *GetTasklistRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetTasklistRequest.ProtoReflect.Descriptor instead.
 func (*GetTasklistRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{21}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *GetTasklistRequest) GetName() string {
@@ -1268,7 +1361,7 @@ type GetTasklistResponse struct {
 
 func (x *GetTasklistResponse) Reset() {
 	*x = GetTasklistResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[22]
+	mi := &file_yard_v1_admin_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1280,7 +1373,7 @@ func (x *GetTasklistResponse) String() string {
 func (*GetTasklistResponse) ProtoMessage() {}
 
 func (x *GetTasklistResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[22]
+	mi := &file_yard_v1_admin_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1293,7 +1386,7 @@ func (x *GetTasklistResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetTasklistResponse.ProtoReflect.Descriptor instead.
 func (*GetTasklistResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{22}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *GetTasklistResponse) GetTasklist() *Tasklist {
@@ -1324,7 +1417,7 @@ type ListTasklistsRequest struct {
 
 func (x *ListTasklistsRequest) Reset() {
 	*x = ListTasklistsRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[23]
+	mi := &file_yard_v1_admin_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1336,7 +1429,7 @@ func (x *ListTasklistsRequest) String() string {
 func (*ListTasklistsRequest) ProtoMessage() {}
 
 func (x *ListTasklistsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[23]
+	mi := &file_yard_v1_admin_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1349,7 +1442,7 @@ func (x *ListTasklistsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTasklistsRequest.ProtoReflect.Descriptor instead.
 func (*ListTasklistsRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{23}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *ListTasklistsRequest) GetLimit() int32 {
@@ -1378,7 +1471,7 @@ type ListTasklistsResponse struct {
 
 func (x *ListTasklistsResponse) Reset() {
 	*x = ListTasklistsResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[24]
+	mi := &file_yard_v1_admin_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1390,7 +1483,7 @@ func (x *ListTasklistsResponse) String() string {
 func (*ListTasklistsResponse) ProtoMessage() {}
 
 func (x *ListTasklistsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[24]
+	mi := &file_yard_v1_admin_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1403,7 +1496,7 @@ func (x *ListTasklistsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTasklistsResponse.ProtoReflect.Descriptor instead.
 func (*ListTasklistsResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{24}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *ListTasklistsResponse) GetTasklists() []*ListedTasklist {
@@ -1443,7 +1536,7 @@ type ListedTasklist struct {
 
 func (x *ListedTasklist) Reset() {
 	*x = ListedTasklist{}
-	mi := &file_yard_v1_admin_proto_msgTypes[25]
+	mi := &file_yard_v1_admin_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1455,7 +1548,7 @@ func (x *ListedTasklist) String() string {
 func (*ListedTasklist) ProtoMessage() {}
 
 func (x *ListedTasklist) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[25]
+	mi := &file_yard_v1_admin_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1468,7 +1561,7 @@ func (x *ListedTasklist) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListedTasklist.ProtoReflect.Descriptor instead.
 func (*ListedTasklist) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{25}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *ListedTasklist) GetName() string {
@@ -1534,7 +1627,7 @@ type DeleteTasklistRequest struct {
 
 func (x *DeleteTasklistRequest) Reset() {
 	*x = DeleteTasklistRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[26]
+	mi := &file_yard_v1_admin_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1546,7 +1639,7 @@ func (x *DeleteTasklistRequest) String() string {
 func (*DeleteTasklistRequest) ProtoMessage() {}
 
 func (x *DeleteTasklistRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[26]
+	mi := &file_yard_v1_admin_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1559,7 +1652,7 @@ func (x *DeleteTasklistRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteTasklistRequest.ProtoReflect.Descriptor instead.
 func (*DeleteTasklistRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{26}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *DeleteTasklistRequest) GetName() string {
@@ -1586,7 +1679,7 @@ type DeleteTasklistResponse struct {
 
 func (x *DeleteTasklistResponse) Reset() {
 	*x = DeleteTasklistResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[27]
+	mi := &file_yard_v1_admin_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1598,7 +1691,7 @@ func (x *DeleteTasklistResponse) String() string {
 func (*DeleteTasklistResponse) ProtoMessage() {}
 
 func (x *DeleteTasklistResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[27]
+	mi := &file_yard_v1_admin_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1611,7 +1704,7 @@ func (x *DeleteTasklistResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteTasklistResponse.ProtoReflect.Descriptor instead.
 func (*DeleteTasklistResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{27}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *DeleteTasklistResponse) GetTasklist() *Tasklist {
@@ -1632,7 +1725,7 @@ type DescribeTasklistRequest struct {
 
 func (x *DescribeTasklistRequest) Reset() {
 	*x = DescribeTasklistRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[28]
+	mi := &file_yard_v1_admin_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1644,7 +1737,7 @@ func (x *DescribeTasklistRequest) String() string {
 func (*DescribeTasklistRequest) ProtoMessage() {}
 
 func (x *DescribeTasklistRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[28]
+	mi := &file_yard_v1_admin_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1657,7 +1750,7 @@ func (x *DescribeTasklistRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DescribeTasklistRequest.ProtoReflect.Descriptor instead.
 func (*DescribeTasklistRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{28}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *DescribeTasklistRequest) GetTasklist() string {
@@ -1709,7 +1802,7 @@ type DescribeTasklistResponse struct {
 
 func (x *DescribeTasklistResponse) Reset() {
 	*x = DescribeTasklistResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[29]
+	mi := &file_yard_v1_admin_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1721,7 +1814,7 @@ func (x *DescribeTasklistResponse) String() string {
 func (*DescribeTasklistResponse) ProtoMessage() {}
 
 func (x *DescribeTasklistResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[29]
+	mi := &file_yard_v1_admin_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1734,7 +1827,7 @@ func (x *DescribeTasklistResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DescribeTasklistResponse.ProtoReflect.Descriptor instead.
 func (*DescribeTasklistResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{29}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *DescribeTasklistResponse) GetTasklist() string {
@@ -1866,7 +1959,7 @@ type SlotUse struct {
 
 func (x *SlotUse) Reset() {
 	*x = SlotUse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[30]
+	mi := &file_yard_v1_admin_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1878,7 +1971,7 @@ func (x *SlotUse) String() string {
 func (*SlotUse) ProtoMessage() {}
 
 func (x *SlotUse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[30]
+	mi := &file_yard_v1_admin_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1891,7 +1984,7 @@ func (x *SlotUse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SlotUse.ProtoReflect.Descriptor instead.
 func (*SlotUse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{30}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *SlotUse) GetType() string {
@@ -1939,7 +2032,7 @@ type Pause struct {
 
 func (x *Pause) Reset() {
 	*x = Pause{}
-	mi := &file_yard_v1_admin_proto_msgTypes[31]
+	mi := &file_yard_v1_admin_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1951,7 +2044,7 @@ func (x *Pause) String() string {
 func (*Pause) ProtoMessage() {}
 
 func (x *Pause) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[31]
+	mi := &file_yard_v1_admin_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1964,7 +2057,7 @@ func (x *Pause) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pause.ProtoReflect.Descriptor instead.
 func (*Pause) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{31}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Pause) GetReason() string {
@@ -2013,7 +2106,7 @@ type PauseTasklistRequest struct {
 
 func (x *PauseTasklistRequest) Reset() {
 	*x = PauseTasklistRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[32]
+	mi := &file_yard_v1_admin_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2025,7 +2118,7 @@ func (x *PauseTasklistRequest) String() string {
 func (*PauseTasklistRequest) ProtoMessage() {}
 
 func (x *PauseTasklistRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[32]
+	mi := &file_yard_v1_admin_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2038,7 +2131,7 @@ func (x *PauseTasklistRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PauseTasklistRequest.ProtoReflect.Descriptor instead.
 func (*PauseTasklistRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{32}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *PauseTasklistRequest) GetName() string {
@@ -2079,7 +2172,7 @@ type PauseTasklistResponse struct {
 
 func (x *PauseTasklistResponse) Reset() {
 	*x = PauseTasklistResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[33]
+	mi := &file_yard_v1_admin_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2091,7 +2184,7 @@ func (x *PauseTasklistResponse) String() string {
 func (*PauseTasklistResponse) ProtoMessage() {}
 
 func (x *PauseTasklistResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[33]
+	mi := &file_yard_v1_admin_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2104,7 +2197,7 @@ func (x *PauseTasklistResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PauseTasklistResponse.ProtoReflect.Descriptor instead.
 func (*PauseTasklistResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{33}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *PauseTasklistResponse) GetPause() *Pause {
@@ -2125,7 +2218,7 @@ type ResumeTasklistRequest struct {
 
 func (x *ResumeTasklistRequest) Reset() {
 	*x = ResumeTasklistRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[34]
+	mi := &file_yard_v1_admin_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2137,7 +2230,7 @@ func (x *ResumeTasklistRequest) String() string {
 func (*ResumeTasklistRequest) ProtoMessage() {}
 
 func (x *ResumeTasklistRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[34]
+	mi := &file_yard_v1_admin_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2150,7 +2243,7 @@ func (x *ResumeTasklistRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeTasklistRequest.ProtoReflect.Descriptor instead.
 func (*ResumeTasklistRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{34}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *ResumeTasklistRequest) GetName() string {
@@ -2170,7 +2263,7 @@ type ResumeTasklistResponse struct {
 
 func (x *ResumeTasklistResponse) Reset() {
 	*x = ResumeTasklistResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[35]
+	mi := &file_yard_v1_admin_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2182,7 +2275,7 @@ func (x *ResumeTasklistResponse) String() string {
 func (*ResumeTasklistResponse) ProtoMessage() {}
 
 func (x *ResumeTasklistResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[35]
+	mi := &file_yard_v1_admin_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2195,7 +2288,7 @@ func (x *ResumeTasklistResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeTasklistResponse.ProtoReflect.Descriptor instead.
 func (*ResumeTasklistResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{35}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *ResumeTasklistResponse) GetPause() *Pause {
@@ -2223,7 +2316,7 @@ type PauseTypeRequest struct {
 
 func (x *PauseTypeRequest) Reset() {
 	*x = PauseTypeRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[36]
+	mi := &file_yard_v1_admin_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2235,7 +2328,7 @@ func (x *PauseTypeRequest) String() string {
 func (*PauseTypeRequest) ProtoMessage() {}
 
 func (x *PauseTypeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[36]
+	mi := &file_yard_v1_admin_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2248,7 +2341,7 @@ func (x *PauseTypeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PauseTypeRequest.ProtoReflect.Descriptor instead.
 func (*PauseTypeRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{36}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *PauseTypeRequest) GetName() string {
@@ -2289,7 +2382,7 @@ type PauseTypeResponse struct {
 
 func (x *PauseTypeResponse) Reset() {
 	*x = PauseTypeResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[37]
+	mi := &file_yard_v1_admin_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2301,7 +2394,7 @@ func (x *PauseTypeResponse) String() string {
 func (*PauseTypeResponse) ProtoMessage() {}
 
 func (x *PauseTypeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[37]
+	mi := &file_yard_v1_admin_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2314,7 +2407,7 @@ func (x *PauseTypeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PauseTypeResponse.ProtoReflect.Descriptor instead.
 func (*PauseTypeResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{37}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *PauseTypeResponse) GetPause() *Pause {
@@ -2335,7 +2428,7 @@ type ResumeTypeRequest struct {
 
 func (x *ResumeTypeRequest) Reset() {
 	*x = ResumeTypeRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[38]
+	mi := &file_yard_v1_admin_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2347,7 +2440,7 @@ func (x *ResumeTypeRequest) String() string {
 func (*ResumeTypeRequest) ProtoMessage() {}
 
 func (x *ResumeTypeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[38]
+	mi := &file_yard_v1_admin_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2360,7 +2453,7 @@ func (x *ResumeTypeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeTypeRequest.ProtoReflect.Descriptor instead.
 func (*ResumeTypeRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{38}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *ResumeTypeRequest) GetName() string {
@@ -2380,7 +2473,7 @@ type ResumeTypeResponse struct {
 
 func (x *ResumeTypeResponse) Reset() {
 	*x = ResumeTypeResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[39]
+	mi := &file_yard_v1_admin_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2392,7 +2485,7 @@ func (x *ResumeTypeResponse) String() string {
 func (*ResumeTypeResponse) ProtoMessage() {}
 
 func (x *ResumeTypeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[39]
+	mi := &file_yard_v1_admin_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2405,7 +2498,7 @@ func (x *ResumeTypeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeTypeResponse.ProtoReflect.Descriptor instead.
 func (*ResumeTypeResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{39}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *ResumeTypeResponse) GetPause() *Pause {
@@ -2415,25 +2508,28 @@ func (x *ResumeTypeResponse) GetPause() *Pause {
 	return nil
 }
 
-// Limit is a concurrency limit that several task types share: those that name it (limits of types.put).
+// Limit is a limit that several task types share, of attempts that run at once, or that start in a time, or both: those that name it (limits of types.put).
 type Limit struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Required. [A-Za-z0-9_-]{1,64}.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// For people; at most 1024 bytes.
 	Description string `protobuf:"bytes,2,opt,name=description,proto3" json:"description,omitempty"`
-	// Required: the most attempts of all these types that run at once in the domain, on all nodes together, 1..1000000.
+	// The most attempts of all these types that run at once in the domain, on all nodes together, 1..1000000. Required, unless
+	// there is a rate. Default 0: any number.
 	MaxConcurrency int32 `protobuf:"varint,3,opt,name=max_concurrency,json=maxConcurrency,proto3" json:"max_concurrency,omitempty"`
 	// Changes with every put; the server sets it. In a put, 0 (default) means: replace any revision.
 	// Another number means: replace only this revision, otherwise STALE.
-	Revision      int64 `protobuf:"varint,4,opt,name=revision,proto3" json:"revision,omitempty"`
+	Revision int64 `protobuf:"varint,4,opt,name=revision,proto3" json:"revision,omitempty"`
+	// How many attempts of all these types start in a time. Default: any number. Since log version 7.
+	Rate          *Rate `protobuf:"bytes,5,opt,name=rate,proto3" json:"rate,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Limit) Reset() {
 	*x = Limit{}
-	mi := &file_yard_v1_admin_proto_msgTypes[40]
+	mi := &file_yard_v1_admin_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2445,7 +2541,7 @@ func (x *Limit) String() string {
 func (*Limit) ProtoMessage() {}
 
 func (x *Limit) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[40]
+	mi := &file_yard_v1_admin_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2458,7 +2554,7 @@ func (x *Limit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Limit.ProtoReflect.Descriptor instead.
 func (*Limit) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{40}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *Limit) GetName() string {
@@ -2489,6 +2585,13 @@ func (x *Limit) GetRevision() int64 {
 	return 0
 }
 
+func (x *Limit) GetRate() *Rate {
+	if x != nil {
+		return x.Rate
+	}
+	return nil
+}
+
 // PutLimitRequest (limits.put) creates or changes a limit. It takes effect within a second. Since log version 6.
 type PutLimitRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -2500,7 +2603,7 @@ type PutLimitRequest struct {
 
 func (x *PutLimitRequest) Reset() {
 	*x = PutLimitRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[41]
+	mi := &file_yard_v1_admin_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2512,7 +2615,7 @@ func (x *PutLimitRequest) String() string {
 func (*PutLimitRequest) ProtoMessage() {}
 
 func (x *PutLimitRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[41]
+	mi := &file_yard_v1_admin_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2525,7 +2628,7 @@ func (x *PutLimitRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutLimitRequest.ProtoReflect.Descriptor instead.
 func (*PutLimitRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{41}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *PutLimitRequest) GetLimit() *Limit {
@@ -2545,7 +2648,7 @@ type PutLimitResponse struct {
 
 func (x *PutLimitResponse) Reset() {
 	*x = PutLimitResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[42]
+	mi := &file_yard_v1_admin_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2557,7 +2660,7 @@ func (x *PutLimitResponse) String() string {
 func (*PutLimitResponse) ProtoMessage() {}
 
 func (x *PutLimitResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[42]
+	mi := &file_yard_v1_admin_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2570,7 +2673,7 @@ func (x *PutLimitResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutLimitResponse.ProtoReflect.Descriptor instead.
 func (*PutLimitResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{42}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *PutLimitResponse) GetLimit() *Limit {
@@ -2591,7 +2694,7 @@ type GetLimitRequest struct {
 
 func (x *GetLimitRequest) Reset() {
 	*x = GetLimitRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[43]
+	mi := &file_yard_v1_admin_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2603,7 +2706,7 @@ func (x *GetLimitRequest) String() string {
 func (*GetLimitRequest) ProtoMessage() {}
 
 func (x *GetLimitRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[43]
+	mi := &file_yard_v1_admin_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2616,7 +2719,7 @@ func (x *GetLimitRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetLimitRequest.ProtoReflect.Descriptor instead.
 func (*GetLimitRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{43}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *GetLimitRequest) GetName() string {
@@ -2638,7 +2741,7 @@ type GetLimitResponse struct {
 
 func (x *GetLimitResponse) Reset() {
 	*x = GetLimitResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[44]
+	mi := &file_yard_v1_admin_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2650,7 +2753,7 @@ func (x *GetLimitResponse) String() string {
 func (*GetLimitResponse) ProtoMessage() {}
 
 func (x *GetLimitResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[44]
+	mi := &file_yard_v1_admin_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2663,7 +2766,7 @@ func (x *GetLimitResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetLimitResponse.ProtoReflect.Descriptor instead.
 func (*GetLimitResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{44}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *GetLimitResponse) GetLimit() *Limit {
@@ -2693,7 +2796,7 @@ type ListLimitsRequest struct {
 
 func (x *ListLimitsRequest) Reset() {
 	*x = ListLimitsRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[45]
+	mi := &file_yard_v1_admin_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2705,7 +2808,7 @@ func (x *ListLimitsRequest) String() string {
 func (*ListLimitsRequest) ProtoMessage() {}
 
 func (x *ListLimitsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[45]
+	mi := &file_yard_v1_admin_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2718,7 +2821,7 @@ func (x *ListLimitsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListLimitsRequest.ProtoReflect.Descriptor instead.
 func (*ListLimitsRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{45}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *ListLimitsRequest) GetLimit() int32 {
@@ -2747,7 +2850,7 @@ type ListLimitsResponse struct {
 
 func (x *ListLimitsResponse) Reset() {
 	*x = ListLimitsResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[46]
+	mi := &file_yard_v1_admin_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2759,7 +2862,7 @@ func (x *ListLimitsResponse) String() string {
 func (*ListLimitsResponse) ProtoMessage() {}
 
 func (x *ListLimitsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[46]
+	mi := &file_yard_v1_admin_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2772,7 +2875,7 @@ func (x *ListLimitsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListLimitsResponse.ProtoReflect.Descriptor instead.
 func (*ListLimitsResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{46}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *ListLimitsResponse) GetLimits() []*Limit {
@@ -2802,7 +2905,7 @@ type DeleteLimitRequest struct {
 
 func (x *DeleteLimitRequest) Reset() {
 	*x = DeleteLimitRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[47]
+	mi := &file_yard_v1_admin_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2814,7 +2917,7 @@ func (x *DeleteLimitRequest) String() string {
 func (*DeleteLimitRequest) ProtoMessage() {}
 
 func (x *DeleteLimitRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[47]
+	mi := &file_yard_v1_admin_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2827,7 +2930,7 @@ func (x *DeleteLimitRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteLimitRequest.ProtoReflect.Descriptor instead.
 func (*DeleteLimitRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{47}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *DeleteLimitRequest) GetName() string {
@@ -2854,7 +2957,7 @@ type DeleteLimitResponse struct {
 
 func (x *DeleteLimitResponse) Reset() {
 	*x = DeleteLimitResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[48]
+	mi := &file_yard_v1_admin_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2866,7 +2969,7 @@ func (x *DeleteLimitResponse) String() string {
 func (*DeleteLimitResponse) ProtoMessage() {}
 
 func (x *DeleteLimitResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[48]
+	mi := &file_yard_v1_admin_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2879,7 +2982,7 @@ func (x *DeleteLimitResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteLimitResponse.ProtoReflect.Descriptor instead.
 func (*DeleteLimitResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{48}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *DeleteLimitResponse) GetLimit() *Limit {
@@ -2908,7 +3011,7 @@ type Group struct {
 
 func (x *Group) Reset() {
 	*x = Group{}
-	mi := &file_yard_v1_admin_proto_msgTypes[49]
+	mi := &file_yard_v1_admin_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2920,7 +3023,7 @@ func (x *Group) String() string {
 func (*Group) ProtoMessage() {}
 
 func (x *Group) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[49]
+	mi := &file_yard_v1_admin_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2933,7 +3036,7 @@ func (x *Group) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Group.ProtoReflect.Descriptor instead.
 func (*Group) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{49}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *Group) GetName() string {
@@ -2975,7 +3078,7 @@ type PutGroupRequest struct {
 
 func (x *PutGroupRequest) Reset() {
 	*x = PutGroupRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[50]
+	mi := &file_yard_v1_admin_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2987,7 +3090,7 @@ func (x *PutGroupRequest) String() string {
 func (*PutGroupRequest) ProtoMessage() {}
 
 func (x *PutGroupRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[50]
+	mi := &file_yard_v1_admin_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3000,7 +3103,7 @@ func (x *PutGroupRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutGroupRequest.ProtoReflect.Descriptor instead.
 func (*PutGroupRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{50}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *PutGroupRequest) GetGroup() *Group {
@@ -3020,7 +3123,7 @@ type PutGroupResponse struct {
 
 func (x *PutGroupResponse) Reset() {
 	*x = PutGroupResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[51]
+	mi := &file_yard_v1_admin_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3032,7 +3135,7 @@ func (x *PutGroupResponse) String() string {
 func (*PutGroupResponse) ProtoMessage() {}
 
 func (x *PutGroupResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[51]
+	mi := &file_yard_v1_admin_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3045,7 +3148,7 @@ func (x *PutGroupResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutGroupResponse.ProtoReflect.Descriptor instead.
 func (*PutGroupResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{51}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *PutGroupResponse) GetGroup() *Group {
@@ -3066,7 +3169,7 @@ type GetGroupRequest struct {
 
 func (x *GetGroupRequest) Reset() {
 	*x = GetGroupRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[52]
+	mi := &file_yard_v1_admin_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3078,7 +3181,7 @@ func (x *GetGroupRequest) String() string {
 func (*GetGroupRequest) ProtoMessage() {}
 
 func (x *GetGroupRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[52]
+	mi := &file_yard_v1_admin_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3091,7 +3194,7 @@ func (x *GetGroupRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetGroupRequest.ProtoReflect.Descriptor instead.
 func (*GetGroupRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{52}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *GetGroupRequest) GetName() string {
@@ -3111,7 +3214,7 @@ type GetGroupResponse struct {
 
 func (x *GetGroupResponse) Reset() {
 	*x = GetGroupResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[53]
+	mi := &file_yard_v1_admin_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3123,7 +3226,7 @@ func (x *GetGroupResponse) String() string {
 func (*GetGroupResponse) ProtoMessage() {}
 
 func (x *GetGroupResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[53]
+	mi := &file_yard_v1_admin_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3136,7 +3239,7 @@ func (x *GetGroupResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetGroupResponse.ProtoReflect.Descriptor instead.
 func (*GetGroupResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{53}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *GetGroupResponse) GetGroup() *Group {
@@ -3159,7 +3262,7 @@ type ListGroupsRequest struct {
 
 func (x *ListGroupsRequest) Reset() {
 	*x = ListGroupsRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[54]
+	mi := &file_yard_v1_admin_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3171,7 +3274,7 @@ func (x *ListGroupsRequest) String() string {
 func (*ListGroupsRequest) ProtoMessage() {}
 
 func (x *ListGroupsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[54]
+	mi := &file_yard_v1_admin_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3184,7 +3287,7 @@ func (x *ListGroupsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListGroupsRequest.ProtoReflect.Descriptor instead.
 func (*ListGroupsRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{54}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *ListGroupsRequest) GetLimit() int32 {
@@ -3213,7 +3316,7 @@ type ListGroupsResponse struct {
 
 func (x *ListGroupsResponse) Reset() {
 	*x = ListGroupsResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[55]
+	mi := &file_yard_v1_admin_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3225,7 +3328,7 @@ func (x *ListGroupsResponse) String() string {
 func (*ListGroupsResponse) ProtoMessage() {}
 
 func (x *ListGroupsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[55]
+	mi := &file_yard_v1_admin_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3238,7 +3341,7 @@ func (x *ListGroupsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListGroupsResponse.ProtoReflect.Descriptor instead.
 func (*ListGroupsResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{55}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *ListGroupsResponse) GetGroups() []*Group {
@@ -3268,7 +3371,7 @@ type DeleteGroupRequest struct {
 
 func (x *DeleteGroupRequest) Reset() {
 	*x = DeleteGroupRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[56]
+	mi := &file_yard_v1_admin_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3280,7 +3383,7 @@ func (x *DeleteGroupRequest) String() string {
 func (*DeleteGroupRequest) ProtoMessage() {}
 
 func (x *DeleteGroupRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[56]
+	mi := &file_yard_v1_admin_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3293,7 +3396,7 @@ func (x *DeleteGroupRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteGroupRequest.ProtoReflect.Descriptor instead.
 func (*DeleteGroupRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{56}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *DeleteGroupRequest) GetName() string {
@@ -3320,7 +3423,7 @@ type DeleteGroupResponse struct {
 
 func (x *DeleteGroupResponse) Reset() {
 	*x = DeleteGroupResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[57]
+	mi := &file_yard_v1_admin_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3332,7 +3435,7 @@ func (x *DeleteGroupResponse) String() string {
 func (*DeleteGroupResponse) ProtoMessage() {}
 
 func (x *DeleteGroupResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[57]
+	mi := &file_yard_v1_admin_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3345,7 +3448,7 @@ func (x *DeleteGroupResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteGroupResponse.ProtoReflect.Descriptor instead.
 func (*DeleteGroupResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{57}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *DeleteGroupResponse) GetGroup() *Group {
@@ -3359,13 +3462,18 @@ var File_yard_v1_admin_proto protoreflect.FileDescriptor
 
 const file_yard_v1_admin_proto_rawDesc = "" +
 	"\n" +
-	"\x13yard/v1/admin.proto\x12\ayard.v1\x1a\x13yard/v1/tasks.proto\"\xa6\x01\n" +
+	"\x13yard/v1/admin.proto\x12\ayard.v1\x1a\x13yard/v1/tasks.proto\"\xc9\x01\n" +
 	"\x06Domain\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12 \n" +
 	"\vdescription\x18\x02 \x01(\tR\vdescription\x12!\n" +
 	"\fretention_ms\x18\x03 \x01(\x03R\vretentionMs\x12\x1a\n" +
 	"\brevision\x18\x04 \x01(\x03R\brevision\x12'\n" +
-	"\x0fmax_concurrency\x18\x05 \x01(\x05R\x0emaxConcurrency\";\n" +
+	"\x0fmax_concurrency\x18\x05 \x01(\x05R\x0emaxConcurrency\x12!\n" +
+	"\x04rate\x18\x06 \x01(\v2\r.yard.v1.RateR\x04rate\"I\n" +
+	"\x04Rate\x12\x14\n" +
+	"\x05tasks\x18\x01 \x01(\x05R\x05tasks\x12\x15\n" +
+	"\x06per_ms\x18\x02 \x01(\x03R\x05perMs\x12\x14\n" +
+	"\x05burst\x18\x03 \x01(\x05R\x05burst\";\n" +
 	"\x10PutDomainRequest\x12'\n" +
 	"\x06domain\x18\x01 \x01(\v2\x0f.yard.v1.DomainR\x06domain\"<\n" +
 	"\x11PutDomainResponse\x12'\n" +
@@ -3385,7 +3493,7 @@ const file_yard_v1_admin_proto_rawDesc = "" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1a\n" +
 	"\brevision\x18\x02 \x01(\x03R\brevision\"?\n" +
 	"\x14DeleteDomainResponse\x12'\n" +
-	"\x06domain\x18\x01 \x01(\v2\x0f.yard.v1.DomainR\x06domain\"\xd6\x02\n" +
+	"\x06domain\x18\x01 \x01(\v2\x0f.yard.v1.DomainR\x06domain\"\xf9\x02\n" +
 	"\bTaskType\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12*\n" +
 	"\x05retry\x18\x02 \x01(\v2\x14.yard.v1.RetryPolicyR\x05retry\x12)\n" +
@@ -3395,7 +3503,9 @@ const file_yard_v1_admin_proto_rawDesc = "" +
 	"\brevision\x18\x06 \x01(\x03R\brevision\x12&\n" +
 	"\x0fstart_within_ms\x18\a \x01(\x03R\rstartWithinMs\x12(\n" +
 	"\x10finish_within_ms\x18\b \x01(\x03R\x0efinishWithinMs\x12\x16\n" +
-	"\x06limits\x18\t \x03(\tR\x06limits\"7\n" +
+	"\x06limits\x18\t \x03(\tR\x06limits\x12!\n" +
+	"\x04rate\x18\n" +
+	" \x01(\v2\r.yard.v1.RateR\x04rate\"7\n" +
 	"\x0ePutTypeRequest\x12%\n" +
 	"\x04type\x18\x01 \x01(\v2\x11.yard.v1.TaskTypeR\x04type\"8\n" +
 	"\x0fPutTypeResponse\x12%\n" +
@@ -3418,13 +3528,14 @@ const file_yard_v1_admin_proto_rawDesc = "" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1a\n" +
 	"\brevision\x18\x02 \x01(\x03R\brevision\";\n" +
 	"\x12DeleteTypeResponse\x12%\n" +
-	"\x04type\x18\x01 \x01(\v2\x11.yard.v1.TaskTypeR\x04type\"\xa1\x01\n" +
+	"\x04type\x18\x01 \x01(\v2\x11.yard.v1.TaskTypeR\x04type\"\xc4\x01\n" +
 	"\bTasklist\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12 \n" +
 	"\vdescription\x18\x02 \x01(\tR\vdescription\x12\x1a\n" +
 	"\bpriority\x18\x03 \x01(\x05R\bpriority\x12\x1a\n" +
 	"\brevision\x18\x04 \x01(\x03R\brevision\x12'\n" +
-	"\x0fmax_concurrency\x18\x05 \x01(\x05R\x0emaxConcurrency\"C\n" +
+	"\x0fmax_concurrency\x18\x05 \x01(\x05R\x0emaxConcurrency\x12!\n" +
+	"\x04rate\x18\v \x01(\v2\r.yard.v1.RateR\x04rate\"C\n" +
 	"\x12PutTasklistRequest\x12-\n" +
 	"\btasklist\x18\x01 \x01(\v2\x11.yard.v1.TasklistR\btasklist\"D\n" +
 	"\x13PutTasklistResponse\x12-\n" +
@@ -3505,12 +3616,13 @@ const file_yard_v1_admin_proto_rawDesc = "" +
 	"\x11ResumeTypeRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\":\n" +
 	"\x12ResumeTypeResponse\x12$\n" +
-	"\x05pause\x18\x01 \x01(\v2\x0e.yard.v1.PauseR\x05pause\"\x82\x01\n" +
+	"\x05pause\x18\x01 \x01(\v2\x0e.yard.v1.PauseR\x05pause\"\xa5\x01\n" +
 	"\x05Limit\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12 \n" +
 	"\vdescription\x18\x02 \x01(\tR\vdescription\x12'\n" +
 	"\x0fmax_concurrency\x18\x03 \x01(\x05R\x0emaxConcurrency\x12\x1a\n" +
-	"\brevision\x18\x04 \x01(\x03R\brevision\"7\n" +
+	"\brevision\x18\x04 \x01(\x03R\brevision\x12!\n" +
+	"\x04rate\x18\x05 \x01(\v2\r.yard.v1.RateR\x04rate\"7\n" +
 	"\x0fPutLimitRequest\x12$\n" +
 	"\x05limit\x18\x01 \x01(\v2\x0e.yard.v1.LimitR\x05limit\"8\n" +
 	"\x10PutLimitResponse\x12$\n" +
@@ -3572,110 +3684,115 @@ func file_yard_v1_admin_proto_rawDescGZIP() []byte {
 	return file_yard_v1_admin_proto_rawDescData
 }
 
-var file_yard_v1_admin_proto_msgTypes = make([]protoimpl.MessageInfo, 58)
+var file_yard_v1_admin_proto_msgTypes = make([]protoimpl.MessageInfo, 59)
 var file_yard_v1_admin_proto_goTypes = []any{
 	(*Domain)(nil),                   // 0: yard.v1.Domain
-	(*PutDomainRequest)(nil),         // 1: yard.v1.PutDomainRequest
-	(*PutDomainResponse)(nil),        // 2: yard.v1.PutDomainResponse
-	(*GetDomainRequest)(nil),         // 3: yard.v1.GetDomainRequest
-	(*GetDomainResponse)(nil),        // 4: yard.v1.GetDomainResponse
-	(*ListDomainsRequest)(nil),       // 5: yard.v1.ListDomainsRequest
-	(*ListDomainsResponse)(nil),      // 6: yard.v1.ListDomainsResponse
-	(*DeleteDomainRequest)(nil),      // 7: yard.v1.DeleteDomainRequest
-	(*DeleteDomainResponse)(nil),     // 8: yard.v1.DeleteDomainResponse
-	(*TaskType)(nil),                 // 9: yard.v1.TaskType
-	(*PutTypeRequest)(nil),           // 10: yard.v1.PutTypeRequest
-	(*PutTypeResponse)(nil),          // 11: yard.v1.PutTypeResponse
-	(*GetTypeRequest)(nil),           // 12: yard.v1.GetTypeRequest
-	(*GetTypeResponse)(nil),          // 13: yard.v1.GetTypeResponse
-	(*ListTypesRequest)(nil),         // 14: yard.v1.ListTypesRequest
-	(*ListTypesResponse)(nil),        // 15: yard.v1.ListTypesResponse
-	(*DeleteTypeRequest)(nil),        // 16: yard.v1.DeleteTypeRequest
-	(*DeleteTypeResponse)(nil),       // 17: yard.v1.DeleteTypeResponse
-	(*Tasklist)(nil),                 // 18: yard.v1.Tasklist
-	(*PutTasklistRequest)(nil),       // 19: yard.v1.PutTasklistRequest
-	(*PutTasklistResponse)(nil),      // 20: yard.v1.PutTasklistResponse
-	(*GetTasklistRequest)(nil),       // 21: yard.v1.GetTasklistRequest
-	(*GetTasklistResponse)(nil),      // 22: yard.v1.GetTasklistResponse
-	(*ListTasklistsRequest)(nil),     // 23: yard.v1.ListTasklistsRequest
-	(*ListTasklistsResponse)(nil),    // 24: yard.v1.ListTasklistsResponse
-	(*ListedTasklist)(nil),           // 25: yard.v1.ListedTasklist
-	(*DeleteTasklistRequest)(nil),    // 26: yard.v1.DeleteTasklistRequest
-	(*DeleteTasklistResponse)(nil),   // 27: yard.v1.DeleteTasklistResponse
-	(*DescribeTasklistRequest)(nil),  // 28: yard.v1.DescribeTasklistRequest
-	(*DescribeTasklistResponse)(nil), // 29: yard.v1.DescribeTasklistResponse
-	(*SlotUse)(nil),                  // 30: yard.v1.SlotUse
-	(*Pause)(nil),                    // 31: yard.v1.Pause
-	(*PauseTasklistRequest)(nil),     // 32: yard.v1.PauseTasklistRequest
-	(*PauseTasklistResponse)(nil),    // 33: yard.v1.PauseTasklistResponse
-	(*ResumeTasklistRequest)(nil),    // 34: yard.v1.ResumeTasklistRequest
-	(*ResumeTasklistResponse)(nil),   // 35: yard.v1.ResumeTasklistResponse
-	(*PauseTypeRequest)(nil),         // 36: yard.v1.PauseTypeRequest
-	(*PauseTypeResponse)(nil),        // 37: yard.v1.PauseTypeResponse
-	(*ResumeTypeRequest)(nil),        // 38: yard.v1.ResumeTypeRequest
-	(*ResumeTypeResponse)(nil),       // 39: yard.v1.ResumeTypeResponse
-	(*Limit)(nil),                    // 40: yard.v1.Limit
-	(*PutLimitRequest)(nil),          // 41: yard.v1.PutLimitRequest
-	(*PutLimitResponse)(nil),         // 42: yard.v1.PutLimitResponse
-	(*GetLimitRequest)(nil),          // 43: yard.v1.GetLimitRequest
-	(*GetLimitResponse)(nil),         // 44: yard.v1.GetLimitResponse
-	(*ListLimitsRequest)(nil),        // 45: yard.v1.ListLimitsRequest
-	(*ListLimitsResponse)(nil),       // 46: yard.v1.ListLimitsResponse
-	(*DeleteLimitRequest)(nil),       // 47: yard.v1.DeleteLimitRequest
-	(*DeleteLimitResponse)(nil),      // 48: yard.v1.DeleteLimitResponse
-	(*Group)(nil),                    // 49: yard.v1.Group
-	(*PutGroupRequest)(nil),          // 50: yard.v1.PutGroupRequest
-	(*PutGroupResponse)(nil),         // 51: yard.v1.PutGroupResponse
-	(*GetGroupRequest)(nil),          // 52: yard.v1.GetGroupRequest
-	(*GetGroupResponse)(nil),         // 53: yard.v1.GetGroupResponse
-	(*ListGroupsRequest)(nil),        // 54: yard.v1.ListGroupsRequest
-	(*ListGroupsResponse)(nil),       // 55: yard.v1.ListGroupsResponse
-	(*DeleteGroupRequest)(nil),       // 56: yard.v1.DeleteGroupRequest
-	(*DeleteGroupResponse)(nil),      // 57: yard.v1.DeleteGroupResponse
-	(*RetryPolicy)(nil),              // 58: yard.v1.RetryPolicy
+	(*Rate)(nil),                     // 1: yard.v1.Rate
+	(*PutDomainRequest)(nil),         // 2: yard.v1.PutDomainRequest
+	(*PutDomainResponse)(nil),        // 3: yard.v1.PutDomainResponse
+	(*GetDomainRequest)(nil),         // 4: yard.v1.GetDomainRequest
+	(*GetDomainResponse)(nil),        // 5: yard.v1.GetDomainResponse
+	(*ListDomainsRequest)(nil),       // 6: yard.v1.ListDomainsRequest
+	(*ListDomainsResponse)(nil),      // 7: yard.v1.ListDomainsResponse
+	(*DeleteDomainRequest)(nil),      // 8: yard.v1.DeleteDomainRequest
+	(*DeleteDomainResponse)(nil),     // 9: yard.v1.DeleteDomainResponse
+	(*TaskType)(nil),                 // 10: yard.v1.TaskType
+	(*PutTypeRequest)(nil),           // 11: yard.v1.PutTypeRequest
+	(*PutTypeResponse)(nil),          // 12: yard.v1.PutTypeResponse
+	(*GetTypeRequest)(nil),           // 13: yard.v1.GetTypeRequest
+	(*GetTypeResponse)(nil),          // 14: yard.v1.GetTypeResponse
+	(*ListTypesRequest)(nil),         // 15: yard.v1.ListTypesRequest
+	(*ListTypesResponse)(nil),        // 16: yard.v1.ListTypesResponse
+	(*DeleteTypeRequest)(nil),        // 17: yard.v1.DeleteTypeRequest
+	(*DeleteTypeResponse)(nil),       // 18: yard.v1.DeleteTypeResponse
+	(*Tasklist)(nil),                 // 19: yard.v1.Tasklist
+	(*PutTasklistRequest)(nil),       // 20: yard.v1.PutTasklistRequest
+	(*PutTasklistResponse)(nil),      // 21: yard.v1.PutTasklistResponse
+	(*GetTasklistRequest)(nil),       // 22: yard.v1.GetTasklistRequest
+	(*GetTasklistResponse)(nil),      // 23: yard.v1.GetTasklistResponse
+	(*ListTasklistsRequest)(nil),     // 24: yard.v1.ListTasklistsRequest
+	(*ListTasklistsResponse)(nil),    // 25: yard.v1.ListTasklistsResponse
+	(*ListedTasklist)(nil),           // 26: yard.v1.ListedTasklist
+	(*DeleteTasklistRequest)(nil),    // 27: yard.v1.DeleteTasklistRequest
+	(*DeleteTasklistResponse)(nil),   // 28: yard.v1.DeleteTasklistResponse
+	(*DescribeTasklistRequest)(nil),  // 29: yard.v1.DescribeTasklistRequest
+	(*DescribeTasklistResponse)(nil), // 30: yard.v1.DescribeTasklistResponse
+	(*SlotUse)(nil),                  // 31: yard.v1.SlotUse
+	(*Pause)(nil),                    // 32: yard.v1.Pause
+	(*PauseTasklistRequest)(nil),     // 33: yard.v1.PauseTasklistRequest
+	(*PauseTasklistResponse)(nil),    // 34: yard.v1.PauseTasklistResponse
+	(*ResumeTasklistRequest)(nil),    // 35: yard.v1.ResumeTasklistRequest
+	(*ResumeTasklistResponse)(nil),   // 36: yard.v1.ResumeTasklistResponse
+	(*PauseTypeRequest)(nil),         // 37: yard.v1.PauseTypeRequest
+	(*PauseTypeResponse)(nil),        // 38: yard.v1.PauseTypeResponse
+	(*ResumeTypeRequest)(nil),        // 39: yard.v1.ResumeTypeRequest
+	(*ResumeTypeResponse)(nil),       // 40: yard.v1.ResumeTypeResponse
+	(*Limit)(nil),                    // 41: yard.v1.Limit
+	(*PutLimitRequest)(nil),          // 42: yard.v1.PutLimitRequest
+	(*PutLimitResponse)(nil),         // 43: yard.v1.PutLimitResponse
+	(*GetLimitRequest)(nil),          // 44: yard.v1.GetLimitRequest
+	(*GetLimitResponse)(nil),         // 45: yard.v1.GetLimitResponse
+	(*ListLimitsRequest)(nil),        // 46: yard.v1.ListLimitsRequest
+	(*ListLimitsResponse)(nil),       // 47: yard.v1.ListLimitsResponse
+	(*DeleteLimitRequest)(nil),       // 48: yard.v1.DeleteLimitRequest
+	(*DeleteLimitResponse)(nil),      // 49: yard.v1.DeleteLimitResponse
+	(*Group)(nil),                    // 50: yard.v1.Group
+	(*PutGroupRequest)(nil),          // 51: yard.v1.PutGroupRequest
+	(*PutGroupResponse)(nil),         // 52: yard.v1.PutGroupResponse
+	(*GetGroupRequest)(nil),          // 53: yard.v1.GetGroupRequest
+	(*GetGroupResponse)(nil),         // 54: yard.v1.GetGroupResponse
+	(*ListGroupsRequest)(nil),        // 55: yard.v1.ListGroupsRequest
+	(*ListGroupsResponse)(nil),       // 56: yard.v1.ListGroupsResponse
+	(*DeleteGroupRequest)(nil),       // 57: yard.v1.DeleteGroupRequest
+	(*DeleteGroupResponse)(nil),      // 58: yard.v1.DeleteGroupResponse
+	(*RetryPolicy)(nil),              // 59: yard.v1.RetryPolicy
 }
 var file_yard_v1_admin_proto_depIdxs = []int32{
-	0,  // 0: yard.v1.PutDomainRequest.domain:type_name -> yard.v1.Domain
-	0,  // 1: yard.v1.PutDomainResponse.domain:type_name -> yard.v1.Domain
-	0,  // 2: yard.v1.GetDomainResponse.domain:type_name -> yard.v1.Domain
-	0,  // 3: yard.v1.ListDomainsResponse.domains:type_name -> yard.v1.Domain
-	0,  // 4: yard.v1.DeleteDomainResponse.domain:type_name -> yard.v1.Domain
-	58, // 5: yard.v1.TaskType.retry:type_name -> yard.v1.RetryPolicy
-	9,  // 6: yard.v1.PutTypeRequest.type:type_name -> yard.v1.TaskType
-	9,  // 7: yard.v1.PutTypeResponse.type:type_name -> yard.v1.TaskType
-	9,  // 8: yard.v1.GetTypeResponse.type:type_name -> yard.v1.TaskType
-	31, // 9: yard.v1.GetTypeResponse.pause:type_name -> yard.v1.Pause
-	9,  // 10: yard.v1.ListTypesResponse.types:type_name -> yard.v1.TaskType
-	9,  // 11: yard.v1.DeleteTypeResponse.type:type_name -> yard.v1.TaskType
-	18, // 12: yard.v1.PutTasklistRequest.tasklist:type_name -> yard.v1.Tasklist
-	18, // 13: yard.v1.PutTasklistResponse.tasklist:type_name -> yard.v1.Tasklist
-	18, // 14: yard.v1.GetTasklistResponse.tasklist:type_name -> yard.v1.Tasklist
-	31, // 15: yard.v1.GetTasklistResponse.pause:type_name -> yard.v1.Pause
-	25, // 16: yard.v1.ListTasklistsResponse.tasklists:type_name -> yard.v1.ListedTasklist
-	18, // 17: yard.v1.ListedTasklist.settings:type_name -> yard.v1.Tasklist
-	31, // 18: yard.v1.ListedTasklist.pause:type_name -> yard.v1.Pause
-	18, // 19: yard.v1.DeleteTasklistResponse.tasklist:type_name -> yard.v1.Tasklist
-	30, // 20: yard.v1.DescribeTasklistResponse.slots:type_name -> yard.v1.SlotUse
-	31, // 21: yard.v1.DescribeTasklistResponse.pause:type_name -> yard.v1.Pause
-	31, // 22: yard.v1.PauseTasklistResponse.pause:type_name -> yard.v1.Pause
-	31, // 23: yard.v1.ResumeTasklistResponse.pause:type_name -> yard.v1.Pause
-	31, // 24: yard.v1.PauseTypeResponse.pause:type_name -> yard.v1.Pause
-	31, // 25: yard.v1.ResumeTypeResponse.pause:type_name -> yard.v1.Pause
-	40, // 26: yard.v1.PutLimitRequest.limit:type_name -> yard.v1.Limit
-	40, // 27: yard.v1.PutLimitResponse.limit:type_name -> yard.v1.Limit
-	40, // 28: yard.v1.GetLimitResponse.limit:type_name -> yard.v1.Limit
-	40, // 29: yard.v1.ListLimitsResponse.limits:type_name -> yard.v1.Limit
-	40, // 30: yard.v1.DeleteLimitResponse.limit:type_name -> yard.v1.Limit
-	49, // 31: yard.v1.PutGroupRequest.group:type_name -> yard.v1.Group
-	49, // 32: yard.v1.PutGroupResponse.group:type_name -> yard.v1.Group
-	49, // 33: yard.v1.GetGroupResponse.group:type_name -> yard.v1.Group
-	49, // 34: yard.v1.ListGroupsResponse.groups:type_name -> yard.v1.Group
-	49, // 35: yard.v1.DeleteGroupResponse.group:type_name -> yard.v1.Group
-	36, // [36:36] is the sub-list for method output_type
-	36, // [36:36] is the sub-list for method input_type
-	36, // [36:36] is the sub-list for extension type_name
-	36, // [36:36] is the sub-list for extension extendee
-	0,  // [0:36] is the sub-list for field type_name
+	1,  // 0: yard.v1.Domain.rate:type_name -> yard.v1.Rate
+	0,  // 1: yard.v1.PutDomainRequest.domain:type_name -> yard.v1.Domain
+	0,  // 2: yard.v1.PutDomainResponse.domain:type_name -> yard.v1.Domain
+	0,  // 3: yard.v1.GetDomainResponse.domain:type_name -> yard.v1.Domain
+	0,  // 4: yard.v1.ListDomainsResponse.domains:type_name -> yard.v1.Domain
+	0,  // 5: yard.v1.DeleteDomainResponse.domain:type_name -> yard.v1.Domain
+	59, // 6: yard.v1.TaskType.retry:type_name -> yard.v1.RetryPolicy
+	1,  // 7: yard.v1.TaskType.rate:type_name -> yard.v1.Rate
+	10, // 8: yard.v1.PutTypeRequest.type:type_name -> yard.v1.TaskType
+	10, // 9: yard.v1.PutTypeResponse.type:type_name -> yard.v1.TaskType
+	10, // 10: yard.v1.GetTypeResponse.type:type_name -> yard.v1.TaskType
+	32, // 11: yard.v1.GetTypeResponse.pause:type_name -> yard.v1.Pause
+	10, // 12: yard.v1.ListTypesResponse.types:type_name -> yard.v1.TaskType
+	10, // 13: yard.v1.DeleteTypeResponse.type:type_name -> yard.v1.TaskType
+	1,  // 14: yard.v1.Tasklist.rate:type_name -> yard.v1.Rate
+	19, // 15: yard.v1.PutTasklistRequest.tasklist:type_name -> yard.v1.Tasklist
+	19, // 16: yard.v1.PutTasklistResponse.tasklist:type_name -> yard.v1.Tasklist
+	19, // 17: yard.v1.GetTasklistResponse.tasklist:type_name -> yard.v1.Tasklist
+	32, // 18: yard.v1.GetTasklistResponse.pause:type_name -> yard.v1.Pause
+	26, // 19: yard.v1.ListTasklistsResponse.tasklists:type_name -> yard.v1.ListedTasklist
+	19, // 20: yard.v1.ListedTasklist.settings:type_name -> yard.v1.Tasklist
+	32, // 21: yard.v1.ListedTasklist.pause:type_name -> yard.v1.Pause
+	19, // 22: yard.v1.DeleteTasklistResponse.tasklist:type_name -> yard.v1.Tasklist
+	31, // 23: yard.v1.DescribeTasklistResponse.slots:type_name -> yard.v1.SlotUse
+	32, // 24: yard.v1.DescribeTasklistResponse.pause:type_name -> yard.v1.Pause
+	32, // 25: yard.v1.PauseTasklistResponse.pause:type_name -> yard.v1.Pause
+	32, // 26: yard.v1.ResumeTasklistResponse.pause:type_name -> yard.v1.Pause
+	32, // 27: yard.v1.PauseTypeResponse.pause:type_name -> yard.v1.Pause
+	32, // 28: yard.v1.ResumeTypeResponse.pause:type_name -> yard.v1.Pause
+	1,  // 29: yard.v1.Limit.rate:type_name -> yard.v1.Rate
+	41, // 30: yard.v1.PutLimitRequest.limit:type_name -> yard.v1.Limit
+	41, // 31: yard.v1.PutLimitResponse.limit:type_name -> yard.v1.Limit
+	41, // 32: yard.v1.GetLimitResponse.limit:type_name -> yard.v1.Limit
+	41, // 33: yard.v1.ListLimitsResponse.limits:type_name -> yard.v1.Limit
+	41, // 34: yard.v1.DeleteLimitResponse.limit:type_name -> yard.v1.Limit
+	50, // 35: yard.v1.PutGroupRequest.group:type_name -> yard.v1.Group
+	50, // 36: yard.v1.PutGroupResponse.group:type_name -> yard.v1.Group
+	50, // 37: yard.v1.GetGroupResponse.group:type_name -> yard.v1.Group
+	50, // 38: yard.v1.ListGroupsResponse.groups:type_name -> yard.v1.Group
+	50, // 39: yard.v1.DeleteGroupResponse.group:type_name -> yard.v1.Group
+	40, // [40:40] is the sub-list for method output_type
+	40, // [40:40] is the sub-list for method input_type
+	40, // [40:40] is the sub-list for extension type_name
+	40, // [40:40] is the sub-list for extension extendee
+	0,  // [0:40] is the sub-list for field type_name
 }
 
 func init() { file_yard_v1_admin_proto_init() }
@@ -3684,14 +3801,14 @@ func file_yard_v1_admin_proto_init() {
 		return
 	}
 	file_yard_v1_tasks_proto_init()
-	file_yard_v1_admin_proto_msgTypes[49].OneofWrappers = []any{}
+	file_yard_v1_admin_proto_msgTypes[50].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_yard_v1_admin_proto_rawDesc), len(file_yard_v1_admin_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   58,
+			NumMessages:   59,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

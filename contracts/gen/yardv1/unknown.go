@@ -101,8 +101,11 @@ func (r *CancelRequest) UnknownField() (string, bool) { return field("", r.unkno
 
 // UnknownField returns the path of a field that this version does not know.
 func (r *PutDomainRequest) UnknownField() (string, bool) {
-	if r.Domain != nil && len(r.Domain.unknownFields) > 0 {
-		return field("/domain", r.Domain.unknownFields)
+	if d := r.Domain; d != nil && len(d.unknownFields) > 0 {
+		return field("/domain", d.unknownFields)
+	}
+	if d := r.Domain; d != nil && d.Rate != nil && len(d.Rate.unknownFields) > 0 {
+		return field("/domain/rate", d.Rate.unknownFields)
 	}
 	return field("", r.unknownFields)
 }
@@ -127,6 +130,9 @@ func (r *PutTasklistRequest) UnknownField() (string, bool) {
 	if l := r.Tasklist; l != nil && len(l.unknownFields) > 0 {
 		return field("/tasklist", l.unknownFields)
 	}
+	if l := r.Tasklist; l != nil && l.Rate != nil && len(l.Rate.unknownFields) > 0 {
+		return field("/tasklist/rate", l.Rate.unknownFields)
+	}
 	return field("", r.unknownFields)
 }
 
@@ -147,6 +153,9 @@ func (r *PutTypeRequest) UnknownField() (string, bool) {
 		}
 		if t.Retry != nil && len(t.Retry.unknownFields) > 0 {
 			return field("/type/retry", t.Retry.unknownFields)
+		}
+		if t.Rate != nil && len(t.Rate.unknownFields) > 0 {
+			return field("/type/rate", t.Rate.unknownFields)
 		}
 	}
 	return field("", r.unknownFields)
@@ -191,19 +200,22 @@ func (r *PutLimitRequest) UnknownField() (string, bool) {
 	if l := r.Limit; l != nil && len(l.unknownFields) > 0 {
 		return field("/limit", l.unknownFields)
 	}
+	if l := r.Limit; l != nil && l.Rate != nil && len(l.Rate.unknownFields) > 0 {
+		return field("/limit/rate", l.Rate.unknownFields)
+	}
 	return field("", r.unknownFields)
 }
 
-// UnknownField names the first one.
+// UnknownField returns the path of a field that this version does not know.
 func (r *GetGroupRequest) UnknownField() (string, bool) { return field("", r.unknownFields) }
 
-// UnknownField names the first one.
+// UnknownField returns the path of a field that this version does not know.
 func (r *ListGroupsRequest) UnknownField() (string, bool) { return field("", r.unknownFields) }
 
-// UnknownField names the first one.
+// UnknownField returns the path of a field that this version does not know.
 func (r *DeleteGroupRequest) UnknownField() (string, bool) { return field("", r.unknownFields) }
 
-// UnknownField names the first one.
+// UnknownField returns the path of a field that this version does not know.
 func (r *PutGroupRequest) UnknownField() (string, bool) {
 	if g := r.Group; g != nil && len(g.unknownFields) > 0 {
 		return field("/group", g.unknownFields)

@@ -13,7 +13,7 @@ import (
 )
 
 func (a *app) limitCommand() *cobra.Command {
-	return group("limit", "Set, show, list and delete concurrency limits that several task types share",
+	return group("limit", "Set, show, list and delete limits that several task types share",
 		a.limitPut(), a.limitGet(), a.limitList(), a.limitDelete())
 }
 
@@ -25,6 +25,7 @@ func (a *app) limitPut() *cobra.Command {
 name it (yard type set --limit), together, and takes effect within a second. A smaller
 limit stops no attempt: fewer start until enough have ended.`,
 		Example: `  yard limit put partner-acme --max-concurrency 30 --description "what acme's API takes"
+  yard limit put partner-acme --rate 100/s
   yard type set payout.send --limit partner-acme`,
 		Args: argCount(1, 1, "one name"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -40,6 +41,9 @@ limit stops no attempt: fewer start until enough have ended.`,
 				if cmd.Flags().Changed("max-concurrency") {
 					have.MaxConcurrency = l.MaxConcurrency
 				}
+				if cmd.Flags().Changed("rate") {
+					have.Rate = l.Rate
+				}
 				stored, err := c.PutLimit(ctx, have)
 				if err != nil {
 					return err
@@ -49,7 +53,8 @@ limit stops no attempt: fewer start until enough have ended.`,
 		},
 	}
 	cmd.Flags().StringVar(&l.Description, "description", "", "for people")
-	cmd.Flags().IntVar(&l.MaxConcurrency, "max-concurrency", 0, "attempts of all its types that run at once in the domain, 1 to 1000000; a new limit needs it")
+	cmd.Flags().IntVar(&l.MaxConcurrency, "max-concurrency", 0, "attempts of all its types that run at once in the domain, 1 to 1000000; 0 = any number; a new limit needs it, or a rate")
+	rateFlags(cmd.Flags(), &l.Rate)
 	return cmd
 }
 
@@ -108,7 +113,7 @@ func (a *app) limitDelete() *cobra.Command {
 
 // wireLimit is a limit as the API writes it.
 func wireLimit(l yard.Limit) *yardv1.Limit {
-	return &yardv1.Limit{Name: l.Name, Description: l.Description, MaxConcurrency: int32(l.MaxConcurrency), Revision: l.Revision}
+	return &yardv1.Limit{Name: l.Name, Description: l.Description, MaxConcurrency: int32(l.MaxConcurrency), Rate: wireRate(l.Rate), Revision: l.Revision}
 }
 
 func (a *app) printLimits(limits []yard.Limit) error {
@@ -120,9 +125,9 @@ func (a *app) printLimits(limits []yard.Limit) error {
 		return a.printJSON(list)
 	}
 	var t table
-	t.row(a.more([]any{"LIMIT", "CONCURRENCY", "DESCRIPTION"}, "REVISION")...)
+	t.row(a.more([]any{"LIMIT", "CONCURRENCY", "RATE", "DESCRIPTION"}, "REVISION")...)
 	for _, l := range limits {
-		t.row(a.more([]any{l.Name, l.MaxConcurrency, l.Description}, l.Revision)...)
+		t.row(a.more([]any{l.Name, number(float64(l.MaxConcurrency), "-"), rateText(l.Rate), l.Description}, l.Revision)...)
 	}
 	return a.printTable(&t)
 }
@@ -134,6 +139,11 @@ func (a *app) printLimit(l yard.Limit) error {
 	var about table
 	about.row("limit", l.Name+" (domain "+a.domain+")")
 	about.row("description", cmp.Or(l.Description, "-"))
-	about.row("concurrency", l.MaxConcurrency, "at once;", l.SlotsInUse, "now")
+	if l.MaxConcurrency > 0 {
+		about.row("concurrency", l.MaxConcurrency, "at once;", l.SlotsInUse, "now")
+	}
+	if l.Rate.Tasks > 0 {
+		about.row("rate", rateText(l.Rate))
+	}
 	return a.printTable(&about)
 }

@@ -28,7 +28,7 @@ func (g *Gateway) PutLimit(c Call, req *yardv1.PutLimitRequest, answer Answer) {
 		return
 	}
 	l := req.Limit
-	if err := g.limitKnown(); err != nil {
+	if err := g.limitKnown(l); err != nil {
 		answer(nil, err)
 		return
 	}

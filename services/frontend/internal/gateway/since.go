@@ -38,6 +38,8 @@ func (g *Gateway) typeKnown(t *yardv1.TaskType) error {
 		return g.known("/type/start_within_ms", logversion.Expiry)
 	case t.FinishWithinMs != 0:
 		return g.known("/type/finish_within_ms", logversion.Expiry)
+	case t.Rate != nil:
+		return g.known("/type/rate", logversion.Rates)
 	case len(t.Limits) > 0:
 		return g.known("/type/limits", logversion.Levels)
 	}
@@ -48,22 +50,33 @@ func (g *Gateway) typeKnown(t *yardv1.TaskType) error {
 // attempts beyond them.
 
 func (g *Gateway) domainKnown(d *yardv1.Domain) error {
-	if d.MaxConcurrency == 0 {
-		return nil
+	switch {
+	case d.Rate != nil:
+		return g.known("/domain/rate", logversion.Rates)
+	case d.MaxConcurrency != 0:
+		return g.known("/domain/max_concurrency", logversion.Levels)
 	}
-	return g.known("/domain/max_concurrency", logversion.Levels)
+	return nil
 }
 
 func (g *Gateway) tasklistKnown(l *yardv1.Tasklist) error {
-	if l.MaxConcurrency == 0 {
-		return nil
+	switch {
+	case l.Rate != nil:
+		return g.known("/tasklist/rate", logversion.Rates)
+	case l.MaxConcurrency != 0:
+		return g.known("/tasklist/max_concurrency", logversion.Levels)
 	}
-	return g.known("/tasklist/max_concurrency", logversion.Levels)
+	return nil
 }
 
 func (g *Gateway) pauseKnown() error { return g.known("/name", logversion.Levels) }
 
-func (g *Gateway) limitKnown() error { return g.known("/limit", logversion.Levels) }
+func (g *Gateway) limitKnown(l *yardv1.Limit) error {
+	if l.Rate != nil {
+		return g.known("/limit/rate", logversion.Rates)
+	}
+	return g.known("/limit", logversion.Levels)
+}
 
 func (g *Gateway) groupKnown() error { return g.known("/group", logversion.Groups) }
 

@@ -102,3 +102,23 @@ func TestAPageMayEndWhereASearchStopped(t *testing.T) {
 		}
 	}
 }
+
+// I13: rates wait until every node knows them.
+func TestI13_RatesNeedALogVersion(t *testing.T) {
+	rate := &yardv1.Rate{Tasks: 1}
+	for version, taken := range map[uint32]bool{logversion.Rates - 1: false, logversion.Rates: true} {
+		g := &Gateway{Deps: Deps{LogVersion: func() uint32 { return version }}}
+		for path, err := range map[string]error{
+			"/domain/rate": g.domainKnown(&yardv1.Domain{Rate: rate}), "/tasklist/rate": g.tasklistKnown(&yardv1.Tasklist{Rate: rate}),
+			"/type/rate": g.typeKnown(&yardv1.TaskType{Rate: rate}), "/limit/rate": g.limitKnown(&yardv1.Limit{Rate: rate}),
+		} {
+			if taken && err != nil {
+				t.Errorf("version %d: %v", version, err)
+			} else if !taken {
+				if e := wantCode(t, err, fault.FailedPrecondition); e.Path != path {
+					t.Errorf("%v, want %s", e, path)
+				}
+			}
+		}
+	}
+}

@@ -25,6 +25,7 @@ func PutDomain(req *yardv1.PutDomainRequest) error {
 		text("/domain/description", d.Description, DescriptionBytesMax),
 		between("/domain/retention_ms", d.RetentionMs, ms(RetentionMin), ms(RetentionMax)),
 		between("/domain/max_concurrency", d.MaxConcurrency, 0, ConcurrencyMax),
+		rate("/domain/rate", d.Rate),
 		revision("/domain/revision", d.Revision),
 	)
 }
@@ -58,6 +59,7 @@ func PutType(req *yardv1.PutTypeRequest) error {
 		timeouts("/type", t.StartToCloseMs, t.HeartbeatTimeoutMs),
 		expiry("/type", t.StartWithinMs, t.FinishWithinMs),
 		between("/type/max_concurrency", t.MaxConcurrency, 0, ConcurrencyMax),
+		rate("/type/rate", t.Rate),
 		limitNames(t.Limits),
 		revision("/type/revision", t.Revision),
 	)
@@ -91,6 +93,7 @@ func PutTasklist(req *yardv1.PutTasklistRequest) error {
 		text("/tasklist/description", l.Description, DescriptionBytesMax),
 		optional("/tasklist/priority", l.Priority, PriorityFirst, PriorityLast),
 		between("/tasklist/max_concurrency", l.MaxConcurrency, 0, ConcurrencyMax),
+		rate("/tasklist/rate", l.Rate),
 		revision("/tasklist/revision", l.Revision),
 	)
 }
@@ -101,10 +104,15 @@ func PutLimit(req *yardv1.PutLimitRequest) error {
 	if l == nil {
 		return invalid("/limit", "is missing")
 	}
+	least := int32(1)
+	if l.Rate != nil {
+		least = 0
+	}
 	return firstError(
 		name("/limit/name", l.Name),
 		text("/limit/description", l.Description, DescriptionBytesMax),
-		between("/limit/max_concurrency", l.MaxConcurrency, 1, ConcurrencyMax),
+		between("/limit/max_concurrency", l.MaxConcurrency, least, ConcurrencyMax),
+		rate("/limit/rate", l.Rate),
 		revision("/limit/revision", l.Revision),
 	)
 }

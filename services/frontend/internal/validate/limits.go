@@ -79,6 +79,11 @@ const (
 	// LimitsMax bounds the limits of a domain that types share, LimitsOfTypeMax those that one type names.
 	LimitsMax       = 1000
 	LimitsOfTypeMax = 8
+	// RateTasksMax bounds the tasks and the burst of a rate, RatePerMax its time, and RateTasksPerMSMax how fast it is.
+	RateTasksMax      = 1_000_000
+	RatePerMax        = 24 * time.Hour
+	RatePerDefault    = time.Second
+	RateTasksPerMSMax = 1000
 	// GroupsMax bounds the groups of a domain that have settings.
 	GroupsMax = 10_000
 	// WeightMin and WeightMax bound the weight of a group, if it is not 0.

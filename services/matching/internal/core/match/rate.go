@@ -7,7 +7,7 @@ import (
 )
 
 // A rate is a limit without slots: nothing is held, counted or given back. The tables keep one number for all shards, by which they say when
-// the next attempt may start. Until then whoever waits for it waits as for a slot; then it is tried for the first of them. What a call takes is
+// the next attempt may start. Until then tasklists wait for it as for a slot; then it is tried for the first of them. What a call takes is
 // used up, also where history refuses the attempt.
 
 // rateRest is how long a shard waits for more starts than one, so that a call is not made for each: at most half of a burst, which is not lost.

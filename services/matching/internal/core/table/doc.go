@@ -28,6 +28,11 @@
 // free slot. A limit grants nothing until each shard has its entry: the sum is not known. An
 // entry expires as a backstop, then what it holds counts as free, and the entry stays.
 //
+// # Rates
+//
+// A rate has no entries and no line: one number, the theoretical arrival time of the next start (GCRA), which is taken
+// with the slots of a path, all or none.
+//
 // # The line
 //
 // A shard that waits (Stance.Wait) stands in the limit's line with the number of slots that

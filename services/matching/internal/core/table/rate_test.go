@@ -7,7 +7,7 @@ import (
 )
 
 // SEEDS 0.2, 15: whatever the rate, a burst may start after a rest, be it one, and in no time more than a burst and what the
-// rate gives; who comes again when it was told to, gets one.
+// rate gives; who comes again after the wait that it was given, gets one.
 func TestARateIsExact(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 300 {
