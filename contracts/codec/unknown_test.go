@@ -29,8 +29,8 @@ func TestUnknownFieldsInsideOfSettings(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		back := m.ProtoReflect().New().Interface().(Message)
-		if e := fault.From(UnmarshalRequest(Protobuf, data, back)); e == nil || e.Code != fault.InvalidArgument || e.Path != path {
+		back := m.(protoreflect.ProtoMessage).ProtoReflect().New().Interface().(Message)
+		if e := fault.From(UnmarshalRequest(Protobuf, data, back)); e == nil || e.Code != fault.InvalidArgument || e.Path != path+"/#999" {
 			t.Errorf("%s: got %v", path, e)
 		}
 	}

@@ -55,6 +55,7 @@ const (
 	floods
 	expiries
 	groups
+	rates
 	faultsEnd
 )
 
@@ -69,7 +70,7 @@ var faultNames = [...]string{
 	"skewed clocks", "stepping server", "stores down", "lost triggers", "quiet answers", "lost answers", "repeated asks",
 	"silent workers", "late outcomes", "failures", "cancels", "foreign cancels", "delayed tasks", "slow timer", "timer pauses", "timer rivals", "timer crashes", "full stores", "doubled submits", "slow readers",
 	"matching pauses", "matching rivals", "matching kills", "matching drains", "wiped tables", "slow tables", "away tables", "unknown calls",
-	"late acks", "gone workers", "limit edits", "shared messages", "floods", "expiries", "groups",
+	"late acks", "gone workers", "limit edits", "shared messages", "floods", "expiries", "groups", "rates",
 }
 
 func (f faults) String() string {

@@ -86,7 +86,7 @@ func (n *tableNode) carryOut(what func()) bool {
 func (p *matchProc) callTables(c matchingsim.Call) {
 	n, out := p.m.nodes[c.Domain], matchingsim.CallOutcome{Domain: c.Domain}
 	n.ask(p, func() {
-		out.Outcome = n.tables.Do(c, n.clock())
+		out.Outcome = n.tables.Do(c, n.clock()*1000)
 		p.toldTables(&c, &out.Outcome)
 	}, func(known bool) {
 		o := out

@@ -43,6 +43,7 @@ type (
 	Call        = table.Call
 	Outcome     = table.Outcome
 	Opened      = table.Opened
+	Rate        = table.Rate
 )
 
 // The questions to history.
@@ -61,6 +62,9 @@ const (
 
 // DomainRef is the limit of all attempts of a domain.
 const DomainRef = table.DomainRef
+
+// RateRef is the rate of what a limit would cover.
+func RateRef(of Ref) Ref { return table.RateRef(of) }
 
 // TypeRef is the limit of a task type.
 func TypeRef(typ string) Ref { return table.TypeRef(typ) }

@@ -21,8 +21,8 @@ func (t *Tables) Open(domain string, shard int) Opened {
 	return t.table.Open(domain, shard, strconv.Itoa(t.lives))
 }
 
-// Do carries out a call at an instant of the store's clock, Unix ms.
-func (t *Tables) Do(c Call, now int64) Outcome { return t.table.Do(c, now) }
+// Do carries out a call at an instant of the store's clock, Unix µs.
+func (t *Tables) Do(c Call, nowUS int64) Outcome { return t.table.Do(c, nowUS) }
 
 // Drop forgets limits of a domain.
 func (t *Tables) Drop(domain string, limits []Ref) {
