@@ -180,17 +180,17 @@ type TriggerBatch struct {
 }
 
 // GroupBytes is about what its groups take in a message.
-func (b *TriggerBatch) GroupBytes() int {
-	n := len(b.GroupAt)
-	for _, g := range b.Groups {
-		n += len(g) + 2
+func (g *TriggerBatch) GroupBytes() int {
+	n := len(g.GroupAt)
+	for _, name := range g.Groups {
+		n += len(name) + 2
 	}
 	return n
 }
 
-// GroupOf returns the group of each trigger; nil = none has one. The second is false where b says nothing that makes sense.
-func (b *TriggerBatch) GroupOf() ([]string, bool) {
-	return ids.Groups(b.Groups, b.GroupAt, len(b.Packed)/ids.TriggerBytes)
+// GroupOf returns the group of each trigger; nil = none has one. The second is false where g says nothing that makes sense.
+func (g *TriggerBatch) GroupOf() ([]string, bool) {
+	return ids.Groups(g.Groups, g.GroupAt, len(g.Packed)/ids.TriggerBytes)
 }
 
 // ReleaseGroup is attempts that are over and held the same path.
