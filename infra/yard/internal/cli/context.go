@@ -37,18 +37,17 @@ func (a *app) contextAdd() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			book, err := readContexts()
+			book, err := changeContexts(func(book *contextBook) error {
+				if _, there := book.Contexts[name]; there && !replace {
+					return usagef("there is a context %s already; --replace changes it", name)
+				}
+				book.Contexts[name] = entry
+				if use {
+					book.Current = name
+				}
+				return nil
+			})
 			if err != nil {
-				return err
-			}
-			if _, there := book.Contexts[name]; there && !replace {
-				return usagef("there is a context %s already; --replace changes it", name)
-			}
-			book.Contexts[name] = entry
-			if use {
-				book.Current = name
-			}
-			if err := book.write(); err != nil {
 				return err
 			}
 			return a.printContext(book, name)
@@ -69,17 +68,15 @@ func (a *app) contextUse() *cobra.Command {
 			if none == (len(args) == 1) {
 				return usagef("want either a name or --none")
 			}
-			book, err := readContexts()
-			if err != nil {
-				return err
-			}
-			if book.Current = ""; !none {
-				book.Current = args[0]
-				if _, err := book.entry(book.Current); err != nil {
-					return err
+			book, err := changeContexts(func(book *contextBook) error {
+				if book.Current = ""; none {
+					return nil
 				}
-			}
-			if err := book.write(); err != nil {
+				book.Current = args[0]
+				_, err := book.entry(book.Current)
+				return err
+			})
+			if err != nil {
 				return err
 			}
 			return a.printContexts(book)
@@ -132,18 +129,17 @@ func (a *app) contextRemove() *cobra.Command {
 		Use: "remove NAME", Short: "Remove a context; the files it names are kept",
 		Args: argCount(1, 1, "one name"),
 		RunE: func(_ *cobra.Command, args []string) error {
-			book, err := readContexts()
+			book, err := changeContexts(func(book *contextBook) error {
+				if _, err := book.entry(args[0]); err != nil {
+					return err
+				}
+				delete(book.Contexts, args[0])
+				if book.Current == args[0] {
+					book.Current = ""
+				}
+				return nil
+			})
 			if err != nil {
-				return err
-			}
-			if _, err := book.entry(args[0]); err != nil {
-				return err
-			}
-			delete(book.Contexts, args[0])
-			if book.Current == args[0] {
-				book.Current = ""
-			}
-			if err := book.write(); err != nil {
 				return err
 			}
 			return a.printContexts(book)
