@@ -193,6 +193,7 @@ func TestASessionWithTasklists(t *testing.T) {
 	s.do("tasklist", "put", "mail", "-p", "6")
 	s.do("--json", "tasklist", "get", "mail")
 	s.do("tasklist", "put", "bulk", "--description", "at night")
+	s.do("tasklist", "describe", "bulk")
 	first := s.do("task", "submit", "greet", `"ann"`, "-t", "mail")
 	s.do("task", "submit", "greet", `"ann"`, "-t", "other", "--delay", "1h")
 	untilSaid(t, system.URL, func(out string) bool {

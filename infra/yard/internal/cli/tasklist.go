@@ -113,6 +113,9 @@ the default priority, and those accepted before keep theirs.`,
 	return cmd
 }
 
+// knownWithin bounds the question whether an unused tasklist has settings.
+const knownWithin = 2 * time.Second
+
 func (a *app) tasklistDescribe() *cobra.Command {
 	return &cobra.Command{
 		Use: "describe TASKLIST", Short: "Tell how much is queued, running and finished in a tasklist",
@@ -124,7 +127,13 @@ func (a *app) tasklistDescribe() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				if !a.json && unused(d) {
+				if a.json || !unused(d) {
+					return a.printTasklist(d)
+				}
+				// One with settings is known. Who may not ask for those gets no answer.
+				ctx, cancel := context.WithTimeout(ctx, knownWithin)
+				defer cancel()
+				if _, err := c.GetTasklist(ctx, args[0]); err != nil {
 					return a.printUnused(d)
 				}
 				return a.printTasklist(d)
