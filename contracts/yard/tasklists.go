@@ -18,6 +18,9 @@ type Tasklist struct {
 	// MaxConcurrency bounds the attempts of its tasks that run at once, on any number of nodes, 1..1000000. Default 0 =
 	// no limit.
 	MaxConcurrency int
+	// MaxQueued refuses submits with RESOURCE_EXHAUSTED while about so many of its tasks are due and neither run nor have ended,
+	// 1..100000000. Default 0 = no cap.
+	MaxQueued int
 	// Pause is there while it is paused. Only in the answers of GetTasklist and Tasklists; PutTasklist does not change it.
 	Pause *Pause
 	// Revision changes with every put. PutTasklist replaces this one only, or any where it is 0.
@@ -37,7 +40,8 @@ type ListedTasklist struct {
 // second; tasks accepted before keep their priority. STALE: another revision than l's is stored.
 func (c *Client) PutTasklist(ctx context.Context, l Tasklist) (Tasklist, error) {
 	req := &yardv1.PutTasklistRequest{Tasklist: &yardv1.Tasklist{
-		Name: l.Name, Description: l.Description, Priority: int32Of(l.Priority), MaxConcurrency: int32Of(l.MaxConcurrency), Revision: l.Revision,
+		Name: l.Name, Description: l.Description, Priority: int32Of(l.Priority), MaxConcurrency: int32Of(l.MaxConcurrency), MaxQueued: int32Of(l.MaxQueued),
+		Revision: l.Revision,
 	}}
 	resp, err := call[yardv1.PutTasklistResponse](ctx, &c.transport, c.subject("tasklists.put"), req)
 	if err != nil {
@@ -82,7 +86,7 @@ func (c *Client) DeleteTasklist(ctx context.Context, name string, revision int64
 func tasklistOf(w *yardv1.Tasklist) Tasklist {
 	return Tasklist{
 		Name: w.GetName(), Description: w.GetDescription(), Priority: int(w.GetPriority()),
-		MaxConcurrency: int(w.GetMaxConcurrency()), Revision: w.GetRevision(),
+		MaxConcurrency: int(w.GetMaxConcurrency()), MaxQueued: int(w.GetMaxQueued()), Revision: w.GetRevision(),
 	}
 }
 

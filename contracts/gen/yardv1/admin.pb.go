@@ -1049,8 +1049,13 @@ type Tasklist struct {
 	// The most attempts of tasks of this tasklist that run at once, on all nodes together, 1..1000000. Default 0: no limit.
 	// A changed limit takes effect within a second. Since log version 6.
 	MaxConcurrency int32 `protobuf:"varint,5,opt,name=max_concurrency,json=maxConcurrency,proto3" json:"max_concurrency,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// While about so many tasks of this tasklist are queued, 1..100000000, submits of more are refused with RESOURCE_EXHAUSTED.
+	// Queued are those that are due and neither run nor have ended: they are ready, or wait between two attempts. Delayed tasks
+	// are neither counted nor refused until they are due. Nothing that was accepted is ever refused. At most 100
+	// tasklists of a domain have one. Default 0: no cap.
+	MaxQueued     int32 `protobuf:"varint,10,opt,name=max_queued,json=maxQueued,proto3" json:"max_queued,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Tasklist) Reset() {
@@ -1114,6 +1119,13 @@ func (x *Tasklist) GetRevision() int64 {
 func (x *Tasklist) GetMaxConcurrency() int32 {
 	if x != nil {
 		return x.MaxConcurrency
+	}
+	return 0
+}
+
+func (x *Tasklist) GetMaxQueued() int32 {
+	if x != nil {
+		return x.MaxQueued
 	}
 	return 0
 }
@@ -1702,7 +1714,11 @@ type DescribeTasklistResponse struct {
 	// Present while the tasklist is paused.
 	Pause *Pause `protobuf:"bytes,15,opt,name=pause,proto3" json:"pause,omitempty"`
 	// The types of the domain that are paused, by name, at most 100.
-	PausedTypes   []string `protobuf:"bytes,16,rep,name=paused_types,json=pausedTypes,proto3" json:"paused_types,omitempty"`
+	PausedTypes []string `protobuf:"bytes,16,rep,name=paused_types,json=pausedTypes,proto3" json:"paused_types,omitempty"`
+	// The max_queued of the tasklist; 0: it has none.
+	MaxQueued int32 `protobuf:"varint,20,opt,name=max_queued,json=maxQueued,proto3" json:"max_queued,omitempty"`
+	// Its queued tasks as a submit sees them, if it has a max_queued: up to a second old.
+	Queued        int64 `protobuf:"varint,21,opt,name=queued,proto3" json:"queued,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1847,6 +1863,20 @@ func (x *DescribeTasklistResponse) GetPausedTypes() []string {
 		return x.PausedTypes
 	}
 	return nil
+}
+
+func (x *DescribeTasklistResponse) GetMaxQueued() int32 {
+	if x != nil {
+		return x.MaxQueued
+	}
+	return 0
+}
+
+func (x *DescribeTasklistResponse) GetQueued() int64 {
+	if x != nil {
+		return x.Queued
+	}
+	return 0
 }
 
 // SlotUse says how much of one concurrency limit is in use.
@@ -2952,13 +2982,16 @@ const file_yard_v1_admin_proto_rawDesc = "" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1a\n" +
 	"\brevision\x18\x02 \x01(\x03R\brevision\";\n" +
 	"\x12DeleteTypeResponse\x12%\n" +
-	"\x04type\x18\x01 \x01(\v2\x11.yard.v1.TaskTypeR\x04type\"\xa1\x01\n" +
+	"\x04type\x18\x01 \x01(\v2\x11.yard.v1.TaskTypeR\x04type\"\xc0\x01\n" +
 	"\bTasklist\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12 \n" +
 	"\vdescription\x18\x02 \x01(\tR\vdescription\x12\x1a\n" +
 	"\bpriority\x18\x03 \x01(\x05R\bpriority\x12\x1a\n" +
 	"\brevision\x18\x04 \x01(\x03R\brevision\x12'\n" +
-	"\x0fmax_concurrency\x18\x05 \x01(\x05R\x0emaxConcurrency\"C\n" +
+	"\x0fmax_concurrency\x18\x05 \x01(\x05R\x0emaxConcurrency\x12\x1d\n" +
+	"\n" +
+	"max_queued\x18\n" +
+	" \x01(\x05R\tmaxQueued\"C\n" +
 	"\x12PutTasklistRequest\x12-\n" +
 	"\btasklist\x18\x01 \x01(\v2\x11.yard.v1.TasklistR\btasklist\"D\n" +
 	"\x13PutTasklistResponse\x12-\n" +
@@ -2989,7 +3022,7 @@ const file_yard_v1_admin_proto_rawDesc = "" +
 	"\x16DeleteTasklistResponse\x12-\n" +
 	"\btasklist\x18\x01 \x01(\v2\x11.yard.v1.TasklistR\btasklist\"5\n" +
 	"\x17DescribeTasklistRequest\x12\x1a\n" +
-	"\btasklist\x18\x01 \x01(\tR\btasklist\"\x88\x04\n" +
+	"\btasklist\x18\x01 \x01(\tR\btasklist\"\xbf\x04\n" +
 	"\x18DescribeTasklistResponse\x12\x1a\n" +
 	"\btasklist\x18\x01 \x01(\tR\btasklist\x12\x14\n" +
 	"\x05ready\x18\x02 \x01(\x03R\x05ready\x12\x18\n" +
@@ -3007,7 +3040,10 @@ const file_yard_v1_admin_proto_rawDesc = "" +
 	"\rlagging_lanes\x18\r \x01(\x05R\flaggingLanes\x12\x18\n" +
 	"\aexpired\x18\x0e \x01(\x03R\aexpired\x12$\n" +
 	"\x05pause\x18\x0f \x01(\v2\x0e.yard.v1.PauseR\x05pause\x12!\n" +
-	"\fpaused_types\x18\x10 \x03(\tR\vpausedTypes\"\\\n" +
+	"\fpaused_types\x18\x10 \x03(\tR\vpausedTypes\x12\x1d\n" +
+	"\n" +
+	"max_queued\x18\x14 \x01(\x05R\tmaxQueued\x12\x16\n" +
+	"\x06queued\x18\x15 \x01(\x03R\x06queued\"\\\n" +
 	"\aSlotUse\x12\x12\n" +
 	"\x04type\x18\x01 \x01(\tR\x04type\x12\x15\n" +
 	"\x06in_use\x18\x02 \x01(\x05R\x05inUse\x12\x14\n" +
