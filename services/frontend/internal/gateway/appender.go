@@ -37,6 +37,7 @@ func (g *Gateway) TakeLoad(data []byte) {
 		return // a hint: the next one comes soon
 	}
 	g.outcomes.report(&load)
+	g.queues.report(&load)
 	g.appender.report(&load)
 }
 
@@ -73,7 +74,7 @@ func (a *appender) place(s *submission) {
 		wait, full := a.patience(s, now), a.balancer.Full(now) == len(a.commits)
 		a.mu.Unlock()
 		if full {
-			s.refuseStorageFull()
+			a.g.refuseStorageFull(s)
 			return
 		}
 		time.AfterFunc(wait, func() { a.place(s) })
@@ -86,7 +87,7 @@ func (a *appender) place(s *submission) {
 	}
 	a.mu.Unlock()
 	if !queued {
-		s.refuseFull()
+		a.g.refuseFull(s)
 	}
 }
 

@@ -91,6 +91,7 @@ func PutTasklist(req *yardv1.PutTasklistRequest) error {
 		text("/tasklist/description", l.Description, DescriptionBytesMax),
 		optional("/tasklist/priority", l.Priority, PriorityFirst, PriorityLast),
 		between("/tasklist/max_concurrency", l.MaxConcurrency, 0, ConcurrencyMax),
+		between("/tasklist/max_queued", l.MaxQueued, 0, QueuedMax),
 		revision("/tasklist/revision", l.Revision),
 	)
 }
