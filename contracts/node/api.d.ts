@@ -686,7 +686,7 @@ export interface Tasklist {
   revision?: number;
   /** The most attempts of tasks of this tasklist that run at once, on all nodes together, 1..1000000. Default 0: no limit. A changed limit takes effect within a second. Since log version 6. */
   max_concurrency?: number;
-  /** While about so many tasks of this tasklist are queued, 1..100000000, submits of more are refused with RESOURCE_EXHAUSTED. Queued are those that are due and neither run nor have ended: they are ready, or wait between two attempts. Delayed tasks are neither counted nor refused until they are due. Nothing that was accepted is ever refused. At most 100 tasklists of a domain have one. Default 0: no cap. */
+  /** While about so many tasks of this tasklist are queued, 1..100000000, submits of more are refused with RESOURCE_EXHAUSTED. Queued are those that are due and neither run nor have ended: ready ones, and those that wait for a moment between two attempts. What is delayed, or waits for long to be tried again, is counted when it is due; nothing that was accepted is ever refused. At most 100 tasklists of a domain have one. Default 0: no cap. */
   max_queued?: number;
 }
 

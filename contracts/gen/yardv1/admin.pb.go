@@ -1050,9 +1050,9 @@ type Tasklist struct {
 	// A changed limit takes effect within a second. Since log version 6.
 	MaxConcurrency int32 `protobuf:"varint,5,opt,name=max_concurrency,json=maxConcurrency,proto3" json:"max_concurrency,omitempty"`
 	// While about so many tasks of this tasklist are queued, 1..100000000, submits of more are refused with RESOURCE_EXHAUSTED.
-	// Queued are those that are due and neither run nor have ended: they are ready, or wait between two attempts. Delayed tasks
-	// are neither counted nor refused until they are due. Nothing that was accepted is ever refused. At most 100
-	// tasklists of a domain have one. Default 0: no cap.
+	// Queued are those that are due and neither run nor have ended: ready ones, and those that wait for a moment between two
+	// attempts. What is delayed, or waits for long to be tried again, is counted when it is due; nothing that
+	// was accepted is ever refused. At most 100 tasklists of a domain have one. Default 0: no cap.
 	MaxQueued     int32 `protobuf:"varint,10,opt,name=max_queued,json=maxQueued,proto3" json:"max_queued,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
