@@ -89,12 +89,43 @@ func (o *Owner) scan(caps *backlog.Caps, s *backlog.Scan) {
 	})
 }
 
+// earlyEvery is how often an owner looks whether a report of what is queued is due early.
+const earlyEvery = beatEvery / 10
+
+// early is ready every earlyEvery while a tasklist has a cap.
+func (o *Owner) early() <-chan time.Time {
+	switch capped := o.Capped.Caps != nil && o.Capped.Caps() != nil; {
+	case capped && o.hurry == nil:
+		o.hurry = time.NewTicker(earlyEvery)
+	case capped:
+	case o.hurry != nil:
+		o.hurry.Stop()
+		o.hurry = nil
+		return nil
+	default:
+		return nil
+	}
+	return o.hurry.C
+}
+
+// tellEarly reports before the next beat where it is due.
+func (o *Owner) tellEarly() {
+	if o.unread.Early(o.held) {
+		o.Wire.Publish(o.loadReport())
+	}
+}
+
+func (o *Owner) held(of backlog.Tasklist) backlog.Held {
+	tasks, came := o.core.Queued(of.Domain, of.Name)
+	return backlog.Held{Queued: tasks, Came: came}
+}
+
 // tellQueued puts into a load report what tasklists with a cap have queued.
 func (o *Owner) tellQueued(load *rpcv1.HistoryLoad) {
 	if o.Capped.Caps == nil || o.Capped.Caps() == nil {
 		return
 	}
-	for _, q := range o.unread.Report(func(of backlog.Tasklist) int64 { return o.core.Queued(of.Domain, of.Name) }) {
+	for _, q := range o.unread.Report(o.held) {
 		load.Queued = append(load.Queued, &rpcv1.QueuedTasks{Domain: q.Domain, Tasklist: q.Name, Tasks: q.Tasks})
 	}
 	for lane, read := range o.core.ReadLevels() {

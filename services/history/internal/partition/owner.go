@@ -103,6 +103,8 @@ type Owner struct {
 	waiters  waiters
 	encoder  record.Encoder
 	unread   backlog.Counter
+	// hurry is there while a tasklist has a cap.
+	hurry *time.Ticker
 	// recovered: the takeover is over.
 	recovered bool
 	fatal     error
@@ -182,6 +184,8 @@ func (o *Owner) serve(ctx context.Context) error {
 			o.step(o.tick())
 		case <-beat.C:
 			o.beat()
+		case <-o.early():
+			o.tellEarly()
 		}
 		o.takeQueued()
 		o.flush()

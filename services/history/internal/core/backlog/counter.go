@@ -10,11 +10,13 @@ import (
 
 const (
 	// ScanEvery is how often a lane is looked at that is read to its window.
-	ScanEvery = time.Second
+	ScanEvery = 500 * time.Millisecond
 	// RecountEvery is how often a lane is counted anew since other tasklists have a cap.
 	RecountEvery = 10 * time.Second
 	// ReportMax bounds the tasklists of a report.
 	ReportMax = 1000
+	// earlyShare: a report is due early when a tasklist has changed by one of so many parts of its cap.
+	earlyShare = 20
 )
 
 // Progress is how far the partition is read.
@@ -41,7 +43,12 @@ type Counter struct {
 	// scanning: a Scan is under way. last is the lane of the last one.
 	scanning bool
 	last     ids.Lane
+	// told is what the last report knew of each tasklist, in it or not.
+	told map[Tasklist]Held
 }
+
+// Held is what a tasklist has in memory: queued tasks, and how many have come there since its owner took over.
+type Held struct{ Queued, Came int64 }
 
 type counted struct {
 	*Lane
@@ -156,20 +163,18 @@ type Queued struct {
 	Tasks int64
 }
 
-// Report is what the tasklists with a cap have queued, if it is any: what inMemory says, and what is unread. Of more than
+// Report is what the tasklists with a cap have queued, if it is any: what is in memory, and what is unread. Of more than
 // ReportMax it is those that are nearest to their cap.
-func (c *Counter) Report(inMemory func(Tasklist) int64) (all []Queued) {
+func (c *Counter) Report(inMemory func(Tasklist) Held) (all []Queued) {
+	c.told = nil
 	if c.caps == nil {
 		return nil
 	}
+	c.told = make(map[Tasklist]Held, len(c.caps.Of))
 	for of := range c.caps.Of {
-		n := inMemory(of)
-		for i := range c.lanes {
-			if l := c.lanes[i].Lane; l != nil {
-				n += l.Tasks(of)
-			}
-		}
-		if n > 0 {
+		held := inMemory(of)
+		c.told[of] = held
+		if n := held.Queued + c.unread(of); n > 0 {
 			all = append(all, Queued{of, n})
 		}
 	}
@@ -179,3 +184,27 @@ func (c *Counter) Report(inMemory func(Tasklist) int64) (all []Queued) {
 	})
 	return all[:min(len(all), ReportMax)]
 }
+
+// unread is how many tasks of a tasklist have been counted and are not read.
+func (c *Counter) unread(of Tasklist) (n int64) {
+	for i := range c.lanes {
+		if l := c.lanes[i].Lane; l != nil {
+			n += l.Tasks(of)
+		}
+	}
+	return n
+}
+
+// Early tells whether so much has come of a tasklist since the last report, or gone, that the next one is due now: frontends
+// count what they have sent since as queued, and do not know what others have sent.
+func (c *Counter) Early(inMemory func(Tasklist) Held) bool {
+	for of, told := range c.told {
+		now, part := inMemory(of), max(1, c.caps.Of[of]/earlyShare)
+		if abs(now.Queued-told.Queued) >= part || abs(now.Came-told.Came) >= part {
+			return true
+		}
+	}
+	return false
+}
+
+func abs(n int64) int64 { return max(n, -n) }

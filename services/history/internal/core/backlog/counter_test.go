@@ -23,8 +23,8 @@ func read(up uint64) (at Progress) {
 
 var oneCap = NewCaps(map[Tasklist]int64{mail: 100})
 
-func (c *Counter) unread(of Tasklist) int64 {
-	for _, q := range c.Report(func(Tasklist) int64 { return 0 }) {
+func (c *Counter) reported(of Tasklist) int64 {
+	for _, q := range c.Report(func(Tasklist) Held { return Held{} }) {
 		if q.Tasklist == of {
 			return q.Tasks
 		}
@@ -34,7 +34,7 @@ func (c *Counter) unread(of Tasklist) int64 {
 
 func want(t *testing.T, c *Counter, what string, of Tasklist, tasks int64, to uint64) {
 	t.Helper()
-	if got, up := c.unread(of), c.To(lane, 0); got != tasks || up != to {
+	if got, up := c.reported(of), c.To(lane, 0); got != tasks || up != to {
 		t.Errorf("%s: %d tasks up to %d, want %d up to %d", what, got, up, tasks, to)
 	}
 }
@@ -137,7 +137,7 @@ func TestMoreCapsAreCountedAnew(t *testing.T) {
 	c.Scanned(s, []Found{{Seq: 9, Of: bulk, Tasks: 3}}, 9, false)
 	want(t, &c, "in the end", mail, 5, 9)
 	want(t, &c, "in the end", bulk, 3, 9)
-	all := c.Report(func(of Tasklist) int64 { return map[Tasklist]int64{mail: 1}[of] })
+	all := c.Report(func(of Tasklist) Held { return map[Tasklist]Held{mail: {Queued: 1}}[of] })
 	if fmt.Sprint(all) != "[{{shop bulk} 3} {{shop mail} 6}]" {
 		t.Errorf("the fullest first: %v", all)
 	}
@@ -164,8 +164,38 @@ func TestAReportIsBounded(t *testing.T) {
 	}
 	var c Counter
 	c.Turn(NewCaps(of), read(1), 0)
-	all := c.Report(func(Tasklist) int64 { return 10 })
+	all := c.Report(func(Tasklist) Held { return Held{Queued: 10} })
 	if len(all) != ReportMax || all[0].Name != "0" || all[ReportMax-1].Name != fmt.Sprint(ReportMax-1) {
 		t.Errorf("%d: %v…%v", len(all), all[0], all[len(all)-1])
 	}
+}
+
+// A report is due early once a twentieth of a cap has come or gone.
+func TestAReportIsDueEarly(t *testing.T) {
+	var c Counter
+	held := map[Tasklist]Held{mail: {Queued: 50, Came: 500}}
+	inMemory := func(of Tasklist) Held { return held[of] }
+	early := func(what string, now Held, want bool) {
+		t.Helper()
+		held[mail] = now
+		if got := c.Early(inMemory); got != want {
+			t.Errorf("%s: early is %v", what, got)
+		}
+	}
+	early("before a report", Held{100, 1000}, false)
+	held[mail] = Held{50, 500}
+	c.Turn(NewCaps(map[Tasklist]int64{mail: 100, bulk: 3}), read(1), 0)
+	c.Report(inMemory)
+	early("little has come", Held{54, 504}, false)
+	early("little has gone", Held{46, 500}, false)
+	early("much has come, and gone", Held{50, 505}, true)
+	early("much has gone", Held{45, 500}, true)
+	early("it was forgotten meanwhile", Held{48, 2}, true)
+	held[bulk] = Held{1, 1}
+	early("one, of three", Held{50, 500}, true)
+	c.Report(inMemory)
+	early("reported", Held{50, 500}, false)
+	c.Turn(nil, read(1), 0)
+	c.Report(inMemory)
+	early("without caps", Held{0, 0}, false)
 }
