@@ -195,10 +195,12 @@ func TestPutTypeRefuses(t *testing.T) {
 
 func TestPutTasklistRefuses(t *testing.T) {
 	refusals(t, func() *yardv1.PutTasklistRequest {
-		return &yardv1.PutTasklistRequest{Tasklist: &yardv1.Tasklist{Name: "main", MaxConcurrency: 1_000_000}}
+		return &yardv1.PutTasklistRequest{Tasklist: &yardv1.Tasklist{Name: "main", MaxConcurrency: 1_000_000, MaxQueued: 100_000_000}}
 	}, PutTasklist, map[string]row[*yardv1.PutTasklistRequest]{
 		"concurrency": {func(r *yardv1.PutTasklistRequest) { r.Tasklist.MaxConcurrency = 1_000_001 }, "/tasklist/max_concurrency"},
 		"negative":    {func(r *yardv1.PutTasklistRequest) { r.Tasklist.MaxConcurrency = -1 }, "/tasklist/max_concurrency"},
+		"queued":      {func(r *yardv1.PutTasklistRequest) { r.Tasklist.MaxQueued = 100_000_001 }, "/tasklist/max_queued"},
+		"queued < 0":  {func(r *yardv1.PutTasklistRequest) { r.Tasklist.MaxQueued = -1 }, "/tasklist/max_queued"},
 	})
 }
 
