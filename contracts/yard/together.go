@@ -40,7 +40,7 @@ type single struct {
 	answer chan submitted
 	// fate is that of the request that it goes with, once it goes.
 	fate *fate
-	// gone: its caller has given up, and been told what is known.
+	// gone: its caller has given up, with what was known then.
 	gone bool
 }
 

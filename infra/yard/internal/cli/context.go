@@ -37,7 +37,7 @@ func (a *app) contextAdd() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			book, err := changeContexts(func(book *contextBook) error {
+			book, err := changeContexts(cmd.Context(), func(book *contextBook) error {
 				if _, there := book.Contexts[name]; there && !replace {
 					return usagef("there is a context %s already; --replace changes it", name)
 				}
@@ -64,11 +64,11 @@ func (a *app) contextUse() *cobra.Command {
 		Use: "use NAME", Short: "Use a context as the default",
 		Example: "  yard context use prod\n  yard context use --none",
 		Args:    argCount(0, 1, "one name, or --none"),
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			if none == (len(args) == 1) {
 				return usagef("want either a name or --none")
 			}
-			book, err := changeContexts(func(book *contextBook) error {
+			book, err := changeContexts(cmd.Context(), func(book *contextBook) error {
 				if book.Current = ""; none {
 					return nil
 				}
@@ -128,8 +128,8 @@ func (a *app) contextRemove() *cobra.Command {
 	return &cobra.Command{
 		Use: "remove NAME", Short: "Remove a context; the files it names are kept",
 		Args: argCount(1, 1, "one name"),
-		RunE: func(_ *cobra.Command, args []string) error {
-			book, err := changeContexts(func(book *contextBook) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
+			book, err := changeContexts(cmd.Context(), func(book *contextBook) error {
 				if _, err := book.entry(args[0]); err != nil {
 					return err
 				}

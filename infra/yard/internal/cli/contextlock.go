@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -20,8 +21,8 @@ var errContextsLocked = errors.New("another process holds the lock")
 
 // changeContexts changes the book and stores it, unless change returns an error. Changes of several processes follow one
 // another: each begins with what the one before has stored.
-func changeContexts(change func(*contextBook) error) (contextBook, error) {
-	unlock, err := lockContexts()
+func changeContexts(ctx context.Context, change func(*contextBook) error) (contextBook, error) {
+	unlock, err := lockContexts(ctx)
 	if err != nil {
 		return contextBook{}, err
 	}
@@ -38,7 +39,7 @@ func changeContexts(change func(*contextBook) error) (contextBook, error) {
 
 // lockContexts waits for the lock of the book. It is on a file of its own, since each change replaces that of the book, and
 // goes with the handle, and so with the process, however that ends.
-func lockContexts() (unlock func(), err error) {
+func lockContexts(ctx context.Context) (unlock func(), err error) {
 	file, err := contextFile()
 	if err != nil {
 		return nil, err
@@ -51,13 +52,19 @@ func lockContexts() (unlock func(), err error) {
 	if err != nil {
 		return nil, err
 	}
-	for began := time.Now(); ; time.Sleep(contextLockEvery) {
+	ctx, cancel := context.WithTimeout(ctx, contextLockWithin)
+	defer cancel()
+	for {
 		err := tryLock(f)
 		if err == nil {
 			return func() { _ = f.Close() }, nil // nothing was written to it
 		}
-		if !errors.Is(err, errContextsLocked) || time.Since(began) > contextLockWithin {
+		if !errors.Is(err, errContextsLocked) || ctx.Err() != nil {
 			return nil, errors.Join(fmt.Errorf("contexts: lock %s: %w", name, err), f.Close())
+		}
+		select {
+		case <-time.After(contextLockEvery):
+		case <-ctx.Done():
 		}
 	}
 }

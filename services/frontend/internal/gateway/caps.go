@@ -122,8 +122,8 @@ func queueFull(t caps.Tasks, queued int64, first int) error {
 		t.Of.Name, queued, t.Most).After(queueRetryAfter)}
 }
 
-// settle ends what s holds: its tasks are in the log, or not as far as is known.
-func (h *held) settle(stored bool, p int) {
+// resolve ends what s holds: its tasks are in the log, or not as far as is known.
+func (h *held) resolve(stored bool, p int) {
 	if h.by == nil {
 		return
 	}

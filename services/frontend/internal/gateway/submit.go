@@ -167,7 +167,7 @@ func (s *submission) results() []*yardv1.SubmitResult {
 
 // stored answers s: it is in the log. sent and acked are when it was appended.
 func (g *Gateway) stored(s *submission, sent, acked time.Time) {
-	s.held.settle(true, s.partition)
+	s.held.resolve(true, s.partition)
 	g.metrics.accepted(s.call.Domain, s.accepted.Records, acked.Sub(s.call.Received))
 	g.traceStored(s, sent, acked)
 	if s.wait < 0 {
@@ -179,7 +179,7 @@ func (g *Gateway) stored(s *submission, sent, acked time.Time) {
 
 // refuse answers s: it was not stored, or this is unknown.
 func (s *submission) refuse(err error) {
-	s.held.settle(false, s.partition)
+	s.held.resolve(false, s.partition)
 	s.endSpans(err)
 	s.answer(nil, err)
 }

@@ -18,7 +18,7 @@ import (
 )
 
 // I7: the report tells all that a tasklist with a cap has queued, in memory and on disk, up to where it says; of others
-// nothing is read or told.
+// nothing is read or said.
 func TestI7_TheLoadReportTellsWhatIsQueued(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, w := newShell(t), &wire{published: map[string][]byte{}, answered: map[string]int{}}
@@ -56,23 +56,20 @@ func TestI7_TheLoadReportTellsWhatIsQueued(t *testing.T) {
 		}
 		last, n := uint64(0), uint64(0)
 		submit := func(domain string, tasks int) {
-			batch := &logv1.Batch{}
+			var batch []*logv1.Record
 			for range tasks {
 				n++
-				batch.Tasks = append(batch.Tasks, task(newID(n), domain))
+				batch = append(batch, task(newID(n), domain))
 			}
-			data, err := batch.MarshalVT()
-			if err != nil {
-				t.Fatal(err)
-			}
-			last = s.world.AppendSubmit(3, data)
+			s.submit(3, batch...)
+			last++
 		}
 		for range 30 {
 			submit("shop", 2)
 			submit("bank", 3)
 		}
 		if load := report(); load.Queued != nil || load.Counted != nil || scans.Load() != 0 {
-			t.Errorf("without a cap: %v, %d scans", load, scans.Load())
+			t.Error("without a cap:", load, scans.Load())
 		}
 		name := task(newID(1), "shop").Tasklist
 		caps.Store(backlog.NewCaps(map[backlog.Tasklist]int64{{Domain: "shop", Name: name}: 5}))

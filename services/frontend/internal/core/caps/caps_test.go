@@ -67,21 +67,24 @@ func TestWhatIsStoredCountsUntilItIsReported(t *testing.T) {
 	}
 }
 
+// message is some tasks in the log, or on their way.
+type message struct {
+	lane  ids.Lane
+	seq   uint64
+	tasks int64
+}
+
+func sum(all []message) (n int64) {
+	for _, m := range all {
+		n += m.tasks
+	}
+	return n
+}
+
 // A partition, the reports of its owner, and a single frontend: what it believes is never less than what is queued, and
 // never more than what was queued at the last report and what it has sent since; what it remembers is bounded.
 func TestAgainstAModel(t *testing.T) {
 	rng := testkit.Seed(t)
-	type message struct {
-		lane  ids.Lane
-		seq   uint64
-		tasks int64
-	}
-	sum := func(all []message) (n int64) {
-		for _, m := range all {
-			n += m.tasks
-		}
-		return n
-	}
 	for run := range 30 {
 		most, merged := int64(1000), int64(0)
 		if run%3 == 0 { // reports are rare, and neighbours become one

@@ -11,7 +11,7 @@ import (
 const (
 	// ScanEvery is how often a lane is looked at that is read to its window.
 	ScanEvery = 500 * time.Millisecond
-	// RecountEvery is how often a lane is counted anew since other tasklists have a cap.
+	// RecountEvery is how often a lane is counted again since other tasklists have a cap.
 	RecountEvery = 10 * time.Second
 	// ReportMax bounds the tasklists of a report.
 	ReportMax = 1000
@@ -43,8 +43,8 @@ type Counter struct {
 	// scanning: a Scan is under way. last is the lane of the last one.
 	scanning bool
 	last     ids.Lane
-	// told is what the last report knew of each tasklist, in it or not.
-	told map[Tasklist]Held
+	// known is what the last report knew of each tasklist, in it or not.
+	known map[Tasklist]Held
 }
 
 // Held is what a tasklist has in memory: queued tasks, and how many have come there since its owner took over.
@@ -166,14 +166,14 @@ type Queued struct {
 // Report is what the tasklists with a cap have queued, if it is any: what is in memory, and what is unread. Of more than
 // ReportMax it is those that are nearest to their cap.
 func (c *Counter) Report(inMemory func(Tasklist) Held) (all []Queued) {
-	c.told = nil
+	c.known = nil
 	if c.caps == nil {
 		return nil
 	}
-	c.told = make(map[Tasklist]Held, len(c.caps.Of))
+	c.known = make(map[Tasklist]Held, len(c.caps.Of))
 	for of := range c.caps.Of {
 		held := inMemory(of)
-		c.told[of] = held
+		c.known[of] = held
 		if n := held.Queued + c.unread(of); n > 0 {
 			all = append(all, Queued{of, n})
 		}
@@ -198,9 +198,9 @@ func (c *Counter) unread(of Tasklist) (n int64) {
 // Early tells whether so much has come of a tasklist since the last report, or gone, that the next one is due now: frontends
 // count what they have sent since as queued, and do not know what others have sent.
 func (c *Counter) Early(inMemory func(Tasklist) Held) bool {
-	for of, told := range c.told {
+	for of, then := range c.known {
 		now, part := inMemory(of), max(1, c.caps.Of[of]/earlyShare)
-		if abs(now.Queued-told.Queued) >= part || abs(now.Came-told.Came) >= part {
+		if abs(now.Queued-then.Queued) >= part || abs(now.Came-then.Came) >= part {
 			return true
 		}
 	}
