@@ -63,7 +63,7 @@ func TestAgainstAModel(t *testing.T) {
 		shared bool
 		tasks  int64
 	}
-	for run := range 20 {
+	for run := range 6 {
 		var model []message
 		l, own, shared, seq := NewLane(NewCaps(map[Tasklist]int64{mail: 1}), 0), uint64(0), uint64(0), uint64(0)
 		for range 200 {
