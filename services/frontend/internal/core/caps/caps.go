@@ -3,7 +3,8 @@
 // Owns: what this frontend believes is queued of each such tasklist: what the owners of the partitions reported last, what this
 // frontend has stored behind that, and what it has on its way to the log.
 //
-// Never does: refuse what is below the cap as of the last reports, and what this frontend has sent since.
+// Never does: refuse what is below the cap as of the last reports, and what this frontend has sent since. What is on its way to the
+// log may be counted twice, until its acknowledgement comes.
 //
 // On failure: what it does not know of is missing, so more are admitted than the cap says, at most what all other frontends
 // have sent since the last report. A frontend that has just started knows nothing before each owner has reported once.
@@ -24,6 +25,8 @@ type Tasks struct {
 // Book is what is known. It is not safe for concurrent use.
 type Book struct {
 	lists map[Tasklist]*list
+	// counted is what the last report of each partition contains, by lane.
+	counted map[int][]uint64
 }
 
 // list is what is known of one tasklist.
@@ -50,7 +53,7 @@ type stored struct {
 const storedMax = 128
 
 // NewBook makes an empty one.
-func NewBook() *Book { return &Book{lists: make(map[Tasklist]*list)} }
+func NewBook() *Book { return &Book{lists: make(map[Tasklist]*list), counted: make(map[int][]uint64)} }
 
 // Queued is how many tasks of a tasklist are queued, or on their way.
 func (b *Book) Queued(of Tasklist) int64 {
@@ -95,6 +98,10 @@ func (b *Book) Dropped(t Tasks) {
 func (b *Book) Stored(t Tasks, p int, lane ids.Lane, seq uint64) {
 	l := b.lists[t.Of]
 	l.underWay -= t.N
+	if counted := b.counted[p]; int(lane) < len(counted) && seq <= counted[lane] {
+		b.tidy(t.Of, l) // a report has overtaken the acknowledgement
+		return
+	}
 	at := l.part(p)
 	at.sum += t.N
 	if n := len(at.stored); n > 0 && at.stored[n-1].lane == lane && at.stored[n-1].seq == seq {
@@ -136,6 +143,9 @@ func (p *part) halve() {
 // Report takes in what the owner of partition p says: what is queued there of tasklists, none of those that it does not
 // name; of each lane, up to where this is all that was submitted.
 func (b *Book) Report(p int, queued map[Tasklist]int64, counted []uint64) {
+	if b.counted[p] = counted; len(counted) == 0 {
+		delete(b.counted, p)
+	}
 	for of, n := range queued {
 		l := b.lists[of]
 		if l == nil && n > 0 {

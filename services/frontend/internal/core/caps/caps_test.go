@@ -91,21 +91,21 @@ func TestAgainstAModel(t *testing.T) {
 			most, merged = 100_000, 1000
 		}
 		b, seq := NewBook(), uint64(0)
-		var underWay, unread []message
-		memory, reported, since := int64(0), int64(0), int64(0)
+		var underWay, unacked, unread []message
+		memory, reported, since, twice := int64(0), int64(0), int64(0), int64(0)
 		var read [ids.Lanes]uint64
 		for range 2000 {
 			switch k := rng.IntN(10); {
 			case k < 5:
 				n := 1 + rng.Int64N(20)
 				full := b.Admit([]Tasks{{mail, n, most}})
-				if sure := reported+since+n <= most-merged; sure && full >= 0 {
+				if sure := reported+since+twice+n <= most-merged; sure && full >= 0 {
 					t.Fatalf("%d are refused: %d were reported, %d sent since", n, reported, since)
 				}
 				if full < 0 {
 					underWay, since = append(underWay, message{lane: ids.Lane(1 + rng.IntN(3)), tasks: n}), since+n
 				}
-			case k < 8 && len(underWay) > 0:
+			case k < 7 && len(underWay) > 0:
 				i := rng.IntN(len(underWay))
 				m := underWay[i]
 				underWay = slices.Delete(underWay, i, i+1)
@@ -116,8 +116,11 @@ func TestAgainstAModel(t *testing.T) {
 				}
 				seq++
 				m.seq = seq
-				b.Stored(Tasks{Of: mail, N: m.tasks}, 0, m.lane, seq)
-				unread = append(unread, m)
+				unread, unacked = append(unread, m), append(unacked, m)
+			case k < 8 && len(unacked) > 0:
+				m := unacked[0]
+				unacked = unacked[1:]
+				b.Stored(Tasks{Of: mail, N: m.tasks}, 0, m.lane, m.seq)
 			case k == 8: // some of what is read ends
 				memory -= min(memory, rng.Int64N(100))
 			case run%3 > 0 || rng.IntN(50) == 0: // else reports are rare
@@ -132,10 +135,16 @@ func TestAgainstAModel(t *testing.T) {
 					return true
 				})
 				reported, since = memory, sum(unread)+sum(underWay)
-				b.Report(0, map[Tasklist]int64{mail: reported}, read[:])
+				b.Report(0, map[Tasklist]int64{mail: reported}, slices.Clone(read[:]))
+			}
+			twice = 0 // read, and not acknowledged
+			for _, m := range unacked {
+				if m.seq <= read[m.lane] {
+					twice += m.tasks
+				}
 			}
 			queued := memory + sum(unread) + sum(underWay)
-			if got := b.Queued(mail); got < queued || got > reported+since+merged || queued > most {
+			if got := b.Queued(mail); got < queued || got > reported+since+twice+merged || queued > most {
 				t.Fatalf("%d are believed, %d are queued or under way", got, queued)
 			}
 			if l := b.lists[mail]; l != nil && l.parts[0] != nil && len(l.parts[0].stored) > storedMax {
