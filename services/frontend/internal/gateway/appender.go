@@ -37,7 +37,9 @@ func (g *Gateway) TakeLoad(data []byte) {
 		return // a hint: the next one comes soon
 	}
 	g.outcomes.report(&load)
-	g.queues.report(&load)
+	if p := int(load.Partition); p >= 0 && p < g.Partitioning.History {
+		g.queues.report(&load)
+	}
 	g.appender.report(&load)
 }
 

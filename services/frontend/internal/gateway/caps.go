@@ -85,7 +85,6 @@ func (g *Gateway) admit(s *submission) error {
 	}
 	g.queues.mu.Unlock()
 	if full >= 0 {
-		g.metrics.submitsRefused.queue.Add(1)
 		return queueFull(all[full], queued, firsts[full])
 	}
 	s.held = held{by: g.queues, all: all}

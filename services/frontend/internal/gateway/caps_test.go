@@ -184,6 +184,23 @@ func TestI1_ARepeatIsAnsweredThoughTheQueueIsFull(t *testing.T) {
 	}
 }
 
+// I1: a request whose first append has no known outcome is not refused for a cap that comes meanwhile.
+func TestI1_ACapDoesNotRefuseWhatMayBeStored(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newKnowingRig(t)
+		r.log.fault = func(int, natslog.Msg) (bool, error) { return false, natslog.ErrOutcomeUnknown }
+		done := r.submit(t, withID(tasks(3), false))
+		synctest.Wait()
+		r.cap(t, "main", 1)
+		time.Sleep(time.Second)
+		r.log.mu.Lock()
+		r.log.fault = nil
+		r.log.mu.Unlock()
+		wantOnce(t, r.log, accepted(t, <-done))
+		wantFull(t, <-r.submit(t, tasks(2)), "/tasks/0/tasklist")
+	})
+}
+
 // However many clients flood it, a frontend alone never exceeds a cap.
 func TestAFrontendNeverExceedsACap(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

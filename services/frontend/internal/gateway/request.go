@@ -125,7 +125,10 @@ func (s *submission) once(g *Gateway) work {
 				return nil, nil
 			}
 			switch code := fault.CodeOf(err); {
-			case code == fault.Internal && errors.As(err, new(*fault.Error)), code == fault.FailedPrecondition, errors.As(err, new(*queueFullError)):
+			case code == fault.Internal && errors.As(err, new(*fault.Error)), code == fault.FailedPrecondition:
+				return nil, err
+			case errors.As(err, new(*queueFullError)):
+				g.metrics.submitsRefused.queue.Add(1)
 				return nil, err
 			case errors.Is(err, natslog.ErrFull):
 				if s.certain {
@@ -170,7 +173,7 @@ func (g *Gateway) tryOnce(ctx context.Context, s *submission) (wait time.Duratio
 			return lastAlive + clocksApart - age + time.Millisecond, 0, errNotYet
 		}
 	}
-	if full := g.admit(s); full != nil {
+	if full := g.admit(s); full != nil && s.certain {
 		if looks {
 			return 0, 0, full
 		}

@@ -62,6 +62,7 @@ func (g *Gateway) Submit(c Call, req *yardv1.SubmitRequest, answer Answer) {
 		}, s.once(g))
 	default:
 		if err := g.admit(s); err != nil {
+			g.metrics.submitsRefused.queue.Add(1)
 			s.refuse(err)
 			return
 		}
