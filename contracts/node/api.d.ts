@@ -160,6 +160,10 @@ export interface DescribeTasklistResponse {
   pause?: Pause;
   /** The types of the domain that are paused, by name, at most 100. */
   paused_types?: string[];
+  /** The max_queued of the tasklist; 0: it has none. */
+  max_queued?: number;
+  /** Its queued tasks as a submit sees them, if it has a max_queued: up to a second old. */
+  queued?: number;
 }
 
 /** PutTasklistRequest (tasklists.put) sets or changes the settings of a tasklist. They hold within a second; tasks accepted before keep their priority. */
@@ -754,6 +758,8 @@ export interface Tasklist {
   max_concurrency?: number;
   /** How many attempts of tasks of this tasklist start in a time. Default: any number. Since log version 7. */
   rate?: Rate;
+  /** While about so many tasks of this tasklist are queued, 1..100000000, submits of more are refused with RESOURCE_EXHAUSTED. Queued are those that are due and neither run nor have ended: ready ones, and those that wait for a moment between two attempts. What is delayed, or waits for long to be tried again, is counted when it is due; nothing that was accepted is ever refused. At most 100 tasklists of a domain have one. Default 0: no cap. */
+  max_queued?: number;
 }
 
 /** ListedTasklist is a tasklist with settings, or with unfinished tasks. */

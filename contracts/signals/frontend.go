@@ -35,6 +35,12 @@ var (
 		Tells: "Submits answered UNKNOWN: the log did not say whether it stored them.",
 		Worry: "outside outages",
 	}
+	SubmitsRefused = Metric{
+		Name: "yardmaster.submit.refused", Kind: Counter, Unit: "{request}", Attributes: []string{Reason},
+		Tells: "Submits refused with RESOURCE_EXHAUSTED. Reason: `queue_full` = a tasklist is at its max_queued; `storage_full` = the log has no room; " +
+			"`busy` = too many tasks of the domain wait for the log.",
+		Worry: "storage_full: always. queue_full: workers do not keep up with a tasklist",
+	}
 	OutcomeMessages = Metric{
 		Name: "yardmaster.outcome.messages", Kind: Counter, Unit: "{message}",
 		Tells: "Messages of outcomes, heartbeats and cancels sent to the log, retries included.",
@@ -63,10 +69,17 @@ var (
 	}
 )
 
+// The values of Reason of SubmitsRefused.
+const (
+	ReasonQueueFull   = "queue_full"
+	ReasonStorageFull = "storage_full"
+	ReasonBusy        = "busy"
+)
+
 func frontend() []Metric {
 	return []Metric{
 		Requests, RequestsFailed,
-		SubmitDuration, TasksAccepted, SubmitMessages, AppendFailures, SubmitsUnknown,
+		SubmitDuration, TasksAccepted, SubmitMessages, AppendFailures, SubmitsUnknown, SubmitsRefused,
 		OutcomeMessages, OutcomeResends, OutcomeVerdicts,
 		PollsForwarded, PollsWithoutOwner, PollsOwnerReplaced,
 	}

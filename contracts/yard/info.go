@@ -113,6 +113,9 @@ type TasklistInfo struct {
 	Pause *Pause
 	// PausedTypes are the types of the domain that are paused, by name, at most 100.
 	PausedTypes []string
+	// MaxQueued is the cap of its queue, 0 = none, and Queued how full that is as a submit sees it, up to a second old.
+	MaxQueued int
+	Queued    int64
 }
 
 // SlotUse tells how full a concurrency limit is.
@@ -156,7 +159,7 @@ func tasklistInfoOf(w *yardv1.DescribeTasklistResponse) TasklistInfo {
 		Tasklist: w.GetTasklist(), Ready: w.GetReady(), Running: w.GetRunning(), Backoff: w.GetBackoff(), Waiting: w.GetWaiting(),
 		UnreadBatches: w.GetUnreadBatches(), OldestReady: time.Duration(w.GetOldestReadyMs()) * time.Millisecond, WaitingPolls: w.GetWaitingPolls(),
 		Completed: w.GetCompleted(), Failed: w.GetFailed(), Dead: w.GetDead(), Expired: w.GetExpired(), LaggingLanes: int(w.GetLaggingLanes()),
-		Pause: maybePaused(w.GetPause()), PausedTypes: w.GetPausedTypes(),
+		Pause: maybePaused(w.GetPause()), PausedTypes: w.GetPausedTypes(), MaxQueued: int(w.GetMaxQueued()), Queued: w.GetQueued(),
 	}
 	for _, s := range w.GetSlots() {
 		t.Slots = append(t.Slots, SlotUse{Ref: s.Ref, Type: s.Type, InUse: int(s.InUse), Limit: int(s.Limit)})

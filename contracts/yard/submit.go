@@ -119,6 +119,9 @@ func (c *Client) submit(ctx context.Context, req *yardv1.SubmitRequest, f *fate)
 		}
 		f.landed(err)
 		e := fault.From(err)
+		if f != nil && unsure == nil && fullQueue(err, len(req.Tasks)) >= 0 {
+			return nil, err // the tasks of other tasklists need not wait
+		}
 		again := e.Code.Retryable() || e.Code == fault.Unknown
 		switch now := e.Detail[fault.DetailNowMs]; {
 		case e.Code == fault.Unknown:

@@ -20,6 +20,9 @@ type Tasklist struct {
 	MaxConcurrency int
 	// Rate is how many attempts of its tasks start in a time. Default: any number.
 	Rate Rate
+	// MaxQueued refuses submits with RESOURCE_EXHAUSTED while about so many of its tasks are due and neither run nor have ended,
+	// 1..100000000. Default 0 = no cap.
+	MaxQueued int
 	// Pause is there while it is paused. Only in the answers of GetTasklist and Tasklists; PutTasklist does not change it.
 	Pause *Pause
 	// Revision changes with every put. PutTasklist replaces this one only, or any where it is 0.
@@ -39,7 +42,7 @@ type ListedTasklist struct {
 // second; tasks accepted before keep their priority. STALE: another revision than l's is stored.
 func (c *Client) PutTasklist(ctx context.Context, l Tasklist) (Tasklist, error) {
 	req := &yardv1.PutTasklistRequest{Tasklist: &yardv1.Tasklist{
-		Name: l.Name, Description: l.Description, Priority: int32Of(l.Priority), MaxConcurrency: int32Of(l.MaxConcurrency),
+		Name: l.Name, Description: l.Description, Priority: int32Of(l.Priority), MaxConcurrency: int32Of(l.MaxConcurrency), MaxQueued: int32Of(l.MaxQueued),
 		Rate: l.Rate.wire(), Revision: l.Revision,
 	}}
 	resp, err := call[yardv1.PutTasklistResponse](ctx, &c.transport, c.subject("tasklists.put"), req)
@@ -85,7 +88,7 @@ func (c *Client) DeleteTasklist(ctx context.Context, name string, revision int64
 func tasklistOf(w *yardv1.Tasklist) Tasklist {
 	return Tasklist{
 		Name: w.GetName(), Description: w.GetDescription(), Priority: int(w.GetPriority()),
-		MaxConcurrency: int(w.GetMaxConcurrency()), Rate: rateOf(w.GetRate()), Revision: w.GetRevision(),
+		MaxConcurrency: int(w.GetMaxConcurrency()), MaxQueued: int(w.GetMaxQueued()), Rate: rateOf(w.GetRate()), Revision: w.GetRevision(),
 	}
 }
 

@@ -40,6 +40,8 @@ type single struct {
 	answer chan submitted
 	// fate is that of the request that it goes with, once it goes.
 	fate *fate
+	// gone: its caller has given up, with what was known then.
+	gone bool
 }
 
 type submitted struct {
@@ -182,6 +184,7 @@ func (t *together) release(c *Client, g *group) {
 func (t *together) leave(s *single) submitted {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	s.gone = true
 	if i := slices.Index(t.waiting, s); i >= 0 {
 		t.waiting = slices.Delete(t.waiting, i, i+1)
 		return submitted{err: (&fate{}).soFar()}
@@ -199,18 +202,14 @@ func (t *together) leave(s *single) submitted {
 // again: nothing of the request was stored.
 func (c *Client) fly(left []*single, f *fate) {
 	for len(left) > 0 {
-		ctx, cancel := context.WithDeadline(context.Background(), latest(left))
-		req := &yardv1.SubmitRequest{Tasks: make([]*yardv1.NewTask, len(left))}
-		for i, s := range left {
-			req.Tasks[i] = s.task
-		}
-		resp, err := c.submit(ctx, req, f)
-		cancel()
-		if err == nil && len(resp.Results) != len(left) {
-			err = fault.New(fault.Internal, "%d results were answered for %d tasks", len(resp.Results), len(left))
-		}
+		resp, err := c.flyOnce(left, f)
 		refused, tooLarge := culprit(err, len(left))
+		full := fullQueue(err, len(left))
 		switch {
+		case full >= 0:
+			left = c.queueUp(left, left[full].task.Tasklist, err)
+			f.note(false, false, nil) // the refusal is not of the others
+			continue
 		case refused >= 0:
 			left[refused].answer <- submitted{err: offsetPath(err, -refused)}
 			left = slices.Delete(left, refused, refused+1)
@@ -223,14 +222,34 @@ func (c *Client) fly(left []*single, f *fate) {
 			left = left[half:]
 			continue
 		}
-		for i, s := range left {
-			if err != nil {
-				s.answer <- submitted{err: err}
-				continue
-			}
-			s.answer <- submitted{id: resp.Results[i].TaskId}
-		}
+		answerAll(left, resp, err)
 		return
+	}
+}
+
+// flyOnce sends tasks as one request, until it is answered or the last of their callers gives up.
+func (c *Client) flyOnce(all []*single, f *fate) (*yardv1.SubmitResponse, error) {
+	ctx, cancel := context.WithDeadline(context.Background(), latest(all))
+	defer cancel()
+	req := &yardv1.SubmitRequest{Tasks: make([]*yardv1.NewTask, len(all))}
+	for i, s := range all {
+		req.Tasks[i] = s.task
+	}
+	resp, err := c.submit(ctx, req, f)
+	if err == nil && len(resp.Results) != len(all) {
+		err = fault.New(fault.Internal, "%d results were answered for %d tasks", len(resp.Results), len(all))
+	}
+	return resp, err
+}
+
+// answerAll answers callers with how their request ended.
+func answerAll(all []*single, resp *yardv1.SubmitResponse, err error) {
+	for i, s := range all {
+		if err != nil {
+			s.answer <- submitted{err: err}
+			continue
+		}
+		s.answer <- submitted{id: resp.Results[i].TaskId}
 	}
 }
 
@@ -253,10 +272,15 @@ func culprit(err error, n int) (i int, tooLarge bool) {
 	if e.Path == "/tasks" || e.Path == "" && e.Code == fault.InvalidArgument {
 		return -1, n > 1
 	}
-	rest, ok := strings.CutPrefix(e.Path, "/tasks/")
+	return taskOf(e.Path, n), false
+}
+
+// taskOf is the task of n that a path names, or -1.
+func taskOf(path string, n int) int {
+	rest, ok := strings.CutPrefix(path, "/tasks/")
 	number, _, _ := strings.Cut(rest, "/")
 	if i, err := strconv.Atoi(number); ok && err == nil && i >= 0 && i < n {
-		return i, false
+		return i
 	}
-	return -1, false
+	return -1
 }

@@ -62,6 +62,7 @@ type Service struct {
 	ready   chan struct{}
 	share   atomic.Pointer[ownership.Share]
 	rooms   rooms
+	caps    caps
 	// begun are by partition: each is closed when its owner has taken over here once, or has failed to.
 	begun []begun
 }
@@ -130,10 +131,11 @@ func (s *Service) Run(ctx context.Context) error {
 	}
 	watching, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
-	domains, err := catalog.Watch(watching, config, func(string) {})
+	domains, err := catalog.Watch(watching, config, s.caps.changed)
 	if err != nil {
 		return fmt.Errorf("watch the domains: %w", err)
 	}
+	s.caps.follow(domains)
 	owner := ownership.New(ownership.Config{
 		Service: "history", Node: s.Node, Count: s.Partitioning.History, KV: members, Log: s.Log,
 		Version: domains.Version, Metrics: s.Deps.Metrics,
@@ -188,10 +190,10 @@ func (s *Service) serve(ctx context.Context, p int, domains *catalog.Catalog, to
 	lagging := s.Deps.Metrics.Gauge(signals.DomainsLagging, strconv.Itoa(p))
 	oldest := s.Deps.Metrics.Gauge(signals.OldestReady, strconv.Itoa(p))
 	defer func() { lagging.Set(0); oldest.Set(0) }() // it is then another node's to tell of
-	room := s.room(p)
+	room, log := s.room(p), natshistory.NewLog(nc)
 	owner := partition.New(partition.Deps{
 		Partition: p, Shards: s.Partitioning.Matching, Node: s.Node, Config: s.Config.Partition,
-		Log: natshistory.NewLog(nc), Archive: natshistory.NewArchive(nc, retention), Reader: reader,
+		Log: log, Capped: partition.Capped{Caps: s.caps.get, Scan: log.Scan}, Archive: natshistory.NewArchive(nc, retention), Reader: reader,
 		TimerStore: natshistory.NewTimerStore(nc), Timer: natshistory.Timer{Config: nc},
 		Checkpoints: natshistory.Checkpoints{Config: nc, KV: checkpoints}, Wire: wire, Quarantine: nc.Quarantine,
 		Lagging:     func(n int) { lagging.Set(int64(n)) },

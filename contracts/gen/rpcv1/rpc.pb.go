@@ -1658,7 +1658,11 @@ type HistoryLoad struct {
 	StorageFull bool `protobuf:"varint,9,opt,name=storage_full,json=storageFull,proto3" json:"storage_full,omitempty"`
 	// Domains whose tasks must be stored under their own subject, however few: they lag behind a lane, or take up
 	// much of what is read from shared messages. The largest ones.
-	Apart         []string `protobuf:"bytes,10,rep,name=apart,proto3" json:"apart,omitempty"`
+	Apart []string `protobuf:"bytes,10,rep,name=apart,proto3" json:"apart,omitempty"`
+	// What tasklists with a max_queued have queued here, if it is any. At most 1000 of them, those nearest to it.
+	Queued []*QueuedTasks `protobuf:"bytes,11,rep,name=queued,proto3" json:"queued,omitempty"`
+	// By lane: submits up to here are counted in queued, or have begun or ended since. Absent if no tasklist has a max_queued.
+	Counted       []uint64 `protobuf:"varint,12,rep,packed,name=counted,proto3" json:"counted,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1763,6 +1767,82 @@ func (x *HistoryLoad) GetApart() []string {
 	return nil
 }
 
+func (x *HistoryLoad) GetQueued() []*QueuedTasks {
+	if x != nil {
+		return x.Queued
+	}
+	return nil
+}
+
+func (x *HistoryLoad) GetCounted() []uint64 {
+	if x != nil {
+		return x.Counted
+	}
+	return nil
+}
+
+// QueuedTasks is how many tasks of a tasklist are due in a partition, and neither run nor have ended.
+type QueuedTasks struct {
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	Domain   string                 `protobuf:"bytes,1,opt,name=domain,proto3" json:"domain,omitempty"`
+	Tasklist string                 `protobuf:"bytes,2,opt,name=tasklist,proto3" json:"tasklist,omitempty"`
+	// Those in memory, and those on disk that have been counted.
+	Tasks         int64 `protobuf:"varint,3,opt,name=tasks,proto3" json:"tasks,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *QueuedTasks) Reset() {
+	*x = QueuedTasks{}
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[25]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *QueuedTasks) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*QueuedTasks) ProtoMessage() {}
+
+func (x *QueuedTasks) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[25]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use QueuedTasks.ProtoReflect.Descriptor instead.
+func (*QueuedTasks) Descriptor() ([]byte, []int) {
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{25}
+}
+
+func (x *QueuedTasks) GetDomain() string {
+	if x != nil {
+		return x.Domain
+	}
+	return ""
+}
+
+func (x *QueuedTasks) GetTasklist() string {
+	if x != nil {
+		return x.Tasklist
+	}
+	return ""
+}
+
+func (x *QueuedTasks) GetTasks() int64 {
+	if x != nil {
+		return x.Tasks
+	}
+	return 0
+}
+
 // Hungry (hint): polls wait for types that the table does not hold. Each owner with ready tasks of
 // this tasklist that were not triggered recently sends their triggers again.
 type Hungry struct {
@@ -1777,7 +1857,7 @@ type Hungry struct {
 
 func (x *Hungry) Reset() {
 	*x = Hungry{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[25]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1789,7 +1869,7 @@ func (x *Hungry) String() string {
 func (*Hungry) ProtoMessage() {}
 
 func (x *Hungry) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[25]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1802,7 +1882,7 @@ func (x *Hungry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Hungry.ProtoReflect.Descriptor instead.
 func (*Hungry) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{25}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Hungry) GetDomain() string {
@@ -1837,7 +1917,7 @@ type Freed struct {
 
 func (x *Freed) Reset() {
 	*x = Freed{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[26]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1849,7 +1929,7 @@ func (x *Freed) String() string {
 func (*Freed) ProtoMessage() {}
 
 func (x *Freed) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[26]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1862,7 +1942,7 @@ func (x *Freed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Freed.ProtoReflect.Descriptor instead.
 func (*Freed) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{26}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Freed) GetDomain() string {
@@ -1890,7 +1970,7 @@ type Restore struct {
 
 func (x *Restore) Reset() {
 	*x = Restore{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[27]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1902,7 +1982,7 @@ func (x *Restore) String() string {
 func (*Restore) ProtoMessage() {}
 
 func (x *Restore) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[27]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1915,7 +1995,7 @@ func (x *Restore) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Restore.ProtoReflect.Descriptor instead.
 func (*Restore) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{27}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Restore) GetDomain() string {
@@ -2059,7 +2139,7 @@ const file_yard_rpc_v1_rpc_proto_rawDesc = "" +
 	"\x12LocateTaskResponse\x12-\n" +
 	"\awaiting\x18\x01 \x01(\v2\x13.yard.log.v1.RecordR\awaiting\x12\x14\n" +
 	"\x05fired\x18\x02 \x01(\bR\x05fired\x12\x1b\n" +
-	"\tfired_seq\x18\x03 \x01(\x04R\bfiredSeq\"\xd5\x02\n" +
+	"\tfired_seq\x18\x03 \x01(\x04R\bfiredSeq\"\xa1\x03\n" +
 	"\vHistoryLoad\x12\x1c\n" +
 	"\tpartition\x18\x01 \x01(\x05R\tpartition\x12\x16\n" +
 	"\x06active\x18\x02 \x01(\x03R\x06active\x12%\n" +
@@ -2072,7 +2152,13 @@ const file_yard_rpc_v1_rpc_proto_rawDesc = "" +
 	"sharedRead\x12!\n" +
 	"\fstorage_full\x18\t \x01(\bR\vstorageFull\x12\x14\n" +
 	"\x05apart\x18\n" +
-	" \x03(\tR\x05apart\"V\n" +
+	" \x03(\tR\x05apart\x120\n" +
+	"\x06queued\x18\v \x03(\v2\x18.yard.rpc.v1.QueuedTasksR\x06queued\x12\x18\n" +
+	"\acounted\x18\f \x03(\x04R\acounted\"W\n" +
+	"\vQueuedTasks\x12\x16\n" +
+	"\x06domain\x18\x01 \x01(\tR\x06domain\x12\x1a\n" +
+	"\btasklist\x18\x02 \x01(\tR\btasklist\x12\x14\n" +
+	"\x05tasks\x18\x03 \x01(\x03R\x05tasks\"V\n" +
 	"\x06Hungry\x12\x16\n" +
 	"\x06domain\x18\x01 \x01(\tR\x06domain\x12\x1a\n" +
 	"\btasklist\x18\x02 \x01(\tR\btasklist\x12\x18\n" +
@@ -2096,7 +2182,7 @@ func file_yard_rpc_v1_rpc_proto_rawDescGZIP() []byte {
 	return file_yard_rpc_v1_rpc_proto_rawDescData
 }
 
-var file_yard_rpc_v1_rpc_proto_msgTypes = make([]protoimpl.MessageInfo, 30)
+var file_yard_rpc_v1_rpc_proto_msgTypes = make([]protoimpl.MessageInfo, 31)
 var file_yard_rpc_v1_rpc_proto_goTypes = []any{
 	(*Poll)(nil),                      // 0: yard.rpc.v1.Poll
 	(*PollsAnswered)(nil),             // 1: yard.rpc.v1.PollsAnswered
@@ -2123,33 +2209,35 @@ var file_yard_rpc_v1_rpc_proto_goTypes = []any{
 	(*LocateTaskRequest)(nil),         // 22: yard.rpc.v1.LocateTaskRequest
 	(*LocateTaskResponse)(nil),        // 23: yard.rpc.v1.LocateTaskResponse
 	(*HistoryLoad)(nil),               // 24: yard.rpc.v1.HistoryLoad
-	(*Hungry)(nil),                    // 25: yard.rpc.v1.Hungry
-	(*Freed)(nil),                     // 26: yard.rpc.v1.Freed
-	(*Restore)(nil),                   // 27: yard.rpc.v1.Restore
-	nil,                               // 28: yard.rpc.v1.DescribeShardResponse.SlotsEntry
-	nil,                               // 29: yard.rpc.v1.DescribeShardResponse.LimitsEntry
-	(*yardv1.Task)(nil),               // 30: yard.v1.Task
-	(*yardv1.ListRequest)(nil),        // 31: yard.v1.ListRequest
-	(*yardv1.ListedTasklist)(nil),     // 32: yard.v1.ListedTasklist
-	(*logv1.Record)(nil),              // 33: yard.log.v1.Record
+	(*QueuedTasks)(nil),               // 25: yard.rpc.v1.QueuedTasks
+	(*Hungry)(nil),                    // 26: yard.rpc.v1.Hungry
+	(*Freed)(nil),                     // 27: yard.rpc.v1.Freed
+	(*Restore)(nil),                   // 28: yard.rpc.v1.Restore
+	nil,                               // 29: yard.rpc.v1.DescribeShardResponse.SlotsEntry
+	nil,                               // 30: yard.rpc.v1.DescribeShardResponse.LimitsEntry
+	(*yardv1.Task)(nil),               // 31: yard.v1.Task
+	(*yardv1.ListRequest)(nil),        // 32: yard.v1.ListRequest
+	(*yardv1.ListedTasklist)(nil),     // 33: yard.v1.ListedTasklist
+	(*logv1.Record)(nil),              // 34: yard.log.v1.Record
 }
 var file_yard_rpc_v1_rpc_proto_depIdxs = []int32{
-	28, // 0: yard.rpc.v1.DescribeShardResponse.slots:type_name -> yard.rpc.v1.DescribeShardResponse.SlotsEntry
-	29, // 1: yard.rpc.v1.DescribeShardResponse.limits:type_name -> yard.rpc.v1.DescribeShardResponse.LimitsEntry
-	30, // 2: yard.rpc.v1.GetTaskResponse.task:type_name -> yard.v1.Task
-	31, // 3: yard.rpc.v1.ListTasksRequest.filter:type_name -> yard.v1.ListRequest
-	30, // 4: yard.rpc.v1.ListTasksResponse.tasks:type_name -> yard.v1.Task
-	32, // 5: yard.rpc.v1.DescribePartitionResponse.tasklists:type_name -> yard.v1.ListedTasklist
-	32, // 6: yard.rpc.v1.DescribeWaitingResponse.tasklists:type_name -> yard.v1.ListedTasklist
+	29, // 0: yard.rpc.v1.DescribeShardResponse.slots:type_name -> yard.rpc.v1.DescribeShardResponse.SlotsEntry
+	30, // 1: yard.rpc.v1.DescribeShardResponse.limits:type_name -> yard.rpc.v1.DescribeShardResponse.LimitsEntry
+	31, // 2: yard.rpc.v1.GetTaskResponse.task:type_name -> yard.v1.Task
+	32, // 3: yard.rpc.v1.ListTasksRequest.filter:type_name -> yard.v1.ListRequest
+	31, // 4: yard.rpc.v1.ListTasksResponse.tasks:type_name -> yard.v1.Task
+	33, // 5: yard.rpc.v1.DescribePartitionResponse.tasklists:type_name -> yard.v1.ListedTasklist
+	33, // 6: yard.rpc.v1.DescribeWaitingResponse.tasklists:type_name -> yard.v1.ListedTasklist
 	14, // 7: yard.rpc.v1.BookingsResponse.groups:type_name -> yard.rpc.v1.Bookings
 	17, // 8: yard.rpc.v1.UndeliveredResponse.grants:type_name -> yard.rpc.v1.UndeliveredGrant
-	33, // 9: yard.rpc.v1.CancelWaitingResponse.tasks:type_name -> yard.log.v1.Record
-	33, // 10: yard.rpc.v1.LocateTaskResponse.waiting:type_name -> yard.log.v1.Record
-	11, // [11:11] is the sub-list for method output_type
-	11, // [11:11] is the sub-list for method input_type
-	11, // [11:11] is the sub-list for extension type_name
-	11, // [11:11] is the sub-list for extension extendee
-	0,  // [0:11] is the sub-list for field type_name
+	34, // 9: yard.rpc.v1.CancelWaitingResponse.tasks:type_name -> yard.log.v1.Record
+	34, // 10: yard.rpc.v1.LocateTaskResponse.waiting:type_name -> yard.log.v1.Record
+	25, // 11: yard.rpc.v1.HistoryLoad.queued:type_name -> yard.rpc.v1.QueuedTasks
+	12, // [12:12] is the sub-list for method output_type
+	12, // [12:12] is the sub-list for method input_type
+	12, // [12:12] is the sub-list for extension type_name
+	12, // [12:12] is the sub-list for extension extendee
+	0,  // [0:12] is the sub-list for field type_name
 }
 
 func init() { file_yard_rpc_v1_rpc_proto_init() }
@@ -2163,7 +2251,7 @@ func file_yard_rpc_v1_rpc_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_yard_rpc_v1_rpc_proto_rawDesc), len(file_yard_rpc_v1_rpc_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   30,
+			NumMessages:   31,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -1134,7 +1134,12 @@ type Tasklist struct {
 	// A changed limit takes effect within a second. Since log version 6.
 	MaxConcurrency int32 `protobuf:"varint,5,opt,name=max_concurrency,json=maxConcurrency,proto3" json:"max_concurrency,omitempty"`
 	// How many attempts of tasks of this tasklist start in a time. Default: any number. Since log version 7.
-	Rate          *Rate `protobuf:"bytes,11,opt,name=rate,proto3" json:"rate,omitempty"`
+	Rate *Rate `protobuf:"bytes,11,opt,name=rate,proto3" json:"rate,omitempty"`
+	// While about so many tasks of this tasklist are queued, 1..100000000, submits of more are refused with RESOURCE_EXHAUSTED.
+	// Queued are those that are due and neither run nor have ended: ready ones, and those that wait for a moment between two
+	// attempts. What is delayed, or waits for long to be tried again, is counted when it is due; nothing that
+	// was accepted is ever refused. At most 100 tasklists of a domain have one. Default 0: no cap.
+	MaxQueued     int32 `protobuf:"varint,10,opt,name=max_queued,json=maxQueued,proto3" json:"max_queued,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1209,6 +1214,13 @@ func (x *Tasklist) GetRate() *Rate {
 		return x.Rate
 	}
 	return nil
+}
+
+func (x *Tasklist) GetMaxQueued() int32 {
+	if x != nil {
+		return x.MaxQueued
+	}
+	return 0
 }
 
 // PutTasklistRequest (tasklists.put) sets or changes the settings of a tasklist. They hold within a
@@ -1795,7 +1807,11 @@ type DescribeTasklistResponse struct {
 	// Present while the tasklist is paused.
 	Pause *Pause `protobuf:"bytes,15,opt,name=pause,proto3" json:"pause,omitempty"`
 	// The types of the domain that are paused, by name, at most 100.
-	PausedTypes   []string `protobuf:"bytes,16,rep,name=paused_types,json=pausedTypes,proto3" json:"paused_types,omitempty"`
+	PausedTypes []string `protobuf:"bytes,16,rep,name=paused_types,json=pausedTypes,proto3" json:"paused_types,omitempty"`
+	// The max_queued of the tasklist; 0: it has none.
+	MaxQueued int32 `protobuf:"varint,20,opt,name=max_queued,json=maxQueued,proto3" json:"max_queued,omitempty"`
+	// Its queued tasks as a submit sees them, if it has a max_queued: up to a second old.
+	Queued        int64 `protobuf:"varint,21,opt,name=queued,proto3" json:"queued,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1940,6 +1956,20 @@ func (x *DescribeTasklistResponse) GetPausedTypes() []string {
 		return x.PausedTypes
 	}
 	return nil
+}
+
+func (x *DescribeTasklistResponse) GetMaxQueued() int32 {
+	if x != nil {
+		return x.MaxQueued
+	}
+	return 0
+}
+
+func (x *DescribeTasklistResponse) GetQueued() int64 {
+	if x != nil {
+		return x.Queued
+	}
+	return 0
 }
 
 // SlotUse says how much of one concurrency limit is in use.
@@ -3528,14 +3558,17 @@ const file_yard_v1_admin_proto_rawDesc = "" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1a\n" +
 	"\brevision\x18\x02 \x01(\x03R\brevision\";\n" +
 	"\x12DeleteTypeResponse\x12%\n" +
-	"\x04type\x18\x01 \x01(\v2\x11.yard.v1.TaskTypeR\x04type\"\xc4\x01\n" +
+	"\x04type\x18\x01 \x01(\v2\x11.yard.v1.TaskTypeR\x04type\"\xe3\x01\n" +
 	"\bTasklist\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12 \n" +
 	"\vdescription\x18\x02 \x01(\tR\vdescription\x12\x1a\n" +
 	"\bpriority\x18\x03 \x01(\x05R\bpriority\x12\x1a\n" +
 	"\brevision\x18\x04 \x01(\x03R\brevision\x12'\n" +
 	"\x0fmax_concurrency\x18\x05 \x01(\x05R\x0emaxConcurrency\x12!\n" +
-	"\x04rate\x18\v \x01(\v2\r.yard.v1.RateR\x04rate\"C\n" +
+	"\x04rate\x18\v \x01(\v2\r.yard.v1.RateR\x04rate\x12\x1d\n" +
+	"\n" +
+	"max_queued\x18\n" +
+	" \x01(\x05R\tmaxQueued\"C\n" +
 	"\x12PutTasklistRequest\x12-\n" +
 	"\btasklist\x18\x01 \x01(\v2\x11.yard.v1.TasklistR\btasklist\"D\n" +
 	"\x13PutTasklistResponse\x12-\n" +
@@ -3566,7 +3599,7 @@ const file_yard_v1_admin_proto_rawDesc = "" +
 	"\x16DeleteTasklistResponse\x12-\n" +
 	"\btasklist\x18\x01 \x01(\v2\x11.yard.v1.TasklistR\btasklist\"5\n" +
 	"\x17DescribeTasklistRequest\x12\x1a\n" +
-	"\btasklist\x18\x01 \x01(\tR\btasklist\"\x88\x04\n" +
+	"\btasklist\x18\x01 \x01(\tR\btasklist\"\xbf\x04\n" +
 	"\x18DescribeTasklistResponse\x12\x1a\n" +
 	"\btasklist\x18\x01 \x01(\tR\btasklist\x12\x14\n" +
 	"\x05ready\x18\x02 \x01(\x03R\x05ready\x12\x18\n" +
@@ -3584,7 +3617,10 @@ const file_yard_v1_admin_proto_rawDesc = "" +
 	"\rlagging_lanes\x18\r \x01(\x05R\flaggingLanes\x12\x18\n" +
 	"\aexpired\x18\x0e \x01(\x03R\aexpired\x12$\n" +
 	"\x05pause\x18\x0f \x01(\v2\x0e.yard.v1.PauseR\x05pause\x12!\n" +
-	"\fpaused_types\x18\x10 \x03(\tR\vpausedTypes\"\\\n" +
+	"\fpaused_types\x18\x10 \x03(\tR\vpausedTypes\x12\x1d\n" +
+	"\n" +
+	"max_queued\x18\x14 \x01(\x05R\tmaxQueued\x12\x16\n" +
+	"\x06queued\x18\x15 \x01(\x03R\x06queued\"\\\n" +
 	"\aSlotUse\x12\x12\n" +
 	"\x04type\x18\x01 \x01(\tR\x04type\x12\x15\n" +
 	"\x06in_use\x18\x02 \x01(\x05R\x05inUse\x12\x14\n" +

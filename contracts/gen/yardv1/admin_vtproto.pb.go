@@ -396,6 +396,7 @@ func (m *Tasklist) CloneVT() *Tasklist {
 	r.Revision = m.Revision
 	r.MaxConcurrency = m.MaxConcurrency
 	r.Rate = m.Rate.CloneVT()
+	r.MaxQueued = m.MaxQueued
 	if len(m.unknownFields) > 0 {
 		r.unknownFields = make([]byte, len(m.unknownFields))
 		copy(r.unknownFields, m.unknownFields)
@@ -612,6 +613,8 @@ func (m *DescribeTasklistResponse) CloneVT() *DescribeTasklistResponse {
 	r.LaggingLanes = m.LaggingLanes
 	r.Expired = m.Expired
 	r.Pause = m.Pause.CloneVT()
+	r.MaxQueued = m.MaxQueued
+	r.Queued = m.Queued
 	if rhs := m.Slots; rhs != nil {
 		tmpContainer := make([]*SlotUse, len(rhs))
 		for k, v := range rhs {
@@ -2134,6 +2137,11 @@ func (m *Tasklist) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i--
 		dAtA[i] = 0x5a
 	}
+	if m.MaxQueued != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.MaxQueued))
+		i--
+		dAtA[i] = 0x50
+	}
 	if m.MaxConcurrency != 0 {
 		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.MaxConcurrency))
 		i--
@@ -2679,6 +2687,20 @@ func (m *DescribeTasklistResponse) MarshalToSizedBufferVT(dAtA []byte) (int, err
 	if m.unknownFields != nil {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
+	}
+	if m.Queued != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.Queued))
+		i--
+		dAtA[i] = 0x1
+		i--
+		dAtA[i] = 0xa8
+	}
+	if m.MaxQueued != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.MaxQueued))
+		i--
+		dAtA[i] = 0x1
+		i--
+		dAtA[i] = 0xa0
 	}
 	if len(m.PausedTypes) > 0 {
 		for iNdEx := len(m.PausedTypes) - 1; iNdEx >= 0; iNdEx-- {
@@ -4479,6 +4501,9 @@ func (m *Tasklist) SizeVT() (n int) {
 	if m.MaxConcurrency != 0 {
 		n += 1 + protohelpers.SizeOfVarint(uint64(m.MaxConcurrency))
 	}
+	if m.MaxQueued != 0 {
+		n += 1 + protohelpers.SizeOfVarint(uint64(m.MaxQueued))
+	}
 	if m.Rate != nil {
 		l = m.Rate.SizeVT()
 		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
@@ -4724,6 +4749,12 @@ func (m *DescribeTasklistResponse) SizeVT() (n int) {
 			l = len(s)
 			n += 2 + l + protohelpers.SizeOfVarint(uint64(l))
 		}
+	}
+	if m.MaxQueued != 0 {
+		n += 2 + protohelpers.SizeOfVarint(uint64(m.MaxQueued))
+	}
+	if m.Queued != 0 {
+		n += 2 + protohelpers.SizeOfVarint(uint64(m.Queued))
 	}
 	n += len(m.unknownFields)
 	return n
@@ -7540,6 +7571,25 @@ func (m *Tasklist) UnmarshalVT(dAtA []byte) error {
 					break
 				}
 			}
+		case 10:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field MaxQueued", wireType)
+			}
+			m.MaxQueued = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.MaxQueued |= int32(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
 		case 11:
 			if wireType != 2 {
 				return fmt.Errorf("proto: wrong wireType = %d for field Rate", wireType)
@@ -9091,6 +9141,44 @@ func (m *DescribeTasklistResponse) UnmarshalVT(dAtA []byte) error {
 			}
 			m.PausedTypes = append(m.PausedTypes, string(dAtA[iNdEx:postIndex]))
 			iNdEx = postIndex
+		case 20:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field MaxQueued", wireType)
+			}
+			m.MaxQueued = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.MaxQueued |= int32(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 21:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Queued", wireType)
+			}
+			m.Queued = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.Queued |= int64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])
@@ -14505,6 +14593,25 @@ func (m *Tasklist) UnmarshalVTUnsafe(dAtA []byte) error {
 					break
 				}
 			}
+		case 10:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field MaxQueued", wireType)
+			}
+			m.MaxQueued = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.MaxQueued |= int32(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
 		case 11:
 			if wireType != 2 {
 				return fmt.Errorf("proto: wrong wireType = %d for field Rate", wireType)
@@ -16088,6 +16195,44 @@ func (m *DescribeTasklistResponse) UnmarshalVTUnsafe(dAtA []byte) error {
 			}
 			m.PausedTypes = append(m.PausedTypes, stringValue)
 			iNdEx = postIndex
+		case 20:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field MaxQueued", wireType)
+			}
+			m.MaxQueued = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.MaxQueued |= int32(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 21:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Queued", wireType)
+			}
+			m.Queued = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.Queued |= int64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])

@@ -193,6 +193,13 @@ func TestASessionWithTasklists(t *testing.T) {
 	s.do("tasklist", "put", "mail", "-p", "6")
 	s.do("--json", "tasklist", "get", "mail")
 	s.do("tasklist", "put", "bulk", "--description", "at night")
+	s.do("tasklist", "describe", "bulk")
+	s.do("tasklist", "put", "bulk", "--max-queued", "1000000")
+	s.do("tasklist", "put", "bulk", "--max-queued", "100000001")
+	s.do("tasklist", "get", "bulk", "--output", "wide")
+	s.do("tasklist", "describe", "bulk")
+	s.do("--json", "tasklist", "describe", "bulk")
+	s.do("tasklist", "list", "--output", "wide")
 	first := s.do("task", "submit", "greet", `"ann"`, "-t", "mail")
 	s.do("task", "submit", "greet", `"ann"`, "-t", "other", "--delay", "1h")
 	untilSaid(t, system.URL, func(out string) bool {

@@ -37,18 +37,17 @@ func (a *app) contextAdd() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			book, err := readContexts()
+			book, err := changeContexts(cmd.Context(), func(book *contextBook) error {
+				if _, there := book.Contexts[name]; there && !replace {
+					return usagef("there is a context %s already; --replace changes it", name)
+				}
+				book.Contexts[name] = entry
+				if use {
+					book.Current = name
+				}
+				return nil
+			})
 			if err != nil {
-				return err
-			}
-			if _, there := book.Contexts[name]; there && !replace {
-				return usagef("there is a context %s already; --replace changes it", name)
-			}
-			book.Contexts[name] = entry
-			if use {
-				book.Current = name
-			}
-			if err := book.write(); err != nil {
 				return err
 			}
 			return a.printContext(book, name)
@@ -65,21 +64,19 @@ func (a *app) contextUse() *cobra.Command {
 		Use: "use NAME", Short: "Use a context as the default",
 		Example: "  yard context use prod\n  yard context use --none",
 		Args:    argCount(0, 1, "one name, or --none"),
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			if none == (len(args) == 1) {
 				return usagef("want either a name or --none")
 			}
-			book, err := readContexts()
-			if err != nil {
-				return err
-			}
-			if book.Current = ""; !none {
-				book.Current = args[0]
-				if _, err := book.entry(book.Current); err != nil {
-					return err
+			book, err := changeContexts(cmd.Context(), func(book *contextBook) error {
+				if book.Current = ""; none {
+					return nil
 				}
-			}
-			if err := book.write(); err != nil {
+				book.Current = args[0]
+				_, err := book.entry(book.Current)
+				return err
+			})
+			if err != nil {
 				return err
 			}
 			return a.printContexts(book)
@@ -131,19 +128,18 @@ func (a *app) contextRemove() *cobra.Command {
 	return &cobra.Command{
 		Use: "remove NAME", Short: "Remove a context; the files it names are kept",
 		Args: argCount(1, 1, "one name"),
-		RunE: func(_ *cobra.Command, args []string) error {
-			book, err := readContexts()
+		RunE: func(cmd *cobra.Command, args []string) error {
+			book, err := changeContexts(cmd.Context(), func(book *contextBook) error {
+				if _, err := book.entry(args[0]); err != nil {
+					return err
+				}
+				delete(book.Contexts, args[0])
+				if book.Current == args[0] {
+					book.Current = ""
+				}
+				return nil
+			})
 			if err != nil {
-				return err
-			}
-			if _, err := book.entry(args[0]); err != nil {
-				return err
-			}
-			delete(book.Contexts, args[0])
-			if book.Current == args[0] {
-				book.Current = ""
-			}
-			if err := book.write(); err != nil {
 				return err
 			}
 			return a.printContexts(book)

@@ -2,10 +2,12 @@ package cli_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/yardmaster-io/yardmaster/infra/yard/internal/cli"
@@ -94,6 +96,37 @@ func TestContextSession(t *testing.T) {
 	}
 	if left, err := filepath.Glob(filepath.Join(dir, "yard", ".contexts-*")); err != nil || len(left) > 0 {
 		t.Errorf("left behind: %v %v", left, err)
+	}
+}
+
+// Changes at the same moment follow one another.
+func TestNoContextIsLost(t *testing.T) {
+	configDir(t)
+	const n = 20
+	var all sync.WaitGroup
+	for i := range n {
+		name := fmt.Sprint("c", i)
+		all.Go(func() {
+			if _, errs, code := run(t, "", "context", "add", name, "-d", "shop"); code != cli.ExitOK {
+				t.Errorf("add %s: exit code %d: %s", name, code, errs)
+			}
+			if i%2 == 0 {
+				return
+			}
+			if _, errs, code := run(t, "", "context", "remove", name); code != cli.ExitOK {
+				t.Errorf("remove %s: exit code %d: %s", name, code, errs)
+			}
+		})
+	}
+	all.Wait()
+	var book struct{ Contexts map[string]any }
+	if err := json.Unmarshal([]byte(ok(t, "context", "list", "--json")), &book); err != nil {
+		t.Fatal(err)
+	}
+	for i := range n {
+		if _, there := book.Contexts[fmt.Sprint("c", i)]; there != (i%2 == 0) {
+			t.Errorf("context c%d is there: %v", i, there)
+		}
 	}
 }
 

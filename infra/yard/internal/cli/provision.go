@@ -21,7 +21,8 @@ func (a *app) provisionCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "provision", Short: "Create the streams and buckets of a cluster, and correct them",
 		Long: `Create the streams and buckets of a cluster and correct those that differ, for services that
-are not allowed to (--provision.enabled=false). It waits for NATS, and may be run again at any time.
+are not allowed to (--provision.enabled=false). It waits for NATS, as long as --timeout says if that is
+given, else until it is interrupted. It may be run again at any time.
 
 With --keep it runs until it is interrupted, and creates streams in memory again that are lost when
 a single nats-server restarts, or when a cluster loses the servers that held them. One such process
@@ -29,7 +30,12 @@ is enough.`,
 		Example: "  yard provision --keep --nkey auth/keys/provisioner.nk --inbox-prefix _INBOX.s.provisioner",
 		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.provision(cmd.Context(), want, how, keep)
+			start, cancel := cmd.Context(), context.CancelFunc(func() {})
+			if cmd.Flags().Changed("timeout") {
+				start, cancel = context.WithTimeout(start, a.timeout)
+			}
+			defer cancel()
+			return a.provision(cmd.Context(), start, want, how, keep)
 		},
 	}
 	flags := cmd.Flags()
@@ -40,19 +46,20 @@ is enough.`,
 	return cmd
 }
 
-func (a *app) provision(ctx context.Context, want topology.Partitioning, how process.Provision, keep bool) error {
+// provision creates the cluster until start ends, and keeps it until ctx does.
+func (a *app) provision(ctx, start context.Context, want topology.Partitioning, how process.Provision, keep bool) error {
 	log, err := telemetry.NewLogger(telemetry.LogConfig{Level: "info", Format: "text"}, a.Err)
 	if err != nil {
 		return err
 	}
 	login := a.login
 	login.URL = a.url
-	nc, err := natsrpc.Connect(ctx, login, "yard-provision", log)
+	nc, err := natsrpc.Connect(start, login, "yard-provision", log)
 	if err != nil {
 		return err
 	}
 	defer nc.Close()
-	n, err := process.Cluster(ctx, nc, want, how, log)
+	n, err := process.Cluster(start, nc, want, how, log)
 	if err != nil {
 		return err
 	}

@@ -47,6 +47,9 @@ a second; tasks accepted before keep their priority. A tasklist needs no setting
 				if cmd.Flags().Changed("rate") {
 					have.Rate = l.Rate
 				}
+				if cmd.Flags().Changed("max-queued") {
+					have.MaxQueued = l.MaxQueued
+				}
 				stored, err := c.PutTasklist(ctx, have)
 				if err != nil {
 					return err
@@ -59,6 +62,7 @@ a second; tasks accepted before keep their priority. A tasklist needs no setting
 	cmd.Flags().IntVarP(&l.Priority, "priority", "p", 0, "of tasks that name none, 1 (most urgent) to 5; 0 = the default, 3")
 	cmd.Flags().IntVar(&l.MaxConcurrency, "max-concurrency", 0, "attempts of its tasks that run at once; 0 = no limit")
 	rateFlags(cmd.Flags(), &l.Rate)
+	cmd.Flags().IntVar(&l.MaxQueued, "max-queued", 0, "refuse submits while about so many tasks are due and do not run yet; 0 = no cap")
 	return cmd
 }
 
@@ -117,6 +121,9 @@ the default priority, and those accepted before keep theirs.`,
 	return cmd
 }
 
+// knownWithin bounds the question whether an unused tasklist has settings.
+const knownWithin = 2 * time.Second
+
 func (a *app) tasklistDescribe() *cobra.Command {
 	return &cobra.Command{
 		Use: "describe TASKLIST", Short: "Tell how much is queued, running and finished in a tasklist",
@@ -128,7 +135,13 @@ func (a *app) tasklistDescribe() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				if !a.json && unused(d) {
+				if a.json || !unused(d) {
+					return a.printTasklist(d)
+				}
+				// One with settings is known. Who may not ask for those gets no answer.
+				ctx, cancel := context.WithTimeout(ctx, knownWithin)
+				defer cancel()
+				if _, err := c.GetTasklist(ctx, args[0]); err != nil {
 					return a.printUnused(d)
 				}
 				return a.printTasklist(d)
@@ -142,7 +155,10 @@ func wireTasklist(l yard.Tasklist) *yardv1.Tasklist {
 	if l.Revision == 0 {
 		return nil
 	}
-	return &yardv1.Tasklist{Name: l.Name, Description: l.Description, Priority: int32(l.Priority), MaxConcurrency: int32(l.MaxConcurrency), Rate: wireRate(l.Rate), Revision: l.Revision}
+	return &yardv1.Tasklist{
+		Name: l.Name, Description: l.Description, Priority: int32(l.Priority), MaxConcurrency: int32(l.MaxConcurrency), Rate: wireRate(l.Rate),
+		MaxQueued: int32(l.MaxQueued), Revision: l.Revision,
+	}
 }
 
 func (a *app) printSettings(l yard.Tasklist) error {
@@ -154,8 +170,9 @@ func (a *app) printSettings(l yard.Tasklist) error {
 		return a.printJSON(&yardv1.GetTasklistResponse{Tasklist: w, Pause: wirePause(l.Pause)})
 	}
 	var t table
-	t.row(a.more([]any{"TASKLIST", "PRIORITY", "CONCURRENCY", "DESCRIPTION"}, "RATE", "REVISION")...)
-	t.row(a.more([]any{l.Name, number(float64(l.Priority), "-"), number(float64(l.MaxConcurrency), "-"), l.Description}, rateText(l.Rate), l.Revision)...)
+	t.row(a.more([]any{"TASKLIST", "PRIORITY", "CONCURRENCY", "DESCRIPTION"}, "RATE", "MAX QUEUED", "REVISION")...)
+	t.row(a.more([]any{l.Name, number(float64(l.Priority), "-"), number(float64(l.MaxConcurrency), "-"), l.Description},
+		rateText(l.Rate), number(float64(l.MaxQueued), "-"), l.Revision)...)
 	if err := a.printTable(&t); err != nil || l.Pause == nil {
 		return err
 	}
@@ -175,10 +192,10 @@ func (a *app) printTasklists(all []yard.ListedTasklist) error {
 		return a.printJSON(list)
 	}
 	var t table
-	t.row(a.more([]any{"TASKLIST", "READY", "RUNNING", "BACKOFF", "WAITING", "PAUSED", "PRIORITY", "DESCRIPTION"}, "CONCURRENCY", "RATE", "REVISION")...)
+	t.row(a.more([]any{"TASKLIST", "READY", "RUNNING", "BACKOFF", "WAITING", "PAUSED", "PRIORITY", "DESCRIPTION"}, "CONCURRENCY", "RATE", "MAX QUEUED", "REVISION")...)
 	for _, l := range all {
 		t.row(a.more([]any{l.Name, l.Ready, l.Running, l.Backoff, l.Waiting, pausedUntil(l.Pause), number(float64(l.Priority), "-"), l.Description},
-			number(float64(l.MaxConcurrency), "-"), rateText(l.Rate), number(float64(l.Revision), "-"))...)
+			number(float64(l.MaxConcurrency), "-"), rateText(l.Rate), number(float64(l.MaxQueued), "-"), number(float64(l.Revision), "-"))...)
 	}
 	return a.printTable(&t)
 }
@@ -207,6 +224,9 @@ func (a *app) printTasklist(d *yardv1.DescribeTasklistResponse) error {
 		t.row("paused", pauseOf(d.Pause))
 	}
 	t.row("ready", d.Ready, "oldest for "+(time.Duration(d.OldestReadyMs)*time.Millisecond).String())
+	if d.MaxQueued > 0 {
+		t.row("queued", d.Queued, fmt.Sprintf("of %d, as submits see it", d.MaxQueued))
+	}
 	t.row("running", d.Running)
 	t.row("backoff", d.Backoff, "failed, about to be tried again")
 	t.row("waiting", d.Waiting, "in the timer store")

@@ -231,5 +231,5 @@ func number(n float64, none string) string {
 	if n == 0 {
 		return none
 	}
-	return strconv.FormatFloat(n, 'g', -1, 64)
+	return strconv.FormatFloat(n, 'f', -1, 64)
 }

@@ -37,6 +37,9 @@ func (g *Gateway) TakeLoad(data []byte) {
 		return // a hint: the next one comes soon
 	}
 	g.outcomes.report(&load)
+	if p := int(load.Partition); p >= 0 && p < g.Partitioning.History {
+		g.queues.report(&load)
+	}
 	g.appender.report(&load)
 }
 
@@ -73,7 +76,7 @@ func (a *appender) place(s *submission) {
 		wait, full := a.patience(s, now), a.balancer.Full(now) == len(a.commits)
 		a.mu.Unlock()
 		if full {
-			s.refuseStorageFull()
+			a.g.refuseStorageFull(s)
 			return
 		}
 		time.AfterFunc(wait, func() { a.place(s) })
@@ -86,7 +89,7 @@ func (a *appender) place(s *submission) {
 	}
 	a.mu.Unlock()
 	if !queued {
-		s.refuseFull()
+		a.g.refuseFull(s)
 	}
 }
 

@@ -45,7 +45,7 @@ func (a *appender) again(p int, late []*submission) {
 	}
 	a.mu.Unlock()
 	for _, s := range full {
-		s.refuseFull()
+		a.g.refuseFull(s)
 	}
 }
 
@@ -181,6 +181,7 @@ func (a *appender) messages(p int, batch []*submission) (messages []message, lat
 		m := message{batch: make([]*submission, len(planned.Requests)), urgent: planned.Lane == ids.LaneFirst}
 		for k, i := range planned.Requests {
 			m.batch[k] = batch[i]
+			batch[i].held.lane = planned.Lane
 		}
 		data, err := merged(m.batch, a.g.logVersion()).MarshalVT()
 		if err != nil {

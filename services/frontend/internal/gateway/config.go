@@ -86,6 +86,8 @@ const (
 	awayRetryAfter = 500 * time.Millisecond
 	// storageRetryAfter is how long a client must wait for room in the log.
 	storageRetryAfter = time.Second
+	// A queue that is at its cap: the owners report what is left of it four times a second.
+	queueRetryAfter = time.Second
 	// waitsFullRetryAfter is longer: waits last.
 	waitsFullRetryAfter = time.Second
 

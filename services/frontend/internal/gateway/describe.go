@@ -39,6 +39,7 @@ func (g *Gateway) DescribeTasklist(c Call, req *yardv1.DescribeTasklistRequest, 
 		}
 		d := sum(req.Tasklist, parts)
 		g.describePauses(c, d)
+		g.describeCap(c, d)
 		return d, nil
 	})
 }

@@ -43,6 +43,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/shared/clock"
 	"github.com/yardmaster-io/yardmaster/shared/telemetry"
 
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/core/caps"
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/validate"
 )
 
@@ -110,6 +111,8 @@ type Gateway struct {
 
 	open  atomic.Int64 // requests admitted and not answered
 	pools pools
+	// queues are those of tasklists with a cap.
+	queues *queueCaps
 }
 
 // New makes a gateway. Nothing happens before the first request; Run must run
@@ -130,7 +133,7 @@ func New(d Deps) (*Gateway, error) {
 	if d.LogVersion == nil {
 		d.LogVersion = func() uint32 { return logversion.First }
 	}
-	g := &Gateway{Deps: d, metrics: newMetrics(d.Metrics), pools: newPools(d.Config)}
+	g := &Gateway{Deps: d, metrics: newMetrics(d.Metrics), pools: newPools(d.Config), queues: &queueCaps{book: caps.NewBook()}}
 	g.base, g.giveUp = context.WithCancel(context.Background())
 	g.appender = newAppender(g)
 	g.outcomes = newOutcomes(g)

@@ -15,6 +15,7 @@ type metrics struct {
 	tasksAccepted     *telemetry.Queues[*telemetry.Counter]
 	appendsFailed     *telemetry.Counter
 	unknown           *telemetry.Counter
+	submitsRefused    refused
 	outcomeMessages   *telemetry.Counter
 	outcomes          *telemetry.Counter
 	resends           *telemetry.Counter
@@ -23,14 +24,22 @@ type metrics struct {
 	pollsReplaced     *telemetry.Counter
 }
 
+// refused counts the submits that were refused for want of room, by what has none.
+type refused struct{ queue, storage, busy *telemetry.Counter }
+
 func newMetrics(m *telemetry.Metrics) metrics {
 	return metrics{
-		submits:           m.HistogramsByQueue(signals.SubmitDuration),
-		appends:           m.Histogram(signals.AppendDuration, "frontend", "submit"),
-		submitMessages:    m.Counter(signals.SubmitMessages),
-		tasksAccepted:     m.CountersByQueue(signals.TasksAccepted),
-		appendsFailed:     m.Counter(signals.AppendFailures),
-		unknown:           m.Counter(signals.SubmitsUnknown),
+		submits:        m.HistogramsByQueue(signals.SubmitDuration),
+		appends:        m.Histogram(signals.AppendDuration, "frontend", "submit"),
+		submitMessages: m.Counter(signals.SubmitMessages),
+		tasksAccepted:  m.CountersByQueue(signals.TasksAccepted),
+		appendsFailed:  m.Counter(signals.AppendFailures),
+		unknown:        m.Counter(signals.SubmitsUnknown),
+		submitsRefused: refused{
+			queue:   m.Counter(signals.SubmitsRefused, signals.ReasonQueueFull),
+			storage: m.Counter(signals.SubmitsRefused, signals.ReasonStorageFull),
+			busy:    m.Counter(signals.SubmitsRefused, signals.ReasonBusy),
+		},
 		outcomeMessages:   m.Counter(signals.OutcomeMessages),
 		outcomes:          m.Counter(signals.OutcomeVerdicts),
 		resends:           m.Counter(signals.OutcomeResends),

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"encoding/hex"
@@ -126,9 +127,12 @@ func (s *submission) once(g *Gateway) work {
 			switch code := fault.CodeOf(err); {
 			case code == fault.Internal && errors.As(err, new(*fault.Error)), code == fault.FailedPrecondition:
 				return nil, err
+			case errors.As(err, new(*queueFullError)):
+				g.metrics.submitsRefused.queue.Add(1)
+				return nil, err
 			case errors.Is(err, natslog.ErrFull):
 				if s.certain {
-					s.refuseStorageFull()
+					g.refuseStorageFull(s)
 					return nil, nil
 				}
 			}
@@ -145,7 +149,8 @@ func (s *submission) once(g *Gateway) work {
 // for a defect and FAILED_PRECONDITION: nothing was stored, nor will be. Wait is how long to wait before the next try.
 func (g *Gateway) tryOnce(ctx context.Context, s *submission) (wait time.Duration, messages int, err error) {
 	age := s.age()
-	if s.tries > 0 || age > freshFor {
+	looks := s.tries > 0 || age > freshFor
+	if looks {
 		p, found, err := g.find(ctx, s)
 		switch {
 		case err != nil:
@@ -168,6 +173,17 @@ func (g *Gateway) tryOnce(ctx context.Context, s *submission) (wait time.Duratio
 			return lastAlive + clocksApart - age + time.Millisecond, 0, errNotYet
 		}
 	}
+	if full := g.admit(s); full != nil && s.certain {
+		if looks {
+			return 0, 0, full
+		}
+		p, found, err := g.find(ctx, s) // it may be the repeat of one that is stored
+		if err == nil && found {
+			s.place(p)
+			return 0, 0, nil
+		}
+		return 0, 0, cmp.Or(err, full)
+	}
 	s.place(s.home)
 	version := g.logVersion()
 	if g.LogVersion() >= logversion.Within {
@@ -184,6 +200,7 @@ func (g *Gateway) tryOnce(ctx context.Context, s *submission) (wait time.Duratio
 		s.certain = s.certain && errors.Is(err, natslog.ErrNotStored)
 		return 0, 0, err
 	}
+	s.held.lane, s.held.seq = s.destination().Lane, seq
 	if !duplicate && s.inTime() {
 		return 0, 1, nil
 	}

@@ -48,6 +48,7 @@ func (a *appender) landed(batch []*submission, seq uint64, sent time.Time) {
 	inTime := make([]*submission, 0, len(batch))
 	var late []*submission
 	for _, s := range batch {
+		s.held.seq = seq
 		if s.inTime() {
 			inTime = append(inTime, s)
 		} else {

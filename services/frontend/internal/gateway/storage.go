@@ -9,7 +9,8 @@ import (
 
 // refuseStorageFull answers s: no partition has room, one that is set aside included. It does not wait for
 // room, which takes a person or the end of a retention.
-func (s *submission) refuseStorageFull() {
+func (g *Gateway) refuseStorageFull(s *submission) {
+	g.metrics.submitsRefused.storage.Add(1)
 	s.refuse(fault.New(fault.ResourceExhausted,
 		"the log's storage is full: nothing was stored; give JetStream more room, or wait until finished tasks are forgotten, and repeat the request").After(storageRetryAfter))
 }

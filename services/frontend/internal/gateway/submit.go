@@ -31,6 +31,7 @@ type submission struct {
 	tries                 int32
 	hasID, alone, certain bool
 	within                time.Duration
+	held                  held
 	// partition is where it is now; ids tell it too.
 	partition int
 	// weight is what it takes up of a group commit, in bytes.
@@ -60,6 +61,11 @@ func (g *Gateway) Submit(c Call, req *yardv1.SubmitRequest, answer Answer) {
 			}
 		}, s.once(g))
 	default:
+		if err := g.admit(s); err != nil {
+			g.metrics.submitsRefused.queue.Add(1)
+			s.refuse(err)
+			return
+		}
 		g.appender.place(s)
 	}
 }
@@ -162,6 +168,7 @@ func (s *submission) results() []*yardv1.SubmitResult {
 
 // stored answers s: it is in the log. sent and acked are when it was appended.
 func (g *Gateway) stored(s *submission, sent, acked time.Time) {
+	s.held.resolve(true, s.partition)
 	g.metrics.accepted(s.call.Domain, s.accepted.Records, acked.Sub(s.call.Received))
 	g.traceStored(s, sent, acked)
 	if s.wait < 0 {
@@ -173,12 +180,14 @@ func (g *Gateway) stored(s *submission, sent, acked time.Time) {
 
 // refuse answers s: it was not stored, or this is unknown.
 func (s *submission) refuse(err error) {
+	s.held.resolve(false, s.partition)
 	s.endSpans(err)
 	s.answer(nil, err)
 }
 
 // refuseFull answers s: there is no room for it to wait.
-func (s *submission) refuseFull() {
+func (g *Gateway) refuseFull(s *submission) {
+	g.metrics.submitsRefused.busy.Add(1)
 	s.refuse(fault.New(fault.ResourceExhausted, "too many tasks wait for the log").After(fullRetryAfter))
 }
 

@@ -33,6 +33,9 @@ func (g *Gateway) PutTasklist(c Call, req *yardv1.PutTasklistRequest, answer Ans
 		if g.Catalog.Tasklist(c.Domain, l.Name) == nil && len(g.Catalog.Tasklists(c.Domain)) >= validate.TasklistsMax {
 			return nil, fault.At(fault.FailedPrecondition, "/tasklist/name", "the domain has %d tasklists with settings, and no more are allowed: delete those of some", validate.TasklistsMax)
 		}
+		if err := g.capRoom(c.Domain, l); err != nil {
+			return nil, err
+		}
 		revision, err := g.Registry.PutTasklist(ctx, c.Domain, l)
 		if err != nil {
 			return nil, notWritten(err)

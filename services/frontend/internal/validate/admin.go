@@ -94,6 +94,7 @@ func PutTasklist(req *yardv1.PutTasklistRequest) error {
 		optional("/tasklist/priority", l.Priority, PriorityFirst, PriorityLast),
 		between("/tasklist/max_concurrency", l.MaxConcurrency, 0, ConcurrencyMax),
 		rate("/tasklist/rate", l.Rate),
+		between("/tasklist/max_queued", l.MaxQueued, 0, QueuedMax),
 		revision("/tasklist/revision", l.Revision),
 	)
 }

@@ -76,6 +76,10 @@ const (
 	TypesMax = 10_000
 	// TasklistsMax bounds the tasklists of a domain that have settings.
 	TasklistsMax = 10_000
+	// QueuedMax bounds the cap of a queue, CappedMax the tasklists of a domain that have one: owners report them
+	// four times a second.
+	QueuedMax = 100_000_000
+	CappedMax = 100
 	// LimitsMax bounds the limits of a domain that types share, LimitsOfTypeMax those that one type names.
 	LimitsMax       = 1000
 	LimitsOfTypeMax = 8

@@ -195,11 +195,56 @@ func TestPutTypeRefuses(t *testing.T) {
 
 func TestPutTasklistRefuses(t *testing.T) {
 	refusals(t, func() *yardv1.PutTasklistRequest {
-		return &yardv1.PutTasklistRequest{Tasklist: &yardv1.Tasklist{Name: "main", MaxConcurrency: 1_000_000}}
+		return &yardv1.PutTasklistRequest{Tasklist: &yardv1.Tasklist{Name: "main", MaxConcurrency: 1_000_000, MaxQueued: 100_000_000}}
 	}, PutTasklist, map[string]row[*yardv1.PutTasklistRequest]{
 		"concurrency": {func(r *yardv1.PutTasklistRequest) { r.Tasklist.MaxConcurrency = 1_000_001 }, "/tasklist/max_concurrency"},
 		"negative":    {func(r *yardv1.PutTasklistRequest) { r.Tasklist.MaxConcurrency = -1 }, "/tasklist/max_concurrency"},
+		"queued":      {func(r *yardv1.PutTasklistRequest) { r.Tasklist.MaxQueued = 100_000_001 }, "/tasklist/max_queued"},
+		"queued < 0":  {func(r *yardv1.PutTasklistRequest) { r.Tasklist.MaxQueued = -1 }, "/tasklist/max_queued"},
 	})
+}
+
+func TestPauseTasklistRefuses(t *testing.T) {
+	good := func(forMS int64) func() *yardv1.PauseTasklistRequest {
+		return func() *yardv1.PauseTasklistRequest {
+			return &yardv1.PauseTasklistRequest{Name: "main", Reason: strings.Repeat("r", 1024), By: strings.Repeat("b", 128), ForMs: forMS}
+		}
+	}
+	for _, forMS := range []int64{0, 1000} {
+		refusals(t, good(forMS), PauseTasklist, nil)
+	}
+	refusals(t, good(31_622_400_000), PauseTasklist, map[string]row[*yardv1.PauseTasklistRequest]{
+		"no name":         {func(r *yardv1.PauseTasklistRequest) { r.Name = "" }, "/name"},
+		"bad name":        {func(r *yardv1.PauseTasklistRequest) { r.Name = "a.b" }, "/name"},
+		"long name":       {func(r *yardv1.PauseTasklistRequest) { r.Name = strings.Repeat("n", 65) }, "/name"},
+		"long reason":     {func(r *yardv1.PauseTasklistRequest) { r.Reason += "r" }, "/reason"},
+		"reason no UTF-8": {func(r *yardv1.PauseTasklistRequest) { r.Reason = "\xff" }, "/reason"},
+		"long by":         {func(r *yardv1.PauseTasklistRequest) { r.By += "b" }, "/by"},
+		"by no UTF-8":     {func(r *yardv1.PauseTasklistRequest) { r.By = "\xff" }, "/by"},
+		"negative":        {func(r *yardv1.PauseTasklistRequest) { r.ForMs = -1 }, "/for_ms"},
+		"short":           {func(r *yardv1.PauseTasklistRequest) { r.ForMs = 999 }, "/for_ms"},
+		"long":            {func(r *yardv1.PauseTasklistRequest) { r.ForMs++ }, "/for_ms"},
+	})
+	refusals(t, func() *yardv1.ResumeTasklistRequest {
+		return &yardv1.ResumeTasklistRequest{Name: strings.Repeat("n", 64)}
+	}, ResumeTasklist,
+		map[string]row[*yardv1.ResumeTasklistRequest]{"bad name": {func(r *yardv1.ResumeTasklistRequest) { r.Name = "a b" }, "/name"}})
+}
+
+func TestPauseTypeRefuses(t *testing.T) {
+	refusals(t, func() *yardv1.PauseTypeRequest { return &yardv1.PauseTypeRequest{Name: "email.send", ForMs: 1000} }, PauseType,
+		map[string]row[*yardv1.PauseTypeRequest]{
+			"no name":     {func(r *yardv1.PauseTypeRequest) { r.Name = "" }, "/name"},
+			"bad name":    {func(r *yardv1.PauseTypeRequest) { r.Name = "*" }, "/name"},
+			"dot first":   {func(r *yardv1.PauseTypeRequest) { r.Name = ".send" }, "/name"},
+			"dot last":    {func(r *yardv1.PauseTypeRequest) { r.Name = "email." }, "/name"},
+			"dots":        {func(r *yardv1.PauseTypeRequest) { r.Name = "email..send" }, "/name"},
+			"long reason": {func(r *yardv1.PauseTypeRequest) { r.Reason = strings.Repeat("r", 1025) }, "/reason"},
+			"long by":     {func(r *yardv1.PauseTypeRequest) { r.By = strings.Repeat("b", 129) }, "/by"},
+			"short":       {func(r *yardv1.PauseTypeRequest) { r.ForMs = 999 }, "/for_ms"},
+		})
+	refusals(t, func() *yardv1.ResumeTypeRequest { return &yardv1.ResumeTypeRequest{Name: "email.send"} }, ResumeType,
+		map[string]row[*yardv1.ResumeTypeRequest]{"dots": {func(r *yardv1.ResumeTypeRequest) { r.Name = "a..b" }, "/name"}})
 }
 
 func TestPutLimitRefuses(t *testing.T) {

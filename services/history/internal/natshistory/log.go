@@ -88,6 +88,24 @@ func (l *Log) Read(ctx context.Context, s partition.Source, domain string, from,
 	return natslog.ReadRange(ctx, l.JetStream, what, upTo, pass(handle))
 }
 
+// scanFilters is how many domains a scan filters by; of more it reads the whole lane.
+const scanFilters = 32
+
+// Scan implements partition.Capped.
+func (l *Log) Scan(ctx context.Context, lane ids.Lane, domains []string, from uint64, handle func(partition.Record) error) (upTo uint64, err error) {
+	what := l.read(topology.SubmitShared(l.Partition, lane), from)
+	for _, domain := range domains {
+		what.Filters = append(what.Filters, topology.SubmitDomain(l.Partition, lane, domain))
+	}
+	if len(domains) > scanFilters {
+		what.Filters = []string{topology.SubmitLane(l.Partition, lane)}
+	}
+	if upTo, err = natslog.LastSeq(ctx, l.JetStream, what.Stream); err != nil || upTo < from {
+		return upTo, err
+	}
+	return upTo, natslog.ReadRange(ctx, l.JetStream, what, upTo, pass(handle))
+}
+
 // Ends implements partition.Log.
 func (l *Log) Ends(ctx context.Context) (last uint64, of [partition.Sources]uint64, err error) {
 	for s := range of {

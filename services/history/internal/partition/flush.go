@@ -123,13 +123,15 @@ func (h *hints) publish(shard int) {
 func (o *Owner) loadReport() (subject string, data []byte) {
 	waiting := o.core.Waiting()
 	tasks, bytes := o.core.Shareable(o.readers.pending[ids.LaneFirst].Load())
-	return topology.HintLoad, encode(&rpcv1.HistoryLoad{
+	load := &rpcv1.HistoryLoad{
 		Partition: int32(o.Partition), Active: int64(o.core.Active()), UnreadBatches: o.readers.unread(""),
 		CancelsFull: waiting.Full, CancelsFullOf: waiting.Domains, SharedTasks: tasks, SharedBytes: bytes,
 		SharedRead:  o.core.ReadLevels()[ids.LaneFirst],
 		Apart:       o.core.Apart(),
 		StorageFull: o.StorageFull != nil && o.StorageFull() != "",
-	})
+	}
+	o.tellQueued(load)
+	return topology.HintLoad, encode(load)
 }
 
 // encode encodes a message of our own making.

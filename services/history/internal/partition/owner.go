@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/backlog"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/replica"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/record"
 	"github.com/yardmaster-io/yardmaster/shared/clock"
@@ -73,6 +74,8 @@ type Deps struct {
 	OldestReady func(time.Duration)
 	// StorageFull tells why the log has no room for further tasks, "" if it has; nil = it always has.
 	StorageFull func() string
+	// Capped tells of tasklists whose queue has a cap.
+	Capped Capped
 	// LogVersion is the version that the cluster writes.
 	LogVersion func() uint32
 	Tokens     *ids.Tokens
@@ -99,6 +102,9 @@ type Owner struct {
 	searches searches
 	waiters  waiters
 	encoder  record.Encoder
+	unread   backlog.Counter
+	// hurry is there while a tasklist has a cap.
+	hurry *time.Ticker
 	// recovered: the takeover is over.
 	recovered bool
 	fatal     error
@@ -178,6 +184,8 @@ func (o *Owner) serve(ctx context.Context) error {
 			o.step(o.tick())
 		case <-beat.C:
 			o.beat()
+		case <-o.early():
+			o.tellEarly()
 		}
 		o.takeQueued()
 		o.flush()
@@ -276,6 +284,7 @@ func (o *Owner) beat() {
 		o.OldestReady(o.core.OldestReady(o.now()))
 	}
 	o.readQueues()
+	o.countCapped()
 	for lane := range ids.Lane(ids.Lanes) {
 		if !o.core.Room(lane) {
 			o.readers.count(lane, o.core.ReadLevels()[lane])

@@ -58,6 +58,16 @@ func (r *Replica) Describe(domain, name string) (c Census) {
 	return c
 }
 
+// Queued is how many tasks of a tasklist are due and wait for their first or next attempt, and how many have come since this
+// owner took over, or since the tasklist was forgotten.
+func (r *Replica) Queued(domain, name string) (tasks, came int64) {
+	l, ok := r.lists[tasklistKey{domain, name}]
+	if !ok {
+		return 0, 0
+	}
+	return l.active[taskstate.Ready] + l.active[taskstate.Backoff], l.came
+}
+
 // ListCounts is how many unfinished tasks a tasklist has in this partition.
 type ListCounts struct {
 	Tasklist                string

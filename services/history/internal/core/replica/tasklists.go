@@ -14,8 +14,9 @@ type tasklist struct {
 	active [taskstate.Lapsed + 1]int64
 	// Ends since this owner took over, or since the list was forgotten.
 	completed, dead, expired int64
-	// Attempts that failed since then.
+	// Attempts that failed since then, and tasks that came.
 	failed  int64
+	came    int64
 	columns map[columnKey]*column
 	packs   map[packKey]*pack
 	// at is its place in Replica.order.
@@ -87,6 +88,7 @@ func (r *Replica) enqueue(e *Entry) {
 		c = l.newColumn(ck)
 	}
 	c.tasks++
+	l.came++
 	e.column = c
 }
 

@@ -1,0 +1,95 @@
+package yard
+
+import (
+	"context"
+
+	"github.com/yardmaster-io/yardmaster/contracts/fault"
+)
+
+// A tasklist may have a cap on its queue (Tasklist.MaxQueued). What one program submits to it while it is full waits by itself,
+// in front of nothing else, and goes as there is room. How many goroutines and requests that takes is bounded by the callers that wait.
+
+// fullQueue is the first task of n whose tasklist is at its cap, as a refusal says, or -1.
+func fullQueue(err error, n int) int {
+	if e := fault.From(err); e != nil && e.Code == fault.ResourceExhausted {
+		return taskOf(e.Path, n)
+	}
+	return -1
+}
+
+// queueUp lets the tasks of a tasklist at its cap go on by themselves, and returns the others. Nothing of all was stored.
+func (c *Client) queueUp(all []*single, tasklist string, why error) (others []*single) {
+	var full []*single
+	own := &fate{last: why}
+	c.together.mu.Lock()
+	defer c.together.mu.Unlock()
+	for _, s := range all {
+		if s.task.Tasklist != tasklist {
+			others = append(others, s)
+			continue
+		}
+		full = append(full, s)
+		s.fate = own
+	}
+	go c.trickle(full)
+	return others
+}
+
+// trickle sends the tasks of a tasklist at its cap, as many at once as there is room for: half as many where there is none,
+// twice as many where there was. It waits where there is none for a single one.
+func (c *Client) trickle(left []*single) {
+	size := max(1, len(left)/2)
+	for try := 0; ; {
+		now, f := c.together.depart(&left, size)
+		if len(now) == 0 {
+			return
+		}
+		resp, err := c.flyOnce(now, f)
+		refused, _ := culprit(err, len(now))
+		switch {
+		case fullQueue(err, len(now)) >= 0:
+			f.note(false, false, err)
+			if len(now) > 1 {
+				size = len(now) / 2
+				continue
+			}
+			ctx, cancel := context.WithDeadline(context.Background(), latest(left))
+			again := pause(ctx, backoff(try, fault.From(err).RetryAfter))
+			cancel()
+			if !again {
+				answerAll(left, nil, err)
+				return
+			}
+			try++
+		case refused >= 0:
+			now[refused].answer <- submitted{err: offsetPath(err, -refused)}
+			c.together.mu.Lock()
+			now[refused].gone = true
+			c.together.mu.Unlock()
+		case err != nil:
+			answerAll(now, nil, err)
+			left = left[len(now):]
+		default:
+			answerAll(now, resp, nil)
+			left, size, try = left[len(now):], 2*size, 0
+		}
+	}
+}
+
+// depart drops those whose callers have given up and takes the first n of the others, whose request goes now.
+func (t *together) depart(left *[]*single, n int) (now []*single, f *fate) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	here := make([]*single, 0, len(*left))
+	for _, s := range *left {
+		if !s.gone {
+			here = append(here, s)
+		}
+	}
+	*left, now, f = here, here[:min(n, len(here))], &fate{}
+	f.flies() // before anybody else may give up
+	for _, s := range now {
+		s.fate = f
+	}
+	return now, f
+}

@@ -1,0 +1,243 @@
+package gateway
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/yardmaster-io/yardmaster/contracts/fault"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/shared/natslog"
+	"github.com/yardmaster-io/yardmaster/shared/telemetry"
+
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/validate"
+)
+
+// capped is a rig where the tasklist main has a cap.
+func capped(t *testing.T, most int32, change ...func(*Deps)) *rig {
+	t.Helper()
+	r := newKnowingRig(t, change...)
+	r.cap(t, "main", most)
+	return r
+}
+
+func (r *rig) cap(t *testing.T, tasklist string, most int32) {
+	t.Helper()
+	if _, err := asked(r, "shop", true, r.PutTasklist, &yardv1.PutTasklistRequest{Tasklist: &yardv1.Tasklist{Name: tasklist, MaxQueued: most}}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// reportQueued has the owner of each partition say what main has queued: n in the first, up to the end of its log.
+func (r *rig) reportQueued(t *testing.T, n int64) {
+	t.Helper()
+	r.log.mu.Lock()
+	var loads []*rpcv1.HistoryLoad
+	for p, msgs := range r.log.partitions {
+		load := &rpcv1.HistoryLoad{Partition: int32(p)}
+		for range ids.Lanes {
+			load.Counted = append(load.Counted, uint64(len(msgs)))
+		}
+		if p == 0 && n > 0 {
+			load.Queued = []*rpcv1.QueuedTasks{{Domain: "shop", Tasklist: "main", Tasks: n}, {Domain: "rival", Tasklist: "main", Tasks: 1000}}
+		}
+		loads = append(loads, load)
+	}
+	r.log.mu.Unlock()
+	for _, load := range loads {
+		data, err := load.MarshalVT()
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.TakeLoad(data)
+	}
+}
+
+// wantFull checks a refusal of a queue at its cap.
+func wantFull(t *testing.T, o outcome, path string) {
+	t.Helper()
+	if e := wantCode(t, o.err, fault.ResourceExhausted); e.Path != path || e.RetryAfter == 0 {
+		t.Errorf("%v at %q, retry after %v; want %q", e, e.Path, e.RetryAfter, path)
+	}
+}
+
+func (r *rig) wantQueued(t *testing.T, what string, want int64) {
+	t.Helper()
+	if got := r.queues.queued("shop", "main"); got != want {
+		t.Errorf("%s: %d are queued, want %d", what, got, want)
+	}
+}
+
+// I2: a request with tasks for a queue at its cap is refused whole, and nothing else is.
+func TestI2_AQueueAtItsCapRefuses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, err := telemetry.NewMetrics()
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := capped(t, 10, func(d *Deps) { d.Metrics = m })
+		accepted(t, <-r.submit(t, tasks(6)))
+		r.wantQueued(t, "stored", 6)
+		accepted(t, <-r.submit(t, tasks(4)))
+		stored := r.log.messages()
+		wantFull(t, <-r.submit(t, tasks(1)), "/tasks/0/tasklist")
+		mixed := tasks(4)
+		for i := range 3 {
+			mixed.Tasks[i].Tasklist = "other"
+		}
+		mixed.Tasks[1].Tasklist, mixed.Tasks[1].DelayMs = "main", 60_000
+		wantFull(t, <-r.submit(t, mixed), "/tasks/3/tasklist")
+		if now := r.log.messages(); now != stored {
+			t.Errorf("%d messages are stored", now-stored)
+		}
+		mixed.Tasks[3].Tasklist = "other" // what is left for main is delayed
+		accepted(t, <-r.submit(t, mixed))
+		r.wantQueued(t, "delayed", 10)
+		accepted(t, <-r.submitAs(t, "shop", &yardv1.SubmitRequest{Tasklist: "other", Tasks: tasks(50).Tasks}))
+
+		r.reportQueued(t, 7)
+		r.wantQueued(t, "reported", 7)
+		wantFull(t, <-r.submit(t, tasks(4)), "/tasks/0/tasklist")
+		accepted(t, <-r.submit(t, tasks(3)))
+		wantFull(t, <-r.submit(t, tasks(1)), "/tasks/0/tasklist")
+		r.reportQueued(t, 0)
+		wantFull(t, <-r.submit(t, tasks(11)), "/tasks/0/tasklist") // more than the cap
+		accepted(t, <-r.submit(t, tasks(10)))
+		r.cap(t, "main", 0)
+		accepted(t, <-r.submit(t, tasks(100)))
+		values, err := m.Values()
+		if n := values[`yardmaster_submit_refused_total{reason="queue_full"}`]; err != nil || n != 5 {
+			t.Errorf("%v refusals are counted: %v", n, values)
+		}
+	})
+}
+
+// What is not stored, or not known to be, is not counted.
+func TestWhatIsNotStoredIsNotQueued(t *testing.T) {
+	for _, err := range []error{natslog.ErrNotStored, natslog.ErrOutcomeUnknown} {
+		for _, id := range []bool{false, true} {
+			synctest.Test(t, func(t *testing.T) {
+				r := capped(t, 10)
+				r.log.fault = func(int, natslog.Msg) (bool, error) { return false, err }
+				req := tasks(10)
+				if id {
+					req = withID(req, false)
+				}
+				done := r.submitBy(t, req, time.Second, 0)
+				synctest.Wait()
+				r.wantQueued(t, "on the way", 10)
+				wantFull(t, <-r.submit(t, tasks(1)), "/tasks/0/tasklist")
+				if o := <-done; o.err == nil {
+					t.Error("accepted")
+				}
+				r.wantQueued(t, "given up", 0)
+			})
+		}
+	}
+}
+
+// I1: a repeat of what is stored is answered with its results, whatever is queued by now; of what is not, it is refused.
+func TestI1_ARepeatIsAnsweredThoughTheQueueIsFull(t *testing.T) {
+	for _, after := range []time.Duration{0, 5 * time.Second, 2 * time.Minute} {
+		for _, counted := range []bool{true, false} {
+			for _, lost := range []bool{true, false} {
+				t.Run(fmt.Sprintf("%v counted=%v lost=%v", after, counted, lost), func(t *testing.T) {
+					synctest.Test(t, func(t *testing.T) {
+						r := capped(t, 10)
+						req := withID(tasks(3), counted)
+						if lost {
+							r.log.fault = func(int, natslog.Msg) (bool, error) { return true, natslog.ErrOutcomeUnknown }
+							wantCode(t, (<-r.submitBy(t, req, time.Second, 0)).err, fault.Unknown)
+							r.log.mu.Lock()
+							r.log.fault = nil
+							r.log.mu.Unlock()
+						} else {
+							accepted(t, <-r.submit(t, req))
+						}
+						r.reportQueued(t, 10)
+						time.Sleep(after)
+						if counted {
+							req.Tries++
+						}
+						wantOnce(t, r.log, accepted(t, <-r.submit(t, req)))
+						r.wantQueued(t, "as reported", 10)
+						other := withID(tasks(3), counted)
+						wantFull(t, <-r.submit(t, other), "/tasks/0/tasklist")
+						if counted {
+							other.Tries++
+						}
+						wantFull(t, <-r.submit(t, other), "/tasks/0/tasklist")
+						r.reportQueued(t, 0)
+						other.Tries = req.Tries
+						accepted(t, <-r.submit(t, other))
+						r.wantQueued(t, "stored", 3)
+						r.reportQueued(t, 0)
+						r.wantQueued(t, "reported", 0)
+					})
+				})
+			}
+		}
+	}
+}
+
+// I1: a request whose first append has no known outcome is not refused for a cap that comes meanwhile.
+func TestI1_ACapDoesNotRefuseWhatMayBeStored(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newKnowingRig(t)
+		r.log.fault = func(int, natslog.Msg) (bool, error) { return false, natslog.ErrOutcomeUnknown }
+		done := r.submit(t, withID(tasks(3), false))
+		synctest.Wait()
+		r.cap(t, "main", 1)
+		time.Sleep(time.Second)
+		r.log.mu.Lock()
+		r.log.fault = nil
+		r.log.mu.Unlock()
+		wantOnce(t, r.log, accepted(t, <-done))
+		wantFull(t, <-r.submit(t, tasks(2)), "/tasks/0/tasklist")
+	})
+}
+
+// However many clients flood it, a frontend alone never exceeds a cap.
+func TestAFrontendNeverExceedsACap(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := capped(t, 100)
+		var all sync.WaitGroup
+		for range 50 {
+			all.Go(func() {
+				for i := range 10 {
+					o := <-r.submit(t, tasks(1+i%3))
+					if o.err != nil && fault.CodeOf(o.err) != fault.ResourceExhausted {
+						t.Error(o.err)
+					}
+				}
+			})
+		}
+		all.Wait()
+		if n := len(r.log.tasks(t)); n > 100 || n < 98 {
+			t.Errorf("%d tasks are stored", n)
+		}
+	})
+}
+
+func TestCappedTasklistsOfADomainAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		put := func(name string, most int32) error {
+			_, err := asked(r, "shop", true, r.PutTasklist, &yardv1.PutTasklistRequest{Tasklist: &yardv1.Tasklist{Name: name, MaxQueued: most}})
+			return err
+		}
+		for i := range validate.CappedMax {
+			wantCode(t, put(fmt.Sprint("l", i), 1), "")
+		}
+		wantField(t, put("one-more", 1), "/tasklist/max_queued")
+		wantCode(t, put("one-more", 0), "")
+		wantField(t, put("one-more", 1), "/tasklist/max_queued")
+		wantCode(t, put("l7", 9), "")
+		wantCode(t, put("l7", 0), "")
+		wantCode(t, put("one-more", 1), "")
+	})
+}

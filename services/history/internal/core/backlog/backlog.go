@@ -1,0 +1,154 @@
+// Package backlog counts the tasks of some tasklists that lie in a partition's log and are not read yet.
+//
+// Owns: of each lane that is read up to its window, how many tasks of each of these tasklists lie behind. Somebody else
+// reads the messages, from Next on, and tells what they hold.
+//
+// Never does: decide anything of a task. The counts are a hint for frontends, which refuse submits above a cap.
+//
+// On failure: what has not been counted yet is missing, so a count is too low, never too high.
+package backlog
+
+import "slices"
+
+// Tasklist is one whose tasks are counted.
+type Tasklist struct{ Domain, Name string }
+
+// Caps are the tasklists with a cap on their queue, by its size. They are not changed once they are made.
+type Caps struct {
+	Of map[Tasklist]int64
+	// Domains are theirs, sorted.
+	Domains []string
+}
+
+// NewCaps makes them; nil where there are none.
+func NewCaps(of map[Tasklist]int64) *Caps {
+	if len(of) == 0 {
+		return nil
+	}
+	c := &Caps{Of: of}
+	for l := range of {
+		c.Domains = append(c.Domains, l.Domain)
+	}
+	slices.Sort(c.Domains)
+	c.Domains = slices.Compact(c.Domains)
+	return c
+}
+
+// within tells whether all tasklists of c are among those of o.
+func (c *Caps) within(o *Caps) bool {
+	for l := range c.Of {
+		if _, there := o.Of[l]; !there {
+			return false
+		}
+	}
+	return true
+}
+
+// spansMax bounds what is remembered of one tasklist in a lane: past it, neighbours become one.
+const spansMax = 4096
+
+// Lane counts what is unread of one lane.
+type Lane struct {
+	of    *Caps
+	to    uint64
+	lists map[place]*list
+}
+
+// place is a tasklist; what is filed under its domain is read by itself where the domain lags, what domains share is not.
+type place struct {
+	Tasklist
+	shared bool
+}
+
+// list is the unread tasks of a tasklist, as they lie in the log.
+type list struct {
+	spans []span
+	tasks int64
+}
+
+// span is some tasks, the first of them in message seq.
+type span struct {
+	seq   uint64
+	tasks int64
+}
+
+// NewLane counts what lies behind a sequence.
+func NewLane(of *Caps, read uint64) *Lane {
+	return &Lane{of: of, to: read, lists: make(map[place]*list)}
+}
+
+// Next is the first message that has not been counted, and To the last one that has.
+func (l *Lane) Next() uint64 { return l.to + 1 }
+
+// To is the last message that has been counted; 0 = none.
+func (l *Lane) To() uint64 { return l.to }
+
+// Add counts tasks of a message, which lies behind those that were counted before. shared: it is one of several domains.
+func (l *Lane) Add(seq uint64, of Tasklist, shared bool, tasks int64) {
+	if _, wanted := l.of.Of[of]; !wanted || seq <= l.to || tasks <= 0 {
+		return
+	}
+	at := place{of, shared}
+	q := l.lists[at]
+	if q == nil {
+		q = &list{}
+		l.lists[at] = q
+	}
+	q.tasks += tasks
+	if n := len(q.spans); n > 0 && q.spans[n-1].seq == seq {
+		q.spans[n-1].tasks += tasks
+		return
+	}
+	if len(q.spans) >= spansMax {
+		q.halve()
+	}
+	q.spans = append(q.spans, span{seq, tasks})
+}
+
+// halve makes one span of two. Its tasks are forgotten with the first of them: too early rather than too late.
+func (q *list) halve() {
+	kept := q.spans[:0]
+	for i, s := range q.spans {
+		if i%2 == 0 {
+			kept = append(kept, s)
+		} else {
+			kept[len(kept)-1].tasks += s.tasks
+		}
+	}
+	q.spans = kept
+}
+
+// Counted tells that all messages up to a sequence have been added.
+func (l *Lane) Counted(to uint64) { l.to = max(l.to, to) }
+
+// Pass forgets what has been read meanwhile. read is up to where what is filed under a domain is read; of "", what domains
+// share.
+func (l *Lane) Pass(read func(domain string) uint64) {
+	for at, q := range l.lists {
+		domain := at.Domain
+		if at.shared {
+			domain = ""
+		}
+		level, n := read(domain), 0
+		for n < len(q.spans) && q.spans[n].seq <= level {
+			q.tasks -= q.spans[n].tasks
+			n++
+		}
+		if q.spans = q.spans[n:]; len(q.spans) == 0 {
+			delete(l.lists, at)
+		}
+	}
+}
+
+// Tasks is how many tasks of a tasklist have been counted and are not read.
+func (l *Lane) Tasks(of Tasklist) (n int64) {
+	for _, shared := range []bool{false, true} {
+		if q := l.lists[place{of, shared}]; q != nil {
+			n += q.tasks
+		}
+	}
+	return n
+}
+
+// Covers tells whether all tasklists of caps are counted.
+func (l *Lane) Covers(caps *Caps) bool { return caps.within(l.of) }

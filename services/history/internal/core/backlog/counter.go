@@ -1,0 +1,210 @@
+package backlog
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+)
+
+const (
+	// ScanEvery is how often a lane is looked at that is read to its window.
+	ScanEvery = 500 * time.Millisecond
+	// RecountEvery is how often a lane is counted again since other tasklists have a cap.
+	RecountEvery = 10 * time.Second
+	// ReportMax bounds the tasklists of a report.
+	ReportMax = 1000
+	// earlyShare: a report is due early when a tasklist has changed by one of so many parts of its cap.
+	earlyShare = 20
+)
+
+// Progress is how far the partition is read.
+type Progress struct {
+	// Read is up to where each lane is read. Paused: no more of it is, for want of room.
+	Read   [ids.Lanes]uint64
+	Paused [ids.Lanes]bool
+	// Lagging are the domains that lag behind a lane.
+	Lagging []Lagging
+}
+
+// Lagging is up to where the messages of a domain are read that lags behind a lane.
+type Lagging struct {
+	Lane   ids.Lane
+	Domain string
+	Read   uint64
+}
+
+// Counter counts what is unread in all lanes but that of delayed tasks. Nothing is read for it while all lanes are read to
+// their end, nor without a cap. The zero value is ready.
+type Counter struct {
+	caps  *Caps
+	lanes [ids.Lanes]counted
+	// scanning: a Scan is under way. last is the lane of the last one.
+	scanning bool
+	last     ids.Lane
+	// known is what the last report knew of each tasklist, in it or not.
+	known map[Tasklist]Held
+}
+
+// Held is what a tasklist has in memory: queued tasks, and how many have come there since its owner took over.
+type Held struct{ Queued, Came int64 }
+
+type counted struct {
+	*Lane
+	// fresh counts more tasklists, and takes the place of Lane once it has been counted to the end.
+	fresh *Lane
+	// began is when the last of the two was, due when the next scan is.
+	began, due time.Duration
+}
+
+// Scan asks for the tasks of messages of a lane, those that domains share and those of these domains, from one on.
+type Scan struct {
+	Lane    ids.Lane
+	Domains []string
+	From    uint64
+	into    *Lane
+}
+
+// Found is tasks of one tasklist in a message. Shared: it is one of several domains.
+type Found struct {
+	Seq    uint64
+	Of     Tasklist
+	Shared bool
+	Tasks  int64
+}
+
+// Turn takes in how far the partition is read, and returns what is to be read next, or nil. One is under way at a time;
+// Scanned or Failed ends it.
+func (c *Counter) Turn(caps *Caps, at Progress, now time.Duration) *Scan {
+	c.caps = caps
+	for lane := ids.LaneFirst; lane <= ids.LaneLast; lane++ {
+		if caps == nil {
+			c.lanes[lane] = counted{}
+		} else {
+			c.pass(lane, at, now)
+		}
+	}
+	for i := range ids.Lane(ids.Lanes) {
+		lane := (c.last + 1 + i) % ids.Lanes
+		l := &c.lanes[lane]
+		if c.scanning || l.Lane == nil || now < l.due {
+			continue
+		}
+		into := cmp.Or(l.fresh, l.Lane)
+		c.scanning, c.last, l.due = true, lane, now+ScanEvery
+		return &Scan{Lane: lane, Domains: into.of.Domains, From: into.Next(), into: into}
+	}
+	return nil
+}
+
+// pass forgets what has been read of a lane, or begins to count it.
+func (c *Counter) pass(lane ids.Lane, at Progress, now time.Duration) {
+	lags := map[string]uint64{}
+	first := at.Read[lane]
+	for _, q := range at.Lagging {
+		if _, capped := slices.BinarySearch(c.caps.Domains, q.Domain); capped && q.Lane == lane && q.Read < at.Read[lane] {
+			lags[q.Domain] = q.Read
+			first = min(first, q.Read)
+		}
+	}
+	l := &c.lanes[lane]
+	switch {
+	case !at.Paused[lane] && len(lags) == 0:
+		*l = counted{}
+		return
+	case l.Lane == nil:
+		*l = counted{Lane: NewLane(c.caps, first), began: now}
+	case l.fresh == nil && !l.Covers(c.caps) && now >= l.began+RecountEvery:
+		l.fresh, l.began = NewLane(c.caps, first), now
+	}
+	read := func(domain string) uint64 {
+		if level, ok := lags[domain]; ok {
+			return level
+		}
+		return at.Read[lane]
+	}
+	l.Pass(read)
+	if l.fresh != nil {
+		l.fresh.Pass(read)
+	}
+}
+
+// Scanned takes in what a scan has found: all that there is up to a sequence. more: it was cut there.
+func (c *Counter) Scanned(s *Scan, found []Found, upTo uint64, more bool) {
+	c.scanning = false
+	for _, f := range found {
+		s.into.Add(f.Seq, f.Of, f.Shared, f.Tasks)
+	}
+	s.into.Counted(upTo)
+	l := &c.lanes[s.Lane]
+	switch {
+	case more:
+		l.due = 0
+	case l.fresh == s.into:
+		l.Lane, l.fresh = l.fresh, nil
+	}
+}
+
+// Failed tells that a scan has found nothing, for an error. It is tried again.
+func (c *Counter) Failed() { c.scanning = false }
+
+// To is up to where the tasks of a lane are counted, if it is read up to a sequence.
+func (c *Counter) To(lane ids.Lane, read uint64) uint64 {
+	if l := c.lanes[lane].Lane; l != nil {
+		return max(read, l.To())
+	}
+	return read
+}
+
+// Queued is what a tasklist has queued.
+type Queued struct {
+	Tasklist
+	Tasks int64
+}
+
+// Report is what the tasklists with a cap have queued, if it is any: what is in memory, and what is unread. Of more than
+// ReportMax it is those that are nearest to their cap.
+func (c *Counter) Report(inMemory func(Tasklist) Held) (all []Queued) {
+	c.known = nil
+	if c.caps == nil {
+		return nil
+	}
+	c.known = make(map[Tasklist]Held, len(c.caps.Of))
+	for of := range c.caps.Of {
+		held := inMemory(of)
+		c.known[of] = held
+		if n := held.Queued + c.unread(of); n > 0 {
+			all = append(all, Queued{of, n})
+		}
+	}
+	fill := func(q Queued) float64 { return float64(q.Tasks) / float64(c.caps.Of[q.Tasklist]) }
+	slices.SortFunc(all, func(a, b Queued) int {
+		return cmp.Or(cmp.Compare(fill(b), fill(a)), cmp.Compare(a.Domain, b.Domain), cmp.Compare(a.Name, b.Name))
+	})
+	return all[:min(len(all), ReportMax)]
+}
+
+// unread is how many tasks of a tasklist have been counted and are not read.
+func (c *Counter) unread(of Tasklist) (n int64) {
+	for i := range c.lanes {
+		if l := c.lanes[i].Lane; l != nil {
+			n += l.Tasks(of)
+		}
+	}
+	return n
+}
+
+// Early tells whether so much has come of a tasklist since the last report, or gone, that the next one is due now: frontends
+// count what they have sent since as queued, and do not know what others have sent.
+func (c *Counter) Early(inMemory func(Tasklist) Held) bool {
+	for of, then := range c.known {
+		now, part := inMemory(of), max(1, c.caps.Of[of]/earlyShare)
+		if abs(now.Queued-then.Queued) >= part || abs(now.Came-then.Came) >= part {
+			return true
+		}
+	}
+	return false
+}
+
+func abs(n int64) int64 { return max(n, -n) }

@@ -1,0 +1,91 @@
+package partition_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/contracts/topology"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/backlog"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/partition"
+)
+
+// I7: the report tells all that a tasklist with a cap has queued, in memory and on disk, up to where it says; of others
+// nothing is read or said.
+func TestI7_TheLoadReportTellsWhatIsQueued(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, w := newShell(t), &wire{published: map[string][]byte{}, answered: map[string]int{}}
+		d := s.deps("a")
+		d.Wire, d.Config.WindowTasks = w, 10
+		var caps atomic.Pointer[backlog.Caps]
+		var scans atomic.Int64
+		broken := errors.New("the server is away")
+		d.Capped = partition.Capped{Caps: caps.Load, Scan: func(ctx context.Context, lane ids.Lane, domains []string, from uint64, handle func(partition.Record) error) (uint64, error) {
+			if fmt.Sprint(lane, domains) != "p3 [shop]" {
+				t.Errorf("lane %v of %v is read", lane, domains)
+			}
+			if scans.Add(1) == 1 {
+				return 0, broken
+			}
+			last, _, err := s.world.Ends(ctx)
+			if err != nil {
+				return 0, err
+			}
+			return last, s.world.Read(ctx, partition.Source(lane), "", from, last, handle)
+		}}
+		o, stop := run(d)
+		<-o.Ready()
+		report := func() *rpcv1.HistoryLoad {
+			t.Helper()
+			time.Sleep(5 * time.Second)
+			synctest.Wait()
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			var load rpcv1.HistoryLoad
+			if err := load.UnmarshalVT(w.published[topology.HintLoad]); err != nil {
+				t.Fatal(err)
+			}
+			return &load
+		}
+		last, n := uint64(0), uint64(0)
+		submit := func(domain string, tasks int) {
+			var batch []*logv1.Record
+			for range tasks {
+				n++
+				batch = append(batch, task(newID(n), domain))
+			}
+			s.submit(3, batch...)
+			last++
+		}
+		for range 30 {
+			submit("shop", 2)
+			submit("bank", 3)
+		}
+		if load := report(); load.Queued != nil || load.Counted != nil || scans.Load() != 0 {
+			t.Error("without a cap:", load, scans.Load())
+		}
+		name := task(newID(1), "shop").Tasklist
+		caps.Store(backlog.NewCaps(map[backlog.Tasklist]int64{{Domain: "shop", Name: name}: 5}))
+		load := report()
+		if len(load.Queued) != 1 || load.Queued[0].Domain != "shop" || load.Queued[0].Tasklist != name || load.Queued[0].Tasks != 60 ||
+			len(load.Counted) != ids.Lanes || load.Counted[3] != last {
+			t.Errorf("with a cap: %v, want 60 up to %d", load, last)
+		}
+		later := task(newID(1000), "shop")
+		later.DueAtMs = time.Now().Add(time.Hour).UnixMilli()
+		s.submit(3, later, task(newID(1001), "shop"))
+		if load = report(); load.Queued[0].Tasks != 61 || load.Counted[3] != last+1 {
+			t.Errorf("one that is due, and one that is not: %v", load)
+		}
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+	})
+}

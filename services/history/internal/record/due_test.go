@@ -1,0 +1,36 @@
+package record
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+)
+
+func TestDueCounts(t *testing.T) {
+	at := time.UnixMilli(1e12)
+	id := ids.NewTaskID(at.Add(-time.Second), 0, 1)
+	of := func(domain, tasklist string, due, within int64) *logv1.Record {
+		return &logv1.Record{Id: id[:], Domain: domain, Tasklist: tasklist, DueAtMs: due, WithinMs: within}
+	}
+	data, err := (&logv1.Batch{Tasks: []*logv1.Record{
+		of("a", "x", 0, 0), of("a", "x", 1e12, 1000), of("a", "x", 1e12+1, 0), of("a", "x", 0, 999), // not due, and void
+		of("a", "y", 0, 0), of("b", "y", 5, 0), of("b", "y", 1e13, 0), of("b", "y", 0, 0), of("a", "x", 1e13, 0),
+	}}).MarshalVT()
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := NewDecoder()
+	for range 2 {
+		var got []string
+		err = d.Due(data, at, func(domain, tasklist string, tasks int) { got = append(got, fmt.Sprint(domain, tasklist, tasks)) })
+		if err != nil || fmt.Sprint(got) != "[ax2 ay1 by2]" {
+			t.Errorf("%v %v", got, err)
+		}
+	}
+	if err := d.Due([]byte{10, 9}, at, nil); err == nil {
+		t.Error("what is cut off is a batch")
+	}
+}
