@@ -91,7 +91,7 @@ func (h *hints) send(fx *replica.Effects) {
 	}
 	for i := range fx.Triggers {
 		g := &fx.Triggers[i]
-		h.room(g.Shard, len(g.Packed)+len(g.Domain)+len(g.Tasklist)+len(g.Type)+g.GroupBytes())
+		h.room(g.Shard, g.Bytes())
 		h.shards[g.Shard].Triggers = append(h.shards[g.Shard].Triggers, &logv1.TriggerBatch{
 			Domain: g.Domain, Tasklist: g.Tasklist, Priority: g.Priority, Type: g.Type, ReadyAtUs: g.ReadyAt * 1000, Triggers: g.Packed,
 			Groups: g.Groups, GroupAt: g.GroupAt,

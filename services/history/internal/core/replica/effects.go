@@ -177,16 +177,17 @@ type TriggerBatch struct {
 	// none, else its place in Groups, from 1. Both are empty where none has a group.
 	Groups  []string
 	GroupAt []byte
+	// names is what Groups take in a message, in bytes.
+	names int
 }
 
-// GroupBytes is about what its groups take in a message.
-func (g *TriggerBatch) GroupBytes() int {
-	n := len(g.GroupAt)
-	for _, name := range g.Groups {
-		n += len(name) + 2
-	}
-	return n
+// Bytes is about what it takes in a message.
+func (g *TriggerBatch) Bytes() int {
+	return g.triggerBytes() + len(g.Domain) + len(g.Tasklist) + len(g.Type)
 }
+
+// triggerBytes is what of that its triggers take.
+func (g *TriggerBatch) triggerBytes() int { return len(g.Packed) + len(g.GroupAt) + g.names }
 
 // GroupOf returns the group of each trigger; nil = none has one. The second is false where g says nothing that makes sense.
 func (g *TriggerBatch) GroupOf() ([]string, bool) {

@@ -56,6 +56,7 @@ func (r *Replica) group(b *TriggerBatch, i int, name string) {
 	at, ok := r.groups[key]
 	if !ok {
 		b.Groups = append(b.Groups, name)
+		b.names += len(name) + 2
 		at = uint64(len(b.Groups))
 		r.groups[key] = at
 	}
@@ -68,7 +69,7 @@ const packTriggers = 128
 
 // full tells whether a task that became ready at a time must begin another batch.
 func (g *TriggerBatch) full(readyAt int64) bool {
-	return len(g.Packed) >= packBytesMax || len(g.Packed)%(packTriggers*ids.TriggerBytes) == 0 && readyAt != g.ReadyAt
+	return g.triggerBytes() >= packBytesMax || len(g.Packed)%(packTriggers*ids.TriggerBytes) == 0 && readyAt != g.ReadyAt
 }
 
 // packBytesMax bounds one batch of triggers or group of releases, which must fit into a message.

@@ -1,0 +1,85 @@
+package replica
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
+)
+
+// grouped gives tasks groups, in turn; "" = none.
+func grouped(groups ...string) func(*taskstate.Task) {
+	n := 0
+	return func(t *taskstate.Task) {
+		if g := groups[n%len(groups)]; g != "" {
+			t.Extra = &taskstate.Extra{Group: g}
+		}
+		n++
+	}
+}
+
+// Triggers of many groups travel together, and each group is named once.
+func TestTriggersNameTheirGroups(t *testing.T) {
+	b := newBench(t, Config{})
+	fx := b.submit(grouped("", "a", "b", "a", ""), 1, 2, 3, 4, 5)
+	if len(fx.Triggers) != 1 {
+		t.Fatalf("%d batches", len(fx.Triggers))
+	}
+	g := &fx.Triggers[0]
+	if got, ok := g.GroupOf(); !ok || !slices.Equal(got, []string{"", "a", "b", "a", ""}) || !slices.Equal(g.Groups, []string{"a", "b"}) {
+		t.Errorf("%q of %q, %v", got, g.Groups, ok)
+	}
+	plain := b.submit(nil, 6, 7).Triggers[0]
+	if got, ok := plain.GroupOf(); !ok || got != nil || plain.Groups != nil || plain.GroupAt != nil {
+		t.Errorf("without groups: %+v", plain)
+	}
+	again := b.submit(grouped("b"), 8).Triggers[0]
+	if got, ok := again.GroupOf(); !ok || !slices.Equal(got, []string{"b"}) {
+		t.Errorf("in the next turn: %+v", again)
+	}
+}
+
+// A batch with the longest names fits into a message, too.
+func TestTriggersOfManyGroupsFitIntoAMessage(t *testing.T) {
+	b := newBench(t, Config{})
+	var names []string
+	var all []int
+	for i := range 9000 {
+		names, all = append(names, strings.Repeat("g", 60)+fmt.Sprintf("%04d", i)), append(all, i+1)
+	}
+	fx := b.submit(grouped(names...), all...)
+	sum := 0
+	for i := range fx.Triggers {
+		g := &fx.Triggers[i]
+		if n := g.Bytes(); n > packBytesMax+200 {
+			t.Errorf("a batch of %d bytes", n)
+		}
+		got, ok := g.GroupOf()
+		if !ok || !slices.Equal(got, names[sum:sum+len(got)]) {
+			t.Fatalf("batch %d: the groups are not those of the tasks", i)
+		}
+		sum += len(got)
+	}
+	if sum != len(all) {
+		t.Errorf("%d triggers", sum)
+	}
+}
+
+// TestI5_AGroupIsNotOvertakenByAnother: what matching grants of other groups says nothing of a trigger; a later one of the same
+// group does.
+func TestI5_AGroupIsNotOvertakenByAnother(t *testing.T) {
+	b := newBench(t, Config{})
+	b.submit(grouped("flood"), 1)
+	b.now.MS += overtakenMS + 1
+	b.submit(grouped("small", "flood"), 2, 3)
+	b.now.MS += hungryAgeMS + overtakenMS + healEveryMS
+	b.step(Tick{})
+	b.start(2)
+	b.now.MS += healEveryMS
+	b.equal("another group is granted", triggered(b.step(Tick{})), nil)
+	b.start(3)
+	b.now.MS += healEveryMS
+	b.equal("a later one of its own", triggered(b.step(Tick{})), []int{1})
+}
