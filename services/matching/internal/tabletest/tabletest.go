@@ -56,6 +56,9 @@ func Exercise(t *testing.T, factory func(t *testing.T) Store) {
 		{"WhoIsAwayLeavesTheLine", 2, stale},
 		{"DroppedLimitsAreForgotten", 2, dropped},
 		{"TestI8_TwoClientsNeverOverbook", 2, neverOverbook},
+		{"ARateLetsABurstStartAndThenOneEachInterval", 2, rates},
+		{"RatesAndSlotsAreAllOrNone", 1, ratesAndSlots},
+		{"ARateThatChangesLetsABurstStartAtMost", 1, changedRates},
 		{"LikeTheCore", 3, likeTheCore},
 	} {
 		t.Run(c.name, func(t *testing.T) { c.run(newRig(t, factory(t), c.shards)) })

@@ -1,0 +1,102 @@
+package tabletest
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
+)
+
+// hours is a rate of so many tasks in so many hours: no real time that passes meanwhile makes room.
+func hours(tasks, per float64, burst int) table.Stance {
+	return table.Stance{Ref: table.RateRef(pay), Rate: table.Rate{EveryUS: per * 3600e6 / tasks, Burst: burst}}
+}
+
+// starts has a shard start as many of type pay as may, of a hundred, under some limits. It returns how many, and how these stand.
+func (r *rig) starts(shard int, stances ...table.Stance) (int, table.Outcome) {
+	r.Helper()
+	r.calls++
+	l := table.Tasklist{Domain: domain, Name: fmt.Sprint("list", r.calls)}
+	c := chunk(3, "pay", int64(r.calls), int(r.calls)*1000, 100)
+	c.Tasklist = l
+	at := candidate(3, "pay", 0)
+	for i := range stances {
+		at.Path = append(at.Path, i)
+	}
+	out := r.do(shard, table.Call{Stances: stances, Put: []table.Chunk{c}, Wants: []table.Want{{Tasklist: l, N: 100, Candidates: []table.Candidate{at}}}})
+	return count(out.Taken[0]), out
+}
+
+// start checks what starts gives: how many, and in about how many hours the next may.
+func (r *rig) start(shard int, s table.Stance, n int, after float64) {
+	r.Helper()
+	got, out := r.starts(shard, s)
+	r.equal("started", got, n)
+	r.equal("blocked", fmt.Sprint(out.Taken[0].Blocked), fmt.Sprint([]table.Blocked{{By: s.Ref, Why: table.Rated}}))
+	state := out.Limits[0]
+	if h := state.After.Hours(); h <= after-0.25 || h > after {
+		r.Fatalf("the next in %v hours, want %v", h, after)
+	}
+	state.After = 0
+	r.equal("limit", state, table.LimitState{})
+}
+
+// rates: a burst, then one each interval, whichever shard asks; what rests is a burst again, and no more.
+func rates(r *rig) {
+	three := hours(3, 1000, 5) // an interval is 333 hours and 20 minutes
+	r.start(0, three, 5, 333.34)
+	r.start(1, three, 0, 333.34)
+	r.store.Pass(333 * time.Hour)
+	r.start(1, three, 0, 0.34)
+	r.store.Pass(time.Hour)
+	r.start(1, three, 1, 332.67)
+	r.store.Pass(700 * time.Hour)
+	r.start(0, three, 2, 299.34)
+	r.store.Pass(5000 * time.Hour)
+	r.start(0, three, 5, 333.34)
+	// 300 intervals one after the other are what they are in sum: nothing is lost to rounding.
+	got := 0
+	for range 300 {
+		r.store.Pass(334 * time.Hour)
+		n, _ := r.starts(0, three)
+		got += n
+	}
+	r.equal("started", got, 300) // and 200 hours over
+	r.store.Pass(134 * time.Hour)
+	r.start(0, three, 1, 332.67)
+}
+
+// ratesAndSlots: who lacks the one takes nothing of the other.
+func ratesAndSlots(r *rig) {
+	slow := hours(1, 1000, 4)
+	n, out := r.starts(0, stance(3, 0, 0), slow)
+	r.equal("started", n, 3)
+	r.equal("next", out.Limits[1].After, time.Duration(0))
+	r.equal("blocked", out.Taken[0].Blocked, []table.Blocked{{By: pay, Why: table.Full}})
+	n, out = r.starts(0, stance(9, 3, 0), slow)
+	r.equal("started", n, 1)
+	r.equal("slots", out.Limits[0].Used, 4)
+	r.equal("blocked", out.Taken[0].Blocked, []table.Blocked{{By: slow.Ref, Why: table.Rated}})
+	n, out = r.starts(0, stance(9, 4, 0), slow)
+	r.equal("started", n, 0)
+	r.equal("slots", out.Limits[0].Used, 4)
+}
+
+// changedRates: what is used up stays so for as long as it would have, but not for longer than a burst of the new rate takes.
+func changedRates(r *rig) {
+	r.start(0, hours(1, 1000, 2), 2, 1000)
+	r.start(0, hours(1, 1000, 5), 3, 1000) // a larger burst
+	r.start(0, hours(1, 1000, 1), 0, 1000) // a smaller one
+	r.start(0, hours(1, 10, 1), 0, 10)     // a faster rate: it does not wait for the slow one
+	r.store.Pass(10 * time.Hour)
+	r.start(0, hours(1, 10, 1), 1, 10)
+	r.store.Pass(10 * time.Hour)
+	r.start(0, hours(7, 7000, 1), 1, 1000) // a slower one
+	if err := r.shards[0].Drop(r.Context(), domain, pay); err != nil { // the slots of the limit, not its rate
+		r.Fatal(err)
+	}
+	r.start(0, hours(7, 7000, 1), 0, 1000)
+	r.store.Forget()
+	r.open(0)
+	r.start(0, hours(7, 7000, 1), 1, 1000) // a memory that is lost costs a burst
+}
