@@ -112,6 +112,8 @@ type TasklistInfo struct {
 	Pause *Pause
 	// PausedTypes are the types of the domain that are paused, by name, at most 100.
 	PausedTypes []string
+	// Pollers is how many workers polled it in the last 5 minutes: those of TasklistPollers.
+	Pollers int64
 }
 
 // SlotUse tells how full a concurrency limit is.
@@ -155,7 +157,7 @@ func tasklistInfoOf(w *yardv1.DescribeTasklistResponse) TasklistInfo {
 		Tasklist: w.GetTasklist(), Ready: w.GetReady(), Running: w.GetRunning(), Backoff: w.GetBackoff(), Waiting: w.GetWaiting(),
 		UnreadBatches: w.GetUnreadBatches(), OldestReady: time.Duration(w.GetOldestReadyMs()) * time.Millisecond, WaitingPolls: w.GetWaitingPolls(),
 		Completed: w.GetCompleted(), Failed: w.GetFailed(), Dead: w.GetDead(), Expired: w.GetExpired(), LaggingLanes: int(w.GetLaggingLanes()),
-		Pause: maybePaused(w.GetPause()), PausedTypes: w.GetPausedTypes(),
+		Pause: maybePaused(w.GetPause()), PausedTypes: w.GetPausedTypes(), Pollers: w.GetPollers(),
 	}
 	for _, s := range w.GetSlots() {
 		t.Slots = append(t.Slots, SlotUse{Ref: s.Ref, Type: s.Type, InUse: int(s.InUse), Limit: int(s.Limit)})

@@ -1702,7 +1702,9 @@ type DescribeTasklistResponse struct {
 	// Present while the tasklist is paused.
 	Pause *Pause `protobuf:"bytes,15,opt,name=pause,proto3" json:"pause,omitempty"`
 	// The types of the domain that are paused, by name, at most 100.
-	PausedTypes   []string `protobuf:"bytes,16,rep,name=paused_types,json=pausedTypes,proto3" json:"paused_types,omitempty"`
+	PausedTypes []string `protobuf:"bytes,16,rep,name=paused_types,json=pausedTypes,proto3" json:"paused_types,omitempty"`
+	// Workers that polled it in the last 5 minutes, as `tasklists.pollers` tells of them.
+	Pollers       int64 `protobuf:"varint,17,opt,name=pollers,proto3" json:"pollers,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1849,6 +1851,233 @@ func (x *DescribeTasklistResponse) GetPausedTypes() []string {
 	return nil
 }
 
+func (x *DescribeTasklistResponse) GetPollers() int64 {
+	if x != nil {
+		return x.Pollers
+	}
+	return 0
+}
+
+// TasklistPollersRequest (tasklists.pollers): the workers that polled a tasklist in the last 5 minutes. The owner of the tasklist's
+// matching shard remembers them: they are lost with it, and the next owner learns of each with its next poll. It keeps
+// 8192 of them, and 6144 of one domain, or 512 if it has many of other domains; beyond that those are forgotten who have not polled for the longest.
+type TasklistPollersRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Required. [A-Za-z0-9_-]{1,64}.
+	Tasklist string `protobuf:"bytes,1,opt,name=tasklist,proto3" json:"tasklist,omitempty"`
+	// The most to return, 1..1000. Default 1000. An answer stops at 400 KiB, so a page may have fewer.
+	Limit int32 `protobuf:"varint,2,opt,name=limit,proto3" json:"limit,omitempty"`
+	// The next_cursor of the previous answer. Default: from the first.
+	Cursor        string `protobuf:"bytes,3,opt,name=cursor,proto3" json:"cursor,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TasklistPollersRequest) Reset() {
+	*x = TasklistPollersRequest{}
+	mi := &file_yard_v1_admin_proto_msgTypes[30]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TasklistPollersRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TasklistPollersRequest) ProtoMessage() {}
+
+func (x *TasklistPollersRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_v1_admin_proto_msgTypes[30]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TasklistPollersRequest.ProtoReflect.Descriptor instead.
+func (*TasklistPollersRequest) Descriptor() ([]byte, []int) {
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{30}
+}
+
+func (x *TasklistPollersRequest) GetTasklist() string {
+	if x != nil {
+		return x.Tasklist
+	}
+	return ""
+}
+
+func (x *TasklistPollersRequest) GetLimit() int32 {
+	if x != nil {
+		return x.Limit
+	}
+	return 0
+}
+
+func (x *TasklistPollersRequest) GetCursor() string {
+	if x != nil {
+		return x.Cursor
+	}
+	return ""
+}
+
+type TasklistPollersResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Sorted by worker.
+	Pollers []*Poller `protobuf:"bytes,1,rep,name=pollers,proto3" json:"pollers,omitempty"`
+	// Where the next page begins; empty on the last page.
+	NextCursor string `protobuf:"bytes,2,opt,name=next_cursor,json=nextCursor,proto3" json:"next_cursor,omitempty"`
+	// For how long the present owner of the shard has served it, ms: it knows of no earlier poll.
+	KnownForMs    int64 `protobuf:"varint,3,opt,name=known_for_ms,json=knownForMs,proto3" json:"known_for_ms,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TasklistPollersResponse) Reset() {
+	*x = TasklistPollersResponse{}
+	mi := &file_yard_v1_admin_proto_msgTypes[31]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TasklistPollersResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TasklistPollersResponse) ProtoMessage() {}
+
+func (x *TasklistPollersResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_v1_admin_proto_msgTypes[31]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TasklistPollersResponse.ProtoReflect.Descriptor instead.
+func (*TasklistPollersResponse) Descriptor() ([]byte, []int) {
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{31}
+}
+
+func (x *TasklistPollersResponse) GetPollers() []*Poller {
+	if x != nil {
+		return x.Pollers
+	}
+	return nil
+}
+
+func (x *TasklistPollersResponse) GetNextCursor() string {
+	if x != nil {
+		return x.NextCursor
+	}
+	return ""
+}
+
+func (x *TasklistPollersResponse) GetKnownForMs() int64 {
+	if x != nil {
+		return x.KnownForMs
+	}
+	return 0
+}
+
+// Poller is a worker that polled a tasklist: all its polls that have the same name.
+type Poller struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The worker's name, as its polls give it; empty for all polls that give none.
+	Worker string `protobuf:"bytes,1,opt,name=worker,proto3" json:"worker,omitempty"`
+	// The version of its program, as its last poll gives it.
+	Version string `protobuf:"bytes,2,opt,name=version,proto3" json:"version,omitempty"`
+	// The types that its last poll accepts, sorted, the first 16; empty = all.
+	Types []string `protobuf:"bytes,3,rep,name=types,proto3" json:"types,omitempty"`
+	// How many types that poll accepts; 0 = all.
+	TypesCount int32 `protobuf:"varint,4,opt,name=types_count,json=typesCount,proto3" json:"types_count,omitempty"`
+	// How long ago that poll came, ms.
+	SeenAgoMs int64 `protobuf:"varint,5,opt,name=seen_ago_ms,json=seenAgoMs,proto3" json:"seen_ago_ms,omitempty"`
+	// Its polls that wait now.
+	WaitingPolls  int32 `protobuf:"varint,6,opt,name=waiting_polls,json=waitingPolls,proto3" json:"waiting_polls,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Poller) Reset() {
+	*x = Poller{}
+	mi := &file_yard_v1_admin_proto_msgTypes[32]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Poller) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Poller) ProtoMessage() {}
+
+func (x *Poller) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_v1_admin_proto_msgTypes[32]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Poller.ProtoReflect.Descriptor instead.
+func (*Poller) Descriptor() ([]byte, []int) {
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{32}
+}
+
+func (x *Poller) GetWorker() string {
+	if x != nil {
+		return x.Worker
+	}
+	return ""
+}
+
+func (x *Poller) GetVersion() string {
+	if x != nil {
+		return x.Version
+	}
+	return ""
+}
+
+func (x *Poller) GetTypes() []string {
+	if x != nil {
+		return x.Types
+	}
+	return nil
+}
+
+func (x *Poller) GetTypesCount() int32 {
+	if x != nil {
+		return x.TypesCount
+	}
+	return 0
+}
+
+func (x *Poller) GetSeenAgoMs() int64 {
+	if x != nil {
+		return x.SeenAgoMs
+	}
+	return 0
+}
+
+func (x *Poller) GetWaitingPolls() int32 {
+	if x != nil {
+		return x.WaitingPolls
+	}
+	return 0
+}
+
 // SlotUse says how much of one concurrency limit is in use.
 type SlotUse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1866,7 +2095,7 @@ type SlotUse struct {
 
 func (x *SlotUse) Reset() {
 	*x = SlotUse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[30]
+	mi := &file_yard_v1_admin_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1878,7 +2107,7 @@ func (x *SlotUse) String() string {
 func (*SlotUse) ProtoMessage() {}
 
 func (x *SlotUse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[30]
+	mi := &file_yard_v1_admin_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1891,7 +2120,7 @@ func (x *SlotUse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SlotUse.ProtoReflect.Descriptor instead.
 func (*SlotUse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{30}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *SlotUse) GetType() string {
@@ -1939,7 +2168,7 @@ type Pause struct {
 
 func (x *Pause) Reset() {
 	*x = Pause{}
-	mi := &file_yard_v1_admin_proto_msgTypes[31]
+	mi := &file_yard_v1_admin_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1951,7 +2180,7 @@ func (x *Pause) String() string {
 func (*Pause) ProtoMessage() {}
 
 func (x *Pause) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[31]
+	mi := &file_yard_v1_admin_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1964,7 +2193,7 @@ func (x *Pause) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pause.ProtoReflect.Descriptor instead.
 func (*Pause) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{31}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *Pause) GetReason() string {
@@ -2013,7 +2242,7 @@ type PauseTasklistRequest struct {
 
 func (x *PauseTasklistRequest) Reset() {
 	*x = PauseTasklistRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[32]
+	mi := &file_yard_v1_admin_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2025,7 +2254,7 @@ func (x *PauseTasklistRequest) String() string {
 func (*PauseTasklistRequest) ProtoMessage() {}
 
 func (x *PauseTasklistRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[32]
+	mi := &file_yard_v1_admin_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2038,7 +2267,7 @@ func (x *PauseTasklistRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PauseTasklistRequest.ProtoReflect.Descriptor instead.
 func (*PauseTasklistRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{32}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *PauseTasklistRequest) GetName() string {
@@ -2079,7 +2308,7 @@ type PauseTasklistResponse struct {
 
 func (x *PauseTasklistResponse) Reset() {
 	*x = PauseTasklistResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[33]
+	mi := &file_yard_v1_admin_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2091,7 +2320,7 @@ func (x *PauseTasklistResponse) String() string {
 func (*PauseTasklistResponse) ProtoMessage() {}
 
 func (x *PauseTasklistResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[33]
+	mi := &file_yard_v1_admin_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2104,7 +2333,7 @@ func (x *PauseTasklistResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PauseTasklistResponse.ProtoReflect.Descriptor instead.
 func (*PauseTasklistResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{33}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *PauseTasklistResponse) GetPause() *Pause {
@@ -2125,7 +2354,7 @@ type ResumeTasklistRequest struct {
 
 func (x *ResumeTasklistRequest) Reset() {
 	*x = ResumeTasklistRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[34]
+	mi := &file_yard_v1_admin_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2137,7 +2366,7 @@ func (x *ResumeTasklistRequest) String() string {
 func (*ResumeTasklistRequest) ProtoMessage() {}
 
 func (x *ResumeTasklistRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[34]
+	mi := &file_yard_v1_admin_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2150,7 +2379,7 @@ func (x *ResumeTasklistRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeTasklistRequest.ProtoReflect.Descriptor instead.
 func (*ResumeTasklistRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{34}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *ResumeTasklistRequest) GetName() string {
@@ -2170,7 +2399,7 @@ type ResumeTasklistResponse struct {
 
 func (x *ResumeTasklistResponse) Reset() {
 	*x = ResumeTasklistResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[35]
+	mi := &file_yard_v1_admin_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2182,7 +2411,7 @@ func (x *ResumeTasklistResponse) String() string {
 func (*ResumeTasklistResponse) ProtoMessage() {}
 
 func (x *ResumeTasklistResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[35]
+	mi := &file_yard_v1_admin_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2195,7 +2424,7 @@ func (x *ResumeTasklistResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeTasklistResponse.ProtoReflect.Descriptor instead.
 func (*ResumeTasklistResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{35}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *ResumeTasklistResponse) GetPause() *Pause {
@@ -2223,7 +2452,7 @@ type PauseTypeRequest struct {
 
 func (x *PauseTypeRequest) Reset() {
 	*x = PauseTypeRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[36]
+	mi := &file_yard_v1_admin_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2235,7 +2464,7 @@ func (x *PauseTypeRequest) String() string {
 func (*PauseTypeRequest) ProtoMessage() {}
 
 func (x *PauseTypeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[36]
+	mi := &file_yard_v1_admin_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2248,7 +2477,7 @@ func (x *PauseTypeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PauseTypeRequest.ProtoReflect.Descriptor instead.
 func (*PauseTypeRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{36}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *PauseTypeRequest) GetName() string {
@@ -2289,7 +2518,7 @@ type PauseTypeResponse struct {
 
 func (x *PauseTypeResponse) Reset() {
 	*x = PauseTypeResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[37]
+	mi := &file_yard_v1_admin_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2301,7 +2530,7 @@ func (x *PauseTypeResponse) String() string {
 func (*PauseTypeResponse) ProtoMessage() {}
 
 func (x *PauseTypeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[37]
+	mi := &file_yard_v1_admin_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2314,7 +2543,7 @@ func (x *PauseTypeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PauseTypeResponse.ProtoReflect.Descriptor instead.
 func (*PauseTypeResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{37}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *PauseTypeResponse) GetPause() *Pause {
@@ -2335,7 +2564,7 @@ type ResumeTypeRequest struct {
 
 func (x *ResumeTypeRequest) Reset() {
 	*x = ResumeTypeRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[38]
+	mi := &file_yard_v1_admin_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2347,7 +2576,7 @@ func (x *ResumeTypeRequest) String() string {
 func (*ResumeTypeRequest) ProtoMessage() {}
 
 func (x *ResumeTypeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[38]
+	mi := &file_yard_v1_admin_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2360,7 +2589,7 @@ func (x *ResumeTypeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeTypeRequest.ProtoReflect.Descriptor instead.
 func (*ResumeTypeRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{38}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *ResumeTypeRequest) GetName() string {
@@ -2380,7 +2609,7 @@ type ResumeTypeResponse struct {
 
 func (x *ResumeTypeResponse) Reset() {
 	*x = ResumeTypeResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[39]
+	mi := &file_yard_v1_admin_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2392,7 +2621,7 @@ func (x *ResumeTypeResponse) String() string {
 func (*ResumeTypeResponse) ProtoMessage() {}
 
 func (x *ResumeTypeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[39]
+	mi := &file_yard_v1_admin_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2405,7 +2634,7 @@ func (x *ResumeTypeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeTypeResponse.ProtoReflect.Descriptor instead.
 func (*ResumeTypeResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{39}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *ResumeTypeResponse) GetPause() *Pause {
@@ -2433,7 +2662,7 @@ type Limit struct {
 
 func (x *Limit) Reset() {
 	*x = Limit{}
-	mi := &file_yard_v1_admin_proto_msgTypes[40]
+	mi := &file_yard_v1_admin_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2445,7 +2674,7 @@ func (x *Limit) String() string {
 func (*Limit) ProtoMessage() {}
 
 func (x *Limit) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[40]
+	mi := &file_yard_v1_admin_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2458,7 +2687,7 @@ func (x *Limit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Limit.ProtoReflect.Descriptor instead.
 func (*Limit) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{40}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *Limit) GetName() string {
@@ -2500,7 +2729,7 @@ type PutLimitRequest struct {
 
 func (x *PutLimitRequest) Reset() {
 	*x = PutLimitRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[41]
+	mi := &file_yard_v1_admin_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2512,7 +2741,7 @@ func (x *PutLimitRequest) String() string {
 func (*PutLimitRequest) ProtoMessage() {}
 
 func (x *PutLimitRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[41]
+	mi := &file_yard_v1_admin_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2525,7 +2754,7 @@ func (x *PutLimitRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutLimitRequest.ProtoReflect.Descriptor instead.
 func (*PutLimitRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{41}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *PutLimitRequest) GetLimit() *Limit {
@@ -2545,7 +2774,7 @@ type PutLimitResponse struct {
 
 func (x *PutLimitResponse) Reset() {
 	*x = PutLimitResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[42]
+	mi := &file_yard_v1_admin_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2557,7 +2786,7 @@ func (x *PutLimitResponse) String() string {
 func (*PutLimitResponse) ProtoMessage() {}
 
 func (x *PutLimitResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[42]
+	mi := &file_yard_v1_admin_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2570,7 +2799,7 @@ func (x *PutLimitResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutLimitResponse.ProtoReflect.Descriptor instead.
 func (*PutLimitResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{42}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *PutLimitResponse) GetLimit() *Limit {
@@ -2591,7 +2820,7 @@ type GetLimitRequest struct {
 
 func (x *GetLimitRequest) Reset() {
 	*x = GetLimitRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[43]
+	mi := &file_yard_v1_admin_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2603,7 +2832,7 @@ func (x *GetLimitRequest) String() string {
 func (*GetLimitRequest) ProtoMessage() {}
 
 func (x *GetLimitRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[43]
+	mi := &file_yard_v1_admin_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2616,7 +2845,7 @@ func (x *GetLimitRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetLimitRequest.ProtoReflect.Descriptor instead.
 func (*GetLimitRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{43}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *GetLimitRequest) GetName() string {
@@ -2638,7 +2867,7 @@ type GetLimitResponse struct {
 
 func (x *GetLimitResponse) Reset() {
 	*x = GetLimitResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[44]
+	mi := &file_yard_v1_admin_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2650,7 +2879,7 @@ func (x *GetLimitResponse) String() string {
 func (*GetLimitResponse) ProtoMessage() {}
 
 func (x *GetLimitResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[44]
+	mi := &file_yard_v1_admin_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2663,7 +2892,7 @@ func (x *GetLimitResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetLimitResponse.ProtoReflect.Descriptor instead.
 func (*GetLimitResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{44}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *GetLimitResponse) GetLimit() *Limit {
@@ -2693,7 +2922,7 @@ type ListLimitsRequest struct {
 
 func (x *ListLimitsRequest) Reset() {
 	*x = ListLimitsRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[45]
+	mi := &file_yard_v1_admin_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2705,7 +2934,7 @@ func (x *ListLimitsRequest) String() string {
 func (*ListLimitsRequest) ProtoMessage() {}
 
 func (x *ListLimitsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[45]
+	mi := &file_yard_v1_admin_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2718,7 +2947,7 @@ func (x *ListLimitsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListLimitsRequest.ProtoReflect.Descriptor instead.
 func (*ListLimitsRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{45}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *ListLimitsRequest) GetLimit() int32 {
@@ -2747,7 +2976,7 @@ type ListLimitsResponse struct {
 
 func (x *ListLimitsResponse) Reset() {
 	*x = ListLimitsResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[46]
+	mi := &file_yard_v1_admin_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2759,7 +2988,7 @@ func (x *ListLimitsResponse) String() string {
 func (*ListLimitsResponse) ProtoMessage() {}
 
 func (x *ListLimitsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[46]
+	mi := &file_yard_v1_admin_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2772,7 +3001,7 @@ func (x *ListLimitsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListLimitsResponse.ProtoReflect.Descriptor instead.
 func (*ListLimitsResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{46}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *ListLimitsResponse) GetLimits() []*Limit {
@@ -2802,7 +3031,7 @@ type DeleteLimitRequest struct {
 
 func (x *DeleteLimitRequest) Reset() {
 	*x = DeleteLimitRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[47]
+	mi := &file_yard_v1_admin_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2814,7 +3043,7 @@ func (x *DeleteLimitRequest) String() string {
 func (*DeleteLimitRequest) ProtoMessage() {}
 
 func (x *DeleteLimitRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[47]
+	mi := &file_yard_v1_admin_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2827,7 +3056,7 @@ func (x *DeleteLimitRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteLimitRequest.ProtoReflect.Descriptor instead.
 func (*DeleteLimitRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{47}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *DeleteLimitRequest) GetName() string {
@@ -2854,7 +3083,7 @@ type DeleteLimitResponse struct {
 
 func (x *DeleteLimitResponse) Reset() {
 	*x = DeleteLimitResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[48]
+	mi := &file_yard_v1_admin_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2866,7 +3095,7 @@ func (x *DeleteLimitResponse) String() string {
 func (*DeleteLimitResponse) ProtoMessage() {}
 
 func (x *DeleteLimitResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[48]
+	mi := &file_yard_v1_admin_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2879,7 +3108,7 @@ func (x *DeleteLimitResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteLimitResponse.ProtoReflect.Descriptor instead.
 func (*DeleteLimitResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{48}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *DeleteLimitResponse) GetLimit() *Limit {
@@ -2887,6 +3116,530 @@ func (x *DeleteLimitResponse) GetLimit() *Limit {
 		return x.Limit
 	}
 	return nil
+}
+
+// TopLimitsRequest (limits.top): the limits of the domain that are in use, the most saturated first: who holds their slots, and
+// who waits for one.
+type TopLimitsRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The most limits to return, 1..100. Default 10.
+	Limit int32 `protobuf:"varint,1,opt,name=limit,proto3" json:"limit,omitempty"`
+	// The most holders, and the most tasklists that wait, of each limit, 1..10. Default 3.
+	Each int32 `protobuf:"varint,2,opt,name=each,proto3" json:"each,omitempty"`
+	// Those come first for whose slots the most ready tasks wait. Default false: those come first that were full for the largest share of
+	// the last hour.
+	ByWaiting     bool `protobuf:"varint,3,opt,name=by_waiting,json=byWaiting,proto3" json:"by_waiting,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TopLimitsRequest) Reset() {
+	*x = TopLimitsRequest{}
+	mi := &file_yard_v1_admin_proto_msgTypes[52]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TopLimitsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TopLimitsRequest) ProtoMessage() {}
+
+func (x *TopLimitsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_v1_admin_proto_msgTypes[52]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TopLimitsRequest.ProtoReflect.Descriptor instead.
+func (*TopLimitsRequest) Descriptor() ([]byte, []int) {
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{52}
+}
+
+func (x *TopLimitsRequest) GetLimit() int32 {
+	if x != nil {
+		return x.Limit
+	}
+	return 0
+}
+
+func (x *TopLimitsRequest) GetEach() int32 {
+	if x != nil {
+		return x.Each
+	}
+	return 0
+}
+
+func (x *TopLimitsRequest) GetByWaiting() bool {
+	if x != nil {
+		return x.ByWaiting
+	}
+	return false
+}
+
+type TopLimitsResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Sorted as asked for.
+	Limits []*LimitUse `protobuf:"bytes,1,rep,name=limits,proto3" json:"limits,omitempty"`
+	// How many more limits are in use.
+	Others int32 `protobuf:"varint,2,opt,name=others,proto3" json:"others,omitempty"`
+	// Matching shards that did not answer within a second: what they hold, and who waits there, is missing.
+	SilentShards  []int32 `protobuf:"varint,3,rep,packed,name=silent_shards,json=silentShards,proto3" json:"silent_shards,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TopLimitsResponse) Reset() {
+	*x = TopLimitsResponse{}
+	mi := &file_yard_v1_admin_proto_msgTypes[53]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TopLimitsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TopLimitsResponse) ProtoMessage() {}
+
+func (x *TopLimitsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_v1_admin_proto_msgTypes[53]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TopLimitsResponse.ProtoReflect.Descriptor instead.
+func (*TopLimitsResponse) Descriptor() ([]byte, []int) {
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{53}
+}
+
+func (x *TopLimitsResponse) GetLimits() []*LimitUse {
+	if x != nil {
+		return x.Limits
+	}
+	return nil
+}
+
+func (x *TopLimitsResponse) GetOthers() int32 {
+	if x != nil {
+		return x.Others
+	}
+	return 0
+}
+
+func (x *TopLimitsResponse) GetSilentShards() []int32 {
+	if x != nil {
+		return x.SilentShards
+	}
+	return nil
+}
+
+// LimitUse is how a limit is used. Matching keeps this in memory: times start over when another node takes a shard over, or a shard has
+// had nothing to do with the domain for a minute.
+type LimitUse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Which limit: `domain`, `tasklist/NAME`, `type/NAME`, or `shared/NAME` of limits.put.
+	Ref string `protobuf:"bytes,1,opt,name=ref,proto3" json:"ref,omitempty"`
+	// The most attempts that it lets run at once.
+	MaxConcurrency int32 `protobuf:"varint,2,opt,name=max_concurrency,json=maxConcurrency,proto3" json:"max_concurrency,omitempty"`
+	// Slots that the tables count: those of running attempts, and free ones that a matching shard keeps for up to 50 ms.
+	SlotsInUse int32 `protobuf:"varint,3,opt,name=slots_in_use,json=slotsInUse,proto3" json:"slots_in_use,omitempty"`
+	// Attempts that use a slot, as the shards know them, those included that began before the limit covered them.
+	Running int32 `protobuf:"varint,4,opt,name=running,proto3" json:"running,omitempty"`
+	// Slots that the tables count and no shard knows of. More than 0 for a minute is a leak; it ends by itself 5 minutes after the
+	// last deadline of their attempts. 0 if a shard did not answer.
+	UnexplainedSlots int32 `protobuf:"varint,5,opt,name=unexplained_slots,json=unexplainedSlots,proto3" json:"unexplained_slots,omitempty"`
+	// Slots that were found by comparison with history to be held by attempts that were over, and freed, since the shards' owners took over.
+	ReclaimedSlots int64 `protobuf:"varint,6,opt,name=reclaimed_slots,json=reclaimedSlots,proto3" json:"reclaimed_slots,omitempty"`
+	// Full or not, and since when, ms; 0 = it is not full now.
+	FullForMs int64 `protobuf:"varint,7,opt,name=full_for_ms,json=fullForMs,proto3" json:"full_for_ms,omitempty"`
+	// The share of the time in which it was full, percent, over the last hour, or since observed_ms if that is shorter. Of several
+	// shards, what the one has seen that found it full for the longest.
+	SaturationPercent int32 `protobuf:"varint,8,opt,name=saturation_percent,json=saturationPercent,proto3" json:"saturation_percent,omitempty"`
+	// For how long that shard has watched the limit, ms, at most an hour.
+	ObservedMs int64 `protobuf:"varint,9,opt,name=observed_ms,json=observedMs,proto3" json:"observed_ms,omitempty"`
+	// The holders that have their slots for the longest, of 16384 attempts where a shard has more under this limit. The first 100
+	// holders of an answer are looked up in history.
+	Holders []*SlotHolder `protobuf:"bytes,10,rep,name=holders,proto3" json:"holders,omitempty"`
+	// Tasklists in which a poll waits, and tasks are ready, and this limit has no slot for them; those that wait for the longest.
+	Waiters []*SlotWaiter `protobuf:"bytes,11,rep,name=waiters,proto3" json:"waiters,omitempty"`
+	// How many tasklists wait.
+	WaitingTasklists int32 `protobuf:"varint,12,opt,name=waiting_tasklists,json=waitingTasklists,proto3" json:"waiting_tasklists,omitempty"`
+	// How many ready tasks these hold that the limit covers, as far as matching knows of them.
+	WaitingTasks int64 `protobuf:"varint,13,opt,name=waiting_tasks,json=waitingTasks,proto3" json:"waiting_tasks,omitempty"`
+	// Slots by matching shard, for people who operate it.
+	Shards        []*ShardSlots `protobuf:"bytes,14,rep,name=shards,proto3" json:"shards,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LimitUse) Reset() {
+	*x = LimitUse{}
+	mi := &file_yard_v1_admin_proto_msgTypes[54]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LimitUse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LimitUse) ProtoMessage() {}
+
+func (x *LimitUse) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_v1_admin_proto_msgTypes[54]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LimitUse.ProtoReflect.Descriptor instead.
+func (*LimitUse) Descriptor() ([]byte, []int) {
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{54}
+}
+
+func (x *LimitUse) GetRef() string {
+	if x != nil {
+		return x.Ref
+	}
+	return ""
+}
+
+func (x *LimitUse) GetMaxConcurrency() int32 {
+	if x != nil {
+		return x.MaxConcurrency
+	}
+	return 0
+}
+
+func (x *LimitUse) GetSlotsInUse() int32 {
+	if x != nil {
+		return x.SlotsInUse
+	}
+	return 0
+}
+
+func (x *LimitUse) GetRunning() int32 {
+	if x != nil {
+		return x.Running
+	}
+	return 0
+}
+
+func (x *LimitUse) GetUnexplainedSlots() int32 {
+	if x != nil {
+		return x.UnexplainedSlots
+	}
+	return 0
+}
+
+func (x *LimitUse) GetReclaimedSlots() int64 {
+	if x != nil {
+		return x.ReclaimedSlots
+	}
+	return 0
+}
+
+func (x *LimitUse) GetFullForMs() int64 {
+	if x != nil {
+		return x.FullForMs
+	}
+	return 0
+}
+
+func (x *LimitUse) GetSaturationPercent() int32 {
+	if x != nil {
+		return x.SaturationPercent
+	}
+	return 0
+}
+
+func (x *LimitUse) GetObservedMs() int64 {
+	if x != nil {
+		return x.ObservedMs
+	}
+	return 0
+}
+
+func (x *LimitUse) GetHolders() []*SlotHolder {
+	if x != nil {
+		return x.Holders
+	}
+	return nil
+}
+
+func (x *LimitUse) GetWaiters() []*SlotWaiter {
+	if x != nil {
+		return x.Waiters
+	}
+	return nil
+}
+
+func (x *LimitUse) GetWaitingTasklists() int32 {
+	if x != nil {
+		return x.WaitingTasklists
+	}
+	return 0
+}
+
+func (x *LimitUse) GetWaitingTasks() int64 {
+	if x != nil {
+		return x.WaitingTasks
+	}
+	return 0
+}
+
+func (x *LimitUse) GetShards() []*ShardSlots {
+	if x != nil {
+		return x.Shards
+	}
+	return nil
+}
+
+// SlotHolder is an attempt that uses a slot.
+type SlotHolder struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The task.
+	TaskId string `protobuf:"bytes,1,opt,name=task_id,json=taskId,proto3" json:"task_id,omitempty"`
+	// How long its matching shard has known it to run, ms.
+	HeldForMs int64 `protobuf:"varint,2,opt,name=held_for_ms,json=heldForMs,proto3" json:"held_for_ms,omitempty"`
+	// From the task, as history has it now; empty if that was not found.
+	Type string `protobuf:"bytes,3,opt,name=type,proto3" json:"type,omitempty"`
+	// As type.
+	Tasklist string `protobuf:"bytes,4,opt,name=tasklist,proto3" json:"tasklist,omitempty"`
+	// As type.
+	Worker string `protobuf:"bytes,5,opt,name=worker,proto3" json:"worker,omitempty"`
+	// The task's state: another one than running means that the slot is about to be freed, or leaked.
+	State         TaskState `protobuf:"varint,6,opt,name=state,proto3,enum=yard.v1.TaskState" json:"state,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SlotHolder) Reset() {
+	*x = SlotHolder{}
+	mi := &file_yard_v1_admin_proto_msgTypes[55]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SlotHolder) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SlotHolder) ProtoMessage() {}
+
+func (x *SlotHolder) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_v1_admin_proto_msgTypes[55]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SlotHolder.ProtoReflect.Descriptor instead.
+func (*SlotHolder) Descriptor() ([]byte, []int) {
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{55}
+}
+
+func (x *SlotHolder) GetTaskId() string {
+	if x != nil {
+		return x.TaskId
+	}
+	return ""
+}
+
+func (x *SlotHolder) GetHeldForMs() int64 {
+	if x != nil {
+		return x.HeldForMs
+	}
+	return 0
+}
+
+func (x *SlotHolder) GetType() string {
+	if x != nil {
+		return x.Type
+	}
+	return ""
+}
+
+func (x *SlotHolder) GetTasklist() string {
+	if x != nil {
+		return x.Tasklist
+	}
+	return ""
+}
+
+func (x *SlotHolder) GetWorker() string {
+	if x != nil {
+		return x.Worker
+	}
+	return ""
+}
+
+func (x *SlotHolder) GetState() TaskState {
+	if x != nil {
+		return x.State
+	}
+	return TaskState_TASK_STATE_UNSPECIFIED
+}
+
+// SlotWaiter is a tasklist that waits for a slot.
+type SlotWaiter struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Its name.
+	Tasklist string `protobuf:"bytes,1,opt,name=tasklist,proto3" json:"tasklist,omitempty"`
+	// The priority of its most urgent task that waits for it.
+	Priority int32 `protobuf:"varint,2,opt,name=priority,proto3" json:"priority,omitempty"`
+	// How long it has waited since it last got a slot, ms.
+	WaitingForMs int64 `protobuf:"varint,3,opt,name=waiting_for_ms,json=waitingForMs,proto3" json:"waiting_for_ms,omitempty"`
+	// How many ready tasks it holds that the limit covers, as far as matching knows of them.
+	Tasks         int64 `protobuf:"varint,4,opt,name=tasks,proto3" json:"tasks,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SlotWaiter) Reset() {
+	*x = SlotWaiter{}
+	mi := &file_yard_v1_admin_proto_msgTypes[56]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SlotWaiter) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SlotWaiter) ProtoMessage() {}
+
+func (x *SlotWaiter) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_v1_admin_proto_msgTypes[56]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SlotWaiter.ProtoReflect.Descriptor instead.
+func (*SlotWaiter) Descriptor() ([]byte, []int) {
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{56}
+}
+
+func (x *SlotWaiter) GetTasklist() string {
+	if x != nil {
+		return x.Tasklist
+	}
+	return ""
+}
+
+func (x *SlotWaiter) GetPriority() int32 {
+	if x != nil {
+		return x.Priority
+	}
+	return 0
+}
+
+func (x *SlotWaiter) GetWaitingForMs() int64 {
+	if x != nil {
+		return x.WaitingForMs
+	}
+	return 0
+}
+
+func (x *SlotWaiter) GetTasks() int64 {
+	if x != nil {
+		return x.Tasks
+	}
+	return 0
+}
+
+// ShardSlots is what one matching shard uses of a limit.
+type ShardSlots struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The shard's number.
+	Shard int32 `protobuf:"varint,1,opt,name=shard,proto3" json:"shard,omitempty"`
+	// Attempts that use a slot.
+	Running int32 `protobuf:"varint,2,opt,name=running,proto3" json:"running,omitempty"`
+	// Slots that the tables count for it.
+	Slots         int32 `protobuf:"varint,3,opt,name=slots,proto3" json:"slots,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ShardSlots) Reset() {
+	*x = ShardSlots{}
+	mi := &file_yard_v1_admin_proto_msgTypes[57]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ShardSlots) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ShardSlots) ProtoMessage() {}
+
+func (x *ShardSlots) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_v1_admin_proto_msgTypes[57]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ShardSlots.ProtoReflect.Descriptor instead.
+func (*ShardSlots) Descriptor() ([]byte, []int) {
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{57}
+}
+
+func (x *ShardSlots) GetShard() int32 {
+	if x != nil {
+		return x.Shard
+	}
+	return 0
+}
+
+func (x *ShardSlots) GetRunning() int32 {
+	if x != nil {
+		return x.Running
+	}
+	return 0
+}
+
+func (x *ShardSlots) GetSlots() int32 {
+	if x != nil {
+		return x.Slots
+	}
+	return 0
 }
 
 var File_yard_v1_admin_proto protoreflect.FileDescriptor
@@ -2989,7 +3742,7 @@ const file_yard_v1_admin_proto_rawDesc = "" +
 	"\x16DeleteTasklistResponse\x12-\n" +
 	"\btasklist\x18\x01 \x01(\v2\x11.yard.v1.TasklistR\btasklist\"5\n" +
 	"\x17DescribeTasklistRequest\x12\x1a\n" +
-	"\btasklist\x18\x01 \x01(\tR\btasklist\"\x88\x04\n" +
+	"\btasklist\x18\x01 \x01(\tR\btasklist\"\xa2\x04\n" +
 	"\x18DescribeTasklistResponse\x12\x1a\n" +
 	"\btasklist\x18\x01 \x01(\tR\btasklist\x12\x14\n" +
 	"\x05ready\x18\x02 \x01(\x03R\x05ready\x12\x18\n" +
@@ -3007,7 +3760,26 @@ const file_yard_v1_admin_proto_rawDesc = "" +
 	"\rlagging_lanes\x18\r \x01(\x05R\flaggingLanes\x12\x18\n" +
 	"\aexpired\x18\x0e \x01(\x03R\aexpired\x12$\n" +
 	"\x05pause\x18\x0f \x01(\v2\x0e.yard.v1.PauseR\x05pause\x12!\n" +
-	"\fpaused_types\x18\x10 \x03(\tR\vpausedTypes\"\\\n" +
+	"\fpaused_types\x18\x10 \x03(\tR\vpausedTypes\x12\x18\n" +
+	"\apollers\x18\x11 \x01(\x03R\apollers\"b\n" +
+	"\x16TasklistPollersRequest\x12\x1a\n" +
+	"\btasklist\x18\x01 \x01(\tR\btasklist\x12\x14\n" +
+	"\x05limit\x18\x02 \x01(\x05R\x05limit\x12\x16\n" +
+	"\x06cursor\x18\x03 \x01(\tR\x06cursor\"\x87\x01\n" +
+	"\x17TasklistPollersResponse\x12)\n" +
+	"\apollers\x18\x01 \x03(\v2\x0f.yard.v1.PollerR\apollers\x12\x1f\n" +
+	"\vnext_cursor\x18\x02 \x01(\tR\n" +
+	"nextCursor\x12 \n" +
+	"\fknown_for_ms\x18\x03 \x01(\x03R\n" +
+	"knownForMs\"\xb6\x01\n" +
+	"\x06Poller\x12\x16\n" +
+	"\x06worker\x18\x01 \x01(\tR\x06worker\x12\x18\n" +
+	"\aversion\x18\x02 \x01(\tR\aversion\x12\x14\n" +
+	"\x05types\x18\x03 \x03(\tR\x05types\x12\x1f\n" +
+	"\vtypes_count\x18\x04 \x01(\x05R\n" +
+	"typesCount\x12\x1e\n" +
+	"\vseen_ago_ms\x18\x05 \x01(\x03R\tseenAgoMs\x12#\n" +
+	"\rwaiting_polls\x18\x06 \x01(\x05R\fwaitingPolls\"\\\n" +
 	"\aSlotUse\x12\x12\n" +
 	"\x04type\x18\x01 \x01(\tR\x04type\x12\x15\n" +
 	"\x06in_use\x18\x02 \x01(\x05R\x05inUse\x12\x14\n" +
@@ -3066,7 +3838,53 @@ const file_yard_v1_admin_proto_rawDesc = "" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1a\n" +
 	"\brevision\x18\x02 \x01(\x03R\brevision\";\n" +
 	"\x13DeleteLimitResponse\x12$\n" +
-	"\x05limit\x18\x01 \x01(\v2\x0e.yard.v1.LimitR\x05limitBAZ?github.com/yardmaster-io/yardmaster/contracts/gen/yardv1;yardv1b\x06proto3"
+	"\x05limit\x18\x01 \x01(\v2\x0e.yard.v1.LimitR\x05limit\"[\n" +
+	"\x10TopLimitsRequest\x12\x14\n" +
+	"\x05limit\x18\x01 \x01(\x05R\x05limit\x12\x12\n" +
+	"\x04each\x18\x02 \x01(\x05R\x04each\x12\x1d\n" +
+	"\n" +
+	"by_waiting\x18\x03 \x01(\bR\tbyWaiting\"{\n" +
+	"\x11TopLimitsResponse\x12)\n" +
+	"\x06limits\x18\x01 \x03(\v2\x11.yard.v1.LimitUseR\x06limits\x12\x16\n" +
+	"\x06others\x18\x02 \x01(\x05R\x06others\x12#\n" +
+	"\rsilent_shards\x18\x03 \x03(\x05R\fsilentShards\"\xa4\x04\n" +
+	"\bLimitUse\x12\x10\n" +
+	"\x03ref\x18\x01 \x01(\tR\x03ref\x12'\n" +
+	"\x0fmax_concurrency\x18\x02 \x01(\x05R\x0emaxConcurrency\x12 \n" +
+	"\fslots_in_use\x18\x03 \x01(\x05R\n" +
+	"slotsInUse\x12\x18\n" +
+	"\arunning\x18\x04 \x01(\x05R\arunning\x12+\n" +
+	"\x11unexplained_slots\x18\x05 \x01(\x05R\x10unexplainedSlots\x12'\n" +
+	"\x0freclaimed_slots\x18\x06 \x01(\x03R\x0ereclaimedSlots\x12\x1e\n" +
+	"\vfull_for_ms\x18\a \x01(\x03R\tfullForMs\x12-\n" +
+	"\x12saturation_percent\x18\b \x01(\x05R\x11saturationPercent\x12\x1f\n" +
+	"\vobserved_ms\x18\t \x01(\x03R\n" +
+	"observedMs\x12-\n" +
+	"\aholders\x18\n" +
+	" \x03(\v2\x13.yard.v1.SlotHolderR\aholders\x12-\n" +
+	"\awaiters\x18\v \x03(\v2\x13.yard.v1.SlotWaiterR\awaiters\x12+\n" +
+	"\x11waiting_tasklists\x18\f \x01(\x05R\x10waitingTasklists\x12#\n" +
+	"\rwaiting_tasks\x18\r \x01(\x03R\fwaitingTasks\x12+\n" +
+	"\x06shards\x18\x0e \x03(\v2\x13.yard.v1.ShardSlotsR\x06shards\"\xb7\x01\n" +
+	"\n" +
+	"SlotHolder\x12\x17\n" +
+	"\atask_id\x18\x01 \x01(\tR\x06taskId\x12\x1e\n" +
+	"\vheld_for_ms\x18\x02 \x01(\x03R\theldForMs\x12\x12\n" +
+	"\x04type\x18\x03 \x01(\tR\x04type\x12\x1a\n" +
+	"\btasklist\x18\x04 \x01(\tR\btasklist\x12\x16\n" +
+	"\x06worker\x18\x05 \x01(\tR\x06worker\x12(\n" +
+	"\x05state\x18\x06 \x01(\x0e2\x12.yard.v1.TaskStateR\x05state\"\x80\x01\n" +
+	"\n" +
+	"SlotWaiter\x12\x1a\n" +
+	"\btasklist\x18\x01 \x01(\tR\btasklist\x12\x1a\n" +
+	"\bpriority\x18\x02 \x01(\x05R\bpriority\x12$\n" +
+	"\x0ewaiting_for_ms\x18\x03 \x01(\x03R\fwaitingForMs\x12\x14\n" +
+	"\x05tasks\x18\x04 \x01(\x03R\x05tasks\"R\n" +
+	"\n" +
+	"ShardSlots\x12\x14\n" +
+	"\x05shard\x18\x01 \x01(\x05R\x05shard\x12\x18\n" +
+	"\arunning\x18\x02 \x01(\x05R\arunning\x12\x14\n" +
+	"\x05slots\x18\x03 \x01(\x05R\x05slotsBAZ?github.com/yardmaster-io/yardmaster/contracts/gen/yardv1;yardv1b\x06proto3"
 
 var (
 	file_yard_v1_admin_proto_rawDescOnce sync.Once
@@ -3080,7 +3898,7 @@ func file_yard_v1_admin_proto_rawDescGZIP() []byte {
 	return file_yard_v1_admin_proto_rawDescData
 }
 
-var file_yard_v1_admin_proto_msgTypes = make([]protoimpl.MessageInfo, 49)
+var file_yard_v1_admin_proto_msgTypes = make([]protoimpl.MessageInfo, 58)
 var file_yard_v1_admin_proto_goTypes = []any{
 	(*Domain)(nil),                   // 0: yard.v1.Domain
 	(*PutDomainRequest)(nil),         // 1: yard.v1.PutDomainRequest
@@ -3112,26 +3930,36 @@ var file_yard_v1_admin_proto_goTypes = []any{
 	(*DeleteTasklistResponse)(nil),   // 27: yard.v1.DeleteTasklistResponse
 	(*DescribeTasklistRequest)(nil),  // 28: yard.v1.DescribeTasklistRequest
 	(*DescribeTasklistResponse)(nil), // 29: yard.v1.DescribeTasklistResponse
-	(*SlotUse)(nil),                  // 30: yard.v1.SlotUse
-	(*Pause)(nil),                    // 31: yard.v1.Pause
-	(*PauseTasklistRequest)(nil),     // 32: yard.v1.PauseTasklistRequest
-	(*PauseTasklistResponse)(nil),    // 33: yard.v1.PauseTasklistResponse
-	(*ResumeTasklistRequest)(nil),    // 34: yard.v1.ResumeTasklistRequest
-	(*ResumeTasklistResponse)(nil),   // 35: yard.v1.ResumeTasklistResponse
-	(*PauseTypeRequest)(nil),         // 36: yard.v1.PauseTypeRequest
-	(*PauseTypeResponse)(nil),        // 37: yard.v1.PauseTypeResponse
-	(*ResumeTypeRequest)(nil),        // 38: yard.v1.ResumeTypeRequest
-	(*ResumeTypeResponse)(nil),       // 39: yard.v1.ResumeTypeResponse
-	(*Limit)(nil),                    // 40: yard.v1.Limit
-	(*PutLimitRequest)(nil),          // 41: yard.v1.PutLimitRequest
-	(*PutLimitResponse)(nil),         // 42: yard.v1.PutLimitResponse
-	(*GetLimitRequest)(nil),          // 43: yard.v1.GetLimitRequest
-	(*GetLimitResponse)(nil),         // 44: yard.v1.GetLimitResponse
-	(*ListLimitsRequest)(nil),        // 45: yard.v1.ListLimitsRequest
-	(*ListLimitsResponse)(nil),       // 46: yard.v1.ListLimitsResponse
-	(*DeleteLimitRequest)(nil),       // 47: yard.v1.DeleteLimitRequest
-	(*DeleteLimitResponse)(nil),      // 48: yard.v1.DeleteLimitResponse
-	(*RetryPolicy)(nil),              // 49: yard.v1.RetryPolicy
+	(*TasklistPollersRequest)(nil),   // 30: yard.v1.TasklistPollersRequest
+	(*TasklistPollersResponse)(nil),  // 31: yard.v1.TasklistPollersResponse
+	(*Poller)(nil),                   // 32: yard.v1.Poller
+	(*SlotUse)(nil),                  // 33: yard.v1.SlotUse
+	(*Pause)(nil),                    // 34: yard.v1.Pause
+	(*PauseTasklistRequest)(nil),     // 35: yard.v1.PauseTasklistRequest
+	(*PauseTasklistResponse)(nil),    // 36: yard.v1.PauseTasklistResponse
+	(*ResumeTasklistRequest)(nil),    // 37: yard.v1.ResumeTasklistRequest
+	(*ResumeTasklistResponse)(nil),   // 38: yard.v1.ResumeTasklistResponse
+	(*PauseTypeRequest)(nil),         // 39: yard.v1.PauseTypeRequest
+	(*PauseTypeResponse)(nil),        // 40: yard.v1.PauseTypeResponse
+	(*ResumeTypeRequest)(nil),        // 41: yard.v1.ResumeTypeRequest
+	(*ResumeTypeResponse)(nil),       // 42: yard.v1.ResumeTypeResponse
+	(*Limit)(nil),                    // 43: yard.v1.Limit
+	(*PutLimitRequest)(nil),          // 44: yard.v1.PutLimitRequest
+	(*PutLimitResponse)(nil),         // 45: yard.v1.PutLimitResponse
+	(*GetLimitRequest)(nil),          // 46: yard.v1.GetLimitRequest
+	(*GetLimitResponse)(nil),         // 47: yard.v1.GetLimitResponse
+	(*ListLimitsRequest)(nil),        // 48: yard.v1.ListLimitsRequest
+	(*ListLimitsResponse)(nil),       // 49: yard.v1.ListLimitsResponse
+	(*DeleteLimitRequest)(nil),       // 50: yard.v1.DeleteLimitRequest
+	(*DeleteLimitResponse)(nil),      // 51: yard.v1.DeleteLimitResponse
+	(*TopLimitsRequest)(nil),         // 52: yard.v1.TopLimitsRequest
+	(*TopLimitsResponse)(nil),        // 53: yard.v1.TopLimitsResponse
+	(*LimitUse)(nil),                 // 54: yard.v1.LimitUse
+	(*SlotHolder)(nil),               // 55: yard.v1.SlotHolder
+	(*SlotWaiter)(nil),               // 56: yard.v1.SlotWaiter
+	(*ShardSlots)(nil),               // 57: yard.v1.ShardSlots
+	(*RetryPolicy)(nil),              // 58: yard.v1.RetryPolicy
+	(TaskState)(0),                   // 59: yard.v1.TaskState
 }
 var file_yard_v1_admin_proto_depIdxs = []int32{
 	0,  // 0: yard.v1.PutDomainRequest.domain:type_name -> yard.v1.Domain
@@ -3139,37 +3967,43 @@ var file_yard_v1_admin_proto_depIdxs = []int32{
 	0,  // 2: yard.v1.GetDomainResponse.domain:type_name -> yard.v1.Domain
 	0,  // 3: yard.v1.ListDomainsResponse.domains:type_name -> yard.v1.Domain
 	0,  // 4: yard.v1.DeleteDomainResponse.domain:type_name -> yard.v1.Domain
-	49, // 5: yard.v1.TaskType.retry:type_name -> yard.v1.RetryPolicy
+	58, // 5: yard.v1.TaskType.retry:type_name -> yard.v1.RetryPolicy
 	9,  // 6: yard.v1.PutTypeRequest.type:type_name -> yard.v1.TaskType
 	9,  // 7: yard.v1.PutTypeResponse.type:type_name -> yard.v1.TaskType
 	9,  // 8: yard.v1.GetTypeResponse.type:type_name -> yard.v1.TaskType
-	31, // 9: yard.v1.GetTypeResponse.pause:type_name -> yard.v1.Pause
+	34, // 9: yard.v1.GetTypeResponse.pause:type_name -> yard.v1.Pause
 	9,  // 10: yard.v1.ListTypesResponse.types:type_name -> yard.v1.TaskType
 	9,  // 11: yard.v1.DeleteTypeResponse.type:type_name -> yard.v1.TaskType
 	18, // 12: yard.v1.PutTasklistRequest.tasklist:type_name -> yard.v1.Tasklist
 	18, // 13: yard.v1.PutTasklistResponse.tasklist:type_name -> yard.v1.Tasklist
 	18, // 14: yard.v1.GetTasklistResponse.tasklist:type_name -> yard.v1.Tasklist
-	31, // 15: yard.v1.GetTasklistResponse.pause:type_name -> yard.v1.Pause
+	34, // 15: yard.v1.GetTasklistResponse.pause:type_name -> yard.v1.Pause
 	25, // 16: yard.v1.ListTasklistsResponse.tasklists:type_name -> yard.v1.ListedTasklist
 	18, // 17: yard.v1.ListedTasklist.settings:type_name -> yard.v1.Tasklist
-	31, // 18: yard.v1.ListedTasklist.pause:type_name -> yard.v1.Pause
+	34, // 18: yard.v1.ListedTasklist.pause:type_name -> yard.v1.Pause
 	18, // 19: yard.v1.DeleteTasklistResponse.tasklist:type_name -> yard.v1.Tasklist
-	30, // 20: yard.v1.DescribeTasklistResponse.slots:type_name -> yard.v1.SlotUse
-	31, // 21: yard.v1.DescribeTasklistResponse.pause:type_name -> yard.v1.Pause
-	31, // 22: yard.v1.PauseTasklistResponse.pause:type_name -> yard.v1.Pause
-	31, // 23: yard.v1.ResumeTasklistResponse.pause:type_name -> yard.v1.Pause
-	31, // 24: yard.v1.PauseTypeResponse.pause:type_name -> yard.v1.Pause
-	31, // 25: yard.v1.ResumeTypeResponse.pause:type_name -> yard.v1.Pause
-	40, // 26: yard.v1.PutLimitRequest.limit:type_name -> yard.v1.Limit
-	40, // 27: yard.v1.PutLimitResponse.limit:type_name -> yard.v1.Limit
-	40, // 28: yard.v1.GetLimitResponse.limit:type_name -> yard.v1.Limit
-	40, // 29: yard.v1.ListLimitsResponse.limits:type_name -> yard.v1.Limit
-	40, // 30: yard.v1.DeleteLimitResponse.limit:type_name -> yard.v1.Limit
-	31, // [31:31] is the sub-list for method output_type
-	31, // [31:31] is the sub-list for method input_type
-	31, // [31:31] is the sub-list for extension type_name
-	31, // [31:31] is the sub-list for extension extendee
-	0,  // [0:31] is the sub-list for field type_name
+	33, // 20: yard.v1.DescribeTasklistResponse.slots:type_name -> yard.v1.SlotUse
+	34, // 21: yard.v1.DescribeTasklistResponse.pause:type_name -> yard.v1.Pause
+	32, // 22: yard.v1.TasklistPollersResponse.pollers:type_name -> yard.v1.Poller
+	34, // 23: yard.v1.PauseTasklistResponse.pause:type_name -> yard.v1.Pause
+	34, // 24: yard.v1.ResumeTasklistResponse.pause:type_name -> yard.v1.Pause
+	34, // 25: yard.v1.PauseTypeResponse.pause:type_name -> yard.v1.Pause
+	34, // 26: yard.v1.ResumeTypeResponse.pause:type_name -> yard.v1.Pause
+	43, // 27: yard.v1.PutLimitRequest.limit:type_name -> yard.v1.Limit
+	43, // 28: yard.v1.PutLimitResponse.limit:type_name -> yard.v1.Limit
+	43, // 29: yard.v1.GetLimitResponse.limit:type_name -> yard.v1.Limit
+	43, // 30: yard.v1.ListLimitsResponse.limits:type_name -> yard.v1.Limit
+	43, // 31: yard.v1.DeleteLimitResponse.limit:type_name -> yard.v1.Limit
+	54, // 32: yard.v1.TopLimitsResponse.limits:type_name -> yard.v1.LimitUse
+	55, // 33: yard.v1.LimitUse.holders:type_name -> yard.v1.SlotHolder
+	56, // 34: yard.v1.LimitUse.waiters:type_name -> yard.v1.SlotWaiter
+	57, // 35: yard.v1.LimitUse.shards:type_name -> yard.v1.ShardSlots
+	59, // 36: yard.v1.SlotHolder.state:type_name -> yard.v1.TaskState
+	37, // [37:37] is the sub-list for method output_type
+	37, // [37:37] is the sub-list for method input_type
+	37, // [37:37] is the sub-list for extension type_name
+	37, // [37:37] is the sub-list for extension extendee
+	0,  // [0:37] is the sub-list for field type_name
 }
 
 func init() { file_yard_v1_admin_proto_init() }
@@ -3184,7 +4018,7 @@ func file_yard_v1_admin_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_yard_v1_admin_proto_rawDesc), len(file_yard_v1_admin_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   49,
+			NumMessages:   58,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -193,3 +193,9 @@ func (r *PutLimitRequest) UnknownField() (string, bool) {
 	}
 	return field("", r.unknownFields)
 }
+
+// UnknownField returns the path of a field that this version does not know.
+func (r *TasklistPollersRequest) UnknownField() (string, bool) { return field("", r.unknownFields) }
+
+// UnknownField returns the path of a field that this version does not know.
+func (r *TopLimitsRequest) UnknownField() (string, bool) { return field("", r.unknownFields) }
