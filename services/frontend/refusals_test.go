@@ -60,6 +60,13 @@ func badRequests() map[string]bad {
 		"bad request id":       {verb: submit, message: &yardv1.SubmitRequest{Tasklist: "a", Tasks: tasks(1).Tasks, RequestId: "x"}, code: fault.InvalidArgument, path: "/request_id"},
 		"poll for none":        {verb: "tasks.poll", message: &yardv1.PollRequest{Tasklist: "main"}, code: fault.InvalidArgument, path: "/max_tasks"},
 		"poll too long":        {verb: "tasks.poll", message: &yardv1.PollRequest{Tasklist: "main", MaxTasks: 1, WaitMs: 60_001}, code: fault.InvalidArgument, path: "/wait_ms"},
+		"poll version long":    {verb: "tasks.poll", message: &yardv1.PollRequest{Tasklist: "main", MaxTasks: 1, WorkerVersion: strings.Repeat("x", 65)}, code: fault.InvalidArgument, path: "/worker_version"},
+		"pollers of nothing":   {verb: "tasklists.pollers", message: &yardv1.TasklistPollersRequest{}, code: fault.InvalidArgument, path: "/tasklist"},
+		"pollers too many":     {verb: "tasklists.pollers", message: &yardv1.TasklistPollersRequest{Tasklist: "main", Limit: 1001}, code: fault.InvalidArgument, path: "/limit"},
+		"pollers cursor long":  {verb: "tasklists.pollers", message: &yardv1.TasklistPollersRequest{Tasklist: "main", Cursor: strings.Repeat("x", 129)}, code: fault.InvalidArgument, path: "/cursor"},
+		"top too many":         {verb: "limits.top", message: &yardv1.TopLimitsRequest{Limit: 101}, code: fault.InvalidArgument, path: "/limit"},
+		"top negative":         {verb: "limits.top", message: &yardv1.TopLimitsRequest{Each: -1}, code: fault.InvalidArgument, path: "/each"},
+		"top of something":     {verb: "limits.top", json: `{"order":"waiting"}`, code: fault.InvalidArgument, path: "/order"},
 		"complete nothing":     {verb: "tasks.complete", message: &yardv1.CompleteRequest{}, code: fault.InvalidArgument, path: "/tasks"},
 		"complete bad id":      {verb: "tasks.complete", message: &yardv1.CompleteRequest{Tasks: []*yardv1.Completion{{TaskId: "x"}}}, code: fault.InvalidArgument, path: "/tasks/0/task_id"},
 		"fail bad token":       {verb: "tasks.fail", message: &yardv1.FailRequest{Tasks: []*yardv1.Failure{{TaskId: ids.TaskID{}.String(), Token: "x"}}}, code: fault.InvalidArgument, path: "/tasks/0/token"},
@@ -166,6 +173,7 @@ func TestBadDomainsAreRefused(t *testing.T) {
 			"tasks.complete": &yardv1.CompleteRequest{}, "tasks.get": &yardv1.GetRequest{}, "tasks.list": &yardv1.ListRequest{},
 			"tasklists.describe": &yardv1.DescribeTasklistRequest{}, "tasklists.put": &yardv1.PutTasklistRequest{}, "tasklists.list": &yardv1.ListTasklistsRequest{}, "types.put": &yardv1.PutTypeRequest{}, "types.get": &yardv1.GetTypeRequest{},
 			"tasklists.pause": &yardv1.PauseTasklistRequest{}, "tasklists.resume": &yardv1.ResumeTasklistRequest{}, "types.pause": &yardv1.PauseTypeRequest{}, "types.resume": &yardv1.ResumeTypeRequest{},
+			"tasklists.pollers": &yardv1.TasklistPollersRequest{}, "limits.top": &yardv1.TopLimitsRequest{},
 			"limits.put": &yardv1.PutLimitRequest{}, "limits.get": &yardv1.GetLimitRequest{}, "limits.list": &yardv1.ListLimitsRequest{}, "limits.delete": &yardv1.DeleteLimitRequest{},
 		} {
 			if e := s.ask(topology.API(domain, verb), message, nil); fault.CodeOf(e) != code {
@@ -188,7 +196,7 @@ func TestBadDomainsAreRefused(t *testing.T) {
 func TestR55_VerbsOfLaterVersionsAreUnimplemented(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
-	for _, verb := range []string{"tasks.redrive", "tasklists.drain", "limits.top", "schedules.whatever"} {
+	for _, verb := range []string{"tasks.redrive", "tasklists.drain", "groups.put", "schedules.whatever"} {
 		if e := s.ask(topology.API("shop", verb), &yardv1.GetRequest{}, nil); fault.CodeOf(e) != fault.Unimplemented {
 			t.Errorf("%s: %v", verb, e)
 		}
