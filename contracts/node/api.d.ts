@@ -822,7 +822,7 @@ export interface LimitUse {
   waiters?: SlotWaiter[];
   /** How many tasklists wait. */
   waiting_tasklists?: number;
-  /** How many ready tasks these hold that the limit covers, as far as matching knows of them. */
+  /** How many ready tasks these hold that the limit covers, as matching counts them, which may know of one twice. */
   waiting_tasks?: number;
   /** Slots by matching shard, for people who operate it. */
   shards?: ShardSlots[];
@@ -852,7 +852,7 @@ export interface SlotWaiter {
   priority?: number;
   /** How long it has waited since it last got a slot, ms. */
   waiting_for_ms?: number;
-  /** How many ready tasks it holds that the limit covers, as far as matching knows of them. */
+  /** How many ready tasks it holds that the limit covers, as matching counts them, which may know of one twice. */
   tasks?: number;
 }
 

@@ -38,7 +38,7 @@ func (c *Client) TasklistPollers(ctx context.Context, tasklist string) (Pollers,
 	var found Pollers
 	for p, err := range pages(func(cursor string) ([]*yardv1.Poller, string, error) {
 		req := &yardv1.TasklistPollersRequest{Tasklist: tasklist, Cursor: cursor}
-		resp, err := call[yardv1.TasklistPollersResponse](ctx, &c.transport, c.subject("tasklists.pollers"), req)
+		resp, err := c.Wire().TasklistPollers(ctx, req)
 		found.KnownFor = milliTime(resp.GetKnownForMs())
 		return resp.GetPollers(), resp.GetNextCursor(), err
 	}) {

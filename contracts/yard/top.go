@@ -52,7 +52,7 @@ type LimitUse struct {
 	Holders []SlotHolder
 	// Waiters are tasklists in which a poll waits, and tasks are ready, and this limit has no slot for them: those that wait for the longest.
 	Waiters []SlotWaiter
-	// WaitingTasklists is how many wait, WaitingTasks how many ready tasks they hold that the limit covers, as far as matching knows.
+	// WaitingTasklists is how many wait, WaitingTasks how many ready tasks they hold that the limit covers, as matching counts them, which may know of one twice.
 	WaitingTasklists int
 	WaitingTasks     int64
 	// Shards tells which matching shards use it.
@@ -77,7 +77,7 @@ type SlotWaiter struct {
 	Priority int
 	// WaitingFor is for how long, since it last got a slot.
 	WaitingFor time.Duration
-	// Tasks is how many ready tasks it holds that the limit covers, as far as matching knows.
+	// Tasks is how many ready tasks it holds that the limit covers, as matching counts them, which may know of one twice.
 	Tasks int64
 }
 
@@ -92,7 +92,7 @@ type ShardSlots struct {
 // are named; it fails only if none does.
 func (c *Client) TopLimits(ctx context.Context, o TopOptions) (TopLimits, error) {
 	req := &yardv1.TopLimitsRequest{Limit: int32Of(o.Limits), Each: int32Of(o.Each), ByWaiting: o.ByWaiting}
-	resp, err := call[yardv1.TopLimitsResponse](ctx, &c.transport, c.subject("limits.top"), req)
+	resp, err := c.Wire().TopLimits(ctx, req)
 	if err != nil {
 		return TopLimits{}, err
 	}

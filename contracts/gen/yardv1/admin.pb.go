@@ -3278,7 +3278,7 @@ type LimitUse struct {
 	Waiters []*SlotWaiter `protobuf:"bytes,11,rep,name=waiters,proto3" json:"waiters,omitempty"`
 	// How many tasklists wait.
 	WaitingTasklists int32 `protobuf:"varint,12,opt,name=waiting_tasklists,json=waitingTasklists,proto3" json:"waiting_tasklists,omitempty"`
-	// How many ready tasks these hold that the limit covers, as far as matching knows of them.
+	// How many ready tasks these hold that the limit covers, as matching counts them, which may know of one twice.
 	WaitingTasks int64 `protobuf:"varint,13,opt,name=waiting_tasks,json=waitingTasks,proto3" json:"waiting_tasks,omitempty"`
 	// Slots by matching shard, for people who operate it.
 	Shards        []*ShardSlots `protobuf:"bytes,14,rep,name=shards,proto3" json:"shards,omitempty"`
@@ -3514,7 +3514,7 @@ type SlotWaiter struct {
 	Priority int32 `protobuf:"varint,2,opt,name=priority,proto3" json:"priority,omitempty"`
 	// How long it has waited since it last got a slot, ms.
 	WaitingForMs int64 `protobuf:"varint,3,opt,name=waiting_for_ms,json=waitingForMs,proto3" json:"waiting_for_ms,omitempty"`
-	// How many ready tasks it holds that the limit covers, as far as matching knows of them.
+	// How many ready tasks it holds that the limit covers, as matching counts them, which may know of one twice.
 	Tasks         int64 `protobuf:"varint,4,opt,name=tasks,proto3" json:"tasks,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

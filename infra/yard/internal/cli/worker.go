@@ -33,6 +33,7 @@ type workerFlags struct {
 	concurrency int
 	drain       time.Duration
 	identity    string
+	version     string
 	log         telemetry.LogConfig
 }
 
@@ -94,6 +95,7 @@ that still run after --drain-timeout are stopped, and their tasks are handed bac
 	flags.DurationVar(&f.run.RetryAfter, "retry-after", time.Minute, fmt.Sprintf("pause before a task is tried again if its command exits with %d, 1ms to 720h", program.ExitRetryLater))
 	flags.DurationVar(&f.drain, "drain-timeout", 30*time.Second, "how long running commands may continue when the worker stops")
 	flags.StringVar(&f.identity, "identity", "", "name of the worker for people, up to 128 bytes; default host and process id")
+	flags.StringVar(&f.version, "version-label", "", "version of the command for people, up to 64 bytes; default that of yard")
 	flags.StringVar(&f.log.Level, "log-level", "info", "debug, info, warn or error")
 	flags.StringVar(&f.log.Format, "log-format", "text", "text or json")
 	return cmd
@@ -127,6 +129,9 @@ func (a *app) work(ctx context.Context, c *yard.Client, f workerFlags, log *slog
 	}
 	if f.identity != "" {
 		options = append(options, yard.WithIdentity(f.identity))
+	}
+	if f.version != "" {
+		options = append(options, yard.WithVersion(f.version))
 	}
 	w := yard.NewWorker(c, f.tasklists[0], options...)
 	for _, name := range f.types {
