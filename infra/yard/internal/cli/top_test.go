@@ -56,10 +56,10 @@ func TestASessionWithAFullLimit(t *testing.T) {
 		t.Fatalf("%v %v", attempts, err)
 	}
 	waits, stop := context.WithCancel(t.Context())
-	polled := make(chan error, 1)
+	polled := make(chan struct{})
 	go func() {
-		_, err := client.Wire().Poll(waits, poll)
-		polled <- err
+		defer close(polled)
+		_, _ = client.Wire().Poll(waits, poll) // it waits until it is stopped
 	}()
 	s.do("task", "submit", "pay", `"bob"`, "-t", "mail")
 	untilSaid(t, system.URL, func(out string) bool {
