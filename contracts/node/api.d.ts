@@ -166,7 +166,7 @@ export interface DescribeTasklistResponse {
   pollers?: number;
 }
 
-/** TasklistPollersRequest (tasklists.pollers): the workers that polled a tasklist in the last 5 minutes. The owner of the tasklist's matching shard remembers them: they are lost with it, and the next owner learns of each with its next poll. It keeps 8192 of them, and 6144 of one domain, or 512 if it has many of other domains; beyond that those are forgotten who have not polled for the longest. */
+/** TasklistPollersRequest (tasklists.pollers): the workers that polled a tasklist in the last 5 minutes. The owner of the tasklist's matching shard remembers them: they are lost with it, and the next owner learns of each with its next poll. It keeps 8192 of them: up to 6144 of one domain, and the last 2048 places are for domains with 512 at most. Beyond that, those of the domain are forgotten who have not polled for the longest. */
 export interface TasklistPollersRequest {
   /** Required. [A-Za-z0-9_-]{1,64}. */
   tasklist: string;
@@ -810,7 +810,7 @@ export interface LimitUse {
   unexplained_slots?: number;
   /** Slots that were found by comparison with history to be held by attempts that were over, and freed, since the shards' owners took over. */
   reclaimed_slots?: number;
-  /** Full or not, and since when, ms; 0 = it is not full now. */
+  /** For how long it has been full, ms; 0 = it is not full now. Shards know this from their last call to the tables: where no task waits, up to 91 s ago. */
   full_for_ms?: number;
   /** The share of the time in which it was full, percent, over the last hour, or since observed_ms if that is shorter. Of several shards, what the one has seen that found it full for the longest. */
   saturation_percent?: number;

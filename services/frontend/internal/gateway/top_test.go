@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -159,16 +160,16 @@ func TestTopFits(t *testing.T) {
 			}
 			d.Top = append(d.Top, inUse(1, 0, u))
 		}
-		lookUps := 0
+		var lookUps atomic.Int64
 		r := newRig(t, slotsOf(d, &rpcv1.DescribeShardResponse{Listed: true}), func(d *Deps) {
 			d.Owners.HistoryGet = func(context.Context, int, *rpcv1.GetTaskRequest) (*rpcv1.GetTaskResponse, error) {
-				lookUps++
+				lookUps.Add(1)
 				return &rpcv1.GetTaskResponse{Task: &yardv1.Task{Worker: long}}, nil
 			}
 		})
 		got, err := r.top(&yardv1.TopLimitsRequest{Limit: 100, Each: 10})
-		if err != nil || len(got.Limits) == 0 || int(got.Others) != 100-len(got.Limits) || got.Others == 0 || lookUps != 10 {
-			t.Fatalf("%d limits, %d others, %d looked up: %v", len(got.GetLimits()), got.GetOthers(), lookUps, err)
+		if err != nil || len(got.Limits) == 0 || int(got.Others) != 100-len(got.Limits) || got.Others == 0 || lookUps.Load() != 10 {
+			t.Fatalf("%d limits, %d others, %d looked up: %v", len(got.GetLimits()), got.GetOthers(), lookUps.Load(), err)
 		}
 		fits(t, true, got)
 	})

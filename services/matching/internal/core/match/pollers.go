@@ -8,7 +8,7 @@ import (
 )
 
 const (
-	// pollersMax is how many pollers a shard remembers: 8 MB if each has the longest names.
+	// pollersMax is how many pollers a shard remembers: 15 MB if each has the longest names.
 	pollersMax = 8192
 	// pollerFor is for how long one is remembered after its last poll.
 	pollerFor = 5 * time.Minute

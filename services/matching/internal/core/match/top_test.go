@@ -165,9 +165,10 @@ func TestTopIsBounded(t *testing.T) {
 	w.poll("p", Poll{Domain: "d", Tasklist: "l0", Max: 1, For: 0})
 	w.run(100 * ms)
 	d := o.s.domains["d"]
+	const most = topLooksMax/topMax + 100
 	for i, l := range d.met {
-		for j := range 200 {
-			l.held[member{byte(i), byte(i >> 8), byte(j)}] = holding{since: w.now}
+		for j := range most {
+			l.held[member{byte(i), byte(i >> 8), byte(j), byte(j >> 8)}] = holding{since: w.now}
 		}
 	}
 	all, leftOut := o.s.LimitsInUse("d", 2, Now{Mono: w.now})
@@ -177,11 +178,11 @@ func TestTopIsBounded(t *testing.T) {
 	named := 0
 	for _, u := range all {
 		named += len(u.Holders)
-		if u.Held != 200 || !strings.HasPrefix(string(u.Ref), "type/t") {
+		if u.Held != most || !strings.HasPrefix(string(u.Ref), "type/t") {
 			t.Fatalf("%+v", u)
 		}
 	}
-	if most := 2 * (topLooksMax/200 + 1); named > most || named < most-4 {
-		t.Errorf("%d holders of %d are named", named, most)
+	if looked := topLooksMax/most + 1; named != 2*looked || looked == topMax {
+		t.Errorf("%d holders of %d limits are named", named, looked)
 	}
 }
