@@ -252,6 +252,8 @@ func TestUsageErrors(t *testing.T) {
 		{"worker", "--exec", "cat", "-t", "mail", "--retry-after", "10000h"},
 		{"worker", "--exec", "cat", "-t", "mail", "--log-level", "loud"},
 		{"upgrade", "nonsense"},
+		{"worker", "--exec", "cat", "-t", "mail", "--identity", strings.Repeat("x", 129)},
+		{"worker", "--exec", "cat", "-t", "mail", "--version-label", strings.Repeat("x", 65)},
 		{"quarantine", "list", "--kind", "odd"},
 		{"quarantine", "list", "--service", "a.b"},
 		{"quarantine", "show"},

@@ -79,6 +79,16 @@ func TestASessionWithAFullLimit(t *testing.T) {
 	testkit.Golden(t, filepath.Join("testdata", "top.txt"), []byte(steadyTimes(s.text.String())))
 }
 
+// A worker of the command is one poller, with its name and the version that it was given.
+func TestAWorkerOfTheCommandIsOnePoller(t *testing.T) {
+	s := newShell(t)
+	s.work("--exec", "cat", "--identity", "cat-1", "--version-label", "v7")
+	untilSaid(t, s.url, func(out string) bool { return strings.Contains(out, `"waiting_polls"`) }, "tasklist", "pollers", "mail")
+	if out := s.yard("--json", "tasklist", "pollers", "mail"); strings.Count(out, `"worker"`) != 1 || strings.Count(out, "{") != 2 || !strings.Contains(out, `"worker":"cat-1","version":"v7",`) || strings.Contains(out, `"types"`) {
+		t.Errorf("they are %s", out)
+	}
+}
+
 // watched stops what writes into it with the third answer.
 type watched struct {
 	bytes.Buffer

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"os"
 	"strings"
 	"time"
 
@@ -23,6 +24,8 @@ const (
 	killSlack = 2 * time.Second
 	// killAfterMax bounds --kill-after.
 	killAfterMax = 10 * time.Minute
+	// identityBytesMax and versionBytesMax bound what a worker says of itself.
+	identityBytesMax, versionBytesMax = 128, 64
 )
 
 // workerFlags is what `worker` takes.
@@ -107,6 +110,10 @@ func (f *workerFlags) check() error {
 		return usagef("--exec is required: the command that runs one task")
 	case len(f.tasklists) == 0:
 		return usagef("--tasklist is required")
+	case len(f.identity) > identityBytesMax:
+		return usagef("--identity has %d bytes, more than %d", len(f.identity), identityBytesMax)
+	case len(f.version) > versionBytesMax:
+		return usagef("--version-label has %d bytes, more than %d", len(f.version), versionBytesMax)
 	case f.run.KillAfter <= 0 || f.run.KillAfter > killAfterMax:
 		return usagef("--kill-after %v is not in 1ns..%v", f.run.KillAfter, killAfterMax)
 	case f.run.RetryAfter < time.Millisecond || f.run.RetryAfter > 30*24*time.Hour:
@@ -115,20 +122,29 @@ func (f *workerFlags) check() error {
 	return nil
 }
 
+// name is the worker's for people.
+func (f *workerFlags) name() string {
+	if f.identity != "" {
+		return f.identity
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown-host"
+	}
+	return fmt.Sprintf("%.100s-%d", host, os.Getpid())
+}
+
 // work runs a worker until ctx ends and its commands have.
 func (a *app) work(ctx context.Context, c *yard.Client, f workerFlags, log *slog.Logger) error {
 	for _, tasklist := range f.tasklists {
-		if err := probe(ctx, c, tasklist); err != nil {
+		if err := probe(ctx, c, tasklist, f.name()); err != nil {
 			return err
 		}
 	}
 	f.run.Log = log
 	options := []yard.WorkerOption{
 		yard.WithConcurrency(f.concurrency), yard.WithDrainTimeout(f.drain), yard.WithStopGrace(f.run.KillAfter + killSlack), yard.WithLogger(log),
-		yard.WithTasklists(f.tasklists[1:]...),
-	}
-	if f.identity != "" {
-		options = append(options, yard.WithIdentity(f.identity))
+		yard.WithTasklists(f.tasklists[1:]...), yard.WithIdentity(f.name()),
 	}
 	if f.version != "" {
 		options = append(options, yard.WithVersion(f.version))
@@ -152,9 +168,9 @@ func (a *app) work(ctx context.Context, c *yard.Client, f workerFlags, log *slog
 }
 
 // probe returns an error if polls are refused, as those for a domain that does not exist: a worker would
-// ask on forever, in case it is created.
-func probe(ctx context.Context, c *yard.Client, tasklist string) error {
-	tasks, err := c.Wire().Poll(ctx, &yardv1.PollRequest{Tasklist: tasklist, MaxTasks: 1, Types: []string{probeType}})
+// ask on forever, in case it is created. It has the worker's name, so that both are one poller.
+func probe(ctx context.Context, c *yard.Client, tasklist, name string) error {
+	tasks, err := c.Wire().Poll(ctx, &yardv1.PollRequest{Tasklist: tasklist, MaxTasks: 1, Types: []string{probeType}, Worker: name})
 	if err != nil && !fault.CodeOf(err).Retryable() {
 		return err
 	}
