@@ -802,7 +802,7 @@ export interface LimitUse {
   ref?: string;
   /** The most attempts that it lets run at once. */
   max_concurrency?: number;
-  /** Slots that the tables count: those of running attempts, and free ones that a matching shard keeps for up to 50 ms. */
+  /** Slots that the tables count: those of running attempts, and free ones that a matching shard keeps for up to 50 ms. Where the tables do not answer, the most that they last counted for one shard. */
   slots_in_use?: number;
   /** Attempts that use a slot, as the shards know them, those included that began before the limit covered them. */
   running?: number;

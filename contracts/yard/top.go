@@ -34,7 +34,8 @@ type LimitUse struct {
 	Ref string
 	// MaxConcurrency is the most attempts that it lets run at once.
 	MaxConcurrency int
-	// SlotsInUse are those that the tables count: of running attempts, and free ones that a matching shard keeps for up to 50 ms.
+	// SlotsInUse are those that the tables count: of running attempts, and free ones that a matching shard keeps for up to 50 ms. Where
+	// the tables do not answer, the most that they last counted for one shard.
 	SlotsInUse int
 	// Running counts the attempts that use a slot, as the shards know them.
 	Running int

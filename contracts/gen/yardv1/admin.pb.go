@@ -3256,7 +3256,8 @@ type LimitUse struct {
 	Ref string `protobuf:"bytes,1,opt,name=ref,proto3" json:"ref,omitempty"`
 	// The most attempts that it lets run at once.
 	MaxConcurrency int32 `protobuf:"varint,2,opt,name=max_concurrency,json=maxConcurrency,proto3" json:"max_concurrency,omitempty"`
-	// Slots that the tables count: those of running attempts, and free ones that a matching shard keeps for up to 50 ms.
+	// Slots that the tables count: those of running attempts, and free ones that a matching shard keeps for up to 50 ms. Where the tables
+	// do not answer, the most that they last counted for one shard.
 	SlotsInUse int32 `protobuf:"varint,3,opt,name=slots_in_use,json=slotsInUse,proto3" json:"slots_in_use,omitempty"`
 	// Attempts that use a slot, as the shards know them, those included that began before the limit covered them.
 	Running int32 `protobuf:"varint,4,opt,name=running,proto3" json:"running,omitempty"`

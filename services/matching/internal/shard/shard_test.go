@@ -147,7 +147,14 @@ func (w *world) Open(ctx context.Context, domain string) (table.Opened, error) {
 }
 
 // Slots implements tables.Tables.
-func (w *world) Slots(_ context.Context, _ string, limits []table.Ref) ([]int, error) {
+func (w *world) Slots(ctx context.Context, domain string, limits []table.Ref) ([]int, error) {
+	w.mu.Lock()
+	hung := w.hung[w.Group(domain)]
+	w.mu.Unlock()
+	if hung {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
 	counts := make([]int, len(limits))
 	for i, l := range limits {
 		counts[i] = len(l)

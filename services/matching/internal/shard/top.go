@@ -10,8 +10,12 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 )
 
-// eachMax bounds the holders and the waiters of one limit.
-const eachMax = 10
+const (
+	// eachMax bounds the holders and the waiters of one limit.
+	eachMax = 10
+	// slotsWait is how long the tables are waited for: who asks about limits may do so since they are away.
+	slotsWait = 300 * time.Millisecond
+)
 
 // look has the loop look at the core, between two turns, unless ctx ends before.
 func (s *Shard) look(ctx context.Context, at func(c Core)) error {
@@ -52,7 +56,7 @@ func (s *Shard) listPollers(ctx context.Context, req *rpcv1.DescribeShardRequest
 }
 
 // listLimits tells who uses the limits of a domain here. What the tables count is asked of them afterwards, so it may be
-// some milliseconds newer.
+// some milliseconds newer; where they do not answer, what they last counted for this shard stands for it.
 func (s *Shard) listLimits(ctx context.Context, req *rpcv1.DescribeShardRequest) (*rpcv1.DescribeShardResponse, error) {
 	var all []match.LimitInUse
 	resp := &rpcv1.DescribeShardResponse{Listed: true}
@@ -70,12 +74,15 @@ func (s *Shard) listLimits(ctx context.Context, req *rpcv1.DescribeShardRequest)
 	for i := range all {
 		refs[i] = all[i].Ref
 	}
+	ctx, cancel := context.WithTimeout(ctx, slotsWait)
+	defer cancel()
 	counts, err := s.Tables.Slots(ctx, req.Domain, refs)
-	if err != nil {
-		return nil, err
-	}
 	for i := range all {
-		resp.Top = append(resp.Top, limitOf(&all[i], counts[i]))
+		slots := all[i].Entry
+		if err == nil {
+			slots = counts[i]
+		}
+		resp.Top = append(resp.Top, limitOf(&all[i], slots))
 	}
 	return resp, nil
 }

@@ -38,5 +38,13 @@ func TestListsOfAShard(t *testing.T) {
 		if err != nil || !proto.Equal(got, want) {
 			t.Errorf("%v %v, want %v", got, err, want)
 		}
+		w.mu.Lock()
+		w.hung[w.Group("d1")] = true
+		w.mu.Unlock()
+		got, err = w.shard.Describe(w.t.Context(), &rpcv1.DescribeShardRequest{Domain: "d1", ListLimits: 11})
+		want.Top[0].Use.SlotsInUse = 4
+		if err != nil || !proto.Equal(got, want) {
+			t.Errorf("without tables: %v %v, want %v", got, err, want)
+		}
 	})
 }
