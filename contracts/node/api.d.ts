@@ -46,6 +46,8 @@ export interface PollRequest {
   worker?: string;
   /** Inboxes of earlier polls of this tasklist that were abandoned, because the connection broke or no answer came. Tasks sent there in the last 10 s go to other workers at once, and do not count as failures. At most 16. */
   unanswered?: string[];
+  /** The version of the worker's program, for people to read in `tasklists.pollers`; at most 64 bytes. */
+  worker_version?: string;
 }
 
 export interface PollResponse {
@@ -164,6 +166,27 @@ export interface DescribeTasklistResponse {
   max_queued?: number;
   /** Its queued tasks as a submit sees them, if it has a max_queued: up to a second old. */
   queued?: number;
+  /** Workers that polled it in the last 5 minutes, as `tasklists.pollers` tells of them. */
+  pollers?: number;
+}
+
+/** TasklistPollersRequest (tasklists.pollers): the workers that polled a tasklist in the last 5 minutes. The owner of the tasklist's matching shard remembers them: they are lost with it, and the next owner learns of each with its next poll. It keeps 8192 of them: up to 6144 of one domain, and the last 2048 places are for domains with 512 at most. Beyond that, those of the domain are forgotten who have not polled for the longest. */
+export interface TasklistPollersRequest {
+  /** Required. [A-Za-z0-9_-]{1,64}. */
+  tasklist: string;
+  /** The most to return, 1..1000. Default 1000. An answer stops at 400 KiB, so a page may have fewer. */
+  limit?: number;
+  /** The next_cursor of the previous answer. Default: from the first. */
+  cursor?: string;
+}
+
+export interface TasklistPollersResponse {
+  /** Sorted by worker. */
+  pollers?: Poller[];
+  /** Where the next page begins; empty on the last page. */
+  next_cursor?: string;
+  /** For how long the present owner of the shard has served it, ms: it knows of no earlier poll. */
+  known_for_ms?: number;
 }
 
 /** PutTasklistRequest (tasklists.put) sets or changes the settings of a tasklist. They hold within a second; tasks accepted before keep their priority. */
@@ -365,6 +388,25 @@ export interface ListLimitsResponse {
   limits?: Limit[];
   /** Where the next page begins; empty on the last page. */
   next_cursor?: string;
+}
+
+/** TopLimitsRequest (limits.top): the limits of the domain that are in use, the most saturated first: who holds their slots, and who waits for one. */
+export interface TopLimitsRequest {
+  /** The most limits to return, 1..100. Default 10. */
+  limit?: number;
+  /** The most holders, and the most tasklists that wait, of each limit, 1..10. Default 3. */
+  each?: number;
+  /** Those come first for whose slots the most ready tasks wait. Default false: those come first that were full for the largest share of the last hour. */
+  by_waiting?: boolean;
+}
+
+export interface TopLimitsResponse {
+  /** Sorted as asked for. */
+  limits?: LimitUse[];
+  /** How many more limits are in use. */
+  others?: number;
+  /** Matching shards that did not answer within a second: what they hold, and who waits there, is missing. */
+  silent_shards?: number[];
 }
 
 /** DeleteLimitRequest (limits.delete) deletes a limit. Refused with FAILED_PRECONDITION while a type names it. */
@@ -780,6 +822,22 @@ export interface ListedTasklist {
   pause?: Pause;
 }
 
+/** Poller is a worker that polled a tasklist: all its polls that have the same name. */
+export interface Poller {
+  /** The worker's name, as its polls give it; empty for all polls that give none. */
+  worker?: string;
+  /** The version of its program, as its last poll gives it. */
+  version?: string;
+  /** The types that its last poll accepts, sorted, the first 16; empty = all. */
+  types?: string[];
+  /** How many types that poll accepts; 0 = all. */
+  types_count?: number;
+  /** How long ago that poll came, ms. */
+  seen_ago_ms?: number;
+  /** Its polls that wait now. */
+  waiting_polls?: number;
+}
+
 /** SlotUse says how much of one concurrency limit is in use. */
 export interface SlotUse {
   /** The task type, if it is the limit of one. */
@@ -828,6 +886,76 @@ export interface Group {
   weight?: number;
   /** Changes with every put; the server sets it. In a put, 0 (default) means: replace any revision. Another number means: replace only this revision, otherwise STALE. */
   revision?: number;
+}
+
+/** LimitUse is how a limit is used. Matching keeps this in memory: times start over when another node takes a shard over, or a shard has had nothing to do with the domain for a minute. */
+export interface LimitUse {
+  /** Which limit: `domain`, `tasklist/NAME`, `type/NAME`, or `shared/NAME` of limits.put. With `rate/` before that it is the rate of one, which has no slots and counts as full while an attempt has to wait for it. */
+  ref?: string;
+  /** The most attempts that it lets run at once; 0 of a rate. */
+  max_concurrency?: number;
+  /** Slots that the tables count: those of running attempts, and free ones that a matching shard keeps for up to 50 ms. Where the tables do not answer, the most that they last counted for one shard. */
+  slots_in_use?: number;
+  /** Attempts that use a slot, as the shards know them, those included that began before the limit covered them. */
+  running?: number;
+  /** Slots that the tables count and no shard knows of. More than 0 for a minute is a leak; it ends by itself 5 minutes after the last deadline of their attempts. 0 if a shard did not answer. */
+  unexplained_slots?: number;
+  /** Slots that were found by comparison with history to be held by attempts that were over, and freed, since the shards' owners took over. */
+  reclaimed_slots?: number;
+  /** For how long it has been full, ms; 0 = it is not full now. Shards know this from their last call to the tables: where no task waits, up to 91 s ago. */
+  full_for_ms?: number;
+  /** The share of the time in which it was full, percent, over the last hour, or since observed_ms if that is shorter. Of several shards, what the one has seen that found it full for the longest. */
+  saturation_percent?: number;
+  /** For how long that shard has watched the limit, ms, at most an hour. */
+  observed_ms?: number;
+  /** The holders that have their slots for the longest, of 16384 attempts where a shard has more under this limit. The first 100 holders of an answer are looked up in history. */
+  holders?: SlotHolder[];
+  /** Tasklists in which a poll waits, and tasks are ready, and this limit has no slot for them; those that wait for the longest. */
+  waiters?: SlotWaiter[];
+  /** How many tasklists wait. */
+  waiting_tasklists?: number;
+  /** How many ready tasks these hold that the limit covers, as matching counts them, which may know of one twice. */
+  waiting_tasks?: number;
+  /** Slots by matching shard, for people who operate it. */
+  shards?: ShardSlots[];
+}
+
+/** SlotHolder is an attempt that uses a slot. */
+export interface SlotHolder {
+  /** The task. */
+  task_id?: string;
+  /** How long its matching shard has known it to run, ms. */
+  held_for_ms?: number;
+  /** From the task, as history has it now; empty if that was not found. */
+  type?: string;
+  /** As type. */
+  tasklist?: string;
+  /** As type. */
+  worker?: string;
+  /** The task's state: another one than running means that the slot is about to be freed, or leaked. */
+  state?: TaskState;
+}
+
+/** SlotWaiter is a tasklist that waits for a slot. */
+export interface SlotWaiter {
+  /** Its name. */
+  tasklist?: string;
+  /** The priority of its most urgent task that waits for it. */
+  priority?: number;
+  /** How long it has waited since it last got a slot, ms. */
+  waiting_for_ms?: number;
+  /** How many ready tasks it holds that the limit covers, as matching counts them, which may know of one twice. */
+  tasks?: number;
+}
+
+/** ShardSlots is what one matching shard uses of a limit. */
+export interface ShardSlots {
+  /** The shard's number. */
+  shard?: number;
+  /** Attempts that use a slot. */
+  running?: number;
+  /** Slots that the tables count for it. */
+  slots?: number;
 }
 
 export type SubmitOutcome =
@@ -946,6 +1074,8 @@ export interface Verbs {
   "tasks.list": { request: ListRequest; response: ListResponse };
   /** Get the numbers of a tasklist. A tasklist exists as soon as it is used. */
   "tasklists.describe": { request: DescribeTasklistRequest; response: DescribeTasklistResponse };
+  /** List the workers that polled a tasklist in the last 5 minutes. */
+  "tasklists.pollers": { request: TasklistPollersRequest; response: TasklistPollersResponse };
   /** Set or change the settings of a tasklist: what it is for, its concurrency limit, the priority of tasks that name none. */
   "tasklists.put": { request: PutTasklistRequest; response: PutTasklistResponse };
   /** Tell the settings of a tasklist. */
@@ -976,6 +1106,8 @@ export interface Verbs {
   "limits.get": { request: GetLimitRequest; response: GetLimitResponse };
   /** List the limits of the domain that types share. */
   "limits.list": { request: ListLimitsRequest; response: ListLimitsResponse };
+  /** Tell of the limits in use, the most saturated first: who holds their slots, and who waits for one. */
+  "limits.top": { request: TopLimitsRequest; response: TopLimitsResponse };
   /** Delete a limit that no type names any more. */
   "limits.delete": { request: DeleteLimitRequest; response: DeleteLimitResponse };
   /** Set the weight of a group of tasks. */

@@ -36,9 +36,10 @@ function failureOf(error, reason) {
  * @param {Client} client
  * @param {string} tasklist
  * @param {Record<string, Handler>} handlers by type; at most 100
- * @param {{ stop: AbortSignal, concurrency?: number, drainMs?: number, name?: string }} options concurrency 1..1000
+ * @param {{ stop: AbortSignal, concurrency?: number, drainMs?: number, name?: string, version?: string }} options concurrency 1..1000;
+ *   name and version are for people: of this worker, and of its program, 64 bytes at most
  */
-export async function work(client, tasklist, handlers, { stop, concurrency = 10, drainMs = 30_000, name }) {
+export async function work(client, tasklist, handlers, { stop, concurrency = 10, drainMs = 30_000, name, version }) {
   const held = /** @type {Map<string, Held>} */ (new Map()); // by task id
   const running = /** @type {Set<Promise<unknown>>} */ (new Set());
   const hinted = /** @type {Held[]} */ ([]);
@@ -85,7 +86,7 @@ export async function work(client, tasklist, handlers, { stop, concurrency = 10,
   for (let tries = 0; !stop.aborted; ) {
     while (running.size >= concurrency && !stop.aborted) await new Promise((resolve) => (changed = () => resolve(undefined)));
     const asked = Date.now();
-    const request = { tasklist, types: Object.keys(handlers), max_tasks: concurrency - running.size, wait_ms: pollWait, worker: name };
+    const request = { tasklist, types: Object.keys(handlers), max_tasks: concurrency - running.size, wait_ms: pollWait, worker: name, worker_version: version };
     const answer = await client.poll(request, stop).catch((error) => error);
     if (client.nc.isClosed()) throw answer;
     for (const task of Array.isArray(answer) ? answer : []) {

@@ -47,7 +47,7 @@ func APIPlanned() []string {
 		"tasks.explain", "tasks.update", "tasks.redrive", "tasks.count", "tasks.purge",
 		"tasklists.update", "tasklists.drain", "tasklists.purge", "tasklists.peek",
 		"types.describe",
-		"limits.top", "groups.describe", "keys.*", "batches.*", "schedules.*", "workers.*", "deadletters.*",
+		"groups.describe", "keys.*", "batches.*", "schedules.*", "workers.*", "deadletters.*",
 	}
 }
 

@@ -100,6 +100,38 @@ func ExampleClient_PauseType() {
 	}
 }
 
+// Which workers ask for the tasks of a tasklist, and are all of them of the new version?
+func ExampleClient_TasklistPollers() {
+	ctx := context.Background()
+	var c *yard.Client // of NewClient or Connect
+	pollers, err := c.TasklistPollers(ctx, "mail")
+	if err != nil {
+		fmt.Println(err)
+	}
+	for _, p := range pollers.All {
+		fmt.Println(p.Worker, p.Version, "polled", p.SeenAgo, "ago;", p.WaitingPolls, "polls wait")
+	}
+}
+
+// A limit is full: who has its slots, and who waits for one?
+func ExampleClient_TopLimits() {
+	ctx := context.Background()
+	var c *yard.Client // of NewClient or Connect
+	top, err := c.TopLimits(ctx, yard.TopOptions{Limits: 1, Each: 5})
+	if err != nil {
+		fmt.Println(err)
+	}
+	for _, l := range top.Limits {
+		fmt.Println(l.Ref, "was full for", l.SaturationPercent, "% of the last", l.Observed)
+		for _, h := range l.Holders {
+			fmt.Println(h.TaskID, "of", h.Type, "runs on", h.Worker, "since", h.HeldFor)
+		}
+		for _, w := range l.Waiters {
+			fmt.Println(w.Tasks, "tasks wait in", w.Tasklist, "for", w.WaitingFor)
+		}
+	}
+}
+
 // What a partner's API takes is shared by two types: together they never run more than 30 attempts at once, and
 // payouts no more than 15 of these.
 func ExampleClient_PutLimit() {

@@ -116,6 +116,8 @@ type TasklistInfo struct {
 	// MaxQueued is the cap of its queue, 0 = none, and Queued how full that is as a submit sees it, up to a second old.
 	MaxQueued int
 	Queued    int64
+	// Pollers is how many workers polled it in the last 5 minutes: those of TasklistPollers.
+	Pollers int64
 }
 
 // SlotUse tells how full a concurrency limit is.
@@ -160,6 +162,7 @@ func tasklistInfoOf(w *yardv1.DescribeTasklistResponse) TasklistInfo {
 		UnreadBatches: w.GetUnreadBatches(), OldestReady: time.Duration(w.GetOldestReadyMs()) * time.Millisecond, WaitingPolls: w.GetWaitingPolls(),
 		Completed: w.GetCompleted(), Failed: w.GetFailed(), Dead: w.GetDead(), Expired: w.GetExpired(), LaggingLanes: int(w.GetLaggingLanes()),
 		Pause: maybePaused(w.GetPause()), PausedTypes: w.GetPausedTypes(), MaxQueued: int(w.GetMaxQueued()), Queued: w.GetQueued(),
+		Pollers: w.GetPollers(),
 	}
 	for _, s := range w.GetSlots() {
 		t.Slots = append(t.Slots, SlotUse{Ref: s.Ref, Type: s.Type, InUse: int(s.InUse), Limit: int(s.Limit)})

@@ -22,6 +22,8 @@ func fill(m protoreflect.Message) {
 			m.Mutable(f).Map().Set(protoreflect.ValueOfString("k").MapKey(), protoreflect.ValueOfString("v"))
 		case f.IsList() && f.Message() != nil:
 			fill(m.Mutable(f).List().AppendMutable().Message())
+		case f.IsList() && f.Kind() == protoreflect.Int32Kind:
+			m.Mutable(f).List().Append(protoreflect.ValueOfInt32(int32(f.Number())))
 		case f.IsList():
 			m.Mutable(f).List().Append(protoreflect.ValueOfString(string(f.Name())))
 		case f.Message() != nil:

@@ -18,6 +18,7 @@ const (
 	messageBytesMax   = 4096
 	errorTypeBytesMax = 128
 	workerBytesMax    = 128
+	versionBytesMax   = 64
 )
 
 // Payload is a task's input, result or progress as it travels.

@@ -101,13 +101,22 @@ func (p *poller) poll(ctx context.Context, n int) (end pollEnd) {
 		ctx, wait, leave = p.turns.enter(ctx, wait)
 	}
 	asked := time.Now()
-	end.tasks, end.err = p.engine.poll(ctx, &yardv1.PollRequest{
+	req := &yardv1.PollRequest{
 		Tasklist: p.tasklist,
 		MaxTasks: int32Of(n),
 		WaitMs:   wait.Milliseconds(),
 		Types:    p.types,
 		Worker:   p.worker.cfg.identity,
-	})
+	}
+	if !p.versionless.Load() {
+		req.WorkerVersion = p.worker.cfg.version
+	}
+	end.tasks, end.err = p.engine.poll(ctx, req)
+	if req.WorkerVersion != "" && unknownVersion(end.err) { // it is older than this SDK
+		p.versionless.Store(true)
+		req.WorkerVersion = ""
+		end.tasks, end.err = p.engine.poll(ctx, req)
+	}
 	end.early = len(end.tasks) == 0 && time.Since(asked) < wait/2
 	end.withdrawn = leave() && len(end.tasks) == 0
 	return end

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.opentelemetry.io/otel/trace"
@@ -71,6 +72,8 @@ type session struct {
 	complete *reporter
 	fail     *reporter
 	beats    *beater
+	// versionless: the engine knows no version of workers.
+	versionless atomic.Bool
 	// handlerCtx is the parent of all handlers' contexts; stopHandlers ends it.
 	handlerCtx   context.Context
 	stopHandlers context.CancelCauseFunc

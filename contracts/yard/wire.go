@@ -82,3 +82,13 @@ func (w Wire) DescribeTasklist(ctx context.Context, tasklist string) (*yardv1.De
 	req := &yardv1.DescribeTasklistRequest{Tasklist: tasklist}
 	return call[yardv1.DescribeTasklistResponse](ctx, &w.c.transport, w.c.subject("tasklists.describe"), req)
 }
+
+// TasklistPollers returns one page of the workers that polled a tasklist.
+func (w Wire) TasklistPollers(ctx context.Context, req *yardv1.TasklistPollersRequest) (*yardv1.TasklistPollersResponse, error) {
+	return call[yardv1.TasklistPollersResponse](ctx, &w.c.transport, w.c.subject("tasklists.pollers"), req)
+}
+
+// TopLimits tells how limits are used.
+func (w Wire) TopLimits(ctx context.Context, req *yardv1.TopLimitsRequest) (*yardv1.TopLimitsResponse, error) {
+	return call[yardv1.TopLimitsResponse](ctx, &w.c.transport, w.c.subject("limits.top"), req)
+}

@@ -49,6 +49,7 @@ type workerConfig struct {
 	drainTimeout time.Duration
 	stopGrace    time.Duration
 	identity     string
+	version      string
 	log          *slog.Logger
 	middleware   []Middleware
 	tasklists    []string
@@ -83,6 +84,10 @@ func WithStopGrace(d time.Duration) WorkerOption { return func(c *workerConfig) 
 // and process id.
 func WithIdentity(name string) WorkerOption { return func(c *workerConfig) { c.identity = name } }
 
+// WithVersion says what the worker's program is, for people who look at the pollers of a tasklist; at most 64 bytes. Default: the commit
+// that the program was built from, or else its module's version.
+func WithVersion(v string) WorkerOption { return func(c *workerConfig) { c.version = v } }
+
 // WithLogger sets the logger for panics and for problems with the engine.
 // Failures of handlers go to the engine, and are logged at debug level only.
 // Default: slog.Default().
@@ -106,7 +111,8 @@ func WithMiddleware(m ...Middleware) WorkerOption {
 func NewWorker(c *Client, tasklist string, opts ...WorkerOption) *Worker {
 	cfg := workerConfig{
 		concurrency: concurrencyDefault, pollBatch: requestTasksMax, pollWait: pollWaitDefault,
-		drainTimeout: drainTimeoutDefault, stopGrace: stopGraceDefault, identity: defaultIdentity(), log: slog.Default(),
+		drainTimeout: drainTimeoutDefault, stopGrace: stopGraceDefault, identity: defaultIdentity(),
+		version: defaultVersion(), log: slog.Default(),
 	}
 	for _, opt := range opts {
 		opt(&cfg)
@@ -145,6 +151,7 @@ func (c *workerConfig) check() []error {
 	bound(c.drainTimeout >= 0, "drain timeout %v is negative", c.drainTimeout)
 	bound(c.stopGrace >= 0, "stop grace %v is negative", c.stopGrace)
 	bound(len(c.identity) <= workerBytesMax, "identity has %d bytes, more than %d", len(c.identity), workerBytesMax)
+	bound(len(c.version) <= versionBytesMax, "version has %d bytes, more than %d", len(c.version), versionBytesMax)
 	bound(c.log != nil, "the logger is nil")
 	bound(!slices.ContainsFunc(c.middleware, func(m Middleware) bool { return m == nil }), "a middleware is nil")
 	return problems

@@ -28,7 +28,7 @@ var (
 	verbs = []string{
 		"tasks.submit", "tasks.poll", "tasks.poll.mail", "tasks.poll.other", "tasks.complete", "tasks.fail", "tasks.heartbeat", "tasks.cancel", "tasks.get", "tasks.list",
 		"tasklists.describe", "tasklists.put", "tasklists.get", "tasklists.list", "tasklists.delete", "types.put", "types.get", "types.list", "types.delete",
-		"tasklists.pause", "tasklists.resume", "types.pause", "types.resume",
+		"tasklists.pollers", "limits.top", "tasklists.pause", "tasklists.resume", "types.pause", "types.resume",
 		"limits.put", "limits.get", "limits.list", "limits.delete",
 	}
 	adminVerbs = []string{"domains.put", "domains.get", "domains.list", "domains.delete"}

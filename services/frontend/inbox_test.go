@@ -44,6 +44,8 @@ func (s *stage) goodRequests() map[string]codec.Message {
 		shop("types.get"):              &yardv1.GetTypeRequest{Name: "planted"},
 		shop("tasklists.pause"):        &yardv1.PauseTasklistRequest{Name: "planted"},
 		shop("tasklists.resume"):       &yardv1.ResumeTasklistRequest{Name: "planted"},
+		shop("tasklists.pollers"):      &yardv1.TasklistPollersRequest{Tasklist: "main"},
+		shop("limits.top"):             &yardv1.TopLimitsRequest{},
 		shop("types.pause"):            &yardv1.PauseTypeRequest{Name: "planted"},
 		shop("types.resume"):           &yardv1.ResumeTypeRequest{Name: "planted"},
 		shop("limits.put"):             &yardv1.PutLimitRequest{Limit: &yardv1.Limit{Name: "planted", MaxConcurrency: 1}},

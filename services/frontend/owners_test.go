@@ -202,12 +202,12 @@ func TestDescribeSumsUp(t *testing.T) {
 	}
 	for m := range partitioning.Matching {
 		serve(s, topology.MatchingCall(m, "describe"), func(*rpcv1.DescribeShardRequest) (natsrpc.Message, error) {
-			return &rpcv1.DescribeShardResponse{WaitingPolls: int64(m), Slots: map[string]int32{"pay": int32(3 + m)}}, nil
+			return &rpcv1.DescribeShardResponse{WaitingPolls: int64(m), Pollers: 3, Slots: map[string]int32{"pay": int32(3 + m)}}, nil
 		})
 	}
 	d := &yardv1.DescribeTasklistResponse{}
 	s.must(topology.API("shop", "tasklists.describe"), &yardv1.DescribeTasklistRequest{Tasklist: "main"}, d)
-	if d.Tasklist != "main" || d.Ready != 20 || d.Running != 4 || d.OldestReadyMs != 100 || d.UnreadBatches != 14 || d.Waiting != 2000 || d.WaitingPolls != 1 {
+	if d.Tasklist != "main" || d.Ready != 20 || d.Running != 4 || d.OldestReadyMs != 100 || d.UnreadBatches != 14 || d.Waiting != 2000 || d.WaitingPolls != 1 || d.Pollers != 6 {
 		t.Errorf("got %v", d)
 	}
 	if len(d.Slots) != 1 || d.Slots[0].InUse != 4 || d.Slots[0].Limit != 10 {

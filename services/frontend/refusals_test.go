@@ -1,6 +1,7 @@
 package frontend
 
 import (
+	"maps"
 	"strings"
 	"testing"
 
@@ -60,6 +61,13 @@ func badRequests() map[string]bad {
 		"bad request id":       {verb: submit, message: &yardv1.SubmitRequest{Tasklist: "a", Tasks: tasks(1).Tasks, RequestId: "x"}, code: fault.InvalidArgument, path: "/request_id"},
 		"poll for none":        {verb: "tasks.poll", message: &yardv1.PollRequest{Tasklist: "main"}, code: fault.InvalidArgument, path: "/max_tasks"},
 		"poll too long":        {verb: "tasks.poll", message: &yardv1.PollRequest{Tasklist: "main", MaxTasks: 1, WaitMs: 60_001}, code: fault.InvalidArgument, path: "/wait_ms"},
+		"poll version long":    {verb: "tasks.poll", message: &yardv1.PollRequest{Tasklist: "main", MaxTasks: 1, WorkerVersion: strings.Repeat("x", 65)}, code: fault.InvalidArgument, path: "/worker_version"},
+		"pollers of nothing":   {verb: "tasklists.pollers", message: &yardv1.TasklistPollersRequest{}, code: fault.InvalidArgument, path: "/tasklist"},
+		"pollers too many":     {verb: "tasklists.pollers", message: &yardv1.TasklistPollersRequest{Tasklist: "main", Limit: 1001}, code: fault.InvalidArgument, path: "/limit"},
+		"pollers cursor long":  {verb: "tasklists.pollers", message: &yardv1.TasklistPollersRequest{Tasklist: "main", Cursor: strings.Repeat("x", 129)}, code: fault.InvalidArgument, path: "/cursor"},
+		"top too many":         {verb: "limits.top", message: &yardv1.TopLimitsRequest{Limit: 101}, code: fault.InvalidArgument, path: "/limit"},
+		"top negative":         {verb: "limits.top", message: &yardv1.TopLimitsRequest{Each: -1}, code: fault.InvalidArgument, path: "/each"},
+		"top of something":     {verb: "limits.top", json: `{"order":"waiting"}`, code: fault.InvalidArgument, path: "/order"},
 		"complete nothing":     {verb: "tasks.complete", message: &yardv1.CompleteRequest{}, code: fault.InvalidArgument, path: "/tasks"},
 		"complete bad id":      {verb: "tasks.complete", message: &yardv1.CompleteRequest{Tasks: []*yardv1.Completion{{TaskId: "x"}}}, code: fault.InvalidArgument, path: "/tasks/0/task_id"},
 		"fail bad token":       {verb: "tasks.fail", message: &yardv1.FailRequest{Tasks: []*yardv1.Failure{{TaskId: ids.TaskID{}.String(), Token: "x"}}}, code: fault.InvalidArgument, path: "/tasks/0/token"},
@@ -81,15 +89,21 @@ func badRequests() map[string]bad {
 		"pause of no key":      {verb: "types.pause", message: &yardv1.PauseTypeRequest{Name: "a..b"}, code: fault.InvalidArgument, path: "/name"},
 		"tasklist not paused":  {verb: "tasklists.resume", message: &yardv1.ResumeTasklistRequest{Name: "main"}, code: fault.NotFound, path: "/name"},
 		"type not paused":      {verb: "types.resume", message: &yardv1.ResumeTypeRequest{Name: "pay"}, code: fault.NotFound, path: "/name"},
-		"group of nothing":     {verb: "groups.put", message: &yardv1.PutGroupRequest{}, code: fault.InvalidArgument, path: "/group"},
-		"group without":        {verb: "groups.get", message: &yardv1.GetGroupRequest{Name: "nothing"}, code: fault.NotFound, path: "/name"},
-		"groups too many":      {verb: "groups.list", message: &yardv1.ListGroupsRequest{Limit: 1001}, code: fault.InvalidArgument, path: "/limit"},
-		"group deleted twice":  {verb: "groups.delete", message: &yardv1.DeleteGroupRequest{Name: "nothing"}, code: fault.NotFound, path: "/name"},
-		"limit of nothing":     {verb: "limits.put", message: &yardv1.PutLimitRequest{Limit: &yardv1.Limit{Name: "acme"}}, code: fault.InvalidArgument, path: "/limit/max_concurrency"},
-		"limit not created":    {verb: "limits.get", message: &yardv1.GetLimitRequest{Name: "nothing"}, code: fault.NotFound, path: "/name"},
-		"limits too many":      {verb: "limits.list", message: &yardv1.ListLimitsRequest{Limit: 1001}, code: fault.InvalidArgument, path: "/limit"},
-		"limit deleted twice":  {verb: "limits.delete", message: &yardv1.DeleteLimitRequest{Name: "nothing"}, code: fault.NotFound, path: "/name"},
 		"type without setting": {verb: "types.get", message: &yardv1.GetTypeRequest{Name: "nothing"}, code: fault.NotFound, path: "/name"},
+	}
+}
+
+// badSettings are of groups and of limits that types share.
+func badSettings() map[string]bad {
+	return map[string]bad{
+		"group of nothing":    {verb: "groups.put", message: &yardv1.PutGroupRequest{}, code: fault.InvalidArgument, path: "/group"},
+		"group without":       {verb: "groups.get", message: &yardv1.GetGroupRequest{Name: "nothing"}, code: fault.NotFound, path: "/name"},
+		"groups too many":     {verb: "groups.list", message: &yardv1.ListGroupsRequest{Limit: 1001}, code: fault.InvalidArgument, path: "/limit"},
+		"group deleted twice": {verb: "groups.delete", message: &yardv1.DeleteGroupRequest{Name: "nothing"}, code: fault.NotFound, path: "/name"},
+		"limit of nothing":    {verb: "limits.put", message: &yardv1.PutLimitRequest{Limit: &yardv1.Limit{Name: "acme"}}, code: fault.InvalidArgument, path: "/limit/max_concurrency"},
+		"limit not created":   {verb: "limits.get", message: &yardv1.GetLimitRequest{Name: "nothing"}, code: fault.NotFound, path: "/name"},
+		"limits too many":     {verb: "limits.list", message: &yardv1.ListLimitsRequest{Limit: 1001}, code: fault.InvalidArgument, path: "/limit"},
+		"limit deleted twice": {verb: "limits.delete", message: &yardv1.DeleteLimitRequest{Name: "nothing"}, code: fault.NotFound, path: "/name"},
 	}
 }
 
@@ -107,7 +121,9 @@ func TestBadRequestsAreRefusedWholeAndStoreNothing(t *testing.T) {
 			t.Errorf("%s: got %s at %q (%s), want %s at %q", form, e.Code, e.Path, e.Message, c.code, c.path)
 		}
 	}
-	for name, c := range badRequests() {
+	all := badRequests()
+	maps.Copy(all, badSettings())
+	for name, c := range all {
 		t.Run(name, func(t *testing.T) {
 			if c.json != "" {
 				check(t, c, codec.JSON, []byte(c.json))
@@ -170,6 +186,7 @@ func TestBadDomainsAreRefused(t *testing.T) {
 			"tasks.complete": &yardv1.CompleteRequest{}, "tasks.get": &yardv1.GetRequest{}, "tasks.list": &yardv1.ListRequest{},
 			"tasklists.describe": &yardv1.DescribeTasklistRequest{}, "tasklists.put": &yardv1.PutTasklistRequest{}, "tasklists.list": &yardv1.ListTasklistsRequest{}, "types.put": &yardv1.PutTypeRequest{}, "types.get": &yardv1.GetTypeRequest{},
 			"tasklists.pause": &yardv1.PauseTasklistRequest{}, "tasklists.resume": &yardv1.ResumeTasklistRequest{}, "types.pause": &yardv1.PauseTypeRequest{}, "types.resume": &yardv1.ResumeTypeRequest{},
+			"tasklists.pollers": &yardv1.TasklistPollersRequest{}, "limits.top": &yardv1.TopLimitsRequest{},
 			"limits.put": &yardv1.PutLimitRequest{}, "limits.get": &yardv1.GetLimitRequest{}, "limits.list": &yardv1.ListLimitsRequest{}, "limits.delete": &yardv1.DeleteLimitRequest{},
 			"groups.put": &yardv1.PutGroupRequest{}, "groups.get": &yardv1.GetGroupRequest{}, "groups.list": &yardv1.ListGroupsRequest{}, "groups.delete": &yardv1.DeleteGroupRequest{},
 		} {
@@ -193,7 +210,7 @@ func TestBadDomainsAreRefused(t *testing.T) {
 func TestR55_VerbsOfLaterVersionsAreUnimplemented(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
-	for _, verb := range []string{"tasks.redrive", "tasklists.drain", "limits.top", "schedules.whatever"} {
+	for _, verb := range []string{"tasks.redrive", "deadletters.list", "schedules.whatever"} {
 		if e := s.ask(topology.API("shop", verb), &yardv1.GetRequest{}, nil); fault.CodeOf(e) != fault.Unimplemented {
 			t.Errorf("%s: %v", verb, e)
 		}

@@ -46,6 +46,7 @@ type Poll struct {
 	WaitMs int64 `protobuf:"varint,11,opt,name=wait_ms,json=waitMs,proto3" json:"wait_ms,omitempty"`
 	// Inboxes of the domain's polls that were abandoned: answers to them are lost.
 	Unanswered    []string `protobuf:"bytes,12,rep,name=unanswered,proto3" json:"unanswered,omitempty"`
+	WorkerVersion string   `protobuf:"bytes,13,opt,name=worker_version,json=workerVersion,proto3" json:"worker_version,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -157,6 +158,13 @@ func (x *Poll) GetUnanswered() []string {
 	return nil
 }
 
+func (x *Poll) GetWorkerVersion() string {
+	if x != nil {
+		return x.WorkerVersion
+	}
+	return ""
+}
+
 // PollsAnswered (from matching to a frontend) lists which of its polls have been
 // answered or rejected. Sent shortly after, in batches; losing one does no harm.
 type PollsAnswered struct {
@@ -205,9 +213,15 @@ func (x *PollsAnswered) GetIds() []uint64 {
 
 // DescribeShard (matching, "describe").
 type DescribeShardRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Domain        string                 `protobuf:"bytes,1,opt,name=domain,proto3" json:"domain,omitempty"`
-	Tasklist      string                 `protobuf:"bytes,2,opt,name=tasklist,proto3" json:"tasklist,omitempty"`
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	Domain   string                 `protobuf:"bytes,1,opt,name=domain,proto3" json:"domain,omitempty"`
+	Tasklist string                 `protobuf:"bytes,2,opt,name=tasklist,proto3" json:"tasklist,omitempty"`
+	// > 0: so many pollers of the tasklist are wanted behind the worker after, or from the first, and nothing else.
+	ListPollers int32 `protobuf:"varint,3,opt,name=list_pollers,json=listPollers,proto3" json:"list_pollers,omitempty"`
+	// From the answer before.
+	After string `protobuf:"bytes,4,opt,name=after,proto3" json:"after,omitempty"`
+	// > 0: the limits of the domain that are in use are wanted, with so many holders and waiters each, and nothing else.
+	ListLimits    int32 `protobuf:"varint,5,opt,name=list_limits,json=listLimits,proto3" json:"list_limits,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -256,6 +270,27 @@ func (x *DescribeShardRequest) GetTasklist() string {
 	return ""
 }
 
+func (x *DescribeShardRequest) GetListPollers() int32 {
+	if x != nil {
+		return x.ListPollers
+	}
+	return 0
+}
+
+func (x *DescribeShardRequest) GetAfter() string {
+	if x != nil {
+		return x.After
+	}
+	return ""
+}
+
+func (x *DescribeShardRequest) GetListLimits() int32 {
+	if x != nil {
+		return x.ListLimits
+	}
+	return 0
+}
+
 type DescribeShardResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Triggers in the table.
@@ -264,7 +299,19 @@ type DescribeShardResponse struct {
 	// Of the domain: slots in use, by type.
 	Slots map[string]int32 `protobuf:"bytes,3,rep,name=slots,proto3" json:"slots,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
 	// Of the domain: slots in use of all other limits, by reference. Since log version 6.
-	Limits        map[string]int32 `protobuf:"bytes,4,rep,name=limits,proto3" json:"limits,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
+	Limits map[string]int32 `protobuf:"bytes,4,rep,name=limits,proto3" json:"limits,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
+	// How many pollers of the tasklist are known.
+	Pollers int64 `protobuf:"varint,5,opt,name=pollers,proto3" json:"pollers,omitempty"`
+	// With list_pollers: these, sorted by worker. more: there are more behind.
+	ListedPollers []*yardv1.Poller `protobuf:"bytes,6,rep,name=listed_pollers,json=listedPollers,proto3" json:"listed_pollers,omitempty"`
+	More          bool             `protobuf:"varint,7,opt,name=more,proto3" json:"more,omitempty"`
+	// With list_pollers or list_limits, always: a service that leaves it out does not know them, and has answered something else.
+	Listed bool `protobuf:"varint,8,opt,name=listed,proto3" json:"listed,omitempty"`
+	// For how long the owner has served the shard.
+	KnownForMs int64 `protobuf:"varint,9,opt,name=known_for_ms,json=knownForMs,proto3" json:"known_for_ms,omitempty"`
+	// With list_limits: those in use. Holders have their task and time only. left_out counts those beyond 250.
+	Top           []*ShardLimit `protobuf:"bytes,10,rep,name=top,proto3" json:"top,omitempty"`
+	LeftOut       int32         `protobuf:"varint,11,opt,name=left_out,json=leftOut,proto3" json:"left_out,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -327,6 +374,118 @@ func (x *DescribeShardResponse) GetLimits() map[string]int32 {
 	return nil
 }
 
+func (x *DescribeShardResponse) GetPollers() int64 {
+	if x != nil {
+		return x.Pollers
+	}
+	return 0
+}
+
+func (x *DescribeShardResponse) GetListedPollers() []*yardv1.Poller {
+	if x != nil {
+		return x.ListedPollers
+	}
+	return nil
+}
+
+func (x *DescribeShardResponse) GetMore() bool {
+	if x != nil {
+		return x.More
+	}
+	return false
+}
+
+func (x *DescribeShardResponse) GetListed() bool {
+	if x != nil {
+		return x.Listed
+	}
+	return false
+}
+
+func (x *DescribeShardResponse) GetKnownForMs() int64 {
+	if x != nil {
+		return x.KnownForMs
+	}
+	return 0
+}
+
+func (x *DescribeShardResponse) GetTop() []*ShardLimit {
+	if x != nil {
+		return x.Top
+	}
+	return nil
+}
+
+func (x *DescribeShardResponse) GetLeftOut() int32 {
+	if x != nil {
+		return x.LeftOut
+	}
+	return 0
+}
+
+// ShardLimit is what a shard knows of a limit in use. Slots_in_use is what the tables say; shards is left out.
+type ShardLimit struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Use   *yardv1.LimitUse       `protobuf:"bytes,1,opt,name=use,proto3" json:"use,omitempty"`
+	// Slots that the tables count for this shard.
+	Slots int32 `protobuf:"varint,2,opt,name=slots,proto3" json:"slots,omitempty"`
+	// For how long it was full within the last hour.
+	FullMs        int64 `protobuf:"varint,3,opt,name=full_ms,json=fullMs,proto3" json:"full_ms,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ShardLimit) Reset() {
+	*x = ShardLimit{}
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ShardLimit) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ShardLimit) ProtoMessage() {}
+
+func (x *ShardLimit) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ShardLimit.ProtoReflect.Descriptor instead.
+func (*ShardLimit) Descriptor() ([]byte, []int) {
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *ShardLimit) GetUse() *yardv1.LimitUse {
+	if x != nil {
+		return x.Use
+	}
+	return nil
+}
+
+func (x *ShardLimit) GetSlots() int32 {
+	if x != nil {
+		return x.Slots
+	}
+	return 0
+}
+
+func (x *ShardLimit) GetFullMs() int64 {
+	if x != nil {
+		return x.FullMs
+	}
+	return 0
+}
+
 // GetTask (history and timer, "get").
 type GetTaskRequest struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
@@ -341,7 +500,7 @@ type GetTaskRequest struct {
 
 func (x *GetTaskRequest) Reset() {
 	*x = GetTaskRequest{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[4]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -353,7 +512,7 @@ func (x *GetTaskRequest) String() string {
 func (*GetTaskRequest) ProtoMessage() {}
 
 func (x *GetTaskRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[4]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -366,7 +525,7 @@ func (x *GetTaskRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetTaskRequest.ProtoReflect.Descriptor instead.
 func (*GetTaskRequest) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{4}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *GetTaskRequest) GetTaskId() []byte {
@@ -400,7 +559,7 @@ type GetTaskResponse struct {
 
 func (x *GetTaskResponse) Reset() {
 	*x = GetTaskResponse{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[5]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -412,7 +571,7 @@ func (x *GetTaskResponse) String() string {
 func (*GetTaskResponse) ProtoMessage() {}
 
 func (x *GetTaskResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[5]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -425,7 +584,7 @@ func (x *GetTaskResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetTaskResponse.ProtoReflect.Descriptor instead.
 func (*GetTaskResponse) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{5}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *GetTaskResponse) GetTask() *yardv1.Task {
@@ -446,7 +605,7 @@ type ListTasksRequest struct {
 
 func (x *ListTasksRequest) Reset() {
 	*x = ListTasksRequest{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[6]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -458,7 +617,7 @@ func (x *ListTasksRequest) String() string {
 func (*ListTasksRequest) ProtoMessage() {}
 
 func (x *ListTasksRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[6]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -471,7 +630,7 @@ func (x *ListTasksRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTasksRequest.ProtoReflect.Descriptor instead.
 func (*ListTasksRequest) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{6}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *ListTasksRequest) GetDomain() string {
@@ -502,7 +661,7 @@ type ListTasksResponse struct {
 
 func (x *ListTasksResponse) Reset() {
 	*x = ListTasksResponse{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[7]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -514,7 +673,7 @@ func (x *ListTasksResponse) String() string {
 func (*ListTasksResponse) ProtoMessage() {}
 
 func (x *ListTasksResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[7]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -527,7 +686,7 @@ func (x *ListTasksResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTasksResponse.ProtoReflect.Descriptor instead.
 func (*ListTasksResponse) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{7}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *ListTasksResponse) GetTasks() []*yardv1.Task {
@@ -564,7 +723,7 @@ type DescribePartitionRequest struct {
 
 func (x *DescribePartitionRequest) Reset() {
 	*x = DescribePartitionRequest{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[8]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -576,7 +735,7 @@ func (x *DescribePartitionRequest) String() string {
 func (*DescribePartitionRequest) ProtoMessage() {}
 
 func (x *DescribePartitionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[8]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -589,7 +748,7 @@ func (x *DescribePartitionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DescribePartitionRequest.ProtoReflect.Descriptor instead.
 func (*DescribePartitionRequest) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{8}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *DescribePartitionRequest) GetDomain() string {
@@ -637,7 +796,7 @@ type DescribePartitionResponse struct {
 
 func (x *DescribePartitionResponse) Reset() {
 	*x = DescribePartitionResponse{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[9]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -649,7 +808,7 @@ func (x *DescribePartitionResponse) String() string {
 func (*DescribePartitionResponse) ProtoMessage() {}
 
 func (x *DescribePartitionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[9]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -662,7 +821,7 @@ func (x *DescribePartitionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DescribePartitionResponse.ProtoReflect.Descriptor instead.
 func (*DescribePartitionResponse) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{9}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *DescribePartitionResponse) GetReady() int64 {
@@ -763,7 +922,7 @@ type DescribeWaitingRequest struct {
 
 func (x *DescribeWaitingRequest) Reset() {
 	*x = DescribeWaitingRequest{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[10]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -775,7 +934,7 @@ func (x *DescribeWaitingRequest) String() string {
 func (*DescribeWaitingRequest) ProtoMessage() {}
 
 func (x *DescribeWaitingRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[10]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -788,7 +947,7 @@ func (x *DescribeWaitingRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DescribeWaitingRequest.ProtoReflect.Descriptor instead.
 func (*DescribeWaitingRequest) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{10}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *DescribeWaitingRequest) GetDomain() string {
@@ -824,7 +983,7 @@ type DescribeWaitingResponse struct {
 
 func (x *DescribeWaitingResponse) Reset() {
 	*x = DescribeWaitingResponse{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[11]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -836,7 +995,7 @@ func (x *DescribeWaitingResponse) String() string {
 func (*DescribeWaitingResponse) ProtoMessage() {}
 
 func (x *DescribeWaitingResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[11]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -849,7 +1008,7 @@ func (x *DescribeWaitingResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DescribeWaitingResponse.ProtoReflect.Descriptor instead.
 func (*DescribeWaitingResponse) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{11}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *DescribeWaitingResponse) GetWaiting() int64 {
@@ -894,7 +1053,7 @@ type BookingsRequest struct {
 
 func (x *BookingsRequest) Reset() {
 	*x = BookingsRequest{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[12]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -906,7 +1065,7 @@ func (x *BookingsRequest) String() string {
 func (*BookingsRequest) ProtoMessage() {}
 
 func (x *BookingsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[12]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -919,7 +1078,7 @@ func (x *BookingsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BookingsRequest.ProtoReflect.Descriptor instead.
 func (*BookingsRequest) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{12}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *BookingsRequest) GetShard() int32 {
@@ -977,7 +1136,7 @@ type BookingsResponse struct {
 
 func (x *BookingsResponse) Reset() {
 	*x = BookingsResponse{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[13]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -989,7 +1148,7 @@ func (x *BookingsResponse) String() string {
 func (*BookingsResponse) ProtoMessage() {}
 
 func (x *BookingsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[13]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1002,7 +1161,7 @@ func (x *BookingsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BookingsResponse.ProtoReflect.Descriptor instead.
 func (*BookingsResponse) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{13}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *BookingsResponse) GetGroups() []*Bookings {
@@ -1045,7 +1204,7 @@ type Bookings struct {
 
 func (x *Bookings) Reset() {
 	*x = Bookings{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[14]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1057,7 +1216,7 @@ func (x *Bookings) String() string {
 func (*Bookings) ProtoMessage() {}
 
 func (x *Bookings) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[14]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1070,7 +1229,7 @@ func (x *Bookings) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Bookings.ProtoReflect.Descriptor instead.
 func (*Bookings) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{14}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Bookings) GetDomain() string {
@@ -1129,7 +1288,7 @@ type UndeliveredRequest struct {
 
 func (x *UndeliveredRequest) Reset() {
 	*x = UndeliveredRequest{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[15]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1141,7 +1300,7 @@ func (x *UndeliveredRequest) String() string {
 func (*UndeliveredRequest) ProtoMessage() {}
 
 func (x *UndeliveredRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[15]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1154,7 +1313,7 @@ func (x *UndeliveredRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UndeliveredRequest.ProtoReflect.Descriptor instead.
 func (*UndeliveredRequest) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{15}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *UndeliveredRequest) GetShard() int32 {
@@ -1189,7 +1348,7 @@ type UndeliveredResponse struct {
 
 func (x *UndeliveredResponse) Reset() {
 	*x = UndeliveredResponse{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[16]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1201,7 +1360,7 @@ func (x *UndeliveredResponse) String() string {
 func (*UndeliveredResponse) ProtoMessage() {}
 
 func (x *UndeliveredResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[16]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1214,7 +1373,7 @@ func (x *UndeliveredResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UndeliveredResponse.ProtoReflect.Descriptor instead.
 func (*UndeliveredResponse) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{16}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *UndeliveredResponse) GetGrants() []*UndeliveredGrant {
@@ -1245,7 +1404,7 @@ type UndeliveredGrant struct {
 
 func (x *UndeliveredGrant) Reset() {
 	*x = UndeliveredGrant{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[17]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1257,7 +1416,7 @@ func (x *UndeliveredGrant) String() string {
 func (*UndeliveredGrant) ProtoMessage() {}
 
 func (x *UndeliveredGrant) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[17]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1270,7 +1429,7 @@ func (x *UndeliveredGrant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UndeliveredGrant.ProtoReflect.Descriptor instead.
 func (*UndeliveredGrant) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{17}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *UndeliveredGrant) GetReplyTo() string {
@@ -1314,7 +1473,7 @@ type RetriggerRequest struct {
 
 func (x *RetriggerRequest) Reset() {
 	*x = RetriggerRequest{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[18]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1326,7 +1485,7 @@ func (x *RetriggerRequest) String() string {
 func (*RetriggerRequest) ProtoMessage() {}
 
 func (x *RetriggerRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[18]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1339,7 +1498,7 @@ func (x *RetriggerRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RetriggerRequest.ProtoReflect.Descriptor instead.
 func (*RetriggerRequest) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{18}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *RetriggerRequest) GetDomain() string {
@@ -1365,7 +1524,7 @@ type RetriggerResponse struct {
 
 func (x *RetriggerResponse) Reset() {
 	*x = RetriggerResponse{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[19]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1377,7 +1536,7 @@ func (x *RetriggerResponse) String() string {
 func (*RetriggerResponse) ProtoMessage() {}
 
 func (x *RetriggerResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[19]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1390,7 +1549,7 @@ func (x *RetriggerResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RetriggerResponse.ProtoReflect.Descriptor instead.
 func (*RetriggerResponse) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{19}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *RetriggerResponse) GetTriggers() int64 {
@@ -1413,7 +1572,7 @@ type CancelWaitingRequest struct {
 
 func (x *CancelWaitingRequest) Reset() {
 	*x = CancelWaitingRequest{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[20]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1425,7 +1584,7 @@ func (x *CancelWaitingRequest) String() string {
 func (*CancelWaitingRequest) ProtoMessage() {}
 
 func (x *CancelWaitingRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[20]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1438,7 +1597,7 @@ func (x *CancelWaitingRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelWaitingRequest.ProtoReflect.Descriptor instead.
 func (*CancelWaitingRequest) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{20}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *CancelWaitingRequest) GetTaskIds() [][]byte {
@@ -1471,7 +1630,7 @@ type CancelWaitingResponse struct {
 
 func (x *CancelWaitingResponse) Reset() {
 	*x = CancelWaitingResponse{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[21]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1483,7 +1642,7 @@ func (x *CancelWaitingResponse) String() string {
 func (*CancelWaitingResponse) ProtoMessage() {}
 
 func (x *CancelWaitingResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[21]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1496,7 +1655,7 @@ func (x *CancelWaitingResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelWaitingResponse.ProtoReflect.Descriptor instead.
 func (*CancelWaitingResponse) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{21}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *CancelWaitingResponse) GetTasks() []*logv1.Record {
@@ -1532,7 +1691,7 @@ type LocateTaskRequest struct {
 
 func (x *LocateTaskRequest) Reset() {
 	*x = LocateTaskRequest{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[22]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1544,7 +1703,7 @@ func (x *LocateTaskRequest) String() string {
 func (*LocateTaskRequest) ProtoMessage() {}
 
 func (x *LocateTaskRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[22]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1557,7 +1716,7 @@ func (x *LocateTaskRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LocateTaskRequest.ProtoReflect.Descriptor instead.
 func (*LocateTaskRequest) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{22}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *LocateTaskRequest) GetTaskId() []byte {
@@ -1588,7 +1747,7 @@ type LocateTaskResponse struct {
 
 func (x *LocateTaskResponse) Reset() {
 	*x = LocateTaskResponse{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[23]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1600,7 +1759,7 @@ func (x *LocateTaskResponse) String() string {
 func (*LocateTaskResponse) ProtoMessage() {}
 
 func (x *LocateTaskResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[23]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1613,7 +1772,7 @@ func (x *LocateTaskResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LocateTaskResponse.ProtoReflect.Descriptor instead.
 func (*LocateTaskResponse) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{23}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *LocateTaskResponse) GetWaiting() *logv1.Record {
@@ -1669,7 +1828,7 @@ type HistoryLoad struct {
 
 func (x *HistoryLoad) Reset() {
 	*x = HistoryLoad{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[24]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1681,7 +1840,7 @@ func (x *HistoryLoad) String() string {
 func (*HistoryLoad) ProtoMessage() {}
 
 func (x *HistoryLoad) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[24]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1694,7 +1853,7 @@ func (x *HistoryLoad) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HistoryLoad.ProtoReflect.Descriptor instead.
 func (*HistoryLoad) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{24}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *HistoryLoad) GetPartition() int32 {
@@ -1794,7 +1953,7 @@ type QueuedTasks struct {
 
 func (x *QueuedTasks) Reset() {
 	*x = QueuedTasks{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[25]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1806,7 +1965,7 @@ func (x *QueuedTasks) String() string {
 func (*QueuedTasks) ProtoMessage() {}
 
 func (x *QueuedTasks) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[25]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1819,7 +1978,7 @@ func (x *QueuedTasks) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueuedTasks.ProtoReflect.Descriptor instead.
 func (*QueuedTasks) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{25}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *QueuedTasks) GetDomain() string {
@@ -1857,7 +2016,7 @@ type Hungry struct {
 
 func (x *Hungry) Reset() {
 	*x = Hungry{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[26]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1869,7 +2028,7 @@ func (x *Hungry) String() string {
 func (*Hungry) ProtoMessage() {}
 
 func (x *Hungry) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[26]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1882,7 +2041,7 @@ func (x *Hungry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Hungry.ProtoReflect.Descriptor instead.
 func (*Hungry) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{26}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Hungry) GetDomain() string {
@@ -1917,7 +2076,7 @@ type Freed struct {
 
 func (x *Freed) Reset() {
 	*x = Freed{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[27]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1929,7 +2088,7 @@ func (x *Freed) String() string {
 func (*Freed) ProtoMessage() {}
 
 func (x *Freed) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[27]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1942,7 +2101,7 @@ func (x *Freed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Freed.ProtoReflect.Descriptor instead.
 func (*Freed) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{27}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Freed) GetDomain() string {
@@ -1970,7 +2129,7 @@ type Restore struct {
 
 func (x *Restore) Reset() {
 	*x = Restore{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[28]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1982,7 +2141,7 @@ func (x *Restore) String() string {
 func (*Restore) ProtoMessage() {}
 
 func (x *Restore) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[28]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1995,7 +2154,7 @@ func (x *Restore) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Restore.ProtoReflect.Descriptor instead.
 func (*Restore) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{28}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Restore) GetDomain() string {
@@ -2016,7 +2175,7 @@ var File_yard_rpc_v1_rpc_proto protoreflect.FileDescriptor
 
 const file_yard_rpc_v1_rpc_proto_rawDesc = "" +
 	"\n" +
-	"\x15yard/rpc/v1/rpc.proto\x12\vyard.rpc.v1\x1a\x15yard/log/v1/log.proto\x1a\x13yard/v1/admin.proto\x1a\x13yard/v1/tasks.proto\"\xae\x02\n" +
+	"\x15yard/rpc/v1/rpc.proto\x12\vyard.rpc.v1\x1a\x15yard/log/v1/log.proto\x1a\x13yard/v1/admin.proto\x1a\x13yard/v1/tasks.proto\"\xd5\x02\n" +
 	"\x04Poll\x12\x16\n" +
 	"\x06domain\x18\x01 \x01(\tR\x06domain\x12\x1a\n" +
 	"\btasklist\x18\x02 \x01(\tR\btasklist\x12\x1b\n" +
@@ -2032,24 +2191,43 @@ const file_yard_rpc_v1_rpc_proto_rawDesc = "" +
 	"\await_ms\x18\v \x01(\x03R\x06waitMs\x12\x1e\n" +
 	"\n" +
 	"unanswered\x18\f \x03(\tR\n" +
-	"unansweredJ\x04\b\b\x10\tR\buntil_ms\"!\n" +
+	"unanswered\x12%\n" +
+	"\x0eworker_version\x18\r \x01(\tR\rworkerVersionJ\x04\b\b\x10\tR\buntil_ms\"!\n" +
 	"\rPollsAnswered\x12\x10\n" +
-	"\x03ids\x18\x01 \x03(\x04R\x03ids\"J\n" +
+	"\x03ids\x18\x01 \x03(\x04R\x03ids\"\xa4\x01\n" +
 	"\x14DescribeShardRequest\x12\x16\n" +
 	"\x06domain\x18\x01 \x01(\tR\x06domain\x12\x1a\n" +
-	"\btasklist\x18\x02 \x01(\tR\btasklist\"\xd4\x02\n" +
+	"\btasklist\x18\x02 \x01(\tR\btasklist\x12!\n" +
+	"\flist_pollers\x18\x03 \x01(\x05R\vlistPollers\x12\x14\n" +
+	"\x05after\x18\x04 \x01(\tR\x05after\x12\x1f\n" +
+	"\vlist_limits\x18\x05 \x01(\x05R\n" +
+	"listLimits\"\xba\x04\n" +
 	"\x15DescribeShardResponse\x12\x14\n" +
 	"\x05ready\x18\x01 \x01(\x03R\x05ready\x12#\n" +
 	"\rwaiting_polls\x18\x02 \x01(\x03R\fwaitingPolls\x12C\n" +
 	"\x05slots\x18\x03 \x03(\v2-.yard.rpc.v1.DescribeShardResponse.SlotsEntryR\x05slots\x12F\n" +
-	"\x06limits\x18\x04 \x03(\v2..yard.rpc.v1.DescribeShardResponse.LimitsEntryR\x06limits\x1a8\n" +
+	"\x06limits\x18\x04 \x03(\v2..yard.rpc.v1.DescribeShardResponse.LimitsEntryR\x06limits\x12\x18\n" +
+	"\apollers\x18\x05 \x01(\x03R\apollers\x126\n" +
+	"\x0elisted_pollers\x18\x06 \x03(\v2\x0f.yard.v1.PollerR\rlistedPollers\x12\x12\n" +
+	"\x04more\x18\a \x01(\bR\x04more\x12\x16\n" +
+	"\x06listed\x18\b \x01(\bR\x06listed\x12 \n" +
+	"\fknown_for_ms\x18\t \x01(\x03R\n" +
+	"knownForMs\x12)\n" +
+	"\x03top\x18\n" +
+	" \x03(\v2\x17.yard.rpc.v1.ShardLimitR\x03top\x12\x19\n" +
+	"\bleft_out\x18\v \x01(\x05R\aleftOut\x1a8\n" +
 	"\n" +
 	"SlotsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\x05R\x05value:\x028\x01\x1a9\n" +
 	"\vLimitsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\x05R\x05value:\x028\x01\"o\n" +
+	"\x05value\x18\x02 \x01(\x05R\x05value:\x028\x01\"`\n" +
+	"\n" +
+	"ShardLimit\x12#\n" +
+	"\x03use\x18\x01 \x01(\v2\x11.yard.v1.LimitUseR\x03use\x12\x14\n" +
+	"\x05slots\x18\x02 \x01(\x05R\x05slots\x12\x17\n" +
+	"\afull_ms\x18\x03 \x01(\x03R\x06fullMs\"o\n" +
 	"\x0eGetTaskRequest\x12\x17\n" +
 	"\atask_id\x18\x01 \x01(\fR\x06taskId\x12\x16\n" +
 	"\x06domain\x18\x03 \x01(\tR\x06domain\x12\x17\n" +
@@ -2182,62 +2360,68 @@ func file_yard_rpc_v1_rpc_proto_rawDescGZIP() []byte {
 	return file_yard_rpc_v1_rpc_proto_rawDescData
 }
 
-var file_yard_rpc_v1_rpc_proto_msgTypes = make([]protoimpl.MessageInfo, 31)
+var file_yard_rpc_v1_rpc_proto_msgTypes = make([]protoimpl.MessageInfo, 32)
 var file_yard_rpc_v1_rpc_proto_goTypes = []any{
 	(*Poll)(nil),                      // 0: yard.rpc.v1.Poll
 	(*PollsAnswered)(nil),             // 1: yard.rpc.v1.PollsAnswered
 	(*DescribeShardRequest)(nil),      // 2: yard.rpc.v1.DescribeShardRequest
 	(*DescribeShardResponse)(nil),     // 3: yard.rpc.v1.DescribeShardResponse
-	(*GetTaskRequest)(nil),            // 4: yard.rpc.v1.GetTaskRequest
-	(*GetTaskResponse)(nil),           // 5: yard.rpc.v1.GetTaskResponse
-	(*ListTasksRequest)(nil),          // 6: yard.rpc.v1.ListTasksRequest
-	(*ListTasksResponse)(nil),         // 7: yard.rpc.v1.ListTasksResponse
-	(*DescribePartitionRequest)(nil),  // 8: yard.rpc.v1.DescribePartitionRequest
-	(*DescribePartitionResponse)(nil), // 9: yard.rpc.v1.DescribePartitionResponse
-	(*DescribeWaitingRequest)(nil),    // 10: yard.rpc.v1.DescribeWaitingRequest
-	(*DescribeWaitingResponse)(nil),   // 11: yard.rpc.v1.DescribeWaitingResponse
-	(*BookingsRequest)(nil),           // 12: yard.rpc.v1.BookingsRequest
-	(*BookingsResponse)(nil),          // 13: yard.rpc.v1.BookingsResponse
-	(*Bookings)(nil),                  // 14: yard.rpc.v1.Bookings
-	(*UndeliveredRequest)(nil),        // 15: yard.rpc.v1.UndeliveredRequest
-	(*UndeliveredResponse)(nil),       // 16: yard.rpc.v1.UndeliveredResponse
-	(*UndeliveredGrant)(nil),          // 17: yard.rpc.v1.UndeliveredGrant
-	(*RetriggerRequest)(nil),          // 18: yard.rpc.v1.RetriggerRequest
-	(*RetriggerResponse)(nil),         // 19: yard.rpc.v1.RetriggerResponse
-	(*CancelWaitingRequest)(nil),      // 20: yard.rpc.v1.CancelWaitingRequest
-	(*CancelWaitingResponse)(nil),     // 21: yard.rpc.v1.CancelWaitingResponse
-	(*LocateTaskRequest)(nil),         // 22: yard.rpc.v1.LocateTaskRequest
-	(*LocateTaskResponse)(nil),        // 23: yard.rpc.v1.LocateTaskResponse
-	(*HistoryLoad)(nil),               // 24: yard.rpc.v1.HistoryLoad
-	(*QueuedTasks)(nil),               // 25: yard.rpc.v1.QueuedTasks
-	(*Hungry)(nil),                    // 26: yard.rpc.v1.Hungry
-	(*Freed)(nil),                     // 27: yard.rpc.v1.Freed
-	(*Restore)(nil),                   // 28: yard.rpc.v1.Restore
-	nil,                               // 29: yard.rpc.v1.DescribeShardResponse.SlotsEntry
-	nil,                               // 30: yard.rpc.v1.DescribeShardResponse.LimitsEntry
-	(*yardv1.Task)(nil),               // 31: yard.v1.Task
-	(*yardv1.ListRequest)(nil),        // 32: yard.v1.ListRequest
-	(*yardv1.ListedTasklist)(nil),     // 33: yard.v1.ListedTasklist
-	(*logv1.Record)(nil),              // 34: yard.log.v1.Record
+	(*ShardLimit)(nil),                // 4: yard.rpc.v1.ShardLimit
+	(*GetTaskRequest)(nil),            // 5: yard.rpc.v1.GetTaskRequest
+	(*GetTaskResponse)(nil),           // 6: yard.rpc.v1.GetTaskResponse
+	(*ListTasksRequest)(nil),          // 7: yard.rpc.v1.ListTasksRequest
+	(*ListTasksResponse)(nil),         // 8: yard.rpc.v1.ListTasksResponse
+	(*DescribePartitionRequest)(nil),  // 9: yard.rpc.v1.DescribePartitionRequest
+	(*DescribePartitionResponse)(nil), // 10: yard.rpc.v1.DescribePartitionResponse
+	(*DescribeWaitingRequest)(nil),    // 11: yard.rpc.v1.DescribeWaitingRequest
+	(*DescribeWaitingResponse)(nil),   // 12: yard.rpc.v1.DescribeWaitingResponse
+	(*BookingsRequest)(nil),           // 13: yard.rpc.v1.BookingsRequest
+	(*BookingsResponse)(nil),          // 14: yard.rpc.v1.BookingsResponse
+	(*Bookings)(nil),                  // 15: yard.rpc.v1.Bookings
+	(*UndeliveredRequest)(nil),        // 16: yard.rpc.v1.UndeliveredRequest
+	(*UndeliveredResponse)(nil),       // 17: yard.rpc.v1.UndeliveredResponse
+	(*UndeliveredGrant)(nil),          // 18: yard.rpc.v1.UndeliveredGrant
+	(*RetriggerRequest)(nil),          // 19: yard.rpc.v1.RetriggerRequest
+	(*RetriggerResponse)(nil),         // 20: yard.rpc.v1.RetriggerResponse
+	(*CancelWaitingRequest)(nil),      // 21: yard.rpc.v1.CancelWaitingRequest
+	(*CancelWaitingResponse)(nil),     // 22: yard.rpc.v1.CancelWaitingResponse
+	(*LocateTaskRequest)(nil),         // 23: yard.rpc.v1.LocateTaskRequest
+	(*LocateTaskResponse)(nil),        // 24: yard.rpc.v1.LocateTaskResponse
+	(*HistoryLoad)(nil),               // 25: yard.rpc.v1.HistoryLoad
+	(*QueuedTasks)(nil),               // 26: yard.rpc.v1.QueuedTasks
+	(*Hungry)(nil),                    // 27: yard.rpc.v1.Hungry
+	(*Freed)(nil),                     // 28: yard.rpc.v1.Freed
+	(*Restore)(nil),                   // 29: yard.rpc.v1.Restore
+	nil,                               // 30: yard.rpc.v1.DescribeShardResponse.SlotsEntry
+	nil,                               // 31: yard.rpc.v1.DescribeShardResponse.LimitsEntry
+	(*yardv1.Poller)(nil),             // 32: yard.v1.Poller
+	(*yardv1.LimitUse)(nil),           // 33: yard.v1.LimitUse
+	(*yardv1.Task)(nil),               // 34: yard.v1.Task
+	(*yardv1.ListRequest)(nil),        // 35: yard.v1.ListRequest
+	(*yardv1.ListedTasklist)(nil),     // 36: yard.v1.ListedTasklist
+	(*logv1.Record)(nil),              // 37: yard.log.v1.Record
 }
 var file_yard_rpc_v1_rpc_proto_depIdxs = []int32{
-	29, // 0: yard.rpc.v1.DescribeShardResponse.slots:type_name -> yard.rpc.v1.DescribeShardResponse.SlotsEntry
-	30, // 1: yard.rpc.v1.DescribeShardResponse.limits:type_name -> yard.rpc.v1.DescribeShardResponse.LimitsEntry
-	31, // 2: yard.rpc.v1.GetTaskResponse.task:type_name -> yard.v1.Task
-	32, // 3: yard.rpc.v1.ListTasksRequest.filter:type_name -> yard.v1.ListRequest
-	31, // 4: yard.rpc.v1.ListTasksResponse.tasks:type_name -> yard.v1.Task
-	33, // 5: yard.rpc.v1.DescribePartitionResponse.tasklists:type_name -> yard.v1.ListedTasklist
-	33, // 6: yard.rpc.v1.DescribeWaitingResponse.tasklists:type_name -> yard.v1.ListedTasklist
-	14, // 7: yard.rpc.v1.BookingsResponse.groups:type_name -> yard.rpc.v1.Bookings
-	17, // 8: yard.rpc.v1.UndeliveredResponse.grants:type_name -> yard.rpc.v1.UndeliveredGrant
-	34, // 9: yard.rpc.v1.CancelWaitingResponse.tasks:type_name -> yard.log.v1.Record
-	34, // 10: yard.rpc.v1.LocateTaskResponse.waiting:type_name -> yard.log.v1.Record
-	25, // 11: yard.rpc.v1.HistoryLoad.queued:type_name -> yard.rpc.v1.QueuedTasks
-	12, // [12:12] is the sub-list for method output_type
-	12, // [12:12] is the sub-list for method input_type
-	12, // [12:12] is the sub-list for extension type_name
-	12, // [12:12] is the sub-list for extension extendee
-	0,  // [0:12] is the sub-list for field type_name
+	30, // 0: yard.rpc.v1.DescribeShardResponse.slots:type_name -> yard.rpc.v1.DescribeShardResponse.SlotsEntry
+	31, // 1: yard.rpc.v1.DescribeShardResponse.limits:type_name -> yard.rpc.v1.DescribeShardResponse.LimitsEntry
+	32, // 2: yard.rpc.v1.DescribeShardResponse.listed_pollers:type_name -> yard.v1.Poller
+	4,  // 3: yard.rpc.v1.DescribeShardResponse.top:type_name -> yard.rpc.v1.ShardLimit
+	33, // 4: yard.rpc.v1.ShardLimit.use:type_name -> yard.v1.LimitUse
+	34, // 5: yard.rpc.v1.GetTaskResponse.task:type_name -> yard.v1.Task
+	35, // 6: yard.rpc.v1.ListTasksRequest.filter:type_name -> yard.v1.ListRequest
+	34, // 7: yard.rpc.v1.ListTasksResponse.tasks:type_name -> yard.v1.Task
+	36, // 8: yard.rpc.v1.DescribePartitionResponse.tasklists:type_name -> yard.v1.ListedTasklist
+	36, // 9: yard.rpc.v1.DescribeWaitingResponse.tasklists:type_name -> yard.v1.ListedTasklist
+	15, // 10: yard.rpc.v1.BookingsResponse.groups:type_name -> yard.rpc.v1.Bookings
+	18, // 11: yard.rpc.v1.UndeliveredResponse.grants:type_name -> yard.rpc.v1.UndeliveredGrant
+	37, // 12: yard.rpc.v1.CancelWaitingResponse.tasks:type_name -> yard.log.v1.Record
+	37, // 13: yard.rpc.v1.LocateTaskResponse.waiting:type_name -> yard.log.v1.Record
+	26, // 14: yard.rpc.v1.HistoryLoad.queued:type_name -> yard.rpc.v1.QueuedTasks
+	15, // [15:15] is the sub-list for method output_type
+	15, // [15:15] is the sub-list for method input_type
+	15, // [15:15] is the sub-list for extension type_name
+	15, // [15:15] is the sub-list for extension extendee
+	0,  // [0:15] is the sub-list for field type_name
 }
 
 func init() { file_yard_rpc_v1_rpc_proto_init() }
@@ -2251,7 +2435,7 @@ func file_yard_rpc_v1_rpc_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_yard_rpc_v1_rpc_proto_rawDesc), len(file_yard_rpc_v1_rpc_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   31,
+			NumMessages:   32,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -1811,7 +1811,9 @@ type DescribeTasklistResponse struct {
 	// The max_queued of the tasklist; 0: it has none.
 	MaxQueued int32 `protobuf:"varint,20,opt,name=max_queued,json=maxQueued,proto3" json:"max_queued,omitempty"`
 	// Its queued tasks as a submit sees them, if it has a max_queued: up to a second old.
-	Queued        int64 `protobuf:"varint,21,opt,name=queued,proto3" json:"queued,omitempty"`
+	Queued int64 `protobuf:"varint,21,opt,name=queued,proto3" json:"queued,omitempty"`
+	// Workers that polled it in the last 5 minutes, as `tasklists.pollers` tells of them.
+	Pollers       int64 `protobuf:"varint,17,opt,name=pollers,proto3" json:"pollers,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1972,6 +1974,234 @@ func (x *DescribeTasklistResponse) GetQueued() int64 {
 	return 0
 }
 
+func (x *DescribeTasklistResponse) GetPollers() int64 {
+	if x != nil {
+		return x.Pollers
+	}
+	return 0
+}
+
+// TasklistPollersRequest (tasklists.pollers): the workers that polled a tasklist in the last 5 minutes. The owner of the tasklist's
+// matching shard remembers them: they are lost with it, and the next owner learns of each with its next poll. It keeps
+// 8192 of them: up to 6144 of one domain, and the last 2048 places are for domains with 512 at most. Beyond that, those of the domain are
+// forgotten who have not polled for the longest.
+type TasklistPollersRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Required. [A-Za-z0-9_-]{1,64}.
+	Tasklist string `protobuf:"bytes,1,opt,name=tasklist,proto3" json:"tasklist,omitempty"`
+	// The most to return, 1..1000. Default 1000. An answer stops at 400 KiB, so a page may have fewer.
+	Limit int32 `protobuf:"varint,2,opt,name=limit,proto3" json:"limit,omitempty"`
+	// The next_cursor of the previous answer. Default: from the first.
+	Cursor        string `protobuf:"bytes,3,opt,name=cursor,proto3" json:"cursor,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TasklistPollersRequest) Reset() {
+	*x = TasklistPollersRequest{}
+	mi := &file_yard_v1_admin_proto_msgTypes[31]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TasklistPollersRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TasklistPollersRequest) ProtoMessage() {}
+
+func (x *TasklistPollersRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_v1_admin_proto_msgTypes[31]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TasklistPollersRequest.ProtoReflect.Descriptor instead.
+func (*TasklistPollersRequest) Descriptor() ([]byte, []int) {
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{31}
+}
+
+func (x *TasklistPollersRequest) GetTasklist() string {
+	if x != nil {
+		return x.Tasklist
+	}
+	return ""
+}
+
+func (x *TasklistPollersRequest) GetLimit() int32 {
+	if x != nil {
+		return x.Limit
+	}
+	return 0
+}
+
+func (x *TasklistPollersRequest) GetCursor() string {
+	if x != nil {
+		return x.Cursor
+	}
+	return ""
+}
+
+type TasklistPollersResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Sorted by worker.
+	Pollers []*Poller `protobuf:"bytes,1,rep,name=pollers,proto3" json:"pollers,omitempty"`
+	// Where the next page begins; empty on the last page.
+	NextCursor string `protobuf:"bytes,2,opt,name=next_cursor,json=nextCursor,proto3" json:"next_cursor,omitempty"`
+	// For how long the present owner of the shard has served it, ms: it knows of no earlier poll.
+	KnownForMs    int64 `protobuf:"varint,3,opt,name=known_for_ms,json=knownForMs,proto3" json:"known_for_ms,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TasklistPollersResponse) Reset() {
+	*x = TasklistPollersResponse{}
+	mi := &file_yard_v1_admin_proto_msgTypes[32]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TasklistPollersResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TasklistPollersResponse) ProtoMessage() {}
+
+func (x *TasklistPollersResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_v1_admin_proto_msgTypes[32]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TasklistPollersResponse.ProtoReflect.Descriptor instead.
+func (*TasklistPollersResponse) Descriptor() ([]byte, []int) {
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{32}
+}
+
+func (x *TasklistPollersResponse) GetPollers() []*Poller {
+	if x != nil {
+		return x.Pollers
+	}
+	return nil
+}
+
+func (x *TasklistPollersResponse) GetNextCursor() string {
+	if x != nil {
+		return x.NextCursor
+	}
+	return ""
+}
+
+func (x *TasklistPollersResponse) GetKnownForMs() int64 {
+	if x != nil {
+		return x.KnownForMs
+	}
+	return 0
+}
+
+// Poller is a worker that polled a tasklist: all its polls that have the same name.
+type Poller struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The worker's name, as its polls give it; empty for all polls that give none.
+	Worker string `protobuf:"bytes,1,opt,name=worker,proto3" json:"worker,omitempty"`
+	// The version of its program, as its last poll gives it.
+	Version string `protobuf:"bytes,2,opt,name=version,proto3" json:"version,omitempty"`
+	// The types that its last poll accepts, sorted, the first 16; empty = all.
+	Types []string `protobuf:"bytes,3,rep,name=types,proto3" json:"types,omitempty"`
+	// How many types that poll accepts; 0 = all.
+	TypesCount int32 `protobuf:"varint,4,opt,name=types_count,json=typesCount,proto3" json:"types_count,omitempty"`
+	// How long ago that poll came, ms.
+	SeenAgoMs int64 `protobuf:"varint,5,opt,name=seen_ago_ms,json=seenAgoMs,proto3" json:"seen_ago_ms,omitempty"`
+	// Its polls that wait now.
+	WaitingPolls  int32 `protobuf:"varint,6,opt,name=waiting_polls,json=waitingPolls,proto3" json:"waiting_polls,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Poller) Reset() {
+	*x = Poller{}
+	mi := &file_yard_v1_admin_proto_msgTypes[33]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Poller) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Poller) ProtoMessage() {}
+
+func (x *Poller) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_v1_admin_proto_msgTypes[33]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Poller.ProtoReflect.Descriptor instead.
+func (*Poller) Descriptor() ([]byte, []int) {
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{33}
+}
+
+func (x *Poller) GetWorker() string {
+	if x != nil {
+		return x.Worker
+	}
+	return ""
+}
+
+func (x *Poller) GetVersion() string {
+	if x != nil {
+		return x.Version
+	}
+	return ""
+}
+
+func (x *Poller) GetTypes() []string {
+	if x != nil {
+		return x.Types
+	}
+	return nil
+}
+
+func (x *Poller) GetTypesCount() int32 {
+	if x != nil {
+		return x.TypesCount
+	}
+	return 0
+}
+
+func (x *Poller) GetSeenAgoMs() int64 {
+	if x != nil {
+		return x.SeenAgoMs
+	}
+	return 0
+}
+
+func (x *Poller) GetWaitingPolls() int32 {
+	if x != nil {
+		return x.WaitingPolls
+	}
+	return 0
+}
+
 // SlotUse says how much of one concurrency limit is in use.
 type SlotUse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1989,7 +2219,7 @@ type SlotUse struct {
 
 func (x *SlotUse) Reset() {
 	*x = SlotUse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[31]
+	mi := &file_yard_v1_admin_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2001,7 +2231,7 @@ func (x *SlotUse) String() string {
 func (*SlotUse) ProtoMessage() {}
 
 func (x *SlotUse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[31]
+	mi := &file_yard_v1_admin_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2014,7 +2244,7 @@ func (x *SlotUse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SlotUse.ProtoReflect.Descriptor instead.
 func (*SlotUse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{31}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *SlotUse) GetType() string {
@@ -2062,7 +2292,7 @@ type Pause struct {
 
 func (x *Pause) Reset() {
 	*x = Pause{}
-	mi := &file_yard_v1_admin_proto_msgTypes[32]
+	mi := &file_yard_v1_admin_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2074,7 +2304,7 @@ func (x *Pause) String() string {
 func (*Pause) ProtoMessage() {}
 
 func (x *Pause) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[32]
+	mi := &file_yard_v1_admin_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2087,7 +2317,7 @@ func (x *Pause) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pause.ProtoReflect.Descriptor instead.
 func (*Pause) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{32}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *Pause) GetReason() string {
@@ -2136,7 +2366,7 @@ type PauseTasklistRequest struct {
 
 func (x *PauseTasklistRequest) Reset() {
 	*x = PauseTasklistRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[33]
+	mi := &file_yard_v1_admin_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2148,7 +2378,7 @@ func (x *PauseTasklistRequest) String() string {
 func (*PauseTasklistRequest) ProtoMessage() {}
 
 func (x *PauseTasklistRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[33]
+	mi := &file_yard_v1_admin_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2161,7 +2391,7 @@ func (x *PauseTasklistRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PauseTasklistRequest.ProtoReflect.Descriptor instead.
 func (*PauseTasklistRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{33}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *PauseTasklistRequest) GetName() string {
@@ -2202,7 +2432,7 @@ type PauseTasklistResponse struct {
 
 func (x *PauseTasklistResponse) Reset() {
 	*x = PauseTasklistResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[34]
+	mi := &file_yard_v1_admin_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2214,7 +2444,7 @@ func (x *PauseTasklistResponse) String() string {
 func (*PauseTasklistResponse) ProtoMessage() {}
 
 func (x *PauseTasklistResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[34]
+	mi := &file_yard_v1_admin_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2227,7 +2457,7 @@ func (x *PauseTasklistResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PauseTasklistResponse.ProtoReflect.Descriptor instead.
 func (*PauseTasklistResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{34}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *PauseTasklistResponse) GetPause() *Pause {
@@ -2248,7 +2478,7 @@ type ResumeTasklistRequest struct {
 
 func (x *ResumeTasklistRequest) Reset() {
 	*x = ResumeTasklistRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[35]
+	mi := &file_yard_v1_admin_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2260,7 +2490,7 @@ func (x *ResumeTasklistRequest) String() string {
 func (*ResumeTasklistRequest) ProtoMessage() {}
 
 func (x *ResumeTasklistRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[35]
+	mi := &file_yard_v1_admin_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2273,7 +2503,7 @@ func (x *ResumeTasklistRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeTasklistRequest.ProtoReflect.Descriptor instead.
 func (*ResumeTasklistRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{35}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *ResumeTasklistRequest) GetName() string {
@@ -2293,7 +2523,7 @@ type ResumeTasklistResponse struct {
 
 func (x *ResumeTasklistResponse) Reset() {
 	*x = ResumeTasklistResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[36]
+	mi := &file_yard_v1_admin_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2305,7 +2535,7 @@ func (x *ResumeTasklistResponse) String() string {
 func (*ResumeTasklistResponse) ProtoMessage() {}
 
 func (x *ResumeTasklistResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[36]
+	mi := &file_yard_v1_admin_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2318,7 +2548,7 @@ func (x *ResumeTasklistResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeTasklistResponse.ProtoReflect.Descriptor instead.
 func (*ResumeTasklistResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{36}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *ResumeTasklistResponse) GetPause() *Pause {
@@ -2346,7 +2576,7 @@ type PauseTypeRequest struct {
 
 func (x *PauseTypeRequest) Reset() {
 	*x = PauseTypeRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[37]
+	mi := &file_yard_v1_admin_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2358,7 +2588,7 @@ func (x *PauseTypeRequest) String() string {
 func (*PauseTypeRequest) ProtoMessage() {}
 
 func (x *PauseTypeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[37]
+	mi := &file_yard_v1_admin_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2371,7 +2601,7 @@ func (x *PauseTypeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PauseTypeRequest.ProtoReflect.Descriptor instead.
 func (*PauseTypeRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{37}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *PauseTypeRequest) GetName() string {
@@ -2412,7 +2642,7 @@ type PauseTypeResponse struct {
 
 func (x *PauseTypeResponse) Reset() {
 	*x = PauseTypeResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[38]
+	mi := &file_yard_v1_admin_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2424,7 +2654,7 @@ func (x *PauseTypeResponse) String() string {
 func (*PauseTypeResponse) ProtoMessage() {}
 
 func (x *PauseTypeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[38]
+	mi := &file_yard_v1_admin_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2437,7 +2667,7 @@ func (x *PauseTypeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PauseTypeResponse.ProtoReflect.Descriptor instead.
 func (*PauseTypeResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{38}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *PauseTypeResponse) GetPause() *Pause {
@@ -2458,7 +2688,7 @@ type ResumeTypeRequest struct {
 
 func (x *ResumeTypeRequest) Reset() {
 	*x = ResumeTypeRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[39]
+	mi := &file_yard_v1_admin_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2470,7 +2700,7 @@ func (x *ResumeTypeRequest) String() string {
 func (*ResumeTypeRequest) ProtoMessage() {}
 
 func (x *ResumeTypeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[39]
+	mi := &file_yard_v1_admin_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2483,7 +2713,7 @@ func (x *ResumeTypeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeTypeRequest.ProtoReflect.Descriptor instead.
 func (*ResumeTypeRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{39}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *ResumeTypeRequest) GetName() string {
@@ -2503,7 +2733,7 @@ type ResumeTypeResponse struct {
 
 func (x *ResumeTypeResponse) Reset() {
 	*x = ResumeTypeResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[40]
+	mi := &file_yard_v1_admin_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2515,7 +2745,7 @@ func (x *ResumeTypeResponse) String() string {
 func (*ResumeTypeResponse) ProtoMessage() {}
 
 func (x *ResumeTypeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[40]
+	mi := &file_yard_v1_admin_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2528,7 +2758,7 @@ func (x *ResumeTypeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeTypeResponse.ProtoReflect.Descriptor instead.
 func (*ResumeTypeResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{40}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *ResumeTypeResponse) GetPause() *Pause {
@@ -2559,7 +2789,7 @@ type Limit struct {
 
 func (x *Limit) Reset() {
 	*x = Limit{}
-	mi := &file_yard_v1_admin_proto_msgTypes[41]
+	mi := &file_yard_v1_admin_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2571,7 +2801,7 @@ func (x *Limit) String() string {
 func (*Limit) ProtoMessage() {}
 
 func (x *Limit) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[41]
+	mi := &file_yard_v1_admin_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2584,7 +2814,7 @@ func (x *Limit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Limit.ProtoReflect.Descriptor instead.
 func (*Limit) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{41}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *Limit) GetName() string {
@@ -2633,7 +2863,7 @@ type PutLimitRequest struct {
 
 func (x *PutLimitRequest) Reset() {
 	*x = PutLimitRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[42]
+	mi := &file_yard_v1_admin_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2645,7 +2875,7 @@ func (x *PutLimitRequest) String() string {
 func (*PutLimitRequest) ProtoMessage() {}
 
 func (x *PutLimitRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[42]
+	mi := &file_yard_v1_admin_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2658,7 +2888,7 @@ func (x *PutLimitRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutLimitRequest.ProtoReflect.Descriptor instead.
 func (*PutLimitRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{42}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *PutLimitRequest) GetLimit() *Limit {
@@ -2678,7 +2908,7 @@ type PutLimitResponse struct {
 
 func (x *PutLimitResponse) Reset() {
 	*x = PutLimitResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[43]
+	mi := &file_yard_v1_admin_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2690,7 +2920,7 @@ func (x *PutLimitResponse) String() string {
 func (*PutLimitResponse) ProtoMessage() {}
 
 func (x *PutLimitResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[43]
+	mi := &file_yard_v1_admin_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2703,7 +2933,7 @@ func (x *PutLimitResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutLimitResponse.ProtoReflect.Descriptor instead.
 func (*PutLimitResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{43}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *PutLimitResponse) GetLimit() *Limit {
@@ -2724,7 +2954,7 @@ type GetLimitRequest struct {
 
 func (x *GetLimitRequest) Reset() {
 	*x = GetLimitRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[44]
+	mi := &file_yard_v1_admin_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2736,7 +2966,7 @@ func (x *GetLimitRequest) String() string {
 func (*GetLimitRequest) ProtoMessage() {}
 
 func (x *GetLimitRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[44]
+	mi := &file_yard_v1_admin_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2749,7 +2979,7 @@ func (x *GetLimitRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetLimitRequest.ProtoReflect.Descriptor instead.
 func (*GetLimitRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{44}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *GetLimitRequest) GetName() string {
@@ -2771,7 +3001,7 @@ type GetLimitResponse struct {
 
 func (x *GetLimitResponse) Reset() {
 	*x = GetLimitResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[45]
+	mi := &file_yard_v1_admin_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2783,7 +3013,7 @@ func (x *GetLimitResponse) String() string {
 func (*GetLimitResponse) ProtoMessage() {}
 
 func (x *GetLimitResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[45]
+	mi := &file_yard_v1_admin_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2796,7 +3026,7 @@ func (x *GetLimitResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetLimitResponse.ProtoReflect.Descriptor instead.
 func (*GetLimitResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{45}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *GetLimitResponse) GetLimit() *Limit {
@@ -2826,7 +3056,7 @@ type ListLimitsRequest struct {
 
 func (x *ListLimitsRequest) Reset() {
 	*x = ListLimitsRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[46]
+	mi := &file_yard_v1_admin_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2838,7 +3068,7 @@ func (x *ListLimitsRequest) String() string {
 func (*ListLimitsRequest) ProtoMessage() {}
 
 func (x *ListLimitsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[46]
+	mi := &file_yard_v1_admin_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2851,7 +3081,7 @@ func (x *ListLimitsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListLimitsRequest.ProtoReflect.Descriptor instead.
 func (*ListLimitsRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{46}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *ListLimitsRequest) GetLimit() int32 {
@@ -2880,7 +3110,7 @@ type ListLimitsResponse struct {
 
 func (x *ListLimitsResponse) Reset() {
 	*x = ListLimitsResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[47]
+	mi := &file_yard_v1_admin_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2892,7 +3122,7 @@ func (x *ListLimitsResponse) String() string {
 func (*ListLimitsResponse) ProtoMessage() {}
 
 func (x *ListLimitsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[47]
+	mi := &file_yard_v1_admin_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2905,7 +3135,7 @@ func (x *ListLimitsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListLimitsResponse.ProtoReflect.Descriptor instead.
 func (*ListLimitsResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{47}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *ListLimitsResponse) GetLimits() []*Limit {
@@ -2935,7 +3165,7 @@ type DeleteLimitRequest struct {
 
 func (x *DeleteLimitRequest) Reset() {
 	*x = DeleteLimitRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[48]
+	mi := &file_yard_v1_admin_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2947,7 +3177,7 @@ func (x *DeleteLimitRequest) String() string {
 func (*DeleteLimitRequest) ProtoMessage() {}
 
 func (x *DeleteLimitRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[48]
+	mi := &file_yard_v1_admin_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2960,7 +3190,7 @@ func (x *DeleteLimitRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteLimitRequest.ProtoReflect.Descriptor instead.
 func (*DeleteLimitRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{48}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *DeleteLimitRequest) GetName() string {
@@ -2987,7 +3217,7 @@ type DeleteLimitResponse struct {
 
 func (x *DeleteLimitResponse) Reset() {
 	*x = DeleteLimitResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[49]
+	mi := &file_yard_v1_admin_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2999,7 +3229,7 @@ func (x *DeleteLimitResponse) String() string {
 func (*DeleteLimitResponse) ProtoMessage() {}
 
 func (x *DeleteLimitResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[49]
+	mi := &file_yard_v1_admin_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3012,7 +3242,7 @@ func (x *DeleteLimitResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteLimitResponse.ProtoReflect.Descriptor instead.
 func (*DeleteLimitResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{49}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *DeleteLimitResponse) GetLimit() *Limit {
@@ -3041,7 +3271,7 @@ type Group struct {
 
 func (x *Group) Reset() {
 	*x = Group{}
-	mi := &file_yard_v1_admin_proto_msgTypes[50]
+	mi := &file_yard_v1_admin_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3053,7 +3283,7 @@ func (x *Group) String() string {
 func (*Group) ProtoMessage() {}
 
 func (x *Group) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[50]
+	mi := &file_yard_v1_admin_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3066,7 +3296,7 @@ func (x *Group) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Group.ProtoReflect.Descriptor instead.
 func (*Group) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{50}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *Group) GetName() string {
@@ -3108,7 +3338,7 @@ type PutGroupRequest struct {
 
 func (x *PutGroupRequest) Reset() {
 	*x = PutGroupRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[51]
+	mi := &file_yard_v1_admin_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3120,7 +3350,7 @@ func (x *PutGroupRequest) String() string {
 func (*PutGroupRequest) ProtoMessage() {}
 
 func (x *PutGroupRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[51]
+	mi := &file_yard_v1_admin_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3133,7 +3363,7 @@ func (x *PutGroupRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutGroupRequest.ProtoReflect.Descriptor instead.
 func (*PutGroupRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{51}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *PutGroupRequest) GetGroup() *Group {
@@ -3153,7 +3383,7 @@ type PutGroupResponse struct {
 
 func (x *PutGroupResponse) Reset() {
 	*x = PutGroupResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[52]
+	mi := &file_yard_v1_admin_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3165,7 +3395,7 @@ func (x *PutGroupResponse) String() string {
 func (*PutGroupResponse) ProtoMessage() {}
 
 func (x *PutGroupResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[52]
+	mi := &file_yard_v1_admin_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3178,7 +3408,7 @@ func (x *PutGroupResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutGroupResponse.ProtoReflect.Descriptor instead.
 func (*PutGroupResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{52}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *PutGroupResponse) GetGroup() *Group {
@@ -3199,7 +3429,7 @@ type GetGroupRequest struct {
 
 func (x *GetGroupRequest) Reset() {
 	*x = GetGroupRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[53]
+	mi := &file_yard_v1_admin_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3211,7 +3441,7 @@ func (x *GetGroupRequest) String() string {
 func (*GetGroupRequest) ProtoMessage() {}
 
 func (x *GetGroupRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[53]
+	mi := &file_yard_v1_admin_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3224,7 +3454,7 @@ func (x *GetGroupRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetGroupRequest.ProtoReflect.Descriptor instead.
 func (*GetGroupRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{53}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *GetGroupRequest) GetName() string {
@@ -3244,7 +3474,7 @@ type GetGroupResponse struct {
 
 func (x *GetGroupResponse) Reset() {
 	*x = GetGroupResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[54]
+	mi := &file_yard_v1_admin_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3256,7 +3486,7 @@ func (x *GetGroupResponse) String() string {
 func (*GetGroupResponse) ProtoMessage() {}
 
 func (x *GetGroupResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[54]
+	mi := &file_yard_v1_admin_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3269,7 +3499,7 @@ func (x *GetGroupResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetGroupResponse.ProtoReflect.Descriptor instead.
 func (*GetGroupResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{54}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *GetGroupResponse) GetGroup() *Group {
@@ -3292,7 +3522,7 @@ type ListGroupsRequest struct {
 
 func (x *ListGroupsRequest) Reset() {
 	*x = ListGroupsRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[55]
+	mi := &file_yard_v1_admin_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3304,7 +3534,7 @@ func (x *ListGroupsRequest) String() string {
 func (*ListGroupsRequest) ProtoMessage() {}
 
 func (x *ListGroupsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[55]
+	mi := &file_yard_v1_admin_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3317,7 +3547,7 @@ func (x *ListGroupsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListGroupsRequest.ProtoReflect.Descriptor instead.
 func (*ListGroupsRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{55}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *ListGroupsRequest) GetLimit() int32 {
@@ -3346,7 +3576,7 @@ type ListGroupsResponse struct {
 
 func (x *ListGroupsResponse) Reset() {
 	*x = ListGroupsResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[56]
+	mi := &file_yard_v1_admin_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3358,7 +3588,7 @@ func (x *ListGroupsResponse) String() string {
 func (*ListGroupsResponse) ProtoMessage() {}
 
 func (x *ListGroupsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[56]
+	mi := &file_yard_v1_admin_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3371,7 +3601,7 @@ func (x *ListGroupsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListGroupsResponse.ProtoReflect.Descriptor instead.
 func (*ListGroupsResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{56}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *ListGroupsResponse) GetGroups() []*Group {
@@ -3401,7 +3631,7 @@ type DeleteGroupRequest struct {
 
 func (x *DeleteGroupRequest) Reset() {
 	*x = DeleteGroupRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[57]
+	mi := &file_yard_v1_admin_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3413,7 +3643,7 @@ func (x *DeleteGroupRequest) String() string {
 func (*DeleteGroupRequest) ProtoMessage() {}
 
 func (x *DeleteGroupRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[57]
+	mi := &file_yard_v1_admin_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3426,7 +3656,7 @@ func (x *DeleteGroupRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteGroupRequest.ProtoReflect.Descriptor instead.
 func (*DeleteGroupRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{57}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *DeleteGroupRequest) GetName() string {
@@ -3453,7 +3683,7 @@ type DeleteGroupResponse struct {
 
 func (x *DeleteGroupResponse) Reset() {
 	*x = DeleteGroupResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[58]
+	mi := &file_yard_v1_admin_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3465,7 +3695,7 @@ func (x *DeleteGroupResponse) String() string {
 func (*DeleteGroupResponse) ProtoMessage() {}
 
 func (x *DeleteGroupResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[58]
+	mi := &file_yard_v1_admin_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3478,7 +3708,7 @@ func (x *DeleteGroupResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteGroupResponse.ProtoReflect.Descriptor instead.
 func (*DeleteGroupResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{58}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *DeleteGroupResponse) GetGroup() *Group {
@@ -3486,6 +3716,533 @@ func (x *DeleteGroupResponse) GetGroup() *Group {
 		return x.Group
 	}
 	return nil
+}
+
+// TopLimitsRequest (limits.top): the limits of the domain that are in use, the most saturated first: who holds their slots, and
+// who waits for one.
+type TopLimitsRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The most limits to return, 1..100. Default 10.
+	Limit int32 `protobuf:"varint,1,opt,name=limit,proto3" json:"limit,omitempty"`
+	// The most holders, and the most tasklists that wait, of each limit, 1..10. Default 3.
+	Each int32 `protobuf:"varint,2,opt,name=each,proto3" json:"each,omitempty"`
+	// Those come first for whose slots the most ready tasks wait. Default false: those come first that were full for the largest share of
+	// the last hour.
+	ByWaiting     bool `protobuf:"varint,3,opt,name=by_waiting,json=byWaiting,proto3" json:"by_waiting,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TopLimitsRequest) Reset() {
+	*x = TopLimitsRequest{}
+	mi := &file_yard_v1_admin_proto_msgTypes[62]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TopLimitsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TopLimitsRequest) ProtoMessage() {}
+
+func (x *TopLimitsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_v1_admin_proto_msgTypes[62]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TopLimitsRequest.ProtoReflect.Descriptor instead.
+func (*TopLimitsRequest) Descriptor() ([]byte, []int) {
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{62}
+}
+
+func (x *TopLimitsRequest) GetLimit() int32 {
+	if x != nil {
+		return x.Limit
+	}
+	return 0
+}
+
+func (x *TopLimitsRequest) GetEach() int32 {
+	if x != nil {
+		return x.Each
+	}
+	return 0
+}
+
+func (x *TopLimitsRequest) GetByWaiting() bool {
+	if x != nil {
+		return x.ByWaiting
+	}
+	return false
+}
+
+type TopLimitsResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Sorted as asked for.
+	Limits []*LimitUse `protobuf:"bytes,1,rep,name=limits,proto3" json:"limits,omitempty"`
+	// How many more limits are in use.
+	Others int32 `protobuf:"varint,2,opt,name=others,proto3" json:"others,omitempty"`
+	// Matching shards that did not answer within a second: what they hold, and who waits there, is missing.
+	SilentShards  []int32 `protobuf:"varint,3,rep,packed,name=silent_shards,json=silentShards,proto3" json:"silent_shards,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TopLimitsResponse) Reset() {
+	*x = TopLimitsResponse{}
+	mi := &file_yard_v1_admin_proto_msgTypes[63]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TopLimitsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TopLimitsResponse) ProtoMessage() {}
+
+func (x *TopLimitsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_v1_admin_proto_msgTypes[63]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TopLimitsResponse.ProtoReflect.Descriptor instead.
+func (*TopLimitsResponse) Descriptor() ([]byte, []int) {
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{63}
+}
+
+func (x *TopLimitsResponse) GetLimits() []*LimitUse {
+	if x != nil {
+		return x.Limits
+	}
+	return nil
+}
+
+func (x *TopLimitsResponse) GetOthers() int32 {
+	if x != nil {
+		return x.Others
+	}
+	return 0
+}
+
+func (x *TopLimitsResponse) GetSilentShards() []int32 {
+	if x != nil {
+		return x.SilentShards
+	}
+	return nil
+}
+
+// LimitUse is how a limit is used. Matching keeps this in memory: times start over when another node takes a shard over, or a shard has
+// had nothing to do with the domain for a minute.
+type LimitUse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Which limit: `domain`, `tasklist/NAME`, `type/NAME`, or `shared/NAME` of limits.put. With `rate/` before that it is the rate of
+	// one, which has no slots and counts as full while an attempt has to wait for it.
+	Ref string `protobuf:"bytes,1,opt,name=ref,proto3" json:"ref,omitempty"`
+	// The most attempts that it lets run at once; 0 of a rate.
+	MaxConcurrency int32 `protobuf:"varint,2,opt,name=max_concurrency,json=maxConcurrency,proto3" json:"max_concurrency,omitempty"`
+	// Slots that the tables count: those of running attempts, and free ones that a matching shard keeps for up to 50 ms. Where the tables
+	// do not answer, the most that they last counted for one shard.
+	SlotsInUse int32 `protobuf:"varint,3,opt,name=slots_in_use,json=slotsInUse,proto3" json:"slots_in_use,omitempty"`
+	// Attempts that use a slot, as the shards know them, those included that began before the limit covered them.
+	Running int32 `protobuf:"varint,4,opt,name=running,proto3" json:"running,omitempty"`
+	// Slots that the tables count and no shard knows of. More than 0 for a minute is a leak; it ends by itself 5 minutes after the
+	// last deadline of their attempts. 0 if a shard did not answer.
+	UnexplainedSlots int32 `protobuf:"varint,5,opt,name=unexplained_slots,json=unexplainedSlots,proto3" json:"unexplained_slots,omitempty"`
+	// Slots that were found by comparison with history to be held by attempts that were over, and freed, since the shards' owners took over.
+	ReclaimedSlots int64 `protobuf:"varint,6,opt,name=reclaimed_slots,json=reclaimedSlots,proto3" json:"reclaimed_slots,omitempty"`
+	// For how long it has been full, ms; 0 = it is not full now. Shards know this from their last call to the tables: where no task waits,
+	// up to 91 s ago.
+	FullForMs int64 `protobuf:"varint,7,opt,name=full_for_ms,json=fullForMs,proto3" json:"full_for_ms,omitempty"`
+	// The share of the time in which it was full, percent, over the last hour, or since observed_ms if that is shorter. Of several
+	// shards, what the one has seen that found it full for the longest.
+	SaturationPercent int32 `protobuf:"varint,8,opt,name=saturation_percent,json=saturationPercent,proto3" json:"saturation_percent,omitempty"`
+	// For how long that shard has watched the limit, ms, at most an hour.
+	ObservedMs int64 `protobuf:"varint,9,opt,name=observed_ms,json=observedMs,proto3" json:"observed_ms,omitempty"`
+	// The holders that have their slots for the longest, of 16384 attempts where a shard has more under this limit. The first 100
+	// holders of an answer are looked up in history.
+	Holders []*SlotHolder `protobuf:"bytes,10,rep,name=holders,proto3" json:"holders,omitempty"`
+	// Tasklists in which a poll waits, and tasks are ready, and this limit has no slot for them; those that wait for the longest.
+	Waiters []*SlotWaiter `protobuf:"bytes,11,rep,name=waiters,proto3" json:"waiters,omitempty"`
+	// How many tasklists wait.
+	WaitingTasklists int32 `protobuf:"varint,12,opt,name=waiting_tasklists,json=waitingTasklists,proto3" json:"waiting_tasklists,omitempty"`
+	// How many ready tasks these hold that the limit covers, as matching counts them, which may know of one twice.
+	WaitingTasks int64 `protobuf:"varint,13,opt,name=waiting_tasks,json=waitingTasks,proto3" json:"waiting_tasks,omitempty"`
+	// Slots by matching shard, for people who operate it.
+	Shards        []*ShardSlots `protobuf:"bytes,14,rep,name=shards,proto3" json:"shards,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LimitUse) Reset() {
+	*x = LimitUse{}
+	mi := &file_yard_v1_admin_proto_msgTypes[64]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LimitUse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LimitUse) ProtoMessage() {}
+
+func (x *LimitUse) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_v1_admin_proto_msgTypes[64]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LimitUse.ProtoReflect.Descriptor instead.
+func (*LimitUse) Descriptor() ([]byte, []int) {
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{64}
+}
+
+func (x *LimitUse) GetRef() string {
+	if x != nil {
+		return x.Ref
+	}
+	return ""
+}
+
+func (x *LimitUse) GetMaxConcurrency() int32 {
+	if x != nil {
+		return x.MaxConcurrency
+	}
+	return 0
+}
+
+func (x *LimitUse) GetSlotsInUse() int32 {
+	if x != nil {
+		return x.SlotsInUse
+	}
+	return 0
+}
+
+func (x *LimitUse) GetRunning() int32 {
+	if x != nil {
+		return x.Running
+	}
+	return 0
+}
+
+func (x *LimitUse) GetUnexplainedSlots() int32 {
+	if x != nil {
+		return x.UnexplainedSlots
+	}
+	return 0
+}
+
+func (x *LimitUse) GetReclaimedSlots() int64 {
+	if x != nil {
+		return x.ReclaimedSlots
+	}
+	return 0
+}
+
+func (x *LimitUse) GetFullForMs() int64 {
+	if x != nil {
+		return x.FullForMs
+	}
+	return 0
+}
+
+func (x *LimitUse) GetSaturationPercent() int32 {
+	if x != nil {
+		return x.SaturationPercent
+	}
+	return 0
+}
+
+func (x *LimitUse) GetObservedMs() int64 {
+	if x != nil {
+		return x.ObservedMs
+	}
+	return 0
+}
+
+func (x *LimitUse) GetHolders() []*SlotHolder {
+	if x != nil {
+		return x.Holders
+	}
+	return nil
+}
+
+func (x *LimitUse) GetWaiters() []*SlotWaiter {
+	if x != nil {
+		return x.Waiters
+	}
+	return nil
+}
+
+func (x *LimitUse) GetWaitingTasklists() int32 {
+	if x != nil {
+		return x.WaitingTasklists
+	}
+	return 0
+}
+
+func (x *LimitUse) GetWaitingTasks() int64 {
+	if x != nil {
+		return x.WaitingTasks
+	}
+	return 0
+}
+
+func (x *LimitUse) GetShards() []*ShardSlots {
+	if x != nil {
+		return x.Shards
+	}
+	return nil
+}
+
+// SlotHolder is an attempt that uses a slot.
+type SlotHolder struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The task.
+	TaskId string `protobuf:"bytes,1,opt,name=task_id,json=taskId,proto3" json:"task_id,omitempty"`
+	// How long its matching shard has known it to run, ms.
+	HeldForMs int64 `protobuf:"varint,2,opt,name=held_for_ms,json=heldForMs,proto3" json:"held_for_ms,omitempty"`
+	// From the task, as history has it now; empty if that was not found.
+	Type string `protobuf:"bytes,3,opt,name=type,proto3" json:"type,omitempty"`
+	// As type.
+	Tasklist string `protobuf:"bytes,4,opt,name=tasklist,proto3" json:"tasklist,omitempty"`
+	// As type.
+	Worker string `protobuf:"bytes,5,opt,name=worker,proto3" json:"worker,omitempty"`
+	// The task's state: another one than running means that the slot is about to be freed, or leaked.
+	State         TaskState `protobuf:"varint,6,opt,name=state,proto3,enum=yard.v1.TaskState" json:"state,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SlotHolder) Reset() {
+	*x = SlotHolder{}
+	mi := &file_yard_v1_admin_proto_msgTypes[65]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SlotHolder) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SlotHolder) ProtoMessage() {}
+
+func (x *SlotHolder) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_v1_admin_proto_msgTypes[65]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SlotHolder.ProtoReflect.Descriptor instead.
+func (*SlotHolder) Descriptor() ([]byte, []int) {
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{65}
+}
+
+func (x *SlotHolder) GetTaskId() string {
+	if x != nil {
+		return x.TaskId
+	}
+	return ""
+}
+
+func (x *SlotHolder) GetHeldForMs() int64 {
+	if x != nil {
+		return x.HeldForMs
+	}
+	return 0
+}
+
+func (x *SlotHolder) GetType() string {
+	if x != nil {
+		return x.Type
+	}
+	return ""
+}
+
+func (x *SlotHolder) GetTasklist() string {
+	if x != nil {
+		return x.Tasklist
+	}
+	return ""
+}
+
+func (x *SlotHolder) GetWorker() string {
+	if x != nil {
+		return x.Worker
+	}
+	return ""
+}
+
+func (x *SlotHolder) GetState() TaskState {
+	if x != nil {
+		return x.State
+	}
+	return TaskState_TASK_STATE_UNSPECIFIED
+}
+
+// SlotWaiter is a tasklist that waits for a slot.
+type SlotWaiter struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Its name.
+	Tasklist string `protobuf:"bytes,1,opt,name=tasklist,proto3" json:"tasklist,omitempty"`
+	// The priority of its most urgent task that waits for it.
+	Priority int32 `protobuf:"varint,2,opt,name=priority,proto3" json:"priority,omitempty"`
+	// How long it has waited since it last got a slot, ms.
+	WaitingForMs int64 `protobuf:"varint,3,opt,name=waiting_for_ms,json=waitingForMs,proto3" json:"waiting_for_ms,omitempty"`
+	// How many ready tasks it holds that the limit covers, as matching counts them, which may know of one twice.
+	Tasks         int64 `protobuf:"varint,4,opt,name=tasks,proto3" json:"tasks,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SlotWaiter) Reset() {
+	*x = SlotWaiter{}
+	mi := &file_yard_v1_admin_proto_msgTypes[66]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SlotWaiter) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SlotWaiter) ProtoMessage() {}
+
+func (x *SlotWaiter) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_v1_admin_proto_msgTypes[66]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SlotWaiter.ProtoReflect.Descriptor instead.
+func (*SlotWaiter) Descriptor() ([]byte, []int) {
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{66}
+}
+
+func (x *SlotWaiter) GetTasklist() string {
+	if x != nil {
+		return x.Tasklist
+	}
+	return ""
+}
+
+func (x *SlotWaiter) GetPriority() int32 {
+	if x != nil {
+		return x.Priority
+	}
+	return 0
+}
+
+func (x *SlotWaiter) GetWaitingForMs() int64 {
+	if x != nil {
+		return x.WaitingForMs
+	}
+	return 0
+}
+
+func (x *SlotWaiter) GetTasks() int64 {
+	if x != nil {
+		return x.Tasks
+	}
+	return 0
+}
+
+// ShardSlots is what one matching shard uses of a limit.
+type ShardSlots struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The shard's number.
+	Shard int32 `protobuf:"varint,1,opt,name=shard,proto3" json:"shard,omitempty"`
+	// Attempts that use a slot.
+	Running int32 `protobuf:"varint,2,opt,name=running,proto3" json:"running,omitempty"`
+	// Slots that the tables count for it.
+	Slots         int32 `protobuf:"varint,3,opt,name=slots,proto3" json:"slots,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ShardSlots) Reset() {
+	*x = ShardSlots{}
+	mi := &file_yard_v1_admin_proto_msgTypes[67]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ShardSlots) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ShardSlots) ProtoMessage() {}
+
+func (x *ShardSlots) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_v1_admin_proto_msgTypes[67]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ShardSlots.ProtoReflect.Descriptor instead.
+func (*ShardSlots) Descriptor() ([]byte, []int) {
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{67}
+}
+
+func (x *ShardSlots) GetShard() int32 {
+	if x != nil {
+		return x.Shard
+	}
+	return 0
+}
+
+func (x *ShardSlots) GetRunning() int32 {
+	if x != nil {
+		return x.Running
+	}
+	return 0
+}
+
+func (x *ShardSlots) GetSlots() int32 {
+	if x != nil {
+		return x.Slots
+	}
+	return 0
 }
 
 var File_yard_v1_admin_proto protoreflect.FileDescriptor
@@ -3599,7 +4356,7 @@ const file_yard_v1_admin_proto_rawDesc = "" +
 	"\x16DeleteTasklistResponse\x12-\n" +
 	"\btasklist\x18\x01 \x01(\v2\x11.yard.v1.TasklistR\btasklist\"5\n" +
 	"\x17DescribeTasklistRequest\x12\x1a\n" +
-	"\btasklist\x18\x01 \x01(\tR\btasklist\"\xbf\x04\n" +
+	"\btasklist\x18\x01 \x01(\tR\btasklist\"\xd9\x04\n" +
 	"\x18DescribeTasklistResponse\x12\x1a\n" +
 	"\btasklist\x18\x01 \x01(\tR\btasklist\x12\x14\n" +
 	"\x05ready\x18\x02 \x01(\x03R\x05ready\x12\x18\n" +
@@ -3620,7 +4377,26 @@ const file_yard_v1_admin_proto_rawDesc = "" +
 	"\fpaused_types\x18\x10 \x03(\tR\vpausedTypes\x12\x1d\n" +
 	"\n" +
 	"max_queued\x18\x14 \x01(\x05R\tmaxQueued\x12\x16\n" +
-	"\x06queued\x18\x15 \x01(\x03R\x06queued\"\\\n" +
+	"\x06queued\x18\x15 \x01(\x03R\x06queued\x12\x18\n" +
+	"\apollers\x18\x11 \x01(\x03R\apollers\"b\n" +
+	"\x16TasklistPollersRequest\x12\x1a\n" +
+	"\btasklist\x18\x01 \x01(\tR\btasklist\x12\x14\n" +
+	"\x05limit\x18\x02 \x01(\x05R\x05limit\x12\x16\n" +
+	"\x06cursor\x18\x03 \x01(\tR\x06cursor\"\x87\x01\n" +
+	"\x17TasklistPollersResponse\x12)\n" +
+	"\apollers\x18\x01 \x03(\v2\x0f.yard.v1.PollerR\apollers\x12\x1f\n" +
+	"\vnext_cursor\x18\x02 \x01(\tR\n" +
+	"nextCursor\x12 \n" +
+	"\fknown_for_ms\x18\x03 \x01(\x03R\n" +
+	"knownForMs\"\xb6\x01\n" +
+	"\x06Poller\x12\x16\n" +
+	"\x06worker\x18\x01 \x01(\tR\x06worker\x12\x18\n" +
+	"\aversion\x18\x02 \x01(\tR\aversion\x12\x14\n" +
+	"\x05types\x18\x03 \x03(\tR\x05types\x12\x1f\n" +
+	"\vtypes_count\x18\x04 \x01(\x05R\n" +
+	"typesCount\x12\x1e\n" +
+	"\vseen_ago_ms\x18\x05 \x01(\x03R\tseenAgoMs\x12#\n" +
+	"\rwaiting_polls\x18\x06 \x01(\x05R\fwaitingPolls\"\\\n" +
 	"\aSlotUse\x12\x12\n" +
 	"\x04type\x18\x01 \x01(\tR\x04type\x12\x15\n" +
 	"\x06in_use\x18\x02 \x01(\x05R\x05inUse\x12\x14\n" +
@@ -3706,7 +4482,53 @@ const file_yard_v1_admin_proto_rawDesc = "" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1a\n" +
 	"\brevision\x18\x02 \x01(\x03R\brevision\";\n" +
 	"\x13DeleteGroupResponse\x12$\n" +
-	"\x05group\x18\x01 \x01(\v2\x0e.yard.v1.GroupR\x05groupBAZ?github.com/yardmaster-io/yardmaster/contracts/gen/yardv1;yardv1b\x06proto3"
+	"\x05group\x18\x01 \x01(\v2\x0e.yard.v1.GroupR\x05group\"[\n" +
+	"\x10TopLimitsRequest\x12\x14\n" +
+	"\x05limit\x18\x01 \x01(\x05R\x05limit\x12\x12\n" +
+	"\x04each\x18\x02 \x01(\x05R\x04each\x12\x1d\n" +
+	"\n" +
+	"by_waiting\x18\x03 \x01(\bR\tbyWaiting\"{\n" +
+	"\x11TopLimitsResponse\x12)\n" +
+	"\x06limits\x18\x01 \x03(\v2\x11.yard.v1.LimitUseR\x06limits\x12\x16\n" +
+	"\x06others\x18\x02 \x01(\x05R\x06others\x12#\n" +
+	"\rsilent_shards\x18\x03 \x03(\x05R\fsilentShards\"\xa4\x04\n" +
+	"\bLimitUse\x12\x10\n" +
+	"\x03ref\x18\x01 \x01(\tR\x03ref\x12'\n" +
+	"\x0fmax_concurrency\x18\x02 \x01(\x05R\x0emaxConcurrency\x12 \n" +
+	"\fslots_in_use\x18\x03 \x01(\x05R\n" +
+	"slotsInUse\x12\x18\n" +
+	"\arunning\x18\x04 \x01(\x05R\arunning\x12+\n" +
+	"\x11unexplained_slots\x18\x05 \x01(\x05R\x10unexplainedSlots\x12'\n" +
+	"\x0freclaimed_slots\x18\x06 \x01(\x03R\x0ereclaimedSlots\x12\x1e\n" +
+	"\vfull_for_ms\x18\a \x01(\x03R\tfullForMs\x12-\n" +
+	"\x12saturation_percent\x18\b \x01(\x05R\x11saturationPercent\x12\x1f\n" +
+	"\vobserved_ms\x18\t \x01(\x03R\n" +
+	"observedMs\x12-\n" +
+	"\aholders\x18\n" +
+	" \x03(\v2\x13.yard.v1.SlotHolderR\aholders\x12-\n" +
+	"\awaiters\x18\v \x03(\v2\x13.yard.v1.SlotWaiterR\awaiters\x12+\n" +
+	"\x11waiting_tasklists\x18\f \x01(\x05R\x10waitingTasklists\x12#\n" +
+	"\rwaiting_tasks\x18\r \x01(\x03R\fwaitingTasks\x12+\n" +
+	"\x06shards\x18\x0e \x03(\v2\x13.yard.v1.ShardSlotsR\x06shards\"\xb7\x01\n" +
+	"\n" +
+	"SlotHolder\x12\x17\n" +
+	"\atask_id\x18\x01 \x01(\tR\x06taskId\x12\x1e\n" +
+	"\vheld_for_ms\x18\x02 \x01(\x03R\theldForMs\x12\x12\n" +
+	"\x04type\x18\x03 \x01(\tR\x04type\x12\x1a\n" +
+	"\btasklist\x18\x04 \x01(\tR\btasklist\x12\x16\n" +
+	"\x06worker\x18\x05 \x01(\tR\x06worker\x12(\n" +
+	"\x05state\x18\x06 \x01(\x0e2\x12.yard.v1.TaskStateR\x05state\"\x80\x01\n" +
+	"\n" +
+	"SlotWaiter\x12\x1a\n" +
+	"\btasklist\x18\x01 \x01(\tR\btasklist\x12\x1a\n" +
+	"\bpriority\x18\x02 \x01(\x05R\bpriority\x12$\n" +
+	"\x0ewaiting_for_ms\x18\x03 \x01(\x03R\fwaitingForMs\x12\x14\n" +
+	"\x05tasks\x18\x04 \x01(\x03R\x05tasks\"R\n" +
+	"\n" +
+	"ShardSlots\x12\x14\n" +
+	"\x05shard\x18\x01 \x01(\x05R\x05shard\x12\x18\n" +
+	"\arunning\x18\x02 \x01(\x05R\arunning\x12\x14\n" +
+	"\x05slots\x18\x03 \x01(\x05R\x05slotsBAZ?github.com/yardmaster-io/yardmaster/contracts/gen/yardv1;yardv1b\x06proto3"
 
 var (
 	file_yard_v1_admin_proto_rawDescOnce sync.Once
@@ -3720,7 +4542,7 @@ func file_yard_v1_admin_proto_rawDescGZIP() []byte {
 	return file_yard_v1_admin_proto_rawDescData
 }
 
-var file_yard_v1_admin_proto_msgTypes = make([]protoimpl.MessageInfo, 59)
+var file_yard_v1_admin_proto_msgTypes = make([]protoimpl.MessageInfo, 68)
 var file_yard_v1_admin_proto_goTypes = []any{
 	(*Domain)(nil),                   // 0: yard.v1.Domain
 	(*Rate)(nil),                     // 1: yard.v1.Rate
@@ -3753,35 +4575,45 @@ var file_yard_v1_admin_proto_goTypes = []any{
 	(*DeleteTasklistResponse)(nil),   // 28: yard.v1.DeleteTasklistResponse
 	(*DescribeTasklistRequest)(nil),  // 29: yard.v1.DescribeTasklistRequest
 	(*DescribeTasklistResponse)(nil), // 30: yard.v1.DescribeTasklistResponse
-	(*SlotUse)(nil),                  // 31: yard.v1.SlotUse
-	(*Pause)(nil),                    // 32: yard.v1.Pause
-	(*PauseTasklistRequest)(nil),     // 33: yard.v1.PauseTasklistRequest
-	(*PauseTasklistResponse)(nil),    // 34: yard.v1.PauseTasklistResponse
-	(*ResumeTasklistRequest)(nil),    // 35: yard.v1.ResumeTasklistRequest
-	(*ResumeTasklistResponse)(nil),   // 36: yard.v1.ResumeTasklistResponse
-	(*PauseTypeRequest)(nil),         // 37: yard.v1.PauseTypeRequest
-	(*PauseTypeResponse)(nil),        // 38: yard.v1.PauseTypeResponse
-	(*ResumeTypeRequest)(nil),        // 39: yard.v1.ResumeTypeRequest
-	(*ResumeTypeResponse)(nil),       // 40: yard.v1.ResumeTypeResponse
-	(*Limit)(nil),                    // 41: yard.v1.Limit
-	(*PutLimitRequest)(nil),          // 42: yard.v1.PutLimitRequest
-	(*PutLimitResponse)(nil),         // 43: yard.v1.PutLimitResponse
-	(*GetLimitRequest)(nil),          // 44: yard.v1.GetLimitRequest
-	(*GetLimitResponse)(nil),         // 45: yard.v1.GetLimitResponse
-	(*ListLimitsRequest)(nil),        // 46: yard.v1.ListLimitsRequest
-	(*ListLimitsResponse)(nil),       // 47: yard.v1.ListLimitsResponse
-	(*DeleteLimitRequest)(nil),       // 48: yard.v1.DeleteLimitRequest
-	(*DeleteLimitResponse)(nil),      // 49: yard.v1.DeleteLimitResponse
-	(*Group)(nil),                    // 50: yard.v1.Group
-	(*PutGroupRequest)(nil),          // 51: yard.v1.PutGroupRequest
-	(*PutGroupResponse)(nil),         // 52: yard.v1.PutGroupResponse
-	(*GetGroupRequest)(nil),          // 53: yard.v1.GetGroupRequest
-	(*GetGroupResponse)(nil),         // 54: yard.v1.GetGroupResponse
-	(*ListGroupsRequest)(nil),        // 55: yard.v1.ListGroupsRequest
-	(*ListGroupsResponse)(nil),       // 56: yard.v1.ListGroupsResponse
-	(*DeleteGroupRequest)(nil),       // 57: yard.v1.DeleteGroupRequest
-	(*DeleteGroupResponse)(nil),      // 58: yard.v1.DeleteGroupResponse
-	(*RetryPolicy)(nil),              // 59: yard.v1.RetryPolicy
+	(*TasklistPollersRequest)(nil),   // 31: yard.v1.TasklistPollersRequest
+	(*TasklistPollersResponse)(nil),  // 32: yard.v1.TasklistPollersResponse
+	(*Poller)(nil),                   // 33: yard.v1.Poller
+	(*SlotUse)(nil),                  // 34: yard.v1.SlotUse
+	(*Pause)(nil),                    // 35: yard.v1.Pause
+	(*PauseTasklistRequest)(nil),     // 36: yard.v1.PauseTasklistRequest
+	(*PauseTasklistResponse)(nil),    // 37: yard.v1.PauseTasklistResponse
+	(*ResumeTasklistRequest)(nil),    // 38: yard.v1.ResumeTasklistRequest
+	(*ResumeTasklistResponse)(nil),   // 39: yard.v1.ResumeTasklistResponse
+	(*PauseTypeRequest)(nil),         // 40: yard.v1.PauseTypeRequest
+	(*PauseTypeResponse)(nil),        // 41: yard.v1.PauseTypeResponse
+	(*ResumeTypeRequest)(nil),        // 42: yard.v1.ResumeTypeRequest
+	(*ResumeTypeResponse)(nil),       // 43: yard.v1.ResumeTypeResponse
+	(*Limit)(nil),                    // 44: yard.v1.Limit
+	(*PutLimitRequest)(nil),          // 45: yard.v1.PutLimitRequest
+	(*PutLimitResponse)(nil),         // 46: yard.v1.PutLimitResponse
+	(*GetLimitRequest)(nil),          // 47: yard.v1.GetLimitRequest
+	(*GetLimitResponse)(nil),         // 48: yard.v1.GetLimitResponse
+	(*ListLimitsRequest)(nil),        // 49: yard.v1.ListLimitsRequest
+	(*ListLimitsResponse)(nil),       // 50: yard.v1.ListLimitsResponse
+	(*DeleteLimitRequest)(nil),       // 51: yard.v1.DeleteLimitRequest
+	(*DeleteLimitResponse)(nil),      // 52: yard.v1.DeleteLimitResponse
+	(*Group)(nil),                    // 53: yard.v1.Group
+	(*PutGroupRequest)(nil),          // 54: yard.v1.PutGroupRequest
+	(*PutGroupResponse)(nil),         // 55: yard.v1.PutGroupResponse
+	(*GetGroupRequest)(nil),          // 56: yard.v1.GetGroupRequest
+	(*GetGroupResponse)(nil),         // 57: yard.v1.GetGroupResponse
+	(*ListGroupsRequest)(nil),        // 58: yard.v1.ListGroupsRequest
+	(*ListGroupsResponse)(nil),       // 59: yard.v1.ListGroupsResponse
+	(*DeleteGroupRequest)(nil),       // 60: yard.v1.DeleteGroupRequest
+	(*DeleteGroupResponse)(nil),      // 61: yard.v1.DeleteGroupResponse
+	(*TopLimitsRequest)(nil),         // 62: yard.v1.TopLimitsRequest
+	(*TopLimitsResponse)(nil),        // 63: yard.v1.TopLimitsResponse
+	(*LimitUse)(nil),                 // 64: yard.v1.LimitUse
+	(*SlotHolder)(nil),               // 65: yard.v1.SlotHolder
+	(*SlotWaiter)(nil),               // 66: yard.v1.SlotWaiter
+	(*ShardSlots)(nil),               // 67: yard.v1.ShardSlots
+	(*RetryPolicy)(nil),              // 68: yard.v1.RetryPolicy
+	(TaskState)(0),                   // 69: yard.v1.TaskState
 }
 var file_yard_v1_admin_proto_depIdxs = []int32{
 	1,  // 0: yard.v1.Domain.rate:type_name -> yard.v1.Rate
@@ -3790,45 +4622,51 @@ var file_yard_v1_admin_proto_depIdxs = []int32{
 	0,  // 3: yard.v1.GetDomainResponse.domain:type_name -> yard.v1.Domain
 	0,  // 4: yard.v1.ListDomainsResponse.domains:type_name -> yard.v1.Domain
 	0,  // 5: yard.v1.DeleteDomainResponse.domain:type_name -> yard.v1.Domain
-	59, // 6: yard.v1.TaskType.retry:type_name -> yard.v1.RetryPolicy
+	68, // 6: yard.v1.TaskType.retry:type_name -> yard.v1.RetryPolicy
 	1,  // 7: yard.v1.TaskType.rate:type_name -> yard.v1.Rate
 	10, // 8: yard.v1.PutTypeRequest.type:type_name -> yard.v1.TaskType
 	10, // 9: yard.v1.PutTypeResponse.type:type_name -> yard.v1.TaskType
 	10, // 10: yard.v1.GetTypeResponse.type:type_name -> yard.v1.TaskType
-	32, // 11: yard.v1.GetTypeResponse.pause:type_name -> yard.v1.Pause
+	35, // 11: yard.v1.GetTypeResponse.pause:type_name -> yard.v1.Pause
 	10, // 12: yard.v1.ListTypesResponse.types:type_name -> yard.v1.TaskType
 	10, // 13: yard.v1.DeleteTypeResponse.type:type_name -> yard.v1.TaskType
 	1,  // 14: yard.v1.Tasklist.rate:type_name -> yard.v1.Rate
 	19, // 15: yard.v1.PutTasklistRequest.tasklist:type_name -> yard.v1.Tasklist
 	19, // 16: yard.v1.PutTasklistResponse.tasklist:type_name -> yard.v1.Tasklist
 	19, // 17: yard.v1.GetTasklistResponse.tasklist:type_name -> yard.v1.Tasklist
-	32, // 18: yard.v1.GetTasklistResponse.pause:type_name -> yard.v1.Pause
+	35, // 18: yard.v1.GetTasklistResponse.pause:type_name -> yard.v1.Pause
 	26, // 19: yard.v1.ListTasklistsResponse.tasklists:type_name -> yard.v1.ListedTasklist
 	19, // 20: yard.v1.ListedTasklist.settings:type_name -> yard.v1.Tasklist
-	32, // 21: yard.v1.ListedTasklist.pause:type_name -> yard.v1.Pause
+	35, // 21: yard.v1.ListedTasklist.pause:type_name -> yard.v1.Pause
 	19, // 22: yard.v1.DeleteTasklistResponse.tasklist:type_name -> yard.v1.Tasklist
-	31, // 23: yard.v1.DescribeTasklistResponse.slots:type_name -> yard.v1.SlotUse
-	32, // 24: yard.v1.DescribeTasklistResponse.pause:type_name -> yard.v1.Pause
-	32, // 25: yard.v1.PauseTasklistResponse.pause:type_name -> yard.v1.Pause
-	32, // 26: yard.v1.ResumeTasklistResponse.pause:type_name -> yard.v1.Pause
-	32, // 27: yard.v1.PauseTypeResponse.pause:type_name -> yard.v1.Pause
-	32, // 28: yard.v1.ResumeTypeResponse.pause:type_name -> yard.v1.Pause
-	1,  // 29: yard.v1.Limit.rate:type_name -> yard.v1.Rate
-	41, // 30: yard.v1.PutLimitRequest.limit:type_name -> yard.v1.Limit
-	41, // 31: yard.v1.PutLimitResponse.limit:type_name -> yard.v1.Limit
-	41, // 32: yard.v1.GetLimitResponse.limit:type_name -> yard.v1.Limit
-	41, // 33: yard.v1.ListLimitsResponse.limits:type_name -> yard.v1.Limit
-	41, // 34: yard.v1.DeleteLimitResponse.limit:type_name -> yard.v1.Limit
-	50, // 35: yard.v1.PutGroupRequest.group:type_name -> yard.v1.Group
-	50, // 36: yard.v1.PutGroupResponse.group:type_name -> yard.v1.Group
-	50, // 37: yard.v1.GetGroupResponse.group:type_name -> yard.v1.Group
-	50, // 38: yard.v1.ListGroupsResponse.groups:type_name -> yard.v1.Group
-	50, // 39: yard.v1.DeleteGroupResponse.group:type_name -> yard.v1.Group
-	40, // [40:40] is the sub-list for method output_type
-	40, // [40:40] is the sub-list for method input_type
-	40, // [40:40] is the sub-list for extension type_name
-	40, // [40:40] is the sub-list for extension extendee
-	0,  // [0:40] is the sub-list for field type_name
+	34, // 23: yard.v1.DescribeTasklistResponse.slots:type_name -> yard.v1.SlotUse
+	35, // 24: yard.v1.DescribeTasklistResponse.pause:type_name -> yard.v1.Pause
+	33, // 25: yard.v1.TasklistPollersResponse.pollers:type_name -> yard.v1.Poller
+	35, // 26: yard.v1.PauseTasklistResponse.pause:type_name -> yard.v1.Pause
+	35, // 27: yard.v1.ResumeTasklistResponse.pause:type_name -> yard.v1.Pause
+	35, // 28: yard.v1.PauseTypeResponse.pause:type_name -> yard.v1.Pause
+	35, // 29: yard.v1.ResumeTypeResponse.pause:type_name -> yard.v1.Pause
+	1,  // 30: yard.v1.Limit.rate:type_name -> yard.v1.Rate
+	44, // 31: yard.v1.PutLimitRequest.limit:type_name -> yard.v1.Limit
+	44, // 32: yard.v1.PutLimitResponse.limit:type_name -> yard.v1.Limit
+	44, // 33: yard.v1.GetLimitResponse.limit:type_name -> yard.v1.Limit
+	44, // 34: yard.v1.ListLimitsResponse.limits:type_name -> yard.v1.Limit
+	44, // 35: yard.v1.DeleteLimitResponse.limit:type_name -> yard.v1.Limit
+	53, // 36: yard.v1.PutGroupRequest.group:type_name -> yard.v1.Group
+	53, // 37: yard.v1.PutGroupResponse.group:type_name -> yard.v1.Group
+	53, // 38: yard.v1.GetGroupResponse.group:type_name -> yard.v1.Group
+	53, // 39: yard.v1.ListGroupsResponse.groups:type_name -> yard.v1.Group
+	53, // 40: yard.v1.DeleteGroupResponse.group:type_name -> yard.v1.Group
+	64, // 41: yard.v1.TopLimitsResponse.limits:type_name -> yard.v1.LimitUse
+	65, // 42: yard.v1.LimitUse.holders:type_name -> yard.v1.SlotHolder
+	66, // 43: yard.v1.LimitUse.waiters:type_name -> yard.v1.SlotWaiter
+	67, // 44: yard.v1.LimitUse.shards:type_name -> yard.v1.ShardSlots
+	69, // 45: yard.v1.SlotHolder.state:type_name -> yard.v1.TaskState
+	46, // [46:46] is the sub-list for method output_type
+	46, // [46:46] is the sub-list for method input_type
+	46, // [46:46] is the sub-list for extension type_name
+	46, // [46:46] is the sub-list for extension extendee
+	0,  // [0:46] is the sub-list for field type_name
 }
 
 func init() { file_yard_v1_admin_proto_init() }
@@ -3837,14 +4675,14 @@ func file_yard_v1_admin_proto_init() {
 		return
 	}
 	file_yard_v1_tasks_proto_init()
-	file_yard_v1_admin_proto_msgTypes[50].OneofWrappers = []any{}
+	file_yard_v1_admin_proto_msgTypes[53].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_yard_v1_admin_proto_rawDesc), len(file_yard_v1_admin_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   59,
+			NumMessages:   68,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -138,6 +138,8 @@ func TestUnknownFieldsAreFound(t *testing.T) {
 		{"list types", func() request { return new(yardv1.ListTypesRequest) }, nil},
 		{"delete a type", func() request { return new(yardv1.DeleteTypeRequest) }, nil},
 		{"describe", func() request { return new(yardv1.DescribeTasklistRequest) }, nil},
+		{"pollers", func() request { return new(yardv1.TasklistPollersRequest) }, nil},
+		{"top limits", func() request { return new(yardv1.TopLimitsRequest) }, nil},
 		{"pause a tasklist", func() request { return new(yardv1.PauseTasklistRequest) }, nil},
 		{"resume a tasklist", func() request { return new(yardv1.ResumeTasklistRequest) }, nil},
 		{"pause a type", func() request { return new(yardv1.PauseTypeRequest) }, nil},

@@ -848,7 +848,9 @@ type PollRequest struct {
 	Worker string `protobuf:"bytes,5,opt,name=worker,proto3" json:"worker,omitempty"`
 	// Inboxes of earlier polls of this tasklist that were abandoned, because the connection broke or no answer came.
 	// Tasks sent there in the last 10 s go to other workers at once, and do not count as failures. At most 16.
-	Unanswered    []string `protobuf:"bytes,6,rep,name=unanswered,proto3" json:"unanswered,omitempty"`
+	Unanswered []string `protobuf:"bytes,6,rep,name=unanswered,proto3" json:"unanswered,omitempty"`
+	// The version of the worker's program, for people to read in `tasklists.pollers`; at most 64 bytes.
+	WorkerVersion string `protobuf:"bytes,7,opt,name=worker_version,json=workerVersion,proto3" json:"worker_version,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -923,6 +925,13 @@ func (x *PollRequest) GetUnanswered() []string {
 		return x.Unanswered
 	}
 	return nil
+}
+
+func (x *PollRequest) GetWorkerVersion() string {
+	if x != nil {
+		return x.WorkerVersion
+	}
+	return ""
 }
 
 type PollResponse struct {
@@ -2393,7 +2402,7 @@ const file_yard_v1_tasks_proto_rawDesc = "" +
 	"\x04task\x18\x02 \x01(\v2\r.yard.v1.TaskR\x04task\x12\x1b\n" +
 	"\twait_code\x18\x03 \x01(\tR\bwaitCode\x12-\n" +
 	"\x13wait_retry_after_ms\x18\x04 \x01(\x03R\x10waitRetryAfterMs\x12\x15\n" +
-	"\x06now_ms\x18\x05 \x01(\x03R\x05nowMs\"\xad\x01\n" +
+	"\x06now_ms\x18\x05 \x01(\x03R\x05nowMs\"\xd4\x01\n" +
 	"\vPollRequest\x12\x1a\n" +
 	"\btasklist\x18\x01 \x01(\tR\btasklist\x12\x1b\n" +
 	"\tmax_tasks\x18\x02 \x01(\x05R\bmaxTasks\x12\x17\n" +
@@ -2402,7 +2411,8 @@ const file_yard_v1_tasks_proto_rawDesc = "" +
 	"\x06worker\x18\x05 \x01(\tR\x06worker\x12\x1e\n" +
 	"\n" +
 	"unanswered\x18\x06 \x03(\tR\n" +
-	"unanswered\"9\n" +
+	"unanswered\x12%\n" +
+	"\x0eworker_version\x18\a \x01(\tR\rworkerVersion\"9\n" +
 	"\fPollResponse\x12)\n" +
 	"\x05tasks\x18\x01 \x03(\v2\x13.yard.v1.PolledTaskR\x05tasks\"\xb1\x04\n" +
 	"\n" +

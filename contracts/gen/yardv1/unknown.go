@@ -222,3 +222,9 @@ func (r *PutGroupRequest) UnknownField() (string, bool) {
 	}
 	return field("", r.unknownFields)
 }
+
+// UnknownField returns the path of a field that this version does not know.
+func (r *TasklistPollersRequest) UnknownField() (string, bool) { return field("", r.unknownFields) }
+
+// UnknownField returns the path of a field that this version does not know.
+func (r *TopLimitsRequest) UnknownField() (string, bool) { return field("", r.unknownFields) }

@@ -151,6 +151,18 @@ func tasklistEndpoints() []endpoint {
 			codes: []fault.Code{fault.NotFound},
 		},
 		{
+			Verb: "tasklists.pollers", Does: "List the workers that polled a tasklist in the last 5 minutes.",
+			Request: "TasklistPollersRequest", Response: "TasklistPollersResponse",
+			In:    `{"tasklist":"mail"}`,
+			Out:   `{"pollers":[{"worker":"mailer-1","version":"v1.4.2","types":["email.send"],"types_count":1,"seen_ago_ms":1200,"waiting_polls":2}],"known_for_ms":86400000}`,
+			codes: []fault.Code{fault.NotFound, fault.FailedPrecondition},
+			Notes: []string{
+				"Matching keeps this in memory: after another node took the shard over it knows of later polls only, and `known_for_ms` says since when.",
+				"FAILED_PRECONDITION: the owner is of a version that knows no pollers. End the upgrade first.",
+				pageNote,
+			},
+		},
+		{
 			Verb: "tasklists.put", Does: "Set or change the settings of a tasklist: what it is for, its concurrency limit, the priority of tasks that name none.",
 			Request: "PutTasklistRequest", Response: "PutTasklistResponse",
 			In:    `{"tasklist":{"name":"mail","description":"what customers wait for","priority":2}}`,
@@ -242,6 +254,21 @@ func limitEndpoints() []endpoint {
 			In:    `{}`,
 			Out:   `{"limits":[{"name":"partner-acme","description":"what acme's API takes","max_concurrency":30,"revision":21}]}`,
 			codes: []fault.Code{fault.NotFound}, Notes: []string{pageNote},
+		},
+		{
+			Verb: "limits.top", Does: "Tell of the limits in use, the most saturated first: who holds their slots, and who waits for one.",
+			Request: "TopLimitsRequest", Response: "TopLimitsResponse",
+			In: `{"limit":1}`,
+			Out: `{"limits":[{"ref":"shared/partner-acme","max_concurrency":2,"slots_in_use":2,"running":2,"full_for_ms":754000,"saturation_percent":62,"observed_ms":3600000,` +
+				`"holders":[{"task_id":"` + exampleTask + `","held_for_ms":31000,"type":"payout.send","tasklist":"payouts","worker":"payer-2","state":"running"}],` +
+				`"waiters":[{"tasklist":"payouts","priority":3,"waiting_for_ms":2100,"tasks":40}],"waiting_tasklists":1,"waiting_tasks":40,` +
+				`"shards":[{"shard":3,"running":2,"slots":2}]}],"others":1}`,
+			codes: []fault.Code{fault.NotFound, fault.FailedPrecondition},
+			Notes: []string{
+				"All limits count: of the domain, of tasklists, of types, and those that types share. Pauses do not.",
+				"Shards that do not answer within a second are named in `silent_shards`, and not waited for.",
+				"FAILED_PRECONDITION: an owner is of a version that cannot tell. End the upgrade first.",
+			},
 		},
 		{
 			Verb: "limits.delete", Does: "Delete a limit that no type names any more.",

@@ -259,6 +259,8 @@ func TestUsageErrors(t *testing.T) {
 		{"worker", "--exec", "cat", "-t", "mail", "--retry-after", "10000h"},
 		{"worker", "--exec", "cat", "-t", "mail", "--log-level", "loud"},
 		{"upgrade", "nonsense"},
+		{"worker", "--exec", "cat", "-t", "mail", "--identity", strings.Repeat("x", 129)},
+		{"worker", "--exec", "cat", "-t", "mail", "--version-label", strings.Repeat("x", 65)},
 		{"quarantine", "list", "--kind", "odd"},
 		{"quarantine", "list", "--service", "a.b"},
 		{"quarantine", "show"},
@@ -276,7 +278,7 @@ func TestUsageErrors(t *testing.T) {
 func TestEveryCommandHasHelp(t *testing.T) {
 	for _, args := range []string{
 		"", "demo", "dev", "bench", "status", "version", "completion", "completion bash", "completion zsh", "completion fish", "context", "context add", "context use", "context list", "context show", "context remove", "server", "server nats", "task", "task submit", "task get", "task list",
-		"task watch", "task cancel", "worker", "tasklist", "tasklist put", "tasklist get", "tasklist list", "tasklist delete", "tasklist describe", "domain", "domain put", "domain get",
+		"task watch", "task cancel", "worker", "tasklist", "tasklist put", "tasklist get", "tasklist list", "tasklist delete", "tasklist describe", "tasklist pollers", "limit top", "domain", "domain put", "domain get",
 		"domain list", "domain delete", "type", "type set", "type get", "type list", "type delete", "upgrade", "upgrade status", "upgrade finalize",
 		"quarantine", "quarantine list", "quarantine show", "quarantine redrive", "quarantine drop",
 	} {

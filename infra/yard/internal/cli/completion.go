@@ -61,7 +61,7 @@ func (a *app) completions(root *cobra.Command) {
 	ids := a.complete(ofTasks(func(t *yardv1.Task) string { return t.TaskId }))
 	args := map[string]cobra.CompletionFunc{
 		"yard task get": ids, "yard task watch": ids, "yard task cancel": ids,
-		"yard task submit": flags["type"], "yard tasklist describe": flags["tasklist"],
+		"yard task submit": flags["type"], "yard tasklist describe": flags["tasklist"], "yard tasklist pollers": flags["tasklist"],
 		"yard tasklist put": flags["tasklist"], "yard tasklist get": settings, "yard tasklist delete": settings,
 		"yard tasklist pause": flags["tasklist"], "yard tasklist resume": paused,
 		"yard type pause": types, "yard type resume": types,

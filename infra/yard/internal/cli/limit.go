@@ -13,8 +13,8 @@ import (
 )
 
 func (a *app) limitCommand() *cobra.Command {
-	return group("limit", "Set, show, list and delete limits that several task types share",
-		a.limitPut(), a.limitGet(), a.limitList(), a.limitDelete())
+	return group("limit", "Set, show, list and delete limits that several task types share, and see who holds any limit",
+		a.limitPut(), a.limitGet(), a.limitList(), a.limitTop(), a.limitDelete())
 }
 
 func (a *app) limitPut() *cobra.Command {

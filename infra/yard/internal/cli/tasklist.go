@@ -17,7 +17,7 @@ import (
 
 func (a *app) tasklistCommand() *cobra.Command {
 	return group("tasklist", "Set, show, list, describe and pause tasklists",
-		a.tasklistPut(), a.tasklistGet(), a.tasklistList(), a.tasklistDelete(), a.tasklistDescribe(), a.tasklistPause(), a.tasklistResume())
+		a.tasklistPut(), a.tasklistGet(), a.tasklistList(), a.tasklistDelete(), a.tasklistDescribe(), a.tasklistPollers(), a.tasklistPause(), a.tasklistResume())
 }
 
 func (a *app) tasklistPut() *cobra.Command {
@@ -203,7 +203,7 @@ func (a *app) printTasklists(all []yard.ListedTasklist) error {
 // unused tells whether nothing is known of a tasklist. Slots and paused types are the whole domain's, and what is
 // unread the whole system's.
 func unused(d *yardv1.DescribeTasklistResponse) bool {
-	return d.Pause == nil && d.Ready+d.Running+d.Backoff+d.Waiting+d.WaitingPolls+d.Completed+d.Failed+d.Dead+d.Expired == 0
+	return d.Pause == nil && d.Ready+d.Running+d.Backoff+d.Waiting+d.WaitingPolls+d.Pollers+d.Completed+d.Failed+d.Dead+d.Expired == 0
 }
 
 func (a *app) printUnused(d *yardv1.DescribeTasklistResponse) error {
@@ -235,6 +235,7 @@ func (a *app) printTasklist(d *yardv1.DescribeTasklistResponse) error {
 		t.row("lags", d.LaggingLanes, "priorities go on without this domain: it needs more workers")
 	}
 	t.row("polls", d.WaitingPolls, "waiting right now")
+	t.row("pollers", d.Pollers, "workers that polled in the last 5 minutes")
 	t.row("completed", d.Completed, "since the partitions' owners took over")
 	t.row("failed", d.Failed)
 	t.row("dead", d.Dead)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"os"
 	"strings"
 	"time"
 
@@ -23,6 +24,8 @@ const (
 	killSlack = 2 * time.Second
 	// killAfterMax bounds --kill-after.
 	killAfterMax = 10 * time.Minute
+	// identityBytesMax and versionBytesMax bound what a worker says of itself.
+	identityBytesMax, versionBytesMax = 128, 64
 )
 
 // workerFlags is what `worker` takes.
@@ -33,6 +36,7 @@ type workerFlags struct {
 	concurrency int
 	drain       time.Duration
 	identity    string
+	version     string
 	log         telemetry.LogConfig
 }
 
@@ -94,6 +98,7 @@ that still run after --drain-timeout are stopped, and their tasks are handed bac
 	flags.DurationVar(&f.run.RetryAfter, "retry-after", time.Minute, fmt.Sprintf("pause before a task is tried again if its command exits with %d, 1ms to 720h", program.ExitRetryLater))
 	flags.DurationVar(&f.drain, "drain-timeout", 30*time.Second, "how long running commands may continue when the worker stops")
 	flags.StringVar(&f.identity, "identity", "", "name of the worker for people, up to 128 bytes; default host and process id")
+	flags.StringVar(&f.version, "version-label", "", "version of the command for people, up to 64 bytes; default that of yard")
 	flags.StringVar(&f.log.Level, "log-level", "info", "debug, info, warn or error")
 	flags.StringVar(&f.log.Format, "log-format", "text", "text or json")
 	return cmd
@@ -105,6 +110,10 @@ func (f *workerFlags) check() error {
 		return usagef("--exec is required: the command that runs one task")
 	case len(f.tasklists) == 0:
 		return usagef("--tasklist is required")
+	case len(f.identity) > identityBytesMax:
+		return usagef("--identity has %d bytes, more than %d", len(f.identity), identityBytesMax)
+	case len(f.version) > versionBytesMax:
+		return usagef("--version-label has %d bytes, more than %d", len(f.version), versionBytesMax)
 	case f.run.KillAfter <= 0 || f.run.KillAfter > killAfterMax:
 		return usagef("--kill-after %v is not in 1ns..%v", f.run.KillAfter, killAfterMax)
 	case f.run.RetryAfter < time.Millisecond || f.run.RetryAfter > 30*24*time.Hour:
@@ -113,20 +122,32 @@ func (f *workerFlags) check() error {
 	return nil
 }
 
+// name is the worker's for people.
+func (f *workerFlags) name() string {
+	if f.identity != "" {
+		return f.identity
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown-host"
+	}
+	return fmt.Sprintf("%.100s-%d", host, os.Getpid())
+}
+
 // work runs a worker until ctx ends and its commands have.
 func (a *app) work(ctx context.Context, c *yard.Client, f workerFlags, log *slog.Logger) error {
 	for _, tasklist := range f.tasklists {
-		if err := probe(ctx, c, tasklist); err != nil {
+		if err := probe(ctx, c, tasklist, f.name()); err != nil {
 			return err
 		}
 	}
 	f.run.Log = log
 	options := []yard.WorkerOption{
 		yard.WithConcurrency(f.concurrency), yard.WithDrainTimeout(f.drain), yard.WithStopGrace(f.run.KillAfter + killSlack), yard.WithLogger(log),
-		yard.WithTasklists(f.tasklists[1:]...),
+		yard.WithTasklists(f.tasklists[1:]...), yard.WithIdentity(f.name()),
 	}
-	if f.identity != "" {
-		options = append(options, yard.WithIdentity(f.identity))
+	if f.version != "" {
+		options = append(options, yard.WithVersion(f.version))
 	}
 	w := yard.NewWorker(c, f.tasklists[0], options...)
 	for _, name := range f.types {
@@ -147,9 +168,9 @@ func (a *app) work(ctx context.Context, c *yard.Client, f workerFlags, log *slog
 }
 
 // probe returns an error if polls are refused, as those for a domain that does not exist: a worker would
-// ask on forever, in case it is created.
-func probe(ctx context.Context, c *yard.Client, tasklist string) error {
-	tasks, err := c.Wire().Poll(ctx, &yardv1.PollRequest{Tasklist: tasklist, MaxTasks: 1, Types: []string{probeType}})
+// ask on forever, in case it is created. It has the worker's name, so that both are one poller.
+func probe(ctx context.Context, c *yard.Client, tasklist, name string) error {
+	tasks, err := c.Wire().Poll(ctx, &yardv1.PollRequest{Tasklist: tasklist, MaxTasks: 1, Types: []string{probeType}, Worker: name})
 	if err != nil && !fault.CodeOf(err).Retryable() {
 		return err
 	}

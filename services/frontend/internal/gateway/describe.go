@@ -70,7 +70,7 @@ func (g *Gateway) describeMatching(ctx context.Context, m int, domain, tasklist 
 	if err != nil {
 		return nil, err
 	}
-	out := &yardv1.DescribeTasklistResponse{WaitingPolls: d.WaitingPolls}
+	out := &yardv1.DescribeTasklistResponse{WaitingPolls: d.WaitingPolls, Pollers: d.Pollers}
 	use := func(ref, typ string, inUse, limit int32) {
 		if inUse != 0 {
 			out.Slots = append(out.Slots, &yardv1.SlotUse{Ref: ref, Type: typ, InUse: inUse, Limit: limit})
@@ -104,6 +104,7 @@ func sum(tasklist string, parts []*yardv1.DescribeTasklistResponse) *yardv1.Desc
 		out.LaggingLanes += p.LaggingLanes
 		out.OldestReadyMs = max(out.OldestReadyMs, p.OldestReadyMs)
 		out.WaitingPolls += p.WaitingPolls
+		out.Pollers += p.Pollers
 		out.Completed += p.Completed
 		out.Failed += p.Failed
 		out.Dead += p.Dead

@@ -6,7 +6,6 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
-	"github.com/yardmaster-io/yardmaster/contracts/ids"
 
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/validate"
 )
@@ -27,12 +26,11 @@ func (g *Gateway) Poll(c Call, req *yardv1.PollRequest, answer Answer) {
 		return
 	}
 	at := &poll{
-		// There is one tasklist partition per tasklist so far: the root, 0.
-		shard: ids.MatchingShard(c.Domain, req.Tasklist, 0, g.Partitioning.Matching),
+		shard: pollShard(c.Domain, req.Tasklist, g.Partitioning.Matching),
 		req: &rpcv1.Poll{
 			Domain: c.Domain, Tasklist: req.Tasklist, MaxTasks: req.MaxTasks, Types: req.Types, Worker: req.Worker,
 			ReplyTo: c.Reply, Json: c.JSON, AnsweredTo: g.Bus.AnsweredTo(), WaitMs: req.WaitMs,
-			Unanswered: req.Unanswered,
+			Unanswered: req.Unanswered, WorkerVersion: req.WorkerVersion,
 		},
 		until: c.Received.Add(time.Duration(req.WaitMs) * time.Millisecond), answer: answer,
 	}

@@ -93,6 +93,13 @@ const (
 	// WeightMin and WeightMax bound the weight of a group, if it is not 0.
 	WeightMin, WeightMax = 0.01, 100.0
 
+	// VersionBytesMax bounds the version of a worker's program.
+	VersionBytesMax = 64
+	// TopMax and TopDefault are how many limits one limits.top tells of, TopEachMax and TopEachDefault how many holders
+	// and waiters of each.
+	TopMax, TopDefault         = 100, 10
+	TopEachMax, TopEachDefault = 10, 3
+
 	// PausesMax bounds the tasklists and types of a domain that are paused, PauseMin and AheadMax a pause that ends by
 	// itself, PauserBytesMax the name of who paused.
 	PausesMax      = 1000

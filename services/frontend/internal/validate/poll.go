@@ -18,6 +18,7 @@ func Poll(req *yardv1.PollRequest, subject string) error {
 		between("/max_tasks", req.MaxTasks, 1, BatchMax),
 		between("/wait_ms", req.WaitMs, 0, ms(WaitMax)),
 		text("/worker", req.Worker, WorkerBytesMax),
+		text("/worker_version", req.WorkerVersion, VersionBytesMax),
 	); err != nil {
 		return err
 	}

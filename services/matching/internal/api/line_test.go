@@ -116,6 +116,14 @@ func (n *note) Step(in *match.Inputs, _ match.Now, fx *match.Effects) {
 // Tasklist implements shard.Core.
 func (n *note) Tasklist(string, string) (ready, polls int) { return 0, 0 }
 
+func (n *note) Pollers(string, string, string, int, match.Now) match.PollersSeen {
+	return match.PollersSeen{}
+}
+
+func (n *note) LimitsInUse(string, int, match.Now) (all []match.LimitInUse, leftOut int) {
+	return nil, 0
+}
+
 // do has the core ask for fx.
 func (n *note) do(fx match.Effects) {
 	n.mu.Lock()

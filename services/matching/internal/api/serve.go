@@ -125,7 +125,7 @@ func (p *Port) poll(s *shard.Shard, m *nats.Msg) {
 	poll := match.Poll{
 		ID:     p.answered.expect(req),
 		Domain: req.Domain, Tasklist: req.Tasklist, Max: int(req.MaxTasks), Types: req.Types,
-		Worker: req.Worker, ReplyTo: req.ReplyTo, JSON: req.Json, For: time.Duration(req.WaitMs) * time.Millisecond,
+		Worker: req.Worker, Version: req.WorkerVersion, ReplyTo: req.ReplyTo, JSON: req.Json, For: time.Duration(req.WaitMs) * time.Millisecond,
 	}
 	for _, inbox := range req.Unanswered {
 		if p.Replies.Asker(req.Domain, inbox) {

@@ -13,18 +13,18 @@ import (
 // when ctx ends, or if the tables do.
 func (s *Shard) Describe(ctx context.Context, req *rpcv1.DescribeShardRequest) (*rpcv1.DescribeShardResponse, error) {
 	resp := &rpcv1.DescribeShardResponse{Slots: map[string]int32{}, Limits: map[string]int32{}}
-	done := make(chan struct{})
-	s.box.put(func(m *mail) {
-		m.looks = append(m.looks, func(c Core) {
-			ready, polls := c.Tasklist(req.Domain, req.Tasklist)
-			resp.Ready, resp.WaitingPolls = int64(ready), int64(polls)
-			close(done)
-		})
-	})
-	select {
-	case <-done:
-	case <-ctx.Done():
-		return nil, ctx.Err()
+	switch {
+	case req.ListPollers > 0:
+		return s.listPollers(ctx, req)
+	case req.ListLimits > 0:
+		return s.listLimits(ctx, req)
+	}
+	if err := s.look(ctx, func(c Core) {
+		ready, polls := c.Tasklist(req.Domain, req.Tasklist)
+		resp.Ready, resp.WaitingPolls = int64(ready), int64(polls)
+		resp.Pollers = int64(c.Pollers(req.Domain, req.Tasklist, "", 0, s.Clock.Now()).All)
+	}); err != nil {
+		return nil, err
 	}
 	limits := slices.DeleteFunc(s.Limits(req.Domain), func(l match.Limit) bool { return l.Paused })
 	if len(limits) == 0 {

@@ -12,6 +12,10 @@ type Core interface {
 	Step(in *match.Inputs, now match.Now, fx *match.Effects)
 	// Tasklist tells how a tasklist stands.
 	Tasklist(domain, name string) (ready, polls int)
+	// Pollers are workers that polled a tasklist.
+	Pollers(domain, tasklist, after string, limit int, now match.Now) match.PollersSeen
+	// LimitsInUse tells how limits of a domain are used.
+	LimitsInUse(domain string, each int, now match.Now) (all []match.LimitInUse, leftOut int)
 }
 
 // Outbox sends without waiting. What it is given may change after the call. Only the loop

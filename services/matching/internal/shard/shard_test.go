@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/match"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 )
@@ -88,6 +89,21 @@ func (w *world) Step(in *match.Inputs, _ match.Now, fx *match.Effects) {
 // Tasklist implements Core.
 func (w *world) Tasklist(domain, name string) (ready, polls int) { return len(domain), len(name) }
 
+func (w *world) Pollers(_, _, after string, limit int, _ match.Now) match.PollersSeen {
+	return match.PollersSeen{
+		Page: []match.PollerSeen{{Worker: after + "+", Version: "v1", Types: []string{"a"}, TypesN: limit, Ago: 2 * time.Second, Waiting: 3}},
+		More: true, All: 7, Known: time.Minute,
+	}
+}
+
+func (w *world) LimitsInUse(domain string, each int, _ match.Now) ([]match.LimitInUse, int) {
+	return []match.LimitInUse{{
+		Ref: "type/a", Max: 3, Held: 2, Entry: 4, Full: time.Minute, Observed: time.Hour, FullFor: 5 * time.Second, Reclaimed: 6, Lists: 7, Tasks: 8,
+		Holders: []match.Holder{{ID: ids.TaskID{1}, For: 9 * time.Second}},
+		Waiters: []match.Waiter{{Tasklist: domain, Priority: each, For: 10 * time.Second, Tasks: 11}},
+	}}, 12
+}
+
 // Group implements tables.Tables: the domain's last letter is its group.
 func (w *world) Group(domain string) int { return int(domain[len(domain)-1] - '0') }
 
@@ -131,7 +147,14 @@ func (w *world) Open(ctx context.Context, domain string) (table.Opened, error) {
 }
 
 // Slots implements tables.Tables.
-func (w *world) Slots(_ context.Context, _ string, limits []table.Ref) ([]int, error) {
+func (w *world) Slots(ctx context.Context, domain string, limits []table.Ref) ([]int, error) {
+	w.mu.Lock()
+	hung := w.hung[w.Group(domain)]
+	w.mu.Unlock()
+	if hung {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
 	counts := make([]int, len(limits))
 	for i, l := range limits {
 		counts[i] = len(l)

@@ -91,7 +91,7 @@ func changedRates(r *rig) {
 	r.store.Pass(10 * time.Hour)
 	r.start(0, hours(1, 10, 1), 1, 10)
 	r.store.Pass(10 * time.Hour)
-	r.start(0, hours(7, 7000, 1), 1, 1000) // a slower one
+	r.start(0, hours(7, 7000, 1), 1, 1000)                             // a slower one
 	if err := r.shards[0].Drop(r.Context(), domain, pay); err != nil { // the slots of the limit, not its rate
 		r.Fatal(err)
 	}

@@ -28,6 +28,7 @@ func (s *Shard) arrivePoll(m *Poll) {
 	}
 	l := s.list(table.Tasklist{Domain: m.Domain, Name: m.Tasklist})
 	p := newPoll(l, m, s.now.Mono)
+	p.by = s.pollers.saw(m, p.types, s.now.Mono)
 	if !l.join(p) {
 		s.fx.Counts.PollsRefused++
 		s.refuse(m, fault.ResourceExhausted, "the polls that wait name too many different sets of types", time.Second)

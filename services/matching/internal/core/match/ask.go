@@ -221,6 +221,9 @@ func (s *Shard) running(q *question, held []Held) {
 		for m, h := range l.held {
 			if m.partition() == q.Partition && !h.undecided && h.since < q.askedAt && !runs[l][m] {
 				s.fx.Counts.Audited++
+				if !h.unbooked { // of the end of others nothing tells
+					l.usage.reclaimed++
+				}
 				s.release(l, m)
 			}
 		}

@@ -413,6 +413,7 @@ func (s *Shard) learnStances(d *domain, c *call, o *table.Outcome) {
 		if l.stands(&o.Limits[i], c.out.Stances[i].Held+booked[i]+o.Limits[i].Leased, blocked[i], s.now) {
 			restore.Limits = append(restore.Limits, l.Ref)
 		}
+		l.usage.saw(s.now.Mono, l.saturated(booked[i]), len(l.held)+booked[i] > 0 || l.blocked != 0)
 		if l.others && !l.full && freer {
 			freed.Limits = append(freed.Limits, l.Ref)
 		}

@@ -155,10 +155,11 @@ type Poll struct {
 	Domain, Tasklist string
 	Max              int
 	// Types that it accepts; empty = all.
-	Types   []string
-	Worker  string
-	ReplyTo string
-	JSON    bool
+	Types []string
+	// Worker and Version are for people.
+	Worker, Version string
+	ReplyTo         string
+	JSON            bool
 	// For is how long it may wait, from the step that takes it in.
 	For time.Duration
 	// Unanswered are inboxes of polls of the domain that were given up: what was sent there was not delivered.

@@ -57,6 +57,8 @@ type limit struct {
 	// slack: in turn.slack. ripens: in turn.ripening; of a rate, the next attempt may start at freeAt.
 	slack, ripens bool
 	freeAt        time.Duration
+	// usage is how full it was, for people.
+	usage usage
 	// at is its place among the stances of call in, asked how many triggers that asks for, at least.
 	in    *call
 	at    int
@@ -136,7 +138,7 @@ func (s *Shard) meetLimits(d *domain, all []Limit) []*limit {
 		if d.limits[all[i].Ref] != nil {
 			continue
 		}
-		l := &limit{Limit: all[i], domain: d, held: map[member]holding{}}
+		l := &limit{Limit: all[i], domain: d, held: map[member]holding{}, usage: usage{metAt: s.now.Mono}}
 		d.limits[l.Ref] = l
 		d.met = append(d.met, l)
 		if l.rated() {

@@ -75,6 +75,7 @@ func (l *list) join(p *poll) bool {
 	l.sets[p.key]++
 	l.alive++
 	l.domain.alive++
+	p.by.waiting++
 	return true
 }
 
@@ -82,6 +83,7 @@ func (l *list) join(p *poll) bool {
 func (l *list) leave(p *poll) {
 	l.alive--
 	l.domain.alive--
+	p.by.waiting--
 	if l.sets[p.key]--; l.sets[p.key] > 0 {
 		return
 	}

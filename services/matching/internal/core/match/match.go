@@ -116,6 +116,8 @@ type Shard struct {
 	dice    *rand.Rand
 	now     Now
 	fx      *Effects
+	// began is when this ownership did.
+	began time.Duration
 
 	// domains by name, and in the order in which they were met, so that equal inputs have equal
 	// effects.
@@ -124,6 +126,7 @@ type Shard struct {
 	lists   map[table.Tasklist]*list
 	lanes   []*lane
 	polls   polls
+	pollers pollers
 	asks    asks
 	answers answers
 	doubles doubles
@@ -157,7 +160,7 @@ type turn struct {
 // New returns the shard of a new owner. Its first step fences.
 func New(cfg Config, catalog Catalog, now Now) *Shard {
 	s := &Shard{
-		cfg: cfg, catalog: catalog, now: now, dice: rand.New(rand.NewPCG(cfg.Seed, cfg.Epoch)),
+		cfg: cfg, catalog: catalog, now: now, began: now.Mono, dice: rand.New(rand.NewPCG(cfg.Seed, cfg.Epoch)),
 		domains: map[string]*domain{}, lists: map[table.Tasklist]*list{}, lanes: make([]*lane, cfg.Partitions),
 		asks: newAsks(),
 	}

@@ -48,6 +48,8 @@ type poll struct {
 	// batch and batchAt are where the batch being made names it.
 	batch   *batch
 	batchAt int
+	// by is whose it is.
+	by *poller
 }
 
 // grant is an attempt that history granted to a poll.

@@ -168,6 +168,10 @@ func TestARateIsChanged(t *testing.T) {
 	if w.starts["d/a"] != 1 || len(w.hungry) != 0 {
 		t.Fatalf("%d have started, %d complaints", w.starts["d/a"], len(w.hungry))
 	}
+	used, _ := o.s.LimitsInUse("d", 3, Now{Mono: w.now})
+	if len(used) != 1 || used[0].Ref != "rate/type/a" || used[0].Max != 0 || used[0].FullFor < 9*time.Second || used[0].Lists != 1 || used[0].Tasks != 29 {
+		t.Fatalf("limits.top says %+v", used)
+	}
 	w.rates["d/a"] = table.Rate{EveryUS: 1000, Burst: 3}
 	o.give(func(in *Inputs) { in.Limits = []string{"d"} })
 	w.run(100 * ms)

@@ -1,6 +1,10 @@
 package match
 
-import "github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
+import (
+	"time"
+
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
+)
 
 // waiters are the tasklists that wait for a slot of a limit: by the most urgent of their triggers that do, then first
 // come, first served. So a slot that comes free costs a look at one tasklist, however many wait.
@@ -20,6 +24,7 @@ type waiter struct {
 	limit    *limit
 	priority int
 	order    uint64
+	since    time.Duration
 	// tried: a call under way asks for its triggers, and it stands in no line.
 	tried      bool
 	prev, next *waiter
@@ -34,7 +39,7 @@ func (s *Shard) wait(lim *limit, l *list, priority int) {
 		if q.all == nil {
 			q.all = map[*list]*waiter{}
 		}
-		w = &waiter{list: l, limit: lim}
+		w = &waiter{list: l, limit: lim, since: s.now.Mono}
 		q.all[l] = w
 		l.waits++
 	case w.tried || w.priority <= priority:

@@ -1,0 +1,106 @@
+package yard_test
+
+import (
+	"context"
+	"reflect"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/yardmaster-io/yardmaster/contracts/fault"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/contracts/topology"
+	"github.com/yardmaster-io/yardmaster/contracts/yard"
+)
+
+func TestPollersComePageByPage(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		s := newStack(t)
+		list := answering[yardv1.TasklistPollersRequest](t, s, topology.API("shop", "tasklists.pollers"),
+			&yardv1.TasklistPollersResponse{Pollers: []*yardv1.Poller{{Worker: "ann", Version: "v1", Types: []string{"a"}, TypesCount: 3, SeenAgoMs: 1500, WaitingPolls: 2}}, NextCursor: "ann", KnownForMs: 60_000},
+			&yardv1.TasklistPollersResponse{Pollers: []*yardv1.Poller{{Worker: "bob"}}, KnownForMs: 61_000},
+		)
+		got, err := s.client.TasklistPollers(soon(t), "mail")
+		want := yard.Pollers{KnownFor: 61 * time.Second, All: []yard.Poller{
+			{Worker: "ann", Version: "v1", Types: []string{"a"}, TypesCount: 3, SeenAgo: 1500 * time.Millisecond, WaitingPolls: 2}, {Worker: "bob"},
+		}}
+		if err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("%+v %v", got, err)
+		}
+		asked := list.requests()
+		if len(asked) != 2 || !proto.Equal(asked[0], &yardv1.TasklistPollersRequest{Tasklist: "mail"}) ||
+			!proto.Equal(asked[1], &yardv1.TasklistPollersRequest{Tasklist: "mail", Cursor: "ann"}) {
+			t.Errorf("asked %v", asked)
+		}
+	})
+}
+
+func TestTopLimitsAreAskedForAsWanted(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		s := newStack(t)
+		top := answering[yardv1.TopLimitsRequest](t, s, topology.API("shop", "limits.top"), &yardv1.TopLimitsResponse{
+			Others: 4, SilentShards: []int32{3}, Limits: []*yardv1.LimitUse{{
+				Ref: "domain", SaturationPercent: 62, FullForMs: 1500,
+				Holders: []*yardv1.SlotHolder{{TaskId: "x", State: yardv1.TaskState_TASK_STATE_RUNNING}, {TaskId: "y"}},
+			}},
+		})
+		got, err := s.client.TopLimits(soon(t), yard.TopOptions{Limits: 5, Each: 2, ByWaiting: true})
+		if err != nil || got.Others != 4 || len(got.Limits) != 1 || got.SilentShards[0] != 3 {
+			t.Fatalf("%+v %v", got, err)
+		}
+		if l := got.Limits[0]; l.Ref != "domain" || l.SaturationPercent != 62 || l.FullFor != 1500*time.Millisecond ||
+			l.Holders[0].State != yard.StateRunning || l.Holders[1].State != "" {
+			t.Errorf("%+v", l)
+		}
+		if asked := top.requests(); !proto.Equal(asked[0], &yardv1.TopLimitsRequest{Limit: 5, Each: 2, ByWaiting: true}) {
+			t.Errorf("asked %v", asked)
+		}
+	})
+}
+
+// A worker tells its version, also to an engine that refuses it: then it goes on without.
+func TestAWorkerTellsItsVersion(t *testing.T) {
+	for name, path := range map[string]string{"known": "", "unknown": "/#7"} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T) {
+				s := newStack(t)
+				s.engine.locked(func() {
+					s.engine.script = func(endpoint string, _ int, msg *nats.Msg) bool {
+						return endpoint == "tasks.poll" && path != "" && strings.Contains(string(msg.Data), "v1.4.2") &&
+							s.engine.refuse(msg, fault.At(fault.InvalidArgument, path, "unknown field"))
+					}
+				})
+				w := yard.NewWorker(s.client, "mail", yard.WithVersion("v1.4.2"), yard.WithPollWait(time.Second))
+				w.HandleRest(func(context.Context, *yard.Attempt) (yard.Payload, error) { return yard.Payload{}, nil })
+				ctx, stop := context.WithCancel(t.Context())
+				ended := make(chan error, 1)
+				go func() { ended <- w.Run(ctx) }()
+				time.Sleep(3500 * time.Millisecond)
+				synctest.Wait()
+				with, without := 0, 0
+				for _, p := range s.polls() {
+					if p.WorkerVersion == "v1.4.2" {
+						with++
+					} else {
+						without++
+					}
+				}
+				if path == "" && (with < 4 || without > 0) || path != "" && (with > 2 || without < 4) {
+					t.Errorf("%d polls with a version, %d without", with, without)
+				}
+				stop()
+				if err := <-ended; err != nil {
+					t.Error(err)
+				}
+			})
+		})
+	}
+	long := yard.NewWorker(nil, "mail", yard.WithVersion(strings.Repeat("x", 65)))
+	if err := long.Run(t.Context()); fault.CodeOf(err) != fault.InvalidArgument || !strings.Contains(err.Error(), "version has 65 bytes") {
+		t.Errorf("got %v", err)
+	}
+}

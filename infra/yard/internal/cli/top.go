@@ -1,0 +1,154 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/contracts/yard"
+)
+
+// topWatchMin is how often limits may be looked at at most.
+const topWatchMin = 500 * time.Millisecond
+
+func (a *app) limitTop() *cobra.Command {
+	req := &yardv1.TopLimitsRequest{}
+	var watch time.Duration
+	cmd := &cobra.Command{
+		Use: "top", Short: "Show which limits are full, who holds their slots, and who waits for one",
+		Long: `Show the limits of the domain that are in use: its own, those of tasklists and types, and those that
+types share. For how long and how often each was full in the last hour, the attempts that have had
+a slot for the longest, and the tasklists that have waited for one for the longest: a poll waits there,
+and tasks are ready.
+
+Matching keeps this in memory: what it saw starts over when another node takes over.`,
+		Example: `  yard limit top
+  yard limit top --by-waiting --limit 3 --each 10 --watch 2s`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if watch != 0 && watch < topWatchMin {
+				return usagef("--watch %v is less than %v", watch, topWatchMin)
+			}
+			return a.withClient(cmd.Context(), func(ctx context.Context, c *yard.Client) error { return a.top(ctx, c, req, watch) })
+		},
+	}
+	flags := cmd.Flags()
+	flags.Int32VarP(&req.Limit, "limit", "n", 0, "how many limits, up to 100; 0 = the default, 10")
+	flags.Int32Var(&req.Each, "each", 0, "how many holders and waiters of each, up to 10; 0 = the default, 3")
+	flags.BoolVar(&req.ByWaiting, "by-waiting", false, "those first for which the most tasks wait; default the most saturated")
+	flags.DurationVar(&watch, "watch", 0, "show it again after so long, until stopped, 500ms or more; 0 = once")
+	return cmd
+}
+
+// top prints limits once, or until ctx ends.
+func (a *app) top(ctx context.Context, c *yard.Client, req *yardv1.TopLimitsRequest, watch time.Duration) error {
+	for {
+		top, err := c.Wire().TopLimits(ctx, req)
+		if err != nil {
+			return err
+		}
+		if err := a.printTop(top); err != nil || watch == 0 {
+			return err
+		}
+		timer := time.NewTimer(watch)
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return nil
+		case <-timer.C:
+		}
+		if !a.json {
+			if _, err := fmt.Fprintf(a.Out, "\n-- %s\n", time.Now().Format(timeForm)); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+func (a *app) printTop(top *yardv1.TopLimitsResponse) error {
+	if a.json {
+		return a.printJSON(top)
+	}
+	var limits, holders, waiters table
+	limits.row(a.more([]any{"LIMIT", "CONCURRENCY", "IN USE", "FULL", "FULL SINCE", "WAITING", "TASKLISTS"}, "RUNNING", "UNEXPLAINED", "RECLAIMED", "SHARDS")...)
+	holders.row("HOLDS A SLOT OF", "TASK", "TYPE", "TASKLIST", "WORKER", "STATE", "FOR")
+	waiters.row("WAITS FOR", "TASKLIST", "READY", "PRIORITY", "FOR")
+	for _, l := range top.Limits {
+		limits.row(a.more([]any{l.Ref, l.MaxConcurrency, l.SlotsInUse, saturation(l), fullSince(l), l.WaitingTasks, l.WaitingTasklists},
+			l.Running, l.UnexplainedSlots, l.ReclaimedSlots, shardsOf(l))...)
+		for _, h := range l.Holders {
+			state := "-"
+			if h.State != 0 {
+				state = h.State.Name()
+			}
+			holders.row(l.Ref, h.TaskId, orDash(h.Type), orDash(h.Tasklist), orDash(h.Worker), state, lasting(h.HeldForMs))
+		}
+		for _, w := range l.Waiters {
+			waiters.row(l.Ref, w.Tasklist, w.Tasks, w.Priority, lasting(w.WaitingForMs))
+		}
+	}
+	if err := a.printTable(&limits); err != nil {
+		return err
+	}
+	for _, t := range []*table{&holders, &waiters} {
+		if len(t.rows) == 1 {
+			continue
+		}
+		if _, err := fmt.Fprintln(a.Out); err != nil {
+			return err
+		}
+		if err := a.printTable(t); err != nil {
+			return err
+		}
+	}
+	return a.printTopNotes(top)
+}
+
+// printTopNotes says what the tables do not.
+func (a *app) printTopNotes(top *yardv1.TopLimitsResponse) error {
+	var notes []string
+	if len(top.Limits) == 0 {
+		notes = append(notes, "no limit of the domain is in use, or was full in the last hour")
+	}
+	for _, l := range top.Limits {
+		if l.UnexplainedSlots > 0 {
+			notes = append(notes, fmt.Sprintf("%s: %d slots are in use that no shard knows of; if that lasts for a minute, they are lost until their leases end", l.Ref, l.UnexplainedSlots))
+		}
+	}
+	if top.Others > 0 {
+		notes = append(notes, fmt.Sprintf("%d more limits are in use", top.Others))
+	}
+	if len(top.SilentShards) > 0 {
+		notes = append(notes, fmt.Sprintf("matching shards %s did not answer: what is there is missing", strings.Trim(fmt.Sprint(top.SilentShards), "[]")))
+	}
+	if len(notes) == 0 {
+		return nil
+	}
+	_, err := fmt.Fprintf(a.Out, "\n%s\n", strings.Join(notes, "\n"))
+	return err
+}
+
+// saturation is how often a limit was full.
+func saturation(l *yardv1.LimitUse) string {
+	return fmt.Sprintf("%d%% of %s", l.SaturationPercent, lasting(l.ObservedMs))
+}
+
+func fullSince(l *yardv1.LimitUse) string {
+	if l.FullForMs == 0 {
+		return "-"
+	}
+	return ago(l.FullForMs)
+}
+
+// shardsOf is who uses a limit: shard=running/slots.
+func shardsOf(l *yardv1.LimitUse) string {
+	all := make([]string, len(l.Shards))
+	for i, s := range l.Shards {
+		all[i] = fmt.Sprintf("%d=%d/%d", s.Shard, s.Running, s.Slots)
+	}
+	return orDash(strings.Join(all, " "))
+}

@@ -1,0 +1,143 @@
+package match
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
+)
+
+const (
+	// topMax is how many limits one answer tells of: with ten holders and waiters each they take a third of a megabyte.
+	topMax = 250
+	// topLooksMax is how many attempts, and how many columns of tables, one answer looks at: it holds up the shard, by 2 ms at most.
+	// topHeldMax is how many attempts of one limit are.
+	topLooksMax, topHeldMax = 65_536, 16_384
+)
+
+// LimitInUse is how a shard uses a limit.
+type LimitInUse struct {
+	Ref table.Ref
+	// Max is 0 of a rate, which is full while an attempt has to wait for it.
+	Max int
+	// Held counts attempts that use a slot, Entry what the tables count for the shard.
+	Held, Entry int
+	// Full is for how long it was full within Observed, an hour at most; FullFor since when it is, 0 = it is not.
+	Full, Observed, FullFor time.Duration
+	// Reclaimed counts slots that were found to be held by attempts that were over.
+	Reclaimed int64
+	// Holders have their slots for the longest, Waiters wait for the longest.
+	Holders []Holder
+	Waiters []Waiter
+	// Lists is how many tasklists wait, Tasks how many triggers they hold, as far as was looked.
+	Lists, Tasks int
+}
+
+// Holder is an attempt that uses a slot.
+type Holder struct {
+	ID  ids.TaskID
+	For time.Duration
+}
+
+// Waiter is a tasklist that waits for a slot.
+type Waiter struct {
+	Tasklist string
+	Priority int
+	For      time.Duration
+	Tasks    int
+}
+
+// LimitsInUse are the limits of a domain that are in use here or were full within the last hour: those that were full for
+// the longest, then those with the most waiting; each with up to so many holders and waiters. leftOut counts further ones.
+func (s *Shard) LimitsInUse(domain string, each int, now Now) (all []LimitInUse, leftOut int) {
+	d := s.domains[domain]
+	if d == nil {
+		return nil, 0
+	}
+	looks := topLooksMax
+	var used []*limit
+	for _, l := range d.met {
+		u := LimitInUse{Ref: l.Ref, Max: l.Max, Held: len(l.held), Entry: l.entry, Reclaimed: l.usage.reclaimed, Lists: len(l.waiters.all)}
+		u.Full, u.Observed, u.FullFor = l.usage.hour(now.Mono)
+		if l.rated() {
+			u.Max = 0
+		}
+		if !l.Paused && u.Held+u.Entry+u.Lists+int(u.Full) > 0 {
+			all, used = append(all, u), append(used, l)
+		}
+	}
+	order := make([]int, len(all))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(i, j int) int { return all[i].compare(&all[j]) })
+	leftOut = max(0, len(order)-topMax)
+	sorted := make([]LimitInUse, 0, len(order)-leftOut)
+	for _, i := range order[:len(order)-leftOut] {
+		used[i].holders(&all[i], each, now.Mono, &looks)
+		used[i].waiting(&all[i], each, now.Mono, &looks)
+		sorted = append(sorted, all[i])
+	}
+	return sorted, leftOut
+}
+
+func (u *LimitInUse) compare(o *LimitInUse) int {
+	return cmp.Or(cmp.Compare(o.Full, u.Full), cmp.Compare(o.Lists, u.Lists), cmp.Compare(o.Held, u.Held), strings.Compare(string(u.Ref), string(o.Ref)))
+}
+
+// holders finds the attempts that have had slots for the longest, as far as there are looks.
+func (l *limit) holders(u *LimitInUse, each int, now time.Duration, looks *int) {
+	left := min(*looks, topHeldMax)
+	*looks -= min(left, len(l.held))
+	for m, h := range l.held {
+		if left == 0 {
+			return
+		}
+		left--
+		if !h.undecided {
+			u.Holders = longest(u.Holders, Holder{ids.TaskID(m[:16]), now - h.since}, each, func(a, b Holder) int {
+				return cmp.Or(cmp.Compare(b.For, a.For), slices.Compare(a.ID[:], b.ID[:]))
+			})
+		}
+	}
+}
+
+// waiting finds the tasklists that have waited for the longest, and counts what waits.
+func (l *limit) waiting(u *LimitInUse, each int, now time.Duration, looks *int) {
+	for _, w := range l.waiters.all {
+		one := Waiter{Tasklist: w.list.Name, Priority: w.priority, For: now - w.since, Tasks: l.tasksOf(w.list, looks)}
+		u.Tasks += one.Tasks
+		u.Waiters = longest(u.Waiters, one, each, func(a, b Waiter) int {
+			return cmp.Or(cmp.Compare(b.For, a.For), strings.Compare(a.Tasklist, b.Tasklist))
+		})
+	}
+}
+
+// tasksOf is how many triggers of a tasklist a limit covers, as far as there are looks.
+func (l *limit) tasksOf(of *list, looks *int) int {
+	if len(l.Types) == 0 {
+		return of.index.Triggers() + of.readAhead()
+	}
+	n := 0
+	for _, typ := range l.Types {
+		n += of.ahead[typ]
+	}
+	if *looks -= of.index.Columns(); *looks < 0 {
+		*looks = 0
+		return n
+	}
+	return n + of.index.TriggersOf(l.Types)
+}
+
+// longest keeps the first most of those that there are and one more, in their order.
+func longest[T any](all []T, one T, most int, compare func(a, b T) int) []T {
+	at, _ := slices.BinarySearchFunc(all, one, compare)
+	if at >= most {
+		return all
+	}
+	all = slices.Insert(all, at, one)
+	return all[:min(len(all), most)]
+}

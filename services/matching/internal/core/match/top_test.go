@@ -1,0 +1,188 @@
+package match
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
+)
+
+// use is how a limit of domain d is used.
+func (o *owner) use(ref table.Ref) LimitInUse {
+	o.w.t.Helper()
+	all, _ := o.s.LimitsInUse("d", 3, Now{Mono: o.w.now})
+	for _, u := range all {
+		if u.Ref == ref {
+			return u
+		}
+	}
+	o.w.t.Fatalf("%s is not in use: %+v", ref, all)
+	return LimitInUse{}
+}
+
+// A full limit names those that have its slots for the longest, and the tasklists that wait, with what they hold.
+func TestTopNamesHoldersAndWaiters(t *testing.T) {
+	w, o := limited(t, 1, 4)
+	w.limits["d"], w.limits["d#crowd1"] = 100, 50
+	o.give(func(in *Inputs) { in.Limits = []string{"d"} })
+	w.run(100 * ms)
+	w.ends = false
+	var held []*task
+	for i := range 4 {
+		w.wait(fmt.Sprint("p", i), 1)
+		held = append(held, w.ready("d", "l0", "a", 2, 1)...)
+		w.run(time.Second)
+	}
+	for i, name := range []string{"crowd0", "crowd1"} {
+		w.poll("at "+name, Poll{Domain: "d", Tasklist: name, Max: 1, For: time.Hour})
+		w.ready("d", name, "a", 4-i, 3)
+		w.run(10 * time.Second)
+	}
+	w.ready("d", "crowd0", "other", 5, 7) // that limit does not cover them
+	w.run(time.Second)
+	u := o.use("type/a")
+	if u.Max != 4 || u.Held != 4 || u.Entry != 4 || u.Lists != 2 || u.Tasks != 6 || u.Reclaimed != 0 || len(u.Holders) != 3 {
+		t.Errorf("%+v", u)
+	}
+	for i, h := range u.Holders {
+		if h.ID != held[i].id || h.For > w.now-time.Duration(i)*time.Second || h.For < 20*time.Second {
+			t.Errorf("holder %d: %+v", i, h)
+		}
+	}
+	if ws := u.Waiters; len(ws) != 2 || ws[0].Tasklist != "crowd0" || ws[0].Priority != 4 || ws[0].Tasks != 3 || ws[0].For < 20*time.Second ||
+		ws[1].Tasklist != "crowd1" || ws[1].Priority != 3 || ws[1].For < 10*time.Second || ws[1].For > 12*time.Second {
+		t.Errorf("they wait: %+v", ws)
+	}
+	if u.FullFor < 20*time.Second || u.FullFor > 23*time.Second || u.Full < u.FullFor {
+		t.Errorf("full for %v, in all %v of %v", u.FullFor, u.Full, u.Observed)
+	}
+	if d := o.use("domain"); d.Full != 0 || d.FullFor != 0 || d.Lists != 0 || d.Observed < 24*time.Second {
+		t.Errorf("the domain's: %+v", d)
+	}
+	all, _ := o.s.LimitsInUse("d", 1, Now{Mono: w.now})
+	if len(all) != 2 || all[0].Ref != "type/a" || len(all[0].Holders) != 1 || len(all[0].Waiters) != 1 {
+		t.Errorf("%+v", all)
+	}
+	if none, _ := o.s.LimitsInUse("e", 1, Now{Mono: w.now}); len(none) != 0 {
+		t.Errorf("%+v", none)
+	}
+}
+
+// Time in which a limit is not full does not count, also if it is in use.
+func TestSaturationIsTheTimeInWhichItIsFull(t *testing.T) {
+	w, o := limited(t, 1, 2)
+	w.ends = false
+	began := w.now
+	w.wait("p", 2)
+	both := w.ready("d", "l0", "a", 2, 2)
+	w.run(time.Minute)
+	w.finish(both[0])
+	w.run(3 * time.Minute)
+	u := o.use("type/a")
+	if u.Full < 55*time.Second || u.Full > 62*time.Second || u.FullFor != 0 || u.Held != 1 || u.Observed < w.now-began || u.Observed > w.now {
+		t.Errorf("one of two slots is in use: %+v", u)
+	}
+	w.wait("q", 1)
+	w.ready("d", "l0", "a", 2, 1)
+	w.run(2 * time.Minute)
+	if u := o.use("type/a"); u.Full < 170*time.Second || u.Full > 182*time.Second || u.FullFor < 115*time.Second || u.FullFor > 2*time.Minute {
+		t.Errorf("both are: %+v", u)
+	}
+}
+
+// A slot whose release was lost is found by comparing with history, and counted.
+func TestReclaimedSlotsAreCounted(t *testing.T) {
+	w, o := limited(t, 1, 1)
+	w.ends = false
+	w.wait("p", 1)
+	one := w.ready("d", "l0", "a", 2, 1)
+	w.run(time.Second)
+	one[0].state, one[0].path = "done", nil // without a word
+	w.running["d/a"]--
+	w.wait("q", 1)
+	w.ready("d", "l0", "a", 2, 1)
+	w.run(auditEvery + 5*time.Second)
+	if u := o.use("type/a"); u.Reclaimed != 1 || u.Held != 1 || u.Holders[0].ID == one[0].id {
+		t.Errorf("%+v", u)
+	}
+}
+
+// The ring of minutes says what a list of all times does.
+func TestUsageIsThatOfTheLastHour(t *testing.T) {
+	seed := rand.Uint64()
+	dice := rand.New(rand.NewPCG(seed, 0))
+	t.Log("seed", seed)
+	for range 200 {
+		now := time.Duration(dice.IntN(7_200_000)) * time.Millisecond
+		u := usage{metAt: now}
+		type span struct{ from, to time.Duration }
+		var all []span
+		full, watched, at := false, false, now
+		for range 100 {
+			step := time.Duration(dice.IntN(40_000)) * time.Millisecond
+			if dice.IntN(20) == 0 {
+				step = time.Duration(dice.IntN(5_000_000)) * time.Millisecond
+			}
+			now += step
+			until := min(now, at+lineEvery)
+			if watched {
+				until = min(now, at+fullStale)
+			}
+			first := max(0, now/time.Minute-hourMinutes+1) * time.Minute
+			spans := all
+			if full {
+				spans = append(spans[:len(spans):len(spans)], span{at, until})
+			}
+			var want time.Duration
+			for _, s := range spans {
+				want += max(0, s.to-max(s.from, first))
+			}
+			got, observed, since := u.hour(now)
+			if got != want || observed != now-max(u.metAt, first) || observed > time.Hour || (since > 0) != (full && until == now && now > u.fullAt) {
+				t.Fatalf("at %v: full %v of %v, since %v; want %v", now, got, observed, since, want)
+			}
+			if dice.IntN(3) == 0 {
+				continue
+			}
+			all = spans
+			full, watched, at = dice.IntN(2) == 0, dice.IntN(2) == 0, now
+			u.saw(now, full, watched)
+		}
+	}
+}
+
+// One answer looks at so many attempts and columns, however many there are.
+func TestTopIsBounded(t *testing.T) {
+	w, o := begun(t, 1)
+	for i := range topMax + 20 {
+		w.limits[fmt.Sprintf("d/t%03d", i)] = 5
+	}
+	o.give(func(in *Inputs) { in.Limits = []string{"d"} })
+	w.run(100 * ms)
+	w.poll("p", Poll{Domain: "d", Tasklist: "l0", Max: 1, For: 0})
+	w.run(100 * ms)
+	d := o.s.domains["d"]
+	const most = topLooksMax/topMax + 100
+	for i, l := range d.met {
+		for j := range most {
+			l.held[member{byte(i), byte(i >> 8), byte(j), byte(j >> 8)}] = holding{since: w.now}
+		}
+	}
+	all, leftOut := o.s.LimitsInUse("d", 2, Now{Mono: w.now})
+	if len(all) != topMax || leftOut != 20 {
+		t.Fatalf("%d limits, %d left out", len(all), leftOut)
+	}
+	named := 0
+	for _, u := range all {
+		named += len(u.Holders)
+		if u.Held != most || !strings.HasPrefix(string(u.Ref), "type/t") {
+			t.Fatalf("%+v", u)
+		}
+	}
+	if looked := topLooksMax/most + 1; named != 2*looked || looked == topMax {
+		t.Errorf("%d holders of %d limits are named", named, looked)
+	}
+}

@@ -1,0 +1,113 @@
+package shard
+
+import (
+	"context"
+	"time"
+
+	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/match"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
+)
+
+const (
+	// eachMax bounds the holders and the waiters of one limit.
+	eachMax = 10
+	// slotsWait is how long the tables are waited for: who asks about limits may do so since they are away.
+	slotsWait = 300 * time.Millisecond
+)
+
+// look has the loop look at the core, between two turns, unless ctx ends before.
+func (s *Shard) look(ctx context.Context, at func(c Core)) error {
+	done := make(chan struct{})
+	s.box.put(func(m *mail) {
+		m.looks = append(m.looks, func(c Core) {
+			if ctx.Err() == nil {
+				at(c)
+			}
+			close(done)
+		})
+	})
+	select {
+	case <-done:
+		return ctx.Err()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// listPollers tells who polled a tasklist.
+func (s *Shard) listPollers(ctx context.Context, req *rpcv1.DescribeShardRequest) (*rpcv1.DescribeShardResponse, error) {
+	var seen match.PollersSeen
+	if err := s.look(ctx, func(c Core) {
+		seen = c.Pollers(req.Domain, req.Tasklist, req.After, int(req.ListPollers), s.Clock.Now())
+	}); err != nil {
+		return nil, err
+	}
+	resp := &rpcv1.DescribeShardResponse{Pollers: int64(seen.All), More: seen.More, Listed: true, KnownForMs: seen.Known.Milliseconds()}
+	for i := range seen.Page {
+		p := &seen.Page[i]
+		resp.ListedPollers = append(resp.ListedPollers, &yardv1.Poller{
+			Worker: p.Worker, Version: p.Version, Types: p.Types, TypesCount: int32(p.TypesN),
+			SeenAgoMs: p.Ago.Milliseconds(), WaitingPolls: int32(p.Waiting),
+		})
+	}
+	return resp, nil
+}
+
+// listLimits tells who uses the limits of a domain here. What the tables count is asked of them afterwards, so it may be
+// some milliseconds newer; where they do not answer, what they last counted for this shard stands for it.
+func (s *Shard) listLimits(ctx context.Context, req *rpcv1.DescribeShardRequest) (*rpcv1.DescribeShardResponse, error) {
+	var all []match.LimitInUse
+	resp := &rpcv1.DescribeShardResponse{Listed: true}
+	if err := s.look(ctx, func(c Core) {
+		now := s.Clock.Now()
+		used, leftOut := c.LimitsInUse(req.Domain, min(int(req.ListLimits), eachMax), now)
+		all, resp.LeftOut = used, int32(leftOut)
+	}); err != nil {
+		return nil, err
+	}
+	if len(all) == 0 {
+		return resp, nil
+	}
+	refs := make([]table.Ref, len(all))
+	for i := range all {
+		refs[i] = all[i].Ref
+	}
+	ctx, cancel := context.WithTimeout(ctx, slotsWait)
+	defer cancel()
+	counts, err := s.Tables.Slots(ctx, req.Domain, refs)
+	for i := range all {
+		slots := all[i].Entry
+		if err == nil {
+			slots = counts[i]
+		}
+		resp.Top = append(resp.Top, limitOf(&all[i], slots))
+	}
+	return resp, nil
+}
+
+func limitOf(u *match.LimitInUse, slots int) *rpcv1.ShardLimit {
+	use := &yardv1.LimitUse{
+		Ref: string(u.Ref), MaxConcurrency: int32(u.Max), SlotsInUse: int32(slots), Running: int32(u.Held), ReclaimedSlots: u.Reclaimed,
+		FullForMs: atLeastOne(u.FullFor), ObservedMs: u.Observed.Milliseconds(),
+		WaitingTasklists: int32(u.Lists), WaitingTasks: int64(u.Tasks),
+	}
+	for _, h := range u.Holders {
+		use.Holders = append(use.Holders, &yardv1.SlotHolder{TaskId: h.ID.String(), HeldForMs: h.For.Milliseconds()})
+	}
+	for _, w := range u.Waiters {
+		use.Waiters = append(use.Waiters, &yardv1.SlotWaiter{
+			Tasklist: w.Tasklist, Priority: int32(w.Priority), WaitingForMs: w.For.Milliseconds(), Tasks: int64(w.Tasks),
+		})
+	}
+	return &rpcv1.ShardLimit{Use: use, Slots: int32(u.Entry), FullMs: u.Full.Milliseconds()}
+}
+
+// atLeastOne is a time in ms that is not 0 if it is more than none.
+func atLeastOne(d time.Duration) int64 {
+	if d <= 0 {
+		return 0
+	}
+	return max(1, d.Milliseconds())
+}

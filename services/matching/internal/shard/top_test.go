@@ -1,0 +1,50 @@
+package shard
+
+import (
+	"testing"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+)
+
+// What the core knows of pollers and limits is in the answers whole.
+func TestListsOfAShard(t *testing.T) {
+	inWorld(t, func(w *world) {
+		d, err := w.shard.Describe(w.t.Context(), &rpcv1.DescribeShardRequest{Domain: "d1", Tasklist: "mail"})
+		if err != nil || d.Pollers != 7 || d.Listed {
+			t.Errorf("%v %v", d, err)
+		}
+		got, err := w.shard.Describe(w.t.Context(), &rpcv1.DescribeShardRequest{Domain: "d1", Tasklist: "mail", ListPollers: 5, After: "ann"})
+		want := &rpcv1.DescribeShardResponse{
+			Pollers: 7, More: true, Listed: true, KnownForMs: 60_000,
+			ListedPollers: []*yardv1.Poller{{Worker: "ann+", Version: "v1", Types: []string{"a"}, TypesCount: 5, SeenAgoMs: 2000, WaitingPolls: 3}},
+		}
+		if err != nil || !proto.Equal(got, want) {
+			t.Errorf("%v %v, want %v", got, err, want)
+		}
+		got, err = w.shard.Describe(w.t.Context(), &rpcv1.DescribeShardRequest{Domain: "d1", ListLimits: 11})
+		want = &rpcv1.DescribeShardResponse{Listed: true, LeftOut: 12, Top: []*rpcv1.ShardLimit{{
+			Slots: 4, FullMs: 60_000,
+			Use: &yardv1.LimitUse{
+				Ref: "type/a", MaxConcurrency: 3, SlotsInUse: int32(len("type/a")), Running: 2, ReclaimedSlots: 6, FullForMs: 5000, ObservedMs: 3_600_000,
+				Holders:          []*yardv1.SlotHolder{{TaskId: ids.TaskID{1}.String(), HeldForMs: 9000}},
+				Waiters:          []*yardv1.SlotWaiter{{Tasklist: "d1", Priority: 10, WaitingForMs: 10_000, Tasks: 11}},
+				WaitingTasklists: 7, WaitingTasks: 8,
+			},
+		}}}
+		if err != nil || !proto.Equal(got, want) {
+			t.Errorf("%v %v, want %v", got, err, want)
+		}
+		w.mu.Lock()
+		w.hung[w.Group("d1")] = true
+		w.mu.Unlock()
+		got, err = w.shard.Describe(w.t.Context(), &rpcv1.DescribeShardRequest{Domain: "d1", ListLimits: 11})
+		want.Top[0].Use.SlotsInUse = 4
+		if err != nil || !proto.Equal(got, want) {
+			t.Errorf("without tables: %v %v, want %v", got, err, want)
+		}
+	})
+}
