@@ -124,11 +124,7 @@ func (p *matchProc) Limits(domain string) (all []matchingsim.Limit) {
 			all = append(all, one)
 		}
 	}
-	if p.m.plan.has(rates) { // beside slots, if it has some
-		slow := limitOf(few)
-		slow.Ref, slow.Rate = matchingsim.RateRef(slow.Ref), matchingsim.Rate{EveryUS: 1e6 / 7.0, Burst: 2}
-		all = append(all, slow)
-	}
+	all = append(all, p.m.rates(domain)...)
 	slices.SortFunc(all, func(a, b matchingsim.Limit) int { return strings.Compare(string(a.Ref), string(b.Ref)) })
 	return all
 }

@@ -248,6 +248,7 @@ const lateCalls = changesOfMatching | unknownCalls | slowTables
 // memory.
 func (c *matchChecker) leftovers() {
 	m := c.m
+	c.rated()
 	for _, d := range domains {
 		n := m.nodes[d]
 		for name, most := range m.limits[d] {

@@ -13,6 +13,7 @@ const callTimeout = time.Second
 type tableNode struct {
 	m      *matching
 	tables *matchingsim.Tables
+	rates  rateChecker
 	// away and slow are until when it is.
 	away, slow time.Duration
 }
@@ -23,6 +24,7 @@ func (n *tableNode) trouble(domain string) {
 	if m.fault(wipedTables, 10) {
 		m.say("tables", "of %s are lost", domain)
 		n.tables.Forget()
+		n.rates.wiped(m.now)
 		n.away = m.now + m.dice.upTo(time.Second)
 	}
 	if m.fault(awayTables, 8) {
@@ -87,6 +89,7 @@ func (p *matchProc) callTables(c matchingsim.Call) {
 	n, out := p.m.nodes[c.Domain], matchingsim.CallOutcome{Domain: c.Domain}
 	n.ask(p, func() {
 		out.Outcome = n.tables.Do(c, n.clock()*1000)
+		n.rates.took(p.m, &c, &out.Outcome)
 		p.toldTables(&c, &out.Outcome)
 	}, func(known bool) {
 		o := out

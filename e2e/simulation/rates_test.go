@@ -1,0 +1,84 @@
+package simulation
+
+import (
+	"time"
+
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/matching/matchingsim"
+)
+
+// rates are of the whole of a domain, and of a type: less than there are workers for.
+func (m *matching) rates(domain string) []matchingsim.Limit {
+	if !m.plan.has(rates) || domain != domains[0] {
+		return nil
+	}
+	return []matchingsim.Limit{
+		{Ref: matchingsim.RateRef(matchingsim.DomainRef), Wide: true, Rate: matchingsim.Rate{EveryUS: 3e6 / 70.0, Burst: 6}},
+		{Ref: matchingsim.RateRef(matchingsim.TypeRef(few)), Types: []string{few}, Rate: matchingsim.Rate{EveryUS: 250_000, Burst: 2}},
+	}
+}
+
+// started is how many one call has let start of a rate; or a loss of all memory.
+type started struct {
+	at    time.Duration
+	n     int
+	wiped bool
+}
+
+// rateChecker counts what the tables let start, for itself.
+type rateChecker struct{ calls map[matchingsim.Ref][]started }
+
+// wiped notes that the tables of a domain have lost their memory.
+func (c *rateChecker) wiped(at time.Duration) {
+	for ref := range c.calls {
+		c.calls[ref] = append(c.calls[ref], started{at: at, wiped: true})
+	}
+}
+
+// took notes what became of a call.
+func (c *rateChecker) took(m *matching, call *matchingsim.Call, out *matchingsim.Outcome) {
+	if out.Lost || out.Overtaken {
+		return
+	}
+	if c.calls == nil {
+		c.calls = map[matchingsim.Ref][]started{}
+	}
+	for _, l := range m.rates(call.Domain) {
+		one := started{at: m.now}
+		for i := range out.Taken {
+			for _, b := range out.Taken[i].Batches {
+				if l.Wide || b.Type == l.Types[0] {
+					one.n += len(b.Triggers) / ids.TriggerBytes
+				}
+			}
+		}
+		if one.n > 0 {
+			c.calls[l.Ref] = append(c.calls[l.Ref], one)
+		}
+	}
+}
+
+// rated holds that in each window no more was let start of a rate than its burst and what it gives meanwhile; and a burst more where the
+// tables have lost their memory in it.
+func (c *matchChecker) rated() {
+	for _, d := range domains {
+		for _, l := range c.m.rates(d) {
+			// The fullest window that ends with a call: how much of the burst is used up.
+			var level float64
+			var at time.Duration
+			for _, one := range c.m.nodes[d].rates.calls[l.Ref] {
+				level = max(0, level-float64((one.at-at).Microseconds())/l.Rate.EveryUS)
+				at = one.at
+				if one.wiped {
+					level = 0
+					continue
+				}
+				level += float64(one.n)
+				if most := float64(l.Rate.Burst) + 1000/l.Rate.EveryUS; level > most { // the clock of the tables is of milliseconds here
+					c.m.violated("%d attempts of %s %s are let start at %v, and of its burst of %d are used up %.2f", one.n, d, l.Ref, one.at, l.Rate.Burst, level)
+					return
+				}
+			}
+		}
+	}
+}
