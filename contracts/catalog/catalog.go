@@ -46,8 +46,8 @@ type state struct {
 	types     map[string]map[string]*yardv1.TaskType
 	tasklists map[string]map[string]*yardv1.Tasklist
 	limits    map[string]map[string]*yardv1.Limit
-	// pauses are of tasklists and of types, by domain and name.
-	pausedLists, pausedTypes map[string]map[string]*yardv1.Pause
+	// pauses stop starts, drains stop submits.
+	pauses, drains stops
 	// version is the log version that the cluster writes.
 	version uint32
 }
@@ -120,29 +120,39 @@ func (c *Catalog) Limits(domain string) []*yardv1.Limit {
 
 // PausedTasklist returns the pause of a tasklist, which may be over by now, or nil. The result is read-only.
 func (c *Catalog) PausedTasklist(domain, name string) *yardv1.Pause {
-	return c.now.Load().pausedLists[domain][name]
+	return c.now.Load().pauses.lists[domain][name]
 }
 
 // PausedType is PausedTasklist for a task type.
 func (c *Catalog) PausedType(domain, name string) *yardv1.Pause {
-	return c.now.Load().pausedTypes[domain][name]
+	return c.now.Load().pauses.types[domain][name]
 }
 
 // Pauses returns those of a domain that are not over at an instant, Unix ms, by the names of tasklists and types.
 // They are read-only, the maps are not.
 func (c *Catalog) Pauses(domain string, nowMS int64) (tasklists, types map[string]*yardv1.Pause) {
-	s := c.now.Load()
-	over := func(_ string, p *yardv1.Pause) bool { return !Paused(p, nowMS) }
-	tasklists, types = maps.Clone(s.pausedLists[domain]), maps.Clone(s.pausedTypes[domain])
-	maps.DeleteFunc(tasklists, over)
-	maps.DeleteFunc(types, over)
-	return tasklists, types
+	return c.now.Load().pauses.of(domain, nowMS)
+}
+
+// DrainedTasklist returns the drain of a tasklist, which may be over by now, or nil. The result is read-only.
+func (c *Catalog) DrainedTasklist(domain, name string) *yardv1.Pause {
+	return c.now.Load().drains.lists[domain][name]
+}
+
+// DrainedType is DrainedTasklist for a task type.
+func (c *Catalog) DrainedType(domain, name string) *yardv1.Pause {
+	return c.now.Load().drains.types[domain][name]
+}
+
+// Drains is Pauses for drains.
+func (c *Catalog) Drains(domain string, nowMS int64) (tasklists, types map[string]*yardv1.Pause) {
+	return c.now.Load().drains.of(domain, nowMS)
 }
 
 // PauseEnds tells, by domain, when its next pause ends by itself after an instant, Unix ms.
 func (c *Catalog) PauseEnds(nowMS int64) map[string]int64 {
 	s, ends := c.now.Load(), map[string]int64{}
-	for _, all := range []map[string]map[string]*yardv1.Pause{s.pausedLists, s.pausedTypes} {
+	for _, all := range []map[string]map[string]*yardv1.Pause{s.pauses.lists, s.pauses.types} {
 		for domain, pauses := range all {
 			for _, p := range pauses {
 				if at, known := ends[domain]; p.UntilMs > nowMS && (!known || p.UntilMs < at) {
@@ -154,7 +164,7 @@ func (c *Catalog) PauseEnds(nowMS int64) map[string]int64 {
 	return ends
 }
 
-// Paused tells whether a pause holds at an instant, Unix ms.
+// Paused tells whether a pause or a drain holds at an instant, Unix ms.
 func Paused(p *yardv1.Pause, nowMS int64) bool {
 	return p != nil && (p.UntilMs == 0 || nowMS < p.UntilMs)
 }
@@ -179,8 +189,7 @@ func newState() *state {
 	return &state{
 		domains: map[string]*yardv1.Domain{}, types: map[string]map[string]*yardv1.TaskType{},
 		tasklists: map[string]map[string]*yardv1.Tasklist{}, limits: map[string]map[string]*yardv1.Limit{},
-		pausedLists: map[string]map[string]*yardv1.Pause{}, pausedTypes: map[string]map[string]*yardv1.Pause{},
-		version: logversion.First,
+		pauses: newStops(), drains: newStops(), version: logversion.First,
 	}
 }
 
@@ -268,10 +277,10 @@ func (c *Catalog) update(e jetstream.KeyValueEntry) {
 	old := c.now.Load()
 	s := &state{
 		domains: maps.Clone(old.domains), types: maps.Clone(old.types), tasklists: maps.Clone(old.tasklists),
-		limits: maps.Clone(old.limits), pausedLists: maps.Clone(old.pausedLists), pausedTypes: maps.Clone(old.pausedTypes),
-		version: old.version,
+		limits: maps.Clone(old.limits), version: old.version,
 	}
 	domain := domainOf(e.Key())
+	s.pauses, s.drains = old.pauses.clone(domain), old.drains.clone(domain)
 	if m, ok := s.types[domain]; ok {
 		s.types[domain] = maps.Clone(m)
 	}
@@ -280,11 +289,6 @@ func (c *Catalog) update(e jetstream.KeyValueEntry) {
 	}
 	if m, ok := s.limits[domain]; ok {
 		s.limits[domain] = maps.Clone(m)
-	}
-	for _, pauses := range []map[string]map[string]*yardv1.Pause{s.pausedLists, s.pausedTypes} {
-		if m, ok := pauses[domain]; ok {
-			pauses[domain] = maps.Clone(m)
-		}
 	}
 	if !s.take(e) {
 		return
@@ -312,12 +316,8 @@ func (c *Catalog) replace(s *state) {
 		for name := range m.limits {
 			names[name] = true
 		}
-		for name := range m.pausedLists {
-			names[name] = true
-		}
-		for name := range m.pausedTypes {
-			names[name] = true
-		}
+		m.pauses.names(names)
+		m.drains.names(names)
 	}
 	for _, name := range slices.Sorted(maps.Keys(names)) {
 		if !old.same(s, name) {
@@ -334,8 +334,7 @@ func (s *state) same(other *state, domain string) bool {
 	return maps.EqualFunc(s.types[domain], other.types[domain], func(a, b *yardv1.TaskType) bool { return proto.Equal(a, b) }) &&
 		maps.EqualFunc(s.tasklists[domain], other.tasklists[domain], func(a, b *yardv1.Tasklist) bool { return proto.Equal(a, b) }) &&
 		maps.EqualFunc(s.limits[domain], other.limits[domain], func(a, b *yardv1.Limit) bool { return proto.Equal(a, b) }) &&
-		maps.EqualFunc(s.pausedLists[domain], other.pausedLists[domain], func(a, b *yardv1.Pause) bool { return proto.Equal(a, b) }) &&
-		maps.EqualFunc(s.pausedTypes[domain], other.pausedTypes[domain], func(a, b *yardv1.Pause) bool { return proto.Equal(a, b) })
+		s.pauses.same(other.pauses, domain) && s.drains.same(other.drains, domain)
 }
 
 // take changes s by one entry; false means that the entry is of no concern.
@@ -380,11 +379,13 @@ func (s *state) take(e jetstream.KeyValueEntry) bool {
 		set(s.tasklists, domain, name, l, gone)
 		return true
 	}
-	if domain, name, ok := topology.TasklistPauseOfKey(e.Key()); ok {
-		return takePause(s.pausedLists, domain, name, e, gone)
-	}
-	if domain, name, ok := topology.TypePauseOfKey(e.Key()); ok {
-		return takePause(s.pausedTypes, domain, name, e, gone)
+	if all, domain, name := s.stopOf(e.Key()); all != nil {
+		p := &yardv1.Pause{}
+		if !gone && codec.Unmarshal(codec.JSON, e.Value(), p) != nil {
+			return false
+		}
+		set(all, domain, name, p, gone)
+		return true
 	}
 	domain, name, ok := topology.LimitOfKey(e.Key())
 	l := &yardv1.Limit{}
@@ -393,15 +394,6 @@ func (s *state) take(e jetstream.KeyValueEntry) bool {
 	}
 	l.Revision = int64(e.Revision())
 	set(s.limits, domain, name, l, gone)
-	return true
-}
-
-func takePause(all map[string]map[string]*yardv1.Pause, domain, name string, e jetstream.KeyValueEntry, gone bool) bool {
-	p := &yardv1.Pause{}
-	if !gone && codec.Unmarshal(codec.JSON, e.Value(), p) != nil {
-		return false
-	}
-	set(all, domain, name, p, gone)
 	return true
 }
 
@@ -430,13 +422,10 @@ func domainOf(key string) string {
 	if domain, _, ok := topology.TasklistOfKey(key); ok {
 		return domain
 	}
-	if domain, _, ok := topology.TasklistPauseOfKey(key); ok {
+	if domain, _, ok := topology.LimitOfKey(key); ok {
 		return domain
 	}
-	if domain, _, ok := topology.TypePauseOfKey(key); ok {
-		return domain
-	}
-	domain, _, _ := topology.LimitOfKey(key)
+	_, domain, _ := new(state).stopOf(key)
 	return domain
 }
 

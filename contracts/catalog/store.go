@@ -129,7 +129,7 @@ func GetLimit(ctx context.Context, kv jetstream.KeyValue, domain, name string) (
 	return l, nil
 }
 
-// PutPause stores a pause under its key, in place of one that is there.
+// PutPause stores a pause or a drain under its key, in place of one that is there.
 func PutPause(ctx context.Context, kv jetstream.KeyValue, key string, p *yardv1.Pause) error {
 	_, err := put(ctx, kv, key, "", p, 0)
 	return err
@@ -219,7 +219,7 @@ func DeleteLimit(ctx context.Context, kv jetstream.KeyValue, domain, name string
 	return l, nil
 }
 
-// deleteSettings deletes the types, tasklists, limits and pauses of a domain, but for what is set meanwhile: that is of
+// deleteSettings deletes the types, tasklists, limits, pauses and drains of a domain, but for what is set meanwhile: that is of
 // a domain that was created again.
 func deleteSettings(ctx context.Context, kv jetstream.KeyValue, domain string) error {
 	all, err := kv.WatchFiltered(ctx, slices.Concat([]string{topology.TypeKeysOf(domain), topology.TasklistKeysOf(domain), topology.LimitKeysOf(domain)}, topology.PauseKeysOf(domain)), jetstream.IgnoreDeletes(), jetstream.MetaOnly())

@@ -160,6 +160,10 @@ export interface DescribeTasklistResponse {
   pause?: Pause;
   /** The types of the domain that are paused, by name, at most 100. */
   paused_types?: string[];
+  /** Present while the tasklist is drained. */
+  drain?: Pause;
+  /** The types of the domain that are drained, by name, at most 100. */
+  drained_types?: string[];
 }
 
 /** PutTasklistRequest (tasklists.put) sets or changes the settings of a tasklist. They hold within a second; tasks accepted before keep their priority. */
@@ -180,13 +184,15 @@ export interface GetTasklistRequest {
 }
 
 export interface GetTasklistResponse {
-  /** As it is stored. A paused tasklist without settings has its name only. */
+  /** As it is stored. A paused or drained tasklist without settings has its name only. */
   tasklist: Tasklist;
   /** Present while the tasklist is paused. */
   pause?: Pause;
+  /** Present while the tasklist is drained. */
+  drain?: Pause;
 }
 
-/** ListTasklistsRequest (tasklists.list): the tasklists of the domain that have settings, and those that have unfinished tasks or are paused. Tasks that are on disk only, not yet read, are not seen. */
+/** ListTasklistsRequest (tasklists.list): the tasklists of the domain that have settings, and those that have unfinished tasks, are paused or drained. Tasks that are on disk only, not yet read, are not seen. */
 export interface ListTasklistsRequest {
   /** At most so many, 1..1000. Default 1000. Fewer come where they would be more than 400 KiB. */
   limit?: number;
@@ -231,15 +237,34 @@ export interface PauseTasklistResponse {
   pause?: Pause;
 }
 
-/** ResumeTasklistRequest (tasklists.resume) ends a pause. NOT_FOUND if the tasklist is not paused. */
+/** ResumeTasklistRequest (tasklists.resume) ends a pause or a drain. NOT_FOUND if the tasklist is not paused, or not drained. */
 export interface ResumeTasklistRequest {
   /** Required. [A-Za-z0-9_-]{1,64}. */
   name: string;
+  /** End the drain; a pause stays. Default false: end the pause; a drain stays. */
+  drain?: boolean;
 }
 
 export interface ResumeTasklistResponse {
-  /** As it was. */
+  /** The pause or the drain as it was. */
   pause?: Pause;
+}
+
+/** DrainTasklistRequest (tasklists.drain): a submit to the tasklist is refused with FAILED_PRECONDITION until the drain ends. It takes effect within a second. What was accepted goes on: it starts, is tried again, and comes back from a delay. A repeat, with its request_id, of a submit that was stored before is still answered with its results. Draining again replaces the drain. Since log version 6. */
+export interface DrainTasklistRequest {
+  /** Required. [A-Za-z0-9_-]{1,64}. */
+  name: string;
+  /** Why, for people; at most 1024 bytes. */
+  reason?: string;
+  /** Who drains it, for people; at most 128 bytes. */
+  by?: string;
+  /** It ends by itself after this, ms, 1000..31622400000 (366 days). Default 0: not before it is resumed. */
+  for_ms?: number;
+}
+
+export interface DrainTasklistResponse {
+  /** As stored. */
+  drain?: Pause;
 }
 
 /** PutTypeRequest (types.put) creates or changes a type. A changed limit takes effect within a second; tasks accepted before keep their retry policy and timeouts. */
@@ -260,12 +285,14 @@ export interface GetTypeRequest {
 }
 
 export interface GetTypeResponse {
-  /** As stored. A paused type without settings has its name only. */
+  /** As stored. A paused or drained type without settings has its name only. */
   type: TaskType;
   /** Slots of running attempts, and free ones that a matching shard keeps for up to 50 ms to use again; only if the type has a limit. */
   slots_in_use?: number;
   /** Present while the type is paused. */
   pause?: Pause;
+  /** Present while the type is drained. */
+  drain?: Pause;
 }
 
 /** ListTypesRequest (types.list): the task types of the domain that have settings. */
@@ -313,15 +340,34 @@ export interface PauseTypeResponse {
   pause?: Pause;
 }
 
-/** ResumeTypeRequest (types.resume) ends a pause. NOT_FOUND if the type is not paused. */
+/** ResumeTypeRequest (types.resume) ends a pause or a drain. NOT_FOUND if the type is not paused, or not drained. */
 export interface ResumeTypeRequest {
   /** Required. [A-Za-z0-9_.-]{1,64}. */
   name: string;
+  /** End the drain; a pause stays. Default false: end the pause; a drain stays. */
+  drain?: boolean;
 }
 
 export interface ResumeTypeResponse {
-  /** As it was. */
+  /** The pause or the drain as it was. */
   pause?: Pause;
+}
+
+/** DrainTypeRequest (types.drain): a submit with a task of the type is refused with FAILED_PRECONDITION until the drain ends. It takes effect within a second. What was accepted goes on: it starts, is tried again, and comes back from a delay. A repeat, with its request_id, of a submit that was stored before is still answered with its results. Draining again replaces the drain. Since log version 6. */
+export interface DrainTypeRequest {
+  /** Required. [A-Za-z0-9_.-]{1,64}. */
+  name: string;
+  /** Why, for people; at most 1024 bytes. */
+  reason?: string;
+  /** Who drains it, for people; at most 128 bytes. */
+  by?: string;
+  /** It ends by itself after this, ms, 1000..31622400000 (366 days). Default 0: not before it is resumed. */
+  for_ms?: number;
+}
+
+export interface DrainTypeResponse {
+  /** As stored. */
+  drain?: Pause;
 }
 
 /** PutLimitRequest (limits.put) creates or changes a limit. It takes effect within a second. Since log version 6. */
@@ -700,6 +746,8 @@ export interface ListedTasklist {
   waiting?: number;
   /** Present while the tasklist is paused. */
   pause?: Pause;
+  /** Present while the tasklist is drained. */
+  drain?: Pause;
 }
 
 /** SlotUse says how much of one concurrency limit is in use. */
@@ -714,11 +762,11 @@ export interface SlotUse {
   ref?: string;
 }
 
-/** Pause says why tasks do not start. What runs already goes on, and submits are accepted. */
+/** Pause says why tasks do not start (a pause), or are not accepted (a drain). During a pause what runs already goes on, and submits are accepted; during a drain all that was accepted goes on. */
 export interface Pause {
   /** Why, for people; at most 1024 bytes. */
   reason?: string;
-  /** Who paused it, for people; at most 128 bytes. */
+  /** Who paused or drained it, for people; at most 128 bytes. */
   by?: string;
   /** Since when, Unix ms; the server sets it. */
   since_ms?: number;
@@ -864,8 +912,10 @@ export interface Verbs {
   "tasklists.delete": { request: DeleteTasklistRequest; response: DeleteTasklistResponse };
   /** Pause a tasklist: none of its tasks starts until it is resumed, or for a time. */
   "tasklists.pause": { request: PauseTasklistRequest; response: PauseTasklistResponse };
-  /** End the pause of a tasklist. */
+  /** End the pause or the drain of a tasklist. */
   "tasklists.resume": { request: ResumeTasklistRequest; response: ResumeTasklistResponse };
+  /** Drain a tasklist: new tasks of it are refused until it is resumed, or for a time. */
+  "tasklists.drain": { request: DrainTasklistRequest; response: DrainTasklistResponse };
   /** Create or change a task type of the domain: retry, timeouts, concurrency limits. */
   "types.put": { request: PutTypeRequest; response: PutTypeResponse };
   /** Get a task type and how much of its limit is in use. */
@@ -876,8 +926,10 @@ export interface Verbs {
   "types.delete": { request: DeleteTypeRequest; response: DeleteTypeResponse };
   /** Pause a task type: none of its tasks starts until it is resumed, or for a time. */
   "types.pause": { request: PauseTypeRequest; response: PauseTypeResponse };
-  /** End the pause of a task type. */
+  /** End the pause or the drain of a task type. */
   "types.resume": { request: ResumeTypeRequest; response: ResumeTypeResponse };
+  /** Drain a task type: new tasks of it are refused until it is resumed, or for a time. */
+  "types.drain": { request: DrainTypeRequest; response: DrainTypeResponse };
   /** Create or change a concurrency limit that several task types share. */
   "limits.put": { request: PutLimitRequest; response: PutLimitResponse };
   /** Get a limit and the slots in use. */

@@ -112,6 +112,10 @@ type TasklistInfo struct {
 	Pause *Pause
 	// PausedTypes are the types of the domain that are paused, by name, at most 100.
 	PausedTypes []string
+	// Drain is there while the tasklist is drained.
+	Drain *Pause
+	// DrainedTypes are the types of the domain that are drained, by name, at most 100.
+	DrainedTypes []string
 }
 
 // SlotUse tells how full a concurrency limit is.
@@ -156,6 +160,7 @@ func tasklistInfoOf(w *yardv1.DescribeTasklistResponse) TasklistInfo {
 		UnreadBatches: w.GetUnreadBatches(), OldestReady: time.Duration(w.GetOldestReadyMs()) * time.Millisecond, WaitingPolls: w.GetWaitingPolls(),
 		Completed: w.GetCompleted(), Failed: w.GetFailed(), Dead: w.GetDead(), Expired: w.GetExpired(), LaggingLanes: int(w.GetLaggingLanes()),
 		Pause: maybePaused(w.GetPause()), PausedTypes: w.GetPausedTypes(),
+		Drain: maybePaused(w.GetDrain()), DrainedTypes: w.GetDrainedTypes(),
 	}
 	for _, s := range w.GetSlots() {
 		t.Slots = append(t.Slots, SlotUse{Ref: s.Ref, Type: s.Type, InUse: int(s.InUse), Limit: int(s.Limit)})

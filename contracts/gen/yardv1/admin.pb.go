@@ -761,13 +761,15 @@ func (x *GetTypeRequest) GetName() string {
 
 type GetTypeResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// As stored. A paused type without settings has its name only.
+	// As stored. A paused or drained type without settings has its name only.
 	Type *TaskType `protobuf:"bytes,1,opt,name=type,proto3" json:"type,omitempty"`
 	// Slots of running attempts, and free ones that a matching shard keeps for up to 50 ms to use again; only if the
 	// type has a limit.
 	SlotsInUse int32 `protobuf:"varint,2,opt,name=slots_in_use,json=slotsInUse,proto3" json:"slots_in_use,omitempty"`
 	// Present while the type is paused.
-	Pause         *Pause `protobuf:"bytes,3,opt,name=pause,proto3" json:"pause,omitempty"`
+	Pause *Pause `protobuf:"bytes,3,opt,name=pause,proto3" json:"pause,omitempty"`
+	// Present while the type is drained.
+	Drain         *Pause `protobuf:"bytes,8,opt,name=drain,proto3" json:"drain,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -819,6 +821,13 @@ func (x *GetTypeResponse) GetSlotsInUse() int32 {
 func (x *GetTypeResponse) GetPause() *Pause {
 	if x != nil {
 		return x.Pause
+	}
+	return nil
+}
+
+func (x *GetTypeResponse) GetDrain() *Pause {
+	if x != nil {
+		return x.Drain
 	}
 	return nil
 }
@@ -1258,10 +1267,12 @@ func (x *GetTasklistRequest) GetName() string {
 
 type GetTasklistResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// As it is stored. A paused tasklist without settings has its name only.
+	// As it is stored. A paused or drained tasklist without settings has its name only.
 	Tasklist *Tasklist `protobuf:"bytes,1,opt,name=tasklist,proto3" json:"tasklist,omitempty"`
 	// Present while the tasklist is paused.
-	Pause         *Pause `protobuf:"bytes,2,opt,name=pause,proto3" json:"pause,omitempty"`
+	Pause *Pause `protobuf:"bytes,2,opt,name=pause,proto3" json:"pause,omitempty"`
+	// Present while the tasklist is drained.
+	Drain         *Pause `protobuf:"bytes,6,opt,name=drain,proto3" json:"drain,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1310,8 +1321,15 @@ func (x *GetTasklistResponse) GetPause() *Pause {
 	return nil
 }
 
+func (x *GetTasklistResponse) GetDrain() *Pause {
+	if x != nil {
+		return x.Drain
+	}
+	return nil
+}
+
 // ListTasklistsRequest (tasklists.list): the tasklists of the domain that have settings, and those that have
-// unfinished tasks or are paused. Tasks that are on disk only, not yet read, are not seen.
+// unfinished tasks, are paused or drained. Tasks that are on disk only, not yet read, are not seen.
 type ListTasklistsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// At most so many, 1..1000. Default 1000. Fewer come where they would be more than 400 KiB.
@@ -1436,7 +1454,9 @@ type ListedTasklist struct {
 	// In the timer store.
 	Waiting int64 `protobuf:"varint,6,opt,name=waiting,proto3" json:"waiting,omitempty"`
 	// Present while the tasklist is paused.
-	Pause         *Pause `protobuf:"bytes,7,opt,name=pause,proto3" json:"pause,omitempty"`
+	Pause *Pause `protobuf:"bytes,7,opt,name=pause,proto3" json:"pause,omitempty"`
+	// Present while the tasklist is drained.
+	Drain         *Pause `protobuf:"bytes,12,opt,name=drain,proto3" json:"drain,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1516,6 +1536,13 @@ func (x *ListedTasklist) GetWaiting() int64 {
 func (x *ListedTasklist) GetPause() *Pause {
 	if x != nil {
 		return x.Pause
+	}
+	return nil
+}
+
+func (x *ListedTasklist) GetDrain() *Pause {
+	if x != nil {
+		return x.Drain
 	}
 	return nil
 }
@@ -1702,7 +1729,11 @@ type DescribeTasklistResponse struct {
 	// Present while the tasklist is paused.
 	Pause *Pause `protobuf:"bytes,15,opt,name=pause,proto3" json:"pause,omitempty"`
 	// The types of the domain that are paused, by name, at most 100.
-	PausedTypes   []string `protobuf:"bytes,16,rep,name=paused_types,json=pausedTypes,proto3" json:"paused_types,omitempty"`
+	PausedTypes []string `protobuf:"bytes,16,rep,name=paused_types,json=pausedTypes,proto3" json:"paused_types,omitempty"`
+	// Present while the tasklist is drained.
+	Drain *Pause `protobuf:"bytes,24,opt,name=drain,proto3" json:"drain,omitempty"`
+	// The types of the domain that are drained, by name, at most 100.
+	DrainedTypes  []string `protobuf:"bytes,25,rep,name=drained_types,json=drainedTypes,proto3" json:"drained_types,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1849,6 +1880,20 @@ func (x *DescribeTasklistResponse) GetPausedTypes() []string {
 	return nil
 }
 
+func (x *DescribeTasklistResponse) GetDrain() *Pause {
+	if x != nil {
+		return x.Drain
+	}
+	return nil
+}
+
+func (x *DescribeTasklistResponse) GetDrainedTypes() []string {
+	if x != nil {
+		return x.DrainedTypes
+	}
+	return nil
+}
+
 // SlotUse says how much of one concurrency limit is in use.
 type SlotUse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1922,12 +1967,13 @@ func (x *SlotUse) GetRef() string {
 	return ""
 }
 
-// Pause says why tasks do not start. What runs already goes on, and submits are accepted.
+// Pause says why tasks do not start (a pause), or are not accepted (a drain). During a pause what runs already goes on, and
+// submits are accepted; during a drain all that was accepted goes on.
 type Pause struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Why, for people; at most 1024 bytes.
 	Reason string `protobuf:"bytes,1,opt,name=reason,proto3" json:"reason,omitempty"`
-	// Who paused it, for people; at most 128 bytes.
+	// Who paused or drained it, for people; at most 128 bytes.
 	By string `protobuf:"bytes,2,opt,name=by,proto3" json:"by,omitempty"`
 	// Since when, Unix ms; the server sets it.
 	SinceMs int64 `protobuf:"varint,3,opt,name=since_ms,json=sinceMs,proto3" json:"since_ms,omitempty"`
@@ -2114,11 +2160,13 @@ func (x *PauseTasklistResponse) GetPause() *Pause {
 	return nil
 }
 
-// ResumeTasklistRequest (tasklists.resume) ends a pause. NOT_FOUND if the tasklist is not paused.
+// ResumeTasklistRequest (tasklists.resume) ends a pause or a drain. NOT_FOUND if the tasklist is not paused, or not drained.
 type ResumeTasklistRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Required. [A-Za-z0-9_-]{1,64}.
-	Name          string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// End the drain; a pause stays. Default false: end the pause; a drain stays.
+	Drain         bool `protobuf:"varint,2,opt,name=drain,proto3" json:"drain,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2160,9 +2208,16 @@ func (x *ResumeTasklistRequest) GetName() string {
 	return ""
 }
 
+func (x *ResumeTasklistRequest) GetDrain() bool {
+	if x != nil {
+		return x.Drain
+	}
+	return false
+}
+
 type ResumeTasklistResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// As it was.
+	// The pause or the drain as it was.
 	Pause         *Pause `protobuf:"bytes,1,opt,name=pause,proto3" json:"pause,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2205,6 +2260,127 @@ func (x *ResumeTasklistResponse) GetPause() *Pause {
 	return nil
 }
 
+// DrainTasklistRequest (tasklists.drain): a submit to the tasklist is refused with FAILED_PRECONDITION until the drain ends. It takes effect
+// within a second. What was accepted goes on: it starts, is tried again, and comes back from a delay. A repeat, with its
+// request_id, of a submit that was stored before is still answered with its results. Draining again replaces the drain. Since
+// log version 6.
+type DrainTasklistRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Required. [A-Za-z0-9_-]{1,64}.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// Why, for people; at most 1024 bytes.
+	Reason string `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
+	// Who drains it, for people; at most 128 bytes.
+	By string `protobuf:"bytes,3,opt,name=by,proto3" json:"by,omitempty"`
+	// It ends by itself after this, ms, 1000..31622400000 (366 days). Default 0: not before it is resumed.
+	ForMs         int64 `protobuf:"varint,4,opt,name=for_ms,json=forMs,proto3" json:"for_ms,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DrainTasklistRequest) Reset() {
+	*x = DrainTasklistRequest{}
+	mi := &file_yard_v1_admin_proto_msgTypes[36]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DrainTasklistRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DrainTasklistRequest) ProtoMessage() {}
+
+func (x *DrainTasklistRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_v1_admin_proto_msgTypes[36]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DrainTasklistRequest.ProtoReflect.Descriptor instead.
+func (*DrainTasklistRequest) Descriptor() ([]byte, []int) {
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{36}
+}
+
+func (x *DrainTasklistRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *DrainTasklistRequest) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *DrainTasklistRequest) GetBy() string {
+	if x != nil {
+		return x.By
+	}
+	return ""
+}
+
+func (x *DrainTasklistRequest) GetForMs() int64 {
+	if x != nil {
+		return x.ForMs
+	}
+	return 0
+}
+
+type DrainTasklistResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// As stored.
+	Drain         *Pause `protobuf:"bytes,1,opt,name=drain,proto3" json:"drain,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DrainTasklistResponse) Reset() {
+	*x = DrainTasklistResponse{}
+	mi := &file_yard_v1_admin_proto_msgTypes[37]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DrainTasklistResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DrainTasklistResponse) ProtoMessage() {}
+
+func (x *DrainTasklistResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_v1_admin_proto_msgTypes[37]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DrainTasklistResponse.ProtoReflect.Descriptor instead.
+func (*DrainTasklistResponse) Descriptor() ([]byte, []int) {
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{37}
+}
+
+func (x *DrainTasklistResponse) GetDrain() *Pause {
+	if x != nil {
+		return x.Drain
+	}
+	return nil
+}
+
 // PauseTypeRequest (types.pause): no task of the type starts until it is resumed. It takes effect within a
 // second. Pausing again replaces the pause. Since log version 6.
 type PauseTypeRequest struct {
@@ -2223,7 +2399,7 @@ type PauseTypeRequest struct {
 
 func (x *PauseTypeRequest) Reset() {
 	*x = PauseTypeRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[36]
+	mi := &file_yard_v1_admin_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2235,7 +2411,7 @@ func (x *PauseTypeRequest) String() string {
 func (*PauseTypeRequest) ProtoMessage() {}
 
 func (x *PauseTypeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[36]
+	mi := &file_yard_v1_admin_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2248,7 +2424,7 @@ func (x *PauseTypeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PauseTypeRequest.ProtoReflect.Descriptor instead.
 func (*PauseTypeRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{36}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *PauseTypeRequest) GetName() string {
@@ -2289,7 +2465,7 @@ type PauseTypeResponse struct {
 
 func (x *PauseTypeResponse) Reset() {
 	*x = PauseTypeResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[37]
+	mi := &file_yard_v1_admin_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2301,7 +2477,7 @@ func (x *PauseTypeResponse) String() string {
 func (*PauseTypeResponse) ProtoMessage() {}
 
 func (x *PauseTypeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[37]
+	mi := &file_yard_v1_admin_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2314,7 +2490,7 @@ func (x *PauseTypeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PauseTypeResponse.ProtoReflect.Descriptor instead.
 func (*PauseTypeResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{37}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *PauseTypeResponse) GetPause() *Pause {
@@ -2324,18 +2500,20 @@ func (x *PauseTypeResponse) GetPause() *Pause {
 	return nil
 }
 
-// ResumeTypeRequest (types.resume) ends a pause. NOT_FOUND if the type is not paused.
+// ResumeTypeRequest (types.resume) ends a pause or a drain. NOT_FOUND if the type is not paused, or not drained.
 type ResumeTypeRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Required. [A-Za-z0-9_.-]{1,64}.
-	Name          string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// End the drain; a pause stays. Default false: end the pause; a drain stays.
+	Drain         bool `protobuf:"varint,2,opt,name=drain,proto3" json:"drain,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ResumeTypeRequest) Reset() {
 	*x = ResumeTypeRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[38]
+	mi := &file_yard_v1_admin_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2347,7 +2525,7 @@ func (x *ResumeTypeRequest) String() string {
 func (*ResumeTypeRequest) ProtoMessage() {}
 
 func (x *ResumeTypeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[38]
+	mi := &file_yard_v1_admin_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2360,7 +2538,7 @@ func (x *ResumeTypeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeTypeRequest.ProtoReflect.Descriptor instead.
 func (*ResumeTypeRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{38}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *ResumeTypeRequest) GetName() string {
@@ -2370,9 +2548,16 @@ func (x *ResumeTypeRequest) GetName() string {
 	return ""
 }
 
+func (x *ResumeTypeRequest) GetDrain() bool {
+	if x != nil {
+		return x.Drain
+	}
+	return false
+}
+
 type ResumeTypeResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// As it was.
+	// The pause or the drain as it was.
 	Pause         *Pause `protobuf:"bytes,1,opt,name=pause,proto3" json:"pause,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2380,7 +2565,7 @@ type ResumeTypeResponse struct {
 
 func (x *ResumeTypeResponse) Reset() {
 	*x = ResumeTypeResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[39]
+	mi := &file_yard_v1_admin_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2392,7 +2577,7 @@ func (x *ResumeTypeResponse) String() string {
 func (*ResumeTypeResponse) ProtoMessage() {}
 
 func (x *ResumeTypeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[39]
+	mi := &file_yard_v1_admin_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2405,12 +2590,133 @@ func (x *ResumeTypeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeTypeResponse.ProtoReflect.Descriptor instead.
 func (*ResumeTypeResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{39}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *ResumeTypeResponse) GetPause() *Pause {
 	if x != nil {
 		return x.Pause
+	}
+	return nil
+}
+
+// DrainTypeRequest (types.drain): a submit with a task of the type is refused with FAILED_PRECONDITION until the drain ends. It takes effect
+// within a second. What was accepted goes on: it starts, is tried again, and comes back from a delay. A repeat, with its
+// request_id, of a submit that was stored before is still answered with its results. Draining again replaces the drain. Since
+// log version 6.
+type DrainTypeRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Required. [A-Za-z0-9_.-]{1,64}.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// Why, for people; at most 1024 bytes.
+	Reason string `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
+	// Who drains it, for people; at most 128 bytes.
+	By string `protobuf:"bytes,3,opt,name=by,proto3" json:"by,omitempty"`
+	// It ends by itself after this, ms, 1000..31622400000 (366 days). Default 0: not before it is resumed.
+	ForMs         int64 `protobuf:"varint,4,opt,name=for_ms,json=forMs,proto3" json:"for_ms,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DrainTypeRequest) Reset() {
+	*x = DrainTypeRequest{}
+	mi := &file_yard_v1_admin_proto_msgTypes[42]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DrainTypeRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DrainTypeRequest) ProtoMessage() {}
+
+func (x *DrainTypeRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_v1_admin_proto_msgTypes[42]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DrainTypeRequest.ProtoReflect.Descriptor instead.
+func (*DrainTypeRequest) Descriptor() ([]byte, []int) {
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{42}
+}
+
+func (x *DrainTypeRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *DrainTypeRequest) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *DrainTypeRequest) GetBy() string {
+	if x != nil {
+		return x.By
+	}
+	return ""
+}
+
+func (x *DrainTypeRequest) GetForMs() int64 {
+	if x != nil {
+		return x.ForMs
+	}
+	return 0
+}
+
+type DrainTypeResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// As stored.
+	Drain         *Pause `protobuf:"bytes,1,opt,name=drain,proto3" json:"drain,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DrainTypeResponse) Reset() {
+	*x = DrainTypeResponse{}
+	mi := &file_yard_v1_admin_proto_msgTypes[43]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DrainTypeResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DrainTypeResponse) ProtoMessage() {}
+
+func (x *DrainTypeResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_v1_admin_proto_msgTypes[43]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DrainTypeResponse.ProtoReflect.Descriptor instead.
+func (*DrainTypeResponse) Descriptor() ([]byte, []int) {
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{43}
+}
+
+func (x *DrainTypeResponse) GetDrain() *Pause {
+	if x != nil {
+		return x.Drain
 	}
 	return nil
 }
@@ -2433,7 +2739,7 @@ type Limit struct {
 
 func (x *Limit) Reset() {
 	*x = Limit{}
-	mi := &file_yard_v1_admin_proto_msgTypes[40]
+	mi := &file_yard_v1_admin_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2445,7 +2751,7 @@ func (x *Limit) String() string {
 func (*Limit) ProtoMessage() {}
 
 func (x *Limit) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[40]
+	mi := &file_yard_v1_admin_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2458,7 +2764,7 @@ func (x *Limit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Limit.ProtoReflect.Descriptor instead.
 func (*Limit) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{40}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *Limit) GetName() string {
@@ -2500,7 +2806,7 @@ type PutLimitRequest struct {
 
 func (x *PutLimitRequest) Reset() {
 	*x = PutLimitRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[41]
+	mi := &file_yard_v1_admin_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2512,7 +2818,7 @@ func (x *PutLimitRequest) String() string {
 func (*PutLimitRequest) ProtoMessage() {}
 
 func (x *PutLimitRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[41]
+	mi := &file_yard_v1_admin_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2525,7 +2831,7 @@ func (x *PutLimitRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutLimitRequest.ProtoReflect.Descriptor instead.
 func (*PutLimitRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{41}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *PutLimitRequest) GetLimit() *Limit {
@@ -2545,7 +2851,7 @@ type PutLimitResponse struct {
 
 func (x *PutLimitResponse) Reset() {
 	*x = PutLimitResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[42]
+	mi := &file_yard_v1_admin_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2557,7 +2863,7 @@ func (x *PutLimitResponse) String() string {
 func (*PutLimitResponse) ProtoMessage() {}
 
 func (x *PutLimitResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[42]
+	mi := &file_yard_v1_admin_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2570,7 +2876,7 @@ func (x *PutLimitResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutLimitResponse.ProtoReflect.Descriptor instead.
 func (*PutLimitResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{42}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *PutLimitResponse) GetLimit() *Limit {
@@ -2591,7 +2897,7 @@ type GetLimitRequest struct {
 
 func (x *GetLimitRequest) Reset() {
 	*x = GetLimitRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[43]
+	mi := &file_yard_v1_admin_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2603,7 +2909,7 @@ func (x *GetLimitRequest) String() string {
 func (*GetLimitRequest) ProtoMessage() {}
 
 func (x *GetLimitRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[43]
+	mi := &file_yard_v1_admin_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2616,7 +2922,7 @@ func (x *GetLimitRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetLimitRequest.ProtoReflect.Descriptor instead.
 func (*GetLimitRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{43}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *GetLimitRequest) GetName() string {
@@ -2638,7 +2944,7 @@ type GetLimitResponse struct {
 
 func (x *GetLimitResponse) Reset() {
 	*x = GetLimitResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[44]
+	mi := &file_yard_v1_admin_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2650,7 +2956,7 @@ func (x *GetLimitResponse) String() string {
 func (*GetLimitResponse) ProtoMessage() {}
 
 func (x *GetLimitResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[44]
+	mi := &file_yard_v1_admin_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2663,7 +2969,7 @@ func (x *GetLimitResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetLimitResponse.ProtoReflect.Descriptor instead.
 func (*GetLimitResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{44}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *GetLimitResponse) GetLimit() *Limit {
@@ -2693,7 +2999,7 @@ type ListLimitsRequest struct {
 
 func (x *ListLimitsRequest) Reset() {
 	*x = ListLimitsRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[45]
+	mi := &file_yard_v1_admin_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2705,7 +3011,7 @@ func (x *ListLimitsRequest) String() string {
 func (*ListLimitsRequest) ProtoMessage() {}
 
 func (x *ListLimitsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[45]
+	mi := &file_yard_v1_admin_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2718,7 +3024,7 @@ func (x *ListLimitsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListLimitsRequest.ProtoReflect.Descriptor instead.
 func (*ListLimitsRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{45}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *ListLimitsRequest) GetLimit() int32 {
@@ -2747,7 +3053,7 @@ type ListLimitsResponse struct {
 
 func (x *ListLimitsResponse) Reset() {
 	*x = ListLimitsResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[46]
+	mi := &file_yard_v1_admin_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2759,7 +3065,7 @@ func (x *ListLimitsResponse) String() string {
 func (*ListLimitsResponse) ProtoMessage() {}
 
 func (x *ListLimitsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[46]
+	mi := &file_yard_v1_admin_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2772,7 +3078,7 @@ func (x *ListLimitsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListLimitsResponse.ProtoReflect.Descriptor instead.
 func (*ListLimitsResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{46}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *ListLimitsResponse) GetLimits() []*Limit {
@@ -2802,7 +3108,7 @@ type DeleteLimitRequest struct {
 
 func (x *DeleteLimitRequest) Reset() {
 	*x = DeleteLimitRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[47]
+	mi := &file_yard_v1_admin_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2814,7 +3120,7 @@ func (x *DeleteLimitRequest) String() string {
 func (*DeleteLimitRequest) ProtoMessage() {}
 
 func (x *DeleteLimitRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[47]
+	mi := &file_yard_v1_admin_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2827,7 +3133,7 @@ func (x *DeleteLimitRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteLimitRequest.ProtoReflect.Descriptor instead.
 func (*DeleteLimitRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{47}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *DeleteLimitRequest) GetName() string {
@@ -2854,7 +3160,7 @@ type DeleteLimitResponse struct {
 
 func (x *DeleteLimitResponse) Reset() {
 	*x = DeleteLimitResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[48]
+	mi := &file_yard_v1_admin_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2866,7 +3172,7 @@ func (x *DeleteLimitResponse) String() string {
 func (*DeleteLimitResponse) ProtoMessage() {}
 
 func (x *DeleteLimitResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[48]
+	mi := &file_yard_v1_admin_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2879,7 +3185,7 @@ func (x *DeleteLimitResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteLimitResponse.ProtoReflect.Descriptor instead.
 func (*DeleteLimitResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{48}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *DeleteLimitResponse) GetLimit() *Limit {
@@ -2935,12 +3241,13 @@ const file_yard_v1_admin_proto_rawDesc = "" +
 	"\x0fPutTypeResponse\x12%\n" +
 	"\x04type\x18\x01 \x01(\v2\x11.yard.v1.TaskTypeR\x04type\"$\n" +
 	"\x0eGetTypeRequest\x12\x12\n" +
-	"\x04name\x18\x01 \x01(\tR\x04name\"\x80\x01\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\"\xa6\x01\n" +
 	"\x0fGetTypeResponse\x12%\n" +
 	"\x04type\x18\x01 \x01(\v2\x11.yard.v1.TaskTypeR\x04type\x12 \n" +
 	"\fslots_in_use\x18\x02 \x01(\x05R\n" +
 	"slotsInUse\x12$\n" +
-	"\x05pause\x18\x03 \x01(\v2\x0e.yard.v1.PauseR\x05pause\"@\n" +
+	"\x05pause\x18\x03 \x01(\v2\x0e.yard.v1.PauseR\x05pause\x12$\n" +
+	"\x05drain\x18\b \x01(\v2\x0e.yard.v1.PauseR\x05drain\"@\n" +
 	"\x10ListTypesRequest\x12\x14\n" +
 	"\x05limit\x18\x01 \x01(\x05R\x05limit\x12\x16\n" +
 	"\x06cursor\x18\x02 \x01(\tR\x06cursor\"]\n" +
@@ -2964,17 +3271,18 @@ const file_yard_v1_admin_proto_rawDesc = "" +
 	"\x13PutTasklistResponse\x12-\n" +
 	"\btasklist\x18\x01 \x01(\v2\x11.yard.v1.TasklistR\btasklist\"(\n" +
 	"\x12GetTasklistRequest\x12\x12\n" +
-	"\x04name\x18\x01 \x01(\tR\x04name\"j\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\"\x90\x01\n" +
 	"\x13GetTasklistResponse\x12-\n" +
 	"\btasklist\x18\x01 \x01(\v2\x11.yard.v1.TasklistR\btasklist\x12$\n" +
-	"\x05pause\x18\x02 \x01(\v2\x0e.yard.v1.PauseR\x05pause\"D\n" +
+	"\x05pause\x18\x02 \x01(\v2\x0e.yard.v1.PauseR\x05pause\x12$\n" +
+	"\x05drain\x18\x06 \x01(\v2\x0e.yard.v1.PauseR\x05drain\"D\n" +
 	"\x14ListTasklistsRequest\x12\x14\n" +
 	"\x05limit\x18\x01 \x01(\x05R\x05limit\x12\x16\n" +
 	"\x06cursor\x18\x02 \x01(\tR\x06cursor\"o\n" +
 	"\x15ListTasklistsResponse\x125\n" +
 	"\ttasklists\x18\x01 \x03(\v2\x17.yard.v1.ListedTasklistR\ttasklists\x12\x1f\n" +
 	"\vnext_cursor\x18\x02 \x01(\tR\n" +
-	"nextCursor\"\xdd\x01\n" +
+	"nextCursor\"\x83\x02\n" +
 	"\x0eListedTasklist\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12-\n" +
 	"\bsettings\x18\x02 \x01(\v2\x11.yard.v1.TasklistR\bsettings\x12\x14\n" +
@@ -2982,14 +3290,15 @@ const file_yard_v1_admin_proto_rawDesc = "" +
 	"\arunning\x18\x04 \x01(\x03R\arunning\x12\x18\n" +
 	"\abackoff\x18\x05 \x01(\x03R\abackoff\x12\x18\n" +
 	"\awaiting\x18\x06 \x01(\x03R\awaiting\x12$\n" +
-	"\x05pause\x18\a \x01(\v2\x0e.yard.v1.PauseR\x05pause\"G\n" +
+	"\x05pause\x18\a \x01(\v2\x0e.yard.v1.PauseR\x05pause\x12$\n" +
+	"\x05drain\x18\f \x01(\v2\x0e.yard.v1.PauseR\x05drain\"G\n" +
 	"\x15DeleteTasklistRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1a\n" +
 	"\brevision\x18\x02 \x01(\x03R\brevision\"G\n" +
 	"\x16DeleteTasklistResponse\x12-\n" +
 	"\btasklist\x18\x01 \x01(\v2\x11.yard.v1.TasklistR\btasklist\"5\n" +
 	"\x17DescribeTasklistRequest\x12\x1a\n" +
-	"\btasklist\x18\x01 \x01(\tR\btasklist\"\x88\x04\n" +
+	"\btasklist\x18\x01 \x01(\tR\btasklist\"\xd3\x04\n" +
 	"\x18DescribeTasklistResponse\x12\x1a\n" +
 	"\btasklist\x18\x01 \x01(\tR\btasklist\x12\x14\n" +
 	"\x05ready\x18\x02 \x01(\x03R\x05ready\x12\x18\n" +
@@ -3007,7 +3316,9 @@ const file_yard_v1_admin_proto_rawDesc = "" +
 	"\rlagging_lanes\x18\r \x01(\x05R\flaggingLanes\x12\x18\n" +
 	"\aexpired\x18\x0e \x01(\x03R\aexpired\x12$\n" +
 	"\x05pause\x18\x0f \x01(\v2\x0e.yard.v1.PauseR\x05pause\x12!\n" +
-	"\fpaused_types\x18\x10 \x03(\tR\vpausedTypes\"\\\n" +
+	"\fpaused_types\x18\x10 \x03(\tR\vpausedTypes\x12$\n" +
+	"\x05drain\x18\x18 \x01(\v2\x0e.yard.v1.PauseR\x05drain\x12#\n" +
+	"\rdrained_types\x18\x19 \x03(\tR\fdrainedTypes\"\\\n" +
 	"\aSlotUse\x12\x12\n" +
 	"\x04type\x18\x01 \x01(\tR\x04type\x12\x15\n" +
 	"\x06in_use\x18\x02 \x01(\x05R\x05inUse\x12\x14\n" +
@@ -3024,22 +3335,38 @@ const file_yard_v1_admin_proto_rawDesc = "" +
 	"\x02by\x18\x03 \x01(\tR\x02by\x12\x15\n" +
 	"\x06for_ms\x18\x04 \x01(\x03R\x05forMs\"=\n" +
 	"\x15PauseTasklistResponse\x12$\n" +
-	"\x05pause\x18\x01 \x01(\v2\x0e.yard.v1.PauseR\x05pause\"+\n" +
+	"\x05pause\x18\x01 \x01(\v2\x0e.yard.v1.PauseR\x05pause\"A\n" +
 	"\x15ResumeTasklistRequest\x12\x12\n" +
-	"\x04name\x18\x01 \x01(\tR\x04name\">\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
+	"\x05drain\x18\x02 \x01(\bR\x05drain\">\n" +
 	"\x16ResumeTasklistResponse\x12$\n" +
-	"\x05pause\x18\x01 \x01(\v2\x0e.yard.v1.PauseR\x05pause\"e\n" +
+	"\x05pause\x18\x01 \x01(\v2\x0e.yard.v1.PauseR\x05pause\"i\n" +
+	"\x14DrainTasklistRequest\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason\x12\x0e\n" +
+	"\x02by\x18\x03 \x01(\tR\x02by\x12\x15\n" +
+	"\x06for_ms\x18\x04 \x01(\x03R\x05forMs\"=\n" +
+	"\x15DrainTasklistResponse\x12$\n" +
+	"\x05drain\x18\x01 \x01(\v2\x0e.yard.v1.PauseR\x05drain\"e\n" +
 	"\x10PauseTypeRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\x12\x0e\n" +
 	"\x02by\x18\x03 \x01(\tR\x02by\x12\x15\n" +
 	"\x06for_ms\x18\x04 \x01(\x03R\x05forMs\"9\n" +
 	"\x11PauseTypeResponse\x12$\n" +
-	"\x05pause\x18\x01 \x01(\v2\x0e.yard.v1.PauseR\x05pause\"'\n" +
+	"\x05pause\x18\x01 \x01(\v2\x0e.yard.v1.PauseR\x05pause\"=\n" +
 	"\x11ResumeTypeRequest\x12\x12\n" +
-	"\x04name\x18\x01 \x01(\tR\x04name\":\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
+	"\x05drain\x18\x02 \x01(\bR\x05drain\":\n" +
 	"\x12ResumeTypeResponse\x12$\n" +
-	"\x05pause\x18\x01 \x01(\v2\x0e.yard.v1.PauseR\x05pause\"\x82\x01\n" +
+	"\x05pause\x18\x01 \x01(\v2\x0e.yard.v1.PauseR\x05pause\"e\n" +
+	"\x10DrainTypeRequest\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason\x12\x0e\n" +
+	"\x02by\x18\x03 \x01(\tR\x02by\x12\x15\n" +
+	"\x06for_ms\x18\x04 \x01(\x03R\x05forMs\"9\n" +
+	"\x11DrainTypeResponse\x12$\n" +
+	"\x05drain\x18\x01 \x01(\v2\x0e.yard.v1.PauseR\x05drain\"\x82\x01\n" +
 	"\x05Limit\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12 \n" +
 	"\vdescription\x18\x02 \x01(\tR\vdescription\x12'\n" +
@@ -3080,7 +3407,7 @@ func file_yard_v1_admin_proto_rawDescGZIP() []byte {
 	return file_yard_v1_admin_proto_rawDescData
 }
 
-var file_yard_v1_admin_proto_msgTypes = make([]protoimpl.MessageInfo, 49)
+var file_yard_v1_admin_proto_msgTypes = make([]protoimpl.MessageInfo, 53)
 var file_yard_v1_admin_proto_goTypes = []any{
 	(*Domain)(nil),                   // 0: yard.v1.Domain
 	(*PutDomainRequest)(nil),         // 1: yard.v1.PutDomainRequest
@@ -3118,20 +3445,24 @@ var file_yard_v1_admin_proto_goTypes = []any{
 	(*PauseTasklistResponse)(nil),    // 33: yard.v1.PauseTasklistResponse
 	(*ResumeTasklistRequest)(nil),    // 34: yard.v1.ResumeTasklistRequest
 	(*ResumeTasklistResponse)(nil),   // 35: yard.v1.ResumeTasklistResponse
-	(*PauseTypeRequest)(nil),         // 36: yard.v1.PauseTypeRequest
-	(*PauseTypeResponse)(nil),        // 37: yard.v1.PauseTypeResponse
-	(*ResumeTypeRequest)(nil),        // 38: yard.v1.ResumeTypeRequest
-	(*ResumeTypeResponse)(nil),       // 39: yard.v1.ResumeTypeResponse
-	(*Limit)(nil),                    // 40: yard.v1.Limit
-	(*PutLimitRequest)(nil),          // 41: yard.v1.PutLimitRequest
-	(*PutLimitResponse)(nil),         // 42: yard.v1.PutLimitResponse
-	(*GetLimitRequest)(nil),          // 43: yard.v1.GetLimitRequest
-	(*GetLimitResponse)(nil),         // 44: yard.v1.GetLimitResponse
-	(*ListLimitsRequest)(nil),        // 45: yard.v1.ListLimitsRequest
-	(*ListLimitsResponse)(nil),       // 46: yard.v1.ListLimitsResponse
-	(*DeleteLimitRequest)(nil),       // 47: yard.v1.DeleteLimitRequest
-	(*DeleteLimitResponse)(nil),      // 48: yard.v1.DeleteLimitResponse
-	(*RetryPolicy)(nil),              // 49: yard.v1.RetryPolicy
+	(*DrainTasklistRequest)(nil),     // 36: yard.v1.DrainTasklistRequest
+	(*DrainTasklistResponse)(nil),    // 37: yard.v1.DrainTasklistResponse
+	(*PauseTypeRequest)(nil),         // 38: yard.v1.PauseTypeRequest
+	(*PauseTypeResponse)(nil),        // 39: yard.v1.PauseTypeResponse
+	(*ResumeTypeRequest)(nil),        // 40: yard.v1.ResumeTypeRequest
+	(*ResumeTypeResponse)(nil),       // 41: yard.v1.ResumeTypeResponse
+	(*DrainTypeRequest)(nil),         // 42: yard.v1.DrainTypeRequest
+	(*DrainTypeResponse)(nil),        // 43: yard.v1.DrainTypeResponse
+	(*Limit)(nil),                    // 44: yard.v1.Limit
+	(*PutLimitRequest)(nil),          // 45: yard.v1.PutLimitRequest
+	(*PutLimitResponse)(nil),         // 46: yard.v1.PutLimitResponse
+	(*GetLimitRequest)(nil),          // 47: yard.v1.GetLimitRequest
+	(*GetLimitResponse)(nil),         // 48: yard.v1.GetLimitResponse
+	(*ListLimitsRequest)(nil),        // 49: yard.v1.ListLimitsRequest
+	(*ListLimitsResponse)(nil),       // 50: yard.v1.ListLimitsResponse
+	(*DeleteLimitRequest)(nil),       // 51: yard.v1.DeleteLimitRequest
+	(*DeleteLimitResponse)(nil),      // 52: yard.v1.DeleteLimitResponse
+	(*RetryPolicy)(nil),              // 53: yard.v1.RetryPolicy
 }
 var file_yard_v1_admin_proto_depIdxs = []int32{
 	0,  // 0: yard.v1.PutDomainRequest.domain:type_name -> yard.v1.Domain
@@ -3139,37 +3470,43 @@ var file_yard_v1_admin_proto_depIdxs = []int32{
 	0,  // 2: yard.v1.GetDomainResponse.domain:type_name -> yard.v1.Domain
 	0,  // 3: yard.v1.ListDomainsResponse.domains:type_name -> yard.v1.Domain
 	0,  // 4: yard.v1.DeleteDomainResponse.domain:type_name -> yard.v1.Domain
-	49, // 5: yard.v1.TaskType.retry:type_name -> yard.v1.RetryPolicy
+	53, // 5: yard.v1.TaskType.retry:type_name -> yard.v1.RetryPolicy
 	9,  // 6: yard.v1.PutTypeRequest.type:type_name -> yard.v1.TaskType
 	9,  // 7: yard.v1.PutTypeResponse.type:type_name -> yard.v1.TaskType
 	9,  // 8: yard.v1.GetTypeResponse.type:type_name -> yard.v1.TaskType
 	31, // 9: yard.v1.GetTypeResponse.pause:type_name -> yard.v1.Pause
-	9,  // 10: yard.v1.ListTypesResponse.types:type_name -> yard.v1.TaskType
-	9,  // 11: yard.v1.DeleteTypeResponse.type:type_name -> yard.v1.TaskType
-	18, // 12: yard.v1.PutTasklistRequest.tasklist:type_name -> yard.v1.Tasklist
-	18, // 13: yard.v1.PutTasklistResponse.tasklist:type_name -> yard.v1.Tasklist
-	18, // 14: yard.v1.GetTasklistResponse.tasklist:type_name -> yard.v1.Tasklist
-	31, // 15: yard.v1.GetTasklistResponse.pause:type_name -> yard.v1.Pause
-	25, // 16: yard.v1.ListTasklistsResponse.tasklists:type_name -> yard.v1.ListedTasklist
-	18, // 17: yard.v1.ListedTasklist.settings:type_name -> yard.v1.Tasklist
-	31, // 18: yard.v1.ListedTasklist.pause:type_name -> yard.v1.Pause
-	18, // 19: yard.v1.DeleteTasklistResponse.tasklist:type_name -> yard.v1.Tasklist
-	30, // 20: yard.v1.DescribeTasklistResponse.slots:type_name -> yard.v1.SlotUse
-	31, // 21: yard.v1.DescribeTasklistResponse.pause:type_name -> yard.v1.Pause
-	31, // 22: yard.v1.PauseTasklistResponse.pause:type_name -> yard.v1.Pause
-	31, // 23: yard.v1.ResumeTasklistResponse.pause:type_name -> yard.v1.Pause
-	31, // 24: yard.v1.PauseTypeResponse.pause:type_name -> yard.v1.Pause
-	31, // 25: yard.v1.ResumeTypeResponse.pause:type_name -> yard.v1.Pause
-	40, // 26: yard.v1.PutLimitRequest.limit:type_name -> yard.v1.Limit
-	40, // 27: yard.v1.PutLimitResponse.limit:type_name -> yard.v1.Limit
-	40, // 28: yard.v1.GetLimitResponse.limit:type_name -> yard.v1.Limit
-	40, // 29: yard.v1.ListLimitsResponse.limits:type_name -> yard.v1.Limit
-	40, // 30: yard.v1.DeleteLimitResponse.limit:type_name -> yard.v1.Limit
-	31, // [31:31] is the sub-list for method output_type
-	31, // [31:31] is the sub-list for method input_type
-	31, // [31:31] is the sub-list for extension type_name
-	31, // [31:31] is the sub-list for extension extendee
-	0,  // [0:31] is the sub-list for field type_name
+	31, // 10: yard.v1.GetTypeResponse.drain:type_name -> yard.v1.Pause
+	9,  // 11: yard.v1.ListTypesResponse.types:type_name -> yard.v1.TaskType
+	9,  // 12: yard.v1.DeleteTypeResponse.type:type_name -> yard.v1.TaskType
+	18, // 13: yard.v1.PutTasklistRequest.tasklist:type_name -> yard.v1.Tasklist
+	18, // 14: yard.v1.PutTasklistResponse.tasklist:type_name -> yard.v1.Tasklist
+	18, // 15: yard.v1.GetTasklistResponse.tasklist:type_name -> yard.v1.Tasklist
+	31, // 16: yard.v1.GetTasklistResponse.pause:type_name -> yard.v1.Pause
+	31, // 17: yard.v1.GetTasklistResponse.drain:type_name -> yard.v1.Pause
+	25, // 18: yard.v1.ListTasklistsResponse.tasklists:type_name -> yard.v1.ListedTasklist
+	18, // 19: yard.v1.ListedTasklist.settings:type_name -> yard.v1.Tasklist
+	31, // 20: yard.v1.ListedTasklist.pause:type_name -> yard.v1.Pause
+	31, // 21: yard.v1.ListedTasklist.drain:type_name -> yard.v1.Pause
+	18, // 22: yard.v1.DeleteTasklistResponse.tasklist:type_name -> yard.v1.Tasklist
+	30, // 23: yard.v1.DescribeTasklistResponse.slots:type_name -> yard.v1.SlotUse
+	31, // 24: yard.v1.DescribeTasklistResponse.pause:type_name -> yard.v1.Pause
+	31, // 25: yard.v1.DescribeTasklistResponse.drain:type_name -> yard.v1.Pause
+	31, // 26: yard.v1.PauseTasklistResponse.pause:type_name -> yard.v1.Pause
+	31, // 27: yard.v1.ResumeTasklistResponse.pause:type_name -> yard.v1.Pause
+	31, // 28: yard.v1.DrainTasklistResponse.drain:type_name -> yard.v1.Pause
+	31, // 29: yard.v1.PauseTypeResponse.pause:type_name -> yard.v1.Pause
+	31, // 30: yard.v1.ResumeTypeResponse.pause:type_name -> yard.v1.Pause
+	31, // 31: yard.v1.DrainTypeResponse.drain:type_name -> yard.v1.Pause
+	44, // 32: yard.v1.PutLimitRequest.limit:type_name -> yard.v1.Limit
+	44, // 33: yard.v1.PutLimitResponse.limit:type_name -> yard.v1.Limit
+	44, // 34: yard.v1.GetLimitResponse.limit:type_name -> yard.v1.Limit
+	44, // 35: yard.v1.ListLimitsResponse.limits:type_name -> yard.v1.Limit
+	44, // 36: yard.v1.DeleteLimitResponse.limit:type_name -> yard.v1.Limit
+	37, // [37:37] is the sub-list for method output_type
+	37, // [37:37] is the sub-list for method input_type
+	37, // [37:37] is the sub-list for extension type_name
+	37, // [37:37] is the sub-list for extension extendee
+	0,  // [0:37] is the sub-list for field type_name
 }
 
 func init() { file_yard_v1_admin_proto_init() }
@@ -3184,7 +3521,7 @@ func file_yard_v1_admin_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_yard_v1_admin_proto_rawDesc), len(file_yard_v1_admin_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   49,
+			NumMessages:   53,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -206,10 +206,23 @@ func pauseEndpoints(verbs, kind, message, name string) []endpoint {
 			},
 		},
 		{
-			Verb: verbs + ".resume", Does: "End the pause of a " + kind + ".",
+			Verb: verbs + ".resume", Does: "End the pause or the drain of a " + kind + ".",
 			Request: "Resume" + message + "Request", Response: "Resume" + message + "Response",
 			In: `{"name":"` + name + `"}`, Out: pause,
 			codes: []fault.Code{fault.NotFound},
+			Notes: []string{"A pause and a drain do not know of each other: `drain` says which of them ends."},
+		},
+		{
+			Verb: verbs + ".drain", Does: "Drain a " + kind + ": new tasks of it are refused until it is resumed, or for a time.",
+			Request: "Drain" + message + "Request", Response: "Drain" + message + "Response",
+			In:    `{"name":"` + name + `","reason":"it moves","by":"ann"}`,
+			Out:   `{"drain":{"reason":"it moves","by":"ann","since_ms":1763721600000}}`,
+			codes: []fault.Code{fault.NotFound, fault.FailedPrecondition},
+			Notes: []string{
+				"What was accepted goes on: it starts, is tried again, and comes back from a delay.",
+				"A submit is refused whole with FAILED_PRECONDITION, and the path of the tasklist or of the task's type. A repeat of a stored submit, with its `request_id`, is answered as before.",
+				"FAILED_PRECONDITION: 1,000 are drained in the domain. Resume some.",
+			},
 		},
 	}
 }

@@ -41,3 +41,23 @@ func TestASessionWithPauses(t *testing.T) {
 		}
 	}
 }
+
+func TestASessionWithDrains(t *testing.T) {
+	system := startStack(t)
+	s := &session{t: t, url: system.URL}
+	s.do("domain", "put", "shop")
+	s.do("tasklist", "drain", "mail", "--reason", "it moves", "--by", "ann", "--for", "1h")
+	s.do("task", "submit", "email.send", "{}", "--tasklist", "mail")
+	s.do("tasklist", "get", "mail")
+	s.do("--json", "tasklist", "get", "mail")
+	s.do("tasklist", "list")
+	s.do("type", "drain", "pay", "--by", "bob")
+	s.do("task", "submit", "pay", "{}", "--tasklist", "bulk")
+	s.do("type", "get", "pay")
+	s.do("tasklist", "describe", "mail")
+	s.do("tasklist", "resume", "mail")
+	s.do("tasklist", "resume", "mail", "--drain")
+	s.do("--json", "type", "resume", "pay", "--drain")
+	s.do("type", "resume", "pay", "--drain")
+	testkit.Golden(t, filepath.Join("testdata", "drains.txt"), []byte(steady(s.text.String())))
+}

@@ -80,7 +80,7 @@ const (
 	LimitsMax       = 1000
 	LimitsOfTypeMax = 8
 
-	// PausesMax bounds the tasklists and types of a domain that are paused, PauseMin and AheadMax a pause that ends by
+	// PausesMax bounds the tasklists and types of a domain that are paused, and those that are drained, PauseMin and AheadMax a pause that ends by
 	// itself, PauserBytesMax the name of who paused.
 	PausesMax      = 1000
 	PauseMin       = time.Second
