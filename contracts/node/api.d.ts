@@ -267,6 +267,35 @@ export interface DrainTasklistResponse {
   drain?: Pause;
 }
 
+/** PurgeTasklistRequest (tasklists.purge) cancels the tasks of a tasklist that do not run: one step of it. Steps follow until an answer has no next_cursor; who sends them decides how fast. Tasks that were created after the purge began stay. A step may be repeated, and a purge given up, at any moment. */
+export interface PurgeTasklistRequest {
+  /** Required. [A-Za-z0-9_-]{1,64}. */
+  name: string;
+  /** Only tasks of this type. Default: all. */
+  type?: string;
+  /** Only tasks in these states: WAITING, READY, BACKOFF. Default: all of these. Running ones are taken with `running`. */
+  states?: TaskState[];
+  /** Only tasks that were created at least this long before the purge began, ms, 0..31622400000 (366 days). Default 0: all that were created before it began. */
+  older_than_ms?: number;
+  /** Ask the workers of running tasks to stop, too, as tasks.cancel does. Default false: what runs goes on. */
+  running?: boolean;
+  /** Count what matches, and change nothing. */
+  preview?: boolean;
+  /** The most tasks of this step, 1..1000. Default 500. */
+  limit?: number;
+  /** The next_cursor of the previous step, with the same filter. Default: a purge begins. */
+  cursor?: string;
+  /** Why, for people; at most 800 bytes. It is in the history of each task. */
+  reason?: string;
+  /** Who purges it, for people; at most 128 bytes. */
+  by?: string;
+}
+
+export interface PurgeTasklistResponse {
+  /** What this step did. */
+  purged?: Purged;
+}
+
 /** PutTypeRequest (types.put) creates or changes a type. A changed limit takes effect within a second; tasks accepted before keep their retry policy and timeouts. */
 export interface PutTypeRequest {
   /** Required: the new settings of the type. */
@@ -368,6 +397,35 @@ export interface DrainTypeRequest {
 export interface DrainTypeResponse {
   /** As stored. */
   drain?: Pause;
+}
+
+/** PurgeTypeRequest (types.purge) is PurgeTasklistRequest for the tasks of a type. */
+export interface PurgeTypeRequest {
+  /** Required. [A-Za-z0-9_.-]{1,64}. */
+  name: string;
+  /** Only tasks of this tasklist. Default: all. */
+  tasklist?: string;
+  /** Only tasks in these states: WAITING, READY, BACKOFF. Default: all of these. Running ones are taken with `running`. */
+  states?: TaskState[];
+  /** Only tasks that were created at least this long before the purge began, ms, 0..31622400000 (366 days). Default 0: all that were created before it began. */
+  older_than_ms?: number;
+  /** Ask the workers of running tasks to stop, too, as tasks.cancel does. Default false: what runs goes on. */
+  running?: boolean;
+  /** Count what matches, and change nothing. */
+  preview?: boolean;
+  /** The most tasks of this step, 1..1000. Default 500. */
+  limit?: number;
+  /** The next_cursor of the previous step, with the same filter. Default: a purge begins. */
+  cursor?: string;
+  /** Why, for people; at most 800 bytes. It is in the history of each task. */
+  reason?: string;
+  /** Who purges it, for people; at most 128 bytes. */
+  by?: string;
+}
+
+export interface PurgeTypeResponse {
+  /** What this step did. */
+  purged?: Purged;
 }
 
 /** PutLimitRequest (limits.put) creates or changes a limit. It takes effect within a second. Since log version 6. */
@@ -774,6 +832,24 @@ export interface Pause {
   until_ms?: number;
 }
 
+/** Purged is what one step of a purge did. */
+export interface Purged {
+  /** Tasks that match. Without preview, each has one of the four outcomes below. */
+  found?: number;
+  /** Tasks that are cancelled. */
+  cancelled?: number;
+  /** Tasks whose worker is asked to stop: running ones, and, rarely, ones that a worker took in the same moment. */
+  cancel_requested?: number;
+  /** Tasks that ended meanwhile. */
+  ended?: number;
+  /** Tasks of which the log has not said in time what became of them. A later step tries again. */
+  undecided?: number;
+  /** At the end of a pass over all tasks: log messages (batches of 1..1000 tasks) that are on disk only, of all tasklists, and were not searched. They are searched in later passes, as they are read; a purge ends without them if none is read. */
+  unread_batches?: number;
+  /** Where the next step goes on; empty: the purge is over. */
+  next_cursor?: string;
+}
+
 /** Limit is a concurrency limit that several task types share: those that name it (limits of types.put). */
 export interface Limit {
   /** Required. [A-Za-z0-9_-]{1,64}. */
@@ -916,6 +992,8 @@ export interface Verbs {
   "tasklists.resume": { request: ResumeTasklistRequest; response: ResumeTasklistResponse };
   /** Drain a tasklist: new tasks of it are refused until it is resumed, or for a time. */
   "tasklists.drain": { request: DrainTasklistRequest; response: DrainTasklistResponse };
+  /** Cancel the tasks of a tasklist that do not run, step by step; or count them. */
+  "tasklists.purge": { request: PurgeTasklistRequest; response: PurgeTasklistResponse };
   /** Create or change a task type of the domain: retry, timeouts, concurrency limits. */
   "types.put": { request: PutTypeRequest; response: PutTypeResponse };
   /** Get a task type and how much of its limit is in use. */
@@ -930,6 +1008,8 @@ export interface Verbs {
   "types.resume": { request: ResumeTypeRequest; response: ResumeTypeResponse };
   /** Drain a task type: new tasks of it are refused until it is resumed, or for a time. */
   "types.drain": { request: DrainTypeRequest; response: DrainTypeResponse };
+  /** Cancel the tasks of a task type that do not run, step by step; or count them. */
+  "types.purge": { request: PurgeTypeRequest; response: PurgeTypeResponse };
   /** Create or change a concurrency limit that several task types share. */
   "limits.put": { request: PutLimitRequest; response: PutLimitResponse };
   /** Get a limit and the slots in use. */

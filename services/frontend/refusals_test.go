@@ -166,6 +166,7 @@ func TestBadDomainsAreRefused(t *testing.T) {
 			"tasks.complete": &yardv1.CompleteRequest{}, "tasks.get": &yardv1.GetRequest{}, "tasks.list": &yardv1.ListRequest{},
 			"tasklists.describe": &yardv1.DescribeTasklistRequest{}, "tasklists.put": &yardv1.PutTasklistRequest{}, "tasklists.list": &yardv1.ListTasklistsRequest{}, "types.put": &yardv1.PutTypeRequest{}, "types.get": &yardv1.GetTypeRequest{},
 			"tasklists.pause": &yardv1.PauseTasklistRequest{}, "tasklists.resume": &yardv1.ResumeTasklistRequest{}, "types.pause": &yardv1.PauseTypeRequest{}, "types.resume": &yardv1.ResumeTypeRequest{},
+			"tasklists.drain": &yardv1.DrainTasklistRequest{}, "tasklists.purge": &yardv1.PurgeTasklistRequest{}, "types.drain": &yardv1.DrainTypeRequest{}, "types.purge": &yardv1.PurgeTypeRequest{},
 			"limits.put": &yardv1.PutLimitRequest{}, "limits.get": &yardv1.GetLimitRequest{}, "limits.list": &yardv1.ListLimitsRequest{}, "limits.delete": &yardv1.DeleteLimitRequest{},
 		} {
 			if e := s.ask(topology.API(domain, verb), message, nil); fault.CodeOf(e) != code {
@@ -188,7 +189,7 @@ func TestBadDomainsAreRefused(t *testing.T) {
 func TestR55_VerbsOfLaterVersionsAreUnimplemented(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
-	for _, verb := range []string{"tasks.redrive", "tasklists.drain", "limits.top", "schedules.whatever"} {
+	for _, verb := range []string{"tasks.redrive", "tasklists.update", "limits.top", "schedules.whatever"} {
 		if e := s.ask(topology.API("shop", verb), &yardv1.GetRequest{}, nil); fault.CodeOf(e) != fault.Unimplemented {
 			t.Errorf("%s: %v", verb, e)
 		}

@@ -2721,6 +2721,455 @@ func (x *DrainTypeResponse) GetDrain() *Pause {
 	return nil
 }
 
+// PurgeTasklistRequest (tasklists.purge) cancels the tasks of a tasklist that do not run: one step of it. Steps follow until an
+// answer has no next_cursor; who sends them decides how fast. Tasks that were created after the purge began stay. A step may be
+// repeated, and a purge given up, at any moment.
+type PurgeTasklistRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Required. [A-Za-z0-9_-]{1,64}.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// Only tasks of this type. Default: all.
+	Type string `protobuf:"bytes,2,opt,name=type,proto3" json:"type,omitempty"`
+	// Only tasks in these states: WAITING, READY, BACKOFF. Default: all of these. Running ones are taken with `running`.
+	States []TaskState `protobuf:"varint,3,rep,packed,name=states,proto3,enum=yard.v1.TaskState" json:"states,omitempty"`
+	// Only tasks that were created at least this long before the purge began, ms, 0..31622400000 (366 days). Default 0: all that
+	// were created before it began.
+	OlderThanMs int64 `protobuf:"varint,4,opt,name=older_than_ms,json=olderThanMs,proto3" json:"older_than_ms,omitempty"`
+	// Ask the workers of running tasks to stop, too, as tasks.cancel does. Default false: what runs goes on.
+	Running bool `protobuf:"varint,5,opt,name=running,proto3" json:"running,omitempty"`
+	// Count what matches, and change nothing.
+	Preview bool `protobuf:"varint,6,opt,name=preview,proto3" json:"preview,omitempty"`
+	// The most tasks of this step, 1..1000. Default 500.
+	Limit int32 `protobuf:"varint,7,opt,name=limit,proto3" json:"limit,omitempty"`
+	// The next_cursor of the previous step, with the same filter. Default: a purge begins.
+	Cursor string `protobuf:"bytes,8,opt,name=cursor,proto3" json:"cursor,omitempty"`
+	// Why, for people; at most 800 bytes. It is in the history of each task.
+	Reason string `protobuf:"bytes,9,opt,name=reason,proto3" json:"reason,omitempty"`
+	// Who purges it, for people; at most 128 bytes.
+	By            string `protobuf:"bytes,10,opt,name=by,proto3" json:"by,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PurgeTasklistRequest) Reset() {
+	*x = PurgeTasklistRequest{}
+	mi := &file_yard_v1_admin_proto_msgTypes[44]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PurgeTasklistRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PurgeTasklistRequest) ProtoMessage() {}
+
+func (x *PurgeTasklistRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_v1_admin_proto_msgTypes[44]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PurgeTasklistRequest.ProtoReflect.Descriptor instead.
+func (*PurgeTasklistRequest) Descriptor() ([]byte, []int) {
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{44}
+}
+
+func (x *PurgeTasklistRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *PurgeTasklistRequest) GetType() string {
+	if x != nil {
+		return x.Type
+	}
+	return ""
+}
+
+func (x *PurgeTasklistRequest) GetStates() []TaskState {
+	if x != nil {
+		return x.States
+	}
+	return nil
+}
+
+func (x *PurgeTasklistRequest) GetOlderThanMs() int64 {
+	if x != nil {
+		return x.OlderThanMs
+	}
+	return 0
+}
+
+func (x *PurgeTasklistRequest) GetRunning() bool {
+	if x != nil {
+		return x.Running
+	}
+	return false
+}
+
+func (x *PurgeTasklistRequest) GetPreview() bool {
+	if x != nil {
+		return x.Preview
+	}
+	return false
+}
+
+func (x *PurgeTasklistRequest) GetLimit() int32 {
+	if x != nil {
+		return x.Limit
+	}
+	return 0
+}
+
+func (x *PurgeTasklistRequest) GetCursor() string {
+	if x != nil {
+		return x.Cursor
+	}
+	return ""
+}
+
+func (x *PurgeTasklistRequest) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *PurgeTasklistRequest) GetBy() string {
+	if x != nil {
+		return x.By
+	}
+	return ""
+}
+
+type PurgeTasklistResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// What this step did.
+	Purged        *Purged `protobuf:"bytes,1,opt,name=purged,proto3" json:"purged,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PurgeTasklistResponse) Reset() {
+	*x = PurgeTasklistResponse{}
+	mi := &file_yard_v1_admin_proto_msgTypes[45]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PurgeTasklistResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PurgeTasklistResponse) ProtoMessage() {}
+
+func (x *PurgeTasklistResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_v1_admin_proto_msgTypes[45]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PurgeTasklistResponse.ProtoReflect.Descriptor instead.
+func (*PurgeTasklistResponse) Descriptor() ([]byte, []int) {
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{45}
+}
+
+func (x *PurgeTasklistResponse) GetPurged() *Purged {
+	if x != nil {
+		return x.Purged
+	}
+	return nil
+}
+
+// PurgeTypeRequest (types.purge) is PurgeTasklistRequest for the tasks of a type.
+type PurgeTypeRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Required. [A-Za-z0-9_.-]{1,64}.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// Only tasks of this tasklist. Default: all.
+	Tasklist string `protobuf:"bytes,2,opt,name=tasklist,proto3" json:"tasklist,omitempty"`
+	// Only tasks in these states: WAITING, READY, BACKOFF. Default: all of these. Running ones are taken with `running`.
+	States []TaskState `protobuf:"varint,3,rep,packed,name=states,proto3,enum=yard.v1.TaskState" json:"states,omitempty"`
+	// Only tasks that were created at least this long before the purge began, ms, 0..31622400000 (366 days). Default 0: all that
+	// were created before it began.
+	OlderThanMs int64 `protobuf:"varint,4,opt,name=older_than_ms,json=olderThanMs,proto3" json:"older_than_ms,omitempty"`
+	// Ask the workers of running tasks to stop, too, as tasks.cancel does. Default false: what runs goes on.
+	Running bool `protobuf:"varint,5,opt,name=running,proto3" json:"running,omitempty"`
+	// Count what matches, and change nothing.
+	Preview bool `protobuf:"varint,6,opt,name=preview,proto3" json:"preview,omitempty"`
+	// The most tasks of this step, 1..1000. Default 500.
+	Limit int32 `protobuf:"varint,7,opt,name=limit,proto3" json:"limit,omitempty"`
+	// The next_cursor of the previous step, with the same filter. Default: a purge begins.
+	Cursor string `protobuf:"bytes,8,opt,name=cursor,proto3" json:"cursor,omitempty"`
+	// Why, for people; at most 800 bytes. It is in the history of each task.
+	Reason string `protobuf:"bytes,9,opt,name=reason,proto3" json:"reason,omitempty"`
+	// Who purges it, for people; at most 128 bytes.
+	By            string `protobuf:"bytes,10,opt,name=by,proto3" json:"by,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PurgeTypeRequest) Reset() {
+	*x = PurgeTypeRequest{}
+	mi := &file_yard_v1_admin_proto_msgTypes[46]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PurgeTypeRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PurgeTypeRequest) ProtoMessage() {}
+
+func (x *PurgeTypeRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_v1_admin_proto_msgTypes[46]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PurgeTypeRequest.ProtoReflect.Descriptor instead.
+func (*PurgeTypeRequest) Descriptor() ([]byte, []int) {
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{46}
+}
+
+func (x *PurgeTypeRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *PurgeTypeRequest) GetTasklist() string {
+	if x != nil {
+		return x.Tasklist
+	}
+	return ""
+}
+
+func (x *PurgeTypeRequest) GetStates() []TaskState {
+	if x != nil {
+		return x.States
+	}
+	return nil
+}
+
+func (x *PurgeTypeRequest) GetOlderThanMs() int64 {
+	if x != nil {
+		return x.OlderThanMs
+	}
+	return 0
+}
+
+func (x *PurgeTypeRequest) GetRunning() bool {
+	if x != nil {
+		return x.Running
+	}
+	return false
+}
+
+func (x *PurgeTypeRequest) GetPreview() bool {
+	if x != nil {
+		return x.Preview
+	}
+	return false
+}
+
+func (x *PurgeTypeRequest) GetLimit() int32 {
+	if x != nil {
+		return x.Limit
+	}
+	return 0
+}
+
+func (x *PurgeTypeRequest) GetCursor() string {
+	if x != nil {
+		return x.Cursor
+	}
+	return ""
+}
+
+func (x *PurgeTypeRequest) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *PurgeTypeRequest) GetBy() string {
+	if x != nil {
+		return x.By
+	}
+	return ""
+}
+
+type PurgeTypeResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// What this step did.
+	Purged        *Purged `protobuf:"bytes,1,opt,name=purged,proto3" json:"purged,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PurgeTypeResponse) Reset() {
+	*x = PurgeTypeResponse{}
+	mi := &file_yard_v1_admin_proto_msgTypes[47]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PurgeTypeResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PurgeTypeResponse) ProtoMessage() {}
+
+func (x *PurgeTypeResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_v1_admin_proto_msgTypes[47]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PurgeTypeResponse.ProtoReflect.Descriptor instead.
+func (*PurgeTypeResponse) Descriptor() ([]byte, []int) {
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{47}
+}
+
+func (x *PurgeTypeResponse) GetPurged() *Purged {
+	if x != nil {
+		return x.Purged
+	}
+	return nil
+}
+
+// Purged is what one step of a purge did.
+type Purged struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Tasks that match. Without preview, each has one of the four outcomes below.
+	Found int64 `protobuf:"varint,1,opt,name=found,proto3" json:"found,omitempty"`
+	// Tasks that are cancelled.
+	Cancelled int64 `protobuf:"varint,2,opt,name=cancelled,proto3" json:"cancelled,omitempty"`
+	// Tasks whose worker is asked to stop: running ones, and, rarely, ones that a worker took in the same moment.
+	CancelRequested int64 `protobuf:"varint,3,opt,name=cancel_requested,json=cancelRequested,proto3" json:"cancel_requested,omitempty"`
+	// Tasks that ended meanwhile.
+	Ended int64 `protobuf:"varint,4,opt,name=ended,proto3" json:"ended,omitempty"`
+	// Tasks of which the log has not said in time what became of them. A later step tries again.
+	Undecided int64 `protobuf:"varint,5,opt,name=undecided,proto3" json:"undecided,omitempty"`
+	// At the end of a pass over all tasks: log messages (batches of 1..1000 tasks) that are on disk only, of all tasklists, and were not
+	// searched. They are searched in later passes, as they are read; a purge ends without them if none is read.
+	UnreadBatches int64 `protobuf:"varint,6,opt,name=unread_batches,json=unreadBatches,proto3" json:"unread_batches,omitempty"`
+	// Where the next step goes on; empty: the purge is over.
+	NextCursor    string `protobuf:"bytes,7,opt,name=next_cursor,json=nextCursor,proto3" json:"next_cursor,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Purged) Reset() {
+	*x = Purged{}
+	mi := &file_yard_v1_admin_proto_msgTypes[48]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Purged) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Purged) ProtoMessage() {}
+
+func (x *Purged) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_v1_admin_proto_msgTypes[48]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Purged.ProtoReflect.Descriptor instead.
+func (*Purged) Descriptor() ([]byte, []int) {
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{48}
+}
+
+func (x *Purged) GetFound() int64 {
+	if x != nil {
+		return x.Found
+	}
+	return 0
+}
+
+func (x *Purged) GetCancelled() int64 {
+	if x != nil {
+		return x.Cancelled
+	}
+	return 0
+}
+
+func (x *Purged) GetCancelRequested() int64 {
+	if x != nil {
+		return x.CancelRequested
+	}
+	return 0
+}
+
+func (x *Purged) GetEnded() int64 {
+	if x != nil {
+		return x.Ended
+	}
+	return 0
+}
+
+func (x *Purged) GetUndecided() int64 {
+	if x != nil {
+		return x.Undecided
+	}
+	return 0
+}
+
+func (x *Purged) GetUnreadBatches() int64 {
+	if x != nil {
+		return x.UnreadBatches
+	}
+	return 0
+}
+
+func (x *Purged) GetNextCursor() string {
+	if x != nil {
+		return x.NextCursor
+	}
+	return ""
+}
+
 // Limit is a concurrency limit that several task types share: those that name it (limits of types.put).
 type Limit struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -2739,7 +3188,7 @@ type Limit struct {
 
 func (x *Limit) Reset() {
 	*x = Limit{}
-	mi := &file_yard_v1_admin_proto_msgTypes[44]
+	mi := &file_yard_v1_admin_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2751,7 +3200,7 @@ func (x *Limit) String() string {
 func (*Limit) ProtoMessage() {}
 
 func (x *Limit) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[44]
+	mi := &file_yard_v1_admin_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2764,7 +3213,7 @@ func (x *Limit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Limit.ProtoReflect.Descriptor instead.
 func (*Limit) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{44}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *Limit) GetName() string {
@@ -2806,7 +3255,7 @@ type PutLimitRequest struct {
 
 func (x *PutLimitRequest) Reset() {
 	*x = PutLimitRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[45]
+	mi := &file_yard_v1_admin_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2818,7 +3267,7 @@ func (x *PutLimitRequest) String() string {
 func (*PutLimitRequest) ProtoMessage() {}
 
 func (x *PutLimitRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[45]
+	mi := &file_yard_v1_admin_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2831,7 +3280,7 @@ func (x *PutLimitRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutLimitRequest.ProtoReflect.Descriptor instead.
 func (*PutLimitRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{45}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *PutLimitRequest) GetLimit() *Limit {
@@ -2851,7 +3300,7 @@ type PutLimitResponse struct {
 
 func (x *PutLimitResponse) Reset() {
 	*x = PutLimitResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[46]
+	mi := &file_yard_v1_admin_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2863,7 +3312,7 @@ func (x *PutLimitResponse) String() string {
 func (*PutLimitResponse) ProtoMessage() {}
 
 func (x *PutLimitResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[46]
+	mi := &file_yard_v1_admin_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2876,7 +3325,7 @@ func (x *PutLimitResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutLimitResponse.ProtoReflect.Descriptor instead.
 func (*PutLimitResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{46}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *PutLimitResponse) GetLimit() *Limit {
@@ -2897,7 +3346,7 @@ type GetLimitRequest struct {
 
 func (x *GetLimitRequest) Reset() {
 	*x = GetLimitRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[47]
+	mi := &file_yard_v1_admin_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2909,7 +3358,7 @@ func (x *GetLimitRequest) String() string {
 func (*GetLimitRequest) ProtoMessage() {}
 
 func (x *GetLimitRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[47]
+	mi := &file_yard_v1_admin_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2922,7 +3371,7 @@ func (x *GetLimitRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetLimitRequest.ProtoReflect.Descriptor instead.
 func (*GetLimitRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{47}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *GetLimitRequest) GetName() string {
@@ -2944,7 +3393,7 @@ type GetLimitResponse struct {
 
 func (x *GetLimitResponse) Reset() {
 	*x = GetLimitResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[48]
+	mi := &file_yard_v1_admin_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2956,7 +3405,7 @@ func (x *GetLimitResponse) String() string {
 func (*GetLimitResponse) ProtoMessage() {}
 
 func (x *GetLimitResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[48]
+	mi := &file_yard_v1_admin_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2969,7 +3418,7 @@ func (x *GetLimitResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetLimitResponse.ProtoReflect.Descriptor instead.
 func (*GetLimitResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{48}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *GetLimitResponse) GetLimit() *Limit {
@@ -2999,7 +3448,7 @@ type ListLimitsRequest struct {
 
 func (x *ListLimitsRequest) Reset() {
 	*x = ListLimitsRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[49]
+	mi := &file_yard_v1_admin_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3011,7 +3460,7 @@ func (x *ListLimitsRequest) String() string {
 func (*ListLimitsRequest) ProtoMessage() {}
 
 func (x *ListLimitsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[49]
+	mi := &file_yard_v1_admin_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3024,7 +3473,7 @@ func (x *ListLimitsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListLimitsRequest.ProtoReflect.Descriptor instead.
 func (*ListLimitsRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{49}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *ListLimitsRequest) GetLimit() int32 {
@@ -3053,7 +3502,7 @@ type ListLimitsResponse struct {
 
 func (x *ListLimitsResponse) Reset() {
 	*x = ListLimitsResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[50]
+	mi := &file_yard_v1_admin_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3065,7 +3514,7 @@ func (x *ListLimitsResponse) String() string {
 func (*ListLimitsResponse) ProtoMessage() {}
 
 func (x *ListLimitsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[50]
+	mi := &file_yard_v1_admin_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3078,7 +3527,7 @@ func (x *ListLimitsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListLimitsResponse.ProtoReflect.Descriptor instead.
 func (*ListLimitsResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{50}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *ListLimitsResponse) GetLimits() []*Limit {
@@ -3108,7 +3557,7 @@ type DeleteLimitRequest struct {
 
 func (x *DeleteLimitRequest) Reset() {
 	*x = DeleteLimitRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[51]
+	mi := &file_yard_v1_admin_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3120,7 +3569,7 @@ func (x *DeleteLimitRequest) String() string {
 func (*DeleteLimitRequest) ProtoMessage() {}
 
 func (x *DeleteLimitRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[51]
+	mi := &file_yard_v1_admin_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3133,7 +3582,7 @@ func (x *DeleteLimitRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteLimitRequest.ProtoReflect.Descriptor instead.
 func (*DeleteLimitRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{51}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *DeleteLimitRequest) GetName() string {
@@ -3160,7 +3609,7 @@ type DeleteLimitResponse struct {
 
 func (x *DeleteLimitResponse) Reset() {
 	*x = DeleteLimitResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[52]
+	mi := &file_yard_v1_admin_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3172,7 +3621,7 @@ func (x *DeleteLimitResponse) String() string {
 func (*DeleteLimitResponse) ProtoMessage() {}
 
 func (x *DeleteLimitResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[52]
+	mi := &file_yard_v1_admin_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3185,7 +3634,7 @@ func (x *DeleteLimitResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteLimitResponse.ProtoReflect.Descriptor instead.
 func (*DeleteLimitResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{52}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *DeleteLimitResponse) GetLimit() *Limit {
@@ -3366,7 +3815,44 @@ const file_yard_v1_admin_proto_rawDesc = "" +
 	"\x02by\x18\x03 \x01(\tR\x02by\x12\x15\n" +
 	"\x06for_ms\x18\x04 \x01(\x03R\x05forMs\"9\n" +
 	"\x11DrainTypeResponse\x12$\n" +
-	"\x05drain\x18\x01 \x01(\v2\x0e.yard.v1.PauseR\x05drain\"\x82\x01\n" +
+	"\x05drain\x18\x01 \x01(\v2\x0e.yard.v1.PauseR\x05drain\"\x98\x02\n" +
+	"\x14PurgeTasklistRequest\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
+	"\x04type\x18\x02 \x01(\tR\x04type\x12*\n" +
+	"\x06states\x18\x03 \x03(\x0e2\x12.yard.v1.TaskStateR\x06states\x12\"\n" +
+	"\rolder_than_ms\x18\x04 \x01(\x03R\volderThanMs\x12\x18\n" +
+	"\arunning\x18\x05 \x01(\bR\arunning\x12\x18\n" +
+	"\apreview\x18\x06 \x01(\bR\apreview\x12\x14\n" +
+	"\x05limit\x18\a \x01(\x05R\x05limit\x12\x16\n" +
+	"\x06cursor\x18\b \x01(\tR\x06cursor\x12\x16\n" +
+	"\x06reason\x18\t \x01(\tR\x06reason\x12\x0e\n" +
+	"\x02by\x18\n" +
+	" \x01(\tR\x02by\"@\n" +
+	"\x15PurgeTasklistResponse\x12'\n" +
+	"\x06purged\x18\x01 \x01(\v2\x0f.yard.v1.PurgedR\x06purged\"\x9c\x02\n" +
+	"\x10PurgeTypeRequest\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1a\n" +
+	"\btasklist\x18\x02 \x01(\tR\btasklist\x12*\n" +
+	"\x06states\x18\x03 \x03(\x0e2\x12.yard.v1.TaskStateR\x06states\x12\"\n" +
+	"\rolder_than_ms\x18\x04 \x01(\x03R\volderThanMs\x12\x18\n" +
+	"\arunning\x18\x05 \x01(\bR\arunning\x12\x18\n" +
+	"\apreview\x18\x06 \x01(\bR\apreview\x12\x14\n" +
+	"\x05limit\x18\a \x01(\x05R\x05limit\x12\x16\n" +
+	"\x06cursor\x18\b \x01(\tR\x06cursor\x12\x16\n" +
+	"\x06reason\x18\t \x01(\tR\x06reason\x12\x0e\n" +
+	"\x02by\x18\n" +
+	" \x01(\tR\x02by\"<\n" +
+	"\x11PurgeTypeResponse\x12'\n" +
+	"\x06purged\x18\x01 \x01(\v2\x0f.yard.v1.PurgedR\x06purged\"\xe3\x01\n" +
+	"\x06Purged\x12\x14\n" +
+	"\x05found\x18\x01 \x01(\x03R\x05found\x12\x1c\n" +
+	"\tcancelled\x18\x02 \x01(\x03R\tcancelled\x12)\n" +
+	"\x10cancel_requested\x18\x03 \x01(\x03R\x0fcancelRequested\x12\x14\n" +
+	"\x05ended\x18\x04 \x01(\x03R\x05ended\x12\x1c\n" +
+	"\tundecided\x18\x05 \x01(\x03R\tundecided\x12%\n" +
+	"\x0eunread_batches\x18\x06 \x01(\x03R\runreadBatches\x12\x1f\n" +
+	"\vnext_cursor\x18\a \x01(\tR\n" +
+	"nextCursor\"\x82\x01\n" +
 	"\x05Limit\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12 \n" +
 	"\vdescription\x18\x02 \x01(\tR\vdescription\x12'\n" +
@@ -3407,7 +3893,7 @@ func file_yard_v1_admin_proto_rawDescGZIP() []byte {
 	return file_yard_v1_admin_proto_rawDescData
 }
 
-var file_yard_v1_admin_proto_msgTypes = make([]protoimpl.MessageInfo, 53)
+var file_yard_v1_admin_proto_msgTypes = make([]protoimpl.MessageInfo, 58)
 var file_yard_v1_admin_proto_goTypes = []any{
 	(*Domain)(nil),                   // 0: yard.v1.Domain
 	(*PutDomainRequest)(nil),         // 1: yard.v1.PutDomainRequest
@@ -3453,16 +3939,22 @@ var file_yard_v1_admin_proto_goTypes = []any{
 	(*ResumeTypeResponse)(nil),       // 41: yard.v1.ResumeTypeResponse
 	(*DrainTypeRequest)(nil),         // 42: yard.v1.DrainTypeRequest
 	(*DrainTypeResponse)(nil),        // 43: yard.v1.DrainTypeResponse
-	(*Limit)(nil),                    // 44: yard.v1.Limit
-	(*PutLimitRequest)(nil),          // 45: yard.v1.PutLimitRequest
-	(*PutLimitResponse)(nil),         // 46: yard.v1.PutLimitResponse
-	(*GetLimitRequest)(nil),          // 47: yard.v1.GetLimitRequest
-	(*GetLimitResponse)(nil),         // 48: yard.v1.GetLimitResponse
-	(*ListLimitsRequest)(nil),        // 49: yard.v1.ListLimitsRequest
-	(*ListLimitsResponse)(nil),       // 50: yard.v1.ListLimitsResponse
-	(*DeleteLimitRequest)(nil),       // 51: yard.v1.DeleteLimitRequest
-	(*DeleteLimitResponse)(nil),      // 52: yard.v1.DeleteLimitResponse
-	(*RetryPolicy)(nil),              // 53: yard.v1.RetryPolicy
+	(*PurgeTasklistRequest)(nil),     // 44: yard.v1.PurgeTasklistRequest
+	(*PurgeTasklistResponse)(nil),    // 45: yard.v1.PurgeTasklistResponse
+	(*PurgeTypeRequest)(nil),         // 46: yard.v1.PurgeTypeRequest
+	(*PurgeTypeResponse)(nil),        // 47: yard.v1.PurgeTypeResponse
+	(*Purged)(nil),                   // 48: yard.v1.Purged
+	(*Limit)(nil),                    // 49: yard.v1.Limit
+	(*PutLimitRequest)(nil),          // 50: yard.v1.PutLimitRequest
+	(*PutLimitResponse)(nil),         // 51: yard.v1.PutLimitResponse
+	(*GetLimitRequest)(nil),          // 52: yard.v1.GetLimitRequest
+	(*GetLimitResponse)(nil),         // 53: yard.v1.GetLimitResponse
+	(*ListLimitsRequest)(nil),        // 54: yard.v1.ListLimitsRequest
+	(*ListLimitsResponse)(nil),       // 55: yard.v1.ListLimitsResponse
+	(*DeleteLimitRequest)(nil),       // 56: yard.v1.DeleteLimitRequest
+	(*DeleteLimitResponse)(nil),      // 57: yard.v1.DeleteLimitResponse
+	(*RetryPolicy)(nil),              // 58: yard.v1.RetryPolicy
+	(TaskState)(0),                   // 59: yard.v1.TaskState
 }
 var file_yard_v1_admin_proto_depIdxs = []int32{
 	0,  // 0: yard.v1.PutDomainRequest.domain:type_name -> yard.v1.Domain
@@ -3470,7 +3962,7 @@ var file_yard_v1_admin_proto_depIdxs = []int32{
 	0,  // 2: yard.v1.GetDomainResponse.domain:type_name -> yard.v1.Domain
 	0,  // 3: yard.v1.ListDomainsResponse.domains:type_name -> yard.v1.Domain
 	0,  // 4: yard.v1.DeleteDomainResponse.domain:type_name -> yard.v1.Domain
-	53, // 5: yard.v1.TaskType.retry:type_name -> yard.v1.RetryPolicy
+	58, // 5: yard.v1.TaskType.retry:type_name -> yard.v1.RetryPolicy
 	9,  // 6: yard.v1.PutTypeRequest.type:type_name -> yard.v1.TaskType
 	9,  // 7: yard.v1.PutTypeResponse.type:type_name -> yard.v1.TaskType
 	9,  // 8: yard.v1.GetTypeResponse.type:type_name -> yard.v1.TaskType
@@ -3497,16 +3989,20 @@ var file_yard_v1_admin_proto_depIdxs = []int32{
 	31, // 29: yard.v1.PauseTypeResponse.pause:type_name -> yard.v1.Pause
 	31, // 30: yard.v1.ResumeTypeResponse.pause:type_name -> yard.v1.Pause
 	31, // 31: yard.v1.DrainTypeResponse.drain:type_name -> yard.v1.Pause
-	44, // 32: yard.v1.PutLimitRequest.limit:type_name -> yard.v1.Limit
-	44, // 33: yard.v1.PutLimitResponse.limit:type_name -> yard.v1.Limit
-	44, // 34: yard.v1.GetLimitResponse.limit:type_name -> yard.v1.Limit
-	44, // 35: yard.v1.ListLimitsResponse.limits:type_name -> yard.v1.Limit
-	44, // 36: yard.v1.DeleteLimitResponse.limit:type_name -> yard.v1.Limit
-	37, // [37:37] is the sub-list for method output_type
-	37, // [37:37] is the sub-list for method input_type
-	37, // [37:37] is the sub-list for extension type_name
-	37, // [37:37] is the sub-list for extension extendee
-	0,  // [0:37] is the sub-list for field type_name
+	59, // 32: yard.v1.PurgeTasklistRequest.states:type_name -> yard.v1.TaskState
+	48, // 33: yard.v1.PurgeTasklistResponse.purged:type_name -> yard.v1.Purged
+	59, // 34: yard.v1.PurgeTypeRequest.states:type_name -> yard.v1.TaskState
+	48, // 35: yard.v1.PurgeTypeResponse.purged:type_name -> yard.v1.Purged
+	49, // 36: yard.v1.PutLimitRequest.limit:type_name -> yard.v1.Limit
+	49, // 37: yard.v1.PutLimitResponse.limit:type_name -> yard.v1.Limit
+	49, // 38: yard.v1.GetLimitResponse.limit:type_name -> yard.v1.Limit
+	49, // 39: yard.v1.ListLimitsResponse.limits:type_name -> yard.v1.Limit
+	49, // 40: yard.v1.DeleteLimitResponse.limit:type_name -> yard.v1.Limit
+	41, // [41:41] is the sub-list for method output_type
+	41, // [41:41] is the sub-list for method input_type
+	41, // [41:41] is the sub-list for extension type_name
+	41, // [41:41] is the sub-list for extension extendee
+	0,  // [0:41] is the sub-list for field type_name
 }
 
 func init() { file_yard_v1_admin_proto_init() }
@@ -3521,7 +4017,7 @@ func file_yard_v1_admin_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_yard_v1_admin_proto_rawDesc), len(file_yard_v1_admin_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   53,
+			NumMessages:   58,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -184,6 +184,12 @@ func (r *DrainTasklistRequest) UnknownField() (string, bool) { return field("", 
 func (r *DrainTypeRequest) UnknownField() (string, bool) { return field("", r.unknownFields) }
 
 // UnknownField returns the path of a field that this version does not know.
+func (r *PurgeTasklistRequest) UnknownField() (string, bool) { return field("", r.unknownFields) }
+
+// UnknownField returns the path of a field that this version does not know.
+func (r *PurgeTypeRequest) UnknownField() (string, bool) { return field("", r.unknownFields) }
+
+// UnknownField returns the path of a field that this version does not know.
 func (r *GetLimitRequest) UnknownField() (string, bool) { return field("", r.unknownFields) }
 
 // UnknownField returns the path of a field that this version does not know.

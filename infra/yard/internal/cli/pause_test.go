@@ -61,3 +61,22 @@ func TestASessionWithDrains(t *testing.T) {
 	s.do("type", "resume", "pay", "--drain")
 	testkit.Golden(t, filepath.Join("testdata", "drains.txt"), []byte(steady(s.text.String())))
 }
+
+func TestASessionWithPurges(t *testing.T) {
+	system := startStack(t)
+	s := &session{t: t, url: system.URL}
+	s.do("domain", "put", "shop")
+	s.do("task", "submit", "email.send", "{}", "--tasklist", "mail", "--delay", "1h")
+	s.do("task", "submit", "email.send", "{}", "--tasklist", "bulk", "--delay", "1h")
+	untilSaid(t, system.URL, func(out string) bool { return strings.Count(out, `"task_id"`) == 2 }, "task", "list", "--state", "waiting")
+	s.do("tasklist", "purge", "mail", "--preview")
+	s.do("tasklist", "purge", "mail", "--older-than", "1h")
+	s.do("--json", "tasklist", "purge", "mail", "--state", "waiting", "--reason", "sent twice", "--by", "ann", "--rate", "1000")
+	s.do("tasklist", "purge", "mail", "--type", "email.send")
+	s.do("type", "purge", "email.send", "--tasklist", "mail")
+	s.do("type", "purge", "email.send", "--by", "ann")
+	s.do("tasklist", "purge", "mail", "--rate", "0")
+	s.do("tasklist", "purge", "mail", "--state", "happy")
+	s.do("tasklist", "purge", "mail", "--state", "completed")
+	testkit.Golden(t, filepath.Join("testdata", "purges.txt"), []byte(steady(s.text.String())))
+}

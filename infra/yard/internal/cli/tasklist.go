@@ -16,8 +16,8 @@ import (
 )
 
 func (a *app) tasklistCommand() *cobra.Command {
-	return group("tasklist", "Set, show, list, describe, pause and drain tasklists",
-		a.tasklistPut(), a.tasklistGet(), a.tasklistList(), a.tasklistDelete(), a.tasklistDescribe(), a.tasklistPause(), a.tasklistDrain(), a.tasklistResume())
+	return group("tasklist", "Set, show, list, describe, pause, drain and purge tasklists",
+		a.tasklistPut(), a.tasklistGet(), a.tasklistList(), a.tasklistDelete(), a.tasklistDescribe(), a.tasklistPause(), a.tasklistDrain(), a.tasklistResume(), a.tasklistPurge())
 }
 
 func (a *app) tasklistPut() *cobra.Command {

@@ -15,8 +15,8 @@ import (
 )
 
 func (a *app) typeCommand() *cobra.Command {
-	return group("type", "Set, show, list, delete, pause and drain task types: retry, timeouts, concurrency limits",
-		a.typeSet(), a.typeGet(), a.typeList(), a.typeDelete(), a.typePause(), a.typeDrain(), a.typeResume())
+	return group("type", "Set, show, list, delete, pause, drain and purge task types: retry, timeouts, concurrency limits",
+		a.typeSet(), a.typeGet(), a.typeList(), a.typeDelete(), a.typePause(), a.typeDrain(), a.typeResume(), a.typePurge())
 }
 
 func (a *app) typeSet() *cobra.Command {

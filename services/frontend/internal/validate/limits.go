@@ -85,6 +85,12 @@ const (
 	PausesMax      = 1000
 	PauseMin       = time.Second
 	PauserBytesMax = 128
+	// PurgeMax bounds the tasks of one step of a purge, PurgeReasonBytesMax its reason: with who purges it is that of a cancel.
+	PurgeMax            = 1000
+	PurgeDefault        = 500
+	PurgeReasonBytesMax = 800
+	// PurgeIdleMax is after how many passes in a row that found nothing a purge ends, although something is unread.
+	PurgeIdleMax = 10
 
 	// ConcurrencyMax bounds every limit of attempts that run at once.
 	ConcurrencyMax = 1_000_000
