@@ -220,6 +220,27 @@ export interface DeleteTasklistResponse {
   tasklist: Tasklist;
 }
 
+/** PeekTasklistRequest (tasklists.peek): the ready tasks of a tasklist in the order in which they are to start, by priority, then the one that is ready for longest. None is taken. Only tasks in memory are seen: what is on disk only comes behind them, within a priority. Limits and pauses may hold up a task that others overtake. */
+export interface PeekTasklistRequest {
+  /** Required. [A-Za-z0-9_-]{1,64}. */
+  name: string;
+  /** Only tasks of this type. Default: all. */
+  type?: string;
+  /** The most tasks to return, 1..100. Default 10. An answer stops at 400 KiB, so a page may have fewer. */
+  limit?: number;
+  /** The next_cursor of the previous answer. Default: from the first. */
+  cursor?: string;
+}
+
+export interface PeekTasklistResponse {
+  /** The next to start first. */
+  tasks?: PeekedTask[];
+  /** Where the next page begins; empty: there are no more in memory. */
+  next_cursor?: string;
+  /** Log messages (batches of 1..1000 tasks) that are on disk only, of all tasklists: there may be more tasks in them. */
+  unread_batches?: number;
+}
+
 /** PauseTasklistRequest (tasklists.pause): no task of the tasklist starts until it is resumed. It takes effect within a second. Pausing again replaces the pause. Since log version 6. */
 export interface PauseTasklistRequest {
   /** Required. [A-Za-z0-9_-]{1,64}. */
@@ -832,6 +853,14 @@ export interface Pause {
   until_ms?: number;
 }
 
+/** PeekedTask is a task that is to start. */
+export interface PeekedTask {
+  /** Without payload and events. */
+  task?: Task;
+  /** For how long it has been ready, ms. */
+  ready_for_ms?: number;
+}
+
 /** Purged is what one step of a purge did. */
 export interface Purged {
   /** Tasks that match. Without preview, each has one of the four outcomes below. */
@@ -986,6 +1015,8 @@ export interface Verbs {
   "tasklists.list": { request: ListTasklistsRequest; response: ListTasklistsResponse };
   /** Delete the settings of a tasklist. Its tasks go on without them. */
   "tasklists.delete": { request: DeleteTasklistRequest; response: DeleteTasklistResponse };
+  /** Show the ready tasks of a tasklist in the order in which they are to start; none is taken. */
+  "tasklists.peek": { request: PeekTasklistRequest; response: PeekTasklistResponse };
   /** Pause a tasklist: none of its tasks starts until it is resumed, or for a time. */
   "tasklists.pause": { request: PauseTasklistRequest; response: PauseTasklistResponse };
   /** End the pause or the drain of a tasklist. */

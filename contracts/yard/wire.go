@@ -82,3 +82,8 @@ func (w Wire) DescribeTasklist(ctx context.Context, tasklist string) (*yardv1.De
 	req := &yardv1.DescribeTasklistRequest{Tasklist: tasklist}
 	return call[yardv1.DescribeTasklistResponse](ctx, &w.c.transport, w.c.subject("tasklists.describe"), req)
 }
+
+// PeekTasklist shows the ready tasks of a tasklist in the order in which they are to start.
+func (w Wire) PeekTasklist(ctx context.Context, req *yardv1.PeekTasklistRequest) (*yardv1.PeekTasklistResponse, error) {
+	return call[yardv1.PeekTasklistResponse](ctx, &w.c.transport, w.c.subject("tasklists.peek"), req)
+}

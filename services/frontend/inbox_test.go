@@ -47,6 +47,7 @@ func (s *stage) goodRequests() map[string]codec.Message {
 		shop("types.pause"):            &yardv1.PauseTypeRequest{Name: "planted"},
 		shop("types.resume"):           &yardv1.ResumeTypeRequest{Name: "planted"},
 		shop("tasklists.drain"):        &yardv1.DrainTasklistRequest{Name: "planted"},
+		shop("tasklists.peek"):         &yardv1.PeekTasklistRequest{Name: "planted"},
 		shop("tasklists.purge"):        &yardv1.PurgeTasklistRequest{Name: "planted"},
 		shop("types.drain"):            &yardv1.DrainTypeRequest{Name: "planted"},
 		shop("types.purge"):            &yardv1.PurgeTypeRequest{Name: "planted"},

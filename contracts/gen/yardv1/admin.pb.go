@@ -2721,6 +2721,199 @@ func (x *DrainTypeResponse) GetDrain() *Pause {
 	return nil
 }
 
+// PeekTasklistRequest (tasklists.peek): the ready tasks of a tasklist in the order in which they are to start, by priority, then the one
+// that is ready for longest. None is taken. Only tasks in memory are seen: what is on disk only comes behind them, within a priority.
+// Limits and pauses may hold up a task that others overtake.
+type PeekTasklistRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Required. [A-Za-z0-9_-]{1,64}.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// Only tasks of this type. Default: all.
+	Type string `protobuf:"bytes,2,opt,name=type,proto3" json:"type,omitempty"`
+	// The most tasks to return, 1..100. Default 10. An answer stops at 400 KiB, so a page may have fewer.
+	Limit int32 `protobuf:"varint,3,opt,name=limit,proto3" json:"limit,omitempty"`
+	// The next_cursor of the previous answer. Default: from the first.
+	Cursor        string `protobuf:"bytes,4,opt,name=cursor,proto3" json:"cursor,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PeekTasklistRequest) Reset() {
+	*x = PeekTasklistRequest{}
+	mi := &file_yard_v1_admin_proto_msgTypes[44]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PeekTasklistRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PeekTasklistRequest) ProtoMessage() {}
+
+func (x *PeekTasklistRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_v1_admin_proto_msgTypes[44]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PeekTasklistRequest.ProtoReflect.Descriptor instead.
+func (*PeekTasklistRequest) Descriptor() ([]byte, []int) {
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{44}
+}
+
+func (x *PeekTasklistRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *PeekTasklistRequest) GetType() string {
+	if x != nil {
+		return x.Type
+	}
+	return ""
+}
+
+func (x *PeekTasklistRequest) GetLimit() int32 {
+	if x != nil {
+		return x.Limit
+	}
+	return 0
+}
+
+func (x *PeekTasklistRequest) GetCursor() string {
+	if x != nil {
+		return x.Cursor
+	}
+	return ""
+}
+
+type PeekTasklistResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The next to start first.
+	Tasks []*PeekedTask `protobuf:"bytes,1,rep,name=tasks,proto3" json:"tasks,omitempty"`
+	// Where the next page begins; empty: there are no more in memory.
+	NextCursor string `protobuf:"bytes,2,opt,name=next_cursor,json=nextCursor,proto3" json:"next_cursor,omitempty"`
+	// Log messages (batches of 1..1000 tasks) that are on disk only, of all tasklists: there may be more tasks in them.
+	UnreadBatches int64 `protobuf:"varint,3,opt,name=unread_batches,json=unreadBatches,proto3" json:"unread_batches,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PeekTasklistResponse) Reset() {
+	*x = PeekTasklistResponse{}
+	mi := &file_yard_v1_admin_proto_msgTypes[45]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PeekTasklistResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PeekTasklistResponse) ProtoMessage() {}
+
+func (x *PeekTasklistResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_v1_admin_proto_msgTypes[45]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PeekTasklistResponse.ProtoReflect.Descriptor instead.
+func (*PeekTasklistResponse) Descriptor() ([]byte, []int) {
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{45}
+}
+
+func (x *PeekTasklistResponse) GetTasks() []*PeekedTask {
+	if x != nil {
+		return x.Tasks
+	}
+	return nil
+}
+
+func (x *PeekTasklistResponse) GetNextCursor() string {
+	if x != nil {
+		return x.NextCursor
+	}
+	return ""
+}
+
+func (x *PeekTasklistResponse) GetUnreadBatches() int64 {
+	if x != nil {
+		return x.UnreadBatches
+	}
+	return 0
+}
+
+// PeekedTask is a task that is to start.
+type PeekedTask struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Without payload and events.
+	Task *Task `protobuf:"bytes,1,opt,name=task,proto3" json:"task,omitempty"`
+	// For how long it has been ready, ms.
+	ReadyForMs    int64 `protobuf:"varint,2,opt,name=ready_for_ms,json=readyForMs,proto3" json:"ready_for_ms,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PeekedTask) Reset() {
+	*x = PeekedTask{}
+	mi := &file_yard_v1_admin_proto_msgTypes[46]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PeekedTask) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PeekedTask) ProtoMessage() {}
+
+func (x *PeekedTask) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_v1_admin_proto_msgTypes[46]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PeekedTask.ProtoReflect.Descriptor instead.
+func (*PeekedTask) Descriptor() ([]byte, []int) {
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{46}
+}
+
+func (x *PeekedTask) GetTask() *Task {
+	if x != nil {
+		return x.Task
+	}
+	return nil
+}
+
+func (x *PeekedTask) GetReadyForMs() int64 {
+	if x != nil {
+		return x.ReadyForMs
+	}
+	return 0
+}
+
 // PurgeTasklistRequest (tasklists.purge) cancels the tasks of a tasklist that do not run: one step of it. Steps follow until an
 // answer has no next_cursor; who sends them decides how fast. Tasks that were created after the purge began stay. A step may be
 // repeated, and a purge given up, at any moment.
@@ -2753,7 +2946,7 @@ type PurgeTasklistRequest struct {
 
 func (x *PurgeTasklistRequest) Reset() {
 	*x = PurgeTasklistRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[44]
+	mi := &file_yard_v1_admin_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2765,7 +2958,7 @@ func (x *PurgeTasklistRequest) String() string {
 func (*PurgeTasklistRequest) ProtoMessage() {}
 
 func (x *PurgeTasklistRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[44]
+	mi := &file_yard_v1_admin_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2778,7 +2971,7 @@ func (x *PurgeTasklistRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PurgeTasklistRequest.ProtoReflect.Descriptor instead.
 func (*PurgeTasklistRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{44}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *PurgeTasklistRequest) GetName() string {
@@ -2861,7 +3054,7 @@ type PurgeTasklistResponse struct {
 
 func (x *PurgeTasklistResponse) Reset() {
 	*x = PurgeTasklistResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[45]
+	mi := &file_yard_v1_admin_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2873,7 +3066,7 @@ func (x *PurgeTasklistResponse) String() string {
 func (*PurgeTasklistResponse) ProtoMessage() {}
 
 func (x *PurgeTasklistResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[45]
+	mi := &file_yard_v1_admin_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2886,7 +3079,7 @@ func (x *PurgeTasklistResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PurgeTasklistResponse.ProtoReflect.Descriptor instead.
 func (*PurgeTasklistResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{45}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *PurgeTasklistResponse) GetPurged() *Purged {
@@ -2926,7 +3119,7 @@ type PurgeTypeRequest struct {
 
 func (x *PurgeTypeRequest) Reset() {
 	*x = PurgeTypeRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[46]
+	mi := &file_yard_v1_admin_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2938,7 +3131,7 @@ func (x *PurgeTypeRequest) String() string {
 func (*PurgeTypeRequest) ProtoMessage() {}
 
 func (x *PurgeTypeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[46]
+	mi := &file_yard_v1_admin_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2951,7 +3144,7 @@ func (x *PurgeTypeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PurgeTypeRequest.ProtoReflect.Descriptor instead.
 func (*PurgeTypeRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{46}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *PurgeTypeRequest) GetName() string {
@@ -3034,7 +3227,7 @@ type PurgeTypeResponse struct {
 
 func (x *PurgeTypeResponse) Reset() {
 	*x = PurgeTypeResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[47]
+	mi := &file_yard_v1_admin_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3046,7 +3239,7 @@ func (x *PurgeTypeResponse) String() string {
 func (*PurgeTypeResponse) ProtoMessage() {}
 
 func (x *PurgeTypeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[47]
+	mi := &file_yard_v1_admin_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3059,7 +3252,7 @@ func (x *PurgeTypeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PurgeTypeResponse.ProtoReflect.Descriptor instead.
 func (*PurgeTypeResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{47}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *PurgeTypeResponse) GetPurged() *Purged {
@@ -3093,7 +3286,7 @@ type Purged struct {
 
 func (x *Purged) Reset() {
 	*x = Purged{}
-	mi := &file_yard_v1_admin_proto_msgTypes[48]
+	mi := &file_yard_v1_admin_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3105,7 +3298,7 @@ func (x *Purged) String() string {
 func (*Purged) ProtoMessage() {}
 
 func (x *Purged) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[48]
+	mi := &file_yard_v1_admin_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3118,7 +3311,7 @@ func (x *Purged) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Purged.ProtoReflect.Descriptor instead.
 func (*Purged) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{48}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *Purged) GetFound() int64 {
@@ -3188,7 +3381,7 @@ type Limit struct {
 
 func (x *Limit) Reset() {
 	*x = Limit{}
-	mi := &file_yard_v1_admin_proto_msgTypes[49]
+	mi := &file_yard_v1_admin_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3200,7 +3393,7 @@ func (x *Limit) String() string {
 func (*Limit) ProtoMessage() {}
 
 func (x *Limit) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[49]
+	mi := &file_yard_v1_admin_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3213,7 +3406,7 @@ func (x *Limit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Limit.ProtoReflect.Descriptor instead.
 func (*Limit) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{49}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *Limit) GetName() string {
@@ -3255,7 +3448,7 @@ type PutLimitRequest struct {
 
 func (x *PutLimitRequest) Reset() {
 	*x = PutLimitRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[50]
+	mi := &file_yard_v1_admin_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3267,7 +3460,7 @@ func (x *PutLimitRequest) String() string {
 func (*PutLimitRequest) ProtoMessage() {}
 
 func (x *PutLimitRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[50]
+	mi := &file_yard_v1_admin_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3280,7 +3473,7 @@ func (x *PutLimitRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutLimitRequest.ProtoReflect.Descriptor instead.
 func (*PutLimitRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{50}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *PutLimitRequest) GetLimit() *Limit {
@@ -3300,7 +3493,7 @@ type PutLimitResponse struct {
 
 func (x *PutLimitResponse) Reset() {
 	*x = PutLimitResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[51]
+	mi := &file_yard_v1_admin_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3312,7 +3505,7 @@ func (x *PutLimitResponse) String() string {
 func (*PutLimitResponse) ProtoMessage() {}
 
 func (x *PutLimitResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[51]
+	mi := &file_yard_v1_admin_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3325,7 +3518,7 @@ func (x *PutLimitResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutLimitResponse.ProtoReflect.Descriptor instead.
 func (*PutLimitResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{51}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *PutLimitResponse) GetLimit() *Limit {
@@ -3346,7 +3539,7 @@ type GetLimitRequest struct {
 
 func (x *GetLimitRequest) Reset() {
 	*x = GetLimitRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[52]
+	mi := &file_yard_v1_admin_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3358,7 +3551,7 @@ func (x *GetLimitRequest) String() string {
 func (*GetLimitRequest) ProtoMessage() {}
 
 func (x *GetLimitRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[52]
+	mi := &file_yard_v1_admin_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3371,7 +3564,7 @@ func (x *GetLimitRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetLimitRequest.ProtoReflect.Descriptor instead.
 func (*GetLimitRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{52}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *GetLimitRequest) GetName() string {
@@ -3393,7 +3586,7 @@ type GetLimitResponse struct {
 
 func (x *GetLimitResponse) Reset() {
 	*x = GetLimitResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[53]
+	mi := &file_yard_v1_admin_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3405,7 +3598,7 @@ func (x *GetLimitResponse) String() string {
 func (*GetLimitResponse) ProtoMessage() {}
 
 func (x *GetLimitResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[53]
+	mi := &file_yard_v1_admin_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3418,7 +3611,7 @@ func (x *GetLimitResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetLimitResponse.ProtoReflect.Descriptor instead.
 func (*GetLimitResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{53}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *GetLimitResponse) GetLimit() *Limit {
@@ -3448,7 +3641,7 @@ type ListLimitsRequest struct {
 
 func (x *ListLimitsRequest) Reset() {
 	*x = ListLimitsRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[54]
+	mi := &file_yard_v1_admin_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3460,7 +3653,7 @@ func (x *ListLimitsRequest) String() string {
 func (*ListLimitsRequest) ProtoMessage() {}
 
 func (x *ListLimitsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[54]
+	mi := &file_yard_v1_admin_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3473,7 +3666,7 @@ func (x *ListLimitsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListLimitsRequest.ProtoReflect.Descriptor instead.
 func (*ListLimitsRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{54}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *ListLimitsRequest) GetLimit() int32 {
@@ -3502,7 +3695,7 @@ type ListLimitsResponse struct {
 
 func (x *ListLimitsResponse) Reset() {
 	*x = ListLimitsResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[55]
+	mi := &file_yard_v1_admin_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3514,7 +3707,7 @@ func (x *ListLimitsResponse) String() string {
 func (*ListLimitsResponse) ProtoMessage() {}
 
 func (x *ListLimitsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[55]
+	mi := &file_yard_v1_admin_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3527,7 +3720,7 @@ func (x *ListLimitsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListLimitsResponse.ProtoReflect.Descriptor instead.
 func (*ListLimitsResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{55}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *ListLimitsResponse) GetLimits() []*Limit {
@@ -3557,7 +3750,7 @@ type DeleteLimitRequest struct {
 
 func (x *DeleteLimitRequest) Reset() {
 	*x = DeleteLimitRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[56]
+	mi := &file_yard_v1_admin_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3569,7 +3762,7 @@ func (x *DeleteLimitRequest) String() string {
 func (*DeleteLimitRequest) ProtoMessage() {}
 
 func (x *DeleteLimitRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[56]
+	mi := &file_yard_v1_admin_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3582,7 +3775,7 @@ func (x *DeleteLimitRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteLimitRequest.ProtoReflect.Descriptor instead.
 func (*DeleteLimitRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{56}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *DeleteLimitRequest) GetName() string {
@@ -3609,7 +3802,7 @@ type DeleteLimitResponse struct {
 
 func (x *DeleteLimitResponse) Reset() {
 	*x = DeleteLimitResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[57]
+	mi := &file_yard_v1_admin_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3621,7 +3814,7 @@ func (x *DeleteLimitResponse) String() string {
 func (*DeleteLimitResponse) ProtoMessage() {}
 
 func (x *DeleteLimitResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[57]
+	mi := &file_yard_v1_admin_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3634,7 +3827,7 @@ func (x *DeleteLimitResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteLimitResponse.ProtoReflect.Descriptor instead.
 func (*DeleteLimitResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{57}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *DeleteLimitResponse) GetLimit() *Limit {
@@ -3815,7 +4008,22 @@ const file_yard_v1_admin_proto_rawDesc = "" +
 	"\x02by\x18\x03 \x01(\tR\x02by\x12\x15\n" +
 	"\x06for_ms\x18\x04 \x01(\x03R\x05forMs\"9\n" +
 	"\x11DrainTypeResponse\x12$\n" +
-	"\x05drain\x18\x01 \x01(\v2\x0e.yard.v1.PauseR\x05drain\"\x98\x02\n" +
+	"\x05drain\x18\x01 \x01(\v2\x0e.yard.v1.PauseR\x05drain\"k\n" +
+	"\x13PeekTasklistRequest\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
+	"\x04type\x18\x02 \x01(\tR\x04type\x12\x14\n" +
+	"\x05limit\x18\x03 \x01(\x05R\x05limit\x12\x16\n" +
+	"\x06cursor\x18\x04 \x01(\tR\x06cursor\"\x89\x01\n" +
+	"\x14PeekTasklistResponse\x12)\n" +
+	"\x05tasks\x18\x01 \x03(\v2\x13.yard.v1.PeekedTaskR\x05tasks\x12\x1f\n" +
+	"\vnext_cursor\x18\x02 \x01(\tR\n" +
+	"nextCursor\x12%\n" +
+	"\x0eunread_batches\x18\x03 \x01(\x03R\runreadBatches\"Q\n" +
+	"\n" +
+	"PeekedTask\x12!\n" +
+	"\x04task\x18\x01 \x01(\v2\r.yard.v1.TaskR\x04task\x12 \n" +
+	"\fready_for_ms\x18\x02 \x01(\x03R\n" +
+	"readyForMs\"\x98\x02\n" +
 	"\x14PurgeTasklistRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
 	"\x04type\x18\x02 \x01(\tR\x04type\x12*\n" +
@@ -3893,7 +4101,7 @@ func file_yard_v1_admin_proto_rawDescGZIP() []byte {
 	return file_yard_v1_admin_proto_rawDescData
 }
 
-var file_yard_v1_admin_proto_msgTypes = make([]protoimpl.MessageInfo, 58)
+var file_yard_v1_admin_proto_msgTypes = make([]protoimpl.MessageInfo, 61)
 var file_yard_v1_admin_proto_goTypes = []any{
 	(*Domain)(nil),                   // 0: yard.v1.Domain
 	(*PutDomainRequest)(nil),         // 1: yard.v1.PutDomainRequest
@@ -3939,22 +4147,26 @@ var file_yard_v1_admin_proto_goTypes = []any{
 	(*ResumeTypeResponse)(nil),       // 41: yard.v1.ResumeTypeResponse
 	(*DrainTypeRequest)(nil),         // 42: yard.v1.DrainTypeRequest
 	(*DrainTypeResponse)(nil),        // 43: yard.v1.DrainTypeResponse
-	(*PurgeTasklistRequest)(nil),     // 44: yard.v1.PurgeTasklistRequest
-	(*PurgeTasklistResponse)(nil),    // 45: yard.v1.PurgeTasklistResponse
-	(*PurgeTypeRequest)(nil),         // 46: yard.v1.PurgeTypeRequest
-	(*PurgeTypeResponse)(nil),        // 47: yard.v1.PurgeTypeResponse
-	(*Purged)(nil),                   // 48: yard.v1.Purged
-	(*Limit)(nil),                    // 49: yard.v1.Limit
-	(*PutLimitRequest)(nil),          // 50: yard.v1.PutLimitRequest
-	(*PutLimitResponse)(nil),         // 51: yard.v1.PutLimitResponse
-	(*GetLimitRequest)(nil),          // 52: yard.v1.GetLimitRequest
-	(*GetLimitResponse)(nil),         // 53: yard.v1.GetLimitResponse
-	(*ListLimitsRequest)(nil),        // 54: yard.v1.ListLimitsRequest
-	(*ListLimitsResponse)(nil),       // 55: yard.v1.ListLimitsResponse
-	(*DeleteLimitRequest)(nil),       // 56: yard.v1.DeleteLimitRequest
-	(*DeleteLimitResponse)(nil),      // 57: yard.v1.DeleteLimitResponse
-	(*RetryPolicy)(nil),              // 58: yard.v1.RetryPolicy
-	(TaskState)(0),                   // 59: yard.v1.TaskState
+	(*PeekTasklistRequest)(nil),      // 44: yard.v1.PeekTasklistRequest
+	(*PeekTasklistResponse)(nil),     // 45: yard.v1.PeekTasklistResponse
+	(*PeekedTask)(nil),               // 46: yard.v1.PeekedTask
+	(*PurgeTasklistRequest)(nil),     // 47: yard.v1.PurgeTasklistRequest
+	(*PurgeTasklistResponse)(nil),    // 48: yard.v1.PurgeTasklistResponse
+	(*PurgeTypeRequest)(nil),         // 49: yard.v1.PurgeTypeRequest
+	(*PurgeTypeResponse)(nil),        // 50: yard.v1.PurgeTypeResponse
+	(*Purged)(nil),                   // 51: yard.v1.Purged
+	(*Limit)(nil),                    // 52: yard.v1.Limit
+	(*PutLimitRequest)(nil),          // 53: yard.v1.PutLimitRequest
+	(*PutLimitResponse)(nil),         // 54: yard.v1.PutLimitResponse
+	(*GetLimitRequest)(nil),          // 55: yard.v1.GetLimitRequest
+	(*GetLimitResponse)(nil),         // 56: yard.v1.GetLimitResponse
+	(*ListLimitsRequest)(nil),        // 57: yard.v1.ListLimitsRequest
+	(*ListLimitsResponse)(nil),       // 58: yard.v1.ListLimitsResponse
+	(*DeleteLimitRequest)(nil),       // 59: yard.v1.DeleteLimitRequest
+	(*DeleteLimitResponse)(nil),      // 60: yard.v1.DeleteLimitResponse
+	(*RetryPolicy)(nil),              // 61: yard.v1.RetryPolicy
+	(*Task)(nil),                     // 62: yard.v1.Task
+	(TaskState)(0),                   // 63: yard.v1.TaskState
 }
 var file_yard_v1_admin_proto_depIdxs = []int32{
 	0,  // 0: yard.v1.PutDomainRequest.domain:type_name -> yard.v1.Domain
@@ -3962,7 +4174,7 @@ var file_yard_v1_admin_proto_depIdxs = []int32{
 	0,  // 2: yard.v1.GetDomainResponse.domain:type_name -> yard.v1.Domain
 	0,  // 3: yard.v1.ListDomainsResponse.domains:type_name -> yard.v1.Domain
 	0,  // 4: yard.v1.DeleteDomainResponse.domain:type_name -> yard.v1.Domain
-	58, // 5: yard.v1.TaskType.retry:type_name -> yard.v1.RetryPolicy
+	61, // 5: yard.v1.TaskType.retry:type_name -> yard.v1.RetryPolicy
 	9,  // 6: yard.v1.PutTypeRequest.type:type_name -> yard.v1.TaskType
 	9,  // 7: yard.v1.PutTypeResponse.type:type_name -> yard.v1.TaskType
 	9,  // 8: yard.v1.GetTypeResponse.type:type_name -> yard.v1.TaskType
@@ -3989,20 +4201,22 @@ var file_yard_v1_admin_proto_depIdxs = []int32{
 	31, // 29: yard.v1.PauseTypeResponse.pause:type_name -> yard.v1.Pause
 	31, // 30: yard.v1.ResumeTypeResponse.pause:type_name -> yard.v1.Pause
 	31, // 31: yard.v1.DrainTypeResponse.drain:type_name -> yard.v1.Pause
-	59, // 32: yard.v1.PurgeTasklistRequest.states:type_name -> yard.v1.TaskState
-	48, // 33: yard.v1.PurgeTasklistResponse.purged:type_name -> yard.v1.Purged
-	59, // 34: yard.v1.PurgeTypeRequest.states:type_name -> yard.v1.TaskState
-	48, // 35: yard.v1.PurgeTypeResponse.purged:type_name -> yard.v1.Purged
-	49, // 36: yard.v1.PutLimitRequest.limit:type_name -> yard.v1.Limit
-	49, // 37: yard.v1.PutLimitResponse.limit:type_name -> yard.v1.Limit
-	49, // 38: yard.v1.GetLimitResponse.limit:type_name -> yard.v1.Limit
-	49, // 39: yard.v1.ListLimitsResponse.limits:type_name -> yard.v1.Limit
-	49, // 40: yard.v1.DeleteLimitResponse.limit:type_name -> yard.v1.Limit
-	41, // [41:41] is the sub-list for method output_type
-	41, // [41:41] is the sub-list for method input_type
-	41, // [41:41] is the sub-list for extension type_name
-	41, // [41:41] is the sub-list for extension extendee
-	0,  // [0:41] is the sub-list for field type_name
+	46, // 32: yard.v1.PeekTasklistResponse.tasks:type_name -> yard.v1.PeekedTask
+	62, // 33: yard.v1.PeekedTask.task:type_name -> yard.v1.Task
+	63, // 34: yard.v1.PurgeTasklistRequest.states:type_name -> yard.v1.TaskState
+	51, // 35: yard.v1.PurgeTasklistResponse.purged:type_name -> yard.v1.Purged
+	63, // 36: yard.v1.PurgeTypeRequest.states:type_name -> yard.v1.TaskState
+	51, // 37: yard.v1.PurgeTypeResponse.purged:type_name -> yard.v1.Purged
+	52, // 38: yard.v1.PutLimitRequest.limit:type_name -> yard.v1.Limit
+	52, // 39: yard.v1.PutLimitResponse.limit:type_name -> yard.v1.Limit
+	52, // 40: yard.v1.GetLimitResponse.limit:type_name -> yard.v1.Limit
+	52, // 41: yard.v1.ListLimitsResponse.limits:type_name -> yard.v1.Limit
+	52, // 42: yard.v1.DeleteLimitResponse.limit:type_name -> yard.v1.Limit
+	43, // [43:43] is the sub-list for method output_type
+	43, // [43:43] is the sub-list for method input_type
+	43, // [43:43] is the sub-list for extension type_name
+	43, // [43:43] is the sub-list for extension extendee
+	0,  // [0:43] is the sub-list for field type_name
 }
 
 func init() { file_yard_v1_admin_proto_init() }
@@ -4017,7 +4231,7 @@ func file_yard_v1_admin_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_yard_v1_admin_proto_rawDesc), len(file_yard_v1_admin_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   58,
+			NumMessages:   61,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -190,6 +190,9 @@ func (r *PurgeTasklistRequest) UnknownField() (string, bool) { return field("", 
 func (r *PurgeTypeRequest) UnknownField() (string, bool) { return field("", r.unknownFields) }
 
 // UnknownField returns the path of a field that this version does not know.
+func (r *PeekTasklistRequest) UnknownField() (string, bool) { return field("", r.unknownFields) }
+
+// UnknownField returns the path of a field that this version does not know.
 func (r *GetLimitRequest) UnknownField() (string, bool) { return field("", r.unknownFields) }
 
 // UnknownField returns the path of a field that this version does not know.

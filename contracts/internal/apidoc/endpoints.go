@@ -43,7 +43,7 @@ const (
 
 // endpoints are all verbs, in the order of the page.
 func endpoints() []endpoint {
-	return slices.Concat(lifeEndpoints(), queryEndpoints(), tasklistEndpoints(), pauseEndpoints("tasklists", "tasklist", "Tasklist", "mail"),
+	return slices.Concat(lifeEndpoints(), queryEndpoints(), tasklistEndpoints(), []endpoint{peekEndpoint()}, pauseEndpoints("tasklists", "tasklist", "Tasklist", "mail"),
 		typeEndpoints(), pauseEndpoints("types", "task type", "Type", "email.send"), limitEndpoints(), domainEndpoints())
 }
 
@@ -188,6 +188,18 @@ func tasklistEndpoints() []endpoint {
 			codes: []fault.Code{fault.NotFound, fault.Stale},
 			Notes: []string{deleteNote},
 		},
+	}
+}
+
+// peekEndpoint shows what starts next.
+func peekEndpoint() endpoint {
+	return endpoint{
+		Verb: "tasklists.peek", Does: "Show the ready tasks of a tasklist in the order in which they are to start; none is taken.",
+		Request: "PeekTasklistRequest", Response: "PeekTasklistResponse",
+		In:    `{"name":"mail","limit":1}`,
+		Out:   `{"tasks":[{"task":{"task_id":"` + exampleTask + `","domain":"shop","tasklist":"mail","type":"email.send","priority":3,"state":"ready","created_at_ms":1763721600000},"ready_for_ms":412}],"next_cursor":"3.1763721600000.` + exampleTask + `"}`,
+		codes: []fault.Code{fault.NotFound, fault.FailedPrecondition},
+		Notes: []string{"Only tasks in memory are seen; `unread_batches` counts what is on disk only."},
 	}
 }
 

@@ -63,7 +63,7 @@ func (a *app) completions(root *cobra.Command) {
 		"yard task get": ids, "yard task watch": ids, "yard task cancel": ids,
 		"yard task submit": flags["type"], "yard tasklist describe": flags["tasklist"],
 		"yard tasklist put": flags["tasklist"], "yard tasklist get": settings, "yard tasklist delete": settings,
-		"yard tasklist pause": flags["tasklist"], "yard tasklist drain": flags["tasklist"], "yard tasklist purge": flags["tasklist"], "yard tasklist resume": paused,
+		"yard tasklist pause": flags["tasklist"], "yard tasklist peek": flags["tasklist"], "yard tasklist drain": flags["tasklist"], "yard tasklist purge": flags["tasklist"], "yard tasklist resume": paused,
 		"yard type pause": types, "yard type drain": types, "yard type purge": types, "yard type resume": types,
 		"yard domain put": flags[domainFlag], "yard domain get": flags[domainFlag], "yard domain delete": flags[domainFlag],
 		"yard type set": types, "yard type get": types, "yard type delete": types,

@@ -80,3 +80,24 @@ func TestASessionWithPurges(t *testing.T) {
 	s.do("tasklist", "purge", "mail", "--state", "completed")
 	testkit.Golden(t, filepath.Join("testdata", "purges.txt"), []byte(steady(s.text.String())))
 }
+
+func TestASessionWithAPeek(t *testing.T) {
+	system := startStack(t)
+	s := &session{t: t, url: system.URL}
+	s.do("domain", "put", "shop")
+	s.do("task", "submit", "email.send", "{}", "--tasklist", "mail")
+	untilSaid(t, system.URL, func(out string) bool { return strings.Count(out, `"task_id"`) == 1 }, "task", "list", "--state", "ready")
+	if out := s.do("tasklist", "peek", "mail"); strings.Count(out, "email.send") != 1 || strings.Contains(out, "more") {
+		t.Error(out)
+	}
+	if out := s.do("--json", "tasklist", "peek", "mail", "--type", "email.send"); !strings.Contains(out, `"state":"ready"`) {
+		t.Error(out)
+	}
+	if out := s.do("tasklist", "peek", "bulk", "--limit", "5"); strings.Contains(out, "\n") {
+		t.Error(out)
+	}
+	s.do("tasklist", "peek", "mail", "--limit", "101")
+	if text := s.text.String(); !strings.Contains(text, "INVALID_ARGUMENT: /limit") {
+		t.Error(text)
+	}
+}

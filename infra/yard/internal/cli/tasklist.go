@@ -17,7 +17,7 @@ import (
 
 func (a *app) tasklistCommand() *cobra.Command {
 	return group("tasklist", "Set, show, list, describe, pause, drain and purge tasklists",
-		a.tasklistPut(), a.tasklistGet(), a.tasklistList(), a.tasklistDelete(), a.tasklistDescribe(), a.tasklistPause(), a.tasklistDrain(), a.tasklistResume(), a.tasklistPurge())
+		a.tasklistPut(), a.tasklistGet(), a.tasklistList(), a.tasklistDelete(), a.tasklistDescribe(), a.tasklistPeek(), a.tasklistPause(), a.tasklistDrain(), a.tasklistResume(), a.tasklistPurge())
 }
 
 func (a *app) tasklistPut() *cobra.Command {

@@ -61,6 +61,7 @@ func (a *API) endpoints() []endpoint {
 		of(a, "tasklists.pause", "Pause a tasklist: none of its tasks starts until it is resumed, or for a time.", g.PauseTasklist, &yardv1.PauseTasklistResponse{}),
 		of(a, "tasklists.drain", "Drain a tasklist: submits to it are refused until it is resumed, or for a time.", g.DrainTasklist, &yardv1.DrainTasklistResponse{}),
 		of(a, "tasklists.resume", "End the pause or the drain of a tasklist.", g.ResumeTasklist, &yardv1.ResumeTasklistResponse{}),
+		of(a, "tasklists.peek", "Show the ready tasks of a tasklist in the order in which they are to start; none is taken.", g.PeekTasklist, &yardv1.PeekTasklistResponse{}),
 		of(a, "tasklists.purge", "Cancel the tasks of a tasklist that do not run, step by step, or count them.", g.PurgeTasklist, &yardv1.PurgeTasklistResponse{}),
 		of(a, "types.put", "Create or change a task type.", g.PutType, &yardv1.PutTypeResponse{}),
 		of(a, "types.get", "Tell of a task type and how full its limit is.", g.GetType, &yardv1.GetTypeResponse{}),

@@ -89,6 +89,9 @@ const (
 	PurgeMax            = 1000
 	PurgeDefault        = 500
 	PurgeReasonBytesMax = 800
+	// PeekMax bounds the tasks of a peek.
+	PeekMax     = 100
+	PeekDefault = 10
 	// PurgeIdleMax is after how many passes in a row that found nothing a purge ends, although something is unread.
 	PurgeIdleMax = 10
 
