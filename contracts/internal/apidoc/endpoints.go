@@ -243,7 +243,7 @@ func pauseEndpoints(verbs, kind, message, name string) []endpoint {
 			Out:   `{"purged":{"found":500,"cancelled":499,"ended":1,"next_cursor":"` + exampleTask + `.` + exampleTask + `.1.0.0"}}`,
 			codes: []fault.Code{fault.NotFound, fault.FailedPrecondition},
 			Notes: []string{
-				"A step searches memory and the timer store, from the newest task to the oldest. Tasks that are on disk only are searched once they are read, which the purge itself makes room for: at the end of a pass with `unread_batches` another pass follows, until ten in a row have found nothing. So wait a moment, say 300 ms, before the step after one that found nothing.",
+				"A step searches memory and the timer store, from the newest task to the oldest. Tasks that are on disk only are searched once they are read, which the purge itself makes room for: at the end of a pass another pass follows; the purge is over when five passes in a row have found nothing and all was read, or ten. So wait a moment, say 300 ms, before the step after one that found nothing.",
 				"A step of 500 tasks costs the log as much as 500 cancels. To leave others room send one each second.",
 			},
 		},

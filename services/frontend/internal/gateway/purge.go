@@ -59,8 +59,8 @@ func (g *Gateway) purge(c Call, p validate.Purge, first bool, answer Answer, res
 	})
 }
 
-// purgeStep cancels a page of tasks, or counts it. The purge is over after a pass that had nothing to cancel, if all was read when it
-// began, or if many in a row had nothing: what is unread is not read now, or comes faster than it is read.
+// purgeStep cancels a page of tasks, or counts it. The purge is over after some passes in a row that had nothing to cancel, if all was read
+// when the last began (what is unread is counted again each second only), or if many in a row had nothing: what is unread is not read now, or comes faster than it is read.
 func (g *Gateway) purgeStep(ctx context.Context, c Call, p validate.Purge) (*yardv1.Purged, error) {
 	unread := int64(0)
 	var err error
@@ -88,8 +88,8 @@ func (g *Gateway) purgeStep(ctx context.Context, c Call, p validate.Purge) (*yar
 	if p.Idle++; p.Busy {
 		p.Idle = 0
 	}
-	if !p.Preview && p.Again && p.Idle < validate.PurgeIdleMax {
-		p.Busy, p.Again = false, false
+	if !p.Preview && (p.Again || p.Idle < validate.PurgeIdleMin) && p.Idle < validate.PurgeIdleMax {
+		p.Busy, p.Again, p.Later = false, false, true
 		done.NextCursor = p.Cursor("")
 	}
 	if done.UnreadBatches = unread; !p.Begins {

@@ -25,6 +25,8 @@ type Purge struct {
 	// Idle is how many passes in a row before this one have cancelled nothing; Busy: this one has.
 	Idle int
 	Busy bool
+	// Later: this is not the first pass. Running tasks are asked to stop in the first one only.
+	Later bool
 }
 
 // purgeable are the states of tasks that a purge cancels.
@@ -86,6 +88,9 @@ func purge(filter *yardv1.ListRequest, req *yardv1.PurgeTypeRequest, now time.Ti
 	if req.Cursor != "" && !p.goOn(req.Cursor) {
 		return Purge{}, invalid("/cursor", "is not the next_cursor of an answer")
 	}
+	if p.Later {
+		filter.States = slices.DeleteFunc(filter.States, func(s yardv1.TaskState) bool { return s == yardv1.TaskState_TASK_STATE_RUNNING })
+	}
 	if p.Begins = filter.Cursor == ""; p.Begins {
 		filter.Cursor = p.Before.String()
 	}
@@ -111,12 +116,12 @@ func (p Purge) Cursor(at string) string {
 		}
 		return "0"
 	}
-	return strings.Join([]string{p.Before.String(), at, flag(p.Busy), flag(p.Again), strconv.Itoa(p.Idle)}, ".")
+	return strings.Join([]string{p.Before.String(), at, flag(p.Busy), flag(p.Again), flag(p.Later), strconv.Itoa(p.Idle)}, ".")
 }
 
 // goOn takes a cursor in; false: it is none.
 func (p *Purge) goOn(cursor string) bool {
-	const parts = 5
+	const parts = 6
 	c := strings.Split(cursor, ".")
 	if len(c) != parts {
 		return false
@@ -131,6 +136,7 @@ func (p *Purge) goOn(cursor string) bool {
 		}
 	}
 	p.Before, p.Filter.Cursor, p.Busy, p.Again = before, c[1], c[2] == "1", c[3] == "1"
-	p.Idle, err = strconv.Atoi(c[4])
+	p.Later = c[4] == "1"
+	p.Idle, err = strconv.Atoi(c[5])
 	return err == nil && p.Idle >= 0
 }

@@ -13,7 +13,7 @@ func TestPurgeRefuses(t *testing.T) {
 	good := func() *yardv1.PurgeTasklistRequest {
 		return &yardv1.PurgeTasklistRequest{
 			Name: "mail", Type: "email.send", States: []yardv1.TaskState{yardv1.TaskState_TASK_STATE_READY}, OlderThanMs: ms(AheadMax), Limit: PurgeMax,
-			Reason: strings.Repeat("r", PurgeReasonBytesMax), By: strings.Repeat("b", PauserBytesMax), Cursor: goodID.String() + "..0.1.3",
+			Reason: strings.Repeat("r", PurgeReasonBytesMax), By: strings.Repeat("b", PauserBytesMax), Cursor: goodID.String() + "..0.1.0.3",
 		}
 	}
 	judge := func(r *yardv1.PurgeTasklistRequest) error {
@@ -24,20 +24,22 @@ func TestPurgeRefuses(t *testing.T) {
 		return err
 	}
 	table := map[string]row[*yardv1.PurgeTasklistRequest]{
-		"no name":       {func(r *yardv1.PurgeTasklistRequest) { r.Name = "" }, "/name"},
-		"bad type":      {func(r *yardv1.PurgeTasklistRequest) { r.Type = "a b" }, "/type"},
-		"running":       {func(r *yardv1.PurgeTasklistRequest) { r.States[0] = yardv1.TaskState_TASK_STATE_RUNNING }, "/states/0"},
-		"many states":   {func(r *yardv1.PurgeTasklistRequest) { r.States = make([]yardv1.TaskState, 4) }, "/states"},
-		"negative age":  {func(r *yardv1.PurgeTasklistRequest) { r.OlderThanMs = -1 }, "/older_than_ms"},
-		"long age":      {func(r *yardv1.PurgeTasklistRequest) { r.OlderThanMs++ }, "/older_than_ms"},
-		"too many":      {func(r *yardv1.PurgeTasklistRequest) { r.Limit++ }, "/limit"},
-		"negative":      {func(r *yardv1.PurgeTasklistRequest) { r.Limit = -1 }, "/limit"},
-		"long reason":   {func(r *yardv1.PurgeTasklistRequest) { r.Reason += "r" }, "/reason"},
-		"long name":     {func(r *yardv1.PurgeTasklistRequest) { r.By += "b" }, "/by"},
-		"late position": {func(r *yardv1.PurgeTasklistRequest) { r.Cursor = goodID.String() + "." + laterID().String() + ".0.1.3" }, "/cursor"},
+		"no name":      {func(r *yardv1.PurgeTasklistRequest) { r.Name = "" }, "/name"},
+		"bad type":     {func(r *yardv1.PurgeTasklistRequest) { r.Type = "a b" }, "/type"},
+		"running":      {func(r *yardv1.PurgeTasklistRequest) { r.States[0] = yardv1.TaskState_TASK_STATE_RUNNING }, "/states/0"},
+		"many states":  {func(r *yardv1.PurgeTasklistRequest) { r.States = make([]yardv1.TaskState, 4) }, "/states"},
+		"negative age": {func(r *yardv1.PurgeTasklistRequest) { r.OlderThanMs = -1 }, "/older_than_ms"},
+		"long age":     {func(r *yardv1.PurgeTasklistRequest) { r.OlderThanMs++ }, "/older_than_ms"},
+		"too many":     {func(r *yardv1.PurgeTasklistRequest) { r.Limit++ }, "/limit"},
+		"negative":     {func(r *yardv1.PurgeTasklistRequest) { r.Limit = -1 }, "/limit"},
+		"long reason":  {func(r *yardv1.PurgeTasklistRequest) { r.Reason += "r" }, "/reason"},
+		"long name":    {func(r *yardv1.PurgeTasklistRequest) { r.By += "b" }, "/by"},
+		"late position": {func(r *yardv1.PurgeTasklistRequest) {
+			r.Cursor = goodID.String() + "." + laterID().String() + ".0.1.0.3"
+		}, "/cursor"},
 	}
 	for name, cursor := range map[string]string{
-		"a list's cursor": goodID.String(), "no id": "x..0.1.3", "no position": goodID.String() + ".x.0.1.3", "no number": goodID.String() + "..0.1.x", "negative number": goodID.String() + "..0.1.-1",
+		"a list's cursor": goodID.String(), "no id": "x..0.1.0.3", "no position": goodID.String() + ".x.0.1.0.3", "no number": goodID.String() + "..0.1.0.x", "negative number": goodID.String() + "..0.1.0.-1",
 	} {
 		table[name] = row[*yardv1.PurgeTasklistRequest]{func(r *yardv1.PurgeTasklistRequest) { r.Cursor = cursor }, "/cursor"}
 	}
@@ -63,9 +65,9 @@ func TestAPurgeGoesOnWhereItWas(t *testing.T) {
 		t.Errorf("from %s, want %s", first.Filter.Cursor, cursor)
 	}
 	at := ids.NewTaskID(now.Add(-time.Minute), 1, 7).String()
-	first.Busy, first.Again, first.Idle = true, true, 4
+	first.Busy, first.Again, first.Later, first.Idle = true, true, true, 4
 	next, err := PurgeType(&yardv1.PurgeTypeRequest{Name: "x", Cursor: first.Cursor(at), Running: true}, now.Add(time.Hour))
-	if err != nil || next.Begins || next.Before != first.Before || next.Filter.Cursor != at || !next.Busy || !next.Again || next.Idle != 4 || len(next.Filter.States) != 4 {
+	if err != nil || next.Begins || next.Before != first.Before || next.Filter.Cursor != at || !next.Busy || !next.Again || !next.Later || next.Idle != 4 || len(next.Filter.States) != 3 {
 		t.Errorf("%+v %v", next, err)
 	}
 	pass, err := PurgeType(&yardv1.PurgeTypeRequest{Name: "x", Cursor: first.Cursor("")}, now.Add(time.Hour))
