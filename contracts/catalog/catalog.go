@@ -48,8 +48,8 @@ type state struct {
 	limits    map[string]map[string]*yardv1.Limit
 	groups    map[string]map[string]*yardv1.Group
 	weights   map[string]map[string]float64
-	// pauses are of tasklists and of types, by domain and name.
-	pausedLists, pausedTypes map[string]map[string]*yardv1.Pause
+	// pauses stop starts, drains stop submits.
+	pauses, drains stops
 	// version is the log version that the cluster writes.
 	version uint32
 }
@@ -85,8 +85,7 @@ func newState() *state {
 		domains: map[string]*yardv1.Domain{}, types: map[string]map[string]*yardv1.TaskType{},
 		tasklists: map[string]map[string]*yardv1.Tasklist{}, limits: map[string]map[string]*yardv1.Limit{},
 		groups: map[string]map[string]*yardv1.Group{}, weights: map[string]map[string]float64{},
-		pausedLists: map[string]map[string]*yardv1.Pause{}, pausedTypes: map[string]map[string]*yardv1.Pause{},
-		version: logversion.First,
+		pauses: newStops(), drains: newStops(), version: logversion.First,
 	}
 }
 
@@ -174,10 +173,10 @@ func (c *Catalog) update(e jetstream.KeyValueEntry) {
 	old := c.now.Load()
 	s := &state{
 		domains: maps.Clone(old.domains), types: maps.Clone(old.types), tasklists: maps.Clone(old.tasklists),
-		limits: maps.Clone(old.limits), groups: maps.Clone(old.groups), weights: maps.Clone(old.weights), pausedLists: maps.Clone(old.pausedLists), pausedTypes: maps.Clone(old.pausedTypes),
-		version: old.version,
+		limits: maps.Clone(old.limits), groups: maps.Clone(old.groups), weights: maps.Clone(old.weights), version: old.version,
 	}
 	domain := domainOf(e.Key())
+	s.pauses, s.drains = old.pauses.clone(domain), old.drains.clone(domain)
 	if m, ok := s.types[domain]; ok {
 		s.types[domain] = maps.Clone(m)
 	}
@@ -192,11 +191,6 @@ func (c *Catalog) update(e jetstream.KeyValueEntry) {
 	}
 	if m, ok := s.weights[domain]; ok {
 		s.weights[domain] = maps.Clone(m)
-	}
-	for _, pauses := range []map[string]map[string]*yardv1.Pause{s.pausedLists, s.pausedTypes} {
-		if m, ok := pauses[domain]; ok {
-			pauses[domain] = maps.Clone(m)
-		}
 	}
 	if !s.take(e) {
 		return
@@ -227,12 +221,8 @@ func (c *Catalog) replace(s *state) {
 		for name := range m.groups {
 			names[name] = true
 		}
-		for name := range m.pausedLists {
-			names[name] = true
-		}
-		for name := range m.pausedTypes {
-			names[name] = true
-		}
+		m.pauses.names(names)
+		m.drains.names(names)
 	}
 	for _, name := range slices.Sorted(maps.Keys(names)) {
 		if !old.same(s, name) {
@@ -250,8 +240,7 @@ func (s *state) same(other *state, domain string) bool {
 		maps.EqualFunc(s.tasklists[domain], other.tasklists[domain], func(a, b *yardv1.Tasklist) bool { return proto.Equal(a, b) }) &&
 		maps.EqualFunc(s.limits[domain], other.limits[domain], func(a, b *yardv1.Limit) bool { return proto.Equal(a, b) }) &&
 		maps.EqualFunc(s.groups[domain], other.groups[domain], func(a, b *yardv1.Group) bool { return proto.Equal(a, b) }) &&
-		maps.EqualFunc(s.pausedLists[domain], other.pausedLists[domain], func(a, b *yardv1.Pause) bool { return proto.Equal(a, b) }) &&
-		maps.EqualFunc(s.pausedTypes[domain], other.pausedTypes[domain], func(a, b *yardv1.Pause) bool { return proto.Equal(a, b) })
+		s.pauses.same(other.pauses, domain) && s.drains.same(other.drains, domain)
 }
 
 // take changes s by one entry; false means that the entry is of no concern.
@@ -296,11 +285,13 @@ func (s *state) take(e jetstream.KeyValueEntry) bool {
 		set(s.tasklists, domain, name, l, gone)
 		return true
 	}
-	if domain, name, ok := topology.TasklistPauseOfKey(e.Key()); ok {
-		return takePause(s.pausedLists, domain, name, e, gone)
-	}
-	if domain, name, ok := topology.TypePauseOfKey(e.Key()); ok {
-		return takePause(s.pausedTypes, domain, name, e, gone)
+	if all, domain, name := s.stopOf(e.Key()); all != nil {
+		p := &yardv1.Pause{}
+		if !gone && codec.Unmarshal(codec.JSON, e.Value(), p) != nil {
+			return false
+		}
+		set(all, domain, name, p, gone)
+		return true
 	}
 	if domain, name, ok := topology.GroupOfKey(e.Key()); ok {
 		return s.takeGroup(domain, name, e, gone)
@@ -323,15 +314,6 @@ func (s *state) takeGroup(domain, name string, e jetstream.KeyValueEntry, gone b
 	g.Revision = int64(e.Revision())
 	set(s.groups, domain, name, g, gone)
 	set(s.weights, domain, name, g.GetWeight(), gone || g.Weight == nil || g.GetWeight() == 1)
-	return true
-}
-
-func takePause(all map[string]map[string]*yardv1.Pause, domain, name string, e jetstream.KeyValueEntry, gone bool) bool {
-	p := &yardv1.Pause{}
-	if !gone && codec.Unmarshal(codec.JSON, e.Value(), p) != nil {
-		return false
-	}
-	set(all, domain, name, p, gone)
 	return true
 }
 
@@ -360,16 +342,13 @@ func domainOf(key string) string {
 	if domain, _, ok := topology.TasklistOfKey(key); ok {
 		return domain
 	}
-	if domain, _, ok := topology.TasklistPauseOfKey(key); ok {
-		return domain
-	}
-	if domain, _, ok := topology.TypePauseOfKey(key); ok {
+	if domain, _, ok := topology.LimitOfKey(key); ok {
 		return domain
 	}
 	if domain, _, ok := topology.GroupOfKey(key); ok {
 		return domain
 	}
-	domain, _, _ := topology.LimitOfKey(key)
+	_, domain, _ := new(state).stopOf(key)
 	return domain
 }
 

@@ -74,29 +74,39 @@ func (c *Catalog) Weights(domain string) map[string]float64 { return c.now.Load(
 
 // PausedTasklist returns the pause of a tasklist, which may be over by now, or nil. The result is read-only.
 func (c *Catalog) PausedTasklist(domain, name string) *yardv1.Pause {
-	return c.now.Load().pausedLists[domain][name]
+	return c.now.Load().pauses.lists[domain][name]
 }
 
 // PausedType is PausedTasklist for a task type.
 func (c *Catalog) PausedType(domain, name string) *yardv1.Pause {
-	return c.now.Load().pausedTypes[domain][name]
+	return c.now.Load().pauses.types[domain][name]
 }
 
 // Pauses returns those of a domain that are not over at an instant, Unix ms, by the names of tasklists and types.
 // They are read-only, the maps are not.
 func (c *Catalog) Pauses(domain string, nowMS int64) (tasklists, types map[string]*yardv1.Pause) {
-	s := c.now.Load()
-	over := func(_ string, p *yardv1.Pause) bool { return !Paused(p, nowMS) }
-	tasklists, types = maps.Clone(s.pausedLists[domain]), maps.Clone(s.pausedTypes[domain])
-	maps.DeleteFunc(tasklists, over)
-	maps.DeleteFunc(types, over)
-	return tasklists, types
+	return c.now.Load().pauses.of(domain, nowMS)
+}
+
+// DrainedTasklist returns the drain of a tasklist, which may be over by now, or nil. The result is read-only.
+func (c *Catalog) DrainedTasklist(domain, name string) *yardv1.Pause {
+	return c.now.Load().drains.lists[domain][name]
+}
+
+// DrainedType is DrainedTasklist for a task type.
+func (c *Catalog) DrainedType(domain, name string) *yardv1.Pause {
+	return c.now.Load().drains.types[domain][name]
+}
+
+// Drains is Pauses for drains.
+func (c *Catalog) Drains(domain string, nowMS int64) (tasklists, types map[string]*yardv1.Pause) {
+	return c.now.Load().drains.of(domain, nowMS)
 }
 
 // PauseEnds tells, by domain, when its next pause ends by itself after an instant, Unix ms.
 func (c *Catalog) PauseEnds(nowMS int64) map[string]int64 {
 	s, ends := c.now.Load(), map[string]int64{}
-	for _, all := range []map[string]map[string]*yardv1.Pause{s.pausedLists, s.pausedTypes} {
+	for _, all := range []map[string]map[string]*yardv1.Pause{s.pauses.lists, s.pauses.types} {
 		for domain, pauses := range all {
 			for _, p := range pauses {
 				if at, known := ends[domain]; p.UntilMs > nowMS && (!known || p.UntilMs < at) {
@@ -108,7 +118,7 @@ func (c *Catalog) PauseEnds(nowMS int64) map[string]int64 {
 	return ends
 }
 
-// Paused tells whether a pause holds at an instant, Unix ms.
+// Paused tells whether a pause or a drain holds at an instant, Unix ms.
 func Paused(p *yardv1.Pause, nowMS int64) bool {
 	return p != nil && (p.UntilMs == 0 || nowMS < p.UntilMs)
 }

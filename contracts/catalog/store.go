@@ -159,7 +159,7 @@ func GetGroup(ctx context.Context, kv jetstream.KeyValue, domain, name string) (
 	return g, nil
 }
 
-// PutPause stores a pause under its key, in place of one that is there.
+// PutPause stores a pause or a drain under its key, in place of one that is there.
 func PutPause(ctx context.Context, kv jetstream.KeyValue, key string, p *yardv1.Pause) error {
 	_, err := put(ctx, kv, key, "", p, 0)
 	return err
@@ -261,7 +261,7 @@ func DeleteGroup(ctx context.Context, kv jetstream.KeyValue, domain, name string
 	return g, nil
 }
 
-// deleteSettings deletes the types, tasklists, limits, groups and pauses of a domain, but for what is set meanwhile: that is of
+// deleteSettings deletes the types, tasklists, limits, groups, pauses and drains of a domain, but for what is set meanwhile: that is of
 // a domain that was created again.
 func deleteSettings(ctx context.Context, kv jetstream.KeyValue, domain string) error {
 	keys := slices.Concat([]string{

@@ -168,6 +168,10 @@ export interface DescribeTasklistResponse {
   queued?: number;
   /** Workers that polled it in the last 5 minutes, as `tasklists.pollers` tells of them. */
   pollers?: number;
+  /** Present while the tasklist is drained. */
+  drain?: Pause;
+  /** The types of the domain that are drained, by name, at most 100. */
+  drained_types?: string[];
 }
 
 /** TasklistPollersRequest (tasklists.pollers): the workers that polled a tasklist in the last 5 minutes. The owner of the tasklist's matching shard remembers them: they are lost with it, and the next owner learns of each with its next poll. It keeps 8192 of them: up to 6144 of one domain, and the last 2048 places are for domains with 512 at most. Beyond that, those of the domain are forgotten who have not polled for the longest. */
@@ -207,13 +211,15 @@ export interface GetTasklistRequest {
 }
 
 export interface GetTasklistResponse {
-  /** As it is stored. A paused tasklist without settings has its name only. */
+  /** As it is stored. A paused or drained tasklist without settings has its name only. */
   tasklist: Tasklist;
   /** Present while the tasklist is paused. */
   pause?: Pause;
+  /** Present while the tasklist is drained. */
+  drain?: Pause;
 }
 
-/** ListTasklistsRequest (tasklists.list): the tasklists of the domain that have settings, and those that have unfinished tasks or are paused. Tasks that are on disk only, not yet read, are not seen. */
+/** ListTasklistsRequest (tasklists.list): the tasklists of the domain that have settings, and those that have unfinished tasks, are paused or drained. Tasks that are on disk only, not yet read, are not seen. */
 export interface ListTasklistsRequest {
   /** At most so many, 1..1000. Default 1000. Fewer come where they would be more than 400 KiB. */
   limit?: number;
@@ -241,6 +247,27 @@ export interface DeleteTasklistResponse {
   tasklist: Tasklist;
 }
 
+/** PeekTasklistRequest (tasklists.peek): the ready tasks of a tasklist in the order in which they are to start, by priority, then the one that is ready for longest. None is taken. Only tasks in memory are seen: what is on disk only comes behind them, within a priority. Limits and pauses may hold up a task that others overtake. */
+export interface PeekTasklistRequest {
+  /** Required. [A-Za-z0-9_-]{1,64}. */
+  name: string;
+  /** Only tasks of this type. Default: all. */
+  type?: string;
+  /** The most tasks to return, 1..100. Default 10. An answer stops at 400 KiB, so a page may have fewer. */
+  limit?: number;
+  /** The next_cursor of the previous answer. Default: from the first. */
+  cursor?: string;
+}
+
+export interface PeekTasklistResponse {
+  /** The next to start first. */
+  tasks?: PeekedTask[];
+  /** Where the next page begins; empty: there are no more in memory. */
+  next_cursor?: string;
+  /** Log messages (batches of 1..1000 tasks) that are on disk only, of all tasklists: there may be more tasks in them. */
+  unread_batches?: number;
+}
+
 /** PauseTasklistRequest (tasklists.pause): no task of the tasklist starts until it is resumed. It takes effect within a second. Pausing again replaces the pause. Since log version 6. */
 export interface PauseTasklistRequest {
   /** Required. [A-Za-z0-9_-]{1,64}. */
@@ -258,15 +285,63 @@ export interface PauseTasklistResponse {
   pause?: Pause;
 }
 
-/** ResumeTasklistRequest (tasklists.resume) ends a pause. NOT_FOUND if the tasklist is not paused. */
+/** ResumeTasklistRequest (tasklists.resume) ends a pause or a drain. NOT_FOUND if the tasklist is not paused, or not drained. */
 export interface ResumeTasklistRequest {
   /** Required. [A-Za-z0-9_-]{1,64}. */
   name: string;
+  /** End the drain; a pause stays. Default false: end the pause; a drain stays. */
+  drain?: boolean;
 }
 
 export interface ResumeTasklistResponse {
-  /** As it was. */
+  /** The pause or the drain as it was. */
   pause?: Pause;
+}
+
+/** DrainTasklistRequest (tasklists.drain): a submit to the tasklist is refused with FAILED_PRECONDITION until the drain ends. It takes effect within a second. What was accepted goes on: it starts, is tried again, and comes back from a delay. A repeat, with its request_id, of a submit that was stored before is still answered with its results. Draining again replaces the drain. Since log version 6. */
+export interface DrainTasklistRequest {
+  /** Required. [A-Za-z0-9_-]{1,64}. */
+  name: string;
+  /** Why, for people; at most 1024 bytes. */
+  reason?: string;
+  /** Who drains it, for people; at most 128 bytes. */
+  by?: string;
+  /** It ends by itself after this, ms, 1000..31622400000 (366 days). Default 0: not before it is resumed. */
+  for_ms?: number;
+}
+
+export interface DrainTasklistResponse {
+  /** As stored. */
+  drain?: Pause;
+}
+
+/** PurgeTasklistRequest (tasklists.purge) cancels the tasks of a tasklist that do not run: one step of it. Steps follow until an answer has no next_cursor; who sends them decides how fast. Tasks that were created after the purge began stay. A step may be repeated, and a purge given up, at any moment. */
+export interface PurgeTasklistRequest {
+  /** Required. [A-Za-z0-9_-]{1,64}. */
+  name: string;
+  /** Only tasks of this type. Default: all. */
+  type?: string;
+  /** Only tasks in these states: WAITING, READY, BACKOFF. Default: all of these. Running ones are taken with `running`. */
+  states?: TaskState[];
+  /** Only tasks that were created at least this long before the purge began, ms, 0..31622400000 (366 days). Default 0: all that were created before it began. */
+  older_than_ms?: number;
+  /** Ask the workers of running tasks to stop, too, as tasks.cancel does. Default false: what runs goes on. */
+  running?: boolean;
+  /** Count what matches, and change nothing. */
+  preview?: boolean;
+  /** The most tasks of this step, 1..1000. Default 500. */
+  limit?: number;
+  /** The next_cursor of the previous step, with the same filter. Default: a purge begins. */
+  cursor?: string;
+  /** Why, for people; at most 800 bytes. It is in the history of each task. */
+  reason?: string;
+  /** Who purges it, for people; at most 128 bytes. */
+  by?: string;
+}
+
+export interface PurgeTasklistResponse {
+  /** What this step did. */
+  purged?: Purged;
 }
 
 /** PutTypeRequest (types.put) creates or changes a type. A changed limit takes effect within a second; tasks accepted before keep their retry policy and timeouts. */
@@ -287,12 +362,14 @@ export interface GetTypeRequest {
 }
 
 export interface GetTypeResponse {
-  /** As stored. A paused type without settings has its name only. */
+  /** As stored. A paused or drained type without settings has its name only. */
   type: TaskType;
   /** Slots of running attempts, and free ones that a matching shard keeps for up to 50 ms to use again; only if the type has a limit. */
   slots_in_use?: number;
   /** Present while the type is paused. */
   pause?: Pause;
+  /** Present while the type is drained. */
+  drain?: Pause;
 }
 
 /** ListTypesRequest (types.list): the task types of the domain that have settings. */
@@ -340,15 +417,63 @@ export interface PauseTypeResponse {
   pause?: Pause;
 }
 
-/** ResumeTypeRequest (types.resume) ends a pause. NOT_FOUND if the type is not paused. */
+/** ResumeTypeRequest (types.resume) ends a pause or a drain. NOT_FOUND if the type is not paused, or not drained. */
 export interface ResumeTypeRequest {
   /** Required. [A-Za-z0-9_.-]{1,64}. */
   name: string;
+  /** End the drain; a pause stays. Default false: end the pause; a drain stays. */
+  drain?: boolean;
 }
 
 export interface ResumeTypeResponse {
-  /** As it was. */
+  /** The pause or the drain as it was. */
   pause?: Pause;
+}
+
+/** DrainTypeRequest (types.drain): a submit with a task of the type is refused with FAILED_PRECONDITION until the drain ends. It takes effect within a second. What was accepted goes on: it starts, is tried again, and comes back from a delay. A repeat, with its request_id, of a submit that was stored before is still answered with its results. Draining again replaces the drain. Since log version 6. */
+export interface DrainTypeRequest {
+  /** Required. [A-Za-z0-9_.-]{1,64}. */
+  name: string;
+  /** Why, for people; at most 1024 bytes. */
+  reason?: string;
+  /** Who drains it, for people; at most 128 bytes. */
+  by?: string;
+  /** It ends by itself after this, ms, 1000..31622400000 (366 days). Default 0: not before it is resumed. */
+  for_ms?: number;
+}
+
+export interface DrainTypeResponse {
+  /** As stored. */
+  drain?: Pause;
+}
+
+/** PurgeTypeRequest (types.purge) is PurgeTasklistRequest for the tasks of a type. */
+export interface PurgeTypeRequest {
+  /** Required. [A-Za-z0-9_.-]{1,64}. */
+  name: string;
+  /** Only tasks of this tasklist. Default: all. */
+  tasklist?: string;
+  /** Only tasks in these states: WAITING, READY, BACKOFF. Default: all of these. Running ones are taken with `running`. */
+  states?: TaskState[];
+  /** Only tasks that were created at least this long before the purge began, ms, 0..31622400000 (366 days). Default 0: all that were created before it began. */
+  older_than_ms?: number;
+  /** Ask the workers of running tasks to stop, too, as tasks.cancel does. Default false: what runs goes on. */
+  running?: boolean;
+  /** Count what matches, and change nothing. */
+  preview?: boolean;
+  /** The most tasks of this step, 1..1000. Default 500. */
+  limit?: number;
+  /** The next_cursor of the previous step, with the same filter. Default: a purge begins. */
+  cursor?: string;
+  /** Why, for people; at most 800 bytes. It is in the history of each task. */
+  reason?: string;
+  /** Who purges it, for people; at most 128 bytes. */
+  by?: string;
+}
+
+export interface PurgeTypeResponse {
+  /** What this step did. */
+  purged?: Purged;
 }
 
 /** PutLimitRequest (limits.put) creates or changes a limit. It takes effect within a second. Since log version 6. */
@@ -820,6 +945,8 @@ export interface ListedTasklist {
   waiting?: number;
   /** Present while the tasklist is paused. */
   pause?: Pause;
+  /** Present while the tasklist is drained. */
+  drain?: Pause;
 }
 
 /** Poller is a worker that polled a tasklist: all its polls that have the same name. */
@@ -850,16 +977,42 @@ export interface SlotUse {
   ref?: string;
 }
 
-/** Pause says why tasks do not start. What runs already goes on, and submits are accepted. */
+/** Pause says why tasks do not start (a pause), or are not accepted (a drain). During a pause what runs already goes on, and submits are accepted; during a drain all that was accepted goes on. */
 export interface Pause {
   /** Why, for people; at most 1024 bytes. */
   reason?: string;
-  /** Who paused it, for people; at most 128 bytes. */
+  /** Who paused or drained it, for people; at most 128 bytes. */
   by?: string;
   /** Since when, Unix ms; the server sets it. */
   since_ms?: number;
   /** When it ends by itself, Unix ms. 0: not before it is resumed. */
   until_ms?: number;
+}
+
+/** PeekedTask is a task that is to start. */
+export interface PeekedTask {
+  /** Without payload and events. */
+  task?: Task;
+  /** For how long it has been ready, ms. */
+  ready_for_ms?: number;
+}
+
+/** Purged is what one step of a purge did. */
+export interface Purged {
+  /** Tasks that match. Without preview, each has one of the four outcomes below. */
+  found?: number;
+  /** Tasks that are cancelled. */
+  cancelled?: number;
+  /** Tasks whose worker is asked to stop: running ones, and, rarely, ones that a worker took in the same moment. */
+  cancel_requested?: number;
+  /** Tasks that ended meanwhile. */
+  ended?: number;
+  /** Tasks of which the log has not said in time what became of them. A later step tries again. */
+  undecided?: number;
+  /** At the end of a pass over all tasks: log messages (batches of 1..1000 tasks) that are on disk only, of all tasklists, and were not searched. They are searched in later passes, as they are read; a purge ends without them if none is read. */
+  unread_batches?: number;
+  /** Where the next step goes on; empty: the purge is over. */
+  next_cursor?: string;
 }
 
 /** Limit is a limit that several task types share, of attempts that run at once, or that start in a time, or both: those that name it (limits of types.put). */
@@ -1084,10 +1237,16 @@ export interface Verbs {
   "tasklists.list": { request: ListTasklistsRequest; response: ListTasklistsResponse };
   /** Delete the settings of a tasklist. Its tasks go on without them. */
   "tasklists.delete": { request: DeleteTasklistRequest; response: DeleteTasklistResponse };
+  /** Show the ready tasks of a tasklist in the order in which they are to start; none is taken. */
+  "tasklists.peek": { request: PeekTasklistRequest; response: PeekTasklistResponse };
   /** Pause a tasklist: none of its tasks starts until it is resumed, or for a time. */
   "tasklists.pause": { request: PauseTasklistRequest; response: PauseTasklistResponse };
-  /** End the pause of a tasklist. */
+  /** End the pause or the drain of a tasklist. */
   "tasklists.resume": { request: ResumeTasklistRequest; response: ResumeTasklistResponse };
+  /** Drain a tasklist: new tasks of it are refused until it is resumed, or for a time. */
+  "tasklists.drain": { request: DrainTasklistRequest; response: DrainTasklistResponse };
+  /** Cancel the tasks of a tasklist that do not run, step by step; or count them. */
+  "tasklists.purge": { request: PurgeTasklistRequest; response: PurgeTasklistResponse };
   /** Create or change a task type of the domain: retry, timeouts, concurrency limits. */
   "types.put": { request: PutTypeRequest; response: PutTypeResponse };
   /** Get a task type and how much of its limit is in use. */
@@ -1098,8 +1257,12 @@ export interface Verbs {
   "types.delete": { request: DeleteTypeRequest; response: DeleteTypeResponse };
   /** Pause a task type: none of its tasks starts until it is resumed, or for a time. */
   "types.pause": { request: PauseTypeRequest; response: PauseTypeResponse };
-  /** End the pause of a task type. */
+  /** End the pause or the drain of a task type. */
   "types.resume": { request: ResumeTypeRequest; response: ResumeTypeResponse };
+  /** Drain a task type: new tasks of it are refused until it is resumed, or for a time. */
+  "types.drain": { request: DrainTypeRequest; response: DrainTypeResponse };
+  /** Cancel the tasks of a task type that do not run, step by step; or count them. */
+  "types.purge": { request: PurgeTypeRequest; response: PurgeTypeResponse };
   /** Create or change a concurrency limit that several task types share. */
   "limits.put": { request: PutLimitRequest; response: PutLimitResponse };
   /** Get a limit and the slots in use. */

@@ -78,6 +78,7 @@ func (l *lists) frontend(n topology.Partitioning) {
 		topology.BucketSubject(topology.ConfigBucket, topology.LimitKeys),
 		topology.BucketSubject(topology.ConfigBucket, topology.GroupKeys),
 		topology.BucketSubject(topology.ConfigBucket, topology.PauseKeys),
+		topology.BucketSubject(topology.ConfigBucket, topology.DrainKeys),
 	)
 	l.bucket(topology.CheckpointsBucket) // the epochs of matching's owners
 	for p := range n.History {

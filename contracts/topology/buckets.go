@@ -36,8 +36,8 @@ const VersionKey = "version"
 // (ids.Tokens). Only services of the engine may read it.
 const TokenSecretKey = "secret.tokens"
 
-// DomainKeys, TypeKeys, TasklistKeys, LimitKeys, GroupKeys and PauseKeys filter all domains, types, settings of tasklists, limits, settings of
-// groups, and pauses.
+// DomainKeys, TypeKeys, TasklistKeys, LimitKeys, GroupKeys, PauseKeys and DrainKeys filter all domains, types, settings of tasklists, limits,
+// settings of groups, pauses, and drains.
 const (
 	DomainKeys   = "domain.*"
 	TypeKeys     = "type.>"
@@ -45,6 +45,7 @@ const (
 	LimitKeys    = "limit.*.*"
 	GroupKeys    = "group.>"
 	PauseKeys    = "pause.>"
+	DrainKeys    = "drain.>"
 )
 
 // DomainKey holds a domain's settings (yardv1.Domain).
@@ -72,9 +73,20 @@ func TasklistPauseKey(domain, tasklist string) string {
 // TypePauseKey holds the pause of a type.
 func TypePauseKey(domain, taskType string) string { return "pause.type." + domain + "." + taskType }
 
-// PauseKeysOf filter the pauses of one domain.
+// TasklistDrainKey holds the drain of a tasklist (yardv1.Pause).
+func TasklistDrainKey(domain, tasklist string) string {
+	return "drain.tasklist." + domain + "." + tasklist
+}
+
+// TypeDrainKey holds the drain of a type.
+func TypeDrainKey(domain, taskType string) string { return "drain.type." + domain + "." + taskType }
+
+// PauseKeysOf filter the pauses and drains of one domain.
 func PauseKeysOf(domain string) []string {
-	return []string{"pause.tasklist." + domain + ".*", "pause.type." + domain + ".>"}
+	return []string{
+		"pause.tasklist." + domain + ".*", "pause.type." + domain + ".>",
+		"drain.tasklist." + domain + ".*", "drain.type." + domain + ".>",
+	}
 }
 
 // LimitKey holds a limit that types share (yardv1.Limit).
@@ -124,6 +136,20 @@ func TasklistPauseOfKey(key string) (domain, tasklist string, ok bool) {
 // TypePauseOfKey is the inverse of TypePauseKey.
 func TypePauseOfKey(key string) (domain, taskType string, ok bool) {
 	rest, ok := strings.CutPrefix(key, "pause.")
+	if !ok {
+		return "", "", false
+	}
+	return TypeOfKey(rest)
+}
+
+// TasklistDrainOfKey and TypeDrainOfKey are the inverses of TasklistDrainKey and TypeDrainKey.
+func TasklistDrainOfKey(key string) (domain, tasklist string, ok bool) {
+	return pairOf(key, "drain.tasklist.")
+}
+
+// TypeDrainOfKey is the inverse of TypeDrainKey.
+func TypeDrainOfKey(key string) (domain, taskType string, ok bool) {
+	rest, ok := strings.CutPrefix(key, "drain.")
 	if !ok {
 		return "", "", false
 	}

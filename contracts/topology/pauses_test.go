@@ -31,3 +31,24 @@ func TestKeysOfPausesAreReadBack(t *testing.T) {
 		}
 	}
 }
+
+// A drain has keys of its own, which are read back and are of no pause.
+func TestKeysOfDrainsAreReadBack(t *testing.T) {
+	key := topology.TasklistDrainKey("shop", "mail")
+	if domain, name, ok := topology.TasklistDrainOfKey(key); !ok || domain != "shop" || name != "mail" {
+		t.Errorf("%s: %s %s %t", key, domain, name, ok)
+	}
+	if _, _, ok := topology.TasklistPauseOfKey(key); ok {
+		t.Errorf("%s is a pause", key)
+	}
+	key = topology.TypeDrainKey("shop", "email.send")
+	if domain, name, ok := topology.TypeDrainOfKey(key); !ok || domain != "shop" || name != "email.send" {
+		t.Errorf("%s: %s %s %t", key, domain, name, ok)
+	}
+	if _, _, ok := topology.TypePauseOfKey(key); ok {
+		t.Errorf("%s is a pause", key)
+	}
+	if _, _, ok := topology.TypeDrainOfKey(topology.TypePauseKey("shop", "a")); ok {
+		t.Error("a pause is a drain")
+	}
+}

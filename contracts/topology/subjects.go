@@ -45,7 +45,7 @@ const CancelHintAny = apiPrefix + "*.hint.cancel"
 func APIPlanned() []string {
 	return []string{
 		"tasks.explain", "tasks.update", "tasks.redrive", "tasks.count", "tasks.purge",
-		"tasklists.update", "tasklists.drain", "tasklists.purge", "tasklists.peek",
+		"tasklists.update",
 		"types.describe",
 		"groups.describe", "keys.*", "batches.*", "schedules.*", "workers.*", "deadletters.*",
 	}

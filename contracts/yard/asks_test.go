@@ -197,6 +197,44 @@ func TestPausesGoBothWaysWhole(t *testing.T) {
 	})
 }
 
+func TestDrainsGoBothWaysWhole(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		s := newStack(t)
+		stored := &yardv1.Pause{Reason: "it moves", By: "ann", SinceMs: 1000, UntilMs: 3000}
+		want := yard.Pause{Reason: "it moves", By: "ann", Since: time.UnixMilli(1000), Until: time.UnixMilli(3000)}
+		o := yard.PauseOptions{Reason: "it moves", By: "ann", For: 2 * time.Second}
+		list := answering[yardv1.DrainTasklistRequest](t, s, topology.API("shop", "tasklists.drain"), &yardv1.DrainTasklistResponse{Drain: stored})
+		if got, err := s.client.DrainTasklist(soon(t), "mail", o); err != nil || got != want ||
+			!proto.Equal(list.requests()[0], &yardv1.DrainTasklistRequest{Name: "mail", Reason: "it moves", By: "ann", ForMs: 2000}) {
+			t.Errorf("%+v %v of %v", got, err, list.requests())
+		}
+		typ := answering[yardv1.DrainTypeRequest](t, s, topology.API("shop", "types.drain"), &yardv1.DrainTypeResponse{Drain: stored})
+		if got, err := s.client.DrainType(soon(t), "pay", o); err != nil || got != want ||
+			!proto.Equal(typ.requests()[0], &yardv1.DrainTypeRequest{Name: "pay", Reason: "it moves", By: "ann", ForMs: 2000}) {
+			t.Errorf("%+v %v of %v", got, err, typ.requests())
+		}
+		goOn := answering[yardv1.ResumeTasklistRequest](t, s, topology.API("shop", "tasklists.resume"), &yardv1.ResumeTasklistResponse{Pause: stored})
+		if got, err := s.client.ResumeDrainedTasklist(soon(t), "mail"); err != nil || got != want ||
+			!proto.Equal(goOn.requests()[0], &yardv1.ResumeTasklistRequest{Name: "mail", Drain: true}) {
+			t.Errorf("%+v %v of %v", got, err, goOn.requests())
+		}
+		again := answering[yardv1.ResumeTypeRequest](t, s, topology.API("shop", "types.resume"), &yardv1.ResumeTypeResponse{Pause: stored})
+		if got, err := s.client.ResumeDrainedType(soon(t), "pay"); err != nil || got != want ||
+			!proto.Equal(again.requests()[0], &yardv1.ResumeTypeRequest{Name: "pay", Drain: true}) {
+			t.Errorf("%+v %v of %v", got, err, again.requests())
+		}
+		answering[yardv1.GetTasklistRequest](t, s, topology.API("shop", "tasklists.get"),
+			&yardv1.GetTasklistResponse{Tasklist: &yardv1.Tasklist{Name: "mail"}, Drain: stored})
+		if got, err := s.client.GetTasklist(soon(t), "mail"); err != nil || got.Pause != nil || got.Drain == nil || *got.Drain != want {
+			t.Errorf("%+v %v", got, err)
+		}
+		answering[yardv1.GetTypeRequest](t, s, topology.API("shop", "types.get"), &yardv1.GetTypeResponse{Type: &yardv1.TaskType{Name: "pay"}, Drain: stored})
+		if got, err := s.client.GetType(soon(t), "pay"); err != nil || got.Pause != nil || got.Drain == nil || *got.Drain != want {
+			t.Errorf("%+v %v", got, err)
+		}
+	})
+}
+
 func TestDomainsGoBothWaysWhole(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := newStack(t)

@@ -118,6 +118,10 @@ type TasklistInfo struct {
 	Queued    int64
 	// Pollers is how many workers polled it in the last 5 minutes: those of TasklistPollers.
 	Pollers int64
+	// Drain is there while the tasklist is drained.
+	Drain *Pause
+	// DrainedTypes are the types of the domain that are drained, by name, at most 100.
+	DrainedTypes []string
 }
 
 // SlotUse tells how full a concurrency limit is.
@@ -162,7 +166,7 @@ func tasklistInfoOf(w *yardv1.DescribeTasklistResponse) TasklistInfo {
 		UnreadBatches: w.GetUnreadBatches(), OldestReady: time.Duration(w.GetOldestReadyMs()) * time.Millisecond, WaitingPolls: w.GetWaitingPolls(),
 		Completed: w.GetCompleted(), Failed: w.GetFailed(), Dead: w.GetDead(), Expired: w.GetExpired(), LaggingLanes: int(w.GetLaggingLanes()),
 		Pause: maybePaused(w.GetPause()), PausedTypes: w.GetPausedTypes(), MaxQueued: int(w.GetMaxQueued()), Queued: w.GetQueued(),
-		Pollers: w.GetPollers(),
+		Pollers: w.GetPollers(), Drain: maybePaused(w.GetDrain()), DrainedTypes: w.GetDrainedTypes(),
 	}
 	for _, s := range w.GetSlots() {
 		t.Slots = append(t.Slots, SlotUse{Ref: s.Ref, Type: s.Type, InUse: int(s.InUse), Limit: int(s.Limit)})

@@ -113,8 +113,8 @@ func TestOwnSettingsHaveAllThatTheAPITells(t *testing.T) {
 		apart []string
 	}{
 		"Domain":   {domainOf(&domain), &domain, nil},
-		"TaskType": {taskTypeOf(&typ), &typ, []string{"TaskType.SlotsInUse", "TaskType.Pause"}},
-		"Tasklist": {tasklistOf(&tasklist), &tasklist, []string{"Tasklist.Pause"}},
+		"TaskType": {taskTypeOf(&typ), &typ, []string{"TaskType.SlotsInUse", "TaskType.Pause", "TaskType.Drain"}},
+		"Tasklist": {tasklistOf(&tasklist), &tasklist, []string{"Tasklist.Pause", "Tasklist.Drain"}},
 		"Pause":    {pauseOf(&pause), &pause, nil},
 		"Limit":    {limitOf(&limit), &limit, []string{"Limit.SlotsInUse"}},
 	} {

@@ -7,21 +7,22 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 )
 
-// Pause says why no task of a tasklist or a type starts. What runs already goes on, and submits are accepted.
+// Pause says why no task of a tasklist or a type starts; what runs already goes on, and submits are accepted. As a drain it says why
+// no task is accepted; what was accepted goes on.
 type Pause struct {
-	// Reason is why, By is who paused it, for people.
+	// Reason is why, By is who paused or drained it, for people.
 	Reason, By string
-	// Since is when it was paused, Until when that ends by itself; zero: not before it is resumed.
+	// Since is since when, Until when that ends by itself; zero: not before it is resumed.
 	Since, Until time.Time
 }
 
-// PauseOptions say why, and for how long. The zero value is a pause until it is resumed.
+// PauseOptions say why, and for how long. The zero value is a pause or a drain until it is resumed.
 type PauseOptions struct {
 	// Reason is for people; at most 1024 bytes.
 	Reason string
-	// By is who pauses it, for people; at most 128 bytes.
+	// By is who pauses or drains it, for people; at most 128 bytes.
 	By string
-	// For is after how long the pause ends by itself, 1 s to 366 days. Default 0: not before it is resumed.
+	// For is after how long it ends by itself, 1 s to 366 days. Default 0: not before it is resumed.
 	For time.Duration
 }
 

@@ -109,6 +109,8 @@ type TaskType struct {
 	SlotsInUse int
 	// Pause is there while it is paused. Only in the answer of GetType; PutType does not change it.
 	Pause *Pause
+	// Drain is Pause for a drain.
+	Drain *Pause
 	// Revision changes with every put. PutType replaces only this revision, or any if it is 0.
 	Revision int64
 }
@@ -143,7 +145,7 @@ func (c *Client) GetType(ctx context.Context, name string) (TaskType, error) {
 		return TaskType{}, err
 	}
 	t := taskTypeOf(resp.Type)
-	t.SlotsInUse, t.Pause = int(resp.SlotsInUse), maybePaused(resp.Pause)
+	t.SlotsInUse, t.Pause, t.Drain = int(resp.SlotsInUse), maybePaused(resp.Pause), maybePaused(resp.Drain)
 	return t, nil
 }
 

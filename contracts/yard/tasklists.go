@@ -25,11 +25,13 @@ type Tasklist struct {
 	MaxQueued int
 	// Pause is there while it is paused. Only in the answers of GetTasklist and Tasklists; PutTasklist does not change it.
 	Pause *Pause
+	// Drain is Pause for a drain.
+	Drain *Pause
 	// Revision changes with every put. PutTasklist replaces this one only, or any where it is 0.
 	Revision int64
 }
 
-// ListedTasklist is a tasklist with settings, with unfinished tasks, or paused, and how many tasks it has: those on disk only, not
+// ListedTasklist is a tasklist with settings, with unfinished tasks, paused or drained, and how many tasks it has: those on disk only, not
 // yet read, are not counted. Without settings its Revision is 0.
 type ListedTasklist struct {
 	Tasklist
@@ -52,19 +54,19 @@ func (c *Client) PutTasklist(ctx context.Context, l Tasklist) (Tasklist, error) 
 	return tasklistOf(resp.Tasklist), nil
 }
 
-// GetTasklist returns the settings of a tasklist and whether it is paused, or NOT_FOUND where it has no settings and is not
-// paused. Without settings its Revision is 0. DescribeTasklist tells how it is doing.
+// GetTasklist returns the settings of a tasklist and whether it is paused or drained, or NOT_FOUND where it has no settings and is
+// neither. Without settings its Revision is 0. DescribeTasklist tells how it is doing.
 func (c *Client) GetTasklist(ctx context.Context, name string) (Tasklist, error) {
 	resp, err := call[yardv1.GetTasklistResponse](ctx, &c.transport, c.subject("tasklists.get"), &yardv1.GetTasklistRequest{Name: name})
 	if err != nil {
 		return Tasklist{}, err
 	}
 	l := tasklistOf(resp.Tasklist)
-	l.Pause = maybePaused(resp.Pause)
+	l.Pause, l.Drain = maybePaused(resp.Pause), maybePaused(resp.Drain)
 	return l, nil
 }
 
-// Tasklists yields all tasklists of the domain that have settings or unfinished tasks or are paused, by name, and asks for them page
+// Tasklists yields all tasklists of the domain that have settings or unfinished tasks, are paused or drained, by name, and asks for them page
 // by page as Tasks does.
 func (c *Client) Tasklists(ctx context.Context) iter.Seq2[ListedTasklist, error] {
 	return pages(func(cursor string) ([]ListedTasklist, string, error) {
@@ -94,6 +96,6 @@ func tasklistOf(w *yardv1.Tasklist) Tasklist {
 
 func listedTasklistOf(w *yardv1.ListedTasklist) ListedTasklist {
 	l := ListedTasklist{Tasklist: tasklistOf(w.GetSettings()), Ready: w.GetReady(), Running: w.GetRunning(), Backoff: w.GetBackoff(), Waiting: w.GetWaiting()}
-	l.Name, l.Pause = w.GetName(), maybePaused(w.GetPause())
+	l.Name, l.Pause, l.Drain = w.GetName(), maybePaused(w.GetPause()), maybePaused(w.GetDrain())
 	return l
 }

@@ -92,3 +92,8 @@ func (w Wire) TasklistPollers(ctx context.Context, req *yardv1.TasklistPollersRe
 func (w Wire) TopLimits(ctx context.Context, req *yardv1.TopLimitsRequest) (*yardv1.TopLimitsResponse, error) {
 	return call[yardv1.TopLimitsResponse](ctx, &w.c.transport, w.c.subject("limits.top"), req)
 }
+
+// PeekTasklist shows the ready tasks of a tasklist in the order in which they are to start.
+func (w Wire) PeekTasklist(ctx context.Context, req *yardv1.PeekTasklistRequest) (*yardv1.PeekTasklistResponse, error) {
+	return call[yardv1.PeekTasklistResponse](ctx, &w.c.transport, w.c.subject("tasklists.peek"), req)
+}

@@ -73,6 +73,7 @@ func places(n topology.Partitioning) []string {
 	for _, key := range []string{
 		topology.ClusterKey, topology.VersionKey, topology.TokenSecretKey, topology.DomainKey(victim), topology.TypeKey(attacker, "x"), topology.LimitKey(attacker, "x"),
 		topology.TasklistPauseKey(victim, "x"), topology.TypePauseKey(victim, "x"),
+		topology.TasklistDrainKey(victim, "x"), topology.TypeDrainKey(victim, "x"),
 	} {
 		all = append(all, topology.BucketSubject(topology.ConfigBucket, key))
 	}

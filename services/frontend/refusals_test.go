@@ -187,6 +187,7 @@ func TestBadDomainsAreRefused(t *testing.T) {
 			"tasklists.describe": &yardv1.DescribeTasklistRequest{}, "tasklists.put": &yardv1.PutTasklistRequest{}, "tasklists.list": &yardv1.ListTasklistsRequest{}, "types.put": &yardv1.PutTypeRequest{}, "types.get": &yardv1.GetTypeRequest{},
 			"tasklists.pause": &yardv1.PauseTasklistRequest{}, "tasklists.resume": &yardv1.ResumeTasklistRequest{}, "types.pause": &yardv1.PauseTypeRequest{}, "types.resume": &yardv1.ResumeTypeRequest{},
 			"tasklists.pollers": &yardv1.TasklistPollersRequest{}, "limits.top": &yardv1.TopLimitsRequest{},
+			"tasklists.drain": &yardv1.DrainTasklistRequest{}, "tasklists.purge": &yardv1.PurgeTasklistRequest{}, "types.drain": &yardv1.DrainTypeRequest{}, "types.purge": &yardv1.PurgeTypeRequest{},
 			"limits.put": &yardv1.PutLimitRequest{}, "limits.get": &yardv1.GetLimitRequest{}, "limits.list": &yardv1.ListLimitsRequest{}, "limits.delete": &yardv1.DeleteLimitRequest{},
 			"groups.put": &yardv1.PutGroupRequest{}, "groups.get": &yardv1.GetGroupRequest{}, "groups.list": &yardv1.ListGroupsRequest{}, "groups.delete": &yardv1.DeleteGroupRequest{},
 		} {
@@ -210,7 +211,7 @@ func TestBadDomainsAreRefused(t *testing.T) {
 func TestR55_VerbsOfLaterVersionsAreUnimplemented(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
-	for _, verb := range []string{"tasks.redrive", "deadletters.list", "schedules.whatever"} {
+	for _, verb := range []string{"tasks.redrive", "tasklists.update", "schedules.whatever"} {
 		if e := s.ask(topology.API("shop", verb), &yardv1.GetRequest{}, nil); fault.CodeOf(e) != fault.Unimplemented {
 			t.Errorf("%s: %v", verb, e)
 		}

@@ -596,11 +596,17 @@ func (x *GetTaskResponse) GetTask() *yardv1.Task {
 
 // ListTasks (history and timer, "list").
 type ListTasksRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Domain        string                 `protobuf:"bytes,1,opt,name=domain,proto3" json:"domain,omitempty"`
-	Filter        *yardv1.ListRequest    `protobuf:"bytes,2,opt,name=filter,proto3" json:"filter,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Domain string                 `protobuf:"bytes,1,opt,name=domain,proto3" json:"domain,omitempty"`
+	Filter *yardv1.ListRequest    `protobuf:"bytes,2,opt,name=filter,proto3" json:"filter,omitempty"`
+	// Of history: ready tasks only, in the order in which they are to start, without the filter's states and cursor.
+	Next bool `protobuf:"varint,3,opt,name=next,proto3" json:"next,omitempty"`
+	// With next: only tasks behind this place. Without after_id: all.
+	AfterPriority  int32  `protobuf:"varint,4,opt,name=after_priority,json=afterPriority,proto3" json:"after_priority,omitempty"`
+	AfterReadyAtMs int64  `protobuf:"varint,5,opt,name=after_ready_at_ms,json=afterReadyAtMs,proto3" json:"after_ready_at_ms,omitempty"`
+	AfterId        []byte `protobuf:"bytes,6,opt,name=after_id,json=afterId,proto3" json:"after_id,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *ListTasksRequest) Reset() {
@@ -647,6 +653,34 @@ func (x *ListTasksRequest) GetFilter() *yardv1.ListRequest {
 	return nil
 }
 
+func (x *ListTasksRequest) GetNext() bool {
+	if x != nil {
+		return x.Next
+	}
+	return false
+}
+
+func (x *ListTasksRequest) GetAfterPriority() int32 {
+	if x != nil {
+		return x.AfterPriority
+	}
+	return 0
+}
+
+func (x *ListTasksRequest) GetAfterReadyAtMs() int64 {
+	if x != nil {
+		return x.AfterReadyAtMs
+	}
+	return 0
+}
+
+func (x *ListTasksRequest) GetAfterId() []byte {
+	if x != nil {
+		return x.AfterId
+	}
+	return nil
+}
+
 type ListTasksResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Newest first.
@@ -654,7 +688,11 @@ type ListTasksResponse struct {
 	// There may be more, all older than the last of these, or older than end.
 	More bool `protobuf:"varint,2,opt,name=more,proto3" json:"more,omitempty"`
 	// With more: the id down to which tasks were searched; empty = that of the last of these.
-	End           string `protobuf:"bytes,3,opt,name=end,proto3" json:"end,omitempty"`
+	End string `protobuf:"bytes,3,opt,name=end,proto3" json:"end,omitempty"`
+	// With next, always: a service that leaves it out does not know next, and has answered with a list.
+	Next bool `protobuf:"varint,4,opt,name=next,proto3" json:"next,omitempty"`
+	// With next: when each of tasks became ready, Unix ms.
+	ReadyAtMs     []int64 `protobuf:"varint,5,rep,packed,name=ready_at_ms,json=readyAtMs,proto3" json:"ready_at_ms,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -708,6 +746,20 @@ func (x *ListTasksResponse) GetEnd() string {
 		return x.End
 	}
 	return ""
+}
+
+func (x *ListTasksResponse) GetNext() bool {
+	if x != nil {
+		return x.Next
+	}
+	return false
+}
+
+func (x *ListTasksResponse) GetReadyAtMs() []int64 {
+	if x != nil {
+		return x.ReadyAtMs
+	}
+	return nil
 }
 
 // DescribePartition (history, "describe").
@@ -2233,14 +2285,20 @@ const file_yard_rpc_v1_rpc_proto_rawDesc = "" +
 	"\x06domain\x18\x03 \x01(\tR\x06domain\x12\x17\n" +
 	"\await_ms\x18\x04 \x01(\x03R\x06waitMsJ\x04\b\x02\x10\x03R\rwait_until_ms\"4\n" +
 	"\x0fGetTaskResponse\x12!\n" +
-	"\x04task\x18\x01 \x01(\v2\r.yard.v1.TaskR\x04task\"X\n" +
+	"\x04task\x18\x01 \x01(\v2\r.yard.v1.TaskR\x04task\"\xd9\x01\n" +
 	"\x10ListTasksRequest\x12\x16\n" +
 	"\x06domain\x18\x01 \x01(\tR\x06domain\x12,\n" +
-	"\x06filter\x18\x02 \x01(\v2\x14.yard.v1.ListRequestR\x06filter\"^\n" +
+	"\x06filter\x18\x02 \x01(\v2\x14.yard.v1.ListRequestR\x06filter\x12\x12\n" +
+	"\x04next\x18\x03 \x01(\bR\x04next\x12%\n" +
+	"\x0eafter_priority\x18\x04 \x01(\x05R\rafterPriority\x12)\n" +
+	"\x11after_ready_at_ms\x18\x05 \x01(\x03R\x0eafterReadyAtMs\x12\x19\n" +
+	"\bafter_id\x18\x06 \x01(\fR\aafterId\"\x92\x01\n" +
 	"\x11ListTasksResponse\x12#\n" +
 	"\x05tasks\x18\x01 \x03(\v2\r.yard.v1.TaskR\x05tasks\x12\x12\n" +
 	"\x04more\x18\x02 \x01(\bR\x04more\x12\x10\n" +
-	"\x03end\x18\x03 \x01(\tR\x03end\"b\n" +
+	"\x03end\x18\x03 \x01(\tR\x03end\x12\x12\n" +
+	"\x04next\x18\x04 \x01(\bR\x04next\x12\x1e\n" +
+	"\vready_at_ms\x18\x05 \x03(\x03R\treadyAtMs\"b\n" +
 	"\x18DescribePartitionRequest\x12\x16\n" +
 	"\x06domain\x18\x01 \x01(\tR\x06domain\x12\x1a\n" +
 	"\btasklist\x18\x02 \x01(\tR\btasklist\x12\x12\n" +

@@ -845,13 +845,15 @@ func (x *GetTypeRequest) GetName() string {
 
 type GetTypeResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// As stored. A paused type without settings has its name only.
+	// As stored. A paused or drained type without settings has its name only.
 	Type *TaskType `protobuf:"bytes,1,opt,name=type,proto3" json:"type,omitempty"`
 	// Slots of running attempts, and free ones that a matching shard keeps for up to 50 ms to use again; only if the
 	// type has a limit.
 	SlotsInUse int32 `protobuf:"varint,2,opt,name=slots_in_use,json=slotsInUse,proto3" json:"slots_in_use,omitempty"`
 	// Present while the type is paused.
-	Pause         *Pause `protobuf:"bytes,3,opt,name=pause,proto3" json:"pause,omitempty"`
+	Pause *Pause `protobuf:"bytes,3,opt,name=pause,proto3" json:"pause,omitempty"`
+	// Present while the type is drained.
+	Drain         *Pause `protobuf:"bytes,8,opt,name=drain,proto3" json:"drain,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -903,6 +905,13 @@ func (x *GetTypeResponse) GetSlotsInUse() int32 {
 func (x *GetTypeResponse) GetPause() *Pause {
 	if x != nil {
 		return x.Pause
+	}
+	return nil
+}
+
+func (x *GetTypeResponse) GetDrain() *Pause {
+	if x != nil {
+		return x.Drain
 	}
 	return nil
 }
@@ -1363,10 +1372,12 @@ func (x *GetTasklistRequest) GetName() string {
 
 type GetTasklistResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// As it is stored. A paused tasklist without settings has its name only.
+	// As it is stored. A paused or drained tasklist without settings has its name only.
 	Tasklist *Tasklist `protobuf:"bytes,1,opt,name=tasklist,proto3" json:"tasklist,omitempty"`
 	// Present while the tasklist is paused.
-	Pause         *Pause `protobuf:"bytes,2,opt,name=pause,proto3" json:"pause,omitempty"`
+	Pause *Pause `protobuf:"bytes,2,opt,name=pause,proto3" json:"pause,omitempty"`
+	// Present while the tasklist is drained.
+	Drain         *Pause `protobuf:"bytes,6,opt,name=drain,proto3" json:"drain,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1415,8 +1426,15 @@ func (x *GetTasklistResponse) GetPause() *Pause {
 	return nil
 }
 
+func (x *GetTasklistResponse) GetDrain() *Pause {
+	if x != nil {
+		return x.Drain
+	}
+	return nil
+}
+
 // ListTasklistsRequest (tasklists.list): the tasklists of the domain that have settings, and those that have
-// unfinished tasks or are paused. Tasks that are on disk only, not yet read, are not seen.
+// unfinished tasks, are paused or drained. Tasks that are on disk only, not yet read, are not seen.
 type ListTasklistsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// At most so many, 1..1000. Default 1000. Fewer come where they would be more than 400 KiB.
@@ -1541,7 +1559,9 @@ type ListedTasklist struct {
 	// In the timer store.
 	Waiting int64 `protobuf:"varint,6,opt,name=waiting,proto3" json:"waiting,omitempty"`
 	// Present while the tasklist is paused.
-	Pause         *Pause `protobuf:"bytes,7,opt,name=pause,proto3" json:"pause,omitempty"`
+	Pause *Pause `protobuf:"bytes,7,opt,name=pause,proto3" json:"pause,omitempty"`
+	// Present while the tasklist is drained.
+	Drain         *Pause `protobuf:"bytes,12,opt,name=drain,proto3" json:"drain,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1621,6 +1641,13 @@ func (x *ListedTasklist) GetWaiting() int64 {
 func (x *ListedTasklist) GetPause() *Pause {
 	if x != nil {
 		return x.Pause
+	}
+	return nil
+}
+
+func (x *ListedTasklist) GetDrain() *Pause {
+	if x != nil {
+		return x.Drain
 	}
 	return nil
 }
@@ -1813,7 +1840,11 @@ type DescribeTasklistResponse struct {
 	// Its queued tasks as a submit sees them, if it has a max_queued: up to a second old.
 	Queued int64 `protobuf:"varint,21,opt,name=queued,proto3" json:"queued,omitempty"`
 	// Workers that polled it in the last 5 minutes, as `tasklists.pollers` tells of them.
-	Pollers       int64 `protobuf:"varint,17,opt,name=pollers,proto3" json:"pollers,omitempty"`
+	Pollers int64 `protobuf:"varint,17,opt,name=pollers,proto3" json:"pollers,omitempty"`
+	// Present while the tasklist is drained.
+	Drain *Pause `protobuf:"bytes,24,opt,name=drain,proto3" json:"drain,omitempty"`
+	// The types of the domain that are drained, by name, at most 100.
+	DrainedTypes  []string `protobuf:"bytes,25,rep,name=drained_types,json=drainedTypes,proto3" json:"drained_types,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1979,6 +2010,20 @@ func (x *DescribeTasklistResponse) GetPollers() int64 {
 		return x.Pollers
 	}
 	return 0
+}
+
+func (x *DescribeTasklistResponse) GetDrain() *Pause {
+	if x != nil {
+		return x.Drain
+	}
+	return nil
+}
+
+func (x *DescribeTasklistResponse) GetDrainedTypes() []string {
+	if x != nil {
+		return x.DrainedTypes
+	}
+	return nil
 }
 
 // TasklistPollersRequest (tasklists.pollers): the workers that polled a tasklist in the last 5 minutes. The owner of the tasklist's
@@ -2275,12 +2320,13 @@ func (x *SlotUse) GetRef() string {
 	return ""
 }
 
-// Pause says why tasks do not start. What runs already goes on, and submits are accepted.
+// Pause says why tasks do not start (a pause), or are not accepted (a drain). During a pause what runs already goes on, and
+// submits are accepted; during a drain all that was accepted goes on.
 type Pause struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Why, for people; at most 1024 bytes.
 	Reason string `protobuf:"bytes,1,opt,name=reason,proto3" json:"reason,omitempty"`
-	// Who paused it, for people; at most 128 bytes.
+	// Who paused or drained it, for people; at most 128 bytes.
 	By string `protobuf:"bytes,2,opt,name=by,proto3" json:"by,omitempty"`
 	// Since when, Unix ms; the server sets it.
 	SinceMs int64 `protobuf:"varint,3,opt,name=since_ms,json=sinceMs,proto3" json:"since_ms,omitempty"`
@@ -2467,11 +2513,13 @@ func (x *PauseTasklistResponse) GetPause() *Pause {
 	return nil
 }
 
-// ResumeTasklistRequest (tasklists.resume) ends a pause. NOT_FOUND if the tasklist is not paused.
+// ResumeTasklistRequest (tasklists.resume) ends a pause or a drain. NOT_FOUND if the tasklist is not paused, or not drained.
 type ResumeTasklistRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Required. [A-Za-z0-9_-]{1,64}.
-	Name          string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// End the drain; a pause stays. Default false: end the pause; a drain stays.
+	Drain         bool `protobuf:"varint,2,opt,name=drain,proto3" json:"drain,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2513,9 +2561,16 @@ func (x *ResumeTasklistRequest) GetName() string {
 	return ""
 }
 
+func (x *ResumeTasklistRequest) GetDrain() bool {
+	if x != nil {
+		return x.Drain
+	}
+	return false
+}
+
 type ResumeTasklistResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// As it was.
+	// The pause or the drain as it was.
 	Pause         *Pause `protobuf:"bytes,1,opt,name=pause,proto3" json:"pause,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2558,6 +2613,127 @@ func (x *ResumeTasklistResponse) GetPause() *Pause {
 	return nil
 }
 
+// DrainTasklistRequest (tasklists.drain): a submit to the tasklist is refused with FAILED_PRECONDITION until the drain ends. It takes effect
+// within a second. What was accepted goes on: it starts, is tried again, and comes back from a delay. A repeat, with its
+// request_id, of a submit that was stored before is still answered with its results. Draining again replaces the drain. Since
+// log version 6.
+type DrainTasklistRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Required. [A-Za-z0-9_-]{1,64}.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// Why, for people; at most 1024 bytes.
+	Reason string `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
+	// Who drains it, for people; at most 128 bytes.
+	By string `protobuf:"bytes,3,opt,name=by,proto3" json:"by,omitempty"`
+	// It ends by itself after this, ms, 1000..31622400000 (366 days). Default 0: not before it is resumed.
+	ForMs         int64 `protobuf:"varint,4,opt,name=for_ms,json=forMs,proto3" json:"for_ms,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DrainTasklistRequest) Reset() {
+	*x = DrainTasklistRequest{}
+	mi := &file_yard_v1_admin_proto_msgTypes[40]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DrainTasklistRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DrainTasklistRequest) ProtoMessage() {}
+
+func (x *DrainTasklistRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_v1_admin_proto_msgTypes[40]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DrainTasklistRequest.ProtoReflect.Descriptor instead.
+func (*DrainTasklistRequest) Descriptor() ([]byte, []int) {
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{40}
+}
+
+func (x *DrainTasklistRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *DrainTasklistRequest) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *DrainTasklistRequest) GetBy() string {
+	if x != nil {
+		return x.By
+	}
+	return ""
+}
+
+func (x *DrainTasklistRequest) GetForMs() int64 {
+	if x != nil {
+		return x.ForMs
+	}
+	return 0
+}
+
+type DrainTasklistResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// As stored.
+	Drain         *Pause `protobuf:"bytes,1,opt,name=drain,proto3" json:"drain,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DrainTasklistResponse) Reset() {
+	*x = DrainTasklistResponse{}
+	mi := &file_yard_v1_admin_proto_msgTypes[41]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DrainTasklistResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DrainTasklistResponse) ProtoMessage() {}
+
+func (x *DrainTasklistResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_v1_admin_proto_msgTypes[41]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DrainTasklistResponse.ProtoReflect.Descriptor instead.
+func (*DrainTasklistResponse) Descriptor() ([]byte, []int) {
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{41}
+}
+
+func (x *DrainTasklistResponse) GetDrain() *Pause {
+	if x != nil {
+		return x.Drain
+	}
+	return nil
+}
+
 // PauseTypeRequest (types.pause): no task of the type starts until it is resumed. It takes effect within a
 // second. Pausing again replaces the pause. Since log version 6.
 type PauseTypeRequest struct {
@@ -2576,7 +2752,7 @@ type PauseTypeRequest struct {
 
 func (x *PauseTypeRequest) Reset() {
 	*x = PauseTypeRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[40]
+	mi := &file_yard_v1_admin_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2588,7 +2764,7 @@ func (x *PauseTypeRequest) String() string {
 func (*PauseTypeRequest) ProtoMessage() {}
 
 func (x *PauseTypeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[40]
+	mi := &file_yard_v1_admin_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2601,7 +2777,7 @@ func (x *PauseTypeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PauseTypeRequest.ProtoReflect.Descriptor instead.
 func (*PauseTypeRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{40}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *PauseTypeRequest) GetName() string {
@@ -2642,7 +2818,7 @@ type PauseTypeResponse struct {
 
 func (x *PauseTypeResponse) Reset() {
 	*x = PauseTypeResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[41]
+	mi := &file_yard_v1_admin_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2654,7 +2830,7 @@ func (x *PauseTypeResponse) String() string {
 func (*PauseTypeResponse) ProtoMessage() {}
 
 func (x *PauseTypeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[41]
+	mi := &file_yard_v1_admin_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2667,7 +2843,7 @@ func (x *PauseTypeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PauseTypeResponse.ProtoReflect.Descriptor instead.
 func (*PauseTypeResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{41}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *PauseTypeResponse) GetPause() *Pause {
@@ -2677,18 +2853,20 @@ func (x *PauseTypeResponse) GetPause() *Pause {
 	return nil
 }
 
-// ResumeTypeRequest (types.resume) ends a pause. NOT_FOUND if the type is not paused.
+// ResumeTypeRequest (types.resume) ends a pause or a drain. NOT_FOUND if the type is not paused, or not drained.
 type ResumeTypeRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Required. [A-Za-z0-9_.-]{1,64}.
-	Name          string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// End the drain; a pause stays. Default false: end the pause; a drain stays.
+	Drain         bool `protobuf:"varint,2,opt,name=drain,proto3" json:"drain,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ResumeTypeRequest) Reset() {
 	*x = ResumeTypeRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[42]
+	mi := &file_yard_v1_admin_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2700,7 +2878,7 @@ func (x *ResumeTypeRequest) String() string {
 func (*ResumeTypeRequest) ProtoMessage() {}
 
 func (x *ResumeTypeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[42]
+	mi := &file_yard_v1_admin_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2713,7 +2891,7 @@ func (x *ResumeTypeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeTypeRequest.ProtoReflect.Descriptor instead.
 func (*ResumeTypeRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{42}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *ResumeTypeRequest) GetName() string {
@@ -2723,9 +2901,16 @@ func (x *ResumeTypeRequest) GetName() string {
 	return ""
 }
 
+func (x *ResumeTypeRequest) GetDrain() bool {
+	if x != nil {
+		return x.Drain
+	}
+	return false
+}
+
 type ResumeTypeResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// As it was.
+	// The pause or the drain as it was.
 	Pause         *Pause `protobuf:"bytes,1,opt,name=pause,proto3" json:"pause,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2733,7 +2918,7 @@ type ResumeTypeResponse struct {
 
 func (x *ResumeTypeResponse) Reset() {
 	*x = ResumeTypeResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[43]
+	mi := &file_yard_v1_admin_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2745,7 +2930,7 @@ func (x *ResumeTypeResponse) String() string {
 func (*ResumeTypeResponse) ProtoMessage() {}
 
 func (x *ResumeTypeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[43]
+	mi := &file_yard_v1_admin_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2758,7 +2943,7 @@ func (x *ResumeTypeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeTypeResponse.ProtoReflect.Descriptor instead.
 func (*ResumeTypeResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{43}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *ResumeTypeResponse) GetPause() *Pause {
@@ -2766,6 +2951,769 @@ func (x *ResumeTypeResponse) GetPause() *Pause {
 		return x.Pause
 	}
 	return nil
+}
+
+// DrainTypeRequest (types.drain): a submit with a task of the type is refused with FAILED_PRECONDITION until the drain ends. It takes effect
+// within a second. What was accepted goes on: it starts, is tried again, and comes back from a delay. A repeat, with its
+// request_id, of a submit that was stored before is still answered with its results. Draining again replaces the drain. Since
+// log version 6.
+type DrainTypeRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Required. [A-Za-z0-9_.-]{1,64}.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// Why, for people; at most 1024 bytes.
+	Reason string `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
+	// Who drains it, for people; at most 128 bytes.
+	By string `protobuf:"bytes,3,opt,name=by,proto3" json:"by,omitempty"`
+	// It ends by itself after this, ms, 1000..31622400000 (366 days). Default 0: not before it is resumed.
+	ForMs         int64 `protobuf:"varint,4,opt,name=for_ms,json=forMs,proto3" json:"for_ms,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DrainTypeRequest) Reset() {
+	*x = DrainTypeRequest{}
+	mi := &file_yard_v1_admin_proto_msgTypes[46]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DrainTypeRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DrainTypeRequest) ProtoMessage() {}
+
+func (x *DrainTypeRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_v1_admin_proto_msgTypes[46]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DrainTypeRequest.ProtoReflect.Descriptor instead.
+func (*DrainTypeRequest) Descriptor() ([]byte, []int) {
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{46}
+}
+
+func (x *DrainTypeRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *DrainTypeRequest) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *DrainTypeRequest) GetBy() string {
+	if x != nil {
+		return x.By
+	}
+	return ""
+}
+
+func (x *DrainTypeRequest) GetForMs() int64 {
+	if x != nil {
+		return x.ForMs
+	}
+	return 0
+}
+
+type DrainTypeResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// As stored.
+	Drain         *Pause `protobuf:"bytes,1,opt,name=drain,proto3" json:"drain,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DrainTypeResponse) Reset() {
+	*x = DrainTypeResponse{}
+	mi := &file_yard_v1_admin_proto_msgTypes[47]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DrainTypeResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DrainTypeResponse) ProtoMessage() {}
+
+func (x *DrainTypeResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_v1_admin_proto_msgTypes[47]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DrainTypeResponse.ProtoReflect.Descriptor instead.
+func (*DrainTypeResponse) Descriptor() ([]byte, []int) {
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{47}
+}
+
+func (x *DrainTypeResponse) GetDrain() *Pause {
+	if x != nil {
+		return x.Drain
+	}
+	return nil
+}
+
+// PeekTasklistRequest (tasklists.peek): the ready tasks of a tasklist in the order in which they are to start, by priority, then the one
+// that is ready for longest. None is taken. Only tasks in memory are seen: what is on disk only comes behind them, within a priority.
+// Limits and pauses may hold up a task that others overtake.
+type PeekTasklistRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Required. [A-Za-z0-9_-]{1,64}.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// Only tasks of this type. Default: all.
+	Type string `protobuf:"bytes,2,opt,name=type,proto3" json:"type,omitempty"`
+	// The most tasks to return, 1..100. Default 10. An answer stops at 400 KiB, so a page may have fewer.
+	Limit int32 `protobuf:"varint,3,opt,name=limit,proto3" json:"limit,omitempty"`
+	// The next_cursor of the previous answer. Default: from the first.
+	Cursor        string `protobuf:"bytes,4,opt,name=cursor,proto3" json:"cursor,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PeekTasklistRequest) Reset() {
+	*x = PeekTasklistRequest{}
+	mi := &file_yard_v1_admin_proto_msgTypes[48]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PeekTasklistRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PeekTasklistRequest) ProtoMessage() {}
+
+func (x *PeekTasklistRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_v1_admin_proto_msgTypes[48]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PeekTasklistRequest.ProtoReflect.Descriptor instead.
+func (*PeekTasklistRequest) Descriptor() ([]byte, []int) {
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{48}
+}
+
+func (x *PeekTasklistRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *PeekTasklistRequest) GetType() string {
+	if x != nil {
+		return x.Type
+	}
+	return ""
+}
+
+func (x *PeekTasklistRequest) GetLimit() int32 {
+	if x != nil {
+		return x.Limit
+	}
+	return 0
+}
+
+func (x *PeekTasklistRequest) GetCursor() string {
+	if x != nil {
+		return x.Cursor
+	}
+	return ""
+}
+
+type PeekTasklistResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The next to start first.
+	Tasks []*PeekedTask `protobuf:"bytes,1,rep,name=tasks,proto3" json:"tasks,omitempty"`
+	// Where the next page begins; empty: there are no more in memory.
+	NextCursor string `protobuf:"bytes,2,opt,name=next_cursor,json=nextCursor,proto3" json:"next_cursor,omitempty"`
+	// Log messages (batches of 1..1000 tasks) that are on disk only, of all tasklists: there may be more tasks in them.
+	UnreadBatches int64 `protobuf:"varint,3,opt,name=unread_batches,json=unreadBatches,proto3" json:"unread_batches,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PeekTasklistResponse) Reset() {
+	*x = PeekTasklistResponse{}
+	mi := &file_yard_v1_admin_proto_msgTypes[49]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PeekTasklistResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PeekTasklistResponse) ProtoMessage() {}
+
+func (x *PeekTasklistResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_v1_admin_proto_msgTypes[49]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PeekTasklistResponse.ProtoReflect.Descriptor instead.
+func (*PeekTasklistResponse) Descriptor() ([]byte, []int) {
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{49}
+}
+
+func (x *PeekTasklistResponse) GetTasks() []*PeekedTask {
+	if x != nil {
+		return x.Tasks
+	}
+	return nil
+}
+
+func (x *PeekTasklistResponse) GetNextCursor() string {
+	if x != nil {
+		return x.NextCursor
+	}
+	return ""
+}
+
+func (x *PeekTasklistResponse) GetUnreadBatches() int64 {
+	if x != nil {
+		return x.UnreadBatches
+	}
+	return 0
+}
+
+// PeekedTask is a task that is to start.
+type PeekedTask struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Without payload and events.
+	Task *Task `protobuf:"bytes,1,opt,name=task,proto3" json:"task,omitempty"`
+	// For how long it has been ready, ms.
+	ReadyForMs    int64 `protobuf:"varint,2,opt,name=ready_for_ms,json=readyForMs,proto3" json:"ready_for_ms,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PeekedTask) Reset() {
+	*x = PeekedTask{}
+	mi := &file_yard_v1_admin_proto_msgTypes[50]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PeekedTask) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PeekedTask) ProtoMessage() {}
+
+func (x *PeekedTask) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_v1_admin_proto_msgTypes[50]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PeekedTask.ProtoReflect.Descriptor instead.
+func (*PeekedTask) Descriptor() ([]byte, []int) {
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{50}
+}
+
+func (x *PeekedTask) GetTask() *Task {
+	if x != nil {
+		return x.Task
+	}
+	return nil
+}
+
+func (x *PeekedTask) GetReadyForMs() int64 {
+	if x != nil {
+		return x.ReadyForMs
+	}
+	return 0
+}
+
+// PurgeTasklistRequest (tasklists.purge) cancels the tasks of a tasklist that do not run: one step of it. Steps follow until an
+// answer has no next_cursor; who sends them decides how fast. Tasks that were created after the purge began stay. A step may be
+// repeated, and a purge given up, at any moment.
+type PurgeTasklistRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Required. [A-Za-z0-9_-]{1,64}.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// Only tasks of this type. Default: all.
+	Type string `protobuf:"bytes,2,opt,name=type,proto3" json:"type,omitempty"`
+	// Only tasks in these states: WAITING, READY, BACKOFF. Default: all of these. Running ones are taken with `running`.
+	States []TaskState `protobuf:"varint,3,rep,packed,name=states,proto3,enum=yard.v1.TaskState" json:"states,omitempty"`
+	// Only tasks that were created at least this long before the purge began, ms, 0..31622400000 (366 days). Default 0: all that
+	// were created before it began.
+	OlderThanMs int64 `protobuf:"varint,4,opt,name=older_than_ms,json=olderThanMs,proto3" json:"older_than_ms,omitempty"`
+	// Ask the workers of running tasks to stop, too, as tasks.cancel does. Default false: what runs goes on.
+	Running bool `protobuf:"varint,5,opt,name=running,proto3" json:"running,omitempty"`
+	// Count what matches, and change nothing.
+	Preview bool `protobuf:"varint,6,opt,name=preview,proto3" json:"preview,omitempty"`
+	// The most tasks of this step, 1..1000. Default 500.
+	Limit int32 `protobuf:"varint,7,opt,name=limit,proto3" json:"limit,omitempty"`
+	// The next_cursor of the previous step, with the same filter. Default: a purge begins.
+	Cursor string `protobuf:"bytes,8,opt,name=cursor,proto3" json:"cursor,omitempty"`
+	// Why, for people; at most 800 bytes. It is in the history of each task.
+	Reason string `protobuf:"bytes,9,opt,name=reason,proto3" json:"reason,omitempty"`
+	// Who purges it, for people; at most 128 bytes.
+	By            string `protobuf:"bytes,10,opt,name=by,proto3" json:"by,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PurgeTasklistRequest) Reset() {
+	*x = PurgeTasklistRequest{}
+	mi := &file_yard_v1_admin_proto_msgTypes[51]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PurgeTasklistRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PurgeTasklistRequest) ProtoMessage() {}
+
+func (x *PurgeTasklistRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_v1_admin_proto_msgTypes[51]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PurgeTasklistRequest.ProtoReflect.Descriptor instead.
+func (*PurgeTasklistRequest) Descriptor() ([]byte, []int) {
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{51}
+}
+
+func (x *PurgeTasklistRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *PurgeTasklistRequest) GetType() string {
+	if x != nil {
+		return x.Type
+	}
+	return ""
+}
+
+func (x *PurgeTasklistRequest) GetStates() []TaskState {
+	if x != nil {
+		return x.States
+	}
+	return nil
+}
+
+func (x *PurgeTasklistRequest) GetOlderThanMs() int64 {
+	if x != nil {
+		return x.OlderThanMs
+	}
+	return 0
+}
+
+func (x *PurgeTasklistRequest) GetRunning() bool {
+	if x != nil {
+		return x.Running
+	}
+	return false
+}
+
+func (x *PurgeTasklistRequest) GetPreview() bool {
+	if x != nil {
+		return x.Preview
+	}
+	return false
+}
+
+func (x *PurgeTasklistRequest) GetLimit() int32 {
+	if x != nil {
+		return x.Limit
+	}
+	return 0
+}
+
+func (x *PurgeTasklistRequest) GetCursor() string {
+	if x != nil {
+		return x.Cursor
+	}
+	return ""
+}
+
+func (x *PurgeTasklistRequest) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *PurgeTasklistRequest) GetBy() string {
+	if x != nil {
+		return x.By
+	}
+	return ""
+}
+
+type PurgeTasklistResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// What this step did.
+	Purged        *Purged `protobuf:"bytes,1,opt,name=purged,proto3" json:"purged,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PurgeTasklistResponse) Reset() {
+	*x = PurgeTasklistResponse{}
+	mi := &file_yard_v1_admin_proto_msgTypes[52]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PurgeTasklistResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PurgeTasklistResponse) ProtoMessage() {}
+
+func (x *PurgeTasklistResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_v1_admin_proto_msgTypes[52]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PurgeTasklistResponse.ProtoReflect.Descriptor instead.
+func (*PurgeTasklistResponse) Descriptor() ([]byte, []int) {
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{52}
+}
+
+func (x *PurgeTasklistResponse) GetPurged() *Purged {
+	if x != nil {
+		return x.Purged
+	}
+	return nil
+}
+
+// PurgeTypeRequest (types.purge) is PurgeTasklistRequest for the tasks of a type.
+type PurgeTypeRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Required. [A-Za-z0-9_.-]{1,64}.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// Only tasks of this tasklist. Default: all.
+	Tasklist string `protobuf:"bytes,2,opt,name=tasklist,proto3" json:"tasklist,omitempty"`
+	// Only tasks in these states: WAITING, READY, BACKOFF. Default: all of these. Running ones are taken with `running`.
+	States []TaskState `protobuf:"varint,3,rep,packed,name=states,proto3,enum=yard.v1.TaskState" json:"states,omitempty"`
+	// Only tasks that were created at least this long before the purge began, ms, 0..31622400000 (366 days). Default 0: all that
+	// were created before it began.
+	OlderThanMs int64 `protobuf:"varint,4,opt,name=older_than_ms,json=olderThanMs,proto3" json:"older_than_ms,omitempty"`
+	// Ask the workers of running tasks to stop, too, as tasks.cancel does. Default false: what runs goes on.
+	Running bool `protobuf:"varint,5,opt,name=running,proto3" json:"running,omitempty"`
+	// Count what matches, and change nothing.
+	Preview bool `protobuf:"varint,6,opt,name=preview,proto3" json:"preview,omitempty"`
+	// The most tasks of this step, 1..1000. Default 500.
+	Limit int32 `protobuf:"varint,7,opt,name=limit,proto3" json:"limit,omitempty"`
+	// The next_cursor of the previous step, with the same filter. Default: a purge begins.
+	Cursor string `protobuf:"bytes,8,opt,name=cursor,proto3" json:"cursor,omitempty"`
+	// Why, for people; at most 800 bytes. It is in the history of each task.
+	Reason string `protobuf:"bytes,9,opt,name=reason,proto3" json:"reason,omitempty"`
+	// Who purges it, for people; at most 128 bytes.
+	By            string `protobuf:"bytes,10,opt,name=by,proto3" json:"by,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PurgeTypeRequest) Reset() {
+	*x = PurgeTypeRequest{}
+	mi := &file_yard_v1_admin_proto_msgTypes[53]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PurgeTypeRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PurgeTypeRequest) ProtoMessage() {}
+
+func (x *PurgeTypeRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_v1_admin_proto_msgTypes[53]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PurgeTypeRequest.ProtoReflect.Descriptor instead.
+func (*PurgeTypeRequest) Descriptor() ([]byte, []int) {
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{53}
+}
+
+func (x *PurgeTypeRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *PurgeTypeRequest) GetTasklist() string {
+	if x != nil {
+		return x.Tasklist
+	}
+	return ""
+}
+
+func (x *PurgeTypeRequest) GetStates() []TaskState {
+	if x != nil {
+		return x.States
+	}
+	return nil
+}
+
+func (x *PurgeTypeRequest) GetOlderThanMs() int64 {
+	if x != nil {
+		return x.OlderThanMs
+	}
+	return 0
+}
+
+func (x *PurgeTypeRequest) GetRunning() bool {
+	if x != nil {
+		return x.Running
+	}
+	return false
+}
+
+func (x *PurgeTypeRequest) GetPreview() bool {
+	if x != nil {
+		return x.Preview
+	}
+	return false
+}
+
+func (x *PurgeTypeRequest) GetLimit() int32 {
+	if x != nil {
+		return x.Limit
+	}
+	return 0
+}
+
+func (x *PurgeTypeRequest) GetCursor() string {
+	if x != nil {
+		return x.Cursor
+	}
+	return ""
+}
+
+func (x *PurgeTypeRequest) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *PurgeTypeRequest) GetBy() string {
+	if x != nil {
+		return x.By
+	}
+	return ""
+}
+
+type PurgeTypeResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// What this step did.
+	Purged        *Purged `protobuf:"bytes,1,opt,name=purged,proto3" json:"purged,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PurgeTypeResponse) Reset() {
+	*x = PurgeTypeResponse{}
+	mi := &file_yard_v1_admin_proto_msgTypes[54]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PurgeTypeResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PurgeTypeResponse) ProtoMessage() {}
+
+func (x *PurgeTypeResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_v1_admin_proto_msgTypes[54]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PurgeTypeResponse.ProtoReflect.Descriptor instead.
+func (*PurgeTypeResponse) Descriptor() ([]byte, []int) {
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{54}
+}
+
+func (x *PurgeTypeResponse) GetPurged() *Purged {
+	if x != nil {
+		return x.Purged
+	}
+	return nil
+}
+
+// Purged is what one step of a purge did.
+type Purged struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Tasks that match. Without preview, each has one of the four outcomes below.
+	Found int64 `protobuf:"varint,1,opt,name=found,proto3" json:"found,omitempty"`
+	// Tasks that are cancelled.
+	Cancelled int64 `protobuf:"varint,2,opt,name=cancelled,proto3" json:"cancelled,omitempty"`
+	// Tasks whose worker is asked to stop: running ones, and, rarely, ones that a worker took in the same moment.
+	CancelRequested int64 `protobuf:"varint,3,opt,name=cancel_requested,json=cancelRequested,proto3" json:"cancel_requested,omitempty"`
+	// Tasks that ended meanwhile.
+	Ended int64 `protobuf:"varint,4,opt,name=ended,proto3" json:"ended,omitempty"`
+	// Tasks of which the log has not said in time what became of them. A later step tries again.
+	Undecided int64 `protobuf:"varint,5,opt,name=undecided,proto3" json:"undecided,omitempty"`
+	// At the end of a pass over all tasks: log messages (batches of 1..1000 tasks) that are on disk only, of all tasklists, and were not
+	// searched. They are searched in later passes, as they are read; a purge ends without them if none is read.
+	UnreadBatches int64 `protobuf:"varint,6,opt,name=unread_batches,json=unreadBatches,proto3" json:"unread_batches,omitempty"`
+	// Where the next step goes on; empty: the purge is over.
+	NextCursor    string `protobuf:"bytes,7,opt,name=next_cursor,json=nextCursor,proto3" json:"next_cursor,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Purged) Reset() {
+	*x = Purged{}
+	mi := &file_yard_v1_admin_proto_msgTypes[55]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Purged) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Purged) ProtoMessage() {}
+
+func (x *Purged) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_v1_admin_proto_msgTypes[55]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Purged.ProtoReflect.Descriptor instead.
+func (*Purged) Descriptor() ([]byte, []int) {
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{55}
+}
+
+func (x *Purged) GetFound() int64 {
+	if x != nil {
+		return x.Found
+	}
+	return 0
+}
+
+func (x *Purged) GetCancelled() int64 {
+	if x != nil {
+		return x.Cancelled
+	}
+	return 0
+}
+
+func (x *Purged) GetCancelRequested() int64 {
+	if x != nil {
+		return x.CancelRequested
+	}
+	return 0
+}
+
+func (x *Purged) GetEnded() int64 {
+	if x != nil {
+		return x.Ended
+	}
+	return 0
+}
+
+func (x *Purged) GetUndecided() int64 {
+	if x != nil {
+		return x.Undecided
+	}
+	return 0
+}
+
+func (x *Purged) GetUnreadBatches() int64 {
+	if x != nil {
+		return x.UnreadBatches
+	}
+	return 0
+}
+
+func (x *Purged) GetNextCursor() string {
+	if x != nil {
+		return x.NextCursor
+	}
+	return ""
 }
 
 // Limit is a limit that several task types share, of attempts that run at once, or that start in a time, or both: those that name it (limits of types.put).
@@ -2789,7 +3737,7 @@ type Limit struct {
 
 func (x *Limit) Reset() {
 	*x = Limit{}
-	mi := &file_yard_v1_admin_proto_msgTypes[44]
+	mi := &file_yard_v1_admin_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2801,7 +3749,7 @@ func (x *Limit) String() string {
 func (*Limit) ProtoMessage() {}
 
 func (x *Limit) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[44]
+	mi := &file_yard_v1_admin_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2814,7 +3762,7 @@ func (x *Limit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Limit.ProtoReflect.Descriptor instead.
 func (*Limit) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{44}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *Limit) GetName() string {
@@ -2863,7 +3811,7 @@ type PutLimitRequest struct {
 
 func (x *PutLimitRequest) Reset() {
 	*x = PutLimitRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[45]
+	mi := &file_yard_v1_admin_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2875,7 +3823,7 @@ func (x *PutLimitRequest) String() string {
 func (*PutLimitRequest) ProtoMessage() {}
 
 func (x *PutLimitRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[45]
+	mi := &file_yard_v1_admin_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2888,7 +3836,7 @@ func (x *PutLimitRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutLimitRequest.ProtoReflect.Descriptor instead.
 func (*PutLimitRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{45}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *PutLimitRequest) GetLimit() *Limit {
@@ -2908,7 +3856,7 @@ type PutLimitResponse struct {
 
 func (x *PutLimitResponse) Reset() {
 	*x = PutLimitResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[46]
+	mi := &file_yard_v1_admin_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2920,7 +3868,7 @@ func (x *PutLimitResponse) String() string {
 func (*PutLimitResponse) ProtoMessage() {}
 
 func (x *PutLimitResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[46]
+	mi := &file_yard_v1_admin_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2933,7 +3881,7 @@ func (x *PutLimitResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutLimitResponse.ProtoReflect.Descriptor instead.
 func (*PutLimitResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{46}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *PutLimitResponse) GetLimit() *Limit {
@@ -2954,7 +3902,7 @@ type GetLimitRequest struct {
 
 func (x *GetLimitRequest) Reset() {
 	*x = GetLimitRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[47]
+	mi := &file_yard_v1_admin_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2966,7 +3914,7 @@ func (x *GetLimitRequest) String() string {
 func (*GetLimitRequest) ProtoMessage() {}
 
 func (x *GetLimitRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[47]
+	mi := &file_yard_v1_admin_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2979,7 +3927,7 @@ func (x *GetLimitRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetLimitRequest.ProtoReflect.Descriptor instead.
 func (*GetLimitRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{47}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *GetLimitRequest) GetName() string {
@@ -3001,7 +3949,7 @@ type GetLimitResponse struct {
 
 func (x *GetLimitResponse) Reset() {
 	*x = GetLimitResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[48]
+	mi := &file_yard_v1_admin_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3013,7 +3961,7 @@ func (x *GetLimitResponse) String() string {
 func (*GetLimitResponse) ProtoMessage() {}
 
 func (x *GetLimitResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[48]
+	mi := &file_yard_v1_admin_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3026,7 +3974,7 @@ func (x *GetLimitResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetLimitResponse.ProtoReflect.Descriptor instead.
 func (*GetLimitResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{48}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *GetLimitResponse) GetLimit() *Limit {
@@ -3056,7 +4004,7 @@ type ListLimitsRequest struct {
 
 func (x *ListLimitsRequest) Reset() {
 	*x = ListLimitsRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[49]
+	mi := &file_yard_v1_admin_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3068,7 +4016,7 @@ func (x *ListLimitsRequest) String() string {
 func (*ListLimitsRequest) ProtoMessage() {}
 
 func (x *ListLimitsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[49]
+	mi := &file_yard_v1_admin_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3081,7 +4029,7 @@ func (x *ListLimitsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListLimitsRequest.ProtoReflect.Descriptor instead.
 func (*ListLimitsRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{49}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *ListLimitsRequest) GetLimit() int32 {
@@ -3110,7 +4058,7 @@ type ListLimitsResponse struct {
 
 func (x *ListLimitsResponse) Reset() {
 	*x = ListLimitsResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[50]
+	mi := &file_yard_v1_admin_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3122,7 +4070,7 @@ func (x *ListLimitsResponse) String() string {
 func (*ListLimitsResponse) ProtoMessage() {}
 
 func (x *ListLimitsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[50]
+	mi := &file_yard_v1_admin_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3135,7 +4083,7 @@ func (x *ListLimitsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListLimitsResponse.ProtoReflect.Descriptor instead.
 func (*ListLimitsResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{50}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *ListLimitsResponse) GetLimits() []*Limit {
@@ -3165,7 +4113,7 @@ type DeleteLimitRequest struct {
 
 func (x *DeleteLimitRequest) Reset() {
 	*x = DeleteLimitRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[51]
+	mi := &file_yard_v1_admin_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3177,7 +4125,7 @@ func (x *DeleteLimitRequest) String() string {
 func (*DeleteLimitRequest) ProtoMessage() {}
 
 func (x *DeleteLimitRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[51]
+	mi := &file_yard_v1_admin_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3190,7 +4138,7 @@ func (x *DeleteLimitRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteLimitRequest.ProtoReflect.Descriptor instead.
 func (*DeleteLimitRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{51}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *DeleteLimitRequest) GetName() string {
@@ -3217,7 +4165,7 @@ type DeleteLimitResponse struct {
 
 func (x *DeleteLimitResponse) Reset() {
 	*x = DeleteLimitResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[52]
+	mi := &file_yard_v1_admin_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3229,7 +4177,7 @@ func (x *DeleteLimitResponse) String() string {
 func (*DeleteLimitResponse) ProtoMessage() {}
 
 func (x *DeleteLimitResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[52]
+	mi := &file_yard_v1_admin_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3242,7 +4190,7 @@ func (x *DeleteLimitResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteLimitResponse.ProtoReflect.Descriptor instead.
 func (*DeleteLimitResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{52}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *DeleteLimitResponse) GetLimit() *Limit {
@@ -3271,7 +4219,7 @@ type Group struct {
 
 func (x *Group) Reset() {
 	*x = Group{}
-	mi := &file_yard_v1_admin_proto_msgTypes[53]
+	mi := &file_yard_v1_admin_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3283,7 +4231,7 @@ func (x *Group) String() string {
 func (*Group) ProtoMessage() {}
 
 func (x *Group) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[53]
+	mi := &file_yard_v1_admin_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3296,7 +4244,7 @@ func (x *Group) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Group.ProtoReflect.Descriptor instead.
 func (*Group) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{53}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *Group) GetName() string {
@@ -3338,7 +4286,7 @@ type PutGroupRequest struct {
 
 func (x *PutGroupRequest) Reset() {
 	*x = PutGroupRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[54]
+	mi := &file_yard_v1_admin_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3350,7 +4298,7 @@ func (x *PutGroupRequest) String() string {
 func (*PutGroupRequest) ProtoMessage() {}
 
 func (x *PutGroupRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[54]
+	mi := &file_yard_v1_admin_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3363,7 +4311,7 @@ func (x *PutGroupRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutGroupRequest.ProtoReflect.Descriptor instead.
 func (*PutGroupRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{54}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *PutGroupRequest) GetGroup() *Group {
@@ -3383,7 +4331,7 @@ type PutGroupResponse struct {
 
 func (x *PutGroupResponse) Reset() {
 	*x = PutGroupResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[55]
+	mi := &file_yard_v1_admin_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3395,7 +4343,7 @@ func (x *PutGroupResponse) String() string {
 func (*PutGroupResponse) ProtoMessage() {}
 
 func (x *PutGroupResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[55]
+	mi := &file_yard_v1_admin_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3408,7 +4356,7 @@ func (x *PutGroupResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutGroupResponse.ProtoReflect.Descriptor instead.
 func (*PutGroupResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{55}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{67}
 }
 
 func (x *PutGroupResponse) GetGroup() *Group {
@@ -3429,7 +4377,7 @@ type GetGroupRequest struct {
 
 func (x *GetGroupRequest) Reset() {
 	*x = GetGroupRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[56]
+	mi := &file_yard_v1_admin_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3441,7 +4389,7 @@ func (x *GetGroupRequest) String() string {
 func (*GetGroupRequest) ProtoMessage() {}
 
 func (x *GetGroupRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[56]
+	mi := &file_yard_v1_admin_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3454,7 +4402,7 @@ func (x *GetGroupRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetGroupRequest.ProtoReflect.Descriptor instead.
 func (*GetGroupRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{56}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *GetGroupRequest) GetName() string {
@@ -3474,7 +4422,7 @@ type GetGroupResponse struct {
 
 func (x *GetGroupResponse) Reset() {
 	*x = GetGroupResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[57]
+	mi := &file_yard_v1_admin_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3486,7 +4434,7 @@ func (x *GetGroupResponse) String() string {
 func (*GetGroupResponse) ProtoMessage() {}
 
 func (x *GetGroupResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[57]
+	mi := &file_yard_v1_admin_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3499,7 +4447,7 @@ func (x *GetGroupResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetGroupResponse.ProtoReflect.Descriptor instead.
 func (*GetGroupResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{57}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{69}
 }
 
 func (x *GetGroupResponse) GetGroup() *Group {
@@ -3522,7 +4470,7 @@ type ListGroupsRequest struct {
 
 func (x *ListGroupsRequest) Reset() {
 	*x = ListGroupsRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[58]
+	mi := &file_yard_v1_admin_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3534,7 +4482,7 @@ func (x *ListGroupsRequest) String() string {
 func (*ListGroupsRequest) ProtoMessage() {}
 
 func (x *ListGroupsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[58]
+	mi := &file_yard_v1_admin_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3547,7 +4495,7 @@ func (x *ListGroupsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListGroupsRequest.ProtoReflect.Descriptor instead.
 func (*ListGroupsRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{58}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{70}
 }
 
 func (x *ListGroupsRequest) GetLimit() int32 {
@@ -3576,7 +4524,7 @@ type ListGroupsResponse struct {
 
 func (x *ListGroupsResponse) Reset() {
 	*x = ListGroupsResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[59]
+	mi := &file_yard_v1_admin_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3588,7 +4536,7 @@ func (x *ListGroupsResponse) String() string {
 func (*ListGroupsResponse) ProtoMessage() {}
 
 func (x *ListGroupsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[59]
+	mi := &file_yard_v1_admin_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3601,7 +4549,7 @@ func (x *ListGroupsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListGroupsResponse.ProtoReflect.Descriptor instead.
 func (*ListGroupsResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{59}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{71}
 }
 
 func (x *ListGroupsResponse) GetGroups() []*Group {
@@ -3631,7 +4579,7 @@ type DeleteGroupRequest struct {
 
 func (x *DeleteGroupRequest) Reset() {
 	*x = DeleteGroupRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[60]
+	mi := &file_yard_v1_admin_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3643,7 +4591,7 @@ func (x *DeleteGroupRequest) String() string {
 func (*DeleteGroupRequest) ProtoMessage() {}
 
 func (x *DeleteGroupRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[60]
+	mi := &file_yard_v1_admin_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3656,7 +4604,7 @@ func (x *DeleteGroupRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteGroupRequest.ProtoReflect.Descriptor instead.
 func (*DeleteGroupRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{60}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{72}
 }
 
 func (x *DeleteGroupRequest) GetName() string {
@@ -3683,7 +4631,7 @@ type DeleteGroupResponse struct {
 
 func (x *DeleteGroupResponse) Reset() {
 	*x = DeleteGroupResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[61]
+	mi := &file_yard_v1_admin_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3695,7 +4643,7 @@ func (x *DeleteGroupResponse) String() string {
 func (*DeleteGroupResponse) ProtoMessage() {}
 
 func (x *DeleteGroupResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[61]
+	mi := &file_yard_v1_admin_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3708,7 +4656,7 @@ func (x *DeleteGroupResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteGroupResponse.ProtoReflect.Descriptor instead.
 func (*DeleteGroupResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{61}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{73}
 }
 
 func (x *DeleteGroupResponse) GetGroup() *Group {
@@ -3735,7 +4683,7 @@ type TopLimitsRequest struct {
 
 func (x *TopLimitsRequest) Reset() {
 	*x = TopLimitsRequest{}
-	mi := &file_yard_v1_admin_proto_msgTypes[62]
+	mi := &file_yard_v1_admin_proto_msgTypes[74]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3747,7 +4695,7 @@ func (x *TopLimitsRequest) String() string {
 func (*TopLimitsRequest) ProtoMessage() {}
 
 func (x *TopLimitsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[62]
+	mi := &file_yard_v1_admin_proto_msgTypes[74]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3760,7 +4708,7 @@ func (x *TopLimitsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TopLimitsRequest.ProtoReflect.Descriptor instead.
 func (*TopLimitsRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{62}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{74}
 }
 
 func (x *TopLimitsRequest) GetLimit() int32 {
@@ -3798,7 +4746,7 @@ type TopLimitsResponse struct {
 
 func (x *TopLimitsResponse) Reset() {
 	*x = TopLimitsResponse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[63]
+	mi := &file_yard_v1_admin_proto_msgTypes[75]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3810,7 +4758,7 @@ func (x *TopLimitsResponse) String() string {
 func (*TopLimitsResponse) ProtoMessage() {}
 
 func (x *TopLimitsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[63]
+	mi := &file_yard_v1_admin_proto_msgTypes[75]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3823,7 +4771,7 @@ func (x *TopLimitsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TopLimitsResponse.ProtoReflect.Descriptor instead.
 func (*TopLimitsResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{63}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{75}
 }
 
 func (x *TopLimitsResponse) GetLimits() []*LimitUse {
@@ -3891,7 +4839,7 @@ type LimitUse struct {
 
 func (x *LimitUse) Reset() {
 	*x = LimitUse{}
-	mi := &file_yard_v1_admin_proto_msgTypes[64]
+	mi := &file_yard_v1_admin_proto_msgTypes[76]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3903,7 +4851,7 @@ func (x *LimitUse) String() string {
 func (*LimitUse) ProtoMessage() {}
 
 func (x *LimitUse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[64]
+	mi := &file_yard_v1_admin_proto_msgTypes[76]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3916,7 +4864,7 @@ func (x *LimitUse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LimitUse.ProtoReflect.Descriptor instead.
 func (*LimitUse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{64}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{76}
 }
 
 func (x *LimitUse) GetRef() string {
@@ -4038,7 +4986,7 @@ type SlotHolder struct {
 
 func (x *SlotHolder) Reset() {
 	*x = SlotHolder{}
-	mi := &file_yard_v1_admin_proto_msgTypes[65]
+	mi := &file_yard_v1_admin_proto_msgTypes[77]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4050,7 +4998,7 @@ func (x *SlotHolder) String() string {
 func (*SlotHolder) ProtoMessage() {}
 
 func (x *SlotHolder) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[65]
+	mi := &file_yard_v1_admin_proto_msgTypes[77]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4063,7 +5011,7 @@ func (x *SlotHolder) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SlotHolder.ProtoReflect.Descriptor instead.
 func (*SlotHolder) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{65}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{77}
 }
 
 func (x *SlotHolder) GetTaskId() string {
@@ -4125,7 +5073,7 @@ type SlotWaiter struct {
 
 func (x *SlotWaiter) Reset() {
 	*x = SlotWaiter{}
-	mi := &file_yard_v1_admin_proto_msgTypes[66]
+	mi := &file_yard_v1_admin_proto_msgTypes[78]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4137,7 +5085,7 @@ func (x *SlotWaiter) String() string {
 func (*SlotWaiter) ProtoMessage() {}
 
 func (x *SlotWaiter) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[66]
+	mi := &file_yard_v1_admin_proto_msgTypes[78]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4150,7 +5098,7 @@ func (x *SlotWaiter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SlotWaiter.ProtoReflect.Descriptor instead.
 func (*SlotWaiter) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{66}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{78}
 }
 
 func (x *SlotWaiter) GetTasklist() string {
@@ -4196,7 +5144,7 @@ type ShardSlots struct {
 
 func (x *ShardSlots) Reset() {
 	*x = ShardSlots{}
-	mi := &file_yard_v1_admin_proto_msgTypes[67]
+	mi := &file_yard_v1_admin_proto_msgTypes[79]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4208,7 +5156,7 @@ func (x *ShardSlots) String() string {
 func (*ShardSlots) ProtoMessage() {}
 
 func (x *ShardSlots) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_admin_proto_msgTypes[67]
+	mi := &file_yard_v1_admin_proto_msgTypes[79]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4221,7 +5169,7 @@ func (x *ShardSlots) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardSlots.ProtoReflect.Descriptor instead.
 func (*ShardSlots) Descriptor() ([]byte, []int) {
-	return file_yard_v1_admin_proto_rawDescGZIP(), []int{67}
+	return file_yard_v1_admin_proto_rawDescGZIP(), []int{79}
 }
 
 func (x *ShardSlots) GetShard() int32 {
@@ -4298,12 +5246,13 @@ const file_yard_v1_admin_proto_rawDesc = "" +
 	"\x0fPutTypeResponse\x12%\n" +
 	"\x04type\x18\x01 \x01(\v2\x11.yard.v1.TaskTypeR\x04type\"$\n" +
 	"\x0eGetTypeRequest\x12\x12\n" +
-	"\x04name\x18\x01 \x01(\tR\x04name\"\x80\x01\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\"\xa6\x01\n" +
 	"\x0fGetTypeResponse\x12%\n" +
 	"\x04type\x18\x01 \x01(\v2\x11.yard.v1.TaskTypeR\x04type\x12 \n" +
 	"\fslots_in_use\x18\x02 \x01(\x05R\n" +
 	"slotsInUse\x12$\n" +
-	"\x05pause\x18\x03 \x01(\v2\x0e.yard.v1.PauseR\x05pause\"@\n" +
+	"\x05pause\x18\x03 \x01(\v2\x0e.yard.v1.PauseR\x05pause\x12$\n" +
+	"\x05drain\x18\b \x01(\v2\x0e.yard.v1.PauseR\x05drain\"@\n" +
 	"\x10ListTypesRequest\x12\x14\n" +
 	"\x05limit\x18\x01 \x01(\x05R\x05limit\x12\x16\n" +
 	"\x06cursor\x18\x02 \x01(\tR\x06cursor\"]\n" +
@@ -4331,17 +5280,18 @@ const file_yard_v1_admin_proto_rawDesc = "" +
 	"\x13PutTasklistResponse\x12-\n" +
 	"\btasklist\x18\x01 \x01(\v2\x11.yard.v1.TasklistR\btasklist\"(\n" +
 	"\x12GetTasklistRequest\x12\x12\n" +
-	"\x04name\x18\x01 \x01(\tR\x04name\"j\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\"\x90\x01\n" +
 	"\x13GetTasklistResponse\x12-\n" +
 	"\btasklist\x18\x01 \x01(\v2\x11.yard.v1.TasklistR\btasklist\x12$\n" +
-	"\x05pause\x18\x02 \x01(\v2\x0e.yard.v1.PauseR\x05pause\"D\n" +
+	"\x05pause\x18\x02 \x01(\v2\x0e.yard.v1.PauseR\x05pause\x12$\n" +
+	"\x05drain\x18\x06 \x01(\v2\x0e.yard.v1.PauseR\x05drain\"D\n" +
 	"\x14ListTasklistsRequest\x12\x14\n" +
 	"\x05limit\x18\x01 \x01(\x05R\x05limit\x12\x16\n" +
 	"\x06cursor\x18\x02 \x01(\tR\x06cursor\"o\n" +
 	"\x15ListTasklistsResponse\x125\n" +
 	"\ttasklists\x18\x01 \x03(\v2\x17.yard.v1.ListedTasklistR\ttasklists\x12\x1f\n" +
 	"\vnext_cursor\x18\x02 \x01(\tR\n" +
-	"nextCursor\"\xdd\x01\n" +
+	"nextCursor\"\x83\x02\n" +
 	"\x0eListedTasklist\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12-\n" +
 	"\bsettings\x18\x02 \x01(\v2\x11.yard.v1.TasklistR\bsettings\x12\x14\n" +
@@ -4349,14 +5299,15 @@ const file_yard_v1_admin_proto_rawDesc = "" +
 	"\arunning\x18\x04 \x01(\x03R\arunning\x12\x18\n" +
 	"\abackoff\x18\x05 \x01(\x03R\abackoff\x12\x18\n" +
 	"\awaiting\x18\x06 \x01(\x03R\awaiting\x12$\n" +
-	"\x05pause\x18\a \x01(\v2\x0e.yard.v1.PauseR\x05pause\"G\n" +
+	"\x05pause\x18\a \x01(\v2\x0e.yard.v1.PauseR\x05pause\x12$\n" +
+	"\x05drain\x18\f \x01(\v2\x0e.yard.v1.PauseR\x05drain\"G\n" +
 	"\x15DeleteTasklistRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1a\n" +
 	"\brevision\x18\x02 \x01(\x03R\brevision\"G\n" +
 	"\x16DeleteTasklistResponse\x12-\n" +
 	"\btasklist\x18\x01 \x01(\v2\x11.yard.v1.TasklistR\btasklist\"5\n" +
 	"\x17DescribeTasklistRequest\x12\x1a\n" +
-	"\btasklist\x18\x01 \x01(\tR\btasklist\"\xd9\x04\n" +
+	"\btasklist\x18\x01 \x01(\tR\btasklist\"\xa4\x05\n" +
 	"\x18DescribeTasklistResponse\x12\x1a\n" +
 	"\btasklist\x18\x01 \x01(\tR\btasklist\x12\x14\n" +
 	"\x05ready\x18\x02 \x01(\x03R\x05ready\x12\x18\n" +
@@ -4378,7 +5329,9 @@ const file_yard_v1_admin_proto_rawDesc = "" +
 	"\n" +
 	"max_queued\x18\x14 \x01(\x05R\tmaxQueued\x12\x16\n" +
 	"\x06queued\x18\x15 \x01(\x03R\x06queued\x12\x18\n" +
-	"\apollers\x18\x11 \x01(\x03R\apollers\"b\n" +
+	"\apollers\x18\x11 \x01(\x03R\apollers\x12$\n" +
+	"\x05drain\x18\x18 \x01(\v2\x0e.yard.v1.PauseR\x05drain\x12#\n" +
+	"\rdrained_types\x18\x19 \x03(\tR\fdrainedTypes\"b\n" +
 	"\x16TasklistPollersRequest\x12\x1a\n" +
 	"\btasklist\x18\x01 \x01(\tR\btasklist\x12\x14\n" +
 	"\x05limit\x18\x02 \x01(\x05R\x05limit\x12\x16\n" +
@@ -4413,22 +5366,90 @@ const file_yard_v1_admin_proto_rawDesc = "" +
 	"\x02by\x18\x03 \x01(\tR\x02by\x12\x15\n" +
 	"\x06for_ms\x18\x04 \x01(\x03R\x05forMs\"=\n" +
 	"\x15PauseTasklistResponse\x12$\n" +
-	"\x05pause\x18\x01 \x01(\v2\x0e.yard.v1.PauseR\x05pause\"+\n" +
+	"\x05pause\x18\x01 \x01(\v2\x0e.yard.v1.PauseR\x05pause\"A\n" +
 	"\x15ResumeTasklistRequest\x12\x12\n" +
-	"\x04name\x18\x01 \x01(\tR\x04name\">\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
+	"\x05drain\x18\x02 \x01(\bR\x05drain\">\n" +
 	"\x16ResumeTasklistResponse\x12$\n" +
-	"\x05pause\x18\x01 \x01(\v2\x0e.yard.v1.PauseR\x05pause\"e\n" +
+	"\x05pause\x18\x01 \x01(\v2\x0e.yard.v1.PauseR\x05pause\"i\n" +
+	"\x14DrainTasklistRequest\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason\x12\x0e\n" +
+	"\x02by\x18\x03 \x01(\tR\x02by\x12\x15\n" +
+	"\x06for_ms\x18\x04 \x01(\x03R\x05forMs\"=\n" +
+	"\x15DrainTasklistResponse\x12$\n" +
+	"\x05drain\x18\x01 \x01(\v2\x0e.yard.v1.PauseR\x05drain\"e\n" +
 	"\x10PauseTypeRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\x12\x0e\n" +
 	"\x02by\x18\x03 \x01(\tR\x02by\x12\x15\n" +
 	"\x06for_ms\x18\x04 \x01(\x03R\x05forMs\"9\n" +
 	"\x11PauseTypeResponse\x12$\n" +
-	"\x05pause\x18\x01 \x01(\v2\x0e.yard.v1.PauseR\x05pause\"'\n" +
+	"\x05pause\x18\x01 \x01(\v2\x0e.yard.v1.PauseR\x05pause\"=\n" +
 	"\x11ResumeTypeRequest\x12\x12\n" +
-	"\x04name\x18\x01 \x01(\tR\x04name\":\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
+	"\x05drain\x18\x02 \x01(\bR\x05drain\":\n" +
 	"\x12ResumeTypeResponse\x12$\n" +
-	"\x05pause\x18\x01 \x01(\v2\x0e.yard.v1.PauseR\x05pause\"\xa5\x01\n" +
+	"\x05pause\x18\x01 \x01(\v2\x0e.yard.v1.PauseR\x05pause\"e\n" +
+	"\x10DrainTypeRequest\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason\x12\x0e\n" +
+	"\x02by\x18\x03 \x01(\tR\x02by\x12\x15\n" +
+	"\x06for_ms\x18\x04 \x01(\x03R\x05forMs\"9\n" +
+	"\x11DrainTypeResponse\x12$\n" +
+	"\x05drain\x18\x01 \x01(\v2\x0e.yard.v1.PauseR\x05drain\"k\n" +
+	"\x13PeekTasklistRequest\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
+	"\x04type\x18\x02 \x01(\tR\x04type\x12\x14\n" +
+	"\x05limit\x18\x03 \x01(\x05R\x05limit\x12\x16\n" +
+	"\x06cursor\x18\x04 \x01(\tR\x06cursor\"\x89\x01\n" +
+	"\x14PeekTasklistResponse\x12)\n" +
+	"\x05tasks\x18\x01 \x03(\v2\x13.yard.v1.PeekedTaskR\x05tasks\x12\x1f\n" +
+	"\vnext_cursor\x18\x02 \x01(\tR\n" +
+	"nextCursor\x12%\n" +
+	"\x0eunread_batches\x18\x03 \x01(\x03R\runreadBatches\"Q\n" +
+	"\n" +
+	"PeekedTask\x12!\n" +
+	"\x04task\x18\x01 \x01(\v2\r.yard.v1.TaskR\x04task\x12 \n" +
+	"\fready_for_ms\x18\x02 \x01(\x03R\n" +
+	"readyForMs\"\x98\x02\n" +
+	"\x14PurgeTasklistRequest\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
+	"\x04type\x18\x02 \x01(\tR\x04type\x12*\n" +
+	"\x06states\x18\x03 \x03(\x0e2\x12.yard.v1.TaskStateR\x06states\x12\"\n" +
+	"\rolder_than_ms\x18\x04 \x01(\x03R\volderThanMs\x12\x18\n" +
+	"\arunning\x18\x05 \x01(\bR\arunning\x12\x18\n" +
+	"\apreview\x18\x06 \x01(\bR\apreview\x12\x14\n" +
+	"\x05limit\x18\a \x01(\x05R\x05limit\x12\x16\n" +
+	"\x06cursor\x18\b \x01(\tR\x06cursor\x12\x16\n" +
+	"\x06reason\x18\t \x01(\tR\x06reason\x12\x0e\n" +
+	"\x02by\x18\n" +
+	" \x01(\tR\x02by\"@\n" +
+	"\x15PurgeTasklistResponse\x12'\n" +
+	"\x06purged\x18\x01 \x01(\v2\x0f.yard.v1.PurgedR\x06purged\"\x9c\x02\n" +
+	"\x10PurgeTypeRequest\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1a\n" +
+	"\btasklist\x18\x02 \x01(\tR\btasklist\x12*\n" +
+	"\x06states\x18\x03 \x03(\x0e2\x12.yard.v1.TaskStateR\x06states\x12\"\n" +
+	"\rolder_than_ms\x18\x04 \x01(\x03R\volderThanMs\x12\x18\n" +
+	"\arunning\x18\x05 \x01(\bR\arunning\x12\x18\n" +
+	"\apreview\x18\x06 \x01(\bR\apreview\x12\x14\n" +
+	"\x05limit\x18\a \x01(\x05R\x05limit\x12\x16\n" +
+	"\x06cursor\x18\b \x01(\tR\x06cursor\x12\x16\n" +
+	"\x06reason\x18\t \x01(\tR\x06reason\x12\x0e\n" +
+	"\x02by\x18\n" +
+	" \x01(\tR\x02by\"<\n" +
+	"\x11PurgeTypeResponse\x12'\n" +
+	"\x06purged\x18\x01 \x01(\v2\x0f.yard.v1.PurgedR\x06purged\"\xe3\x01\n" +
+	"\x06Purged\x12\x14\n" +
+	"\x05found\x18\x01 \x01(\x03R\x05found\x12\x1c\n" +
+	"\tcancelled\x18\x02 \x01(\x03R\tcancelled\x12)\n" +
+	"\x10cancel_requested\x18\x03 \x01(\x03R\x0fcancelRequested\x12\x14\n" +
+	"\x05ended\x18\x04 \x01(\x03R\x05ended\x12\x1c\n" +
+	"\tundecided\x18\x05 \x01(\x03R\tundecided\x12%\n" +
+	"\x0eunread_batches\x18\x06 \x01(\x03R\runreadBatches\x12\x1f\n" +
+	"\vnext_cursor\x18\a \x01(\tR\n" +
+	"nextCursor\"\xa5\x01\n" +
 	"\x05Limit\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12 \n" +
 	"\vdescription\x18\x02 \x01(\tR\vdescription\x12'\n" +
@@ -4542,7 +5563,7 @@ func file_yard_v1_admin_proto_rawDescGZIP() []byte {
 	return file_yard_v1_admin_proto_rawDescData
 }
 
-var file_yard_v1_admin_proto_msgTypes = make([]protoimpl.MessageInfo, 68)
+var file_yard_v1_admin_proto_msgTypes = make([]protoimpl.MessageInfo, 80)
 var file_yard_v1_admin_proto_goTypes = []any{
 	(*Domain)(nil),                   // 0: yard.v1.Domain
 	(*Rate)(nil),                     // 1: yard.v1.Rate
@@ -4584,36 +5605,49 @@ var file_yard_v1_admin_proto_goTypes = []any{
 	(*PauseTasklistResponse)(nil),    // 37: yard.v1.PauseTasklistResponse
 	(*ResumeTasklistRequest)(nil),    // 38: yard.v1.ResumeTasklistRequest
 	(*ResumeTasklistResponse)(nil),   // 39: yard.v1.ResumeTasklistResponse
-	(*PauseTypeRequest)(nil),         // 40: yard.v1.PauseTypeRequest
-	(*PauseTypeResponse)(nil),        // 41: yard.v1.PauseTypeResponse
-	(*ResumeTypeRequest)(nil),        // 42: yard.v1.ResumeTypeRequest
-	(*ResumeTypeResponse)(nil),       // 43: yard.v1.ResumeTypeResponse
-	(*Limit)(nil),                    // 44: yard.v1.Limit
-	(*PutLimitRequest)(nil),          // 45: yard.v1.PutLimitRequest
-	(*PutLimitResponse)(nil),         // 46: yard.v1.PutLimitResponse
-	(*GetLimitRequest)(nil),          // 47: yard.v1.GetLimitRequest
-	(*GetLimitResponse)(nil),         // 48: yard.v1.GetLimitResponse
-	(*ListLimitsRequest)(nil),        // 49: yard.v1.ListLimitsRequest
-	(*ListLimitsResponse)(nil),       // 50: yard.v1.ListLimitsResponse
-	(*DeleteLimitRequest)(nil),       // 51: yard.v1.DeleteLimitRequest
-	(*DeleteLimitResponse)(nil),      // 52: yard.v1.DeleteLimitResponse
-	(*Group)(nil),                    // 53: yard.v1.Group
-	(*PutGroupRequest)(nil),          // 54: yard.v1.PutGroupRequest
-	(*PutGroupResponse)(nil),         // 55: yard.v1.PutGroupResponse
-	(*GetGroupRequest)(nil),          // 56: yard.v1.GetGroupRequest
-	(*GetGroupResponse)(nil),         // 57: yard.v1.GetGroupResponse
-	(*ListGroupsRequest)(nil),        // 58: yard.v1.ListGroupsRequest
-	(*ListGroupsResponse)(nil),       // 59: yard.v1.ListGroupsResponse
-	(*DeleteGroupRequest)(nil),       // 60: yard.v1.DeleteGroupRequest
-	(*DeleteGroupResponse)(nil),      // 61: yard.v1.DeleteGroupResponse
-	(*TopLimitsRequest)(nil),         // 62: yard.v1.TopLimitsRequest
-	(*TopLimitsResponse)(nil),        // 63: yard.v1.TopLimitsResponse
-	(*LimitUse)(nil),                 // 64: yard.v1.LimitUse
-	(*SlotHolder)(nil),               // 65: yard.v1.SlotHolder
-	(*SlotWaiter)(nil),               // 66: yard.v1.SlotWaiter
-	(*ShardSlots)(nil),               // 67: yard.v1.ShardSlots
-	(*RetryPolicy)(nil),              // 68: yard.v1.RetryPolicy
-	(TaskState)(0),                   // 69: yard.v1.TaskState
+	(*DrainTasklistRequest)(nil),     // 40: yard.v1.DrainTasklistRequest
+	(*DrainTasklistResponse)(nil),    // 41: yard.v1.DrainTasklistResponse
+	(*PauseTypeRequest)(nil),         // 42: yard.v1.PauseTypeRequest
+	(*PauseTypeResponse)(nil),        // 43: yard.v1.PauseTypeResponse
+	(*ResumeTypeRequest)(nil),        // 44: yard.v1.ResumeTypeRequest
+	(*ResumeTypeResponse)(nil),       // 45: yard.v1.ResumeTypeResponse
+	(*DrainTypeRequest)(nil),         // 46: yard.v1.DrainTypeRequest
+	(*DrainTypeResponse)(nil),        // 47: yard.v1.DrainTypeResponse
+	(*PeekTasklistRequest)(nil),      // 48: yard.v1.PeekTasklistRequest
+	(*PeekTasklistResponse)(nil),     // 49: yard.v1.PeekTasklistResponse
+	(*PeekedTask)(nil),               // 50: yard.v1.PeekedTask
+	(*PurgeTasklistRequest)(nil),     // 51: yard.v1.PurgeTasklistRequest
+	(*PurgeTasklistResponse)(nil),    // 52: yard.v1.PurgeTasklistResponse
+	(*PurgeTypeRequest)(nil),         // 53: yard.v1.PurgeTypeRequest
+	(*PurgeTypeResponse)(nil),        // 54: yard.v1.PurgeTypeResponse
+	(*Purged)(nil),                   // 55: yard.v1.Purged
+	(*Limit)(nil),                    // 56: yard.v1.Limit
+	(*PutLimitRequest)(nil),          // 57: yard.v1.PutLimitRequest
+	(*PutLimitResponse)(nil),         // 58: yard.v1.PutLimitResponse
+	(*GetLimitRequest)(nil),          // 59: yard.v1.GetLimitRequest
+	(*GetLimitResponse)(nil),         // 60: yard.v1.GetLimitResponse
+	(*ListLimitsRequest)(nil),        // 61: yard.v1.ListLimitsRequest
+	(*ListLimitsResponse)(nil),       // 62: yard.v1.ListLimitsResponse
+	(*DeleteLimitRequest)(nil),       // 63: yard.v1.DeleteLimitRequest
+	(*DeleteLimitResponse)(nil),      // 64: yard.v1.DeleteLimitResponse
+	(*Group)(nil),                    // 65: yard.v1.Group
+	(*PutGroupRequest)(nil),          // 66: yard.v1.PutGroupRequest
+	(*PutGroupResponse)(nil),         // 67: yard.v1.PutGroupResponse
+	(*GetGroupRequest)(nil),          // 68: yard.v1.GetGroupRequest
+	(*GetGroupResponse)(nil),         // 69: yard.v1.GetGroupResponse
+	(*ListGroupsRequest)(nil),        // 70: yard.v1.ListGroupsRequest
+	(*ListGroupsResponse)(nil),       // 71: yard.v1.ListGroupsResponse
+	(*DeleteGroupRequest)(nil),       // 72: yard.v1.DeleteGroupRequest
+	(*DeleteGroupResponse)(nil),      // 73: yard.v1.DeleteGroupResponse
+	(*TopLimitsRequest)(nil),         // 74: yard.v1.TopLimitsRequest
+	(*TopLimitsResponse)(nil),        // 75: yard.v1.TopLimitsResponse
+	(*LimitUse)(nil),                 // 76: yard.v1.LimitUse
+	(*SlotHolder)(nil),               // 77: yard.v1.SlotHolder
+	(*SlotWaiter)(nil),               // 78: yard.v1.SlotWaiter
+	(*ShardSlots)(nil),               // 79: yard.v1.ShardSlots
+	(*RetryPolicy)(nil),              // 80: yard.v1.RetryPolicy
+	(*Task)(nil),                     // 81: yard.v1.Task
+	(TaskState)(0),                   // 82: yard.v1.TaskState
 }
 var file_yard_v1_admin_proto_depIdxs = []int32{
 	1,  // 0: yard.v1.Domain.rate:type_name -> yard.v1.Rate
@@ -4622,51 +5656,63 @@ var file_yard_v1_admin_proto_depIdxs = []int32{
 	0,  // 3: yard.v1.GetDomainResponse.domain:type_name -> yard.v1.Domain
 	0,  // 4: yard.v1.ListDomainsResponse.domains:type_name -> yard.v1.Domain
 	0,  // 5: yard.v1.DeleteDomainResponse.domain:type_name -> yard.v1.Domain
-	68, // 6: yard.v1.TaskType.retry:type_name -> yard.v1.RetryPolicy
+	80, // 6: yard.v1.TaskType.retry:type_name -> yard.v1.RetryPolicy
 	1,  // 7: yard.v1.TaskType.rate:type_name -> yard.v1.Rate
 	10, // 8: yard.v1.PutTypeRequest.type:type_name -> yard.v1.TaskType
 	10, // 9: yard.v1.PutTypeResponse.type:type_name -> yard.v1.TaskType
 	10, // 10: yard.v1.GetTypeResponse.type:type_name -> yard.v1.TaskType
 	35, // 11: yard.v1.GetTypeResponse.pause:type_name -> yard.v1.Pause
-	10, // 12: yard.v1.ListTypesResponse.types:type_name -> yard.v1.TaskType
-	10, // 13: yard.v1.DeleteTypeResponse.type:type_name -> yard.v1.TaskType
-	1,  // 14: yard.v1.Tasklist.rate:type_name -> yard.v1.Rate
-	19, // 15: yard.v1.PutTasklistRequest.tasklist:type_name -> yard.v1.Tasklist
-	19, // 16: yard.v1.PutTasklistResponse.tasklist:type_name -> yard.v1.Tasklist
-	19, // 17: yard.v1.GetTasklistResponse.tasklist:type_name -> yard.v1.Tasklist
-	35, // 18: yard.v1.GetTasklistResponse.pause:type_name -> yard.v1.Pause
-	26, // 19: yard.v1.ListTasklistsResponse.tasklists:type_name -> yard.v1.ListedTasklist
-	19, // 20: yard.v1.ListedTasklist.settings:type_name -> yard.v1.Tasklist
-	35, // 21: yard.v1.ListedTasklist.pause:type_name -> yard.v1.Pause
-	19, // 22: yard.v1.DeleteTasklistResponse.tasklist:type_name -> yard.v1.Tasklist
-	34, // 23: yard.v1.DescribeTasklistResponse.slots:type_name -> yard.v1.SlotUse
-	35, // 24: yard.v1.DescribeTasklistResponse.pause:type_name -> yard.v1.Pause
-	33, // 25: yard.v1.TasklistPollersResponse.pollers:type_name -> yard.v1.Poller
-	35, // 26: yard.v1.PauseTasklistResponse.pause:type_name -> yard.v1.Pause
-	35, // 27: yard.v1.ResumeTasklistResponse.pause:type_name -> yard.v1.Pause
-	35, // 28: yard.v1.PauseTypeResponse.pause:type_name -> yard.v1.Pause
-	35, // 29: yard.v1.ResumeTypeResponse.pause:type_name -> yard.v1.Pause
-	1,  // 30: yard.v1.Limit.rate:type_name -> yard.v1.Rate
-	44, // 31: yard.v1.PutLimitRequest.limit:type_name -> yard.v1.Limit
-	44, // 32: yard.v1.PutLimitResponse.limit:type_name -> yard.v1.Limit
-	44, // 33: yard.v1.GetLimitResponse.limit:type_name -> yard.v1.Limit
-	44, // 34: yard.v1.ListLimitsResponse.limits:type_name -> yard.v1.Limit
-	44, // 35: yard.v1.DeleteLimitResponse.limit:type_name -> yard.v1.Limit
-	53, // 36: yard.v1.PutGroupRequest.group:type_name -> yard.v1.Group
-	53, // 37: yard.v1.PutGroupResponse.group:type_name -> yard.v1.Group
-	53, // 38: yard.v1.GetGroupResponse.group:type_name -> yard.v1.Group
-	53, // 39: yard.v1.ListGroupsResponse.groups:type_name -> yard.v1.Group
-	53, // 40: yard.v1.DeleteGroupResponse.group:type_name -> yard.v1.Group
-	64, // 41: yard.v1.TopLimitsResponse.limits:type_name -> yard.v1.LimitUse
-	65, // 42: yard.v1.LimitUse.holders:type_name -> yard.v1.SlotHolder
-	66, // 43: yard.v1.LimitUse.waiters:type_name -> yard.v1.SlotWaiter
-	67, // 44: yard.v1.LimitUse.shards:type_name -> yard.v1.ShardSlots
-	69, // 45: yard.v1.SlotHolder.state:type_name -> yard.v1.TaskState
-	46, // [46:46] is the sub-list for method output_type
-	46, // [46:46] is the sub-list for method input_type
-	46, // [46:46] is the sub-list for extension type_name
-	46, // [46:46] is the sub-list for extension extendee
-	0,  // [0:46] is the sub-list for field type_name
+	35, // 12: yard.v1.GetTypeResponse.drain:type_name -> yard.v1.Pause
+	10, // 13: yard.v1.ListTypesResponse.types:type_name -> yard.v1.TaskType
+	10, // 14: yard.v1.DeleteTypeResponse.type:type_name -> yard.v1.TaskType
+	1,  // 15: yard.v1.Tasklist.rate:type_name -> yard.v1.Rate
+	19, // 16: yard.v1.PutTasklistRequest.tasklist:type_name -> yard.v1.Tasklist
+	19, // 17: yard.v1.PutTasklistResponse.tasklist:type_name -> yard.v1.Tasklist
+	19, // 18: yard.v1.GetTasklistResponse.tasklist:type_name -> yard.v1.Tasklist
+	35, // 19: yard.v1.GetTasklistResponse.pause:type_name -> yard.v1.Pause
+	35, // 20: yard.v1.GetTasklistResponse.drain:type_name -> yard.v1.Pause
+	26, // 21: yard.v1.ListTasklistsResponse.tasklists:type_name -> yard.v1.ListedTasklist
+	19, // 22: yard.v1.ListedTasklist.settings:type_name -> yard.v1.Tasklist
+	35, // 23: yard.v1.ListedTasklist.pause:type_name -> yard.v1.Pause
+	35, // 24: yard.v1.ListedTasklist.drain:type_name -> yard.v1.Pause
+	19, // 25: yard.v1.DeleteTasklistResponse.tasklist:type_name -> yard.v1.Tasklist
+	34, // 26: yard.v1.DescribeTasklistResponse.slots:type_name -> yard.v1.SlotUse
+	35, // 27: yard.v1.DescribeTasklistResponse.pause:type_name -> yard.v1.Pause
+	35, // 28: yard.v1.DescribeTasklistResponse.drain:type_name -> yard.v1.Pause
+	33, // 29: yard.v1.TasklistPollersResponse.pollers:type_name -> yard.v1.Poller
+	35, // 30: yard.v1.PauseTasklistResponse.pause:type_name -> yard.v1.Pause
+	35, // 31: yard.v1.ResumeTasklistResponse.pause:type_name -> yard.v1.Pause
+	35, // 32: yard.v1.DrainTasklistResponse.drain:type_name -> yard.v1.Pause
+	35, // 33: yard.v1.PauseTypeResponse.pause:type_name -> yard.v1.Pause
+	35, // 34: yard.v1.ResumeTypeResponse.pause:type_name -> yard.v1.Pause
+	35, // 35: yard.v1.DrainTypeResponse.drain:type_name -> yard.v1.Pause
+	50, // 36: yard.v1.PeekTasklistResponse.tasks:type_name -> yard.v1.PeekedTask
+	81, // 37: yard.v1.PeekedTask.task:type_name -> yard.v1.Task
+	82, // 38: yard.v1.PurgeTasklistRequest.states:type_name -> yard.v1.TaskState
+	55, // 39: yard.v1.PurgeTasklistResponse.purged:type_name -> yard.v1.Purged
+	82, // 40: yard.v1.PurgeTypeRequest.states:type_name -> yard.v1.TaskState
+	55, // 41: yard.v1.PurgeTypeResponse.purged:type_name -> yard.v1.Purged
+	1,  // 42: yard.v1.Limit.rate:type_name -> yard.v1.Rate
+	56, // 43: yard.v1.PutLimitRequest.limit:type_name -> yard.v1.Limit
+	56, // 44: yard.v1.PutLimitResponse.limit:type_name -> yard.v1.Limit
+	56, // 45: yard.v1.GetLimitResponse.limit:type_name -> yard.v1.Limit
+	56, // 46: yard.v1.ListLimitsResponse.limits:type_name -> yard.v1.Limit
+	56, // 47: yard.v1.DeleteLimitResponse.limit:type_name -> yard.v1.Limit
+	65, // 48: yard.v1.PutGroupRequest.group:type_name -> yard.v1.Group
+	65, // 49: yard.v1.PutGroupResponse.group:type_name -> yard.v1.Group
+	65, // 50: yard.v1.GetGroupResponse.group:type_name -> yard.v1.Group
+	65, // 51: yard.v1.ListGroupsResponse.groups:type_name -> yard.v1.Group
+	65, // 52: yard.v1.DeleteGroupResponse.group:type_name -> yard.v1.Group
+	76, // 53: yard.v1.TopLimitsResponse.limits:type_name -> yard.v1.LimitUse
+	77, // 54: yard.v1.LimitUse.holders:type_name -> yard.v1.SlotHolder
+	78, // 55: yard.v1.LimitUse.waiters:type_name -> yard.v1.SlotWaiter
+	79, // 56: yard.v1.LimitUse.shards:type_name -> yard.v1.ShardSlots
+	82, // 57: yard.v1.SlotHolder.state:type_name -> yard.v1.TaskState
+	58, // [58:58] is the sub-list for method output_type
+	58, // [58:58] is the sub-list for method input_type
+	58, // [58:58] is the sub-list for extension type_name
+	58, // [58:58] is the sub-list for extension extendee
+	0,  // [0:58] is the sub-list for field type_name
 }
 
 func init() { file_yard_v1_admin_proto_init() }
@@ -4675,14 +5721,14 @@ func file_yard_v1_admin_proto_init() {
 		return
 	}
 	file_yard_v1_tasks_proto_init()
-	file_yard_v1_admin_proto_msgTypes[53].OneofWrappers = []any{}
+	file_yard_v1_admin_proto_msgTypes[65].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_yard_v1_admin_proto_rawDesc), len(file_yard_v1_admin_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   68,
+			NumMessages:   80,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -187,6 +187,21 @@ func (r *PauseTypeRequest) UnknownField() (string, bool) { return field("", r.un
 func (r *ResumeTypeRequest) UnknownField() (string, bool) { return field("", r.unknownFields) }
 
 // UnknownField returns the path of a field that this version does not know.
+func (r *DrainTasklistRequest) UnknownField() (string, bool) { return field("", r.unknownFields) }
+
+// UnknownField returns the path of a field that this version does not know.
+func (r *DrainTypeRequest) UnknownField() (string, bool) { return field("", r.unknownFields) }
+
+// UnknownField returns the path of a field that this version does not know.
+func (r *PurgeTasklistRequest) UnknownField() (string, bool) { return field("", r.unknownFields) }
+
+// UnknownField returns the path of a field that this version does not know.
+func (r *PurgeTypeRequest) UnknownField() (string, bool) { return field("", r.unknownFields) }
+
+// UnknownField returns the path of a field that this version does not know.
+func (r *PeekTasklistRequest) UnknownField() (string, bool) { return field("", r.unknownFields) }
+
+// UnknownField returns the path of a field that this version does not know.
 func (r *GetLimitRequest) UnknownField() (string, bool) { return field("", r.unknownFields) }
 
 // UnknownField returns the path of a field that this version does not know.

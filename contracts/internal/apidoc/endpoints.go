@@ -43,7 +43,7 @@ const (
 
 // endpoints are all verbs, in the order of the page.
 func endpoints() []endpoint {
-	return slices.Concat(lifeEndpoints(), queryEndpoints(), tasklistEndpoints(), pauseEndpoints("tasklists", "tasklist", "Tasklist", "mail"),
+	return slices.Concat(lifeEndpoints(), queryEndpoints(), tasklistEndpoints(), []endpoint{peekEndpoint()}, pauseEndpoints("tasklists", "tasklist", "Tasklist", "mail"),
 		typeEndpoints(), pauseEndpoints("types", "task type", "Type", "email.send"), limitEndpoints(), groupEndpoints(), domainEndpoints())
 }
 
@@ -203,6 +203,18 @@ func tasklistEndpoints() []endpoint {
 	}
 }
 
+// peekEndpoint shows what starts next.
+func peekEndpoint() endpoint {
+	return endpoint{
+		Verb: "tasklists.peek", Does: "Show the ready tasks of a tasklist in the order in which they are to start; none is taken.",
+		Request: "PeekTasklistRequest", Response: "PeekTasklistResponse",
+		In:    `{"name":"mail","limit":1}`,
+		Out:   `{"tasks":[{"task":{"task_id":"` + exampleTask + `","domain":"shop","tasklist":"mail","type":"email.send","priority":3,"state":"ready","created_at_ms":1763721600000},"ready_for_ms":412}],"next_cursor":"3.1763721600000.` + exampleTask + `"}`,
+		codes: []fault.Code{fault.NotFound, fault.FailedPrecondition},
+		Notes: []string{"Only tasks in memory are seen; `unread_batches` counts what is on disk only."},
+	}
+}
+
 // pauseEndpoints are those of tasklists or types.
 func pauseEndpoints(verbs, kind, message, name string) []endpoint {
 	const pause = `{"pause":{"reason":"the partner's API is down","by":"ann","since_ms":1763721600000,"until_ms":1763725200000}}`
@@ -218,10 +230,34 @@ func pauseEndpoints(verbs, kind, message, name string) []endpoint {
 			},
 		},
 		{
-			Verb: verbs + ".resume", Does: "End the pause of a " + kind + ".",
+			Verb: verbs + ".resume", Does: "End the pause or the drain of a " + kind + ".",
 			Request: "Resume" + message + "Request", Response: "Resume" + message + "Response",
 			In: `{"name":"` + name + `"}`, Out: pause,
 			codes: []fault.Code{fault.NotFound},
+			Notes: []string{"A pause and a drain do not know of each other: `drain` says which of them ends."},
+		},
+		{
+			Verb: verbs + ".drain", Does: "Drain a " + kind + ": new tasks of it are refused until it is resumed, or for a time.",
+			Request: "Drain" + message + "Request", Response: "Drain" + message + "Response",
+			In:    `{"name":"` + name + `","reason":"it moves","by":"ann"}`,
+			Out:   `{"drain":{"reason":"it moves","by":"ann","since_ms":1763721600000}}`,
+			codes: []fault.Code{fault.NotFound, fault.FailedPrecondition},
+			Notes: []string{
+				"What was accepted goes on: it starts, is tried again, and comes back from a delay.",
+				"A submit is refused whole with FAILED_PRECONDITION, and the path of the tasklist or of the task's type. A repeat of a stored submit, with its `request_id`, is answered as before.",
+				"FAILED_PRECONDITION: 1,000 are drained in the domain. Resume some.",
+			},
+		},
+		{
+			Verb: verbs + ".purge", Does: "Cancel the tasks of a " + kind + " that do not run, step by step; or count them.",
+			Request: "Purge" + message + "Request", Response: "Purge" + message + "Response",
+			In:    `{"name":"` + name + `","older_than_ms":3600000,"reason":"sent twice","by":"ann"}`,
+			Out:   `{"purged":{"found":500,"cancelled":499,"ended":1,"next_cursor":"` + exampleTask + `.` + exampleTask + `.1.0.0"}}`,
+			codes: []fault.Code{fault.NotFound, fault.FailedPrecondition},
+			Notes: []string{
+				"A step searches memory and the timer store, from the newest task to the oldest. Tasks that are on disk only are searched once they are read, which the purge itself makes room for: at the end of a pass another pass follows; the purge is over when five passes in a row have found nothing and all was read, or ten. So wait a moment, say 300 ms, before the step after one that found nothing.",
+				"A step of 500 tasks costs the log as much as 500 cancels. To leave others room send one each second.",
+			},
 		},
 	}
 }

@@ -55,7 +55,7 @@ func (a *app) completions(root *cobra.Command) {
 		return listed(ctx, c, func(l yard.ListedTasklist) bool { return l.Revision > 0 })
 	})
 	paused := a.complete(func(ctx context.Context, c *yard.Client) ([]string, error) {
-		return listed(ctx, c, func(l yard.ListedTasklist) bool { return l.Pause != nil })
+		return listed(ctx, c, func(l yard.ListedTasklist) bool { return l.Pause != nil || l.Drain != nil })
 	})
 	limits := a.complete(limitNames)
 	ids := a.complete(ofTasks(func(t *yardv1.Task) string { return t.TaskId }))
@@ -63,8 +63,8 @@ func (a *app) completions(root *cobra.Command) {
 		"yard task get": ids, "yard task watch": ids, "yard task cancel": ids,
 		"yard task submit": flags["type"], "yard tasklist describe": flags["tasklist"], "yard tasklist pollers": flags["tasklist"],
 		"yard tasklist put": flags["tasklist"], "yard tasklist get": settings, "yard tasklist delete": settings,
-		"yard tasklist pause": flags["tasklist"], "yard tasklist resume": paused,
-		"yard type pause": types, "yard type resume": types,
+		"yard tasklist pause": flags["tasklist"], "yard tasklist peek": flags["tasklist"], "yard tasklist drain": flags["tasklist"], "yard tasklist purge": flags["tasklist"], "yard tasklist resume": paused,
+		"yard type pause": types, "yard type drain": types, "yard type purge": types, "yard type resume": types,
 		"yard domain put": flags[domainFlag], "yard domain get": flags[domainFlag], "yard domain delete": flags[domainFlag],
 		"yard type set": types, "yard type get": types, "yard type delete": types,
 		"yard limit put": limits, "yard limit get": limits, "yard limit delete": limits,

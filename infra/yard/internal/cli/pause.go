@@ -3,6 +3,7 @@ package cli
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"os/user"
 	"strings"
 
@@ -14,67 +15,96 @@ import (
 )
 
 func (a *app) tasklistPause() *cobra.Command {
-	return a.pauseCommand("tasklist", "mail", (*yard.Client).PauseTasklist, func(p *yardv1.Pause) codec.Message { return &yardv1.PauseTasklistResponse{Pause: p} })
+	return a.stopCommand(pausing, "tasklist", "mail", (*yard.Client).PauseTasklist, func(p *yardv1.Pause) codec.Message { return &yardv1.PauseTasklistResponse{Pause: p} })
 }
 
 func (a *app) tasklistResume() *cobra.Command {
-	return a.resumeCommand("tasklist", "mail", (*yard.Client).ResumeTasklist, func(p *yardv1.Pause) codec.Message { return &yardv1.ResumeTasklistResponse{Pause: p} })
+	return a.resumeCommand("tasklist", "mail", (*yard.Client).ResumeTasklist, (*yard.Client).ResumeDrainedTasklist, func(p *yardv1.Pause) codec.Message { return &yardv1.ResumeTasklistResponse{Pause: p} })
 }
 
 func (a *app) typePause() *cobra.Command {
-	return a.pauseCommand("type", "payout.send", (*yard.Client).PauseType, func(p *yardv1.Pause) codec.Message { return &yardv1.PauseTypeResponse{Pause: p} })
+	return a.stopCommand(pausing, "type", "payout.send", (*yard.Client).PauseType, func(p *yardv1.Pause) codec.Message { return &yardv1.PauseTypeResponse{Pause: p} })
 }
 
 func (a *app) typeResume() *cobra.Command {
-	return a.resumeCommand("type", "payout.send", (*yard.Client).ResumeType, func(p *yardv1.Pause) codec.Message { return &yardv1.ResumeTypeResponse{Pause: p} })
+	return a.resumeCommand("type", "payout.send", (*yard.Client).ResumeType, (*yard.Client).ResumeDrainedType, func(p *yardv1.Pause) codec.Message { return &yardv1.ResumeTypeResponse{Pause: p} })
 }
 
-// pauseCommand pauses a tasklist or a type. What it answers with --json is the API's.
-func (a *app) pauseCommand(kind, example string, pause func(*yard.Client, context.Context, string, yard.PauseOptions) (yard.Pause, error), answer func(*yardv1.Pause) codec.Message) *cobra.Command {
+func (a *app) tasklistDrain() *cobra.Command {
+	return a.stopCommand(draining, "tasklist", "mail", (*yard.Client).DrainTasklist, func(p *yardv1.Pause) codec.Message { return &yardv1.DrainTasklistResponse{Drain: p} })
+}
+
+func (a *app) typeDrain() *cobra.Command {
+	return a.stopCommand(draining, "type", "payout.send", (*yard.Client).DrainType, func(p *yardv1.Pause) codec.Message { return &yardv1.DrainTypeResponse{Drain: p} })
+}
+
+// stopping is what the help says of a pause or a drain.
+type stopping struct{ verb, verbs, done, short, long, example string }
+
+var (
+	pausing = stopping{
+		"pause", "pauses", "PAUSED", "Pause a %s: none of its tasks starts until it is resumed",
+		"Pause a %s: within a second, none of its tasks starts any more. What runs\nalready goes on, and tasks may be submitted. Pausing again replaces the pause.",
+		`--reason "the partner's API is down" --for 1h`,
+	}
+	draining = stopping{
+		"drain", "drains", "DRAINED", "Drain a %s: new tasks of it are refused until it is resumed",
+		"Drain a %s: within a second, new tasks of it are refused (FAILED_PRECONDITION). What\nwas accepted goes on: it starts, is tried again, and comes back from a delay.\nDraining again replaces the drain. `resume --drain` ends it.",
+		`--reason "it moves to another cluster"`,
+	}
+)
+
+// stopCommand pauses or drains a tasklist or a type. What it answers with --json is the API's.
+func (a *app) stopCommand(how stopping, kind, example string, stop func(*yard.Client, context.Context, string, yard.PauseOptions) (yard.Pause, error), answer func(*yardv1.Pause) codec.Message) *cobra.Command {
 	var o yard.PauseOptions
 	cmd := &cobra.Command{
-		Use: "pause NAME", Short: "Pause a " + kind + ": none of its tasks starts until it is resumed",
-		Long: `Pause a ` + kind + `: within a second, none of its tasks starts any more. What runs
-already goes on, and tasks may be submitted. Pausing again replaces the pause.`,
-		Example: `  yard ` + kind + ` pause ` + example + ` --reason "the partner's API is down" --for 1h`,
+		Use: how.verb + " NAME", Short: fmt.Sprintf(how.short, kind), Long: fmt.Sprintf(how.long, kind),
+		Example: `  yard ` + kind + ` ` + how.verb + ` ` + example + ` ` + how.example,
 		Args:    argCount(1, 1, "one name"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if !cmd.Flags().Changed("by") {
 				o.By = userName()
 			}
 			return a.withClient(cmd.Context(), func(ctx context.Context, c *yard.Client) error {
-				p, err := pause(c, ctx, args[0], o)
+				p, err := stop(c, ctx, args[0], o)
 				if err != nil {
 					return err
 				}
-				return a.printPause(kind, args[0], p, answer)
+				return a.printStop(how, kind, args[0], p, answer)
 			})
 		},
 	}
 	cmd.Flags().StringVar(&o.Reason, "reason", "", "why, for people")
-	cmd.Flags().StringVar(&o.By, "by", "", "who pauses it, for people; default the user of this system")
+	cmd.Flags().StringVar(&o.By, "by", "", "who "+how.verbs+" it, for people; default the user of this system")
 	cmd.Flags().DurationVar(&o.For, "for", 0, "it ends by itself after this, 1s to 366 days; default: not before it is resumed")
 	return cmd
 }
 
-func (a *app) resumeCommand(kind, example string, resume func(*yard.Client, context.Context, string) (yard.Pause, error), answer func(*yardv1.Pause) codec.Message) *cobra.Command {
-	return &cobra.Command{
-		Use: "resume NAME", Short: "End the pause of a " + kind,
+func (a *app) resumeCommand(kind, example string, resume, undrain func(*yard.Client, context.Context, string) (yard.Pause, error), answer func(*yardv1.Pause) codec.Message) *cobra.Command {
+	var drain bool
+	cmd := &cobra.Command{
+		Use: "resume NAME", Short: "End the pause or the drain of a " + kind,
 		Example: "  yard " + kind + " resume " + example,
 		Args:    argCount(1, 1, "one name"),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			how, end := pausing, resume
+			if drain {
+				how, end = draining, undrain
+			}
 			return a.withClient(cmd.Context(), func(ctx context.Context, c *yard.Client) error {
-				p, err := resume(c, ctx, args[0])
+				p, err := end(c, ctx, args[0])
 				if err != nil {
 					return err
 				}
-				return a.printPause(kind, args[0], p, answer)
+				return a.printStop(how, kind, args[0], p, answer)
 			})
 		},
 	}
+	cmd.Flags().BoolVar(&drain, "drain", false, "end the drain, in place of the pause")
+	return cmd
 }
 
-// pauserBytesMax is how long the engine takes the name of who pauses to be.
+// pauserBytesMax is how long the engine takes the name of who pauses or drains to be.
 const pauserBytesMax = 128
 
 // userName is the user of this system, "" where it is not known.
@@ -98,13 +128,13 @@ func wirePause(p *yard.Pause) *yardv1.Pause {
 	return w
 }
 
-func (a *app) printPause(kind, name string, p yard.Pause, answer func(*yardv1.Pause) codec.Message) error {
+func (a *app) printStop(how stopping, kind, name string, p yard.Pause, answer func(*yardv1.Pause) codec.Message) error {
 	w := wirePause(&p)
 	if a.json {
 		return a.printJSON(answer(w))
 	}
 	var t table
-	t.row(strings.ToUpper(kind), "PAUSED SINCE", "UNTIL", "BY", "REASON")
+	t.row(strings.ToUpper(kind), how.done+" SINCE", "UNTIL", "BY", "REASON")
 	t.row(name, at(w.SinceMs), untilOf(w), cmp.Or(w.By, "-"), w.Reason)
 	return a.printTable(&t)
 }

@@ -41,3 +41,63 @@ func TestASessionWithPauses(t *testing.T) {
 		}
 	}
 }
+
+func TestASessionWithDrains(t *testing.T) {
+	system := startStack(t)
+	s := &session{t: t, url: system.URL}
+	s.do("domain", "put", "shop")
+	s.do("tasklist", "drain", "mail", "--reason", "it moves", "--by", "ann", "--for", "1h")
+	s.do("task", "submit", "email.send", "{}", "--tasklist", "mail")
+	s.do("tasklist", "get", "mail")
+	s.do("--json", "tasklist", "get", "mail")
+	s.do("tasklist", "list")
+	s.do("type", "drain", "pay", "--by", "bob")
+	s.do("task", "submit", "pay", "{}", "--tasklist", "bulk")
+	s.do("type", "get", "pay")
+	s.do("tasklist", "describe", "mail")
+	s.do("tasklist", "resume", "mail")
+	s.do("tasklist", "resume", "mail", "--drain")
+	s.do("--json", "type", "resume", "pay", "--drain")
+	s.do("type", "resume", "pay", "--drain")
+	testkit.Golden(t, filepath.Join("testdata", "drains.txt"), []byte(steady(s.text.String())))
+}
+
+func TestASessionWithPurges(t *testing.T) {
+	system := startStack(t)
+	s := &session{t: t, url: system.URL}
+	s.do("domain", "put", "shop")
+	s.do("task", "submit", "email.send", "{}", "--tasklist", "mail", "--delay", "1h")
+	s.do("task", "submit", "email.send", "{}", "--tasklist", "bulk", "--delay", "1h")
+	untilSaid(t, system.URL, func(out string) bool { return strings.Count(out, `"task_id"`) == 2 }, "task", "list", "--state", "waiting")
+	s.do("tasklist", "purge", "mail", "--preview")
+	s.do("tasklist", "purge", "mail", "--older-than", "1h")
+	s.do("--json", "tasklist", "purge", "mail", "--state", "waiting", "--reason", "sent twice", "--by", "ann", "--rate", "1000")
+	s.do("tasklist", "purge", "mail", "--type", "email.send")
+	s.do("type", "purge", "email.send", "--tasklist", "mail")
+	s.do("type", "purge", "email.send", "--by", "ann")
+	s.do("tasklist", "purge", "mail", "--rate", "0")
+	s.do("tasklist", "purge", "mail", "--state", "happy")
+	s.do("tasklist", "purge", "mail", "--state", "completed")
+	testkit.Golden(t, filepath.Join("testdata", "purges.txt"), []byte(steady(s.text.String())))
+}
+
+func TestASessionWithAPeek(t *testing.T) {
+	system := startStack(t)
+	s := &session{t: t, url: system.URL}
+	s.do("domain", "put", "shop")
+	s.do("task", "submit", "email.send", "{}", "--tasklist", "mail")
+	untilSaid(t, system.URL, func(out string) bool { return strings.Count(out, `"task_id"`) == 1 }, "task", "list", "--state", "ready")
+	if out := s.do("tasklist", "peek", "mail"); strings.Count(out, "email.send") != 1 || strings.Contains(out, "more") {
+		t.Error(out)
+	}
+	if out := s.do("--json", "tasklist", "peek", "mail", "--type", "email.send"); !strings.Contains(out, `"state":"ready"`) {
+		t.Error(out)
+	}
+	if out := s.do("tasklist", "peek", "bulk", "--limit", "5"); strings.Contains(out, "\n") {
+		t.Error(out)
+	}
+	s.do("tasklist", "peek", "mail", "--limit", "101")
+	if text := s.text.String(); !strings.Contains(text, "INVALID_ARGUMENT: /limit") {
+		t.Error(text)
+	}
+}

@@ -16,8 +16,9 @@ import (
 )
 
 func (a *app) tasklistCommand() *cobra.Command {
-	return group("tasklist", "Set, show, list, describe and pause tasklists",
-		a.tasklistPut(), a.tasklistGet(), a.tasklistList(), a.tasklistDelete(), a.tasklistDescribe(), a.tasklistPollers(), a.tasklistPause(), a.tasklistResume())
+	return group("tasklist", "Set, show, list, describe, pause, drain and purge tasklists",
+		a.tasklistPut(), a.tasklistGet(), a.tasklistList(), a.tasklistDelete(), a.tasklistDescribe(), a.tasklistPollers(), a.tasklistPeek(),
+		a.tasklistPause(), a.tasklistDrain(), a.tasklistResume(), a.tasklistPurge())
 }
 
 func (a *app) tasklistPut() *cobra.Command {
@@ -83,7 +84,7 @@ func (a *app) tasklistGet() *cobra.Command {
 
 func (a *app) tasklistList() *cobra.Command {
 	return &cobra.Command{
-		Use: "list", Short: "List the tasklists of the domain that have settings or unfinished tasks, or are paused", Args: noArgs,
+		Use: "list", Short: "List the tasklists of the domain that have settings or unfinished tasks, or are paused or drained", Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.withClient(cmd.Context(), func(ctx context.Context, c *yard.Client) error {
 				var all []yard.ListedTasklist
@@ -164,19 +165,22 @@ func wireTasklist(l yard.Tasklist) *yardv1.Tasklist {
 func (a *app) printSettings(l yard.Tasklist) error {
 	if a.json {
 		w := wireTasklist(l)
-		if w == nil { // paused, without settings
+		if w == nil { // paused or drained, without settings
 			w = &yardv1.Tasklist{Name: l.Name}
 		}
-		return a.printJSON(&yardv1.GetTasklistResponse{Tasklist: w, Pause: wirePause(l.Pause)})
+		return a.printJSON(&yardv1.GetTasklistResponse{Tasklist: w, Pause: wirePause(l.Pause), Drain: wirePause(l.Drain)})
 	}
 	var t table
 	t.row(a.more([]any{"TASKLIST", "PRIORITY", "CONCURRENCY", "DESCRIPTION"}, "RATE", "MAX QUEUED", "REVISION")...)
 	t.row(a.more([]any{l.Name, number(float64(l.Priority), "-"), number(float64(l.MaxConcurrency), "-"), l.Description},
 		rateText(l.Rate), number(float64(l.MaxQueued), "-"), l.Revision)...)
-	if err := a.printTable(&t); err != nil || l.Pause == nil {
-		return err
+	err := a.printTable(&t)
+	if err == nil && l.Pause != nil {
+		_, err = fmt.Fprintln(a.Out, "\npaused", pauseOf(wirePause(l.Pause)))
 	}
-	_, err := fmt.Fprintln(a.Out, "\npaused", pauseOf(wirePause(l.Pause)))
+	if err == nil && l.Drain != nil {
+		_, err = fmt.Fprintln(a.Out, "\ndrained", pauseOf(wirePause(l.Drain)))
+	}
 	return err
 }
 
@@ -186,15 +190,15 @@ func (a *app) printTasklists(all []yard.ListedTasklist) error {
 		for _, l := range all {
 			list.Tasklists = append(list.Tasklists, &yardv1.ListedTasklist{
 				Name: l.Name, Settings: wireTasklist(l.Tasklist), Ready: l.Ready, Running: l.Running, Backoff: l.Backoff, Waiting: l.Waiting,
-				Pause: wirePause(l.Pause),
+				Pause: wirePause(l.Pause), Drain: wirePause(l.Drain),
 			})
 		}
 		return a.printJSON(list)
 	}
 	var t table
-	t.row(a.more([]any{"TASKLIST", "READY", "RUNNING", "BACKOFF", "WAITING", "PAUSED", "PRIORITY", "DESCRIPTION"}, "CONCURRENCY", "RATE", "MAX QUEUED", "REVISION")...)
+	t.row(a.more([]any{"TASKLIST", "READY", "RUNNING", "BACKOFF", "WAITING", "PAUSED", "DRAINED", "PRIORITY", "DESCRIPTION"}, "CONCURRENCY", "RATE", "MAX QUEUED", "REVISION")...)
 	for _, l := range all {
-		t.row(a.more([]any{l.Name, l.Ready, l.Running, l.Backoff, l.Waiting, pausedUntil(l.Pause), number(float64(l.Priority), "-"), l.Description},
+		t.row(a.more([]any{l.Name, l.Ready, l.Running, l.Backoff, l.Waiting, pausedUntil(l.Pause), pausedUntil(l.Drain), number(float64(l.Priority), "-"), l.Description},
 			number(float64(l.MaxConcurrency), "-"), rateText(l.Rate), number(float64(l.MaxQueued), "-"), number(float64(l.Revision), "-"))...)
 	}
 	return a.printTable(&t)
@@ -203,7 +207,7 @@ func (a *app) printTasklists(all []yard.ListedTasklist) error {
 // unused tells whether nothing is known of a tasklist. Slots and paused types are the whole domain's, and what is
 // unread the whole system's.
 func unused(d *yardv1.DescribeTasklistResponse) bool {
-	return d.Pause == nil && d.Ready+d.Running+d.Backoff+d.Waiting+d.WaitingPolls+d.Pollers+d.Completed+d.Failed+d.Dead+d.Expired == 0
+	return d.Pause == nil && d.Drain == nil && d.Ready+d.Running+d.Backoff+d.Waiting+d.WaitingPolls+d.Pollers+d.Completed+d.Failed+d.Dead+d.Expired == 0
 }
 
 func (a *app) printUnused(d *yardv1.DescribeTasklistResponse) error {
@@ -222,6 +226,9 @@ func (a *app) printTasklist(d *yardv1.DescribeTasklistResponse) error {
 	t.row("tasklist", d.Tasklist+" (domain "+a.domain+")")
 	if d.Pause != nil {
 		t.row("paused", pauseOf(d.Pause))
+	}
+	if d.Drain != nil {
+		t.row("drained", pauseOf(d.Drain))
 	}
 	t.row("ready", d.Ready, "oldest for "+(time.Duration(d.OldestReadyMs)*time.Millisecond).String())
 	if d.MaxQueued > 0 {
@@ -242,6 +249,9 @@ func (a *app) printTasklist(d *yardv1.DescribeTasklistResponse) error {
 	t.row("expired", d.Expired)
 	if len(d.PausedTypes) > 0 {
 		t.row("paused types", strings.Join(d.PausedTypes, ", "))
+	}
+	if len(d.DrainedTypes) > 0 {
+		t.row("drained types", strings.Join(d.DrainedTypes, ", "))
 	}
 	for _, s := range d.Slots {
 		t.row("slots of "+cmp.Or(s.Ref, s.Type), s.InUse, "of", s.Limit) // an older engine says the type only

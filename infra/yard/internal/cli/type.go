@@ -15,8 +15,8 @@ import (
 )
 
 func (a *app) typeCommand() *cobra.Command {
-	return group("type", "Set, show, list, delete and pause task types: retry, timeouts, concurrency limits",
-		a.typeSet(), a.typeGet(), a.typeList(), a.typeDelete(), a.typePause(), a.typeResume())
+	return group("type", "Set, show, list, delete, pause, drain and purge task types: retry, timeouts, concurrency limits",
+		a.typeSet(), a.typeGet(), a.typeList(), a.typeDelete(), a.typePause(), a.typeDrain(), a.typeResume(), a.typePurge())
 }
 
 func (a *app) typeSet() *cobra.Command {
@@ -184,12 +184,15 @@ func wireType(t yard.TaskType) *yardv1.TaskType {
 
 func (a *app) printType(t yard.TaskType) error {
 	if a.json {
-		return a.printJSON(&yardv1.GetTypeResponse{Type: wireType(t), SlotsInUse: int32(t.SlotsInUse), Pause: wirePause(t.Pause)})
+		return a.printJSON(&yardv1.GetTypeResponse{Type: wireType(t), SlotsInUse: int32(t.SlotsInUse), Pause: wirePause(t.Pause), Drain: wirePause(t.Drain)})
 	}
 	var about table
 	about.row("type", t.Name+" (domain "+a.domain+")")
 	if t.Pause != nil {
 		about.row("paused", pauseOf(wirePause(t.Pause)))
+	}
+	if t.Drain != nil {
+		about.row("drained", pauseOf(wirePause(t.Drain)))
 	}
 	if t.MaxConcurrency > 0 {
 		about.row("concurrency", t.MaxConcurrency, "at once;", t.SlotsInUse, "now")

@@ -38,7 +38,7 @@ func (g *Gateway) DescribeTasklist(c Call, req *yardv1.DescribeTasklistRequest, 
 			return nil, err
 		}
 		d := sum(req.Tasklist, parts)
-		g.describePauses(c, d)
+		g.describeStops(c, d)
 		g.describeCap(c, d)
 		return d, nil
 	})

@@ -22,7 +22,7 @@ type memCatalog struct {
 	// limits are what this frontend knows, stored what is written; one that was just put elsewhere is in stored only.
 	limits, stored map[string]*yardv1.Limit
 	groups         map[string]*yardv1.Group
-	// pauses are by the key that they are stored under.
+	// pauses, and drains, are by the key that they are stored under.
 	pauses map[string]*yardv1.Pause
 	// revision is the last one given.
 	revision int64
@@ -290,7 +290,23 @@ func (c *memCatalog) PausedType(domain, name string) *yardv1.Pause {
 	return c.pause(topology.TypePauseKey(domain, name))
 }
 
+func (c *memCatalog) DrainedTasklist(domain, name string) *yardv1.Pause {
+	return c.pause(topology.TasklistDrainKey(domain, name))
+}
+
+func (c *memCatalog) DrainedType(domain, name string) *yardv1.Pause {
+	return c.pause(topology.TypeDrainKey(domain, name))
+}
+
 func (c *memCatalog) Pauses(domain string, nowMS int64) (tasklists, types map[string]*yardv1.Pause) {
+	return c.stops(domain, nowMS, topology.TasklistPauseOfKey, topology.TypePauseOfKey)
+}
+
+func (c *memCatalog) Drains(domain string, nowMS int64) (tasklists, types map[string]*yardv1.Pause) {
+	return c.stops(domain, nowMS, topology.TasklistDrainOfKey, topology.TypeDrainOfKey)
+}
+
+func (c *memCatalog) stops(domain string, nowMS int64, tasklistOf, typeOf func(string) (string, string, bool)) (tasklists, types map[string]*yardv1.Pause) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	tasklists, types = map[string]*yardv1.Pause{}, map[string]*yardv1.Pause{}
@@ -298,9 +314,9 @@ func (c *memCatalog) Pauses(domain string, nowMS int64) (tasklists, types map[st
 		if !catalog.Paused(p, nowMS) {
 			continue
 		}
-		if of, name, ok := topology.TasklistPauseOfKey(key); ok && of == domain {
+		if of, name, ok := tasklistOf(key); ok && of == domain {
 			tasklists[name] = p
-		} else if of, name, ok := topology.TypePauseOfKey(key); ok && of == domain {
+		} else if of, name, ok := typeOf(key); ok && of == domain {
 			types[name] = p
 		}
 	}

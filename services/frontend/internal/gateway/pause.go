@@ -17,22 +17,47 @@ import (
 // oversMax is how many records of pauses that are over one pause deletes, to have room.
 const oversMax = 10
 
-// pausable is a tasklist or a type.
-type pausable struct {
+// stops are the pauses of a domain, or its drains.
+type stops struct {
+	// verb and done are what people and the command line call it.
+	verb, done string
+	// all reads them in the catalog.
+	all func(domain string, nowMS int64) (tasklists, types map[string]*yardv1.Pause)
+	// tasklistKey and typeKey are where they are stored.
+	tasklistKey, typeKey func(domain, name string) string
+}
+
+func (g *Gateway) pauses() stops {
+	return stops{"pause", "paused", g.Catalog.Pauses, topology.TasklistPauseKey, topology.TypePauseKey}
+}
+
+func (g *Gateway) drains() stops {
+	return stops{"drain", "drained", g.Catalog.Drains, topology.TasklistDrainKey, topology.TypeDrainKey}
+}
+
+// stoppable is a tasklist or a type that may be paused, or drained.
+type stoppable struct {
+	stops
 	domain, name string
 	// kind is what people and the command line call it.
 	kind string
-	// key is where its pause is stored, of reads it in the catalog.
-	key func(domain, name string) string
+	// key is where its pause or its drain is stored, of reads it in the catalog.
+	key string
 	of  func(domain, name string) *yardv1.Pause
 }
 
-func (g *Gateway) pausableTasklist(domain, name string) pausable {
-	return pausable{domain: domain, name: name, kind: "tasklist", key: topology.TasklistPauseKey, of: g.Catalog.PausedTasklist}
+func (g *Gateway) stoppableTasklist(domain, name string, drain bool) stoppable {
+	if drain {
+		return stoppable{g.drains(), domain, name, "tasklist", topology.TasklistDrainKey(domain, name), g.Catalog.DrainedTasklist}
+	}
+	return stoppable{g.pauses(), domain, name, "tasklist", topology.TasklistPauseKey(domain, name), g.Catalog.PausedTasklist}
 }
 
-func (g *Gateway) pausableType(domain, name string) pausable {
-	return pausable{domain: domain, name: name, kind: "type", key: topology.TypePauseKey, of: g.Catalog.PausedType}
+func (g *Gateway) stoppableType(domain, name string, drain bool) stoppable {
+	if drain {
+		return stoppable{g.drains(), domain, name, "type", topology.TypeDrainKey(domain, name), g.Catalog.DrainedType}
+	}
+	return stoppable{g.pauses(), domain, name, "type", topology.TypePauseKey(domain, name), g.Catalog.PausedType}
 }
 
 // PauseTasklist has no task of a tasklist start (tasklists.pause).
@@ -46,7 +71,7 @@ func (g *Gateway) PauseTasklist(c Call, req *yardv1.PauseTasklistRequest, answer
 		return
 	}
 	p := &yardv1.Pause{Reason: req.Reason, By: req.By}
-	g.pause(c, g.pausableTasklist(c.Domain, req.Name), p, req.ForMs, answer, func() codec.Message { return &yardv1.PauseTasklistResponse{Pause: p} })
+	g.stop(c, g.stoppableTasklist(c.Domain, req.Name, false), p, req.ForMs, answer, func() codec.Message { return &yardv1.PauseTasklistResponse{Pause: p} })
 }
 
 // PauseType has no task of a type start (types.pause).
@@ -60,12 +85,12 @@ func (g *Gateway) PauseType(c Call, req *yardv1.PauseTypeRequest, answer Answer)
 		return
 	}
 	p := &yardv1.Pause{Reason: req.Reason, By: req.By}
-	g.pause(c, g.pausableType(c.Domain, req.Name), p, req.ForMs, answer, func() codec.Message { return &yardv1.PauseTypeResponse{Pause: p} })
+	g.stop(c, g.stoppableType(c.Domain, req.Name, false), p, req.ForMs, answer, func() codec.Message { return &yardv1.PauseTypeResponse{Pause: p} })
 }
 
-// pause dates and stores p. Every process keeps all pauses in memory, so a domain may have so many; some more where sets
+// stop dates and stores p. Every process keeps all of them in memory, so a domain may have so many; some more where sets
 // meet. A frontend or matching node of an older log version would not know them.
-func (g *Gateway) pause(c Call, what pausable, p *yardv1.Pause, forMS int64, answer Answer, resp func() codec.Message) {
+func (g *Gateway) stop(c Call, what stoppable, p *yardv1.Pause, forMS int64, answer Answer, resp func() codec.Message) {
 	if err := g.pauseKnown(); err != nil {
 		answer(nil, err)
 		return
@@ -74,10 +99,10 @@ func (g *Gateway) pause(c Call, what pausable, p *yardv1.Pause, forMS int64, ans
 		if p.SinceMs = c.now().UnixMilli(); forMS != 0 {
 			p.UntilMs = p.SinceMs + forMS
 		}
-		if err := g.pauseRoom(ctx, what, p.SinceMs); err != nil {
+		if err := g.stopRoom(ctx, what, p.SinceMs); err != nil {
 			return nil, err
 		}
-		if err := g.Registry.PutPause(ctx, what.key(what.domain, what.name), p); err != nil {
+		if err := g.Registry.PutPause(ctx, what.key, p); err != nil {
 			return nil, notWritten(err)
 		}
 		g.awaitCatalog(ctx, func() bool { return what.of(what.domain, what.name).GetSinceMs() >= p.SinceMs })
@@ -85,26 +110,26 @@ func (g *Gateway) pause(c Call, what pausable, p *yardv1.Pause, forMS int64, ans
 	})
 }
 
-// pauseRoom makes room for one more record of a domain, or refuses. Records of pauses that are over count until they
+// stopRoom makes room for one more record of a domain, or refuses. Records of what is over count until they
 // are deleted, here, since no client resumes what runs.
-func (g *Gateway) pauseRoom(ctx context.Context, what pausable, nowMS int64) error {
-	tasklists, types := g.Catalog.Pauses(what.domain, 0)
+func (g *Gateway) stopRoom(ctx context.Context, what stoppable, nowMS int64) error {
+	tasklists, types := what.all(what.domain, 0)
 	if what.of(what.domain, what.name) != nil || len(tasklists)+len(types) < validate.PausesMax {
 		return nil
 	}
 	var over []string
 	for name, p := range tasklists {
 		if !catalog.Paused(p, nowMS) {
-			over = append(over, topology.TasklistPauseKey(what.domain, name))
+			over = append(over, what.tasklistKey(what.domain, name))
 		}
 	}
 	for name, p := range types {
 		if !catalog.Paused(p, nowMS) {
-			over = append(over, topology.TypePauseKey(what.domain, name))
+			over = append(over, what.typeKey(what.domain, name))
 		}
 	}
 	if len(over) == 0 {
-		return fault.At(fault.FailedPrecondition, "/name", "%d tasklists and types of the domain are paused, and no more are allowed: resume some", validate.PausesMax)
+		return fault.At(fault.FailedPrecondition, "/name", "%d tasklists and types of the domain are %s, and no more are allowed: resume some", validate.PausesMax, what.done)
 	}
 	for _, key := range over[:min(len(over), oversMax)] {
 		if err := g.Registry.DeletePauseOver(ctx, key, nowMS); err != nil {
@@ -114,7 +139,7 @@ func (g *Gateway) pauseRoom(ctx context.Context, what pausable, nowMS int64) err
 	return nil
 }
 
-// ResumeTasklist ends the pause of a tasklist (tasklists.resume).
+// ResumeTasklist ends the pause or the drain of a tasklist (tasklists.resume).
 func (g *Gateway) ResumeTasklist(c Call, req *yardv1.ResumeTasklistRequest, answer Answer) {
 	if err := g.domain(&c); err != nil {
 		answer(nil, err)
@@ -124,10 +149,10 @@ func (g *Gateway) ResumeTasklist(c Call, req *yardv1.ResumeTasklistRequest, answ
 		answer(nil, err)
 		return
 	}
-	g.resume(c, g.pausableTasklist(c.Domain, req.Name), answer, func(p *yardv1.Pause) codec.Message { return &yardv1.ResumeTasklistResponse{Pause: p} })
+	g.resume(c, g.stoppableTasklist(c.Domain, req.Name, req.Drain), answer, func(p *yardv1.Pause) codec.Message { return &yardv1.ResumeTasklistResponse{Pause: p} })
 }
 
-// ResumeType ends the pause of a type (types.resume).
+// ResumeType ends the pause or the drain of a type (types.resume).
 func (g *Gateway) ResumeType(c Call, req *yardv1.ResumeTypeRequest, answer Answer) {
 	if err := g.domain(&c); err != nil {
 		answer(nil, err)
@@ -137,19 +162,19 @@ func (g *Gateway) ResumeType(c Call, req *yardv1.ResumeTypeRequest, answer Answe
 		answer(nil, err)
 		return
 	}
-	g.resume(c, g.pausableType(c.Domain, req.Name), answer, func(p *yardv1.Pause) codec.Message { return &yardv1.ResumeTypeResponse{Pause: p} })
+	g.resume(c, g.stoppableType(c.Domain, req.Name, req.Drain), answer, func(p *yardv1.Pause) codec.Message { return &yardv1.ResumeTypeResponse{Pause: p} })
 }
 
-// resume deletes a pause. The record of one that is over goes, too, and there was none.
-func (g *Gateway) resume(c Call, what pausable, answer Answer, resp func(*yardv1.Pause) codec.Message) {
+// resume deletes a pause or a drain. The record of one that is over goes, too, and there was none.
+func (g *Gateway) resume(c Call, what stoppable, answer Answer, resp func(*yardv1.Pause) codec.Message) {
 	g.query(c.Domain, c.Deadline, answer, func(ctx context.Context) (codec.Message, error) {
-		p, err := g.Registry.DeletePause(ctx, what.key(what.domain, what.name))
+		p, err := g.Registry.DeletePause(ctx, what.key)
 		switch fault.CodeOf(err) {
 		case "":
 		case fault.NotFound:
-			return nil, what.notPaused()
+			return nil, what.notStopped()
 		case fault.Stale:
-			return nil, fault.At(fault.Unavailable, "/name", "the %s %q was paused again meanwhile: repeat it", what.kind, what.name).After(awayRetryAfter)
+			return nil, fault.At(fault.Unavailable, "/name", "the %s %q was %s again meanwhile: repeat it", what.kind, what.name, what.done).After(awayRetryAfter)
 		default:
 			return nil, notWritten(err)
 		}
@@ -158,15 +183,15 @@ func (g *Gateway) resume(c Call, what pausable, answer Answer, resp func(*yardv1
 			return left == nil || left.SinceMs > p.SinceMs
 		})
 		if !catalog.Paused(p, c.now().UnixMilli()) {
-			return nil, what.notPaused()
+			return nil, what.notStopped()
 		}
 		return resp(p), nil
 	})
 }
 
-// notPaused refuses to resume what is not paused.
-func (p pausable) notPaused() error {
-	return fault.At(fault.NotFound, "/name", "the %s %q is not paused; `yard %s pause %s` pauses it", p.kind, p.name, p.kind, p.name)
+// notStopped refuses to resume what is not paused, or not drained.
+func (s stoppable) notStopped() error {
+	return fault.At(fault.NotFound, "/name", "the %s %q is not %s; `yard %s %s %s` %ss it", s.kind, s.name, s.done, s.kind, s.verb, s.name, s.verb)
 }
 
 // inForce is p if it holds now, else nil.
@@ -177,13 +202,18 @@ func inForce(c Call, p *yardv1.Pause) *yardv1.Pause {
 	return nil
 }
 
-// pausedTypesMax is how many names a description has.
-const pausedTypesMax = 100
+// stoppedTypesMax is how many names of paused types a description has, and how many of drained ones.
+const stoppedTypesMax = 100
 
-// describePauses puts into a description what is paused.
-func (g *Gateway) describePauses(c Call, d *yardv1.DescribeTasklistResponse) {
-	tasklists, types := g.Catalog.Pauses(c.Domain, c.now().UnixMilli())
-	d.Pause = tasklists[d.Tasklist]
+// describeStops puts into a description what is paused, and what is drained.
+func (g *Gateway) describeStops(c Call, d *yardv1.DescribeTasklistResponse) {
+	now := c.now().UnixMilli()
+	d.Pause, d.PausedTypes = stopsBeside(d.Tasklist, g.Catalog.Pauses, c.Domain, now)
+	d.Drain, d.DrainedTypes = stopsBeside(d.Tasklist, g.Catalog.Drains, c.Domain, now)
+}
+
+func stopsBeside(tasklist string, all func(string, int64) (tasklists, types map[string]*yardv1.Pause), domain string, nowMS int64) (*yardv1.Pause, []string) {
+	tasklists, types := all(domain, nowMS)
 	names := slices.Sorted(maps.Keys(types))
-	d.PausedTypes = names[:min(len(names), pausedTypesMax)]
+	return tasklists[tasklist], names[:min(len(names), stoppedTypesMax)]
 }

@@ -57,7 +57,7 @@ func (o Owners) missing() bool {
 		o.TimerGet == nil || o.TimerList == nil || o.TimerDescribe == nil || o.MatchingDescribe == nil
 }
 
-// Catalog is what this frontend knows of domains, types, tasklists, limits, groups and pauses; it follows the
+// Catalog is what this frontend knows of domains, types, tasklists, limits, groups, pauses and drains; it follows the
 // stored ones within moments. Returned messages are shared and not changed.
 type Catalog interface {
 	HasDomain(name string) bool
@@ -88,9 +88,13 @@ type Catalog interface {
 	// Pauses are those of a domain that are not over at an instant, Unix ms, by the names of tasklists and types; at 0,
 	// all that are stored.
 	Pauses(domain string, nowMS int64) (tasklists, types map[string]*yardv1.Pause)
+	// DrainedTasklist, DrainedType and Drains are the same for drains.
+	DrainedTasklist(domain, name string) *yardv1.Pause
+	DrainedType(domain, name string) *yardv1.Pause
+	Drains(domain string, nowMS int64) (tasklists, types map[string]*yardv1.Pause)
 }
 
-// Registry stores domains, types, settings of tasklists, limits, and pauses. Its errors are *fault.Error. A put names the revision that
+// Registry stores domains, types, settings of tasklists, limits, pauses and drains. Its errors are *fault.Error. A put names the revision that
 // it replaces in what it puts, a deletion the one it deletes; 0 is any. STALE tells that another
 // one is stored.
 type Registry interface {
@@ -103,13 +107,13 @@ type Registry interface {
 	// GetLimit returns what is stored now, or NOT_FOUND.
 	GetLimit(ctx context.Context, domain, name string) (*yardv1.Limit, error)
 	// DeleteDomain, DeleteType, DeleteTasklist, DeleteLimit and DeleteGroup return what was deleted, or NOT_FOUND. A domain's types,
-	// tasklists, limits and pauses go with it.
+	// tasklists, limits, pauses and drains go with it.
 	DeleteDomain(ctx context.Context, name string, revision int64) (*yardv1.Domain, error)
 	DeleteType(ctx context.Context, domain, name string, revision int64) (*yardv1.TaskType, error)
 	DeleteTasklist(ctx context.Context, domain, name string, revision int64) (*yardv1.Tasklist, error)
 	DeleteLimit(ctx context.Context, domain, name string, revision int64) (*yardv1.Limit, error)
 	DeleteGroup(ctx context.Context, domain, name string, revision int64) (*yardv1.Group, error)
-	// PutPause stores a pause under its key (topology.TasklistPauseKey, TypePauseKey), in place of one that is there.
+	// PutPause stores a pause or a drain under its key (topology.TasklistPauseKey, TypePauseKey, TasklistDrainKey, TypeDrainKey), in place of one that is there.
 	PutPause(ctx context.Context, key string, p *yardv1.Pause) error
 	// DeletePause returns what was deleted, or NOT_FOUND. STALE tells that another one was put meanwhile.
 	DeletePause(ctx context.Context, key string) (*yardv1.Pause, error)

@@ -166,21 +166,31 @@ func (g *Gateway) List(c Call, req *yardv1.ListRequest, answer Answer) {
 		}
 	}
 	g.query(c.Domain, c.Deadline, answer, func(ctx context.Context) (codec.Message, error) {
-		ask := &rpcv1.ListTasksRequest{Domain: c.Domain, Filter: req}
-		n := g.Partitioning.History
-		found, err := everyone(ctx, 2*n, func(ctx context.Context, i int) (*rpcv1.ListTasksResponse, error) {
-			if i < n {
-				return g.Owners.HistoryList(ctx, i, ask)
-			}
-			return g.Owners.TimerList(ctx, i-n, ask)
-		})
+		resp := &yardv1.ListResponse{}
+		var err error
+		resp.Tasks, resp.NextCursor, err = g.listPage(ctx, c, req)
 		if err != nil {
 			return nil, err
 		}
-		resp := &yardv1.ListResponse{}
-		resp.Tasks, resp.NextCursor = merge(c, found, req)
 		return resp, nil
 	})
+}
+
+// listPage asks all owners for a page of a list.
+func (g *Gateway) listPage(ctx context.Context, c Call, req *yardv1.ListRequest) (page []*yardv1.Task, next string, err error) {
+	ask := &rpcv1.ListTasksRequest{Domain: c.Domain, Filter: req}
+	n := g.Partitioning.History
+	found, err := everyone(ctx, 2*n, func(ctx context.Context, i int) (*rpcv1.ListTasksResponse, error) {
+		if i < n {
+			return g.Owners.HistoryList(ctx, i, ask)
+		}
+		return g.Owners.TimerList(ctx, i-n, ask)
+	})
+	if err != nil {
+		return nil, "", err
+	}
+	page, next = merge(c, found, req)
+	return page, next, nil
 }
 
 // merge sorts tasks newest first and cuts a page; next is the cursor of the page after it. A

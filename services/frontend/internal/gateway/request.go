@@ -28,7 +28,8 @@ import (
 //     second one for topology.DedupeWindow.
 //
 // A try that may not be the first looks for the tasks before. What it does not find once all first tries are void
-// was not stored by one of those, nor ever will be. Past appendUntil it only looks.
+// was not stored by one of those, nor ever will be. Past appendUntil it only looks. So it does where the
+// tasklist or a type is drained meanwhile.
 const (
 	// freshFor is the age up to which a first try goes with the group commit, and an uncounted one does not look
 	// for another first.
@@ -91,6 +92,9 @@ func (s *submission) named(g *Gateway, req *yardv1.SubmitRequest) error {
 	return nil
 }
 
+// repeats tells whether an earlier try may have been stored.
+func (s *submission) repeats() bool { return s.hasID && s.tries != 1 }
+
 // otherClock adds the server's clock to a refusal.
 func (s *submission) otherClock(e *fault.Error) *fault.Error {
 	e.Detail = map[string]string{fault.DetailNowMs: strconv.FormatInt(s.call.now().UnixMilli(), 10)}
@@ -149,7 +153,7 @@ func (s *submission) once(g *Gateway) work {
 // for a defect and FAILED_PRECONDITION: nothing was stored, nor will be. Wait is how long to wait before the next try.
 func (g *Gateway) tryOnce(ctx context.Context, s *submission) (wait time.Duration, messages int, err error) {
 	age := s.age()
-	looks := s.tries > 0 || age > freshFor
+	looks := s.tries > 0 || age > freshFor || s.drained != nil
 	if looks {
 		p, found, err := g.find(ctx, s)
 		switch {
@@ -171,6 +175,8 @@ func (g *Gateway) tryOnce(ctx context.Context, s *submission) (wait time.Duratio
 			return 0, 0, never
 		case age > appendUntil:
 			return lastAlive + clocksApart - age + time.Millisecond, 0, errNotYet
+		case s.drained != nil:
+			return 0, 0, s.drained
 		}
 	}
 	if full := g.admit(s); full != nil && s.certain {

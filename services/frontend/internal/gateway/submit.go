@@ -32,6 +32,8 @@ type submission struct {
 	hasID, alone, certain bool
 	within                time.Duration
 	held                  held
+	// drained refuses it, unless an earlier try was stored.
+	drained error
 	// partition is where it is now; ids tell it too.
 	partition int
 	// weight is what it takes up of a group commit, in bytes.
@@ -88,6 +90,9 @@ func (g *Gateway) submission(c Call, req *yardv1.SubmitRequest, answer Answer) (
 	}
 	if err := g.tasksKnown(req.Tasks); err != nil {
 		return nil, err
+	}
+	if s.drained = g.drained(c, req); s.drained != nil && !s.repeats() {
+		return nil, s.drained
 	}
 	if req.Wait {
 		s.wait, s.headers = validate.SubmitWaitDefault, req.Tasks[0].Headers

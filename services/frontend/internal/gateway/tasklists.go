@@ -56,18 +56,19 @@ func (g *Gateway) GetTasklist(c Call, req *yardv1.GetTasklistRequest, answer Ans
 		answer(nil, err)
 		return
 	}
-	l, p := g.Catalog.Tasklist(c.Domain, req.Name), inForce(c, g.Catalog.PausedTasklist(c.Domain, req.Name))
-	if l == nil && p == nil {
+	l := g.Catalog.Tasklist(c.Domain, req.Name)
+	pause, drain := inForce(c, g.Catalog.PausedTasklist(c.Domain, req.Name)), inForce(c, g.Catalog.DrainedTasklist(c.Domain, req.Name))
+	if l == nil && pause == nil && drain == nil {
 		answer(nil, noSettings(req.Name))
 		return
 	}
 	if l == nil {
 		l = &yardv1.Tasklist{Name: req.Name}
 	}
-	answer(&yardv1.GetTasklistResponse{Tasklist: l, Pause: p}, nil)
+	answer(&yardv1.GetTasklistResponse{Tasklist: l, Pause: pause, Drain: drain}, nil)
 }
 
-// ListTasklists tells of the tasklists with settings or unfinished tasks, and of paused ones, page by page
+// ListTasklists tells of the tasklists with settings or unfinished tasks, and of paused and drained ones, page by page
 // (tasklists.list).
 func (g *Gateway) ListTasklists(c Call, req *yardv1.ListTasklistsRequest, answer Answer) {
 	if err := g.domain(&c); err != nil {
@@ -89,8 +90,10 @@ func (g *Gateway) ListTasklists(c Call, req *yardv1.ListTasklistsRequest, answer
 		if err != nil {
 			return nil, err
 		}
-		paused, _ := g.Catalog.Pauses(c.Domain, c.now().UnixMilli())
-		page, next := pageOf(c, mergeListed(g.Catalog.Tasklists(c.Domain), paused, parts), req.Cursor, req.Limit)
+		now := c.now().UnixMilli()
+		paused, _ := g.Catalog.Pauses(c.Domain, now)
+		drained, _ := g.Catalog.Drains(c.Domain, now)
+		page, next := pageOf(c, mergeListed(g.Catalog.Tasklists(c.Domain), paused, drained, parts), req.Cursor, req.Limit)
 		return &yardv1.ListTasklistsResponse{Tasklists: page, NextCursor: next}, nil
 	})
 }
@@ -119,8 +122,8 @@ func noList(service string, p int) error {
 	return fault.New(fault.FailedPrecondition, "the owner of %s partition %d is of a version that cannot list tasklists: end the upgrade first", service, p)
 }
 
-// mergeListed adds up what the owners tell, beside the settings and the pauses, sorted by name.
-func mergeListed(settings []*yardv1.Tasklist, paused map[string]*yardv1.Pause, parts [][]*yardv1.ListedTasklist) []*yardv1.ListedTasklist {
+// mergeListed adds up what the owners tell, beside the settings, the pauses and the drains, sorted by name.
+func mergeListed(settings []*yardv1.Tasklist, paused, drained map[string]*yardv1.Pause, parts [][]*yardv1.ListedTasklist) []*yardv1.ListedTasklist {
 	byName := make(map[string]*yardv1.ListedTasklist, len(settings))
 	for _, s := range settings {
 		byName[s.Name] = &yardv1.ListedTasklist{Name: s.Name, Settings: s}
@@ -133,6 +136,9 @@ func mergeListed(settings []*yardv1.Tasklist, paused map[string]*yardv1.Pause, p
 	}
 	for name, p := range paused {
 		named(name).Pause = p
+	}
+	for name, p := range drained {
+		named(name).Drain = p
 	}
 	for _, part := range parts {
 		for _, l := range part {

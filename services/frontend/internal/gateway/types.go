@@ -43,7 +43,7 @@ func (g *Gateway) PutType(c Call, req *yardv1.PutTypeRequest, answer Answer) {
 	})
 }
 
-// GetType tells of a task type, how full its limit is, and whether it is paused (types.get).
+// GetType tells of a task type, how full its limit is, and whether it is paused or drained (types.get).
 func (g *Gateway) GetType(c Call, req *yardv1.GetTypeRequest, answer Answer) {
 	if err := g.domain(&c); err != nil {
 		answer(nil, err)
@@ -53,16 +53,17 @@ func (g *Gateway) GetType(c Call, req *yardv1.GetTypeRequest, answer Answer) {
 		answer(nil, err)
 		return
 	}
-	t, p := g.Catalog.Type(c.Domain, req.Name), inForce(c, g.Catalog.PausedType(c.Domain, req.Name))
-	if t == nil && p == nil {
+	t := g.Catalog.Type(c.Domain, req.Name)
+	resp := &yardv1.GetTypeResponse{Pause: inForce(c, g.Catalog.PausedType(c.Domain, req.Name)), Drain: inForce(c, g.Catalog.DrainedType(c.Domain, req.Name))}
+	if t == nil && resp.Pause == nil && resp.Drain == nil {
 		answer(nil, noType(req.Name))
 		return
 	}
 	if t == nil {
 		t = &yardv1.TaskType{Name: req.Name}
 	}
-	if t.MaxConcurrency == 0 {
-		answer(&yardv1.GetTypeResponse{Type: t, Pause: p}, nil)
+	if resp.Type = t; t.MaxConcurrency == 0 {
+		answer(resp, nil)
 		return
 	}
 	g.query(c.Domain, c.Deadline, answer, func(ctx context.Context) (codec.Message, error) {
@@ -70,7 +71,6 @@ func (g *Gateway) GetType(c Call, req *yardv1.GetTypeRequest, answer Answer) {
 		if err != nil {
 			return nil, err
 		}
-		resp := &yardv1.GetTypeResponse{Type: t, Pause: p}
 		for _, s := range shards { // each tells of the whole domain
 			resp.SlotsInUse = max(resp.SlotsInUse, s.Slots[req.Name])
 		}

@@ -100,11 +100,21 @@ const (
 	TopMax, TopDefault         = 100, 10
 	TopEachMax, TopEachDefault = 10, 3
 
-	// PausesMax bounds the tasklists and types of a domain that are paused, PauseMin and AheadMax a pause that ends by
+	// PausesMax bounds the tasklists and types of a domain that are paused, and those that are drained, PauseMin and AheadMax a pause that ends by
 	// itself, PauserBytesMax the name of who paused.
 	PausesMax      = 1000
 	PauseMin       = time.Second
 	PauserBytesMax = 128
+	// PurgeMax bounds the tasks of one step of a purge, PurgeReasonBytesMax its reason: with who purges it is that of a cancel.
+	PurgeMax            = 1000
+	PurgeDefault        = 500
+	PurgeReasonBytesMax = 800
+	// PeekMax bounds the tasks of a peek.
+	PeekMax     = 100
+	PeekDefault = 10
+	// PurgeIdleMin is after how many passes in a row that found nothing a purge ends if all is read, PurgeIdleMax if it is not.
+	PurgeIdleMin = 5
+	PurgeIdleMax = 10
 
 	// ConcurrencyMax bounds every limit of attempts that run at once.
 	ConcurrencyMax = 1_000_000

@@ -16,6 +16,16 @@ func PauseType(req *yardv1.PauseTypeRequest) error {
 	return firstError(typeKey("/name", req.Name), pause(req.Reason, req.By, req.ForMs))
 }
 
+// DrainTasklist checks a tasklists.drain.
+func DrainTasklist(req *yardv1.DrainTasklistRequest) error {
+	return firstError(name("/name", req.Name), pause(req.Reason, req.By, req.ForMs))
+}
+
+// DrainType checks a types.drain.
+func DrainType(req *yardv1.DrainTypeRequest) error {
+	return firstError(typeKey("/name", req.Name), pause(req.Reason, req.By, req.ForMs))
+}
+
 // ResumeTasklist checks a tasklists.resume.
 func ResumeTasklist(req *yardv1.ResumeTasklistRequest) error { return name("/name", req.Name) }
 
@@ -37,7 +47,7 @@ func typeKey(path, s string) error {
 		return err
 	}
 	if strings.HasPrefix(s, ".") || strings.HasSuffix(s, ".") || strings.Contains(s, "..") {
-		return invalid(path, "has '.' at an end or twice in a row, so it cannot be paused")
+		return invalid(path, "has '.' at an end or twice in a row, so it cannot be paused or drained")
 	}
 	return nil
 }

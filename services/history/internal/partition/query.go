@@ -163,6 +163,9 @@ func first(all []*logv1.Record) *logv1.Record {
 // List returns tasks in memory and recently finished ones, newest first, as many as fit into an
 // answer.
 func (o *Owner) List(ctx context.Context, req *rpcv1.ListTasksRequest) (*rpcv1.ListTasksResponse, error) {
+	if req.Next {
+		return o.next(ctx, req)
+	}
 	limit := int(req.GetFilter().GetLimit())
 	if limit <= 0 {
 		limit = 100

@@ -2,6 +2,7 @@ package replica
 
 import (
 	"bytes"
+	"cmp"
 	"slices"
 	"strings"
 
@@ -28,6 +29,32 @@ func (r *Replica) List(limit int, match func(*taskstate.Task) bool) []*taskstate
 	}
 	slices.SortFunc(hits, func(a, b *taskstate.Task) int { return bytes.Compare(b.ID[:], a.ID[:]) })
 	return hits[:min(limit, len(hits))]
+}
+
+// Place is where a ready task stands in the line of its tasklist: by priority, then the one that is ready for longest.
+type Place struct {
+	Priority int32
+	ReadyAt  int64
+	ID       ids.TaskID
+}
+
+// PlaceOf is the place of a ready task.
+func PlaceOf(t *taskstate.Task) Place { return Place{t.Priority, t.ReadyAt, t.ID} }
+
+// Compare is negative where p comes before o.
+func (p Place) Compare(o Place) int {
+	return cmp.Or(cmp.Compare(p.Priority, o.Priority), cmp.Compare(p.ReadyAt, o.ReadyAt), bytes.Compare(p.ID[:], o.ID[:]))
+}
+
+// Next are up to limit ready tasks in memory that match, in the order of their places; more: there are more.
+func (r *Replica) Next(limit int, match func(*taskstate.Task) bool) (next []*taskstate.Task, more bool) {
+	for _, e := range r.tasks {
+		if !e.left && e.State == taskstate.Ready && match(&e.Task) {
+			next = append(next, &e.Task)
+		}
+	}
+	slices.SortFunc(next, func(a, b *taskstate.Task) int { return PlaceOf(a).Compare(PlaceOf(b)) })
+	return next[:min(limit, len(next))], len(next) > limit
 }
 
 // Census is what one tasklist has in this partition.

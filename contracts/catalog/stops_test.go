@@ -1,0 +1,90 @@
+package catalog
+
+import (
+	"maps"
+	"slices"
+	"testing"
+
+	"github.com/yardmaster-io/yardmaster/contracts/fault"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/contracts/topology"
+)
+
+// Pauses and drains come, change and go, each as a change of its domain, and neither is the other. What is over counts at 0 only.
+func TestACatalogFollowsPausesAndDrains(t *testing.T) {
+	fill := func(b *bucket) {
+		b.set(topology.TasklistDrainKey("shop", "old"), []byte(`{"by":"ann","since_ms":5,"until_ms":9}`), false)
+		b.set(topology.TypeDrainKey("shop", "broken"), []byte(`{`), false)
+		b.set(topology.TypePauseKey("shop", "pay.out"), []byte(`{"by":"bob","since_ms":5}`), false)
+	}
+	watching(t, fill, func(w *watched) {
+		if p := w.DrainedTasklist("shop", "old"); p.GetBy() != "ann" || w.PausedTasklist("shop", "old") != nil || w.DrainedTasklist("bank", "old") != nil {
+			t.Errorf("%v", p)
+		}
+		if p := w.PausedType("shop", "pay.out"); p.GetBy() != "bob" || w.DrainedType("shop", "pay.out") != nil {
+			t.Errorf("%v", p)
+		}
+		before := w.now.Load()
+		for _, key := range []string{topology.TypeDrainKey("shop", "pay.out"), topology.TasklistDrainKey("shop", "mail"), topology.TasklistPauseKey("shop", "mail")} {
+			if err := PutPause(t.Context(), w.bucket, key, &yardv1.Pause{SinceMs: 7}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		w.reported("two drains and a pause", "shop", "shop", "shop")
+		for at, want := range map[int64][]string{0: {"mail", "old"}, 8: {"mail", "old"}, 9: {"mail"}} {
+			tasklists, types := w.Drains("shop", at)
+			if got := slices.Sorted(maps.Keys(tasklists)); !slices.Equal(got, want) || len(types) != 1 || types["pay.out"] == nil {
+				t.Errorf("at %d: %v %v", at, got, types)
+			}
+		}
+		if tasklists, types := w.Pauses("shop", 9); len(tasklists) != 1 || tasklists["mail"] == nil || len(types) != 1 {
+			t.Errorf("%v %v", tasklists, types)
+		}
+		if len(before.drains.lists["shop"]) != 1 || len(before.drains.types["shop"]) != 0 {
+			t.Errorf("what was read has changed: %v", before.drains)
+		}
+		if ends := w.PauseEnds(1); len(ends) != 0 {
+			t.Errorf("the end of a drain concerns no shard: %v", ends)
+		}
+		if p, err := DeletePause(t.Context(), w.bucket, topology.TasklistDrainKey("shop", "mail")); err != nil || p.SinceMs != 7 {
+			t.Fatal(p, err)
+		}
+		w.reported("a drain that has ended", "shop")
+		if w.DrainedTasklist("shop", "mail") != nil || w.PausedTasklist("shop", "mail") == nil {
+			t.Error("the drain is there, or the pause is not")
+		}
+		_, err := DeletePause(t.Context(), w.bucket, topology.TasklistDrainKey("shop", "mail"))
+		refused(t, "what has ended", err, fault.NotFound, "")
+	})
+}
+
+// A domain goes with its pauses and drains, and with no other's.
+func TestADomainTakesItsPausesAndDrainsAlong(t *testing.T) {
+	b, ctx := newBucket(), t.Context()
+	keysOf := func(domain string) []string {
+		return []string{
+			topology.TasklistPauseKey(domain, "mail"), topology.TypePauseKey(domain, "pay"),
+			topology.TasklistDrainKey(domain, "mail"), topology.TypeDrainKey(domain, "pay.out"),
+		}
+	}
+	for _, domain := range []string{"shop", "shop2"} {
+		if _, err := PutDomain(ctx, b, &yardv1.Domain{Name: domain}); err != nil {
+			t.Fatal(err)
+		}
+		for _, key := range keysOf(domain) {
+			if err := PutPause(ctx, b, key, &yardv1.Pause{SinceMs: 1}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if _, err := DeleteDomain(ctx, b, "shop", 0); err != nil {
+		t.Fatal(err)
+	}
+	for domain, there := range map[string]bool{"shop": false, "shop2": true} {
+		for _, key := range keysOf(domain) {
+			if b.entries[key].gone == there {
+				t.Errorf("%s is there: %v", key, !there)
+			}
+		}
+	}
+}

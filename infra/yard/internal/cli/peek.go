@@ -1,0 +1,58 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/contracts/yard"
+)
+
+func (a *app) tasklistPeek() *cobra.Command {
+	var req yardv1.PeekTasklistRequest
+	cmd := &cobra.Command{
+		Use: "peek NAME", Short: "Show the tasks of a tasklist that start next; none is taken",
+		Long: `Show the ready tasks of a tasklist in the order in which they are to start: by priority, then
+the one that is ready for longest. None is taken. Only tasks in memory are seen; how much is on
+disk only is said, too. Limits and pauses may hold up a task that others overtake.`,
+		Example: "  yard tasklist peek mail --type email.send --limit 20",
+		Args:    argCount(1, 1, "one tasklist"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.withClient(cmd.Context(), func(ctx context.Context, c *yard.Client) error {
+				req.Name = args[0]
+				p, err := c.Wire().PeekTasklist(ctx, &req)
+				if err != nil {
+					return err
+				}
+				return a.printPeek(p)
+			})
+		},
+	}
+	cmd.Flags().StringVar(&req.Type, "type", "", "only of this type")
+	cmd.Flags().Int32Var(&req.Limit, "limit", 10, "the most tasks to show, 1 to 100")
+	cmd.Flags().StringVar(&req.Cursor, "cursor", "", "go on behind an answer with --json: its next_cursor")
+	return cmd
+}
+
+func (a *app) printPeek(p *yardv1.PeekTasklistResponse) error {
+	if a.json {
+		return a.printJSON(p)
+	}
+	var t table
+	t.row("TASK", "PRIO", "READY FOR", "TYPE", "FAILURES", "CREATED")
+	for _, next := range p.Tasks {
+		task := next.Task
+		t.row(task.TaskId, task.Priority, (time.Duration(next.ReadyForMs) * time.Millisecond).String(), task.Type, task.Failures, at(task.CreatedAtMs))
+	}
+	err := a.printTable(&t)
+	if err == nil && p.NextCursor != "" {
+		_, err = fmt.Fprintln(a.Out, "there are more")
+	}
+	if err == nil && p.UnreadBatches > 0 {
+		_, err = fmt.Fprintf(a.Out, "%d batches of tasks are on disk only, and some may be for it\n", p.UnreadBatches)
+	}
+	return err
+}

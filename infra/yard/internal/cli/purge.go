@@ -1,0 +1,99 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/yardmaster-io/yardmaster/contracts/codec"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/contracts/yard"
+)
+
+func (a *app) tasklistPurge() *cobra.Command {
+	var o yard.PurgeOptions
+	cmd := a.purgeCommand("tasklist", "mail --type email.send --older-than 24h", &o, (*yard.Client).PurgeTasklist, func(p *yardv1.Purged) codec.Message { return &yardv1.PurgeTasklistResponse{Purged: p} })
+	cmd.Flags().StringVar(&o.Type, "type", "", "only of this type")
+	return cmd
+}
+
+func (a *app) typePurge() *cobra.Command {
+	var o yard.PurgeOptions
+	cmd := a.purgeCommand("type", "payout.send --tasklist bulk", &o, (*yard.Client).PurgeType, func(p *yardv1.Purged) codec.Message { return &yardv1.PurgeTypeResponse{Purged: p} })
+	cmd.Flags().StringVarP(&o.Tasklist, "tasklist", "t", "", "only of this tasklist")
+	return cmd
+}
+
+// purgeCommand cancels, or counts, the tasks of a tasklist or a type. What it answers with --json is the API's, as the sum of all steps.
+func (a *app) purgeCommand(kind, example string, o *yard.PurgeOptions, purge func(*yard.Client, context.Context, string, yard.PurgeOptions) (yard.Purged, error), answer func(*yardv1.Purged) codec.Message) *cobra.Command {
+	var states []string
+	cmd := &cobra.Command{
+		Use: "purge NAME", Short: "Cancel the tasks of a " + kind + " that do not run, or count them",
+		Long: `Cancel the tasks of a ` + kind + ` that do not run: those that are ready, delayed, or wait for their
+next attempt, and were created before the purge began. It goes step by step, with progress, until
+none is left; ctrl-C ends it, and a second purge does no harm. --preview counts only.`,
+		Example: "  yard " + kind + " purge " + example + " --preview\n  yard " + kind + " purge " + example + ` --reason "sent twice"`,
+		Args:    argCount(1, 1, "one name"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.States = nil
+			for _, name := range states {
+				var s yardv1.TaskState
+				if err := s.UnmarshalText([]byte(name)); err != nil {
+					return usagef("--state: %w; want some of waiting, ready, backoff", err)
+				}
+				o.States = append(o.States, s)
+			}
+			if o.Rate < 1 {
+				return usagef("--rate %d: want at least one task a second", o.Rate)
+			}
+			if !cmd.Flags().Changed("by") {
+				o.By = userName()
+			}
+			return a.withClient(cmd.Context(), func(ctx context.Context, c *yard.Client) error { return a.purge(ctx, c, args[0], *o, purge, answer) })
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringSliceVar(&states, "state", nil, "only in these states: waiting, ready, backoff; default all of them")
+	flags.DurationVar(&o.OlderThan, "older-than", 0, "only tasks created at least this long ago, up to 366 days")
+	flags.BoolVar(&o.Running, "running", false, "ask the workers of running tasks to stop, too")
+	flags.BoolVar(&o.Preview, "preview", false, "count what would be cancelled, and change nothing")
+	flags.IntVar(&o.Rate, "rate", 500, "the most tasks to cancel a second")
+	flags.StringVar(&o.Reason, "reason", "", "why, for people; it is in the history of each task")
+	flags.StringVar(&o.By, "by", "", "who purges it, for people; default the user of this system")
+	return cmd
+}
+
+// purgeReportEvery is how often a purge says how far it is.
+const purgeReportEvery = 2 * time.Second
+
+func (a *app) purge(ctx context.Context, c *yard.Client, name string, o yard.PurgeOptions, purge func(*yard.Client, context.Context, string, yard.PurgeOptions) (yard.Purged, error), answer func(*yardv1.Purged) codec.Message) error {
+	last := time.Now()
+	o.Progress = func(p yard.Purged) {
+		if time.Since(last) >= purgeReportEvery {
+			last = time.Now()
+			fmt.Fprintf(a.Err, "%d found, %d cancelled\n", p.Found, p.Cancelled)
+		}
+	}
+	p, err := purge(c, ctx, name, o)
+	if err != nil {
+		if p.Found > 0 {
+			fmt.Fprintf(a.Err, "%d found, %d cancelled, and it is not over\n", p.Found, p.Cancelled)
+		}
+		return err
+	}
+	if a.json {
+		return a.printJSON(answer(&yardv1.Purged{
+			Found: p.Found, Cancelled: p.Cancelled, CancelRequested: p.CancelRequested, Ended: p.Ended, Undecided: p.Undecided, UnreadBatches: p.UnreadBatches,
+		}))
+	}
+	var t table
+	t.row("FOUND", "CANCELLED", "ASKED TO STOP", "ENDED", "UNDECIDED")
+	t.row(p.Found, p.Cancelled, p.CancelRequested, p.Ended, p.Undecided)
+	if err := a.printTable(&t); err != nil || p.UnreadBatches == 0 {
+		return err
+	}
+	_, err = fmt.Fprintf(a.Out, "%d batches of tasks are on disk only and were not searched; some may be of it\n", p.UnreadBatches)
+	return err
+}

@@ -1,0 +1,75 @@
+package gateway
+
+import (
+	"strconv"
+
+	"github.com/yardmaster-io/yardmaster/contracts/catalog"
+	"github.com/yardmaster-io/yardmaster/contracts/codec"
+	"github.com/yardmaster-io/yardmaster/contracts/fault"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/validate"
+)
+
+// DrainTasklist has submits to a tasklist refused (tasklists.drain).
+func (g *Gateway) DrainTasklist(c Call, req *yardv1.DrainTasklistRequest, answer Answer) {
+	if err := g.domain(&c); err != nil {
+		answer(nil, err)
+		return
+	}
+	if err := validate.DrainTasklist(req); err != nil {
+		answer(nil, err)
+		return
+	}
+	p := &yardv1.Pause{Reason: req.Reason, By: req.By}
+	g.stop(c, g.stoppableTasklist(c.Domain, req.Name, true), p, req.ForMs, answer, func() codec.Message { return &yardv1.DrainTasklistResponse{Drain: p} })
+}
+
+// DrainType has submits of tasks of a type refused (types.drain).
+func (g *Gateway) DrainType(c Call, req *yardv1.DrainTypeRequest, answer Answer) {
+	if err := g.domain(&c); err != nil {
+		answer(nil, err)
+		return
+	}
+	if err := validate.DrainType(req); err != nil {
+		answer(nil, err)
+		return
+	}
+	p := &yardv1.Pause{Reason: req.Reason, By: req.By}
+	g.stop(c, g.stoppableType(c.Domain, req.Name, true), p, req.ForMs, answer, func() codec.Message { return &yardv1.DrainTypeResponse{Drain: p} })
+}
+
+// drained refuses a submit to what is drained, or returns nil. The whole request is refused: it is stored whole or not.
+func (g *Gateway) drained(c Call, req *yardv1.SubmitRequest) error {
+	now := c.Now.UnixMilli()
+	var last *yardv1.NewTask
+	for i, t := range req.Tasks {
+		if last != nil && t.Type == last.Type && t.Tasklist == last.Tasklist {
+			continue
+		}
+		last = t
+		path, list := "/tasks/"+strconv.Itoa(i), t.Tasklist
+		listPath := path + "/tasklist"
+		if list == "" {
+			list, listPath = req.Tasklist, "/tasklist"
+		}
+		if p := g.Catalog.DrainedTasklist(c.Domain, list); catalog.Paused(p, now) {
+			return drainRefusal(listPath, "tasklist", list, p)
+		}
+		if p := g.Catalog.DrainedType(c.Domain, t.Type); catalog.Paused(p, now) {
+			return drainRefusal(path+"/type", "type", t.Type, p)
+		}
+	}
+	return nil
+}
+
+func drainRefusal(path, kind, name string, p *yardv1.Pause) error {
+	why := ""
+	if p.By != "" {
+		why = " by " + p.By
+	}
+	if p.Reason != "" {
+		why += ": " + p.Reason
+	}
+	return fault.At(fault.FailedPrecondition, path, "nothing was stored, the %s %q takes no new tasks: it is drained%s", kind, name, why)
+}

@@ -1,0 +1,141 @@
+package gateway
+
+import (
+	"context"
+
+	"github.com/yardmaster-io/yardmaster/contracts/codec"
+	"github.com/yardmaster-io/yardmaster/contracts/fault"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/validate"
+)
+
+// A purge is a list whose tasks are cancelled: what a step does depends on its cursor only, and the log decides of each
+// task. It goes from the newest task to the oldest, from the moment when it began, in passes: a pass makes room in memory
+// for what is on disk only, which the next one finds.
+
+// PurgeTasklist cancels tasks of a tasklist that do not run (tasklists.purge).
+func (g *Gateway) PurgeTasklist(c Call, req *yardv1.PurgeTasklistRequest, answer Answer) {
+	if err := g.domain(&c); err != nil {
+		answer(nil, err)
+		return
+	}
+	p, err := validate.PurgeTasklist(req, c.Now)
+	if err != nil {
+		answer(nil, err)
+		return
+	}
+	g.purge(c, p, req.Cursor == "", answer, func(done *yardv1.Purged) codec.Message { return &yardv1.PurgeTasklistResponse{Purged: done} })
+}
+
+// PurgeType cancels tasks of a type that do not run (types.purge).
+func (g *Gateway) PurgeType(c Call, req *yardv1.PurgeTypeRequest, answer Answer) {
+	if err := g.domain(&c); err != nil {
+		answer(nil, err)
+		return
+	}
+	p, err := validate.PurgeType(req, c.Now)
+	if err != nil {
+		answer(nil, err)
+		return
+	}
+	g.purge(c, p, req.Cursor == "", answer, func(done *yardv1.Purged) codec.Message { return &yardv1.PurgeTypeResponse{Purged: done} })
+}
+
+func (g *Gateway) purge(c Call, p validate.Purge, first bool, answer Answer, resp func(*yardv1.Purged) codec.Message) {
+	if first && !p.Preview {
+		g.Log.Info("a purge began", "domain", c.Domain, "tasklist", p.Filter.Tasklist, "type", p.Filter.Type, "reason", p.Reason)
+	}
+	g.query(c.Domain, c.Deadline, answer, func(ctx context.Context) (codec.Message, error) {
+		done, err := g.purgeStep(ctx, c, p)
+		if err != nil {
+			return nil, err
+		}
+		if !p.Preview && done.Found > 0 {
+			g.Log.Info("tasks were purged", "domain", c.Domain, "tasklist", p.Filter.Tasklist, "type", p.Filter.Type, "reason", p.Reason, "tasks", done.Cancelled+done.CancelRequested)
+		}
+		return resp(done), nil
+	})
+}
+
+// purgeStep cancels a page of tasks, or counts it. The purge is over after some passes in a row that had nothing to cancel, if all was read
+// when the last began (what is unread is counted again each second only), or if many in a row had nothing: what is unread is not read now, or comes faster than it is read.
+func (g *Gateway) purgeStep(ctx context.Context, c Call, p validate.Purge) (*yardv1.Purged, error) {
+	unread := int64(0)
+	var err error
+	if p.Begins { // before the list: what is read between the two shows in neither
+		if unread, err = g.unread(ctx, c.Domain, p.Filter.Tasklist); err != nil {
+			return nil, err
+		}
+		p.Again = unread > 0
+	}
+	page, next, err := g.listPage(ctx, c, p.Filter)
+	if err != nil {
+		return nil, err
+	}
+	done := &yardv1.Purged{Found: int64(len(page))}
+	if !p.Preview && len(page) > 0 {
+		if err := g.cancelPage(c, p, page, done); err != nil {
+			return nil, err
+		}
+	}
+	p.Busy, p.Again = p.Busy || done.Cancelled > 0, p.Again || done.Cancelled+done.Undecided > 0
+	if next != "" {
+		done.NextCursor = p.Cursor(next)
+		return done, nil
+	}
+	if p.Idle++; p.Busy {
+		p.Idle = 0
+	}
+	if !p.Preview && (p.Again || p.Idle < validate.PurgeIdleMin) && p.Idle < validate.PurgeIdleMax {
+		p.Busy, p.Again, p.Later = false, false, true
+		done.NextCursor = p.Cursor("")
+	}
+	if done.UnreadBatches = unread; !p.Begins {
+		done.UnreadBatches, err = g.unread(ctx, c.Domain, p.Filter.Tasklist)
+	}
+	return done, err
+}
+
+// cancelPage cancels tasks as tasks.cancel does, and counts what became of them.
+func (g *Gateway) cancelPage(c Call, p validate.Purge, page []*yardv1.Task, done *yardv1.Purged) error {
+	req := &yardv1.CancelRequest{Reason: p.Reason}
+	for _, t := range page {
+		req.TaskIds = append(req.TaskIds, t.TaskId)
+	}
+	type outcome struct {
+		resp codec.Message
+		err  error
+	}
+	answered := make(chan outcome, 1)
+	g.Cancel(c, req, func(resp codec.Message, err error) { answered <- outcome{resp, err} })
+	o := <-answered // by the call's deadline
+	if o.err != nil {
+		return o.err
+	}
+	for _, v := range o.resp.(*yardv1.OutcomeResponse).Verdicts {
+		switch {
+		case v.Code == codeOK && v.CancelRequested:
+			done.CancelRequested++
+		case v.Code == codeOK:
+			done.Cancelled++
+		case v.Code == string(fault.NotFound), v.Code == string(fault.Stale):
+			done.Ended++
+		default:
+			done.Undecided++
+		}
+	}
+	return nil
+}
+
+// unread counts the log messages that history has not read.
+func (g *Gateway) unread(ctx context.Context, domain, tasklist string) (batches int64, err error) {
+	parts, err := everyone(ctx, g.Partitioning.History, func(ctx context.Context, i int) (*rpcv1.DescribePartitionResponse, error) {
+		return g.Owners.HistoryDescribe(ctx, i, &rpcv1.DescribePartitionRequest{Domain: domain, Tasklist: tasklist})
+	})
+	for _, d := range parts {
+		batches += d.UnreadBatches
+	}
+	return batches, err
+}

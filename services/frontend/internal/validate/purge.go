@@ -1,0 +1,142 @@
+package validate
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+)
+
+// Purge is one step of a purge of a tasklist, of a type, or of a type in a tasklist.
+type Purge struct {
+	// Filter finds its tasks; Cursor of it is from where on, without it from the newest.
+	Filter *yardv1.ListRequest
+	// Before is behind the newest task of the purge.
+	Before  ids.TaskID
+	Preview bool
+	// Reason is that of each cancel.
+	Reason string
+	// Begins: a pass begins. Again: another one must follow, since this one has cancelled tasks, or left some undecided, or
+	// something was unread when it began.
+	Begins, Again bool
+	// Idle is how many passes in a row before this one have cancelled nothing; Busy: this one has.
+	Idle int
+	Busy bool
+	// Later: this is not the first pass. Running tasks are asked to stop in the first one only.
+	Later bool
+}
+
+// purgeable are the states of tasks that a purge cancels.
+var purgeable = []yardv1.TaskState{yardv1.TaskState_TASK_STATE_WAITING, yardv1.TaskState_TASK_STATE_READY, yardv1.TaskState_TASK_STATE_BACKOFF}
+
+// PurgeTasklist checks a tasklists.purge.
+func PurgeTasklist(req *yardv1.PurgeTasklistRequest, now time.Time) (Purge, error) {
+	var err error
+	if req.Type != "" {
+		err = typeName("/type", req.Type)
+	}
+	if err := firstError(name("/name", req.Name), err); err != nil {
+		return Purge{}, err
+	}
+	return purge(&yardv1.ListRequest{Tasklist: req.Name, Type: req.Type}, &yardv1.PurgeTypeRequest{
+		States: req.States, OlderThanMs: req.OlderThanMs, Running: req.Running, Preview: req.Preview, Limit: req.Limit, Cursor: req.Cursor,
+		Reason: req.Reason, By: req.By,
+	}, now)
+}
+
+// PurgeType checks a types.purge.
+func PurgeType(req *yardv1.PurgeTypeRequest, now time.Time) (Purge, error) {
+	var err error
+	if req.Tasklist != "" {
+		err = name("/tasklist", req.Tasklist)
+	}
+	if err := firstError(typeName("/name", req.Name), err); err != nil {
+		return Purge{}, err
+	}
+	return purge(&yardv1.ListRequest{Tasklist: req.Tasklist, Type: req.Name}, req, now)
+}
+
+// purge checks what the purges of tasklists and types have in common.
+func purge(filter *yardv1.ListRequest, req *yardv1.PurgeTypeRequest, now time.Time) (Purge, error) {
+	if len(req.States) > len(purgeable) {
+		return Purge{}, invalid("/states", "holds %d entries, at most %d are allowed", len(req.States), len(purgeable))
+	}
+	for i, s := range req.States {
+		if !slices.Contains(purgeable, s) {
+			return Purge{}, invalid(at("states", i, ""), "%d is not the state of a task that waits: WAITING, READY and BACKOFF are; for running ones there is /running", s)
+		}
+	}
+	limit := req.Limit
+	if limit == 0 {
+		limit = PurgeDefault
+	}
+	if err := firstError(between("/older_than_ms", req.OlderThanMs, 0, ms(AheadMax)), between("/limit", limit, 1, PurgeMax),
+		text("/reason", req.Reason, PurgeReasonBytesMax), text("/by", req.By, PauserBytesMax)); err != nil {
+		return Purge{}, err
+	}
+	filter.Limit, filter.States = limit, slices.Clone(req.States)
+	if len(filter.States) == 0 {
+		filter.States = slices.Clone(purgeable)
+	}
+	if req.Running {
+		filter.States = append(filter.States, yardv1.TaskState_TASK_STATE_RUNNING)
+	}
+	p := Purge{Filter: filter, Preview: req.Preview, Reason: purgeReason(req), Before: ids.NewTaskID(now.Add(-time.Duration(req.OlderThanMs)*time.Millisecond), 0, 0)}
+	if req.Cursor != "" && !p.goOn(req.Cursor) {
+		return Purge{}, invalid("/cursor", "is not the next_cursor of an answer")
+	}
+	if p.Later {
+		filter.States = slices.DeleteFunc(filter.States, func(s yardv1.TaskState) bool { return s == yardv1.TaskState_TASK_STATE_RUNNING })
+	}
+	if p.Begins = filter.Cursor == ""; p.Begins {
+		filter.Cursor = p.Before.String()
+	}
+	return p, nil
+}
+
+func purgeReason(req *yardv1.PurgeTypeRequest) string {
+	reason := "purged"
+	if req.By != "" {
+		reason += " by " + req.By
+	}
+	if req.Reason != "" {
+		reason += ": " + req.Reason
+	}
+	return reason
+}
+
+// Cursor is where the step goes on that follows; at is the oldest task that was searched, or empty where a pass begins.
+func (p Purge) Cursor(at string) string {
+	flag := func(b bool) string {
+		if b {
+			return "1"
+		}
+		return "0"
+	}
+	return strings.Join([]string{p.Before.String(), at, flag(p.Busy), flag(p.Again), flag(p.Later), strconv.Itoa(p.Idle)}, ".")
+}
+
+// goOn takes a cursor in; false: it is none.
+func (p *Purge) goOn(cursor string) bool {
+	const parts = 6
+	c := strings.Split(cursor, ".")
+	if len(c) != parts {
+		return false
+	}
+	before, err := ids.ParseTaskID(c[0])
+	if err != nil {
+		return false
+	}
+	if c[1] != "" {
+		if at, err := ids.ParseTaskID(c[1]); err != nil || at.String() > before.String() {
+			return false
+		}
+	}
+	p.Before, p.Filter.Cursor, p.Busy, p.Again = before, c[1], c[2] == "1", c[3] == "1"
+	p.Later = c[4] == "1"
+	p.Idle, err = strconv.Atoi(c[5])
+	return err == nil && p.Idle >= 0
+}
