@@ -247,7 +247,7 @@ export interface DeleteTasklistResponse {
   tasklist: Tasklist;
 }
 
-/** PeekTasklistRequest (tasklists.peek): the ready tasks of a tasklist in the order in which they are to start, by priority, then the one that is ready for longest. None is taken. Only tasks in memory are seen: what is on disk only comes behind them, within a priority. Limits and pauses may hold up a task that others overtake. */
+/** PeekTasklistRequest (tasklists.peek): the ready tasks of a tasklist in the order in which they are to start, by priority, then the one that is ready for longest. None is taken. Only tasks in memory are seen: what is on disk only comes behind them, within a priority. Limits and pauses may hold up a task that others overtake, and groups take turns, which this order does not show. */
 export interface PeekTasklistRequest {
   /** Required. [A-Za-z0-9_-]{1,64}. */
   name: string;

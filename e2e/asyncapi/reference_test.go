@@ -3,6 +3,7 @@ package asyncapi
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"os"
 	"slices"
@@ -83,8 +84,25 @@ func TestExamplesAreUnderstood(t *testing.T) {
 				default:
 					t.Errorf("%s refuses its own example: %s", subject, code)
 				}
+				if drained, ok := strings.CutSuffix(subject, ".drain"); ok { // or the submits that follow are refused
+					endDrain(t, nc, drained+".resume", example.Payload)
+				}
 			}
 		}
+	}
+}
+
+// endDrain ends what a request has drained.
+func endDrain(t *testing.T, nc *nats.Conn, subject string, drain []byte) {
+	t.Helper()
+	var req struct {
+		Name string `json:"name"`
+	}
+	if err := json.Unmarshal(drain, &req); err != nil {
+		t.Fatal(err)
+	}
+	if code := ask(t, nc, subject, fmt.Appendf(nil, `{"name":%q,"drain":true}`, req.Name)); code != "" {
+		t.Errorf("%s: %s", subject, code)
 	}
 }
 
