@@ -24,11 +24,21 @@ func (r *Replica) List(limit int, match func(*taskstate.Task) bool) []*taskstate
 	var hits []*taskstate.Task
 	for _, e := range r.tasks {
 		if !e.left && match(&e.Task) {
-			hits = append(hits, &e.Task)
+			hits = keepFirst(hits, &e.Task, limit, func(a, b *taskstate.Task) int { return bytes.Compare(b.ID[:], a.ID[:]) })
 		}
 	}
-	slices.SortFunc(hits, func(a, b *taskstate.Task) int { return bytes.Compare(b.ID[:], a.ID[:]) })
-	return hits[:min(limit, len(hits))]
+	return hits
+}
+
+// keepFirst adds one to the first most of some, which are sorted. To sort all that match would hold up the partition for
+// everybody, whenever somebody looks at a flood.
+func keepFirst(all []*taskstate.Task, one *taskstate.Task, most int, compare func(a, b *taskstate.Task) int) []*taskstate.Task {
+	if len(all) >= most && (most <= 0 || compare(one, all[most-1]) >= 0) {
+		return all
+	}
+	at, _ := slices.BinarySearchFunc(all, one, compare)
+	all = slices.Insert(all, at, one)
+	return all[:min(len(all), most)]
 }
 
 // Place is where a ready task stands in the line of its tasklist: by priority, then the one that is ready for longest.
@@ -50,10 +60,9 @@ func (p Place) Compare(o Place) int {
 func (r *Replica) Next(limit int, match func(*taskstate.Task) bool) (next []*taskstate.Task, more bool) {
 	for _, e := range r.tasks {
 		if !e.left && e.State == taskstate.Ready && match(&e.Task) {
-			next = append(next, &e.Task)
+			next = keepFirst(next, &e.Task, limit+1, func(a, b *taskstate.Task) int { return PlaceOf(a).Compare(PlaceOf(b)) })
 		}
 	}
-	slices.SortFunc(next, func(a, b *taskstate.Task) int { return PlaceOf(a).Compare(PlaceOf(b)) })
 	return next[:min(limit, len(next))], len(next) > limit
 }
 
