@@ -34,6 +34,9 @@ type Domain struct {
 	// MaxConcurrency bounds the attempts that run at once in the domain, on any number of nodes, 1..1000000. Default 0 =
 	// no limit. A changed limit takes effect within a second.
 	MaxConcurrency int
+	// MaxConcurrencyPerGroup bounds the attempts of each group (Task.Group) that run at once, on any number of nodes,
+	// 1..1000000; a group may have its own number (Group.MaxConcurrency). Tasks without a group are not counted. Default 0 = no limit.
+	MaxConcurrencyPerGroup int
 	// Rate is how many attempts of the domain start in a time. Default: any number.
 	Rate Rate
 	// Revision changes with every put. PutDomain replaces only this revision, or any if it is 0.
@@ -45,7 +48,8 @@ type Domain struct {
 func (a *Admin) PutDomain(ctx context.Context, d Domain) (Domain, error) {
 	req := &yardv1.PutDomainRequest{Domain: &yardv1.Domain{
 		Name: d.Name, Description: d.Description, RetentionMs: milliseconds(d.Retention),
-		MaxConcurrency: int32Of(d.MaxConcurrency), Rate: d.Rate.wire(), Revision: d.Revision,
+		MaxConcurrency: int32Of(d.MaxConcurrency), MaxConcurrencyPerGroup: int32Of(d.MaxConcurrencyPerGroup),
+		Rate: d.Rate.wire(), Revision: d.Revision,
 	}}
 	resp, err := call[yardv1.PutDomainResponse](ctx, &a.transport, topology.Admin("domains.put"), req)
 	if err != nil {
@@ -92,6 +96,6 @@ func domainOf(w *yardv1.Domain) Domain {
 	return Domain{
 		Name: w.GetName(), Description: w.GetDescription(),
 		Retention:      time.Duration(w.GetRetentionMs()) * time.Millisecond,
-		MaxConcurrency: int(w.GetMaxConcurrency()), Rate: rateOf(w.GetRate()), Revision: w.GetRevision(),
+		MaxConcurrency: int(w.GetMaxConcurrency()), MaxConcurrencyPerGroup: int(w.GetMaxConcurrencyPerGroup()), Rate: rateOf(w.GetRate()), Revision: w.GetRevision(),
 	}
 }

@@ -1,6 +1,10 @@
 package yard
 
-import "context"
+import (
+	"context"
+	"maps"
+	"slices"
+)
 
 // Definition is a task type with the Go types of its input and output, so that the side that submits it and the side that runs
 // it cannot differ. Make it once, where both sides see it:
@@ -8,6 +12,8 @@ import "context"
 //	var SendEmail = yard.Define[Email, Receipt]("email.send", "mail")
 type Definition[In, Out any] struct {
 	task Task
+	// fromInput set fields of a task by its input.
+	fromInput []func(In, *Task)
 }
 
 // TaskOption changes the defaults of Define or Submit.
@@ -28,6 +34,20 @@ func Define[In, Out any](taskType, tasklist string, opts ...TaskOption) *Definit
 	return d
 }
 
+// FromInput returns the definition with fields that follow from the input, such as the group:
+//
+//	var MakeReport = yard.Define[Report, Link]("report.make", "reports").
+//		FromInput(func(in Report, t *yard.Task) { t.Group = in.Customer })
+//
+// It runs for each task that is made of the definition, after the options of Define and before those of Submit, which so have
+// the last word; of several the later runs later. Submits of several goroutines run it at once. The payload is the input,
+// whatever it sets. Replace Retry rather than change what it points to: all tasks share it.
+func (d *Definition[In, Out]) FromInput(set func(in In, t *Task)) *Definition[In, Out] {
+	with := *d
+	with.fromInput = append(slices.Clip(d.fromInput), set)
+	return &with
+}
+
 // Type is the name of the task type.
 func (d *Definition[In, Out]) Type() string { return d.task.Type }
 
@@ -37,6 +57,12 @@ func (d *Definition[In, Out]) Tasklist() string { return d.task.Tasklist }
 // Task is one task with this input, for SubmitMany.
 func (d *Definition[In, Out]) Task(in In, opts ...TaskOption) Task {
 	t := d.task
+	if len(d.fromInput)+len(opts) > 0 {
+		t.Headers = maps.Clone(t.Headers) // they may change them, and change those of this task only
+	}
+	for _, set := range d.fromInput {
+		set(in, &t)
+	}
 	for _, opt := range opts {
 		opt(&t)
 	}

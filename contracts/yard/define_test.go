@@ -3,6 +3,8 @@ package yard_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"sync"
 	"testing"
 	"time"
 
@@ -87,4 +89,63 @@ func TestAWaitOfAMillisecondPauses(t *testing.T) {
 			cancel()
 		}
 	})
+}
+
+type report struct{ Customer, Kind string }
+
+var makeReport = yard.Define[report, receipt]("report.make", "reports", yard.WithTask(func(t *yard.Task) {
+	t.Priority, t.Group, t.Headers = 4, "none", map[string]string{"team": "books"}
+})).FromInput(func(in report, t *yard.Task) {
+	t.Group, t.Headers["kind"] = in.Customer, in.Kind
+	t.Payload = "what it sets is not the input"
+})
+
+// What follows from the input is set by the definition, for every way to submit, and the options of one submit have the last word.
+func TestADefinitionTakesTheGroupFromTheInput(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		s := newStack(t)
+		one, err := makeReport.Submit(soon(t), s.client, report{"acme", "tax"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		two, err := makeReport.Submit(soon(t), s.client, report{"acme", "tax"}, yard.WithTask(func(t *yard.Task) { t.Group = "own" }))
+		if err != nil {
+			t.Fatal(err)
+		}
+		many, err := s.client.SubmitMany(soon(t), []yard.Task{makeReport.Task(report{"bolt", "pay"})})
+		if err != nil {
+			t.Fatal(err)
+		}
+		urgent := makeReport.FromInput(func(in report, t *yard.Task) { t.Priority, t.Group = 1, t.Group+"-urgent" })
+		three, err := urgent.Submit(soon(t), s.client, report{"acme", "tax"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.engine.locked(func() {
+			for id, want := range map[string]string{
+				one: `acme 4 tax books {"Customer":"acme","Kind":"tax"}`, two: `own 4 tax books {"Customer":"acme","Kind":"tax"}`,
+				many[0]: `bolt 4 pay books {"Customer":"bolt","Kind":"pay"}`, three: `acme-urgent 1 tax books {"Customer":"acme","Kind":"tax"}`,
+			} {
+				w := s.engine.tasks[id].task
+				if got := fmt.Sprintf("%s %d %s %s %s", w.Group, w.Priority, w.Headers["kind"], w.Headers["team"], w.Payload.GetData()); got != want {
+					t.Errorf("%s, want %s", got, want)
+				}
+			}
+		})
+	})
+}
+
+// Submits of several goroutines set fields of their own task only, though all begin with the headers of the definition.
+func TestTasksOfADefinitionShareNoHeaders(t *testing.T) {
+	var all sync.WaitGroup
+	for i := range 20 {
+		all.Go(func() {
+			kind := fmt.Sprint(i)
+			own := yard.WithTask(func(t *yard.Task) { t.Headers["own"] = kind })
+			if task := makeReport.Task(report{"acme", kind}, own); task.Headers["kind"] != kind || task.Headers["own"] != kind {
+				t.Errorf("the headers of %s are %v", kind, task.Headers)
+			}
+		})
+	}
+	all.Wait()
 }

@@ -31,6 +31,38 @@ func ExampleRetryAfter() {
 	})
 }
 
+// All handlers of a worker classify errors alike: what the partner refuses is not tried again, and when it is busy the next
+// attempt waits longer each time. Other errors follow the retry policy.
+func ExampleWithClassifier() {
+	var refused, busy error // of the partner's client
+	var c *yard.Client      // of NewClient or Connect
+	yard.NewWorker(c, "payouts", yard.WithClassifier(
+		yard.NonRetryableErrors(refused),
+		func(a *yard.Attempt, err error) error {
+			if errors.Is(err, busy) {
+				return yard.RetryAfter(err, time.Duration(a.Failures+1)*time.Minute)
+			}
+			return err
+		}))
+}
+
+// The group and the priority of a payout follow from its input, so no caller has to name them.
+func ExampleDefinition_FromInput() {
+	type payout struct {
+		Partner string
+		Cents   int
+	}
+	send := yard.Define[payout, struct{}]("payout.send", "payouts").FromInput(func(in payout, t *yard.Task) {
+		t.Group = in.Partner
+		if in.Cents > 100_000 {
+			t.Priority = 1
+		}
+	})
+	task := send.Task(payout{Partner: "acme", Cents: 250_000})
+	fmt.Println(task.Type, task.Group, task.Priority)
+	// Output: payout.send acme 1
+}
+
 // A long handler watches its context and tells how far it is. The worker sends
 // the heartbeats.
 func ExampleProgress() {

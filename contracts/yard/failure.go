@@ -120,7 +120,7 @@ func failureOf(a *Attempt, err error) *yardv1.Failure {
 	f := &yardv1.Failure{
 		TaskId: a.TaskID, Token: a.token,
 		Message:   clip(err.Error(), messageBytesMax),
-		ErrorType: clip(errorType(err), errorTypeBytesMax),
+		ErrorType: clip(ErrorType(err), errorTypeBytesMax),
 	}
 	var final nonRetryable
 	f.NonRetryable = errors.As(err, &final)
@@ -136,9 +136,9 @@ func handBack(a *Attempt, why string) *yardv1.Failure {
 	return &yardv1.Failure{TaskId: a.TaskID, Token: a.token, Message: why, NotStarted: true}
 }
 
-// errorType is what the error says of itself, else the name of the first Go type
-// in its chain that tells more than "an error".
-func errorType(err error) string {
+// ErrorType is the error type that a failure with err is reported as: what the error says of itself by an ErrorType method, else
+// the name of the first Go type in its chain that tells more than "an error". It is cut to 128 bytes when it is reported.
+func ErrorType(err error) string {
 	var t typed
 	if errors.As(err, &t) {
 		return t.ErrorType()

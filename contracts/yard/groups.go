@@ -14,17 +14,28 @@ type Group struct {
 	// Description is for people; at most 1024 bytes.
 	Description string
 	// Weight is its share while other groups wait beside it: one of weight 2 gets twice what one of weight 1 gets. 0.01..100.
-	// Or 0: its tasks start when nothing else of their tasklist is ready, of any priority.
+	// Default 1, but of one that is idle 0.
 	Weight float64
+	// Idle: its tasks start when nothing else of their tasklist is ready, of any priority. Its Weight says nothing.
+	Idle bool
+	// MaxConcurrency is how many of its attempts may run at once in each limit that counts per group (MaxConcurrencyPerGroup), in place
+	// of the number there; 1..1000000. Default 0 = as the limit says.
+	MaxConcurrency int
 	// Revision changes with every put. PutGroup replaces only this revision, or any if it is 0.
 	Revision int64
 }
 
-// PutGroup sets the weight of a group and returns its settings as stored. They count within a second, for tasks that become
-// ready from then on. STALE: another revision than g's is stored. FAILED_PRECONDITION: 10000 groups of the domain have
-// settings, or the cluster writes a log version before 7.
+// PutGroup sets the weight of a group, and how many of its attempts may run at once, and returns its settings as stored. They count
+// within a second; the weight for tasks that become ready from then on. STALE: another revision than g's is stored. FAILED_PRECONDITION: 10000 groups of the domain have
+// settings, or the cluster writes a log version before 7, or before 8 with MaxConcurrency.
 func (c *Client) PutGroup(ctx context.Context, g Group) (Group, error) {
-	req := &yardv1.PutGroupRequest{Group: &yardv1.Group{Name: g.Name, Description: g.Description, Weight: &g.Weight, Revision: g.Revision}}
+	req := &yardv1.PutGroupRequest{Group: &yardv1.Group{Name: g.Name, Description: g.Description, MaxConcurrency: int32Of(g.MaxConcurrency), Revision: g.Revision}}
+	switch {
+	case g.Idle:
+		req.Group.Weight = new(0.0)
+	case g.Weight != 0:
+		req.Group.Weight = &g.Weight
+	}
 	resp, err := call[yardv1.PutGroupResponse](ctx, &c.transport, c.subject("groups.put"), req)
 	if err != nil {
 		return Group{}, err
@@ -61,9 +72,9 @@ func (c *Client) DeleteGroup(ctx context.Context, name string, revision int64) (
 }
 
 func groupOf(w *yardv1.Group) Group {
-	g := Group{Name: w.GetName(), Description: w.GetDescription(), Weight: 1, Revision: w.GetRevision()}
+	g := Group{Name: w.GetName(), Description: w.GetDescription(), Weight: 1, MaxConcurrency: int(w.GetMaxConcurrency()), Revision: w.GetRevision()}
 	if w != nil && w.Weight != nil {
-		g.Weight = *w.Weight
+		g.Weight, g.Idle = *w.Weight, *w.Weight == 0
 	}
 	return g
 }

@@ -42,3 +42,18 @@ func TestGroupsGoBothWaysWhole(t *testing.T) {
 		}
 	})
 }
+
+// Who sets something else of a group leaves its weight at 1; one of weight 0 is idle.
+func TestAGroupWithoutAWeight(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		s := newStack(t)
+		put := answering[yardv1.PutGroupRequest](t, s, topology.API("shop", "groups.put"),
+			&yardv1.PutGroupResponse{Group: &yardv1.Group{Name: "a", MaxConcurrency: 3}}, &yardv1.PutGroupResponse{Group: &yardv1.Group{Name: "b", Weight: new(0.0)}})
+		if got, err := s.client.PutGroup(soon(t), yard.Group{Name: "a", MaxConcurrency: 3}); err != nil || got.Weight != 1 || got.Idle || put.requests()[0].Group.Weight != nil {
+			t.Errorf("%+v %v, asked %v", got, err, put.requests())
+		}
+		if got, err := s.client.PutGroup(soon(t), yard.Group{Name: "b", Idle: true}); err != nil || !got.Idle || got.Weight != 0 || put.requests()[1].Group.GetWeight() != 0 || put.requests()[1].Group.Weight == nil {
+			t.Errorf("%+v %v, asked %v", got, err, put.requests())
+		}
+	})
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
@@ -66,7 +67,16 @@ type HandlerFunc func(ctx context.Context, a *Attempt) (Payload, error)
 // the outermost.
 type Middleware func(next HandlerFunc) HandlerFunc
 
-type handlerConfig struct{ middleware []Middleware }
+type handlerConfig struct {
+	middleware  []Middleware
+	classifiers []Classifier
+}
+
+// handler is how the tasks of a type run, and who classifies their errors.
+type handler struct {
+	run         HandlerFunc
+	classifiers []Classifier
+}
 
 // HandlerOption changes how one task type is handled.
 type HandlerOption func(*handlerConfig)
@@ -118,11 +128,7 @@ func (w *Worker) HandleFunc(taskType string, handle HandlerFunc, opts ...Handler
 		w.problems = append(w.problems, fmt.Errorf("task type %q has two handlers", taskType))
 		return
 	}
-	var cfg handlerConfig
-	for _, opt := range opts {
-		opt(&cfg)
-	}
-	w.handlers[taskType] = wrap(handle, cfg.middleware)
+	w.handlers[taskType] = w.handler(handle, opts)
 }
 
 // HandleRest registers the handler for all types without one: the worker then polls
@@ -132,11 +138,19 @@ func (w *Worker) HandleRest(handle HandlerFunc, opts ...HandlerOption) {
 		w.problems = append(w.problems, errors.New("the rest of the types wants one handler function"))
 		return
 	}
+	w.rest = w.handler(handle, opts)
+}
+
+// handler is handle with its options.
+func (w *Worker) handler(handle HandlerFunc, opts []HandlerOption) *handler {
 	var cfg handlerConfig
 	for _, opt := range opts {
 		opt(&cfg)
 	}
-	w.rest = wrap(handle, cfg.middleware)
+	if slices.ContainsFunc(cfg.classifiers, func(c Classifier) bool { return c == nil }) {
+		w.problems = append(w.problems, errors.New("a classifier of a handler is nil"))
+	}
+	return &handler{run: wrap(handle, cfg.middleware), classifiers: cfg.classifiers}
 }
 
 func wrap(handle HandlerFunc, middleware []Middleware) HandlerFunc {

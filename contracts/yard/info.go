@@ -122,6 +122,8 @@ type TasklistInfo struct {
 	Drain *Pause
 	// DrainedTypes are the types of the domain that are drained, by name, at most 100.
 	DrainedTypes []string
+	// Partitions is over how many partitions it is spread, if there are several, 2..64.
+	Partitions int
 }
 
 // SlotUse tells how full a concurrency limit is.
@@ -166,7 +168,7 @@ func tasklistInfoOf(w *yardv1.DescribeTasklistResponse) TasklistInfo {
 		UnreadBatches: w.GetUnreadBatches(), OldestReady: time.Duration(w.GetOldestReadyMs()) * time.Millisecond, WaitingPolls: w.GetWaitingPolls(),
 		Completed: w.GetCompleted(), Failed: w.GetFailed(), Dead: w.GetDead(), Expired: w.GetExpired(), LaggingLanes: int(w.GetLaggingLanes()),
 		Pause: maybePaused(w.GetPause()), PausedTypes: w.GetPausedTypes(), MaxQueued: int(w.GetMaxQueued()), Queued: w.GetQueued(),
-		Pollers: w.GetPollers(), Drain: maybePaused(w.GetDrain()), DrainedTypes: w.GetDrainedTypes(),
+		Pollers: w.GetPollers(), Drain: maybePaused(w.GetDrain()), DrainedTypes: w.GetDrainedTypes(), Partitions: int(w.GetPartitions()),
 	}
 	for _, s := range w.GetSlots() {
 		t.Slots = append(t.Slots, SlotUse{Ref: s.Ref, Type: s.Type, InUse: int(s.InUse), Limit: int(s.Limit)})

@@ -14,8 +14,11 @@ type Limit struct {
 	// Description is for people; at most 1024 bytes.
 	Description string
 	// MaxConcurrency bounds the attempts of all these types that run at once in the domain, on any number of
-	// nodes, 1..1000000; required, unless there is a Rate. Default 0: any number.
+	// nodes, 1..1000000; required, unless there is a Rate or MaxConcurrencyPerGroup. Default 0: any number.
 	MaxConcurrency int
+	// MaxConcurrencyPerGroup bounds the attempts of all these types of each group (Task.Group) that run at once, on any number of nodes,
+	// 1..1000000; a group may have its own number (Group.MaxConcurrency). Tasks without a group are not counted. Default 0 = no limit.
+	MaxConcurrencyPerGroup int
 	// Rate is how many of them start in a time. Default: any number.
 	Rate Rate
 	// SlotsInUse is how many of them run now. Only in the answer of GetLimit.
@@ -26,11 +29,11 @@ type Limit struct {
 
 // PutLimit creates or changes a limit and returns it as stored. It takes effect within a second: a smaller one stops
 // no attempt, but fewer start until enough have ended. STALE: another revision than l's is stored.
-// FAILED_PRECONDITION: the domain has 1000 limits, or the cluster writes a log version before 6.
+// FAILED_PRECONDITION: the domain has 1000 limits, or the cluster writes a log version before 6, or before 8 with MaxConcurrencyPerGroup.
 func (c *Client) PutLimit(ctx context.Context, l Limit) (Limit, error) {
 	req := &yardv1.PutLimitRequest{Limit: &yardv1.Limit{
 		Name: l.Name, Description: l.Description, MaxConcurrency: int32Of(l.MaxConcurrency), Rate: l.Rate.wire(),
-		Revision: l.Revision,
+		MaxConcurrencyPerGroup: int32Of(l.MaxConcurrencyPerGroup), Revision: l.Revision,
 	}}
 	resp, err := call[yardv1.PutLimitResponse](ctx, &c.transport, c.subject("limits.put"), req)
 	if err != nil {
@@ -73,6 +76,6 @@ func (c *Client) DeleteLimit(ctx context.Context, name string, revision int64) (
 func limitOf(w *yardv1.Limit) Limit {
 	return Limit{
 		Name: w.GetName(), Description: w.GetDescription(), MaxConcurrency: int(w.GetMaxConcurrency()), Rate: rateOf(w.GetRate()),
-		Revision: w.GetRevision(),
+		MaxConcurrencyPerGroup: int(w.GetMaxConcurrencyPerGroup()), Revision: w.GetRevision(),
 	}
 }

@@ -100,6 +100,9 @@ type TaskType struct {
 	// MaxConcurrency bounds the attempts of this type that run at once in the
 	// domain, on any number of nodes, 1..1000000. Default 0 = no limit.
 	MaxConcurrency int
+	// MaxConcurrencyPerGroup bounds the attempts of this type of each group (Task.Group) that run at once, on any number of nodes,
+	// 1..1000000; a group may have its own number (Group.MaxConcurrency). Tasks without a group are not counted. Default 0 = no limit.
+	MaxConcurrencyPerGroup int
 	// Rate is how many attempts of this type start in a time. Default: any number.
 	Rate Rate
 	// Limits are limits that this type shares with others (PutLimit), by name; at most 8, each once. Default none. An
@@ -122,14 +125,15 @@ type TaskType struct {
 func (c *Client) PutType(ctx context.Context, t TaskType) (TaskType, error) {
 	req := &yardv1.PutTypeRequest{Type: &yardv1.TaskType{
 		Name: t.Name, Retry: t.Retry.wire(),
-		StartToCloseMs:     milliseconds(t.StartToClose),
-		HeartbeatTimeoutMs: milliseconds(t.HeartbeatTimeout),
-		StartWithinMs:      milliseconds(t.StartWithin),
-		FinishWithinMs:     milliseconds(t.FinishWithin),
-		MaxConcurrency:     int32Of(t.MaxConcurrency),
-		Rate:               t.Rate.wire(),
-		Limits:             t.Limits,
-		Revision:           t.Revision,
+		StartToCloseMs:         milliseconds(t.StartToClose),
+		HeartbeatTimeoutMs:     milliseconds(t.HeartbeatTimeout),
+		StartWithinMs:          milliseconds(t.StartWithin),
+		FinishWithinMs:         milliseconds(t.FinishWithin),
+		MaxConcurrency:         int32Of(t.MaxConcurrency),
+		MaxConcurrencyPerGroup: int32Of(t.MaxConcurrencyPerGroup),
+		Rate:                   t.Rate.wire(),
+		Limits:                 t.Limits,
+		Revision:               t.Revision,
 	}}
 	resp, err := call[yardv1.PutTypeResponse](ctx, &c.transport, c.subject("types.put"), req)
 	if err != nil {
@@ -165,13 +169,14 @@ func (c *Client) DeleteType(ctx context.Context, name string, revision int64) (T
 func taskTypeOf(w *yardv1.TaskType) TaskType {
 	return TaskType{
 		Name: w.GetName(), Retry: retryPolicyOf(w.GetRetry()),
-		StartToClose:     time.Duration(w.GetStartToCloseMs()) * time.Millisecond,
-		HeartbeatTimeout: time.Duration(w.GetHeartbeatTimeoutMs()) * time.Millisecond,
-		StartWithin:      time.Duration(w.GetStartWithinMs()) * time.Millisecond,
-		FinishWithin:     time.Duration(w.GetFinishWithinMs()) * time.Millisecond,
-		MaxConcurrency:   int(w.GetMaxConcurrency()),
-		Rate:             rateOf(w.GetRate()),
-		Limits:           w.GetLimits(),
-		Revision:         w.GetRevision(),
+		StartToClose:           time.Duration(w.GetStartToCloseMs()) * time.Millisecond,
+		HeartbeatTimeout:       time.Duration(w.GetHeartbeatTimeoutMs()) * time.Millisecond,
+		StartWithin:            time.Duration(w.GetStartWithinMs()) * time.Millisecond,
+		FinishWithin:           time.Duration(w.GetFinishWithinMs()) * time.Millisecond,
+		MaxConcurrency:         int(w.GetMaxConcurrency()),
+		MaxConcurrencyPerGroup: int(w.GetMaxConcurrencyPerGroup()),
+		Rate:                   rateOf(w.GetRate()),
+		Limits:                 w.GetLimits(),
+		Revision:               w.GetRevision(),
 	}
 }

@@ -65,8 +65,8 @@ type session struct {
 	spanOptions []trace.SpanStartOption
 	// types are those that are asked for; none = all.
 	types    []string
-	handlers map[string]HandlerFunc
-	rest     HandlerFunc
+	handlers map[string]*handler
+	rest     *handler
 	slots    *slots
 	turns    *turns
 	complete *reporter
@@ -85,15 +85,15 @@ func newSession(w *Worker, e engine) *session {
 		log:         w.cfg.log.With("tasklist", strings.Join(w.tasklists, ","), "worker", w.cfg.identity),
 		tracer:      w.client.providers.Tracer(tracerName),
 		spanOptions: []trace.SpanStartOption{trace.WithSpanKind(trace.SpanKindConsumer)},
-		handlers:    make(map[string]HandlerFunc, len(w.handlers)),
+		handlers:    make(map[string]*handler, len(w.handlers)),
 		slots:       newSlots(w.cfg.concurrency),
 		turns:       newTurns(w.cfg.concurrency / len(w.tasklists)),
 	}
 	for name, handle := range w.handlers {
-		s.handlers[name] = wrap(handle, w.cfg.middleware)
+		s.handlers[name] = &handler{run: wrap(handle.run, w.cfg.middleware), classifiers: handle.classifiers}
 	}
 	if w.rest != nil {
-		s.rest = wrap(w.rest, w.cfg.middleware)
+		s.rest = &handler{run: wrap(w.rest.run, w.cfg.middleware), classifiers: w.rest.classifiers}
 	} else {
 		s.types = slices.Sorted(maps.Keys(w.handlers))
 	}
@@ -217,7 +217,7 @@ func (s *session) returnUnstarted(tasks []*yardv1.PolledTask) {
 var errExited = typedError{errors.New("the handler ended its goroutine"), TypePanic}
 
 // execute runs the handler and reports what it returned.
-func (s *session) execute(ctx context.Context, h *held, handle HandlerFunc) {
+func (s *session) execute(ctx context.Context, h *held, handle *handler) {
 	stop := context.CancelFunc(func() {})
 	if !h.Deadline.IsZero() {
 		ctx, stop = context.WithDeadline(ctx, h.Deadline)
@@ -234,14 +234,15 @@ func (s *session) execute(ctx context.Context, h *held, handle HandlerFunc) {
 				err = badResult(bad)
 			}
 		}
-		err = s.legible(h, err)
+		cause := context.Cause(ctx)
+		err = s.legible(h, s.classify(h, handle.classifiers, cause, s.legible(h, err)))
 		endRun(span, err)
-		s.conclude(h, context.Cause(ctx), result, err)
+		s.conclude(h, cause, result, err)
 		stop()
 		h.cancel(nil)
 		s.slots.finish()
 	}()
-	result, err = handle(ctx, &h.Attempt)
+	result, err = handle.run(ctx, &h.Attempt)
 }
 
 // panicked is the error of a handler that panicked.

@@ -148,7 +148,7 @@ func TestErrorType(t *testing.T) {
 		NonRetryable(&json.UnsupportedValueError{}):   "json.UnsupportedValueError",
 		errors.Join(errors.New("a"), errors.New("b")): "error",
 	} {
-		if got := errorType(err); got != want {
+		if got := ErrorType(err); got != want {
 			t.Errorf("%T %v: got %q, want %q", err, err, got, want)
 		}
 	}

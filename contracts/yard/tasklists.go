@@ -18,11 +18,17 @@ type Tasklist struct {
 	// MaxConcurrency bounds the attempts of its tasks that run at once, on any number of nodes, 1..1000000. Default 0 =
 	// no limit.
 	MaxConcurrency int
+	// MaxConcurrencyPerGroup bounds the attempts of its tasks of each group (Task.Group) that run at once, on any number of nodes,
+	// 1..1000000; a group may have its own number (Group.MaxConcurrency). Tasks without a group are not counted. Default 0 = no limit.
+	MaxConcurrencyPerGroup int
 	// Rate is how many attempts of its tasks start in a time. Default: any number.
 	Rate Rate
 	// MaxQueued refuses submits with RESOURCE_EXHAUSTED while about so many of its tasks are due and neither run nor have ended,
 	// 1..100000000. Default 0 = no cap.
 	MaxQueued int
+	// Partitions is over how many partitions it is spread, 1..64, so that several nodes serve it; tasks of different partitions start
+	// in about the order in which they became ready. Default 0 = one. It needs log version 8.
+	Partitions int
 	// Pause is there while it is paused. Only in the answers of GetTasklist and Tasklists; PutTasklist does not change it.
 	Pause *Pause
 	// Drain is Pause for a drain.
@@ -45,7 +51,7 @@ type ListedTasklist struct {
 func (c *Client) PutTasklist(ctx context.Context, l Tasklist) (Tasklist, error) {
 	req := &yardv1.PutTasklistRequest{Tasklist: &yardv1.Tasklist{
 		Name: l.Name, Description: l.Description, Priority: int32Of(l.Priority), MaxConcurrency: int32Of(l.MaxConcurrency), MaxQueued: int32Of(l.MaxQueued),
-		Rate: l.Rate.wire(), Revision: l.Revision,
+		MaxConcurrencyPerGroup: int32Of(l.MaxConcurrencyPerGroup), Rate: l.Rate.wire(), Partitions: int32Of(l.Partitions), Revision: l.Revision,
 	}}
 	resp, err := call[yardv1.PutTasklistResponse](ctx, &c.transport, c.subject("tasklists.put"), req)
 	if err != nil {
@@ -90,7 +96,8 @@ func (c *Client) DeleteTasklist(ctx context.Context, name string, revision int64
 func tasklistOf(w *yardv1.Tasklist) Tasklist {
 	return Tasklist{
 		Name: w.GetName(), Description: w.GetDescription(), Priority: int(w.GetPriority()),
-		MaxConcurrency: int(w.GetMaxConcurrency()), MaxQueued: int(w.GetMaxQueued()), Rate: rateOf(w.GetRate()), Revision: w.GetRevision(),
+		MaxConcurrency: int(w.GetMaxConcurrency()), MaxQueued: int(w.GetMaxQueued()), Rate: rateOf(w.GetRate()),
+		MaxConcurrencyPerGroup: int(w.GetMaxConcurrencyPerGroup()), Partitions: int(w.GetPartitions()), Revision: w.GetRevision(),
 	}
 }
 

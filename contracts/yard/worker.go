@@ -35,9 +35,9 @@ type Worker struct {
 	// tasklists are without repeats, the one of NewWorker first.
 	tasklists []string
 	cfg       workerConfig
-	handlers  map[string]HandlerFunc
+	handlers  map[string]*handler
 	// rest handles the types that have no handler; nil if these are not polled.
-	rest     HandlerFunc
+	rest     *handler
 	problems []error
 	started  atomic.Bool
 }
@@ -52,6 +52,7 @@ type workerConfig struct {
 	version      string
 	log          *slog.Logger
 	middleware   []Middleware
+	classifiers  []Classifier
 	tasklists    []string
 }
 
@@ -117,7 +118,7 @@ func NewWorker(c *Client, tasklist string, opts ...WorkerOption) *Worker {
 	for _, opt := range opts {
 		opt(&cfg)
 	}
-	w := &Worker{client: c, tasklists: append([]string{tasklist}, cfg.tasklists...), cfg: cfg, handlers: map[string]HandlerFunc{}}
+	w := &Worker{client: c, tasklists: append([]string{tasklist}, cfg.tasklists...), cfg: cfg, handlers: map[string]*handler{}}
 	w.problems = append(w.problems, checkTasklists(w.tasklists)...)
 	w.problems = append(w.problems, cfg.check()...)
 	return w
@@ -154,6 +155,7 @@ func (c *workerConfig) check() []error {
 	bound(len(c.version) <= versionBytesMax, "version has %d bytes, more than %d", len(c.version), versionBytesMax)
 	bound(c.log != nil, "the logger is nil")
 	bound(!slices.ContainsFunc(c.middleware, func(m Middleware) bool { return m == nil }), "a middleware is nil")
+	bound(!slices.ContainsFunc(c.classifiers, func(f Classifier) bool { return f == nil }), "a classifier is nil")
 	return problems
 }
 
