@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+	"github.com/redis/go-redis/v9"
 
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/contracts/yard"
@@ -16,7 +17,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/shared/natsrpc"
 )
 
-// domain that the tasks belong to, and floodDomain that of W10's neighbour.
+// domain that the tasks belong to, and floodDomain that of W10's and W11's neighbour.
 const domain, floodDomain = "bench", "bench-flood"
 
 // stopTimeout bounds the stop of an embedded stack.
@@ -71,6 +72,11 @@ func (o *Options) once(ctx context.Context, workload, sync string, found *Settin
 	if s := target.stack; s != nil {
 		found.TablesAt = s.TablesAt
 	}
+	if _, err := target.redisUse(ctx); err != nil {
+		fmt.Fprintf(o.Progress, "   what Redis does is not known: %v\n", err)
+		_ = target.redis.Close() // it is not asked again
+		target.redis = nil
+	}
 	if err := target.openLog(ctx); err != nil {
 		if target.stack != nil {
 			return r, err
@@ -104,6 +110,8 @@ func (o *Options) once(ctx context.Context, workload, sync string, found *Settin
 		r, err = load.reads(ctx)
 	case "W10":
 		r, err = load.neighbours(ctx)
+	case "W11":
+		r, err = load.fairness(ctx)
 	default:
 		r, err = load.drain(ctx, shape)
 	}
@@ -124,8 +132,16 @@ type target struct {
 	types, limit int
 	// levels are those of limits; all but the first let so many run at once.
 	levels, limitAll int
+	// perGroup is how many of each type and group may run at once; 0 = any number.
+	perGroup int
+	// spread is how many partitions the tasklist has.
+	spread int
 	// groups are the names of those that the tasks are of, in turn; empty = none.
 	groups []string
+	// polls is how many wait for the tasks of one domain at once.
+	polls int
+	// redis is that of the tables, nil where there is none or it is not known.
+	redis *redis.Client
 	// slower is that of Options.
 	slower int
 	url    string
@@ -138,8 +154,10 @@ type target struct {
 // open starts an embedded stack, or names the cluster. The stack's data go into the
 // current folder's file system, since the usual temporary one may be memory.
 func (o *Options) open(ctx context.Context, sync string) (*target, error) {
+	t := &target{types: o.Types, limit: o.Limit, levels: o.Levels, perGroup: o.PerGroup, limitAll: o.LimitAll, spread: o.Spread, groups: groupNames(o.Groups), polls: o.Polls, slower: o.slower}
 	if o.URL != "" {
-		return &target{url: o.URL, login: o.Login, tenant: o.tenant(), types: o.Types, limit: o.Limit, levels: o.Levels, limitAll: o.LimitAll, groups: groupNames(o.Groups), slower: o.slower}, nil
+		t.url, t.login, t.tenant = o.URL, o.Login, o.tenant()
+		return t, t.openRedis(o.Redis)
 	}
 	dir, err := os.MkdirTemp(".", ".yard-bench-")
 	if err != nil {
@@ -148,12 +166,28 @@ func (o *Options) open(ctx context.Context, sync string) (*target, error) {
 	logs := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	s, err := stack.Start(ctx, stack.Config{
 		DataDir: dir, Sync: sync, Tables: stack.Tables(o.Tables), Redis: o.Redis,
-		Partitioning: o.Partitions, Log: logs,
+		Partitioning: o.Partitions, Log: logs, Services: o.services(),
 	})
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
-	return &target{stack: s, url: s.URL, types: o.Types, limit: o.Limit, levels: o.Levels, limitAll: o.LimitAll, groups: groupNames(o.Groups), slower: o.slower}, nil
+	t.stack, t.url = s, s.URL
+	at := o.Redis
+	if s.RedisPID() != 0 {
+		at = s.TablesAt
+	}
+	if err := t.openRedis(at); err != nil {
+		return nil, errors.Join(err, t.close(ctx))
+	}
+	return t, nil
+}
+
+// services are the embedded ones as they are by default, but that all polls may wait at the shard of their tasklist: one domain may have
+// three quarters of its places.
+func (o *Options) services() *stack.Services {
+	all := stack.DefaultServices()
+	all.Matching.Shard.PollsMax = max(all.Matching.Shard.PollsMax, 2*o.Polls)
+	return &all
 }
 
 // connect makes a connection that close closes: in process where the stack is, over TCP else.
@@ -226,11 +260,12 @@ func (t *target) limits(ctx context.Context, c *yard.Client, retention time.Dura
 			return fmt.Errorf("domain %s: %w", domain, err)
 		}
 	}
-	if _, err := c.PutTasklist(ctx, yard.Tasklist{Name: tasklist, MaxConcurrency: at(4)}); err != nil {
+	if _, err := c.PutTasklist(ctx, yard.Tasklist{Name: tasklist, MaxConcurrency: at(4), Partitions: t.spread}); err != nil {
 		return fmt.Errorf("tasklist %s: %w", tasklist, err)
 	}
-	for _, name := range types[:t.types] {
-		if _, err := c.PutType(ctx, yard.TaskType{Name: name, MaxConcurrency: t.limit, Limits: limits}); err != nil {
+	for i := range t.types {
+		name := typeName(i)
+		if _, err := c.PutType(ctx, yard.TaskType{Name: name, MaxConcurrency: t.limit, MaxConcurrencyPerGroup: t.perGroup, Limits: limits}); err != nil {
 			return fmt.Errorf("type %s: %w", name, err)
 		}
 	}
@@ -255,6 +290,9 @@ func (t *target) redisPID() int {
 func (t *target) close(ctx context.Context) error {
 	for _, nc := range t.conns {
 		nc.Close()
+	}
+	if t.redis != nil {
+		_ = t.redis.Close() // what it was asked is answered
 	}
 	if t.stack == nil {
 		return nil

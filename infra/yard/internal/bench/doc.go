@@ -30,6 +30,18 @@
 //	    alone and beside another domain with 1,000 open waits and 5,000 polls/s of
 //	    empty tasklists, 5 s each; from when a get was due, or the call of submit, to
 //	    the answer.
+//	W11 fairness: 10 tasks/s of a small group, from the submit call to the handler's start: alone,
+//	    beside 20,000 tasks of another group, and beside as many of another domain. A domain has one worker
+//	    of 16 handlers that take 10 ms each, so the flood waits for 12.5 s or more. Then 5,000 tasks
+//	    of each of four groups with the weights 1, 2, 4 and 0, all ready before the first one
+//	    starts: what the groups have of the starts until one of them is done.
+//
+// Curves (yard bench curves) are W1 with one setting at several values, a fresh system for each: levels of limits, saturation of a
+// limit, types, groups, and polls that wait. A tasklist has one partition by now; a curve over several comes with these.
+// Curves, curves.json and the pictures are of the same numbers; the picture shows throughput and Redis' CPU time per task.
+//
+// What Redis did is from its own counters (INFO cpu, commandstats), before and after a run: CPU time, calls of scripts, and
+// the commands that scripts made. A task that meets a waiting poll and no limit costs Redis nothing.
 //
 // Tasks per sync are a run's tasks by the messages that were appended to the history
 // streams meanwhile: with a sync before every answer the server syncs each stored

@@ -63,6 +63,11 @@ func (l *load) drain(ctx context.Context, s shape) (r Result, err error) {
 	var polling sync.WaitGroup
 	if !s.ahead {
 		l.poll(ctx, cancel, &polling, workers)
+		if err := l.pollsWait(ctx, workers); err != nil {
+			cancel(err)
+			polling.Wait()
+			return r, err
+		}
 	}
 	m, err := l.target.meter(ctx)
 	if err != nil {
@@ -97,14 +102,40 @@ var errDone = errors.New("all tasks are completed")
 // connections per side; a connection's reader is one goroutine on each end.
 const connections = 2
 
-// poll starts the workers: a loop for each client, and a few at least.
+// poll starts the workers: a loop for each client, and as many as there are to be at least.
 func (l *load) poll(ctx context.Context, cancel context.CancelCauseFunc, polling *sync.WaitGroup, workers []*yard.Client) {
-	for i := range max(pollLoops, len(workers)) {
+	for i := range max(l.target.polls, len(workers)) {
 		polling.Go(func() {
 			if err := l.work(ctx, workers[i%len(workers)]); err != nil && ctx.Err() == nil {
 				cancel(err)
 			}
 		})
+	}
+}
+
+// pollsPatience bounds how long polls may take to arrive.
+const pollsPatience = time.Minute
+
+// pollsWait returns when the polls have arrived, where they are so many that their arrival would be measured.
+func (l *load) pollsWait(ctx context.Context, workers []*yard.Client) error {
+	if l.brief || l.target.polls <= pollLoops || len(workers) > l.target.polls {
+		return nil
+	}
+	for deadline := time.Now().Add(pollsPatience); ; {
+		d, err := workers[0].Wire().DescribeTasklist(ctx, tasklist)
+		if err != nil {
+			return fmt.Errorf("describe tasklist %s: %w", tasklist, err)
+		}
+		// A poll may be between two waits.
+		if int(d.WaitingPolls) >= l.target.polls*9/10 {
+			return nil
+		}
+		if time.Now().After(deadline) {
+			return fmt.Errorf("%d of %d polls wait after %v: matching's polls_max bounds them", d.WaitingPolls, l.target.polls, pollsPatience)
+		}
+		if !sleepUntil(ctx, time.Now().Add(50*time.Millisecond)) {
+			return context.Cause(ctx)
+		}
 	}
 }
 
@@ -152,15 +183,11 @@ func (l *load) produce(ctx context.Context, clients []*yard.Client, next *atomic
 // filler is the payload of all tasks: the engine does not look into it.
 var filler = slices.Repeat([]byte{'x'}, payloadBytes)
 
-var types = func() (names [typeCount]string) {
-	for i := range names {
-		names[i] = fmt.Sprintf("bench.%d", i)
-	}
-	return names
-}()
+// typeName is the name of the i-th type.
+func typeName(i int) string { return "bench." + strconv.Itoa(i) }
 
 func (t *target) task(i int) yard.Task {
-	task := yard.Task{Type: types[i%t.types], Tasklist: tasklist, Payload: filler, Priority: priorities[i%len(priorities)]}
+	task := yard.Task{Type: typeName(i % t.types), Tasklist: tasklist, Payload: filler, Priority: priorities[i%len(priorities)]}
 	if len(t.groups) > 0 {
 		task.Group = t.groups[i%len(t.groups)]
 	}

@@ -125,12 +125,16 @@ func (s *starts) quantiles() (start, submit Quantiles) {
 // workers runs an SDK worker whose handlers note when they begin.
 func (l *load) workers(ctx context.Context, cancel context.CancelCauseFunc, c *yard.Client, seen *starts) *sync.WaitGroup {
 	w := yard.NewWorker(c, tasklist, yard.WithConcurrency(w3Concurrency), yard.WithLogger(slog.New(slog.DiscardHandler)))
-	for _, name := range types {
-		w.HandleFunc(name, func(_ context.Context, a *yard.Attempt) (yard.Payload, error) {
-			seen.begin(time.Now(), a.Payload.Data)
-			l.completed.add([]string{a.TaskID})
-			return yard.Payload{}, nil
-		})
+	handle := func(_ context.Context, a *yard.Attempt) (yard.Payload, error) {
+		seen.begin(time.Now(), a.Payload.Data)
+		l.completed.add([]string{a.TaskID})
+		return yard.Payload{}, nil
+	}
+	for i := range min(l.target.types, typeCount) {
+		w.HandleFunc(typeName(i), handle)
+	}
+	if l.target.types > typeCount {
+		w.HandleRest(handle)
 	}
 	var running sync.WaitGroup
 	running.Go(func() {

@@ -59,6 +59,7 @@ type meter struct {
 	target *target
 	log    uint64
 	used   used
+	redis  redisUse
 	began  time.Time
 }
 
@@ -70,6 +71,9 @@ func (t *target) meter(ctx context.Context) (m meter, err error) {
 			return m, err
 		}
 	}
+	if m.redis, err = t.redisUse(ctx); err != nil {
+		return m, err
+	}
 	m.used, m.began = usage(t.redisPID()), time.Now()
 	return m, nil
 }
@@ -78,6 +82,13 @@ func (t *target) meter(ctx context.Context) (m meter, err error) {
 func (m meter) end(ctx context.Context, tasks int, at time.Time) (Result, error) {
 	cost, took := usage(m.target.redisPID()).since(m.used).per(tasks), at.Sub(m.began)
 	r := Result{Tasks: tasks, Seconds: took.Seconds(), TasksPerSecond: float64(tasks) / took.Seconds(), Cost: cost}
+	redis, err := m.target.redisUse(ctx)
+	if err != nil {
+		return r, err
+	}
+	if m.target.redis != nil {
+		r.Redis = redis.since(m.redis, tasks)
+	}
 	if m.target.log == nil {
 		return r, nil
 	}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/infra/yard/internal/natsserver"
 	"github.com/yardmaster-io/yardmaster/infra/yard/stack"
@@ -15,7 +16,7 @@ import (
 )
 
 // Workloads are the names of all, in order.
-var workloads = []string{"W1", "W2", "W2s", "W3", "W8", "W8s", "W9", "W10"}
+var workloads = []string{"W1", "W2", "W2s", "W3", "W8", "W8s", "W9", "W10", "W11"}
 
 // Shape of the load. They are part of what the numbers mean, so most are no options.
 const (
@@ -47,8 +48,15 @@ const (
 	w10PollsEvery   = 5 * time.Millisecond
 	w10PollWait     = 5 * time.Second
 	w10Tasklists    = 100
-	warmUpTasks     = 1000
-	tasklist        = "bench"
+	// The workers of W11 run 1,600 tasks/s, so its flood waits for 12.5 s.
+	w11Concurrency = 16
+	w11Takes       = 10 * time.Millisecond
+	w11Rate        = 10 // tasks of the small group per second
+	// w11PerSmall is how many tasks of the flood there are for one of the small group.
+	w11PerSmall = w11Concurrency * int(time.Second/w11Takes) / w11Rate
+	w11SmallMin = 5
+	warmUpTasks = 1000
+	tasklist    = "bench"
 	// domainsMax bounds W8: each domain has a goroutine and a poll of its own.
 	domainsMax = 10_000
 )
@@ -64,6 +72,8 @@ const (
 	w8Tasks  = 50_000
 	w8sTasks = 100_000
 	w9Tasks  = 1_000_000
+	// w11Tasks are those of the flood.
+	w11Tasks = 20_000
 	// w10Tasks are 20 s of each phase.
 	w10Tasks = 20 * w10Rate
 )
@@ -71,40 +81,51 @@ const (
 // stallAfter ends a run in which nothing has moved for so long.
 const stallAfter = 2 * time.Minute
 
-// groupsMax bounds the groups of a run.
-const groupsMax = 1_000_000
+// Bounds of a run: its groups, its types, and its polls, each of which has a goroutine.
+const (
+	groupsMax = 1_000_000
+	typesMax  = 1000
+	pollsMax  = 10_000
+)
 
 // Options of a measurement.
 type Options struct {
-	// Workloads to run, of W1, W2, W2s, W3, W8, W8s, W9, W10. Default: all.
+	// Workloads to run, of W1, W2, W2s, W3, W8, W8s, W9, W10, W11. Default: all.
 	Workloads []string
 	// Tasks per run. Default 0 = W1 200,000, W2 and W2s 50,000, W3 10,000, W8 50,000,
-	// W8s 100,000, W9 1,000,000, W10 10,000 in each phase.
+	// W8s 100,000, W9 1,000,000, W10 10,000 in each phase, W11 20,000 of the flood.
 	Tasks int
 	// Runs per workload; the median one is reported. Default 3.
 	Runs int
 	// Producers that submit at once in W1, W2, W2s, W8 and W8s. Default 0 = W1 8, W2, W2s and W8 64,
 	// W8s 512. Domains are those of W8 and W8s, 1 to 10,000. Default 1000.
 	Producers, Domains int
-	// Types is how many types the tasks are of, 1 to 10. Default 10. Limit is how many tasks of
+	// Types is how many types the tasks are of, 1 to 1,000. Default 10. Limit is how many tasks of
 	// each may run at once. Default 0 = any number. The many domains of W8 and W8s have no limits.
 	Types, Limit int
+	// Polls is how many polls wait for tasks at once, 1 to 10,000, in W1, W2 and W2s. Default 16.
+	Polls int
 	// Levels is of how many limits a task needs a slot, 1 to 4: of its type, of one that all types share, of its domain, and of
 	// its tasklist. Default 1. LimitAll is how many tasks may run at once in each but the first. Default 0 = Limit for each
 	// type.
 	Levels, LimitAll int
 	// Groups is how many groups the tasks are of, in turn, 0 to 1,000,000. Default 0: they have none.
 	Groups int
+	// PerGroup is how many tasks of each type and group may run at once, 0 to 1,000,000. Default 0 = any number.
+	PerGroup int
+	// Spread is how many partitions the tasklist has, 1 to 64. Default 1.
+	Spread int
 	// Syncs are those of the embedded stack: "always" or a duration. With several every run is
 	// done with each, in turn, and the report has their ratios. Default: always.
 	Syncs []string
-	// Tables, Redis and Partitions are those of the embedded stack.
+	// Tables, Redis and Partitions are those of the embedded stack. With a URL, Redis is that of the cluster: it is
+	// only asked what it has done.
 	Tables     string
 	Redis      string
 	Partitions topology.Partitioning
 	// URL of a running cluster to measure in place of an embedded stack. Its domain
-	// bench is created, and keeps the finished tasks for 2 minutes, those of W9 for 30; W10
-	// creates bench-flood too, W8 bench-0 and so on.
+	// bench is created, and keeps the finished tasks for 2 minutes, those of W9 for 30; W10 and W11
+	// create bench-flood too, W8 bench-0 and so on.
 	URL string
 	// Login is how to log in to the cluster at URL; its own URL is not used. On a sealed cluster it
 	// is an admin of the domain bench, which an operator has made and which keeps finished tasks as
@@ -139,8 +160,17 @@ func (o *Options) fill() error {
 		o.Types = typeCount
 	}
 	o.slower = max(o.slower, 1)
-	if o.Types < 1 || o.Types > typeCount || o.Limit < 0 {
-		return fmt.Errorf("%d types, each limited to %d: want 1 to %d types, and no negative limit", o.Types, o.Limit, typeCount)
+	if o.Types < 1 || o.Types > typesMax || o.Limit < 0 {
+		return fmt.Errorf("%d types, each limited to %d: want 1 to %d types, and no negative limit", o.Types, o.Limit, typesMax)
+	}
+	if o.Polls == 0 {
+		o.Polls = pollLoops
+	}
+	if o.Polls < 1 || o.Polls > pollsMax {
+		return fmt.Errorf("%d polls: want 1 to %d", o.Polls, pollsMax)
+	}
+	if o.Spread = max(o.Spread, 1); o.Spread > ids.PartitionsMax {
+		return fmt.Errorf("%d partitions of the tasklist: want 1 to %d", o.Spread, ids.PartitionsMax)
 	}
 	if o.Levels == 0 {
 		o.Levels = 1
@@ -150,6 +180,9 @@ func (o *Options) fill() error {
 	}
 	if o.Levels < 1 || o.Levels > 4 || o.LimitAll < 0 || o.Levels > 1 && o.LimitAll == 0 {
 		return fmt.Errorf("%d levels, limited to %d: want 1 to 4 levels, and a limit where there are more than 1", o.Levels, o.LimitAll)
+	}
+	if o.PerGroup < 0 || o.PerGroup > groupsMax {
+		return fmt.Errorf("%d of each group at once: want 0 to %d", o.PerGroup, groupsMax)
 	}
 	if o.Groups < 0 || o.Groups > groupsMax {
 		return fmt.Errorf("%d groups: want 0 to %d", o.Groups, groupsMax)
@@ -216,6 +249,8 @@ func (o *Options) tasks(workload string) int {
 		return w9Tasks
 	case workload == "W10":
 		return w10Tasks
+	case workload == "W11":
+		return w11Tasks
 	default:
 		return w3Tasks
 	}

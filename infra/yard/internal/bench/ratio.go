@@ -2,7 +2,6 @@ package bench
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 )
@@ -22,7 +21,7 @@ type Ratio struct {
 func ratio(a, b []Result) Ratio {
 	r := Ratio{Workload: a[0].Workload, Sync: a[0].Sync, By: b[0].Sync}
 	for i := range a {
-		r.Runs = append(r.Runs, math.Round(a[i].key()/b[i].key()*1000)/1000)
+		r.Runs = append(r.Runs, round3(a[i].key()/b[i].key()))
 	}
 	sorted := slices.Sorted(slices.Values(r.Runs))
 	r.Ratio = sorted[(len(sorted)-1)/2]

@@ -39,10 +39,13 @@ type Settings struct {
 	WarmUpTasks       int `json:"warm_up_tasks"`
 	Runs              int `json:"runs"`
 	Types             int `json:"types"`
+	Polls             int `json:"polls"`
 	// Limit is how many tasks of each type may run at once; 0 = any number.
 	Limit int `json:"limit,omitempty"`
 	// Levels is of how many limits a task needs a slot, LimitAll how many tasks may run at once in each but its type's.
-	Levels   int `json:"levels,omitempty"`
+	Levels int `json:"levels,omitempty"`
+	// Spread is how many partitions the tasklist has.
+	Spread   int `json:"tasklist_partitions,omitempty"`
 	LimitAll int `json:"limit_all,omitempty"`
 	// Groups is how many groups the tasks are of; 0 = they have none.
 	Groups int `json:"groups,omitempty"`
@@ -76,11 +79,15 @@ type Result struct {
 	Reads *Reads `json:"reads,omitempty"`
 	// Neighbours are those of W10; Start and Submit are then of the tasks beside the flood.
 	Neighbours *Neighbours `json:"neighbours,omitempty"`
-	Cost       Cost        `json:"cost"`
+	// Fairness is that of W11; Start and Submit are then of the small group beside the flood of another one.
+	Fairness *Fairness `json:"fairness,omitempty"`
+	Cost     Cost      `json:"cost"`
+	// Redis is what the Redis of the tables did; nil where there is none, or it does not tell.
+	Redis *RedisUse `json:"redis,omitempty"`
 	// Memory is of the median run, where it was measured.
 	Memory []Memory `json:"memory,omitempty"`
 	// Runs are the deciding number of every run, in order: tasks per second, the
-	// median latency, or the p99 of gets, in µs; or W10's larger ratio.
+	// median latency, or the p99 of gets, in µs; or the larger ratio of W10 or W11.
 	Runs []float64 `json:"runs"`
 
 	// ahead is the shape's.
@@ -119,6 +126,31 @@ type Neighbours struct {
 	SubmitRatio float64 `json:"submit_p99_ratio"`
 }
 
+// Fairness is what a small group's tasks waited beside floods, and what groups had by their weights.
+type Fairness struct {
+	// Small is how many tasks of the small group were submitted per second; FloodPerSecond what the worker ran beside them.
+	Small          int     `json:"small_per_second"`
+	FloodPerSecond float64 `json:"flood_per_second"`
+	// QuietStart is from the submit call to the handler's start alone, DomainStart beside the flood of another domain, which
+	// has a worker of its own. Beside the flood of another group it is the result's Start.
+	QuietStart  Quantiles `json:"quiet_start_latency_us"`
+	DomainStart Quantiles `json:"domain_start_latency_us"`
+	// GroupRatio and DomainRatio are p99 beside the flood by p99 alone.
+	GroupRatio  float64 `json:"group_p99_ratio"`
+	DomainRatio float64 `json:"domain_p99_ratio"`
+	// Shares are those of the groups that have a weight, until the first one is done; ZeroEarly is how many tasks of weight 0
+	// started before the last of theirs.
+	Shares    []Share `json:"shares"`
+	ZeroEarly int     `json:"weight_0_started_early"`
+}
+
+// Share is what a group had of the starts, and what it is to have.
+type Share struct {
+	Weight float64 `json:"weight"`
+	Share  float64 `json:"share"`
+	Fair   float64 `json:"fair"`
+}
+
 // Quantiles of a latency, µs.
 type Quantiles struct {
 	P50 float64 `json:"p50"`
@@ -140,7 +172,7 @@ type Cost struct {
 func (o *Options) settings() Settings {
 	s := Settings{
 		Stack: "embedded: one process, in-process connections", Sync: strings.Join(o.Syncs, ","),
-		PayloadBytes: payloadBytes, WarmUpTasks: warmUpTasks, Runs: o.Runs, Types: o.Types, Limit: o.Limit, Levels: o.Levels, LimitAll: o.LimitAll, Groups: o.Groups,
+		PayloadBytes: payloadBytes, WarmUpTasks: warmUpTasks, Runs: o.Runs, Types: o.Types, Polls: o.Polls, Limit: o.Limit, Levels: o.Levels, Spread: o.Spread, LimitAll: o.LimitAll, Groups: o.Groups,
 		RestSeconds: o.Rest.Seconds(), Producers: o.Producers, Domains: o.Domains,
 	}
 	if o.URL != "" {
@@ -156,6 +188,9 @@ func (r Result) key() float64 {
 	}
 	if n := r.Neighbours; n != nil {
 		return max(n.GetRatio, n.SubmitRatio)
+	}
+	if f := r.Fairness; f != nil {
+		return max(f.GroupRatio, f.DomainRatio)
 	}
 	if r.Start != nil {
 		return r.Start.P50
@@ -195,6 +230,8 @@ func quantiles(all []time.Duration) Quantiles {
 
 func round(x float64) float64 { return math.Round(x*10) / 10 }
 
+func round3(x float64) float64 { return math.Round(x*1000) / 1000 }
+
 // line is a run in one line.
 func (r Result) line() string {
 	if g := r.Reads; g != nil {
@@ -209,6 +246,9 @@ func (r Result) line() string {
 			r.Start.P50/1000, r.Start.P99/1000, n.QuietStart.P50/1000, n.QuietStart.P99/1000,
 			n.Waits, n.Polls, n.PollsRefused)
 	}
+	if f := r.Fairness; f != nil {
+		return f.line(*r.Start)
+	}
 	if r.Start != nil {
 		return fmt.Sprintf("start p50 %.2f ms, p90 %.2f, p99 %.2f, max %.2f; submit p50 %.2f ms; all %d once",
 			r.Start.P50/1000, r.Start.P90/1000, r.Start.P99/1000, r.Start.Max/1000, r.Submit.P50/1000, r.Tasks)
@@ -219,6 +259,17 @@ func (r Result) line() string {
 	}
 	return fmt.Sprintf("%.0f %s, %s tasks per sync, %.2f CPU s per 100 k, %d polls; all %d completed once",
 		r.TasksPerSecond, what, r.perSync(), r.Cost.CPUPer100k, r.Polls, r.Tasks)
+}
+
+// line is the fairness in one line; start is beside the flood of another group.
+func (f *Fairness) line(start Quantiles) string {
+	shares := make([]string, len(f.Shares))
+	for i, s := range f.Shares {
+		shares[i] = fmt.Sprintf("%g has %.3f (%.3f)", s.Weight, s.Share, s.Fair)
+	}
+	return fmt.Sprintf("%d tasks/s of a group, start p50 %.2f ms, p99 %.2f alone; %.2f, %.2f beside another group's flood of %.0f/s: %.1f times the p99; %.2f, %.2f beside another domain's: %.1f times; of the starts weight %s; %d of weight 0 were early",
+		f.Small, f.QuietStart.P50/1000, f.QuietStart.P99/1000, start.P50/1000, start.P99/1000, f.FloodPerSecond, f.GroupRatio,
+		f.DomainStart.P50/1000, f.DomainStart.P99/1000, f.DomainRatio, strings.Join(shares, ", "), f.ZeroEarly)
 }
 
 // perSync is for people: a dash where it is not known.
@@ -256,6 +307,9 @@ func (r *Report) WriteTable(w io.Writer) error {
 	if r.Settings.Groups > 0 {
 		limit += fmt.Sprintf(", %d groups", r.Settings.Groups)
 	}
+	if r.Settings.Spread > 1 {
+		limit += fmt.Sprintf(", %d partitions of the tasklist", r.Settings.Spread)
+	}
 	if r.Settings.Levels > 1 {
 		limit += fmt.Sprintf(", %d levels with %d of all", r.Settings.Levels, r.Settings.LimitAll)
 	}
@@ -272,7 +326,7 @@ func (r *Report) WriteTable(w io.Writer) error {
 			x.Workload, x.Sync, x.Tasks, x.TasksPerSecond, x.perSync(), latency, x.Cost.CPUPer100k, x.Cost.RedisCPUPer100k, x.Cost.PeakMB, x.Runs)
 	}
 	for _, x := range r.Results {
-		if x.Reads != nil || x.Neighbours != nil {
+		if x.Reads != nil || x.Neighbours != nil || x.Fairness != nil {
 			fmt.Fprintf(t, "\n%s\t%s\n", x.Workload, x.line())
 		}
 	}

@@ -43,6 +43,9 @@ func (a *app) domainPut() *cobra.Command {
 				if cmd.Flags().Changed("max-concurrency") {
 					have.MaxConcurrency = d.MaxConcurrency
 				}
+				if cmd.Flags().Changed(perGroupFlag) {
+					have.MaxConcurrencyPerGroup = d.MaxConcurrencyPerGroup
+				}
 				if cmd.Flags().Changed("rate") {
 					have.Rate = d.Rate
 				}
@@ -57,6 +60,7 @@ func (a *app) domainPut() *cobra.Command {
 	cmd.Flags().StringVar(&d.Description, "description", "", "for people")
 	cmd.Flags().DurationVar(&d.Retention, "retention", 0, "how long finished tasks are kept, 15m to 8784h; default 168h")
 	cmd.Flags().IntVar(&d.MaxConcurrency, "max-concurrency", 0, "attempts of all its tasks that run at once; 0 = no limit")
+	perGroup(cmd.Flags(), &d.MaxConcurrencyPerGroup)
 	rateFlags(cmd.Flags(), &d.Rate)
 	return cmd
 }
@@ -119,15 +123,15 @@ func (a *app) printDomains(domains []yard.Domain) error {
 		for _, d := range domains {
 			list.Domains = append(list.Domains, &yardv1.Domain{
 				Name: d.Name, Description: d.Description, RetentionMs: d.Retention.Milliseconds(),
-				MaxConcurrency: int32(d.MaxConcurrency), Rate: wireRate(d.Rate), Revision: d.Revision,
+				MaxConcurrency: int32(d.MaxConcurrency), MaxConcurrencyPerGroup: int32(d.MaxConcurrencyPerGroup), Rate: wireRate(d.Rate), Revision: d.Revision,
 			})
 		}
 		return a.printJSON(list)
 	}
 	var t table
-	t.row(a.more([]any{"DOMAIN", "RETENTION", "DESCRIPTION"}, "CONCURRENCY", "RATE", "REVISION")...)
+	t.row(a.more([]any{"DOMAIN", "RETENTION", "DESCRIPTION"}, "CONCURRENCY", "PER GROUP", "RATE", "REVISION")...)
 	for _, d := range domains {
-		t.row(a.more([]any{d.Name, span(d.Retention), d.Description}, number(float64(d.MaxConcurrency), "-"), rateText(d.Rate), d.Revision)...)
+		t.row(a.more([]any{d.Name, span(d.Retention), d.Description}, number(float64(d.MaxConcurrency), "-"), number(float64(d.MaxConcurrencyPerGroup), "-"), rateText(d.Rate), d.Revision)...)
 	}
 	return a.printTable(&t)
 }

@@ -46,6 +46,9 @@ one, and print the median run of each workload:
       a get was due to its answer
   W10 neighbours: 500 tasks/s and 500 gets/s for 20 s, alone and beside another domain
       with 1,000 open waits and 100,000 polls: how much the p99 of get and submit grows
+  W11 fairness: 10 tasks/s of a small group alone, beside 20,000 tasks of another group, and
+      beside as many of another domain, with workers that are slower than the flood; then
+      what groups of the weights 1, 2, 4 and 0 have of the starts while all wait
 
 Every accepted task must be completed exactly once, or the measurement fails. The
 numbers include the load generator. Data are synced to disk before every answer
@@ -63,50 +66,65 @@ stored message is one sync to disk under --sync always.`,
   yard bench --workload W1 --sync 2m --tables memory --cpuprofile cpu.prof
   yard bench --workload W1 --types 1 --limit 50 --tables redis
   yard bench --workload W1,W2,W8 --sync always,1s
+  yard bench --workload W11 --tables redis
   yard bench --workload W2 --url nats://127.0.0.1:4222
   yard bench --workload W1,W2,W3 --url tls://127.0.0.1:4222 --tls-ca ca.pem --nkey auth/keys/admin.bench.ann.nk --inbox-prefix _INBOX.t.bench.admin-ann
   yard bench --workload W1 --tasks 600000 --runs 1 --rest 1m --url nats://127.0.0.1:4222 --pid $(cat .dev/pid/history-1)`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if a.onCluster(cmd) {
-				f.opts.URL, f.opts.Login = a.url, a.login
-			}
-			f.opts.Partitions = topology.Partitioning{History: f.partitions, Matching: f.partitions}
+			a.target(cmd, &f)
 			return a.bench(cmd.Context(), f)
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringSliceVarP(&f.opts.Workloads, "workload", "w", nil, "some of W1, W2, W2s, W3, W8, W8s, W9, W10; default all")
-	flags.IntVar(&f.opts.Tasks, "tasks", 0, "tasks per run; 0 = W1 200,000, W2 and W2s 50,000, W3 10,000, W8 50,000, W8s 100,000, W9 1,000,000, W10 10,000")
+	flags.StringSliceVarP(&f.opts.Workloads, "workload", "w", nil, "some of W1, W2, W2s, W3, W8, W8s, W9, W10, W11; default all")
+	flags.IntVar(&f.opts.Tasks, "tasks", 0, "tasks per run; 0 = W1 200,000, W2 and W2s 50,000, W3 10,000, W8 50,000, W8s 100,000, W9 1,000,000, W10 10,000, W11 20,000")
 	flags.IntVar(&f.opts.Producers, "producers", 0, "producers that submit at once; 0 = W1 8, W2, W2s and W8 64, W8s 512")
 	flags.IntVar(&f.opts.Domains, "domains", 1000, "domains of W8 and W8s, 1 to 10,000")
 	f.limits(flags)
 	flags.IntVar(&f.opts.Runs, "runs", 3, "runs per workload; the median is reported")
 	flags.StringSliceVar(&f.opts.Syncs, "sync", []string{stack.SyncAlways}, `when accepted tasks go to disk: "always" or an interval, such as 2m; several take turns`)
-	flags.StringVar(&f.opts.Tables, "tables", string(stack.TablesAuto), "where tables and slots are: auto, memory or redis")
-	flags.StringVar(&f.opts.Redis, "redis", "", "URL of a Redis for them")
-	flags.IntVar(&f.partitions, "partitions", 0, "history partitions and matching shards; 0 = 2")
+	f.system(flags)
 	flags.DurationVar(&f.opts.Rest, "rest", 0, "measure memory before each run, at its peak and so long after it, such as 1m; 0 = not")
 	flags.IntSliceVar(&f.opts.PIDs, "pid", nil, "processes whose memory is measured; default this one")
 	flags.StringVar(&f.file, "out", "", "write the report as JSON to this file too")
 	flags.StringVar(&f.profile, "cpuprofile", "", "write a CPU profile of this process to this file")
-	flags.BoolVarP(&f.quiet, "quiet", "q", false, "no lines of progress")
+	cmd.AddCommand(a.curvesCommand())
 	return cmd
+}
+
+// system are the options of what is measured, and of the lines of progress.
+func (f *benchFlags) system(flags *pflag.FlagSet) {
+	flags.StringVar(&f.opts.Tables, "tables", string(stack.TablesAuto), "where tables and slots are: auto, memory or redis")
+	flags.StringVar(&f.opts.Redis, "redis", "", "URL of a Redis for them; with --url that of the cluster, which is asked what it did")
+	flags.IntVar(&f.partitions, "partitions", 0, "history partitions and matching shards; 0 = 2")
+	flags.BoolVarP(&f.quiet, "quiet", "q", false, "no lines of progress")
+}
+
+// target says what is measured.
+func (a *app) target(cmd *cobra.Command, f *benchFlags) {
+	if a.onCluster(cmd) {
+		f.opts.URL, f.opts.Login = a.url, a.login
+	}
+	f.opts.Partitions = topology.Partitioning{History: f.partitions, Matching: f.partitions}
+	if !f.quiet {
+		f.opts.Progress = a.Err
+	}
 }
 
 // limits are the options of what may run at once.
 func (f *benchFlags) limits(flags *pflag.FlagSet) {
-	flags.IntVar(&f.opts.Types, "types", 10, "types that the tasks are of, 1 to 10")
+	flags.IntVar(&f.opts.Types, "types", 10, "types that the tasks are of, 1 to 1,000")
+	flags.IntVar(&f.opts.Polls, "polls", 16, "polls that wait for tasks at once, in W1, W2 and W2s, 1 to 10,000")
 	flags.IntVar(&f.opts.Limit, "limit", 0, "tasks of each type that may run at once, not in W8; 0 = any number")
 	flags.IntVar(&f.opts.Levels, "levels", 1, "limits that a task needs a slot of, 1 to 4: of its type, one that all types share, its domain's, its tasklist's")
 	flags.IntVar(&f.opts.Groups, "groups", 0, "groups that the tasks are of, not in W8; 0 = they have none")
+	flags.IntVar(&f.opts.PerGroup, "limit-per-group", 0, "tasks of each type and group that may run at once; 0 = any number")
+	flags.IntVar(&f.opts.Spread, "tasklist-partitions", 1, "partitions of the tasklist, not in W8; 1 to 64")
 	flags.IntVar(&f.opts.LimitAll, "limit-all", 0, "tasks that may run at once in each level but the first; 0 = --limit for each type")
 }
 
 func (a *app) bench(ctx context.Context, f benchFlags) (err error) {
-	if !f.quiet {
-		f.opts.Progress = a.Err
-	}
 	if f.profile != "" {
 		stop, err := profile(f.profile)
 		if err != nil {

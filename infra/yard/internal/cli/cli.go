@@ -226,7 +226,7 @@ func (a *app) printError(err error, next string) {
 		}
 	}
 	for line := range strings.SplitSeq(strings.TrimSpace(err.Error()), "\n") {
-		fmt.Fprintln(a.Err, "error:", line)
+		fmt.Fprintln(a.Err, "error:", plainLine(line))
 	}
 	if next != "" {
 		fmt.Fprintln(a.Err, "next: ", next)

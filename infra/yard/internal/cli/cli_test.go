@@ -196,6 +196,8 @@ func TestASessionWithTasklists(t *testing.T) {
 	s.do("tasklist", "describe", "bulk")
 	s.do("tasklist", "put", "bulk", "--max-queued", "1000000")
 	s.do("tasklist", "put", "bulk", "--max-queued", "100000001")
+	s.do("tasklist", "put", "bulk", "--partitions", "3")
+	s.do("tasklist", "put", "bulk", "--partitions", "65")
 	s.do("tasklist", "get", "bulk", "--output", "wide")
 	s.do("tasklist", "describe", "bulk")
 	s.do("--json", "tasklist", "describe", "bulk")
@@ -248,6 +250,7 @@ func TestUsageErrors(t *testing.T) {
 		{"dev", "--ephemeral", "--log-level", "loud"},
 		{"server", "nats", "extra"},
 		{"bench", "--runs", "x"},
+		{"bench", "curves", "colours"},
 		{"task", "submit", "--file", "-", "--delay", "1h"},
 		{"task", "list", "--output", "yaml"},
 		{"task", "list", "--json=false"},
@@ -277,7 +280,7 @@ func TestUsageErrors(t *testing.T) {
 
 func TestEveryCommandHasHelp(t *testing.T) {
 	for _, args := range []string{
-		"", "demo", "dev", "bench", "status", "version", "completion", "completion bash", "completion zsh", "completion fish", "context", "context add", "context use", "context list", "context show", "context remove", "server", "server nats", "task", "task submit", "task get", "task list",
+		"", "demo", "dev", "bench", "bench curves", "status", "version", "completion", "completion bash", "completion zsh", "completion fish", "context", "context add", "context use", "context list", "context show", "context remove", "server", "server nats", "task", "task submit", "task get", "task list",
 		"task watch", "task cancel", "worker", "tasklist", "tasklist put", "tasklist get", "tasklist list", "tasklist delete", "tasklist describe", "tasklist pollers", "limit top", "domain", "domain put", "domain get",
 		"domain list", "domain delete", "type", "type set", "type get", "type list", "type delete", "upgrade", "upgrade status", "upgrade finalize",
 		"quarantine", "quarantine list", "quarantine show", "quarantine redrive", "quarantine drop",

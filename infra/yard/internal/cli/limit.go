@@ -6,6 +6,7 @@ import (
 	"errors"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
@@ -26,6 +27,7 @@ name it (yard type set --limit), together, and takes effect within a second. A s
 limit stops no attempt: fewer start until enough have ended.`,
 		Example: `  yard limit put partner-acme --max-concurrency 30 --description "what acme's API takes"
   yard limit put partner-acme --rate 100/s
+  yard limit put partners --max-concurrency-per-group 3 --description "calls of one partner's API"
   yard type set payout.send --limit partner-acme`,
 		Args: argCount(1, 1, "one name"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -41,6 +43,9 @@ limit stops no attempt: fewer start until enough have ended.`,
 				if cmd.Flags().Changed("max-concurrency") {
 					have.MaxConcurrency = l.MaxConcurrency
 				}
+				if cmd.Flags().Changed(perGroupFlag) {
+					have.MaxConcurrencyPerGroup = l.MaxConcurrencyPerGroup
+				}
 				if cmd.Flags().Changed("rate") {
 					have.Rate = l.Rate
 				}
@@ -53,7 +58,8 @@ limit stops no attempt: fewer start until enough have ended.`,
 		},
 	}
 	cmd.Flags().StringVar(&l.Description, "description", "", "for people")
-	cmd.Flags().IntVar(&l.MaxConcurrency, "max-concurrency", 0, "attempts of all its types that run at once in the domain, 1 to 1000000; 0 = any number; a new limit needs it, or a rate")
+	cmd.Flags().IntVar(&l.MaxConcurrency, "max-concurrency", 0, "attempts of all its types that run at once in the domain, 1 to 1000000; 0 = any number; a new limit needs it, or --max-concurrency-per-group, or a rate")
+	perGroup(cmd.Flags(), &l.MaxConcurrencyPerGroup)
 	rateFlags(cmd.Flags(), &l.Rate)
 	return cmd
 }
@@ -111,9 +117,16 @@ func (a *app) limitDelete() *cobra.Command {
 	return cmd
 }
 
+const perGroupFlag = "max-concurrency-per-group"
+
+// perGroup is the flag of a limit that counts per group.
+func perGroup(flags *pflag.FlagSet, n *int) {
+	flags.IntVar(n, perGroupFlag, 0, "attempts of each group of tasks that run at once; 0 = no limit; a group may have its own number (yard group put)")
+}
+
 // wireLimit is a limit as the API writes it.
 func wireLimit(l yard.Limit) *yardv1.Limit {
-	return &yardv1.Limit{Name: l.Name, Description: l.Description, MaxConcurrency: int32(l.MaxConcurrency), Rate: wireRate(l.Rate), Revision: l.Revision}
+	return &yardv1.Limit{Name: l.Name, Description: l.Description, MaxConcurrency: int32(l.MaxConcurrency), MaxConcurrencyPerGroup: int32(l.MaxConcurrencyPerGroup), Rate: wireRate(l.Rate), Revision: l.Revision}
 }
 
 func (a *app) printLimits(limits []yard.Limit) error {
@@ -125,9 +138,9 @@ func (a *app) printLimits(limits []yard.Limit) error {
 		return a.printJSON(list)
 	}
 	var t table
-	t.row(a.more([]any{"LIMIT", "CONCURRENCY", "RATE", "DESCRIPTION"}, "REVISION")...)
+	t.row(a.more([]any{"LIMIT", "CONCURRENCY", "PER GROUP", "RATE", "DESCRIPTION"}, "REVISION")...)
 	for _, l := range limits {
-		t.row(a.more([]any{l.Name, number(float64(l.MaxConcurrency), "-"), rateText(l.Rate), l.Description}, l.Revision)...)
+		t.row(a.more([]any{l.Name, number(float64(l.MaxConcurrency), "-"), number(float64(l.MaxConcurrencyPerGroup), "-"), rateText(l.Rate), l.Description}, l.Revision)...)
 	}
 	return a.printTable(&t)
 }
@@ -141,6 +154,9 @@ func (a *app) printLimit(l yard.Limit) error {
 	about.row("description", cmp.Or(l.Description, "-"))
 	if l.MaxConcurrency > 0 {
 		about.row("concurrency", l.MaxConcurrency, "at once;", l.SlotsInUse, "now")
+	}
+	if l.MaxConcurrencyPerGroup > 0 {
+		about.row("per group", l.MaxConcurrencyPerGroup, "at once")
 	}
 	if l.Rate.Tasks > 0 {
 		about.row("rate", rateText(l.Rate))

@@ -49,10 +49,10 @@ func TestUpgradeSession(t *testing.T) {
 		}
 	}
 	s.do("upgrade", "finalize") // there is no member
-	member("history", "old-1", `{"reads":7,"writes":7}`)
-	member("timer", "old-2", `{"reads":7,"writes":7}`)
+	member("history", "old-1", `{"reads":8,"writes":8}`)
+	member("timer", "old-2", `{"reads":8,"writes":8}`)
 	s.do("upgrade", "finalize") // there is nothing newer
-	member("history", "new-1", `{"reads":8,"writes":8,"stopped":[0]}`)
+	member("history", "new-1", `{"reads":9,"writes":9,"stopped":[0]}`)
 	s.do("upgrade", "status")
 	s.do("upgrade", "finalize")
 	s.do("--json", "upgrade", "status")

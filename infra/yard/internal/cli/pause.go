@@ -156,7 +156,7 @@ func pauseOf(w *yardv1.Pause) string {
 	if w.Reason != "" {
 		text += ": " + w.Reason
 	}
-	return text
+	return plainLine(text)
 }
 
 // pausedUntil is when the pause of something in a list ends, "-" where it is not paused.

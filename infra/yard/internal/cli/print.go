@@ -6,6 +6,7 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
+	"unicode"
 
 	"github.com/yardmaster-io/yardmaster/contracts/codec"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
@@ -34,6 +35,22 @@ func (a *app) printJSON(v any) error {
 	return err
 }
 
+// plain is a text that does to a terminal what text does: much of what is printed was written by workers and submitters,
+// of other rights or of other domains than who reads it. Its lines stay.
+func plain(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r != '\n' && (unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r)) {
+			return unicode.ReplacementChar
+		}
+		return r
+	}, s)
+}
+
+// plainLine is plain on one line.
+func plainLine(s string) string {
+	return plain(strings.NewReplacer("\r\n", " ", "\n", " ", "\t", " ").Replace(s))
+}
+
 // table is rows of aligned cells.
 type table struct {
 	rows [][]string
@@ -42,7 +59,7 @@ type table struct {
 func (t *table) row(cells ...any) {
 	row := make([]string, len(cells))
 	for i, c := range cells {
-		row[i] = fmt.Sprint(c)
+		row[i] = plainLine(fmt.Sprint(c))
 	}
 	t.rows = append(t.rows, row)
 }

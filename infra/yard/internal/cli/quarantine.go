@@ -253,7 +253,7 @@ func contents(data []byte) string {
 		if parsed, err := ids.TaskIDFromBytes(t.Id); err == nil {
 			id = parsed.String()
 		}
-		fmt.Fprintf(&text, "  task %s  type %s  tasklist %s  domain %s  due %s\n", orDash(id), orDash(t.Type), orDash(t.Tasklist), orDash(t.Domain), at(t.DueAtMs))
+		fmt.Fprintln(&text, plainLine(fmt.Sprintf("  task %s  type %s  tasklist %s  domain %s  due %s", orDash(id), orDash(t.Type), orDash(t.Tasklist), orDash(t.Domain), at(t.DueAtMs))))
 	}
 	return text.String()
 }

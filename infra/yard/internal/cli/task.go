@@ -204,7 +204,7 @@ func (a *app) printNews(task *yardv1.Task, seen int) error {
 		}
 		cells := eventCells(e)
 		text := strings.TrimRight(fmt.Sprintf("%s  %-16s %-3s %s  %s", cells...), " ")
-		if _, err := fmt.Fprintln(a.Out, text); err != nil {
+		if _, err := fmt.Fprintln(a.Out, plainLine(text)); err != nil {
 			return err
 		}
 	}
@@ -227,6 +227,6 @@ func (a *app) printEnd(task *yardv1.Task) error {
 	if a.json {
 		return nil
 	}
-	_, err := fmt.Fprintln(a.Out, "result:", a.payload(task.Result))
+	_, err := fmt.Fprintln(a.Out, "result:", plain(a.payload(task.Result)))
 	return err
 }

@@ -20,12 +20,14 @@ func (a *app) groupCommand() *cobra.Command {
 func (a *app) groupPut() *cobra.Command {
 	var g yard.Group
 	cmd := &cobra.Command{
-		Use: "put NAME", Short: "Set the weight of a group",
+		Use: "put NAME", Short: "Set the weight of a group, and its number in limits per group",
 		Long: `Set the weight of a group, or change the settings that are given as flags. Tasks name their group
 (yard task submit --group). While several groups wait, each gets its weight's share; without
 settings a group has weight 1. One of weight 0 runs when nothing else of its tasklist is ready.
-The weight counts for tasks that become ready from then on.`,
+The weight counts for tasks that become ready from then on. --max-concurrency is the group's own
+number in limits that count per group, within a second and for what waits, too.`,
 		Example: `  yard group put acme --weight 4 --description "the large plan"
+  yard group put acme --max-concurrency 10
   yard group put trial --weight 0`,
 		Args: argCount(1, 1, "one name"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -35,14 +37,17 @@ The weight counts for tasks that become ready from then on.`,
 					if !errors.Is(err, &fault.Error{Code: fault.NotFound}) {
 						return err
 					}
-					have = yard.Group{Weight: 1}
+					have = yard.Group{}
 				}
 				have.Name = args[0]
 				if cmd.Flags().Changed("description") {
 					have.Description = g.Description
 				}
 				if cmd.Flags().Changed("weight") {
-					have.Weight = g.Weight
+					have.Weight, have.Idle = g.Weight, g.Weight == 0
+				}
+				if cmd.Flags().Changed("max-concurrency") {
+					have.MaxConcurrency = g.MaxConcurrency
 				}
 				stored, err := c.PutGroup(ctx, have)
 				if err != nil {
@@ -54,6 +59,7 @@ The weight counts for tasks that become ready from then on.`,
 	}
 	cmd.Flags().StringVar(&g.Description, "description", "", "for people")
 	cmd.Flags().Float64Var(&g.Weight, "weight", 1, "its share beside other groups, 0.01 to 100; 0 = when nothing else is ready")
+	cmd.Flags().IntVar(&g.MaxConcurrency, "max-concurrency", 0, "its attempts that run at once in each limit that counts per group; 0 = as the limit says")
 	return cmd
 }
 
@@ -73,6 +79,7 @@ func (a *app) groupGet() *cobra.Command {
 				about.row("group", g.Name+" (domain "+a.domain+")")
 				about.row("description", cmp.Or(g.Description, "-"))
 				about.row("weight", g.Weight)
+				about.row("concurrency", number(float64(g.MaxConcurrency), "as limits per group say"))
 				return a.printTable(&about)
 			})
 		},
@@ -119,7 +126,7 @@ func (a *app) groupDelete() *cobra.Command {
 
 // wireGroup is a group as the API writes it.
 func wireGroup(g yard.Group) *yardv1.Group {
-	return &yardv1.Group{Name: g.Name, Description: g.Description, Weight: &g.Weight, Revision: g.Revision}
+	return &yardv1.Group{Name: g.Name, Description: g.Description, Weight: &g.Weight, MaxConcurrency: int32(g.MaxConcurrency), Revision: g.Revision}
 }
 
 func (a *app) printGroups(groups []yard.Group) error {
@@ -131,9 +138,9 @@ func (a *app) printGroups(groups []yard.Group) error {
 		return a.printJSON(list)
 	}
 	var t table
-	t.row(a.more([]any{"GROUP", "WEIGHT", "DESCRIPTION"}, "REVISION")...)
+	t.row(a.more([]any{"GROUP", "WEIGHT", "CONCURRENCY", "DESCRIPTION"}, "REVISION")...)
 	for _, g := range groups {
-		t.row(a.more([]any{g.Name, g.Weight, g.Description}, g.Revision)...)
+		t.row(a.more([]any{g.Name, g.Weight, number(float64(g.MaxConcurrency), "-"), g.Description}, g.Revision)...)
 	}
 	return a.printTable(&t)
 }

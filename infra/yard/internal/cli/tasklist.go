@@ -45,11 +45,17 @@ a second; tasks accepted before keep their priority. A tasklist needs no setting
 				if cmd.Flags().Changed("max-concurrency") {
 					have.MaxConcurrency = l.MaxConcurrency
 				}
+				if cmd.Flags().Changed(perGroupFlag) {
+					have.MaxConcurrencyPerGroup = l.MaxConcurrencyPerGroup
+				}
 				if cmd.Flags().Changed("rate") {
 					have.Rate = l.Rate
 				}
 				if cmd.Flags().Changed("max-queued") {
 					have.MaxQueued = l.MaxQueued
+				}
+				if cmd.Flags().Changed("partitions") {
+					have.Partitions = l.Partitions
 				}
 				stored, err := c.PutTasklist(ctx, have)
 				if err != nil {
@@ -62,8 +68,10 @@ a second; tasks accepted before keep their priority. A tasklist needs no setting
 	cmd.Flags().StringVar(&l.Description, "description", "", "for people")
 	cmd.Flags().IntVarP(&l.Priority, "priority", "p", 0, "of tasks that name none, 1 (most urgent) to 5; 0 = the default, 3")
 	cmd.Flags().IntVar(&l.MaxConcurrency, "max-concurrency", 0, "attempts of its tasks that run at once; 0 = no limit")
+	perGroup(cmd.Flags(), &l.MaxConcurrencyPerGroup)
 	rateFlags(cmd.Flags(), &l.Rate)
 	cmd.Flags().IntVar(&l.MaxQueued, "max-queued", 0, "refuse submits while about so many tasks are due and do not run yet; 0 = no cap")
+	cmd.Flags().IntVar(&l.Partitions, "partitions", 0, "spread it over so many partitions, for several nodes to serve it, 1 to 64; 0 = one")
 	return cmd
 }
 
@@ -158,7 +166,7 @@ func wireTasklist(l yard.Tasklist) *yardv1.Tasklist {
 	}
 	return &yardv1.Tasklist{
 		Name: l.Name, Description: l.Description, Priority: int32(l.Priority), MaxConcurrency: int32(l.MaxConcurrency), Rate: wireRate(l.Rate),
-		MaxQueued: int32(l.MaxQueued), Revision: l.Revision,
+		MaxConcurrencyPerGroup: int32(l.MaxConcurrencyPerGroup), MaxQueued: int32(l.MaxQueued), Partitions: int32(l.Partitions), Revision: l.Revision,
 	}
 }
 
@@ -171,9 +179,9 @@ func (a *app) printSettings(l yard.Tasklist) error {
 		return a.printJSON(&yardv1.GetTasklistResponse{Tasklist: w, Pause: wirePause(l.Pause), Drain: wirePause(l.Drain)})
 	}
 	var t table
-	t.row(a.more([]any{"TASKLIST", "PRIORITY", "CONCURRENCY", "DESCRIPTION"}, "RATE", "MAX QUEUED", "REVISION")...)
+	t.row(a.more([]any{"TASKLIST", "PRIORITY", "CONCURRENCY", "DESCRIPTION"}, "PER GROUP", "RATE", "MAX QUEUED", "PARTITIONS", "REVISION")...)
 	t.row(a.more([]any{l.Name, number(float64(l.Priority), "-"), number(float64(l.MaxConcurrency), "-"), l.Description},
-		rateText(l.Rate), number(float64(l.MaxQueued), "-"), l.Revision)...)
+		number(float64(l.MaxConcurrencyPerGroup), "-"), rateText(l.Rate), number(float64(l.MaxQueued), "-"), number(float64(l.Partitions), "-"), l.Revision)...)
 	err := a.printTable(&t)
 	if err == nil && l.Pause != nil {
 		_, err = fmt.Fprintln(a.Out, "\npaused", pauseOf(wirePause(l.Pause)))
@@ -196,10 +204,10 @@ func (a *app) printTasklists(all []yard.ListedTasklist) error {
 		return a.printJSON(list)
 	}
 	var t table
-	t.row(a.more([]any{"TASKLIST", "READY", "RUNNING", "BACKOFF", "WAITING", "PAUSED", "DRAINED", "PRIORITY", "DESCRIPTION"}, "CONCURRENCY", "RATE", "MAX QUEUED", "REVISION")...)
+	t.row(a.more([]any{"TASKLIST", "READY", "RUNNING", "BACKOFF", "WAITING", "PAUSED", "DRAINED", "PRIORITY", "DESCRIPTION"}, "CONCURRENCY", "PER GROUP", "RATE", "MAX QUEUED", "PARTITIONS", "REVISION")...)
 	for _, l := range all {
 		t.row(a.more([]any{l.Name, l.Ready, l.Running, l.Backoff, l.Waiting, pausedUntil(l.Pause), pausedUntil(l.Drain), number(float64(l.Priority), "-"), l.Description},
-			number(float64(l.MaxConcurrency), "-"), rateText(l.Rate), number(float64(l.MaxQueued), "-"), number(float64(l.Revision), "-"))...)
+			number(float64(l.MaxConcurrency), "-"), number(float64(l.MaxConcurrencyPerGroup), "-"), rateText(l.Rate), number(float64(l.MaxQueued), "-"), number(float64(l.Partitions), "-"), number(float64(l.Revision), "-"))...)
 	}
 	return a.printTable(&t)
 }
@@ -229,6 +237,9 @@ func (a *app) printTasklist(d *yardv1.DescribeTasklistResponse) error {
 	}
 	if d.Drain != nil {
 		t.row("drained", pauseOf(d.Drain))
+	}
+	if d.Partitions > 0 {
+		t.row("partitions", d.Partitions)
 	}
 	t.row("ready", d.Ready, "oldest for "+(time.Duration(d.OldestReadyMs)*time.Millisecond).String())
 	if d.MaxQueued > 0 {

@@ -47,6 +47,7 @@ and timeouts.`,
 	}
 	flags := cmd.Flags()
 	flags.IntVar(&t.MaxConcurrency, "max-concurrency", 0, "attempts that run at once in the domain; 0 = no limit")
+	perGroup(flags, &t.MaxConcurrencyPerGroup)
 	rateFlags(flags, &t.Rate)
 	flags.StringSliceVar(&t.Limits, "limit", nil, "limit that it shares with other types, see yard limit; may be repeated; replaces those it has, \"\" = none")
 	flags.DurationVar(&t.StartToClose, "start-to-close", 0, "longest time of one attempt; default 5m")
@@ -69,6 +70,7 @@ func overlay(have *yard.TaskType, t yard.TaskType, r yard.RetryPolicy, given fun
 	}
 	for name, set := range map[string]func(){
 		"max-concurrency":  func() { have.MaxConcurrency = t.MaxConcurrency },
+		perGroupFlag:       func() { have.MaxConcurrencyPerGroup = t.MaxConcurrencyPerGroup },
 		"rate":             func() { have.Rate = t.Rate },
 		"limit":            func() { have.Limits = t.Limits },
 		"start-to-close":   func() { have.StartToClose = t.StartToClose },
@@ -154,14 +156,14 @@ func (a *app) printTypes(types []yard.TaskType) error {
 		return a.printJSON(list)
 	}
 	var t table
-	t.row(a.more([]any{"TYPE", "CONCURRENCY", "START TO CLOSE", "HEARTBEAT", "ATTEMPTS"}, "START WITHIN", "FINISH WITHIN", "FIRST WAIT", "BACKOFF", "LONGEST WAIT", "RATE", "LIMITS", "REVISION")...)
+	t.row(a.more([]any{"TYPE", "CONCURRENCY", "START TO CLOSE", "HEARTBEAT", "ATTEMPTS"}, "START WITHIN", "FINISH WITHIN", "FIRST WAIT", "BACKOFF", "LONGEST WAIT", "PER GROUP", "RATE", "LIMITS", "REVISION")...)
 	for _, one := range types {
 		retry := yard.RetryPolicy{}
 		if one.Retry != nil {
 			retry = *one.Retry
 		}
 		t.row(a.more([]any{one.Name, number(float64(one.MaxConcurrency), "-"), span(one.StartToClose), span(one.HeartbeatTimeout), number(float64(retry.MaxAttempts), "-")},
-			span(one.StartWithin), span(one.FinishWithin), span(retry.InitialInterval), number(retry.Backoff, "-"), span(retry.MaxInterval), rateText(one.Rate), limitsOf(one), one.Revision)...)
+			span(one.StartWithin), span(one.FinishWithin), span(retry.InitialInterval), number(retry.Backoff, "-"), span(retry.MaxInterval), number(float64(one.MaxConcurrencyPerGroup), "-"), rateText(one.Rate), limitsOf(one), one.Revision)...)
 	}
 	return a.printTable(&t)
 }
@@ -170,7 +172,7 @@ func (a *app) printTypes(types []yard.TaskType) error {
 func wireType(t yard.TaskType) *yardv1.TaskType {
 	w := &yardv1.TaskType{
 		Name: t.Name, StartToCloseMs: t.StartToClose.Milliseconds(), HeartbeatTimeoutMs: t.HeartbeatTimeout.Milliseconds(),
-		MaxConcurrency: int32(t.MaxConcurrency), Rate: wireRate(t.Rate), Limits: t.Limits, Revision: t.Revision,
+		MaxConcurrency: int32(t.MaxConcurrency), MaxConcurrencyPerGroup: int32(t.MaxConcurrencyPerGroup), Rate: wireRate(t.Rate), Limits: t.Limits, Revision: t.Revision,
 		StartWithinMs: t.StartWithin.Milliseconds(), FinishWithinMs: t.FinishWithin.Milliseconds(),
 	}
 	if r := t.Retry; r != nil {
@@ -198,6 +200,9 @@ func (a *app) printType(t yard.TaskType) error {
 		about.row("concurrency", t.MaxConcurrency, "at once;", t.SlotsInUse, "now")
 	} else {
 		about.row("concurrency", "no limit")
+	}
+	if t.MaxConcurrencyPerGroup > 0 {
+		about.row("per group", t.MaxConcurrencyPerGroup, "at once")
 	}
 	if t.Rate.Tasks > 0 {
 		about.row("rate", rateText(t.Rate))

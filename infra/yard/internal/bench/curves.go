@@ -1,0 +1,169 @@
+package bench
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"text/tabwriter"
+	"time"
+)
+
+const (
+	// roomy is a limit that is never full here.
+	roomy = 100_000
+	// curveTasks are those of a point, unless it has more groups than that.
+	curveTasks = 20_000
+)
+
+// curve is how W1 follows one setting: a point for each value, all else as it is by default.
+type curve struct {
+	name string
+	// of says what the values are.
+	of  string
+	at  []int
+	set func(o *Options, x int)
+}
+
+// curves are all of them, in order.
+func curves() []curve {
+	return []curve{
+		{"levels", "limits that a task needs a slot of, none of them full", []int{0, 1, 2, 3, 4}, func(o *Options, x int) {
+			if x > 0 {
+				o.Levels, o.Limit, o.LimitAll = x, roomy, roomy
+			}
+		}},
+		{"saturation", "tasks that the polls take at once, in % of the limit of their only type", []int{25, 50, 100, 200, 400, 800, 1600, 3200}, func(o *Options, x int) {
+			o.Types, o.Limit = 1, pollLoops*pollTasks*100/x
+		}},
+		{"types", "types that the tasks are of", []int{1, 3, 10, 30, 100, 300, 1000}, func(o *Options, x int) { o.Types = x }},
+		{"groups", "groups that the tasks are of", []int{1, 10, 100, 1000, 10_000, 100_000}, func(o *Options, x int) {
+			o.Groups, o.Tasks = x, max(o.Tasks, x)
+		}},
+		{"partitions", "partitions of the tasklist", []int{1, 2, 4, 8, 16}, func(o *Options, x int) { o.Spread = x }},
+		{"pollers", "polls that wait for tasks at once", []int{1, 10, 100, 1000, 10_000}, func(o *Options, x int) { o.Polls = x }},
+	}
+}
+
+// CurveNames are those of all curves, in order.
+func CurveNames() (names []string) {
+	for _, c := range curves() {
+		names = append(names, c.name)
+	}
+	return names
+}
+
+// Curves is a measurement of several curves, as it is written to the JSON file.
+type Curves struct {
+	At       time.Time `json:"at"`
+	Machine  Machine   `json:"machine"`
+	Settings Settings  `json:"settings"`
+	Curves   []Curve   `json:"curves"`
+}
+
+// Curve is how throughput and cost follow one setting, all else as it is by default.
+type Curve struct {
+	Name string `json:"name"`
+	// Of says what the values of X are.
+	Of     string  `json:"of"`
+	Points []Point `json:"points"`
+}
+
+// Point is the median run of W1 for one value.
+type Point struct {
+	X      int    `json:"x"`
+	Result Result `json:"result"`
+}
+
+// RunCurves measures the named curves, all of them where there is no name. Of the options, Workloads and the settings that a curve sets
+// are not used; Tasks is 20,000 by default. An error means that no number is to be trusted.
+func RunCurves(ctx context.Context, o Options, names []string) (*Curves, error) {
+	chosen, err := chooseCurves(names)
+	if err != nil {
+		return nil, err
+	}
+	o.Workloads, o.Tasks = []string{"W1"}, cmp.Or(o.Tasks, curveTasks)
+	all := &Curves{At: time.Now().UTC(), Machine: machine()}
+	for _, c := range chosen {
+		measured := Curve{Name: c.name, Of: c.of}
+		for _, x := range c.at {
+			one := o
+			c.set(&one, x)
+			if err := one.fill(); err != nil {
+				return nil, fmt.Errorf("curve %s at %d: %w", c.name, x, err)
+			}
+			if len(one.Syncs) > 1 {
+				return nil, fmt.Errorf("sync %v: a curve is measured with one", one.Syncs)
+			}
+			if len(all.Curves)+len(measured.Points) == 0 {
+				all.Settings = one.settings()
+			}
+			fmt.Fprintf(one.Progress, "%s %d: %d tasks\n", c.name, x, one.Tasks)
+			r, err := one.median(ctx, &all.Settings)
+			if err != nil {
+				return nil, fmt.Errorf("curve %s at %d: %w", c.name, x, err)
+			}
+			measured.Points = append(measured.Points, Point{X: x, Result: r})
+		}
+		all.Curves = append(all.Curves, measured)
+	}
+	return all, nil
+}
+
+// median is the middle one of the runs of a point.
+func (o *Options) median(ctx context.Context, found *Settings) (Result, error) {
+	runs := make([]Result, o.Runs)
+	for i := range runs {
+		r, err := o.once(ctx, o.Workloads[0], o.Syncs[0], found)
+		if err != nil {
+			return r, fmt.Errorf("run %d: %w", i+1, err)
+		}
+		fmt.Fprintln(o.Progress, "  ", r.line())
+		runs[i] = r
+	}
+	return median(runs), nil
+}
+
+func chooseCurves(names []string) (chosen []curve, err error) {
+	for _, c := range curves() {
+		if len(names) == 0 || slices.Contains(names, c.name) {
+			chosen = append(chosen, c)
+		}
+	}
+	for _, name := range names {
+		if !slices.Contains(CurveNames(), name) {
+			return nil, fmt.Errorf("curve %q: want some of %v", name, CurveNames())
+		}
+	}
+	return chosen, nil
+}
+
+// WriteJSON writes the curves for programs.
+func (c *Curves) WriteJSON(w io.Writer) error {
+	enc := json.NewEncoder(w)
+	enc.SetIndent("", "  ")
+	return enc.Encode(c)
+}
+
+// WriteTable writes the curves for people.
+func (c *Curves) WriteTable(w io.Writer) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(t, "CURVE\tX\tTASKS\tTASKS/S\tCPU µS/TASK\tREDIS CPU µS/TASK\tSCRIPTS/1000 TASKS\tCOMMANDS/TASK\tRUNS\t")
+	for _, curve := range c.Curves {
+		for _, p := range curve.Points {
+			redis := "-\t-\t-"
+			if r := p.Result.Redis; r != nil {
+				redis = fmt.Sprintf("%.2f\t%.1f\t%.2f", r.CPUPerTask, r.ScriptsPerTask*1000, r.CommandsPerTask)
+			}
+			fmt.Fprintf(t, "%s\t%s\t%d\t%.0f\t%.1f\t%s\t%.0f\t\n",
+				curve.Name, strconv.Itoa(p.X), p.Result.Tasks, p.Result.TasksPerSecond, p.Result.cpuPerTask(), redis, p.Result.Runs)
+		}
+	}
+	return t.Flush()
+}
+
+// cpuPerTask is what a task took of all processes that are measured, µs.
+func (r Result) cpuPerTask() float64 { return r.Cost.CPUPer100k * 10 }

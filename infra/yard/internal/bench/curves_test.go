@@ -1,0 +1,127 @@
+package bench
+
+import (
+	"bytes"
+	"encoding/json"
+	"image/png"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/yardmaster-io/yardmaster/contracts/topology"
+	"github.com/yardmaster-io/yardmaster/infra/yard/stack"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
+)
+
+// A curve has a proven run for each value, a picture, and where tables are in Redis what that did.
+func TestACurveIsMeasuredAndDrawn(t *testing.T) {
+	testkit.Long(t, "runs a workload several times")
+	t.Chdir(t.TempDir())
+	tables := stack.TablesMemory
+	if _, err := exec.LookPath("redis-server"); err == nil {
+		tables = stack.TablesRedis
+	}
+	var progress bytes.Buffer
+	all, err := RunCurves(t.Context(), Options{
+		Tasks: 300, Runs: 1, Tables: string(tables), Syncs: []string{"2m"}, Progress: &progress, Partitions: topology.Partitioning{History: 1, Matching: 1},
+	}, []string{"levels"})
+	if err != nil {
+		t.Fatalf("%v\n%s", err, &progress)
+	}
+	if len(all.Curves) != 1 || all.Curves[0].Name != "levels" || len(all.Curves[0].Points) != 5 || all.Settings.HistoryPartitions != 1 {
+		t.Fatalf("%+v", all)
+	}
+	for i, p := range all.Curves[0].Points {
+		if p.X != i || p.Result.Tasks != 300 || p.Result.TasksPerSecond <= 0 {
+			t.Errorf("%+v", p)
+		}
+		switch use := p.Result.Redis; {
+		case (use != nil) != (tables == stack.TablesRedis):
+			t.Errorf("tables in %s, and what Redis did is %+v", tables, use)
+		case use != nil && (use.CPUPerTask <= 0 || i > 0 && (use.ScriptsPerTask <= 0 || use.CommandsPerTask <= 0)): // slots are its own
+			t.Errorf("at %d Redis did %+v", p.X, *use)
+		}
+	}
+	picture, err := all.Curves[0].PNG()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if drawn, err := png.DecodeConfig(bytes.NewReader(picture)); err != nil || drawn.Width != plotWidth || drawn.Height != plotHeight {
+		t.Errorf("%+v, %v", drawn, err)
+	}
+	var table, file bytes.Buffer
+	if err := all.WriteTable(&table); err != nil || strings.Count(table.String(), "\n") != 6 || strings.Count(table.String(), "levels") != 5 {
+		t.Errorf("%v\n%s", err, &table)
+	}
+	var back Curves
+	if err := all.WriteJSON(&file); err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(file.Bytes(), &back); err != nil || len(back.Curves) != 1 || back.Curves[0].Points[4].X != 4 || back.Machine.Cores < 1 {
+		t.Errorf("%v\n%s", err, &file)
+	}
+}
+
+// Each value of each curve is a measurement that can be made, and differs from its neighbours in what the curve is of.
+func TestEveryPointCanBeMeasured(t *testing.T) {
+	if names := CurveNames(); !slices.Equal(names, []string{"levels", "saturation", "types", "groups", "partitions", "pollers"}) {
+		t.Fatalf("%v", names)
+	}
+	for _, c := range curves() {
+		seen := map[[7]int]bool{}
+		for _, x := range c.at {
+			o := Options{Tasks: curveTasks}
+			c.set(&o, x)
+			if err := o.fill(); err != nil {
+				t.Errorf("%s at %d: %v", c.name, x, err)
+			}
+			limited := o.Levels
+			if o.Limit == 0 {
+				limited = 0
+			}
+			seen[[7]int{limited, o.Limit, o.LimitAll, o.Types, o.Groups, o.Spread, o.Polls}] = true
+			if o.Tasks < o.Groups {
+				t.Errorf("%s at %d: %d tasks cannot be of %d groups", c.name, x, o.Tasks, o.Groups)
+			}
+		}
+		if len(seen) != len(c.at) {
+			t.Errorf("%s: %d different measurements for %d values", c.name, len(seen), len(c.at))
+		}
+	}
+}
+
+func TestWrongCurvesAreRefused(t *testing.T) {
+	for _, o := range []Options{{Syncs: []string{"always", "1s"}}, {Runs: -1}, {Types: typesMax + 1}, {Polls: -1}, {Polls: pollsMax + 1}} {
+		if _, err := RunCurves(t.Context(), o, []string{"levels"}); err == nil {
+			t.Errorf("%+v was taken", o)
+		}
+	}
+	if _, err := RunCurves(t.Context(), Options{}, []string{"levels", "colours"}); err == nil || !strings.Contains(err.Error(), "colours") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestWhatRedisTells(t *testing.T) {
+	const info = "# CPU\r\nused_cpu_sys:1.250000\r\nused_cpu_user:2.750000\r\nused_cpu_sys_children:9.0\r\n\r\n# Commandstats\r\n" +
+		"cmdstat_evalsha:calls=40,usec=900,usec_per_call=22.50,rejected_calls=0,failed_calls=0\r\n" +
+		"cmdstat_eval:calls=2,usec=100,usec_per_call=50,rejected_calls=0,failed_calls=0\r\n" +
+		"cmdstat_zadd:calls=300,usec=100,usec_per_call=0.3,rejected_calls=0,failed_calls=0\r\n" +
+		"cmdstat_config|get:calls=1,usec=100,usec_per_call=100,rejected_calls=0,failed_calls=0\r\n"
+	use, err := parseRedisUse(info)
+	if err != nil || use != (redisUse{cpu: 4 * time.Second, scripts: 42, commands: 301}) {
+		t.Errorf("%+v, %v", use, err)
+	}
+	if got := use.since(redisUse{cpu: time.Second, scripts: 2, commands: 1}, 100); *got != (RedisUse{CPUPerTask: 30_000, ScriptsPerTask: 0.4, CommandsPerTask: 3}) {
+		t.Errorf("%+v", *got)
+	}
+	for _, info := range []string{"", "used_cpu_user:many\r\n", "used_cpu_user:1\r\ncmdstat_get:calls=x,usec=1\r\n"} {
+		if use, err := parseRedisUse(info); err == nil {
+			t.Errorf("%q is read as %+v", info, use)
+		}
+	}
+	if err := new(target).openRedis("redis://ann:secret@:x"); err == nil || strings.Contains(err.Error(), "secret") {
+		t.Errorf("got %v", err)
+	}
+}

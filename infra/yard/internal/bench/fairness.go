@@ -1,0 +1,244 @@
+package bench
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/yardmaster-io/yardmaster/contracts/topology"
+	"github.com/yardmaster-io/yardmaster/contracts/yard"
+)
+
+// The groups of W11.
+const (
+	smallGroup = "small"
+	floodGroup = "flood"
+)
+
+// weights are those of the groups that share a worker, in W11.
+var weights = [...]float64{1, 2, 4, 0}
+
+func weightGroup(i int) string { return fmt.Sprint("weight-", weights[i]) }
+
+// fairness runs W11: a few tasks of a small group, alone, beside a flood of another group, and beside a flood of another
+// domain; then groups of several weights that are all ready. All phases see the same machine, so their difference is what a
+// flood costs.
+func (l *load) fairness(ctx context.Context) (Result, error) {
+	if err := l.target.domains(ctx, []string{floodDomain}, topology.RetentionMin); err != nil {
+		return Result{}, err
+	}
+	clients, err := l.target.clients([]string{domain, floodDomain})
+	if err != nil {
+		return Result{}, err
+	}
+	own, other := clients[0], clients[1]
+	for i, w := range weights { // they count for tasks that are ready a second later
+		if _, err := own.PutGroup(ctx, yard.Group{Name: weightGroup(i), Description: "yard bench", Weight: w, Idle: w == 0}); err != nil {
+			return Result{}, fmt.Errorf("group %s: %w", weightGroup(i), err)
+		}
+	}
+	quiet, err := l.small(ctx, own, nil)
+	if err != nil {
+		return Result{}, fmt.Errorf("alone: %w", err)
+	}
+	r, err := l.small(ctx, own, own)
+	if err != nil {
+		return Result{}, fmt.Errorf("beside a group: %w", err)
+	}
+	beside, err := l.small(ctx, own, other)
+	if err != nil {
+		return Result{}, fmt.Errorf("beside a domain: %w", err)
+	}
+	f := &Fairness{
+		Small: w11Rate, FloodPerSecond: r.TasksPerSecond, QuietStart: *quiet.Start, DomainStart: *beside.Start,
+		GroupRatio: round(r.Start.P99 / quiet.Start.P99), DomainRatio: round(beside.Start.P99 / quiet.Start.P99),
+	}
+	if f.Shares, f.ZeroEarly, err = l.shares(ctx, own); err != nil {
+		return Result{}, fmt.Errorf("weights: %w", err)
+	}
+	r.Tasks, r.Fairness = l.tasks, f
+	return r, nil
+}
+
+// small runs one phase: tasks of the small group in an open loop, while the flood lasts where there is one, else as long as it would.
+// Workers are slow, so that the flood waits: each task takes its time, and a domain has one worker.
+func (l *load) small(ctx context.Context, own, flood *yard.Client) (r Result, err error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	p := &load{target: l.target}
+	seen, floodLeft := newStarts(max(l.tasks/w11PerSmall, w11SmallMin)), new(atomic.Int64)
+	handle := func(ctx context.Context, a *yard.Attempt) (yard.Payload, error) {
+		if a.Group == smallGroup {
+			seen.begin(time.Now(), a.Payload.Data)
+		} else {
+			floodLeft.Add(-1)
+		}
+		sleepUntil(ctx, time.Now().Add(w11Takes))
+		p.completed.add([]string{a.TaskID})
+		return yard.Payload{}, nil
+	}
+	working := []*sync.WaitGroup{slowWorker(ctx, cancel, own, handle)}
+	if flood != nil && flood != own {
+		working = append(working, slowWorker(ctx, cancel, flood, handle))
+	}
+	m, err := l.target.meter(ctx)
+	if err != nil {
+		return r, err
+	}
+	if flood != nil {
+		floodLeft.Store(int64(l.tasks))
+		if err := p.hand(ctx, flood, l.tasks, func(int) string { return floodGroup }); err != nil {
+			return r, err
+		}
+	}
+	sent := p.loop(ctx, cancel, own, seen, func() bool { return flood != nil && floodLeft.Load() <= 0 })
+	p.tasks = int(p.accepted.n.Load())
+	p.await(ctx, cancel)
+	r, err = m.end(ctx, p.tasks, time.Now())
+	failed := context.Cause(ctx)
+	cancel(errDone)
+	for _, w := range working {
+		w.Wait()
+	}
+	if err = errors.Join(failed, err, seen.err(), p.proof()); err != nil {
+		return r, err
+	}
+	seen.began, seen.answered = seen.began[:sent], seen.answered[:sent]
+	start, submit := seen.quantiles()
+	r.Start, r.Submit = &start, &submit
+	return r, nil
+}
+
+// loop submits the small group's tasks when their time has come, until over says so, and returns how many.
+func (l *load) loop(ctx context.Context, cancel context.CancelCauseFunc, c *yard.Client, seen *starts, over func() bool) (sent int) {
+	var submitting sync.WaitGroup
+	defer submitting.Wait()
+	for began := time.Now(); sent < len(seen.called); sent++ {
+		if !sleepUntil(ctx, began.Add(time.Duration(sent*l.target.slower)*time.Second/w11Rate)) || sent > 0 && over() {
+			break
+		}
+		i := sent
+		submitting.Go(func() {
+			task := yard.Task{Type: typeName(0), Tasklist: tasklist, Group: smallGroup, Payload: binary.BigEndian.AppendUint64(slices.Clone(filler[8:]), uint64(i))}
+			seen.called[i] = time.Now()
+			id, err := c.Submit(ctx, task)
+			if err != nil {
+				cancel(fmt.Errorf("submit: %w", err))
+				return
+			}
+			l.accepted.add([]string{id})
+			seen.answered[i] = time.Since(seen.called[i])
+		})
+	}
+	return sent
+}
+
+// hand submits n tasks of one type, each of the group that is named for it.
+func (l *load) hand(ctx context.Context, c *yard.Client, n int, group func(i int) string) error {
+	tasks := make([]yard.Task, n)
+	for i := range tasks {
+		tasks[i] = yard.Task{Type: typeName(0), Tasklist: tasklist, Group: group(i), Payload: filler}
+	}
+	ids, err := c.SubmitMany(ctx, tasks)
+	l.accepted.add(ids)
+	if err != nil {
+		return fmt.Errorf("submit: %w", err)
+	}
+	return nil
+}
+
+// slowWorker runs a worker that handles few tasks at once.
+func slowWorker(ctx context.Context, cancel context.CancelCauseFunc, c *yard.Client, handle yard.HandlerFunc) *sync.WaitGroup {
+	w := yard.NewWorker(c, tasklist, yard.WithConcurrency(w11Concurrency), yard.WithLogger(slog.New(slog.DiscardHandler)))
+	w.HandleFunc(typeName(0), handle)
+	var running sync.WaitGroup
+	running.Go(func() {
+		if err := w.Run(ctx); err != nil && ctx.Err() == nil {
+			cancel(fmt.Errorf("worker: %w", err))
+		}
+	})
+	return &running
+}
+
+// shares has as many tasks of each weight ready before the first one starts, and tells what each group had of the starts until one of a
+// weight was done, and how many tasks of weight 0 started before all others had.
+func (l *load) shares(ctx context.Context, c *yard.Client) (all []Share, zeroEarly int, err error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	p := &load{target: l.target, tasks: l.tasks - l.tasks%len(weights)}
+	if err := p.hand(ctx, c, p.tasks, func(i int) string { return weightGroup(i % len(weights)) }); err != nil {
+		return nil, 0, err
+	}
+	if err := p.ready(ctx, c); err != nil {
+		return nil, 0, err
+	}
+	var mu sync.Mutex
+	order := make([]string, 0, p.tasks)
+	working := slowWorker(ctx, cancel, c, func(_ context.Context, a *yard.Attempt) (yard.Payload, error) {
+		mu.Lock()
+		order = append(order, a.Group)
+		mu.Unlock()
+		p.completed.add([]string{a.TaskID})
+		return yard.Payload{}, nil
+	})
+	p.await(ctx, cancel)
+	failed := context.Cause(ctx)
+	cancel(errDone)
+	working.Wait()
+	if err := errors.Join(failed, p.proof()); err != nil {
+		return nil, 0, err
+	}
+	all, zeroEarly = sharesOf(order, p.tasks/len(weights))
+	return all, zeroEarly, nil
+}
+
+// ready waits until all tasks may start.
+func (l *load) ready(ctx context.Context, c *yard.Client) error {
+	for deadline := time.Now().Add(stallAfter); ; {
+		d, err := c.Wire().DescribeTasklist(ctx, tasklist)
+		switch {
+		case err != nil:
+			return fmt.Errorf("describe tasklist %s: %w", tasklist, err)
+		case int(d.Ready) >= l.tasks:
+			return nil
+		case time.Now().After(deadline):
+			return fmt.Errorf("%d of %d tasks are ready after %v", d.Ready, l.tasks, stallAfter)
+		case !sleepUntil(ctx, time.Now().Add(10*time.Millisecond)):
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// sharesOf counts starts in their order, of each tasks for each group.
+func sharesOf(order []string, each int) (all []Share, zeroEarly int) {
+	counts, sum, total, left := map[string]int{}, 0.0, 0, each*(len(weights)-1)
+	for _, w := range weights {
+		sum += w
+	}
+	zero := weightGroup(len(weights) - 1)
+	for _, group := range order {
+		switch {
+		case group == zero && left > 0:
+			zeroEarly++
+		case group != zero:
+			left--
+		}
+		if all != nil || group == zero {
+			continue
+		}
+		counts[group]++
+		if total++; counts[group] < each {
+			continue
+		}
+		for i, w := range weights[:len(weights)-1] {
+			all = append(all, Share{Weight: w, Share: round3(float64(counts[weightGroup(i)]) / float64(total)), Fair: round3(w / sum)})
+		}
+	}
+	return all, zeroEarly
+}

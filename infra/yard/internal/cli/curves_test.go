@@ -1,0 +1,43 @@
+package cli_test
+
+import (
+	"encoding/json"
+	"image/png"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/yardmaster-io/yardmaster/infra/yard/internal/bench"
+	"github.com/yardmaster-io/yardmaster/infra/yard/internal/cli"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
+)
+
+// The folder of the curves has the numbers and a picture of each, and the table is printed.
+func TestCurvesAreWrittenIntoAFolder(t *testing.T) {
+	testkit.Long(t, "runs a workload several times")
+	t.Chdir(t.TempDir())
+	out, errs, code := run(t, "", "bench", "curves", "levels", "--tasks", "200", "--tables", "memory", "--partitions", "1", "--sync", "2m", "--quiet", "--out", "a/b")
+	if code != cli.ExitOK || errs != "" || strings.Count(out, "levels") != 5 {
+		t.Fatalf("exit code %d\n%s%s", code, out, errs)
+	}
+	data, err := os.ReadFile(filepath.Join("a", "b", "curves.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var curves bench.Curves
+	if err := json.Unmarshal(data, &curves); err != nil || len(curves.Curves) != 1 || len(curves.Curves[0].Points) != 5 {
+		t.Errorf("%v\n%s", err, data)
+	}
+	picture, err := os.Open(filepath.Join("a", "b", "levels.png"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer picture.Close()
+	if _, err := png.Decode(picture); err != nil {
+		t.Error(err)
+	}
+	if left, err := filepath.Glob("*"); err != nil || len(left) != 1 {
+		t.Errorf("the folder has %v, %v", left, err)
+	}
+}
