@@ -167,7 +167,7 @@ func (b *bucket) watch(wanted func(*entry) bool) (jetstream.KeyWatcher, error) {
 	if b.broken != nil {
 		return nil, b.broken
 	}
-	w := &watcher{bucket: b, updates: make(chan jetstream.KeyValueEntry, 1000)}
+	w := &watcher{bucket: b, updates: make(chan jetstream.KeyValueEntry, 10_000)}
 	b.watchers[w] = true
 	for _, key := range slices.Sorted(maps.Keys(b.entries)) {
 		if e := b.entries[key]; wanted(e) {

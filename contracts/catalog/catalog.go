@@ -25,6 +25,11 @@ const (
 	// behind for as long is started again: after a restart of the server, nats.go may
 	// take half a minute to notice that its watch is dead.
 	lagCheckEvery = time.Second
+	// restPerCopy is for how long to rest for each setting that was copied for a change, about 20 times as long as that takes; at most
+	// restMax, and not at all for fewer than restFrom.
+	restFrom    = 500
+	restPerCopy = 2 * time.Microsecond
+	restMax     = 100 * time.Millisecond
 )
 
 // errWatchEnded: the server or the client gave the watch up.
@@ -42,12 +47,14 @@ type Catalog struct {
 // state is never changed once it is stored.
 type state struct {
 	domains map[string]*yardv1.Domain
-	// types, tasklists, limits and groups are by domain and name; weights are those of groups whose weight is not 1.
-	types     map[string]map[string]*yardv1.TaskType
-	tasklists map[string]map[string]*yardv1.Tasklist
-	limits    map[string]map[string]*yardv1.Limit
-	groups    map[string]map[string]*yardv1.Group
-	weights   map[string]map[string]float64
+	// types, tasklists, limits and groups are by domain and name; weights are those of groups whose weight is not 1, groupLimits how
+	// many attempts of those run at once that have a number of their own.
+	types       map[string]map[string]*yardv1.TaskType
+	tasklists   map[string]map[string]*yardv1.Tasklist
+	limits      map[string]map[string]*yardv1.Limit
+	groups      map[string]map[string]*yardv1.Group
+	weights     map[string]map[string]float64
+	groupLimits map[string]map[string]int
 	// pauses stop starts, drains stop submits.
 	pauses, drains stops
 	// version is the log version that the cluster writes.
@@ -84,7 +91,7 @@ func newState() *state {
 	return &state{
 		domains: map[string]*yardv1.Domain{}, types: map[string]map[string]*yardv1.TaskType{},
 		tasklists: map[string]map[string]*yardv1.Tasklist{}, limits: map[string]map[string]*yardv1.Limit{},
-		groups: map[string]map[string]*yardv1.Group{}, weights: map[string]map[string]float64{},
+		groups: map[string]map[string]*yardv1.Group{}, weights: map[string]map[string]float64{}, groupLimits: map[string]map[string]int{},
 		pauses: newStops(), drains: newStops(), version: logversion.First,
 	}
 }
@@ -142,18 +149,24 @@ func (c *Catalog) follow(ctx context.Context, w jetstream.KeyWatcher) {
 	ticker := time.NewTicker(lagCheckEvery)
 	defer ticker.Stop()
 	last := c.seen // the bucket's last revision at the last check
+	updates, rest := w.Updates(), time.NewTimer(0)
+	rest.Stop() // until there is a reason
+	defer rest.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case e, ok := <-w.Updates():
+		case e, ok := <-updates:
 			if !ok {
 				return
 			}
-			if e != nil {
-				c.seen = max(c.seen, e.Revision())
-				c.update(e)
+			updates = c.took([]jetstream.KeyValueEntry{e}, w, rest)
+		case <-rest.C:
+			entries, ok := waiting(w.Updates())
+			if !ok {
+				return
 			}
+			updates = c.took(entries, w, rest)
 		case <-ticker.C:
 			if last > c.seen {
 				return
@@ -168,37 +181,86 @@ func (c *Catalog) follow(ctx context.Context, w jetstream.KeyWatcher) {
 	}
 }
 
-// update stores a copy of the state with one change.
-func (c *Catalog) update(e jetstream.KeyValueEntry) {
-	old := c.now.Load()
-	s := &state{
-		domains: maps.Clone(old.domains), types: maps.Clone(old.types), tasklists: maps.Clone(old.tasklists),
-		limits: maps.Clone(old.limits), groups: maps.Clone(old.groups), weights: maps.Clone(old.weights), version: old.version,
+// took takes changes over, and returns where to read the next one: nowhere while it rests, for long behind changes of
+// domains that have many settings. What comes meanwhile is taken together, so that the copies cost little time (I14).
+func (c *Catalog) took(entries []jetstream.KeyValueEntry, w jetstream.KeyWatcher, rest *time.Timer) <-chan jetstream.KeyValueEntry {
+	entries = slices.DeleteFunc(entries, func(e jetstream.KeyValueEntry) bool { return e == nil })
+	if len(entries) == 0 {
+		return w.Updates()
 	}
-	domain := domainOf(e.Key())
-	s.pauses, s.drains = old.pauses.clone(domain), old.drains.clone(domain)
-	if m, ok := s.types[domain]; ok {
-		s.types[domain] = maps.Clone(m)
+	for _, e := range entries {
+		c.seen = max(c.seen, e.Revision())
 	}
-	if m, ok := s.tasklists[domain]; ok {
-		s.tasklists[domain] = maps.Clone(m)
+	copied := c.update(entries...)
+	if copied < restFrom {
+		return w.Updates()
 	}
-	if m, ok := s.limits[domain]; ok {
-		s.limits[domain] = maps.Clone(m)
+	rest.Reset(min(time.Duration(copied)*restPerCopy, restMax))
+	return nil
+}
+
+// waiting is what can be read at once; false: the watch has ended.
+func waiting(updates <-chan jetstream.KeyValueEntry) (entries []jetstream.KeyValueEntry, ok bool) {
+	for {
+		select {
+		case e, ok := <-updates:
+			if !ok {
+				return nil, false
+			}
+			entries = append(entries, e)
+		default:
+			return entries, true
+		}
 	}
-	if m, ok := s.groups[domain]; ok {
-		s.groups[domain] = maps.Clone(m)
+}
+
+// update stores a copy of the state with some changes, and returns how many settings it copied for them.
+func (c *Catalog) update(entries ...jetstream.KeyValueEntry) (copied int) {
+	s := c.now.Load().clone()
+	own, changed := map[string]bool{}, map[string]bool{}
+	any := false
+	for _, e := range entries {
+		domain := domainOf(e.Key())
+		if !own[domain] {
+			own[domain] = true
+			copied += s.own(domain)
+		}
+		if s.take(e) {
+			any, changed[domain] = true, true
+		}
 	}
-	if m, ok := s.weights[domain]; ok {
-		s.weights[domain] = maps.Clone(m)
-	}
-	if !s.take(e) {
-		return
+	if !any {
+		return copied
 	}
 	c.now.Store(s)
-	if domain != "" {
+	delete(changed, "")
+	for _, domain := range slices.Sorted(maps.Keys(changed)) {
 		c.onChange(domain)
 	}
+	return copied
+}
+
+// clone is a copy in which a domain may be changed once it is own.
+func (s *state) clone() *state {
+	return &state{
+		domains: maps.Clone(s.domains), types: maps.Clone(s.types), tasklists: maps.Clone(s.tasklists),
+		limits: maps.Clone(s.limits), groups: maps.Clone(s.groups), weights: maps.Clone(s.weights), groupLimits: maps.Clone(s.groupLimits), version: s.version,
+		pauses: s.pauses, drains: s.drains,
+	}
+}
+
+// own copies the settings of a domain, and returns how many there are.
+func (s *state) own(domain string) int {
+	s.pauses, s.drains = s.pauses.clone(domain), s.drains.clone(domain)
+	return ownOf(s.types, domain) + ownOf(s.tasklists, domain) + ownOf(s.limits, domain) + ownOf(s.groups, domain) + ownOf(s.weights, domain) + ownOf(s.groupLimits, domain)
+}
+
+func ownOf[M any](all map[string]map[string]M, domain string) int {
+	m, ok := all[domain]
+	if ok {
+		all[domain] = maps.Clone(m)
+	}
+	return len(m)
 }
 
 // replace stores a state loaded again and tells of the domains that differ.
@@ -314,6 +376,7 @@ func (s *state) takeGroup(domain, name string, e jetstream.KeyValueEntry, gone b
 	g.Revision = int64(e.Revision())
 	set(s.groups, domain, name, g, gone)
 	set(s.weights, domain, name, g.GetWeight(), gone || g.Weight == nil || g.GetWeight() == 1)
+	set(s.groupLimits, domain, name, int(g.MaxConcurrency), gone || g.MaxConcurrency <= 0)
 	return true
 }
 

@@ -99,8 +99,8 @@ func TestACatalogFollowsWeights(t *testing.T) {
 		if g, ok := w.Group("shop", "a.b"); !ok || g.GetWeight() != 0.5 || g.Revision == 0 {
 			t.Errorf("%v %v", g, ok)
 		}
-		if got := names(w.Groups("shop")); !slices.Equal(got, []string{"a.b", "idle", "old", "plain"}) || w.GroupCount("shop") != 4 || w.GroupCount("bank") != 0 {
-			t.Errorf("groups %v, %d", got, w.GroupCount("shop"))
+		if got := names(w.Groups("shop")); !slices.Equal(got, []string{"a.b", "idle", "old", "plain"}) || w.Counts("shop") != (Counts{Groups: 4}) || w.Counts("bank") != (Counts{}) {
+			t.Errorf("groups %v, %+v", got, w.Counts("shop"))
 		}
 		put("old", 1)
 		if _, err := DeleteGroup(t.Context(), w.bucket, "shop", "a.b", 0); err != nil {
@@ -109,6 +109,39 @@ func TestACatalogFollowsWeights(t *testing.T) {
 		w.reported("a deleted group", "shop")
 		if got := w.Weights("shop"); !maps.Equal(got, map[string]float64{"idle": 0}) || !maps.Equal(before, map[string]float64{"old": 7}) {
 			t.Errorf("weights %v, read before: %v", got, before)
+		}
+	})
+}
+
+// The numbers that groups have in limits per group are known, and what was read before stays as it is.
+func TestACatalogFollowsTheLimitsOfGroups(t *testing.T) {
+	fill := func(b *bucket) {
+		b.set(topology.GroupKey("shop", "old"), []byte(`{"name":"old","max_concurrency":7}`), false)
+		b.set(topology.GroupKey("shop", "plain"), []byte(`{"name":"plain"}`), false)
+	}
+	watching(t, fill, func(w *watched) {
+		before := w.GroupLimits("shop")
+		if !maps.Equal(before, map[string]int{"old": 7}) || w.GroupLimits("bank") != nil {
+			t.Errorf("limits %v", before)
+		}
+		put := func(name string, most int32) {
+			t.Helper()
+			if _, err := PutGroup(t.Context(), w.bucket, "shop", &yardv1.Group{Name: name, MaxConcurrency: most}); err != nil {
+				t.Fatal(err)
+			}
+			w.reported(name, "shop")
+		}
+		put("acme", 3)
+		put("old", 0)
+		if got := w.GroupLimits("shop"); !maps.Equal(got, map[string]int{"acme": 3}) || !maps.Equal(before, map[string]int{"old": 7}) {
+			t.Errorf("limits %v, read before: %v", got, before)
+		}
+		if _, err := DeleteGroup(t.Context(), w.bucket, "shop", "acme", 0); err != nil {
+			t.Fatal(err)
+		}
+		w.reported("a deleted group", "shop")
+		if got := w.GroupLimits("shop"); len(got) > 0 {
+			t.Errorf("limits %v", got)
 		}
 	})
 }

@@ -66,11 +66,21 @@ func (c *Catalog) Groups(domain string) []*yardv1.Group {
 	return sorted(c.now.Load().groups[domain])
 }
 
-// GroupCount is how many groups of a domain have settings.
-func (c *Catalog) GroupCount(domain string) int { return len(c.now.Load().groups[domain]) }
+// Counts is how many of each kind of a domain have settings.
+type Counts struct{ Types, Tasklists, Limits, Groups int }
+
+// Counts counts the settings of a domain, without a look at each.
+func (c *Catalog) Counts(domain string) Counts {
+	s := c.now.Load()
+	return Counts{len(s.types[domain]), len(s.tasklists[domain]), len(s.limits[domain]), len(s.groups[domain])}
+}
 
 // Weights returns the weights of a domain's groups that are not 1, by name. They are read-only.
 func (c *Catalog) Weights(domain string) map[string]float64 { return c.now.Load().weights[domain] }
+
+// GroupLimits returns how many attempts of a domain's groups may run at once that have a number of their own, by name. They are
+// read-only.
+func (c *Catalog) GroupLimits(domain string) map[string]int { return c.now.Load().groupLimits[domain] }
 
 // PausedTasklist returns the pause of a tasklist, which may be over by now, or nil. The result is read-only.
 func (c *Catalog) PausedTasklist(domain, name string) *yardv1.Pause {

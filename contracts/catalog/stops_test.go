@@ -88,3 +88,22 @@ func TestADomainTakesItsPausesAndDrainsAlong(t *testing.T) {
 		}
 	}
 }
+
+// A pause in force is not deleted as one that is over, whatever a frontend believed of it a moment ago.
+func TestOnlyWhatIsOverIsDeletedAsOver(t *testing.T) {
+	b, ctx, key := newBucket(), t.Context(), topology.TasklistPauseKey("shop", "mail")
+	for _, c := range []struct {
+		until int64
+		stays bool
+	}{{0, true}, {10, true}, {9, false}} {
+		if err := PutPause(ctx, b, key, &yardv1.Pause{SinceMs: 1, UntilMs: c.until}); err != nil {
+			t.Fatal(err)
+		}
+		if err := DeletePauseOver(ctx, b, key, 9); err != nil || b.entries[key].gone == c.stays {
+			t.Errorf("until %d: there %v, want %v: %v", c.until, !b.entries[key].gone, c.stays, err)
+		}
+	}
+	if err := DeletePauseOver(ctx, b, key, 9); err != nil {
+		t.Errorf("what is gone: %v", err)
+	}
+}

@@ -3,6 +3,7 @@ package catalog
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -196,9 +197,18 @@ func TestAWatchThatEndsIsBegunAnew(t *testing.T) {
 		w.put("gone", "a")
 		w.put("changed")
 		w.put("typed", "a")
+		w.put("grouped")
+		w.put("listed")
+		w.put("limited")
 		synctest.Wait()
 		w.changed = nil
 		w.bucket.locked(func() { w.bucket.deaf = true })
+		_, group := PutGroup(w.t.Context(), w.bucket, "grouped", &yardv1.Group{Name: "acme", Weight: new(2.0)})
+		_, list := PutTasklist(w.t.Context(), w.bucket, "listed", &yardv1.Tasklist{Name: "mail", MaxQueued: 1})
+		_, limit := PutLimit(w.t.Context(), w.bucket, "limited", &yardv1.Limit{Name: "acme", MaxConcurrency: 1})
+		if err := errors.Join(group, list, limit); err != nil {
+			t.Fatal(err)
+		}
 		if _, err := DeleteDomain(w.t.Context(), w.bucket, "gone", 0); err != nil {
 			t.Fatal(err)
 		}
@@ -209,8 +219,8 @@ func TestAWatchThatEndsIsBegunAnew(t *testing.T) {
 		w.bucket.endWatches()
 		time.Sleep(noticed)
 		synctest.Wait()
-		w.reported("the new watch", "changed", "gone", "new", "typed")
-		if got := names(w.Domains()); !slices.Equal(got, []string{"changed", "new", "same", "typed"}) {
+		w.reported("the new watch", "changed", "gone", "grouped", "limited", "listed", "new", "typed")
+		if got := names(w.Domains()); !slices.Equal(got, []string{"changed", "grouped", "limited", "listed", "new", "same", "typed"}) {
 			t.Errorf("domains %v", got)
 		}
 		if got := names(w.Types("typed")); !slices.Equal(got, []string{"a", "b"}) {
@@ -289,4 +299,44 @@ func TestAWatchNeedsABucket(t *testing.T) {
 	} else if !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
+}
+
+// I14: changes of a domain with many settings, each of which copies them all, are taken together, and none is lost; those of small
+// domains are taken one by one.
+func TestI14_ChangesOfManySettingsAreTakenTogether(t *testing.T) {
+	fill := func(b *bucket) {
+		for i := range 10 * restFrom {
+			b.set(topology.TypeKey("vast", fmt.Sprint("t", i)), []byte(`{}`), false)
+		}
+	}
+	watching(t, fill, func(w *watched) {
+		w.put("shop")
+		w.types("shop", "a", "b")
+		w.reported("a small one", "shop", "shop", "shop")
+		for i := range 100 {
+			w.types("vast", fmt.Sprint("new", i))
+			time.Sleep(time.Millisecond)
+		}
+		time.Sleep(restMax)
+		synctest.Wait()
+		if n, most := len(w.changed), 100/(10*restFrom*int(restPerCopy)/int(time.Millisecond))+3; n < 2 || n > most {
+			t.Errorf("100 changes of %d settings were taken in %d parts, want %d at most", 10*restFrom, n, most)
+		}
+		if _, ok := w.Type("vast", "new99"); !ok || w.Counts("vast").Types != 10*restFrom+100 {
+			t.Errorf("%+v, the last one is there: %v", w.Counts("vast"), ok)
+		}
+		w.changed = nil
+		w.types("shop", "c", "d")
+		w.reported("afterwards", "shop", "shop")
+		w.types("vast", "last")
+		synctest.Wait()
+		w.bucket.endWatches() // while it rests
+		time.Sleep(noticed)
+		synctest.Wait()
+		w.types("vast", "after")
+		synctest.Wait()
+		if _, ok := w.Type("vast", "after"); !ok {
+			t.Error("it does not follow any more")
+		}
+	})
 }

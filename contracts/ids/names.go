@@ -42,14 +42,23 @@ func check(s string, dots bool) error {
 	return nil
 }
 
-// MatchingShard tells which of the m matching shards serves a tasklist
-// partition: FNV-1a over domain, tasklist and partition. It must be the same
+// MatchingShard tells which of the m matching shards serves a partition of a tasklist: for the first one
+// FNV-1a over domain and tasklist; the others follow it, each on the next shard. It must be the same
 // in every process and forever, since Redis keys and stream subjects follow it.
-func MatchingShard(domain, tasklist string, tasklistPartition, m int) int {
+func MatchingShard(domain, tasklist string, partition, m int) int {
 	h := fnv.New64a()
 	h.Write([]byte(domain))
 	h.Write([]byte{0})
 	h.Write([]byte(tasklist))
-	h.Write([]byte{0, byte(tasklistPartition >> 8), byte(tasklistPartition)})
-	return int(h.Sum64() % uint64(m))
+	h.Write([]byte{0, 0, 0})
+	return int((h.Sum64()%uint64(m) + uint64(partition)) % uint64(m))
 }
+
+// Partitions of a tasklist form a tree: each but the first, 0, has a parent, and up to PartitionDegree children.
+const (
+	PartitionsMax   = 64
+	PartitionDegree = 20
+)
+
+// ParentPartition is the parent of a partition other than the first (as in Cadence's scalable task lists).
+func ParentPartition(partition int) int { return (partition - 1) / PartitionDegree }

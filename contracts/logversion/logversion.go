@@ -42,13 +42,18 @@ const (
 	Groups = 7
 	// Rates is the format since which attempts may have to wait for a rate.
 	Rates = 7
+	// Partitions is the format since which a tasklist may have several partitions: an attempt names the matching shard that
+	// holds its slots, and polls may be sent on.
+	Partitions = 8
+	// PerGroup is the format since which a limit may count per group: history tells the groups of what runs.
+	PerGroup = 8
 )
 
 // newest is the newest format that this program reads and writes. A build raises
 // it, for tests of programs of two versions side by side:
 //
-//	go build -ldflags "-X github.com/yardmaster-io/yardmaster/contracts/logversion.newest=8"
-var newest = "7"
+//	go build -ldflags "-X github.com/yardmaster-io/yardmaster/contracts/logversion.newest=9"
+var newest = "8"
 
 var parsed = sync.OnceValue(func() uint32 {
 	v, err := parse(newest)

@@ -172,9 +172,11 @@ export interface DescribeTasklistResponse {
   drain?: Pause;
   /** The types of the domain that are drained, by name, at most 100. */
   drained_types?: string[];
+  /** Over how many partitions the tasklist is spread, if there are several, 2..64; 0: one. */
+  partitions?: number;
 }
 
-/** TasklistPollersRequest (tasklists.pollers): the workers that polled a tasklist in the last 5 minutes. The owner of the tasklist's matching shard remembers them: they are lost with it, and the next owner learns of each with its next poll. It keeps 8192 of them: up to 6144 of one domain, and the last 2048 places are for domains with 512 at most. Beyond that, those of the domain are forgotten who have not polled for the longest. */
+/** TasklistPollersRequest (tasklists.pollers): the workers that polled a tasklist in the last 5 minutes. The owner of the tasklist's matching shard, or of those of its partitions, remembers them: they are lost with it, and the next owner learns of each with its next poll. It keeps 8192 of them: up to 6144 of one domain, and the last 2048 places are for domains with 512 at most. Beyond that, those of the domain are forgotten who have not polled for the longest. */
 export interface TasklistPollersRequest {
   /** Required. [A-Za-z0-9_-]{1,64}. */
   tasklist: string;
@@ -189,7 +191,7 @@ export interface TasklistPollersResponse {
   pollers?: Poller[];
   /** Where the next page begins; empty on the last page. */
   next_cursor?: string;
-  /** For how long the present owner of the shard has served it, ms: it knows of no earlier poll. */
+  /** For how long the present owner of the shard has served it, ms: it knows of no earlier poll. Of several partitions, the newest owner. */
   known_for_ms?: number;
 }
 
@@ -315,7 +317,7 @@ export interface DrainTasklistResponse {
   drain?: Pause;
 }
 
-/** PurgeTasklistRequest (tasklists.purge) cancels the tasks of a tasklist that do not run: one step of it. Steps follow until an answer has no next_cursor; who sends them decides how fast. Tasks that were created after the purge began stay. A step may be repeated, and a purge given up, at any moment. */
+/** PurgeTasklistRequest (tasklists.purge) cancels the tasks of a tasklist that do not run: one step of it. Steps follow until an answer has no next_cursor; who sends them decides how fast. Tasks that were created after the purge began stay; a task is as old as its id says, which the clock of its client may date up to 2 s ahead, and one that is dated ahead of the purge stays, too. A step may be repeated, and a purge given up, at any moment. */
 export interface PurgeTasklistRequest {
   /** Required. [A-Za-z0-9_-]{1,64}. */
   name: string;
@@ -547,7 +549,7 @@ export interface DeleteLimitResponse {
   limit?: Limit;
 }
 
-/** PutGroupRequest (groups.put) sets the weight of a group, for tasks that become ready from then on. Since log version 7. */
+/** PutGroupRequest (groups.put) sets the weight of a group, for tasks that become ready from then on, and how many of its attempts may run at once, within a second and for what waits, too. Since log version 7. */
 export interface PutGroupRequest {
   /** Required: the new settings. */
   group: Group;
@@ -584,7 +586,7 @@ export interface ListGroupsResponse {
   next_cursor?: string;
 }
 
-/** DeleteGroupRequest (groups.delete) deletes the settings of a group. Its weight is 1 from then on. */
+/** DeleteGroupRequest (groups.delete) deletes the settings of a group. Its weight is 1 from then on, and limits count it as any other. */
 export interface DeleteGroupRequest {
   /** Required. [A-Za-z0-9_.-]{1,64}. */
   name: string;
@@ -875,6 +877,8 @@ export interface Domain {
   max_concurrency?: number;
   /** How many attempts of the domain start in a time. Default: any number. Since log version 7. */
   rate?: Rate;
+  /** The most attempts of each group (group of tasks.submit) that run at once in the domain, on all nodes together, 1..1000000. A group may have its own number (max_concurrency of groups.put). Tasks without a group are not counted. Default 0: no limit. Since log version 8. */
+  max_concurrency_per_group?: number;
 }
 
 /** Rate is how many attempts start in a time, on all nodes together. Up to a burst start at once; then each has to wait until the rate allows for one more (GCRA, the generic cell rate algorithm). What waits keeps its place, and what the rate does not cover goes on. An attempt that starts is counted, however it ends; one that is granted again, because no worker received it, is counted again. */
@@ -909,6 +913,8 @@ export interface TaskType {
   limits?: string[];
   /** How many attempts of this type start in a time. Default: any number. Since log version 7. */
   rate?: Rate;
+  /** The most attempts of this type of each group (group of tasks.submit) that run at once in the domain, on all nodes together, 1..1000000. A group may have its own number (max_concurrency of groups.put). Tasks without a group are not counted. A group that is full holds up no other. Default 0: no limit. Since log version 8. */
+  max_concurrency_per_group?: number;
 }
 
 /** Tasklist holds the settings of a tasklist. One without any is used like every other, with the defaults. */
@@ -927,6 +933,10 @@ export interface Tasklist {
   rate?: Rate;
   /** While about so many tasks of this tasklist are queued, 1..100000000, submits of more are refused with RESOURCE_EXHAUSTED. Queued are those that are due and neither run nor have ended: ready ones, and those that wait for a moment between two attempts. What is delayed, or waits for long to be tried again, is counted when it is due; nothing that was accepted is ever refused. At most 100 tasklists of a domain have one. Default 0: no cap. */
   max_queued?: number;
+  /** Over how many partitions the tasklist is spread, 1..64: each is a table and a line of polls of its own, on another matching shard as far as there are any. More let several nodes serve one tasklist; tasks of different partitions start in about the order in which they became ready. Default 0: one. Change it any time: what waits in a partition that is no more is run as before. At most 100 tasklists of a domain have several. Since log version 8. */
+  partitions?: number;
+  /** The most attempts of tasks of this tasklist of each group (group of tasks.submit) that run at once, on all nodes together, 1..1000000. A group may have its own number (max_concurrency of groups.put). Tasks without a group are not counted. Default 0: no limit. Since log version 8. */
+  max_concurrency_per_group?: number;
 }
 
 /** ListedTasklist is a tasklist with settings, or with unfinished tasks. */
@@ -1021,12 +1031,14 @@ export interface Limit {
   name: string;
   /** For people; at most 1024 bytes. */
   description?: string;
-  /** The most attempts of all these types that run at once in the domain, on all nodes together, 1..1000000. Required, unless there is a rate. Default 0: any number. */
+  /** The most attempts of all these types that run at once in the domain, on all nodes together, 1..1000000. Required, unless there is a rate, or max_concurrency_per_group. Default 0: any number. */
   max_concurrency: number;
   /** Changes with every put; the server sets it. In a put, 0 (default) means: replace any revision. Another number means: replace only this revision, otherwise STALE. */
   revision?: number;
   /** How many attempts of all these types start in a time. Default: any number. Since log version 7. */
   rate?: Rate;
+  /** The most attempts of all these types of each group (group of tasks.submit) that run at once in the domain, on all nodes together, 1..1000000. A group may have its own number (max_concurrency of groups.put). Tasks without a group are not counted. Default 0: no limit. Since log version 8. */
+  max_concurrency_per_group?: number;
 }
 
 /** Group is what is set of a group of tasks (group of tasks.submit). A group needs no settings. */
@@ -1039,11 +1051,13 @@ export interface Group {
   weight?: number;
   /** Changes with every put; the server sets it. In a put, 0 (default) means: replace any revision. Another number means: replace only this revision, otherwise STALE. */
   revision?: number;
+  /** How many attempts of this group may run at once in each limit that counts per group (max_concurrency_per_group of a domain, a tasklist, a type or a shared limit), 1..1000000: it holds in place of the number there. Where nothing counts per group it says nothing. Default 0: what the limit says. Since log version 8. */
+  max_concurrency?: number;
 }
 
 /** LimitUse is how a limit is used. Matching keeps this in memory: times start over when another node takes a shard over, or a shard has had nothing to do with the domain for a minute. */
 export interface LimitUse {
-  /** Which limit: `domain`, `tasklist/NAME`, `type/NAME`, or `shared/NAME` of limits.put. With `rate/` before that it is the rate of one, which has no slots and counts as full while an attempt has to wait for it. */
+  /** Which limit: `domain`, `tasklist/NAME`, `type/NAME`, or `shared/NAME` of limits.put; with `/group/NAME` behind that it is the limit of one group, of one that counts per group. Of these a shard looks at 16384 that are full, and as many others. With `rate/` before that it is the rate of one, which has no slots and counts as full while an attempt has to wait for it. */
   ref?: string;
   /** The most attempts that it lets run at once; 0 of a rate. */
   max_concurrency?: number;
@@ -1065,7 +1079,7 @@ export interface LimitUse {
   holders?: SlotHolder[];
   /** Tasklists in which a poll waits, and tasks are ready, and this limit has no slot for them; those that wait for the longest. */
   waiters?: SlotWaiter[];
-  /** How many tasklists wait. */
+  /** How many tasklists wait. One of several partitions that is not among the waiters may be counted for each. */
   waiting_tasklists?: number;
   /** How many ready tasks these hold that the limit covers, as matching counts them, which may know of one twice. */
   waiting_tasks?: number;

@@ -69,8 +69,8 @@ func (l *lists) service(r Role) {
 
 func (l *lists) frontend(n topology.Partitioning) {
 	l.service(Frontend)
-	l.publish(anyTenant, topology.CancelHintAny)
-	l.subscribe(topology.APIAll, topology.HintLoad)
+	l.publish(anyTenant, topology.CancelHintAny, topology.HintGivenUp)
+	l.subscribe(topology.APIAll, topology.HintLoad, topology.HintTasklistLoad)
 	l.publish(
 		topology.BucketSubject(topology.ConfigBucket, topology.DomainKeys),
 		topology.BucketSubject(topology.ConfigBucket, topology.TypeKeys),
@@ -120,9 +120,9 @@ func (l *lists) history(n topology.Partitioning) {
 func (l *lists) matching(n topology.Partitioning) {
 	l.service(Matching)
 	l.publish(anyTenant) // hands out tasks
-	hints := []string{topology.HintFreed, topology.HintRestore}
-	l.publish(append(hints, topology.HintHungry)...)
-	l.subscribe(hints...)
+	hints := []string{topology.HintFreed, topology.HintRestore, topology.HintBranchAny}
+	l.publish(append(hints, topology.HintHungry, topology.HintTasklistLoad)...)
+	l.subscribe(append(hints, topology.HintGivenUp)...)
 	l.bucket(topology.CheckpointsBucket)
 	l.publish(topology.BucketSubject(topology.CheckpointsBucket, topology.MatchingEpochs))
 	for p := range n.History {

@@ -67,6 +67,11 @@ var (
 		Name: "yardmaster.poll.owner_replaced", Kind: Counter, Unit: "{poll}",
 		Tells: "Polls answered empty because another node took over their shard.",
 	}
+	PollsMoved = Metric{
+		Name: "yardmaster.poll.moved", Kind: Counter, Unit: "{poll}",
+		Tells: "Polls that a partition of their tasklist gave up, sent on to another one: they found nothing there, or it asked for them.",
+		Worry: "as many as tasks start: fewer partitions would do",
+	}
 )
 
 // The values of Reason of SubmitsRefused.
@@ -81,6 +86,6 @@ func frontend() []Metric {
 		Requests, RequestsFailed,
 		SubmitDuration, TasksAccepted, SubmitMessages, AppendFailures, SubmitsUnknown, SubmitsRefused,
 		OutcomeMessages, OutcomeResends, OutcomeVerdicts,
-		PollsForwarded, PollsWithoutOwner, PollsOwnerReplaced,
+		PollsForwarded, PollsWithoutOwner, PollsOwnerReplaced, PollsMoved,
 	}
 }

@@ -15,6 +15,15 @@ var (
 		Name: "yardmaster.matching.polls.waiting", Kind: Gauge, Unit: "{poll}", Attributes: []string{Shard},
 		Tells: "Polls that wait for a task.",
 	}
+	PollsSentUp = Metric{
+		Name: "yardmaster.matching.polls.sent_up", Kind: Counter, Unit: "{poll}",
+		Tells: "Polls that found nothing in their partition of a tasklist, and went to its parent.",
+		Worry: "more than polls received: the tasklist has more partitions than it needs",
+	}
+	PollsSentDown = Metric{
+		Name: "yardmaster.matching.polls.sent_down", Kind: Counter, Unit: "{poll}",
+		Tells: "Polls that went to a partition of their tasklist where triggers waited for one.",
+	}
 	HintMessages = Metric{
 		Name: "yardmaster.matching.hint_messages.received", Kind: Counter, Unit: "{message}",
 		Tells: "Messages of the hint stream.",
@@ -108,7 +117,7 @@ var (
 
 func matching() []Metric {
 	return []Metric{
-		PollsReceived, PollsRefused, PollsWaiting, MatchesDirect, MatchesFromTable,
+		PollsReceived, PollsRefused, PollsWaiting, PollsSentUp, PollsSentDown, MatchesDirect, MatchesFromTable,
 		GrabDuration, GrabMessages, GrabsGranted, GrabsRefused, AttemptsUndelivered, AttemptsReturned,
 		HintMessages, TriggersReceived, TriggersDuplicate, HintsMalformed,
 		TableCalls, TableCallsFailed, TablesLost, TasklistsSearched, RedisCallDuration,

@@ -31,6 +31,13 @@ func TasklistsKey(domain string, shard int) string {
 // and which shards wait.
 func SlotsKey(domain, limit string) string { return "yard:{" + domain + "}:slots:" + limit }
 
+// PerGroupKey is the hash of a limit that counts per group, such as "type/email.send/group": which shards know what they hold of it.
+func PerGroupKey(domain, limit string) string { return "yard:{" + domain + "}:pergroup:" + limit }
+
+// GroupSlotsKey is the string of the limit of one group, such as "type/email.send/group/acme". It is there while a shard holds
+// slots of it, or waits.
+func GroupSlotsKey(domain, limit string) string { return "yard:{" + domain + "}:group:" + limit }
+
 // RateKey is the string of a rate, such as "rate/type/email.send": when the next attempt may start.
 func RateKey(domain, limit string) string { return "yard:{" + domain + "}:rate:" + limit }
 
@@ -42,7 +49,7 @@ func EpochKey(domain string, shard int) string { return "yard:{" + domain + "}:e
 // its tables fail if one is missing, or is not used.
 var redisCommands = [...]string{
 	"evalsha", "script|load", "ping", "time", "info", "exists", "del", "unlink", "get", "set", "sadd", "srem", "smembers",
-	"hget", "hgetall", "hmget", "hset", "zadd", "zrange", "zrem", "zremrangebyrank",
+	"hget", "hgetall", "hmget", "hset", "zadd", "zrange", "zrem", "zremrangebyrank", "zscore",
 }
 
 // redisConnection is what the client library calls by itself: the log-in, the name in CLIENT LIST, and the map

@@ -289,10 +289,21 @@ func TimerCall(p int, verb string) string { return "yard.rpc.timer." + num(p) + 
 // Health is where every process of a service answers how ready it is.
 func Health(service string) string { return "yard.health." + service }
 
+// HintBranch carries rpcv1.Branches: what the owner of matching shard m learns of partitions below those that it serves. Core NATS, lost
+// without harm.
+func HintBranch(m int) string { return "yard.hint.branch." + num(m) }
+
+// HintBranchAny filters those of all shards.
+const HintBranchAny = "yard.hint.branch.*"
+
 // Broadcast hints: core NATS, to all subscribers, lost without harm.
 const (
 	// HintLoad carries rpcv1.HistoryLoad: how much is queued in a history partition.
 	HintLoad = "yard.hint.load"
+	// HintGivenUp carries rpcv1.GivenUp: what was sent to these inboxes is lost.
+	HintGivenUp = "yard.hint.given_up"
+	// HintTasklistLoad carries rpcv1.TasklistLoad: what waits in the partitions of tasklists that have several.
+	HintTasklistLoad = "yard.hint.tasklist_load"
 	// HintHungry carries rpcv1.Hungry: a tasklist has idle pollers, and its table holds nothing for them.
 	HintHungry = "yard.hint.hungry"
 	// HintFreed carries rpcv1.Freed: slots of these limits were freed.

@@ -57,12 +57,12 @@ type Deps struct {
 // Service is the history service of one process.
 type Service struct {
 	Deps
-	js      jetstream.JetStream
-	metrics *partition.Metrics
-	ready   chan struct{}
-	share   atomic.Pointer[ownership.Share]
-	rooms   rooms
-	caps    caps
+	js        jetstream.JetStream
+	metrics   *partition.Metrics
+	ready     chan struct{}
+	share     atomic.Pointer[ownership.Share]
+	rooms     rooms
+	tasklists tasklists
 	// begun are by partition: each is closed when its owner has taken over here once, or has failed to.
 	begun []begun
 }
@@ -131,11 +131,11 @@ func (s *Service) Run(ctx context.Context) error {
 	}
 	watching, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
-	domains, err := catalog.Watch(watching, config, s.caps.changed)
+	domains, err := catalog.Watch(watching, config, s.tasklists.changed)
 	if err != nil {
 		return fmt.Errorf("watch the domains: %w", err)
 	}
-	s.caps.follow(domains)
+	s.tasklists.follow(domains)
 	owner := ownership.New(ownership.Config{
 		Service: "history", Node: s.Node, Count: s.Partitioning.History, KV: members, Log: s.Log,
 		Version: domains.Version, Metrics: s.Deps.Metrics,
@@ -193,12 +193,12 @@ func (s *Service) serve(ctx context.Context, p int, domains *catalog.Catalog, to
 	room, log := s.room(p), natshistory.NewLog(nc)
 	owner := partition.New(partition.Deps{
 		Partition: p, Shards: s.Partitioning.Matching, Node: s.Node, Config: s.Config.Partition,
-		Log: log, Capped: partition.Capped{Caps: s.caps.get, Scan: log.Scan}, Archive: natshistory.NewArchive(nc, retention), Reader: reader,
+		Log: log, Capped: partition.Capped{Caps: s.tasklists.caps, Scan: log.Scan}, Archive: natshistory.NewArchive(nc, retention), Reader: reader,
 		TimerStore: natshistory.NewTimerStore(nc), Timer: natshistory.Timer{Config: nc},
 		Checkpoints: natshistory.Checkpoints{Config: nc, KV: checkpoints}, Wire: wire, Quarantine: nc.Quarantine,
 		Lagging:     func(n int) { lagging.Set(int64(n)) },
 		OldestReady: func(age time.Duration) { oldest.Set(int64(age / time.Second)) },
-		StorageFull: room.Full, LogVersion: domains.WriteVersion, Tokens: tokens, Clock: s.Clock, Logger: s.Log, Tracing: s.Tracing, Metrics: s.metrics,
+		StorageFull: room.Full, TasklistPartitions: s.tasklists.partitionsOf, LogVersion: domains.WriteVersion, Tokens: tokens, Clock: s.Clock, Logger: s.Log, Tracing: s.Tracing, Metrics: s.metrics,
 	})
 	var parts lifecycle.Group
 	parts.Add("storage", room)

@@ -34,7 +34,7 @@ func (s *Service) endPauses(ctx context.Context, types *catalog.Catalog) {
 		now := s.Clock.Now().UnixMilli()
 		for domain, ends := range types.PauseEnds(now - endedFor.Milliseconds()) {
 			if ends <= now {
-				s.limitsChanged(domain)
+				s.changes.changed(domain)
 			}
 		}
 	}
@@ -49,10 +49,24 @@ type limits struct {
 // Weights implements match.Catalog.
 func (l limits) Weights(domain string) map[string]float64 { return l.types.Weights(domain) }
 
+// Partitions implements match.Catalog.
+func (l limits) Partitions(domain, tasklist string) int {
+	of, _ := l.types.Tasklist(domain, tasklist)
+	return max(1, int(of.GetPartitions()))
+}
+
+// GroupLimits implements match.Catalog.
+func (l limits) GroupLimits(domain string) map[string]int { return l.types.GroupLimits(domain) }
+
 // Limits implements match.Catalog.
 func (l limits) Limits(domain string) []match.Limit {
 	var all []match.Limit
-	add := func(one match.Limit, most int32, rate *yardv1.Rate) {
+	add := func(one match.Limit, most, perGroup int32, rate *yardv1.Rate) {
+		if perGroup > 0 {
+			each := one
+			each.Ref, each.PerGroup, each.Max = table.PerGroupRef(one.Ref), true, int(perGroup)
+			all = append(all, each)
+		}
 		if rate != nil {
 			rated := one
 			rated.Ref, rated.Rate = table.RateRef(one.Ref), rateOf(rate)
@@ -63,21 +77,21 @@ func (l limits) Limits(domain string) []match.Limit {
 		}
 	}
 	if d, ok := l.types.Domain(domain); ok {
-		add(match.Limit{Ref: table.DomainRef, Wide: true}, d.MaxConcurrency, d.Rate)
+		add(match.Limit{Ref: table.DomainRef, Wide: true}, d.MaxConcurrency, d.MaxConcurrencyPerGroup, d.Rate)
 	}
 	for _, t := range l.types.Tasklists(domain) {
-		add(match.Limit{Ref: table.TasklistRef(t.Name), Tasklist: t.Name}, t.MaxConcurrency, t.Rate)
+		add(match.Limit{Ref: table.TasklistRef(t.Name), Tasklist: t.Name}, t.MaxConcurrency, t.MaxConcurrencyPerGroup, t.Rate)
 	}
 	shared := map[string][]string{}
 	for _, t := range l.types.Types(domain) {
-		add(match.Limit{Ref: table.TypeRef(t.Name), Types: []string{t.Name}}, t.MaxConcurrency, t.Rate)
+		add(match.Limit{Ref: table.TypeRef(t.Name), Types: []string{t.Name}}, t.MaxConcurrency, t.MaxConcurrencyPerGroup, t.Rate)
 		for _, name := range t.Limits {
 			shared[name] = append(shared[name], t.Name)
 		}
 	}
 	for _, one := range l.types.Limits(domain) {
 		if types := shared[one.Name]; len(types) > 0 {
-			add(match.Limit{Ref: table.SharedRef(one.Name), Types: types}, one.MaxConcurrency, one.Rate)
+			add(match.Limit{Ref: table.SharedRef(one.Name), Types: types}, one.MaxConcurrency, one.MaxConcurrencyPerGroup, one.Rate)
 		}
 	}
 	tasklists, types := l.types.Pauses(domain, l.clock.Now().UnixMilli())

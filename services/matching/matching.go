@@ -74,6 +74,7 @@ type Service struct {
 	metrics *shard.Metrics
 	ready   chan struct{}
 	share   atomic.Pointer[ownership.Share]
+	changes *changes
 	// redis is nil where the tables are in memory, and before Run.
 	redis atomic.Pointer[redistable.Health]
 
@@ -105,6 +106,7 @@ func New(d Deps) (*Service, error) {
 	}
 	s := &Service{
 		Deps: d, js: js, metrics: shard.NewMetrics(d.Metrics, d.Partitioning.Matching), ready: make(chan struct{}),
+		changes: newChanges(),
 	}
 	for range d.Partitioning.Matching {
 		s.begun = append(s.begun, &begun{done: make(chan struct{})})
@@ -141,11 +143,15 @@ func (s *Service) Run(ctx context.Context) error {
 	}
 	watching, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
-	types, err := catalog.Watch(watching, config, s.limitsChanged)
+	types, err := catalog.Watch(watching, config, s.changes.changed)
 	if err != nil {
 		return fmt.Errorf("watch the types: %w", err)
 	}
 	go s.endPauses(watching, types)
+	go s.changes.run(watching, func(domain string) int {
+		n := types.Counts(domain)
+		return n.Types + n.Tasklists + n.Limits
+	}, s.limitsChanged)
 	of, closeTables, err := s.tables()
 	if err != nil {
 		return err
@@ -321,13 +327,4 @@ func (s *Service) remove(one *shard.Shard) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.running = slices.DeleteFunc(s.running, func(other *shard.Shard) bool { return other == one })
-}
-
-// limitsChanged tells all shards that a domain's types have changed.
-func (s *Service) limitsChanged(domain string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, one := range s.running {
-		one.Put(func(in *match.Inputs) { in.Limits = append(in.Limits, domain) })
-	}
 }

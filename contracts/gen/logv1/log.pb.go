@@ -646,7 +646,10 @@ type Attempt struct {
 	// type, as in log version 1; then booked is set.
 	Limits []string `protobuf:"bytes,10,rep,name=limits,proto3" json:"limits,omitempty"`
 	// Of a carried task: its running attempt may not have reached its worker. Since log version 2.
-	Granted       *Granted `protobuf:"bytes,11,opt,name=granted,proto3" json:"granted,omitempty"`
+	Granted *Granted `protobuf:"bytes,11,opt,name=granted,proto3" json:"granted,omitempty"`
+	// Of a carried task: the matching shard that its running attempt was granted to, plus one. 0 = that of the first partition of the
+	// tasklist. Since log version 8.
+	Shard         uint32 `protobuf:"varint,12,opt,name=shard,proto3" json:"shard,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -756,6 +759,13 @@ func (x *Attempt) GetGranted() *Granted {
 		return x.Granted
 	}
 	return nil
+}
+
+func (x *Attempt) GetShard() uint32 {
+	if x != nil {
+		return x.Shard
+	}
+	return 0
 }
 
 // Granted names the batch of a matching shard that an attempt was granted by.
@@ -2572,7 +2582,7 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"finishByMs\"2\n" +
 	"\x06Header\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value\"\xe5\x02\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value\"\xfb\x02\n" +
 	"\aAttempt\x12\x14\n" +
 	"\x05nonce\x18\x01 \x01(\x04R\x05nonce\x12\x16\n" +
 	"\x06worker\x18\x02 \x01(\tR\x06worker\x12\"\n" +
@@ -2586,7 +2596,8 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"\x05ended\x18\t \x01(\x05R\x05ended\x12\x16\n" +
 	"\x06limits\x18\n" +
 	" \x03(\tR\x06limits\x12.\n" +
-	"\agranted\x18\v \x01(\v2\x14.yard.log.v1.GrantedR\agranted\"\x89\x01\n" +
+	"\agranted\x18\v \x01(\v2\x14.yard.log.v1.GrantedR\agranted\x12\x14\n" +
+	"\x05shard\x18\f \x01(\rR\x05shard\"\x89\x01\n" +
 	"\aGranted\x12\x14\n" +
 	"\x05shard\x18\x01 \x01(\rR\x05shard\x12\x1f\n" +
 	"\vshard_epoch\x18\x02 \x01(\x04R\n" +

@@ -47,6 +47,12 @@ type Poll struct {
 	// Inboxes of the domain's polls that were abandoned: answers to them are lost.
 	Unanswered    []string `protobuf:"bytes,12,rep,name=unanswered,proto3" json:"unanswered,omitempty"`
 	WorkerVersion string   `protobuf:"bytes,13,opt,name=worker_version,json=workerVersion,proto3" json:"worker_version,omitempty"`
+	// Which partition of the tasklist it is for. Since log version 8.
+	TasklistPartition int32 `protobuf:"varint,14,opt,name=tasklist_partition,json=tasklistPartition,proto3" json:"tasklist_partition,omitempty"`
+	// Another partition had it before: it is counted there. Since log version 8.
+	Moved bool `protobuf:"varint,15,opt,name=moved,proto3" json:"moved,omitempty"`
+	// It comes back to the partition that gave it up, since no one serves where it was to go: it is not given up again within a second.
+	Back          bool `protobuf:"varint,16,opt,name=back,proto3" json:"back,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -165,11 +171,35 @@ func (x *Poll) GetWorkerVersion() string {
 	return ""
 }
 
+func (x *Poll) GetTasklistPartition() int32 {
+	if x != nil {
+		return x.TasklistPartition
+	}
+	return 0
+}
+
+func (x *Poll) GetMoved() bool {
+	if x != nil {
+		return x.Moved
+	}
+	return false
+}
+
+func (x *Poll) GetBack() bool {
+	if x != nil {
+		return x.Back
+	}
+	return false
+}
+
 // PollsAnswered (from matching to a frontend) lists which of its polls have been
 // answered or rejected. Sent shortly after, in batches; losing one does no harm.
 type PollsAnswered struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Ids           []uint64               `protobuf:"varint,1,rep,packed,name=ids,proto3" json:"ids,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Ids   []uint64               `protobuf:"varint,1,rep,packed,name=ids,proto3" json:"ids,omitempty"`
+	// Polls that it gives up, to be sent to another partition of their tasklist. These are sent at once, with a reply subject: where no
+	// one hears them, the polls stay. Since log version 8.
+	Moved         []*MovedPoll `protobuf:"bytes,2,rep,name=moved,proto3" json:"moved,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -211,6 +241,67 @@ func (x *PollsAnswered) GetIds() []uint64 {
 	return nil
 }
 
+func (x *PollsAnswered) GetMoved() []*MovedPoll {
+	if x != nil {
+		return x.Moved
+	}
+	return nil
+}
+
+// MovedPoll is a poll that a partition of a tasklist gives up.
+type MovedPoll struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Id    uint64                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
+	// Where it is to go.
+	TasklistPartition int32 `protobuf:"varint,2,opt,name=tasklist_partition,json=tasklistPartition,proto3" json:"tasklist_partition,omitempty"`
+	unknownFields     protoimpl.UnknownFields
+	sizeCache         protoimpl.SizeCache
+}
+
+func (x *MovedPoll) Reset() {
+	*x = MovedPoll{}
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *MovedPoll) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*MovedPoll) ProtoMessage() {}
+
+func (x *MovedPoll) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use MovedPoll.ProtoReflect.Descriptor instead.
+func (*MovedPoll) Descriptor() ([]byte, []int) {
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *MovedPoll) GetId() uint64 {
+	if x != nil {
+		return x.Id
+	}
+	return 0
+}
+
+func (x *MovedPoll) GetTasklistPartition() int32 {
+	if x != nil {
+		return x.TasklistPartition
+	}
+	return 0
+}
+
 // DescribeShard (matching, "describe").
 type DescribeShardRequest struct {
 	state    protoimpl.MessageState `protogen:"open.v1"`
@@ -221,14 +312,18 @@ type DescribeShardRequest struct {
 	// From the answer before.
 	After string `protobuf:"bytes,4,opt,name=after,proto3" json:"after,omitempty"`
 	// > 0: the limits of the domain that are in use are wanted, with so many holders and waiters each, and nothing else.
-	ListLimits    int32 `protobuf:"varint,5,opt,name=list_limits,json=listLimits,proto3" json:"list_limits,omitempty"`
+	ListLimits int32 `protobuf:"varint,5,opt,name=list_limits,json=listLimits,proto3" json:"list_limits,omitempty"`
+	// Of limits, only these are wanted, by reference. A service that does not know it tells of all.
+	Limits []string `protobuf:"bytes,6,rep,name=limits,proto3" json:"limits,omitempty"`
+	// Of limits, only those are wanted that are in use here, up to 250. A service that does not know it tells of all.
+	LimitsInUse   bool `protobuf:"varint,7,opt,name=limits_in_use,json=limitsInUse,proto3" json:"limits_in_use,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *DescribeShardRequest) Reset() {
 	*x = DescribeShardRequest{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[2]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -240,7 +335,7 @@ func (x *DescribeShardRequest) String() string {
 func (*DescribeShardRequest) ProtoMessage() {}
 
 func (x *DescribeShardRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[2]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -253,7 +348,7 @@ func (x *DescribeShardRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DescribeShardRequest.ProtoReflect.Descriptor instead.
 func (*DescribeShardRequest) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{2}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *DescribeShardRequest) GetDomain() string {
@@ -291,6 +386,20 @@ func (x *DescribeShardRequest) GetListLimits() int32 {
 	return 0
 }
 
+func (x *DescribeShardRequest) GetLimits() []string {
+	if x != nil {
+		return x.Limits
+	}
+	return nil
+}
+
+func (x *DescribeShardRequest) GetLimitsInUse() bool {
+	if x != nil {
+		return x.LimitsInUse
+	}
+	return false
+}
+
 type DescribeShardResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Triggers in the table.
@@ -318,7 +427,7 @@ type DescribeShardResponse struct {
 
 func (x *DescribeShardResponse) Reset() {
 	*x = DescribeShardResponse{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[3]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -330,7 +439,7 @@ func (x *DescribeShardResponse) String() string {
 func (*DescribeShardResponse) ProtoMessage() {}
 
 func (x *DescribeShardResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[3]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -343,7 +452,7 @@ func (x *DescribeShardResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DescribeShardResponse.ProtoReflect.Descriptor instead.
 func (*DescribeShardResponse) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{3}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *DescribeShardResponse) GetReady() int64 {
@@ -437,7 +546,7 @@ type ShardLimit struct {
 
 func (x *ShardLimit) Reset() {
 	*x = ShardLimit{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[4]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -449,7 +558,7 @@ func (x *ShardLimit) String() string {
 func (*ShardLimit) ProtoMessage() {}
 
 func (x *ShardLimit) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[4]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -462,7 +571,7 @@ func (x *ShardLimit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardLimit.ProtoReflect.Descriptor instead.
 func (*ShardLimit) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{4}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *ShardLimit) GetUse() *yardv1.LimitUse {
@@ -493,14 +602,16 @@ type GetTaskRequest struct {
 	// Only if of this domain.
 	Domain string `protobuf:"bytes,3,opt,name=domain,proto3" json:"domain,omitempty"`
 	// How long to wait until it is finished, in ms from when this is sent; 0 = do not wait. History only.
-	WaitMs        int64 `protobuf:"varint,4,opt,name=wait_ms,json=waitMs,proto3" json:"wait_ms,omitempty"`
+	WaitMs int64 `protobuf:"varint,4,opt,name=wait_ms,json=waitMs,proto3" json:"wait_ms,omitempty"`
+	// Without payload, result, progress and events, which may be half a megabyte. A service that does not know it sends them.
+	Brief         bool `protobuf:"varint,5,opt,name=brief,proto3" json:"brief,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *GetTaskRequest) Reset() {
 	*x = GetTaskRequest{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[5]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -512,7 +623,7 @@ func (x *GetTaskRequest) String() string {
 func (*GetTaskRequest) ProtoMessage() {}
 
 func (x *GetTaskRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[5]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -525,7 +636,7 @@ func (x *GetTaskRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetTaskRequest.ProtoReflect.Descriptor instead.
 func (*GetTaskRequest) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{5}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *GetTaskRequest) GetTaskId() []byte {
@@ -549,6 +660,13 @@ func (x *GetTaskRequest) GetWaitMs() int64 {
 	return 0
 }
 
+func (x *GetTaskRequest) GetBrief() bool {
+	if x != nil {
+		return x.Brief
+	}
+	return false
+}
+
 type GetTaskResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Absent = not found.
@@ -559,7 +677,7 @@ type GetTaskResponse struct {
 
 func (x *GetTaskResponse) Reset() {
 	*x = GetTaskResponse{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[6]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -571,7 +689,7 @@ func (x *GetTaskResponse) String() string {
 func (*GetTaskResponse) ProtoMessage() {}
 
 func (x *GetTaskResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[6]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -584,7 +702,7 @@ func (x *GetTaskResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetTaskResponse.ProtoReflect.Descriptor instead.
 func (*GetTaskResponse) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{6}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *GetTaskResponse) GetTask() *yardv1.Task {
@@ -611,7 +729,7 @@ type ListTasksRequest struct {
 
 func (x *ListTasksRequest) Reset() {
 	*x = ListTasksRequest{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[7]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -623,7 +741,7 @@ func (x *ListTasksRequest) String() string {
 func (*ListTasksRequest) ProtoMessage() {}
 
 func (x *ListTasksRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[7]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -636,7 +754,7 @@ func (x *ListTasksRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTasksRequest.ProtoReflect.Descriptor instead.
 func (*ListTasksRequest) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{7}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *ListTasksRequest) GetDomain() string {
@@ -699,7 +817,7 @@ type ListTasksResponse struct {
 
 func (x *ListTasksResponse) Reset() {
 	*x = ListTasksResponse{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[8]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -711,7 +829,7 @@ func (x *ListTasksResponse) String() string {
 func (*ListTasksResponse) ProtoMessage() {}
 
 func (x *ListTasksResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[8]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -724,7 +842,7 @@ func (x *ListTasksResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTasksResponse.ProtoReflect.Descriptor instead.
 func (*ListTasksResponse) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{8}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *ListTasksResponse) GetTasks() []*yardv1.Task {
@@ -775,7 +893,7 @@ type DescribePartitionRequest struct {
 
 func (x *DescribePartitionRequest) Reset() {
 	*x = DescribePartitionRequest{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[9]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -787,7 +905,7 @@ func (x *DescribePartitionRequest) String() string {
 func (*DescribePartitionRequest) ProtoMessage() {}
 
 func (x *DescribePartitionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[9]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -800,7 +918,7 @@ func (x *DescribePartitionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DescribePartitionRequest.ProtoReflect.Descriptor instead.
 func (*DescribePartitionRequest) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{9}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *DescribePartitionRequest) GetDomain() string {
@@ -848,7 +966,7 @@ type DescribePartitionResponse struct {
 
 func (x *DescribePartitionResponse) Reset() {
 	*x = DescribePartitionResponse{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[10]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -860,7 +978,7 @@ func (x *DescribePartitionResponse) String() string {
 func (*DescribePartitionResponse) ProtoMessage() {}
 
 func (x *DescribePartitionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[10]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -873,7 +991,7 @@ func (x *DescribePartitionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DescribePartitionResponse.ProtoReflect.Descriptor instead.
 func (*DescribePartitionResponse) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{10}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *DescribePartitionResponse) GetReady() int64 {
@@ -974,7 +1092,7 @@ type DescribeWaitingRequest struct {
 
 func (x *DescribeWaitingRequest) Reset() {
 	*x = DescribeWaitingRequest{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[11]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -986,7 +1104,7 @@ func (x *DescribeWaitingRequest) String() string {
 func (*DescribeWaitingRequest) ProtoMessage() {}
 
 func (x *DescribeWaitingRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[11]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -999,7 +1117,7 @@ func (x *DescribeWaitingRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DescribeWaitingRequest.ProtoReflect.Descriptor instead.
 func (*DescribeWaitingRequest) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{11}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *DescribeWaitingRequest) GetDomain() string {
@@ -1035,7 +1153,7 @@ type DescribeWaitingResponse struct {
 
 func (x *DescribeWaitingResponse) Reset() {
 	*x = DescribeWaitingResponse{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[12]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1047,7 +1165,7 @@ func (x *DescribeWaitingResponse) String() string {
 func (*DescribeWaitingResponse) ProtoMessage() {}
 
 func (x *DescribeWaitingResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[12]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1060,7 +1178,7 @@ func (x *DescribeWaitingResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DescribeWaitingResponse.ProtoReflect.Descriptor instead.
 func (*DescribeWaitingResponse) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{12}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *DescribeWaitingResponse) GetWaiting() int64 {
@@ -1105,7 +1223,7 @@ type BookingsRequest struct {
 
 func (x *BookingsRequest) Reset() {
 	*x = BookingsRequest{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[13]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1117,7 +1235,7 @@ func (x *BookingsRequest) String() string {
 func (*BookingsRequest) ProtoMessage() {}
 
 func (x *BookingsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[13]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1130,7 +1248,7 @@ func (x *BookingsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BookingsRequest.ProtoReflect.Descriptor instead.
 func (*BookingsRequest) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{13}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *BookingsRequest) GetShard() int32 {
@@ -1188,7 +1306,7 @@ type BookingsResponse struct {
 
 func (x *BookingsResponse) Reset() {
 	*x = BookingsResponse{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[14]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1200,7 +1318,7 @@ func (x *BookingsResponse) String() string {
 func (*BookingsResponse) ProtoMessage() {}
 
 func (x *BookingsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[14]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1213,7 +1331,7 @@ func (x *BookingsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BookingsResponse.ProtoReflect.Descriptor instead.
 func (*BookingsResponse) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{14}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *BookingsResponse) GetGroups() []*Bookings {
@@ -1237,7 +1355,7 @@ func (x *BookingsResponse) GetOvertaken() bool {
 	return false
 }
 
-// Bookings is running attempts of one tasklist and type that hold the same path.
+// Bookings is running attempts of one tasklist, type and group that hold the same path.
 type Bookings struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
 	Domain string                 `protobuf:"bytes,1,opt,name=domain,proto3" json:"domain,omitempty"`
@@ -1249,14 +1367,16 @@ type Bookings struct {
 	// When the last of them must be over, Unix ms.
 	DeadlineMs int64 `protobuf:"varint,5,opt,name=deadline_ms,json=deadlineMs,proto3" json:"deadline_ms,omitempty"`
 	// Since log version 6.
-	Tasklist      string `protobuf:"bytes,6,opt,name=tasklist,proto3" json:"tasklist,omitempty"`
+	Tasklist string `protobuf:"bytes,6,opt,name=tasklist,proto3" json:"tasklist,omitempty"`
+	// Of the tasks; empty = they have none. Since log version 8.
+	Group         string `protobuf:"bytes,7,opt,name=group,proto3" json:"group,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Bookings) Reset() {
 	*x = Bookings{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[15]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1268,7 +1388,7 @@ func (x *Bookings) String() string {
 func (*Bookings) ProtoMessage() {}
 
 func (x *Bookings) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[15]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1281,7 +1401,7 @@ func (x *Bookings) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Bookings.ProtoReflect.Descriptor instead.
 func (*Bookings) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{15}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Bookings) GetDomain() string {
@@ -1326,6 +1446,13 @@ func (x *Bookings) GetTasklist() string {
 	return ""
 }
 
+func (x *Bookings) GetGroup() string {
+	if x != nil {
+		return x.Group
+	}
+	return ""
+}
+
 // Undelivered (history, "undelivered"): grants of a matching shard's owners before this epoch that may
 // not have reached their polls, as of every event that was in the log when the first page was asked for.
 type UndeliveredRequest struct {
@@ -1340,7 +1467,7 @@ type UndeliveredRequest struct {
 
 func (x *UndeliveredRequest) Reset() {
 	*x = UndeliveredRequest{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[16]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1352,7 +1479,7 @@ func (x *UndeliveredRequest) String() string {
 func (*UndeliveredRequest) ProtoMessage() {}
 
 func (x *UndeliveredRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[16]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1365,7 +1492,7 @@ func (x *UndeliveredRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UndeliveredRequest.ProtoReflect.Descriptor instead.
 func (*UndeliveredRequest) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{16}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *UndeliveredRequest) GetShard() int32 {
@@ -1400,7 +1527,7 @@ type UndeliveredResponse struct {
 
 func (x *UndeliveredResponse) Reset() {
 	*x = UndeliveredResponse{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[17]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1412,7 +1539,7 @@ func (x *UndeliveredResponse) String() string {
 func (*UndeliveredResponse) ProtoMessage() {}
 
 func (x *UndeliveredResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[17]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1425,7 +1552,7 @@ func (x *UndeliveredResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UndeliveredResponse.ProtoReflect.Descriptor instead.
 func (*UndeliveredResponse) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{17}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *UndeliveredResponse) GetGrants() []*UndeliveredGrant {
@@ -1456,7 +1583,7 @@ type UndeliveredGrant struct {
 
 func (x *UndeliveredGrant) Reset() {
 	*x = UndeliveredGrant{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[18]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1468,7 +1595,7 @@ func (x *UndeliveredGrant) String() string {
 func (*UndeliveredGrant) ProtoMessage() {}
 
 func (x *UndeliveredGrant) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[18]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1481,7 +1608,7 @@ func (x *UndeliveredGrant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UndeliveredGrant.ProtoReflect.Descriptor instead.
 func (*UndeliveredGrant) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{18}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *UndeliveredGrant) GetReplyTo() string {
@@ -1525,7 +1652,7 @@ type RetriggerRequest struct {
 
 func (x *RetriggerRequest) Reset() {
 	*x = RetriggerRequest{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[19]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1537,7 +1664,7 @@ func (x *RetriggerRequest) String() string {
 func (*RetriggerRequest) ProtoMessage() {}
 
 func (x *RetriggerRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[19]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1550,7 +1677,7 @@ func (x *RetriggerRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RetriggerRequest.ProtoReflect.Descriptor instead.
 func (*RetriggerRequest) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{19}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *RetriggerRequest) GetDomain() string {
@@ -1576,7 +1703,7 @@ type RetriggerResponse struct {
 
 func (x *RetriggerResponse) Reset() {
 	*x = RetriggerResponse{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[20]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1588,7 +1715,7 @@ func (x *RetriggerResponse) String() string {
 func (*RetriggerResponse) ProtoMessage() {}
 
 func (x *RetriggerResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[20]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1601,7 +1728,7 @@ func (x *RetriggerResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RetriggerResponse.ProtoReflect.Descriptor instead.
 func (*RetriggerResponse) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{20}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *RetriggerResponse) GetTriggers() int64 {
@@ -1624,7 +1751,7 @@ type CancelWaitingRequest struct {
 
 func (x *CancelWaitingRequest) Reset() {
 	*x = CancelWaitingRequest{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[21]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1636,7 +1763,7 @@ func (x *CancelWaitingRequest) String() string {
 func (*CancelWaitingRequest) ProtoMessage() {}
 
 func (x *CancelWaitingRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[21]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1649,7 +1776,7 @@ func (x *CancelWaitingRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelWaitingRequest.ProtoReflect.Descriptor instead.
 func (*CancelWaitingRequest) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{21}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *CancelWaitingRequest) GetTaskIds() [][]byte {
@@ -1682,7 +1809,7 @@ type CancelWaitingResponse struct {
 
 func (x *CancelWaitingResponse) Reset() {
 	*x = CancelWaitingResponse{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[22]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1694,7 +1821,7 @@ func (x *CancelWaitingResponse) String() string {
 func (*CancelWaitingResponse) ProtoMessage() {}
 
 func (x *CancelWaitingResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[22]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1707,7 +1834,7 @@ func (x *CancelWaitingResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelWaitingResponse.ProtoReflect.Descriptor instead.
 func (*CancelWaitingResponse) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{22}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *CancelWaitingResponse) GetTasks() []*logv1.Record {
@@ -1743,7 +1870,7 @@ type LocateTaskRequest struct {
 
 func (x *LocateTaskRequest) Reset() {
 	*x = LocateTaskRequest{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[23]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1755,7 +1882,7 @@ func (x *LocateTaskRequest) String() string {
 func (*LocateTaskRequest) ProtoMessage() {}
 
 func (x *LocateTaskRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[23]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1768,7 +1895,7 @@ func (x *LocateTaskRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LocateTaskRequest.ProtoReflect.Descriptor instead.
 func (*LocateTaskRequest) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{23}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *LocateTaskRequest) GetTaskId() []byte {
@@ -1799,7 +1926,7 @@ type LocateTaskResponse struct {
 
 func (x *LocateTaskResponse) Reset() {
 	*x = LocateTaskResponse{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[24]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1811,7 +1938,7 @@ func (x *LocateTaskResponse) String() string {
 func (*LocateTaskResponse) ProtoMessage() {}
 
 func (x *LocateTaskResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[24]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1824,7 +1951,7 @@ func (x *LocateTaskResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LocateTaskResponse.ProtoReflect.Descriptor instead.
 func (*LocateTaskResponse) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{24}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *LocateTaskResponse) GetWaiting() *logv1.Record {
@@ -1880,7 +2007,7 @@ type HistoryLoad struct {
 
 func (x *HistoryLoad) Reset() {
 	*x = HistoryLoad{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[25]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1892,7 +2019,7 @@ func (x *HistoryLoad) String() string {
 func (*HistoryLoad) ProtoMessage() {}
 
 func (x *HistoryLoad) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[25]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1905,7 +2032,7 @@ func (x *HistoryLoad) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HistoryLoad.ProtoReflect.Descriptor instead.
 func (*HistoryLoad) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{25}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *HistoryLoad) GetPartition() int32 {
@@ -2005,7 +2132,7 @@ type QueuedTasks struct {
 
 func (x *QueuedTasks) Reset() {
 	*x = QueuedTasks{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[26]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2017,7 +2144,7 @@ func (x *QueuedTasks) String() string {
 func (*QueuedTasks) ProtoMessage() {}
 
 func (x *QueuedTasks) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[26]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2030,7 +2157,7 @@ func (x *QueuedTasks) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueuedTasks.ProtoReflect.Descriptor instead.
 func (*QueuedTasks) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{26}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *QueuedTasks) GetDomain() string {
@@ -2068,7 +2195,7 @@ type Hungry struct {
 
 func (x *Hungry) Reset() {
 	*x = Hungry{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[27]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2080,7 +2207,7 @@ func (x *Hungry) String() string {
 func (*Hungry) ProtoMessage() {}
 
 func (x *Hungry) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[27]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2093,7 +2220,7 @@ func (x *Hungry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Hungry.ProtoReflect.Descriptor instead.
 func (*Hungry) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{27}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Hungry) GetDomain() string {
@@ -2117,6 +2244,391 @@ func (x *Hungry) GetPresent() []string {
 	return nil
 }
 
+// GivenUp (hint "given_up", to all owners of matching shards): what was sent to these inboxes of a domain's polls is lost. Where a tasklist
+// has several partitions, the next poll may go to another shard than the one that answered. Since log version 8.
+type GivenUp struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Domain        string                 `protobuf:"bytes,1,opt,name=domain,proto3" json:"domain,omitempty"`
+	Inboxes       []string               `protobuf:"bytes,2,rep,name=inboxes,proto3" json:"inboxes,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GivenUp) Reset() {
+	*x = GivenUp{}
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[29]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GivenUp) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GivenUp) ProtoMessage() {}
+
+func (x *GivenUp) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[29]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GivenUp.ProtoReflect.Descriptor instead.
+func (*GivenUp) Descriptor() ([]byte, []int) {
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{29}
+}
+
+func (x *GivenUp) GetDomain() string {
+	if x != nil {
+		return x.Domain
+	}
+	return ""
+}
+
+func (x *GivenUp) GetInboxes() []string {
+	if x != nil {
+		return x.Inboxes
+	}
+	return nil
+}
+
+// Branches (hint "branch", to the matching shard of the parents) are several of them.
+type Branches struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Branches      []*Branch              `protobuf:"bytes,1,rep,name=branches,proto3" json:"branches,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Branches) Reset() {
+	*x = Branches{}
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[30]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Branches) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Branches) ProtoMessage() {}
+
+func (x *Branches) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[30]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Branches.ProtoReflect.Descriptor instead.
+func (*Branches) Descriptor() ([]byte, []int) {
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{30}
+}
+
+func (x *Branches) GetBranches() []*Branch {
+	if x != nil {
+		return x.Branches
+	}
+	return nil
+}
+
+// Branch is what a partition of a tasklist other than the first holds. It is sent when
+// polls are wanted, and every second while something waits. Since log version 8.
+type Branch struct {
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	Domain   string                 `protobuf:"bytes,1,opt,name=domain,proto3" json:"domain,omitempty"`
+	Tasklist string                 `protobuf:"bytes,2,opt,name=tasklist,proto3" json:"tasklist,omitempty"`
+	// The partition, from 1.
+	TasklistPartition int32 `protobuf:"varint,3,opt,name=tasklist_partition,json=tasklistPartition,proto3" json:"tasklist_partition,omitempty"`
+	// Types of which it or a partition below holds triggers, whether or not they can be had. Incomplete if there are many.
+	Present []string `protobuf:"bytes,4,rep,name=present,proto3" json:"present,omitempty"`
+	// What polls are wanted for, most urgent first; none: no poll is wanted.
+	Wanted        []*Wanted `protobuf:"bytes,5,rep,name=wanted,proto3" json:"wanted,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Branch) Reset() {
+	*x = Branch{}
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[31]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Branch) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Branch) ProtoMessage() {}
+
+func (x *Branch) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[31]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Branch.ProtoReflect.Descriptor instead.
+func (*Branch) Descriptor() ([]byte, []int) {
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{31}
+}
+
+func (x *Branch) GetDomain() string {
+	if x != nil {
+		return x.Domain
+	}
+	return ""
+}
+
+func (x *Branch) GetTasklist() string {
+	if x != nil {
+		return x.Tasklist
+	}
+	return ""
+}
+
+func (x *Branch) GetTasklistPartition() int32 {
+	if x != nil {
+		return x.TasklistPartition
+	}
+	return 0
+}
+
+func (x *Branch) GetPresent() []string {
+	if x != nil {
+		return x.Present
+	}
+	return nil
+}
+
+func (x *Branch) GetWanted() []*Wanted {
+	if x != nil {
+		return x.Wanted
+	}
+	return nil
+}
+
+// Wanted is triggers of one type that wait for a poll.
+type Wanted struct {
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	Type     string                 `protobuf:"bytes,1,opt,name=type,proto3" json:"type,omitempty"`
+	Priority int32                  `protobuf:"varint,2,opt,name=priority,proto3" json:"priority,omitempty"`
+	// When the first of them became ready, Unix µs.
+	ReadyAtUs int64 `protobuf:"varint,3,opt,name=ready_at_us,json=readyAtUs,proto3" json:"ready_at_us,omitempty"`
+	// They need slots or starts of limits too, which they may not get: one poll is enough.
+	Limited bool `protobuf:"varint,4,opt,name=limited,proto3" json:"limited,omitempty"`
+	// How many there are, as far as is known, at least 1.
+	Triggers      int64 `protobuf:"varint,5,opt,name=triggers,proto3" json:"triggers,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Wanted) Reset() {
+	*x = Wanted{}
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[32]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Wanted) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Wanted) ProtoMessage() {}
+
+func (x *Wanted) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[32]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Wanted.ProtoReflect.Descriptor instead.
+func (*Wanted) Descriptor() ([]byte, []int) {
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{32}
+}
+
+func (x *Wanted) GetType() string {
+	if x != nil {
+		return x.Type
+	}
+	return ""
+}
+
+func (x *Wanted) GetPriority() int32 {
+	if x != nil {
+		return x.Priority
+	}
+	return 0
+}
+
+func (x *Wanted) GetReadyAtUs() int64 {
+	if x != nil {
+		return x.ReadyAtUs
+	}
+	return 0
+}
+
+func (x *Wanted) GetLimited() bool {
+	if x != nil {
+		return x.Limited
+	}
+	return false
+}
+
+func (x *Wanted) GetTriggers() int64 {
+	if x != nil {
+		return x.Triggers
+	}
+	return 0
+}
+
+// TasklistLoad (hint "tasklist_load", to all frontends): what waits in partitions of tasklists that have several, as polls are spread by it.
+// The owner of a matching shard tells every second of each partition that it knows, also of those where nothing waits. Since log version 8.
+type TasklistLoad struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Partitions    []*PartitionLoad       `protobuf:"bytes,1,rep,name=partitions,proto3" json:"partitions,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TasklistLoad) Reset() {
+	*x = TasklistLoad{}
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[33]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TasklistLoad) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TasklistLoad) ProtoMessage() {}
+
+func (x *TasklistLoad) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[33]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TasklistLoad.ProtoReflect.Descriptor instead.
+func (*TasklistLoad) Descriptor() ([]byte, []int) {
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{33}
+}
+
+func (x *TasklistLoad) GetPartitions() []*PartitionLoad {
+	if x != nil {
+		return x.Partitions
+	}
+	return nil
+}
+
+// PartitionLoad is what waits in one partition of a tasklist.
+type PartitionLoad struct {
+	state             protoimpl.MessageState `protogen:"open.v1"`
+	Domain            string                 `protobuf:"bytes,1,opt,name=domain,proto3" json:"domain,omitempty"`
+	Tasklist          string                 `protobuf:"bytes,2,opt,name=tasklist,proto3" json:"tasklist,omitempty"`
+	TasklistPartition int32                  `protobuf:"varint,3,opt,name=tasklist_partition,json=tasklistPartition,proto3" json:"tasklist_partition,omitempty"`
+	// Triggers that wait there.
+	Triggers int64 `protobuf:"varint,4,opt,name=triggers,proto3" json:"triggers,omitempty"`
+	// Triggers that come there in a second, about. Default 0: not known.
+	PerSecond     float64 `protobuf:"fixed64,5,opt,name=per_second,json=perSecond,proto3" json:"per_second,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PartitionLoad) Reset() {
+	*x = PartitionLoad{}
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[34]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PartitionLoad) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PartitionLoad) ProtoMessage() {}
+
+func (x *PartitionLoad) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[34]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PartitionLoad.ProtoReflect.Descriptor instead.
+func (*PartitionLoad) Descriptor() ([]byte, []int) {
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{34}
+}
+
+func (x *PartitionLoad) GetDomain() string {
+	if x != nil {
+		return x.Domain
+	}
+	return ""
+}
+
+func (x *PartitionLoad) GetTasklist() string {
+	if x != nil {
+		return x.Tasklist
+	}
+	return ""
+}
+
+func (x *PartitionLoad) GetTasklistPartition() int32 {
+	if x != nil {
+		return x.TasklistPartition
+	}
+	return 0
+}
+
+func (x *PartitionLoad) GetTriggers() int64 {
+	if x != nil {
+		return x.Triggers
+	}
+	return 0
+}
+
+func (x *PartitionLoad) GetPerSecond() float64 {
+	if x != nil {
+		return x.PerSecond
+	}
+	return 0
+}
+
 // Freed (hint): slots of these limits were freed, and another shard waits for some.
 type Freed struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -2128,7 +2640,7 @@ type Freed struct {
 
 func (x *Freed) Reset() {
 	*x = Freed{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[28]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2140,7 +2652,7 @@ func (x *Freed) String() string {
 func (*Freed) ProtoMessage() {}
 
 func (x *Freed) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[28]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2153,7 +2665,7 @@ func (x *Freed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Freed.ProtoReflect.Descriptor instead.
 func (*Freed) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{28}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *Freed) GetDomain() string {
@@ -2181,7 +2693,7 @@ type Restore struct {
 
 func (x *Restore) Reset() {
 	*x = Restore{}
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[29]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2193,7 +2705,7 @@ func (x *Restore) String() string {
 func (*Restore) ProtoMessage() {}
 
 func (x *Restore) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[29]
+	mi := &file_yard_rpc_v1_rpc_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2206,7 +2718,7 @@ func (x *Restore) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Restore.ProtoReflect.Descriptor instead.
 func (*Restore) Descriptor() ([]byte, []int) {
-	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{29}
+	return file_yard_rpc_v1_rpc_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *Restore) GetDomain() string {
@@ -2227,7 +2739,7 @@ var File_yard_rpc_v1_rpc_proto protoreflect.FileDescriptor
 
 const file_yard_rpc_v1_rpc_proto_rawDesc = "" +
 	"\n" +
-	"\x15yard/rpc/v1/rpc.proto\x12\vyard.rpc.v1\x1a\x15yard/log/v1/log.proto\x1a\x13yard/v1/admin.proto\x1a\x13yard/v1/tasks.proto\"\xd5\x02\n" +
+	"\x15yard/rpc/v1/rpc.proto\x12\vyard.rpc.v1\x1a\x15yard/log/v1/log.proto\x1a\x13yard/v1/admin.proto\x1a\x13yard/v1/tasks.proto\"\xae\x03\n" +
 	"\x04Poll\x12\x16\n" +
 	"\x06domain\x18\x01 \x01(\tR\x06domain\x12\x1a\n" +
 	"\btasklist\x18\x02 \x01(\tR\btasklist\x12\x1b\n" +
@@ -2244,16 +2756,25 @@ const file_yard_rpc_v1_rpc_proto_rawDesc = "" +
 	"\n" +
 	"unanswered\x18\f \x03(\tR\n" +
 	"unanswered\x12%\n" +
-	"\x0eworker_version\x18\r \x01(\tR\rworkerVersionJ\x04\b\b\x10\tR\buntil_ms\"!\n" +
+	"\x0eworker_version\x18\r \x01(\tR\rworkerVersion\x12-\n" +
+	"\x12tasklist_partition\x18\x0e \x01(\x05R\x11tasklistPartition\x12\x14\n" +
+	"\x05moved\x18\x0f \x01(\bR\x05moved\x12\x12\n" +
+	"\x04back\x18\x10 \x01(\bR\x04backJ\x04\b\b\x10\tR\buntil_ms\"O\n" +
 	"\rPollsAnswered\x12\x10\n" +
-	"\x03ids\x18\x01 \x03(\x04R\x03ids\"\xa4\x01\n" +
+	"\x03ids\x18\x01 \x03(\x04R\x03ids\x12,\n" +
+	"\x05moved\x18\x02 \x03(\v2\x16.yard.rpc.v1.MovedPollR\x05moved\"J\n" +
+	"\tMovedPoll\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\x04R\x02id\x12-\n" +
+	"\x12tasklist_partition\x18\x02 \x01(\x05R\x11tasklistPartition\"\xe0\x01\n" +
 	"\x14DescribeShardRequest\x12\x16\n" +
 	"\x06domain\x18\x01 \x01(\tR\x06domain\x12\x1a\n" +
 	"\btasklist\x18\x02 \x01(\tR\btasklist\x12!\n" +
 	"\flist_pollers\x18\x03 \x01(\x05R\vlistPollers\x12\x14\n" +
 	"\x05after\x18\x04 \x01(\tR\x05after\x12\x1f\n" +
 	"\vlist_limits\x18\x05 \x01(\x05R\n" +
-	"listLimits\"\xba\x04\n" +
+	"listLimits\x12\x16\n" +
+	"\x06limits\x18\x06 \x03(\tR\x06limits\x12\"\n" +
+	"\rlimits_in_use\x18\a \x01(\bR\vlimitsInUse\"\xba\x04\n" +
 	"\x15DescribeShardResponse\x12\x14\n" +
 	"\x05ready\x18\x01 \x01(\x03R\x05ready\x12#\n" +
 	"\rwaiting_polls\x18\x02 \x01(\x03R\fwaitingPolls\x12C\n" +
@@ -2279,11 +2800,12 @@ const file_yard_rpc_v1_rpc_proto_rawDesc = "" +
 	"ShardLimit\x12#\n" +
 	"\x03use\x18\x01 \x01(\v2\x11.yard.v1.LimitUseR\x03use\x12\x14\n" +
 	"\x05slots\x18\x02 \x01(\x05R\x05slots\x12\x17\n" +
-	"\afull_ms\x18\x03 \x01(\x03R\x06fullMs\"o\n" +
+	"\afull_ms\x18\x03 \x01(\x03R\x06fullMs\"\x85\x01\n" +
 	"\x0eGetTaskRequest\x12\x17\n" +
 	"\atask_id\x18\x01 \x01(\fR\x06taskId\x12\x16\n" +
 	"\x06domain\x18\x03 \x01(\tR\x06domain\x12\x17\n" +
-	"\await_ms\x18\x04 \x01(\x03R\x06waitMsJ\x04\b\x02\x10\x03R\rwait_until_ms\"4\n" +
+	"\await_ms\x18\x04 \x01(\x03R\x06waitMs\x12\x14\n" +
+	"\x05brief\x18\x05 \x01(\bR\x05briefJ\x04\b\x02\x10\x03R\rwait_until_ms\"4\n" +
 	"\x0fGetTaskResponse\x12!\n" +
 	"\x04task\x18\x01 \x01(\v2\r.yard.v1.TaskR\x04task\"\xd9\x01\n" +
 	"\x10ListTasksRequest\x12\x16\n" +
@@ -2335,7 +2857,7 @@ const file_yard_rpc_v1_rpc_proto_rawDesc = "" +
 	"\x10BookingsResponse\x12-\n" +
 	"\x06groups\x18\x01 \x03(\v2\x15.yard.rpc.v1.BookingsR\x06groups\x12\x16\n" +
 	"\x06cursor\x18\x02 \x01(\fR\x06cursor\x12\x1c\n" +
-	"\tovertaken\x18\x03 \x01(\bR\tovertaken\"\xa7\x01\n" +
+	"\tovertaken\x18\x03 \x01(\bR\tovertaken\"\xbd\x01\n" +
 	"\bBookings\x12\x16\n" +
 	"\x06domain\x18\x01 \x01(\tR\x06domain\x12\x12\n" +
 	"\x04type\x18\x02 \x01(\tR\x04type\x12\x16\n" +
@@ -2343,7 +2865,8 @@ const file_yard_rpc_v1_rpc_proto_rawDesc = "" +
 	"\bbookings\x18\x04 \x01(\fR\bbookings\x12\x1f\n" +
 	"\vdeadline_ms\x18\x05 \x01(\x03R\n" +
 	"deadlineMs\x12\x1a\n" +
-	"\btasklist\x18\x06 \x01(\tR\btasklist\"X\n" +
+	"\btasklist\x18\x06 \x01(\tR\btasklist\x12\x14\n" +
+	"\x05group\x18\a \x01(\tR\x05group\"X\n" +
 	"\x12UndeliveredRequest\x12\x14\n" +
 	"\x05shard\x18\x01 \x01(\x05R\x05shard\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\x12\x16\n" +
@@ -2398,7 +2921,35 @@ const file_yard_rpc_v1_rpc_proto_rawDesc = "" +
 	"\x06Hungry\x12\x16\n" +
 	"\x06domain\x18\x01 \x01(\tR\x06domain\x12\x1a\n" +
 	"\btasklist\x18\x02 \x01(\tR\btasklist\x12\x18\n" +
-	"\apresent\x18\x03 \x03(\tR\apresent\"7\n" +
+	"\apresent\x18\x03 \x03(\tR\apresent\";\n" +
+	"\aGivenUp\x12\x16\n" +
+	"\x06domain\x18\x01 \x01(\tR\x06domain\x12\x18\n" +
+	"\ainboxes\x18\x02 \x03(\tR\ainboxes\";\n" +
+	"\bBranches\x12/\n" +
+	"\bbranches\x18\x01 \x03(\v2\x13.yard.rpc.v1.BranchR\bbranches\"\xb2\x01\n" +
+	"\x06Branch\x12\x16\n" +
+	"\x06domain\x18\x01 \x01(\tR\x06domain\x12\x1a\n" +
+	"\btasklist\x18\x02 \x01(\tR\btasklist\x12-\n" +
+	"\x12tasklist_partition\x18\x03 \x01(\x05R\x11tasklistPartition\x12\x18\n" +
+	"\apresent\x18\x04 \x03(\tR\apresent\x12+\n" +
+	"\x06wanted\x18\x05 \x03(\v2\x13.yard.rpc.v1.WantedR\x06wanted\"\x8e\x01\n" +
+	"\x06Wanted\x12\x12\n" +
+	"\x04type\x18\x01 \x01(\tR\x04type\x12\x1a\n" +
+	"\bpriority\x18\x02 \x01(\x05R\bpriority\x12\x1e\n" +
+	"\vready_at_us\x18\x03 \x01(\x03R\treadyAtUs\x12\x18\n" +
+	"\alimited\x18\x04 \x01(\bR\alimited\x12\x1a\n" +
+	"\btriggers\x18\x05 \x01(\x03R\btriggers\"J\n" +
+	"\fTasklistLoad\x12:\n" +
+	"\n" +
+	"partitions\x18\x01 \x03(\v2\x1a.yard.rpc.v1.PartitionLoadR\n" +
+	"partitions\"\xad\x01\n" +
+	"\rPartitionLoad\x12\x16\n" +
+	"\x06domain\x18\x01 \x01(\tR\x06domain\x12\x1a\n" +
+	"\btasklist\x18\x02 \x01(\tR\btasklist\x12-\n" +
+	"\x12tasklist_partition\x18\x03 \x01(\x05R\x11tasklistPartition\x12\x1a\n" +
+	"\btriggers\x18\x04 \x01(\x03R\btriggers\x12\x1d\n" +
+	"\n" +
+	"per_second\x18\x05 \x01(\x01R\tperSecond\"7\n" +
 	"\x05Freed\x12\x16\n" +
 	"\x06domain\x18\x01 \x01(\tR\x06domain\x12\x16\n" +
 	"\x06limits\x18\x02 \x03(\tR\x06limits\"9\n" +
@@ -2418,68 +2969,79 @@ func file_yard_rpc_v1_rpc_proto_rawDescGZIP() []byte {
 	return file_yard_rpc_v1_rpc_proto_rawDescData
 }
 
-var file_yard_rpc_v1_rpc_proto_msgTypes = make([]protoimpl.MessageInfo, 32)
+var file_yard_rpc_v1_rpc_proto_msgTypes = make([]protoimpl.MessageInfo, 39)
 var file_yard_rpc_v1_rpc_proto_goTypes = []any{
 	(*Poll)(nil),                      // 0: yard.rpc.v1.Poll
 	(*PollsAnswered)(nil),             // 1: yard.rpc.v1.PollsAnswered
-	(*DescribeShardRequest)(nil),      // 2: yard.rpc.v1.DescribeShardRequest
-	(*DescribeShardResponse)(nil),     // 3: yard.rpc.v1.DescribeShardResponse
-	(*ShardLimit)(nil),                // 4: yard.rpc.v1.ShardLimit
-	(*GetTaskRequest)(nil),            // 5: yard.rpc.v1.GetTaskRequest
-	(*GetTaskResponse)(nil),           // 6: yard.rpc.v1.GetTaskResponse
-	(*ListTasksRequest)(nil),          // 7: yard.rpc.v1.ListTasksRequest
-	(*ListTasksResponse)(nil),         // 8: yard.rpc.v1.ListTasksResponse
-	(*DescribePartitionRequest)(nil),  // 9: yard.rpc.v1.DescribePartitionRequest
-	(*DescribePartitionResponse)(nil), // 10: yard.rpc.v1.DescribePartitionResponse
-	(*DescribeWaitingRequest)(nil),    // 11: yard.rpc.v1.DescribeWaitingRequest
-	(*DescribeWaitingResponse)(nil),   // 12: yard.rpc.v1.DescribeWaitingResponse
-	(*BookingsRequest)(nil),           // 13: yard.rpc.v1.BookingsRequest
-	(*BookingsResponse)(nil),          // 14: yard.rpc.v1.BookingsResponse
-	(*Bookings)(nil),                  // 15: yard.rpc.v1.Bookings
-	(*UndeliveredRequest)(nil),        // 16: yard.rpc.v1.UndeliveredRequest
-	(*UndeliveredResponse)(nil),       // 17: yard.rpc.v1.UndeliveredResponse
-	(*UndeliveredGrant)(nil),          // 18: yard.rpc.v1.UndeliveredGrant
-	(*RetriggerRequest)(nil),          // 19: yard.rpc.v1.RetriggerRequest
-	(*RetriggerResponse)(nil),         // 20: yard.rpc.v1.RetriggerResponse
-	(*CancelWaitingRequest)(nil),      // 21: yard.rpc.v1.CancelWaitingRequest
-	(*CancelWaitingResponse)(nil),     // 22: yard.rpc.v1.CancelWaitingResponse
-	(*LocateTaskRequest)(nil),         // 23: yard.rpc.v1.LocateTaskRequest
-	(*LocateTaskResponse)(nil),        // 24: yard.rpc.v1.LocateTaskResponse
-	(*HistoryLoad)(nil),               // 25: yard.rpc.v1.HistoryLoad
-	(*QueuedTasks)(nil),               // 26: yard.rpc.v1.QueuedTasks
-	(*Hungry)(nil),                    // 27: yard.rpc.v1.Hungry
-	(*Freed)(nil),                     // 28: yard.rpc.v1.Freed
-	(*Restore)(nil),                   // 29: yard.rpc.v1.Restore
-	nil,                               // 30: yard.rpc.v1.DescribeShardResponse.SlotsEntry
-	nil,                               // 31: yard.rpc.v1.DescribeShardResponse.LimitsEntry
-	(*yardv1.Poller)(nil),             // 32: yard.v1.Poller
-	(*yardv1.LimitUse)(nil),           // 33: yard.v1.LimitUse
-	(*yardv1.Task)(nil),               // 34: yard.v1.Task
-	(*yardv1.ListRequest)(nil),        // 35: yard.v1.ListRequest
-	(*yardv1.ListedTasklist)(nil),     // 36: yard.v1.ListedTasklist
-	(*logv1.Record)(nil),              // 37: yard.log.v1.Record
+	(*MovedPoll)(nil),                 // 2: yard.rpc.v1.MovedPoll
+	(*DescribeShardRequest)(nil),      // 3: yard.rpc.v1.DescribeShardRequest
+	(*DescribeShardResponse)(nil),     // 4: yard.rpc.v1.DescribeShardResponse
+	(*ShardLimit)(nil),                // 5: yard.rpc.v1.ShardLimit
+	(*GetTaskRequest)(nil),            // 6: yard.rpc.v1.GetTaskRequest
+	(*GetTaskResponse)(nil),           // 7: yard.rpc.v1.GetTaskResponse
+	(*ListTasksRequest)(nil),          // 8: yard.rpc.v1.ListTasksRequest
+	(*ListTasksResponse)(nil),         // 9: yard.rpc.v1.ListTasksResponse
+	(*DescribePartitionRequest)(nil),  // 10: yard.rpc.v1.DescribePartitionRequest
+	(*DescribePartitionResponse)(nil), // 11: yard.rpc.v1.DescribePartitionResponse
+	(*DescribeWaitingRequest)(nil),    // 12: yard.rpc.v1.DescribeWaitingRequest
+	(*DescribeWaitingResponse)(nil),   // 13: yard.rpc.v1.DescribeWaitingResponse
+	(*BookingsRequest)(nil),           // 14: yard.rpc.v1.BookingsRequest
+	(*BookingsResponse)(nil),          // 15: yard.rpc.v1.BookingsResponse
+	(*Bookings)(nil),                  // 16: yard.rpc.v1.Bookings
+	(*UndeliveredRequest)(nil),        // 17: yard.rpc.v1.UndeliveredRequest
+	(*UndeliveredResponse)(nil),       // 18: yard.rpc.v1.UndeliveredResponse
+	(*UndeliveredGrant)(nil),          // 19: yard.rpc.v1.UndeliveredGrant
+	(*RetriggerRequest)(nil),          // 20: yard.rpc.v1.RetriggerRequest
+	(*RetriggerResponse)(nil),         // 21: yard.rpc.v1.RetriggerResponse
+	(*CancelWaitingRequest)(nil),      // 22: yard.rpc.v1.CancelWaitingRequest
+	(*CancelWaitingResponse)(nil),     // 23: yard.rpc.v1.CancelWaitingResponse
+	(*LocateTaskRequest)(nil),         // 24: yard.rpc.v1.LocateTaskRequest
+	(*LocateTaskResponse)(nil),        // 25: yard.rpc.v1.LocateTaskResponse
+	(*HistoryLoad)(nil),               // 26: yard.rpc.v1.HistoryLoad
+	(*QueuedTasks)(nil),               // 27: yard.rpc.v1.QueuedTasks
+	(*Hungry)(nil),                    // 28: yard.rpc.v1.Hungry
+	(*GivenUp)(nil),                   // 29: yard.rpc.v1.GivenUp
+	(*Branches)(nil),                  // 30: yard.rpc.v1.Branches
+	(*Branch)(nil),                    // 31: yard.rpc.v1.Branch
+	(*Wanted)(nil),                    // 32: yard.rpc.v1.Wanted
+	(*TasklistLoad)(nil),              // 33: yard.rpc.v1.TasklistLoad
+	(*PartitionLoad)(nil),             // 34: yard.rpc.v1.PartitionLoad
+	(*Freed)(nil),                     // 35: yard.rpc.v1.Freed
+	(*Restore)(nil),                   // 36: yard.rpc.v1.Restore
+	nil,                               // 37: yard.rpc.v1.DescribeShardResponse.SlotsEntry
+	nil,                               // 38: yard.rpc.v1.DescribeShardResponse.LimitsEntry
+	(*yardv1.Poller)(nil),             // 39: yard.v1.Poller
+	(*yardv1.LimitUse)(nil),           // 40: yard.v1.LimitUse
+	(*yardv1.Task)(nil),               // 41: yard.v1.Task
+	(*yardv1.ListRequest)(nil),        // 42: yard.v1.ListRequest
+	(*yardv1.ListedTasklist)(nil),     // 43: yard.v1.ListedTasklist
+	(*logv1.Record)(nil),              // 44: yard.log.v1.Record
 }
 var file_yard_rpc_v1_rpc_proto_depIdxs = []int32{
-	30, // 0: yard.rpc.v1.DescribeShardResponse.slots:type_name -> yard.rpc.v1.DescribeShardResponse.SlotsEntry
-	31, // 1: yard.rpc.v1.DescribeShardResponse.limits:type_name -> yard.rpc.v1.DescribeShardResponse.LimitsEntry
-	32, // 2: yard.rpc.v1.DescribeShardResponse.listed_pollers:type_name -> yard.v1.Poller
-	4,  // 3: yard.rpc.v1.DescribeShardResponse.top:type_name -> yard.rpc.v1.ShardLimit
-	33, // 4: yard.rpc.v1.ShardLimit.use:type_name -> yard.v1.LimitUse
-	34, // 5: yard.rpc.v1.GetTaskResponse.task:type_name -> yard.v1.Task
-	35, // 6: yard.rpc.v1.ListTasksRequest.filter:type_name -> yard.v1.ListRequest
-	34, // 7: yard.rpc.v1.ListTasksResponse.tasks:type_name -> yard.v1.Task
-	36, // 8: yard.rpc.v1.DescribePartitionResponse.tasklists:type_name -> yard.v1.ListedTasklist
-	36, // 9: yard.rpc.v1.DescribeWaitingResponse.tasklists:type_name -> yard.v1.ListedTasklist
-	15, // 10: yard.rpc.v1.BookingsResponse.groups:type_name -> yard.rpc.v1.Bookings
-	18, // 11: yard.rpc.v1.UndeliveredResponse.grants:type_name -> yard.rpc.v1.UndeliveredGrant
-	37, // 12: yard.rpc.v1.CancelWaitingResponse.tasks:type_name -> yard.log.v1.Record
-	37, // 13: yard.rpc.v1.LocateTaskResponse.waiting:type_name -> yard.log.v1.Record
-	26, // 14: yard.rpc.v1.HistoryLoad.queued:type_name -> yard.rpc.v1.QueuedTasks
-	15, // [15:15] is the sub-list for method output_type
-	15, // [15:15] is the sub-list for method input_type
-	15, // [15:15] is the sub-list for extension type_name
-	15, // [15:15] is the sub-list for extension extendee
-	0,  // [0:15] is the sub-list for field type_name
+	2,  // 0: yard.rpc.v1.PollsAnswered.moved:type_name -> yard.rpc.v1.MovedPoll
+	37, // 1: yard.rpc.v1.DescribeShardResponse.slots:type_name -> yard.rpc.v1.DescribeShardResponse.SlotsEntry
+	38, // 2: yard.rpc.v1.DescribeShardResponse.limits:type_name -> yard.rpc.v1.DescribeShardResponse.LimitsEntry
+	39, // 3: yard.rpc.v1.DescribeShardResponse.listed_pollers:type_name -> yard.v1.Poller
+	5,  // 4: yard.rpc.v1.DescribeShardResponse.top:type_name -> yard.rpc.v1.ShardLimit
+	40, // 5: yard.rpc.v1.ShardLimit.use:type_name -> yard.v1.LimitUse
+	41, // 6: yard.rpc.v1.GetTaskResponse.task:type_name -> yard.v1.Task
+	42, // 7: yard.rpc.v1.ListTasksRequest.filter:type_name -> yard.v1.ListRequest
+	41, // 8: yard.rpc.v1.ListTasksResponse.tasks:type_name -> yard.v1.Task
+	43, // 9: yard.rpc.v1.DescribePartitionResponse.tasklists:type_name -> yard.v1.ListedTasklist
+	43, // 10: yard.rpc.v1.DescribeWaitingResponse.tasklists:type_name -> yard.v1.ListedTasklist
+	16, // 11: yard.rpc.v1.BookingsResponse.groups:type_name -> yard.rpc.v1.Bookings
+	19, // 12: yard.rpc.v1.UndeliveredResponse.grants:type_name -> yard.rpc.v1.UndeliveredGrant
+	44, // 13: yard.rpc.v1.CancelWaitingResponse.tasks:type_name -> yard.log.v1.Record
+	44, // 14: yard.rpc.v1.LocateTaskResponse.waiting:type_name -> yard.log.v1.Record
+	27, // 15: yard.rpc.v1.HistoryLoad.queued:type_name -> yard.rpc.v1.QueuedTasks
+	31, // 16: yard.rpc.v1.Branches.branches:type_name -> yard.rpc.v1.Branch
+	32, // 17: yard.rpc.v1.Branch.wanted:type_name -> yard.rpc.v1.Wanted
+	34, // 18: yard.rpc.v1.TasklistLoad.partitions:type_name -> yard.rpc.v1.PartitionLoad
+	19, // [19:19] is the sub-list for method output_type
+	19, // [19:19] is the sub-list for method input_type
+	19, // [19:19] is the sub-list for extension type_name
+	19, // [19:19] is the sub-list for extension extendee
+	0,  // [0:19] is the sub-list for field type_name
 }
 
 func init() { file_yard_rpc_v1_rpc_proto_init() }
@@ -2493,7 +3055,7 @@ func file_yard_rpc_v1_rpc_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_yard_rpc_v1_rpc_proto_rawDesc), len(file_yard_rpc_v1_rpc_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   32,
+			NumMessages:   39,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -39,9 +39,12 @@ type Domain struct {
 	// Since log version 6.
 	MaxConcurrency int32 `protobuf:"varint,5,opt,name=max_concurrency,json=maxConcurrency,proto3" json:"max_concurrency,omitempty"`
 	// How many attempts of the domain start in a time. Default: any number. Since log version 7.
-	Rate          *Rate `protobuf:"bytes,6,opt,name=rate,proto3" json:"rate,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Rate *Rate `protobuf:"bytes,6,opt,name=rate,proto3" json:"rate,omitempty"`
+	// The most attempts of each group (group of tasks.submit) that run at once in the domain, on all nodes together, 1..1000000. A group
+	// may have its own number (max_concurrency of groups.put). Tasks without a group are not counted. Default 0: no limit. Since log version 8.
+	MaxConcurrencyPerGroup int32 `protobuf:"varint,7,opt,name=max_concurrency_per_group,json=maxConcurrencyPerGroup,proto3" json:"max_concurrency_per_group,omitempty"`
+	unknownFields          protoimpl.UnknownFields
+	sizeCache              protoimpl.SizeCache
 }
 
 func (x *Domain) Reset() {
@@ -114,6 +117,13 @@ func (x *Domain) GetRate() *Rate {
 		return x.Rate
 	}
 	return nil
+}
+
+func (x *Domain) GetMaxConcurrencyPerGroup() int32 {
+	if x != nil {
+		return x.MaxConcurrencyPerGroup
+	}
+	return 0
 }
 
 // Rate is how many attempts start in a time, on all nodes together. Up to a burst start at once; then each has to wait until the
@@ -600,9 +610,13 @@ type TaskType struct {
 	// and of those of its type, tasklist and domain. Default: none. Since log version 6.
 	Limits []string `protobuf:"bytes,9,rep,name=limits,proto3" json:"limits,omitempty"`
 	// How many attempts of this type start in a time. Default: any number. Since log version 7.
-	Rate          *Rate `protobuf:"bytes,10,opt,name=rate,proto3" json:"rate,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Rate *Rate `protobuf:"bytes,10,opt,name=rate,proto3" json:"rate,omitempty"`
+	// The most attempts of this type of each group (group of tasks.submit) that run at once in the domain, on all nodes together,
+	// 1..1000000. A group may have its own number (max_concurrency of groups.put). Tasks without a group are not counted. A group that is full
+	// holds up no other. Default 0: no limit. Since log version 8.
+	MaxConcurrencyPerGroup int32 `protobuf:"varint,11,opt,name=max_concurrency_per_group,json=maxConcurrencyPerGroup,proto3" json:"max_concurrency_per_group,omitempty"`
+	unknownFields          protoimpl.UnknownFields
+	sizeCache              protoimpl.SizeCache
 }
 
 func (x *TaskType) Reset() {
@@ -703,6 +717,13 @@ func (x *TaskType) GetRate() *Rate {
 		return x.Rate
 	}
 	return nil
+}
+
+func (x *TaskType) GetMaxConcurrencyPerGroup() int32 {
+	if x != nil {
+		return x.MaxConcurrencyPerGroup
+	}
+	return 0
 }
 
 // PutTypeRequest (types.put) creates or changes a type. A changed limit takes
@@ -1148,9 +1169,18 @@ type Tasklist struct {
 	// Queued are those that are due and neither run nor have ended: ready ones, and those that wait for a moment between two
 	// attempts. What is delayed, or waits for long to be tried again, is counted when it is due; nothing that
 	// was accepted is ever refused. At most 100 tasklists of a domain have one. Default 0: no cap.
-	MaxQueued     int32 `protobuf:"varint,10,opt,name=max_queued,json=maxQueued,proto3" json:"max_queued,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	MaxQueued int32 `protobuf:"varint,10,opt,name=max_queued,json=maxQueued,proto3" json:"max_queued,omitempty"`
+	// Over how many partitions the tasklist is spread, 1..64: each is a table and a line of polls of its own, on another matching
+	// shard as far as there are any. More let several nodes serve one tasklist; tasks of different partitions start in about
+	// the order in which they became ready. Default 0: one. Change it any time: what waits in a partition that is no more is
+	// run as before. At most 100 tasklists of a domain have several. Since log version 8.
+	Partitions int32 `protobuf:"varint,12,opt,name=partitions,proto3" json:"partitions,omitempty"`
+	// The most attempts of tasks of this tasklist of each group (group of tasks.submit) that run at once, on all nodes together,
+	// 1..1000000. A group may have its own number (max_concurrency of groups.put). Tasks without a group are not counted. Default 0: no limit.
+	// Since log version 8.
+	MaxConcurrencyPerGroup int32 `protobuf:"varint,13,opt,name=max_concurrency_per_group,json=maxConcurrencyPerGroup,proto3" json:"max_concurrency_per_group,omitempty"`
+	unknownFields          protoimpl.UnknownFields
+	sizeCache              protoimpl.SizeCache
 }
 
 func (x *Tasklist) Reset() {
@@ -1228,6 +1258,20 @@ func (x *Tasklist) GetRate() *Rate {
 func (x *Tasklist) GetMaxQueued() int32 {
 	if x != nil {
 		return x.MaxQueued
+	}
+	return 0
+}
+
+func (x *Tasklist) GetPartitions() int32 {
+	if x != nil {
+		return x.Partitions
+	}
+	return 0
+}
+
+func (x *Tasklist) GetMaxConcurrencyPerGroup() int32 {
+	if x != nil {
+		return x.MaxConcurrencyPerGroup
 	}
 	return 0
 }
@@ -1844,7 +1888,9 @@ type DescribeTasklistResponse struct {
 	// Present while the tasklist is drained.
 	Drain *Pause `protobuf:"bytes,24,opt,name=drain,proto3" json:"drain,omitempty"`
 	// The types of the domain that are drained, by name, at most 100.
-	DrainedTypes  []string `protobuf:"bytes,25,rep,name=drained_types,json=drainedTypes,proto3" json:"drained_types,omitempty"`
+	DrainedTypes []string `protobuf:"bytes,25,rep,name=drained_types,json=drainedTypes,proto3" json:"drained_types,omitempty"`
+	// Over how many partitions the tasklist is spread, if there are several, 2..64; 0: one.
+	Partitions    int32 `protobuf:"varint,26,opt,name=partitions,proto3" json:"partitions,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2026,8 +2072,15 @@ func (x *DescribeTasklistResponse) GetDrainedTypes() []string {
 	return nil
 }
 
+func (x *DescribeTasklistResponse) GetPartitions() int32 {
+	if x != nil {
+		return x.Partitions
+	}
+	return 0
+}
+
 // TasklistPollersRequest (tasklists.pollers): the workers that polled a tasklist in the last 5 minutes. The owner of the tasklist's
-// matching shard remembers them: they are lost with it, and the next owner learns of each with its next poll. It keeps
+// matching shard, or of those of its partitions, remembers them: they are lost with it, and the next owner learns of each with its next poll. It keeps
 // 8192 of them: up to 6144 of one domain, and the last 2048 places are for domains with 512 at most. Beyond that, those of the domain are
 // forgotten who have not polled for the longest.
 type TasklistPollersRequest struct {
@@ -2099,7 +2152,7 @@ type TasklistPollersResponse struct {
 	Pollers []*Poller `protobuf:"bytes,1,rep,name=pollers,proto3" json:"pollers,omitempty"`
 	// Where the next page begins; empty on the last page.
 	NextCursor string `protobuf:"bytes,2,opt,name=next_cursor,json=nextCursor,proto3" json:"next_cursor,omitempty"`
-	// For how long the present owner of the shard has served it, ms: it knows of no earlier poll.
+	// For how long the present owner of the shard has served it, ms: it knows of no earlier poll. Of several partitions, the newest owner.
 	KnownForMs    int64 `protobuf:"varint,3,opt,name=known_for_ms,json=knownForMs,proto3" json:"known_for_ms,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3268,7 +3321,8 @@ func (x *PeekedTask) GetReadyForMs() int64 {
 }
 
 // PurgeTasklistRequest (tasklists.purge) cancels the tasks of a tasklist that do not run: one step of it. Steps follow until an
-// answer has no next_cursor; who sends them decides how fast. Tasks that were created after the purge began stay. A step may be
+// answer has no next_cursor; who sends them decides how fast. Tasks that were created after the purge began stay; a task is as
+// old as its id says, which the clock of its client may date up to 2 s ahead, and one that is dated ahead of the purge stays, too. A step may be
 // repeated, and a purge given up, at any moment.
 type PurgeTasklistRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -3724,15 +3778,19 @@ type Limit struct {
 	// For people; at most 1024 bytes.
 	Description string `protobuf:"bytes,2,opt,name=description,proto3" json:"description,omitempty"`
 	// The most attempts of all these types that run at once in the domain, on all nodes together, 1..1000000. Required, unless
-	// there is a rate. Default 0: any number.
+	// there is a rate, or max_concurrency_per_group. Default 0: any number.
 	MaxConcurrency int32 `protobuf:"varint,3,opt,name=max_concurrency,json=maxConcurrency,proto3" json:"max_concurrency,omitempty"`
 	// Changes with every put; the server sets it. In a put, 0 (default) means: replace any revision.
 	// Another number means: replace only this revision, otherwise STALE.
 	Revision int64 `protobuf:"varint,4,opt,name=revision,proto3" json:"revision,omitempty"`
 	// How many attempts of all these types start in a time. Default: any number. Since log version 7.
-	Rate          *Rate `protobuf:"bytes,5,opt,name=rate,proto3" json:"rate,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Rate *Rate `protobuf:"bytes,5,opt,name=rate,proto3" json:"rate,omitempty"`
+	// The most attempts of all these types of each group (group of tasks.submit) that run at once in the domain, on all nodes together,
+	// 1..1000000. A group may have its own number (max_concurrency of groups.put). Tasks without a group are not counted. Default 0: no limit.
+	// Since log version 8.
+	MaxConcurrencyPerGroup int32 `protobuf:"varint,6,opt,name=max_concurrency_per_group,json=maxConcurrencyPerGroup,proto3" json:"max_concurrency_per_group,omitempty"`
+	unknownFields          protoimpl.UnknownFields
+	sizeCache              protoimpl.SizeCache
 }
 
 func (x *Limit) Reset() {
@@ -3798,6 +3856,13 @@ func (x *Limit) GetRate() *Rate {
 		return x.Rate
 	}
 	return nil
+}
+
+func (x *Limit) GetMaxConcurrencyPerGroup() int32 {
+	if x != nil {
+		return x.MaxConcurrencyPerGroup
+	}
+	return 0
 }
 
 // PutLimitRequest (limits.put) creates or changes a limit. It takes effect within a second. Since log version 6.
@@ -4212,9 +4277,13 @@ type Group struct {
 	Weight *float64 `protobuf:"fixed64,3,opt,name=weight,proto3,oneof" json:"weight,omitempty"`
 	// Changes with every put; the server sets it. In a put, 0 (default) means: replace any revision.
 	// Another number means: replace only this revision, otherwise STALE.
-	Revision      int64 `protobuf:"varint,4,opt,name=revision,proto3" json:"revision,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Revision int64 `protobuf:"varint,4,opt,name=revision,proto3" json:"revision,omitempty"`
+	// How many attempts of this group may run at once in each limit that counts per group (max_concurrency_per_group of a domain, a
+	// tasklist, a type or a shared limit), 1..1000000: it holds in place of the number there. Where nothing counts per group it
+	// says nothing. Default 0: what the limit says. Since log version 8.
+	MaxConcurrency int32 `protobuf:"varint,5,opt,name=max_concurrency,json=maxConcurrency,proto3" json:"max_concurrency,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *Group) Reset() {
@@ -4275,7 +4344,15 @@ func (x *Group) GetRevision() int64 {
 	return 0
 }
 
-// PutGroupRequest (groups.put) sets the weight of a group, for tasks that become ready from then on. Since log version 7.
+func (x *Group) GetMaxConcurrency() int32 {
+	if x != nil {
+		return x.MaxConcurrency
+	}
+	return 0
+}
+
+// PutGroupRequest (groups.put) sets the weight of a group, for tasks that become ready from then on, and how many of its attempts may run at
+// once, within a second and for what waits, too. Since log version 7.
 type PutGroupRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Required: the new settings.
@@ -4566,7 +4643,7 @@ func (x *ListGroupsResponse) GetNextCursor() string {
 	return ""
 }
 
-// DeleteGroupRequest (groups.delete) deletes the settings of a group. Its weight is 1 from then on.
+// DeleteGroupRequest (groups.delete) deletes the settings of a group. Its weight is 1 from then on, and limits count it as any other.
 type DeleteGroupRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Required. [A-Za-z0-9_.-]{1,64}.
@@ -4799,7 +4876,8 @@ func (x *TopLimitsResponse) GetSilentShards() []int32 {
 // had nothing to do with the domain for a minute.
 type LimitUse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Which limit: `domain`, `tasklist/NAME`, `type/NAME`, or `shared/NAME` of limits.put. With `rate/` before that it is the rate of
+	// Which limit: `domain`, `tasklist/NAME`, `type/NAME`, or `shared/NAME` of limits.put; with `/group/NAME` behind that it is the limit
+	// of one group, of one that counts per group. Of these a shard looks at 16384 that are full, and as many others. With `rate/` before that it is the rate of
 	// one, which has no slots and counts as full while an attempt has to wait for it.
 	Ref string `protobuf:"bytes,1,opt,name=ref,proto3" json:"ref,omitempty"`
 	// The most attempts that it lets run at once; 0 of a rate.
@@ -4827,7 +4905,7 @@ type LimitUse struct {
 	Holders []*SlotHolder `protobuf:"bytes,10,rep,name=holders,proto3" json:"holders,omitempty"`
 	// Tasklists in which a poll waits, and tasks are ready, and this limit has no slot for them; those that wait for the longest.
 	Waiters []*SlotWaiter `protobuf:"bytes,11,rep,name=waiters,proto3" json:"waiters,omitempty"`
-	// How many tasklists wait.
+	// How many tasklists wait. One of several partitions that is not among the waiters may be counted for each.
 	WaitingTasklists int32 `protobuf:"varint,12,opt,name=waiting_tasklists,json=waitingTasklists,proto3" json:"waiting_tasklists,omitempty"`
 	// How many ready tasks these hold that the limit covers, as matching counts them, which may know of one twice.
 	WaitingTasks int64 `protobuf:"varint,13,opt,name=waiting_tasks,json=waitingTasks,proto3" json:"waiting_tasks,omitempty"`
@@ -5197,14 +5275,15 @@ var File_yard_v1_admin_proto protoreflect.FileDescriptor
 
 const file_yard_v1_admin_proto_rawDesc = "" +
 	"\n" +
-	"\x13yard/v1/admin.proto\x12\ayard.v1\x1a\x13yard/v1/tasks.proto\"\xc9\x01\n" +
+	"\x13yard/v1/admin.proto\x12\ayard.v1\x1a\x13yard/v1/tasks.proto\"\x84\x02\n" +
 	"\x06Domain\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12 \n" +
 	"\vdescription\x18\x02 \x01(\tR\vdescription\x12!\n" +
 	"\fretention_ms\x18\x03 \x01(\x03R\vretentionMs\x12\x1a\n" +
 	"\brevision\x18\x04 \x01(\x03R\brevision\x12'\n" +
 	"\x0fmax_concurrency\x18\x05 \x01(\x05R\x0emaxConcurrency\x12!\n" +
-	"\x04rate\x18\x06 \x01(\v2\r.yard.v1.RateR\x04rate\"I\n" +
+	"\x04rate\x18\x06 \x01(\v2\r.yard.v1.RateR\x04rate\x129\n" +
+	"\x19max_concurrency_per_group\x18\a \x01(\x05R\x16maxConcurrencyPerGroup\"I\n" +
 	"\x04Rate\x12\x14\n" +
 	"\x05tasks\x18\x01 \x01(\x05R\x05tasks\x12\x15\n" +
 	"\x06per_ms\x18\x02 \x01(\x03R\x05perMs\x12\x14\n" +
@@ -5228,7 +5307,7 @@ const file_yard_v1_admin_proto_rawDesc = "" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1a\n" +
 	"\brevision\x18\x02 \x01(\x03R\brevision\"?\n" +
 	"\x14DeleteDomainResponse\x12'\n" +
-	"\x06domain\x18\x01 \x01(\v2\x0f.yard.v1.DomainR\x06domain\"\xf9\x02\n" +
+	"\x06domain\x18\x01 \x01(\v2\x0f.yard.v1.DomainR\x06domain\"\xb4\x03\n" +
 	"\bTaskType\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12*\n" +
 	"\x05retry\x18\x02 \x01(\v2\x14.yard.v1.RetryPolicyR\x05retry\x12)\n" +
@@ -5240,7 +5319,8 @@ const file_yard_v1_admin_proto_rawDesc = "" +
 	"\x10finish_within_ms\x18\b \x01(\x03R\x0efinishWithinMs\x12\x16\n" +
 	"\x06limits\x18\t \x03(\tR\x06limits\x12!\n" +
 	"\x04rate\x18\n" +
-	" \x01(\v2\r.yard.v1.RateR\x04rate\"7\n" +
+	" \x01(\v2\r.yard.v1.RateR\x04rate\x129\n" +
+	"\x19max_concurrency_per_group\x18\v \x01(\x05R\x16maxConcurrencyPerGroup\"7\n" +
 	"\x0ePutTypeRequest\x12%\n" +
 	"\x04type\x18\x01 \x01(\v2\x11.yard.v1.TaskTypeR\x04type\"8\n" +
 	"\x0fPutTypeResponse\x12%\n" +
@@ -5264,7 +5344,7 @@ const file_yard_v1_admin_proto_rawDesc = "" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1a\n" +
 	"\brevision\x18\x02 \x01(\x03R\brevision\";\n" +
 	"\x12DeleteTypeResponse\x12%\n" +
-	"\x04type\x18\x01 \x01(\v2\x11.yard.v1.TaskTypeR\x04type\"\xe3\x01\n" +
+	"\x04type\x18\x01 \x01(\v2\x11.yard.v1.TaskTypeR\x04type\"\xbe\x02\n" +
 	"\bTasklist\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12 \n" +
 	"\vdescription\x18\x02 \x01(\tR\vdescription\x12\x1a\n" +
@@ -5274,7 +5354,11 @@ const file_yard_v1_admin_proto_rawDesc = "" +
 	"\x04rate\x18\v \x01(\v2\r.yard.v1.RateR\x04rate\x12\x1d\n" +
 	"\n" +
 	"max_queued\x18\n" +
-	" \x01(\x05R\tmaxQueued\"C\n" +
+	" \x01(\x05R\tmaxQueued\x12\x1e\n" +
+	"\n" +
+	"partitions\x18\f \x01(\x05R\n" +
+	"partitions\x129\n" +
+	"\x19max_concurrency_per_group\x18\r \x01(\x05R\x16maxConcurrencyPerGroup\"C\n" +
 	"\x12PutTasklistRequest\x12-\n" +
 	"\btasklist\x18\x01 \x01(\v2\x11.yard.v1.TasklistR\btasklist\"D\n" +
 	"\x13PutTasklistResponse\x12-\n" +
@@ -5307,7 +5391,7 @@ const file_yard_v1_admin_proto_rawDesc = "" +
 	"\x16DeleteTasklistResponse\x12-\n" +
 	"\btasklist\x18\x01 \x01(\v2\x11.yard.v1.TasklistR\btasklist\"5\n" +
 	"\x17DescribeTasklistRequest\x12\x1a\n" +
-	"\btasklist\x18\x01 \x01(\tR\btasklist\"\xa4\x05\n" +
+	"\btasklist\x18\x01 \x01(\tR\btasklist\"\xc4\x05\n" +
 	"\x18DescribeTasklistResponse\x12\x1a\n" +
 	"\btasklist\x18\x01 \x01(\tR\btasklist\x12\x14\n" +
 	"\x05ready\x18\x02 \x01(\x03R\x05ready\x12\x18\n" +
@@ -5331,7 +5415,10 @@ const file_yard_v1_admin_proto_rawDesc = "" +
 	"\x06queued\x18\x15 \x01(\x03R\x06queued\x12\x18\n" +
 	"\apollers\x18\x11 \x01(\x03R\apollers\x12$\n" +
 	"\x05drain\x18\x18 \x01(\v2\x0e.yard.v1.PauseR\x05drain\x12#\n" +
-	"\rdrained_types\x18\x19 \x03(\tR\fdrainedTypes\"b\n" +
+	"\rdrained_types\x18\x19 \x03(\tR\fdrainedTypes\x12\x1e\n" +
+	"\n" +
+	"partitions\x18\x1a \x01(\x05R\n" +
+	"partitions\"b\n" +
 	"\x16TasklistPollersRequest\x12\x1a\n" +
 	"\btasklist\x18\x01 \x01(\tR\btasklist\x12\x14\n" +
 	"\x05limit\x18\x02 \x01(\x05R\x05limit\x12\x16\n" +
@@ -5449,13 +5536,14 @@ const file_yard_v1_admin_proto_rawDesc = "" +
 	"\tundecided\x18\x05 \x01(\x03R\tundecided\x12%\n" +
 	"\x0eunread_batches\x18\x06 \x01(\x03R\runreadBatches\x12\x1f\n" +
 	"\vnext_cursor\x18\a \x01(\tR\n" +
-	"nextCursor\"\xa5\x01\n" +
+	"nextCursor\"\xe0\x01\n" +
 	"\x05Limit\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12 \n" +
 	"\vdescription\x18\x02 \x01(\tR\vdescription\x12'\n" +
 	"\x0fmax_concurrency\x18\x03 \x01(\x05R\x0emaxConcurrency\x12\x1a\n" +
 	"\brevision\x18\x04 \x01(\x03R\brevision\x12!\n" +
-	"\x04rate\x18\x05 \x01(\v2\r.yard.v1.RateR\x04rate\"7\n" +
+	"\x04rate\x18\x05 \x01(\v2\r.yard.v1.RateR\x04rate\x129\n" +
+	"\x19max_concurrency_per_group\x18\x06 \x01(\x05R\x16maxConcurrencyPerGroup\"7\n" +
 	"\x0fPutLimitRequest\x12$\n" +
 	"\x05limit\x18\x01 \x01(\v2\x0e.yard.v1.LimitR\x05limit\"8\n" +
 	"\x10PutLimitResponse\x12$\n" +
@@ -5477,12 +5565,13 @@ const file_yard_v1_admin_proto_rawDesc = "" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1a\n" +
 	"\brevision\x18\x02 \x01(\x03R\brevision\";\n" +
 	"\x13DeleteLimitResponse\x12$\n" +
-	"\x05limit\x18\x01 \x01(\v2\x0e.yard.v1.LimitR\x05limit\"\x81\x01\n" +
+	"\x05limit\x18\x01 \x01(\v2\x0e.yard.v1.LimitR\x05limit\"\xaa\x01\n" +
 	"\x05Group\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12 \n" +
 	"\vdescription\x18\x02 \x01(\tR\vdescription\x12\x1b\n" +
 	"\x06weight\x18\x03 \x01(\x01H\x00R\x06weight\x88\x01\x01\x12\x1a\n" +
-	"\brevision\x18\x04 \x01(\x03R\brevisionB\t\n" +
+	"\brevision\x18\x04 \x01(\x03R\brevision\x12'\n" +
+	"\x0fmax_concurrency\x18\x05 \x01(\x05R\x0emaxConcurrencyB\t\n" +
 	"\a_weight\"7\n" +
 	"\x0fPutGroupRequest\x12$\n" +
 	"\x05group\x18\x01 \x01(\v2\x0e.yard.v1.GroupR\x05group\"8\n" +

@@ -33,6 +33,7 @@ func (m *Domain) CloneVT() *Domain {
 	r.Revision = m.Revision
 	r.MaxConcurrency = m.MaxConcurrency
 	r.Rate = m.Rate.CloneVT()
+	r.MaxConcurrencyPerGroup = m.MaxConcurrencyPerGroup
 	if len(m.unknownFields) > 0 {
 		r.unknownFields = make([]byte, len(m.unknownFields))
 		copy(r.unknownFields, m.unknownFields)
@@ -222,6 +223,7 @@ func (m *TaskType) CloneVT() *TaskType {
 	r.StartWithinMs = m.StartWithinMs
 	r.FinishWithinMs = m.FinishWithinMs
 	r.Rate = m.Rate.CloneVT()
+	r.MaxConcurrencyPerGroup = m.MaxConcurrencyPerGroup
 	if rhs := m.Limits; rhs != nil {
 		tmpContainer := make([]string, len(rhs))
 		copy(tmpContainer, rhs)
@@ -398,6 +400,8 @@ func (m *Tasklist) CloneVT() *Tasklist {
 	r.MaxConcurrency = m.MaxConcurrency
 	r.Rate = m.Rate.CloneVT()
 	r.MaxQueued = m.MaxQueued
+	r.Partitions = m.Partitions
+	r.MaxConcurrencyPerGroup = m.MaxConcurrencyPerGroup
 	if len(m.unknownFields) > 0 {
 		r.unknownFields = make([]byte, len(m.unknownFields))
 		copy(r.unknownFields, m.unknownFields)
@@ -620,6 +624,7 @@ func (m *DescribeTasklistResponse) CloneVT() *DescribeTasklistResponse {
 	r.Queued = m.Queued
 	r.Pollers = m.Pollers
 	r.Drain = m.Drain.CloneVT()
+	r.Partitions = m.Partitions
 	if rhs := m.Slots; rhs != nil {
 		tmpContainer := make([]*SlotUse, len(rhs))
 		for k, v := range rhs {
@@ -1166,6 +1171,7 @@ func (m *Limit) CloneVT() *Limit {
 	r.MaxConcurrency = m.MaxConcurrency
 	r.Revision = m.Revision
 	r.Rate = m.Rate.CloneVT()
+	r.MaxConcurrencyPerGroup = m.MaxConcurrencyPerGroup
 	if len(m.unknownFields) > 0 {
 		r.unknownFields = make([]byte, len(m.unknownFields))
 		copy(r.unknownFields, m.unknownFields)
@@ -1331,6 +1337,7 @@ func (m *Group) CloneVT() *Group {
 	r.Name = m.Name
 	r.Description = m.Description
 	r.Revision = m.Revision
+	r.MaxConcurrency = m.MaxConcurrency
 	if rhs := m.Weight; rhs != nil {
 		tmpVal := *rhs
 		r.Weight = &tmpVal
@@ -1677,6 +1684,11 @@ func (m *Domain) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 	if m.unknownFields != nil {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
+	}
+	if m.MaxConcurrencyPerGroup != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.MaxConcurrencyPerGroup))
+		i--
+		dAtA[i] = 0x38
 	}
 	if m.Rate != nil {
 		size, err := m.Rate.MarshalToSizedBufferVT(dAtA[:i])
@@ -2151,6 +2163,11 @@ func (m *TaskType) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 	if m.unknownFields != nil {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
+	}
+	if m.MaxConcurrencyPerGroup != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.MaxConcurrencyPerGroup))
+		i--
+		dAtA[i] = 0x58
 	}
 	if m.Rate != nil {
 		size, err := m.Rate.MarshalToSizedBufferVT(dAtA[:i])
@@ -2629,6 +2646,16 @@ func (m *Tasklist) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 	if m.unknownFields != nil {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
+	}
+	if m.MaxConcurrencyPerGroup != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.MaxConcurrencyPerGroup))
+		i--
+		dAtA[i] = 0x68
+	}
+	if m.Partitions != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.Partitions))
+		i--
+		dAtA[i] = 0x60
 	}
 	if m.Rate != nil {
 		size, err := m.Rate.MarshalToSizedBufferVT(dAtA[:i])
@@ -3210,6 +3237,13 @@ func (m *DescribeTasklistResponse) MarshalToSizedBufferVT(dAtA []byte) (int, err
 	if m.unknownFields != nil {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
+	}
+	if m.Partitions != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.Partitions))
+		i--
+		dAtA[i] = 0x1
+		i--
+		dAtA[i] = 0xd0
 	}
 	if len(m.DrainedTypes) > 0 {
 		for iNdEx := len(m.DrainedTypes) - 1; iNdEx >= 0; iNdEx-- {
@@ -4834,6 +4868,11 @@ func (m *Limit) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
 	}
+	if m.MaxConcurrencyPerGroup != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.MaxConcurrencyPerGroup))
+		i--
+		dAtA[i] = 0x30
+	}
 	if m.Rate != nil {
 		size, err := m.Rate.MarshalToSizedBufferVT(dAtA[:i])
 		if err != nil {
@@ -5259,6 +5298,11 @@ func (m *Group) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 	if m.unknownFields != nil {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
+	}
+	if m.MaxConcurrency != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.MaxConcurrency))
+		i--
+		dAtA[i] = 0x28
 	}
 	if m.Revision != 0 {
 		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.Revision))
@@ -6093,6 +6137,9 @@ func (m *Domain) SizeVT() (n int) {
 		l = m.Rate.SizeVT()
 		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 	}
+	if m.MaxConcurrencyPerGroup != 0 {
+		n += 1 + protohelpers.SizeOfVarint(uint64(m.MaxConcurrencyPerGroup))
+	}
 	n += len(m.unknownFields)
 	return n
 }
@@ -6282,6 +6329,9 @@ func (m *TaskType) SizeVT() (n int) {
 		l = m.Rate.SizeVT()
 		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 	}
+	if m.MaxConcurrencyPerGroup != 0 {
+		n += 1 + protohelpers.SizeOfVarint(uint64(m.MaxConcurrencyPerGroup))
+	}
 	n += len(m.unknownFields)
 	return n
 }
@@ -6450,6 +6500,12 @@ func (m *Tasklist) SizeVT() (n int) {
 	if m.Rate != nil {
 		l = m.Rate.SizeVT()
 		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
+	}
+	if m.Partitions != 0 {
+		n += 1 + protohelpers.SizeOfVarint(uint64(m.Partitions))
+	}
+	if m.MaxConcurrencyPerGroup != 0 {
+		n += 1 + protohelpers.SizeOfVarint(uint64(m.MaxConcurrencyPerGroup))
 	}
 	n += len(m.unknownFields)
 	return n
@@ -6719,6 +6775,9 @@ func (m *DescribeTasklistResponse) SizeVT() (n int) {
 			l = len(s)
 			n += 2 + l + protohelpers.SizeOfVarint(uint64(l))
 		}
+	}
+	if m.Partitions != 0 {
+		n += 2 + protohelpers.SizeOfVarint(uint64(m.Partitions))
 	}
 	n += len(m.unknownFields)
 	return n
@@ -7314,6 +7373,9 @@ func (m *Limit) SizeVT() (n int) {
 		l = m.Rate.SizeVT()
 		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 	}
+	if m.MaxConcurrencyPerGroup != 0 {
+		n += 1 + protohelpers.SizeOfVarint(uint64(m.MaxConcurrencyPerGroup))
+	}
 	n += len(m.unknownFields)
 	return n
 }
@@ -7464,6 +7526,9 @@ func (m *Group) SizeVT() (n int) {
 	}
 	if m.Revision != 0 {
 		n += 1 + protohelpers.SizeOfVarint(uint64(m.Revision))
+	}
+	if m.MaxConcurrency != 0 {
+		n += 1 + protohelpers.SizeOfVarint(uint64(m.MaxConcurrency))
 	}
 	n += len(m.unknownFields)
 	return n
@@ -7960,6 +8025,25 @@ func (m *Domain) UnmarshalVT(dAtA []byte) error {
 				return err
 			}
 			iNdEx = postIndex
+		case 7:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field MaxConcurrencyPerGroup", wireType)
+			}
+			m.MaxConcurrencyPerGroup = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.MaxConcurrencyPerGroup |= int32(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])
@@ -9121,6 +9205,25 @@ func (m *TaskType) UnmarshalVT(dAtA []byte) error {
 				return err
 			}
 			iNdEx = postIndex
+		case 11:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field MaxConcurrencyPerGroup", wireType)
+			}
+			m.MaxConcurrencyPerGroup = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.MaxConcurrencyPerGroup |= int32(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])
@@ -10191,6 +10294,44 @@ func (m *Tasklist) UnmarshalVT(dAtA []byte) error {
 				return err
 			}
 			iNdEx = postIndex
+		case 12:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Partitions", wireType)
+			}
+			m.Partitions = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.Partitions |= int32(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 13:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field MaxConcurrencyPerGroup", wireType)
+			}
+			m.MaxConcurrencyPerGroup = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.MaxConcurrencyPerGroup |= int32(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])
@@ -11903,6 +12044,25 @@ func (m *DescribeTasklistResponse) UnmarshalVT(dAtA []byte) error {
 			}
 			m.DrainedTypes = append(m.DrainedTypes, string(dAtA[iNdEx:postIndex]))
 			iNdEx = postIndex
+		case 26:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Partitions", wireType)
+			}
+			m.Partitions = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.Partitions |= int32(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])
@@ -15759,6 +15919,25 @@ func (m *Limit) UnmarshalVT(dAtA []byte) error {
 				return err
 			}
 			iNdEx = postIndex
+		case 6:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field MaxConcurrencyPerGroup", wireType)
+			}
+			m.MaxConcurrencyPerGroup = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.MaxConcurrencyPerGroup |= int32(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])
@@ -16672,6 +16851,25 @@ func (m *Group) UnmarshalVT(dAtA []byte) error {
 				b := dAtA[iNdEx]
 				iNdEx++
 				m.Revision |= int64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 5:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field MaxConcurrency", wireType)
+			}
+			m.MaxConcurrency = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.MaxConcurrency |= int32(b&0x7F) << shift
 				if b < 0x80 {
 					break
 				}
@@ -18773,6 +18971,25 @@ func (m *Domain) UnmarshalVTUnsafe(dAtA []byte) error {
 				return err
 			}
 			iNdEx = postIndex
+		case 7:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field MaxConcurrencyPerGroup", wireType)
+			}
+			m.MaxConcurrencyPerGroup = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.MaxConcurrencyPerGroup |= int32(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])
@@ -19958,6 +20175,25 @@ func (m *TaskType) UnmarshalVTUnsafe(dAtA []byte) error {
 				return err
 			}
 			iNdEx = postIndex
+		case 11:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field MaxConcurrencyPerGroup", wireType)
+			}
+			m.MaxConcurrencyPerGroup = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.MaxConcurrencyPerGroup |= int32(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])
@@ -21052,6 +21288,44 @@ func (m *Tasklist) UnmarshalVTUnsafe(dAtA []byte) error {
 				return err
 			}
 			iNdEx = postIndex
+		case 12:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Partitions", wireType)
+			}
+			m.Partitions = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.Partitions |= int32(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 13:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field MaxConcurrencyPerGroup", wireType)
+			}
+			m.MaxConcurrencyPerGroup = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.MaxConcurrencyPerGroup |= int32(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])
@@ -22800,6 +23074,25 @@ func (m *DescribeTasklistResponse) UnmarshalVTUnsafe(dAtA []byte) error {
 			}
 			m.DrainedTypes = append(m.DrainedTypes, stringValue)
 			iNdEx = postIndex
+		case 26:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Partitions", wireType)
+			}
+			m.Partitions = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.Partitions |= int32(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])
@@ -26820,6 +27113,25 @@ func (m *Limit) UnmarshalVTUnsafe(dAtA []byte) error {
 				return err
 			}
 			iNdEx = postIndex
+		case 6:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field MaxConcurrencyPerGroup", wireType)
+			}
+			m.MaxConcurrencyPerGroup = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.MaxConcurrencyPerGroup |= int32(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])
@@ -27757,6 +28069,25 @@ func (m *Group) UnmarshalVTUnsafe(dAtA []byte) error {
 				b := dAtA[iNdEx]
 				iNdEx++
 				m.Revision |= int64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 5:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field MaxConcurrency", wireType)
+			}
+			m.MaxConcurrency = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.MaxConcurrency |= int32(b&0x7F) << shift
 				if b < 0x80 {
 					break
 				}

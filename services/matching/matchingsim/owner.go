@@ -35,6 +35,8 @@ type (
 	PollRef     = match.PollRef
 	Ask         = match.Ask
 	Hungry      = match.Hungry
+	Move        = match.Move
+	Branch      = match.Branch
 	Ack         = match.Ack
 	Census      = match.Census
 	Ref         = table.Ref

@@ -10,7 +10,6 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/core/caps"
-	"github.com/yardmaster-io/yardmaster/services/frontend/internal/validate"
 )
 
 // queueCaps keeps tasklists near their max_queued.
@@ -143,21 +142,4 @@ func (g *Gateway) describeCap(c Call, d *yardv1.DescribeTasklistResponse) {
 	if d.MaxQueued = g.Catalog.Tasklist(c.Domain, d.Tasklist).GetMaxQueued(); d.MaxQueued > 0 {
 		d.Queued = g.queues.queued(c.Domain, d.Tasklist)
 	}
-}
-
-// capRoom refuses one more tasklist with a cap than a domain may have.
-func (g *Gateway) capRoom(domain string, l *yardv1.Tasklist) error {
-	if l.MaxQueued == 0 || g.Catalog.Tasklist(domain, l.Name).GetMaxQueued() > 0 {
-		return nil
-	}
-	n := 0
-	for _, other := range g.Catalog.Tasklists(domain) {
-		if other.MaxQueued > 0 {
-			n++
-		}
-	}
-	if n >= validate.CappedMax {
-		return fault.At(fault.FailedPrecondition, "/tasklist/max_queued", "%d tasklists of the domain have one, and no more are allowed", validate.CappedMax)
-	}
-	return nil
 }

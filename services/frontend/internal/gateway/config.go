@@ -1,11 +1,13 @@
 package gateway
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 	"github.com/yardmaster-io/yardmaster/shared/settings"
 
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/core/balance"
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/validate"
 )
 
@@ -33,6 +35,10 @@ type Config struct {
 	// one. Each is kept until matching has answered it. Default 65536. Too few refuse
 	// polls with RESOURCE_EXHAUSTED. Those of one shard are bounded there too (shard.polls_max).
 	PollsMax int `koanf:"polls_max" usage:"polls that wait at once, in parts of 1 KiB"`
+	// PollBalancer is how polls of a tasklist of several partitions are spread over them: "weighted" (default) sends more where more waits, if
+	// a partition has more than 100 ready tasks, and has them take turns else; "round_robin" has them always take turns; "random" takes
+	// any. Whichever it is, matching sends on what finds nothing.
+	PollBalancer balance.Strategy `koanf:"poll_balancer" usage:"how polls are spread over the partitions of a tasklist: weighted, round_robin or random"`
 	// RequestTimeout is the deadline of a request that brings none. Default 10 s.
 	// Too short turns a takeover of a partition into errors.
 	RequestTimeout time.Duration `koanf:"request_timeout" usage:"deadline of a request that brings none"`
@@ -54,6 +60,7 @@ func DefaultConfig() Config {
 		QueriesMax:      1000,
 		WaitsMax:        4000,
 		PollsMax:        64 << 10,
+		PollBalancer:    balance.Weighted,
 		RequestTimeout:  10 * time.Second,
 		AppendTimeout:   2 * time.Second,
 		VerdictTimeout:  2 * time.Second,
@@ -126,6 +133,9 @@ func (c Config) Validate() []settings.Problem {
 		if d.value < time.Millisecond || d.value > DeadlineMax {
 			problems = append(problems, settings.Problem{Path: d.path, What: "must be between 1ms and " + DeadlineMax.String()})
 		}
+	}
+	if !c.PollBalancer.Known() {
+		problems = append(problems, settings.Problem{Path: "poll_balancer", What: fmt.Sprintf("%q is none of %s, %s and %s", c.PollBalancer, balance.Weighted, balance.RoundRobin, balance.Random)})
 	}
 	return problems
 }

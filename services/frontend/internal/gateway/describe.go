@@ -38,10 +38,29 @@ func (g *Gateway) DescribeTasklist(c Call, req *yardv1.DescribeTasklistRequest, 
 			return nil, err
 		}
 		d := sum(req.Tasklist, parts)
+		if severalHavePollers(parts) {
+			if d.Pollers, err = g.countPollers(ctx, c.Domain, req.Tasklist); err != nil {
+				return nil, err
+			}
+		}
+		if n := g.partitions(c.Domain, req.Tasklist); n > 1 {
+			d.Partitions = int32(n)
+		}
 		g.describeStops(c, d)
 		g.describeCap(c, d)
 		return d, nil
 	})
+}
+
+// severalHavePollers tells whether the sum may count a worker more than once: it polled several partitions.
+func severalHavePollers(parts []*yardv1.DescribeTasklistResponse) bool {
+	n := 0
+	for _, p := range parts {
+		if p.Pollers > 0 {
+			n++
+		}
+	}
+	return n > 1
 }
 
 func (g *Gateway) describeHistory(ctx context.Context, p int, domain, tasklist string) (*yardv1.DescribeTasklistResponse, error) {
@@ -66,7 +85,7 @@ func (g *Gateway) describeTimer(ctx context.Context, p int, domain, tasklist str
 // describeMatching tells of polls and slots only: what is ready is counted by
 // history, which knows it whatever happened to the tables.
 func (g *Gateway) describeMatching(ctx context.Context, m int, domain, tasklist string) (*yardv1.DescribeTasklistResponse, error) {
-	d, err := g.Owners.MatchingDescribe(ctx, m, &rpcv1.DescribeShardRequest{Domain: domain, Tasklist: tasklist})
+	d, err := g.Owners.MatchingDescribe(ctx, m, &rpcv1.DescribeShardRequest{Domain: domain, Tasklist: tasklist, LimitsInUse: true})
 	if err != nil {
 		return nil, err
 	}

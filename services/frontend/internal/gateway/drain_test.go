@@ -24,6 +24,7 @@ func TestWhatIsDrainedIsRefused(t *testing.T) {
 		r := newKnowingRig(t)
 		r.drainList("main")
 		r.catalog.pauses[topology.TypeDrainKey("shop", "pay")] = &yardv1.Pause{SinceMs: 1}
+		r.catalog.pauses[topology.TasklistDrainKey("shop", "other")] = &yardv1.Pause{SinceMs: 1, UntilMs: 2}
 		r.catalog.pauses[topology.TypeDrainKey("shop", "old")] = &yardv1.Pause{SinceMs: 1, UntilMs: 2}
 		other := func(types ...string) *yardv1.SubmitRequest {
 			req := &yardv1.SubmitRequest{Tasklist: "other"}

@@ -149,6 +149,8 @@ type memBus struct {
 	polls  []sentPoll
 	events []sentEvents
 	down   bool
+	// givenUp are the inboxes that matching was notified of.
+	givenUp []*rpcv1.GivenUp
 	// hints are the cancels that workers were notified of.
 	hints []string
 	// send, if set, is where polls go.
@@ -194,6 +196,17 @@ func (b *memBus) PublishCancelHint(domain string, data []byte) error {
 }
 
 func (b *memBus) AnsweredTo() string { return "answered" }
+
+func (b *memBus) PublishGivenUp(data []byte) error {
+	var m rpcv1.GivenUp
+	if err := m.UnmarshalVT(data); err != nil {
+		panic(err)
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.givenUp = append(b.givenUp, &m)
+	return nil
+}
 
 func (b *memBus) PublishPoll(shard int, epoch, id uint64, data []byte) error {
 	s := sentPoll{shard, epoch, id, &rpcv1.Poll{}}

@@ -104,6 +104,7 @@ type Gateway struct {
 	appender *appender
 	outcomes *outcomes
 	polls    *polls
+	spread   *spread
 
 	// base ends when draining took too long: what waits then gives up.
 	base   context.Context
@@ -138,6 +139,7 @@ func New(d Deps) (*Gateway, error) {
 	g.appender = newAppender(g)
 	g.outcomes = newOutcomes(g)
 	g.polls = newPolls(g)
+	g.spread = newSpread(d.Config.PollBalancer)
 	return g, nil
 }
 
@@ -155,6 +157,7 @@ func (g *Gateway) Run(ctx context.Context) error {
 		select {
 		case now := <-tick.C:
 			g.polls.tick(now)
+			g.spread.tick(now)
 		case <-ctx.Done():
 			draining = true
 		}

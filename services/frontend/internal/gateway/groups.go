@@ -10,7 +10,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/validate"
 )
 
-// PutGroup sets the weight of a group (groups.put). Every process keeps all settings in memory, so a domain has a
+// PutGroup sets the weight of a group, and its number in limits that count per group (groups.put). Every process keeps all settings in memory, so a domain has a
 // bounded number of them.
 func (g *Gateway) PutGroup(c Call, req *yardv1.PutGroupRequest, answer Answer) {
 	if err := g.domain(&c); err != nil {
@@ -22,12 +22,12 @@ func (g *Gateway) PutGroup(c Call, req *yardv1.PutGroupRequest, answer Answer) {
 		return
 	}
 	one := req.Group
-	if err := g.groupKnown(); err != nil {
+	if err := g.groupKnown(one); err != nil {
 		answer(nil, err)
 		return
 	}
 	g.query(c.Domain, c.Deadline, answer, func(ctx context.Context) (codec.Message, error) {
-		if g.Catalog.Group(c.Domain, one.Name) == nil && g.Catalog.GroupCount(c.Domain) >= validate.GroupsMax {
+		if g.Catalog.Group(c.Domain, one.Name) == nil && g.Catalog.Counts(c.Domain).Groups >= validate.GroupsMax {
 			return nil, fault.At(fault.FailedPrecondition, "/group/name", "the domain has %d groups with settings, and no more are allowed: delete some", validate.GroupsMax)
 		}
 		revision, err := g.Registry.PutGroup(ctx, c.Domain, one)
@@ -102,5 +102,5 @@ func (g *Gateway) DeleteGroup(c Call, req *yardv1.DeleteGroupRequest, answer Ans
 
 // noGroup refuses what is asked of a group without settings.
 func noGroup(name string) error {
-	return fault.At(fault.NotFound, "/name", "the group %q has no settings: its weight is 1", name)
+	return fault.At(fault.NotFound, "/name", "the group %q has no settings: its weight is 1, and limits count it as any other", name)
 }

@@ -33,7 +33,7 @@ func (g *Gateway) PutLimit(c Call, req *yardv1.PutLimitRequest, answer Answer) {
 		return
 	}
 	g.query(c.Domain, c.Deadline, answer, func(ctx context.Context) (codec.Message, error) {
-		if g.Catalog.Limit(c.Domain, l.Name) == nil && len(g.Catalog.Limits(c.Domain)) >= validate.LimitsMax {
+		if g.Catalog.Limit(c.Domain, l.Name) == nil && g.Catalog.Counts(c.Domain).Limits >= validate.LimitsMax {
 			return nil, fault.At(fault.FailedPrecondition, "/limit/name", "the domain has %d limits, and no more are allowed: delete some", validate.LimitsMax)
 		}
 		revision, err := g.Registry.PutLimit(ctx, c.Domain, l)
@@ -62,22 +62,23 @@ func (g *Gateway) GetLimit(c Call, req *yardv1.GetLimitRequest, answer Answer) {
 		return
 	}
 	g.query(c.Domain, c.Deadline, answer, func(ctx context.Context) (codec.Message, error) {
-		shards, err := g.shards(ctx, c.Domain)
+		ref := ids.SharedLimit(req.Name)
+		shards, err := g.shards(ctx, c.Domain, ref)
 		if err != nil {
 			return nil, err
 		}
 		resp := &yardv1.GetLimitResponse{Limit: l}
 		for _, s := range shards { // each tells of the whole domain
-			resp.SlotsInUse = max(resp.SlotsInUse, s.Limits[ids.SharedLimit(req.Name)])
+			resp.SlotsInUse = max(resp.SlotsInUse, s.Limits[ref])
 		}
 		return resp, nil
 	})
 }
 
-// shards asks each matching shard for the slots of a domain.
-func (g *Gateway) shards(ctx context.Context, domain string) ([]*rpcv1.DescribeShardResponse, error) {
+// shards asks each matching shard for the slots of one limit.
+func (g *Gateway) shards(ctx context.Context, domain, ref string) ([]*rpcv1.DescribeShardResponse, error) {
 	return everyone(ctx, g.Partitioning.Matching, func(ctx context.Context, m int) (*rpcv1.DescribeShardResponse, error) {
-		return g.Owners.MatchingDescribe(ctx, m, &rpcv1.DescribeShardRequest{Domain: domain})
+		return g.Owners.MatchingDescribe(ctx, m, &rpcv1.DescribeShardRequest{Domain: domain, Limits: []string{ref}})
 	})
 }
 

@@ -127,7 +127,9 @@ func (c *memCatalog) Groups(domain string) []*yardv1.Group {
 	return all
 }
 
-func (c *memCatalog) GroupCount(domain string) int { return len(c.Groups(domain)) }
+func (c *memCatalog) Counts(domain string) catalog.Counts {
+	return catalog.Counts{Types: len(c.Types(domain)), Tasklists: len(c.Tasklists(domain)), Limits: len(c.Limits(domain)), Groups: len(c.Groups(domain))}
+}
 
 func (c *memCatalog) PutGroup(_ context.Context, domain string, g *yardv1.Group) (int64, error) {
 	c.mu.Lock()

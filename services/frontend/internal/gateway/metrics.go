@@ -22,6 +22,7 @@ type metrics struct {
 	polls             *telemetry.Counter
 	pollsWithoutOwner *telemetry.Counter
 	pollsReplaced     *telemetry.Counter
+	pollsMoved        *telemetry.Counter
 }
 
 // refused counts the submits that were refused for want of room, by what has none.
@@ -45,6 +46,7 @@ func newMetrics(m *telemetry.Metrics) metrics {
 		resends:           m.Counter(signals.OutcomeResends),
 		polls:             m.Counter(signals.PollsForwarded),
 		pollsReplaced:     m.Counter(signals.PollsOwnerReplaced),
+		pollsMoved:        m.Counter(signals.PollsMoved),
 		pollsWithoutOwner: m.Counter(signals.PollsWithoutOwner),
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
 
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/validate"
 )
@@ -25,12 +26,14 @@ func (g *Gateway) Poll(c Call, req *yardv1.PollRequest, answer Answer) {
 		answer(nil, fault.New(fault.InvalidArgument, "a poll needs a reply subject"))
 		return
 	}
+	partition := g.pick(c.Domain, req.Tasklist)
 	at := &poll{
-		shard: pollShard(c.Domain, req.Tasklist, g.Partitioning.Matching),
+		shard: ids.MatchingShard(c.Domain, req.Tasklist, partition, g.Partitioning.Matching),
 		req: &rpcv1.Poll{
 			Domain: c.Domain, Tasklist: req.Tasklist, MaxTasks: req.MaxTasks, Types: req.Types, Worker: req.Worker,
 			ReplyTo: c.Reply, Json: c.JSON, AnsweredTo: g.Bus.AnsweredTo(), WaitMs: req.WaitMs,
 			Unanswered: req.Unanswered, WorkerVersion: req.WorkerVersion,
+			TasklistPartition: int32(partition),
 		},
 		until: c.Received.Add(time.Duration(req.WaitMs) * time.Millisecond), answer: answer,
 	}
@@ -39,6 +42,7 @@ func (g *Gateway) Poll(c Call, req *yardv1.PollRequest, answer Answer) {
 		answer(nil, fault.New(fault.ResourceExhausted, "too many polls wait").After(fullRetryAfter))
 		return
 	}
+	g.tellGivenUp(at.req)
 	g.polls.forward(at)
 	answer(nil, nil)
 }
@@ -46,7 +50,7 @@ func (g *Gateway) Poll(c Call, req *yardv1.PollRequest, answer Answer) {
 // PollBounced tells that no one took a poll that was sent with this id.
 func (g *Gateway) PollBounced(id uint64) { g.polls.bounced(id) }
 
-// TakeAnswered reads which polls matching has answered.
+// TakeAnswered reads which polls matching has answered, and which it gives up to other partitions of their tasklists.
 func (g *Gateway) TakeAnswered(data []byte) {
 	var m rpcv1.PollsAnswered
 	if err := m.UnmarshalVT(data); err != nil {
@@ -54,6 +58,7 @@ func (g *Gateway) TakeAnswered(data []byte) {
 		return
 	}
 	g.polls.answered(m.Ids)
+	g.polls.moved(m.Moved)
 }
 
 // EpochOpened tells that a new owner of a matching shard is ready, and that those before

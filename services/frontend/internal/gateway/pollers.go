@@ -2,6 +2,9 @@ package gateway
 
 import (
 	"context"
+	"maps"
+	"math"
+	"slices"
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/codec"
@@ -25,9 +28,8 @@ func (g *Gateway) TasklistPollers(c Call, req *yardv1.TasklistPollersRequest, an
 		return
 	}
 	g.query(c.Domain, c.Deadline, answer, func(ctx context.Context) (codec.Message, error) {
-		m := pollShard(c.Domain, req.Tasklist, g.Partitioning.Matching)
 		ask := &rpcv1.DescribeShardRequest{Domain: c.Domain, Tasklist: req.Tasklist, ListPollers: req.Limit, After: req.Cursor}
-		d, err := g.lists(ctx, m, ask)
+		d, err := g.pollersPage(ctx, ask)
 		if err != nil {
 			return nil, err
 		}
@@ -40,9 +42,79 @@ func (g *Gateway) TasklistPollers(c Call, req *yardv1.TasklistPollersRequest, an
 	})
 }
 
-// pollShard is the matching shard of the polls of a tasklist. There is one tasklist partition per tasklist so far: the root, 0.
-func pollShard(domain, tasklist string, shards int) int {
-	return ids.MatchingShard(domain, tasklist, 0, shards)
+// pollersPage asks the shard of a tasklist, or all shards where it has several partitions: some may be of a larger count before.
+func (g *Gateway) pollersPage(ctx context.Context, ask *rpcv1.DescribeShardRequest) (*rpcv1.DescribeShardResponse, error) {
+	if g.partitions(ask.Domain, ask.Tasklist) == 1 {
+		return g.lists(ctx, ids.MatchingShard(ask.Domain, ask.Tasklist, 0, g.Partitioning.Matching), ask)
+	}
+	return g.pollersOfAll(ctx, ask)
+}
+
+// pollersOfAll asks all shards.
+func (g *Gateway) pollersOfAll(ctx context.Context, ask *rpcv1.DescribeShardRequest) (*rpcv1.DescribeShardResponse, error) {
+	parts, err := everyone(ctx, g.Partitioning.Matching, func(ctx context.Context, m int) (*rpcv1.DescribeShardResponse, error) {
+		return g.lists(ctx, m, ask)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return mergePollers(parts), nil
+}
+
+// countPollers counts the workers that polled a tasklist, each once, though several shards know it.
+func (g *Gateway) countPollers(ctx context.Context, domain, tasklist string) (n int64, err error) {
+	ask := &rpcv1.DescribeShardRequest{Domain: domain, Tasklist: tasklist, ListPollers: validate.ListMax}
+	for {
+		d, err := g.pollersOfAll(ctx, ask)
+		if err != nil {
+			return 0, err
+		}
+		n += int64(len(d.ListedPollers))
+		if len(d.ListedPollers) == 0 || !d.More {
+			return n, nil
+		}
+		ask.After = d.ListedPollers[len(d.ListedPollers)-1].Worker
+	}
+}
+
+// mergePollers joins the pages of several shards, each sorted by worker. It ends where the first page ends that has more behind it: of
+// later workers not all is known. Known for as long as by the newest owner.
+func mergePollers(parts []*rpcv1.DescribeShardResponse) *rpcv1.DescribeShardResponse {
+	out := &rpcv1.DescribeShardResponse{Listed: true, KnownForMs: math.MaxInt64}
+	byWorker := map[string]*yardv1.Poller{}
+	end := ""
+	for _, d := range parts {
+		out.KnownForMs = min(out.KnownForMs, d.KnownForMs)
+		for _, p := range d.ListedPollers {
+			if known := byWorker[p.Worker]; known != nil {
+				byWorker[p.Worker] = samePoller(known, p)
+			} else {
+				byWorker[p.Worker] = p
+			}
+		}
+		if n := len(d.ListedPollers); n > 0 && d.More {
+			if last := d.ListedPollers[n-1].Worker; !out.More || last < end {
+				end = last
+			}
+			out.More = true
+		}
+	}
+	for _, worker := range slices.Sorted(maps.Keys(byWorker)) {
+		if out.More && worker > end {
+			break
+		}
+		out.ListedPollers = append(out.ListedPollers, byWorker[worker])
+	}
+	return out
+}
+
+// samePoller joins what two shards know of a worker: its last poll, and all that wait.
+func samePoller(a, b *yardv1.Poller) *yardv1.Poller {
+	if b.SeenAgoMs < a.SeenAgoMs {
+		a, b = b, a
+	}
+	a.WaitingPolls += b.WaitingPolls
+	return a
 }
 
 // lists asks a matching shard for a list.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
 )
 
 const (
@@ -25,6 +26,7 @@ const (
 //	waiting (no one has it) ──► sent to the owner of an epoch ──► answered, or over
 //	   ▲  │                         │ there was no subscriber      └──► answered empty: a newer epoch is open
 //	   │  └► over: answered         │
+//	   │                            ├──► sent to the owner of another shard: its partition gave it up
 //	   └────────────────────────────┘
 //
 // Each is in one of the two states, and changes it under the lock. So a poll is never with two
@@ -52,7 +54,9 @@ type poll struct {
 	// places is how many it holds while it is kept here.
 	places int
 	shard  int
-	until  time.Time
+	// from is the partition that gave it up, if req.Moved.
+	from  int
+	until time.Time
 	// due is when a waiting one is sent again. It is not after until.
 	due    time.Time
 	answer Answer
@@ -66,8 +70,9 @@ type effect struct {
 	// epoch is that of the owner that it is sent to, with this id; 0 = it is not sent.
 	epoch, id uint64
 	data      []byte
-	// err is what it is answered with.
-	err error
+	// err is what it is answered with; empty: without a task.
+	err   error
+	empty bool
 }
 
 func newPolls(g *Gateway) *polls {
@@ -103,11 +108,16 @@ func (p *polls) give(at *poll, now time.Time) effect {
 	return effect{at: at, epoch: epoch, id: at.req.Id, data: data}
 }
 
-// rest has a poll wait that was not delivered, or ends it where its time would be over. The caller
+// rest has a poll wait that was not delivered, or ends it where its time would be over. One that was given up goes back to the
+// partition that did, if there is an owner: the tasklist's other partitions are not to wait for one that no one serves. The caller
 // holds the lock.
 func (p *polls) rest(at *poll, now time.Time) effect {
 	p.g.metrics.pollsWithoutOwner.Add(1)
 	delete(p.sent, at.req.Id)
+	if from := p.shardOf(at, at.from); at.req.Moved && !at.req.Back && from != at.shard && p.epochs[from] != 0 {
+		at.shard, at.req.TasklistPartition, at.req.Back = from, int32(at.from), true
+		return p.give(at, now)
+	}
 	due := now.Add(pollRetryEvery)
 	if p.stopped || due.After(at.until) {
 		return p.end(at, unserved())
@@ -128,6 +138,8 @@ func (p *polls) carryOut(e effect) {
 	switch {
 	case e.err != nil:
 		e.at.answer(nil, e.err)
+	case e.empty:
+		e.at.empty()
 	case e.epoch != 0:
 		p.g.metrics.polls.Add(1)
 		if p.g.Bus.PublishPoll(e.at.shard, e.epoch, e.id, e.data) != nil {
@@ -156,6 +168,38 @@ func (p *polls) answered(ids []uint64) {
 			p.forget(at)
 		}
 	}
+}
+
+// moved sends polls on that a partition of their tasklist gave up. Who is not known was answered, or sent on, meanwhile.
+func (p *polls) moved(all []*rpcv1.MovedPoll) {
+	for _, m := range all {
+		var e effect
+		p.mu.Lock()
+		if at := p.sent[m.Id]; at != nil {
+			delete(p.sent, m.Id)
+			e = p.move(at, int(m.TasklistPartition), time.Now())
+		}
+		p.mu.Unlock()
+		p.carryOut(e)
+	}
+}
+
+// move gives a poll that no one has to another partition. Where there is no such partition, or no time left, it is answered empty. The
+// caller holds the lock.
+func (p *polls) move(at *poll, partition int, now time.Time) effect {
+	if partition < 0 || partition >= ids.PartitionsMax || !now.Before(at.until) {
+		p.forget(at)
+		return effect{at: at, empty: true}
+	}
+	p.g.metrics.pollsMoved.Add(1)
+	at.from, at.shard = int(at.req.TasklistPartition), p.shardOf(at, partition)
+	at.req.TasklistPartition, at.req.Moved, at.req.Back = int32(partition), true, false
+	return p.give(at, now)
+}
+
+// shardOf is the shard of a partition of a poll's tasklist.
+func (p *polls) shardOf(at *poll, partition int) int {
+	return ids.MatchingShard(at.req.Domain, at.req.Tasklist, partition, p.g.Partitioning.Matching)
 }
 
 // opened takes note of a shard's new owner.

@@ -165,8 +165,18 @@ func TestASendingThatFails(t *testing.T) {
 	}
 }
 
+// pollAs sends a poll after a while, with a number as its max_tasks, and says when it is answered here.
+func (r *rig) pollAs(number int32, after time.Duration, waitMS int64, answered func()) {
+	time.Sleep(after)
+	r.Poll(r.call(), &yardv1.PollRequest{Tasklist: "main", MaxTasks: number, WaitMs: waitMS}, func(resp codec.Message, err error) {
+		if resp != nil || err != nil {
+			answered()
+		}
+	})
+}
+
 // TestPollsHaveOneOwnerAndOneAnswer at most, whatever becomes of their sendings while owners change. A sending may fail
-// and be reported too.
+// and be reported too, and an owner may give the poll up to another partition.
 func TestPollsHaveOneOwnerAndOneAnswer(t *testing.T) {
 	const polls, epochs = 200, 20
 	dice := testkit.Seed(t)
@@ -175,6 +185,13 @@ func TestPollsHaveOneOwnerAndOneAnswer(t *testing.T) {
 		clear(r.polls.epochs)
 		var mu sync.Mutex // guards the dice, and what follows
 		owned, answers := map[int32]bool{}, map[int32]int{}
+		givesUp := func(s sentPoll, later time.Duration, to int32) {
+			time.Sleep(later)
+			mu.Lock()
+			owned[s.poll.MaxTasks] = false
+			mu.Unlock()
+			r.tellMoved(t, s.id, to)
+		}
 		r.bus.send = func(s sentPoll) error {
 			mu.Lock()
 			defer mu.Unlock()
@@ -185,12 +202,12 @@ func TestPollsHaveOneOwnerAndOneAnswer(t *testing.T) {
 			fails, heard, later := dice.IntN(3) == 0, dice.IntN(3) == 0, time.Duration(dice.IntN(200))*time.Millisecond
 			if heard && !fails {
 				owned[n] = true
+				if dice.IntN(2) == 0 {
+					go givesUp(s, later, dice.Int32N(4))
+				}
 				return nil
 			}
-			go func() {
-				time.Sleep(later)
-				r.PollBounced(s.id)
-			}()
+			time.AfterFunc(later, func() { r.PollBounced(s.id) })
 			if fails {
 				return errDown
 			}
@@ -200,17 +217,11 @@ func TestPollsHaveOneOwnerAndOneAnswer(t *testing.T) {
 		ended := make(chan error, 1)
 		go func() { ended <- r.Run(ctx) }()
 		for n := range int32(polls) {
-			wait := time.Duration(dice.IntN(3000)) * time.Millisecond
-			go func() {
-				time.Sleep(tickEvery * time.Duration(n%40))
-				r.Poll(r.call(), &yardv1.PollRequest{Tasklist: "main", MaxTasks: n + 1, WaitMs: wait.Milliseconds()}, func(resp codec.Message, err error) {
-					mu.Lock()
-					defer mu.Unlock()
-					if resp != nil || err != nil {
-						answers[n+1]++
-					}
-				})
-			}()
+			go r.pollAs(n+1, tickEvery*time.Duration(n%40), dice.Int64N(3000), func() {
+				mu.Lock()
+				defer mu.Unlock()
+				answers[n+1]++
+			})
 		}
 		for epoch := range uint64(epochs) {
 			time.Sleep(4 * tickEvery)

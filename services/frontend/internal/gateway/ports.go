@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 
+	"github.com/yardmaster-io/yardmaster/contracts/catalog"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/shared/natslog"
@@ -34,6 +35,8 @@ type Bus interface {
 	// PublishPoll sends a poll to the owner of a matching shard in this epoch. If no one
 	// is there, PollBounced is called with this id, which no other sending has.
 	PublishPoll(shard int, epoch, id uint64, data []byte) error
+	// PublishGivenUp tells all owners of matching shards of inboxes whose answers are lost.
+	PublishGivenUp(data []byte) error
 	// PublishCancelHint tells the workers of a domain which running tasks were cancelled.
 	PublishCancelHint(domain string, data []byte) error
 	// AnsweredTo is the subject where news of answered polls reach TakeAnswered.
@@ -79,9 +82,10 @@ type Catalog interface {
 	Limits(domain string) []*yardv1.Limit
 	// Group returns nil where it has no settings.
 	Group(domain, name string) *yardv1.Group
-	// Groups are all of a domain that have settings, sorted by name; GroupCount is how many there are.
+	// Groups are all of a domain that have settings, sorted by name.
 	Groups(domain string) []*yardv1.Group
-	GroupCount(domain string) int
+	// Counts is how many of each kind there are.
+	Counts(domain string) catalog.Counts
 	// PausedTasklist and PausedType return the pause of a tasklist or a type, which may be over by now, or nil.
 	PausedTasklist(domain, name string) *yardv1.Pause
 	PausedType(domain, name string) *yardv1.Pause

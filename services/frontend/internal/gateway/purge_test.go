@@ -1,7 +1,9 @@
 package gateway
 
 import (
+	"bytes"
 	"context"
+	"log/slog"
 	"slices"
 	"strings"
 	"testing"
@@ -68,7 +70,7 @@ func (b *backlog) decide(t *testing.T, r *rig, seen int) int {
 		for _, event := range e.batch.Events {
 			id := ids.TaskID(event.TaskId).String()
 			v.Verdicts = append(v.Verdicts, &logv1.EventVerdict{Code: b.codes[id]})
-			b.memory = slices.DeleteFunc(b.memory, func(m string) bool { return m == id })
+			b.memory = slices.DeleteFunc(b.memory, func(m string) bool { return m == id && b.codes[id] != string(fault.Unknown) })
 			b.cancelled = append(b.cancelled, id)
 		}
 		data, err := v.MarshalVT()
@@ -151,17 +153,35 @@ func TestAPurgeCountsWhatTheLogSays(t *testing.T) {
 		r := newRig(t, b.owner).running(t)
 		b.fill(5)
 		again := b.memory[0]
-		b.codes[again], b.codes[b.memory[1]] = string(fault.Unknown), string(fault.NotFound)
+		b.codes[again], b.codes[b.memory[1]], b.codes[b.memory[2]] = string(fault.Unknown), string(fault.NotFound), string(fault.Stale)
 		answer, got := r.answers(t)
 		r.PurgeTasklist(r.call(), &yardv1.PurgeTasklistRequest{Name: "main", By: "ann", Reason: "twice"}, answer)
 		synctest.Wait()
 		b.decide(t, r, 0)
 		did := (<-got).resp.(*yardv1.PurgeTasklistResponse).Purged
-		if did.Found != 5 || did.Cancelled != 3 || did.Ended != 1 || did.Undecided != 1 || did.NextCursor == "" {
+		if did.Found != 5 || did.Cancelled != 2 || did.Ended != 2 || did.Undecided != 1 || did.NextCursor == "" {
 			t.Errorf("%v", did)
 		}
 		if e := r.bus.sentEvents()[0].batch.Events[0]; e.Message != "purged by ann: twice" || e.Domain != "shop" {
 			t.Errorf("%v", e)
+		}
+	})
+}
+
+// A task of which the log says nothing is tried again to the end, and the purge says so. A line of the log stands for tasks that were cancelled.
+func TestAPurgeTriesAgainWhatIsUndecided(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var lines bytes.Buffer
+		b := &backlog{window: 5, codes: map[string]string{}}
+		r := newRig(t, b.owner, func(d *Deps) { d.Log = slog.New(slog.NewTextHandler(&lines, nil)) }).running(t)
+		b.fill(5)
+		b.codes[b.memory[0]] = string(fault.Unknown)
+		sum, steps := b.purge(t, r, &yardv1.PurgeTasklistRequest{Name: "main"})
+		if sum.Cancelled != 4 || steps != 1+validate.PurgeIdleMax || int(sum.Undecided) != steps {
+			t.Errorf("%v in %d steps", sum, steps)
+		}
+		if n := strings.Count(lines.String(), "\n"); n != 1 || !strings.Contains(lines.String(), "tasks=4") {
+			t.Errorf("it logged %d lines: %s", n, lines.String())
 		}
 	})
 }

@@ -34,6 +34,8 @@ func (g *Gateway) tasksKnown(tasks []*yardv1.NewTask) error {
 // typeKnown refuses settings of a type by which a node of an older log version would not accept tasks.
 func (g *Gateway) typeKnown(t *yardv1.TaskType) error {
 	switch {
+	case t.MaxConcurrencyPerGroup != 0:
+		return g.known("/type/max_concurrency_per_group", logversion.PerGroup)
 	case t.StartWithinMs != 0:
 		return g.known("/type/start_within_ms", logversion.Expiry)
 	case t.FinishWithinMs != 0:
@@ -51,6 +53,8 @@ func (g *Gateway) typeKnown(t *yardv1.TaskType) error {
 
 func (g *Gateway) domainKnown(d *yardv1.Domain) error {
 	switch {
+	case d.MaxConcurrencyPerGroup != 0:
+		return g.known("/domain/max_concurrency_per_group", logversion.PerGroup)
 	case d.Rate != nil:
 		return g.known("/domain/rate", logversion.Rates)
 	case d.MaxConcurrency != 0:
@@ -59,8 +63,14 @@ func (g *Gateway) domainKnown(d *yardv1.Domain) error {
 	return nil
 }
 
+// tasklistKnown refuses several partitions, too, while a history owner would give slots back at the wrong shard, or a frontend lose polls
+// that one gives up.
 func (g *Gateway) tasklistKnown(l *yardv1.Tasklist) error {
 	switch {
+	case l.Partitions > 1:
+		return g.known("/tasklist/partitions", logversion.Partitions)
+	case l.MaxConcurrencyPerGroup != 0:
+		return g.known("/tasklist/max_concurrency_per_group", logversion.PerGroup)
 	case l.Rate != nil:
 		return g.known("/tasklist/rate", logversion.Rates)
 	case l.MaxConcurrency != 0:
@@ -72,13 +82,21 @@ func (g *Gateway) tasklistKnown(l *yardv1.Tasklist) error {
 func (g *Gateway) pauseKnown() error { return g.known("/name", logversion.Levels) }
 
 func (g *Gateway) limitKnown(l *yardv1.Limit) error {
+	if l.MaxConcurrencyPerGroup != 0 {
+		return g.known("/limit/max_concurrency_per_group", logversion.PerGroup)
+	}
 	if l.Rate != nil {
 		return g.known("/limit/rate", logversion.Rates)
 	}
 	return g.known("/limit", logversion.Levels)
 }
 
-func (g *Gateway) groupKnown() error { return g.known("/group", logversion.Groups) }
+func (g *Gateway) groupKnown(one *yardv1.Group) error {
+	if one.MaxConcurrency != 0 {
+		return g.known("/group/max_concurrency", logversion.PerGroup)
+	}
+	return g.known("/group", logversion.Groups)
+}
 
 // known tells whether each node of the cluster knows what came with a log version.
 func (g *Gateway) known(path string, since uint32) error {

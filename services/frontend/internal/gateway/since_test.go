@@ -122,3 +122,28 @@ func TestI13_RatesNeedALogVersion(t *testing.T) {
 		}
 	}
 }
+
+// I13: limits per group wait until every matching owner knows them, and history tells the groups of what runs.
+func TestI13_LimitsPerGroupNeedALogVersion(t *testing.T) {
+	for version, taken := range map[uint32]bool{logversion.PerGroup - 1: false, logversion.PerGroup: true} {
+		g := &Gateway{Deps: Deps{LogVersion: func() uint32 { return version }}}
+		for path, err := range map[string]error{
+			"/domain/max_concurrency_per_group":   g.domainKnown(&yardv1.Domain{MaxConcurrencyPerGroup: 1}),
+			"/tasklist/max_concurrency_per_group": g.tasklistKnown(&yardv1.Tasklist{MaxConcurrencyPerGroup: 1}),
+			"/type/max_concurrency_per_group":     g.typeKnown(&yardv1.TaskType{MaxConcurrencyPerGroup: 1}),
+			"/limit/max_concurrency_per_group":    g.limitKnown(&yardv1.Limit{MaxConcurrencyPerGroup: 1}),
+			"/group/max_concurrency":              g.groupKnown(&yardv1.Group{MaxConcurrency: 1}),
+		} {
+			if taken && err != nil {
+				t.Errorf("version %d: %v", version, err)
+			} else if !taken {
+				if e := wantCode(t, err, fault.FailedPrecondition); e.Path != path {
+					t.Errorf("%v, want %s", e, path)
+				}
+			}
+		}
+		if err := g.groupKnown(&yardv1.Group{}); err != nil {
+			t.Errorf("a weight: %v", err)
+		}
+	}
+}

@@ -30,10 +30,10 @@ func (g *Gateway) PutTasklist(c Call, req *yardv1.PutTasklistRequest, answer Ans
 		return
 	}
 	g.query(c.Domain, c.Deadline, answer, func(ctx context.Context) (codec.Message, error) {
-		if g.Catalog.Tasklist(c.Domain, l.Name) == nil && len(g.Catalog.Tasklists(c.Domain)) >= validate.TasklistsMax {
+		if g.Catalog.Tasklist(c.Domain, l.Name) == nil && g.Catalog.Counts(c.Domain).Tasklists >= validate.TasklistsMax {
 			return nil, fault.At(fault.FailedPrecondition, "/tasklist/name", "the domain has %d tasklists with settings, and no more are allowed: delete those of some", validate.TasklistsMax)
 		}
-		if err := g.capRoom(c.Domain, l); err != nil {
+		if err := g.tasklistRoom(c.Domain, l); err != nil {
 			return nil, err
 		}
 		revision, err := g.Registry.PutTasklist(ctx, c.Domain, l)
@@ -44,6 +44,32 @@ func (g *Gateway) PutTasklist(c Call, req *yardv1.PutTasklistRequest, answer Ans
 		g.awaitCatalog(ctx, func() bool { return g.Catalog.Tasklist(c.Domain, l.Name).GetRevision() >= revision })
 		return &yardv1.PutTasklistResponse{Tasklist: l}, nil
 	})
+}
+
+// tasklistRoom refuses one more tasklist with a cap, or with several partitions, than a domain may have.
+func (g *Gateway) tasklistRoom(domain string, l *yardv1.Tasklist) error {
+	for _, kind := range []struct {
+		path, what string
+		has        func(l *yardv1.Tasklist) bool
+		most       int
+	}{
+		{"/tasklist/max_queued", "one", func(l *yardv1.Tasklist) bool { return l.GetMaxQueued() > 0 }, validate.CappedMax},
+		{"/tasklist/partitions", "several", func(l *yardv1.Tasklist) bool { return l.GetPartitions() > 1 }, validate.PartitionedMax},
+	} {
+		if !kind.has(l) || kind.has(g.Catalog.Tasklist(domain, l.Name)) {
+			continue
+		}
+		n := 0
+		for _, other := range g.Catalog.Tasklists(domain) {
+			if kind.has(other) {
+				n++
+			}
+		}
+		if n >= kind.most {
+			return fault.At(fault.FailedPrecondition, kind.path, "%d tasklists of the domain have %s, and no more are allowed", kind.most, kind.what)
+		}
+	}
+	return nil
 }
 
 // GetTasklist tells the settings of a tasklist, and whether it is paused (tasklists.get).

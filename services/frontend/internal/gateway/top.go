@@ -21,8 +21,8 @@ import (
 const (
 	// topWait is for how long the shards, and then the holders' tasks, are waited for.
 	topWait = time.Second
-	// topTasksMax is how many holders are looked up for one answer, topTasksAtOnce how many at the same time: a task may
-	// come with half a megabyte.
+	// topTasksMax is how many holders are looked up for one answer, topTasksAtOnce how many at the same time: an owner of before
+	// tells of a task with half a megabyte.
 	topTasksMax, topTasksAtOnce = 100, 4
 )
 
@@ -160,10 +160,27 @@ func (s *limitSum) finish(each int, complete bool) {
 	slices.SortFunc(s.Holders, func(a, b *yardv1.SlotHolder) int {
 		return cmp.Or(cmp.Compare(b.HeldForMs, a.HeldForMs), strings.Compare(a.TaskId, b.TaskId))
 	})
+	s.joinWaiters()
 	slices.SortFunc(s.Waiters, func(a, b *yardv1.SlotWaiter) int {
 		return cmp.Or(cmp.Compare(b.WaitingForMs, a.WaitingForMs), strings.Compare(a.Tasklist, b.Tasklist))
 	})
 	s.Holders, s.Waiters = s.Holders[:min(len(s.Holders), each)], s.Waiters[:min(len(s.Waiters), each)]
+}
+
+// joinWaiters makes one of those that are the same tasklist: several shards have partitions of it.
+func (s *limitSum) joinWaiters() {
+	slices.SortFunc(s.Waiters, func(a, b *yardv1.SlotWaiter) int { return strings.Compare(a.Tasklist, b.Tasklist) })
+	var all []*yardv1.SlotWaiter
+	for _, w := range s.Waiters {
+		if len(all) == 0 || all[len(all)-1].Tasklist != w.Tasklist {
+			all = append(all, w)
+			continue
+		}
+		same := all[len(all)-1]
+		same.Priority, same.WaitingForMs, same.Tasks = min(same.Priority, w.Priority), max(same.WaitingForMs, w.WaitingForMs), same.Tasks+w.Tasks
+		s.WaitingTasklists--
+	}
+	s.Waiters = all
 }
 
 // compare is the order of an answer.
@@ -201,7 +218,7 @@ func (g *Gateway) lookUpHolders(ctx context.Context, domain string, limits []*ya
 		places <- struct{}{}
 		all.Go(func() {
 			defer func() { <-places }()
-			resp, err := g.Owners.HistoryGet(ctx, id.Partition(), &rpcv1.GetTaskRequest{TaskId: id[:], Domain: domain})
+			resp, err := g.Owners.HistoryGet(ctx, id.Partition(), &rpcv1.GetTaskRequest{TaskId: id[:], Domain: domain, Brief: true})
 			if err != nil || resp.Task == nil {
 				return
 			}

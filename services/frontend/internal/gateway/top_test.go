@@ -85,6 +85,31 @@ func TestTopJoinsWhatShardsTell(t *testing.T) {
 	})
 }
 
+// A tasklist whose partitions wait at several shards is one waiter.
+func TestTopJoinsPartitionsThatWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		waits := func(others int32, all ...*yardv1.SlotWaiter) *rpcv1.DescribeShardResponse {
+			return &rpcv1.DescribeShardResponse{Listed: true, Top: []*rpcv1.ShardLimit{inUse(1, 0, &yardv1.LimitUse{
+				Ref: "domain", Running: 1, WaitingTasklists: int32(len(all)) + others, Waiters: all,
+			})}}
+		}
+		r := newRig(t, slotsOf(
+			waits(2, &yardv1.SlotWaiter{Tasklist: "b", Priority: 3, WaitingForMs: 20, Tasks: 5}, &yardv1.SlotWaiter{Tasklist: "a", Priority: 2, WaitingForMs: 15, Tasks: 1}),
+			waits(0, &yardv1.SlotWaiter{Tasklist: "b", Priority: 1, WaitingForMs: 10, Tasks: 7}),
+		))
+		got, err := r.top(&yardv1.TopLimitsRequest{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := &yardv1.LimitUse{WaitingTasklists: 4, Waiters: []*yardv1.SlotWaiter{
+			{Tasklist: "b", Priority: 1, WaitingForMs: 20, Tasks: 12}, {Tasklist: "a", Priority: 2, WaitingForMs: 15, Tasks: 1},
+		}}
+		if u := got.Limits[0]; !proto.Equal(&yardv1.LimitUse{WaitingTasklists: u.WaitingTasklists, Waiters: u.Waiters}, want) {
+			t.Errorf("got %v", u)
+		}
+	})
+}
+
 // The most saturated come first, or those for which the most tasks wait.
 func TestTopIsSorted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -162,7 +187,10 @@ func TestTopFits(t *testing.T) {
 		}
 		var lookUps atomic.Int64
 		r := newRig(t, slotsOf(d, &rpcv1.DescribeShardResponse{Listed: true}), func(d *Deps) {
-			d.Owners.HistoryGet = func(context.Context, int, *rpcv1.GetTaskRequest) (*rpcv1.GetTaskResponse, error) {
+			d.Owners.HistoryGet = func(_ context.Context, _ int, req *rpcv1.GetTaskRequest) (*rpcv1.GetTaskResponse, error) {
+				if !req.Brief {
+					t.Error("the payloads of holders are asked for")
+				}
 				lookUps.Add(1)
 				return &rpcv1.GetTaskResponse{Task: &yardv1.Task{Worker: long}}, nil
 			}
@@ -220,6 +248,33 @@ func TestPollersComeFromTheShardOfTheirPolls(t *testing.T) {
 		}
 		if want := (&rpcv1.DescribeShardRequest{Domain: "shop", Tasklist: "main", ListPollers: validate.ListMax}); !proto.Equal(asks[0], want) {
 			t.Errorf("asked %v", asks[0])
+		}
+	})
+}
+
+// I14: one answer looks up so many holders, and none that names a partition which does not exist.
+func TestI14_TopLooksUpSoMany(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := &rpcv1.DescribeShardResponse{Listed: true}
+		for i := range 100 {
+			u := &yardv1.LimitUse{Ref: fmt.Sprint("type/", i), Running: 1}
+			for j := range 3 {
+				u.Holders = append(u.Holders, &yardv1.SlotHolder{TaskId: ids.NewTaskID(time.Now(), j%2*rigPartitions, uint64(3*i+j)).String(), HeldForMs: int64(j)})
+			}
+			d.Top = append(d.Top, inUse(1, 0, u))
+		}
+		var lookUps atomic.Int64
+		r := newRig(t, slotsOf(d, &rpcv1.DescribeShardResponse{Listed: true}), func(d *Deps) {
+			d.Owners.HistoryGet = func(_ context.Context, p int, _ *rpcv1.GetTaskRequest) (*rpcv1.GetTaskResponse, error) {
+				if p >= rigPartitions {
+					t.Errorf("partition %d was asked", p)
+				}
+				lookUps.Add(1)
+				return &rpcv1.GetTaskResponse{}, nil
+			}
+		})
+		if _, err := r.top(&yardv1.TopLimitsRequest{Limit: 100, Each: 10}); err != nil || lookUps.Load() == 0 || lookUps.Load() > topTasksMax {
+			t.Errorf("%d were looked up: %v", lookUps.Load(), err)
 		}
 	})
 }

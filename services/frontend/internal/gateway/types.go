@@ -6,6 +6,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/codec"
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
 
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/validate"
 )
@@ -27,7 +28,7 @@ func (g *Gateway) PutType(c Call, req *yardv1.PutTypeRequest, answer Answer) {
 		return
 	}
 	g.query(c.Domain, c.Deadline, answer, func(ctx context.Context) (codec.Message, error) {
-		if g.Catalog.Type(c.Domain, t.Name) == nil && len(g.Catalog.Types(c.Domain)) >= validate.TypesMax {
+		if g.Catalog.Type(c.Domain, t.Name) == nil && g.Catalog.Counts(c.Domain).Types >= validate.TypesMax {
 			return nil, fault.At(fault.FailedPrecondition, "/type/name", "the domain has %d types with settings, and no more are allowed: delete some", validate.TypesMax)
 		}
 		if err := g.limitsExist(ctx, c.Domain, t); err != nil {
@@ -67,7 +68,7 @@ func (g *Gateway) GetType(c Call, req *yardv1.GetTypeRequest, answer Answer) {
 		return
 	}
 	g.query(c.Domain, c.Deadline, answer, func(ctx context.Context) (codec.Message, error) {
-		shards, err := g.shards(ctx, c.Domain)
+		shards, err := g.shards(ctx, c.Domain, ids.TypeLimit(req.Name))
 		if err != nil {
 			return nil, err
 		}

@@ -2,7 +2,7 @@
 //
 // Owns: the one inbox of a frontend, and how what arrives there is distinguished:
 // verdicts, refused events, polls that no one took, and the load reports of the
-// history owners.
+// owners of history and matching.
 //
 // Never does: retry, or decide anything: the gateway does.
 //

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/nats-io/nats.go"
 
@@ -20,6 +21,7 @@ type Listener interface {
 	PollBounced(id uint64)
 	TakeAnswered(data []byte)
 	TakeLoad(data []byte)
+	TakeTasklistLoad(data []byte)
 }
 
 // Inbox sends on core NATS and hands what comes back to its listener. It is the
@@ -65,18 +67,48 @@ func (b *Inbox) Run(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("listen to load reports: %w", err)
 	}
+	waiting, err := b.nc.Subscribe(topology.HintTasklistLoad, func(m *nats.Msg) { b.listen.TakeTasklistLoad(m.Data) })
+	if err != nil {
+		return fmt.Errorf("listen to reports of tasklists: %w", err)
+	}
 	// The server must know of them before the first request is sent.
 	if err := b.nc.Flush(); err != nil && ctx.Err() == nil {
 		return fmt.Errorf("listen to the inbox: %w", err)
 	}
 	close(b.ready)
 	<-ctx.Done()
-	for _, s := range []*nats.Subscription{mine, loads} {
-		if err := s.Unsubscribe(); err != nil && !errors.Is(err, nats.ErrConnectionClosed) && !errors.Is(err, nats.ErrConnectionDraining) {
+	for _, s := range []*nats.Subscription{loads, waiting} {
+		if err := s.Unsubscribe(); err != nil && !closing(err) {
 			return fmt.Errorf("stop listening: %w", err)
 		}
 	}
+	return endListening(mine)
+}
+
+// endTimeout bounds how long what has arrived is still heard at the end.
+const endTimeout = time.Second
+
+// endListening ends the subscription of the inbox once what has arrived is heard: a poll that was given up just then is
+// sent on.
+func endListening(s *nats.Subscription) error {
+	ended := make(chan struct{})
+	s.SetClosedHandler(func(string) { close(ended) })
+	if err := s.Drain(); err != nil {
+		if closing(err) {
+			return nil
+		}
+		return fmt.Errorf("stop listening: %w", err)
+	}
+	select {
+	case <-ended:
+	case <-time.After(endTimeout):
+	}
 	return nil
+}
+
+// closing tells whether err says that the connection ends or has ended.
+func closing(err error) bool {
+	return errors.Is(err, nats.ErrConnectionClosed) || errors.Is(err, nats.ErrConnectionDraining)
 }
 
 const pendingBytesMax = 256 << 20
@@ -95,6 +127,9 @@ func (b *Inbox) PublishEvents(p int, id uint64, data []byte) error {
 func (b *Inbox) PublishPoll(shard int, epoch, id uint64, data []byte) error {
 	return b.nc.PublishRequest(topology.MatchingPoll(shard, epoch), b.reply(tokenPoll, id), data)
 }
+
+// PublishGivenUp implements gateway.Bus.
+func (b *Inbox) PublishGivenUp(data []byte) error { return b.nc.Publish(topology.HintGivenUp, data) }
 
 // PublishCancelHint implements gateway.Bus.
 func (b *Inbox) PublishCancelHint(domain string, data []byte) error {

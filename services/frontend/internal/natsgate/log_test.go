@@ -106,6 +106,7 @@ func TestWhatFailsIsToldApart(t *testing.T) {
 // heard is a Listener.
 type heard struct {
 	verdicts, loads chan string
+	tasklists       chan string
 	answered        chan string
 	refused         chan uint64
 	bounced         chan uint64
@@ -113,6 +114,7 @@ type heard struct {
 
 func (h heard) TakeVerdicts(data []byte)          { h.verdicts <- string(data) }
 func (h heard) TakeLoad(data []byte)              { h.loads <- string(data) }
+func (h heard) TakeTasklistLoad(data []byte)      { h.tasklists <- string(data) }
 func (h heard) TakeAnswered(data []byte)          { h.answered <- string(data) }
 func (h heard) EventsRefused(id uint64, _ string) { h.refused <- id }
 func (h heard) PollBounced(id uint64)             { h.bounced <- id }
@@ -130,7 +132,7 @@ func next[T any](t *testing.T, from <-chan T) T {
 
 func TestTheInboxTellsApartWhatArrives(t *testing.T) {
 	nc, js := connect(t)
-	h := heard{make(chan string, 9), make(chan string, 9), make(chan string, 9), make(chan uint64, 9), make(chan uint64, 9)}
+	h := heard{make(chan string, 9), make(chan string, 9), make(chan string, 9), make(chan string, 9), make(chan uint64, 9), make(chan uint64, 9)}
 	inbox := NewInbox(nc)
 	inbox.Listen(h)
 	go func() {
@@ -146,7 +148,10 @@ func TestTheInboxTellsApartWhatArrives(t *testing.T) {
 	if err := nc.Publish(topology.HintLoad, []byte("l")); err != nil {
 		t.Fatal(err)
 	}
-	if got := next(t, h.verdicts) + next(t, h.loads); got != "vl" {
+	if err := nc.Publish(topology.HintTasklistLoad, []byte("t")); err != nil {
+		t.Fatal(err)
+	}
+	if got := next(t, h.verdicts) + next(t, h.loads) + next(t, h.tasklists); got != "vlt" {
 		t.Errorf("heard %q", got)
 	}
 	if err := inbox.PublishPoll(0, 1, 41, []byte("poll")); err != nil {

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/contracts/topology"
 )
 
@@ -25,6 +26,7 @@ func PutDomain(req *yardv1.PutDomainRequest) error {
 		text("/domain/description", d.Description, DescriptionBytesMax),
 		between("/domain/retention_ms", d.RetentionMs, ms(RetentionMin), ms(RetentionMax)),
 		between("/domain/max_concurrency", d.MaxConcurrency, 0, ConcurrencyMax),
+		between("/domain/max_concurrency_per_group", d.MaxConcurrencyPerGroup, 0, ConcurrencyMax),
 		rate("/domain/rate", d.Rate),
 		revision("/domain/revision", d.Revision),
 	)
@@ -59,6 +61,7 @@ func PutType(req *yardv1.PutTypeRequest) error {
 		timeouts("/type", t.StartToCloseMs, t.HeartbeatTimeoutMs),
 		expiry("/type", t.StartWithinMs, t.FinishWithinMs),
 		between("/type/max_concurrency", t.MaxConcurrency, 0, ConcurrencyMax),
+		between("/type/max_concurrency_per_group", t.MaxConcurrencyPerGroup, 0, ConcurrencyMax),
 		rate("/type/rate", t.Rate),
 		limitNames(t.Limits),
 		revision("/type/revision", t.Revision),
@@ -93,8 +96,10 @@ func PutTasklist(req *yardv1.PutTasklistRequest) error {
 		text("/tasklist/description", l.Description, DescriptionBytesMax),
 		optional("/tasklist/priority", l.Priority, PriorityFirst, PriorityLast),
 		between("/tasklist/max_concurrency", l.MaxConcurrency, 0, ConcurrencyMax),
+		between("/tasklist/max_concurrency_per_group", l.MaxConcurrencyPerGroup, 0, ConcurrencyMax),
 		rate("/tasklist/rate", l.Rate),
 		between("/tasklist/max_queued", l.MaxQueued, 0, QueuedMax),
+		between("/tasklist/partitions", l.Partitions, 0, ids.PartitionsMax),
 		revision("/tasklist/revision", l.Revision),
 	)
 }
@@ -106,12 +111,13 @@ func PutLimit(req *yardv1.PutLimitRequest) error {
 		return invalid("/limit", "is missing")
 	}
 	least := int32(1)
-	if l.Rate != nil {
+	if l.Rate != nil || l.MaxConcurrencyPerGroup > 0 {
 		least = 0
 	}
 	return firstError(
 		name("/limit/name", l.Name),
 		text("/limit/description", l.Description, DescriptionBytesMax),
+		between("/limit/max_concurrency_per_group", l.MaxConcurrencyPerGroup, 0, ConcurrencyMax),
 		between("/limit/max_concurrency", l.MaxConcurrency, least, ConcurrencyMax),
 		rate("/limit/rate", l.Rate),
 		revision("/limit/revision", l.Revision),
@@ -128,6 +134,7 @@ func PutGroup(req *yardv1.PutGroupRequest) error {
 		typeName("/group/name", g.Name),
 		text("/group/description", g.Description, DescriptionBytesMax),
 		weight("/group/weight", g.Weight),
+		between("/group/max_concurrency", g.MaxConcurrency, 0, ConcurrencyMax),
 		revision("/group/revision", g.Revision),
 	)
 }

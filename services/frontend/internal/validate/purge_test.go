@@ -1,6 +1,7 @@
 package validate
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -73,5 +74,19 @@ func TestAPurgeGoesOnWhereItWas(t *testing.T) {
 	pass, err := PurgeType(&yardv1.PurgeTypeRequest{Name: "x", Cursor: first.Cursor("")}, now.Add(time.Hour))
 	if err != nil || !pass.Begins || pass.Filter.Cursor != first.Before.String() {
 		t.Errorf("%+v %v", pass, err)
+	}
+}
+
+// What narrows a purge is what it cancels: nothing else of a tasklist or a type.
+func TestAPurgeTakesWhatItWasToldTo(t *testing.T) {
+	ready, backoff := yardv1.TaskState_TASK_STATE_READY, yardv1.TaskState_TASK_STATE_BACKOFF
+	some := []yardv1.TaskState{ready, backoff}
+	list, err := PurgeTasklist(&yardv1.PurgeTasklistRequest{Name: "mail", Type: "x", States: some, Limit: 7}, now)
+	if f := list.Filter; err != nil || f.Tasklist != "mail" || f.Type != "x" || f.Limit != 7 || !slices.Equal(f.States, some) {
+		t.Errorf("%+v %v", f, err)
+	}
+	typ, err := PurgeType(&yardv1.PurgeTypeRequest{Name: "x", Tasklist: "mail", States: some, Running: true}, now)
+	if f := typ.Filter; err != nil || f.Tasklist != "mail" || f.Type != "x" || !slices.Equal(f.States, append(some, yardv1.TaskState_TASK_STATE_RUNNING)) {
+		t.Errorf("%+v %v", f, err)
 	}
 }

@@ -76,6 +76,8 @@ type Deps struct {
 	StorageFull func() string
 	// Capped tells of tasklists whose queue has a cap.
 	Capped Capped
+	// TasklistPartitions tells how many partitions a tasklist has; nil = each has one.
+	TasklistPartitions func(domain, tasklist string) int
 	// LogVersion is the version that the cluster writes.
 	LogVersion func() uint32
 	Tokens     *ids.Tokens

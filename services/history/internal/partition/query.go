@@ -53,7 +53,7 @@ func (o *Owner) Get(ctx context.Context, req *rpcv1.GetTaskRequest, reply func(*
 		known := o.core.Get(id)
 		switch {
 		case known != nil && (known.State.Finished() || !waits):
-			ok(visible(record.Public(known, false), req.Domain))
+			ok(visible(record.Public(known, req.Brief), req.Domain))
 		case known != nil:
 			o.waiters.add(id, waiter{req.Domain, until, ok})
 		default:
@@ -86,7 +86,7 @@ func (o *Owner) getAbsent(ctx context.Context, id ids.TaskID, req *rpcv1.GetTask
 			reply(nil, err)
 			return
 		}
-		answer = visible(record.Public(&e.Task, false), req.Domain)
+		answer = visible(record.Public(&e.Task, req.Brief), req.Domain)
 	}
 	if req.WaitMs <= 0 || answer.Task != nil && taskstate.State(answer.Task.State).Finished() {
 		reply(answer, nil)
@@ -258,7 +258,7 @@ func (o *Owner) Describe(ctx context.Context, req *rpcv1.DescribePartitionReques
 	return out, err
 }
 
-// Retrigger sends the triggers of all that is ready of one shard again: those of one
+// Retrigger sends the triggers of all that is ready in partitions of one shard again: those of one
 // domain, or of all of them if none is named.
 func (o *Owner) Retrigger(ctx context.Context, req *rpcv1.RetriggerRequest) (*rpcv1.RetriggerResponse, error) {
 	out := &rpcv1.RetriggerResponse{}

@@ -13,7 +13,7 @@ import (
 // pageBytesMax bounds one page of an answer to a matching shard.
 const pageBytesMax = 512 << 10
 
-// Bookings tells, page by page, which attempts of a matching shard hold a slot, or run; as of every
+// Bookings tells, page by page, which attempts that were granted to a matching shard hold a slot, or run; as of every
 // event that was in the log when the first page was asked for.
 func (o *Owner) Bookings(ctx context.Context, req *rpcv1.BookingsRequest) (*rpcv1.BookingsResponse, error) {
 	after, err := o.pageAfter(ctx, req.Cursor)
@@ -35,7 +35,8 @@ func (o *Owner) Bookings(ctx context.Context, req *rpcv1.BookingsRequest) (*rpcv
 	for i := range page.Groups {
 		g := &page.Groups[i]
 		out.Groups = append(out.Groups, &rpcv1.Bookings{
-			Domain: g.Domain, Tasklist: g.Tasklist, Type: g.Type, Limits: g.Limits.Refs(), Bookings: g.Packed, DeadlineMs: g.DeadlineAt,
+			Domain: g.Domain, Tasklist: g.Tasklist, Type: g.Type, Group: g.Group, Limits: g.Limits.Refs(), Bookings: g.Packed,
+			DeadlineMs: g.DeadlineAt,
 		})
 	}
 	return out, nil

@@ -10,6 +10,7 @@ package record
 import (
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/logv1"
@@ -333,6 +334,7 @@ func (d *Decoder) carried(r *logv1.Record, id ids.TaskID) (*replica.Carried, err
 	if e.ID != id || !active || e.Position.Lane() >= ids.Lanes {
 		return nil, fmt.Errorf("the carried state %d of task %s at %d", r.State, e.ID, e.Position)
 	}
+	e.Attempt.Shard = uint16(min(r.GetAttempt().GetShard(), math.MaxUint16))
 	c := &replica.Carried{Entry: e, AsOf: r.AsOf}
 	if g := r.GetAttempt().GetGranted(); g != nil {
 		c.Granted = &replica.Granted{Shard: g.Shard, Epoch: g.ShardEpoch, Request: g.RequestId}

@@ -94,6 +94,9 @@ func (e *Encoder) Record(t *taskstate.Task) *logv1.Record {
 func (e *Encoder) Carried(p *replica.Proposal) *logv1.Record {
 	r := e.Record(p.Carried).CloneVT()
 	r.AsOf = p.AsOf
+	if at := p.Carried.Attempt.Shard; at > 0 {
+		r.Attempt.Shard = uint32(at)
+	}
 	if g := p.Granted; g != nil {
 		r.Attempt.Granted = &logv1.Granted{Shard: g.Shard, ShardEpoch: g.Epoch, RequestId: g.Request}
 		if g.Poll != nil {

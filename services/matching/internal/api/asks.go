@@ -66,7 +66,8 @@ func appendHeld(all []match.Held, g *rpcv1.Bookings) ([]match.Held, error) {
 	}
 	for members := string(g.Bookings); members != ""; members = members[ids.BookingBytes:] {
 		all = append(all, match.Held{
-			Domain: g.Domain, Tasklist: g.Tasklist, Type: g.Type, Path: path, Member: members[:ids.BookingBytes], DeadlineMS: g.DeadlineMs,
+			Domain: g.Domain, Tasklist: g.Tasklist, Type: g.Type, Group: g.Group, Path: path, Member: members[:ids.BookingBytes],
+			DeadlineMS: g.DeadlineMs,
 		})
 	}
 	return all, nil

@@ -34,6 +34,11 @@ type limits struct {
 // Weights implements match.Catalog.
 func (*limits) Weights(string) map[string]float64 { return nil }
 
+// Partitions implements match.Catalog.
+func (*limits) Partitions(string, string) int { return 1 }
+
+func (*limits) GroupLimits(string) map[string]int { return nil }
+
 // Limits implements match.Catalog.
 func (l *limits) Limits(string) []match.Limit {
 	l.mu.Lock()

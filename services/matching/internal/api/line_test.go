@@ -108,6 +108,9 @@ func (n *note) Step(in *match.Inputs, _ match.Now, fx *match.Effects) {
 	n.in.Bounced = append(n.in.Bounced, in.Bounced...)
 	n.in.Freed = append(n.in.Freed, in.Freed...)
 	n.in.Restore = append(n.in.Restore, in.Restore...)
+	n.in.Branches = append(n.in.Branches, in.Branches...)
+	n.in.GivenUp = append(n.in.GivenUp, in.GivenUp...)
+	n.in.Unmoved = append(n.in.Unmoved, in.Unmoved...)
 	n.in.HintsLost = n.in.HintsLost || in.HintsLost
 	*fx, n.next = n.next, match.Effects{}
 	fx.Drained = in.Drain

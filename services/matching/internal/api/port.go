@@ -54,6 +54,7 @@ type Port struct {
 	events     *encoder
 	deliveries deliveries
 	answered   *answered
+	moves      moves
 	// reconnects is how often the connection had been restored as of the last round trip.
 	reconnects uint64
 }
@@ -119,13 +120,18 @@ func (p *Port) Answer(a *match.Answer) error {
 }
 
 // RoundTrip returns when the server has taken in all that was sent before. It tells whether the connection broke
-// since the call before.
+// since the call before; which polls were given up just before is said again then.
 func (p *Port) RoundTrip(ctx context.Context) (broke bool, err error) {
 	if err := p.NATS.FlushWithContext(ctx); err != nil {
 		return false, fmt.Errorf("wait for NATS: %w", err)
 	}
 	n := p.NATS.Stats().Reconnects
 	broke, p.reconnects = n != p.reconnects, n
+	if broke {
+		for _, m := range p.moves.recent() {
+			p.sendMoves(m)
+		}
+	}
 	return broke, nil
 }
 

@@ -29,8 +29,11 @@ func (p *Port) Serve(ctx context.Context, s *shard.Shard) error {
 	defer func() { out.end(p.NATS) }()
 	out.add(p.NATS.Subscribe(p.inbox+".v.*", func(m *nats.Msg) { p.verdicts(s, m) }))
 	out.add(p.NATS.Subscribe(p.inbox+".a.*", func(m *nats.Msg) { p.bounced(s, m) }))
+	out.add(p.NATS.Subscribe(p.inbox+".m.*", func(m *nats.Msg) { p.unmoved(s, m) }))
 	out.add(p.NATS.Subscribe(topology.HintFreed, func(m *nats.Msg) { p.freed(s, m) }))
 	out.add(p.NATS.Subscribe(topology.HintRestore, func(m *nats.Msg) { p.restore(s, m) }))
+	out.add(p.NATS.Subscribe(topology.HintGivenUp, func(m *nats.Msg) { p.givenUp(s, m) }))
+	in.add(p.NATS.Subscribe(topology.HintBranch(p.Shard), func(m *nats.Msg) { p.branches(s, m) }))
 	in.add(p.NATS.Subscribe(topology.MatchingPoll(p.Shard, p.Epoch), func(m *nats.Msg) { p.poll(s, m) }))
 	in.add(natsrpc.Serve(p.NATS, topology.MatchingCall(p.Shard, "describe"), p.Replies, p.Log,
 		func(ctx context.Context, req *rpcv1.DescribeShardRequest) (natsrpc.Message, error) {
@@ -104,6 +107,17 @@ func (p *Port) restore(s *shard.Shard, m *nats.Msg) {
 	s.Put(func(in *match.Inputs) { in.Restore = append(in.Restore, h) })
 }
 
+func (p *Port) givenUp(s *shard.Shard, m *nats.Msg) {
+	g := new(rpcv1.GivenUp)
+	if err := g.UnmarshalVT(m.Data); err != nil {
+		p.dropped(m, err)
+		return
+	}
+	s.Put(func(in *match.Inputs) {
+		in.GivenUp = append(in.GivenUp, match.GivenUp{Domain: g.Domain, Inboxes: g.Inboxes})
+	})
+}
+
 func (p *Port) dropped(m *nats.Msg, err error) {
 	p.Log.Error("an unreadable hint was dropped", "subject", m.Subject, "bytes", len(m.Data), "error", err)
 }
@@ -124,7 +138,7 @@ func (p *Port) poll(s *shard.Shard, m *nats.Msg) {
 	}
 	poll := match.Poll{
 		ID:     p.answered.expect(req),
-		Domain: req.Domain, Tasklist: req.Tasklist, Max: int(req.MaxTasks), Types: req.Types,
+		Domain: req.Domain, Tasklist: req.Tasklist, Partition: int(req.TasklistPartition), Moved: req.Moved, Back: req.Back, Max: int(req.MaxTasks), Types: req.Types,
 		Worker: req.Worker, Version: req.WorkerVersion, ReplyTo: req.ReplyTo, JSON: req.Json, For: time.Duration(req.WaitMs) * time.Millisecond,
 	}
 	for _, inbox := range req.Unanswered {

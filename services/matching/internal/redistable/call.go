@@ -55,22 +55,20 @@ func (t *Tables) do(ctx context.Context, node redis.UniversalClient, calls []tab
 // encode writes a call as the script reads it.
 func encode(c *table.Call) request {
 	var r request
-	keys, args := 2+len(c.Stances)+2*len(c.Put), 9+6*len(c.Stances)+6*len(c.Put)
+	keys, args := 2+len(c.Stances)+2*len(c.Put), 10+7*len(c.Stances)+6*len(c.Put)
 	for _, w := range c.Wants {
-		keys, args = keys+1+len(w.Candidates), args+4+5*len(w.Candidates)
+		keys, args = keys+1+len(w.Candidates), args+4+6*len(w.Candidates)
 	}
 	r.keys, r.args = make([]string, 0, keys), make([]any, 0, args)
 	r.keys = append(r.keys, topology.EpochKey(c.Domain, c.Shard), topology.TasklistsKey(c.Domain, c.Shard))
 	p := sortPut(c.Put)
-	r.args = append(r.args, c.Epoch, c.Shard, c.Shards, c.Seq.Epoch, c.Seq.Call, len(c.Stances), len(p.lists), len(p.columns), len(c.Wants))
-	for _, s := range c.Stances {
-		if s.Rate.EveryUS > 0 {
-			r.keys = append(r.keys, topology.RateKey(c.Domain, string(s.Ref)))
-			r.args = append(r.args, s.Rate.Burst, 0, 0, 0, 0, strconv.FormatFloat(s.Rate.EveryUS, 'g', -1, 64))
-			continue
-		}
-		r.keys = append(r.keys, topology.SlotsKey(c.Domain, string(s.Ref)))
-		r.args = append(r.args, s.Max, s.Held, s.Ask, s.Wait, table.Expiry(s.TTL), 0)
+	r.args = append(r.args, c.Epoch, c.Shard, c.Shards, c.Seq.Epoch, c.Seq.Call, len(c.Stances), len(c.Clear), len(p.lists), len(p.columns), len(c.Wants))
+	for i := range c.Stances {
+		encodeStance(&r, c, &c.Stances[i])
+	}
+	for _, at := range c.Clear {
+		r.keys = append(r.keys, headsKey(at.Tasklist), columnKey(at.Tasklist, at.Column))
+		r.args = append(r.args, entry(at.Tasklist), columnName(at.Column))
 	}
 	p.encode(&r, c.Put)
 	for _, w := range c.Wants {
@@ -79,12 +77,34 @@ func encode(c *table.Call) request {
 	return r
 }
 
+func encodeStance(r *request, c *table.Call, s *table.Stance) {
+	ref := string(s.Ref)
+	switch {
+	case s.Rate.EveryUS > 0:
+		r.keys = append(r.keys, topology.RateKey(c.Domain, ref))
+		r.args = append(r.args, s.Rate.Burst, 0, 0, 0, 0, strconv.FormatFloat(s.Rate.EveryUS, 'g', -1, 64), 0)
+	case s.PerGroup.Count > 0:
+		complete := 0
+		if s.PerGroup.Complete {
+			complete = 1
+		}
+		r.keys = append(r.keys, topology.PerGroupKey(c.Domain, ref))
+		r.args = append(r.args, 0, s.PerGroup.Count, 0, complete, 0, 0, -1)
+	case s.Of > 0:
+		r.keys = append(r.keys, topology.GroupSlotsKey(c.Domain, ref))
+		r.args = append(r.args, s.Max, s.Held, 0, s.Wait, table.Expiry(s.TTL), 0, s.Of)
+	default:
+		r.keys = append(r.keys, topology.SlotsKey(c.Domain, ref))
+		r.args = append(r.args, s.Max, s.Held, s.Ask, s.Wait, table.Expiry(s.TTL), 0, 0)
+	}
+}
+
 func encodeWant(r *request, w *table.Want) {
 	r.keys = append(r.keys, headsKey(w.Tasklist))
 	r.args = append(r.args, entry(w.Tasklist), w.N, w.Ahead, len(w.Candidates))
 	for _, at := range w.Candidates {
 		r.keys = append(r.keys, columnKey(w.Tasklist, at.Column))
-		r.args = append(r.args, at.Priority, columnName(at.Column), at.Head, len(at.Path))
+		r.args = append(r.args, at.Priority, columnName(at.Column), at.Head, at.Most, len(at.Path))
 		for _, s := range at.Path {
 			r.args = append(r.args, s+1)
 		}
@@ -159,13 +179,21 @@ func (p *put) encode(r *request, chunks []table.Chunk) {
 }
 
 func columnKey(l table.Tasklist, c table.Column) string {
-	return topology.ColumnKey(l.Domain, l.Name, l.Partition, c.Priority, c.Type)
+	return topology.ColumnKey(l.Domain, l.Name, l.Partition, c.Priority, columnOf(c))
 }
 
 func headsKey(l table.Tasklist) string { return topology.HeadsKey(l.Domain, l.Name, l.Partition) }
 
 // columnName is a column among the heads of its tasklist. No name holds a colon.
-func columnName(c table.Column) string { return strconv.Itoa(c.Priority) + ":" + c.Type }
+func columnName(c table.Column) string { return strconv.Itoa(c.Priority) + ":" + columnOf(c) }
+
+// columnOf is the type of a column, and its group if it has one.
+func columnOf(c table.Column) string {
+	if c.Group == "" {
+		return c.Type
+	}
+	return c.Type + ":" + c.Group
+}
 
 // entry is a tasklist partition in the set of a shard's known ones. No name holds a colon.
 func entry(l table.Tasklist) string { return l.Name + ":" + strconv.Itoa(l.Partition) }

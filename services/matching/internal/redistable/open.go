@@ -110,12 +110,13 @@ func (o *opener) columns(ctx context.Context, lists []table.Tasklist) ([]table.K
 	for i, cmd := range heads {
 		for _, z := range cmd.Val() {
 			name, _ := z.Member.(string)
-			priority, typ, _ := strings.Cut(name, ":")
+			priority, column, _ := strings.Cut(name, ":")
+			typ, group, _ := strings.Cut(column, ":")
 			n, err := strconv.Atoi(priority)
 			if err != nil {
 				return nil, fmt.Errorf("a column is called %q", name)
 			}
-			found = append(found, table.Known{Tasklist: lists[i], Column: table.Column{Priority: n, Type: typ}, ReadyAt: int64(z.Score)})
+			found = append(found, table.Known{Tasklist: lists[i], Column: table.Column{Priority: n, Type: typ, Group: group}, ReadyAt: int64(z.Score)})
 		}
 	}
 	return found, nil

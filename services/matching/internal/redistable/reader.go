@@ -69,7 +69,7 @@ func (r *reader) taken(out *table.Taken, answer []any, c *table.Call, candidates
 	for i := 0; i+3 < len(batches); i += 4 {
 		at := column(r.number(batches, i))
 		c := table.Unpack(r.score(batches, i+1), []byte(r.text(batches, i+2)))
-		b := table.Batch{Column: at.Column, ReadyAt: c.ReadyAt, Rank: c.Rank, Step: c.Step, Triggers: c.Triggers, Booked: len(at.Path) > 0}
+		b := table.Batch{Column: at.Column, From: int(r.number(batches, i)) - 1, ReadyAt: c.ReadyAt, Rank: c.Rank, Step: c.Step, Triggers: c.Triggers, Booked: len(at.Path) > 0}
 		if over := int(r.number(batches, i+3)) * ids.TriggerBytes; over > 0 && over < len(b.Triggers) {
 			n := len(b.Triggers) - over
 			b.Triggers, b.Ahead = b.Triggers[:n:n], b.Triggers[n:]
@@ -77,8 +77,8 @@ func (r *reader) taken(out *table.Taken, answer []any, c *table.Call, candidates
 		out.Batches = append(out.Batches, b)
 	}
 	heads := r.list(answer, 1)
-	for i := 0; i+1 < len(heads); i += 2 {
-		h := table.Head{Column: column(int64(i/2 + 1)).Column, Gone: int(r.number(heads, i+1))}
+	for i := 0; i+2 < len(heads); i += 3 {
+		h := table.Head{Column: column(int64(i/3 + 1)).Column, Gone: int(r.number(heads, i+1)), Rank: r.score(heads, i+2)}
 		if r.text(heads, i) == "" {
 			h.Empty = true
 		} else {
@@ -93,6 +93,6 @@ func (r *reader) taken(out *table.Taken, answer []any, c *table.Call, candidates
 			r.fail("a stance", n)
 			return
 		}
-		out.Blocked = append(out.Blocked, table.Blocked{By: c.Stances[n-1].Ref, Why: table.BlockedWhy(r.number(blocked, i+1))})
+		out.Blocked = append(out.Blocked, table.Blocked{At: int(n - 1), By: c.Stances[n-1].Ref, Why: table.BlockedWhy(r.number(blocked, i+1))})
 	}
 }

@@ -67,19 +67,24 @@ func New(client redis.UniversalClient, shard int, called Called) *Tables {
 	}
 	return &Tables{
 		client: client, shard: shard, called: called,
-		call: load(opCall), open: load(opOpen), clear: load(opClear), count: load(opCount), slots: load(opSlots),
+		call: load(opCall, "call_take", "call_end"), open: load(opOpen), clear: load(opClear), count: load(opCount), slots: load(opSlots),
 	}
 }
 
 // script is the source of a script and the name by which the server knows it.
 type script struct{ name, source, sha string }
 
-func load(name string) script {
-	source, err := sources.ReadFile("scripts/" + name + ".lua")
-	if err != nil {
-		panic("redistable: " + err.Error()) // embedded: cannot be absent
+// load makes a script of its parts.
+func load(name string, more ...string) script {
+	var all []byte
+	for _, part := range append([]string{name}, more...) {
+		source, err := sources.ReadFile("scripts/" + part + ".lua")
+		if err != nil {
+			panic("redistable: " + err.Error()) // embedded: cannot be absent
+		}
+		all = append(all, source...)
 	}
-	return script{name, string(source), redis.NewScript(string(source)).Hash()}
+	return script{name, string(all), redis.NewScript(string(all)).Hash()}
 }
 
 // request is one call of a script.
@@ -218,7 +223,7 @@ func (t *Tables) Drop(ctx context.Context, domain string, limit table.Ref) error
 		return err
 	}
 	pipe := node.Pipeline()
-	pipe.Unlink(ctx, topology.SlotsKey(domain, string(limit)))
+	pipe.Unlink(ctx, topology.SlotsKey(domain, string(limit)), topology.PerGroupKey(domain, string(limit)))
 	if _, err := t.exec(ctx, opDrop, pipe); err != nil {
 		t.failed(ctx, err)
 		return fmt.Errorf("drop a limit of %s: %w", domain, err)

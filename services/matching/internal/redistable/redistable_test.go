@@ -61,6 +61,7 @@ return 1`
 func (s store) Pass(d time.Duration) {
 	s.older("*:slots:*", older, d.Milliseconds())
 	s.older("*:rate:*", olderRate, d.Microseconds())
+	s.older("*:group:*", olderGroup, d.Milliseconds())
 }
 
 func (s store) older(pattern, script string, by int64) {
@@ -77,6 +78,18 @@ func (s store) older(pattern, script string, by int64) {
 	}
 }
 
+// olderGroup lets time pass in the limit of one group, which vanishes when its time is over.
+const olderGroup = `
+local by = tonumber(ARGV[1])
+local head, entries, line = string.match(redis.call('GET', KEYS[1]) or ' ;;', '([^;]*);([^;]*);(.*)')
+entries = string.gsub(entries, '(%d+ %d+ %d+ %d+) (%d+),', function(before, till) return string.format('%s %.0f,', before, till - by) end)
+line = string.gsub(line, '(%d+ %d+ %d+) (%d+) (%d+);', function(before, seen, short) return string.format('%s %.0f %s;', before, seen - by, short) end)
+local left = redis.call('PTTL', KEYS[1]) - by
+if left <= 0 then
+  return redis.call('DEL', KEYS[1])
+end
+return redis.call('SET', KEYS[1], head .. ';' .. entries .. ';' .. line, 'PX', left)`
+
 // keys are those of all nodes that are not of slots, rates or epochs.
 func (s store) keys() []string {
 	var all []string
@@ -86,7 +99,7 @@ func (s store) keys() []string {
 			s.t.Fatal(err)
 		}
 		for _, key := range keys {
-			if !strings.Contains(key, ":slots:") && !strings.Contains(key, ":rate:") && !strings.Contains(key, ":epoch:") {
+			if !strings.Contains(key, ":slots:") && !strings.Contains(key, ":pergroup:") && !strings.Contains(key, ":group:") && !strings.Contains(key, ":rate:") && !strings.Contains(key, ":epoch:") {
 				all = append(all, key)
 			}
 		}

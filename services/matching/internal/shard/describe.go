@@ -2,14 +2,16 @@ package shard
 
 import (
 	"context"
-	"slices"
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
-	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/match"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 )
 
-// Describe tells how a tasklist stands. Slots are those of its domain. It fails
+// namedMax bounds the limits that a question may name.
+const namedMax = 100
+
+// Describe tells how a tasklist stands. Slots are those of its domain: of the limits that are named, or in use here, or else of all.
+// That is for frontends of before: a domain may have tens of thousands, and Redis belongs to all domains (I14). It fails
 // when ctx ends, or if the tables do.
 func (s *Shard) Describe(ctx context.Context, req *rpcv1.DescribeShardRequest) (*rpcv1.DescribeShardResponse, error) {
 	resp := &rpcv1.DescribeShardResponse{Slots: map[string]int32{}, Limits: map[string]int32{}}
@@ -19,20 +21,35 @@ func (s *Shard) Describe(ctx context.Context, req *rpcv1.DescribeShardRequest) (
 	case req.ListLimits > 0:
 		return s.listLimits(ctx, req)
 	}
-	if err := s.look(ctx, func(c Core) {
+	var refs []table.Ref
+	if err := s.look(ctx, req.Domain, func(c Core) {
 		ready, polls := c.Tasklist(req.Domain, req.Tasklist)
 		resp.Ready, resp.WaitingPolls = int64(ready), int64(polls)
 		resp.Pollers = int64(c.Pollers(req.Domain, req.Tasklist, "", 0, s.Clock.Now()).All)
+		if req.LimitsInUse {
+			used, _ := c.LimitsInUse(req.Domain, 0, s.Clock.Now())
+			for i := range used {
+				refs = append(refs, used[i].Ref)
+			}
+		}
 	}); err != nil {
 		return nil, err
 	}
-	limits := slices.DeleteFunc(s.Limits(req.Domain), func(l match.Limit) bool { return l.Paused })
-	if len(limits) == 0 {
-		return resp, nil
+	switch {
+	case req.LimitsInUse:
+	case len(req.Limits) > 0:
+		for _, ref := range req.Limits[:min(len(req.Limits), namedMax)] {
+			refs = append(refs, table.Ref(ref))
+		}
+	default:
+		for _, l := range s.Limits(req.Domain) {
+			if !l.Paused && !l.PerGroup {
+				refs = append(refs, l.Ref)
+			}
+		}
 	}
-	refs := make([]table.Ref, len(limits))
-	for i := range limits {
-		refs[i] = limits[i].Ref
+	if len(refs) == 0 {
+		return resp, nil
 	}
 	counts, err := s.Tables.Slots(ctx, req.Domain, refs)
 	if err != nil {

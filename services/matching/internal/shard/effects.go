@@ -18,6 +18,9 @@ func (s *Shard) carryOut(fx *match.Effects) {
 	for i := range fx.Refusals {
 		s.Outbox.Refuse(&fx.Refusals[i])
 	}
+	if len(fx.Moves) > 0 {
+		s.Outbox.Moves(fx.Moves)
+	}
 	for i := range fx.Batches {
 		s.Outbox.Batch(&fx.Batches[i])
 	}
@@ -50,6 +53,8 @@ func (s *Shard) carryOut(fx *match.Effects) {
 	if len(fx.Freed)+len(fx.Restore)+len(fx.Hungry) > 0 {
 		s.Outbox.Hints(fx.Freed, fx.Restore, fx.Hungry)
 	}
+	s.Outbox.Branches(fx.Branches)
+	s.Outbox.Loads(fx.Loads)
 	for _, a := range fx.Acks {
 		s.Outbox.Ack(a)
 	}

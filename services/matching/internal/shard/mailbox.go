@@ -10,7 +10,7 @@ import (
 type mail struct {
 	match.Inputs
 	// looks are at the core, between two steps.
-	looks []func(Core)
+	looks []look
 }
 
 // reset empties m and keeps its memory, but nothing that it referred to.
@@ -20,6 +20,8 @@ func (m *mail) reset() {
 	in.Answers, in.Verdicts, in.Bounced = emptied(in.Answers), emptied(in.Verdicts), emptied(in.Bounced)
 	in.Freed, in.Restore = emptied(in.Freed), emptied(in.Restore)
 	in.Hints, in.Polls = emptied(in.Hints), emptied(in.Polls)
+	in.GivenUp = emptied(in.GivenUp)
+	in.Branches, in.Unmoved = emptied(in.Branches), emptied(in.Unmoved)
 	in.HintsLost, in.Drain, in.Proven, in.Broke = false, false, 0, false
 	m.looks = emptied(m.looks)
 }

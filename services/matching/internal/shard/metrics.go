@@ -22,6 +22,8 @@ type Metrics struct {
 	Bounced      *telemetry.Counter
 	Polls        *telemetry.Counter
 	PollsRefused *telemetry.Counter
+	PollsUp      *telemetry.Counter
+	PollsDown    *telemetry.Counter
 	Losses       *telemetry.Counter
 	Audited      *telemetry.Counter
 	Malformed    *telemetry.Counter
@@ -52,6 +54,8 @@ func NewMetrics(m *telemetry.Metrics, shards int) *Metrics {
 		Bounced:      m.Counter(signals.AttemptsUndelivered),
 		Polls:        m.Counter(signals.PollsReceived),
 		PollsRefused: m.Counter(signals.PollsRefused),
+		PollsUp:      m.Counter(signals.PollsSentUp),
+		PollsDown:    m.Counter(signals.PollsSentDown),
 		Losses:       m.Counter(signals.TablesLost),
 		Audited:      m.Counter(signals.SlotsReclaimed),
 		Malformed:    m.Counter(signals.HintsMalformed),
@@ -85,6 +89,8 @@ func (m *Metrics) count(shard int, c *match.Counts) {
 		{m.Bounced, c.Bounced},
 		{m.Polls, c.Polls},
 		{m.PollsRefused, c.PollsRefused},
+		{m.PollsUp, c.PollsUp},
+		{m.PollsDown, c.PollsDown},
 		{m.Losses, c.Losses},
 		{m.Audited, c.Audited},
 		{m.Malformed, c.Malformed},

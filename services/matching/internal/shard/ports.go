@@ -26,10 +26,16 @@ type Outbox interface {
 	Answer(a *match.Answer) error
 	// Refuse ends a poll that was not taken.
 	Refuse(r *match.Refusal)
+	// Moves gives polls up to their frontends. Inputs.Unmoved gets those that no one took.
+	Moves(all []match.Move)
 	// Batch appends events to the log. Nothing tells whether it arrived but its verdicts.
 	Batch(b *match.Batch)
 	// Hints tells others what may be lost.
 	Hints(freed, restore []match.LimitHint, hungry []match.Hungry)
+	// Branches tells the parents of partitions of tasklists what these hold; it may be lost.
+	Branches(all []match.Branch)
+	// Loads tells frontends what waits in partitions of tasklists; it may be lost.
+	Loads(all []match.Load)
 	// Ack says what became of a message of the hint stream.
 	Ack(a match.Ack)
 }

@@ -58,6 +58,7 @@ type Shard struct {
 
 	mail     mail
 	fx       match.Effects
+	looks    []look // that are left from turns before
 	draining bool
 }
 
@@ -140,9 +141,14 @@ func (s *Shard) turn() time.Duration {
 	s.mail = s.box.take(s.mail)
 	s.mail.Drain = s.draining
 	s.Core.Step(&s.mail.Inputs, now, &s.fx)
-	for _, look := range s.mail.looks {
-		look(s.Core)
-	}
 	s.carryOut(&s.fx)
+	var looks []look
+	looks, s.looks = some(append(s.looks, s.mail.looks...))
+	for _, l := range looks {
+		l.at(s.Core)
+	}
+	if len(s.looks) > 0 {
+		s.box.poke()
+	}
 	return now.Mono
 }

@@ -12,7 +12,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/match"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
@@ -483,15 +482,6 @@ func TestInputsAreTakenOnce(t *testing.T) {
 			if total[what] != want {
 				t.Errorf("%s: %d, want %d", what, total[what], want)
 			}
-		}
-	})
-}
-
-func TestDescribe(t *testing.T) {
-	inWorld(t, func(w *world) {
-		d, err := w.shard.Describe(w.t.Context(), &rpcv1.DescribeShardRequest{Domain: "d1", Tasklist: "mail"})
-		if err != nil || d.Ready != 2 || d.WaitingPolls != 4 || d.Slots["pay"] != int32(len("type/pay")) || d.Limits["domain"] != int32(len("domain")) {
-			t.Fatalf("%v %v", d, err)
 		}
 	})
 }

@@ -17,29 +17,10 @@ const (
 	slotsWait = 300 * time.Millisecond
 )
 
-// look has the loop look at the core, between two turns, unless ctx ends before.
-func (s *Shard) look(ctx context.Context, at func(c Core)) error {
-	done := make(chan struct{})
-	s.box.put(func(m *mail) {
-		m.looks = append(m.looks, func(c Core) {
-			if ctx.Err() == nil {
-				at(c)
-			}
-			close(done)
-		})
-	})
-	select {
-	case <-done:
-		return ctx.Err()
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
 // listPollers tells who polled a tasklist.
 func (s *Shard) listPollers(ctx context.Context, req *rpcv1.DescribeShardRequest) (*rpcv1.DescribeShardResponse, error) {
 	var seen match.PollersSeen
-	if err := s.look(ctx, func(c Core) {
+	if err := s.look(ctx, req.Domain, func(c Core) {
 		seen = c.Pollers(req.Domain, req.Tasklist, req.After, int(req.ListPollers), s.Clock.Now())
 	}); err != nil {
 		return nil, err
@@ -60,7 +41,7 @@ func (s *Shard) listPollers(ctx context.Context, req *rpcv1.DescribeShardRequest
 func (s *Shard) listLimits(ctx context.Context, req *rpcv1.DescribeShardRequest) (*rpcv1.DescribeShardResponse, error) {
 	var all []match.LimitInUse
 	resp := &rpcv1.DescribeShardResponse{Listed: true}
-	if err := s.look(ctx, func(c Core) {
+	if err := s.look(ctx, req.Domain, func(c Core) {
 		now := s.Clock.Now()
 		used, leftOut := c.LimitsInUse(req.Domain, min(int(req.ListLimits), eachMax), now)
 		all, resp.LeftOut = used, int32(leftOut)
@@ -79,7 +60,9 @@ func (s *Shard) listLimits(ctx context.Context, req *rpcv1.DescribeShardRequest)
 	counts, err := s.Tables.Slots(ctx, req.Domain, refs)
 	for i := range all {
 		slots := all[i].Entry
-		if err == nil {
+		if _, _, group := all[i].Ref.Group(); group { // as they said last: they may be very many
+			slots = all[i].Used
+		} else if err == nil {
 			slots = counts[i]
 		}
 		resp.Top = append(resp.Top, limitOf(&all[i], slots))

@@ -1,6 +1,10 @@
 package shard
 
 import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
 	"testing"
 
 	"google.golang.org/protobuf/proto"
@@ -8,6 +12,7 @@ import (
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
 	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/match"
 )
 
 // What the core knows of pollers and limits is in the answers whole.
@@ -45,6 +50,61 @@ func TestListsOfAShard(t *testing.T) {
 		want.Top[0].Use.SlotsInUse = 4
 		if err != nil || !proto.Equal(got, want) {
 			t.Errorf("without tables: %v %v, want %v", got, err, want)
+		}
+	})
+}
+
+// I14: the tables are asked for the limits that are wanted, not for all that a domain may have.
+func TestI14_DescribeCountsWhatIsWanted(t *testing.T) {
+	inWorld(t, func(w *world) {
+		for _, c := range []struct {
+			req           *rpcv1.DescribeShardRequest
+			slots, limits string
+		}{
+			{&rpcv1.DescribeShardRequest{Limits: []string{"type/pay"}}, "pay", ""},
+			{&rpcv1.DescribeShardRequest{Limits: []string{"domain", "limit/partner"}}, "", "domain limit/partner"},
+			{&rpcv1.DescribeShardRequest{LimitsInUse: true}, "a", ""},
+			{&rpcv1.DescribeShardRequest{LimitsInUse: true, Limits: []string{"domain"}}, "a", ""},
+		} {
+			c.req.Domain, c.req.Tasklist = "d1", "mail"
+			d, err := w.shard.Describe(w.t.Context(), c.req)
+			slots, limits := slices.Sorted(maps.Keys(d.GetSlots())), slices.Sorted(maps.Keys(d.GetLimits()))
+			if err != nil || strings.Join(slots, " ") != c.slots || strings.Join(limits, " ") != c.limits || d.WaitingPolls != 4 {
+				t.Errorf("%v: %v %v", c.req, d, err)
+			}
+		}
+		many := &rpcv1.DescribeShardRequest{Domain: "d1"}
+		for i := range 5000 {
+			many.Limits = append(many.Limits, fmt.Sprint("limit/l", i))
+		}
+		if d, err := w.shard.Describe(w.t.Context(), many); err != nil || len(d.Limits) != namedMax {
+			t.Errorf("%d of 5000 limits were counted: %v", len(d.GetLimits()), err)
+		}
+	})
+}
+
+// Moves implements Outbox.
+func (w *world) Moves(all []match.Move) { w.note("moves %d", len(all)) }
+
+// Branches implements Outbox.
+func (w *world) Branches(all []match.Branch) {
+	if len(all) > 0 {
+		w.note("branches %d", len(all))
+	}
+}
+
+// Loads implements Outbox.
+func (w *world) Loads(all []match.Load) {
+	if len(all) > 0 {
+		w.note("loads %d", len(all))
+	}
+}
+
+func TestDescribe(t *testing.T) {
+	inWorld(t, func(w *world) {
+		d, err := w.shard.Describe(w.t.Context(), &rpcv1.DescribeShardRequest{Domain: "d1", Tasklist: "mail"})
+		if err != nil || d.Ready != 2 || d.WaitingPolls != 4 || d.Slots["pay"] != int32(len("type/pay")) || d.Limits["domain"] != int32(len("domain")) {
+			t.Fatalf("%v %v", d, err)
 		}
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -100,6 +101,10 @@ type twins struct {
 	// granted says whether anything was ever granted, held back or refused; deep, granted with the longest path; rated, held
 	// back by a rate.
 	granted, blocked, refused, deep, rated int
+	// groups counts those granted in the limit of a group, and blocked by it.
+	groups, full int
+	// counts are by shard how often its owner has counted.
+	counts []uint64
 }
 
 // The limits of likeTheCore: type a has none, d two, and e as many as there may be: of its type, its tasklist, its domain and
@@ -116,22 +121,26 @@ var (
 	twinRates = []table.Ref{"rate/type/b", "rate/domain"}
 	// twinTight is how many of them, the first ones, are short most of the time.
 	twinTight = 4
-	twinPaths = map[string][]int{"b": {0, 14}, "c": {1}, "d": {2, 3}, "e": {3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 15}}
+	// twinGroups are the groups of type f, which is counted per group, and in the domain's limit.
+	twinGroups   = []string{"g0", "g1", "g2", "g3", table.NoGroup}
+	twinPerGroup = table.PerGroupRef("type/f")
+	twinPaths    = map[string][]int{"f": {3}, "b": {0, 14}, "c": {1}, "d": {2, 3}, "e": {3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 15}}
 )
 
 // likeTheCore compares random calls with the pure core. I8: what is granted never lifts
 // the sum of what the shards hold above the limit.
 func likeTheCore(r *rig) {
-	w := &twins{rig: r, random: testkit.Seed(r.T), core: table.New(), index: make([]table.Index, len(r.shards)), owner: make([]uint64, len(r.shards))}
+	w := &twins{rig: r, random: testkit.Seed(r.T), core: table.New(), index: make([]table.Index, len(r.shards)), owner: make([]uint64, len(r.shards)), counts: make([]uint64, len(r.shards))}
 	for i := range r.shards {
 		w.core.Open(domain, i, r.epochs[i])
-		w.owner[i] = 1
+		w.owner[i], w.counts[i] = 1, 1
 	}
-	for step := range 600 {
+	for step := range 900 {
 		w.step(step)
 	}
-	if w.granted == 0 || w.blocked == 0 || w.refused == 0 || w.deep == 0 || w.rated == 0 {
-		r.Fatalf("the run shows little: granted %d, blocked %d, refused %d, of all limits %d, too early %d", w.granted, w.blocked, w.refused, w.deep, w.rated)
+	if w.granted == 0 || w.blocked == 0 || w.refused == 0 || w.deep == 0 || w.rated == 0 || w.groups == 0 || w.full == 0 {
+		r.Fatalf("the run shows little: granted %d, blocked %d, refused %d, of all limits %d, too early %d, of groups %d, of full ones %d",
+			w.granted, w.blocked, w.refused, w.deep, w.rated, w.groups, w.full)
 	}
 }
 
@@ -144,7 +153,9 @@ func (w *twins) step(step int) {
 	case n == 2:
 		w.forget()
 	case n == 3:
-		w.drop(twinLimits[w.random.IntN(len(twinLimits))])
+		w.drop(append(twinLimits, twinPerGroup)[w.random.IntN(len(twinLimits)+1)])
+	case n == 39:
+		w.counts[w.random.IntN(len(w.counts))]++
 	case n < 7 && len(w.late) > 0:
 		w.send(step, w.late[0])
 		w.late = w.late[1:]
@@ -174,10 +185,23 @@ func (w *twins) randomCall() table.Call {
 		}
 		c.Put = append(c.Put, put)
 	}
+	if w.random.IntN(2) == 0 {
+		c.Put = append(c.Put, w.groupChunk())
+	}
 	index := &w.index[shard]
 	for i, p := range c.Put {
 		c.Put[i].Name = fmt.Sprint("list", shard)
+		if p.Group != "" {
+			index.PutGroup(p.Column, p.ReadyAt, p.Rank, p.Step, p.Len())
+			continue
+		}
 		index.Put(p.Column, p.ReadyAt, p.Len())
+	}
+	if known := index.Candidates(9, func(table.Column) bool { return false }); w.random.IntN(40) == 0 && len(known) > 0 {
+		at := known[w.random.IntN(len(known))].Column
+		c.Clear = append(c.Clear, table.Place{Tasklist: table.Tasklist{Domain: domain, Name: fmt.Sprint("list", shard)}, Column: at})
+		index.Seen(table.Head{Column: at, Empty: true})
+		c.Put = nil
 	}
 	if w.random.IntN(4) > 0 {
 		for i, ref := range twinLimits {
@@ -194,16 +218,53 @@ func (w *twins) randomCall() table.Call {
 			c.Stances = append(c.Stances, table.Stance{Ref: ref, Rate: table.Rate{EveryUS: 1e11 / 3, Burst: 8 * (1 + 9*i + w.random.IntN(3))}})
 		}
 	}
+	w.perGroup(&c)
 	for range w.random.IntN(3) {
 		want := table.Want{Tasklist: table.Tasklist{Domain: domain, Name: fmt.Sprint("list", shard)}, N: 1 + w.random.IntN(25), Ahead: max(0, w.random.IntN(16)-6)}
 		limited := func(at table.Column) bool { return len(c.Stances) == 0 && twinPaths[at.Type] != nil }
-		want.Candidates = index.Candidates(nil, 3+w.random.IntN(10), limited)
+		want.Candidates = index.Candidates(3+w.random.IntN(10), limited)
 		for i := range want.Candidates {
-			want.Candidates[i].Path = twinPaths[want.Candidates[i].Type]
+			want.Candidates[i].Path = twinPath(&c, want.Candidates[i].Column)
 		}
+		index.Share(&want)
 		c.Wants = append(c.Wants, want)
 	}
 	return c
+}
+
+// groupChunk is some triggers of one group.
+func (w *twins) groupChunk() table.Chunk {
+	w.next += 9
+	put := chunk(1+w.random.IntN(2), "f", int64(w.random.IntN(50)), w.next, 1+w.random.IntN(5))
+	put.Group, put.Rank, put.Step = twinGroups[w.random.IntN(len(twinGroups))], 1+int64(w.random.IntN(500)), int64(1+w.random.IntN(40))
+	return put
+}
+
+// perGroup adds what the shard says about the limit per group and those of its groups.
+func (w *twins) perGroup(c *table.Call) {
+	if len(c.Stances) == 0 {
+		return
+	}
+	c.Stances = append(c.Stances, table.Stance{
+		Ref: twinPerGroup, PerGroup: table.PerGroup{Count: w.counts[c.Shard], Complete: w.random.IntN(4) > 0},
+	})
+	of := len(c.Stances)
+	for _, group := range twinGroups[:len(twinGroups)-1] {
+		c.Stances = append(c.Stances, table.Stance{
+			Ref: twinPerGroup.Of(group), Of: of, Max: 1 + w.random.IntN(5), Held: max(0, w.random.IntN(5)-2), Wait: w.random.IntN(4),
+			TTL: time.Duration(w.random.IntN(3)) * time.Minute,
+		})
+	}
+}
+
+// twinPath are the stances of what a column needs slots of.
+func twinPath(c *table.Call, at table.Column) []int {
+	path := slices.Clone(twinPaths[at.Type])
+	if i := slices.Index(twinGroups[:len(twinGroups)-1], at.Group); i >= 0 {
+		of := slices.IndexFunc(c.Stances, func(s table.Stance) bool { return s.PerGroup.Count > 0 })
+		path = append(path, of, of+1+i)
+	}
+	return path
 }
 
 // send makes a call on both and compares.
@@ -229,6 +290,9 @@ func (w *twins) send(step int, c table.Call) {
 			if b.Why == table.Rated {
 				w.rated++
 			}
+			if _, _, ok := b.By.Group(); ok {
+				w.full++
+			}
 		}
 		for _, h := range taken.Heads {
 			w.index[c.Shard].Seen(h)
@@ -237,7 +301,10 @@ func (w *twins) send(step int, c table.Call) {
 			if b.Type == "e" {
 				w.deep++
 			}
-			for _, s := range twinPaths[b.Type] {
+			if b.Type == "f" {
+				w.groups++
+			}
+			for _, s := range twinPath(&c, b.Column) {
 				granted[s] += count(table.Taken{Batches: []table.Batch{b}})
 			}
 		}
@@ -245,7 +312,7 @@ func (w *twins) send(step int, c table.Call) {
 	for i, s := range c.Stances {
 		granted[i] += core.Limits[i].Leased
 		w.granted += granted[i]
-		if state := core.Limits[i]; s.Rate.EveryUS == 0 && granted[i] > 0 && (state.Used > s.Max || state.Restoring) {
+		if state := core.Limits[i]; s.Rate.EveryUS == 0 && s.PerGroup.Count == 0 && granted[i] > 0 && (state.Used > s.Max || state.Restoring) {
 			w.Fatalf("step %d: %d granted of %s, at most %d: %+v", step, granted[i], s.Ref, s.Max, state)
 		}
 	}

@@ -76,7 +76,7 @@ func ratesAndSlots(r *rig) {
 	n, out = r.starts(0, stance(9, 3, 0), slow)
 	r.equal("started", n, 1)
 	r.equal("slots", out.Limits[0].Used, 4)
-	r.equal("blocked", out.Taken[0].Blocked, []table.Blocked{{By: slow.Ref, Why: table.Rated}})
+	r.equal("blocked", out.Taken[0].Blocked, []table.Blocked{{At: 1, By: slow.Ref, Why: table.Rated}})
 	n, out = r.starts(0, stance(9, 4, 0), slow)
 	r.equal("started", n, 0)
 	r.equal("slots", out.Limits[0].Used, 4)

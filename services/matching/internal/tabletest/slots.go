@@ -126,11 +126,11 @@ func levels(r *rig) {
 	out := ask(2, 1, 9)
 	r.equal("taken", numbers(out.Taken[0]), "1 2 10")
 	r.equal("used", used(out), "2 1 3")
-	r.equal("blocked", out.Taken[0].Blocked, []table.Blocked{{By: "type/pay", Why: table.Full}, {By: "type/mail", Why: table.Full}})
+	r.equal("blocked", out.Taken[0].Blocked, []table.Blocked{{By: "type/pay", Why: table.Full}, {At: 1, By: "type/mail", Why: table.Full}})
 	out = ask(9, 9, 3) // held is nothing again: the upper level decides
 	r.equal("taken", numbers(out.Taken[0]), "3 4 11")
 	r.equal("used", used(out), "2 1 3")
-	r.equal("blocked", out.Taken[0].Blocked, []table.Blocked{{By: "domain", Why: table.Full}})
+	r.equal("blocked", out.Taken[0].Blocked, []table.Blocked{{At: 2, By: "domain", Why: table.Full}})
 }
 
 // absolute: an entry is what its shard says, however often, and what it was granted.

@@ -59,6 +59,11 @@ func Exercise(t *testing.T, factory func(t *testing.T) Store) {
 		{"ARateLetsABurstStartAndThenOneEachInterval", 2, rates},
 		{"RatesAndSlotsAreAllOrNone", 1, ratesAndSlots},
 		{"ARateThatChangesLetsABurstStartAtMost", 1, changedRates},
+		{"TestI8_EachGroupHasSlotsOfItsOwn", 2, perGroup},
+		{"TestI8_GroupsAreBookedOnlyWithAllShards", 3, perGroupWhole},
+		{"TestI8_ANewCountVoidsTheOneBefore", 2, perGroupCounts},
+		{"TheLineOfAGroup", 2, perGroupLine},
+		{"GroupsTakeTurnsByRank", 1, turnsByRank},
 		{"LikeTheCore", 3, likeTheCore},
 	} {
 		t.Run(c.name, func(t *testing.T) { c.run(newRig(t, factory(t), c.shards)) })

@@ -95,9 +95,17 @@ func BenchmarkStepDelivered(b *testing.B) {
 	})
 }
 
+// BenchmarkStepSpread is the same with a tasklist of eight partitions, at four shards.
+func BenchmarkStepSpread(b *testing.B) {
+	benchStep(b, func(*Events, uint64) {}, func(cfg *Config) { cfg.Partitions = func(string, string) int { return 8 } })
+}
+
 // benchStep is a benchmark of lives; grab changes the message of the n-th hundred's grabs.
-func benchStep(b *testing.B, grab func(in *Events, n uint64)) {
+func benchStep(b *testing.B, grab func(in *Events, n uint64), change ...func(*Config)) {
 	r, now := readyTasks(0)
+	for _, c := range change {
+		c(&r.cfg)
+	}
 	fx, archived := new(Effects), uint64(0)
 	b.ReportAllocs()
 	b.ResetTimer()
@@ -141,26 +149,34 @@ func BenchmarkRunning(b *testing.B) {
 }
 
 // BenchmarkBookings is a page of 40,000 attempts that hold slots, beside 80,000 tasks that are ready.
-func BenchmarkBookings(b *testing.B) {
+func BenchmarkBookings(b *testing.B) { benchBookings(b, 1) }
+
+// BenchmarkBookingsOfOneShard is the same where four shards hold the slots, one of which is asked for.
+func BenchmarkBookingsOfOneShard(b *testing.B) { benchBookings(b, 4) }
+
+// benchBookings asks for the bookings of the last shard of those that hold some.
+func benchBookings(b *testing.B, shards int) {
 	r, now := readyTasks(120_000)
-	fx, seq, n := new(Effects), uint64(1_000_000), 0
+	fx, n := new(Effects), 0
 	limits := taskstate.NewPath("type/send")
-	in := &Events{At: now.MS}
-	for _, l := range r.order {
-		for e := l.sent.first; e != nil && n < 40_000; e, n = e.after, n+1 {
+	l := r.order[0]
+	asked := (l.shard + shards - 1) % r.cfg.Shards
+	for shard := range shards {
+		in := &Events{At: now.MS, Seq: 1_000_000 + uint64(shard), Shard: uint32((l.shard+shard)%r.cfg.Shards) + 1}
+		e := l.sent.first
+		for n = 0; n < 40_000/shards; e, n = e.after, n+1 {
 			fence := ids.Token{Position: e.Position, Version: 1, Nonce: 7}
 			in.Events = append(in.Events, taskstate.Event{Kind: taskstate.Started, ID: e.ID, Fence: fence, Limits: limits})
 		}
+		r.Step(in, now, fx)
 	}
-	in.Seq = seq
-	r.Step(in, now, fx)
 	r.Flush(now, fx)
-	q := BookingsQuery{Shard: r.order[0].shard, BytesMax: 512 << 10}
+	q := BookingsQuery{Shard: asked, BytesMax: 512 << 10}
 	b.ReportAllocs()
 	b.ResetTimer()
 	for range b.N {
-		if page := r.Bookings(q); len(page.Groups) != 1 || page.Last.IsZero() {
-			b.Fatal("not a full page")
+		if page := r.Bookings(q); len(page.Groups) != 1 || page.Last.IsZero() != (shards > 1) {
+			b.Fatal("not a full page, or more than that")
 		}
 	}
 }

@@ -31,10 +31,12 @@ type BookingsPage struct {
 	Last ids.TaskID
 }
 
-// BookingsGroup is attempts of one tasklist and type that hold the same path; nil = none.
+// BookingsGroup is attempts of one tasklist, type and group that hold the same path; nil = none.
 type BookingsGroup struct {
 	Domain, Tasklist, Type string
-	Limits                 *taskstate.Path
+	// Group is empty where the tasks have none.
+	Group  string
+	Limits *taskstate.Path
 	// Packed bookings (contracts/ids).
 	Packed []byte
 	// DeadlineAt is when the last of them must be over, Unix ms.
@@ -48,10 +50,10 @@ func (r *Replica) Bookings(q BookingsQuery) (page BookingsPage) {
 	at := make(map[bookingsKey]int)
 	size := 0
 	for _, e := range r.running(&q) {
-		key := bookingsKey{e.Domain, e.Tasklist, e.Type, e.Attempt.Limits.String()}
+		key := bookingsKey{e.Domain, e.Tasklist, e.Type, e.Attempt.Limits.String(), e.Group()}
 		i, ok := at[key]
 		if !ok {
-			size += groupBytes + len(key.domain) + len(key.tasklist) + len(key.taskType) + len(key.path)
+			size += groupBytes + len(key.domain) + len(key.tasklist) + len(key.taskType) + len(key.path) + len(key.group)
 		}
 		if size += ids.BookingBytes; size > q.BytesMax && len(page.Groups) > 0 {
 			return page
@@ -59,7 +61,7 @@ func (r *Replica) Bookings(q BookingsQuery) (page BookingsPage) {
 		if !ok {
 			i = len(page.Groups)
 			at[key] = i
-			page.Groups = append(page.Groups, BookingsGroup{Domain: e.Domain, Tasklist: e.Tasklist, Type: e.Type, Limits: e.Attempt.Limits})
+			page.Groups = append(page.Groups, BookingsGroup{Domain: e.Domain, Tasklist: e.Tasklist, Type: e.Type, Group: e.Group(), Limits: e.Attempt.Limits})
 		}
 		g := &page.Groups[i]
 		g.Packed = append(g.Packed, ids.Booking(e.ID, e.Version)...)
@@ -71,7 +73,7 @@ func (r *Replica) Bookings(q BookingsQuery) (page BookingsPage) {
 }
 
 // bookingsKey is what the attempts of a group have in common.
-type bookingsKey struct{ domain, tasklist, taskType, path string }
+type bookingsKey struct{ domain, tasklist, taskType, path, group string }
 
 // running are the attempts that are asked for, behind After, in the order of their tasks.
 func (r *Replica) running(q *BookingsQuery) (all []*Entry) {
@@ -83,19 +85,15 @@ func (r *Replica) running(q *BookingsQuery) (all []*Entry) {
 		}
 	}
 	for _, l := range r.order {
-		if !l.of(q) {
+		runs := l.runsAt(q.Shard)
+		if runs == nil || q.Domain != "" && q.Domain != l.key.domain {
 			continue
 		}
-		add(&l.booked)
+		add(&runs.booked)
 		if q.All || len(q.Types) > 0 {
-			add(&l.unbooked)
+			add(&runs.unbooked)
 		}
 	}
 	slices.SortFunc(all, func(a, b *Entry) int { return bytes.Compare(a.ID[:], b.ID[:]) })
 	return all
-}
-
-// of tells whether a tasklist is asked for.
-func (l *tasklist) of(q *BookingsQuery) bool {
-	return l.shard == q.Shard && (q.Domain == "" || q.Domain == l.key.domain)
 }

@@ -129,6 +129,7 @@ func (r *Replica) carriedAbsent(h *held, old *Entry, now Now, fx *Effects) {
 	e.since, e.lastEvent = c.AsOf, c.AsOf
 	r.tasks[e.ID], r.pinned[e.ID] = e, e
 	r.enqueue(e)
+	r.grantedTo(e, uint32(e.Attempt.Shard))
 	r.carryOut(e, taskstate.Effects{}, 0, now, fx)
 	r.grantedBefore(e, c.Granted)
 	// The state has seen what came before it of this stay, and the commands: any later one would have made it void.

@@ -207,7 +207,12 @@ func TestCheckFinds(t *testing.T) {
 			r.early.add(command(other, 1))
 			slices.Reverse(r.early.of(other.ID))
 		},
-		"tasklist":              func(_ *Replica, e *Entry) { e.column.list.active[taskstate.Ready]++ },
+		"tasklist":           func(_ *Replica, e *Entry) { e.column.list.active[taskstate.Ready]++ },
+		"counts 2 tasks, it": func(_ *Replica, e *Entry) { e.column.tasks++ },
+		"is of shard 2":      func(_ *Replica, e *Entry) { e.Attempt.Shard = 2 },
+		"its own shard": func(_ *Replica, e *Entry) {
+			e.column.list.elsewhere = map[uint16]*runs{uint16(e.column.list.shard) + 1: {}}
+		},
 		"to be woken":           func(r *Replica, e *Entry) { r.wake.Set(e, 1) },
 		"of 1 stored":           func(r *Replica, _ *Entry) { r.park.queued++ },
 		"has a mark":            func(r *Replica, _ *Entry) { r.archive.marks = []mark{{at: 9}} },

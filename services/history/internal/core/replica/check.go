@@ -3,6 +3,7 @@ package replica
 import (
 	"errors"
 	"fmt"
+	"maps"
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
@@ -187,9 +188,12 @@ func (l *earlyList) check() error {
 
 // checkLists compares the counts of the tasklists with the tasks.
 func (r *Replica) checkLists() error {
-	counts := make(map[tasklistKey][taskstate.Lapsed + 1]int64)
+	counts, columns := make(map[tasklistKey][taskstate.Lapsed + 1]int64), make(map[*column]int)
 	wakes := 0
 	for _, e := range r.tasks {
+		if !e.left {
+			columns[e.column]++
+		}
 		if e.left || e.State.Finished() {
 			continue
 		}
@@ -199,6 +203,9 @@ func (r *Replica) checkLists() error {
 		counts[key] = c
 		if e.WakeAt() > 0 {
 			wakes++
+		}
+		if e.Attempt.Shard > 0 && e.State != taskstate.Running {
+			return fmt.Errorf("the attempt of task %s, %s, is of shard %d", e.ID, e.State, e.Attempt.Shard)
 		}
 		if e.booked != (e.State == taskstate.Running && e.Attempt.Limits != nil) {
 			return fmt.Errorf("task %s, %s in %q, is listed as booked: %v", e.ID, e.State, e.Attempt.Limits, e.booked)
@@ -217,7 +224,7 @@ func (r *Replica) checkLists() error {
 		if r.order[l.at] != l {
 			return fmt.Errorf("tasklist %v is not at its place %d", key, l.at)
 		}
-		if err := l.check(); err != nil {
+		if err := l.check(columns); err != nil {
 			return err
 		}
 		if counts[key] != l.active {
@@ -227,30 +234,20 @@ func (r *Replica) checkLists() error {
 	return nil
 }
 
-// check looks at the columns of a tasklist and at the tasks that wait for a grant.
-func (l *tasklist) check() error {
+// check looks at the columns of a tasklist, which have so many tasks, and at the tasks that wait for a grant.
+func (l *tasklist) check(columns map[*column]int) error {
 	tasks := 0
 	for _, c := range l.columns {
-		if c.tasks == 0 && !c.idle || c.list != l {
+		if c.tasks != columns[c] {
+			return fmt.Errorf("column %v of tasklist %v counts %d tasks, it has %d", c.key, l.key, c.tasks, columns[c])
+		}
+		if c.tasks == 0 && !c.idle || c.list != l || c.pack != l.packs[c.key.packKey] {
 			return fmt.Errorf("column %v of tasklist %v has no tasks and is not idle", c.key, l.key)
 		}
 		tasks += c.tasks
 	}
-	running := int64(0)
-	for _, list := range []*entryList{&l.booked, &l.unbooked} {
-		before := (*Entry)(nil)
-		for e := list.first; e != nil; before, e = e, e.after {
-			running++
-			if e.State != taskstate.Running || e.booked != (list == &l.booked) || e.waits || e.left || e.before != before || e.column.list != l {
-				return fmt.Errorf("task %s (%s, left %v, booked %v) runs in tasklist %v", e.ID, e.State, e.left, e.booked, l.key)
-			}
-		}
-		if list.last != before {
-			return fmt.Errorf("of tasklist %v not the last task that runs is the last", l.key)
-		}
-	}
-	if running != l.active[taskstate.Running] {
-		return fmt.Errorf("%d tasks of tasklist %v are listed as running, %d run", running, l.key, l.active[taskstate.Running])
+	if err := l.checkRuns(); err != nil {
+		return err
 	}
 	waiting, before := 0, (*Entry)(nil)
 	for e := l.sent.first; e != nil; before, e = e, e.after {
@@ -262,6 +259,38 @@ func (l *tasklist) check() error {
 	}
 	if l.sent.last != before || waiting > tasks {
 		return fmt.Errorf("%d of %d tasks of tasklist %v wait for a grant, or not the last one does", waiting, tasks, l.key)
+	}
+	return nil
+}
+
+// checkRuns looks at the tasks of a tasklist that run: each is listed at the shard of its attempt.
+func (l *tasklist) checkRuns() error {
+	running := int64(0)
+	check := func(list *entryList, booked bool, shard uint16) error {
+		before := (*Entry)(nil)
+		for e := list.first; e != nil; before, e = e, e.after {
+			running++
+			if e.State != taskstate.Running || e.booked != booked || e.Attempt.Shard != shard || e.waits || e.left || e.before != before || e.column.list != l {
+				return fmt.Errorf("task %s (%s, left %v, booked %v, of shard %d) runs in tasklist %v at %d", e.ID, e.State, e.left, e.booked, e.Attempt.Shard, l.key, shard)
+			}
+		}
+		if list.last != before {
+			return fmt.Errorf("of tasklist %v not the last task that runs is the last", l.key)
+		}
+		return nil
+	}
+	at := map[uint16]*runs{0: &l.here}
+	maps.Copy(at, l.elsewhere)
+	for shard, of := range at {
+		if int(shard) == l.shard+1 {
+			return fmt.Errorf("tasklist %v lists its own shard %d among others", l.key, shard)
+		}
+		if err := errors.Join(check(&of.booked, true, shard), check(&of.unbooked, false, shard)); err != nil {
+			return err
+		}
+	}
+	if running != l.active[taskstate.Running] {
+		return fmt.Errorf("%d tasks of tasklist %v are listed as running, %d run", running, l.key, l.active[taskstate.Running])
 	}
 	return nil
 }

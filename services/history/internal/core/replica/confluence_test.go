@@ -99,6 +99,7 @@ func (w *world) live(repeats bool) *life {
 	cfg := Config{
 		Shards: storyShards, WindowTasks: 1 + w.rng.IntN(4), WindowBytes: 1 << 20, CheckpointEveryMS: 1, PurgeEveryMS: 1,
 		CarryRecords: uint64(1 + w.rng.IntN(12)), CarryBytes: 1 << 20, Queues: w.queues,
+		Partitions: func(string, string) int { return []int{1, 2, 5}[w.rng.IntN(3)] }, // whenever somebody looks, another one
 	}
 	l := &life{world: w, r: New(cfg, w.saved, 0), now: Now{MS: 1}}
 	if !repeats {

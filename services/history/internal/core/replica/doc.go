@@ -76,6 +76,14 @@
 // runs out, its shard has a moment to say so, or to be fenced; then the proposal to expire it says that it may
 // never have been received, and so the log does. Such an attempt costs nothing, up to the 100th grant of its task.
 //
+// # Partitions of a tasklist
+//
+// A tasklist may have several partitions, each at a matching shard (decision 0030). A task is given one when it comes, and its triggers go there,
+// those of its retries too, while it is in memory. Where a trigger is sent and the partition is no more, the task gets another one; where none is sent, it stays.
+// Partitions drain at different speeds, so what has been overtaken is found per partition. None of that is anything that owners have to agree
+// about. Which shard an attempt was granted to is: its slots are counted and freed there. It is the shard of the batch that grabbed it, whichever
+// partition its task has now, and a carried record names it.
+//
 // # A log that stands still
 //
 // Workers are heard through the log. While it takes nothing, and for graceMS afterwards, no lease is proposed to expire of an

@@ -164,11 +164,11 @@ type Search struct {
 	Reason string
 }
 
-// TriggerBatch is ready tasks of one tasklist, type and priority.
+// TriggerBatch is ready tasks of one partition of a tasklist, of one type and priority.
 type TriggerBatch struct {
 	Shard                  int
 	Domain, Tasklist, Type string
-	Priority               int32
+	Partition, Priority    int32
 	// ReadyAt is when the first became ready, Unix ms.
 	ReadyAt int64
 	// Packed triggers (contracts/ids).

@@ -193,6 +193,7 @@ func (r *Replica) apply(e *Entry, h *held, now Now, fx *Effects) {
 func (r *Replica) delivery(e *Entry, h *held, v *taskstate.Verdict) {
 	switch {
 	case v.Granted && !v.Repeated && h.from != nil:
+		r.grantedTo(e, h.from.shard.number)
 		h.from.granted(e, h.from.poll(h.ev))
 	case e.State != taskstate.Running || h.ev.Kind == taskstate.Heartbeat:
 		e.received()
@@ -229,7 +230,9 @@ func (r *Replica) answer(e *Entry, h *held, v taskstate.Verdict, now Now, fx *Ef
 	if v.Granted {
 		out.Grant = e.granted()
 		out.Grant.First = !v.Repeated
-		e.column.grantedReadyAt = max(e.column.grantedReadyAt, e.ReadyAt)
+		if h.from == nil || int(h.from.shard.number) == e.column.pack.shard+1 { // else its trigger was in another partition before
+			e.column.grantedReadyAt = max(e.column.grantedReadyAt, e.ReadyAt)
+		}
 		fx.Counts.Granted++
 		if len(e.Trace) > 0 && !v.Repeated {
 			waited, ok := e.Waited()

@@ -93,7 +93,7 @@ func (r *Replica) overtaken(h *held, fx *Effects) {
 }
 
 // unfenced tells whether h is a grab of e by an owner that began before there were fences, behind the
-// fence of a later one. It names no shard: that of the tasklist is meant.
+// fence of a later one. It names no shard: that of the tasklist's first partition is meant.
 func (r *Replica) unfenced(e *Entry, h *held) bool {
 	if h.ev.Kind != taskstate.Started || h.from != nil || e.State == taskstate.Waiting || e.State.Finished() {
 		return false

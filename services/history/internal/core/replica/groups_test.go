@@ -2,10 +2,12 @@ package replica
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/history/internal/core/taskstate"
 )
 
@@ -82,4 +84,18 @@ func TestI5_AGroupIsNotOvertakenByAnother(t *testing.T) {
 	b.start(3)
 	b.now.MS += healEveryMS
 	b.equal("a later one of its own", triggered(b.step(Tick{})), []int{1})
+}
+
+// What runs is listed by its group: a limit per group counts it so.
+func TestBookingsNameTheirGroups(t *testing.T) {
+	b := newBench(t, carryConfig())
+	b.submit(grouped("acme", "zeta", "acme", ""), 1, 2, 3, 4)
+	b.book(nil, 1, 2, 3, 4)
+	got := map[string]int{}
+	for _, g := range b.r.Bookings(BookingsQuery{All: true, BytesMax: 1 << 20}).Groups {
+		got[g.Group] += len(g.Packed) / ids.BookingBytes
+	}
+	if !maps.Equal(got, map[string]int{"acme": 2, "zeta": 1, "": 1}) {
+		t.Errorf("there run %v", got)
+	}
 }

@@ -110,18 +110,20 @@ func (r *Replica) Hungry(domain, name string, present []string, now Now, fx *Eff
 	r.retrigger(lost, now, fx)
 }
 
-// Retrigger re-sends the triggers of all that is ready of one shard, or of all of them if
+// Retrigger re-sends the triggers of all that is ready in the partitions of one shard, or of all of them if
 // shard is negative: those of one domain, or of all if none is named. It spares none that was sent
 // a moment ago: who asks has lost what it had, or a connection broke, and a trigger that was taken
 // in before that is lost as well.
 func (r *Replica) Retrigger(domain string, shard int, now Now, fx *Effects) int {
 	var all []*Entry
 	for _, l := range r.order {
-		if domain != "" && l.key.domain != domain || shard >= 0 && l.shard != shard {
+		if domain != "" && l.key.domain != domain || shard >= 0 && l.shard != shard && !l.spread {
 			continue
 		}
 		for e := l.sent.first; e != nil; e = e.after {
-			all = append(all, e)
+			if shard < 0 || e.column.pack.shard == shard {
+				all = append(all, e)
+			}
 		}
 	}
 	return r.retrigger(all, now, fx)

@@ -18,12 +18,13 @@ func (r *Replica) trigger(e *Entry, now Now, fx *Effects) {
 	if r.replay != nil {
 		return
 	}
+	r.relocate(e)
 	r.sentNow(e, now)
 	at := &e.column.pack.packRef
 	if at.turn != r.turn || fx.Triggers[at.i].full(e.ReadyAt) {
 		*at = packRef{r.turn, len(fx.Triggers)}
 		fx.Triggers = append(fx.Triggers, TriggerBatch{
-			Shard: e.column.list.shard, Domain: e.Domain, Tasklist: e.Tasklist, Type: e.Type, Priority: e.Priority, ReadyAt: e.ReadyAt,
+			Shard: e.column.pack.shard, Partition: e.column.key.partition, Domain: e.Domain, Tasklist: e.Tasklist, Type: e.Type, Priority: e.Priority, ReadyAt: e.ReadyAt,
 		})
 	}
 	g := &fx.Triggers[at.i]
@@ -81,9 +82,9 @@ type releaseKey struct {
 	domain, taskType, path string
 }
 
-// release tells matching that the slots of an attempt are free.
+// release tells the shard that an attempt was granted to that its slots are free.
 func (r *Replica) release(e *Entry, did *taskstate.Effects, fx *Effects) {
-	key := releaseKey{e.column.list.shard, e.Domain, e.Type, did.Release.String()}
+	key := releaseKey{e.heldAt(), e.Domain, e.Type, did.Release.String()}
 	i, ok := r.releases[key]
 	if !ok || len(fx.Releases[i].Packed) >= packBytesMax {
 		i = len(fx.Releases)

@@ -25,6 +25,9 @@ type Config struct {
 	JobTasks int
 	// Queues: the cluster writes a log version that has queues.
 	Queues bool
+	// Partitions tells how many partitions a tasklist has, 1 to ids.PartitionsMax; nil = each has one. It decides only where triggers go,
+	// so owners may hear of a change at different times.
+	Partitions func(domain, tasklist string) int
 }
 
 const (

@@ -68,6 +68,8 @@ type scenario struct {
 	tasks map[string]*actor
 	own   []Proposal
 	jobs  [2][]*Entry
+	// partitions is how many tasklists have.
+	partitions int
 	// timer and archive hold what was stored, with the sequence there.
 	timer    map[Stay]*stored
 	archive  map[ids.TaskID]*stored
@@ -89,6 +91,7 @@ func newScenario() *scenario {
 			Shards: 1, WindowTasks: 3, WindowBytes: 1 << 20, CheckpointEveryMS: 1000, PurgeEveryMS: 1000, CarryRecords: 4, CarryBytes: 1 << 20,
 		},
 	}
+	s.cfg.Partitions = func(string, string) int { return s.partitions }
 	s.r = New(s.cfg, s.saved, 0)
 	s.r.Step(Recovered{}, s.now, new(Effects))
 	return s
@@ -202,6 +205,14 @@ func (s *scenario) set(args []string) {
 	}
 	if v, ok := option(args, "carry"); ok {
 		s.cfg.CarryRecords = number(v)
+	}
+	if v, ok := option(args, "shards"); ok {
+		s.cfg.Shards = int(number(v))
+	}
+	if v, ok := option(args, "partitions"); ok {
+		if s.partitions = int(number(v)); len(args) == 1 {
+			return
+		}
 	}
 	if v, ok := option(args, "gone"); ok {
 		s.r.gone.max = int(number(v))

@@ -34,13 +34,13 @@ func (s *scenario) show(fx *Effects) {
 			if !g.Limits.OfType("send") {
 				limits = " in " + g.Limits.String()
 			}
-			s.printf("release %s v%d%s", name(ids.TaskID(b[:16])), b[ids.BookingBytes-1], limits)
+			s.printf("release %s v%d%s%s", name(ids.TaskID(b[:16])), b[ids.BookingBytes-1], limits, s.at(g.Shard, 0))
 		}
 	}
 	for _, g := range fx.Triggers {
 		for i := range len(g.Packed) / ids.TriggerBytes {
 			t := ids.TriggerAt(g.Packed, i)
-			s.printf("trigger %s v%d at %d", name(t.ID), t.Version, t.Position.Seq())
+			s.printf("trigger %s v%d at %d%s", name(t.ID), t.Version, t.Position.Seq(), s.at(g.Shard, g.Partition))
 		}
 	}
 	for _, a := range fx.Answers {
@@ -70,6 +70,17 @@ func (s *scenario) show(fx *Effects) {
 	if fx.Halt != nil {
 		s.printf("halt: %v", fx.Halt)
 	}
+}
+
+// at says where a hint goes, if there is a choice.
+func (s *scenario) at(shard int, partition int32) string {
+	switch {
+	case s.cfg.Shards == 1:
+		return ""
+	case partition > 0:
+		return fmt.Sprintf(", to shard %d, partition %d", shard, partition)
+	}
+	return fmt.Sprintf(", to shard %d", shard)
 }
 
 func (s *scenario) showJobs(fx *Effects) {

@@ -1,8 +1,8 @@
 package replica
 
 import (
+	"fmt"
 	"math/rand/v2"
-	"slices"
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
@@ -259,12 +259,24 @@ func (s *story) fireTasks(due []*modelTask) {
 
 // note remembers what a task did.
 func (s *story) note(m *modelTask, fx taskstate.Effects) {
+	if fx.Release != nil {
+		at := m.own()
+		if m.Attempt.Shard > 0 {
+			at = m.Attempt.Shard
+		}
+		s.released[ids.Booking(m.ID, fx.ReleaseVersion)+fmt.Sprint(fx.Release, " at ", at)] = true
+	}
+	if m.State != taskstate.Running {
+		m.Attempt.Shard = 0
+	}
 	if m.State == taskstate.Waiting {
 		s.parked[Stay{m.ID, m.Parkings}] = dump(&m.Task)
 	}
-	if fx.Release != nil {
-		s.released[ids.Booking(m.ID, fx.ReleaseVersion)+fx.Release.String()] = true
-	}
+}
+
+// own is the shard of the first partition of its tasklist, plus one.
+func (m *modelTask) own() uint16 {
+	return uint16(ids.MatchingShard(m.Domain, m.Tasklist, 0, storyShards)) + 1
 }
 
 // snapshot is what an owner that has read everything so far would carry.
@@ -358,7 +370,7 @@ func (s *story) decide(ev *taskstate.Event, msg *message, w *want) {
 		w.code = taskstate.ApplyToEarlierStay(&m.Task, ev).Code
 		return
 	}
-	if ev.Kind == taskstate.Started && msg.shard == 0 && active(m.State) && s.shards[1+ids.MatchingShard(m.Domain, m.Tasklist, 0, storyShards)].epoch > 0 {
+	if ev.Kind == taskstate.Started && msg.shard == 0 && active(m.State) && s.shards[m.own()].epoch > 0 {
 		w.code = fault.Stale + fencedMark
 		return
 	}
@@ -371,24 +383,15 @@ func (s *story) decide(ev *taskstate.Event, msg *message, w *want) {
 	switch {
 	case v.Granted && !v.Repeated && msg.shard > 0:
 		m.granted = &Granted{Shard: msg.shard, Epoch: msg.epoch, Request: msg.request}
+		if at := uint16(msg.shard); at != m.own() {
+			m.Attempt.Shard = at
+		}
 	case v.Code == "" && (m.State != taskstate.Running || ev.Kind == taskstate.Heartbeat):
 		m.granted = nil
 	}
 	if m.State != was || fx != (taskstate.Effects{}) {
 		s.note(m, fx)
 	}
-}
-
-// outcome names what ended an attempt, whatever position the fence claims.
-type outcome struct {
-	kind    taskstate.Kind
-	id      ids.TaskID
-	version uint32
-	nonce   uint64
-}
-
-func outcomeOf(ev *taskstate.Event) outcome {
-	return outcome{ev.Kind, ev.ID, ev.Fence.Version, ev.Fence.Nonce}
 }
 
 // cancelWaiting: whether the timer fires a task that is cancelled while it waits is up to it.
@@ -486,14 +489,4 @@ func (s *story) fitting(m *modelTask) taskstate.Event {
 		}
 	}
 	return ev
-}
-
-func cloneTask(t *taskstate.Task) taskstate.Task {
-	c := *t
-	c.SetSteps(slices.Clone(t.Steps), t.StepsDropped)
-	if t.Extra != nil {
-		extra := *t.Extra
-		c.Extra = &extra
-	}
-	return c
 }

@@ -133,12 +133,12 @@ func (r *Replica) admit(e *Entry, now Now, fx *Effects) {
 // released in any case: the previous owner may have died before it reported them, and
 // releasing twice is harmless.
 func (r *Replica) carryOut(e *Entry, did taskstate.Effects, cause uint64, now Now, fx *Effects) {
-	r.recount(e)
-	r.charge(e)
-	r.wake.Set(e, e.WakeAt())
 	if did.Release != nil {
 		r.release(e, &did, fx)
 	}
+	r.recount(e)
+	r.charge(e)
+	r.wake.Set(e, e.WakeAt())
 	if did.Trigger && e.State == taskstate.Ready {
 		r.trigger(e, now, fx)
 	}

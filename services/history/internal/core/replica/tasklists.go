@@ -9,7 +9,8 @@ type tasklistKey struct{ domain, tasklist string }
 
 // tasklist is the tasks of one tasklist in this partition.
 type tasklist struct {
-	key    tasklistKey
+	key tasklistKey
+	// shard is that of its first partition.
 	shard  int
 	active [taskstate.Lapsed + 1]int64
 	// Ends since this owner took over, or since the list was forgotten.
@@ -21,13 +22,18 @@ type tasklist struct {
 	packs   map[packKey]*pack
 	// at is its place in Replica.order.
 	at int
+	// turn says which partition tasks are given now. spread: it has, or has had, columns of partitions besides the first one.
+	turn   partitionTurn
+	spread bool
 	// sent are its tasks that wait for a grant, the one whose trigger was sent first at the front. So
-	// what is to be triggered again is found without looking at the rest. booked are those whose running
-	// attempt holds a slot, unbooked the others that run.
-	sent, booked, unbooked entryList
+	// what is to be triggered again is found without looking at the rest.
+	sent entryList
+	// here are those that run of its own shard, elsewhere those of others, by taskstate.Attempt.Shard.
+	here      runs
+	elsewhere map[uint16]*runs
 }
 
-// column is the tasks of one type, priority and group of a tasklist: matching grants
+// column is the tasks of one partition, type, priority and group of a tasklist: matching grants
 // them in the order in which they became ready.
 type column struct {
 	key  columnKey
@@ -46,24 +52,30 @@ type columnKey struct {
 	group string
 }
 
-// pack is where the triggers of one type and priority of a tasklist are gathered, those of all its groups together.
+// pack is where the triggers of one partition, type and priority of a tasklist are gathered, those of all its groups together.
 type pack struct {
 	packRef
+	// shard is where they go.
+	shard int
 	// columns counts those that gather there.
 	columns int
 }
 
 type packKey struct {
-	taskType string
-	priority int32
+	taskType            string
+	priority, partition int32
 }
 
-// newColumn adds a column to a tasklist.
-func (l *tasklist) newColumn(key columnKey) *column {
+// columnOf is a column of a tasklist, a new one if need be.
+func (r *Replica) columnOf(l *tasklist, key columnKey) *column {
+	if c, ok := l.columns[key]; ok {
+		return c
+	}
 	p := l.packs[key.packKey]
 	if p == nil {
-		p = &pack{}
+		p = &pack{shard: ids.MatchingShard(l.key.domain, l.key.tasklist, int(key.partition), r.cfg.Shards)}
 		l.packs[key.packKey] = p
+		l.spread = l.spread || key.partition > 0
 	}
 	p.columns++
 	c := &column{key: key, list: l, pack: p}
@@ -82,14 +94,9 @@ func (r *Replica) enqueue(e *Entry) {
 		r.lists[key] = l
 		r.order = append(r.order, l)
 	}
-	ck := columnKey{packKey{e.Type, e.Priority}, e.Group()}
-	c, ok := l.columns[ck]
-	if !ok {
-		c = l.newColumn(ck)
-	}
-	c.tasks++
+	e.column = r.columnOf(l, columnKey{packKey{e.Type, e.Priority, r.partitionFor(l, e.ID)}, e.Group()})
+	e.column.tasks++
 	l.came++
-	e.column = c
 }
 
 // idleMax is how many columns are kept that have no tasks: a tasklist is mostly used again.
@@ -155,19 +162,11 @@ func (r *Replica) recount(e *Entry) {
 	}
 }
 
-// running is the list that e is in while it runs.
-func (e *Entry) running() *entryList {
-	if e.booked {
-		return &e.column.list.booked
-	}
-	return &e.column.list.unbooked
-}
-
 // endRun takes e out of those that run.
 func (e *Entry) endRun() {
 	if e.counted == taskstate.Running {
 		e.running().remove(e)
-		e.booked = false
+		e.booked, e.Attempt.Shard = false, 0
 	}
 }
 

@@ -209,7 +209,7 @@ func (l *life) take() {
 	}
 	for _, g := range fx.Releases {
 		for b := g.Packed; len(b) > 0; b = b[ids.BookingBytes:] {
-			l.released[string(b[:ids.BookingBytes])+g.Limits.String()] = true
+			l.released[string(b[:ids.BookingBytes])+fmt.Sprint(g.Limits, " at ", g.Shard+1)] = true
 		}
 	}
 }
@@ -342,4 +342,26 @@ func (l *life) unread(id ids.TaskID) *Entry {
 		}
 	}
 	return nil
+}
+
+// outcome names what ended an attempt, whatever position the fence claims.
+type outcome struct {
+	kind    taskstate.Kind
+	id      ids.TaskID
+	version uint32
+	nonce   uint64
+}
+
+func outcomeOf(ev *taskstate.Event) outcome {
+	return outcome{ev.Kind, ev.ID, ev.Fence.Version, ev.Fence.Nonce}
+}
+
+func cloneTask(t *taskstate.Task) taskstate.Task {
+	c := *t
+	c.SetSteps(slices.Clone(t.Steps), t.StepsDropped)
+	if t.Extra != nil {
+		extra := *t.Extra
+		c.Extra = &extra
+	}
+	return c
 }

@@ -94,6 +94,9 @@ type Attempt struct {
 	Progress Blob
 	// Limits are those in which a slot is held; nil = none is.
 	Limits *Path
+	// Shard is the matching shard that it was granted to while it runs, plus one; 0 = that of the first partition of the tasklist. Its slots
+	// are held there.
+	Shard uint16
 	// Ended is how the attempt ended, so that a repeated outcome gets the same verdict.
 	Ended Kind
 }

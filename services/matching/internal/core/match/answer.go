@@ -5,12 +5,15 @@ import (
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/fault"
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 )
 
 // arrivePoll queues a poll or refuses it.
 func (s *Shard) arrivePoll(m *Poll) {
-	s.fx.Counts.Polls++
+	if !m.Moved {
+		s.fx.Counts.Polls++
+	}
 	for _, inbox := range m.Unanswered {
 		s.givenUp(inbox, m.Domain)
 	}
@@ -18,15 +21,15 @@ func (s *Shard) arrivePoll(m *Poll) {
 	case s.drain.on:
 		s.fx.Answers = append(s.fx.Answers, Answer{Poll: m.ID, ReplyTo: m.ReplyTo, JSON: m.JSON})
 		return
-	case m.Domain == "" || m.Tasklist == "" || m.Max < 1:
-		s.refuse(m, fault.InvalidArgument, "a poll needs a domain, a tasklist and max_tasks", 0)
+	case m.Domain == "" || m.Tasklist == "" || m.Max < 1 || m.Partition < 0 || m.Partition >= ids.PartitionsMax:
+		s.refuse(m, fault.InvalidArgument, "a poll needs a domain, a tasklist with its partition, and max_tasks", 0)
 		return
 	case !s.hasRoom(m.Domain):
 		s.fx.Counts.PollsRefused++
 		s.refuse(m, fault.ResourceExhausted, "too many polls wait", time.Second)
 		return
 	}
-	l := s.list(table.Tasklist{Domain: m.Domain, Name: m.Tasklist})
+	l := s.list(table.Tasklist{Domain: m.Domain, Name: m.Tasklist, Partition: m.Partition})
 	p := newPoll(l, m, s.now.Mono)
 	p.by = s.pollers.saw(m, p.types, s.now.Mono)
 	if !l.join(p) {
@@ -37,6 +40,7 @@ func (s *Shard) arrivePoll(m *Poll) {
 	s.polls.add(p)
 	l.queue.add(p)
 	s.mark(l)
+	s.watchMove(p)
 }
 
 // hasRoom tells whether one more poll of a domain may wait (I14): the last quarter of the places is
@@ -88,6 +92,7 @@ func (s *Shard) waitOn(p *poll) {
 	p.lookBy = 0
 	p.list.queue.add(p)
 	s.mark(p.list)
+	s.offer(p.list)
 }
 
 // expirePolls looks at the polls whose time is over, or that have waited for more than
@@ -104,6 +109,9 @@ func (s *Shard) expirePolls() {
 
 // expire looks at a poll: one without a grant, when its time is over.
 func (s *Shard) expire(p *poll) {
+	if s.moveUp(p) {
+		return
+	}
 	now, enough := s.now.Mono, p.firstGrant+answerAfter
 	switch {
 	case len(p.granted) > 0 && now < enough:
@@ -146,13 +154,18 @@ func (s *Shard) reconsider(l *list) {
 	l.overdue = l.overdue[:0]
 }
 
-// answer ends a poll with what it was granted. What does not fit into an answer is
-// handed back.
-func (s *Shard) answer(p *poll) {
+// end forgets a poll that is about to be answered, or given up.
+func (s *Shard) end(p *poll) {
 	p.list.queue.remove(p)
 	p.list.leave(p)
 	s.polls.remove(p)
 	p.answered = true
+}
+
+// answer ends a poll with what it was granted. What does not fit into an answer is
+// handed back.
+func (s *Shard) answer(p *poll) {
+	s.end(p)
 	tasks := make([][]byte, 0, len(p.granted))
 	bytes, most := 0, p.answerBytes(s.cfg.AnswerBytesMax)
 	kept := p.granted[:0]

@@ -17,6 +17,8 @@ type question struct {
 	limits []*limit
 	rounds []int
 	adopt  bool
+	// after is the last batch of grabs that must be decided before: it may hold tasks of groups that are not known.
+	after uint64
 	// again: it came up again while it was under way.
 	again bool
 }
@@ -83,7 +85,7 @@ func (s *Shard) ask() {
 		switch {
 		case q.pointless():
 			continue
-		case s.now.Mono < q.dueAt || !s.lanes[q.Partition].open || q.Kind == AskRunning && s.asks.counts[at]:
+		case s.now.Mono < q.dueAt || !s.lanes[q.Partition].open || q.Kind == AskRunning && s.asks.counts[at], s.lanes[q.Partition].grabbedUpTo(q.after):
 			rest = append(rest, q)
 			continue
 		case q.Kind == AskRunning:
@@ -157,7 +159,9 @@ func (s *Shard) audit(d *domain, limits []*limit, adopt bool) {
 	var full []table.Ref
 	var rounds []int
 	wide := false
+	perGroup := false
 	for _, l := range limits {
+		perGroup = perGroup || l.PerGroup
 		l.round++
 		rounds = append(rounds, l.round)
 		types = append(types, l.Types...)
@@ -166,6 +170,9 @@ func (s *Shard) audit(d *domain, limits []*limit, adopt bool) {
 		if l.blocked == table.Full && !adopt {
 			full = append(full, l.Ref)
 		}
+		if !adopt {
+			full = append(full, l.heldUp()...)
+		}
 	}
 	if wide { // of all types
 		types = nil
@@ -173,11 +180,15 @@ func (s *Shard) audit(d *domain, limits []*limit, adopt bool) {
 	slices.Sort(types)
 	types = slices.Compact(types)
 	s.askForEntries(d, full) // other shards' may be too high
-	for p := range s.lanes {
-		s.asks.add(&question{
+	for p, lane := range s.lanes {
+		q := &question{
 			Ask:    Ask{Kind: AskRunning, Partition: p, Domain: d.name, Types: types},
 			limits: limits, rounds: rounds, adopt: adopt,
-		})
+		}
+		if adopt && perGroup {
+			q.after = lane.number
+		}
+		s.asks.add(q)
 	}
 }
 
@@ -185,7 +196,7 @@ func (s *Shard) audit(d *domain, limits []*limit, adopt bool) {
 func (s *Shard) auditAll() {
 	for _, d := range s.inOrder {
 		for _, l := range d.met {
-			if len(l.held) > 0 {
+			if l.holding() > 0 {
 				l.auditAt = s.now.Mono
 			}
 		}
@@ -211,23 +222,36 @@ func (s *Shard) running(q *question, held []Held) {
 		}
 		m := member([]byte(h.Member))
 		for l := range limits.covering(h.Tasklist, h.Type) {
+			if l.PerGroup && h.Group == "" {
+				continue
+			}
 			runs[l][m] = true
-			if q.adopt {
+			if q.adopt && l.PerGroup {
+				s.groupLimit(l, h.Group).adopt(h, m, s.now.Mono)
+			} else if q.adopt {
 				l.adopt(h, m, s.now.Mono)
 			}
 		}
 	}
 	for _, l := range still {
-		for m, h := range l.held {
-			if m.partition() == q.Partition && !h.undecided && h.since < q.askedAt && !runs[l][m] {
-				s.fx.Counts.Audited++
-				if !h.unbooked { // of the end of others nothing tells
-					l.usage.reclaimed++
-				}
-				s.release(l, m)
-			}
+		s.reclaim(l, q, runs[l])
+		for one := range l.groups() {
+			s.reclaim(one, q, runs[l])
 		}
 		s.audited(l, q.adopt)
+	}
+}
+
+// reclaim frees the slots of attempts that are not among those that run.
+func (s *Shard) reclaim(l *limit, q *question, runs map[member]bool) {
+	for m, h := range l.held {
+		if m.partition() == q.Partition && !h.undecided && h.since < q.askedAt && !runs[m] {
+			s.fx.Counts.Audited++
+			if !h.unbooked { // of the end of others nothing tells
+				l.usage.reclaimed++
+			}
+			s.release(l, m)
+		}
 	}
 }
 
@@ -251,12 +275,13 @@ func (s *Shard) audited(l *limit, adopt bool) {
 	}
 	l.auditing = false
 	if adopt {
+		s.tellGroups(l)
 		s.dueLimit(l) // the entry of the owner before may be too high, and what was found is not in it
 	}
 	switch {
-	case adopt && len(l.held) > 0, l.unbooked > 0:
+	case adopt && l.holding() > 0, l.notBooked() > 0:
 		l.auditAt = s.now.Mono + auditSoon
-	case l.full && len(l.held) > 0 || l.blocked != 0:
+	case l.full && len(l.held) > 0 || l.blocked != 0 || l.anyBlocked():
 		l.auditAt = s.now.Mono + auditEvery
 	default:
 		l.auditAt = 0

@@ -15,6 +15,11 @@ type few int
 // Weights implements Catalog.
 func (few) Weights(string) map[string]float64 { return nil }
 
+// Partitions implements Catalog.
+func (few) Partitions(string, string) int { return 1 }
+
+func (few) GroupLimits(string) map[string]int { return nil }
+
 // Limits implements Catalog.
 func (n few) Limits(string) []Limit {
 	if n == 0 {
@@ -199,5 +204,35 @@ func BenchmarkCrowdedLimit(b *testing.B) {
 				w.turn()
 			}
 		})
+	}
+}
+
+// BenchmarkPollWhereMuchIsWantedBelow is a poll that comes to a tasklist of 16 000 polls of different types, where 20 partitions below want
+// polls for others.
+func BenchmarkPollWhereMuchIsWantedBelow(b *testing.B) {
+	s := New(Config{Shards: 1, Partitions: 1, Epoch: 1, AnswerBytesMax: 1000, PollsMax: 1 << 30}, few(0), Now{Mono: 1})
+	var fx Effects
+	now, last := time.Duration(1), uint64(0)
+	poll := func(typ string) Poll {
+		last++
+		return Poll{ID: last, Domain: "d", Tasklist: "l", Max: 1, Types: []string{typ}, For: time.Hour}
+	}
+	step := func(in Inputs) {
+		now += time.Microsecond
+		s.Step(&in, Now{Mono: now}, &fx)
+	}
+	for i := range 16_000 {
+		step(Inputs{Polls: []Poll{poll(fmt.Sprint("t", i))}})
+	}
+	step(Inputs{Opened: []OpenOutcome{{Domain: "d", Opened: table.Opened{Epoch: "e"}}}})
+	for p := range 20 {
+		below := Branch{Tasklist: table.Tasklist{Domain: "d", Name: "l", Partition: p + 1}}
+		for i := range wantedMax {
+			below.Wanted = append(below.Wanted, Wanted{Column: table.Column{Priority: 1, Type: fmt.Sprint("u", p, "-", i)}, Triggers: 5})
+		}
+		step(Inputs{Branches: []Branch{below}})
+	}
+	for b.Loop() {
+		step(Inputs{Polls: []Poll{poll("t0")}})
 	}
 }

@@ -15,6 +15,8 @@ type call struct {
 	lists  []*list
 	paths  [][]*path
 	limits []*limit
+	// groups counts those of limits that are of one group.
+	groups int
 	// candidates counts the columns that it looks at. more: some were left to the next one, since
 	// this one asks for as many of their limit as there can be.
 	candidates int
@@ -58,6 +60,7 @@ func shift[T any](all []T, n int) []T {
 // call makes one call out of everything that there is to say.
 func (s *Shard) call(d *domain) {
 	c := &call{}
+	s.clear(d, c)
 	s.put(d, c)
 	due := d.due
 	d.due = nil
@@ -65,7 +68,9 @@ func (s *Shard) call(d *domain) {
 		switch {
 		case !l.known():
 			l.due = false
-		case l.unknown > 0:
+		case l.counting() && l.of != nil: // the tables learn of it when it is counted
+			l.due = false
+		case l.counting() || l.of != nil && c.groups >= groupsToldMax:
 			d.due = append(d.due, l)
 		default:
 			l.due = false
@@ -73,7 +78,7 @@ func (s *Shard) call(d *domain) {
 		}
 	}
 	s.wantAll(d, c)
-	if len(c.out.Put)+len(c.limits)+len(c.out.Wants) == 0 {
+	if len(c.out.Clear)+len(c.out.Put)+len(c.limits)+len(c.out.Wants) == 0 {
 		if c.cut {
 			s.work(d)
 		}
@@ -92,18 +97,21 @@ func (s *Shard) call(d *domain) {
 
 // stand has a call tell about a limit.
 func (c *call) stand(l *limit) {
-	if l.in != c {
-		l.in, l.at, l.asked = c, len(c.limits), 0
-		c.limits = append(c.limits, l)
+	if l.in == c {
+		return
 	}
+	if l.of != nil {
+		c.stand(l.of)
+		c.groups++
+	}
+	l.in, l.at, l.asked = c, len(c.limits), 0
+	c.limits = append(c.limits, l)
 }
 
-// pathOf is what the call books for triggers of a column that its i-th want takes; nil = nothing.
-func (c *call) pathOf(i int, at table.Column) *path {
-	for j := range c.out.Wants[i].Candidates {
-		if c.out.Wants[i].Candidates[j].Column == at {
-			return c.paths[i][j]
-		}
+// pathOf is what the call books for a batch that its i-th want takes; nil = nothing.
+func (c *call) pathOf(i int, b *table.Batch) *path {
+	if i < len(c.paths) && b.From < len(c.paths[i]) {
+		return c.paths[i][b.From]
 	}
 	return nil
 }
@@ -127,7 +135,8 @@ func (s *Shard) put(d *domain, c *call) {
 	var shared sharedPuts
 	for _, a := range c.puts {
 		a.list.putting--
-		a.list.index.Put(a.Column, a.ReadyAt, a.Len())
+		s.index(&a)
+		s.tellUp(a.list)
 		switch {
 		case a.ranks != nil:
 			shared.add(&a)
@@ -226,91 +235,10 @@ func (s *Shard) look(l *list, c *call) (more bool) {
 	asked := !s.drain.on && s.want(l, c)
 	if l.dirty = c.more; !asked && !c.more {
 		s.reconsider(l) // there is nothing to wait for
+		s.tellUp(l)     // but polls, perhaps
 	}
 	return c.more
 }
-
-// want has a call take as many triggers as a tasklist's polls have room for: one want
-// for all polls that accept the same types. It returns whether there is anything to take.
-func (s *Shard) want(l *list, c *call) bool {
-	if l.queue.n == 0 || l.index.Empty() {
-		return false
-	}
-	byLine := map[*pollLine]int{}
-	total := 0
-	l.queue.each(func(p *poll) bool {
-		room := min(p.room(s.cfg.AnswerBytesMax), s.cfg.PopMax-total)
-		if room <= 0 {
-			return total < s.cfg.PopMax
-		}
-		i, ok := byLine[p.line]
-		if !ok {
-			if c.candidates >= callCandidatesMax || !s.wantFor(l, p, c) {
-				return false
-			}
-			i = len(c.out.Wants) - 1
-			byLine[p.line] = i
-		}
-		c.out.Wants[i].N += room
-		total += room
-		return total < s.cfg.PopMax
-	})
-	if total > 0 {
-		l.asking = true
-		l.issued++
-	}
-	return total > 0
-}
-
-// wantFor adds a want of what a poll accepts; false if the table holds nothing of it that could be had.
-func (s *Shard) wantFor(l *list, p *poll, c *call) bool {
-	candidates := l.index.CandidatesOf(p.types, candidatesMax, func(at table.Column) bool {
-		path := l.path(at.Type)
-		lim := path.paused()
-		if lim == nil {
-			lim = path.meet(func(lim *limit) bool { return lim.taken() || lim.waiters.before(l) })
-		}
-		if lim != nil {
-			s.wait(lim, l, at.Priority)
-			return true
-		}
-		if lim := path.meet(c.asksAll); lim != nil {
-			c.more = true
-			lim.waitAt(at.Priority)
-			return true
-		}
-		return false
-	})
-	if len(candidates) == 0 {
-		return false
-	}
-	w := table.Want{Tasklist: l.Tasklist, Candidates: candidates}
-	if s.ahead < aheadMax {
-		w.Ahead = table.ChunkTriggersMax
-	}
-	paths := make([]*path, len(candidates))
-	for i := range candidates {
-		at := &candidates[i]
-		paths[i] = l.path(at.Type)
-		for _, lim := range paths[i].asked() {
-			if lim.rated() || lim.others || lim.waiters.others(l) { // their turn comes before that of the rest of a chunk
-				w.Ahead = 0
-			}
-			c.stand(lim)
-			at.Path = append(at.Path, lim.at)
-			lim.asked += p.room(s.cfg.AnswerBytesMax)
-			lim.waitAt(at.Priority)
-			c.try(lim.waiters.all[l])
-		}
-	}
-	c.out.Wants = append(c.out.Wants, w)
-	c.lists, c.paths = append(c.lists, l), append(c.paths, paths)
-	c.candidates += len(candidates)
-	return true
-}
-
-// asksAll tells whether a call asks for as many triggers of a limit as there can be slots.
-func (c *call) asksAll(l *limit) bool { return l.in == c && l.asked >= l.Max }
 
 // called takes in what became of a call. What one was to store that failed meets a poll, or is let
 // go of: should it have been stored too, the second of the two is a double.
@@ -322,7 +250,8 @@ func (s *Shard) called(o *CallOutcome) {
 	c := d.call
 	d.call = nil
 	for _, l := range c.lists {
-		l.asking, l.done = false, l.issued
+		l.asking, l.done, l.asks = false, l.issued, nil
+		s.offer(l)
 	}
 	switch {
 	case o.Failed:
@@ -369,7 +298,7 @@ func (s *Shard) notCalled(c *call) {
 	for _, l := range c.limits {
 		l.again = false
 		if l.known() && l.counted() {
-			l.unsaid = true
+			l.unsay()
 			s.dueLimit(l)
 		}
 	}
@@ -384,7 +313,7 @@ func (s *Shard) learnStances(d *domain, c *call, o *table.Outcome) {
 	blocked := make([]table.BlockedWhy, len(c.limits))
 	for i := range o.Taken {
 		for _, b := range o.Taken[i].Batches {
-			p := c.pathOf(i, b.Column)
+			p := c.pathOf(i, &b)
 			for _, l := range p.all() {
 				booked[l.at] += len(b.Triggers) / ids.TriggerBytes
 			}
@@ -393,8 +322,8 @@ func (s *Shard) learnStances(d *domain, c *call, o *table.Outcome) {
 			}
 		}
 		for _, b := range o.Taken[i].Blocked {
-			if l := d.limits[b.By]; l != nil && l.in == c {
-				blocked[l.at] = b.Why
+			if b.At < len(blocked) {
+				blocked[b.At] = b.Why
 			}
 		}
 	}
@@ -405,6 +334,12 @@ func (s *Shard) learnStances(d *domain, c *call, o *table.Outcome) {
 		}
 		if l.rated() {
 			s.learnRate(l, &o.Limits[i], blocked[i])
+			continue
+		}
+		if l.PerGroup {
+			if l.learnPerGroup(&o.Limits[i], blocked[i], s.now) {
+				restore.Limits = append(restore.Limits, l.Ref)
+			}
 			continue
 		}
 		// Who leaves the line may have kept more slots from those behind than it took.
@@ -418,6 +353,7 @@ func (s *Shard) learnStances(d *domain, c *call, o *table.Outcome) {
 			freed.Limits = append(freed.Limits, l.Ref)
 		}
 		s.suspects = append(s.suspects, l)
+		s.watch(l)
 	}
 	if len(freed.Limits) > 0 {
 		freed.Domain = d.name
@@ -429,6 +365,9 @@ func (s *Shard) learnStances(d *domain, c *call, o *table.Outcome) {
 // stands takes in how a limit stands. It returns whether other shards are to be asked for
 // their entries.
 func (l *limit) stands(st *table.LimitState, entry int, blocked table.BlockedWhy, now Now) bool {
+	if l.of != nil && l.unsaid {
+		l.of.perGroup.unsaid--
+	}
 	l.entry, l.unsaid, l.shownAt = entry, false, now.Mono
 	l.others, l.full, l.used = st.Others, st.Used >= l.Max, st.Used
 	// A limit that was left out of the wants is blocked as it was before.
@@ -455,7 +394,7 @@ func (s *Shard) askForEntries(d *domain, refs []table.Ref) {
 		return
 	}
 	for _, ref := range refs {
-		d.limits[ref].restoreAt = s.now.Mono
+		d.limit(ref).restoreAt = s.now.Mono
 	}
 	s.fx.Restore = append(s.fx.Restore, LimitHint{Domain: d.name, Limits: refs})
 }
@@ -468,7 +407,7 @@ func (s *Shard) took(c *call, i int, o *table.Outcome) {
 		t := taken{list: l, chunk: b.Chunk(l.Tasklist)}
 		l.tookRanks(&t.chunk)
 		if b.Booked {
-			t.path = c.pathOf(i, b.Column)
+			t.path = c.pathOf(i, &b)
 		}
 		s.taken = append(s.taken, t)
 		s.fx.Counts.Matches += int64(len(b.Triggers) / ids.TriggerBytes)
@@ -479,16 +418,23 @@ func (s *Shard) took(c *call, i int, o *table.Outcome) {
 	}
 	for _, b := range got.Blocked {
 		lim := l.domain.limits[b.By]
-		if lim != nil && !slices.ContainsFunc(got.Batches, func(t table.Batch) bool { return c.pathOf(i, t.Column).has(lim) }) { // it keeps its place
+		if lim != nil && !slices.ContainsFunc(got.Batches, func(t table.Batch) bool { return c.pathOf(i, &t).has(lim) }) { // it keeps its place
 			lim.waiters.back(lim.waiters.all[l])
 		}
 	}
-	for _, h := range got.Heads {
+	for j, h := range got.Heads {
 		l.index.Seen(h)
 		l.endRanks(h.Column)
 		progress = progress || h.Empty
+		if !h.Empty {
+			s.parkBehind(c.paths[i][j], l, h.Column)
+		}
+	}
+	if slices.ContainsFunc(got.Heads, func(h table.Head) bool { return !h.Empty && l.unknownGroups(h.Column) }) {
+		s.clearUnknown(l) // it was taken from while a limit came
 	}
 	if progress && !l.index.Empty() { // there may be more for its polls
 		s.mark(l)
 	}
+	s.tellUp(l)
 }

@@ -8,10 +8,17 @@ import (
 )
 
 // Weights implements Catalog.
+// Partitions implements Catalog.
+func (w *world) Partitions(_, tasklist string) int { return w.partsOf(tasklist) }
+
+// Weights implements Catalog.
 func (w *world) Weights(string) map[string]float64 { return w.weights }
 
+// GroupLimits implements Catalog.
+func (w *world) GroupLimits(string) map[string]int { return w.groupLimits }
+
 // Limits implements Catalog. They are kept by name: "d" is that of domain d, "d/a" of its type a, "d#l0" of its tasklist
-// l0, "d:a,b" one that types a and b share.
+// l0, "d:a,b" one that types a and b share; each with a * behind counts per group.
 func (w *world) Limits(domain string) []Limit {
 	var all []Limit
 	for key, most := range w.limits {
@@ -42,6 +49,11 @@ func (w *world) Limits(domain string) []Limit {
 
 // limitOf is what a name says of a domain's limit, if it is one's.
 func limitOf(key, domain string) (l Limit, ok bool) {
+	if key, per := strings.CutSuffix(key, "*"); per {
+		l, ok = limitOf(key, domain)
+		l.Ref, l.PerGroup = table.PerGroupRef(l.Ref), true
+		return l, ok
+	}
 	at := strings.IndexAny(key, "/#:")
 	if name := key[:max(at, 0)]; name != domain && key != domain {
 		return l, false
@@ -54,7 +66,7 @@ func limitOf(key, domain string) (l Limit, ok bool) {
 	case key[at] == '/':
 		l.Ref, l.Types = table.TypeRef(key[at+1:]), []string{key[at+1:]}
 	default:
-		l.Ref, l.Types = "shared", strings.Split(key[at+1:], ",")
+		l.Ref, l.Types = "shared/x", strings.Split(key[at+1:], ",")
 	}
 	return l, true
 }
@@ -72,5 +84,30 @@ func (w *world) covering(t *task) []string {
 			all = append(all, shared)
 		}
 	}
+	if t.group == "" {
+		return all
+	}
+	for _, key := range all { // what counts per group
+		all = append(all, key+"*="+t.group)
+	}
 	return all
+}
+
+// peaks are how many attempts ran at once that a limit counts together, by name or by name and group.
+func (w *world) peaks(key string) map[string]int {
+	all := map[string]int{}
+	for name, n := range w.peak {
+		if name == key || strings.HasSuffix(key, "*") && strings.HasPrefix(name, key+"=") {
+			all[name] = n
+		}
+	}
+	return all
+}
+
+// most is how many may, of a name and group.
+func (w *world) most(key, name string) int {
+	if _, group, ok := strings.Cut(name, "*="); ok && w.groupLimits[group] > 0 {
+		return w.groupLimits[group]
+	}
+	return w.limits[key]
 }

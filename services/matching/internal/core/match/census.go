@@ -1,5 +1,7 @@
 package match
 
+import "slices"
+
 // Census counts what a shard holds. All but Domains and Lists is 0 where nothing is under
 // way, and nothing waits.
 type Census struct {
@@ -34,9 +36,11 @@ func (s *Shard) Census() Census {
 			c.Calls++
 		}
 		for _, l := range d.limits {
-			c.Slots += len(l.held)
-			c.Reported += l.entry
-			c.Unbooked += l.unbooked
+			for _, one := range append(slices.Collect(l.groups()), l) {
+				c.Slots += len(one.held)
+				c.Reported += one.entry
+				c.Unbooked += one.unbooked
+			}
 		}
 	}
 	return c

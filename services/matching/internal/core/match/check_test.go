@@ -22,6 +22,7 @@ func check(w *world, s *Shard) {
 			putting[a.list]++
 		}
 		checkLimits(t, d)
+		checkGroups(t, s, d)
 		checkWaiters(t, d)
 		if !w.byHand {
 			checkNobodyIsForgotten(t, s, d)
@@ -57,7 +58,7 @@ func checkGrabs(w *world, s *Shard) (pending map[*poll]int, undecided map[*list]
 		if !g.detached {
 			pending[g.poll]++
 		}
-		for _, l := range g.from.list.path(g.from.Type).all() {
+		for l := range g.from.list.covering(g.from.Column) {
 			if !l.holds(memberOf(g.trigger)) && !w.ran(g.trigger) {
 				t.Fatalf("a grab holds no slot of %s", l.Ref)
 			}
@@ -108,6 +109,26 @@ func checkPolls(t *testing.T, s *Shard, pending map[*poll]int) map[*list]int {
 	return alive
 }
 
+// checkLines counts the lines of a tasklist's polls that name a type.
+func checkLines(t *testing.T, l *list) {
+	t.Helper()
+	all, types := 0, map[string]int{}
+	for _, line := range l.queue.lines {
+		switch p := line.first; {
+		case p.id == 0:
+		case len(p.types) == 0:
+			all++
+		default:
+			for _, typ := range p.types {
+				types[typ]++
+			}
+		}
+	}
+	if all != l.queue.all || !maps.Equal(types, l.queue.types) {
+		t.Fatalf("%v: %d lines take all, by type %v; counted %d, %v", l.Tasklist, all, types, l.queue.all, l.queue.types)
+	}
+}
+
 // checkSets counts the polls of each domain, and the types that they name in their different sets; not
 // where they are very many, which would take long in each turn.
 func checkSets(t *testing.T, s *Shard) {
@@ -127,6 +148,7 @@ func checkSets(t *testing.T, s *Shard) {
 	for name, d := range s.domains {
 		named := 0
 		for _, l := range d.lists {
+			checkLines(t, l)
 			takers := map[string]int{}
 			for key := range sets[l] {
 				for _, typ := range strings.FieldsFunc(key, func(r rune) bool { return r == 0 }) {
@@ -161,6 +183,41 @@ func checkLane(t *testing.T, s *Shard, l *lane) {
 	}
 	if !l.open && l.undecided > 0 {
 		t.Fatal("grabs went out before the fence")
+	}
+}
+
+// checkGroups counts what is known of the limits of single groups.
+func checkGroups(t *testing.T, s *Shard, d *domain) {
+	t.Helper()
+	all := 0
+	for ref, of := range d.limits {
+		if of.perGroup == nil {
+			continue
+		}
+		unsaid := 0
+		for group, l := range of.perGroup.limits {
+			all++
+			if l.group != group || l.of != of || l.Ref != ref.Of(group) || d.limit(l.Ref) != l || d.rings[ringAll].all[l.rings[ringAll]-1] != l {
+				t.Fatalf("%s is not known as what it is", l.Ref)
+			}
+			if l.unsaid {
+				unsaid++
+			}
+			if len(l.parked) > 0 && l.blocked == 0 {
+				t.Fatalf("%v waits for a slot of %s, which may be free", l.parked, l.Ref)
+			}
+			for _, p := range l.parked {
+				if of.known() && d.state == open && s.lists[p.list.Tasklist] == p.list && p.list.index.InColumn(p.at) > 0 && p.list.index.Aside(p.at) {
+					t.Fatalf("%v of %s is not aside", p.at, l.Ref)
+				}
+			}
+		}
+		if unsaid != of.perGroup.unsaid {
+			t.Fatalf("of %s %d limits are unsaid, %d are counted", ref, unsaid, of.perGroup.unsaid)
+		}
+	}
+	if len(d.rings[ringAll].all) != all || len(d.rings[ringLine].all) > all {
+		t.Fatalf("%d groups, %d and %d to be looked at", all, len(d.rings[ringAll].all), len(d.rings[ringLine].all))
 	}
 }
 
@@ -284,7 +341,7 @@ func checkEmpty(t *testing.T, s *Shard) {
 		"domains": len(s.domains), "lists": len(s.lists), "polls": len(s.polls.due), "asks": len(s.asks.open) + len(s.asks.waiting),
 		"retriggers": len(s.asks.retriggers), "counts": len(s.asks.counts), "answers": len(s.answers.byID) + len(s.answers.queue), "found": len(s.start.found),
 		"taken": len(s.taken), "arrivals": len(s.arrivals), "touched": len(s.touched), "busy": len(s.busy), "telling": len(s.telling),
-		"slack": len(s.slack), "ahead": s.ahead, "ripening": len(s.ripening),
+		"slack": len(s.slack), "news": len(s.news), "passing": len(s.passing), "moved": len(s.moved), "spread": s.spread, "ahead": s.ahead, "ripening": len(s.ripening),
 	}
 	for _, l := range s.lanes {
 		n["flight"] += len(l.flight)
@@ -317,5 +374,7 @@ func (c *Counts) add(o *Counts) {
 	c.Audited += o.Audited
 	c.Looks += o.Looks
 	c.Malformed += o.Malformed
+	c.PollsUp += o.PollsUp
+	c.PollsDown += o.PollsDown
 	c.WaitingPolls = o.WaitingPolls
 }

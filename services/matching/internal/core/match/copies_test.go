@@ -15,6 +15,11 @@ type unlimited struct{}
 // Weights implements Catalog.
 func (unlimited) Weights(string) map[string]float64 { return nil }
 
+// Partitions implements match.Catalog.
+func (unlimited) Partitions(string, string) int { return 1 }
+
+func (unlimited) GroupLimits(string) map[string]int { return nil }
+
 // Limits implements Catalog.
 func (unlimited) Limits(string) []Limit { return nil }
 

@@ -39,6 +39,10 @@ type domain struct {
 	paths  paths
 	// held are chunks that wait until the domain is open, puts those to be stored.
 	held, puts []arrival
+	// clears are columns to be forgotten.
+	clears []table.Place
+	// rings are the limits of single groups, some of which are looked at at a time.
+	rings [rings]ring
 	// dirty are tasklists whose polls may find something, waited limits for whose slots tasklists wait,
 	// due limits to be reported.
 	dirty  []*list
@@ -130,12 +134,10 @@ func (s *Shard) opened(o *OpenOutcome) {
 	}
 	for _, k := range o.Opened.Columns {
 		l := s.list(k.Tasklist)
-		l.index.Put(k.Column, k.ReadyAt, k.Triggers)
-		if k.Rank != 0 && k.Rank < idleFrom {
-			t := &ranks{}
-			t.begin(k.Rank)
-			l.ranks[k.Column] = t
-		}
+		s.found(l, &k)
+	}
+	for _, l := range d.lists {
+		s.clearUnknown(l)
 	}
 	if d.lost {
 		d.lost = false
@@ -153,6 +155,7 @@ func (s *Shard) opened(o *OpenOutcome) {
 func (s *Shard) restart(d *domain) {
 	for _, l := range d.lists {
 		s.reconsider(l)
+		s.tellUp(l)
 	}
 	s.markAll(d)
 	s.work(d)
@@ -198,8 +201,10 @@ func (s *Shard) sweepDomain(d *domain) {
 	s.audit(d, audit, false)
 	for _, l := range d.lists {
 		s.complain(l)
+		s.sweepTree(l)
 		for at := range l.ranks {
 			l.endRanks(at)
 		}
 	}
+	s.sweepGroups(d)
 }

@@ -36,6 +36,11 @@ func (s *Shard) leave() {
 			if l.entry > len(l.held) {
 				s.dueLimit(l)
 			}
+			for one := range l.groups() {
+				if one.entry > len(one.held) {
+					s.dueLimit(one)
+				}
+			}
 		}
 	}
 	for _, p := range s.polls.due {
@@ -137,6 +142,11 @@ func (s *Shard) ended(in *Inputs) {
 	}
 	for i := range in.Polls {
 		s.fx.Answers = append(s.fx.Answers, Answer{Poll: in.Polls[i].ID, ReplyTo: in.Polls[i].ReplyTo, JSON: in.Polls[i].JSON})
+	}
+	for _, id := range in.Unmoved { // no frontend will send it on
+		if p := s.takeMoved(id); p != nil {
+			s.fx.Answers = append(s.fx.Answers, Answer{ReplyTo: p.poll.replyTo, JSON: p.poll.json})
+		}
 	}
 	s.fx.Wake = s.now.Mono + idleAfter
 }

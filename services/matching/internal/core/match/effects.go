@@ -13,6 +13,8 @@ type Effects struct {
 	Answers []Answer
 	// Refusals too.
 	Refusals []Refusal
+	// Moves are polls that are given up to their frontends. If no one takes one, it comes back as Inputs.Unmoved.
+	Moves []Move
 	// Batches go to the log of history partitions. Nothing tells whether they
 	// arrived but their verdicts.
 	Batches []Batch
@@ -28,6 +30,10 @@ type Effects struct {
 	// Freed, Restore and Hungry are hints to others.
 	Freed, Restore []LimitHint
 	Hungry         []Hungry
+	// Branches go to the shards of the parents of these partitions; they may be lost.
+	Branches []Branch
+	// Loads go to frontends; they may be lost.
+	Loads []Load
 	// Acks say what became of messages of the hint stream.
 	Acks []Ack
 	// Traced are tasks with a trace context of which something is to be shown.
@@ -174,6 +180,8 @@ type Counts struct {
 	HintBatches, Triggers, Polls, PollsRefused, SyncMatches, Matches int64
 	GrabBatches, Granted, GrabsRefused, HandedBack, Bounced, Doubles int64
 	Losses, Audited                                                  int64
+	// PollsUp and PollsDown count polls that were given up to the parent of a partition, and to one below it.
+	PollsUp, PollsDown int64
 	// Looks counts tasklists that were looked at for triggers to take.
 	Looks int64
 	// Malformed counts invalid input.

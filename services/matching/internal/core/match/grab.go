@@ -77,7 +77,7 @@ func (s *Shard) ungrab(g *grab) {
 // grabbed it.
 func (s *Shard) unhold(g *grab) {
 	m := memberOf(g.trigger)
-	for _, lim := range g.from.list.path(g.from.Type).all() {
+	for lim := range g.from.list.covering(g.from.Column) {
 		if lim.held[m].undecided {
 			s.release(lim, m)
 		}
@@ -131,7 +131,9 @@ func (s *Shard) silence(l *lane) {
 // bringBack has what was put aside for a partition matched again.
 func (s *Shard) bringBack(l *lane) {
 	for _, c := range l.aside {
-		s.arrivals = append(s.arrivals, arrival{Chunk: c, list: s.list(c.Tasklist)})
+		list := s.list(c.Tasklist)
+		list.backRank(&c)
+		s.arrivals = append(s.arrivals, arrival{Chunk: c, list: list})
 	}
 	l.aside, l.asideN = nil, 0
 	if l.dropped {
@@ -216,7 +218,7 @@ func (s *Shard) resend(l *lane) {
 // handOver tells history what no one holds, and what has been delivered.
 func (s *Shard) handOver() {
 	s.answers.confirm(s.now.Mono)
-	s.fx.Prove = s.answers.unproven(s.now.Mono)
+	s.fx.Prove = s.answers.unproven(s.now.Mono) || s.unprovenMoves()
 	for _, l := range s.lanes {
 		l.advance()
 		for len(l.handBacks) > 0 && (l.backs < l.inFlightMax || s.drain.forced) {

@@ -18,6 +18,8 @@ type arrival struct {
 	// is to be stored in a column that groups share.
 	groups []string
 	ranks  []ranked
+	// known: it is known which groups they are of.
+	known bool
 }
 
 // drop takes the first n triggers out, which found a poll.
@@ -95,15 +97,23 @@ func (t *Triggers) whole() bool {
 // microseconds keep the chunks in order.
 func (s *Shard) arriveTogether(t *Triggers, from *delivery) {
 	l := s.list(t.Tasklist)
+	l.cameAt = s.now.Mono
+	l.came += len(t.Packed) / ids.TriggerBytes
 	s.fx.Counts.Triggers += int64(len(t.Packed) / ids.TriggerBytes)
 	column := table.Column{Priority: min(max(t.Priority, table.PriorityFirst), table.PriorityLast), Type: t.Type}
+	if l.unknownGroups(column) {
+		s.byGroup(&arrival{
+			Chunk: table.Chunk{Tasklist: l.Tasklist, Column: column, ReadyAt: t.ReadyAt, Triggers: t.Packed}, list: l, from: from, groups: t.Groups,
+		})
+		return
+	}
 	packed, groups := s.withoutIdle(t, l, from)
 	readyAt := t.ReadyAt
 	for part := range slices.Chunk(packed, table.ChunkTriggersMax*ids.TriggerBytes) {
 		from.left++
 		a := arrival{
 			Chunk: table.Chunk{Tasklist: l.Tasklist, Column: column, ReadyAt: readyAt, Triggers: part},
-			list:  l, from: from,
+			list:  l, from: from, known: true,
 		}
 		if groups != nil {
 			a.groups, groups = groups[:a.Len()], groups[a.Len():]
@@ -124,9 +134,11 @@ func (s *Shard) match() {
 	s.takeUpSlack()
 	for _, l := range s.suspects {
 		s.reportFree(l)
+		s.forgetGroup(l)
 	}
 	clear(s.suspects)
 	s.suspects = s.suspects[:0]
+	s.splitArrivals()
 	slices.SortStableFunc(s.arrivals, func(a, b arrival) int {
 		return cmp.Or(cmp.Compare(a.Priority, b.Priority), cmp.Compare(a.ReadyAt, b.ReadyAt))
 	})
@@ -141,7 +153,7 @@ func (s *Shard) match() {
 // no slot of a limit that is new, goes back.
 func (s *Shard) matchTaken(t *taken) {
 	left := t.chunk.Triggers
-	if p := t.list.path(t.chunk.Type); !s.drain.on && p.paused() == nil && p.within(t.path) {
+	if p := s.pathOf(t.list, t.chunk.Column); !s.drain.on && p.paused() == nil && p.within(t.path) && !t.list.unknownGroups(t.chunk.Column) {
 		left, _ = s.give(t.list, t.chunk, p)
 	}
 	if len(left) > 0 {
@@ -152,7 +164,7 @@ func (s *Shard) matchTaken(t *taken) {
 
 // matchArrival gives a chunk to polls, or stores it.
 func (s *Shard) matchArrival(a *arrival) {
-	if p, n := s.direct(a.list, a.Type); n > 0 {
+	if p, n := s.direct(a.list, a.Column); n > 0 {
 		part := a.Chunk
 		part.Triggers = a.Triggers[:min(n, a.Len())*ids.TriggerBytes]
 		left, given := s.give(a.list, part, p)
@@ -167,10 +179,14 @@ func (s *Shard) matchArrival(a *arrival) {
 	s.finishPart(a.from, true)
 }
 
-// direct tells how many triggers of a type may go to polls without passing the table, and which limits
+// direct tells how many triggers of a column may go to polls without passing the table, and which limits
 // they need slots of. Limited ones need some that are spare, else they are booked in the table.
-func (s *Shard) direct(l *list, typ string) (*path, int) {
-	d, p, n := l.domain, l.path(typ), math.MaxInt
+func (s *Shard) direct(l *list, at table.Column) (*path, int) {
+	d, p, n := l.domain, l.path(at.Type), math.MaxInt
+	if !p.met(at) {
+		return nil, 0
+	}
+	p = s.pathOf(l, at)
 	if p.find(func(lim *limit) bool { return lim.blocked != 0 || lim.waiters.any() }) != nil {
 		n = 0
 	}
@@ -210,7 +226,7 @@ func (s *Shard) store(a *arrival) {
 	d.puts = append(d.puts, *a)
 	a.list.putting++
 	if a.list.ahead[a.Type] > 0 {
-		for _, lim := range a.list.path(a.Type).all() {
+		for lim := range a.list.covering(a.Column) {
 			s.unreadBehind(lim, a)
 		}
 	}

@@ -20,8 +20,10 @@ func (w *world) sorted() []*task {
 	return all
 }
 
-// shardOf is where the tasks of a tasklist are matched.
-func (w *world) shardOf(list string) int { return int(list[len(list)-1]) % w.shards }
+// shardOf is where the tasks of a partition of a tasklist are matched.
+func (w *world) shardOf(list string, partition int) int {
+	return (int(list[len(list)-1]) + partition) % w.shards
+}
 
 // ready makes n tasks of a tasklist, in turns of all partitions, and sends their triggers.
 func (w *world) ready(domain, list, typ string, priority, n int) []*task {
@@ -36,8 +38,9 @@ func (w *world) ready(domain, list, typ string, priority, n int) []*task {
 func (w *world) task(domain, list, typ string, priority, partition int) *task {
 	t := &task{
 		id:     ids.NewTaskID(time.UnixMilli(epochMS), partition, uint64(len(w.tasks)+1)),
-		domain: domain, list: list, typ: typ, priority: priority, shard: w.shardOf(list), state: "ready", group: w.group(),
+		domain: domain, list: list, typ: typ, priority: priority, state: "ready", group: w.group(),
 	}
+	w.place(t)
 	w.tasks[t.id] = t
 	return t
 }
@@ -49,13 +52,13 @@ func (w *world) trigger(tasks ...*task) {
 		t.triggeredAt = w.now
 		packed := ids.AppendTrigger(nil, ids.Trigger{ID: t.id, Version: t.version + 1})
 		all := groups[t.shard]
-		if n := len(all); n > 0 && all[n-1].Name == t.list && all[n-1].Type == t.typ && all[n-1].Domain == t.domain {
+		if n := len(all); n > 0 && all[n-1].Name == t.list && all[n-1].Partition == t.part && all[n-1].Type == t.typ && all[n-1].Domain == t.domain {
 			all[n-1].Packed = append(all[n-1].Packed, packed...)
 			all[n-1].of(t.group)
 			continue
 		}
 		groups[t.shard] = append(all, Triggers{
-			Tasklist: table.Tasklist{Domain: t.domain, Name: t.list}, Column: table.Column{Priority: t.priority, Type: t.typ},
+			Tasklist: table.Tasklist{Domain: t.domain, Name: t.list, Partition: t.part}, Column: table.Column{Priority: t.priority, Type: t.typ},
 			ReadyAt: (epochMS + w.now.Milliseconds()) * 1000, Packed: packed,
 		})
 		groups[t.shard][len(all)].of(t.group)
@@ -109,8 +112,11 @@ func (w *world) hint(shard int, h Hints) uint64 {
 func (w *world) retrigger(partition, shard int, domain, list string, present ...string) {
 	var all []*task
 	for _, t := range w.sorted() {
-		if t.state == "ready" && t.shard == shard && (partition < 0 || t.id.Partition() == partition) &&
+		if t.state == "ready" && (shard < 0 || t.shard == shard) && (partition < 0 || t.id.Partition() == partition) &&
 			(domain == "" || t.domain == domain) && !slices.Contains(present, t.typ) && (list == "" || t.list == list && w.now-t.triggeredAt >= 2*time.Second) {
+			if t.part >= w.partsOf(t.list) {
+				w.place(t)
+			}
 			all = append(all, t)
 		}
 	}
@@ -177,7 +183,7 @@ func (o *owner) checkBatch(b *Batch) {
 func (o *owner) checkGrab(g *Grab) {
 	t := o.w.tasks[g.Trigger.ID]
 	for _, ref := range g.Path {
-		if l := o.s.domains[t.domain].limits[ref]; l != nil && l.covers(t.list, t.typ) && !l.holds(memberOf(g.Trigger)) {
+		if l := o.s.domains[t.domain].limit(ref); l != nil && (l.of != nil && l.of.covers(t.list, t.typ) || l.covers(t.list, t.typ)) && !l.holds(memberOf(g.Trigger)) {
 			o.w.t.Fatalf("a grab of %s without a slot", t.typ)
 		}
 	}
@@ -231,7 +237,7 @@ func (w *world) start(o *owner, b *Batch, g *Grab, stale bool) Verdict {
 		poll := b.Polls[g.Poll]
 		t.state, t.version, t.nonce, t.path = "running", t.version+1, g.Nonce, g.Path
 		t.inbox, t.json, t.owner = poll.ReplyTo, poll.JSON, [2]uint64{o.epoch, b.Number}
-		t.received, t.worked = false, false
+		t.received, t.worked, t.shard = false, false, o.shard
 		w.grantedN++
 		o.outstanding[[2]uint64{uint64(b.Partition), b.Number}]++
 		for _, key := range w.covering(t) {
@@ -268,6 +274,7 @@ func (w *world) over(t *task, state string) {
 			Domain: t.domain, Type: t.typ, Path: t.path, Bookings: []byte(ids.Booking(t.id, t.version)),
 		}}})
 	}
+	t.shard = w.shardOf(t.list, t.part)
 }
 
 // ran tells whether the attempt is over that a grab asks for: its slot is free, whatever the verdict.
@@ -279,7 +286,7 @@ func (w *world) ran(tr ids.Trigger) bool {
 // poll has a worker poll.
 func (w *world) poll(inbox string, p Poll) {
 	p.ReplyTo = inbox
-	shard := w.shardOf(p.Tasklist)
+	shard := w.shardOf(p.Tasklist, p.Partition)
 	for i := len(w.owners) - 1; i >= 0; i-- {
 		o := w.owners[i]
 		if o.shard != shard || o.dead {
@@ -287,7 +294,7 @@ func (w *world) poll(inbox string, p Poll) {
 		}
 		w.count++
 		p.ID = uint64(w.count)
-		w.polls[inbox] = &pollSeen{id: p.ID}
+		w.polls[inbox] = &pollSeen{id: p.ID, poll: p, until: w.now + p.For}
 		o.live[inbox] = w.now
 		o.give(func(in *Inputs) { in.Polls = append(in.Polls, p) })
 		return

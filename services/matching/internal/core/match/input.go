@@ -37,6 +37,12 @@ type Inputs struct {
 	Freed, Restore []LimitHint
 	// Hints are messages of the hint stream.
 	Hints []Hints
+	// Branches are what partitions of tasklists say to their parents here.
+	Branches []Branch
+	// Unmoved are ids of polls that were given up (Effects.Moves) and that no frontend took.
+	Unmoved []uint64
+	// GivenUp are inboxes of domains whose polls were given up without an answer: what was sent there was not delivered.
+	GivenUp []GivenUp
 	// Polls are new polls.
 	Polls []Poll
 	// HintsLost: hints may have been lost, triggers and those of released slots.
@@ -83,6 +89,8 @@ type Undelivered struct {
 // Held is one running attempt of the shard.
 type Held struct {
 	Domain, Tasklist, Type string
+	// Group is its task's; empty = none.
+	Group string
 	// Path is what was booked; empty = nothing.
 	Path []table.Ref
 	// Member is ids.Booking of the attempt.
@@ -148,12 +156,23 @@ type Triggers struct {
 	Groups []string
 }
 
+// GivenUp are inboxes of a domain.
+type GivenUp struct {
+	Domain  string
+	Inboxes []string
+}
+
 // Poll is a worker's poll.
 type Poll struct {
 	// ID names it in its answer or refusal: polls may share an inbox. 0 where no one asks.
 	ID               uint64
 	Domain, Tasklist string
-	Max              int
+	// Partition of the tasklist, 0..63. Moved: another one had it before.
+	Partition int
+	Moved     bool
+	// Back: no one serves where it was to go; it is to stay for a while.
+	Back bool
+	Max  int
 	// Types that it accepts; empty = all.
 	Types []string
 	// Worker and Version are for people.
@@ -172,6 +191,11 @@ type Catalog interface {
 	Limits(domain string) []Limit
 	// Weights are those of a domain's groups, of at least 0; the others have 1. What it returns stays as it is.
 	Weights(domain string) map[string]float64
+	// Partitions is how many a tasklist has, at least 1.
+	Partitions(domain, tasklist string) int
+	// GroupLimits are how many attempts of single groups may run at once, at least 1, in each limit that counts them; the others have
+	// what the limit says. What it returns stays as it is.
+	GroupLimits(domain string) map[string]int
 }
 
 // Limit is how many attempts may run at once of those that it covers: all of its domain, or those of a tasklist, or of
@@ -184,6 +208,8 @@ type Limit struct {
 	Paused bool
 	// Rate is how many may start in a time, if its EveryUS is not 0. It has no slots, so Max says nothing.
 	Rate table.Rate
+	// PerGroup: Max is for each group of what it covers. Tasks without a group it does not cover.
+	PerGroup bool
 	// Wide: it covers all. Else Tasklist is not empty, or Types are not; they are sorted.
 	Wide     bool
 	Tasklist string
@@ -198,5 +224,5 @@ func (l *Limit) counted() bool { return !l.Paused && !l.rated() }
 
 // sameAs tells whether two limits cover the same.
 func (l *Limit) sameAs(o *Limit) bool {
-	return l.Paused == o.Paused && l.rated() == o.rated() && l.Wide == o.Wide && l.Tasklist == o.Tasklist && slices.Equal(l.Types, o.Types)
+	return l.Paused == o.Paused && l.PerGroup == o.PerGroup && l.rated() == o.rated() && l.Wide == o.Wide && l.Tasklist == o.Tasklist && slices.Equal(l.Types, o.Types)
 }

@@ -205,6 +205,7 @@ func (l *lane) keep(from *origin, t ids.Trigger) {
 		return
 	}
 	l.asideN++
+	from.list.asideRank(from.Column, from.rank)
 	if n := len(l.aside); n > 0 {
 		last := &l.aside[n-1]
 		if last.Tasklist == from.list.Tasklist && last.Column == from.Column && last.Place() == from.place() && last.Len() < table.ChunkTriggersMax {

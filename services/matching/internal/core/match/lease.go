@@ -43,7 +43,7 @@ func (l *limit) inCall() bool { return l.domain.call != nil && l.in == l.domain.
 // asking: what the tables count is never less than what is in use. They may as long as no one else
 // waits for them, as far as was heard within leaseFor.
 func (s *Shard) spare(l *limit) int {
-	if l.unsaid || l.unknown > 0 || l.others || l.domain.state != open || s.drain.on || s.now.Mono-l.shownAt >= leaseFor {
+	if l.unsaid || l.counting() || l.others || l.domain.state != open || s.drain.on || s.now.Mono-l.shownAt >= leaseFor {
 		return 0
 	}
 	reported := min(l.entry, l.Max)
@@ -68,7 +68,7 @@ func (s *Shard) use(l *limit, n int) {
 // all twice what was booked since the call before, while slots are in use. What a call takes triggers
 // for has used up what was free.
 func (s *Shard) lease(l *limit) (keeps, asks int) {
-	if l.booked == 0 || l.others || l.unsaid || s.drain.on {
+	if l.booked == 0 || l.of != nil || l.others || l.unsaid || s.drain.on {
 		return 0, 0
 	}
 	most := 2 * l.booked
@@ -120,7 +120,7 @@ func (l *list) hasAhead(p *poll) bool {
 func (s *Shard) reuse(l *limit) {
 	for i := 0; i < len(l.ahead); {
 		a := &l.ahead[i]
-		p := a.list.path(a.chunk.Type)
+		p := s.pathOf(a.list, a.chunk.Column)
 		n := s.spareOf(p, a.chunk.Len())
 		if n == 0 { // if it lacks a slot of another limit, it goes back when this one is reported
 			return
@@ -151,7 +151,7 @@ func (s *Shard) reuse(l *limit) {
 
 // moreUrgent tells whether the table holds something that may be had before what is of a priority.
 func (l *list) moreUrgent(priority int) bool {
-	first := l.index.Candidates(nil, 1, func(at table.Column) bool { return l.blocked(at.Type) })
+	first := l.index.Candidates(1, l.blocked)
 	return len(first) > 0 && first[0].Priority < priority
 }
 

@@ -71,7 +71,7 @@ func TestI8EachLimitOfAPathHolds(t *testing.T) {
 			t.Fatalf("%s is the smallest: %d run", name, w.running["d"])
 		}
 		for _, task := range w.sorted() {
-			if task.state == "running" && !slices.Equal(task.path, []table.Ref{"domain", "shared", "tasklist/l0", "type/a"}) {
+			if task.state == "running" && !slices.Equal(task.path, []table.Ref{"domain", "shared/x", "tasklist/l0", "type/a"}) {
 				t.Fatalf("booked in %v", task.path)
 			}
 		}
@@ -138,14 +138,14 @@ func TestALimitThatCoversOthersCountsWhatRuns(t *testing.T) {
 	if n := w.running["d:a,b"]; n != 5 {
 		t.Fatalf("%d run of both", n)
 	}
-	if held := o.s.domains["d"].limits["shared"]; len(held.held) != 5 || held.unbooked != 2 {
+	if held := o.s.domains["d"].limits["shared/x"]; len(held.held) != 5 || held.unbooked != 2 {
 		t.Fatalf("%d are counted, %d of them without a slot", len(held.held), held.unbooked)
 	}
 	w.set(o, map[string]int{"d:b,c": 5})
 	w.run(time.Second)
 	w.serve("l0")
 	b := w.running["d/b"]
-	if held := o.s.domains["d"].limits["shared"]; len(held.held) != b || w.tables.Slots("d", []table.Ref{"shared"}, epochMS+w.now.Milliseconds())[0] != b {
+	if held := o.s.domains["d"].limits["shared/x"]; len(held.held) != b || w.tables.Slots("d", []table.Ref{"shared/x"}, epochMS+w.now.Milliseconds())[0] != b {
 		t.Fatalf("%d are counted of %d", len(held.held), b)
 	}
 	if len(w.drops) != 0 {

@@ -52,6 +52,13 @@ type limit struct {
 	round     int
 	// ahead are triggers of the type that came without slots, in order: some, only while the limit is blocked.
 	ahead []ahead
+	// perGroup is what it knows of single groups, if it counts per group. Or it is the limit of one group, of one that does.
+	perGroup *perGroup
+	of       *limit
+	group    string
+	// parked are the columns that wait for it, of one group; rings tell its places in domain.rings, from 1.
+	parked []parked
+	rings  [rings]int
 	// booked counts the slots booked since the last report to the tables.
 	booked int
 	// slack: in turn.slack. ripens: in turn.ripening; of a rate, the next attempt may start at freeAt.
@@ -74,13 +81,16 @@ type holding struct {
 }
 
 func (l *limit) inUse() bool {
-	return len(l.held) > 0 || l.unknown > 0 || l.wait > 0 || l.blocked != 0 || l.auditing || len(l.ahead) > 0
+	return len(l.held) > 0 || l.perGroup != nil && len(l.perGroup.limits) > 0 || l.unknown > 0 || l.wait > 0 || l.blocked != 0 || l.auditing || len(l.ahead) > 0
 }
 
 // hold counts an attempt that is not counted yet.
 func (l *limit) hold(m member, h holding) {
 	if h.unbooked {
 		l.unbooked++
+	}
+	if l.held == nil {
+		l.held = map[member]holding{}
 	}
 	l.held[m] = h
 }
@@ -124,7 +134,13 @@ func (s *Shard) stance(l *limit) table.Stance {
 	if l.rated() {
 		return table.Stance{Ref: l.Ref, Rate: l.Rate}
 	}
+	if l.PerGroup {
+		return table.Stance{Ref: l.Ref, PerGroup: table.PerGroup{Count: l.perGroup.count, Complete: l.complete()}}
+	}
 	st := table.Stance{Ref: l.Ref, Max: l.Max, Held: len(l.held) + keeps, Ask: asks, Wait: l.wait}
+	if l.of != nil {
+		st.Of = l.of.at + 1
+	}
 	if len(l.held) > 0 {
 		st.TTL = time.Duration(max(0, l.deadline-s.now.MS)) * time.Millisecond
 	}
@@ -134,11 +150,16 @@ func (s *Shard) stance(l *limit) table.Stance {
 // meetLimits counts the attempts that the limits of a domain cover which are new here.
 func (s *Shard) meetLimits(d *domain, all []Limit) []*limit {
 	var met []*limit
+	groups := false
 	for i := range all {
 		if d.limits[all[i].Ref] != nil {
 			continue
 		}
 		l := &limit{Limit: all[i], domain: d, held: map[member]holding{}, usage: usage{metAt: s.now.Mono}}
+		if l.PerGroup {
+			l.perGroup = &perGroup{limits: map[string]*limit{}}
+			groups = true
+		}
 		d.limits[l.Ref] = l
 		d.met = append(d.met, l)
 		if l.rated() {
@@ -152,6 +173,9 @@ func (s *Shard) meetLimits(d *domain, all []Limit) []*limit {
 	d.paths = newPaths(d.met)
 	for _, l := range d.lists {
 		l.repath()
+	}
+	if groups {
+		s.regroup(d)
 	}
 	if len(met) == 0 {
 		return nil
@@ -190,7 +214,7 @@ func (s *Shard) adoptGrab(d *domain, g *grab) {
 		return
 	}
 	m := memberOf(g.trigger)
-	for _, l := range g.from.list.path(g.from.Type).all() {
+	for _, l := range s.pathOf(g.from.list, g.from.Column).all() {
 		if !l.holds(m) {
 			l.hold(m, holding{undecided: true, unbooked: !slices.Contains(g.from.path, l.Ref)})
 		}
@@ -222,6 +246,7 @@ func (s *Shard) limitsChanged(name string) {
 			return false
 		}
 		s.unread(l)
+		s.unparkAll(l)
 		delete(d.limits, l.Ref)
 		if !found && l.counted() { // else its slots are those of the one that is met now
 			s.fx.Drops = append(s.fx.Drops, LimitHint{name, []table.Ref{l.Ref}})
@@ -244,22 +269,36 @@ func (s *Shard) resize(l *limit, now *Limit) {
 		l.Max, l.Rate = most, now.Rate
 		s.unblock(l)
 	}
+	if l.PerGroup {
+		s.resizeGroups(l)
+	}
 }
 
 // known tells whether l is a limit still.
-func (l *limit) known() bool { return !l.domain.gone && l.domain.limits[l.Ref] == l }
+func (l *limit) known() bool {
+	if l.of != nil {
+		return l.of.perGroup.limits[l.group] == l && l.of.known()
+	}
+	return !l.domain.gone && l.domain.limits[l.Ref] == l
+}
+
+// counting tells whether it is not known which attempts run.
+func (l *limit) counting() bool { return l.unknown > 0 || l.of != nil && l.of.unknown > 0 }
 
 // scarce tells whether others may soon wait for a slot that comes free: half of them are in use.
 func (l *limit) scarce() bool {
+	if l.of != nil { // it is small, and mostly its group has one shard only
+		return l.others || l.blocked != 0
+	}
 	return l.others || l.full || l.blocked != 0 || l.waiters.any() || 2*max(l.used, len(l.held)) >= l.Max
 }
 
 // taken tells whether no slot can be had just now.
-func (l *limit) taken() bool { return l.Paused || l.unknown > 0 || l.blocked != 0 }
+func (l *limit) taken() bool { return l.Paused || l.counting() || l.blocked != 0 }
 
 // dueLimit reports a limit to the tables as soon as it is known.
 func (s *Shard) dueLimit(l *limit) {
-	if !l.due && !l.Paused {
+	if !l.due && !l.Paused && !(l.of != nil && l.counting()) { // the tables learn of those of groups when they are counted
 		l.due = true
 		l.domain.due = append(l.domain.due, l)
 	}
@@ -278,12 +317,16 @@ func (s *Shard) unblock(l *limit) {
 	}
 	l.blocked, l.wait = 0, 0
 	s.unread(l)
+	s.unpark(l)
 	s.dueLimit(l)
 }
 
 func (s *Shard) unblockAll(d *domain) {
 	for _, l := range d.met {
 		s.unblock(l)
+		for one := range l.groups() {
+			s.unblock(one)
+		}
 	}
 }
 
@@ -302,6 +345,7 @@ func (s *Shard) takeUpSlack() {
 		if !l.known() {
 			continue
 		}
+		s.forgetGroup(l)
 		s.reuse(l)
 		if l.inCall() { // its outcome is out of date, and will be found so
 			continue
@@ -368,7 +412,7 @@ func (s *Shard) sweepLimit(l *limit) {
 func (s *Shard) freed(h *LimitHint) {
 	if d := s.domains[h.Domain]; d != nil {
 		for _, ref := range h.Limits {
-			if l := d.limits[ref]; l != nil {
+			if l := d.limit(ref); l != nil {
 				s.unblock(l)
 			}
 		}
@@ -385,7 +429,11 @@ func (s *Shard) restore(h *LimitHint) {
 		d = s.domain(h.Domain)
 	}
 	for _, ref := range h.Limits {
-		if l := d.limits[ref]; l != nil {
+		l := d.limit(ref)
+		if of, group, ok := ref.Group(); ok && l == nil && d.limits[of] != nil {
+			l = s.groupLimit(d.limits[of], group) // the tables may think that the shard holds some
+		}
+		if l != nil {
 			s.dueLimit(l)
 		}
 	}
@@ -402,7 +450,7 @@ func (s *Shard) releaseAll(r *Release) {
 		}
 		d = s.domain(r.Domain)
 		for _, ref := range r.Path {
-			if l := d.limits[ref]; l != nil { // operators may change it any time
+			if l := d.limit(ref); l != nil { // operators may change it any time
 				s.dueLimit(l)
 			}
 		}
@@ -417,7 +465,7 @@ func (s *Shard) releaseAll(r *Release) {
 	free(d.limits[byType])
 	for _, ref := range r.Path {
 		if ref != byType {
-			free(d.limits[ref])
+			free(d.limit(ref))
 		}
 	}
 }

@@ -14,11 +14,11 @@ type list struct {
 	domain *domain
 	index  table.Index
 	queue  pollQueue
-	// covering are the limits of all its types, wide the path of those that no limit names; paths are those of others, as far
+	// own are the limits of all its types, wide the path of those that no limit names; paths are those of others, as far
 	// as they were needed.
-	covering []*limit
-	wide     *path
-	paths    map[string]*path
+	own   []*limit
+	wide  *path
+	paths map[string]*path
 	// alive counts polls that are not answered, undecided grabs of its triggers.
 	alive, undecided int
 	// sets counts those polls by the types that they accept, takers how many different sets name a
@@ -47,6 +47,7 @@ type list struct {
 	// idleSince is when it was first found idle; idle tells whether it was.
 	idleSince time.Duration
 	idle      bool
+	tree
 }
 
 // list finds or makes a tasklist, and opens its domain where that is new.
@@ -57,6 +58,7 @@ func (s *Shard) list(name table.Tasklist) *list {
 		s.lists[name] = l
 		l.repath()
 		l.domain.lists = append(l.domain.lists, l)
+		s.lookSpread(l)
 	}
 	return l
 }
@@ -134,8 +136,8 @@ func (l *list) starving() (starves, full bool) {
 	}
 	for _, line := range l.queue.lines {
 		p := line.first
-		if len(l.index.CandidatesOf(p.types, 1, func(at table.Column) bool { return l.short(at.Type) })) == 0 {
-			return true, l.putting > 0 || l.hasAhead(p) || len(l.index.CandidatesOf(p.types, 1, func(table.Column) bool { return false })) > 0
+		if len(l.index.CandidatesOf(p.types, 1, l.short)) == 0 {
+			return true, l.putting > 0 || l.hasAhead(p) || l.index.Holds(p.types)
 		}
 	}
 	return false, false
@@ -146,10 +148,7 @@ func (l *list) present() []string {
 	if l.domain.down {
 		return nil // what the tables hold cannot be had
 	}
-	all := slices.Sorted(maps.Keys(l.ahead))
-	for _, at := range l.index.Candidates(nil, presentMax, func(table.Column) bool { return false }) {
-		all = append(all, at.Type)
-	}
+	all := slices.AppendSeq(l.index.Types(presentMax), maps.Keys(l.ahead))
 	slices.Sort(all)
 	all = slices.Compact(all)
 	return all[:min(len(all), presentMax)]
@@ -169,7 +168,7 @@ func (s *Shard) complain(l *list) {
 		l.patient = full
 		l.hungryAt = now + l.hungryWait
 	case now >= l.hungryAt:
-		s.fx.Hungry = append(s.fx.Hungry, Hungry{l.Domain, l.Name, l.present()})
+		s.fx.Hungry = append(s.fx.Hungry, Hungry{l.Domain, l.Name, l.presentBelow()})
 		l.hungryWait = min(2*l.hungryWait, hungryMax)
 		l.hungryAt = now + l.hungryWait
 	}
@@ -177,7 +176,7 @@ func (s *Shard) complain(l *list) {
 
 // unused tells whether nothing is known of a tasklist, and no one has asked for it for so long.
 func (l *list) unused(now, after time.Duration) bool {
-	busy := l.alive > 0 || l.undecided > 0 || len(l.ahead) > 0 || l.waits > 0 || !l.index.Empty() || l.dirty || l.asking || l.putting > 0 || len(l.domain.held) > 0
+	busy := l.alive > 0 || l.undecided > 0 || len(l.ahead) > 0 || l.waits > 0 || !l.index.Empty() || l.dirty || l.asking || l.putting > 0 || len(l.below) > 0 || l.news || l.passes || len(l.domain.held) > 0
 	switch {
 	case busy:
 		l.idle = false
@@ -200,6 +199,9 @@ func (s *Shard) forget() {
 			unused := l.unused(now, after)
 			if unused {
 				delete(s.lists, l.Tasklist)
+				if l.spread {
+					s.spread--
+				}
 			}
 			return unused
 		})

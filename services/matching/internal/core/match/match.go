@@ -90,6 +90,10 @@ const (
 	typesNamedMax = 16_384
 	// heldChunksMax is how many chunks wait while a domain is being opened.
 	heldChunksMax = 4096
+	// groupsToldMax is how many limits of single groups one call tells about, besides those that it needs: 2 ms of Redis.
+	groupsToldMax = 512
+	// groupsLookedAt is how many limits of single groups a sweep looks at, to show them to the tables again.
+	groupsLookedAt = 256
 	// putChunksMax is how many chunks one call stores.
 	putChunksMax = 512
 	// silentGrabsMax is how many grabs a silent partition may have without a verdict.
@@ -132,10 +136,16 @@ type Shard struct {
 	doubles doubles
 	start   start
 	drain   drain
-	// calls counts the calls to the tables, ahead the triggers read ahead.
+	// calls counts the calls to the tables, counted the counts of limits that count per group, ahead the triggers read ahead.
 	calls   uint64
+	counted uint64
 	ahead   int
 	sweepAt time.Duration
+	// news are partitions of tasklists that have something to tell their parents, moved polls that were given up just now. spread
+	// counts partitions of tasklists that have several.
+	news   []*list
+	moved  []movedPoll
+	spread int
 
 	turn
 }
@@ -153,6 +163,8 @@ type turn struct {
 	telling, suspects []*limit
 	// slack are limits of which slots have become free, ripening rates for which something waits.
 	slack, ripening []*limit
+	// passing are tasklists with polls that partitions below may want.
+	passing []*list
 	// overtaken: a newer owner was seen.
 	overtaken bool
 }
@@ -191,6 +203,12 @@ func (s *Shard) Step(in *Inputs, now Now, fx *Effects) {
 	s.hear(in)
 	s.listen()
 	s.finishPolls()
+	for i := range in.Branches {
+		s.heard(&in.Branches[i])
+	}
+	for _, id := range in.Unmoved {
+		s.unmoved(id)
+	}
 	for i := range in.Polls {
 		s.arrivePoll(&in.Polls[i])
 	}
@@ -209,6 +227,11 @@ func (s *Shard) hear(in *Inputs) {
 	}
 	if in.Broke {
 		s.repeat()
+	}
+	for _, g := range in.GivenUp {
+		for _, inbox := range g.Inboxes {
+			s.givenUp(inbox, g.Domain)
+		}
 	}
 	for i := range in.Freed {
 		s.freed(&in.Freed[i])
@@ -235,10 +258,12 @@ func (s *Shard) act() {
 	}
 	s.tell()
 	s.ripen()
+	s.passAll()
 	s.callAll()
 	s.send()
 	s.expirePolls()
 	s.finishPolls()
+	s.tellParents()
 	s.redeliver()
 	s.handOver()
 	s.ask()
@@ -270,9 +295,9 @@ func (fx *Effects) reset() {
 	clear(fx.Batches)
 	clear(fx.Calls)
 	*fx = Effects{
-		Answers: fx.Answers[:0], Refusals: fx.Refusals[:0], Batches: fx.Batches[:0], Calls: fx.Calls[:0],
+		Answers: fx.Answers[:0], Refusals: fx.Refusals[:0], Moves: fx.Moves[:0], Batches: fx.Batches[:0], Calls: fx.Calls[:0],
 		Opens: fx.Opens[:0], Drops: fx.Drops[:0], Asks: fx.Asks[:0], Freed: fx.Freed[:0], Restore: fx.Restore[:0],
-		Hungry: fx.Hungry[:0], Acks: fx.Acks[:0], Traced: fx.Traced[:0], Decided: fx.Decided[:0],
+		Hungry: fx.Hungry[:0], Branches: fx.Branches[:0], Loads: fx.Loads[:0], Acks: fx.Acks[:0], Traced: fx.Traced[:0], Decided: fx.Decided[:0],
 	}
 }
 

@@ -15,6 +15,9 @@ type path struct {
 	refs   []table.Ref
 	// rates are those that each of them waits for.
 	rates []*limit
+	// perGroup are those that count per group. Of what has a group and is to be booked, counted are the same, and limits has those
+	// of its group.
+	perGroup, counted []*limit
 	// pause holds all of them up, if there is one.
 	pause *limit
 }
@@ -69,7 +72,7 @@ func (p *path) asked() []*limit {
 	if p == nil {
 		return nil
 	}
-	return append(slices.Clip(p.limits), p.rates...)
+	return slices.Concat(p.counted, p.limits, p.rates)
 }
 
 // find is the first limit of which f is true, or nil.
@@ -132,7 +135,7 @@ func (l *list) path(typ string) *path {
 	}
 	p := l.paths[typ]
 	if p == nil {
-		p = newPath(l.covering, own)
+		p = newPath(l.own, own)
 		l.paths[typ] = p
 	}
 	return p
@@ -144,35 +147,45 @@ func newPath(parts ...[]*limit) *path {
 		switch {
 		case l.Paused:
 			p.pause = l
+		case l.PerGroup:
+			p.perGroup = append(p.perGroup, l)
 		case l.rated():
 			p.rates = append(p.rates, l)
 		default:
 			p.limits = append(p.limits, l)
 		}
 	}
-	if len(p.limits)+len(p.rates) == 0 && p.pause == nil {
+	if len(p.limits)+len(p.rates)+len(p.perGroup) == 0 && p.pause == nil {
 		return nil
 	}
+	p.order()
+	return p
+}
+
+// order puts its limits in order.
+func (p *path) order() {
 	slices.SortFunc(p.limits, func(a, b *limit) int { return strings.Compare(string(a.Ref), string(b.Ref)) })
 	for _, l := range p.limits {
 		p.refs = append(p.refs, l.Ref)
 	}
-	return p
 }
 
 // repath has a tasklist find its limits again.
 func (l *list) repath() {
-	l.covering = slices.Concat(l.domain.paths.wide, l.domain.paths.byList[l.Name])
-	l.wide, l.paths = newPath(l.covering), map[string]*path{}
+	l.own = slices.Concat(l.domain.paths.wide, l.domain.paths.byList[l.Name])
+	l.wide, l.paths = newPath(l.own), map[string]*path{}
 }
 
-// blocked tells whether triggers of a type cannot be had just now.
-func (l *list) blocked(typ string) bool { return l.path(typ).taken() != nil }
+// blocked tells whether triggers of a column cannot be had just now.
+func (l *list) blocked(at table.Column) bool {
+	p := l.path(at.Type)
+	return p.taken() != nil || p.perGroupOf(at, (*limit).taken) != nil
+}
 
-// short tells whether triggers of a type could not be had the last time.
-func (l *list) short(typ string) bool {
-	p := l.path(typ)
-	return p.paused() != nil || p.meet(func(lim *limit) bool { return lim.unknown > 0 || lim.short }) != nil
+// short tells whether triggers of a column could not be had the last time.
+func (l *list) short(at table.Column) bool {
+	p, short := l.path(at.Type), func(lim *limit) bool { return lim.unknown > 0 || lim.short }
+	return p.paused() != nil || p.meet(short) != nil || p.perGroupOf(at, short) != nil
 }
 
 // spareOf is how many triggers may be given a slot of each limit of a path without asking.

@@ -21,7 +21,10 @@ type poll struct {
 	worker  string
 	replyTo string
 	json    bool
-	until   time.Duration
+	// since is when it came, until when its time is over.
+	since, until time.Duration
+	// moved: another partition gave it up. back: this one did, and it came back.
+	moved, back bool
 	// order is its place in the queue: first come, first served.
 	order uint64
 
@@ -62,7 +65,7 @@ type grant struct {
 
 func newPoll(l *list, m *Poll, now time.Duration) *poll {
 	p := &poll{
-		id: m.ID, list: l, max: m.Max, worker: m.Worker, replyTo: m.ReplyTo, json: m.JSON, until: now + max(0, m.For),
+		id: m.ID, list: l, max: m.Max, worker: m.Worker, replyTo: m.ReplyTo, json: m.JSON, moved: m.Moved, back: m.Back, since: now, until: now + max(0, m.For),
 	}
 	if len(m.Types) > 0 {
 		p.types = slices.Compact(slices.Sorted(slices.Values(m.Types)))

@@ -9,10 +9,21 @@ import (
 // pollQueue is the polls of a tasklist that wait and have room, first come first served. They stand in lines by
 // the types that they accept: a trigger that none of many equal polls accepts costs one look.
 type pollQueue struct {
-	byKey map[string]*pollLine
+	byKey map[lineKey]*pollLine
 	lines []*pollLine
 	n     int
+	// types counts the lines that name a type, all those that accept any; not lines of polls that stay where they are.
+	types map[string]int
+	all   int
 }
+
+// lineKey names a line: what its polls accept, and whether they stay in their partition.
+type lineKey struct {
+	types string
+	stay  bool
+}
+
+func (p *poll) lineKey() lineKey { return lineKey{p.key, p.id == 0} }
 
 // pollLine is those that accept the same types, by their order. It is in its queue's lines at index at.
 type pollLine struct {
@@ -25,13 +36,14 @@ func (q *pollQueue) add(p *poll) {
 	if p.line != nil {
 		return
 	}
-	line := q.byKey[p.key]
+	line := q.byKey[p.lineKey()]
 	if line == nil {
 		if q.byKey == nil {
-			q.byKey = map[string]*pollLine{}
+			q.byKey = map[lineKey]*pollLine{}
 		}
 		line = &pollLine{at: len(q.lines)}
-		q.byKey[p.key], q.lines = line, append(q.lines, line)
+		q.byKey[p.lineKey()], q.lines = line, append(q.lines, line)
+		q.count(p, 1)
 	}
 	line.add(p)
 	q.n++
@@ -77,12 +89,34 @@ func (q *pollQueue) remove(p *poll) {
 	p.line, p.prev, p.next = nil, nil, nil
 	q.n--
 	if l.first == nil {
-		q.drop(l, p.key)
+		q.drop(l, p)
+		q.count(p, -1)
 	}
 }
 
-func (q *pollQueue) drop(l *pollLine, key string) {
-	delete(q.byKey, key)
+// count counts the line of p.
+func (q *pollQueue) count(p *poll, n int) {
+	switch {
+	case p.id == 0:
+	case len(p.types) == 0:
+		q.all += n
+	default:
+		if q.types == nil {
+			q.types = map[string]int{}
+		}
+		for _, typ := range p.types {
+			if q.types[typ] += n; q.types[typ] == 0 {
+				delete(q.types, typ)
+			}
+		}
+	}
+}
+
+// takes tells whether a poll waits for a type, of those that may travel.
+func (q *pollQueue) takes(typ string) bool { return q.all > 0 || q.types[typ] > 0 }
+
+func (q *pollQueue) drop(l *pollLine, p *poll) {
+	delete(q.byKey, p.lineKey())
 	last := len(q.lines) - 1
 	q.lines[l.at] = q.lines[last]
 	q.lines[l.at].at = l.at

@@ -30,6 +30,9 @@ const (
 type ranks struct {
 	// now is the virtual time; 0 = nothing waits.
 	now int64
+	// aside is the least rank of what is put aside, since its partition is silent: the virtual time of those who come meanwhile is not
+	// later. 0 = nothing is.
+	aside int64
 	// last is the latest rank so far.
 	last int64
 	// next are the ranks of the next trigger of each group. What is not after now says nothing, and is forgotten in time.
@@ -46,7 +49,10 @@ func (t *ranks) begin(now int64) {
 // give returns the rank of one more trigger of a group. Behind 2^52 all are equal.
 func (t *ranks) give(group string, weight float64) int64 {
 	rank := max(t.now, t.next[group])
-	t.next[group] = min(rank+max(1, int64(math.Round(rankStep/max(weight, weightMin)))), idleFrom-1)
+	if t.aside != 0 {
+		rank = max(min(t.now, t.aside), t.next[group])
+	}
+	t.next[group] = min(rank+stepOf(weight), idleFrom-1)
 	t.last = max(t.last, rank)
 	if len(t.next) >= t.sweepAt {
 		maps.DeleteFunc(t.next, func(_ string, next int64) bool { return next <= t.now })
@@ -64,17 +70,18 @@ func (s *Shard) giveRanks(a *arrival) {
 	if a.Rank != 0 || a.ranks != nil {
 		return
 	}
-	head, waits := a.list.index.Head(a.Column)
-	if !waits || head >= idleFrom {
+	at := ranksAt(a.Column)
+	head, _ := a.list.index.Waits(at)
+	if head == 0 || head >= idleFrom {
 		head = a.ReadyAt
 	}
-	t := a.list.ranks[a.Column]
+	t := a.list.ranks[at]
 	if t == nil {
-		if a.groups == nil {
+		if a.groups == nil && at.Group == "" {
 			return
 		}
 		t = &ranks{}
-		a.list.ranks[a.Column] = t
+		a.list.ranks[at] = t
 	}
 	if t.now == 0 {
 		t.begin(head)
@@ -83,7 +90,7 @@ func (s *Shard) giveRanks(a *arrival) {
 	a.ranks = make([]ranked, a.Len())
 	own := a.ReadyAt
 	for i := range a.ranks {
-		group := ""
+		group := groupOf(a.Column)
 		if a.groups != nil {
 			group = a.groups[i]
 		}
@@ -97,6 +104,25 @@ func (s *Shard) giveRanks(a *arrival) {
 	}
 }
 
+// ranksAt is the column whose ranks one has: all groups of a priority and type have one virtual time.
+func ranksAt(at table.Column) table.Column {
+	if at.Group == "" {
+		return at
+	}
+	return at.Any()
+}
+
+// groupOf is the group of a column's tasks; "" = none, or several.
+func groupOf(at table.Column) string {
+	if at.Group == table.NoGroup {
+		return ""
+	}
+	return at.Group
+}
+
+// stepOf is by how much the ranks of a group differ.
+func stepOf(weight float64) int64 { return max(1, int64(math.Round(rankStep/max(weight, weightMin)))) }
+
 func weightOf(weights map[string]float64, group string) float64 {
 	if w, ok := weights[group]; ok {
 		return w
@@ -106,16 +132,32 @@ func weightOf(weights map[string]float64, group string) float64 {
 
 // tookRanks notes that a chunk was taken out of the table.
 func (l *list) tookRanks(c *table.Chunk) {
-	if t := l.ranks[c.Column]; t != nil && t.now > 0 && c.Rank < idleFrom && c.Len() > 0 {
-		t.now = max(t.now, c.Rank+int64(c.Len()-1)*c.Step)
+	if t := l.ranks[ranksAt(c.Column)]; t != nil && t.now > 0 && c.Rank < idleFrom && c.Len() > 0 {
+		t.now = max(t.now, c.Rank+int64(c.Len()-1)*c.Step+l.index.Shift(c.Column))
+	}
+}
+
+// asideRank notes that a trigger is put aside.
+func (l *list) asideRank(at table.Column, rank int64) {
+	if t := l.ranks[ranksAt(at)]; t != nil && rank != 0 && rank < idleFrom && (t.aside == 0 || rank < t.aside) {
+		t.aside = rank
+	}
+}
+
+// backRank notes that a chunk that was put aside comes back, with its rank: the virtual time goes back to it. What another partition has
+// aside is noted again with its next trigger.
+func (l *list) backRank(c *table.Chunk) {
+	if t := l.ranks[ranksAt(c.Column)]; t != nil && t.aside != 0 {
+		t.now, t.aside = min(t.now, t.aside), 0
 	}
 }
 
 // endRanks forgets the groups of a column that is empty: who comes next waits for no one. That it has some is remembered, so that
 // a flood without a group is not taken for the only one.
 func (l *list) endRanks(at table.Column) {
+	at = ranksAt(at)
 	t := l.ranks[at]
-	if _, waits := l.index.Head(at); t != nil && !waits && l.putting == 0 {
+	if _, waits := l.index.Waits(at); t != nil && !waits && l.putting == 0 {
 		*t = ranks{}
 	}
 }

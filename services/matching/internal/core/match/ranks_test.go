@@ -98,6 +98,28 @@ func TestI11_AGroupWaitsForNoFlood(t *testing.T) {
 	}
 }
 
+// I11: what was put aside, since its partition of history was silent, comes back with its old rank. It holds up a group that comes
+// meanwhile, or afterwards, no more than what was never taken.
+func TestI11_WhatWasPutAsideHoldsUpNoGroup(t *testing.T) {
+	f := newFair(t)
+	f.ready("flood", 5000)
+	f.take(3, 1)
+	f.partitions[0].silent = true
+	f.take(200, 8)
+	f.ready("small", 1)
+	f.speak(0)
+	f.world.run(5 * time.Second)
+	f.ready("late", 1)
+	if got := f.take(4*inOrderMin, 1); count(got, "small") != 1 || count(got, "late") != 1 {
+		t.Fatalf("%d tasks were started: %v", len(got), got)
+	}
+	for at, r := range f.o.s.list(table.Tasklist{Domain: "d", Name: "l0"}).ranks {
+		if r.aside != 0 {
+			t.Errorf("nothing is aside, and the virtual time of %v is that of %d all the same", at, r.aside)
+		}
+	}
+}
+
 // inOrderMin is that of the table.
 const inOrderMin = 8
 
@@ -259,5 +281,23 @@ func TestChunksEndWhereTurnsAreFar(t *testing.T) {
 	}
 	if many := make([]filed, 1000); chunkEnd(many, 0) != table.ChunkTriggersMax {
 		t.Error("a chunk is too long")
+	}
+}
+
+// I11: triggers of which some find a poll at once, and the rest is stored, keep their groups.
+func TestI11_WhatIsStoredOfAHintKeepsItsGroups(t *testing.T) {
+	f := newFair(t)
+	f.wait("first", 5)
+	f.world.run(20 * ms)
+	groups := append(slices.Repeat([]string{"first"}, 5), append(slices.Repeat([]string{"flood"}, 8), "small")...)
+	at := 0
+	f.group = func() string { at++; return groups[at-1] }
+	f.world.ready("d", "l0", "b", 3, len(groups))
+	f.world.run(100 * ms)
+	if p := f.polls["first"]; p.tasks != 5 || f.counts.SyncMatches != 5 {
+		t.Fatalf("%d tasks met the poll that waited, %d without a table", p.tasks, f.counts.SyncMatches)
+	}
+	if got := f.take(2, 1); count(got, "small") != 1 {
+		t.Errorf("then came %v", got)
 	}
 }

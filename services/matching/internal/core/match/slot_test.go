@@ -414,7 +414,7 @@ func TestI11WhatTheFirstLeavesGoesOn(t *testing.T) {
 	lists := map[int]string{}
 	for i, name := range []string{"l0", "l1", "l2"} {
 		w.own(i, 1)
-		lists[w.shardOf(name)] = name
+		lists[w.shardOf(name, 0)] = name
 	}
 	w.poll("all", Poll{Domain: "d", Tasklist: lists[2], Max: 100, For: time.Hour})
 	running := w.ready("d", lists[2], "a", 1, 100)

@@ -403,12 +403,15 @@ func TestR41WhatAGivenUpPollWasSentIsHandedBack(t *testing.T) {
 		domain, inbox string
 		after         time.Duration
 		backs         int
+		hinted        bool
 	}{
-		{"d", "inbox", 0, 1},
-		{"d", "inbox", bouncedWithin - 1, 1},
-		{"d", "inbox", bouncedWithin, 0},
-		{"d", "another", 0, 0},
-		{"e", "inbox", 0, 0},
+		{"d", "inbox", 0, 1, false},
+		{"d", "inbox", bouncedWithin - 1, 1, false},
+		{"d", "inbox", bouncedWithin, 0, false},
+		{"d", "another", 0, 0, false},
+		{"e", "inbox", 0, 0, false},
+		{"d", "inbox", 0, 1, true},
+		{"e", "inbox", 0, 0, true},
 	} {
 		o := alone(t, 1)
 		first := o.poll(1, time.Hour)
@@ -419,7 +422,12 @@ func TestR41WhatAGivenUpPollWasSentIsHandedBack(t *testing.T) {
 		for left := c.after; left > 0; left -= heardAfter {
 			o.step(min(left, heardAfter), Inputs{})
 		}
-		o.step(0, Inputs{Polls: []Poll{{Domain: c.domain, Tasklist: "l", Max: 1, ReplyTo: "next", Unanswered: []string{c.inbox, c.inbox}}}})
+		lost := []string{c.inbox, c.inbox}
+		if in := (Inputs{Polls: []Poll{{Domain: c.domain, Tasklist: "l", Max: 1, ReplyTo: "next", Unanswered: lost}}}); c.hinted {
+			o.step(0, Inputs{GivenUp: []GivenUp{{c.domain, lost}}}) // the poll went to another shard
+		} else {
+			o.step(0, in)
+		}
 		got := 0
 		for _, b := range o.fx.Batches {
 			got += len(b.HandBacks)

@@ -11,6 +11,7 @@ func (s *Shard) sweep() {
 		s.resend(l)
 	}
 	s.recount()
+	s.forgetMoved()
 	for _, d := range s.inOrder {
 		s.sweepDomain(d)
 	}
@@ -19,7 +20,7 @@ func (s *Shard) sweep() {
 
 // watchful tells whether something may become due before long.
 func (s *Shard) watchful() bool {
-	if s.polls.alive > 0 || len(s.asks.open)+len(s.asks.waiting) > 0 || len(s.answers.byID) > 0 || s.start.recountAt != 0 {
+	if s.polls.alive > 0 || s.spread > 0 || len(s.moved) > 0 || len(s.asks.open)+len(s.asks.waiting) > 0 || len(s.answers.byID) > 0 || s.start.recountAt != 0 {
 		return true
 	}
 	for _, l := range s.lanes {
@@ -66,6 +67,9 @@ func (s *Shard) conclude(in *Inputs) {
 	}
 	if st := &s.start; st.fenced && !st.open {
 		w = min(w, st.fencedAt+startWait)
+	}
+	for _, l := range s.news {
+		w = min(w, l.newsAt())
 	}
 	if s.drain.on {
 		w = min(w, s.drain.end)

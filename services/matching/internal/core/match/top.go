@@ -16,6 +16,8 @@ const (
 	// topLooksMax is how many attempts, and how many columns of tables, one answer looks at: it holds up the shard, by 2 ms at most.
 	// topHeldMax is how many attempts of one limit are.
 	topLooksMax, topHeldMax = 65_536, 16_384
+	// topGroupsMax is how many limits of single groups that are full it looks at, and how many others.
+	topGroupsMax = 16_384
 )
 
 // LimitInUse is how a shard uses a limit.
@@ -23,8 +25,9 @@ type LimitInUse struct {
 	Ref table.Ref
 	// Max is 0 of a rate, which is full while an attempt has to wait for it.
 	Max int
-	// Held counts attempts that use a slot, Entry what the tables count for the shard.
-	Held, Entry int
+	// Held counts attempts that use a slot, Entry what the tables count for the shard. Used is what they counted for all shards when they
+	// were asked last.
+	Held, Entry, Used int
 	// Full is for how long it was full within Observed, an hour at most; FullFor since when it is, 0 = it is not.
 	Full, Observed, FullFor time.Duration
 	// Reclaimed counts slots that were found to be held by attempts that were over.
@@ -59,8 +62,12 @@ func (s *Shard) LimitsInUse(domain string, each int, now Now) (all []LimitInUse,
 	}
 	looks := topLooksMax
 	var used []*limit
-	for _, l := range d.met {
-		u := LimitInUse{Ref: l.Ref, Max: l.Max, Held: len(l.held), Entry: l.entry, Reclaimed: l.usage.reclaimed, Lists: len(l.waiters.all)}
+	met, left := d.mostUsed()
+	for _, l := range met {
+		u := LimitInUse{
+			Ref: l.Ref, Max: l.Max, Held: len(l.held), Entry: l.entry, Used: max(l.used, l.entry), Reclaimed: l.usage.reclaimed,
+			Lists: len(l.waiters.all) + len(l.parkedLists()),
+		}
 		u.Full, u.Observed, u.FullFor = l.usage.hour(now.Mono)
 		if l.rated() {
 			u.Max = 0
@@ -74,14 +81,45 @@ func (s *Shard) LimitsInUse(domain string, each int, now Now) (all []LimitInUse,
 		order[i] = i
 	}
 	slices.SortFunc(order, func(i, j int) int { return all[i].compare(&all[j]) })
-	leftOut = max(0, len(order)-topMax)
-	sorted := make([]LimitInUse, 0, len(order)-leftOut)
-	for _, i := range order[:len(order)-leftOut] {
+	leftOut = left + max(0, len(order)-topMax)
+	sorted := make([]LimitInUse, 0, min(len(order), topMax))
+	for _, i := range order[:min(len(order), topMax)] {
 		used[i].holders(&all[i], each, now.Mono, &looks)
 		used[i].waiting(&all[i], each, now.Mono, &looks)
 		sorted = append(sorted, all[i])
 	}
 	return sorted, leftOut
+}
+
+// mostUsed are the limits of a domain, and those of single groups, the full ones first, as far as they are looked at. left counts the others.
+func (d *domain) mostUsed() (all []*limit, left int) {
+	all = slices.Clone(d.met)
+	n := 0
+	for _, l := range d.rings[ringFull].all[:min(len(d.rings[ringFull].all), topGroupsMax)] {
+		all = append(all, l)
+		n++
+	}
+	for _, l := range d.rings[ringAll].all {
+		if l.rings[ringFull] == 0 && n < 2*topGroupsMax {
+			all = append(all, l)
+			n++
+		}
+	}
+	return all, len(d.rings[ringAll].all) - n
+}
+
+// parkedLists are the first columns that wait for a group's slot of each tasklist.
+func (l *limit) parkedLists() map[*list]parked {
+	if len(l.parked) == 0 {
+		return nil
+	}
+	all := map[*list]parked{}
+	for _, p := range l.parked {
+		if first, ok := all[p.list]; !ok || p.since < first.since {
+			all[p.list] = p
+		}
+	}
+	return all
 }
 
 func (u *LimitInUse) compare(o *LimitInUse) int {
@@ -107,12 +145,23 @@ func (l *limit) holders(u *LimitInUse, each int, now time.Duration, looks *int) 
 
 // waiting finds the tasklists that have waited for the longest, and counts what waits.
 func (l *limit) waiting(u *LimitInUse, each int, now time.Duration, looks *int) {
-	for _, w := range l.waiters.all {
-		one := Waiter{Tasklist: w.list.Name, Priority: w.priority, For: now - w.since, Tasks: l.tasksOf(w.list, looks)}
+	add := func(one Waiter) {
 		u.Tasks += one.Tasks
 		u.Waiters = longest(u.Waiters, one, each, func(a, b Waiter) int {
 			return cmp.Or(cmp.Compare(b.For, a.For), strings.Compare(a.Tasklist, b.Tasklist))
 		})
+	}
+	for of, p := range l.parkedLists() {
+		tasks := 0
+		for _, q := range l.parked {
+			if q.list == of {
+				tasks += of.index.InColumn(q.at)
+			}
+		}
+		add(Waiter{Tasklist: of.Name, Priority: p.at.Priority, For: now - p.since, Tasks: tasks})
+	}
+	for _, w := range l.waiters.all {
+		add(Waiter{Tasklist: w.list.Name, Priority: w.priority, For: now - w.since, Tasks: l.tasksOf(w.list, looks)})
 	}
 }
 

@@ -83,7 +83,7 @@ func (s *Shard) decide(b *batch, i int, v *Verdict) {
 	s.fx.Counts.Granted++
 	b.granted++
 	b.unconfirmed++
-	for _, lim := range g.from.list.path(g.from.Type).all() {
+	for lim := range g.from.list.covering(g.from.Column) {
 		lim.granted(memberOf(g.trigger), s.now, v.DeadlineMS)
 	}
 	if p.answered || len(p.granted) >= p.max {

@@ -1,6 +1,7 @@
 package match
 
 import (
+	"cmp"
 	"container/heap"
 	"encoding/binary"
 	"fmt"
@@ -52,6 +53,7 @@ type world struct {
 	drops    []LimitHint
 	acks     map[uint64]bool
 	answers  []Answer
+	loads    []Load
 	grantedN int
 	counts   Counts
 	// looksMost is the most looks of one turn.
@@ -69,6 +71,8 @@ type world struct {
 	// group is that of the next task, weights are those of groups in all domains.
 	group   func() string
 	weights map[string]float64
+	// groupLimits are those of groups in all domains.
+	groupLimits map[string]int
 	// rates are by name, as limits are; tokens tells when the tables let attempts start under each, and forgotten when they lost
 	// their memory. starts counts the attempts by the names of what covers them.
 	rates     map[string]table.Rate
@@ -77,6 +81,7 @@ type world struct {
 	starts    map[string]int
 	// ends: attempts end by themselves.
 	ends bool
+	spreading
 	// skewMS is how far the clock of the owners' machine is off.
 	skewMS int64
 }
@@ -94,6 +99,7 @@ type task struct {
 	typ      string
 	group    string
 	priority int
+	part     int
 	shard    int
 	version  uint32
 	state    string // ready, running, done
@@ -115,6 +121,9 @@ type pollSeen struct {
 	at       time.Duration
 	// again: another owner has answered it, too.
 	again bool
+	// poll is what was sent, until when its time is over.
+	poll  Poll
+	until time.Duration
 }
 
 // owner is one ownership of a shard.
@@ -172,6 +181,7 @@ func newWorld(t *testing.T, shards, partitions int) *world {
 		lease: 30 * time.Second, deaf: func(string) bool { return false }, twice: func() bool { return false }, ends: true,
 		lossy: func(*table.Call) (bool, bool) { return false, true }, group: func() string { return "" },
 		rates: map[string]table.Rate{}, tokens: map[table.Ref][]token{}, starts: map[string]int{},
+		spreading: spreading{spread: map[string]int{}, turn: map[string]int{}, mute: func(string) bool { return false }},
 	}
 	for range partitions {
 		w.partitions = append(w.partitions, &partition{fences: map[int]uint64{}})
@@ -268,6 +278,13 @@ func (o *owner) carry(fx *Effects) {
 		w.refusals = append(w.refusals, r)
 		w.end(o, r.ReplyTo, r.Poll)
 	}
+	for _, m := range fx.Moves {
+		o.move(m)
+	}
+	w.loads = append(w.loads, fx.Loads...)
+	for _, b := range fx.Branches {
+		w.after(w.delay(), func() { w.branch(b) })
+	}
 	for _, b := range fx.Batches {
 		o.batch(b)
 	}
@@ -327,7 +344,7 @@ func (o *owner) hints(fx *Effects) {
 	}
 	for _, h := range fx.Hungry {
 		w.hungry = append(w.hungry, h)
-		w.after(w.delay(), func() { w.retrigger(-1, o.shard, h.Domain, h.Tasklist, h.Present...) })
+		w.after(w.delay(), func() { w.retrigger(-1, -1, h.Domain, h.Tasklist, h.Present...) })
 	}
 }
 
@@ -342,6 +359,13 @@ func (o *owner) call(c table.Call) {
 		w.t.Fatalf("call %v after %d", c.Seq, o.lastSeq)
 	}
 	o.lastSeq, o.calls[c.Domain] = c.Seq.Call, c.Seq.Call
+	for _, chunk := range c.Put {
+		for i := range chunk.Len() {
+			if group := cmp.Or(w.tasks[ids.TriggerAt(chunk.Triggers, i).ID].group, table.NoGroup); chunk.Group != "" && chunk.Group != group {
+				w.t.Fatalf("a task of group %s in the column %v", group, chunk.Column)
+			}
+		}
+	}
 	for _, want := range c.Wants {
 		for _, at := range want.Candidates {
 			for ref, l := range o.s.domains[c.Domain].limits {
@@ -351,9 +375,18 @@ func (o *owner) call(c table.Call) {
 					}
 					continue
 				}
-				named := slices.ContainsFunc(at.Path, func(i int) bool { return c.Stances[i].Ref == ref })
-				if l.covers(want.Name, at.Type) != named {
-					w.t.Fatalf("a want of %s in %s names %s: %v", at.Type, want.Name, ref, named)
+				names := func(ref table.Ref) bool {
+					return slices.ContainsFunc(at.Path, func(i int) bool { return c.Stances[i].Ref == ref })
+				}
+				counts := l.covers(want.Name, at.Type)
+				if l.PerGroup && counts && at.Group == "" {
+					w.t.Fatalf("a want of %v in %s, of groups that are not known", at, want.Name)
+				}
+				if l.PerGroup && at.Group == table.NoGroup {
+					counts = false
+				}
+				if counts != names(ref) || l.PerGroup && counts != names(ref.Of(at.Group)) {
+					w.t.Fatalf("a want of %v in %s names %s: %v", at, want.Name, ref, names(ref))
 				}
 			}
 		}
@@ -439,7 +472,7 @@ func (w *world) held(a Ask, shard int) []Held {
 			continue
 		}
 		all = append(all, Held{
-			Domain: t.domain, Tasklist: t.list, Type: t.typ, Path: t.path, Member: ids.Booking(t.id, t.version),
+			Domain: t.domain, Tasklist: t.list, Type: t.typ, Group: t.group, Path: t.path, Member: ids.Booking(t.id, t.version),
 			DeadlineMS: epochMS + w.now.Milliseconds() + 60_000,
 		})
 	}

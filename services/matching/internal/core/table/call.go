@@ -27,6 +27,18 @@ func RateRef(of Ref) Ref { return "rate/" + of }
 // PauseRef is the pause of what a limit would cover.
 func PauseRef(of Ref) Ref { return "pause/" + of }
 
+// PerGroupRef is the limit of each group of what a limit would cover.
+func PerGroupRef(of Ref) Ref { return Ref(ids.PerGroupLimit(string(of))) }
+
+// Of is the limit of one group, of a limit per group.
+func (r Ref) Of(group string) Ref { return Ref(ids.GroupLimit(string(r), group)) }
+
+// Group is the limit per group and the group of which r is the limit; ok is false for other limits.
+func (r Ref) Group() (perGroup Ref, group string, ok bool) {
+	of, group, ok := ids.GroupOfLimit(string(r))
+	return Ref(of), group, ok
+}
+
 // Type is the task type whose limit it is, if it is one's.
 func (r Ref) Type() (typ string, ok bool) { return ids.TypeOfLimit(string(r)) }
 
@@ -69,6 +81,21 @@ type Stance struct {
 	// TTL is for how long the slots held, and those granted by the call, may be used at
 	// most. The entry expires ExpiryAfter later: from then on they count as free.
 	TTL time.Duration
+	// PerGroup makes it a limit per group, if its Count is not 0. It has no slots and no line, so of the other fields only Ref counts.
+	PerGroup PerGroup
+	// Of makes it the limit of one group: the index in Call.Stances, from 1, of the limit per group that it is one of, which comes
+	// before it. Nothing is leased, so Ask is 0.
+	Of int
+}
+
+// PerGroup is what a shard says about a limit that counts per group. The limits of single groups are there while a shard
+// holds slots of them or waits. A shard that is complete and has no entry in one of them holds none.
+type PerGroup struct {
+	// Count numbers how often the shard's owner has counted what it holds, from 1, below 2^53: its shard's entries in
+	// limits of single groups that are of an older count, or an older owner, are void once it is complete.
+	Count uint64
+	// Complete: after this call the shard has an entry wherever it holds slots.
+	Complete bool
 }
 
 // Call is all that a shard asks of the tables of one domain at once. It is carried
@@ -83,11 +110,19 @@ type Call struct {
 	// Stances set the entries of all limits that Wants name, and of others. Each limit is
 	// named once.
 	Stances []Stance
+	// Clear are columns whose triggers are to be forgotten.
+	Clear []Place
 	// Put are chunks to store. Some hundred are a good number: the store does nothing else
 	// meanwhile.
 	Put []Chunk
 	// Wants are to be taken, one after another: each finds what those before it left.
 	Wants []Want
+}
+
+// Place is one column of a tasklist.
+type Place struct {
+	Tasklist
+	Column
 }
 
 // Outcome is what became of a Call. If Lost or Overtaken is set, nothing was changed.
@@ -144,6 +179,8 @@ const (
 
 // Blocked is a limit for which triggers were left.
 type Blocked struct {
+	// At is its index in Call.Stances.
+	At  int
 	By  Ref
 	Why BlockedWhy
 }

@@ -24,11 +24,25 @@ type Tasklist struct {
 	Partition int
 }
 
-// Column names a column of a tasklist's table: what is ordered by age only.
+// Column names a column of a tasklist's table: what is ordered by age only, or by rank.
 type Column struct {
 	Priority int
 	Type     string
+	// Group is that of all its tasks, of a type that some limit counts per group; NoGroup = they have none. Empty = a column of
+	// all tasks of the type, whatever their groups.
+	Group string
 }
+
+// Groups that no task has: none is called so.
+const (
+	// NoGroup is that of tasks without one, in a column of their own.
+	NoGroup = "/"
+	// AnyGroup stands for all columns of a priority and type that have a group. No column is called so.
+	AnyGroup = "*"
+)
+
+// Any stands for all columns of its priority and type that have a group.
+func (c Column) Any() Column { return Column{Priority: c.Priority, Type: c.Type, Group: AnyGroup} }
 
 // Chunk is up to ChunkTriggersMax triggers of one column, packed (contracts/ids),
 // that are stored and mostly taken together.
@@ -108,6 +122,9 @@ type Candidate struct {
 	// Path are the limits that each of its triggers needs a slot of, as indexes into
 	// Call.Stances, in the order in which they are asked; empty = no limit.
 	Path []int
+	// Most makes it one of those of a type that take turns by rank, which only the shard's owner knows: Head counts as its
+	// age all the time, of several with the same Head one follows another, and no more than Most are taken. 0 = it is none.
+	Most int
 }
 
 // Want asks for triggers of one tasklist, of the domain of its Call.
@@ -135,6 +152,8 @@ type Taken struct {
 // Batch is triggers taken from one chunk.
 type Batch struct {
 	Column
+	// From is its candidate's index.
+	From     int
 	ReadyAt  int64
 	Triggers []byte
 	// Rank and Step are as in Chunk.
@@ -145,10 +164,12 @@ type Batch struct {
 	Ahead []byte
 }
 
-// Head is the oldest chunk of a column.
+// Head is the first chunk of a column. Those of a want are in the order of its candidates.
 type Head struct {
 	Column
 	ReadyAt int64
+	// Rank is as in Chunk; 0 also where the column was not looked at.
+	Rank int64
 	// Empty: the column holds nothing, and ReadyAt says nothing.
 	Empty bool
 	// Gone is how many triggers this want took out of the column, those ahead included.

@@ -17,19 +17,22 @@ type Index struct {
 	// heads tell where in the order a column stands.
 	heads    map[Column]int64
 	triggers int
+	// groups are the columns that have a group, by what stands for them in the order (AnyGroup), while one of them is ready.
+	groups map[Column]*groups
+	// asides counts how often one was set aside.
+	asides uint64
 }
-
-// blockMax is how many columns one block of an Index has at most.
-const blockMax = 512
 
 type indexed struct {
 	Column
 	head     int64
 	triggers int
+	// without: of those that it stands for only that of tasks without a group is asked for.
+	without bool
 }
 
 func compareIndexed(a, b indexed) int {
-	return cmp.Or(cmp.Compare(a.Priority, b.Priority), cmp.Compare(a.head, b.head), strings.Compare(a.Type, b.Type))
+	return cmp.Or(cmp.Compare(a.Priority, b.Priority), cmp.Compare(a.head, b.head), strings.Compare(a.Type, b.Type), strings.Compare(a.Group, b.Group))
 }
 
 // Put notes n triggers added to a column, the first ready at readyAt.
@@ -48,6 +51,10 @@ func (x *Index) Put(at Column, readyAt int64, n int) {
 
 // Seen notes what a Pop reported of a column.
 func (x *Index) Seen(h Head) {
+	if h.Group != "" {
+		x.seenGroup(h)
+		return
+	}
 	c := x.find(h.Column)
 	if c == nil {
 		if !h.Empty { // another owner's: it counts itself
@@ -68,60 +75,91 @@ func (x *Index) Seen(h Head) {
 	}
 }
 
-// Candidates appends to dst up to limit columns in order, leaving out those for
-// which skip is true.
-func (x *Index) Candidates(dst []Candidate, limit int, skip func(at Column) bool) []Candidate {
-	for _, block := range x.blocks {
-		for _, c := range block {
-			if limit == 0 {
-				return dst
-			}
-			if !skip(c.Column) {
-				dst = append(dst, Candidate{Column: c.Column, Head: c.head})
-				limit--
-			}
-		}
-	}
-	return dst
-}
+// Remove forgets a column that has no group.
+func (x *Index) Remove(at Column) { x.Seen(Head{Column: at, Empty: true}) }
 
-// Any tells whether a column is left for which skip is false.
-func (x *Index) Any(skip func(typ string) bool) bool {
-	for _, block := range x.blocks {
-		if slices.ContainsFunc(block, func(c indexed) bool { return !skip(c.Type) }) {
-			return true
+// Candidates are up to limit columns in order, leaving out those for which skip is true. Of those with a group it is asked for
+// all of a type first (AnyGroup), then for each; or, where that is true, for the one of tasks without a group. It may set aside
+// the column that it is asked for.
+func (x *Index) Candidates(limit int, skip func(at Column) bool) []Candidate {
+	return x.candidates(limit, skip, func(enough func() bool, add func(c indexed)) {
+		for _, block := range x.blocks {
+			for _, c := range block {
+				if enough() {
+					return
+				}
+				add(c)
+			}
 		}
-	}
-	return false
+	})
 }
 
 // CandidatesOf is Candidates of some types only, sorted, each once; none = of all. Its cost is that of the types, or of
 // the columns where those are fewer.
 func (x *Index) CandidatesOf(types []string, limit int, skip func(at Column) bool) []Candidate {
 	if len(types) == 0 {
-		return x.Candidates(nil, limit, skip)
+		return x.Candidates(limit, skip)
 	}
 	if !x.few(types) {
-		return x.Candidates(nil, limit, func(at Column) bool {
+		return x.Candidates(limit, func(at Column) bool {
 			_, named := slices.BinarySearch(types, at.Type)
 			return !named || skip(at)
 		})
 	}
-	var found []indexed
-	for _, typ := range types {
-		for p := PriorityFirst; p <= PriorityLast; p++ {
-			at := Column{Priority: p, Type: typ}
-			if head, ok := x.heads[at]; ok && !skip(at) {
-				found = append(found, indexed{Column: at, head: head})
+	return x.candidates(limit, skip, func(enough func() bool, add func(c indexed)) {
+		var found []indexed
+		for _, typ := range types {
+			for p := PriorityFirst; p <= PriorityLast; p++ {
+				for _, group := range [...]string{"", AnyGroup} {
+					at := Column{Priority: p, Type: typ, Group: group}
+					if head, ok := x.heads[at]; ok {
+						found = append(found, indexed{Column: at, head: head})
+					}
+				}
 			}
 		}
+		slices.SortFunc(found, compareIndexed)
+		for _, c := range found {
+			if !enough() {
+				add(c)
+			}
+		}
+	})
+}
+
+// candidates are those of the columns that each calls add with, in order, and of the groups that these stand for.
+func (x *Index) candidates(limit int, skip func(at Column) bool, each func(enough func() bool, add func(c indexed))) []Candidate {
+	for {
+		asides := x.asides
+		var found []indexed
+		each(func() bool { return len(found) >= limit }, func(c indexed) {
+			if skipped := skip(c.Column); !skipped || c.Group == AnyGroup && x.groups[c.Column].readyWithout() {
+				c.without = skipped
+				found = append(found, c)
+			}
+		})
+		var all []Candidate
+		for _, c := range found {
+			if c.Group == AnyGroup {
+				all = x.groups[c.Column].append(all, c, limit, skip)
+			} else if len(all) < limit {
+				all = append(all, Candidate{Column: c.Column, Head: c.head})
+			}
+		}
+		if len(all) >= limit || x.asides == asides { // else those behind were not looked at
+			return all
+		}
 	}
-	slices.SortFunc(found, compareIndexed)
-	var all []Candidate
-	for _, c := range found[:min(limit, len(found))] {
-		all = append(all, Candidate{Column: c.Column, Head: c.head})
+}
+
+// Any tells whether a column is left for which skip is false.
+func (x *Index) Any(skip func(at Column) bool) bool {
+	for _, block := range x.blocks {
+		if slices.ContainsFunc(block, func(c indexed) bool { return !skip(c.Column) }) {
+			return true
+		}
 	}
-	return all
+	return false
 }
 
 // few tells whether looking for types costs less than looking at all columns.
@@ -129,17 +167,11 @@ func (x *Index) few(types []string) bool {
 	return len(types)*(PriorityLast-PriorityFirst+1) < len(x.heads)
 }
 
-// Head is the age of a column's oldest chunk; false if it is not known to hold anything.
-func (x *Index) Head(at Column) (readyAt int64, ok bool) {
-	readyAt, ok = x.heads[at]
-	return readyAt, ok
-}
-
 // Triggers is how many triggers the table holds, as far as is known.
 func (x *Index) Triggers() int { return x.triggers }
 
 // Empty tells whether no column is known.
-func (x *Index) Empty() bool { return len(x.blocks) == 0 }
+func (x *Index) Empty() bool { return len(x.blocks) == 0 && len(x.groups) == 0 }
 
 // find returns a column that is known, or nil. It is good until the next change.
 func (x *Index) find(at Column) *indexed {
@@ -152,57 +184,21 @@ func (x *Index) find(at Column) *indexed {
 }
 
 // place is where c is, or where it would come: a block, and a place there.
-func (x *Index) place(c indexed) (block, i int) {
-	block, found := slices.BinarySearchFunc(x.blocks, c, func(b []indexed, c indexed) int { return compareIndexed(b[0], c) })
-	if !found && block > 0 {
-		block--
-	}
-	if block < len(x.blocks) {
-		i, _ = slices.BinarySearchFunc(x.blocks[block], c, compareIndexed)
-	}
-	return block, i
-}
+func (x *Index) place(c indexed) (block, i int) { return placeIn(x.blocks, c, compareIndexed) }
 
 func (x *Index) insert(c indexed) {
 	if x.heads == nil {
 		x.heads = map[Column]int64{}
 	}
 	x.heads[c.Column] = c.head
-	b, i := x.place(c)
-	if b == len(x.blocks) {
-		x.blocks = append(x.blocks, []indexed{c})
-		return
-	}
-	block := x.blocks[b]
-	if len(block) < blockMax {
-		x.blocks[b] = slices.Insert(block, i, c)
-		return
-	}
-	at := blockMax / 2
-	if i == blockMax { // most come last: full blocks are left behind
-		at = i
-	}
-	rest := slices.Clone(block[at:])
-	clear(block[at:])
-	block = block[:at]
-	if i < at {
-		block = slices.Insert(block, i, c)
-	} else {
-		rest = slices.Insert(rest, i-at, c)
-	}
-	x.blocks[b] = block
-	x.blocks = slices.Insert(x.blocks, b+1, rest)
+	x.blocks = insertIn(x.blocks, c, compareIndexed)
 }
 
 // remove takes out a column that is known.
 func (x *Index) remove(c indexed) {
 	delete(x.heads, c.Column)
-	b, i := x.place(c)
-	x.blocks[b] = slices.Delete(x.blocks[b], i, i+1)
-	if len(x.blocks[b]) == 0 {
-		x.blocks = slices.Delete(x.blocks, b, b+1)
-	}
-	if x.Empty() {
+	x.blocks = removeFrom(x.blocks, c, compareIndexed)
+	if len(x.blocks) == 0 {
 		x.heads = nil // and the memory of many
 	}
 }

@@ -14,18 +14,18 @@ import (
 
 func TestIndexOrdersByPriorityThenAge(t *testing.T) {
 	var x Index
-	x.Put(Column{3, "a"}, 1, 1)
-	x.Put(Column{1, "b"}, 9, 1)
-	x.Put(Column{1, "c"}, 5, 1)
-	x.Put(Column{1, "b"}, 4, 1) // an older chunk came late
-	got := fmt.Sprint(x.Candidates(nil, 2, func(Column) bool { return false }))
-	if want := "[{{1 b} 4 []} {{1 c} 5 []}]"; got != want {
+	x.Put(Column{3, "a", ""}, 1, 1)
+	x.Put(Column{1, "b", ""}, 9, 1)
+	x.Put(Column{1, "c", ""}, 5, 1)
+	x.Put(Column{1, "b", ""}, 4, 1) // an older chunk came late
+	got := fmt.Sprint(x.Candidates(2, func(Column) bool { return false }))
+	if want := "[{{1 b } 4 [] 0} {{1 c } 5 [] 0}]"; got != want {
 		t.Fatalf("got %s, want %s", got, want)
 	}
-	if x.Any(func(typ string) bool { return true }) {
+	if x.Any(func(Column) bool { return true }) {
 		t.Fatal("skipped columns count")
 	}
-	for _, c := range []Column{{3, "a"}, {1, "b"}, {1, "c"}} {
+	for _, c := range []Column{{3, "a", ""}, {1, "b", ""}, {1, "c", ""}} {
 		x.Seen(Head{Column: c, Empty: true})
 	}
 	if !x.Empty() || x.Triggers() != 0 {
@@ -36,31 +36,31 @@ func TestIndexOrdersByPriorityThenAge(t *testing.T) {
 func TestTheIndexFollowsWhatPopsTell(t *testing.T) {
 	all := func(Column) bool { return false }
 	var x Index
-	x.Put(Column{3, "a"}, 5, 10)
-	x.Put(Column{3, "a"}, 7, 2)
-	x.Put(Column{3, "b"}, 6, 1)
-	heads := func() string { return fmt.Sprint(x.Triggers(), x.Candidates(nil, 9, all)) }
+	x.Put(Column{3, "a", ""}, 5, 10)
+	x.Put(Column{3, "a", ""}, 7, 2)
+	x.Put(Column{3, "b", ""}, 6, 1)
+	heads := func() string { return fmt.Sprint(x.Triggers(), x.Candidates(9, all)) }
 	for _, step := range []struct {
 		seen Head
 		want string
 	}{
-		{Head{Column: Column{3, "a"}, ReadyAt: 5, Gone: 4}, "9 [{{3 a} 5 []} {{3 b} 6 []}]"},
-		{Head{Column: Column{3, "a"}, ReadyAt: 7, Gone: 7}, "2 [{{3 b} 6 []} {{3 a} 7 []}]"},
+		{Head{Column: Column{3, "a", ""}, ReadyAt: 5, Gone: 4}, "9 [{{3 a } 5 [] 0} {{3 b } 6 [] 0}]"},
+		{Head{Column: Column{3, "a", ""}, ReadyAt: 7, Gone: 7}, "2 [{{3 b } 6 [] 0} {{3 a } 7 [] 0}]"},
 		// More than is known has gone: another owner's.
-		{Head{Column: Column{3, "a"}, ReadyAt: 8, Gone: 5}, "1 [{{3 b} 6 []} {{3 a} 8 []}]"},
-		{Head{Column: Column{1, "c"}, ReadyAt: 9}, "1 [{{1 c} 9 []} {{3 b} 6 []} {{3 a} 8 []}]"},
-		{Head{Column: Column{3, "d"}, Empty: true}, "1 [{{1 c} 9 []} {{3 b} 6 []} {{3 a} 8 []}]"},
-		{Head{Column: Column{3, "b"}, Empty: true}, "0 [{{1 c} 9 []} {{3 a} 8 []}]"},
+		{Head{Column: Column{3, "a", ""}, ReadyAt: 8, Gone: 5}, "1 [{{3 b } 6 [] 0} {{3 a } 8 [] 0}]"},
+		{Head{Column: Column{1, "c", ""}, ReadyAt: 9}, "1 [{{1 c } 9 [] 0} {{3 b } 6 [] 0} {{3 a } 8 [] 0}]"},
+		{Head{Column: Column{3, "d", ""}, Empty: true}, "1 [{{1 c } 9 [] 0} {{3 b } 6 [] 0} {{3 a } 8 [] 0}]"},
+		{Head{Column: Column{3, "b", ""}, Empty: true}, "0 [{{1 c } 9 [] 0} {{3 a } 8 [] 0}]"},
 	} {
 		x.Seen(step.seen)
 		if got := heads(); got != step.want {
 			t.Fatalf("after %+v: %s, want %s", step.seen, got, step.want)
 		}
 	}
-	if !x.Any(func(typ string) bool { return typ == "a" }) || x.Any(func(typ string) bool { return true }) || x.Empty() {
+	if !x.Any(func(at Column) bool { return at.Type == "a" }) || x.Any(func(Column) bool { return true }) || x.Empty() {
 		t.Fatal("what is left is wrong")
 	}
-	if got := fmt.Sprint(x.Candidates(nil, 1, func(at Column) bool { return at.Type == "c" })); got != "[{{3 a} 8 []}]" {
+	if got := fmt.Sprint(x.Candidates(1, func(at Column) bool { return at.Type == "c" })); got != "[{{3 a } 8 [] 0}]" {
 		t.Fatalf("without c: %s", got)
 	}
 }
@@ -74,7 +74,7 @@ func TestIndexOfManyColumns(t *testing.T) {
 		random := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1))
 		emptied := 1 + random.IntN(9) // of ten looks at a column, how many find it empty
 		for range 3 * columns {
-			at := Column{1 + random.IntN(5), strconv.Itoa(random.IntN(columns))}
+			at := Column{1 + random.IntN(5), strconv.Itoa(random.IntN(columns)), ""}
 			c, readyAt, n := plain[at], random.Int64N(1000), 1+random.IntN(9)
 			if c == nil {
 				c = &indexed{Column: at, head: readyAt}
@@ -136,7 +136,7 @@ func TestABlockThatIsFullIsSplit(t *testing.T) {
 	} {
 		var x Index
 		for n := range int64(columns) {
-			x.Put(Column{1, strconv.FormatInt(n, 10)}, c.head(n), 1)
+			x.Put(Column{1, strconv.FormatInt(n, 10), ""}, c.head(n), 1)
 		}
 		if len(x.blocks) > c.most {
 			t.Errorf("%s: %d blocks, want at most %d", name, len(x.blocks), c.most)
@@ -156,7 +156,7 @@ func TestFewTypesAreLookedForByName(t *testing.T) {
 		if x.few([]string{"a", "b"}) {
 			t.Fatalf("2 types are few where there are %d columns", n)
 		}
-		x.Put(Column{1, strconv.Itoa(n)}, 1, 1)
+		x.Put(Column{1, strconv.Itoa(n), ""}, 1, 1)
 	}
 	if !x.few([]string{"a", "b"}) {
 		t.Fatal("2 types are not few where there are 11 columns")

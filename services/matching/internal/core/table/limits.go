@@ -19,6 +19,7 @@ type limit struct {
 
 // entry is what one shard holds of a limit.
 type entry struct {
+	// seq is that of the call; of the limit of a group, the owner's count (PerGroup).
 	seq  Seq
 	held int
 	// until is when what is held counts no more, Unix ms.
@@ -68,7 +69,9 @@ func (l *limit) leave(shard int) {
 // stand is one Stance while its call is carried out.
 type stand struct {
 	Stance
-	limit         *limit
+	limit *limit
+	// groups: it counts per group, and has no limit; or it is that of one of its groups.
+	groups        *perGroup
 	shard, shards int
 	// used are the slots of all shards, this one's included; ahead those that are
 	// kept for shards before this one in the line.
@@ -85,10 +88,15 @@ type stand struct {
 	free          int
 }
 
-// take sets the shard's entry and its place in the line.
-func (l *limit) take(c *Call, s Stance, now int64) stand {
-	l.entries[c.Shard] = entry{seq: c.Seq, held: s.Held, until: max(l.entries[c.Shard].until, now+Expiry(s.TTL))}
+// leaveStale takes out who has not shown itself for long.
+func (l *limit) leaveStale(now int64) {
 	l.line = slices.DeleteFunc(l.line, func(w waiter) bool { return now-w.seen >= LineStale.Milliseconds() })
+}
+
+// take sets the shard's entry and its place in the line.
+func (l *limit) take(c *Call, s Stance, seq Seq, now int64) stand {
+	l.entries[c.Shard] = entry{seq: seq, held: s.Held, until: max(l.entries[c.Shard].until, now+Expiry(s.TTL))}
+	l.leaveStale(now)
 	if s.Wait == 0 {
 		l.leave(c.Shard)
 	} else if i := l.place(c.Shard); i >= 0 {
@@ -99,7 +107,7 @@ func (l *limit) take(c *Call, s Stance, now int64) stand {
 	}
 	return stand{
 		Stance: s, limit: l, shard: c.Shard, shards: c.Shards,
-		used: l.used(now), ahead: l.ahead(c.Shard), restoring: len(l.entries) < c.Shards,
+		used: l.used(now), ahead: l.ahead(c.Shard),
 	}
 }
 
@@ -139,8 +147,11 @@ func (s *stand) room() int {
 	if s.Rate.EveryUS > 0 {
 		return s.free - s.granted
 	}
-	if s.restoring {
+	switch {
+	case s.restoring:
 		return 0
+	case s.PerGroup.Count > 0:
+		return math.MaxInt
 	}
 	return max(0, s.Max-s.used-s.ahead)
 }
@@ -162,6 +173,9 @@ func (s *stand) why() BlockedWhy {
 func (s *stand) grant(n int) {
 	if s.Rate.EveryUS > 0 {
 		s.granted += n
+		return
+	}
+	if s.PerGroup.Count > 0 {
 		return
 	}
 	s.used += n
@@ -189,6 +203,9 @@ func (s *stand) finish() LimitState {
 	if s.Rate.EveryUS > 0 {
 		return s.finishRate()
 	}
+	if s.PerGroup.Count > 0 {
+		return LimitState{Restoring: s.restoring}
+	}
 	l := s.limit
 	if i := l.place(s.shard); i >= 0 {
 		switch {
@@ -207,6 +224,9 @@ func (s *stand) finish() LimitState {
 	if !others && !s.restoring {
 		leased = max(0, min(s.Ask, (s.Max-s.used)/s.shards))
 		s.grant(leased)
+	}
+	if s.Of > 0 {
+		s.groups.drop(s.Ref)
 	}
 	return LimitState{Used: s.used, Leased: leased, Restoring: s.restoring, Others: others && !s.restoring}
 }

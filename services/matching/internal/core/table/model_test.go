@@ -225,7 +225,7 @@ func (m *model) want(c *Call, w Want, seen int, met []bool, granted, short []int
 		if by < 0 || slices.ContainsFunc(got.blocked, func(b Blocked) bool { return b.By == c.Stances[by].Ref }) {
 			continue
 		}
-		got.blocked = append(got.blocked, Blocked{By: c.Stances[by].Ref, Why: why})
+		got.blocked = append(got.blocked, Blocked{At: by, By: c.Stances[by].Ref, Why: why})
 		short[by] += max(1, w.N-len(got.triggers))
 	}
 	return got
@@ -332,7 +332,7 @@ func (p *pair) do(c Call) {
 		known.Put(chunk.Column, chunk.ReadyAt, chunk.Len())
 	}
 	for i := range c.Wants {
-		c.Wants[i].Candidates = known.Candidates(nil, 100, func(Column) bool { return false })
+		c.Wants[i].Candidates = known.Candidates(100, func(Column) bool { return false })
 		for k := range c.Wants[i].Candidates {
 			c.Wants[i].Candidates[k].Path = modelPaths[c.Wants[i].Candidates[k].Type]
 		}
@@ -422,7 +422,7 @@ func TestR34_NoShardStarves(t *testing.T) {
 			c := Call{
 				Domain: "d", Shard: shard, Shards: 2, Epoch: "e", Seq: Seq{1, calls},
 				Stances: []Stance{{Ref: "type/a", Max: 1, Wait: 3}}, Put: []Chunk{chunk("a", int64(calls), int(calls), int(calls)+1)},
-				Wants: []Want{{Tasklist: list, N: 1, Candidates: []Candidate{{Column: Column{3, "a"}, Path: []int{0}}}}},
+				Wants: []Want{{Tasklist: list, N: 1, Candidates: []Candidate{{Column: Column{3, "a", ""}, Path: []int{0}}}}},
 			}
 			out := table.Do(c, 5000)
 			waiting[shard] = true
@@ -458,7 +458,7 @@ func BenchmarkPutPop(b *testing.B) {
 					c.Put = append(c.Put, chunk)
 					index.Put(chunk.Column, chunk.ReadyAt, 10)
 				}
-				w := Want{Tasklist: list, N: 100, Candidates: index.Candidates(nil, 32, func(Column) bool { return false })}
+				w := Want{Tasklist: list, N: 100, Candidates: index.Candidates(32, func(Column) bool { return false })}
 				if most > 0 {
 					c.Stances = []Stance{{Ref: "all", Max: most}}
 					for i := range w.Candidates {

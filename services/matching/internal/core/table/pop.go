@@ -13,9 +13,12 @@ type pop struct {
 	left, ahead int
 	columns     map[Column]*column
 	stands      []stand
-	// seen is how far the candidates were looked at; gone what left each.
+	// seen is how far the candidates were looked at; gone what left each. live are those seen of which more may be taken.
 	seen int
 	gone []int
+	live []int
+	// named counts the candidates that need each limit.
+	named []int
 	// passed are the candidates that were not looked at: their path has no room, and one
 	// before was left for that. They are taken for what they are said to hold.
 	passed []bool
@@ -39,16 +42,23 @@ func (p *pop) run() {
 // from the one with the oldest head, the first of equals.
 func (p *pop) priority(from, to int) {
 	next := from
+	p.live = p.live[:0]
 	for p.left > 0 {
 		best := -1
-		for i := from; i < next; i++ {
-			if c := p.live(i); c != nil && (best < 0 || c.head().ReadyAt < p.live(best).head().ReadyAt) {
+		alive := p.live[:0]
+		for _, i := range p.live {
+			if p.column(i) == nil || p.full(i) >= 0 || p.spent(i) {
+				continue
+			}
+			if alive = append(alive, i); best < 0 || p.age(i) < p.age(best) {
 				best = i
 			}
 		}
+		p.live = alive
 		// A candidate further on is looked at only when it may be older.
-		if next < to && (best < 0 || p.w.Candidates[next].Head <= p.live(best).head().ReadyAt) {
+		if next < to && (best < 0 || p.before(next, best)) {
 			p.passed[next] = p.leftFor(p.full(next), next)
+			p.live = append(p.live, next)
 			next++
 			continue
 		}
@@ -60,9 +70,31 @@ func (p *pop) priority(from, to int) {
 	p.seen = next
 }
 
-// leftFor tells whether a candidate before this one was left because a limit has no room.
-func (p *pop) leftFor(by *stand, before int) bool {
-	for i := 0; by != nil && i < before; i++ {
+// before tells whether a candidate that was not looked at may come before the best one that was.
+func (p *pop) before(next, best int) bool {
+	hint, age := p.w.Candidates[next].Head, p.age(best)
+	return hint < age || hint == age && (p.w.Candidates[next].Most == 0 || p.w.Candidates[best].Most == 0)
+}
+
+// age is that by which a candidate that holds something takes its turn.
+func (p *pop) age(i int) int64 {
+	if p.w.Candidates[i].Most > 0 {
+		return p.w.Candidates[i].Head
+	}
+	return p.column(i).head().ReadyAt
+}
+
+// spent tells whether as many were taken of a candidate as may be.
+func (p *pop) spent(i int) bool {
+	return p.w.Candidates[i].Most > 0 && p.gone[i] >= p.w.Candidates[i].Most
+}
+
+// leftFor tells whether a candidate before this one was left because a limit has no room; by is its stance, -1 = none.
+func (p *pop) leftFor(by, before int) bool {
+	if by < 0 || p.named[by] == 1 {
+		return false
+	}
+	for i := range before {
 		if !p.passed[i] && p.column(i) != nil && p.full(i) == by {
 			return true
 		}
@@ -78,22 +110,14 @@ func (p *pop) column(i int) *column {
 	return nil
 }
 
-// live returns the candidate's column if it holds anything for which there is room.
-func (p *pop) live(i int) *column {
-	if p.full(i) != nil {
-		return nil
-	}
-	return p.column(i)
-}
-
-// full is the first limit of a candidate's path that has no room.
-func (p *pop) full(i int) *stand {
+// full is the first stance of a candidate's path that has no room, or -1.
+func (p *pop) full(i int) int {
 	for _, at := range p.w.Candidates[i].Path {
-		if s := &p.stands[at]; s.room() == 0 {
-			return s
+		if p.stands[at].room() == 0 {
+			return at
 		}
 	}
-	return nil
+	return -1
 }
 
 // take takes what it can of a live candidate's first chunk, and the slots that it needs.
@@ -101,6 +125,9 @@ func (p *pop) take(i int) {
 	at := p.w.Candidates[i]
 	head := p.columns[at.Column].head()
 	n := min(p.left, head.Len(), p.columns[at.Column].inOrder())
+	if at.Most > 0 {
+		n = min(n, at.Most-p.gone[i])
+	}
 	for _, s := range at.Path {
 		n = min(n, p.stands[s].room())
 	}
@@ -108,9 +135,9 @@ func (p *pop) take(i int) {
 		p.stands[s].met = true
 		p.stands[s].grant(n)
 	}
-	batch := Batch{Column: at.Column, ReadyAt: head.ReadyAt, Rank: head.Rank, Step: head.Step, Booked: len(at.Path) > 0}
+	batch := Batch{Column: at.Column, From: i, ReadyAt: head.ReadyAt, Rank: head.Rank, Step: head.Step, Booked: len(at.Path) > 0}
 	over := 0
-	if rest := head.Len() - n; rest <= p.ahead && p.full(i) != nil {
+	if rest := head.Len() - n; rest <= p.ahead && p.full(i) >= 0 {
 		over = rest
 	}
 	batch.Triggers = p.columns[at.Column].take(n + over)
@@ -133,12 +160,13 @@ func (p *pop) block() {
 		for _, s := range at.Path {
 			p.stands[s].met = true
 		}
-		s := p.full(i)
-		if s == nil || slices.ContainsFunc(p.got.Blocked, func(b Blocked) bool { return b.By == s.Ref }) {
+		by := p.full(i)
+		if by < 0 || p.named[by] > 1 && slices.ContainsFunc(p.got.Blocked, func(b Blocked) bool { return b.At == by }) {
 			continue
 		}
+		s := &p.stands[by]
 		s.short += max(p.left, 1)
-		p.got.Blocked = append(p.got.Blocked, Blocked{By: s.Ref, Why: s.why()})
+		p.got.Blocked = append(p.got.Blocked, Blocked{At: by, By: s.Ref, Why: s.why()})
 	}
 }
 
@@ -149,7 +177,7 @@ func (p *pop) report() {
 		if p.passed[i] {
 			head.Empty, head.ReadyAt = false, at.Head
 		} else if c := p.column(i); c != nil {
-			head.Empty, head.ReadyAt = false, c.head().ReadyAt
+			head.Empty, head.ReadyAt, head.Rank = false, c.head().ReadyAt, c.head().Rank
 		} else {
 			delete(p.columns, at.Column)
 		}

@@ -31,7 +31,7 @@ func TestARateIsExact(t *testing.T) {
 			for range want {
 				put.Triggers = append(put.Triggers, make([]byte, 28)...)
 			}
-			put.Tasklist, put.Column, put.ReadyAt = Tasklist{"d", "l", 0}, Column{1, "a"}, int64(call)
+			put.Tasklist, put.Column, put.ReadyAt = Tasklist{"d", "l", 0}, Column{1, "a", ""}, int64(call)
 			out := table.Do(Call{
 				Domain: "d", Shards: 1, Epoch: "life", Seq: Seq{1, uint64(call + 1)}, Put: []Chunk{put},
 				Stances: []Stance{{Ref: "rate/type/a", Rate: rate}},
@@ -70,7 +70,7 @@ func TestARateThatChanges(t *testing.T) {
 	table.Open("d", 0, "life")
 	take := func(rate Rate, want int) int {
 		calls++
-		put := Chunk{Tasklist: Tasklist{"d", "l", 0}, Column: Column{1, "a"}, ReadyAt: int64(calls), Triggers: make([]byte, 28*want)}
+		put := Chunk{Tasklist: Tasklist{"d", "l", 0}, Column: Column{1, "a", ""}, ReadyAt: int64(calls), Triggers: make([]byte, 28*want)}
 		out := table.Do(Call{
 			Domain: "d", Shards: 1, Epoch: "life", Seq: Seq{1, calls}, Put: []Chunk{put},
 			Stances: []Stance{{Ref: "rate/type/a", Rate: rate}},

@@ -158,7 +158,7 @@ func TestI7_WhatIsTakenLeavesNothingBehind(t *testing.T) {
 				t.Fatalf("took %v", got)
 			}
 		}
-		if room := cap(r.table.domains["d"].lives[0].lists[list][Column{3, "a"}].chunks); room > 1_000 {
+		if room := cap(r.table.domains["d"].lives[0].lists[list][Column{3, "a", ""}].chunks); room > 1_000 {
 			t.Fatalf("room for %d chunks is kept for %d", room, held)
 		}
 		if got := r.pops(want(1000, "a")); len(got) != int(held) {
@@ -190,14 +190,14 @@ func TestCandidatesAreLookedAtOnlyWhereTheyMayBeOlder(t *testing.T) {
 	w := want(1, "a", "b", "c")
 	w.Candidates[1].Head, w.Candidates[2].Head = 6, 9
 	less := w // with a lower priority, which is not looked at either
-	less.Candidates = append(slices.Clone(w.Candidates), Candidate{Column: Column{4, "a"}})
+	less.Candidates = append(slices.Clone(w.Candidates), Candidate{Column: Column{4, "a", ""}})
 	got := r.pop(less)
-	if expect := []Head{{Column: Column{3, "a"}, ReadyAt: 6, Gone: 1}}; !slices.Equal(got.Heads, expect) {
+	if expect := []Head{{Column: Column{3, "a", ""}, ReadyAt: 6, Gone: 1}}; !slices.Equal(got.Heads, expect) {
 		t.Fatalf("looked at %+v, want %+v", got.Heads, expect)
 	}
 	w.N = 3
 	got = r.pop(w)
-	expect := []Head{{Column: Column{3, "a"}, Empty: true, Gone: 1}, {Column: Column{3, "b"}, Empty: true, Gone: 1}, {Column: Column{3, "c"}, Empty: true, Gone: 1}}
+	expect := []Head{{Column: Column{3, "a", ""}, Empty: true, Gone: 1}, {Column: Column{3, "b", ""}, Empty: true, Gone: 1}, {Column: Column{3, "c", ""}, Empty: true, Gone: 1}}
 	if !slices.Equal(got.Heads, expect) {
 		t.Fatalf("looked at %+v, want %+v", got.Heads, expect)
 	}
@@ -210,11 +210,11 @@ func TestOpenTellsTheColumnsInOrder(t *testing.T) {
 	r := open(t)
 	var stored []Chunk
 	for _, k := range []Known{
-		{Tasklist{"d", "m", 0}, Column{1, "a"}, 1, 0, 1},
-		{Tasklist{"d", "l", 1}, Column{1, "a"}, 2, 0, 1},
-		{Tasklist{"d", "l", 0}, Column{2, "a"}, 3, 0, 1},
-		{Tasklist{"d", "l", 0}, Column{1, "b"}, 4, 0, 1},
-		{Tasklist{"d", "l", 0}, Column{1, "a"}, 5, 0, 1},
+		{Tasklist{"d", "m", 0}, Column{1, "a", ""}, 1, 0, 1},
+		{Tasklist{"d", "l", 1}, Column{1, "a", ""}, 2, 0, 1},
+		{Tasklist{"d", "l", 0}, Column{2, "a", ""}, 3, 0, 1},
+		{Tasklist{"d", "l", 0}, Column{1, "b", ""}, 4, 0, 1},
+		{Tasklist{"d", "l", 0}, Column{1, "a", ""}, 5, 0, 1},
 	} {
 		stored = append(stored, Chunk{Tasklist: k.Tasklist, Column: k.Column, ReadyAt: k.ReadyAt, Triggers: packed(1)})
 	}
@@ -229,7 +229,7 @@ func TestOpenTellsTheColumnsInOrder(t *testing.T) {
 	if !slices.Equal(ages, []int64{5, 4, 3, 2, 1}) || columns[0].Triggers != 3 {
 		t.Fatalf("opened %+v", columns)
 	}
-	r.pops(Want{Tasklist: list, N: 9, Candidates: []Candidate{{Column: Column{1, "a"}}, {Column: Column{1, "b"}}, {Column: Column{2, "a"}}}})
+	r.pops(Want{Tasklist: list, N: 9, Candidates: []Candidate{{Column: Column{1, "a", ""}}, {Column: Column{1, "b", ""}}, {Column: Column{2, "a", ""}}}})
 	if columns := r.table.Open("d", 0, "").Columns; len(columns) != 2 {
 		t.Fatalf("after all of one tasklist: %+v", columns)
 	}
@@ -246,16 +246,16 @@ func TestOneCandidateOfAFullLimitIsLookedAt(t *testing.T) {
 	}
 	got := r.pop(w, Stance{Ref: "type/a", Max: 1, Held: 1}, Stance{Ref: "type/d", Max: 2, Held: 2})
 	expect := []Head{
-		{Column: Column{3, "a"}, Empty: true},
-		{Column: Column{3, "b"}, ReadyAt: 5},
-		{Column: Column{3, "c"}, ReadyAt: 2},
-		{Column: Column{3, "d"}, ReadyAt: 7},
-		{Column: Column{3, "e"}, ReadyAt: 4},
+		{Column: Column{3, "a", ""}, Empty: true},
+		{Column: Column{3, "b", ""}, ReadyAt: 5},
+		{Column: Column{3, "c", ""}, ReadyAt: 2},
+		{Column: Column{3, "d", ""}, ReadyAt: 7},
+		{Column: Column{3, "e", ""}, ReadyAt: 4},
 	}
 	if !slices.Equal(got.Heads, expect) {
 		t.Errorf("looked at %+v, want %+v", got.Heads, expect)
 	}
-	if blocked := []Blocked{{"type/a", Full}, {"type/d", Full}}; !slices.Equal(got.Blocked, blocked) {
+	if blocked := []Blocked{{0, "type/a", Full}, {1, "type/d", Full}}; !slices.Equal(got.Blocked, blocked) {
 		t.Errorf("blocked by %+v, want %+v", got.Blocked, blocked)
 	}
 }

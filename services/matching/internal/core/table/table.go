@@ -17,6 +17,8 @@ type domain struct {
 	// lives by shard. Slots are the domain's, tables the shard's.
 	lives  map[int]*life
 	limits map[Ref]*limit
+	// perGroups are those that count per group.
+	perGroups map[Ref]*perGroup
 	// rates are theoretical arrival times, Unix µs.
 	rates map[Ref]float64
 }
@@ -38,7 +40,7 @@ func (t *Table) Forget() { clear(t.domains) }
 func (t *Table) Open(domainName string, shard int, fresh string) Opened {
 	d := t.domains[domainName]
 	if d == nil {
-		d = &domain{lives: map[int]*life{}, limits: map[Ref]*limit{}, rates: map[Ref]float64{}}
+		d = &domain{lives: map[int]*life{}, limits: map[Ref]*limit{}, perGroups: map[Ref]*perGroup{}, rates: map[Ref]float64{}}
 		t.domains[domainName] = d
 	}
 	e := d.lives[shard]
@@ -62,7 +64,7 @@ func (t *Table) Open(domainName string, shard int, fresh string) Opened {
 func (k Known) Compare(o Known) int {
 	return cmp.Or(
 		strings.Compare(k.Name, o.Name), cmp.Compare(k.Partition, o.Partition),
-		cmp.Compare(k.Priority, o.Priority), strings.Compare(k.Type, o.Type),
+		cmp.Compare(k.Priority, o.Priority), strings.Compare(k.Type, o.Type), strings.Compare(k.Group, o.Group),
 	)
 }
 
@@ -74,8 +76,15 @@ func (t *Table) Do(c Call, nowUS int64) Outcome {
 		return Outcome{Lost: true}
 	}
 	for _, s := range c.Stances {
-		if l := d.limits[s.Ref]; l != nil && c.Seq.compare(l.entries[c.Shard].seq) <= 0 {
-			return Outcome{Overtaken: true}
+		switch {
+		case s.PerGroup.Count > 0:
+			if p := d.perGroups[s.Ref]; p != nil && p.overtaken(&c) {
+				return Outcome{Overtaken: true}
+			}
+		case s.Of == 0 && s.Rate.EveryUS == 0:
+			if l := d.limits[s.Ref]; l != nil && c.Seq.compare(l.entries[c.Shard].seq) <= 0 {
+				return Outcome{Overtaken: true}
+			}
 		}
 	}
 	e := d.lives[c.Shard]
@@ -84,11 +93,23 @@ func (t *Table) Do(c Call, nowUS int64) Outcome {
 	}
 	stands := make([]stand, len(c.Stances))
 	for i, s := range c.Stances {
-		if s.Rate.EveryUS > 0 {
+		switch {
+		case s.Rate.EveryUS > 0:
 			stands[i] = rated(s, d.rates, nowUS)
-		} else {
-			stands[i] = d.limit(s.Ref).take(&c, s, now)
+		case s.PerGroup.Count > 0:
+			stands[i] = d.perGroup(s.Ref).say(&c, s)
+		case s.Of > 0:
+			of := c.Stances[s.Of-1]
+			p := d.perGroup(of.Ref)
+			stands[i] = p.limit(s.Ref, now).take(&c, s, Seq{c.Seq.Epoch, of.PerGroup.Count}, now)
+			stands[i].groups = p
+		default:
+			stands[i] = d.limit(s.Ref).take(&c, s, c.Seq, now)
+			stands[i].restoring = len(stands[i].limit.entries) < c.Shards
 		}
+	}
+	for _, at := range c.Clear {
+		e.clear(at)
 	}
 	for _, chunk := range c.Put {
 		e.put(chunk)
@@ -112,6 +133,15 @@ func (d *domain) limit(ref Ref) *limit {
 	return l
 }
 
+// clear forgets a column.
+func (e *life) clear(at Place) {
+	columns := e.lists[at.Tasklist]
+	delete(columns, at.Column)
+	if len(columns) == 0 {
+		delete(e.lists, at.Tasklist)
+	}
+}
+
 // put stores a chunk with a copy of its triggers.
 func (e *life) put(c Chunk) {
 	columns := e.lists[c.Tasklist]
@@ -133,7 +163,12 @@ func (e *life) pop(w Want, stands []stand) Taken {
 	columns := e.lists[w.Tasklist]
 	p := pop{
 		w: w, left: w.N, ahead: w.Ahead, columns: columns, stands: stands,
-		gone: make([]int, len(w.Candidates)), passed: make([]bool, len(w.Candidates)),
+		gone: make([]int, len(w.Candidates)), passed: make([]bool, len(w.Candidates)), named: make([]int, len(stands)),
+	}
+	for _, at := range w.Candidates {
+		for _, s := range at.Path {
+			p.named[s]++
+		}
 	}
 	p.run()
 	if len(columns) == 0 {
@@ -159,5 +194,6 @@ func (t *Table) Slots(domainName string, limits []Ref, now int64) []int {
 func (t *Table) Drop(domainName string, ref Ref) {
 	if d := t.domains[domainName]; d != nil {
 		delete(d.limits, ref)
+		delete(d.perGroups, ref)
 	}
 }

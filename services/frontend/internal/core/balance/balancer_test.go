@@ -1,0 +1,236 @@
+package balance
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+)
+
+var (
+	start = time.Unix(1_700_000_000, 0)
+	mail  = Tasklist{"shop", "mail"}
+)
+
+func balancer(s Strategy) *Balancer { return New(s, rand.New(rand.NewPCG(1, 2))) }
+
+// picks counts who gets how many of so many polls.
+func picks(b *Balancer, of Tasklist, n, polls int, now time.Time) []int {
+	got := make([]int, n)
+	for range polls {
+		got[b.Pick(of, n, now)]++
+	}
+	return got
+}
+
+// report has all partitions of a tasklist report their triggers.
+func report(b *Balancer, of Tasklist, now time.Time, triggers ...int64) {
+	for i, t := range triggers {
+		b.Report(of, len(triggers), i, Load{Triggers: t}, now)
+	}
+}
+
+func TestPartitionsTakeTurns(t *testing.T) {
+	b := balancer(RoundRobin)
+	report(b, mail, start, 1000, 0, 0) // is of no interest
+	var got []int
+	for range 7 {
+		got = append(got, b.Pick(mail, 3, start))
+		b.Pick(Tasklist{"shop", "other"}, 2, start) // has turns of its own
+	}
+	if want := []int{0, 1, 2, 0, 1, 2, 0}; !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
+func TestOnePartitionCostsNothing(t *testing.T) {
+	for _, s := range []Strategy{Weighted, RoundRobin, Random} {
+		b := balancer(s)
+		for _, n := range []int{-1, 0, 1} {
+			b.Report(mail, n, 0, Load{Triggers: 1}, start)
+			if p := b.Pick(mail, n, start); p != 0 || len(b.lists) != 0 {
+				t.Errorf("%s: partition %d of %d, %d are remembered", s, p, n, len(b.lists))
+			}
+		}
+	}
+}
+
+func TestRandomTakesAny(t *testing.T) {
+	b := balancer(Random)
+	report(b, mail, start, 1000, 0, 0)
+	for p, n := range picks(b, mail, 3, 3000, start) {
+		if n < 900 || n > 1100 {
+			t.Errorf("partition %d got %d of 3000", p, n)
+		}
+	}
+	if len(b.lists) != 0 {
+		t.Error("a random choice remembers")
+	}
+}
+
+// Polls go where the triggers are, in proportion, and spread over time.
+func TestWeightsAreBacklogs(t *testing.T) {
+	b := balancer(Weighted)
+	report(b, mail, start, 300, 100, 0, 0)
+	var got []int
+	for range 8 {
+		got = append(got, b.Pick(mail, 4, start))
+	}
+	if want := []int{0, 0, 1, 0, 0, 0, 1, 0}; !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	if got, want := picks(b, mail, 4, 4000, start), []int{3000, 1000, 0, 0}; !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
+// A partition where much comes and nothing waits needs polls, too.
+func TestWeightsCountWhatComes(t *testing.T) {
+	b := balancer(Weighted)
+	b.Report(mail, 3, 0, Load{Triggers: 101, PerSecond: 9_900}, start) // 200
+	b.Report(mail, 3, 1, Load{PerSecond: 9_901}, start)                // 100
+	b.Report(mail, 3, 2, Load{PerSecond: 0.1}, start)                  // 1
+	if got, want := picks(b, mail, 3, 301, start), []int{200, 100, 1}; !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
+// Weights count only where all partitions have reported recently, and one has many triggers.
+func TestElsePartitionsTakeTurns(t *testing.T) {
+	even, uneven := []int{20, 20}, []int{40, 0}
+	for name, c := range map[string]struct {
+		set  func(b *Balancer)
+		want []int
+	}{
+		"few":             {func(b *Balancer) { report(b, mail, start, BacklogMin, 0) }, even},
+		"many":            {func(b *Balancer) { report(b, mail, start, BacklogMin+1, 0) }, uneven},
+		"one is missing":  {func(b *Balancer) { b.Report(mail, 2, 0, Load{Triggers: 1000}, start) }, even},
+		"others reported": {func(b *Balancer) { report(b, Tasklist{"other", "mail"}, start, 1000, 0) }, even},
+		"one is old": {func(b *Balancer) {
+			report(b, mail, start, 1000, 0)
+			b.Report(mail, 2, 0, Load{Triggers: 1000}, start.Add(time.Millisecond))
+			b.Report(mail, 2, 1, Load{}, start.Add(-ReportedFor-1))
+		}, even},
+		"as old as may be": {func(b *Balancer) { report(b, mail, start.Add(-ReportedFor), 1000, 0) }, uneven},
+		"out of range": {func(b *Balancer) {
+			b.Report(mail, 2, 0, Load{Triggers: 1000}, start)
+			b.Report(mail, 2, -1, Load{}, start)
+			b.Report(mail, 2, 2, Load{}, start)
+		}, even},
+		"shrunk": {func(b *Balancer) { report(b, mail, start, 1000, 0, 0) }, uneven},
+	} {
+		b := balancer(Weighted)
+		c.set(b)
+		if got := picks(b, mail, 2, 40, start); !slices.Equal(got, c.want) {
+			t.Errorf("%s: got %v, want %v", name, got, c.want)
+		}
+	}
+}
+
+// Where partitions are added all begin again: what was reported before says nothing about them.
+func TestGrowingBeginsAnew(t *testing.T) {
+	b := balancer(Weighted)
+	report(b, mail, start, 1000, 0)
+	picks(b, mail, 2, 3, start)
+	if got := picks(b, mail, 3, 30, start); !slices.Equal(got, []int{10, 10, 10}) {
+		t.Errorf("got %v", got)
+	}
+	b.Report(mail, 3, 2, Load{}, start)
+	if got := picks(b, mail, 3, 30, start); !slices.Equal(got, []int{10, 10, 10}) {
+		t.Errorf("one of three reported: got %v", got)
+	}
+	report(b, mail, start, 0, 0, 1000)
+	if got := picks(b, mail, 3, 30, start); !slices.Equal(got, []int{0, 0, 30}) {
+		t.Errorf("all reported: got %v", got)
+	}
+}
+
+// A partition that had a large backlog, or none, has the share of the present one at once.
+func TestBacklogsOfBeforeAreForgotten(t *testing.T) {
+	b := balancer(Weighted)
+	report(b, mail, start, 1_000_000, 1_000_001, 1)
+	picks(b, mail, 3, 1001, start)
+	report(b, mail, start, 200, 200, 100)
+	got := picks(b, mail, 3, 1000, start)
+	for p, want := range []int{400, 400, 200} {
+		if math.Abs(float64(got[p]-want)) > 4 {
+			t.Errorf("got %v", got)
+		}
+	}
+}
+
+// What no owner can mean does no harm.
+func TestOddReportsAreBounded(t *testing.T) {
+	for _, l := range []Load{
+		{Triggers: -1000, PerSecond: -1}, {PerSecond: math.NaN()}, {Triggers: math.MinInt64, PerSecond: math.Inf(-1)},
+	} {
+		if w := l.weight(); w != 0 {
+			t.Errorf("%+v weighs %d", l, w)
+		}
+	}
+	b := balancer(Weighted)
+	const n = 64
+	for p := range n {
+		b.Report(mail, n, p, Load{Triggers: math.MaxInt64, PerSecond: math.Inf(1)}, start)
+	}
+	for p, got := range picks(b, mail, n, 10*n, start) {
+		if got != 10 {
+			t.Errorf("partition %d got %d", p, got)
+		}
+	}
+}
+
+// A tasklist is remembered as long as it is polled or reported, and no longer.
+func TestUnusedTasklistsAreForgotten(t *testing.T) {
+	b := balancer(Weighted)
+	for i := range 100 {
+		b.Pick(Tasklist{"shop", fmt.Sprint(i)}, 2, start)
+	}
+	for at := start; at.Sub(start) < KeptFor; at = at.Add(ReportedFor) {
+		b.Forget(at)
+		b.Pick(Tasklist{"shop", "7"}, 2, at)
+		b.Report(Tasklist{"shop", "8"}, 2, 1, Load{}, at)
+	}
+	b.Forget(start.Add(KeptFor + ReportedFor))
+	b.Forget(start.Add(KeptFor + KeptFor/4 + ReportedFor))
+	if len(b.lists) != 2 || b.lists[Tasklist{"shop", "7"}] == nil || b.lists[Tasklist{"shop", "8"}] == nil {
+		t.Errorf("%d are remembered", len(b.lists))
+	}
+	last := b.lists[Tasklist{"shop", "7"}].used.Add(KeptFor)
+	for _, c := range []struct {
+		after time.Duration
+		kept  int
+	}{{0, 2}, {KeptFor/4 - 1, 2}, {KeptFor / 4, 0}} { // it looks now and then only
+		if b.Forget(last.Add(c.after)); len(b.lists) != c.kept {
+			t.Errorf("%v later %d are remembered", c.after, len(b.lists))
+		}
+	}
+	b.Forget(start.Add(3 * KeptFor))
+	if len(b.lists) != 0 {
+		t.Errorf("%d are remembered", len(b.lists))
+	}
+}
+
+func TestStrategiesAreNamed(t *testing.T) {
+	for s, want := range map[Strategy]bool{"weighted": true, "round_robin": true, "random": true, "": false, "Weighted": false} {
+		if s.Known() != want {
+			t.Errorf("%q: %v", s, s.Known())
+		}
+	}
+}
+
+func BenchmarkPick(b *testing.B) {
+	for _, n := range []int{1, 4, 64} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			l := balancer(Weighted)
+			for p := range n {
+				l.Report(mail, n, p, Load{Triggers: 1000}, start)
+			}
+			for b.Loop() {
+				l.Pick(mail, n, start)
+			}
+		})
+	}
+}

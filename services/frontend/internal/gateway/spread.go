@@ -1,0 +1,75 @@
+package gateway
+
+import (
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/core/balance"
+)
+
+// spread chooses partitions for the polls of tasklists that have several.
+type spread struct {
+	mu       sync.Mutex
+	balancer *balance.Balancer
+}
+
+func newSpread(s balance.Strategy) *spread {
+	return &spread{balancer: balance.New(s, rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())))}
+}
+
+// partitions is over how many partitions a tasklist is spread.
+func (g *Gateway) partitions(domain, tasklist string) int {
+	return min(max(int(g.Catalog.Tasklist(domain, tasklist).GetPartitions()), 1), ids.PartitionsMax)
+}
+
+// pick chooses the partition that a poll goes to. Where there is one it costs a look at the settings.
+func (g *Gateway) pick(domain, tasklist string) int {
+	n := g.partitions(domain, tasklist)
+	if n == 1 {
+		return 0
+	}
+	g.spread.mu.Lock()
+	defer g.spread.mu.Unlock()
+	return g.spread.balancer.Pick(balance.Tasklist{Domain: domain, Name: tasklist}, n, time.Now())
+}
+
+// tellGivenUp tells the owners of all shards what a poll of a tasklist with several partitions says was lost: the one that sent it is
+// perhaps not the one that the poll goes to.
+func (g *Gateway) tellGivenUp(req *rpcv1.Poll) {
+	if len(req.Unanswered) == 0 || g.partitions(req.Domain, req.Tasklist) == 1 {
+		return
+	}
+	data, err := (&rpcv1.GivenUp{Domain: req.Domain, Inboxes: req.Unanswered}).MarshalVT()
+	if err == nil {
+		err = g.Bus.PublishGivenUp(data)
+	}
+	if err != nil {
+		g.Log.Debug("tell matching of answers that were lost", "error", err) // their attempts run until their deadline
+	}
+}
+
+// TakeTasklistLoad takes in what the owner of a matching shard reports (topology.HintTasklistLoad).
+func (g *Gateway) TakeTasklistLoad(data []byte) {
+	var load rpcv1.TasklistLoad
+	if load.UnmarshalVT(data) != nil {
+		return // a hint: the next one comes soon
+	}
+	now := time.Now()
+	g.spread.mu.Lock()
+	defer g.spread.mu.Unlock()
+	for _, p := range load.Partitions {
+		g.spread.balancer.Report(balance.Tasklist{Domain: p.Domain, Name: p.Tasklist}, g.partitions(p.Domain, p.Tasklist), int(p.TasklistPartition),
+			balance.Load{Triggers: p.Triggers, PerSecond: p.PerSecond}, now)
+	}
+}
+
+// tick forgets what is not used any more.
+func (s *spread) tick(now time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.balancer.Forget(now)
+}

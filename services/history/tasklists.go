@@ -1,0 +1,93 @@
+package history
+
+import (
+	"maps"
+	"sync"
+	"sync/atomic"
+
+	"github.com/yardmaster-io/yardmaster/contracts/catalog"
+	"github.com/yardmaster-io/yardmaster/contracts/logversion"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/backlog"
+)
+
+// tasklists is what is set of the tasklists of all domains: those with a cap on their queue (max_queued), and those with several
+// partitions. Few have either.
+type tasklists struct {
+	capped atomic.Pointer[backlog.Caps]
+	spread atomic.Pointer[spread]
+
+	mu         sync.Mutex
+	most       map[backlog.Tasklist]int64
+	partitions map[backlog.Tasklist]int
+	settings   *catalog.Catalog
+}
+
+// spread is the tasklists with several partitions. They are not changed once they are made.
+type spread struct {
+	of map[backlog.Tasklist]int
+	// version is the log version that the cluster writes.
+	version func() uint32
+}
+
+// caps are the tasklists with a cap; nil where there are none.
+func (t *tasklists) caps() *backlog.Caps { return t.capped.Load() }
+
+// partitionsOf is how many partitions a tasklist has: one before the log version that has them, since no record could say which shard an
+// attempt was granted to.
+func (t *tasklists) partitionsOf(domain, name string) int {
+	all := t.spread.Load()
+	if all == nil || all.version() < logversion.Partitions {
+		return 1
+	}
+	return max(1, all.of[backlog.Tasklist{Domain: domain, Name: name}])
+}
+
+// follow takes over what is set. Changes come to changed.
+func (t *tasklists) follow(settings *catalog.Catalog) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.settings, t.most, t.partitions = settings, map[backlog.Tasklist]int64{}, map[backlog.Tasklist]int{}
+	for _, d := range settings.Domains() {
+		t.take(d.Name)
+	}
+	t.show()
+}
+
+// changed takes over what is set of a domain.
+func (t *tasklists) changed(domain string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.settings == nil {
+		return // follow comes
+	}
+	mostBefore, partitionsBefore := maps.Clone(t.most), maps.Clone(t.partitions)
+	maps.DeleteFunc(t.most, func(l backlog.Tasklist, _ int64) bool { return l.Domain == domain })
+	maps.DeleteFunc(t.partitions, func(l backlog.Tasklist, _ int) bool { return l.Domain == domain })
+	t.take(domain)
+	if !maps.Equal(mostBefore, t.most) || !maps.Equal(partitionsBefore, t.partitions) {
+		t.show()
+	}
+}
+
+// take adds the tasklists of a domain.
+func (t *tasklists) take(domain string) {
+	for _, l := range t.settings.Tasklists(domain) {
+		of := backlog.Tasklist{Domain: domain, Name: l.Name}
+		if l.MaxQueued > 0 {
+			t.most[of] = int64(l.MaxQueued)
+		}
+		if l.Partitions > 1 {
+			t.partitions[of] = int(l.Partitions)
+		}
+	}
+}
+
+// show lets others see what is set now.
+func (t *tasklists) show() {
+	t.capped.Store(backlog.NewCaps(maps.Clone(t.most)))
+	if len(t.partitions) == 0 {
+		t.spread.Store(nil)
+		return
+	}
+	t.spread.Store(&spread{maps.Clone(t.partitions), t.settings.WriteVersion})
+}

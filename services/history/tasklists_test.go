@@ -1,0 +1,140 @@
+package history
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/yardmaster-io/yardmaster/contracts/catalog"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/contracts/logversion"
+	"github.com/yardmaster-io/yardmaster/contracts/topology"
+	"github.com/yardmaster-io/yardmaster/services/history/internal/core/backlog"
+	"github.com/yardmaster-io/yardmaster/shared/provision"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
+)
+
+// bucket is a cluster's config bucket with two domains, before the log version that has partitions.
+type bucket struct {
+	*testing.T
+	kv jetstream.KeyValue
+}
+
+func newBucket(t *testing.T) bucket {
+	t.Helper()
+	ctx := t.Context()
+	js, err := jetstream.New(testkit.RunNATS(t).Connect(t))
+	if err == nil {
+		err = provision.Apply(ctx, js, topology.Partitioning{History: 1, Matching: 1}, provision.Options{})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	kv, err := provision.Bucket(ctx, js, topology.ConfigBucket, nil)
+	if err == nil {
+		_, err = kv.PutString(ctx, topology.VersionKey, fmt.Sprint(logversion.Partitions-1))
+	}
+	for _, d := range []string{"shop", "bank"} {
+		if err == nil {
+			_, err = catalog.PutDomain(ctx, kv, &yardv1.Domain{Name: d})
+		}
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return bucket{t, kv}
+}
+
+func (s bucket) put(domain string, l *yardv1.Tasklist) {
+	s.Helper()
+	if _, err := catalog.PutTasklist(s.Context(), s.kv, domain, l); err != nil {
+		s.Fatal(err)
+	}
+}
+
+// followed is what a service knows of them.
+func (s bucket) followed() *tasklists {
+	s.Helper()
+	t := new(tasklists)
+	watched, err := catalog.Watch(s.Context(), s.kv, t.changed)
+	if err != nil {
+		s.Fatal(err)
+	}
+	t.follow(watched)
+	return t
+}
+
+// Caps follow the settings of tasklists.
+func TestCapsFollowTheSettings(t *testing.T) {
+	s := newBucket(t)
+	s.put("shop", &yardv1.Tasklist{Name: "mail", MaxQueued: 7})
+	s.put("shop", &yardv1.Tasklist{Name: "bulk"})
+	c := s.followed()
+	first := c.caps()
+	if fmt.Sprint(first.Of) != "map[{shop mail}:7]" {
+		t.Errorf("at the start: %v", first.Of)
+	}
+	becomes := func(want string) {
+		t.Helper()
+		testkit.Eventually(t, time.Minute, func() error {
+			if now := c.caps(); fmt.Sprint(now) != want {
+				return fmt.Errorf("they are %v, want %s", now, want)
+			}
+			return nil
+		})
+	}
+	s.put("bank", &yardv1.Tasklist{Name: "x", MaxQueued: 3})
+	becomes("&{map[{bank x}:3 {shop mail}:7] [bank shop]}")
+	s.put("shop", &yardv1.Tasklist{Name: "mail"})
+	becomes("&{map[{bank x}:3] [bank]}")
+	if _, err := catalog.DeleteTasklist(t.Context(), s.kv, "bank", "x", 0); err != nil {
+		t.Fatal(err)
+	}
+	becomes(fmt.Sprint((*backlog.Caps)(nil)))
+	if len(first.Of) != 1 {
+		t.Error("what was returned has changed")
+	}
+}
+
+// I13: partitions follow the settings of tasklists, once records can name the shard of an attempt.
+func TestI13_PartitionsFollowTheSettings(t *testing.T) {
+	s := newBucket(t)
+	s.put("bank", &yardv1.Tasklist{Name: "wide", Partitions: 5})
+	s.put("shop", &yardv1.Tasklist{Name: "mail", MaxQueued: 7})
+	c := s.followed()
+	become := func(domain, name string, want int) {
+		t.Helper()
+		testkit.Eventually(t, time.Minute, func() error {
+			if n := c.partitionsOf(domain, name); n != want {
+				return fmt.Errorf("%s %s has %d partitions, want %d", domain, name, n, want)
+			}
+			return nil
+		})
+	}
+	become("bank", "wide", 1)
+	version, err := catalog.GetVersion(t.Context(), s.kv)
+	if err == nil {
+		err = catalog.RaiseVersion(t.Context(), s.kv, version, logversion.Partitions)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	become("bank", "wide", 5)
+	become("shop", "wide", 1)
+	become("shop", "mail", 1)
+	s.put("shop", &yardv1.Tasklist{Name: "mail", MaxQueued: 7, Partitions: 3})
+	become("shop", "mail", 3)
+	s.put("bank", &yardv1.Tasklist{Name: "wide", Partitions: 2})
+	become("bank", "wide", 2)
+	s.put("shop", &yardv1.Tasklist{Name: "mail"})
+	become("shop", "mail", 1)
+	if _, err := catalog.DeleteTasklist(t.Context(), s.kv, "bank", "wide", 0); err != nil {
+		t.Fatal(err)
+	}
+	become("bank", "wide", 1)
+	if all := c.spread.Load(); all != nil {
+		t.Errorf("none has several, and kept are %v", all.of)
+	}
+}

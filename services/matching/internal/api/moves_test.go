@@ -1,0 +1,192 @@
+package api_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
+	"github.com/yardmaster-io/yardmaster/contracts/topology"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/match"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
+	"github.com/yardmaster-io/yardmaster/shared/testkit"
+)
+
+// Polls that are given up go back to the frontend that sent each, all of one turn in one message, and stay where no
+// frontend hears it. They are not reported as answered.
+func TestPollsAreGivenUpToTheirFrontends(t *testing.T) {
+	t.Parallel()
+	l := newLine(t)
+	n := l.serve(1)
+	l.served(t)
+	there, gone := l.nc.NewInbox(), l.nc.NewInbox()
+	hears := l.listen(there)
+	for i, to := range []string{there, gone, there, ""} {
+		l.publish(pollSubject(1), &rpcv1.Poll{
+			Domain: domain, Tasklist: tasklist, MaxTasks: 1, ReplyTo: l.nc.NewInbox(), AnsweredTo: to, Id: uint64(100 + i),
+			TasklistPartition: int32(i), Moved: i == 2, Back: i == 2, WaitMs: 60_000,
+		})
+	}
+	var numbers []uint64
+	n.saw(t, func(in *match.Inputs) error {
+		if len(in.Polls) < 4 {
+			return fmt.Errorf("%d polls came", len(in.Polls))
+		}
+		numbers = nil
+		for i, p := range in.Polls {
+			if p.Partition != i || p.Moved != (i == 2) || p.Back != (i == 2) || (p.ID == 0) != (i == 3) {
+				t.Fatalf("poll %d is %+v", i, p)
+			}
+			numbers = append(numbers, p.ID)
+		}
+		return nil
+	})
+	n.do(match.Effects{Moves: []match.Move{{Poll: numbers[0], Partition: 5}, {Poll: numbers[1], Partition: 6}, {Poll: numbers[2], Partition: 0}, {Poll: 999}}})
+	n.saw(t, func(in *match.Inputs) error {
+		if !slices.Equal(in.Unmoved, numbers[1:2]) {
+			return fmt.Errorf("%v came back", in.Unmoved)
+		}
+		return nil
+	})
+	m, err := hears.NextMsg(patience)
+	if err != nil {
+		t.Fatal(err)
+	}
+	news := readNews(t, m)
+	if len(news.Ids) != 0 || len(news.Moved) != 2 || news.Moved[0].Id != 100 || news.Moved[0].TasklistPartition != 5 || news.Moved[1].Id != 102 {
+		t.Errorf("the frontend heard %v", news)
+	}
+	// One that has gone is not reported as answered, too.
+	n.do(match.Effects{Answers: []match.Answer{{Poll: numbers[0], ReplyTo: "inbox.gone"}}})
+	l.publish(pollSubject(1), &rpcv1.Poll{Domain: domain, Tasklist: tasklist, MaxTasks: 1, ReplyTo: l.nc.NewInbox(), AnsweredTo: there, Id: 200})
+	n.saw(t, func(in *match.Inputs) error {
+		if len(in.Polls) < 5 {
+			return fmt.Errorf("%d polls came", len(in.Polls))
+		}
+		return nil
+	})
+	n.do(match.Effects{Answers: []match.Answer{{Poll: numbers[3] + 4, ReplyTo: "inbox.gone"}}})
+	if m, err = hears.NextMsg(patience); err != nil {
+		t.Fatal(err)
+	}
+	if news := readNews(t, m); !slices.Equal(news.Ids, []uint64{200}) {
+		t.Errorf("reported %v", news.Ids)
+	}
+}
+
+// A poll that was given up as the connection broke is given up again: its frontend would send it nowhere else, and its worker would wait
+// for its whole time.
+func TestPollsGivenUpAsTheServerDiesAreGivenUpAgain(t *testing.T) {
+	t.Parallel()
+	l, b := newLine(t), &breaker{}
+	n := l.serveOn(l.portOn(l.server.Connect(t, nats.SetCustomDialer(b)), 1))
+	l.served(t)
+	there := l.nc.NewInbox()
+	hears := l.listen(there)
+	l.publish(pollSubject(1), &rpcv1.Poll{Domain: domain, Tasklist: tasklist, MaxTasks: 1, ReplyTo: l.nc.NewInbox(), AnsweredTo: there, Id: 100, WaitMs: 60_000})
+	number := uint64(0)
+	n.saw(t, func(in *match.Inputs) error {
+		if len(in.Polls) == 0 {
+			return fmt.Errorf("no poll came")
+		}
+		number = in.Polls[0].ID
+		return nil
+	})
+	b.loseLine("PUB " + there + " ")
+	n.do(match.Effects{Moves: []match.Move{{Poll: number, Partition: 5}}})
+	testkit.Eventually(t, patience, func() error {
+		if b.broke.Load() == 0 {
+			return fmt.Errorf("the connection is there")
+		}
+		return nil
+	})
+	testkit.Eventually(t, patience, func() error {
+		n.do(match.Effects{Prove: true})
+		m, err := hears.NextMsg(100 * time.Millisecond)
+		if err != nil {
+			return fmt.Errorf("nothing was heard: %w", err)
+		}
+		if news := readNews(t, m); len(news.Moved) != 1 || news.Moved[0].Id != 100 {
+			t.Errorf("heard %v", news)
+		}
+		return nil
+	})
+}
+
+func readNews(t *testing.T, m *nats.Msg) *rpcv1.PollsAnswered {
+	t.Helper()
+	news := new(rpcv1.PollsAnswered)
+	if err := news.UnmarshalVT(m.Data); err != nil {
+		t.Fatal(err)
+	}
+	return news
+}
+
+// What a partition tells goes to the shard of its parent, and is read as it was said.
+func TestPartitionsTellTheirParents(t *testing.T) {
+	t.Parallel()
+	l := newLine(t)
+	n := l.serve(1)
+	l.served(t)
+	said := match.Branch{
+		Tasklist: table.Tasklist{Domain: "d", Name: "l", Partition: 22}, Present: []string{"a", "b"},
+		Wanted: []match.Wanted{{Column: table.Column{Priority: 2, Type: "a"}, ReadyAt: 12, Limited: true, Triggers: 7}, {Column: table.Column{Priority: 3, Type: "b"}, ReadyAt: 4, Triggers: 1}},
+	}
+	heard := l.listen(topology.HintBranch(0))
+	other := match.Branch{Tasklist: table.Tasklist{Domain: "d", Name: "l", Partition: 3}}
+	n.do(match.Effects{Branches: []match.Branch{said, other}})
+	n.saw(t, func(in *match.Inputs) error {
+		if len(in.Branches) == 0 {
+			return fmt.Errorf("nothing was heard")
+		}
+		if got := fmt.Sprint(in.Branches); got != fmt.Sprint([]match.Branch{said, other}) {
+			t.Fatalf("heard %v", got)
+		}
+		return nil
+	})
+	if _, err := heard.NextMsg(patience); err != nil {
+		t.Fatal(err)
+	}
+	if n, _, err := heard.Pending(); n != 0 || err != nil {
+		t.Errorf("%d messages more, %v", n, err)
+	}
+}
+
+// Inboxes that were given up are read from the hint.
+func TestGivenUpInboxesAreHeard(t *testing.T) {
+	t.Parallel()
+	l := newLine(t)
+	n := l.serve(1)
+	l.served(t)
+	l.publish(topology.HintGivenUp, &rpcv1.GivenUp{Domain: "d", Inboxes: []string{"a", "b"}})
+	n.saw(t, func(in *match.Inputs) error {
+		if got := fmt.Sprint(in.GivenUp); got != "[{d [a b]}]" {
+			return fmt.Errorf("heard %s", got)
+		}
+		return nil
+	})
+}
+
+// Frontends hear what waits in partitions.
+func TestFrontendsHearOfLoads(t *testing.T) {
+	t.Parallel()
+	l := newLine(t)
+	n := l.serve(1)
+	l.served(t)
+	heard := l.listen(topology.HintTasklistLoad)
+	n.do(match.Effects{Loads: []match.Load{{Tasklist: table.Tasklist{Domain: "d", Name: "l", Partition: 3}, Triggers: 7, PerSecond: 0.5}}})
+	m, err := heard.NextMsg(patience)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var load rpcv1.TasklistLoad
+	if err := load.UnmarshalVT(m.Data); err != nil || len(load.Partitions) != 1 {
+		t.Fatal(&load, err)
+	}
+	if p := load.Partitions[0]; p.Domain != "d" || p.Tasklist != "l" || p.TasklistPartition != 3 || p.Triggers != 7 || p.PerSecond != 0.5 {
+		t.Errorf("heard %v", p)
+	}
+}

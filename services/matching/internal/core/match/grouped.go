@@ -1,0 +1,256 @@
+package match
+
+import (
+	"iter"
+	"slices"
+
+	"github.com/yardmaster-io/yardmaster/contracts/ids"
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
+)
+
+// What a limit counts per group stands in columns of one group each. A column from before there was such a limit holds
+// tasks of groups that are not known: it is forgotten, and history sends all triggers again.
+
+// grouped tells whether a column is of one group.
+func grouped(at table.Column) bool { return at.Group != "" && at.Group != table.NoGroup }
+
+// unknownGroups tells whether a column has triggers of groups that are to be known, and are not.
+func (l *list) unknownGroups(at table.Column) bool {
+	if at.Group != "" {
+		return false
+	}
+	p := l.path(at.Type)
+	return p != nil && len(p.perGroup) > 0
+}
+
+// pathOf is what is booked for triggers of a column.
+func (s *Shard) pathOf(l *list, at table.Column) *path {
+	p := l.path(at.Type)
+	if p == nil || len(p.perGroup) == 0 || !grouped(at) {
+		return p
+	}
+	one := &path{rates: p.rates, pause: p.pause, perGroup: p.perGroup, counted: p.perGroup}
+	one.limits = make([]*limit, 0, len(p.limits)+len(p.perGroup))
+	one.limits = append(one.limits, p.limits...)
+	for _, of := range p.perGroup {
+		one.limits = append(one.limits, s.groupLimit(of, at.Group))
+	}
+	one.order()
+	return one
+}
+
+// perGroupOf is the first limit that counts a column per group of which f is true, or nil.
+func (p *path) perGroupOf(at table.Column, f func(*limit) bool) *limit {
+	if p == nil || at.Group == "" || at.Group == table.NoGroup {
+		return nil
+	}
+	for _, of := range p.perGroup {
+		if f(of) {
+			return of
+		}
+	}
+	return nil
+}
+
+// groupOf is the first limit of a column's group of which f is true, or nil. One that is not in use is none.
+func (p *path) groupOf(at table.Column, f func(*limit) bool) *limit {
+	if p == nil || !grouped(at) || at.Group == table.AnyGroup {
+		return nil
+	}
+	for _, of := range p.perGroup {
+		if l := of.perGroup.limits[at.Group]; l != nil && f(l) {
+			return l
+		}
+	}
+	return nil
+}
+
+// met tells whether each limit of a column's group is in use.
+func (p *path) met(at table.Column) bool {
+	if p == nil || !grouped(at) {
+		return true
+	}
+	for _, of := range p.perGroup {
+		if of.perGroup.limits[at.Group] == nil {
+			return false
+		}
+	}
+	return true
+}
+
+// covering are the limits in use that count what is of a column.
+func (l *list) covering(at table.Column) iter.Seq[*limit] {
+	return func(yield func(*limit) bool) {
+		p := l.path(at.Type)
+		for _, lim := range p.all() {
+			if !yield(lim) {
+				return
+			}
+		}
+		if p == nil || !grouped(at) {
+			return
+		}
+		for _, of := range p.perGroup {
+			if lim := of.perGroup.limits[at.Group]; lim != nil && !yield(lim) {
+				return
+			}
+		}
+	}
+}
+
+// regroup has what is under way in a domain go into columns of one group each, where a limit that is new counts it per group.
+func (s *Shard) regroup(d *domain) {
+	back := func(all []arrival, putting bool) []arrival {
+		return slices.DeleteFunc(all, func(a arrival) bool {
+			if !a.list.unknownGroups(a.Column) {
+				return false
+			}
+			if putting {
+				a.list.putting--
+			}
+			s.arrivals = append(s.arrivals, a)
+			return true
+		})
+	}
+	d.held, d.puts = back(d.held, false), back(d.puts, true)
+	for _, lane := range s.lanes {
+		lane.gather = slices.DeleteFunc(lane.gather, func(g grab) bool {
+			unknown := g.from.list.domain == d && g.from.list.unknownGroups(g.from.Column)
+			if unknown {
+				s.ungrab(&g)
+				s.arrivals = append(s.arrivals, arrival{Chunk: g.chunk(), list: g.from.list})
+			}
+			return unknown
+		})
+	}
+	for _, l := range d.lists {
+		s.clearUnknown(l)
+	}
+}
+
+// clearUnknown has the tables forget the columns of a tasklist whose groups are not known, and history send their triggers again.
+func (s *Shard) clearUnknown(l *list) {
+	all := l.index.Candidates(l.index.Columns(), func(at table.Column) bool { return !l.unknownGroups(at) })
+	if len(all) == 0 {
+		return
+	}
+	for _, at := range all {
+		l.index.Remove(at.Column)
+		delete(l.ranks, at.Column)
+		l.domain.clears = append(l.domain.clears, table.Place{Tasklist: l.Tasklist, Column: at.Column})
+	}
+	s.sendAgain(l.domain)
+}
+
+// sendAgain has history send all triggers of a domain again.
+func (s *Shard) sendAgain(d *domain) {
+	for p := range s.lanes {
+		s.asks.retrigger(p, d.name)
+	}
+	s.work(d)
+}
+
+// clear has a call forget columns.
+func (s *Shard) clear(d *domain, c *call) {
+	n := min(len(d.clears), callCandidatesMax)
+	c.out.Clear = slices.Clone(d.clears[:n])
+	d.clears = shift(d.clears, n)
+}
+
+// splitArrivals sorts by groups what is to stand in columns of one group each, and lets go of what is of groups that are not known.
+func (s *Shard) splitArrivals() {
+	if !slices.ContainsFunc(s.arrivals, func(a arrival) bool { return a.list.unknownGroups(a.Column) }) {
+		return
+	}
+	all := s.arrivals
+	s.arrivals = make([]arrival, 0, len(all))
+	for i := range all {
+		switch a := &all[i]; {
+		case !a.list.unknownGroups(a.Column):
+			s.arrivals = append(s.arrivals, *a)
+		case a.known:
+			s.byGroup(a)
+			s.finishPart(a.from, true)
+		default:
+			s.finishPart(a.from, true)
+			s.sendAgain(a.list.domain)
+		}
+	}
+}
+
+// byGroup has triggers arrive by their groups, in columns of one group each.
+func (s *Shard) byGroup(a *arrival) {
+	weights := s.catalog.Weights(a.Domain)
+	at := map[string]int{}
+	for i := range a.Len() {
+		group := table.NoGroup
+		if a.groups != nil && a.groups[i] != "" {
+			group = a.groups[i]
+		}
+		k, ok := at[group]
+		if !ok || s.arrivals[k].Len() >= table.ChunkTriggersMax {
+			one := arrival{list: a.list, from: a.from, known: true, Chunk: table.Chunk{Tasklist: a.Tasklist, Column: a.Column, ReadyAt: a.ReadyAt}}
+			one.Group = group
+			if weightOf(weights, groupOf(one.Column)) == 0 {
+				one.Priority, one.ReadyAt = table.PriorityLast, idleFrom+a.ReadyAt
+			}
+			k, at[group] = len(s.arrivals), len(s.arrivals)
+			s.arrivals = append(s.arrivals, one)
+			if a.from != nil {
+				a.from.left++
+			}
+		}
+		one := &s.arrivals[k]
+		one.Triggers = append(one.Triggers, a.Triggers[i*ids.TriggerBytes:(i+1)*ids.TriggerBytes]...)
+		if one.ReadyAt >= idleFrom {
+			one.ranks = append(one.ranks, ranked{one.ReadyAt, one.ReadyAt})
+		}
+	}
+}
+
+// index notes that triggers are to be stored.
+func (s *Shard) index(a *arrival) {
+	if a.Group == "" {
+		a.list.index.Put(a.Column, a.ReadyAt, a.Len())
+		return
+	}
+	rank := a.Rank
+	if rank == 0 {
+		rank = a.ranks[0].at
+	}
+	a.list.index.PutGroup(a.Column, a.ReadyAt, rank, s.stepOf(a.Domain, a.Column), a.Len())
+}
+
+// stepOf is by how much the ranks in a column differ.
+func (s *Shard) stepOf(domain string, at table.Column) int64 {
+	return stepOf(weightOf(s.catalog.Weights(domain), groupOf(at)))
+}
+
+// found notes a column that the tables hold.
+func (s *Shard) found(l *list, k *table.Known) {
+	if k.Group == "" {
+		l.index.Put(k.Column, k.ReadyAt, k.Triggers)
+	} else {
+		l.index.PutGroup(k.Column, k.ReadyAt, k.Rank, s.stepOf(k.Domain, k.Column), k.Triggers)
+	}
+	if k.Rank == 0 || k.Rank >= idleFrom {
+		return
+	}
+	t := l.ranks[ranksAt(k.Column)]
+	switch {
+	case t == nil:
+		t = &ranks{}
+		t.begin(k.Rank)
+		l.ranks[ranksAt(k.Column)] = t
+	case k.Rank < t.now:
+		t.now = k.Rank
+	}
+	if k.Group != "" { // what comes next follows what waits
+		t.next[groupOf(k.Column)] = k.Rank + int64(k.Triggers)*s.stepOf(k.Domain, k.Column)
+	}
+}
+
+// grabbedUpTo tells whether a batch of grabs is not decided, of those up to a number.
+func (l *lane) grabbedUpTo(number uint64) bool {
+	return number > 0 && slices.ContainsFunc(l.flight, func(b *batch) bool { return b.out.Number <= number && len(b.grabs) > 0 })
+}

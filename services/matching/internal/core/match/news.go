@@ -1,0 +1,163 @@
+package match
+
+import (
+	"slices"
+	"time"
+
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
+)
+
+// What partitions of a tasklist tell: their parents what polls are wanted for, and frontends what waits.
+
+// tellUp has the parent of a partition hear news soon.
+func (s *Shard) tellUp(l *list) {
+	if l.Partition > 0 && !l.news {
+		l.news = true
+		s.news = append(s.news, l)
+	}
+}
+
+// tellParents tells of news, where it has not just been done.
+func (s *Shard) tellParents() {
+	rest := s.news[:0]
+	for _, l := range s.news {
+		if s.now.Mono < l.newsAt() {
+			rest = append(rest, l)
+			continue
+		}
+		l.news = false
+		if b := s.branch(l); len(b.Wanted) > 0 || l.wanted || len(b.Present) > 0 && s.now.Mono-l.saidAt >= newsAgain {
+			l.wanted, l.saidAt, l.said = len(b.Wanted) > 0, s.now.Mono, b.triggers()
+			s.fx.Branches = append(s.fx.Branches, b)
+		}
+	}
+	clear(s.news[len(rest):])
+	s.news = rest
+}
+
+// newsAt is when a partition may tell its parent again.
+func (l *list) newsAt() time.Duration {
+	if l.saidAt == 0 {
+		return 0
+	}
+	if l.said >= newsMany {
+		return l.saidAt + newsManyEvery
+	}
+	return l.saidAt + newsEvery
+}
+
+// triggers is for how many of them polls are wanted.
+func (b *Branch) triggers() int {
+	n := 0
+	for i := range b.Wanted {
+		n += b.Wanted[i].Triggers
+	}
+	return n
+}
+
+// branch is what a partition has to tell.
+func (s *Shard) branch(l *list) Branch {
+	l.outdated(s.now.Mono)
+	b := Branch{Tasklist: l.Tasklist, Present: l.presentBelow()}
+	at := map[table.Column]int{}
+	want := func(w Wanted) {
+		w.Group = "" // all groups of a type together
+		i, known := at[w.Column]
+		if !known {
+			at[w.Column] = len(b.Wanted)
+			b.Wanted = append(b.Wanted, w)
+			return
+		}
+		o := &b.Wanted[i]
+		o.ReadyAt, o.Limited, o.Triggers = min(o.ReadyAt, w.ReadyAt), o.Limited || w.Limited, o.Triggers+w.Triggers
+	}
+	if !l.domain.down {
+		for _, c := range l.index.Candidates(wantedLooksMax, func(at table.Column) bool { return l.queue.takes(at.Type) || s.lacks(l, at) }) {
+			want(Wanted{Column: c.Column, ReadyAt: c.Head, Limited: l.path(c.Type) != nil, Triggers: max(1, l.index.TriggersIn(c.Column))})
+		}
+	}
+	for _, w := range l.wantedBelow() {
+		if !l.queue.takes(w.Type) {
+			want(*w.Wanted)
+		}
+	}
+	slices.SortStableFunc(b.Wanted, Wanted.compare)
+	b.Wanted = l.inTurn(b.Wanted)
+	return b
+}
+
+// lacks tells whether what is of a column lacks a slot just now, or is not to be had.
+func (s *Shard) lacks(l *list, at table.Column) bool {
+	if l.unknownGroups(at) || l.blocked(at) {
+		return true
+	}
+	lim := l.path(at.Type).groupOf(at, (*limit).taken)
+	if lim != nil {
+		s.park(lim, l, at)
+	}
+	return lim != nil
+}
+
+// inTurn is as much of what polls are wanted for as one message names: the most urgent half of it, and others in turn. Types that no one
+// polls for do not keep it from naming those that someone does.
+func (l *list) inTurn(all []Wanted) []Wanted {
+	if len(all) <= wantedMax {
+		return all
+	}
+	const half = wantedMax / 2
+	rest := all[half:]
+	first := l.namedAt % len(rest)
+	l.namedAt = first + half
+	named := slices.Clone(all[:half])
+	for i := range half {
+		named = append(named, rest[(first+i)%len(rest)])
+	}
+	slices.SortStableFunc(named, Wanted.compare)
+	return named
+}
+
+// presentBelow is present, with what partitions below hold.
+func (l *list) presentBelow() []string {
+	all := l.present()
+	for i := range l.below {
+		all = append(all, l.below[i].Present...)
+	}
+	slices.Sort(all)
+	all = slices.Compact(all)
+	return all[:min(len(all), presentMax)]
+}
+
+// sweepTree repeats what a partition holds, and forgets what others have said.
+func (s *Shard) sweepTree(l *list) {
+	l.outdated(s.now.Mono)
+	s.tellLoad(l)
+	if (!l.index.Empty() || len(l.below) > 0) && s.now.Mono-l.saidAt >= newsAgain {
+		s.tellUp(l)
+	}
+}
+
+// lookSpread notes whether a tasklist has several partitions: those are looked after also while no polls wait.
+func (s *Shard) lookSpread(l *list) {
+	spread := l.Partition > 0 || s.catalog.Partitions(l.Domain, l.Name) > 1
+	switch {
+	case spread && !l.spread:
+		s.spread++
+	case l.spread && !spread:
+		s.spread--
+	}
+	l.spread = spread
+}
+
+// tellLoad tells frontends what waits in a partition, if its tasklist has several.
+func (s *Shard) tellLoad(l *list) {
+	since := s.now.Mono - l.loadAt
+	if s.lookSpread(l); !l.spread || since < loadEvery {
+		return
+	}
+	load := Load{Tasklist: l.Tasklist, Triggers: l.index.Triggers() + l.readAhead()}
+	if l.loadAt > 0 {
+		load.PerSecond = float64(l.came) / since.Seconds()
+	}
+	l.loadAt, l.came = s.now.Mono, 0
+	s.fx.Loads = append(s.fx.Loads, load)
+}

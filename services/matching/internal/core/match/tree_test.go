@@ -1,0 +1,337 @@
+package match
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
+)
+
+// spreadOver is a world of so many shards, with a tasklist l0 of so many partitions.
+func spreadOver(t *testing.T, shards, partitions int) *world {
+	w := newWorld(t, shards, 2)
+	w.spread["l0"] = partitions
+	for shard := range shards {
+		w.own(shard, 1)
+	}
+	w.run(20 * ms)
+	return w
+}
+
+// pollAt polls a partition of l0.
+func (w *world) pollAt(inbox string, partition int, types ...string) {
+	w.poll(inbox, Poll{Domain: "d", Tasklist: "l0", Partition: partition, Max: 1, Types: types, For: 30 * time.Second})
+}
+
+// readyAt makes tasks of l0 in a partition.
+func (w *world) readyAt(partition int, typ string, n int) []*task {
+	var made []*task
+	for range n {
+		t := w.task("d", "l0", typ, 1, len(w.tasks)%len(w.partitions))
+		t.part, t.shard = partition, w.shardOf("l0", partition)
+		made = append(made, t)
+	}
+	w.trigger(made...)
+	return made
+}
+
+// at is the partition in which a poll waits, -1 if it does not.
+func (w *world) at(inbox string) int {
+	for _, o := range w.owners {
+		if _, waits := o.live[inbox]; waits {
+			return w.polls[inbox].poll.Partition
+		}
+	}
+	return -1
+}
+
+// A poll that finds nothing goes up after 10 ms, and from there to the partition where a trigger comes, through all levels of the tree: a
+// task waits for a few messages only, wherever its worker is.
+func TestATaskFindsAPollInAnyPartition(t *testing.T) {
+	for _, from := range []int{0, 3, 21, 40, 63} {
+		for _, to := range []int{0, 1, 5, 22, 59} {
+			w := spreadOver(t, 4, 64)
+			w.pollAt("p", from)
+			w.run(50 * ms)
+			if at := w.at("p"); at != 0 {
+				t.Fatalf("the poll of partition %d waits in %d", from, at)
+			}
+			made := w.readyAt(to, "a", 1)[0]
+			w.run(15 * ms)
+			if w.polls["p"].tasks != 1 {
+				t.Errorf("a task of partition %d did not come to the poll of %d: %s", to, from, made.state)
+			}
+		}
+	}
+}
+
+// In a partition to which triggers come, or where some wait for slots, a poll waits for longer.
+func TestHowLongAPollStays(t *testing.T) {
+	w := spreadOver(t, 2, 2)
+	for i := range 12 { // each 8 ms
+		w.after(time.Duration(i)*8*ms, func() {
+			w.readyAt(1, "a", 1)
+			w.pollAt(fmt.Sprint("taker", i), 1, "a")
+		})
+	}
+	w.run(5 * ms)
+	w.pollAt("p", 1, "b")
+	for _, until := range []time.Duration{40, 90} {
+		w.run(until*ms - w.now + 20*ms)
+		if at := w.at("p"); at != 1 {
+			t.Fatalf("after %v it waits in %d", w.now-25*ms, at)
+		}
+	}
+	w.run(40 * ms)
+	if at := w.at("p"); at != 0 {
+		t.Errorf("it stays for longer than %v", upBusyAfter)
+	}
+
+	w = newWorld(t, 1, 1)
+	w.limits["d/a"], w.ends = 1, false
+	w.own(0, 1)
+	w.run(20 * ms)
+	w.pollAt("runs", 1)
+	w.readyAt(1, "a", 5)
+	w.run(20 * ms)
+	w.pollAt("p", 1)
+	w.run(80 * ms)
+	if at := w.at("p"); at != 1 {
+		t.Errorf("with triggers that wait for slots it waits in %d", at)
+	}
+	w.run(40 * ms)
+	if at := w.at("p"); at != 0 {
+		t.Errorf("it stays for longer than %v: %d", upBusyAfter, at)
+	}
+}
+
+// A root with work of its own sends polls down to what is older, and keeps them for what is younger: a partition that is no more drains in its
+// turn, however much comes.
+func TestPollsGoWhereTheOldestWaits(t *testing.T) {
+	w := spreadOver(t, 2, 1)
+	w.readyAt(0, "a", 20)
+	w.run(50 * ms)
+	old := w.readyAt(1, "a", 20)
+	w.run(50 * ms)
+	young := w.readyAt(0, "a", 100)
+	w.run(50 * ms)
+	done := func(all []*task) int {
+		return len(all) - len(slices.DeleteFunc(slices.Clone(all), func(t *task) bool { return t.state == "done" }))
+	}
+	for i := range 45 {
+		w.pollAt(fmt.Sprint("p", i), 0)
+		w.run(20 * ms)
+		if i == 15 && done(old) > 0 {
+			t.Errorf("%d of partition 1 came before older ones of the root", done(old))
+		}
+	}
+	if n := done(old); n < 19 || done(young) > 6 {
+		t.Errorf("%d of 20 older tasks of partition 1 are done, and %d younger ones of the root", n, done(young))
+	}
+}
+
+// A poll is sent down only for what it takes, and only as many as are wanted.
+func TestPollsAreSentForWhatTheyTake(t *testing.T) {
+	w := spreadOver(t, 2, 2)
+	for i := range 5 {
+		w.pollAt(fmt.Sprint("b", i), 0, "b")
+		w.pollAt(fmt.Sprint("a", i), 0, "a")
+	}
+	w.run(20 * ms)
+	w.readyAt(1, "a", 2)
+	w.run(9 * ms)
+	if w.moves != 2 || w.counts.PollsDown != 2 || w.done() != 0 && w.grantedN != 2 {
+		t.Errorf("%d polls were sent for 2 tasks, %d granted", w.moves, w.grantedN)
+	}
+	w.run(100 * ms)
+	for i := range 5 {
+		if w.at(fmt.Sprint("b", i)) != 0 {
+			t.Errorf("poll b%d was sent away", i)
+		}
+	}
+}
+
+// Where no frontend takes a poll that is given up, it stays, and gets what comes.
+func TestAPollThatNoFrontendTakesStays(t *testing.T) {
+	w := spreadOver(t, 2, 2)
+	w.mute = func(string) bool { return true }
+	w.pollAt("p", 1)
+	w.run(50 * ms)
+	if w.moves != 0 || w.at("p") != 1 {
+		t.Fatalf("%d moves; it waits in %d", w.moves, w.at("p"))
+	}
+	w.readyAt(1, "a", 1)
+	w.run(20 * ms)
+	if w.polls["p"].tasks != 1 {
+		t.Error("it got nothing")
+	}
+}
+
+// Polls do not go round while nothing can be had: a limit that is full for a minute costs a few messages a second.
+func TestPollsDoNotGoRound(t *testing.T) {
+	w := spreadOver(t, 2, 8)
+	w.limits["d/a"], w.ends = 1, false
+	for _, o := range w.owners {
+		o.give(func(in *Inputs) { in.Limits = append(in.Limits, "d") })
+	}
+	w.run(100 * ms)
+	for p := range 8 {
+		w.readyAt(p, "a", 20)
+	}
+	for i := range 16 {
+		w.poll(fmt.Sprint("p", i), Poll{Domain: "d", Tasklist: "l0", Partition: i % 8, Max: 1, For: time.Minute})
+	}
+	w.run(50 * time.Second)
+	if w.grantedN != 1 {
+		t.Fatalf("%d run", w.grantedN)
+	}
+	if w.moves > 50*16 {
+		t.Errorf("16 polls moved %d times in 50 s", w.moves)
+	}
+	if len(w.hungry) > 0 && w.hungry[len(w.hungry)-1].Present[0] != "a" {
+		t.Errorf("history was asked for what partitions hold: %+v", w.hungry)
+	}
+}
+
+// What partitions below hold is not asked of history, though their triggers wait for slots.
+func TestR33WhatPartitionsHoldIsNotAskedFor(t *testing.T) {
+	w := spreadOver(t, 2, 2)
+	w.limits["d/a"], w.ends = 1, false
+	for _, o := range w.owners {
+		o.give(func(in *Inputs) { in.Limits = append(in.Limits, "d") })
+	}
+	w.run(100 * ms)
+	w.readyAt(1, "a", 20)
+	w.keepPolling(500*ms, "l0", "a", "b")
+	w.run(2 * time.Minute)
+	for _, h := range w.hungry {
+		if !slices.Equal(h.Present, []string{"a"}) {
+			t.Fatalf("asked for %+v", h)
+		}
+	}
+	if len(w.hungry) == 0 {
+		t.Fatal("history was not asked at all")
+	}
+	n := 0
+	for _, o := range w.owners {
+		ready, _ := o.s.Tasklist("d", "l0")
+		n += ready
+	}
+	if n != 19 {
+		t.Errorf("the tables hold %d triggers of 19 tasks", n)
+	}
+}
+
+// What a partition has said counts for a while only, and its parent forgets it.
+func TestWhatIsSaidIsForgotten(t *testing.T) {
+	w := spreadOver(t, 1, 1)
+	o := w.owners[0]
+	for p := 1; p < 64; p++ {
+		b := Branch{Tasklist: table.Tasklist{Domain: "d", Name: "l0", Partition: p}, Wanted: []Wanted{{Column: table.Column{Priority: 1, Type: "a"}, ReadyAt: 1, Triggers: 5}}}
+		o.give(func(in *Inputs) { in.Branches = append(in.Branches, b) })
+	}
+	for _, bad := range []table.Tasklist{{Domain: "d", Name: "l0"}, {Domain: "d", Name: "l0", Partition: 64}, {Name: "l0", Partition: 1}, {Domain: "d", Partition: 1}} {
+		o.give(func(in *Inputs) { in.Branches = append(in.Branches, Branch{Tasklist: bad}) })
+	}
+	w.run(10 * ms)
+	if n := len(o.s.lists[table.Tasklist{Domain: "d", Name: "l0"}].below); n != 20 || w.counts.Malformed != 4 {
+		t.Fatalf("%d partitions have said something, %d hints were malformed", n, w.counts.Malformed)
+	}
+	w.run(5 * time.Minute)
+	checkEmpty(t, o.s)
+}
+
+// Frontends hear each second what waits in each partition of a tasklist that has several, and how many came; of others they do not.
+func TestFrontendsHearWhatWaits(t *testing.T) {
+	w := spreadOver(t, 2, 2)
+	w.ready("d", "l0", "b", 1, 2) // opens the domain at both shards
+	w.ready("d", "l1", "a", 1, 5)
+	w.run(50 * ms)
+	w.readyAt(0, "a", 20)
+	for i := range 30 {
+		w.after(time.Duration(i)*100*ms, func() { w.readyAt(1, "a", 2) })
+	}
+	w.run(3500 * ms)
+	n := map[table.Tasklist][]Load{}
+	for _, l := range w.loads {
+		n[l.Tasklist] = append(n[l.Tasklist], l)
+	}
+	if got := n[table.Tasklist{Domain: "d", Name: "l0"}]; len(got) < 3 || len(got) > 4 || got[1].Triggers < 20 || got[1].Triggers > 22 || got[2].PerSecond != 0 {
+		t.Errorf("of partition 0: %+v", got)
+	}
+	if got := n[table.Tasklist{Domain: "d", Name: "l0", Partition: 1}]; len(got) < 2 || len(got) > 4 || got[1].PerSecond < 15 || got[1].PerSecond > 25 {
+		t.Errorf("of partition 1: %+v", got)
+	}
+	if len(n) != 2 {
+		t.Errorf("heard of %v", n)
+	}
+}
+
+// A poll that came back stays for a second: its parent has no owner.
+func TestAPollThatCameBackStays(t *testing.T) {
+	w := spreadOver(t, 2, 2)
+	w.poll("p", Poll{Domain: "d", Tasklist: "l0", Partition: 1, Max: 1, For: time.Minute, Moved: true, Back: true})
+	w.run(900 * ms)
+	if w.at("p") != 1 {
+		t.Error("it was given up again")
+	}
+	w.run(200 * ms)
+	if w.at("p") != 0 {
+		t.Error("it stays")
+	}
+}
+
+// In a partition to which no trigger came recently a poll goes up at once, one that another partition gave up after as long: it was sent for
+// something, and is not to go round.
+func TestPollsLeaveAQuietPartitionAtOnce(t *testing.T) {
+	w := spreadOver(t, 2, 2)
+	w.readyAt(1, "b", 1)
+	w.run(upAfter + 10*ms)
+	w.pollAt("new", 1, "a")
+	w.poll("moved", Poll{Domain: "d", Tasklist: "l0", Partition: 1, Max: 1, Types: []string{"a"}, For: time.Minute, Moved: true})
+	w.run(5 * ms)
+	if w.at("new") != 0 || w.at("moved") != 1 {
+		t.Errorf("after 5 ms a new poll waits in %d, one that was moved in %d", w.at("new"), w.at("moved"))
+	}
+	w.run(upAfter)
+	if w.at("moved") != 0 {
+		t.Error("one that was moved stays")
+	}
+}
+
+// An owner that has ended answers polls that it gave up to a frontend that is gone: no one else would.
+func TestPollsGivenUpAtTheEndAreAnswered(t *testing.T) {
+	w := spreadOver(t, 2, 2)
+	w.mute = func(string) bool { return true }
+	w.delay = func() time.Duration { return 5 * ms }
+	w.pollAt("p", 1)
+	w.run(ms)
+	o := w.newest(w.shardOf("l0", 1))
+	o.give(func(in *Inputs) { in.Drain = true })
+	w.run(ms)
+	if !o.drained {
+		t.Fatal("it has something under way")
+	}
+	w.run(20 * ms)
+	if w.polls["p"].answered != 1 {
+		t.Errorf("the poll was answered %d times", w.polls["p"].answered)
+	}
+}
+
+// A trigger that waits until it can be stored, since a call to the tables is under way, is news when it is.
+func TestWhatIsStoredLateIsNews(t *testing.T) {
+	w := spreadOver(t, 2, 2)
+	w.pollAt("p", 0, "a")
+	w.readyAt(1, "b", 1) // opens the domain
+	w.run(50 * ms)
+	w.delay = func() time.Duration { return 20 * ms }
+	w.readyAt(1, "b", 1)
+	w.run(20 * ms)
+	w.readyAt(1, "a", 1)
+	w.run(400 * ms)
+	if w.polls["p"].tasks != 1 {
+		t.Error("the poll waits at the root, and a trigger of its type in the partition below")
+	}
+}

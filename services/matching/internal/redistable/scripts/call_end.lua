@@ -1,0 +1,95 @@
+-- Goes on where call_take.lua ends: carries out the wants, and writes how the limits stand.
+local out = {0, {}}
+for i = 1, wants do
+  out[2 + i] = want()
+end
+
+-- Writes how the limits stand now.
+local limits = out[2]
+
+local function finish_rate(s)
+  s.next_us = s.next_us + s.granted * s.every
+  if s.granted > 0 or s.next_us < s.stored then
+    redis.call('SET', s.key, run .. ' ' .. string.format('%.17g', s.next_us), 'PX', math.ceil((s.next_us - now_us) / 1000) + 1000)
+  end
+  local rest = math.max(0, math.floor(s.burst - (s.next_us - now_us) / s.every))
+  limits[#limits + 1] = 0
+  limits[#limits + 1] = rest > 0 and 0 or math.max(0, math.ceil(s.next_us - now_us + s.every - s.burst * s.every))
+  limits[#limits + 1] = 0
+  limits[#limits + 1] = 0
+end
+
+-- The limit of a group is there while somebody holds a slot of it, or waits.
+local function write_group(s, line)
+  local of = stand[s.of]
+  if s.held > 0 then
+    s.others[#s.others + 1] = shard .. ' ' .. ARGV[4] .. ' ' .. of.count .. ' ' .. s.held .. ' ' .. s.till .. ','
+  end
+  if #s.others + #line == 0 then
+    if s.stored then
+      redis.call('DEL', s.key)
+    end
+    return
+  end
+  local till = #line > 0 and now + STALE or 0
+  for j = 1, #s.others do
+    till = math.max(till, tonumber(string.match(s.others[j], '(%d+),$')))
+  end
+  redis.call('SET', s.key, of.birth .. ' ' .. s.turns .. ';' .. table.concat(s.others) .. ';' .. table.concat(line), 'PX', till - now)
+end
+
+local function finish_slots(s)
+  local mine = s.mine
+  if mine and s.short > 0 then
+    mine.short = s.short
+    if s.granted > 0 then
+      s.turns = s.turns + 1
+      mine.turn = s.turns
+    end
+  end
+  local line, others = {}, false
+  for j = 1, #s.line do
+    local w = s.line[j]
+    if w ~= mine or s.short > 0 or not s.met then
+      line[#line + 1] = w.shard .. ' ' .. w.priority .. ' ' .. w.turn .. ' ' .. w.seen .. ' ' .. w.short .. ';'
+      others = others or w ~= mine
+    end
+  end
+  local leased = 0
+  if s.ask > 0 and not others and not s.restoring then
+    leased = math.max(0, math.min(s.ask, math.floor((s.max - s.used - s.granted) / shards)))
+  end
+  s.used, s.held = s.used + s.granted + leased, s.held + s.granted + leased
+  if s.held > 0 then
+    s.soon = math.min(s.soon, s.till)
+  end
+  if s.of then
+    write_group(s, line)
+  else
+    redis.call('HSET', s.key, 's' .. shard, ARGV[4] .. ' ' .. ARGV[5] .. ' ' .. s.held .. ' ' .. s.till, 'all',
+      run .. ' ' .. s.used .. ' ' .. s.entries .. ' ' .. s.soon .. ' ' .. s.turns .. ' ' .. table.concat(line))
+  end
+  limits[#limits + 1] = s.used
+  limits[#limits + 1] = leased
+  limits[#limits + 1] = s.restoring and 1 or 0
+  limits[#limits + 1] = (others and not s.restoring) and 1 or 0
+end
+
+local function finish_per_group(s)
+  limits[#limits + 1] = 0
+  limits[#limits + 1] = 0
+  limits[#limits + 1] = s.restoring and 1 or 0
+  limits[#limits + 1] = 0
+end
+
+for i = 1, stances do
+  local s = stand[i]
+  if s.every then
+    finish_rate(s)
+  elseif s.groups then
+    finish_per_group(s)
+  else
+    finish_slots(s)
+  end
+end
+return out
