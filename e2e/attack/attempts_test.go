@@ -2,6 +2,10 @@ package attack_test
 
 import (
 	"fmt"
+	"os"
+	"regexp"
+	"slices"
+	"testing"
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/ids"
@@ -29,6 +33,7 @@ var (
 		"tasks.submit", "tasks.poll", "tasks.poll.mail", "tasks.poll.other", "tasks.complete", "tasks.fail", "tasks.heartbeat", "tasks.cancel", "tasks.get", "tasks.list",
 		"tasklists.describe", "tasklists.put", "tasklists.get", "tasklists.list", "tasklists.delete", "types.put", "types.get", "types.list", "types.delete",
 		"tasklists.pollers", "limits.top", "tasklists.pause", "tasklists.resume", "types.pause", "types.resume",
+		"tasklists.drain", "tasklists.purge", "tasklists.peek", "types.drain", "types.purge", "groups.put", "groups.get", "groups.list", "groups.delete",
 		"limits.put", "limits.get", "limits.list", "limits.delete",
 	}
 	adminVerbs = []string{"domains.put", "domains.get", "domains.list", "domains.delete"}
@@ -46,7 +51,7 @@ var (
 // places are all subjects of the engine's inside, that no one but services may publish or read.
 func places(n topology.Partitioning) []string {
 	id := ids.NewTaskID(time.UnixMilli(1_700_000_000_000), 0, 1)
-	all := []string{topology.HintLoad, topology.HintHungry, topology.HintFreed, topology.HintRestore, topology.Dead(victim, "mail", id)}
+	all := []string{topology.HintLoad, topology.HintTasklistLoad, topology.HintHungry, topology.HintFreed, topology.HintRestore, topology.Dead(victim, "mail", id)}
 	for p := range n.History {
 		all = append(
 			all, topology.Submit(p, ids.LaneFirst, victim, "mail"), topology.Submit(p, ids.LaneFirst, attacker, "mail"), topology.Event(p), topology.Fired(p),
@@ -143,4 +148,25 @@ func attempts(n topology.Partitioning) []attempt {
 		all = append(all, attempt{subject: subject, subscribe: true}, attempt{subject: subject, subscribe: true, queue: "yard-frontend"})
 	}
 	return all
+}
+
+// An endpoint of the API that no one attacks is not known to hold.
+func TestEveryEndpointIsAttacked(t *testing.T) {
+	text, err := os.ReadFile("../../contracts/asyncapi.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := regexp.MustCompile(`"address": *"yard\.v1\.(admin|\{domain\})\.([a-z.]+)"`).FindAllStringSubmatch(string(text), -1)
+	if len(found) < len(verbs) {
+		t.Fatalf("%d endpoints were found", len(found))
+	}
+	for _, f := range found {
+		known := verbs
+		if f[1] == "admin" {
+			known = adminVerbs
+		}
+		if !slices.Contains(known, f[2]) {
+			t.Errorf("%s is not attacked", f[2])
+		}
+	}
 }

@@ -32,6 +32,8 @@ const (
 const (
 	domain   = "chaos"
 	tasklist = "work"
+	// partitions are more than there are matching shards: some have two.
+	partitions = 5
 
 	slotLimit = 4
 	slowFor   = 2500 * time.Millisecond
@@ -131,6 +133,17 @@ func define(t *testing.T, c *cluster.Cluster, client *yard.Client, types ...yard
 			_, err := client.PutType(ctx, tt)
 			return err
 		})
+	}
+	if settingsOf(t).long {
+		spread(ctx, t, client)
+	}
+}
+
+// spread gives the tasklist its partitions.
+func spread(ctx context.Context, t *testing.T, client *yard.Client) {
+	t.Helper()
+	if _, err := client.PutTasklist(ctx, yard.Tasklist{Name: tasklist, Partitions: partitions}); err != nil {
+		t.Fatal(err)
 	}
 }
 

@@ -21,7 +21,7 @@ func known() map[string]string {
 	return map[string]string{
 		"ctx":     "var ctx context.Context",
 		"client":  "var client *yard.Client",
-		"Email":   "type Email struct{ To, Subject string }",
+		"Email":   "type Email struct{ To, Subject, Customer string }",
 		"Receipt": "type Receipt struct{ MessageID string }",
 		"send":    "func send(context.Context, Email) error { return nil }",
 		"errs":    "var errNoSuchAddress, errTooMany error",

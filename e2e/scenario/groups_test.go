@@ -100,7 +100,7 @@ func TestAGroupIsAName(t *testing.T) {
 func TestI11_SharesAreAsTheWeights(t *testing.T) {
 	everywhere(t, func(t *testing.T, w *world) {
 		for group, weight := range map[string]float64{"large": 4, "idle": 0, "gone": 9} {
-			if g, err := w.client.PutGroup(w.soon(), yard.Group{Name: group, Weight: weight}); err != nil || g.Weight != weight {
+			if g, err := w.client.PutGroup(w.soon(), yard.Group{Name: group, Weight: weight, Idle: weight == 0}); err != nil || g.Weight != weight {
 				t.Fatal(g, err)
 			}
 		}

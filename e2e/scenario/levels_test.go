@@ -39,6 +39,23 @@ func (m *meter) restart() {
 	m.most = m.now
 }
 
+// hold has a handler run until its gate opens, and counts it meanwhile.
+func hold(ctx context.Context, gate <-chan struct{}, all ...*meter) error {
+	for _, m := range all {
+		m.add(1)
+	}
+	defer func() {
+		for _, m := range all {
+			m.add(-1)
+		}
+	}()
+	select {
+	case <-gate:
+	case <-ctx.Done():
+	}
+	return ctx.Err()
+}
+
 // levels are handlers of three types in two tasklists, and how many run under each limit.
 type levels struct {
 	*world
@@ -66,19 +83,7 @@ func (l *levels) register(worker *yard.Worker) {
 			if yard.Info(ctx).Tasklist == list {
 				all = append(all[:len(all):len(all)], &l.tasklist)
 			}
-			for _, m := range all {
-				m.add(1)
-			}
-			defer func() {
-				for _, m := range all {
-					m.add(-1)
-				}
-			}()
-			select {
-			case <-gate:
-			case <-ctx.Done():
-			}
-			return struct{}{}, ctx.Err()
+			return struct{}{}, hold(ctx, gate, all...)
 		})
 	}
 }

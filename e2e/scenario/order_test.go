@@ -16,7 +16,7 @@ import (
 )
 
 // TestPrioritiesComeOutSorted holds the only slot of a type while its tasks gather
-// in the table, so that what comes then was chosen among all of them.
+// in the table, so that what comes then was chosen among all of them. SEEDS 2.3.
 func TestPrioritiesComeOutSorted(t *testing.T) {
 	everywhere(t, func(t *testing.T, w *world) {
 		w.putType(yard.TaskType{Name: "x", MaxConcurrency: 1})

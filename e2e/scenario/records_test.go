@@ -39,6 +39,8 @@ var unwritten = []string{
 	"Attempt.granted", "Event.undelivered", "Attempt.limits",
 	"Cursor.ahead", "CursorPart.last_due_ms", "CursorPart.last_index", "CursorPart.last_seq", "CursorPart.seq",
 	"Record.steps_dropped",
+	// Where there is one matching shard, an attempt is at no other.
+	"Attempt.shard",
 	// A domain that floods lags behind its lane.
 	"Checkpoint.queues", "Checkpoint.parked_queues", "Checkpoint.archived_queues",
 	"QueueCursor.ack_seq", "QueueCursor.domain", "QueueCursor.end_seq", "QueueCursor.lane", "QueueCursor.last_seq", "QueueCursor.read_seq",

@@ -95,6 +95,9 @@ func (c *checker) appended(m *historysim.Message) {
 		if e := &m.Events[i]; m.Request == 0 && e.Kind == historysim.Released && c.w.match.check.received(e.ID, e.Fence) && c.w.plan.faults&changesOfOwner == 0 {
 			c.w.violated("R15: attempt %d of %s is taken back, and its worker has it", e.Fence.Version, c.w.name(e.ID))
 		}
+		if e := &m.Events[i]; e.Kind == historysim.Started {
+			c.w.match.check.grabbed(m.Shard, heldBy{e.ID, e.Fence})
+		}
 		c.noted(&m.Events[i], place{m.Seq, i})
 		if m.Events[i].Kind == historysim.Fence {
 			c.fences[m.Shard] = append(c.fences[m.Shard], fenced{m.Seq, m.Epoch})

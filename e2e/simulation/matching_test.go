@@ -27,7 +27,7 @@ const (
 // task says where a task belongs.
 type task struct{ domain, tasklist, typ string }
 
-// domains, and their tasklists: one at each shard.
+// domains, and their tasklists: the first partition of one at each shard.
 var (
 	domains   = []string{"shop", flood}
 	tasklists = func() map[string][shards]string {
@@ -55,8 +55,14 @@ type matching struct {
 	// limits is what operators have set, changes when.
 	limits  limits
 	changes []limitChange
+	// spread is how many partitions operators have set.
+	spread  spread
 	workers []*worker
+	// inboxes by name, byPoll by the number of their poll's last sending, of polled. moves counts the polls that were sent on.
 	inboxes map[string]*inbox
+	byPoll  map[uint64]*inbox
+	polled  uint64
+	moves   int
 	born    int
 	// hintsLost: some hints of history were lost.
 	hintsLost bool
@@ -96,7 +102,7 @@ type limitChange struct {
 }
 
 func newMatching(s *sim) *matching {
-	m := &matching{sim: s, nodes: map[string]*tableNode{}, limits: limits{}, inboxes: map[string]*inbox{}}
+	m := &matching{sim: s, nodes: map[string]*tableNode{}, limits: limits{}, inboxes: map[string]*inbox{}, byPoll: map[uint64]*inbox{}}
 	m.check = newMatchChecker(m)
 	for i := range m.shards {
 		sh := &matchShard{m: m, number: i}
@@ -109,6 +115,7 @@ func newMatching(s *sim) *matching {
 		m.setLimit(d, one, 1)
 		m.setLimit(d, few, 3)
 	}
+	m.spreadAll()
 	return m
 }
 
@@ -198,6 +205,7 @@ func (m *matching) hints(w *world, op *historysim.Op) {
 		r := &op.Releases[i]
 		for b := r.Packed; len(b) > 0; b = b[ids.BookingBytes:] {
 			w.check.released(string(b[:ids.BookingBytes]))
+			m.check.atShard(w, b, r.Shard, "released")
 		}
 		out[r.Shard].Releases = append(out[r.Shard].Releases, matchingsim.Release{
 			Domain: r.Domain, Type: r.Type, Path: refs(r.Limits), Bookings: slices.Clone(r.Packed),
@@ -205,12 +213,15 @@ func (m *matching) hints(w *world, op *historysim.Op) {
 	}
 	for i := range op.Triggers {
 		t := &op.Triggers[i]
+		if t.Shard != ids.MatchingShard(t.Domain, t.Tasklist, int(t.Partition), shards) {
+			m.violated("triggers of partition %d of %s go to shard %d", t.Partition, t.Tasklist, t.Shard)
+		}
 		groups, ok := t.GroupOf()
 		if !ok {
 			m.violated("the groups of triggers of %s %s make no sense: %q %v", t.Tasklist, t.Type, t.Groups, t.GroupAt)
 		}
 		out[t.Shard].Triggers = append(out[t.Shard].Triggers, matchingsim.Triggers{
-			Tasklist: matchingsim.Tasklist{Domain: t.Domain, Name: t.Tasklist},
+			Tasklist: matchingsim.Tasklist{Domain: t.Domain, Name: t.Tasklist, Partition: int(t.Partition)},
 			Column:   matchingsim.Column{Priority: int(t.Priority), Type: t.Type},
 			ReadyAt:  t.ReadyAt * 1000, Packed: slices.Clone(t.Packed), Groups: groups,
 		})
@@ -291,6 +302,9 @@ func (m *matching) trouble() {
 		d := domains[m.dice.IntN(len(domains))]
 		names := append([]string{wide, shared, ofTasklist + tasklists[d][0]}, types[:]...)
 		m.edit(d, names[m.dice.IntN(len(names))], m.dice.IntN(4))
+	}
+	if m.fault(partitionEdits, 60) {
+		m.editPartitions()
 	}
 }
 

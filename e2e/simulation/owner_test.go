@@ -2,6 +2,7 @@ package simulation
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 	"time"
 
@@ -16,16 +17,19 @@ type proc struct {
 	host
 	w     *world
 	owner *historysim.Owner
+	// spread is how many partitions tasklists have, as far as it knows.
+	spread spread
 	// lease is until when its checkpoints let it go on, by its clock that does not jump.
 	lease time.Duration
 }
 
 func (w *world) spawn() *proc {
 	w.born++
-	p := &proc{host: w.newHost(w.named(fmt.Sprintf("owner-%d", w.born)), pauses), w: w}
+	p := &proc{host: w.newHost(w.named(fmt.Sprintf("owner-%d", w.born)), pauses), w: w, spread: maps.Clone(w.match.spread)}
 	p.owner = historysim.New(p.name, historysim.Config{
 		Shards: shards, WindowTasks: w.plan.window, WindowBytes: 1 << 20, CheckpointEveryMS: 500, PurgeEveryMS: 700,
 		CarryRecords: w.plan.carry, CarryBytes: 1 << 20, JobTasks: w.plan.job,
+		Partitions: func(domain, tasklist string) int { return p.spread.count(domain, tasklist) },
 	}, p)
 	w.procs = append(w.procs, p)
 	w.say(p.name, "starts, wall clock %+v", p.wall)

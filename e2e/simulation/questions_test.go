@@ -105,8 +105,9 @@ func (q *question) page() {
 		for i := range page.Groups {
 			g := &page.Groups[i]
 			for b := g.Packed; len(b) > 0; b = b[ids.BookingBytes:] {
+				q.p.m.check.atShard(w, b, q.p.shard.number, "held")
 				q.out.Held = append(q.out.Held, matchingsim.Held{
-					Domain: g.Domain, Tasklist: g.Tasklist, Type: g.Type, Path: refs(g.Limits), Member: string(b[:ids.BookingBytes]), DeadlineMS: g.DeadlineAt,
+					Domain: g.Domain, Tasklist: g.Tasklist, Type: g.Type, Group: g.Group, Path: refs(g.Limits), Member: string(b[:ids.BookingBytes]), DeadlineMS: g.DeadlineAt,
 				})
 			}
 		}

@@ -113,8 +113,16 @@ func (p *matchProc) kill() {
 	}
 }
 
+// Partitions is part of matchingsim.Catalog.
+func (p *matchProc) Partitions(domain, tasklist string) int {
+	return p.m.spread.count(domain, tasklist)
+}
+
 // Weights is part of matchingsim.Catalog.
 func (p *matchProc) Weights(string) map[string]float64 { return weights }
+
+// GroupLimits is part of matchingsim.Catalog.
+func (p *matchProc) GroupLimits(string) map[string]int { return nil }
 
 // Limits is part of matchingsim.Catalog.
 func (p *matchProc) Limits(domain string) (all []matchingsim.Limit) {
@@ -173,6 +181,10 @@ func (p *matchProc) CarryOut(fx *matchingsim.Effects) {
 	for _, r := range fx.Refusals {
 		p.s.violated("%s refuses a poll: %s", p.name, r.Message)
 	}
+	if len(fx.Moves) > 0 {
+		p.move(fx.Moves)
+	}
+	p.tellParents(fx.Branches)
 	for i := range fx.Batches {
 		w, msg := p.s.parts[fx.Batches[i].Partition], p.message(&fx.Batches[i])
 		p.publish(func() { w.publishBatch(p, msg) })

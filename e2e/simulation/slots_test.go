@@ -36,10 +36,13 @@ type matchChecker struct {
 	// got are the inboxes in which workers have got attempts.
 	got    map[heldBy]string
 	grants map[attempt]*grantOf
+	// grabs are which shards have asked for attempts, as in the log; elsewhere counts slots at others than that of the first partition.
+	grabs     map[heldBy]uint32
+	elsewhere int
 }
 
 func newMatchChecker(m *matching) *matchChecker {
-	return &matchChecker{m: m, got: map[heldBy]string{}, grants: map[attempt]*grantOf{}}
+	return &matchChecker{m: m, got: map[heldBy]string{}, grants: map[attempt]*grantOf{}, grabs: map[heldBy]uint32{}}
 }
 
 // handed holds I4: no one gets what another one has got, or what no one was granted. It returns the

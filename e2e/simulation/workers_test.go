@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/yardmaster-io/yardmaster/contracts/ids"
 	"github.com/yardmaster-io/yardmaster/services/matching/matchingsim"
 )
 
@@ -34,9 +33,14 @@ type inbox struct {
 	name   string
 	open   bool
 	until  time.Duration
-	shard  *matchShard
-	// epoch is the owner that it was sent to.
-	epoch uint64
+	// partition of its tasklist, which is at shard.
+	partition int
+	shard     *matchShard
+	// epoch is the owner that it was sent to, as the poll id.
+	epoch, id uint64
+	// from is the partition that gave it up, if moved; back: it is to stay there, since the other one has no owner.
+	from        int
+	moved, back bool
 }
 
 // poll asks for work, and again when that is over.
@@ -50,10 +54,8 @@ func (k *worker) poll() {
 	if !m.eager {
 		wait = m.dice.upTo(wait)
 	}
-	in := &inbox{
-		worker: k, name: fmt.Sprintf("%s.%d", k.name, k.polls), open: true, until: m.now + wait,
-		shard: m.shards[ids.MatchingShard(k.domain, k.tasklist, 0, shards)],
-	}
+	in := &inbox{worker: k, name: fmt.Sprintf("%s.%d", k.name, k.polls), open: true, until: m.now + wait, partition: k.partition()}
+	in.goTo(in.partition)
 	k.inbox, m.inboxes[in.name] = in, in
 	m.after(in.until+pollGrace-m.now, func() { in.leave(0) })
 	if m.fault(goneWorkers, 60) {
@@ -74,6 +76,7 @@ func (in *inbox) close() bool {
 	was := in.open
 	in.open = false
 	delete(in.worker.m.inboxes, in.name)
+	delete(in.worker.m.byPoll, in.id)
 	return was
 }
 
@@ -89,17 +92,24 @@ func (in *inbox) send() {
 	}
 	for _, p := range in.shard.living() {
 		if p.owner != nil && p.epoch == in.shard.seen {
-			in.epoch = p.epoch
+			m.polled++
+			in.epoch, in.id = p.epoch, m.polled
+			m.byPoll[in.id] = in
 			poll := matchingsim.Poll{
 				Domain: in.worker.domain, Tasklist: in.worker.tasklist, Max: in.worker.max, Types: in.worker.types,
-				Worker: in.worker.name, ReplyTo: in.name, JSON: m.dice.chance(500), For: max(0, in.until-m.now),
+				Partition: in.partition, Moved: in.moved, Back: in.back, ID: in.id, Worker: in.worker.name, ReplyTo: in.name, JSON: m.dice.chance(500), For: max(0, in.until-m.now),
 			}
-			m.say(in.worker.name, "polls %s: %d of %v for %v in epoch %d", in.name, poll.Max, poll.Types, poll.For, p.epoch)
+			m.say(in.worker.name, "polls %s: %d of %v for %v of partition %d in epoch %d", in.name, poll.Max, poll.Types, poll.For, in.partition, p.epoch)
 			m.after(m.dice.upTo(3*time.Millisecond), func() {
 				p.do(p.latency(), func() { p.owner.Put(func(i *matchingsim.Inputs) { i.Polls = append(i.Polls, poll) }) })
 			})
 			return
 		}
+	}
+	in.epoch = 0
+	if in.moved && !in.back {
+		in.goTo(in.from)
+		in.back = true
 	}
 	m.after(pollRetry, in.send)
 }

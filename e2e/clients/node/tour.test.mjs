@@ -15,7 +15,10 @@ const kinds = (task) => task.events.map((e) => e.kind).join(" ");
 async function taken(tasklist, task) {
   const { results: [{ task_id: id, outcome }] } = await call("tasks.submit", { tasklist, tasks: [task] });
   assert.equal(outcome, "created");
-  const { tasks: [polled] } = await call("tasks.poll", { tasklist, max_tasks: 1, wait_ms: 20_000, worker: "tour" }, 30_000);
+  let polled;
+  while (!polled) { // an answer may be empty any time, as when the tasklist's owner is replaced
+    ({ tasks: [polled] } = await call("tasks.poll", { tasklist, max_tasks: 1, wait_ms: 20_000, worker: "tour" }, 30_000));
+  }
   assert.equal(polled.task_id, id);
   return polled;
 }
@@ -41,10 +44,14 @@ test("submit, poll, complete, get", async () => {
 
 test("a submit by a clock that is off", async () => {
   const now = Date.now;
+  const submit = () => new Client(nc, process.env.YARD_DOMAIN).submit({ tasklist: "clocks", tasks: [{ type: "x" }] });
+  const late = (e) => e.name === "TimeoutError" || Promise.reject(e);
   for (const seconds of [-70, -400, 90]) {
     Date.now = () => now() + seconds * 1000;
     try {
-      const { results } = await new Client(nc, process.env.YARD_DOMAIN).submit({ tasklist: "clocks", tasks: [{ type: "x" }] });
+      // Only the answer to a first try tells the clock. A busy machine may give it too late; then a new submit is made.
+      let results;
+      for (let i = 0; i < 3 && !results; i++) ({ results } = await submit().catch(late));
       assert.equal(results[0].outcome, "created");
     } finally {
       Date.now = now;
