@@ -155,9 +155,10 @@ func newWorld(t *testing.T, ahead map[cluster.Service]time.Duration, opts ...clu
 	if _, err := w.Admin().PutDomain(w.ctx, yard.Domain{Name: domain}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := w.client.PutType(w.ctx, yard.TaskType{Name: "limited", MaxConcurrency: slots}); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Eventually(t, within, func() error { // until the frontend that is asked knows the domain, which the other one stored
+		_, err := w.client.PutType(w.ctx, yard.TaskType{Name: "limited", MaxConcurrency: slots})
+		return err
+	})
 	return w
 }
 
