@@ -47,13 +47,15 @@ const (
 	Partitions = 8
 	// PerGroup is the format since which a limit may count per group: history tells the groups of what runs.
 	PerGroup = 8
+	// Shadow is the format since which a limit may be in shadow: an older matching owner would hold up what it covers.
+	Shadow = 9
 )
 
 // newest is the newest format that this program reads and writes. A build raises
 // it, for tests of programs of two versions side by side:
 //
-//	go build -ldflags "-X github.com/yardmaster-io/yardmaster/contracts/logversion.newest=9"
-var newest = "8"
+//	go build -ldflags "-X github.com/yardmaster-io/yardmaster/contracts/logversion.newest=10"
+var newest = "9"
 
 var parsed = sync.OnceValue(func() uint32 {
 	v, err := parse(newest)

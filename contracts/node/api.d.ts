@@ -1039,6 +1039,8 @@ export interface Limit {
   rate?: Rate;
   /** The most attempts of all these types of each group (group of tasks.submit) that run at once in the domain, on all nodes together, 1..1000000. A group may have its own number (max_concurrency of groups.put). Tasks without a group are not counted. Default 0: no limit. Since log version 8. */
   max_concurrency_per_group?: number;
+  /** The limit is in shadow: it counts attempts and starts as any other, and holds nothing up. What it would have held up is counted (would_wait of limits.top), so that a limit can be tried before it is put in force. Not with max_concurrency_per_group. Since log version 9. */
+  shadow?: boolean;
 }
 
 /** Group is what is set of a group of tasks (group of tasks.submit). A group needs no settings. */
@@ -1085,6 +1087,10 @@ export interface LimitUse {
   waiting_tasks?: number;
   /** Slots by matching shard, for people who operate it. */
   shards?: ShardSlots[];
+  /** It is in shadow, and holds nothing up. */
+  shadow?: boolean;
+  /** In shadow: attempts that started within the last hour, and that it would have held up: it had no slot or start left for them. */
+  would_wait?: number;
 }
 
 /** SlotHolder is an attempt that uses a slot. */

@@ -94,6 +94,10 @@ var (
 		Tells: "Slots freed by an audit: their attempts were over, but no release had come.",
 		Worry: "a rate: releases are lost",
 	}
+	AttemptsBeyondShadow = Metric{
+		Name: "yardmaster.matching.attempts.beyond_shadow", Kind: Counter, Unit: "{attempt}",
+		Tells: "Attempts started that a limit in shadow would have held up.",
+	}
 	QueriesFailed = Metric{
 		Name: "yardmaster.matching.history_queries.failed", Kind: Counter, Unit: "{query}",
 		Tells: "Queries that a history partition did not answer; each is repeated.",
@@ -121,6 +125,6 @@ func matching() []Metric {
 		GrabDuration, GrabMessages, GrabsGranted, GrabsRefused, AttemptsUndelivered, AttemptsReturned,
 		HintMessages, TriggersReceived, TriggersDuplicate, HintsMalformed,
 		TableCalls, TableCallsFailed, TablesLost, TasklistsSearched, RedisCallDuration,
-		SlotsReclaimed, QueriesFailed, ShardsSuperseded,
+		SlotsReclaimed, AttemptsBeyondShadow, QueriesFailed, ShardsSuperseded,
 	}
 }

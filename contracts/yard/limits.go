@@ -21,6 +21,9 @@ type Limit struct {
 	MaxConcurrencyPerGroup int
 	// Rate is how many of them start in a time. Default: any number.
 	Rate Rate
+	// Shadow: it counts, and holds nothing up; LimitUse.WouldWait of TopLimits tells what it would have held up. Not with
+	// MaxConcurrencyPerGroup.
+	Shadow bool
 	// SlotsInUse is how many of them run now. Only in the answer of GetLimit.
 	SlotsInUse int
 	// Revision changes with every put. PutLimit replaces only this revision, or any if it is 0.
@@ -29,11 +32,12 @@ type Limit struct {
 
 // PutLimit creates or changes a limit and returns it as stored. It takes effect within a second: a smaller one stops
 // no attempt, but fewer start until enough have ended. STALE: another revision than l's is stored.
-// FAILED_PRECONDITION: the domain has 1000 limits, or the cluster writes a log version before 6, or before 8 with MaxConcurrencyPerGroup.
+// FAILED_PRECONDITION: the domain has 1000 limits, or the cluster writes a log version before 6, before 8 with MaxConcurrencyPerGroup,
+// or before 9 with Shadow.
 func (c *Client) PutLimit(ctx context.Context, l Limit) (Limit, error) {
 	req := &yardv1.PutLimitRequest{Limit: &yardv1.Limit{
 		Name: l.Name, Description: l.Description, MaxConcurrency: int32Of(l.MaxConcurrency), Rate: l.Rate.wire(),
-		MaxConcurrencyPerGroup: int32Of(l.MaxConcurrencyPerGroup), Revision: l.Revision,
+		MaxConcurrencyPerGroup: int32Of(l.MaxConcurrencyPerGroup), Shadow: l.Shadow, Revision: l.Revision,
 	}}
 	resp, err := call[yardv1.PutLimitResponse](ctx, &c.transport, c.subject("limits.put"), req)
 	if err != nil {
@@ -76,6 +80,6 @@ func (c *Client) DeleteLimit(ctx context.Context, name string, revision int64) (
 func limitOf(w *yardv1.Limit) Limit {
 	return Limit{
 		Name: w.GetName(), Description: w.GetDescription(), MaxConcurrency: int(w.GetMaxConcurrency()), Rate: rateOf(w.GetRate()),
-		MaxConcurrencyPerGroup: int(w.GetMaxConcurrencyPerGroup()), Revision: w.GetRevision(),
+		MaxConcurrencyPerGroup: int(w.GetMaxConcurrencyPerGroup()), Shadow: w.GetShadow(), Revision: w.GetRevision(),
 	}
 }

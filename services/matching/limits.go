@@ -91,7 +91,7 @@ func (l limits) Limits(domain string) []match.Limit {
 	}
 	for _, one := range l.types.Limits(domain) {
 		if types := shared[one.Name]; len(types) > 0 {
-			add(match.Limit{Ref: table.SharedRef(one.Name), Types: types}, one.MaxConcurrency, one.MaxConcurrencyPerGroup, one.Rate)
+			add(match.Limit{Ref: table.SharedRef(one.Name), Types: types, Shadow: one.Shadow}, one.MaxConcurrency, one.MaxConcurrencyPerGroup, one.Rate)
 		}
 	}
 	tasklists, types := l.types.Pauses(domain, l.clock.Now().UnixMilli())

@@ -3789,8 +3789,11 @@ type Limit struct {
 	// 1..1000000. A group may have its own number (max_concurrency of groups.put). Tasks without a group are not counted. Default 0: no limit.
 	// Since log version 8.
 	MaxConcurrencyPerGroup int32 `protobuf:"varint,6,opt,name=max_concurrency_per_group,json=maxConcurrencyPerGroup,proto3" json:"max_concurrency_per_group,omitempty"`
-	unknownFields          protoimpl.UnknownFields
-	sizeCache              protoimpl.SizeCache
+	// The limit is in shadow: it counts attempts and starts as any other, and holds nothing up. What it would have held up is counted
+	// (would_wait of limits.top), so that a limit can be tried before it is put in force. Not with max_concurrency_per_group. Since log version 9.
+	Shadow        bool `protobuf:"varint,7,opt,name=shadow,proto3" json:"shadow,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Limit) Reset() {
@@ -3863,6 +3866,13 @@ func (x *Limit) GetMaxConcurrencyPerGroup() int32 {
 		return x.MaxConcurrencyPerGroup
 	}
 	return 0
+}
+
+func (x *Limit) GetShadow() bool {
+	if x != nil {
+		return x.Shadow
+	}
+	return false
 }
 
 // PutLimitRequest (limits.put) creates or changes a limit. It takes effect within a second. Since log version 6.
@@ -4910,7 +4920,11 @@ type LimitUse struct {
 	// How many ready tasks these hold that the limit covers, as matching counts them, which may know of one twice.
 	WaitingTasks int64 `protobuf:"varint,13,opt,name=waiting_tasks,json=waitingTasks,proto3" json:"waiting_tasks,omitempty"`
 	// Slots by matching shard, for people who operate it.
-	Shards        []*ShardSlots `protobuf:"bytes,14,rep,name=shards,proto3" json:"shards,omitempty"`
+	Shards []*ShardSlots `protobuf:"bytes,14,rep,name=shards,proto3" json:"shards,omitempty"`
+	// It is in shadow, and holds nothing up.
+	Shadow bool `protobuf:"varint,15,opt,name=shadow,proto3" json:"shadow,omitempty"`
+	// In shadow: attempts that started within the last hour, and that it would have held up: it had no slot or start left for them.
+	WouldWait     int64 `protobuf:"varint,16,opt,name=would_wait,json=wouldWait,proto3" json:"would_wait,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -5041,6 +5055,20 @@ func (x *LimitUse) GetShards() []*ShardSlots {
 		return x.Shards
 	}
 	return nil
+}
+
+func (x *LimitUse) GetShadow() bool {
+	if x != nil {
+		return x.Shadow
+	}
+	return false
+}
+
+func (x *LimitUse) GetWouldWait() int64 {
+	if x != nil {
+		return x.WouldWait
+	}
+	return 0
 }
 
 // SlotHolder is an attempt that uses a slot.
@@ -5536,14 +5564,15 @@ const file_yard_v1_admin_proto_rawDesc = "" +
 	"\tundecided\x18\x05 \x01(\x03R\tundecided\x12%\n" +
 	"\x0eunread_batches\x18\x06 \x01(\x03R\runreadBatches\x12\x1f\n" +
 	"\vnext_cursor\x18\a \x01(\tR\n" +
-	"nextCursor\"\xe0\x01\n" +
+	"nextCursor\"\xf8\x01\n" +
 	"\x05Limit\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12 \n" +
 	"\vdescription\x18\x02 \x01(\tR\vdescription\x12'\n" +
 	"\x0fmax_concurrency\x18\x03 \x01(\x05R\x0emaxConcurrency\x12\x1a\n" +
 	"\brevision\x18\x04 \x01(\x03R\brevision\x12!\n" +
 	"\x04rate\x18\x05 \x01(\v2\r.yard.v1.RateR\x04rate\x129\n" +
-	"\x19max_concurrency_per_group\x18\x06 \x01(\x05R\x16maxConcurrencyPerGroup\"7\n" +
+	"\x19max_concurrency_per_group\x18\x06 \x01(\x05R\x16maxConcurrencyPerGroup\x12\x16\n" +
+	"\x06shadow\x18\a \x01(\bR\x06shadow\"7\n" +
 	"\x0fPutLimitRequest\x12$\n" +
 	"\x05limit\x18\x01 \x01(\v2\x0e.yard.v1.LimitR\x05limit\"8\n" +
 	"\x10PutLimitResponse\x12$\n" +
@@ -5601,7 +5630,7 @@ const file_yard_v1_admin_proto_rawDesc = "" +
 	"\x11TopLimitsResponse\x12)\n" +
 	"\x06limits\x18\x01 \x03(\v2\x11.yard.v1.LimitUseR\x06limits\x12\x16\n" +
 	"\x06others\x18\x02 \x01(\x05R\x06others\x12#\n" +
-	"\rsilent_shards\x18\x03 \x03(\x05R\fsilentShards\"\xa4\x04\n" +
+	"\rsilent_shards\x18\x03 \x03(\x05R\fsilentShards\"\xdb\x04\n" +
 	"\bLimitUse\x12\x10\n" +
 	"\x03ref\x18\x01 \x01(\tR\x03ref\x12'\n" +
 	"\x0fmax_concurrency\x18\x02 \x01(\x05R\x0emaxConcurrency\x12 \n" +
@@ -5619,7 +5648,10 @@ const file_yard_v1_admin_proto_rawDesc = "" +
 	"\awaiters\x18\v \x03(\v2\x13.yard.v1.SlotWaiterR\awaiters\x12+\n" +
 	"\x11waiting_tasklists\x18\f \x01(\x05R\x10waitingTasklists\x12#\n" +
 	"\rwaiting_tasks\x18\r \x01(\x03R\fwaitingTasks\x12+\n" +
-	"\x06shards\x18\x0e \x03(\v2\x13.yard.v1.ShardSlotsR\x06shards\"\xb7\x01\n" +
+	"\x06shards\x18\x0e \x03(\v2\x13.yard.v1.ShardSlotsR\x06shards\x12\x16\n" +
+	"\x06shadow\x18\x0f \x01(\bR\x06shadow\x12\x1d\n" +
+	"\n" +
+	"would_wait\x18\x10 \x01(\x03R\twouldWait\"\xb7\x01\n" +
 	"\n" +
 	"SlotHolder\x12\x17\n" +
 	"\atask_id\x18\x01 \x01(\tR\x06taskId\x12\x1e\n" +

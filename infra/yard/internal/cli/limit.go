@@ -24,10 +24,14 @@ func (a *app) limitPut() *cobra.Command {
 		Use: "put NAME", Short: "Create or change a limit that several task types share",
 		Long: `Create a limit, or change the settings that are given as flags. It holds for all types that
 name it (yard type set --limit), together, and takes effect within a second. A smaller
-limit stops no attempt: fewer start until enough have ended.`,
+limit stops no attempt: fewer start until enough have ended.
+
+With --shadow it counts and holds nothing up: yard limit top tells how many attempts it would
+have held up in the last hour. --shadow=false puts it in force.`,
 		Example: `  yard limit put partner-acme --max-concurrency 30 --description "what acme's API takes"
   yard limit put partner-acme --rate 100/s
   yard limit put partners --max-concurrency-per-group 3 --description "calls of one partner's API"
+  yard limit put partner-acme --max-concurrency 20 --shadow   # what would wait? see yard limit top
   yard type set payout.send --limit partner-acme`,
 		Args: argCount(1, 1, "one name"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -49,6 +53,9 @@ limit stops no attempt: fewer start until enough have ended.`,
 				if cmd.Flags().Changed("rate") {
 					have.Rate = l.Rate
 				}
+				if cmd.Flags().Changed("shadow") {
+					have.Shadow = l.Shadow
+				}
 				stored, err := c.PutLimit(ctx, have)
 				if err != nil {
 					return err
@@ -61,6 +68,7 @@ limit stops no attempt: fewer start until enough have ended.`,
 	cmd.Flags().IntVar(&l.MaxConcurrency, "max-concurrency", 0, "attempts of all its types that run at once in the domain, 1 to 1000000; 0 = any number; a new limit needs it, or --max-concurrency-per-group, or a rate")
 	perGroup(cmd.Flags(), &l.MaxConcurrencyPerGroup)
 	rateFlags(cmd.Flags(), &l.Rate)
+	cmd.Flags().BoolVar(&l.Shadow, "shadow", false, "count what it would hold up, and hold nothing up; not with --max-concurrency-per-group")
 	return cmd
 }
 
@@ -126,7 +134,7 @@ func perGroup(flags *pflag.FlagSet, n *int) {
 
 // wireLimit is a limit as the API writes it.
 func wireLimit(l yard.Limit) *yardv1.Limit {
-	return &yardv1.Limit{Name: l.Name, Description: l.Description, MaxConcurrency: int32(l.MaxConcurrency), MaxConcurrencyPerGroup: int32(l.MaxConcurrencyPerGroup), Rate: wireRate(l.Rate), Revision: l.Revision}
+	return &yardv1.Limit{Name: l.Name, Description: l.Description, MaxConcurrency: int32(l.MaxConcurrency), MaxConcurrencyPerGroup: int32(l.MaxConcurrencyPerGroup), Rate: wireRate(l.Rate), Shadow: l.Shadow, Revision: l.Revision}
 }
 
 func (a *app) printLimits(limits []yard.Limit) error {
@@ -138,9 +146,9 @@ func (a *app) printLimits(limits []yard.Limit) error {
 		return a.printJSON(list)
 	}
 	var t table
-	t.row(a.more([]any{"LIMIT", "CONCURRENCY", "PER GROUP", "RATE", "DESCRIPTION"}, "REVISION")...)
+	t.row(a.more([]any{"LIMIT", "CONCURRENCY", "PER GROUP", "RATE", "IN FORCE", "DESCRIPTION"}, "REVISION")...)
 	for _, l := range limits {
-		t.row(a.more([]any{l.Name, number(float64(l.MaxConcurrency), "-"), number(float64(l.MaxConcurrencyPerGroup), "-"), rateText(l.Rate), l.Description}, l.Revision)...)
+		t.row(a.more([]any{l.Name, number(float64(l.MaxConcurrency), "-"), number(float64(l.MaxConcurrencyPerGroup), "-"), rateText(l.Rate), inForce(l), l.Description}, l.Revision)...)
 	}
 	return a.printTable(&t)
 }
@@ -161,5 +169,14 @@ func (a *app) printLimit(l yard.Limit) error {
 	if l.Rate.Tasks > 0 {
 		about.row("rate", rateText(l.Rate))
 	}
+	about.row("in force", inForce(l))
 	return a.printTable(&about)
+}
+
+// inForce tells whether a limit holds anything up.
+func inForce(l yard.Limit) string {
+	if l.Shadow {
+		return "no, in shadow"
+	}
+	return "yes"
 }

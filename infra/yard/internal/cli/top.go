@@ -115,6 +115,9 @@ func (a *app) printTopNotes(top *yardv1.TopLimitsResponse) error {
 		notes = append(notes, "no limit of the domain is in use, or was full in the last hour")
 	}
 	for _, l := range top.Limits {
+		if l.Shadow {
+			notes = append(notes, fmt.Sprintf("%s is in shadow and holds nothing up: of the attempts of the last hour it would have held up %d", l.Ref, l.WouldWait))
+		}
 		if l.UnexplainedSlots > 0 {
 			notes = append(notes, fmt.Sprintf("%s: %d slots are in use that no shard knows of; if that lasts for a minute, they are lost until their leases end", l.Ref, l.UnexplainedSlots))
 		}

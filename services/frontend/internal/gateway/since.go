@@ -82,6 +82,9 @@ func (g *Gateway) tasklistKnown(l *yardv1.Tasklist) error {
 func (g *Gateway) pauseKnown() error { return g.known("/name", logversion.Levels) }
 
 func (g *Gateway) limitKnown(l *yardv1.Limit) error {
+	if l.Shadow {
+		return g.known("/limit/shadow", logversion.Shadow)
+	}
 	if l.MaxConcurrencyPerGroup != 0 {
 		return g.known("/limit/max_concurrency_per_group", logversion.PerGroup)
 	}

@@ -123,6 +123,19 @@ func TestI13_RatesNeedALogVersion(t *testing.T) {
 	}
 }
 
+// I13: limits in shadow wait until every matching owner knows that they hold nothing up.
+func TestI13_LimitsInShadowNeedALogVersion(t *testing.T) {
+	for version, taken := range map[uint32]bool{logversion.Shadow - 1: false, logversion.Shadow: true} {
+		g := &Gateway{Deps: Deps{LogVersion: func() uint32 { return version }}}
+		err := g.limitKnown(&yardv1.Limit{MaxConcurrency: 1, Shadow: true})
+		if taken && err != nil {
+			t.Errorf("version %d: %v", version, err)
+		} else if !taken {
+			wantField(t, err, "/limit/shadow")
+		}
+	}
+}
+
 // I13: limits per group wait until every matching owner knows them, and history tells the groups of what runs.
 func TestI13_LimitsPerGroupNeedALogVersion(t *testing.T) {
 	for version, taken := range map[uint32]bool{logversion.PerGroup - 1: false, logversion.PerGroup: true} {

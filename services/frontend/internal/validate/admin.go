@@ -120,8 +120,17 @@ func PutLimit(req *yardv1.PutLimitRequest) error {
 		between("/limit/max_concurrency_per_group", l.MaxConcurrencyPerGroup, 0, ConcurrencyMax),
 		between("/limit/max_concurrency", l.MaxConcurrency, least, ConcurrencyMax),
 		rate("/limit/rate", l.Rate),
+		noShadow(l),
 		revision("/limit/revision", l.Revision),
 	)
+}
+
+// noShadow refuses a limit per group in shadow: each of its groups would have to be kept in the tables for as long as it might be full.
+func noShadow(l *yardv1.Limit) error {
+	if l.Shadow && l.MaxConcurrencyPerGroup > 0 {
+		return invalid("/limit/shadow", "a limit with max_concurrency_per_group cannot be in shadow: set them apart")
+	}
+	return nil
 }
 
 // PutGroup checks a groups.put.

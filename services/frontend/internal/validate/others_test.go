@@ -257,6 +257,7 @@ func TestPutLimitRefuses(t *testing.T) {
 		"no concurrency":   {func(r *yardv1.PutLimitRequest) { r.Limit.MaxConcurrency = 0 }, "/limit/max_concurrency"},
 		"concurrency":      {func(r *yardv1.PutLimitRequest) { r.Limit.MaxConcurrency = 1_000_001 }, "/limit/max_concurrency"},
 		"revision":         {func(r *yardv1.PutLimitRequest) { r.Limit.Revision = -1 }, "/limit/revision"},
+		"shadow of groups": {func(r *yardv1.PutLimitRequest) { r.Limit.Shadow, r.Limit.MaxConcurrencyPerGroup = true, 3 }, "/limit/shadow"},
 	})
 }
 

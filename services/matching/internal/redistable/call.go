@@ -78,11 +78,14 @@ func encode(c *table.Call) request {
 }
 
 func encodeStance(r *request, c *table.Call, s *table.Stance) {
-	ref := string(s.Ref)
+	ref, shadow := string(s.Ref), 0
+	if s.Shadow {
+		shadow = -2
+	}
 	switch {
 	case s.Rate.EveryUS > 0:
 		r.keys = append(r.keys, topology.RateKey(c.Domain, ref))
-		r.args = append(r.args, s.Rate.Burst, 0, 0, 0, 0, strconv.FormatFloat(s.Rate.EveryUS, 'g', -1, 64), 0)
+		r.args = append(r.args, s.Rate.Burst, 0, 0, 0, 0, strconv.FormatFloat(s.Rate.EveryUS, 'g', -1, 64), shadow)
 	case s.PerGroup.Count > 0:
 		complete := 0
 		if s.PerGroup.Complete {
@@ -95,7 +98,7 @@ func encodeStance(r *request, c *table.Call, s *table.Stance) {
 		r.args = append(r.args, s.Max, s.Held, 0, s.Wait, table.Expiry(s.TTL), 0, s.Of)
 	default:
 		r.keys = append(r.keys, topology.SlotsKey(c.Domain, ref))
-		r.args = append(r.args, s.Max, s.Held, s.Ask, s.Wait, table.Expiry(s.TTL), 0, 0)
+		r.args = append(r.args, s.Max, s.Held, s.Ask, s.Wait, table.Expiry(s.TTL), 0, shadow)
 	}
 }
 
@@ -222,13 +225,17 @@ func decode(out *table.Outcome, cmd *redis.Cmd, c *table.Call) error {
 	limits := r.list(answer, 1)
 	out.Limits = make([]table.LimitState, len(c.Stances))
 	for i, s := range c.Stances {
+		st := &out.Limits[i]
 		if s.Rate.EveryUS > 0 {
-			out.Limits[i] = table.LimitState{After: time.Duration(r.number(limits, 4*i+1)) * time.Microsecond}
-			continue
+			st.After = time.Duration(r.number(limits, 4*i+1)) * time.Microsecond
+		} else {
+			st.Used, st.Leased = int(r.number(limits, 4*i)), int(r.number(limits, 4*i+1))
+			st.Others = r.number(limits, 4*i+3) == 1
 		}
-		out.Limits[i] = table.LimitState{
-			Used: int(r.number(limits, 4*i)), Leased: int(r.number(limits, 4*i+1)),
-			Restoring: r.number(limits, 4*i+2) == 1, Others: r.number(limits, 4*i+3) == 1,
+		if third := r.number(limits, 4*i+2); s.Shadow {
+			st.Beyond = int(third)
+		} else {
+			st.Restoring = third == 1
 		}
 	}
 	out.Taken = make([]table.Taken, len(c.Wants))

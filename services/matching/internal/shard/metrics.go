@@ -26,6 +26,7 @@ type Metrics struct {
 	PollsDown    *telemetry.Counter
 	Losses       *telemetry.Counter
 	Audited      *telemetry.Counter
+	WouldWait    *telemetry.Counter
 	Malformed    *telemetry.Counter
 	Looks        *telemetry.Counter
 	TableCalls   *telemetry.Counter
@@ -58,6 +59,7 @@ func NewMetrics(m *telemetry.Metrics, shards int) *Metrics {
 		PollsDown:    m.Counter(signals.PollsSentDown),
 		Losses:       m.Counter(signals.TablesLost),
 		Audited:      m.Counter(signals.SlotsReclaimed),
+		WouldWait:    m.Counter(signals.AttemptsBeyondShadow),
 		Malformed:    m.Counter(signals.HintsMalformed),
 		Looks:        m.Counter(signals.TasklistsSearched),
 		TableCalls:   m.Counter(signals.TableCalls),
@@ -93,6 +95,7 @@ func (m *Metrics) count(shard int, c *match.Counts) {
 		{m.PollsDown, c.PollsDown},
 		{m.Losses, c.Losses},
 		{m.Audited, c.Audited},
+		{m.WouldWait, c.WouldWait},
 		{m.Malformed, c.Malformed},
 		{m.Looks, c.Looks},
 	} {

@@ -100,3 +100,27 @@ func changedRates(r *rig) {
 	r.open(0)
 	r.start(0, hours(7, 7000, 1), 1, 1000) // a memory that is lost costs a burst
 }
+
+// shadow: what one in shadow has no slot or start for is taken and counted, and uses up nothing of a rate. It neither waits nor lets others
+// wait, also while it lacks entries.
+func shadow(r *rig) {
+	dark := stance(4, 0, 0)
+	dark.Shadow = true
+	n, out := r.starts(0, dark)
+	r.equal("started", n, 100)
+	r.equal("limit", out.Limits[0], table.LimitState{Used: 100, Beyond: 96})
+	dark.Held = 3
+	r.equal("one that takes nothing", r.state(0, dark), table.LimitState{Used: 3})
+	_, out = r.starts(1, dark)
+	r.equal("of another shard", out.Limits[0], table.LimitState{Used: 106, Beyond: 100})
+	r.equal("no more in shadow", r.state(1, stance(4, 0, 0)), table.LimitState{Used: 3})
+
+	rate := hours(1, 1000, 30)
+	rate.Shadow = true
+	for _, left := range []int{30, 0} {
+		n, out = r.starts(0, rate)
+		r.equal("started", n, 100)
+		r.equal("rate", out.Limits[0], table.LimitState{Beyond: 100 - left})
+	}
+	r.start(0, hours(1, 1000, 30), 0, 1000)
+}

@@ -59,6 +59,7 @@ func Exercise(t *testing.T, factory func(t *testing.T) Store) {
 		{"ARateLetsABurstStartAndThenOneEachInterval", 2, rates},
 		{"RatesAndSlotsAreAllOrNone", 1, ratesAndSlots},
 		{"ARateThatChangesLetsABurstStartAtMost", 1, changedRates},
+		{"OneInShadowCountsAndHoldsNothingUp", 2, shadow},
 		{"TestI8_EachGroupHasSlotsOfItsOwn", 2, perGroup},
 		{"TestI8_GroupsAreBookedOnlyWithAllShards", 3, perGroupWhole},
 		{"TestI8_ANewCountVoidsTheOneBefore", 2, perGroupCounts},

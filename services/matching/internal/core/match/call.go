@@ -332,6 +332,7 @@ func (s *Shard) learnStances(d *domain, c *call, o *table.Outcome) {
 		if !l.known() || i >= len(o.Limits) {
 			continue
 		}
+		s.wouldWait(l, o.Limits[i].Beyond)
 		if l.rated() {
 			s.learnRate(l, &o.Limits[i], blocked[i])
 			continue
@@ -385,7 +386,7 @@ func (l *limit) stands(st *table.LimitState, entry int, blocked table.BlockedWhy
 
 // full is the first limit of a path that had no slot left at the end of a call, or nil.
 func (c *call) full(p *path, o *table.Outcome) *limit {
-	return p.find(func(l *limit) bool { return l.in == c && o.Limits[l.at].Used >= c.out.Stances[l.at].Max })
+	return p.find(func(l *limit) bool { return l.in == c && !l.Shadow && o.Limits[l.at].Used >= c.out.Stances[l.at].Max })
 }
 
 // askForEntries has all shards set their entries of some limits.

@@ -23,13 +23,13 @@ func (w *world) Limits(domain string) []Limit {
 	var all []Limit
 	for key, most := range w.limits {
 		if l, ok := limitOf(key, domain); ok && most > 0 {
-			l.Max = most
+			l.Max, l.Shadow = most, w.shadow[key] && !l.PerGroup
 			all = append(all, l)
 		}
 	}
 	for key, rate := range w.rates {
 		if l, ok := limitOf(key, domain); ok {
-			l.Ref, l.Rate = table.RateRef(l.Ref), rate
+			l.Ref, l.Rate, l.Shadow = table.RateRef(l.Ref), rate, w.shadow["rate "+key]
 			all = append(all, l)
 		}
 	}

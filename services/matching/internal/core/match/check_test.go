@@ -372,6 +372,7 @@ func (c *Counts) add(o *Counts) {
 	c.Doubles += o.Doubles
 	c.Losses += o.Losses
 	c.Audited += o.Audited
+	c.WouldWait += o.WouldWait
 	c.Looks += o.Looks
 	c.Malformed += o.Malformed
 	c.PollsUp += o.PollsUp

@@ -179,7 +179,7 @@ type Traced struct {
 type Counts struct {
 	HintBatches, Triggers, Polls, PollsRefused, SyncMatches, Matches int64
 	GrabBatches, Granted, GrabsRefused, HandedBack, Bounced, Doubles int64
-	Losses, Audited                                                  int64
+	Losses, Audited, WouldWait                                       int64
 	// PollsUp and PollsDown count polls that were given up to the parent of a partition, and to one below it.
 	PollsUp, PollsDown int64
 	// Looks counts tasklists that were looked at for triggers to take.

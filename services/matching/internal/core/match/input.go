@@ -210,6 +210,8 @@ type Limit struct {
 	Rate table.Rate
 	// PerGroup: Max is for each group of what it covers. Tasks without a group it does not cover.
 	PerGroup bool
+	// Shadow: it counts what it would hold up, and holds nothing up. Not if it counts per group.
+	Shadow bool
 	// Wide: it covers all. Else Tasklist is not empty, or Types are not; they are sorted.
 	Wide     bool
 	Tasklist string

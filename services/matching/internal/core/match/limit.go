@@ -132,12 +132,15 @@ func (s *Shard) stance(l *limit) table.Stance {
 	keeps, asks := s.lease(l)
 	l.booked = 0
 	if l.rated() {
-		return table.Stance{Ref: l.Ref, Rate: l.Rate}
+		return table.Stance{Ref: l.Ref, Rate: l.Rate, Shadow: l.Shadow}
 	}
 	if l.PerGroup {
 		return table.Stance{Ref: l.Ref, PerGroup: table.PerGroup{Count: l.perGroup.count, Complete: l.complete()}}
 	}
-	st := table.Stance{Ref: l.Ref, Max: l.Max, Held: len(l.held) + keeps, Ask: asks, Wait: l.wait}
+	st := table.Stance{Ref: l.Ref, Max: l.Max, Held: len(l.held) + keeps, Ask: asks, Wait: l.wait, Shadow: l.Shadow}
+	if l.Shadow {
+		st.Wait = 0
+	}
 	if l.of != nil {
 		st.Of = l.of.at + 1
 	}
@@ -265,9 +268,10 @@ func (s *Shard) resize(l *limit, now *Limit) {
 	if l.rated() {
 		most = now.Rate.Burst
 	}
-	if most != l.Max || now.Rate != l.Rate {
-		l.Max, l.Rate = most, now.Rate
+	if most != l.Max || now.Rate != l.Rate || now.Shadow != l.Shadow {
+		l.Max, l.Rate, l.Shadow = most, now.Rate, now.Shadow
 		s.unblock(l)
+		s.work(l.domain) // it may be that it holds up no more what waits for it to be counted
 	}
 	if l.PerGroup {
 		s.resizeGroups(l)
@@ -294,7 +298,7 @@ func (l *limit) scarce() bool {
 }
 
 // taken tells whether no slot can be had just now.
-func (l *limit) taken() bool { return l.Paused || l.counting() || l.blocked != 0 }
+func (l *limit) taken() bool { return l.Paused || !l.Shadow && (l.counting() || l.blocked != 0) }
 
 // dueLimit reports a limit to the tables as soon as it is known.
 func (s *Shard) dueLimit(l *limit) {

@@ -4,6 +4,7 @@ import (
 	"flag"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"testing"
 	"time"
 
@@ -38,13 +39,11 @@ type storm struct {
 	wild   bool
 	epochs []uint64
 	polled int
-	// changed are limits that came or went.
-	changed map[string]bool
 }
 
 func newStorm(t *testing.T, seed uint64) *storm {
 	r := rand.New(rand.NewPCG(seed, 1))
-	w := &storm{world: newWorld(t, 2, 1+r.IntN(4)), r: r, wild: true, epochs: []uint64{0, 0}, changed: map[string]bool{}}
+	w := &storm{world: newWorld(t, 2, 1+r.IntN(4)), r: r, wild: true, epochs: []uint64{0, 0}}
 	w.limits["d/a"] = 1 + r.IntN(4)
 	w.limits["e/pay"] = 1 + r.IntN(8)
 	w.shared = []string{"d:a,b", "d:b,pay", "e:a,pay"}
@@ -70,6 +69,9 @@ func newStorm(t *testing.T, seed uint64) *storm {
 	if r.IntN(2) == 0 {
 		w.rates["d/b"] = table.Rate{EveryUS: 1e6 / float64(20+r.IntN(300)), Burst: 1 + r.IntN(20)}
 		w.rates["e"] = table.Rate{EveryUS: 1e6 / float64(50+r.IntN(500)), Burst: 1 + r.IntN(60)}
+	}
+	if r.IntN(2) == 0 {
+		w.inShadow([]string{"d/a", "e/pay", "d", "rate d/b", "rate e"}[r.IntN(5)])
 	}
 	w.lease = 5 * time.Second
 	w.twice = func() bool { return w.wild && r.IntN(5) == 0 }
@@ -166,6 +168,14 @@ func (w *storm) change() {
 		}
 		return
 	}
+	if w.r.IntN(3) == 0 {
+		key := []string{"d/a", "e/pay", "d", "e", "e#l1", "rate d/b", "rate e"}[w.r.IntN(7)]
+		w.inShadow(key)
+		for _, o := range w.owners {
+			o.give(func(in *Inputs) { in.Limits = append(in.Limits, key[max(0, strings.IndexByte(key, ' ')+1):][:1]) })
+		}
+		return
+	}
 	key := []string{"d", "e", "d/b", "e#l2", "d/b*", "d*", "e#l2*", "d/a*"}[w.r.IntN(8)]
 	if w.r.IntN(3) == 0 {
 		key = w.shared[w.r.IntN(3)]
@@ -185,6 +195,11 @@ func (w *storm) change() {
 	for _, o := range w.owners {
 		o.give(func(in *Inputs) { in.Limits = append(in.Limits, key[:1], w.domain()) })
 	}
+}
+
+// inShadow has a limit or a rate be in shadow, or no more.
+func (w *storm) inShadow(key string) {
+	w.shadow[key], w.changed[key] = !w.shadow[key], true
 }
 
 // calm ends all failures, and has all tasks done.

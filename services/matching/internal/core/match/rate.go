@@ -16,7 +16,7 @@ const rateRest = 10 * time.Millisecond
 // learnRate learns how a rate stands after a call.
 func (s *Shard) learnRate(l *limit, st *table.LimitState, blocked table.BlockedWhy) {
 	l.shownAt = s.now.Mono
-	l.usage.saw(s.now.Mono, blocked != 0, true)
+	l.usage.saw(s.now.Mono, blocked != 0 || st.Beyond > 0, true)
 	if l.short = blocked != 0; !l.short {
 		if l.blocked == 0 {
 			l.wait = 0

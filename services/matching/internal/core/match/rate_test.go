@@ -37,6 +37,9 @@ func (w *world) tokensOf(c *table.Call, out *table.Outcome) {
 func (w *world) checkRates() {
 	w.t.Helper()
 	for key, rate := range w.rates {
+		if w.changed["rate "+key] {
+			continue
+		}
 		l, _ := limitOf(key, key[:1])
 		all, sum := w.tokens[table.RateRef(l.Ref)], 0
 		for i := range all {

@@ -28,6 +28,9 @@ type LimitInUse struct {
 	// Held counts attempts that use a slot, Entry what the tables count for the shard. Used is what they counted for all shards when they
 	// were asked last.
 	Held, Entry, Used int
+	// Shadow: it holds nothing up. WouldWait counts the attempts of the last hour that it would have held up.
+	Shadow    bool
+	WouldWait int64
 	// Full is for how long it was full within Observed, an hour at most; FullFor since when it is, 0 = it is not.
 	Full, Observed, FullFor time.Duration
 	// Reclaimed counts slots that were found to be held by attempts that were over.
@@ -69,10 +72,11 @@ func (s *Shard) LimitsInUse(domain string, each int, now Now) (all []LimitInUse,
 			Lists: len(l.waiters.all) + len(l.parkedLists()),
 		}
 		u.Full, u.Observed, u.FullFor = l.usage.hour(now.Mono)
+		u.Shadow, u.WouldWait = l.Shadow, l.usage.beyond.sum(now.Mono)
 		if l.rated() {
 			u.Max = 0
 		}
-		if !l.Paused && u.Held+u.Entry+u.Lists+int(u.Full) > 0 {
+		if !l.Paused && u.Held+u.Entry+u.Lists+int(u.Full)+int(u.WouldWait) > 0 {
 			all, used = append(all, u), append(used, l)
 		}
 	}

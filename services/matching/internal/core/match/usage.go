@@ -21,11 +21,60 @@ type usage struct {
 	// full: it was when the tables said so last, at seenAt. watched: they are asked again within fullStale. fullAt is since when.
 	full, watched  bool
 	seenAt, fullAt time.Duration
-	// minutes count in ms how long it was full in each of the last minutes, up to the minute last; nil = it never was.
-	minutes *[hourMinutes]uint16
-	last    int64
+	// minutes count in ms how long it was full; beyond the attempts that a limit in shadow would have held up.
+	minutes minutes[uint16]
+	beyond  minutes[uint32]
 	// reclaimed counts slots that were freed since history did not know their attempts any more.
 	reclaimed int64
+}
+
+// minutes count something in each of the last minutes, up to the minute last; nil = nothing was counted.
+type minutes[N uint16 | uint32] struct {
+	each *[hourMinutes]N
+	last int64
+}
+
+// add counts n in the minute of an instant, if that is not over an hour before the last one.
+func (m *minutes[N]) add(at time.Duration, n N) {
+	minute := int64(at / time.Minute)
+	if m.each == nil {
+		m.each, m.last = new([hourMinutes]N), minute
+	}
+	m.advance(minute)
+	if minute > m.last-hourMinutes {
+		m.each[minute%hourMinutes] += n
+	}
+}
+
+// advance makes a minute the last one.
+func (m *minutes[N]) advance(to int64) {
+	for ; m.last < to; m.last++ {
+		if to-m.last > hourMinutes {
+			m.last = to - hourMinutes
+		}
+		m.each[(m.last+1)%hourMinutes] = 0
+	}
+}
+
+// sum is what was counted in the last hour.
+func (m *minutes[N]) sum(now time.Duration) int64 {
+	if m.each == nil {
+		return 0
+	}
+	m.advance(int64(now / time.Minute))
+	all := int64(0)
+	for _, n := range m.each {
+		all += int64(n)
+	}
+	return all
+}
+
+// wouldWait counts attempts that a limit in shadow would have held up.
+func (s *Shard) wouldWait(l *limit, n int) {
+	if n > 0 {
+		l.usage.beyond.add(s.now.Mono, uint32(n))
+		s.fx.Counts.WouldWait += int64(n)
+	}
 }
 
 // saturated tells whether no slot is to be had, after a call that booked some for triggers that are not granted yet.
@@ -55,27 +104,10 @@ func (u *usage) until(now time.Duration) time.Duration {
 
 // add counts a time in which it was full.
 func (u *usage) add(from, to time.Duration) {
-	if u.minutes == nil {
-		u.minutes, u.last = new([hourMinutes]uint16), int64(from/time.Minute)
-	}
 	for from < to {
-		at := int64(from / time.Minute)
-		u.advance(at)
-		end := min(to, time.Duration(at+1)*time.Minute)
-		if at > u.last-hourMinutes { // else it is over an hour ago
-			u.minutes[at%hourMinutes] += uint16(end.Milliseconds() - from.Milliseconds())
-		}
+		end := min(to, (from/time.Minute+1)*time.Minute)
+		u.minutes.add(from, uint16(end.Milliseconds()-from.Milliseconds()))
 		from = end
-	}
-}
-
-// advance makes a minute the last one.
-func (u *usage) advance(to int64) {
-	for ; u.last < to; u.last++ {
-		if to-u.last > hourMinutes {
-			u.last = to - hourMinutes
-		}
-		u.minutes[(u.last+1)%hourMinutes] = 0
 	}
 }
 
@@ -90,11 +122,6 @@ func (u *usage) hour(now time.Duration) (full, observed, since time.Duration) {
 			since = now - u.fullAt
 		}
 	}
-	if u.minutes != nil {
-		u.advance(int64(now / time.Minute))
-		for _, ms := range u.minutes {
-			full += time.Duration(ms) * time.Millisecond
-		}
-	}
+	full += time.Duration(u.minutes.sum(now)) * time.Millisecond
 	return min(full, observed), observed, since
 }

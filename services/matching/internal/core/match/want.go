@@ -112,4 +112,4 @@ func (s *Shard) pass(l *list, at table.Column, c *call) bool {
 }
 
 // asksAll tells whether a call asks for as many triggers of a limit as there can be slots.
-func (c *call) asksAll(l *limit) bool { return l.in == c && l.asked >= l.Max }
+func (c *call) asksAll(l *limit) bool { return l.in == c && !l.Shadow && l.asked >= l.Max }

@@ -36,9 +36,11 @@ type world struct {
 	peak       map[string]int
 	limits     map[string]int // by name: see Limits
 	shared     []string       // the names of shared ones
-	pauses     map[string]bool
-	owners     []*owner
-	shards     int
+	// shadow are limits that are in shadow, by name; rates have "rate " before it. changed are those that came or went, or were in shadow.
+	shadow, changed map[string]bool
+	pauses          map[string]bool
+	owners          []*owner
+	shards          int
 
 	polls    map[string]*pollSeen
 	hungry   []Hungry
@@ -180,7 +182,7 @@ func newWorld(t *testing.T, shards, partitions int) *world {
 		delay: func() time.Duration { return time.Millisecond }, work: func() time.Duration { return 10 * time.Millisecond },
 		lease: 30 * time.Second, deaf: func(string) bool { return false }, twice: func() bool { return false }, ends: true,
 		lossy: func(*table.Call) (bool, bool) { return false, true }, group: func() string { return "" },
-		rates: map[string]table.Rate{}, tokens: map[table.Ref][]token{}, starts: map[string]int{},
+		rates: map[string]table.Rate{}, shadow: map[string]bool{}, changed: map[string]bool{}, tokens: map[table.Ref][]token{}, starts: map[string]int{},
 		spreading: spreading{spread: map[string]int{}, turn: map[string]int{}, mute: func(string) bool { return false }},
 	}
 	for range partitions {
@@ -366,6 +368,7 @@ func (o *owner) call(c table.Call) {
 			}
 		}
 	}
+	w.checkShadows(&c)
 	for _, want := range c.Wants {
 		for _, at := range want.Candidates {
 			for ref, l := range o.s.domains[c.Domain].limits {

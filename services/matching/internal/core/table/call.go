@@ -81,6 +81,9 @@ type Stance struct {
 	// TTL is for how long the slots held, and those granted by the call, may be used at
 	// most. The entry expires ExpiryAfter later: from then on they count as free.
 	TTL time.Duration
+	// Shadow: it books and counts, and holds nothing up. A shard does not wait for it: its Wait is 0. Not of a limit per group, nor of one
+	// of its groups.
+	Shadow bool
 	// PerGroup makes it a limit per group, if its Count is not 0. It has no slots and no line, so of the other fields only Ref counts.
 	PerGroup PerGroup
 	// Of makes it the limit of one group: the index in Call.Stances, from 1, of the limit per group that it is one of, which comes
@@ -160,6 +163,9 @@ type LimitState struct {
 	Others bool
 	// After is when the next attempt may start, of a rate: 0 = now.
 	After time.Duration
+	// Beyond is how many of the attempts that the call took triggers for a limit in shadow would have held up: it had no slot or
+	// start left for them.
+	Beyond int
 }
 
 // BlockedWhy says why triggers were not taken.

@@ -144,6 +144,9 @@ func (s *stand) fit() int {
 
 // room is how many slots the shard may be granted.
 func (s *stand) room() int {
+	if s.Shadow {
+		return math.MaxInt
+	}
 	if s.Rate.EveryUS > 0 {
 		return s.free - s.granted
 	}
@@ -185,14 +188,17 @@ func (s *stand) grant(n int) {
 	s.limit.entries[s.shard] = e
 }
 
-// finishRate notes what has started, and tells when the next one may.
+// finishRate notes what has started, and tells when the next one may. What a rate in shadow would have held up uses up nothing of it.
 func (s *stand) finishRate() LimitState {
-	every := s.Rate.EveryUS
-	if s.nextUS += float64(s.granted) * every; s.granted > 0 || s.nextUS < s.rates[s.Ref] {
+	every, beyond := s.Rate.EveryUS, 0
+	if s.Shadow {
+		beyond = max(0, s.granted-s.free)
+	}
+	if s.nextUS += float64(s.granted-beyond) * every; s.granted > beyond || s.nextUS < s.rates[s.Ref] {
 		s.rates[s.Ref] = s.nextUS
 	}
-	if s.fit() > 0 {
-		return LimitState{}
+	if s.Shadow || s.fit() > 0 {
+		return LimitState{Beyond: beyond}
 	}
 	return LimitState{After: time.Duration(max(0, math.Ceil(s.nextUS-s.nowUS+every-float64(s.Rate.Burst)*every))) * time.Microsecond}
 }
@@ -220,7 +226,10 @@ func (s *stand) finish() LimitState {
 		}
 	}
 	others := slices.ContainsFunc(l.line, func(w waiter) bool { return w.shard != s.shard })
-	leased := 0
+	leased, beyond := 0, 0
+	if s.Shadow {
+		beyond = max(0, min(s.granted, s.used-s.Max))
+	}
 	if !others && !s.restoring {
 		leased = max(0, min(s.Ask, (s.Max-s.used)/s.shards))
 		s.grant(leased)
@@ -228,5 +237,5 @@ func (s *stand) finish() LimitState {
 	if s.Of > 0 {
 		s.groups.drop(s.Ref)
 	}
-	return LimitState{Used: s.used, Leased: leased, Restoring: s.restoring, Others: others && !s.restoring}
+	return LimitState{Used: s.used, Leased: leased, Restoring: s.restoring && !s.Shadow, Others: others && !s.restoring, Beyond: beyond}
 }

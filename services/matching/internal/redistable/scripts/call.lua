@@ -6,7 +6,7 @@
 --       a column per column stored to; then per want: heads, a column per candidate
 -- ARGV: epoch, shard, shards, seq epoch, seq call, stances, columns to clear, tasklists, columns, wants,
 --       per stance: max, held, ask, wait, expiry in ms, 0, 0; of a rate: burst, 0, 0, 0, 0, interval in µs, 0; of a limit per
---         group: 0, count, 0, 1 = complete, 0, 0, -1; of one of its groups the last is its stance (from 1);
+--         group: 0, count, 0, 1 = complete, 0, 0, -1; of one of its groups the last is its stance (from 1), of one in shadow -2;
 --       per column to clear: its tasklist, name;
 --       per tasklist: its name, number of columns, per column: head, name;
 --       per column: number of chunks, per chunk: place, packed triggers;
@@ -14,7 +14,8 @@
 --         hint (its head or an older age), most (0 = it has no turns by rank), length of its path, the path's stances (from 1)
 -- Returns {1} where the epoch is lost, {2} where a later call was carried out, else
 -- {0, limits, per want: {taken, heads, blocked}}:
---   limits:  used, leased, restoring, others, ... per stance; of a rate: 0, wait in µs, 0, 0
+--   limits:  used, leased, restoring, others, ... per stance; of a rate: 0, wait in µs, 0, 0; of one in shadow the third is how
+--            many of those taken it would have held up
 --   taken:   candidate, place, packed triggers, how many of these are ahead, ...
 --   heads:   ready at ('' = empty), gone, rank, ... of the first candidates, as many as were looked at
 --   blocked: stance, why (1 full, 2 in line, 3 restoring, 4 rated), ...
@@ -100,12 +101,12 @@ end
 -- Checks come first: a call that is refused changes nothing.
 for i = 1, stances do
   local every, kind = tonumber(ARGV[a + 7 * i - 1]), tonumber(ARGV[a + 7 * i])
-  local s = {key = KEYS[k + i], used = 0, entries = 0, soon = NEVER, turns = 0, line = '', held = 0, till = 0}
+  local s = {key = KEYS[k + i], used = 0, entries = 0, soon = NEVER, turns = 0, line = '', held = 0, till = 0, shadow = kind == -2}
   local epoch, call
   if every > 0 then
     s.every = every
     read_rate(s)
-  elseif kind < 0 then
+  elseif kind == -1 then
     epoch, call = read_per_group(s)
   elseif kind > 0 then
     s.of = kind
@@ -181,7 +182,8 @@ end
 
 local function stand_rate(s, burst)
   s.stored, s.burst, s.next_us = s.next_us, burst, math.min(math.max(s.next_us, now_us), now_us + burst * s.every)
-  s.room = math.max(0, math.floor(burst - (s.next_us - now_us) / s.every))    -- at rest exactly a burst
+  s.free = math.max(0, math.floor(burst - (s.next_us - now_us) / s.every))    -- at rest exactly a burst
+  s.room = s.shadow and math.huge or s.free
   s.granted, s.short = 0, 0
 end
 
@@ -200,7 +202,7 @@ local function stand_slots(s, a)
   end
   queue(s, wait)
   s.restoring = s.entries < shards
-  s.room = s.restoring and 0 or math.max(0, s.max - s.used - s.ahead)
+  s.room = s.shadow and math.huge or s.restoring and 0 or math.max(0, s.max - s.used - s.ahead)
   s.granted, s.short, s.met = 0, 0, false
 end
 

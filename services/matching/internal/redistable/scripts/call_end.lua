@@ -8,14 +8,16 @@ end
 local limits = out[2]
 
 local function finish_rate(s)
+  local beyond = s.shadow and math.max(0, s.granted - s.free) or 0
+  s.granted = s.granted - beyond
   s.next_us = s.next_us + s.granted * s.every
   if s.granted > 0 or s.next_us < s.stored then
     redis.call('SET', s.key, run .. ' ' .. string.format('%.17g', s.next_us), 'PX', math.ceil((s.next_us - now_us) / 1000) + 1000)
   end
   local rest = math.max(0, math.floor(s.burst - (s.next_us - now_us) / s.every))
   limits[#limits + 1] = 0
-  limits[#limits + 1] = rest > 0 and 0 or math.max(0, math.ceil(s.next_us - now_us + s.every - s.burst * s.every))
-  limits[#limits + 1] = 0
+  limits[#limits + 1] = (rest > 0 or s.shadow) and 0 or math.max(0, math.ceil(s.next_us - now_us + s.every - s.burst * s.every))
+  limits[#limits + 1] = beyond
   limits[#limits + 1] = 0
 end
 
@@ -55,7 +57,10 @@ local function finish_slots(s)
       others = others or w ~= mine
     end
   end
-  local leased = 0
+  local leased, third = 0, s.restoring and 1 or 0
+  if s.shadow then
+    third = math.max(0, math.min(s.granted, s.used + s.granted - s.max))
+  end
   if s.ask > 0 and not others and not s.restoring then
     leased = math.max(0, math.min(s.ask, math.floor((s.max - s.used - s.granted) / shards)))
   end
@@ -71,7 +76,7 @@ local function finish_slots(s)
   end
   limits[#limits + 1] = s.used
   limits[#limits + 1] = leased
-  limits[#limits + 1] = s.restoring and 1 or 0
+  limits[#limits + 1] = third
   limits[#limits + 1] = (others and not s.restoring) and 1 or 0
 end
 
