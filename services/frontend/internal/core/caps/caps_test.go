@@ -67,6 +67,24 @@ func TestWhatIsStoredCountsUntilItIsReported(t *testing.T) {
 	}
 }
 
+// A partition that does not report for long costs no more memory, and no task is forgotten, nor counted for ever.
+func TestWhatIsRememberedIsBounded(t *testing.T) {
+	b := NewBook()
+	const many = 20 * storedMax
+	for i := range uint64(many) {
+		if b.Admit([]Tasks{{mail, 1, many}}) != -1 {
+			t.Fatalf("number %d is refused", i)
+		}
+		b.Stored(Tasks{Of: mail, N: 1}, 0, ids.Lane(i%3), i+1)
+		if n := len(b.lists[mail].parts[0].stored); n > storedMax {
+			t.Fatalf("%d are remembered", n)
+		}
+	}
+	b.want(t, "none is reported", mail, many)
+	b.Report(0, nil, []uint64{many, many, many, many})
+	b.want(t, "all are", mail, 0)
+}
+
 // message is some tasks in the log, or on their way.
 type message struct {
 	lane  ids.Lane
