@@ -103,7 +103,7 @@ type Catalog interface {
 	Drains(domain string, nowMS int64) (tasklists, types map[string]*yardv1.Pause)
 }
 
-// Registry stores domains, types, settings of tasklists, limits, pauses and drains. Its errors are *fault.Error. A put names the revision that
+// Registry stores domains, types, settings of tasklists, limits, pauses, drains and scales. Its errors are *fault.Error. A put names the revision that
 // it replaces in what it puts, a deletion the one it deletes; 0 is any. STALE tells that another
 // one is stored.
 type Registry interface {
