@@ -64,7 +64,9 @@ func (w *world) load() *load {
 // until hands in so many tasks, again and again, until the tasklist has at least so many partitions, or at most.
 func (l *load) until(tasks int, pause time.Duration, enough func(partitions int) bool) {
 	l.t.Helper()
-	for end := time.Now().Add(within); ; {
+	every := time.NewTicker(pause)
+	defer every.Stop()
+	for end := time.Now().Add(within); ; <-every.C {
 		all := make([]*yardv1.NewTask, tasks)
 		for i := range all {
 			all[i] = &yardv1.NewTask{Type: "x"}
@@ -77,7 +79,6 @@ func (l *load) until(tasks int, pause time.Duration, enough func(partitions int)
 		case time.Now().After(end):
 			l.t.Fatalf("%d partitions, %v", n, err)
 		}
-		time.Sleep(pause)
 	}
 }
 
@@ -130,7 +131,7 @@ func TestARateThatFluctuates(t *testing.T) {
 	scaling(t, func(t *testing.T, w *world) {
 		l := w.load()
 		l.until(20, 50*time.Millisecond, func(n int) bool { return n == 4 })
-		l.until(20, 0, func(int) bool { return true })
+		l.until(20, time.Second, func(int) bool { return true })
 		l.until(1, 500*time.Millisecond, func(n int) bool { return n == 1 })
 		l.workers(4)
 		w.eventually(l.book.complete)

@@ -201,7 +201,6 @@ func TestASessionWithTasklists(t *testing.T) {
 	s.do("tasklist", "get", "bulk", "--output", "wide")
 	s.do("tasklist", "describe", "bulk")
 	s.do("--json", "tasklist", "describe", "bulk")
-	s.do("tasklist", "put", "bulk", "--partitions-max", "2")
 	s.do("tasklist", "put", "bulk", "--partitions-max", "8")
 	s.do("tasklist", "get", "bulk", "--output", "wide")
 	s.do("--json", "tasklist", "get", "bulk")
