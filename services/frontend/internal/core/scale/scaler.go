@@ -133,11 +133,11 @@ func (s *Scaler) Look(now time.Time, setting func(Tasklist) (Setting, bool)) []C
 
 func (s *Scaler) look(l *list, is Setting, now time.Time) (Change, bool) {
 	rate, known := l.rate(is.Partitions, now)
-	if l.known != is || !known {
+	if l.known != is {
 		l.known = is
 		l.again()
 	}
-	if !known {
+	if !known { // its next report has the times start again
 		return Change{}, false
 	}
 	most, least := float64(is.Partitions)*s.cfg.PerPartition, float64(is.Partitions-1)*s.cfg.PerPartition*Slack
