@@ -174,8 +174,9 @@ export interface DescribeTasklistResponse {
   drained_types?: string[];
   /** Over how many partitions the tasklist is spread now, if there are several, 2..64; 0: one. */
   partitions?: number;
-  /** The least and the most of them, if the engine itself sets their number (partitions_max of tasklists.put); 0: it does not. */
+  /** The least of them, if the engine itself sets their number (partitions_max of tasklists.put); 0: it does not. */
   partitions_least?: number;
+  /** The most of them, likewise. */
   partitions_max?: number;
 }
 

@@ -1912,11 +1912,12 @@ type DescribeTasklistResponse struct {
 	DrainedTypes []string `protobuf:"bytes,25,rep,name=drained_types,json=drainedTypes,proto3" json:"drained_types,omitempty"`
 	// Over how many partitions the tasklist is spread now, if there are several, 2..64; 0: one.
 	Partitions int32 `protobuf:"varint,26,opt,name=partitions,proto3" json:"partitions,omitempty"`
-	// The least and the most of them, if the engine itself sets their number (partitions_max of tasklists.put); 0: it does not.
+	// The least of them, if the engine itself sets their number (partitions_max of tasklists.put); 0: it does not.
 	PartitionsLeast int32 `protobuf:"varint,34,opt,name=partitions_least,json=partitionsLeast,proto3" json:"partitions_least,omitempty"`
-	PartitionsMax   int32 `protobuf:"varint,35,opt,name=partitions_max,json=partitionsMax,proto3" json:"partitions_max,omitempty"`
-	unknownFields   protoimpl.UnknownFields
-	sizeCache       protoimpl.SizeCache
+	// The most of them, likewise.
+	PartitionsMax int32 `protobuf:"varint,35,opt,name=partitions_max,json=partitionsMax,proto3" json:"partitions_max,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *DescribeTasklistResponse) Reset() {
