@@ -57,6 +57,8 @@ type state struct {
 	groupLimits map[string]map[string]int
 	// pauses stop starts, drains stop submits.
 	pauses, drains stops
+	// scales are by domain and tasklist.
+	scales map[string]map[string]Scale
 	// version is the log version that the cluster writes.
 	version uint32
 }
@@ -92,7 +94,7 @@ func newState() *state {
 		domains: map[string]*yardv1.Domain{}, types: map[string]map[string]*yardv1.TaskType{},
 		tasklists: map[string]map[string]*yardv1.Tasklist{}, limits: map[string]map[string]*yardv1.Limit{},
 		groups: map[string]map[string]*yardv1.Group{}, weights: map[string]map[string]float64{}, groupLimits: map[string]map[string]int{},
-		pauses: newStops(), drains: newStops(), version: logversion.First,
+		pauses: newStops(), drains: newStops(), scales: map[string]map[string]Scale{}, version: logversion.First,
 	}
 }
 
@@ -245,14 +247,14 @@ func (s *state) clone() *state {
 	return &state{
 		domains: maps.Clone(s.domains), types: maps.Clone(s.types), tasklists: maps.Clone(s.tasklists),
 		limits: maps.Clone(s.limits), groups: maps.Clone(s.groups), weights: maps.Clone(s.weights), groupLimits: maps.Clone(s.groupLimits), version: s.version,
-		pauses: s.pauses, drains: s.drains,
+		pauses: s.pauses, drains: s.drains, scales: maps.Clone(s.scales),
 	}
 }
 
 // own copies the settings of a domain, and returns how many there are.
 func (s *state) own(domain string) int {
 	s.pauses, s.drains = s.pauses.clone(domain), s.drains.clone(domain)
-	return ownOf(s.types, domain) + ownOf(s.tasklists, domain) + ownOf(s.limits, domain) + ownOf(s.groups, domain) + ownOf(s.weights, domain) + ownOf(s.groupLimits, domain)
+	return ownOf(s.types, domain) + ownOf(s.tasklists, domain) + ownOf(s.limits, domain) + ownOf(s.groups, domain) + ownOf(s.weights, domain) + ownOf(s.groupLimits, domain) + ownOf(s.scales, domain)
 }
 
 func ownOf[M any](all map[string]map[string]M, domain string) int {
@@ -285,6 +287,9 @@ func (c *Catalog) replace(s *state) {
 		}
 		m.pauses.names(names)
 		m.drains.names(names)
+		for name := range m.scales {
+			names[name] = true
+		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(names)) {
 		if !old.same(s, name) {
@@ -302,7 +307,7 @@ func (s *state) same(other *state, domain string) bool {
 		maps.EqualFunc(s.tasklists[domain], other.tasklists[domain], func(a, b *yardv1.Tasklist) bool { return proto.Equal(a, b) }) &&
 		maps.EqualFunc(s.limits[domain], other.limits[domain], func(a, b *yardv1.Limit) bool { return proto.Equal(a, b) }) &&
 		maps.EqualFunc(s.groups[domain], other.groups[domain], func(a, b *yardv1.Group) bool { return proto.Equal(a, b) }) &&
-		s.pauses.same(other.pauses, domain) && s.drains.same(other.drains, domain)
+		maps.Equal(s.scales[domain], other.scales[domain]) && s.pauses.same(other.pauses, domain) && s.drains.same(other.drains, domain)
 }
 
 // take changes s by one entry; false means that the entry is of no concern.
@@ -354,6 +359,9 @@ func (s *state) take(e jetstream.KeyValueEntry) bool {
 		}
 		set(all, domain, name, p, gone)
 		return true
+	}
+	if domain, name, ok := topology.ScaleOfKey(e.Key()); ok {
+		return s.takeScale(domain, name, e, gone)
 	}
 	if domain, name, ok := topology.GroupOfKey(e.Key()); ok {
 		return s.takeGroup(domain, name, e, gone)
@@ -409,6 +417,9 @@ func domainOf(key string) string {
 		return domain
 	}
 	if domain, _, ok := topology.GroupOfKey(key); ok {
+		return domain
+	}
+	if domain, _, ok := topology.ScaleOfKey(key); ok {
 		return domain
 	}
 	_, domain, _ := new(state).stopOf(key)

@@ -225,7 +225,7 @@ func DeleteType(ctx context.Context, kv jetstream.KeyValue, domain, name string,
 	return t, nil
 }
 
-// DeleteTasklist deletes the settings of a tasklist as DeleteDomain does a domain.
+// DeleteTasklist deletes the settings of a tasklist as DeleteDomain does a domain, and its scale.
 func DeleteTasklist(ctx context.Context, kv jetstream.KeyValue, domain, name string, revision int64) (*yardv1.Tasklist, error) {
 	l, err := GetTasklist(ctx, kv, domain, name)
 	if err != nil {
@@ -234,6 +234,7 @@ func DeleteTasklist(ctx context.Context, kv jetstream.KeyValue, domain, name str
 	if err := remove(ctx, kv, topology.TasklistSettingsKey(domain, name), l.Revision, revision); err != nil {
 		return nil, err
 	}
+	deleteScaleOf(ctx, kv, domain, name)
 	return l, nil
 }
 
@@ -261,11 +262,11 @@ func DeleteGroup(ctx context.Context, kv jetstream.KeyValue, domain, name string
 	return g, nil
 }
 
-// deleteSettings deletes the types, tasklists, limits, groups, pauses and drains of a domain, but for what is set meanwhile: that is of
+// deleteSettings deletes the types, tasklists, limits, groups, pauses, drains and scales of a domain, but for what is set meanwhile: that is of
 // a domain that was created again.
 func deleteSettings(ctx context.Context, kv jetstream.KeyValue, domain string) error {
 	keys := slices.Concat([]string{
-		topology.TypeKeysOf(domain), topology.TasklistKeysOf(domain), topology.LimitKeysOf(domain), topology.GroupKeysOf(domain),
+		topology.TypeKeysOf(domain), topology.TasklistKeysOf(domain), topology.LimitKeysOf(domain), topology.GroupKeysOf(domain), topology.ScaleKeysOf(domain),
 	}, topology.PauseKeysOf(domain))
 	all, err := kv.WatchFiltered(ctx, keys, jetstream.IgnoreDeletes(), jetstream.MetaOnly())
 	if err != nil {

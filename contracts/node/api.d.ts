@@ -172,8 +172,12 @@ export interface DescribeTasklistResponse {
   drain?: Pause;
   /** The types of the domain that are drained, by name, at most 100. */
   drained_types?: string[];
-  /** Over how many partitions the tasklist is spread, if there are several, 2..64; 0: one. */
+  /** Over how many partitions the tasklist is spread now, if there are several, 2..64; 0: one. */
   partitions?: number;
+  /** The least of them, if the engine itself sets their number (partitions_max of tasklists.put); 0: it does not. */
+  partitions_least?: number;
+  /** The most of them, likewise. */
+  partitions_max?: number;
 }
 
 /** TasklistPollersRequest (tasklists.pollers): the workers that polled a tasklist in the last 5 minutes. The owner of the tasklist's matching shard, or of those of its partitions, remembers them: they are lost with it, and the next owner learns of each with its next poll. It keeps 8192 of them: up to 6144 of one domain, and the last 2048 places are for domains with 512 at most. Beyond that, those of the domain are forgotten who have not polled for the longest. */
@@ -219,6 +223,8 @@ export interface GetTasklistResponse {
   pause?: Pause;
   /** Present while the tasklist is drained. */
   drain?: Pause;
+  /** Over how many partitions the tasklist is spread now, if there are several, 2..64; 0: one. It differs from that of the settings where these have a partitions_max. */
+  partitions?: number;
 }
 
 /** ListTasklistsRequest (tasklists.list): the tasklists of the domain that have settings, and those that have unfinished tasks, are paused or drained. Tasks that are on disk only, not yet read, are not seen. */
@@ -935,6 +941,8 @@ export interface Tasklist {
   max_queued?: number;
   /** Over how many partitions the tasklist is spread, 1..64: each is a table and a line of polls of its own, on another matching shard as far as there are any. More let several nodes serve one tasklist; tasks of different partitions start in about the order in which they became ready. Default 0: one. Change it any time: what waits in a partition that is no more is run as before. At most 100 tasklists of a domain have several. Since log version 8. */
   partitions?: number;
+  /** The engine itself sets over how many partitions the tasklist is spread, between partitions and this number, 2..64: more once what becomes ready has been more than they are meant to take for a minute, fewer once it has been well below for two. At most 100 tasklists of a domain have this or several partitions. Default 0: it has as many as partitions says. Since log version 9. */
+  partitions_max?: number;
   /** The most attempts of tasks of this tasklist of each group (group of tasks.submit) that run at once, on all nodes together, 1..1000000. A group may have its own number (max_concurrency of groups.put). Tasks without a group are not counted. Default 0: no limit. Since log version 8. */
   max_concurrency_per_group?: number;
 }

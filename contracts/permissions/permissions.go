@@ -79,6 +79,7 @@ func (l *lists) frontend(n topology.Partitioning) {
 		topology.BucketSubject(topology.ConfigBucket, topology.GroupKeys),
 		topology.BucketSubject(topology.ConfigBucket, topology.PauseKeys),
 		topology.BucketSubject(topology.ConfigBucket, topology.DrainKeys),
+		topology.BucketSubject(topology.ConfigBucket, topology.ScaleKeys),
 	)
 	l.bucket(topology.CheckpointsBucket) // the epochs of matching's owners
 	for p := range n.History {

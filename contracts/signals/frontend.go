@@ -72,6 +72,11 @@ var (
 		Tells: "Polls that a partition of their tasklist gave up, sent on to another one: they found nothing there, or it asked for them.",
 		Worry: "as many as tasks start: fewer partitions would do",
 	}
+	TasklistsScaled = Metric{
+		Name: "yardmaster.tasklist.scaled", Kind: Counter, Unit: "{change}",
+		Tells: "Changes of the number of partitions of a tasklist that the engine sets itself (partitions_max), by this frontend.",
+		Worry: "a rate that lasts: `scale.up_after` and `scale.down_after` are too short for how the rate of some tasklist changes",
+	}
 )
 
 // The values of Reason of SubmitsRefused.
@@ -87,5 +92,6 @@ func frontend() []Metric {
 		SubmitDuration, TasksAccepted, SubmitMessages, AppendFailures, SubmitsUnknown, SubmitsRefused,
 		OutcomeMessages, OutcomeResends, OutcomeVerdicts,
 		PollsForwarded, PollsWithoutOwner, PollsOwnerReplaced, PollsMoved,
+		TasklistsScaled,
 	}
 }

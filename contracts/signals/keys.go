@@ -69,6 +69,8 @@ const (
 	// may run at once.
 	Version, Revision, Binary, Output, Clean = "version", "revision", "binary", "output", "clean"
 	Status, Concurrency                      = "status", "concurrency"
+	// From and To are numbers of partitions of a tasklist, before a change and after it; PerSecond is a rate.
+	From, To, PerSecond = "from", "to", "per_second"
 	// Settings are the settings of a stream that differ.
 	Settings = "settings"
 	// Skew is how far a clock is ahead; GiveOrTake is the error of that measure.

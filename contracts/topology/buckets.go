@@ -36,8 +36,8 @@ const VersionKey = "version"
 // (ids.Tokens). Only services of the engine may read it.
 const TokenSecretKey = "secret.tokens"
 
-// DomainKeys, TypeKeys, TasklistKeys, LimitKeys, GroupKeys, PauseKeys and DrainKeys filter all domains, types, settings of tasklists, limits,
-// settings of groups, pauses, and drains.
+// DomainKeys, TypeKeys, TasklistKeys, LimitKeys, GroupKeys, PauseKeys, DrainKeys and ScaleKeys filter all domains, types, settings of tasklists,
+// limits, settings of groups, pauses, drains, and scales.
 const (
 	DomainKeys   = "domain.*"
 	TypeKeys     = "type.>"
@@ -46,6 +46,7 @@ const (
 	GroupKeys    = "group.>"
 	PauseKeys    = "pause.>"
 	DrainKeys    = "drain.>"
+	ScaleKeys    = "scale.*.*"
 )
 
 // DomainKey holds a domain's settings (yardv1.Domain).
@@ -88,6 +89,12 @@ func PauseKeysOf(domain string) []string {
 		"drain.tasklist." + domain + ".*", "drain.type." + domain + ".>",
 	}
 }
+
+// ScaleKey holds over how many partitions the engine itself has spread a tasklist, a decimal number.
+func ScaleKey(domain, tasklist string) string { return "scale." + domain + "." + tasklist }
+
+// ScaleKeysOf filters the scales of one domain.
+func ScaleKeysOf(domain string) string { return "scale." + domain + ".*" }
 
 // LimitKey holds a limit that types share (yardv1.Limit).
 func LimitKey(domain, limit string) string { return "limit." + domain + "." + limit }
@@ -158,6 +165,9 @@ func TypeDrainOfKey(key string) (domain, taskType string, ok bool) {
 
 // LimitOfKey is the inverse of LimitKey.
 func LimitOfKey(key string) (domain, limit string, ok bool) { return pairOf(key, "limit.") }
+
+// ScaleOfKey is the inverse of ScaleKey.
+func ScaleOfKey(key string) (domain, tasklist string, ok bool) { return pairOf(key, "scale.") }
 
 // GroupOfKey is the inverse of GroupKey.
 func GroupOfKey(key string) (domain, group string, ok bool) { return dottedOf(key, "group.") }

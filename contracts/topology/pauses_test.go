@@ -32,6 +32,20 @@ func TestKeysOfPausesAreReadBack(t *testing.T) {
 	}
 }
 
+// A scale has keys of its own, which are read back and are of no settings.
+func TestKeysOfScalesAreReadBack(t *testing.T) {
+	key := topology.ScaleKey("shop", "mail")
+	if domain, name, ok := topology.ScaleOfKey(key); !ok || domain != "shop" || name != "mail" {
+		t.Errorf("%s: %s %s %t", key, domain, name, ok)
+	}
+	if _, _, ok := topology.TasklistOfKey(key); ok {
+		t.Errorf("%s is of settings", key)
+	}
+	if _, _, ok := topology.ScaleOfKey(topology.TasklistSettingsKey("shop", "a")); ok {
+		t.Error("settings are a scale")
+	}
+}
+
 // A drain has keys of its own, which are read back and are of no pause.
 func TestKeysOfDrainsAreReadBack(t *testing.T) {
 	key := topology.TasklistDrainKey("shop", "mail")

@@ -122,8 +122,9 @@ type TasklistInfo struct {
 	Drain *Pause
 	// DrainedTypes are the types of the domain that are drained, by name, at most 100.
 	DrainedTypes []string
-	// Partitions is over how many partitions it is spread, if there are several, 2..64.
-	Partitions int
+	// Partitions is over how many partitions it is spread now, if there are several, 2..64. PartitionsLeast and PartitionsMax are the least
+	// and the most of them, if the engine sets their number (Tasklist.PartitionsMax).
+	Partitions, PartitionsLeast, PartitionsMax int
 }
 
 // SlotUse tells how full a concurrency limit is.
@@ -168,7 +169,7 @@ func tasklistInfoOf(w *yardv1.DescribeTasklistResponse) TasklistInfo {
 		UnreadBatches: w.GetUnreadBatches(), OldestReady: time.Duration(w.GetOldestReadyMs()) * time.Millisecond, WaitingPolls: w.GetWaitingPolls(),
 		Completed: w.GetCompleted(), Failed: w.GetFailed(), Dead: w.GetDead(), Expired: w.GetExpired(), LaggingLanes: int(w.GetLaggingLanes()),
 		Pause: maybePaused(w.GetPause()), PausedTypes: w.GetPausedTypes(), MaxQueued: int(w.GetMaxQueued()), Queued: w.GetQueued(),
-		Pollers: w.GetPollers(), Drain: maybePaused(w.GetDrain()), DrainedTypes: w.GetDrainedTypes(), Partitions: int(w.GetPartitions()),
+		Pollers: w.GetPollers(), Drain: maybePaused(w.GetDrain()), DrainedTypes: w.GetDrainedTypes(), Partitions: int(w.GetPartitions()), PartitionsLeast: int(w.GetPartitionsLeast()), PartitionsMax: int(w.GetPartitionsMax()),
 	}
 	for _, s := range w.GetSlots() {
 		t.Slots = append(t.Slots, SlotUse{Ref: s.Ref, Type: s.Type, InUse: int(s.InUse), Limit: int(s.Limit)})

@@ -114,7 +114,7 @@ func TestOwnSettingsHaveAllThatTheAPITells(t *testing.T) {
 	}{
 		"Domain":   {domainOf(&domain), &domain, nil},
 		"TaskType": {taskTypeOf(&typ), &typ, []string{"TaskType.SlotsInUse", "TaskType.Pause", "TaskType.Drain"}},
-		"Tasklist": {tasklistOf(&tasklist), &tasklist, []string{"Tasklist.Pause", "Tasklist.Drain"}},
+		"Tasklist": {tasklistOf(&tasklist), &tasklist, []string{"Tasklist.PartitionsNow", "Tasklist.Pause", "Tasklist.Drain"}},
 		"Pause":    {pauseOf(&pause), &pause, nil},
 		"Limit":    {limitOf(&limit), &limit, []string{"Limit.SlotsInUse"}},
 	} {

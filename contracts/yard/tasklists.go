@@ -29,6 +29,11 @@ type Tasklist struct {
 	// Partitions is over how many partitions it is spread, 1..64, so that several nodes serve it; tasks of different partitions start
 	// in about the order in which they became ready. Default 0 = one. It needs log version 8.
 	Partitions int
+	// PartitionsMax has the engine itself set their number, between Partitions and this, 2..64, by how many tasks become ready in a second.
+	// Default 0 = it is fixed. It needs log version 9.
+	PartitionsMax int
+	// PartitionsNow is over how many partitions it is spread now, at least 1. Only in the answer of GetTasklist.
+	PartitionsNow int
 	// Pause is there while it is paused. Only in the answers of GetTasklist and Tasklists; PutTasklist does not change it.
 	Pause *Pause
 	// Drain is Pause for a drain.
@@ -51,7 +56,7 @@ type ListedTasklist struct {
 func (c *Client) PutTasklist(ctx context.Context, l Tasklist) (Tasklist, error) {
 	req := &yardv1.PutTasklistRequest{Tasklist: &yardv1.Tasklist{
 		Name: l.Name, Description: l.Description, Priority: int32Of(l.Priority), MaxConcurrency: int32Of(l.MaxConcurrency), MaxQueued: int32Of(l.MaxQueued),
-		MaxConcurrencyPerGroup: int32Of(l.MaxConcurrencyPerGroup), Rate: l.Rate.wire(), Partitions: int32Of(l.Partitions), Revision: l.Revision,
+		MaxConcurrencyPerGroup: int32Of(l.MaxConcurrencyPerGroup), Rate: l.Rate.wire(), Partitions: int32Of(l.Partitions), PartitionsMax: int32Of(l.PartitionsMax), Revision: l.Revision,
 	}}
 	resp, err := call[yardv1.PutTasklistResponse](ctx, &c.transport, c.subject("tasklists.put"), req)
 	if err != nil {
@@ -68,7 +73,7 @@ func (c *Client) GetTasklist(ctx context.Context, name string) (Tasklist, error)
 		return Tasklist{}, err
 	}
 	l := tasklistOf(resp.Tasklist)
-	l.Pause, l.Drain = maybePaused(resp.Pause), maybePaused(resp.Drain)
+	l.Pause, l.Drain, l.PartitionsNow = maybePaused(resp.Pause), maybePaused(resp.Drain), max(1, l.Partitions, int(resp.Partitions))
 	return l, nil
 }
 
@@ -97,7 +102,7 @@ func tasklistOf(w *yardv1.Tasklist) Tasklist {
 	return Tasklist{
 		Name: w.GetName(), Description: w.GetDescription(), Priority: int(w.GetPriority()),
 		MaxConcurrency: int(w.GetMaxConcurrency()), MaxQueued: int(w.GetMaxQueued()), Rate: rateOf(w.GetRate()),
-		MaxConcurrencyPerGroup: int(w.GetMaxConcurrencyPerGroup()), Partitions: int(w.GetPartitions()), Revision: w.GetRevision(),
+		MaxConcurrencyPerGroup: int(w.GetMaxConcurrencyPerGroup()), Partitions: int(w.GetPartitions()), PartitionsMax: int(w.GetPartitionsMax()), Revision: w.GetRevision(),
 	}
 }
 

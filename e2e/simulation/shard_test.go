@@ -118,6 +118,11 @@ func (p *matchProc) Partitions(domain, tasklist string) int {
 	return p.m.spread.count(domain, tasklist)
 }
 
+// Scales is part of matchingsim.Catalog. Who reports, and is remembered, changes nothing of what happens to a task.
+func (p *matchProc) Scales(_, tasklist string) bool {
+	return len(tasklist)%2 == 0
+}
+
 // Weights is part of matchingsim.Catalog.
 func (p *matchProc) Weights(string) map[string]float64 { return weights }
 

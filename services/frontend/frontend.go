@@ -148,6 +148,7 @@ func (s *Service) Run(ctx context.Context) error {
 	parts.Add("inbox", inbox)                        // hears verdicts
 	parts.Add("gateway", gate)                       // carries requests out
 	parts.Add("epochs", s.epochs(checkpoints, gate)) // knows who takes polls
+	parts.Add("scales", lifecycle.Func(gate.Scale))  // sets numbers of partitions
 	parts.Add("api", public)                         // lets them in
 	parts.Add("ready", s.opened())                   // says so
 	return parts.Run(ctx)

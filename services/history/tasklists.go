@@ -76,8 +76,8 @@ func (t *tasklists) take(domain string) {
 		if l.MaxQueued > 0 {
 			t.most[of] = int64(l.MaxQueued)
 		}
-		if l.Partitions > 1 {
-			t.partitions[of] = int(l.Partitions)
+		if n := t.settings.Partitions(domain, l.Name); n > 1 {
+			t.partitions[of] = n
 		}
 	}
 }

@@ -50,9 +50,12 @@ type limits struct {
 func (l limits) Weights(domain string) map[string]float64 { return l.types.Weights(domain) }
 
 // Partitions implements match.Catalog.
-func (l limits) Partitions(domain, tasklist string) int {
+func (l limits) Partitions(domain, tasklist string) int { return l.types.Partitions(domain, tasklist) }
+
+// Scales implements match.Catalog.
+func (l limits) Scales(domain, tasklist string) bool {
 	of, _ := l.types.Tasklist(domain, tasklist)
-	return max(1, int(of.GetPartitions()))
+	return of.GetPartitionsMax() > 0
 }
 
 // GroupLimits implements match.Catalog.

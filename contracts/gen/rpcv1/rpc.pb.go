@@ -2504,7 +2504,8 @@ func (x *Wanted) GetTriggers() int64 {
 	return 0
 }
 
-// TasklistLoad (hint "tasklist_load", to all frontends): what waits in partitions of tasklists that have several, as polls are spread by it.
+// TasklistLoad (hint "tasklist_load", to all frontends): what waits in partitions of tasklists that have several, as polls are spread by it, and of
+// those whose number of partitions the engine sets, as it is set by it.
 // The owner of a matching shard tells every second of each partition that it knows, also of those where nothing waits. Since log version 8.
 type TasklistLoad struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`

@@ -1175,6 +1175,10 @@ type Tasklist struct {
 	// the order in which they became ready. Default 0: one. Change it any time: what waits in a partition that is no more is
 	// run as before. At most 100 tasklists of a domain have several. Since log version 8.
 	Partitions int32 `protobuf:"varint,12,opt,name=partitions,proto3" json:"partitions,omitempty"`
+	// The engine itself sets over how many partitions the tasklist is spread, between partitions and this number, 2..64: more once what
+	// becomes ready has been more than they are meant to take for a minute, fewer once it has been well below for two. At most 100
+	// tasklists of a domain have this or several partitions. Default 0: it has as many as partitions says. Since log version 9.
+	PartitionsMax int32 `protobuf:"varint,14,opt,name=partitions_max,json=partitionsMax,proto3" json:"partitions_max,omitempty"`
 	// The most attempts of tasks of this tasklist of each group (group of tasks.submit) that run at once, on all nodes together,
 	// 1..1000000. A group may have its own number (max_concurrency of groups.put). Tasks without a group are not counted. Default 0: no limit.
 	// Since log version 8.
@@ -1265,6 +1269,13 @@ func (x *Tasklist) GetMaxQueued() int32 {
 func (x *Tasklist) GetPartitions() int32 {
 	if x != nil {
 		return x.Partitions
+	}
+	return 0
+}
+
+func (x *Tasklist) GetPartitionsMax() int32 {
+	if x != nil {
+		return x.PartitionsMax
 	}
 	return 0
 }
@@ -1421,7 +1432,10 @@ type GetTasklistResponse struct {
 	// Present while the tasklist is paused.
 	Pause *Pause `protobuf:"bytes,2,opt,name=pause,proto3" json:"pause,omitempty"`
 	// Present while the tasklist is drained.
-	Drain         *Pause `protobuf:"bytes,6,opt,name=drain,proto3" json:"drain,omitempty"`
+	Drain *Pause `protobuf:"bytes,6,opt,name=drain,proto3" json:"drain,omitempty"`
+	// Over how many partitions the tasklist is spread now, if there are several, 2..64; 0: one. It differs from that of the settings
+	// where these have a partitions_max.
+	Partitions    int32 `protobuf:"varint,14,opt,name=partitions,proto3" json:"partitions,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1475,6 +1489,13 @@ func (x *GetTasklistResponse) GetDrain() *Pause {
 		return x.Drain
 	}
 	return nil
+}
+
+func (x *GetTasklistResponse) GetPartitions() int32 {
+	if x != nil {
+		return x.Partitions
+	}
+	return 0
 }
 
 // ListTasklistsRequest (tasklists.list): the tasklists of the domain that have settings, and those that have
@@ -1889,8 +1910,12 @@ type DescribeTasklistResponse struct {
 	Drain *Pause `protobuf:"bytes,24,opt,name=drain,proto3" json:"drain,omitempty"`
 	// The types of the domain that are drained, by name, at most 100.
 	DrainedTypes []string `protobuf:"bytes,25,rep,name=drained_types,json=drainedTypes,proto3" json:"drained_types,omitempty"`
-	// Over how many partitions the tasklist is spread, if there are several, 2..64; 0: one.
-	Partitions    int32 `protobuf:"varint,26,opt,name=partitions,proto3" json:"partitions,omitempty"`
+	// Over how many partitions the tasklist is spread now, if there are several, 2..64; 0: one.
+	Partitions int32 `protobuf:"varint,26,opt,name=partitions,proto3" json:"partitions,omitempty"`
+	// The least of them, if the engine itself sets their number (partitions_max of tasklists.put); 0: it does not.
+	PartitionsLeast int32 `protobuf:"varint,34,opt,name=partitions_least,json=partitionsLeast,proto3" json:"partitions_least,omitempty"`
+	// The most of them, likewise.
+	PartitionsMax int32 `protobuf:"varint,35,opt,name=partitions_max,json=partitionsMax,proto3" json:"partitions_max,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2075,6 +2100,20 @@ func (x *DescribeTasklistResponse) GetDrainedTypes() []string {
 func (x *DescribeTasklistResponse) GetPartitions() int32 {
 	if x != nil {
 		return x.Partitions
+	}
+	return 0
+}
+
+func (x *DescribeTasklistResponse) GetPartitionsLeast() int32 {
+	if x != nil {
+		return x.PartitionsLeast
+	}
+	return 0
+}
+
+func (x *DescribeTasklistResponse) GetPartitionsMax() int32 {
+	if x != nil {
+		return x.PartitionsMax
 	}
 	return 0
 }
@@ -5372,7 +5411,7 @@ const file_yard_v1_admin_proto_rawDesc = "" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1a\n" +
 	"\brevision\x18\x02 \x01(\x03R\brevision\";\n" +
 	"\x12DeleteTypeResponse\x12%\n" +
-	"\x04type\x18\x01 \x01(\v2\x11.yard.v1.TaskTypeR\x04type\"\xbe\x02\n" +
+	"\x04type\x18\x01 \x01(\v2\x11.yard.v1.TaskTypeR\x04type\"\xe5\x02\n" +
 	"\bTasklist\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12 \n" +
 	"\vdescription\x18\x02 \x01(\tR\vdescription\x12\x1a\n" +
@@ -5385,18 +5424,22 @@ const file_yard_v1_admin_proto_rawDesc = "" +
 	" \x01(\x05R\tmaxQueued\x12\x1e\n" +
 	"\n" +
 	"partitions\x18\f \x01(\x05R\n" +
-	"partitions\x129\n" +
+	"partitions\x12%\n" +
+	"\x0epartitions_max\x18\x0e \x01(\x05R\rpartitionsMax\x129\n" +
 	"\x19max_concurrency_per_group\x18\r \x01(\x05R\x16maxConcurrencyPerGroup\"C\n" +
 	"\x12PutTasklistRequest\x12-\n" +
 	"\btasklist\x18\x01 \x01(\v2\x11.yard.v1.TasklistR\btasklist\"D\n" +
 	"\x13PutTasklistResponse\x12-\n" +
 	"\btasklist\x18\x01 \x01(\v2\x11.yard.v1.TasklistR\btasklist\"(\n" +
 	"\x12GetTasklistRequest\x12\x12\n" +
-	"\x04name\x18\x01 \x01(\tR\x04name\"\x90\x01\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\"\xb0\x01\n" +
 	"\x13GetTasklistResponse\x12-\n" +
 	"\btasklist\x18\x01 \x01(\v2\x11.yard.v1.TasklistR\btasklist\x12$\n" +
 	"\x05pause\x18\x02 \x01(\v2\x0e.yard.v1.PauseR\x05pause\x12$\n" +
-	"\x05drain\x18\x06 \x01(\v2\x0e.yard.v1.PauseR\x05drain\"D\n" +
+	"\x05drain\x18\x06 \x01(\v2\x0e.yard.v1.PauseR\x05drain\x12\x1e\n" +
+	"\n" +
+	"partitions\x18\x0e \x01(\x05R\n" +
+	"partitions\"D\n" +
 	"\x14ListTasklistsRequest\x12\x14\n" +
 	"\x05limit\x18\x01 \x01(\x05R\x05limit\x12\x16\n" +
 	"\x06cursor\x18\x02 \x01(\tR\x06cursor\"o\n" +
@@ -5419,7 +5462,7 @@ const file_yard_v1_admin_proto_rawDesc = "" +
 	"\x16DeleteTasklistResponse\x12-\n" +
 	"\btasklist\x18\x01 \x01(\v2\x11.yard.v1.TasklistR\btasklist\"5\n" +
 	"\x17DescribeTasklistRequest\x12\x1a\n" +
-	"\btasklist\x18\x01 \x01(\tR\btasklist\"\xc4\x05\n" +
+	"\btasklist\x18\x01 \x01(\tR\btasklist\"\x96\x06\n" +
 	"\x18DescribeTasklistResponse\x12\x1a\n" +
 	"\btasklist\x18\x01 \x01(\tR\btasklist\x12\x14\n" +
 	"\x05ready\x18\x02 \x01(\x03R\x05ready\x12\x18\n" +
@@ -5446,7 +5489,9 @@ const file_yard_v1_admin_proto_rawDesc = "" +
 	"\rdrained_types\x18\x19 \x03(\tR\fdrainedTypes\x12\x1e\n" +
 	"\n" +
 	"partitions\x18\x1a \x01(\x05R\n" +
-	"partitions\"b\n" +
+	"partitions\x12)\n" +
+	"\x10partitions_least\x18\" \x01(\x05R\x0fpartitionsLeast\x12%\n" +
+	"\x0epartitions_max\x18# \x01(\x05R\rpartitionsMax\"b\n" +
 	"\x16TasklistPollersRequest\x12\x1a\n" +
 	"\btasklist\x18\x01 \x01(\tR\btasklist\x12\x14\n" +
 	"\x05limit\x18\x02 \x01(\x05R\x05limit\x12\x16\n" +

@@ -401,6 +401,7 @@ func (m *Tasklist) CloneVT() *Tasklist {
 	r.Rate = m.Rate.CloneVT()
 	r.MaxQueued = m.MaxQueued
 	r.Partitions = m.Partitions
+	r.PartitionsMax = m.PartitionsMax
 	r.MaxConcurrencyPerGroup = m.MaxConcurrencyPerGroup
 	if len(m.unknownFields) > 0 {
 		r.unknownFields = make([]byte, len(m.unknownFields))
@@ -472,6 +473,7 @@ func (m *GetTasklistResponse) CloneVT() *GetTasklistResponse {
 	r.Tasklist = m.Tasklist.CloneVT()
 	r.Pause = m.Pause.CloneVT()
 	r.Drain = m.Drain.CloneVT()
+	r.Partitions = m.Partitions
 	if len(m.unknownFields) > 0 {
 		r.unknownFields = make([]byte, len(m.unknownFields))
 		copy(r.unknownFields, m.unknownFields)
@@ -625,6 +627,8 @@ func (m *DescribeTasklistResponse) CloneVT() *DescribeTasklistResponse {
 	r.Pollers = m.Pollers
 	r.Drain = m.Drain.CloneVT()
 	r.Partitions = m.Partitions
+	r.PartitionsLeast = m.PartitionsLeast
+	r.PartitionsMax = m.PartitionsMax
 	if rhs := m.Slots; rhs != nil {
 		tmpContainer := make([]*SlotUse, len(rhs))
 		for k, v := range rhs {
@@ -2650,6 +2654,11 @@ func (m *Tasklist) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
 	}
+	if m.PartitionsMax != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.PartitionsMax))
+		i--
+		dAtA[i] = 0x70
+	}
 	if m.MaxConcurrencyPerGroup != 0 {
 		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.MaxConcurrencyPerGroup))
 		i--
@@ -2862,6 +2871,11 @@ func (m *GetTasklistResponse) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 	if m.unknownFields != nil {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
+	}
+	if m.Partitions != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.Partitions))
+		i--
+		dAtA[i] = 0x70
 	}
 	if m.Drain != nil {
 		size, err := m.Drain.MarshalToSizedBufferVT(dAtA[:i])
@@ -3240,6 +3254,20 @@ func (m *DescribeTasklistResponse) MarshalToSizedBufferVT(dAtA []byte) (int, err
 	if m.unknownFields != nil {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
+	}
+	if m.PartitionsMax != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.PartitionsMax))
+		i--
+		dAtA[i] = 0x2
+		i--
+		dAtA[i] = 0x98
+	}
+	if m.PartitionsLeast != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.PartitionsLeast))
+		i--
+		dAtA[i] = 0x2
+		i--
+		dAtA[i] = 0x90
 	}
 	if m.Partitions != 0 {
 		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.Partitions))
@@ -6537,6 +6565,9 @@ func (m *Tasklist) SizeVT() (n int) {
 	if m.MaxConcurrencyPerGroup != 0 {
 		n += 1 + protohelpers.SizeOfVarint(uint64(m.MaxConcurrencyPerGroup))
 	}
+	if m.PartitionsMax != 0 {
+		n += 1 + protohelpers.SizeOfVarint(uint64(m.PartitionsMax))
+	}
 	n += len(m.unknownFields)
 	return n
 }
@@ -6600,6 +6631,9 @@ func (m *GetTasklistResponse) SizeVT() (n int) {
 	if m.Drain != nil {
 		l = m.Drain.SizeVT()
 		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
+	}
+	if m.Partitions != 0 {
+		n += 1 + protohelpers.SizeOfVarint(uint64(m.Partitions))
 	}
 	n += len(m.unknownFields)
 	return n
@@ -6808,6 +6842,12 @@ func (m *DescribeTasklistResponse) SizeVT() (n int) {
 	}
 	if m.Partitions != 0 {
 		n += 2 + protohelpers.SizeOfVarint(uint64(m.Partitions))
+	}
+	if m.PartitionsLeast != 0 {
+		n += 2 + protohelpers.SizeOfVarint(uint64(m.PartitionsLeast))
+	}
+	if m.PartitionsMax != 0 {
+		n += 2 + protohelpers.SizeOfVarint(uint64(m.PartitionsMax))
 	}
 	n += len(m.unknownFields)
 	return n
@@ -10371,6 +10411,25 @@ func (m *Tasklist) UnmarshalVT(dAtA []byte) error {
 					break
 				}
 			}
+		case 14:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field PartitionsMax", wireType)
+			}
+			m.PartitionsMax = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.PartitionsMax |= int32(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])
@@ -10787,6 +10846,25 @@ func (m *GetTasklistResponse) UnmarshalVT(dAtA []byte) error {
 				return err
 			}
 			iNdEx = postIndex
+		case 14:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Partitions", wireType)
+			}
+			m.Partitions = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.Partitions |= int32(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])
@@ -12098,6 +12176,44 @@ func (m *DescribeTasklistResponse) UnmarshalVT(dAtA []byte) error {
 				b := dAtA[iNdEx]
 				iNdEx++
 				m.Partitions |= int32(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 34:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field PartitionsLeast", wireType)
+			}
+			m.PartitionsLeast = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.PartitionsLeast |= int32(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 35:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field PartitionsMax", wireType)
+			}
+			m.PartitionsMax = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.PartitionsMax |= int32(b&0x7F) << shift
 				if b < 0x80 {
 					break
 				}
@@ -21424,6 +21540,25 @@ func (m *Tasklist) UnmarshalVTUnsafe(dAtA []byte) error {
 					break
 				}
 			}
+		case 14:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field PartitionsMax", wireType)
+			}
+			m.PartitionsMax = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.PartitionsMax |= int32(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])
@@ -21844,6 +21979,25 @@ func (m *GetTasklistResponse) UnmarshalVTUnsafe(dAtA []byte) error {
 				return err
 			}
 			iNdEx = postIndex
+		case 14:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Partitions", wireType)
+			}
+			m.Partitions = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.Partitions |= int32(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])
@@ -23187,6 +23341,44 @@ func (m *DescribeTasklistResponse) UnmarshalVTUnsafe(dAtA []byte) error {
 				b := dAtA[iNdEx]
 				iNdEx++
 				m.Partitions |= int32(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 34:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field PartitionsLeast", wireType)
+			}
+			m.PartitionsLeast = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.PartitionsLeast |= int32(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 35:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field PartitionsMax", wireType)
+			}
+			m.PartitionsMax = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.PartitionsMax |= int32(b&0x7F) << shift
 				if b < 0x80 {
 					break
 				}

@@ -57,6 +57,9 @@ a second; tasks accepted before keep their priority. A tasklist needs no setting
 				if cmd.Flags().Changed("partitions") {
 					have.Partitions = l.Partitions
 				}
+				if cmd.Flags().Changed("partitions-max") {
+					have.PartitionsMax = l.PartitionsMax
+				}
 				stored, err := c.PutTasklist(ctx, have)
 				if err != nil {
 					return err
@@ -72,6 +75,7 @@ a second; tasks accepted before keep their priority. A tasklist needs no setting
 	rateFlags(cmd.Flags(), &l.Rate)
 	cmd.Flags().IntVar(&l.MaxQueued, "max-queued", 0, "refuse submits while about so many tasks are due and do not run yet; 0 = no cap")
 	cmd.Flags().IntVar(&l.Partitions, "partitions", 0, "spread it over so many partitions, for several nodes to serve it, 1 to 64; 0 = one")
+	cmd.Flags().IntVar(&l.PartitionsMax, "partitions-max", 0, "have the engine set how many partitions, from --partitions to so many, by the rate of tasks, 2 to 64; 0 = as --partitions says")
 	return cmd
 }
 
@@ -166,8 +170,19 @@ func wireTasklist(l yard.Tasklist) *yardv1.Tasklist {
 	}
 	return &yardv1.Tasklist{
 		Name: l.Name, Description: l.Description, Priority: int32(l.Priority), MaxConcurrency: int32(l.MaxConcurrency), Rate: wireRate(l.Rate),
-		MaxConcurrencyPerGroup: int32(l.MaxConcurrencyPerGroup), MaxQueued: int32(l.MaxQueued), Partitions: int32(l.Partitions), Revision: l.Revision,
+		MaxConcurrencyPerGroup: int32(l.MaxConcurrencyPerGroup), MaxQueued: int32(l.MaxQueued), Partitions: int32(l.Partitions), PartitionsMax: int32(l.PartitionsMax), Revision: l.Revision,
 	}
+}
+
+// partitionsText is over how many partitions a tasklist is spread, by its settings: 4, or 1 to 8, and how many there are now, if that is known.
+func partitionsText(l yard.Tasklist) string {
+	switch {
+	case l.PartitionsMax == 0:
+		return number(float64(l.Partitions), "-")
+	case l.PartitionsNow == 0:
+		return fmt.Sprintf("%d to %d", max(1, l.Partitions), l.PartitionsMax)
+	}
+	return fmt.Sprintf("%d (%d to %d)", l.PartitionsNow, max(1, l.Partitions), l.PartitionsMax)
 }
 
 func (a *app) printSettings(l yard.Tasklist) error {
@@ -176,12 +191,16 @@ func (a *app) printSettings(l yard.Tasklist) error {
 		if w == nil { // paused or drained, without settings
 			w = &yardv1.Tasklist{Name: l.Name}
 		}
-		return a.printJSON(&yardv1.GetTasklistResponse{Tasklist: w, Pause: wirePause(l.Pause), Drain: wirePause(l.Drain)})
+		resp := &yardv1.GetTasklistResponse{Tasklist: w, Pause: wirePause(l.Pause), Drain: wirePause(l.Drain)}
+		if l.PartitionsNow > 1 {
+			resp.Partitions = int32(l.PartitionsNow)
+		}
+		return a.printJSON(resp)
 	}
 	var t table
 	t.row(a.more([]any{"TASKLIST", "PRIORITY", "CONCURRENCY", "DESCRIPTION"}, "PER GROUP", "RATE", "MAX QUEUED", "PARTITIONS", "REVISION")...)
 	t.row(a.more([]any{l.Name, number(float64(l.Priority), "-"), number(float64(l.MaxConcurrency), "-"), l.Description},
-		number(float64(l.MaxConcurrencyPerGroup), "-"), rateText(l.Rate), number(float64(l.MaxQueued), "-"), number(float64(l.Partitions), "-"), l.Revision)...)
+		number(float64(l.MaxConcurrencyPerGroup), "-"), rateText(l.Rate), number(float64(l.MaxQueued), "-"), partitionsText(l), l.Revision)...)
 	err := a.printTable(&t)
 	if err == nil && l.Pause != nil {
 		_, err = fmt.Fprintln(a.Out, "\npaused", pauseOf(wirePause(l.Pause)))
@@ -207,7 +226,7 @@ func (a *app) printTasklists(all []yard.ListedTasklist) error {
 	t.row(a.more([]any{"TASKLIST", "READY", "RUNNING", "BACKOFF", "WAITING", "PAUSED", "DRAINED", "PRIORITY", "DESCRIPTION"}, "CONCURRENCY", "PER GROUP", "RATE", "MAX QUEUED", "PARTITIONS", "REVISION")...)
 	for _, l := range all {
 		t.row(a.more([]any{l.Name, l.Ready, l.Running, l.Backoff, l.Waiting, pausedUntil(l.Pause), pausedUntil(l.Drain), number(float64(l.Priority), "-"), l.Description},
-			number(float64(l.MaxConcurrency), "-"), number(float64(l.MaxConcurrencyPerGroup), "-"), rateText(l.Rate), number(float64(l.MaxQueued), "-"), number(float64(l.Partitions), "-"), number(float64(l.Revision), "-"))...)
+			number(float64(l.MaxConcurrency), "-"), number(float64(l.MaxConcurrencyPerGroup), "-"), rateText(l.Rate), number(float64(l.MaxQueued), "-"), partitionsText(l.Tasklist), number(float64(l.Revision), "-"))...)
 	}
 	return a.printTable(&t)
 }
@@ -238,7 +257,10 @@ func (a *app) printTasklist(d *yardv1.DescribeTasklistResponse) error {
 	if d.Drain != nil {
 		t.row("drained", pauseOf(d.Drain))
 	}
-	if d.Partitions > 0 {
+	switch {
+	case d.PartitionsMax > 0:
+		t.row("partitions", max(1, d.Partitions), fmt.Sprintf("(%d to %d)", d.PartitionsLeast, d.PartitionsMax))
+	case d.Partitions > 0:
 		t.row("partitions", d.Partitions)
 	}
 	t.row("ready", d.Ready, "oldest for "+(time.Duration(d.OldestReadyMs)*time.Millisecond).String())

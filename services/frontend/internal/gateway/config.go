@@ -39,6 +39,9 @@ type Config struct {
 	// a partition has more than 100 ready tasks, and has them take turns else; "round_robin" has them always take turns; "random" takes
 	// any. Whichever it is, matching sends on what finds nothing.
 	PollBalancer balance.Strategy `koanf:"poll_balancer" usage:"how polls are spread over the partitions of a tasklist: weighted, round_robin or random"`
+	// Scale is how the number of partitions of tasklists with a partitions_max is set. It must be the same for all frontends: they decide
+	// alike, and one of them wins.
+	Scale ScaleConfig `koanf:"scale"`
 	// RequestTimeout is the deadline of a request that brings none. Default 10 s.
 	// Too short turns a takeover of a partition into errors.
 	RequestTimeout time.Duration `koanf:"request_timeout" usage:"deadline of a request that brings none"`
@@ -52,6 +55,20 @@ type Config struct {
 	DrainTimeout time.Duration `koanf:"drain_timeout" usage:"a stop waits for requests under way"`
 }
 
+// ScaleConfig is how the number of partitions of tasklists with a partitions_max is set.
+type ScaleConfig struct {
+	// Every is how often the rates are looked at: each look takes the mean since the one before. Default 15 s.
+	Every time.Duration `koanf:"every" usage:"the rates of tasklists with a partitions_max are looked at every"`
+	// TasksPerSecond is how many tasks in a second one partition is meant to take: there are as many partitions as the rate has such parts.
+	// Default 10,000: one partition takes 40,000 to 50,000 on a core of its own, which history, the log and the other shards of its node
+	// use too. Too low spreads tasklists that one node serves with less work; too high leaves them on a node that is full.
+	TasksPerSecond int `koanf:"tasks_per_second" usage:"tasks in a second that one partition of a tasklist with a partitions_max is meant to take"`
+	// UpAfter is how long the rate must have been above what the partitions are meant to take, at each look. Default 1 min.
+	UpAfter time.Duration `koanf:"up_after" usage:"a tasklist gets more partitions after so long above their rate"`
+	// DownAfter is how long it must have been below three quarters of what one partition less would take. Default 2 min.
+	DownAfter time.Duration `koanf:"down_after" usage:"a tasklist gets fewer partitions after so long well below their rate"`
+}
+
 // DefaultConfig returns the defaults.
 func DefaultConfig() Config {
 	return Config{
@@ -61,6 +78,7 @@ func DefaultConfig() Config {
 		WaitsMax:        4000,
 		PollsMax:        64 << 10,
 		PollBalancer:    balance.Weighted,
+		Scale:           ScaleConfig{Every: 15 * time.Second, TasksPerSecond: 10_000, UpAfter: time.Minute, DownAfter: 2 * time.Minute},
 		RequestTimeout:  10 * time.Second,
 		AppendTimeout:   2 * time.Second,
 		VerdictTimeout:  2 * time.Second,
@@ -98,6 +116,11 @@ const (
 	// waitsFullRetryAfter is longer: waits last.
 	waitsFullRetryAfter = time.Second
 
+	// scaleEveryMin and scaleEveryMax bound ScaleConfig.Every.
+	scaleEveryMin, scaleEveryMax = 10 * time.Millisecond, time.Hour
+	// scaleWithin bounds one write of a number of partitions.
+	scaleWithin = 5 * time.Second
+
 	// tickEvery is how often what is due by time is looked for.
 	tickEvery = 25 * time.Millisecond
 	// giveUpGrace is how long requests have to answer when they must give up.
@@ -116,6 +139,7 @@ func (c Config) Validate() []settings.Problem {
 		{"queries_max", c.QueriesMax},
 		{"waits_max", c.WaitsMax},
 		{"polls_max", c.PollsMax},
+		{"scale.tasks_per_second", c.Scale.TasksPerSecond},
 	} {
 		if n.value < 1 {
 			problems = append(problems, settings.Problem{Path: n.path, What: "must be at least 1"})
@@ -132,6 +156,19 @@ func (c Config) Validate() []settings.Problem {
 	} {
 		if d.value < time.Millisecond || d.value > DeadlineMax {
 			problems = append(problems, settings.Problem{Path: d.path, What: "must be between 1ms and " + DeadlineMax.String()})
+		}
+	}
+	for _, d := range []struct {
+		path     string
+		value    time.Duration
+		from, to time.Duration
+	}{
+		{"scale.every", c.Scale.Every, scaleEveryMin, scaleEveryMax},
+		{"scale.up_after", c.Scale.UpAfter, time.Second, 24 * time.Hour},
+		{"scale.down_after", c.Scale.DownAfter, time.Second, 24 * time.Hour},
+	} {
+		if d.value < d.from || d.value > d.to {
+			problems = append(problems, settings.Problem{Path: d.path, What: "must be between " + d.from.String() + " and " + d.to.String()})
 		}
 	}
 	if !c.PollBalancer.Known() {

@@ -43,9 +43,7 @@ func (g *Gateway) DescribeTasklist(c Call, req *yardv1.DescribeTasklistRequest, 
 				return nil, err
 			}
 		}
-		if n := g.partitions(c.Domain, req.Tasklist); n > 1 {
-			d.Partitions = int32(n)
-		}
+		g.describePartitions(c.Domain, d)
 		g.describeStops(c, d)
 		g.describeCap(c, d)
 		return d, nil

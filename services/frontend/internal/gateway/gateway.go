@@ -105,6 +105,7 @@ type Gateway struct {
 	outcomes *outcomes
 	polls    *polls
 	spread   *spread
+	scales   *scales
 
 	// base ends when draining took too long: what waits then gives up.
 	base   context.Context
@@ -140,6 +141,7 @@ func New(d Deps) (*Gateway, error) {
 	g.outcomes = newOutcomes(g)
 	g.polls = newPolls(g)
 	g.spread = newSpread(d.Config.PollBalancer)
+	g.scales = newScales(d.Config.Scale)
 	return g, nil
 }
 

@@ -24,6 +24,9 @@ type memCatalog struct {
 	groups         map[string]*yardv1.Group
 	// pauses, and drains, are by the key that they are stored under.
 	pauses map[string]*yardv1.Pause
+	// scales are by domain and tasklist; scalesBroken is what writes of them are answered with.
+	scales       map[string]catalog.Scaled
+	scalesBroken error
 	// revision is the last one given.
 	revision int64
 }
@@ -33,7 +36,7 @@ func newMemCatalog() *memCatalog {
 		domains: map[string]*yardv1.Domain{"shop": {Name: "shop"}}, types: map[string]*yardv1.TaskType{}, lists: map[string]*yardv1.Tasklist{},
 		limits: map[string]*yardv1.Limit{}, stored: map[string]*yardv1.Limit{},
 		groups: map[string]*yardv1.Group{},
-		pauses: map[string]*yardv1.Pause{},
+		pauses: map[string]*yardv1.Pause{}, scales: map[string]catalog.Scaled{},
 	}
 }
 
@@ -89,6 +92,63 @@ func (c *memCatalog) Tasklists(domain string) []*yardv1.Tasklist {
 		}
 	}
 	return all
+}
+
+func (c *memCatalog) Partitions(domain, tasklist string) int {
+	return catalog.Partitions(c.Tasklist(domain, tasklist), c.Scale(domain, tasklist))
+}
+
+func (c *memCatalog) Scale(domain, tasklist string) catalog.Scale {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.scales[domain+"/"+tasklist].Scale
+}
+
+func (c *memCatalog) Scales() []catalog.Scaled {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Collect(maps.Values(c.scales))
+}
+
+func (c *memCatalog) breakScales(err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.scalesBroken = err
+}
+
+func (c *memCatalog) lastRevision() int64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.revision
+}
+
+func (c *memCatalog) PutScale(_ context.Context, domain, tasklist string, partitions int, replaces int64) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	key := domain + "/" + tasklist
+	switch {
+	case c.scalesBroken != nil:
+		return c.scalesBroken
+	case c.scales[key].Revision != replaces:
+		return fault.New(fault.Stale, "%d is stored", c.scales[key].Revision)
+	}
+	c.revision++
+	c.scales[key] = catalog.Scaled{Domain: domain, Tasklist: tasklist, Scale: catalog.Scale{Partitions: partitions, Revision: c.revision}}
+	return nil
+}
+
+func (c *memCatalog) DeleteScale(_ context.Context, domain, tasklist string, revision int64) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	key := domain + "/" + tasklist
+	switch {
+	case c.scalesBroken != nil:
+		return c.scalesBroken
+	case c.scales[key].Revision != revision:
+		return fault.New(fault.Stale, "%d is stored", c.scales[key].Revision)
+	}
+	delete(c.scales, key)
+	return nil
 }
 
 func (c *memCatalog) Limit(domain, name string) *yardv1.Limit {

@@ -23,6 +23,7 @@ type metrics struct {
 	pollsWithoutOwner *telemetry.Counter
 	pollsReplaced     *telemetry.Counter
 	pollsMoved        *telemetry.Counter
+	scaled            *telemetry.Counter
 }
 
 // refused counts the submits that were refused for want of room, by what has none.
@@ -47,6 +48,7 @@ func newMetrics(m *telemetry.Metrics) metrics {
 		polls:             m.Counter(signals.PollsForwarded),
 		pollsReplaced:     m.Counter(signals.PollsOwnerReplaced),
 		pollsMoved:        m.Counter(signals.PollsMoved),
+		scaled:            m.Counter(signals.TasklistsScaled),
 		pollsWithoutOwner: m.Counter(signals.PollsWithoutOwner),
 	}
 }

@@ -44,7 +44,7 @@ func (g *Gateway) TasklistPollers(c Call, req *yardv1.TasklistPollersRequest, an
 
 // pollersPage asks the shard of a tasklist, or all shards where it has several partitions: some may be of a larger count before.
 func (g *Gateway) pollersPage(ctx context.Context, ask *rpcv1.DescribeShardRequest) (*rpcv1.DescribeShardResponse, error) {
-	if g.partitions(ask.Domain, ask.Tasklist) == 1 {
+	if g.Catalog.Partitions(ask.Domain, ask.Tasklist) == 1 {
 		return g.lists(ctx, ids.MatchingShard(ask.Domain, ask.Tasklist, 0, g.Partitioning.Matching), ask)
 	}
 	return g.pollersOfAll(ctx, ask)

@@ -76,6 +76,11 @@ type Catalog interface {
 	Tasklist(domain, name string) *yardv1.Tasklist
 	// Tasklists are all of a domain that have settings, sorted by name.
 	Tasklists(domain string) []*yardv1.Tasklist
+	// Partitions is over how many partitions a tasklist is spread now, at least 1.
+	Partitions(domain, tasklist string) int
+	// Scale is the record of what the engine itself has set of that, Scales are all there are, in no order.
+	Scale(domain, tasklist string) catalog.Scale
+	Scales() []catalog.Scaled
 	// Limit returns nil where there is none.
 	Limit(domain, name string) *yardv1.Limit
 	// Limits are all of a domain that types share, sorted by name.
@@ -98,7 +103,7 @@ type Catalog interface {
 	Drains(domain string, nowMS int64) (tasklists, types map[string]*yardv1.Pause)
 }
 
-// Registry stores domains, types, settings of tasklists, limits, pauses and drains. Its errors are *fault.Error. A put names the revision that
+// Registry stores domains, types, settings of tasklists, limits, pauses, drains and scales. Its errors are *fault.Error. A put names the revision that
 // it replaces in what it puts, a deletion the one it deletes; 0 is any. STALE tells that another
 // one is stored.
 type Registry interface {
@@ -117,6 +122,10 @@ type Registry interface {
 	DeleteTasklist(ctx context.Context, domain, name string, revision int64) (*yardv1.Tasklist, error)
 	DeleteLimit(ctx context.Context, domain, name string, revision int64) (*yardv1.Limit, error)
 	DeleteGroup(ctx context.Context, domain, name string, revision int64) (*yardv1.Group, error)
+	// PutScale stores over how many partitions a tasklist is spread, in place of one revision, or where there is none if that is 0.
+	PutScale(ctx context.Context, domain, tasklist string, partitions int, replaces int64) error
+	// DeleteScale deletes this revision of that.
+	DeleteScale(ctx context.Context, domain, tasklist string, revision int64) error
 	// PutPause stores a pause or a drain under its key (topology.TasklistPauseKey, TypePauseKey, TasklistDrainKey, TypeDrainKey), in place of one that is there.
 	PutPause(ctx context.Context, key string, p *yardv1.Pause) error
 	// DeletePause returns what was deleted, or NOT_FOUND. STALE tells that another one was put meanwhile.

@@ -67,6 +67,8 @@ func (g *Gateway) domainKnown(d *yardv1.Domain) error {
 // that one gives up.
 func (g *Gateway) tasklistKnown(l *yardv1.Tasklist) error {
 	switch {
+	case l.PartitionsMax != 0:
+		return g.known("/tasklist/partitions_max", logversion.Scales)
 	case l.Partitions > 1:
 		return g.known("/tasklist/partitions", logversion.Partitions)
 	case l.MaxConcurrencyPerGroup != 0:

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
-	"github.com/yardmaster-io/yardmaster/contracts/ids"
 
 	"github.com/yardmaster-io/yardmaster/services/frontend/internal/core/balance"
 )
@@ -21,14 +20,9 @@ func newSpread(s balance.Strategy) *spread {
 	return &spread{balancer: balance.New(s, rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())))}
 }
 
-// partitions is over how many partitions a tasklist is spread.
-func (g *Gateway) partitions(domain, tasklist string) int {
-	return min(max(int(g.Catalog.Tasklist(domain, tasklist).GetPartitions()), 1), ids.PartitionsMax)
-}
-
 // pick chooses the partition that a poll goes to. Where there is one it costs a look at the settings.
 func (g *Gateway) pick(domain, tasklist string) int {
-	n := g.partitions(domain, tasklist)
+	n := g.Catalog.Partitions(domain, tasklist)
 	if n == 1 {
 		return 0
 	}
@@ -40,7 +34,7 @@ func (g *Gateway) pick(domain, tasklist string) int {
 // tellGivenUp tells the owners of all shards what a poll of a tasklist with several partitions says was lost: the one that sent it is
 // perhaps not the one that the poll goes to.
 func (g *Gateway) tellGivenUp(req *rpcv1.Poll) {
-	if len(req.Unanswered) == 0 || g.partitions(req.Domain, req.Tasklist) == 1 {
+	if len(req.Unanswered) == 0 || g.Catalog.Partitions(req.Domain, req.Tasklist) == 1 {
 		return
 	}
 	data, err := (&rpcv1.GivenUp{Domain: req.Domain, Inboxes: req.Unanswered}).MarshalVT()
@@ -59,10 +53,11 @@ func (g *Gateway) TakeTasklistLoad(data []byte) {
 		return // a hint: the next one comes soon
 	}
 	now := time.Now()
+	g.scales.report(g.Catalog, &load, now)
 	g.spread.mu.Lock()
 	defer g.spread.mu.Unlock()
 	for _, p := range load.Partitions {
-		g.spread.balancer.Report(balance.Tasklist{Domain: p.Domain, Name: p.Tasklist}, g.partitions(p.Domain, p.Tasklist), int(p.TasklistPartition),
+		g.spread.balancer.Report(balance.Tasklist{Domain: p.Domain, Name: p.Tasklist}, g.Catalog.Partitions(p.Domain, p.Tasklist), int(p.TasklistPartition),
 			balance.Load{Triggers: p.Triggers, PerSecond: p.PerSecond}, now)
 	}
 }

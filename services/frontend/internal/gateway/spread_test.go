@@ -133,7 +133,7 @@ func TestOddPartitionsAreCut(t *testing.T) {
 	r := newRig(t)
 	for stored, want := range map[int32]int{-5: 1, 0: 1, 1: 1, 2: 2, 64: 64, 65: 64} {
 		r.catalog.lists["shop/main"] = &yardv1.Tasklist{Name: "main", Partitions: stored}
-		if n := r.partitions("shop", "main"); n != want {
+		if n := r.catalog.Partitions("shop", "main"); n != want {
 			t.Errorf("%d partitions are stored, taken for %d", stored, n)
 		}
 	}

@@ -48,13 +48,17 @@ func (g *Gateway) PutTasklist(c Call, req *yardv1.PutTasklistRequest, answer Ans
 
 // tasklistRoom refuses one more tasklist with a cap, or with several partitions, than a domain may have.
 func (g *Gateway) tasklistRoom(domain string, l *yardv1.Tasklist) error {
+	partitions := "/tasklist/partitions"
+	if l.PartitionsMax > 0 {
+		partitions = "/tasklist/partitions_max"
+	}
 	for _, kind := range []struct {
 		path, what string
 		has        func(l *yardv1.Tasklist) bool
 		most       int
 	}{
 		{"/tasklist/max_queued", "one", func(l *yardv1.Tasklist) bool { return l.GetMaxQueued() > 0 }, validate.CappedMax},
-		{"/tasklist/partitions", "several", func(l *yardv1.Tasklist) bool { return l.GetPartitions() > 1 }, validate.PartitionedMax},
+		{partitions, "several, or may have", func(l *yardv1.Tasklist) bool { return l.GetPartitions() > 1 || l.GetPartitionsMax() > 0 }, validate.PartitionedMax},
 	} {
 		if !kind.has(l) || kind.has(g.Catalog.Tasklist(domain, l.Name)) {
 			continue
@@ -91,7 +95,7 @@ func (g *Gateway) GetTasklist(c Call, req *yardv1.GetTasklistRequest, answer Ans
 	if l == nil {
 		l = &yardv1.Tasklist{Name: req.Name}
 	}
-	answer(&yardv1.GetTasklistResponse{Tasklist: l, Pause: pause, Drain: drain}, nil)
+	answer(&yardv1.GetTasklistResponse{Tasklist: l, Pause: pause, Drain: drain, Partitions: g.several(c.Domain, req.Name)}, nil)
 }
 
 // ListTasklists tells of the tasklists with settings or unfinished tasks, and of paused and drained ones, page by page

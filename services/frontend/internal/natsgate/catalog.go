@@ -92,6 +92,16 @@ func (c *Catalog) GetLimit(ctx context.Context, domain, name string) (*yardv1.Li
 	return catalog.GetLimit(ctx, c.kv, domain, name)
 }
 
+// PutScale stores over how many partitions a tasklist is spread.
+func (c *Catalog) PutScale(ctx context.Context, domain, tasklist string, partitions int, replaces int64) error {
+	return catalog.PutScale(ctx, c.kv, domain, tasklist, partitions, replaces)
+}
+
+// DeleteScale deletes that.
+func (c *Catalog) DeleteScale(ctx context.Context, domain, tasklist string, revision int64) error {
+	return catalog.DeleteScale(ctx, c.kv, domain, tasklist, revision)
+}
+
 // PutPause stores a pause.
 func (c *Catalog) PutPause(ctx context.Context, key string, p *yardv1.Pause) error {
 	return catalog.PutPause(ctx, c.kv, key, p)

@@ -80,7 +80,7 @@ const (
 	// four times a second.
 	QueuedMax = 100_000_000
 	CappedMax = 100
-	// PartitionedMax bounds the tasklists of a domain that have several partitions: owners report each every second.
+	// PartitionedMax bounds the tasklists of a domain that have several partitions, or may: owners report each every second.
 	PartitionedMax = 100
 	// LimitsMax bounds the limits of a domain that types share, LimitsOfTypeMax those that one type names.
 	LimitsMax       = 1000

@@ -37,6 +37,9 @@ func (*limits) Weights(string) map[string]float64 { return nil }
 // Partitions implements match.Catalog.
 func (*limits) Partitions(string, string) int { return 1 }
 
+// Scales implements match.Catalog.
+func (*limits) Scales(string, string) bool { return false }
+
 func (*limits) GroupLimits(string) map[string]int { return nil }
 
 // Limits implements match.Catalog.

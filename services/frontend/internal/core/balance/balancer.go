@@ -39,6 +39,9 @@ const (
 	// KeptFor is for how long a tasklist is remembered without a poll or a report: longer than a poll may wait.
 	KeptFor = 2 * time.Minute
 
+	// leastOf is which part of an even share a partition gets at least where something waits: one poll in 5 for each partition there is.
+	leastOf = 4
+
 	// weightMax bounds what is believed of a partition, so that sums fit.
 	weightMax = 1 << 40
 )
@@ -93,6 +96,14 @@ type part struct {
 // New makes a balancer that knows no tasklist.
 func New(s Strategy, dice *rand.Rand) *Balancer {
 	return &Balancer{strategy: s, dice: dice, lists: make(map[Tasklist]*list)}
+}
+
+// atLeast is its weight, if it has any, or a larger one.
+func (p *part) atLeast(least int64) int64 {
+	if p.weight == 0 {
+		return 0
+	}
+	return max(p.weight, least)
 }
 
 // Pick chooses one of n partitions, 0..n-1.
@@ -174,16 +185,21 @@ func (l *list) busy(now time.Time) bool {
 }
 
 // heaviest chooses by weight, evenly: of weights 3 and 1 the order is a, a, b, a. What is left of weights that were larger is cut, so
-// that a backlog that is gone does not keep polls away, or draw them.
+// that a backlog that is gone does not keep polls away, or draw them. Where something waits a part of the polls goes at least: else what is
+// rare, and lies where a flood does not, would wait for the flood.
 func (l *list) heaviest() int {
-	total := int64(0)
+	all := int64(0)
 	for i := range l.parts {
-		total += l.parts[i].weight
+		all += l.parts[i].weight
+	}
+	least, total := all/int64(leastOf*len(l.parts)), int64(0)
+	for i := range l.parts {
+		total += l.parts[i].atLeast(least)
 	}
 	best := 0
 	for i := range l.parts {
 		p := &l.parts[i]
-		p.credit = min(max(p.credit, -total), total) + p.weight
+		p.credit = min(max(p.credit, -total), total) + p.atLeast(least)
 		if p.credit > l.parts[best].credit {
 			best = i
 		}

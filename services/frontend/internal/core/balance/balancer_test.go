@@ -91,9 +91,37 @@ func TestWeightsCountWhatComes(t *testing.T) {
 	b := balancer(Weighted)
 	b.Report(mail, 3, 0, Load{Triggers: 101, PerSecond: 9_900}, start) // 200
 	b.Report(mail, 3, 1, Load{PerSecond: 9_901}, start)                // 100
-	b.Report(mail, 3, 2, Load{PerSecond: 0.1}, start)                  // 1
-	if got, want := picks(b, mail, 3, 301, start), []int{200, 100, 1}; !slices.Equal(got, want) {
+	b.Report(mail, 3, 2, Load{PerSecond: 0.1}, start)                  // 1, and so the least, 301/12
+	if got, want := picks(b, mail, 3, 325, start), []int{200, 100, 25}; !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
+// What is rare gets a poll in five rounds, however much waits in other partitions; where nothing waits none goes.
+func TestWhatIsRareHasItsTurn(t *testing.T) {
+	for _, n := range []int{2, 4, 64} {
+		b := balancer(Weighted)
+		waits := make([]int64, n)
+		for p := range waits {
+			waits[p] = 1_000_000
+		}
+		waits[n-1] = 1
+		if n > 2 {
+			waits[1] = 0
+		}
+		report(b, mail, start, waits...)
+		since := 0
+		for range 100 * n {
+			since++
+			switch p := b.Pick(mail, n, start); {
+			case p == n-1:
+				since = 0
+			case waits[p] == 0:
+				t.Fatalf("%d partitions: a poll goes where nothing waits", n)
+			case since > 5*n+1:
+				t.Fatalf("%d partitions: %d polls went elsewhere", n, since)
+			}
+		}
 	}
 }
 

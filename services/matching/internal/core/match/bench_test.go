@@ -18,6 +18,9 @@ func (few) Weights(string) map[string]float64 { return nil }
 // Partitions implements Catalog.
 func (few) Partitions(string, string) int { return 1 }
 
+// Scales implements Catalog.
+func (few) Scales(string, string) bool { return false }
+
 func (few) GroupLimits(string) map[string]int { return nil }
 
 // Limits implements Catalog.

@@ -7,9 +7,11 @@ import (
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
 )
 
-// Weights implements Catalog.
 // Partitions implements Catalog.
 func (w *world) Partitions(_, tasklist string) int { return w.partsOf(tasklist) }
+
+// Scales implements Catalog.
+func (w *world) Scales(_, tasklist string) bool { return w.scales[tasklist] }
 
 // Weights implements Catalog.
 func (w *world) Weights(string) map[string]float64 { return w.weights }

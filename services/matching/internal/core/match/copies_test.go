@@ -18,6 +18,9 @@ func (unlimited) Weights(string) map[string]float64 { return nil }
 // Partitions implements match.Catalog.
 func (unlimited) Partitions(string, string) int { return 1 }
 
+// Scales implements Catalog.
+func (unlimited) Scales(string, string) bool { return false }
+
 func (unlimited) GroupLimits(string) map[string]int { return nil }
 
 // Limits implements Catalog.

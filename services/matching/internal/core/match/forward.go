@@ -69,7 +69,7 @@ func (w Wanted) compare(o Wanted) int {
 	return cmp.Or(cmp.Compare(w.Priority, o.Priority), cmp.Compare(w.ReadyAt, o.ReadyAt))
 }
 
-// Load is what frontends hear of a partition of a tasklist that has several.
+// Load is what frontends hear of a partition of a tasklist that has several, or may get them.
 type Load struct {
 	table.Tasklist
 	// Triggers wait. PerSecond came in a second since the last time.
@@ -84,8 +84,8 @@ type tree struct {
 	came           int
 	// below are the partitions that have said something within newsFor, in the order of their numbers.
 	below []below
-	// spread: the tasklist has several partitions.
-	spread bool
+	// spread: the tasklist has several partitions, or may get them. kept: it is not to be forgotten.
+	spread, kept bool
 	// asks is what the call under way takes, and asked the last poll that it takes it for.
 	asks  []table.Want
 	asked uint64

@@ -8,6 +8,8 @@ import (
 type spreading struct {
 	// spread is how many a tasklist has, 1 by default, turn the last of them that got a task.
 	spread, turn map[string]int
+	// scales are tasklists whose number the engine sets.
+	scales map[string]bool
 	// mute tells whether no frontend takes a poll that is given up. moves counts those that one took.
 	mute  func(inbox string) bool
 	moves int

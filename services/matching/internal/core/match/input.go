@@ -193,6 +193,8 @@ type Catalog interface {
 	Weights(domain string) map[string]float64
 	// Partitions is how many a tasklist has, at least 1.
 	Partitions(domain, tasklist string) int
+	// Scales tells whether the engine sets that number, by what comes into the partitions.
+	Scales(domain, tasklist string) bool
 	// GroupLimits are how many attempts of single groups may run at once, at least 1, in each limit that counts them; the others have
 	// what the limit says. What it returns stays as it is.
 	GroupLimits(domain string) map[string]int

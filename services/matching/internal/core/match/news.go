@@ -136,9 +136,12 @@ func (s *Shard) sweepTree(l *list) {
 	}
 }
 
-// lookSpread notes whether a tasklist has several partitions: those are looked after also while no polls wait.
+// lookSpread notes whether a tasklist has several partitions, or may get them: those are looked after also while no polls wait. Partitions
+// whose number the engine sets are remembered as long as there are so many: one that no one tells of would be unknown, not idle.
 func (s *Shard) lookSpread(l *list) {
-	spread := l.Partition > 0 || s.catalog.Partitions(l.Domain, l.Name) > 1
+	n, scales := s.catalog.Partitions(l.Domain, l.Name), s.catalog.Scales(l.Domain, l.Name)
+	spread := l.Partition > 0 || n > 1 || scales
+	l.kept = scales && l.Partition < n
 	switch {
 	case spread && !l.spread:
 		s.spread++
@@ -148,7 +151,7 @@ func (s *Shard) lookSpread(l *list) {
 	l.spread = spread
 }
 
-// tellLoad tells frontends what waits in a partition, if its tasklist has several.
+// tellLoad tells frontends what waits in a partition, if its tasklist has several, or may get them.
 func (s *Shard) tellLoad(l *list) {
 	since := s.now.Mono - l.loadAt
 	if s.lookSpread(l); !l.spread || since < loadEvery {

@@ -145,7 +145,9 @@ func (w *storm) blow() {
 	case n == 84:
 		w.change()
 	case n == 85:
-		w.spread[w.list()] = 1 + w.r.IntN(5)
+		name := w.list()
+		w.spread[name] = 1 + w.r.IntN(5)
+		w.scales[name] = w.spread[name]%2 == 0
 	case n < 84:
 		shard := w.r.IntN(2)
 		w.newest(shard).give(func(in *Inputs) { in.Drain = true })
@@ -206,6 +208,7 @@ func (w *storm) inShadow(key string) {
 func (w *storm) calm() {
 	w.wild = false
 	clear(w.pauses)
+	clear(w.scales)
 	for _, o := range w.owners {
 		o.give(func(in *Inputs) { in.Limits = append(in.Limits, "d", "e") })
 	}

@@ -2,6 +2,7 @@ package match
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"testing"
 	"time"
@@ -136,6 +137,42 @@ func TestI11_SharesAreAsTheWeights(t *testing.T) {
 	for group, want := range map[string]int{"one": 200, "two": 400, "four": 800} {
 		if n := count(got, group); n < want*97/100 || n > want*103/100 {
 			t.Errorf("%s got %d of %d, want %d", group, n, len(got), want)
+		}
+	}
+}
+
+// I11: each partition has a virtual time of its own. Where each group has tasks in all of them, and polls take turns, shares over all partitions are as
+// the weights, within 5 % of all that starts, also of tasks that come mixed.
+func TestI11_SharesOverPartitions(t *testing.T) {
+	const parts, each, polls = 4, 1200, 1400
+	for name, atOnce := range map[string]int{"mixed": 1, "a few each": 20, "apart": each} {
+		f := newFair(t)
+		f.spread["l0"] = parts
+		f.weights = map[string]float64{"one": 1, "two": 2, "four": 4}
+		names, n := []string{"one", "two", "four"}, 0
+		f.group = func() string {
+			n++
+			return names[(n-1)/atOnce%3]
+		}
+		for range 3 * each / 300 {
+			f.world.ready("d", "l0", "b", 3, 300)
+			f.world.run(5 * ms)
+		}
+		f.world.run(20 * ms)
+		for i := range polls {
+			f.poll(fmt.Sprint("p", i), Poll{Domain: "d", Tasklist: "l0", Partition: i % parts, Max: 1, For: 30 * time.Second})
+			f.world.run(20 * ms)
+		}
+		got := map[string]int{}
+		for _, x := range f.tasks {
+			if x.state != "ready" {
+				got[x.group]++
+			}
+		}
+		for group, weight := range f.weights {
+			if want := int(weight) * polls / 7; math.Abs(float64(got[group]-want)) > 0.05*polls {
+				t.Errorf("%s: %v", name, got)
+			}
 		}
 	}
 }

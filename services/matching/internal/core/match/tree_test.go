@@ -269,6 +269,62 @@ func TestFrontendsHearWhatWaits(t *testing.T) {
 	}
 }
 
+// Of a tasklist whose number of partitions the engine sets, frontends hear also while it has one, and go on hearing when nothing comes and
+// no one polls, of as many partitions as there are: one that is not reported would be unknown. Once it is set by no one it is forgotten.
+func TestFrontendsHearOfTasklistsThatScale(t *testing.T) {
+	w := spreadOver(t, 1, 2)
+	w.scales["l0"] = true
+	w.ready("d", "l1", "a", 1, 5)
+	w.readyAt(0, "a", 20)
+	serve := func(list string, partition, until int) {
+		t.Helper()
+		for i := 0; w.done() < until; i++ {
+			if i > 100 {
+				t.Fatalf("%d of %d are done", w.done(), until)
+			}
+			w.poll(fmt.Sprint(list, until, i), Poll{Domain: "d", Tasklist: list, Partition: partition, Max: 100, For: 50 * ms})
+			w.run(100 * ms)
+			w.finishAll()
+		}
+	}
+	serve("l1", 0, 5)
+	serve("l0", 0, 25)
+	heard := func() map[int]int {
+		n := map[int]int{}
+		w.loads = nil
+		w.run(5 * time.Minute)
+		for _, l := range w.loads {
+			if l.Name != "l0" {
+				t.Errorf("heard of %v", l)
+			}
+			n[l.Partition]++
+		}
+		return n
+	}
+	if n := heard(); n[0] < 100 || len(n) != 1 {
+		t.Errorf("one partition: so many reports of each %v", n)
+	}
+	w.spread["l0"] = 2
+	w.readyAt(1, "a", 5)
+	serve("l0", 1, 30)
+	if n := heard(); n[0] < 100 || n[1] < 100 {
+		t.Errorf("two partitions: %v", n)
+	}
+	w.spread["l0"] = 1
+	heard()
+	if n := heard(); n[0] < 100 || n[1] > 0 {
+		t.Errorf("one partition again: %v", n)
+	}
+	w.scales["l0"] = false
+	heard()
+	if n := heard(); len(n) > 0 {
+		t.Errorf("its number is set by no one: %v", n)
+	}
+	for shard := range w.shards {
+		checkEmpty(t, w.newest(shard).s)
+	}
+}
+
 // A poll that came back stays for a second: its parent has no owner.
 func TestAPollThatCameBackStays(t *testing.T) {
 	w := spreadOver(t, 2, 2)

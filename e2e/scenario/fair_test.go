@@ -1,0 +1,145 @@
+package scenario_test
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/contracts/topology"
+	"github.com/yardmaster-io/yardmaster/contracts/yard"
+	"github.com/yardmaster-io/yardmaster/infra/yard/stack"
+)
+
+// parts is over how many partitions the tasklist of these scenarios is spread.
+const parts = 4
+
+// waits waits until each partition has reported, and what was reported last is as it should be. It calls do before each look.
+func (w *world) waits(do func(), as func(last []*rpcv1.PartitionLoad) bool) {
+	w.t.Helper()
+	came := make(chan []*rpcv1.PartitionLoad, 1000)
+	sub, err := w.inside().Conn().Subscribe(topology.HintTasklistLoad, func(m *nats.Msg) {
+		var load rpcv1.TasklistLoad
+		if load.UnmarshalVT(m.Data) == nil {
+			came <- load.Partitions
+		}
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	defer func() { _ = sub.Unsubscribe() }() // fails where the connection is closed
+	last := make([]*rpcv1.PartitionLoad, parts)
+	for ctx := w.soon(); ; {
+		do()
+		select {
+		case all := <-came:
+			for _, p := range all {
+				if p.Domain == w.domain && p.Tasklist == list {
+					last[p.TasklistPartition] = p
+				}
+			}
+		case <-ctx.Done():
+			w.t.Fatalf("the last reports: %v", last)
+		}
+		if !slices.Contains(last, nil) && as(last) {
+			return
+		}
+	}
+}
+
+// spread has the tasklist spread over partitions, and waits until all parts of the engine know it: tasks come to more than the first, and polls to all.
+func (w *world) spread() {
+	w.t.Helper()
+	if _, err := w.client.PutTasklist(w.soon(), yard.Tasklist{Name: list, Partitions: parts}); err != nil {
+		w.t.Fatal(err)
+	}
+	known := false
+	w.waits(func() {
+		w.submitOne(&yardv1.NewTask{Type: "probe"})
+		w.complete(w.takeOne("probe"))
+	}, func(last []*rpcv1.PartitionLoad) bool {
+		known = known || slices.ContainsFunc(last[1:], func(p *rpcv1.PartitionLoad) bool { return p.PerSecond > 0 })
+		return known
+	})
+}
+
+// ready is how many triggers wait in all partitions.
+func ready(last []*rpcv1.PartitionLoad) (n int64) {
+	for _, p := range last {
+		n += p.Triggers
+	}
+	return n
+}
+
+// TestI11_SharesOverPartitionsAreAsTheWeights: each partition has a virtual time of its own, and all together start groups by their weights, within 5 %
+// of all that starts.
+func TestI11_SharesOverPartitionsAreAsTheWeights(t *testing.T) {
+	everywhere(t, func(t *testing.T, w *world) {
+		const each, first = 400, 490
+		weights := map[string]float64{"a": 1, "b": 2, "c": 4}
+		for group, weight := range weights {
+			if _, err := w.client.PutGroup(w.soon(), yard.Group{Name: group, Weight: weight}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		w.spread()
+		for group := range weights {
+			all := make([]*yardv1.NewTask, each)
+			for i := range all {
+				all[i] = &yardv1.NewTask{Type: "x", Group: group}
+			}
+			w.submit(all...)
+		}
+		w.waits(func() {}, func(last []*rpcv1.PartitionLoad) bool { return ready(last) == 3*each })
+		got := map[string]int{}
+		for range first {
+			got[w.takeOne("x").Group]++
+		}
+		for group, weight := range weights {
+			if share := float64(got[group]) / first; math.Abs(share-weight/7) > 0.05 {
+				t.Errorf("of the first %d: %v", first, got)
+			}
+		}
+	})
+}
+
+// TestI11_AFloodOfPartitionsHoldsUpNoOther: a flood waits in three of four partitions, and one task of another group in the fourth, which is all that
+// waits there. It has its turn after some polls, not after the flood, though nearly all that waits is elsewhere.
+func TestI11_AFloodOfPartitionsHoldsUpNoOther(t *testing.T) {
+	t.Parallel()
+	all, err := kinds()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tables := range all {
+		t.Run(string(tables), func(t *testing.T) {
+			t.Parallel()
+			// One partition of history, which gives tasks out in parts of 128: so the test knows what is where.
+			w := enter(t, own(t, stack.Config{Partitioning: topology.Partitioning{History: 1, Matching: parts}, Tables: tables}))
+			w.spread()
+			const part = 128
+			flood := make([]*yardv1.NewTask, (parts-1)*part)
+			for i := range flood {
+				flood[i] = &yardv1.NewTask{Type: "x", Group: "flood"}
+			}
+			w.submit(flood...)
+			w.waits(func() {}, func(last []*rpcv1.PartitionLoad) bool { return ready(last) == int64(len(flood)) })
+			w.submitOne(&yardv1.NewTask{Type: "x", Group: "other"})
+			alone := func(last []*rpcv1.PartitionLoad) bool {
+				return ready(last) == int64(len(flood))+1 && slices.ContainsFunc(last, func(p *rpcv1.PartitionLoad) bool { return p.Triggers == 1 })
+			}
+			w.waits(func() {}, alone)
+			w.waits(func() {}, alone) // the frontend knows
+			turn := 1
+			for w.takeOne("x").Group != "other" {
+				turn++
+			}
+			if turn > 6*parts {
+				t.Errorf("its turn was the %dth", turn)
+			}
+		})
+	}
+}

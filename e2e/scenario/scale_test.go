@@ -1,0 +1,288 @@
+package scenario_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/yardmaster-io/yardmaster/contracts/catalog"
+	"github.com/yardmaster-io/yardmaster/contracts/fault"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/contracts/logversion"
+	"github.com/yardmaster-io/yardmaster/contracts/permissions"
+	"github.com/yardmaster-io/yardmaster/contracts/topology"
+	"github.com/yardmaster-io/yardmaster/contracts/yard"
+	"github.com/yardmaster-io/yardmaster/e2e/sealed"
+	"github.com/yardmaster-io/yardmaster/infra/yard/stack"
+	"github.com/yardmaster-io/yardmaster/services/frontend"
+)
+
+// hasty has numbers of partitions set within seconds, at rates that any machine brings about.
+func hasty() *stack.Services {
+	all := stack.DefaultServices()
+	scale := &all.Frontend.Gateway.Scale
+	scale.Every, scale.TasksPerSecond, scale.UpAfter, scale.DownAfter = 100*time.Millisecond, 20, time.Second, 3*time.Second
+	return &all
+}
+
+// scaling are the kinds of stacks with a hasty scaler, each with a domain whose tasklist has one partition, and may have four.
+func scaling(t *testing.T, scenario func(t *testing.T, w *world)) {
+	t.Helper()
+	t.Parallel()
+	all, err := kinds()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tables := range all {
+		t.Run(string(tables), func(t *testing.T) {
+			t.Parallel()
+			w := enter(t, own(t, stack.Config{Partitioning: topology.Partitioning{History: 2, Matching: 4}, Tables: tables, Services: hasty()}))
+			if _, err := w.client.PutTasklist(w.soon(), yard.Tasklist{Name: list, PartitionsMax: 4}); err != nil {
+				t.Fatal(err)
+			}
+			scenario(t, w)
+		})
+	}
+}
+
+// load is tasks that are handed in, and what ran of them.
+type load struct {
+	*world
+	book *spreadBook
+}
+
+func (w *world) load() *load {
+	return &load{w, &spreadBook{from: map[string]time.Time{}, to: map[string]time.Time{}, runs: map[string]int{}}}
+}
+
+// until hands in so many tasks, again and again, until the tasklist has at least so many partitions, or at most.
+func (l *load) until(tasks int, pause time.Duration, enough func(partitions int) bool) {
+	l.t.Helper()
+	every := time.NewTicker(pause)
+	defer every.Stop()
+	for end := time.Now().Add(within); ; <-every.C {
+		all := make([]*yardv1.NewTask, tasks)
+		for i := range all {
+			all[i] = &yardv1.NewTask{Type: "x"}
+		}
+		l.book.submitted(time.Now(), l.submit(all...))
+		n, err := l.now()
+		switch {
+		case err == nil && enough(n):
+			return
+		case time.Now().After(end):
+			l.t.Fatalf("%d partitions, %v", n, err)
+		}
+	}
+}
+
+// now is over how many partitions the tasklist is spread.
+func (w *world) now() (int, error) {
+	d, err := w.client.DescribeTasklist(w.soon(), list)
+	if err != nil {
+		return 0, err
+	}
+	if d.PartitionsLeast != 1 || d.PartitionsMax != 4 {
+		return 0, fmt.Errorf("described as %+v", d)
+	}
+	return max(1, d.Partitions), nil
+}
+
+// workers runs so many until the test ends.
+func (l *load) workers(n int) {
+	for range n {
+		l.t.Cleanup(l.work(list, func(worker *yard.Worker) {
+			yard.Handle(worker, "x", func(ctx context.Context, _ struct{}) (struct{}, error) {
+				l.book.ran(yard.Info(ctx).TaskID)
+				return struct{}{}, nil
+			})
+		}, yard.WithConcurrency(1)))
+	}
+}
+
+// TestABurstSpreadsATasklist (burst_adaptive of Cadence's simulation): a tasklist begins with one partition and gets more under load; each task
+// runs once.
+func TestABurstSpreadsATasklist(t *testing.T) {
+	scaling(t, func(t *testing.T, w *world) {
+		l := w.load()
+		if n, err := l.now(); err != nil || n != 1 {
+			t.Fatalf("begins with %d partitions, %v", n, err)
+		}
+		l.workers(8)
+		l.until(20, 50*time.Millisecond, func(n int) bool { return n == 4 })
+		set, err := w.client.GetTasklist(w.soon(), list)
+		if err != nil || set.PartitionsNow < 2 || set.PartitionsMax != 4 || set.Partitions != 0 {
+			t.Errorf("got %+v, %v", set, err)
+		}
+		l.until(20, 50*time.Millisecond, func(int) bool { return true }) // also those that are spread
+		w.eventually(l.book.complete)
+	})
+}
+
+// TestARateThatFluctuates (fluctuating_adaptive): more partitions under load, and fewer after it, while tasks wait in those that are no more.
+// They drain once there are workers: nothing is lost, nothing runs twice.
+func TestARateThatFluctuates(t *testing.T) {
+	scaling(t, func(t *testing.T, w *world) {
+		l := w.load()
+		l.until(20, 50*time.Millisecond, func(n int) bool { return n == 4 })
+		l.until(20, time.Second, func(int) bool { return true })
+		l.until(1, 500*time.Millisecond, func(n int) bool { return n == 1 })
+		l.workers(4)
+		w.eventually(l.book.complete)
+		w.eventually(func() error {
+			if d, err := w.client.DescribeTasklist(w.soon(), list); err != nil || d.Ready+d.Running > 0 {
+				return fmt.Errorf("left: %+v, %v", d, err)
+			}
+			return nil
+		})
+		l.until(20, 50*time.Millisecond, func(n int) bool { return n > 1 }) // and up again
+		w.eventually(l.book.complete)
+	})
+}
+
+// second runs a frontend beside that of the stack until the test ends.
+func (w *world) second() {
+	w.t.Helper()
+	nc, err := sealed.Connect(w.stack, permissions.User{Role: permissions.Frontend}, nats.Name("second"))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	service, err := frontend.New(frontend.Deps{NATS: nc, Partitioning: topology.Partitioning{History: 2, Matching: 4}, Node: "second", Config: hasty().Frontend})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- service.Run(ctx) }()
+	w.t.Cleanup(func() {
+		stop()
+		if err := <-ended; err != nil {
+			w.t.Errorf("the second frontend ended with %v", err)
+		}
+		nc.Close()
+	})
+	select {
+	case <-service.Ready():
+	case err := <-ended:
+		w.t.Fatalf("the second frontend did not start: %v", err)
+	}
+}
+
+// TestTwoFrontendsScaleAsOne: both see the same rates, and write one record, whose number only goes up under load, and goes down after it. It goes
+// with the settings.
+func TestTwoFrontendsScaleAsOne(t *testing.T) {
+	scaling(t, func(t *testing.T, w *world) {
+		w.second()
+		kv, err := w.inside().KeyValue(w.soon(), topology.ConfigBucket)
+		if err != nil {
+			t.Fatal(err)
+		}
+		watch, err := kv.Watch(context.Background(), topology.ScaleKeys)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = watch.Stop() }()
+		l := w.load()
+		l.workers(8)
+		l.until(20, 50*time.Millisecond, func(n int) bool { return n == 4 })
+		l.until(1, 500*time.Millisecond, func(n int) bool { return n == 1 })
+		w.eventually(l.book.complete)
+		if _, err := w.client.DeleteTasklist(w.soon(), list, 0); err != nil {
+			t.Fatal(err)
+		}
+		var numbers []int
+		for e := range watch.Updates() {
+			if e == nil {
+				continue
+			}
+			equal(t, "key", e.Key(), topology.ScaleKey(w.domain, list))
+			if e.Operation() != jetstream.KeyValuePut {
+				break
+			}
+			n, err := strconv.Atoi(string(e.Value()))
+			if err != nil {
+				t.Fatal(err)
+			}
+			numbers = append(numbers, n)
+		}
+		turns := 0
+		for i := 1; i < len(numbers); i++ {
+			if numbers[i] == numbers[i-1] || i > 1 && (numbers[i] > numbers[i-1]) != (numbers[i-1] > numbers[i-2]) {
+				turns++
+			}
+		}
+		if len(numbers) < 2 || turns > 1 || numbers[len(numbers)-1] != 1 {
+			t.Errorf("stored one after the other: %v", numbers)
+		}
+	})
+}
+
+// TestBoundsOfPartitionsAreSettings: they are put, read back and deleted, and what cannot be is refused whole.
+func TestBoundsOfPartitionsAreSettings(t *testing.T) {
+	everywhere(t, func(t *testing.T, w *world) {
+		stored, err := w.client.PutTasklist(w.soon(), yard.Tasklist{Name: list, Partitions: 3, PartitionsMax: 5})
+		if err != nil || stored.PartitionsMax != 5 {
+			t.Fatalf("stored %+v, %v", stored, err)
+		}
+		w.eventually(func() error {
+			d, err := w.client.DescribeTasklist(w.soon(), list)
+			if err == nil && (d.Partitions != 3 || d.PartitionsLeast != 3 || d.PartitionsMax != 5) {
+				err = fmt.Errorf("described as %+v", d)
+			}
+			return err
+		})
+		for _, bad := range []yard.Tasklist{{Name: list, PartitionsMax: 1}, {Name: list, PartitionsMax: 65}, {Name: list, Partitions: 9, PartitionsMax: 8}} {
+			_, err := w.client.PutTasklist(w.soon(), bad)
+			refused(t, err, fault.InvalidArgument)
+			equal(t, "path", fault.From(err).Path, "/tasklist/partitions_max")
+		}
+		if got, err := w.client.GetTasklist(w.soon(), list); err != nil || got.PartitionsMax != 5 || got.PartitionsNow != 3 || got.Partitions != 3 {
+			t.Errorf("got %+v, %v", got, err)
+		}
+	})
+}
+
+// TestI13ScalesWaitForTheClustersVersion: before, they are refused and nothing is stored.
+func TestI13ScalesWaitForTheClustersVersion(t *testing.T) {
+	t.Parallel()
+	cfg := stack.Config{Tables: stack.TablesMemory, DataDir: t.TempDir()}
+	w := enter(t, own(t, cfg))
+	kv, err := w.inside().KeyValue(w.soon(), topology.ConfigBucket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := kv.PutString(w.soon(), topology.VersionKey, fmt.Sprint(logversion.Scales-1)); err != nil {
+		t.Fatal(err)
+	}
+	if err := closeStack(w.stack); err != nil {
+		t.Fatalf("the stack did not end well: %v", err)
+	}
+	w = join(t, own(t, cfg), w.domain)
+	put := func() error {
+		_, err := w.client.PutTasklist(w.soon(), yard.Tasklist{Name: list, PartitionsMax: 2})
+		return err
+	}
+	err = put()
+	refused(t, err, fault.FailedPrecondition)
+	equal(t, "path", fault.From(err).Path, "/tasklist/partitions_max")
+	if _, err = w.client.GetTasklist(w.soon(), list); !errors.Is(err, &fault.Error{Code: fault.NotFound}) {
+		t.Errorf("it is stored: %v", err)
+	}
+	if kv, err = w.inside().KeyValue(w.soon(), topology.ConfigBucket); err != nil {
+		t.Fatal(err)
+	}
+	now, err := catalog.GetVersion(w.soon(), kv)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := catalog.RaiseVersion(w.soon(), kv, now, logversion.Scales); err != nil {
+		t.Fatal(err)
+	}
+	w.eventually(put)
+}

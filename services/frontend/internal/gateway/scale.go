@@ -1,0 +1,115 @@
+package gateway
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/yardmaster-io/yardmaster/contracts/catalog"
+	"github.com/yardmaster-io/yardmaster/contracts/fault"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/contracts/signals"
+
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/core/scale"
+)
+
+// scales is what is known of tasklists whose number of partitions the engine sets.
+type scales struct {
+	mu     sync.Mutex
+	scaler *scale.Scaler
+}
+
+func newScales(c ScaleConfig) *scales {
+	return &scales{scaler: scale.New(scale.Config{PerPartition: float64(c.TasksPerSecond), UpAfter: c.UpAfter, DownAfter: c.DownAfter})}
+}
+
+// report takes in what comes into such tasklists.
+func (s *scales) report(settings Catalog, load *rpcv1.TasklistLoad, now time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, p := range load.Partitions {
+		if settings.Tasklist(p.Domain, p.Tasklist).GetPartitionsMax() > 0 {
+			s.scaler.Report(scale.Tasklist{Domain: p.Domain, Name: p.Tasklist}, int(p.TasklistPartition), p.PerSecond, now)
+		}
+	}
+}
+
+// due is what is to be changed now.
+func (s *scales) due(settings Catalog, now time.Time) []scale.Change {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.scaler.Look(now, func(of scale.Tasklist) (is scale.Setting, known bool) {
+		l := settings.Tasklist(of.Domain, of.Name)
+		stored := settings.Scale(of.Domain, of.Name)
+		is.Least, is.Most = catalog.PartitionsBetween(l)
+		is.Partitions, is.Revision = catalog.Partitions(l, stored), stored.Revision
+		return is, l.GetPartitionsMax() > 0
+	})
+}
+
+// Scale sets the number of partitions of tasklists whose settings leave that to the engine, until ctx ends. All frontends do so.
+func (g *Gateway) Scale(ctx context.Context) error {
+	tick := time.NewTicker(g.Config.Scale.Every)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+		for _, c := range g.scales.due(g.Catalog, time.Now()) {
+			g.scale(ctx, c)
+		}
+		g.forgetScales(ctx)
+	}
+}
+
+// scale stores a number of partitions, unless another frontend did since this one decided.
+func (g *Gateway) scale(ctx context.Context, c scale.Change) {
+	ctx, cancel := context.WithTimeout(ctx, scaleWithin)
+	defer cancel()
+	log := g.Log.With(signals.Domain, c.Of.Domain, signals.Tasklist, c.Of.Name)
+	err := g.Registry.PutScale(ctx, c.Of.Domain, c.Of.Name, c.To, c.Replaces)
+	switch {
+	case fault.CodeOf(err) == fault.Stale:
+		log.Debug("another frontend has set the number of partitions of a tasklist")
+	case err != nil:
+		log.Warn("set the number of partitions of a tasklist, which is tried again", signals.Error, err)
+	default:
+		g.metrics.scaled.Add(1)
+		log.Info("set the number of partitions of a tasklist", signals.From, c.From, signals.To, c.To, signals.PerSecond, int64(c.PerSecond))
+	}
+}
+
+// forgetScales deletes the records of tasklists whose settings do not leave it to the engine any more, or that are gone.
+func (g *Gateway) forgetScales(ctx context.Context) {
+	for _, s := range g.Catalog.Scales() {
+		if g.Catalog.Tasklist(s.Domain, s.Tasklist).GetPartitionsMax() > 0 {
+			continue
+		}
+		ctx, cancel := context.WithTimeout(ctx, scaleWithin)
+		err := g.Registry.DeleteScale(ctx, s.Domain, s.Tasklist, s.Revision)
+		cancel()
+		if err != nil && fault.CodeOf(err) != fault.Stale {
+			g.Log.Debug("delete the number of partitions of a tasklist, which is tried again", signals.Domain, s.Domain, signals.Tasklist, s.Tasklist, signals.Error, err)
+		}
+	}
+}
+
+// several is over how many partitions a tasklist is spread; 0 = one.
+func (g *Gateway) several(domain, tasklist string) int32 {
+	if n := g.Catalog.Partitions(domain, tasklist); n > 1 {
+		return int32(n)
+	}
+	return 0
+}
+
+// describePartitions tells over how many partitions a tasklist is spread.
+func (g *Gateway) describePartitions(domain string, d *yardv1.DescribeTasklistResponse) {
+	d.Partitions = g.several(domain, d.Tasklist)
+	if l := g.Catalog.Tasklist(domain, d.Tasklist); l.GetPartitionsMax() > 0 {
+		least, most := catalog.PartitionsBetween(l)
+		d.PartitionsLeast, d.PartitionsMax = int32(least), int32(most)
+	}
+}

@@ -1,0 +1,264 @@
+package gateway
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/yardmaster-io/yardmaster/contracts/fault"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/rpcv1"
+	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/contracts/logversion"
+
+	"github.com/yardmaster-io/yardmaster/services/frontend/internal/validate"
+)
+
+// scaling has the cluster write the log version of scales.
+func scaling(d *Deps) { d.LogVersion = func() uint32 { return logversion.Scales } }
+
+// sets runs the rig's scaler until the test ends.
+func (r *rig) sets(t *testing.T) *rig {
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan error)
+	go func() { ended <- r.Scale(ctx) }()
+	t.Cleanup(func() {
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+	return r
+}
+
+// putBounds has the engine set the partitions of tasklist main.
+func (r *rig) putBounds(least, most int32) error {
+	_, err := asked(r, "shop", true, r.PutTasklist, &yardv1.PutTasklistRequest{Tasklist: &yardv1.Tasklist{Name: "main", Partitions: least, PartitionsMax: most}})
+	return err
+}
+
+// comes tells gateways each second for so long what comes into as many partitions of tasklist main as there are.
+func comes(t *testing.T, seconds int, perSecond float64, all ...*rig) {
+	t.Helper()
+	for range seconds {
+		load := &rpcv1.TasklistLoad{}
+		n := all[0].catalog.Partitions("shop", "main")
+		for p := range n {
+			load.Partitions = append(load.Partitions, &rpcv1.PartitionLoad{Domain: "shop", Tasklist: "main", TasklistPartition: int32(p), PerSecond: perSecond / float64(n)})
+		}
+		load.Partitions = append(load.Partitions, &rpcv1.PartitionLoad{Domain: "shop", Tasklist: "other", PerSecond: 1e6})
+		data, err := load.MarshalVT()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range all {
+			r.TakeTasklistLoad(data)
+		}
+		time.Sleep(time.Second)
+	}
+}
+
+// now is over how many partitions main is spread, as a description and the settings tell: 0 = one.
+func (r *rig) tells(t *testing.T) (now int32) {
+	t.Helper()
+	d, err := asked(r, "shop", true, r.DescribeTasklist, &yardv1.DescribeTasklistRequest{Tasklist: "main"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := asked(r, "shop", true, r.GetTasklist, &yardv1.GetTasklistRequest{Name: "main"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	described, got := d.(*yardv1.DescribeTasklistResponse), l.(*yardv1.GetTasklistResponse)
+	least, most := max(1, got.Tasklist.Partitions), got.Tasklist.PartitionsMax
+	if described.Partitions != got.Partitions || described.PartitionsLeast != least || described.PartitionsMax != most {
+		t.Errorf("described as %v, settings %v", described, got)
+	}
+	return got.Partitions
+}
+
+// A rate that lasts for a minute spreads a tasklist, one that is gone for two minutes brings it together again; polls follow, and who asks
+// learns it. A put of the settings keeps the number, within its bounds. Tasklists whose settings do not say so stay as they are.
+func TestTheEngineSetsPartitions(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, scaling).running(t).sets(t)
+		wantCode(t, r.putBounds(0, 8), "")
+		if n := r.tells(t); n != 0 {
+			t.Errorf("at first: %d partitions", n)
+		}
+		comes(t, 55, 25_000, r)
+		if n := r.tells(t); n != 0 {
+			t.Errorf("after less than a minute: %d partitions", n)
+		}
+		comes(t, 30, 25_000, r)
+		if n := r.tells(t); n != 3 {
+			t.Errorf("after more than a minute: %d partitions", n)
+		}
+		if got := r.spreadOf(t, 3); fmt.Sprint(got) != "[0 1 2]" {
+			t.Errorf("polls went to %v", got)
+		}
+		wantCode(t, r.putBounds(2, 8), "")
+		if n := r.tells(t); n != 3 {
+			t.Errorf("the settings were put: %d partitions", n)
+		}
+		comes(t, 180, 25_000, r)
+		if n := r.tells(t); n != 3 {
+			t.Errorf("the rate is the same: %d partitions", n)
+		}
+		comes(t, 110, 0, r)
+		if n := r.tells(t); n != 3 {
+			t.Errorf("nothing comes for less than two minutes: %d partitions", n)
+		}
+		comes(t, 40, 0, r)
+		if n := r.tells(t); n != 2 {
+			t.Errorf("nothing comes for more than two minutes: %d partitions", n)
+		}
+		if n := len(r.catalog.Scales()); n != 1 {
+			t.Errorf("%d scales", n)
+		}
+	})
+}
+
+// Frontends that hear the same write one record, once per change; a frontend that is mistaken about what is stored does not undo it.
+func TestOneFrontendWins(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := newRig(t, scaling).running(t).sets(t)
+		b := newRig(t, scaling, func(d *Deps) { d.Catalog, d.Registry = a.catalog, a.catalog }).running(t).sets(t)
+		wantCode(t, a.putBounds(0, 8), "")
+		puts := a.catalog.lastRevision()
+		comes(t, 600, 45_000, a, b)
+		if s := a.catalog.Scale("shop", "main"); s.Partitions != 5 || a.catalog.lastRevision() != puts+1 || s.Revision != puts+1 {
+			t.Errorf("%+v after %d puts", s, a.catalog.lastRevision()-puts)
+		}
+		comes(t, 600, 0, a, b)
+		if s := a.catalog.Scale("shop", "main"); s.Partitions != 1 || a.catalog.lastRevision() != puts+2 {
+			t.Errorf("%+v after %d puts", s, a.catalog.lastRevision()-puts)
+		}
+	})
+}
+
+// What cannot be stored is decided again after as long, and nothing else changes meanwhile.
+func TestAScaleThatIsNotStored(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, scaling).running(t).sets(t)
+		wantCode(t, r.putBounds(0, 8), "")
+		for _, err := range []error{fault.New(fault.Stale, "another one"), fault.New(fault.Unavailable, "no one answers")} {
+			r.catalog.breakScales(err)
+			comes(t, 90, 45_000, r)
+			if n := r.tells(t); n != 0 {
+				t.Errorf("%v: %d partitions", err, n)
+			}
+		}
+		r.catalog.breakScales(nil)
+		comes(t, 90, 45_000, r)
+		if n := r.tells(t); n != 5 {
+			t.Errorf("stored again: %d partitions", n)
+		}
+	})
+}
+
+// A scale is deleted where the settings do not leave it to the engine any more, also if they were deleted elsewhere: what they are set to
+// later begins again.
+func TestScalesAreForgotten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, scaling).running(t).sets(t)
+		wantCode(t, r.putBounds(0, 8), "")
+		for _, key := range []string{"main", "gone"} {
+			if err := r.catalog.PutScale(t.Context(), "shop", key, 6, 0); err != nil {
+				t.Fatal(err)
+			}
+		}
+		time.Sleep(time.Minute)
+		if all := r.catalog.Scales(); len(all) != 1 || all[0].Tasklist != "main" || r.tells(t) != 6 {
+			t.Errorf("%v", all)
+		}
+		wantCode(t, r.putBounds(2, 0), "")
+		if n := r.catalog.Partitions("shop", "main"); n != 2 {
+			t.Errorf("%d partitions at once", n)
+		}
+		r.catalog.breakScales(fault.New(fault.Unavailable, "no one answers"))
+		time.Sleep(time.Minute)
+		r.catalog.breakScales(nil)
+		time.Sleep(time.Minute)
+		if all := r.catalog.Scales(); len(all) != 0 {
+			t.Errorf("left: %v", all)
+		}
+		wantCode(t, r.putBounds(0, 8), "")
+		if n := r.tells(t); n != 0 {
+			t.Errorf("set again: %d partitions", n)
+		}
+	})
+}
+
+// What cannot be is refused whole.
+func TestBoundsOfPartitions(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, scaling)
+		for _, bad := range [][2]int32{{0, 1}, {0, -1}, {0, 65}, {4, 3}} {
+			err := r.putBounds(bad[0], bad[1])
+			if wantCode(t, err, fault.InvalidArgument); fault.From(err).Path != "/tasklist/partitions_max" {
+				t.Errorf("%v: %v", bad, err)
+			}
+		}
+		if r.catalog.Tasklist("shop", "main") != nil {
+			t.Error("something is stored")
+		}
+		for _, good := range [][2]int32{{0, 2}, {1, 64}, {4, 4}, {64, 64}, {64, 0}} {
+			wantCode(t, r.putBounds(good[0], good[1]), "")
+		}
+		wantCode(t, r.putBounds(0, 0), "")
+		for i := range validate.PartitionedMax {
+			name := fmt.Sprint("l", i)
+			r.catalog.lists["shop/"+name] = &yardv1.Tasklist{Name: name, Partitions: int32(i % 2 * 2), PartitionsMax: int32((i + 1) % 2 * 2)}
+		}
+		wantField(t, r.putBounds(0, 2), "/tasklist/partitions_max")
+		wantField(t, r.putBounds(2, 0), "/tasklist/partitions")
+		wantCode(t, r.putBounds(1, 0), "")
+	})
+}
+
+// I13: an older history would spread tasks over as many partitions as the settings say, and an older frontend polls.
+func TestI13_ScalesNeedALogVersion(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		version := uint32(logversion.Scales - 1)
+		r := newRig(t, func(d *Deps) { d.LogVersion = func() uint32 { return version } })
+		wantField(t, r.putBounds(2, 8), "/tasklist/partitions_max")
+		if r.catalog.Tasklist("shop", "main") != nil {
+			t.Error("it is stored")
+		}
+		wantCode(t, r.putBounds(2, 0), "")
+		version++
+		wantCode(t, r.putBounds(2, 8), "")
+	})
+}
+
+// How it is set is a setting.
+func TestScalingIsASetting(t *testing.T) {
+	for path, change := range map[string]func(*ScaleConfig){
+		"scale.every":            func(c *ScaleConfig) { c.Every = 0 },
+		"scale.tasks_per_second": func(c *ScaleConfig) { c.TasksPerSecond = 0 },
+		"scale.up_after":         func(c *ScaleConfig) { c.UpAfter = time.Millisecond },
+		"scale.down_after":       func(c *ScaleConfig) { c.DownAfter = 25 * time.Hour },
+	} {
+		c := DefaultConfig()
+		change(&c.Scale)
+		if problems := c.Validate(); len(problems) != 1 || problems[0].Path != path {
+			t.Errorf("%s: %v", path, problems)
+		}
+	}
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, scaling, func(d *Deps) {
+			d.Config.Scale = ScaleConfig{Every: 100 * time.Millisecond, TasksPerSecond: 100, UpAfter: 2 * time.Second, DownAfter: 3 * time.Second}
+		}).running(t).sets(t)
+		wantCode(t, r.putBounds(0, 4), "")
+		comes(t, 4, 150, r)
+		if n := r.tells(t); n != 2 {
+			t.Errorf("up: %d partitions", n)
+		}
+		comes(t, 6, 0, r)
+		if n := r.tells(t); n != 0 {
+			t.Errorf("down: %d partitions", n)
+		}
+	})
+}
