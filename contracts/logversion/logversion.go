@@ -49,6 +49,8 @@ const (
 	PerGroup = 8
 	// Shadow is the format since which a limit may be in shadow: an older matching owner would hold up what it covers.
 	Shadow = 9
+	// Cost is the format since which a task may use several starts of a rate.
+	Cost = 9
 )
 
 // newest is the newest format that this program reads and writes. A build raises

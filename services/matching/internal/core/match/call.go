@@ -146,7 +146,7 @@ func (s *Shard) put(d *domain, c *call) {
 			continue
 		}
 		at := place{a.Tasklist, a.Column}
-		if i, ok := last[at]; ok && c.out.Put[i].Len()+a.Len() <= table.ChunkTriggersMax {
+		if i, ok := last[at]; ok && c.out.Put[i].Cost == a.Cost && c.out.Put[i].Len()+a.Len() <= table.ChunkTriggersMax {
 			joined := &c.out.Put[i]
 			joined.Triggers = append(joined.Triggers[:len(joined.Triggers):len(joined.Triggers)], a.Triggers...)
 			joined.ReadyAt = min(joined.ReadyAt, a.ReadyAt)
