@@ -95,6 +95,8 @@ func TestSubmitRefuses(t *testing.T) {
 		"backoff NaN":        {retry(func(r *yardv1.RetryPolicy) { r.Backoff = math.NaN() }), wants{bad, "/tasks/3/retry/backoff"}},
 		"large backoff":      {retry(func(r *yardv1.RetryPolicy) { r.Backoff = 101 }), wants{bad, "/tasks/3/retry/backoff"}},
 		"max interval":       {retry(func(r *yardv1.RetryPolicy) { r.MaxIntervalMs = 2_592_000_001 }), wants{bad, "/tasks/3/retry/max_interval_ms"}},
+		"negative cost":      {task(func(t *yardv1.NewTask) { t.Cost = -1 }), wants{bad, "/tasks/3/cost"}},
+		"large cost":         {task(func(t *yardv1.NewTask) { t.Cost = 1001 }), wants{bad, "/tasks/3/cost"}},
 		"short attempt":      {task(func(t *yardv1.NewTask) { t.StartToCloseMs = 99 }), wants{bad, "/tasks/3/start_to_close_ms"}},
 		"long attempt":       {task(func(t *yardv1.NewTask) { t.StartToCloseMs = 604_800_001 }), wants{bad, "/tasks/3/start_to_close_ms"}},
 		"short start":        {task(func(t *yardv1.NewTask) { t.StartWithinMs = 99 }), wants{bad, "/tasks/3/start_within_ms"}},
