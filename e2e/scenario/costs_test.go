@@ -58,7 +58,7 @@ func TestCostsAreNeverExceeded(t *testing.T) {
 			}
 			equal(t, "cost", task.Cost, shown)
 			if got, _ := told.Load(id); got != int(shown) {
-				t.Errorf("the worker is told of a cost of %v, want %d", got, shown)
+				t.Errorf("the worker learns of a cost of %v, want %d", got, shown)
 			}
 			for _, e := range task.Events {
 				if e.Kind == yardv1.TaskEventKind_TASK_EVENT_KIND_STARTED {

@@ -165,7 +165,7 @@ func costs(r *rig) {
 	ask(0, ten, "", 800, true, put("b", 5, 25, 1))
 	r.store.Pass(800 * time.Hour)
 	ask(0, ten, "b", 1600, false)
-	ask(0, hours(1, 10, 10), "", 160, false) // so many are owed still
+	ask(0, hours(1, 10, 10), "", 160, false) // of as many starts
 	r.store.Pass(100 * time.Hour)
 	ask(0, ten, "", 600, false)
 	ask(0, hours(1, 100, 5), "", 1100, false)

@@ -14,7 +14,7 @@ type token struct {
 	n, cost int
 }
 
-// beyond is what the last of them owes that costs more than the burst.
+// beyond is by how much the last of them costs more than the burst.
 func (t token) beyond(rate table.Rate) int { return max(0, t.cost-rate.Burst) }
 
 // tokensOf notes what a call was granted of rates.

@@ -1,7 +1,6 @@
 package match
 
 import (
-	"cmp"
 	"container/heap"
 	"encoding/binary"
 	"fmt"
@@ -364,16 +363,7 @@ func (o *owner) call(c table.Call) {
 		w.t.Fatalf("call %v after %d", c.Seq, o.lastSeq)
 	}
 	o.lastSeq, o.calls[c.Domain] = c.Seq.Call, c.Seq.Call
-	for _, chunk := range c.Put {
-		for i := range chunk.Len() {
-			if group := cmp.Or(w.tasks[ids.TriggerAt(chunk.Triggers, i).ID].group, table.NoGroup); chunk.Group != "" && chunk.Group != group {
-				w.t.Fatalf("a task of group %s in the column %v", group, chunk.Column)
-			}
-			if cost := w.tasks[ids.TriggerAt(chunk.Triggers, i).ID].cost; cost != chunk.Cost {
-				w.t.Fatalf("a task that costs %d in a chunk of those that cost %d", cost, chunk.Cost)
-			}
-		}
-	}
+	w.checkPuts(&c)
 	w.checkShadows(&c)
 	for _, want := range c.Wants {
 		for _, at := range want.Candidates {

@@ -10,8 +10,8 @@ import (
 type rate struct {
 	// nextUS is the theoretical arrival time of the next start, Unix µs.
 	nextUS float64
-	// owedUS is the interval at which a start that cost more than the burst is paid off; 0 = no more than a burst is to be.
-	owedUS float64
+	// debtUS is the interval at which a debt of more than a burst is paid off; 0 = there is none.
+	debtUS float64
 	// line are the shards that wait for starts, in their order. There is one only while some trigger needs several.
 	line []claim
 }
@@ -55,15 +55,15 @@ func (d *domain) rate(ref Ref) *rate {
 func (r *rate) stand(c *Call, s Stance, nowUS int64) stand {
 	st := &rated{Stance: s, rate: r, shard: c.Shard, nowUS: float64(nowUS), nextUS: r.nextUS}
 	st.nextUS = max(st.nextUS, st.nowUS)
-	every, owed := s.Rate.EveryUS, s.Rate.Burst
-	if r.owedUS > 0 { // so many starts, at the rate as it is now
-		if st.changed = r.owedUS != every; st.changed {
-			st.nextUS = st.nowUS + (st.nextUS-st.nowUS)*every/r.owedUS
+	every, debt := s.Rate.EveryUS, s.Rate.Burst
+	if r.debtUS > 0 { // so many starts, at the rate as it is now
+		if st.changed = r.debtUS != every; st.changed {
+			st.nextUS = st.nowUS + (st.nextUS-st.nowUS)*every/r.debtUS
 		}
-		owed = max(owed, CostMax)
+		debt = max(debt, CostMax)
 	}
 	// At the latest it is that of what was started just now: the rate may have been slower, or the clock been ahead.
-	st.nextUS = min(st.nextUS, st.nowUS+float64(owed)*every)
+	st.nextUS = min(st.nextUS, st.nowUS+float64(debt)*every)
 	st.free = st.rest()
 	r.line = slices.DeleteFunc(r.line, func(w claim) bool { return w.until <= nowUS/1000 })
 	for _, w := range r.line {
@@ -88,7 +88,7 @@ func (r *rated) room() int {
 	return max(0, r.free-r.ahead-r.used)
 }
 
-// fits is how many triggers of a cost may start. One that costs more than the burst needs all of that, and owes the rest.
+// fits is how many triggers of a cost may start. One that costs more than the burst needs all of that; the rest is a debt.
 func (r *rated) fits(cost int) int {
 	room := r.room()
 	if room < min(cost, r.Rate.Burst) {
@@ -125,9 +125,9 @@ func (r *rated) finish(short bool) LimitState {
 	every, burst := r.Rate.EveryUS, float64(r.Rate.Burst)
 	r.nextUS += float64(r.used) * every
 	if r.used > 0 || r.changed || r.nextUS < r.rate.nextUS {
-		r.rate.nextUS, r.rate.owedUS = r.nextUS, 0
+		r.rate.nextUS, r.rate.debtUS = r.nextUS, 0
 		if r.nextUS-r.nowUS > burst*every {
-			r.rate.owedUS = every
+			r.rate.debtUS = every
 		}
 	}
 	waits := r.queue(short && !r.Shadow)

@@ -179,7 +179,7 @@ func (c *costs) expect(what, got, want string) {
 	}
 }
 
-// Whose turn it is waits for its starts: what comes after it on its rate does not overtake it, however cheap it is, and it is told when all of
+// Whose turn it is waits for its starts: what comes after it on its rate does not overtake it, however cheap it is, and it learns when all of
 // them are there.
 func TestWhoseTurnItIsIsNotOvertaken(t *testing.T) {
 	c := newCosts(t, Rate{EveryUS: 1000, Burst: 10})
@@ -220,17 +220,17 @@ func TestMoreThanABurstIsPaidOff(t *testing.T) {
 	c.expect("in time", got, "a")
 	c.now += 15_999
 	got, state = c.ask(0, 20, "b")
-	c.expect("15 are owed still", got, "")
+	c.expect("15 are not paid off", got, "")
 	if state.After != time.Microsecond {
 		t.Fatalf("%+v", state)
 	}
 	c.now++
 	got, _ = c.ask(0, 20, "b")
 	c.expect("paid off", got, "b")
-	// Another rate: so many starts are owed, be they slower or faster now.
+	// Another rate: a debt is of so many starts, be they slower or faster now.
 	c.now += 20_000
 	got, _ = c.ask(0, 1, "a", costly("a", 3, 30, 1))
-	c.expect("again", got, "a") // 20 are owed beyond the burst
+	c.expect("again", got, "a") // 20 beyond the burst
 	c.rate.EveryUS = 100
 	got, state = c.ask(0, 1, "b")
 	c.expect("faster", got, "")

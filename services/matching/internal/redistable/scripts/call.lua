@@ -32,8 +32,8 @@
 -- The limit of one group is a string: "birth turns;entries;line". birth: that of its limit per group, under another all is void;
 -- entries: "shard epoch count held until," of those that hold something, void where it is of an older count than the shard's; line as above.
 --
--- A rate is a string: "run next", the theoretical arrival time of its next start in Unix µs; and " owed line" where more than a burst is
--- owed or a shard waits: at which interval that is paid off, or 0; the line as "shard need until;" for each that waits.
+-- A rate is a string: "run next", the theoretical arrival time of its next start in Unix µs; and " debt line" where there is a debt of more
+-- than a burst or a shard waits: at which interval that is paid off, or 0; the line as "shard need until;" for each that waits.
 --
 -- A chunk is a member of its column: triggers, scored by their age; or, where groups share the column, triggers and a tail of
 -- their age and step, scored by their rank. A tail of their cost follows where that is more than 1. See core/table.
@@ -59,12 +59,12 @@ end
 -- The state of a rate; where it is from another run, or there is none, it is at rest.
 local function read_rate(s)
   local by, next_us, more = string.match(redis.call('GET', s.key) or '', '(%w+) (%S+)(.*)')
-  s.next_us, s.owed, s.line = 0, 0, ''
+  s.next_us, s.debt, s.line = 0, 0, ''
   if by == run then
     s.next_us = tonumber(next_us)
     if more ~= '' then
-      local owed, line = string.match(more, ' (%S+) (.*)')
-      s.owed, s.line = tonumber(owed), line
+      local debt, line = string.match(more, ' (%S+) (.*)')
+      s.debt, s.line = tonumber(debt), line
     end
   end
 end
@@ -189,15 +189,15 @@ if stances > 0 then
 end
 
 local function stand_rate(s, burst)
-  local next_us, owed = math.max(s.next_us, now_us), burst
-  if s.owed > 0 then    -- so many starts, at the rate as it is now
-    s.changed = s.owed ~= s.every
+  local next_us, debt = math.max(s.next_us, now_us), burst
+  if s.debt > 0 then    -- so many starts, at the rate as it is now
+    s.changed = s.debt ~= s.every
     if s.changed then
-      next_us = now_us + (next_us - now_us) * s.every / s.owed
+      next_us = now_us + (next_us - now_us) * s.every / s.debt
     end
-    owed = math.max(owed, COST_MAX)
+    debt = math.max(debt, COST_MAX)
   end
-  s.stored, s.burst, s.next_us = s.next_us, burst, math.min(next_us, now_us + owed * s.every)
+  s.stored, s.burst, s.next_us = s.next_us, burst, math.min(next_us, now_us + debt * s.every)
   s.free = math.max(0, math.floor(burst - (s.next_us - now_us) / s.every))    -- at rest exactly a burst
   local line, before = {}, not s.shadow
   s.ahead, s.waited = 0, s.line ~= ''
@@ -217,7 +217,7 @@ local function stand_rate(s, burst)
   s.used, s.need, s.beyond, s.short = 0, 0, 0, 0
 end
 
--- How many triggers of a cost a rate has starts for: one that costs more than the burst needs all of that, and owes the rest.
+-- How many triggers of a cost a rate has starts for: one that costs more than the burst needs all of that; the rest is a debt.
 local function fits_rate(s, cost)
   if s.left < math.min(cost, s.burst) then
     return 0

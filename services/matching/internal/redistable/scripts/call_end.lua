@@ -38,8 +38,8 @@ local function write_rate(s)
     line[j] = w.shard .. ' ' .. w.need .. ' ' .. w.till .. ';'
     till = math.max(till, w.till)
   end
-  if s.owed > 0 or #line > 0 then
-    text = text .. ' ' .. string.format('%.17g', s.owed) .. ' ' .. table.concat(line)
+  if s.debt > 0 or #line > 0 then
+    text = text .. ' ' .. string.format('%.17g', s.debt) .. ' ' .. table.concat(line)
   end
   redis.call('SET', s.key, text, 'PX', math.max(0, math.ceil(till - now_us / 1000)) + 1000)
 end
@@ -48,7 +48,7 @@ local function finish_rate(s)
   s.next_us = s.next_us + s.used * s.every
   local changed = s.used > 0 or s.changed or s.next_us < s.stored
   if changed then
-    s.owed = s.next_us - now_us > s.burst * s.every and s.every or 0
+    s.debt = s.next_us - now_us > s.burst * s.every and s.every or 0
   end
   local waits = queue_rate(s)
   if waits or s.waited or changed then
