@@ -66,7 +66,7 @@ func (s *Shard) call(d *domain) {
 	d.due = nil
 	for _, l := range due {
 		switch {
-		case !l.known():
+		case !l.known(), l.rated() && (!l.lined || l.waiters.any()): // of a rate only this is said: that nothing waits in its line any more
 			l.due = false
 		case l.counting() && l.of != nil: // the tables learn of it when it is counted
 			l.due = false
@@ -419,7 +419,7 @@ func (s *Shard) took(c *call, i int, o *table.Outcome) {
 	}
 	for _, b := range got.Blocked {
 		lim := l.domain.limits[b.By]
-		if lim != nil && !slices.ContainsFunc(got.Batches, func(t table.Batch) bool { return c.pathOf(i, &t).has(lim) }) { // it keeps its place
+		if lim != nil && !slices.ContainsFunc(got.Batches, func(t table.Batch) bool { return c.pathOf(i, &t).waits(lim) }) { // it keeps its place
 			lim.waiters.back(lim.waiters.all[l])
 		}
 	}
