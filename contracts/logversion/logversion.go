@@ -51,6 +51,8 @@ const (
 	Shadow = 9
 	// Scales is the format since which the engine may set the number of partitions of a tasklist: an older node would go by the settings.
 	Scales = 9
+	// Cost is the format since which a task may use several starts of a rate.
+	Cost = 9
 )
 
 // newest is the newest format that this program reads and writes. A build raises

@@ -352,7 +352,7 @@ export interface PurgeTasklistResponse {
   purged?: Purged;
 }
 
-/** PutTypeRequest (types.put) creates or changes a type. A changed limit takes effect within a second; tasks accepted before keep their retry policy and timeouts. */
+/** PutTypeRequest (types.put) creates or changes a type. A changed limit takes effect within a second; tasks accepted before keep their retry policy, timeouts and cost. */
 export interface PutTypeRequest {
   /** Required: the new settings of the type. */
   type: TaskType;
@@ -697,6 +697,8 @@ export interface NewTask {
   finish_within_ms?: number;
   /** The customer, partner or other party that it is done for, where these are to be treated alike. [A-Za-z0-9_.-]{1,64}. Ready tasks of one tasklist, type and priority are started in turn between their groups, by the groups' weights (groups.put); those without a group are one group together. A group needs not be made, and costs nothing while it has no tasks. Default: none. Since log version 7. */
   group?: string;
+  /** How many starts of a rate each of its attempts uses, 1..1000, such as the credits of a partner's API that it takes. It waits until every rate that covers it has so many, and those that come after it in the order wait behind it. Where that is more than the burst, it starts when the burst is whole, and nothing else starts until the rest is paid off. Limits of concurrency count each attempt as one. Turns of groups count costs. Default: the type's, then 1. More than 1 since log version 9. */
+  cost?: number;
 }
 
 /** SubmitResult is the result for one task of a submit. */
@@ -739,6 +741,8 @@ export interface PolledTask {
   headers?: Record<string, string>;
   /** As submitted. */
   group?: string;
+  /** How many starts of a rate the attempt has used; 0 = 1. */
+  cost?: number;
 }
 
 /** Completion is one attempt that succeeded. */
@@ -849,6 +853,8 @@ export interface Task {
   finish_by_ms?: number;
   /** As submitted. */
   group?: string;
+  /** How many starts of a rate each of its attempts uses; 0 = 1. */
+  cost?: number;
 }
 
 /** TaskEvent is one step in a task's life. */
@@ -887,7 +893,7 @@ export interface Domain {
   max_concurrency_per_group?: number;
 }
 
-/** Rate is how many attempts start in a time, on all nodes together. Up to a burst start at once; then each has to wait until the rate allows for one more (GCRA, the generic cell rate algorithm). What waits keeps its place, and what the rate does not cover goes on. An attempt that starts is counted, however it ends; one that is granted again, because no worker received it, is counted again. */
+/** Rate is how many attempts start in a time, on all nodes together. Up to a burst start at once; then each has to wait until the rate allows for one more (GCRA, the generic cell rate algorithm). What waits keeps its place, and what the rate does not cover goes on. An attempt that starts is counted, however it ends; one that is granted again, because no worker received it, is counted again. A task with a cost (tasks.submit) counts as so many. */
 export interface Rate {
   /** So many attempts start in per_ms, 1..1000000, and at most 1000 in each ms. Required. */
   tasks: number;
@@ -921,6 +927,8 @@ export interface TaskType {
   rate?: Rate;
   /** The most attempts of this type of each group (group of tasks.submit) that run at once in the domain, on all nodes together, 1..1000000. A group may have its own number (max_concurrency of groups.put). Tasks without a group are not counted. A group that is full holds up no other. Default 0: no limit. Since log version 8. */
   max_concurrency_per_group?: number;
+  /** How many starts of a rate each attempt uses, 1..1000, of tasks that do not say it themselves (cost of tasks.submit). Default 0: 1. More than 1 since log version 9. */
+  cost?: number;
 }
 
 /** Tasklist holds the settings of a tasklist. One without any is used like every other, with the defaults. */

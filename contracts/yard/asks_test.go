@@ -70,11 +70,11 @@ func TestTypesGoBothWaysWhole(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := newStack(t)
 		stored := &yardv1.TaskType{
-			Name: "email.send", StartToCloseMs: 60_000, HeartbeatTimeoutMs: 5000, MaxConcurrency: 7, Limits: []string{"acme", "mail"}, Revision: 12,
+			Name: "email.send", StartToCloseMs: 60_000, HeartbeatTimeoutMs: 5000, MaxConcurrency: 7, Limits: []string{"acme", "mail"}, Cost: 5, Revision: 12,
 			Retry: &yardv1.RetryPolicy{MaxAttempts: 3, InitialIntervalMs: 1500, Backoff: 1.5, MaxIntervalMs: 90_000},
 		}
 		want := yard.TaskType{
-			Name: "email.send", StartToClose: time.Minute, HeartbeatTimeout: 5 * time.Second, MaxConcurrency: 7, Limits: []string{"acme", "mail"}, Revision: 12,
+			Name: "email.send", StartToClose: time.Minute, HeartbeatTimeout: 5 * time.Second, MaxConcurrency: 7, Limits: []string{"acme", "mail"}, Cost: 5, Revision: 12,
 			Retry: &yard.RetryPolicy{MaxAttempts: 3, InitialInterval: 1500 * time.Millisecond, Backoff: 1.5, MaxInterval: 90 * time.Second},
 		}
 		same := func(what string, got yard.TaskType) {

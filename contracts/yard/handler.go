@@ -24,6 +24,8 @@ type Attempt struct {
 	Headers map[string]string
 	// Group is that of the task, as submitted; "" = none.
 	Group string
+	// Cost is how many starts of a rate it has used; 0 = 1.
+	Cost int
 	// Priority is 1 (most urgent) to 5.
 	Priority int
 	// Number is the number of this grant, from 1: one more each time the task is given to a worker,
@@ -46,7 +48,7 @@ type Attempt struct {
 func newAttempt(domain string, t *yardv1.PolledTask) Attempt {
 	return Attempt{
 		TaskID: t.TaskId, Domain: domain, Tasklist: t.Tasklist, Type: t.Type,
-		Payload: payloadOf(t.Payload), Headers: t.Headers, Group: t.Group, Priority: int(t.Priority),
+		Payload: payloadOf(t.Payload), Headers: t.Headers, Group: t.Group, Cost: int(t.Cost), Priority: int(t.Priority),
 		Number: int(t.Attempt), Failures: int(t.Failures), MaxAttempts: int(t.MaxAttempts),
 		CreatedAt:        time.UnixMilli(t.CreatedAtMs),
 		Deadline:         time.Now().Add(time.Duration(t.TimeoutMs) * time.Millisecond),

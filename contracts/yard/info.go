@@ -70,6 +70,8 @@ type TaskInfo struct {
 	// Headers and Group are as they were submitted.
 	Headers map[string]string
 	Group   string
+	// Cost is how many starts of a rate each of its attempts uses; 0 = 1.
+	Cost int
 }
 
 // Event is one step in a task's life.
@@ -144,7 +146,7 @@ func infoOf(w *yardv1.Task) *TaskInfo {
 		CreatedAt: instant(w.GetCreatedAtMs()), DueAt: instant(w.GetDueAtMs()), FinishedAt: instant(w.GetFinishedAtMs()),
 		StartBy: instant(w.GetStartByMs()), FinishBy: instant(w.GetFinishByMs()),
 		ErrorMessage: w.GetErrorMessage(), ErrorType: w.GetErrorType(), Worker: w.GetWorker(), CancelRequested: w.GetCancelRequested(),
-		Traceparent: w.GetTraceparent(), Headers: w.GetHeaders(), Group: w.GetGroup(),
+		Traceparent: w.GetTraceparent(), Headers: w.GetHeaders(), Group: w.GetGroup(), Cost: int(w.GetCost()),
 	}
 	for _, e := range w.GetEvents() {
 		t.Events = append(t.Events, Event{

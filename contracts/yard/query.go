@@ -105,6 +105,8 @@ type TaskType struct {
 	MaxConcurrencyPerGroup int
 	// Rate is how many attempts of this type start in a time. Default: any number.
 	Rate Rate
+	// Cost is how many starts of a rate each attempt uses, 1..1000, of tasks that do not say it themselves. Default 0 = 1.
+	Cost int
 	// Limits are limits that this type shares with others (PutLimit), by name; at most 8, each once. Default none. An
 	// attempt starts when there is a slot of each, and of those of its type, tasklist and domain.
 	Limits []string
@@ -120,7 +122,7 @@ type TaskType struct {
 
 // PutType creates or changes a task type and returns it as stored. A changed
 // limit takes effect within a second; tasks accepted before keep their retry
-// policy and timeouts. STALE: another revision than t's is stored. FAILED_PRECONDITION: there is no such limit as
+// policy, timeouts and cost. STALE: another revision than t's is stored. FAILED_PRECONDITION: there is no such limit as
 // t.Limits names.
 func (c *Client) PutType(ctx context.Context, t TaskType) (TaskType, error) {
 	req := &yardv1.PutTypeRequest{Type: &yardv1.TaskType{
@@ -132,6 +134,7 @@ func (c *Client) PutType(ctx context.Context, t TaskType) (TaskType, error) {
 		MaxConcurrency:         int32Of(t.MaxConcurrency),
 		MaxConcurrencyPerGroup: int32Of(t.MaxConcurrencyPerGroup),
 		Rate:                   t.Rate.wire(),
+		Cost:                   int32Of(t.Cost),
 		Limits:                 t.Limits,
 		Revision:               t.Revision,
 	}}
@@ -176,6 +179,7 @@ func taskTypeOf(w *yardv1.TaskType) TaskType {
 		MaxConcurrency:         int(w.GetMaxConcurrency()),
 		MaxConcurrencyPerGroup: int(w.GetMaxConcurrencyPerGroup()),
 		Rate:                   rateOf(w.GetRate()),
+		Cost:                   int(w.GetCost()),
 		Limits:                 w.GetLimits(),
 		Revision:               w.GetRevision(),
 	}

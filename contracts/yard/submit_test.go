@@ -48,7 +48,7 @@ func TestTaskFillsEveryField(t *testing.T) {
 		Retry:       &RetryPolicy{MaxAttempts: 3, InitialInterval: time.Second, Backoff: 1.5, MaxInterval: time.Hour},
 		StartWithin: time.Hour, FinishWithin: 2 * time.Hour,
 		StartToClose: time.Minute, HeartbeatTimeout: time.Second, Traceparent: "tp",
-		Headers: map[string]string{"partner": "acme"},
+		Headers: map[string]string{"partner": "acme"}, Group: "bolt", Cost: 7,
 	}
 	got := &yardv1.NewTask{}
 	if err := task.fill(got); err != nil {
@@ -59,7 +59,7 @@ func TestTaskFillsEveryField(t *testing.T) {
 		Retry:         &yardv1.RetryPolicy{MaxAttempts: 3, InitialIntervalMs: 1000, Backoff: 1.5, MaxIntervalMs: 3_600_000},
 		StartWithinMs: 3_600_000, FinishWithinMs: 7_200_000,
 		StartToCloseMs: 60_000, HeartbeatTimeoutMs: 1000, Traceparent: "tp",
-		Headers: map[string]string{"partner": "acme"},
+		Headers: map[string]string{"partner": "acme"}, Group: "bolt", Cost: 7,
 	}
 	if a, b := encoded(t, got), encoded(t, want); !bytes.Equal(a, b) {
 		t.Errorf("got %v, want %v", got, want)

@@ -45,6 +45,9 @@ type Task struct {
 	// [A-Za-z0-9_.-]{1,64}. Ready tasks of one tasklist, type and priority start in turn between their groups; see PutGroup
 	// for weights. Default: none.
 	Group string
+	// Cost is how many starts of a rate each of its attempts uses, 1..1000, such as the credits of a partner's API that it takes.
+	// Limits of concurrency count each attempt as one. Default: the type's, then 1.
+	Cost int
 }
 
 // RetryPolicy says what happens after a failed attempt. A zero field takes the task
@@ -83,6 +86,7 @@ func (t *Task) fill(w *yardv1.NewTask) error {
 	w.Traceparent = t.Traceparent
 	w.Headers = t.Headers
 	w.Group = t.Group
+	w.Cost = int32Of(t.Cost)
 	return nil
 }
 

@@ -23,25 +23,7 @@ func TestARateIsNeverExceeded(t *testing.T) {
 		if _, err := w.client.PutType(w.soon(), yard.TaskType{Name: "x", Limits: []string{"partner"}}); err != nil {
 			t.Fatal(err)
 		}
-		// A shard may hear of it up to a second later: then the burst is over.
-		w.eventually(func() error {
-			for range 2 * burst {
-				w.submitOne(&yardv1.NewTask{Type: "x"})
-			}
-			found, err := w.client.Wire().Poll(w.soon(), &yardv1.PollRequest{Tasklist: list, MaxTasks: 2 * burst, WaitMs: 1, Types: []string{"x"}})
-			n := len(found)
-			for done := n; done < 2*burst; done += len(found) {
-				if len(found) > 0 {
-					w.complete(found...)
-				}
-				found = w.some(2*burst-done, "x")
-			}
-			w.complete(found...)
-			if err == nil && n > burst+2 {
-				err = fmt.Errorf("%d of %d start at once", n, 2*burst)
-			}
-			return err
-		})
+		w.rated(burst)
 		all := make([]*yardv1.NewTask, tasks)
 		for i := range all {
 			all[i] = &yardv1.NewTask{Type: "x"}
@@ -77,6 +59,29 @@ func TestARateIsNeverExceeded(t *testing.T) {
 		if len(starts) < tasks {
 			t.Fatalf("%d starts", len(starts))
 		}
+	})
+}
+
+// rated waits until type x has a rate of a burst. A shard may hear of it up to a second later: then the burst is over.
+func (w *world) rated(burst int) {
+	w.t.Helper()
+	w.eventually(func() error {
+		for range 2 * burst {
+			w.submitOne(&yardv1.NewTask{Type: "x"})
+		}
+		found, err := w.client.Wire().Poll(w.soon(), &yardv1.PollRequest{Tasklist: list, MaxTasks: int32(2 * burst), WaitMs: 1, Types: []string{"x"}})
+		n := len(found)
+		for done := n; done < 2*burst; done += len(found) {
+			if len(found) > 0 {
+				w.complete(found...)
+			}
+			found = w.some(2*burst-done, "x")
+		}
+		w.complete(found...)
+		if err == nil && n > burst+2 {
+			err = fmt.Errorf("%d of %d start at once", n, 2*burst)
+		}
+		return err
 	})
 }
 

@@ -137,6 +137,13 @@ func (w *world) addTask(m *historysim.Message, priority int, delayed bool, at ta
 		t.Extra.Group = w.group()
 		w.groupOf[id] = t.Extra.Group
 	}
+	if w.fault(rates, 300) {
+		if t.Extra == nil {
+			t.Extra = new(historysim.Extra)
+		}
+		t.Extra.Cost = []int32{2, 3, 9}[w.dice.IntN(3)]
+		w.costOf[id] = t.Extra.Cost
+	}
 	w.order = append(w.order, id)
 	w.names[id] = w.named(fmt.Sprintf("t%d", len(w.order)))
 	w.accepted[id] = at

@@ -8,6 +8,9 @@ func (c *checker) inTime(t *historysim.Task) {
 	if t.Group() != c.w.groupOf[t.ID] {
 		c.w.violated("%s ends with the group %q, it was submitted with %q", c.w.name(t.ID), t.Group(), c.w.groupOf[t.ID])
 	}
+	if t.Cost() != c.w.costOf[t.ID] {
+		c.w.violated("%s ends with a cost of %d, it was submitted with %d", c.w.name(t.ID), t.Cost(), c.w.costOf[t.ID])
+	}
 	x := t.Expiry()
 	if x.StartWithinMS > 0 != (x.StartBy > 0) || x.FinishWithinMS > 0 != (x.FinishBy > 0) {
 		c.w.violated("%s ends with the time limits %+v", c.w.name(t.ID), x)

@@ -223,7 +223,7 @@ func (m *matching) hints(w *world, op *historysim.Op) {
 		out[t.Shard].Triggers = append(out[t.Shard].Triggers, matchingsim.Triggers{
 			Tasklist: matchingsim.Tasklist{Domain: t.Domain, Name: t.Tasklist, Partition: int(t.Partition)},
 			Column:   matchingsim.Column{Priority: int(t.Priority), Type: t.Type},
-			ReadyAt:  t.ReadyAt * 1000, Packed: slices.Clone(t.Packed), Groups: groups,
+			ReadyAt:  t.ReadyAt * 1000, Packed: slices.Clone(t.Packed), Groups: groups, Cost: int(t.Cost),
 		})
 	}
 	for i := range out {

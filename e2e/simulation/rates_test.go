@@ -18,11 +18,12 @@ func (m *matching) rates(domain string) []matchingsim.Limit {
 	}
 }
 
-// started is how many one call has let start of a rate; or a loss of all memory.
+// started is how many starts one call has given of a rate, and what the last attempt costs beyond its burst, which is paid off afterwards; or a loss of
+// all memory.
 type started struct {
-	at    time.Duration
-	n     int
-	wiped bool
+	at        time.Duration
+	n, beyond int
+	wiped     bool
 }
 
 // rateChecker counts what the tables let start, for itself.
@@ -48,7 +49,8 @@ func (c *rateChecker) took(m *matching, call *matchingsim.Call, out *matchingsim
 		for i := range out.Taken {
 			for _, b := range out.Taken[i].Batches {
 				if l.Wide || b.Type == l.Types[0] {
-					one.n += len(b.Triggers) / ids.TriggerBytes
+					one.n += len(b.Triggers) / ids.TriggerBytes * max(b.Cost, 1)
+					one.beyond = max(0, b.Cost-l.Rate.Burst)
 				}
 			}
 		}
@@ -74,8 +76,8 @@ func (c *matchChecker) rated() {
 					continue
 				}
 				level += float64(one.n)
-				if most := float64(l.Rate.Burst) + 1000/l.Rate.EveryUS; level > most { // the clock of the tables is of milliseconds here
-					c.m.violated("%d attempts of %s %s are let start at %v, and of its burst of %d are used up %.2f", one.n, d, l.Ref, one.at, l.Rate.Burst, level)
+				if most := float64(l.Rate.Burst+one.beyond) + 1000/l.Rate.EveryUS; level > most { // the clock of the tables is of milliseconds here
+					c.m.violated("attempts of %s %s that cost %d are let start at %v, and of its burst of %d are used up %.2f", d, l.Ref, one.n, one.at, l.Rate.Burst, level)
 					return
 				}
 			}

@@ -245,7 +245,9 @@ type Record struct {
 	// When the task expires; absent = never. Since log version 5.
 	Expiry *Expiry `protobuf:"bytes,31,opt,name=expiry,proto3" json:"expiry,omitempty"`
 	// The group that it is of; empty = none. Since log version 7.
-	Group         string `protobuf:"bytes,32,opt,name=group,proto3" json:"group,omitempty"`
+	Group string `protobuf:"bytes,32,opt,name=group,proto3" json:"group,omitempty"`
+	// How many starts of a rate each attempt uses; 0 = 1. Since log version 9.
+	Cost          int32 `protobuf:"varint,33,opt,name=cost,proto3" json:"cost,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -502,6 +504,13 @@ func (x *Record) GetGroup() string {
 		return x.Group
 	}
 	return ""
+}
+
+func (x *Record) GetCost() int32 {
+	if x != nil {
+		return x.Cost
+	}
+	return 0
 }
 
 // Expiry says when a task ends unless it has begun or is completed. Durations count from when it was due, or was stored
@@ -1693,7 +1702,7 @@ func (x *Hints) GetReleases() []*SlotRelease {
 	return nil
 }
 
-// TriggerBatch is ready tasks of one tasklist, priority and type.
+// TriggerBatch is ready tasks of one tasklist, priority, type and cost.
 type TriggerBatch struct {
 	state             protoimpl.MessageState `protogen:"open.v1"`
 	Domain            string                 `protobuf:"bytes,1,opt,name=domain,proto3" json:"domain,omitempty"`
@@ -1708,7 +1717,9 @@ type TriggerBatch struct {
 	// The groups of these tasks, each once. Since log version 7.
 	Groups []string `protobuf:"bytes,8,rep,name=groups,proto3" json:"groups,omitempty"`
 	// Per trigger an unsigned varint: 0 = no group, else its place in groups, from 1. Empty = none has a group.
-	GroupAt       []byte `protobuf:"bytes,9,opt,name=group_at,json=groupAt,proto3" json:"group_at,omitempty"`
+	GroupAt []byte `protobuf:"bytes,9,opt,name=group_at,json=groupAt,proto3" json:"group_at,omitempty"`
+	// How many starts of a rate each of these tasks uses; 0 = 1. Since log version 9.
+	Cost          int32 `protobuf:"varint,10,opt,name=cost,proto3" json:"cost,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1804,6 +1815,13 @@ func (x *TriggerBatch) GetGroupAt() []byte {
 		return x.GroupAt
 	}
 	return nil
+}
+
+func (x *TriggerBatch) GetCost() int32 {
+	if x != nil {
+		return x.Cost
+	}
+	return 0
 }
 
 // SlotRelease frees the slots of attempts that were booked in the same path of limits.
@@ -2538,7 +2556,7 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"\abackoff\x18\x03 \x01(\x01R\abackoff\x12&\n" +
 	"\x0fmax_interval_ms\x18\x04 \x01(\x03R\rmaxIntervalMs\x12)\n" +
 	"\x11start_to_close_ms\x18\x05 \x01(\x03R\x0estartToCloseMs\x120\n" +
-	"\x14heartbeat_timeout_ms\x18\x06 \x01(\x03R\x12heartbeatTimeoutMs\"\xf5\a\n" +
+	"\x14heartbeat_timeout_ms\x18\x06 \x01(\x03R\x12heartbeatTimeoutMs\"\x89\b\n" +
 	"\x06Record\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\fR\x02id\x12\x16\n" +
 	"\x06domain\x18\x02 \x01(\tR\x06domain\x12\x1a\n" +
@@ -2573,7 +2591,8 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"\twithin_ms\x18\x1d \x01(\x03R\bwithinMs\x12-\n" +
 	"\aheaders\x18\x1e \x03(\v2\x13.yard.log.v1.HeaderR\aheaders\x12+\n" +
 	"\x06expiry\x18\x1f \x01(\v2\x13.yard.log.v1.ExpiryR\x06expiry\x12\x14\n" +
-	"\x05group\x18  \x01(\tR\x05group\"\x9c\x01\n" +
+	"\x05group\x18  \x01(\tR\x05group\x12\x12\n" +
+	"\x04cost\x18! \x01(\x05R\x04cost\"\x9c\x01\n" +
 	"\x06Expiry\x12&\n" +
 	"\x0fstart_within_ms\x18\x01 \x01(\x03R\rstartWithinMs\x12(\n" +
 	"\x10finish_within_ms\x18\x02 \x01(\x03R\x0efinishWithinMs\x12\x1e\n" +
@@ -2687,7 +2706,7 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"\x06fenced\x18\b \x01(\bR\x06fenced\"t\n" +
 	"\x05Hints\x125\n" +
 	"\btriggers\x18\x01 \x03(\v2\x19.yard.log.v1.TriggerBatchR\btriggers\x124\n" +
-	"\breleases\x18\x02 \x03(\v2\x18.yard.log.v1.SlotReleaseR\breleases\"\x90\x02\n" +
+	"\breleases\x18\x02 \x03(\v2\x18.yard.log.v1.SlotReleaseR\breleases\"\xa4\x02\n" +
 	"\fTriggerBatch\x12\x16\n" +
 	"\x06domain\x18\x01 \x01(\tR\x06domain\x12\x1a\n" +
 	"\btasklist\x18\x02 \x01(\tR\btasklist\x12-\n" +
@@ -2697,7 +2716,9 @@ const file_yard_log_v1_log_proto_rawDesc = "" +
 	"\btriggers\x18\x06 \x01(\fR\btriggers\x12\x1e\n" +
 	"\vready_at_us\x18\a \x01(\x03R\treadyAtUs\x12\x16\n" +
 	"\x06groups\x18\b \x03(\tR\x06groups\x12\x19\n" +
-	"\bgroup_at\x18\t \x01(\fR\agroupAt\"m\n" +
+	"\bgroup_at\x18\t \x01(\fR\agroupAt\x12\x12\n" +
+	"\x04cost\x18\n" +
+	" \x01(\x05R\x04cost\"m\n" +
 	"\vSlotRelease\x12\x16\n" +
 	"\x06domain\x18\x01 \x01(\tR\x06domain\x12\x12\n" +
 	"\x04type\x18\x02 \x01(\tR\x04type\x12\x1a\n" +

@@ -129,6 +129,7 @@ func (x *Domain) GetMaxConcurrencyPerGroup() int32 {
 // Rate is how many attempts start in a time, on all nodes together. Up to a burst start at once; then each has to wait until the
 // rate allows for one more (GCRA, the generic cell rate algorithm). What waits keeps its place, and what the rate does not cover goes on. An
 // attempt that starts is counted, however it ends; one that is granted again, because no worker received it, is counted again.
+// A task with a cost (tasks.submit) counts as so many.
 type Rate struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// So many attempts start in per_ms, 1..1000000, and at most 1000 in each ms. Required.
@@ -615,8 +616,11 @@ type TaskType struct {
 	// 1..1000000. A group may have its own number (max_concurrency of groups.put). Tasks without a group are not counted. A group that is full
 	// holds up no other. Default 0: no limit. Since log version 8.
 	MaxConcurrencyPerGroup int32 `protobuf:"varint,11,opt,name=max_concurrency_per_group,json=maxConcurrencyPerGroup,proto3" json:"max_concurrency_per_group,omitempty"`
-	unknownFields          protoimpl.UnknownFields
-	sizeCache              protoimpl.SizeCache
+	// How many starts of a rate each attempt uses, 1..1000, of tasks that do not say it themselves (cost of tasks.submit). Default 0: 1.
+	// More than 1 since log version 9.
+	Cost          int32 `protobuf:"varint,12,opt,name=cost,proto3" json:"cost,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *TaskType) Reset() {
@@ -726,8 +730,15 @@ func (x *TaskType) GetMaxConcurrencyPerGroup() int32 {
 	return 0
 }
 
+func (x *TaskType) GetCost() int32 {
+	if x != nil {
+		return x.Cost
+	}
+	return 0
+}
+
 // PutTypeRequest (types.put) creates or changes a type. A changed limit takes
-// effect within a second; tasks accepted before keep their retry policy and timeouts.
+// effect within a second; tasks accepted before keep their retry policy, timeouts and cost.
 type PutTypeRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Required: the new settings of the type.
@@ -5374,7 +5385,7 @@ const file_yard_v1_admin_proto_rawDesc = "" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1a\n" +
 	"\brevision\x18\x02 \x01(\x03R\brevision\"?\n" +
 	"\x14DeleteDomainResponse\x12'\n" +
-	"\x06domain\x18\x01 \x01(\v2\x0f.yard.v1.DomainR\x06domain\"\xb4\x03\n" +
+	"\x06domain\x18\x01 \x01(\v2\x0f.yard.v1.DomainR\x06domain\"\xc8\x03\n" +
 	"\bTaskType\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12*\n" +
 	"\x05retry\x18\x02 \x01(\v2\x14.yard.v1.RetryPolicyR\x05retry\x12)\n" +
@@ -5387,7 +5398,8 @@ const file_yard_v1_admin_proto_rawDesc = "" +
 	"\x06limits\x18\t \x03(\tR\x06limits\x12!\n" +
 	"\x04rate\x18\n" +
 	" \x01(\v2\r.yard.v1.RateR\x04rate\x129\n" +
-	"\x19max_concurrency_per_group\x18\v \x01(\x05R\x16maxConcurrencyPerGroup\"7\n" +
+	"\x19max_concurrency_per_group\x18\v \x01(\x05R\x16maxConcurrencyPerGroup\x12\x12\n" +
+	"\x04cost\x18\f \x01(\x05R\x04cost\"7\n" +
 	"\x0ePutTypeRequest\x12%\n" +
 	"\x04type\x18\x01 \x01(\v2\x11.yard.v1.TaskTypeR\x04type\"8\n" +
 	"\x0fPutTypeResponse\x12%\n" +

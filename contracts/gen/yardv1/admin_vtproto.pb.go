@@ -224,6 +224,7 @@ func (m *TaskType) CloneVT() *TaskType {
 	r.FinishWithinMs = m.FinishWithinMs
 	r.Rate = m.Rate.CloneVT()
 	r.MaxConcurrencyPerGroup = m.MaxConcurrencyPerGroup
+	r.Cost = m.Cost
 	if rhs := m.Limits; rhs != nil {
 		tmpContainer := make([]string, len(rhs))
 		copy(tmpContainer, rhs)
@@ -2170,6 +2171,11 @@ func (m *TaskType) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 	if m.unknownFields != nil {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
+	}
+	if m.Cost != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.Cost))
+		i--
+		dAtA[i] = 0x60
 	}
 	if m.MaxConcurrencyPerGroup != 0 {
 		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.MaxConcurrencyPerGroup))
@@ -6390,6 +6396,9 @@ func (m *TaskType) SizeVT() (n int) {
 	if m.MaxConcurrencyPerGroup != 0 {
 		n += 1 + protohelpers.SizeOfVarint(uint64(m.MaxConcurrencyPerGroup))
 	}
+	if m.Cost != 0 {
+		n += 1 + protohelpers.SizeOfVarint(uint64(m.Cost))
+	}
 	n += len(m.unknownFields)
 	return n
 }
@@ -9299,6 +9308,25 @@ func (m *TaskType) UnmarshalVT(dAtA []byte) error {
 				b := dAtA[iNdEx]
 				iNdEx++
 				m.MaxConcurrencyPerGroup |= int32(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 12:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Cost", wireType)
+			}
+			m.Cost = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.Cost |= int32(b&0x7F) << shift
 				if b < 0x80 {
 					break
 				}
@@ -20404,6 +20432,25 @@ func (m *TaskType) UnmarshalVTUnsafe(dAtA []byte) error {
 				b := dAtA[iNdEx]
 				iNdEx++
 				m.MaxConcurrencyPerGroup |= int32(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 12:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Cost", wireType)
+			}
+			m.Cost = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.Cost |= int32(b&0x7F) << shift
 				if b < 0x80 {
 					break
 				}

@@ -464,7 +464,12 @@ type NewTask struct {
 	// The customer, partner or other party that it is done for, where these are to be treated alike. [A-Za-z0-9_.-]{1,64}. Ready tasks of one tasklist, type and
 	// priority are started in turn between their groups, by the groups' weights (groups.put); those without a group are one group
 	// together. A group needs not be made, and costs nothing while it has no tasks. Default: none. Since log version 7.
-	Group         string `protobuf:"bytes,14,opt,name=group,proto3" json:"group,omitempty"`
+	Group string `protobuf:"bytes,14,opt,name=group,proto3" json:"group,omitempty"`
+	// How many starts of a rate each of its attempts uses, 1..1000, such as the credits of a partner's API that it takes. It waits until every
+	// rate that covers it has so many, and those that come after it in the order wait behind it. Where that is more than the burst, it starts when the burst is whole,
+	// and nothing else starts until the rest is paid off. Limits of concurrency count each attempt as one. Turns of groups count costs.
+	// Default: the type's, then 1. More than 1 since log version 9.
+	Cost          int32 `protobuf:"varint,15,opt,name=cost,proto3" json:"cost,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -595,6 +600,13 @@ func (x *NewTask) GetGroup() string {
 		return x.Group
 	}
 	return ""
+}
+
+func (x *NewTask) GetCost() int32 {
+	if x != nil {
+		return x.Cost
+	}
+	return 0
 }
 
 // SubmitRequest (tasks.submit): either all tasks are accepted or none.
@@ -1013,7 +1025,9 @@ type PolledTask struct {
 	// As submitted.
 	Headers map[string]string `protobuf:"bytes,14,rep,name=headers,proto3" json:"headers,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// As submitted.
-	Group         string `protobuf:"bytes,15,opt,name=group,proto3" json:"group,omitempty"`
+	Group string `protobuf:"bytes,15,opt,name=group,proto3" json:"group,omitempty"`
+	// How many starts of a rate the attempt has used; 0 = 1.
+	Cost          int32 `protobuf:"varint,16,opt,name=cost,proto3" json:"cost,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1151,6 +1165,13 @@ func (x *PolledTask) GetGroup() string {
 		return x.Group
 	}
 	return ""
+}
+
+func (x *PolledTask) GetCost() int32 {
+	if x != nil {
+		return x.Cost
+	}
+	return 0
 }
 
 // Completion is one attempt that succeeded.
@@ -2051,7 +2072,9 @@ type Task struct {
 	// It expires unless it is completed by then, Unix ms; 0 = never, or not yet read.
 	FinishByMs int64 `protobuf:"varint,23,opt,name=finish_by_ms,json=finishByMs,proto3" json:"finish_by_ms,omitempty"`
 	// As submitted.
-	Group         string `protobuf:"bytes,24,opt,name=group,proto3" json:"group,omitempty"`
+	Group string `protobuf:"bytes,24,opt,name=group,proto3" json:"group,omitempty"`
+	// How many starts of a rate each of its attempts uses; 0 = 1.
+	Cost          int32 `protobuf:"varint,25,opt,name=cost,proto3" json:"cost,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2254,6 +2277,13 @@ func (x *Task) GetGroup() string {
 	return ""
 }
 
+func (x *Task) GetCost() int32 {
+	if x != nil {
+		return x.Cost
+	}
+	return 0
+}
+
 // TaskEvent is one step in a task's life.
 type TaskEvent struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -2366,7 +2396,7 @@ const file_yard_v1_tasks_proto_rawDesc = "" +
 	"\fmax_attempts\x18\x01 \x01(\x05R\vmaxAttempts\x12.\n" +
 	"\x13initial_interval_ms\x18\x02 \x01(\x03R\x11initialIntervalMs\x12\x18\n" +
 	"\abackoff\x18\x03 \x01(\x01R\abackoff\x12&\n" +
-	"\x0fmax_interval_ms\x18\x04 \x01(\x03R\rmaxIntervalMs\"\xc0\x04\n" +
+	"\x0fmax_interval_ms\x18\x04 \x01(\x03R\rmaxIntervalMs\"\xd4\x04\n" +
 	"\aNewTask\x12\x12\n" +
 	"\x04type\x18\x01 \x01(\tR\x04type\x12\x1a\n" +
 	"\btasklist\x18\x02 \x01(\tR\btasklist\x12*\n" +
@@ -2382,7 +2412,8 @@ const file_yard_v1_tasks_proto_rawDesc = "" +
 	"\aheaders\x18\v \x03(\v2\x1d.yard.v1.NewTask.HeadersEntryR\aheaders\x12&\n" +
 	"\x0fstart_within_ms\x18\f \x01(\x03R\rstartWithinMs\x12(\n" +
 	"\x10finish_within_ms\x18\r \x01(\x03R\x0efinishWithinMs\x12\x14\n" +
-	"\x05group\x18\x0e \x01(\tR\x05group\x1a:\n" +
+	"\x05group\x18\x0e \x01(\tR\x05group\x12\x12\n" +
+	"\x04cost\x18\x0f \x01(\x05R\x04cost\x1a:\n" +
 	"\fHeadersEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xc8\x01\n" +
@@ -2414,7 +2445,7 @@ const file_yard_v1_tasks_proto_rawDesc = "" +
 	"unanswered\x12%\n" +
 	"\x0eworker_version\x18\a \x01(\tR\rworkerVersion\"9\n" +
 	"\fPollResponse\x12)\n" +
-	"\x05tasks\x18\x01 \x03(\v2\x13.yard.v1.PolledTaskR\x05tasks\"\xb1\x04\n" +
+	"\x05tasks\x18\x01 \x03(\v2\x13.yard.v1.PolledTaskR\x05tasks\"\xc5\x04\n" +
 	"\n" +
 	"PolledTask\x12\x17\n" +
 	"\atask_id\x18\x01 \x01(\tR\x06taskId\x12\x14\n" +
@@ -2433,7 +2464,8 @@ const file_yard_v1_tasks_proto_rawDesc = "" +
 	"\x14heartbeat_timeout_ms\x18\f \x01(\x03R\x12heartbeatTimeoutMs\x12 \n" +
 	"\vtraceparent\x18\r \x01(\tR\vtraceparent\x12:\n" +
 	"\aheaders\x18\x0e \x03(\v2 .yard.v1.PolledTask.HeadersEntryR\aheaders\x12\x14\n" +
-	"\x05group\x18\x0f \x01(\tR\x05group\x1a:\n" +
+	"\x05group\x18\x0f \x01(\tR\x05group\x12\x12\n" +
+	"\x04cost\x18\x10 \x01(\x05R\x04cost\x1a:\n" +
 	"\fHeadersEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"e\n" +
@@ -2495,7 +2527,7 @@ const file_yard_v1_tasks_proto_rawDesc = "" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\"'\n" +
 	"\n" +
 	"CancelHint\x12\x19\n" +
-	"\btask_ids\x18\x01 \x03(\tR\ataskIds\"\xea\x06\n" +
+	"\btask_ids\x18\x01 \x03(\tR\ataskIds\"\xfe\x06\n" +
 	"\x04Task\x12\x17\n" +
 	"\atask_id\x18\x01 \x01(\tR\x06taskId\x12\x16\n" +
 	"\x06domain\x18\x02 \x01(\tR\x06domain\x12\x1a\n" +
@@ -2523,7 +2555,8 @@ const file_yard_v1_tasks_proto_rawDesc = "" +
 	"\vstart_by_ms\x18\x16 \x01(\x03R\tstartByMs\x12 \n" +
 	"\ffinish_by_ms\x18\x17 \x01(\x03R\n" +
 	"finishByMs\x12\x14\n" +
-	"\x05group\x18\x18 \x01(\tR\x05group\x1a:\n" +
+	"\x05group\x18\x18 \x01(\tR\x05group\x12\x12\n" +
+	"\x04cost\x18\x19 \x01(\x05R\x04cost\x1a:\n" +
 	"\fHeadersEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xcf\x01\n" +

@@ -141,6 +141,7 @@ func (a *app) printTask(t *yardv1.Task) error {
 		{"worker", t.Worker, t.Worker != ""},
 		{"cancel", "requested", t.CancelRequested},
 		{"group", t.Group, t.Group != ""},
+		{"cost", fmt.Sprint(t.Cost, " starts of a rate"), t.Cost > 1},
 		{"headers", headerText(t.Headers), len(t.Headers) > 0},
 		{"trace", t.Traceparent, t.Traceparent != ""},
 	} {

@@ -35,6 +35,7 @@ type submitFlags struct {
 	wait         bool
 	headers      []string
 	group        string
+	cost         int
 }
 
 // countMax bounds --count.
@@ -81,6 +82,7 @@ requests; each is accepted completely or not at all.`,
 	flags.IntVar(&f.count, "count", 1, "hand in so many of it")
 	flags.StringArrayVar(&f.headers, "header", nil, "a header as name=value; may be given several times")
 	flags.StringVar(&f.group, "group", "", "its group, such as a customer: groups start in turn")
+	flags.IntVar(&f.cost, "cost", 0, "starts of a rate that each attempt uses, 1 to 1000; 0 = the type's, by default 1")
 	flags.BoolVarP(&f.wait, "wait", "w", false, "watch it until it is finished (one task only)")
 	return cmd
 }
@@ -94,7 +96,7 @@ func (a *app) tasksToSubmit(f submitFlags, args []string) (tasks []yard.Task, wa
 		return nil, false, usagef("--count %d is not in 1..%d", f.count, countMax)
 	case f.file != "" && f.count != 1:
 		return nil, false, usagef("--count does not go with --file")
-	case f.file != "" && (f.delay != 0 || f.at != "" || f.maxAttempts != 0 || f.startToClose != 0 || f.heartbeat != 0 || f.startWithin != 0 || f.finishWithin != 0 || len(f.headers) > 0 || f.group != ""):
+	case f.file != "" && (f.delay != 0 || f.at != "" || f.maxAttempts != 0 || f.startToClose != 0 || f.heartbeat != 0 || f.startWithin != 0 || f.finishWithin != 0 || len(f.headers) > 0 || f.group != "" || f.cost != 0):
 		return nil, false, usagef("only --tasklist, --priority and --wait go with --file: the rest is in its tasks")
 	}
 	if f.file != "" {
@@ -112,7 +114,7 @@ func (a *app) tasksToSubmit(f submitFlags, args []string) (tasks []yard.Task, wa
 func tasksOfFlags(f submitFlags, args []string) ([]yard.Task, error) {
 	task := yard.Task{
 		Type: args[0], Tasklist: f.tasklist, Priority: f.priority, Delay: f.delay,
-		StartToClose: f.startToClose, HeartbeatTimeout: f.heartbeat, StartWithin: f.startWithin, FinishWithin: f.finishWithin, Group: f.group,
+		StartToClose: f.startToClose, HeartbeatTimeout: f.heartbeat, StartWithin: f.startWithin, FinishWithin: f.finishWithin, Group: f.group, Cost: f.cost,
 	}
 	var err error
 	if task.Headers, err = headersOf(f.headers); err != nil {
@@ -242,7 +244,7 @@ func taskOf(w *yardv1.NewTask, f submitFlags) yard.Task {
 		Type: w.Type, Tasklist: w.Tasklist, Priority: int(w.Priority), Delay: ms(w.DelayMs),
 		StartToClose: ms(w.StartToCloseMs), HeartbeatTimeout: ms(w.HeartbeatTimeoutMs), Traceparent: w.Traceparent,
 		StartWithin: ms(w.StartWithinMs), FinishWithin: ms(w.FinishWithinMs), Headers: w.Headers,
-		Group: w.Group,
+		Group: w.Group, Cost: int(w.Cost),
 	}
 	if task.Tasklist == "" {
 		task.Tasklist = f.tasklist

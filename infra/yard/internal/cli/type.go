@@ -49,6 +49,7 @@ and timeouts.`,
 	flags.IntVar(&t.MaxConcurrency, "max-concurrency", 0, "attempts that run at once in the domain; 0 = no limit")
 	perGroup(flags, &t.MaxConcurrencyPerGroup)
 	rateFlags(flags, &t.Rate)
+	flags.IntVar(&t.Cost, "cost", 0, "starts of a rate that each attempt uses, 1 to 1000, of tasks that do not say it; 0 = 1")
 	flags.StringSliceVar(&t.Limits, "limit", nil, "limit that it shares with other types, see yard limit; may be repeated; replaces those it has, \"\" = none")
 	flags.DurationVar(&t.StartToClose, "start-to-close", 0, "longest time of one attempt; default 5m")
 	flags.DurationVar(&t.HeartbeatTimeout, "heartbeat", 0, "time without a heartbeat after which an attempt is lost; 0 = never")
@@ -72,6 +73,7 @@ func overlay(have *yard.TaskType, t yard.TaskType, r yard.RetryPolicy, given fun
 		"max-concurrency":  func() { have.MaxConcurrency = t.MaxConcurrency },
 		perGroupFlag:       func() { have.MaxConcurrencyPerGroup = t.MaxConcurrencyPerGroup },
 		"rate":             func() { have.Rate = t.Rate },
+		"cost":             func() { have.Cost = t.Cost },
 		"limit":            func() { have.Limits = t.Limits },
 		"start-to-close":   func() { have.StartToClose = t.StartToClose },
 		"heartbeat":        func() { have.HeartbeatTimeout = t.HeartbeatTimeout },
@@ -156,14 +158,14 @@ func (a *app) printTypes(types []yard.TaskType) error {
 		return a.printJSON(list)
 	}
 	var t table
-	t.row(a.more([]any{"TYPE", "CONCURRENCY", "START TO CLOSE", "HEARTBEAT", "ATTEMPTS"}, "START WITHIN", "FINISH WITHIN", "FIRST WAIT", "BACKOFF", "LONGEST WAIT", "PER GROUP", "RATE", "LIMITS", "REVISION")...)
+	t.row(a.more([]any{"TYPE", "CONCURRENCY", "START TO CLOSE", "HEARTBEAT", "ATTEMPTS"}, "START WITHIN", "FINISH WITHIN", "FIRST WAIT", "BACKOFF", "LONGEST WAIT", "PER GROUP", "RATE", "COST", "LIMITS", "REVISION")...)
 	for _, one := range types {
 		retry := yard.RetryPolicy{}
 		if one.Retry != nil {
 			retry = *one.Retry
 		}
 		t.row(a.more([]any{one.Name, number(float64(one.MaxConcurrency), "-"), span(one.StartToClose), span(one.HeartbeatTimeout), number(float64(retry.MaxAttempts), "-")},
-			span(one.StartWithin), span(one.FinishWithin), span(retry.InitialInterval), number(retry.Backoff, "-"), span(retry.MaxInterval), number(float64(one.MaxConcurrencyPerGroup), "-"), rateText(one.Rate), limitsOf(one), one.Revision)...)
+			span(one.StartWithin), span(one.FinishWithin), span(retry.InitialInterval), number(retry.Backoff, "-"), span(retry.MaxInterval), number(float64(one.MaxConcurrencyPerGroup), "-"), rateText(one.Rate), number(float64(one.Cost), "-"), limitsOf(one), one.Revision)...)
 	}
 	return a.printTable(&t)
 }
@@ -172,7 +174,7 @@ func (a *app) printTypes(types []yard.TaskType) error {
 func wireType(t yard.TaskType) *yardv1.TaskType {
 	w := &yardv1.TaskType{
 		Name: t.Name, StartToCloseMs: t.StartToClose.Milliseconds(), HeartbeatTimeoutMs: t.HeartbeatTimeout.Milliseconds(),
-		MaxConcurrency: int32(t.MaxConcurrency), MaxConcurrencyPerGroup: int32(t.MaxConcurrencyPerGroup), Rate: wireRate(t.Rate), Limits: t.Limits, Revision: t.Revision,
+		MaxConcurrency: int32(t.MaxConcurrency), MaxConcurrencyPerGroup: int32(t.MaxConcurrencyPerGroup), Rate: wireRate(t.Rate), Cost: int32(t.Cost), Limits: t.Limits, Revision: t.Revision,
 		StartWithinMs: t.StartWithin.Milliseconds(), FinishWithinMs: t.FinishWithin.Milliseconds(),
 	}
 	if r := t.Retry; r != nil {
@@ -206,6 +208,9 @@ func (a *app) printType(t yard.TaskType) error {
 	}
 	if t.Rate.Tasks > 0 {
 		about.row("rate", rateText(t.Rate))
+	}
+	if t.Cost > 1 {
+		about.row("cost", t.Cost, "starts of a rate each")
 	}
 	about.row("shared limits", or(limitsOf(t), "none"))
 	about.row("start to close", or(span(t.StartToClose), "5m0s, the default"))

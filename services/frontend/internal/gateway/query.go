@@ -132,7 +132,7 @@ func (g *Gateway) waitForResult(s *submission) {
 	resp.Task = &yardv1.Task{
 		TaskId: resp.Results[0].TaskId, Domain: r.Domain, Tasklist: r.Tasklist, Type: r.Type, Priority: r.Priority,
 		State: yardv1.TaskState_TASK_STATE_QUEUED, CreatedAtMs: s.at.UnixMilli(), DueAtMs: r.DueAtMs, Headers: s.headers,
-		Group: r.Group,
+		Group: r.Group, Cost: r.Cost,
 	}
 	g.wait(s.call.Domain, until.Add(waitGrace), func(_ codec.Message, err error) {
 		// The task is accepted, so whatever became of the wait is no error.

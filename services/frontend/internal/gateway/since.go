@@ -13,6 +13,8 @@ func (g *Gateway) tasksKnown(tasks []*yardv1.NewTask) error {
 	for i, t := range tasks {
 		field, since := "", uint32(0)
 		switch {
+		case t.Cost > 1:
+			field, since = "cost", logversion.Cost
 		case t.Group != "":
 			field, since = "group", logversion.Groups
 		case t.StartWithinMs != 0:
@@ -34,6 +36,8 @@ func (g *Gateway) tasksKnown(tasks []*yardv1.NewTask) error {
 // typeKnown refuses settings of a type by which a node of an older log version would not accept tasks.
 func (g *Gateway) typeKnown(t *yardv1.TaskType) error {
 	switch {
+	case t.Cost > 1:
+		return g.known("/type/cost", logversion.Cost)
 	case t.MaxConcurrencyPerGroup != 0:
 		return g.known("/type/max_concurrency_per_group", logversion.PerGroup)
 	case t.StartWithinMs != 0:

@@ -136,6 +136,28 @@ func TestI13_LimitsInShadowNeedALogVersion(t *testing.T) {
 	}
 }
 
+// I13: costs wait until every matching owner counts them, and each history owner keeps them. One start is what a task without costs.
+func TestI13_CostsNeedALogVersion(t *testing.T) {
+	for version, taken := range map[uint32]bool{logversion.Cost - 1: false, logversion.Cost: true} {
+		g := &Gateway{Deps: Deps{LogVersion: func() uint32 { return version }}}
+		for path, of := range map[string]func(cost int32) error{
+			"/type/cost": func(cost int32) error { return g.typeKnown(&yardv1.TaskType{Cost: cost}) },
+			"/tasks/1/cost": func(cost int32) error {
+				return g.tasksKnown([]*yardv1.NewTask{{Group: "a"}, {Group: "a", Cost: cost}})
+			},
+		} {
+			if err := of(1); err != nil {
+				t.Errorf("version %d: %v", version, err)
+			}
+			if err := of(2); taken && err != nil {
+				t.Errorf("version %d: %v", version, err)
+			} else if !taken {
+				wantField(t, err, path)
+			}
+		}
+	}
+}
+
 // I13: limits per group wait until every matching owner knows them, and history tells the groups of what runs.
 func TestI13_LimitsPerGroupNeedALogVersion(t *testing.T) {
 	for version, taken := range map[uint32]bool{logversion.PerGroup - 1: false, logversion.PerGroup: true} {

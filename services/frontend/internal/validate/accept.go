@@ -54,7 +54,8 @@ func Accept(req *yardv1.SubmitRequest, terms Terms) Accepted {
 		if t.Payload != nil {
 			r.Payload, r.PayloadEncoding = t.Payload.Data, int32(t.Payload.Encoding)
 		}
-		r.Policy, r.Expiry = policies.of(t)
+		p := policies.of(t)
+		r.Policy, r.Expiry, r.Cost = p.policy, p.expiry, cost(t.Cost, p.cost)
 		r.DueAtMs = dueAt(t, terms.Now)
 		r.Trace = traceOf(t, terms)
 		r.Headers, r.Group = storedHeaders(t.Headers), t.Group
@@ -128,27 +129,37 @@ type typePolicy struct {
 	name   string
 	policy *logv1.Policy
 	expiry *logv1.Expiry
+	// cost is what the type says.
+	cost int32
 }
 
 // typesKept bounds how many types of one request share their policies: beyond
 // it, looking one up costs more than making one.
 const typesKept = 16
 
-func (p *policies) of(t *yardv1.NewTask) (*logv1.Policy, *logv1.Expiry) {
+func (p *policies) of(t *yardv1.NewTask) typePolicy {
 	own := t.Retry != nil || t.StartToCloseMs != 0 || t.HeartbeatTimeoutMs != 0 || t.StartWithinMs != 0 || t.FinishWithinMs != 0
 	if !own {
 		for _, known := range p.types {
 			if known.name == t.Type {
-				return known.policy, known.expiry
+				return known
 			}
 		}
 	}
 	of := p.terms.Type(t.Type)
-	policy, expiry := Policy(t, of), Expiry(t, of)
+	found := typePolicy{t.Type, Policy(t, of), Expiry(t, of), of.GetCost()}
 	if !own && len(p.types) < typesKept {
-		p.types = append(p.types, typePolicy{t.Type, policy, expiry})
+		p.types = append(p.types, found)
 	}
-	return policy, expiry
+	return found
+}
+
+// cost is what records carry of it: 0 = 1.
+func cost(own, typed int32) int32 {
+	if n := pick(own, typed, 1); n > 1 {
+		return n
+	}
+	return 0
 }
 
 // Expiry is the time that a task has, resolved as its policy is; nil = no limit.

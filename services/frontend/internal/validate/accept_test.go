@@ -66,6 +66,24 @@ func TestTimeToLiveIsResolvedFieldByField(t *testing.T) {
 	}
 }
 
+// A task's own cost holds, else its type's, else 1; that is not stored.
+func TestCostIsTheTasksOrItsTypes(t *testing.T) {
+	cases := []struct {
+		typ       string
+		own, want int32
+	}{{"dear", 0, 5}, {"dear", 1, 0}, {"dear", 1000, 1000}, {"none", 0, 0}, {"none", 2, 2}, {"plain", 0, 0}, {"dear", 0, 5}}
+	r := request(len(cases))
+	for i, c := range cases {
+		r.Tasks[i].Type, r.Tasks[i].Cost = c.typ, c.own
+	}
+	got := Accept(r, terms(map[string]*yardv1.TaskType{"dear": {Cost: 5}, "plain": {Cost: 1}})).Records
+	for i, c := range cases {
+		if got[i].Cost != c.want {
+			t.Errorf("task %d: stored %d, want %d", i, got[i].Cost, c.want)
+		}
+	}
+}
+
 // A task's own priority holds, else its tasklist's, else the default.
 func TestPriorityIsTheTasksOrItsTasklists(t *testing.T) {
 	cases := []struct {

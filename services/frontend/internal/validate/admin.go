@@ -63,6 +63,7 @@ func PutType(req *yardv1.PutTypeRequest) error {
 		between("/type/max_concurrency", t.MaxConcurrency, 0, ConcurrencyMax),
 		between("/type/max_concurrency_per_group", t.MaxConcurrencyPerGroup, 0, ConcurrencyMax),
 		rate("/type/rate", t.Rate),
+		optional("/type/cost", t.Cost, 1, CostMax),
 		limitNames(t.Limits),
 		revision("/type/revision", t.Revision),
 	)

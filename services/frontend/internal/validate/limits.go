@@ -18,6 +18,9 @@ const (
 	// PriorityFirst is the most urgent priority, PriorityLast the least.
 	PriorityFirst, PriorityLast, PriorityDefault = 1, 5, 3
 
+	// CostMax is how many starts of a rate an attempt may use.
+	CostMax = 1000
+
 	// AheadMax is how far in the future a task may be due.
 	AheadMax = 366 * 24 * time.Hour
 	// PastGrace is how far in the past run_at may lie: the client's clock and

@@ -184,6 +184,8 @@ func TestPutTypeRefuses(t *testing.T) {
 		"start":       {func(r *yardv1.PutTypeRequest) { r.Type.StartWithinMs = 1 }, "/type/start_within_ms"},
 		"finish":      {func(r *yardv1.PutTypeRequest) { r.Type.FinishWithinMs = -1 }, "/type/finish_within_ms"},
 		"crossed":     {func(r *yardv1.PutTypeRequest) { r.Type.StartWithinMs, r.Type.FinishWithinMs = 200, 199 }, "/type/start_within_ms"},
+		"cost":        {func(r *yardv1.PutTypeRequest) { r.Type.Cost = 1001 }, "/type/cost"},
+		"below none":  {func(r *yardv1.PutTypeRequest) { r.Type.Cost = -1 }, "/type/cost"},
 		"concurrency": {func(r *yardv1.PutTypeRequest) { r.Type.MaxConcurrency = 1_000_001 }, "/type/max_concurrency"},
 		"negative":    {func(r *yardv1.PutTypeRequest) { r.Type.MaxConcurrency = -1 }, "/type/max_concurrency"},
 		"limits":      {func(r *yardv1.PutTypeRequest) { r.Type.Limits = append(r.Type.Limits, "i") }, "/type/limits"},

@@ -66,6 +66,9 @@ func newTask(i int, t *yardv1.NewTask, tasklist string, now time.Time, form Form
 			return err
 		}
 	}
+	if t.Cost < 0 || t.Cost > CostMax {
+		return optional(at("tasks", i, "cost"), t.Cost, 1, CostMax)
+	}
 	if t.DelayMs != 0 || t.RunAtMs != 0 {
 		if err := dueTime(i, t, now); err != nil {
 			return err

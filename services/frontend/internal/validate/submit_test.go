@@ -145,3 +145,15 @@ func TestDomain(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+func TestCostIsBounded(t *testing.T) {
+	for cost, good := range map[int32]bool{-1: false, 0: true, 1: true, 1000: true, 1001: false} {
+		r := request(3)
+		r.Tasks[2].Cost = cost
+		if err := Submit(r, now, Form{}); !good {
+			wants{fault.InvalidArgument, "/tasks/2/cost"}.check(t, err)
+		} else if err != nil {
+			t.Errorf("%d: %v", cost, err)
+		}
+	}
+}

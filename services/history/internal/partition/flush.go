@@ -94,7 +94,7 @@ func (h *hints) send(fx *replica.Effects) {
 		h.room(g.Shard, g.Bytes())
 		h.shards[g.Shard].Triggers = append(h.shards[g.Shard].Triggers, &logv1.TriggerBatch{
 			Domain: g.Domain, Tasklist: g.Tasklist, TasklistPartition: g.Partition, Priority: g.Priority, Type: g.Type, ReadyAtUs: g.ReadyAt * 1000, Triggers: g.Packed,
-			Groups: g.Groups, GroupAt: g.GroupAt,
+			Groups: g.Groups, GroupAt: g.GroupAt, Cost: g.Cost,
 		})
 	}
 	for shard := range h.shards {

@@ -70,6 +70,7 @@ func (e *Encoder) Record(t *taskstate.Task) *logv1.Record {
 	r.Policy = p
 	r.DueAtMs, r.Trace = t.DueAt, []byte(t.Trace)
 	r.Headers, r.Expiry, r.Group = storedHeaders(t.HeaderList()), storedExpiry(t.Expiry()), t.Group()
+	r.Cost = t.Cost()
 	r.State, r.Version, r.Failures, r.Lost = int32(t.State), t.Version, t.Failures, t.Lost
 	r.Result, r.ResultEncoding = t.Result.Data, t.Result.Encoding
 	r.ErrorMessage, r.ErrorType, r.FinishedAtMs = t.ErrMessage, t.ErrType, t.FinishedAt

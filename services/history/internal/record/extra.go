@@ -30,10 +30,10 @@ func storedExpiry(x taskstate.Expiry) *logv1.Expiry {
 
 // extra reads what few records have. Names of headers are interned, since the tasks of one program share them.
 func (d *Decoder) extra(r *logv1.Record) *taskstate.Extra {
-	if len(r.Headers) == 0 && r.Expiry == nil && r.Group == "" {
+	if len(r.Headers) == 0 && r.Expiry == nil && r.Group == "" && r.Cost <= 1 {
 		return nil
 	}
-	x := &taskstate.Extra{Group: strings.Clone(r.Group), Expiry: taskstate.Expiry{
+	x := &taskstate.Extra{Group: strings.Clone(r.Group), Cost: r.Cost, Expiry: taskstate.Expiry{
 		StartWithinMS: r.Expiry.GetStartWithinMs(), FinishWithinMS: r.Expiry.GetFinishWithinMs(),
 		StartBy: r.Expiry.GetStartByMs(), FinishBy: r.Expiry.GetFinishByMs(),
 	}}

@@ -64,3 +64,27 @@ func TestTimeToLiveGoesThroughMemory(t *testing.T) {
 		}
 	}
 }
+
+// TestCostGoesThroughMemory: what is parked, carried, archived or dead costs what it did, and a task that costs one start is stored as before.
+func TestCostGoesThroughMemory(t *testing.T) {
+	data, err := (&logv1.Batch{Tasks: []*logv1.Record{changed(func(r *logv1.Record) { r.Cost = 7 }), readable}}).MarshalVT()
+	if err != nil {
+		t.Fatal(err)
+	}
+	decoder := record.NewDecoder()
+	for range 2 { // its messages are used again
+		tasks, _, err := decoder.Submits(data, time.Time{})
+		if err != nil || len(tasks) != 2 {
+			t.Fatal(len(tasks), err)
+		}
+		for i, want := range []int32{7, 0} {
+			task := &tasks[i].Task
+			if stored, shown := new(record.Encoder).Record(task).Cost, record.Public(task, true).Cost; stored != want || shown != want {
+				t.Errorf("task %d: stored %d, shown %d, want %d", i, stored, shown, want)
+			}
+		}
+		if tasks[1].Extra != nil {
+			t.Errorf("a task that costs one start has %+v", tasks[1].Extra)
+		}
+	}
+}

@@ -13,7 +13,7 @@ func Public(t *taskstate.Task, brief bool) *yardv1.Task {
 		CreatedAtMs: t.CreatedAt(), DueAtMs: t.DueAt, FinishedAtMs: t.FinishedAt,
 		ErrorMessage: t.ErrMessage, ErrorType: t.ErrType, CancelRequested: t.CancelRequested && t.State == taskstate.Running,
 		Headers: publicHeaders(t.HeaderList()), StartByMs: t.Expiry().StartBy, FinishByMs: t.Expiry().FinishBy,
-		Group: t.Group(),
+		Group: t.Group(), Cost: t.Cost(),
 	}
 	if t.State == taskstate.Running {
 		out.Worker = t.Attempt.Worker

@@ -125,7 +125,7 @@ func (e *Encoder) polledOf(g *replica.Grant) {
 	if len(t.Trace) > 0 {
 		m.Traceparent = telemetry.FormatTraceparent([]byte(t.Trace))
 	}
-	m.Headers, m.Group = publicHeaders(t.HeaderList()), t.Group()
+	m.Headers, m.Group, m.Cost = publicHeaders(t.HeaderList()), t.Group(), t.Cost()
 }
 
 // Polled is a granted task as its worker sees it, encoded.

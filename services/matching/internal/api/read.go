@@ -29,6 +29,7 @@ func readHints(data []byte) (match.Hints, error) {
 			Tasklist: table.Tasklist{Domain: g.Domain, Name: g.Tasklist, Partition: int(g.TasklistPartition)},
 			Column:   table.Column{Priority: int(g.Priority), Type: g.Type},
 			ReadyAt:  g.ReadyAtUs,
+			Cost:     int(g.Cost),
 			Packed:   g.Triggers,
 			Groups:   groups,
 		})

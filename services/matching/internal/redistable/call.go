@@ -227,7 +227,7 @@ func decode(out *table.Outcome, cmd *redis.Cmd, c *table.Call) error {
 	for i, s := range c.Stances {
 		st := &out.Limits[i]
 		if s.Rate.EveryUS > 0 {
-			st.After = time.Duration(r.number(limits, 4*i+1)) * time.Microsecond
+			st.After, st.Waits = time.Duration(r.number(limits, 4*i+1))*time.Microsecond, r.number(limits, 4*i+3) == 1
 		} else {
 			st.Used, st.Leased = int(r.number(limits, 4*i)), int(r.number(limits, 4*i+1))
 			st.Others = r.number(limits, 4*i+3) == 1

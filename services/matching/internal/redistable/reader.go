@@ -69,7 +69,7 @@ func (r *reader) taken(out *table.Taken, answer []any, c *table.Call, candidates
 	for i := 0; i+3 < len(batches); i += 4 {
 		at := column(r.number(batches, i))
 		c := table.Unpack(r.score(batches, i+1), []byte(r.text(batches, i+2)))
-		b := table.Batch{Column: at.Column, From: int(r.number(batches, i)) - 1, ReadyAt: c.ReadyAt, Rank: c.Rank, Step: c.Step, Triggers: c.Triggers, Booked: len(at.Path) > 0}
+		b := table.Batch{Column: at.Column, From: int(r.number(batches, i)) - 1, ReadyAt: c.ReadyAt, Rank: c.Rank, Step: c.Step, Cost: c.Cost, Triggers: c.Triggers, Booked: len(at.Path) > 0}
 		if over := int(r.number(batches, i+3)) * ids.TriggerBytes; over > 0 && over < len(b.Triggers) {
 			n := len(b.Triggers) - over
 			b.Triggers, b.Ahead = b.Triggers[:n:n], b.Triggers[n:]

@@ -51,11 +51,12 @@ for _, key in ipairs(KEYS) do
 end
 return 1`
 
-// olderRate makes the state of a rate older, by so many µs.
+// olderRate makes the state of a rate, and the line of those that wait for it, older, by so many µs.
 const olderRate = `
-local run, next = string.match(redis.call('GET', KEYS[1]), '(%w+) (%S+)')
-redis.call('SET', KEYS[1], run .. ' ' .. string.format('%.17g', next - ARGV[1]), 'KEEPTTL')
-return 1`
+local by = tonumber(ARGV[1])
+local run, next, rest = string.match(redis.call('GET', KEYS[1]), '(%w+) (%S+)(.*)')
+rest = string.gsub(rest, '(%d+ %d+) (%d+);', function(before, till) return string.format('%s %.0f;', before, till - by / 1000) end)
+return redis.call('SET', KEYS[1], run .. ' ' .. string.format('%.17g', next - by) .. rest, 'KEEPTTL')`
 
 // Pass lets time pass by making all that is stored older.
 func (s store) Pass(d time.Duration) {

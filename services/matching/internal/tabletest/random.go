@@ -101,6 +101,8 @@ type twins struct {
 	// granted says whether anything was ever granted, held back or refused; deep, granted with the longest path; rated, held
 	// back by a rate.
 	granted, blocked, refused, deep, rated int
+	// dear counts those granted that use several starts of a rate, lined how often a shard stood in the line of a rate.
+	dear, lined int
 	// beyond counts those that one in shadow would have held back.
 	beyond int
 	// groups counts those granted in the limit of a group, and blocked by it.
@@ -121,6 +123,8 @@ var (
 	twinShared = 2
 	// twinRates are the rates of types b and e, so slow that an instant more or less makes no difference.
 	twinRates = []table.Ref{"rate/type/b", "rate/domain"}
+	// twinCosts are how many starts the triggers of a chunk use: some more than the burst.
+	twinCosts = []int{0, 0, 0, 2, 5, 7, 30}
 	// twinTight is how many of them, the first ones, are short most of the time.
 	twinTight = 4
 	// twinGroups are the groups of type f, which is counted per group, and in the domain's limit.
@@ -140,9 +144,9 @@ func likeTheCore(r *rig) {
 	for step := range 900 {
 		w.step(step)
 	}
-	if w.granted == 0 || w.blocked == 0 || w.refused == 0 || w.deep == 0 || w.rated == 0 || w.groups == 0 || w.full == 0 || w.beyond == 0 {
-		r.Fatalf("the run shows little: granted %d, blocked %d, refused %d, of all limits %d, too early %d, of groups %d, of full ones %d, in shadow %d",
-			w.granted, w.blocked, w.refused, w.deep, w.rated, w.groups, w.full, w.beyond)
+	if w.granted == 0 || w.blocked == 0 || w.refused == 0 || w.deep == 0 || w.rated == 0 || w.groups == 0 || w.full == 0 || w.beyond == 0 || w.dear == 0 || w.lined == 0 {
+		r.Fatalf("the run shows little: granted %d, blocked %d, refused %d, of all limits %d, too early %d, of groups %d, of full ones %d, in shadow %d, of several starts %d, in line for them %d",
+			w.granted, w.blocked, w.refused, w.deep, w.rated, w.groups, w.full, w.beyond, w.dear, w.lined)
 	}
 }
 
@@ -185,6 +189,7 @@ func (w *twins) randomCall() table.Call {
 		if put.Priority == twinShared && w.random.IntN(8) > 0 {
 			put.Rank, put.Step = 1+int64(w.random.IntN(50)), int64(w.random.IntN(4))
 		}
+		put.Cost = twinCosts[w.random.IntN(len(twinCosts))]
 		c.Put = append(c.Put, put)
 	}
 	if w.random.IntN(2) == 0 {
@@ -304,6 +309,9 @@ func (w *twins) send(step int, c table.Call) {
 			if b.Type == "e" {
 				w.deep++
 			}
+			if b.Type == "b" && b.Cost > 1 {
+				w.dear++
+			}
 			if b.Type == "f" {
 				w.groups++
 			}
@@ -315,6 +323,9 @@ func (w *twins) send(step int, c table.Call) {
 	for i, s := range c.Stances {
 		granted[i] += core.Limits[i].Leased
 		w.beyond += core.Limits[i].Beyond
+		if core.Limits[i].Waits {
+			w.lined++
+		}
 		w.granted += granted[i]
 		if state := core.Limits[i]; s.Rate.EveryUS == 0 && s.PerGroup.Count == 0 && !s.Shadow && granted[i] > 0 && (state.Used > s.Max || state.Restoring) {
 			w.Fatalf("step %d: %d granted of %s, at most %d: %+v", step, granted[i], s.Ref, s.Max, state)

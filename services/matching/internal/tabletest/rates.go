@@ -2,6 +2,7 @@ package tabletest
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/yardmaster-io/yardmaster/services/matching/internal/core/table"
@@ -123,4 +124,51 @@ func shadow(r *rig) {
 		r.equal("rate", out.Limits[0], table.LimitState{Beyond: 100 - left})
 	}
 	r.start(0, hours(1, 1000, 30), 0, 1000)
+}
+
+// costs: what needs several starts waits for them in its turn, and shards stand in line for them; what costs more than the burst starts when
+// that is whole, and is paid off afterwards, by a rate that has been changed, too.
+func costs(r *rig) {
+	put := func(typ string, readyAt, cost, n int) table.Chunk {
+		c := chunk(3, typ, int64(readyAt), readyAt*1000, n)
+		c.Cost = table.Cost(cost)
+		return c
+	}
+	ask := func(shard int, rate table.Stance, want string, after float64, waits bool, puts ...table.Chunk) {
+		r.Helper()
+		l := table.Tasklist{Domain: domain, Name: fmt.Sprint("costly", shard)}
+		for i := range puts {
+			puts[i].Tasklist = l
+		}
+		w := table.Want{Tasklist: l, N: 20, Candidates: []table.Candidate{candidate(3, "a", 0, 0), candidate(3, "b", 0, 0)}}
+		out := r.do(shard, table.Call{Stances: []table.Stance{rate}, Put: puts, Wants: []table.Want{w}})
+		got := ""
+		for _, b := range out.Taken[0].Batches {
+			got += strings.Repeat(b.Type, b.Chunk(l).Len())
+		}
+		r.equal("started", got, want)
+		if h := out.Limits[0].After.Hours(); h < after-0.25 || h > after {
+			r.Fatalf("the next in %v hours, want %v", h, after)
+		}
+		r.equal("in line", out.Limits[0].Waits, waits)
+	}
+	ten := hours(1, 100, 10) // an interval is 100 hours
+	ask(0, ten, "aaaaaaaa", 300, true, put("a", 1, 1, 8), put("b", 2, 5, 2), put("a", 3, 1, 3))
+	r.store.Pass(200 * time.Hour)
+	ask(0, ten, "", 100, true)
+	ask(1, ten, "", 200, true, put("a", 4, 1, 9)) // five are kept for the other
+	r.store.Pass(100 * time.Hour)                 // and no one has come for long
+	ask(0, ten, "b", 100, false)
+	ask(1, ten, "", 100, false)
+	r.store.Pass(1500 * time.Hour)
+	ask(0, ten, "baaa", 0, false)
+	ask(0, ten, "", 800, true, put("b", 5, 25, 1))
+	r.store.Pass(800 * time.Hour)
+	ask(0, ten, "b", 1600, false)
+	ask(0, hours(1, 10, 10), "", 160, false) // of as many starts
+	r.store.Pass(100 * time.Hour)
+	ask(0, ten, "", 600, false)
+	ask(0, hours(1, 100, 5), "", 1100, false)
+	r.store.Pass(1100 * time.Hour)
+	ask(1, hours(1, 100, 5), "a", 100, false)
 }

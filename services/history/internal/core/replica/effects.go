@@ -164,11 +164,13 @@ type Search struct {
 	Reason string
 }
 
-// TriggerBatch is ready tasks of one partition of a tasklist, of one type and priority.
+// TriggerBatch is ready tasks of one partition of a tasklist, of one type, priority and cost.
 type TriggerBatch struct {
 	Shard                  int
 	Domain, Tasklist, Type string
 	Partition, Priority    int32
+	// Cost is how many starts of a rate each of them uses; 0 = 1.
+	Cost int32
 	// ReadyAt is when the first became ready, Unix ms.
 	ReadyAt int64
 	// Packed triggers (contracts/ids).

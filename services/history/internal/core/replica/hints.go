@@ -24,7 +24,7 @@ func (r *Replica) trigger(e *Entry, now Now, fx *Effects) {
 	if at.turn != r.turn || fx.Triggers[at.i].full(e.ReadyAt) {
 		*at = packRef{r.turn, len(fx.Triggers)}
 		fx.Triggers = append(fx.Triggers, TriggerBatch{
-			Shard: e.column.pack.shard, Partition: e.column.key.partition, Domain: e.Domain, Tasklist: e.Tasklist, Type: e.Type, Priority: e.Priority, ReadyAt: e.ReadyAt,
+			Shard: e.column.pack.shard, Partition: e.column.key.partition, Domain: e.Domain, Tasklist: e.Tasklist, Type: e.Type, Priority: e.Priority, Cost: e.Cost(), ReadyAt: e.ReadyAt,
 		})
 	}
 	g := &fx.Triggers[at.i]

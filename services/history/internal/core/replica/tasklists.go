@@ -33,7 +33,7 @@ type tasklist struct {
 	elsewhere map[uint16]*runs
 }
 
-// column is the tasks of one partition, type, priority and group of a tasklist: matching grants
+// column is the tasks of one partition, type, priority, cost and group of a tasklist: matching grants
 // them in the order in which they became ready.
 type column struct {
 	key  columnKey
@@ -52,7 +52,7 @@ type columnKey struct {
 	group string
 }
 
-// pack is where the triggers of one partition, type and priority of a tasklist are gathered, those of all its groups together.
+// pack is where the triggers of one partition, type, priority and cost of a tasklist are gathered, those of all its groups together.
 type pack struct {
 	packRef
 	// shard is where they go.
@@ -64,6 +64,7 @@ type pack struct {
 type packKey struct {
 	taskType            string
 	priority, partition int32
+	cost                int32
 }
 
 // columnOf is a column of a tasklist, a new one if need be.
@@ -94,7 +95,7 @@ func (r *Replica) enqueue(e *Entry) {
 		r.lists[key] = l
 		r.order = append(r.order, l)
 	}
-	e.column = r.columnOf(l, columnKey{packKey{e.Type, e.Priority, r.partitionFor(l, e.ID)}, e.Group()})
+	e.column = r.columnOf(l, columnKey{packKey{e.Type, e.Priority, r.partitionFor(l, e.ID), e.Cost()}, e.Group()})
 	e.column.tasks++
 	l.came++
 }

@@ -7,6 +7,8 @@ type Extra struct {
 	Expiry  Expiry
 	// Group is its group; "" = none.
 	Group string
+	// Cost is how many starts of a rate each attempt uses; 0 = 1.
+	Cost int32
 }
 
 // Header is a text that goes with a task; the engine only compares it.
@@ -26,6 +28,14 @@ func (t *Task) Group() string {
 		return ""
 	}
 	return t.Extra.Group
+}
+
+// Cost is how many starts of a rate each attempt of t uses; 0 = 1.
+func (t *Task) Cost() int32 {
+	if t.Extra == nil {
+		return 0
+	}
+	return t.Extra.Cost
 }
 
 // HasHeaders tells whether t has each of these headers with exactly this value.

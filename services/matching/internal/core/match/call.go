@@ -66,7 +66,7 @@ func (s *Shard) call(d *domain) {
 	d.due = nil
 	for _, l := range due {
 		switch {
-		case !l.known():
+		case !l.known(), l.rated() && (!l.lined || l.waiters.any()): // of a rate only this is said: that nothing waits in its line any more
 			l.due = false
 		case l.counting() && l.of != nil: // the tables learn of it when it is counted
 			l.due = false
@@ -146,7 +146,7 @@ func (s *Shard) put(d *domain, c *call) {
 			continue
 		}
 		at := place{a.Tasklist, a.Column}
-		if i, ok := last[at]; ok && c.out.Put[i].Len()+a.Len() <= table.ChunkTriggersMax {
+		if i, ok := last[at]; ok && c.out.Put[i].Cost == a.Cost && c.out.Put[i].Len()+a.Len() <= table.ChunkTriggersMax {
 			joined := &c.out.Put[i]
 			joined.Triggers = append(joined.Triggers[:len(joined.Triggers):len(joined.Triggers)], a.Triggers...)
 			joined.ReadyAt = min(joined.ReadyAt, a.ReadyAt)
@@ -419,7 +419,7 @@ func (s *Shard) took(c *call, i int, o *table.Outcome) {
 	}
 	for _, b := range got.Blocked {
 		lim := l.domain.limits[b.By]
-		if lim != nil && !slices.ContainsFunc(got.Batches, func(t table.Batch) bool { return c.pathOf(i, &t).has(lim) }) { // it keeps its place
+		if lim != nil && !slices.ContainsFunc(got.Batches, func(t table.Batch) bool { return c.pathOf(i, &t).waits(lim) }) { // it keeps its place
 			lim.waiters.back(lim.waiters.all[l])
 		}
 	}

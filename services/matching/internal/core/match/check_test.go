@@ -1,6 +1,7 @@
 package match
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -378,4 +379,18 @@ func (c *Counts) add(o *Counts) {
 	c.PollsUp += o.PollsUp
 	c.PollsDown += o.PollsDown
 	c.WaitingPolls = o.WaitingPolls
+}
+
+// checkPuts holds that triggers are stored with those of their group and cost.
+func (w *world) checkPuts(c *table.Call) {
+	for _, chunk := range c.Put {
+		for i := range chunk.Len() {
+			if group := cmp.Or(w.tasks[ids.TriggerAt(chunk.Triggers, i).ID].group, table.NoGroup); chunk.Group != "" && chunk.Group != group {
+				w.t.Fatalf("a task of group %s in the column %v", group, chunk.Column)
+			}
+			if cost := w.tasks[ids.TriggerAt(chunk.Triggers, i).ID].cost; cost != chunk.Cost {
+				w.t.Fatalf("a task that costs %d in a chunk of those that cost %d", cost, chunk.Cost)
+			}
+		}
+	}
 }

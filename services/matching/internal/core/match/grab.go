@@ -11,7 +11,7 @@ func (s *Shard) give(l *list, c table.Chunk, path *path) (left []byte, n int) {
 	if l.sets[""] == 0 && l.takers[c.Type] == 0 {
 		return c.Triggers, 0
 	}
-	from := &origin{list: l, Column: c.Column, readyAt: c.ReadyAt, rank: c.Rank, at: s.now.Mono}
+	from := &origin{list: l, Column: c.Column, readyAt: c.ReadyAt, rank: c.Rank, cost: c.Cost, at: s.now.Mono}
 	if path != nil {
 		from.path, from.scarce = path.refs, path.find((*limit).scarce) != nil
 	}

@@ -189,7 +189,7 @@ func (s *Shard) byGroup(a *arrival) {
 		}
 		k, ok := at[group]
 		if !ok || s.arrivals[k].Len() >= table.ChunkTriggersMax {
-			one := arrival{list: a.list, from: a.from, known: true, Chunk: table.Chunk{Tasklist: a.Tasklist, Column: a.Column, ReadyAt: a.ReadyAt}}
+			one := arrival{list: a.list, from: a.from, known: true, Chunk: table.Chunk{Tasklist: a.Tasklist, Column: a.Column, ReadyAt: a.ReadyAt, Cost: a.Cost}}
 			one.Group = group
 			if weightOf(weights, groupOf(one.Column)) == 0 {
 				one.Priority, one.ReadyAt = table.PriorityLast, idleFrom+a.ReadyAt
@@ -218,7 +218,7 @@ func (s *Shard) index(a *arrival) {
 	if rank == 0 {
 		rank = a.ranks[0].at
 	}
-	a.list.index.PutGroup(a.Column, a.ReadyAt, rank, s.stepOf(a.Domain, a.Column), a.Len())
+	a.list.index.PutGroup(a.Column, a.ReadyAt, rank, s.stepOf(a.Domain, a.Column)*int64(a.Starts()), a.Len())
 }
 
 // stepOf is by how much the ranks in a column differ.

@@ -101,9 +101,10 @@ func (s *Shard) arriveTogether(t *Triggers, from *delivery) {
 	l.came += len(t.Packed) / ids.TriggerBytes
 	s.fx.Counts.Triggers += int64(len(t.Packed) / ids.TriggerBytes)
 	column := table.Column{Priority: min(max(t.Priority, table.PriorityFirst), table.PriorityLast), Type: t.Type}
+	cost := table.Cost(t.Cost)
 	if l.unknownGroups(column) {
 		s.byGroup(&arrival{
-			Chunk: table.Chunk{Tasklist: l.Tasklist, Column: column, ReadyAt: t.ReadyAt, Triggers: t.Packed}, list: l, from: from, groups: t.Groups,
+			Chunk: table.Chunk{Tasklist: l.Tasklist, Column: column, ReadyAt: t.ReadyAt, Cost: cost, Triggers: t.Packed}, list: l, from: from, groups: t.Groups,
 		})
 		return
 	}
@@ -112,7 +113,7 @@ func (s *Shard) arriveTogether(t *Triggers, from *delivery) {
 	for part := range slices.Chunk(packed, table.ChunkTriggersMax*ids.TriggerBytes) {
 		from.left++
 		a := arrival{
-			Chunk: table.Chunk{Tasklist: l.Tasklist, Column: column, ReadyAt: readyAt, Triggers: part},
+			Chunk: table.Chunk{Tasklist: l.Tasklist, Column: column, ReadyAt: readyAt, Cost: cost, Triggers: part},
 			list:  l, from: from, known: true,
 		}
 		if groups != nil {

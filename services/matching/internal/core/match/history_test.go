@@ -38,7 +38,7 @@ func (w *world) ready(domain, list, typ string, priority, n int) []*task {
 func (w *world) task(domain, list, typ string, priority, partition int) *task {
 	t := &task{
 		id:     ids.NewTaskID(time.UnixMilli(epochMS), partition, uint64(len(w.tasks)+1)),
-		domain: domain, list: list, typ: typ, priority: priority, state: "ready", group: w.group(),
+		domain: domain, list: list, typ: typ, priority: priority, state: "ready", group: w.group(), cost: w.cost(),
 	}
 	w.place(t)
 	w.tasks[t.id] = t
@@ -52,14 +52,14 @@ func (w *world) trigger(tasks ...*task) {
 		t.triggeredAt = w.now
 		packed := ids.AppendTrigger(nil, ids.Trigger{ID: t.id, Version: t.version + 1})
 		all := groups[t.shard]
-		if n := len(all); n > 0 && all[n-1].Name == t.list && all[n-1].Partition == t.part && all[n-1].Type == t.typ && all[n-1].Domain == t.domain {
+		if n := len(all); n > 0 && all[n-1].Name == t.list && all[n-1].Partition == t.part && all[n-1].Type == t.typ && all[n-1].Cost == t.cost && all[n-1].Domain == t.domain {
 			all[n-1].Packed = append(all[n-1].Packed, packed...)
 			all[n-1].of(t.group)
 			continue
 		}
 		groups[t.shard] = append(all, Triggers{
 			Tasklist: table.Tasklist{Domain: t.domain, Name: t.list, Partition: t.part}, Column: table.Column{Priority: t.priority, Type: t.typ},
-			ReadyAt: (epochMS + w.now.Milliseconds()) * 1000, Packed: packed,
+			ReadyAt: (epochMS + w.now.Milliseconds()) * 1000, Packed: packed, Cost: t.cost,
 		})
 		groups[t.shard][len(all)].of(t.group)
 	}
@@ -241,7 +241,7 @@ func (w *world) start(o *owner, b *Batch, g *Grab, stale bool) Verdict {
 		w.grantedN++
 		o.outstanding[[2]uint64{uint64(b.Partition), b.Number}]++
 		for _, key := range w.covering(t) {
-			w.starts[key]++
+			w.starts[key] += max(t.cost, 1)
 			w.running[key]++
 			w.peak[key] = max(w.peak[key], w.running[key])
 		}

@@ -154,6 +154,8 @@ type Triggers struct {
 	Packed []byte
 	// Groups are those of the triggers, in their order, "" where one has none; nil = none has one.
 	Groups []string
+	// Cost is how many starts of a rate each uses; 0 = 1.
+	Cost int
 }
 
 // GivenUp are inboxes of a domain.

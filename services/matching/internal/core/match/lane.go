@@ -50,8 +50,9 @@ type lane struct {
 type origin struct {
 	list *list
 	table.Column
-	// readyAt and rank are those of the chunk.
+	// readyAt, rank and cost are those of the chunk.
 	readyAt, rank int64
+	cost          int
 	// path is what was booked for each; empty = nothing. That stays as it is, whatever becomes of the limits. scarce: others may soon wait for one of these slots.
 	path   []table.Ref
 	scarce bool
@@ -77,7 +78,7 @@ func (b *batch) nonceOf(i int, g *grab) uint64 { return ids.Nonce(b.nonce+uint64
 // chunk is the grab's trigger as it was in the table.
 func (g *grab) chunk() table.Chunk {
 	return table.Chunk{
-		Tasklist: g.from.list.Tasklist, Column: g.from.Column, ReadyAt: g.from.readyAt, Rank: g.from.rank,
+		Tasklist: g.from.list.Tasklist, Column: g.from.Column, ReadyAt: g.from.readyAt, Rank: g.from.rank, Cost: g.from.cost,
 		Triggers: ids.AppendTrigger(nil, g.trigger),
 	}
 }
@@ -208,13 +209,13 @@ func (l *lane) keep(from *origin, t ids.Trigger) {
 	from.list.asideRank(from.Column, from.rank)
 	if n := len(l.aside); n > 0 {
 		last := &l.aside[n-1]
-		if last.Tasklist == from.list.Tasklist && last.Column == from.Column && last.Place() == from.place() && last.Len() < table.ChunkTriggersMax {
+		if last.Tasklist == from.list.Tasklist && last.Column == from.Column && last.Place() == from.place() && last.Cost == from.cost && last.Len() < table.ChunkTriggersMax {
 			last.Triggers = ids.AppendTrigger(last.Triggers, t)
 			return
 		}
 	}
 	l.aside = append(l.aside, table.Chunk{
-		Tasklist: from.list.Tasklist, Column: from.Column, ReadyAt: from.readyAt, Rank: from.rank,
+		Tasklist: from.list.Tasklist, Column: from.Column, ReadyAt: from.readyAt, Rank: from.rank, Cost: from.cost,
 		Triggers: ids.AppendTrigger(nil, t),
 	})
 }

@@ -62,8 +62,9 @@ type limit struct {
 	// booked counts the slots booked since the last report to the tables.
 	booked int
 	// slack: in turn.slack. ripens: in turn.ripening; of a rate, the next attempt may start at freeAt.
-	slack, ripens bool
-	freeAt        time.Duration
+	// lined: the shard stands in the line of a rate.
+	slack, ripens, lined bool
+	freeAt               time.Duration
 	// usage is how full it was, for people.
 	usage usage
 	// at is its place among the stances of call in, asked how many triggers that asks for, at least.
@@ -403,7 +404,7 @@ func (s *Shard) tell() {
 func (s *Shard) sweepLimit(l *limit) {
 	since := s.now.Mono - l.shownAt
 	switch {
-	case l.rated(): // it says itself when it is looked at again
+	case l.rated() && !l.lined: // it says itself when it is looked at again
 	case l.domain.state != open || l.domain.call != nil:
 	case l.blocked == table.Restoring && since >= retryEvery, (l.blocked != 0 || l.wait > 0) && since >= lineEvery:
 		s.unblock(l)

@@ -33,6 +33,9 @@ func (p *path) all() []*limit {
 // has tells whether a limit is one of it.
 func (p *path) has(l *limit) bool { return p != nil && slices.Contains(p.limits, l) }
 
+// waits tells whether what is of it waits for a limit or a rate.
+func (p *path) waits(l *limit) bool { return p.has(l) || p != nil && slices.Contains(p.rates, l) }
+
 // within tells whether slots of all of p are among those of booked.
 func (p *path) within(booked *path) bool {
 	return p == booked || !slices.ContainsFunc(p.all(), func(l *limit) bool { return !booked.has(l) })

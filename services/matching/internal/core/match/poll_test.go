@@ -55,7 +55,7 @@ func TestRefusedPollKeepsItsPlace(t *testing.T) {
 			table.Column{Priority: 1, Type: "b"},
 			1,
 			ids.AppendTrigger(nil, ids.Trigger{ID: gone.id, Version: 2}),
-			nil,
+			nil, 0,
 		}}}}
 	})
 	w.wait("second", 1)
@@ -128,7 +128,7 @@ func TestExpiredPollWaitsForVerdicts(t *testing.T) {
 			table.Column{Priority: 1, Type: "b"},
 			int64(v),
 			ids.AppendTrigger(nil, ids.Trigger{ID: gone.id, Version: v + 7}),
-			nil,
+			nil, 0,
 		})
 	}
 	o.deliveries[901] = true
@@ -200,7 +200,7 @@ func TestMalformedHintsAreDropped(t *testing.T) {
 	good := w.task("d", "l0", "b", 1, 0)
 	id := w.hint(0, Hints{
 		Releases: []Release{{Domain: "d"}, {Domain: "d", Type: "a", Bookings: []byte("x")}, {Domain: "z", Type: "a", Bookings: make([]byte, 20)}},
-		Triggers: []Triggers{{l, c, 1, nil, nil}, {l, c, 1, []byte("x"), nil}, {table.Tasklist{}, c, 1, nil, nil}, {l, c, 1, appendTrigger(nil, good), []string{"a", "b"}}, {l, c, 1, appendTrigger(appendTrigger(nil, far), good), nil}},
+		Triggers: []Triggers{{l, c, 1, nil, nil, 0}, {l, c, 1, []byte("x"), nil, 0}, {table.Tasklist{}, c, 1, nil, nil, 0}, {l, c, 1, appendTrigger(nil, good), []string{"a", "b"}, 0}, {l, c, 1, appendTrigger(appendTrigger(nil, far), good), nil, 0}},
 	})
 	w.run(50 * ms)
 	if !w.acks[id] {

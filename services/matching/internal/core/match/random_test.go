@@ -71,6 +71,9 @@ func newStorm(t *testing.T, seed uint64) *storm {
 		w.rates["e"] = table.Rate{EveryUS: 1e6 / float64(50+r.IntN(500)), Burst: 1 + r.IntN(60)}
 	}
 	if r.IntN(2) == 0 {
+		w.cost = func() int { return []int{0, 0, 0, 2, 5, 40}[r.IntN(6)] }
+	}
+	if r.IntN(2) == 0 {
 		w.inShadow([]string{"d/a", "e/pay", "d", "rate d/b", "rate e"}[r.IntN(5)])
 	}
 	w.lease = 5 * time.Second

@@ -46,13 +46,13 @@ func (t *ranks) begin(now int64) {
 	*t = ranks{now: now, next: map[string]int64{}, sweepAt: groupsKeptMin}
 }
 
-// give returns the rank of one more trigger of a group. Behind 2^52 all are equal.
-func (t *ranks) give(group string, weight float64) int64 {
+// give returns the rank of one more trigger of a group, which counts as several if it uses several starts of a rate. Behind 2^52 all are equal.
+func (t *ranks) give(group string, weight float64, starts int) int64 {
 	rank := max(t.now, t.next[group])
 	if t.aside != 0 {
 		rank = max(min(t.now, t.aside), t.next[group])
 	}
-	t.next[group] = min(rank+stepOf(weight), idleFrom-1)
+	t.next[group] = min(rank+stepOf(weight)*int64(starts), idleFrom-1)
 	t.last = max(t.last, rank)
 	if len(t.next) >= t.sweepAt {
 		maps.DeleteFunc(t.next, func(_ string, next int64) bool { return next <= t.now })
@@ -95,7 +95,7 @@ func (s *Shard) giveRanks(a *arrival) {
 			group = a.groups[i]
 		}
 		last, age := t.last, own
-		at := t.give(group, weightOf(weights, group))
+		at := t.give(group, weightOf(weights, group), a.Starts())
 		if at < last {
 			age = min(own, head)
 		}
@@ -170,7 +170,7 @@ func (s *Shard) withoutIdle(t *Triggers, l *list, from *delivery) (packed []byte
 		return t.Packed, t.Groups
 	}
 	behind := arrival{list: l, from: from, Chunk: table.Chunk{
-		Tasklist: l.Tasklist, Column: table.Column{Priority: table.PriorityLast, Type: t.Type}, ReadyAt: idleFrom + t.ReadyAt,
+		Tasklist: l.Tasklist, Column: table.Column{Priority: table.PriorityLast, Type: t.Type}, ReadyAt: idleFrom + t.ReadyAt, Cost: table.Cost(t.Cost),
 	}}
 	for i, group := range t.Groups {
 		one := t.Packed[i*ids.TriggerBytes : (i+1)*ids.TriggerBytes]
@@ -205,6 +205,7 @@ type sharedPut struct {
 // filed is one trigger.
 type filed struct {
 	ranked
+	cost   int
 	packed []byte
 }
 
@@ -221,7 +222,7 @@ func (s *sharedPuts) add(a *arrival) {
 	}
 	c := &s.columns[i]
 	for i, rank := range a.ranks {
-		c.all = append(c.all, filed{rank, a.Triggers[i*ids.TriggerBytes : (i+1)*ids.TriggerBytes]})
+		c.all = append(c.all, filed{rank, a.Cost, a.Triggers[i*ids.TriggerBytes : (i+1)*ids.TriggerBytes]})
 	}
 }
 
@@ -242,7 +243,7 @@ func (s *sharedPuts) append(dst []table.Chunk) []table.Chunk {
 func (c *sharedPut) chunk(all []filed) table.Chunk {
 	n := len(all)
 	chunk := table.Chunk{
-		Tasklist: c.Tasklist, Column: c.Column, ReadyAt: all[0].age, Rank: all[0].at, Triggers: make([]byte, 0, n*ids.TriggerBytes),
+		Tasklist: c.Tasklist, Column: c.Column, ReadyAt: all[0].age, Rank: all[0].at, Cost: all[0].cost, Triggers: make([]byte, 0, n*ids.TriggerBytes),
 	}
 	if n > 1 {
 		chunk.Step = (all[n-1].at - all[0].at) / int64(n-1)
@@ -254,7 +255,7 @@ func (c *sharedPut) chunk(all []filed) table.Chunk {
 	return chunk
 }
 
-// chunkEnd is the end of the chunk that begins with a trigger: it is full, or the rank of the next one is far.
+// chunkEnd is the end of the chunk that begins with a trigger: it is full, or the rank of the next one is far, or its cost another.
 func chunkEnd(all []filed, from int) int {
 	step := func(i int) int64 { // to the i-th
 		if i <= from || i >= len(all) {
@@ -263,7 +264,7 @@ func chunkEnd(all []filed, from int) int {
 		return all[i].at - all[i-1].at
 	}
 	to := from + 1
-	for to < len(all) && to-from < table.ChunkTriggersMax && step(to) <= rankJump*max(step(to-1), step(to+1), rankStep) {
+	for to < len(all) && to-from < table.ChunkTriggersMax && all[to].cost == all[from].cost && step(to) <= rankJump*max(step(to-1), step(to+1), rankStep) {
 		to++
 	}
 	return to

@@ -270,19 +270,19 @@ func TestGroupsThatHaveHadTheirTurnAreForgotten(t *testing.T) {
 	var all ranks
 	all.begin(1000)
 	for i := range 100_000 {
-		all.now = all.give(fmt.Sprint("g", i), 1) + rankStep
+		all.now = all.give(fmt.Sprint("g", i), 1, 1) + rankStep
 		if len(all.next) > 2*groupsKeptMin {
 			t.Fatalf("%d groups are known after %d", len(all.next), i)
 		}
 	}
 	var first ranks
-	if first.begin(5); first.give("a", 1) != 5 || first.give("a", 1) != 5+rankStep || first.give("b", 1) != 5 {
+	if first.begin(5); first.give("a", 1, 1) != 5 || first.give("a", 1, 1) != 5+rankStep || first.give("b", 1, 1) != 5 {
 		t.Error("the first ranks are not those of now")
 	}
 	var endless ranks
 	endless.begin(idleFrom - 3)
 	for range 10 {
-		if rank := endless.give("a", weightMin); rank >= idleFrom {
+		if rank := endless.give("a", weightMin, 1); rank >= idleFrom {
 			t.Fatalf("rank %d is among those of groups of weight 0", rank)
 		}
 	}

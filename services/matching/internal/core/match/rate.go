@@ -7,7 +7,7 @@ import (
 )
 
 // A rate is a limit without slots: nothing is held, counted or given back. The tables keep one number for all shards, by which they say when
-// the next attempt may start. Until then tasklists wait for it as for a slot; then it is tried for the first of them. What a call takes is
+// the attempt may start that is next; one may use several starts. Until then tasklists wait for it as for a slot; then it is tried for the first of them. What a call takes is
 // used up, also where history refuses the attempt.
 
 // rateRest is how long a shard waits for more starts than one, so that a call is not made for each: at most half of a burst, which is not lost.
@@ -15,7 +15,7 @@ const rateRest = 10 * time.Millisecond
 
 // learnRate learns how a rate stands after a call.
 func (s *Shard) learnRate(l *limit, st *table.LimitState, blocked table.BlockedWhy) {
-	l.shownAt = s.now.Mono
+	l.shownAt, l.lined = s.now.Mono, st.Waits
 	l.usage.saw(s.now.Mono, blocked != 0 || st.Beyond > 0, true)
 	if l.short = blocked != 0; !l.short {
 		if l.blocked == 0 {

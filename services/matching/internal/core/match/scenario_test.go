@@ -278,7 +278,7 @@ func TestDirectDoesNotPassWhatIsStored(t *testing.T) {
 		}
 		w.count++
 		o.deliveries[uint64(w.count)] = true
-		return Hints{Delivery: uint64(w.count), Triggers: []Triggers{{l, table.Column{Priority: priority, Type: typ}, readyAt, packed, nil}}}
+		return Hints{Delivery: uint64(w.count), Triggers: []Triggers{{l, table.Column{Priority: priority, Type: typ}, readyAt, packed, nil, 0}}}
 	}
 	urgent, later := w.task("d", "l0", "a", 1, 0), w.task("d", "l0", "b", 2, 0)
 	w.wait("p", 1, "b")

@@ -1,7 +1,6 @@
 package match
 
 import (
-	"cmp"
 	"container/heap"
 	"encoding/binary"
 	"fmt"
@@ -73,6 +72,8 @@ type world struct {
 	// group is that of the next task, weights are those of groups in all domains.
 	group   func() string
 	weights map[string]float64
+	// cost is that of the next task.
+	cost func() int
 	// groupLimits are those of groups in all domains.
 	groupLimits map[string]int
 	// rates are by name, as limits are; tokens tells when the tables let attempts start under each, and forgotten when they lost
@@ -100,6 +101,7 @@ type task struct {
 	list     string
 	typ      string
 	group    string
+	cost     int
 	priority int
 	part     int
 	shard    int
@@ -181,7 +183,7 @@ func newWorld(t *testing.T, shards, partitions int) *world {
 		peak: map[string]int{}, limits: map[string]int{}, pauses: map[string]bool{}, shards: shards, polls: map[string]*pollSeen{}, acks: map[uint64]bool{},
 		delay: func() time.Duration { return time.Millisecond }, work: func() time.Duration { return 10 * time.Millisecond },
 		lease: 30 * time.Second, deaf: func(string) bool { return false }, twice: func() bool { return false }, ends: true,
-		lossy: func(*table.Call) (bool, bool) { return false, true }, group: func() string { return "" },
+		lossy: func(*table.Call) (bool, bool) { return false, true }, group: func() string { return "" }, cost: func() int { return 0 },
 		rates: map[string]table.Rate{}, shadow: map[string]bool{}, changed: map[string]bool{}, tokens: map[table.Ref][]token{}, starts: map[string]int{},
 		spreading: spreading{spread: map[string]int{}, scales: map[string]bool{}, turn: map[string]int{}, mute: func(string) bool { return false }},
 	}
@@ -361,13 +363,7 @@ func (o *owner) call(c table.Call) {
 		w.t.Fatalf("call %v after %d", c.Seq, o.lastSeq)
 	}
 	o.lastSeq, o.calls[c.Domain] = c.Seq.Call, c.Seq.Call
-	for _, chunk := range c.Put {
-		for i := range chunk.Len() {
-			if group := cmp.Or(w.tasks[ids.TriggerAt(chunk.Triggers, i).ID].group, table.NoGroup); chunk.Group != "" && chunk.Group != group {
-				w.t.Fatalf("a task of group %s in the column %v", group, chunk.Column)
-			}
-		}
-	}
+	w.checkPuts(&c)
 	w.checkShadows(&c)
 	for _, want := range c.Wants {
 		for _, at := range want.Candidates {

@@ -63,7 +63,7 @@ type Rate struct {
 // Stance is how one shard stands with one limit when it makes a call.
 type Stance struct {
 	Ref Ref
-	// Rate makes it a rate, if its EveryUS is not 0. It has no slots and no line, so of the other fields only Ref counts.
+	// Rate makes it a rate, if its EveryUS is not 0. It has no slots, so of the other fields only Ref and Shadow count.
 	Rate Rate
 	// Max is how many attempts may run at once, at least 1.
 	Max int
@@ -161,8 +161,10 @@ type LimitState struct {
 	Restoring bool
 	// Others: another shard waits in the line, and the limit is not restoring.
 	Others bool
-	// After is when the next attempt may start, of a rate: 0 = now.
+	// After is when the first of those that were left may start, of a rate, or any that costs one start: 0 = now.
 	After time.Duration
+	// Waits: the shard stands in the line of a rate. To keep its place it tries again more often than every LineStale.
+	Waits bool
 	// Beyond is how many of the attempts that the call took triggers for a limit in shadow would have held up: it had no slot or
 	// start left for them.
 	Beyond int

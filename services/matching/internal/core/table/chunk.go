@@ -55,7 +55,23 @@ type Chunk struct {
 	// Rank is its place in a column that groups share: the virtual time of its first trigger, and Step how much later
 	// each of the others is than the one before. Both are below 2^53. 0 = its age is its place.
 	Rank, Step int64
-	Triggers   []byte
+	// Cost is how many starts of a rate each of its triggers uses, 2..CostMax; 0 = 1.
+	Cost     int
+	Triggers []byte
+}
+
+// CostMax is how many starts of a rate one trigger may use.
+const CostMax = 1000
+
+// Starts is how many starts of a rate each of its triggers uses.
+func (c *Chunk) Starts() int { return max(c.Cost, 1) }
+
+// Cost is what a chunk says of triggers that use n starts each.
+func Cost(n int) int {
+	if n <= 1 {
+		return 0
+	}
+	return min(n, CostMax)
 }
 
 // Place is where it stands in its column.
@@ -82,35 +98,48 @@ func (b *Batch) Rest(l Tasklist) Chunk {
 
 // Chunk is what of a batch has slots, as a chunk of its own.
 func (b *Batch) Chunk(l Tasklist) Chunk {
-	return Chunk{Tasklist: l, Column: b.Column, ReadyAt: b.ReadyAt, Rank: b.Rank, Step: b.Step, Triggers: b.Triggers}
+	return Chunk{Tasklist: l, Column: b.Column, ReadyAt: b.ReadyAt, Rank: b.Rank, Step: b.Step, Cost: b.Cost, Triggers: b.Triggers}
 }
 
 // Len is the number of triggers.
 func (c Chunk) Len() int { return len(c.Triggers) / ids.TriggerBytes }
 
-// tailBytes is what follows the triggers of a packed chunk that has a rank: its age and its step, big-endian.
-const tailBytes = 16
+// What follows the triggers of a packed chunk, big-endian: its age and its step if it has a rank, then its cost if that is more
+// than 1. A trigger has 28 bytes, so what is left over tells which.
+const (
+	rankBytes = 16
+	costBytes = 4
+)
 
 // Packed is a chunk as it is stored, at its place: its triggers, and what follows them.
 func (c *Chunk) Packed() []byte {
-	if c.Rank == 0 {
+	if c.Rank == 0 && c.Cost <= 1 {
 		return c.Triggers
 	}
-	b := binary.BigEndian.AppendUint64(slices.Clip(c.Triggers), uint64(c.ReadyAt))
-	return binary.BigEndian.AppendUint64(b, uint64(c.Step))
+	b := slices.Clip(c.Triggers)
+	if c.Rank != 0 {
+		b = binary.BigEndian.AppendUint64(b, uint64(c.ReadyAt))
+		b = binary.BigEndian.AppendUint64(b, uint64(c.Step))
+	}
+	if c.Cost > 1 {
+		b = binary.BigEndian.AppendUint32(b, uint32(c.Cost))
+	}
+	return b
 }
 
 // Unpack reads what was stored at a place, but for tasklist and column.
 func Unpack(place int64, packed []byte) Chunk {
-	n := len(packed) - tailBytes
-	if len(packed)%ids.TriggerBytes != tailBytes || n < 0 {
-		return Chunk{ReadyAt: place, Triggers: packed}
+	n := len(packed) - len(packed)%ids.TriggerBytes
+	c, tail := Chunk{ReadyAt: place, Triggers: packed[:n:n]}, packed[n:]
+	switch len(tail) {
+	case rankBytes, rankBytes + costBytes:
+		c.ReadyAt, c.Rank, c.Step = int64(binary.BigEndian.Uint64(tail)), place, int64(binary.BigEndian.Uint64(tail[8:]))
+		tail = tail[rankBytes:]
 	}
-	tail := packed[n:]
-	return Chunk{
-		ReadyAt: int64(binary.BigEndian.Uint64(tail)), Rank: place, Step: int64(binary.BigEndian.Uint64(tail[8:])),
-		Triggers: packed[:n:n],
+	if len(tail) == costBytes {
+		c.Cost = int(binary.BigEndian.Uint32(tail))
 	}
+	return c
 }
 
 // Candidate is a column that may hold triggers for a want.
@@ -156,8 +185,9 @@ type Batch struct {
 	From     int
 	ReadyAt  int64
 	Triggers []byte
-	// Rank and Step are as in Chunk.
+	// Rank, Step and Cost are as in Chunk.
 	Rank, Step int64
+	Cost       int
 	// Booked: each has a slot of every limit of its candidate's path.
 	Booked bool
 	// Ahead is the rest of the chunk, read ahead: it has no slots.

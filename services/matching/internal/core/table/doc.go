@@ -30,8 +30,11 @@
 //
 // # Rates
 //
-// A rate has no entries and no line: one number, the theoretical arrival time of the next start (GCRA), which is taken
-// with the slots of a path, all or none.
+// A rate has no entries: one number, the theoretical arrival time of the next start (GCRA), which is taken
+// with the slots of a path, all or none. A trigger may use several starts. It waits for them in its turn: what comes after it on that
+// rate does not overtake it. While it does, shards stand in a line of the rate, in which who was served goes last; a rate
+// whose triggers all use one start has none. One that costs more than the burst waits for a whole burst, and what it costs beyond
+// is paid off before anything else starts.
 //
 // # The line
 //

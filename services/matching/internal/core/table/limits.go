@@ -81,11 +81,8 @@ type stand struct {
 	// did not.
 	met            bool
 	granted, short int
-	// rates are where that of a rate is kept; nextUS is the theoretical arrival time of the next start, nowUS the instant, and
-	// free how many may start.
-	rates         map[Ref]float64
-	nextUS, nowUS float64
-	free          int
+	// rated is all that there is of a rate, besides short; nil = it is none.
+	rated *rated
 }
 
 // leaveStale takes out who has not shown itself for long.
@@ -128,29 +125,13 @@ func (l *limit) ahead(shard int) int {
 	return n
 }
 
-// rated is one Stance on a rate while its call is carried out, at an instant, Unix µs.
-func rated(s Stance, rates map[Ref]float64, nowUS int64) stand {
-	st := stand{Stance: s, rates: rates, nowUS: float64(nowUS)}
-	// At the latest it is that of a burst used up just now: the rate may have been slower, or the clock been ahead.
-	st.nextUS = min(max(rates[s.Ref], st.nowUS), st.nowUS+float64(s.Rate.Burst)*s.Rate.EveryUS)
-	st.free = st.fit()
-	return st
-}
-
-// fit is how many attempts of a rate may start.
-func (s *stand) fit() int {
-	return max(0, int(math.Floor(float64(s.Rate.Burst)-(s.nextUS-s.nowUS)/s.Rate.EveryUS))) // at rest exactly a burst
-}
-
 // room is how many slots the shard may be granted.
 func (s *stand) room() int {
-	if s.Shadow {
-		return math.MaxInt
-	}
-	if s.Rate.EveryUS > 0 {
-		return s.free - s.granted
-	}
 	switch {
+	case s.Shadow:
+		return math.MaxInt
+	case s.rated != nil:
+		return s.rated.room()
 	case s.restoring:
 		return 0
 	case s.PerGroup.Count > 0:
@@ -159,10 +140,18 @@ func (s *stand) room() int {
 	return max(0, s.Max-s.used-s.ahead)
 }
 
+// fits is how many triggers of a cost the room is enough for.
+func (s *stand) fits(cost int) int {
+	if s.Shadow || s.rated == nil {
+		return s.room()
+	}
+	return s.rated.fits(cost)
+}
+
 // why there is no room.
 func (s *stand) why() BlockedWhy {
 	switch {
-	case s.Rate.EveryUS > 0:
+	case s.rated != nil:
 		return Rated
 	case s.restoring:
 		return Restoring
@@ -172,10 +161,10 @@ func (s *stand) why() BlockedWhy {
 	return InLine
 }
 
-// grant adds n slots to the shard's entry.
-func (s *stand) grant(n int) {
-	if s.Rate.EveryUS > 0 {
-		s.granted += n
+// grant adds the slots of n triggers to the shard's entry, or the starts that each of them costs.
+func (s *stand) grant(n, cost int) {
+	if s.rated != nil {
+		s.rated.start(n, cost)
 		return
 	}
 	if s.PerGroup.Count > 0 {
@@ -188,26 +177,11 @@ func (s *stand) grant(n int) {
 	s.limit.entries[s.shard] = e
 }
 
-// finishRate notes what has started, and tells when the next one may. What a rate in shadow would have held up uses up nothing of it.
-func (s *stand) finishRate() LimitState {
-	every, beyond := s.Rate.EveryUS, 0
-	if s.Shadow {
-		beyond = max(0, s.granted-s.free)
-	}
-	if s.nextUS += float64(s.granted-beyond) * every; s.granted > beyond || s.nextUS < s.rates[s.Ref] {
-		s.rates[s.Ref] = s.nextUS
-	}
-	if s.Shadow || s.fit() > 0 {
-		return LimitState{Beyond: beyond}
-	}
-	return LimitState{After: time.Duration(max(0, math.Ceil(s.nextUS-s.nowUS+every-float64(s.Rate.Burst)*every))) * time.Microsecond}
-}
-
 // finish gives the shard its place in the line by what it got, leases what it asks for, and tells
 // how the limit stands.
 func (s *stand) finish() LimitState {
-	if s.Rate.EveryUS > 0 {
-		return s.finishRate()
+	if s.rated != nil {
+		return s.rated.finish(s.short > 0)
 	}
 	if s.PerGroup.Count > 0 {
 		return LimitState{Restoring: s.restoring}
@@ -232,7 +206,7 @@ func (s *stand) finish() LimitState {
 	}
 	if !others && !s.restoring {
 		leased = max(0, min(s.Ask, (s.Max-s.used)/s.shards))
-		s.grant(leased)
+		s.grant(leased, 1)
 	}
 	if s.Of > 0 {
 		s.groups.drop(s.Ref)

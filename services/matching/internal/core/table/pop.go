@@ -84,6 +84,14 @@ func (p *pop) age(i int) int64 {
 	return p.column(i).head().ReadyAt
 }
 
+// cost is how many starts of a rate the first trigger needs of a candidate that holds something, as far as it was looked at.
+func (p *pop) cost(i int) int {
+	if p.passed[i] {
+		return 1
+	}
+	return p.column(i).head().Starts()
+}
+
 // spent tells whether as many were taken of a candidate as may be.
 func (p *pop) spent(i int) bool {
 	return p.w.Candidates[i].Most > 0 && p.gone[i] >= p.w.Candidates[i].Most
@@ -120,22 +128,29 @@ func (p *pop) full(i int) int {
 	return -1
 }
 
-// take takes what it can of a live candidate's first chunk, and the slots that it needs.
+// take takes what it can of a live candidate's first chunk, and the slots that it needs. If it needs more starts of a rate than there are,
+// it waits for them, and so does what comes after it.
 func (p *pop) take(i int) {
 	at := p.w.Candidates[i]
 	head := p.columns[at.Column].head()
+	cost := head.Starts()
 	n := min(p.left, head.Len(), p.columns[at.Column].inOrder())
 	if at.Most > 0 {
 		n = min(n, at.Most-p.gone[i])
 	}
 	for _, s := range at.Path {
-		n = min(n, p.stands[s].room())
+		fits := p.stands[s].fits(cost)
+		if fits == 0 {
+			p.stands[s].rated.keep(cost)
+			return
+		}
+		n = min(n, fits)
 	}
 	for _, s := range at.Path {
 		p.stands[s].met = true
-		p.stands[s].grant(n)
+		p.stands[s].grant(n, cost)
 	}
-	batch := Batch{Column: at.Column, From: i, ReadyAt: head.ReadyAt, Rank: head.Rank, Step: head.Step, Booked: len(at.Path) > 0}
+	batch := Batch{Column: at.Column, From: i, ReadyAt: head.ReadyAt, Rank: head.Rank, Step: head.Step, Cost: head.Cost, Booked: len(at.Path) > 0}
 	over := 0
 	if rest := head.Len() - n; rest <= p.ahead && p.full(i) >= 0 {
 		over = rest
@@ -166,6 +181,9 @@ func (p *pop) block() {
 		}
 		s := &p.stands[by]
 		s.short += max(p.left, 1)
+		if s.rated != nil {
+			s.rated.lack(p.cost(i))
+		}
 		p.got.Blocked = append(p.got.Blocked, Blocked{At: by, By: s.Ref, Why: s.why()})
 	}
 }

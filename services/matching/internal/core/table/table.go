@@ -19,8 +19,7 @@ type domain struct {
 	limits map[Ref]*limit
 	// perGroups are those that count per group.
 	perGroups map[Ref]*perGroup
-	// rates are theoretical arrival times, Unix µs.
-	rates map[Ref]float64
+	rates     map[Ref]*rate
 }
 
 // life is one life of a shard's table.
@@ -40,7 +39,7 @@ func (t *Table) Forget() { clear(t.domains) }
 func (t *Table) Open(domainName string, shard int, fresh string) Opened {
 	d := t.domains[domainName]
 	if d == nil {
-		d = &domain{lives: map[int]*life{}, limits: map[Ref]*limit{}, perGroups: map[Ref]*perGroup{}, rates: map[Ref]float64{}}
+		d = &domain{lives: map[int]*life{}, limits: map[Ref]*limit{}, perGroups: map[Ref]*perGroup{}, rates: map[Ref]*rate{}}
 		t.domains[domainName] = d
 	}
 	e := d.lives[shard]
@@ -95,7 +94,7 @@ func (t *Table) Do(c Call, nowUS int64) Outcome {
 	for i, s := range c.Stances {
 		switch {
 		case s.Rate.EveryUS > 0:
-			stands[i] = rated(s, d.rates, nowUS)
+			stands[i] = d.rate(s.Ref).stand(&c, s, nowUS)
 		case s.PerGroup.Count > 0:
 			stands[i] = d.perGroup(s.Ref).say(&c, s)
 		case s.Of > 0:

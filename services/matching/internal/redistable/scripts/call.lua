@@ -14,8 +14,8 @@
 --         hint (its head or an older age), most (0 = it has no turns by rank), length of its path, the path's stances (from 1)
 -- Returns {1} where the epoch is lost, {2} where a later call was carried out, else
 -- {0, limits, per want: {taken, heads, blocked}}:
---   limits:  used, leased, restoring, others, ... per stance; of a rate: 0, wait in µs, 0, 0; of one in shadow the third is how
---            many of those taken it would have held up
+--   limits:  used, leased, restoring, others, ... per stance; of a rate: 0, wait in µs, 0, 1 = stands in its line; of one in shadow
+--            the third is how many of those taken it would have held up
 --   taken:   candidate, place, packed triggers, how many of these are ahead, ...
 --   heads:   ready at ('' = empty), gone, rank, ... of the first candidates, as many as were looked at
 --   blocked: stance, why (1 full, 2 in line, 3 restoring, 4 rated), ...
@@ -32,13 +32,14 @@
 -- The limit of one group is a string: "birth turns;entries;line". birth: that of its limit per group, under another all is void;
 -- entries: "shard epoch count held until," of those that hold something, void where it is of an older count than the shard's; line as above.
 --
--- A rate is a string: "run next", the theoretical arrival time of its next start in Unix µs.
+-- A rate is a string: "run next", the theoretical arrival time of its next start in Unix µs; and " debt line" where there is a debt of more
+-- than a burst or a shard waits: at which interval that is paid off, or 0; the line as "shard need until;" for each that waits.
 --
 -- A chunk is a member of its column: triggers, scored by their age; or, where groups share the column, triggers and a tail of
--- their age and step, scored by their rank. See core/table.
+-- their age and step, scored by their rank. A tail of their cost follows where that is more than 1. See core/table.
 --
 -- Scores stay strings: Lua would print them with 14 digits.
-local TRIGGER, TAIL, IN_ORDER, STALE, NEVER = 28, 16, 8, 3000, 9e13
+local TRIGGER, RANK, COST, IN_ORDER, STALE, NEVER, COST_MAX = 28, 16, 4, 8, 3000, 9e13, 1000
 local shard, shards = ARGV[2], tonumber(ARGV[3])
 local seq_epoch, seq_call = tonumber(ARGV[4]), tonumber(ARGV[5])
 local stances, clears, lists = tonumber(ARGV[6]), tonumber(ARGV[7]), tonumber(ARGV[8])
@@ -57,8 +58,15 @@ end
 
 -- The state of a rate; where it is from another run, or there is none, it is at rest.
 local function read_rate(s)
-  local by, next_us = string.match(redis.call('GET', s.key) or '', '(%w+) (%S+)')
-  s.next_us = by == run and tonumber(next_us) or 0
+  local by, next_us, more = string.match(redis.call('GET', s.key) or '', '(%w+) (%S+)(.*)')
+  s.next_us, s.debt, s.line = 0, 0, ''
+  if by == run then
+    s.next_us = tonumber(next_us)
+    if more ~= '' then
+      local debt, line = string.match(more, ' (%S+) (.*)')
+      s.debt, s.line = tonumber(debt), line
+    end
+  end
 end
 
 -- A limit as it is, or as new where there is none, or it is from another run.
@@ -181,10 +189,58 @@ if stances > 0 then
 end
 
 local function stand_rate(s, burst)
-  s.stored, s.burst, s.next_us = s.next_us, burst, math.min(math.max(s.next_us, now_us), now_us + burst * s.every)
+  local next_us, debt = math.max(s.next_us, now_us), burst
+  if s.debt > 0 then    -- so many starts, at the rate as it is now
+    s.changed = s.debt ~= s.every
+    if s.changed then
+      next_us = now_us + (next_us - now_us) * s.every / s.debt
+    end
+    debt = math.max(debt, COST_MAX)
+  end
+  s.stored, s.burst, s.next_us = s.next_us, burst, math.min(next_us, now_us + debt * s.every)
   s.free = math.max(0, math.floor(burst - (s.next_us - now_us) / s.every))    -- at rest exactly a burst
-  s.room = s.shadow and math.huge or s.free
-  s.granted, s.short = 0, 0
+  local line, before = {}, not s.shadow
+  s.ahead, s.waited = 0, s.line ~= ''
+  if s.waited then
+    for who, need, till in string.gmatch(s.line, '(%d+) (%d+) (%d+);') do
+      local w = {shard = who, need = tonumber(need), till = tonumber(till)}
+      if w.till > now then
+        line[#line + 1] = w
+        before = before and who ~= shard
+        s.ahead = s.ahead + (before and w.need or 0)
+      end
+    end
+  end
+  s.line = line
+  s.left = math.max(0, s.free - s.ahead)    -- the starts that the shard may use still
+  s.room = s.shadow and math.huge or s.left
+  s.used, s.need, s.beyond, s.short = 0, 0, 0, 0
+end
+
+-- How many triggers of a cost a rate has starts for: one that costs more than the burst needs all of that; the rest is a debt.
+local function fits_rate(s, cost)
+  if s.left < math.min(cost, s.burst) then
+    return 0
+  end
+  return math.max(1, math.floor(s.left / cost))
+end
+
+local function lack(s, cost)
+  if s.need == 0 then
+    s.need = math.min(cost, s.burst)
+  end
+end
+
+-- Uses the starts of n triggers. What a rate in shadow would have held up uses up nothing of it.
+local function start_rate(s, n, cost)
+  if s.shadow then
+    local fits = math.min(n, fits_rate(s, cost))
+    s.beyond = s.beyond + n - fits
+    n = fits
+  end
+  s.used = s.used + n * cost
+  s.left = math.max(0, s.left - n * cost)
+  s.room = s.shadow and math.huge or s.left
 end
 
 local function stand_slots(s, a)

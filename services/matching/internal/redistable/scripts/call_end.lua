@@ -7,18 +7,61 @@ end
 -- Writes how the limits stand now.
 local limits = out[2]
 
-local function finish_rate(s)
-  local beyond = s.shadow and math.max(0, s.granted - s.free) or 0
-  s.granted = s.granted - beyond
-  s.next_us = s.next_us + s.granted * s.every
-  if s.granted > 0 or s.next_us < s.stored then
-    redis.call('SET', s.key, run .. ' ' .. string.format('%.17g', s.next_us), 'PX', math.ceil((s.next_us - now_us) / 1000) + 1000)
+-- Gives the shard its place in the line of a rate: who was served goes behind the others. Returns whether it has one.
+local function queue_rate(s)
+  local short, line, mine = s.short > 0 and not s.shadow, {}, nil
+  for j = 1, #s.line do
+    local w = s.line[j]
+    if w.shard ~= shard then
+      line[#line + 1] = w
+    elseif short and s.used == 0 then
+      mine = w
+      line[#line + 1] = w
+    end
   end
-  local rest = math.max(0, math.floor(s.burst - (s.next_us - now_us) / s.every))
+  if short and not mine and (s.need > 1 or #line > 0) then
+    mine = {shard = shard}
+    line[#line + 1] = mine
+  end
+  if mine then
+    mine.need, mine.till = s.need, now + STALE
+  end
+  s.line = line
+  return mine ~= nil
+end
+
+local function write_rate(s)
+  local text, till = run .. ' ' .. string.format('%.17g', s.next_us), s.next_us / 1000
+  local line = {}
+  for j = 1, #s.line do
+    local w = s.line[j]
+    line[j] = w.shard .. ' ' .. w.need .. ' ' .. w.till .. ';'
+    till = math.max(till, w.till)
+  end
+  if s.debt > 0 or #line > 0 then
+    text = text .. ' ' .. string.format('%.17g', s.debt) .. ' ' .. table.concat(line)
+  end
+  redis.call('SET', s.key, text, 'PX', math.max(0, math.ceil(till - now_us / 1000)) + 1000)
+end
+
+local function finish_rate(s)
+  s.next_us = s.next_us + s.used * s.every
+  local changed = s.used > 0 or s.changed or s.next_us < s.stored
+  if changed then
+    s.debt = s.next_us - now_us > s.burst * s.every and s.every or 0
+  end
+  local waits = queue_rate(s)
+  if waits or s.waited or changed then
+    s.next_us = changed and s.next_us or s.stored
+    write_rate(s)
+    s.next_us = math.max(s.next_us, now_us)
+  end
+  local need = math.max(s.need, 1)
+  local rest = math.max(0, math.floor(s.burst - (s.next_us - now_us) / s.every)) - s.ahead
   limits[#limits + 1] = 0
-  limits[#limits + 1] = (rest > 0 or s.shadow) and 0 or math.max(0, math.ceil(s.next_us - now_us + s.every - s.burst * s.every))
-  limits[#limits + 1] = beyond
-  limits[#limits + 1] = 0
+  limits[#limits + 1] = (s.shadow or rest >= need) and 0 or math.max(0, math.ceil(s.next_us - now_us + (s.ahead + need) * s.every - s.burst * s.every))
+  limits[#limits + 1] = s.beyond
+  limits[#limits + 1] = waits and 1 or 0
 end
 
 -- The limit of a group is there while somebody holds a slot of it, or waits.

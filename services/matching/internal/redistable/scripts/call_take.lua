@@ -55,6 +55,7 @@ local function want()
   local score, age = {}, {}   -- that one's score as a string, and its age
   local turn = {}             -- by what it takes its turn: its age, or what was said to be
   local step_of = {}          -- by how much the ranks of its triggers differ, if they have any
+  local cost = {}             -- how many starts of a rate each of them uses
   local used = {}             -- chunks taken; they are removed at the end
   local rest = {}             -- what is left of the last of them
   local gone = {}             -- triggers taken
@@ -63,11 +64,15 @@ local function want()
 
   local function step(i, at)
     local chunk = page[i][at] or false
-    place[i], head[i], score[i], step_of[i] = at, chunk, page[i][at + 1], nil
-    if chunk and #chunk % TRIGGER == TAIL then
-      age[i], step_of[i] = struct.unpack('>I8I8', chunk, #chunk - TAIL + 1)
+    place[i], head[i], score[i], step_of[i], cost[i] = at, chunk, page[i][at + 1], nil, 1
+    local tail = chunk and #chunk % TRIGGER or 0
+    if tail >= RANK then
+      age[i], step_of[i] = struct.unpack('>I8I8', chunk, #chunk - tail + 1)
     else
       age[i] = score[i] and tonumber(score[i])
+    end
+    if tail % RANK == COST then
+      cost[i] = struct.unpack('>I4', chunk, #chunk - COST + 1)
     end
     turn[i] = most[i] > 0 and hint[i] or age[i]
   end
@@ -160,11 +165,26 @@ local function want()
     end
     if p then
       for j = 1, #p do
-        n = math.min(n, stand[p[j]].room)
+        local s = stand[p[j]]
+        local fits = s.room
+        if s.every and not s.shadow then
+          fits = fits_rate(s, cost[i])
+          if fits == 0 then    -- its turn: nothing comes before it
+            s.room, s.left = 0, 0
+            lack(s, cost[i])
+            return
+          end
+        end
+        n = math.min(n, fits)
       end
       for j = 1, #p do
         local s = stand[p[j]]
-        s.met, s.granted, s.room = true, s.granted + n, s.room - n
+        s.met = true
+        if s.every then
+          start_rate(s, n, cost[i])
+        else
+          s.granted, s.room = s.granted + n, s.room - n
+        end
       end
       if all - n <= ahead and full(i) then
         over = all - n
@@ -252,6 +272,9 @@ local function want()
           noted[by] = true
           local s = stand[by]
           s.short = s.short + math.max(left, 1)
+          if s.every then
+            lack(s, head[i] and cost[i] or 1)
+          end
           blocked[#blocked + 1] = by
           blocked[#blocked + 1] = s.every and 4 or s.restoring and 3 or (s.used + s.granted >= s.max and 1 or 2)
         end

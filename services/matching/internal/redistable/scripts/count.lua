@@ -9,7 +9,7 @@ local triggers, rank = 0, 0
 for i = 1, #chunks do
   triggers = triggers + math.floor(#chunks[i] / 28)
 end
-if chunks[1] and #chunks[1] % 28 > 0 then
+if chunks[1] and #chunks[1] % 28 >= 16 then
   rank = tonumber(redis.call('ZSCORE', KEYS[1], chunks[1]))
 end
 return {triggers, #chunks, rank}
