@@ -49,6 +49,9 @@ const (
 	PerGroup = 8
 	// Shadow is the format since which a limit may be in shadow: an older matching owner would hold up what it covers.
 	Shadow = 9
+	// RetryRules is the format since which a policy may tell error types apart, limit deliveries, choose a jitter, and say what
+	// follows lost attempts and time-outs.
+	RetryRules = 9
 )
 
 // newest is the newest format that this program reads and writes. A build raises
