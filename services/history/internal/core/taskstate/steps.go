@@ -120,7 +120,7 @@ func (t *Task) last(f *failure) (reason string, last bool) {
 	return f.message, t.Failures >= of.MaxAttempts
 }
 
-// die makes t a dead letter for a reason; its error is told already.
+// die makes t a dead letter for a reason; its error is set already.
 func (t *Task) die(reason string, now int64, fx *Effects) {
 	t.step(Step{Kind: StepDead, At: now, Message: reason, ErrType: t.ErrType})
 	t.finish(Dead, now, fx)
