@@ -14,16 +14,21 @@ import (
 func TestUnknownFieldsInsideOfSettings(t *testing.T) {
 	unknown := protoreflect.RawFields(protowire.AppendVarint(protowire.AppendTag(nil, 999, protowire.VarintType), 1))
 	rate, retry, group := &yardv1.Rate{Tasks: 1}, &yardv1.RetryPolicy{}, &yardv1.Group{}
-	for _, m := range []protoreflect.ProtoMessage{rate, retry, group} {
+	rule := &yardv1.ErrorRetry{ErrorType: "x"}
+	ruled := &yardv1.RetryPolicy{ByError: []*yardv1.ErrorRetry{{ErrorType: "y"}, rule}}
+	for _, m := range []protoreflect.ProtoMessage{rate, retry, group, rule} {
 		m.ProtoReflect().SetUnknown(unknown)
 	}
 	for path, m := range map[string]Message{
-		"/domain/rate":   &yardv1.PutDomainRequest{Domain: &yardv1.Domain{Rate: rate}},
-		"/tasklist/rate": &yardv1.PutTasklistRequest{Tasklist: &yardv1.Tasklist{Rate: rate}},
-		"/type/rate":     &yardv1.PutTypeRequest{Type: &yardv1.TaskType{Rate: rate}},
-		"/limit/rate":    &yardv1.PutLimitRequest{Limit: &yardv1.Limit{Rate: rate}},
-		"/type/retry":    &yardv1.PutTypeRequest{Type: &yardv1.TaskType{Retry: retry}},
-		"/group":         &yardv1.PutGroupRequest{Group: group},
+		"/domain/rate":              &yardv1.PutDomainRequest{Domain: &yardv1.Domain{Rate: rate}},
+		"/tasklist/rate":            &yardv1.PutTasklistRequest{Tasklist: &yardv1.Tasklist{Rate: rate}},
+		"/type/rate":                &yardv1.PutTypeRequest{Type: &yardv1.TaskType{Rate: rate}},
+		"/limit/rate":               &yardv1.PutLimitRequest{Limit: &yardv1.Limit{Rate: rate}},
+		"/type/retry":               &yardv1.PutTypeRequest{Type: &yardv1.TaskType{Retry: retry}},
+		"/tasks/0/retry":            &yardv1.SubmitRequest{Tasks: []*yardv1.NewTask{{Retry: retry}}},
+		"/type/retry/by_error/1":    &yardv1.PutTypeRequest{Type: &yardv1.TaskType{Retry: ruled}},
+		"/tasks/1/retry/by_error/1": &yardv1.SubmitRequest{Tasks: []*yardv1.NewTask{{}, {Retry: ruled}}},
+		"/group":                    &yardv1.PutGroupRequest{Group: group},
 	} {
 		data, err := Marshal(Protobuf, m)
 		if err != nil {

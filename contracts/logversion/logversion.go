@@ -53,6 +53,9 @@ const (
 	Scales = 9
 	// Cost is the format since which a task may use several starts of a rate.
 	Cost = 9
+	// RetryRules is the format since which a policy may tell error types apart, limit deliveries, choose a jitter, and say what
+	// follows lost attempts and time-outs.
+	RetryRules = 9
 )
 
 // newest is the newest format that this program reads and writes. A build raises

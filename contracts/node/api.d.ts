@@ -655,7 +655,7 @@ export interface DeleteDomainResponse {
   domain: Domain;
 }
 
-/** RetryPolicy says what happens after a failed attempt. A field left at 0 takes the task type's value, then the default given here. */
+/** RetryPolicy says what happens after a failed attempt. A field left at 0, or a list left empty, takes the task type's value, then the default given here. */
 export interface RetryPolicy {
   /** Failures until the task becomes a dead letter, 1..10000. Default 5; 1 = no retry. */
   max_attempts?: number;
@@ -665,6 +665,32 @@ export interface RetryPolicy {
   backoff?: number;
   /** The longest wait in ms, 1..2592000000 (30 days). Default 600000. */
   max_interval_ms?: number;
+  /** Failures with one of these error types make it a dead letter at once, also where the worker asked for a delay. At most 16, each once, of 1..128 bytes; compared exactly. `timeout` and `lost` are those of attempts that the engine ended. Default: none. Since log version 9. */
+  non_retryable?: string[];
+  /** Other numbers for failures of one error type. At most 16, one for each error type. Default: none. Since log version 9. */
+  by_error?: ErrorRetry[];
+  /** How waits differ between tasks that failed together. Default: slight. Since log version 9. */
+  jitter?: Jitter;
+  /** How many times it is given to a worker until it becomes a dead letter, however the attempts ended, 1..100000. It is looked at when an attempt has ended without completing the task. One that was handed back, since its worker never started it, does not count. Default: no such limit. Since log version 9. */
+  max_deliveries?: number;
+  /** What follows when its worker sends no more heartbeats; it has an effect only with heartbeat_timeout_ms. Default: retry. Since log version 9. */
+  on_lost?: OnLost;
+  /** What follows when an attempt exceeds start_to_close_ms. Default: fail. Since log version 9. */
+  on_timeout?: OnTimeout;
+}
+
+/** ErrorRetry is what the policy has instead for failures of one error type. A field left at 0 takes the policy's value. Both max_attempts and the length of the wait go by all failures of the task, not only by those of this type. */
+export interface ErrorRetry {
+  /** Required; 1..128 bytes, compared exactly with the error_type of the failure. */
+  error_type: string;
+  /** Wait after the first failure in ms, 1..86400000. */
+  initial_interval_ms?: number;
+  /** The factor by which each further wait is longer, 1..100. */
+  backoff?: number;
+  /** The longest wait in ms, 1..2592000000 (30 days). */
+  max_interval_ms?: number;
+  /** A failure of this type makes it a dead letter if the task has failed so many times with it, 1..10000. */
+  max_attempts?: number;
 }
 
 /** NewTask is one task to accept. */
@@ -1146,6 +1172,33 @@ export interface ShardSlots {
   /** Slots that the tables count for it. */
   slots?: number;
 }
+
+export type Jitter =
+  /** Within a tenth of the wait, more or less. */
+  | "slight"
+  /** Anything from 1 ms to the wait. */
+  | "full"
+  /** Anything from half the wait to the wait. */
+  | "equal"
+  /** Exactly the wait. */
+  | "none"
+  | (string & {});
+
+export type OnLost =
+  /** It is ready again at once, and no failure is counted; the 20th in a row makes it a dead letter. */
+  | "retry"
+  /** It counts as a failure with the error type `lost`, and the policy says what follows. */
+  | "fail"
+  /** It becomes a dead letter with the error type `lost`: for work that must not be done twice. Also where it is not known whether the worker received the task. */
+  | "dead"
+  | (string & {});
+
+export type OnTimeout =
+  /** It counts as a failure with the error type `timeout`, and the policy says what follows. */
+  | "fail"
+  /** It becomes a dead letter with the error type `timeout`. */
+  | "dead"
+  | (string & {});
 
 export type SubmitOutcome =
   /** The task is stored. */

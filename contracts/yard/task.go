@@ -50,20 +50,6 @@ type Task struct {
 	Cost int
 }
 
-// RetryPolicy says what happens after a failed attempt. A zero field takes the task
-// type's value, then the default given here.
-type RetryPolicy struct {
-	// MaxAttempts is how many failures make the task a dead letter, 1..10000.
-	// Default 5; 1 = no retry.
-	MaxAttempts int
-	// InitialInterval is the wait after the first failure, 1 ms to 1 day. Default 1 s.
-	InitialInterval time.Duration
-	// Backoff is the factor by which each further wait is longer, 1..100. Default 2.
-	Backoff float64
-	// MaxInterval is the longest wait, 1 ms to 30 days. Default 10 min.
-	MaxInterval time.Duration
-}
-
 // fill writes t into a wire message.
 func (t *Task) fill(w *yardv1.NewTask) error {
 	payload, err := NewPayload(t.Payload)
@@ -88,30 +74,6 @@ func (t *Task) fill(w *yardv1.NewTask) error {
 	w.Group = t.Group
 	w.Cost = int32Of(t.Cost)
 	return nil
-}
-
-func (p *RetryPolicy) wire() *yardv1.RetryPolicy {
-	if p == nil {
-		return nil
-	}
-	return &yardv1.RetryPolicy{
-		MaxAttempts:       int32Of(p.MaxAttempts),
-		InitialIntervalMs: milliseconds(p.InitialInterval),
-		Backoff:           p.Backoff,
-		MaxIntervalMs:     milliseconds(p.MaxInterval),
-	}
-}
-
-func retryPolicyOf(w *yardv1.RetryPolicy) *RetryPolicy {
-	if w == nil {
-		return nil
-	}
-	return &RetryPolicy{
-		MaxAttempts:     int(w.MaxAttempts),
-		InitialInterval: time.Duration(w.InitialIntervalMs) * time.Millisecond,
-		Backoff:         w.Backoff,
-		MaxInterval:     time.Duration(w.MaxIntervalMs) * time.Millisecond,
-	}
 }
 
 // int32Of saturates, so that a value out of range is refused by the engine

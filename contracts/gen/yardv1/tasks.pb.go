@@ -75,6 +75,179 @@ func (Encoding) EnumDescriptor() ([]byte, []int) {
 	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{0}
 }
 
+// Jitter spreads the waits of tasks that failed together. It is computed from the task's id and the number of its failures, so it is the
+// same for every node. A delay that the worker asked for has none.
+type Jitter int32
+
+const (
+	// The type's, then slight.
+	Jitter_JITTER_UNSPECIFIED Jitter = 0
+	// Within a tenth of the wait, more or less.
+	Jitter_JITTER_SLIGHT Jitter = 1
+	// Anything from 1 ms to the wait.
+	Jitter_JITTER_FULL Jitter = 2
+	// Anything from half the wait to the wait.
+	Jitter_JITTER_EQUAL Jitter = 3
+	// Exactly the wait.
+	Jitter_JITTER_NONE Jitter = 4
+)
+
+// Enum value maps for Jitter.
+var (
+	Jitter_name = map[int32]string{
+		0: "JITTER_UNSPECIFIED",
+		1: "JITTER_SLIGHT",
+		2: "JITTER_FULL",
+		3: "JITTER_EQUAL",
+		4: "JITTER_NONE",
+	}
+	Jitter_value = map[string]int32{
+		"JITTER_UNSPECIFIED": 0,
+		"JITTER_SLIGHT":      1,
+		"JITTER_FULL":        2,
+		"JITTER_EQUAL":       3,
+		"JITTER_NONE":        4,
+	}
+)
+
+func (x Jitter) Enum() *Jitter {
+	p := new(Jitter)
+	*p = x
+	return p
+}
+
+func (x Jitter) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (Jitter) Descriptor() protoreflect.EnumDescriptor {
+	return file_yard_v1_tasks_proto_enumTypes[1].Descriptor()
+}
+
+func (Jitter) Type() protoreflect.EnumType {
+	return &file_yard_v1_tasks_proto_enumTypes[1]
+}
+
+func (x Jitter) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use Jitter.Descriptor instead.
+func (Jitter) EnumDescriptor() ([]byte, []int) {
+	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{1}
+}
+
+// OnLost is what follows an attempt whose worker sends no more heartbeats.
+type OnLost int32
+
+const (
+	// The type's, then retry.
+	OnLost_ON_LOST_UNSPECIFIED OnLost = 0
+	// It is ready again at once, and no failure is counted; the 20th in a row makes it a dead letter.
+	OnLost_ON_LOST_RETRY OnLost = 1
+	// It counts as a failure with the error type `lost`, and the policy says what follows.
+	OnLost_ON_LOST_FAIL OnLost = 2
+	// It becomes a dead letter with the error type `lost`: for work that must not be done twice. Also where it is not known
+	// whether the worker received the task.
+	OnLost_ON_LOST_DEAD OnLost = 3
+)
+
+// Enum value maps for OnLost.
+var (
+	OnLost_name = map[int32]string{
+		0: "ON_LOST_UNSPECIFIED",
+		1: "ON_LOST_RETRY",
+		2: "ON_LOST_FAIL",
+		3: "ON_LOST_DEAD",
+	}
+	OnLost_value = map[string]int32{
+		"ON_LOST_UNSPECIFIED": 0,
+		"ON_LOST_RETRY":       1,
+		"ON_LOST_FAIL":        2,
+		"ON_LOST_DEAD":        3,
+	}
+)
+
+func (x OnLost) Enum() *OnLost {
+	p := new(OnLost)
+	*p = x
+	return p
+}
+
+func (x OnLost) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (OnLost) Descriptor() protoreflect.EnumDescriptor {
+	return file_yard_v1_tasks_proto_enumTypes[2].Descriptor()
+}
+
+func (OnLost) Type() protoreflect.EnumType {
+	return &file_yard_v1_tasks_proto_enumTypes[2]
+}
+
+func (x OnLost) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use OnLost.Descriptor instead.
+func (OnLost) EnumDescriptor() ([]byte, []int) {
+	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{2}
+}
+
+// OnTimeout is what follows an attempt that took too long.
+type OnTimeout int32
+
+const (
+	// The type's, then fail.
+	OnTimeout_ON_TIMEOUT_UNSPECIFIED OnTimeout = 0
+	// It counts as a failure with the error type `timeout`, and the policy says what follows.
+	OnTimeout_ON_TIMEOUT_FAIL OnTimeout = 1
+	// It becomes a dead letter with the error type `timeout`.
+	OnTimeout_ON_TIMEOUT_DEAD OnTimeout = 2
+)
+
+// Enum value maps for OnTimeout.
+var (
+	OnTimeout_name = map[int32]string{
+		0: "ON_TIMEOUT_UNSPECIFIED",
+		1: "ON_TIMEOUT_FAIL",
+		2: "ON_TIMEOUT_DEAD",
+	}
+	OnTimeout_value = map[string]int32{
+		"ON_TIMEOUT_UNSPECIFIED": 0,
+		"ON_TIMEOUT_FAIL":        1,
+		"ON_TIMEOUT_DEAD":        2,
+	}
+)
+
+func (x OnTimeout) Enum() *OnTimeout {
+	p := new(OnTimeout)
+	*p = x
+	return p
+}
+
+func (x OnTimeout) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (OnTimeout) Descriptor() protoreflect.EnumDescriptor {
+	return file_yard_v1_tasks_proto_enumTypes[3].Descriptor()
+}
+
+func (OnTimeout) Type() protoreflect.EnumType {
+	return &file_yard_v1_tasks_proto_enumTypes[3]
+}
+
+func (x OnTimeout) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use OnTimeout.Descriptor instead.
+func (OnTimeout) EnumDescriptor() ([]byte, []int) {
+	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{3}
+}
+
 type SubmitOutcome int32
 
 const (
@@ -106,11 +279,11 @@ func (x SubmitOutcome) String() string {
 }
 
 func (SubmitOutcome) Descriptor() protoreflect.EnumDescriptor {
-	return file_yard_v1_tasks_proto_enumTypes[1].Descriptor()
+	return file_yard_v1_tasks_proto_enumTypes[4].Descriptor()
 }
 
 func (SubmitOutcome) Type() protoreflect.EnumType {
-	return &file_yard_v1_tasks_proto_enumTypes[1]
+	return &file_yard_v1_tasks_proto_enumTypes[4]
 }
 
 func (x SubmitOutcome) Number() protoreflect.EnumNumber {
@@ -119,7 +292,7 @@ func (x SubmitOutcome) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use SubmitOutcome.Descriptor instead.
 func (SubmitOutcome) EnumDescriptor() ([]byte, []int) {
-	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{1}
+	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{4}
 }
 
 type TaskState int32
@@ -185,11 +358,11 @@ func (x TaskState) String() string {
 }
 
 func (TaskState) Descriptor() protoreflect.EnumDescriptor {
-	return file_yard_v1_tasks_proto_enumTypes[2].Descriptor()
+	return file_yard_v1_tasks_proto_enumTypes[5].Descriptor()
 }
 
 func (TaskState) Type() protoreflect.EnumType {
-	return &file_yard_v1_tasks_proto_enumTypes[2]
+	return &file_yard_v1_tasks_proto_enumTypes[5]
 }
 
 func (x TaskState) Number() protoreflect.EnumNumber {
@@ -198,7 +371,7 @@ func (x TaskState) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use TaskState.Descriptor instead.
 func (TaskState) EnumDescriptor() ([]byte, []int) {
-	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{2}
+	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{5}
 }
 
 type TaskEventKind int32
@@ -280,11 +453,11 @@ func (x TaskEventKind) String() string {
 }
 
 func (TaskEventKind) Descriptor() protoreflect.EnumDescriptor {
-	return file_yard_v1_tasks_proto_enumTypes[3].Descriptor()
+	return file_yard_v1_tasks_proto_enumTypes[6].Descriptor()
 }
 
 func (TaskEventKind) Type() protoreflect.EnumType {
-	return &file_yard_v1_tasks_proto_enumTypes[3]
+	return &file_yard_v1_tasks_proto_enumTypes[6]
 }
 
 func (x TaskEventKind) Number() protoreflect.EnumNumber {
@@ -293,7 +466,7 @@ func (x TaskEventKind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use TaskEventKind.Descriptor instead.
 func (TaskEventKind) EnumDescriptor() ([]byte, []int) {
-	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{3}
+	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{6}
 }
 
 // Payload is bytes that the engine does not interpret.
@@ -352,7 +525,7 @@ func (x *Payload) GetEncoding() Encoding {
 	return Encoding_ENCODING_JSON
 }
 
-// RetryPolicy says what happens after a failed attempt. A field left at 0 takes the
+// RetryPolicy says what happens after a failed attempt. A field left at 0, or a list left empty, takes the
 // task type's value, then the default given here.
 type RetryPolicy struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -364,6 +537,22 @@ type RetryPolicy struct {
 	Backoff float64 `protobuf:"fixed64,3,opt,name=backoff,proto3" json:"backoff,omitempty"`
 	// The longest wait in ms, 1..2592000000 (30 days). Default 600000.
 	MaxIntervalMs int64 `protobuf:"varint,4,opt,name=max_interval_ms,json=maxIntervalMs,proto3" json:"max_interval_ms,omitempty"`
+	// Failures with one of these error types make it a dead letter at once, also where the worker asked for a delay. At most 16,
+	// each once, of 1..128 bytes; compared exactly. `timeout` and `lost` are those of attempts that the engine ended. Default:
+	// none. Since log version 9.
+	NonRetryable []string `protobuf:"bytes,5,rep,name=non_retryable,json=nonRetryable,proto3" json:"non_retryable,omitempty"`
+	// Other numbers for failures of one error type. At most 16, one for each error type. Default: none. Since log version 9.
+	ByError []*ErrorRetry `protobuf:"bytes,6,rep,name=by_error,json=byError,proto3" json:"by_error,omitempty"`
+	// How waits differ between tasks that failed together. Default: slight. Since log version 9.
+	Jitter Jitter `protobuf:"varint,7,opt,name=jitter,proto3,enum=yard.v1.Jitter" json:"jitter,omitempty"`
+	// How many times it is given to a worker until it becomes a dead letter, however the attempts ended, 1..100000. It is looked at
+	// when an attempt has ended without completing the task. One that was handed back, since its worker never started it, does not count.
+	// Default: no such limit. Since log version 9.
+	MaxDeliveries int32 `protobuf:"varint,8,opt,name=max_deliveries,json=maxDeliveries,proto3" json:"max_deliveries,omitempty"`
+	// What follows when its worker sends no more heartbeats; it has an effect only with heartbeat_timeout_ms. Default: retry. Since log version 9.
+	OnLost OnLost `protobuf:"varint,9,opt,name=on_lost,json=onLost,proto3,enum=yard.v1.OnLost" json:"on_lost,omitempty"`
+	// What follows when an attempt exceeds start_to_close_ms. Default: fail. Since log version 9.
+	OnTimeout     OnTimeout `protobuf:"varint,10,opt,name=on_timeout,json=onTimeout,proto3,enum=yard.v1.OnTimeout" json:"on_timeout,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -426,6 +615,131 @@ func (x *RetryPolicy) GetMaxIntervalMs() int64 {
 	return 0
 }
 
+func (x *RetryPolicy) GetNonRetryable() []string {
+	if x != nil {
+		return x.NonRetryable
+	}
+	return nil
+}
+
+func (x *RetryPolicy) GetByError() []*ErrorRetry {
+	if x != nil {
+		return x.ByError
+	}
+	return nil
+}
+
+func (x *RetryPolicy) GetJitter() Jitter {
+	if x != nil {
+		return x.Jitter
+	}
+	return Jitter_JITTER_UNSPECIFIED
+}
+
+func (x *RetryPolicy) GetMaxDeliveries() int32 {
+	if x != nil {
+		return x.MaxDeliveries
+	}
+	return 0
+}
+
+func (x *RetryPolicy) GetOnLost() OnLost {
+	if x != nil {
+		return x.OnLost
+	}
+	return OnLost_ON_LOST_UNSPECIFIED
+}
+
+func (x *RetryPolicy) GetOnTimeout() OnTimeout {
+	if x != nil {
+		return x.OnTimeout
+	}
+	return OnTimeout_ON_TIMEOUT_UNSPECIFIED
+}
+
+// ErrorRetry is what the policy has instead for failures of one error type. A field left at 0 takes the policy's value. Both
+// max_attempts and the length of the wait go by all failures of the task, not only by those of this type.
+type ErrorRetry struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Required; 1..128 bytes, compared exactly with the error_type of the failure.
+	ErrorType string `protobuf:"bytes,1,opt,name=error_type,json=errorType,proto3" json:"error_type,omitempty"`
+	// Wait after the first failure in ms, 1..86400000.
+	InitialIntervalMs int64 `protobuf:"varint,2,opt,name=initial_interval_ms,json=initialIntervalMs,proto3" json:"initial_interval_ms,omitempty"`
+	// The factor by which each further wait is longer, 1..100.
+	Backoff float64 `protobuf:"fixed64,3,opt,name=backoff,proto3" json:"backoff,omitempty"`
+	// The longest wait in ms, 1..2592000000 (30 days).
+	MaxIntervalMs int64 `protobuf:"varint,4,opt,name=max_interval_ms,json=maxIntervalMs,proto3" json:"max_interval_ms,omitempty"`
+	// A failure of this type makes it a dead letter if the task has failed so many times with it, 1..10000.
+	MaxAttempts   int32 `protobuf:"varint,5,opt,name=max_attempts,json=maxAttempts,proto3" json:"max_attempts,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ErrorRetry) Reset() {
+	*x = ErrorRetry{}
+	mi := &file_yard_v1_tasks_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ErrorRetry) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ErrorRetry) ProtoMessage() {}
+
+func (x *ErrorRetry) ProtoReflect() protoreflect.Message {
+	mi := &file_yard_v1_tasks_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ErrorRetry.ProtoReflect.Descriptor instead.
+func (*ErrorRetry) Descriptor() ([]byte, []int) {
+	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *ErrorRetry) GetErrorType() string {
+	if x != nil {
+		return x.ErrorType
+	}
+	return ""
+}
+
+func (x *ErrorRetry) GetInitialIntervalMs() int64 {
+	if x != nil {
+		return x.InitialIntervalMs
+	}
+	return 0
+}
+
+func (x *ErrorRetry) GetBackoff() float64 {
+	if x != nil {
+		return x.Backoff
+	}
+	return 0
+}
+
+func (x *ErrorRetry) GetMaxIntervalMs() int64 {
+	if x != nil {
+		return x.MaxIntervalMs
+	}
+	return 0
+}
+
+func (x *ErrorRetry) GetMaxAttempts() int32 {
+	if x != nil {
+		return x.MaxAttempts
+	}
+	return 0
+}
+
 // NewTask is one task to accept.
 type NewTask struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -476,7 +790,7 @@ type NewTask struct {
 
 func (x *NewTask) Reset() {
 	*x = NewTask{}
-	mi := &file_yard_v1_tasks_proto_msgTypes[2]
+	mi := &file_yard_v1_tasks_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -488,7 +802,7 @@ func (x *NewTask) String() string {
 func (*NewTask) ProtoMessage() {}
 
 func (x *NewTask) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_tasks_proto_msgTypes[2]
+	mi := &file_yard_v1_tasks_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -501,7 +815,7 @@ func (x *NewTask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NewTask.ProtoReflect.Descriptor instead.
 func (*NewTask) Descriptor() ([]byte, []int) {
-	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{2}
+	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *NewTask) GetType() string {
@@ -634,7 +948,7 @@ type SubmitRequest struct {
 
 func (x *SubmitRequest) Reset() {
 	*x = SubmitRequest{}
-	mi := &file_yard_v1_tasks_proto_msgTypes[3]
+	mi := &file_yard_v1_tasks_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -646,7 +960,7 @@ func (x *SubmitRequest) String() string {
 func (*SubmitRequest) ProtoMessage() {}
 
 func (x *SubmitRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_tasks_proto_msgTypes[3]
+	mi := &file_yard_v1_tasks_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -659,7 +973,7 @@ func (x *SubmitRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubmitRequest.ProtoReflect.Descriptor instead.
 func (*SubmitRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{3}
+	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *SubmitRequest) GetTasks() []*NewTask {
@@ -717,7 +1031,7 @@ type SubmitResult struct {
 
 func (x *SubmitResult) Reset() {
 	*x = SubmitResult{}
-	mi := &file_yard_v1_tasks_proto_msgTypes[4]
+	mi := &file_yard_v1_tasks_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -729,7 +1043,7 @@ func (x *SubmitResult) String() string {
 func (*SubmitResult) ProtoMessage() {}
 
 func (x *SubmitResult) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_tasks_proto_msgTypes[4]
+	mi := &file_yard_v1_tasks_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -742,7 +1056,7 @@ func (x *SubmitResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubmitResult.ProtoReflect.Descriptor instead.
 func (*SubmitResult) Descriptor() ([]byte, []int) {
-	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{4}
+	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *SubmitResult) GetTaskId() string {
@@ -780,7 +1094,7 @@ type SubmitResponse struct {
 
 func (x *SubmitResponse) Reset() {
 	*x = SubmitResponse{}
-	mi := &file_yard_v1_tasks_proto_msgTypes[5]
+	mi := &file_yard_v1_tasks_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -792,7 +1106,7 @@ func (x *SubmitResponse) String() string {
 func (*SubmitResponse) ProtoMessage() {}
 
 func (x *SubmitResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_tasks_proto_msgTypes[5]
+	mi := &file_yard_v1_tasks_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -805,7 +1119,7 @@ func (x *SubmitResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubmitResponse.ProtoReflect.Descriptor instead.
 func (*SubmitResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{5}
+	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *SubmitResponse) GetResults() []*SubmitResult {
@@ -869,7 +1183,7 @@ type PollRequest struct {
 
 func (x *PollRequest) Reset() {
 	*x = PollRequest{}
-	mi := &file_yard_v1_tasks_proto_msgTypes[6]
+	mi := &file_yard_v1_tasks_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -881,7 +1195,7 @@ func (x *PollRequest) String() string {
 func (*PollRequest) ProtoMessage() {}
 
 func (x *PollRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_tasks_proto_msgTypes[6]
+	mi := &file_yard_v1_tasks_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -894,7 +1208,7 @@ func (x *PollRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PollRequest.ProtoReflect.Descriptor instead.
 func (*PollRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{6}
+	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *PollRequest) GetTasklist() string {
@@ -956,7 +1270,7 @@ type PollResponse struct {
 
 func (x *PollResponse) Reset() {
 	*x = PollResponse{}
-	mi := &file_yard_v1_tasks_proto_msgTypes[7]
+	mi := &file_yard_v1_tasks_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -968,7 +1282,7 @@ func (x *PollResponse) String() string {
 func (*PollResponse) ProtoMessage() {}
 
 func (x *PollResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_tasks_proto_msgTypes[7]
+	mi := &file_yard_v1_tasks_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -981,7 +1295,7 @@ func (x *PollResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PollResponse.ProtoReflect.Descriptor instead.
 func (*PollResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{7}
+	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *PollResponse) GetTasks() []*PolledTask {
@@ -1034,7 +1348,7 @@ type PolledTask struct {
 
 func (x *PolledTask) Reset() {
 	*x = PolledTask{}
-	mi := &file_yard_v1_tasks_proto_msgTypes[8]
+	mi := &file_yard_v1_tasks_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1046,7 +1360,7 @@ func (x *PolledTask) String() string {
 func (*PolledTask) ProtoMessage() {}
 
 func (x *PolledTask) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_tasks_proto_msgTypes[8]
+	mi := &file_yard_v1_tasks_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1059,7 +1373,7 @@ func (x *PolledTask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PolledTask.ProtoReflect.Descriptor instead.
 func (*PolledTask) Descriptor() ([]byte, []int) {
-	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{8}
+	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *PolledTask) GetTaskId() string {
@@ -1189,7 +1503,7 @@ type Completion struct {
 
 func (x *Completion) Reset() {
 	*x = Completion{}
-	mi := &file_yard_v1_tasks_proto_msgTypes[9]
+	mi := &file_yard_v1_tasks_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1201,7 +1515,7 @@ func (x *Completion) String() string {
 func (*Completion) ProtoMessage() {}
 
 func (x *Completion) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_tasks_proto_msgTypes[9]
+	mi := &file_yard_v1_tasks_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1214,7 +1528,7 @@ func (x *Completion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Completion.ProtoReflect.Descriptor instead.
 func (*Completion) Descriptor() ([]byte, []int) {
-	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{9}
+	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Completion) GetTaskId() string {
@@ -1249,7 +1563,7 @@ type CompleteRequest struct {
 
 func (x *CompleteRequest) Reset() {
 	*x = CompleteRequest{}
-	mi := &file_yard_v1_tasks_proto_msgTypes[10]
+	mi := &file_yard_v1_tasks_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1261,7 +1575,7 @@ func (x *CompleteRequest) String() string {
 func (*CompleteRequest) ProtoMessage() {}
 
 func (x *CompleteRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_tasks_proto_msgTypes[10]
+	mi := &file_yard_v1_tasks_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1274,7 +1588,7 @@ func (x *CompleteRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CompleteRequest.ProtoReflect.Descriptor instead.
 func (*CompleteRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{10}
+	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *CompleteRequest) GetTasks() []*Completion {
@@ -1307,7 +1621,7 @@ type Failure struct {
 
 func (x *Failure) Reset() {
 	*x = Failure{}
-	mi := &file_yard_v1_tasks_proto_msgTypes[11]
+	mi := &file_yard_v1_tasks_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1319,7 +1633,7 @@ func (x *Failure) String() string {
 func (*Failure) ProtoMessage() {}
 
 func (x *Failure) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_tasks_proto_msgTypes[11]
+	mi := &file_yard_v1_tasks_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1332,7 +1646,7 @@ func (x *Failure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Failure.ProtoReflect.Descriptor instead.
 func (*Failure) Descriptor() ([]byte, []int) {
-	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{11}
+	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Failure) GetTaskId() string {
@@ -1395,7 +1709,7 @@ type FailRequest struct {
 
 func (x *FailRequest) Reset() {
 	*x = FailRequest{}
-	mi := &file_yard_v1_tasks_proto_msgTypes[12]
+	mi := &file_yard_v1_tasks_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1407,7 +1721,7 @@ func (x *FailRequest) String() string {
 func (*FailRequest) ProtoMessage() {}
 
 func (x *FailRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_tasks_proto_msgTypes[12]
+	mi := &file_yard_v1_tasks_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1420,7 +1734,7 @@ func (x *FailRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FailRequest.ProtoReflect.Descriptor instead.
 func (*FailRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{12}
+	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *FailRequest) GetTasks() []*Failure {
@@ -1445,7 +1759,7 @@ type Beat struct {
 
 func (x *Beat) Reset() {
 	*x = Beat{}
-	mi := &file_yard_v1_tasks_proto_msgTypes[13]
+	mi := &file_yard_v1_tasks_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1457,7 +1771,7 @@ func (x *Beat) String() string {
 func (*Beat) ProtoMessage() {}
 
 func (x *Beat) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_tasks_proto_msgTypes[13]
+	mi := &file_yard_v1_tasks_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1470,7 +1784,7 @@ func (x *Beat) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Beat.ProtoReflect.Descriptor instead.
 func (*Beat) Descriptor() ([]byte, []int) {
-	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{13}
+	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Beat) GetTaskId() string {
@@ -1505,7 +1819,7 @@ type HeartbeatRequest struct {
 
 func (x *HeartbeatRequest) Reset() {
 	*x = HeartbeatRequest{}
-	mi := &file_yard_v1_tasks_proto_msgTypes[14]
+	mi := &file_yard_v1_tasks_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1517,7 +1831,7 @@ func (x *HeartbeatRequest) String() string {
 func (*HeartbeatRequest) ProtoMessage() {}
 
 func (x *HeartbeatRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_tasks_proto_msgTypes[14]
+	mi := &file_yard_v1_tasks_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1530,7 +1844,7 @@ func (x *HeartbeatRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HeartbeatRequest.ProtoReflect.Descriptor instead.
 func (*HeartbeatRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{14}
+	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *HeartbeatRequest) GetTasks() []*Beat {
@@ -1551,7 +1865,7 @@ type OutcomeResponse struct {
 
 func (x *OutcomeResponse) Reset() {
 	*x = OutcomeResponse{}
-	mi := &file_yard_v1_tasks_proto_msgTypes[15]
+	mi := &file_yard_v1_tasks_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1563,7 +1877,7 @@ func (x *OutcomeResponse) String() string {
 func (*OutcomeResponse) ProtoMessage() {}
 
 func (x *OutcomeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_tasks_proto_msgTypes[15]
+	mi := &file_yard_v1_tasks_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1576,7 +1890,7 @@ func (x *OutcomeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OutcomeResponse.ProtoReflect.Descriptor instead.
 func (*OutcomeResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{15}
+	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *OutcomeResponse) GetVerdicts() []*Verdict {
@@ -1606,7 +1920,7 @@ type Verdict struct {
 
 func (x *Verdict) Reset() {
 	*x = Verdict{}
-	mi := &file_yard_v1_tasks_proto_msgTypes[16]
+	mi := &file_yard_v1_tasks_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1618,7 +1932,7 @@ func (x *Verdict) String() string {
 func (*Verdict) ProtoMessage() {}
 
 func (x *Verdict) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_tasks_proto_msgTypes[16]
+	mi := &file_yard_v1_tasks_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1631,7 +1945,7 @@ func (x *Verdict) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Verdict.ProtoReflect.Descriptor instead.
 func (*Verdict) Descriptor() ([]byte, []int) {
-	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{16}
+	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Verdict) GetTaskId() string {
@@ -1682,7 +1996,7 @@ type GetRequest struct {
 
 func (x *GetRequest) Reset() {
 	*x = GetRequest{}
-	mi := &file_yard_v1_tasks_proto_msgTypes[17]
+	mi := &file_yard_v1_tasks_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1694,7 +2008,7 @@ func (x *GetRequest) String() string {
 func (*GetRequest) ProtoMessage() {}
 
 func (x *GetRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_tasks_proto_msgTypes[17]
+	mi := &file_yard_v1_tasks_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1707,7 +2021,7 @@ func (x *GetRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetRequest.ProtoReflect.Descriptor instead.
 func (*GetRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{17}
+	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *GetRequest) GetTaskId() string {
@@ -1734,7 +2048,7 @@ type GetResponse struct {
 
 func (x *GetResponse) Reset() {
 	*x = GetResponse{}
-	mi := &file_yard_v1_tasks_proto_msgTypes[18]
+	mi := &file_yard_v1_tasks_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1746,7 +2060,7 @@ func (x *GetResponse) String() string {
 func (*GetResponse) ProtoMessage() {}
 
 func (x *GetResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_tasks_proto_msgTypes[18]
+	mi := &file_yard_v1_tasks_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1759,7 +2073,7 @@ func (x *GetResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetResponse.ProtoReflect.Descriptor instead.
 func (*GetResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{18}
+	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *GetResponse) GetTask() *Task {
@@ -1793,7 +2107,7 @@ type ListRequest struct {
 
 func (x *ListRequest) Reset() {
 	*x = ListRequest{}
-	mi := &file_yard_v1_tasks_proto_msgTypes[19]
+	mi := &file_yard_v1_tasks_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1805,7 +2119,7 @@ func (x *ListRequest) String() string {
 func (*ListRequest) ProtoMessage() {}
 
 func (x *ListRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_tasks_proto_msgTypes[19]
+	mi := &file_yard_v1_tasks_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1818,7 +2132,7 @@ func (x *ListRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRequest.ProtoReflect.Descriptor instead.
 func (*ListRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{19}
+	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *ListRequest) GetTasklist() string {
@@ -1875,7 +2189,7 @@ type ListResponse struct {
 
 func (x *ListResponse) Reset() {
 	*x = ListResponse{}
-	mi := &file_yard_v1_tasks_proto_msgTypes[20]
+	mi := &file_yard_v1_tasks_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1887,7 +2201,7 @@ func (x *ListResponse) String() string {
 func (*ListResponse) ProtoMessage() {}
 
 func (x *ListResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_tasks_proto_msgTypes[20]
+	mi := &file_yard_v1_tasks_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1900,7 +2214,7 @@ func (x *ListResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListResponse.ProtoReflect.Descriptor instead.
 func (*ListResponse) Descriptor() ([]byte, []int) {
-	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{20}
+	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *ListResponse) GetTasks() []*Task {
@@ -1932,7 +2246,7 @@ type CancelRequest struct {
 
 func (x *CancelRequest) Reset() {
 	*x = CancelRequest{}
-	mi := &file_yard_v1_tasks_proto_msgTypes[21]
+	mi := &file_yard_v1_tasks_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1944,7 +2258,7 @@ func (x *CancelRequest) String() string {
 func (*CancelRequest) ProtoMessage() {}
 
 func (x *CancelRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_tasks_proto_msgTypes[21]
+	mi := &file_yard_v1_tasks_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1957,7 +2271,7 @@ func (x *CancelRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelRequest.ProtoReflect.Descriptor instead.
 func (*CancelRequest) Descriptor() ([]byte, []int) {
-	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{21}
+	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *CancelRequest) GetTaskIds() []string {
@@ -1987,7 +2301,7 @@ type CancelHint struct {
 
 func (x *CancelHint) Reset() {
 	*x = CancelHint{}
-	mi := &file_yard_v1_tasks_proto_msgTypes[22]
+	mi := &file_yard_v1_tasks_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1999,7 +2313,7 @@ func (x *CancelHint) String() string {
 func (*CancelHint) ProtoMessage() {}
 
 func (x *CancelHint) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_tasks_proto_msgTypes[22]
+	mi := &file_yard_v1_tasks_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2012,7 +2326,7 @@ func (x *CancelHint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelHint.ProtoReflect.Descriptor instead.
 func (*CancelHint) Descriptor() ([]byte, []int) {
-	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{22}
+	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *CancelHint) GetTaskIds() []string {
@@ -2081,7 +2395,7 @@ type Task struct {
 
 func (x *Task) Reset() {
 	*x = Task{}
-	mi := &file_yard_v1_tasks_proto_msgTypes[23]
+	mi := &file_yard_v1_tasks_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2093,7 +2407,7 @@ func (x *Task) String() string {
 func (*Task) ProtoMessage() {}
 
 func (x *Task) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_tasks_proto_msgTypes[23]
+	mi := &file_yard_v1_tasks_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2106,7 +2420,7 @@ func (x *Task) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Task.ProtoReflect.Descriptor instead.
 func (*Task) Descriptor() ([]byte, []int) {
-	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{23}
+	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Task) GetTaskId() string {
@@ -2307,7 +2621,7 @@ type TaskEvent struct {
 
 func (x *TaskEvent) Reset() {
 	*x = TaskEvent{}
-	mi := &file_yard_v1_tasks_proto_msgTypes[24]
+	mi := &file_yard_v1_tasks_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2319,7 +2633,7 @@ func (x *TaskEvent) String() string {
 func (*TaskEvent) ProtoMessage() {}
 
 func (x *TaskEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_yard_v1_tasks_proto_msgTypes[24]
+	mi := &file_yard_v1_tasks_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2332,7 +2646,7 @@ func (x *TaskEvent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskEvent.ProtoReflect.Descriptor instead.
 func (*TaskEvent) Descriptor() ([]byte, []int) {
-	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{24}
+	return file_yard_v1_tasks_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *TaskEvent) GetKind() TaskEventKind {
@@ -2391,12 +2705,28 @@ const file_yard_v1_tasks_proto_rawDesc = "" +
 	"\x13yard/v1/tasks.proto\x12\ayard.v1\"L\n" +
 	"\aPayload\x12\x12\n" +
 	"\x04data\x18\x01 \x01(\fR\x04data\x12-\n" +
-	"\bencoding\x18\x02 \x01(\x0e2\x11.yard.v1.EncodingR\bencoding\"\xa2\x01\n" +
+	"\bencoding\x18\x02 \x01(\x0e2\x11.yard.v1.EncodingR\bencoding\"\xa4\x03\n" +
 	"\vRetryPolicy\x12!\n" +
 	"\fmax_attempts\x18\x01 \x01(\x05R\vmaxAttempts\x12.\n" +
 	"\x13initial_interval_ms\x18\x02 \x01(\x03R\x11initialIntervalMs\x12\x18\n" +
 	"\abackoff\x18\x03 \x01(\x01R\abackoff\x12&\n" +
-	"\x0fmax_interval_ms\x18\x04 \x01(\x03R\rmaxIntervalMs\"\xd4\x04\n" +
+	"\x0fmax_interval_ms\x18\x04 \x01(\x03R\rmaxIntervalMs\x12#\n" +
+	"\rnon_retryable\x18\x05 \x03(\tR\fnonRetryable\x12.\n" +
+	"\bby_error\x18\x06 \x03(\v2\x13.yard.v1.ErrorRetryR\abyError\x12'\n" +
+	"\x06jitter\x18\a \x01(\x0e2\x0f.yard.v1.JitterR\x06jitter\x12%\n" +
+	"\x0emax_deliveries\x18\b \x01(\x05R\rmaxDeliveries\x12(\n" +
+	"\aon_lost\x18\t \x01(\x0e2\x0f.yard.v1.OnLostR\x06onLost\x121\n" +
+	"\n" +
+	"on_timeout\x18\n" +
+	" \x01(\x0e2\x12.yard.v1.OnTimeoutR\tonTimeout\"\xc0\x01\n" +
+	"\n" +
+	"ErrorRetry\x12\x1d\n" +
+	"\n" +
+	"error_type\x18\x01 \x01(\tR\terrorType\x12.\n" +
+	"\x13initial_interval_ms\x18\x02 \x01(\x03R\x11initialIntervalMs\x12\x18\n" +
+	"\abackoff\x18\x03 \x01(\x01R\abackoff\x12&\n" +
+	"\x0fmax_interval_ms\x18\x04 \x01(\x03R\rmaxIntervalMs\x12!\n" +
+	"\fmax_attempts\x18\x05 \x01(\x05R\vmaxAttempts\"\xd4\x04\n" +
 	"\aNewTask\x12\x12\n" +
 	"\x04type\x18\x01 \x01(\tR\x04type\x12\x1a\n" +
 	"\btasklist\x18\x02 \x01(\tR\btasklist\x12*\n" +
@@ -2571,7 +2901,22 @@ const file_yard_v1_tasks_proto_rawDesc = "" +
 	"\tdue_at_ms\x18\a \x01(\x03R\adueAtMs*2\n" +
 	"\bEncoding\x12\x11\n" +
 	"\rENCODING_JSON\x10\x00\x12\x13\n" +
-	"\x0fENCODING_BINARY\x10\x01*K\n" +
+	"\x0fENCODING_BINARY\x10\x01*g\n" +
+	"\x06Jitter\x12\x16\n" +
+	"\x12JITTER_UNSPECIFIED\x10\x00\x12\x11\n" +
+	"\rJITTER_SLIGHT\x10\x01\x12\x0f\n" +
+	"\vJITTER_FULL\x10\x02\x12\x10\n" +
+	"\fJITTER_EQUAL\x10\x03\x12\x0f\n" +
+	"\vJITTER_NONE\x10\x04*X\n" +
+	"\x06OnLost\x12\x17\n" +
+	"\x13ON_LOST_UNSPECIFIED\x10\x00\x12\x11\n" +
+	"\rON_LOST_RETRY\x10\x01\x12\x10\n" +
+	"\fON_LOST_FAIL\x10\x02\x12\x10\n" +
+	"\fON_LOST_DEAD\x10\x03*Q\n" +
+	"\tOnTimeout\x12\x1a\n" +
+	"\x16ON_TIMEOUT_UNSPECIFIED\x10\x00\x12\x13\n" +
+	"\x0fON_TIMEOUT_FAIL\x10\x01\x12\x13\n" +
+	"\x0fON_TIMEOUT_DEAD\x10\x02*K\n" +
 	"\rSubmitOutcome\x12\x1e\n" +
 	"\x1aSUBMIT_OUTCOME_UNSPECIFIED\x10\x00\x12\x1a\n" +
 	"\x16SUBMIT_OUTCOME_CREATED\x10\x01*\xfd\x01\n" +
@@ -2615,77 +2960,85 @@ func file_yard_v1_tasks_proto_rawDescGZIP() []byte {
 	return file_yard_v1_tasks_proto_rawDescData
 }
 
-var file_yard_v1_tasks_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_yard_v1_tasks_proto_msgTypes = make([]protoimpl.MessageInfo, 29)
+var file_yard_v1_tasks_proto_enumTypes = make([]protoimpl.EnumInfo, 7)
+var file_yard_v1_tasks_proto_msgTypes = make([]protoimpl.MessageInfo, 30)
 var file_yard_v1_tasks_proto_goTypes = []any{
 	(Encoding)(0),            // 0: yard.v1.Encoding
-	(SubmitOutcome)(0),       // 1: yard.v1.SubmitOutcome
-	(TaskState)(0),           // 2: yard.v1.TaskState
-	(TaskEventKind)(0),       // 3: yard.v1.TaskEventKind
-	(*Payload)(nil),          // 4: yard.v1.Payload
-	(*RetryPolicy)(nil),      // 5: yard.v1.RetryPolicy
-	(*NewTask)(nil),          // 6: yard.v1.NewTask
-	(*SubmitRequest)(nil),    // 7: yard.v1.SubmitRequest
-	(*SubmitResult)(nil),     // 8: yard.v1.SubmitResult
-	(*SubmitResponse)(nil),   // 9: yard.v1.SubmitResponse
-	(*PollRequest)(nil),      // 10: yard.v1.PollRequest
-	(*PollResponse)(nil),     // 11: yard.v1.PollResponse
-	(*PolledTask)(nil),       // 12: yard.v1.PolledTask
-	(*Completion)(nil),       // 13: yard.v1.Completion
-	(*CompleteRequest)(nil),  // 14: yard.v1.CompleteRequest
-	(*Failure)(nil),          // 15: yard.v1.Failure
-	(*FailRequest)(nil),      // 16: yard.v1.FailRequest
-	(*Beat)(nil),             // 17: yard.v1.Beat
-	(*HeartbeatRequest)(nil), // 18: yard.v1.HeartbeatRequest
-	(*OutcomeResponse)(nil),  // 19: yard.v1.OutcomeResponse
-	(*Verdict)(nil),          // 20: yard.v1.Verdict
-	(*GetRequest)(nil),       // 21: yard.v1.GetRequest
-	(*GetResponse)(nil),      // 22: yard.v1.GetResponse
-	(*ListRequest)(nil),      // 23: yard.v1.ListRequest
-	(*ListResponse)(nil),     // 24: yard.v1.ListResponse
-	(*CancelRequest)(nil),    // 25: yard.v1.CancelRequest
-	(*CancelHint)(nil),       // 26: yard.v1.CancelHint
-	(*Task)(nil),             // 27: yard.v1.Task
-	(*TaskEvent)(nil),        // 28: yard.v1.TaskEvent
-	nil,                      // 29: yard.v1.NewTask.HeadersEntry
-	nil,                      // 30: yard.v1.PolledTask.HeadersEntry
-	nil,                      // 31: yard.v1.ListRequest.HeadersEntry
-	nil,                      // 32: yard.v1.Task.HeadersEntry
+	(Jitter)(0),              // 1: yard.v1.Jitter
+	(OnLost)(0),              // 2: yard.v1.OnLost
+	(OnTimeout)(0),           // 3: yard.v1.OnTimeout
+	(SubmitOutcome)(0),       // 4: yard.v1.SubmitOutcome
+	(TaskState)(0),           // 5: yard.v1.TaskState
+	(TaskEventKind)(0),       // 6: yard.v1.TaskEventKind
+	(*Payload)(nil),          // 7: yard.v1.Payload
+	(*RetryPolicy)(nil),      // 8: yard.v1.RetryPolicy
+	(*ErrorRetry)(nil),       // 9: yard.v1.ErrorRetry
+	(*NewTask)(nil),          // 10: yard.v1.NewTask
+	(*SubmitRequest)(nil),    // 11: yard.v1.SubmitRequest
+	(*SubmitResult)(nil),     // 12: yard.v1.SubmitResult
+	(*SubmitResponse)(nil),   // 13: yard.v1.SubmitResponse
+	(*PollRequest)(nil),      // 14: yard.v1.PollRequest
+	(*PollResponse)(nil),     // 15: yard.v1.PollResponse
+	(*PolledTask)(nil),       // 16: yard.v1.PolledTask
+	(*Completion)(nil),       // 17: yard.v1.Completion
+	(*CompleteRequest)(nil),  // 18: yard.v1.CompleteRequest
+	(*Failure)(nil),          // 19: yard.v1.Failure
+	(*FailRequest)(nil),      // 20: yard.v1.FailRequest
+	(*Beat)(nil),             // 21: yard.v1.Beat
+	(*HeartbeatRequest)(nil), // 22: yard.v1.HeartbeatRequest
+	(*OutcomeResponse)(nil),  // 23: yard.v1.OutcomeResponse
+	(*Verdict)(nil),          // 24: yard.v1.Verdict
+	(*GetRequest)(nil),       // 25: yard.v1.GetRequest
+	(*GetResponse)(nil),      // 26: yard.v1.GetResponse
+	(*ListRequest)(nil),      // 27: yard.v1.ListRequest
+	(*ListResponse)(nil),     // 28: yard.v1.ListResponse
+	(*CancelRequest)(nil),    // 29: yard.v1.CancelRequest
+	(*CancelHint)(nil),       // 30: yard.v1.CancelHint
+	(*Task)(nil),             // 31: yard.v1.Task
+	(*TaskEvent)(nil),        // 32: yard.v1.TaskEvent
+	nil,                      // 33: yard.v1.NewTask.HeadersEntry
+	nil,                      // 34: yard.v1.PolledTask.HeadersEntry
+	nil,                      // 35: yard.v1.ListRequest.HeadersEntry
+	nil,                      // 36: yard.v1.Task.HeadersEntry
 }
 var file_yard_v1_tasks_proto_depIdxs = []int32{
 	0,  // 0: yard.v1.Payload.encoding:type_name -> yard.v1.Encoding
-	4,  // 1: yard.v1.NewTask.payload:type_name -> yard.v1.Payload
-	5,  // 2: yard.v1.NewTask.retry:type_name -> yard.v1.RetryPolicy
-	29, // 3: yard.v1.NewTask.headers:type_name -> yard.v1.NewTask.HeadersEntry
-	6,  // 4: yard.v1.SubmitRequest.tasks:type_name -> yard.v1.NewTask
-	1,  // 5: yard.v1.SubmitResult.outcome:type_name -> yard.v1.SubmitOutcome
-	8,  // 6: yard.v1.SubmitResponse.results:type_name -> yard.v1.SubmitResult
-	27, // 7: yard.v1.SubmitResponse.task:type_name -> yard.v1.Task
-	12, // 8: yard.v1.PollResponse.tasks:type_name -> yard.v1.PolledTask
-	4,  // 9: yard.v1.PolledTask.payload:type_name -> yard.v1.Payload
-	30, // 10: yard.v1.PolledTask.headers:type_name -> yard.v1.PolledTask.HeadersEntry
-	4,  // 11: yard.v1.Completion.result:type_name -> yard.v1.Payload
-	13, // 12: yard.v1.CompleteRequest.tasks:type_name -> yard.v1.Completion
-	15, // 13: yard.v1.FailRequest.tasks:type_name -> yard.v1.Failure
-	4,  // 14: yard.v1.Beat.progress:type_name -> yard.v1.Payload
-	17, // 15: yard.v1.HeartbeatRequest.tasks:type_name -> yard.v1.Beat
-	20, // 16: yard.v1.OutcomeResponse.verdicts:type_name -> yard.v1.Verdict
-	27, // 17: yard.v1.GetResponse.task:type_name -> yard.v1.Task
-	2,  // 18: yard.v1.ListRequest.states:type_name -> yard.v1.TaskState
-	31, // 19: yard.v1.ListRequest.headers:type_name -> yard.v1.ListRequest.HeadersEntry
-	27, // 20: yard.v1.ListResponse.tasks:type_name -> yard.v1.Task
-	2,  // 21: yard.v1.Task.state:type_name -> yard.v1.TaskState
-	4,  // 22: yard.v1.Task.payload:type_name -> yard.v1.Payload
-	4,  // 23: yard.v1.Task.result:type_name -> yard.v1.Payload
-	4,  // 24: yard.v1.Task.progress:type_name -> yard.v1.Payload
-	28, // 25: yard.v1.Task.events:type_name -> yard.v1.TaskEvent
-	32, // 26: yard.v1.Task.headers:type_name -> yard.v1.Task.HeadersEntry
-	3,  // 27: yard.v1.TaskEvent.kind:type_name -> yard.v1.TaskEventKind
-	28, // [28:28] is the sub-list for method output_type
-	28, // [28:28] is the sub-list for method input_type
-	28, // [28:28] is the sub-list for extension type_name
-	28, // [28:28] is the sub-list for extension extendee
-	0,  // [0:28] is the sub-list for field type_name
+	9,  // 1: yard.v1.RetryPolicy.by_error:type_name -> yard.v1.ErrorRetry
+	1,  // 2: yard.v1.RetryPolicy.jitter:type_name -> yard.v1.Jitter
+	2,  // 3: yard.v1.RetryPolicy.on_lost:type_name -> yard.v1.OnLost
+	3,  // 4: yard.v1.RetryPolicy.on_timeout:type_name -> yard.v1.OnTimeout
+	7,  // 5: yard.v1.NewTask.payload:type_name -> yard.v1.Payload
+	8,  // 6: yard.v1.NewTask.retry:type_name -> yard.v1.RetryPolicy
+	33, // 7: yard.v1.NewTask.headers:type_name -> yard.v1.NewTask.HeadersEntry
+	10, // 8: yard.v1.SubmitRequest.tasks:type_name -> yard.v1.NewTask
+	4,  // 9: yard.v1.SubmitResult.outcome:type_name -> yard.v1.SubmitOutcome
+	12, // 10: yard.v1.SubmitResponse.results:type_name -> yard.v1.SubmitResult
+	31, // 11: yard.v1.SubmitResponse.task:type_name -> yard.v1.Task
+	16, // 12: yard.v1.PollResponse.tasks:type_name -> yard.v1.PolledTask
+	7,  // 13: yard.v1.PolledTask.payload:type_name -> yard.v1.Payload
+	34, // 14: yard.v1.PolledTask.headers:type_name -> yard.v1.PolledTask.HeadersEntry
+	7,  // 15: yard.v1.Completion.result:type_name -> yard.v1.Payload
+	17, // 16: yard.v1.CompleteRequest.tasks:type_name -> yard.v1.Completion
+	19, // 17: yard.v1.FailRequest.tasks:type_name -> yard.v1.Failure
+	7,  // 18: yard.v1.Beat.progress:type_name -> yard.v1.Payload
+	21, // 19: yard.v1.HeartbeatRequest.tasks:type_name -> yard.v1.Beat
+	24, // 20: yard.v1.OutcomeResponse.verdicts:type_name -> yard.v1.Verdict
+	31, // 21: yard.v1.GetResponse.task:type_name -> yard.v1.Task
+	5,  // 22: yard.v1.ListRequest.states:type_name -> yard.v1.TaskState
+	35, // 23: yard.v1.ListRequest.headers:type_name -> yard.v1.ListRequest.HeadersEntry
+	31, // 24: yard.v1.ListResponse.tasks:type_name -> yard.v1.Task
+	5,  // 25: yard.v1.Task.state:type_name -> yard.v1.TaskState
+	7,  // 26: yard.v1.Task.payload:type_name -> yard.v1.Payload
+	7,  // 27: yard.v1.Task.result:type_name -> yard.v1.Payload
+	7,  // 28: yard.v1.Task.progress:type_name -> yard.v1.Payload
+	32, // 29: yard.v1.Task.events:type_name -> yard.v1.TaskEvent
+	36, // 30: yard.v1.Task.headers:type_name -> yard.v1.Task.HeadersEntry
+	6,  // 31: yard.v1.TaskEvent.kind:type_name -> yard.v1.TaskEventKind
+	32, // [32:32] is the sub-list for method output_type
+	32, // [32:32] is the sub-list for method input_type
+	32, // [32:32] is the sub-list for extension type_name
+	32, // [32:32] is the sub-list for extension extendee
+	0,  // [0:32] is the sub-list for field type_name
 }
 
 func init() { file_yard_v1_tasks_proto_init() }
@@ -2698,8 +3051,8 @@ func file_yard_v1_tasks_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_yard_v1_tasks_proto_rawDesc), len(file_yard_v1_tasks_proto_rawDesc)),
-			NumEnums:      4,
-			NumMessages:   29,
+			NumEnums:      7,
+			NumMessages:   30,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -38,14 +38,14 @@ func firstOf(checks ...func() (string, bool)) (string, bool) {
 // UnknownField returns the path of a field that this version does not know.
 func (r *SubmitRequest) UnknownField() (string, bool) {
 	for i, t := range r.Tasks {
-		if len(t.unknownFields) == 0 && (t.Payload == nil || len(t.Payload.unknownFields) == 0) && (t.Retry == nil || len(t.Retry.unknownFields) == 0) {
+		if len(t.unknownFields) == 0 && (t.Payload == nil || len(t.Payload.unknownFields) == 0) && !t.Retry.anyUnknown() {
 			continue
 		}
 		at := fmt.Sprintf("/tasks/%d", i)
 		return firstOf(
 			func() (string, bool) { return field(at, t.unknownFields) },
 			func() (string, bool) { return payloadField(at+"/payload", t.Payload) },
-			func() (string, bool) { return field(at+"/retry", t.GetRetry().unknown()) },
+			func() (string, bool) { return t.Retry.unknownField(at + "/retry") },
 		)
 	}
 	return field("", r.unknownFields)
@@ -151,8 +151,8 @@ func (r *PutTypeRequest) UnknownField() (string, bool) {
 		if len(t.unknownFields) > 0 {
 			return field("/type", t.unknownFields)
 		}
-		if t.Retry != nil && len(t.Retry.unknownFields) > 0 {
-			return field("/type/retry", t.Retry.unknownFields)
+		if t.Retry.anyUnknown() {
+			return t.Retry.unknownField("/type/retry")
 		}
 		if t.Rate != nil && len(t.Rate.unknownFields) > 0 {
 			return field("/type/rate", t.Rate.unknownFields)
@@ -167,11 +167,21 @@ func (r *GetTypeRequest) UnknownField() (string, bool) { return field("", r.unkn
 // UnknownField returns the path of a field that this version does not know.
 func (r *DescribeTasklistRequest) UnknownField() (string, bool) { return field("", r.unknownFields) }
 
-func (r *RetryPolicy) unknown() []byte {
+func (r *RetryPolicy) anyUnknown() bool {
+	_, found := r.unknownField("")
+	return found
+}
+
+func (r *RetryPolicy) unknownField(path string) (string, bool) {
 	if r == nil {
-		return nil
+		return "", false
 	}
-	return r.unknownFields
+	for i, e := range r.ByError {
+		if len(e.unknownFields) > 0 {
+			return field(fmt.Sprintf("%s/by_error/%d", path, i), e.unknownFields)
+		}
+	}
+	return field(path, r.unknownFields)
 }
 
 // UnknownField returns the path of a field that this version does not know.

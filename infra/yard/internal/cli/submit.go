@@ -25,7 +25,7 @@ type submitFlags struct {
 	priority     int
 	delay        time.Duration
 	at           string
-	maxAttempts  int
+	retry        yard.RetryPolicy
 	startToClose time.Duration
 	heartbeat    time.Duration
 	startWithin  time.Duration
@@ -73,7 +73,8 @@ requests; each is accepted completely or not at all.`,
 	flags.IntVarP(&f.priority, "priority", "p", 0, "1 (most urgent) to 5; 0 = the tasklist's, by default 3")
 	flags.DurationVar(&f.delay, "delay", 0, "run it so long after now")
 	flags.StringVar(&f.at, "at", "", "run it at this time, such as 2026-12-24T18:00:00+01:00")
-	flags.IntVar(&f.maxAttempts, "max-attempts", 0, "failures until it is dead; 0 = the type's")
+	flags.IntVar(&f.retry.MaxAttempts, "max-attempts", 0, "failures until it is dead; 0 = the type's")
+	ruleFlags(flags, &f.retry)
 	flags.DurationVar(&f.startToClose, "start-to-close", 0, "bound of one attempt; 0 = the type's")
 	flags.DurationVar(&f.heartbeat, "heartbeat", 0, "silence after which an attempt is lost; 0 = the type's")
 	flags.DurationVar(&f.startWithin, "start-within", 0, "expire it unless it has begun by then; 0 = the type's")
@@ -96,7 +97,7 @@ func (a *app) tasksToSubmit(f submitFlags, args []string) (tasks []yard.Task, wa
 		return nil, false, usagef("--count %d is not in 1..%d", f.count, countMax)
 	case f.file != "" && f.count != 1:
 		return nil, false, usagef("--count does not go with --file")
-	case f.file != "" && (f.delay != 0 || f.at != "" || f.maxAttempts != 0 || f.startToClose != 0 || f.heartbeat != 0 || f.startWithin != 0 || f.finishWithin != 0 || len(f.headers) > 0 || f.group != "" || f.cost != 0):
+	case f.file != "" && (f.delay != 0 || f.at != "" || !noPolicy(f.retry) || f.startToClose != 0 || f.heartbeat != 0 || f.startWithin != 0 || f.finishWithin != 0 || len(f.headers) > 0 || f.group != "" || f.cost != 0):
 		return nil, false, usagef("only --tasklist, --priority and --wait go with --file: the rest is in its tasks")
 	}
 	if f.file != "" {
@@ -120,8 +121,8 @@ func tasksOfFlags(f submitFlags, args []string) ([]yard.Task, error) {
 	if task.Headers, err = headersOf(f.headers); err != nil {
 		return nil, err
 	}
-	if f.maxAttempts != 0 {
-		task.Retry = &yard.RetryPolicy{MaxAttempts: f.maxAttempts}
+	if !noPolicy(f.retry) {
+		task.Retry = &f.retry
 	}
 	if len(args) == 2 {
 		if !codec.ValidJSON([]byte(args[1])) {
@@ -244,7 +245,7 @@ func taskOf(w *yardv1.NewTask, f submitFlags) yard.Task {
 		Type: w.Type, Tasklist: w.Tasklist, Priority: int(w.Priority), Delay: ms(w.DelayMs),
 		StartToClose: ms(w.StartToCloseMs), HeartbeatTimeout: ms(w.HeartbeatTimeoutMs), Traceparent: w.Traceparent,
 		StartWithin: ms(w.StartWithinMs), FinishWithin: ms(w.FinishWithinMs), Headers: w.Headers,
-		Group: w.Group, Cost: int(w.Cost),
+		Group: w.Group, Cost: int(w.Cost), Retry: policyOf(w.Retry),
 	}
 	if task.Tasklist == "" {
 		task.Tasklist = f.tasklist
@@ -257,12 +258,6 @@ func taskOf(w *yardv1.NewTask, f submitFlags) yard.Task {
 	}
 	if w.RunAtMs != 0 {
 		task.RunAt = time.UnixMilli(w.RunAtMs)
-	}
-	if r := w.Retry; r != nil {
-		task.Retry = &yard.RetryPolicy{
-			MaxAttempts: int(r.MaxAttempts), InitialInterval: ms(r.InitialIntervalMs),
-			Backoff: r.Backoff, MaxInterval: ms(r.MaxIntervalMs),
-		}
 	}
 	return task
 }

@@ -27,8 +27,10 @@ func (a *app) typeSet() *cobra.Command {
 		Long: `Create a task type, or change the settings that are given as flags. A changed limit
 takes effect within a second; tasks accepted before keep their retry policy
 and timeouts.`,
-		Example: `  yard type set payout.send --max-concurrency 15 --max-attempts 8 --initial-interval 2s`,
-		Args:    argCount(1, 1, "one name"),
+		Example: `  yard type set payout.send --max-concurrency 15 --max-attempts 8 --initial-interval 2s
+  yard type set payout.send --non-retryable card_stolen,account_closed --by-error busy:max-attempts=20,initial-interval=1m
+  yard type set letter.post --heartbeat 5s --on-lost dead --on-timeout dead`,
+		Args: argCount(1, 1, "one name"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.withClient(cmd.Context(), func(ctx context.Context, c *yard.Client) error {
 				have, err := c.GetType(ctx, args[0])
@@ -59,6 +61,7 @@ and timeouts.`,
 	flags.DurationVar(&r.InitialInterval, "initial-interval", 0, "wait after the first failure; default 1s")
 	flags.Float64Var(&r.Backoff, "backoff", 0, "each further wait is so many times longer; default 2")
 	flags.DurationVar(&r.MaxInterval, "max-interval", 0, "longest wait; default 10m")
+	ruleFlags(flags, &r)
 	_ = cmd.RegisterFlagCompletionFunc("limit", a.complete(limitNames)) // it refuses flags that there are none of
 	return cmd
 }
@@ -88,7 +91,8 @@ func overlay(have *yard.TaskType, t yard.TaskType, r yard.RetryPolicy, given fun
 			set()
 		}
 	}
-	if retry != (yard.RetryPolicy{}) {
+	overlayRules(&retry, r, given)
+	if !noPolicy(retry) {
 		have.Retry = &retry
 	}
 }
@@ -172,18 +176,11 @@ func (a *app) printTypes(types []yard.TaskType) error {
 
 // wireType is a type as the API writes it.
 func wireType(t yard.TaskType) *yardv1.TaskType {
-	w := &yardv1.TaskType{
+	return &yardv1.TaskType{
 		Name: t.Name, StartToCloseMs: t.StartToClose.Milliseconds(), HeartbeatTimeoutMs: t.HeartbeatTimeout.Milliseconds(),
 		MaxConcurrency: int32(t.MaxConcurrency), MaxConcurrencyPerGroup: int32(t.MaxConcurrencyPerGroup), Rate: wireRate(t.Rate), Cost: int32(t.Cost), Limits: t.Limits, Revision: t.Revision,
-		StartWithinMs: t.StartWithin.Milliseconds(), FinishWithinMs: t.FinishWithin.Milliseconds(),
+		StartWithinMs: t.StartWithin.Milliseconds(), FinishWithinMs: t.FinishWithin.Milliseconds(), Retry: wirePolicy(t.Retry),
 	}
-	if r := t.Retry; r != nil {
-		w.Retry = &yardv1.RetryPolicy{
-			MaxAttempts: int32(r.MaxAttempts), InitialIntervalMs: r.InitialInterval.Milliseconds(),
-			Backoff: r.Backoff, MaxIntervalMs: r.MaxInterval.Milliseconds(),
-		}
-	}
-	return w
 }
 
 func (a *app) printType(t yard.TaskType) error {
@@ -221,10 +218,7 @@ func (a *app) printType(t yard.TaskType) error {
 	if t.Retry != nil {
 		retry = *t.Retry
 	}
-	about.row("max attempts", number(float64(retry.MaxAttempts), "5, the default"))
-	about.row("first wait", or(span(retry.InitialInterval), "1s, the default"))
-	about.row("backoff", number(retry.Backoff, "2, the default"))
-	about.row("longest wait", or(span(retry.MaxInterval), "10m0s, the default"))
+	policyRows(&about, retry)
 	return a.printTable(&about)
 }
 

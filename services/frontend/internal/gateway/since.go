@@ -15,6 +15,8 @@ func (g *Gateway) tasksKnown(tasks []*yardv1.NewTask) error {
 		switch {
 		case t.Cost > 1:
 			field, since = "cost", logversion.Cost
+		case retrySince(t.Retry) != "":
+			field, since = "retry/"+retrySince(t.Retry), logversion.RetryRules
 		case t.Group != "":
 			field, since = "group", logversion.Groups
 		case t.StartWithinMs != 0:
@@ -33,11 +35,32 @@ func (g *Gateway) tasksKnown(tasks []*yardv1.NewTask) error {
 	return nil
 }
 
+// retrySince is the first field of a policy by which an owner of an older log version would not decide; "" = it has none.
+func retrySince(r *yardv1.RetryPolicy) string {
+	switch {
+	case len(r.GetNonRetryable()) > 0:
+		return "non_retryable"
+	case len(r.GetByError()) > 0:
+		return "by_error"
+	case r.GetJitter() != 0:
+		return "jitter"
+	case r.GetMaxDeliveries() != 0:
+		return "max_deliveries"
+	case r.GetOnLost() != 0:
+		return "on_lost"
+	case r.GetOnTimeout() != 0:
+		return "on_timeout"
+	}
+	return ""
+}
+
 // typeKnown refuses settings of a type by which a node of an older log version would not accept tasks.
 func (g *Gateway) typeKnown(t *yardv1.TaskType) error {
 	switch {
 	case t.Cost > 1:
 		return g.known("/type/cost", logversion.Cost)
+	case retrySince(t.Retry) != "":
+		return g.known("/type/retry/"+retrySince(t.Retry), logversion.RetryRules)
 	case t.MaxConcurrencyPerGroup != 0:
 		return g.known("/type/max_concurrency_per_group", logversion.PerGroup)
 	case t.StartWithinMs != 0:

@@ -123,6 +123,34 @@ func TestI13_RatesNeedALogVersion(t *testing.T) {
 	}
 }
 
+// TestI13_RetryRulesWaitForTheClustersVersion: an older owner would retry what is not to be, or lose the rules of a task that it parks.
+func TestI13_RetryRulesWaitForTheClustersVersion(t *testing.T) {
+	for version, taken := range map[uint32]bool{logversion.RetryRules - 1: false, logversion.RetryRules: true} {
+		g := &Gateway{Deps: Deps{LogVersion: func() uint32 { return version }}}
+		for field, p := range map[string]*yardv1.RetryPolicy{
+			"non_retryable":  {NonRetryable: []string{"a"}},
+			"by_error":       {ByError: []*yardv1.ErrorRetry{{ErrorType: "a"}}},
+			"jitter":         {Jitter: yardv1.Jitter_JITTER_SLIGHT},
+			"max_deliveries": {MaxDeliveries: 1},
+			"on_lost":        {OnLost: yardv1.OnLost_ON_LOST_RETRY},
+			"on_timeout":     {OnTimeout: yardv1.OnTimeout_ON_TIMEOUT_FAIL},
+			"":               {MaxAttempts: 1},
+		} {
+			p.MaxAttempts = 3
+			ofTask := g.tasksKnown([]*yardv1.NewTask{{Headers: map[string]string{"a": "1"}}, {Group: "g", Retry: p}})
+			ofType := g.typeKnown(&yardv1.TaskType{Retry: p, MaxConcurrencyPerGroup: 1})
+			if taken || field == "" {
+				if ofTask != nil || ofType != nil {
+					t.Errorf("version %d, %s: %v, %v", version, field, ofTask, ofType)
+				}
+				continue
+			}
+			wantField(t, ofTask, "/tasks/1/retry/"+field)
+			wantField(t, ofType, "/type/retry/"+field)
+		}
+	}
+}
+
 // I13: limits in shadow wait until every matching owner knows that they hold nothing up.
 func TestI13_LimitsInShadowNeedALogVersion(t *testing.T) {
 	for version, taken := range map[uint32]bool{logversion.Shadow - 1: false, logversion.Shadow: true} {

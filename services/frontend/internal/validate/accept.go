@@ -177,7 +177,7 @@ func Expiry(t *yardv1.NewTask, of *yardv1.TaskType) *logv1.Expiry {
 // type, which may be nil, else the default. Each field is resolved by itself.
 func Policy(t *yardv1.NewTask, of *yardv1.TaskType) *logv1.Policy {
 	own, typed := t.GetRetry(), of.GetRetry()
-	return &logv1.Policy{
+	p := &logv1.Policy{
 		MaxAttempts:        pick(own.GetMaxAttempts(), typed.GetMaxAttempts(), AttemptsDefault),
 		InitialIntervalMs:  pick(own.GetInitialIntervalMs(), typed.GetInitialIntervalMs(), ms(IntervalDefault)),
 		Backoff:            pick(own.GetBackoff(), typed.GetBackoff(), BackoffDefault),
@@ -185,6 +185,8 @@ func Policy(t *yardv1.NewTask, of *yardv1.TaskType) *logv1.Policy {
 		StartToCloseMs:     pick(t.StartToCloseMs, of.GetStartToCloseMs(), ms(StartToCloseDefault)),
 		HeartbeatTimeoutMs: pick(t.HeartbeatTimeoutMs, of.GetHeartbeatTimeoutMs(), 0),
 	}
+	retryRules(own, typed, p)
+	return p
 }
 
 // pick returns the first number that says something.

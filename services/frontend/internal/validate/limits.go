@@ -41,6 +41,10 @@ const (
 
 	// AttemptsMax bounds the failures a task may have.
 	AttemptsMax = 10_000
+	// DeliveriesMax bounds the cap on grants of a task.
+	DeliveriesMax = 100_000
+	// ErrorTypesMax bounds the error types of a list in a retry policy.
+	ErrorTypesMax = 16
 	// IntervalMax bounds the first wait between two attempts.
 	IntervalMax = 24 * time.Hour
 	// BackoffMax bounds the growth of that wait.

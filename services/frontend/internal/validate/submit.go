@@ -113,15 +113,6 @@ func dueTime(i int, t *yardv1.NewTask, now time.Time) error {
 	return nil
 }
 
-func retry(path string, r *yardv1.RetryPolicy) error {
-	return firstError(
-		optional(path+"/max_attempts", r.MaxAttempts, 1, AttemptsMax),
-		optional(path+"/initial_interval_ms", r.InitialIntervalMs, 1, ms(IntervalMax)),
-		optional(path+"/backoff", r.Backoff, 1, BackoffMax),
-		optional(path+"/max_interval_ms", r.MaxIntervalMs, 1, ms(IntervalCapMax)),
-	)
-}
-
 // expiry checks the time that a task has; 0 = no limit.
 func expiry(path string, start, finish int64) error {
 	if err := firstError(

@@ -47,6 +47,8 @@ func showWait(d *Deps, t *taskstate.Task, w taskstate.Wait) {
 		name, reason = signals.SpanDelay, "scheduled"
 	case taskstate.StepTimedOut:
 		reason = "timed out: " + w.Message
+	case taskstate.StepLost:
+		reason = "lost: " + w.Message
 	}
 	show(d, t, name, time.UnixMilli(w.Since), time.UnixMilli(w.Until), signals.Attribute(signals.Reason, reason))
 }

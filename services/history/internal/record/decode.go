@@ -28,10 +28,11 @@ type Decoder struct {
 	names    map[string]string // of domains and tasklists, checked
 	types    map[string]string // checked
 	policies map[taskstate.Policy]*taskstate.Policy
+	rules    map[string]*taskstate.Rules
 	// lastPolicy is the last one: most often the next task has the same.
 	lastPolicy *taskstate.Policy
 	paths      map[string]*taskstate.Path
-	path       []byte // of what is looked up in paths
+	key        []byte // of what is looked up in paths and rules
 	batch      logv1.Batch
 	events     logv1.EventBatch
 }
@@ -43,7 +44,7 @@ const internedMax = 4096
 func NewDecoder() *Decoder {
 	return &Decoder{
 		strings: map[string]string{}, names: map[string]string{}, types: map[string]string{},
-		policies: map[taskstate.Policy]*taskstate.Policy{}, paths: map[string]*taskstate.Path{},
+		policies: map[taskstate.Policy]*taskstate.Policy{}, rules: map[string]*taskstate.Rules{}, paths: map[string]*taskstate.Path{},
 	}
 }
 
@@ -100,6 +101,12 @@ func (d *Decoder) policy(p *logv1.Policy) *taskstate.Policy {
 		StartToCloseMS:    p.GetStartToCloseMs(),
 
 		HeartbeatTimeoutMS: p.GetHeartbeatTimeoutMs(),
+
+		MaxDeliveries: p.GetMaxDeliveries(),
+		Jitter:        taskstate.Jitter(p.GetJitter()),
+		OnLost:        taskstate.OnLost(p.GetOnLost()),
+		OnTimeout:     taskstate.OnTimeout(p.GetOnTimeout()),
+		Rules:         d.rulesOf(p),
 	}
 	if d.lastPolicy != nil && *d.lastPolicy == key {
 		return d.lastPolicy
@@ -131,11 +138,11 @@ func (d *Decoder) pathOf(limits ...string) *taskstate.Path {
 	if len(limits) == 0 {
 		return nil
 	}
-	d.path = d.path[:0]
+	d.key = d.key[:0]
 	for _, limit := range limits {
-		d.path = append(append(d.path, limit...), ' ')
+		d.key = append(append(d.key, limit...), ' ')
 	}
-	if known, ok := d.paths[string(d.path)]; ok {
+	if known, ok := d.paths[string(d.key)]; ok {
 		return known
 	}
 	if len(d.paths) >= internedMax {
@@ -146,7 +153,7 @@ func (d *Decoder) pathOf(limits ...string) *taskstate.Path {
 		own[i] = d.intern(limit)
 	}
 	p := taskstate.NewPath(own...)
-	d.paths[string(d.path)] = p
+	d.paths[string(d.key)] = p
 	return p
 }
 
@@ -182,6 +189,9 @@ func (d *Decoder) SubmitsOf(domain string, data []byte, at time.Time) (tasks []*
 			tasks = append(tasks, e)
 		}
 		// Kept records must not keep the message's buffer.
+		if p := r.Policy; p != nil {
+			p.NonRetryable, p.ByError = nil, nil
+		}
 		r.Id, r.Payload, r.Trace, r.Result, r.Attempt, r.Headers, r.Expiry, r.Group = nil, nil, nil, nil, nil, nil, nil, ""
 	}
 	return tasks, bad, nil
@@ -216,7 +226,8 @@ func (d *Decoder) task(t *taskstate.Task, r *logv1.Record) error {
 	t.Policy = d.policy(r.Policy)
 	t.Trace = string(r.Trace)
 	t.Extra = d.extra(r)
-	t.Version, t.Failures, t.Lost, t.Parkings = r.Version, r.Failures, r.Lost, r.Parkings
+	t.Version, t.Failures, t.HandedBack, t.Parkings = r.Version, r.Failures, r.HandedBack, r.Parkings
+	t.Lost = int16(min(r.Lost, taskstate.LostMax))
 	t.DueAt, t.ReadyAt, t.FinishedAt = r.DueAtMs, r.ReadyAtMs, r.FinishedAtMs
 	t.State, t.Position = taskstate.State(r.State), ids.Position(r.Position)
 	t.Result = blob(r.Result, r.ResultEncoding)

@@ -63,15 +63,12 @@ func (e *Encoder) Record(t *taskstate.Task) *logv1.Record {
 	r.Id = t.ID[:]
 	r.Domain, r.Tasklist, r.Type, r.Priority = t.Domain, t.Tasklist, t.Type, t.Priority
 	r.Payload, r.PayloadEncoding = t.Payload.Data, t.Payload.Encoding
-	e.policy = logv1.Policy{}
-	p := &e.policy
-	p.MaxAttempts, p.InitialIntervalMs, p.Backoff = t.Policy.MaxAttempts, t.Policy.InitialIntervalMS, t.Policy.Backoff
-	p.MaxIntervalMs, p.StartToCloseMs, p.HeartbeatTimeoutMs = t.Policy.MaxIntervalMS, t.Policy.StartToCloseMS, t.Policy.HeartbeatTimeoutMS
-	r.Policy = p
+	fillPolicy(&e.policy, t.Policy)
+	r.Policy = &e.policy
 	r.DueAtMs, r.Trace = t.DueAt, []byte(t.Trace)
 	r.Headers, r.Expiry, r.Group = storedHeaders(t.HeaderList()), storedExpiry(t.Expiry()), t.Group()
-	r.Cost = t.Cost()
-	r.State, r.Version, r.Failures, r.Lost = int32(t.State), t.Version, t.Failures, t.Lost
+	r.Cost, r.HandedBack = t.Cost(), t.HandedBack
+	r.State, r.Version, r.Failures, r.Lost = int32(t.State), t.Version, t.Failures, int32(t.Lost)
 	r.Result, r.ResultEncoding = t.Result.Data, t.Result.Encoding
 	r.ErrorMessage, r.ErrorType, r.FinishedAtMs = t.ErrMessage, t.ErrType, t.FinishedAt
 	r.Parkings, r.CancelRequested, r.CancelReason = t.Parkings, t.CancelRequested, t.CancelReason

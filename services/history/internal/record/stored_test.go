@@ -283,13 +283,18 @@ func writeTask(b *bytes.Buffer, t *taskstate.Task) {
 		t.ID, t.Domain, t.Tasklist, t.Type, t.Priority, t.State, t.Version, t.Failures, t.Lost, t.Parkings,
 		t.Position.Seq(), t.Position.Lane(), t.Before.Seq(), t.DueAt, t.ReadyAt, t.FinishedAt, t.CancelRequested, t.CancelReason)
 	fmt.Fprintf(b, "    payload=%s result=%s error=%q/%q policy=%+v trace=%x\n",
-		blob(t.Payload), blob(t.Result), t.ErrMessage, t.ErrType, *t.Policy, t.Trace)
+		blob(t.Payload), blob(t.Result), t.ErrMessage, t.ErrType, policyOf(t), t.Trace)
 	a := &t.Attempt
 	fmt.Fprintf(b, "    attempt of %q nonce=%d started=%d deadline=%d beat=%d booked=%v progress=%s ended=%s\n",
 		a.Worker, a.Nonce, a.StartedAt, a.DeadlineAt, a.BeatBy, held(a.Limits, t.Type), blob(a.Progress), a.Ended)
 	for _, s := range t.Steps {
 		fmt.Fprintf(b, "    step %d at %d grant=%d of %q due=%d %q/%q\n", s.Kind, s.At, s.Grant, s.Worker, s.DueAt, s.Message, s.ErrType)
 	}
+}
+
+// policyOf shows the policy of a task, of each version as it always was.
+func policyOf(t *taskstate.Task) string {
+	return strings.ReplaceAll(fmt.Sprintf("%+v", *t.Policy), " MaxDeliveries:0 Jitter:0 OnLost:0 OnTimeout:0 Rules:<nil>", "")
 }
 
 // held is what an attempt has booked: true is the limit of its type.

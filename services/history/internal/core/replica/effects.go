@@ -254,12 +254,12 @@ type Counts struct {
 	Silent, Overdue, Undelivered int64
 }
 
-// expired counts an attempt of e that ended without its worker's word; failures and lost are those before.
-func (c *Counts) expired(e *Entry, failures, lost int32) {
-	switch {
-	case e.Failures > failures:
+// expired counts an attempt of t that has just ended without its worker's word.
+func (c *Counts) expired(t *taskstate.Task) {
+	switch t.HowExpired() {
+	case taskstate.StepTimedOut:
 		c.Overdue++
-	case e.Lost > lost:
+	case taskstate.StepLost:
 		c.Silent++
 	default:
 		c.Undelivered++

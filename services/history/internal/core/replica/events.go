@@ -159,7 +159,7 @@ func (r *Replica) apply(e *Entry, h *held, now Now, fx *Effects) {
 		at = max(at, e.arrivedAt) // a command from before this stay counts as of its beginning
 	}
 	ended := h.ev.Fence.Same(e.Token())
-	before, failures, lost := e.State, e.Failures, e.Lost
+	before, failures := e.State, e.Failures
 	v, did := taskstate.Apply(&e.Task, h.ev, at)
 	if ended {
 		e.proposed &^= 1 << h.ev.Kind
@@ -175,7 +175,7 @@ func (r *Replica) apply(e *Entry, h *held, now Now, fx *Effects) {
 			e.proposed &^= spared // its worker was heard: the next standstill is another one
 		}
 		if h.ev.Kind == taskstate.Expired && r.replay == nil {
-			fx.Counts.expired(e, failures, lost)
+			fx.Counts.expired(&e.Task)
 			if len(e.Trace) > 0 {
 				fx.Traced = append(fx.Traced, Traced{What: TraceExpired, Task: &e.Task, Since: e.Attempt.StartedAt})
 			}

@@ -30,9 +30,10 @@ func TestAnExpiryThatTheLogTookTooLateIsVoid(t *testing.T) {
 // costs no failure; without a date, as in earlier log versions, it does.
 func TestWhatRanOutFirstCounts(t *testing.T) {
 	for _, c := range []struct {
-		notAfter       int64
-		beats          bool
-		failures, lost int32
+		notAfter int64
+		beats    bool
+		failures int32
+		lost     int16
 	}{{0, true, 1, 0}, {1 << 60, true, 0, 1}, {1 << 60, false, 1, 0}} {
 		task := fresh()
 		if !c.beats {

@@ -1,10 +1,5 @@
 package taskstate
 
-import (
-	"encoding/binary"
-	"math"
-)
-
 const (
 	// LostMax is how many grants in a row may be lost to silent workers before the
 	// task counts as one that kills its workers.
@@ -55,6 +50,15 @@ func (t *Task) park(now int64) Effects {
 	return Effects{Park: true}
 }
 
+// handBack makes a task ready again after a grant that does not count.
+func (t *Task) handBack(message string, now int64, fx *Effects) {
+	if t.Policy.MaxDeliveries > 0 {
+		t.HandedBack++
+	}
+	t.step(Step{Kind: StepHandedBack, At: now, Grant: t.Version, Worker: t.Attempt.Worker, Message: message})
+	t.again(now, fx)
+}
+
 // again makes a task ready at once after an attempt that does not count.
 func (t *Task) again(now int64, fx *Effects) {
 	if t.CancelRequested {
@@ -65,42 +69,98 @@ func (t *Task) again(now int64, fx *Effects) {
 	fx.Trigger = true
 }
 
+// failure is an attempt that failed.
+type failure struct {
+	kind             StepKind
+	message, errType string
+	// final: the worker wants no other attempt. reason: the policy allows none, whatever the error type; "" = it may.
+	final   bool
+	reason  string
+	delayMS int64
+}
+
 // failed decides what follows an attempt that failed.
-func (t *Task) failed(kind StepKind, message, errType string, final bool, delayMS, now int64, fx *Effects) {
+func (t *Task) failed(f *failure, now int64, fx *Effects) {
 	t.Failures++
 	t.Lost = 0
-	t.ErrMessage, t.ErrType = message, errType
-	s := Step{Kind: kind, At: now, Grant: t.Version, Worker: t.Attempt.Worker, Message: message, ErrType: errType}
+	t.ErrMessage, t.ErrType = f.message, f.errType
+	s := Step{Kind: f.kind, At: now, Grant: t.Version, Worker: t.Attempt.Worker, Message: f.message, ErrType: f.errType}
+	reason, last := t.last(f)
 	switch {
 	case t.CancelRequested:
 		t.step(s)
 		t.cancelled(now, fx)
-	case !final && t.noTimeAt(now):
+	case !f.final && t.noTimeAt(now):
 		t.step(s)
 		t.lapse(now, fx)
-	case final || t.Failures >= t.Policy.MaxAttempts:
+	case last:
 		t.step(s)
-		t.step(Step{Kind: StepDead, At: now, Message: message, ErrType: errType})
-		t.finish(Dead, now, fx)
+		t.die(reason, now, fx)
+	case t.spent():
+		t.step(s)
+		t.dieSpent(now, fx)
 	default:
-		wait := delayMS
-		if wait <= 0 {
-			wait = t.retryDelay()
-		}
-		if t.noTimeAt(now + wait) {
-			t.step(s)
-			t.lapse(now, fx)
-			return
-		}
-		t.DueAt = now + wait
-		s.DueAt = t.DueAt
-		t.step(s)
-		if wait > ParkAfterMS {
-			fx.Park = t.park(now).Park
-			return
-		}
-		t.State, t.ReadyAt = Backoff, t.DueAt
+		t.backOff(s, f.delayMS, now, fx)
 	}
+}
+
+// last tells whether no attempt follows a failure, and why, for its history.
+func (t *Task) last(f *failure) (reason string, last bool) {
+	of, byRule := t.Policy.forError(f.errType)
+	switch {
+	case f.final:
+		return f.message, true
+	case f.reason != "":
+		return f.reason, true
+	case t.Policy.nonRetryable(f.errType):
+		return byNonRetryable, true
+	case t.Failures >= of.MaxAttempts && byRule != "":
+		return byRule, true
+	}
+	return f.message, t.Failures >= of.MaxAttempts
+}
+
+// die makes t a dead letter for a reason; its error is set already.
+func (t *Task) die(reason string, now int64, fx *Effects) {
+	t.step(Step{Kind: StepDead, At: now, Message: reason, ErrType: t.ErrType})
+	t.finish(Dead, now, fx)
+}
+
+// dieSpent makes t a dead letter that was given to workers as often as it may.
+func (t *Task) dieSpent(now int64, fx *Effects) {
+	t.ErrMessage, t.ErrType = byDeliveries, maxDeliveriesType
+	t.die(byDeliveries, now, fx)
+}
+
+// backOff lets t wait for its next attempt; s is the step of the failure.
+func (t *Task) backOff(s Step, wait, now int64, fx *Effects) {
+	if wait <= 0 {
+		wait = t.retryDelay()
+	}
+	if t.noTimeAt(now + wait) {
+		t.step(s)
+		t.lapse(now, fx)
+		return
+	}
+	t.DueAt = now + wait
+	s.DueAt = t.DueAt
+	t.step(s)
+	if wait > ParkAfterMS {
+		fx.Park = t.park(now).Park
+		return
+	}
+	t.State, t.ReadyAt = Backoff, t.DueAt
+}
+
+// HowExpired is how the last attempt ended, if it ended without its worker's word: StepTimedOut, StepLost or StepHandedBack.
+func (t *Task) HowExpired() StepKind {
+	for i := len(t.Steps) - 1; i >= 0; i-- {
+		switch kind := t.Steps[i].Kind; kind {
+		case StepTimedOut, StepLost, StepHandedBack:
+			return kind
+		}
+	}
+	return 0
 }
 
 // failedToCancel tells whether the failure of the last attempt ended the task, since its cancel had been
@@ -112,23 +172,6 @@ func (t *Task) failedToCancel() bool {
 		}
 	}
 	return false
-}
-
-// retryDelay is the wait after the latest failure in ms: exponential, capped,
-// with a jitter of ±10 % taken from the task's id, so that tasks that failed
-// together do not come back together, and yet every owner computes the same.
-func (t *Task) retryDelay() int64 {
-	p := t.Policy
-	d := float64(p.InitialIntervalMS) * math.Pow(p.Backoff, float64(t.Failures-1))
-	if limit := float64(p.MaxIntervalMS); !(d < limit) { // also NaN and +Inf
-		d = limit
-	}
-	x := binary.BigEndian.Uint64(t.ID[8:]) + uint64(t.Failures)*0x9e3779b97f4a7c15
-	x ^= x >> 30
-	x *= 0xbf58476d1ce4e5b9
-	x ^= x >> 27
-	unit := float64(x>>11) / (1 << 53)
-	return max(1, int64(d*(0.9+0.2*unit)))
 }
 
 // endAttempt notes how the running attempt ended and frees its slot.

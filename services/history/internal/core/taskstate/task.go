@@ -62,21 +62,6 @@ func (s State) String() string {
 	return "none"
 }
 
-// Policy is the effective policy of a task, resolved at acceptance and
-// read-only: tasks share it.
-type Policy struct {
-	// MaxAttempts is how many failures end the task, at least 1.
-	MaxAttempts int32
-	// InitialIntervalMS, Backoff and MaxIntervalMS shape the wait between attempts.
-	InitialIntervalMS int64
-	Backoff           float64
-	MaxIntervalMS     int64
-	// StartToCloseMS bounds an attempt.
-	StartToCloseMS int64
-	// HeartbeatTimeoutMS bounds its silence; 0 = no heartbeats needed.
-	HeartbeatTimeoutMS int64
-}
-
 // Blob is bytes with the encoding their owner gave them (yard.v1.Encoding).
 type Blob struct {
 	Data     []byte
@@ -120,16 +105,18 @@ type Task struct {
 	State    State
 	// CancelRequested: its worker has been, or will be, asked to stop.
 	CancelRequested bool
+	// Lost counts grants lost to silent workers since the last failure, at most LostMax.
+	Lost int16
 	// Position is the submit record of this stay in history, Before that of the stay
 	// before, 0 where there was none.
 	Position ids.Position
 	Before   ids.Position
 	// Version counts grants: the fence. The next grant has Version+1.
 	Version uint32
-	// Failures counts attempts that failed; Lost counts grants lost to silent
-	// workers since the last failure.
+	// Failures counts attempts that failed.
 	Failures int32
-	Lost     int32
+	// HandedBack counts grants that were handed back, if the policy limits the others.
+	HandedBack uint32
 	// Parkings counts how often the task was parked. A stay in history, and the one in
 	// the timer store before it, is named by (ID, Parkings).
 	Parkings uint32
@@ -257,6 +244,9 @@ func (t *Task) SetSteps(steps []Step, dropped uint32) {
 func (t *Task) Footprint() int {
 	const fixed, step, header = 640, 88, 32
 	n := 0
+	if t.Policy != nil {
+		n = t.Policy.Rules.Footprint() // as if it were its alone, since it may be
+	}
 	for _, h := range t.HeaderList() {
 		n += header + len(h.Name) + len(h.Value)
 	}

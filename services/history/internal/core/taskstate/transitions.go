@@ -160,7 +160,7 @@ func succeed(t *Task, e *Event, now int64) (Verdict, Effects) {
 
 func fail(t *Task, e *Event, now int64) (Verdict, Effects) {
 	fx := t.endAttempt(Failed)
-	t.failed(StepFailed, e.Message, e.ErrType, e.NonRetryable, e.DelayMS, now, &fx)
+	t.failed(&failure{kind: StepFailed, message: e.Message, errType: e.ErrType, final: e.NonRetryable, delayMS: e.DelayMS}, now, &fx)
 	return Verdict{CancelRequested: t.CancelRequested}, fx
 }
 
@@ -176,8 +176,7 @@ func beat(t *Task, e *Event, now int64) (Verdict, Effects) {
 
 func release(t *Task, e *Event, now int64) (Verdict, Effects) {
 	fx := t.endAttempt(Released)
-	t.step(Step{Kind: StepHandedBack, At: now, Grant: t.Version, Worker: t.Attempt.Worker, Message: e.Message})
-	t.again(now, &fx)
+	t.handBack(e.Message, now, &fx)
 	return Verdict{}, fx
 }
 
@@ -189,32 +188,56 @@ func expire(t *Task, e *Event, now int64) (Verdict, Effects) {
 	if e.NotAfter > 0 && now > e.NotAfter {
 		return refuse(fault.FailedPrecondition, "the log stood still when the lease ran out")
 	}
-	fx := t.endAttempt(Expired)
-	if e.Undelivered && t.Version <= UndeliveredMax {
-		t.step(Step{Kind: StepHandedBack, At: now, Grant: t.Version, Worker: t.Attempt.Worker, Message: "it may never have reached its worker"})
-		t.again(now, &fx)
-		return Verdict{}, fx
-	}
 	// An expiry with a date may be proposed long after the worker fell silent: what ran out first counts.
 	silent := e.NotAfter > 0 && t.WakeAt() < t.Attempt.DeadlineAt
-	if now >= t.Attempt.DeadlineAt && !silent {
-		over := "start_to_close"
-		if t.Attempt.DeadlineAt == t.Expiry().FinishBy {
-			over = "finish_within"
-		}
-		t.failed(StepTimedOut, "the attempt exceeded "+over, "timeout", false, 0, now, &fx)
-		return Verdict{}, fx
+	timedOut := now >= t.Attempt.DeadlineAt && !silent
+	fx := t.endAttempt(Expired)
+	switch {
+	case e.Undelivered && t.Version <= UndeliveredMax && !t.Policy.neverAgain(timedOut):
+		t.handBack("it may never have reached its worker", now, &fx)
+	case timedOut:
+		t.timedOut(now, &fx)
+	default:
+		t.lost(now, &fx)
+	}
+	return Verdict{}, fx
+}
+
+// timedOut ends an attempt that took too long, or took as long as its task had.
+func (t *Task) timedOut(now int64, fx *Effects) {
+	f := failure{kind: StepTimedOut, message: "the attempt exceeded start_to_close", errType: timeoutType}
+	switch {
+	case t.Attempt.DeadlineAt == t.Expiry().FinishBy:
+		f.message = "the attempt exceeded finish_within"
+	case t.Policy.OnTimeout == TimeoutDies:
+		f.reason = byOnTimeout
+	}
+	t.failed(&f, now, fx)
+}
+
+// lost ends an attempt whose worker fell silent.
+func (t *Task) lost(now int64, fx *Effects) {
+	f := failure{kind: StepLost, message: "its worker fell silent", errType: lostType}
+	switch t.Policy.OnLost {
+	case LostDies:
+		f.reason = byOnLost
+		t.failed(&f, now, fx)
+		return
+	case LostFails:
+		t.failed(&f, now, fx)
+		return
 	}
 	t.Lost++
 	t.step(Step{Kind: StepLost, At: now, Grant: t.Version, Worker: t.Attempt.Worker})
-	if t.Lost >= LostMax {
-		t.ErrMessage, t.ErrType = "its workers fell silent too often", "lost"
-		t.step(Step{Kind: StepDead, At: now, Message: t.ErrMessage, ErrType: t.ErrType})
-		t.finish(Dead, now, &fx)
-		return Verdict{}, fx
+	switch {
+	case t.Lost >= LostMax:
+		t.ErrMessage, t.ErrType = "its workers fell silent too often", lostType
+		t.die(t.ErrMessage, now, fx)
+	case t.spent() && !t.CancelRequested:
+		t.dieSpent(now, fx)
+	default:
+		t.again(now, fx)
 	}
-	t.again(now, &fx)
-	return Verdict{}, fx
 }
 
 func cancelIdle(t *Task, e *Event, now int64) (Verdict, Effects) {

@@ -4,7 +4,7 @@ package taskstate
 type Wait struct {
 	// Since and Until are Unix ms.
 	Since, Until int64
-	// After is the step after which it came: StepFailed or StepTimedOut; StepParked where it was for
+	// After is the step after which it came: StepFailed, StepTimedOut, or StepLost where that counts as a failure; StepParked where it was for
 	// the time that the task's submit had asked for.
 	After StepKind
 	// Message is the failure's.
@@ -23,7 +23,10 @@ func (t *Task) Waited() (w Wait, ok bool) {
 		case StepFired, StepCancelRequested:
 		case StepParked: // a failure may have led to it
 			w.Since, w.After = s.At, s.Kind
-		case StepFailed, StepTimedOut:
+		case StepFailed, StepTimedOut, StepLost:
+			if s.Kind == StepLost && s.DueAt == 0 { // it was ready at once
+				return w, w.After != 0
+			}
 			return Wait{Since: s.At, Until: w.Until, After: s.Kind, Message: s.Message}, true
 		default:
 			return w, w.After != 0

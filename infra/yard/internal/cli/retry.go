@@ -1,0 +1,207 @@
+package cli
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/yardmaster-io/yardmaster/contracts/gen/yardv1"
+	"github.com/yardmaster-io/yardmaster/contracts/yard"
+)
+
+// ruleFlags adds the flags of what a retry policy has beside its waits and attempts; they set fields of r.
+func ruleFlags(flags *pflag.FlagSet, r *yard.RetryPolicy) {
+	flags.StringSliceVar(&r.NonRetryable, "non-retryable", nil, "error type that makes it a dead letter at once; may be repeated")
+	flags.Var((*errorFlag)(&r.ByError), "by-error", "other numbers for one error type, such as busy:max-attempts=20,initial-interval=1m; may be repeated")
+	flags.Var(&choiceFlag[yard.Jitter]{&r.Jitter, []yard.Jitter{yard.JitterSlight, yard.JitterFull, yard.JitterEqual, yard.JitterNone}}, "jitter", "how waits are spread; default slight")
+	flags.IntVar(&r.MaxDeliveries, "max-deliveries", 0, "times that it is given to a worker until it is a dead letter; 0 = any number")
+	flags.Var(&choiceFlag[yard.OnLost]{&r.OnLost, []yard.OnLost{yard.OnLostRetry, yard.OnLostFail, yard.OnLostDead}}, "on-lost", "what follows when its worker sends no more heartbeats; default retry")
+	flags.Var(&choiceFlag[yard.OnTimeout]{&r.OnTimeout, []yard.OnTimeout{yard.OnTimeoutFail, yard.OnTimeoutDead}}, "on-timeout", "what follows when an attempt takes too long; default fail")
+}
+
+// overlayRules puts the flags that were given on top of what a policy has; a list replaces the one that it has.
+func overlayRules(have *yard.RetryPolicy, r yard.RetryPolicy, given func(string) bool) {
+	for name, set := range map[string]func(){
+		"non-retryable":  func() { have.NonRetryable = r.NonRetryable },
+		"by-error":       func() { have.ByError = r.ByError },
+		"jitter":         func() { have.Jitter = r.Jitter },
+		"max-deliveries": func() { have.MaxDeliveries = r.MaxDeliveries },
+		"on-lost":        func() { have.OnLost = r.OnLost },
+		"on-timeout":     func() { have.OnTimeout = r.OnTimeout },
+	} {
+		if given(name) {
+			set()
+		}
+	}
+}
+
+// noPolicy tells whether r says nothing.
+func noPolicy(r yard.RetryPolicy) bool {
+	if len(r.NonRetryable) == 0 {
+		r.NonRetryable = nil
+	}
+	return reflect.DeepEqual(r, yard.RetryPolicy{})
+}
+
+// choiceFlag is one of some names on the command line; "" = not said. It is a pflag.Value.
+type choiceFlag[S ~string] struct {
+	to *S
+	of []S
+}
+
+// String is what was chosen.
+func (f *choiceFlag[S]) String() string {
+	if f.to == nil { // pflag looks at a zero value
+		return ""
+	}
+	return string(*f.to)
+}
+
+// Type is what the help shows: the names.
+func (f *choiceFlag[S]) Type() string { return f.names("|") }
+
+func (f *choiceFlag[S]) names(between string) string {
+	names := make([]string, len(f.of))
+	for i, s := range f.of {
+		names[i] = string(s)
+	}
+	return strings.Join(names, between)
+}
+
+// Set chooses one.
+func (f *choiceFlag[S]) Set(text string) error {
+	if text != "" && !slices.Contains(f.of, S(text)) {
+		return fmt.Errorf("want one of %s", f.names(", "))
+	}
+	*f.to = S(text)
+	return nil
+}
+
+// errorFlag is what policies have for error types on the command line: "TYPE:NAME=VALUE,NAME=VALUE", or "" for none. It is a pflag.Value.
+type errorFlag []yard.ErrorRetry
+
+// String writes them as they are read.
+func (f *errorFlag) String() string { return rulesText(*f) }
+
+// Type is what the help calls one.
+func (f *errorFlag) Type() string { return "rule" }
+
+// Set adds one.
+func (f *errorFlag) Set(text string) error {
+	if text == "" {
+		*f = nil
+		return nil
+	}
+	at := strings.LastIndex(text, ":")
+	if at < 1 {
+		return fmt.Errorf("want an error type and its numbers, such as busy:max-attempts=20,initial-interval=1m")
+	}
+	rule := yard.ErrorRetry{ErrorType: text[:at]}
+	for _, part := range strings.Split(text[at+1:], ",") {
+		name, value, _ := strings.Cut(part, "=")
+		var err error
+		switch name {
+		case "max-attempts":
+			rule.MaxAttempts, err = strconv.Atoi(value)
+		case "initial-interval":
+			rule.InitialInterval, err = time.ParseDuration(value)
+		case "max-interval":
+			rule.MaxInterval, err = time.ParseDuration(value)
+		case "backoff":
+			rule.Backoff, err = strconv.ParseFloat(value, 64)
+		default:
+			return fmt.Errorf("%q is none of max-attempts, initial-interval, max-interval and backoff", name)
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %q is no value for it", name, value)
+		}
+	}
+	*f = append(*f, rule)
+	return nil
+}
+
+// rulesText writes what a policy has for error types as its flag reads it.
+func rulesText(rules []yard.ErrorRetry) string {
+	texts := make([]string, len(rules))
+	for i, r := range rules {
+		var parts []string
+		add := func(set bool, name, value string) {
+			if set {
+				parts = append(parts, name+"="+value)
+			}
+		}
+		add(r.MaxAttempts != 0, "max-attempts", strconv.Itoa(r.MaxAttempts))
+		add(r.InitialInterval != 0, "initial-interval", r.InitialInterval.String())
+		add(r.Backoff != 0, "backoff", strconv.FormatFloat(r.Backoff, 'f', -1, 64))
+		add(r.MaxInterval != 0, "max-interval", r.MaxInterval.String())
+		texts[i] = r.ErrorType + ":" + strings.Join(parts, ",")
+	}
+	return strings.Join(texts, " ")
+}
+
+// wirePolicy is a policy as the API writes it.
+func wirePolicy(r *yard.RetryPolicy) *yardv1.RetryPolicy {
+	if r == nil {
+		return nil
+	}
+	w := &yardv1.RetryPolicy{
+		MaxAttempts: int32(r.MaxAttempts), InitialIntervalMs: r.InitialInterval.Milliseconds(),
+		Backoff: r.Backoff, MaxIntervalMs: r.MaxInterval.Milliseconds(), NonRetryable: r.NonRetryable, MaxDeliveries: int32(r.MaxDeliveries),
+	}
+	// What the engine has stored are names that it knows; no name is none.
+	_ = w.Jitter.UnmarshalText([]byte(r.Jitter))
+	_ = w.OnLost.UnmarshalText([]byte(r.OnLost))
+	_ = w.OnTimeout.UnmarshalText([]byte(r.OnTimeout))
+	for _, e := range r.ByError {
+		w.ByError = append(w.ByError, &yardv1.ErrorRetry{
+			ErrorType: e.ErrorType, InitialIntervalMs: e.InitialInterval.Milliseconds(), Backoff: e.Backoff,
+			MaxIntervalMs: e.MaxInterval.Milliseconds(), MaxAttempts: int32(e.MaxAttempts),
+		})
+	}
+	return w
+}
+
+// policyOf is the policy of a task of a file.
+func policyOf(w *yardv1.RetryPolicy) *yard.RetryPolicy {
+	if w == nil {
+		return nil
+	}
+	ms := func(n int64) time.Duration { return time.Duration(n) * time.Millisecond }
+	r := &yard.RetryPolicy{
+		MaxAttempts: int(w.MaxAttempts), InitialInterval: ms(w.InitialIntervalMs), Backoff: w.Backoff, MaxInterval: ms(w.MaxIntervalMs),
+		NonRetryable: w.NonRetryable, Jitter: yard.Jitter(w.Jitter.Name()), MaxDeliveries: int(w.MaxDeliveries),
+		OnLost: yard.OnLost(w.OnLost.Name()), OnTimeout: yard.OnTimeout(w.OnTimeout.Name()),
+	}
+	for _, e := range w.ByError {
+		r.ByError = append(r.ByError, yard.ErrorRetry{
+			ErrorType: e.GetErrorType(), InitialInterval: ms(e.GetInitialIntervalMs()), Backoff: e.GetBackoff(),
+			MaxInterval: ms(e.GetMaxIntervalMs()), MaxAttempts: int(e.GetMaxAttempts()),
+		})
+	}
+	return r
+}
+
+// policyRows shows a policy; what few have is left out where it is not set.
+func policyRows(about *table, r yard.RetryPolicy) {
+	about.row("max attempts", number(float64(r.MaxAttempts), "5, the default"))
+	about.row("first wait", or(span(r.InitialInterval), "1s, the default"))
+	about.row("backoff", number(r.Backoff, "2, the default"))
+	about.row("longest wait", or(span(r.MaxInterval), "10m0s, the default"))
+	for _, one := range [][2]string{
+		{"not retried", strings.Join(r.NonRetryable, ", ")},
+		{"by error", rulesText(r.ByError)},
+		{"jitter", string(r.Jitter)},
+		{"max deliveries", number(float64(r.MaxDeliveries), "")},
+		{"if lost", string(r.OnLost)},
+		{"on time-out", string(r.OnTimeout)},
+	} {
+		if one[1] != "" {
+			about.row(one[0], one[1])
+		}
+	}
+}
